@@ -1,0 +1,13 @@
+package exchange
+
+import "time"
+
+// epoch is when the process started; its monotonic reading is what counts.
+var epoch = time.Now()
+
+// Now returns nanoseconds since the process started, plus one so that zero can
+// stand for "never". It is monotonic and cheap: the wall clock is not read.
+func Now() int64 { return int64(time.Since(epoch)) + 1 }
+
+// At returns the wall clock time of a moment that Now returned.
+func At(now int64) time.Time { return epoch.Add(time.Duration(now - 1)) }

@@ -1,0 +1,272 @@
+// Package exchange is the main path: one request, its response, and the steps
+// between them. A front reads a head into an Exchange and hands it to a
+// Pipeline; filters look at it in a fixed order; a source makes the response;
+// the front sends it. pipeline.go is the place to begin reading.
+//
+// The package knows no protocol, no configuration and no network. Fronts,
+// rooms and sources import it and do not know each other.
+package exchange
+
+import (
+	"net/netip"
+	"time"
+
+	"headgate/internal/header"
+)
+
+// Exchange is one request and its response. It belongs to one goroutine, the
+// one that serves the connection or stream, and is used again for the next
+// request there: nothing may keep a pointer to it, nor a string or slice found
+// in it, after its pipeline has returned.
+type Exchange struct {
+	// Conn tells about the client's connection. It is constant while the
+	// connection lives.
+	Conn *Conn
+	// Front sends what the pipeline decides. It is never nil.
+	Front Front
+
+	// Request is what the client asked, as the front read it and the filters
+	// changed it.
+	Request Request
+	// Response is what will be sent, valid once a source or an Answer made it.
+	Response Response
+
+	// Place names the port, proxy and route that took the request. Before the
+	// match it names the port only. It is never nil.
+	Place *Place
+	// ClientIP is the address of the client: the peer's, or what a trusted peer
+	// says of it. It is set before the first filter of a route runs.
+	ClientIP netip.Addr
+	// User is who signed in, or "".
+	User string
+	// Server is the URL of the server that answered or was tried last, or "".
+	Server string
+	// Tries counts the servers that were tried.
+	Tries int
+
+	// Reason says why the response is ours and not a server's, or why it broke
+	// off; None otherwise.
+	Reason Reason
+	// Cause tells an operator what happened, in one line, for the log only.
+	Cause string
+
+	// Limits are the times and sizes that hold for this exchange: the port's,
+	// as the filters of the route changed them.
+	Limits Limits
+	// Times are the moments that the access log tells.
+	Times Times
+	// Sent counts the body bytes of the response that were handed to the
+	// client's connection, Received the body bytes of the request that were
+	// read.
+	Sent, Received int64
+
+	// Text holds bytes that filters make for this exchange only.
+	Text Text
+
+	id requestID
+	// ran is how many filters of the pipeline have seen the request; the
+	// response goes back through as many.
+	ran int
+}
+
+// Request is the head of a request and its body.
+type Request struct {
+	// Method is the method, upper or lower case as received.
+	Method string
+	// Scheme is "http" or "https": how the client, or the trusted proxy before
+	// us, was spoken to.
+	Scheme string
+	// Host is the authority without user information, as received: it may
+	// carry a port and capitals. It is "" only for HTTP/1.0 without a Host.
+	Host string
+	// Path is the path as the client wrote it until the match; from then on it
+	// is the normalised path, which is what was matched. It begins with "/",
+	// or is "*" for OPTIONS.
+	Path string
+	// Query is everything after the first "?", never changed. HasQuery tells
+	// "/p?" from "/p".
+	Query    string
+	HasQuery bool
+	// Target is the path that the server will see below its base path: Path
+	// until rewrite changes it. An empty Target stands for the base path as it
+	// is written.
+	Target string
+	// Proto is the protocol of the client.
+	Proto Proto
+	// Header holds the fields. Hop-by-hop fields are gone before the first
+	// filter; Host is in Request.Host and not in the list.
+	Header header.List
+	// Length is the number of bytes of the body, 0 without a body, -1 if it is
+	// known only at its end.
+	Length int64
+	// Body is the body, or nil if there is none.
+	Body Body
+	// Trailer is filled when Body has returned io.EOF.
+	Trailer header.List
+	// Upgrade is the protocol that the client wants to change to, such as
+	// "websocket", or "".
+	Upgrade string
+	// AcceptsTrailers says that the client's TE field asks for trailers.
+	AcceptsTrailers bool
+	// Continue says that the client waits for a 100 before it sends its body.
+	// The front sends it when the body is first read.
+	Continue bool
+}
+
+// Response is the head of a response and its body.
+type Response struct {
+	// Status is the status code, 200 to 599, or 101 with a Tunnel.
+	Status int
+	// Header holds the fields; hop-by-hop and framing fields are not in it.
+	Header header.List
+	// Length is the number of bytes of the body, -1 if it is known only at its
+	// end. For HEAD and 304 it is what Content-Length said, and no body comes.
+	Length int64
+	// Body is the body. It may be nil when there is nothing to read. The
+	// pipeline closes it when the response has been sent.
+	Body Body
+	// Text is the body when it is short and at hand; Body is nil then.
+	Text []byte
+	// Trailer is filled when Body has returned io.EOF.
+	Trailer header.List
+	// Tunnel is the server's side of an upgraded connection, for status 101.
+	Tunnel Stream
+	// Ours says that the response was made here and not by a server.
+	Ours bool
+	// HeadSent says that the head has left: no Answer can replace it.
+	HeadSent bool
+}
+
+// Conn tells about the connection a request came on.
+type Conn struct {
+	// Remote is the peer's address and Local ours.
+	Remote, Local netip.AddrPort
+	// Peer is Remote's address in text, IPv4-mapped addresses unmapped.
+	Peer string
+	// Scheme is "http" or "https".
+	Scheme string
+	// ServerName is the name of the TLS handshake, or "".
+	ServerName string
+	// Serial is a number no other connection of this process has.
+	Serial uint64
+}
+
+// Place names where a request went. It is made when a plan is compiled.
+type Place struct {
+	Port, Proxy, Route string
+}
+
+// Limits are times and sizes for one exchange. Zero means no limit.
+type Limits struct {
+	// RequestTimeout is how long a try may take until the response head is
+	// there.
+	RequestTimeout time.Duration
+	// ConnectTimeout is how long a connection to a server may take.
+	ConnectTimeout time.Duration
+	// BodyIdle is how long a body may pause in either direction.
+	BodyIdle time.Duration
+	// TunnelIdle is how long an upgraded connection may be silent.
+	TunnelIdle time.Duration
+	// BodySize is how large a request body may be, in bytes.
+	BodySize int64
+}
+
+// Times are moments of an exchange by Now; zero if the moment did not come.
+type Times struct {
+	// Start is when the head was complete.
+	Start int64
+	// Picked is when the source had chosen a server, Connected when it had a
+	// connection, Head when the response head was there, End when the response
+	// was handed to the client's connection.
+	Picked, Connected, Head, End int64
+}
+
+// Proto is the protocol a request came by.
+type Proto uint8
+
+// The protocols of clients.
+const (
+	HTTP10 Proto = iota + 1
+	HTTP11
+	HTTP2
+	HTTP3
+)
+
+// String returns the name as HTTP writes it, such as "HTTP/1.1".
+func (p Proto) String() string {
+	switch p {
+	case HTTP10:
+		return "HTTP/1.0"
+	case HTTP11:
+		return "HTTP/1.1"
+	case HTTP2:
+		return "HTTP/2.0"
+	case HTTP3:
+		return "HTTP/3.0"
+	}
+	return "HTTP/?"
+}
+
+// Body is a message body that is pulled. Whoever makes it bounds how long Read
+// may wait.
+type Body interface {
+	// Read reads at least one byte, or returns io.EOF at the end, or an error:
+	// an *Error when a reason is known. It may return bytes and io.EOF at once.
+	Read(p []byte) (int, error)
+	// Ready reports whether Read would return without waiting for the network.
+	// A caller that gets false hands on what it has before it reads.
+	Ready() bool
+	// Close gives up what was not read and releases what the body holds. It
+	// may be called more than once.
+	Close() error
+}
+
+// Stream is one side of an upgraded connection.
+type Stream interface {
+	// Read and Write work as of net.Conn, bounded by the idle time.
+	Read(p []byte) (int, error)
+	Write(p []byte) (int, error)
+	// CloseWrite tells the other side that no more will come.
+	CloseWrite() error
+	// SetIdle sets how long Read and Write may wait; 0 is for ever.
+	SetIdle(d time.Duration)
+	// Close ends both directions.
+	Close() error
+}
+
+// Front is the side of the client, as far as the pipeline needs it.
+type Front interface {
+	// Send sends the response head, body and trailers of ex, and joins the
+	// tunnel if there is one. It sets ex.Sent and Response.HeadSent. The error
+	// tells why the response is not complete on the client's side.
+	Send(ex *Exchange) error
+	// Inform sends an interim response (1xx but 100 and 101). It does nothing
+	// for clients that cannot read one.
+	Inform(ex *Exchange, status int, fields *header.List) error
+	// Abort ends the response so that the client can tell that it is not
+	// complete.
+	Abort(ex *Exchange)
+}
+
+// Reset empties the response but keeps the memory of its lists.
+func (rs *Response) Reset() {
+	h, t := rs.Header, rs.Trailer
+	h.Reset()
+	t.Reset()
+	*rs = Response{Header: h, Trailer: t}
+}
+
+// Reset makes ex ready for the next request on the same connection. Conn and
+// Front stay.
+func (ex *Exchange) Reset() {
+	rq, rs := &ex.Request, &ex.Response
+	rqh, rqt, rsh, rst := rq.Header, rq.Trailer, rs.Header, rs.Trailer
+	rqh.Reset()
+	rqt.Reset()
+	rsh.Reset()
+	rst.Reset()
+	text := ex.Text
+	text.reset()
+	*ex = Exchange{Conn: ex.Conn, Front: ex.Front, Place: ex.Place, Text: text, id: ex.id.next()}
+	rq.Header, rq.Trailer, rs.Header, rs.Trailer = rqh, rqt, rsh, rst
+}

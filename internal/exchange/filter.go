@@ -1,0 +1,52 @@
+package exchange
+
+import (
+	"log/slog"
+	"time"
+)
+
+// Filter is what a feature compiles to. Either func may be nil. A filter keeps
+// no pointer to the exchange.
+type Filter struct {
+	// Name is the feature's word, such as "rewrite"; it stands in Explain and
+	// in golden tests.
+	Name string
+	// Request looks at a request before there is a response. A non-nil Answer
+	// ends the way in: no later filter sees the request and no source is
+	// asked.
+	Request func(*Exchange) *Answer
+	// Response looks at every response on its way out, also at our own
+	// answers, in the reverse order of the request. It is called for exactly
+	// those filters that saw the request.
+	Response func(*Exchange)
+}
+
+// Source makes the response: servers, a cache, a fixed answer. It sets
+// ex.Response, or returns an Answer that says why it could not.
+type Source interface {
+	// Respond answers ex. It is called by many goroutines at once.
+	Respond(ex *Exchange) *Answer
+	// Describe returns the source in a word or two for Explain, such as
+	// "upstream(2)".
+	Describe() string
+}
+
+// Env is what a room may ask of the house when it compiles.
+type Env struct {
+	// Log is the application's log.
+	Log *slog.Logger
+	// Clock returns the time; tests put their own here.
+	Clock func() time.Time
+	// Keep carries state over from the plan before: it returns what was kept
+	// under the key, or else what open makes. Key names the thing and
+	// everything its state depends on, so that equal settings give equal keys.
+	Keep func(key string, open func() Kept) Kept
+}
+
+// Kept is state that outlives a plan: rate buckets, pools, a cache.
+type Kept interface {
+	// Retire is called once, when no current plan uses the state any more.
+	// Exchanges under way may still be using it: it stops what runs in the
+	// background and frees what is idle.
+	Retire()
+}

@@ -1,0 +1,47 @@
+package exchange
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+)
+
+// requestID identifies one exchange: the process by 64 random bits, the
+// connection by its serial, the request by its place on the connection.
+type requestID struct {
+	request uint32
+	text    [idSize]byte
+	made    bool
+}
+
+const idSize = 26
+
+func (r requestID) next() requestID { return requestID{request: r.request + 1} }
+
+// process is what sets the ids of this process apart from those of all others.
+var process = func() uint64 {
+	var b [8]byte
+	rand.Read(b[:]) // never fails: crypto/rand ends the process instead
+	return binary.BigEndian.Uint64(b[:])
+}()
+
+// alphabet is Crockford's base 32: no letters that look like digits.
+const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
+
+// ID returns the request id: 26 characters, unique in practice across
+// processes and machines. It is no secret and not hard to guess. The view dies
+// with the exchange.
+func (ex *Exchange) ID() string {
+	r := &ex.id
+	if !r.made {
+		hi := process
+		lo := ex.Conn.Serial<<24 | uint64(r.request)&0xffffff
+		// 128 bits, five at a time, from the low end.
+		for i := idSize - 1; i >= 0; i-- {
+			r.text[i] = alphabet[lo&31]
+			lo = lo>>5 | hi<<59
+			hi >>= 5
+		}
+		r.made = true
+	}
+	return view(r.text[:])
+}

@@ -1,0 +1,107 @@
+package exchange
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime/debug"
+)
+
+// Pipeline is what a route compiles to: filters in the order in which they
+// act, the source behind them, and what is told when an exchange is done. It
+// is immutable and shared by all exchanges of the route.
+type Pipeline struct {
+	// Filters act on the request in this order and on the response in reverse.
+	Filters []Filter
+	// Source makes the response if no filter answered.
+	Source Source
+	// Done hears of every finished exchange: the access log, metrics. It must
+	// keep nothing of it.
+	Done []func(*Exchange)
+	// Log hears of broken invariants.
+	Log *slog.Logger
+}
+
+// Serve takes one exchange from its head to its end. It returns when the
+// response has been handed to the client's connection, or when that failed.
+func (p *Pipeline) Serve(ex *Exchange) {
+	defer p.done(ex)
+
+	answer := p.request(ex)
+	if answer == nil {
+		answer = p.Source.Respond(ex)
+	}
+	if answer != nil {
+		answer.apply(ex)
+	}
+	p.response(ex)
+	p.send(ex)
+}
+
+// request asks the filters in order. The first answer wins.
+func (p *Pipeline) request(ex *Exchange) *Answer {
+	for i := range p.Filters {
+		ex.ran = i + 1
+		if f := p.Filters[i].Request; f != nil {
+			if answer := f(ex); answer != nil {
+				return answer
+			}
+		}
+	}
+	return nil
+}
+
+// response lets the filters that saw the request see the response, last first.
+func (p *Pipeline) response(ex *Exchange) {
+	for i := ex.ran - 1; i >= 0; i-- {
+		if f := p.Filters[i].Response; f != nil {
+			f(ex)
+		}
+	}
+}
+
+// send hands the response to the front and notes why it broke off, if it did.
+func (p *Pipeline) send(ex *Exchange) {
+	err := ex.Front.Send(ex)
+	ex.Times.End = Now()
+	if err == nil || ex.Reason != None {
+		return
+	}
+	ex.Reason, ex.Cause = ClientClosed, ""
+	if e := (*Error)(nil); errors.As(err, &e) {
+		ex.Reason = e.Reason
+	}
+	ex.Cause = err.Error()
+}
+
+// done tells what happened and releases what the response holds. It runs after
+// a panic too: then the client gets a 500 if nothing was sent yet.
+func (p *Pipeline) done(ex *Exchange) {
+	if v := recover(); v != nil {
+		p.broken(ex, v)
+	}
+	for _, tell := range p.Done {
+		tell(ex)
+	}
+	if ex.Response.Body != nil {
+		ex.Response.Body.Close()
+		ex.Response.Body = nil
+	}
+}
+
+// broken answers an exchange whose filter or source panicked.
+func (p *Pipeline) broken(ex *Exchange, v any) {
+	p.Log.Error("broken invariant", "reason", Internal.String(), "panic", fmt.Sprint(v),
+		"proxy", ex.Place.Proxy, "route", ex.Place.Route, "request_id", ex.ID(), "stack", string(debug.Stack()))
+	ex.Reason, ex.Cause = Internal, fmt.Sprint(v)
+	if ex.Response.HeadSent {
+		ex.Front.Abort(ex)
+		return
+	}
+	if ex.Response.Body != nil {
+		ex.Response.Body.Close()
+	}
+	ex.Response.Reset()
+	internalAnswer.apply(ex)
+	p.send(ex)
+}
