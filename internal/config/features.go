@@ -1,0 +1,80 @@
+package config
+
+import (
+	"encoding"
+	"reflect"
+
+	"headgate/internal/feature/bodylimit"
+	"headgate/internal/feature/fixed"
+	"headgate/internal/feature/rewrite"
+	"headgate/internal/feature/timeout"
+)
+
+// FixedResponse makes a route answer by itself.
+type FixedResponse = fixed.Config
+
+// Rewrite changes the path that a server gets.
+type Rewrite = rewrite.Config
+
+// Features are the optional behaviours of a proxy or a route, in the order in
+// which they act on a request; responses pass them backwards. A feature that is
+// nil is inherited: a route's from its proxy, a proxy's from the defaults. A
+// new feature is one field here.
+type Features struct {
+	// RequestBodyLimit is the largest request body; a larger one gets 413. 0 or
+	// absent means no limit.
+	RequestBodyLimit *bodylimit.Config `json:"request_body_limit,omitempty" example:"10MiB"`
+	// RequestTimeout is the time until a server's response head, for each try;
+	// then 504. 0 switches it off. Bodies and upgraded connections have idle
+	// time-outs and no total.
+	RequestTimeout *timeout.Config `json:"request_timeout,omitempty" default:"60s" max:"24h" example:"30s"`
+	// Rewrite changes the path that a server gets.
+	Rewrite *rewrite.Config `json:"rewrite,omitempty"`
+}
+
+// switchable is what every feature's settings can say of themselves.
+type switchable interface{ Off() bool }
+
+// Effective returns the features that act on a route of p: the route's own,
+// else the proxy's, else the defaults. In the result nil means off, whether the
+// feature was absent, `enabled: false` or 0. The settings are shared with p and
+// r and must not be changed.
+func (p *Proxy) Effective(r *Route) Features {
+	merged := r.Features
+	out := reflect.ValueOf(&merged).Elem()
+	inherited := reflect.ValueOf(&p.Features).Elem()
+	defaults := defaultFeatures()
+	fallback := reflect.ValueOf(&defaults).Elem()
+	for i := range out.NumField() {
+		f := out.Field(i)
+		if f.IsNil() {
+			f.Set(inherited.Field(i))
+		}
+		if f.IsNil() {
+			f.Set(fallback.Field(i))
+		}
+		if !f.IsNil() && f.Interface().(switchable).Off() {
+			f.SetZero()
+		}
+	}
+	return merged
+}
+
+// defaultFeatures returns what holds when nobody set a feature: the defaults in
+// the tags.
+func defaultFeatures() Features {
+	var f Features
+	v := reflect.ValueOf(&f).Elem()
+	for i := range v.NumField() {
+		text, ok := v.Type().Field(i).Tag.Lookup("default")
+		if !ok {
+			continue
+		}
+		value := reflect.New(v.Type().Field(i).Type.Elem())
+		if err := value.Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)); err != nil {
+			panic("config: default of a feature: " + err.Error())
+		}
+		v.Field(i).Set(value)
+	}
+	return f
+}

@@ -1,0 +1,73 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"golang.org/x/net/idna"
+)
+
+// asciiHost returns a host name in the form in which it is compared and looked
+// up: lower case, IDNA in its ASCII form, without a trailing dot. A name may
+// hold underscores, which container names do; it may be an IPv4 address.
+func asciiHost(name string) (string, *fault) {
+	const form = "write a host name like shop.example.com"
+	trimmed := strings.TrimSuffix(name, ".")
+	if trimmed == "" {
+		return "", &fault{"the host name is empty", form}
+	}
+	ascii := strings.ToLower(trimmed)
+	if !plainName(ascii) {
+		profile := idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(false), idna.Transitional(false))
+		var err error
+		if ascii, err = profile.ToASCII(trimmed); err != nil {
+			return "", &fault{fmt.Sprintf("host name %q has no ASCII form", name), form}
+		}
+	}
+	if len(ascii) > 253 {
+		return "", &fault{fmt.Sprintf("host name %q is longer than 253 characters", name), form}
+	}
+	for label := range strings.SplitSeq(ascii, ".") {
+		if f := checkLabel(name, label); f != nil {
+			return "", f
+		}
+	}
+	last := ascii[strings.LastIndexByte(ascii, '.')+1:]
+	if last[0] >= '0' && last[0] <= '9' && strings.Trim(last, "0123456789") == "" {
+		if _, err := netip.ParseAddr(ascii); err != nil {
+			return "", &fault{fmt.Sprintf("%q is neither a host name nor an IPv4 address", name), form}
+		}
+	}
+	return ascii, nil
+}
+
+// plainName reports whether a lower-case name needs no IDNA work.
+func plainName(name string) bool {
+	for i := range len(name) {
+		if name[i] >= 0x80 {
+			return false
+		}
+	}
+	return !strings.Contains(name, "xn--")
+}
+
+// checkLabel checks one label of a host name in ASCII form.
+func checkLabel(name, label string) *fault {
+	const remedy = "use letters, digits, hyphens and dots"
+	switch {
+	case label == "":
+		return &fault{fmt.Sprintf("host name %q has an empty label", name), "take out the doubled or leading dot"}
+	case len(label) > 63:
+		return &fault{fmt.Sprintf("label %q of a host name is longer than 63 characters", label), "shorten it"}
+	case label[0] == '-' || label[len(label)-1] == '-':
+		return &fault{fmt.Sprintf("label %q of a host name begins or ends with a hyphen", label), remedy}
+	}
+	for i := range len(label) {
+		c := label[i]
+		if c != '-' && c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') {
+			return &fault{fmt.Sprintf("host name %q holds %q", name, rune(c)), remedy}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,8 @@
+package timeout
+
+import "headgate/internal/unit"
+
+// Config is the time until the head of the upstream's response, for each try.
+// When it is over the client gets 504. Bodies and upgraded connections have
+// idle time-outs of their own and no total. 0 switches it off.
+type Config = unit.Duration

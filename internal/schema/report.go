@@ -1,0 +1,186 @@
+package schema
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Problem is one thing an operator has to mend in a configuration.
+type Problem struct {
+	// File is the configuration's name, "" when it came from elsewhere.
+	File string `json:"file,omitempty"`
+	// Line and Column say where it is, counted from 1; 0 when nobody knows.
+	Line   int `json:"line,omitempty"`
+	Column int `json:"column,omitempty"`
+	// Object is the object's kind and name: "proxy shop, route /api".
+	Object string `json:"object,omitempty"`
+	// Field is the path of the field: "proxies.shop.routes[0].path".
+	Field string `json:"field,omitempty"`
+	// What is wrong, in lower case and without a full stop.
+	What string `json:"what"`
+	// Remedy is what mends it, in the same form; "" when What says it all.
+	Remedy string `json:"remedy,omitempty"`
+}
+
+// Error returns the problem in the form that compilers use, so that editors
+// find the place: "headgate.yaml:12:7: proxies.shop.routes[0].path: …; …".
+func (p Problem) Error() string {
+	var b strings.Builder
+	if p.File != "" {
+		b.WriteString(p.File)
+		b.WriteByte(':')
+	}
+	if p.Line > 0 {
+		fmt.Fprintf(&b, "%d:%d:", p.Line, p.Column)
+	}
+	if b.Len() > 0 {
+		b.WriteByte(' ')
+	}
+	switch {
+	case p.Field != "":
+		b.WriteString(p.Field + ": ")
+	case p.Object != "":
+		b.WriteString(p.Object + ": ")
+	}
+	b.WriteString(p.What)
+	if p.Remedy != "" {
+		b.WriteString("; " + p.Remedy)
+	}
+	return b.String()
+}
+
+// Positions knows where in a file a field stands.
+type Positions interface {
+	// Position returns line and column of the field with this path, or of the
+	// nearest object around it; 0, 0 when nothing is known.
+	Position(path string) (line, column int)
+}
+
+// maxProblems bounds a report. A file with more problems than this has one.
+const maxProblems = 1000
+
+// Report collects problems. It is not safe for use by several goroutines at
+// once.
+type Report struct {
+	file      string
+	positions Positions
+	problems  []Problem
+	dropped   int
+}
+
+// NewReport returns an empty report for the configuration with this name.
+// Positions may be nil when it did not come from a file.
+func NewReport(file string, positions Positions) *Report {
+	return &Report{file: file, positions: positions}
+}
+
+// Add adds a problem. File, and Line and Column when they are 0, are filled in
+// from what the report knows of the field. Past 1 000 problems it only counts.
+func (r *Report) Add(p Problem) {
+	if len(r.problems) >= maxProblems {
+		r.dropped++
+		return
+	}
+	if p.File == "" {
+		p.File = r.file
+	}
+	if p.Line == 0 && r.positions != nil {
+		p.Line, p.Column = r.positions.Position(p.Field)
+	}
+	r.problems = append(r.problems, p)
+}
+
+// Empty reports whether nothing is wrong.
+func (r *Report) Empty() bool { return len(r.problems) == 0 }
+
+// Problems returns the problems in the order of the file. The last one says how
+// many were left out, if any were.
+func (r *Report) Problems() []Problem {
+	out := slices.Clone(r.problems)
+	slices.SortStableFunc(out, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Field, b.Field))
+	})
+	if r.dropped > 0 {
+		out = append(out, Problem{File: r.file, What: fmt.Sprintf("%d more problems are not shown", r.dropped)})
+	}
+	return out
+}
+
+// Root returns the place of the whole configuration.
+func (r *Report) Root() Place { return Place{report: r} }
+
+// Place is where a check looks: an object or a field, known by its path. It is
+// cheap to make and to copy; its path is put together only for a problem.
+type Place struct {
+	report *Report
+	parent *Place
+	name   string
+	index  int
+	object string
+}
+
+// Field returns the place of a field of the object at p.
+func (p Place) Field(name string) Place {
+	return Place{report: p.report, parent: &p, name: name, index: -1}
+}
+
+// Index returns the place of the element i of the list at p.
+func (p Place) Index(i int) Place { return Place{report: p.report, parent: &p, index: i} }
+
+// Called returns p with the words that name its object: "proxy shop", "route
+// /api". The words of the objects around it are put in front of them.
+func (p Place) Called(object string) Place {
+	p.object = object
+	return p
+}
+
+// Path returns the path of p: "proxies.shop.routes[0].path".
+func (p Place) Path() string {
+	if p.parent == nil {
+		return p.name
+	}
+	before := p.parent.Path()
+	if p.index >= 0 {
+		return before + "[" + strconv.Itoa(p.index) + "]"
+	}
+	return JoinPath(before, p.name)
+}
+
+// JoinPath returns the path of the field name of the object at path. A name
+// with a dot, a bracket or a quote stands in quotes and brackets.
+func JoinPath(path, name string) string {
+	if name == "" || strings.ContainsAny(name, ".[]\" ") {
+		return path + "[" + strconv.Quote(name) + "]"
+	}
+	if path == "" {
+		return name
+	}
+	return path + "." + name
+}
+
+// Object returns the words for the object p is part of: "proxy shop, route
+// /api".
+func (p Place) Object() string {
+	var words []string
+	for at := &p; at != nil; at = at.parent {
+		if at.object != "" {
+			words = append(words, at.object)
+		}
+	}
+	slices.Reverse(words)
+	return strings.Join(words, ", ")
+}
+
+// Problem adds a problem with what stands at p. Both texts are in lower case
+// and without a full stop; remedy may be empty.
+func (p Place) Problem(what, remedy string) {
+	p.report.Add(Problem{Object: p.Object(), Field: p.Path(), What: what, Remedy: remedy})
+}
+
+// Problemf is Problem with what put together as by fmt.Sprintf.
+func (p Place) Problemf(remedy, what string, args ...any) {
+	p.Problem(fmt.Sprintf(what, args...), remedy)
+}
