@@ -1,0 +1,123 @@
+package netconn
+
+import "sync"
+
+// Sizes of buffers, in bytes. A buffer begins small and grows by doubling.
+const (
+	firstSize = 4 << 10
+	outSize   = 4 << 10
+)
+
+// Buffer holds bytes that were read and not yet used. Its memory comes from a
+// pool when the first byte is read and goes back by Release, so a connection
+// that waits holds none. The zero value is empty and ready.
+type Buffer struct {
+	mem  *[]byte
+	b    []byte
+	r, w int
+}
+
+// Bytes returns the unused bytes. They are valid until the next read that has
+// to move them: Compact, Grow and Release.
+func (b *Buffer) Bytes() []byte { return b.b[b.r:b.w] }
+
+// Len returns the number of unused bytes.
+func (b *Buffer) Len() int { return b.w - b.r }
+
+// Cap returns the size of the memory, 0 if none is held.
+func (b *Buffer) Cap() int { return len(b.b) }
+
+// Use marks the first n unused bytes as used.
+func (b *Buffer) Use(n int) { b.r += n }
+
+// Full reports whether no more can be read without Compact or Grow.
+func (b *Buffer) Full() bool { return b.w == len(b.b) && b.b != nil }
+
+// Compact moves the unused bytes to the front. Views into them are lost.
+func (b *Buffer) Compact() {
+	if b.r > 0 {
+		b.w = copy(b.b, b.b[b.r:b.w])
+		b.r = 0
+	}
+}
+
+// Grow makes room for at least one more read, up to max bytes in all, and
+// reports whether it could. Views into the bytes stay as they are but are no
+// longer part of the buffer.
+func (b *Buffer) Grow(max int) bool {
+	if b.b == nil || !b.Full() {
+		return true
+	}
+	if b.r > 0 && b.Len() <= len(b.b)/2 {
+		b.Compact()
+		return true
+	}
+	if len(b.b) >= max {
+		return false
+	}
+	bigger := make([]byte, min(2*len(b.b), max))
+	n := copy(bigger, b.Bytes())
+	// The memory before is left to the collector and not to the pool: views
+	// may still look at it.
+	b.mem, b.b, b.r, b.w = nil, bigger, 0, n
+	return true
+}
+
+// Release gives the memory back if nothing in it is unused. Views into it must
+// be dead.
+func (b *Buffer) Release() {
+	if b.r < b.w {
+		return
+	}
+	b.Drop()
+}
+
+// Drop forgets what is unused and gives the memory back.
+func (b *Buffer) Drop() {
+	if b.mem != nil {
+		scribble(*b.mem)
+		buffers.Put(b.mem)
+	}
+	*b = Buffer{}
+}
+
+// space returns where to read to.
+func (b *Buffer) space() []byte {
+	if b.b == nil {
+		b.mem = buffers.Get().(*[]byte)
+		b.b = *b.mem
+	} else if b.r == b.w {
+		b.r, b.w = 0, 0
+	}
+	return b.b[b.w:]
+}
+
+// buffers holds memory for reading.
+var buffers = sync.Pool{New: func() any { b := make([]byte, firstSize); return &b }}
+
+// outs holds memory for collecting. The boxes of the slices have a pool of
+// their own so that giving back allocates nothing.
+var (
+	outs  sync.Pool
+	boxes = sync.Pool{New: func() any { return new([]byte) }}
+)
+
+func takeOut() []byte {
+	box, _ := outs.Get().(*[]byte)
+	if box == nil {
+		return make([]byte, 0, outSize)
+	}
+	b := *box
+	*box = nil
+	boxes.Put(box)
+	return b[:0]
+}
+
+func giveOut(b []byte) {
+	if cap(b) < outSize || cap(b) > 2*MaxPending {
+		return
+	}
+	box := boxes.Get().(*[]byte)
+	*box = b
+	outs.Put(box)
+}

@@ -1,0 +1,332 @@
+// Package netconn is the connection of the data path: it writes, then waits.
+//
+// After a proxy has written, there is seldom anything to read yet: the server
+// has to think first, and the client reads before it asks again. A plain Read
+// then makes a system call that fails before it waits. This connection knows
+// two ways around it. Ask writes what is pending and waits for the answer
+// without trying to read first. Serve keeps one wait open for the life of a
+// connection: bytes are read, a step runs, what the step wrote is flushed, and
+// the wait goes on.
+//
+// The second is more than a saving. The runtime's poller reports readiness by
+// edges, and a new Read forgets the edge before it; so a client that sends its
+// next request early would never be heard if we waited without reading. One
+// wait that is never left forgets nothing.
+//
+// Write collects; Flush, Ask, Serve and Read send. Deadlines are moved only
+// when they have to be earlier than they are, so a busy connection sets one
+// timer every few seconds and not one per request. Systems other than Linux
+// write and read in the plain way.
+package netconn
+
+import (
+	"errors"
+	"io"
+	"math"
+	"net"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// MaxPending is how many bytes Write collects before it sends them, in bytes.
+const MaxPending = 32 << 10
+
+// recheck is how long a wait may rest on an edge alone. An edge can carry both
+// the last bytes and the end of a stream; one more read after this time finds
+// the end.
+const recheck = 3 * time.Second
+
+// ErrKicked is returned by Serve and by reads that Kick ended.
+var ErrKicked = errors.New("connection was told to look up")
+
+// ErrTimeout is returned when a wait took longer than allowed. It is
+// os.ErrDeadlineExceeded.
+var ErrTimeout = os.ErrDeadlineExceeded
+
+// Conn is one connection. One goroutine reads and one writes, which may be the
+// same; Kick, Gone and Close may be called by any.
+type Conn struct {
+	// constant
+	nc       net.Conn
+	raw      syscall.RawConn // nil if the plain way is taken
+	readFn   func(uintptr) bool
+	serveFn  func(uintptr) bool
+	writeFn  func(uintptr) bool
+	spliceIn func(uintptr) bool
+
+	// owned by the writer
+	out       []byte
+	writeWait time.Duration
+	wr        writeOp
+
+	// owned by the reader
+	readWait time.Duration
+	until    int64 // when the wait ends
+	armed    int64 // when the poller's deadline strikes, 0 if none is set
+	rd       readOp
+
+	kicked atomic.Bool
+}
+
+// readOp is what the poller's callbacks need to know of the read under way.
+type readOp struct {
+	buf     *Buffer // reads go into its free space,
+	p       []byte  // or here if buf is nil
+	n       int
+	err     error
+	quiet   bool // nothing can be there yet: wait first
+	once    bool // do not wait at all
+	step    func() bool
+	pipe    *pipe
+	pipeMax int
+}
+
+// writeOp is what the poller's callbacks need to know of the write under way.
+type writeOp struct {
+	p       []byte
+	err     error
+	waiting bool // a write deadline is set
+	unsent  int  // what the kernel still held when the wait began, in bytes
+	pipe    *pipe
+}
+
+// New returns a connection over nc, which it owns from then on.
+func New(nc net.Conn) *Conn {
+	c := &Conn{nc: nc}
+	c.raw = rawOf(nc)
+	if c.raw != nil {
+		c.readFn, c.serveFn, c.writeFn = c.onRead, c.onServe, c.onWrite
+	}
+	return c
+}
+
+// NetConn returns the connection below, for its addresses.
+func (c *Conn) NetConn() net.Conn { return c.nc }
+
+// SetReadWait sets how long a read may wait from the moment it begins to; 0 is
+// for ever.
+func (c *Conn) SetReadWait(d time.Duration) { c.readWait = d }
+
+// SetWriteWait sets how long a write may wait without progress; 0 is for ever.
+func (c *Conn) SetWriteWait(d time.Duration) { c.writeWait = d }
+
+// Pending returns the collected bytes. Bytes may be appended to the slice,
+// which must then be given to SetPending.
+func (c *Conn) Pending() []byte {
+	if c.out == nil {
+		c.out = takeOut()
+	}
+	return c.out
+}
+
+// SetPending replaces the collected bytes by those that Pending returned and
+// the caller appended to.
+func (c *Conn) SetPending(b []byte) { c.out = b }
+
+// Write collects p. It sends what is collected once that is more than
+// MaxPending.
+func (c *Conn) Write(p []byte) (int, error) {
+	if len(c.out)+len(p) <= MaxPending {
+		c.out = append(c.Pending(), p...)
+		return len(p), nil
+	}
+	if err := c.Flush(); err != nil {
+		return 0, err
+	}
+	if len(p) <= MaxPending/2 {
+		c.out = append(c.Pending(), p...)
+		return len(p), nil
+	}
+	return c.writeNow(p)
+}
+
+// Flush sends what is collected.
+func (c *Conn) Flush() error {
+	if len(c.out) == 0 {
+		return nil
+	}
+	_, err := c.writeNow(c.out)
+	c.dropOut()
+	return err
+}
+
+// dropOut forgets the collected bytes and gives their memory back.
+func (c *Conn) dropOut() {
+	giveOut(c.out)
+	c.out = nil
+}
+
+// Read sends what is collected and reads at least one byte into p.
+func (c *Conn) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	c.rd = readOp{p: p}
+	return c.read()
+}
+
+// Fill sends what is collected and reads at least one byte into the free space
+// of b, which must have some or be empty.
+func (c *Conn) Fill(b *Buffer) error {
+	c.rd = readOp{buf: b}
+	_, err := c.read()
+	return err
+}
+
+// Ask sends what is collected, waits for the answer, and reads it into b.
+// Nothing may have been readable when it is called: Quiet tells.
+func (c *Conn) Ask(b *Buffer) error {
+	c.rd = readOp{buf: b, quiet: len(c.out) > 0}
+	_, err := c.read()
+	return err
+}
+
+// TryFill reads what is there into the free space of b without waiting, and
+// reports whether anything was read. What is collected stays.
+func (c *Conn) TryFill(b *Buffer) (bool, error) {
+	if c.raw == nil {
+		return false, nil
+	}
+	c.rd = readOp{buf: b, once: true}
+	err := c.rawRead(c.readFn)
+	if err == nil {
+		err = c.rd.err
+	}
+	if errors.Is(err, syscall.EAGAIN) {
+		return false, nil
+	}
+	return c.rd.n > 0, err
+}
+
+// Serve reads into b and calls step after each read, until step returns false
+// or reading fails. Before it waits it sends what step wrote. The error is nil
+// when step ended it, io.EOF when the peer closed, ErrTimeout after the time of
+// SetReadWait, which step may change, and ErrKicked after Kick. step must not
+// read from the connection.
+func (c *Conn) Serve(b *Buffer, step func() bool) error {
+	if c.raw == nil {
+		return c.servePlain(b, step)
+	}
+	c.rd = readOp{buf: b, step: step}
+	err := c.rawRead(c.serveFn)
+	if err == nil {
+		err = c.rd.err
+	}
+	c.rd = readOp{}
+	return err
+}
+
+func (c *Conn) servePlain(b *Buffer, step func() bool) error {
+	for {
+		if err := c.Fill(b); err != nil {
+			return err
+		}
+		if !step() {
+			return nil
+		}
+		b.Release()
+	}
+}
+
+// Kick makes the reader look up: the read it waits in, or else its next one,
+// returns ErrKicked.
+func (c *Conn) Kick() {
+	c.kicked.Store(true)
+	c.nc.SetReadDeadline(epoch)
+}
+
+// takeKick reports whether the connection was kicked since the last time.
+func (c *Conn) takeKick() bool { return c.kicked.Load() && c.kicked.Swap(false) }
+
+// CloseWrite ends our side of the stream; what is collected is sent first.
+func (c *Conn) CloseWrite() error {
+	if err := c.Flush(); err != nil {
+		return err
+	}
+	if w, ok := c.nc.(interface{ CloseWrite() error }); ok {
+		return w.CloseWrite()
+	}
+	return nil
+}
+
+// Close closes the connection at once. What is collected is lost.
+func (c *Conn) Close() error { return c.nc.Close() }
+
+// epoch is the zero of this package's clock.
+var epoch = time.Now()
+
+func now() int64 { return int64(time.Since(epoch)) + 1 }
+
+// arm makes sure that a wait that begins now ends in time.
+func (c *Conn) arm() {
+	if c.readWait <= 0 {
+		c.until = math.MaxInt64
+		if c.armed != 0 {
+			c.armed = 0
+			c.clearDeadline()
+		}
+		return
+	}
+	t := now()
+	c.until = t + int64(c.readWait)
+	if c.armed > t && c.armed <= c.until {
+		return
+	}
+	c.setDeadline(min(c.until, t+int64(recheck)))
+}
+
+func (c *Conn) setDeadline(at int64) {
+	c.armed = at
+	c.nc.SetReadDeadline(epoch.Add(time.Duration(at)))
+	if c.kicked.Load() {
+		// Kick came between: its deadline must not be lost under ours.
+		c.nc.SetReadDeadline(epoch)
+	}
+}
+
+// expired decides what a deadline that struck means: nil if the wait goes on.
+func (c *Conn) expired() error {
+	c.armed = 0
+	if c.takeKick() {
+		c.clearDeadline()
+		return ErrKicked
+	}
+	switch {
+	case c.until == 0:
+		// It struck while nobody waited, left over from an earlier wait.
+		c.clearDeadline()
+		return nil
+	case now() < c.until:
+		c.setDeadline(c.until)
+		return nil
+	}
+	c.clearDeadline()
+	return ErrTimeout
+}
+
+// clearDeadline takes a deadline away that struck, but not one by Kick.
+func (c *Conn) clearDeadline() {
+	c.nc.SetReadDeadline(time.Time{})
+	if c.kicked.Load() {
+		c.nc.SetReadDeadline(epoch)
+	}
+}
+
+// eof turns a read of nothing into io.EOF.
+func eof(n int, err error) (int, error) {
+	if n == 0 && err == nil {
+		return 0, io.EOF
+	}
+	return n, err
+}
+
+// WriteError is an error of the side that Splice writes to.
+type WriteError struct{ Err error }
+
+// Error returns the text of the error below.
+func (e *WriteError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error below.
+func (e *WriteError) Unwrap() error { return e.Err }

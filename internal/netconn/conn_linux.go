@@ -1,0 +1,269 @@
+package netconn
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// rawOf returns access to the descriptor of a TCP or Unix connection.
+func rawOf(nc net.Conn) syscall.RawConn {
+	switch c := nc.(type) {
+	case *net.TCPConn:
+		raw, _ := c.SyscallConn()
+		return raw
+	case *net.UnixConn:
+		raw, _ := c.SyscallConn()
+		return raw
+	}
+	return nil
+}
+
+// read runs the read that c.rd describes.
+func (c *Conn) read() (int, error) {
+	if c.raw == nil {
+		return c.readPlain()
+	}
+	err := c.rawRead(c.readFn)
+	if err == nil {
+		err = c.rd.err
+	}
+	return c.rd.n, err
+}
+
+// rawRead calls fn when the connection is readable until fn is content. A
+// deadline that struck before its time is set anew.
+func (c *Conn) rawRead(fn func(uintptr) bool) error {
+	c.until = 0
+	for {
+		err := c.raw.Read(fn)
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return err
+		}
+		if err = c.expired(); err != nil {
+			return err
+		}
+		// The wait before was given up, and with it the edge: look first.
+		c.rd.quiet = false
+	}
+}
+
+// onRead is called once before the first wait and again whenever the
+// connection may be readable. It returns false to wait.
+func (c *Conn) onRead(fd uintptr) bool {
+	r := &c.rd
+	if len(c.out) > 0 && !r.once {
+		if r.err = c.flushTo(fd); r.err != nil {
+			return true
+		}
+		if r.quiet {
+			r.quiet = false
+			c.arm()
+			return false
+		}
+	}
+	if !c.readFrom(fd) {
+		if r.once {
+			r.err = syscall.EAGAIN
+			return true
+		}
+		c.arm()
+		return false
+	}
+	return true
+}
+
+// readFrom makes one read for c.rd and reports whether it had a result.
+func (c *Conn) readFrom(fd uintptr) bool {
+	r := &c.rd
+	p := r.p
+	if r.buf != nil {
+		p = r.buf.space()
+	}
+	n, errno := sysRead(fd, p)
+	if errno == syscall.EAGAIN {
+		if r.buf != nil {
+			r.buf.Release()
+		}
+		return false
+	}
+	if errno != 0 {
+		r.n, r.err = 0, &net.OpError{Op: "read", Net: "tcp", Addr: c.nc.RemoteAddr(), Err: os.NewSyscallError("read", errno)}
+		return true
+	}
+	if r.buf != nil {
+		r.buf.w += n
+	}
+	r.n, r.err = eof(n, nil)
+	return true
+}
+
+// onServe is the loop of Serve, inside one wait.
+func (c *Conn) onServe(fd uintptr) bool {
+	r := &c.rd
+	for {
+		p := r.buf.space()
+		if len(p) == 0 {
+			r.err = io.ErrShortBuffer // step left a full buffer behind
+			return true
+		}
+		n, errno := sysRead(fd, p)
+		switch {
+		case errno == syscall.EAGAIN:
+			r.buf.Release()
+			c.arm()
+			return false
+		case errno != 0 || n == 0:
+			c.readFailed(n, errno)
+			return true
+		}
+		r.buf.w += n
+		if !r.step() {
+			r.err = nil
+			return true
+		}
+		r.buf.Release()
+		if len(c.out) > 0 {
+			if r.err = c.flushTo(fd); r.err != nil {
+				return true
+			}
+		}
+		if n < len(p) {
+			// The socket was empty after this read. What came since has left
+			// its edge with the poller.
+			c.arm()
+			return false
+		}
+	}
+}
+
+func (c *Conn) readFailed(n int, errno syscall.Errno) {
+	if errno != 0 {
+		c.rd.err = &net.OpError{Op: "read", Net: "tcp", Addr: c.nc.RemoteAddr(), Err: os.NewSyscallError("read", errno)}
+		return
+	}
+	_, c.rd.err = eof(n, nil)
+}
+
+// flushTo sends what is collected over fd and takes the slow way when the
+// socket is full.
+func (c *Conn) flushTo(fd uintptr) error {
+	n, errno := sysWrite(fd, c.out)
+	if errno == 0 && n == len(c.out) {
+		c.dropOut()
+		return nil
+	}
+	if errno != 0 && errno != syscall.EAGAIN {
+		c.dropOut()
+		return c.writeError(errno)
+	}
+	_, err := c.writeNow(c.out[max(n, 0):])
+	c.dropOut()
+	return err
+}
+
+func (c *Conn) writeError(errno syscall.Errno) error {
+	return &net.OpError{Op: "write", Net: "tcp", Addr: c.nc.RemoteAddr(), Err: os.NewSyscallError("write", errno)}
+}
+
+// writeNow sends p. Each wait for room is bounded by the write wait.
+func (c *Conn) writeNow(p []byte) (int, error) {
+	if c.raw == nil {
+		return c.writePlain(p)
+	}
+	c.wr = writeOp{p: p}
+	err := c.rawWrite(c.writeFn)
+	n := len(p) - len(c.wr.p)
+	c.wr = writeOp{}
+	return n, err
+}
+
+// rawWrite calls fn when the connection is writable until fn is content. A
+// socket reports room only when a good part of its buffer is free, so when the
+// wait is over the kernel is asked whether the peer has taken anything.
+func (c *Conn) rawWrite(fn func(uintptr) bool) error {
+	err := c.raw.Write(fn)
+	for errors.Is(err, os.ErrDeadlineExceeded) && c.unsent() < c.wr.unsent {
+		c.armWrite()
+		err = c.raw.Write(fn)
+	}
+	if c.wr.waiting {
+		c.nc.SetWriteDeadline(time.Time{})
+	}
+	if err == nil {
+		err = c.wr.err
+	}
+	return err
+}
+
+func (c *Conn) onWrite(fd uintptr) bool {
+	w := &c.wr
+	for len(w.p) > 0 {
+		n, errno := sysWrite(fd, w.p)
+		if errno == syscall.EAGAIN {
+			c.armWrite()
+			return false
+		}
+		if errno != 0 {
+			w.err = c.writeError(errno)
+			return true
+		}
+		w.p = w.p[n:]
+	}
+	return true
+}
+
+// armWrite bounds the wait for room that is about to begin.
+func (c *Conn) armWrite() {
+	if c.writeWait > 0 {
+		c.wr.waiting = true
+		c.wr.unsent = c.unsent()
+		c.nc.SetWriteDeadline(time.Now().Add(c.writeWait))
+	}
+}
+
+// unsent returns how many bytes the kernel holds that the peer has not taken.
+func (c *Conn) unsent() (n int) {
+	err := c.raw.Control(func(fd uintptr) { n, _ = unix.IoctlGetInt(int(fd), unix.SIOCOUTQ) })
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// Quiet reports whether the connection is open and has nothing to read: a
+// server connection that is not quiet must not be used again.
+func (c *Conn) Quiet() bool {
+	if c.raw == nil {
+		return true
+	}
+	return c.peek() == syscall.EAGAIN
+}
+
+// Gone reports whether the peer has closed or reset the connection and nothing
+// is left to read. Any goroutine may ask.
+func (c *Conn) Gone() bool {
+	if c.raw == nil {
+		return false
+	}
+	errno := c.peek()
+	return errno != 0 && errno != syscall.EAGAIN
+}
+
+// errClosed stands for the end of the stream in the result of peek.
+const errClosed = syscall.EPIPE
+
+// peek looks at the socket without reading: 0 if there are bytes, EAGAIN if
+// there are none, errClosed at the end, or the socket's error.
+func (c *Conn) peek() (result syscall.Errno) {
+	err := c.raw.Control(func(fd uintptr) { result = sysPeek(fd) })
+	if err != nil {
+		return errClosed
+	}
+	return result
+}

@@ -1,0 +1,35 @@
+//go:build !linux
+
+package netconn
+
+import (
+	"net"
+	"syscall"
+)
+
+func rawOf(net.Conn) syscall.RawConn { return nil }
+
+func (c *Conn) read() (int, error) { return c.readPlain() }
+
+func (c *Conn) rawRead(func(uintptr) bool) error { return syscall.EINVAL }
+
+func (c *Conn) onRead(uintptr) bool { return true }
+
+func (c *Conn) onServe(uintptr) bool { return true }
+
+func (c *Conn) onWrite(uintptr) bool { return true }
+
+func (c *Conn) writeNow(p []byte) (int, error) { return c.writePlain(p) }
+
+// Quiet reports whether the connection is open and has nothing to read. On
+// this system it cannot be known and is taken to be so.
+func (c *Conn) Quiet() bool { return true }
+
+// Gone reports whether the peer has closed the connection. On this system it
+// cannot be known without reading.
+func (c *Conn) Gone() bool { return false }
+
+type pipe struct{}
+
+// Splice moves nothing on this system.
+func Splice(dst, src *Conn, n int64) (int64, bool, error) { return 0, false, nil }

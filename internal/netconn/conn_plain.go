@@ -1,0 +1,53 @@
+package netconn
+
+import (
+	"errors"
+	"os"
+	"time"
+)
+
+// readPlain is the plain way: flush, then read with a deadline.
+func (c *Conn) readPlain() (int, error) {
+	if err := c.Flush(); err != nil {
+		return 0, err
+	}
+	r := &c.rd
+	p := r.p
+	if r.buf != nil {
+		p = r.buf.space()
+	}
+	c.arm()
+	for {
+		n, err := c.nc.Read(p)
+		if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
+			if err = c.expired(); err == nil {
+				continue
+			}
+		}
+		if r.buf != nil {
+			r.buf.w += n
+			r.buf.Release()
+		}
+		if n > 0 {
+			return n, nil
+		}
+		return eof(n, err)
+	}
+}
+
+// writePlain writes with one deadline for each piece, so that a slow reader
+// that makes progress is not cut off.
+func (c *Conn) writePlain(p []byte) (int, error) {
+	sent := 0
+	for sent < len(p) {
+		if c.writeWait > 0 {
+			c.nc.SetWriteDeadline(time.Now().Add(c.writeWait))
+		}
+		n, err := c.nc.Write(p[sent:min(len(p), sent+MaxPending)])
+		sent += n
+		if err != nil {
+			return sent, err
+		}
+	}
+	return sent, nil
+}

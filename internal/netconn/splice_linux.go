@@ -1,0 +1,159 @@
+package netconn
+
+import (
+	"io"
+	"os"
+	"runtime"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// spliceMost is how many bytes one call moves at most, and the wanted size of
+// a pipe.
+const spliceMost = 1 << 20
+
+// pipe carries bytes from one socket to another inside the kernel.
+type pipe struct {
+	r, w int
+	held int // bytes in the pipe
+}
+
+// pipes keeps pipes for the next splice. A pipe that the collector drops from
+// the pool closes its descriptors by a cleanup.
+var pipes sync.Pool
+
+func takePipe() (*pipe, error) {
+	if p, _ := pipes.Get().(*pipe); p != nil {
+		return p, nil
+	}
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC|unix.O_NONBLOCK); err != nil {
+		return nil, err
+	}
+	// A smaller pipe works too, only slower.
+	unix.FcntlInt(uintptr(fds[0]), unix.F_SETPIPE_SZ, spliceMost)
+	p := &pipe{r: fds[0], w: fds[1]}
+	runtime.AddCleanup(p, closePipe, fds)
+	return p, nil
+}
+
+func closePipe(fds [2]int) {
+	unix.Close(fds[0])
+	unix.Close(fds[1])
+}
+
+// givePipe keeps an empty pipe. One that still holds bytes is dropped.
+func givePipe(p *pipe) {
+	if p.held == 0 {
+		pipes.Put(p)
+	}
+}
+
+// Splice moves n bytes from src to dst without copying them through this
+// process; a negative n means until the end of the stream. What dst has
+// collected is sent first. It reports false if the two cannot be spliced and
+// nothing was moved. Both sides are bounded by their own waits, which begin
+// anew with every piece. io.ErrUnexpectedEOF means that src ended early.
+func Splice(dst, src *Conn, n int64) (moved int64, ok bool, err error) {
+	if dst.raw == nil || src.raw == nil {
+		return 0, false, nil
+	}
+	p, err := takePipe()
+	if err != nil {
+		return 0, false, nil // no descriptor to be had: copying still works
+	}
+	defer givePipe(p)
+	if err := dst.Flush(); err != nil {
+		return 0, true, &WriteError{err}
+	}
+	for n < 0 || moved < n {
+		most := spliceMost
+		if n >= 0 {
+			most = int(min(n-moved, spliceMost))
+		}
+		if err := src.pull(p, most); err != nil {
+			if err == io.EOF && n >= 0 {
+				err = io.ErrUnexpectedEOF
+			}
+			if err == io.EOF {
+				err = nil
+			}
+			return moved, true, err
+		}
+		got := int64(p.held)
+		err := dst.push(p)
+		moved += got - int64(p.held)
+		if err != nil {
+			return moved, true, &WriteError{err}
+		}
+	}
+	return moved, true, nil
+}
+
+// pull moves at least one and at most most bytes from the socket into p.
+func (c *Conn) pull(p *pipe, most int) error {
+	if c.spliceIn == nil {
+		c.spliceIn = c.onPull
+	}
+	c.rd = readOp{pipe: p, pipeMax: most}
+	err := c.rawRead(c.spliceIn)
+	if err == nil {
+		err = c.rd.err
+	}
+	c.rd = readOp{}
+	return err
+}
+
+func (c *Conn) onPull(fd uintptr) bool {
+	r := &c.rd
+	n, err := spliceOnce(int(fd), r.pipe.w, r.pipeMax)
+	switch {
+	case err == unix.EAGAIN:
+		c.arm()
+		return false
+	case err != nil:
+		r.err = os.NewSyscallError("splice", err)
+	case n == 0:
+		r.err = io.EOF
+	default:
+		r.pipe.held += n
+	}
+	return true
+}
+
+// push moves all that p holds to the socket.
+func (c *Conn) push(p *pipe) error {
+	c.wr = writeOp{pipe: p}
+	err := c.rawWrite(c.onPush)
+	c.wr = writeOp{}
+	return err
+}
+
+func (c *Conn) onPush(fd uintptr) bool {
+	w := &c.wr
+	for w.pipe.held > 0 {
+		n, err := spliceOnce(w.pipe.r, int(fd), w.pipe.held)
+		if err == unix.EAGAIN {
+			c.armWrite()
+			return false
+		}
+		if err != nil {
+			w.err = os.NewSyscallError("splice", err)
+			return true
+		}
+		w.pipe.held -= n
+	}
+	return true
+}
+
+func spliceOnce(from, to, most int) (int, error) {
+	for {
+		n, err := unix.Splice(from, nil, to, nil, most, unix.SPLICE_F_MOVE|unix.SPLICE_F_NONBLOCK)
+		if err == syscall.EINTR {
+			continue
+		}
+		return int(n), err
+	}
+}

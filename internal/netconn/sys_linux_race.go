@@ -1,0 +1,29 @@
+//go:build linux && race
+
+package netconn
+
+import (
+	"errors"
+	"syscall"
+)
+
+// In race builds the calls go through package syscall, which tells the race
+// detector that what one end wrote happened before the other end read it.
+
+func sysRead(fd uintptr, p []byte) (int, syscall.Errno) { return sysCall(syscall.Read, fd, p) }
+
+func sysWrite(fd uintptr, p []byte) (int, syscall.Errno) { return sysCall(syscall.Write, fd, p) }
+
+func sysCall(call func(int, []byte) (int, error), fd uintptr, p []byte) (int, syscall.Errno) {
+	for {
+		n, err := call(int(fd), p)
+		var errno syscall.Errno
+		if errors.As(err, &errno) {
+			if errno == syscall.EINTR {
+				continue
+			}
+			return 0, errno
+		}
+		return n, 0
+	}
+}
