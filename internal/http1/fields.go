@@ -1,0 +1,185 @@
+package http1
+
+import "headgate/internal/header"
+
+// slot numbers the fields that decide how a message is read.
+type slot uint8
+
+const (
+	slotNone slot = iota
+	slotHost
+	slotLength
+	slotCoding
+	slotConnection
+	slotUpgrade
+	slotExpect
+	slotCount
+)
+
+// slots gives the slot of each well-known name.
+var slots = [256]slot{
+	header.Host: slotHost, header.ContentLength: slotLength, header.TransferEncoding: slotCoding,
+	header.Connection: slotConnection, header.Upgrade: slotUpgrade, header.Expect: slotExpect,
+}
+
+// facts collects the fields that decide how a message is read while its fields
+// are parsed, so that the list is not searched for them again.
+type facts struct {
+	value  [slotCount]string // of the last field of each slot
+	count  [slotCount]int32
+	traits uint8 // classes of bytes seen in unknown names
+}
+
+// parseFields parses field lines from pos up to and with the empty line that
+// ends them. It returns the position behind that line.
+func parseFields(b []byte, pos, limit int, list *header.List, f *facts) (int, Error) {
+	for n := 0; ; n++ {
+		start := pos
+		pos = nameEnd(b, pos)
+		if pos == len(b) {
+			return pos, partialName(b, start)
+		}
+		if pos == start || b[pos] != ':' {
+			return endOfFields(b, start, pos)
+		}
+		if n == limit {
+			return pos, TooManyFields
+		}
+		name := view(b, start, pos)
+		id := header.Lookup(name)
+		if id == header.Other {
+			if e := f.judgeName(name); e != none {
+				return pos, e
+			}
+		}
+		pos++
+		for pos < len(b) && (b[pos] == ' ' || b[pos] == '\t') {
+			pos++
+		}
+		start = pos
+		pos = valueEnd(b, pos)
+		if pos+1 >= len(b) {
+			return pos, partialLine(b, pos, ControlInValue)
+		}
+		if b[pos] != '\r' || b[pos+1] != '\n' {
+			return pos, badLineEnd(b, pos, ControlInValue)
+		}
+		end := pos
+		for end > start && (b[end-1] == ' ' || b[end-1] == '\t') {
+			end--
+		}
+		value := view(b, start, end)
+		pos += 2
+		list.AddKnown(id, name, value)
+		if s := slots[id]; s != slotNone {
+			f.value[s] = value
+			f.count[s]++
+		}
+	}
+}
+
+// endOfFields judges a line that has no name and colon: b[at] is its first byte
+// that is neither.
+func endOfFields(b []byte, start, at int) (int, Error) {
+	switch c := b[at]; {
+	case c == '\r' && at+1 == len(b):
+		return at, more
+	case c == '\r' && b[at+1] != '\n':
+		return at, BareCR
+	case c == '\r' && at == start:
+		return at + 2, none
+	case c == '\n':
+		return at, BareLF
+	case c == '\r':
+		return at, NoColon
+	case at > start && (c == ' ' || c == '\t'):
+		return at, spaceInName(b, at)
+	case c == ' ' || c == '\t':
+		return at, ObsFold
+	case c == ':':
+		return at, EmptyName
+	}
+	return at, BadName
+}
+
+// spaceInName tells white space before the colon from white space elsewhere.
+func spaceInName(b []byte, at int) Error {
+	for at < len(b) && (b[at] == ' ' || b[at] == '\t') {
+		at++
+	}
+	if at < len(b) && b[at] != ':' {
+		return BadName
+	}
+	return SpaceBeforeColon
+}
+
+// judgeName refuses an unknown name that is not a token, and one that a server
+// which turns names into variables takes for a framing field: "Content_Length",
+// "transfer.encoding".
+func (f *facts) judgeName(name string) Error {
+	var all, odds uint8 = tchar, 0
+	for i := 0; i < len(name); i++ {
+		c := class[name[i]]
+		all &= c
+		odds |= c
+	}
+	if all == 0 {
+		return BadName
+	}
+	if odds&odd != 0 {
+		f.traits |= odds
+		switch Twin(name) {
+		case header.ContentLength, header.TransferEncoding:
+			return LookalikeName
+		}
+	}
+	return none
+}
+
+// Twin returns the well-known name that an unknown one reads as to servers
+// which turn names into variables, where "-" and "_" are the same: for
+// "X_Forwarded_For" it returns header.XForwardedFor. It returns header.Other
+// for any other name.
+func Twin(name string) header.ID {
+	var buf [32]byte
+	if len(name) > len(buf) {
+		return header.Other
+	}
+	for i := 0; i < len(name); i++ {
+		buf[i] = name[i]
+		if class[name[i]]&odd != 0 {
+			buf[i] = '-'
+		}
+	}
+	return header.Lookup(view(buf[:], 0, len(name)))
+}
+
+// partialName judges the beginning of a line that has not arrived whole.
+func partialName(b []byte, start int) Error {
+	for _, c := range b[start:] {
+		if class[c]&tchar == 0 {
+			return BadName
+		}
+	}
+	return more
+}
+
+// partialLine judges a line of which at most one byte of its end has arrived.
+func partialLine(b []byte, pos int, otherwise Error) Error {
+	if pos == len(b) || b[pos] == '\r' {
+		return more
+	}
+	return badLineEnd(b, pos, otherwise)
+}
+
+// badLineEnd names what is wrong with b[pos], which should begin a CRLF;
+// otherwise is the error for a byte that is no line end at all.
+func badLineEnd(b []byte, pos int, otherwise Error) Error {
+	switch b[pos] {
+	case '\n':
+		return BareLF
+	case '\r':
+		return BareCR
+	}
+	return otherwise
+}

@@ -1,0 +1,68 @@
+// Package http1 is the message syntax of HTTP/1.0 and HTTP/1.1 (RFC 9112) for
+// both sides of the proxy: requests from clients, responses from servers.
+//
+// It works on byte slices and does no I/O. [ParseRequest] and [ParseResponse]
+// parse a head in place: what they return are views into the caller's buffer,
+// which live as long as the bytes stay where they are. A head that has not
+// arrived whole is no error (n is 0); [Scanner] then tells, without reading a
+// byte twice, when it is worth parsing again. [Decoder] takes the chunked
+// coding off a body and the Append functions write what is sent.
+//
+// What is accepted is what RFC 9112 asks a sender to send, and less than it
+// lets a recipient accept: whatever two implementations are known to read
+// differently is refused, never repaired. Each refusal is an [Error] that names
+// the rule. Nothing here allocates, but for trailers.
+package http1
+
+// Limits bounds the head of a message. A field that is zero or negative stands
+// for the default.
+type Limits struct {
+	// HeadSize is the largest head in bytes, with its first line and the empty
+	// line that ends it. Default DefaultHeadSize.
+	HeadSize int
+	// Fields is the largest number of field lines. Default DefaultFields.
+	Fields int
+	// URISize is the longest request target in bytes. Default DefaultURISize.
+	URISize int
+}
+
+// The bounds that hold where a limit is not set.
+const (
+	DefaultHeadSize = 32 << 10
+	DefaultFields   = 200
+	DefaultURISize  = 16 << 10
+)
+
+// maxMethod is the longest method that is passed on. The longest registered
+// one has 17 letters.
+const maxMethod = 32
+
+func (l *Limits) headSize() int {
+	if l.HeadSize > 0 {
+		return l.HeadSize
+	}
+	return DefaultHeadSize
+}
+
+func (l *Limits) fields() int {
+	if l.Fields > 0 {
+		return l.Fields
+	}
+	return DefaultFields
+}
+
+func (l *Limits) uriSize() int {
+	if l.URISize > 0 {
+		return l.URISize
+	}
+	return DefaultURISize
+}
+
+// window returns the part of buf that a head may take, and whether a head that
+// does not end in it is too large.
+func (l *Limits) window(buf []byte) (b []byte, full bool) {
+	if size := l.headSize(); len(buf) >= size {
+		return buf[:size], true
+	}
+	return buf, false
+}

@@ -1,0 +1,62 @@
+package http1
+
+// Method is the small number of a well-known method. The zero value stands for
+// every other one. Methods are told apart by case (RFC 9110, section 9.1).
+type Method uint8
+
+// The methods of RFC 9110 and RFC 5789.
+const (
+	OtherMethod Method = iota
+	Get
+	Head
+	Post
+	Put
+	Delete
+	Connect
+	Options
+	Trace
+	Patch
+	methodCount
+)
+
+var methodNames = [methodCount]string{
+	Get: "GET", Head: "HEAD", Post: "POST", Put: "PUT", Delete: "DELETE",
+	Connect: "CONNECT", Options: "OPTIONS", Trace: "TRACE", Patch: "PATCH",
+}
+
+// String returns the method as it is sent, or "" for OtherMethod.
+func (m Method) String() string { return methodNames[m] }
+
+// Safe reports whether the method asks for no change (RFC 9110, section 9.2.1).
+func (m Method) Safe() bool {
+	return m == Get || m == Head || m == Options || m == Trace
+}
+
+// Idempotent reports whether a request may be repeated with the effect of one
+// (RFC 9110, section 9.2.2).
+func (m Method) Idempotent() bool { return m.Safe() || m == Put || m == Delete }
+
+// LookupMethod returns the number of a method, or OtherMethod.
+func LookupMethod(name string) Method {
+	switch name {
+	case "GET":
+		return Get
+	case "HEAD":
+		return Head
+	case "POST":
+		return Post
+	case "PUT":
+		return Put
+	case "DELETE":
+		return Delete
+	case "CONNECT":
+		return Connect
+	case "OPTIONS":
+		return Options
+	case "TRACE":
+		return Trace
+	case "PATCH":
+		return Patch
+	}
+	return OtherMethod
+}
