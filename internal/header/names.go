@@ -140,7 +140,7 @@ func Lookup(name string) ID {
 		return Other
 	}
 	for id := buckets[hash(name)]; id != Other; id = chain[id] {
-		if len(names[id]) == len(name) && equalFold(names[id], name) {
+		if names[id] == name || EqualFold(names[id], name) {
 			return id
 		}
 	}
