@@ -1,0 +1,304 @@
+// Package accesslog writes one line for each finished exchange, as a JSON
+// object or in the combined form of Apache and nginx, to a file, to standard
+// output or to standard error.
+//
+// Open starts a Log and Log.Record is put into exchange.Pipeline.Done. Record
+// encodes into a buffer that, as a rule, only the current processor uses; it
+// makes no system call, waits for no disk and allocates nothing. Buffers are
+// written when they are full, and otherwise a quarter of a second after their
+// first record. Lines of different connections may therefore stand in another
+// order than their times.
+//
+// Memory is bounded: when the disk or the reader of a pipe stalls, records are
+// dropped and counted, and requests go on. The package does not rotate files;
+// Reopen is for those who do.
+package accesslog
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"headgate/internal/exchange"
+)
+
+// The bounds of a log's memory and of its waiting.
+const (
+	// bufferSize is the length at which a buffer is handed to the writer. A
+	// buffer has room for one ordinary record more.
+	bufferSize = 64 << 10
+	bufferRoom = 8 << 10
+	// queueSize is how many full buffers may wait for the writer.
+	queueSize = 64
+	// spareSize is how many empty buffers are kept.
+	spareSize = 16
+	// maxShards bounds the number of buffers that are being filled.
+	maxShards = 64
+	// flushDelay is how long a record may stay in a buffer that is not full.
+	flushDelay = 250 * time.Millisecond
+	// patience is how long Close, Retire and Reopen wait for a stalled disk.
+	patience = 5 * time.Second
+)
+
+// The formats of a line.
+const (
+	JSON     = "json"
+	Combined = "combined"
+)
+
+// The paths that are no files.
+const (
+	Stdout = "stdout"
+	Stderr = "stderr"
+)
+
+// Config says where and how a Log writes.
+type Config struct {
+	// Format is JSON or Combined; "" is JSON.
+	Format string
+	// Path is Stdout, Stderr or the name of a file, which is appended to and
+	// made with mode 0640 when it is absent; "" is Stdout.
+	Path string
+}
+
+// Log is an open access log. All methods may be called by several goroutines
+// at once.
+type Log struct {
+	// Constant.
+	app    *slog.Logger
+	format func(b []byte, ex *exchange.Exchange, c *clock) []byte
+	path   string
+	pool   sync.Pool // of *shard: hands each processor its own
+	shards []shard
+
+	next    atomic.Uint32 // the shard that the pool takes next
+	full    chan []byte   // from shards to the writer
+	spare   chan []byte   // from the writer to shards
+	wake    chan struct{} // a shard has its first record
+	reopen  chan chan error
+	stop    chan struct{}
+	flushed chan struct{} // the flusher has ended
+	written chan struct{} // the writer has ended
+	once    sync.Once
+
+	unwritten atomic.Uint64 // records lost in the writer
+	output    output        // owned by write, then guarded by late
+	late      sync.Mutex
+}
+
+// shard is one buffer that is being filled.
+type shard struct {
+	mu struct {
+		sync.Mutex
+		buf    []byte
+		clock  clock
+		lost   uint64
+		closed bool
+	}
+	_ [64]byte // keeps shards on cache lines of their own
+}
+
+// Open opens the log and starts writing. The application's log hears of
+// dropped records and write errors, once until things are well again. The
+// caller ends the log with Close or Retire.
+func Open(c Config, app *slog.Logger) (*Log, error) {
+	l := &Log{
+		app:     app,
+		path:    c.Path,
+		shards:  make([]shard, shardCount()),
+		full:    make(chan []byte, queueSize),
+		spare:   make(chan []byte, spareSize),
+		wake:    make(chan struct{}, 1),
+		reopen:  make(chan chan error),
+		stop:    make(chan struct{}),
+		flushed: make(chan struct{}),
+		written: make(chan struct{}),
+	}
+	switch c.Format {
+	case JSON, "":
+		l.format = appendRecord
+	case Combined:
+		l.format = appendCombined
+	default:
+		return nil, fmt.Errorf("open access log: unknown format %q", c.Format)
+	}
+	file, err := openPath(c.Path)
+	if err != nil {
+		return nil, fmt.Errorf("open access log: %w", err)
+	}
+	l.output.file = file
+	l.pool.New = l.nextShard
+	go l.flush()
+	go l.write()
+	return l, nil
+}
+
+// shardCount returns how many buffers are filled at once: a power of two, not
+// less than the number of processors up to maxShards.
+func shardCount() int {
+	n := 1
+	for n < runtime.GOMAXPROCS(0) && n < maxShards {
+		n *= 2
+	}
+	return n
+}
+
+// nextShard gives a processor that has no shard the next one.
+func (l *Log) nextShard() any {
+	return &l.shards[int(l.next.Add(1))&(len(l.shards)-1)]
+}
+
+// Record writes the line of a finished exchange. It keeps nothing of ex.
+func (l *Log) Record(ex *exchange.Exchange) {
+	s := l.pool.Get().(*shard)
+	if !l.record(s, ex) {
+		l.recordLate(ex)
+	}
+	l.pool.Put(s)
+}
+
+// record appends to the buffer of s. It returns false when the log has ended.
+func (l *Log) record(s *shard, ex *exchange.Exchange) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.closed {
+		return false
+	}
+	if len(s.mu.buf) >= bufferSize && !l.handLocked(s) {
+		s.mu.lost++
+		return true
+	}
+	if len(s.mu.buf) == 0 {
+		l.beginLocked(s)
+	}
+	s.mu.buf = l.format(s.mu.buf, ex, &s.mu.clock)
+	if len(s.mu.buf) >= bufferSize {
+		l.handLocked(s)
+	}
+	return true
+}
+
+// beginLocked makes s ready for its first record and tells the flusher.
+func (l *Log) beginLocked(s *shard) {
+	if s.mu.buf == nil {
+		s.mu.buf = l.spareBuffer()
+	}
+	s.mu.clock.set()
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// handLocked hands the buffer of s to the writer. It returns false when too
+// much is waiting there; then the buffer stays.
+func (l *Log) handLocked(s *shard) bool {
+	select {
+	case l.full <- s.mu.buf:
+		s.mu.buf = nil
+		return true
+	default:
+		return false
+	}
+}
+
+// spareBuffer returns an empty buffer.
+func (l *Log) spareBuffer() []byte {
+	select {
+	case b := <-l.spare:
+		return b
+	default:
+		return make([]byte, 0, bufferSize+bufferRoom)
+	}
+}
+
+// recordLate writes a record of an exchange that ended after the log was
+// retired: at once, since nobody flushes any more.
+func (l *Log) recordLate(ex *exchange.Exchange) {
+	select {
+	case <-l.written:
+	default:
+		l.unwritten.Add(1)
+		return
+	}
+	var c clock
+	c.set()
+	line := l.format(nil, ex, &c)
+	l.late.Lock()
+	defer l.late.Unlock()
+	if err := l.output.write(line); err != nil {
+		l.unwritten.Add(1)
+	}
+}
+
+// Lost returns how many records were dropped or could not be written.
+func (l *Log) Lost() uint64 {
+	n := l.unwritten.Load()
+	for i := range l.shards {
+		s := &l.shards[i]
+		s.mu.Lock()
+		n += s.mu.lost
+		s.mu.Unlock()
+	}
+	return n
+}
+
+// Reopen opens the file by its name again, after it was moved away. Records
+// until then stand in the old file, which is closed when Reopen returns. When
+// the file cannot be opened the log goes on with the old one. Reopen does
+// nothing for standard output and standard error.
+func (l *Log) Reopen() error {
+	if isStandard(l.path) {
+		return nil
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	result := make(chan error, 1)
+	select {
+	case l.reopen <- result:
+	case <-l.written:
+		return fmt.Errorf("reopen access log %s: %w", l.path, os.ErrClosed)
+	case <-timer.C:
+		return fmt.Errorf("reopen access log %s: the disk does not answer", l.path)
+	}
+	select {
+	case err := <-result:
+		return err
+	case <-timer.C:
+		return fmt.Errorf("reopen access log %s: the disk does not answer", l.path)
+	}
+}
+
+// Retire writes what is buffered and ends what runs in the background, for a
+// log that no current plan uses. Exchanges under way may still call Record:
+// their lines are written at once. The file is closed when the last of them
+// has forgotten the log. Retire waits a few seconds for a stalled disk, then
+// gives up what is left.
+func (l *Log) Retire() {
+	l.once.Do(func() { close(l.stop) })
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case <-l.written:
+	case <-timer.C:
+		l.app.Warn("access log is not written to its end: the disk or pipe does not answer", "path", l.path)
+	}
+}
+
+// Close is Retire for the last log of a process: the file is closed too, and
+// later records are lost. It returns the error of closing the file.
+func (l *Log) Close() error {
+	l.Retire()
+	select {
+	case <-l.written:
+	default:
+		return fmt.Errorf("close access log %s: the disk or pipe does not answer", l.path)
+	}
+	l.late.Lock()
+	defer l.late.Unlock()
+	return l.output.close()
+}

@@ -1,0 +1,332 @@
+package accesslog
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"go.uber.org/goleak"
+
+	"headgate/internal/exchange"
+	"headgate/internal/header"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// sample returns a finished exchange with every field set.
+func sample() *exchange.Exchange {
+	ex := &exchange.Exchange{
+		Conn:     &exchange.Conn{Peer: "198.51.100.7", Serial: 3},
+		Place:    &exchange.Place{Port: "web", Proxy: "shop", Route: "/api"},
+		ClientIP: netip.MustParseAddr("203.0.113.9"),
+		User:     "ada",
+		Server:   "http://127.0.0.1:3000/v2/",
+		Tries:    1,
+		Sent:     100,
+		Received: 7,
+	}
+	ex.Request.Method, ex.Request.Scheme = "GET", "http"
+	ex.Request.Host, ex.Request.Path, ex.Request.Query = "shop.example.com", "/api/x", "?a=1"
+	ex.Request.Proto = exchange.HTTP11
+	ex.Request.Header.Add(header.UserAgent, "curl/8")
+	ex.Request.Header.Add(header.Referer, "http://example.org/")
+	ex.Response.Status, ex.Response.HeadSent = 200, true
+	ex.Times = exchange.Times{Start: 1, Picked: 1, Connected: 250_001, Head: 1_250_001, End: 2_000_001}
+	return ex
+}
+
+func open(t testing.TB, format string) (*Log, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "access.log")
+	l, err := Open(Config{Format: format, Path: path}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l, path
+}
+
+func read(t testing.TB, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+func TestJSONLineHasEveryField(t *testing.T) {
+	l, path := open(t, JSON)
+	l.Record(sample())
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	line := read(t, path)
+	id := sample().ID()
+	when := regexp.MustCompile(`"time":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z"`)
+	if !when.MatchString(line) {
+		t.Errorf("time is not RFC 3339 with milliseconds: %s", line)
+	}
+	got := when.ReplaceAllString(line, `"time":"T"`)
+	want := `{"time":"T","client_ip":"203.0.113.9","peer":"198.51.100.7","method":"GET","scheme":"http",` +
+		`"host":"shop.example.com","path":"/api/x","query":"a=1","proto":"HTTP/1.1","status":200,"port":"web",` +
+		`"proxy":"shop","route":"/api","server":"http://127.0.0.1:3000/v2/","tries":1,"user":"ada","request_id":"` + id +
+		`","user_agent":"curl/8","referer":"http://example.org/","bytes_sent":100,"bytes_received":7,` +
+		`"duration_ms":2.000,"connect_ms":0.250,"upstream_head_ms":1.000}` + "\n"
+	if got != want {
+		t.Errorf("got  %swant %s", got, want)
+	}
+}
+
+func TestCombinedLineCannotBeForged(t *testing.T) {
+	l, path := open(t, Combined)
+	ex := sample()
+	ex.User = "a b] \"x"
+	ex.Request.Path, ex.Request.Query = "/\"\n\\\x1b", "?é"
+	ex.Request.Header.Set(header.UserAgent, "x\" 200 \"\r\n127.0.0.1 - -")
+	ex.Request.Header.Del(header.Referer)
+	l.Record(ex)
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	when := regexp.MustCompile(`\[\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4}\]`)
+	got := when.ReplaceAllString(read(t, path), "[T]")
+	want := `203.0.113.9 - a\x20b]\x20\x22x [T] "GET /\x22\x0A\x5C\x1B?\xC3\xA9 HTTP/1.1" 200 100 "-" "x\x22 200 \x22\x0D\x0A127.0.0.1 - -"` + "\n"
+	if got != want {
+		t.Errorf("got  %swant %s", got, want)
+	}
+}
+
+func TestStatusIs499WhenNothingWasSent(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		reason   exchange.Reason
+		headSent bool
+		status   int
+		want     int
+	}{
+		{"client gone before the head", exchange.ClientClosed, false, 200, 499},
+		{"client gone before a response was made", exchange.ClientClosed, false, 0, 499},
+		{"client gone in the body", exchange.ClientClosed, true, 200, 200},
+		{"answer of our own", exchange.NoRoute, true, 404, 404},
+	} {
+		ex := sample()
+		ex.Reason, ex.Response.HeadSent, ex.Response.Status = test.reason, test.headSent, test.status
+		if got := status(ex); got != test.want {
+			t.Errorf("%s: got %d, want %d", test.name, got, test.want)
+		}
+	}
+}
+
+func TestLongTextIsCutBetweenCharacters(t *testing.T) {
+	got := string(appendText(nil, strings.Repeat("é", 40), 11))
+	if want := `"` + strings.Repeat("é", 5) + `…"`; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if got, want := string(appendQuoted(nil, "abcdef", 3)), "abc..."; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestRecordAllocatesNothing(t *testing.T) {
+	for _, format := range []string{JSON, Combined} {
+		l, _ := open(t, format)
+		ex := sample()
+		l.Record(ex)
+		if n := testing.AllocsPerRun(2000, func() { l.Record(ex) }); n != 0 && !raceEnabled {
+			t.Errorf("%s: %v allocations a record", format, n)
+		}
+	}
+}
+
+func TestRecordsOfManyGoroutinesAreAllWrittenWhole(t *testing.T) {
+	l, path := open(t, JSON)
+	const goroutines, each = 8, 2000
+	var group sync.WaitGroup
+	for range goroutines {
+		group.Go(func() {
+			ex := sample()
+			for range each {
+				l.Record(ex)
+			}
+		})
+	}
+	group.Wait()
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for line := range bytes.Lines([]byte(read(t, path))) {
+		if !json.Valid(line) {
+			t.Fatalf("line is no JSON: %s", line)
+		}
+		n++
+	}
+	if n+int(l.Lost()) != goroutines*each {
+		t.Errorf("got %d lines and %d lost, want %d", n, l.Lost(), goroutines*each)
+	}
+}
+
+func TestReopenGoesOnInANewFile(t *testing.T) {
+	l, path := open(t, JSON)
+	l.Record(sample())
+	if err := os.Rename(path, path+".1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Reopen(); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(read(t, path+".1"), "\n"); n != 1 {
+		t.Errorf("old file has %d lines after Reopen, want 1", n)
+	}
+	l.Record(sample())
+	l.Record(sample())
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(read(t, path), "\n"); n != 2 {
+		t.Errorf("new file has %d lines, want 2", n)
+	}
+	if err := l.Reopen(); err == nil {
+		t.Error("Reopen of a closed log returned nil")
+	}
+}
+
+func TestReopenKeepsTheOldFileWhenTheNewCannotBeOpened(t *testing.T) {
+	l, path := open(t, JSON)
+	if err := os.Rename(path, path+".1"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Reopen(); err == nil {
+		t.Error("Reopen of a folder returned nil")
+	}
+	l.Record(sample())
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(read(t, path+".1"), "\n"); n != 1 {
+		t.Errorf("old file has %d lines, want 1", n)
+	}
+}
+
+func TestRecordAfterRetireIsWrittenAtOnce(t *testing.T) {
+	l, path := open(t, JSON)
+	l.Record(sample())
+	l.Retire()
+	l.Record(sample())
+	if n := strings.Count(read(t, path), "\n"); n != 2 {
+		t.Errorf("got %d lines, want 2", n)
+	}
+	if err := l.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l.Record(sample())
+	if l.Lost() != 1 {
+		t.Errorf("got %d lost after Close, want 1", l.Lost())
+	}
+}
+
+func TestBuffersAreWrittenSoonWithoutTraffic(t *testing.T) {
+	l, path := open(t, JSON)
+	l.Record(sample())
+	for deadline := time.Now().Add(10 * time.Second); ; {
+		if strings.Contains(read(t, path), "\n") {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("no line after 10s")
+		}
+		time.Sleep(time.Millisecond) // polls a file, which cannot be waited for
+	}
+}
+
+func TestBadSettingsAreRefused(t *testing.T) {
+	for _, c := range []Config{
+		{Format: "xml", Path: filepath.Join(t.TempDir(), "a")},
+		{Format: JSON, Path: filepath.Join(t.TempDir(), "absent", "a")},
+	} {
+		if l, err := Open(c, slog.New(slog.DiscardHandler)); err == nil {
+			l.Close()
+			t.Errorf("Open(%+v) returned nil", c)
+		}
+	}
+}
+
+func FuzzLineIsOneLine(f *testing.F) {
+	f.Add("curl/8", "/a", "?b=\"", "host")
+	f.Add("\xff\x00\u2028\u202e", "/\x1b[2J", "?\n", strings.Repeat("x", 600))
+	f.Fuzz(func(t *testing.T, agent, path, query, host string) {
+		ex := sample()
+		ex.Request.Header.Set(header.UserAgent, agent)
+		ex.Request.Path, ex.Request.Host, ex.User, ex.Cause = path, host, agent, host
+		ex.Request.Query = ""
+		if query != "" {
+			ex.Request.Query = "?" + query
+		}
+		var c clock
+		c.set()
+		line := appendRecord(nil, ex, &c)
+		var record struct {
+			Agent string `json:"user_agent"`
+			Path  string `json:"path"`
+		}
+		if err := json.Unmarshal(line, &record); err != nil {
+			t.Fatalf("%v: %q", err, line)
+		}
+		if bytes.Count(line, []byte{'\n'}) != 1 || !utf8.Valid(line) {
+			t.Fatalf("not one line of UTF-8: %q", line)
+		}
+		if utf8.ValidString(path) && len(path) <= maxTarget && record.Path != path {
+			t.Fatalf("path: got %q, want %q", record.Path, path)
+		}
+		c.set()
+		line = appendCombined(nil, ex, &c)
+		for i, b := range line {
+			if (b < ' ' || b > 0x7e) && i != len(line)-1 {
+				t.Fatalf("byte %d is not printable: %q", i, line)
+			}
+		}
+		if bytes.Count(line, []byte{'"'}) != 6 {
+			t.Fatalf("quotes do not pair: %q", line)
+		}
+	})
+}
+
+func BenchmarkRecord(b *testing.B) {
+	for _, format := range []string{JSON, Combined} {
+		b.Run(format, func(b *testing.B) {
+			l, err := Open(Config{Format: format, Path: os.DevNull}, slog.New(slog.DiscardHandler))
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			b.RunParallel(func(pb *testing.PB) {
+				ex := sample()
+				for n := 1; pb.Next(); n++ {
+					l.Record(ex)
+					if n%64 == 0 {
+						runtime.Gosched() // a request would wait for the network here
+					}
+				}
+			})
+			b.StopTimer()
+			l.Close()
+			if lost := l.Lost(); lost > 0 {
+				b.ReportMetric(float64(lost)/float64(b.N), "lost/op")
+			}
+		})
+	}
+}

@@ -1,0 +1,201 @@
+package accesslog
+
+import (
+	"strconv"
+	"time"
+
+	"headgate/internal/exchange"
+	"headgate/internal/header"
+)
+
+// How much of a client's or server's text stands in a record, in bytes. Longer
+// text ends in "…".
+const (
+	maxMethod  = 64
+	maxHost    = 512
+	maxTarget  = 4096
+	maxAgent   = 1024
+	maxReferer = 2048
+	maxUser    = 256
+	maxCause   = 1024
+	maxName    = 2048
+)
+
+// appendRecord appends the line of an exchange as a JSON object. Fields that do
+// not apply, such as the server of a fixed response, are left out.
+func appendRecord(b []byte, ex *exchange.Exchange, c *clock) []byte {
+	rq := &ex.Request
+	b = append(b, `{"time":"`...)
+	b = c.appendISO(b, ex.Times.Start)
+	b = append(b, `","client_ip":"`...)
+	b = appendClient(b, ex)
+	b = appendText(append(b, `","peer":`...), ex.Conn.Peer, maxName)
+	b = appendText(append(b, `,"method":`...), rq.Method, maxMethod)
+	b = appendText(append(b, `,"scheme":`...), rq.Scheme, maxMethod)
+	b = appendText(append(b, `,"host":`...), rq.Host, maxHost)
+	b = appendText(append(b, `,"path":`...), rq.Path, maxTarget)
+	if rq.Query != "" {
+		b = appendText(append(b, `,"query":`...), rq.Query[1:], maxTarget) // without its "?"
+	}
+	b = appendText(append(b, `,"proto":`...), rq.Proto.String(), maxMethod)
+	b = strconv.AppendInt(append(b, `,"status":`...), int64(status(ex)), 10)
+	b = appendOptional(b, `,"reason":`, ex.Reason.String(), maxName)
+	b = appendOptional(b, `,"cause":`, ex.Cause, maxCause)
+	b = appendPlace(b, ex)
+	b = appendOptional(b, `,"user":`, ex.User, maxUser)
+	b = append(b, `,"request_id":"`...)
+	b = append(b, ex.ID()...)
+	b = append(b, '"')
+	b = appendOptional(b, `,"user_agent":`, rq.Header.Get(header.UserAgent), maxAgent)
+	b = appendOptional(b, `,"referer":`, rq.Header.Get(header.Referer), maxReferer)
+	b = strconv.AppendInt(append(b, `,"bytes_sent":`...), ex.Sent, 10)
+	b = strconv.AppendInt(append(b, `,"bytes_received":`...), ex.Received, 10)
+	b = appendTimes(b, &ex.Times)
+	return append(b, "}\n"...)
+}
+
+// appendPlace appends where the request went.
+func appendPlace(b []byte, ex *exchange.Exchange) []byte {
+	b = appendOptional(b, `,"port":`, ex.Place.Port, maxName)
+	b = appendOptional(b, `,"proxy":`, ex.Place.Proxy, maxName)
+	b = appendOptional(b, `,"route":`, ex.Place.Route, maxName)
+	b = appendOptional(b, `,"server":`, ex.Server, maxName)
+	if ex.Tries > 0 {
+		b = strconv.AppendInt(append(b, `,"tries":`...), int64(ex.Tries), 10)
+	}
+	return b
+}
+
+// appendTimes appends the length of the exchange and of its stages.
+func appendTimes(b []byte, t *exchange.Times) []byte {
+	end := t.End
+	if end == 0 {
+		end = exchange.Now()
+	}
+	b = appendMillis(append(b, `,"duration_ms":`...), end-t.Start)
+	if t.Picked > 0 && t.Connected > 0 {
+		b = appendMillis(append(b, `,"connect_ms":`...), t.Connected-t.Picked)
+		if t.Head > 0 {
+			b = appendMillis(append(b, `,"upstream_head_ms":`...), t.Head-t.Connected)
+		}
+	}
+	return b
+}
+
+// status returns the status the client was sent, or for a client that went
+// away before anything was sent, the status that stands for that.
+func status(ex *exchange.Exchange) int {
+	if !ex.Response.HeadSent {
+		switch ex.Reason {
+		case exchange.ClientClosed, exchange.ClientTimeout:
+			return ex.Reason.Status()
+		}
+	}
+	return ex.Response.Status
+}
+
+// appendClient appends the client's address.
+func appendClient(b []byte, ex *exchange.Exchange) []byte {
+	if ex.ClientIP.IsValid() {
+		return ex.ClientIP.Unmap().AppendTo(b)
+	}
+	return append(b, ex.Conn.Peer...)
+}
+
+func appendOptional(b []byte, name, value string, limit int) []byte {
+	if value == "" {
+		return b
+	}
+	return appendText(append(b, name...), value, limit)
+}
+
+// appendMillis appends nanoseconds as milliseconds with three decimals.
+func appendMillis(b []byte, nanos int64) []byte {
+	micros := max(0, nanos) / 1000
+	b = strconv.AppendInt(b, micros/1000, 10)
+	rest := micros % 1000
+	return append(b, '.', '0'+byte(rest/100), '0'+byte(rest/10%10), '0'+byte(rest%10))
+}
+
+// appendCombined appends the line of an exchange in the combined form:
+//
+//	address - user [day/month/year:time zone] "request" status bytes "referer" "agent"
+func appendCombined(b []byte, ex *exchange.Exchange, c *clock) []byte {
+	rq := &ex.Request
+	b = appendClient(b, ex)
+	b = append(b, " - "...)
+	b = appendWord(b, ex.User, maxUser)
+	b = append(b, " ["...)
+	b = c.appendCommon(b, ex.Times.Start)
+	b = append(b, `] "`...)
+	b = appendQuoted(b, rq.Method, maxMethod)
+	b = append(b, ' ')
+	b = appendQuoted(b, rq.Path, maxTarget)
+	b = appendQuoted(b, rq.Query, maxTarget)
+	b = append(b, ' ')
+	b = append(b, rq.Proto.String()...)
+	b = append(b, `" `...)
+	b = strconv.AppendInt(b, int64(status(ex)), 10)
+	b = append(b, ' ')
+	b = strconv.AppendInt(b, ex.Sent, 10)
+	b = append(b, ` "`...)
+	b = appendQuoted(b, orDash(rq.Header.Get(header.Referer)), maxReferer)
+	b = append(b, `" "`...)
+	b = appendQuoted(b, orDash(rq.Header.Get(header.UserAgent)), maxAgent)
+	return append(b, "\"\n"...)
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
+
+// clock turns moments of exchange.Now into wall clock time and keeps the text
+// of the last second. It is set again for each buffer, so that it follows a
+// clock that was put right.
+type clock struct {
+	wall   int64 // Unix nanoseconds when exchange.Now was 0
+	second int64
+	length int
+	text   [32]byte
+}
+
+// set reads the wall clock.
+func (c *clock) set() {
+	c.wall = time.Now().UnixNano() - exchange.Now()
+	c.length = 0
+}
+
+// appendISO appends a moment as RFC 3339 in UTC with milliseconds.
+func (c *clock) appendISO(b []byte, moment int64) []byte {
+	at := c.wall + moment
+	second := floorDiv(at, int64(time.Second))
+	if c.length == 0 || c.second != second {
+		c.second = second
+		c.length = len(time.Unix(second, 0).UTC().AppendFormat(c.text[:0], "2006-01-02T15:04:05"))
+	}
+	b = append(b, c.text[:c.length]...)
+	millis := (at - second*int64(time.Second)) / int64(time.Millisecond)
+	return append(b, '.', '0'+byte(millis/100), '0'+byte(millis/10%10), '0'+byte(millis%10), 'Z')
+}
+
+// appendCommon appends a moment in the form of the common log format, in local
+// time.
+func (c *clock) appendCommon(b []byte, moment int64) []byte {
+	second := floorDiv(c.wall+moment, int64(time.Second))
+	if c.length == 0 || c.second != second {
+		c.second = second
+		c.length = len(time.Unix(second, 0).AppendFormat(c.text[:0], "02/Jan/2006:15:04:05 -0700"))
+	}
+	return append(b, c.text[:c.length]...)
+}
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
