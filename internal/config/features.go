@@ -1,7 +1,6 @@
 package config
 
 import (
-	"encoding"
 	"reflect"
 
 	"headgate/internal/feature/bodylimit"
@@ -21,6 +20,8 @@ type Rewrite = rewrite.Config
 // nil is inherited: a route's from its proxy, a proxy's from the defaults. A
 // new feature is one field here.
 type Features struct {
+	_ struct{} `later:"client_ip,ip_filter,rate_limit,redirects,basic_auth,forward_auth,headers,cache,compression,maintenance,error_pages"`
+
 	// RequestBodyLimit is the largest request body; a larger one gets 413. 0 or
 	// absent means no limit.
 	RequestBodyLimit *bodylimit.Config `json:"request_body_limit,omitempty" example:"10MiB"`
@@ -43,38 +44,19 @@ func (p *Proxy) Effective(r *Route) Features {
 	merged := r.Features
 	out := reflect.ValueOf(&merged).Elem()
 	inherited := reflect.ValueOf(&p.Features).Elem()
-	defaults := defaultFeatures()
-	fallback := reflect.ValueOf(&defaults).Elem()
-	for i := range out.NumField() {
-		f := out.Field(i)
+	for _, field := range model().features.Fields {
+		f := out.FieldByIndex(field.Index)
 		if f.IsNil() {
-			f.Set(inherited.Field(i))
+			f.Set(inherited.FieldByIndex(field.Index))
 		}
 		if f.IsNil() {
-			f.Set(fallback.Field(i))
+			if value := field.DefaultOf(); value.IsValid() {
+				f.Set(value)
+			}
 		}
 		if !f.IsNil() && f.Interface().(switchable).Off() {
 			f.SetZero()
 		}
 	}
 	return merged
-}
-
-// defaultFeatures returns what holds when nobody set a feature: the defaults in
-// the tags.
-func defaultFeatures() Features {
-	var f Features
-	v := reflect.ValueOf(&f).Elem()
-	for i := range v.NumField() {
-		text, ok := v.Type().Field(i).Tag.Lookup("default")
-		if !ok {
-			continue
-		}
-		value := reflect.New(v.Type().Field(i).Type.Elem())
-		if err := value.Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text)); err != nil {
-			panic("config: default of a feature: " + err.Error())
-		}
-		v.Field(i).Set(value)
-	}
-	return f
 }

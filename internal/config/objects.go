@@ -7,6 +7,7 @@ package config
 
 import (
 	"net/netip"
+	"strings"
 
 	"headgate/internal/unit"
 )
@@ -15,12 +16,14 @@ import (
 // discovery source declared. It is not changed once it was loaded; a change
 // makes another Config. It may then be read by several goroutines at once.
 type Config struct {
+	_ struct{} `later:"tcp_proxies,udp_proxies,certificates,acme,discovery,users,tokens,webhooks"`
+
 	// Version is the version of the configuration format. It is 1.
 	Version int `json:"version" required:"true" min:"1" max:"1" example:"1"`
 	// Ports are the sockets headgate listens on, by name.
-	Ports map[string]*Port `json:"ports,omitempty" max:"1000"`
+	Ports map[string]*Port `json:"ports,omitempty" max:"1000" object:"port"`
 	// Proxies are virtual hosts with their routes, by name.
-	Proxies map[string]*Proxy `json:"proxies,omitempty" max:"10000"`
+	Proxies map[string]*Proxy `json:"proxies,omitempty" max:"10000" object:"proxy"`
 	// AccessLog says where and how requests are logged.
 	AccessLog AccessLog `json:"access_log"`
 	// Upstreams holds what is common to the connections to all servers.
@@ -42,6 +45,8 @@ const (
 // Port is a socket headgate listens on. A change of its address or protocol
 // needs no restart.
 type Port struct {
+	_ struct{} `later:"tls,proxy_protocol"`
+
 	// Name is the port's name in the configuration.
 	Name string `json:"-"`
 	// Address is the IP address and port number to listen on. IPv6 stands in
@@ -117,6 +122,8 @@ const (
 
 // Proxy is a set of virtual hosts and the routes that answer for them.
 type Proxy struct {
+	_ struct{} `later:"redirect_http_to_https"`
+
 	// Name is the proxy's name in the configuration.
 	Name string `json:"-"`
 	// VirtualHosts are the host names the proxy answers for: an exact name
@@ -125,7 +132,7 @@ type Proxy struct {
 	// win over wildcards, wildcards over expressions. Empty means every host
 	// that no other proxy names. Names are compared in lower case and in their
 	// ASCII form; no port stands in them.
-	VirtualHosts []string `json:"virtual_hosts,omitempty" max:"1000" expand:"no" example:"shop.example.com"`
+	VirtualHosts []string `json:"virtual_hosts,omitempty" max:"1000" example:"shop.example.com"`
 	// Ports names the ports the proxy answers on. Empty means all.
 	Ports []string `json:"ports,omitempty" max:"1000" example:"web"`
 	// Active is whether the proxy takes requests. An inactive proxy is checked
@@ -150,7 +157,7 @@ type Proxy struct {
 	Features
 	// Routes are the paths the proxy answers and what answers there. Their
 	// order does not matter: the longest path wins.
-	Routes []*Route `json:"routes" required:"true" max:"500"`
+	Routes []*Route `json:"routes" required:"true" max:"500" object:"route,path"`
 }
 
 // ProxyLog changes the access log for one proxy.
@@ -162,11 +169,14 @@ type ProxyLog struct {
 // Route is a path prefix and what answers there: exactly one of servers and
 // fixed_response. Every feature set on a route replaces the proxy's.
 type Route struct {
+	_ struct{} `later:"health_check,sticky_cookie,retry,circuit_breaker"`
+
 	// Path is matched as a prefix of whole segments: /api takes /api and
-	// /api/users, not /apis. The longest path of all proxies of a host wins.
-	Path string `json:"path" default:"/" max:"2048" expand:"no" example:"/api"`
+	// /api/users, not /apis. The longest path of all proxies of a host wins. A
+	// slash at its end makes no difference.
+	Path string `json:"path" default:"/" max:"2048" example:"/api"`
 	// Servers are the upstream servers that share the route's requests.
-	Servers []*Server `json:"servers,omitempty" max:"256"`
+	Servers []*Server `json:"servers,omitempty" max:"256" object:"server,url"`
 	// FixedResponse makes the route answer by itself.
 	FixedResponse *FixedResponse `json:"fixed_response,omitempty"`
 	// StripPrefix is whether the route's path is taken off before the path is
@@ -181,6 +191,9 @@ type Route struct {
 	Features
 }
 
+// Prefix returns the path without a slash at its end; "" matches every path.
+func (r *Route) Prefix() string { return strings.TrimSuffix(r.Path, "/") }
+
 // Timeouts bound the steps of a request towards a server.
 type Timeouts struct {
 	// Connect is the time for a connection to a server, name look-up included.
@@ -189,6 +202,8 @@ type Timeouts struct {
 
 // Server is one upstream address of a route.
 type Server struct {
+	_ struct{} `later:"tls,max_connections,backup"`
+
 	// URL is where requests go: scheme, host, port (80 when absent) and base
 	// path. The base path is put in front of the path that the route leaves.
 	URL string `json:"url" required:"true" max:"2048" example:"http://127.0.0.1:3000/v2/"`

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+
+	"headgate/internal/schema"
 )
 
 // Target is the parsed form of a server's URL.
@@ -91,8 +93,8 @@ func parseTarget(raw string) (Target, *fault) {
 	if path[0] == '?' {
 		path = "/" + path
 	}
-	if f := checkPath(path); f != nil {
-		return Target{}, &fault{"base path: " + f.what, f.remedy}
+	if what, remedy := schema.CheckPath(path); what != "" {
+		return Target{}, &fault{"base path: " + what, remedy}
 	}
 	return Target{Scheme: "http", Host: host, Port: port, BasePath: path}, nil
 }
@@ -124,13 +126,13 @@ func splitAuthority(authority string) (host string, port uint16, f *fault) {
 			return "", 0, &fault{"an IPv6 address must stand in brackets", "write it as [2001:db8::1]:8080"}
 		}
 	}
-	n, err := strconv.ParseUint(digits, 10, 16)
-	if err != nil || n == 0 || digits[0] == '0' {
-		return "", 0, &fault{fmt.Sprintf("%q is not a port number", digits), "write a number between 1 and 65535"}
+	n, ok := portNumber(digits)
+	if !ok || n == 0 {
+		return "", 0, &fault{fmt.Sprintf("%q is not a port number", shorten(digits)), "write a number between 1 and 65535"}
 	}
 	if strings.HasPrefix(authority, "[") {
-		return host, uint16(n), nil
+		return host, n, nil
 	}
 	host, f = asciiHost(host)
-	return host, uint16(n), f
+	return host, n, f
 }

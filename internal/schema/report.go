@@ -69,17 +69,26 @@ type Report struct {
 	positions Positions
 	problems  []Problem
 	dropped   int
+	// told are the fields that have a problem: true when nothing of their value
+	// could be read.
+	told map[string]bool
 }
 
 // NewReport returns an empty report for the configuration with this name.
 // Positions may be nil when it did not come from a file.
 func NewReport(file string, positions Positions) *Report {
-	return &Report{file: file, positions: positions}
+	return &Report{file: file, positions: positions, told: map[string]bool{}}
 }
 
 // Add adds a problem. File, and Line and Column when they are 0, are filled in
-// from what the report knows of the field. Past 1 000 problems it only counts.
+// from what the report knows of the field. A problem without a place of its own
+// is left out when its field has one already, or when nothing could be read of
+// an object around it: it would only follow from that one. Past 1 000 problems
+// they are counted and left out.
 func (r *Report) Add(p Problem) {
+	if p.Line == 0 && p.Field != "" && r.follows(p.Field) {
+		return
+	}
 	if len(r.problems) >= maxProblems {
 		r.dropped++
 		return
@@ -90,7 +99,22 @@ func (r *Report) Add(p Problem) {
 	if p.Line == 0 && r.positions != nil {
 		p.Line, p.Column = r.positions.Position(p.Field)
 	}
+	r.told[p.Field] = r.told[p.Field]
 	r.problems = append(r.problems, p)
+}
+
+// follows reports whether a problem of this field was told already, or follows
+// from one that was.
+func (r *Report) follows(field string) bool {
+	if _, ok := r.told[field]; ok {
+		return true
+	}
+	for i := range len(field) {
+		if (field[i] == '.' || field[i] == '[') && r.told[field[:i]] {
+			return true
+		}
+	}
+	return r.told[""]
 }
 
 // Empty reports whether nothing is wrong.
@@ -122,6 +146,9 @@ type Place struct {
 	object string
 }
 
+// Root returns the place of the whole configuration p is part of.
+func (p Place) Root() Place { return p.report.Root() }
+
 // Field returns the place of a field of the object at p.
 func (p Place) Field(name string) Place {
 	return Place{report: p.report, parent: &p, name: name, index: -1}
@@ -136,6 +163,9 @@ func (p Place) Called(object string) Place {
 	p.object = object
 	return p
 }
+
+// Name returns the last step of the path: a field, or the key of a map.
+func (p Place) Name() string { return p.name }
 
 // Path returns the path of p: "proxies.shop.routes[0].path".
 func (p Place) Path() string {
@@ -179,6 +209,21 @@ func (p Place) Object() string {
 func (p Place) Problem(what, remedy string) {
 	p.report.Add(Problem{Object: p.Object(), Field: p.Path(), What: what, Remedy: remedy})
 }
+
+// ProblemAt is Problem for what stands at a known line and column.
+func (p Place) ProblemAt(line, column int, what, remedy string) {
+	p.report.Add(Problem{Line: line, Column: column, Object: p.Object(), Field: p.Path(), What: what, Remedy: remedy})
+}
+
+// Broken is ProblemAt for a value of which nothing can be read: later problems
+// of what is in it are left out.
+func (p Place) Broken(line, column int, what, remedy string) {
+	p.ProblemAt(line, column, what, remedy)
+	p.report.told[p.Path()] = true
+}
+
+// Reported reports whether a problem of what stands at p was told already.
+func (p Place) Reported() bool { return p.report.follows(p.Path()) }
 
 // Problemf is Problem with what put together as by fmt.Sprintf.
 func (p Place) Problemf(remedy, what string, args ...any) {

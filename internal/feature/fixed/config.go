@@ -1,5 +1,11 @@
 package fixed
 
+import (
+	"mime"
+
+	"headgate/internal/schema"
+)
+
 // Config makes a route answer by itself, with no upstream behind it.
 type Config struct {
 	// Status is the status code of every answer.
@@ -10,4 +16,16 @@ type Config struct {
 	Body string `json:"body,omitempty" max:"65536" example:"gone for good"`
 	// ContentType is the media type of Body. It is sent only with a body.
 	ContentType string `json:"content_type,omitempty" default:"text/plain; charset=utf-8" max:"256"`
+}
+
+// Check tells what is wrong with the settings, which stand at at.
+func (c *Config) Check(at schema.Place) {
+	if what, remedy := schema.CheckFieldValue(c.ContentType); what != "" {
+		at.Field("content_type").Problem(what, remedy)
+	} else if _, _, err := mime.ParseMediaType(c.ContentType); err != nil && c.ContentType != "" {
+		at.Field("content_type").Problemf(`write it like "text/html; charset=utf-8"`, "%q is not a media type", c.ContentType)
+	}
+	if c.Body != "" && (c.Status == 204 || c.Status == 205 || c.Status == 304) {
+		at.Field("body").Problemf("take out the body, or use another status", "an answer with status %d has no body", c.Status)
+	}
 }

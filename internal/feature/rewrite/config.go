@@ -1,5 +1,12 @@
 package rewrite
 
+import (
+	"regexp"
+	"strings"
+
+	"headgate/internal/schema"
+)
+
 // Config changes the path that the upstream gets. It acts on the path that is
 // left when the route's path was stripped (or on the whole path, with
 // strip_prefix: false) and before the server's base path is put in front.
@@ -23,3 +30,31 @@ type Config struct {
 
 // Off reports whether the rewrite is switched off.
 func (c *Config) Off() bool { return !c.Enabled }
+
+// Check tells what is wrong with the settings, which stand at at.
+func (c *Config) Check(at schema.Place) {
+	if c.Regex == "" && c.AddPrefix == "" && c.Enabled {
+		at.Problem("the rewrite has neither regex nor add_prefix", "add one, or enabled: false")
+	}
+	if c.AddPrefix != "" {
+		if what, remedy := schema.CheckPath(c.AddPrefix); what != "" {
+			at.Field("add_prefix").Problem(what, remedy)
+		}
+	}
+	if c.Regex == "" {
+		if c.Replacement != "" {
+			at.Field("replacement").Problem("there is no regex for the replacement", "add regex")
+		}
+		return
+	}
+	expr, err := regexp.Compile(c.Regex)
+	if err != nil {
+		at.Field("regex").Problem("the expression cannot be read: "+schema.RegexError(err), "write it as RE2 has it")
+		return
+	}
+	if what, remedy := schema.CheckReplacement(c.Replacement, expr); what != "" {
+		at.Field("replacement").Problem(what, remedy)
+	} else if strings.ContainsAny(c.Replacement, "?#\\") {
+		at.Field("replacement").Problem("the replacement holds ?, # or \\, which no path can have", "write %3F, %23 or %5C")
+	}
+}

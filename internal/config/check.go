@@ -1,0 +1,199 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strings"
+
+	"headgate/internal/schema"
+)
+
+// checkable is what a feature's settings have when their tags cannot say all.
+type checkable interface{ Check(at schema.Place) }
+
+// checkConfig tells what does not hold between the objects, and what no bound
+// can say of one.
+func checkConfig(c *Config, report *schema.Report) {
+	root := report.Root()
+	checkPorts(c, root)
+	for _, name := range slices.Sorted(maps.Keys(c.Proxies)) {
+		checkProxy(c, c.Proxies[name], root.Field("proxies").Field(name).Called("proxy "+name))
+	}
+	if at := root.Field("access_log").Field("path"); c.AccessLog.Path == "" && c.AccessLog.Enabled {
+		at.Problem("the path is empty", "write stdout, stderr or a file, or enabled: false")
+	} else if strings.ContainsRune(c.AccessLog.Path, 0) {
+		at.Problem("the path holds a NUL", "take it out")
+	}
+}
+
+// taken is an address somebody listens on.
+type taken struct {
+	address netip.AddrPort
+	udp     bool
+	by      string
+}
+
+// checkPorts tells of ports without an address and of two that want the same.
+func checkPorts(c *Config, root schema.Place) {
+	var all []taken
+	for _, name := range slices.Sorted(maps.Keys(c.Ports)) {
+		p := c.Ports[name]
+		at := root.Field("ports").Field(name).Called("port " + name)
+		if !p.Address.IsValid() {
+			at.Field("address").Problem("missing", "add address: 0.0.0.0:80")
+			continue
+		}
+		if p.Active {
+			all = claim(all, taken{p.Address, p.Protocol == HTTP3, "port " + name}, at.Field("address"))
+		}
+	}
+	if c.Admin.Address.IsValid() {
+		claim(all, taken{c.Admin.Address, false, "admin"}, root.Field("admin").Field("address"))
+	}
+}
+
+// claim adds an address to those that are taken, or tells who has it.
+func claim(all []taken, want taken, at schema.Place) []taken {
+	for _, t := range all {
+		if t.udp != want.udp || t.address.Port() != want.address.Port() {
+			continue
+		}
+		switch {
+		case t.address == want.address:
+			at.Problemf("give one of them another address, or active: false", "%s listens on %v too", t.by, t.address)
+			return all
+		case covers(t.address.Addr(), want.address.Addr()) || covers(want.address.Addr(), t.address.Addr()):
+			at.Problemf("give one of them another port number, or active: false", "%v and %v of %s overlap", want.address, t.address, t.by)
+			return all
+		}
+	}
+	return append(all, want)
+}
+
+// covers reports whether a socket on the address a takes b's connections too.
+// The unspecified IPv6 address takes IPv4 as well.
+func covers(a, b netip.Addr) bool {
+	return a.IsUnspecified() && (a.Is6() || b.Is4())
+}
+
+func checkProxy(c *Config, p *Proxy, at schema.Place) {
+	checkHosts(p, at.Field("virtual_hosts"))
+	checkPortNames(c, p, at.Field("ports"))
+	if what, remedy := checkHostHeader(p.HostHeader); what != "" {
+		at.Field("host_header").Problem(what, remedy)
+	}
+	checkFeatures(&p.Features, at)
+	if len(p.Routes) == 0 {
+		at.Field("routes").Problem("the proxy has no route", "add one, or active: false and a route")
+	}
+	seen := make(map[string]int, len(p.Routes))
+	for i, r := range p.Routes {
+		place := at.Field("routes").Index(i).Called("route " + r.Path)
+		if what, remedy := schema.CheckPath(r.Path); what != "" {
+			place.Field("path").Problem(what, remedy)
+		} else if first, twice := seen[r.Prefix()]; twice {
+			place.Field("path").Problemf("take one out, or give it another path", "the path is that of routes[%d] too", first)
+		} else {
+			seen[r.Prefix()] = i
+		}
+		checkRoute(r, place)
+	}
+}
+
+func checkHosts(p *Proxy, at schema.Place) {
+	seen := make(map[string]bool, len(p.VirtualHosts))
+	for i, text := range p.VirtualHosts {
+		h, f := parseVirtualHost(text)
+		switch {
+		case f != nil:
+			at.Index(i).Problem(f.what, f.remedy)
+		case seen[h.String()]:
+			at.Index(i).Problemf("take one out", "%s stands in the list twice", h)
+		}
+		seen[h.String()] = true
+	}
+}
+
+func checkPortNames(c *Config, p *Proxy, at schema.Place) {
+	for i, name := range p.Ports {
+		if slices.Contains(p.Ports[:i], name) {
+			at.Index(i).Problemf("take one out", "port %s stands in the list twice", name)
+			continue
+		}
+		if c.Ports[name] != nil || at.Root().Field("ports").Reported() {
+			continue
+		}
+		names := slices.Sorted(maps.Keys(c.Ports))
+		remedy := "add it under ports"
+		if near := schema.Nearest(name, names); near != "" {
+			remedy = fmt.Sprintf("did you mean %q?", near)
+		} else if len(names) > 0 {
+			remedy = "known are " + strings.Join(names[:min(len(names), 10)], ", ")
+		}
+		at.Index(i).Problemf(remedy, "there is no port %q", name)
+	}
+}
+
+// checkHostHeader tells what is wrong with a fixed Host.
+func checkHostHeader(value string) (what, remedy string) {
+	const words = "write preserve, upstream or a host name"
+	switch value {
+	case HostPreserve, HostUpstream:
+		return "", ""
+	case "":
+		return "the value is empty", words
+	}
+	if _, _, f := splitAuthority(value); f != nil {
+		return f.what, words
+	}
+	if near := schema.Nearest(value, []string{HostPreserve, HostUpstream}); near != "" && !strings.ContainsAny(value, ".:") {
+		return fmt.Sprintf("unknown value %q", value), fmt.Sprintf("did you mean %q?", near)
+	}
+	return "", ""
+}
+
+// checkFeatures asks each feature that is set.
+func checkFeatures(f *Features, at schema.Place) {
+	v := reflect.ValueOf(f).Elem()
+	for _, field := range model().features.Fields {
+		setting := v.FieldByIndex(field.Index)
+		if setting.IsNil() {
+			continue
+		}
+		if c, ok := setting.Interface().(checkable); ok {
+			c.Check(at.Field(field.Name))
+		}
+	}
+}
+
+func checkRoute(r *Route, at schema.Place) {
+	servers, fixed := at.Field("servers"), at.Field("fixed_response")
+	switch {
+	case len(r.Servers) > 0 && r.FixedResponse != nil:
+		fixed.Problem("the route has servers too", "keep one of servers and fixed_response")
+	case r.FixedResponse != nil:
+		r.FixedResponse.Check(fixed)
+	case len(r.Servers) > 0:
+		checkServers(r.Servers, servers)
+	case !servers.Reported() && !fixed.Reported():
+		at.Problem("the route has neither servers nor fixed_response", "add servers, or fixed_response with a status")
+	}
+	checkFeatures(&r.Features, at)
+}
+
+func checkServers(servers []*Server, at schema.Place) {
+	weighty := false
+	for i, s := range servers {
+		place := at.Index(i).Called("server " + s.URL)
+		if _, f := parseTarget(s.URL); f != nil {
+			place.Field("url").Problem(f.what, f.remedy)
+		}
+		weighty = weighty || s.Weight > 0 || place.Field("weight").Reported()
+	}
+	if !weighty {
+		at.Problem("every server has weight 0", "give one a weight of at least 1")
+	}
+}

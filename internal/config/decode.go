@@ -1,0 +1,326 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"headgate/internal/schema"
+)
+
+// decoder reads a tree into the objects it describes. It goes on after a
+// problem, so that all come out at once.
+type decoder struct {
+	expand *expander
+	model  *schema.Object
+}
+
+// entry is a key of a mapping with its value.
+type entry struct{ key, value *yaml.Node }
+
+// problem tells of what stands at n.
+func (d *decoder) problem(n *yaml.Node, at schema.Place, what, remedy string) {
+	at.ProblemAt(n.Line, n.Column, what, remedy)
+}
+
+// broken tells of a value of which nothing can be read.
+func (d *decoder) broken(n *yaml.Node, at schema.Place, what, remedy string) {
+	at.Broken(n.Line, n.Column, what, remedy)
+}
+
+// object reads a mapping into v, which gets the object's defaults first.
+func (d *decoder) object(n *yaml.Node, o *schema.Object, v reflect.Value, at schema.Place) {
+	o.Fill(v)
+	entries, ok := d.entries(n, at, "an object with the fields "+strings.Join(o.Names(), ", "))
+	if !ok {
+		return
+	}
+	for _, e := range entries {
+		f := o.Field(e.key.Value)
+		if f == nil && o == d.model && strings.HasPrefix(e.key.Value, "x-") {
+			continue
+		}
+		if f == nil {
+			d.unknown(e.key, o, at)
+			continue
+		}
+		d.field(e.value, f, v.FieldByIndex(f.Index), at.Field(f.Name))
+	}
+	for _, f := range o.Fields {
+		if f.Required && !has(entries, f.Name) {
+			remedy := ""
+			if f.Example != "" {
+				remedy = fmt.Sprintf("add %s: %s", f.Name, f.Example)
+			}
+			d.problem(n, at.Field(f.Name), "missing", remedy)
+		}
+	}
+}
+
+// unknown tells of a key that o does not have.
+func (d *decoder) unknown(key *yaml.Node, o *schema.Object, at schema.Place) {
+	name, remedy := key.Value, ""
+	if slices.Contains(o.Later, name) {
+		d.problem(key, at.Field(name), "is not in this version yet", "take it out")
+		return
+	}
+	if near := schema.Nearest(name, o.Names()); near != "" {
+		remedy = fmt.Sprintf("did you mean %q?", near)
+	} else if owners := d.owners(name); len(owners) > 0 {
+		remedy = fmt.Sprintf("%s belongs to %s", name, strings.Join(owners, " or "))
+	} else if near := schema.Nearest(name, o.Later); near != "" {
+		remedy = fmt.Sprintf("%s is not in this version yet", near)
+	} else {
+		remedy = "known are " + strings.Join(o.Names(), ", ")
+	}
+	d.problem(key, at.Field(shorten(name)), "unknown key", remedy)
+}
+
+// owners returns the objects that have a field of this name.
+func (d *decoder) owners(name string) []string {
+	var out []string
+	for _, o := range d.model.Objects() {
+		if o.Field(name) != nil {
+			out = append(out, o.Name())
+		}
+	}
+	return out
+}
+
+// has reports whether a field has a value.
+func has(entries []entry, name string) bool {
+	for _, e := range entries {
+		if e.key.Value == name && !isNull(e.value) {
+			return true
+		}
+	}
+	return false
+}
+
+// entries returns what a mapping holds, in its order, with the mappings of its
+// merge keys behind it. Keys that come twice and keys that are no names are
+// told of and left out. It returns false when n is no mapping.
+func (d *decoder) entries(n *yaml.Node, at schema.Place, want string) ([]entry, bool) {
+	n = resolved(n)
+	if isNull(n) {
+		return nil, true
+	}
+	if n.Kind != yaml.MappingNode || !plainTag(n) {
+		d.broken(n, at, fmt.Sprintf("found %s, want %s", found(n), want), "")
+		return nil, false
+	}
+	out := make([]entry, 0, len(n.Content)/2)
+	var seen map[string]*yaml.Node
+	if len(n.Content) > 2*16 {
+		seen = make(map[string]*yaml.Node, len(n.Content)/2)
+	}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		if isMerge(key) {
+			d.checkMerge(n.Content[i+1], at)
+			continue
+		}
+		if k := resolved(key); k.Kind != yaml.ScalarNode || !plainTag(k) {
+			d.problem(key, at, "a key is "+found(k)+", want a name", "")
+			continue
+		} else if k != key {
+			key = &yaml.Node{Kind: yaml.ScalarNode, Value: k.Value, Line: key.Line, Column: key.Column}
+		}
+		if first := firstOf(key.Value, out, seen); first != nil {
+			d.problem(key, at.Field(key.Value), fmt.Sprintf("stands here a second time, first in line %d", first.Line), "take one out")
+			continue
+		}
+		if seen != nil {
+			seen[key.Value] = key
+		}
+		out = append(out, entry{key, n.Content[i+1]})
+	}
+	return d.merge(n, out), true
+}
+
+// firstOf returns the key of this name that came before, or nil.
+func firstOf(name string, out []entry, seen map[string]*yaml.Node) *yaml.Node {
+	if seen != nil {
+		return seen[name]
+	}
+	for _, e := range out {
+		if e.key.Value == name {
+			return e.key
+		}
+	}
+	return nil
+}
+
+// merge adds what the merge keys of n pull in and is not there yet.
+func (d *decoder) merge(n *yaml.Node, out []entry) []entry {
+	for _, source := range mergedMappings(n) {
+		pulled, _ := d.entries(source, schema.NewReport("", nil).Root(), "")
+		for _, e := range pulled {
+			if !slices.ContainsFunc(out, func(o entry) bool { return o.key.Value == e.key.Value }) {
+				out = append(out, e)
+			}
+		}
+	}
+	return out
+}
+
+// checkMerge tells of a merge key that pulls in what is no mapping.
+func (d *decoder) checkMerge(value *yaml.Node, at schema.Place) {
+	sources := []*yaml.Node{value}
+	if v := resolved(value); v.Kind == yaml.SequenceNode {
+		sources = v.Content
+	}
+	for _, s := range sources {
+		if r := resolved(s); r.Kind != yaml.MappingNode {
+			d.problem(s, at.Field("<<"), fmt.Sprintf("found %s, want an alias of an object", found(r)), "")
+		}
+	}
+}
+
+// field reads a value into v. A null leaves what v has.
+func (d *decoder) field(n *yaml.Node, f *schema.Field, v reflect.Value, at schema.Place) {
+	value := resolved(n)
+	if isNull(value) {
+		return
+	}
+	if f.Type.Pointer {
+		v.Set(reflect.New(f.Type.Go))
+		v = v.Elem()
+	}
+	switch f.Type.Kind {
+	case schema.Struct:
+		d.object(n, f.Type.Object, v, at)
+	case schema.List:
+		d.list(n, f, v, at)
+	case schema.Map:
+		d.names(n, f, v, at)
+	default:
+		d.scalar(n, f, f.Type, v, at)
+	}
+}
+
+// list reads a sequence.
+func (d *decoder) list(n *yaml.Node, f *schema.Field, v reflect.Value, at schema.Place) {
+	value := resolved(n)
+	if value.Kind != yaml.SequenceNode || !plainTag(value) {
+		remedy := ""
+		if value.Kind == yaml.ScalarNode && f.Type.Elem.Kind == schema.Text {
+			remedy = fmt.Sprintf("write [%q]", value.Value)
+		}
+		d.broken(n, at, fmt.Sprintf("found %s, want a list", found(value)), remedy)
+		return
+	}
+	v.Set(reflect.MakeSlice(f.Type.Go, len(value.Content), len(value.Content)))
+	for i, child := range value.Content {
+		d.element(child, f, v.Index(i), at.Index(i))
+	}
+	d.check(n, f, v, at)
+}
+
+// names reads a mapping from names to objects.
+func (d *decoder) names(n *yaml.Node, f *schema.Field, v reflect.Value, at schema.Place) {
+	entries, ok := d.entries(n, at, "an object whose keys are names")
+	if !ok {
+		return
+	}
+	v.Set(reflect.MakeMapWithSize(f.Type.Go, len(entries)))
+	for _, e := range entries {
+		value := reflect.New(f.Type.Go.Elem()).Elem()
+		place := at.Field(e.key.Value)
+		if fault := checkName(e.key.Value); fault != nil {
+			d.problem(e.key, place, fault.what, fault.remedy)
+		}
+		if isNull(resolved(e.value)) {
+			e.value = &yaml.Node{Kind: yaml.MappingNode, Line: e.key.Line, Column: e.key.Column}
+		}
+		d.element(e.value, f, value, place)
+		v.SetMapIndex(reflect.ValueOf(e.key.Value), value)
+	}
+	d.check(n, f, v, at)
+}
+
+// element reads an element of the list or mapping f.
+func (d *decoder) element(n *yaml.Node, f *schema.Field, v reflect.Value, at schema.Place) {
+	elem := f.Type.Elem
+	if elem.Pointer {
+		v.Set(reflect.New(elem.Go))
+		v = v.Elem()
+	}
+	switch {
+	case elem.Kind == schema.Struct:
+		d.object(n, elem.Object, v, at.Called(called(n, f, at)))
+	case isNull(resolved(n)):
+		d.problem(n, at, "the entry is empty", "write a value or take it out")
+	default:
+		d.scalar(n, f, elem, v, at)
+	}
+}
+
+// called returns the words for an element: "proxy shop", "route /api".
+func called(n *yaml.Node, f *schema.Field, at schema.Place) string {
+	if f.CalledBy == "" {
+		return f.Called + " " + at.Name()
+	}
+	if _, value := (pathStep{f.CalledBy, -1}).find(resolved(n)); value != nil && resolved(value).Value != "" {
+		return f.Called + " " + resolved(value).Value
+	}
+	if by := f.Type.Elem.Object.Field(f.CalledBy); by != nil && by.Default != "" {
+		return f.Called + " " + by.Default
+	}
+	return f.Called
+}
+
+// scalar reads a plain value of type t, which is f's or that of its elements.
+func (d *decoder) scalar(n *yaml.Node, f *schema.Field, t *schema.Type, v reflect.Value, at schema.Place) {
+	value := resolved(n)
+	if value.Kind != yaml.ScalarNode || !plainTag(value) {
+		d.broken(n, at, fmt.Sprintf("found %s, want %s", found(value), wanted(t)), "")
+		return
+	}
+	text := value.Value
+	if !f.NoExpand && strings.Contains(text, "${") {
+		expanded, fault := d.expand.text(text)
+		if fault != nil {
+			d.problem(n, at, fault.what, fault.remedy)
+			return
+		}
+		text = expanded
+	} else if fault := wrongType(value, t); fault != nil {
+		d.problem(n, at, fault.what, fault.remedy)
+		return
+	}
+	if t.Kind == schema.Bool {
+		text = strings.ToLower(text)
+	}
+	if fault := setScalar(v, t, text); fault != nil {
+		d.problem(n, at, fault.what, fault.remedy)
+		return
+	}
+	if t == f.Type {
+		d.check(n, f, v, at)
+	}
+}
+
+// check tells of a value that is out of the bounds of its field.
+func (d *decoder) check(n *yaml.Node, f *schema.Field, v reflect.Value, at schema.Place) {
+	if what, remedy := f.Check(v); what != "" {
+		d.problem(n, at, what, remedy)
+	}
+}
+
+// setScalar sets v to what text says.
+func setScalar(v reflect.Value, t *schema.Type, text string) *fault {
+	if t.Go == reflect.TypeFor[netip.AddrPort]() {
+		address, f := parseAddress(text)
+		v.Set(reflect.ValueOf(address))
+		return f
+	}
+	if err := t.SetText(v, text); err != nil {
+		return &fault{what: err.Error()}
+	}
+	return nil
+}

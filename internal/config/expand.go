@@ -1,0 +1,129 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"headgate/internal/unit"
+)
+
+// Bounds of what ${…} puts into a value.
+const (
+	maxSecretFile = 64 * unit.KiB
+	maxExpanded   = 1 * unit.MiB
+)
+
+// expander puts values in the place of ${VAR}, ${VAR:-text} and ${file:/path}.
+type expander struct {
+	lookup func(name string) (string, bool)
+	read   func(path string) ([]byte, error)
+}
+
+// newExpander returns an expander over the environment and the file system.
+func newExpander() *expander {
+	return &expander{lookup: os.LookupEnv, read: readSecret}
+}
+
+// variableName is the form of a variable's name.
+var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// text returns s with every ${…} replaced once: what is put in is not looked at
+// again. $${ gives ${.
+func (e *expander) text(s string) (string, *fault) {
+	var b strings.Builder
+	for {
+		i := strings.Index(s, "${")
+		if i < 0 {
+			b.WriteString(s)
+			return b.String(), nil
+		}
+		if i > 0 && s[i-1] == '$' {
+			b.WriteString(s[:i-1] + "${")
+			s = s[i+2:]
+			continue
+		}
+		b.WriteString(s[:i])
+		reference, rest, closed := strings.Cut(s[i+2:], "}")
+		if !closed {
+			return "", &fault{"${ has no closing }", "write $${ for a plain ${"}
+		}
+		value, f := e.reference(reference)
+		if f != nil {
+			return "", f
+		}
+		if b.WriteString(value); b.Len() > int(maxExpanded) {
+			return "", &fault{fmt.Sprintf("the value is longer than %v with its variables replaced", maxExpanded), ""}
+		}
+		s = rest
+	}
+}
+
+// reference returns what stands for ${reference}.
+func (e *expander) reference(reference string) (string, *fault) {
+	if path, ok := strings.CutPrefix(reference, "file:"); ok {
+		return e.file(path)
+	}
+	name, fallback, hasFallback := strings.Cut(reference, ":-")
+	if !variableName.MatchString(name) {
+		return "", &fault{fmt.Sprintf("${%s} is not a variable", shorten(reference)), "write ${NAME}, ${NAME:-text} or ${file:/path}; $${ gives a plain ${"}
+	}
+	value, ok := e.lookup(name)
+	switch {
+	case hasFallback && value == "":
+		return fallback, nil
+	case !ok:
+		return "", &fault{fmt.Sprintf("the environment variable %s is not set", name), fmt.Sprintf("set it, or write ${%s:-text} for a text without it", name)}
+	case !utf8.ValidString(value):
+		return "", &fault{fmt.Sprintf("the environment variable %s is not UTF-8", name), ""}
+	}
+	return value, nil
+}
+
+func (e *expander) file(path string) (string, *fault) {
+	if !filepath.IsAbs(path) {
+		return "", &fault{fmt.Sprintf("the path of ${file:%s} is not absolute", shorten(path)), "write it from the root: ${file:/run/secrets/name}"}
+	}
+	data, err := e.read(path)
+	if err != nil {
+		return "", &fault{fmt.Sprintf("${file:%s}: %v", path, err), "make the file readable for headgate"}
+	}
+	if !utf8.Valid(data) || strings.ContainsRune(string(data), 0) {
+		return "", &fault{fmt.Sprintf("the file %s is not a text", path), ""}
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r"), nil
+}
+
+// readSecret reads a small regular file.
+func readSecret(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, plainPathError(err)
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("not a regular file")
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, plainPathError(err)
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, int64(maxSecretFile)+1))
+	if err == nil && len(data) > int(maxSecretFile) {
+		err = fmt.Errorf("larger than %v", maxSecretFile)
+	}
+	return data, err
+}
+
+// plainPathError takes the path out of an error, where it stands already.
+func plainPathError(err error) error {
+	if e, ok := errors.AsType[*os.PathError](err); ok {
+		return e.Err
+	}
+	return err
+}

@@ -1,0 +1,79 @@
+package config
+
+import (
+	"reflect"
+	"sync"
+
+	"headgate/internal/schema"
+)
+
+// Problem is one thing an operator has to mend in a configuration.
+type Problem = schema.Problem
+
+// descriptions are what the types of this package say of themselves.
+type descriptions struct {
+	config, port, proxy, route, server, features *schema.Object
+}
+
+// model returns the descriptions, which are made once.
+var model = sync.OnceValue(func() *descriptions {
+	d := &descriptions{
+		config:   schema.Describe(reflect.TypeFor[Config]()),
+		features: schema.Describe(reflect.TypeFor[Features]()),
+	}
+	for _, o := range d.config.Objects() {
+		switch o.Go {
+		case reflect.TypeFor[Port]():
+			d.port = o
+		case reflect.TypeFor[Proxy]():
+			d.proxy = o
+		case reflect.TypeFor[Route]():
+			d.route = o
+		case reflect.TypeFor[Server]():
+			d.server = o
+		}
+	}
+	return d
+})
+
+// Describe returns the description of a whole configuration.
+func Describe() *schema.Object { return model().config }
+
+// New returns a configuration with every default and without objects.
+func New() *Config {
+	c := &Config{}
+	model().config.Fill(reflect.ValueOf(c).Elem())
+	c.Version = 1
+	return c
+}
+
+// NewPort returns a port with every default; it lacks its address and protocol.
+func NewPort(name string) *Port {
+	p := &Port{}
+	model().port.Fill(reflect.ValueOf(p).Elem())
+	p.Name = name
+	return p
+}
+
+// NewProxy returns a proxy with every default and without routes.
+func NewProxy(name string) *Proxy {
+	p := &Proxy{}
+	model().proxy.Fill(reflect.ValueOf(p).Elem())
+	p.Name = name
+	return p
+}
+
+// NewRoute returns a route with every default; it lacks what answers there.
+func NewRoute() *Route {
+	r := &Route{}
+	model().route.Fill(reflect.ValueOf(r).Elem())
+	return r
+}
+
+// NewServer returns a server with this URL and every other default.
+func NewServer(url string) *Server {
+	s := &Server{}
+	model().server.Fill(reflect.ValueOf(s).Elem())
+	s.URL = url
+	return s
+}

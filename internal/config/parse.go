@@ -1,0 +1,159 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+	"go.yaml.in/yaml/v4/plugin/loaderlimits"
+
+	"headgate/internal/unit"
+)
+
+// Bounds of a file. They hold before anything is understood of it.
+const (
+	// MaxFileSize is the largest file that is read.
+	MaxFileSize = 8 * unit.MiB
+	// maxDepth bounds how deep lists and mappings stand in each other.
+	maxDepth = 64
+	// maxNodes bounds the values of a file, with every alias replaced by what
+	// it stands for.
+	maxNodes = 2_000_000
+)
+
+// quotedStyles are the styles in which a scalar is text, whatever it holds.
+const quotedStyles = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
+
+// parse reads a file into its tree. The tree is within every bound; nil, with a
+// problem, otherwise.
+func parse(name string, data []byte) (*yaml.Node, *Problem) {
+	if p := checkBytes(name, data); p != nil {
+		return nil, p
+	}
+	root, p := parseTree(name, data)
+	if p != nil {
+		return nil, p
+	}
+	m := measure{}
+	if n, what := m.walk(root, 0); what != "" {
+		return nil, &Problem{File: name, Line: n.Line, Column: n.Column, What: what,
+			Remedy: "write the values out, or split the file"}
+	}
+	return root, nil
+}
+
+// checkBytes refuses what cannot be a configuration without parsing it.
+func checkBytes(name string, data []byte) *Problem {
+	if len(data) > int(MaxFileSize) {
+		return &Problem{File: name, What: fmt.Sprintf("the file has %d bytes, more than the maximum of %v", len(data), MaxFileSize),
+			Remedy: "name the configuration file, not another one"}
+	}
+	for i := 0; i < len(data); {
+		c := data[i]
+		if c >= ' ' && c < 0x7f || c == '\n' || c == '\t' || c == '\r' {
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRune(data[i:])
+		what := ""
+		switch {
+		case r == utf8.RuneError && size <= 1:
+			what = fmt.Sprintf("byte 0x%02X is not valid UTF-8", c)
+		case r < ' ' || r == 0x7f:
+			what = fmt.Sprintf("the file holds the control character 0x%02X", c)
+		}
+		if what != "" {
+			line := 1 + bytes.Count(data[:i], []byte("\n"))
+			return &Problem{File: name, Line: line, Column: i - bytes.LastIndexByte(data[:i], '\n'),
+				What: what, Remedy: "a configuration is a text file in UTF-8"}
+		}
+		i += size
+	}
+	return nil
+}
+
+// parseTree has the library parse the file. A panic in it is a problem of the
+// file like any other.
+func parseTree(name string, data []byte) (root *yaml.Node, p *Problem) {
+	defer func() {
+		if v := recover(); v != nil {
+			root, p = nil, &Problem{File: name, What: fmt.Sprintf("the file cannot be parsed: %v", v)}
+		}
+	}()
+	limits := loaderlimits.New(loaderlimits.DepthValue(maxDepth), loaderlimits.AliasNone())
+	loader, err := yaml.NewLoader(bytes.NewReader(data), yaml.WithPlugin(limits))
+	if err != nil {
+		return nil, syntaxProblem(name, err)
+	}
+	var doc, second yaml.Node
+	if err := loader.Load(&doc); err == io.EOF {
+		return nil, emptyProblem(name)
+	} else if err != nil {
+		return nil, syntaxProblem(name, err)
+	}
+	if err := loader.Load(&second); err == nil {
+		return nil, &Problem{File: name, Line: second.Line, Column: second.Column,
+			What: "the file holds more than one document", Remedy: "take out the line that is ---, or split the file"}
+	} else if err != io.EOF {
+		return nil, syntaxProblem(name, err)
+	}
+	if doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 {
+		return nil, emptyProblem(name)
+	}
+	root = doc.Content[0]
+	if root.Kind == yaml.ScalarNode && root.Value == "" && root.Style&quotedStyles == 0 {
+		return nil, emptyProblem(name)
+	}
+	return root, nil
+}
+
+func emptyProblem(name string) *Problem {
+	return &Problem{File: name, Line: 1, Column: 1, What: "the file is empty", Remedy: `begin with "version: 1"`}
+}
+
+// syntaxProblem turns an error of the library into a problem, in our words where
+// its own would puzzle.
+func syntaxProblem(name string, err error) *Problem {
+	p := &Problem{File: name, What: strings.TrimPrefix(err.Error(), "yaml: ")}
+	var load *yaml.LoadError
+	if !errors.As(err, &load) {
+		return p
+	}
+	p.What, p.Line, p.Column = load.Message, load.Mark.Line, max(1, load.Mark.Column)
+	switch {
+	case strings.Contains(p.What, "max depth"):
+		p.What, p.Remedy = fmt.Sprintf("lists and mappings stand more than %d deep in each other", maxDepth), "take out a level"
+	case strings.Contains(p.What, "tab character"), strings.Contains(p.What, "cannot start any token") && strings.Contains(p.What, `\t`):
+		p.What, p.Remedy = "a tab stands where the line is indented", "indent with spaces"
+	case load.ContextMsg != "" && load.ContextMark.Line > 0 && load.ContextMark.Line != load.Mark.Line:
+		p.Remedy = fmt.Sprintf("%s that began in line %d", load.ContextMsg, load.ContextMark.Line)
+	case load.ContextMsg != "":
+		p.Remedy = load.ContextMsg
+	}
+	return p
+}
+
+// measure bounds a tree before it is understood.
+type measure struct{ nodes int }
+
+// walk counts what is below n, aliases replaced. It returns the node at which a
+// bound was passed, and which.
+func (m *measure) walk(n *yaml.Node, depth int) (*yaml.Node, string) {
+	n = resolved(n)
+	if m.nodes++; m.nodes > maxNodes {
+		return n, fmt.Sprintf("the file holds more than %d values, counted with its aliases replaced", maxNodes)
+	}
+	if depth > maxDepth {
+		return n, fmt.Sprintf("lists and mappings stand more than %d deep in each other, counted with aliases replaced", maxDepth)
+	}
+	for _, child := range n.Content {
+		if at, what := m.walk(child, depth+1); what != "" {
+			return at, what
+		}
+	}
+	return nil, ""
+}

@@ -1,0 +1,308 @@
+package schema
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Kind is what a value looks like in a configuration.
+type Kind uint8
+
+// The kinds of values.
+const (
+	// Bool is true or false.
+	Bool Kind = iota + 1
+	// Int is a whole number.
+	Int
+	// Text is a string.
+	Text
+	// Scalar is a type of its own that reads itself from text.
+	Scalar
+	// Struct is an object with named fields.
+	Struct
+	// List is a list of values.
+	List
+	// Map is a map from names to values.
+	Map
+)
+
+// Type describes the type of a field or of an element.
+type Type struct {
+	// Kind is what a value looks like.
+	Kind Kind
+	// Go is the Go type, without the pointer.
+	Go reflect.Type
+	// Pointer is whether the field holds a pointer to Go; nil means absent.
+	Pointer bool
+	// Object describes a Struct.
+	Object *Object
+	// Elem describes what a List or Map holds.
+	Elem *Type
+}
+
+// Object describes a struct type. It is not changed once it was made and may be
+// used by several goroutines at once.
+type Object struct {
+	// Go is the struct type.
+	Go reflect.Type
+	// Fields are its fields in order, those of embedded structs in their place.
+	Fields []*Field
+	// Later are field names that are known and not built yet.
+	Later []string
+
+	byName   map[string]*Field
+	template reflect.Value
+}
+
+// Field describes one field of an object.
+type Field struct {
+	// Name is the name in a configuration.
+	Name string
+	// GoName and Owner say where its comment stands: the field's Go name and
+	// the struct type that declares it.
+	GoName string
+	Owner  reflect.Type
+	// Index leads to the field by reflect's FieldByIndex.
+	Index []int
+	// Type describes its values.
+	Type *Type
+	// Required is whether it must be there.
+	Required bool
+	// Default is the text of its default value; HasDefault tells "" from none.
+	Default    string
+	HasDefault bool
+	// Min and Max bound a number, or the length of a text, list or map; nil is
+	// no bound. The texts are those of the tags.
+	Min, Max         *int64
+	MinText, MaxText string
+	// Enum are the values it can have; empty means any.
+	Enum []string
+	// Later are values that are known and refused until they are built.
+	Later []string
+	// Example is a value to show.
+	Example string
+	// NoExpand is whether ${…} stands for itself in its text.
+	NoExpand bool
+	// Called is the word for an element of this list or map ("route"), and
+	// CalledBy the element's field that tells it from the others; "" for the
+	// key of a map.
+	Called, CalledBy string
+}
+
+// Describe returns the description of a struct type and all that it holds. It
+// panics when a tag cannot be read: that is a mistake in the program, and any
+// test that loads a configuration finds it.
+func Describe(t reflect.Type) *Object {
+	return describer{known: map[reflect.Type]*Object{}}.object(t)
+}
+
+// Field returns the field with this name in a configuration, or nil.
+func (o *Object) Field(name string) *Field { return o.byName[name] }
+
+// Name returns the name of the object's type for people: "Port".
+func (o *Object) Name() string {
+	if name := o.Go.Name(); name != "Config" || !strings.Contains(o.Go.PkgPath(), "/feature/") {
+		return name
+	}
+	room := o.Go.PkgPath()[strings.LastIndexByte(o.Go.PkgPath(), '/')+1:]
+	return strings.ToUpper(room[:1]) + room[1:]
+}
+
+// Names returns the names of all fields, in order.
+func (o *Object) Names() []string {
+	names := make([]string, len(o.Fields))
+	for i, f := range o.Fields {
+		names[i] = f.Name
+	}
+	return names
+}
+
+// Fill sets v, a settable value of the object's type, to its defaults.
+func (o *Object) Fill(v reflect.Value) { v.Set(o.template) }
+
+// Objects returns o and every object below it, each once, in the order in which
+// they are met.
+func (o *Object) Objects() []*Object {
+	out := []*Object{o}
+	for i := 0; i < len(out); i++ {
+		for _, f := range out[i].Fields {
+			if sub := f.Type.innermost().Object; sub != nil && !slices.Contains(out, sub) {
+				out = append(out, sub)
+			}
+		}
+	}
+	return out
+}
+
+// innermost returns what a list of lists holds in the end, or t itself.
+func (t *Type) innermost() *Type {
+	for t.Elem != nil {
+		t = t.Elem
+	}
+	return t
+}
+
+// describer makes descriptions, one for each struct type.
+type describer struct{ known map[reflect.Type]*Object }
+
+func (d describer) object(t reflect.Type) *Object {
+	if o := d.known[t]; o != nil {
+		return o
+	}
+	o := &Object{Go: t, byName: map[string]*Field{}}
+	d.known[t] = o
+	d.fields(o, t, nil)
+	o.template = reflect.New(t).Elem()
+	for _, f := range o.Fields {
+		o.byName[f.Name] = f
+		o.setDefault(f)
+	}
+	return o
+}
+
+// fields adds the fields of t, which is o's type or embedded in it.
+func (d describer) fields(o *Object, t reflect.Type, index []int) {
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		at := append(slices.Clone(index), i)
+		name, _, _ := strings.Cut(sf.Tag.Get("json"), ",")
+		switch {
+		case sf.Name == "_":
+			o.Later = append(o.Later, split(sf.Tag.Get("later"))...)
+		case sf.Anonymous && name == "":
+			d.fields(o, sf.Type, at)
+		case name == "-" || !sf.IsExported():
+		case name == "":
+			panic(fmt.Sprintf("schema: %v.%s has no json tag", t, sf.Name))
+		default:
+			o.Fields = append(o.Fields, d.field(t, sf, name, at))
+		}
+	}
+}
+
+func (d describer) field(owner reflect.Type, sf reflect.StructField, name string, index []int) *Field {
+	f := &Field{
+		Name: name, GoName: sf.Name, Owner: owner, Index: index,
+		Type:     d.typ(sf.Type),
+		Required: sf.Tag.Get("required") == "true",
+		Enum:     split(sf.Tag.Get("enum")),
+		Later:    split(sf.Tag.Get("later")),
+		Example:  sf.Tag.Get("example"),
+		NoExpand: sf.Tag.Get("expand") == "no",
+		MinText:  sf.Tag.Get("min"),
+		MaxText:  sf.Tag.Get("max"),
+	}
+	f.Default, f.HasDefault = sf.Tag.Lookup("default")
+	f.Called, f.CalledBy, _ = strings.Cut(sf.Tag.Get("object"), ",")
+	f.Min, f.Max = f.bound(f.MinText), f.bound(f.MaxText)
+	return f
+}
+
+// bound reads a bound: a number, or a text in the field's own form.
+func (f *Field) bound(text string) *int64 {
+	if text == "" {
+		return nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		v := reflect.New(f.Type.Go).Elem()
+		if err := f.Type.SetText(v, text); err != nil || !v.CanInt() {
+			panic(fmt.Sprintf("schema: %v.%s: bound %q cannot be read: %v", f.Owner, f.GoName, text, err))
+		}
+		n = v.Int()
+	}
+	return &n
+}
+
+// typ describes a Go type.
+func (d describer) typ(t reflect.Type) *Type {
+	if t.Kind() == reflect.Pointer {
+		inner := *d.typ(t.Elem())
+		inner.Pointer = true
+		return &inner
+	}
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		return &Type{Kind: Scalar, Go: t}
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return &Type{Kind: Bool, Go: t}
+	case reflect.Int, reflect.Int64:
+		return &Type{Kind: Int, Go: t}
+	case reflect.String:
+		return &Type{Kind: Text, Go: t}
+	case reflect.Struct:
+		return &Type{Kind: Struct, Go: t, Object: d.object(t)}
+	case reflect.Slice:
+		return &Type{Kind: List, Go: t, Elem: d.typ(t.Elem())}
+	case reflect.Map:
+		return &Type{Kind: Map, Go: t, Elem: d.typ(t.Elem())}
+	}
+	panic(fmt.Sprintf("schema: no form for a field of type %v", t))
+}
+
+// setDefault fills f's default into the template. A struct brings its own.
+func (o *Object) setDefault(f *Field) {
+	v := o.template.FieldByIndex(f.Index)
+	switch {
+	case f.Type.Kind == Struct && !f.Type.Pointer:
+		f.Type.Object.Fill(v)
+	case f.HasDefault:
+		value := reflect.New(f.Type.Go).Elem()
+		if err := f.Type.SetText(value, f.Default); err != nil {
+			panic(fmt.Sprintf("schema: default of %v.%s: %v", f.Owner, f.GoName, err))
+		}
+		if !f.Type.Pointer {
+			v.Set(value)
+		}
+	}
+}
+
+// DefaultOf returns a new value with f's default, or the invalid Value when it
+// has none. It is for a pointer, which Fill leaves nil.
+func (f *Field) DefaultOf() reflect.Value {
+	if !f.HasDefault {
+		return reflect.Value{}
+	}
+	p := reflect.New(f.Type.Go)
+	if err := f.Type.SetText(p.Elem(), f.Default); err != nil {
+		panic(fmt.Sprintf("schema: default of %v.%s: %v", f.Owner, f.GoName, err))
+	}
+	return p
+}
+
+// SetText sets v, a settable value of a plain type t, to what text says.
+func (t *Type) SetText(v reflect.Value, text string) error {
+	switch t.Kind {
+	case Bool:
+		if text != "true" && text != "false" {
+			return fmt.Errorf("%q is not true or false", text)
+		}
+		v.SetBool(text == "true")
+	case Int:
+		n, err := strconv.ParseInt(text, 10, v.Type().Bits())
+		if err != nil {
+			return fmt.Errorf("%q is not a whole number", text)
+		}
+		v.SetInt(n)
+	case Text:
+		v.SetString(text)
+	case Scalar:
+		return v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text))
+	default:
+		return fmt.Errorf("a %v has no text form", t.Go)
+	}
+	return nil
+}
+
+// split splits a list in a tag.
+func split(list string) []string {
+	if list == "" {
+		return nil
+	}
+	return strings.Split(list, ",")
+}

@@ -1,0 +1,72 @@
+package schema
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// RegexError returns what is wrong with a regular expression, without the words
+// that the library puts in front of it.
+func RegexError(err error) string {
+	if e, ok := errors.AsType[*syntax.Error](err); ok {
+		return e.Code.String() + ": " + e.Expr
+	}
+	return err.Error()
+}
+
+// CheckReplacement tells of a group that a replacement names and expr does not
+// have; what is "" when all is well. $1, ${1}, $name and ${name} stand for
+// groups, $$ for a dollar sign, as in regexp.Expand.
+func CheckReplacement(replacement string, expr *regexp.Regexp) (what, remedy string) {
+	for {
+		i := strings.IndexByte(replacement, '$')
+		if i < 0 {
+			return "", ""
+		}
+		replacement = replacement[i+1:]
+		if strings.HasPrefix(replacement, "$") {
+			replacement = replacement[1:]
+			continue
+		}
+		name, rest, ok := groupName(replacement)
+		if !ok {
+			return "a $ stands before what is no group", "write $1, ${name}, or $$ for a dollar sign"
+		}
+		replacement = rest
+		if !hasGroup(expr, name) {
+			remedy := fmt.Sprintf("it has %d groups; write ${1}x when letters follow a group", expr.NumSubexp())
+			return fmt.Sprintf("the replacement names the group %q, which the expression does not have", name), remedy
+		}
+	}
+}
+
+// groupName takes the name of a group off s, which follows a dollar sign.
+func groupName(s string) (name, rest string, ok bool) {
+	braced := strings.HasPrefix(s, "{")
+	if braced {
+		s = s[1:]
+	}
+	end := 0
+	for end < len(s) && (s[end] == '_' || s[end] >= '0' && s[end] <= '9' || s[end] >= 'a' && s[end] <= 'z' || s[end] >= 'A' && s[end] <= 'Z') {
+		end++
+	}
+	name, rest = s[:end], s[end:]
+	if braced {
+		rest, ok = strings.CutPrefix(rest, "}")
+		return name, rest, ok && name != ""
+	}
+	return name, rest, name != ""
+}
+
+// hasGroup reports whether expr has the group of this name or number.
+func hasGroup(expr *regexp.Regexp, name string) bool {
+	if n, err := strconv.Atoi(name); err == nil {
+		return n <= expr.NumSubexp()
+	}
+	return slices.Contains(expr.SubexpNames(), name)
+}
