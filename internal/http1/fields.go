@@ -172,13 +172,13 @@ func partialLine(b []byte, pos int, otherwise Error) Error {
 	return badLineEnd(b, pos, otherwise)
 }
 
-// badLineEnd names what is wrong with b[pos], which should begin a CRLF;
-// otherwise is the error for a byte that is no line end at all.
+// badLineEnd names what is wrong with b[pos], which is not what should stand
+// there; otherwise is the error if it is not a bare CR or LF.
 func badLineEnd(b []byte, pos int, otherwise Error) Error {
-	switch b[pos] {
-	case '\n':
+	switch {
+	case b[pos] == '\n':
 		return BareLF
-	case '\r':
+	case b[pos] == '\r' && (pos+1 == len(b) || b[pos+1] != '\n'):
 		return BareCR
 	}
 	return otherwise
