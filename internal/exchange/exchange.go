@@ -83,10 +83,8 @@ type Request struct {
 	// is the normalised path, which is what was matched. It begins with "/",
 	// or is "*" for OPTIONS.
 	Path string
-	// Query is everything after the first "?", never changed. HasQuery tells
-	// "/p?" from "/p".
-	Query    string
-	HasQuery bool
+	// Query is the query with its "?", never changed, or "" if there is none.
+	Query string
 	// Target is the path that the server will see below its base path: Path
 	// until rewrite changes it. An empty Target stands for the base path as it
 	// is written.
@@ -149,6 +147,8 @@ type Conn struct {
 	ServerName string
 	// Serial is a number no other connection of this process has.
 	Serial uint64
+
+	requests uint32 // begun on the connection
 }
 
 // Place names where a request went. It is made when a plan is compiled.
@@ -167,8 +167,6 @@ type Limits struct {
 	BodyIdle time.Duration
 	// TunnelIdle is how long an upgraded connection may be silent.
 	TunnelIdle time.Duration
-	// BodySize is how large a request body may be, in bytes.
-	BodySize int64
 }
 
 // Times are moments of an exchange by Now; zero if the moment did not come.
@@ -221,6 +219,14 @@ type Body interface {
 	Close() error
 }
 
+// Whole is what a Body can do whose bytes are all at hand already.
+type Whole interface {
+	// Whole returns all bytes of the body that were not read yet, and true if
+	// no other will come and there are no trailers. The bytes live as long as
+	// the exchange.
+	Whole() ([]byte, bool)
+}
+
 // Stream is one side of an upgraded connection.
 type Stream interface {
 	// Read and Write work as of net.Conn, bounded by the idle time.
@@ -256,9 +262,9 @@ func (rs *Response) Reset() {
 	*rs = Response{Header: h, Trailer: t}
 }
 
-// Reset makes ex ready for the next request on the same connection. Conn and
-// Front stay.
-func (ex *Exchange) Reset() {
+// Begin makes ex ready for the next request on conn. It keeps the memory of its
+// lists.
+func (ex *Exchange) Begin(conn *Conn, front Front) {
 	rq, rs := &ex.Request, &ex.Response
 	rqh, rqt, rsh, rst := rq.Header, rq.Trailer, rs.Header, rs.Trailer
 	rqh.Reset()
@@ -267,6 +273,7 @@ func (ex *Exchange) Reset() {
 	rst.Reset()
 	text := ex.Text
 	text.reset()
-	*ex = Exchange{Conn: ex.Conn, Front: ex.Front, Place: ex.Place, Text: text, id: ex.id.next()}
+	conn.requests++
+	*ex = Exchange{Conn: conn, Front: front, Text: text, id: requestID{request: conn.requests}}
 	rq.Header, rq.Trailer, rs.Header, rs.Trailer = rqh, rqt, rsh, rst
 }

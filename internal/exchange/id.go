@@ -15,8 +15,6 @@ type requestID struct {
 
 const idSize = 26
 
-func (r requestID) next() requestID { return requestID{request: r.request + 1} }
-
 // process is what sets the ids of this process apart from those of all others.
 var process = func() uint64 {
 	var b [8]byte

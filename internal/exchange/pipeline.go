@@ -38,6 +38,14 @@ func (p *Pipeline) Serve(ex *Exchange) {
 	p.send(ex)
 }
 
+// Refuse takes an exchange that no route can take, such as a request that is not
+// valid, straight to the answer. Filters and source are not asked.
+func (p *Pipeline) Refuse(ex *Exchange, answer *Answer) {
+	defer p.done(ex)
+	answer.apply(ex)
+	p.send(ex)
+}
+
 // request asks the filters in order. The first answer wins.
 func (p *Pipeline) request(ex *Exchange) *Answer {
 	for i := range p.Filters {

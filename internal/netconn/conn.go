@@ -13,7 +13,7 @@
 // next request early would never be heard if we waited without reading. One
 // wait that is never left forgets nothing.
 //
-// Write collects; Flush, Ask, Serve and Read send. Deadlines are moved only
+// Write collects; Flush, Ask and Serve send. Deadlines are moved only
 // when they have to be earlier than they are, so a busy connection sets one
 // timer every few seconds and not one per request. Systems other than Linux
 // write and read in the plain way.
@@ -158,7 +158,8 @@ func (c *Conn) dropOut() {
 	c.out = nil
 }
 
-// Read sends what is collected and reads at least one byte into p.
+// Read reads at least one byte into p. It does not send what is collected, so
+// another goroutine may write meanwhile.
 func (c *Conn) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -167,8 +168,8 @@ func (c *Conn) Read(p []byte) (int, error) {
 	return c.read()
 }
 
-// Fill sends what is collected and reads at least one byte into the free space
-// of b, which must have some or be empty.
+// Fill reads at least one byte into the free space of b, which must have some
+// or be empty. Like Read it leaves what is collected alone.
 func (c *Conn) Fill(b *Buffer) error {
 	c.rd = readOp{buf: b}
 	_, err := c.read()
@@ -178,7 +179,7 @@ func (c *Conn) Fill(b *Buffer) error {
 // Ask sends what is collected, waits for the answer, and reads it into b.
 // Nothing may have been readable when it is called: Quiet tells.
 func (c *Conn) Ask(b *Buffer) error {
-	c.rd = readOp{buf: b, quiet: len(c.out) > 0}
+	c.rd = readOp{buf: b, quiet: true}
 	_, err := c.read()
 	return err
 }
@@ -220,6 +221,9 @@ func (c *Conn) Serve(b *Buffer, step func() bool) error {
 
 func (c *Conn) servePlain(b *Buffer, step func() bool) error {
 	for {
+		if err := c.Flush(); err != nil {
+			return err
+		}
 		if err := c.Fill(b); err != nil {
 			return err
 		}

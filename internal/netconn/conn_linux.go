@@ -49,7 +49,8 @@ func (c *Conn) rawRead(fn func(uintptr) bool) error {
 			return err
 		}
 		// The wait before was given up, and with it the edge: look first.
-		c.rd.quiet = false
+		// Only if no wait had begun is there still something to send.
+		c.rd.quiet = c.rd.quiet && c.until == 0
 	}
 }
 
@@ -57,15 +58,15 @@ func (c *Conn) rawRead(fn func(uintptr) bool) error {
 // connection may be readable. It returns false to wait.
 func (c *Conn) onRead(fd uintptr) bool {
 	r := &c.rd
-	if len(c.out) > 0 && !r.once {
-		if r.err = c.flushTo(fd); r.err != nil {
-			return true
+	if r.quiet {
+		r.quiet = false
+		if len(c.out) > 0 {
+			if r.err = c.flushTo(fd); r.err != nil {
+				return true
+			}
 		}
-		if r.quiet {
-			r.quiet = false
-			c.arm()
-			return false
-		}
+		c.arm()
+		return false
 	}
 	if !c.readFrom(fd) {
 		if r.once {

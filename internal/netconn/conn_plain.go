@@ -6,12 +6,14 @@ import (
 	"time"
 )
 
-// readPlain is the plain way: flush, then read with a deadline.
+// readPlain is the plain way: flush if asked to, then read with a deadline.
 func (c *Conn) readPlain() (int, error) {
-	if err := c.Flush(); err != nil {
-		return 0, err
-	}
 	r := &c.rd
+	if r.quiet {
+		if err := c.Flush(); err != nil {
+			return 0, err
+		}
+	}
 	p := r.p
 	if r.buf != nil {
 		p = r.buf.space()

@@ -1,0 +1,165 @@
+package upstream
+
+import (
+	"net/netip"
+
+	"headgate/internal/exchange"
+	"headgate/internal/header"
+)
+
+// Style is the form of the fields that tell a server about the client.
+type Style uint8
+
+// The styles of the forwarded fields.
+const (
+	// Compat writes forwarded with commas between its parts, as the service
+	// that headgate takes over from does, and the x-forwarded fields.
+	Compat Style = iota
+	// RFC7239 writes Forwarded as RFC 7239 says, and the x-forwarded fields.
+	RFC7239
+	// Off writes neither.
+	Off
+)
+
+// Forward returns the filter that adds the five fields every server gets:
+// forwarded, x-forwarded-for, x-forwarded-proto, x-forwarded-host and via. The
+// client's own claims are gone by then, hop-by-hop fields as well, so nothing a
+// client sends can change or remove what is added here. viaRFC writes Via as
+// RFC 9110, section 7.6.3 says instead of the fixed token.
+func Forward(style Style, viaRFC bool) exchange.Filter {
+	return exchange.Filter{
+		Name: "forwarded",
+		Request: func(ex *exchange.Exchange) *exchange.Answer {
+			forward(ex, style, viaRFC)
+			return nil
+		},
+	}
+}
+
+func forward(ex *exchange.Exchange, style Style, viaRFC bool) {
+	rq := &ex.Request
+	if style != Off {
+		client := clientText(ex)
+		b := ex.Text.Begin()
+		if style == RFC7239 {
+			b = appendRFC7239(b, client, rq.Host, rq.Scheme)
+		} else {
+			b = appendCompat(b, client, rq.Host, rq.Scheme)
+		}
+		rq.Header.Add(header.Forwarded, ex.Text.End(b))
+		rq.Header.Add(header.XForwardedFor, client)
+		rq.Header.Add(header.XForwardedProto, rq.Scheme)
+		rq.Header.Add(header.XForwardedHost, rq.Host)
+	}
+	addVia(ex, viaRFC)
+}
+
+// clientText returns the client's address in text.
+func clientText(ex *exchange.Exchange) string {
+	if ex.ClientIP == ex.Conn.Remote.Addr().Unmap() || !ex.ClientIP.IsValid() {
+		return ex.Conn.Peer
+	}
+	return ex.Text.End(ex.ClientIP.AppendTo(ex.Text.Begin()))
+}
+
+// appendCompat writes the seed's shape: for=<client_ip>, host=<host>,
+// proto=<scheme>. Only IPv6 addresses are quoted and bracketed.
+func appendCompat(b []byte, client, host, scheme string) []byte {
+	b = append(b, "for="...)
+	b = appendNode(b, client)
+	b = append(b, ", host="...)
+	if len(host) > 0 && host[0] == '[' {
+		b = appendQuoted(b, host)
+	} else {
+		b = append(b, host...)
+	}
+	b = append(b, ", proto="...)
+	return append(b, scheme...)
+}
+
+// appendRFC7239 writes one forwarded-element (RFC 7239, section 4).
+func appendRFC7239(b []byte, client, host, scheme string) []byte {
+	b = append(b, "for="...)
+	b = appendNode(b, client)
+	if host != "" {
+		b = append(b, ";host="...)
+		if isToken(host) {
+			b = append(b, host...)
+		} else {
+			b = appendQuoted(b, host)
+		}
+	}
+	b = append(b, ";proto="...)
+	return append(b, scheme...)
+}
+
+// appendNode writes an address: an IPv6 one in brackets and quotes (RFC 7239,
+// section 6.1).
+func appendNode(b []byte, client string) []byte {
+	for i := 0; i < len(client); i++ {
+		if client[i] == ':' {
+			b = append(b, `"[`...)
+			b = append(b, client...)
+			return append(b, `]"`...)
+		}
+	}
+	return append(b, client...)
+}
+
+// appendQuoted writes a quoted string. A checked host holds nothing that needs
+// to be escaped.
+func appendQuoted(b []byte, s string) []byte {
+	b = append(b, '"')
+	b = append(b, s...)
+	return append(b, '"')
+}
+
+// isToken reports whether a host can stand without quotes: a name or an IPv4
+// address without a port.
+func isToken(host string) bool {
+	for i := 0; i < len(host); i++ {
+		if c := host[i]; c == ':' || c == '[' {
+			return false
+		}
+	}
+	return true
+}
+
+// addVia appends our token to what the client sent in Via.
+func addVia(ex *exchange.Exchange, rfc bool) {
+	h := &ex.Request.Header
+	token := "proxy"
+	if rfc {
+		token = viaToken(ex.Request.Proto)
+	}
+	if !h.Has(header.Via) {
+		h.Add(header.Via, token)
+		return
+	}
+	// Lines of one field make one list (RFC 9110, section 5.3).
+	b := ex.Text.Begin()
+	for _, f := range h.All() {
+		if f.ID == header.Via && f.Value != "" {
+			b = append(b, f.Value...)
+			b = append(b, ", "...)
+		}
+	}
+	h.Set(header.Via, ex.Text.End(append(b, token...)))
+}
+
+// viaToken is the protocol that the request came by, and our name.
+func viaToken(p exchange.Proto) string {
+	switch p {
+	case exchange.HTTP10:
+		return "1.0 headgate"
+	case exchange.HTTP2:
+		return "2.0 headgate"
+	case exchange.HTTP3:
+		return "3.0 headgate"
+	}
+	return "1.1 headgate"
+}
+
+// PeerText returns an address as the forwarded fields write it: without a port
+// and zone, IPv4-mapped addresses as IPv4.
+func PeerText(a netip.Addr) string { return a.Unmap().WithZone("").String() }

@@ -1,0 +1,150 @@
+package upstream
+
+import (
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"headgate/internal/exchange"
+	"headgate/internal/http1"
+	"headgate/internal/netconn"
+)
+
+// lookAfter is how long a kept connection may rest before it is looked at when
+// it is taken. Under load connections rest for microseconds, and the look,
+// which is a system call, is spared.
+const lookAfter = int64(5 * time.Millisecond)
+
+// Pool holds the connections to one address. It outlives plans that leave the
+// address and the settings alone.
+type Pool struct {
+	// constant
+	address  string
+	settings Settings
+	limits   http1.Limits
+	names    *names
+	log      *slog.Logger
+
+	mu struct {
+		sync.Mutex
+		idle    []*conn // the most recently used last
+		retired bool
+		sweep   *time.Timer // set while something is idle
+	}
+}
+
+func newPool(address string, settings Settings, log *slog.Logger) *Pool {
+	p := &Pool{address: address, settings: settings, log: log}
+	p.limits = http1.Limits{HeadSize: settings.HeadSize}
+	p.names = newNames(address, settings.ResolveInterval, log)
+	return p
+}
+
+// take returns a kept connection, the one used last, or nil. Connections that
+// were closed by the server meanwhile, or on which it said something unasked,
+// are thrown away. look asks for that check in any case.
+func (p *Pool) take(look bool) *conn {
+	for {
+		c := p.pop()
+		if c == nil {
+			return nil
+		}
+		if !look && exchange.Now()-c.since < lookAfter {
+			return c
+		}
+		if c.nc.Quiet() {
+			return c
+		}
+		c.close()
+	}
+}
+
+func (p *Pool) pop() *conn {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := len(p.mu.idle)
+	if n == 0 {
+		return nil
+	}
+	c := p.mu.idle[n-1]
+	p.mu.idle[n-1] = nil
+	p.mu.idle = p.mu.idle[:n-1]
+	return c
+}
+
+// give keeps a connection for the next request, or closes it if enough are
+// kept.
+func (p *Pool) give(c *conn) {
+	c.since = exchange.Now()
+	p.mu.Lock()
+	if p.mu.retired || len(p.mu.idle) >= p.settings.IdleConnections || p.settings.IdleTimeout <= 0 {
+		p.mu.Unlock()
+		c.close()
+		return
+	}
+	p.mu.idle = append(p.mu.idle, c)
+	if p.mu.sweep == nil {
+		p.mu.sweep = time.AfterFunc(p.settings.IdleTimeout/2, p.sweep)
+	}
+	p.mu.Unlock()
+}
+
+// sweep closes what has rested too long. It runs again while anything is idle.
+func (p *Pool) sweep() {
+	oldest := exchange.Now() - int64(p.settings.IdleTimeout)
+	var dead []*conn
+	p.mu.Lock()
+	n := 0
+	for n < len(p.mu.idle) && p.mu.idle[n].since < oldest {
+		n++
+	}
+	dead = append(dead, p.mu.idle[:n]...)
+	kept := copy(p.mu.idle, p.mu.idle[n:])
+	clear(p.mu.idle[kept:])
+	p.mu.idle = p.mu.idle[:kept]
+	if kept > 0 && !p.mu.retired {
+		p.mu.sweep.Reset(p.settings.IdleTimeout / 2)
+	} else {
+		p.mu.sweep = nil
+	}
+	p.mu.Unlock()
+	for _, c := range dead {
+		c.close()
+	}
+}
+
+// Idle returns how many connections are kept.
+func (p *Pool) Idle() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return len(p.mu.idle)
+}
+
+// Retire closes the kept connections and keeps none from now on. Connections in
+// use go on.
+func (p *Pool) Retire() {
+	p.mu.Lock()
+	idle := p.mu.idle
+	p.mu.idle, p.mu.retired = nil, true
+	if p.mu.sweep != nil {
+		p.mu.sweep.Stop()
+		p.mu.sweep = nil
+	}
+	p.mu.Unlock()
+	for _, c := range idle {
+		c.close()
+	}
+}
+
+// dial opens a connection to the address.
+func (p *Pool) dial(timeout time.Duration) (*conn, error) {
+	nc, err := p.names.dial(timeout)
+	if err != nil {
+		return nil, err
+	}
+	if tcp, ok := nc.(*net.TCPConn); ok {
+		tcp.SetNoDelay(true)
+	}
+	return newConn(netconn.New(nc), p), nil
+}

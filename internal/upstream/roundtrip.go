@@ -1,0 +1,328 @@
+package upstream
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"time"
+
+	"headgate/internal/exchange"
+	"headgate/internal/header"
+	"headgate/internal/http1"
+	"headgate/internal/netconn"
+	"headgate/internal/wire"
+)
+
+// continueWait is how long a server that was told of a body may take to say
+// that it wants it. Servers that do not know 100-continue say nothing (RFC
+// 9110, section 10.1.1).
+const continueWait = time.Second
+
+// maxInterim is how many interim responses a server may send before its answer.
+const maxInterim = 64
+
+// writeIdle is how long a server may take no byte of a request.
+const writeIdle = 60 * time.Second
+
+// errStale marks the end of a kept connection before the first byte of an
+// answer: the server had closed it while it was idle.
+var errStale = errors.New("the server had closed the kept connection")
+
+// conn is one HTTP/1.1 connection to a server. It serves one exchange at a
+// time and is the body of its response meanwhile.
+type conn struct {
+	// constant
+	nc   *netconn.Conn
+	pool *Pool
+
+	// owned by the exchange that has the connection, or by the pool
+	buf    netconn.Buffer
+	head   http1.ResponseHead
+	scan   http1.Scanner
+	body   wire.Body
+	upload *upload // the request body on its way, or nil
+	since  int64   // when the connection came back to the pool
+	used   bool    // a response has been read on it before
+	keep   bool    // it may carry another request after this response
+	held   bool    // the request has a body that waits to be asked for
+	ended  bool    // Close was called for this exchange
+}
+
+func newConn(nc *netconn.Conn, p *Pool) *conn {
+	nc.SetWriteWait(writeIdle)
+	return &conn{nc: nc, pool: p}
+}
+
+// roundTrip sends the request of ex and makes the server's answer its response.
+// After an error the connection must be closed.
+func (c *conn) roundTrip(ex *exchange.Exchange, srv *Server, host HostField) error {
+	c.ended, c.keep, c.held, c.upload = false, false, false, nil
+	c.nc.SetPending(AppendHead(c.nc.Pending(), ex, srv, host))
+	if err := c.sendBody(ex); err != nil {
+		return err
+	}
+	if err := c.readHead(ex); err != nil {
+		c.abortUpload()
+		return c.explain(err)
+	}
+	c.respond(ex)
+	return nil
+}
+
+// sendBody sends the request body along with the head if it is at hand, and
+// else begins to stream it. A body that the client holds back until it is asked
+// for stays where it is; readHead begins it.
+func (c *conn) sendBody(ex *exchange.Exchange) error {
+	body := ex.Request.Body
+	if body == nil {
+		return nil
+	}
+	if ex.Request.Continue {
+		c.held = true
+		return nil
+	}
+	if w, ok := body.(exchange.Whole); ok {
+		if all, ok := w.Whole(); ok {
+			_, err := c.nc.Write(all)
+			ex.Received = int64(len(all))
+			return err
+		}
+	}
+	if err := c.nc.Flush(); err != nil {
+		if c.used && isEnd(err) {
+			return fmt.Errorf("%w: %v", errStale, err)
+		}
+		return c.explain(err)
+	}
+	c.upload = startUpload(c.nc, ex)
+	return nil
+}
+
+// readHead reads until the head of the final response.
+func (c *conn) readHead(ex *exchange.Exchange) error {
+	asked := http1.Asked{Head: ex.Request.Method == "HEAD", Upgrade: ex.Request.Upgrade != ""}
+	wait := headWait{limit: ex.Limits.RequestTimeout}
+	for interim := 0; ; interim++ {
+		if err := c.parseHead(ex, asked, &wait); err != nil {
+			return err
+		}
+		if !c.head.Interim() {
+			return nil
+		}
+		if interim == maxInterim {
+			return fmt.Errorf("%w: more than %d interim responses", errInvalid, maxInterim)
+		}
+		if err := c.interim(ex); err != nil {
+			return err
+		}
+	}
+}
+
+// interim handles a 1xx response: 100 lets a body go that waits for it, others
+// are passed on (RFC 9110, section 15.2).
+func (c *conn) interim(ex *exchange.Exchange) error {
+	if c.head.Status == 100 {
+		c.beginHeldUpload(ex)
+		return nil
+	}
+	http1.StripHopByHop(&c.head.Fields)
+	if err := ex.Front.Inform(ex, c.head.Status, &c.head.Fields); err != nil {
+		return &exchange.Error{Reason: exchange.ClientClosed, Err: err}
+	}
+	return nil
+}
+
+// beginHeldUpload starts the body of a request that waits for 100-continue.
+func (c *conn) beginHeldUpload(ex *exchange.Exchange) {
+	if c.held {
+		c.held = false
+		c.upload = startUpload(c.nc, ex)
+	}
+}
+
+// parseHead reads until one whole head is in c.head, and uses it up.
+func (c *conn) parseHead(ex *exchange.Exchange, asked http1.Asked, wait *headWait) error {
+	c.scan = http1.Scanner{}
+	for first := true; ; first = false {
+		if b := c.buf.Bytes(); len(b) > 0 && (first || c.scan.Ready(b, &c.pool.limits)) {
+			n, err := http1.ParseResponse(b, &c.pool.limits, asked, &c.head)
+			if err != nil {
+				return err
+			}
+			if n > 0 {
+				c.buf.Use(n)
+				return nil
+			}
+		}
+		if !c.buf.Grow(math.MaxInt) {
+			return io.ErrShortBuffer
+		}
+		if err := c.await(ex, wait); err != nil {
+			return err
+		}
+	}
+}
+
+// headWait is the time until the response head must be there.
+type headWait struct {
+	limit time.Duration // 0 is no limit
+	since int64         // when it began to count, 0 before
+	asked bool          // the head was sent
+}
+
+// left returns how long to wait for the next bytes; 0 is for ever. The time of
+// an upload does not count: it is bounded by its own idle time.
+func (w *headWait) left(u *upload) time.Duration {
+	if w.limit <= 0 {
+		return 0
+	}
+	now := exchange.Now()
+	if at := u.finishedAt(); w.since < at {
+		w.since = at
+	}
+	if w.since == 0 || u.running() {
+		w.since = now
+	}
+	return max(w.limit-time.Duration(now-w.since), 1)
+}
+
+// await waits for more bytes of the response head.
+func (c *conn) await(ex *exchange.Exchange, w *headWait) error {
+	for {
+		d := w.left(c.upload)
+		if c.held && (d == 0 || d > continueWait) {
+			d = continueWait
+		}
+		c.nc.SetReadWait(d)
+		switch err := w.read(c); {
+		case err == nil:
+			return nil
+		case errors.Is(err, netconn.ErrTimeout) && c.held:
+			c.beginHeldUpload(ex)
+		case errors.Is(err, netconn.ErrTimeout) && w.goesOn(c.upload):
+		case errors.Is(err, netconn.ErrKicked) && c.upload != nil:
+			return c.upload.wait()
+		default:
+			if c.used && c.buf.Len() == 0 && c.upload == nil && isEnd(err) {
+				return fmt.Errorf("%w: %v", errStale, err)
+			}
+			return err
+		}
+	}
+}
+
+// read sends the head and waits, the first time; later it only reads. While a
+// body is on its way, that other goroutine does the sending.
+func (w *headWait) read(c *conn) error {
+	if w.asked || c.upload != nil {
+		return c.nc.Fill(&c.buf)
+	}
+	w.asked = true
+	return c.nc.Ask(&c.buf)
+}
+
+// goesOn reports whether a wait that timed out is not over because an upload
+// took its time.
+func (w *headWait) goesOn(u *upload) bool {
+	return u != nil && (u.running() || exchange.Now()-u.finishedAt() < int64(w.limit))
+}
+
+// respond makes the head that was read the response of ex.
+func (c *conn) respond(ex *exchange.Exchange) {
+	ex.Times.Head = exchange.Now()
+	rs := &ex.Response
+	rs.Reset()
+	rs.Status = c.head.Status
+	rs.Length = c.head.ContentLength
+	if c.head.Framing == http1.NoBody && (ex.Request.Method == "HEAD" || rs.Status == 304) {
+		rs.Length = announced(&c.head.Fields)
+	}
+	rs.Header, c.head.Fields = c.head.Fields, rs.Header
+	http1.StripHopByHop(&rs.Header)
+	rs.Header.Del(header.ContentLength)
+	c.used = true
+	c.nc.SetReadWait(c.pool.settings.BodyIdle)
+	if rs.Status == 101 {
+		rs.Header.Set(header.Upgrade, c.head.Upgrade)
+		rs.Tunnel = &tunnel{c: c}
+		rs.Body = c
+		return
+	}
+	c.keep = c.head.KeepAlive
+	c.body.Begin(c.nc, &c.buf, c.head.Framing, c.head.ContentLength, &c.pool.limits, &rs.Trailer)
+	rs.Body = c
+}
+
+// announced returns the length that a response without a body names, or -1.
+func announced(list *header.List) int64 {
+	text := list.Get(header.ContentLength)
+	if text == "" {
+		return -1
+	}
+	var n int64
+	for i := 0; i < len(text); i++ {
+		n = n*10 + int64(text[i]-'0')
+	}
+	return n
+}
+
+// Read reads the body of the response.
+func (c *conn) Read(p []byte) (int, error) {
+	n, err := c.body.Read(p)
+	if err != nil && err != io.EOF {
+		err = c.explain(err)
+	}
+	return n, err
+}
+
+// Ready reports whether Read would not wait.
+func (c *conn) Ready() bool { return c.body.Ready() }
+
+// Splice moves the rest of the body to dst inside the kernel; see wire.Body.
+func (c *conn) Splice(dst *netconn.Conn) (int64, bool, error) {
+	n, ok, err := c.body.Splice(dst)
+	if w := (*netconn.WriteError)(nil); err != nil && !errors.As(err, &w) {
+		err = c.explain(err)
+	}
+	return n, ok, err
+}
+
+// Close ends the exchange on this connection: it goes back to the pool if the
+// response was read to its end and nothing is left over, and is closed
+// otherwise. Views into the response die.
+func (c *conn) Close() error {
+	if c.ended {
+		return nil
+	}
+	c.ended = true
+	whole := c.keep && c.body.Done() && c.buf.Len() == 0
+	if c.upload != nil {
+		whole = whole && !c.upload.running() && c.upload.wait() == nil
+		c.abortUpload()
+	} else if c.held {
+		// The server was told of a body that never came.
+		whole = false
+	}
+	if !whole {
+		c.close()
+		return nil
+	}
+	c.buf.Drop()
+	c.pool.give(c)
+	return nil
+}
+
+// close closes the connection for good.
+func (c *conn) close() {
+	c.nc.Close()
+	c.abortUpload()
+	c.buf.Drop()
+}
+
+func (c *conn) abortUpload() {
+	if c.upload != nil {
+		c.upload.abort()
+		c.upload = nil
+	}
+}

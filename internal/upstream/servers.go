@@ -1,0 +1,208 @@
+// Package upstream is the side of the servers: the source that picks one of a
+// route's servers, sends it the request, and makes its answer the response.
+//
+// servers.go holds the steps of one exchange, balance.go the choice of a
+// server, pool.go the connections that are kept, roundtrip.go the HTTP/1.1
+// spoken over one of them, head.go the exact bytes a server gets, and
+// forward.go the forwarded fields. Health checks, sticky cookies and a retry
+// policy have their place between pick and round trip in Respond.
+package upstream
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"headgate/internal/exchange"
+)
+
+// Servers is the source of a route that has servers. It is safe for use by
+// many goroutines at once.
+type Servers struct {
+	list    []*Server
+	balance balance
+	host    HostField
+}
+
+// Server is one upstream address of a route.
+type Server struct {
+	// URL is the address as configured; the log tells it.
+	URL string
+	// Authority is the Host that the server gets if the route says "upstream".
+	Authority string
+	// Base is the base path. It begins with "/".
+	Base string
+	// Weight is the server's share against the others. 0 takes no requests.
+	Weight int
+
+	pool *Pool
+	base string // Base without a final slash
+}
+
+// Target is what a Server is made of: the parsed URL and settings.
+type Target struct {
+	// URL is the text that is shown.
+	URL string
+	// Address is host:port to connect to; the host may be a name.
+	Address string
+	// Authority is host:port as a Host field writes it.
+	Authority string
+	// Base is the base path as written, "/" or "" for none.
+	Base string
+	// Weight is the share, 0 to 65535.
+	Weight int
+}
+
+// Settings hold for the connections to all servers. Zero times mean no limit.
+type Settings struct {
+	// IdleTimeout is how long an unused connection is kept, IdleConnections how
+	// many are kept for one address.
+	IdleTimeout     time.Duration
+	IdleConnections int
+	// BodyIdle is the longest pause in a response body.
+	BodyIdle time.Duration
+	// HeadSize is the largest response head, in bytes.
+	HeadSize int
+	// ResolveInterval is how long the addresses of a name are believed.
+	ResolveInterval time.Duration
+}
+
+// HostField says which Host a server gets.
+type HostField struct {
+	// Upstream is true for the authority of the server's URL; Fixed, if it is
+	// not "", is sent as it is. Otherwise servers get what the client sent.
+	Upstream bool
+	Fixed    string
+}
+
+// New returns the source for the servers of a route. Their connections are
+// kept under env, so that a change which leaves a server alone leaves its
+// connections alone too.
+func New(targets []Target, settings Settings, host HostField, env exchange.Env) *Servers {
+	s := &Servers{host: host}
+	for i := range targets {
+		s.list = append(s.list, newServer(&targets[i], settings, env))
+	}
+	s.balance = newBalance(s.list)
+	return s
+}
+
+func newServer(t *Target, settings Settings, env exchange.Env) *Server {
+	srv := &Server{URL: t.URL, Authority: t.Authority, Base: t.Base, Weight: t.Weight}
+	if srv.Base == "" {
+		srv.Base = "/"
+	}
+	srv.base = srv.Base
+	if srv.base[len(srv.base)-1] == '/' {
+		srv.base = srv.base[:len(srv.base)-1]
+	}
+	key := fmt.Sprintf("pool %s %+v", t.Address, settings)
+	srv.pool = env.Keep(key, func() exchange.Kept { return newPool(t.Address, settings, env.Log) }).(*Pool)
+	return srv
+}
+
+// List returns the servers in the order of the configuration.
+func (s *Servers) List() []*Server { return s.list }
+
+// Host returns which Host the servers get.
+func (s *Servers) Host() HostField { return s.host }
+
+// Describe returns "upstream(n)".
+func (s *Servers) Describe() string { return "upstream(" + strconv.Itoa(len(s.list)) + ")" }
+
+// Respond sends the request to a server and makes its answer the response. A
+// server that cannot be reached is left for another one; a kept connection that
+// turns out to be closed is replaced by a new one.
+func (s *Servers) Respond(ex *exchange.Exchange) *exchange.Answer {
+	var tried tried
+	var failure *exchange.Error
+	for !late(ex) {
+		srv := s.balance.pick(&tried)
+		if srv == nil {
+			break
+		}
+		ex.Server = srv.URL
+		ex.Tries++
+		failure = s.attempt(ex, srv)
+		if failure == nil {
+			return nil
+		}
+		if !connectFailed(failure) {
+			break
+		}
+	}
+	if failure == nil {
+		return &exchange.Answer{Reason: exchange.NoHealthyServer, RetryAfter: retryAfter, Cause: "all servers of the route have weight 0"}
+	}
+	return exchange.Fail(failure.Reason, failure.Error())
+}
+
+// retryAfter is what a client is told to wait when no server can answer, in
+// seconds.
+const retryAfter = 5
+
+// attempt makes one try on one server, over a kept connection if there is one.
+func (s *Servers) attempt(ex *exchange.Exchange, srv *Server) *exchange.Error {
+	for {
+		c := srv.pool.take(mustBeQuiet(ex))
+		fresh := c == nil
+		if fresh {
+			var err error
+			c, err = srv.pool.dial(ex.Limits.ConnectTimeout)
+			ex.Times.Connected = exchange.Now()
+			if err != nil {
+				return &exchange.Error{Reason: dialReason(err), Err: err}
+			}
+		}
+		err := c.roundTrip(ex, srv, s.host)
+		if err == nil {
+			return nil
+		}
+		c.close()
+		if !fresh && errors.Is(err, errStale) && mayRepeat(ex) {
+			continue // the server had closed it; nothing was answered
+		}
+		return classify(err)
+	}
+}
+
+// late reports whether the time of a request is used up by servers that could
+// not be reached.
+func late(ex *exchange.Exchange) bool {
+	limit := ex.Limits.RequestTimeout
+	return ex.Tries > 0 && limit > 0 && exchange.Now()-ex.Times.Start > int64(limit)
+}
+
+// connectFailed reports whether no byte of the request can have been read.
+func connectFailed(e *exchange.Error) bool {
+	return errors.Is(e.Err, errDial)
+}
+
+// mustBeQuiet reports whether a kept connection has to be looked at before it
+// is used: the request could not be sent again if the connection turned out to
+// be closed.
+func mustBeQuiet(ex *exchange.Exchange) bool { return !mayRepeat(ex) }
+
+// mayRepeat reports whether a request may be sent again although a server may
+// have seen it (RFC 9110, section 9.2.2): it is idempotent and its body, if
+// any, is still at hand.
+func mayRepeat(ex *exchange.Exchange) bool {
+	switch ex.Request.Method {
+	case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE":
+	default:
+		return false
+	}
+	if ex.Request.Upgrade != "" {
+		return false
+	}
+	if ex.Request.Body == nil {
+		return true
+	}
+	if w, ok := ex.Request.Body.(exchange.Whole); ok {
+		if _, ok = w.Whole(); ok {
+			return true
+		}
+	}
+	return ex.Received == 0
+}

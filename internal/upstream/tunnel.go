@@ -1,0 +1,52 @@
+package upstream
+
+import (
+	"errors"
+	"time"
+
+	"headgate/internal/netconn"
+)
+
+// tunnel is the server's side of an upgraded connection.
+type tunnel struct{ c *conn }
+
+// Read reads what the server sends, beginning with what came along with its
+// 101.
+func (t *tunnel) Read(p []byte) (int, error) {
+	if t.c.buf.Len() > 0 {
+		n := copy(p, t.c.buf.Bytes())
+		t.c.buf.Use(n)
+		t.c.buf.Release()
+		return n, nil
+	}
+	return t.c.nc.Read(p)
+}
+
+// Write sends to the server at once.
+func (t *tunnel) Write(p []byte) (int, error) {
+	if _, err := t.c.nc.Write(p); err != nil {
+		return 0, err
+	}
+	return len(p), t.c.nc.Flush()
+}
+
+// CloseWrite tells the server that the client sends no more.
+func (t *tunnel) CloseWrite() error { return t.c.nc.CloseWrite() }
+
+// SetIdle sets how long a read or a write may wait.
+func (t *tunnel) SetIdle(d time.Duration) {
+	t.c.nc.SetReadWait(d)
+	t.c.nc.SetWriteWait(d)
+}
+
+// Close ends both directions.
+func (t *tunnel) Close() error { return t.c.nc.Close() }
+
+// Conn returns the connection if nothing is buffered, so that bytes can be
+// spliced.
+func (t *tunnel) Conn() (*netconn.Conn, bool) { return t.c.nc, t.c.buf.Len() == 0 }
+
+// Kick makes a Read return.
+func (t *tunnel) Kick() { t.c.nc.Kick() }
+
+var errInvalid = errors.New("the server's answer is not valid HTTP")

@@ -1,0 +1,127 @@
+package upstream
+
+import (
+	"io"
+	"sync"
+	"sync/atomic"
+
+	"headgate/internal/exchange"
+	"headgate/internal/http1"
+	"headgate/internal/netconn"
+)
+
+// upload is a request body on its way to a server, while another goroutine
+// reads what the server says. A nil upload is none.
+type upload struct {
+	nc   *netconn.Conn
+	body exchange.Body
+	ex   *exchange.Exchange
+
+	done     chan struct{}
+	finished atomic.Int64 // when it ended by exchange.Now, 0 before
+	err      error        // after done
+}
+
+// copySize is the size of the pieces a body is copied in, in bytes.
+const copySize = 32 << 10
+
+var copyBuffers = sync.Pool{New: func() any { return new([copySize]byte) }}
+
+// startUpload begins to send the body of ex. Nobody else may write to nc, nor
+// read the body, until it has ended.
+func startUpload(nc *netconn.Conn, ex *exchange.Exchange) *upload {
+	u := &upload{nc: nc, body: ex.Request.Body, ex: ex, done: make(chan struct{})}
+	go u.run()
+	return u
+}
+
+func (u *upload) run() {
+	u.err = u.send()
+	if u.err == nil {
+		u.err = u.nc.Flush()
+	}
+	u.finished.Store(exchange.Now())
+	close(u.done)
+	if _, client := u.err.(*exchange.Error); client {
+		// The client's fault: nobody has to wait for the server any more.
+		u.nc.Kick()
+	}
+}
+
+// send copies the body. Whenever the client has nothing more to give at the
+// moment, what was read goes out.
+func (u *upload) send() error {
+	chunked := u.ex.Request.Length < 0
+	p := copyBuffers.Get().(*[copySize]byte)
+	defer copyBuffers.Put(p)
+	for {
+		n, err := u.body.Read(p[:])
+		u.ex.Received += int64(n)
+		if n > 0 {
+			if werr := u.write(p[:n], chunked); werr != nil {
+				return werr
+			}
+		}
+		switch {
+		case err == io.EOF:
+			if chunked {
+				u.nc.SetPending(http1.AppendTrailers(u.nc.Pending(), &u.ex.Request.Trailer))
+			}
+			return nil
+		case err != nil:
+			return clientError(err)
+		case !u.body.Ready():
+			if werr := u.nc.Flush(); werr != nil {
+				return werr
+			}
+		}
+	}
+}
+
+func (u *upload) write(p []byte, chunked bool) error {
+	if !chunked {
+		_, err := u.nc.Write(p)
+		return err
+	}
+	u.nc.SetPending(http1.AppendChunkHeader(u.nc.Pending(), int64(len(p))))
+	if _, err := u.nc.Write(p); err != nil {
+		return err
+	}
+	u.nc.SetPending(append(u.nc.Pending(), http1.CRLF...))
+	return nil
+}
+
+// clientError gives an error of the client's body a reason.
+func clientError(err error) error {
+	if e, ok := err.(*exchange.Error); ok {
+		return e
+	}
+	return &exchange.Error{Reason: exchange.ClientClosed, Err: err}
+}
+
+// running reports whether the upload has not ended.
+func (u *upload) running() bool { return u != nil && u.finished.Load() == 0 }
+
+// finishedAt returns when the upload ended, 0 if it has not or there is none.
+func (u *upload) finishedAt() int64 {
+	if u == nil {
+		return 0
+	}
+	return u.finished.Load()
+}
+
+// wait waits for the end and returns the error.
+func (u *upload) wait() error {
+	<-u.done
+	return u.err
+}
+
+// abort ends the upload and waits until it has: the client's body is given up,
+// and a write to the server is cut short by closing its connection.
+func (u *upload) abort() {
+	if u.running() {
+		u.body.Close()
+		u.nc.Close()
+	}
+	<-u.done
+}
