@@ -14,12 +14,12 @@ type refused struct {
 
 // get makes a request of field lines behind a request line and Host.
 func get(lines ...string) string {
-	return "GET / HTTP/1.1\r\nHost: a.example\r\n" + strings.Join(lines, "\r\n") + "\r\n\r\n"
+	return "GET / HTTP/1.1\r\nHost: a.example\r\n" + strings.Join(append(lines, ""), "\r\n") + "\r\n"
 }
 
-// post is get for a method with a body, and with what follows the head.
-func post(body string, lines ...string) string {
-	return "POST / HTTP/1.1\r\nHost: a.example\r\n" + strings.Join(lines, "\r\n") + "\r\n\r\n" + body
+// post is get for a method with a body.
+func post(lines ...string) string {
+	return "POST" + strings.TrimPrefix(get(lines...), "GET")
 }
 
 // line makes a request of a request line.

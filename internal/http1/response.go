@@ -132,6 +132,9 @@ func parseStatusLine(b []byte, resp *ResponseHead) (int, Error) {
 		return partialStatus(b)
 	}
 	if e := version8(b, &resp.Minor); e != none {
+		if string(b[:5]) != "HTTP/" {
+			e = BadStatusLine
+		}
 		return 0, e
 	}
 	if b[8] != ' ' {

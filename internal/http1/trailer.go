@@ -28,6 +28,8 @@ func (d *Decoder) trailer(src []byte) int {
 	switch line := d.section[d.from:]; {
 	case len(line) < 2 || line[len(line)-2] != '\r':
 		d.failed = BareLF
+	case bytes.IndexByte(line[:len(line)-2], '\r') >= 0:
+		d.failed = BareCR
 	case len(line) == 2:
 		d.endTrailers()
 	default:
