@@ -20,7 +20,7 @@ func checkConfig(c *Config, report *schema.Report) {
 	root := report.Root()
 	checkPorts(c, root)
 	for _, name := range slices.Sorted(maps.Keys(c.Proxies)) {
-		checkProxy(c, c.Proxies[name], root.Field("proxies").Field(name).Called("proxy "+name))
+		checkProxy(c, c.Proxies[name], root.Field("proxies").Field(name).Called("proxy", name))
 	}
 	if at := root.Field("access_log").Field("path"); c.AccessLog.Path == "" && c.AccessLog.Enabled {
 		at.Problem("the path is empty", "write stdout, stderr or a file, or enabled: false")
@@ -41,7 +41,7 @@ func checkPorts(c *Config, root schema.Place) {
 	var all []taken
 	for _, name := range slices.Sorted(maps.Keys(c.Ports)) {
 		p := c.Ports[name]
-		at := root.Field("ports").Field(name).Called("port " + name)
+		at := root.Field("ports").Field(name).Called("port", name)
 		if !p.Address.IsValid() {
 			at.Field("address").Problem("missing", "add address: 0.0.0.0:80")
 			continue
@@ -91,7 +91,7 @@ func checkProxy(c *Config, p *Proxy, at schema.Place) {
 	}
 	seen := make(map[string]int, len(p.Routes))
 	for i, r := range p.Routes {
-		place := at.Field("routes").Index(i).Called("route " + r.Path)
+		place := at.Field("routes").Index(i).Called("route", r.Path)
 		if what, remedy := schema.CheckPath(r.Path); what != "" {
 			place.Field("path").Problem(what, remedy)
 		} else if first, twice := seen[r.Prefix()]; twice {
@@ -187,7 +187,7 @@ func checkRoute(r *Route, at schema.Place) {
 func checkServers(servers []*Server, at schema.Place) {
 	weighty := false
 	for i, s := range servers {
-		place := at.Index(i).Called("server " + s.URL)
+		place := at.Index(i).Called("server", s.URL)
 		if _, f := parseTarget(s.URL); f != nil {
 			place.Field("url").Problem(f.what, f.remedy)
 		}

@@ -252,7 +252,7 @@ func (d *decoder) element(n *yaml.Node, f *schema.Field, v reflect.Value, at sch
 	}
 	switch {
 	case elem.Kind == schema.Struct:
-		d.object(n, elem.Object, v, at.Called(called(n, f, at)))
+		d.object(n, elem.Object, v, at.Called(f.Called, called(n, f, at)))
 	case isNull(resolved(n)):
 		d.problem(n, at, "the entry is empty", "write a value or take it out")
 	default:
@@ -260,18 +260,19 @@ func (d *decoder) element(n *yaml.Node, f *schema.Field, v reflect.Value, at sch
 	}
 }
 
-// called returns the words for an element: "proxy shop", "route /api".
+// called returns the name of an element: its key, or the value of the field
+// that tells it from the others.
 func called(n *yaml.Node, f *schema.Field, at schema.Place) string {
 	if f.CalledBy == "" {
-		return f.Called + " " + at.Name()
+		return at.Name()
 	}
-	if _, value := (pathStep{f.CalledBy, -1}).find(resolved(n)); value != nil && resolved(value).Value != "" {
-		return f.Called + " " + resolved(value).Value
+	if _, value := (pathStep{f.CalledBy, -1}).find(resolved(n)); value != nil {
+		return shorten(resolved(value).Value)
 	}
-	if by := f.Type.Elem.Object.Field(f.CalledBy); by != nil && by.Default != "" {
-		return f.Called + " " + by.Default
+	if by := f.Type.Elem.Object.Field(f.CalledBy); by != nil {
+		return by.Default
 	}
-	return f.Called
+	return ""
 }
 
 // scalar reads a plain value of type t, which is f's or that of its elements.

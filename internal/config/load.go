@@ -29,10 +29,11 @@ func Load(name string, data []byte) (*Config, *Document, []Problem) {
 type loader struct{ expand *expander }
 
 func (l loader) load(name string, data []byte) (*Config, *Document, []Problem) {
-	root, p := parse(name, data)
+	tree, p := parse(name, data)
 	if p != nil {
 		return nil, nil, []Problem{*p}
 	}
+	root := tree.Content[0]
 	doc := &Document{name: name, root: root}
 	report := doc.Report()
 	c := New()

@@ -1,6 +1,7 @@
 package config
 
 import (
+	_ "embed"
 	"reflect"
 	"sync"
 
@@ -77,3 +78,11 @@ func NewServer(url string) *Server {
 	s.URL = url
 	return s
 }
+
+//go:generate go run ../schema/gen -root ../..
+//go:embed schema.json
+var schemaJSON string
+
+// JSONSchema returns the JSON Schema of a configuration (draft 2020-12), which
+// editors read. It is generated from this package.
+func JSONSchema() string { return schemaJSON }

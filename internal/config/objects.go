@@ -13,8 +13,10 @@ import (
 )
 
 // Config is the whole configuration: every object that a person, the API or a
-// discovery source declared. It is not changed once it was loaded; a change
-// makes another Config. It may then be read by several goroutines at once.
+// discovery source declared.
+//
+// It is not changed once it was loaded; a change makes another Config. It may
+// be read by several goroutines at once.
 type Config struct {
 	_ struct{} `later:"tcp_proxies,udp_proxies,certificates,acme,discovery,users,tokens,webhooks"`
 

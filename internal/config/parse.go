@@ -28,22 +28,22 @@ const (
 // quotedStyles are the styles in which a scalar is text, whatever it holds.
 const quotedStyles = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 
-// parse reads a file into its tree. The tree is within every bound; nil, with a
-// problem, otherwise.
+// parse reads a file into its document node, whose one child is the tree. The
+// tree is within every bound; nil, with a problem, otherwise.
 func parse(name string, data []byte) (*yaml.Node, *Problem) {
 	if p := checkBytes(name, data); p != nil {
 		return nil, p
 	}
-	root, p := parseTree(name, data)
+	doc, p := parseTree(name, data)
 	if p != nil {
 		return nil, p
 	}
 	m := measure{}
-	if n, what := m.walk(root, 0); what != "" {
+	if n, what := m.walk(doc.Content[0], 0); what != "" {
 		return nil, &Problem{File: name, Line: n.Line, Column: n.Column, What: what,
 			Remedy: "write the values out, or split the file"}
 	}
-	return root, nil
+	return doc, nil
 }
 
 // checkBytes refuses what cannot be a configuration without parsing it.
@@ -78,10 +78,10 @@ func checkBytes(name string, data []byte) *Problem {
 
 // parseTree has the library parse the file. A panic in it is a problem of the
 // file like any other.
-func parseTree(name string, data []byte) (root *yaml.Node, p *Problem) {
+func parseTree(name string, data []byte) (doc *yaml.Node, p *Problem) {
 	defer func() {
 		if v := recover(); v != nil {
-			root, p = nil, &Problem{File: name, What: fmt.Sprintf("the file cannot be parsed: %v", v)}
+			doc, p = nil, &Problem{File: name, What: fmt.Sprintf("the file cannot be parsed: %v", v)}
 		}
 	}()
 	limits := loaderlimits.New(loaderlimits.DepthValue(maxDepth), loaderlimits.AliasNone())
@@ -89,8 +89,8 @@ func parseTree(name string, data []byte) (root *yaml.Node, p *Problem) {
 	if err != nil {
 		return nil, syntaxProblem(name, err)
 	}
-	var doc, second yaml.Node
-	if err := loader.Load(&doc); err == io.EOF {
+	var first, second yaml.Node
+	if err := loader.Load(&first); err == io.EOF {
 		return nil, emptyProblem(name)
 	} else if err != nil {
 		return nil, syntaxProblem(name, err)
@@ -101,14 +101,10 @@ func parseTree(name string, data []byte) (root *yaml.Node, p *Problem) {
 	} else if err != io.EOF {
 		return nil, syntaxProblem(name, err)
 	}
-	if doc.Kind != yaml.DocumentNode || len(doc.Content) != 1 {
+	if first.Kind != yaml.DocumentNode || len(first.Content) != 1 || isNull(first.Content[0]) {
 		return nil, emptyProblem(name)
 	}
-	root = doc.Content[0]
-	if root.Kind == yaml.ScalarNode && root.Value == "" && root.Style&quotedStyles == 0 {
-		return nil, emptyProblem(name)
-	}
-	return root, nil
+	return &first, nil
 }
 
 func emptyProblem(name string) *Problem {

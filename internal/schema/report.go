@@ -143,7 +143,8 @@ type Place struct {
 	parent *Place
 	name   string
 	index  int
-	object string
+	kind   string
+	called string
 }
 
 // Root returns the place of the whole configuration p is part of.
@@ -157,10 +158,11 @@ func (p Place) Field(name string) Place {
 // Index returns the place of the element i of the list at p.
 func (p Place) Index(i int) Place { return Place{report: p.report, parent: &p, index: i} }
 
-// Called returns p with the words that name its object: "proxy shop", "route
-// /api". The words of the objects around it are put in front of them.
-func (p Place) Called(object string) Place {
-	p.object = object
+// Called returns p with the words that name its object: its kind ("proxy",
+// "route") and its name, which may be empty. The words of the objects around it
+// are put in front of them.
+func (p Place) Called(kind, name string) Place {
+	p.kind, p.called = kind, name
 	return p
 }
 
@@ -196,8 +198,11 @@ func JoinPath(path, name string) string {
 func (p Place) Object() string {
 	var words []string
 	for at := &p; at != nil; at = at.parent {
-		if at.object != "" {
-			words = append(words, at.object)
+		switch {
+		case at.called != "":
+			words = append(words, at.kind+" "+at.called)
+		case at.kind != "":
+			words = append(words, at.kind)
 		}
 	}
 	slices.Reverse(words)

@@ -1,0 +1,64 @@
+// Command gen writes what is generated from the types of the configuration: the
+// reference page and the JSON Schema. It is run by go generate; a test tells
+// when what it wrote is stale.
+package main
+
+import (
+	_ "embed"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"headgate/internal/config"
+	"headgate/internal/schema"
+)
+
+// intro is the text above the objects on the reference page.
+//
+//go:embed intro.md
+var intro string
+
+func main() {
+	root := flag.String("root", ".", "the folder of the module")
+	flag.Parse()
+	if err := write(*root); err != nil {
+		fmt.Fprintln(os.Stderr, "gen:", err)
+		os.Exit(1)
+	}
+}
+
+// write writes every generated file.
+func write(root string) error {
+	files, err := generate(root)
+	if err != nil {
+		return err
+	}
+	for name, data := range files {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(path, data, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// generate returns every generated file by its path in the module.
+func generate(root string) (map[string][]byte, error) {
+	comments := schema.NewComments("headgate", root)
+	reference, err := schema.Reference(config.Describe(), comments, intro)
+	if err != nil {
+		return nil, err
+	}
+	document, err := schema.JSONSchema(config.Describe(), comments, "headgate configuration")
+	if err != nil {
+		return nil, err
+	}
+	return map[string][]byte{
+		"docs/reference/configuration.md": reference,
+		"internal/config/schema.json":     document,
+	}, nil
+}
