@@ -99,7 +99,7 @@ type shard struct {
 		lost   uint64
 		closed bool
 	}
-	_ [64]byte // keeps shards on cache lines of their own
+	_ [128]byte // keeps shards on cache lines of their own, and off their neighbours
 }
 
 // Open opens the log and starts writing. The application's log hears of
@@ -131,40 +131,52 @@ func Open(c Config, app *slog.Logger) (*Log, error) {
 		return nil, fmt.Errorf("open access log: %w", err)
 	}
 	l.output.file = file
-	l.pool.New = l.nextShard
+	l.pool.New = func() any { return l.nextShard() }
 	go l.flush()
 	go l.write()
 	return l, nil
 }
 
-// shardCount returns how many buffers are filled at once: a power of two, not
-// less than the number of processors up to maxShards.
+// shardCount returns how many buffers are filled at once: a power of two, the
+// number of processors and up to twice as many, at most maxShards.
 func shardCount() int {
 	n := 1
-	for n < runtime.GOMAXPROCS(0) && n < maxShards {
+	for n <= runtime.GOMAXPROCS(0) && n < maxShards {
 		n *= 2
 	}
 	return n
 }
 
-// nextShard gives a processor that has no shard the next one.
-func (l *Log) nextShard() any {
+// nextShard returns the next shard in turn.
+func (l *Log) nextShard() *shard {
 	return &l.shards[int(l.next.Add(1))&(len(l.shards)-1)]
 }
 
 // Record writes the line of a finished exchange. It keeps nothing of ex.
 func (l *Log) Record(ex *exchange.Exchange) {
-	s := l.pool.Get().(*shard)
-	if !l.record(s, ex) {
+	s := l.lockShard()
+	ok := l.recordLocked(s, ex)
+	s.mu.Unlock()
+	l.pool.Put(s)
+	if !ok {
 		l.recordLate(ex)
 	}
-	l.pool.Put(s)
 }
 
-// record appends to the buffer of s. It returns false when the log has ended.
-func (l *Log) record(s *shard, ex *exchange.Exchange) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// lockShard returns the shard of the current processor, locked. A processor
+// that finds it locked takes another and keeps that: so no two stay on one.
+func (l *Log) lockShard() *shard {
+	s := l.pool.Get().(*shard)
+	if !s.mu.TryLock() {
+		s = l.nextShard()
+		s.mu.Lock()
+	}
+	return s
+}
+
+// recordLocked appends to the buffer of s. It returns false when the log has
+// ended.
+func (l *Log) recordLocked(s *shard, ex *exchange.Exchange) bool {
 	if s.mu.closed {
 		return false
 	}

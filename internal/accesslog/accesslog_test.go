@@ -122,7 +122,7 @@ func TestStatusIs499WhenNothingWasSent(t *testing.T) {
 	} {
 		ex := sample()
 		ex.Reason, ex.Response.HeadSent, ex.Response.Status = test.reason, test.headSent, test.status
-		if got := status(ex); got != test.want {
+		if got := ex.Status(); got != test.want {
 			t.Errorf("%s: got %d, want %d", test.name, got, test.want)
 		}
 	}

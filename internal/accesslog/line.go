@@ -38,7 +38,7 @@ func appendRecord(b []byte, ex *exchange.Exchange, c *clock) []byte {
 		b = appendText(append(b, `,"query":`...), rq.Query[1:], maxTarget) // without its "?"
 	}
 	b = appendText(append(b, `,"proto":`...), rq.Proto.String(), maxMethod)
-	b = strconv.AppendInt(append(b, `,"status":`...), int64(status(ex)), 10)
+	b = strconv.AppendInt(append(b, `,"status":`...), int64(ex.Status()), 10)
 	b = appendOptional(b, `,"reason":`, ex.Reason.String(), maxName)
 	b = appendOptional(b, `,"cause":`, ex.Cause, maxCause)
 	b = appendPlace(b, ex)
@@ -82,18 +82,6 @@ func appendTimes(b []byte, t *exchange.Times) []byte {
 	return b
 }
 
-// status returns the status the client was sent, or for a client that went
-// away before anything was sent, the status that stands for that.
-func status(ex *exchange.Exchange) int {
-	if !ex.Response.HeadSent {
-		switch ex.Reason {
-		case exchange.ClientClosed, exchange.ClientTimeout:
-			return ex.Reason.Status()
-		}
-	}
-	return ex.Response.Status
-}
-
 // appendClient appends the client's address.
 func appendClient(b []byte, ex *exchange.Exchange) []byte {
 	if ex.ClientIP.IsValid() {
@@ -135,7 +123,7 @@ func appendCombined(b []byte, ex *exchange.Exchange, c *clock) []byte {
 	b = append(b, ' ')
 	b = append(b, rq.Proto.String()...)
 	b = append(b, `" `...)
-	b = strconv.AppendInt(b, int64(status(ex)), 10)
+	b = strconv.AppendInt(b, int64(ex.Status()), 10)
 	b = append(b, ' ')
 	b = strconv.AppendInt(b, ex.Sent, 10)
 	b = append(b, ` "`...)

@@ -1,0 +1,131 @@
+package metrics
+
+import (
+	"maps"
+	"runtime"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"headgate/internal/exchange"
+)
+
+// Describe tells Prometheus which metrics there are. It is part of
+// prometheus.Collector.
+func (r *Registry) Describe(out chan<- *prometheus.Desc) {
+	f := table()
+	for _, m := range f.all() {
+		out <- m.desc()
+	}
+}
+
+// Collect sums up all numbers. It is part of prometheus.Collector.
+func (r *Registry) Collect(out chan<- prometheus.Metric) {
+	routes, servers, ports, lost := r.handles()
+	f := table()
+	collectRoutes(out, &f, routes)
+	collectServers(out, &f, servers)
+	connections, accepted := f.connections.desc(), f.accepted.desc()
+	for _, h := range ports {
+		closed := h.closed.Load() // before accepted: open is never negative
+		opened := h.accepted.Load()
+		out <- prometheus.MustNewConstMetric(connections, prometheus.GaugeValue, float64(opened-closed), h.labels...)
+		out <- prometheus.MustNewConstMetric(accepted, prometheus.CounterValue, float64(opened), h.labels...)
+	}
+	if lost != nil {
+		out <- prometheus.MustNewConstMetric(f.lost.desc(), prometheus.CounterValue, float64(lost()))
+	}
+	r.collectConfig(out, &f)
+	out <- prometheus.MustNewConstMetric(f.me.desc(), prometheus.GaugeValue, 1,
+		labels(r.build.Version, r.build.Revision, runtime.Version())...)
+}
+
+// handles returns what is shown at this moment.
+func (r *Registry) handles() ([]*Route, []*Server, []*Port, func() uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Collect(maps.Values(r.mu.routes)), slices.Collect(maps.Values(r.mu.servers)),
+		slices.Collect(maps.Values(r.mu.ports)), r.mu.lost
+}
+
+func (r *Registry) collectConfig(out chan<- prometheus.Metric, f *families) {
+	applies := f.applies.desc()
+	out <- prometheus.MustNewConstMetric(applies, prometheus.CounterValue, float64(r.applied.Load()), "applied")
+	out <- prometheus.MustNewConstMetric(applies, prometheus.CounterValue, float64(r.refused.Load()), "refused")
+	at := float64(r.appliedT.Load()) / float64(time.Second)
+	out <- prometheus.MustNewConstMetric(f.appliedTime.desc(), prometheus.GaugeValue, at)
+	ok := 0.0
+	if r.last.Load() {
+		ok = 1
+	}
+	out <- prometheus.MustNewConstMetric(f.applied.desc(), prometheus.GaugeValue, ok)
+}
+
+func collectRoutes(out chan<- prometheus.Metric, f *families, routes []*Route) {
+	requests, received, sent, duration := f.requests.desc(), f.received.desc(), f.sent.desc(), f.duration.desc()
+	for _, h := range routes {
+		total := h.sum()
+		count := func(class int, reason string, n uint64) {
+			if n > 0 {
+				values := append(h.labels[:3:3], statusClass(class), reason)
+				out <- prometheus.MustNewConstMetric(requests, prometheus.CounterValue, float64(n), values...)
+			}
+		}
+		for class, n := range total.requests {
+			count(class, "", n)
+		}
+		if total.answers != nil {
+			for _, reason := range exchange.Reasons() {
+				for class, n := range total.answers[reason] {
+					count(class, reason.String(), n)
+				}
+			}
+		}
+		out <- prometheus.MustNewConstMetric(received, prometheus.CounterValue, float64(total.received), h.labels...)
+		out <- prometheus.MustNewConstMetric(sent, prometheus.CounterValue, float64(total.sent), h.labels...)
+		out <- &durationMetric{duration, h.labels, &total.duration}
+	}
+}
+
+func collectServers(out chan<- prometheus.Metric, f *families, servers []*Server) {
+	triesDesc, errorsDesc := f.tries.desc(), f.errors.desc()
+	for _, h := range servers {
+		tries, errors := h.sum()
+		out <- prometheus.MustNewConstMetric(triesDesc, prometheus.CounterValue, float64(tries), h.labels...)
+		for _, reason := range exchange.Reasons() {
+			if n := errors[reason]; n > 0 {
+				values := append(h.labels[:3:3], reason.String())
+				out <- prometheus.MustNewConstMetric(errorsDesc, prometheus.CounterValue, float64(n), values...)
+			}
+		}
+	}
+}
+
+// statusClass returns "2xx" for 2; "" when there was no status.
+func statusClass(class int) string {
+	if class == 0 {
+		return ""
+	}
+	return strconv.Itoa(class) + "xx"
+}
+
+// durationMetric is a histogram that has classic and native buckets.
+type durationMetric struct {
+	desc   *prometheus.Desc
+	labels []string
+	total  *histogram
+}
+
+// Desc is part of prometheus.Metric.
+func (m *durationMetric) Desc() *prometheus.Desc { return m.desc }
+
+// Write is part of prometheus.Metric.
+func (m *durationMetric) Write(out *dto.Metric) error {
+	out.Label = prometheus.MakeLabelPairs(m.desc, m.labels)
+	out.Histogram = &dto.Histogram{}
+	m.total.write(out.Histogram)
+	return nil
+}

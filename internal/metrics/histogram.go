@@ -1,0 +1,121 @@
+package metrics
+
+import (
+	"math"
+	"time"
+
+	dto "github.com/prometheus/client_model/go"
+)
+
+// bounds are the upper bounds of the classic buckets: few, because every route
+// has them. Readers that take native histograms get finer ones.
+var bounds = [...]time.Duration{
+	time.Millisecond, 5 * time.Millisecond, 25 * time.Millisecond, 100 * time.Millisecond,
+	500 * time.Millisecond, 2500 * time.Millisecond, 10 * time.Second,
+}
+
+// The native buckets: schema 2 has four buckets for each power of two. Bucket k
+// ends at 2^(k/4) seconds. What is shorter than 2^-17 s (7.6 µs) counts as
+// zero, what is longer than 2^17 s (36 h) stands in the last bucket.
+const (
+	schema    = 2
+	lowestExp = -17
+	lowestKey = lowestExp<<schema + 1
+	highest   = 17 << schema
+)
+
+// quarters are the bounds of the buckets within a power of two, as fractions
+// of math.Frexp.
+var quarters = [...]float64{0.5, 0.5946035575013605, 0.7071067811865475, 0.8408964152537144}
+
+// histogram counts durations. Its owner guards it.
+type histogram struct {
+	count   uint64
+	sum     uint64 // nanoseconds
+	classic [len(bounds)]uint64
+	zero    uint64
+	native  [highest - lowestKey + 1]uint64
+}
+
+func (h *histogram) add(d time.Duration) {
+	h.count++
+	h.sum += uint64(d)
+	for i := range bounds {
+		if d <= bounds[i] {
+			h.classic[i]++
+			break
+		}
+	}
+	switch key := nativeKey(d); {
+	case key < lowestKey:
+		h.zero++
+	default:
+		h.native[min(key, highest)-lowestKey]++
+	}
+}
+
+// nativeKey returns the number of the native bucket that d belongs to.
+func nativeKey(d time.Duration) int {
+	if d <= 0 {
+		return math.MinInt
+	}
+	fraction, exponent := math.Frexp(float64(d) / float64(time.Second))
+	i := 0
+	for i < len(quarters) && quarters[i] < fraction {
+		i++
+	}
+	return i + (exponent-1)<<schema
+}
+
+// join adds the numbers of o to h.
+func (h *histogram) join(o *histogram) {
+	h.count += o.count
+	h.sum += o.sum
+	h.zero += o.zero
+	for i, n := range o.classic {
+		h.classic[i] += n
+	}
+	for i, n := range o.native {
+		h.native[i] += n
+	}
+}
+
+// write puts both forms of the histogram into out.
+func (h *histogram) write(out *dto.Histogram) {
+	out.SampleCount = new(h.count)
+	out.SampleSum = new(float64(h.sum) / float64(time.Second))
+	var below uint64
+	for i, n := range h.classic {
+		below += n
+		out.Bucket = append(out.Bucket, &dto.Bucket{CumulativeCount: new(below), UpperBound: new(bounds[i].Seconds())})
+	}
+	out.Schema = new(int32(schema))
+	out.ZeroThreshold = new(math.Ldexp(1, lowestExp))
+	out.ZeroCount = new(h.zero)
+	h.writeNative(out)
+}
+
+// writeNative writes the native buckets that are not empty as spans: runs of
+// buckets, each count as the difference to the one before it.
+func (h *histogram) writeNative(out *dto.Histogram) {
+	next, before := 0, int64(0)
+	var span *dto.BucketSpan
+	for i, n := range h.native {
+		if n == 0 {
+			continue
+		}
+		key := i + lowestKey
+		if span == nil || key != next {
+			span = &dto.BucketSpan{Offset: new(int32(key - next)), Length: new(uint32(0))}
+			out.PositiveSpan = append(out.PositiveSpan, span)
+		}
+		*span.Length++
+		out.PositiveDelta = append(out.PositiveDelta, int64(n)-before)
+		before, next = int64(n), key+1
+	}
+	if span == nil {
+		// A span without buckets tells readers that this histogram is native
+		// even while it is empty.
+		out.PositiveSpan = []*dto.BucketSpan{{Offset: new(int32(0)), Length: new(uint32(0))}}
+	}
+}

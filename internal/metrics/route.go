@@ -1,0 +1,115 @@
+package metrics
+
+import (
+	"time"
+
+	"headgate/internal/exchange"
+)
+
+// classes is the number of status classes, with 0 for none.
+const classes = 6
+
+// Route counts the exchanges of one route on one port.
+type Route struct {
+	owner  *Registry
+	place  exchange.Place
+	labels []string
+	users  int // guarded by owner.mu
+	cells  stripes[routeNumbers]
+}
+
+// routeNumbers is what is counted for a route.
+type routeNumbers struct {
+	count    uint64
+	requests [classes]uint64
+	// answers counts the requests with a reason; it is made for the first.
+	answers  *answers
+	received uint64
+	sent     uint64
+	duration histogram
+}
+
+// reasons is the number of reasons with None; Internal is the last.
+const reasons = int(exchange.Internal) + 1
+
+// answers counts requests by reason and status class.
+type answers [reasons][classes]uint64
+
+// Done counts a finished exchange. It fits exchange.Pipeline.Done.
+func (h *Route) Done(ex *exchange.Exchange) {
+	class := ex.Status() / 100
+	if uint(class) >= classes {
+		class = 0
+	}
+	c, t := h.cells.lock(h.owner)
+	n := &c.n
+	n.count++
+	if ex.Reason == exchange.None {
+		n.requests[class]++
+	} else {
+		n.answer(ex.Reason, class)
+	}
+	n.received += uint64(ex.Received)
+	n.sent += uint64(ex.Sent)
+	if ex.Response.Status != 101 {
+		n.duration.add(length(&ex.Times))
+	}
+	h.cells.unlock(h.owner, c, t, n.count)
+}
+
+// answer counts a request with a reason.
+func (n *routeNumbers) answer(reason exchange.Reason, class int) {
+	if n.answers == nil {
+		n.answers = new(answers)
+	}
+	n.answers[reason][class]++
+}
+
+// length returns how long an exchange took.
+func length(t *exchange.Times) time.Duration {
+	end := t.End
+	if end == 0 {
+		end = exchange.Now()
+	}
+	return time.Duration(max(0, end-t.Start))
+}
+
+// Retire removes the route from the page when as many have retired it as asked
+// for it. Exchanges under way may still be counted; nobody sees them.
+func (h *Route) Retire() {
+	r := h.owner
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if h.users--; h.users == 0 {
+		delete(r.mu.routes, h.place)
+	}
+}
+
+// sum returns all numbers of the route.
+func (h *Route) sum() *routeNumbers {
+	total := &routeNumbers{}
+	h.cells.each(func(part *routeNumbers) {
+		for class, n := range part.requests {
+			total.requests[class] += n
+		}
+		if part.answers != nil {
+			total.join(part.answers)
+		}
+		total.received += part.received
+		total.sent += part.sent
+		total.duration.join(&part.duration)
+	})
+	return total
+}
+
+// join adds the numbers of a.
+func (n *routeNumbers) join(a *answers) {
+	if n.answers == nil {
+		n.answers = new(answers)
+	}
+	for reason := range a {
+		for class, count := range a[reason] {
+			n.answers[reason][class] += count
+		}
+	}
+}

@@ -1,0 +1,89 @@
+package metrics
+
+import (
+	"sync/atomic"
+
+	"headgate/internal/exchange"
+)
+
+type serverKey struct{ proxy, route, url string }
+
+// Server counts the tries of one server of a route.
+type Server struct {
+	owner  *Registry
+	key    serverKey
+	labels []string
+	users  int // guarded by owner.mu
+	cells  stripes[serverNumbers]
+}
+
+// serverNumbers is what is counted for a server.
+type serverNumbers struct {
+	tries  uint64
+	errors *[reasons]uint64 // by reason; made for the first error
+}
+
+// Tried counts a try: exchange.None when a response head came, else the reason
+// why none did.
+func (h *Server) Tried(reason exchange.Reason) {
+	c, t := h.cells.lock(h.owner)
+	n := &c.n
+	n.tries++
+	if reason != exchange.None {
+		if n.errors == nil {
+			n.errors = new([reasons]uint64)
+		}
+		n.errors[reason]++
+	}
+	h.cells.unlock(h.owner, c, t, n.tries)
+}
+
+// Retire removes the server from the page when as many have retired it as
+// asked for it.
+func (h *Server) Retire() {
+	r := h.owner
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if h.users--; h.users == 0 {
+		delete(r.mu.servers, h.key)
+	}
+}
+
+func (h *Server) sum() (tries uint64, errors [reasons]uint64) {
+	h.cells.each(func(part *serverNumbers) {
+		tries += part.tries
+		if part.errors != nil {
+			for reason, n := range part.errors {
+				errors[reason] += n
+			}
+		}
+	})
+	return tries, errors
+}
+
+// Port counts the connections of clients to a port.
+type Port struct {
+	owner    *Registry
+	name     string
+	labels   []string
+	users    int // guarded by owner.mu
+	accepted atomic.Uint64
+	closed   atomic.Uint64
+}
+
+// Opened counts a connection that was accepted.
+func (h *Port) Opened() { h.accepted.Add(1) }
+
+// Closed counts a connection that ended.
+func (h *Port) Closed() { h.closed.Add(1) }
+
+// Retire removes the port from the page when as many have retired it as asked
+// for it.
+func (h *Port) Retire() {
+	r := h.owner
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if h.users--; h.users == 0 {
+		delete(r.mu.ports, h.name)
+	}
+}

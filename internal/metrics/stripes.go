@@ -1,0 +1,78 @@
+package metrics
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// hotAfter is how often one cell is counted in before a handle uses one cell a
+// processor. Ten thousand routes that are seldom asked need little memory that
+// way.
+const hotAfter = 1000
+
+// stripes keeps the numbers of one handle in one cell while it is seldom used,
+// and in about one cell a processor when it is used much.
+type stripes[N any] struct {
+	hot   atomic.Bool
+	slots []atomic.Pointer[cell[N]]
+}
+
+// cell is a part of the numbers of a handle, guarded by its lock.
+type cell[N any] struct {
+	sync.Mutex
+	n N
+	_ [128]byte // keeps cells on cache lines of their own, and off their neighbours
+}
+
+// lock returns the cell to count in, locked, and the token that unlock wants
+// back. The token is nil while all processors use the first cell. A processor
+// that finds its cell locked takes another token, and keeps it: so no two stay
+// on one cell.
+func (s *stripes[N]) lock(r *Registry) (*cell[N], *token) {
+	if !s.hot.Load() {
+		c := s.cell(0)
+		c.Lock()
+		return c, nil
+	}
+	t := r.tokens.Get().(*token)
+	c := s.cell(t.index)
+	if !c.TryLock() {
+		t = r.nextToken()
+		c = s.cell(t.index)
+		c.Lock()
+	}
+	return c, t
+}
+
+// unlock ends what lock began. count is how often was counted in the cell.
+func (s *stripes[N]) unlock(r *Registry, c *cell[N], t *token, count uint64) {
+	c.Unlock()
+	if t != nil {
+		r.tokens.Put(t)
+	} else if count == hotAfter {
+		s.hot.Store(true)
+	}
+}
+
+// cell returns the cell of a slot and makes it when it is first used.
+func (s *stripes[N]) cell(i int) *cell[N] {
+	if c := s.slots[i].Load(); c != nil {
+		return c
+	}
+	c := new(cell[N])
+	if !s.slots[i].CompareAndSwap(nil, c) {
+		return s.slots[i].Load()
+	}
+	return c
+}
+
+// each calls f with the numbers of every cell that was used.
+func (s *stripes[N]) each(f func(*N)) {
+	for i := range s.slots {
+		if c := s.slots[i].Load(); c != nil {
+			c.Lock()
+			f(&c.n)
+			c.Unlock()
+		}
+	}
+}

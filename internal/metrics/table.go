@@ -1,0 +1,116 @@
+package metrics
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// kind is what a metric is to Prometheus.
+type kind string
+
+const (
+	counter kind = "counter"
+	gauge   kind = "gauge"
+	histo   kind = "histogram"
+)
+
+// family is one metric: its name, what it counts, and its labels.
+type family struct {
+	name   string
+	kind   kind
+	labels []string
+	help   string
+}
+
+// families is the one table of metrics.
+type families struct {
+	requests, duration, received, sent      family
+	connections, accepted                   family
+	tries, errors                           family
+	applies, appliedTime, applied, lost, me family
+}
+
+func table() families {
+	route := []string{"port", "proxy", "route"}
+	server := []string{"proxy", "route", "server"}
+	return families{
+		requests: family{"headgate_requests_total", counter, append(route[:3:3], "status_class", "reason"),
+			"Finished requests. reason is empty for responses of servers, and the word of the access log for our own."},
+		duration: family{"headgate_request_duration_seconds", histo, route,
+			"Time from the end of the request head to the end of the response. Upgraded connections are not in it."},
+		received: family{"headgate_received_bytes_total", counter, route,
+			"Bytes of request bodies that were read from clients."},
+		sent: family{"headgate_sent_bytes_total", counter, route,
+			"Bytes of response bodies that were sent to clients."},
+		connections: family{"headgate_connections_open", gauge, []string{"port"},
+			"Connections of clients that are open."},
+		accepted: family{"headgate_connections_accepted_total", counter, []string{"port"},
+			"Connections of clients that were accepted."},
+		tries: family{"headgate_upstream_tries_total", counter, server,
+			"Requests that were sent, or should have been sent, to a server."},
+		errors: family{"headgate_upstream_errors_total", counter, append(server[:3:3], "reason"),
+			"Tries that gave no response head, by the word of the access log."},
+		applies: family{"headgate_config_applies_total", counter, []string{"result"},
+			"Changes of the configuration: applied, or refused because something in them was wrong."},
+		appliedTime: family{"headgate_config_last_apply_timestamp_seconds", gauge, nil,
+			"Unix time at which the running configuration was applied, 0 before the first."},
+		applied: family{"headgate_config_last_apply_successful", gauge, nil,
+			"1 if the last change was applied, 0 if it was refused and an older configuration is running."},
+		lost: family{"headgate_access_log_lost_total", counter, nil,
+			"Access log records that were dropped because the disk or pipe was too slow, or could not be written."},
+		me: family{"headgate_build_info", gauge, []string{"version", "revision", "goversion"},
+			"1, with the version of headgate in the labels."},
+	}
+}
+
+// all returns the table in the order of the docs.
+func (f *families) all() []*family {
+	return []*family{
+		&f.requests, &f.duration, &f.received, &f.sent, &f.connections, &f.accepted, &f.tries, &f.errors,
+		&f.applies, &f.appliedTime, &f.applied, &f.lost, &f.me,
+	}
+}
+
+func (f *family) desc() *prometheus.Desc {
+	return prometheus.NewDesc(f.name, f.help, f.labels, nil)
+}
+
+// Reference returns the reference page of all metrics, in Markdown.
+func Reference() string {
+	var b strings.Builder
+	b.WriteString(`# Metrics
+
+<!-- Made from internal/metrics/table.go by "go generate ./internal/metrics". Do not edit. -->
+
+The admin listener serves these at ` + "`/metrics`" + `, in the text form of Prometheus, as OpenMetrics or as protocol
+buffers. The metrics of the Go runtime (` + "`go_*`" + `) and of the process (` + "`process_*`" + `) stand beside them.
+
+Labels have few values: ports, proxies, routes and servers of the running configuration, and the reasons of
+the access log. A route or server that a change removed disappears from the page.
+
+| metric | kind | labels | what it tells |
+|---|---|---|---|
+`)
+	f := table()
+	for _, m := range f.all() {
+		labels := "–"
+		if len(m.labels) > 0 {
+			labels = "`" + strings.Join(m.labels, "`, `") + "`"
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", m.name, m.kind, labels, m.help)
+	}
+	b.WriteString("\nBuckets of `" + f.duration.name + "`: ")
+	for i, bound := range bounds {
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString(bound.Round(time.Microsecond).String())
+	}
+	b.WriteString(`. A Prometheus that takes native histograms gets buckets that are at most 19 %
+wide instead.
+`)
+	return b.String()
+}
