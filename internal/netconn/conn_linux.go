@@ -107,6 +107,11 @@ func (c *Conn) readFrom(fd uintptr) bool {
 // onServe is the loop of Serve, inside one wait.
 func (c *Conn) onServe(fd uintptr) bool {
 	r := &c.rd
+	if len(c.out) > 0 {
+		if r.err = c.flushTo(fd); r.err != nil {
+			return true
+		}
+	}
 	for {
 		p := r.buf.space()
 		if len(p) == 0 {

@@ -33,3 +33,6 @@ type pipe struct{}
 
 // Splice moves nothing on this system.
 func Splice(dst, src *Conn, n int64) (int64, bool, error) { return 0, false, nil }
+
+// SpliceReady moves nothing on this system.
+func SpliceReady(dst, src *Conn) (int64, error) { return 0, nil }

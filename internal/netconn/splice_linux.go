@@ -92,13 +92,49 @@ func Splice(dst, src *Conn, n int64) (moved int64, ok bool, err error) {
 	return moved, true, nil
 }
 
-// pull moves at least one and at most most bytes from the socket into p.
-func (c *Conn) pull(p *pipe, most int) error {
+// SpliceReady moves what is there to read from src to dst inside the kernel,
+// without waiting for more. It returns io.EOF at the end of the stream, and
+// moves nothing where Splice would not. Nothing may be collected in dst.
+func SpliceReady(dst, src *Conn) (moved int64, err error) {
+	if dst.raw == nil || src.raw == nil {
+		return 0, nil
+	}
+	p, err := takePipe()
+	if err != nil {
+		return 0, nil
+	}
+	defer givePipe(p)
+	for {
+		src.rd = readOp{pipe: p, pipeMax: spliceMost, once: true}
+		err := src.rawRead(src.pullFn())
+		if err == nil {
+			err = src.rd.err
+		}
+		src.rd = readOp{}
+		if err == unix.EAGAIN {
+			return moved, nil
+		}
+		if err != nil {
+			return moved, err
+		}
+		moved += int64(p.held)
+		if err := dst.push(p); err != nil {
+			return moved, &WriteError{err}
+		}
+	}
+}
+
+func (c *Conn) pullFn() func(uintptr) bool {
 	if c.spliceIn == nil {
 		c.spliceIn = c.onPull
 	}
+	return c.spliceIn
+}
+
+// pull moves at least one and at most most bytes from the socket into p.
+func (c *Conn) pull(p *pipe, most int) error {
 	c.rd = readOp{pipe: p, pipeMax: most}
-	err := c.rawRead(c.spliceIn)
+	err := c.rawRead(c.pullFn())
 	if err == nil {
 		err = c.rd.err
 	}
@@ -110,6 +146,8 @@ func (c *Conn) onPull(fd uintptr) bool {
 	r := &c.rd
 	n, err := spliceOnce(int(fd), r.pipe.w, r.pipeMax)
 	switch {
+	case err == unix.EAGAIN && r.once:
+		r.err = unix.EAGAIN
 	case err == unix.EAGAIN:
 		c.arm()
 		return false

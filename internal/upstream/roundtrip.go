@@ -202,7 +202,9 @@ func (c *conn) await(ex *exchange.Exchange, w *headWait) error {
 			c.beginHeldUpload(ex)
 		case errors.Is(err, netconn.ErrTimeout) && w.goesOn(c.upload):
 		case errors.Is(err, netconn.ErrKicked) && c.upload != nil:
-			return c.upload.wait()
+			if err := c.upload.wait(); err != nil {
+				return err
+			}
 		default:
 			if c.used && c.buf.Len() == 0 && c.upload == nil && isEnd(err) {
 				return fmt.Errorf("%w: %v", errStale, err)

@@ -13,13 +13,15 @@ type tunnel struct{ c *conn }
 // Read reads what the server sends, beginning with what came along with its
 // 101.
 func (t *tunnel) Read(p []byte) (int, error) {
-	if t.c.buf.Len() > 0 {
-		n := copy(p, t.c.buf.Bytes())
-		t.c.buf.Use(n)
-		t.c.buf.Release()
-		return n, nil
+	if t.c.buf.Len() == 0 {
+		if err := t.c.nc.Fill(&t.c.buf); err != nil {
+			return 0, err
+		}
 	}
-	return t.c.nc.Read(p)
+	n := copy(p, t.c.buf.Bytes())
+	t.c.buf.Use(n)
+	t.c.buf.Release()
+	return n, nil
 }
 
 // Write sends to the server at once.
@@ -42,11 +44,8 @@ func (t *tunnel) SetIdle(d time.Duration) {
 // Close ends both directions.
 func (t *tunnel) Close() error { return t.c.nc.Close() }
 
-// Conn returns the connection if nothing is buffered, so that bytes can be
-// spliced.
-func (t *tunnel) Conn() (*netconn.Conn, bool) { return t.c.nc, t.c.buf.Len() == 0 }
-
-// Kick makes a Read return.
-func (t *tunnel) Kick() { t.c.nc.Kick() }
+// Conn returns the connection and what was read from it, for a tunnel between
+// two plain connections.
+func (t *tunnel) Conn() (*netconn.Conn, *netconn.Buffer) { return t.c.nc, &t.c.buf }
 
 var errInvalid = errors.New("the server's answer is not valid HTTP")

@@ -51,6 +51,10 @@ func (b *Body) Done() bool { return b.done }
 // Err returns the error that ended the body early, or nil.
 func (b *Body) Err() error { return b.err }
 
+// Resume forgets an error that was no end, such as netconn.ErrKicked, so that
+// the body can be read on.
+func (b *Body) Resume() { b.err = nil }
+
 // Read reads at least one byte, or returns io.EOF at the end of the body. It
 // returns io.ErrUnexpectedEOF when the connection ended before the body, an
 // http1.Error when the body breaks a rule, and else the connection's error.

@@ -1,0 +1,310 @@
+// Package h1 speaks HTTP/1.1 and HTTP/1.0 to clients.
+//
+// conn.go is the life of a connection: wait for a head, serve the exchange,
+// wait again. request.go makes an Exchange of a head, send.go writes responses,
+// body.go reads request bodies, tunnel.go joins upgraded connections, and
+// linger.go ends a connection so that the client still reads the last answer.
+//
+// The usual request has no body and is served inside the connection's one wait
+// (see netconn). A request whose body has still to come, or that wants to
+// upgrade, is served outside of it, since it reads from the connection itself.
+package h1
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"headgate/internal/exchange"
+	"headgate/internal/http1"
+	"headgate/internal/netconn"
+	"headgate/internal/wire"
+)
+
+// Front serves the connections of one socket.
+type Front struct {
+	// Port returns the port that the socket belongs to at the moment. It is
+	// asked at each request and never returns nil.
+	Port func() *exchange.Port
+	// Scheme is what clients of the socket use, "http" or "https".
+	Scheme string
+}
+
+// idleGrace is how long a connection that is told to drain still waits for a
+// request that may be on its way.
+const idleGrace = time.Second
+
+// Conn is one connection of a client.
+type Conn struct {
+	// constant
+	front *Front
+	nc    *netconn.Conn
+	facts exchange.Conn
+	step  func() bool
+
+	// owned by the goroutine that runs Serve
+	buf  netconn.Buffer
+	port *exchange.Port
+	work *work // held while a request is at hand
+	last state // what came of the last step
+
+	draining atomic.Bool
+	sending  struct {
+		sync.Mutex
+		begun bool // the final response has begun; nothing interim may follow
+	}
+}
+
+// work is what a connection needs while a request is at hand. An idle
+// connection holds none.
+type work struct {
+	ex   exchange.Exchange
+	head http1.RequestHead
+	scan http1.Scanner
+	body requestBody
+
+	begun     int64 // when the first byte of the head came
+	scanning  bool  // the head did not come whole
+	keepAlive bool
+}
+
+// state is what came of a step.
+type state uint8
+
+const (
+	waiting state = iota // for the next request, or for the rest of a head
+	ready                // a request is at hand that has to be served outside the wait
+	ended                // the connection has to be closed
+)
+
+var works = sync.Pool{New: func() any {
+	w := &work{}
+	w.body.stream = &wire.Body{}
+	return w
+}}
+
+// NewConn returns the connection of a client over nc. serial must be unique.
+func (f *Front) NewConn(nc net.Conn, serial uint64) *Conn {
+	c := &Conn{front: f, nc: netconn.New(nc)}
+	c.step = c.onBytes
+	remote, local := addrOf(nc.RemoteAddr()), addrOf(nc.LocalAddr())
+	c.facts = exchange.Conn{Remote: remote, Local: local, Peer: remote.Addr().String(), Scheme: f.Scheme, Serial: serial}
+	return c
+}
+
+// addrOf returns an address in the form in which it is compared and shown.
+func addrOf(a net.Addr) netip.AddrPort {
+	if tcp, ok := a.(*net.TCPAddr); ok {
+		ap := tcp.AddrPort()
+		return netip.AddrPortFrom(ap.Addr().Unmap().WithZone(""), ap.Port())
+	}
+	return netip.AddrPort{}
+}
+
+// Drain makes the connection end after the request at hand, or soon if there is
+// none. Any goroutine may call it.
+func (c *Conn) Drain() {
+	c.draining.Store(true)
+	c.nc.Kick()
+}
+
+// Close ends the connection at once. Any goroutine may call it.
+func (c *Conn) Close() error { return c.nc.Close() }
+
+// Serve serves the requests of the connection until it ends, and closes it.
+func (c *Conn) Serve() {
+	defer c.end()
+	c.port = c.front.Port()
+	c.nc.SetReadWait(c.port.HeadTimeout)
+	c.nc.SetWriteWait(c.port.WriteIdle)
+	for c.next() {
+		c.last = c.serve(c.work)
+	}
+	if c.last == ended {
+		c.linger()
+	}
+}
+
+// next serves requests inside the connection's wait, until one is at hand that
+// has to be served outside. It returns false when the connection is at its end.
+func (c *Conn) next() bool {
+	if c.last == ended {
+		return false
+	}
+	// What came behind a body is in the buffer already.
+	if c.buf.Len() > 0 && !c.onBytes() {
+		return c.last == ready
+	}
+	for {
+		err := c.nc.Serve(&c.buf, c.step)
+		if err == nil {
+			return c.last == ready
+		}
+		if !c.waitOn(err) {
+			return false
+		}
+	}
+}
+
+// end gives back what the connection holds.
+func (c *Conn) end() {
+	c.nc.Close()
+	c.buf.Drop()
+	c.release()
+}
+
+func (c *Conn) release() {
+	if c.work != nil {
+		works.Put(c.work)
+		c.work = nil
+	}
+}
+
+// waitOn decides whether a connection goes on after its wait ended with err.
+func (c *Conn) waitOn(err error) bool {
+	switch {
+	case errors.Is(err, netconn.ErrKicked):
+		if c.draining.Load() && c.work == nil {
+			c.nc.SetReadWait(idleGrace)
+		}
+		return true
+	case errors.Is(err, netconn.ErrTimeout) && c.work != nil:
+		c.work.head.Reset()
+		c.refuse(&exchange.Answer{Reason: exchange.RequestTimeout, Cause: "the request head did not arrive in time"})
+		c.last = ended
+	}
+	return false
+}
+
+// onBytes looks at the bytes that were read: it serves every request that is
+// there whole. It returns false when the connection's wait must be left.
+func (c *Conn) onBytes() bool {
+	for {
+		c.last = c.request()
+		if c.last != waiting {
+			return false
+		}
+		if c.work != nil || c.buf.Len() == 0 {
+			return true
+		}
+	}
+}
+
+// request serves the request at the front of the buffer if it is there whole
+// and can be served inside the wait.
+func (c *Conn) request() state {
+	if c.work == nil {
+		c.work = works.Get().(*work)
+		c.work.begun, c.work.scanning = 0, false
+	}
+	w := c.work
+	n, err := c.parse(w)
+	switch {
+	case err != nil:
+		c.refuse(refusal(err))
+		return ended
+	case n == 0:
+		return c.awaitHead(w)
+	}
+	c.buf.Use(n)
+	c.begin(w)
+	if w.ex.Request.Body != nil && !w.body.whole() || w.ex.Request.Upgrade != "" {
+		return ready
+	}
+	return c.serve(w)
+}
+
+// parse tries to parse a head. A head that did not come whole is parsed again
+// only when that can have a result.
+func (c *Conn) parse(w *work) (int, error) {
+	limits := http1.Limits{HeadSize: c.port.HeadSize, Fields: c.port.HeadFields, URISize: c.port.URISize}
+	b := c.buf.Bytes()
+	if w.scanning && !w.scan.Ready(b, &limits) {
+		return 0, nil
+	}
+	n, err := http1.ParseRequest(b, &limits, &w.head)
+	if n == 0 && err == nil && !w.scanning {
+		w.scanning, w.scan = true, http1.Scanner{}
+		if w.scan.Ready(b, &limits) {
+			n, err = http1.ParseRequest(b, &limits, &w.head)
+		}
+	}
+	return n, err
+}
+
+// awaitHead makes room for the rest of a head and bounds the time for it.
+func (c *Conn) awaitHead(w *work) state {
+	now := exchange.Now()
+	if w.begun == 0 {
+		w.begun = now
+	}
+	if !c.buf.Grow(c.port.HeadSize + 4096) {
+		c.refuse(&exchange.Answer{Reason: exchange.HeadTooLarge, Cause: http1.HeadTooLarge.Error()})
+		return ended
+	}
+	if t := c.port.HeadTimeout; t > 0 {
+		c.nc.SetReadWait(max(t-time.Duration(now-w.begun), 1))
+	}
+	return waiting
+}
+
+// serve takes the exchange at hand to its end and says what comes then.
+func (c *Conn) serve(w *work) state {
+	c.port.Serve(&w.ex)
+	return c.finish(w)
+}
+
+// finish readies the connection for the next request, or for its end.
+func (c *Conn) finish(w *work) state {
+	keep := w.keepAlive && w.body.finish()
+	c.release()
+	if !keep {
+		return ended
+	}
+	c.sending.begun = false
+	c.nc.SetReadWait(c.port.KeepAlive)
+	c.nc.SetWriteWait(c.port.WriteIdle)
+	return waiting
+}
+
+// refuse answers a request that is not valid. The connection ends with it.
+func (c *Conn) refuse(answer *exchange.Answer) {
+	w := c.work
+	w.ex.Begin(&c.facts, c)
+	w.ex.Place = c.port.Place
+	w.ex.Limits = c.port.Limits
+	w.ex.ClientIP = c.facts.Remote.Addr()
+	w.ex.Times.Start = exchange.Now()
+	c.describe(w)
+	w.keepAlive = false
+	w.head.Framing = http1.NoBody
+	w.body.begin(c, w)
+	c.port.Refuse(&w.ex, answer)
+	c.release()
+}
+
+// refusal returns the answer for a head that breaks a rule.
+func refusal(err error) *exchange.Answer {
+	var rule http1.Error
+	if !errors.As(err, &rule) {
+		return exchange.Fail(exchange.BadRequest, err.Error())
+	}
+	reason := exchange.BadRequest
+	switch rule.Status() {
+	case 414:
+		reason = exchange.URITooLong
+	case 431:
+		reason = exchange.HeadTooLarge
+	case 501:
+		reason = exchange.MethodUnknown
+		if rule == http1.CodingUnknown {
+			reason = exchange.CodingUnknown
+		}
+	case 505:
+		reason = exchange.VersionUnknown
+	}
+	return exchange.Fail(reason, rule.Error())
+}

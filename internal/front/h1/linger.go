@@ -1,0 +1,45 @@
+package h1
+
+import (
+	"net"
+	"time"
+
+	"headgate/internal/exchange"
+)
+
+// How long and how much is read from a client that is still sending when the
+// connection ends. To close a socket with unread bytes makes the kernel reset
+// the connection, and the client may lose the answer (RFC 9112, section 9.6).
+const (
+	lingerTime  = 5 * time.Second
+	lingerPause = 2 * time.Second
+	lingerBytes = 1 << 20
+)
+
+// linger ends the connection in an orderly way: the last answer is sent, our
+// side is closed, and what the client still sends is read and dropped for a
+// while.
+func (c *Conn) linger() {
+	if c.nc.Flush() != nil || c.nc.CloseWrite() != nil {
+		return
+	}
+	c.buf.Drop()
+	c.nc.SetReadWait(lingerPause)
+	until := exchange.Now() + int64(lingerTime)
+	for read := 0; read < lingerBytes && exchange.Now() < until; {
+		if c.nc.Fill(&c.buf) != nil {
+			return
+		}
+		read += c.buf.Len()
+		c.buf.Drop()
+	}
+}
+
+// reset makes the close of the connection a reset, so that the client does not
+// take a broken response for a whole one.
+func (c *Conn) reset() {
+	if tcp, ok := c.nc.NetConn().(*net.TCPConn); ok {
+		tcp.SetLinger(0)
+	}
+	c.nc.Close()
+}

@@ -1,0 +1,94 @@
+package h1
+
+import (
+	"headgate/internal/exchange"
+	"headgate/internal/header"
+	"headgate/internal/http1"
+)
+
+// begin makes an exchange of the head that was parsed.
+func (c *Conn) begin(w *work) {
+	ex := &w.ex
+	ex.Begin(&c.facts, c)
+	ex.Times.Start = exchange.Now()
+	c.port = c.front.Port()
+	ex.Place = c.port.Place
+	ex.Limits = c.port.Limits
+	ex.ClientIP = c.facts.Remote.Addr()
+	c.describe(w)
+
+	rq := &ex.Request
+	rq.Upgrade = w.head.Upgrade
+	rq.AcceptsTrailers = rq.Header.Has(header.TE) && acceptsTrailers(&rq.Header)
+	http1.StripHopByHop(&rq.Header)
+	rq.Header.DeleteFunc(framingField)
+	w.keepAlive = w.head.KeepAlive && c.port.KeepAlive > 0 && !c.draining.Load()
+	w.body.begin(c, w)
+	if w.head.Framing != http1.NoBody {
+		rq.Length = w.head.ContentLength
+		rq.Continue = w.head.ExpectContinue
+		rq.Body = &w.body
+	}
+}
+
+// describe copies what was parsed of a request line, as far as it went, and the
+// fields.
+func (c *Conn) describe(w *work) {
+	rq, head := &w.ex.Request, &w.head
+	rq.Method = head.Method
+	rq.Scheme = c.facts.Scheme
+	rq.Host = head.Authority
+	rq.Path = head.Path
+	rq.Query = head.Query
+	rq.Proto = exchange.HTTP11
+	if head.Minor == 0 {
+		rq.Proto = exchange.HTTP10
+	}
+	// The lists change places: the memory of both is kept.
+	rq.Header, head.Fields = head.Fields, rq.Header
+}
+
+// framingField reports fields that the exchange holds elsewhere.
+func framingField(f *header.Field) bool {
+	switch f.ID {
+	case header.Host, header.ContentLength, header.Expect:
+		return true
+	}
+	return false
+}
+
+// acceptsTrailers reports whether TE lists trailers (RFC 9110, section 10.1.4).
+func acceptsTrailers(list *header.List) bool {
+	for _, f := range list.All() {
+		if f.ID != header.TE {
+			continue
+		}
+		for rest := f.Value; rest != ""; {
+			var part string
+			part, rest = cutComma(rest)
+			if header.EqualFold(part, "trailers") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// cutComma cuts the first element off a list and trims white space.
+func cutComma(s string) (first, rest string) {
+	end := len(s)
+	for i := 0; i < len(s); i++ {
+		if s[i] == ',' {
+			end, rest = i, s[i+1:]
+			break
+		}
+	}
+	first = s[:end]
+	for len(first) > 0 && (first[0] == ' ' || first[0] == '\t') {
+		first = first[1:]
+	}
+	for len(first) > 0 && (first[len(first)-1] == ' ' || first[len(first)-1] == '\t') {
+		first = first[:len(first)-1]
+	}
+	return first, rest
+}
