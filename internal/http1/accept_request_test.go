@@ -77,7 +77,7 @@ func TestWholeOrInPiecesIsTheSame(t *testing.T) {
 			}
 		}
 		for size := 1; size <= len(text); size++ {
-			if n, e := inPieces([]byte(text+"GET"), size); n != len(text) || e != none {
+			if n, e := inPieces([]byte(text+"GET"), size, &Limits{}); n != len(text) || e != none {
 				t.Errorf("%q by %d: got %d, %v", text, size, n, e)
 			}
 		}

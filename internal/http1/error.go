@@ -4,7 +4,7 @@ package http1
 // zero value is no error and never returned.
 type Error uint8
 
-// The rules.
+// The rules; Error tells each in words.
 const (
 	none Error = iota
 	more       // the message may be right, but has not arrived whole; internal
@@ -73,7 +73,7 @@ const (
 	BadChunkLineEnd
 	BadChunkEnd
 	TrailerTooLarge
-	TruncatedBody
+	TruncatedBody // for readers: the connection ended before the body did
 
 	errorCount
 )

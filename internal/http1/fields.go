@@ -82,16 +82,12 @@ func parseFields(b []byte, pos, limit int, list *header.List, f *facts) (int, Er
 // that is neither.
 func endOfFields(b []byte, start, at int) (int, Error) {
 	switch c := b[at]; {
-	case c == '\r' && at+1 == len(b):
+	case c == '\r' && at == start && at+1 == len(b):
 		return at, more
-	case c == '\r' && b[at+1] != '\n':
-		return at, BareCR
-	case c == '\r' && at == start:
+	case c == '\r' && at == start && b[at+1] == '\n':
 		return at + 2, none
-	case c == '\n':
-		return at, BareLF
-	case c == '\r':
-		return at, NoColon
+	case c == '\r' || c == '\n':
+		return at, badLineEnd(b, at, NoColon)
 	case at > start && (c == ' ' || c == '\t'):
 		return at, spaceInName(b, at)
 	case c == ' ' || c == '\t':

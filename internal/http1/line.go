@@ -67,12 +67,12 @@ func parseVersion(b []byte, pos int, minor *uint8) (int, Error) {
 
 // version8 reads the eight bytes of a version.
 func version8(b []byte, minor *uint8) Error {
-	const http1 = 'H' | 'T'<<8 | 'T'<<16 | 'P'<<24 | '/'<<32 | '1'<<40 | '.'<<48
+	const prefix = 'H' | 'T'<<8 | 'T'<<16 | 'P'<<24 | '/'<<32 | '1'<<40 | '.'<<48
 	switch v := binary.LittleEndian.Uint64(b); {
-	case v == http1|'1'<<56:
+	case v == prefix|'1'<<56:
 		*minor = 1
 		return none
-	case v == http1|'0'<<56:
+	case v == prefix|'0'<<56:
 		*minor = 0
 		return none
 	}

@@ -281,7 +281,7 @@ func checkRefused(t *testing.T, c refused) {
 	if n != 0 || err != error(c.want) {
 		t.Errorf("%q\n got %d, %v\nwant %v", c.text, n, err, c.want)
 	}
-	if _, e := inPieces([]byte(c.text), 1); e == none {
+	if _, e := inPieces([]byte(c.text), 1, &Limits{}); e == none {
 		t.Errorf("%q is not refused byte by byte", c.text)
 	}
 	if s := c.want.Status(); s < 400 || s > 505 {
@@ -292,10 +292,9 @@ func checkRefused(t *testing.T, c refused) {
 // inPieces does what a front does with a request that comes in pieces: the
 // parser is tried once, and again when the scanner says so. It returns the size
 // of the head, or the error. A head that is not there whole is none of both.
-func inPieces(text []byte, size int) (int, Error) {
+func inPieces(text []byte, size int, lim *Limits) (int, Error) {
 	var req RequestHead
 	var s Scanner
-	lim := &Limits{}
 	for have := min(size, len(text)); ; have = min(have+size, len(text)) {
 		if have <= size || s.Ready(text[:have], lim) {
 			n, err := ParseRequest(text[:have], lim, &req)
