@@ -1,0 +1,117 @@
+// Tally reads the output of go test -json. It shows what failed and nothing
+// else, appends each test's result to a file, and fails when anything failed.
+package main
+
+import (
+	"bufio"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+)
+
+func main() {
+	results := flag.String("results", os.DevNull, "`file` to which lines of result and test are appended")
+	flag.Parse()
+	file, err := os.OpenFile(*results, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	t := newTally(os.Stdout, file)
+	if err := t.read(os.Stdin); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	if err := file.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	if t.failed {
+		os.Exit(1)
+	}
+}
+
+// event is one line of go test -json; go doc test2json tells of its fields.
+type event struct {
+	Action     string
+	Package    string
+	ImportPath string
+	Test       string
+	Output     string
+}
+
+// tally follows one run of go test.
+type tally struct {
+	shown   io.Writer
+	results io.Writer
+	output  map[string][]string // by test, until its result is known
+	failing map[string]bool     // packages of which a test failed
+	failed  bool
+}
+
+func newTally(shown, results io.Writer) *tally {
+	return &tally{shown: shown, results: results, output: map[string][]string{}, failing: map[string]bool{}}
+}
+
+// read reads events to the end. What is no event is shown as it is: the go
+// command says some things in plain text.
+func (t *tally) read(r io.Reader) error {
+	lines := bufio.NewReader(r)
+	for {
+		line, err := lines.ReadBytes('\n')
+		if len(line) > 0 {
+			var e event
+			if json.Unmarshal(line, &e) != nil {
+				fmt.Fprintf(t.shown, "%s", line)
+			} else {
+				t.event(e)
+			}
+		}
+		switch err {
+		case nil:
+		case io.EOF:
+			return nil
+		default:
+			return err
+		}
+	}
+}
+
+func (t *tally) event(e event) {
+	name := e.Package
+	if e.Test != "" {
+		name += "." + e.Test
+	}
+	switch e.Action {
+	case "build-output":
+		fmt.Fprint(t.shown, e.Output)
+	case "build-fail":
+		t.failed = true
+	case "output":
+		t.output[name] = append(t.output[name], e.Output)
+	case "fail":
+		t.failed = true
+		for _, line := range t.output[name] {
+			fmt.Fprint(t.shown, line)
+		}
+		t.result(e, name)
+	case "pass", "skip":
+		t.result(e, name)
+	}
+}
+
+// result notes a test's result. A package counts when it failed and none of its
+// tests did: it does not build, or it ended before its time.
+func (t *tally) result(e event, name string) {
+	delete(t.output, name)
+	switch {
+	case e.Test != "" && e.Action == "fail":
+		t.failing[e.Package] = true
+	case e.Test != "":
+	case e.Action != "fail" || t.failing[e.Package]:
+		return
+	}
+	fmt.Fprintln(t.results, e.Action, name)
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRead(t *testing.T) {
+	const in = `{"Action":"start","Package":"p"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"fine\n"}
+{"Action":"pass","Package":"p","Test":"TestA"}
+{"Action":"output","Package":"p","Test":"TestB","Output":"bad\n"}
+{"Action":"fail","Package":"p","Test":"TestB"}
+{"Action":"skip","Package":"p","Test":"TestC"}
+{"Action":"output","Package":"p","Output":"FAIL p\n"}
+{"Action":"fail","Package":"p"}
+plain text
+`
+	var shown, results strings.Builder
+	tally := newTally(&shown, &results)
+	if err := tally.read(strings.NewReader(in)); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := shown.String(), "bad\nFAIL p\nplain text\n"; got != want {
+		t.Errorf("shown: got %q, want %q", got, want)
+	}
+	if got, want := results.String(), "pass p.TestA\nfail p.TestB\nskip p.TestC\n"; got != want {
+		t.Errorf("results: got %q, want %q", got, want)
+	}
+	if !tally.failed {
+		t.Error("got passed, want failed")
+	}
+}
+
+func TestBuildFailure(t *testing.T) {
+	const in = `{"ImportPath":"p","Action":"build-output","Output":"p.go:1: no\n"}
+{"ImportPath":"p","Action":"build-fail"}
+{"Action":"fail","Package":"p","FailedBuild":"p"}
+`
+	var shown, results strings.Builder
+	tally := newTally(&shown, &results)
+	if err := tally.read(strings.NewReader(in)); err != nil {
+		t.Fatal(err)
+	}
+	if shown.String() != "p.go:1: no\n" || !tally.failed {
+		t.Errorf("got %q, failed %v", shown.String(), tally.failed)
+	}
+	if got, want := results.String(), "fail p\n"; got != want {
+		t.Errorf("results: got %q, want %q", got, want)
+	}
+}

@@ -1,0 +1,42 @@
+# Everything here is one command, and works on a fresh machine with Go and make.
+# `make` alone lists what there is.
+
+GO ?= go
+
+.PHONY: help
+help: ## list the commands
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+
+.PHONY: build
+build: ## build bin/headgate
+	$(GO) build -trimpath -o bin/headgate ./cmd/headgate
+
+.PHONY: run
+run: build ## build, and start the demonstration
+	./bin/headgate demo
+
+.PHONY: check
+check: ## before a commit: format, vet, house rules, staticcheck, tests
+	@.ci/steps quick
+
+.PHONY: test
+test: ## everything that CI runs
+	@.ci/steps all
+
+.PHONY: fuzz
+fuzz: ## fuzz every target in turn, for FUZZTIME each (30s)
+	@.ci/fuzz
+
+.PHONY: bench
+bench: build ## measure side by side with nginx, HAProxy and net/http (BENCH="-rows keepalive" for a part)
+	@.ci/install nginx:nginx-light haproxy:haproxy wrk:wrk
+	$(GO) build -trimpath -o bin/bench ./bench
+	./bin/bench -headgate bin/headgate -out docs/performance.md $(BENCH)
+
+.PHONY: generate
+generate: ## write again what is made from the Go types
+	$(GO) generate ./...
+
+.PHONY: clean
+clean: ## remove what was built
+	rm -rf bin
