@@ -1,0 +1,196 @@
+// Package admin is the listener for operators: metrics and health pages over
+// plain HTTP, on a loopback address unless the configuration says otherwise.
+//
+// New makes a Server that listens nowhere; Prepare opens an address, and the
+// change it returns is committed or cancelled together with the rest of a
+// configuration. There is no sign-in: a loopback address is guarded against
+// pages in a browser (DNS rebinding), any other address is the operator's to
+// guard.
+package admin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"sync"
+	"time"
+
+	"golang.org/x/net/netutil"
+)
+
+// The bounds of a client of the listener.
+const (
+	headTimeout  = 5 * time.Second
+	readTimeout  = 10 * time.Second
+	writeTimeout = 60 * time.Second
+	idleTimeout  = 60 * time.Second
+	headSize     = 16 << 10
+	connections  = 256
+	closeTimeout = 2 * time.Second
+)
+
+// Options is what the pages tell.
+type Options struct {
+	// Log is the application's log.
+	Log *slog.Logger
+	// Metrics answers /metrics.
+	Metrics http.Handler
+	// Ready reports whether requests are taken: a plan was applied and nothing
+	// is being stopped. It may be called by several goroutines at once.
+	Ready func() bool
+}
+
+// Server serves the pages on at most one address. Its methods may be called by
+// several goroutines at once.
+type Server struct {
+	log     *slog.Logger
+	handler http.Handler
+
+	mu struct {
+		sync.Mutex
+		open *listener
+	}
+}
+
+// listener is an address that is being served.
+type listener struct {
+	address netip.AddrPort
+	socket  net.Listener
+	server  *http.Server
+	done    chan struct{} // serving has ended
+}
+
+// New returns a server that listens nowhere yet.
+func New(o Options) *Server {
+	return &Server{log: o.Log, handler: pages(o)}
+}
+
+// Change is a listener that was opened and does not take connections yet.
+// Exactly one of Commit and Cancel is called.
+type Change struct {
+	server *Server
+	next   *listener
+	same   bool
+}
+
+// Prepare opens the address that the listener should have; the zero address
+// switches it off. The address in use now goes on until Commit. When the
+// address is the one in use there is nothing to do. The error says which
+// address cannot be opened, and wraps that of net.Listen.
+func (s *Server) Prepare(address netip.AddrPort) (*Change, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now := s.mu.open; now != nil && now.address == address || now == nil && !address.IsValid() {
+		return &Change{server: s, same: true}, nil
+	}
+	if !address.IsValid() {
+		return &Change{server: s}, nil
+	}
+	l, err := s.listen(address)
+	if err != nil {
+		return nil, fmt.Errorf("open admin address %s: %w", address, err)
+	}
+	return &Change{server: s, next: l}, nil
+}
+
+func (s *Server) listen(address netip.AddrPort) (*listener, error) {
+	socket, err := net.Listen("tcp", address.String())
+	if err != nil {
+		return nil, err
+	}
+	return &listener{
+		address: address,
+		socket:  socket,
+		server: &http.Server{
+			Handler:           guard(s.handler, address.Addr().IsLoopback()),
+			ReadHeaderTimeout: headTimeout,
+			ReadTimeout:       readTimeout,
+			WriteTimeout:      writeTimeout,
+			IdleTimeout:       idleTimeout,
+			MaxHeaderBytes:    headSize,
+			ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		},
+		done: make(chan struct{}),
+	}, nil
+}
+
+// Commit begins to serve the new address and stops serving the old one.
+func (c *Change) Commit() {
+	if c.same {
+		return
+	}
+	s := c.server
+	s.mu.Lock()
+	old := s.mu.open
+	s.mu.open = c.next
+	if c.next != nil {
+		go c.next.serve(s.log)
+	}
+	s.mu.Unlock()
+	old.close()
+}
+
+// Cancel closes the new address again.
+func (c *Change) Cancel() {
+	if c.next != nil {
+		c.next.socket.Close()
+	}
+}
+
+// Move is Prepare and Commit.
+func (s *Server) Move(address netip.AddrPort) error {
+	change, err := s.Prepare(address)
+	if err != nil {
+		return err
+	}
+	change.Commit()
+	return nil
+}
+
+// Address returns the address that is served, with the port that the system
+// chose where the configuration left it open. It is the zero address when the
+// listener is off.
+func (s *Server) Address() netip.AddrPort {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.open == nil {
+		return netip.AddrPort{}
+	}
+	a, _ := netip.ParseAddrPort(s.mu.open.socket.Addr().String())
+	return a
+}
+
+// Close stops serving. It gives requests under way a short time to end.
+func (s *Server) Close() {
+	s.mu.Lock()
+	old := s.mu.open
+	s.mu.open = nil
+	s.mu.Unlock()
+	old.close()
+}
+
+func (l *listener) serve(log *slog.Logger) {
+	defer close(l.done)
+	err := l.server.Serve(netutil.LimitListener(l.socket, connections))
+	if !errors.Is(err, http.ErrServerClosed) {
+		log.Error("admin listener ended", "address", l.address, "error", err)
+	}
+}
+
+// close stops serving l, which may be nil.
+func (l *listener) close() {
+	if l == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if l.server.Shutdown(ctx) != nil {
+		l.server.Close()
+	}
+	l.socket.Close() // Shutdown does not know a socket that is not served yet
+	<-l.done
+}

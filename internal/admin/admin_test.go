@@ -1,0 +1,165 @@
+package admin
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var anyPort = netip.MustParseAddrPort("127.0.0.1:0")
+
+func start(t *testing.T) (*Server, *atomic.Bool) {
+	t.Helper()
+	ready := &atomic.Bool{}
+	s := New(Options{
+		Log:     slog.New(slog.DiscardHandler),
+		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "numbers 1\n") }),
+		Ready:   ready.Load,
+	})
+	if err := s.Move(anyPort); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s, ready
+}
+
+// ask sends one request as it is written and returns the status and the body.
+func ask(t *testing.T, address netip.AddrPort, head string) (int, http.Header, string) {
+	t.Helper()
+	c, err := net.Dial("tcp", address.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(10 * time.Second))
+	fmt.Fprintf(c, "%s\r\nConnection: close\r\n\r\n", head)
+	rs, err := http.ReadResponse(bufio.NewReader(c), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rs.Body.Close()
+	body, err := io.ReadAll(rs.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return rs.StatusCode, rs.Header, string(body)
+}
+
+func TestPages(t *testing.T) {
+	s, ready := start(t)
+	for _, test := range []struct {
+		name, head string
+		ready      bool
+		status     int
+		body       string
+	}{
+		{"metrics", "GET /metrics HTTP/1.1\r\nHost: localhost", false, 200, "numbers 1\n"},
+		{"healthz while not ready", "GET /healthz HTTP/1.1\r\nHost: 127.0.0.1:9080", false, 200, "ok\n"},
+		{"livez", "GET /livez HTTP/1.1\r\nHost: [::1]:9080", false, 200, "ok\n"},
+		{"readyz before the first plan", "GET /readyz HTTP/1.1\r\nHost: localhost", false, 503, "not ready\n"},
+		{"readyz", "GET /readyz HTTP/1.1\r\nHost: localhost", true, 200, "ready\n"},
+		{"no such page", "GET /x HTTP/1.1\r\nHost: localhost", true, 404, "404 page not found\n"},
+		{"another method", "POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0", true, 405, "this page is only read\n"},
+		{"a name that points here", "GET /metrics HTTP/1.1\r\nHost: evil.example.com", true, 421, "this listener answers to localhost and loopback addresses only\n"},
+		{"another address", "GET /metrics HTTP/1.1\r\nHost: 192.0.2.1", true, 421, "this listener answers to localhost and loopback addresses only\n"},
+		{"a name under localhost", "GET /readyz HTTP/1.1\r\nHost: A.Localhost.:80", true, 200, "ready\n"},
+		{"no host at all", "GET /readyz HTTP/1.0", true, 200, "ready\n"},
+	} {
+		ready.Store(test.ready)
+		status, header, body := ask(t, s.Address(), test.head)
+		if status != test.status || body != test.body {
+			t.Errorf("%s: got %d %q, want %d %q", test.name, status, body, test.status, test.body)
+		}
+		if status == 405 && header.Get("Allow") != "GET, HEAD" {
+			t.Errorf("%s: Allow is %q", test.name, header.Get("Allow"))
+		}
+		if header.Get("Cache-Control") != "no-store" {
+			t.Errorf("%s: may be stored", test.name)
+		}
+	}
+	if _, _, body := ask(t, s.Address(), "GET / HTTP/1.1\r\nHost: localhost"); !strings.Contains(body, "/readyz") {
+		t.Errorf("the index lists no pages: %s", body)
+	}
+}
+
+func TestGuardIsForLoopbackAddressesOnly(t *testing.T) {
+	h := guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { text(w, 200, "") }), false)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &http.Server{Handler: h}
+	go server.Serve(l)
+	defer server.Close()
+	if status, _, _ := ask(t, netip.MustParseAddrPort(l.Addr().String()), "GET / HTTP/1.1\r\nHost: headgate.example.com"); status != 200 {
+		t.Errorf("got %d, want 200", status)
+	}
+}
+
+func TestMoveKeepsTheOldAddressWhenTheNewIsBusy(t *testing.T) {
+	s, _ := start(t)
+	old := s.Address()
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	err = s.Move(netip.MustParseAddrPort(busy.Addr().String()))
+	if err == nil || !strings.Contains(err.Error(), "open admin address "+busy.Addr().String()) {
+		t.Errorf("got error %v, want one that names the address", err)
+	}
+	if status, _, _ := ask(t, old, "GET /healthz HTTP/1.1\r\nHost: localhost"); status != 200 {
+		t.Errorf("old address: got %d, want 200", status)
+	}
+}
+
+func TestMoveOpensTheNewAndClosesTheOld(t *testing.T) {
+	s, _ := start(t)
+	old := s.Address()
+	if err := s.Move(netip.MustParseAddrPort("[::1]:0")); err != nil {
+		t.Skip(err)
+	}
+	if status, _, _ := ask(t, s.Address(), "GET /healthz HTTP/1.1\r\nHost: localhost"); status != 200 {
+		t.Errorf("new address: got %d, want 200", status)
+	}
+	if c, err := net.Dial("tcp", old.String()); err == nil {
+		c.Close()
+		t.Error("the old address still answers")
+	}
+	if err := s.Move(netip.AddrPort{}); err != nil {
+		t.Fatal(err)
+	}
+	if s.Address().IsValid() {
+		t.Error("the listener is not off")
+	}
+}
+
+func TestCancelClosesTheNewAddress(t *testing.T) {
+	s, _ := start(t)
+	old := s.Address()
+	change, err := s.Prepare(netip.MustParseAddrPort("127.0.0.2:0"))
+	if err != nil {
+		t.Skip(err)
+	}
+	opened := change.next.socket.Addr().String()
+	change.Cancel()
+	if c, err := net.Dial("tcp", opened); err == nil {
+		c.Close()
+		t.Error("the cancelled address still answers")
+	}
+	if s.Address() != old {
+		t.Errorf("got %v, want %v", s.Address(), old)
+	}
+}

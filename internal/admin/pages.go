@@ -1,0 +1,94 @@
+package admin
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// page is one address of the listener. All pages are read with GET or HEAD.
+type page struct {
+	path    string
+	about   string
+	handler http.Handler
+}
+
+// pages returns the handler of all pages, and of an index of them.
+func pages(o Options) http.Handler {
+	table := []page{
+		{"/metrics", "numbers for Prometheus", o.Metrics},
+		{"/healthz", "200 while the process is alive", answer(func() bool { return true }, "ok", "")},
+		{"/livez", "the same", answer(func() bool { return true }, "ok", "")},
+		{"/readyz", "200 while requests are taken, 503 before the first configuration and while stopping",
+			answer(o.Ready, "ready", "not ready")},
+	}
+	mux := http.NewServeMux()
+	index := "headgate admin listener\n\n"
+	for _, p := range table {
+		mux.Handle(p.path, readOnly(p.handler))
+		index += fmt.Sprintf("%-10s %s\n", p.path, p.about)
+	}
+	mux.Handle("/{$}", readOnly(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		text(w, http.StatusOK, index)
+	})))
+	return mux
+}
+
+// answer tells whether something holds, by the status and in a word.
+func answer(holds func() bool, yes, no string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if !holds() {
+			text(w, http.StatusServiceUnavailable, no+"\n")
+			return
+		}
+		text(w, http.StatusOK, yes+"\n")
+	})
+}
+
+// readOnly refuses every method but GET and HEAD.
+func readOnly(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, rq *http.Request) {
+		if rq.Method != http.MethodGet && rq.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			text(w, http.StatusMethodNotAllowed, "this page is only read\n")
+			return
+		}
+		next.ServeHTTP(w, rq)
+	})
+}
+
+// guard refuses requests that name a host which is not this machine, when the
+// address is a loopback one: such a request was sent by a web page whose name
+// was made to point here (DNS rebinding). A client that names no host, which
+// no browser does, may pass.
+func guard(next http.Handler, loopback bool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, rq *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store")
+		if loopback && rq.Host != "" && !isLoopback(rq.Host) {
+			text(w, http.StatusMisdirectedRequest, "this listener answers to localhost and loopback addresses only\n")
+			return
+		}
+		next.ServeHTTP(w, rq)
+	})
+}
+
+// isLoopback reports whether a Host field names this machine.
+func isLoopback(host string) bool {
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	if a, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		return a.Unmap().IsLoopback()
+	}
+	host = strings.ToLower(strings.TrimSuffix(host, "."))
+	return host == "localhost" || strings.HasSuffix(host, ".localhost")
+}
+
+func text(w http.ResponseWriter, status int, s string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(s)) // the client went away
+}
