@@ -70,11 +70,27 @@ func (o *options) persists(minor uint8) bool {
 // takes trailers, sends its own. So is Transfer-Encoding, as the proxy frames
 // what it sends anew.
 func StripHopByHop(list *header.List) {
-	var named [maxOptions]string
-	n := 0
-	if list.Has(header.Connection) {
-		n = nominations(list, &named)
+	if !list.Has(header.Connection) {
+		list.DeleteFunc(hopByHop)
+		return
 	}
+	all := list.All()
+	for i := range all {
+		if v := all[i].Value; all[i].ID == header.Connection && v != "keep-alive" && v != "close" {
+			stripNominated(list)
+			return
+		}
+	}
+	list.DeleteFunc(hopByHop)
+}
+
+func hopByHop(f *header.Field) bool { return f.ID.HopByHop() }
+
+// stripNominated is StripHopByHop for a list whose Connection fields may name
+// others.
+func stripNominated(list *header.List) {
+	var named [maxOptions]string
+	n := nominations(list, &named)
 	list.DeleteFunc(func(f *header.Field) bool {
 		if f.ID != header.Other {
 			return f.ID.HopByHop()
@@ -98,7 +114,7 @@ func nominations(list *header.List, named *[maxOptions]string) (n int) {
 		for rest, last := all[i].Value, false; !last && n < maxOptions; {
 			var name string
 			name, rest, last = element(rest)
-			if name != "" && header.Lookup(name) == header.Other {
+			if name != "" && header.Lookup(name) == header.Other && !header.EqualFold(name, "close") {
 				named[n] = name
 				n++
 			}
