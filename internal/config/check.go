@@ -36,9 +36,13 @@ type taken struct {
 	by      string
 }
 
-// checkPorts tells of ports without an address and of two that want the same.
+// checkPorts tells of ports without an address, and of those that want one that
+// another port or the admin listener has.
 func checkPorts(c *Config, root schema.Place) {
 	var all []taken
+	if c.Admin.Address.IsValid() {
+		all = append(all, taken{c.Admin.Address, false, "admin"})
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Ports)) {
 		p := c.Ports[name]
 		at := root.Field("ports").Field(name).Called("port", name)
@@ -49,9 +53,6 @@ func checkPorts(c *Config, root schema.Place) {
 		if p.Active {
 			all = claim(all, taken{p.Address, p.Protocol == HTTP3, "port " + name}, at.Field("address"))
 		}
-	}
-	if c.Admin.Address.IsValid() {
-		claim(all, taken{c.Admin.Address, false, "admin"}, root.Field("admin").Field("address"))
 	}
 }
 
@@ -87,7 +88,7 @@ func checkProxy(c *Config, p *Proxy, at schema.Place) {
 	}
 	checkFeatures(&p.Features, at)
 	if len(p.Routes) == 0 {
-		at.Field("routes").Problem("the proxy has no route", "add one, or active: false and a route")
+		at.Field("routes").Problem("the proxy has no route", "add a route with servers or a fixed_response")
 	}
 	seen := make(map[string]int, len(p.Routes))
 	for i, r := range p.Routes {

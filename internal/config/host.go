@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/net/idna"
 
@@ -22,9 +23,8 @@ func asciiHost(name string) (string, *fault) {
 	}
 	ascii := strings.ToLower(trimmed)
 	if !plainName(ascii) {
-		profile := idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(false), idna.Transitional(false))
-		var err error
-		if ascii, err = profile.ToASCII(trimmed); err != nil {
+		var ok bool
+		if ascii, ok = idnaName(trimmed); !ok {
 			return "", &fault{fmt.Sprintf("host name %q has no ASCII form", name), form}
 		}
 	}
@@ -43,6 +43,18 @@ func asciiHost(name string) (string, *fault) {
 		}
 	}
 	return ascii, nil
+}
+
+// idnaName returns the ASCII form of an internationalised name. It is one that
+// has itself as its ASCII form.
+func idnaName(name string) (string, bool) {
+	profile := idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(false), idna.Transitional(false))
+	ascii, err := profile.ToASCII(name)
+	if err != nil || !utf8.ValidString(name) {
+		return "", false
+	}
+	again, err := profile.ToASCII(ascii)
+	return ascii, err == nil && again == ascii
 }
 
 // plainName reports whether a lower-case name needs no IDNA work.

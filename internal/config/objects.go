@@ -159,7 +159,7 @@ type Proxy struct {
 	Features
 	// Routes are the paths the proxy answers and what answers there. Their
 	// order does not matter: the longest path wins.
-	Routes []*Route `json:"routes" required:"true" max:"500" object:"route,path"`
+	Routes []*Route `json:"routes" required:"true" max:"500" object:"route,path" example:"[{servers: [{url: http://127.0.0.1:3000}]}]"`
 }
 
 // ProxyLog changes the access log for one proxy.

@@ -87,19 +87,19 @@ func parseTree(name string, data []byte) (doc *yaml.Node, p *Problem) {
 	limits := loaderlimits.New(loaderlimits.DepthValue(maxDepth), loaderlimits.AliasNone())
 	loader, err := yaml.NewLoader(bytes.NewReader(data), yaml.WithPlugin(limits))
 	if err != nil {
-		return nil, syntaxProblem(name, err)
+		return nil, syntaxProblem(name, data, err)
 	}
 	var first, second yaml.Node
 	if err := loader.Load(&first); err == io.EOF {
 		return nil, emptyProblem(name)
 	} else if err != nil {
-		return nil, syntaxProblem(name, err)
+		return nil, syntaxProblem(name, data, err)
 	}
 	if err := loader.Load(&second); err == nil {
 		return nil, &Problem{File: name, Line: second.Line, Column: second.Column,
 			What: "the file holds more than one document", Remedy: "take out the line that is ---, or split the file"}
 	} else if err != io.EOF {
-		return nil, syntaxProblem(name, err)
+		return nil, syntaxProblem(name, data, err)
 	}
 	if first.Kind != yaml.DocumentNode || len(first.Content) != 1 || isNull(first.Content[0]) {
 		return nil, emptyProblem(name)
@@ -113,7 +113,7 @@ func emptyProblem(name string) *Problem {
 
 // syntaxProblem turns an error of the library into a problem, in our words where
 // its own would puzzle.
-func syntaxProblem(name string, err error) *Problem {
+func syntaxProblem(name string, data []byte, err error) *Problem {
 	p := &Problem{File: name, What: strings.TrimPrefix(err.Error(), "yaml: ")}
 	var load *yaml.LoadError
 	if !errors.As(err, &load) {
@@ -123,7 +123,7 @@ func syntaxProblem(name string, err error) *Problem {
 	switch {
 	case strings.Contains(p.What, "max depth"):
 		p.What, p.Remedy = fmt.Sprintf("lists and mappings stand more than %d deep in each other", maxDepth), "take out a level"
-	case strings.Contains(p.What, "tab character"), strings.Contains(p.What, "cannot start any token") && strings.Contains(p.What, `\t`):
+	case strings.Contains(p.What, "cannot start any token") && tabIndents(data, p.Line):
 		p.What, p.Remedy = "a tab stands where the line is indented", "indent with spaces"
 	case load.ContextMsg != "" && load.ContextMark.Line > 0 && load.ContextMark.Line != load.Mark.Line:
 		p.Remedy = fmt.Sprintf("%s that began in line %d", load.ContextMsg, load.ContextMark.Line)
@@ -131,6 +131,16 @@ func syntaxProblem(name string, err error) *Problem {
 		p.Remedy = load.ContextMsg
 	}
 	return p
+}
+
+// tabIndents reports whether a tab stands before the text of a line.
+func tabIndents(data []byte, line int) bool {
+	for text := range bytes.Lines(data) {
+		if line--; line == 0 {
+			return bytes.HasPrefix(bytes.TrimLeft(text, " "), []byte("\t"))
+		}
+	}
+	return false
 }
 
 // measure bounds a tree before it is understood.

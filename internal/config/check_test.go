@@ -1,0 +1,168 @@
+package config
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestVirtualHostForms(t *testing.T) {
+	for text, want := range map[string]string{
+		"shop.example.com":            "shop.example.com",
+		"Shop.Example.COM.":           "shop.example.com",
+		"*.Example.com":               "*.example.com",
+		"localhost":                   "localhost",
+		"my_app":                      "my_app",
+		"größe.de":                    "xn--gre-6ka8i.de",
+		"GRÖSSE.de":                   "xn--grsse-kua.de",
+		"xn--gre-6ka8i.de":            "xn--gre-6ka8i.de",
+		"例え.テスト":                      "xn--r8jz45g.xn--zckzah",
+		"192.0.2.7":                   "192.0.2.7",
+		"[2001:DB8:0::1]":             "[2001:db8::1]",
+		`~^shop[0-9]+\.example\.com$`: `~^shop[0-9]+\.example\.com$`,
+	} {
+		h, f := parseVirtualHost(text)
+		if f != nil || h.String() != want {
+			t.Errorf("%q = %q, %v; want %q", text, h, f, want)
+		}
+	}
+}
+
+func TestVirtualHostsRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                               "empty",
+		".":                              "empty",
+		"*":                              "leave virtual_hosts out",
+		"*.":                             "leave virtual_hosts out",
+		"a.*.com":                        "has *",
+		"*.*.com":                        "has *",
+		"*shop.com":                      "has *",
+		"shop.example.com:443":           "carries a port",
+		"https://shop.example.com":       "is a URL",
+		"shop.example.com/api":           "more than a host name",
+		"a..b":                           "empty label",
+		".a":                             "empty label",
+		"-a.com":                         "hyphen",
+		"a-.com":                         "hyphen",
+		"a b":                            `holds ' '`,
+		"a\x00b":                         "holds",
+		"1.2.3":                          "neither a host name nor an IPv4",
+		"1.2.3.4.5":                      "neither a host name nor an IPv4",
+		"256.1.1.1":                      "neither a host name nor an IPv4",
+		"[::1":                           "not an IPv6 address",
+		"[1.2.3.4]":                      "not an IPv6 address",
+		"[fe80::1%eth0]":                 "not an IPv6 address",
+		"~shop":                          "whole host",
+		"~^shop":                         "whole host",
+		"~^(shop$":                       "missing closing )",
+		"~^" + strings.Repeat("a", 1024): "maximum of 1024",
+		strings.Repeat("a", 64) + ".com": "longer than 63",
+		strings.Repeat("abc.", 64) + "d": "longer than 253",
+		"xn--zzzzzzzz99999.de":           "no ASCII form",
+	} {
+		if h, f := parseVirtualHost(text); f == nil || !strings.Contains(f.what+f.remedy, want) {
+			t.Errorf("%q = %q, %v; want %q", text, h, f, want)
+		}
+	}
+}
+
+func TestServerURLs(t *testing.T) {
+	for url, want := range map[string]Target{
+		"http://127.0.0.1:3000/v2/":   {"http", "127.0.0.1", 3000, "/v2/"},
+		"http://127.0.0.1:3000":       {"http", "127.0.0.1", 3000, "/"},
+		"HTTP://Shop.Example.COM./":   {"http", "shop.example.com", 80, "/"},
+		"http://[2001:db8::1]:8080/a": {"http", "2001:db8::1", 8080, "/a"},
+		"http://[::1]":                {"http", "::1", 80, "/"},
+		"http://my_app:65535/":        {"http", "my_app", 65535, "/"},
+		"http://größe.de/":            {"http", "xn--gre-6ka8i.de", 80, "/"},
+	} {
+		s := Server{URL: url}
+		got, err := s.Target()
+		if err != nil || got != want {
+			t.Errorf("%q = %+v, %v; want %+v", url, got, err, want)
+		}
+	}
+}
+
+func TestServerURLsRefused(t *testing.T) {
+	for url, want := range map[string]string{
+		"":                         "no scheme",
+		"127.0.0.1:3000":           "no scheme",
+		"unix:/run/app.sock":       "unix is not in this version yet",
+		"https://x":                "https is not in this version yet",
+		"h2c://x":                  "h2c is not in this version yet",
+		"ftp://x":                  "unknown scheme",
+		"http://":                  "empty",
+		"http://:80":               "empty",
+		"http:///a":                "empty",
+		"http://x:":                "not a port number",
+		"http://x:0":               "not a port number",
+		"http://x:080":             "not a port number",
+		"http://x:65536":           "not a port number",
+		"http://x:+80":             "not a port number",
+		"http://u:p@x/":            "user name or password",
+		"http://::1:80/":           "brackets",
+		"http://[::1/":             "no closing bracket",
+		"http://[::1]x/":           "stands after",
+		"http://[1.2.3.4]/":        "not an IPv6 address",
+		"http://x/?a=b":            "query",
+		"http://x?a=b":             "query",
+		"http://x/#a":              "fragment",
+		"http://x/a/../b":          `write "/b"`,
+		"http://x/a//b":            `write "/a/b"`,
+		"http://x/a b":             `write "/a%20b"`,
+		"http://a b/":              "holds",
+		"http://x\r\nHost: evil/":  "not a port number",
+		"http://127.0.0.1.1:3000/": "neither a host name nor an IPv4",
+	} {
+		s := Server{URL: url}
+		if got, f := parseTarget(s.URL); f == nil || !strings.Contains(f.what+f.remedy, want) {
+			t.Errorf("%q = %+v, %v; want %q", url, got, f, want)
+		}
+	}
+}
+
+func TestAuthorityLeavesOutTheSchemesPort(t *testing.T) {
+	for url, want := range map[string][2]string{
+		"http://x":          {"x:80", "x"},
+		"http://x:8080":     {"x:8080", "x:8080"},
+		"http://[::1]:80":   {"[::1]:80", "[::1]"},
+		"http://[::1]:8080": {"[::1]:8080", "[::1]:8080"},
+	} {
+		target, f := parseTarget(url)
+		if f != nil || target.Address() != want[0] || target.Authority() != want[1] {
+			t.Errorf("%s: %q, %q, %v; want %q", url, target.Address(), target.Authority(), f, want)
+		}
+	}
+}
+
+func TestHostHeaders(t *testing.T) {
+	for value, want := range map[string]string{
+		"preserve": "", "upstream": "", "app.internal": "", "app.internal:8080": "", "[::1]:80": "", "127.0.0.1": "",
+		"":               "empty",
+		"upstrem":        "unknown value",
+		"a b":            "holds",
+		"a\r\nX: y":      "not a port number",
+		"http://x":       "not a port number",
+		"app.internal:0": "not a port number",
+	} {
+		if what, _ := checkHostHeader(value); (what == "") != (want == "") || !strings.Contains(what, want) {
+			t.Errorf("%q: %q, want %q", value, what, want)
+		}
+	}
+}
+
+func TestACheckOfAProgramsObjects(t *testing.T) {
+	c := New()
+	c.Ports = map[string]*Port{"web": NewPort("web")}
+	c.Proxies = map[string]*Proxy{"a": NewProxy("a")}
+	report := (&Document{name: "labels"}).Report()
+	Check(c, report)
+	var got []string
+	for _, p := range report.Problems() {
+		got = append(got, p.Error())
+	}
+	want := "labels: ports.web.address: missing"
+	if len(got) != 2 || !strings.HasPrefix(got[0], "labels: ports.web.address: missing") && !strings.HasPrefix(got[1], want) {
+		t.Errorf("problems: %q", got)
+	}
+}
