@@ -1,13 +1,14 @@
 package exchange
 
-import "time"
+import (
+	"time"
 
-// epoch is when the process started; its monotonic reading is what counts.
-var epoch = time.Now()
+	"headgate/internal/clock"
+)
 
-// Now returns nanoseconds since the process started, plus one so that zero can
-// stand for "never". It is monotonic and cheap: the wall clock is not read.
-func Now() int64 { return int64(time.Since(epoch)) + 1 }
+// Now returns the moment in nanoseconds by the clock of the data path; it is
+// never zero, which stands for "not yet".
+func Now() int64 { return clock.Now() }
 
 // At returns the wall clock time of a moment that Now returned.
-func At(now int64) time.Time { return epoch.Add(time.Duration(now - 1)) }
+func At(moment int64) time.Time { return clock.At(moment) }

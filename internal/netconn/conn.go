@@ -28,6 +28,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"headgate/internal/clock"
 )
 
 // MaxPending is how many bytes Write collects before it sends them, in bytes.
@@ -62,9 +64,10 @@ type Conn struct {
 	wr        writeOp
 
 	// owned by the reader
-	readWait time.Duration
-	until    int64 // when the wait ends
-	armed    int64 // when the poller's deadline strikes, 0 if none is set
+	readWait  time.Duration // how long each wait may take, if readUntil is 0
+	readUntil int64         // when all waits end, if not 0
+	until     int64         // when the wait under way ends, 0 before it began
+	armed     int64         // when the poller's deadline strikes, 0 if none is set
 	rd       readOp
 
 	kicked atomic.Bool
@@ -107,7 +110,11 @@ func (c *Conn) NetConn() net.Conn { return c.nc }
 
 // SetReadWait sets how long a read may wait from the moment it begins to; 0 is
 // for ever.
-func (c *Conn) SetReadWait(d time.Duration) { c.readWait = d }
+func (c *Conn) SetReadWait(d time.Duration) { c.readWait, c.readUntil = d, 0 }
+
+// SetReadUntil sets the moment, by package clock, until which reads may wait. A
+// caller that knows the time spares a look at the clock at each wait.
+func (c *Conn) SetReadUntil(moment int64) { c.readUntil = moment }
 
 // SetWriteWait sets how long a write may wait without progress; 0 is for ever.
 func (c *Conn) SetWriteWait(d time.Duration) { c.writeWait = d }
@@ -238,7 +245,7 @@ func (c *Conn) servePlain(b *Buffer, step func() bool) error {
 // returns ErrKicked.
 func (c *Conn) Kick() {
 	c.kicked.Store(true)
-	c.nc.SetReadDeadline(epoch)
+	c.nc.SetReadDeadline(struck)
 }
 
 // takeKick reports whether the connection was kicked since the last time.
@@ -258,14 +265,18 @@ func (c *Conn) CloseWrite() error {
 // Close closes the connection at once. What is collected is lost.
 func (c *Conn) Close() error { return c.nc.Close() }
 
-// epoch is the zero of this package's clock.
-var epoch = time.Now()
+// struck is a deadline that has passed: it makes a wait end at once.
+var struck = clock.At(1)
 
-func now() int64 { return int64(time.Since(epoch)) + 1 }
-
-// arm makes sure that a wait that begins now ends in time.
+// arm makes sure that a wait that begins now ends in time. Most often a deadline
+// that is no later than needed is set already and nothing has to be done.
 func (c *Conn) arm() {
-	if c.readWait <= 0 {
+	switch {
+	case c.readUntil != 0:
+		c.until = c.readUntil
+	case c.readWait > 0:
+		c.until = clock.Now() + int64(c.readWait)
+	default:
 		c.until = math.MaxInt64
 		if c.armed != 0 {
 			c.armed = 0
@@ -273,20 +284,17 @@ func (c *Conn) arm() {
 		}
 		return
 	}
-	t := now()
-	c.until = t + int64(c.readWait)
-	if c.armed > t && c.armed <= c.until {
-		return
+	if c.armed == 0 || c.armed > c.until {
+		c.setDeadline(min(c.until, clock.Now()+int64(recheck)))
 	}
-	c.setDeadline(min(c.until, t+int64(recheck)))
 }
 
-func (c *Conn) setDeadline(at int64) {
-	c.armed = at
-	c.nc.SetReadDeadline(epoch.Add(time.Duration(at)))
+func (c *Conn) setDeadline(moment int64) {
+	c.armed = moment
+	c.nc.SetReadDeadline(clock.At(moment))
 	if c.kicked.Load() {
 		// Kick came between: its deadline must not be lost under ours.
-		c.nc.SetReadDeadline(epoch)
+		c.nc.SetReadDeadline(struck)
 	}
 }
 
@@ -302,7 +310,7 @@ func (c *Conn) expired() error {
 		// It struck while nobody waited, left over from an earlier wait.
 		c.clearDeadline()
 		return nil
-	case now() < c.until:
+	case clock.Now() < c.until:
 		c.setDeadline(c.until)
 		return nil
 	}
@@ -314,7 +322,7 @@ func (c *Conn) expired() error {
 func (c *Conn) clearDeadline() {
 	c.nc.SetReadDeadline(time.Time{})
 	if c.kicked.Load() {
-		c.nc.SetReadDeadline(epoch)
+		c.nc.SetReadDeadline(struck)
 	}
 }
 

@@ -1,4 +1,4 @@
-//go:build linux && !race
+//go:build linux && !race && (amd64 || arm64)
 
 package netconn
 
@@ -9,10 +9,11 @@ import (
 
 // The sockets are non-blocking, so these calls return at once and the scheduler
 // need not be told of them: that saves about a tenth of a microsecond each.
+// recv and send reach a socket on a shorter way than read and write do.
 
 func sysRead(fd uintptr, p []byte) (int, syscall.Errno) {
 	for {
-		n, _, errno := syscall.RawSyscall(syscall.SYS_READ, fd, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)))
+		n, _, errno := syscall.RawSyscall6(syscall.SYS_RECVFROM, fd, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), 0, 0, 0)
 		if errno == syscall.EINTR {
 			continue
 		}
@@ -25,7 +26,7 @@ func sysRead(fd uintptr, p []byte) (int, syscall.Errno) {
 
 func sysWrite(fd uintptr, p []byte) (int, syscall.Errno) {
 	for {
-		n, _, errno := syscall.RawSyscall(syscall.SYS_WRITE, fd, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)))
+		n, _, errno := syscall.RawSyscall6(syscall.SYS_SENDTO, fd, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), syscall.MSG_NOSIGNAL, 0, 0)
 		if errno == syscall.EINTR {
 			continue
 		}

@@ -41,16 +41,17 @@ func newPool(address string, settings Settings, log *slog.Logger) *Pool {
 	return p
 }
 
-// take returns a kept connection, the one used last, or nil. Connections that
-// were closed by the server meanwhile, or on which it said something unasked,
-// are thrown away. look asks for that check in any case.
-func (p *Pool) take(look bool) *conn {
+// take returns a kept connection, the one used last, or nil. now is about the
+// present moment. Connections that were closed by the server meanwhile, or on
+// which it said something unasked, are thrown away. look asks for that check in
+// any case.
+func (p *Pool) take(now int64, look bool) *conn {
 	for {
 		c := p.pop()
 		if c == nil {
 			return nil
 		}
-		if !look && exchange.Now()-c.since < lookAfter {
+		if !look && now-c.since < lookAfter {
 			return c
 		}
 		if c.nc.Quiet() {

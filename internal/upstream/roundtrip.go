@@ -43,6 +43,7 @@ type conn struct {
 	body   wire.Body
 	upload *upload // the request body on its way, or nil
 	since  int64   // when the connection came back to the pool
+	asked  int64   // when this try began
 	used   bool    // a response has been read on it before
 	keep   bool    // it may carry another request after this response
 	held   bool    // the request has a body that waits to be asked for
@@ -58,6 +59,7 @@ func newConn(nc *netconn.Conn, p *Pool) *conn {
 // After an error the connection must be closed.
 func (c *conn) roundTrip(ex *exchange.Exchange, srv *Server, host HostField) error {
 	c.ended, c.keep, c.held, c.upload = false, false, false, nil
+	c.asked = tryBegan(ex)
 	c.nc.SetPending(AppendHead(c.nc.Pending(), ex, srv, host))
 	if err := c.sendBody(ex); err != nil {
 		return err
@@ -68,6 +70,15 @@ func (c *conn) roundTrip(ex *exchange.Exchange, srv *Server, host HostField) err
 	}
 	c.respond(ex)
 	return nil
+}
+
+// tryBegan returns when a try began. For the first one on a kept connection
+// that is the begin of the exchange, and the clock need not be read again.
+func tryBegan(ex *exchange.Exchange) int64 {
+	if ex.Tries == 1 && ex.Times.Connected == 0 {
+		return ex.Times.Start
+	}
+	return exchange.Now()
 }
 
 // sendBody sends the request body along with the head if it is at hand, and
@@ -102,7 +113,7 @@ func (c *conn) sendBody(ex *exchange.Exchange) error {
 // readHead reads until the head of the final response.
 func (c *conn) readHead(ex *exchange.Exchange) error {
 	asked := http1.Asked{Head: ex.Request.Method == "HEAD", Upgrade: ex.Request.Upgrade != ""}
-	wait := headWait{limit: ex.Limits.RequestTimeout}
+	wait := headWait{limit: ex.Limits.RequestTimeout, since: c.asked}
 	for interim := 0; ; interim++ {
 		if err := c.parseHead(ex, asked, &wait); err != nil {
 			return err
@@ -167,34 +178,35 @@ func (c *conn) parseHead(ex *exchange.Exchange, asked http1.Asked, wait *headWai
 // headWait is the time until the response head must be there.
 type headWait struct {
 	limit time.Duration // 0 is no limit
-	since int64         // when it began to count, 0 before
+	since int64         // when it began to count
 	asked bool          // the head was sent
 }
 
-// left returns how long to wait for the next bytes; 0 is for ever. The time of
-// an upload does not count: it is bounded by its own idle time.
-func (w *headWait) left(u *upload) time.Duration {
+// until returns the moment until which the next bytes may take; 0 is for ever.
+// The time of an upload does not count: it is bounded by its own idle time.
+func (w *headWait) until(u *upload) int64 {
 	if w.limit <= 0 {
 		return 0
 	}
-	now := exchange.Now()
-	if at := u.finishedAt(); w.since < at {
-		w.since = at
+	if u != nil {
+		if u.running() {
+			w.since = exchange.Now()
+		}
+		w.since = max(w.since, u.finishedAt())
 	}
-	if w.since == 0 || u.running() {
-		w.since = now
-	}
-	return max(w.limit-time.Duration(now-w.since), 1)
+	return w.since + int64(w.limit)
 }
 
 // await waits for more bytes of the response head.
 func (c *conn) await(ex *exchange.Exchange, w *headWait) error {
 	for {
-		d := w.left(c.upload)
-		if c.held && (d == 0 || d > continueWait) {
-			d = continueWait
+		until := w.until(c.upload)
+		if c.held {
+			until = exchange.Now() + int64(continueWait)
 		}
-		c.nc.SetReadWait(d)
+		if c.nc.SetReadUntil(until); until == 0 {
+			c.nc.SetReadWait(0)
+		}
 		switch err := w.read(c); {
 		case err == nil:
 			return nil

@@ -145,7 +145,7 @@ const retryAfter = 5
 // attempt makes one try on one server, over a kept connection if there is one.
 func (s *Servers) attempt(ex *exchange.Exchange, srv *Server) *exchange.Error {
 	for {
-		c := srv.pool.take(mustBeQuiet(ex))
+		c := srv.pool.take(ex.Times.Start, mustBeQuiet(ex))
 		fresh := c == nil
 		if fresh {
 			var err error

@@ -237,16 +237,15 @@ func (c *Conn) parse(w *work) (int, error) {
 
 // awaitHead makes room for the rest of a head and bounds the time for it.
 func (c *Conn) awaitHead(w *work) state {
-	now := exchange.Now()
 	if w.begun == 0 {
-		w.begun = now
+		w.begun = exchange.Now()
 	}
 	if !c.buf.Grow(c.port.HeadSize + 4096) {
 		c.refuse(&exchange.Answer{Reason: exchange.HeadTooLarge, Cause: http1.HeadTooLarge.Error()})
 		return ended
 	}
 	if t := c.port.HeadTimeout; t > 0 {
-		c.nc.SetReadWait(max(t-time.Duration(now-w.begun), 1))
+		c.nc.SetReadUntil(w.begun + int64(t))
 	}
 	return waiting
 }
@@ -259,13 +258,13 @@ func (c *Conn) serve(w *work) state {
 
 // finish readies the connection for the next request, or for its end.
 func (c *Conn) finish(w *work) state {
-	keep := w.keepAlive && w.body.finish()
+	keep, now := w.keepAlive && w.body.finish(), w.ex.Times.End
 	c.release()
 	if !keep {
 		return ended
 	}
 	c.sending.begun = false
-	c.nc.SetReadWait(c.port.KeepAlive)
+	c.nc.SetReadUntil(now + int64(c.port.KeepAlive))
 	c.nc.SetWriteWait(c.port.WriteIdle)
 	return waiting
 }
