@@ -7,8 +7,9 @@ import (
 	"syscall"
 )
 
-// In race builds, and where recv and send are no calls of their own, the calls go through package syscall, which tells the race
-// detector that what one end wrote happened before the other end read it.
+// In race builds, and where recv and send are no calls of their own, the calls
+// go through package syscall, which tells the race detector that what one end
+// wrote happened before the other end read it.
 
 func sysRead(fd uintptr, p []byte) (int, syscall.Errno) { return sysCall(syscall.Read, fd, p) }
 
