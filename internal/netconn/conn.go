@@ -68,7 +68,7 @@ type Conn struct {
 	readUntil int64         // when all waits end, if not 0
 	until     int64         // when the wait under way ends, 0 before it began
 	armed     int64         // when the poller's deadline strikes, 0 if none is set
-	rd       readOp
+	rd        readOp
 
 	kicked atomic.Bool
 }
