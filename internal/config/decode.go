@@ -35,7 +35,7 @@ func (d *decoder) broken(n *yaml.Node, at schema.Place, what, remedy string) {
 // object reads a mapping into v, which gets the object's defaults first.
 func (d *decoder) object(n *yaml.Node, o *schema.Object, v reflect.Value, at schema.Place) {
 	o.Fill(v)
-	entries, ok := d.entries(n, at, "an object with the fields "+strings.Join(o.Names(), ", "))
+	entries, ok := d.entries(n, at, o)
 	if !ok {
 		return
 	}
@@ -103,13 +103,18 @@ func has(entries []entry, name string) bool {
 
 // entries returns what a mapping holds, in its order, with the mappings of its
 // merge keys behind it. Keys that come twice and keys that are no names are
-// told of and left out. It returns false when n is no mapping.
-func (d *decoder) entries(n *yaml.Node, at schema.Place, want string) ([]entry, bool) {
+// told of and left out. It returns false when n is no mapping. O is what the
+// mapping should be, nil when its keys are names.
+func (d *decoder) entries(n *yaml.Node, at schema.Place, o *schema.Object) ([]entry, bool) {
 	n = resolved(n)
 	if isNull(n) {
 		return nil, true
 	}
 	if n.Kind != yaml.MappingNode || !plainTag(n) {
+		want := "an object whose keys are names"
+		if o != nil {
+			want = "an object with the fields " + strings.Join(o.Names(), ", ")
+		}
 		d.broken(n, at, fmt.Sprintf("found %s, want %s", found(n), want), "")
 		return nil, false
 	}
@@ -158,7 +163,7 @@ func firstOf(name string, out []entry, seen map[string]*yaml.Node) *yaml.Node {
 // merge adds what the merge keys of n pull in and is not there yet.
 func (d *decoder) merge(n *yaml.Node, out []entry) []entry {
 	for _, source := range mergedMappings(n) {
-		pulled, _ := d.entries(source, schema.NewReport("", nil).Root(), "")
+		pulled, _ := d.entries(source, schema.NewReport("", nil).Root(), nil)
 		for _, e := range pulled {
 			if !slices.ContainsFunc(out, func(o entry) bool { return o.key.Value == e.key.Value }) {
 				out = append(out, e)
@@ -223,7 +228,7 @@ func (d *decoder) list(n *yaml.Node, f *schema.Field, v reflect.Value, at schema
 
 // names reads a mapping from names to objects.
 func (d *decoder) names(n *yaml.Node, f *schema.Field, v reflect.Value, at schema.Place) {
-	entries, ok := d.entries(n, at, "an object whose keys are names")
+	entries, ok := d.entries(n, at, nil)
 	if !ok {
 		return
 	}

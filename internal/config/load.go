@@ -29,11 +29,10 @@ func Load(name string, data []byte) (*Config, *Document, []Problem) {
 type loader struct{ expand *expander }
 
 func (l loader) load(name string, data []byte) (*Config, *Document, []Problem) {
-	tree, p := parse(name, data)
+	root, p := read(name, data)
 	if p != nil {
 		return nil, nil, []Problem{*p}
 	}
-	root := tree.Content[0]
 	doc := &Document{name: name, root: root}
 	report := doc.Report()
 	c := New()

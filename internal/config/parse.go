@@ -28,6 +28,21 @@ const (
 // quotedStyles are the styles in which a scalar is text, whatever it holds.
 const quotedStyles = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 
+// read reads a file into its tree, comments aside.
+func read(name string, data []byte) (*yaml.Node, *Problem) {
+	if p := checkBytes(name, data); p != nil {
+		return nil, p
+	}
+	if root := parseQuick(data); root != nil {
+		return root, nil
+	}
+	doc, p := parse(name, data)
+	if p != nil {
+		return nil, p
+	}
+	return doc.Content[0], nil
+}
+
 // parse reads a file into its document node, whose one child is the tree. The
 // tree is within every bound; nil, with a problem, otherwise.
 func parse(name string, data []byte) (*yaml.Node, *Problem) {

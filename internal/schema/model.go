@@ -91,6 +91,8 @@ type Field struct {
 	// CalledBy the element's field that tells it from the others; "" for the
 	// key of a map.
 	Called, CalledBy string
+
+	fallback reflect.Value
 }
 
 // Describe returns the description of a struct type and all that it holds. It
@@ -252,28 +254,20 @@ func (o *Object) setDefault(f *Field) {
 	case f.Type.Kind == Struct && !f.Type.Pointer:
 		f.Type.Object.Fill(v)
 	case f.HasDefault:
-		value := reflect.New(f.Type.Go).Elem()
-		if err := f.Type.SetText(value, f.Default); err != nil {
+		f.fallback = reflect.New(f.Type.Go)
+		if err := f.Type.SetText(f.fallback.Elem(), f.Default); err != nil {
 			panic(fmt.Sprintf("schema: default of %v.%s: %v", f.Owner, f.GoName, err))
 		}
 		if !f.Type.Pointer {
-			v.Set(value)
+			v.Set(f.fallback.Elem())
 		}
 	}
 }
 
-// DefaultOf returns a new value with f's default, or the invalid Value when it
-// has none. It is for a pointer, which Fill leaves nil.
-func (f *Field) DefaultOf() reflect.Value {
-	if !f.HasDefault {
-		return reflect.Value{}
-	}
-	p := reflect.New(f.Type.Go)
-	if err := f.Type.SetText(p.Elem(), f.Default); err != nil {
-		panic(fmt.Sprintf("schema: default of %v.%s: %v", f.Owner, f.GoName, err))
-	}
-	return p
-}
+// DefaultOf returns a pointer to f's default, or the invalid Value when it has
+// none. It is for a field that is a pointer, which Fill leaves nil. What it
+// points to is shared and must not be changed.
+func (f *Field) DefaultOf() reflect.Value { return f.fallback }
 
 // SetText sets v, a settable value of a plain type t, to what text says.
 func (t *Type) SetText(v reflect.Value, text string) error {

@@ -65,6 +65,9 @@ func encodePath(path string) string {
 // requests are normalised before they are matched. It returns false when an
 // encoding is broken.
 func canonicalPath(path string) (string, bool) {
+	if !strings.Contains(path, "//") && !strings.Contains(path, "/.") && !strings.Contains(path, "%") {
+		return path, true
+	}
 	decoded, ok := decodeUnreserved(path)
 	if !ok {
 		return "", false
