@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"headgate/internal/config"
+)
+
+func newFormat() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "fmt [FILE]",
+		Short: "Write a configuration in its canonical form",
+		Long: `fmt writes a configuration in its canonical form: two blanks to a level, fields in
+the order of the reference. Comments are kept, and what the file means does not
+change. Without --write the result goes to standard output. FILE is as --config;
+- is standard input.`,
+		Example: `  headgate fmt -w headgate.yaml
+  headgate fmt --check headgate.yaml              exit 1 if it is not canonical
+  headgate fmt --diff headgate.yaml               show what would change`,
+		Args: atMostOneFile,
+	}
+	file := addConfig(cmd)
+	write := cmd.Flags().BoolP("write", "w", false, "write the result to the file")
+	diff := cmd.Flags().BoolP("diff", "d", false, "print what would change instead of the result")
+	check := cmd.Flags().Bool("check", false, "print nothing but the name of a file that would change, and exit with 1 then")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			*file = args[0]
+		}
+		if *write && *file == "-" {
+			return usage("standard input cannot be written to")
+		}
+		name, data, err := readConfig(cmd, *file)
+		if err != nil {
+			return err
+		}
+		out, problems := config.Format(data)
+		if len(problems) > 0 {
+			for i := range problems {
+				problems[i].File = name
+			}
+			return printProblems(cmd, problems)
+		}
+		same := bytes.Equal(out, data)
+		switch {
+		case *diff:
+			if !same {
+				fmt.Fprint(cmd.OutOrStdout(), unifiedDiff(name, data, out))
+			}
+		case *check && !same:
+			fmt.Fprintln(cmd.OutOrStdout(), name)
+		case *write || *check:
+		default:
+			_, err = cmd.OutOrStdout().Write(out)
+		}
+		if *write && !same && err == nil {
+			err = replaceFile(name, out)
+		}
+		if err == nil && *check && !same {
+			return &exitError{code: exitInvalid}
+		}
+		return err
+	}
+	return cmd
+}
+
+func atMostOneFile(_ *cobra.Command, args []string) error {
+	if len(args) > 1 {
+		return usage("unexpected argument %q", args[1])
+	}
+	return nil
+}
+
+// replaceFile puts other content into a file in one step, so that nobody reads
+// half of it. Links are followed; the mode stays.
+func replaceFile(name string, data []byte) error {
+	name, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	temp, err := os.CreateTemp(filepath.Dir(name), ".headgate-*")
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	defer os.Remove(temp.Name()) // gone when all went well
+	if _, err = temp.Write(data); err == nil {
+		err = temp.Chmod(info.Mode().Perm())
+	}
+	if err == nil {
+		err = temp.Sync()
+	}
+	if e := temp.Close(); err == nil {
+		err = e
+	}
+	if err == nil {
+		err = os.Rename(temp.Name(), name)
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// healthTimeout is how long the answer of a health page may take.
+const healthTimeout = 3 * time.Second
+
+func newHealth() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "health",
+		Short: "Ask a running headgate whether it is well",
+		Long: `health asks the admin listener of a headgate that runs on this machine and exits
+with 0 when it is well, 1 when it is not or does not answer. It is the health
+check of the container image.`,
+		Example: `  headgate health
+  headgate health --page readyz --address 127.0.0.1:9080`,
+		Args: noArguments,
+	}
+	address := cmd.Flags().String("address", "127.0.0.1:9080", "`IP:PORT` of the admin listener")
+	page := newChoice("healthz", "livez", "readyz")
+	cmd.Flags().Var(page, "page", "page to ask for")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if _, err := netip.ParseAddrPort(*address); err != nil {
+			return usage("invalid address %q, want one like 127.0.0.1:9080", *address)
+		}
+		ctx, cancel := context.WithTimeout(cmd.Context(), healthTimeout)
+		defer cancel()
+		status, word, err := askHealth(ctx, *address, page.value)
+		if err != nil {
+			return fmt.Errorf("ask %s: %w", *address, err)
+		}
+		fmt.Fprintln(cmd.OutOrStdout(), word)
+		if status != http.StatusOK {
+			return &exitError{code: exitInvalid}
+		}
+		return nil
+	}
+	return cmd
+}
+
+// askHealth reads a page of the admin listener. It asks on a connection of its
+// own: no proxy of the environment stands between.
+func askHealth(ctx context.Context, address, page string) (status int, word string, err error) {
+	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return 0, "", err
+	}
+	defer conn.Close()
+	if deadline, ok := ctx.Deadline(); ok {
+		conn.SetDeadline(deadline)
+	}
+	if _, err = fmt.Fprintf(conn, "GET /%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", page); err != nil {
+		return 0, "", err
+	}
+	rs, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return 0, "", err
+	}
+	defer rs.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(rs.Body, 1<<10))
+	return rs.StatusCode, strings.TrimSpace(string(body)), err
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+var update = flag.Bool("update", false, "write the wanted output of scripts anew")
+
+// TestMain lets scripts run this binary as headgate.
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"headgate": main})
+}
+
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:           "testdata/script",
+		UpdateScripts: *update,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("HOME", env.WorkDir)
+			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/xdg")
+			env.Setenv("XDG_STATE_HOME", env.WorkDir+"/state")
+			return nil
+		},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"freeport": freeport,
+			"http":     request,
+			"waitfile": waitFile,
+		},
+	})
+}
+
+// freeport NAME sets the variable NAME to an address on 127.0.0.1 that nobody
+// listens on.
+func freeport(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: freeport NAME")
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	ts.Check(err)
+	defer l.Close()
+	ts.Setenv(args[0], l.Addr().String())
+}
+
+// patience is how long a script waits for something to happen.
+const patience = 20 * time.Second
+
+// request METHOD URL STATUS [name:value...] sends a request until the answer
+// has the status, and sets stdout to its body. "! request METHOD URL" waits
+// until nobody answers.
+func request(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 || !neg && len(args) < 3 {
+		ts.Fatalf("usage: [!] http METHOD URL STATUS [name:value...]")
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
+	var last string
+	waitFor(ts, func() bool {
+		rq, err := http.NewRequest(args[0], args[1], nil)
+		ts.Check(err)
+		for _, h := range args[min(3, len(args)):] {
+			name, value, _ := strings.Cut(h, ":")
+			if rq.Header.Set(name, value); strings.EqualFold(name, "host") {
+				rq.Host = value
+			}
+		}
+		rs, err := client.Do(rq)
+		if err != nil {
+			last = err.Error()
+			return neg
+		}
+		defer rs.Body.Close()
+		body, err := io.ReadAll(rs.Body)
+		ts.Check(err)
+		last = fmt.Sprintf("%d %s", rs.StatusCode, body)
+		if !neg && fmt.Sprint(rs.StatusCode) == args[2] {
+			_, _ = io.WriteString(ts.Stdout(), string(body))
+			return true
+		}
+		return false
+	}, func() string { return "last answer: " + last })
+}
+
+// waitfile NAME TEXT waits until a file holds a text.
+func waitFile(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: waitfile NAME TEXT")
+	}
+	var last []byte
+	waitFor(ts, func() bool {
+		last, _ = os.ReadFile(ts.MkAbs(args[0])) // it may not be there yet
+		return strings.Contains(string(last), args[1])
+	}, func() string { return "the file holds: " + string(last) })
+}
+
+// waitFor polls until something holds.
+func waitFor(ts *testscript.TestScript, holds func() bool, state func() string) {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !holds() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			ts.Fatalf("waited %v in vain; %s", patience, state())
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+)
+
+// notifier tells systemd how things stand. Without systemd it does nothing.
+type notifier struct{ log *slog.Logger }
+
+func (n notifier) send(state string) {
+	if _, err := daemon.SdNotify(false, state); err != nil {
+		n.log.Warn("systemd cannot be told", "error", err)
+	}
+}
+
+func (n notifier) ready() { n.send(daemon.SdNotifyReady + "\nSTATUS=Serving.") }
+
+func (n notifier) stopping() { n.send(daemon.SdNotifyStopping + "\nSTATUS=Draining.") }
+
+// reloading is followed by reloaded, whether or not the change was applied.
+// systemd wants to know when it began (Type=notify-reload).
+func (n notifier) reloading() {
+	n.send(daemon.SdNotifyReloading + "\n" + daemon.SdNotifyMonotonicUsec())
+}
+
+func (n notifier) reloaded(err error) {
+	status := "Serving."
+	if err != nil {
+		status = "Serving; the last change was refused."
+	}
+	n.send(daemon.SdNotifyReady + "\nSTATUS=" + status)
+}
+
+// watch tells systemd's watchdog that the process is alive, twice in each of
+// its periods, until ctx ends. Without a watchdog it returns at once.
+func (n notifier) watch(ctx context.Context) {
+	period, err := daemon.SdWatchdogEnabled(false)
+	if err != nil {
+		n.log.Warn("systemd's watchdog cannot be served", "error", err)
+	}
+	if period <= 0 {
+		return
+	}
+	ticker := time.NewTicker(period / 2)
+	defer ticker.Stop()
+	for {
+		n.send(daemon.SdNotifyWatchdog)
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

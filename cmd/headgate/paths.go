@@ -1,0 +1,126 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"headgate/internal/config"
+)
+
+// configName is the name of a configuration file that nobody named.
+const configName = "headgate.yaml"
+
+// addConfig adds the flag --config to a command.
+func addConfig(cmd *cobra.Command) *string {
+	c := cmd.Flags().StringP("config", "c", "", "configuration `FILE`; without it the first of "+strings.Join(displayed(), ", "))
+	_ = cmd.MarkFlagFilename("config", "yaml", "yml", "json") // the flag exists
+	return c
+}
+
+// displayed returns the search path as the help tells it: the same on every
+// machine of a system.
+func displayed() []string {
+	if runtime.GOOS == "windows" {
+		return []string{`%ProgramData%\headgate\` + configName, `%AppData%\headgate\` + configName, configName}
+	}
+	return []string{"/etc/headgate/" + configName, "$XDG_CONFIG_HOME/headgate/" + configName, "./" + configName}
+}
+
+// searchPath returns the files that are looked for when nobody named one.
+func searchPath() []string {
+	var paths []string
+	if runtime.GOOS == "windows" {
+		if dir := os.Getenv("ProgramData"); dir != "" {
+			paths = append(paths, filepath.Join(dir, "headgate", configName))
+		}
+	} else {
+		paths = append(paths, filepath.Join("/etc/headgate", configName))
+	}
+	dir := os.Getenv("XDG_CONFIG_HOME")
+	if dir == "" {
+		dir, _ = os.UserConfigDir() // without a home directory there is none
+	}
+	if dir != "" {
+		paths = append(paths, filepath.Join(dir, "headgate", configName))
+	}
+	return append(paths, configName)
+}
+
+// configPath returns the file that a command works on.
+func configPath(named string) (string, error) {
+	if named != "" {
+		return named, nil
+	}
+	paths := searchPath()
+	for _, p := range paths {
+		if _, err := os.Stat(p); !errors.Is(err, os.ErrNotExist) {
+			return p, nil
+		}
+	}
+	return "", usage("no configuration file: looked for %s; name one with --config, or try headgate demo", strings.Join(paths, ", "))
+}
+
+// readConfig reads the file that a command works on, or standard input when it
+// is called "-". It reads no more than a configuration may have.
+func readConfig(cmd *cobra.Command, named string) (name string, data []byte, err error) {
+	if name, err = configPath(named); err != nil {
+		return "", nil, err
+	}
+	in := cmd.InOrStdin()
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return name, nil, err
+		}
+		defer file.Close()
+		in = file
+	}
+	data, err = io.ReadAll(io.LimitReader(in, int64(config.MaxFileSize)+1))
+	if err != nil {
+		return name, nil, fmt.Errorf("read configuration: %w", err)
+	}
+	return name, data, nil
+}
+
+// systemState is where a service keeps its state.
+const systemState = "/var/lib/headgate"
+
+// stateDir returns the folder that state is kept in: the named one, systemd's,
+// the system's if it can be written to, else the user's.
+func stateDir(named string) (string, error) {
+	if named != "" {
+		return filepath.Abs(named)
+	}
+	if dirs := os.Getenv("STATE_DIRECTORY"); dirs != "" {
+		dir, _, _ := strings.Cut(dirs, ":")
+		return dir, nil
+	}
+	if runtime.GOOS != "windows" && (os.Geteuid() == 0 || writable(systemState)) {
+		return systemState, nil
+	}
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "headgate"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", usage("no folder for state: %w; name one with --state", err)
+	}
+	return filepath.Join(home, ".local", "state", "headgate"), nil
+}
+
+// writable reports whether a file can be made in a folder.
+func writable(dir string) bool {
+	f, err := os.CreateTemp(dir, ".writable-*")
+	if err != nil {
+		return false
+	}
+	f.Close()
+	return os.Remove(f.Name()) == nil
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"os/signal"
+	"slices"
+)
+
+// proxy is what signals ask of a running proxy.
+type proxy interface {
+	// Reload reads the configuration again and applies it, or says why not.
+	Reload() error
+	// Reopen opens log files again.
+	Reopen() error
+}
+
+// signals turns signals into what they ask for.
+type signals struct {
+	log    *slog.Logger
+	proxy  proxy
+	notify notifier
+	stop   context.CancelFunc
+	// exit ends the process at once.
+	exit func(code int)
+}
+
+// serve handles signals until ctx ends and gives them back. A reload that
+// takes its time does not keep a stop from being heard.
+func (s *signals) serve(ctx context.Context) {
+	all := slices.Concat(stopSignals, reloadSignals, reopenSignals)
+	heard := make(chan os.Signal, 8)
+	signal.Notify(heard, all...)
+	defer signal.Stop(heard)
+	reloads := make(chan struct{}, 1)
+	reloaded := make(chan struct{})
+	go func() {
+		defer close(reloaded)
+		s.reload(reloads)
+	}()
+	defer func() {
+		close(reloads)
+		<-reloaded
+	}()
+	stopping := false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case sig := <-heard:
+			switch {
+			case slices.Contains(reloadSignals, sig):
+				select {
+				case reloads <- struct{}{}:
+				default: // one is waiting already
+				}
+			case slices.Contains(reopenSignals, sig):
+				s.reopen()
+			case stopping:
+				s.log.Warn("stopped at once", "signal", sig.String())
+				s.exit(exitInvalid)
+				return
+			default:
+				stopping = true
+				s.log.Info("stopping: running requests may end; a second signal stops at once", "signal", sig.String())
+				s.notify.stopping()
+				s.stop()
+			}
+		}
+	}
+}
+
+// reload applies the configuration each time it is asked to.
+func (s *signals) reload(asked <-chan struct{}) {
+	for range asked {
+		s.notify.reloading()
+		err := s.proxy.Reload()
+		if err != nil {
+			s.log.Error("configuration refused, the one before stays", "error", err)
+		}
+		s.notify.reloaded(err)
+	}
+}
+
+func (s *signals) reopen() {
+	if err := s.proxy.Reopen(); err != nil {
+		s.log.Error("log files are not opened again", "error", err)
+		return
+	}
+	s.log.Info("log files opened again")
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"headgate/internal/config"
+)
+
+func newValidate() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "validate [FILE]",
+		Short: "Check a configuration",
+		Long: `validate checks a configuration and tells every problem in it: file, line, column,
+field, what is wrong and what mends it. It opens no port and asks no server. FILE is
+as --config; - is standard input.
+
+Exit codes: 0 the configuration is good, 1 it is not, 2 the command line is wrong.`,
+		Example: `  headgate validate headgate.yaml
+  headgate validate -o json - < headgate.yaml`,
+		Args: atMostOneFile,
+	}
+	file := addConfig(cmd)
+	output := addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			*file = args[0]
+		}
+		name, data, err := readConfig(cmd, *file)
+		if err != nil {
+			return err
+		}
+		_, problems := loadPlan(name, data)
+		if output.value == "json" {
+			return printResult(cmd, name, problems)
+		}
+		for _, p := range problems {
+			fmt.Fprintln(cmd.OutOrStdout(), p.Error())
+		}
+		if len(problems) > 0 {
+			return &exitError{code: exitInvalid}
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: the configuration is good\n", name)
+		return nil
+	}
+	return cmd
+}
+
+// result is what validate tells programs.
+type result struct {
+	File     string           `json:"file"`
+	Valid    bool             `json:"valid"`
+	Problems []config.Problem `json:"problems"`
+}
+
+func printResult(cmd *cobra.Command, name string, problems []config.Problem) error {
+	if problems == nil {
+		problems = []config.Problem{}
+	}
+	if err := writeJSON(cmd, result{name, len(problems) == 0, problems}); err != nil {
+		return err
+	}
+	if len(problems) > 0 {
+		return &exitError{code: exitInvalid}
+	}
+	return nil
+}
+
+// printProblems writes problems to standard error, for commands that cannot go
+// on with them, and returns the error that ends the command.
+func printProblems(cmd *cobra.Command, problems []config.Problem) error {
+	for _, p := range problems {
+		fmt.Fprintln(cmd.ErrOrStderr(), p.Error())
+	}
+	return &exitError{code: exitInvalid}
+}

@@ -1,0 +1,82 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+)
+
+// version is set by the linker: -ldflags "-X main.version=1.2.3". Without it
+// the version is that of the module, as "go install" records it.
+var version string
+
+// buildInfo tells which headgate this is.
+type buildInfo struct {
+	Version  string `json:"version"`
+	Revision string `json:"revision,omitempty"`
+	Time     string `json:"time,omitempty"`
+	Modified bool   `json:"modified,omitempty"`
+	Go       string `json:"go"`
+	OS       string `json:"os"`
+	Arch     string `json:"arch"`
+}
+
+// thisBuild reads what the linker and the go command recorded.
+func thisBuild() buildInfo {
+	b := buildInfo{Version: version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = &debug.BuildInfo{}
+	}
+	for _, s := range info.Settings {
+		switch s.Key {
+		case "vcs.revision":
+			b.Revision = s.Value
+		case "vcs.time":
+			b.Time = s.Value
+		case "vcs.modified":
+			b.Modified = s.Value == "true"
+		}
+	}
+	if b.Version == "" {
+		b.Version = info.Main.Version
+	}
+	if b.Version == "" || b.Version == "(devel)" {
+		b.Version = "devel"
+	}
+	return b
+}
+
+func newVersion() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "version",
+		Short:   "Tell which headgate this is",
+		Example: "  headgate version -o json",
+		Args:    noArguments,
+	}
+	output := addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		b := thisBuild()
+		if output.value == "json" {
+			return writeJSON(cmd, b)
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), "headgate %s", b.Version)
+		if b.Revision != "" {
+			fmt.Fprintf(cmd.OutOrStdout(), " (%.12s)", b.Revision)
+		}
+		fmt.Fprintf(cmd.OutOrStdout(), " %s %s/%s\n", b.Go, b.OS, b.Arch)
+		return nil
+	}
+	return cmd
+}
+
+// writeJSON writes a value as an indented JSON document.
+func writeJSON(cmd *cobra.Command, v any) error {
+	e := json.NewEncoder(cmd.OutOrStdout())
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	return e.Encode(v)
+}

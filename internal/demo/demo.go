@@ -1,0 +1,47 @@
+// Package demo is what "headgate demo" shows: a configuration to begin with and
+// an upstream that tells each request what reached it.
+//
+// Upstream is an http.Handler for any server; Config returns a configuration
+// that proxies to it, as a person would write one.
+package demo
+
+import (
+	_ "embed"
+	"strings"
+)
+
+// Places are the addresses of a demonstration.
+type Places struct {
+	// Listen is the address of the port, Upstream that of the upstream.
+	Listen, Upstream string
+	// Admin is the address of the admin listener, "" for none.
+	Admin string
+}
+
+//go:embed headgate.yaml
+var template string
+
+// Config returns the configuration for a demonstration at these places.
+func Config(p Places) []byte {
+	return []byte(strings.NewReplacer(
+		"LISTEN", p.Listen,
+		"UPSTREAM", p.Upstream,
+		"ADMIN", p.Admin,
+	).Replace(template))
+}
+
+// Hints returns command lines to try, with what each of them shows.
+func Hints(p Places) string {
+	return strings.ReplaceAll(`Try:
+
+  curl -i http://LISTEN/hello                      what an upstream sees
+  curl -i http://LISTEN/hello -H 'Accept: application/json'
+  curl -i http://LISTEN/api/users?page=2           the route's path is taken off: /v2/users
+  curl -i http://LISTEN/kept/users                 strip_prefix: false keeps it
+  curl -i http://LISTEN/old/7                      rewrite: regex and replacement
+  curl -i http://LISTEN/gone                       a fixed response
+  curl -i http://LISTEN/ -H 'Host: named.localhost'
+                                                   a host whose proxy has no such route
+  curl -i http://LISTEN/hello --data-binary 'some text'
+`, "LISTEN", p.Listen)
+}
