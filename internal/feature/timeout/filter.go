@@ -1,0 +1,16 @@
+package timeout
+
+import "headgate/internal/exchange"
+
+// Compile returns the filter that bounds the time until a server's response
+// head, for each try.
+func Compile(c Config) exchange.Filter {
+	limit := c.D()
+	return exchange.Filter{
+		Name: "request_timeout",
+		Request: func(ex *exchange.Exchange) *exchange.Answer {
+			ex.Limits.RequestTimeout = limit
+			return nil
+		},
+	}
+}
