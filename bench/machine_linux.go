@@ -1,0 +1,67 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// facts tells when, where and with what a table was made.
+func facts(b *bench) []string {
+	return []string{
+		"Date: " + time.Now().UTC().Format("2006-01-02"),
+		"Machine: " + machine(),
+		"Versions: " + strings.Join(versions(b), ", "),
+		fmt.Sprintf("Proxy on core %d, load on core %d, upstream on core %d",
+			b.options.proxyCPU, b.options.loadCPU, b.options.upstreamCPU),
+	}
+}
+
+func machine() string {
+	model := "unknown processor"
+	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		model = cpuModel(string(text))
+	}
+	kernel := "Linux"
+	var name unix.Utsname
+	if err := unix.Uname(&name); err == nil {
+		kernel += " " + kernelVersion(unix.ByteSliceToString(name.Release[:]))
+	}
+	return fmt.Sprintf("%s, %d cores, %s, %s", model, runtime.NumCPU(), runtime.GOARCH, kernel)
+}
+
+// versionIn finds a version in what a program says of itself.
+var versionIn = regexp.MustCompile(`[0-9]+\.[0-9]+(\.[0-9]+)?\S*`)
+
+func versions(b *bench) []string {
+	var list []string
+	for _, p := range b.peers {
+		switch p.name {
+		case "headgate":
+			list = append(list, "headgate "+said(p.program, "version"))
+		case "net/http":
+			list = append(list, "net/http of "+runtime.Version())
+		default:
+			list = append(list, p.name+" "+versionIn.FindString(said(p.program, "-v")))
+		}
+	}
+	return append(list, "wrk "+versionIn.FindString(said("wrk", "-v")))
+}
+
+// said returns the first line that a program prints. How it exits does not
+// matter: wrk -v fails.
+func said(program, arg string) string {
+	path, err := lookPath(program)
+	if err != nil {
+		return ""
+	}
+	out, _ := exec.Command(path, arg).CombinedOutput()
+	line, _, _ := strings.Cut(string(out), "\n")
+	return strings.TrimSpace(strings.TrimPrefix(line, "headgate "))
+}

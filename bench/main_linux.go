@@ -1,0 +1,181 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+func main() {
+	if len(os.Args) > 1 {
+		switch os.Args[1] {
+		case pinWord:
+			fail(pinAndExec(os.Args[2:]))
+		case reverseProxyWord:
+			fail(serveReverseProxy(os.Args[2:]))
+		}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx)
+	stop()
+	fail(err)
+}
+
+// fail ends the program, as failed when there is an error.
+func fail(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// options are what the command line says.
+type options struct {
+	rows, peers string
+	headgate    string
+	out         string
+	rounds      int
+	seconds     int
+	connections int
+
+	proxyCPU, loadCPU, upstreamCPU int
+}
+
+func parseOptions() options {
+	var o options
+	last := runtime.NumCPU() - 1
+	flag.StringVar(&o.rows, "rows", "", "rows to measure, with commas between; empty means all: "+strings.Join(rowNames(), ","))
+	flag.StringVar(&o.peers, "peers", "headgate,nginx,haproxy,net/http", "proxies to measure, with commas between")
+	flag.StringVar(&o.headgate, "headgate", "bin/headgate", "`path` of headgate")
+	flag.StringVar(&o.out, "out", "", "`page` into which the table is written; empty means print only")
+	flag.IntVar(&o.rounds, "rounds", 5, "how often each measurement is repeated")
+	flag.IntVar(&o.seconds, "seconds", 5, "length of one measurement")
+	flag.IntVar(&o.connections, "connections", 5000, "idle connections to open")
+	flag.IntVar(&o.proxyCPU, "proxy-cpu", 0, "core of the proxy")
+	flag.IntVar(&o.loadCPU, "load-cpu", min(1, last), "core of the load")
+	flag.IntVar(&o.upstreamCPU, "upstream-cpu", min(2, last), "core of the upstream")
+	flag.Parse()
+	return o
+}
+
+func run(ctx context.Context) error {
+	o := parseOptions()
+	rows, err := chooseRows(o.rows)
+	if err != nil {
+		return err
+	}
+	if err := raiseFileLimit(); err != nil {
+		return err
+	}
+	if err := pinSelf(o.loadCPU); err != nil {
+		return err
+	}
+	b, err := newBench(ctx, o)
+	if err != nil {
+		return err
+	}
+	defer b.close()
+
+	var results []result
+	for _, r := range rows {
+		res, err := b.row(r)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			return fmt.Errorf("row %s: %w", r.name, err)
+		}
+		results = append(results, res)
+	}
+	t := table{facts: facts(b), peers: b.peerNames(), results: results, rounds: o.rounds, seconds: o.seconds}
+	fmt.Printf("\n%s\n", t.markdown())
+	if o.out == "" {
+		return nil
+	}
+	return writePage(o.out, t.markdown())
+}
+
+// bench is what all measurements share.
+type bench struct {
+	ctx      context.Context
+	options  options
+	dir      string
+	peers    []peer
+	upstream *upstream
+	duration time.Duration
+	rate     float64 // requests a second of the latency row; 0 until measured
+}
+
+// newBench finds the peers that are here and starts the upstream.
+func newBench(ctx context.Context, o options) (*bench, error) {
+	if _, err := lookPath("wrk"); err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "headgate-bench-")
+	if err != nil {
+		return nil, err
+	}
+	b := &bench{ctx: ctx, options: o, dir: dir, duration: time.Duration(o.seconds) * time.Second}
+	b.peers, err = choosePeers(o)
+	if err == nil {
+		b.upstream, err = startUpstream(b)
+	}
+	if err != nil {
+		os.RemoveAll(dir)
+		return nil, err
+	}
+	return b, nil
+}
+
+func (b *bench) close() {
+	b.upstream.process.stop()
+	os.RemoveAll(b.dir)
+}
+
+// choosePeers returns the wanted peers. One that is not here is left out, and
+// said.
+func choosePeers(o options) ([]peer, error) {
+	all := allPeers(o.headgate)
+	var chosen []peer
+	for name := range strings.SplitSeq(o.peers, ",") {
+		i := slices.IndexFunc(all, func(p peer) bool { return p.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("no peer named %q", name)
+		}
+		if _, err := lookPath(all[i].program); err != nil {
+			fmt.Fprintf(os.Stderr, "%s is left out: %v\n", name, err)
+			continue
+		}
+		chosen = append(chosen, all[i])
+	}
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("none of %s is here", o.peers)
+	}
+	return chosen, nil
+}
+
+func (b *bench) peerNames() []string {
+	var names []string
+	for _, p := range b.peers {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+// lookPath finds a program, also where only root's path leads.
+func lookPath(program string) (string, error) {
+	if path, err := exec.LookPath(program); err == nil {
+		return filepath.Abs(path)
+	}
+	return exec.LookPath(filepath.Join("/usr/sbin", program))
+}

@@ -1,0 +1,271 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// warmSeconds is how long a peer gets plain load before it is measured.
+const warmSeconds = 1
+
+// wrk runs wrk with one thread against a peer and fails when any request did.
+func (b *bench) wrk(r *running, seconds int, args ...string) (wrkResult, error) {
+	args = append([]string{"-t1", "-d" + strconv.Itoa(seconds) + "s"}, args...)
+	if !strings.Contains(strings.Join(args, " "), "Host: ") {
+		args = append(args, "-H", "Host: "+r.setup.host(0))
+	}
+	args = append(args, "http://"+r.setup.address+"/")
+	out, err := exec.CommandContext(b.ctx, "wrk", args...).CombinedOutput()
+	if err != nil {
+		return wrkResult{}, fmt.Errorf("wrk: %w: %s", err, out)
+	}
+	result, err := parseWrk(string(out))
+	if err != nil {
+		return wrkResult{}, err
+	}
+	if result.failed > 0 {
+		return wrkResult{}, fmt.Errorf("%d requests failed:\n%s%s", result.failed, out, r.process.said())
+	}
+	return result, nil
+}
+
+// cpuOfRequests returns the CPU time of the peer for each request of a run of
+// wrk, in microseconds.
+func (b *bench) cpuOfRequests(r *running, args ...string) (float64, error) {
+	before, err := r.process.cpu()
+	if err != nil {
+		return 0, err
+	}
+	result, err := b.wrk(r, b.options.seconds, args...)
+	if err != nil {
+		return 0, err
+	}
+	after, err := r.process.cpu()
+	if err != nil {
+		return 0, err
+	}
+	return float64((after - before).Nanoseconds()) / 1e3 / float64(result.requests), nil
+}
+
+func measureRequests(b *bench, all []*running) (sample, error) {
+	v, err := b.cpuOfRequests(all[0], "-c64")
+	return sample{value: v}, err
+}
+
+func measureNewConnections(b *bench, all []*running) (sample, error) {
+	v, err := b.cpuOfRequests(all[0], "-c64", "-H", "Connection: close")
+	return sample{value: v}, err
+}
+
+// measureMany compares all[1], with many proxies, to all[0], with one, under the
+// same load but for the hosts.
+func measureMany(b *bench, all []*running) (sample, error) {
+	var cpu [2]float64
+	for i, r := range all {
+		name := "wrk.lua"
+		if err := writeFile(r.setup.dir, name, wrkScript(r.setup.proxies)); err != nil {
+			return sample{}, err
+		}
+		var err error
+		cpu[i], err = b.cpuOfRequests(r, "-c64", "-s", filepath.Join(r.setup.dir, name))
+		if err != nil {
+			return sample{}, err
+		}
+	}
+	return sample{value: cpu[1] / cpu[0]}, nil
+}
+
+// fewestDownloads is how many downloads are measured at least.
+const fewestDownloads = 3
+
+// measureBodies downloads the large body on one connection, over and over.
+func measureBodies(b *bench, all []*running) (sample, error) {
+	r := all[0]
+	conn, err := net.Dial("tcp", r.setup.address)
+	if err != nil {
+		return sample{}, err
+	}
+	defer conn.Close()
+	buf := make([]byte, 1<<20)
+	request := get("/body", r.setup.host(0))
+	if err := download(conn, request, buf); err != nil {
+		return sample{}, err
+	}
+	before, err := r.process.cpu()
+	if err != nil {
+		return sample{}, err
+	}
+	n := 0
+	for began := time.Now(); time.Since(began) < b.duration || n < fewestDownloads; n++ {
+		if err := download(conn, request, buf); err != nil {
+			return sample{}, err
+		}
+	}
+	after, err := r.process.cpu()
+	return sample{value: float64((after - before).Nanoseconds()) / 1e6 / float64(n)}, err
+}
+
+// download asks for the large body and throws it away.
+func download(conn net.Conn, request, buf []byte) error {
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		return err
+	}
+	if _, err := conn.Write(request); err != nil {
+		return err
+	}
+	have := 0
+	for {
+		n, err := conn.Read(buf[have:])
+		have += n
+		if h, ok := parseHead(buf[:have]); ok {
+			if h.status != "200" || h.length != bodySize {
+				return fmt.Errorf("download: status %s, %d bytes", h.status, h.length)
+			}
+			return discard(conn, buf, h.size+h.length-have)
+		}
+		if err != nil {
+			return fmt.Errorf("download: after %d bytes: %w", have, err)
+		}
+	}
+}
+
+func discard(r io.Reader, buf []byte, left int) error {
+	for left > 0 {
+		n, err := r.Read(buf[:min(left, len(buf))])
+		left -= n
+		if err != nil && left > 0 {
+			return fmt.Errorf("download: %d bytes missing: %w", left, err)
+		}
+	}
+	return nil
+}
+
+// measureIdle opens connections, asks once on each, and sees by how much the
+// peer grew.
+func measureIdle(b *bench, all []*running) (sample, error) {
+	r := all[0]
+	before, err := r.process.memory()
+	if err != nil {
+		return sample{}, err
+	}
+	request := get("/", r.setup.host(0))
+	var clients []*client
+	defer func() {
+		for _, c := range clients {
+			c.close()
+		}
+	}()
+	for range b.options.connections {
+		c, err := dial(r.setup.address)
+		if err != nil {
+			return sample{}, err
+		}
+		clients = append(clients, c)
+		if _, err := c.do(request); err != nil {
+			return sample{}, fmt.Errorf("connection %d: %w", len(clients), err)
+		}
+	}
+	after, err := r.process.memory()
+	return sample{value: float64(after-before) / 1024 / float64(len(clients))}, err
+}
+
+// latencyConnections is how many connections carry the constant rate.
+const latencyConnections = 64
+
+// measureLatency sends at a constant rate, whatever the answers do, and takes
+// each latency from the moment the request was due: a peer that stalls is charged
+// for every request that had to wait.
+func measureLatency(b *bench, all []*running) (sample, error) {
+	if b.rate == 0 {
+		if err := b.findRate(); err != nil {
+			return sample{}, err
+		}
+	}
+	latencies, err := constantRate(all[0], b.rate, b.duration)
+	if err != nil {
+		return sample{}, err
+	}
+	slices.Sort(latencies)
+	p99 := quantile(latencies, 0.99)
+	return sample{value: float64(p99.Nanoseconds()) / 1e3}, nil
+}
+
+// findRate sets the rate to 70 % of nginx's peak, or of the first peer's where
+// nginx is not here.
+func (b *bench) findRate() error {
+	p := b.peers[0]
+	for _, other := range b.peers {
+		if other.name == "nginx" {
+			p = other
+		}
+	}
+	all, err := b.startAll(row{name: "peak"}, p, 0)
+	if err != nil {
+		return err
+	}
+	defer stopAll(all)
+	result, err := b.wrk(all[0], b.options.seconds, "-c64")
+	if err != nil {
+		return err
+	}
+	b.rate = 0.7 * result.rate
+	fmt.Printf("  rate: %.0f requests a second, 70 %% of %s's peak\n", b.rate, p.name)
+	return nil
+}
+
+// constantRate sends requests at a rate for a while and returns their latencies.
+func constantRate(r *running, rate float64, d time.Duration) ([]time.Duration, error) {
+	var mu sync.Mutex
+	var latencies []time.Duration
+	var failed error
+	var wg sync.WaitGroup
+	interval := time.Duration(float64(latencyConnections) / rate * float64(time.Second))
+	began := time.Now().Add(50 * time.Millisecond)
+	for i := range latencyConnections {
+		first := began.Add(interval * time.Duration(i) / latencyConnections)
+		wg.Go(func() {
+			mine, err := paced(r, first, interval, began.Add(d))
+			mu.Lock()
+			defer mu.Unlock()
+			latencies = append(latencies, mine...)
+			if err != nil {
+				failed = err
+			}
+		})
+	}
+	wg.Wait()
+	return latencies, failed
+}
+
+// paced sends a request at first and after every interval until end. It is late
+// when the answer before is.
+func paced(r *running, first time.Time, interval time.Duration, end time.Time) ([]time.Duration, error) {
+	c, err := dial(r.setup.address)
+	if err != nil {
+		return nil, err
+	}
+	defer c.close()
+	if err := c.conn.SetDeadline(end.Add(patience)); err != nil {
+		return nil, err
+	}
+	request := get("/", r.setup.host(0))
+	latencies := make([]time.Duration, 0, end.Sub(first)/interval+1)
+	for due := first; due.Before(end); due = due.Add(interval) {
+		time.Sleep(time.Until(due))
+		if _, err := c.do(request); err != nil {
+			return latencies, err
+		}
+		latencies = append(latencies, time.Since(due))
+	}
+	return latencies, nil
+}

@@ -1,0 +1,134 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+)
+
+// hostFormat makes the host of the n-th proxy. A setup of one proxy takes any
+// host.
+const hostFormat = "h%05d.bench.example"
+
+// connectionsMost is how many connections the peers are told to take.
+const connectionsMost = 7000
+
+// setup is what a peer must do: the same for all of them.
+type setup struct {
+	dir        string   // the peer's own folder
+	address    string   // to listen on
+	moving     string   // a second address to listen on; empty means none
+	upstreams  []string // servers of every route
+	accessLog  bool     // write one, in the combined format
+	proxies    int      // hosts with three routes each; 0 means one route for any host
+	generation int      // what /generation answers; 0 means there is no such route
+}
+
+// host returns the host of the n-th proxy.
+func (s *setup) host(n int) string { return fmt.Sprintf(hostFormat, n) }
+
+// peer is a proxy that can be measured.
+type peer struct {
+	name    string
+	program string
+	// file is the name of its configuration in the setup's folder; config
+	// makes it.
+	file   string
+	config func(setup) string
+	// argv and env start it in the setup's folder.
+	argv func(setup) []string
+	env  []string
+	// reload makes it read its configuration again. It is nil when it does so
+	// by itself, and the peer has no changes where canChange is false.
+	reload    func(*process) error
+	canChange bool
+}
+
+// allPeers returns every peer that the harness knows.
+func allPeers(headgate string) []peer {
+	return []peer{headgatePeer(headgate), nginxPeer(), haproxyPeer(), reverseProxyPeer()}
+}
+
+// running is a peer that was started.
+type running struct {
+	peer    peer
+	setup   setup
+	process *process
+}
+
+// start starts a peer and waits until it forwards, with all five fields right.
+func (b *bench) start(p peer, s setup) (*running, error) {
+	dir, err := makeDir(s.dir, strings.ReplaceAll(p.name, "/", "-"))
+	if err != nil {
+		return nil, err
+	}
+	s.dir = dir
+	if err := writeFile(dir, p.file, p.config(s)); err != nil {
+		return nil, err
+	}
+	process, err := startProcess(b.options.proxyCPU, dir, p.env, p.argv(s)...)
+	if err != nil {
+		return nil, err
+	}
+	host := s.host(0)
+	if err := ready(b.ctx, process, s.address, get("/fields", host), fieldsAs(host)); err != nil {
+		process.stop()
+		return nil, fmt.Errorf("%s: %w", p.name, err)
+	}
+	return &running{peer: p, setup: s, process: process}, nil
+}
+
+// change gives the peer a new configuration and returns once it had the time to
+// notice; whether it acts already is for the caller to see.
+func (r *running) change(s setup) error {
+	s.dir = r.setup.dir
+	r.setup = s
+	if err := writeFile(s.dir, r.peer.file, r.peer.config(s)); err != nil {
+		return err
+	}
+	if r.peer.reload == nil {
+		return nil
+	}
+	return r.peer.reload(r.process)
+}
+
+// ready waits until an address gives the wanted body. The last that it gave is
+// in the error when it never does.
+func ready(ctx context.Context, p *process, address string, request []byte, want string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		got, err := ask(address, request)
+		switch {
+		case err == nil && got == want:
+			return nil
+		case p.ended():
+			return fmt.Errorf("ended:\n%s", p.said())
+		case ctx.Err() != nil && err != nil:
+			return fmt.Errorf("not ready: %w\n%s", err, p.said())
+		case ctx.Err() != nil:
+			return fmt.Errorf("not ready: got %q, want %q", got, want)
+		}
+		<-tick.C
+	}
+}
+
+// freeAddresses returns n addresses of 127.0.0.1 that nobody listens on.
+func freeAddresses(n int) ([]string, error) {
+	var addresses []string
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close()
+		addresses = append(addresses, l.Addr().String())
+	}
+	return addresses, nil
+}

@@ -1,0 +1,63 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// haproxyPeer is HAProxy with one thread. It is not asked for many proxies or
+// for changes: its way of doing either is another than a list of servers.
+func haproxyPeer() peer {
+	return peer{
+		name:    "haproxy",
+		program: "haproxy",
+		file:    "haproxy.cfg",
+		config:  haproxyConfig,
+		argv: func(setup) []string {
+			return []string{"haproxy", "-db", "-f", "haproxy.cfg"}
+		},
+	}
+}
+
+func haproxyConfig(s setup) string {
+	var c strings.Builder
+	fmt.Fprintf(&c, `global
+  nbthread 1
+  maxconn %d
+`, connectionsMost)
+	if s.accessLog {
+		c.WriteString("  log stdout format raw local0 info\n")
+	}
+	c.WriteString(`
+defaults
+  mode http
+  timeout connect 5s
+  timeout client 1h
+  timeout server 1h
+  timeout http-keep-alive 1h
+  option http-keep-alive
+  option splice-auto
+  http-reuse always
+`)
+	if s.accessLog {
+		c.WriteString("  log global\n  option httplog\n")
+	}
+	fmt.Fprintf(&c, `
+frontend web
+  bind %s
+  http-request set-header Forwarded "for=%%[src], host=%%[req.hdr(host)], proto=http"
+  http-request set-header X-Forwarded-For %%[src]
+  http-request set-header X-Forwarded-Proto http
+  http-request set-header X-Forwarded-Host %%[req.hdr(host)]
+  http-request set-header Via proxy
+  default_backend up
+
+backend up
+`, s.address)
+	for i, u := range s.upstreams {
+		fmt.Fprintf(&c, "  server s%d %s\n", i, u)
+	}
+	return c.String()
+}

@@ -1,0 +1,62 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// headgatePeer is headgate with one processor. It watches its file, so nobody
+// tells it of a change.
+func headgatePeer(program string) peer {
+	return peer{
+		name:    "headgate",
+		program: program,
+		file:    "headgate.yaml",
+		config:  headgateConfig,
+		argv: func(setup) []string {
+			return []string{program, "run", "--config", "headgate.yaml", "--state", "state"}
+		},
+		env:       []string{"GOMAXPROCS=1"},
+		canChange: true,
+	}
+}
+
+func headgateConfig(s setup) string {
+	var c strings.Builder
+	c.WriteString("version: 1\nadmin: {address: \"\"}\n")
+	if s.accessLog {
+		fmt.Fprintf(&c, "access_log: {enabled: true, format: combined, path: %q}\n", filepath.Join(s.dir, "access.log"))
+	} else {
+		c.WriteString("access_log: {enabled: false}\n")
+	}
+	fmt.Fprintf(&c, "ports:\n  web: {address: %q, protocol: http}\n", s.address)
+	if s.moving != "" {
+		fmt.Fprintf(&c, "  moving: {address: %q, protocol: http}\n", s.moving)
+	}
+	servers := ""
+	for _, u := range s.upstreams {
+		servers += fmt.Sprintf("{url: \"http://%s\"}, ", u)
+	}
+	servers = "servers: [" + strings.TrimSuffix(servers, ", ") + "]"
+	generation := ""
+	if s.generation > 0 {
+		generation = fmt.Sprintf("      - {path: /generation, fixed_response: {status: 200, body: \"%d\"}}\n", s.generation)
+	}
+	c.WriteString("proxies:\n")
+	if s.proxies == 0 {
+		fmt.Fprintf(&c, "  any:\n    routes:\n%s      - {path: /, %s}\n", generation, servers)
+	}
+	for n := range s.proxies {
+		fmt.Fprintf(&c, "  p%05d:\n    virtual_hosts: [%s]\n    routes:\n", n, s.host(n))
+		if n == 0 {
+			c.WriteString(generation)
+		}
+		for _, path := range []string{"/", "/api", "/static"} {
+			fmt.Fprintf(&c, "      - {path: %s, %s}\n", path, servers)
+		}
+	}
+	return c.String()
+}

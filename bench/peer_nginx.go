@@ -1,0 +1,111 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"syscall"
+)
+
+// nginxPeer is nginx with one worker.
+func nginxPeer() peer {
+	return peer{
+		name:    "nginx",
+		program: "nginx",
+		file:    "nginx.conf",
+		config:  nginxConfig,
+		argv: func(s setup) []string {
+			return []string{"nginx", "-p", s.dir, "-c", "nginx.conf", "-e", "stderr"}
+		},
+		reload:    func(p *process) error { return p.signal(syscall.SIGHUP) },
+		canChange: true,
+	}
+}
+
+// nginxHead is the part outside http. As root the worker stays root, so that it
+// may write where the harness is.
+func nginxHead(workers int) string {
+	user := ""
+	if os.Getuid() == 0 {
+		user = "user root;\n"
+	}
+	return user + fmt.Sprintf(`daemon off;
+worker_processes %d;
+worker_rlimit_nofile %d;
+error_log stderr error;
+pid nginx.pid;
+events { worker_connections %d; }
+`, workers, 2*connectionsMost+1000, 2*connectionsMost)
+}
+
+// nginxPaths keeps temporary files in the folder of the setup.
+const nginxPaths = `
+  client_body_temp_path body_temp;
+  proxy_temp_path proxy_temp;
+  fastcgi_temp_path fastcgi_temp;
+  uwsgi_temp_path uwsgi_temp;
+  scgi_temp_path scgi_temp;`
+
+// nginxHTTP sets the forwarded fields and keeps connections on both sides. A
+// large body is not put on the disk, which would only slow nginx down.
+const nginxHTTP = `
+  keepalive_requests 1000000000;
+  keepalive_timeout 1h;
+  client_max_body_size 0;
+  tcp_nodelay on;
+  server_names_hash_max_size 65536;
+  server_names_hash_bucket_size 128;
+  proxy_http_version 1.1;
+  proxy_max_temp_file_size 0;
+  proxy_set_header Connection "";
+  proxy_set_header Host $http_host;
+  proxy_set_header Forwarded "for=$remote_addr, host=$http_host, proto=$scheme";
+  proxy_set_header X-Forwarded-For $remote_addr;
+  proxy_set_header X-Forwarded-Proto $scheme;
+  proxy_set_header X-Forwarded-Host $http_host;
+  proxy_set_header Via proxy;
+`
+
+func nginxConfig(s setup) string {
+	var c strings.Builder
+	c.WriteString(nginxHead(1))
+	c.WriteString("http {" + nginxPaths + nginxHTTP)
+	if s.accessLog {
+		c.WriteString("  access_log access.log combined buffer=64k flush=1s;\n")
+	} else {
+		c.WriteString("  access_log off;\n")
+	}
+	c.WriteString("  upstream up {\n    keepalive 128;\n    keepalive_requests 1000000000;\n    keepalive_timeout 1h;\n")
+	for _, u := range s.upstreams {
+		fmt.Fprintf(&c, "    server %s;\n", u)
+	}
+	c.WriteString("  }\n")
+	if s.proxies == 0 {
+		c.WriteString("  server {\n" + nginxListen(s))
+		if s.generation > 0 {
+			fmt.Fprintf(&c, "    location = /generation { return 200 \"%d\"; }\n", s.generation)
+		}
+		c.WriteString("    location / { proxy_pass http://up; }\n  }\n")
+	}
+	for n := range s.proxies {
+		fmt.Fprintf(&c, "  server {\n%s    server_name %s;\n", nginxListen(s), s.host(n))
+		if n == 0 && s.generation > 0 {
+			fmt.Fprintf(&c, "    location = /generation { return 200 \"%d\"; }\n", s.generation)
+		}
+		c.WriteString("    location / { proxy_pass http://up; }\n" +
+			"    location /api/ { proxy_pass http://up/; }\n" +
+			"    location /static/ { proxy_pass http://up/; }\n  }\n")
+	}
+	c.WriteString("}\n")
+	return c.String()
+}
+
+func nginxListen(s setup) string {
+	listen := fmt.Sprintf("    listen %s;\n", s.address)
+	if s.moving != "" {
+		listen += fmt.Sprintf("    listen %s;\n", s.moving)
+	}
+	return listen
+}

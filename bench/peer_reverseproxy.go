@@ -1,0 +1,148 @@
+//go:build linux
+
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"sync"
+	"time"
+)
+
+// reverseProxyWord makes this program serve as the peer net/http.
+const reverseProxyWord = "serve-reverse-proxy"
+
+// reverseProxyPeer is the proxy of Go's standard library, tuned: enough idle
+// connections, no compression, buffers used again. It is this program itself.
+func reverseProxyPeer() peer {
+	self, err := os.Executable()
+	if err != nil {
+		self = os.Args[0]
+	}
+	return peer{
+		name:    "net/http",
+		program: self,
+		file:    "upstream",
+		config:  func(s setup) string { return s.upstreams[0] },
+		argv: func(s setup) []string {
+			logFile := ""
+			if s.accessLog {
+				logFile = "access.log"
+			}
+			return []string{self, reverseProxyWord, s.address, s.upstreams[0], logFile}
+		},
+		env: []string{"GOMAXPROCS=1"},
+	}
+}
+
+// serveReverseProxy listens on args[0], forwards to args[1], and writes an access
+// log to args[2] if that is not empty.
+func serveReverseProxy(args []string) error {
+	if len(args) != 3 {
+		return fmt.Errorf("%s wants an address, an upstream and a log file", reverseProxyWord)
+	}
+	l, err := net.Listen("tcp", args[0])
+	if err != nil {
+		return err
+	}
+	var handler http.Handler = newReverseProxy(args[1])
+	if args[2] != "" {
+		file, err := os.Create(args[2])
+		if err != nil {
+			return err
+		}
+		handler = &combinedLog{next: handler, out: bufio.NewWriterSize(file, 64<<10)}
+	}
+	return http.Serve(l, handler)
+}
+
+func newReverseProxy(upstream string) *httputil.ReverseProxy {
+	target := &url.URL{Scheme: "http", Host: upstream}
+	return &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			host := r.In.Host
+			address, _, _ := net.SplitHostPort(r.In.RemoteAddr)
+			r.Out.Host = host
+			h := r.Out.Header
+			h["Forwarded"] = []string{"for=" + address + ", host=" + host + ", proto=http"}
+			h["X-Forwarded-For"] = []string{address}
+			h["X-Forwarded-Proto"] = []string{"http"}
+			h["X-Forwarded-Host"] = []string{host}
+			h["Via"] = []string{"proxy"}
+		},
+		Transport: &http.Transport{
+			MaxIdleConns:        1024,
+			MaxIdleConnsPerHost: 1024,
+			IdleConnTimeout:     time.Hour,
+			DisableCompression:  true,
+		},
+		BufferPool: &buffers{},
+		ErrorLog:   log.New(io.Discard, "", 0),
+	}
+}
+
+// buffers keeps copy buffers of 32 KiB.
+type buffers struct{ pool sync.Pool }
+
+// Get returns a buffer.
+func (b *buffers) Get() []byte {
+	if p, ok := b.pool.Get().(*[]byte); ok {
+		return *p
+	}
+	return make([]byte, 32<<10)
+}
+
+// Put takes a buffer back.
+func (b *buffers) Put(p []byte) { b.pool.Put(&p) }
+
+// combinedLog writes a line in the combined format for each request.
+type combinedLog struct {
+	next http.Handler
+
+	mu  sync.Mutex
+	out *bufio.Writer // guarded by mu
+}
+
+// ServeHTTP serves the request and logs it.
+func (c *combinedLog) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	counted := &countingWriter{ResponseWriter: w, status: http.StatusOK}
+	began := time.Now()
+	c.next.ServeHTTP(counted, r)
+	address, _, _ := net.SplitHostPort(r.RemoteAddr)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	fmt.Fprintf(c.out, "%s - - [%s] \"%s %s %s\" %d %d %q %q\n",
+		address, began.Format("02/Jan/2006:15:04:05 -0700"), r.Method, r.RequestURI, r.Proto,
+		counted.status, counted.bytes, r.Referer(), r.UserAgent())
+}
+
+// countingWriter notes the status and counts the bytes of the body.
+type countingWriter struct {
+	http.ResponseWriter
+	status int
+	bytes  int64
+}
+
+// WriteHeader notes the status.
+func (c *countingWriter) WriteHeader(status int) {
+	c.status = status
+	c.ResponseWriter.WriteHeader(status)
+}
+
+// Write counts.
+func (c *countingWriter) Write(p []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(p)
+	c.bytes += int64(n)
+	return n, err
+}
+
+// Unwrap lets the reverse proxy flush.
+func (c *countingWriter) Unwrap() http.ResponseWriter { return c.ResponseWriter }

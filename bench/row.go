@@ -1,0 +1,217 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"strings"
+)
+
+// sample is one measurement.
+type sample struct {
+	value float64
+	of    int // for counts: of how many; else 0
+}
+
+// row is one line of the table: some work, and how it is measured.
+type row struct {
+	name  string
+	title string
+	unit  string
+	goals []goal
+	// only leaves out peers that cannot do it; nil means all can.
+	only func(peer) bool
+	// setups returns what is started of each peer; nil means one plain setup.
+	setups func() []setup
+	// fresh starts the peer anew for each measurement.
+	fresh bool
+	// measure measures once.
+	measure func(*bench, []*running) (sample, error)
+}
+
+// goal is how good headgate is to be in a row: at most this much times the peer,
+// or at most this much in the row's unit when there is no peer.
+type goal struct {
+	peer string
+	most float64
+}
+
+// wide is how many proxies the rows of many proxies have.
+const wide = 10_000
+
+// allRows returns every row, in the order of the table.
+func allRows() []row {
+	canChange := func(p peer) bool { return p.canChange }
+	return []row{
+		{
+			name: "keepalive", title: "HTTP/1.1 keep-alive, 100 B, c=64", unit: "µs CPU a request",
+			goals:   []goal{{"nginx", 0.95}, {"haproxy", 0.85}, {"net/http", 0.35}},
+			measure: measureRequests,
+		},
+		{
+			name: "log", title: "the same with an access log", unit: "µs CPU a request",
+			goals:   []goal{{"nginx", 0.95}},
+			setups:  func() []setup { return []setup{{accessLog: true}} },
+			measure: measureRequests,
+		},
+		{
+			name: "newconn", title: "a new connection for each request, c=64", unit: "µs CPU a request",
+			goals:   []goal{{"nginx", 1.1}},
+			measure: measureNewConnections,
+		},
+		{
+			name: "body", title: "100 MiB body", unit: "ms CPU a download",
+			goals:   []goal{{"nginx", 0.35}},
+			measure: measureBodies,
+		},
+		{
+			name: "latency", title: "p99 latency at 70 % of nginx's peak rate", unit: "µs",
+			goals:   []goal{{"nginx", 1}},
+			measure: measureLatency,
+		},
+		{
+			name: "idle", title: "memory of an idle keep-alive connection", unit: "KiB",
+			goals: []goal{{"", 6}}, fresh: true,
+			measure: measureIdle,
+		},
+		{
+			name: "many", title: "10 000 proxies × 3 routes, CPU a request", unit: "× one proxy",
+			goals: []goal{{"", 1.05}}, only: canChange,
+			setups:  func() []setup { return []setup{{proxies: 1}, {proxies: wide}} },
+			measure: measureMany,
+		},
+		{
+			name: "apply", title: "a change with 10 000 proxies, until it acts", unit: "ms",
+			goals: []goal{{"", 200}}, only: canChange,
+			setups:  func() []setup { return []setup{{proxies: wide, generation: 1}} },
+			measure: measureApply,
+		},
+		{
+			name: "change", title: fmt.Sprintf("%d changes of ports and servers under load", changes), unit: "requests lost",
+			goals: []goal{{"", 0}}, only: canChange, fresh: true,
+			setups:  func() []setup { return []setup{{generation: 1, moving: "yes"}} },
+			measure: measureChanges,
+		},
+	}
+}
+
+func rowNames() []string {
+	var names []string
+	for _, r := range allRows() {
+		names = append(names, r.name)
+	}
+	return names
+}
+
+// chooseRows returns the rows of a list with commas, or all.
+func chooseRows(list string) ([]row, error) {
+	if list == "" {
+		return allRows(), nil
+	}
+	var chosen []row
+next:
+	for name := range strings.SplitSeq(list, ",") {
+		for _, r := range allRows() {
+			if r.name == name {
+				chosen = append(chosen, r)
+				continue next
+			}
+		}
+		return nil, fmt.Errorf("no row named %q; there are %s", name, strings.Join(rowNames(), ", "))
+	}
+	return chosen, nil
+}
+
+// result is what was measured of a row, by peer.
+type result struct {
+	row     row
+	samples map[string][]sample
+}
+
+// row measures one row: all peers in turn, then all again.
+func (b *bench) row(r row) (result, error) {
+	res := result{row: r, samples: map[string][]sample{}}
+	started := map[string][]*running{}
+	defer func() {
+		for _, all := range started {
+			stopAll(all)
+		}
+	}()
+	fmt.Printf("%s: %s, %s\n", r.name, r.title, r.unit)
+	for round := range b.options.rounds {
+		for _, p := range b.peers {
+			if r.only != nil && !r.only(p) {
+				continue
+			}
+			if started[p.name] == nil {
+				all, err := b.startAll(r, p, round)
+				if err != nil {
+					return res, err
+				}
+				started[p.name] = all
+			}
+			s, err := r.measure(b, started[p.name])
+			if err != nil {
+				return res, fmt.Errorf("%s: %w", p.name, err)
+			}
+			res.samples[p.name] = append(res.samples[p.name], s)
+			fmt.Printf("  %d %-9s %s\n", round+1, p.name, s)
+			if r.fresh {
+				stopAll(started[p.name])
+				delete(started, p.name)
+			}
+		}
+	}
+	return res, nil
+}
+
+// startAll starts what a row needs of a peer, and warms it.
+func (b *bench) startAll(r row, p peer, round int) ([]*running, error) {
+	setups := []setup{{}}
+	if r.setups != nil {
+		setups = r.setups()
+	}
+	addresses, err := freeAddresses(2 * len(setups))
+	if err != nil {
+		return nil, err
+	}
+	var all []*running
+	for i, s := range setups {
+		s.dir, err = makeDir(b.dir, fmt.Sprintf("%s-%d-%d", r.name, round, i))
+		if err != nil {
+			break
+		}
+		s.address = addresses[2*i]
+		if s.moving != "" {
+			s.moving = addresses[2*i+1]
+		}
+		s.upstreams = b.upstream.addresses[:1]
+		var one *running
+		if one, err = b.start(p, s); err != nil {
+			break
+		}
+		all = append(all, one)
+		if _, err = b.wrk(one, warmSeconds, "-c16"); err != nil {
+			break
+		}
+	}
+	if err != nil {
+		stopAll(all)
+		return nil, err
+	}
+	return all, nil
+}
+
+func stopAll(all []*running) {
+	for _, r := range all {
+		r.process.stop()
+	}
+}
+
+// String writes a sample as it stands in the table.
+func (s sample) String() string {
+	if s.of > 0 {
+		return fmt.Sprintf("%.0f of %d", s.value, s.of)
+	}
+	return short(s.value)
+}

@@ -1,0 +1,72 @@
+//go:build linux
+
+package main
+
+import (
+	"strings"
+	"testing"
+)
+
+func samplesOf(values ...float64) []sample {
+	var s []sample
+	for _, v := range values {
+		s = append(s, sample{value: v})
+	}
+	return s
+}
+
+func TestMarkdown(t *testing.T) {
+	table := table{
+		facts:  []string{"Date: today"},
+		peers:  []string{"headgate", "nginx"},
+		rounds: 3, seconds: 5,
+		results: []result{
+			{
+				row:     row{title: "work", unit: "µs", goals: []goal{{"nginx", 0.95}, {"haproxy", 0.85}}},
+				samples: map[string][]sample{"headgate": samplesOf(9, 8, 10), "nginx": samplesOf(10, 12, 11)},
+			},
+			{
+				row: row{title: "loss", unit: "requests lost", goals: []goal{{"", 0}}},
+				samples: map[string][]sample{
+					"headgate": {{value: 0, of: 10}, {value: 1, of: 20}, {value: 0, of: 30}},
+				},
+			},
+		},
+	}
+	const want = `- Date: today
+- Medians of 3 rounds of 5 s, in turn; in brackets the least and the most
+
+| work | unit | headgate | nginx | ÷ nginx | goal |
+|---|---|---|---|---|---|
+| work | µs | 9 (8–10) | 11 (10–12) | 0.82 | ≤ 0.95 × nginx: met; ≤ 0.85 × haproxy |
+| loss | requests lost | 1 of 60 | – | – | ≤ 0: missed |`
+	if got := table.markdown(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	table.peers = []string{"nginx"}
+	if got := table.markdown(); strings.Contains(got, "÷") || strings.Contains(got, "goal") {
+		t.Errorf("without headgate there is nothing to compare:\n%s", got)
+	}
+}
+
+func TestPlace(t *testing.T) {
+	page := "before\n" + beginMark + "\nold $1\n" + endMark + "\nafter\n"
+	got, err := place(page, "new $1")
+	want := "before\n" + beginMark + "\n\nnew $1\n\n" + endMark + "\nafter\n"
+	if err != nil || got != want {
+		t.Errorf("got %q, %v; want %q", got, err, want)
+	}
+	if _, err := place("nothing", "new"); err == nil {
+		t.Error("a page without marks was taken")
+	}
+}
+
+func TestChooseRows(t *testing.T) {
+	rows, err := chooseRows("idle,keepalive")
+	if err != nil || len(rows) != 2 || rows[0].name != "idle" || rows[1].name != "keepalive" {
+		t.Errorf("got %v, %v", rows, err)
+	}
+	if _, err := chooseRows("idle,none"); err == nil || !strings.Contains(err.Error(), `"none"`) {
+		t.Errorf("got %v, want the name in the error", err)
+	}
+}
