@@ -155,8 +155,10 @@ func (c *conn) beginHeldUpload(ex *exchange.Exchange) {
 // parseHead reads until one whole head is in c.head, and uses it up.
 func (c *conn) parseHead(ex *exchange.Exchange, asked http1.Asked, wait *headWait) error {
 	c.scan = http1.Scanner{}
-	for first := true; ; first = false {
-		if b := c.buf.Bytes(); len(b) > 0 && (first || c.scan.Ready(b, &c.pool.limits)) {
+	for tried := false; ; {
+		// Most heads come whole: the scanner is only asked about the others.
+		if b := c.buf.Bytes(); len(b) > 0 && (!tried || c.scan.Ready(b, &c.pool.limits)) {
+			tried = true
 			n, err := http1.ParseResponse(b, &c.pool.limits, asked, &c.head)
 			if err != nil {
 				return err
