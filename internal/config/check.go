@@ -150,8 +150,11 @@ func checkHostHeader(value string) (what, remedy string) {
 	if _, _, f := splitAuthority(value); f != nil {
 		return f.what, words
 	}
-	if near := schema.Nearest(value, []string{HostPreserve, HostUpstream}); near != "" && !strings.ContainsAny(value, ".:") {
-		return fmt.Sprintf("unknown value %q", value), fmt.Sprintf("did you mean %q?", near)
+	// A name of one label that is a typing error away is no host name.
+	for _, word := range []string{HostPreserve, HostUpstream} {
+		if schema.Nearest(value, []string{word}) != "" && value[:2] == word[:2] && len(value)-len(word) <= 1 && len(word)-len(value) <= 1 {
+			return fmt.Sprintf("unknown value %q", value), fmt.Sprintf("did you mean %q?", word)
+		}
 	}
 	return "", ""
 }

@@ -137,7 +137,7 @@ func TestAuthorityLeavesOutTheSchemesPort(t *testing.T) {
 
 func TestHostHeaders(t *testing.T) {
 	for value, want := range map[string]string{
-		"preserve": "", "upstream": "", "app.internal": "", "app.internal:8080": "", "[::1]:80": "", "127.0.0.1": "",
+		"preserve": "", "upstream": "", "app.internal": "", "app.internal:8080": "", "[::1]:80": "", "127.0.0.1": "", "stream": "", "x": "",
 		"":               "empty",
 		"upstrem":        "unknown value",
 		"a b":            "holds",

@@ -64,6 +64,10 @@ func (d *decoder) object(n *yaml.Node, o *schema.Object, v reflect.Value, at sch
 // unknown tells of a key that o does not have.
 func (d *decoder) unknown(key *yaml.Node, o *schema.Object, at schema.Place) {
 	name, remedy := key.Value, ""
+	if at.Full() {
+		d.problem(key, at, "unknown key", "")
+		return
+	}
 	if slices.Contains(o.Later, name) {
 		d.problem(key, at.Field(name), "is not in this version yet", "take it out")
 		return
@@ -162,10 +166,20 @@ func firstOf(name string, out []entry, seen map[string]*yaml.Node) *yaml.Node {
 
 // merge adds what the merge keys of n pull in and is not there yet.
 func (d *decoder) merge(n *yaml.Node, out []entry) []entry {
-	for _, source := range mergedMappings(n) {
+	sources := mergedMappings(n)
+	if len(sources) == 0 {
+		return out
+	}
+	seen := make(map[string]bool, len(out))
+	for _, e := range out {
+		seen[e.key.Value] = true
+	}
+	for _, source := range sources {
+		// What is wrong with the keys of the source is told where it stands.
 		pulled, _ := d.entries(source, schema.NewReport("", nil).Root(), nil)
 		for _, e := range pulled {
-			if !slices.ContainsFunc(out, func(o entry) bool { return o.key.Value == e.key.Value }) {
+			if !seen[e.key.Value] {
+				seen[e.key.Value] = true
 				out = append(out, e)
 			}
 		}

@@ -17,8 +17,9 @@ const maxFormatRounds = 4
 
 // Format returns a configuration in its canonical form: two blanks to a level,
 // the fields of an object in the order of the reference, names in the order of
-// the file. Comments, single blank lines and the style of values are kept. In a
-// file with anchors the order of fields stays too. What the file means does not
+// the file, {…} and […] only where they are on one line. Comments, single blank
+// lines and the quotes of values are kept. In a file with anchors the order of
+// fields stays too. What the file means does not
 // change, and formatting the result gives the result again.
 //
 // A file that can be parsed is formatted whether or not it is a good
@@ -64,6 +65,7 @@ func formatOnce(doc *yaml.Node, source []byte) (out []byte, p *Problem) {
 	}()
 	root := doc.Content[0]
 	blanks := blankLines{lines: bytes.Split(source, []byte("\n"))}
+	unfold(root)
 	if !hasAnchors(root) {
 		order(root, &schema.Type{Kind: schema.Struct, Object: model().config})
 	}
@@ -83,6 +85,28 @@ func formatOnce(doc *yaml.Node, source []byte) (out []byte, p *Problem) {
 		return spaced, nil
 	}
 	return out, nil
+}
+
+// unfold turns objects and lists in braces and brackets that go over several
+// lines into blocks, and takes the quotes off their keys. It returns the last
+// line on which something of n stands.
+func unfold(n *yaml.Node) int {
+	last := n.Line
+	for _, child := range n.Content {
+		last = max(last, unfold(child))
+	}
+	if n.Style&yaml.FlowStyle == 0 || last == n.Line {
+		return last
+	}
+	n.Style &^= yaml.FlowStyle
+	if n.Kind == yaml.MappingNode {
+		for i := 0; i < len(n.Content); i += 2 {
+			if key := n.Content[i]; keyLength(key.Value+":") > 0 && lookOf(&yaml.Node{Value: key.Value}) == looksText && !isNull(&yaml.Node{Kind: yaml.ScalarNode, Value: key.Value}) {
+				key.Style &^= quotedStyles
+			}
+		}
+	}
+	return last
 }
 
 // hasAnchors reports whether an order of fields matters to the tree: what an

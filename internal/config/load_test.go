@@ -111,6 +111,13 @@ func TestJSONIsAConfiguration(t *testing.T) {
 	}
 }
 
+func TestWindowsFilesAreRead(t *testing.T) {
+	got, doc := mustLoad(t, "\ufeffversion: 1\r\nadmin: {address: \"\"}\r\nproxies:\r\n  a:\r\n    routes: [{fixed_response: {status: 204}}]\r\n")
+	if line, _ := doc.Position("proxies.a"); line != 4 || got.Admin.Address.IsValid() {
+		t.Errorf("line %d, admin %v", line, got.Admin.Address)
+	}
+}
+
 func TestFeaturesAreInheritedFieldByField(t *testing.T) {
 	c, _ := mustLoad(t, `version: 1
 proxies:
@@ -283,6 +290,7 @@ func TestHostileFilesAreRefused(t *testing.T) {
 	}
 	for name, c := range map[string]struct{ text, want string }{
 		"a file of 100 MB":         {strings.Repeat("a", 100<<20), "more than the maximum of 8MiB"},
+		"four million values":      {"a: [" + strings.Repeat("a,", 2<<20) + "a]", "2097152 lines and commas"},
 		"binary":                   {"\x7fELF\x02\x01\x01\x00", "control character 0x7F"},
 		"a NUL":                    {"version: 1\nx: \x00", "2:4: the file holds the control character 0x00"},
 		"not UTF-8":                {"version: 1\n# \xff", "byte 0xFF is not valid UTF-8"},
@@ -304,6 +312,18 @@ func TestHostileFilesAreRefused(t *testing.T) {
 		if c2 != nil || doc != nil || len(problems) != 1 || !strings.Contains(problems[0].Error(), c.want) {
 			t.Errorf("%s: %.300v, want %q", name, problems, c.want)
 		}
+	}
+}
+
+func TestManyProblemsAreCounted(t *testing.T) {
+	var b strings.Builder
+	b.WriteString("version: 1\n")
+	for i := range 100_000 {
+		fmt.Fprintf(&b, "k%d: 1\n", i)
+	}
+	_, _, problems := Load("f", []byte(b.String()))
+	if len(problems) != 1001 || problems[1000].What != "99000 more problems are not shown" {
+		t.Errorf("%d problems, the last %v", len(problems), problems[len(problems)-1])
 	}
 }
 

@@ -20,6 +20,9 @@ const (
 	MaxFileSize = 8 * unit.MiB
 	// maxDepth bounds how deep lists and mappings stand in each other.
 	maxDepth = 64
+	// maxParts bounds the lines and commas of a file, which are about its values
+	// before it is parsed.
+	maxParts = 1_000_000
 	// maxNodes bounds the values of a file, with every alias replaced by what
 	// it stands for.
 	maxNodes = 2_000_000
@@ -65,6 +68,10 @@ func parse(name string, data []byte) (*yaml.Node, *Problem) {
 func checkBytes(name string, data []byte) *Problem {
 	if len(data) > int(MaxFileSize) {
 		return &Problem{File: name, What: fmt.Sprintf("the file has %d bytes, more than the maximum of %v", len(data), MaxFileSize),
+			Remedy: "name the configuration file, not another one"}
+	}
+	if n := bytes.Count(data, []byte("\n")) + bytes.Count(data, []byte(",")); n > maxParts {
+		return &Problem{File: name, What: fmt.Sprintf("the file has %d lines and commas, more than the maximum of %d", n, maxParts),
 			Remedy: "name the configuration file, not another one"}
 	}
 	for i := 0; i < len(data); {

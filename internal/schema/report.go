@@ -217,6 +217,10 @@ func (p Place) Problem(what, remedy string) {
 
 // ProblemAt is Problem for what stands at a known line and column.
 func (p Place) ProblemAt(line, column int, what, remedy string) {
+	if p.Full() {
+		p.report.dropped++
+		return
+	}
 	p.report.Add(Problem{Line: line, Column: column, Object: p.Object(), Field: p.Path(), What: what, Remedy: remedy})
 }
 
@@ -226,6 +230,10 @@ func (p Place) Broken(line, column int, what, remedy string) {
 	p.ProblemAt(line, column, what, remedy)
 	p.report.told[p.Path()] = true
 }
+
+// Full reports whether further problems are only counted, so that nobody needs
+// to work on their remedies.
+func (p Place) Full() bool { return len(p.report.problems) >= maxProblems }
 
 // Reported reports whether a problem of what stands at p was told already.
 func (p Place) Reported() bool { return p.report.follows(p.Path()) }
