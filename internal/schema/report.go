@@ -99,7 +99,9 @@ func (r *Report) Add(p Problem) {
 	if p.Line == 0 && r.positions != nil {
 		p.Line, p.Column = r.positions.Position(p.Field)
 	}
-	r.told[p.Field] = r.told[p.Field]
+	if _, ok := r.told[p.Field]; !ok {
+		r.told[p.Field] = false
+	}
 	r.problems = append(r.problems, p)
 }
 
