@@ -14,6 +14,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
+// adminAddress is where the admin listener is unless the configuration moves it.
+const adminAddress = "127.0.0.1:9080"
+
 // healthTimeout is how long the answer of a health page may take.
 const healthTimeout = 3 * time.Second
 
@@ -25,10 +28,10 @@ func newHealth() *cobra.Command {
 with 0 when it is well, 1 when it is not or does not answer. It is the health
 check of the container image.`,
 		Example: `  headgate health
-  headgate health --page readyz --address 127.0.0.1:9080`,
+  headgate health --page readyz --admin 127.0.0.1:9080`,
 		Args: noArguments,
 	}
-	address := cmd.Flags().String("address", "127.0.0.1:9080", "`IP:PORT` of the admin listener")
+	address := cmd.Flags().String("admin", adminAddress, "`IP:PORT` of the admin listener")
 	page := newChoice("healthz", "livez", "readyz")
 	cmd.Flags().Var(page, "page", "page to ask for")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -36,6 +36,7 @@ func TestScripts(t *testing.T) {
 			"freeport": freeport,
 			"http":     request,
 			"waitfile": waitFile,
+			"signal":   sendSignal,
 		},
 	})
 }
@@ -50,6 +51,16 @@ func freeport(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	defer l.Close()
 	ts.Setenv(args[0], l.Addr().String())
+}
+
+// signal NAME sends a signal to the commands that run in the background.
+func sendSignal(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: signal NAME")
+	}
+	for _, cmd := range ts.BackgroundCmds() {
+		ts.Check(kill(cmd.Process, args[0]))
+	}
 }
 
 // patience is how long a script waits for something to happen.

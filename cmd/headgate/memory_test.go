@@ -17,7 +17,7 @@ func TestMemoryLimitIsTheSmallestOfTheControlGroups(t *testing.T) {
 		{"no limit", fstest.MapFS{"proc/self/cgroup": file("0::/\n"), "sys/fs/cgroup/memory.max": file("max\n")}, math.MaxInt64},
 		{"in a container", fstest.MapFS{"proc/self/cgroup": file("0::/\n"), "sys/fs/cgroup/memory.max": file("1000\n")}, 1000},
 		{"around the unit", fstest.MapFS{
-			"proc/self/cgroup":                                       file("0::/system.slice/headgate.service\n"),
+			"proc/self/cgroup": file("0::/system.slice/headgate.service\n"),
 			"sys/fs/cgroup/system.slice/headgate.service/memory.max": file("max\n"),
 			"sys/fs/cgroup/system.slice/memory.max":                  file("2000\n"),
 		}, 2000},

@@ -24,6 +24,8 @@ type signals struct {
 	stop   context.CancelFunc
 	// exit ends the process at once.
 	exit func(code int)
+	// listening, if it is not nil, is called when signals are heard.
+	listening func()
 }
 
 // serve handles signals until ctx ends and gives them back. A reload that
@@ -33,6 +35,9 @@ func (s *signals) serve(ctx context.Context) {
 	heard := make(chan os.Signal, 8)
 	signal.Notify(heard, all...)
 	defer signal.Stop(heard)
+	if s.listening != nil {
+		s.listening()
+	}
 	reloads := make(chan struct{}, 1)
 	reloaded := make(chan struct{})
 	go func() {
