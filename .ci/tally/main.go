@@ -1,5 +1,5 @@
-// Tally reads the output of go test -json. It shows what failed and nothing
-// else, appends each test's result to a file, and fails when anything failed.
+// Tally reads the output of go test -json. It shows what failed and
+// which packages are slow, appends each test's result to a file, and fails when anything failed.
 package main
 
 import (
@@ -40,7 +40,11 @@ type event struct {
 	ImportPath string
 	Test       string
 	Output     string
+	Elapsed    float64 // in seconds
 }
+
+// slow is from when on a package is told of, in seconds.
+const slow = 15
 
 // tally follows one run of go test.
 type tally struct {
@@ -99,6 +103,9 @@ func (t *tally) event(e event) {
 		t.result(e, name)
 	case "pass", "skip":
 		t.result(e, name)
+	}
+	if e.Test == "" && e.Elapsed >= slow {
+		fmt.Fprintf(t.shown, "note: %.0f s in %s\n", e.Elapsed, e.Package)
 	}
 }
 

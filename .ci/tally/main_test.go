@@ -14,6 +14,7 @@ func TestRead(t *testing.T) {
 {"Action":"skip","Package":"p","Test":"TestC"}
 {"Action":"output","Package":"p","Output":"FAIL p\n"}
 {"Action":"fail","Package":"p"}
+{"Action":"pass","Package":"q","Elapsed":20.4}
 plain text
 `
 	var shown, results strings.Builder
@@ -21,7 +22,7 @@ plain text
 	if err := tally.read(strings.NewReader(in)); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := shown.String(), "bad\nFAIL p\nplain text\n"; got != want {
+	if got, want := shown.String(), "bad\nFAIL p\nnote: 20 s in q\nplain text\n"; got != want {
 		t.Errorf("shown: got %q, want %q", got, want)
 	}
 	if got, want := results.String(), "pass p.TestA\nfail p.TestB\nskip p.TestC\n"; got != want {
