@@ -111,3 +111,17 @@ func (t *Template) Append(b []byte, ex *Exchange) []byte {
 	}
 	return b
 }
+
+// AppendEscaped is Append for a text in a language of its own, such as HTML:
+// escape is called with what was appended so far and with where the value of a
+// variable begins in it, and returns it with the value escaped.
+func (t *Template) AppendEscaped(b []byte, ex *Exchange, escape func(b []byte, from int) []byte) []byte {
+	for i := range t.parts {
+		if p := &t.parts[i]; p.fill != nil {
+			b = escape(p.fill(b, ex), len(b))
+		} else {
+			b = append(b, p.text...)
+		}
+	}
+	return b
+}

@@ -2,7 +2,9 @@ package fixed
 
 import (
 	"mime"
+	"strings"
 
+	"headgate/internal/exchange"
 	"headgate/internal/schema"
 )
 
@@ -12,7 +14,8 @@ type Config struct {
 	Status int `json:"status" required:"true" min:"200" max:"599" example:"410"`
 	// Body is the text of every answer. Empty means an answer without a body.
 	// The variables of header values ({host}, {path}, …) may be used; `{{` is a
-	// brace. At most 64 KiB.
+	// brace. In HTML, XML and JSON, by the content type, their values are
+	// escaped. At most 64 KiB.
 	Body string `json:"body,omitempty" max:"65536" example:"gone for good"`
 	// ContentType is the media type of Body. It is sent only with a body.
 	ContentType string `json:"content_type,omitempty" default:"text/plain; charset=utf-8" max:"256"`
@@ -24,6 +27,10 @@ func (c *Config) Check(at schema.Place) {
 		at.Field("content_type").Problem(what, remedy)
 	} else if _, _, err := mime.ParseMediaType(c.ContentType); err != nil && c.ContentType != "" {
 		at.Field("content_type").Problemf(`write it like "text/html; charset=utf-8"`, "%q is not a media type", c.ContentType)
+	}
+	if _, err := exchange.ParseTemplate(c.Body); err != nil {
+		what, remedy, _ := strings.Cut(err.Error(), "; write ")
+		at.Field("body").Problem(what, "write "+remedy)
 	}
 	if c.Body != "" && (c.Status == 204 || c.Status == 205 || c.Status == 304) {
 		at.Field("body").Problemf("take out the body, or use another status", "an answer with status %d has no body", c.Status)
