@@ -1,5 +1,5 @@
-// Tally reads the output of go test -json. It shows what failed and
-// which packages are slow, appends each test's result to a file, and fails when anything failed.
+// Tally reads the output of go test -json. It shows what failed and which packages
+// are slow, appends each test's result to a file, and fails when anything failed.
 package main
 
 import (
