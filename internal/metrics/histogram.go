@@ -59,12 +59,15 @@ func nativeKey(d time.Duration) int {
 	if d <= 0 {
 		return math.MinInt
 	}
-	fraction, exponent := math.Frexp(float64(d) / float64(time.Second))
+	// What math.Frexp does, for numbers that are never subnormal.
+	bits := math.Float64bits(float64(d) * 1e-9)
+	exponent := int(bits>>52) - 1023
+	fraction := math.Float64frombits(bits&(1<<52-1) | 1022<<52)
 	i := 0
 	for i < len(quarters) && quarters[i] < fraction {
 		i++
 	}
-	return i + (exponent-1)<<schema
+	return i + exponent<<schema
 }
 
 // join adds the numbers of o to h.

@@ -117,7 +117,6 @@ func (r *Registry) Route(place exchange.Place) *Route {
 	h := r.mu.routes[place]
 	if h == nil {
 		h = &Route{owner: r, place: place, labels: labels(place.Port, place.Proxy, place.Route)}
-		h.cells.slots = make([]atomic.Pointer[cell[routeNumbers]], len(r.all))
 		r.mu.routes[place] = h
 	}
 	h.users++
@@ -133,7 +132,6 @@ func (r *Registry) Server(proxy, route, url string) *Server {
 	h := r.mu.servers[key]
 	if h == nil {
 		h = &Server{owner: r, key: key, labels: labels(proxy, route, url)}
-		h.cells.slots = make([]atomic.Pointer[cell[serverNumbers]], len(r.all))
 		r.mu.servers[key] = h
 	}
 	h.users++

@@ -13,8 +13,9 @@ const hotAfter = 1000
 // stripes keeps the numbers of one handle in one cell while it is seldom used,
 // and in about one cell a processor when it is used much.
 type stripes[N any] struct {
-	hot   atomic.Bool
-	slots []atomic.Pointer[cell[N]]
+	first atomic.Pointer[cell[N]]
+	// more is there when the handle is used much.
+	more atomic.Pointer[[]atomic.Pointer[cell[N]]]
 }
 
 // cell is a part of the numbers of a handle, guarded by its lock.
@@ -29,16 +30,17 @@ type cell[N any] struct {
 // that finds its cell locked takes another token, and keeps it: so no two stay
 // on one cell.
 func (s *stripes[N]) lock(r *Registry) (*cell[N], *token) {
-	if !s.hot.Load() {
-		c := s.cell(0)
+	more := s.more.Load()
+	if more == nil {
+		c := made(&s.first)
 		c.Lock()
 		return c, nil
 	}
 	t := r.tokens.Get().(*token)
-	c := s.cell(t.index)
+	c := made(&(*more)[t.index])
 	if !c.TryLock() {
 		t = r.nextToken()
-		c = s.cell(t.index)
+		c = made(&(*more)[t.index])
 		c.Lock()
 	}
 	return c, t
@@ -50,29 +52,36 @@ func (s *stripes[N]) unlock(r *Registry, c *cell[N], t *token, count uint64) {
 	if t != nil {
 		r.tokens.Put(t)
 	} else if count == hotAfter {
-		s.hot.Store(true)
+		more := make([]atomic.Pointer[cell[N]], len(r.all))
+		s.more.Store(&more)
 	}
 }
 
-// cell returns the cell of a slot and makes it when it is first used.
-func (s *stripes[N]) cell(i int) *cell[N] {
-	if c := s.slots[i].Load(); c != nil {
+// made returns the cell at p and makes it when it is first used.
+func made[N any](p *atomic.Pointer[cell[N]]) *cell[N] {
+	if c := p.Load(); c != nil {
 		return c
 	}
 	c := new(cell[N])
-	if !s.slots[i].CompareAndSwap(nil, c) {
-		return s.slots[i].Load()
+	if !p.CompareAndSwap(nil, c) {
+		return p.Load()
 	}
 	return c
 }
 
 // each calls f with the numbers of every cell that was used.
 func (s *stripes[N]) each(f func(*N)) {
-	for i := range s.slots {
-		if c := s.slots[i].Load(); c != nil {
+	visit := func(p *atomic.Pointer[cell[N]]) {
+		if c := p.Load(); c != nil {
 			c.Lock()
 			f(&c.n)
 			c.Unlock()
+		}
+	}
+	visit(&s.first)
+	if more := s.more.Load(); more != nil {
+		for i := range *more {
+			visit(&(*more)[i])
 		}
 	}
 }
