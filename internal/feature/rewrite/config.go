@@ -22,9 +22,10 @@ type Config struct {
 	Replacement string `json:"replacement,omitempty" max:"1024" expand:"no" example:"/new/$1"`
 	// AddPrefix is put in front of the path, after regex and replacement.
 	AddPrefix string `json:"add_prefix,omitempty" max:"1024" example:"/app"`
-	// RewriteResponse also mends Location fields and cookie paths of the
-	// response, so that they hold for the client where the route's path was
-	// stripped.
+	// RewriteResponse also mends Location, Content-Location and the paths of
+	// cookies in the response, so that they hold for the client where its paths
+	// and the server's differ. Routes without a rewrite do so too; false
+	// switches it off.
 	RewriteResponse bool `json:"rewrite_response" default:"true"`
 }
 
@@ -33,8 +34,8 @@ func (c *Config) Off() bool { return !c.Enabled }
 
 // Check tells what is wrong with the settings, which stand at at.
 func (c *Config) Check(at schema.Place) {
-	if c.Regex == "" && c.AddPrefix == "" && c.Enabled {
-		at.Problem("the rewrite has neither regex nor add_prefix", "add one, or enabled: false")
+	if c.Regex == "" && c.AddPrefix == "" && c.Enabled && c.RewriteResponse {
+		at.Problem("the rewrite has neither regex nor add_prefix", "add one, or rewrite_response: false to leave responses alone")
 	}
 	if c.AddPrefix != "" {
 		if what, remedy := schema.CheckPath(c.AddPrefix); what != "" {
