@@ -1,0 +1,312 @@
+package certs
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"io"
+	"log/slog"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/crypto/ocsp"
+)
+
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		http.DefaultClient.CloseIdleConnections()
+		os.Exit(code)
+	}))
+}
+
+// authority signs certificates for tests.
+type authority struct {
+	t    *testing.T
+	cert *x509.Certificate
+	key  crypto.Signer
+}
+
+func newAuthority(t *testing.T) *authority {
+	a := &authority{t: t}
+	a.cert, a.key = a.sign(&x509.Certificate{Subject: pkix.Name{CommonName: "test authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
+	return a
+}
+
+func (a *authority) sign(template *x509.Certificate) (*x509.Certificate, crypto.Signer) {
+	a.t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	template.SerialNumber = big.NewInt(time.Now().UnixNano())
+	if template.NotAfter.IsZero() {
+		template.NotAfter = time.Now().Add(90 * 24 * time.Hour)
+	}
+	template.NotBefore = time.Now().Add(-48 * time.Hour)
+	parent, signer := template, crypto.Signer(key)
+	if a.key != nil {
+		parent, signer = a.cert, a.key
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	cert, err := x509.ParseCertificate(der)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return cert, key
+}
+
+// write makes a certificate and writes it and its key to two files.
+func (a *authority) write(dir, name string, template *x509.Certificate) (certFile, keyFile string) {
+	a.t.Helper()
+	cert, key := a.sign(template)
+	certFile, keyFile = filepath.Join(dir, name+".pem"), filepath.Join(dir, name+".key")
+	chain := append(pemOf("CERTIFICATE", cert.Raw), pemOf("CERTIFICATE", a.cert.Raw)...)
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	put(a.t, certFile, chain)
+	put(a.t, keyFile, pemOf("PRIVATE KEY", der))
+	return certFile, keyFile
+}
+
+func pemOf(kind string, der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+}
+
+func put(t *testing.T, name string, data []byte) {
+	t.Helper()
+	if err := replaceFile(name, data); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func hosts(names ...string) *x509.Certificate { return &x509.Certificate{DNSNames: names} }
+
+func (a *authority) open(dir, name string, template *x509.Certificate) *Pair {
+	a.t.Helper()
+	certFile, keyFile := a.write(dir, name, template)
+	p, err := Open(name, certFile, keyFile, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.t.Cleanup(p.Retire)
+	return p
+}
+
+func TestChoiceByName(t *testing.T) {
+	dir, a := t.TempDir(), newAuthority(t)
+	exact := a.open(dir, "exact", hosts("shop.example"))
+	wild := a.open(dir, "wild", hosts("*.example", "example"))
+	other := a.open(dir, "other", hosts("other.test"))
+	self, err := SelfSigned(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := NewSet([]*Pair{wild, exact, other}, nil, self)
+	for _, c := range []struct {
+		name string
+		want *tls.Certificate
+	}{
+		{"shop.example", exact.Certificate()},
+		{"SHOP.Example.", exact.Certificate()},
+		{"www.example", wild.Certificate()},
+		{"a.www.example", self.current()},
+		{"example", wild.Certificate()},
+		{"other.test", other.Certificate()},
+		{"nobody.test", self.current()},
+		{"", self.current()},
+		{"127.0.0.1", self.current()},
+	} {
+		if got := s.Choose(c.name, "127.0.0.1"); got != c.want {
+			t.Errorf("Choose(%q): got the certificate for %v, want %v", c.name, got.Leaf.DNSNames, c.want.Leaf.DNSNames)
+		}
+	}
+	if got := NewSet([]*Pair{exact}, other, self).Choose("nobody.test", ""); got != other.Certificate() {
+		t.Errorf("with a default certificate: got %v, want %v", got.Leaf.DNSNames, other.Leaf().DNSNames)
+	}
+	if s.Covers("shop.example", "www.example") || !s.Covers("www.example", "mail.example") {
+		t.Error("Covers: an exact certificate and a wildcard must not be one, two names of a wildcard must")
+	}
+}
+
+func TestTheLaterOneOfTwoIsTaken(t *testing.T) {
+	dir, a := t.TempDir(), newAuthority(t)
+	short, long := hosts("a.example"), hosts("a.example")
+	short.NotAfter, long.NotAfter = time.Now().Add(time.Hour), time.Now().Add(100*time.Hour)
+	first, second := a.open(dir, "short", short), a.open(dir, "long", long)
+	for _, pairs := range [][]*Pair{{first, second}, {second, first}} {
+		if got := NewSet(pairs, nil, nil).Find("a.example"); got != second {
+			t.Errorf("got %s, want the one that ends later", got.name)
+		}
+	}
+	if got := first.Status().State; got != Expiring {
+		t.Errorf("state with an hour left: got %s, want %s", got, Expiring)
+	}
+}
+
+func TestBadFilesAreNamed(t *testing.T) {
+	dir, a := t.TempDir(), newAuthority(t)
+	certFile, keyFile := a.write(dir, "a", hosts("a.example"))
+	_, otherKey := a.write(dir, "b", hosts("b.example"))
+	past := hosts("old.example")
+	past.NotAfter = time.Now().Add(-24 * time.Hour)
+	oldCert, oldKey := a.write(dir, "old", past)
+	caFile := filepath.Join(dir, "ca.pem")
+	put(t, caFile, pemOf("CERTIFICATE", a.cert.Raw))
+	caKey := filepath.Join(dir, "ca.key")
+	der, _ := x509.MarshalPKCS8PrivateKey(a.key)
+	put(t, caKey, pemOf("PRIVATE KEY", der))
+	huge := filepath.Join(dir, "huge.pem")
+	put(t, huge, make([]byte, maxFile+1))
+	garbage := filepath.Join(dir, "garbage.pem")
+	put(t, garbage, []byte("\x00\x01not a certificate"))
+	for _, c := range []struct{ cert, key, want string }{
+		{filepath.Join(dir, "none.pem"), keyFile, "none.pem: no such file"},
+		{certFile, filepath.Join(dir, "none.key"), "none.key: no such file"},
+		{certFile, otherKey, "private key does not match"},
+		{keyFile, keyFile, "a.key with key"},
+		{garbage, keyFile, "garbage.pem"},
+		{huge, keyFile, "more than a certificate can have"},
+		{dir, keyFile, "not a regular file"},
+		{oldCert, oldKey, "expired on"},
+		{caFile, caKey, "an authority's certificate"},
+	} {
+		if _, err := Load(c.cert, c.key); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("Load(%s, %s): got %v, want an error with %q", filepath.Base(c.cert), filepath.Base(c.key), err, c.want)
+		}
+	}
+}
+
+func TestReloadKeepsTheOldOneWhenTheNewIsWrong(t *testing.T) {
+	dir, a := t.TempDir(), newAuthority(t)
+	p := a.open(dir, "a", hosts("a.example"))
+	before := p.Certificate()
+
+	_, wrongKey := a.write(t.TempDir(), "x", hosts("x.example"))
+	wrong, err := os.ReadFile(wrongKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, p.keyFile, wrong)
+	p.reload()
+	if p.Certificate() != before {
+		t.Fatal("a certificate with a wrong key was taken up")
+	}
+	if got := p.Status().Problem; !strings.Contains(got, "does not match") {
+		t.Errorf("problem: got %q, want one that says that the key does not match", got)
+	}
+
+	a.write(dir, "a", hosts("a.example", "b.example"))
+	p.reload()
+	if got := p.Leaf().DNSNames; len(got) != 2 {
+		t.Fatalf("after a good change: names %v, want two", got)
+	}
+	if got := p.Status().Problem; got != "" {
+		t.Errorf("problem after a good change: %q, want none", got)
+	}
+}
+
+func TestAChangedFileIsLoaded(t *testing.T) {
+	dir, a := t.TempDir(), newAuthority(t)
+	loaded := make(chan struct{}, 1)
+	certFile, keyFile := a.write(dir, "a", hosts("a.example"))
+	p, err := Open("a", certFile, keyFile, slog.New(slog.NewTextHandler(onWrite(func(line string) {
+		if strings.Contains(line, "certificate loaded") {
+			loaded <- struct{}{}
+		}
+	}), nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Retire()
+	a.write(dir, "a", hosts("changed.example"))
+	select {
+	case <-loaded:
+	case <-time.After(30 * time.Second):
+		t.Fatal("the changed files were not loaded")
+	}
+	if got := p.Leaf().DNSNames[0]; got != "changed.example" {
+		t.Errorf("got %s, want changed.example", got)
+	}
+}
+
+type onWrite func(string)
+
+func (f onWrite) Write(p []byte) (int, error) { f(string(p)); return len(p), nil }
+
+func TestSelfSignedIsKept(t *testing.T) {
+	dir := t.TempDir()
+	first, err := SelfSigned(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := SelfSigned(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(first.current().Certificate[0], second.current().Certificate[0]) {
+		t.Error("another certificate after a restart, want the same")
+	}
+	info, err := os.Stat(filepath.Join(dir, "self-signed.pem"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("file: %v, %v; want mode 0600", info.Mode(), err)
+	}
+	if err := os.WriteFile(first.file, []byte("broken"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if third, err := SelfSigned(dir); err != nil || third.current() == nil {
+		t.Errorf("with a broken file: %v, want a new certificate", err)
+	}
+}
+
+// TestStaple plays a responder for a certificate that names it.
+func TestStaple(t *testing.T) {
+	dir, a := t.TempDir(), newAuthority(t)
+	status := ocsp.Good
+	var leaf *x509.Certificate
+	responder := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		answer, err := ocsp.CreateResponse(a.cert, a.cert, ocsp.Response{Status: status, SerialNumber: leaf.SerialNumber,
+			ThisUpdate: time.Now().Add(-time.Hour), NextUpdate: time.Now().Add(time.Hour)}, a.key)
+		if err != nil {
+			t.Error(err)
+		}
+		w.Write(answer)
+	}))
+	defer responder.Close()
+	template := hosts("a.example")
+	template.OCSPServer = []string{responder.URL}
+	certFile, keyFile := a.write(dir, "a", template)
+	cert, err := Load(certFile, keyFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf = cert.Leaf
+	p := &Pair{name: "a", log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	p.current.Store(cert)
+
+	if next := p.stapleOnce(context.Background()); next > time.Hour || p.Certificate().OCSPStaple == nil {
+		t.Fatalf("no answer was stapled; next look in %v", next)
+	}
+	status = ocsp.Revoked
+	if next := p.stapleOnce(context.Background()); next != stapleRetry || p.Certificate().OCSPStaple == nil {
+		t.Errorf("a revoked answer: next look in %v, want %v and the good answer kept until it ends", next, stapleRetry)
+	}
+}

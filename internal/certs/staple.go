@@ -1,0 +1,137 @@
+package certs
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"golang.org/x/crypto/ocsp"
+)
+
+// Bounds of asking an OCSP responder.
+const (
+	stapleTimeout = 15 * time.Second
+	stapleRetry   = 10 * time.Minute
+	stapleMaxSize = 64 << 10
+	stapleLongest = 12 * time.Hour // an answer is renewed at least this often
+)
+
+// staple keeps the OCSP answer of a Pair fresh (RFC 6066, section 8).
+type staple struct {
+	wake chan struct{} // buffered: one new certificate waits
+}
+
+// renew asks for an answer for a new certificate.
+func (s *staple) renew() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// keep fetches answers until p is retired. It fails open: without an answer the
+// certificate is served without one, and with an old answer until that ends.
+func (s *staple) keep(p *Pair) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	stopped := make(chan struct{})
+	defer close(stopped)
+	go func() {
+		select {
+		case <-p.stop:
+			cancel()
+		case <-stopped:
+		}
+	}()
+	for {
+		select {
+		case <-p.stop:
+			return
+		case <-s.wake:
+		case <-timer.C:
+		}
+		timer.Reset(p.stapleOnce(ctx))
+	}
+}
+
+// never is a wait for certificates without a responder; a new certificate ends
+// it.
+const never = 365 * 24 * time.Hour
+
+// stapleOnce fetches one answer and returns when to fetch the next.
+func (p *Pair) stapleOnce(ctx context.Context) time.Duration {
+	cert := p.Certificate()
+	if len(cert.Leaf.OCSPServer) == 0 || len(cert.Certificate) < 2 {
+		return never
+	}
+	ctx, cancel := context.WithTimeout(ctx, stapleTimeout)
+	defer cancel()
+	raw, answer, err := askOCSP(ctx, cert)
+	if err != nil {
+		p.log.Warn("no OCSP answer for a certificate, it is served without", "certificate", p.name, "err", err)
+		p.dropOldStaple(cert)
+		return stapleRetry
+	}
+	stapled := *cert
+	stapled.OCSPStaple = raw
+	p.current.CompareAndSwap(cert, &stapled)
+	return min(max(time.Until(answer.NextUpdate)/2, stapleRetry), stapleLongest)
+}
+
+// dropOldStaple takes away an answer that has ended: clients would refuse it.
+func (p *Pair) dropOldStaple(cert *tls.Certificate) {
+	if cert.OCSPStaple == nil {
+		return
+	}
+	answer, err := ocsp.ParseResponse(cert.OCSPStaple, nil)
+	if err == nil && time.Now().Before(answer.NextUpdate) {
+		return
+	}
+	bare := *cert
+	bare.OCSPStaple = nil
+	p.current.CompareAndSwap(cert, &bare)
+}
+
+// askOCSP asks the responder that the certificate names.
+func askOCSP(ctx context.Context, cert *tls.Certificate) ([]byte, *ocsp.Response, error) {
+	issuer, err := x509.ParseCertificate(cert.Certificate[1])
+	if err != nil {
+		return nil, nil, fmt.Errorf("issuer: %w", err)
+	}
+	question, err := ocsp.CreateRequest(cert.Leaf, issuer, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	rq, err := http.NewRequestWithContext(ctx, http.MethodPost, cert.Leaf.OCSPServer[0], bytes.NewReader(question))
+	if err != nil {
+		return nil, nil, err
+	}
+	rq.Header.Set("Content-Type", "application/ocsp-request")
+	rs, err := http.DefaultClient.Do(rq)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer rs.Body.Close()
+	raw, err := io.ReadAll(io.LimitReader(rs.Body, stapleMaxSize))
+	if err != nil {
+		return nil, nil, err
+	}
+	answer, err := ocsp.ParseResponseForCert(raw, cert.Leaf, issuer)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case answer.Status != ocsp.Good:
+		return nil, nil, errors.New("the authority says that the certificate is revoked or unknown")
+	case time.Now().After(answer.NextUpdate):
+		return nil, nil, errors.New("the answer is out of date")
+	}
+	return raw, answer, nil
+}
