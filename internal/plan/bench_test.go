@@ -1,0 +1,102 @@
+package plan
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+
+	"headgate/internal/config"
+	"headgate/internal/exchange"
+	"headgate/internal/metrics"
+)
+
+// many makes a configuration of n proxies with three routes each.
+func many(n int) *config.Config {
+	cfg := config.New()
+	cfg.Ports = map[string]*config.Port{"web": {Name: "web", Address: netip.MustParseAddrPort("0.0.0.0:80"), Active: true, Protocol: config.HTTP}}
+	cfg.Proxies = make(map[string]*config.Proxy, n)
+	for i := range n {
+		p := &config.Proxy{Name: fmt.Sprintf("proxy%d", i), Active: true, VirtualHosts: []string{fmt.Sprintf("host%d.example.com", i)}}
+		for _, path := range []string{"/", "/api", "/static/files"} {
+			p.Routes = append(p.Routes, &config.Route{Path: path, StripPrefix: true, Servers: []*config.Server{{URL: fmt.Sprintf("http://10.0.%d.%d:3000/v2/", i>>8&255, i&255), Weight: 1}}})
+		}
+		cfg.Proxies[p.Name] = p
+	}
+	return cfg
+}
+
+func TestServeAllocatesNothing(t *testing.T) {
+	p := compile(t, "proxies:\n  shop: {virtual_hosts: [shop.example], routes: [{path: /api, fixed_response: {status: 200, body: x}}]}\n").Port("web")
+	for _, c := range []struct{ name, host, path string }{
+		{"plain", "shop.example", "/api/v1/users"},
+		{"port and capitals", "Shop.Example:8080", "/api/v1/users"},
+		{"not normal", "shop.example", "/api/%7e/../v1//users"},
+		{"no route", "other.example", "/"},
+	} {
+		ex := &exchange.Exchange{}
+		conn := *client
+		front := &sent{}
+		n := testing.AllocsPerRun(100, func() {
+			ex.Begin(&conn, front)
+			ex.Place = p.Front().Place
+			ex.Request.Host, ex.Request.Path = c.host, c.path
+			if r, _ := p.take(ex); r != nil {
+				for _, f := range r.pipeline.Filters {
+					f.Request(ex)
+				}
+			}
+		})
+		if n != 0 {
+			t.Errorf("%s: %v allocations, want 0", c.name, n)
+		}
+	}
+}
+
+func BenchmarkMatch(b *testing.B) {
+	for _, n := range []int{1, 10_000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			plan, problems := Compile(many(n), nil, House{}, nil)
+			if problems != nil {
+				b.Fatal(problems)
+			}
+			p := plan.Port("web")
+			hosts := make([]string, min(n, 1000))
+			for i := range hosts {
+				hosts[i] = fmt.Sprintf("host%d.example.com", i*7%n)
+			}
+			ex := &exchange.Exchange{}
+			conn := *client
+			ex.Begin(&conn, nil)
+			i := 0
+			for b.Loop() {
+				ex.Request.Host, ex.Request.Path = hosts[i], "/static/files/app.js"
+				if i++; i == len(hosts) {
+					i = 0
+				}
+				if r, _ := p.take(ex); r == nil {
+					b.Fatal("no route")
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkCompile(b *testing.B) {
+	cfg := many(10_000)
+	house := House{Metrics: metrics.New(metrics.Build{}), Record: func(*exchange.Exchange) {}}
+	b.Run("first", func(b *testing.B) {
+		for b.Loop() {
+			p, _ := Compile(cfg, nil, house, nil)
+			p.Retire(nil)
+		}
+	})
+	b.Run("change", func(b *testing.B) {
+		last, _ := Compile(cfg, nil, house, nil)
+		for b.Loop() {
+			next, _ := Compile(cfg, last, house, nil)
+			last.Retire(next)
+			last = next
+		}
+		last.Retire(nil)
+	})
+}

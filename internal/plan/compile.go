@@ -1,0 +1,178 @@
+package plan
+
+import (
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"headgate/internal/config"
+	"headgate/internal/exchange"
+	"headgate/internal/metrics"
+	"headgate/internal/schema"
+)
+
+// House is what a plan asks of the process around it.
+type House struct {
+	// Log is the application's log. Nil discards.
+	Log *slog.Logger
+	// Clock returns the time; nil is the system's.
+	Clock func() time.Time
+	// Metrics counts requests; nil counts nothing.
+	Metrics *metrics.Registry
+	// Record is the access log: accesslog.Log.Record. Nil logs nothing.
+	Record func(*exchange.Exchange)
+}
+
+// Logs reports whether a request of the configuration can come into the access
+// log, so that there has to be one.
+func Logs(cfg *config.Config) bool {
+	if cfg.AccessLog.Enabled {
+		return true
+	}
+	for _, p := range cfg.Proxies {
+		if p.Active && p.AccessLog != nil && p.AccessLog.Enabled {
+			return true
+		}
+	}
+	return false
+}
+
+// Compile makes a plan of a configuration that was checked. Parts of prev that
+// the configuration leaves alone are carried over, connections to servers and
+// whose turn it is among them; prev is nil the first time. Problems are told to
+// report, which knows their places (config.Document.Report) and may be nil; if
+// there are any, they come back and the plan is nil.
+//
+// Who does not take the plan into use retires it: plan.Retire(prev).
+func Compile(cfg *config.Config, prev *Plan, house House, report *schema.Report) (*Plan, []schema.Problem) {
+	if report == nil {
+		report = schema.NewReport("", nil)
+	}
+	c := newCompiler(cfg, prev, house, report)
+	for _, name := range slices.Sorted(maps.Keys(cfg.Ports)) {
+		if port := cfg.Ports[name]; port.Active {
+			c.plan.ports = append(c.plan.ports, c.newPort(port))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Proxies)) {
+		if p := cfg.Proxies[name]; p.Active {
+			c.proxy(p, report.Root().Field("proxies").Field(name).Called("proxy", name))
+		}
+	}
+	for _, port := range c.plan.ports {
+		c.join(port)
+	}
+	if !report.Empty() {
+		c.plan.Retire(prev)
+		return nil, report.Problems()
+	}
+	return c.plan, nil
+}
+
+// compiler belongs to one Compile.
+type compiler struct {
+	config *config.Config
+	house  House
+	report *schema.Report
+	plan   *Plan
+	keeper *keeper
+	env    exchange.Env
+	shared shared
+	// claims are the proxies of each port.
+	claims map[*Port]*claims
+	// told are the clashes that were told already.
+	told map[clash]bool
+}
+
+// claims is what the proxies of one port want.
+type claims struct {
+	exact, wildcard, regex map[string][]*member
+	patterns               map[string]config.VirtualHost
+	any                    []*member
+	members                int
+}
+
+// member is a proxy on a port.
+type member struct {
+	number int
+	routes []*Route
+	table  *paths // of this proxy alone; made when it is needed
+}
+
+// clash is two routes that want the same requests.
+type clash struct{ first, second *config.Route }
+
+func newCompiler(cfg *config.Config, prev *Plan, house House, report *schema.Report) *compiler {
+	if house.Log == nil {
+		house.Log = slog.New(slog.DiscardHandler)
+	}
+	if house.Clock == nil {
+		house.Clock = time.Now
+	}
+	c := &compiler{config: cfg, house: house, report: report, claims: map[*Port]*claims{}, told: map[clash]bool{}}
+	c.keeper = newKeeper(prev)
+	c.env = exchange.Env{Log: house.Log, Clock: house.Clock, Keep: c.keeper.keep}
+	c.plan = &Plan{config: cfg, kept: c.keeper.now}
+	c.shared = newShared(cfg)
+	return c
+}
+
+func (c *compiler) newPort(settings *config.Port) *Port {
+	l := &settings.Limits
+	p := &Port{settings: settings}
+	place := &exchange.Place{Port: settings.Name}
+	p.front = exchange.Port{
+		Place:       place,
+		HeadTimeout: l.HeadTimeout.D(),
+		KeepAlive:   l.KeepAlive.D(),
+		WriteIdle:   l.WriteIdleTimeout.D(),
+		HeadSize:    int(l.HeadSize),
+		HeadFields:  l.HeadFields,
+		URISize:     int(l.URISize),
+		Limits:      exchange.Limits{BodyIdle: l.BodyIdleTimeout.D(), TunnelIdle: l.TunnelIdleTimeout.D()},
+		Serve:       p.serve,
+		Refuse:      p.refuse,
+	}
+	p.outside = exchange.Pipeline{Log: c.house.Log, Done: c.done(*place, c.config.AccessLog.Enabled)}
+	c.claims[p] = &claims{
+		exact: map[string][]*member{}, wildcard: map[string][]*member{}, regex: map[string][]*member{},
+		patterns: map[string]config.VirtualHost{},
+	}
+	return p
+}
+
+// proxy compiles the routes of a proxy and claims its hosts on its ports.
+func (c *compiler) proxy(p *config.Proxy, at schema.Place) {
+	virtual, err := p.Hosts()
+	if err != nil {
+		at.Field("virtual_hosts").Problem(err.Error(), "")
+		return
+	}
+	bodies := c.bodies(p, at)
+	for _, port := range c.plan.ports {
+		if len(p.Ports) > 0 && !slices.Contains(p.Ports, port.Name()) {
+			continue
+		}
+		c.claims[port].add(virtual, &member{routes: c.routes(port, p, bodies)})
+	}
+}
+
+// add claims hosts for a proxy.
+func (cl *claims) add(virtual []config.VirtualHost, m *member) {
+	m.number, cl.members = cl.members, cl.members+1
+	if len(virtual) == 0 {
+		cl.any = append(cl.any, m)
+	}
+	for _, h := range virtual {
+		switch h.Class {
+		case config.HostExact:
+			cl.exact[h.Name] = append(cl.exact[h.Name], m)
+		case config.HostWildcard:
+			cl.wildcard[h.Name] = append(cl.wildcard[h.Name], m)
+		case config.HostRegex:
+			cl.regex[h.Name] = append(cl.regex[h.Name], m)
+			cl.patterns[h.Name] = h
+		}
+	}
+}

@@ -1,0 +1,139 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"headgate/internal/config"
+	"headgate/internal/schema"
+	"headgate/internal/uri"
+)
+
+// anyHost is the class of proxies without virtual hosts, below all others.
+const anyHost = config.HostRegex + 1
+
+// noHost is the class of proxies that do not have a host.
+const noHost = anyHost + 1
+
+func classWord(class config.HostClass) string {
+	switch class {
+	case config.HostExact:
+		return "exact"
+	case config.HostWildcard:
+		return "wildcard"
+	case config.HostRegex:
+		return "regex"
+	case anyHost:
+		return "any"
+	}
+	return ""
+}
+
+// match is how the virtual hosts of a proxy have a host: the best class, and of
+// expressions those that match.
+type match struct {
+	class    config.HostClass
+	patterns []string
+}
+
+func matchHost(virtual []config.VirtualHost, name string) match {
+	if len(virtual) == 0 {
+		return match{class: anyHost}
+	}
+	m := match{class: noHost}
+	_, parent, _ := strings.Cut(name, ".")
+	for _, h := range virtual {
+		switch {
+		case h.Class == config.HostExact && h.Name == name,
+			h.Class == config.HostWildcard && h.Name == parent && parent != "" && name[0] != '.':
+		case h.Class == config.HostRegex && name != "" && h.Regex.MatchString(name):
+			m.patterns = append(m.patterns, h.Name)
+		default:
+			continue
+		}
+		m.class = min(m.class, h.Class)
+	}
+	slices.SortFunc(m.patterns, comparePatterns)
+	return m
+}
+
+// contenders tells of every route whose virtual hosts have the host why it won
+// or lost. winner is nil when no route takes the request.
+func (p *Plan) contenders(port *Port, winner *Route, e *Explanation) {
+	matches := map[string]match{}
+	best := noHost
+	for name, proxy := range p.config.Proxies {
+		virtual, err := proxy.Hosts()
+		if err != nil {
+			continue
+		}
+		m := matchHost(virtual, e.Host)
+		matches[name] = m
+		if proxy.Active && onPort(proxy, port) {
+			best = min(best, m.class)
+		}
+	}
+	e.Class = classWord(best)
+	for _, name := range slices.Sorted(maps.Keys(p.config.Proxies)) {
+		proxy := p.config.Proxies[name]
+		m := matches[name]
+		if m.class >= noHost {
+			e.Others += len(proxy.Routes)
+			continue
+		}
+		for _, r := range proxy.Routes {
+			c := Contender{Proxy: name, Route: r.Path}
+			if winner != nil && winner.settings == r {
+				c.Won = true
+			}
+			c.Why = why(proxy, r, port, m, best, winner, e.Path, c.Won)
+			e.Routes = append(e.Routes, c)
+		}
+	}
+	e.sortRoutes()
+	if best == noHost {
+		e.Notes = append(e.Notes, p.nearHost(e.Host)...)
+	}
+}
+
+// why tells why a route that has the host won or lost.
+func why(proxy *config.Proxy, r *config.Route, port *Port, m match, best config.HostClass, winner *Route, path string, won bool) string {
+	prefix, _ := onePath(r.Path)
+	prefix = strings.TrimSuffix(prefix, "/")
+	switch {
+	case won:
+		return "the longest path of the class " + classWord(best)
+	case !proxy.Active:
+		return "the proxy is not active"
+	case !onPort(proxy, port):
+		return "the proxy is not on port " + port.Name()
+	case m.class != best:
+		return fmt.Sprintf("its host is of the class %s, below %s", classWord(m.class), classWord(best))
+	case path == "*" && prefix != "":
+		return "the target * belongs to the path /"
+	case path != "*" && !uri.Below(path, prefix):
+		return fmt.Sprintf("the path %s does not begin with the segments of %s", path, r.Path)
+	case winner != nil && len(prefix) < len(winner.prefix):
+		return "its path is shorter than " + winner.path()
+	}
+	return "the expression of another proxy comes first"
+}
+
+func onPort(p *config.Proxy, port *Port) bool {
+	return len(p.Ports) == 0 || slices.Contains(p.Ports, port.Name())
+}
+
+// nearHost is a hint at a host that looks like one that nobody has.
+func (p *Plan) nearHost(name string) []string {
+	var known []string
+	for _, proxy := range p.config.Proxies {
+		known = append(known, proxy.VirtualHosts...)
+	}
+	slices.Sort(known)
+	if near := schema.Nearest(name, known); near != "" {
+		return []string{fmt.Sprintf("no proxy on this port has the host; did you mean %q?", near)}
+	}
+	return []string{"no proxy on this port has the host"}
+}

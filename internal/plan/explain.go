@@ -1,0 +1,286 @@
+package plan
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"headgate/internal/config"
+	"headgate/internal/exchange"
+	"headgate/internal/header"
+	"headgate/internal/http1"
+	"headgate/internal/upstream"
+)
+
+// Question is a request that Explain is asked about.
+type Question struct {
+	// Method is the request's method.
+	Method string
+	// Scheme and Authority are those of the URL. The port number in the
+	// authority, or else the scheme's own, says which port takes the request.
+	Scheme, Authority string
+	// Target is path and query as a client sends them.
+	Target string
+	// Fields are further header fields, name and value.
+	Fields [][2]string
+	// From is the client's address; not valid means 127.0.0.1.
+	From netip.Addr
+}
+
+// Explanation is what becomes of a request.
+type Explanation struct {
+	// Port is the port that takes the request, "" if none does.
+	Port string `json:"port,omitempty"`
+	// Address is what it listens on.
+	Address string `json:"address,omitempty"`
+	// Notes are what was assumed, and hints.
+	Notes []string `json:"notes,omitempty"`
+	// Host is the host as it was looked up, Class what of the host table has it:
+	// exact, wildcard, regex or any; "" if nothing has.
+	Host  string `json:"host"`
+	Class string `json:"class,omitempty"`
+	// Asked is the path as the client wrote it, Path the one form in which it
+	// was matched.
+	Asked string `json:"asked"`
+	Path  string `json:"path,omitempty"`
+	// Proxy and Route are who takes the request, "" if nobody does.
+	Proxy string `json:"proxy,omitempty"`
+	Route string `json:"route,omitempty"`
+	// Filters are the route's filters in the order in which they act, Source is
+	// what makes the response.
+	Filters []string `json:"filters,omitempty"`
+	Source  string   `json:"source,omitempty"`
+	// Servers are the candidates, each with the head that it would get.
+	Servers []Candidate `json:"servers,omitempty"`
+	// Answer is the response that is made without a server.
+	Answer *Answered `json:"answer,omitempty"`
+	// Routes are all routes whose virtual hosts have the host, the winner
+	// first, with the reason for the others.
+	Routes []Contender `json:"routes"`
+	// Others is the number of routes for other hosts.
+	Others int `json:"other_hosts"`
+}
+
+// Candidate is a server that may get the request.
+type Candidate struct {
+	// URL is the server's address, Weight its share of Total.
+	URL    string `json:"url"`
+	Weight int    `json:"weight"`
+	Total  int    `json:"total"`
+	// Head is the request head that the server gets, byte for byte.
+	Head string `json:"head"`
+}
+
+// Answered is a response that is made without a server.
+type Answered struct {
+	// By is the filter or source that made it.
+	By     string `json:"by"`
+	Status int    `json:"status"`
+	Reason string `json:"reason,omitempty"`
+	Cause  string `json:"cause,omitempty"`
+}
+
+// Contender is a route that could take the request by its host.
+type Contender struct {
+	Proxy string `json:"proxy"`
+	Route string `json:"route"`
+	// Won is true for the route that takes the request.
+	Won bool `json:"won"`
+	// Why is why it won or lost.
+	Why string `json:"why"`
+}
+
+// Explain tells what the plan makes of a request. It asks the functions that
+// serve requests, and sends nothing.
+func (p *Plan) Explain(q Question) Explanation {
+	e := Explanation{Asked: q.Target}
+	if i := strings.IndexByte(e.Asked, '?'); i >= 0 {
+		e.Asked = e.Asked[:i]
+	}
+	port := p.portFor(q, &e)
+	if port == nil {
+		e.refused("listen", nil)
+		return e
+	}
+	e.Port, e.Address = port.Name(), port.Address().String()
+	ex, answer := port.read(q)
+	if answer != nil {
+		e.refused("http", answer)
+		return e
+	}
+	e.Host = hostName(ex.Request.Host, &ex.Text)
+	r, answer := port.take(ex)
+	if answer == nil || answer.Reason == exchange.NoRoute {
+		e.Path = strings.Clone(ex.Request.Path)
+		p.contenders(port, r, &e)
+	}
+	if answer != nil {
+		e.refused("match", answer)
+		return e
+	}
+	e.Proxy, e.Route = r.proxy.Name, r.path()
+	r.explain(ex, &e)
+	return e
+}
+
+// portFor finds the port by the number in the URL.
+func (p *Plan) portFor(q Question, e *Explanation) *Port {
+	_, digits, _ := http1.SplitAuthority(q.Authority)
+	number, named := 80, digits != ""
+	switch {
+	case named:
+		number, _ = strconv.Atoi(digits)
+	case q.Scheme == "https":
+		number = 443
+	}
+	var usable []*Port
+	for _, port := range p.ports {
+		if port.scheme() != q.Scheme {
+			continue
+		}
+		if int(port.Address().Port()) == number {
+			return port
+		}
+		usable = append(usable, port)
+	}
+	if len(usable) == 0 {
+		e.Notes = append(e.Notes, "no active port speaks "+q.Scheme)
+		return nil
+	}
+	if named {
+		e.Notes = append(e.Notes, fmt.Sprintf("no active port listens on %d for %s; %s does on %v", number, q.Scheme, usable[0].Name(), usable[0].Address()))
+		return nil
+	}
+	e.Notes = append(e.Notes, fmt.Sprintf("no active port listens on %d for %s; taken as if it came to %s", number, q.Scheme, usable[0].Name()))
+	return usable[0]
+}
+
+// scheme returns the scheme of URLs that lead to the port.
+func (p *Port) scheme() string {
+	if p.Protocol() == config.HTTP {
+		return "http"
+	}
+	return "https"
+}
+
+// read makes an exchange of a question, by the parser and the limits that real
+// requests meet.
+func (p *Port) read(q Question) (*exchange.Exchange, *exchange.Answer) {
+	if !q.From.IsValid() {
+		q.From = netip.AddrFrom4([4]byte{127, 0, 0, 1})
+	}
+	b := http1.AppendRequestLine(nil, q.Method, q.Target)
+	b = http1.AppendField(b, "Host", q.Authority)
+	for _, f := range q.Fields {
+		b = http1.AppendField(b, f[0], f[1])
+	}
+	b = append(b, http1.CRLF...)
+	limits := http1.Limits{HeadSize: p.front.HeadSize, Fields: p.front.HeadFields, URISize: p.front.URISize}
+	var head http1.RequestHead
+	n, err := http1.ParseRequest(b, &limits, &head)
+	switch {
+	case err != nil:
+		return nil, refusal(err)
+	case n != len(b):
+		return nil, exchange.Fail(exchange.BadRequest, "the request is more than one head")
+	}
+	ex := &exchange.Exchange{}
+	remote := netip.AddrPortFrom(q.From.Unmap().WithZone(""), 0)
+	conn := &exchange.Conn{Remote: remote, Peer: remote.Addr().String(), Scheme: p.scheme()}
+	ex.Begin(conn, nil)
+	ex.Place, ex.Limits, ex.ClientIP = p.front.Place, p.front.Limits, remote.Addr()
+	fill(&ex.Request, &head, conn.Scheme)
+	return ex, nil
+}
+
+// fill makes a request of a head as the fronts do.
+func fill(rq *exchange.Request, head *http1.RequestHead, scheme string) {
+	rq.Method, rq.Scheme, rq.Host, rq.Proto = head.Method, scheme, head.Authority, exchange.HTTP11
+	rq.Path, rq.Query, rq.Upgrade = head.Path, head.Query, head.Upgrade
+	head.Fields.CopyTo(&rq.Header)
+	for _, f := range rq.Header.All() {
+		for part := range strings.SplitSeq(f.Value, ",") {
+			rq.AcceptsTrailers = rq.AcceptsTrailers || f.ID == header.TE && header.EqualFold(strings.TrimSpace(part), "trailers")
+		}
+	}
+	http1.StripHopByHop(&rq.Header)
+	rq.Header.Del(header.Host)
+	rq.Header.Del(header.ContentLength)
+	rq.Header.Del(header.Expect)
+	if head.Framing != http1.NoBody {
+		rq.Length, rq.Continue = head.ContentLength, head.ExpectContinue
+	}
+}
+
+// refusal returns the answer to a head that breaks a rule: that of the first
+// reason with its status.
+func refusal(err error) *exchange.Answer {
+	rule, ok := err.(http1.Error)
+	for _, reason := range exchange.Reasons() {
+		if ok && reason.Status() == rule.Status() {
+			return exchange.Fail(reason, err.Error())
+		}
+	}
+	return exchange.Fail(exchange.BadRequest, err.Error())
+}
+
+// refused notes an answer that was made without a server.
+func (e *Explanation) refused(by string, answer *exchange.Answer) {
+	e.Answer = &Answered{By: by}
+	if answer == nil {
+		return
+	}
+	e.Answer.Status, e.Answer.Reason, e.Answer.Cause = answer.Status, answer.Reason.String(), answer.Cause
+	if e.Answer.Status == 0 {
+		e.Answer.Status = answer.Reason.Status()
+	}
+}
+
+// explain runs the filters of a route as its pipeline does.
+func (r *Route) explain(ex *exchange.Exchange, e *Explanation) {
+	e.Source = r.source.Describe()
+	for i := range r.filters {
+		e.Filters = append(e.Filters, r.filters[i].Name)
+	}
+	for i := range r.filters {
+		f := &r.filters[i]
+		if f.Request == nil {
+			continue
+		}
+		if answer := f.Request(ex); answer != nil {
+			e.refused(f.Name, answer)
+			return
+		}
+	}
+	if r.servers == nil {
+		if answer := r.source.Respond(ex); answer != nil {
+			e.refused(e.Source, answer)
+			return
+		}
+		e.Answer = &Answered{By: e.Source, Status: ex.Response.Status}
+		return
+	}
+	total := 0
+	for _, s := range r.servers.List() {
+		total += s.Weight
+	}
+	for _, s := range r.servers.List() {
+		head := upstream.AppendHead(nil, ex, s, r.servers.Host())
+		e.Servers = append(e.Servers, Candidate{URL: s.URL, Weight: s.Weight, Total: total, Head: string(head)})
+	}
+}
+
+// sortRoutes puts the winner first, then by proxy and route.
+func (e *Explanation) sortRoutes() {
+	slices.SortStableFunc(e.Routes, func(a, b Contender) int {
+		switch {
+		case a.Won:
+			return -1
+		case b.Won:
+			return 1
+		}
+		return 0
+	})
+}

@@ -1,0 +1,215 @@
+package plan
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"headgate/internal/config"
+	"headgate/internal/exchange"
+	"headgate/internal/metrics"
+)
+
+// outline writes down everything that can be seen of a plan.
+func outline(p *Plan) string {
+	var b strings.Builder
+	table := func(what string, t *paths) {
+		var walk func(n *node, at string)
+		walk = func(n *node, at string) {
+			if r := n.route; r != nil {
+				fmt.Fprintf(&b, "  %s %s: %+v %s %v", what, at, r.place, r.source.Describe(), r.connect)
+				for _, f := range r.filters {
+					fmt.Fprintf(&b, " %s", f.Name)
+				}
+				if r.servers != nil {
+					fmt.Fprintf(&b, " %+v", r.servers.Host())
+					for _, s := range r.servers.List() {
+						fmt.Fprintf(&b, " %s %s %s %d", s.URL, s.Authority, s.Base, s.Weight)
+					}
+				}
+				fmt.Fprintf(&b, " done %d\n", len(r.pipeline.Done))
+			}
+			for i := range n.names {
+				walk(n.children[i], at+"/"+n.names[i])
+			}
+		}
+		walk(&t.root, "")
+	}
+	for _, port := range p.ports {
+		front := port.front
+		front.Place, front.Serve, front.Refuse = nil, nil, nil
+		fmt.Fprintf(&b, "port %s %v %+v\n", port.Name(), port.Address(), front)
+		for _, name := range slices.Sorted(maps.Keys(port.hosts.exact)) {
+			table(name, port.hosts.exact[name])
+		}
+		for _, name := range slices.Sorted(maps.Keys(port.hosts.wildcard)) {
+			table("*."+name, port.hosts.wildcard[name])
+		}
+		for _, pattern := range port.hosts.patterns {
+			table("~"+pattern.regex.String(), pattern.paths)
+		}
+		if port.hosts.any != nil {
+			table("any", port.hosts.any)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(p.kept)) {
+		fmt.Fprintf(&b, "kept %q needs %q\n", key, p.kept[key].needs)
+	}
+	return b.String()
+}
+
+// A plan that was compiled after others is the plan that is compiled alone.
+func TestPlanAfterChangesIsAFreshOne(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var last *Plan
+		for range rapid.IntRange(1, 6).Draw(t, "changes") {
+			cfg := draw(t)
+			next, problems := Compile(cfg, last, House{}, nil)
+			fresh, again := Compile(cfg, nil, House{}, nil)
+			if len(problems) != len(again) {
+				t.Fatalf("problems %v after a change, %v alone", problems, again)
+			}
+			if next == nil {
+				continue
+			}
+			if got, want := outline(next), outline(fresh); got != want {
+				t.Fatalf("after changes:\n%s\nalone:\n%s", got, want)
+			}
+			fresh.Retire(nil)
+			if last != nil {
+				last.Retire(next)
+			}
+			last = next
+		}
+		if last != nil {
+			last.Retire(nil)
+		}
+	})
+}
+
+// draw makes a configuration with some ports, proxies and servers.
+func draw(t *rapid.T) *config.Config {
+	var b strings.Builder
+	b.WriteString("version: 1\nports:\n")
+	for i := range rapid.IntRange(1, 2).Draw(t, "ports") {
+		fmt.Fprintf(&b, "  p%d: {address: \"0.0.0.0:%d\", protocol: http}\n", i, 8080+i)
+	}
+	b.WriteString("proxies:\n")
+	for i := range rapid.IntRange(1, 3).Draw(t, "proxies") {
+		fmt.Fprintf(&b, "  x%d:\n    virtual_hosts: [%s]\n    host_header: %s\n    routes:\n", i,
+			rapid.SampledFrom([]string{"a.example", "b.example", "'*.example', '~^c$'"}).Draw(t, "hosts"),
+			rapid.SampledFrom([]string{"preserve", "upstream", "fixed.example"}).Draw(t, "host"))
+		fmt.Fprintf(&b, "      - {path: /%d, servers: [{url: \"http://127.0.0.1:%d/b\", weight: %d}]}\n", i,
+			rapid.IntRange(3000, 3002).Draw(t, "server"), rapid.IntRange(1, 2).Draw(t, "weight"))
+		if rapid.Bool().Draw(t, "more") {
+			b.WriteString("      - {path: /same, fixed_response: {status: 204}}\n")
+		}
+	}
+	cfg, _, problems := config.Load("drawn.yaml", []byte(b.String()))
+	if len(problems) > 0 {
+		t.Fatalf("%v\n%s", problems, b.String())
+	}
+	return cfg
+}
+
+const twoServers = "proxies:\n  shop:\n    routes:\n      - servers: [{url: \"http://127.0.0.1:3000\"}, {url: \"http://127.0.0.1:3001\"}]\n"
+
+func TestUnchangedPartsAreCarriedOver(t *testing.T) {
+	cfg := load(t, twoServers)
+	first, _ := Compile(cfg, nil, House{}, nil)
+	second, _ := Compile(load(t, twoServers+"  other: {virtual_hosts: [o.example], routes: [{fixed_response: {status: 204}}]}\n"), first, House{}, nil)
+	one, two := first.Port("web").hosts.any.longest("/"), second.Port("web").hosts.any.longest("/")
+	if one.servers != two.servers {
+		t.Error("the servers of a route that did not change are others")
+	}
+	for key, h := range first.kept {
+		if second.kept[key] != h {
+			t.Errorf("%q was not carried over", key)
+		}
+	}
+	third, _ := Compile(load(t, strings.Replace(twoServers, "3001", "3002", 1)), second, House{}, nil)
+	if three := third.Port("web").hosts.any.longest("/"); three.servers == two.servers {
+		t.Error("the servers of a route that did change are the same")
+	}
+	for _, key := range slices.Sorted(maps.Keys(third.kept)) {
+		carried := second.kept[key] == third.kept[key]
+		if want := strings.HasPrefix(key, "pool ") && strings.Contains(key, "3000"); carried != want {
+			t.Errorf("%q: carried over %v, want %v", key, carried, want)
+		}
+	}
+}
+
+// part counts how often it was retired.
+type part struct{ retired *int }
+
+func (p part) Retire() { *p.retired++ }
+
+func TestPartsRetireOnce(t *testing.T) {
+	count := map[string]*int{}
+	open := func(name string) func() exchange.Kept {
+		return func() exchange.Kept {
+			count[name] = new(int)
+			return part{count[name]}
+		}
+	}
+	var first *Plan
+	k := newKeeper(first)
+	k.keep("outer", func() exchange.Kept { k.keep("inner", open("inner")); return open("outer")() })
+	k.keep("gone", open("gone"))
+	first = &Plan{kept: k.now}
+
+	k = newKeeper(first)
+	k.keep("outer", func() exchange.Kept { t.Error("opened again"); return nil })
+	k.keep("new", open("new"))
+	refused := &Plan{kept: k.now}
+	refused.Retire(first)
+
+	k = newKeeper(first)
+	k.keep("outer", nil)
+	second := &Plan{kept: k.now}
+	first.Retire(second)
+	check := func(name string, want int) {
+		t.Helper()
+		if *count[name] != want {
+			t.Errorf("%s was retired %d times, want %d", name, *count[name], want)
+		}
+	}
+	check("new", 1)
+	check("gone", 1)
+	check("outer", 0)
+	check("inner", 0)
+	second.Retire(nil)
+	check("outer", 1)
+	check("inner", 1)
+	check("gone", 1)
+}
+
+func TestDoneHearsOfEveryExchange(t *testing.T) {
+	cfg := load(t, "proxies:\n"+named("a", "a.example", "/x")+
+		"  quiet: {virtual_hosts: [q.example], access_log: {enabled: false}, routes: [{fixed_response: {status: 204}}]}\n")
+	var lines []string
+	registry := metrics.New(metrics.Build{})
+	house := House{Metrics: registry, Record: func(ex *exchange.Exchange) {
+		lines = append(lines, fmt.Sprintf("%s %s %s %d %v", ex.Place.Port, ex.Place.Proxy, ex.Place.Route, ex.Response.Status, ex.Reason))
+	}}
+	p, problems := Compile(cfg, nil, house, nil)
+	if problems != nil {
+		t.Fatal(problems)
+	}
+	ask(p.Port("web"), "GET", "a.example", "/x/y")
+	ask(p.Port("web"), "GET", "a.example", "/y")
+	ask(p.Port("web"), "GET", "q.example", "/y")
+	ask(p.Port("web"), "GET", "a.example", "/%")
+	want := []string{"web a /x 200 ", "web   404 no_route", "web   400 bad_request"}
+	if !slices.Equal(lines, want) {
+		t.Errorf("got %q, want %q", lines, want)
+	}
+	if !Logs(cfg) {
+		t.Error("Logs is false")
+	}
+	p.Retire(nil)
+}

@@ -1,0 +1,107 @@
+// Package plan compiles a configuration into what requests are served by, and
+// serves them: Compile makes a Plan, a Plan has Ports, and a Port takes every
+// exchange that a front has read.
+//
+// serve.go is the life of a request: one form of the path, the route that takes
+// it, the route's pipeline. hosts.go and paths.go are the tables behind the
+// match; route.go puts a route's pipeline together; compile.go goes over the
+// configuration; keep.go carries over what a change leaves alone. Explain tells
+// for one request what the tables and filters make of it.
+//
+// A Plan is immutable and may be used by any number of goroutines. The package
+// opens no sockets and no files; internal/control does, and swaps one plan for
+// the next.
+package plan
+
+import (
+	"net/netip"
+	"time"
+
+	"headgate/internal/config"
+	"headgate/internal/exchange"
+)
+
+// Plan is the compiled form of a configuration.
+type Plan struct {
+	config   *config.Config
+	ports    []*Port // by name
+	kept     map[string]*held
+	counters []retirer
+}
+
+// retirer is what has to hear that a plan is no longer used.
+type retirer interface{ Retire() }
+
+// Port is a port of a plan: how its socket is found, and where its requests go.
+type Port struct {
+	settings *config.Port
+	front    exchange.Port
+	hosts    hosts
+	// outside takes what no route takes.
+	outside exchange.Pipeline
+}
+
+// Config returns the configuration that the plan was compiled from. It must not
+// be changed.
+func (p *Plan) Config() *config.Config { return p.config }
+
+// Ports returns the active ports by name. The slice is the plan's own.
+func (p *Plan) Ports() []*Port { return p.ports }
+
+// Port returns the active port with this name, or nil.
+func (p *Plan) Port(name string) *Port {
+	for _, port := range p.ports {
+		if port.settings.Name == name {
+			return port
+		}
+	}
+	return nil
+}
+
+// At returns the active port that listens on this address over TCP, or nil.
+func (p *Plan) At(address netip.AddrPort) *Port {
+	for _, port := range p.ports {
+		if port.settings.Address == address && port.settings.Protocol != config.HTTP3 {
+			return port
+		}
+	}
+	return nil
+}
+
+// Retire ends what p holds and current does not: counters, connections that are
+// kept for nobody, what runs in the background. It is called once: on the old
+// plan when another took its place, on a new plan when it was not taken into
+// use. current is nil when the process ends. Exchanges under way on p go on.
+func (p *Plan) Retire(current *Plan) {
+	var kept map[string]*held
+	if current != nil {
+		kept = current.kept
+	}
+	for key, h := range p.kept {
+		if kept[key] != h {
+			h.part.Retire()
+		}
+	}
+	for _, c := range p.counters {
+		c.Retire()
+	}
+}
+
+// Name returns the port's name.
+func (p *Port) Name() string { return p.settings.Name }
+
+// Address returns what the port listens on.
+func (p *Port) Address() netip.AddrPort { return p.settings.Address }
+
+// Protocol returns what the port speaks.
+func (p *Port) Protocol() config.Protocol { return p.settings.Protocol }
+
+// Drain returns how long exchanges may go on when the port is closed.
+func (p *Port) Drain() time.Duration { return p.settings.Drain.D() }
+
+// Connections returns the largest number of open connections; 0 means no bound
+// of the port's own.
+func (p *Port) Connections() int { return p.settings.Limits.Connections }
+
+// Front returns the port as a front sees it.
+func (p *Port) Front() *exchange.Port { return &p.front }

@@ -1,0 +1,265 @@
+package plan
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"headgate/internal/config"
+	"headgate/internal/exchange"
+	"headgate/internal/feature/bodylimit"
+	"headgate/internal/feature/clientip"
+	"headgate/internal/feature/fixed"
+	"headgate/internal/feature/rewrite"
+	"headgate/internal/feature/timeout"
+	"headgate/internal/schema"
+	"headgate/internal/upstream"
+	"headgate/internal/uri"
+)
+
+// Route is a route of a proxy on one port.
+type Route struct {
+	*body
+	place    exchange.Place
+	pipeline exchange.Pipeline
+}
+
+// body is what a route is on every port of its proxy.
+type body struct {
+	proxy    *config.Proxy
+	settings *config.Route
+	number   int    // its place in the proxy's list
+	prefix   string // the path in its one form, without a slash at its end
+	connect  time.Duration
+	filters  []exchange.Filter
+	source   exchange.Source
+	servers  *upstream.Servers // nil for a fixed response
+}
+
+// path returns the route's path as it is shown.
+func (b *body) path() string {
+	if b.prefix == "" {
+		return "/"
+	}
+	return b.prefix
+}
+
+// shared is what routes have in common.
+type shared struct {
+	clientIP  exchange.Filter
+	forward   map[forwarding]exchange.Filter
+	upstream  upstream.Settings
+	settings  string // the same as text
+	keyBuffer []byte
+}
+
+// forwarding is how a proxy wants the forwarded fields.
+type forwarding struct {
+	style config.ForwardedStyle
+	via   config.ViaStyle
+}
+
+func newShared(cfg *config.Config) shared {
+	u := &cfg.Upstreams
+	s := shared{clientIP: clientip.Compile(nil), forward: map[forwarding]exchange.Filter{}}
+	s.upstream = upstream.Settings{
+		IdleTimeout:     u.IdleTimeout.D(),
+		IdleConnections: u.IdleConnections,
+		BodyIdle:        u.BodyIdleTimeout.D(),
+		HeadSize:        int(u.HeadSize),
+		ResolveInterval: u.ResolveInterval.D(),
+	}
+	var key []byte
+	for _, n := range []int64{int64(u.IdleTimeout), int64(u.IdleConnections), int64(u.BodyIdleTimeout), int64(u.HeadSize), int64(u.ResolveInterval)} {
+		key = append(strconv.AppendInt(key, n, 10), ' ')
+	}
+	s.settings = string(key)
+	return s
+}
+
+// bodies compiles the routes of a proxy.
+func (c *compiler) bodies(p *config.Proxy, at schema.Place) []*body {
+	out := make([]*body, 0, len(p.Routes))
+	for i, r := range p.Routes {
+		b, err := c.body(p, r)
+		if err != nil {
+			at.Field("routes").Index(i).Called("route", r.Path).Problem(err.Error(), "")
+			continue
+		}
+		b.number = i
+		out = append(out, b)
+	}
+	return out
+}
+
+// routes puts the routes of a proxy on a port.
+func (c *compiler) routes(port *Port, p *config.Proxy, bodies []*body) []*Route {
+	logged := c.config.AccessLog.Enabled
+	if p.AccessLog != nil {
+		logged = p.AccessLog.Enabled
+	}
+	all := make([]Route, len(bodies))
+	out := make([]*Route, len(bodies))
+	for i, b := range bodies {
+		r := &all[i]
+		r.body = b
+		r.place = exchange.Place{Port: port.Name(), Proxy: p.Name, Route: b.path()}
+		r.pipeline = exchange.Pipeline{Filters: b.filters, Source: b.source, Log: c.house.Log, Done: c.done(r.place, logged)}
+		out[i] = r
+	}
+	return out
+}
+
+// done returns what hears of the finished exchanges of a place.
+func (c *compiler) done(place exchange.Place, logged bool) []func(*exchange.Exchange) {
+	var out []func(*exchange.Exchange)
+	if c.house.Metrics != nil {
+		counter := c.house.Metrics.Route(place)
+		c.plan.counters = append(c.plan.counters, counter)
+		out = append(out, counter.Done)
+	}
+	if logged && c.house.Record != nil {
+		out = append(out, c.house.Record)
+	}
+	return out
+}
+
+// body compiles a route. Settings that were checked give no error.
+func (c *compiler) body(p *config.Proxy, r *config.Route) (*body, error) {
+	b := &body{proxy: p, settings: r, connect: r.Timeouts.Connect.D()}
+	prefix, err := onePath(r.Path)
+	if err != nil {
+		return nil, err
+	}
+	b.prefix = strings.TrimSuffix(prefix, "/")
+	if r.FixedResponse != nil {
+		b.source, err = fixed.Compile(r.FixedResponse)
+	} else {
+		err = c.servers(b)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return b, c.filters(b)
+}
+
+// onePath returns the one form of a path.
+func onePath(path string) (string, error) {
+	if uri.Normal(path) {
+		return path, nil
+	}
+	b, err := uri.AppendNormal(nil, path)
+	return string(b), err
+}
+
+// filters puts the filters of a route into the order in which they act. This is
+// the order of config.Features, with what every route has in its place.
+func (c *compiler) filters(b *body) error {
+	f := b.proxy.Effective(b.settings)
+	b.filters = append(make([]exchange.Filter, 0, 5), c.shared.clientIP)
+	if f.RequestBodyLimit != nil {
+		b.filters = append(b.filters, bodylimit.Compile(*f.RequestBodyLimit))
+	}
+	if b.servers == nil {
+		return nil // nobody waits for a server or gets a path
+	}
+	if f.RequestTimeout != nil {
+		b.filters = append(b.filters, timeout.Compile(*f.RequestTimeout))
+	}
+	mapped, err := rewrite.Compile(f.Rewrite, mapping(b))
+	if err != nil {
+		return err
+	}
+	if mapped.Request != nil || mapped.Response != nil {
+		b.filters = append(b.filters, mapped)
+	}
+	b.filters = append(b.filters, c.forward(b.proxy))
+	return nil
+}
+
+// mapping is what the rewrite needs to know of a route.
+func mapping(b *body) rewrite.Route {
+	out := rewrite.Route{Prefix: b.prefix, Strip: b.settings.StripPrefix}
+	host := b.servers.Host()
+	for _, s := range b.servers.List() {
+		side := rewrite.Server{URL: s.URL, Base: s.Base, Authority: host.Fixed}
+		if host.Upstream {
+			side.Authority = s.Authority
+		}
+		out.Servers = append(out.Servers, side)
+	}
+	return out
+}
+
+// forward returns the filter of the forwarded fields.
+func (c *compiler) forward(p *config.Proxy) exchange.Filter {
+	want := forwarding{p.ForwardedStyle, p.ViaStyle}
+	filter, known := c.shared.forward[want]
+	if known {
+		return filter
+	}
+	style := upstream.Compat
+	switch want.style {
+	case config.ForwardedRFC7239:
+		style = upstream.RFC7239
+	case config.ForwardedOff:
+		style = upstream.Off
+	}
+	filter = upstream.Forward(style, want.via == config.ViaRFC9110)
+	c.shared.forward[want] = filter
+	return filter
+}
+
+// keptServers is the source of a route, carried over while nothing of it
+// changes. Its pools are kept, and retired, by themselves.
+type keptServers struct{ *upstream.Servers }
+
+// Retire does nothing.
+func (keptServers) Retire() {}
+
+// servers opens the source of a route, or carries it over.
+func (c *compiler) servers(b *body) error {
+	host := upstream.HostField{}
+	switch b.proxy.HostHeader {
+	case config.HostPreserve, "":
+	case config.HostUpstream:
+		host.Upstream = true
+	default:
+		host.Fixed = b.proxy.HostHeader
+	}
+	var err error
+	b.servers = c.env.Keep(c.serversKey(b), func() exchange.Kept {
+		var list []upstream.Target
+		list, err = targets(b.settings)
+		return keptServers{upstream.New(list, c.shared.upstream, host, c.env)}
+	}).(keptServers).Servers
+	b.source = b.servers
+	return err
+}
+
+// targets parses the URLs of a route's servers.
+func targets(r *config.Route) ([]upstream.Target, error) {
+	out := make([]upstream.Target, len(r.Servers))
+	for i, s := range r.Servers {
+		t, err := s.Target()
+		if err != nil {
+			return nil, err
+		}
+		out[i] = upstream.Target{URL: s.URL, Address: t.Address(), Authority: t.Authority(), Base: t.BasePath, Weight: s.Weight}
+	}
+	return out, nil
+}
+
+// serversKey names a route's source and everything it depends on.
+func (c *compiler) serversKey(b *body) string {
+	key := append(c.shared.keyBuffer[:0], "servers "...)
+	for _, s := range []string{b.proxy.Name, b.prefix, c.shared.settings, b.proxy.HostHeader} {
+		key = append(append(key, s...), '\n')
+	}
+	for _, s := range b.settings.Servers {
+		key = append(append(key, s.URL...), ' ')
+		key = append(strconv.AppendInt(key, int64(s.Weight), 10), '\n')
+	}
+	c.shared.keyBuffer = key
+	return string(key)
+}

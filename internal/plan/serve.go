@@ -1,0 +1,53 @@
+package plan
+
+import (
+	"headgate/internal/exchange"
+	"headgate/internal/uri"
+)
+
+// serve takes an exchange whose head was read, to its end.
+func (p *Port) serve(ex *exchange.Exchange) {
+	r, answer := p.take(ex)
+	if answer != nil {
+		p.refuse(ex, answer)
+		return
+	}
+	r.pipeline.Serve(ex)
+}
+
+// take finds the route of an exchange and gives the exchange to it.
+func (p *Port) take(ex *exchange.Exchange) (*Route, *exchange.Answer) {
+	if answer := normalise(ex); answer != nil {
+		return nil, answer
+	}
+	r := p.hosts.route(hostName(ex.Request.Host, &ex.Text), ex.Request.Path)
+	if r == nil {
+		return nil, noRoute
+	}
+	ex.Place = &r.place
+	ex.Limits.ConnectTimeout = r.connect
+	return r, nil
+}
+
+// refuse answers an exchange that no route takes.
+func (p *Port) refuse(ex *exchange.Exchange, answer *exchange.Answer) {
+	p.outside.Refuse(ex, answer)
+}
+
+// noRoute is what a request gets whose host or path nobody has.
+var noRoute = exchange.Fail(exchange.NoRoute, "no route has this host and path")
+
+// normalise brings the path into its one form: that is matched, and that is
+// sent. The query is never touched.
+func normalise(ex *exchange.Exchange) *exchange.Answer {
+	rq := &ex.Request
+	if !uri.Normal(rq.Path) && rq.Path != "*" {
+		b, err := uri.AppendNormal(ex.Text.Begin(), rq.Path)
+		if err != nil {
+			return exchange.Fail(exchange.BadRequest, err.Error())
+		}
+		rq.Path = ex.Text.End(b)
+	}
+	rq.Target = rq.Path
+	return nil
+}

@@ -1,0 +1,102 @@
+package plan
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Text returns the explanation for people.
+func (e *Explanation) Text() string {
+	var b strings.Builder
+	line := func(label, text string) { fmt.Fprintf(&b, "%-9s %s\n", label, text) }
+	if e.Port != "" {
+		line("port", e.Port+", "+e.Address)
+	}
+	if e.Host != "" || e.Class != "" {
+		line("host", orNone(e.Host)+classNote(e.Class))
+	}
+	switch {
+	case e.Path == "":
+		line("path", e.Asked)
+	case e.Path != e.Asked:
+		line("path", e.Path+", written as "+e.Asked)
+	default:
+		line("path", e.Path)
+	}
+	if e.Proxy != "" {
+		line("proxy", e.Proxy)
+		line("route", e.Route)
+		line("filters", strings.Join(append(append([]string{}, e.Filters...), e.Source), " → "))
+	}
+	if e.Answer != nil {
+		line("answer", e.Answer.text())
+	}
+	for _, note := range e.Notes {
+		line("note", note)
+	}
+	e.writeServers(&b)
+	e.writeRoutes(&b)
+	return b.String()
+}
+
+func orNone(host string) string {
+	if host == "" {
+		return "none"
+	}
+	return host
+}
+
+func classNote(class string) string {
+	if class == "" {
+		return ""
+	}
+	return ", class " + class
+}
+
+func (a *Answered) text() string {
+	if a.Status == 0 {
+		return "none: nothing listens there"
+	}
+	text := fmt.Sprintf("%d", a.Status)
+	if a.Reason != "" {
+		text += " " + a.Reason
+	}
+	text += ", by " + a.By
+	if a.Cause != "" {
+		text += ": " + a.Cause
+	}
+	return text
+}
+
+func (e *Explanation) writeServers(b *strings.Builder) {
+	before := ""
+	for _, s := range e.Servers {
+		fmt.Fprintf(b, "\nserver %s, weight %d of %d", s.URL, s.Weight, s.Total)
+		if s.Head == before {
+			b.WriteString(", gets the same\n")
+			continue
+		}
+		before = s.Head
+		b.WriteString(", gets\n")
+		for part := range strings.SplitSeq(strings.TrimSuffix(s.Head, "\r\n\r\n"), "\r\n") {
+			b.WriteString("    " + part + "\n")
+		}
+	}
+}
+
+func (e *Explanation) writeRoutes(b *strings.Builder) {
+	if len(e.Routes) == 0 && e.Others == 0 {
+		return
+	}
+	b.WriteString("\nroutes\n")
+	for _, r := range e.Routes {
+		mark := "-"
+		if r.Won {
+			mark = "+"
+		}
+		fmt.Fprintf(b, "  %s proxy %s, path %s: %s\n", mark, r.Proxy, r.Route, r.Why)
+	}
+	if e.Others > 0 {
+		fmt.Fprintf(b, "  - %d for other hosts\n", e.Others)
+	}
+}
