@@ -1,9 +1,17 @@
 package main
 
-import "headgate/internal/config"
+import (
+	"headgate/internal/config"
+	"headgate/internal/plan"
+)
 
-// loadPlan reads a configuration and checks it to the end.
-func loadPlan(name string, data []byte) (*config.Config, []config.Problem) {
-	c, _, problems := config.Load(name, data)
-	return c, problems
+// loadPlan reads a configuration and checks it to the end: what its values and
+// objects say, and whether two routes want the same requests. The caller
+// retires the plan.
+func loadPlan(name string, data []byte) (*plan.Plan, []config.Problem) {
+	c, doc, problems := config.Load(name, data)
+	if len(problems) > 0 {
+		return nil, problems
+	}
+	return plan.Compile(c, nil, plan.House{}, doc.Report())
 }

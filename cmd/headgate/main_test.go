@@ -37,6 +37,8 @@ func TestScripts(t *testing.T) {
 			"http":     request,
 			"waitfile": waitFile,
 			"signal":   sendSignal,
+			"waitpage": waitPage,
+			"expand":   expand,
 		},
 	})
 }
@@ -51,6 +53,17 @@ func freeport(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	defer l.Close()
 	ts.Setenv(args[0], l.Addr().String())
+}
+
+// expand FILE... replaces $NAME in files by the script's variables.
+func expand(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) == 0 {
+		ts.Fatalf("usage: expand FILE...")
+	}
+	for _, name := range args {
+		text := os.Expand(ts.ReadFile(name), ts.Getenv)
+		ts.Check(os.WriteFile(ts.MkAbs(name), []byte(text), 0o600))
+	}
 }
 
 // signal NAME sends a signal to the commands that run in the background.
@@ -111,6 +124,23 @@ func waitFile(ts *testscript.TestScript, neg bool, args []string) {
 		last, _ = os.ReadFile(ts.MkAbs(args[0])) // it may not be there yet
 		return strings.Contains(string(last), args[1])
 	}, func() string { return "the file holds: " + string(last) })
+}
+
+// waitpage URL TEXT waits until a page holds a text.
+func waitPage(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: waitpage URL TEXT")
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
+	var last []byte
+	waitFor(ts, func() bool {
+		rs, err := client.Get(args[0])
+		ts.Check(err)
+		defer rs.Body.Close()
+		last, err = io.ReadAll(rs.Body)
+		ts.Check(err)
+		return strings.Contains(string(last), args[1])
+	}, func() string { return "the page holds: " + string(last) })
 }
 
 // waitFor polls until something holds.

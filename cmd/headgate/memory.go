@@ -17,7 +17,7 @@ const gcPercent = 200
 // tuneMemory sets the collector's pace, unless the environment does (GOGC,
 // GOMEMLIMIT): a memory limit a tenth below that of the control group keeps a
 // container from being killed before the collector was asked.
-func tuneMemory() (limit int64) {
+func tuneMemory() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
@@ -26,7 +26,6 @@ func tuneMemory() (limit int64) {
 			debug.SetMemoryLimit(group / 10 * 9)
 		}
 	}
-	return debug.SetMemoryLimit(-1)
 }
 
 // memoryLimit returns the smallest memory limit of the process's control group

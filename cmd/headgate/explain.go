@@ -1,0 +1,92 @@
+package main
+
+import (
+	"io"
+	"net/netip"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"headgate/internal/plan"
+)
+
+func newExplain() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "explain METHOD URL",
+		Short: "Tell what becomes of a request, and why",
+		Long: `explain tells which port, proxy and route take a request and why each other
+candidate lost, the filters in their order, the candidate servers, and the exact head
+that each of them would get. It asks the functions that serve requests; nothing is
+sent and no port is opened. The port number in the URL says which port is meant.`,
+		Example: `  headgate explain GET http://shop.example.com/api/users?page=2
+  headgate explain --config headgate.yaml --from 192.0.2.1 -H 'Accept: text/html' GET http://shop.example.com:8080/`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usage("want METHOD and URL, have %d arguments", len(args))
+			}
+			return nil
+		},
+	}
+	file := addConfig(cmd)
+	headers := cmd.Flags().StringArrayP("header", "H", nil, "`NAME:VALUE` of a header field that the client sends; may be repeated")
+	from := cmd.Flags().String("from", "127.0.0.1", "`IP` address of the client")
+	output := addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		q, err := parseQuestion(args[0], args[1], *headers, *from)
+		if err != nil {
+			return err
+		}
+		name, data, err := readConfig(cmd, *file)
+		if err != nil {
+			return err
+		}
+		p, problems := loadPlan(name, data)
+		if len(problems) > 0 {
+			return printProblems(cmd, problems)
+		}
+		defer p.Retire(nil)
+		e := p.Explain(q)
+		if output.value == "json" {
+			return writeJSON(cmd, e)
+		}
+		_, err = io.WriteString(cmd.OutOrStdout(), e.Text())
+		return err
+	}
+	return cmd
+}
+
+// parseQuestion reads the arguments and flags of explain. The path is taken as
+// it is written: what headgate makes of it is part of the answer.
+func parseQuestion(method, address string, headers []string, from string) (q plan.Question, err error) {
+	q.Method = method
+	scheme, rest, ok := strings.Cut(address, "://")
+	if !ok {
+		return q, usage("invalid URL %q, want one like http://shop.example.com/api", address)
+	}
+	if q.Scheme = strings.ToLower(scheme); q.Scheme != "http" && q.Scheme != "https" {
+		return q, usage("invalid URL %q: the scheme is http or https", address)
+	}
+	rest, _, _ = strings.Cut(rest, "#") // a client never sends a fragment
+	end := strings.IndexAny(rest, "/?")
+	if end < 0 {
+		end = len(rest)
+	}
+	q.Authority, q.Target = rest[:end], rest[end:]
+	if q.Authority == "" {
+		return q, usage("invalid URL %q: no host", address)
+	}
+	if !strings.HasPrefix(q.Target, "/") {
+		q.Target = "/" + q.Target
+	}
+	for _, h := range headers {
+		name, value, ok := strings.Cut(h, ":")
+		if !ok || strings.TrimSpace(name) != name || name == "" {
+			return q, usage("invalid header %q, want name:value", h)
+		}
+		q.Fields = append(q.Fields, [2]string{name, strings.TrimSpace(value)})
+	}
+	if q.From, err = netip.ParseAddr(from); err != nil {
+		return q, usage("invalid address %q of the client, want one like 192.0.2.1", from)
+	}
+	return q, nil
+}
