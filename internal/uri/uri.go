@@ -24,7 +24,8 @@
 //
 // Refused, since two readers would not agree on them: a path without "/" in
 // front, a backslash, "?" and "#", blanks, control characters, bytes that are
-// not ASCII, a percent sign without two digits, %00, and a "." or ".." segment
+// not ASCII, a percent sign without two digits, an encoded control character
+// (%00, %0D, %7F), and a "." or ".." segment
 // with parameters ("/..;/", which some servers read as "/../").
 //
 // The package does not look at queries, hosts or schemes.
@@ -38,7 +39,7 @@ const (
 	NoSlash Error = iota + 1
 	BadByte
 	BadEncoding
-	EncodedNUL
+	EncodedControl
 	DotParameter
 )
 
@@ -51,8 +52,8 @@ func (e Error) Error() string {
 		return "the path holds a character that no path can hold"
 	case BadEncoding:
 		return "the path has a % without two hexadecimal digits"
-	case EncodedNUL:
-		return "the path holds %00"
+	case EncodedControl:
+		return "the path holds an encoded control character, such as %00 or %0A"
 	}
 	return "the path has a dot segment with parameters"
 }
@@ -157,8 +158,8 @@ func appendSegment(dst []byte, path string, i int) ([]byte, int, Error) {
 			}
 			i += 2
 			switch c = hi<<4 | lo; {
-			case c == 0:
-				return dst, i, EncodedNUL
+			case c < ' ' || c == 0x7f:
+				return dst, i, EncodedControl
 			case class[c]&free != 0:
 				dst = append(dst, c)
 			default:

@@ -1,0 +1,23 @@
+// Package spec holds the specification as scripts: one script for each rule,
+// each a configuration, what a client sends, what the server must get, what the
+// server answers, and what the client must get. The scripts are in testdata and
+// run with the package's tests, over every protocol that headgate speaks to
+// clients. rules.txt lists the rules; a rule without a script fails the tests.
+//
+// A script is a txtar archive. Its comment says which rule it is for, in a line
+// "rule: NAME". Its files run in order:
+//
+//	config            the configuration; UPSTREAM stands for the address of a
+//	                  server that the script plays, UPSTREAM2 for a second one,
+//	                  DEAD for an address where nobody listens
+//	request           what the client sends; PORT-less, lines end in LF here
+//	upstream gets     what the server must get, byte for byte
+//	upstream answers  what the server answers
+//	response          what the client must get: the status line, the fields that
+//	                  must be there, "!Name" for a field that must not, and the
+//	                  body, byte for byte
+//	closed            the client's connection must have ended
+//
+// The order request, upstream gets, upstream answers, response may repeat on one
+// connection. Without "upstream gets" no request may reach a server.
+package spec

@@ -1,0 +1,242 @@
+package spec
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+// patience is how long a script waits for anything. It only matters when a test
+// fails.
+const patience = 10 * time.Second
+
+// quiet is how long a script watches that nothing comes.
+const quiet = 100 * time.Millisecond
+
+// script is one parsed script.
+type script struct {
+	name, rule string
+	config     string
+	steps      []txtar.File
+}
+
+// load reads all scripts.
+func load(t *testing.T) []script {
+	t.Helper()
+	names, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(names) == 0 {
+		t.Fatalf("no scripts in testdata: %v", err)
+	}
+	var all []script
+	for _, name := range names {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ar := txtar.Parse(data)
+		s := script{name: strings.TrimSuffix(filepath.Base(name), ".txtar")}
+		for line := range strings.Lines(string(ar.Comment)) {
+			if rule, ok := strings.CutPrefix(line, "rule: "); ok {
+				s.rule = strings.TrimSpace(rule)
+			}
+		}
+		for _, f := range ar.Files {
+			if f.Name == "config" {
+				s.config = string(f.Data)
+				continue
+			}
+			s.steps = append(s.steps, f)
+		}
+		if s.rule == "" || s.config == "" {
+			t.Fatalf("%s: a script needs a line \"rule: NAME\" and a config", name)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// rules reads the names in rules.txt.
+func rules(t *testing.T) map[string]bool {
+	t.Helper()
+	data, err := os.ReadFile("rules.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for line := range strings.Lines(string(data)) {
+		if f := strings.Fields(line); len(f) > 0 && f[0] != "#" {
+			names[f[0]] = true
+		}
+	}
+	return names
+}
+
+// TestEveryRuleHasAScript fails for rules without a script and for scripts of
+// unknown rules.
+func TestEveryRuleHasAScript(t *testing.T) {
+	names := rules(t)
+	covered := map[string]bool{}
+	for _, s := range load(t) {
+		if !names[s.rule] {
+			t.Errorf("%s: rule %q is not in rules.txt", s.name, s.rule)
+		}
+		covered[s.rule] = true
+	}
+	for name := range names {
+		if !covered[name] {
+			t.Errorf("rule %q has no script in testdata", name)
+		}
+	}
+}
+
+// TestScripts runs every script.
+func TestScripts(t *testing.T) {
+	for _, s := range load(t) {
+		t.Run(s.name, func(t *testing.T) {
+			t.Parallel()
+			run(t, s)
+		})
+	}
+}
+
+// run plays one script: the client and the servers of it are raw sockets.
+func run(t *testing.T, s script) {
+	stage := newStage(t, s.config)
+	client := stage.dial()
+	for i, step := range s.steps {
+		client.step, stage.server.step, stage.server2.step = i+1, i+1, i+1
+		text := expand(string(step.Data), stage)
+		switch kind, _, _ := strings.Cut(step.Name, "#"); strings.TrimSpace(kind) {
+		case "new connection":
+			client.Close()
+			client = stage.dial()
+		case "request":
+			client.send(wire(text))
+		case "upstream gets":
+			stage.server.mustGet(wire(text))
+		case "upstream2 gets":
+			stage.server2.mustGet(wire(text))
+		case "upstream answers":
+			stage.server.send(wire(text))
+		case "upstream2 answers":
+			stage.server2.send(wire(text))
+		case "upstream closes":
+			stage.server.end()
+		case "response":
+			client.mustGetResponse(text)
+		case "client gets":
+			client.mustGet(wire(text))
+		case "closed":
+			client.mustBeClosed()
+		default:
+			t.Fatalf("unknown step %q", step.Name)
+		}
+	}
+	stage.server.mustBeQuiet()
+	stage.server2.mustBeQuiet()
+}
+
+// expand replaces the names of addresses.
+func expand(text string, s *stage) string {
+	return strings.NewReplacer("UPSTREAM2", s.server2.addr(), "UPSTREAM", s.server.addr(), "DEAD", s.dead, "LISTEN", s.addr).Replace(text)
+}
+
+// wire makes line ends those of HTTP. A line that ends in a backslash is joined
+// to the next; \r, \n, \t, \0 and \x.. stand for bytes where a script needs
+// broken ones. The last line end of a file with a body is dropped by a backslash.
+func wire(text string) []byte {
+	text = strings.ReplaceAll(text, "\n", "\r\n")
+	text = strings.ReplaceAll(text, "\\\r\n", "")
+	r := strings.NewReplacer(`\r`, "\r", `\n`, "\n", `\t`, "\t", `\0`, "\x00", `\\`, `\`)
+	return []byte(r.Replace(text))
+}
+
+// peer is one end of a connection in a script.
+type peer struct {
+	t    *testing.T
+	who  string
+	conn net.Conn
+	r    *bufio.Reader
+	step int // of the script, for failures
+}
+
+func newPeer(t *testing.T, who string, conn net.Conn) *peer {
+	conn.SetDeadline(time.Now().Add(patience))
+	return &peer{t: t, who: who, conn: conn, r: bufio.NewReader(conn)}
+}
+
+func (p *peer) Close() { p.conn.Close() }
+
+func (p *peer) send(b []byte) {
+	p.t.Helper()
+	if _, err := p.conn.Write(b); err != nil {
+		p.t.Fatalf("%s: send: %v", p.who, err)
+	}
+}
+
+// mustGet reads exactly want.
+func (p *peer) mustGet(want []byte) {
+	p.t.Helper()
+	got := make([]byte, len(want))
+	n, err := io.ReadFull(p.r, got)
+	if !bytes.Equal(got[:n], want) {
+		rest := make([]byte, p.r.Buffered())
+		p.r.Read(rest)
+		p.t.Fatalf("step %d: %s got:\n%s\nwant:\n%s\n(%v)", p.step, p.who, visible(append(got[:n], rest...)), visible(want), err)
+	}
+}
+
+// mustBeClosed waits for the end of the connection.
+func (p *peer) mustBeClosed() {
+	p.t.Helper()
+	if b, err := io.ReadAll(p.r); len(b) > 0 || err != nil && !isReset(err) {
+		p.t.Fatalf("%s got %q, %v; want the connection closed", p.who, b, err)
+	}
+}
+
+func isReset(err error) bool { return strings.Contains(err.Error(), "reset") }
+
+// mustGetResponse reads one response and compares what the script names.
+func (p *peer) mustGetResponse(want string) {
+	p.t.Helper()
+	wantHead, wantBody, _ := strings.Cut(want, "\n\n")
+	wantBody = strings.TrimSuffix(wantBody, "\\\n")
+	got, err := readResponse(p.r, strings.Contains(wantHead, "(HEAD)"))
+	if err != nil {
+		p.t.Fatalf("step %d: client: read response: %v\nso far: %+v", p.step, err, got)
+	}
+	lines := strings.Split(strings.TrimSpace(wantHead), "\n")
+	if status := strings.TrimSuffix(lines[0], " (HEAD)"); got.status != status {
+		p.t.Errorf("step %d: client got %q, want %q\n%s\n%s", p.step, got.status, status, strings.Join(got.fields, "\n"), got.body)
+	}
+	for _, line := range lines[1:] {
+		if name, absent := strings.CutPrefix(line, "!"); absent {
+			if got.has(name + ":") {
+				p.t.Errorf("client got a field %s, want none:\n%s", name, strings.Join(got.fields, "\n"))
+			}
+		} else if !got.has(line) {
+			p.t.Errorf("client did not get %q:\n%s", line, strings.Join(got.fields, "\n"))
+		}
+	}
+	if body, some := strings.CutPrefix(wantBody, "..."); some {
+		if body = strings.TrimSuffix(strings.TrimSpace(body), "..."); !strings.Contains(got.body, body) {
+			p.t.Errorf("client got body %q, want one with %q", got.body, body)
+		}
+	} else if got.body != wantBody {
+		p.t.Errorf("client got body %q, want %q", got.body, wantBody)
+	}
+}
+
+// visible makes bytes readable in a failure.
+func visible(b []byte) string {
+	return strings.ReplaceAll(fmt.Sprintf("%q", b), `\r\n`, "\\r\\n\n")
+}

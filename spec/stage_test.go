@@ -1,0 +1,112 @@
+package spec
+
+import (
+	"bufio"
+	"net"
+	"testing"
+	"time"
+)
+
+// server is a server that a script plays: connections of the proxy come in, and
+// the script reads and writes the one that was used last.
+type server struct {
+	t        *testing.T
+	name     string
+	listener net.Listener
+	conns    chan net.Conn
+	active   chan *peer // connections on which bytes have arrived
+	current  *peer
+	step     int
+}
+
+func newServer(t *testing.T, name string) *server {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &server{t: t, name: name, listener: l, active: make(chan *peer, 16)}
+	t.Cleanup(func() { l.Close() })
+	go s.accept()
+	return s
+}
+
+func (s *server) addr() string { return s.listener.Addr().String() }
+
+// accept takes connections and reports each when its first byte arrives.
+func (s *server) accept() {
+	for {
+		c, err := s.listener.Accept()
+		if err != nil {
+			return
+		}
+		s.t.Cleanup(func() { c.Close() })
+		go func() {
+			p := &peer{t: s.t, who: s.name, conn: c, r: bufio.NewReader(c)}
+			if _, err := p.r.Peek(1); err == nil {
+				s.active <- p
+			}
+		}()
+	}
+}
+
+// mustGet reads exactly want, on a new connection or on the one used before.
+func (s *server) mustGet(want []byte) {
+	s.t.Helper()
+	if s.current != nil {
+		s.current.conn.SetReadDeadline(time.Now().Add(quiet))
+		_, err := s.current.r.Peek(1)
+		s.current.conn.SetReadDeadline(time.Now().Add(patience))
+		if err == nil {
+			s.current.step = s.step
+			s.current.mustGet(want)
+			return
+		}
+	}
+	select {
+	case s.current = <-s.active:
+		s.current.conn.SetDeadline(time.Now().Add(patience))
+		s.current.step = s.step
+		s.current.mustGet(want)
+	case <-time.After(patience):
+		s.t.Fatalf("step %d: %s got no request; want:\n%s", s.step, s.name, visible(want))
+	}
+}
+
+func (s *server) send(b []byte) {
+	s.t.Helper()
+	if s.current == nil {
+		s.t.Fatalf("%s cannot answer before it got a request", s.name)
+	}
+	s.current.send(b)
+}
+
+// end closes the connection of the last request.
+func (s *server) end() {
+	if s.current != nil {
+		s.current.conn.Close()
+		s.current = nil
+	}
+}
+
+// mustBeQuiet fails if a request has reached the server that the script does
+// not name.
+func (s *server) mustBeQuiet() {
+	s.t.Helper()
+	if s.t.Failed() {
+		return
+	}
+	select {
+	case p := <-s.active:
+		b, _ := p.r.Peek(p.r.Buffered())
+		s.t.Errorf("%s got a request that it should not get:\n%s", s.name, visible(b))
+	case <-time.After(quiet):
+	}
+	if s.current == nil {
+		return
+	}
+	s.current.conn.SetReadDeadline(time.Now().Add(quiet))
+	if _, err := s.current.r.Peek(1); err == nil {
+		b, _ := s.current.r.Peek(s.current.r.Buffered())
+		s.t.Errorf("%s got more than it should:\n%s", s.name, visible(b))
+	}
+}
