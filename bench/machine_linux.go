@@ -14,13 +14,17 @@ import (
 
 // facts tells when, where and with what a table was made.
 func facts(b *bench) []string {
-	return []string{
+	list := []string{
 		"Date: " + time.Now().UTC().Format("2006-01-02"),
 		"Machine: " + machine(),
 		"Versions: " + strings.Join(versions(b), ", "),
 		fmt.Sprintf("Proxy on core %d, load on core %d, upstream on core %d",
 			b.options.proxyCPU, b.options.loadCPU, b.options.upstreamCPU),
 	}
+	if b.rate > 0 {
+		list = append(list, fmt.Sprintf("Latency at %.0f requests a second; without any proxy its p99 is %s µs", b.rate, short(b.floor)))
+	}
+	return list
 }
 
 func machine() string {

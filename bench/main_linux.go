@@ -114,6 +114,7 @@ type bench struct {
 	upstream *upstream
 	duration time.Duration
 	rate     float64 // requests a second of the latency row; 0 until measured
+	floor    float64 // p99 latency at that rate without a proxy, in µs
 }
 
 // newBench finds the peers that are here and starts the upstream.

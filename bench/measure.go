@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -179,9 +178,6 @@ func measureIdle(b *bench, all []*running) (sample, error) {
 	return sample{value: float64(after-before) / 1024 / float64(len(clients))}, err
 }
 
-// latencyConnections is how many connections carry the constant rate.
-const latencyConnections = 64
-
 // measureLatency sends at a constant rate, whatever the answers do, and takes
 // each latency from the moment the request was due: a peer that stalls is charged
 // for every request that had to wait.
@@ -191,17 +187,24 @@ func measureLatency(b *bench, all []*running) (sample, error) {
 			return sample{}, err
 		}
 	}
-	latencies, err := constantRate(all[0], b.rate, b.duration)
+	v, err := b.p99(all[0].setup.address)
+	return sample{value: v}, err
+}
+
+// p99 returns the latency that 99 % of the requests stayed within, in
+// microseconds.
+func (b *bench) p99(address string) (float64, error) {
+	latencies, err := constantRate(address, b.rate, b.duration)
 	if err != nil {
-		return sample{}, err
+		return 0, err
 	}
 	slices.Sort(latencies)
-	p99 := quantile(latencies, 0.99)
-	return sample{value: float64(p99.Nanoseconds()) / 1e3}, nil
+	return float64(quantile(latencies, 0.99).Nanoseconds()) / 1e3, nil
 }
 
 // findRate sets the rate to 70 % of nginx's peak, or of the first peer's where
-// nginx is not here.
+// nginx is not here. It also finds what the latency is at that rate without any
+// proxy: the part of every number that is none of the proxy's.
 func (b *bench) findRate() error {
 	p := b.peers[0]
 	for _, other := range b.peers {
@@ -219,53 +222,7 @@ func (b *bench) findRate() error {
 		return err
 	}
 	b.rate = 0.7 * result.rate
-	fmt.Printf("  rate: %.0f requests a second, 70 %% of %s's peak\n", b.rate, p.name)
-	return nil
-}
-
-// constantRate sends requests at a rate for a while and returns their latencies.
-func constantRate(r *running, rate float64, d time.Duration) ([]time.Duration, error) {
-	var mu sync.Mutex
-	var latencies []time.Duration
-	var failed error
-	var wg sync.WaitGroup
-	interval := time.Duration(float64(latencyConnections) / rate * float64(time.Second))
-	began := time.Now().Add(50 * time.Millisecond)
-	for i := range latencyConnections {
-		first := began.Add(interval * time.Duration(i) / latencyConnections)
-		wg.Go(func() {
-			mine, err := paced(r, first, interval, began.Add(d))
-			mu.Lock()
-			defer mu.Unlock()
-			latencies = append(latencies, mine...)
-			if err != nil {
-				failed = err
-			}
-		})
-	}
-	wg.Wait()
-	return latencies, failed
-}
-
-// paced sends a request at first and after every interval until end. It is late
-// when the answer before is.
-func paced(r *running, first time.Time, interval time.Duration, end time.Time) ([]time.Duration, error) {
-	c, err := dial(r.setup.address)
-	if err != nil {
-		return nil, err
-	}
-	defer c.close()
-	if err := c.conn.SetDeadline(end.Add(patience)); err != nil {
-		return nil, err
-	}
-	request := get("/", r.setup.host(0))
-	latencies := make([]time.Duration, 0, end.Sub(first)/interval+1)
-	for due := first; due.Before(end); due = due.Add(interval) {
-		time.Sleep(time.Until(due))
-		if _, err := c.do(request); err != nil {
-			return latencies, err
-		}
-		latencies = append(latencies, time.Since(due))
-	}
-	return latencies, nil
+	b.floor, err = b.p99(b.upstream.addresses[0])
+	fmt.Printf("  rate: %.0f requests a second, 70 %% of %s's peak; without a proxy %s µs\n", b.rate, p.name, short(b.floor))
+	return err
 }
