@@ -127,15 +127,9 @@ func (p *Plan) Explain(q Question) Explanation {
 
 // portFor finds the port by the number in the URL.
 func (p *Plan) portFor(q Question, e *Explanation) *Port {
-	_, digits, _ := http1.SplitAuthority(q.Authority)
-	number, named := 80, digits != ""
-	switch {
-	case named:
-		number, _ = strconv.Atoi(digits)
-	case q.Scheme == "https":
-		number = 443
-	}
-	var usable []*Port
+	number, named := portNumber(q)
+	var others []string
+	var fallback *Port
 	for _, port := range p.ports {
 		if port.scheme() != q.Scheme {
 			continue
@@ -143,18 +137,38 @@ func (p *Plan) portFor(q Question, e *Explanation) *Port {
 		if int(port.Address().Port()) == number {
 			return port
 		}
-		usable = append(usable, port)
+		others = append(others, fmt.Sprintf("%s on %v", port.Name(), port.Address()))
+		if fallback == nil || port.Address().Addr().IsUnspecified() && !fallback.Address().Addr().IsUnspecified() {
+			fallback = port
+		}
 	}
-	if len(usable) == 0 {
-		e.Notes = append(e.Notes, "no active port speaks "+q.Scheme)
-		return nil
+	note := fmt.Sprintf("no active port listens on %d for %s", number, q.Scheme)
+	switch {
+	case fallback == nil:
+		note = "no active port speaks " + q.Scheme
+	case named:
+		note += "; active are " + strings.Join(others[:min(len(others), 10)], ", ")
+		fallback = nil
+	default:
+		note += "; taken as if it came to " + fallback.Name()
 	}
-	if named {
-		e.Notes = append(e.Notes, fmt.Sprintf("no active port listens on %d for %s; %s does on %v", number, q.Scheme, usable[0].Name(), usable[0].Address()))
-		return nil
+	e.Notes = append(e.Notes, note)
+	return fallback
+}
+
+// portNumber returns the port number of the URL, and whether it was written.
+// The authority need not be valid: that is for the parser to say.
+func portNumber(q Question) (number int, named bool) {
+	i := strings.LastIndexByte(q.Authority, ':')
+	if i >= 0 && !strings.HasSuffix(q.Authority, "]") {
+		if number, err := strconv.Atoi(q.Authority[i+1:]); err == nil {
+			return number, true
+		}
 	}
-	e.Notes = append(e.Notes, fmt.Sprintf("no active port listens on %d for %s; taken as if it came to %s", number, q.Scheme, usable[0].Name()))
-	return usable[0]
+	if q.Scheme == "https" {
+		return 443, false
+	}
+	return 80, false
 }
 
 // scheme returns the scheme of URLs that lead to the port.

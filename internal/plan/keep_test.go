@@ -33,8 +33,8 @@ func outline(p *Plan) string {
 				}
 				fmt.Fprintf(&b, " done %d\n", len(r.pipeline.Done))
 			}
-			for i := range n.names {
-				walk(n.children[i], at+"/"+n.names[i])
+			for i := range n.children {
+				walk(&n.children[i], at+"/"+n.children[i].name)
 			}
 		}
 		walk(&t.root, "")

@@ -13,9 +13,9 @@ type paths struct {
 
 // node is one segment of the tree. Its children are in the order of their names.
 type node struct {
+	name     string
 	route    *Route
-	names    []string
-	children []*node
+	children []node
 }
 
 // few is how many children are looked at one after the other.
@@ -28,7 +28,7 @@ const few = 8
 func (p *paths) longest(path string) *Route {
 	n := &p.root
 	best := n.route
-	for len(n.names) > 0 && len(path) > 1 {
+	for len(n.children) > 0 && len(path) > 1 {
 		end := 1
 		for end < len(path) && path[end] != '/' {
 			end++
@@ -45,19 +45,21 @@ func (p *paths) longest(path string) *Route {
 }
 
 func (n *node) child(name string) *node {
-	if len(n.names) <= few {
-		for i := range n.names {
-			if n.names[i] == name {
-				return n.children[i]
+	if len(n.children) <= few {
+		for i := range n.children {
+			if n.children[i].name == name {
+				return &n.children[i]
 			}
 		}
 		return nil
 	}
-	if i, found := slices.BinarySearch(n.names, name); found {
-		return n.children[i]
+	if i, found := slices.BinarySearchFunc(n.children, name, compareName); found {
+		return &n.children[i]
 	}
 	return nil
 }
+
+func compareName(n node, name string) int { return strings.Compare(n.name, name) }
 
 // newPaths returns the table of routes. clash is called for two routes that have
 // the same path; the first stays.
@@ -86,13 +88,12 @@ func (n *node) insert(r *Route) {
 		if i := strings.IndexByte(name, '/'); i >= 0 {
 			name, rest = name[:i], name[i:]
 		}
-		last := len(n.names) - 1
-		if last < 0 || n.names[last] != name {
-			n.names = append(n.names, name)
-			n.children = append(n.children, &node{})
+		last := len(n.children) - 1
+		if last < 0 || n.children[last].name != name {
+			n.children = append(n.children, node{name: name})
 			last++
 		}
-		n = n.children[last]
+		n = &n.children[last]
 	}
 	n.route = r
 }

@@ -48,6 +48,7 @@ func (b *body) path() string {
 type shared struct {
 	clientIP  exchange.Filter
 	forward   map[forwarding]exchange.Filter
+	timeout   map[timeout.Config]exchange.Filter
 	upstream  upstream.Settings
 	settings  string // the same as text
 	keyBuffer []byte
@@ -61,7 +62,7 @@ type forwarding struct {
 
 func newShared(cfg *config.Config) shared {
 	u := &cfg.Upstreams
-	s := shared{clientIP: clientip.Compile(nil), forward: map[forwarding]exchange.Filter{}}
+	s := shared{clientIP: clientip.Compile(nil), forward: map[forwarding]exchange.Filter{}, timeout: map[timeout.Config]exchange.Filter{}}
 	s.upstream = upstream.Settings{
 		IdleTimeout:     u.IdleTimeout.D(),
 		IdleConnections: u.IdleConnections,
@@ -79,14 +80,15 @@ func newShared(cfg *config.Config) shared {
 
 // bodies compiles the routes of a proxy.
 func (c *compiler) bodies(p *config.Proxy, at schema.Place) []*body {
+	all := make([]body, len(p.Routes))
 	out := make([]*body, 0, len(p.Routes))
 	for i, r := range p.Routes {
-		b, err := c.body(p, r)
-		if err != nil {
+		b := &all[i]
+		*b = body{proxy: p, settings: r, number: i, connect: r.Timeouts.Connect.D()}
+		if err := c.body(b); err != nil {
 			at.Field("routes").Index(i).Called("route", r.Path).Problem(err.Error(), "")
 			continue
 		}
-		b.number = i
 		out = append(out, b)
 	}
 	return out
@@ -112,7 +114,7 @@ func (c *compiler) routes(port *Port, p *config.Proxy, bodies []*body) []*Route 
 
 // done returns what hears of the finished exchanges of a place.
 func (c *compiler) done(place exchange.Place, logged bool) []func(*exchange.Exchange) {
-	var out []func(*exchange.Exchange)
+	out := make([]func(*exchange.Exchange), 0, 2)
 	if c.house.Metrics != nil {
 		counter := c.house.Metrics.Route(place)
 		c.plan.counters = append(c.plan.counters, counter)
@@ -125,22 +127,21 @@ func (c *compiler) done(place exchange.Place, logged bool) []func(*exchange.Exch
 }
 
 // body compiles a route. Settings that were checked give no error.
-func (c *compiler) body(p *config.Proxy, r *config.Route) (*body, error) {
-	b := &body{proxy: p, settings: r, connect: r.Timeouts.Connect.D()}
-	prefix, err := onePath(r.Path)
+func (c *compiler) body(b *body) error {
+	prefix, err := onePath(b.settings.Path)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	b.prefix = strings.TrimSuffix(prefix, "/")
-	if r.FixedResponse != nil {
-		b.source, err = fixed.Compile(r.FixedResponse)
+	if b.settings.FixedResponse != nil {
+		b.source, err = fixed.Compile(b.settings.FixedResponse)
 	} else {
 		err = c.servers(b)
 	}
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return b, c.filters(b)
+	return c.filters(b)
 }
 
 // onePath returns the one form of a path.
@@ -164,7 +165,7 @@ func (c *compiler) filters(b *body) error {
 		return nil // nobody waits for a server or gets a path
 	}
 	if f.RequestTimeout != nil {
-		b.filters = append(b.filters, timeout.Compile(*f.RequestTimeout))
+		b.filters = append(b.filters, c.timeout(*f.RequestTimeout))
 	}
 	mapped, err := rewrite.Compile(f.Rewrite, mapping(b))
 	if err != nil {
@@ -207,6 +208,16 @@ func (c *compiler) forward(p *config.Proxy) exchange.Filter {
 	}
 	filter = upstream.Forward(style, want.via == config.ViaRFC9110)
 	c.shared.forward[want] = filter
+	return filter
+}
+
+// timeout returns the filter of a time-out; most routes have the same.
+func (c *compiler) timeout(limit timeout.Config) exchange.Filter {
+	filter, known := c.shared.timeout[limit]
+	if !known {
+		filter = timeout.Compile(limit)
+		c.shared.timeout[limit] = filter
+	}
 	return filter
 }
 

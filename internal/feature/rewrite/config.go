@@ -3,6 +3,7 @@ package rewrite
 import (
 	"regexp"
 	"strings"
+	"unicode"
 
 	"headgate/internal/schema"
 )
@@ -57,5 +58,7 @@ func (c *Config) Check(at schema.Place) {
 		at.Field("replacement").Problem(what, remedy)
 	} else if strings.ContainsAny(c.Replacement, "?#\\") {
 		at.Field("replacement").Problem("the replacement holds ?, # or \\, which no path can have", "write %3F, %23 or %5C")
+	} else if strings.ContainsFunc(c.Replacement, unicode.IsControl) {
+		at.Field("replacement").Problem("the replacement holds a control character", "take it out")
 	}
 }

@@ -24,6 +24,7 @@ func TestSettingsAreChecked(t *testing.T) {
 		{"unknown group", Config{Enabled: true, Regex: "a", Replacement: "$1"}, "rewrite.replacement: the replacement names"},
 		{"replacement alone", Config{Enabled: true, AddPrefix: "/a", Replacement: "x"}, "rewrite.replacement: there is no regex"},
 		{"query in replacement", Config{Enabled: true, Regex: "a", Replacement: "b?c"}, "rewrite.replacement: the replacement holds"},
+		{"line end in replacement", Config{Enabled: true, Regex: "a", Replacement: "b\n"}, "rewrite.replacement: the replacement holds a control"},
 		{"relative prefix", Config{Enabled: true, AddPrefix: "app"}, `rewrite.add_prefix: path "app" does not begin`},
 	} {
 		r := schema.NewReport("", nil)

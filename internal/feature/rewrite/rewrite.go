@@ -40,18 +40,23 @@ type Server struct {
 // that there is nothing to do. Settings that were checked give no error.
 func Compile(c *Config, route Route) (exchange.Filter, error) {
 	m := &mapping{trimsBase: trimsBase(route.Servers)}
-	filter := exchange.Filter{Name: "strip_prefix"}
+	filter := exchange.Filter{Name: "rewrite"}
 	if route.Strip {
 		m.strip = len(route.Prefix)
 		m.strips = true
 	}
 	mends := true
 	if c != nil {
-		filter.Name = "rewrite"
 		mends = c.RewriteResponse
 		if err := m.compile(c); err != nil {
 			return filter, err
 		}
+	}
+	switch {
+	case c == nil && m.strip == 0:
+		filter.Name = "rewrite_response"
+	case c == nil:
+		filter.Name = "strip_prefix"
 	}
 	switch {
 	case m.regex != nil:
