@@ -95,7 +95,7 @@ type Contender struct {
 // Explain tells what the plan makes of a request. It asks the functions that
 // serve requests, and sends nothing.
 func (p *Plan) Explain(q Question) Explanation {
-	e := Explanation{Asked: q.Target}
+	e := Explanation{Asked: q.Target, Routes: []Contender{}}
 	if i := strings.IndexByte(e.Asked, '?'); i >= 0 {
 		e.Asked = e.Asked[:i]
 	}

@@ -131,6 +131,22 @@ func TestRoutesThatWantTheSameAreRefused(t *testing.T) {
 	}
 }
 
+func TestProblemsHaveTheirPlace(t *testing.T) {
+	text := "version: 1\nports:\n  web: {address: \"0.0.0.0:8080\", protocol: http}\nproxies:\n" + named("a", "", "/x") + named("b", "", "/", "/x")
+	cfg, doc, problems := config.Load("test.yaml", []byte(text))
+	if cfg == nil {
+		t.Fatal(problems)
+	}
+	_, problems = Compile(cfg, nil, House{}, doc.Report())
+	if len(problems) != 1 {
+		t.Fatalf("problems %v, want one", problems)
+	}
+	p := problems[0]
+	if p.File != "test.yaml" || p.Line != 11 || p.Object != "proxy b, route /x" || p.Remedy == "" {
+		t.Errorf("got %s:%d %s, %s; want test.yaml:11, proxy b, route /x", p.File, p.Line, p.Object, p.Remedy)
+	}
+}
+
 func TestSameRouteOnOtherPortsIsFine(t *testing.T) {
 	compile(t, `
 ports:

@@ -45,7 +45,7 @@ func drop(list *header.List) {
 // reads as one of them ("X_Forwarded_For").
 func claims(f *header.Field) bool {
 	if f.ID != header.Other {
-		return f.ID.ClaimsClient()
+		return claiming[f.ID]
 	}
 	if len(f.Name) < shortest {
 		return false
@@ -58,6 +58,14 @@ func claims(f *header.Field) bool {
 	}
 	return false
 }
+
+// claiming is header.ID.ClaimsClient as a table.
+var claiming = func() (t [256]bool) {
+	for id := range t {
+		t[id] = header.ID(id).ClaimsClient()
+	}
+	return t
+}()
 
 // The shortest claim that is not well known is a twin of X-Real-IP.
 const shortest = len("x_real_ip")
