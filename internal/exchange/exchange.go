@@ -252,6 +252,9 @@ type Front interface {
 	// Abort ends the response so that the client can tell that it is not
 	// complete.
 	Abort(ex *Exchange)
+	// Gone reports whether the client has left, so that nobody waits for the
+	// response any more. A source asks now and then while it waits.
+	Gone() bool
 }
 
 // Reset empties the response but keeps the memory of its lists.

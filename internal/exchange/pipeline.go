@@ -16,7 +16,8 @@ type Pipeline struct {
 	// Source makes the response if no filter answered.
 	Source Source
 	// Done hears of every finished exchange: the access log, metrics. It must
-	// keep nothing of it.
+	// keep nothing of it. The response of a server is closed by then, and the
+	// fields of its head are gone.
 	Done []func(*Exchange)
 	// Log hears of broken invariants.
 	Log *slog.Logger
@@ -70,6 +71,11 @@ func (p *Pipeline) response(ex *Exchange) {
 
 // send hands the response to the front and notes why it broke off, if it did.
 func (p *Pipeline) send(ex *Exchange) {
+	if ex.Response.Ours && ex.Response.Status == StatusClientClosed {
+		ex.Front.Abort(ex)
+		ex.Times.End = Now()
+		return
+	}
 	err := ex.Front.Send(ex)
 	ex.Times.End = Now()
 	if err == nil || ex.Reason != None {
@@ -82,18 +88,20 @@ func (p *Pipeline) send(ex *Exchange) {
 	ex.Cause = err.Error()
 }
 
-// done tells what happened and releases what the response holds. It runs after
-// a panic too: then the client gets a 500 if nothing was sent yet.
+// done releases what the response holds and tells what happened. It runs after
+// a panic too: then the client gets a 500 if nothing was sent yet. Closing comes
+// first, as until then a request body may still be on its way to a server.
 func (p *Pipeline) done(ex *Exchange) {
 	if v := recover(); v != nil {
 		p.broken(ex, v)
 	}
-	for _, tell := range p.Done {
-		tell(ex)
-	}
 	if ex.Response.Body != nil {
 		ex.Response.Body.Close()
 		ex.Response.Body = nil
+		ex.Response.Header.Reset()
+	}
+	for _, tell := range p.Done {
+		tell(ex)
 	}
 }
 

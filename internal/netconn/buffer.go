@@ -15,7 +15,14 @@ type Buffer struct {
 	mem  *[]byte
 	b    []byte
 	r, w int
+
+	hold int     // what lies before is looked at and stays as it is
+	held *[]byte // memory that is looked at and not read into any more
 }
+
+// holdLeast is how much room behind what is held makes it worth to read there,
+// in bytes.
+const holdLeast = 1 << 10
 
 // Bytes returns the unused bytes. They are valid until the next read that has
 // to move them: Compact, Grow and Release.
@@ -33,11 +40,28 @@ func (b *Buffer) Use(n int) { b.r += n }
 // Full reports whether no more can be read without Compact or Grow.
 func (b *Buffer) Full() bool { return b.w == len(b.b) && b.b != nil }
 
+// Hold keeps the bytes that were used as they are until Free: views into them
+// live although more is read, and although the memory is dropped.
+func (b *Buffer) Hold() { b.hold = b.r }
+
+// Free ends Hold. Views into what was held must be dead.
+func (b *Buffer) Free() {
+	b.hold = 0
+	if b.held != nil {
+		scribble(*b.held)
+		buffers.Put(b.held)
+		b.held = nil
+	}
+}
+
+// part leaves the memory to what is held in it. What is unused is lost.
+func (b *Buffer) part() { *b = Buffer{held: b.mem} }
+
 // Compact moves the unused bytes to the front. Views into them are lost.
 func (b *Buffer) Compact() {
-	if b.r > 0 {
-		b.w = copy(b.b, b.b[b.r:b.w])
-		b.r = 0
+	if b.r > b.hold {
+		b.w = b.hold + copy(b.b[b.hold:], b.b[b.r:b.w])
+		b.r = b.hold
 	}
 }
 
@@ -48,7 +72,7 @@ func (b *Buffer) Grow(max int) bool {
 	if b.b == nil || !b.Full() {
 		return true
 	}
-	if b.r > 0 && b.Len() <= len(b.b)/2 {
+	if b.r > b.hold && b.Len() <= len(b.b)/2 {
 		b.Compact()
 		return true
 	}
@@ -59,35 +83,43 @@ func (b *Buffer) Grow(max int) bool {
 	n := copy(bigger, b.Bytes())
 	// The memory before is left to the collector and not to the pool: views
 	// may still look at it.
-	b.mem, b.b, b.r, b.w = nil, bigger, 0, n
+	b.mem, b.b, b.r, b.w, b.hold = nil, bigger, 0, n, 0
 	return true
 }
 
-// Release gives the memory back if nothing in it is unused. Views into it must
-// be dead.
+// Release gives the memory back if nothing in it is unused and nothing held.
+// Views into it must be dead.
 func (b *Buffer) Release() {
-	if b.r < b.w {
+	if b.r < b.w || b.hold > 0 {
 		return
 	}
 	b.Drop()
 }
 
-// Drop forgets what is unused and gives the memory back.
+// Drop forgets what is unused and gives the memory back, but for what is held.
 func (b *Buffer) Drop() {
+	if b.hold > 0 {
+		b.part()
+		return
+	}
 	if b.mem != nil {
 		scribble(*b.mem)
 		buffers.Put(b.mem)
 	}
-	*b = Buffer{}
+	*b = Buffer{held: b.held}
 }
 
 // space returns where to read to.
 func (b *Buffer) space() []byte {
+	if b.b != nil && b.r == b.w {
+		b.r, b.w = b.hold, b.hold
+		if b.hold > 0 && len(b.b)-b.hold < holdLeast {
+			b.part()
+		}
+	}
 	if b.b == nil {
 		b.mem = buffers.Get().(*[]byte)
 		b.b = *b.mem
-	} else if b.r == b.w {
-		b.r, b.w = 0, 0
 	}
 	return b.b[b.w:]
 }

@@ -40,6 +40,13 @@ const MaxPending = 32 << 10
 // the end.
 const recheck = 3 * time.Second
 
+// A watch is asked after lookFirst of a wait, then after pauses that double up
+// to lookMost.
+const (
+	lookFirst = 500 * time.Millisecond
+	lookMost  = 2 * time.Second
+)
+
 // ErrKicked is returned by Serve and by reads that Kick ended.
 var ErrKicked = errors.New("connection was told to look up")
 
@@ -48,7 +55,7 @@ var ErrKicked = errors.New("connection was told to look up")
 var ErrTimeout = os.ErrDeadlineExceeded
 
 // Conn is one connection. One goroutine reads and one writes, which may be the
-// same; Kick, Gone and Close may be called by any.
+// same; Kick, Peer and Close may be called by any.
 type Conn struct {
 	// constant
 	nc       net.Conn
@@ -68,6 +75,9 @@ type Conn struct {
 	readUntil int64         // when all waits end, if not 0
 	until     int64         // when the wait under way ends, 0 before it began
 	armed     int64         // when the poller's deadline strikes, 0 if none is set
+	near      bool          // armed strikes soon, and a new wait need not set it
+	watch     func() error
+	gap       time.Duration // between the last two looks of the wait under way
 	rd        readOp
 
 	kicked atomic.Bool
@@ -81,6 +91,7 @@ type readOp struct {
 	err     error
 	quiet   bool // nothing can be there yet: wait first
 	once    bool // do not wait at all
+	again   bool // Serve has read before
 	step    func() bool
 	pipe    *pipe
 	pipeMax int
@@ -94,6 +105,18 @@ type writeOp struct {
 	unsent  int  // what the kernel still held when the wait began, in bytes
 	pipe    *pipe
 }
+
+// Presence is what can be known of a peer that says nothing.
+type Presence uint8
+
+// The presences. A peer that has closed its side, with nothing left to read, may
+// still read ours, or may have closed all of the connection: that cannot be told
+// apart before something is sent.
+const (
+	Present Presence = iota
+	HalfClosed
+	Gone // it was reset, or closed by us
+)
 
 // New returns a connection over nc, which it owns from then on.
 func New(nc net.Conn) *Conn {
@@ -115,6 +138,10 @@ func (c *Conn) SetReadWait(d time.Duration) { c.readWait, c.readUntil = d, 0 }
 // SetReadUntil sets the moment, by package clock, until which reads may wait. A
 // caller that knows the time spares a look at the clock at each wait.
 func (c *Conn) SetReadUntil(moment int64) { c.readUntil = moment }
+
+// SetWatch sets what is asked now and then while a read waits: its error ends
+// the wait. It is never asked in the first moments of a wait. nil asks nothing.
+func (c *Conn) SetWatch(watch func() error) { c.watch = watch }
 
 // SetWriteWait sets how long a write may wait without progress; 0 is for ever.
 func (c *Conn) SetWriteWait(d time.Duration) { c.writeWait = d }
@@ -262,15 +289,21 @@ func (c *Conn) CloseWrite() error {
 	return nil
 }
 
-// Close closes the connection at once. What is collected is lost.
+// Close closes the connection at once. What is collected is lost. It returns
+// when no read or write uses the connection any more, so a step of Serve must
+// not call it.
 func (c *Conn) Close() error { return c.nc.Close() }
 
 // struck is a deadline that has passed: it makes a wait end at once.
 var struck = clock.At(1)
 
-// arm makes sure that a wait that begins now ends in time. Most often a deadline
-// that is no later than needed is set already and nothing has to be done.
+// arm makes sure that a wait that begins now ends in time, and does nothing for
+// one that goes on. Most often a deadline that is no later than needed is set
+// already.
 func (c *Conn) arm() {
+	if c.until != 0 {
+		return
+	}
 	switch {
 	case c.readUntil != 0:
 		c.until = c.readUntil
@@ -278,19 +311,34 @@ func (c *Conn) arm() {
 		c.until = clock.Now() + int64(c.readWait)
 	default:
 		c.until = math.MaxInt64
-		if c.armed != 0 {
-			c.armed = 0
-			c.clearDeadline()
-		}
+	}
+	if c.near && c.armed != 0 && c.armed <= c.until {
 		return
 	}
-	if c.armed == 0 || c.armed > c.until {
-		c.setDeadline(min(c.until, clock.Now()+int64(recheck)))
+	first := recheck
+	if c.gap = 0; c.watch != nil {
+		first = lookFirst
 	}
+	c.near = true
+	c.setDeadline(min(c.until, clock.Now()+int64(first)))
+}
+
+// nextLook returns when a wait that goes on has to be looked at again.
+func (c *Conn) nextLook(now int64) int64 {
+	if c.watch == nil {
+		return c.until
+	}
+	c.gap = min(max(2*c.gap, lookFirst), lookMost)
+	return min(c.until, now+int64(c.gap))
 }
 
 func (c *Conn) setDeadline(moment int64) {
 	c.armed = moment
+	if moment == math.MaxInt64 {
+		c.armed = 0
+		c.clearDeadline()
+		return
+	}
 	c.nc.SetReadDeadline(clock.At(moment))
 	if c.kicked.Load() {
 		// Kick came between: its deadline must not be lost under ours.
@@ -300,22 +348,29 @@ func (c *Conn) setDeadline(moment int64) {
 
 // expired decides what a deadline that struck means: nil if the wait goes on.
 func (c *Conn) expired() error {
-	c.armed = 0
+	c.armed, c.near = 0, false
 	if c.takeKick() {
 		c.clearDeadline()
 		return ErrKicked
 	}
-	switch {
-	case c.until == 0:
+	if c.until == 0 {
 		// It struck while nobody waited, left over from an earlier wait.
 		c.clearDeadline()
 		return nil
-	case clock.Now() < c.until:
-		c.setDeadline(c.until)
-		return nil
 	}
-	c.clearDeadline()
-	return ErrTimeout
+	now := clock.Now()
+	if now >= c.until {
+		c.clearDeadline()
+		return ErrTimeout
+	}
+	if c.watch != nil {
+		if err := c.watch(); err != nil {
+			c.clearDeadline()
+			return err
+		}
+	}
+	c.setDeadline(c.nextLook(now))
+	return nil
 }
 
 // clearDeadline takes a deadline away that struck, but not one by Kick.

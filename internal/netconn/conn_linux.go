@@ -104,7 +104,9 @@ func (c *Conn) readFrom(fd uintptr) bool {
 	return true
 }
 
-// onServe is the loop of Serve, inside one wait.
+// onServe is the loop of Serve, inside one wait. After its first read it looks
+// once more: the edge that told of those bytes may have told of the end too, and
+// a client that sends one request and closes its side is to see the end at once.
 func (c *Conn) onServe(fd uintptr) bool {
 	r := &c.rd
 	if len(c.out) > 0 {
@@ -129,6 +131,7 @@ func (c *Conn) onServe(fd uintptr) bool {
 			return true
 		}
 		r.buf.w += n
+		c.until = 0 // what comes now is a new wait
 		if !r.step() {
 			r.err = nil
 			return true
@@ -139,12 +142,13 @@ func (c *Conn) onServe(fd uintptr) bool {
 				return true
 			}
 		}
-		if n < len(p) {
+		if n < len(p) && r.again {
 			// The socket was empty after this read. What came since has left
 			// its edge with the poller.
 			c.arm()
 			return false
 		}
+		r.again = true
 	}
 }
 
@@ -251,14 +255,18 @@ func (c *Conn) Quiet() bool {
 	return c.peek() == syscall.EAGAIN
 }
 
-// Gone reports whether the peer has closed or reset the connection and nothing
-// is left to read. Any goroutine may ask.
-func (c *Conn) Gone() bool {
+// Peer tells what is known of the peer without reading. Any goroutine may ask.
+func (c *Conn) Peer() Presence {
 	if c.raw == nil {
-		return false
+		return Present
 	}
-	errno := c.peek()
-	return errno != 0 && errno != syscall.EAGAIN
+	switch c.peek() {
+	case 0, syscall.EAGAIN:
+		return Present
+	case errClosed:
+		return HalfClosed
+	}
+	return Gone
 }
 
 // errClosed stands for the end of the stream in the result of peek.
@@ -269,7 +277,7 @@ const errClosed = syscall.EPIPE
 func (c *Conn) peek() (result syscall.Errno) {
 	err := c.raw.Control(func(fd uintptr) { result = sysPeek(fd) })
 	if err != nil {
-		return errClosed
+		return syscall.EBADF // closed by us
 	}
 	return result
 }

@@ -25,9 +25,9 @@ func (c *Conn) writeNow(p []byte) (int, error) { return c.writePlain(p) }
 // this system it cannot be known and is taken to be so.
 func (c *Conn) Quiet() bool { return true }
 
-// Gone reports whether the peer has closed the connection. On this system it
-// cannot be known without reading.
-func (c *Conn) Gone() bool { return false }
+// Peer tells what is known of the peer. On this system nothing can be known
+// without reading.
+func (c *Conn) Peer() Presence { return Present }
 
 type pipe struct{}
 

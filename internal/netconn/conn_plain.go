@@ -18,6 +18,7 @@ func (c *Conn) readPlain() (int, error) {
 	if r.buf != nil {
 		p = r.buf.space()
 	}
+	c.until = 0
 	c.arm()
 	for {
 		n, err := c.nc.Read(p)

@@ -21,6 +21,8 @@ func (c *conn) explain(err error) error {
 		return known
 	case errors.Is(err, errStale):
 		return err
+	case !c.looked && (errors.As(err, &rule) || errors.Is(err, errInvalid)):
+		return fmt.Errorf("%w, or had spoken unasked: %v", errStale, err)
 	case errors.As(err, &rule), errors.Is(err, errInvalid), errors.Is(err, io.ErrShortBuffer):
 		return &exchange.Error{Reason: exchange.UpstreamInvalid, Err: fmt.Errorf("server %s: %w", c.pool.address, err)}
 	case errors.Is(err, netconn.ErrTimeout):

@@ -33,8 +33,9 @@ var errStale = errors.New("the server had closed the kept connection")
 // time and is the body of its response meanwhile.
 type conn struct {
 	// constant
-	nc   *netconn.Conn
-	pool *Pool
+	nc    *netconn.Conn
+	pool  *Pool
+	watch func() error // clientLeft
 
 	// owned by the exchange that has the connection, or by the pool
 	buf    netconn.Buffer
@@ -45,14 +46,27 @@ type conn struct {
 	since  int64   // when the connection came back to the pool
 	asked  int64   // when this try began
 	used   bool    // a response has been read on it before
+	looked bool    // it was quiet when it was taken for this exchange
 	keep   bool    // it may carry another request after this response
 	held   bool    // the request has a body that waits to be asked for
 	ended  bool    // Close was called for this exchange
+
+	front exchange.Front // of the exchange
 }
 
 func newConn(nc *netconn.Conn, p *Pool) *conn {
 	nc.SetWriteWait(writeIdle)
-	return &conn{nc: nc, pool: p}
+	c := &conn{nc: nc, pool: p, looked: true}
+	c.watch = c.clientLeft
+	return c
+}
+
+// clientLeft ends a wait for the server when the client has left meanwhile.
+func (c *conn) clientLeft() error {
+	if !c.front.Gone() {
+		return nil
+	}
+	return &exchange.Error{Reason: exchange.ClientClosed, Err: errors.New("the client left before the answer was there")}
 }
 
 // roundTrip sends the request of ex and makes the server's answer its response.
@@ -60,16 +74,38 @@ func newConn(nc *netconn.Conn, p *Pool) *conn {
 func (c *conn) roundTrip(ex *exchange.Exchange, srv *Server, host HostField) error {
 	c.ended, c.keep, c.held, c.upload = false, false, false, nil
 	c.asked = tryBegan(ex)
+	c.front = ex.Front
+	c.nc.SetWatch(c.watch)
 	c.nc.SetPending(AppendHead(c.nc.Pending(), ex, srv, host))
 	if err := c.sendBody(ex); err != nil {
-		return err
+		if c.used && isEnd(err) {
+			err = fmt.Errorf("%w: %v", errStale, err)
+		}
+		return c.explain(err)
 	}
-	if err := c.readHead(ex); err != nil {
+	err := c.readHead(ex)
+	if err == nil && c.surplus() && !c.looked {
+		err = fmt.Errorf("%w: there is more than one answer", errInvalid)
+	}
+	if err != nil {
 		c.abortUpload()
 		return c.explain(err)
 	}
 	c.respond(ex)
 	return nil
+}
+
+// surplus reports whether there is more to read than the answer whose head was
+// read. On a connection that was not looked at when it was taken, the answer may
+// then be something that the server had said unasked, and the real one behind it.
+func (c *conn) surplus() bool {
+	switch c.head.Framing {
+	case http1.NoBody:
+		return c.buf.Len() > 0 && c.head.Status != 101
+	case http1.Length:
+		return int64(c.buf.Len()) > c.head.ContentLength
+	}
+	return false
 }
 
 // tryBegan returns when a try began. For the first one on a kept connection
@@ -101,10 +137,7 @@ func (c *conn) sendBody(ex *exchange.Exchange) error {
 		}
 	}
 	if err := c.nc.Flush(); err != nil {
-		if c.used && isEnd(err) {
-			return fmt.Errorf("%w: %v", errStale, err)
-		}
-		return c.explain(err)
+		return err
 	}
 	c.upload = startUpload(c.nc, ex)
 	return nil
@@ -257,9 +290,11 @@ func (c *conn) respond(ex *exchange.Exchange) {
 	rs.Header, c.head.Fields = c.head.Fields, rs.Header
 	http1.StripHopByHop(&rs.Header)
 	rs.Header.Del(header.ContentLength)
-	c.used = true
+	c.used, c.looked = true, true
+	c.buf.Hold()
 	c.nc.SetReadWait(c.pool.settings.BodyIdle)
 	if rs.Status == 101 {
+		c.nc.SetWatch(nil)
 		rs.Header.Set(header.Upgrade, c.head.Upgrade)
 		rs.Tunnel = &tunnel{c: c}
 		rs.Body = c
@@ -324,7 +359,9 @@ func (c *conn) Close() error {
 		c.close()
 		return nil
 	}
+	c.buf.Free()
 	c.buf.Drop()
+	c.front = nil
 	c.pool.give(c)
 	return nil
 }
@@ -333,6 +370,7 @@ func (c *conn) Close() error {
 func (c *conn) close() {
 	c.nc.Close()
 	c.abortUpload()
+	c.buf.Free()
 	c.buf.Drop()
 }
 

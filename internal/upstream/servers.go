@@ -181,28 +181,33 @@ func connectFailed(e *exchange.Error) bool {
 
 // mustBeQuiet reports whether a kept connection has to be looked at before it
 // is used: the request could not be sent again if the connection turned out to
-// be closed.
-func mustBeQuiet(ex *exchange.Exchange) bool { return !mayRepeat(ex) }
+// be closed, or to hold something that is no answer to it.
+func mustBeQuiet(ex *exchange.Exchange) bool { return !idempotent(ex) || !atHand(ex) }
 
 // mayRepeat reports whether a request may be sent again although a server may
-// have seen it (RFC 9110, section 9.2.2): it is idempotent and its body, if
-// any, is still at hand.
+// have seen it (RFC 9110, section 9.2.2): it is idempotent and nothing of its
+// body is lost.
 func mayRepeat(ex *exchange.Exchange) bool {
+	return idempotent(ex) && (ex.Received == 0 || atHand(ex))
+}
+
+func idempotent(ex *exchange.Exchange) bool {
 	switch ex.Request.Method {
 	case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE":
-	default:
-		return false
+		return ex.Request.Upgrade == ""
 	}
-	if ex.Request.Upgrade != "" {
-		return false
-	}
+	return false
+}
+
+// atHand reports whether the body of a request, if there is one, has come whole
+// and can be sent as often as needed.
+func atHand(ex *exchange.Exchange) bool {
 	if ex.Request.Body == nil {
 		return true
 	}
-	if w, ok := ex.Request.Body.(exchange.Whole); ok {
-		if _, ok = w.Whole(); ok {
-			return true
-		}
+	w, ok := ex.Request.Body.(exchange.Whole)
+	if ok {
+		_, ok = w.Whole()
 	}
-	return ex.Received == 0
+	return ok
 }

@@ -151,7 +151,17 @@ func (b *Body) Ready() bool {
 		return true
 	}
 	got, err := b.conn.TryFill(b.buf)
-	return got || err != nil
+	switch {
+	case err == nil:
+		return got
+	case err == io.EOF && b.framing == http1.UntilClose:
+		b.done = true
+	default:
+		// A socket tells an error once: after a reset it would read as an
+		// orderly end.
+		b.err = cutOff(err)
+	}
+	return true
 }
 
 // Whole returns the rest of a body that has arrived whole and has a length.

@@ -50,6 +50,9 @@ type Conn struct {
 	port *exchange.Port
 	work *work // held while a request is at hand
 	last state // what came of the last step
+	left int64 // when the client was first seen to have closed its side, or 0
+
+	broken bool // the connection ends with a reset
 
 	draining atomic.Bool
 	sending  struct {
@@ -111,8 +114,34 @@ func (c *Conn) Drain() {
 	c.nc.Kick()
 }
 
-// Close ends the connection at once. Any goroutine may call it.
-func (c *Conn) Close() error { return c.nc.Close() }
+// Close ends the connection at once: nothing is read from it or written to it
+// any more. An exchange under way notices soon; Close does not wait for it. Any
+// goroutine may call it.
+func (c *Conn) Close() error {
+	// The socket's own Close waits for those who use it, and an exchange may be
+	// served inside the connection's wait.
+	go c.nc.Close()
+	return nil
+}
+
+// halfClosed is how long a client that has closed its side is believed to wait
+// for its answer still. Few do; most have left, and only a write would tell.
+const halfClosed = int64(time.Second)
+
+// Gone reports whether the client has left. It is asked while a server thinks.
+func (c *Conn) Gone() bool {
+	switch c.nc.Peer() {
+	case netconn.Present:
+		return false
+	case netconn.Gone:
+		return true
+	}
+	now := exchange.Now()
+	if c.left == 0 {
+		c.left = now
+	}
+	return now-c.left >= halfClosed
+}
 
 // Serve serves the requests of the connection until it ends, and closes it.
 func (c *Conn) Serve() {
@@ -123,7 +152,7 @@ func (c *Conn) Serve() {
 	for c.next() {
 		c.last = c.serve(c.work)
 	}
-	if c.last == ended {
+	if c.last == ended && !c.broken {
 		c.linger()
 	}
 }
@@ -152,14 +181,15 @@ func (c *Conn) next() bool {
 // end gives back what the connection holds.
 func (c *Conn) end() {
 	c.nc.Close()
-	c.buf.Drop()
 	c.release()
+	c.buf.Drop()
 }
 
 func (c *Conn) release() {
 	if c.work != nil {
 		works.Put(c.work)
 		c.work = nil
+		c.buf.Free()
 	}
 }
 
@@ -210,7 +240,11 @@ func (c *Conn) request() state {
 		return c.awaitHead(w)
 	}
 	c.buf.Use(n)
+	c.buf.Hold()
 	c.begin(w)
+	if c.nc.Flush() != nil { // what was answered before does not wait for this one
+		return ended
+	}
 	if w.ex.Request.Body != nil && !w.body.whole() || w.ex.Request.Upgrade != "" {
 		return ready
 	}
@@ -244,6 +278,7 @@ func (c *Conn) awaitHead(w *work) state {
 		c.refuse(&exchange.Answer{Reason: exchange.HeadTooLarge, Cause: http1.HeadTooLarge.Error()})
 		return ended
 	}
+	c.nc.SetReadWait(0)
 	if t := c.port.HeadTimeout; t > 0 {
 		c.nc.SetReadUntil(w.begun + int64(t))
 	}

@@ -1,10 +1,12 @@
 package h1
 
 import (
+	"errors"
 	"net"
 	"time"
 
 	"headgate/internal/exchange"
+	"headgate/internal/netconn"
 )
 
 // How long and how much is read from a client that is still sending when the
@@ -27,7 +29,8 @@ func (c *Conn) linger() {
 	c.nc.SetReadWait(lingerPause)
 	until := exchange.Now() + int64(lingerTime)
 	for read := 0; read < lingerBytes && exchange.Now() < until; {
-		if c.nc.Fill(&c.buf) != nil {
+		// A kick may be left over from a body that was given up.
+		if err := c.nc.Fill(&c.buf); err != nil && !errors.Is(err, netconn.ErrKicked) {
 			return
 		}
 		read += c.buf.Len()
@@ -36,10 +39,11 @@ func (c *Conn) linger() {
 }
 
 // reset makes the close of the connection a reset, so that the client does not
-// take a broken response for a whole one.
+// take a broken response for a whole one. The close itself has to wait until the
+// connection's wait is left.
 func (c *Conn) reset() {
+	c.broken = true
 	if tcp, ok := c.nc.NetConn().(*net.TCPConn); ok {
 		tcp.SetLinger(0)
 	}
-	c.nc.Close()
 }
