@@ -114,6 +114,9 @@ func newCompiler(cfg *config.Config, prev *Plan, house House, report *schema.Rep
 	c.keeper = newKeeper(prev)
 	c.env = exchange.Env{Log: house.Log, Clock: house.Clock, Keep: c.keeper.keep}
 	c.plan = &Plan{config: cfg, kept: c.keeper.now}
+	if prev != nil {
+		c.plan.counters = make([]retirer, 0, len(prev.counters))
+	}
 	c.shared = newShared(cfg)
 	return c
 }
@@ -134,7 +137,7 @@ func (c *compiler) newPort(settings *config.Port) *Port {
 		Serve:       p.serve,
 		Refuse:      p.refuse,
 	}
-	p.outside = exchange.Pipeline{Log: c.house.Log, Done: c.done(*place, c.config.AccessLog.Enabled)}
+	p.outside = exchange.Pipeline{Log: c.house.Log, Done: c.appendDone(nil, *place, c.config.AccessLog.Enabled)}
 	c.claims[p] = &claims{
 		exact: map[string][]*member{}, wildcard: map[string][]*member{}, regex: map[string][]*member{},
 		patterns: map[string]config.VirtualHost{},

@@ -5,6 +5,7 @@ import "headgate/internal/exchange"
 // held is a part that outlives plans, with the keys of the parts that were
 // opened for it and live as long.
 type held struct {
+	key   string
 	part  exchange.Kept
 	needs []string
 }
@@ -32,14 +33,10 @@ func (k *keeper) keep(key string, open func() exchange.Kept) exchange.Kept {
 		outer := k.opening[n-1]
 		outer.needs = append(outer.needs, key)
 	}
-	if h := k.now[key]; h != nil {
-		return h.part
+	if part := k.carry([]byte(key)); part != nil {
+		return part
 	}
-	if h := k.before[key]; h != nil {
-		k.adopt(key, h)
-		return h.part
-	}
-	h := &held{}
+	h := &held{key: key}
 	k.opening = append(k.opening, h)
 	h.part = open()
 	k.opening = k.opening[:len(k.opening)-1]
@@ -47,15 +44,28 @@ func (k *keeper) keep(key string, open func() exchange.Kept) exchange.Kept {
 	return h.part
 }
 
-// adopt takes a part of the plan before, and what it needs.
-func (k *keeper) adopt(key string, h *held) {
-	if k.now[key] != nil {
-		return
+// carry returns the part with this key if there is one: this Compile's, or that
+// of the plan before, which is carried over then. It allocates nothing.
+func (k *keeper) carry(key []byte) exchange.Kept {
+	if h := k.before[string(key)]; h != nil {
+		k.adopt(h)
+		return h.part
 	}
-	k.now[key] = h
+	if h := k.now[string(key)]; h != nil {
+		return h.part
+	}
+	return nil
+}
+
+// adopt takes a part of the plan before, and what it needs.
+func (k *keeper) adopt(h *held) {
+	n := len(k.now)
+	if k.now[h.key] = h; len(k.now) == n {
+		return // it was taken before
+	}
 	for _, need := range h.needs {
 		if part := k.before[need]; part != nil {
-			k.adopt(need, part)
+			k.adopt(part)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -78,13 +79,19 @@ func newShared(cfg *config.Config) shared {
 	return s
 }
 
-// bodies compiles the routes of a proxy.
+// mostFilters is how many filters a route has room for from the beginning.
+const mostFilters = 5
+
+// bodies compiles the routes of a proxy. With ten thousand proxies memory is
+// what takes the time, so the parts of all routes of one lie together.
 func (c *compiler) bodies(p *config.Proxy, at schema.Place) []*body {
 	all := make([]body, len(p.Routes))
 	out := make([]*body, 0, len(p.Routes))
+	filters := make([]exchange.Filter, len(p.Routes)*mostFilters)
 	for i, r := range p.Routes {
 		b := &all[i]
 		*b = body{proxy: p, settings: r, number: i, connect: r.Timeouts.Connect.D()}
+		b.filters = filters[i*mostFilters : i*mostFilters : (i+1)*mostFilters]
 		if err := c.body(b); err != nil {
 			at.Field("routes").Index(i).Called("route", r.Path).Problem(err.Error(), "")
 			continue
@@ -102,19 +109,23 @@ func (c *compiler) routes(port *Port, p *config.Proxy, bodies []*body) []*Route 
 	}
 	all := make([]Route, len(bodies))
 	out := make([]*Route, len(bodies))
+	tell := make([]func(*exchange.Exchange), 0, len(bodies)*mostDone)
 	for i, b := range bodies {
 		r := &all[i]
 		r.body = b
 		r.place = exchange.Place{Port: port.Name(), Proxy: p.Name, Route: b.path()}
-		r.pipeline = exchange.Pipeline{Filters: b.filters, Source: b.source, Log: c.house.Log, Done: c.done(r.place, logged)}
+		tell = c.appendDone(tell[len(tell):], r.place, logged)
+		r.pipeline = exchange.Pipeline{Filters: b.filters, Source: b.source, Log: c.house.Log, Done: slices.Clip(tell)}
 		out[i] = r
 	}
 	return out
 }
 
-// done returns what hears of the finished exchanges of a place.
-func (c *compiler) done(place exchange.Place, logged bool) []func(*exchange.Exchange) {
-	out := make([]func(*exchange.Exchange), 0, 2)
+// mostDone is how many hear of an exchange that is done.
+const mostDone = 2
+
+// appendDone appends what hears of the finished exchanges of a place.
+func (c *compiler) appendDone(out []func(*exchange.Exchange), place exchange.Place, logged bool) []func(*exchange.Exchange) {
 	if c.house.Metrics != nil {
 		counter := c.house.Metrics.Route(place)
 		c.plan.counters = append(c.plan.counters, counter)
@@ -157,7 +168,7 @@ func onePath(path string) (string, error) {
 // the order of config.Features, with what every route has in its place.
 func (c *compiler) filters(b *body) error {
 	f := b.proxy.Effective(b.settings)
-	b.filters = append(make([]exchange.Filter, 0, 5), c.shared.clientIP)
+	b.filters = append(b.filters, c.shared.clientIP)
 	if f.RequestBodyLimit != nil {
 		b.filters = append(b.filters, bodylimit.Compile(*f.RequestBodyLimit))
 	}
@@ -230,22 +241,33 @@ func (keptServers) Retire() {}
 
 // servers opens the source of a route, or carries it over.
 func (c *compiler) servers(b *body) error {
-	host := upstream.HostField{}
-	switch b.proxy.HostHeader {
-	case config.HostPreserve, "":
-	case config.HostUpstream:
-		host.Upstream = true
-	default:
-		host.Fixed = b.proxy.HostHeader
+	key := c.serversKey(b)
+	if kept := c.keeper.carry(key); kept != nil {
+		b.servers = kept.(keptServers).Servers
+		b.source = b.servers
+		return nil
 	}
-	var err error
-	b.servers = c.env.Keep(c.serversKey(b), func() exchange.Kept {
-		var list []upstream.Target
-		list, err = targets(b.settings)
+	list, err := targets(b.settings)
+	if err != nil {
+		return err
+	}
+	host := hostField(b.proxy.HostHeader)
+	b.servers = c.env.Keep(string(key), func() exchange.Kept {
 		return keptServers{upstream.New(list, c.shared.upstream, host, c.env)}
 	}).(keptServers).Servers
 	b.source = b.servers
-	return err
+	return nil
+}
+
+// hostField returns which Host servers get.
+func hostField(setting string) upstream.HostField {
+	switch setting {
+	case config.HostPreserve, "":
+		return upstream.HostField{}
+	case config.HostUpstream:
+		return upstream.HostField{Upstream: true}
+	}
+	return upstream.HostField{Fixed: setting}
 }
 
 // targets parses the URLs of a route's servers.
@@ -261,8 +283,9 @@ func targets(r *config.Route) ([]upstream.Target, error) {
 	return out, nil
 }
 
-// serversKey names a route's source and everything it depends on.
-func (c *compiler) serversKey(b *body) string {
+// serversKey names a route's source and everything it depends on. The next call
+// overwrites it.
+func (c *compiler) serversKey(b *body) []byte {
 	key := append(c.shared.keyBuffer[:0], "servers "...)
 	for _, s := range []string{b.proxy.Name, b.prefix, c.shared.settings, b.proxy.HostHeader} {
 		key = append(append(key, s...), '\n')
@@ -272,5 +295,5 @@ func (c *compiler) serversKey(b *body) string {
 		key = append(strconv.AppendInt(key, int64(s.Weight), 10), '\n')
 	}
 	c.shared.keyBuffer = key
-	return string(key)
+	return key
 }

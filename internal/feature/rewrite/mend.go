@@ -11,33 +11,23 @@ import (
 // mend is the way back. It is immutable.
 type mend struct {
 	client  string // what stands before the rest on the client's side
-	servers []side
+	servers []Server
 }
 
-// side is one server's side of the mapping.
-type side struct {
-	url       string
-	authority string // "" when the server gets the client's Host
-	path      string // what stands before the rest: base path and added prefix
-}
-
-// newMend returns the way back, nil if client and servers see the same paths
-// and the same Host.
-func newMend(m *mapping, route Route) *mend {
-	b := &mend{}
+// newMend returns the way back, and false if client and servers see the same
+// paths and the same Host. It takes the servers over: their base paths become
+// what stands before the rest on their side.
+func newMend(m *mapping, route Route) (b mend, differs bool) {
+	b.servers = route.Servers
 	if m.strips {
 		b.client = route.Prefix
 	}
-	differs := false
-	for _, s := range route.Servers {
-		path := strings.TrimSuffix(s.Base, "/") + m.prefix
-		b.servers = append(b.servers, side{s.URL, s.Authority, path})
-		differs = differs || path != b.client || s.Authority != ""
+	for i := range b.servers {
+		s := &b.servers[i]
+		s.Base = strings.TrimSuffix(s.Base, "/") + m.prefix
+		differs = differs || s.Base != b.client || s.Authority != ""
 	}
-	if !differs {
-		return nil
-	}
-	return b
+	return b, differs
 }
 
 func (b *mend) response(ex *exchange.Exchange) {
@@ -46,7 +36,7 @@ func (b *mend) response(ex *exchange.Exchange) {
 	if rs.Ours || !h.Has(header.Location) && !h.Has(header.ContentLocation) && !h.Has(header.SetCookie) {
 		return
 	}
-	s := b.side(ex.Server)
+	s := b.server(ex.Server)
 	if s == nil {
 		return
 	}
@@ -61,9 +51,9 @@ func (b *mend) response(ex *exchange.Exchange) {
 	}
 }
 
-func (b *mend) side(url string) *side {
+func (b *mend) server(url string) *Server {
 	for i := range b.servers {
-		if b.servers[i].url == url {
+		if b.servers[i].URL == url {
 			return &b.servers[i]
 		}
 	}
@@ -72,13 +62,13 @@ func (b *mend) side(url string) *side {
 
 // location maps a URI reference back. Relative ones hold as they are, and those
 // of another authority are none of ours.
-func (b *mend) location(ex *exchange.Exchange, s *side, value string) string {
+func (b *mend) location(ex *exchange.Exchange, s *Server, value string) string {
 	front, rest := splitReference(value)
 	switch _, authority, found := strings.Cut(front, "//"); {
 	case !found && !strings.HasPrefix(rest, "/"):
 		return value
 	case !found:
-	case s.authority != "" && sameAuthority(authority, s.authority, "http"):
+	case s.Authority != "" && sameAuthority(authority, s.Authority, "http"):
 		// The server told its own address, which the client may not reach.
 		front = ex.Text.Join(ex.Request.Scheme, "://", ex.Request.Host)
 		value = ex.Text.Join(front, rest)
@@ -118,15 +108,15 @@ func splitReference(value string) (front, rest string) {
 
 // back maps a server's path to the client's: what to put in front of which rest
 // of it. ok is false when it stays as it is.
-func (b *mend) back(s *side, path string) (before, rest string, ok bool) {
-	if s.path == b.client || !uri.Below(path, s.path) {
+func (b *mend) back(s *Server, path string) (before, rest string, ok bool) {
+	if s.Base == b.client || !uri.Below(path, s.Base) {
 		return "", "", false
 	}
 	// A server that knows of the route's path has put it in front itself.
-	if len(b.client) > len(s.path) && uri.Below(path, b.client) {
+	if len(b.client) > len(s.Base) && uri.Below(path, b.client) {
 		return "", "", false
 	}
-	return b.client, path[len(s.path):], true
+	return b.client, path[len(s.Base):], true
 }
 
 // isNetworkPath reports whether browsers take a path for the begin of an
@@ -152,7 +142,7 @@ func sameAuthority(a, b, scheme string) bool {
 
 // cookie maps the Path attributes of a Set-Cookie value back (RFC 6265, section
 // 5.2.4).
-func (b *mend) cookie(ex *exchange.Exchange, s *side, value string) string {
+func (b *mend) cookie(ex *exchange.Exchange, s *Server, value string) string {
 	from := strings.IndexByte(value, ';')
 	for from >= 0 {
 		end := len(value)
@@ -172,7 +162,7 @@ func (b *mend) cookie(ex *exchange.Exchange, s *side, value string) string {
 
 // cookiePath returns an attribute with its path mapped back, or "" if it is
 // another attribute or needs no change.
-func (b *mend) cookiePath(ex *exchange.Exchange, s *side, attribute string) string {
+func (b *mend) cookiePath(ex *exchange.Exchange, s *Server, attribute string) string {
 	name, path, _ := strings.Cut(attribute, "=")
 	path = strings.Trim(path, " \t")
 	if !header.EqualFold(strings.Trim(name, " \t"), "path") || path == "" || path[0] != '/' {

@@ -1,6 +1,7 @@
 package rewrite
 
 import (
+	"slices"
 	"testing"
 
 	"headgate/internal/exchange"
@@ -9,7 +10,7 @@ import (
 
 // mended returns what the client gets of a field.
 func mended(t *testing.T, c *Config, route Route, id header.ID, value string) string {
-	filter := compile(t, c, route)
+	filter := compile(t, c, copied(route))
 	if filter.Response == nil {
 		return value
 	}
@@ -18,6 +19,12 @@ func mended(t *testing.T, c *Config, route Route, id header.ID, value string) st
 	ex.Response.Header.Add(id, value)
 	filter.Response(ex)
 	return ex.Response.Header.Get(id)
+}
+
+// copied returns a route that Compile may take over.
+func copied(route Route) Route {
+	route.Servers = slices.Clone(route.Servers)
+	return route
 }
 
 func TestLocationHoldsForTheClient(t *testing.T) {
@@ -133,7 +140,7 @@ func TestMendedPathLeadsBack(t *testing.T) {
 		for _, base := range []string{"/", "/b", "/b/c/"} {
 			route := server(base)
 			route.Prefix = prefix
-			filter := compile(t, set, route)
+			filter := compile(t, set, copied(route))
 			for _, rest := range []string{"/x", "/x/y/", "/"} {
 				below := trimmed(base) + "/app" + rest
 				at := mended(t, set, route, header.Location, below)

@@ -20,7 +20,7 @@ type Route struct {
 	Prefix string
 	// Strip is whether it is stripped.
 	Strip bool
-	// Servers are the route's servers.
+	// Servers are the route's servers. Compile takes the slice over.
 	Servers []Server
 }
 
@@ -40,6 +40,7 @@ type Server struct {
 // that there is nothing to do. Settings that were checked give no error.
 func Compile(c *Config, route Route) (exchange.Filter, error) {
 	m := &mapping{trimsBase: trimsBase(route.Servers)}
+	var differs bool
 	filter := exchange.Filter{Name: "rewrite"}
 	if route.Strip {
 		m.strip = len(route.Prefix)
@@ -64,8 +65,8 @@ func Compile(c *Config, route Route) (exchange.Filter, error) {
 	case m.prefix != "" || m.strip > 0 || m.strips && m.trimsBase:
 		filter.Request = m.plain
 	}
-	if back := newMend(m, route); back != nil && mends {
-		filter.Response = back.response
+	if m.back, differs = newMend(m, route); differs && mends {
+		filter.Response = m.back.response
 	}
 	return filter, nil
 }
@@ -84,7 +85,7 @@ func trimsBase(servers []Server) bool {
 // longest is the longest path that a replacement may make, in bytes.
 const longest = 64 << 10
 
-// mapping is the way in. It is immutable.
+// mapping is the way in, and holds the way back. It is immutable.
 type mapping struct {
 	strips      bool
 	strip       int // bytes of the route's path
@@ -93,6 +94,7 @@ type mapping struct {
 	prefix      string // to add, without a slash at its end
 	slash       bool   // the prefix was written with one
 	trimsBase   bool
+	back        mend
 }
 
 func (m *mapping) compile(c *Config) error {
