@@ -26,6 +26,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: *update,
+		Condition:     hasCommand,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/xdg")
@@ -41,6 +42,20 @@ func TestScripts(t *testing.T) {
 			"expand":   expand,
 		},
 	})
+}
+
+// hasCommand is the condition [command:NAME].
+func hasCommand(condition string) (bool, error) {
+	name, ok := strings.CutPrefix(condition, "command:")
+	if !ok {
+		return false, fmt.Errorf("unknown condition %q", condition)
+	}
+	for _, c := range newRoot().Commands() {
+		if c.Name() == name {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // freeport NAME sets the variable NAME to an address on 127.0.0.1 that nobody

@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"headgate/internal/demo"
+)
+
+// newDemo returns the command that shows headgate; open makes what it serves
+// with.
+func newDemo(open opener) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Serve a demonstration, with nothing else needed",
+		Long: `demo serves a small configuration on 127.0.0.1:8080, with a built-in upstream that
+shows what reached it, and prints command lines to try. The configuration is a file
+that may be edited while the demo runs.`,
+		Example: `  headgate demo
+  headgate demo --address 127.0.0.1:8181`,
+		Args: noArguments,
+	}
+	address := cmd.Flags().String("address", "127.0.0.1:8080", "`IP:PORT` to listen on")
+	admin := cmd.Flags().String("admin", adminAddress, "`IP:PORT` of the admin listener; empty for none")
+	logs := addLogs(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		at, err := netip.ParseAddrPort(*address)
+		if err != nil || at.Port() == 0 {
+			return usage("invalid address %q, want one like 127.0.0.1:8080", *address)
+		}
+		if *admin == adminAddress && !free(adminAddress) {
+			*admin = ""
+		}
+		return runDemo(cmd, open, demo.Places{Listen: at.String(), Admin: *admin}, logs)
+	}
+	return cmd
+}
+
+// runDemo serves the upstream and the demo's configuration, which stands in a
+// folder of its own, until it is stopped.
+func runDemo(cmd *cobra.Command, open opener, places demo.Places, logs logFlags) error {
+	if err := probe(places.Listen); err != nil {
+		return fmt.Errorf("open %s: %w; choose another with --address", places.Listen, err)
+	}
+	log := logs.open(cmd.ErrOrStderr())
+	behind, err := openUpstream(log)
+	if err != nil {
+		return err
+	}
+	defer behind.close()
+	places.Upstream = behind.address
+	dir, err := os.MkdirTemp("", "headgate-demo-")
+	if err != nil {
+		return fmt.Errorf("make a folder for the demo: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	file := filepath.Join(dir, configName)
+	if err := os.WriteFile(file, demo.Config(places), 0o600); err != nil {
+		return fmt.Errorf("write the demo's configuration: %w", err)
+	}
+	return serve(cmd.Context(), open, houseOptions{
+		log: log, config: file, state: filepath.Join(dir, "state"),
+		ready: func() { greet(cmd, places, file) },
+	})
+}
+
+func greet(cmd *cobra.Command, places demo.Places, file string) {
+	out := cmd.OutOrStdout()
+	fmt.Fprintf(out, "\nheadgate listens on http://%s and proxies to an upstream that shows what reached it.\n\n", places.Listen)
+	fmt.Fprint(out, demo.Hints(places))
+	fmt.Fprintf(out, "\nEdit %s: a change applies at once.\n", file)
+	if places.Admin != "" {
+		fmt.Fprintf(out, "Metrics and health: http://%s/\n", places.Admin)
+	}
+	fmt.Fprint(out, "Stop with Ctrl-C. The access log follows.\n\n")
+}
+
+// upstreamTimeout bounds how long a client of the demo's upstream may take.
+const upstreamTimeout = time.Minute
+
+// upstream is the demo's upstream while it is served.
+type upstream struct {
+	address string
+	server  *http.Server
+	done    chan struct{}
+}
+
+// openUpstream serves the demo's upstream on a loopback port.
+func openUpstream(log *slog.Logger) (*upstream, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, fmt.Errorf("open the demo's upstream: %w", err)
+	}
+	u := &upstream{
+		address: l.Addr().String(),
+		server: &http.Server{
+			Handler:           demo.Upstream(),
+			ReadHeaderTimeout: upstreamTimeout,
+			IdleTimeout:       2 * upstreamTimeout,
+		},
+		done: make(chan struct{}),
+	}
+	go func() {
+		defer close(u.done)
+		if err := u.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			log.Error("the demo's upstream ended", "error", err)
+		}
+	}()
+	return u, nil
+}
+
+// close stops serving.
+func (u *upstream) close() {
+	u.server.Close()
+	<-u.done
+}
+
+// free reports whether an address can be listened on.
+func free(address string) bool { return probe(address) == nil }
+
+// probe says why an address cannot be listened on.
+func probe(address string) error {
+	l, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", address)
+	if err != nil {
+		return err
+	}
+	return l.Close()
+}

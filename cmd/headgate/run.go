@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+
+	"github.com/spf13/cobra"
+)
+
+// newRun returns the command that serves; open makes what it serves with.
+func newRun(open opener) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Serve as the configuration says",
+		Long: `run serves until it is stopped. It watches the configuration file: a change of the
+file applies at once, or is refused whole, with the place of each mistake, and
+everything goes on as it was.
+
+Signals: SIGHUP reads the configuration again, SIGTERM and SIGINT let running
+requests end and stop (a second one stops at once), SIGUSR1 opens log files again.`,
+		Example: `  headgate run --config headgate.yaml
+  headgate run -c /etc/headgate/headgate.yaml --state /var/lib/headgate --log-format json`,
+		Args: noArguments,
+	}
+	file := addConfig(cmd)
+	state := cmd.Flags().String("state", "", "`DIR` where state is kept; without it /var/lib/headgate, or $XDG_STATE_HOME/headgate")
+	_ = cmd.MarkFlagDirname("state") // the flag exists
+	logs := addLogs(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		name, err := configPath(*file)
+		if err != nil {
+			return err
+		}
+		if name, err = filepath.Abs(name); err != nil {
+			return err
+		}
+		dir, err := stateDir(*state)
+		if err != nil {
+			return err
+		}
+		log := logs.open(cmd.ErrOrStderr())
+		return serve(cmd.Context(), open, houseOptions{log: log, config: name, state: dir})
+	}
+	return cmd
+}
+
+// house is a proxy that serves.
+type house interface {
+	proxy
+	// Run applies the configuration, calls the ready of its options and serves
+	// until ctx ends and running requests have ended.
+	Run(ctx context.Context) error
+}
+
+// houseOptions is what a house is made of.
+type houseOptions struct {
+	log           *slog.Logger
+	config, state string
+	// ready is called once, when the first configuration was applied.
+	ready func()
+}
+
+// opener makes a house.
+type opener func(houseOptions) (house, error)
+
+// serve runs a house until a signal or the end of ctx stops it.
+func serve(ctx context.Context, open opener, o houseOptions) error {
+	log := o.log
+	keepOnBrokenPipe()
+	tuneMemory()
+	b := thisBuild()
+	log.Info("starting", "version", b.Version, "revision", b.Revision, "config", o.config, "state", o.state,
+		"processors", runtime.GOMAXPROCS(0), "pid", os.Getpid())
+	notify := notifier{log}
+	ready := o.ready
+	o.ready = func() {
+		notify.ready()
+		if ready != nil {
+			ready()
+		}
+	}
+	h, err := open(o)
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	// Signals and the watchdog outlive ctx: they are served while draining.
+	all, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+	listening := make(chan struct{})
+	s := &signals{log: log, proxy: h, notify: notify, stop: stop, exit: os.Exit, listening: func() { close(listening) }}
+	beside.Go(func() { s.serve(all) })
+	<-listening
+	beside.Go(func() { notify.watch(all) })
+	if err := h.Run(ctx); err != nil {
+		return err
+	}
+	log.Info("stopped")
+	return nil
+}
