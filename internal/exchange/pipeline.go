@@ -119,5 +119,6 @@ func (p *Pipeline) broken(ex *Exchange, v any) {
 	}
 	ex.Response.Reset()
 	internalAnswer.apply(ex)
+	ex.Cause = fmt.Sprint(v)
 	p.send(ex)
 }
