@@ -10,7 +10,8 @@ import (
 
 // proxy is what signals ask of a running proxy.
 type proxy interface {
-	// Reload reads the configuration again and applies it, or says why not.
+	// Reload reads the configuration again and applies it. It logs why it did
+	// not, and returns that too.
 	Reload() error
 	// Reopen opens log files again.
 	Reopen() error
@@ -80,11 +81,7 @@ func (s *signals) serve(ctx context.Context) {
 func (s *signals) reload(asked <-chan struct{}) {
 	for range asked {
 		s.notify.reloading()
-		err := s.proxy.Reload()
-		if err != nil {
-			s.log.Error("configuration refused, the one before stays", "error", err)
-		}
-		s.notify.reloaded(err)
+		s.notify.reloaded(s.proxy.Reload())
 	}
 }
 
