@@ -1,0 +1,314 @@
+package h2
+
+import (
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"headgate/internal/exchange"
+)
+
+// What a client may have in memory here, in bytes. A stream begins with the
+// window of RFC 9113 and gets a larger one when its body is taken as fast as it
+// comes. The window of the connection holds for all its streams together; it is
+// granted anew only as bodies are taken, and so it is the bound on memory.
+const (
+	streamWindow = 1 << 20
+	connWindow   = 2 << 20
+)
+
+// chunk is memory for a piece of a body.
+type chunk struct {
+	mem  []byte
+	r, w int
+	next *chunk
+}
+
+// Sizes of chunks, in bytes.
+const (
+	smallChunk = 4 << 10
+	largeChunk = mostFrame
+)
+
+var (
+	smallChunks = sync.Pool{New: func() any { return &chunk{mem: make([]byte, smallChunk)} }}
+	largeChunks = sync.Pool{New: func() any { return &chunk{mem: make([]byte, largeChunk)} }}
+)
+
+func takeChunk(size int) *chunk {
+	if size > smallChunk {
+		return largeChunks.Get().(*chunk)
+	}
+	return smallChunks.Get().(*chunk)
+}
+
+func giveChunk(k *chunk) {
+	k.r, k.w, k.next = 0, 0, nil
+	if len(k.mem) > smallChunk {
+		largeChunks.Put(k)
+	} else {
+		smallChunks.Put(k)
+	}
+}
+
+// body is the body of a request. The reader of the connection fills it; one
+// goroutine reads it, which need not be the worker; Close may be called by
+// another.
+type body struct {
+	stream *stream
+	wake   chan struct{}
+	timer  *time.Timer
+
+	// owned by the goroutine that reads
+	current *chunk
+	begun   bool
+	ended   bool
+
+	// guarded by conn.mu
+	head, tail *chunk
+	size       int  // bytes in the list
+	taken      int  // bytes of current that are not yet counted as taken
+	closed     bool // nobody wants more
+	broken     error
+}
+
+// reset readies the body's memory for another stream.
+func (b *body) reset() { *b = body{wake: drained(b.wake), timer: b.timer} }
+
+func drained(ch chan struct{}) chan struct{} {
+	select {
+	case <-ch:
+	default:
+	}
+	return ch
+}
+
+// drop gives back what was not read.
+func (b *body) drop() {
+	if b.current != nil {
+		giveChunk(b.current)
+		b.current = nil
+	}
+	b.dropList()
+}
+
+func (b *body) dropList() {
+	for k := b.head; k != nil; {
+		next := k.next
+		giveChunk(k)
+		k = next
+	}
+	b.head, b.tail, b.size = nil, nil, 0
+}
+
+// unread returns how many bytes lie here that were not granted anew. conn.mu is
+// held.
+func (b *body) unread() int64 {
+	n := int64(b.size)
+	if b.current != nil {
+		n += int64(b.current.w - b.current.r)
+	}
+	return n
+}
+
+func (b *body) lookUp() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+// put adds a copy of p. conn.mu is held.
+func (b *body) put(p []byte) {
+	b.size += len(p)
+	for len(p) > 0 {
+		if b.tail == nil || b.tail.w == len(b.tail.mem) {
+			b.link(takeChunk(len(p)))
+		}
+		n := copy(b.tail.mem[b.tail.w:], p)
+		b.tail.w += n
+		p = p[n:]
+	}
+	b.lookUp()
+}
+
+// putChunk adds a chunk, which the body owns from then on. conn.mu is held.
+func (b *body) putChunk(k *chunk) {
+	b.size += k.w
+	b.link(k)
+	b.lookUp()
+}
+
+func (b *body) link(k *chunk) {
+	if b.tail == nil {
+		b.head = k
+	} else {
+		b.tail.next = k
+	}
+	b.tail = k
+}
+
+// Read reads from the body. Before the first byte it tells a client that waits
+// for it to go on.
+func (b *body) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	s := b.stream
+	if !b.begun {
+		b.begun = true
+		if s.ex.Request.Continue {
+			s.letGo()
+		}
+	}
+	for b.current == nil {
+		if err := b.next(); err != nil {
+			return 0, err
+		}
+	}
+	k := b.current
+	n := copy(p, k.mem[k.r:k.w])
+	k.r += n
+	if k.r == k.w {
+		giveChunk(k)
+		b.current = nil
+	}
+	end := b.took(n)
+	if end {
+		return n, b.end()
+	}
+	return n, nil
+}
+
+// next waits for a chunk and makes it the current one.
+func (b *body) next() error {
+	s, c := b.stream, b.stream.conn
+	for {
+		c.mu.Lock()
+		switch {
+		case b.closed:
+			c.mu.Unlock()
+			return &exchange.Error{Reason: exchange.ClientClosed, Err: errGivenUp}
+		case b.broken != nil:
+			c.mu.Unlock()
+			return &exchange.Error{Reason: exchange.BadRequest, Err: b.broken}
+		case b.head != nil:
+			k := b.head
+			if b.head = k.next; b.head == nil {
+				b.tail = nil
+			}
+			k.next = nil
+			b.size -= k.w - k.r
+			b.current = k
+			c.mu.Unlock()
+			return nil
+		case s.gone != nil:
+			c.mu.Unlock()
+			return &exchange.Error{Reason: exchange.ClientClosed, Err: s.gone}
+		case s.remote:
+			c.mu.Unlock()
+			return b.end()
+		}
+		c.mu.Unlock()
+		if !b.wait(s.port.Limits.BodyIdle) {
+			return &exchange.Error{Reason: exchange.RequestTimeout, Err: errors.New("the request body paused for too long")}
+		}
+	}
+}
+
+// wait waits for news, at most for limit if that is not 0.
+func (b *body) wait(limit time.Duration) bool {
+	if limit <= 0 {
+		<-b.wake
+		return true
+	}
+	if b.timer == nil {
+		b.timer = time.NewTimer(limit)
+	} else {
+		b.timer.Reset(limit)
+	}
+	select {
+	case <-b.wake:
+		b.timer.Stop()
+		return true
+	case <-b.timer.C:
+		return false
+	}
+}
+
+// took grants the client what was read, and reports whether that was the end.
+func (b *body) took(n int) bool {
+	s, c := b.stream, b.stream.conn
+	c.mu.Lock()
+	s.grantLocked(int64(n))
+	c.grantLocked(int64(n))
+	end := b.current == nil && b.head == nil && s.remote && s.gone == nil && b.broken == nil
+	write := len(c.mu.out) > 0 && !c.mu.writing
+	c.mu.Unlock()
+	if write {
+		c.flush()
+	}
+	return end
+}
+
+// end makes the trailers known, once, and returns io.EOF.
+func (b *body) end() error {
+	s := b.stream
+	if !b.ended {
+		b.ended = true
+		s.conn.mu.Lock()
+		s.ex.Request.Trailer, s.trailer = s.trailer, s.ex.Request.Trailer
+		s.conn.mu.Unlock()
+	}
+	return io.EOF
+}
+
+// Ready reports whether Read would not wait.
+func (b *body) Ready() bool {
+	if b.current != nil || b.ended {
+		return true
+	}
+	s, c := b.stream, b.stream.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return b.head != nil || s.remote || s.gone != nil || b.closed || b.broken != nil
+}
+
+// Whole returns the body if all of it is at hand in one piece and its length was
+// known before.
+func (b *body) Whole() ([]byte, bool) {
+	s, c := b.stream, b.stream.conn
+	if b.begun || s.ex.Request.Length < 0 {
+		return nil, false
+	}
+	c.mu.Lock()
+	if !s.remote || s.gone != nil || b.broken != nil || b.head == nil || b.head != b.tail || s.trailer.Len() > 0 {
+		c.mu.Unlock()
+		return nil, false
+	}
+	b.current, b.head, b.tail, b.size = b.head, nil, nil, 0
+	p := b.current.mem[b.current.r:b.current.w]
+	b.begun, b.ended = true, true
+	b.current.r = b.current.w
+	c.grantLocked(int64(len(p)))
+	c.mu.Unlock()
+	return p, true
+}
+
+// Close gives the body up. A Read that waits returns.
+func (b *body) Close() error {
+	s := b.stream
+	c := s.conn
+	c.mu.Lock()
+	if !b.closed {
+		b.closed = true
+		c.grantLocked(int64(b.size))
+		b.dropList()
+		b.lookUp()
+	}
+	c.mu.Unlock()
+	return nil
+}
+
+var errGivenUp = errors.New("the body is not wanted any more")

@@ -1,0 +1,144 @@
+package h2
+
+import (
+	"time"
+
+	"headgate/internal/exchange"
+)
+
+// Flood is a way to make us work for nothing.
+type Flood uint8
+
+// The floods. Each is bounded for every connection, and a client that goes
+// beyond the bound is told ENHANCE_YOUR_CALM and loses the connection.
+const (
+	NoFlood Flood = iota
+	// ResetFlood is requests that are given up before they are answered: reset
+	// by the client (CVE-2023-44487), or such that we have to reset them because
+	// they break a rule (CVE-2025-8671) or are too many at once.
+	ResetFlood
+	// ContinuationFlood is a field block that does not end, or comes in tiny
+	// pieces (CVE-2024-27316).
+	ContinuationFlood
+	// HeaderFlood is fields that are much larger than the bound on a head.
+	HeaderFlood
+	// SettingsFlood is SETTINGS frames, each of which has to be acknowledged
+	// (CVE-2019-9515).
+	SettingsFlood
+	// PingFlood is PING frames, each of which has to be answered
+	// (CVE-2019-9512).
+	PingFlood
+	// PriorityFlood is frames that are of no use: PRIORITY, PRIORITY_UPDATE,
+	// frames of unknown types, frames on streams that have ended
+	// (CVE-2019-9513).
+	PriorityFlood
+	// WindowFlood is windows opened by so little that each response byte needs
+	// a frame (CVE-2019-9511).
+	WindowFlood
+	// EmptyFlood is DATA frames without data (CVE-2019-9518).
+	EmptyFlood
+	// QueueFlood is answers to frames that the client does not read
+	// (CVE-2019-9517).
+	QueueFlood
+	floodCount
+)
+
+// floodTable names the floods and tells how much of each a connection may do: so
+// many at once, and so many a second. Useful work adds to that; see budget.
+var floodTable = [floodCount]struct {
+	word string
+	most int32
+	rate int64 // a second
+	text string
+}{
+	ResetFlood:        {"reset_flood", mostStreams, 10, "too many requests were given up before they were answered"},
+	ContinuationFlood: {word: "continuation_flood", text: "a field block has too many pieces or too many bytes"},
+	HeaderFlood:       {word: "header_flood", text: "a field is far larger than the bound on a request head"},
+	SettingsFlood:     {"settings_flood", 32, 1, "too many SETTINGS"},
+	PingFlood:         {"ping_flood", 64, 10, "too many PING"},
+	PriorityFlood:     {"priority_flood", 512, 50, "too many frames that are of no use"},
+	WindowFlood:       {"window_flood", 1024, 100, "too many WINDOW_UPDATE for what was sent"},
+	EmptyFlood:        {"empty_flood", 64, 2, "too many DATA without data"},
+	QueueFlood:        {word: "queue_flood", text: "the client does not read what it is answered"},
+}
+
+// Short names for the kinds that are charged.
+const (
+	floodReset    = ResetFlood
+	floodSettings = SettingsFlood
+	floodPing     = PingFlood
+	floodPriority = PriorityFlood
+	floodWindow   = WindowFlood
+	floodEmpty    = EmptyFlood
+)
+
+// String returns the word that stands in the log, such as "reset_flood".
+func (f Flood) String() string { return floodTable[f].word }
+
+// Floods returns all floods in the order of the table.
+func Floods() []Flood {
+	all := make([]Flood, 0, floodCount-1)
+	for f := NoFlood + 1; f < floodCount; f++ {
+		all = append(all, f)
+	}
+	return all
+}
+
+// budget counts what a client made us do for nothing. What it did is forgiven as
+// time passes, and as useful work is done.
+type budget struct {
+	spent [floodCount]int32
+	since int64 // when time last forgave
+}
+
+// spend counts one action and reports whether it was one too many.
+func (b *budget) spend(f Flood) bool {
+	b.spent[f]++
+	if b.spent[f] <= floodTable[f].most {
+		return false
+	}
+	now := exchange.Now()
+	passed := now - b.since
+	b.since = now
+	for i := range b.spent {
+		b.refund(Flood(i), passed*floodTable[i].rate/int64(time.Second))
+	}
+	return b.spent[f] > floodTable[f].most
+}
+
+// refund forgives n actions.
+func (b *budget) refund(f Flood, n int64) {
+	b.spent[f] = int32(max(0, int64(b.spent[f])-n))
+}
+
+// useful notes that a response was sent whole. c.mu is held.
+func (c *Conn) useful() {
+	b := &c.mu.budget
+	b.refund(ResetFlood, 1)
+	b.refund(PriorityFlood, 4)
+	b.refund(WindowFlood, 4)
+	b.refund(PingFlood, 1)
+}
+
+// charge counts an action of the client. The error ends the connection.
+func (c *Conn) charge(f Flood) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.chargeLocked(f)
+}
+
+// chargeLocked is charge for a caller that holds c.mu. It also bounds what is
+// collected for a client that does not read.
+func (c *Conn) chargeLocked(f Flood) error {
+	if c.mu.budget.spend(f) {
+		return flooded(f)
+	}
+	if len(c.mu.out) > queueMost {
+		return flooded(QueueFlood)
+	}
+	return nil
+}
+
+func flooded(f Flood) error {
+	return &connError{code: enhanceYourCalm, flood: f, text: floodTable[f].text}
+}

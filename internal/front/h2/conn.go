@@ -1,0 +1,329 @@
+// Package h2 speaks HTTP/2 (RFC 9113) to clients.
+//
+// One goroutine reads a connection: conn.go is its life and dispatches frames to
+// headers.go, data.go and control.go. Each request is served by a goroutine of a
+// small pool (worker.go) and sends its response by send.go. What all streams
+// have to send is moved into one buffer, the most urgent first (schedule.go), and
+// whoever finds nobody writing writes it (write.go).
+//
+// Nothing a client sends is unbounded: budget.go counts what it makes us do for
+// nothing, body.go what it may have in memory.
+package h2
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/http2/hpack"
+
+	"headgate/internal/exchange"
+	"headgate/internal/netconn"
+)
+
+// Front serves the HTTP/2 connections of one socket.
+type Front struct {
+	// Port returns the port that the socket belongs to at the moment. It is
+	// asked at each request and never returns nil.
+	Port func() *exchange.Port
+	// Scheme is what clients of the socket use, "http" or "https".
+	Scheme string
+	// Log hears of connections that were ended because they broke a rule or
+	// flooded us. nil is silent.
+	Log *slog.Logger
+	// Flooded counts the connections that were ended for a flood. It may be
+	// called by several goroutines at once; nil counts nothing.
+	Flooded func(Flood)
+}
+
+// mostStreams is how many requests a client may have under way.
+const mostStreams = 256
+
+// Conn is one connection of a client.
+type Conn struct {
+	// constant
+	front  *Front
+	nc     *netconn.Conn
+	secure bool
+	facts  exchange.Conn
+
+	// owned by the goroutine that runs Serve
+	buf     netconn.Buffer
+	first   [headSize]byte
+	port    *exchange.Port
+	hpack   *hpack.Decoder
+	block   block
+	opened  []*stream // that no worker has yet
+	began   int64     // when the connection began
+	partial int64     // when the frame under way was first waited for, or 0
+	patient bool      // the frame under way is part of a body: it may take its time
+	greeted bool      // the client's SETTINGS came
+	settled bool      // the client has acknowledged ours
+	drain   drainStep
+	until   int64 // when the current step of draining ends
+	trimmed int64 // when idle workers were last sent home
+
+	draining atomic.Bool
+	workers  sync.WaitGroup
+
+	mu struct {
+		sync.Mutex
+		err     error  // why nothing can be sent any more
+		lastID  uint32 // of the newest stream
+		refused bool   // no new streams are taken: they come too late
+		streams table
+		running int        // streams whose exchange has not ended
+		gone    [16]uint32 // the last streams that ended; see ended
+		turn    int
+
+		out     []byte // frames to be written
+		writing bool
+		written chan struct{} // closed when a writer stops, if anyone waits
+		resize  bool          // the next field block begins with a table size update
+		queue   queue
+		ticks   uint32
+		window  int64 // what the client takes on the connection
+		initial int64 // and at first on a stream
+
+		receive  int64 // what we take on the connection
+		consumed int64 // of it, what was not yet granted anew
+
+		budget  budget
+		idle    *worker
+		idles   int
+		leastly int   // the least number of idle workers since the last trim
+		quiet   int64 // when the last stream ended
+		updates []update
+	}
+}
+
+// NewConn returns the connection of a client over nc, a *tls.Conn after its
+// handshake or a plain connection whose client knows that we speak HTTP/2.
+// serial must be unique.
+func (f *Front) NewConn(nc net.Conn, serial uint64) *Conn {
+	c := &Conn{front: f, nc: netconn.New(nc)}
+	remote, local := addrOf(nc.RemoteAddr()), addrOf(nc.LocalAddr())
+	c.facts = exchange.Conn{Remote: remote, Local: local, Peer: remote.Addr().String(), Scheme: f.Scheme, Serial: serial}
+	if secure, ok := nc.(*tls.Conn); ok {
+		c.secure = true
+		c.facts.ServerName = secure.ConnectionState().ServerName
+	}
+	c.mu.window, c.mu.initial = firstWindow, firstWindow
+	c.mu.receive = firstWindow
+	c.mu.resize = true
+	return c
+}
+
+// addrOf returns an address in the form in which it is compared and shown.
+func addrOf(a net.Addr) netip.AddrPort {
+	if tcp, ok := a.(*net.TCPAddr); ok {
+		ap := tcp.AddrPort()
+		return netip.AddrPortFrom(ap.Addr().Unmap().WithZone(""), ap.Port())
+	}
+	return netip.AddrPort{}
+}
+
+// Drain makes the connection end when the requests at hand are served. The
+// client is told to send no more. Any goroutine may call it.
+func (c *Conn) Drain() {
+	c.draining.Store(true)
+	c.nc.Kick()
+}
+
+// Close ends the connection at once. Exchanges under way notice soon; Close does
+// not wait for them. Any goroutine may call it.
+func (c *Conn) Close() error {
+	// The close of a socket waits for those who use it.
+	go c.fail(net.ErrClosed)
+	return nil
+}
+
+// Serve serves the requests of the connection until it ends, and closes it. It
+// returns when the last exchange has ended.
+func (c *Conn) Serve() {
+	c.begin()
+	err := c.greet()
+	for err == nil {
+		err = c.frame()
+	}
+	c.conclude(err)
+	c.workers.Wait()
+}
+
+// begin readies the connection and sends our side of the preface, which is the
+// first thing that a client may read (RFC 9113, section 3.4).
+func (c *Conn) begin() {
+	c.began = exchange.Now()
+	c.port = c.front.Port()
+	c.nc.SetWriteWait(c.port.WriteIdle)
+	c.hpack = hpack.NewDecoder(firstTableSize, c.emit)
+	c.hpack.SetMaxStringLength(c.stringSize())
+	c.mu.Lock()
+	c.mu.quiet = c.began
+	c.mu.budget.since = c.began
+	b := appendHead(c.space(), 3*settingSize, frameSettings, 0, 0)
+	b = appendSetting(b, settingStreams, mostStreams)
+	b = appendSetting(b, settingListSize, uint32(c.port.HeadSize))
+	b = appendSetting(b, settingNoPriorities, 1)
+	c.mu.out = appendWindow(b, 0, connWindow-firstWindow)
+	c.mu.receive = connWindow
+	c.mu.Unlock()
+	c.flush()
+}
+
+// greet reads the preface of the client. What is not HTTP/2 is known by its
+// first bytes.
+func (c *Conn) greet() error {
+	for seen := 0; seen < len(preface); {
+		if err := c.await(seen + 1); err != nil {
+			return err
+		}
+		b := c.buf.Bytes()
+		n := min(len(b), len(preface))
+		if string(b[seen:n]) != preface[seen:n] {
+			return broken(protocolError, "the connection does not begin with the preface of HTTP/2 (RFC 9113, section 3.4)")
+		}
+		seen = n
+	}
+	c.buf.Use(len(preface))
+	return nil
+}
+
+// frame reads one frame and does what it asks for.
+func (c *Conn) frame() error {
+	if err := c.await(headSize); err != nil {
+		return err
+	}
+	h := parseHead(c.buf.Bytes())
+	if err := c.admit(h); err != nil {
+		return err
+	}
+	if h.kind == frameData {
+		return c.onData(h)
+	}
+	if err := c.await(headSize + h.length); err != nil {
+		return err
+	}
+	err := c.dispatch(h, c.buf.Bytes()[headSize:headSize+h.length])
+	c.buf.Use(headSize + h.length)
+	return err
+}
+
+// admit judges whether a frame may come now.
+func (c *Conn) admit(h frameHead) error {
+	switch {
+	case h.length > mostFrame:
+		return broken(frameSizeError, "a frame is larger than SETTINGS_MAX_FRAME_SIZE (RFC 9113, section 4.2)")
+	case !c.greeted && (h.kind != frameSettings || h.flags&flagAck != 0):
+		return broken(protocolError, "the first frame is not SETTINGS (RFC 9113, section 3.4)")
+	case c.block.id != 0 && (h.kind != frameContinuation || h.id != c.block.id):
+		return broken(protocolError, "another frame within a field block (RFC 9113, section 6.10)")
+	case c.block.id == 0 && h.kind == frameContinuation:
+		return broken(protocolError, "CONTINUATION without a field block to continue (RFC 9113, section 6.10)")
+	}
+	return nil
+}
+
+// dispatch does what a frame other than DATA asks for.
+func (c *Conn) dispatch(h frameHead, p []byte) error {
+	switch h.kind {
+	case frameHeaders:
+		return c.onHeaders(h, p)
+	case frameContinuation:
+		return c.onContinuation(h, p)
+	case frameSettings:
+		return c.onSettings(h, p)
+	case frameWindow:
+		return c.onWindow(h, p)
+	case frameReset:
+		return c.onReset(h, p)
+	case framePing:
+		return c.onPing(h, p)
+	case frameGoAway:
+		return c.onGoAway(h, p)
+	case framePriority:
+		return c.onPriority(h, p)
+	case framePriorityUpdate:
+		return c.onPriorityUpdate(h, p)
+	case framePush:
+		return broken(protocolError, "PUSH_PROMISE from a client (RFC 9113, section 8.4)")
+	}
+	return c.charge(floodPriority) // unknown types are ignored (RFC 9113, section 4.1)
+}
+
+// How much is read from a client that is still sending when the connection ends,
+// and for how long. To close a socket with unread bytes makes the kernel reset
+// the connection, and the client may lose what it was told last.
+const (
+	lingerTime  = 2 * time.Second
+	lingerBytes = 256 << 10
+)
+
+// conclude ends the connection for the reason err: the client is told, what is
+// collected is written, and the connection is closed.
+func (c *Conn) conclude(err error) {
+	c.opened = c.giveUp(c.opened)
+	var rule *connError
+	told := errors.As(err, &rule)
+	if told {
+		c.report(rule)
+		c.mu.Lock()
+		c.mu.out = appendGoAway(c.space(), c.mu.lastID, rule.code, rule.text)
+		c.mu.Unlock()
+	}
+	c.seal(err)
+	if (told || err == errDrained) && c.lastWrite() == nil && c.nc.CloseWrite() == nil {
+		c.linger()
+	}
+	c.fail(err)
+	c.buf.Drop()
+	c.dismiss(0)
+}
+
+// report tells the log and the counter why a connection is ended.
+func (c *Conn) report(e *connError) {
+	level := slog.LevelDebug
+	word := "protocol_error"
+	if e.flood != NoFlood {
+		level, word = slog.LevelWarn, e.flood.String()
+		if c.front.Flooded != nil {
+			c.front.Flooded(e.flood)
+		}
+	}
+	if c.front.Log != nil && e.code != noError {
+		c.front.Log.Log(context.Background(), level, "HTTP/2 connection ended", "reason", word, "cause", e.text,
+			"peer", c.facts.Peer, "port", c.port.Place.Port)
+	}
+}
+
+// linger reads and drops what the client still sends.
+func (c *Conn) linger() {
+	c.buf.Drop()
+	c.nc.SetReadUntil(exchange.Now() + int64(lingerTime))
+	for read := 0; read < lingerBytes; {
+		err := c.nc.Fill(&c.buf)
+		if err != nil && !errors.Is(err, netconn.ErrKicked) {
+			return
+		}
+		read += c.buf.Len()
+		c.buf.Drop()
+	}
+}
+
+// errDrained ends a connection that has nothing left to do.
+var errDrained = errors.New("drained")
+
+// errLeft is what a stream is told when the client has closed the connection.
+func errLeft(err error) error {
+	if err == io.EOF {
+		return errors.New("the client closed the connection")
+	}
+	return err
+}

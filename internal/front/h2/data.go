@@ -1,0 +1,207 @@
+package h2
+
+import "errors"
+
+// directLeast is how much must be left of a frame to be read past the buffer, in
+// bytes.
+const directLeast = largeChunk / 2
+
+// onData takes a DATA frame (RFC 9113, section 6.1). Its payload goes on to the
+// stream as it comes.
+func (c *Conn) onData(h frameHead) error {
+	if h.id == 0 {
+		return broken(protocolError, "DATA on stream 0 (RFC 9113, section 6.1)")
+	}
+	pad, used := 0, headSize
+	if h.flags&flagPadded != 0 {
+		if h.length == 0 {
+			return broken(frameSizeError, "padded DATA without a pad length (RFC 9113, section 6.1)")
+		}
+		if err := c.await(headSize + 1); err != nil {
+			return err
+		}
+		pad, used = int(c.buf.Bytes()[headSize]), headSize+1
+	}
+	n := h.length - (used - headSize) - pad
+	if n < 0 {
+		return broken(protocolError, "padding larger than the frame (RFC 9113, section 6.1)")
+	}
+	c.buf.Use(used)
+	if err := c.receive(h, n); err != nil {
+		return err
+	}
+	c.patient = true
+	err := c.payload(h.id, n)
+	if err == nil {
+		err = c.skip(pad)
+	}
+	c.patient = false
+	if err == nil && h.flags&flagEndStream != 0 {
+		c.endRemote(h.id)
+	}
+	return err
+}
+
+// receive counts a DATA frame with n bytes of payload against the windows and
+// judges whether it may come.
+func (c *Conn) receive(h frameHead, n int) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.receive -= int64(h.length)
+	if c.mu.receive < 0 {
+		return broken(flowControlError, "more DATA than the connection's window (RFC 9113, section 6.9.1)")
+	}
+	if h.id > c.mu.lastID || h.id&1 == 0 {
+		return broken(protocolError, "DATA on an idle stream (RFC 9113, section 5.1)")
+	}
+	c.grantLocked(int64(h.length - n)) // padding is used up at once
+	s := c.stream(h.id)
+	if s == nil {
+		return c.lateLocked(h.id, "DATA")
+	}
+	s.receive -= int64(h.length)
+	s.consumed += int64(h.length - n)
+	s.received += int64(n)
+	switch {
+	case s.remote:
+		c.resetLocked(s, streamClosed, errors.New("the client sent DATA behind the end of its request"))
+	case s.receive < 0:
+		c.resetLocked(s, flowControlError, errors.New("the client sent more DATA than the stream's window"))
+	case s.expect >= 0 && (s.received > s.expect || h.flags&flagEndStream != 0 && s.received != s.expect):
+		s.breakLocked("the body is not as long as Content-Length says (RFC 9113, section 8.1.1)")
+	case h.length == 0 && h.flags&flagEndStream == 0:
+		return c.chargeLocked(floodEmpty)
+	default:
+		c.mu.budget.refund(floodEmpty, 1)
+		return nil
+	}
+	return c.chargeLocked(floodReset)
+}
+
+// breakLocked ends a stream whose request turned out to be malformed while its
+// exchange is under way.
+func (s *stream) breakLocked(text string) {
+	s.body.broken = errors.New(text)
+	s.conn.resetLocked(s, protocolError, s.body.broken)
+}
+
+// lateLocked judges a frame on a stream that has ended. One that we reset may
+// still get what was under way (RFC 9113, section 5.1).
+func (c *Conn) lateLocked(id uint32, what string) error {
+	switch known, reset := c.ended(id); {
+	case reset || c.mu.refused:
+		return nil
+	case known:
+		return broken(streamClosed, what+" on a closed stream (RFC 9113, section 5.1)")
+	}
+	c.mu.out = appendReset(c.space(), id, streamClosed)
+	return c.chargeLocked(floodReset)
+}
+
+// payload hands n bytes of payload on.
+func (c *Conn) payload(id uint32, n int) error {
+	for n > 0 {
+		if n >= directLeast && n > c.buf.Len() {
+			return c.direct(id, n)
+		}
+		if c.buf.Len() == 0 {
+			if _, err := c.more(nil); err != nil {
+				return err
+			}
+		}
+		k := min(n, c.buf.Len())
+		c.mu.Lock()
+		if s := c.stream(id); s != nil && !s.body.closed {
+			s.body.put(c.buf.Bytes()[:k])
+		} else {
+			c.grantLocked(int64(k))
+		}
+		c.mu.Unlock()
+		c.buf.Use(k)
+		n -= k
+	}
+	return nil
+}
+
+// direct reads a large payload into memory that the body then takes over.
+func (c *Conn) direct(id uint32, n int) error {
+	k := takeChunk(n)
+	k.w = copy(k.mem[:n], c.buf.Bytes())
+	c.buf.Use(k.w)
+	for k.w < n {
+		m, err := c.more(k.mem[k.w:n])
+		if err != nil {
+			giveChunk(k)
+			return err
+		}
+		k.w += m
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.stream(id); s != nil && !s.body.closed {
+		s.body.putChunk(k)
+		return nil
+	}
+	giveChunk(k)
+	c.grantLocked(int64(n))
+	return nil
+}
+
+// skip drops n bytes of padding.
+func (c *Conn) skip(n int) error {
+	for n > 0 {
+		if c.buf.Len() == 0 {
+			if _, err := c.more(nil); err != nil {
+				return err
+			}
+		}
+		k := min(n, c.buf.Len())
+		c.buf.Use(k)
+		n -= k
+	}
+	return nil
+}
+
+// endRemote notes that the request of a stream is complete.
+func (c *Conn) endRemote(id uint32) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.stream(id)
+	if s == nil {
+		return
+	}
+	s.remote = true
+	if s.local {
+		c.closeLocked(s, false)
+	}
+	s.body.lookUp()
+}
+
+// grantLocked gives the client the room of n bytes on the connection anew. It is
+// told when that is worth a frame. c.mu is held.
+func (c *Conn) grantLocked(n int64) {
+	c.mu.consumed += n
+	if c.mu.consumed >= connWindow/4 && c.mu.err == nil {
+		c.mu.out = appendWindow(c.space(), 0, c.mu.consumed)
+		c.mu.receive += c.mu.consumed
+		c.mu.consumed = 0
+	}
+}
+
+// grantLocked gives the client the room of n bytes on the stream anew. A client
+// that uses up its window while we keep up with it gets a larger one.
+func (s *stream) grantLocked(n int64) {
+	c := s.conn
+	s.consumed += n
+	if s.remote || s.gone != nil || s.consumed < s.target/4 || c.mu.err != nil {
+		return
+	}
+	if s.receive < s.target/2 && s.target < streamWindow {
+		grow := min(s.target, streamWindow-s.target)
+		s.target += grow
+		s.consumed += grow
+	}
+	c.mu.out = appendWindow(c.space(), s.id, s.consumed)
+	s.receive += s.consumed
+	s.consumed = 0
+}

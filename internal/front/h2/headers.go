@@ -1,0 +1,233 @@
+package h2
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"golang.org/x/net/http2/hpack"
+
+	"headgate/internal/exchange"
+)
+
+// mostPieces is how many frames a field block may come in.
+const mostPieces = 32
+
+// stringSize is the longest name or value that is decoded, in bytes: more than a
+// head may have, so that a head that is only too large can still be answered.
+func (c *Conn) stringSize() int { return 2 * c.port.HeadSize }
+
+// block is a field block on its way, and what was found in it.
+type block struct {
+	id     uint32 // of the stream, 0 if none is under way
+	end    bool   // the request ends with it
+	self   bool   // the stream is said to depend on itself
+	mem    []byte // what came of a block in several pieces
+	pieces int
+
+	fields fields
+}
+
+// onHeaders begins a field block (RFC 9113, section 6.2).
+func (c *Conn) onHeaders(h frameHead, p []byte) error {
+	if h.id == 0 || h.id&1 == 0 {
+		return broken(protocolError, "HEADERS on a stream that no client can open (RFC 9113, section 5.1.1)")
+	}
+	pad := 0
+	if h.flags&flagPadded != 0 {
+		if len(p) == 0 {
+			return broken(frameSizeError, "padded HEADERS without a pad length (RFC 9113, section 6.2)")
+		}
+		pad, p = int(p[0]), p[1:]
+	}
+	b := &c.block
+	b.self = false
+	if h.flags&flagPriority != 0 {
+		if len(p) < prioritySize {
+			return broken(frameSizeError, "HEADERS with a priority that is not whole (RFC 9113, section 6.2)")
+		}
+		b.self = binary.BigEndian.Uint32(p)&mostWindow == h.id
+		p = p[prioritySize:]
+	}
+	if pad > len(p) {
+		return broken(protocolError, "padding larger than the frame (RFC 9113, section 6.2)")
+	}
+	p = p[:len(p)-pad]
+	b.end = h.flags&flagEndStream != 0
+	if h.flags&flagEndHeaders != 0 {
+		return c.endBlock(h.id, p)
+	}
+	b.id, b.pieces = h.id, 1
+	b.mem = append(b.mem[:0], p...)
+	return nil
+}
+
+// onContinuation goes on with a field block (RFC 9113, section 6.10).
+func (c *Conn) onContinuation(h frameHead, p []byte) error {
+	b := &c.block
+	b.pieces++
+	if b.pieces > mostPieces || len(b.mem)+len(p) > 2*c.stringSize() {
+		return flooded(ContinuationFlood)
+	}
+	b.mem = append(b.mem, p...)
+	if h.flags&flagEndHeaders == 0 {
+		return nil
+	}
+	id, whole := b.id, b.mem
+	b.id, b.mem = 0, nil // a long block is rare: its memory is not kept
+	return c.endBlock(id, whole)
+}
+
+// endBlock takes a field block that is whole to the stream it belongs to. It is
+// decoded in any case, as the state of HPACK depends on every block.
+func (c *Conn) endBlock(id uint32, p []byte) error {
+	c.mu.Lock()
+	s := c.stream(id)
+	newest, refused := c.mu.lastID, c.mu.refused
+	full := len(c.mu.streams) >= mostStreams || c.mu.running >= 2*mostStreams
+	if s == nil && id > newest && !refused {
+		c.mu.lastID = id
+	}
+	c.mu.Unlock()
+	switch {
+	case s != nil:
+		return c.trailers(id, p)
+	case id <= newest:
+		return c.lateHeaders(id, p)
+	case refused:
+		return c.skipBlock(p)
+	case full:
+		return c.refuse(id, p)
+	}
+	return c.open(id, p)
+}
+
+// decode decodes a block: field by field it comes to emit.
+func (c *Conn) decode(p []byte) error {
+	_, err := c.hpack.Write(p)
+	if err == nil {
+		err = c.hpack.Close()
+	}
+	c.hpack.SetEmitEnabled(true)
+	switch {
+	case errors.Is(err, hpack.ErrStringLength):
+		return flooded(HeaderFlood)
+	case err != nil:
+		return broken(compressionError, fmt.Sprintf("a field block cannot be decoded: %v (RFC 9113, section 4.3)", err))
+	}
+	return nil
+}
+
+func (c *Conn) skipBlock(p []byte) error {
+	c.hpack.SetEmitEnabled(false)
+	return c.decode(p)
+}
+
+// lateHeaders judges a field block on a stream that is no more.
+func (c *Conn) lateHeaders(id uint32, p []byte) error {
+	if err := c.skipBlock(p); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch known, reset := c.ended(id); {
+	case reset:
+		return c.chargeLocked(floodPriority)
+	case known:
+		return broken(streamClosed, "HEADERS on a closed stream (RFC 9113, section 5.1)")
+	}
+	return broken(protocolError, "a new stream with a number below that of an older one (RFC 9113, section 5.1.1)")
+}
+
+// refuse resets a stream that is one too many. The client may try again (RFC
+// 9113, section 5.1.2).
+func (c *Conn) refuse(id uint32, p []byte) error {
+	if err := c.skipBlock(p); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.out = appendReset(c.space(), id, refusedStream)
+	c.remember(id, true)
+	return c.chargeLocked(floodReset)
+}
+
+// open begins a new stream.
+func (c *Conn) open(id uint32, p []byte) error {
+	c.port = c.front.Port()
+	s := c.newStream(id)
+	f := &c.block.fields
+	f.begin(&s.ex.Request.Header, c.port)
+	if err := c.decode(p); err != nil {
+		s.recycle()
+		return err
+	}
+	fault := f.settle(s, c.block.end)
+	if fault == "" && c.block.self {
+		fault = "a stream that depends on itself (RFC 7540, section 5.3.1)"
+	}
+	*f = fields{}
+	if fault != "" {
+		return c.reject(s, fault)
+	}
+	c.mu.Lock()
+	s.remote = c.block.end
+	s.window = c.mu.initial
+	if len(c.mu.updates) > 0 {
+		c.takeUpdate(s)
+	}
+	c.mu.streams = append(c.mu.streams, s)
+	c.mu.running++
+	c.mu.Unlock()
+	c.opened = append(c.opened, s)
+	return nil
+}
+
+// reject resets a request that is malformed (RFC 9113, section 8.1.1). The log
+// hears of it as of any request that is refused.
+func (c *Conn) reject(s *stream, fault string) error {
+	s.malformed = true
+	c.port.Refuse(&s.ex, exchange.Fail(exchange.BadRequest, fault))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.out = appendReset(c.space(), s.id, protocolError)
+	c.remember(s.id, true)
+	s.recycle()
+	return c.chargeLocked(floodReset)
+}
+
+// trailers takes the field block behind a body (RFC 9113, section 8.1).
+func (c *Conn) trailers(id uint32, p []byte) error {
+	f := &c.block.fields
+	list := f.beginTrailers(c.port)
+	if err := c.decode(p); err != nil {
+		return err
+	}
+	fault := f.settleTrailers()
+	*f = fields{}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	s := c.stream(id)
+	switch {
+	case s == nil:
+		return nil // ended meanwhile
+	case s.remote:
+		c.resetLocked(s, streamClosed, errors.New("the client sent HEADERS behind the end of its request"))
+		return c.chargeLocked(floodReset)
+	case !c.block.end:
+		fault = "a second field block that does not end the request (RFC 9113, section 8.1)"
+	case s.expect >= 0 && s.received != s.expect:
+		fault = "the body is not as long as Content-Length says (RFC 9113, section 8.1.1)"
+	}
+	if fault != "" {
+		s.breakLocked(fault)
+		return c.chargeLocked(floodReset)
+	}
+	s.trailer = *list
+	s.remote = true
+	if s.local {
+		c.closeLocked(s, false)
+	}
+	s.body.lookUp()
+	return nil
+}

@@ -1,0 +1,136 @@
+package h2
+
+import (
+	"encoding/binary"
+	"errors"
+	"strings"
+)
+
+// mostUpdates is how many priorities are kept for streams that are not open yet.
+const mostUpdates = 16
+
+// mostPriority is the longest priority field that is looked at, in bytes.
+const mostPriority = 64
+
+// update is the priority of a stream that is not open yet.
+type update struct {
+	id      uint32
+	urgency uint8
+	rotates bool
+}
+
+// parsePriority reads a Priority field (RFC 9218, section 4). What it does not
+// say has the default; what cannot be read is ignored.
+func parsePriority(text string) (urgency uint8, rotates bool) {
+	urgency = defaultUrgency
+	if len(text) > mostPriority {
+		return urgency, rotates
+	}
+	for part := range strings.SplitSeq(text, ",") {
+		part, _, _ = strings.Cut(strings.Trim(part, " \t"), ";")
+		switch {
+		case len(part) == 3 && part[:2] == "u=" && '0' <= part[2] && part[2] <= '7':
+			urgency = part[2] - '0'
+		case part == "i", part == "i=?1":
+			rotates = true
+		case part == "i=?0":
+			rotates = false
+		}
+	}
+	return urgency, rotates
+}
+
+// prioritise gives a stream the priority of a response's own field, which the
+// server may know better than the client (RFC 9218, section 8).
+func (s *stream) prioritise(text string) {
+	urgency, rotates := parsePriority(text)
+	s.conn.mu.Lock()
+	s.setPriority(urgency, rotates)
+	s.conn.mu.Unlock()
+}
+
+// setPriority changes the place of a stream. conn.mu is held.
+func (s *stream) setPriority(urgency uint8, rotates bool) {
+	q := &s.conn.mu.queue
+	waits := s.piece.queued
+	q.remove(s)
+	s.urgency, s.rotates, s.signalled = urgency, rotates, true
+	if waits {
+		q.add(s)
+	}
+}
+
+// onPriority checks a PRIORITY frame and ignores it, as the scheme of RFC 7540 is
+// deprecated (RFC 9113, sections 5.3.2 and 6.3).
+func (c *Conn) onPriority(h frameHead, p []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case h.id == 0:
+		return broken(protocolError, "PRIORITY on stream 0 (RFC 9113, section 6.3)")
+	case len(p) != prioritySize:
+		s := c.stream(h.id)
+		if s == nil {
+			return broken(frameSizeError, "PRIORITY of a size other than 5 (RFC 9113, section 6.3)")
+		}
+		c.resetLocked(s, frameSizeError, errors.New("PRIORITY of a size other than 5"))
+		return c.chargeLocked(floodReset)
+	case binary.BigEndian.Uint32(p)&mostWindow == h.id:
+		return broken(protocolError, "a stream that depends on itself (RFC 7540, section 5.3.1)")
+	}
+	return c.chargeLocked(floodPriority)
+}
+
+// onPriorityUpdate takes a new priority for a stream that is open or will be (RFC
+// 9218, section 7.1).
+func (c *Conn) onPriorityUpdate(h frameHead, p []byte) error {
+	switch {
+	case h.id != 0:
+		return broken(protocolError, "PRIORITY_UPDATE on a stream (RFC 9218, section 7.1)")
+	case len(p) < 4:
+		return broken(frameSizeError, "PRIORITY_UPDATE of less than 4 bytes (RFC 9218, section 7.1)")
+	}
+	id := binary.BigEndian.Uint32(p) & mostWindow
+	if id == 0 || id&1 == 0 {
+		return broken(protocolError, "PRIORITY_UPDATE for a stream that no client can open (RFC 9218, section 7.1)")
+	}
+	urgency, rotates := parsePriority(string(p[4:]))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s := c.stream(id); s != nil {
+		s.setPriority(urgency, rotates)
+	} else if id > c.mu.lastID {
+		c.noteUpdate(update{id, urgency, rotates})
+	}
+	return c.chargeLocked(floodPriority)
+}
+
+// noteUpdate keeps the priority of a stream that is not open yet. The oldest is
+// forgotten when there are too many. c.mu is held.
+func (c *Conn) noteUpdate(u update) {
+	for i := range c.mu.updates {
+		if c.mu.updates[i].id == u.id {
+			c.mu.updates[i] = u
+			return
+		}
+	}
+	if len(c.mu.updates) == mostUpdates {
+		c.mu.updates = append(c.mu.updates[:0], c.mu.updates[1:]...)
+	}
+	c.mu.updates = append(c.mu.updates, u)
+}
+
+// takeUpdate gives a stream that opens the priority that came before it. It
+// overrides the one in the request. c.mu is held.
+func (c *Conn) takeUpdate(s *stream) {
+	kept := c.mu.updates[:0]
+	for _, u := range c.mu.updates {
+		switch {
+		case u.id == s.id:
+			s.urgency, s.rotates, s.signalled = u.urgency, u.rotates, true
+		case u.id > s.id:
+			kept = append(kept, u)
+		}
+	}
+	c.mu.updates = kept
+}

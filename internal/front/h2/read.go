@@ -1,0 +1,228 @@
+package h2
+
+import (
+	"errors"
+	"time"
+
+	"headgate/internal/exchange"
+	"headgate/internal/netconn"
+)
+
+// workerIdle is how long a worker waits for another stream.
+const workerIdle = 5 * time.Second
+
+// await waits until n bytes are in the buffer.
+func (c *Conn) await(n int) error {
+	for c.buf.Len() < n {
+		if _, err := c.more(nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// more waits for bytes: into p, or into the buffer if p is nil. Before it waits,
+// everything that was read is under way.
+func (c *Conn) more(p []byte) (int, error) {
+	if p == nil && !c.buf.Grow(headSize+mostFrame) {
+		return 0, broken(internalError, "a frame outgrew its buffer")
+	}
+	for {
+		c.handOver()
+		c.setDeadline()
+		n, err := c.read(p)
+		switch {
+		case err == nil:
+			c.partial = 0
+			if c.buf.Len() > 0 || c.block.id != 0 {
+				c.partial = -1 // a frame has begun; setDeadline notes when
+			}
+			return n, nil
+		case errors.Is(err, netconn.ErrKicked):
+			err = c.lookUp()
+		case errors.Is(err, netconn.ErrTimeout):
+			err = c.onTime()
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+}
+
+// read makes one read. Under TLS an empty buffer waits for the head of a frame in
+// the connection's own few bytes, so that an idle connection holds no memory; a
+// plain connection waits without any.
+func (c *Conn) read(p []byte) (int, error) {
+	switch {
+	case p != nil:
+		return c.nc.Read(p)
+	case c.secure && c.buf.Len() == 0:
+		n, err := c.nc.Read(c.first[:])
+		if n > 0 {
+			c.buf.Append(c.first[:n])
+		}
+		return n, err
+	}
+	return 0, c.nc.Fill(&c.buf)
+}
+
+// handOver gives the streams that were opened to workers, and has written what
+// the reader itself wants to tell. The reader never writes: a client that does
+// not read must not keep it from hearing what the client says.
+func (c *Conn) handOver() {
+	c.mu.Lock()
+	for i, s := range c.opened {
+		c.opened[i] = nil
+		if s.gone != nil {
+			c.mu.running-- // taken back before anyone looked at it
+			s.recycle()
+			continue
+		}
+		c.give(s)
+	}
+	c.opened = c.opened[:0]
+	if len(c.mu.out) > 0 && !c.mu.writing && c.mu.err == nil {
+		c.give(nil)
+	}
+	c.mu.Unlock()
+	if c.buf.Len() == 0 {
+		c.buf.Release()
+	}
+}
+
+// setDeadline sets until when the next bytes may take.
+func (c *Conn) setDeadline() {
+	now := exchange.Now()
+	until := c.deadline(now)
+	c.mu.Lock()
+	idles := c.mu.idles
+	c.mu.Unlock()
+	if idles > 0 {
+		if c.trimmed == 0 {
+			c.trimmed = now
+		}
+		until = sooner(until, c.trimmed+int64(workerIdle))
+	}
+	c.nc.SetReadWait(0)
+	if until != 0 {
+		c.nc.SetReadUntil(until)
+	}
+}
+
+// sooner returns the earlier of two moments, of which 0 is never.
+func sooner(a, b int64) int64 {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// deadline returns when the connection has waited too long, or 0.
+func (c *Conn) deadline(now int64) int64 {
+	until := c.until
+	head := int64(c.port.HeadTimeout)
+	if head > 0 {
+		switch {
+		case !c.greeted || !c.settled:
+			until = sooner(until, c.began+head)
+		case c.partial != 0:
+			if c.partial < 0 {
+				c.partial = now
+			}
+			if c.patient {
+				c.partial, head = now, max(head, int64(c.port.Limits.BodyIdle))
+			}
+			until = sooner(until, c.partial+head)
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.mu.streams) == 0 && c.partial == 0 {
+		until = sooner(until, c.mu.quiet+max(int64(c.port.KeepAlive), 1))
+	}
+	return until
+}
+
+// onTime does what is due when a wait has timed out.
+func (c *Conn) onTime() error {
+	now := exchange.Now()
+	if c.until != 0 && now >= c.until {
+		return c.goOnDraining()
+	}
+	if d := c.deadline(now); d == 0 || now < d {
+		c.trimmed = 0
+		c.trim()
+		return nil
+	}
+	switch {
+	case !c.greeted:
+		return broken(settingsTimeout, "the client's SETTINGS did not come in time")
+	case !c.settled:
+		return broken(settingsTimeout, "the client did not acknowledge SETTINGS in time (RFC 9113, section 6.5.3)")
+	case c.partial != 0:
+		return broken(enhanceYourCalm, "a frame did not arrive in time")
+	}
+	return broken(noError, "")
+}
+
+// drainStep is how far a connection is with its end.
+type drainStep uint8
+
+const (
+	notDraining drainStep = iota
+	warned                // told that the end is near
+	last                  // told which stream was the last
+)
+
+// drainGrace is how long a client may take to answer our warning.
+const drainGrace = time.Second
+
+// drainPing is what our PING behind the warning carries.
+const drainPing = "headgate"
+
+// lookUp does what Drain asked for. The client is first told that the end is
+// near, and the number of the last stream only when it must have heard that, so
+// that no request is lost on its way (RFC 9113, section 6.8).
+func (c *Conn) lookUp() error {
+	if err := c.lastWrite(); err != nil {
+		return err
+	}
+	switch {
+	case !c.draining.Load() || !c.greeted:
+		return nil
+	case c.drain == notDraining:
+		c.drain = warned
+		c.until = exchange.Now() + int64(drainGrace)
+		c.mu.Lock()
+		c.mu.out = appendGoAway(c.space(), mostWindow, noError, "")
+		c.mu.out = appendPing(c.mu.out, 0, []byte(drainPing))
+		c.mu.Unlock()
+		return nil
+	case c.drain == last:
+		return c.drained()
+	}
+	return nil
+}
+
+// goOnDraining takes the second step.
+func (c *Conn) goOnDraining() error {
+	c.until = 0
+	if c.drain == warned {
+		c.drain = last
+		c.mu.Lock()
+		c.mu.refused = true
+		c.mu.out = appendGoAway(c.space(), c.mu.lastID, noError, "")
+		c.mu.Unlock()
+	}
+	return c.drained()
+}
+
+// drained returns errDrained if no stream is left.
+func (c *Conn) drained() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.mu.streams) == 0 {
+		return errDrained
+	}
+	return nil
+}

@@ -1,0 +1,197 @@
+package h2
+
+// Streams that have something to send wait in a queue until it was moved into the
+// buffer of the connection. Which goes first is told by RFC 9218: the urgency,
+// and within one urgency either one stream after the other or in turns. A stream
+// of which the client said nothing takes turns.
+
+const (
+	urgencies      = 8
+	defaultUrgency = 3
+)
+
+// fairShare is how often the stream that has waited longest goes first, whatever
+// its urgency: once in so many frames. Nobody is starved.
+const fairShare = 16
+
+// queue holds the streams that wait, by urgency. Those that do not take turns
+// stand first, in the order of their numbers.
+type queue struct {
+	lists [urgencies]struct{ first, last *stream }
+	size  int
+}
+
+// add puts a stream where it belongs.
+func (q *queue) add(s *stream) {
+	s.piece.queued = true
+	q.size++
+	l := &q.lists[s.urgency]
+	var before *stream // s goes in front of it
+	if !s.rotates {
+		for before = l.first; before != nil && !before.rotates && before.id < s.id; {
+			before = before.piece.next
+		}
+	}
+	s.piece.next = before
+	if before != nil {
+		s.piece.prev, before.piece.prev = before.piece.prev, s
+	} else {
+		s.piece.prev, l.last = l.last, s
+	}
+	if s.piece.prev != nil {
+		s.piece.prev.piece.next = s
+	} else {
+		l.first = s
+	}
+}
+
+// remove takes a stream out, if it is in.
+func (q *queue) remove(s *stream) {
+	if !s.piece.queued {
+		return
+	}
+	q.size--
+	l := &q.lists[s.urgency]
+	if s.piece.prev != nil {
+		s.piece.prev.piece.next = s.piece.next
+	} else {
+		l.first = s.piece.next
+	}
+	if s.piece.next != nil {
+		s.piece.next.piece.prev = s.piece.prev
+	} else {
+		l.last = s.piece.prev
+	}
+	s.piece.queued, s.piece.next, s.piece.prev = false, nil, nil
+}
+
+// first returns some stream that waits, or nil.
+func (q *queue) first() *stream {
+	for i := range q.lists {
+		if s := q.lists[i].first; s != nil {
+			return s
+		}
+	}
+	return nil
+}
+
+// pick returns the stream whose turn it is among those that can send, or nil.
+// c.mu is held.
+func (c *Conn) pick() *stream {
+	if c.mu.queue.size == 0 {
+		return nil
+	}
+	c.mu.ticks++
+	fair := c.mu.ticks%fairShare == 0
+	var longest *stream
+	for i := range c.mu.queue.lists {
+		for s := c.mu.queue.lists[i].first; s != nil; s = s.piece.next {
+			if !s.canSend() {
+				continue
+			}
+			if !fair {
+				return s
+			}
+			if longest == nil || s.piece.tick-longest.piece.tick > 1<<31 {
+				longest = s
+			}
+		}
+	}
+	return longest
+}
+
+// canSend reports whether the windows let a stream send something.
+func (s *stream) canSend() bool {
+	return s.piece.head != nil || len(s.piece.data) == 0 || s.window > 0 && s.conn.mu.window > 0
+}
+
+// fill moves what streams have to send into the buffer while there is room. c.mu
+// is held.
+func (c *Conn) fill() {
+	for len(c.mu.out) < outMost && c.mu.err == nil {
+		s := c.pick()
+		if s == nil {
+			return
+		}
+		c.move(s)
+	}
+}
+
+// move moves the next frame of a stream.
+func (c *Conn) move(s *stream) {
+	p := &s.piece
+	p.tick = c.mu.ticks
+	if p.head != nil {
+		c.moveHead(s)
+		if len(p.data) == 0 {
+			c.moved(s)
+			return
+		}
+	}
+	n := int64(min(len(p.data), mostFrame))
+	n = min(n, s.window, c.mu.window)
+	if n <= 0 && len(p.data) > 0 {
+		return
+	}
+	flags := uint8(0)
+	if p.end && int(n) == len(p.data) {
+		flags = flagEndStream
+		s.local = true
+	}
+	c.mu.out = appendHead(c.space(), int(n), frameData, flags, s.id)
+	c.mu.out = append(c.mu.out, p.data[:n]...)
+	s.window -= n
+	c.mu.window -= n
+	if int(n) == len(p.data) || n >= mostFrame/16 {
+		// A frame that is small because the client left no room for a larger
+		// one is no useful work.
+		c.mu.budget.refund(floodWindow, 3)
+		c.mu.budget.refund(floodPing, 1)
+	}
+	if p.data = p.data[n:]; len(p.data) == 0 {
+		c.moved(s)
+	} else if s.rotates {
+		c.mu.queue.remove(s)
+		c.mu.queue.add(s)
+	}
+}
+
+// moveHead moves the field block of a stream.
+func (c *Conn) moveHead(s *stream) {
+	p := &s.piece
+	end := p.end && len(p.data) == 0
+	c.appendBlock(s.id, p.head, end)
+	p.head = nil
+	s.local = s.local || end
+}
+
+// appendBlock appends a field block. c.mu is held.
+//
+// We never use the dynamic table. A client that makes it smaller has to be told
+// in the next block all the same (RFC 9113, section 4.3.1): we make it empty.
+func (c *Conn) appendBlock(id uint32, block []byte, end bool) {
+	prefix := byte(0)
+	if c.mu.resize {
+		c.mu.resize, prefix = false, tableSizeZero
+	}
+	c.mu.out = appendHeaders(c.space(), id, prefix, block, end)
+}
+
+// moved notes that all a stream had to send is in the buffer.
+func (c *Conn) moved(s *stream) {
+	c.mu.queue.remove(s)
+	if s.local {
+		c.useful()
+		if s.remote {
+			c.closeLocked(s, false)
+		}
+	}
+	s.lookUpSender()
+}
+
+func (s *stream) lookUpSender() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}

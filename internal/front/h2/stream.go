@@ -1,0 +1,215 @@
+package h2
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"headgate/internal/exchange"
+	"headgate/internal/header"
+)
+
+// stream is one request and its response. It is the Front of its exchange. Its
+// memory is used again when worker and reader are both done with it.
+type stream struct {
+	// constant while the stream lives
+	conn *Conn
+	id   uint32
+	port *exchange.Port
+	// answer, if it is not nil, refuses the request. malformed says that it is
+	// told by a reset only (RFC 9113, section 8.1.1).
+	answer    *exchange.Answer
+	malformed bool
+
+	// owned by the worker
+	ex   exchange.Exchange
+	body body
+
+	// guarded by conn.mu
+	piece     piece
+	remote    bool  // the client has sent everything
+	local     bool  // we have: END_STREAM or a reset is in the buffer
+	begun     bool  // the final response has begun
+	gone      error // why the stream ended early
+	window    int64 // what the client takes
+	receive   int64 // what we take
+	consumed  int64 // of it, what was not yet granted anew
+	target    int64 // the window that we want the client to see
+	expect    int64 // what Content-Length says, or -1
+	received  int64
+	trailer   header.List
+	urgency   uint8
+	rotates   bool // shares its turn with others of its urgency
+	signalled bool // the client told a priority
+
+	wake  chan struct{} // the sender looks up
+	timer *time.Timer
+}
+
+// piece is what a stream has to send at the moment.
+type piece struct {
+	head       []byte // a field block, sent first
+	data       []byte
+	end        bool // nothing comes behind
+	queued     bool // not all of it is in the buffer
+	tick       uint32
+	next, prev *stream
+}
+
+var streams = sync.Pool{New: func() any {
+	return &stream{wake: make(chan struct{}, 1), body: body{wake: make(chan struct{}, 1)}}
+}}
+
+// newStream returns a stream whose exchange has begun.
+func (c *Conn) newStream(id uint32) *stream {
+	s := streams.Get().(*stream)
+	s.conn, s.id, s.port = c, id, c.port
+	s.window, s.receive, s.target = 0, firstWindow, firstWindow
+	s.expect = -1
+	s.urgency, s.rotates = defaultUrgency, true
+	s.body.stream = s
+	ex := &s.ex
+	ex.Begin(&c.facts, s)
+	ex.Place, ex.Limits = c.port.Place, c.port.Limits
+	ex.ClientIP = c.facts.Remote.Addr()
+	ex.Times.Start = exchange.Now()
+	ex.Request.Scheme = c.facts.Scheme
+	ex.Request.Proto = exchange.HTTP2
+	return s
+}
+
+// recycle gives the memory of a stream back. Nobody may know it any more.
+func (s *stream) recycle() {
+	s.body.drop()
+	ex, trailer, wake, timer, body := s.ex, s.trailer, s.wake, s.timer, s.body
+	trailer.Reset()
+	select {
+	case <-wake:
+	default:
+	}
+	body.reset()
+	*s = stream{ex: ex, trailer: trailer, wake: wake, timer: timer, body: body}
+	s.body.stream = s
+	streams.Put(s)
+}
+
+// table holds the open streams by their rising numbers.
+type table []*stream
+
+// find returns where the stream with this number stands, or would.
+func (t table) find(id uint32) (int, bool) {
+	lo, hi := 0, len(t)
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		if t[mid].id < id {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo, lo < len(t) && t[lo].id == id
+}
+
+// stream returns an open stream, or nil. c.mu is held.
+func (c *Conn) stream(id uint32) *stream {
+	if i, ok := c.mu.streams.find(id); ok {
+		return c.mu.streams[i]
+	}
+	return nil
+}
+
+// The last streams that ended are remembered, so that a frame that was under way
+// when we reset one can be told from one that breaks the rules. What is kept is
+// the number, shifted, and in the low bit whether it was our reset.
+const endedByReset = 1
+
+// closeLocked takes a stream that has ended on both sides, or was reset, from the
+// table.
+func (c *Conn) closeLocked(s *stream, reset bool) {
+	i, ok := c.mu.streams.find(s.id)
+	if !ok {
+		return
+	}
+	n := copy(c.mu.streams[i:], c.mu.streams[i+1:])
+	c.mu.streams[i+n] = nil
+	c.mu.streams = c.mu.streams[:i+n]
+	c.remember(s.id, reset)
+	if i+n == 0 {
+		c.mu.quiet = exchange.Now()
+		if cap(c.mu.streams) > 16 {
+			c.mu.streams = nil
+		}
+		if c.draining.Load() || c.port.KeepAlive == 0 {
+			c.nc.Kick()
+		}
+	}
+}
+
+func (c *Conn) remember(id uint32, reset bool) {
+	note := id << 1
+	if reset {
+		note |= endedByReset
+	}
+	c.mu.gone[c.mu.turn%len(c.mu.gone)] = note
+	c.mu.turn++
+}
+
+// ended reports whether a stream is among the last that ended, and whether it
+// was by our reset. c.mu is held.
+func (c *Conn) ended(id uint32) (known, reset bool) {
+	for _, note := range c.mu.gone {
+		if note>>1 == id {
+			return true, note&endedByReset != 0
+		}
+	}
+	return false, false
+}
+
+// reset ends a stream from our side. c.mu is held; the frame is only collected.
+func (c *Conn) resetLocked(s *stream, why code, err error) {
+	if s.gone == nil {
+		s.gone = err
+	}
+	if !s.local {
+		s.local = true
+		c.mu.out = appendReset(c.space(), s.id, why)
+	} else if !s.remote {
+		c.mu.out = appendReset(c.space(), s.id, why)
+	}
+	s.remote = true
+	c.mu.queue.remove(s)
+	c.closeLocked(s, true)
+	s.lookUp()
+}
+
+// lookUp makes sender and body reader of a stream look at its state.
+func (s *stream) lookUp() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+	s.body.lookUp()
+}
+
+// finish ends what the exchange left open, and gives the stream back.
+func (s *stream) finish() {
+	c := s.conn
+	c.mu.Lock()
+	c.mu.running--
+	switch {
+	case s.gone != nil:
+	case !s.local:
+		c.resetLocked(s, internalError, errAborted)
+	case !s.remote:
+		// The answer is complete, and the rest of the request is not wanted
+		// (RFC 9113, section 8.1).
+		c.resetLocked(s, noError, errAborted)
+	}
+	c.closeLocked(s, false)
+	c.grantLocked(s.body.unread())
+	c.mu.Unlock()
+	c.flush()
+	s.recycle()
+}
+
+var errAborted = errors.New("the response was given up")
