@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"unicode/utf8"
+
+	"headgate/internal/uri"
 )
 
 // CheckPath tells what is wrong with a path that an operator writes (a route's,
@@ -28,14 +30,13 @@ func CheckPath(path string) (what, remedy string) {
 			return fmt.Sprintf("path %q holds the character %q", path, firstRune(path[i:])), fmt.Sprintf("write %q", encodePath(path))
 		}
 	}
-	canonical, ok := canonicalPath(path)
-	if !ok {
+	canonical, err := uri.AppendNormal(nil, path)
+	switch {
+	case err == uri.BadEncoding:
 		return fmt.Sprintf("path %q has a %% without two hexadecimal digits", path), "write %25 for a percent sign"
-	}
-	if strings.Contains(canonical, "%00") {
-		return fmt.Sprintf("path %q holds %%00, which no request can have", path), "take it out"
-	}
-	if canonical != path {
+	case err != nil:
+		return fmt.Sprintf("path %q is one that no request can have: %v", path, err), "take it out"
+	case string(canonical) != path:
 		return fmt.Sprintf("path %q is not in its canonical form", path), fmt.Sprintf("write %q", canonical)
 	}
 	return "", ""
@@ -58,85 +59,6 @@ func encodePath(path string) string {
 		}
 	}
 	return b.String()
-}
-
-// canonicalPath returns path with its percent-encodings in upper case and only
-// where they are needed, doubled slashes merged and dot segments resolved, as
-// requests are normalised before they are matched. It returns false when an
-// encoding is broken.
-func canonicalPath(path string) (string, bool) {
-	if !strings.Contains(path, "//") && !strings.Contains(path, "/.") && !strings.Contains(path, "%") {
-		return path, true
-	}
-	decoded, ok := decodeUnreserved(path)
-	if !ok {
-		return "", false
-	}
-	var kept []string
-	segments := strings.Split(decoded, "/")
-	for i, s := range segments {
-		last := i == len(segments)-1
-		switch {
-		case s == "." || s == "" && !last:
-		case s == "..":
-			kept = kept[:max(0, len(kept)-1)]
-		default:
-			kept = append(kept, s)
-			continue
-		}
-		if last {
-			kept = append(kept, "")
-		}
-	}
-	return "/" + strings.Join(kept, "/"), true
-}
-
-// decodeUnreserved decodes the percent-encodings of unreserved characters (RFC
-// 3986, section 2.3) and brings the others into upper case.
-func decodeUnreserved(path string) (string, bool) {
-	if !strings.Contains(path, "%") {
-		return path, true
-	}
-	const upper = "0123456789ABCDEF"
-	var b strings.Builder
-	for i := 0; i < len(path); i++ {
-		if path[i] != '%' {
-			b.WriteByte(path[i])
-			continue
-		}
-		if i+2 >= len(path) {
-			return "", false
-		}
-		hi, lo := unhex(path[i+1]), unhex(path[i+2])
-		if hi > 15 || lo > 15 {
-			return "", false
-		}
-		if c := hi<<4 | lo; unreserved(c) {
-			b.WriteByte(c)
-		} else {
-			b.Write([]byte{'%', upper[hi], upper[lo]})
-		}
-		i += 2
-	}
-	return b.String(), true
-}
-
-// unhex returns the value of a hexadecimal digit, or 255.
-func unhex(c byte) byte {
-	switch {
-	case c >= '0' && c <= '9':
-		return c - '0'
-	case c >= 'a' && c <= 'f':
-		return c - 'a' + 10
-	case c >= 'A' && c <= 'F':
-		return c - 'A' + 10
-	}
-	return 255
-}
-
-// unreserved reports whether c is an unreserved character of RFC 3986.
-func unreserved(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
 }
 
 // CheckFieldValue tells what is wrong with a header field's value, and what

@@ -5,8 +5,6 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"headgate/internal/schema"
 )
 
 func normal(t testing.TB, path string) string {
@@ -130,21 +128,6 @@ func TestBelowIsByWholeSegments(t *testing.T) {
 			t.Errorf("Below(%q, %q) = %v, want %v", c.path, c.prefix, got, c.want)
 		}
 	}
-}
-
-// What an operator may write as a path is matched in the form in which it was
-// written, but for the characters that are encoded.
-func TestSettingsAndRequestsHaveTheSameForm(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		path := pathGen().Draw(t, "path")
-		what, _ := schema.CheckPath(path)
-		if what != "" || strings.ContainsAny(path, "\"<>[]^`{|}") {
-			return
-		}
-		if b, err := AppendNormal(nil, path); err == nil && string(b) != path {
-			t.Fatalf("CheckPath takes %q, whose one form is %q", path, b)
-		}
-	})
 }
 
 func pathGen() *rapid.Generator[string] {
