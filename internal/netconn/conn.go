@@ -63,12 +63,13 @@ type Conn struct {
 	readFn   func(uintptr) bool
 	serveFn  func(uintptr) bool
 	writeFn  func(uintptr) bool
-	spliceIn func(uintptr) bool
+	spliceIn func(uintptr) bool // made when it is first needed, as most never splice
 
 	// owned by the writer
 	out       []byte
 	writeWait time.Duration
 	wr        writeOp
+	spliceOut func(uintptr) bool // made when it is first needed
 
 	// owned by the reader
 	readWait  time.Duration // how long each wait may take, if readUntil is 0

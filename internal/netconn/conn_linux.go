@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 
@@ -274,10 +275,24 @@ const errClosed = syscall.EPIPE
 
 // peek looks at the socket without reading: 0 if there are bytes, EAGAIN if
 // there are none, errClosed at the end, or the socket's error.
-func (c *Conn) peek() (result syscall.Errno) {
-	err := c.raw.Control(func(fd uintptr) { result = sysPeek(fd) })
-	if err != nil {
+func (c *Conn) peek() syscall.Errno {
+	p := peeks.Get().(*peeking)
+	defer peeks.Put(p)
+	if c.raw.Control(p.fn) != nil {
 		return syscall.EBADF // closed by us
 	}
-	return result
+	return p.errno
 }
+
+// peeking is a look at a socket. It is kept for the next one, so that a look
+// allocates nothing.
+type peeking struct {
+	errno syscall.Errno
+	fn    func(uintptr)
+}
+
+var peeks = sync.Pool{New: func() any {
+	p := &peeking{}
+	p.fn = func(fd uintptr) { p.errno = sysPeek(fd) }
+	return p
+}}

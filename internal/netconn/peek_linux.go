@@ -1,16 +1,12 @@
 package netconn
 
-import (
-	"errors"
-	"syscall"
-)
+import "syscall"
 
 // sysPeek looks at a socket without taking anything from it.
 func sysPeek(fd uintptr) syscall.Errno {
 	var b [1]byte
 	n, _, err := syscall.Recvfrom(int(fd), b[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-	var errno syscall.Errno
-	if errors.As(err, &errno) {
+	if errno, ok := err.(syscall.Errno); ok { // errors.As would allocate
 		return errno
 	}
 	if n == 0 {

@@ -163,8 +163,11 @@ func (c *Conn) onPull(fd uintptr) bool {
 
 // push moves all that p holds to the socket.
 func (c *Conn) push(p *pipe) error {
+	if c.spliceOut == nil {
+		c.spliceOut = c.onPush
+	}
 	c.wr = writeOp{pipe: p}
-	err := c.rawWrite(c.onPush)
+	err := c.rawWrite(c.spliceOut)
 	c.wr = writeOp{}
 	return err
 }

@@ -8,14 +8,14 @@ import (
 // tried remembers which servers of a route an exchange has tried.
 type tried [4]uint64
 
-func (t *tried) add(i int)      { t[i>>6&3] |= 1 << (i & 63) }
-func (t *tried) has(i int) bool { return t[i>>6&3]&(1<<(i&63)) != 0 }
+func (t *tried) add(i int)     { t[i>>6&3] |= 1 << (i & 63) }
+func (t tried) has(i int) bool { return t[i>>6&3]&(1<<(i&63)) != 0 }
 
 // balance chooses a server.
 type balance interface {
-	// pick returns a server that was not tried, and marks it as tried; nil if
-	// there is none.
-	pick(*tried) *Server
+	// pick returns a server that was not tried, and its place in the route's
+	// list; nil if there is none.
+	pick(tried) (*Server, int)
 }
 
 // newBalance returns the smooth weighted round robin over the servers that take
@@ -64,12 +64,11 @@ type member struct {
 // single is a route's only server.
 type single struct{ server *Server }
 
-func (b single) pick(t *tried) *Server {
+func (b single) pick(t tried) (*Server, int) {
 	if t.has(0) {
-		return nil
+		return nil, 0
 	}
-	t.add(0)
-	return b.server
+	return b.server, 0
 }
 
 // rotation takes servers of equal weight in turn.
@@ -78,19 +77,18 @@ type rotation struct {
 	next atomic.Uint32
 }
 
-func (b *rotation) pick(t *tried) *Server {
+func (b *rotation) pick(t tried) (*Server, int) {
 	n := uint32(len(b.list))
 	if n == 0 {
-		return nil
+		return nil, 0
 	}
 	at := b.next.Add(1) - 1
 	for i := range n {
 		if m := b.list[(at+i)%n]; !t.has(m.index) {
-			t.add(m.index)
-			return m.server
+			return m.server, m.index
 		}
 	}
-	return nil
+	return nil, 0
 }
 
 // weighted is smooth weighted round robin: each turn raises every server by its
@@ -105,7 +103,7 @@ type weighted struct {
 	}
 }
 
-func (b *weighted) pick(t *tried) *Server {
+func (b *weighted) pick(t tried) (*Server, int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	best, total := -1, 0
@@ -120,9 +118,8 @@ func (b *weighted) pick(t *tried) *Server {
 		}
 	}
 	if best < 0 {
-		return nil
+		return nil, 0
 	}
 	b.mu.current[best] -= total
-	t.add(b.list[best].index)
-	return b.list[best].server
+	return b.list[best].server, b.list[best].index
 }

@@ -333,7 +333,10 @@ func (c *conn) Ready() bool { return c.body.Ready() }
 // Splice moves the rest of the body to dst inside the kernel; see wire.Body.
 func (c *conn) Splice(dst *netconn.Conn) (int64, bool, error) {
 	n, ok, err := c.body.Splice(dst)
-	if w := (*netconn.WriteError)(nil); err != nil && !errors.As(err, &w) {
+	if err == nil {
+		return n, ok, nil
+	}
+	if w := (*netconn.WriteError)(nil); !errors.As(err, &w) {
 		err = c.explain(err)
 	}
 	return n, ok, err

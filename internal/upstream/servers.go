@@ -118,10 +118,11 @@ func (s *Servers) Respond(ex *exchange.Exchange) *exchange.Answer {
 	var tried tried
 	var failure *exchange.Error
 	for !late(ex) {
-		srv := s.balance.pick(&tried)
+		srv, at := s.balance.pick(tried)
 		if srv == nil {
 			break
 		}
+		tried.add(at)
 		ex.Server = srv.URL
 		ex.Tries++
 		failure = s.attempt(ex, srv)

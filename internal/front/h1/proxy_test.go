@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -412,4 +413,28 @@ func (c *peer) ok(body string) {
 func readAll(c *peer) (string, error) {
 	b, err := io.ReadAll(c.r)
 	return string(b), err
+}
+
+// answerBody reads the body behind a head as it is on the wire.
+func (c *peer) answerBody(head string) string {
+	c.t.Helper()
+	switch _, after, ok := strings.Cut(head, "Content-Length: "); {
+	case ok:
+		digits, _, _ := strings.Cut(after, "\r\n")
+		n, _ := strconv.Atoi(digits)
+		return c.bytes(n)
+	case strings.Contains(head, "chunked"):
+		var b strings.Builder
+		for !strings.HasSuffix(b.String(), "0\r\n\r\n") {
+			b.WriteString(c.bytes(1))
+		}
+		return b.String()
+	}
+	return ""
+}
+
+// refuseAll answers every request without a server.
+func refuseAll(p *proxy, _ *upstream.Settings) {
+	answer := exchange.Fail(exchange.NoRoute, "")
+	p.pipe.Filters = []exchange.Filter{{Request: func(*exchange.Exchange) *exchange.Answer { return answer }}}
 }
