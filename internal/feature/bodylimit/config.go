@@ -1,3 +1,4 @@
+// Package bodylimit refuses request bodies that are larger than allowed.
 package bodylimit
 
 import "headgate/internal/unit"

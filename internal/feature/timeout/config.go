@@ -1,3 +1,4 @@
+// Package timeout bounds the time until the head of a server's response.
 package timeout
 
 import "headgate/internal/unit"

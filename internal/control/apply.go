@@ -1,0 +1,110 @@
+package control
+
+import (
+	"bytes"
+	"time"
+
+	"headgate/internal/admin"
+	"headgate/internal/config"
+	"headgate/internal/plan"
+	"headgate/internal/schema"
+)
+
+// Apply makes a configuration the one that is served by, or leaves everything as
+// it was. name is what problems call it. The error is a *Refused.
+func (c *Control) Apply(name string, data []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	began := time.Now()
+	c.mu.tried = bytes.Clone(data)
+	ch, err := c.prepareLocked(name, data)
+	if err != nil {
+		r := asRefused(err)
+		c.mu.refused = r
+		c.refuse(r)
+		return r
+	}
+	c.commitLocked(ch)
+	c.mu.refused = nil
+	c.metrics.Applied(true)
+	c.tell(ch, time.Since(began))
+	return nil
+}
+
+// change is a configuration on its way: everything that can fail has been done
+// and nothing of it can be seen yet.
+type change struct {
+	config   *config.Config
+	before   *config.Config
+	plan     *plan.Plan
+	previous *plan.Plan
+	record   *record // the access log after the change
+	admin    *admin.Change
+	sockets  *opened
+	revision string
+}
+
+// prepareLocked does all that can fail, in the order check, compile, open, save.
+// When a step fails those before it are undone.
+func (c *Control) prepareLocked(name string, data []byte) (ch *change, err error) {
+	ch = &change{previous: c.current.Load()}
+	if ch.previous != nil {
+		ch.before = ch.previous.Config()
+	}
+	defer func() {
+		if err != nil {
+			c.undo(ch)
+		}
+	}()
+	var report *schema.Report
+	if ch.config, report, err = load(name, data); err != nil {
+		return ch, err
+	}
+	if err = c.openRecord(ch, report); err != nil {
+		return ch, err
+	}
+	var problems []schema.Problem
+	house := plan.House{Log: c.log, Metrics: c.metrics, Record: ch.record.fn()}
+	if ch.plan, problems = plan.Compile(ch.config, ch.previous, house, report); len(problems) > 0 {
+		return ch, &Refused{Problems: problems}
+	}
+	if ch.admin, err = c.admin.Prepare(ch.config.Admin.Address); err != nil {
+		return ch, err
+	}
+	if ch.sockets, err = c.openSocketsLocked(ch); err != nil {
+		return ch, err
+	}
+	ch.revision, err = c.state.Save(data)
+	return ch, err
+}
+
+// undo takes back what a failed change has done so far.
+func (c *Control) undo(ch *change) {
+	if ch.sockets != nil {
+		ch.sockets.close()
+	}
+	if ch.admin != nil {
+		ch.admin.Cancel()
+	}
+	if ch.plan != nil {
+		ch.plan.Retire(ch.previous)
+	}
+	if ch.record != c.record.Load() {
+		ch.record.close()
+	}
+}
+
+// commitLocked makes the change: from the swap on, every request that begins is
+// served by the new plan, on old connections too.
+func (c *Control) commitLocked(ch *change) {
+	c.current.Store(ch.plan)
+	c.takeSocketsLocked(ch)
+	ch.admin.Commit()
+	if old := c.record.Swap(ch.record); old != ch.record {
+		c.retireRecord(old)
+	}
+	if ch.previous != nil {
+		ch.previous.Retire(ch.plan)
+	}
+	c.mu.since, c.mu.revision = time.Now(), ch.revision
+}

@@ -1,0 +1,225 @@
+// Package control is where changes happen. Apply is the one door: it takes a
+// configuration through load, check, compile, open, save, swap and drain, all or
+// nothing, one at a time. Run keeps the process going: it applies the
+// configuration file, watches it, and drains at the end.
+//
+// apply.go is the life of a change; sockets.go brings the open sockets to what a
+// plan wants; watch.go notices that the file changed; status.go tells how things
+// stand.
+package control
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"headgate/internal/admin"
+	"headgate/internal/config"
+	"headgate/internal/metrics"
+	"headgate/internal/plan"
+	"headgate/internal/schema"
+	"headgate/internal/store"
+)
+
+// Options is what a Control is made of.
+type Options struct {
+	// Log is the application's log.
+	Log *slog.Logger
+	// ConfigFile is the configuration file, which is watched.
+	ConfigFile string
+	// StateDir is where state is kept. It is made if it is absent.
+	StateDir string
+	// Build is told in metrics.
+	Build metrics.Build
+	// Ready is called once, when the first configuration has been applied. It
+	// may be nil.
+	Ready func()
+}
+
+// Control applies configurations and serves by them. Its methods may be called
+// by several goroutines at once.
+type Control struct {
+	// constant
+	log     *slog.Logger
+	options Options
+	state   *store.State
+	metrics *metrics.Registry
+	admin   *admin.Server
+
+	// current is what requests are served by. It is swapped whole.
+	current  atomic.Pointer[plan.Plan]
+	ready    atomic.Bool
+	stopping atomic.Bool
+	serials  atomic.Uint64 // of connections
+	record   atomic.Pointer[record]
+	retired  atomic.Uint64 // access log records that closed logs have lost
+	drains   drains
+
+	mu struct {
+		sync.Mutex // held for the whole of a change
+		tried      []byte
+		sockets    map[string]*socket // by address
+		waiting    map[string]*portState
+		retry      *time.Timer
+		since      time.Time
+		revision   string
+		refused    error
+		closed     bool
+	}
+}
+
+// Refused is the error of a configuration that was not applied: everything is
+// as it was before.
+type Refused struct {
+	// Problems are the mistakes in the configuration, if it was that.
+	Problems []schema.Problem
+	// Err is what else went wrong, such as a busy address.
+	Err error
+}
+
+// Error tells the first problem and how many there are, or what went wrong.
+func (r *Refused) Error() string {
+	switch {
+	case len(r.Problems) == 1:
+		return r.Problems[0].Error()
+	case len(r.Problems) > 1:
+		return fmt.Sprintf("%v (and %d more problems)", r.Problems[0], len(r.Problems)-1)
+	}
+	return r.Err.Error()
+}
+
+// Unwrap returns what went wrong.
+func (r *Refused) Unwrap() error { return r.Err }
+
+// New opens the state directory and returns a control that serves nothing yet.
+// Run closes it.
+func New(o Options) (*Control, error) {
+	state, err := store.Open(o.StateDir)
+	if err != nil {
+		return nil, err
+	}
+	c := &Control{log: o.Log, options: o, state: state, metrics: metrics.New(o.Build)}
+	c.mu.sockets = map[string]*socket{}
+	c.mu.waiting = map[string]*portState{}
+	c.admin = admin.New(admin.Options{Log: o.Log, Metrics: c.metrics.Handler(), Ready: c.Ready})
+	c.metrics.AccessLog(c.lostRecords)
+	return c, nil
+}
+
+// Ready reports whether requests are taken: a configuration was applied and the
+// process is not stopping.
+func (c *Control) Ready() bool { return c.ready.Load() && !c.stopping.Load() }
+
+// Plan returns the plan that requests are served by, nil before the first.
+func (c *Control) Plan() *plan.Plan { return c.current.Load() }
+
+// Run applies the configuration file and serves by it until ctx ends; then it
+// lets running requests end. The error says why the first configuration could
+// not be applied.
+func (c *Control) Run(ctx context.Context) error {
+	defer c.close()
+	if err := c.Reload(); err != nil {
+		return err
+	}
+	c.ready.Store(true)
+	if c.options.Ready != nil {
+		c.options.Ready()
+	}
+	c.watch(ctx)
+	c.log.Info("stopping: no new connections, running requests may end")
+	c.stopping.Store(true)
+	return nil
+}
+
+// Reload reads the configuration file and applies it. A file that holds what
+// was tried last is not tried again. Problems are logged, each with its place.
+func (c *Control) Reload() error {
+	data, err := store.ReadFile(c.options.ConfigFile)
+	if err != nil {
+		c.refuse(&Refused{Err: err})
+		return err
+	}
+	return c.Apply(c.options.ConfigFile, data)
+}
+
+// changed is Reload for a file that may not have changed.
+func (c *Control) changed() {
+	data, err := store.ReadFile(c.options.ConfigFile)
+	if err != nil {
+		c.refuse(&Refused{Err: err})
+		return
+	}
+	c.mu.Lock()
+	same := bytes.Equal(data, c.mu.tried)
+	c.mu.Unlock()
+	if !same {
+		_ = c.Apply(c.options.ConfigFile, data) // it is logged and counted
+	}
+}
+
+// Reopen opens the access log's file again, for log rotation.
+func (c *Control) Reopen() error {
+	if r := c.record.Load(); r != nil {
+		return r.log.Reopen()
+	}
+	return nil
+}
+
+// close drains and ends everything.
+func (c *Control) close() {
+	c.stopping.Store(true)
+	c.mu.Lock()
+	c.mu.closed = true
+	if c.mu.retry != nil {
+		c.mu.retry.Stop()
+	}
+	for _, s := range c.mu.sockets {
+		c.drain(s)
+	}
+	clear(c.mu.sockets)
+	c.mu.Unlock()
+	c.drains.wait()
+	if p := c.current.Load(); p != nil {
+		p.Retire(nil)
+	}
+	c.record.Load().close()
+	c.admin.Close()
+	if err := c.state.Close(); err != nil {
+		c.log.Error("close state directory", "err", err)
+	}
+}
+
+// refuse tells why a configuration was not applied.
+func (c *Control) refuse(r *Refused) {
+	c.metrics.Applied(false)
+	c.log.Error("configuration refused, everything stays as it was", "problems", max(len(r.Problems), 1))
+	for _, p := range r.Problems {
+		c.log.Error(p.Error())
+	}
+	if r.Err != nil {
+		c.log.Error(r.Err.Error())
+	}
+}
+
+// load makes the objects of a configuration.
+func load(name string, data []byte) (*config.Config, *schema.Report, error) {
+	cfg, doc, problems := config.Load(name, data)
+	if len(problems) > 0 {
+		return nil, nil, &Refused{Problems: problems}
+	}
+	return cfg, doc.Report(), nil
+}
+
+// asRefused returns err as a *Refused.
+func asRefused(err error) *Refused {
+	var r *Refused
+	if errors.As(err, &r) {
+		return r
+	}
+	return &Refused{Err: err}
+}

@@ -1,0 +1,256 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"headgate/internal/exchange"
+	"headgate/internal/front/h1"
+	"headgate/internal/listen"
+	"headgate/internal/metrics"
+	"headgate/internal/plan"
+)
+
+// How long a port whose address is busy waits for the next try.
+const (
+	firstRetry = 2 * time.Second
+	lastRetry  = 30 * time.Second
+)
+
+// socket is an open listening socket and what is spoken on it.
+type socket struct {
+	*listen.Socket
+	front *h1.Front
+	since time.Time
+	view  atomic.Pointer[view]
+
+	// guarded by Control.mu
+	name    string // of the port
+	counter *metrics.Port
+	drain   time.Duration
+}
+
+// view is the port of a socket in a plan, so that it is looked up once for a
+// plan and not for every request.
+type view struct {
+	plan *plan.Plan
+	port *exchange.Port
+}
+
+// opened is the sockets that a change adds, and the ports that cannot be opened
+// yet.
+type opened struct {
+	sockets map[string]*socket
+	waiting map[string]*portState
+}
+
+// close closes the sockets again.
+func (o *opened) close() {
+	for _, s := range o.sockets {
+		s.Close()
+		s.counter.Retire()
+	}
+}
+
+// openSocketsLocked opens what the plan wants and is not open. An address that
+// cannot be opened refuses a change; at the start, and for a port that waits
+// already, it makes the port wait.
+func (c *Control) openSocketsLocked(ch *change) (*opened, error) {
+	o := &opened{sockets: map[string]*socket{}, waiting: map[string]*portState{}}
+	for _, port := range ch.plan.Ports() {
+		key := port.Address().String()
+		if c.mu.sockets[key] != nil {
+			continue
+		}
+		s, err := c.open(ch.plan, port)
+		if err == nil {
+			o.sockets[key] = s
+			continue
+		}
+		before := c.mu.waiting[port.Name()]
+		waits := ch.previous == nil || before != nil && before.Address == key
+		if !waits || !temporary(err) {
+			o.close()
+			return nil, fmt.Errorf("port %s: %w; %s", port.Name(), err, help(err, port.Address()))
+		}
+		state := c.waitingState(port, err)
+		if before != nil {
+			state.Since = before.Since
+		} else {
+			c.log.Warn("port waits, all others are served", "port", port.Name(), "address", key, "reason", state.Reason, "hint", state.Hint)
+		}
+		o.waiting[port.Name()] = state
+	}
+	return o, nil
+}
+
+// temporary reports whether opening an address may succeed later without a
+// change of the configuration.
+func temporary(err error) bool {
+	return errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, syscall.EACCES) ||
+		errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}
+
+// open opens the socket of a port, beside sockets of ours that a change is about
+// to close.
+func (c *Control) open(p *plan.Plan, port *plan.Port) (*socket, error) {
+	var beside []*listen.Socket
+	for _, s := range c.mu.sockets {
+		if s.Address().Port() == port.Address().Port() && p.At(s.Address()) == nil {
+			beside = append(beside, s.Socket)
+		}
+	}
+	var l *listen.Socket
+	var err error
+	if len(beside) > 0 {
+		l, err = listen.OpenBeside(port.Address(), beside, c.log)
+	} else {
+		l, err = listen.Open(port.Address(), c.log)
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := &socket{Socket: l, counter: c.metrics.Port(port.Name()), since: time.Now()}
+	s.settle(p, port)
+	s.front = &h1.Front{Scheme: "http", Port: func() *exchange.Port { return s.port(c.current.Load()) }}
+	return s, nil
+}
+
+// settle gives the socket its place in a plan.
+func (s *socket) settle(p *plan.Plan, port *plan.Port) {
+	s.name, s.drain = port.Name(), port.Drain()
+	s.view.Store(&view{p, port.Front()})
+	most := port.Connections()
+	if limit := connectionLimit(); most == 0 || limit > 0 && most > limit {
+		most = limit
+	}
+	s.SetMost(most)
+}
+
+// port returns the socket's port in the current plan: the one on its address;
+// else, while the socket drains, the one with its name, which has moved; else
+// the one it last had.
+func (s *socket) port(p *plan.Plan) *exchange.Port {
+	v := s.view.Load()
+	if v.plan == p {
+		return v.port
+	}
+	next := &view{plan: p, port: v.port}
+	if port := p.At(s.Address()); port != nil {
+		next.port = port.Front()
+	} else if port := p.Port(v.port.Place.Port); port != nil {
+		next.port = port.Front()
+	}
+	s.view.CompareAndSwap(v, next)
+	return next.port
+}
+
+// serve begins to take connections.
+func (c *Control) serve(s *socket) {
+	counter := s.counter
+	s.Serve(func(nc net.Conn) listen.Conn {
+		counter.Opened()
+		return &counted{s.front.NewConn(nc, c.serials.Add(1)), counter}
+	})
+}
+
+// counted is a connection that tells of its end.
+type counted struct {
+	*h1.Conn
+	counter *metrics.Port
+}
+
+// Serve serves the connection.
+func (c *counted) Serve() {
+	defer c.counter.Closed()
+	c.Conn.Serve()
+}
+
+// takeSocketsLocked takes the sockets of a change into use and closes those that
+// it does not want. Their connections end in their own time.
+func (c *Control) takeSocketsLocked(ch *change) {
+	for key, s := range ch.sockets.sockets {
+		c.mu.sockets[key] = s
+		c.serve(s)
+	}
+	for key, s := range c.mu.sockets {
+		port := ch.plan.At(s.Address())
+		if port == nil {
+			delete(c.mu.sockets, key)
+			c.drain(s)
+			continue
+		}
+		s.settle(ch.plan, port)
+	}
+	c.mu.waiting = ch.sockets.waiting
+	c.scheduleRetryLocked(firstRetry)
+}
+
+// drain closes a socket in the background.
+func (c *Control) drain(s *socket) {
+	counter := s.counter
+	c.drains.begin(s, func() {
+		counter.Retire()
+		c.log.Info("port closed", "port", s.view.Load().port.Place.Port, "address", s.Address().String())
+	})
+}
+
+// scheduleRetryLocked tries waiting ports again after a while.
+func (c *Control) scheduleRetryLocked(after time.Duration) {
+	if c.mu.retry != nil {
+		c.mu.retry.Stop()
+		c.mu.retry = nil
+	}
+	if len(c.mu.waiting) == 0 || c.mu.closed {
+		return
+	}
+	c.mu.retry = time.AfterFunc(after, func() { c.retryWaiting(after) })
+}
+
+// retryWaiting opens the waiting ports that can be opened now.
+func (c *Control) retryWaiting(waited time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.closed {
+		return
+	}
+	p := c.current.Load()
+	for name := range c.mu.waiting {
+		port := p.Port(name)
+		s, err := c.open(p, port)
+		if err != nil {
+			state := c.waitingState(port, err)
+			state.Since = c.mu.waiting[name].Since
+			c.mu.waiting[name] = state
+			continue
+		}
+		delete(c.mu.waiting, name)
+		c.mu.sockets[port.Address().String()] = s
+		c.serve(s)
+		c.log.Info("port opened", "port", name, "address", port.Address().String())
+	}
+	c.scheduleRetryLocked(min(2*waited, lastRetry))
+}
+
+// help returns what an operator can do about an address that cannot be opened.
+func help(err error, address netip.AddrPort) string {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		if who := listen.Owner(address); who != "" {
+			return who + " has it: stop that, or choose another address"
+		}
+		return "stop what listens there, or choose another address"
+	case errors.Is(err, syscall.EACCES):
+		return permissionHint
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return "no interface of this machine has the address"
+	}
+	return "see what the system has run out of"
+}
+
+const permissionHint = "ports below 1024 need a right: run with CAP_NET_BIND_SERVICE (systemd: AmbientCapabilities), or set sysctl net.ipv4.ip_unprivileged_port_start"

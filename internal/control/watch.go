@@ -1,0 +1,93 @@
+package control
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// settleTime is how long a file must be quiet before it is read: editors write
+// in several steps.
+const settleTime = 150 * time.Millisecond
+
+// lookInterval is how often the file is looked at where the system does not
+// tell of changes, as on network file systems.
+const lookInterval = 5 * time.Second
+
+// watch applies the configuration file when it changes, until ctx ends. It
+// watches the directory: editors, and orchestrators that swap links, put another
+// file in the place of the one that was read.
+func (c *Control) watch(ctx context.Context) {
+	events, closeWatch := c.subscribe()
+	defer closeWatch()
+	look := time.NewTicker(lookInterval)
+	defer look.Stop()
+	settled := time.NewTimer(0)
+	defer settled.Stop()
+	seen := stampOf(c.options.ConfigFile)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case _, ok := <-events:
+			if !ok {
+				events = nil
+				continue
+			}
+			settled.Reset(settleTime)
+		case <-look.C:
+			if now := stampOf(c.options.ConfigFile); now != seen {
+				settled.Reset(settleTime)
+			}
+		case <-settled.C:
+			if now := stampOf(c.options.ConfigFile); now != seen {
+				seen = now
+				c.changed()
+			}
+		}
+	}
+}
+
+// subscribe returns the system's events for the file's directory. Without them
+// the file is looked at now and then, which is said once.
+func (c *Control) subscribe() (<-chan fsnotify.Event, func()) {
+	w, err := fsnotify.NewWatcher()
+	if err == nil {
+		if err = w.Add(filepath.Dir(c.options.ConfigFile)); err != nil {
+			w.Close()
+		}
+	}
+	if err != nil {
+		c.log.Warn("the system does not tell of changes of the configuration file, it is looked at instead", "every", lookInterval.String(), "err", err)
+		return nil, func() {}
+	}
+	go func() {
+		for range w.Errors {
+			// Lost events only delay a change until the next look.
+		}
+	}()
+	return w.Events, func() { w.Close() }
+}
+
+// stamp tells one version of a file from another without reading it.
+type stamp struct {
+	size    int64
+	changed time.Time
+	file    string // what links lead to
+	there   bool
+}
+
+func stampOf(name string) stamp {
+	info, err := os.Stat(name)
+	if err != nil {
+		return stamp{}
+	}
+	s := stamp{size: info.Size(), changed: info.ModTime(), there: true}
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		s.file = real
+	}
+	return s
+}

@@ -1,0 +1,49 @@
+package listen
+
+import (
+	"errors"
+	"syscall"
+	"time"
+)
+
+// How long a socket rests when the system refuses a connection, and how often
+// it says so.
+const (
+	shortestRest = 5 * time.Millisecond
+	longestRest  = time.Second
+	sayEvery     = time.Minute
+)
+
+// trouble is what an accept loop remembers of refusals by the system.
+type trouble struct {
+	rest time.Duration
+	said time.Time
+}
+
+// tell notes an error of accept and rests. What is open goes on meanwhile.
+func (t *trouble) tell(s *Socket, err error) {
+	if errors.Is(err, syscall.ECONNABORTED) || errors.Is(err, syscall.EINTR) {
+		return // the client had gone again
+	}
+	t.rest = min(max(2*t.rest, shortestRest), longestRest)
+	if time.Since(t.said) >= sayEvery {
+		t.said = time.Now()
+		s.log.Error("new connections have to wait, open ones are served on", "address", s.address.String(),
+			"err", cause(err), "remedy", remedy(err))
+	}
+	time.Sleep(t.rest)
+}
+
+// over notes that a connection was taken.
+func (t *trouble) over() { t.rest = 0 }
+
+// remedy says what an operator can do.
+func remedy(err error) string {
+	switch {
+	case errors.Is(err, syscall.EMFILE):
+		return "raise the limit of open files of the process (LimitNOFILE in systemd, ulimit -n)"
+	case errors.Is(err, syscall.ENFILE):
+		return "raise the limit of open files of the system (sysctl fs.file-max)"
+	}
+	return "see what the system has run out of"
+}

@@ -1,0 +1,12 @@
+//go:build unix && !solaris && !aix
+
+package store
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// tryLock locks a file for this process, which the system undoes at its end.
+func tryLock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }

@@ -1,0 +1,152 @@
+// Package store is where a configuration comes from and where state is kept: the
+// configuration file, read whole and bounded, and the state directory with its
+// lock and the revisions of the configuration that were applied.
+package store
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"headgate/internal/config"
+)
+
+// ReadFile reads a configuration file. The error says what is wrong with it:
+// not there, not a regular file, too large, not readable.
+func ReadFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, cause(err))
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read %s: %w", name, cause(err))
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("read %s: it is not a regular file", name)
+	case info.Size() > int64(config.MaxFileSize):
+		return nil, fmt.Errorf("read %s: it has %d bytes, a configuration has at most %d", name, info.Size(), int64(config.MaxFileSize))
+	}
+	data, err := io.ReadAll(io.LimitReader(f, int64(config.MaxFileSize)+1))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, cause(err))
+	}
+	return data, nil
+}
+
+// cause returns what is below the path and operation of a file error.
+func cause(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// maxRevisions is how many applied configurations are kept.
+const maxRevisions = 50
+
+// State is the state directory. One process has it at a time.
+type State struct {
+	dir  string
+	lock *os.File
+}
+
+// Open makes the directory if it is absent, readable for its owner only, and
+// locks it. The error says when another process has it.
+func Open(dir string) (*State, error) {
+	if err := os.MkdirAll(filepath.Join(dir, "revisions"), 0o700); err != nil {
+		return nil, fmt.Errorf("make state directory: %w", err)
+	}
+	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock state directory: %w", err)
+	}
+	if err := tryLock(lock); err != nil {
+		lock.Close()
+		return nil, fmt.Errorf("state directory %s is in use by another headgate; give each its own with --state", dir)
+	}
+	return &State{dir: dir, lock: lock}, nil
+}
+
+// Dir returns the directory.
+func (s *State) Dir() string { return s.dir }
+
+// Close gives the directory free.
+func (s *State) Close() error { return s.lock.Close() }
+
+// Save keeps a configuration that is being applied as the newest revision and
+// returns its name. The oldest are removed when there are too many.
+func (s *State) Save(data []byte) (string, error) {
+	names, err := s.Revisions()
+	if err != nil {
+		return "", err
+	}
+	number := 1
+	if n := len(names); n > 0 {
+		if last, err := strconv.Atoi(strings.TrimSuffix(names[n-1], ".yaml")); err == nil {
+			number = last + 1
+		}
+	}
+	name := fmt.Sprintf("%08d.yaml", number)
+	if err := writeWhole(filepath.Join(s.dir, "revisions", name), data); err != nil {
+		return "", fmt.Errorf("save revision: %w", err)
+	}
+	for len(names)+1 > maxRevisions {
+		os.Remove(filepath.Join(s.dir, "revisions", names[0]))
+		names = names[1:]
+	}
+	return name, nil
+}
+
+// Revisions returns the names of the kept configurations, oldest first.
+func (s *State) Revisions() ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(s.dir, "revisions"))
+	if err != nil {
+		return nil, fmt.Errorf("list revisions: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		if strings.HasSuffix(e.Name(), ".yaml") {
+			names = append(names, e.Name())
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// Revision returns a kept configuration.
+func (s *State) Revision(name string) ([]byte, error) {
+	if name != filepath.Base(name) {
+		return nil, fmt.Errorf("read revision %q: not a revision's name", name)
+	}
+	return ReadFile(filepath.Join(s.dir, "revisions", name))
+}
+
+// writeWhole writes a file so that after a crash it is there whole or not at
+// all.
+func writeWhole(name string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(name), ".new-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // gone already when all went well
+	_, err = f.Write(data)
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	return err
+}
