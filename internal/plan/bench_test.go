@@ -26,7 +26,7 @@ func many(n int) *config.Config {
 }
 
 func TestServeAllocatesNothing(t *testing.T) {
-	p := compile(t, "proxies:\n  shop: {virtual_hosts: [shop.example], routes: [{path: /api, fixed_response: {status: 200, body: x}}]}\n").Port("web")
+	p := compile(t, "proxies:\n  shop: {virtual_hosts: [shop.example], request_body_limit: 1MiB, routes: [{path: /api, rewrite: {add_prefix: /x}, servers: [{url: \"http://127.0.0.1:3000/b/\"}]}]}\n").Port("web")
 	for _, c := range []struct{ name, host, path string }{
 		{"plain", "shop.example", "/api/v1/users"},
 		{"port and capitals", "Shop.Example:8080", "/api/v1/users"},
@@ -39,10 +39,14 @@ func TestServeAllocatesNothing(t *testing.T) {
 		n := testing.AllocsPerRun(100, func() {
 			ex.Begin(&conn, front)
 			ex.Place = p.Front().Place
-			ex.Request.Host, ex.Request.Path = c.host, c.path
+			ex.Request.Method, ex.Request.Scheme, ex.Request.Host, ex.Request.Path = "GET", "http", c.host, c.path
+			ex.Request.Header.AddField("X_Forwarded_For", "10.0.0.1")
+			ex.Request.Header.AddField("Via", "1.1 other")
 			if r, _ := p.take(ex); r != nil {
 				for _, f := range r.pipeline.Filters {
-					f.Request(ex)
+					if f.Request != nil {
+						f.Request(ex)
+					}
 				}
 			}
 		})

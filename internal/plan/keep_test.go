@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -186,6 +188,50 @@ func TestPartsRetireOnce(t *testing.T) {
 	check("outer", 1)
 	check("inner", 1)
 	check("gone", 1)
+}
+
+// Plans change while requests are served: each request sees one plan or the
+// other, and nothing that was retired answers wrongly.
+func TestRequestsGoOnWhilePlansChange(t *testing.T) {
+	texts := []string{
+		"proxies:\n" + named("one", "", "/", "/a"),
+		"proxies:\n" + named("two", "h.example", "/", "/a/b") + named("one", "", "/"),
+	}
+	wanted := map[string]bool{"one /a": true, "two /a/b": true}
+	house := House{Metrics: metrics.New(metrics.Build{}), Record: func(*exchange.Exchange) {}}
+	var current atomic.Pointer[Plan]
+	first, _ := Compile(load(t, texts[0]), nil, house, nil)
+	current.Store(first)
+	stop := make(chan struct{})
+	var group sync.WaitGroup
+	for range 2 {
+		group.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if s := ask(current.Load().Port("web"), "GET", "H.example:80", "/a//b/c"); !wanted[s.text] {
+					t.Errorf("answer %d %q", s.status, s.text)
+					return
+				}
+			}
+		})
+	}
+	for i := range 100 {
+		last := current.Load()
+		next, problems := Compile(load(t, texts[i%2]), last, house, nil)
+		if problems != nil {
+			t.Error(problems)
+			break
+		}
+		current.Store(next)
+		last.Retire(next)
+	}
+	close(stop)
+	group.Wait()
+	current.Load().Retire(nil)
 }
 
 func TestDoneHearsOfEveryExchange(t *testing.T) {

@@ -41,7 +41,7 @@ var noRoute = exchange.Fail(exchange.NoRoute, "no route has this host and path")
 // sent. The query is never touched.
 func normalise(ex *exchange.Exchange) *exchange.Answer {
 	rq := &ex.Request
-	if !uri.Normal(rq.Path) && rq.Path != "*" {
+	if !uri.Normal(rq.Path) && (rq.Path != "*" || rq.Method != "OPTIONS") {
 		b, err := uri.AppendNormal(ex.Text.Begin(), rq.Path)
 		if err != nil {
 			return exchange.Fail(exchange.BadRequest, err.Error())
