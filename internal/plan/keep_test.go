@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -141,6 +142,37 @@ func TestUnchangedPartsAreCarriedOver(t *testing.T) {
 		carried := second.kept[key] == third.kept[key]
 		if want := strings.HasPrefix(key, "pool ") && strings.Contains(key, "3000"); carried != want {
 			t.Errorf("%q: carried over %v, want %v", key, carried, want)
+		}
+	}
+}
+
+// A setting of a server that the key leaves out would never reach a source that
+// was carried over.
+func TestKeyOfASourceNamesEverySettingOfAServer(t *testing.T) {
+	key := func(s *config.Server) string {
+		c := newCompiler(config.New(), nil, House{}, nil)
+		b := &body{proxy: &config.Proxy{}, settings: &config.Route{Servers: []*config.Server{s}}}
+		return string(c.serversKey(b))
+	}
+	for _, field := range reflect.VisibleFields(reflect.TypeFor[config.Server]()) {
+		if !field.IsExported() {
+			continue
+		}
+		s := &config.Server{}
+		switch v := reflect.ValueOf(s).Elem().FieldByIndex(field.Index); v.Kind() {
+		case reflect.String:
+			v.SetString("x")
+		case reflect.Int:
+			v.SetInt(7)
+		case reflect.Bool:
+			v.SetBool(true)
+		case reflect.Pointer:
+			v.Set(reflect.New(v.Type().Elem()))
+		default:
+			t.Errorf("say here how to change %s", field.Name)
+		}
+		if key(s) == key(&config.Server{}) {
+			t.Errorf("%s is not in the key", field.Name)
 		}
 	}
 }

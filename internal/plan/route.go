@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,11 +72,7 @@ func newShared(cfg *config.Config) shared {
 		HeadSize:        int(u.HeadSize),
 		ResolveInterval: u.ResolveInterval.D(),
 	}
-	var key []byte
-	for _, n := range []int64{int64(u.IdleTimeout), int64(u.IdleConnections), int64(u.BodyIdleTimeout), int64(u.HeadSize), int64(u.ResolveInterval)} {
-		key = append(strconv.AppendInt(key, n, 10), ' ')
-	}
-	s.settings = string(key)
+	s.settings = fmt.Sprintf("%+v", s.upstream)
 	return s
 }
 
@@ -287,7 +284,7 @@ func targets(r *config.Route) ([]upstream.Target, error) {
 // overwrites it.
 func (c *compiler) serversKey(b *body) []byte {
 	key := append(c.shared.keyBuffer[:0], "servers "...)
-	for _, s := range []string{b.proxy.Name, b.prefix, c.shared.settings, b.proxy.HostHeader} {
+	for _, s := range []string{b.proxy.Name, b.prefix, c.shared.settings, b.proxy.HostHeader, b.settings.LoadBalancing} {
 		key = append(append(key, s...), '\n')
 	}
 	for _, s := range b.settings.Servers {
