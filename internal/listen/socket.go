@@ -120,6 +120,10 @@ func cause(err error) error {
 // whose handshake is under way may still come into it.
 const queueTime = 20 * time.Millisecond
 
+// queueLooks bounds how often a queue is looked at again, where new clients
+// cannot be kept out of it: others would keep the socket open by coming.
+const queueLooks = 10
+
 // Address returns what the socket is bound to.
 func (s *Socket) Address() netip.AddrPort { return s.address }
 
@@ -153,6 +157,7 @@ func (s *Socket) Serve(accept Accept) {
 func (s *Socket) loop(accept Accept) {
 	var trouble trouble
 	var before uint64 // accepted when the last look at the queue began
+	looks := 0
 	for {
 		s.awaitRoom()
 		nc, err := s.file.Accept()
@@ -162,7 +167,7 @@ func (s *Socket) loop(accept Accept) {
 				return
 			case s.isDraining():
 				now := s.accepted.Load()
-				if now == before {
+				if looks++; now == before || looks == queueLooks {
 					return // nobody came for a while: the queue is empty
 				}
 				before = now
