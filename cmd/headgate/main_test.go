@@ -28,6 +28,7 @@ func TestScripts(t *testing.T) {
 		UpdateScripts: *update,
 		Condition:     hasCommand,
 		Setup: func(env *testscript.Env) error {
+			env.Setenv("GORACE", "atexit_sleep_ms=10") // a second for each command otherwise
 			env.Setenv("HOME", env.WorkDir)
 			env.Setenv("XDG_CONFIG_HOME", env.WorkDir+"/xdg")
 			env.Setenv("XDG_STATE_HOME", env.WorkDir+"/state")
@@ -129,15 +130,16 @@ func request(ts *testscript.TestScript, neg bool, args []string) {
 	}, func() string { return "last answer: " + last })
 }
 
-// waitfile NAME TEXT waits until a file holds a text.
+// waitfile NAME TEXT waits until there is a file and holds a text.
 func waitFile(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: waitfile NAME TEXT")
 	}
 	var last []byte
 	waitFor(ts, func() bool {
-		last, _ = os.ReadFile(ts.MkAbs(args[0])) // it may not be there yet
-		return strings.Contains(string(last), args[1])
+		var err error
+		last, err = os.ReadFile(ts.MkAbs(args[0]))
+		return err == nil && strings.Contains(string(last), args[1])
 	}, func() string { return "the file holds: " + string(last) })
 }
 
