@@ -100,6 +100,7 @@ func TestServerThatBreaksOffItsBody(t *testing.T) {
 				if e.reason != exchange.UpstreamReset && e.reason != exchange.UpstreamInvalid && s.body >= 0 {
 					t.Errorf("reason %v", e.reason)
 				}
+				c.Close()
 				p.wait()
 			})
 		}
