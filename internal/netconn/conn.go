@@ -60,6 +60,7 @@ type Conn struct {
 	// constant
 	nc       net.Conn
 	raw      syscall.RawConn // nil if the plain way is taken
+	lazy     *Lazy           // below TLS, or nil
 	readFn   func(uintptr) bool
 	serveFn  func(uintptr) bool
 	writeFn  func(uintptr) bool
@@ -121,7 +122,7 @@ const (
 
 // New returns a connection over nc, which it owns from then on.
 func New(nc net.Conn) *Conn {
-	c := &Conn{nc: nc}
+	c := &Conn{nc: nc, lazy: below(nc)}
 	c.raw = rawOf(nc)
 	if c.raw != nil {
 		c.readFn, c.serveFn, c.writeFn = c.onRead, c.onServe, c.onWrite
@@ -256,7 +257,7 @@ func (c *Conn) Serve(b *Buffer, step func() bool) error {
 
 func (c *Conn) servePlain(b *Buffer, step func() bool) error {
 	for {
-		if err := c.Flush(); err != nil {
+		if err := c.flushLazily(); err != nil {
 			return err
 		}
 		if err := c.Fill(b); err != nil {
@@ -267,6 +268,17 @@ func (c *Conn) servePlain(b *Buffer, step func() bool) error {
 		}
 		b.Release()
 	}
+}
+
+// flushLazily sends what is collected, under TLS with the read that follows.
+func (c *Conn) flushLazily() error {
+	if c.lazy == nil {
+		return c.Flush()
+	}
+	c.lazy.holding = true
+	err := c.Flush()
+	c.lazy.holding = false
+	return err
 }
 
 // Kick makes the reader look up: the read it waits in, or else its next one,
@@ -285,7 +297,10 @@ func (c *Conn) CloseWrite() error {
 		return err
 	}
 	if w, ok := c.nc.(interface{ CloseWrite() error }); ok {
-		return w.CloseWrite()
+		if err := w.CloseWrite(); err != nil || c.lazy == nil {
+			return err
+		}
+		return c.lazy.CloseWrite() // TLS has only said that it ends
 	}
 	return nil
 }
@@ -293,7 +308,13 @@ func (c *Conn) CloseWrite() error {
 // Close closes the connection at once. What is collected is lost. It returns
 // when no read or write uses the connection any more, so a step of Serve must
 // not call it.
-func (c *Conn) Close() error { return c.nc.Close() }
+func (c *Conn) Close() error {
+	if c.lazy != nil {
+		// A TLS connection would say goodbye first, and wait for that.
+		return c.lazy.Close()
+	}
+	return c.nc.Close()
+}
 
 // struck is a deadline that has passed: it makes a wait end at once.
 var struck = clock.At(1)

@@ -253,15 +253,19 @@ func (c *Conn) Quiet() bool {
 	if c.raw == nil {
 		return true
 	}
-	return c.peek() == syscall.EAGAIN
+	return peek(c.raw) == syscall.EAGAIN
 }
 
 // Peer tells what is known of the peer without reading. Any goroutine may ask.
 func (c *Conn) Peer() Presence {
-	if c.raw == nil {
+	raw := c.raw
+	if c.lazy != nil {
+		raw = c.lazy.conn.raw
+	}
+	if raw == nil {
 		return Present
 	}
-	switch c.peek() {
+	switch peek(raw) {
 	case 0, syscall.EAGAIN:
 		return Present
 	case errClosed:
@@ -275,10 +279,10 @@ const errClosed = syscall.EPIPE
 
 // peek looks at the socket without reading: 0 if there are bytes, EAGAIN if
 // there are none, errClosed at the end, or the socket's error.
-func (c *Conn) peek() syscall.Errno {
+func peek(raw syscall.RawConn) syscall.Errno {
 	p := peeks.Get().(*peeking)
 	defer peeks.Put(p)
-	if c.raw.Control(p.fn) != nil {
+	if raw.Control(p.fn) != nil {
 		return syscall.EBADF // closed by us
 	}
 	return p.errno

@@ -43,7 +43,9 @@ func (c *Conn) readPlain() (int, error) {
 func (c *Conn) writePlain(p []byte) (int, error) {
 	sent := 0
 	for sent < len(p) {
-		if c.writeWait > 0 {
+		if c.lazy != nil {
+			c.lazy.conn.writeWait = c.writeWait
+		} else if c.writeWait > 0 {
 			c.nc.SetWriteDeadline(time.Now().Add(c.writeWait))
 		}
 		n, err := c.nc.Write(p[sent:min(len(p), sent+MaxPending)])

@@ -1,0 +1,107 @@
+package netconn
+
+import (
+	"net"
+	"time"
+)
+
+// Lazy is the connection below TLS. It makes write-then-wait hold under TLS:
+// while it is told to hold, what is written is kept, and the next Read sends it
+// before it waits. At all other times it writes at once.
+//
+// One goroutine may read while another writes, unless something is held.
+type Lazy struct {
+	// constant
+	nc     net.Conn
+	conn   *Conn   // over nc: what is written goes through it
+	direct *direct // nil if the plain way is taken
+
+	holding bool
+	held    []byte
+}
+
+// NewLazy returns the connection below TLS over nc, which it owns from then on.
+func NewLazy(nc net.Conn) *Lazy {
+	return &Lazy{nc: nc, conn: New(nc), direct: newDirect(nc)}
+}
+
+// Read sends what is held and reads at least one byte.
+func (l *Lazy) Read(p []byte) (int, error) {
+	if len(l.held) > 0 {
+		if err := l.flush(); err != nil {
+			return 0, err
+		}
+	}
+	if l.direct == nil {
+		return l.nc.Read(p)
+	}
+	return l.direct.read(p)
+}
+
+// Write sends p, or holds it.
+func (l *Lazy) Write(p []byte) (int, error) {
+	if !l.holding || len(l.held)+len(p) > 2*MaxPending {
+		if len(l.held) > 0 {
+			if err := l.flush(); err != nil {
+				return 0, err
+			}
+		}
+		return l.conn.writeNow(p)
+	}
+	if l.held == nil {
+		l.held = takeOut()
+	}
+	l.held = append(l.held, p...)
+	return len(p), nil
+}
+
+// flush sends what is held.
+func (l *Lazy) flush() error {
+	_, err := l.conn.writeNow(l.held)
+	giveOut(l.held)
+	l.held = nil
+	return err
+}
+
+// Close closes the connection. What is held is lost.
+func (l *Lazy) Close() error { return l.nc.Close() }
+
+// CloseWrite sends what is held and ends our side of the stream.
+func (l *Lazy) CloseWrite() error {
+	if len(l.held) > 0 {
+		if err := l.flush(); err != nil {
+			return err
+		}
+	}
+	if w, ok := l.nc.(interface{ CloseWrite() error }); ok {
+		return w.CloseWrite()
+	}
+	return nil
+}
+
+// LocalAddr returns our address.
+func (l *Lazy) LocalAddr() net.Addr { return l.nc.LocalAddr() }
+
+// RemoteAddr returns the peer's address.
+func (l *Lazy) RemoteAddr() net.Addr { return l.nc.RemoteAddr() }
+
+// SetDeadline bounds reads and writes.
+func (l *Lazy) SetDeadline(t time.Time) error { return l.nc.SetDeadline(t) }
+
+// SetReadDeadline bounds reads.
+func (l *Lazy) SetReadDeadline(t time.Time) error { return l.nc.SetReadDeadline(t) }
+
+// SetWriteDeadline bounds writes.
+func (l *Lazy) SetWriteDeadline(t time.Time) error { return l.nc.SetWriteDeadline(t) }
+
+// NetConn returns the connection below.
+func (l *Lazy) NetConn() net.Conn { return l.nc }
+
+// below returns the Lazy under a TLS connection, or nil.
+func below(nc net.Conn) *Lazy {
+	if t, ok := nc.(interface{ NetConn() net.Conn }); ok {
+		l, _ := t.NetConn().(*Lazy)
+		return l
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package netconn
+
+import (
+	"io"
+	"net"
+	"testing"
+	"time"
+)
+
+// tcpPair returns both ends of a connection.
+func tcpPair(t *testing.T) (client, server net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if client, err = net.Dial("tcp4", l.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	if server, err = l.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close(); server.Close() })
+	client.SetDeadline(time.Now().Add(10 * time.Second))
+	return client, server
+}
+
+// TestHeldBytesGoWithTheNextRead shows what is sent when: nothing while it is
+// held, all of it before the wait for an answer.
+func TestHeldBytesGoWithTheNextRead(t *testing.T) {
+	client, server := tcpPair(t)
+	l := NewLazy(server)
+	l.holding = true
+	for _, s := range []string{"one ", "two"} {
+		if _, err := l.Write([]byte(s)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	l.holding = false
+	client.SetReadDeadline(time.Now().Add(20 * time.Millisecond))
+	if n, err := client.Read(make([]byte, 1)); n > 0 || err == nil {
+		t.Fatalf("the peer got %d bytes that are held", n)
+	}
+	client.SetReadDeadline(time.Now().Add(10 * time.Second))
+	answered := make(chan error, 1)
+	go func() {
+		var p [16]byte
+		n, err := l.Read(p[:])
+		if err == nil && string(p[:n]) != "answer" {
+			err = io.ErrUnexpectedEOF
+		}
+		answered <- err
+	}()
+	got := make([]byte, len("one two"))
+	if _, err := io.ReadFull(client, got); err != nil || string(got) != "one two" {
+		t.Fatalf("the peer got %q, %v; want %q", got, err, "one two")
+	}
+	if _, err := client.Write([]byte("answer")); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-answered; err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestLazyWritesAtOnceWhenNotTold(t *testing.T) {
+	client, server := tcpPair(t)
+	l := NewLazy(server)
+	if _, err := l.Write([]byte("now")); err != nil {
+		t.Fatal(err)
+	}
+	got := make([]byte, 3)
+	if _, err := io.ReadFull(client, got); err != nil || string(got) != "now" {
+		t.Fatalf("the peer got %q, %v; want %q", got, err, "now")
+	}
+}
