@@ -2,7 +2,16 @@
 
 package store
 
-import "os"
+import (
+	"errors"
+	"os"
+)
+
+// noWait is nothing: files do not make an opener wait here.
+const noWait = 0
+
+// errLocked is never returned.
+var errLocked = errors.New("locked")
 
 // tryLock locks nothing: this system has no lock that ends with the process in
 // every case.

@@ -8,5 +8,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// noWait keeps the opening of a pipe from waiting for its writer.
+const noWait = unix.O_NONBLOCK
+
+// errLocked is the error of tryLock when another process has the lock.
+const errLocked = unix.EWOULDBLOCK
+
 // tryLock locks a file for this process, which the system undoes at its end.
 func tryLock(f *os.File) error { return unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) }

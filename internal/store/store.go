@@ -4,6 +4,7 @@
 package store
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -20,7 +21,7 @@ import (
 // ReadFile reads a configuration file. The error says what is wrong with it:
 // not there, not a regular file, too large, not readable.
 func ReadFile(name string) ([]byte, error) {
-	f, err := os.Open(name)
+	f, err := os.OpenFile(name, os.O_RDONLY|noWait, 0)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, cause(err))
 	}
@@ -69,11 +70,28 @@ func Open(dir string) (*State, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock state directory: %w", err)
 	}
-	if err := tryLock(lock); err != nil {
+	switch err := tryLock(lock); {
+	case errors.Is(err, errLocked):
 		lock.Close()
 		return nil, fmt.Errorf("state directory %s is in use by another headgate; give each its own with --state", dir)
+	case err != nil:
+		lock.Close()
+		return nil, fmt.Errorf("lock state directory %s: %w", dir, err)
 	}
-	return &State{dir: dir, lock: lock}, nil
+	s := &State{dir: dir, lock: lock}
+	s.sweep()
+	return s, nil
+}
+
+// sweep removes what a crash while writing has left.
+func (s *State) sweep() {
+	left, err := filepath.Glob(filepath.Join(s.dir, "revisions", unfinished))
+	if err != nil {
+		return
+	}
+	for _, name := range left {
+		os.Remove(name)
+	}
 }
 
 // Dir returns the directory.
@@ -83,7 +101,8 @@ func (s *State) Dir() string { return s.dir }
 func (s *State) Close() error { return s.lock.Close() }
 
 // Save keeps a configuration that is being applied as the newest revision and
-// returns its name. The oldest are removed when there are too many.
+// returns its name. One that is the newest already is not kept twice: restarts
+// do not push history out. The oldest are removed when there are too many.
 func (s *State) Save(data []byte) (string, error) {
 	names, err := s.Revisions()
 	if err != nil {
@@ -91,11 +110,13 @@ func (s *State) Save(data []byte) (string, error) {
 	}
 	number := 1
 	if n := len(names); n > 0 {
-		if last, err := strconv.Atoi(strings.TrimSuffix(names[n-1], ".yaml")); err == nil {
-			number = last + 1
+		newest := names[n-1]
+		if kept, err := s.Revision(newest); err == nil && bytes.Equal(kept, data) {
+			return newest, nil
 		}
+		number = numberOf(newest) + 1
 	}
-	name := fmt.Sprintf("%08d.yaml", number)
+	name := fmt.Sprintf("%08d%s", number, suffix)
 	if err := writeWhole(filepath.Join(s.dir, "revisions", name), data); err != nil {
 		return "", fmt.Errorf("save revision: %w", err)
 	}
@@ -106,7 +127,8 @@ func (s *State) Save(data []byte) (string, error) {
 	return name, nil
 }
 
-// Revisions returns the names of the kept configurations, oldest first.
+// Revisions returns the names of the kept configurations, oldest first. Other
+// files are nobody's business.
 func (s *State) Revisions() ([]string, error) {
 	entries, err := os.ReadDir(filepath.Join(s.dir, "revisions"))
 	if err != nil {
@@ -114,7 +136,7 @@ func (s *State) Revisions() ([]string, error) {
 	}
 	var names []string
 	for _, e := range entries {
-		if strings.HasSuffix(e.Name(), ".yaml") {
+		if numberOf(e.Name()) > 0 {
 			names = append(names, e.Name())
 		}
 	}
@@ -122,18 +144,37 @@ func (s *State) Revisions() ([]string, error) {
 	return names, nil
 }
 
+// suffix ends the name of a revision.
+const suffix = ".yaml"
+
+// numberOf returns the number in the name of a revision, 0 if it is none.
+func numberOf(name string) int {
+	digits, ok := strings.CutSuffix(name, suffix)
+	if !ok || len(digits) != 8 {
+		return 0
+	}
+	n, err := strconv.ParseUint(digits, 10, 31)
+	if err != nil {
+		return 0
+	}
+	return int(n)
+}
+
 // Revision returns a kept configuration.
 func (s *State) Revision(name string) ([]byte, error) {
-	if name != filepath.Base(name) {
+	if numberOf(name) == 0 {
 		return nil, fmt.Errorf("read revision %q: not a revision's name", name)
 	}
 	return ReadFile(filepath.Join(s.dir, "revisions", name))
 }
 
+// unfinished matches files that are being written.
+const unfinished = ".new-*"
+
 // writeWhole writes a file so that after a crash it is there whole or not at
 // all.
 func writeWhole(name string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(name), ".new-*")
+	f, err := os.CreateTemp(filepath.Dir(name), unfinished)
 	if err != nil {
 		return err
 	}
