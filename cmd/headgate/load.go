@@ -1,6 +1,8 @@
 package main
 
 import (
+	"path/filepath"
+
 	"headgate/internal/config"
 	"headgate/internal/plan"
 )
@@ -13,5 +15,5 @@ func loadPlan(name string, data []byte) (*plan.Plan, []config.Problem) {
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	return plan.Compile(c, nil, plan.House{}, doc.Report())
+	return plan.Compile(c, nil, plan.House{Dir: filepath.Dir(name)}, doc.Report())
 }

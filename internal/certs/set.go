@@ -2,36 +2,58 @@ package certs
 
 import (
 	"crypto/tls"
+	"crypto/x509"
 	"strings"
+	"sync"
+	"sync/atomic"
 )
 
-// Set is what a port chooses its certificate from. It is immutable and safe for
-// use by many goroutines at once.
+// Set is what a port chooses its certificate from. Its pairs are fixed; the
+// names they answer for follow their files. It is safe for use by many
+// goroutines at once.
 type Set struct {
+	// constant
+	pairs      []*Pair
+	fallback   *Pair        // the default certificate, or nil
+	selfSigned *Certificate // when nothing fits
+
+	names   atomic.Pointer[names]
+	renewal sync.Mutex
+}
+
+// names are the names of all pairs at one time.
+type names struct {
+	leaves      []*x509.Certificate // of the pairs, in order
 	exact, wild map[string]*Pair
-	fallback    *Pair        // the default certificate, or nil
-	selfSigned  *Certificate // when nothing fits
 }
 
 // NewSet returns the choice among pairs. fallback, which may be nil, answers for
 // names that none of them has; else selfSigned does. Of two pairs with the same
 // name the one that ends later is taken.
 func NewSet(pairs []*Pair, fallback *Pair, selfSigned *Certificate) *Set {
-	s := &Set{exact: map[string]*Pair{}, wild: map[string]*Pair{}, fallback: fallback, selfSigned: selfSigned}
+	s := &Set{pairs: pairs, fallback: fallback, selfSigned: selfSigned}
+	s.names.Store(namesOf(pairs))
+	return s
+}
+
+func namesOf(pairs []*Pair) *names {
+	n := &names{exact: map[string]*Pair{}, wild: map[string]*Pair{}}
 	for _, p := range pairs {
-		for _, name := range p.Leaf().DNSNames {
+		leaf := p.Leaf()
+		n.leaves = append(n.leaves, leaf)
+		for _, name := range leaf.DNSNames {
 			name = strings.ToLower(strings.TrimSuffix(name, "."))
 			if rest, ok := strings.CutPrefix(name, "*."); ok {
-				keepLater(s.wild, rest, p)
+				keepLater(n.wild, rest, p)
 			} else {
-				keepLater(s.exact, name, p)
+				keepLater(n.exact, name, p)
 			}
 		}
-		for _, ip := range p.Leaf().IPAddresses {
-			keepLater(s.exact, ip.String(), p)
+		for _, ip := range leaf.IPAddresses {
+			keepLater(n.exact, ip.String(), p)
 		}
 	}
-	return s
+	return n
 }
 
 func keepLater(m map[string]*Pair, name string, p *Pair) {
@@ -40,18 +62,40 @@ func keepLater(m map[string]*Pair, name string, p *Pair) {
 	}
 }
 
+// current returns the names as the files of the pairs have them now.
+func (s *Set) current() *names {
+	n := s.names.Load()
+	if s.fresh(n) {
+		return n
+	}
+	s.renewal.Lock()
+	defer s.renewal.Unlock()
+	if n = s.names.Load(); !s.fresh(n) {
+		n = namesOf(s.pairs)
+		s.names.Store(n)
+	}
+	return n
+}
+
+func (s *Set) fresh(n *names) bool {
+	for i, p := range s.pairs {
+		if p.Leaf() != n.leaves[i] {
+			return false
+		}
+	}
+	return true
+}
+
 // Choose returns the certificate for the name that a client asked for: one with
 // just that name, else a wildcard of one label, else the default, else the
 // self-signed one. local is our address of the connection, for clients that ask
 // for no name.
 func (s *Set) Choose(name, local string) *tls.Certificate {
+	if name == "" {
+		name = local
+	}
 	if p := s.Find(name); p != nil {
 		return p.Certificate()
-	}
-	if name == "" {
-		if p := s.exact[local]; p != nil {
-			return p.Certificate()
-		}
 	}
 	if s.fallback != nil {
 		return s.fallback.Certificate()
@@ -65,11 +109,12 @@ func (s *Set) Find(name string) *Pair {
 	if name == "" {
 		return nil
 	}
-	if p := s.exact[name]; p != nil {
+	n := s.current()
+	if p := n.exact[name]; p != nil {
 		return p
 	}
 	if _, rest, ok := strings.Cut(name, "."); ok {
-		return s.wild[rest]
+		return n.wild[rest]
 	}
 	return nil
 }

@@ -50,9 +50,37 @@ func checkPorts(c *Config, root schema.Place) {
 			at.Field("address").Problem("missing", "add address: 0.0.0.0:80")
 			continue
 		}
+		checkTLS(c, p, at)
 		if p.Active {
 			all = claim(all, taken{p.Address, p.Protocol == HTTP3, "port " + name}, at.Field("address"))
 		}
+	}
+}
+
+// checkTLS tells of TLS settings that do not fit the port or each other.
+func checkTLS(c *Config, p *Port, at schema.Place) {
+	tls := at.Field("tls")
+	if p.Protocol == HTTP {
+		if p.TLS.ClientAuth != ClientAuthOff || p.TLS.ClientCA != "" || p.TLS.DefaultCertificate != "" {
+			tls.Problem("the port speaks no TLS", "write protocol: https, or take tls out")
+		}
+		return
+	}
+	if p.H2C {
+		at.Field("h2c").Problem("h2c is for http ports", "take it out: https ports speak HTTP/2 anyway")
+	}
+	switch {
+	case p.TLS.ClientAuth == ClientAuthOff && p.TLS.ClientCA != "":
+		tls.Field("client_ca").Problem("client_auth is off, so nobody shows a certificate", "write client_auth: required or optional, or take client_ca out")
+	case p.TLS.ClientAuth != ClientAuthOff && p.TLS.ClientCA == "":
+		tls.Field("client_ca").Problem("missing", "name the PEM file of the authorities that sign clients' certificates")
+	}
+	if name := p.TLS.DefaultCertificate; name != "" && c.Certificates[name] == nil && !at.Root().Field("certificates").Reported() {
+		remedy := "add it under certificates"
+		if near := schema.Nearest(name, slices.Sorted(maps.Keys(c.Certificates))); near != "" {
+			remedy = fmt.Sprintf("did you mean %q?", near)
+		}
+		tls.Field("default_certificate").Problemf(remedy, "there is no certificate %q", name)
 	}
 }
 

@@ -55,6 +55,9 @@ func (c *Config) name() {
 	for name, p := range c.Proxies {
 		p.Name = name
 	}
+	for name, cert := range c.Certificates {
+		cert.Name = name
+	}
 }
 
 // Check tells every problem of a configuration that Load's reading of single

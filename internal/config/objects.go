@@ -18,7 +18,7 @@ import (
 // It is not changed once it was loaded; a change makes another Config. It may
 // be read by several goroutines at once.
 type Config struct {
-	_ struct{} `later:"tcp_proxies,udp_proxies,certificates,acme,discovery,users,tokens,webhooks"`
+	_ struct{} `later:"tcp_proxies,udp_proxies,acme,discovery,users,tokens,webhooks"`
 
 	// Version is the version of the configuration format. It is 1.
 	Version int `json:"version" required:"true" min:"1" max:"1" example:"1"`
@@ -26,6 +26,8 @@ type Config struct {
 	Ports map[string]*Port `json:"ports,omitempty" max:"1000" object:"port"`
 	// Proxies are virtual hosts with their routes, by name.
 	Proxies map[string]*Proxy `json:"proxies,omitempty" max:"10000" object:"proxy"`
+	// Certificates are what HTTPS ports choose from, by name.
+	Certificates map[string]*Certificate `json:"certificates,omitempty" max:"10000" object:"certificate"`
 	// AccessLog says where and how requests are logged.
 	AccessLog AccessLog `json:"access_log"`
 	// Upstreams holds what is common to the connections to all servers.
@@ -37,7 +39,7 @@ type Config struct {
 // Protocol is what a port speaks to clients.
 type Protocol string
 
-// The protocols of a port. Only HTTP can be used in this version.
+// The protocols of a port. HTTP3 cannot be used in this version.
 const (
 	HTTP  Protocol = "http"
 	HTTPS Protocol = "https"
@@ -47,7 +49,7 @@ const (
 // Port is a socket headgate listens on. A change of its address or protocol
 // needs no restart.
 type Port struct {
-	_ struct{} `later:"tls,proxy_protocol"`
+	_ struct{} `later:"proxy_protocol"`
 
 	// Name is the port's name in the configuration.
 	Name string `json:"-"`
@@ -55,8 +57,14 @@ type Port struct {
 	// brackets; "[::]:80" takes IPv4 too. Two active ports of the same
 	// transport cannot have the same address.
 	Address netip.AddrPort `json:"address" required:"true" example:"0.0.0.0:80"`
-	// Protocol is what clients speak on the port.
-	Protocol Protocol `json:"protocol" required:"true" enum:"http" later:"https,http3" example:"http"`
+	// Protocol is what clients speak on the port: `http`, or `https` for TLS with
+	// HTTP/2 and HTTP/1.1, whichever the client prefers.
+	Protocol Protocol `json:"protocol" required:"true" enum:"http,https" later:"http3" example:"http"`
+	// H2C is whether an http port also takes HTTP/2 from clients that begin with
+	// it without asking (prior knowledge).
+	H2C bool `json:"h2c" default:"false"`
+	// TLS says how an https port speaks TLS.
+	TLS TLS `json:"tls"`
 	// Active is whether the port is opened. An inactive port keeps its settings
 	// and its place in the lists that name it.
 	Active bool `json:"active" default:"true"`
@@ -65,6 +73,56 @@ type Port struct {
 	Drain unit.Duration `json:"drain" default:"30s" max:"24h"`
 	// Limits bound what a client of this port may send and how long it may take.
 	Limits Limits `json:"limits"`
+}
+
+// TLS says how an https port speaks TLS.
+type TLS struct {
+	// MinVersion is the oldest version of TLS that is spoken.
+	MinVersion TLSVersion `json:"min_version" default:"1.2" enum:"1.2,1.3"`
+	// ClientAuth is whether clients show a certificate of their own: `off`;
+	// `optional`, which checks one that is shown; `required`, which refuses
+	// clients without. One that client_ca has not signed is refused.
+	ClientAuth ClientAuth `json:"client_auth" default:"off" enum:"off,optional,required"`
+	// ClientCA is a PEM file with the certificates of the authorities that sign
+	// clients' certificates. It is needed unless client_auth is off. A relative
+	// path begins at the configuration file.
+	ClientCA string `json:"client_ca,omitempty" max:"4096" example:"clients-ca.pem"`
+	// DefaultCertificate names the certificate for clients that ask for no name
+	// or for one that no certificate has. Without it they get a self-signed one.
+	DefaultCertificate string `json:"default_certificate,omitempty" max:"128" example:"main"`
+}
+
+// TLSVersion is a version of TLS.
+type TLSVersion string
+
+// The versions of TLS.
+const (
+	TLS12 TLSVersion = "1.2"
+	TLS13 TLSVersion = "1.3"
+)
+
+// ClientAuth is whether clients show a certificate.
+type ClientAuth string
+
+// The ways of client_auth.
+const (
+	ClientAuthOff      ClientAuth = "off"
+	ClientAuthOptional ClientAuth = "optional"
+	ClientAuthRequired ClientAuth = "required"
+)
+
+// Certificate is a certificate with its key, in files. The files are watched:
+// when they change, the new certificate is used for new connections; when what
+// they hold then cannot be used, the one before is kept and the log says why.
+type Certificate struct {
+	// Name is the certificate's name in the configuration.
+	Name string `json:"-"`
+	// CertFile is a PEM file with the certificate, followed by those that lead
+	// to its authority. A relative path begins at the configuration file.
+	CertFile string `json:"cert_file" required:"true" max:"4096" example:"cert.pem"`
+	// KeyFile is a PEM file with the certificate's private key. A relative path
+	// begins at the configuration file.
+	KeyFile string `json:"key_file" required:"true" max:"4096" example:"key.pem"`
 }
 
 // Limits bound what one client may send to a port and how long it may take.

@@ -2,6 +2,7 @@ package control
 
 import (
 	"bytes"
+	"path/filepath"
 	"time"
 
 	"headgate/internal/admin"
@@ -64,7 +65,7 @@ func (c *Control) prepareLocked(name string, data []byte) (ch *change, err error
 		return ch, err
 	}
 	var problems []schema.Problem
-	house := plan.House{Log: c.log, Metrics: c.metrics, Record: ch.record.fn()}
+	house := plan.House{Log: c.log, Metrics: c.metrics, Record: ch.record.fn(), Dir: filepath.Dir(name), StateDir: c.state.Dir()}
 	if ch.plan, problems = plan.Compile(ch.config, ch.previous, house, report); len(problems) > 0 {
 		return ch, &Refused{Problems: problems}
 	}

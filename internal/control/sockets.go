@@ -11,6 +11,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/front/h1"
+	"headgate/internal/front/h2"
 	"headgate/internal/listen"
 	"headgate/internal/metrics"
 	"headgate/internal/plan"
@@ -25,9 +26,11 @@ const (
 // socket is an open listening socket and what is spoken on it.
 type socket struct {
 	*listen.Socket
-	front *h1.Front
-	since time.Time
-	view  atomic.Pointer[view]
+	plain  speaker // without TLS
+	secure speaker
+	turn   chan struct{} // room for running handshakes
+	since  time.Time
+	view   atomic.Pointer[view]
 
 	// guarded by Control.mu
 	name    string // of the port
@@ -40,6 +43,7 @@ type socket struct {
 type view struct {
 	plan *plan.Plan
 	port *exchange.Port
+	on   *plan.Port // the port on the socket's address; nil while it drains
 }
 
 // opened is the sockets that a change adds, and the ports that cannot be opened
@@ -117,14 +121,15 @@ func (c *Control) open(p *plan.Plan, port *plan.Port) (*socket, error) {
 	}
 	s := &socket{Socket: l, counter: c.metrics.Port(port.Name()), since: time.Now()}
 	s.settle(p, port)
-	s.front = &h1.Front{Scheme: "http", Port: func() *exchange.Port { return s.port(c.current.Load()) }}
+	s.turn = make(chan struct{}, handshakesAtOnce)
+	s.plain, s.secure = c.speaker(s, "http"), c.speaker(s, "https")
 	return s, nil
 }
 
 // settle gives the socket its place in a plan.
 func (s *socket) settle(p *plan.Plan, port *plan.Port) {
 	s.name, s.drain = port.Name(), port.Drain()
-	s.view.Store(&view{p, port.Front()})
+	s.view.Store(&view{p, port.Front(), port})
 	most := port.Connections()
 	if limit := connectionLimit(); most == 0 || limit > 0 && most > limit {
 		most = limit
@@ -135,19 +140,31 @@ func (s *socket) settle(p *plan.Plan, port *plan.Port) {
 // port returns the socket's port in the current plan: the one on its address;
 // else, while the socket drains, the one with its name, which has moved; else
 // the one it last had.
-func (s *socket) port(p *plan.Plan) *exchange.Port {
+func (s *socket) port(p *plan.Plan) *exchange.Port { return s.look(p).port }
+
+// look returns what the socket is in a plan.
+func (s *socket) look(p *plan.Plan) *view {
 	v := s.view.Load()
 	if v.plan == p {
-		return v.port
+		return v
 	}
 	next := &view{plan: p, port: v.port}
 	if port := p.At(s.Address()); port != nil {
-		next.port = port.Front()
+		next.port, next.on = port.Front(), port
 	} else if port := p.Port(v.port.Place.Port); port != nil {
 		next.port = port.Front()
 	}
 	s.view.CompareAndSwap(v, next)
-	return next.port
+	return next
+}
+
+// speaker returns what speaks HTTP on a socket.
+func (c *Control) speaker(s *socket, scheme string) speaker {
+	port := func() *exchange.Port { return s.port(c.current.Load()) }
+	return speaker{
+		h1: &h1.Front{Scheme: scheme, Port: port},
+		h2: &h2.Front{Scheme: scheme, Port: port, Log: c.log},
+	}
 }
 
 // serve begins to take connections.
@@ -155,13 +172,27 @@ func (c *Control) serve(s *socket) {
 	counter := s.counter
 	s.Serve(func(nc net.Conn) listen.Conn {
 		counter.Opened()
-		return &counted{s.front.NewConn(nc, c.serials.Add(1)), counter}
+		return &counted{c.accept(s, nc), counter}
 	})
+}
+
+// accept returns what serves a new connection: what is spoken on a socket is
+// looked up in the plan, so a port changes its protocol and keeps its socket.
+func (c *Control) accept(s *socket, nc net.Conn) listen.Conn {
+	serial := c.serials.Add(1)
+	port := s.look(c.current.Load()).on
+	switch {
+	case port != nil && port.TLS() != nil:
+		return &fresh{nc: nc, tls: port.TLS(), to: &s.secure, serial: serial, turn: s.turn}
+	case port != nil && port.H2C():
+		return &fresh{nc: nc, to: &s.plain, serial: serial}
+	}
+	return s.plain.h1.NewConn(nc, serial)
 }
 
 // counted is a connection that tells of its end.
 type counted struct {
-	*h1.Conn
+	listen.Conn
 	counter *metrics.Port
 }
 
@@ -185,7 +216,11 @@ func (c *Control) takeSocketsLocked(ch *change) {
 			c.drain(s)
 			continue
 		}
+		was := s.view.Load().on
 		s.settle(ch.plan, port)
+		if was != nil && was.Protocol() != port.Protocol() {
+			s.Renew() // what is spoken on open connections is not the port's any more
+		}
 	}
 	c.mu.waiting = ch.sockets.waiting
 	c.scheduleRetryLocked(firstRetry)

@@ -145,6 +145,10 @@ type Conn struct {
 	Scheme string
 	// ServerName is the name of the TLS handshake, or "".
 	ServerName string
+	// ClientSubject is the subject of the certificate that the client showed and
+	// that was checked, in the form of RFC 2253, and ClientFingerprint its
+	// SHA-256 in hexadecimal; both are "" without one.
+	ClientSubject, ClientFingerprint string
 	// Serial is a number no other connection of this process has.
 	Serial uint64
 

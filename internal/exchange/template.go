@@ -18,7 +18,7 @@ type part struct {
 	fill func([]byte, *Exchange) []byte
 }
 
-// variables are what a template may name. Client certificates join with TLS.
+// variables are what a template may name.
 var variables = []struct {
 	name string
 	fill func([]byte, *Exchange) []byte
@@ -33,6 +33,8 @@ var variables = []struct {
 	{"proxy", func(b []byte, ex *Exchange) []byte { return append(b, ex.Place.Proxy...) }},
 	{"route", func(b []byte, ex *Exchange) []byte { return append(b, ex.Place.Route...) }},
 	{"user", func(b []byte, ex *Exchange) []byte { return append(b, ex.User...) }},
+	{"client_cert_subject", func(b []byte, ex *Exchange) []byte { return append(b, ex.Conn.ClientSubject...) }},
+	{"client_cert_fingerprint", func(b []byte, ex *Exchange) []byte { return append(b, ex.Conn.ClientFingerprint...) }},
 }
 
 // Variables returns the names that a template may use.

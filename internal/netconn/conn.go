@@ -305,6 +305,18 @@ func (c *Conn) CloseWrite() error {
 	return nil
 }
 
+// ResetOnClose makes Close reset the connection, so that the peer does not take
+// what it got for all of it.
+func (c *Conn) ResetOnClose() {
+	nc := c.nc
+	if c.lazy != nil {
+		nc = c.lazy.nc
+	}
+	if tcp, ok := nc.(*net.TCPConn); ok {
+		tcp.SetLinger(0)
+	}
+}
+
 // Close closes the connection at once. What is collected is lost. It returns
 // when no read or write uses the connection any more, so a step of Serve must
 // not call it.

@@ -22,6 +22,11 @@ type House struct {
 	Metrics *metrics.Registry
 	// Record is the access log: accesslog.Log.Record. Nil logs nothing.
 	Record func(*exchange.Exchange)
+	// Dir is where relative paths in the configuration begin.
+	Dir string
+	// StateDir is where the self-signed certificate is kept; "" keeps it in
+	// memory.
+	StateDir string
 }
 
 // Logs reports whether a request of the configuration can come into the access
@@ -63,6 +68,7 @@ func Compile(cfg *config.Config, prev *Plan, house House, report *schema.Report)
 	for _, port := range c.plan.ports {
 		c.join(port)
 	}
+	c.secure()
 	if !report.Empty() {
 		c.plan.Retire(prev)
 		return nil, report.Problems()

@@ -57,6 +57,9 @@ func (k *keeper) carry(key []byte) exchange.Kept {
 	return nil
 }
 
+// has reports whether a part is kept already.
+func (k *keeper) has(key string) bool { return k.now[key] != nil || k.before[key] != nil }
+
 // adopt takes a part of the plan before, and what it needs.
 func (k *keeper) adopt(h *held) {
 	n := len(k.now)

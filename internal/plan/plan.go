@@ -14,9 +14,11 @@
 package plan
 
 import (
+	"crypto/tls"
 	"net/netip"
 	"time"
 
+	"headgate/internal/certs"
 	"headgate/internal/config"
 	"headgate/internal/exchange"
 )
@@ -27,6 +29,8 @@ type Plan struct {
 	ports    []*Port // by name
 	kept     map[string]*held
 	counters []retirer
+	// certificates are those of the configuration, by name.
+	certificates []*certs.Pair
 }
 
 // retirer is what has to hear that a plan is no longer used.
@@ -39,11 +43,22 @@ type Port struct {
 	hosts    hosts
 	// outside takes what no route takes.
 	outside exchange.Pipeline
+	// tls is how an HTTPS port speaks TLS; nil on others.
+	tls *portTLS
 }
 
 // Config returns the configuration that the plan was compiled from. It must not
 // be changed.
 func (p *Plan) Config() *config.Config { return p.config }
+
+// Certificates returns how the certificates stand, by name.
+func (p *Plan) Certificates() []certs.Status {
+	all := make([]certs.Status, len(p.certificates))
+	for i, pair := range p.certificates {
+		all[i] = pair.Status()
+	}
+	return all
+}
 
 // Ports returns the active ports by name. The slice is the plan's own.
 func (p *Plan) Ports() []*Port { return p.ports }
@@ -102,6 +117,17 @@ func (p *Port) Drain() time.Duration { return p.settings.Drain.D() }
 // Connections returns the largest number of open connections; 0 means no bound
 // of the port's own.
 func (p *Port) Connections() int { return p.settings.Limits.Connections }
+
+// TLS returns how an HTTPS port speaks TLS, nil for other ports.
+func (p *Port) TLS() *tls.Config {
+	if p.tls == nil {
+		return nil
+	}
+	return p.tls.config
+}
+
+// H2C reports whether the port takes HTTP/2 without TLS.
+func (p *Port) H2C() bool { return p.settings.H2C }
 
 // Front returns the port as a front sees it.
 func (p *Port) Front() *exchange.Port { return &p.front }

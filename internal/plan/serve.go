@@ -20,7 +20,11 @@ func (p *Port) take(ex *exchange.Exchange) (*Route, *exchange.Answer) {
 	if answer := normalise(ex); answer != nil {
 		return nil, answer
 	}
-	r := p.hosts.route(hostName(ex.Request.Host, &ex.Text), ex.Request.Path)
+	host := hostName(ex.Request.Host, &ex.Text)
+	if p.tls != nil && !p.tls.covers(ex.Conn.ServerName, host) {
+		return nil, misdirected
+	}
+	r := p.hosts.route(host, ex.Request.Path)
 	if r == nil {
 		return nil, noRoute
 	}
@@ -36,6 +40,10 @@ func (p *Port) refuse(ex *exchange.Exchange, answer *exchange.Answer) {
 
 // noRoute is what a request gets whose host or path nobody has.
 var noRoute = exchange.Fail(exchange.NoRoute, "no route has this host and path")
+
+// misdirected is what a request gets whose host the connection was not opened
+// for, so that another certificate belongs to it (RFC 9110, section 15.5.20).
+var misdirected = exchange.Fail(exchange.Misdirected, "the host has another certificate than the name of the TLS handshake")
 
 // normalise brings the path into its one form: that is matched, and that is
 // sent. The query is never touched.

@@ -11,6 +11,7 @@
 package h1
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
 	"net/netip"
@@ -89,12 +90,17 @@ var works = sync.Pool{New: func() any {
 	return w
 }}
 
-// NewConn returns the connection of a client over nc. serial must be unique.
+// NewConn returns the connection of a client over nc, which may be a *tls.Conn
+// after its handshake. serial must be unique.
 func (f *Front) NewConn(nc net.Conn, serial uint64) *Conn {
 	c := &Conn{front: f, nc: netconn.New(nc)}
 	c.step = c.onBytes
 	remote, local := addrOf(nc.RemoteAddr()), addrOf(nc.LocalAddr())
 	c.facts = exchange.Conn{Remote: remote, Local: local, Peer: remote.Addr().String(), Scheme: f.Scheme, Serial: serial}
+	if secure, ok := nc.(*tls.Conn); ok {
+		state := secure.ConnectionState()
+		c.facts.Secure(&state)
+	}
 	return c
 }
 
@@ -245,7 +251,7 @@ func (c *Conn) request() state {
 	if c.nc.Flush() != nil { // what was answered before does not wait for this one
 		return ended
 	}
-	if w.ex.Request.Body != nil && !w.body.whole() || w.ex.Request.Upgrade != "" {
+	if w.ex.Request.Body != nil && !w.body.atHand || w.ex.Request.Upgrade != "" {
 		return ready
 	}
 	return c.serve(w)

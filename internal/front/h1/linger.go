@@ -2,7 +2,6 @@ package h1
 
 import (
 	"errors"
-	"net"
 	"time"
 
 	"headgate/internal/exchange"
@@ -43,7 +42,5 @@ func (c *Conn) linger() {
 // connection's wait is left.
 func (c *Conn) reset() {
 	c.broken = true
-	if tcp, ok := c.nc.NetConn().(*net.TCPConn); ok {
-		tcp.SetLinger(0)
-	}
+	c.nc.ResetOnClose()
 }

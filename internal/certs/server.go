@@ -1,0 +1,133 @@
+package certs
+
+import (
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+)
+
+// Policy is how TLS is spoken on a port, but for its certificates.
+type Policy struct {
+	// MinVersion is the oldest version, tls.VersionTLS12 or later.
+	MinVersion uint16
+	// ClientAuth and ClientCAs say whether clients show certificates and who
+	// signs them.
+	ClientAuth tls.ClientAuthType
+	ClientCAs  *x509.CertPool
+	// NextProtos are the protocols above TLS, the preferred first.
+	NextProtos []string
+}
+
+// LoadAuthorities reads the certificates of authorities from a PEM file, and
+// returns what the file holds too.
+func LoadAuthorities(file string) (*x509.CertPool, []byte, error) {
+	data, err := read(file)
+	if err != nil {
+		return nil, nil, err
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(data) {
+		return nil, nil, fmt.Errorf("read %s: it holds no certificate in PEM form", file)
+	}
+	return pool, data, nil
+}
+
+// errNoName is what a client that asks for an impossible name gets.
+var errNoName = errors.New("no certificate")
+
+// NewConfig returns the TLS settings of a port that chooses from set. tickets
+// are the session tickets of all ports with the same client authentication.
+func NewConfig(p Policy, set *Set, tickets *Tickets) *tls.Config {
+	cfg := &tls.Config{
+		MinVersion: p.MinVersion,
+		ClientAuth: p.ClientAuth,
+		ClientCAs:  p.ClientCAs,
+		NextProtos: p.NextProtos,
+		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+			local := ""
+			if addr, ok := hello.Conn.LocalAddr().(*net.TCPAddr); ok {
+				local = addr.IP.String()
+			}
+			cert := set.Choose(hello.ServerName, local)
+			if cert == nil {
+				return nil, errNoName
+			}
+			return cert, nil
+		},
+	}
+	tickets.add(cfg)
+	return cfg
+}
+
+// How often the key of session tickets changes, and how many old keys still
+// open tickets: a ticket is good for between one and two days.
+const (
+	ticketRotation = 12 * time.Hour
+	ticketKeys     = 4
+)
+
+// Tickets are the keys of session tickets (RFC 8446, section 4.6.1), shared by
+// the configurations of ports so that a change of the configuration does not
+// cost clients their sessions. Keys are made here, kept in memory only, and
+// replaced, so what they open is bounded in time.
+type Tickets struct {
+	mu struct {
+		sync.Mutex
+		keys    [][32]byte // the newest first
+		configs map[*tls.Config]struct{}
+		timer   *time.Timer
+		retired bool
+	}
+}
+
+// NewTickets returns tickets with a new key. Retire ends its rotation.
+func NewTickets() *Tickets {
+	t := &Tickets{}
+	t.mu.configs = map[*tls.Config]struct{}{}
+	t.rotate()
+	return t
+}
+
+// rotate puts a new key in front and gives all configurations the keys.
+func (t *Tickets) rotate() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mu.retired {
+		return
+	}
+	var key [32]byte
+	rand.Read(key[:]) // never fails: crypto/rand ends the process instead
+	t.mu.keys = append([][32]byte{key}, t.mu.keys...)
+	t.mu.keys = t.mu.keys[:min(len(t.mu.keys), ticketKeys)]
+	for cfg := range t.mu.configs {
+		cfg.SetSessionTicketKeys(t.mu.keys)
+	}
+	t.mu.timer = time.AfterFunc(ticketRotation, t.rotate)
+}
+
+func (t *Tickets) add(cfg *tls.Config) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	cfg.SetSessionTicketKeys(t.mu.keys)
+	t.mu.configs[cfg] = struct{}{}
+}
+
+// Forget ends the rotation for a configuration that is no longer used.
+func (t *Tickets) Forget(cfg *tls.Config) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.mu.configs, cfg)
+}
+
+// Retire ends the rotation.
+func (t *Tickets) Retire() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.retired = true
+	t.mu.timer.Stop()
+}

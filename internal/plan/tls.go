@@ -1,0 +1,163 @@
+package plan
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"headgate/internal/certs"
+	"headgate/internal/config"
+	"headgate/internal/exchange"
+	"headgate/internal/schema"
+)
+
+// portTLS is how an HTTPS port speaks TLS. It is kept as long as nothing of it
+// changes, and with it the sessions of clients.
+type portTLS struct {
+	config  *tls.Config
+	set     *certs.Set
+	tickets *certs.Tickets
+}
+
+// Retire ends the rotation of the session tickets' keys.
+func (p *portTLS) Retire() { p.tickets.Forget(p.config) }
+
+// covers reports whether a connection that was opened for a name may carry
+// requests for a host. One that was opened for no name may carry all: the
+// client took the certificate that the port has for such.
+func (p *portTLS) covers(opened, host string) bool {
+	return opened == "" || opened == host || p.set.Covers(opened, host)
+}
+
+// secure gives the HTTPS ports their certificates.
+func (c *compiler) secure() {
+	if !slices.ContainsFunc(c.plan.ports, func(p *Port) bool { return p.Protocol() == config.HTTPS }) {
+		return
+	}
+	pairs := c.pairs()
+	selfSigned := c.selfSigned()
+	if selfSigned == nil || !c.report.Empty() {
+		return
+	}
+	for _, port := range c.plan.ports {
+		if port.Protocol() == config.HTTPS {
+			c.securePort(port, pairs, selfSigned)
+		}
+	}
+}
+
+// pairs opens the certificates of the configuration, by name.
+func (c *compiler) pairs() map[string]*certs.Pair {
+	all := map[string]*certs.Pair{}
+	for _, name := range slices.Sorted(maps.Keys(c.config.Certificates)) {
+		cert := c.config.Certificates[name]
+		at := c.report.Root().Field("certificates").Field(name).Called("certificate", name)
+		if p := c.pair(cert, at); p != nil {
+			all[name] = p
+			c.plan.certificates = append(c.plan.certificates, p)
+		}
+	}
+	return all
+}
+
+// pair opens one certificate, or takes on the one that is open.
+func (c *compiler) pair(cert *config.Certificate, at schema.Place) *certs.Pair {
+	certFile, keyFile := c.path(cert.CertFile), c.path(cert.KeyFile)
+	key := strings.Join([]string{"certificate", cert.Name, certFile, keyFile}, "\x00")
+	var opened *certs.Pair
+	if !c.keeper.has(key) {
+		var err error
+		if opened, err = certs.Open(cert.Name, certFile, keyFile, c.house.Log); err != nil {
+			at.Problem(err.Error(), "name files with a certificate and its key in PEM form")
+			return nil
+		}
+	}
+	return c.env.Keep(key, func() exchange.Kept { return opened }).(*certs.Pair)
+}
+
+// selfSigned returns the certificate for names that no other has.
+func (c *compiler) selfSigned() *certs.Certificate {
+	key := "self-signed\x00" + c.house.StateDir
+	var made *certs.Certificate
+	if !c.keeper.has(key) {
+		var err error
+		if made, err = certs.SelfSigned(c.house.StateDir); err != nil {
+			c.report.Root().Field("ports").Problem(err.Error(), "make the state directory writable")
+			return nil
+		}
+	}
+	return c.env.Keep(key, func() exchange.Kept { return made }).(*certs.Certificate)
+}
+
+// path returns where a file of the configuration is.
+func (c *compiler) path(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(c.house.Dir, name)
+}
+
+// securePort gives one port its TLS settings, or those it had if nothing of
+// them has changed.
+func (c *compiler) securePort(port *Port, pairs map[string]*certs.Pair, selfSigned *certs.Certificate) {
+	policy, authorities, ok := c.policy(port)
+	if !ok {
+		return
+	}
+	settings := &port.settings.TLS
+	tickets := c.env.Keep("tickets\x00"+string(settings.ClientAuth)+"\x00"+authorities, func() exchange.Kept { return certs.NewTickets() }).(*certs.Tickets)
+	key := []string{"tls", port.Name(), string(settings.MinVersion), string(settings.ClientAuth), authorities, settings.DefaultCertificate}
+	list := make([]*certs.Pair, 0, len(pairs))
+	for _, name := range slices.Sorted(maps.Keys(pairs)) {
+		cert := c.config.Certificates[name]
+		key = append(key, name, c.path(cert.CertFile), c.path(cert.KeyFile))
+		list = append(list, pairs[name])
+	}
+	port.tls = c.env.Keep(strings.Join(key, "\x00"), func() exchange.Kept {
+		set := certs.NewSet(list, pairs[settings.DefaultCertificate], selfSigned)
+		return &portTLS{config: certs.NewConfig(policy, set, tickets), set: set, tickets: tickets}
+	}).(*portTLS)
+	if settings.DefaultCertificate == "" && len(list) == 0 {
+		c.house.Log.Warn("port has no certificate: clients get a self-signed one, which browsers refuse", "port", port.Name(), "remedy", "add one under certificates")
+	}
+}
+
+// policy returns how a port speaks TLS but for its certificates, and what tells
+// its authorities from others.
+func (c *compiler) policy(port *Port) (p certs.Policy, authorities string, ok bool) {
+	settings := &port.settings.TLS
+	p = certs.Policy{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
+	if settings.MinVersion == config.TLS13 {
+		p.MinVersion = tls.VersionTLS13
+	}
+	switch settings.ClientAuth {
+	case config.ClientAuthOff:
+		return p, "", true
+	case config.ClientAuthOptional:
+		p.ClientAuth = tls.VerifyClientCertIfGiven
+	default:
+		p.ClientAuth = tls.RequireAndVerifyClientCert
+	}
+	var err error
+	if p.ClientCAs, authorities, err = loadAuthorities(c.path(settings.ClientCA)); err != nil {
+		c.report.Root().Field("ports").Field(port.Name()).Called("port", port.Name()).Field("tls").Field("client_ca").
+			Problem(err.Error(), "name a PEM file with the certificates of the authorities")
+		return p, "", false
+	}
+	return p, authorities, true
+}
+
+// loadAuthorities returns the authorities in a file and a digest of it.
+func loadAuthorities(file string) (*x509.CertPool, string, error) {
+	pool, data, err := certs.LoadAuthorities(file)
+	if err != nil {
+		return nil, "", err
+	}
+	sum := sha256.Sum256(data)
+	return pool, hex.EncodeToString(sum[:]), nil
+}
