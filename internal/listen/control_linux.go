@@ -2,6 +2,7 @@ package listen
 
 import (
 	"errors"
+	"math"
 	"os"
 	"syscall"
 	"time"
@@ -54,20 +55,49 @@ func (s *Socket) share(yes bool) {
 }
 
 // emptyQueue ends the accept loop when it has taken every client that waits in
-// the system's queue: to close a listening socket resets those. New clients are
-// kept from queueing by a filter that drops their first packet; a client that
-// goes on trying finds the address closed.
+// the system's queue: to close a listening socket resets those.
 func (s *Socket) emptyQueue() {
+	s.hide()
+	s.file.SetDeadline(time.Now().Add(queueTime))
+	s.accepting.Wait()
+}
+
+// hide keeps new clients from queueing, while those whose handshake is under way
+// still come in. The socket moves to an interface that does not exist, so that a
+// new client finds the address closed, or whoever else has it. Where the kernel
+// does not allow that (before 5.7, without CAP_NET_RAW) a filter drops the first
+// packet of a handshake: the client tries again a second later. Without either
+// the queue is emptied all the same, as far as it goes.
+func (s *Socket) hide() {
 	raw, err := s.file.SyscallConn()
 	if err != nil {
 		return
 	}
-	dropAll := []unix.SockFilter{{Code: unix.BPF_RET | unix.BPF_K, K: 0}}
-	program := unix.SockFprog{Len: uint16(len(dropAll)), Filter: &dropAll[0]}
-	// Without the filter the queue is emptied all the same, as far as it goes.
 	_ = raw.Control(func(fd uintptr) {
+		if unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_BINDTOIFINDEX, math.MaxInt32) == nil {
+			return
+		}
+		filter := dropSYN()
+		program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
 		_ = unix.SetsockoptSockFprog(int(fd), unix.SOL_SOCKET, unix.SO_ATTACH_FILTER, &program)
 	})
-	s.file.SetDeadline(time.Now().Add(queueTime))
-	s.accepting.Wait()
+}
+
+// dropSYN returns a filter that drops packets which begin a handshake. What ends
+// one passes: that client believes in its connection already. A filter of a TCP
+// socket sees packets from the TCP header on.
+func dropSYN() []unix.SockFilter {
+	const (
+		flags = 13 // offset of the flags in the TCP header
+		syn   = 0x02
+		ack   = 0x10
+		all   = 0xffffffff
+	)
+	return []unix.SockFilter{
+		{Code: unix.BPF_LD | unix.BPF_B | unix.BPF_ABS, K: flags},
+		{Code: unix.BPF_ALU | unix.BPF_AND | unix.BPF_K, K: syn | ack},
+		{Code: unix.BPF_JMP | unix.BPF_JEQ | unix.BPF_K, K: syn, Jf: 1},
+		{Code: unix.BPF_RET | unix.BPF_K, K: 0},
+		{Code: unix.BPF_RET | unix.BPF_K, K: all},
+	}
 }

@@ -43,15 +43,17 @@ type Socket struct {
 
 	accepting sync.WaitGroup
 	accepted  atomic.Uint64
-	most      atomic.Int64 // open connections at most; 0 is no bound
+	released  chan struct{} // closed when the address is free again
+	empty     chan struct{} // closed when, beyond that, no connection is left
 
 	mu struct {
 		sync.Mutex
 		conns    map[Conn]struct{}
-		room     chan struct{} // closed when a connection ended while full; nil if nobody waits
-		empty    chan struct{} // closed when draining and no connection is left
+		most     int           // open connections at most; 0 is no bound
+		room     chan struct{} // closed when there may be room; nil if nobody waits
 		draining bool
 		serving  bool
+		closed   bool // the accept loop has ended
 	}
 }
 
@@ -65,8 +67,7 @@ func Open(address netip.AddrPort, log *slog.Logger) (*Socket, error) {
 // OpenBeside is Open for an address that overlaps with sockets of this process
 // that will be closed soon, such as 0.0.0.0:80 beside 127.0.0.1:80. The system
 // refuses that unless both sides allow it, so it is allowed while the new
-// socket is bound and never else: a foreign process on the address is always
-// noticed.
+// socket is bound: a foreign process on the address is noticed as ever.
 func OpenBeside(address netip.AddrPort, beside []*Socket, log *slog.Logger) (*Socket, error) {
 	for _, s := range beside {
 		s.share(true)
@@ -90,7 +91,7 @@ func open(address netip.AddrPort, log *slog.Logger, shared bool) (*Socket, error
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", address, cause(err))
 	}
-	s := &Socket{address: address, file: l.(*net.TCPListener), log: log}
+	s := &Socket{address: address, file: l.(*net.TCPListener), log: log, released: make(chan struct{}), empty: make(chan struct{})}
 	s.mu.conns = map[Conn]struct{}{}
 	return s, nil
 }
@@ -116,14 +117,6 @@ func cause(err error) error {
 	return err
 }
 
-// queueTime is how long a queue that is being emptied must be quiet: clients
-// whose handshake is under way may still come into it.
-const queueTime = 20 * time.Millisecond
-
-// queueLooks bounds how often a queue is looked at again, where new clients
-// cannot be kept out of it: others would keep the socket open by coming.
-const queueLooks = 10
-
 // Address returns what the socket is bound to.
 func (s *Socket) Address() netip.AddrPort { return s.address }
 
@@ -143,7 +136,12 @@ func (s *Socket) Len() int {
 
 // SetMost bounds the number of open connections; more wait in the system's
 // queue. 0 is no bound.
-func (s *Socket) SetMost(n int) { s.most.Store(int64(n)) }
+func (s *Socket) SetMost(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.most = n
+	s.makeRoomLocked()
+}
 
 // Serve begins to take connections, in the background.
 func (s *Socket) Serve(accept Accept) {
@@ -156,8 +154,7 @@ func (s *Socket) Serve(accept Accept) {
 // loop takes connections until the socket is closed.
 func (s *Socket) loop(accept Accept) {
 	var trouble trouble
-	var before uint64 // accepted when the last look at the queue began
-	looks := 0
+	var queue queue
 	for {
 		s.awaitRoom()
 		nc, err := s.file.Accept()
@@ -165,15 +162,10 @@ func (s *Socket) loop(accept Accept) {
 			switch {
 			case errors.Is(err, net.ErrClosed):
 				return
-			case s.isDraining():
-				now := s.accepted.Load()
-				if looks++; now == before || looks == queueLooks {
-					return // nobody came for a while: the queue is empty
-				}
-				before = now
-				s.file.SetDeadline(time.Now().Add(queueTime))
-			default:
+			case !s.isDraining():
 				trouble.tell(s, err)
+			case !queue.goesOn(s, err):
+				return
 			}
 			continue
 		}
@@ -206,27 +198,32 @@ func (s *Socket) run(c Conn) {
 
 func (s *Socket) remove(c Conn) {
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	delete(s.mu.conns, c)
+	s.makeRoomLocked()
+	s.endIfEmptyLocked()
+}
+
+// endIfEmptyLocked tells those who drain the socket when nothing is left of it.
+func (s *Socket) endIfEmptyLocked() {
+	if s.mu.closed && len(s.mu.conns) == 0 {
+		close(s.empty)
+	}
+}
+
+// makeRoomLocked lets the accept loop look again whether there is room.
+func (s *Socket) makeRoomLocked() {
 	if s.mu.room != nil {
 		close(s.mu.room)
 		s.mu.room = nil
 	}
-	if len(s.mu.conns) == 0 && s.mu.empty != nil {
-		close(s.mu.empty)
-		s.mu.empty = nil
-	}
-	s.mu.Unlock()
 }
 
 // awaitRoom waits until there may be another connection.
 func (s *Socket) awaitRoom() {
 	for {
-		most := s.most.Load()
-		if most <= 0 {
-			return
-		}
 		s.mu.Lock()
-		if int64(len(s.mu.conns)) < most || s.mu.draining {
+		if s.mu.most <= 0 || len(s.mu.conns) < s.mu.most || s.mu.draining {
 			s.mu.Unlock()
 			return
 		}
@@ -245,39 +242,59 @@ func (s *Socket) isDraining() bool {
 	return s.mu.draining
 }
 
+// Released is closed when the address is free for another socket: soon after
+// Drain or Close begins, long before the last connection has ended.
+func (s *Socket) Released() <-chan struct{} { return s.released }
+
+// Renew makes the open connections end soon; new ones are taken as before.
+func (s *Socket) Renew() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.mu.conns {
+		c.Drain()
+	}
+}
+
 // Close closes a socket that was opened and never served, or together with all
-// its connections.
+// its connections. To close again does no harm.
 func (s *Socket) Close() { s.Drain(0) }
 
 // Drain closes the socket and tells its connections to end. It returns when all
 // have, or cuts them when the time is over. Clients that wait in the system's
-// queue are served too.
-func (s *Socket) Drain(within time.Duration) {
-	empty := s.beginDrain()
+// queue are served too. It returns how many connections were cut.
+func (s *Socket) Drain(within time.Duration) int {
+	s.beginDrain()
 	if within > 0 {
 		select {
-		case <-empty:
-			return
+		case <-s.empty:
+			return 0
 		case <-time.After(within):
 		}
 	}
 	s.mu.Lock()
+	cut := len(s.mu.conns)
 	for c := range s.mu.conns {
 		c.Close()
 	}
 	s.mu.Unlock()
-	<-empty
+	<-s.empty
+	return cut
 }
 
-// beginDrain stops taking connections and tells the open ones. The channel is
-// closed when none is left.
-func (s *Socket) beginDrain() <-chan struct{} {
+// beginDrain tells the open connections, empties the queue and closes the
+// socket. Only the first call does.
+func (s *Socket) beginDrain() {
 	s.mu.Lock()
+	if s.mu.draining {
+		s.mu.Unlock()
+		<-s.released
+		return
+	}
 	s.mu.draining = true
 	serving := s.mu.serving
-	if s.mu.room != nil {
-		close(s.mu.room)
-		s.mu.room = nil
+	s.makeRoomLocked()
+	for c := range s.mu.conns {
+		c.Drain()
 	}
 	s.mu.Unlock()
 	if serving {
@@ -285,17 +302,10 @@ func (s *Socket) beginDrain() <-chan struct{} {
 	}
 	s.file.Close()
 	s.accepting.Wait()
+	close(s.released)
 
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	empty := make(chan struct{})
-	if len(s.mu.conns) == 0 {
-		close(empty)
-		return empty
-	}
-	s.mu.empty = empty
-	for c := range s.mu.conns {
-		c.Drain()
-	}
-	return empty
+	s.mu.closed = true
+	s.endIfEmptyLocked()
 }

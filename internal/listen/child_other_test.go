@@ -1,0 +1,7 @@
+//go:build !linux
+
+package listen
+
+func isChild() bool { return false }
+
+func runChild() {}

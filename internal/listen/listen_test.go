@@ -1,0 +1,370 @@
+package listen
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// patience is how long a test waits for what has to happen.
+const patience = 10 * time.Second
+
+var anyPort = netip.MustParseAddrPort("127.0.0.1:0")
+
+func TestMain(m *testing.M) {
+	if isChild() {
+		runChild()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// echo is a connection that sends each line back.
+type echo struct {
+	net.Conn
+	draining atomic.Bool
+}
+
+// Serve answers lines until the client leaves or the connection drains.
+func (e *echo) Serve() {
+	defer e.Conn.Close()
+	r := bufio.NewReader(e.Conn)
+	for {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			return
+		}
+		if _, err := io.WriteString(e.Conn, line); err != nil || e.draining.Load() {
+			return
+		}
+	}
+}
+
+// Drain lets a line that is on its way be answered.
+func (e *echo) Drain() {
+	e.draining.Store(true)
+	e.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+}
+
+// stubborn is an echo that does not drain.
+type stubborn struct{ echo }
+
+func (s *stubborn) Drain() {}
+
+func serveEcho(nc net.Conn) Conn { return &echo{Conn: nc} }
+
+func listenAt(t *testing.T, address netip.AddrPort) *Socket {
+	t.Helper()
+	s, err := Open(address, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func dial(t *testing.T, s *Socket) net.Conn {
+	t.Helper()
+	c, err := net.DialTimeout("tcp", s.Bound().String(), patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	c.SetDeadline(time.Now().Add(patience))
+	return c
+}
+
+// say sends a line and returns the error if it does not come back.
+func say(c net.Conn) error {
+	if _, err := io.WriteString(c, "hello\n"); err != nil {
+		return err
+	}
+	line, err := bufio.NewReader(c).ReadString('\n')
+	if err == nil && line != "hello\n" {
+		err = fmt.Errorf("got %q", line)
+	}
+	return err
+}
+
+// eventually waits until something holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !holds(); {
+		if time.Now().After(end) {
+			t.Fatalf("it never came true: %s", what)
+		}
+		wait(2 * time.Millisecond)
+	}
+}
+
+// wait lets others work between two looks.
+func wait(d time.Duration) { <-time.After(d) }
+
+func TestABusyAddressIsToldAsSuch(t *testing.T) {
+	s := listenAt(t, anyPort)
+	_, err := Open(s.Bound(), slog.New(slog.DiscardHandler))
+	if !errors.Is(err, syscall.EADDRINUSE) || !strings.HasPrefix(err.Error(), "open "+s.Bound().String()+": ") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestDrainServesWhoIsThere(t *testing.T) {
+	s := listenAt(t, anyPort)
+	s.Serve(serveEcho)
+	c := dial(t, s)
+	if err := say(c); err != nil {
+		t.Fatal(err)
+	}
+	if n, all := s.Len(), s.Accepted(); n != 1 || all != 1 {
+		t.Errorf("%d open of %d, want 1 of 1", n, all)
+	}
+	done := make(chan int)
+	go func() { done <- s.Drain(patience) }()
+	<-s.Released()
+	if c, err := net.Dial("tcp", s.Bound().String()); err == nil {
+		c.Close()
+		t.Error("the address still takes connections")
+	}
+	if err := say(c); err != nil {
+		t.Errorf("the open connection was not served to its end: %v", err)
+	}
+	if cut := <-done; cut != 0 {
+		t.Errorf("%d connections were cut", cut)
+	}
+}
+
+func TestDrainCutsWhatHangs(t *testing.T) {
+	s := listenAt(t, anyPort)
+	s.Serve(func(nc net.Conn) Conn { return &stubborn{echo{Conn: nc}} })
+	c := dial(t, s)
+	if err := say(c); err != nil {
+		t.Fatal(err)
+	}
+	if cut := s.Drain(50 * time.Millisecond); cut != 1 {
+		t.Errorf("%d connections were cut, want 1", cut)
+	}
+	if _, err := c.Read(make([]byte, 1)); err == nil {
+		t.Error("the connection goes on")
+	}
+}
+
+func TestDrainAndCloseAtOnce(t *testing.T) {
+	s := listenAt(t, anyPort)
+	s.Serve(func(nc net.Conn) Conn { return &stubborn{echo{Conn: nc}} })
+	if err := say(dial(t, s)); err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	all.Go(func() { s.Drain(patience) })
+	<-s.Released()
+	for range 3 {
+		all.Go(s.Close)
+	}
+	all.Wait()
+	s.Close()
+}
+
+func TestASocketThatNeverServedCloses(t *testing.T) {
+	s := listenAt(t, anyPort)
+	s.Close()
+	listenAt(t, s.Bound())
+}
+
+func TestWhoWaitsInTheQueueIsServed(t *testing.T) {
+	s := listenAt(t, anyPort)
+	// A bound of one keeps all others in the queue.
+	s.SetMost(1)
+	s.Serve(serveEcho)
+	const clients = 50
+	answers := make(chan error, clients)
+	var connected sync.WaitGroup
+	for range clients {
+		connected.Add(1)
+		go func() {
+			c, err := net.DialTimeout("tcp", s.Bound().String(), patience)
+			connected.Done()
+			if err == nil {
+				defer c.Close()
+				c.SetDeadline(time.Now().Add(patience))
+				err = say(c)
+				io.Copy(io.Discard, c)
+			}
+			answers <- err
+		}()
+	}
+	connected.Wait()
+	if n := s.Accepted(); n > 2 {
+		t.Fatalf("%d were accepted, the test wants them in the queue", n)
+	}
+	s.Drain(patience)
+	for range clients {
+		if err := <-answers; err != nil {
+			t.Errorf("a client that was in the queue: %v", err)
+		}
+	}
+}
+
+func TestNobodyIsResetWhileSocketsCloseAndOpen(t *testing.T) {
+	s := listenAt(t, anyPort)
+	address := s.Bound()
+	s.Serve(serveEcho)
+	stop := make(chan struct{})
+	var clients sync.WaitGroup
+	var served, lost atomic.Int64
+	for range 4 {
+		clients.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				c, err := net.DialTimeout("tcp", address.String(), patience)
+				if err != nil {
+					continue // refused while nobody listens
+				}
+				c.SetDeadline(time.Now().Add(patience))
+				if err := say(c); err != nil {
+					lost.Add(1)
+					t.Errorf("connected and not served: %v", err)
+				}
+				served.Add(1)
+				c.Close()
+			}
+		})
+	}
+	for range 8 {
+		before := served.Load()
+		eventually(t, "clients are served", func() bool { return served.Load() > before+20 })
+		s.Drain(patience)
+		s = listenAt(t, address)
+		s.Serve(serveEcho)
+	}
+	close(stop)
+	clients.Wait()
+	t.Logf("%d of %d lost", lost.Load(), served.Load())
+}
+
+func TestTheBoundOfConnections(t *testing.T) {
+	s := listenAt(t, anyPort)
+	s.SetMost(2)
+	s.Serve(serveEcho)
+	a, b, c, d := dial(t, s), dial(t, s), dial(t, s), dial(t, s)
+	for _, open := range []net.Conn{a, b} {
+		if err := say(open); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := s.Accepted(); n > 3 {
+		t.Fatalf("%d were accepted with a bound of 2", n)
+	}
+	a.Close()
+	if err := say(c); err != nil {
+		t.Errorf("who waited was not served when there was room: %v", err)
+	}
+	s.SetMost(3)
+	if err := say(d); err != nil {
+		t.Errorf("who waited was not served when the bound was raised: %v", err)
+	}
+	if n := s.Len(); n != 3 {
+		t.Errorf("%d connections are open, want 3", n)
+	}
+}
+
+func TestAConnectionThatIsRefusedIsNotKept(t *testing.T) {
+	s := listenAt(t, anyPort)
+	s.Serve(func(nc net.Conn) Conn {
+		nc.Close()
+		return nil
+	})
+	if err := say(dial(t, s)); err == nil {
+		t.Error("it was served")
+	}
+	if n := s.Len(); n != 0 {
+		t.Errorf("%d connections are open, want none", n)
+	}
+}
+
+func TestAddressesMoveToAllInterfacesAndBack(t *testing.T) {
+	log := slog.New(slog.DiscardHandler)
+	narrow := listenAt(t, anyPort)
+	port := narrow.Bound().Port()
+	narrow.Serve(serveEcho)
+	for _, next := range []string{"0.0.0.0", "127.0.0.1", "[::]", "127.0.0.1", "[::]", "0.0.0.0", "127.0.0.1"} {
+		before := narrow
+		address := netip.MustParseAddrPort(fmt.Sprintf("%s:%d", next, port))
+		wide, err := OpenBeside(address, []*Socket{before}, log)
+		if err != nil {
+			t.Fatalf("from %v: %v", before.Address(), err)
+		}
+		wide.Serve(serveEcho)
+		before.Drain(patience)
+		c, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", port), patience)
+		if err != nil {
+			t.Fatalf("%v: %v", address, err)
+		}
+		c.SetDeadline(time.Now().Add(patience))
+		if err := say(c); err != nil {
+			t.Errorf("%v: %v", address, err)
+		}
+		c.Close()
+		narrow = wide
+	}
+	// The permission to share lasts no longer than that.
+	for _, foreign := range []string{"127.0.0.1", "0.0.0.0"} {
+		s, err := Open(netip.MustParseAddrPort(fmt.Sprintf("%s:%d", foreign, port)), log)
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			t.Errorf("somebody else got %s: %v", foreign, err)
+			s.Close()
+		}
+	}
+	narrow.Close()
+}
+
+func TestAForeignSocketIsNoticedBesideOurs(t *testing.T) {
+	foreign, err := net.Listen("tcp", "127.0.0.2:0")
+	if err != nil {
+		t.Skip(err)
+	}
+	defer foreign.Close()
+	port := foreign.Addr().(*net.TCPAddr).Port
+	ours := listenAt(t, netip.MustParseAddrPort(fmt.Sprintf("127.0.0.1:%d", port)))
+	wide, err := OpenBeside(netip.MustParseAddrPort(fmt.Sprintf("0.0.0.0:%d", port)), []*Socket{ours}, slog.New(slog.DiscardHandler))
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		t.Errorf("got %v, want that it is in use", err)
+		wide.Close()
+	}
+}
+
+// buffer is a log that can be read while it is written.
+type buffer struct {
+	mu struct {
+		sync.Mutex
+		text bytes.Buffer
+	}
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.mu.text.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.mu.text.String()
+}
