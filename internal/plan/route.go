@@ -14,6 +14,7 @@ import (
 	"headgate/internal/feature/fixed"
 	"headgate/internal/feature/rewrite"
 	"headgate/internal/feature/timeout"
+	"headgate/internal/metrics"
 	"headgate/internal/schema"
 	"headgate/internal/upstream"
 	"headgate/internal/uri"
@@ -231,16 +232,23 @@ func (c *compiler) timeout(limit timeout.Config) exchange.Filter {
 
 // keptServers is the source of a route, carried over while nothing of it
 // changes. Its pools are kept, and retired, by themselves.
-type keptServers struct{ *upstream.Servers }
+type keptServers struct {
+	*upstream.Servers
+	counters []*metrics.Server
+}
 
-// Retire does nothing.
-func (keptServers) Retire() {}
+// Retire takes the servers' counters off the page.
+func (k *keptServers) Retire() {
+	for _, c := range k.counters {
+		c.Retire()
+	}
+}
 
 // servers opens the source of a route, or carries it over.
 func (c *compiler) servers(b *body) error {
 	key := c.serversKey(b)
 	if kept := c.keeper.carry(key); kept != nil {
-		b.servers = kept.(keptServers).Servers
+		b.servers = kept.(*keptServers).Servers
 		b.source = b.servers
 		return nil
 	}
@@ -250,10 +258,26 @@ func (c *compiler) servers(b *body) error {
 	}
 	host := hostField(b.proxy.HostHeader)
 	b.servers = c.env.Keep(string(key), func() exchange.Kept {
-		return keptServers{upstream.New(list, c.shared.upstream, host, c.env)}
-	}).(keptServers).Servers
+		kept := &keptServers{}
+		kept.counters = c.countTries(b, list)
+		kept.Servers = upstream.New(list, c.shared.upstream, host, c.env)
+		return kept
+	}).(*keptServers).Servers
 	b.source = b.servers
 	return nil
+}
+
+// countTries gives the servers of a route their counters, and returns those.
+func (c *compiler) countTries(b *body, list []upstream.Target) []*metrics.Server {
+	if c.house.Metrics == nil {
+		return nil
+	}
+	counters := make([]*metrics.Server, len(list))
+	for i := range list {
+		counters[i] = c.house.Metrics.Server(b.proxy.Name, b.path(), list[i].URL)
+		list[i].Tried = counters[i].Tried
+	}
+	return counters
 }
 
 // hostField returns which Host servers get.

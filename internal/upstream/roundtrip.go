@@ -352,7 +352,7 @@ func (c *conn) Close() error {
 	c.ended = true
 	whole := c.keep && c.body.Done() && c.buf.Len() == 0
 	if c.upload != nil {
-		whole = whole && !c.upload.running() && c.upload.wait() == nil
+		whole = whole && c.upload.settled() && c.upload.wait() == nil
 		c.abortUpload()
 	} else if c.held {
 		// The server was told of a body that never came.

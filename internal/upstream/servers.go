@@ -36,8 +36,9 @@ type Server struct {
 	// Weight is the server's share against the others. 0 takes no requests.
 	Weight int
 
-	pool *Pool
-	base string // Base without a final slash
+	pool  *Pool
+	base  string // Base without a final slash
+	tried func(exchange.Reason)
 }
 
 // Target is what a Server is made of: the parsed URL and settings.
@@ -52,6 +53,10 @@ type Target struct {
 	Base string
 	// Weight is the share, 0 to 65535.
 	Weight int
+	// Tried hears of each try: exchange.None when a response head came, else
+	// the reason why none did. It is called by many goroutines at once; nil
+	// hears nothing.
+	Tried func(exchange.Reason)
 }
 
 // Settings hold for the connections to all servers. Zero times mean no limit.
@@ -89,7 +94,7 @@ func New(targets []Target, settings Settings, host HostField, env exchange.Env) 
 }
 
 func newServer(t *Target, settings Settings, env exchange.Env) *Server {
-	srv := &Server{URL: t.URL, Authority: t.Authority, Base: t.Base, Weight: t.Weight}
+	srv := &Server{URL: t.URL, Authority: t.Authority, Base: t.Base, Weight: t.Weight, tried: t.Tried}
 	if srv.Base == "" {
 		srv.Base = "/"
 	}
@@ -126,6 +131,7 @@ func (s *Servers) Respond(ex *exchange.Exchange) *exchange.Answer {
 		ex.Server = srv.URL
 		ex.Tries++
 		failure = s.attempt(ex, srv)
+		srv.tell(failure)
 		if failure == nil {
 			return nil
 		}
@@ -142,6 +148,17 @@ func (s *Servers) Respond(ex *exchange.Exchange) *exchange.Answer {
 // retryAfter is what a client is told to wait when no server can answer, in
 // seconds.
 const retryAfter = 5
+
+// tell counts a try. A client that went away says nothing about the server.
+func (s *Server) tell(failure *exchange.Error) {
+	switch {
+	case s.tried == nil:
+	case failure == nil:
+		s.tried(exchange.None)
+	case failure.Reason != exchange.ClientClosed:
+		s.tried(failure.Reason)
+	}
+}
 
 // attempt makes one try on one server, over a kept connection if there is one.
 func (s *Servers) attempt(ex *exchange.Exchange, srv *Server) *exchange.Error {

@@ -4,6 +4,7 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"headgate/internal/exchange"
 	"headgate/internal/http1"
@@ -101,6 +102,25 @@ func clientError(err error) error {
 
 // running reports whether the upload has not ended.
 func (u *upload) running() bool { return u != nil && u.finished.Load() == 0 }
+
+// settleTime is how long an upload whose answer is there whole may take to end.
+// A quick server answers before we have come back from sending the last bytes.
+const settleTime = 10 * time.Millisecond
+
+// settled reports whether the upload has ended, or does so at once.
+func (u *upload) settled() bool {
+	if !u.running() {
+		return true
+	}
+	soon := time.NewTimer(settleTime)
+	defer soon.Stop()
+	select {
+	case <-u.done:
+		return true
+	case <-soon.C:
+		return false
+	}
+}
 
 // finishedAt returns when the upload ended, 0 if it has not or there is none.
 func (u *upload) finishedAt() int64 {
