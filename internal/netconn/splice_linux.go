@@ -14,6 +14,10 @@ import (
 // a pipe.
 const spliceMost = 1 << 20
 
+// readyRounds is how many pieces SpliceReady moves at most, so that its caller
+// comes to know that bytes are moving although the sender never pauses.
+const readyRounds = 64
+
 // pipe carries bytes from one socket to another inside the kernel.
 type pipe struct {
 	r, w int
@@ -93,8 +97,9 @@ func Splice(dst, src *Conn, n int64) (moved int64, ok bool, err error) {
 }
 
 // SpliceReady moves what is there to read from src to dst inside the kernel,
-// without waiting for more. It returns io.EOF at the end of the stream, and
-// moves nothing where Splice would not. Nothing may be collected in dst.
+// without waiting for more; a sender that never pauses is left after a while. It
+// returns io.EOF at the end of the stream, and moves nothing where Splice would
+// not. Nothing may be collected in dst.
 func SpliceReady(dst, src *Conn) (moved int64, err error) {
 	if dst.raw == nil || src.raw == nil {
 		return 0, nil
@@ -104,7 +109,7 @@ func SpliceReady(dst, src *Conn) (moved int64, err error) {
 		return 0, nil
 	}
 	defer givePipe(p)
-	for {
+	for range readyRounds {
 		src.rd = readOp{pipe: p, pipeMax: spliceMost, once: true}
 		err := src.rawRead(src.pullFn())
 		if err == nil {
@@ -122,6 +127,7 @@ func SpliceReady(dst, src *Conn) (moved int64, err error) {
 			return moved, &WriteError{err}
 		}
 	}
+	return moved, nil
 }
 
 func (c *Conn) pullFn() func(uintptr) bool {

@@ -22,6 +22,7 @@ type requestBody struct {
 	conn   *Conn
 	limits http1.Limits
 	wait   bool // the client waits for 100 (Continue)
+	atHand bool // the body came whole, along with its head
 
 	begun  atomic.Bool // someone has read
 	done   atomic.Bool // the end was read
@@ -37,12 +38,7 @@ func (b *requestBody) begin(c *Conn, w *work) {
 	b.done.Store(w.head.Framing == http1.NoBody)
 	b.limits = http1.Limits{HeadSize: c.port.HeadSize, Fields: c.port.HeadFields}
 	b.stream.Begin(c.nc, &c.buf, w.head.Framing, w.head.ContentLength, &b.limits, &w.ex.Request.Trailer)
-}
-
-// whole reports whether the body is in the buffer already.
-func (b *requestBody) whole() bool {
-	_, ok := b.stream.Whole()
-	return ok
+	_, b.atHand = b.stream.Whole()
 }
 
 // Read reads from the body. Before the first byte it tells a client that waits
@@ -53,7 +49,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	}
 	if !b.begun.Swap(true) {
 		b.conn.nc.SetReadWait(b.conn.port.Limits.BodyIdle)
-		if b.wait && !b.whole() {
+		if b.wait && !b.atHand {
 			if err := b.conn.letGo(); err != nil {
 				return 0, &exchange.Error{Reason: exchange.ClientClosed, Err: err}
 			}
@@ -76,9 +72,9 @@ func (b *requestBody) Read(p []byte) (int, error) {
 }
 
 // readable reports whether what is left of the body, if anything, can be
-// skipped without waiting for the client.
+// skipped without waiting for the client. Another goroutine may be reading.
 func (b *requestBody) readable() bool {
-	return b.done.Load() || !b.begun.Load() && !b.wait && b.whole()
+	return b.done.Load() || !b.begun.Load() && !b.wait && b.atHand
 }
 
 // Ready reports whether Read would not wait.
@@ -106,11 +102,14 @@ func (b *requestBody) finish() bool {
 	if b.done.Load() {
 		return true
 	}
-	if b.stream.Err() == nil && !b.closed.Load() && b.whole() {
-		b.stream.Consume()
-		return true
+	if b.stream.Err() != nil || b.closed.Load() {
+		return false
 	}
-	return false
+	_, whole := b.stream.Whole()
+	if whole {
+		b.stream.Consume()
+	}
+	return whole
 }
 
 var errGivenUp = errors.New("the body is not wanted any more")

@@ -34,6 +34,22 @@ func TestClientLeavesWhileTheServerThinks(t *testing.T) {
 	}
 }
 
+// A client that has only closed its side still gets an answer that takes a
+// moment.
+func TestHalfClosedClientIsGivenAMoment(t *testing.T) {
+	o := newOrigin(t, func(c *peer, _ int) {
+		c.request()
+		<-time.After(700 * time.Millisecond) // longer than the first look
+		c.ok("late")
+	})
+	p := newProxy(t, o.addr)
+	c := p.client()
+	c.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	c.CloseWrite()
+	equal(t, "body", c.answer("GET").body, "late")
+	c.ends()
+}
+
 func TestClientLeavesBetweenTheEventsOfAStream(t *testing.T) {
 	for _, framing := range []string{"Transfer-Encoding: chunked\r\n\r\n5\r\nevent\r\n", "\r\nevent"} {
 		o := newOrigin(t, func(c *peer, _ int) {
