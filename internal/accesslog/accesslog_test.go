@@ -41,7 +41,7 @@ func sample() *exchange.Exchange {
 	ex.Request.Header.Add(header.UserAgent, "curl/8")
 	ex.Request.Header.Add(header.Referer, "http://example.org/")
 	ex.Response.Status, ex.Response.HeadSent = 200, true
-	ex.Times = exchange.Times{Start: 1, Picked: 1, Connected: 250_001, Head: 1_250_001, End: 2_000_001}
+	ex.Times = exchange.Times{Start: 1, Dialed: 1, Connected: 250_001, Head: 1_250_001, End: 2_000_001}
 	return ex
 }
 

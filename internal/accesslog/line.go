@@ -73,11 +73,13 @@ func appendTimes(b []byte, t *exchange.Times) []byte {
 		end = exchange.Now()
 	}
 	b = appendMillis(append(b, `,"duration_ms":`...), end-t.Start)
-	if t.Picked > 0 && t.Connected > 0 {
-		b = appendMillis(append(b, `,"connect_ms":`...), t.Connected-t.Picked)
-		if t.Head > 0 {
-			b = appendMillis(append(b, `,"upstream_head_ms":`...), t.Head-t.Connected)
-		}
+	asked := t.Start
+	if t.Dialed > 0 && t.Connected > 0 {
+		b = appendMillis(append(b, `,"connect_ms":`...), t.Connected-t.Dialed)
+		asked = t.Connected
+	}
+	if t.Head > 0 {
+		b = appendMillis(append(b, `,"upstream_head_ms":`...), t.Head-asked)
 	}
 	return b
 }

@@ -177,10 +177,11 @@ type Limits struct {
 type Times struct {
 	// Start is when the head was complete.
 	Start int64
-	// Picked is when the source had chosen a server, Connected when it had a
-	// connection, Head when the response head was there, End when the response
-	// was handed to the client's connection.
-	Picked, Connected, Head, End int64
+	// Dialed is when the last new connection to a server was begun, Connected
+	// when it stood; both are zero if a kept connection served. Head is when
+	// the response head was there, End when the response was handed to the
+	// client's connection.
+	Dialed, Connected, Head, End int64
 }
 
 // Proto is the protocol a request came by.

@@ -167,6 +167,7 @@ func (s *Servers) attempt(ex *exchange.Exchange, srv *Server) *exchange.Error {
 		fresh := c == nil
 		if fresh {
 			var err error
+			ex.Times.Dialed = exchange.Now()
 			c, err = srv.pool.dial(ex.Limits.ConnectTimeout)
 			ex.Times.Connected = exchange.Now()
 			if err != nil {
