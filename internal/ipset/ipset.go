@@ -1,0 +1,183 @@
+// Package ipset reads lists of addresses and networks from settings and tells
+// whether an address is in one. A list of a hundred thousand entries costs what
+// a list of ten does: the set is a trie over prefixes.
+//
+// IPv4-mapped IPv6 addresses (::ffff:192.0.2.1) are the IPv4 addresses they
+// stand for, in a list as in a question. The package looks up no names.
+package ipset
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/gaissmai/bart"
+
+	"headgate/internal/schema"
+)
+
+// Set is a set of addresses. It is immutable after New and may be asked by
+// several goroutines at once. A nil Set is empty.
+type Set struct {
+	table bart.Lite
+	size  int
+}
+
+// New returns the set of the addresses and networks in a list. The error is
+// that of the first entry that Check would tell of.
+func New(list []string) (*Set, error) {
+	s := &Set{}
+	for _, text := range list {
+		p, f := parse(text)
+		if f != nil {
+			return nil, fmt.Errorf("%s; %s", f.what, f.remedy)
+		}
+		s.table.Insert(p)
+	}
+	s.size = s.table.Size()
+	return s, nil
+}
+
+// Contains reports whether an address is in the set. A zone is ignored.
+func (s *Set) Contains(a netip.Addr) bool {
+	return s != nil && s.table.Contains(Plain(a))
+}
+
+// Len returns the number of different entries.
+func (s *Set) Len() int {
+	if s == nil {
+		return 0
+	}
+	return s.size
+}
+
+// Within returns the entry of the set that a network lies in, if there is one.
+func (s *Set) Within(p netip.Prefix) (netip.Prefix, bool) {
+	if s == nil {
+		return netip.Prefix{}, false
+	}
+	return s.table.LookupPrefixLPM(p)
+}
+
+// Plain returns an address without its zone, an IPv4-mapped one as IPv4.
+func Plain(a netip.Addr) netip.Addr {
+	if a.Is4() {
+		return a
+	}
+	return a.Unmap().WithZone("")
+}
+
+// Parse reads an entry of a list: an address, which is a network of one, or a
+// network in the form address/length.
+func Parse(text string) (netip.Prefix, error) {
+	p, f := parse(text)
+	if f != nil {
+		return p, fmt.Errorf("%s; %s", f.what, f.remedy)
+	}
+	return p, nil
+}
+
+// Check tells what is wrong with the entries of a list that stands at at: what
+// is no address and no network, ranges, inverted or not, and networks with bits
+// set behind their length. Entries that overlap, or stand in the list twice, are
+// no mistake.
+func Check(list []string, at schema.Place) {
+	for i, text := range list {
+		if _, f := parse(text); f != nil {
+			at.Index(i).Problem(f.what, f.remedy)
+		}
+	}
+}
+
+// fault is what is wrong with an entry, and what mends it.
+type fault struct{ what, remedy string }
+
+const form = "write an address like 192.0.2.7 or a network like 192.0.2.0/24 or 2001:db8::/32"
+
+func parse(text string) (netip.Prefix, *fault) {
+	switch {
+	case text == "":
+		return netip.Prefix{}, &fault{"the entry is empty", form}
+	case strings.Contains(text, "/"):
+		return parseNetwork(text)
+	}
+	if first, last, ok := strings.Cut(text, "-"); ok {
+		if f := rangeFault(strings.TrimSpace(first), strings.TrimSpace(last), text); f != nil {
+			return netip.Prefix{}, f
+		}
+	}
+	a, err := netip.ParseAddr(text)
+	if err != nil {
+		return netip.Prefix{}, addressFault(text)
+	}
+	if a.Zone() != "" {
+		return netip.Prefix{}, &fault{fmt.Sprintf("%q has a zone", text), fmt.Sprintf("write %q: a zone is not looked at", a.WithZone(""))}
+	}
+	a = a.Unmap()
+	return netip.PrefixFrom(a, a.BitLen()), nil
+}
+
+// addressFault says why a text is no address.
+func addressFault(text string) *fault {
+	if ap, err := netip.ParseAddrPort(text); err == nil {
+		return &fault{fmt.Sprintf("%q has a port", text), fmt.Sprintf("write %q", ap.Addr())}
+	}
+	if inner, ok := strings.CutPrefix(text, "["); ok {
+		if a, err := netip.ParseAddr(strings.TrimSuffix(inner, "]")); err == nil {
+			return &fault{fmt.Sprintf("%q has brackets", text), fmt.Sprintf("write %q", a)}
+		}
+	}
+	return &fault{fmt.Sprintf("%q is not an address", shorten(text)), form}
+}
+
+func parseNetwork(text string) (netip.Prefix, *fault) {
+	p, err := netip.ParsePrefix(text)
+	if err != nil {
+		address, length, _ := strings.Cut(text, "/")
+		a, err := netip.ParseAddr(address)
+		switch {
+		case err != nil:
+			return p, &fault{fmt.Sprintf("%q is not a network", shorten(text)), form}
+		case a.Zone() != "":
+			return p, &fault{fmt.Sprintf("%q has a zone", text), "take out %" + a.Zone()}
+		}
+		return p, &fault{fmt.Sprintf("%q is no length of a network", shorten(length)), fmt.Sprintf("write a length between 0 and %d", a.BitLen())}
+	}
+	if p.Addr().Is4In6() {
+		if p.Bits() < 96 {
+			return p, &fault{fmt.Sprintf("%q is more than the IPv4 addresses in IPv6", text), "write the IPv4 network, such as 192.0.2.0/24, and the IPv6 one"}
+		}
+		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
+	}
+	if p != p.Masked() {
+		return p, &fault{
+			fmt.Sprintf("the address of %q goes on behind its length", text),
+			fmt.Sprintf("write %v for the network, or %v for the address", p.Masked(), p.Addr()),
+		}
+	}
+	return p, nil
+}
+
+// rangeFault says what to write in place of a range, if a text is one.
+func rangeFault(first, last, text string) *fault {
+	a, err := netip.ParseAddr(first)
+	b, err2 := netip.ParseAddr(last)
+	if err != nil || err2 != nil || a.Zone() != "" || b.Zone() != "" {
+		return nil
+	}
+	a, b = a.Unmap(), b.Unmap()
+	switch {
+	case a.BitLen() != b.BitLen():
+		return &fault{fmt.Sprintf("the range %q begins in one version of IP and ends in the other", text), form}
+	case b.Less(a):
+		return &fault{fmt.Sprintf("the range %q is inverted: it ends before it begins", text), "write " + networks(b, a)}
+	}
+	return &fault{fmt.Sprintf("%q is a range; lists hold addresses and networks", text), "write " + networks(a, b)}
+}
+
+func shorten(text string) string {
+	if len(text) > 64 {
+		return text[:61] + "..."
+	}
+	return text
+}
