@@ -51,7 +51,9 @@ type Conn struct {
 	// constant
 	front  *Front
 	nc     *netconn.Conn
+	socket net.Conn // below TLS
 	secure bool
+	weak   bool // what TLS agreed on is not good enough
 	facts  exchange.Conn
 
 	// owned by the goroutine that runs Serve
@@ -80,7 +82,7 @@ type Conn struct {
 		refused bool   // no new streams are taken: they come too late
 		streams table
 		running int        // streams whose exchange has not ended
-		gone    [16]uint32 // the last streams that ended; see ended
+		gone    [64]uint32 // the last streams that ended; see ended
 		turn    int
 
 		out     []byte // frames to be written
@@ -108,12 +110,14 @@ type Conn struct {
 // handshake or a plain connection whose client knows that we speak HTTP/2.
 // serial must be unique.
 func (f *Front) NewConn(nc net.Conn, serial uint64) *Conn {
-	c := &Conn{front: f, nc: netconn.New(nc)}
+	c := &Conn{front: f, nc: netconn.New(nc), socket: nc}
 	remote, local := addrOf(nc.RemoteAddr()), addrOf(nc.LocalAddr())
 	c.facts = exchange.Conn{Remote: remote, Local: local, Peer: remote.Addr().String(), Scheme: f.Scheme, Serial: serial}
 	if secure, ok := nc.(*tls.Conn); ok {
-		c.secure = true
-		c.facts.ServerName = secure.ConnectionState().ServerName
+		state := secure.ConnectionState()
+		c.secure, c.socket = true, secure.NetConn()
+		c.weak = weak(&state)
+		c.facts.ServerName = state.ServerName
 	}
 	c.mu.window, c.mu.initial = firstWindow, firstWindow
 	c.mu.receive = firstWindow
@@ -130,6 +134,21 @@ func addrOf(a net.Addr) netip.AddrPort {
 	return netip.AddrPort{}
 }
 
+// weak reports whether HTTP/2 must not, or had better not, be spoken over what TLS
+// agreed on (RFC 9113, sections 9.2 and 9.2.2).
+func weak(state *tls.ConnectionState) bool {
+	if state.Version > tls.VersionTLS12 {
+		return false
+	}
+	switch state.CipherSuite {
+	case tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+		tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+		tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256:
+		return state.Version < tls.VersionTLS12
+	}
+	return true
+}
+
 // Drain makes the connection end when the requests at hand are served. The
 // client is told to send no more. Any goroutine may call it.
 func (c *Conn) Drain() {
@@ -140,8 +159,7 @@ func (c *Conn) Drain() {
 // Close ends the connection at once. Exchanges under way notice soon; Close does
 // not wait for them. Any goroutine may call it.
 func (c *Conn) Close() error {
-	// The close of a socket waits for those who use it.
-	go c.fail(net.ErrClosed)
+	c.fail(net.ErrClosed)
 	return nil
 }
 
@@ -150,6 +168,9 @@ func (c *Conn) Close() error {
 func (c *Conn) Serve() {
 	c.begin()
 	err := c.greet()
+	if c.weak {
+		err = broken(inadequateSecurity, "TLS below 1.2, or a cipher without forward secrecy and authenticated encryption (RFC 9113, section 9.2)")
+	}
 	for err == nil {
 		err = c.frame()
 	}

@@ -95,7 +95,7 @@ func (c *Conn) lateLocked(id uint32, what string) error {
 		return broken(streamClosed, what+" on a closed stream (RFC 9113, section 5.1)")
 	}
 	c.mu.out = appendReset(c.space(), id, streamClosed)
-	return c.chargeLocked(floodReset)
+	return c.chargeLocked(floodPriority)
 }
 
 // payload hands n bytes of payload on.

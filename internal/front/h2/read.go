@@ -28,6 +28,11 @@ func (c *Conn) more(p []byte) (int, error) {
 		return 0, broken(internalError, "a frame outgrew its buffer")
 	}
 	for {
+		if c.greeted && c.drain == notDraining && c.draining.Load() {
+			if err := c.lookUp(); err != nil {
+				return 0, err
+			}
+		}
 		c.handOver()
 		c.setDeadline()
 		n, err := c.read(p)
@@ -75,6 +80,7 @@ func (c *Conn) handOver() {
 		c.opened[i] = nil
 		if s.gone != nil {
 			c.mu.running-- // taken back before anyone looked at it
+			c.closeLocked(s, false)
 			s.recycle()
 			continue
 		}
@@ -90,18 +96,17 @@ func (c *Conn) handOver() {
 	}
 }
 
-// setDeadline sets until when the next bytes may take.
+// setDeadline sets until when the next bytes may take. While streams are open or
+// workers idle, the reader looks up now and then to see whether they still are.
 func (c *Conn) setDeadline() {
 	now := exchange.Now()
-	until := c.deadline(now)
-	c.mu.Lock()
-	idles := c.mu.idles
-	c.mu.Unlock()
-	if idles > 0 {
-		if c.trimmed == 0 {
-			c.trimmed = now
-		}
-		until = sooner(until, c.trimmed+int64(workerIdle))
+	if now >= c.trimmed+int64(workerIdle) {
+		c.trimmed = now
+		c.trim()
+	}
+	until, busy := c.deadline(now)
+	if busy {
+		until = sooner(until, now+int64(workerIdle))
 	}
 	c.nc.SetReadWait(0)
 	if until != 0 {
@@ -117,9 +122,10 @@ func sooner(a, b int64) int64 {
 	return a
 }
 
-// deadline returns when the connection has waited too long, or 0.
-func (c *Conn) deadline(now int64) int64 {
-	until := c.until
+// deadline returns when the connection has waited too long, or 0, and whether
+// streams are open or workers idle.
+func (c *Conn) deadline(now int64) (until int64, busy bool) {
+	until = c.until
 	head := int64(c.port.HeadTimeout)
 	if head > 0 {
 		switch {
@@ -138,9 +144,19 @@ func (c *Conn) deadline(now int64) int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.mu.streams) == 0 && c.partial == 0 {
-		until = sooner(until, c.mu.quiet+max(int64(c.port.KeepAlive), 1))
+		until = sooner(until, c.mu.quiet+c.keepAlive())
 	}
-	return until
+	return until, len(c.mu.streams) > 0 || c.mu.idles > 0
+}
+
+// keepAlive returns how long the connection may be without streams. Its first
+// request has the time of a head. c.mu is held.
+func (c *Conn) keepAlive() int64 {
+	keep := c.port.KeepAlive
+	if c.mu.lastID == 0 {
+		keep = max(keep, c.port.HeadTimeout)
+	}
+	return max(int64(keep), 1)
 }
 
 // onTime does what is due when a wait has timed out.
@@ -149,9 +165,7 @@ func (c *Conn) onTime() error {
 	if c.until != 0 && now >= c.until {
 		return c.goOnDraining()
 	}
-	if d := c.deadline(now); d == 0 || now < d {
-		c.trimmed = 0
-		c.trim()
+	if d, _ := c.deadline(now); d == 0 || now < d {
 		return nil
 	}
 	switch {
@@ -188,7 +202,10 @@ func (c *Conn) lookUp() error {
 		return err
 	}
 	switch {
-	case !c.draining.Load() || !c.greeted:
+	case !c.draining.Load():
+		return nil
+	case !c.greeted:
+		c.until = sooner(c.until, exchange.Now()+int64(drainGrace))
 		return nil
 	case c.drain == notDraining:
 		c.drain = warned
@@ -207,7 +224,7 @@ func (c *Conn) lookUp() error {
 // goOnDraining takes the second step.
 func (c *Conn) goOnDraining() error {
 	c.until = 0
-	if c.drain == warned {
+	if c.drain == warned || !c.greeted {
 		c.drain = last
 		c.mu.Lock()
 		c.mu.refused = true

@@ -8,6 +8,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/header"
+	"headgate/internal/netconn"
 )
 
 // Sizes of the memory in which a response is made, in bytes. A short one is made
@@ -76,7 +77,11 @@ func (s *stream) goneError() error {
 	if s.gone == nil {
 		return nil
 	}
-	return &exchange.Error{Reason: exchange.ClientClosed, Err: s.gone}
+	reason := exchange.ClientClosed
+	if errors.Is(s.gone, netconn.ErrTimeout) {
+		reason = exchange.ClientTimeout
+	}
+	return &exchange.Error{Reason: reason, Err: s.gone}
 }
 
 // sendBody sends the head and the body. What is at hand of the body goes along

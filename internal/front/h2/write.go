@@ -132,7 +132,9 @@ func (c *Conn) fail(err error) {
 	c.mu.Lock()
 	c.failLocked(err)
 	c.mu.Unlock()
-	c.nc.Close()
+	// TLS said goodbye before, if it was to; its own Close might wait for a client
+	// that does not read.
+	c.socket.Close()
 }
 
 // failLocked lets nothing more be sent and wakes everyone who waits. The reader
