@@ -22,30 +22,15 @@ package netconn
 import (
 	"errors"
 	"io"
-	"math"
 	"net"
 	"os"
 	"sync/atomic"
 	"syscall"
 	"time"
-
-	"headgate/internal/clock"
 )
 
 // MaxPending is how many bytes Write collects before it sends them, in bytes.
 const MaxPending = 32 << 10
-
-// recheck is how long a wait may rest on an edge alone. An edge can carry both
-// the last bytes and the end of a stream; one more read after this time finds
-// the end.
-const recheck = 3 * time.Second
-
-// A watch is asked after lookFirst of a wait, then after pauses that double up
-// to lookMost.
-const (
-	lookFirst = 500 * time.Millisecond
-	lookMost  = 2 * time.Second
-)
 
 // ErrKicked is returned by Serve and by reads that Kick ended.
 var ErrKicked = errors.New("connection was told to look up")
@@ -326,93 +311,6 @@ func (c *Conn) Close() error {
 		return c.lazy.Close()
 	}
 	return c.nc.Close()
-}
-
-// struck is a deadline that has passed: it makes a wait end at once.
-var struck = clock.At(1)
-
-// arm makes sure that a wait that begins now ends in time, and does nothing for
-// one that goes on. Most often a deadline that is no later than needed is set
-// already.
-func (c *Conn) arm() {
-	if c.until != 0 {
-		return
-	}
-	switch {
-	case c.readUntil != 0:
-		c.until = c.readUntil
-	case c.readWait > 0:
-		c.until = clock.Now() + int64(c.readWait)
-	default:
-		c.until = math.MaxInt64
-	}
-	if c.near && c.armed != 0 && c.armed <= c.until {
-		return
-	}
-	first := recheck
-	if c.gap = 0; c.watch != nil {
-		first = lookFirst
-	}
-	c.near = true
-	c.setDeadline(min(c.until, clock.Now()+int64(first)))
-}
-
-// nextLook returns when a wait that goes on has to be looked at again.
-func (c *Conn) nextLook(now int64) int64 {
-	if c.watch == nil {
-		return c.until
-	}
-	c.gap = min(max(2*c.gap, lookFirst), lookMost)
-	return min(c.until, now+int64(c.gap))
-}
-
-func (c *Conn) setDeadline(moment int64) {
-	c.armed = moment
-	if moment == math.MaxInt64 {
-		c.armed = 0
-		c.clearDeadline()
-		return
-	}
-	c.nc.SetReadDeadline(clock.At(moment))
-	if c.kicked.Load() {
-		// Kick came between: its deadline must not be lost under ours.
-		c.nc.SetReadDeadline(struck)
-	}
-}
-
-// expired decides what a deadline that struck means: nil if the wait goes on.
-func (c *Conn) expired() error {
-	c.armed, c.near = 0, false
-	if c.takeKick() {
-		c.clearDeadline()
-		return ErrKicked
-	}
-	if c.until == 0 {
-		// It struck while nobody waited, left over from an earlier wait.
-		c.clearDeadline()
-		return nil
-	}
-	now := clock.Now()
-	if now >= c.until {
-		c.clearDeadline()
-		return ErrTimeout
-	}
-	if c.watch != nil {
-		if err := c.watch(); err != nil {
-			c.clearDeadline()
-			return err
-		}
-	}
-	c.setDeadline(c.nextLook(now))
-	return nil
-}
-
-// clearDeadline takes a deadline away that struck, but not one by Kick.
-func (c *Conn) clearDeadline() {
-	c.nc.SetReadDeadline(time.Time{})
-	if c.kicked.Load() {
-		c.nc.SetReadDeadline(struck)
-	}
 }
 
 // eof turns a read of nothing into io.EOF.

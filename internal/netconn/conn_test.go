@@ -262,21 +262,21 @@ func TestPresence(t *testing.T) {
 
 func TestWriteIsCutOnlyWithoutProgress(t *testing.T) {
 	c, far := pair(t)
-	far.SetReadBuffer(16 << 10)
-	c.SetWriteWait(200 * time.Millisecond)
+	far.SetReadBuffer(256 << 10)
+	c.SetWriteWait(time.Second)
 	big := make([]byte, 64<<20)
 	wrote := make(chan error)
 	go func() {
 		_, err := c.Write(big)
 		wrote <- err
 	}()
-	piece := make([]byte, 128<<10)
+	piece := make([]byte, 512<<10)
 	for range 8 {
 		io.ReadFull(far, piece)
 		select {
 		case err := <-wrote:
 			t.Fatalf("cut although the peer reads: %v", err)
-		case <-time.After(80 * time.Millisecond):
+		case <-time.After(200 * time.Millisecond):
 		}
 	}
 	if err := <-wrote; !errors.Is(err, netconn.ErrTimeout) {

@@ -194,16 +194,16 @@ func TestSlowReaderIsCutOnlyWithoutProgress(t *testing.T) {
 			c.try("Transfer-Encoding: chunked\r\n\r\n" + hex(size) + "\r\n" + strings.Repeat("x", size) + "\r\n0\r\n\r\n")
 		}
 	})
-	p := newProxy(t, o.addr, limits(func(p *exchange.Port) { p.WriteIdle = 300 * time.Millisecond }))
+	p := newProxy(t, o.addr, limits(func(p *exchange.Port) { p.WriteIdle = time.Second }))
 	for _, path := range []string{"/length", "/chunked"} {
 		c := p.client()
-		c.SetReadBuffer(64 << 10)
+		c.SetReadBuffer(256 << 10)
 		c.send("GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n")
 		c.head()
 		// Slower than the whole wait allows, in steps that each beat it.
 		for range 8 {
-			c.bytes(256 << 10)
-			<-time.After(100 * time.Millisecond)
+			c.bytes(512 << 10)
+			<-time.After(200 * time.Millisecond)
 		}
 		select {
 		case e := <-p.entry:
