@@ -1,5 +1,5 @@
-// Package admin is the listener for operators: metrics and health pages over
-// plain HTTP, on a loopback address unless the configuration says otherwise.
+// Package admin is the listener for operators: metrics, status and health pages
+// over plain HTTP, on a loopback address unless the configuration says otherwise.
 //
 // New makes a Server that listens nowhere; Prepare opens an address, and the
 // change it returns is committed or cancelled together with the rest of a
@@ -42,6 +42,9 @@ type Options struct {
 	// Ready reports whether requests are taken: a plan was applied and nothing
 	// is being stopped. It may be called by several goroutines at once.
 	Ready func() bool
+	// Status returns what /status shows as JSON: how everything stands. It may
+	// be called by several goroutines at once. Nil leaves the page out.
+	Status func() any
 }
 
 // Server serves the pages on at most one address. Its methods may be called by

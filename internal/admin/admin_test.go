@@ -27,6 +27,7 @@ func start(t *testing.T) (*Server, *atomic.Bool) {
 		Log:     slog.New(slog.DiscardHandler),
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "numbers 1\n") }),
 		Ready:   ready.Load,
+		Status:  func() any { return map[string]string{"state": "serving"} },
 	})
 	if err := s.Move(anyPort); err != nil {
 		t.Fatal(err)
@@ -70,6 +71,7 @@ func TestPages(t *testing.T) {
 		{"livez", "GET /livez HTTP/1.1\r\nHost: [::1]:9080", false, 200, "ok\n"},
 		{"readyz before the first plan", "GET /readyz HTTP/1.1\r\nHost: localhost", false, 503, "not ready\n"},
 		{"readyz", "GET /readyz HTTP/1.1\r\nHost: localhost", true, 200, "ready\n"},
+		{"status", "GET /status HTTP/1.1\r\nHost: localhost", true, 200, "{\n  \"state\": \"serving\"\n}\n"},
 		{"no such page", "GET /x HTTP/1.1\r\nHost: localhost", true, 404, "404 page not found\n"},
 		{"another method", "POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0", true, 405, "this page is only read\n"},
 		{"a name that points here", "GET /metrics HTTP/1.1\r\nHost: evil.example.com", true, 421, "this listener answers to localhost and loopback addresses only\n"},

@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
@@ -24,6 +25,9 @@ func pages(o Options) http.Handler {
 		{"/readyz", "200 while requests are taken, 503 before the first configuration and while stopping",
 			answer(o.Ready, "ready", "not ready")},
 	}
+	if o.Status != nil {
+		table = append(table, page{"/status", "how everything stands, as JSON", status(o.Status)})
+	}
 	mux := http.NewServeMux()
 	index := "headgate admin listener\n\n"
 	for _, p := range table {
@@ -44,6 +48,19 @@ func answer(holds func() bool, yes, no string) http.Handler {
 			return
 		}
 		text(w, http.StatusOK, yes+"\n")
+	})
+}
+
+// status shows how everything stands.
+func status(what func() any) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		body, err := json.MarshalIndent(what(), "", "  ")
+		if err != nil {
+			text(w, http.StatusInternalServerError, "the status cannot be written as JSON\n")
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Write(append(body, '\n'))
 	})
 }
 

@@ -16,20 +16,36 @@ import (
 func (c *Control) Apply(name string, data []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	return c.applyLocked(name, data)
+}
+
+func (c *Control) applyLocked(name string, data []byte) error {
+	if c.mu.closed {
+		return c.refuseLocked(errStopping)
+	}
 	began := time.Now()
 	c.mu.tried = bytes.Clone(data)
 	ch, err := c.prepareLocked(name, data)
 	if err != nil {
-		r := asRefused(err)
-		c.mu.refused = r
-		c.refuse(r)
-		return r
+		return c.refuseLocked(err)
 	}
 	c.commitLocked(ch)
 	c.mu.refused = nil
+	c.publishLocked()
 	c.metrics.Applied(true)
 	c.tell(ch, time.Since(began))
 	return nil
+}
+
+// refuseLocked notes and tells why a configuration was not applied. It returns a
+// *Refused.
+func (c *Control) refuseLocked(err error) error {
+	r := asRefused(err)
+	c.mu.refused = refusedState(r)
+	c.publishLocked()
+	c.metrics.Applied(false)
+	c.tellRefused(r)
+	return r
 }
 
 // change is a configuration on its way: everything that can fail has been done
@@ -42,13 +58,17 @@ type change struct {
 	record   *record // the access log after the change
 	admin    *admin.Change
 	sockets  *opened
+	waited   map[string]bool // addresses that waited before the change
 	revision string
 }
 
 // prepareLocked does all that can fail, in the order check, compile, open, save.
 // When a step fails those before it are undone.
 func (c *Control) prepareLocked(name string, data []byte) (ch *change, err error) {
-	ch = &change{previous: c.current.Load()}
+	ch = &change{previous: c.current.Load(), waited: map[string]bool{}}
+	for address := range c.mu.waiting {
+		ch.waited[address] = true
+	}
 	if ch.previous != nil {
 		ch.before = ch.previous.Config()
 	}

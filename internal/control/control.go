@@ -20,6 +20,7 @@ import (
 
 	"headgate/internal/admin"
 	"headgate/internal/config"
+	"headgate/internal/listen"
 	"headgate/internal/metrics"
 	"headgate/internal/plan"
 	"headgate/internal/schema"
@@ -50,6 +51,8 @@ type Control struct {
 	state   *store.State
 	metrics *metrics.Registry
 	admin   *admin.Server
+	bind    bind
+	pace    pace
 
 	// current is what requests are served by. It is swapped whole.
 	current  atomic.Pointer[plan.Plan]
@@ -59,16 +62,18 @@ type Control struct {
 	record   atomic.Pointer[record]
 	retired  atomic.Uint64 // access log records that closed logs have lost
 	drains   drains
+	// standing is what Status tells; it is replaced when a change has ended.
+	standing atomic.Pointer[standing]
 
 	mu struct {
 		sync.Mutex // held for the whole of a change
 		tried      []byte
-		sockets    map[string]*socket // by address
-		waiting    map[string]*portState
+		sockets    map[string]*socket    // by address
+		waiting    map[string]*PortState // by address
 		retry      *time.Timer
 		since      time.Time
 		revision   string
-		refused    error
+		refused    *RefusedState
 		closed     bool
 	}
 }
@@ -103,10 +108,13 @@ func New(o Options) (*Control, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Control{log: o.Log, options: o, state: state, metrics: metrics.New(o.Build)}
+	c := &Control{log: o.Log, options: o, state: state, metrics: metrics.New(o.Build), bind: listen.OpenBeside, pace: usualPace}
 	c.mu.sockets = map[string]*socket{}
-	c.mu.waiting = map[string]*portState{}
-	c.admin = admin.New(admin.Options{Log: o.Log, Metrics: c.metrics.Handler(), Ready: c.Ready})
+	c.mu.waiting = map[string]*PortState{}
+	c.admin = admin.New(admin.Options{
+		Log: o.Log, Metrics: c.metrics.Handler(), Ready: c.Ready,
+		Status: func() any { return c.Status() },
+	})
 	c.metrics.AccessLog(c.lostRecords)
 	return c, nil
 }
@@ -136,30 +144,35 @@ func (c *Control) Run(ctx context.Context) error {
 	return nil
 }
 
-// Reload reads the configuration file and applies it. A file that holds what
-// was tried last is not tried again. Problems are logged, each with its place.
+// Reload reads the configuration file and applies it, also when it has not
+// changed: what it takes from files and the environment may have. Problems are
+// logged, each with its place.
 func (c *Control) Reload() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// The file is read while no other change runs, so the last to be applied is
+	// the last to be read.
 	data, err := store.ReadFile(c.options.ConfigFile)
 	if err != nil {
-		c.refuse(&Refused{Err: err})
-		return err
+		return c.refuseLocked(err)
 	}
-	return c.Apply(c.options.ConfigFile, data)
+	return c.applyLocked(c.options.ConfigFile, data)
 }
 
-// changed is Reload for a file that may not have changed.
+// changed is Reload for a file that may not have changed: what is served by is
+// not applied again.
 func (c *Control) changed() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	data, err := store.ReadFile(c.options.ConfigFile)
 	if err != nil {
-		c.refuse(&Refused{Err: err})
+		_ = c.refuseLocked(err) // it is logged and counted
 		return
 	}
-	c.mu.Lock()
-	same := bytes.Equal(data, c.mu.tried)
-	c.mu.Unlock()
-	if !same {
-		_ = c.Apply(c.options.ConfigFile, data) // it is logged and counted
+	if c.mu.refused == nil && bytes.Equal(data, c.mu.tried) {
+		return
 	}
+	_ = c.applyLocked(c.options.ConfigFile, data) // it is logged and counted
 }
 
 // Reopen opens the access log's file again, for log rotation.
@@ -170,19 +183,15 @@ func (c *Control) Reopen() error {
 	return nil
 }
 
-// close drains and ends everything.
+// errStopping refuses changes that come while ports drain for the last time.
+var errStopping = errors.New("headgate is stopping")
+
+// close drains and ends everything. To close again does no harm.
 func (c *Control) close() {
 	c.stopping.Store(true)
-	c.mu.Lock()
-	c.mu.closed = true
-	if c.mu.retry != nil {
-		c.mu.retry.Stop()
+	if !c.closePorts() {
+		return
 	}
-	for _, s := range c.mu.sockets {
-		c.drain(s)
-	}
-	clear(c.mu.sockets)
-	c.mu.Unlock()
 	c.drains.wait()
 	if p := c.current.Load(); p != nil {
 		p.Retire(nil)
@@ -194,16 +203,25 @@ func (c *Control) close() {
 	}
 }
 
-// refuse tells why a configuration was not applied.
-func (c *Control) refuse(r *Refused) {
-	c.metrics.Applied(false)
-	c.log.Error("configuration refused, everything stays as it was", "problems", max(len(r.Problems), 1))
-	for _, p := range r.Problems {
-		c.log.Error(p.Error())
+// closePorts begins to drain every port; from then on nothing can change. It
+// reports whether it was the first to.
+func (c *Control) closePorts() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.closed {
+		return false
 	}
-	if r.Err != nil {
-		c.log.Error(r.Err.Error())
+	c.mu.closed = true
+	if c.mu.retry != nil {
+		c.mu.retry.Stop()
 	}
+	for _, s := range c.mu.sockets {
+		c.drain(s)
+	}
+	clear(c.mu.sockets)
+	clear(c.mu.waiting)
+	c.publishLocked()
+	return true
 }
 
 // load makes the objects of a configuration.

@@ -144,6 +144,10 @@ func (f *fresh) explain() {
 	}
 }
 
+// beginGrace is how long a connection that drains may take to say what is spoken
+// on it.
+const beginGrace = 2 * time.Second
+
 // Drain makes the connection end soon.
 func (f *fresh) Drain() {
 	f.mu.Lock()
@@ -152,6 +156,17 @@ func (f *fresh) Drain() {
 	f.mu.Unlock()
 	if c != nil {
 		c.Drain()
+		return
+	}
+	time.AfterFunc(beginGrace, f.giveUp)
+}
+
+// giveUp ends a connection of which it is still not known what is spoken on it.
+func (f *fresh) giveUp() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.mu.conn == nil {
+		f.nc.Close()
 	}
 }
 

@@ -3,6 +3,7 @@ package control
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"sync/atomic"
@@ -23,6 +24,14 @@ const (
 	lastRetry  = 30 * time.Second
 )
 
+// pace is how long a waiting port waits for its next try, at first and at most.
+type pace struct{ first, last time.Duration }
+
+var usualPace = pace{firstRetry, lastRetry}
+
+// bind opens an address, beside sockets that will be closed soon.
+type bind func(address netip.AddrPort, beside []*listen.Socket, log *slog.Logger) (*listen.Socket, error)
+
 // socket is an open listening socket and what is spoken on it.
 type socket struct {
 	*listen.Socket
@@ -31,11 +40,12 @@ type socket struct {
 	turn   chan struct{} // room for running handshakes
 	since  time.Time
 	view   atomic.Pointer[view]
+	// counter counts the connections that come from now on.
+	counter atomic.Pointer[metrics.Port]
 
-	// guarded by Control.mu
-	name    string // of the port
-	counter *metrics.Port
-	drain   time.Duration
+	// guarded by Control.mu until the socket drains
+	name  string // of the port
+	drain time.Duration
 }
 
 // view is the port of a socket in a plan, so that it is looked up once for a
@@ -43,21 +53,21 @@ type socket struct {
 type view struct {
 	plan *plan.Plan
 	port *exchange.Port
-	on   *plan.Port // the port on the socket's address; nil while it drains
+	on   *plan.Port // says what is spoken: the last port on the socket's address
 }
 
 // opened is the sockets that a change adds, and the ports that cannot be opened
-// yet.
+// yet, by address.
 type opened struct {
 	sockets map[string]*socket
-	waiting map[string]*portState
+	waiting map[string]*PortState
 }
 
 // close closes the sockets again.
 func (o *opened) close() {
 	for _, s := range o.sockets {
 		s.Close()
-		s.counter.Retire()
+		s.counter.Load().Retire()
 	}
 }
 
@@ -65,7 +75,7 @@ func (o *opened) close() {
 // cannot be opened refuses a change; at the start, and for a port that waits
 // already, it makes the port wait.
 func (c *Control) openSocketsLocked(ch *change) (*opened, error) {
-	o := &opened{sockets: map[string]*socket{}, waiting: map[string]*portState{}}
+	o := &opened{sockets: map[string]*socket{}, waiting: map[string]*PortState{}}
 	for _, port := range ch.plan.Ports() {
 		key := port.Address().String()
 		if c.mu.sockets[key] != nil {
@@ -76,19 +86,12 @@ func (c *Control) openSocketsLocked(ch *change) (*opened, error) {
 			o.sockets[key] = s
 			continue
 		}
-		before := c.mu.waiting[port.Name()]
-		waits := ch.previous == nil || before != nil && before.Address == key
-		if !waits || !temporary(err) {
+		before := c.mu.waiting[key]
+		if ch.previous != nil && before == nil || !temporary(err) {
 			o.close()
 			return nil, fmt.Errorf("port %s: %w; %s", port.Name(), err, help(err, port.Address()))
 		}
-		state := c.waitingState(port, err)
-		if before != nil {
-			state.Since = before.Since
-		} else {
-			c.log.Warn("port waits, all others are served", "port", port.Name(), "address", key, "reason", state.Reason, "hint", state.Hint)
-		}
-		o.waiting[port.Name()] = state
+		o.waiting[key] = waitingState(port, err, before)
 	}
 	return o, nil
 }
@@ -109,25 +112,24 @@ func (c *Control) open(p *plan.Plan, port *plan.Port) (*socket, error) {
 			beside = append(beside, s.Socket)
 		}
 	}
-	var l *listen.Socket
-	var err error
-	if len(beside) > 0 {
-		l, err = listen.OpenBeside(port.Address(), beside, c.log)
-	} else {
-		l, err = listen.Open(port.Address(), c.log)
-	}
+	c.drains.awaitRelease(port.Address().Port())
+	l, err := c.bind(port.Address(), beside, c.log)
 	if err != nil {
 		return nil, err
 	}
-	s := &socket{Socket: l, counter: c.metrics.Port(port.Name()), since: time.Now()}
-	s.settle(p, port)
+	s := &socket{Socket: l, since: time.Now()}
+	c.settle(s, p, port)
 	s.turn = make(chan struct{}, handshakesAtOnce)
 	s.plain, s.secure = c.speaker(s, "http"), c.speaker(s, "https")
 	return s, nil
 }
 
-// settle gives the socket its place in a plan.
-func (s *socket) settle(p *plan.Plan, port *plan.Port) {
+// settle gives a socket its place in a plan. What it returns, unless it is nil,
+// is retired when all sockets have theirs: the counter under the port's old name.
+func (c *Control) settle(s *socket, p *plan.Plan, port *plan.Port) (old *metrics.Port) {
+	if s.name != port.Name() {
+		old = s.counter.Swap(c.metrics.Port(port.Name()))
+	}
 	s.name, s.drain = port.Name(), port.Drain()
 	s.view.Store(&view{p, port.Front(), port})
 	most := port.Connections()
@@ -135,6 +137,7 @@ func (s *socket) settle(p *plan.Plan, port *plan.Port) {
 		most = limit
 	}
 	s.SetMost(most)
+	return old
 }
 
 // port returns the socket's port in the current plan: the one on its address;
@@ -142,19 +145,19 @@ func (s *socket) settle(p *plan.Plan, port *plan.Port) {
 // the one it last had.
 func (s *socket) port(p *plan.Plan) *exchange.Port { return s.look(p).port }
 
-// look returns what the socket is in a plan.
+// look returns what the socket is in a plan. Only changes keep the result: a
+// request that has held on to an old plan is not to bring it back.
 func (s *socket) look(p *plan.Plan) *view {
 	v := s.view.Load()
 	if v.plan == p {
 		return v
 	}
-	next := &view{plan: p, port: v.port}
+	next := &view{p, v.port, v.on}
 	if port := p.At(s.Address()); port != nil {
 		next.port, next.on = port.Front(), port
 	} else if port := p.Port(v.port.Place.Port); port != nil {
 		next.port = port.Front()
 	}
-	s.view.CompareAndSwap(v, next)
 	return next
 }
 
@@ -169,8 +172,8 @@ func (c *Control) speaker(s *socket, scheme string) speaker {
 
 // serve begins to take connections.
 func (c *Control) serve(s *socket) {
-	counter := s.counter
 	s.Serve(func(nc net.Conn) listen.Conn {
+		counter := s.counter.Load()
 		counter.Opened()
 		return &counted{c.accept(s, nc), counter}
 	})
@@ -182,9 +185,9 @@ func (c *Control) accept(s *socket, nc net.Conn) listen.Conn {
 	serial := c.serials.Add(1)
 	port := s.look(c.current.Load()).on
 	switch {
-	case port != nil && port.TLS() != nil:
+	case port.TLS() != nil:
 		return &fresh{nc: nc, tls: port.TLS(), to: &s.secure, serial: serial, turn: s.turn}
-	case port != nil && port.H2C():
+	case port.H2C():
 		return &fresh{nc: nc, to: &s.plain, serial: serial}
 	}
 	return s.plain.h1.NewConn(nc, serial)
@@ -209,6 +212,7 @@ func (c *Control) takeSocketsLocked(ch *change) {
 		c.mu.sockets[key] = s
 		c.serve(s)
 	}
+	var counters []*metrics.Port
 	for key, s := range c.mu.sockets {
 		port := ch.plan.At(s.Address())
 		if port == nil {
@@ -217,21 +221,30 @@ func (c *Control) takeSocketsLocked(ch *change) {
 			continue
 		}
 		was := s.view.Load().on
-		s.settle(ch.plan, port)
-		if was != nil && was.Protocol() != port.Protocol() {
+		if old := c.settle(s, ch.plan, port); old != nil {
+			counters = append(counters, old)
+		}
+		if was.Protocol() != port.Protocol() {
 			s.Renew() // what is spoken on open connections is not the port's any more
 		}
 	}
+	for _, old := range counters {
+		old.Retire()
+	}
+	c.drains.follow(ch.plan)
 	c.mu.waiting = ch.sockets.waiting
-	c.scheduleRetryLocked(firstRetry)
+	c.scheduleRetryLocked(c.pace.first)
 }
 
 // drain closes a socket in the background.
 func (c *Control) drain(s *socket) {
-	counter := s.counter
-	c.drains.begin(s, func() {
-		counter.Retire()
-		c.log.Info("port closed", "port", s.view.Load().port.Place.Port, "address", s.Address().String())
+	name, open := s.name, s.Len()
+	c.log.Info("port closes", "port", name, "address", s.Address().String(), "connections", open)
+	c.drains.begin(s, func(cut int) {
+		s.counter.Load().Retire()
+		if cut > 0 {
+			c.log.Warn("connections were cut, their time to end was over", "port", name, "address", s.Address().String(), "connections", cut)
+		}
 	})
 }
 
@@ -255,21 +268,20 @@ func (c *Control) retryWaiting(waited time.Duration) {
 		return
 	}
 	p := c.current.Load()
-	for name := range c.mu.waiting {
-		port := p.Port(name)
+	for key, before := range c.mu.waiting {
+		port := p.Port(before.Name)
 		s, err := c.open(p, port)
 		if err != nil {
-			state := c.waitingState(port, err)
-			state.Since = c.mu.waiting[name].Since
-			c.mu.waiting[name] = state
+			c.mu.waiting[key] = waitingState(port, err, before)
 			continue
 		}
-		delete(c.mu.waiting, name)
-		c.mu.sockets[port.Address().String()] = s
+		delete(c.mu.waiting, key)
+		c.mu.sockets[key] = s
 		c.serve(s)
-		c.log.Info("port opened", "port", name, "address", port.Address().String())
+		c.log.Info("port opened", "port", before.Name, "address", key)
 	}
-	c.scheduleRetryLocked(min(2*waited, lastRetry))
+	c.publishLocked()
+	c.scheduleRetryLocked(min(2*waited, c.pace.last))
 }
 
 // help returns what an operator can do about an address that cannot be opened.

@@ -13,15 +13,27 @@ import (
 
 // Status is how everything stands.
 type Status struct {
+	// State is starting before the first configuration was applied, serving, or
+	// stopping.
+	State string `json:"state"`
 	// Since is when the current configuration was applied, Revision its name in
 	// the state directory.
-	Since    time.Time `json:"since"`
+	Since    time.Time `json:"since,omitzero"`
 	Revision string    `json:"revision"`
-	// Refused is why the configuration that was tried last was refused; "" if it
-	// was applied.
-	Refused string `json:"refused,omitempty"`
+	// Refused is why the configuration that was tried last was refused; nil if
+	// it was applied.
+	Refused *RefusedState `json:"refused,omitempty"`
 	// Ports are the ports by name.
 	Ports []PortState `json:"ports"`
+}
+
+// RefusedState is a configuration that was refused.
+type RefusedState struct {
+	// Since is when it was tried.
+	Since time.Time `json:"since"`
+	// Problems are the mistakes in it with their places, or what went wrong; the
+	// first hundred.
+	Problems []string `json:"problems"`
 }
 
 // PortState is how a port stands.
@@ -37,51 +49,87 @@ type PortState struct {
 	// Reason is the word for why the port does not listen, Hint what helps.
 	Reason string `json:"reason,omitempty"`
 	Hint   string `json:"hint,omitempty"`
-	// Connections are open now, Accepted were taken since Since.
+	// Connections are open now, Accepted were taken since the socket was opened.
 	Connections int    `json:"connections"`
 	Accepted    uint64 `json:"accepted"`
 }
 
-type portState = PortState
+// standing is what a change leaves behind for Status, so that Status never waits
+// for a change. It is not changed.
+type standing struct {
+	since    time.Time
+	revision string
+	refused  *RefusedState
+	sockets  []*socket
+	waiting  []PortState
+}
+
+// publishLocked shows how things stand when a change has ended.
+func (c *Control) publishLocked() {
+	s := &standing{since: c.mu.since, revision: c.mu.revision, refused: c.mu.refused}
+	for _, open := range c.mu.sockets {
+		s.sockets = append(s.sockets, open)
+	}
+	for _, waiting := range c.mu.waiting {
+		s.waiting = append(s.waiting, *waiting)
+	}
+	c.standing.Store(s)
+}
 
 // Status returns how everything stands.
 func (c *Control) Status() Status {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	s := Status{Since: c.mu.since, Revision: c.mu.revision}
-	if c.mu.refused != nil {
-		s.Refused = c.mu.refused.Error()
+	out := Status{State: c.word(), Ports: []PortState{}}
+	s := c.standing.Load()
+	if s == nil {
+		return out
 	}
-	for _, open := range c.mu.sockets {
-		s.Ports = append(s.Ports, open.state("listening"))
+	out.Since, out.Revision, out.Refused = s.since, s.revision, s.refused
+	draining := c.drains.all()
+	for d, since := range draining {
+		out.Ports = append(out.Ports, d.state("draining", since))
 	}
-	for _, waiting := range c.mu.waiting {
-		s.Ports = append(s.Ports, *waiting)
+	for _, open := range s.sockets {
+		if _, ok := draining[open]; !ok {
+			out.Ports = append(out.Ports, open.state("listening", open.since))
+		}
 	}
-	s.Ports = append(s.Ports, c.drains.states()...)
+	out.Ports = append(out.Ports, s.waiting...)
 	if p := c.current.Load(); p != nil {
 		for name, port := range p.Config().Ports {
 			if !port.Active {
-				s.Ports = append(s.Ports, PortState{Name: name, Address: port.Address.String(), Protocol: port.Protocol, State: "inactive", Since: c.mu.since})
+				out.Ports = append(out.Ports, PortState{Name: name, Address: port.Address.String(), Protocol: port.Protocol, State: "inactive", Since: s.since})
 			}
 		}
 	}
-	slices.SortFunc(s.Ports, func(a, b PortState) int {
-		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Address, b.Address))
+	slices.SortFunc(out.Ports, func(a, b PortState) int {
+		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Address, b.Address), a.Since.Compare(b.Since))
 	})
-	return s
+	return out
 }
 
-func (s *socket) state(word string) PortState {
+// word is the state of the whole.
+func (c *Control) word() string {
+	switch {
+	case c.stopping.Load():
+		return "stopping"
+	case c.current.Load() == nil:
+		return "starting"
+	}
+	return "serving"
+}
+
+func (s *socket) state(word string, since time.Time) PortState {
+	on := s.view.Load().on
 	return PortState{
-		Name: s.view.Load().port.Place.Port, Address: s.Address().String(), Protocol: config.HTTP,
-		State: word, Since: s.since, Connections: s.Len(), Accepted: s.Accepted(),
+		Name: on.Name(), Address: s.Address().String(), Protocol: on.Protocol(),
+		State: word, Since: since, Connections: s.Len(), Accepted: s.Accepted(),
 	}
 }
 
-// waitingState is the state of a port that cannot be opened yet.
-func (c *Control) waitingState(port *plan.Port, err error) *portState {
-	s := &portState{Name: port.Name(), Address: port.Address().String(), Protocol: port.Protocol(), State: "waiting", Since: time.Now()}
+// waitingState is the state of a port that cannot be opened yet; before is that
+// of the try before, or nil.
+func waitingState(port *plan.Port, err error, before *PortState) *PortState {
+	s := &PortState{Name: port.Name(), Address: port.Address().String(), Protocol: port.Protocol(), State: "waiting", Since: time.Now()}
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		s.Reason = "address_in_use"
@@ -91,5 +139,22 @@ func (c *Control) waitingState(port *plan.Port, err error) *portState {
 		s.State, s.Reason = "error", err.Error()
 	}
 	s.Hint = help(err, port.Address())
+	if before != nil && before.State == s.State {
+		s.Since = before.Since
+	}
+	return s
+}
+
+// mostProblems bounds what is told of a configuration that was refused.
+const mostProblems = 100
+
+func refusedState(r *Refused) *RefusedState {
+	s := &RefusedState{Since: time.Now()}
+	for _, p := range r.Problems[:min(len(r.Problems), mostProblems)] {
+		s.Problems = append(s.Problems, p.Error())
+	}
+	if r.Err != nil {
+		s.Problems = append(s.Problems, r.Err.Error())
+	}
 	return s
 }

@@ -9,10 +9,14 @@ import (
 	"headgate/internal/config"
 )
 
+// mostLines bounds the lines that tell of one change.
+const mostLines = 100
+
 // tell logs what a change has changed, a line for each object.
 func (c *Control) tell(ch *change, took time.Duration) {
 	c.log.Info("configuration applied", "revision", ch.revision, "took", took.Round(time.Microsecond).String(),
 		"ports", len(ch.config.Ports), "proxies", len(ch.config.Proxies))
+	defer c.tellWaiting(ch)
 	if ch.before == nil {
 		for _, name := range slices.Sorted(maps.Keys(ch.sockets.sockets)) {
 			c.log.Info("port opened", "port", ch.sockets.sockets[name].name, "address", name)
@@ -26,11 +30,44 @@ func (c *Control) tell(ch *change, took time.Duration) {
 		}
 		c.log.Info("port "+what, attrs...)
 	})
+	changed := 0
 	difference(ch.before.Proxies, ch.config.Proxies, func(name, what string) {
-		c.log.Info("proxy "+what, "proxy", name)
+		if changed++; changed <= mostLines {
+			c.log.Info("proxy "+what, "proxy", name)
+		}
 	})
+	if changed > mostLines {
+		c.log.Info("more proxies added, changed or removed", "proxies", changed-mostLines)
+	}
 	if !reflect.DeepEqual(rest(ch.before), rest(ch.config)) {
 		c.log.Info("settings changed")
+	}
+}
+
+// tellWaiting tells of ports that could not be opened and did not wait before.
+func (c *Control) tellWaiting(ch *change) {
+	for _, address := range slices.Sorted(maps.Keys(ch.sockets.waiting)) {
+		if w := ch.sockets.waiting[address]; !ch.waited[address] {
+			c.log.Warn("port waits, all others are served", "port", w.Name, "address", address, "reason", w.Reason, "hint", w.Hint)
+		}
+	}
+}
+
+// tellRefused tells why a configuration was not applied.
+func (c *Control) tellRefused(r *Refused) {
+	what := "configuration refused, everything stays as it was"
+	if c.current.Load() == nil {
+		what = "configuration refused, nothing is served"
+	}
+	c.log.Error(what, "problems", max(len(r.Problems), 1))
+	for _, p := range r.Problems[:min(len(r.Problems), mostLines)] {
+		c.log.Error(p.Error())
+	}
+	if more := len(r.Problems) - mostLines; more > 0 {
+		c.log.Error("more problems, headgate validate tells them all", "problems", more)
+	}
+	if r.Err != nil {
+		c.log.Error(r.Err.Error())
 	}
 }
 

@@ -19,15 +19,17 @@ const lookInterval = 5 * time.Second
 
 // watch applies the configuration file when it changes, until ctx ends. It
 // watches the directory: editors, and orchestrators that swap links, put another
-// file in the place of the one that was read.
+// file in the place of the one that was read. Other files of the directory may
+// change as often as they like.
 func (c *Control) watch(ctx context.Context) {
 	events, closeWatch := c.subscribe()
 	defer closeWatch()
 	look := time.NewTicker(lookInterval)
 	defer look.Stop()
+	// The first look finds what changed since the file was read at the start.
 	settled := time.NewTimer(0)
 	defer settled.Stop()
-	seen := stampOf(c.options.ConfigFile)
+	var seen stamp
 	for {
 		select {
 		case <-ctx.Done():
@@ -37,16 +39,14 @@ func (c *Control) watch(ctx context.Context) {
 				events = nil
 				continue
 			}
-			settled.Reset(settleTime)
 		case <-look.C:
-			if now := stampOf(c.options.ConfigFile); now != seen {
-				settled.Reset(settleTime)
-			}
 		case <-settled.C:
-			if now := stampOf(c.options.ConfigFile); now != seen {
-				seen = now
-				c.changed()
-			}
+			c.changed()
+			continue
+		}
+		if now := stampOf(c.options.ConfigFile); !now.is(seen) {
+			seen = now
+			settled.Reset(settleTime)
 		}
 	}
 }
@@ -74,10 +74,8 @@ func (c *Control) subscribe() (<-chan fsnotify.Event, func()) {
 
 // stamp tells one version of a file from another without reading it.
 type stamp struct {
-	size    int64
-	changed time.Time
-	file    string // what links lead to
-	there   bool
+	info os.FileInfo // nil if there is no file
+	file string      // what links lead to
 }
 
 func stampOf(name string) stamp {
@@ -85,9 +83,18 @@ func stampOf(name string) stamp {
 	if err != nil {
 		return stamp{}
 	}
-	s := stamp{size: info.Size(), changed: info.ModTime(), there: true}
+	s := stamp{info: info}
 	if real, err := filepath.EvalSymlinks(name); err == nil {
 		s.file = real
 	}
 	return s
+}
+
+// is reports whether the file has not changed between two looks.
+func (s stamp) is(t stamp) bool {
+	if s.info == nil || t.info == nil {
+		return s.info == t.info
+	}
+	return s.file == t.file && os.SameFile(s.info, t.info) &&
+		s.info.Size() == t.info.Size() && s.info.ModTime().Equal(t.info.ModTime())
 }

@@ -69,6 +69,9 @@ func Open(address netip.AddrPort, log *slog.Logger) (*Socket, error) {
 // refuses that unless both sides allow it, so it is allowed while the new
 // socket is bound: a foreign process on the address is noticed as ever.
 func OpenBeside(address netip.AddrPort, beside []*Socket, log *slog.Logger) (*Socket, error) {
+	if len(beside) == 0 {
+		return Open(address, log)
+	}
 	for _, s := range beside {
 		s.share(true)
 		defer s.share(false)
