@@ -290,7 +290,6 @@ const (
 // conclude ends the connection for the reason err: the client is told, what is
 // collected is written, and the connection is closed.
 func (c *Conn) conclude(err error) {
-	c.opened = c.giveUp(c.opened)
 	var rule *connError
 	told := errors.As(err, &rule)
 	if told {
@@ -300,6 +299,8 @@ func (c *Conn) conclude(err error) {
 		c.mu.Unlock()
 	}
 	c.seal(err)
+	c.withdraw(c.opened)
+	c.opened = nil
 	if (told || err == errDrained) && c.lastWrite() == nil && c.nc.CloseWrite() == nil {
 		c.linger()
 	}

@@ -76,16 +76,20 @@ func (c *Conn) read(p []byte) (int, error) {
 // not read must not keep it from hearing what the client says.
 func (c *Conn) handOver() {
 	c.mu.Lock()
-	for i, s := range c.opened {
-		c.opened[i] = nil
+	taken := c.opened[:0]
+	for _, s := range c.opened {
 		if s.gone != nil {
-			c.mu.running-- // taken back before anyone looked at it
-			c.closeLocked(s, false)
-			s.recycle()
+			taken = append(taken, s) // back before anyone looked at it
 			continue
 		}
 		c.give(s)
 	}
+	if len(taken) > 0 {
+		c.mu.Unlock()
+		c.withdraw(taken)
+		c.mu.Lock()
+	}
+	clear(c.opened)
 	c.opened = c.opened[:0]
 	if len(c.mu.out) > 0 && !c.mu.writing && c.mu.err == nil {
 		c.give(nil)
@@ -93,6 +97,25 @@ func (c *Conn) handOver() {
 	c.mu.Unlock()
 	if c.buf.Len() == 0 {
 		c.buf.Release()
+	}
+}
+
+// withdraw ends streams that were reset before a worker had them. Only the log
+// hears of them.
+func (c *Conn) withdraw(streams []*stream) {
+	for _, s := range streams {
+		answer := exchange.Fail(exchange.ClientClosed, s.gone.Error())
+		if s.body.broken != nil {
+			answer = exchange.Fail(exchange.BadRequest, s.body.broken.Error())
+		}
+		s.malformed = true
+		s.port.Refuse(&s.ex, answer)
+		c.mu.Lock()
+		c.mu.running--
+		c.closeLocked(s, false)
+		c.grantLocked(s.body.unread())
+		c.mu.Unlock()
+		s.recycle()
 	}
 }
 

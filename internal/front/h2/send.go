@@ -226,6 +226,9 @@ func (s *stream) giveUp(why code, err error) {
 // Abort resets the stream, so that the client can tell that the response is not
 // whole.
 func (s *stream) Abort(*exchange.Exchange) {
+	if s.malformed {
+		return // told by a reset
+	}
 	s.giveUp(internalError, errAborted)
 	s.conn.flush()
 }

@@ -59,18 +59,6 @@ func (s *stream) serve() {
 	s.finish()
 }
 
-// giveUp forgets streams that no worker has seen.
-func (c *Conn) giveUp(opened []*stream) []*stream {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, s := range opened {
-		c.mu.running--
-		c.closeLocked(s, true)
-		s.recycle()
-	}
-	return nil
-}
-
 // trim sends those workers home that were not needed since the last trim.
 func (c *Conn) trim() {
 	c.mu.Lock()
