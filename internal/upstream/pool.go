@@ -75,9 +75,9 @@ func (p *Pool) pop() *conn {
 }
 
 // give keeps a connection for the next request, or closes it if enough are
-// kept.
-func (p *Pool) give(c *conn) {
-	c.since = exchange.Now()
+// kept. since is when it began to rest.
+func (p *Pool) give(c *conn, since int64) {
+	c.since = since
 	p.mu.Lock()
 	if p.mu.retired || len(p.mu.idle) >= p.settings.IdleConnections || p.settings.IdleTimeout <= 0 {
 		p.mu.Unlock()

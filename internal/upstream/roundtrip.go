@@ -38,18 +38,19 @@ type conn struct {
 	watch func() error // clientLeft
 
 	// owned by the exchange that has the connection, or by the pool
-	buf    netconn.Buffer
-	head   http1.ResponseHead
-	scan   http1.Scanner
-	body   wire.Body
-	upload *upload // the request body on its way, or nil
-	since  int64   // when the connection came back to the pool
-	asked  int64   // when this try began
-	used   bool    // a response has been read on it before
-	looked bool    // it was quiet when it was taken for this exchange
-	keep   bool    // it may carry another request after this response
-	held   bool    // the request has a body that waits to be asked for
-	ended  bool    // Close was called for this exchange
+	buf      netconn.Buffer
+	head     http1.ResponseHead
+	scan     http1.Scanner
+	body     wire.Body
+	upload   *upload // the request body on its way, or nil
+	since    int64   // when the connection came back to the pool
+	asked    int64   // when this try began
+	answered int64   // when the head of the last response was there
+	used     bool    // a response has been read on it before
+	looked   bool    // it was quiet when it was taken for this exchange
+	keep     bool    // it may carry another request after this response
+	held     bool    // the request has a body that waits to be asked for
+	ended    bool    // Close was called for this exchange
 
 	front exchange.Front // of the exchange
 }
@@ -279,7 +280,8 @@ func (w *headWait) goesOn(u *upload) bool {
 
 // respond makes the head that was read the response of ex.
 func (c *conn) respond(ex *exchange.Exchange) {
-	ex.Times.Head = exchange.Now()
+	c.answered = exchange.Now()
+	ex.Times.Head = c.answered
 	rs := &ex.Response
 	rs.Reset()
 	rs.Status = c.head.Status
@@ -365,8 +367,21 @@ func (c *conn) Close() error {
 	c.buf.Free()
 	c.buf.Drop()
 	c.front = nil
-	c.pool.give(c)
+	c.pool.give(c, c.restsSince())
 	return nil
+}
+
+// short is the longest body that has passed as soon as its head was there, as
+// far as a connection's rest is concerned, in bytes.
+const short = 4 << 10
+
+// restsSince returns about when the server had nothing more to say. For short
+// responses that is when the head came, and the clock need not be read again.
+func (c *conn) restsSince() int64 {
+	if c.head.Framing != http1.Chunked && c.head.ContentLength <= short && c.upload == nil {
+		return c.answered
+	}
+	return exchange.Now()
 }
 
 // close closes the connection for good.
