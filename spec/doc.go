@@ -9,14 +9,23 @@
 //
 //	config            the configuration; UPSTREAM stands for the address of a
 //	                  server that the script plays, UPSTREAM2 for a second one,
-//	                  DEAD for an address where nobody listens
+//	                  DEAD for an address where nobody listens, and a port of
+//	                  "protocol: http}" speaks HTTPS where the script runs so
 //	request           what the client sends; PORT-less, lines end in LF here
-//	upstream gets     what the server must get, byte for byte
+//	upstream gets     what the server must get, byte for byte; SCHEME stands for
+//	                  the client's, VERSION for its HTTP version
 //	upstream answers  what the server answers
 //	response          what the client must get: the status line, the fields that
 //	                  must be there, "!Name" for a field that must not, and the
 //	                  body, byte for byte
 //	closed            the client's connection must have ended
+//
+// A script runs over HTTP/1.1, HTTP/1.1 over TLS, and HTTP/2 over TLS. One about
+// the bytes of HTTP/1.1 itself says "only: h1" in its comment. Over HTTP/2 the
+// client makes frames of a request's text and text of a response's frames;
+// fields that belong to connections of HTTP/1.1 are left out, "closed" is the
+// end of the stream, and names and order of the fields that a server gets may
+// differ, but not their values.
 //
 // The order request, upstream gets, upstream answers, response may repeat on one
 // connection. Without "upstream gets" no request may reach a server.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"testing"
 )
 
 // response is what a client got, taken apart without any tolerance.
@@ -25,6 +26,33 @@ func (r *response) has(line string) bool {
 		}
 	}
 	return false
+}
+
+// matches compares a response with what a step of a script names.
+func matches(t *testing.T, step int, got *response, want string) {
+	t.Helper()
+	wantHead, wantBody, _ := strings.Cut(want, "\n\n")
+	wantBody = strings.TrimSuffix(wantBody, "\\\n")
+	lines := strings.Split(strings.TrimSpace(wantHead), "\n")
+	if status := strings.TrimSuffix(lines[0], " (HEAD)"); got.status != status {
+		t.Errorf("step %d: client got %q, want %q\n%s\n%s", step, got.status, status, strings.Join(got.fields, "\n"), got.body)
+	}
+	for _, line := range lines[1:] {
+		if name, absent := strings.CutPrefix(line, "!"); absent {
+			if got.has(name + ":") {
+				t.Errorf("step %d: client got a field %s, want none:\n%s", step, name, strings.Join(got.fields, "\n"))
+			}
+		} else if !got.has(line) {
+			t.Errorf("step %d: client did not get %q:\n%s", step, line, strings.Join(got.fields, "\n"))
+		}
+	}
+	if body, some := strings.CutPrefix(wantBody, "..."); some {
+		if body = strings.TrimSuffix(strings.TrimSpace(body), "..."); !strings.Contains(got.body, body) {
+			t.Errorf("step %d: client got body %q, want one with %q", step, got.body, body)
+		}
+	} else if got.body != wantBody {
+		t.Errorf("step %d: client got body %q, want %q", step, got.body, wantBody)
+	}
 }
 
 func (r *response) get(name string) string {
@@ -63,7 +91,7 @@ func readResponse(r *bufio.Reader, head bool) (*response, error) {
 func (r *response) readBody(in *bufio.Reader) error {
 	switch {
 	case strings.EqualFold(r.get("Transfer-Encoding"), "chunked"):
-		return r.readChunks(in)
+		return r.readChunks(in, false)
 	case r.get("Content-Length") != "":
 		n, err := strconv.Atoi(r.get("Content-Length"))
 		if err != nil {
@@ -79,12 +107,16 @@ func (r *response) readBody(in *bufio.Reader) error {
 	return err
 }
 
-// readChunks reads a chunked body. Trailers are added to the fields.
-func (r *response) readChunks(in *bufio.Reader) error {
+// readChunks reads a chunked body, in which chunks have extensions only where
+// that is said. Trailers are added to the fields.
+func (r *response) readChunks(in *bufio.Reader, extensions bool) error {
 	for {
 		line, err := readLine(in)
 		if err != nil {
 			return err
+		}
+		if extensions {
+			line, _, _ = strings.Cut(line, ";")
 		}
 		n, err := strconv.ParseUint(line, 16, 31)
 		if err != nil {

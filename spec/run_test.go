@@ -1,15 +1,18 @@
 package spec
 
 import (
+	"crypto/tls"
+	"io"
 	"net"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"headgate/internal/config"
 	"headgate/internal/exchange"
 	"headgate/internal/front/h1"
+	"headgate/internal/front/h2"
+	"headgate/internal/netconn"
 	"headgate/internal/plan"
 )
 
@@ -17,22 +20,24 @@ import (
 // its port, and the servers.
 type stage struct {
 	t               *testing.T
+	way             transport
 	addr            string
 	dead            string
 	server, server2 *server
 }
 
 // newStage compiles a configuration and serves its one port.
-func newStage(t *testing.T, text string) *stage {
+func newStage(t *testing.T, text string, way transport) *stage {
 	t.Helper()
-	s := &stage{t: t, server: newServer(t, "upstream"), server2: newServer(t, "upstream2")}
+	s := &stage{t: t, way: way, server: newServer(t, "upstream"), server2: newServer(t, "upstream2")}
+	s.server.loose, s.server2.loose = way.http2, way.http2
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.addr = l.Addr().String()
 	s.dead = deadAddress(t)
-	p := compile(t, expand(text, s))
+	p := compile(t, expand(way.onPort(text), s))
 	s.serve(l, p)
 	t.Cleanup(func() { p.Retire(nil) })
 	return s
@@ -57,22 +62,27 @@ func compile(t *testing.T, text string) *plan.Plan {
 
 // serve serves the first port of the plan until the test ends.
 func (s *stage) serve(l net.Listener, p *plan.Plan) {
-	front := &h1.Front{Scheme: "http", Port: func() *exchange.Port { return p.Ports()[0].Front() }}
-	var serial atomic.Uint64
 	var open sync.WaitGroup
 	var mu sync.Mutex
-	var conns []*h1.Conn
+	var conns []io.Closer
+	closeLater := func(c io.Closer) {
+		mu.Lock()
+		defer mu.Unlock()
+		conns = append(conns, c)
+	}
 	open.Go(func() {
-		for {
+		for serial := uint64(1); ; serial++ {
 			nc, err := l.Accept()
 			if err != nil {
 				return
 			}
-			c := front.NewConn(nc, serial.Add(1))
-			mu.Lock()
-			conns = append(conns, c)
-			mu.Unlock()
-			open.Go(c.Serve)
+			closeLater(nc)
+			open.Go(func() {
+				if c := s.speak(nc, p.Ports()[0], serial); c != nil {
+					closeLater(c)
+					c.Serve()
+				}
+			})
 		}
 	})
 	s.t.Cleanup(func() {
@@ -86,14 +96,28 @@ func (s *stage) serve(l net.Listener, p *plan.Plan) {
 	})
 }
 
-func (s *stage) dial() *peer {
-	s.t.Helper()
-	c, err := net.Dial("tcp4", s.addr)
-	if err != nil {
-		s.t.Fatal(err)
+// conn is a connection of any front.
+type conn interface {
+	Serve()
+	Close() error
+}
+
+// speak returns what speaks to a client on a port, as internal/control does.
+func (s *stage) speak(nc net.Conn, port *plan.Port, serial uint64) conn {
+	front := func() *exchange.Port { return port.Front() }
+	scheme := s.way.scheme()
+	if port.TLS() != nil {
+		secure := tls.Server(netconn.NewLazy(nc), port.TLS())
+		if err := secure.Handshake(); err != nil {
+			nc.Close()
+			return nil
+		}
+		nc = secure
+		if secure.ConnectionState().NegotiatedProtocol == "h2" {
+			return (&h2.Front{Scheme: scheme, Port: front}).NewConn(nc, serial)
+		}
 	}
-	s.t.Cleanup(func() { c.Close() })
-	return newPeer(s.t, "client", c)
+	return (&h1.Front{Scheme: scheme, Port: front}).NewConn(nc, serial)
 }
 
 // deadAddress returns an address where nobody listens: one that is bound by a

@@ -25,6 +25,7 @@ const quiet = 100 * time.Millisecond
 // script is one parsed script.
 type script struct {
 	name, rule string
+	only       string // the transport that it is for; "" is all
 	config     string
 	steps      []txtar.File
 }
@@ -47,6 +48,9 @@ func load(t *testing.T) []script {
 		for line := range strings.Lines(string(ar.Comment)) {
 			if rule, ok := strings.CutPrefix(line, "rule: "); ok {
 				s.rule = strings.TrimSpace(rule)
+			}
+			if only, ok := strings.CutPrefix(line, "only: "); ok {
+				s.only = strings.TrimSpace(only)
 			}
 		}
 		for _, f := range ar.Files {
@@ -98,22 +102,28 @@ func TestEveryRuleHasAScript(t *testing.T) {
 	}
 }
 
-// TestScripts runs every script.
+// TestScripts runs every script over every transport that it is for.
 func TestScripts(t *testing.T) {
 	for _, s := range load(t) {
-		t.Run(s.name, func(t *testing.T) {
-			t.Parallel()
-			run(t, s)
-		})
+		for _, tr := range transports {
+			if !tr.runs(s) {
+				continue
+			}
+			t.Run(s.name+"/"+tr.name, func(t *testing.T) {
+				t.Parallel()
+				run(t, s, tr)
+			})
+		}
 	}
 }
 
 // run plays one script: the client and the servers of it are raw sockets.
-func run(t *testing.T, s script) {
-	stage := newStage(t, s.config)
+func run(t *testing.T, s script, tr transport) {
+	stage := newStage(t, s.config, tr)
 	client := stage.dial()
 	for i, step := range s.steps {
-		client.step, stage.server.step, stage.server2.step = i+1, i+1, i+1
+		client.at(i + 1)
+		stage.server.step, stage.server2.step = i+1, i+1
 		text := expand(string(step.Data), stage)
 		switch kind, _, _ := strings.Cut(step.Name, "#"); strings.TrimSpace(kind) {
 		case "new connection":
@@ -141,13 +151,15 @@ func run(t *testing.T, s script) {
 			t.Fatalf("unknown step %q", step.Name)
 		}
 	}
-	stage.server.mustBeQuiet()
-	stage.server2.mustBeQuiet()
+	until := time.Now().Add(quiet)
+	stage.server.mustBeQuiet(until)
+	stage.server2.mustBeQuiet(until)
 }
 
 // expand replaces the names of addresses.
 func expand(text string, s *stage) string {
-	return strings.NewReplacer("UPSTREAM2", s.server2.addr(), "UPSTREAM", s.server.addr(), "DEAD", s.dead, "LISTEN", s.addr).Replace(text)
+	return strings.NewReplacer("UPSTREAM2", s.server2.addr(), "UPSTREAM", s.server.addr(), "DEAD", s.dead, "LISTEN", s.addr,
+		"SCHEME", s.way.scheme(), "VERSION", s.way.version).Replace(text)
 }
 
 // wire makes line ends those of HTTP. A line that ends in a backslash is joined
@@ -175,6 +187,8 @@ func newPeer(t *testing.T, who string, conn net.Conn) *peer {
 }
 
 func (p *peer) Close() { p.conn.Close() }
+
+func (p *peer) at(step int) { p.step = step }
 
 func (p *peer) send(b []byte) {
 	p.t.Helper()
@@ -208,32 +222,12 @@ func isReset(err error) bool { return strings.Contains(err.Error(), "reset") }
 // mustGetResponse reads one response and compares what the script names.
 func (p *peer) mustGetResponse(want string) {
 	p.t.Helper()
-	wantHead, wantBody, _ := strings.Cut(want, "\n\n")
-	wantBody = strings.TrimSuffix(wantBody, "\\\n")
-	got, err := readResponse(p.r, strings.Contains(wantHead, "(HEAD)"))
+	head, _, _ := strings.Cut(want, "\n\n")
+	got, err := readResponse(p.r, strings.Contains(head, "(HEAD)"))
 	if err != nil {
 		p.t.Fatalf("step %d: client: read response: %v\nso far: %+v", p.step, err, got)
 	}
-	lines := strings.Split(strings.TrimSpace(wantHead), "\n")
-	if status := strings.TrimSuffix(lines[0], " (HEAD)"); got.status != status {
-		p.t.Errorf("step %d: client got %q, want %q\n%s\n%s", p.step, got.status, status, strings.Join(got.fields, "\n"), got.body)
-	}
-	for _, line := range lines[1:] {
-		if name, absent := strings.CutPrefix(line, "!"); absent {
-			if got.has(name + ":") {
-				p.t.Errorf("client got a field %s, want none:\n%s", name, strings.Join(got.fields, "\n"))
-			}
-		} else if !got.has(line) {
-			p.t.Errorf("client did not get %q:\n%s", line, strings.Join(got.fields, "\n"))
-		}
-	}
-	if body, some := strings.CutPrefix(wantBody, "..."); some {
-		if body = strings.TrimSuffix(strings.TrimSpace(body), "..."); !strings.Contains(got.body, body) {
-			p.t.Errorf("client got body %q, want one with %q", got.body, body)
-		}
-	} else if got.body != wantBody {
-		p.t.Errorf("client got body %q, want %q", got.body, wantBody)
-	}
+	matches(p.t, p.step, got, want)
 }
 
 // visible makes bytes readable in a failure.

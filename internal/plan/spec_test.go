@@ -25,6 +25,9 @@ func TestExplainShowsWhatServersGet(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		if strings.Contains(string(script.Comment), "\nonly: h2\n") {
+			continue // the front makes another request of it
+		}
 		var p *Plan
 		for i, f := range script.Files {
 			switch {
@@ -78,7 +81,7 @@ func compareHead(t *testing.T, name string, p *Plan, request, want string) bool 
 		return false
 	}
 	want, _, _ = strings.Cut(want, "\n\n")
-	want = strings.ReplaceAll(want, "UPSTREAM", "127.0.0.1:3000")
+	want = strings.NewReplacer("UPSTREAM", "127.0.0.1:3000", "SCHEME", "http", "VERSION", "1.1").Replace(want)
 	var heads []string
 	for _, s := range e.Servers {
 		heads = append(heads, strings.TrimSuffix(strings.ReplaceAll(s.Head, "\r\n", "\n"), "\n\n"))
