@@ -1,7 +1,6 @@
 package control
 
 import (
-	"bytes"
 	"path/filepath"
 	"time"
 
@@ -24,7 +23,6 @@ func (c *Control) applyLocked(name string, data []byte) error {
 		return c.refuseLocked(errStopping)
 	}
 	began := time.Now()
-	c.mu.tried = bytes.Clone(data)
 	ch, err := c.prepareLocked(name, data)
 	if err != nil {
 		return c.refuseLocked(err)

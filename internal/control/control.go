@@ -66,8 +66,9 @@ type Control struct {
 	standing atomic.Pointer[standing]
 
 	mu struct {
-		sync.Mutex // held for the whole of a change
-		tried      []byte
+		sync.Mutex                       // held for the whole of a change
+		file       []byte                // what the file held when it was read last
+		fileTaken  bool                  // and whether that was applied
 		sockets    map[string]*socket    // by address
 		waiting    map[string]*PortState // by address
 		retry      *time.Timer
@@ -153,10 +154,7 @@ func (c *Control) Reload() error {
 	// The file is read while no other change runs, so the last to be applied is
 	// the last to be read.
 	data, err := store.ReadFile(c.options.ConfigFile)
-	if err != nil {
-		return c.refuseLocked(err)
-	}
-	return c.applyLocked(c.options.ConfigFile, data)
+	return c.applyFileLocked(data, err)
 }
 
 // changed is Reload for a file that may not have changed: what is served by is
@@ -165,14 +163,21 @@ func (c *Control) changed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	data, err := store.ReadFile(c.options.ConfigFile)
+	if err == nil && c.mu.fileTaken && bytes.Equal(data, c.mu.file) {
+		return
+	}
+	_ = c.applyFileLocked(data, err) // it is logged and counted
+}
+
+// applyFileLocked applies what was read of the configuration file.
+func (c *Control) applyFileLocked(data []byte, err error) error {
 	if err != nil {
-		_ = c.refuseLocked(err) // it is logged and counted
-		return
+		err = c.refuseLocked(err)
+	} else {
+		err = c.applyLocked(c.options.ConfigFile, data)
 	}
-	if c.mu.refused == nil && bytes.Equal(data, c.mu.tried) {
-		return
-	}
-	_ = c.applyLocked(c.options.ConfigFile, data) // it is logged and counted
+	c.mu.file, c.mu.fileTaken = data, err == nil
+	return err
 }
 
 // Reopen opens the access log's file again, for log rotation.

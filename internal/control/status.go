@@ -138,10 +138,11 @@ func waitingState(port *plan.Port, err error, before *PortState) *PortState {
 	default:
 		s.State, s.Reason = "error", err.Error()
 	}
-	s.Hint = help(err, port.Address())
-	if before != nil && before.State == s.State {
-		s.Since = before.Since
+	if before != nil && before.Reason == s.Reason {
+		s.Since, s.Hint = before.Since, before.Hint // to find out who has an address takes its time
+		return s
 	}
+	s.Hint = help(err, port.Address())
 	return s
 }
 

@@ -18,7 +18,7 @@ const queueLooks = 10
 // the system's queue of a socket that is being closed.
 type queue struct {
 	looks  int
-	before uint64 // accepted when the last look began
+	before uint64 // accepted when the last look but the first began
 }
 
 // goesOn decides after an error of accept whether there may be somebody still.
@@ -29,6 +29,9 @@ func (q *queue) goesOn(s *Socket, err error) bool {
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
 		time.Sleep(queueTime) // no descriptor, say: connections that end give theirs back
 		return true
+	}
+	if q.looks == 1 {
+		q.before = s.before.Load()
 	}
 	now := s.accepted.Load()
 	quiet := now == q.before

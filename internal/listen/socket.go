@@ -43,6 +43,7 @@ type Socket struct {
 
 	accepting sync.WaitGroup
 	accepted  atomic.Uint64
+	before    atomic.Uint64 // accepted when the socket began to drain
 	released  chan struct{} // closed when the address is free again
 	empty     chan struct{} // closed when, beyond that, no connection is left
 
@@ -294,6 +295,7 @@ func (s *Socket) beginDrain() {
 		return
 	}
 	s.mu.draining = true
+	s.before.Store(s.accepted.Load())
 	serving := s.mu.serving
 	s.makeRoomLocked()
 	for c := range s.mu.conns {

@@ -1,0 +1,5 @@
+package control
+
+func isChild() bool { return false }
+
+func runChild() {}

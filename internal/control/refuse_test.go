@@ -1,0 +1,253 @@
+package control
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"headgate/internal/plan"
+)
+
+// scene is what a refused change must not touch.
+type scene struct {
+	plan      *plan.Plan
+	record    *record
+	admin     string
+	revisions []string
+	sockets   map[string]*socket
+	status    Status
+}
+
+func snapshot(h *house) scene {
+	h.c.mu.Lock()
+	defer h.c.mu.Unlock()
+	s := scene{plan: h.c.Plan(), record: h.c.record.Load(), admin: h.c.admin.Address().String(), sockets: maps.Clone(h.c.mu.sockets)}
+	s.revisions, _ = h.c.state.Revisions()
+	s.status = h.c.Status()
+	s.status.Refused = nil
+	for i := range s.status.Ports {
+		s.status.Ports[i].Connections, s.status.Ports[i].Accepted = 0, 0
+	}
+	return s
+}
+
+// same holds that everything is as it was.
+func (s scene) same(t *testing.T, h *house) {
+	t.Helper()
+	refused := h.c.Status().Refused
+	if refused == nil || len(refused.Problems) == 0 {
+		t.Error("the status does not tell of the refusal")
+	}
+	now := snapshot(h)
+	if s.plan != now.plan || s.record != now.record || s.admin != now.admin || !slices.Equal(s.revisions, now.revisions) || !maps.Equal(s.sockets, now.sockets) {
+		t.Errorf("a refused change left its mark:\nbefore %+v\nafter  %+v", s, now)
+	}
+	if !reflect.DeepEqual(s.status, now.status) {
+		t.Errorf("status before %+v\nstatus after  %+v", s.status, now.status)
+	}
+}
+
+func metricsPage(h *house) string {
+	w := httptest.NewRecorder()
+	h.c.metrics.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	return w.Body.String()
+}
+
+// lines returns the lines of a text that hold a word.
+func lines(text, word string) string {
+	var found []string
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, word) {
+			found = append(found, line)
+		}
+	}
+	return strings.Join(found, "")
+}
+
+// withAdmin is document with an admin listener and an access log.
+func withAdmin(status int, admin, log string, ports ...string) string {
+	text := document(status, ports...)
+	text = strings.Replace(text, `admin: {address: ""}`, fmt.Sprintf("admin: {address: %q}", admin), 1)
+	return strings.Replace(text, "access_log: {enabled: false}", fmt.Sprintf("access_log: {path: %q}", log), 1)
+}
+
+func TestARefusedChangeLeavesEverything(t *testing.T) {
+	at := free(t, 5)
+	dir := t.TempDir()
+	log := filepath.Join(dir, "access.log")
+	good := withAdmin(201, at[4], log, "a "+at[0])
+	h := start(t, good)
+	busy, err := net.Listen("tcp", at[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	before := snapshot(h)
+	for name, text := range map[string]string{
+		"not YAML":           "version: [1",
+		"binary":             "\x7fELF\x02\x01\x00\x00",
+		"empty":              "",
+		"wrong word":         strings.Replace(good, "protocol", "protocoll", 1),
+		"clash of routes":    good + "  other: {routes: [{fixed_response: {status: 200}}]}\n",
+		"busy port":          withAdmin(202, at[3], filepath.Join(dir, "other.log"), "a "+at[2], "b "+at[1]),
+		"busy admin":         withAdmin(202, at[1], log, "a "+at[2]),
+		"no such log folder": withAdmin(202, at[3], filepath.Join(dir, "absent", "access.log"), "a "+at[2]),
+	} {
+		if err := h.c.Apply("test.yaml", []byte(text)); err == nil {
+			t.Fatalf("%s: it was applied", name)
+		}
+		before.same(t, h)
+		for _, closed := range []string{at[2], at[3]} {
+			want(t, closed, 0)
+		}
+		want(t, at[0], 201)
+	}
+	if page := metricsPage(h); !strings.Contains(page, `headgate_config_applies_total{result="refused"} 8`) ||
+		!strings.Contains(page, "headgate_config_last_apply_successful 0") {
+		t.Errorf("the page says %s", lines(page, "headgate_config"))
+	}
+	h.apply(good)
+	if r := h.c.Status().Refused; r != nil {
+		t.Errorf("the refusal stays: %v", r)
+	}
+}
+
+func TestAChangeThatCannotBeSavedIsRefused(t *testing.T) {
+	at := free(t, 2)
+	h := start(t, document(201, "a "+at[0]))
+	before := snapshot(h)
+	// Whoever is root may write everywhere, but not where there is no folder.
+	revisions := filepath.Join(h.c.state.Dir(), "revisions")
+	if err := os.Rename(revisions, revisions+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.c.Apply("test.yaml", []byte(document(202, "a "+at[1]))); err == nil {
+		t.Fatal("it was applied")
+	}
+	if err := os.Rename(revisions+".away", revisions); err != nil {
+		t.Fatal(err)
+	}
+	before.same(t, h)
+	want(t, at[1], 0)
+	want(t, at[0], 201)
+	h.apply(document(203, "a "+at[1]))
+	want(t, at[1], 203)
+}
+
+func TestAChangeThatComesWhileStoppingIsRefused(t *testing.T) {
+	at := free(t, 2)
+	h := start(t, document(201, "a "+at[0]))
+	h.finish()
+	if err := h.c.Apply("test.yaml", []byte(document(202, "a "+at[1]))); err == nil || !strings.Contains(err.Error(), "stopping") {
+		t.Errorf("got %v, want that it is stopping", err)
+	}
+	if err := h.c.Reload(); err == nil {
+		t.Error("the file was applied")
+	}
+	want(t, at[1], 0)
+	h.c.close() // a second time
+}
+
+func TestStatusAndMetricsNeverWaitForAChange(t *testing.T) {
+	at := free(t, 3)
+	h := start(t, withAdmin(201, at[1], "stderr", "a "+at[0]))
+	done := make(chan struct{})
+	var readers sync.WaitGroup
+	for _, page := range []string{"/status", "/metrics", "/readyz"} {
+		readers.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				for _, address := range at[1:] {
+					if c, err := connect(address); err == nil {
+						c.get(page)
+						c.Close()
+					}
+				}
+			}
+		})
+	}
+	for i := range 20 {
+		h.apply(withAdmin(201+i, at[1+i%2], "stderr", "a "+at[0]))
+	}
+	close(done)
+	readers.Wait()
+	// A change under way holds nobody up.
+	h.c.mu.Lock()
+	defer h.c.mu.Unlock()
+	if s := h.c.Status(); s.State != "serving" || len(s.Ports) != 1 {
+		t.Errorf("got %+v", s)
+	}
+	metricsPage(h)
+}
+
+func TestTheStatusPage(t *testing.T) {
+	at := free(t, 4)
+	busy, err := net.Listen("tcp", at[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	h := start(t, withAdmin(201, at[1], "stderr", "a "+at[0], "off "+at[3]+" active: false", "busy "+at[2]))
+	h.c.Apply("test.yaml", []byte("version: 2\n"))
+	rs, err := http.Get("http://" + at[1] + "/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer http.DefaultClient.CloseIdleConnections()
+	defer rs.Body.Close()
+	if got := rs.Header.Get("Content-Type"); got != "application/json" {
+		t.Errorf("got %s", got)
+	}
+	var page map[string]any
+	if err := json.NewDecoder(rs.Body).Decode(&page); err != nil {
+		t.Fatal(err)
+	}
+	if page["state"] != "serving" || page["revision"] != "00000001.yaml" || page["since"] == nil {
+		t.Errorf("got %v", page)
+	}
+	refused := page["refused"].(map[string]any)
+	if text := fmt.Sprint(refused["problems"]); !strings.Contains(text, "test.yaml:1:") || refused["since"] == nil {
+		t.Errorf("refused: %v", refused)
+	}
+	var states []string
+	for _, p := range page["ports"].([]any) {
+		port := p.(map[string]any)
+		states = append(states, fmt.Sprint(port["name"], " ", port["address"], " ", port["protocol"], " ", port["state"], " ", port["reason"]))
+		for _, key := range []string{"since", "connections", "accepted"} {
+			if port[key] == nil {
+				t.Errorf("port %v has no %s", port["name"], key)
+			}
+		}
+	}
+	wanted := []string{
+		"a " + at[0] + " http listening <nil>",
+		"busy " + at[2] + " http waiting address_in_use",
+		"off " + at[3] + " http inactive <nil>",
+	}
+	if !slices.Equal(states, wanted) {
+		t.Errorf("got %q, want %q", states, wanted)
+	}
+}
+
+func TestTheStatusBeforeTheStart(t *testing.T) {
+	h := prepare(t, "version: 1\n")
+	defer h.c.close()
+	got, err := json.Marshal(h.c.Status())
+	if want := `{"state":"starting","revision":"","ports":[]}`; err != nil || string(got) != want {
+		t.Errorf("got %s and %v, want %s", got, err, want)
+	}
+}

@@ -1,0 +1,126 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestABrokenFirstConfigurationIsTheErrorOfRun(t *testing.T) {
+	h := prepare(t, "version: 1\nports: {a: {address: nonsense, protocol: http}}\n")
+	err := h.c.Run(context.Background())
+	if err == nil || !strings.Contains(err.Error(), h.file+":2:") {
+		t.Errorf("got %v, want the place of the mistake", err)
+	}
+	if h.c.Ready() {
+		t.Error("it is ready")
+	}
+	if !strings.Contains(h.log.String(), "configuration refused, nothing is served") {
+		t.Errorf("the log says %s", h.log)
+	}
+}
+
+func TestRunDrainsAtItsEnd(t *testing.T) {
+	at := free(t, 2)
+	server := startSlow(t)
+	h := start(t, through(server.url, "a "+at[0]))
+	running, err := connect(at[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer running.Close()
+	fmt.Fprint(running, "GET / HTTP/1.1\r\nHost: test\r\n\r\n")
+	<-server.arrived
+	idle, err := connect(at[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer idle.Close()
+	began := time.Now()
+	h.stop()
+	eventually(t, "it is not ready while it drains", func() bool { return !h.c.Ready() })
+	eventually(t, "the port drains", h.is("a", at[0], "draining"))
+	if s := h.c.Status().State; s != "stopping" {
+		t.Errorf("the state is %s", s)
+	}
+	if _, err := idle.r.ReadByte(); err == nil {
+		t.Error("the idle connection got something")
+	}
+	idle.Close()
+	close(server.release)
+	if got, err := running.answer(); got != 200 || err != nil {
+		t.Errorf("the running request got %d and %v", got, err)
+	}
+	running.Close()
+	h.finish()
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+func TestWhatHangsIsCutAtTheEndOfTheDrainTime(t *testing.T) {
+	at := free(t, 1)
+	server := startSlow(t)
+	h := start(t, through(server.url, "a "+at[0]+" drain: 100ms"))
+	hanging, err := connect(at[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hanging.Close()
+	fmt.Fprint(hanging, "GET / HTTP/1.1\r\nHost: test\r\n\r\n")
+	<-server.arrived
+	began := time.Now()
+	h.finish()
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("it took %v with a drain time of 100ms", took)
+	}
+	if got, err := hanging.answer(); err == nil {
+		t.Errorf("the hanging request got %d", got)
+	}
+	if n := h.log.count("connections were cut"); n != 1 {
+		t.Errorf("it was said %d times, want once", n)
+	}
+}
+
+func TestAHangingUploadIsCutToo(t *testing.T) {
+	at := free(t, 1)
+	server := startSlow(t)
+	h := start(t, through(server.url, "a "+at[0]+" drain: 100ms"))
+	hanging, err := connect(at[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer hanging.Close()
+	fmt.Fprint(hanging, "POST / HTTP/1.1\r\nHost: test\r\nContent-Length: 10\r\n\r\nhalf")
+	<-server.arrived
+	began := time.Now()
+	h.finish()
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("it took %v with a drain time of 100ms", took)
+	}
+}
+
+func TestTheLinesOfAChange(t *testing.T) {
+	at := free(t, 3)
+	h := start(t, document(201, "a "+at[0], "b "+at[1]))
+	began := len(h.log.String())
+	h.apply(document(202, "a "+at[2], "c "+at[1]))
+	log := h.log.String()[began:]
+	for _, line := range []string{
+		`msg="configuration applied" revision=00000002.yaml took=`,
+		`msg="port changed" port=a from=` + at[0] + ` to=` + at[2],
+		`msg="port removed" port=b`,
+		`msg="port added" port=c`,
+		`msg="proxy changed" proxy=all`,
+		`msg="port closes" port=a address=` + at[0],
+	} {
+		if n := strings.Count(log, line); n != 1 {
+			t.Errorf("%q stands there %d times, want once:\n%s", line, n, log)
+		}
+	}
+	if n := strings.Count(log, "\n"); n != 6 {
+		t.Errorf("%d lines, want 6:\n%s", n, log)
+	}
+}
