@@ -14,6 +14,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -91,6 +92,8 @@ func open(address netip.AddrPort, log *slog.Logger, shared bool) (*Socket, error
 			return control(raw, shared)
 		},
 	}
+	// Multipath sockets, Go's default, take fewer options: no packet filter.
+	lc.SetMultipathTCP(false)
 	l, err := lc.Listen(context.Background(), network(address), address.String())
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", address, cause(err))
@@ -195,8 +198,15 @@ func (s *Socket) take(nc net.Conn, accept Accept) {
 	}
 }
 
+// run serves a connection. A broken invariant ends this connection and no other.
 func (s *Socket) run(c Conn) {
 	defer s.remove(c)
+	defer func() {
+		if v := recover(); v != nil {
+			c.Close()
+			s.log.Error("connection ended by a broken invariant", "address", s.address.String(), "panic", v, "stack", string(debug.Stack()))
+		}
+	}()
 	c.Serve()
 }
 
