@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"headgate/internal/config"
 	"headgate/internal/exchange"
 	"headgate/internal/front/h1"
 	"headgate/internal/front/h2"
@@ -141,8 +142,8 @@ func (c *Control) settle(s *socket, p *plan.Plan, port *plan.Port) (old *metrics
 }
 
 // port returns the socket's port in the current plan: the one on its address;
-// else, while the socket drains, the one with its name, which has moved; else
-// the one it last had.
+// else, while the socket drains, the one that has its address among others; else
+// the one with its name, which has moved; else the one it last had.
 func (s *socket) port(p *plan.Plan) *exchange.Port { return s.look(p).port }
 
 // look returns what the socket is in a plan. Only changes keep the result: a
@@ -155,10 +156,25 @@ func (s *socket) look(p *plan.Plan) *view {
 	next := &view{p, v.port, v.on}
 	if port := p.At(s.Address()); port != nil {
 		next.port, next.on = port.Front(), port
+	} else if port := covering(p, s.Address()); port != nil {
+		next.port, next.on = port.Front(), port
 	} else if port := p.Port(v.port.Place.Port); port != nil {
 		next.port = port.Front()
 	}
 	return next
+}
+
+// covering returns the port that listens on all addresses of a family, this one
+// among them; nil if there is none. A client that still comes to the narrower
+// socket asks that port.
+func covering(p *plan.Plan, address netip.AddrPort) *plan.Port {
+	for _, port := range p.Ports() {
+		all := port.Address()
+		if all.Port() == address.Port() && all.Addr().IsUnspecified() && (all.Addr().Is6() || address.Addr().Is4()) && port.Protocol() != config.HTTP3 {
+			return port
+		}
+	}
+	return nil
 }
 
 // speaker returns what speaks HTTP on a socket.
