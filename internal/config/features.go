@@ -4,6 +4,7 @@ import (
 	"reflect"
 
 	"headgate/internal/feature/bodylimit"
+	"headgate/internal/feature/clientip"
 	"headgate/internal/feature/fixed"
 	"headgate/internal/feature/rewrite"
 	"headgate/internal/feature/timeout"
@@ -20,8 +21,11 @@ type Rewrite = rewrite.Config
 // nil is inherited: a route's from its proxy, a proxy's from the defaults. A
 // new feature is one field here.
 type Features struct {
-	_ struct{} `later:"client_ip,ip_filter,rate_limit,redirects,basic_auth,forward_auth,headers,cache,compression,maintenance,error_pages"`
+	_ struct{} `later:"ip_filter,rate_limit,redirects,basic_auth,forward_auth,headers,cache,compression,maintenance,error_pages"`
 
+	// ClientIP says whom to believe about the client's address. Absent means
+	// nobody: the client is who opened the connection.
+	ClientIP *clientip.Config `json:"client_ip,omitempty"`
 	// RequestBodyLimit is the largest request body; a larger one gets 413. 0 or
 	// absent means no limit.
 	RequestBodyLimit *bodylimit.Config `json:"request_body_limit,omitempty" example:"10MiB"`

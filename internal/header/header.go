@@ -154,17 +154,21 @@ func (l *List) DelField(name string) {
 // DeleteFunc removes the fields for which drop returns true and keeps the order
 // of the others. drop may edit the value of a field it keeps.
 func (l *List) DeleteFunc(drop func(*Field) bool) {
-	kept := l.fields[:0]
 	var seen set
+	kept := 0
 	for i := range l.fields {
-		if drop(&l.fields[i]) {
+		f := &l.fields[i]
+		if drop(f) {
 			continue
 		}
-		seen.add(l.fields[i].ID)
-		kept = append(kept, l.fields[i])
+		seen.add(f.ID)
+		if kept != i {
+			l.fields[kept] = *f
+		}
+		kept++
 	}
-	clear(l.fields[len(kept):])
-	l.fields, l.seen = kept, seen
+	clear(l.fields[kept:])
+	l.fields, l.seen = l.fields[:kept], seen
 }
 
 // CopyTo replaces the fields of dst by those of l; the views are shared.

@@ -48,6 +48,10 @@ type Explanation struct {
 	// Proxy and Route are who takes the request, "" if nobody does.
 	Proxy string `json:"proxy,omitempty"`
 	Route string `json:"route,omitempty"`
+	// Client is the client's address as the filters of the route found it, Peer
+	// that of its connection: they differ behind a trusted proxy.
+	Client string `json:"client_ip,omitempty"`
+	Peer   string `json:"peer,omitempty"`
 	// Filters are the route's filters in the order in which they act, Source is
 	// what makes the response.
 	Filters []string `json:"filters,omitempty"`
@@ -254,6 +258,7 @@ func (e *Explanation) refused(by string, answer *exchange.Answer) {
 
 // explain runs the filters of a route as its pipeline does.
 func (r *Route) explain(ex *exchange.Exchange, e *Explanation) {
+	defer func() { e.Client, e.Peer = ex.ClientIP.String(), ex.Conn.Peer }()
 	e.Source = r.source.Describe()
 	for i := range r.filters {
 		e.Filters = append(e.Filters, r.filters[i].Name)

@@ -49,7 +49,7 @@ func (b *body) path() string {
 
 // shared is what routes have in common.
 type shared struct {
-	clientIP  exchange.Filter
+	clientIP  map[*clientip.Config]exchange.Filter
 	forward   map[forwarding]exchange.Filter
 	timeout   map[timeout.Config]exchange.Filter
 	upstream  upstream.Settings
@@ -65,7 +65,7 @@ type forwarding struct {
 
 func newShared(cfg *config.Config) shared {
 	u := &cfg.Upstreams
-	s := shared{clientIP: clientip.Compile(nil), forward: map[forwarding]exchange.Filter{}, timeout: map[timeout.Config]exchange.Filter{}}
+	s := shared{clientIP: map[*clientip.Config]exchange.Filter{}, forward: map[forwarding]exchange.Filter{}, timeout: map[timeout.Config]exchange.Filter{}}
 	s.upstream = upstream.Settings{
 		IdleTimeout:     u.IdleTimeout.D(),
 		IdleConnections: u.IdleConnections,
@@ -166,7 +166,11 @@ func onePath(path string) (string, error) {
 // the order of config.Features, with what every route has in its place.
 func (c *compiler) filters(b *body) error {
 	f := b.proxy.Effective(b.settings)
-	b.filters = append(b.filters, c.shared.clientIP)
+	client, err := c.clientIP(f.ClientIP)
+	if err != nil {
+		return err
+	}
+	b.filters = append(b.filters, client)
 	if f.RequestBodyLimit != nil {
 		b.filters = append(b.filters, bodylimit.Compile(*f.RequestBodyLimit))
 	}
@@ -185,6 +189,20 @@ func (c *compiler) filters(b *body) error {
 	}
 	b.filters = append(b.filters, c.forward(b.proxy))
 	return nil
+}
+
+// clientIP returns the filter that settles who the client is. Settings that are
+// handed down, and none, are compiled once.
+func (c *compiler) clientIP(settings *clientip.Config) (exchange.Filter, error) {
+	filter, known := c.shared.clientIP[settings]
+	if known {
+		return filter, nil
+	}
+	filter, err := clientip.Compile(settings, c.env)
+	if err == nil {
+		c.shared.clientIP[settings] = filter
+	}
+	return filter, err
 }
 
 // mapping is what the rewrite needs to know of a route.

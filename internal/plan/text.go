@@ -26,6 +26,9 @@ func (e *Explanation) Text() string {
 	if e.Proxy != "" {
 		line("proxy", e.Proxy)
 		line("route", e.Route)
+		if e.Client != e.Peer {
+			line("client", e.Client+", by what "+e.Peer+" says")
+		}
 		line("filters", strings.Join(append(append([]string{}, e.Filters...), e.Source), " → "))
 	}
 	if e.Answer != nil {

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+	"time"
 
 	"headgate/internal/exchange"
 	"headgate/internal/header"
@@ -216,4 +217,23 @@ func (b *body) Ready() bool { return true }
 func (b *body) Close() error {
 	b.closed = true
 	return nil
+}
+
+// Env returns what a room may ask of the house: a log that the test shows, the
+// system's clock unless now is given, and a Keep that keeps what it opened for
+// as long as the Env is used.
+func Env(t testing.TB, now ...func() time.Time) exchange.Env {
+	t.Helper()
+	kept := map[string]exchange.Kept{}
+	env := exchange.Env{Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Clock: time.Now}
+	env.Keep = func(key string, open func() exchange.Kept) exchange.Kept {
+		if kept[key] == nil {
+			kept[key] = open()
+		}
+		return kept[key]
+	}
+	if len(now) > 0 {
+		env.Clock = now[0]
+	}
+	return env
 }

@@ -1,6 +1,77 @@
 package clientip
 
-// Config says whom to believe about the client's address. It has no settings
-// yet: nobody is believed, so the client is the peer, and what a request claims
-// about the way it came is dropped.
-type Config struct{}
+import (
+	"fmt"
+	"strings"
+
+	"headgate/internal/http1"
+	"headgate/internal/ipset"
+	"headgate/internal/schema"
+)
+
+// Config says whom to believe about the client's address. The address is that
+// of the connection unless the connection comes from a CDN or a proxy that is
+// named here; filters, limits, the log and servers see the result. From anyone
+// else the fields that claim an address are dropped.
+type Config struct {
+	// Enabled is whether anybody is believed. `enabled: false` on a route
+	// switches off what the proxy would hand down.
+	Enabled bool `json:"enabled" default:"true"`
+	// CDN names the CDNs in front of the proxy: `cloudflare`, `fastly`,
+	// `cloudfront`, `google` (Google Cloud load balancers) and `akamai`. Their
+	// published networks are trusted, and the field that each writes is read.
+	CDN []string `json:"cdn,omitempty" max:"16" example:"cloudflare"`
+	// Trusted are the addresses and networks of further proxies in front, such
+	// as 192.0.2.7 or 10.0.0.0/8. Name only machines that you run: whoever is
+	// trusted can claim any address.
+	Trusted []string `json:"trusted,omitempty" max:"10000" example:"10.0.0.0/8"`
+	// Header is the only field that trusted peers are believed. Empty means the
+	// CDN's own field, else X-Forwarded-For, else Forwarded. Set it when your
+	// proxy writes another one (X-Real-IP), or writes Forwarded and passes on
+	// X-Forwarded-For as clients send it.
+	Header string `json:"header,omitempty" max:"128" example:"X-Real-IP"`
+}
+
+// Off reports whether nobody is believed.
+func (c *Config) Off() bool { return !c.Enabled }
+
+// Check tells what is wrong with the settings, which stand at at.
+func (c *Config) Check(at schema.Place) {
+	for i, name := range c.CDN {
+		if what, remedy := checkCDN(name); what != "" {
+			at.Field("cdn").Index(i).Problem(what, remedy)
+		}
+	}
+	ipset.Check(c.Trusted, at.Field("trusted"))
+	field := at.Field("header")
+	switch {
+	case c.Header == "":
+	case !http1.ValidName(c.Header):
+		field.Problemf("write a name like X-Real-IP", "%q is not a field name", c.Header)
+	case len(c.Trusted) == 0 && len(c.CDN) == 0:
+		field.Problem("nobody is trusted, so the field is never read", "add trusted or cdn")
+	}
+}
+
+// without are CDNs that are known by name and publish no short list of networks.
+var without = []string{"bunny"}
+
+// checkCDN tells what is wrong with the name of a CDN.
+func checkCDN(name string) (what, remedy string) {
+	names := make([]string, 0, len(presets))
+	for i := range presets {
+		if presets[i].name == name {
+			return "", ""
+		}
+		names = append(names, presets[i].name)
+	}
+	for _, w := range without {
+		if name == w {
+			return name + " is not in this version yet", "name the addresses of its servers under trusted"
+		}
+	}
+	if near := schema.Nearest(name, names); near != "" {
+		return fmt.Sprintf("unknown CDN %q", name), fmt.Sprintf("did you mean %q?", near)
+	}
+	return fmt.Sprintf("unknown CDN %q", name), "known are " + strings.Join(names, ", ") + "; name the networks of others under trusted"
+}

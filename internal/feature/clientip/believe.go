@@ -1,0 +1,167 @@
+package clientip
+
+import (
+	"fmt"
+	"net/netip"
+
+	"headgate/internal/exchange"
+	"headgate/internal/header"
+	"headgate/internal/ipset"
+)
+
+// mostHops is how many trusted proxies a request may have come through. What is
+// further away is not looked at.
+const mostHops = 64
+
+// believer knows whom to believe. It is immutable.
+type believer struct {
+	trusted *ipset.Set
+	cdns    []*cdn
+	// only is the one field that is read, no field for the usual ones.
+	only field
+}
+
+// newBeliever returns nil when nobody is trusted.
+func newBeliever(c *Config) (*believer, error) {
+	if c == nil || c.Off() || len(c.Trusted) == 0 && len(c.CDN) == 0 {
+		return nil, nil
+	}
+	b := &believer{}
+	var err error
+	if b.trusted, err = ipset.New(c.Trusted); err != nil {
+		return nil, err
+	}
+	for _, name := range c.CDN {
+		known := named(name)
+		if known == nil {
+			return nil, fmt.Errorf("unknown CDN %q", name)
+		}
+		b.cdns = append(b.cdns, known)
+	}
+	if c.Header != "" {
+		b.only = field{header.Lookup(c.Header), c.Header}
+	}
+	return b, nil
+}
+
+// trusts reports whether an address is trusted, and the CDN it belongs to if it
+// is one's.
+func (b *believer) trusts(a netip.Addr) (*cdn, bool) {
+	if c := owner(b.cdns, a); c != nil {
+		return c, true
+	}
+	return nil, b.trusted.Contains(a)
+}
+
+// settle takes the client's address and scheme from what a trusted peer says.
+// It returns the field that may stay: that of the CDN which is the peer, if no
+// visitor can have made it.
+func (b *believer) settle(ex *exchange.Exchange) header.ID {
+	peer, trusted := b.trusts(ex.ClientIP)
+	if trusted {
+		b.ask(ex, peer)
+	}
+	if b.only.name != "" && b.only.id == header.Other {
+		dropTwins(&ex.Request.Header, b.only.name, trusted)
+	}
+	if peer == nil || !peer.first {
+		return header.Other
+	}
+	return peer.own
+}
+
+// ask reads the fields of a trusted peer, which is a server of a CDN or, when
+// that is nil, another proxy.
+func (b *believer) ask(ex *exchange.Exchange, peer *cdn) {
+	list := &ex.Request.Header
+	switch {
+	case b.only.id == header.Forwarded:
+		b.walk(ex, newChain(list, b.only))
+		return
+	case b.only.name != "":
+		b.walk(ex, newChain(list, b.only))
+	case peer != nil && peer.first && takeOwn(ex, peer):
+	case list.Has(header.XForwardedFor):
+		b.walk(ex, newChain(list, field{id: header.XForwardedFor}))
+	case list.Has(header.Forwarded):
+		takeProto(ex)
+		b.walk(ex, newChain(list, field{id: header.Forwarded}))
+		return
+	}
+	takeProto(ex)
+	if peer != nil && !peer.first && b.only.name == "" && owner(b.cdns, ex.ClientIP) == peer {
+		takeOwn(ex, peer)
+	}
+}
+
+// walk goes from the peer towards the client for as long as each hop is
+// trusted. Where something cannot be read, the last hop that could is taken.
+func (b *believer) walk(ex *exchange.Exchange, c chain) {
+	hop, _ := b.trusts(ex.ClientIP)
+	skip := behind(hop)
+	for range mostHops {
+		text, ok := c.previous()
+		if !ok {
+			return
+		}
+		if skip > 0 {
+			skip--
+			continue
+		}
+		a, proto, ok := c.read(text)
+		if !ok {
+			return
+		}
+		ex.ClientIP = a
+		setScheme(ex, proto)
+		if hop, ok = b.trusts(a); !ok {
+			return
+		}
+		skip = behind(hop)
+	}
+}
+
+// behind returns how many addresses a hop writes behind that of its client.
+func behind(hop *cdn) int {
+	if hop == nil {
+		return 0
+	}
+	return hop.skip
+}
+
+// takeOwn takes the address from the CDN's own field, if it is there and can be
+// read.
+func takeOwn(ex *exchange.Exchange, peer *cdn) bool {
+	if peer.own == header.Other {
+		return false
+	}
+	c := newChain(&ex.Request.Header, field{id: peer.own})
+	text, ok := c.previous()
+	if !ok {
+		return false
+	}
+	a, ok := address(text)
+	if ok {
+		ex.ClientIP = a
+	}
+	return ok
+}
+
+// takeProto takes the scheme from X-Forwarded-Proto: the last value, which is
+// the one that the peer vouches for.
+func takeProto(ex *exchange.Exchange) {
+	c := newChain(&ex.Request.Header, field{id: header.XForwardedProto})
+	if text, ok := c.previous(); ok {
+		setScheme(ex, text)
+	}
+}
+
+// setScheme sets the scheme if text is one.
+func setScheme(ex *exchange.Exchange, text string) {
+	switch {
+	case header.EqualFold(text, "https"), header.EqualFold(text, "wss"):
+		ex.Request.Scheme = "https"
+	case header.EqualFold(text, "http"), header.EqualFold(text, "ws"):
+		ex.Request.Scheme = "http"
+	}
+}

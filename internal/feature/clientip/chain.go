@@ -1,0 +1,192 @@
+package clientip
+
+import (
+	"net/netip"
+	"strings"
+
+	"headgate/internal/header"
+	"headgate/internal/ipset"
+)
+
+// field names a field: by id, or by name when the id is Other.
+type field struct {
+	id   header.ID
+	name string
+}
+
+func (f *field) is(h *header.Field) bool {
+	return h.ID == f.id && (f.id != header.Other || h.Is(f.name))
+}
+
+// chain goes over the elements of a list field, the last one first, over all
+// lines of the field. Only what is asked for is looked at, so that a chain of
+// ten thousand elements costs what its last ones cost.
+type chain struct {
+	lines  []header.Field // not begun yet
+	field  field
+	rest   string // of the line that was begun
+	begun  bool
+	broken bool
+}
+
+func newChain(list *header.List, f field) chain { return chain{lines: list.All(), field: f} }
+
+// previous returns the next element to the left. Empty elements are no elements
+// (RFC 9110, section 5.6.1).
+func (c *chain) previous() (string, bool) {
+	for !c.broken && (c.begun || c.line()) {
+		comma := strings.LastIndexByte(c.rest, ',')
+		if c.field.id == header.Forwarded {
+			comma = c.unquoted()
+		}
+		element := strings.Trim(c.rest[comma+1:], " \t")
+		if comma >= 0 {
+			c.rest = c.rest[:comma]
+		} else {
+			c.begun = false
+		}
+		if element != "" && !c.broken {
+			return element, true
+		}
+	}
+	return "", false
+}
+
+// line begins the line before.
+func (c *chain) line() bool {
+	for i := len(c.lines) - 1; i >= 0; i-- {
+		if c.field.is(&c.lines[i]) {
+			c.rest, c.begun, c.lines = c.lines[i].Value, true, c.lines[:i]
+			return true
+		}
+	}
+	return false
+}
+
+// unquoted returns the place of the last comma that stands in no quoted string,
+// or -1. It reads from the right, so that a quote which a client left open ends
+// what is believed and hides nothing that a trusted hop wrote behind it.
+func (c *chain) unquoted() int {
+	for i := len(c.rest) - 1; i >= 0; i-- {
+		switch c.rest[i] {
+		case ',':
+			return i
+		case '"':
+			i = strings.LastIndexByte(c.rest[:i], '"')
+			if i < 0 || i > 0 && c.rest[i-1] == '\\' {
+				c.broken = true
+				return -1
+			}
+		}
+	}
+	return -1
+}
+
+// read reads an element: the address, and the scheme where the field has one.
+func (c *chain) read(text string) (a netip.Addr, proto string, ok bool) {
+	if c.field.id != header.Forwarded {
+		a, ok = address(text)
+		return a, "", ok
+	}
+	node, proto, ok := element(text)
+	if !ok {
+		return a, "", false
+	}
+	a, ok = address(node)
+	return a, proto, ok
+}
+
+// element reads a forwarded-element (RFC 7239, section 4): the values of for
+// and proto. It is not ok when for is missing or anything cannot be read.
+func element(text string) (node, proto string, ok bool) {
+	for text != "" {
+		pair, rest := text, ""
+		if i := semicolon(text); i >= 0 {
+			pair, rest = text[:i], text[i+1:]
+		}
+		name, value, found := strings.Cut(strings.Trim(pair, " \t"), "=")
+		if n := len(value); n >= 2 && value[0] == '"' && value[n-1] == '"' {
+			value = value[1 : n-1]
+		}
+		switch {
+		case !found || strings.ContainsAny(value, `"\`):
+			return "", "", false
+		case header.EqualFold(name, "for"):
+			if node != "" {
+				return "", "", false
+			}
+			node = value
+		case header.EqualFold(name, "proto"):
+			proto = value
+		}
+		text = rest
+	}
+	return node, proto, node != ""
+}
+
+// semicolon returns the place of the first semicolon outside of quotes, or -1.
+func semicolon(text string) int {
+	quoted := false
+	for i := range len(text) {
+		switch {
+		case text[i] == '"':
+			quoted = !quoted
+		case text[i] == ';' && !quoted:
+			return i
+		}
+	}
+	return -1
+}
+
+// longestAddress is longer than any address with brackets, zone and port.
+const longestAddress = 80
+
+// address reads an address, with or without a port, brackets and a zone. The
+// port and the zone are dropped, and IPv4-mapped addresses are IPv4 ones.
+func address(text string) (netip.Addr, bool) {
+	if text == "" || len(text) > longestAddress {
+		return netip.Addr{}, false
+	}
+	host, bracketed := text, text[0] == '['
+	if bracketed {
+		end := strings.IndexByte(text, ']')
+		if end < 0 || !isPort(text[end+1:]) {
+			return netip.Addr{}, false
+		}
+		host = text[1:end]
+	} else if i := strings.IndexByte(text, ':'); i >= 0 && i == strings.LastIndexByte(text, ':') {
+		if !isPort(text[i:]) {
+			return netip.Addr{}, false
+		}
+		host = text[:i]
+	}
+	if i := strings.IndexByte(host, '%'); i > 0 {
+		if strings.IndexByte(host[:i], ':') < 0 {
+			return netip.Addr{}, false // IPv4 has no zones
+		}
+		host = host[:i]
+	}
+	a, err := netip.ParseAddr(host)
+	if err != nil || bracketed && !a.Is6() {
+		return netip.Addr{}, false
+	}
+	return ipset.Plain(a), true
+}
+
+// isPort reports whether text is nothing, or a colon and a port. RFC 7239,
+// section 6, lets a port hide behind a name that begins with "_".
+func isPort(text string) bool {
+	if text == "" {
+		return true
+	}
+	if text[0] != ':' || len(text) < 2 || len(text) > 32 {
+		return false
+	}
+	hidden := text[1] == '_'
+	for i := 1; i < len(text); i++ {
+		if c := text[i]; (c < '0' || c > '9') && (!hidden || !alphanumeric(c) && c != '_' && c != '.' && c != '-') {
+			return false
+		}
+	}
+	return true
+}

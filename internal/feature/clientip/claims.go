@@ -1,0 +1,80 @@
+package clientip
+
+import (
+	"headgate/internal/header"
+	"headgate/internal/http1"
+)
+
+// drop removes every field that claims who the client is or how it came, but
+// for kept, the field of a CDN that came from that CDN; Other keeps none.
+func drop(list *header.List, kept header.ID) {
+	if kept == header.Other {
+		list.DeleteFunc(claims)
+		return
+	}
+	list.DeleteFunc(func(f *header.Field) bool { return f.ID != kept && claims(f) })
+}
+
+// dropTwins removes the fields that a server may take for the one of this name:
+// all of them but, when trusted is true, the field itself.
+func dropTwins(list *header.List, name string, trusted bool) {
+	list.DeleteFunc(func(f *header.Field) bool { return twins(f.Name, name) && !(trusted && f.Is(name)) })
+}
+
+// twins reports whether two names differ only in case and in what is neither
+// letter nor digit.
+func twins(a, b string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range len(a) {
+		if alphanumeric(a[i]) != alphanumeric(b[i]) || alphanumeric(a[i]) && a[i]|0x20 != b[i]|0x20 {
+			return false
+		}
+	}
+	return true
+}
+
+// claims reports whether a field is such a claim: a well-known one, any other
+// X-Forwarded field, or a name that a server which makes variables of names
+// reads as one of them ("X_Forwarded_For").
+func claims(f *header.Field) bool {
+	if f.ID != header.Other {
+		return claiming[f.ID]
+	}
+	if len(f.Name) < shortest {
+		return false
+	}
+	switch f.Name[0] | 0x20 {
+	case 'x':
+		return forwarded(f.Name) || http1.Twin(f.Name).ClaimsClient()
+	case 'c', 'f', 't':
+		return http1.Twin(f.Name).ClaimsClient()
+	}
+	return false
+}
+
+// claiming is header.ID.ClaimsClient as a table.
+var claiming = func() (t [256]bool) {
+	for id := range t {
+		t[id] = header.ID(id).ClaimsClient()
+	}
+	return t
+}()
+
+// The shortest claim that is not well known is a twin of X-Real-IP.
+const shortest = len("x_real_ip")
+
+// forwarded reports whether a name begins as X-Forwarded does, in any case and
+// with any character in the place of the hyphen.
+func forwarded(name string) bool {
+	const begin, rest = "x?", "forwarded"
+	if len(name) < len(begin)+len(rest) || !header.EqualFold(name[len(begin):len(begin)+len(rest)], rest) {
+		return false
+	}
+	return !alphanumeric(name[1]) && (len(name) == len(begin)+len(rest) || !alphanumeric(name[len(begin)+len(rest)]))
+}
+
+func alphanumeric(c byte) bool {
+	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
+}
