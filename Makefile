@@ -29,7 +29,7 @@ fuzz: ## fuzz every target in turn, for FUZZTIME each (30s)
 
 .PHONY: bench
 bench: build ## measure side by side with nginx, HAProxy and net/http (BENCH="-rows keepalive" for a part)
-	@.ci/install nginx:nginx-light haproxy:haproxy wrk:wrk
+	@.ci/install nginx:nginx-light haproxy:haproxy wrk:wrk h2load:nghttp2-client
 	$(GO) build -trimpath -o bin/bench ./bench
 	./bin/bench -headgate bin/headgate -out docs/performance.md $(BENCH)
 

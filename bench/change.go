@@ -36,7 +36,7 @@ func (r *running) acts(b *bench) error {
 		if address == "" {
 			continue
 		}
-		if err := ready(b.ctx, r.process, address, request, want); err != nil {
+		if err := ready(b.ctx, r.process, target{address: address}, request, want); err != nil {
 			return fmt.Errorf("generation %s on %s: %w", want, address, err)
 		}
 	}
@@ -174,7 +174,7 @@ func (v *visitor) connect() error {
 	}
 	var err error
 	for _, address := range v.addresses {
-		v.client, err = dial(address)
+		v.client, err = dial(target{address: address})
 		if !errors.Is(err, syscall.ECONNREFUSED) {
 			return err
 		}

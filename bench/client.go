@@ -4,6 +4,8 @@ package main
 
 import (
 	"bytes"
+	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -27,8 +29,30 @@ type client struct {
 	closed bool // the last answer said close
 }
 
-func dial(address string) (*client, error) {
-	conn, err := net.DialTimeout("tcp", address, patience)
+// target is where a client connects to.
+type target struct {
+	address string
+	tls     *tls.Config // nil means none is spoken
+}
+
+// connect opens a connection, with its handshake done.
+func (t target) connect() (net.Conn, error) {
+	conn, err := net.DialTimeout("tcp", t.address, patience)
+	if err != nil || t.tls == nil {
+		return conn, err
+	}
+	secure := tls.Client(conn, t.tls)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := secure.HandshakeContext(ctx); err != nil {
+		conn.Close()
+		return nil, fmt.Errorf("handshake: %w", err)
+	}
+	return secure, nil
+}
+
+func dial(t target) (*client, error) {
+	conn, err := t.connect()
 	if err != nil {
 		return nil, err
 	}
@@ -115,8 +139,8 @@ func parseHead(b []byte) (h head, ok bool) {
 }
 
 // ask sends one request on a connection of its own and returns the body.
-func ask(address string, request []byte) (string, error) {
-	c, err := dial(address)
+func ask(t target, request []byte) (string, error) {
+	c, err := dial(t)
 	if err != nil {
 		return "", err
 	}

@@ -55,7 +55,11 @@ func versions(b *bench) []string {
 			list = append(list, p.name+" "+versionIn.FindString(said(p.program, "-v")))
 		}
 	}
-	return append(list, "wrk "+versionIn.FindString(said("wrk", "-v")))
+	list = append(list, "wrk "+versionIn.FindString(said("wrk", "-v")))
+	if version := versionIn.FindString(said("h2load", "--version")); version != "" {
+		list = append(list, "h2load "+strings.TrimPrefix(version, "nghttp2/"))
+	}
+	return list
 }
 
 // said returns the first line that a program prints. How it exits does not

@@ -54,24 +54,39 @@ type options struct {
 func parseOptions() options {
 	var o options
 	last := runtime.NumCPU() - 1
-	flag.StringVar(&o.rows, "rows", "", "rows to measure, with commas between; empty means all: "+strings.Join(rowNames(), ","))
-	flag.StringVar(&o.peers, "peers", "headgate,nginx,haproxy,net/http", "proxies to measure, with commas between")
+	flag.StringVar(&o.rows, "rows", "", "`names` of the rows to measure, with commas between; empty means all")
+	flag.StringVar(&o.peers, "peers", "headgate,nginx,haproxy,net/http", "`names` of the proxies to measure, with commas between")
 	flag.StringVar(&o.headgate, "headgate", "bin/headgate", "`path` of headgate")
 	flag.StringVar(&o.out, "out", "", "`page` into which the table is written; empty means print only")
-	flag.IntVar(&o.rounds, "rounds", 5, "how often each measurement is repeated")
-	flag.IntVar(&o.seconds, "seconds", 5, "length of one measurement")
-	flag.IntVar(&o.connections, "connections", 5000, "idle connections to open")
-	flag.IntVar(&o.proxyCPU, "proxy-cpu", 0, "core of the proxy")
-	flag.IntVar(&o.loadCPU, "load-cpu", min(1, last), "core of the load")
-	flag.IntVar(&o.upstreamCPU, "upstream-cpu", min(2, last), "core of the upstream")
+	flag.IntVar(&o.rounds, "rounds", 5, "how many `times` each measurement is repeated")
+	flag.IntVar(&o.seconds, "seconds", 5, "length of one measurement, in `seconds`")
+	flag.IntVar(&o.connections, "connections", 5000, "how `many` idle connections to open")
+	flag.IntVar(&o.proxyCPU, "proxy-cpu", 0, "`number` of the proxy's core")
+	flag.IntVar(&o.loadCPU, "load-cpu", min(1, last), "`number` of the load's core")
+	flag.IntVar(&o.upstreamCPU, "upstream-cpu", min(2, last), "`number` of the upstream's core")
+	flag.Usage = func() { usage(flag.CommandLine) }
 	flag.Parse()
 	return o
+}
+
+// usage tells of every flag and of every row.
+func usage(flags *flag.FlagSet) {
+	out := flags.Output()
+	fmt.Fprintf(out, "bench measures headgate side by side with its peers.\n\nFlags:\n")
+	flags.PrintDefaults()
+	fmt.Fprintf(out, "\nRows:\n")
+	for _, r := range allRows() {
+		fmt.Fprintf(out, "  %-10s %s, %s\n", r.name, r.title, r.unit)
+	}
 }
 
 func run(ctx context.Context) error {
 	o := parseOptions()
 	rows, err := chooseRows(o.rows)
 	if err != nil {
+		return err
+	}
+	if err := findPrograms(rows); err != nil {
 		return err
 	}
 	if err := raiseFileLimit(); err != nil {
@@ -113,21 +128,40 @@ type bench struct {
 	peers    []peer
 	upstream *upstream
 	duration time.Duration
-	rate     float64 // requests a second of the latency row; 0 until measured
-	floor    float64 // p99 latency at that rate without a proxy, in µs
+
+	certificate *certificate // what the peers show in rows with TLS
+	rate        float64      // requests a second of the latency row; 0 until measured
+	floor       float64      // p99 latency at that rate without a proxy, in µs
+}
+
+// findPrograms reports a program that makes the load and is not here, before
+// anything is measured.
+func findPrograms(rows []row) error {
+	if _, err := lookPath("wrk"); err != nil {
+		return err
+	}
+	for _, r := range rows {
+		if r.needs == "" {
+			continue
+		}
+		if _, err := lookPath(r.needs); err != nil {
+			return fmt.Errorf("row %s: %w", r.name, err)
+		}
+	}
+	return nil
 }
 
 // newBench finds the peers that are here and starts the upstream.
 func newBench(ctx context.Context, o options) (*bench, error) {
-	if _, err := lookPath("wrk"); err != nil {
-		return nil, err
-	}
 	dir, err := os.MkdirTemp("", "headgate-bench-")
 	if err != nil {
 		return nil, err
 	}
 	b := &bench{ctx: ctx, options: o, dir: dir, duration: time.Duration(o.seconds) * time.Second}
 	b.peers, err = choosePeers(o)
+	if err == nil {
+		b.certificate, err = makeCertificate(dir)
+	}
 	if err == nil {
 		b.upstream, err = startUpstream(b)
 	}

@@ -23,7 +23,7 @@ func (b *bench) wrk(r *running, seconds int, args ...string) (wrkResult, error) 
 	if !strings.Contains(strings.Join(args, " "), "Host: ") {
 		args = append(args, "-H", "Host: "+r.setup.host(0))
 	}
-	args = append(args, "http://"+r.setup.address+"/")
+	args = append(args, r.setup.scheme()+"://"+r.setup.address+"/")
 	out, err := exec.CommandContext(b.ctx, "wrk", args...).CombinedOutput()
 	if err != nil {
 		return wrkResult{}, fmt.Errorf("wrk: %w: %s", err, out)
@@ -38,22 +38,28 @@ func (b *bench) wrk(r *running, seconds int, args ...string) (wrkResult, error) 
 	return result, nil
 }
 
-// cpuOfRequests returns the CPU time of the peer for each request of a run of
-// wrk, in microseconds.
-func (b *bench) cpuOfRequests(r *running, args ...string) (float64, error) {
+// cpuPer returns the CPU time of the peer during some work, for each piece of it:
+// work returns how many it did.
+func (r *running) cpuPer(unit time.Duration, work func() (int, error)) (float64, error) {
 	before, err := r.process.cpu()
 	if err != nil {
 		return 0, err
 	}
-	result, err := b.wrk(r, b.options.seconds, args...)
+	n, err := work()
 	if err != nil {
 		return 0, err
 	}
 	after, err := r.process.cpu()
-	if err != nil {
-		return 0, err
-	}
-	return float64((after - before).Nanoseconds()) / 1e3 / float64(result.requests), nil
+	return float64(after-before) / float64(unit) / float64(n), err
+}
+
+// cpuOfRequests returns the CPU time of the peer for each request of a run of
+// wrk, in microseconds.
+func (b *bench) cpuOfRequests(r *running, args ...string) (float64, error) {
+	return r.cpuPer(time.Microsecond, func() (int, error) {
+		result, err := b.wrk(r, b.options.seconds, args...)
+		return result.requests, err
+	})
 }
 
 func measureRequests(b *bench, all []*running) (sample, error) {
@@ -84,8 +90,8 @@ func measureMany(b *bench, all []*running) (sample, error) {
 	return sample{value: cpu[1] / cpu[0]}, nil
 }
 
-// fewestDownloads is how many downloads are measured at least.
-const fewestDownloads = 3
+// fewestBodies is how many large bodies are measured at least.
+const fewestBodies = 3
 
 // measureBodies downloads the large body on one connection, over and over.
 func measureBodies(b *bench, all []*running) (sample, error) {
@@ -100,18 +106,15 @@ func measureBodies(b *bench, all []*running) (sample, error) {
 	if err := download(conn, request, buf); err != nil {
 		return sample{}, err
 	}
-	before, err := r.process.cpu()
-	if err != nil {
-		return sample{}, err
-	}
-	n := 0
-	for began := time.Now(); time.Since(began) < b.duration || n < fewestDownloads; n++ {
-		if err := download(conn, request, buf); err != nil {
-			return sample{}, err
+	v, err := r.cpuPer(time.Millisecond, func() (n int, err error) {
+		for began := time.Now(); time.Since(began) < b.duration || n < fewestBodies; n++ {
+			if err := download(conn, request, buf); err != nil {
+				return n, err
+			}
 		}
-	}
-	after, err := r.process.cpu()
-	return sample{value: float64((after - before).Nanoseconds()) / 1e6 / float64(n)}, err
+		return n, nil
+	})
+	return sample{value: v}, err
 }
 
 // download asks for the large body and throws it away.
@@ -153,29 +156,41 @@ func discard(r io.Reader, buf []byte, left int) error {
 // peer grew.
 func measureIdle(b *bench, all []*running) (sample, error) {
 	r := all[0]
+	to, request := r.setup.target(h1, nil), get("/", r.setup.host(0))
+	return b.growth(r, func() (net.Conn, error) {
+		c, err := dial(to)
+		if err != nil {
+			return nil, err
+		}
+		_, err = c.do(request)
+		return c.conn, err
+	})
+}
+
+// growth returns by how many KiB the peer grew for each idle connection: open
+// opens one and asks once on it.
+func (b *bench) growth(r *running, open func() (net.Conn, error)) (sample, error) {
 	before, err := r.process.memory()
 	if err != nil {
 		return sample{}, err
 	}
-	request := get("/", r.setup.host(0))
-	var clients []*client
+	var conns []net.Conn
 	defer func() {
-		for _, c := range clients {
-			c.close()
+		for _, c := range conns {
+			_ = c.Close()
 		}
 	}()
 	for range b.options.connections {
-		c, err := dial(r.setup.address)
-		if err != nil {
-			return sample{}, err
+		c, err := open()
+		if c != nil {
+			conns = append(conns, c)
 		}
-		clients = append(clients, c)
-		if _, err := c.do(request); err != nil {
-			return sample{}, fmt.Errorf("connection %d: %w", len(clients), err)
+		if err != nil {
+			return sample{}, fmt.Errorf("connection %d: %w", len(conns), err)
 		}
 	}
 	after, err := r.process.memory()
-	return sample{value: float64(after-before) / 1024 / float64(len(clients))}, err
+	return sample{value: float64(after-before) / 1024 / float64(len(conns))}, err
 }
 
 // measureLatency sends at a constant rate, whatever the answers do, and takes

@@ -167,3 +167,28 @@ func TestConfigs(t *testing.T) {
 		}
 	}
 }
+
+// TestConfigsWithTLS holds that each peer shows the certificate, and that without
+// TLS none of them speaks of it.
+func TestConfigsWithTLS(t *testing.T) {
+	c := &certificate{file: "/d/cert.pem", key: "/d/key.pem", both: "/d/both.pem"}
+	s := setup{address: "127.0.0.1:1111", upstreams: []string{"127.0.0.1:3333"}, tls: true, certificate: c}
+	told := map[string]string{
+		"headgate": headgateConfig(s), "nginx": nginxConfig(s), "haproxy": haproxyConfig(s),
+		"net/http": strings.Join(reverseProxyPeer().argv(s), " "),
+	}
+	for name, text := range told {
+		if !strings.Contains(text, c.both) && !(strings.Contains(text, c.file) && strings.Contains(text, c.key)) {
+			t.Errorf("%s: no certificate in\n%s", name, text)
+		}
+		if name != "net/http" && !strings.Contains(text, "1.3") {
+			t.Errorf("%s: no version in\n%s", name, text)
+		}
+	}
+	s.tls = false
+	for _, text := range []string{headgateConfig(s), nginxConfig(s), haproxyConfig(s)} {
+		if strings.Contains(text, "/d/") || strings.Contains(text, "1.3") {
+			t.Errorf("TLS where none is wanted:\n%s", text)
+		}
+	}
+}

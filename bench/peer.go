@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"strings"
@@ -13,6 +14,12 @@ import (
 // hostFormat makes the host of the n-th proxy. A setup of one proxy takes any
 // host.
 const hostFormat = "h%05d.bench.example"
+
+// The protocols of ALPN.
+const (
+	h1 = "http/1.1"
+	h2 = "h2"
+)
 
 // connectionsMost is how many connections the peers are told to take.
 const connectionsMost = 7000
@@ -26,6 +33,27 @@ type setup struct {
 	accessLog  bool     // write one, in the combined format
 	proxies    int      // hosts with three routes each; 0 means one route for any host
 	generation int      // what /generation answers; 0 means there is no such route
+
+	tls         bool         // speak TLS 1.3, with HTTP/2 and HTTP/1.1 over it
+	certificate *certificate // to show when tls is set
+}
+
+// scheme returns http or https.
+func (s *setup) scheme() string {
+	if s.tls {
+		return "https"
+	}
+	return "http"
+}
+
+// target returns where a client finds the peer, with a protocol of ALPN that
+// matters only where TLS is spoken.
+func (s *setup) target(protocol string, sessions tls.ClientSessionCache) target {
+	t := target{address: s.address}
+	if s.tls {
+		t.tls = s.certificate.client(protocol, sessions)
+	}
+	return t
 }
 
 // host returns the host of the n-th proxy.
@@ -75,7 +103,7 @@ func (b *bench) start(p peer, s setup) (*running, error) {
 		return nil, err
 	}
 	host := s.host(0)
-	if err := ready(b.ctx, process, s.address, get("/fields", host), fieldsAs(host)); err != nil {
+	if err := ready(b.ctx, process, s.target(h1, nil), get("/fields", host), fieldsAs(host, s.scheme())); err != nil {
 		process.stop()
 		return nil, fmt.Errorf("%s: %w", p.name, err)
 	}
@@ -98,13 +126,13 @@ func (r *running) change(s setup) error {
 
 // ready waits until an address gives the wanted body. The last that it gave is
 // in the error when it never does.
-func ready(ctx context.Context, p *process, address string, request []byte, want string) error {
+func ready(ctx context.Context, p *process, t target, request []byte, want string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		got, err := ask(address, request)
+		got, err := ask(t, request)
 		switch {
 		case err == nil && got == want:
 			return nil

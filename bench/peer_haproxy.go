@@ -44,18 +44,22 @@ defaults
 	if s.accessLog {
 		c.WriteString("  log global\n  option httplog\n")
 	}
+	secure := ""
+	if s.tls {
+		secure = " ssl crt " + s.certificate.both + " alpn h2,http/1.1 ssl-min-ver TLSv1.3 ciphersuites TLS_AES_128_GCM_SHA256"
+	}
 	fmt.Fprintf(&c, `
 frontend web
-  bind %s
-  http-request set-header Forwarded "for=%%[src], host=%%[req.hdr(host)], proto=http"
+  bind %s%s
+  http-request set-header Forwarded "for=%%[src], host=%%[req.hdr(host)], proto=%s"
   http-request set-header X-Forwarded-For %%[src]
-  http-request set-header X-Forwarded-Proto http
+  http-request set-header X-Forwarded-Proto %s
   http-request set-header X-Forwarded-Host %%[req.hdr(host)]
   http-request set-header Via proxy
   default_backend up
 
 backend up
-`, s.address)
+`, s.address, secure, s.scheme(), s.scheme())
 	for i, u := range s.upstreams {
 		fmt.Fprintf(&c, "  server s%d %s\n", i, u)
 	}

@@ -32,7 +32,12 @@ func headgateConfig(s setup) string {
 	} else {
 		c.WriteString("access_log: {enabled: false}\n")
 	}
-	fmt.Fprintf(&c, "ports:\n  web: {address: %q, protocol: http}\n", s.address)
+	if s.tls {
+		fmt.Fprintf(&c, "certificates:\n  main: {cert_file: %q, key_file: %q}\n", s.certificate.file, s.certificate.key)
+		fmt.Fprintf(&c, "ports:\n  web: {address: %q, protocol: https, tls: {min_version: \"1.3\", default_certificate: main}}\n", s.address)
+	} else {
+		fmt.Fprintf(&c, "ports:\n  web: {address: %q, protocol: http}\n", s.address)
+	}
 	if s.moving != "" {
 		fmt.Fprintf(&c, "  moving: {address: %q, protocol: http}\n", s.moving)
 	}

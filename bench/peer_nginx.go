@@ -49,7 +49,8 @@ const nginxPaths = `
   scgi_temp_path scgi_temp;`
 
 // nginxHTTP sets the forwarded fields and keeps connections on both sides. A
-// large body is not put on the disk, which would only slow nginx down.
+// large body is not put on the disk, in neither direction: that would only slow
+// nginx down.
 const nginxHTTP = `
   keepalive_requests 1000000000;
   keepalive_timeout 1h;
@@ -59,6 +60,7 @@ const nginxHTTP = `
   server_names_hash_bucket_size 128;
   proxy_http_version 1.1;
   proxy_max_temp_file_size 0;
+  proxy_request_buffering off;
   proxy_set_header Connection "";
   proxy_set_header Host $http_host;
   proxy_set_header Forwarded "for=$remote_addr, host=$http_host, proto=$scheme";
@@ -66,6 +68,12 @@ const nginxHTTP = `
   proxy_set_header X-Forwarded-Proto $scheme;
   proxy_set_header X-Forwarded-Host $http_host;
   proxy_set_header Via proxy;
+`
+
+// nginxTLS is version 1.3 with tickets and the one cipher suite of all peers.
+const nginxTLS = `    ssl_protocols TLSv1.3;
+    ssl_conf_command Ciphersuites TLS_AES_128_GCM_SHA256;
+    ssl_session_tickets on;
 `
 
 func nginxConfig(s setup) string {
@@ -104,6 +112,10 @@ func nginxConfig(s setup) string {
 
 func nginxListen(s setup) string {
 	listen := fmt.Sprintf("    listen %s;\n", s.address)
+	if s.tls {
+		listen = fmt.Sprintf("    listen %s ssl http2;\n    ssl_certificate %s;\n    ssl_certificate_key %s;\n",
+			s.address, s.certificate.file, s.certificate.key) + nginxTLS
+	}
 	if s.moving != "" {
 		listen += fmt.Sprintf("    listen %s;\n", s.moving)
 	}

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bufio"
+	"crypto/tls"
 	"fmt"
 	"io"
 	"log"
@@ -36,17 +37,22 @@ func reverseProxyPeer() peer {
 			if s.accessLog {
 				logFile = "access.log"
 			}
-			return []string{self, reverseProxyWord, s.address, s.upstreams[0], logFile}
+			argv := []string{self, reverseProxyWord, s.address, s.upstreams[0], logFile}
+			if s.tls {
+				argv = append(argv, s.certificate.file, s.certificate.key)
+			}
+			return argv
 		},
 		env: []string{"GOMAXPROCS=1"},
 	}
 }
 
 // serveReverseProxy listens on args[0], forwards to args[1], and writes an access
-// log to args[2] if that is not empty.
+// log to args[2] if that is not empty. With args[3] and args[4], a certificate and
+// its key, it speaks TLS, and HTTP/2 over it.
 func serveReverseProxy(args []string) error {
-	if len(args) != 3 {
-		return fmt.Errorf("%s wants an address, an upstream and a log file", reverseProxyWord)
+	if len(args) != 3 && len(args) != 5 {
+		return fmt.Errorf("%s wants an address, an upstream, a log file, and maybe a certificate and its key", reverseProxyWord)
 	}
 	l, err := net.Listen("tcp", args[0])
 	if err != nil {
@@ -60,7 +66,12 @@ func serveReverseProxy(args []string) error {
 		}
 		handler = &combinedLog{next: handler, out: bufio.NewWriterSize(file, 64<<10)}
 	}
-	return http.Serve(l, handler)
+	server := &http.Server{Handler: handler, ErrorLog: log.New(io.Discard, "", 0)}
+	if len(args) == 5 {
+		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS13}
+		return server.ServeTLS(l, args[3], args[4])
+	}
+	return server.Serve(l)
 }
 
 func newReverseProxy(upstream string) *httputil.ReverseProxy {
@@ -70,11 +81,15 @@ func newReverseProxy(upstream string) *httputil.ReverseProxy {
 			r.SetURL(target)
 			host := r.In.Host
 			address, _, _ := net.SplitHostPort(r.In.RemoteAddr)
+			scheme := "http"
+			if r.In.TLS != nil {
+				scheme = "https"
+			}
 			r.Out.Host = host
 			h := r.Out.Header
-			h["Forwarded"] = []string{"for=" + address + ", host=" + host + ", proto=http"}
+			h["Forwarded"] = []string{"for=" + address + ", host=" + host + ", proto=" + scheme}
 			h["X-Forwarded-For"] = []string{address}
-			h["X-Forwarded-Proto"] = []string{"http"}
+			h["X-Forwarded-Proto"] = []string{scheme}
 			h["X-Forwarded-Host"] = []string{host}
 			h["Via"] = []string{"proxy"}
 		},

@@ -23,6 +23,8 @@ type row struct {
 	only func(peer) bool
 	// setups returns what is started of each peer; nil means one plain setup.
 	setups func() []setup
+	// needs is the program that makes the load beside wrk; empty means none.
+	needs string
 	// fresh starts the peer anew for each measurement.
 	fresh bool
 	// measure measures once.
@@ -65,6 +67,40 @@ func allRows() []row {
 			measure: measureBodies,
 		},
 		{
+			name: "tls", title: "HTTP/1.1 keep-alive over TLS 1.3, 100 B, c=32", unit: "µs CPU a request",
+			goals:   []goal{{"nginx", 1}},
+			setups:  overTLS,
+			measure: measureTLS,
+		},
+		{
+			name: "h2", title: "HTTP/2 over TLS 1.3, 100 B, 8 × 16 streams", unit: "µs CPU a request",
+			goals: []goal{{"nginx", 0.95}}, needs: "h2load",
+			setups:  overTLS,
+			measure: measureH2,
+		},
+		{
+			name: "h2body", title: "100 MiB body over HTTP/2, download", unit: "ms CPU a download",
+			goals: []goal{{"nginx", 1}}, needs: "h2load",
+			setups:  overTLS,
+			measure: measureH2Downloads,
+		},
+		{
+			name: "h2upload", title: "100 MiB body over HTTP/2, upload", unit: "ms CPU an upload",
+			goals: []goal{{"nginx", 1}}, needs: "h2load",
+			setups:  overTLS,
+			measure: measureH2Uploads,
+		},
+		{
+			name: "handshake", title: "full TLS 1.3 handshake, ECDSA P-256, and one request", unit: "µs CPU a connection",
+			setups:  overTLS,
+			measure: measureHandshakes,
+		},
+		{
+			name: "resumed", title: "resumed TLS 1.3 handshake, and one request", unit: "µs CPU a connection",
+			setups:  overTLS,
+			measure: measureResumed,
+		},
+		{
 			name: "latency", title: "p99 latency at 70 % of nginx's peak rate", unit: "µs",
 			goals:   []goal{{"nginx", 1}},
 			measure: measureLatency,
@@ -73,6 +109,18 @@ func allRows() []row {
 			name: "idle", title: "memory of an idle keep-alive connection", unit: "KiB",
 			goals: []goal{{"", 6}}, fresh: true,
 			measure: measureIdle,
+		},
+		{
+			name: "idletls", title: "memory of an idle TLS connection, HTTP/1.1", unit: "KiB",
+			goals: []goal{{"", 20}}, fresh: true,
+			setups:  overTLS,
+			measure: measureIdle,
+		},
+		{
+			name: "idleh2", title: "memory of an idle TLS connection, HTTP/2", unit: "KiB",
+			goals: []goal{{"", 20}}, fresh: true,
+			setups:  overTLS,
+			measure: measureIdleH2,
 		},
 		{
 			name: "many", title: "10 000 proxies × 3 routes, CPU a request", unit: "× one proxy",
@@ -94,6 +142,9 @@ func allRows() []row {
 		},
 	}
 }
+
+// overTLS is a plain setup with TLS.
+func overTLS() []setup { return []setup{{tls: true}} }
 
 func rowNames() []string {
 	var names []string
@@ -186,6 +237,7 @@ func (b *bench) startAll(r row, p peer, round int) ([]*running, error) {
 			s.moving = addresses[2*i+1]
 		}
 		s.upstreams = b.upstream.addresses[:1]
+		s.certificate = b.certificate
 		var one *running
 		if one, err = b.start(p, s); err != nil {
 			break

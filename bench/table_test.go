@@ -3,6 +3,7 @@
 package main
 
 import (
+	"flag"
 	"strings"
 	"testing"
 )
@@ -68,5 +69,18 @@ func TestChooseRows(t *testing.T) {
 	}
 	if _, err := chooseRows("idle,none"); err == nil || !strings.Contains(err.Error(), `"none"`) {
 		t.Errorf("got %v, want the name in the error", err)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	var out strings.Builder
+	flags := flag.NewFlagSet("bench", flag.ContinueOnError)
+	flags.SetOutput(&out)
+	flags.Int("rounds", 5, "how many `times`")
+	usage(flags)
+	for _, want := range append(rowNames(), "-rounds times") {
+		if !strings.Contains(out.String(), "  "+want) {
+			t.Errorf("no %s in\n%s", want, out.String())
+		}
 	}
 }

@@ -14,6 +14,7 @@ const bodySize = 100 << 20
 
 // upstream is the nginx that all proxies forward to. It listens on two addresses.
 type upstream struct {
+	dir       string // where the large body is
 	process   *process
 	addresses [2]string
 }
@@ -28,7 +29,7 @@ func startUpstream(b *bench) (*upstream, error) {
 	if err != nil {
 		return nil, err
 	}
-	u := &upstream{addresses: [2]string(addresses)}
+	u := &upstream{dir: dir, addresses: [2]string(addresses)}
 	if err := makeBody(filepath.Join(dir, "body")); err != nil {
 		return nil, err
 	}
@@ -40,7 +41,7 @@ func startUpstream(b *bench) (*upstream, error) {
 		return nil, err
 	}
 	for _, address := range u.addresses {
-		if err := ready(b.ctx, u.process, address, get("/", "upstream"), hundredBytes); err != nil {
+		if err := ready(b.ctx, u.process, target{address: address}, get("/", "upstream"), hundredBytes); err != nil {
 			u.process.stop()
 			return nil, fmt.Errorf("upstream: %w", err)
 		}
@@ -51,6 +52,8 @@ func startUpstream(b *bench) (*upstream, error) {
 // hundredBytes is the body of the plain answer.
 var hundredBytes = strings.Repeat("0123456789", 10)
 
+// config makes the upstream's configuration. An answer to /sink comes once the
+// whole body of the request is there: nginx would answer by itself before.
 func (u *upstream) config(dir string) string {
 	servers := ""
 	for i, address := range u.addresses {
@@ -61,7 +64,14 @@ func (u *upstream) config(dir string) string {
     location = /which { return 200 "%d"; }
     location = /fields { return 200 "$http_forwarded|$http_x_forwarded_for|$http_x_forwarded_proto|$http_x_forwarded_host|$http_via"; }
     location = /body { root %s; }
-  }`, address, hundredBytes, i, dir)
+    location = /sink {
+      client_max_body_size 0;
+      client_body_buffer_size %d;
+      proxy_pass_request_body off;
+      proxy_set_header Content-Length "";
+      proxy_pass http://%s/;
+    }
+  }`, address, hundredBytes, i, dir, bodySize+1, address)
 	}
 	return nginxHead(1) + `
 http {
@@ -73,8 +83,8 @@ http {
 }
 
 // fieldsAs is what /fields answers when all five forwarded fields are right.
-func fieldsAs(host string) string {
-	return fmt.Sprintf("for=127.0.0.1, host=%s, proto=http|127.0.0.1|http|%s|proxy", host, host)
+func fieldsAs(host, scheme string) string {
+	return fmt.Sprintf("for=127.0.0.1, host=%s, proto=%s|127.0.0.1|%s|%s|proxy", host, scheme, scheme, host)
 }
 
 // makeBody makes the large file. It has no blocks on the disk; reading it once
