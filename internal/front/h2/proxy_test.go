@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"math/big"
 	"net"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -43,6 +44,7 @@ type proxy struct {
 		kept  []exchange.Kept
 	}
 	serial atomic.Uint64
+	open   atomic.Int64
 }
 
 // entry is what the log hears of an exchange.
@@ -165,6 +167,8 @@ func (p *proxy) serve(nc net.Conn) {
 	p.mu.Lock()
 	p.mu.conns = append(p.mu.conns, c)
 	p.mu.Unlock()
+	p.open.Add(1)
+	defer p.open.Add(-1)
 	c.Serve()
 }
 
@@ -236,3 +240,16 @@ const exchangeNone = exchange.None
 
 // quiet keeps no log.
 func quiet(p *proxy, _ *upstream.Settings) { p.pipe.Done = nil }
+
+// wait0 waits until the connections that were accepted have ended.
+func (p *proxy) wait0() {
+	p.t.Helper()
+	for deadline := time.Now().Add(patience); ; runtime.Gosched() {
+		if p.open.Load() == 0 {
+			return
+		}
+		if time.Now().After(deadline) {
+			p.t.Fatal("a connection did not end")
+		}
+	}
+}

@@ -38,10 +38,6 @@ func (c *Conn) more(p []byte) (int, error) {
 		n, err := c.read(p)
 		switch {
 		case err == nil:
-			c.partial = 0
-			if c.buf.Len() > 0 || c.block.id != 0 {
-				c.partial = -1 // a frame has begun; setDeadline notes when
-			}
 			return n, nil
 		case errors.Is(err, netconn.ErrKicked):
 			err = c.lookUp()
@@ -127,9 +123,21 @@ func (c *Conn) setDeadline() {
 		c.trimmed = now
 		c.trim()
 	}
+	switch {
+	case c.patient:
+		c.partial = now
+	case c.buf.Len() == 0 && c.block.id == 0:
+		c.partial = 0
+	case c.partial == 0:
+		c.partial = now
+	}
 	until, busy := c.deadline(now)
 	if busy {
-		until = sooner(until, now+int64(workerIdle))
+		look := int64(workerIdle)
+		if keep := int64(c.port.KeepAlive); keep > 0 {
+			look = min(look, keep)
+		}
+		until = sooner(until, now+look)
 	}
 	c.nc.SetReadWait(0)
 	if until != 0 {
@@ -155,11 +163,8 @@ func (c *Conn) deadline(now int64) (until int64, busy bool) {
 		case !c.greeted || !c.settled:
 			until = sooner(until, c.began+head)
 		case c.partial != 0:
-			if c.partial < 0 {
-				c.partial = now
-			}
 			if c.patient {
-				c.partial, head = now, max(head, int64(c.port.Limits.BodyIdle))
+				head = max(head, int64(c.port.Limits.BodyIdle))
 			}
 			until = sooner(until, c.partial+head)
 		}

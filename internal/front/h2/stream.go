@@ -139,7 +139,7 @@ func (c *Conn) closeLocked(s *stream, reset bool) {
 		if cap(c.mu.streams) > 16 {
 			c.mu.streams = nil
 		}
-		if c.draining.Load() || c.port.KeepAlive == 0 {
+		if c.draining.Load() || s.port.KeepAlive == 0 {
 			c.nc.Kick()
 		}
 	}

@@ -1,0 +1,201 @@
+package h2_test
+
+import (
+	"errors"
+	"io"
+	"os"
+	"runtime"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/net/http2"
+
+	"headgate/internal/exchange"
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			println(err.Error())
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+func TestDrainLosesNothing(t *testing.T) {
+	hold, begun := make(chan struct{}), make(chan struct{}, 2)
+	p := newProxy(t, "", source(func(ex *exchange.Exchange) *exchange.Answer {
+		begun <- struct{}{}
+		<-hold
+		ex.Response.Status = 200
+		return nil
+	}))
+	c := p.dial()
+	c.request(1, true, get...)
+	c.flush()
+	<-begun
+	p.conn(0).Drain()
+	f, err := c.next()
+	if g, ok := f.(*http2.GoAwayFrame); !ok || g.LastStreamID != 1<<31-1 || g.ErrCode != http2.ErrCodeNo {
+		t.Fatalf("got %v, %v", f, err)
+	}
+	f, err = c.next()
+	ping, ok := f.(*http2.PingFrame)
+	if !ok {
+		t.Fatalf("got %v, %v", f, err)
+	}
+	// A request that was on its way is still served.
+	c.request(3, true, get...)
+	c.WritePing(true, ping.Data)
+	c.request(5, true, get...) // this one comes too late
+	c.flush()
+	f, err = c.next()
+	if g, ok := f.(*http2.GoAwayFrame); !ok || g.LastStreamID != 3 {
+		t.Fatalf("got %v, %v", f, err)
+	}
+	<-begun
+	close(hold)
+	ended := 0
+	for {
+		f, err := c.ReadFrame()
+		if err != nil {
+			if !errors.Is(err, io.EOF) || ended != 2 {
+				t.Errorf("ended with %v after %d responses", err, ended)
+			}
+			break
+		}
+		if f.Header().Flags.Has(http2.FlagHeadersEndStream) && f.Header().Type == http2.FrameHeaders {
+			ended++
+		}
+	}
+	c.nc.Close()
+	p.wait0()
+}
+
+func TestDrainEndsIdleConnections(t *testing.T) {
+	p := newProxy(t, "", text("x"))
+	c := p.dial()
+	c.request(1, true, get...)
+	c.flush()
+	c.await(1)
+	p.conn(0).Drain()
+	for {
+		f, err := c.ReadFrame()
+		if err != nil {
+			break
+		}
+		if ping, ok := f.(*http2.PingFrame); ok {
+			c.WritePing(true, ping.Data)
+			c.flush()
+		}
+	}
+	c.nc.Close()
+	p.wait0()
+}
+
+func TestIdleConnectionsEnd(t *testing.T) {
+	for _, keep := range []time.Duration{0, 50 * time.Millisecond} {
+		p := newProxy(t, "", text("x"), limits(func(port *exchange.Port) { port.KeepAlive = keep }))
+		c := p.dial()
+		c.request(1, true, get...)
+		c.flush()
+		c.await(1)
+		if code := c.goAway(); code != http2.ErrCodeNo {
+			t.Errorf("got %v after %v", code, keep)
+		}
+	}
+}
+
+func TestSlowBeginningsEnd(t *testing.T) {
+	begin := func(c *raw) { c.send([]byte(http2.ClientPreface)); c.WriteSettings() }
+	tests := map[string]func(c *raw){
+		"nothing":         func(*raw) {},
+		"half a preface":  func(c *raw) { c.send([]byte(http2.ClientPreface[:10])) },
+		"no SETTINGS":     func(c *raw) { c.send([]byte(http2.ClientPreface)) },
+		"half a frame":    func(c *raw) { begin(c); c.WriteSettingsAck(); c.send([]byte{0, 0}) },
+		"half a block":    func(c *raw) { begin(c); c.WriteSettingsAck(); c.WriteHeaders(http2.HeadersFrameParam{StreamID: 1}) },
+		"no acknowledged": begin,
+	}
+	for name, write := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := newProxy(t, "", text("x"), limits(func(port *exchange.Port) { port.HeadTimeout = 50 * time.Millisecond }))
+			c := p.connect()
+			write(c)
+			c.flush()
+			if code := c.goAway(); code == http2.ErrCodeNo {
+				t.Errorf("got %v", code)
+			}
+		})
+	}
+}
+
+func TestGarbageEndsTheConnection(t *testing.T) {
+	p := newProxy(t, "", text("x"))
+	for _, garbage := range []string{"GET / HTTP/1.1\r\nHost: h\r\n\r\n", "\x16\x03\x01\x00\xa5\x01\x00", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x07"} {
+		c := p.connect()
+		c.send([]byte(garbage + "garbage garbage garbage garbage"))
+		c.flush()
+		if code := c.goAway(); code != http2.ErrCodeProtocol && code != http2.ErrCodeFrameSize {
+			t.Errorf("%q: got %v", garbage, code)
+		}
+	}
+}
+
+// TestClientThatLeavesIsNoticed closes the connection while the source waits.
+func TestClientThatLeavesIsNoticed(t *testing.T) {
+	begun := make(chan struct{})
+	p := newProxy(t, "", source(func(ex *exchange.Exchange) *exchange.Answer {
+		close(begun)
+		for !ex.Front.Gone() {
+			runtime.Gosched()
+		}
+		return exchange.Fail(exchange.ClientClosed, "gone")
+	}))
+	c := p.dial()
+	c.request(1, true, get...)
+	c.flush()
+	<-begun
+	c.nc.Close()
+	if e := p.logged(); e.reason != exchange.ClientClosed || e.status != 499 {
+		t.Errorf("logged %+v", e)
+	}
+}
+
+// TestIdleConnectionIsSmall holds what an idle connection costs besides TLS.
+func TestIdleConnectionIsSmall(t *testing.T) {
+	const conns = 300
+	p := newProxy(t, "", text("x"), quiet)
+	heap := func() uint64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return m.HeapAlloc + m.StackInuse
+	}
+	dial := func(n int) (all []*raw) {
+		for range n {
+			c := p.dial()
+			c.request(1, true, get...)
+			c.flush()
+			c.await(1)
+			all = append(all, c)
+		}
+		return all
+	}
+	dial(10)
+	before := heap()
+	all := dial(conns)
+	with := heap()
+	for i, c := range all {
+		c.Framer, c.ReadMetaHeaders, c.enc = nil, nil, nil
+		all[i] = nil
+	}
+	after := heap()
+	// The client's memory is in the numbers too; what is left when its buffers
+	// are dropped is mostly ours, with the workers that have not gone home.
+	t.Logf("%d bytes a connection with the client, %d without", (with-before)/conns, (int64(after)-int64(before))/conns)
+	runtime.KeepAlive(all)
+}
