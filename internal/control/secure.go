@@ -146,7 +146,7 @@ func (f *fresh) explain() {
 
 // beginGrace is how long a connection that drains may take to say what is spoken
 // on it.
-const beginGrace = 2 * time.Second
+const beginGrace = time.Second
 
 // Drain makes the connection end soon.
 func (f *fresh) Drain() {

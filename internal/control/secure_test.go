@@ -1,0 +1,123 @@
+package control
+
+import (
+	"bufio"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// https makes the ports of a configuration speak TLS.
+func https(text string) string {
+	return strings.ReplaceAll(text, "protocol: http,", "protocol: https,")
+}
+
+// shake makes a TLS connection of a client's.
+func shake(c *client) error {
+	secure := tls.Client(c.Conn, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}})
+	if err := secure.Handshake(); err != nil {
+		return err
+	}
+	c.Conn, c.r = secure, bufio.NewReader(secure)
+	return nil
+}
+
+func TestAPortChangesItsProtocolOnItsSocket(t *testing.T) {
+	at := free(t, 1)
+	h := start(t, document(201, "a "+at[0]+" drain: 5s"))
+	p, _ := h.port("a", at[0])
+	open, err := connect(at[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Close()
+	if got, err := open.get("/"); got != 201 || err != nil {
+		t.Fatalf("got %d and %v", got, err)
+	}
+	h.apply(https(document(202, "a "+at[0]+" drain: 5s")))
+	secure, err := connect(at[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer secure.Close()
+	if err := shake(secure); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := secure.get("/"); got != 202 || err != nil {
+		t.Errorf("with TLS: got %d and %v, want 202", got, err)
+	}
+	if _, err := io.Copy(io.Discard, open); err != nil {
+		t.Errorf("a connection without TLS did not end in order: %v", err)
+	}
+	if now, _ := h.port("a", at[0]); !now.Since.Equal(p.Since) || now.Protocol != "https" {
+		t.Errorf("got %+v, want the same socket with https", now)
+	}
+	h.apply(document(203, "a "+at[0]))
+	want(t, at[0], 203)
+}
+
+func TestWhoWaitsForAPortThatMovesIsServedWithTLS(t *testing.T) {
+	at := free(t, 2)
+	h := start(t, https(document(201, "a "+at[0]+" drain: 5s, limits: {connections: 1}")))
+	var clients []*client
+	for range 5 {
+		c, err := connect(at[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		clients = append(clients, c)
+	}
+	if err := shake(clients[0]); err != nil {
+		t.Fatal(err)
+	}
+	h.apply(https(document(202, "a "+at[1]+" drain: 5s, limits: {connections: 1}")))
+	for i, c := range clients[1:] {
+		err := shake(c)
+		if err != nil {
+			t.Errorf("client %d in the queue: %v", i, err)
+			continue
+		}
+		if got, err := c.get("/"); got != 202 || err != nil {
+			t.Errorf("client %d in the queue: got %d and %v, want 202", i, got, err)
+		}
+	}
+}
+
+func TestASilentClientDoesNotHoldUpADrain(t *testing.T) {
+	at := free(t, 1)
+	h := start(t, https(document(201, "a "+at[0]+" drain: 30s")))
+	silent, err := net.Dial("tcp", at[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	eventually(t, "it is connected", func() bool {
+		p, _ := h.port("a", at[0])
+		return p.Connections == 1
+	})
+	began := time.Now()
+	h.finish()
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
+func TestWhoHasABusyAddressIsNamed(t *testing.T) {
+	at := free(t, 2)
+	pid := occupy(t, at[1])
+	h := start(t, document(201, "a "+at[0]))
+	err := h.c.Apply("test.yaml", []byte(document(202, "a "+at[1])))
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		t.Fatalf("got %v", err)
+	}
+	t.Log(err)
+	if owner := ownerWords(pid); owner != "" && !strings.Contains(err.Error(), owner) {
+		t.Errorf("got %v, want that %s has it", err, owner)
+	}
+}
