@@ -59,6 +59,26 @@ func (s *Set) Within(p netip.Prefix) (netip.Prefix, bool) {
 	return s.table.LookupPrefixLPM(p)
 }
 
+// Covered returns how many entries lie within another entry of the set, the
+// first of them and the entry around it.
+func (s *Set) Covered() (n int, first, wider netip.Prefix) {
+	if s == nil {
+		return 0, first, wider
+	}
+	for p := range s.table.All() {
+		for around := range s.table.Supernets(p) {
+			if around == p {
+				continue
+			}
+			if n++; n == 1 || p.Addr().Less(first.Addr()) {
+				first, wider = p, around
+			}
+			break
+		}
+	}
+	return n, first, wider
+}
+
 // Plain returns an address without its zone, an IPv4-mapped one as IPv4.
 func Plain(a netip.Addr) netip.Addr {
 	if a.Is4() {

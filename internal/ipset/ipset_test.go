@@ -42,6 +42,17 @@ func TestWithin(t *testing.T) {
 	}
 }
 
+func TestCovered(t *testing.T) {
+	s, _ := New([]string{"10.0.0.0/8", "10.2.0.0/16", "10.1.0.0/16", "10.1.0.1", "::/0", "2001:db8::/32", "192.0.2.1", "192.0.2.1"})
+	n, first, wider := s.Covered()
+	if n != 4 || first.String() != "10.1.0.0/16" && first.String() != "10.1.0.1/32" || !wider.Contains(first.Addr()) {
+		t.Errorf("Covered = %d, %v, %v; want 4, the first of IPv4, and what it lies in", n, first, wider)
+	}
+	if n, _, _ := (*Set)(nil).Covered(); n != 0 {
+		t.Errorf("%d entries of no set are covered", n)
+	}
+}
+
 func TestCheck(t *testing.T) {
 	for _, c := range []struct{ text, what, remedy string }{
 		{"192.0.2.1", "", ""},

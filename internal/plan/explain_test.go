@@ -47,6 +47,7 @@ proxies:
   behind:
     virtual_hosts: [behind.example.com]
     client_ip: {trusted: ["2001:db8::/32"]}
+    ip_filter: {allow: [198.51.100.0/24]}
     routes: [{servers: [{url: "http://127.0.0.1:3000"}]}]
   default:
     routes: [{path: /api/v1/x, fixed_response: {status: 204}}]
@@ -72,6 +73,7 @@ func TestExplainSaysWhoWonAndWhy(t *testing.T) {
 		{"inner", Question{"GET", "http", "shop.example.com:8081", "/api/v1", nil, from}},
 		{"upstream-host", Question{"GET", "http", "host.example.com:8080", "/", nil, netip.Addr{}}},
 		{"behind-proxy", Question{"GET", "http", "behind.example.com:8080", "/", [][2]string{{"X-Forwarded-For", "6.6.6.6, 198.51.100.7"}, {"X-Forwarded-Proto", "https"}}, from}},
+		{"denied", Question{"GET", "http", "behind.example.com:8080", "/", nil, from}},
 		{"default-port", Question{"GET", "http", "nobody.example.com", "/api/v1/x", nil, from}},
 		{"no-port", Question{"GET", "http", "shop.example.com:9999", "/", nil, from}},
 		{"no-https", Question{"GET", "https", "shop.example.com", "/", nil, from}},

@@ -12,6 +12,7 @@ import (
 	"headgate/internal/feature/bodylimit"
 	"headgate/internal/feature/clientip"
 	"headgate/internal/feature/fixed"
+	"headgate/internal/feature/ipfilter"
 	"headgate/internal/feature/rewrite"
 	"headgate/internal/feature/timeout"
 	"headgate/internal/metrics"
@@ -50,6 +51,7 @@ func (b *body) path() string {
 // shared is what routes have in common.
 type shared struct {
 	clientIP  map[*clientip.Config]exchange.Filter
+	ipFilter  map[*ipfilter.Config]exchange.Filter
 	forward   map[forwarding]exchange.Filter
 	timeout   map[timeout.Config]exchange.Filter
 	upstream  upstream.Settings
@@ -65,7 +67,10 @@ type forwarding struct {
 
 func newShared(cfg *config.Config) shared {
 	u := &cfg.Upstreams
-	s := shared{clientIP: map[*clientip.Config]exchange.Filter{}, forward: map[forwarding]exchange.Filter{}, timeout: map[timeout.Config]exchange.Filter{}}
+	s := shared{
+		clientIP: map[*clientip.Config]exchange.Filter{}, ipFilter: map[*ipfilter.Config]exchange.Filter{},
+		forward: map[forwarding]exchange.Filter{}, timeout: map[timeout.Config]exchange.Filter{},
+	}
 	s.upstream = upstream.Settings{
 		IdleTimeout:     u.IdleTimeout.D(),
 		IdleConnections: u.IdleConnections,
@@ -166,11 +171,9 @@ func onePath(path string) (string, error) {
 // the order of config.Features, with what every route has in its place.
 func (c *compiler) filters(b *body) error {
 	f := b.proxy.Effective(b.settings)
-	client, err := c.clientIP(f.ClientIP)
-	if err != nil {
+	if err := c.admission(b, &f); err != nil {
 		return err
 	}
-	b.filters = append(b.filters, client)
 	if f.RequestBodyLimit != nil {
 		b.filters = append(b.filters, bodylimit.Compile(*f.RequestBodyLimit))
 	}
@@ -191,16 +194,33 @@ func (c *compiler) filters(b *body) error {
 	return nil
 }
 
-// clientIP returns the filter that settles who the client is. Settings that are
-// handed down, and none, are compiled once.
-func (c *compiler) clientIP(settings *clientip.Config) (exchange.Filter, error) {
-	filter, known := c.shared.clientIP[settings]
-	if known {
+// admission puts in front who the client is, and whether it may come in.
+func (c *compiler) admission(b *body, f *config.Features) error {
+	client, err := once(c.shared.clientIP, f.ClientIP, c.env, clientip.Compile)
+	if err != nil {
+		return err
+	}
+	b.filters = append(b.filters, client)
+	if f.IPFilter != nil {
+		filter, err := once(c.shared.ipFilter, f.IPFilter, c.env, ipfilter.Compile)
+		if err != nil {
+			return err
+		}
+		b.filters = append(b.filters, filter)
+	}
+	return nil
+}
+
+// once compiles settings that routes have from their proxy, or do not have, only
+// once.
+func once[C any](known map[*C]exchange.Filter, settings *C, env exchange.Env, compile func(*C, exchange.Env) (exchange.Filter, error)) (exchange.Filter, error) {
+	filter, ok := known[settings]
+	if ok {
 		return filter, nil
 	}
-	filter, err := clientip.Compile(settings, c.env)
+	filter, err := compile(settings, env)
 	if err == nil {
-		c.shared.clientIP[settings] = filter
+		known[settings] = filter
 	}
 	return filter, err
 }

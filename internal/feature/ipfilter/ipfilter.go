@@ -1,0 +1,99 @@
+// Package ipfilter lets clients in or refuses them by address: deny wins, and an
+// allow list refuses everyone who is not in it. A request is refused before
+// anything else is done with it, upgrades included.
+//
+// The address is the exchange's ClientIP, which clientip has settled.
+package ipfilter
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"hash"
+
+	"headgate/internal/exchange"
+	"headgate/internal/ipset"
+)
+
+// Compile returns the filter. Its lists are kept over changes that leave them
+// alone, and equal lists are held once. Settings that were checked give no
+// error.
+func Compile(c *Config, env exchange.Env) (exchange.Filter, error) {
+	var err error
+	kept := env.Keep(key(c), func() exchange.Kept {
+		var l *lists
+		l, err = newLists(c, env)
+		return l
+	})
+	if err != nil {
+		return exchange.Filter{}, err
+	}
+	l := kept.(*lists)
+	return exchange.Filter{Name: "ip_filter", Request: l.judge}, nil
+}
+
+// key names the lists by what is in them, in order.
+func key(c *Config) string {
+	h := sha256.New()
+	add(h, c.Allow)
+	add(h, c.Deny)
+	return "ip_filter " + string(h.Sum(nil))
+}
+
+func add(h hash.Hash, list []string) {
+	h.Write(binary.AppendUvarint(nil, uint64(len(list))))
+	var b []byte
+	for _, text := range list {
+		b = append(append(b[:0], text...), '\n')
+		h.Write(b)
+	}
+}
+
+// lists are the compiled lists. They are immutable.
+type lists struct {
+	allow, deny *ipset.Set // allow is nil when there is none
+}
+
+func newLists(c *Config, env exchange.Env) (*lists, error) {
+	l := &lists{}
+	var err error
+	if len(c.Allow) > 0 {
+		if l.allow, err = ipset.New(c.Allow); err != nil {
+			return nil, err
+		}
+	}
+	if l.deny, err = ipset.New(c.Deny); err != nil {
+		return nil, err
+	}
+	tell(env, "allow", l.allow)
+	tell(env, "deny", l.deny)
+	return l, nil
+}
+
+// tell logs what stands in a list for nothing.
+func tell(env exchange.Env, name string, s *ipset.Set) {
+	if n, first, wider := s.Covered(); n > 0 && env.Log != nil {
+		env.Log.Info("entries of ip_filter lie within others and change nothing",
+			"list", name, "entries", n, "first", first.String(), "within", wider.String())
+	}
+}
+
+// Retire does nothing: the lists hold nothing but memory.
+func (l *lists) Retire() {}
+
+// The answers say in the log which list it was. They are shared and never
+// changed.
+var (
+	denied     = exchange.Fail(exchange.AddressDenied, "the address is in ip_filter.deny")
+	notAllowed = exchange.Fail(exchange.AddressDenied, "the address is not in ip_filter.allow")
+)
+
+// judge refuses who may not come in.
+func (l *lists) judge(ex *exchange.Exchange) *exchange.Answer {
+	if l.deny.Contains(ex.ClientIP) {
+		return denied
+	}
+	if l.allow != nil && !l.allow.Contains(ex.ClientIP) {
+		return notAllowed
+	}
+	return nil
+}
