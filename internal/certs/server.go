@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"time"
 )
@@ -37,6 +38,15 @@ func LoadAuthorities(file string) (*x509.CertPool, []byte, error) {
 	return pool, data, nil
 }
 
+// suites are the ciphers of TLS 1.2: those with forward secrecy and authenticated
+// encryption, which are also all that HTTP/2 allows (RFC 9113, section 9.2.2). TLS
+// 1.3 has no others.
+var suites = [...]uint16{
+	tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+	tls.TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, tls.TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+	tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, tls.TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+}
+
 // errNoName is what a client that asks for an impossible name gets.
 var errNoName = errors.New("no certificate")
 
@@ -45,9 +55,11 @@ var errNoName = errors.New("no certificate")
 func NewConfig(p Policy, set *Set, tickets *Tickets) *tls.Config {
 	cfg := &tls.Config{
 		MinVersion: p.MinVersion,
-		ClientAuth: p.ClientAuth,
-		ClientCAs:  p.ClientCAs,
-		NextProtos: p.NextProtos,
+		// A copy, as the settings may be changed by who has them.
+		CipherSuites: slices.Clone(suites[:]),
+		ClientAuth:   p.ClientAuth,
+		ClientCAs:    p.ClientCAs,
+		NextProtos:   p.NextProtos,
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 			local := ""
 			if addr, ok := hello.Conn.LocalAddr().(*net.TCPAddr); ok {

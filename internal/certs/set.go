@@ -94,14 +94,14 @@ func (s *Set) Choose(name, local string) *tls.Certificate {
 	if name == "" {
 		name = local
 	}
-	if p := s.Find(name); p != nil {
+	if p := s.pick(name); p != nil {
 		return p.Certificate()
-	}
-	if s.fallback != nil {
-		return s.fallback.Certificate()
 	}
 	return s.selfSigned.current()
 }
+
+// Empty reports whether there is nothing to choose from.
+func (s *Set) Empty() bool { return len(s.pairs) == 0 }
 
 // Find returns the certificate that has the name, or nil.
 func (s *Set) Find(name string) *Pair {
@@ -122,4 +122,12 @@ func (s *Set) Find(name string) *Pair {
 // Covers reports whether a connection that was opened for one name may carry
 // requests for another: both get the same certificate (RFC 9110, section
 // 7.4).
-func (s *Set) Covers(opened, wanted string) bool { return s.Find(opened) == s.Find(wanted) }
+func (s *Set) Covers(opened, wanted string) bool { return s.pick(opened) == s.pick(wanted) }
+
+// pick returns the certificate for a name, nil for the self-signed one.
+func (s *Set) pick(name string) *Pair {
+	if p := s.Find(name); p != nil {
+		return p
+	}
+	return s.fallback
+}

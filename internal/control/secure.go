@@ -1,11 +1,8 @@
 package control
 
 import (
-	"context"
 	"crypto/tls"
-	"errors"
 	"net"
-	"strconv"
 	"sync"
 	"time"
 
@@ -14,14 +11,6 @@ import (
 	"headgate/internal/listen"
 	"headgate/internal/netconn"
 )
-
-// handshakeTime bounds a TLS handshake from the connection's begin.
-const handshakeTime = 10 * time.Second
-
-// handshakesAtOnce is how many handshakes run at once on one socket; more wait
-// for their turn within their time. A handshake is the most that a stranger can
-// make us compute.
-const handshakesAtOnce = 256
 
 // speaker is what speaks HTTP on a connection once it is known how.
 type speaker struct {
@@ -76,72 +65,14 @@ func (f *fresh) begin() listen.Conn {
 		}
 		return f.to.h1.NewConn(f.nc, f.serial)
 	}
-	secure := tls.Server(netconn.NewLazy(f.nc), f.tls)
-	if !f.shake(secure) {
+	secure := f.shake()
+	if secure == nil {
 		return nil
 	}
 	if secure.ConnectionState().NegotiatedProtocol == "h2" {
 		return f.to.h2.NewConn(secure, f.serial)
 	}
 	return f.to.h1.NewConn(secure, f.serial)
-}
-
-// shake makes the handshake, in its turn and in time.
-func (f *fresh) shake(secure *tls.Conn) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), handshakeTime)
-	defer cancel()
-	// The turn is not taken before the client has said anything: a silent one
-	// costs nobody else's.
-	if !netconn.Readable(f.nc, handshakeTime) {
-		return false
-	}
-	select {
-	case f.turn <- struct{}{}:
-		defer func() { <-f.turn }()
-	case <-ctx.Done():
-		return false
-	}
-	err := secure.HandshakeContext(ctx)
-	var record tls.RecordHeaderError
-	if errors.As(err, &record) && record.Conn != nil && looksLikeHTTP(record.RecordHeader) {
-		f.explain()
-	}
-	return err == nil
-}
-
-// looksLikeHTTP reports whether the first bytes on a TLS port are those of a
-// request without TLS.
-func looksLikeHTTP(b [5]byte) bool {
-	switch string(b[:]) {
-	case "GET /", "HEAD ", "POST ", "PUT /", "OPTIO", "DELET", "PATCH", "PRI *", "TRACE", "CONNE":
-		return true
-	}
-	return false
-}
-
-// plainText is what a client reads that speaks HTTP without TLS on a TLS port.
-const plainText = "400 Bad request\n\nThis port speaks HTTPS: write https:// in front of the address.\n\nReason: bad_request\n"
-
-// plainAnswer is the answer that it gets.
-var plainAnswer = "HTTP/1.1 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\nCache-Control: no-store\r\nConnection: close\r\n" +
-	"Proxy-Status: headgate; error=http_request_error; details=\"bad_request\"\r\n" +
-	"Content-Length: " + strconv.Itoa(len(plainText)) + "\r\n\r\n" + plainText
-
-// explain answers a request without TLS.
-func (f *fresh) explain() {
-	f.nc.SetDeadline(time.Now().Add(time.Second))
-	if _, err := f.nc.Write([]byte(plainAnswer)); err != nil {
-		return
-	}
-	if tcp, ok := f.nc.(*net.TCPConn); ok && tcp.CloseWrite() == nil {
-		// Unread bytes would make the close a reset, which takes the answer away.
-		var sink [4096]byte
-		for {
-			if _, err := f.nc.Read(sink[:]); err != nil {
-				return
-			}
-		}
-	}
 }
 
 // beginGrace is how long a connection that drains may take to say what is spoken

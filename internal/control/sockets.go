@@ -240,8 +240,8 @@ func (c *Control) takeSocketsLocked(ch *change) {
 		if old := c.settle(s, ch.plan, port); old != nil {
 			counters = append(counters, old)
 		}
-		if was.Protocol() != port.Protocol() {
-			s.Renew() // what is spoken on open connections is not the port's any more
+		if !port.Continues(was) {
+			s.Renew() // what was agreed on open connections is not what the port asks for
 		}
 	}
 	for _, old := range counters {

@@ -16,6 +16,10 @@ type Lazy struct {
 	conn   *Conn   // over nc: what is written goes through it
 	direct *direct // nil if the plain way is taken
 
+	// owned by the reader
+	leave func()
+	enter func() error
+
 	holding bool
 	held    []byte
 }
@@ -32,11 +36,28 @@ func (l *Lazy) Read(p []byte) (int, error) {
 			return 0, err
 		}
 	}
+	if l.leave == nil {
+		return l.read(p)
+	}
+	l.leave()
+	n, err := l.read(p)
+	if eerr := l.enter(); err == nil {
+		err = eerr
+	}
+	return n, err
+}
+
+func (l *Lazy) read(p []byte) (int, error) {
 	if l.direct == nil {
 		return l.nc.Read(p)
 	}
 	return l.direct.read(p)
 }
+
+// Yield makes each Read call leave before it waits and enter after it, so that
+// who waits for a peer holds nothing that others need. An error of enter is one
+// of the Read. Yield(nil, nil) ends that. The reader calls it.
+func (l *Lazy) Yield(leave func(), enter func() error) { l.leave, l.enter = leave, enter }
 
 // Write sends p, or holds it.
 func (l *Lazy) Write(p []byte) (int, error) {

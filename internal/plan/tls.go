@@ -22,6 +22,7 @@ type portTLS struct {
 	config  *tls.Config
 	set     *certs.Set
 	tickets *certs.Tickets
+	clients string // tells what clients must show from what they must show elsewhere
 }
 
 // Retire ends the rotation of the session tickets' keys.
@@ -32,6 +33,19 @@ func (p *portTLS) Retire() { p.tickets.Forget(p.config) }
 // client took the certificate that the port has for such.
 func (p *portTLS) covers(opened, host string) bool {
 	return opened == "" || opened == host || p.set.Covers(opened, host)
+}
+
+// Continues reports whether connections that were opened on the port was, on the
+// same socket, may go on on p: the same is spoken, and clients need not show more
+// than they did.
+func (p *Port) Continues(was *Port) bool {
+	switch {
+	case p.Protocol() != was.Protocol():
+		return false
+	case p.tls == nil || was.tls == nil || p.settings.TLS.ClientAuth == config.ClientAuthOff:
+		return true
+	}
+	return p.tls.clients == was.tls.clients
 }
 
 // secure gives the HTTPS ports their certificates.
@@ -110,8 +124,9 @@ func (c *compiler) securePort(port *Port, pairs map[string]*certs.Pair, selfSign
 		return
 	}
 	settings := &port.settings.TLS
-	tickets := c.env.Keep("tickets\x00"+string(settings.ClientAuth)+"\x00"+authorities, func() exchange.Kept { return certs.NewTickets() }).(*certs.Tickets)
-	key := []string{"tls", port.Name(), string(settings.MinVersion), string(settings.ClientAuth), authorities, settings.DefaultCertificate}
+	clients := string(settings.ClientAuth) + "\x00" + authorities
+	tickets := c.env.Keep("tickets\x00"+clients, func() exchange.Kept { return certs.NewTickets() }).(*certs.Tickets)
+	key := []string{"tls", port.Name(), string(settings.MinVersion), clients, settings.DefaultCertificate}
 	list := make([]*certs.Pair, 0, len(pairs))
 	for _, name := range slices.Sorted(maps.Keys(pairs)) {
 		cert := c.config.Certificates[name]
@@ -120,10 +135,40 @@ func (c *compiler) securePort(port *Port, pairs map[string]*certs.Pair, selfSign
 	}
 	port.tls = c.env.Keep(strings.Join(key, "\x00"), func() exchange.Kept {
 		set := certs.NewSet(list, pairs[settings.DefaultCertificate], selfSigned)
-		return &portTLS{config: certs.NewConfig(policy, set, tickets), set: set, tickets: tickets}
+		return &portTLS{config: certs.NewConfig(policy, set, tickets), set: set, tickets: tickets, clients: clients}
 	}).(*portTLS)
-	if settings.DefaultCertificate == "" && len(list) == 0 {
-		c.house.Log.Warn("port has no certificate: clients get a self-signed one, which browsers refuse", "port", port.Name(), "remedy", "add one under certificates")
+	c.tellUncovered(port)
+}
+
+// mostUncovered is how many hosts without a certificate the log names.
+const mostUncovered = 10
+
+// tellUncovered tells the log which hosts of a port no certificate fits.
+func (c *compiler) tellUncovered(port *Port) {
+	const what, remedy = "clients get a self-signed certificate, which browsers refuse", "add one under certificates"
+	set := port.tls.set
+	switch {
+	case port.settings.TLS.DefaultCertificate != "":
+		return
+	case set.Empty():
+		c.house.Log.Warn("port has no certificate: "+what, "port", port.Name(), "remedy", remedy)
+		return
+	}
+	var hosts []string
+	wanted := c.claims[port]
+	for host := range wanted.exact {
+		if set.Find(host) == nil {
+			hosts = append(hosts, host)
+		}
+	}
+	for host := range wanted.wildcard {
+		if set.Find("any."+host) == nil {
+			hosts = append(hosts, "*."+host)
+		}
+	}
+	if len(hosts) > 0 {
+		slices.Sort(hosts)
+		c.house.Log.Warn("hosts have no certificate: "+what, "port", port.Name(), "hosts", hosts[:min(len(hosts), mostUncovered)], "count", len(hosts), "remedy", remedy)
 	}
 }
 
