@@ -15,6 +15,7 @@ import (
 )
 
 func TestAPortMovesIsSwappedAndRemoved(t *testing.T) {
+	t.Parallel()
 	at := free(t, 3)
 	h := start(t, document(201, "a "+at[0], "b "+at[1]))
 	want(t, at[0], 201)
@@ -48,6 +49,7 @@ func TestAPortMovesIsSwappedAndRemoved(t *testing.T) {
 }
 
 func TestAPortMovesToAllInterfacesAndBack(t *testing.T) {
+	t.Parallel()
 	at := free(t, 1)
 	narrow, port := at[0], at[0][strings.LastIndexByte(at[0], ':'):]
 	h := start(t, document(200, "a "+narrow))
@@ -68,6 +70,7 @@ func TestAnAddressIsFreeAgainAtOnce(t *testing.T) {
 }
 
 func TestARunningRequestEndsWhenItsPortIsRemoved(t *testing.T) {
+	t.Parallel()
 	at := free(t, 2)
 	server := startSlow(t)
 	h := start(t, through(server.url, "a "+at[0]))
@@ -104,6 +107,7 @@ func TestARunningRequestEndsWhenItsPortIsRemoved(t *testing.T) {
 }
 
 func TestABusyAddressIsWaitedForAtTheStart(t *testing.T) {
+	t.Parallel()
 	at := free(t, 3)
 	busy, err := net.Listen("tcp", at[0])
 	if err != nil {
@@ -139,6 +143,7 @@ func TestABusyAddressIsWaitedForAtTheStart(t *testing.T) {
 }
 
 func TestAWaitingPortIsOpenedWhenItsAddressIsFree(t *testing.T) {
+	t.Parallel()
 	at := free(t, 1)
 	busy, err := net.Listen("tcp", at[0])
 	if err != nil {

@@ -82,6 +82,7 @@ func withAdmin(status int, admin, log string, ports ...string) string {
 }
 
 func TestARefusedChangeLeavesEverything(t *testing.T) {
+	t.Parallel()
 	at := free(t, 5)
 	dir := t.TempDir()
 	log := filepath.Join(dir, "access.log")
@@ -195,6 +196,7 @@ func TestStatusAndMetricsNeverWaitForAChange(t *testing.T) {
 }
 
 func TestTheStatusPage(t *testing.T) {
+	t.Parallel()
 	at := free(t, 4)
 	busy, err := net.Listen("tcp", at[2])
 	if err != nil {

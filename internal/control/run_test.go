@@ -23,6 +23,7 @@ func TestABrokenFirstConfigurationIsTheErrorOfRun(t *testing.T) {
 }
 
 func TestRunDrainsAtItsEnd(t *testing.T) {
+	t.Parallel()
 	at := free(t, 2)
 	server := startSlow(t)
 	h := start(t, through(server.url, "a "+at[0]))

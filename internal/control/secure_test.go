@@ -28,6 +28,7 @@ func shake(c *client) error {
 }
 
 func TestAPortChangesItsProtocolOnItsSocket(t *testing.T) {
+	t.Parallel()
 	at := free(t, 1)
 	h := start(t, document(201, "a "+at[0]+" drain: 5s"))
 	p, _ := h.port("a", at[0])
@@ -90,6 +91,7 @@ func TestWhoWaitsForAPortThatMovesIsServedWithTLS(t *testing.T) {
 }
 
 func TestASilentClientDoesNotHoldUpADrain(t *testing.T) {
+	t.Parallel()
 	at := free(t, 1)
 	h := start(t, https(document(201, "a "+at[0]+" drain: 30s")))
 	silent, err := net.Dial("tcp", at[0])

@@ -22,6 +22,7 @@ func rename(t *testing.T, from, to string) {
 }
 
 func TestTheFileIsWatched(t *testing.T) {
+	t.Parallel()
 	at := free(t, 1)
 	h := start(t, document(201, "a "+at[0]))
 	eventually(t, "the first file is served", serves(at[0], 201))
@@ -67,6 +68,7 @@ func TestTheFileIsWatched(t *testing.T) {
 }
 
 func TestWhatIsServedIsNotAppliedAgain(t *testing.T) {
+	t.Parallel()
 	at := free(t, 1)
 	text := document(201, "a "+at[0])
 	h := start(t, text)
@@ -169,6 +171,7 @@ func TestReloadOfABrokenFileIsRefused(t *testing.T) {
 }
 
 func TestReloadAndWatchTogetherEndWithTheNewestFile(t *testing.T) {
+	t.Parallel()
 	at := free(t, 1)
 	h := start(t, document(200, "a "+at[0]))
 	done := make(chan struct{})
