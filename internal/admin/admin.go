@@ -42,6 +42,10 @@ type Options struct {
 	// Ready reports whether requests are taken: a plan was applied and nothing
 	// is being stopped. It may be called by several goroutines at once.
 	Ready func() bool
+	// Listen opens an address, beside the listener that serves now and is closed
+	// if the change is committed; that is nil if there is none. Nil opens
+	// addresses that do not overlap with it only.
+	Listen func(address netip.AddrPort, now net.Listener) (net.Listener, error)
 	// Status returns what /status shows as JSON: how everything stands. It may
 	// be called by several goroutines at once. Nil leaves the page out.
 	Status func() any
@@ -52,6 +56,7 @@ type Options struct {
 type Server struct {
 	log     *slog.Logger
 	handler http.Handler
+	open    func(address netip.AddrPort, now net.Listener) (net.Listener, error)
 
 	mu struct {
 		sync.Mutex
@@ -69,7 +74,13 @@ type listener struct {
 
 // New returns a server that listens nowhere yet.
 func New(o Options) *Server {
-	return &Server{log: o.Log, handler: pages(o)}
+	s := &Server{log: o.Log, handler: pages(o), open: o.Listen}
+	if s.open == nil {
+		s.open = func(address netip.AddrPort, _ net.Listener) (net.Listener, error) {
+			return net.Listen("tcp", address.String())
+		}
+	}
+	return s
 }
 
 // Change is a listener that was opened and does not take connections yet.
@@ -93,15 +104,19 @@ func (s *Server) Prepare(address netip.AddrPort) (*Change, error) {
 	if !address.IsValid() {
 		return &Change{server: s}, nil
 	}
-	l, err := s.listen(address)
+	l, err := s.listenLocked(address)
 	if err != nil {
 		return nil, fmt.Errorf("open admin address %s: %w", address, err)
 	}
 	return &Change{server: s, next: l}, nil
 }
 
-func (s *Server) listen(address netip.AddrPort) (*listener, error) {
-	socket, err := net.Listen("tcp", address.String())
+func (s *Server) listenLocked(address netip.AddrPort) (*listener, error) {
+	var now net.Listener
+	if s.mu.open != nil {
+		now = s.mu.open.socket
+	}
+	socket, err := s.open(address, now)
 	if err != nil {
 		return nil, err
 	}

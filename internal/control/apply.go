@@ -1,6 +1,7 @@
 package control
 
 import (
+	"fmt"
 	"path/filepath"
 	"time"
 
@@ -88,7 +89,7 @@ func (c *Control) prepareLocked(name string, data []byte) (ch *change, err error
 		return ch, &Refused{Problems: problems}
 	}
 	if ch.admin, err = c.admin.Prepare(ch.config.Admin.Address); err != nil {
-		return ch, err
+		return ch, fmt.Errorf("%w; %s", err, help(err, ch.config.Admin.Address))
 	}
 	if ch.sockets, err = c.openSocketsLocked(ch); err != nil {
 		return ch, err

@@ -113,7 +113,7 @@ func New(o Options) (*Control, error) {
 	c.mu.sockets = map[string]*socket{}
 	c.mu.waiting = map[string]*PortState{}
 	c.admin = admin.New(admin.Options{
-		Log: o.Log, Metrics: c.metrics.Handler(), Ready: c.Ready,
+		Log: o.Log, Metrics: c.metrics.Handler(), Ready: c.Ready, Listen: listen.Listener,
 		Status: func() any { return c.Status() },
 	})
 	c.metrics.AccessLog(c.lostRecords)

@@ -253,3 +253,23 @@ func TestTheStatusBeforeTheStart(t *testing.T) {
 		t.Errorf("got %s and %v, want %s", got, err, want)
 	}
 }
+
+func TestTheAdminListenerMovesToAllInterfacesAndBack(t *testing.T) {
+	at := free(t, 2)
+	narrow, port := at[1], at[1][strings.LastIndexByte(at[1], ':'):]
+	h := start(t, withAdmin(201, narrow, "stderr", "a "+at[0]))
+	for _, address := range []string{"0.0.0.0" + port, narrow, "[::]" + port, "0.0.0.0" + port, narrow} {
+		h.apply(withAdmin(201, address, "stderr", "a "+at[0]))
+		c, err := connect(narrow)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := fmt.Fprint(c, "GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := c.answer(); got != 200 || err != nil {
+			t.Errorf("%s: got %d and %v", address, got, err)
+		}
+		c.Close()
+	}
+}

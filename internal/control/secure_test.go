@@ -118,8 +118,14 @@ func TestWhoHasABusyAddressIsNamed(t *testing.T) {
 	if !errors.Is(err, syscall.EADDRINUSE) {
 		t.Fatalf("got %v", err)
 	}
-	t.Log(err)
-	if owner := ownerWords(pid); owner != "" && !strings.Contains(err.Error(), owner) {
-		t.Errorf("got %v, want that %s has it", err, owner)
+	words := []string{err.Error()}
+	err = h.c.Apply("test.yaml", []byte(withAdmin(202, at[1], "stderr", "a "+at[0])))
+	if !errors.Is(err, syscall.EADDRINUSE) {
+		t.Fatalf("the admin listener: got %v", err)
+	}
+	for _, got := range append(words, err.Error()) {
+		if owner := ownerWords(pid); !strings.Contains(got, owner) || strings.Count(got, at[1]) != 1 {
+			t.Errorf("got %s, want %s once and that %s", got, at[1], owner)
+		}
 	}
 }

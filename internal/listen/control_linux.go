@@ -3,6 +3,7 @@ package listen
 import (
 	"errors"
 	"math"
+	"net"
 	"os"
 	"syscall"
 	"time"
@@ -39,8 +40,8 @@ func control(raw syscall.RawConn, shared bool) error {
 }
 
 // share allows or forbids other sockets of this user on overlapping addresses.
-func (s *Socket) share(yes bool) {
-	raw, err := s.file.SyscallConn()
+func share(l *net.TCPListener, yes bool) {
+	raw, err := l.SyscallConn()
 	if err != nil {
 		return
 	}

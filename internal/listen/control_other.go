@@ -3,13 +3,14 @@
 package listen
 
 import (
+	"net"
 	"syscall"
 	"time"
 )
 
 func control(syscall.RawConn, bool) error { return nil }
 
-func (s *Socket) share(bool) {}
+func share(*net.TCPListener, bool) {}
 
 // emptyQueue lets the accept loop take the clients that wait in the system's
 // queue before the socket is closed.

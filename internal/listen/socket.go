@@ -63,7 +63,7 @@ type Socket struct {
 // addresses, [::] for all of both families. The error wraps that of the system:
 // errors.Is(err, syscall.EADDRINUSE) tells a busy address.
 func Open(address netip.AddrPort, log *slog.Logger) (*Socket, error) {
-	return open(address, log, false)
+	return open(address, nil, log)
 }
 
 // OpenBeside is Open for an address that overlaps with sockets of this process
@@ -71,21 +71,44 @@ func Open(address netip.AddrPort, log *slog.Logger) (*Socket, error) {
 // refuses that unless both sides allow it, so it is allowed while the new
 // socket is bound: a foreign process on the address is noticed as ever.
 func OpenBeside(address netip.AddrPort, beside []*Socket, log *slog.Logger) (*Socket, error) {
-	if len(beside) == 0 {
-		return Open(address, log)
-	}
+	var files []*net.TCPListener
 	for _, s := range beside {
-		s.share(true)
-		defer s.share(false)
+		files = append(files, s.file)
 	}
-	s, err := open(address, log, true)
-	if err == nil {
-		s.share(false)
-	}
-	return s, err
+	return open(address, files, log)
 }
 
-func open(address netip.AddrPort, log *slog.Logger, shared bool) (*Socket, error) {
+// Listener is OpenBeside for what serves its connections by itself. beside is nil
+// or one that this func has returned. The error is the system's alone.
+func Listener(address netip.AddrPort, beside net.Listener) (net.Listener, error) {
+	var files []*net.TCPListener
+	if l, ok := beside.(*net.TCPListener); ok {
+		files = append(files, l)
+	}
+	l, err := bind(address, files)
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
+
+func open(address netip.AddrPort, beside []*net.TCPListener, log *slog.Logger) (*Socket, error) {
+	l, err := bind(address, beside)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", address, err)
+	}
+	s := &Socket{address: address, file: l, log: log, released: make(chan struct{}), empty: make(chan struct{})}
+	s.mu.conns = map[Conn]struct{}{}
+	return s, nil
+}
+
+// bind binds an address, beside others that allow it for as long as that takes.
+func bind(address netip.AddrPort, beside []*net.TCPListener) (*net.TCPListener, error) {
+	shared := len(beside) > 0
+	for _, l := range beside {
+		share(l, true)
+		defer share(l, false)
+	}
 	lc := net.ListenConfig{
 		KeepAlive: -1, // set once on the listening socket, inherited by all others
 		Control: func(_, _ string, raw syscall.RawConn) error {
@@ -96,11 +119,12 @@ func open(address netip.AddrPort, log *slog.Logger, shared bool) (*Socket, error
 	lc.SetMultipathTCP(false)
 	l, err := lc.Listen(context.Background(), network(address), address.String())
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", address, cause(err))
+		return nil, cause(err)
 	}
-	s := &Socket{address: address, file: l.(*net.TCPListener), log: log, released: make(chan struct{}), empty: make(chan struct{})}
-	s.mu.conns = map[Conn]struct{}{}
-	return s, nil
+	if shared {
+		share(l.(*net.TCPListener), false)
+	}
+	return l.(*net.TCPListener), nil
 }
 
 // network returns what Listen has to be asked for: an IPv4 address is not to
