@@ -13,7 +13,6 @@ type server struct {
 	t        *testing.T
 	name     string
 	listener net.Listener
-	conns    chan net.Conn
 	active   chan *peer // connections on which bytes have arrived
 	current  *peer
 	step     int

@@ -123,7 +123,7 @@ func request(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Check(err)
 		last = fmt.Sprintf("%d %s", rs.StatusCode, body)
 		if !neg && fmt.Sprint(rs.StatusCode) == args[2] {
-			_, _ = io.WriteString(ts.Stdout(), string(body))
+			_, _ = ts.Stdout().Write(body)
 			return true
 		}
 		return false
