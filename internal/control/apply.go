@@ -2,7 +2,9 @@ package control
 
 import (
 	"fmt"
+	"net/netip"
 	"path/filepath"
+	"runtime/debug"
 	"time"
 
 	"headgate/internal/admin"
@@ -72,6 +74,11 @@ func (c *Control) prepareLocked(name string, data []byte) (ch *change, err error
 		ch.before = ch.previous.Config()
 	}
 	defer func() {
+		if v := recover(); v != nil {
+			// A mistake of ours must not cost the requests that are served now.
+			c.log.Error("broken invariant while a change was prepared", "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+			err = fmt.Errorf("prepare the change: broken invariant: %v; please report this", v)
+		}
 		if err != nil {
 			c.undo(ch)
 		}
@@ -88,14 +95,47 @@ func (c *Control) prepareLocked(name string, data []byte) (ch *change, err error
 	if ch.plan, problems = plan.Compile(ch.config, ch.previous, house, report); len(problems) > 0 {
 		return ch, &Refused{Problems: problems}
 	}
-	if ch.admin, err = c.admin.Prepare(ch.config.Admin.Address); err != nil {
-		return ch, fmt.Errorf("%w; %s", err, help(err, ch.config.Admin.Address))
+	if err = c.openAdmin(ch); err != nil {
+		return ch, err
 	}
 	if ch.sockets, err = c.openSocketsLocked(ch); err != nil {
 		return ch, err
 	}
+	return ch, c.save(ch, data)
+}
+
+// openAdmin opens the admin listener of a change. At the start a busy address
+// keeps nobody from being served: the listener waits, as ports do.
+func (c *Control) openAdmin(ch *change) (err error) {
+	address := ch.config.Admin.Address
+	if ch.admin, err = c.admin.Prepare(address); err == nil {
+		return nil
+	}
+	waits := ch.previous == nil || ch.before.Admin.Address == address && c.adminWaits(ch.before)
+	if !waits || !temporary(err) {
+		return fmt.Errorf("%w; %s", err, help(err, address))
+	}
+	if ch.previous == nil {
+		c.log.Warn("admin listener waits, ports are served", "address", address.String(), "err", err, "hint", help(err, address))
+	}
+	ch.admin, err = c.admin.Prepare(netip.AddrPort{})
+	return err
+}
+
+// adminWaits reports whether the admin listener of a configuration is not open.
+func (c *Control) adminWaits(cfg *config.Config) bool {
+	return cfg.Admin.Address.IsValid() && !c.admin.Address().IsValid()
+}
+
+// save keeps the configuration as a revision. A change that cannot be kept is
+// refused, as nobody could go back to it; a start goes on without.
+func (c *Control) save(ch *change, data []byte) (err error) {
 	ch.revision, err = c.state.Save(data)
-	return ch, err
+	if err != nil && ch.previous == nil {
+		c.log.Error("configuration is served but not kept as a revision", "err", err)
+		return nil
+	}
+	return err
 }
 
 // undo takes back what a failed change has done so far.
@@ -127,4 +167,5 @@ func (c *Control) commitLocked(ch *change) {
 		ch.previous.Retire(ch.plan)
 	}
 	c.mu.since, c.mu.revision = time.Now(), ch.revision
+	c.scheduleRetryLocked(c.pace.first)
 }

@@ -140,7 +140,6 @@ func (c *Control) Run(ctx context.Context) error {
 		c.options.Ready()
 	}
 	c.watch(ctx)
-	c.log.Info("stopping: no new connections, running requests may end")
 	c.stopping.Store(true)
 	return nil
 }

@@ -249,7 +249,6 @@ func (c *Control) takeSocketsLocked(ch *change) {
 	}
 	c.drains.follow(ch.plan)
 	c.mu.waiting = ch.sockets.waiting
-	c.scheduleRetryLocked(c.pace.first)
 }
 
 // drain closes a socket in the background.
@@ -270,13 +269,14 @@ func (c *Control) scheduleRetryLocked(after time.Duration) {
 		c.mu.retry.Stop()
 		c.mu.retry = nil
 	}
-	if len(c.mu.waiting) == 0 || c.mu.closed {
+	if c.mu.closed || len(c.mu.waiting) == 0 && !c.adminWaits(c.current.Load().Config()) {
 		return
 	}
 	c.mu.retry = time.AfterFunc(after, func() { c.retryWaiting(after) })
 }
 
-// retryWaiting opens the waiting ports that can be opened now.
+// retryWaiting opens the waiting ports, and the admin listener, that can be
+// opened now.
 func (c *Control) retryWaiting(waited time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -295,6 +295,9 @@ func (c *Control) retryWaiting(waited time.Duration) {
 		c.mu.sockets[key] = s
 		c.serve(s)
 		c.log.Info("port opened", "port", before.Name, "address", key)
+	}
+	if address := p.Config().Admin.Address; c.adminWaits(p.Config()) && c.admin.Move(address) == nil {
+		c.log.Info("admin listener opened", "address", address.String())
 	}
 	c.publishLocked()
 	c.scheduleRetryLocked(min(2*waited, c.pace.last))
