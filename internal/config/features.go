@@ -7,6 +7,7 @@ import (
 	"headgate/internal/feature/clientip"
 	"headgate/internal/feature/fixed"
 	"headgate/internal/feature/ipfilter"
+	"headgate/internal/feature/ratelimit"
 	"headgate/internal/feature/rewrite"
 	"headgate/internal/feature/timeout"
 )
@@ -22,13 +23,15 @@ type Rewrite = rewrite.Config
 // nil is inherited: a route's from its proxy, a proxy's from the defaults. A
 // new feature is one field here.
 type Features struct {
-	_ struct{} `later:"rate_limit,redirects,basic_auth,forward_auth,headers,cache,compression,maintenance,error_pages"`
+	_ struct{} `later:"redirects,basic_auth,forward_auth,headers,cache,compression,maintenance,error_pages"`
 
 	// ClientIP says whom to believe about the client's address. Absent means
 	// nobody: the client is who opened the connection.
 	ClientIP *clientip.Config `json:"client_ip,omitempty"`
 	// IPFilter says which clients may come in, by address; others get 403.
 	IPFilter *ipfilter.Config `json:"ip_filter,omitempty"`
+	// RateLimit bounds how many requests each client may make; more get 429.
+	RateLimit *ratelimit.Config `json:"rate_limit,omitempty"`
 	// RequestBodyLimit is the largest request body; a larger one gets 413. 0 or
 	// absent means no limit.
 	RequestBodyLimit *bodylimit.Config `json:"request_body_limit,omitempty" example:"10MiB"`

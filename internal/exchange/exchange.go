@@ -50,6 +50,12 @@ type Exchange struct {
 	// Cause tells an operator what happened, in one line, for the log only.
 	Cause string
 
+	// Quota is what the route's rate limit has left for the client.
+	Quota Quota
+	// Rehearsal says that the exchange is not real: Explain asks what filters
+	// make of it. They answer as always and keep nothing of it.
+	Rehearsal bool
+
 	// Limits are the times and sizes that hold for this exchange: the port's,
 	// as the filters of the route changed them.
 	Limits Limits
@@ -158,6 +164,19 @@ type Conn struct {
 // Place names where a request went. It is made when a plan is compiled.
 type Place struct {
 	Port, Proxy, Route string
+}
+
+// Quota is what a rate limit has left for a client.
+type Quota struct {
+	// Counted says that there is a limit and that the request counts.
+	Counted bool
+	// Left is how many requests the client may make at once.
+	Left int
+	// Full is the time until the client's bucket is full again.
+	Full time.Duration
+	// Wait is how long a client that is over the limit has to wait, 0 if it is
+	// not.
+	Wait time.Duration
 }
 
 // Limits are times and sizes for one exchange. Zero means no limit.

@@ -208,6 +208,7 @@ func (p *Port) read(q Question) (*exchange.Exchange, *exchange.Answer) {
 	remote := netip.AddrPortFrom(q.From.Unmap().WithZone(""), 0)
 	conn := &exchange.Conn{Remote: remote, Peer: remote.Addr().String(), Scheme: p.scheme()}
 	ex.Begin(conn, nil)
+	ex.Rehearsal, ex.Times.Start = true, exchange.Now()
 	ex.Place, ex.Limits, ex.ClientIP = p.front.Place, p.front.Limits, remote.Addr()
 	fill(&ex.Request, &head, conn.Scheme)
 	return ex, nil

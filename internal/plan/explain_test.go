@@ -48,6 +48,7 @@ proxies:
     virtual_hosts: [behind.example.com]
     client_ip: {trusted: ["2001:db8::/32"]}
     ip_filter: {allow: [198.51.100.0/24]}
+    rate_limit: {requests: 1, period: 1h}
     routes: [{servers: [{url: "http://127.0.0.1:3000"}]}]
   default:
     routes: [{path: /api/v1/x, fixed_response: {status: 204}}]

@@ -294,3 +294,47 @@ func TestDoneHearsOfEveryExchange(t *testing.T) {
 	}
 	p.Retire(nil)
 }
+
+// A bucket outlives every change that leaves its limit alone, and belongs to the
+// proxy unless the route has a limit of its own.
+func TestRateLimitsOutliveChanges(t *testing.T) {
+	const limited = `proxies:
+  shop:
+    rate_limit: {requests: 1, period: 1h}
+    routes:
+      - fixed_response: {status: 204}
+      - {path: /a, fixed_response: {status: 204}}
+      - {path: /own, rate_limit: {requests: 1, period: 1h}, fixed_response: {status: 204}}
+      - {path: /off, rate_limit: {enabled: false}, fixed_response: {status: 204}}
+`
+	other := limited + "  other: {virtual_hosts: [o.example], rate_limit: {requests: 1, period: 1h}, routes: [{fixed_response: {status: 204}}]}\n"
+	first := compile(t, limited)
+	over := exchange.RateLimited.Status()
+	for _, c := range []struct {
+		host, path string
+		first      int
+		second     int
+	}{{"x", "/", 204, over}, {"x", "/a", over, over}, {"x", "/own", 204, over}, {"x", "/off", 204, 204}} {
+		if got := ask(first.Port("web"), "GET", c.host, c.path); got.status != c.first {
+			t.Errorf("%s: %d, want %d", c.path, got.status, c.first)
+		}
+		first.Explain(Question{Method: "GET", Scheme: "http", Authority: "x:8080", Target: "/own"})
+	}
+	second, problems := Compile(load(t, other), first, House{}, nil)
+	if second == nil {
+		t.Fatal(problems)
+	}
+	first.Retire(second)
+	for path, want := range map[string]int{"/": over, "/a": over, "/own": over, "/off": 204} {
+		if got := ask(second.Port("web"), "GET", "x", path); got.status != want {
+			t.Errorf("after a change %s: %d, want %d", path, got.status, want)
+		}
+	}
+	if got := ask(second.Port("web"), "GET", "o.example", "/"); got.status != 204 {
+		t.Errorf("the bucket of a new proxy is not full: %d", got.status)
+	}
+	third, _ := Compile(load(t, strings.ReplaceAll(other, "requests: 1,", "requests: 2,")), second, House{}, nil)
+	if got := ask(third.Port("web"), "GET", "x", "/"); got.status != 204 {
+		t.Errorf("a limit with other numbers: %d, want a full bucket", got.status)
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"headgate/internal/feature/clientip"
 	"headgate/internal/feature/fixed"
 	"headgate/internal/feature/ipfilter"
+	"headgate/internal/feature/ratelimit"
 	"headgate/internal/feature/rewrite"
 	"headgate/internal/feature/timeout"
 	"headgate/internal/metrics"
@@ -52,6 +53,7 @@ func (b *body) path() string {
 type shared struct {
 	clientIP  map[*clientip.Config]exchange.Filter
 	ipFilter  map[*ipfilter.Config]exchange.Filter
+	rateLimit map[*ratelimit.Config]exchange.Filter
 	forward   map[forwarding]exchange.Filter
 	timeout   map[timeout.Config]exchange.Filter
 	upstream  upstream.Settings
@@ -69,6 +71,7 @@ func newShared(cfg *config.Config) shared {
 	u := &cfg.Upstreams
 	s := shared{
 		clientIP: map[*clientip.Config]exchange.Filter{}, ipFilter: map[*ipfilter.Config]exchange.Filter{},
+		rateLimit: map[*ratelimit.Config]exchange.Filter{},
 		forward: map[forwarding]exchange.Filter{}, timeout: map[timeout.Config]exchange.Filter{},
 	}
 	s.upstream = upstream.Settings{
@@ -177,6 +180,11 @@ func (c *compiler) filters(b *body) error {
 	if f.RequestBodyLimit != nil {
 		b.filters = append(b.filters, bodylimit.Compile(*f.RequestBodyLimit))
 	}
+	if f.RateLimit != nil && f.RateLimit.AfterSignIn() {
+		if err := c.rateLimit(b, f.RateLimit); err != nil {
+			return err
+		}
+	}
 	if b.servers == nil {
 		return nil // nobody waits for a server or gets a path
 	}
@@ -208,7 +216,26 @@ func (c *compiler) admission(b *body, f *config.Features) error {
 		}
 		b.filters = append(b.filters, filter)
 	}
+	if f.RateLimit != nil && !f.RateLimit.AfterSignIn() {
+		return c.rateLimit(b, f.RateLimit)
+	}
 	return nil
+}
+
+// rateLimit adds a rate limit. The proxy's is one for all routes that have none
+// of their own.
+func (c *compiler) rateLimit(b *body, settings *ratelimit.Config) error {
+	scope := "proxy " + b.proxy.Name
+	if settings == b.settings.RateLimit {
+		scope += ", route " + b.path()
+	}
+	filter, err := once(c.shared.rateLimit, settings, c.env, func(settings *ratelimit.Config, env exchange.Env) (exchange.Filter, error) {
+		return ratelimit.Compile(settings, scope, env)
+	})
+	if err == nil {
+		b.filters = append(b.filters, filter)
+	}
+	return err
 }
 
 // once compiles settings that routes have from their proxy, or do not have, only

@@ -32,7 +32,7 @@ func Compile(c *Config, env exchange.Env) (exchange.Filter, error) {
 				kept = b.settle(ex)
 			}
 			drop(&ex.Request.Header, kept)
-			if w != nil && sampled(ex.Times.Start) {
+			if w != nil && sampled(ex.Times.Start) && !ex.Rehearsal {
 				w.look(ex)
 			}
 			return nil

@@ -1,0 +1,115 @@
+package ratelimit
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"headgate/internal/header"
+	"headgate/internal/http1"
+	"headgate/internal/ipset"
+	"headgate/internal/schema"
+	"headgate/internal/unit"
+)
+
+// Config bounds how many requests a client may make. Each client has a bucket of
+// its own, which holds burst requests and fills up again by requests in each
+// period. A proxy's limit is one for all its routes but those with a limit of
+// their own. Who is over it gets 429.
+type Config struct {
+	// Enabled is whether the limit acts. `enabled: false` on a route switches
+	// off what the proxy would hand down; the route's requests are not counted.
+	Enabled bool `json:"enabled" default:"true"`
+	// Requests is how many requests a client may make in each period, in the
+	// long run. It has to be set.
+	Requests int `json:"requests,omitempty" min:"1" max:"1000000" example:"100"`
+	// Period is the time that requests are counted over: {requests: 600,
+	// period: 1m} is ten a second.
+	Period unit.Duration `json:"period" default:"1s" min:"1s" max:"24h"`
+	// Burst is how many requests a client may make at once after a pause.
+	// Absent means as many as requests.
+	Burst int `json:"burst,omitempty" min:"1" max:"1000000" example:"200"`
+	// Key is what tells clients apart: `client_ip` for their address, IPv6
+	// addresses by their /64 network; `header:NAME` or `cookie:NAME` for the
+	// value of a field or cookie; `user` for who signed in. Requests without
+	// it are counted by address.
+	Key string `json:"key" default:"client_ip" max:"256" example:"header:X-Api-Key"`
+	// Mode is `enforce`, or `observe` to count and log without refusing
+	// anything.
+	Mode Mode `json:"mode" default:"enforce" enum:"enforce,observe"`
+	// Exempt are the addresses and networks of clients that are not counted.
+	Exempt []string `json:"exempt,omitempty" max:"10000" example:"10.0.0.0/8"`
+}
+
+// Mode is what becomes of requests over the limit.
+type Mode string
+
+// The modes.
+const (
+	Enforce Mode = "enforce"
+	Observe Mode = "observe"
+)
+
+// Off reports whether the limit is switched off.
+func (c *Config) Off() bool { return !c.Enabled }
+
+// AfterSignIn reports whether the limit has to know who signed in, so that it
+// acts behind the sign-in and not in front of it.
+func (c *Config) AfterSignIn() bool { return c.Key == keyUser }
+
+// longestRefill is the longest time in which an empty bucket may fill up.
+const longestRefill = 30 * 24 * time.Hour
+
+// Check tells what is wrong with the settings, which stand at at.
+func (c *Config) Check(at schema.Place) {
+	if c.Enabled && c.Requests == 0 {
+		at.Field("requests").Problem("missing", "add requests: 100")
+	}
+	if c.Requests > 0 && c.Period > 0 {
+		if p := newPolicy(c); p.interval > int64(longestRefill)/int64(p.burst) {
+			at.Field("burst").Problemf("write a smaller burst, or more requests in the period",
+				"a burst of %d takes more than 30 days to come back", p.burst)
+		}
+	}
+	if what, remedy := checkKey(c.Key); what != "" {
+		at.Field("key").Problem(what, remedy)
+	}
+	ipset.Check(c.Exempt, at.Field("exempt"))
+}
+
+// The forms of key.
+const (
+	keyClientIP = "client_ip"
+	keyUser     = "user"
+	keyHeader   = "header:"
+	keyCookie   = "cookie:"
+)
+
+func checkKey(key string) (what, remedy string) {
+	const forms = "write client_ip, user, header:NAME or cookie:NAME"
+	if key == keyClientIP || key == keyUser {
+		return "", ""
+	}
+	if name, ok := strings.CutPrefix(key, keyCookie); ok {
+		if !http1.ValidName(name) {
+			return fmt.Sprintf("%q is not the name of a cookie", name), "write a name like cookie:session"
+		}
+		return "", ""
+	}
+	name, ok := strings.CutPrefix(key, keyHeader)
+	if !ok {
+		if near := schema.Nearest(key, []string{keyClientIP, keyUser}); near != "" {
+			return fmt.Sprintf("unknown key %q", key), fmt.Sprintf("did you mean %q?", near)
+		}
+		return fmt.Sprintf("unknown key %q", key), forms
+	}
+	switch id := header.Lookup(name); {
+	case !http1.ValidName(name):
+		return fmt.Sprintf("%q is not a field name", name), "write a name like header:X-Api-Key"
+	case id.ClaimsClient():
+		return name + " is dropped before the limit sees it", "write client_ip, and whom to believe under client_ip.trusted"
+	case id.HopByHop() || id == header.Host:
+		return name + " is not a field that a client can be known by", forms
+	}
+	return "", ""
+}

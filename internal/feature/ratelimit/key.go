@@ -1,0 +1,84 @@
+package ratelimit
+
+import (
+	"hash/maphash"
+	"strings"
+
+	"headgate/internal/exchange"
+	"headgate/internal/header"
+)
+
+// key is what tells clients apart.
+type key struct {
+	user   bool
+	cookie string
+	name   string // of a field
+	id     header.ID
+}
+
+func newKey(text string) key {
+	if name, ok := strings.CutPrefix(text, keyCookie); ok {
+		return key{cookie: name}
+	}
+	if name, ok := strings.CutPrefix(text, keyHeader); ok {
+		return key{name: name, id: header.Lookup(name)}
+	}
+	return key{user: text == keyUser}
+}
+
+// seeds keep addresses and texts apart, and everyone from guessing who shares a
+// set of the table with whom.
+type seeds struct{ address, text maphash.Seed }
+
+func newSeeds() seeds { return seeds{maphash.MakeSeed(), maphash.MakeSeed()} }
+
+// of returns the hash of the client of ex. Without the text that tells clients
+// apart it is that of the address, so that leaving it out gains nothing.
+func (k *key) of(ex *exchange.Exchange, s *seeds) uint64 {
+	if text := k.text(ex); text != "" {
+		return maphash.String(s.text, text)
+	}
+	if ex.ClientIP.Is4() {
+		b := ex.ClientIP.As4()
+		return maphash.Bytes(s.address, b[:])
+	}
+	b := ex.ClientIP.As16()
+	return maphash.Bytes(s.address, b[:8]) // one customer's network is a /64
+}
+
+// text returns the text that tells the client apart, or "".
+func (k *key) text(ex *exchange.Exchange) string {
+	switch {
+	case k.user:
+		return ex.User
+	case k.cookie != "":
+		return cookie(&ex.Request.Header, k.cookie)
+	case k.id != header.Other:
+		return ex.Request.Header.Get(k.id)
+	case k.name != "":
+		value, _ := ex.Request.Header.Lookup(k.name)
+		return value
+	}
+	return ""
+}
+
+// cookie returns the value of the first cookie with this name, or "".
+func cookie(list *header.List, name string) string {
+	if !list.Has(header.Cookie) {
+		return ""
+	}
+	fields := list.All()
+	for i := range fields {
+		if fields[i].ID != header.Cookie {
+			continue
+		}
+		for rest := fields[i].Value; rest != ""; {
+			var pair string
+			pair, rest, _ = strings.Cut(rest, ";")
+			if n, value, ok := strings.Cut(strings.TrimSpace(pair), "="); ok && n == name {
+				return value
+			}
+		}
+	}
+	return ""
+}

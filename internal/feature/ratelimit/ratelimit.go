@@ -1,0 +1,147 @@
+// Package ratelimit bounds how many requests a client makes. policy.go is the
+// arithmetic, table.go the memory, key.go what tells clients apart; this file
+// puts them into a filter and tells clients where they stand.
+//
+// A limit's buckets are kept over changes that leave its numbers alone. They are
+// of this process and not shared with others.
+package ratelimit
+
+import (
+	"fmt"
+	"log/slog"
+	"math"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"headgate/internal/exchange"
+	"headgate/internal/header"
+	"headgate/internal/ipset"
+)
+
+// Compile returns the filter of a limit. Scope names whose limit it is, a
+// proxy's or a route's: buckets belong to a scope. Settings that were checked
+// give no error.
+func Compile(c *Config, scope string, env exchange.Env) (exchange.Filter, error) {
+	l := &limit{policy: newPolicy(c), observe: c.Mode == Observe, key: newKey(c.Key)}
+	if len(c.Exempt) > 0 {
+		set, err := ipset.New(c.Exempt)
+		if err != nil {
+			return exchange.Filter{}, err
+		}
+		l.exempt = set
+	}
+	name := fmt.Sprintf("rate_limit %s\n%d %d %d %s", scope, c.Requests, c.Period, l.policy.burst, c.Key)
+	l.buckets = env.Keep(name, func() exchange.Kept { return newBuckets(scope, env.Log) }).(*buckets)
+	l.announced = announce(c, &l.policy)
+	l.refused = exchange.Fail(exchange.RateLimited, "over the rate_limit of "+scope)
+	f := exchange.Filter{Name: "rate_limit", Request: l.request, Response: l.response}
+	if l.observe {
+		f.Response = nil
+	}
+	return f, nil
+}
+
+// limit is a compiled limit. It is immutable but for its buckets.
+type limit struct {
+	policy    policy
+	key       key
+	observe   bool
+	exempt    *ipset.Set
+	buckets   *buckets
+	announced string // the value of RateLimit-Policy
+	refused   *exchange.Answer
+}
+
+// buckets is what outlives a plan.
+type buckets struct {
+	table table
+	seeds seeds
+	scope string
+	log   *slog.Logger
+	// over counts what observe would have refused since it was last told.
+	over, told atomic.Int64
+}
+
+func newBuckets(scope string, log *slog.Logger) *buckets {
+	b := &buckets{seeds: newSeeds(), scope: scope, log: log}
+	b.told.Store(math.MinInt64)
+	return b
+}
+
+// Retire does nothing: buckets hold nothing but memory.
+func (b *buckets) Retire() {}
+
+// request counts a request, and refuses it when the client's bucket is empty.
+func (l *limit) request(ex *exchange.Exchange) *exchange.Answer {
+	if l.exempt != nil && l.exempt.Contains(ex.ClientIP) {
+		return nil
+	}
+	now := ex.Times.Start
+	hash := l.key.of(ex, &l.buckets.seeds)
+	mark, wait := l.buckets.table.take(hash, now, &l.policy, ex.Rehearsal)
+	if l.observe {
+		if wait > 0 && !ex.Rehearsal {
+			l.buckets.observed(ex)
+		}
+		return nil
+	}
+	ex.Quota = exchange.Quota{Counted: true, Left: l.policy.left(mark, now), Full: time.Duration(max(mark-now, 0)), Wait: time.Duration(wait)}
+	if wait > 0 {
+		ex.Quota.Left = 0
+		return l.refused
+	}
+	return nil
+}
+
+// response tells the client where it stands, in the fields of
+// draft-ietf-httpapi-ratelimit-headers (10): how many requests it may make at
+// once, and in how many seconds its bucket is full again or, when it was
+// refused, the next request comes back. That is in Retry-After too.
+func (l *limit) response(ex *exchange.Exchange) {
+	q := &ex.Quota
+	if !q.Counted {
+		return
+	}
+	list := &ex.Response.Header
+	after := q.Full
+	if q.Wait > 0 {
+		after = q.Wait
+		list.Add(header.RetryAfter, ex.Text.End(strconv.AppendInt(ex.Text.Begin(), seconds(int64(after)), 10)))
+	}
+	b := append(ex.Text.Begin(), policyName+";r="...)
+	b = strconv.AppendInt(b, int64(q.Left), 10)
+	b = append(b, ";t="...)
+	b = strconv.AppendInt(b, seconds(int64(after)), 10)
+	list.Add(header.RateLimit, ex.Text.End(b))
+	list.Add(header.RateLimitPolicy, l.announced)
+}
+
+// policyName names our limit beside those that a server may tell of.
+const policyName = `"headgate"`
+
+// announce returns the value of RateLimit-Policy: the quota and its window in
+// seconds. A burst above the requests of a period is announced with the time in
+// which it comes back, so that what is left is never above the quota.
+func announce(c *Config, p *policy) string {
+	quota, window := c.Requests, int64(c.Period.D())
+	if p.burst > quota {
+		quota, window = p.burst, p.tolerance
+	}
+	return fmt.Sprintf("%s;q=%d;w=%d", policyName, quota, seconds(window))
+}
+
+// telling is how often observe speaks.
+const telling = 10 * time.Second
+
+// observed counts a request that would have been refused, and logs how many
+// there were, now and then.
+func (b *buckets) observed(ex *exchange.Exchange) {
+	b.over.Add(1)
+	told, now := b.told.Load(), ex.Times.Start
+	if b.log == nil || told != math.MinInt64 && now-told < int64(telling) || !b.told.CompareAndSwap(told, now) {
+		return
+	}
+	b.log.Warn("rate_limit would refuse requests", "limit", b.scope, "requests", b.over.Swap(0),
+		"client_ip", ex.ClientIP.String(), "mode", string(Observe))
+}

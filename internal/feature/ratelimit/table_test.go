@@ -1,0 +1,103 @@
+package ratelimit
+
+import (
+	"math/rand/v2"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+func TestShapeOfTheTable(t *testing.T) {
+	if size := unsafe.Sizeof(shard{}); size != 64 {
+		t.Errorf("a shard takes %d bytes, want 64: a cache line", size)
+	}
+	if got := mostSets * ways * shardCount; got != mostKeys {
+		t.Errorf("%d keys fit, want %d", got, mostKeys)
+	}
+}
+
+func TestFullTableRemembersNearlyAll(t *testing.T) {
+	tb, p := &table{}, newPolicy(set(1, time.Hour, 1))
+	keys := make([]uint64, mostKeys)
+	for i := range keys {
+		keys[i] = rand.Uint64()
+		tb.take(keys[i], second, &p, false)
+	}
+	held := 0
+	for _, k := range keys {
+		if _, wait := tb.take(k, second, &p, true); wait > 0 {
+			held++
+		}
+	}
+	if held < mostKeys*90/100 {
+		t.Errorf("%d of %d clients are remembered, want nearly all", held, mostKeys)
+	}
+	t.Logf("%d of %d clients are remembered (%.1f %%), %d KiB", held, mostKeys, 100*float64(held)/mostKeys, size(tb)>>10)
+	if size(tb) > 2<<20+shardCount*64 {
+		t.Errorf("the table takes %d bytes", size(tb))
+	}
+}
+
+func size(tb *table) int {
+	n := int(unsafe.Sizeof(*tb))
+	for i := range tb.shards {
+		n += cap(tb.shards[i].mu.entries) * int(unsafe.Sizeof(entry{}))
+	}
+	return n
+}
+
+// A client that is over its limit cannot make the table forget it by sending
+// from ever new addresses.
+func TestAFloodOfNewClientsForgetsNobodyOverTheLimit(t *testing.T) {
+	tb, p := &table{}, newPolicy(set(100, time.Minute, 0))
+	over := make([]uint64, 1000)
+	now := second
+	for i := range over {
+		over[i] = rand.Uint64()
+		for range 100 {
+			tb.take(over[i], now, &p, false)
+		}
+	}
+	for range 10 * mostKeys {
+		tb.take(rand.Uint64(), now, &p, false)
+		now += 10 // ten million new clients a second
+	}
+	forgotten := 0
+	for _, k := range over {
+		if _, wait := tb.take(k, now, &p, true); wait == 0 {
+			forgotten++
+		}
+	}
+	// In 13 ms nothing came back of what they used.
+	if forgotten != 0 {
+		t.Errorf("%d of %d clients over the limit are forgotten, want none", forgotten, len(over))
+	}
+}
+
+func TestMarksThatPassedMakeRoom(t *testing.T) {
+	tb, p := &table{}, newPolicy(set(1000, time.Second, 1))
+	now := second
+	for range 50 {
+		for range 100 {
+			tb.take(rand.Uint64(), now, &p, false)
+		}
+		now += int64(time.Millisecond)
+	}
+	if got := size(tb); got > 64<<10 {
+		t.Errorf("a hundred clients at a time make the table take %d bytes", got)
+	}
+}
+
+func TestGrowingKeepsEveryMark(t *testing.T) {
+	tb, p := &table{}, newPolicy(set(1, time.Hour, 1))
+	keys := make([]uint64, 20_000)
+	for i := range keys {
+		keys[i] = rand.Uint64()
+		tb.take(keys[i], second, &p, false)
+	}
+	for _, k := range keys {
+		if _, wait := tb.take(k, second, &p, true); wait == 0 {
+			t.Fatal("a client was forgotten while there was room")
+		}
+	}
+}
