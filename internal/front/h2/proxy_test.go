@@ -75,9 +75,10 @@ func (f respondFunc) Describe() string                               { return "t
 
 // text answers every request with a short text.
 func text(body string) option {
+	b := []byte(body)
 	return source(func(ex *exchange.Exchange) *exchange.Answer {
 		ex.Response.Status = 200
-		ex.Response.Text, ex.Response.Length = []byte(body), int64(len(body))
+		ex.Response.Text, ex.Response.Length = b, int64(len(b))
 		return nil
 	})
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // workerIdle is how long a worker waits for another stream.
-const workerIdle = 5 * time.Second
+const workerIdle = time.Second
 
 // await waits until n bytes are in the buffer.
 func (c *Conn) await(n int) error {

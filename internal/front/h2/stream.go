@@ -26,7 +26,16 @@ type stream struct {
 	body body
 
 	// guarded by conn.mu
-	piece     piece
+	piece   piece
+	trailer header.List
+	facts
+
+	wake  chan struct{} // the sender looks up
+	timer *time.Timer
+}
+
+// facts is the state of a stream.
+type facts struct {
 	remote    bool  // the client has sent everything
 	local     bool  // we have: END_STREAM or a reset is in the buffer
 	begun     bool  // the final response has begun
@@ -37,13 +46,9 @@ type stream struct {
 	target    int64 // the window that we want the client to see
 	expect    int64 // what Content-Length says, or -1
 	received  int64
-	trailer   header.List
 	urgency   uint8
 	rotates   bool // shares its turn with others of its urgency
 	signalled bool // the client told a priority
-
-	wake  chan struct{} // the sender looks up
-	timer *time.Timer
 }
 
 // piece is what a stream has to send at the moment.
@@ -81,15 +86,12 @@ func (c *Conn) newStream(id uint32) *stream {
 // recycle gives the memory of a stream back. Nobody may know it any more.
 func (s *stream) recycle() {
 	s.body.drop()
-	ex, trailer, wake, timer, body := s.ex, s.trailer, s.wake, s.timer, s.body
-	trailer.Reset()
-	select {
-	case <-wake:
-	default:
-	}
-	body.reset()
-	*s = stream{ex: ex, trailer: trailer, wake: wake, timer: timer, body: body}
-	s.body.stream = s
+	s.body.reset()
+	s.trailer.Reset()
+	drained(s.wake)
+	s.conn, s.port, s.answer, s.malformed = nil, nil, nil, false
+	s.facts = facts{}
+	s.piece = piece{}
 	streams.Put(s)
 }
 
