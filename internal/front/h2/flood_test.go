@@ -24,7 +24,7 @@ func TestFloods(t *testing.T) {
 			}
 		}
 	}
-	malformed := append(bytesFields(get), "Upper", "x")
+	upper := append(bytesFields(get), "Upper", "x")
 	tests := []struct {
 		name   string
 		want   h2.Flood
@@ -55,7 +55,7 @@ func TestFloods(t *testing.T) {
 			c.WriteRawFrame(http2.FramePriority, 0, id, []byte{0})
 		})},
 		{"made you reset by malformed requests", h2.ResetFlood, each(func(c *raw, id uint32) {
-			c.request(id, true, malformed...)
+			c.request(id, true, upper...)
 		})},
 		{"too many streams at once", h2.ResetFlood, each(func(c *raw, id uint32) {
 			c.request(id, true, append(bytesFields(get), "x-wait", "1")...)

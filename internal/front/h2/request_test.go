@@ -89,9 +89,11 @@ func TestRequestsAreUnderstood(t *testing.T) {
 	}
 }
 
-func TestMalformedRequestsAreReset(t *testing.T) {
+// malformed holds requests that break RFC 9113, section 8, by what is wrong with
+// them.
+func malformed() map[string][]string {
 	head := func(more ...string) []string { return append(bytesFields(get), more...) }
-	tests := map[string][]string{
+	return map[string][]string{
 		"no method":             {":scheme", "http", ":authority", "h", ":path", "/"},
 		"no scheme":             {":method", "GET", ":authority", "h", ":path", "/"},
 		"no path":               {":method", "GET", ":scheme", "http", ":authority", "h"},
@@ -137,8 +139,11 @@ func TestMalformedRequestsAreReset(t *testing.T) {
 		"CONNECT with a path":   {":method", "CONNECT", ":scheme", "http", ":authority", "h", ":path", "/"},
 		"CONNECT without where": {":method", "CONNECT"},
 	}
+}
+
+func TestMalformedRequestsAreReset(t *testing.T) {
 	p := newProxy(t, "", text("x"))
-	for name, fields := range tests {
+	for name, fields := range malformed() {
 		t.Run(name, func(t *testing.T) {
 			c := p.dial()
 			c.request(1, true, fields...)
