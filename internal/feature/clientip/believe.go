@@ -76,16 +76,16 @@ func (b *believer) ask(ex *exchange.Exchange, peer *cdn) {
 	list := &ex.Request.Header
 	switch {
 	case b.only.id == header.Forwarded:
-		b.walk(ex, newChain(list, b.only))
+		b.walk(ex, peer, newChain(list, b.only))
 		return
 	case b.only.name != "":
-		b.walk(ex, newChain(list, b.only))
+		b.walk(ex, peer, newChain(list, b.only))
 	case peer != nil && peer.first && takeOwn(ex, peer):
 	case list.Has(header.XForwardedFor):
-		b.walk(ex, newChain(list, field{id: header.XForwardedFor}))
+		b.walk(ex, peer, newChain(list, field{id: header.XForwardedFor}))
 	case list.Has(header.Forwarded):
 		takeProto(ex)
-		b.walk(ex, newChain(list, field{id: header.Forwarded}))
+		b.walk(ex, peer, newChain(list, field{id: header.Forwarded}))
 		return
 	}
 	takeProto(ex)
@@ -94,10 +94,10 @@ func (b *believer) ask(ex *exchange.Exchange, peer *cdn) {
 	}
 }
 
-// walk goes from the peer towards the client for as long as each hop is
-// trusted. Where something cannot be read, the last hop that could is taken.
-func (b *believer) walk(ex *exchange.Exchange, c chain) {
-	hop, _ := b.trusts(ex.ClientIP)
+// walk goes from the peer, a server of a CDN or nil, towards the client for as
+// long as each hop is trusted. Where something cannot be read, the last hop that
+// could is taken.
+func (b *believer) walk(ex *exchange.Exchange, hop *cdn, c chain) {
 	skip := behind(hop)
 	for range mostHops {
 		text, ok := c.previous()

@@ -255,4 +255,12 @@ func BenchmarkClientIP(b *testing.B) {
 			}
 		})
 	}
+	b.Run("nothing", func(b *testing.B) {
+		ex := exchangetest.New(b, exchangetest.Head("GET", "/", append(plain, "X-Forwarded-For: 198.51.100.7", "X-Forwarded-Proto: https")...))
+		var full header.List
+		ex.Request.Header.CopyTo(&full)
+		for b.Loop() {
+			full.CopyTo(&ex.Request.Header)
+		}
+	})
 }
