@@ -8,9 +8,9 @@ import "golang.org/x/sys/unix"
 // connections.
 const spareFiles = 64
 
-// connectionLimit returns how many connections of clients one port may have, so
-// that as many descriptors are left for connections to servers; 0 if the system
-// sets no limit.
+// connectionLimit returns how many connections of clients all ports together may
+// have, so that as many descriptors are left for connections to servers; 0 if
+// the system sets no limit. Ports share it evenly.
 func connectionLimit() int {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_NOFILE, &limit) != nil {

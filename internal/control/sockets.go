@@ -134,7 +134,7 @@ func (c *Control) settle(s *socket, p *plan.Plan, port *plan.Port) (old *metrics
 	s.name, s.drain = port.Name(), port.Drain()
 	s.view.Store(&view{p, port.Front(), port})
 	most := port.Connections()
-	if limit := connectionLimit(); most == 0 || limit > 0 && most > limit {
+	if limit := connectionLimit() / max(len(p.Ports()), 1); most == 0 || limit > 0 && most > limit {
 		most = limit
 	}
 	s.SetMost(most)
