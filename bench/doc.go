@@ -5,7 +5,7 @@
 // may be compared with each other, never with those of another machine or day.
 //
 // It writes its table into docs/performance.md; nobody types numbers there. It
-// needs Linux, wrk, and the peers; `make bench` sees to them. It does not decide
-// whether a number is good enough: the table shows the goals, and no test
+// needs Linux, wrk, h2load, and the peers; `make bench` sees to them. It does not
+// decide whether a number is good enough: the table shows the goals, and no test
 // depends on it.
 package main
