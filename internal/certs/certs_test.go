@@ -147,6 +147,30 @@ func TestChoiceByName(t *testing.T) {
 	}
 }
 
+// TestCoversByTheDefault holds that a connection which got the default
+// certificate may carry requests for every host that gets it too.
+func TestCoversByTheDefault(t *testing.T) {
+	dir, a := t.TempDir(), newAuthority(t)
+	main, shop := a.open(dir, "main", hosts("main.example")), a.open(dir, "shop", hosts("shop.example"))
+	for _, c := range []struct {
+		fallback       *Pair
+		opened, wanted string
+		want           bool
+	}{
+		{main, "main.example", "nobody.test", true},
+		{main, "nobody.test", "main.example", true},
+		{main, "nobody.test", "nothing.test", true},
+		{main, "nobody.test", "shop.example", false},
+		{main, "shop.example", "nobody.test", false},
+		{nil, "main.example", "nobody.test", false},
+		{nil, "nobody.test", "nothing.test", true},
+	} {
+		if got := NewSet([]*Pair{main, shop}, c.fallback, nil).Covers(c.opened, c.wanted); got != c.want {
+			t.Errorf("Covers(%q, %q), default %v: got %v, want %v", c.opened, c.wanted, c.fallback != nil, got, c.want)
+		}
+	}
+}
+
 func TestTheLaterOneOfTwoIsTaken(t *testing.T) {
 	dir, a := t.TempDir(), newAuthority(t)
 	short, long := hosts("a.example"), hosts("a.example")
@@ -245,6 +269,64 @@ func TestAChangedFileIsLoaded(t *testing.T) {
 	}
 	if got := p.Leaf().DNSNames[0]; got != "changed.example" {
 		t.Errorf("got %s, want changed.example", got)
+	}
+}
+
+func TestTheLogHearsOfTheEnd(t *testing.T) {
+	dir, a := t.TempDir(), newAuthority(t)
+	template := hosts("a.example")
+	template.NotAfter = time.Now().Add(30 * 24 * time.Hour)
+	p := a.open(dir, "a", template)
+	var log strings.Builder
+	q := &Pair{name: "a", log: slog.New(slog.NewTextHandler(&log, nil))}
+	q.current.Store(p.Certificate())
+	end := p.Leaf().NotAfter
+	told := Valid
+	for _, before := range []time.Duration{20 * 24 * time.Hour, 9 * 24 * time.Hour, 8 * 24 * time.Hour, -time.Second, -time.Hour} {
+		told = q.tell(told, end.Add(-before))
+	}
+	if got := log.String(); strings.Count(got, "ends soon") != 1 || strings.Count(got, "has expired") != 1 || told != Expired {
+		t.Errorf("state %s; got\n%s\nwant one line each for the near end and the end", told, got)
+	}
+}
+
+// TestTicketKeysChange holds that old keys open tickets for a while, and that no
+// more than a few are kept.
+func TestTicketKeysChange(t *testing.T) {
+	tickets := NewTickets()
+	defer tickets.Retire()
+	cfg := NewConfig(Policy{MinVersion: tls.VersionTLS12}, NewSet(nil, nil, nil), tickets)
+	first := tickets.mu.keys[0]
+	for range ticketKeys - 1 {
+		tickets.mu.timer.Stop()
+		tickets.rotate()
+	}
+	if got := tickets.mu.keys; len(got) != ticketKeys || got[ticketKeys-1] != first {
+		t.Errorf("after %d changes the first key is not the last of %d", ticketKeys-1, len(got))
+	}
+	tickets.mu.timer.Stop()
+	tickets.rotate()
+	if got := tickets.mu.keys; len(got) != ticketKeys || got[ticketKeys-1] == first {
+		t.Errorf("the first key is kept for ever, among %d", len(got))
+	}
+	tickets.Forget(cfg)
+	if n := len(tickets.mu.configs); n != 0 {
+		t.Errorf("%d configurations are kept, want none", n)
+	}
+}
+
+// TestCiphersOfTLS12 holds that no cipher is offered that HTTP/2 forbids.
+func TestCiphersOfTLS12(t *testing.T) {
+	tickets := NewTickets()
+	defer tickets.Retire()
+	cfg := NewConfig(Policy{MinVersion: tls.VersionTLS12}, NewSet(nil, nil, nil), tickets)
+	for _, id := range cfg.CipherSuites {
+		if name := tls.CipherSuiteName(id); !strings.HasPrefix(name, "TLS_ECDHE_") || strings.Contains(name, "_CBC_") || strings.Contains(name, "RC4") {
+			t.Errorf("%s is offered", name)
+		}
+	}
+	if len(cfg.CipherSuites) == 0 {
+		t.Error("all ciphers of crypto/tls are offered")
 	}
 }
 

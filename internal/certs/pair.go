@@ -27,7 +27,8 @@ const maxFile = 1 << 20
 // pollInterval is how often the files of a certificate are looked at.
 const pollInterval = 2 * time.Second
 
-// expiringBefore is how long before its end a certificate counts as expiring.
+// expiringBefore is how long before its end a certificate counts as expiring; one
+// that lives a short time does so in the last third of it.
 const expiringBefore = 14 * 24 * time.Hour
 
 // State is how a certificate stands.
@@ -174,14 +175,36 @@ func (p *Pair) Status() Status {
 	leaf := p.Leaf()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s := Status{Name: p.name, State: Valid, Since: p.mu.since, Problem: p.mu.problem, Names: leaf.DNSNames, NotAfter: leaf.NotAfter}
-	switch left := time.Until(leaf.NotAfter); {
-	case left <= 0:
-		s.State = Expired
-	case left < expiringBefore:
-		s.State = Expiring
+	return Status{
+		Name: p.name, State: stateOf(leaf, time.Now()), Since: p.mu.since, Problem: p.mu.problem,
+		Names: leaf.DNSNames, NotAfter: leaf.NotAfter,
 	}
-	return s
+}
+
+// stateOf returns how a certificate stands at a time.
+func stateOf(leaf *x509.Certificate, now time.Time) State {
+	switch left := leaf.NotAfter.Sub(now); {
+	case left <= 0:
+		return Expired
+	case left < min(expiringBefore, leaf.NotAfter.Sub(leaf.NotBefore)/3):
+		return Expiring
+	}
+	return Valid
+}
+
+// tell tells the log when the certificate that is served nears its end and when
+// it has come: nobody else may look. It returns the state that was told.
+func (p *Pair) tell(told State, now time.Time) State {
+	leaf := p.Leaf()
+	state := stateOf(leaf, now)
+	switch {
+	case state == told:
+	case state == Expiring:
+		p.log.Warn("certificate ends soon", "certificate", p.name, "not_after", leaf.NotAfter)
+	case state == Expired:
+		p.log.Error("certificate has expired, clients refuse it", "certificate", p.name, "not_after", leaf.NotAfter)
+	}
+	return state
 }
 
 // stamp tells one version of the two files from another.
@@ -205,8 +228,9 @@ func (p *Pair) look() (s stamp) {
 func (p *Pair) watch(used stamp) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
-	last := used
+	last, told := used, Valid
 	for {
+		told = p.tell(told, time.Now())
 		select {
 		case <-p.stop:
 			return

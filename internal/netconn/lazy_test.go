@@ -75,3 +75,28 @@ func TestLazyWritesAtOnceWhenNotTold(t *testing.T) {
 		t.Fatalf("the peer got %q, %v; want %q", got, err, "now")
 	}
 }
+
+// TestYieldWhileWaiting holds that a reader gives up its turn for the time of its
+// wait, and that it does not read on when it gets none any more.
+func TestYieldWhileWaiting(t *testing.T) {
+	client, server := tcpPair(t)
+	l := NewLazy(server)
+	held, waits := true, make(chan struct{}, 1)
+	var denied error
+	l.Yield(func() { held = false; waits <- struct{}{} }, func() error { held = denied == nil; return denied })
+	for _, denied = range []error{nil, io.ErrClosedPipe} {
+		go func() {
+			<-waits
+			client.Write([]byte("x"))
+		}()
+		n, err := l.Read(make([]byte, 8))
+		if n != 1 || err != denied || held != (denied == nil) {
+			t.Errorf("got %d bytes, %v, turn %v; want 1, %v, %v", n, err, held, denied, denied == nil)
+		}
+	}
+	l.Yield(nil, nil)
+	go client.Write([]byte("y"))
+	if n, err := l.Read(make([]byte, 8)); n != 1 || err != nil {
+		t.Errorf("without a turn: %d, %v", n, err)
+	}
+}
