@@ -68,7 +68,6 @@ type body struct {
 	// guarded by conn.mu
 	head, tail *chunk
 	size       int  // bytes in the list
-	taken      int  // bytes of current that are not yet counted as taken
 	closed     bool // nobody wants more
 	broken     error
 }

@@ -19,6 +19,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/front/h2"
+	"headgate/internal/netconn"
 	"headgate/internal/upstream"
 )
 
@@ -157,7 +158,7 @@ func (p *proxy) listen() {
 func (p *proxy) serve(nc net.Conn) {
 	defer p.served.Done()
 	if p.tls != nil {
-		secure := tls.Server(nc, p.tls)
+		secure := tls.Server(netconn.NewLazy(nc), p.tls) // as the sockets do it
 		if secure.Handshake() != nil {
 			nc.Close()
 			return

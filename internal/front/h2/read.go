@@ -177,12 +177,18 @@ func (c *Conn) deadline(now int64) (until int64, busy bool) {
 	return until, len(c.mu.streams) > 0 || c.mu.idles > 0
 }
 
+// firstRequest is how long the first request may take to come where neither a
+// time for heads nor one between requests is set.
+const firstRequest = time.Minute
+
 // keepAlive returns how long the connection may be without streams. Its first
 // request has the time of a head. c.mu is held.
 func (c *Conn) keepAlive() int64 {
 	keep := c.port.KeepAlive
 	if c.mu.lastID == 0 {
-		keep = max(keep, c.port.HeadTimeout)
+		if keep = max(keep, c.port.HeadTimeout); keep == 0 {
+			keep = firstRequest
+		}
 	}
 	return max(int64(keep), 1)
 }
