@@ -154,3 +154,19 @@ func TestSelfSigned(t *testing.T) {
 		t.Errorf("the state directory has another certificate than clients are shown, %v", err)
 	}
 }
+
+// The log names the hosts of a port that no certificate fits.
+func TestHostsWithoutCertificate(t *testing.T) {
+	t.Parallel()
+	h, a := newHouse(t), newAuthority(t, "test authority")
+	keep(t, h.dir, "a", a.host([]string{"a.example", "*.d.example"}))
+	keep(t, h.dir, "b", a.host([]string{"unused.example"}))
+	text := strings.Replace(twoHosts(free(t)), "{all: {", `{all: {virtual_hosts: [a.example, b.example, "*.c.example", "*.d.example", x.d.example], `, 1)
+	h.start(text)
+	h.log.await(t, "hosts have no certificate", "port=web", `hosts="[*.c.example b.example]"`)
+	quiet := h.log.String()
+	h.apply(strings.Replace(text, "protocol: https", "protocol: https, tls: {default_certificate: a}", 1))
+	if got := strings.TrimPrefix(h.log.String(), quiet); strings.Contains(got, "no certificate") {
+		t.Errorf("with a default certificate the log says\n%s", got)
+	}
+}
