@@ -182,7 +182,7 @@ func (c *Control) speaker(s *socket, scheme string) speaker {
 	port := func() *exchange.Port { return s.port(c.current.Load()) }
 	return speaker{
 		h1: &h1.Front{Scheme: scheme, Port: port},
-		h2: &h2.Front{Scheme: scheme, Port: port, Log: c.log},
+		h2: &h2.Front{Scheme: scheme, Port: port, Log: c.log, Flooded: func(f h2.Flood) { c.metrics.Flooded(f.String()) }},
 	}
 }
 

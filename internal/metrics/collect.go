@@ -35,6 +35,9 @@ func (r *Registry) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(connections, prometheus.GaugeValue, float64(opened-closed), h.labels...)
 		out <- prometheus.MustNewConstMetric(accepted, prometheus.CounterValue, float64(opened), h.labels...)
 	}
+	for word, n := range r.floodCounts() {
+		out <- prometheus.MustNewConstMetric(f.floods.desc(), prometheus.CounterValue, float64(n), word)
+	}
 	if lost != nil {
 		out <- prometheus.MustNewConstMetric(f.lost.desc(), prometheus.CounterValue, float64(lost()))
 	}
@@ -49,6 +52,12 @@ func (r *Registry) handles() ([]*Route, []*Server, []*Port, func() uint64) {
 	defer r.mu.Unlock()
 	return slices.Collect(maps.Values(r.mu.routes)), slices.Collect(maps.Values(r.mu.servers)),
 		slices.Collect(maps.Values(r.mu.ports)), r.mu.lost
+}
+
+func (r *Registry) floodCounts() map[string]uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.mu.floods)
 }
 
 func (r *Registry) collectConfig(out chan<- prometheus.Metric, f *families) {

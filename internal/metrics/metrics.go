@@ -51,6 +51,7 @@ type Registry struct {
 		servers map[serverKey]*Server
 		ports   map[string]*Port
 		lost    func() uint64
+		floods  map[string]uint64
 	}
 }
 
@@ -63,6 +64,7 @@ func New(build Build) *Registry {
 	}
 	r.tokens.New = func() any { return r.nextToken() }
 	r.mu.routes = map[exchange.Place]*Route{}
+	r.mu.floods = map[string]uint64{}
 	r.mu.servers = map[serverKey]*Server{}
 	r.mu.ports = map[string]*Port{}
 	r.prom.MustRegister(r,
@@ -97,6 +99,13 @@ func (r *Registry) Applied(ok bool) {
 	}
 	r.applied.Add(1)
 	r.appliedT.Store(time.Now().UnixNano())
+}
+
+// Flooded counts a connection that was ended for a flood. There are few words.
+func (r *Registry) Flooded(word string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.floods[word]++
 }
 
 // AccessLog tells where the number of lost access log records is found: in

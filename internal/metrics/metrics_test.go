@@ -270,3 +270,16 @@ func BenchmarkTried(b *testing.B) {
 		}
 	})
 }
+
+func TestFloodsAreCountedByTheirWord(t *testing.T) {
+	r := New(Build{})
+	r.Flooded("ping_flood")
+	r.Flooded("ping_flood")
+	r.Flooded("reset_flood")
+	body := page(t, r, "headgate_floods")
+	for _, want := range []string{`headgate_floods_total{flood="ping_flood"} 2`, `headgate_floods_total{flood="reset_flood"} 1`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page has no line %s", want)
+		}
+	}
+}
