@@ -189,6 +189,10 @@ func (b *bench) growth(r *running, open func() (net.Conn, error)) (sample, error
 			return sample{}, fmt.Errorf("connection %d: %w", len(conns), err)
 		}
 	}
+	select {
+	case <-time.After(time.Duration(b.options.settle) * time.Second):
+	case <-b.ctx.Done():
+	}
 	after, err := r.process.memory()
 	return sample{value: float64(after-before) / 1024 / float64(len(conns))}, err
 }
