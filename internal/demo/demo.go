@@ -34,14 +34,20 @@ func Config(p Places) []byte {
 func Hints(p Places) string {
 	return strings.ReplaceAll(`Try:
 
-  curl -i http://LISTEN/hello                      what an upstream sees
+  # what an upstream sees, as text and as JSON
+  curl -i http://LISTEN/hello
   curl -i http://LISTEN/hello -H 'Accept: application/json'
-  curl -i http://LISTEN/api/users?page=2           the route's path is taken off: /v2/users
-  curl -i http://LISTEN/kept/users                 strip_prefix: false keeps it
-  curl -i http://LISTEN/old/7                      rewrite: regex and replacement
-  curl -i http://LISTEN/gone                       a fixed response
+  # the route's path is taken off: /v2/users
+  curl -i 'http://LISTEN/api/users?page=2'
+  # strip_prefix: false keeps it
+  curl -i http://LISTEN/kept/users
+  # rewrite: regex and replacement
+  curl -i http://LISTEN/old/7
+  # a fixed response
+  curl -i http://LISTEN/gone
+  # a host whose proxy has no such route
   curl -i http://LISTEN/ -H 'Host: named.localhost'
-                                                   a host whose proxy has no such route
+  # a body
   curl -i http://LISTEN/hello --data-binary 'some text'
 `, "LISTEN", p.Listen)
 }
