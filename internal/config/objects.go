@@ -12,8 +12,7 @@ import (
 	"headgate/internal/unit"
 )
 
-// Config is the whole configuration: every object that a person, the API or a
-// discovery source declared.
+// Config is the whole configuration.
 //
 // It is not changed once it was loaded; a change makes another Config. It may
 // be read by several goroutines at once.
@@ -32,7 +31,7 @@ type Config struct {
 	AccessLog AccessLog `json:"access_log"`
 	// Upstreams holds what is common to the connections to all servers.
 	Upstreams Upstreams `json:"upstreams"`
-	// Admin is the listener for /metrics and the health pages.
+	// Admin is the listener for /metrics, /status and the health pages.
 	Admin Admin `json:"admin"`
 }
 
@@ -272,7 +271,8 @@ type Server struct {
 	Weight int `json:"weight" default:"1" min:"0" max:"65535"`
 }
 
-// Admin is the listener for operators: /metrics, /healthz, /livez, /readyz.
+// Admin is the listener for operators: /metrics, /status, /healthz, /livez and
+// /readyz.
 type Admin struct {
 	// Address is the IP address and port number to listen on. An empty string
 	// switches the listener off. It has no sign-in: keep it on loopback or
