@@ -1,6 +1,7 @@
 package https
 
 import (
+	"bufio"
 	"bytes"
 	"crypto/tls"
 	"crypto/x509"
@@ -166,5 +167,69 @@ func TestMisdirected(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// HTTP/2 is spoken with whom it was agreed on, HTTP/1.1 with who does not know
+// how to agree, and nothing with who wants something else (RFC 7301).
+func TestProtocolByALPN(t *testing.T) {
+	t.Parallel()
+	address, a := choices(t, "")
+	for _, c := range []struct {
+		offered []string
+		want    string // "none" is an alert
+	}{
+		{nil, ""},
+		{[]string{"http/1.1"}, "http/1.1"},
+		{[]string{"h2"}, "h2"},
+		{[]string{"http/1.1", "h2"}, "h2"},
+		{[]string{"h2", "http/1.1"}, "h2"},
+		{[]string{"h3", "http/1.1"}, "http/1.1"},
+		{[]string{"spdy/3"}, "none"},
+	} {
+		conn, err := tls.Dial("tcp4", address, &tls.Config{ServerName: "shop.example", RootCAs: a.pool(), NextProtos: c.offered})
+		if c.want == "none" {
+			if err == nil || !strings.Contains(err.Error(), "no application protocol") {
+				t.Errorf("%v: got %v, want an alert", c.offered, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Errorf("%v: %v", c.offered, err)
+			continue
+		}
+		if got := conn.ConnectionState().NegotiatedProtocol; got != c.want {
+			t.Errorf("%v: got %q, want %q", c.offered, got, c.want)
+		}
+		if c.want != "h2" {
+			cl := &client{Conn: conn, r: bufio.NewReader(conn)}
+			cl.want(t, "shop.example", "/", 200, "shop.example https")
+		}
+		conn.Close()
+	}
+}
+
+// Hybrid key exchange that holds against quantum computers is taken from clients
+// that offer it, and nobody needs it.
+func TestKeyExchange(t *testing.T) {
+	t.Parallel()
+	address, a := choices(t, "")
+	for _, c := range []struct {
+		offered []tls.CurveID
+		want    tls.CurveID
+	}{
+		{nil, tls.X25519MLKEM768},
+		{[]tls.CurveID{tls.X25519}, tls.X25519},
+		{[]tls.CurveID{tls.CurveP256}, tls.CurveP256},
+	} {
+		conn, err := tls.Dial("tcp4", address, &tls.Config{ServerName: "shop.example", RootCAs: a.pool(), CurvePreferences: c.offered})
+		if err != nil {
+			t.Errorf("%v: %v", c.offered, err)
+			continue
+		}
+		if got := conn.ConnectionState().CurveID; got != c.want {
+			t.Errorf("%v: got %v, want %v", c.offered, got, c.want)
+		}
+		conn.Close()
 	}
 }

@@ -2,6 +2,7 @@ package https
 
 import (
 	"bufio"
+	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -9,15 +10,13 @@ import (
 	"net/http"
 	"testing"
 	"time"
-
-	"golang.org/x/net/http2"
 )
 
 // client is one connection over TLS.
 type client struct {
 	*tls.Conn
 	r  *bufio.Reader
-	h2 *http2.ClientConn // nil for HTTP/1.1
+	h2 *http.ClientConn // nil for HTTP/1.1
 }
 
 // dialed is how a client connects.
@@ -63,9 +62,16 @@ func (d dialed) over(nc net.Conn) (*client, error) {
 	if d.proto != "h2" {
 		return c, nil
 	}
+	tr := &http.Transport{Protocols: onlyHTTP2(), DialTLSContext: func(context.Context, string, string) (net.Conn, error) { return c.Conn, nil }}
 	var err error
-	c.h2, err = (&http2.Transport{}).NewClientConn(c.Conn)
+	c.h2, err = tr.NewClientConn(context.Background(), "https", "a.example:443")
 	return c, err
+}
+
+func onlyHTTP2() *http.Protocols {
+	p := new(http.Protocols)
+	p.SetHTTP2(true)
+	return p
 }
 
 // answer is what a client got for a request.

@@ -13,8 +13,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-
-	"golang.org/x/net/http2"
 )
 
 // load is clients that ask for the same thing as fast as they are answered, over
@@ -42,7 +40,7 @@ func begin(t *testing.T, address string, h1, h2 int, plain bool) *load {
 		l.running.Go(l.one)
 	}
 	if h2 > 0 {
-		tr := &http2.Transport{DialTLSContext: func(ctx context.Context, _, _ string, _ *tls.Config) (net.Conn, error) {
+		tr := &http.Transport{Protocols: onlyHTTP2(), DialTLSContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return l.connect(ctx, "h2")
 		}}
 		t.Cleanup(tr.CloseIdleConnections)
@@ -134,7 +132,7 @@ func (l *load) count(status int, err error) bool {
 
 // two asks over HTTP/2. The transport tries again only what the server has said
 // that it did not take.
-func (l *load) two(tr *http2.Transport) {
+func (l *load) two(tr *http.Transport) {
 	for {
 		rq, _ := http.NewRequest(http.MethodGet, "https://a.example/", nil)
 		rs, err := tr.RoundTrip(rq)
