@@ -37,6 +37,8 @@ func (tr transport) runs(s script) bool {
 		return !tr.http2
 	case "h2":
 		return tr.http2
+	case "tls":
+		return tr.secure
 	}
 	return false
 }
@@ -103,7 +105,7 @@ func TestEveryTransportHasScripts(t *testing.T) {
 	}
 	for _, s := range scripts {
 		if !slices.ContainsFunc(transports, func(tr transport) bool { return tr.runs(s) }) {
-			t.Errorf("%s: \"only: %s\" is no transport; they are h1 and h2", s.name, s.only)
+			t.Errorf("%s: \"only: %s\" is no transport; they are h1, h2 and tls", s.name, s.only)
 		}
 	}
 }
