@@ -10,17 +10,10 @@ import (
 	"strings"
 )
 
-// gcPercent is how much the heap may grow between collections, in percent. The
-// data path allocates next to nothing, so memory buys fewer collections.
-const gcPercent = 200
-
-// tuneMemory sets the collector's pace, unless the environment does (GOGC,
-// GOMEMLIMIT): a memory limit a tenth below that of the control group keeps a
-// container from being killed before the collector was asked.
+// tuneMemory sets a memory limit a tenth below that of the control group, unless
+// the environment sets one (GOMEMLIMIT): it keeps a container from being killed
+// before the collector was asked.
 func tuneMemory() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		if group := memoryLimit(os.DirFS("/")); group < math.MaxInt64 {
 			debug.SetMemoryLimit(group / 10 * 9)

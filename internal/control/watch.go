@@ -11,7 +11,7 @@ import (
 
 // settleTime is how long a file must be quiet before it is read: editors write
 // in several steps.
-const settleTime = 150 * time.Millisecond
+const settleTime = 50 * time.Millisecond
 
 // lookInterval is how often the file is looked at where the system does not
 // tell of changes, as on network file systems.

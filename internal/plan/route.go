@@ -72,7 +72,7 @@ func newShared(cfg *config.Config) shared {
 	s := shared{
 		clientIP: map[*clientip.Config]exchange.Filter{}, ipFilter: map[*ipfilter.Config]exchange.Filter{},
 		rateLimit: map[*ratelimit.Config]exchange.Filter{},
-		forward: map[forwarding]exchange.Filter{}, timeout: map[timeout.Config]exchange.Filter{},
+		forward:   map[forwarding]exchange.Filter{}, timeout: map[timeout.Config]exchange.Filter{},
 	}
 	s.upstream = upstream.Settings{
 		IdleTimeout:     u.IdleTimeout.D(),

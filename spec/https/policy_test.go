@@ -86,9 +86,6 @@ func TestClientCertificates(t *testing.T) {
 					name = c.cert.Leaf.Subject.CommonName
 				}
 				t.Run(fmt.Sprintf("%s/%s/%s/%s", c.policy, name, proto, tls.VersionName(version)), func(t *testing.T) {
-					if proto == "h2" && strings.HasPrefix(c.want, "CN=") {
-						t.Skip("HTTP/2 does not tell yet who the client is")
-					}
 					h.withPolicy(t, c.policy)
 					d := dialed{address: h.address, name: "a.example", proto: proto, max: version, cert: c.cert}
 					got := d.ask()
@@ -165,7 +162,7 @@ func TestOpenConnectionsFollowAStricterPolicy(t *testing.T) {
 			t.Errorf("%s: the connection goes on after a change of client_auth", proto)
 		}
 		good := a.person("anna")
-		d.cert, d.proto = &good, "http/1.1"
+		d.cert = &good
 		if got := d.ask(); got != "CN=anna" {
 			t.Errorf("%s: got %q, want CN=anna", proto, got)
 		}

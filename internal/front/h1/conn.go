@@ -54,6 +54,7 @@ type Conn struct {
 	left int64 // when the client was first seen to have closed its side, or 0
 
 	broken bool // the connection ends with a reset
+	parted bool // the client has said that it sends nothing more
 
 	draining atomic.Bool
 	sending  struct {
@@ -158,7 +159,11 @@ func (c *Conn) Serve() {
 	for c.next() {
 		c.last = c.serve(c.work)
 	}
-	if c.last == ended && !c.broken {
+	switch {
+	case c.last != ended || c.broken:
+	case c.parted:
+		c.part()
+	default:
 		c.linger()
 	}
 }
@@ -299,7 +304,9 @@ func (c *Conn) serve(w *work) state {
 
 // finish readies the connection for the next request, or for its end.
 func (c *Conn) finish(w *work) state {
-	keep, now := w.keepAlive && w.body.finish(), w.ex.Times.End
+	whole, now := w.body.finish(), w.ex.Times.End
+	keep := w.keepAlive && whole
+	c.parted = whole && !w.head.KeepAlive && c.buf.Len() == 0
 	c.release()
 	if !keep {
 		return ended

@@ -17,6 +17,16 @@ const (
 	lingerBytes = 1 << 20
 )
 
+// part ends a connection whose client has said that its last request was the
+// last, and has sent all of it: nothing unread can take the answer away.
+func (c *Conn) part() {
+	if c.facts.Scheme == "https" {
+		_ = c.nc.CloseWrite() // TLS says goodbye, so that nobody can cut the answer short
+		return
+	}
+	_ = c.nc.Flush() // the connection ends in any case
+}
+
 // linger ends the connection in an orderly way: the last answer is sent, our
 // side is closed, and what the client still sends is read and dropped for a
 // while.

@@ -117,7 +117,7 @@ func (f *Front) NewConn(nc net.Conn, serial uint64) *Conn {
 		state := secure.ConnectionState()
 		c.secure, c.socket = true, secure.NetConn()
 		c.weak = weak(&state)
-		c.facts.ServerName = state.ServerName
+		c.facts.Secure(&state)
 	}
 	c.mu.window, c.mu.initial = firstWindow, firstWindow
 	c.mu.receive = firstWindow
