@@ -57,6 +57,8 @@ func TestAPortChangesItsProtocolOnItsSocket(t *testing.T) {
 	}
 	if now, _ := h.port("a", at[0]); !now.Since.Equal(p.Since) || now.Protocol != "https" {
 		t.Errorf("got %+v, want the same socket with https", now)
+	} else if len(now.SelfSigned) != 1 || now.SelfSigned[0] != "*" {
+		t.Errorf("got hosts %q with a self-signed certificate, want all", now.SelfSigned)
 	}
 	h.apply(document(203, "a "+at[0]))
 	want(t, at[0], 203)

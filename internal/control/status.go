@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"headgate/internal/certs"
 	"headgate/internal/config"
 	"headgate/internal/plan"
 )
@@ -25,6 +26,8 @@ type Status struct {
 	Refused *RefusedState `json:"refused,omitempty"`
 	// Ports are the ports by name.
 	Ports []PortState `json:"ports"`
+	// Certificates are the certificates by name, where HTTPS ports use them.
+	Certificates []certs.Status `json:"certificates,omitempty"`
 }
 
 // RefusedState is a configuration that was refused.
@@ -52,6 +55,9 @@ type PortState struct {
 	// Connections are open now, Accepted were taken since the socket was opened.
 	Connections int    `json:"connections"`
 	Accepted    uint64 `json:"accepted"`
+	// SelfSigned are the hosts whose clients get a self-signed certificate,
+	// which browsers refuse; "*" stands for all.
+	SelfSigned []string `json:"self_signed,omitempty"`
 }
 
 // standing is what a change leaves behind for Status, so that Status never waits
@@ -95,6 +101,7 @@ func (c *Control) Status() Status {
 	}
 	out.Ports = append(out.Ports, s.waiting...)
 	if p := c.current.Load(); p != nil {
+		out.Certificates = p.Certificates()
 		for name, port := range p.Config().Ports {
 			if !port.Active {
 				out.Ports = append(out.Ports, PortState{Name: name, Address: port.Address.String(), Protocol: port.Protocol, State: "inactive", Since: s.since})
@@ -122,7 +129,7 @@ func (s *socket) state(word string, since time.Time) PortState {
 	on := s.view.Load().on
 	return PortState{
 		Name: on.Name(), Address: s.Address().String(), Protocol: on.Protocol(),
-		State: word, Since: since, Connections: s.Len(), Accepted: s.Accepted(),
+		State: word, Since: since, Connections: s.Len(), Accepted: s.Accepted(), SelfSigned: on.SelfSigned(),
 	}
 }
 

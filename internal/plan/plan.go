@@ -45,6 +45,8 @@ type Port struct {
 	outside exchange.Pipeline
 	// tls is how an HTTPS port speaks TLS; nil on others.
 	tls *portTLS
+	// uncovered are the first hosts that no certificate has.
+	uncovered []string
 }
 
 // Config returns the configuration that the plan was compiled from. It must not
@@ -125,6 +127,10 @@ func (p *Port) TLS() *tls.Config {
 	}
 	return p.tls.config
 }
+
+// SelfSigned returns the hosts of an HTTPS port whose clients get a self-signed
+// certificate, the first of them if there are many; "*" stands for all.
+func (p *Port) SelfSigned() []string { return p.uncovered }
 
 // H2C reports whether the port takes HTTP/2 without TLS.
 func (p *Port) H2C() bool { return p.settings.H2C }

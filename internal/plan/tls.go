@@ -151,6 +151,7 @@ func (c *compiler) tellUncovered(port *Port) {
 	case port.settings.TLS.DefaultCertificate != "":
 		return
 	case set.Empty():
+		port.uncovered = []string{"*"}
 		c.house.Log.Warn("port has no certificate: "+what, "port", port.Name(), "remedy", remedy)
 		return
 	}
@@ -168,7 +169,8 @@ func (c *compiler) tellUncovered(port *Port) {
 	}
 	if len(hosts) > 0 {
 		slices.Sort(hosts)
-		c.house.Log.Warn("hosts have no certificate: "+what, "port", port.Name(), "hosts", hosts[:min(len(hosts), mostUncovered)], "count", len(hosts), "remedy", remedy)
+		port.uncovered = hosts[:min(len(hosts), mostUncovered)]
+		c.house.Log.Warn("hosts have no certificate: "+what, "port", port.Name(), "hosts", port.uncovered, "count", len(hosts), "remedy", remedy)
 	}
 }
 
