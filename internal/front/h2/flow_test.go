@@ -184,7 +184,9 @@ func TestUrgentGoesFirst(t *testing.T) {
 				}
 			}
 			// Once in a while the one that waited longest goes first.
-			if i := slices.Index(order, 9); i > 1 || slices.Index(order, 7) < i {
+			// The least urgent may not be among the first at all.
+			i, j := slices.Index(order, 9), slices.Index(order, 7)
+			if i < 0 || i > 1 || j >= 0 && j < i {
 				t.Errorf("the frames came as %v", order)
 			}
 		})
