@@ -24,6 +24,8 @@ import (
 
 	"go.uber.org/goleak"
 	"golang.org/x/crypto/ocsp"
+
+	"headgate/internal/file"
 )
 
 func TestMain(m *testing.M) {
@@ -93,7 +95,7 @@ func pemOf(kind string, der []byte) []byte {
 
 func put(t *testing.T, name string, data []byte) {
 	t.Helper()
-	if err := replaceFile(name, data); err != nil {
+	if err := file.Replace(name, data); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -19,6 +19,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"headgate/internal/file"
 )
 
 // maxFile is the largest certificate or key file that is read, in bytes.
@@ -109,35 +111,7 @@ func plain(err error) error {
 }
 
 func read(name string) ([]byte, error) {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, cause(err))
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("read %s: %w", name, cause(err))
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("read %s: it is not a regular file", name)
-	case info.Size() > maxFile:
-		return nil, fmt.Errorf("read %s: it has %d bytes, more than a certificate can have", name, info.Size())
-	}
-	b := make([]byte, info.Size())
-	n, err := f.ReadAt(b, 0)
-	if n < len(b) {
-		return nil, fmt.Errorf("read %s: %w", name, cause(err))
-	}
-	return b, nil
-}
-
-// cause returns what is below the path and operation of a file error.
-func cause(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
+	return file.Read(name, maxFile, "more than a certificate can have")
 }
 
 // Open loads a certificate and keeps it as its files are: when they change they

@@ -10,10 +10,11 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
-	"os"
 	"path/filepath"
 	"sync"
 	"time"
+
+	"headgate/internal/file"
 )
 
 // How long a self-signed certificate is made for, and how long before its end
@@ -87,7 +88,7 @@ func (c *Certificate) make() (*tls.Certificate, error) {
 		return nil, err
 	}
 	if c.file != "" {
-		if err := replaceFile(c.file, pemBytes); err != nil {
+		if err := file.Replace(c.file, pemBytes); err != nil {
 			return nil, fmt.Errorf("keep the self-signed certificate: %w", err)
 		}
 	}
@@ -123,26 +124,6 @@ func generate(now time.Time) ([]byte, error) {
 	}
 	out := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	return append(out, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})...), nil
-}
-
-// replaceFile writes a file so that it is there whole or not at all.
-func replaceFile(name string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(name), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), name)
 }
 
 // Retire does nothing: the certificate holds nothing but memory.

@@ -7,9 +7,6 @@ import (
 	"os"
 )
 
-// noWait is nothing: files do not make an opener wait here.
-const noWait = 0
-
 // errLocked is never returned.
 var errLocked = errors.New("locked")
 

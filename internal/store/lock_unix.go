@@ -8,9 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// noWait keeps the opening of a pipe from waiting for its writer.
-const noWait = unix.O_NONBLOCK
-
 // errLocked is the error of tryLock when another process has the lock.
 const errLocked = unix.EWOULDBLOCK
 

@@ -7,8 +7,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,39 +14,14 @@ import (
 	"strings"
 
 	"headgate/internal/config"
+	"headgate/internal/file"
 )
 
 // ReadFile reads a configuration file. The error says what is wrong with it:
 // not there, not a regular file, too large, not readable.
 func ReadFile(name string) ([]byte, error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|noWait, 0)
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, cause(err))
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("read %s: %w", name, cause(err))
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("read %s: it is not a regular file", name)
-	case info.Size() > int64(config.MaxFileSize):
-		return nil, fmt.Errorf("read %s: it has %d bytes, a configuration has at most %d", name, info.Size(), int64(config.MaxFileSize))
-	}
-	data, err := io.ReadAll(io.LimitReader(f, int64(config.MaxFileSize)+1))
-	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", name, cause(err))
-	}
-	return data, nil
-}
-
-// cause returns what is below the path and operation of a file error.
-func cause(err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return p.Err
-	}
-	return err
+	const most = int64(config.MaxFileSize)
+	return file.Read(name, most, fmt.Sprintf("a configuration has at most %d", most))
 }
 
 // maxRevisions is how many applied configurations are kept.
@@ -85,7 +58,7 @@ func Open(dir string) (*State, error) {
 
 // sweep removes what a crash while writing has left.
 func (s *State) sweep() {
-	left, err := filepath.Glob(filepath.Join(s.dir, "revisions", unfinished))
+	left, err := filepath.Glob(filepath.Join(s.dir, "revisions", file.Unfinished))
 	if err != nil {
 		return
 	}
@@ -117,7 +90,7 @@ func (s *State) Save(data []byte) (string, error) {
 		number = numberOf(newest) + 1
 	}
 	name := fmt.Sprintf("%08d%s", number, suffix)
-	if err := writeWhole(filepath.Join(s.dir, "revisions", name), data); err != nil {
+	if err := file.Replace(filepath.Join(s.dir, "revisions", name), data); err != nil {
 		return "", fmt.Errorf("save revision: %w", err)
 	}
 	for len(names)+1 > maxRevisions {
@@ -166,28 +139,4 @@ func (s *State) Revision(name string) ([]byte, error) {
 		return nil, fmt.Errorf("read revision %q: not a revision's name", name)
 	}
 	return ReadFile(filepath.Join(s.dir, "revisions", name))
-}
-
-// unfinished matches files that are being written.
-const unfinished = ".new-*"
-
-// writeWhole writes a file so that after a crash it is there whole or not at
-// all.
-func writeWhole(name string, data []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(name), unfinished)
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // gone already when all went well
-	_, err = f.Write(data)
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), name)
-	}
-	return err
 }

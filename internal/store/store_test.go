@@ -12,6 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"headgate/internal/config"
+	"headgate/internal/file"
 )
 
 // childDir tells a child process of this test which state directory to open.
@@ -205,7 +206,7 @@ func TestAFailedSaveLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	entries, _ := os.ReadDir(filepath.Join(dir, "revisions"))
-	err := writeWhole(filepath.Join(dir, "revisions", "00000003.yaml"), []byte("b"))
+	err := file.Replace(filepath.Join(dir, "revisions", "00000003.yaml"), []byte("b"))
 	if err == nil {
 		t.Error("a file was put in the place of a folder")
 	}
