@@ -11,10 +11,8 @@
 package h1
 
 import (
-	"crypto/tls"
 	"errors"
 	"net"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -94,24 +92,9 @@ var works = sync.Pool{New: func() any {
 // NewConn returns the connection of a client over nc, which may be a *tls.Conn
 // after its handshake. serial must be unique.
 func (f *Front) NewConn(nc net.Conn, serial uint64) *Conn {
-	c := &Conn{front: f, nc: netconn.New(nc)}
+	c := &Conn{front: f, nc: netconn.New(nc), facts: exchange.NewConn(nc, f.Scheme, serial)}
 	c.step = c.onBytes
-	remote, local := addrOf(nc.RemoteAddr()), addrOf(nc.LocalAddr())
-	c.facts = exchange.Conn{Remote: remote, Local: local, Peer: remote.Addr().String(), Scheme: f.Scheme, Serial: serial}
-	if secure, ok := nc.(*tls.Conn); ok {
-		state := secure.ConnectionState()
-		c.facts.Secure(&state)
-	}
 	return c
-}
-
-// addrOf returns an address in the form in which it is compared and shown.
-func addrOf(a net.Addr) netip.AddrPort {
-	if tcp, ok := a.(*net.TCPAddr); ok {
-		ap := tcp.AddrPort()
-		return netip.AddrPortFrom(ap.Addr().Unmap().WithZone(""), ap.Port())
-	}
-	return netip.AddrPort{}
 }
 
 // Drain makes the connection end after the request at hand, or soon if there is

@@ -17,7 +17,6 @@ import (
 	"io"
 	"log/slog"
 	"net"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -110,28 +109,16 @@ type Conn struct {
 // handshake or a plain connection whose client knows that we speak HTTP/2.
 // serial must be unique.
 func (f *Front) NewConn(nc net.Conn, serial uint64) *Conn {
-	c := &Conn{front: f, nc: netconn.New(nc), socket: nc}
-	remote, local := addrOf(nc.RemoteAddr()), addrOf(nc.LocalAddr())
-	c.facts = exchange.Conn{Remote: remote, Local: local, Peer: remote.Addr().String(), Scheme: f.Scheme, Serial: serial}
+	c := &Conn{front: f, nc: netconn.New(nc), socket: nc, facts: exchange.NewConn(nc, f.Scheme, serial)}
 	if secure, ok := nc.(*tls.Conn); ok {
 		state := secure.ConnectionState()
 		c.secure, c.socket = true, secure.NetConn()
 		c.weak = weak(&state)
-		c.facts.Secure(&state)
 	}
 	c.mu.window, c.mu.initial = firstWindow, firstWindow
 	c.mu.receive = firstWindow
 	c.mu.resize = true
 	return c
-}
-
-// addrOf returns an address in the form in which it is compared and shown.
-func addrOf(a net.Addr) netip.AddrPort {
-	if tcp, ok := a.(*net.TCPAddr); ok {
-		ap := tcp.AddrPort()
-		return netip.AddrPortFrom(ap.Addr().Unmap().WithZone(""), ap.Port())
-	}
-	return netip.AddrPort{}
 }
 
 // weak reports whether HTTP/2 must not, or had better not, be spoken over what TLS
