@@ -1,7 +1,5 @@
 package exchange
 
-import "net/http"
-
 // Reason says why a response is our own, or why one broke off. The same word
 // stands in the access log, in metrics, in the console and in the docs.
 type Reason uint8
@@ -143,6 +141,3 @@ func (e *Error) Error() string {
 
 // Unwrap returns what happened.
 func (e *Error) Unwrap() error { return e.Err }
-
-// StatusText returns the words for a status code, "" for one without a name.
-func StatusText(status int) string { return http.StatusText(status) }

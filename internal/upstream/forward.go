@@ -1,8 +1,6 @@
 package upstream
 
 import (
-	"net/netip"
-
 	"headgate/internal/exchange"
 	"headgate/internal/header"
 )
@@ -159,7 +157,3 @@ func viaToken(p exchange.Proto) string {
 	}
 	return "1.1 headgate"
 }
-
-// PeerText returns an address as the forwarded fields write it: without a port
-// and zone, IPv4-mapped addresses as IPv4.
-func PeerText(a netip.Addr) string { return a.Unmap().WithZone("").String() }
