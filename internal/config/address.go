@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
+
+	"headgate/internal/target"
 )
 
 // parseAddress reads ip:port, IPv6 in brackets. An empty text is the zero
@@ -19,52 +21,37 @@ func parseAddress(text string) (netip.AddrPort, *fault) {
 	zero := netip.AddrPort{}
 	i := strings.LastIndexByte(text, ':')
 	if i < 0 {
-		return zero, &fault{fmt.Sprintf("address %q has no port", shorten(text)), fmt.Sprintf("write it as <ip>:<port>, like %q", "0.0.0.0:8080")}
+		return zero, wrong(fmt.Sprintf("address %q has no port", shorten(text)), fmt.Sprintf("write it as <ip>:<port>, like %q", "0.0.0.0:8080"))
 	}
 	host, port := text[:i], text[i+1:]
-	if n, ok := portNumber(port); !ok || n == 0 {
+	if n, ok := target.PortNumber(port); !ok || n == 0 {
 		if _, err := netip.ParseAddr(text); err == nil {
-			return zero, &fault{fmt.Sprintf("the IPv6 address %q stands without brackets or port", text), fmt.Sprintf("write it as %q", "["+text+"]:8080")}
+			return zero, wrong(fmt.Sprintf("the IPv6 address %q stands without brackets or port", text), fmt.Sprintf("write it as %q", "["+text+"]:8080"))
 		}
-		return zero, &fault{fmt.Sprintf("%q is not a port number", shorten(port)), "write a number between 1 and 65535"}
+		return zero, wrong(fmt.Sprintf("%q is not a port number", shorten(port)), "write a number between 1 and 65535")
 	}
 	switch {
 	case host == "" || host == "*":
-		return zero, &fault{fmt.Sprintf("address %q has no IP address", text), fmt.Sprintf("write %q for IPv4 or %q for every address", "0.0.0.0:"+port, "[::]:"+port)}
+		return zero, wrong(fmt.Sprintf("address %q has no IP address", text), fmt.Sprintf("write %q for IPv4 or %q for every address", "0.0.0.0:"+port, "[::]:"+port))
 	case host == "localhost":
-		return zero, &fault{fmt.Sprintf("address %q has a name, want an IP address", text), fmt.Sprintf("write %q", "127.0.0.1:"+port)}
+		return zero, wrong(fmt.Sprintf("address %q has a name, want an IP address", text), fmt.Sprintf("write %q", "127.0.0.1:"+port))
 	case strings.Contains(host, ":") && !strings.HasPrefix(host, "["):
 		if _, err := netip.ParseAddr(host); err == nil {
-			return zero, &fault{fmt.Sprintf("the IPv6 address %q stands without brackets", host), fmt.Sprintf("write it as %q", "["+host+"]:"+port)}
+			return zero, wrong(fmt.Sprintf("the IPv6 address %q stands without brackets", host), fmt.Sprintf("write it as %q", "["+host+"]:"+port))
 		}
 	}
-	return zero, &fault{fmt.Sprintf("%q is not an IP address", shorten(strings.Trim(host, "[]"))), fmt.Sprintf("write it as <ip>:<port>, like %q", "0.0.0.0:"+port)}
+	return zero, wrong(fmt.Sprintf("%q is not an IP address", shorten(strings.Trim(host, "[]"))), fmt.Sprintf("write it as <ip>:<port>, like %q", "0.0.0.0:"+port))
 }
 
 // checkAddress refuses addresses that can be read and not listened on.
 func checkAddress(text string, a netip.AddrPort) (netip.AddrPort, *fault) {
 	switch {
 	case a.Port() == 0:
-		return netip.AddrPort{}, &fault{"port 0 cannot be listened on", "write a number between 1 and 65535"}
+		return netip.AddrPort{}, wrong("port 0 cannot be listened on", "write a number between 1 and 65535")
 	case a.Addr().Is4In6():
-		return netip.AddrPort{}, &fault{fmt.Sprintf("address %q is IPv4 in the clothes of IPv6", text), fmt.Sprintf("write it as %q", netip.AddrPortFrom(a.Addr().Unmap(), a.Port()))}
+		return netip.AddrPort{}, wrong(fmt.Sprintf("address %q is IPv4 in the clothes of IPv6", text), fmt.Sprintf("write it as %q", netip.AddrPortFrom(a.Addr().Unmap(), a.Port())))
 	case a.Addr().IsMulticast():
-		return netip.AddrPort{}, &fault{fmt.Sprintf("address %q is a multicast address", text), "write an address of this machine"}
+		return netip.AddrPort{}, wrong(fmt.Sprintf("address %q is a multicast address", text), "write an address of this machine")
 	}
 	return a, nil
-}
-
-// portNumber reads a port number without leading zeros.
-func portNumber(text string) (uint16, bool) {
-	if text == "" || len(text) > 5 || text[0] == '0' && text != "0" {
-		return 0, false
-	}
-	n := 0
-	for i := range len(text) {
-		if text[i] < '0' || text[i] > '9' {
-			return 0, false
-		}
-		n = n*10 + int(text[i]-'0')
-	}
-	return uint16(n), n <= 65535
 }

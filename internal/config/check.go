@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"headgate/internal/schema"
+	"headgate/internal/target"
 )
 
 // checkable is what a feature's settings have when their tags cannot say all.
@@ -138,7 +139,7 @@ func checkHosts(p *Proxy, at schema.Place) {
 		h, f := parseVirtualHost(text)
 		switch {
 		case f != nil:
-			at.Index(i).Problem(f.what, f.remedy)
+			at.Index(i).Problem(f.What, f.Remedy)
 		case seen[h.String()]:
 			at.Index(i).Problemf("take one out", "%s stands in the list twice", h)
 		}
@@ -175,8 +176,8 @@ func checkHostHeader(value string) (what, remedy string) {
 	case "":
 		return "the value is empty", words
 	}
-	if _, _, f := splitAuthority(value); f != nil {
-		return f.what, words
+	if _, _, f := target.SplitAuthority(value); f != nil {
+		return f.What, words
 	}
 	// A name of one label that is a typing error away is no host name.
 	for _, word := range []string{HostPreserve, HostUpstream} {
@@ -220,8 +221,8 @@ func checkServers(servers []*Server, at schema.Place) {
 	weighty := false
 	for i, s := range servers {
 		place := at.Index(i).Called("server", s.URL)
-		if _, f := parseTarget(s.URL); f != nil {
-			place.Field("url").Problem(f.what, f.remedy)
+		if _, f := target.Parse(s.URL); f != nil {
+			place.Field("url").Problem(f.What, f.Remedy)
 		}
 		weighty = weighty || s.Weight > 0 || place.Field("weight").Reported()
 	}

@@ -3,6 +3,8 @@ package config
 import (
 	"strings"
 	"testing"
+
+	"headgate/internal/target"
 )
 
 func TestVirtualHostForms(t *testing.T) {
@@ -59,21 +61,21 @@ func TestVirtualHostsRefused(t *testing.T) {
 		strings.Repeat("abc.", 64) + "d": "longer than 253",
 		"xn--zzzzzzzz99999.de":           "no ASCII form",
 	} {
-		if h, f := parseVirtualHost(text); f == nil || !strings.Contains(f.what+f.remedy, want) {
+		if h, f := parseVirtualHost(text); f == nil || !strings.Contains(f.What+f.Remedy, want) {
 			t.Errorf("%q = %q, %v; want %q", text, h, f, want)
 		}
 	}
 }
 
 func TestServerURLs(t *testing.T) {
-	for url, want := range map[string]Target{
-		"http://127.0.0.1:3000/v2/":   {"http", "127.0.0.1", 3000, "/v2/"},
-		"http://127.0.0.1:3000":       {"http", "127.0.0.1", 3000, "/"},
-		"HTTP://Shop.Example.COM./":   {"http", "shop.example.com", 80, "/"},
-		"http://[2001:db8::1]:8080/a": {"http", "2001:db8::1", 8080, "/a"},
-		"http://[::1]":                {"http", "::1", 80, "/"},
-		"http://my_app:65535/":        {"http", "my_app", 65535, "/"},
-		"http://größe.de/":            {"http", "xn--gre-6ka8i.de", 80, "/"},
+	for url, want := range map[string]target.Target{
+		"http://127.0.0.1:3000/v2/":   {Scheme: "http", Host: "127.0.0.1", Port: 3000, BasePath: "/v2/"},
+		"http://127.0.0.1:3000":       {Scheme: "http", Host: "127.0.0.1", Port: 3000, BasePath: "/"},
+		"HTTP://Shop.Example.COM./":   {Scheme: "http", Host: "shop.example.com", Port: 80, BasePath: "/"},
+		"http://[2001:db8::1]:8080/a": {Scheme: "http", Host: "2001:db8::1", Port: 8080, BasePath: "/a"},
+		"http://[::1]":                {Scheme: "http", Host: "::1", Port: 80, BasePath: "/"},
+		"http://my_app:65535/":        {Scheme: "http", Host: "my_app", Port: 65535, BasePath: "/"},
+		"http://größe.de/":            {Scheme: "http", Host: "xn--gre-6ka8i.de", Port: 80, BasePath: "/"},
 	} {
 		s := Server{URL: url}
 		got, err := s.Target()
@@ -115,7 +117,7 @@ func TestServerURLsRefused(t *testing.T) {
 		"http://127.0.0.1.1:3000/": "neither a host name nor an IPv4",
 	} {
 		s := Server{URL: url}
-		if got, f := parseTarget(s.URL); f == nil || !strings.Contains(f.what+f.remedy, want) {
+		if got, f := target.Parse(s.URL); f == nil || !strings.Contains(f.What+f.Remedy, want) {
 			t.Errorf("%q = %+v, %v; want %q", url, got, f, want)
 		}
 	}
@@ -128,7 +130,7 @@ func TestAuthorityLeavesOutTheSchemesPort(t *testing.T) {
 		"http://[::1]:80":   {"[::1]:80", "[::1]"},
 		"http://[::1]:8080": {"[::1]:8080", "[::1]:8080"},
 	} {
-		target, f := parseTarget(url)
+		target, f := target.Parse(url)
 		if f != nil || target.Address() != want[0] || target.Authority() != want[1] {
 			t.Errorf("%s: %q, %q, %v; want %q", url, target.Address(), target.Authority(), f, want)
 		}

@@ -251,7 +251,7 @@ func (d *decoder) names(n *yaml.Node, f *schema.Field, v reflect.Value, at schem
 		value := reflect.New(f.Type.Go.Elem()).Elem()
 		place := at.Field(e.key.Value)
 		if fault := checkName(e.key.Value); fault != nil {
-			d.problem(e.key, place, fault.what, fault.remedy)
+			d.problem(e.key, place, fault.What, fault.Remedy)
 		}
 		if isNull(resolved(e.value)) {
 			e.value = &yaml.Node{Kind: yaml.MappingNode, Line: e.key.Line, Column: e.key.Column}
@@ -305,19 +305,19 @@ func (d *decoder) scalar(n *yaml.Node, f *schema.Field, t *schema.Type, v reflec
 	if !f.NoExpand && strings.Contains(text, "${") {
 		expanded, fault := d.expand.text(text)
 		if fault != nil {
-			d.problem(n, at, fault.what, fault.remedy)
+			d.problem(n, at, fault.What, fault.Remedy)
 			return
 		}
 		text = expanded
 	} else if fault := wrongType(value, t); fault != nil {
-		d.problem(n, at, fault.what, fault.remedy)
+		d.problem(n, at, fault.What, fault.Remedy)
 		return
 	}
 	if t.Kind == schema.Bool {
 		text = strings.ToLower(text)
 	}
 	if fault := setScalar(v, t, text); fault != nil {
-		d.problem(n, at, fault.what, fault.remedy)
+		d.problem(n, at, fault.What, fault.Remedy)
 		return
 	}
 	if t == f.Type {
@@ -340,7 +340,7 @@ func setScalar(v reflect.Value, t *schema.Type, text string) *fault {
 		return f
 	}
 	if err := t.SetText(v, text); err != nil {
-		return &fault{what: err.Error()}
+		return &fault{What: err.Error()}
 	}
 	return nil
 }

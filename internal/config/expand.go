@@ -51,14 +51,14 @@ func (e *expander) text(s string) (string, *fault) {
 		b.WriteString(s[:i])
 		reference, rest, closed := strings.Cut(s[i+2:], "}")
 		if !closed {
-			return "", &fault{"${ has no closing }", "write $${ for a plain ${"}
+			return "", wrong("${ has no closing }", "write $${ for a plain ${")
 		}
 		value, f := e.reference(reference)
 		if f != nil {
 			return "", f
 		}
 		if b.WriteString(value); b.Len() > int(maxExpanded) {
-			return "", &fault{fmt.Sprintf("the value is longer than %v with its variables replaced", maxExpanded), ""}
+			return "", wrong(fmt.Sprintf("the value is longer than %v with its variables replaced", maxExpanded), "")
 		}
 		s = rest
 	}
@@ -71,30 +71,30 @@ func (e *expander) reference(reference string) (string, *fault) {
 	}
 	name, fallback, hasFallback := strings.Cut(reference, ":-")
 	if !variableName.MatchString(name) {
-		return "", &fault{fmt.Sprintf("${%s} is not a variable", shorten(reference)), "write ${NAME}, ${NAME:-text} or ${file:/path}; $${ gives a plain ${"}
+		return "", wrong(fmt.Sprintf("${%s} is not a variable", shorten(reference)), "write ${NAME}, ${NAME:-text} or ${file:/path}; $${ gives a plain ${")
 	}
 	value, ok := e.lookup(name)
 	switch {
 	case hasFallback && value == "":
 		return fallback, nil
 	case !ok:
-		return "", &fault{fmt.Sprintf("the environment variable %s is not set", name), fmt.Sprintf("set it, or write ${%s:-text} for a text without it", name)}
+		return "", wrong(fmt.Sprintf("the environment variable %s is not set", name), fmt.Sprintf("set it, or write ${%s:-text} for a text without it", name))
 	case !utf8.ValidString(value):
-		return "", &fault{fmt.Sprintf("the environment variable %s is not UTF-8", name), ""}
+		return "", wrong(fmt.Sprintf("the environment variable %s is not UTF-8", name), "")
 	}
 	return value, nil
 }
 
 func (e *expander) file(path string) (string, *fault) {
 	if !filepath.IsAbs(path) {
-		return "", &fault{fmt.Sprintf("the path of ${file:%s} is not absolute", shorten(path)), "write it from the root: ${file:/run/secrets/name}"}
+		return "", wrong(fmt.Sprintf("the path of ${file:%s} is not absolute", shorten(path)), "write it from the root: ${file:/run/secrets/name}")
 	}
 	data, err := e.read(path)
 	if err != nil {
-		return "", &fault{fmt.Sprintf("${file:%s}: %v", path, err), "make the file readable for headgate"}
+		return "", wrong(fmt.Sprintf("${file:%s}: %v", path, err), "make the file readable for headgate")
 	}
 	if !utf8.Valid(data) || strings.ContainsRune(string(data), 0) {
-		return "", &fault{fmt.Sprintf("the file %s is not a text", path), ""}
+		return "", wrong(fmt.Sprintf("the file %s is not a text", path), "")
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r"), nil
 }

@@ -134,7 +134,7 @@ func wanted(t *schema.Type) string {
 func wrongType(n *yaml.Node, t *schema.Type) *fault {
 	switch l := lookOf(n); {
 	case t.Kind == schema.Text && l != looksText:
-		return &fault{fmt.Sprintf("found %s, want a text", found(n)), fmt.Sprintf("put it in quotes: %q", n.Value)}
+		return wrong(fmt.Sprintf("found %s, want a text", found(n)), fmt.Sprintf("put it in quotes: %q", n.Value))
 	case t.Kind == schema.Bool && l != looksBool:
 		remedy := ""
 		switch strings.ToLower(n.Value) {
@@ -143,11 +143,11 @@ func wrongType(n *yaml.Node, t *schema.Type) *fault {
 		case "no", "off", "false", "0", "n":
 			remedy = "write false"
 		}
-		return &fault{fmt.Sprintf("found %s, want true or false", found(n)), remedy}
+		return wrong(fmt.Sprintf("found %s, want true or false", found(n)), remedy)
 	case t.Kind == schema.Int && l != looksNumber:
-		return &fault{fmt.Sprintf("found %s, want a whole number", found(n)), ""}
+		return wrong(fmt.Sprintf("found %s, want a whole number", found(n)), "")
 	case t.Kind == schema.Scalar && l == looksBool && t.Go != reflect.TypeFor[unit.Switch]():
-		return &fault{fmt.Sprintf("found %s, want %s", found(n), wanted(t)), ""}
+		return wrong(fmt.Sprintf("found %s, want %s", found(n), wanted(t)), "")
 	}
 	return nil
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"headgate/internal/target"
 )
 
 // closedLoader reads nothing from outside the file.
@@ -95,10 +97,10 @@ func FuzzHosts(f *testing.F) {
 				t.Fatalf("host %q reads as %q, that as %q (%v)", text, h, again, fault)
 			}
 		}
-		target, fault := parseTarget("http://" + text)
+		to, fault := target.Parse("http://" + text)
 		if fault == nil {
-			if again, fault := parseTarget("http://" + target.Authority() + target.BasePath); fault != nil || again != target {
-				t.Fatalf("URL %q reads as %+v, that as %+v (%v)", text, target, again, fault)
+			if again, fault := target.Parse("http://" + to.Authority() + to.BasePath); fault != nil || again != to {
+				t.Fatalf("URL %q reads as %+v, that as %+v (%v)", text, to, again, fault)
 			}
 		}
 	})

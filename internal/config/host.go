@@ -5,87 +5,10 @@ import (
 	"net/netip"
 	"regexp"
 	"strings"
-	"unicode/utf8"
-
-	"golang.org/x/net/idna"
 
 	"headgate/internal/schema"
+	"headgate/internal/target"
 )
-
-// asciiHost returns a host name in the form in which it is compared and looked
-// up: lower case, IDNA in its ASCII form, without a trailing dot. A name may
-// hold underscores, which container names do; it may be an IPv4 address.
-func asciiHost(name string) (string, *fault) {
-	const form = "write a host name like shop.example.com"
-	trimmed := strings.TrimSuffix(name, ".")
-	if trimmed == "" {
-		return "", &fault{"the host name is empty", form}
-	}
-	ascii := strings.ToLower(trimmed)
-	if !plainName(ascii) {
-		var ok bool
-		if ascii, ok = idnaName(trimmed); !ok {
-			return "", &fault{fmt.Sprintf("host name %q has no ASCII form", name), form}
-		}
-	}
-	if len(ascii) > 253 {
-		return "", &fault{fmt.Sprintf("host name %q is longer than 253 characters", name), form}
-	}
-	for label := range strings.SplitSeq(ascii, ".") {
-		if f := checkLabel(name, label); f != nil {
-			return "", f
-		}
-	}
-	last := ascii[strings.LastIndexByte(ascii, '.')+1:]
-	if last[0] >= '0' && last[0] <= '9' && strings.Trim(last, "0123456789") == "" {
-		if _, err := netip.ParseAddr(ascii); err != nil {
-			return "", &fault{fmt.Sprintf("%q is neither a host name nor an IPv4 address", name), form}
-		}
-	}
-	return ascii, nil
-}
-
-// idnaName returns the ASCII form of an internationalised name. It is one that
-// has itself as its ASCII form.
-func idnaName(name string) (string, bool) {
-	profile := idna.New(idna.MapForLookup(), idna.BidiRule(), idna.StrictDomainName(false), idna.Transitional(false))
-	ascii, err := profile.ToASCII(name)
-	if err != nil || !utf8.ValidString(name) {
-		return "", false
-	}
-	again, err := profile.ToASCII(ascii)
-	return ascii, err == nil && again == ascii
-}
-
-// plainName reports whether a lower-case name needs no IDNA work.
-func plainName(name string) bool {
-	for i := range len(name) {
-		if name[i] >= 0x80 {
-			return false
-		}
-	}
-	return !strings.Contains(name, "xn--")
-}
-
-// checkLabel checks one label of a host name in ASCII form.
-func checkLabel(name, label string) *fault {
-	const remedy = "use letters, digits, hyphens and dots"
-	switch {
-	case label == "":
-		return &fault{fmt.Sprintf("host name %q has an empty label", name), "take out the doubled or leading dot"}
-	case len(label) > 63:
-		return &fault{fmt.Sprintf("label %q of a host name is longer than 63 characters", label), "shorten it"}
-	case label[0] == '-' || label[len(label)-1] == '-':
-		return &fault{fmt.Sprintf("label %q of a host name begins or ends with a hyphen", label), remedy}
-	}
-	for i := range len(label) {
-		c := label[i]
-		if c != '-' && c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') {
-			return &fault{fmt.Sprintf("host name %q holds %q", name, rune(c)), remedy}
-		}
-	}
-	return nil
-}
 
 // HostClass is how a virtual host is written. A more exact class wins.
 type HostClass uint8
@@ -130,7 +53,7 @@ func (p *Proxy) Hosts() ([]VirtualHost, error) {
 	for i, text := range p.VirtualHosts {
 		h, f := parseVirtualHost(text)
 		if f != nil {
-			return nil, fmt.Errorf("virtual host %q: %s", text, f.what)
+			return nil, fmt.Errorf("virtual host %q: %s", text, f.What)
 		}
 		out[i] = h
 	}
@@ -147,26 +70,26 @@ func parseVirtualHost(text string) (VirtualHost, *fault) {
 	}
 	switch {
 	case text == "*" || text == "*.":
-		return none, &fault{fmt.Sprintf("%q is not a host name", text), "leave virtual_hosts out to take every host"}
+		return none, wrong(fmt.Sprintf("%q is not a host name", text), "leave virtual_hosts out to take every host")
 	case strings.Contains(text, "://"):
-		return none, &fault{fmt.Sprintf("%q is a URL, want a host name", shorten(text)), "write the host name alone"}
+		return none, wrong(fmt.Sprintf("%q is a URL, want a host name", shorten(text)), "write the host name alone")
 	case strings.ContainsAny(text, "/?#@"):
-		return none, &fault{fmt.Sprintf("%q is more than a host name", shorten(text)), "write the host name alone; paths belong to routes"}
+		return none, wrong(fmt.Sprintf("%q is more than a host name", shorten(text)), "write the host name alone; paths belong to routes")
 	case strings.HasPrefix(text, "["):
 		a, err := netip.ParseAddr(strings.TrimSuffix(text[1:], "]"))
 		if err != nil || !a.Is6() || a.Zone() != "" || !strings.HasSuffix(text, "]") {
-			return none, &fault{fmt.Sprintf("%q is not an IPv6 address in brackets", shorten(text)), "write it as [2001:db8::1], without a port"}
+			return none, wrong(fmt.Sprintf("%q is not an IPv6 address in brackets", shorten(text)), "write it as [2001:db8::1], without a port")
 		}
 		return VirtualHost{Name: "[" + a.String() + "]"}, nil
 	case strings.Contains(text, ":"):
 		name, _, _ := strings.Cut(text, ":")
-		return none, &fault{fmt.Sprintf("%q carries a port", shorten(text)), fmt.Sprintf("write %q; the proxy's ports are listed in ports", name)}
+		return none, wrong(fmt.Sprintf("%q carries a port", shorten(text)), fmt.Sprintf("write %q; the proxy's ports are listed in ports", name))
 	}
 	rest, wild := strings.CutPrefix(text, "*.")
 	if strings.Contains(rest, "*") {
-		return none, &fault{fmt.Sprintf("%q has * in a place where it cannot be", shorten(text)), `write "*." before a name, for any one label; for more use an expression "~^…$"`}
+		return none, wrong(fmt.Sprintf("%q has * in a place where it cannot be", shorten(text)), `write "*." before a name, for any one label; for more use an expression "~^…$"`)
 	}
-	name, f := asciiHost(rest)
+	name, f := target.Host(rest)
 	if f != nil {
 		return none, f
 	}
@@ -180,13 +103,13 @@ func parseHostRegex(expr string) (VirtualHost, *fault) {
 	var none VirtualHost
 	switch {
 	case len(expr) > maxRegex:
-		return none, &fault{fmt.Sprintf("the expression has %d bytes, more than the maximum of %d", len(expr), maxRegex), ""}
+		return none, wrong(fmt.Sprintf("the expression has %d bytes, more than the maximum of %d", len(expr), maxRegex), "")
 	case !strings.HasPrefix(expr, "^") || !strings.HasSuffix(expr, "$"):
-		return none, &fault{fmt.Sprintf("the expression %q does not match the whole host", shorten(expr)), "begin it with ~^ and end it with $"}
+		return none, wrong(fmt.Sprintf("the expression %q does not match the whole host", shorten(expr)), "begin it with ~^ and end it with $")
 	}
 	re, err := regexp.Compile(expr)
 	if err != nil {
-		return none, &fault{"the expression cannot be read: " + schema.RegexError(err), "write it as RE2 has it"}
+		return none, wrong("the expression cannot be read: " + schema.RegexError(err), "write it as RE2 has it")
 	}
 	return VirtualHost{Class: HostRegex, Name: expr, Regex: re}, nil
 }

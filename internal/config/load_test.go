@@ -248,8 +248,8 @@ func TestVariables(t *testing.T) {
 		if f == nil {
 			f = &fault{}
 		}
-		if got != c.want || (f.what == "") != (c.problem == "") || !strings.Contains(f.what, c.problem) {
-			t.Errorf("%q: %q, %q; want %q, %q", c.in, got, f.what, c.want, c.problem)
+		if got != c.want || (f.What == "") != (c.problem == "") || !strings.Contains(f.What, c.problem) {
+			t.Errorf("%q: %q, %q; want %q, %q", c.in, got, f.What, c.want, c.problem)
 		}
 	}
 }

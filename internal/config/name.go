@@ -11,15 +11,15 @@ func checkName(name string) *fault {
 	const remedy = "use letters, digits, dots, hyphens and underscores, a letter or digit first"
 	switch {
 	case name == "":
-		return &fault{"the name is empty", remedy}
+		return wrong("the name is empty", remedy)
 	case len(name) > maxName:
-		return &fault{fmt.Sprintf("the name is longer than %d characters", maxName), "shorten it"}
+		return wrong(fmt.Sprintf("the name is longer than %d characters", maxName), "shorten it")
 	}
 	for i := range len(name) {
 		c := name[i]
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 		if !letter && (i == 0 || c != '.' && c != '-' && c != '_') {
-			return &fault{fmt.Sprintf("the name %q holds a character that names cannot have there", shorten(name)), remedy}
+			return wrong(fmt.Sprintf("the name %q holds a character that names cannot have there", shorten(name)), remedy)
 		}
 	}
 	return nil

@@ -39,6 +39,9 @@ type Exchange struct {
 	ClientIP netip.Addr
 	// User is who signed in, or "".
 	User string
+	// Personal says that the client was let in for who it is, by sign-in or by
+	// an auth service: the response is for it alone unless it says public.
+	Personal bool
 	// Server is the URL of the server that answered or was tried last, or "".
 	Server string
 	// Tries counts the servers that were tried.

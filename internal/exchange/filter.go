@@ -37,6 +37,11 @@ type Env struct {
 	Log *slog.Logger
 	// Clock returns the time; tests put their own here.
 	Clock func() time.Time
+	// Source returns a source that asks one URL, such as an auth service's, over
+	// connections like those to servers. The URL's path is the base path of what
+	// is asked; the Host is the URL's own. The error says what is wrong with the
+	// URL, which target.Parse says too.
+	Source func(url string) (Source, error)
 	// Keep carries state over from the plan before: it returns what was kept
 	// under the key, or else what open makes. Key names the thing and
 	// everything its state depends on, so that equal settings give equal keys.

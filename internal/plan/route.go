@@ -345,6 +345,16 @@ func (c *compiler) countTries(b *body, list []upstream.Target) []*metrics.Server
 	return counters
 }
 
+// source is exchange.Env.Source: a single server that no route has.
+func (c *compiler) source(url string) (exchange.Source, error) {
+	s := config.Server{URL: url, Weight: 1}
+	list, err := targets(&config.Route{Servers: []*config.Server{&s}})
+	if err != nil {
+		return nil, err
+	}
+	return upstream.New(list, c.shared.upstream, upstream.HostField{Upstream: true}, c.env), nil
+}
+
 // hostField returns which Host servers get.
 func hostField(setting string) upstream.HostField {
 	switch setting {

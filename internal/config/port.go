@@ -1,0 +1,112 @@
+package config
+
+import (
+	"net/netip"
+
+	"headgate/internal/unit"
+)
+
+// Protocol is what a port speaks to clients.
+type Protocol string
+
+// The protocols of a port. HTTP3 cannot be used in this version.
+const (
+	HTTP  Protocol = "http"
+	HTTPS Protocol = "https"
+	HTTP3 Protocol = "http3"
+)
+
+// Port is a socket headgate listens on. A change of its address or protocol
+// needs no restart.
+type Port struct {
+	_ struct{} `later:"proxy_protocol"`
+
+	// Name is the port's name in the configuration.
+	Name string `json:"-"`
+	// Address is the IP address and port number to listen on. IPv6 stands in
+	// brackets; "[::]:80" takes IPv4 too. Two active ports of the same
+	// transport cannot have the same address.
+	Address netip.AddrPort `json:"address" required:"true" example:"0.0.0.0:80"`
+	// Protocol is what clients speak on the port: `http`, or `https` for TLS with
+	// HTTP/2 and HTTP/1.1, whichever the client prefers.
+	Protocol Protocol `json:"protocol" required:"true" enum:"http,https" later:"http3" example:"http"`
+	// H2C is whether an http port also takes HTTP/2 from clients that begin with
+	// it without asking (prior knowledge).
+	H2C bool `json:"h2c" default:"false"`
+	// TLS says how an https port speaks TLS.
+	TLS TLS `json:"tls"`
+	// Active is whether the port is opened. An inactive port keeps its settings
+	// and its place in the lists that name it.
+	Active bool `json:"active" default:"true"`
+	// Drain is how long running requests may go on after the port was closed or
+	// moved, or headgate was stopped. Then their connections are cut.
+	Drain unit.Duration `json:"drain" default:"30s" max:"24h"`
+	// Limits bound what a client of this port may send and how long it may take.
+	Limits Limits `json:"limits"`
+}
+
+// TLS says how an https port speaks TLS.
+type TLS struct {
+	// MinVersion is the oldest version of TLS that is spoken.
+	MinVersion TLSVersion `json:"min_version" default:"1.2" enum:"1.2,1.3"`
+	// ClientAuth is whether clients show a certificate of their own: `off`;
+	// `optional`, which checks one that is shown; `required`, which refuses
+	// clients without. One that client_ca has not signed is refused.
+	ClientAuth ClientAuth `json:"client_auth" default:"off" enum:"off,optional,required"`
+	// ClientCA is a PEM file with the certificates of the authorities that sign
+	// clients' certificates. It is needed unless client_auth is off. A relative
+	// path begins at the configuration file.
+	ClientCA string `json:"client_ca,omitempty" max:"4096" example:"clients-ca.pem"`
+	// DefaultCertificate names the certificate for clients that ask for no name
+	// or for one that no certificate has. Without it they get a self-signed one.
+	DefaultCertificate string `json:"default_certificate,omitempty" max:"128" example:"main"`
+}
+
+// TLSVersion is a version of TLS.
+type TLSVersion string
+
+// The versions of TLS.
+const (
+	TLS12 TLSVersion = "1.2"
+	TLS13 TLSVersion = "1.3"
+)
+
+// ClientAuth is whether clients show a certificate.
+type ClientAuth string
+
+// The ways of client_auth.
+const (
+	ClientAuthOff      ClientAuth = "off"
+	ClientAuthOptional ClientAuth = "optional"
+	ClientAuthRequired ClientAuth = "required"
+)
+
+// Limits bound what one client may send to a port and how long it may take.
+type Limits struct {
+	// HeadTimeout is the time for a whole request head to arrive, from its
+	// first byte (or from the connection's begin). Then 408 and close.
+	HeadTimeout unit.Duration `json:"head_timeout" default:"30s" min:"100ms" max:"1h"`
+	// BodyIdleTimeout is the longest pause in a request body before the
+	// connection is cut.
+	BodyIdleTimeout unit.Duration `json:"body_idle_timeout" default:"60s" min:"100ms" max:"24h"`
+	// WriteIdleTimeout is how long a client may take no byte of a response
+	// before its connection is cut.
+	WriteIdleTimeout unit.Duration `json:"write_idle_timeout" default:"60s" min:"100ms" max:"24h"`
+	// KeepAlive is how long a connection may wait for its next request. 0
+	// closes connections after each response.
+	KeepAlive unit.Duration `json:"keep_alive" default:"120s" max:"24h"`
+	// TunnelIdleTimeout is how long an upgraded connection (WebSocket) may be
+	// silent in both directions.
+	TunnelIdleTimeout unit.Duration `json:"tunnel_idle_timeout" default:"1h" min:"1s" max:"168h"`
+	// HeadSize is the largest request head, in bytes: request line and fields.
+	// A larger one gets 431.
+	HeadSize unit.Size `json:"head_size" default:"32KiB" min:"1KiB" max:"1MiB"`
+	// HeadFields is the largest number of fields in a request head. More get
+	// 431.
+	HeadFields int `json:"head_fields" default:"200" min:"10" max:"10000"`
+	// URISize is the longest request target, in bytes. A longer one gets 414.
+	URISize unit.Size `json:"uri_size" default:"16KiB" min:"256" max:"1MiB"`
+	// Connections is the largest number of open connections of the port; more
+	// wait in the system's queue. 0 means as many as file descriptors allow.
+	Connections int `json:"connections" min:"0" max:"10000000"`
+}

@@ -1,0 +1,72 @@
+package config
+
+// HostHeader values that have a meaning; every other value is sent as it is.
+const (
+	HostPreserve = "preserve"
+	HostUpstream = "upstream"
+)
+
+// ForwardedStyle is the form of the forwarded fields that a server gets.
+type ForwardedStyle string
+
+// The forwarded styles.
+const (
+	ForwardedCompat  ForwardedStyle = "compat"
+	ForwardedRFC7239 ForwardedStyle = "rfc7239"
+	ForwardedOff     ForwardedStyle = "off"
+)
+
+// ViaStyle is the form of the Via field that a server gets.
+type ViaStyle string
+
+// The Via styles.
+const (
+	ViaCompat  ViaStyle = "compat"
+	ViaRFC9110 ViaStyle = "rfc9110"
+)
+
+// Proxy is a set of virtual hosts and the routes that answer for them.
+type Proxy struct {
+	_ struct{} `later:"redirect_http_to_https"`
+
+	// Name is the proxy's name in the configuration.
+	Name string `json:"-"`
+	// VirtualHosts are the host names the proxy answers for: an exact name
+	// ("shop.example.com"), a wildcard for one label ("*.example.com"), or an
+	// RE2 expression from ~^ to $ ("~^shop[0-9]+\.example\.com$"). Exact names
+	// win over wildcards, wildcards over expressions. Empty means every host
+	// that no other proxy names. Names are compared in lower case and in their
+	// ASCII form; no port stands in them.
+	VirtualHosts []string `json:"virtual_hosts,omitempty" max:"1000" example:"shop.example.com"`
+	// Ports names the ports the proxy answers on. Empty means all.
+	Ports []string `json:"ports,omitempty" max:"1000" example:"web"`
+	// Active is whether the proxy takes requests. An inactive proxy is checked
+	// and otherwise ignored.
+	Active bool `json:"active" default:"true"`
+	// HostHeader is the Host that servers get: `preserve` for what the client
+	// sent, `upstream` for the host and port of the server's URL, or a fixed
+	// value, sent as it is.
+	HostHeader string `json:"host_header" default:"preserve" max:"259"`
+	// ForwardedStyle is the form of the forwarded fields: `compat` sends
+	// forwarded with commas (for=…, host=…, proto=…) and the x-forwarded
+	// fields; `rfc7239` sends forwarded with semicolons as RFC 7239 writes it,
+	// and the x-forwarded fields; `off` sends none of them.
+	ForwardedStyle ForwardedStyle `json:"forwarded_style" default:"compat" enum:"compat,rfc7239,off"`
+	// ViaStyle is the form of the Via field: `compat` sends the fixed token
+	// proxy; `rfc9110` sends the protocol version and a name.
+	ViaStyle ViaStyle `json:"via_style" default:"compat" enum:"compat,rfc9110"`
+	// AccessLog changes the access log for this proxy. Absent means as
+	// configured for all.
+	AccessLog *ProxyLog `json:"access_log,omitempty"`
+	// Features that every route of the proxy inherits.
+	Features
+	// Routes are the paths the proxy answers and what answers there. Their
+	// order does not matter: the longest path wins.
+	Routes []*Route `json:"routes" required:"true" max:"500" object:"route,path" example:"[{servers: [{url: http://127.0.0.1:3000}]}]"`
+}
+
+// ProxyLog changes the access log for one proxy.
+type ProxyLog struct {
+	// Enabled is whether requests of this proxy are logged.
+	Enabled bool `json:"enabled" default:"true"`
+}

@@ -1,0 +1,53 @@
+package config
+
+import (
+	"strings"
+
+	"headgate/internal/unit"
+)
+
+// Route is a path prefix and what answers there: exactly one of servers and
+// fixed_response. Every feature set on a route replaces the proxy's.
+type Route struct {
+	_ struct{} `later:"health_check,sticky_cookie,retry,circuit_breaker"`
+
+	// Path is matched as a prefix of whole segments: /api takes /api and
+	// /api/users, not /apis. The longest path of all proxies of a host wins. A
+	// slash at its end makes no difference.
+	Path string `json:"path" default:"/" max:"2048" example:"/api"`
+	// Servers are the upstream servers that share the route's requests.
+	Servers []*Server `json:"servers,omitempty" max:"256" object:"server,url"`
+	// FixedResponse makes the route answer by itself.
+	FixedResponse *FixedResponse `json:"fixed_response,omitempty"`
+	// StripPrefix is whether the route's path is taken off before the path is
+	// joined to the server's base path.
+	StripPrefix bool `json:"strip_prefix" default:"true"`
+	// LoadBalancing is how requests are shared among servers. round_robin is
+	// smooth and follows the weights.
+	LoadBalancing string `json:"load_balancing" default:"round_robin" enum:"round_robin" later:"least_connections,p2c_ewma,random,first,client_ip_hash"`
+	// Timeouts bound the steps towards the route's servers.
+	Timeouts Timeouts `json:"timeouts"`
+	// Features of this route, in place of the proxy's.
+	Features
+}
+
+// Prefix returns the path without a slash at its end; "" matches every path.
+func (r *Route) Prefix() string { return strings.TrimSuffix(r.Path, "/") }
+
+// Timeouts bound the steps of a request towards a server.
+type Timeouts struct {
+	// Connect is the time for a connection to a server, name look-up included.
+	Connect unit.Duration `json:"connect" default:"5s" min:"10ms" max:"10m"`
+}
+
+// Server is one upstream address of a route.
+type Server struct {
+	_ struct{} `later:"tls,max_connections,backup"`
+
+	// URL is where requests go: scheme, host, port (80 when absent) and base
+	// path. The base path is put in front of the path that the route leaves.
+	URL string `json:"url" required:"true" max:"2048" example:"http://127.0.0.1:3000/v2/"`
+	// Weight is the server's share of the route's requests, against the weights
+	// of the others. 0 takes no new clients.
+	Weight int `json:"weight" default:"1" min:"0" max:"65535"`
+}

@@ -1,0 +1,66 @@
+package upstream
+
+import (
+	"errors"
+
+	"headgate/internal/exchange"
+)
+
+// attempt makes one try on one server, over a kept connection if there is one.
+func (s *Servers) attempt(ex *exchange.Exchange, srv *Server) *exchange.Error {
+	for {
+		c := srv.pool.take(ex.Times.Start, mustBeQuiet(ex))
+		fresh := c == nil
+		if fresh {
+			var err error
+			ex.Times.Dialed = exchange.Now()
+			c, err = srv.pool.dial(ex.Limits.ConnectTimeout)
+			ex.Times.Connected = exchange.Now()
+			if err != nil {
+				return &exchange.Error{Reason: dialReason(err), Err: err}
+			}
+		}
+		err := c.roundTrip(ex, srv, s.host)
+		if err == nil {
+			return nil
+		}
+		c.close()
+		if !fresh && errors.Is(err, errStale) && mayRepeat(ex) {
+			continue // the server had closed it; nothing was answered
+		}
+		return classify(err)
+	}
+}
+
+// mustBeQuiet reports whether a kept connection has to be looked at before it
+// is used: the request could not be sent again if the connection turned out to
+// be closed, or to hold something that is no answer to it.
+func mustBeQuiet(ex *exchange.Exchange) bool { return !idempotent(ex) || !atHand(ex) }
+
+// mayRepeat reports whether a request may be sent again although a server may
+// have seen it (RFC 9110, section 9.2.2): it is idempotent and nothing of its
+// body is lost.
+func mayRepeat(ex *exchange.Exchange) bool {
+	return idempotent(ex) && (ex.Received == 0 || atHand(ex))
+}
+
+func idempotent(ex *exchange.Exchange) bool {
+	switch ex.Request.Method {
+	case "GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE":
+		return ex.Request.Upgrade == ""
+	}
+	return false
+}
+
+// atHand reports whether the body of a request, if there is one, has come whole
+// and can be sent as often as needed.
+func atHand(ex *exchange.Exchange) bool {
+	if ex.Request.Body == nil {
+		return true
+	}
+	w, ok := ex.Request.Body.(exchange.Whole)
+	if ok {
+		_, ok = w.Whole()
+	}
+	return ok
+}
