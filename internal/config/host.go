@@ -109,7 +109,7 @@ func parseHostRegex(expr string) (VirtualHost, *fault) {
 	}
 	re, err := regexp.Compile(expr)
 	if err != nil {
-		return none, wrong("the expression cannot be read: " + schema.RegexError(err), "write it as RE2 has it")
+		return none, wrong("the expression cannot be read: "+schema.RegexError(err), "write it as RE2 has it")
 	}
 	return VirtualHost{Class: HostRegex, Name: expr, Regex: re}, nil
 }
