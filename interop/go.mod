@@ -1,0 +1,3 @@
+module headgate/interop
+
+go 1.26.0

@@ -1,0 +1,178 @@
+package interop
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// patience is how long a test waits for what has to happen.
+const patience = 20 * time.Second
+
+// binary is the folder of the headgate that TestMain built.
+const binary = "HEADGATE_INTEROP_BINARY"
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+// run builds headgate into a folder of its own and runs the tests.
+func run(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "headgate")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	build := exec.Command("go", "build", "-o", filepath.Join(dir, "headgate"), "./cmd/headgate")
+	build.Dir, build.Env = "..", append(os.Environ(), "GOFLAGS=-buildvcs=false")
+	if out, err := build.CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "build headgate: %v\n%s", err, out)
+		return 1
+	}
+	os.Setenv(binary, filepath.Join(dir, "headgate"))
+	return m.Run()
+}
+
+// gate is a headgate that runs, in a folder of its own.
+type gate struct {
+	t        *testing.T
+	dir      string // files that the configuration names by relative paths go here
+	file     string
+	cmd      *exec.Cmd
+	told     *net.UnixConn // what it tells the service manager
+	log, out *text
+}
+
+// prepare returns a gate that does not run yet, so that files can be put into its
+// folder.
+func prepare(t *testing.T) *gate {
+	t.Helper()
+	g := &gate{t: t, dir: t.TempDir(), log: &text{}, out: &text{}}
+	g.file = filepath.Join(g.dir, "headgate.yaml")
+	return g
+}
+
+// start runs headgate with a configuration until the test ends.
+func start(t *testing.T, config string) *gate {
+	t.Helper()
+	g := prepare(t)
+	g.start(config)
+	return g
+}
+
+// start runs the gate, and returns when it serves.
+func (g *gate) start(config string) {
+	g.t.Helper()
+	// A socket's path must be short, which that of a test's folder may not be.
+	dir, err := os.MkdirTemp("", "notify")
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	g.t.Cleanup(func() { os.RemoveAll(dir) })
+	address := &net.UnixAddr{Name: filepath.Join(dir, "s"), Net: "unixgram"}
+	if g.told, err = net.ListenUnixgram("unixgram", address); err != nil {
+		g.t.Fatal(err)
+	}
+	g.put("headgate.yaml", config)
+	g.cmd = exec.Command(os.Getenv(binary), "run", "--config", g.file, "--state", filepath.Join(g.dir, "state"))
+	g.cmd.Env = append(os.Environ(), "NOTIFY_SOCKET="+address.Name)
+	g.cmd.Stderr, g.cmd.Stdout = g.log, g.out
+	if err := g.cmd.Start(); err != nil {
+		g.t.Fatal(err)
+	}
+	g.t.Cleanup(g.stop)
+	g.await("STATUS=Serving.")
+}
+
+// stop ends the gate and waits for its end.
+func (g *gate) stop() {
+	g.cmd.Process.Signal(syscall.SIGTERM)
+	last := time.AfterFunc(patience, func() { g.cmd.Process.Kill() })
+	err := g.cmd.Wait()
+	last.Stop()
+	g.told.Close()
+	if err != nil {
+		g.t.Errorf("headgate ended with %v", err)
+	}
+	if g.t.Failed() {
+		g.t.Logf("the log of headgate:\n%s\n%s", g.log, g.out)
+	}
+}
+
+// apply changes the configuration, and returns when the change was applied.
+func (g *gate) apply(config string) {
+	g.t.Helper()
+	g.put("headgate.yaml", config)
+	g.cmd.Process.Signal(syscall.SIGHUP)
+	g.await("RELOADING=1")
+	g.await("STATUS=Serving.")
+}
+
+// await waits until headgate tells the service manager a state.
+func (g *gate) await(state string) {
+	g.t.Helper()
+	p := make([]byte, 1<<10)
+	g.told.SetReadDeadline(time.Now().Add(patience))
+	for {
+		n, err := g.told.Read(p)
+		if err != nil {
+			g.t.Fatalf("headgate does not say %s: %v\n%s", state, err, g.log)
+		}
+		for line := range strings.Lines(string(p[:n])) {
+			if strings.TrimSpace(line) == state {
+				return
+			}
+		}
+	}
+}
+
+// put writes a file into the gate's folder, at once and whole.
+func (g *gate) put(name, content string) string {
+	g.t.Helper()
+	path := filepath.Join(g.dir, name)
+	if err := os.WriteFile(path+".new", []byte(content), 0o600); err != nil {
+		g.t.Fatal(err)
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		g.t.Fatal(err)
+	}
+	return path
+}
+
+// free returns an address of this machine at which nobody listens.
+func free(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// text is what a process writes. It may be read while the process runs.
+type text struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+// Write adds p.
+func (t *text) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.b.Write(p)
+}
+
+// String returns all of it.
+func (t *text) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.b.String()
+}
