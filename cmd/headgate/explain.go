@@ -4,10 +4,12 @@ import (
 	"io"
 	"net/netip"
 	"strings"
+	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"headgate/internal/plan"
+	"headgate/internal/target"
 )
 
 func newExplain() *cobra.Command {
@@ -78,6 +80,7 @@ func parseQuestion(method, address string, headers []string, from string) (q pla
 	if !strings.HasPrefix(q.Target, "/") {
 		q.Target = "/" + q.Target
 	}
+	q.Authority = asciiAuthority(q.Authority)
 	for _, h := range headers {
 		name, value, ok := strings.Cut(h, ":")
 		if !ok || strings.TrimSpace(name) != name || name == "" {
@@ -89,4 +92,20 @@ func parseQuestion(method, address string, headers []string, from string) (q pla
 		return q, usage("invalid address %q of the client, want one like 192.0.2.1", from)
 	}
 	return q, nil
+}
+
+// asciiAuthority writes a host of a URL that is not in ASCII as browsers send it.
+func asciiAuthority(authority string) string {
+	name, port, named := strings.Cut(authority, ":")
+	if strings.IndexFunc(name, func(r rune) bool { return r > unicode.MaxASCII }) < 0 {
+		return authority
+	}
+	ascii, fault := target.Host(name)
+	if fault != nil {
+		return authority
+	}
+	if named {
+		ascii += ":" + port
+	}
+	return ascii
 }

@@ -11,6 +11,7 @@ func TestQuestionsAreTakenAsTheyAreWritten(t *testing.T) {
 	}{
 		{"http://shop.example.com", "http", "shop.example.com", "/"},
 		{"HTTPS://Shop.example.com:8443/a/../b%2fc?x=1?2#part", "https", "Shop.example.com:8443", "/a/../b%2fc?x=1?2"},
+		{"https://Größe.example:8443/", "https", "xn--gre-6ka8i.example:8443", "/"},
 		{"http://[::1]:8080?q", "http", "[::1]:8080", "/?q"},
 	} {
 		q, err := parseQuestion("GET", test.address, []string{"Accept: text/html"}, "192.0.2.1")

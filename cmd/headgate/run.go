@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -9,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/spf13/cobra"
+
+	"headgate/internal/control"
 )
 
 // newRun returns the command that serves; open makes what it serves with.
@@ -99,7 +102,11 @@ func serve(ctx context.Context, open opener, o houseOptions) error {
 	beside.Go(func() { s.serve(all) })
 	<-listening
 	beside.Go(func() { notify.watch(all) })
-	if err := h.Run(ctx); err != nil {
+	err = h.Run(ctx)
+	if refused := (*control.Refused)(nil); errors.As(err, &refused) {
+		return &exitError{exitInvalid, nil} // the log has told each problem
+	}
+	if err != nil {
 		return err
 	}
 	log.Info("stopped")

@@ -20,6 +20,9 @@ func parseAddress(text string) (netip.AddrPort, *fault) {
 	}
 	zero := netip.AddrPort{}
 	i := strings.LastIndexByte(text, ':')
+	if n, ok := target.PortNumber(text); ok && n > 0 {
+		return zero, wrong(fmt.Sprintf("address %q has no IP address", text), fmt.Sprintf("write %q for IPv4 or %q for every address", "0.0.0.0:"+text, "[::]:"+text))
+	}
 	if i < 0 {
 		return zero, wrong(fmt.Sprintf("address %q has no port", shorten(text)), fmt.Sprintf("write it as <ip>:<port>, like %q", "0.0.0.0:8080"))
 	}

@@ -106,6 +106,10 @@ type Limits struct {
 	HeadFields int `json:"head_fields" default:"200" min:"10" max:"10000"`
 	// URISize is the longest request target, in bytes. A longer one gets 414.
 	URISize unit.Size `json:"uri_size" default:"16KiB" min:"256" max:"1MiB"`
+	// Streams is the largest number of requests that a client may have under way
+	// on one HTTP/2 or HTTP/3 connection; more are refused, and clients send them
+	// again.
+	Streams int `json:"streams" default:"256" min:"1" max:"10000"`
 	// Connections is the largest number of open connections of the port; more
 	// wait in the system's queue. 0 means as many as file descriptors allow.
 	Connections int `json:"connections" min:"0" max:"10000000"`

@@ -20,6 +20,9 @@ type Port struct {
 	// HeadSize, HeadFields and URISize bound a request head: bytes, fields, and
 	// bytes of the target.
 	HeadSize, HeadFields, URISize int
+	// Streams is how many requests a client may have under way on one connection
+	// of HTTP/2 or HTTP/3.
+	Streams int
 	// Limits are what an exchange begins with.
 	Limits Limits
 	// Serve takes an exchange whose head was read to its end.

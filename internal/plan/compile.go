@@ -139,6 +139,7 @@ func (c *compiler) newPort(settings *config.Port) *Port {
 		HeadSize:    int(l.HeadSize),
 		HeadFields:  l.HeadFields,
 		URISize:     int(l.URISize),
+		Streams:     l.Streams,
 		Limits:      exchange.Limits{BodyIdle: l.BodyIdleTimeout.D(), TunnelIdle: l.TunnelIdleTimeout.D()},
 		Serve:       p.serve,
 		Refuse:      p.refuse,

@@ -62,6 +62,8 @@ func (f *Field) checkLength(n int, unit string) string {
 // Bounds returns the remedy for a number out of bounds, "" without bounds.
 func (f *Field) Bounds() string {
 	switch {
+	case f.MinText != "" && f.MinText == f.MaxText:
+		return "write " + f.MinText
 	case f.MinText != "" && f.MaxText != "":
 		return fmt.Sprintf("write a value between %s and %s", f.MinText, f.MaxText)
 	case f.MinText != "":

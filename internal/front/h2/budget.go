@@ -51,7 +51,7 @@ var floodTable = [floodCount]struct {
 	rate int64 // a second
 	text string
 }{
-	ResetFlood:        {"reset_flood", mostStreams, 10, "too many requests were given up before they were answered"},
+	ResetFlood:        {"reset_flood", usualStreams, 10, "too many requests were given up before they were answered"},
 	ContinuationFlood: {word: "continuation_flood", text: "a field block has too many pieces or too many bytes"},
 	HeaderFlood:       {word: "header_flood", text: "a field is far larger than the bound on a request head"},
 	SettingsFlood:     {"settings_flood", 32, 1, "too many SETTINGS"},

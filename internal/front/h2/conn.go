@@ -11,6 +11,7 @@
 package h2
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -42,8 +43,9 @@ type Front struct {
 	Flooded func(Flood)
 }
 
-// mostStreams is how many requests a client may have under way.
-const mostStreams = 256
+// usualStreams is how many requests a client may have under way where the port
+// does not say.
+const usualStreams = 256
 
 // Conn is one connection of a client.
 type Conn struct {
@@ -59,6 +61,7 @@ type Conn struct {
 	buf     netconn.Buffer
 	first   [headSize]byte
 	port    *exchange.Port
+	streams int // that the client may have under way
 	hpack   *hpack.Decoder
 	block   block
 	opened  []*stream // that no worker has yet
@@ -170,6 +173,7 @@ func (c *Conn) Serve() {
 func (c *Conn) begin() {
 	c.began = exchange.Now()
 	c.port = c.front.Port()
+	c.streams = cmp.Or(c.port.Streams, usualStreams)
 	c.nc.SetWriteWait(c.port.WriteIdle)
 	c.hpack = hpack.NewDecoder(firstTableSize, c.emit)
 	c.hpack.SetMaxStringLength(c.stringSize())
@@ -177,7 +181,7 @@ func (c *Conn) begin() {
 	c.mu.quiet = c.began
 	c.mu.budget.since = c.began
 	b := appendHead(c.space(), 3*settingSize, frameSettings, 0, 0)
-	b = appendSetting(b, settingStreams, mostStreams)
+	b = appendSetting(b, settingStreams, uint32(c.streams))
 	b = appendSetting(b, settingListSize, uint32(c.port.HeadSize))
 	b = appendSetting(b, settingNoPriorities, 1)
 	c.mu.out = appendWindow(b, 0, connWindow-firstWindow)

@@ -84,7 +84,7 @@ func (c *Conn) endBlock(id uint32, p []byte) error {
 	c.mu.Lock()
 	s := c.stream(id)
 	newest, refused := c.mu.lastID, c.mu.refused
-	full := len(c.mu.streams) >= mostStreams || c.mu.running >= 2*mostStreams
+	full := len(c.mu.streams) >= c.streams || c.mu.running >= 2*c.streams
 	if s == nil && id > newest && !refused {
 		c.mu.lastID = id
 	}

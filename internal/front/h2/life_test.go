@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/http2"
 
 	"headgate/internal/exchange"
+	"headgate/internal/upstream"
 )
 
 // theirs is what net/http's server leaves behind for a while, in a test that
@@ -31,6 +32,28 @@ func TestMain(m *testing.M) {
 		}
 	}
 	os.Exit(code)
+}
+
+func TestStreamsBeyondThePortsLimitAreRefused(t *testing.T) {
+	hold, begun := make(chan struct{}), make(chan struct{}, 3)
+	p := newProxy(t, "", source(func(ex *exchange.Exchange) *exchange.Answer {
+		begun <- struct{}{}
+		<-hold
+		ex.Response.Status = 200
+		return nil
+	}), func(p *proxy, _ *upstream.Settings) { p.port.Streams = 2 })
+	c := p.dial()
+	for id := uint32(1); id <= 5; id += 2 {
+		c.request(id, true, get...)
+	}
+	c.flush()
+	<-begun
+	<-begun
+	f, err := c.next()
+	if r, ok := f.(*http2.RSTStreamFrame); !ok || r.StreamID != 5 || r.ErrCode != http2.ErrCodeRefusedStream {
+		t.Fatalf("got %v, %v, want REFUSED_STREAM for the third", f, err)
+	}
+	close(hold)
 }
 
 func TestDrainLosesNothing(t *testing.T) {
