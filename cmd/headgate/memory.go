@@ -1,13 +1,16 @@
 package main
 
 import (
+	"context"
 	"io/fs"
 	"math"
 	"os"
 	"path"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // tuneMemory sets a memory limit a tenth below that of the control group, unless
@@ -46,4 +49,35 @@ func memoryLimit(root fs.FS) int64 {
 		}
 	}
 	return limit
+}
+
+// How often memory is looked at, and how many goroutines more or fewer than at
+// the last collection make one worth it.
+const (
+	tidyEvery  = 15 * time.Second
+	tidyChange = 1000
+)
+
+// tidyMemory collects garbage after many connections have come, gone or fallen
+// silent. A connection that is idle needs little, but its stack shrinks, and what
+// it gave back is freed, only in a collection; a quiet process has none for two
+// minutes. It returns when ctx ends.
+func tidyMemory(ctx context.Context) {
+	tick := time.NewTicker(tidyEvery)
+	defer tick.Stop()
+	last, again := runtime.NumGoroutine(), false
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		now := runtime.NumGoroutine()
+		changed := now-last > tidyChange || last-now > tidyChange
+		if changed || again {
+			runtime.GC()
+			last = now
+		}
+		again = changed // pools are emptied by the second collection
+	}
 }

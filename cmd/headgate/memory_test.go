@@ -1,9 +1,13 @@
 package main
 
 import (
+	"context"
 	"math"
+	"runtime"
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
+	"time"
 )
 
 func TestMemoryLimitIsTheSmallestOfTheControlGroups(t *testing.T) {
@@ -26,4 +30,33 @@ func TestMemoryLimitIsTheSmallestOfTheControlGroups(t *testing.T) {
 			t.Errorf("%s: got %d, want %d", test.name, got, test.want)
 		}
 	}
+}
+
+func TestMemoryIsTidiedWhenManyHaveGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		var before, after runtime.MemStats
+		go tidyMemory(ctx)
+		synctest.Wait()
+		hold := make(chan struct{})
+		for range 2 * tidyChange {
+			go func() { <-hold }()
+		}
+		runtime.ReadMemStats(&before)
+		time.Sleep(2*tidyEvery + time.Second)
+		synctest.Wait()
+		runtime.ReadMemStats(&after)
+		if n := after.NumForcedGC - before.NumForcedGC; n < 2 {
+			t.Errorf("%d collections after 2000 goroutines began, want 2", n)
+		}
+		runtime.ReadMemStats(&before)
+		time.Sleep(10 * tidyEvery)
+		synctest.Wait()
+		runtime.ReadMemStats(&after)
+		if n := after.NumForcedGC - before.NumForcedGC; n > 1 {
+			t.Errorf("%d collections while nothing changed", n)
+		}
+		close(hold)
+	})
 }

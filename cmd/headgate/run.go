@@ -102,6 +102,7 @@ func serve(ctx context.Context, open opener, o houseOptions) error {
 	beside.Go(func() { s.serve(all) })
 	<-listening
 	beside.Go(func() { notify.watch(all) })
+	beside.Go(func() { tidyMemory(all) })
 	err = h.Run(ctx)
 	if refused := (*control.Refused)(nil); errors.As(err, &refused) {
 		return &exitError{exitInvalid, nil} // the log has told each problem

@@ -34,6 +34,9 @@ func (b *Buffer) Len() int { return b.w - b.r }
 // Cap returns the size of the memory, 0 if none is held.
 func (b *Buffer) Cap() int { return len(b.b) }
 
+// unused reports whether Release would give the memory back.
+func (b *Buffer) unused() bool { return b.r == b.w && b.hold == 0 }
+
 // Use marks the first n unused bytes as used.
 func (b *Buffer) Use(n int) { b.r += n }
 

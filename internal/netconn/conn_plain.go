@@ -23,7 +23,13 @@ func (c *Conn) readPlain() (int, error) {
 	for {
 		n, err := c.nc.Read(p)
 		if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
-			if err = c.expired(); err == nil {
+			err = c.expired()
+			if err == nil && r.buf != nil && c.lazy != nil && r.buf.unused() {
+				r.buf.Release()
+				err = c.rest()
+				p = r.buf.space()
+			}
+			if err == nil {
 				continue
 			}
 		}
@@ -35,6 +41,22 @@ func (c *Conn) readPlain() (int, error) {
 			return n, nil
 		}
 		return eof(n, err)
+	}
+}
+
+// rest goes on with the wait of a read that has found nothing for a while, under
+// TLS, with no memory to read to and outside of TLS, where the stack is flat: TLS
+// has used up all records that came whole, or it would not have waited. It returns
+// nil when the connection may be readable.
+func (c *Conn) rest() error {
+	for {
+		err := c.lazy.readable()
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return nil // of an error the read tells
+		}
+		if err = c.expired(); err != nil {
+			return err
+		}
 	}
 }
 

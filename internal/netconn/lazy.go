@@ -54,6 +54,15 @@ func (l *Lazy) read(p []byte) (int, error) {
 	return l.direct.read(p)
 }
 
+// readable waits until the connection may be readable, without reading. A
+// deadline that strikes gives os.ErrDeadlineExceeded.
+func (l *Lazy) readable() error {
+	if l.direct == nil {
+		return nil
+	}
+	return l.direct.await()
+}
+
 // Yield makes each Read call leave before it waits and enter after it, so that
 // who waits for a peer holds nothing that others need. An error of enter is one
 // of the Read. Yield(nil, nil) ends that. The reader calls it.

@@ -10,12 +10,13 @@ import (
 // direct reads from a descriptor on a shorter way than package net does. One
 // goroutine reads at a time.
 type direct struct {
-	nc  net.Conn
-	raw syscall.RawConn
-	fn  func(uintptr) bool
-	p   []byte
-	n   int
-	err error
+	nc   net.Conn
+	raw  syscall.RawConn
+	fn   func(uintptr) bool
+	look func(uintptr) bool // made when it is first needed
+	p    []byte
+	n    int
+	err  error
 }
 
 // newDirect returns the way to a connection's descriptor, nil if there is none.
@@ -54,4 +55,13 @@ func (d *direct) onRead(fd uintptr) bool {
 		d.n, d.err = n, nil
 	}
 	return true
+}
+
+// await waits until there is something to read, or the end. A deadline that
+// strikes gives os.ErrDeadlineExceeded.
+func (d *direct) await() error {
+	if d.look == nil {
+		d.look = func(fd uintptr) bool { return sysPeek(fd) != syscall.EAGAIN }
+	}
+	return d.raw.Read(d.look)
 }

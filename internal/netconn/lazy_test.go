@@ -100,3 +100,31 @@ func TestYieldWhileWaiting(t *testing.T) {
 		t.Errorf("without a turn: %d, %v", n, err)
 	}
 }
+
+// sealed stands for TLS over a Lazy.
+type sealed struct{ *Lazy }
+
+func (s sealed) NetConn() net.Conn { return s.Lazy }
+
+func TestALongWaitUnderTLSHoldsNoMemory(t *testing.T) {
+	client, server := tcpPair(t)
+	c := New(sealed{NewLazy(server)})
+	if c.lazy.direct == nil {
+		t.Skip("this system waits in the plain way")
+	}
+	var b Buffer
+	var held []int
+	c.SetReadWait(10 * time.Second)
+	c.SetWatch(func() error {
+		if held = append(held, b.Cap()); len(held) == 2 {
+			client.Write([]byte("x"))
+		}
+		return nil
+	})
+	if err := c.Fill(&b); err != nil || string(b.Bytes()) != "x" {
+		t.Fatalf("got %q, %v; want %q", b.Bytes(), err, "x")
+	}
+	if len(held) != 2 || held[0] == 0 || held[1] != 0 {
+		t.Fatalf("memory at the looks of the wait was %v, want some and then none", held)
+	}
+}
