@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"headgate/internal/ipset"
 	"headgate/internal/schema"
 	"headgate/internal/target"
 )
@@ -52,6 +53,7 @@ func checkPorts(c *Config, root schema.Place) {
 			continue
 		}
 		checkTLS(c, p, at)
+		checkProxyProtocol(p, at.Field("proxy_protocol"))
 		if p.Active {
 			all = claim(all, taken{p.Address, p.Protocol == HTTP3, "port " + name}, at.Field("address"))
 		}
@@ -82,6 +84,18 @@ func checkTLS(c *Config, p *Port, at schema.Place) {
 			remedy = fmt.Sprintf("did you mean %q?", near)
 		}
 		tls.Field("default_certificate").Problemf(remedy, "there is no certificate %q", name)
+	}
+}
+
+// checkProxyProtocol tells of peers that are none, and of a port whose clients
+// have no connections to begin.
+func checkProxyProtocol(p *Port, at schema.Place) {
+	if p.ProxyProtocol == nil {
+		return
+	}
+	ipset.Check(p.ProxyProtocol.Trusted, at.Field("trusted"))
+	if p.Protocol == HTTP3 {
+		at.Problem("the header is for TCP, and an http3 port takes UDP", "take it out")
 	}
 }
 

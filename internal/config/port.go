@@ -19,8 +19,6 @@ const (
 // Port is a socket headgate listens on. A change of its address or protocol
 // needs no restart.
 type Port struct {
-	_ struct{} `later:"proxy_protocol"`
-
 	// Name is the port's name in the configuration.
 	Name string `json:"-"`
 	// Address is the IP address and port number to listen on. IPv6 stands in
@@ -35,6 +33,9 @@ type Port struct {
 	H2C bool `json:"h2c" default:"false"`
 	// TLS says how an https port speaks TLS.
 	TLS TLS `json:"tls"`
+	// ProxyProtocol says which peers begin their connections with a header that
+	// tells whose connection it is. Absent means none.
+	ProxyProtocol *ProxyProtocol `json:"proxy_protocol,omitempty"`
 	// Active is whether the port is opened. An inactive port keeps its settings
 	// and its place in the lists that name it.
 	Active bool `json:"active" default:"true"`
@@ -43,6 +44,19 @@ type Port struct {
 	Drain unit.Duration `json:"drain" default:"30s" max:"24h"`
 	// Limits bound what a client of this port may send and how long it may take.
 	Limits Limits `json:"limits"`
+}
+
+// ProxyProtocol says who may tell by a PROXY header, version 1 or 2, whose
+// connection it passes on: load balancers in front. The address in the header
+// then is the client's for everything that looks at addresses.
+type ProxyProtocol struct {
+	// Trusted are the addresses and networks of the peers that send a header.
+	// They have to: a connection of theirs that does not begin with one is
+	// closed. A header of anybody else is not looked at, and makes a request
+	// that is none.
+	Trusted []string `json:"trusted" required:"true" min:"1" max:"10000" example:"[192.0.2.0/24]"`
+	// Timeout is the time for the header to arrive. Then the connection is closed.
+	Timeout unit.Duration `json:"timeout" default:"5s" min:"100ms" max:"1m"`
 }
 
 // TLS says how an https port speaks TLS.

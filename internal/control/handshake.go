@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"time"
 
+	"headgate/internal/metrics"
 	"headgate/internal/netconn"
 )
 
@@ -38,6 +39,7 @@ func (f *fresh) shake() *tls.Conn {
 	t.leave()
 	lazy.Yield(nil, nil)
 	if err != nil {
+		f.counter.Refused(metrics.RefusedHandshake)
 		f.refuse(err)
 		return nil
 	}
@@ -109,7 +111,7 @@ const (
 // farewell ends our side and waits for the client's: unread bytes would make the
 // close a reset, which takes away what the client was told.
 func (f *fresh) farewell() {
-	if tcp, ok := f.nc.(*net.TCPConn); ok && tcp.CloseWrite() == nil {
+	if tcp, ok := f.nc.(interface{ CloseWrite() error }); ok && tcp.CloseWrite() == nil {
 		io.CopyN(io.Discard, f.nc, farewellBytes)
 	}
 }

@@ -9,7 +9,9 @@ import (
 	"headgate/internal/front/h1"
 	"headgate/internal/front/h2"
 	"headgate/internal/listen"
+	"headgate/internal/metrics"
 	"headgate/internal/netconn"
+	"headgate/internal/proxyproto"
 )
 
 // speaker is what speaks HTTP on a connection once it is known how.
@@ -18,15 +20,20 @@ type speaker struct {
 	h2 *h2.Front
 }
 
-// fresh is a connection of which it is not yet known what is spoken on it: TLS
-// has to shake hands first, or a client of HTTP/2 without TLS to say so.
+// fresh is a connection of which it is not yet known what is spoken on it: a proxy
+// in front has to say whose it is, TLS to shake hands, or a client of HTTP/2
+// without TLS to say so.
 type fresh struct {
 	// constant
-	nc     net.Conn
-	tls    *tls.Config // nil on a port without TLS
-	to     *speaker
-	serial uint64
-	turn   chan struct{} // room for running handshakes
+	header  time.Duration // for a PROXY header to come; 0 for none
+	tls     *tls.Config   // nil on a port without TLS
+	h2c     bool
+	to      *speaker
+	serial  uint64
+	turn    chan struct{} // room for running handshakes
+	counter *metrics.Port
+
+	nc net.Conn // replaced, with mu held, by itself with other addresses
 
 	mu struct {
 		sync.Mutex
@@ -59,8 +66,11 @@ func (f *fresh) Serve() {
 
 // begin returns what speaks on the connection, nil if nothing can.
 func (f *fresh) begin() listen.Conn {
+	if f.header > 0 && !f.announce() {
+		return nil
+	}
 	if f.tls == nil {
-		if netconn.BeginsWith(f.nc, h2.Preface, handshakeTime) {
+		if f.h2c && netconn.BeginsWith(f.nc, h2.Preface, handshakeTime) {
 			return f.to.h2.NewConn(f.nc, f.serial)
 		}
 		return f.to.h1.NewConn(f.nc, f.serial)
@@ -73,6 +83,24 @@ func (f *fresh) begin() listen.Conn {
 		return f.to.h2.NewConn(secure, f.serial)
 	}
 	return f.to.h1.NewConn(secure, f.serial)
+}
+
+// announce takes the PROXY header and reports whether it is one.
+func (f *fresh) announce() bool {
+	tcp, ok := f.nc.(*net.TCPConn)
+	if !ok {
+		return false
+	}
+	nc, err := proxyproto.Take(tcp, f.header)
+	if err != nil {
+		f.counter.Refused(metrics.RefusedHeader)
+		f.to.h2.Log.Debug("connection of a trusted peer refused", "peer", f.nc.RemoteAddr().String(), "err", err)
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.nc = nc
+	return true
 }
 
 // beginGrace is how long a connection that drains may take to say what is spoken
@@ -105,10 +133,10 @@ func (f *fresh) giveUp() {
 func (f *fresh) Close() error {
 	f.mu.Lock()
 	f.mu.closed = true
-	c := f.mu.conn
+	c, nc := f.mu.conn, f.nc
 	f.mu.Unlock()
 	if c != nil {
 		return c.Close()
 	}
-	return f.nc.Close()
+	return nc.Close()
 }

@@ -191,20 +191,21 @@ func (c *Control) serve(s *socket) {
 	s.Serve(func(nc net.Conn) listen.Conn {
 		counter := s.counter.Load()
 		counter.Opened()
-		return &counted{c.accept(s, nc), counter}
+		return &counted{c.accept(s, nc, counter), counter}
 	})
 }
 
 // accept returns what serves a new connection: what is spoken on a socket is
 // looked up in the plan, so a port changes its protocol and keeps its socket.
-func (c *Control) accept(s *socket, nc net.Conn) listen.Conn {
+func (c *Control) accept(s *socket, nc net.Conn, counter *metrics.Port) listen.Conn {
 	serial := c.serials.Add(1)
 	port := s.look(c.current.Load()).on
+	header := port.Announced(nc.RemoteAddr())
 	switch {
 	case port.TLS() != nil:
-		return &fresh{nc: nc, tls: port.TLS(), to: &s.secure, serial: serial, turn: s.turn}
-	case port.H2C():
-		return &fresh{nc: nc, to: &s.plain, serial: serial}
+		return &fresh{nc: nc, header: header, tls: port.TLS(), to: &s.secure, serial: serial, turn: s.turn, counter: counter}
+	case header > 0 || port.H2C():
+		return &fresh{nc: nc, header: header, h2c: port.H2C(), to: &s.plain, serial: serial, counter: counter}
 	}
 	return s.plain.h1.NewConn(nc, serial)
 }

@@ -28,13 +28,7 @@ func (r *Registry) Collect(out chan<- prometheus.Metric) {
 	f := table()
 	collectRoutes(out, &f, routes)
 	collectServers(out, &f, servers)
-	connections, accepted := f.connections.desc(), f.accepted.desc()
-	for _, h := range ports {
-		closed := h.closed.Load() // before accepted: open is never negative
-		opened := h.accepted.Load()
-		out <- prometheus.MustNewConstMetric(connections, prometheus.GaugeValue, float64(opened-closed), h.labels...)
-		out <- prometheus.MustNewConstMetric(accepted, prometheus.CounterValue, float64(opened), h.labels...)
-	}
+	collectPorts(out, &f, ports)
 	for word, n := range r.floodCounts() {
 		out <- prometheus.MustNewConstMetric(f.floods.desc(), prometheus.CounterValue, float64(n), word)
 	}

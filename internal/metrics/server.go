@@ -1,10 +1,6 @@
 package metrics
 
-import (
-	"sync/atomic"
-
-	"headgate/internal/exchange"
-)
+import "headgate/internal/exchange"
 
 type serverKey struct{ proxy, route, url string }
 
@@ -59,31 +55,4 @@ func (h *Server) sum() (tries uint64, errors [reasons]uint64) {
 		}
 	})
 	return tries, errors
-}
-
-// Port counts the connections of clients to a port.
-type Port struct {
-	owner    *Registry
-	name     string
-	labels   []string
-	users    int // guarded by owner.mu
-	accepted atomic.Uint64
-	closed   atomic.Uint64
-}
-
-// Opened counts a connection that was accepted.
-func (h *Port) Opened() { h.accepted.Add(1) }
-
-// Closed counts a connection that ended.
-func (h *Port) Closed() { h.closed.Add(1) }
-
-// Retire removes the port from the page when as many have retired it as asked
-// for it.
-func (h *Port) Retire() {
-	r := h.owner
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if h.users--; h.users == 0 {
-		delete(r.mu.ports, h.name)
-	}
 }

@@ -28,7 +28,7 @@ type family struct {
 // families is the one table of metrics.
 type families struct {
 	requests, duration, received, sent      family
-	connections, accepted, floods           family
+	connections, accepted, refused, floods  family
 	tries, errors                           family
 	applies, appliedTime, applied, lost, me family
 }
@@ -49,6 +49,8 @@ func table() families {
 			"Connections of clients that are open."},
 		accepted: family{"headgate_connections_accepted_total", counter, []string{"port"},
 			"Connections of clients that were accepted."},
+		refused: family{"headgate_connections_refused_total", counter, []string{"port", "reason"},
+			"Connections that were ended before anything was served on them: `tls_handshake` failed, `proxy_protocol` for a trusted peer without a good header, `address_denied` by the ip_filter of a TCP proxy."},
 		floods: family{"headgate_floods_total", counter, []string{"flood"},
 			"HTTP/2 connections that were ended because their client flooded us, by the word of the log."},
 		tries: family{"headgate_upstream_tries_total", counter, server,
@@ -71,7 +73,7 @@ func table() families {
 // all returns the table in the order of the docs.
 func (f *families) all() []*family {
 	return []*family{
-		&f.requests, &f.duration, &f.received, &f.sent, &f.connections, &f.accepted, &f.floods, &f.tries, &f.errors,
+		&f.requests, &f.duration, &f.received, &f.sent, &f.connections, &f.accepted, &f.refused, &f.floods, &f.tries, &f.errors,
 		&f.applies, &f.appliedTime, &f.applied, &f.lost, &f.me,
 	}
 }

@@ -297,7 +297,7 @@ func (c *Conn) ResetOnClose() {
 	if c.lazy != nil {
 		nc = c.lazy.nc
 	}
-	if tcp, ok := nc.(*net.TCPConn); ok {
+	if tcp, ok := nc.(interface{ SetLinger(sec int) error }); ok {
 		tcp.SetLinger(0)
 	}
 }

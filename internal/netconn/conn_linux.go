@@ -21,6 +21,8 @@ func rawOf(nc net.Conn) syscall.RawConn {
 	case *net.UnixConn:
 		raw, _ := c.SyscallConn()
 		return raw
+	case *Announced:
+		return rawOf(c.TCPConn)
 	}
 	return nil
 }

@@ -129,7 +129,8 @@ func newCompiler(cfg *config.Config, prev *Plan, house House, report *schema.Rep
 
 func (c *compiler) newPort(settings *config.Port) *Port {
 	l := &settings.Limits
-	p := &Port{settings: settings}
+	at := c.report.Root().Field("ports").Field(settings.Name).Called("port", settings.Name)
+	p := &Port{settings: settings, announcers: newAnnouncers(settings.ProxyProtocol, at.Field("proxy_protocol"))}
 	place := &exchange.Place{Port: settings.Name}
 	p.front = exchange.Port{
 		Place:       place,

@@ -45,6 +45,8 @@ type Port struct {
 	outside exchange.Pipeline
 	// tls is how an HTTPS port speaks TLS; nil on others.
 	tls *portTLS
+	// announcers are the peers that tell of clients by a header; nil if none do.
+	announcers *announcers
 	// uncovered are the first hosts that no certificate has.
 	uncovered []string
 }

@@ -1,0 +1,69 @@
+package metrics
+
+import (
+	"sync/atomic"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Refusal is why a connection was ended before anything was served on it.
+type Refusal uint8
+
+// The refusals.
+const (
+	RefusedHandshake Refusal = iota // a TLS handshake that failed
+	RefusedHeader                   // a trusted peer sent no PROXY header, or a bad one
+	RefusedAddress                  // the ip_filter of a TCP proxy
+	refusals
+)
+
+// String returns the word of the label.
+func (r Refusal) String() string {
+	return [...]string{"tls_handshake", "proxy_protocol", "address_denied"}[r]
+}
+
+// Port counts the connections of clients to a port.
+type Port struct {
+	owner    *Registry
+	name     string
+	labels   []string
+	users    int // guarded by owner.mu
+	accepted atomic.Uint64
+	closed   atomic.Uint64
+	refused  [refusals]atomic.Uint64
+}
+
+// Opened counts a connection that was accepted.
+func (h *Port) Opened() { h.accepted.Add(1) }
+
+// Closed counts a connection that ended.
+func (h *Port) Closed() { h.closed.Add(1) }
+
+// Refused counts a connection that was ended before anything was served on it.
+func (h *Port) Refused(why Refusal) { h.refused[why].Add(1) }
+
+// Retire removes the port from the page when as many have retired it as asked
+// for it.
+func (h *Port) Retire() {
+	r := h.owner
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if h.users--; h.users == 0 {
+		delete(r.mu.ports, h.name)
+	}
+}
+
+func collectPorts(out chan<- prometheus.Metric, f *families, ports []*Port) {
+	connections, accepted, refused := f.connections.desc(), f.accepted.desc(), f.refused.desc()
+	for _, h := range ports {
+		closed := h.closed.Load() // before accepted: open is never negative
+		opened := h.accepted.Load()
+		out <- prometheus.MustNewConstMetric(connections, prometheus.GaugeValue, float64(opened-closed), h.labels...)
+		out <- prometheus.MustNewConstMetric(accepted, prometheus.CounterValue, float64(opened), h.labels...)
+		for why := range refusals {
+			if n := h.refused[why].Load(); n > 0 {
+				out <- prometheus.MustNewConstMetric(refused, prometheus.CounterValue, float64(n), append(h.labels[:1:1], why.String())...)
+			}
+		}
+	}
+}

@@ -1,0 +1,22 @@
+package netconn
+
+import "net"
+
+// Announced is a connection that a proxy in front passes on, with the addresses
+// that the proxy has told. In all else it is the connection that it is made of,
+// and as cheap.
+type Announced struct {
+	*net.TCPConn
+	remote, local net.Addr
+}
+
+// Announce returns nc with other addresses.
+func Announce(nc *net.TCPConn, remote, local net.Addr) *Announced {
+	return &Announced{nc, remote, local}
+}
+
+// RemoteAddr returns the client's address.
+func (a *Announced) RemoteAddr() net.Addr { return a.remote }
+
+// LocalAddr returns the address that the client connected to.
+func (a *Announced) LocalAddr() net.Addr { return a.local }
