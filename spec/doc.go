@@ -15,6 +15,8 @@
 //	upstream gets     what the server must get, byte for byte; SCHEME stands for
 //	                  the client's, VERSION for its HTTP version
 //	upstream answers  what the server answers
+//	upstream closes   the server closes the connection of the last request;
+//	                  "upstream2" in these three is the second server
 //	response          what the client must get: the status line, the fields that
 //	                  must be there, "!Name" for a field that must not, and the
 //	                  body, byte for byte

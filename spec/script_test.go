@@ -141,6 +141,8 @@ func run(t *testing.T, s script, tr transport) {
 			stage.server2.send(wire(text))
 		case "upstream closes":
 			stage.server.end()
+		case "upstream2 closes":
+			stage.server2.end()
 		case "response":
 			client.mustGetResponse(text)
 		case "client gets":

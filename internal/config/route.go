@@ -4,12 +4,13 @@ import (
 	"strings"
 
 	"headgate/internal/unit"
+	"headgate/internal/upstream"
 )
 
 // Route is a path prefix and what answers there: exactly one of servers and
 // fixed_response. Every feature set on a route replaces the proxy's.
 type Route struct {
-	_ struct{} `later:"health_check,sticky_cookie,retry,circuit_breaker"`
+	_ struct{} `later:"health_check,sticky_cookie,circuit_breaker"`
 
 	// Path is matched as a prefix of whole segments: /api takes /api and
 	// /api/users, not /apis. The longest path of all proxies of a host wins. A
@@ -25,6 +26,8 @@ type Route struct {
 	// LoadBalancing is how requests are shared among servers. round_robin is
 	// smooth and follows the weights.
 	LoadBalancing string `json:"load_balancing" default:"round_robin" enum:"round_robin" later:"least_connections,p2c_ewma,random,first,client_ip_hash"`
+	// Retry says when a request is sent once more, to another server.
+	Retry *upstream.Retry `json:"retry,omitempty"`
 	// Timeouts bound the steps towards the route's servers.
 	Timeouts Timeouts `json:"timeouts"`
 	// Features of this route, in place of the proxy's.

@@ -28,6 +28,7 @@ func (r *Registry) Collect(out chan<- prometheus.Metric) {
 	f := table()
 	collectRoutes(out, &f, routes)
 	collectServers(out, &f, servers)
+	r.collectRetries(out, &f)
 	collectPorts(out, &f, ports)
 	for word, n := range r.floodCounts() {
 		out <- prometheus.MustNewConstMetric(f.floods.desc(), prometheus.CounterValue, float64(n), word)
@@ -104,6 +105,17 @@ func collectServers(out chan<- prometheus.Metric, f *families, servers []*Server
 				out <- prometheus.MustNewConstMetric(errorsDesc, prometheus.CounterValue, float64(n), values...)
 			}
 		}
+	}
+}
+
+func (r *Registry) collectRetries(out chan<- prometheus.Metric, f *families) {
+	sent, refused := f.retries.desc(), f.retriesRefused.desc()
+	r.mu.Lock()
+	all := slices.Collect(maps.Values(r.mu.retries))
+	r.mu.Unlock()
+	for _, h := range all {
+		out <- prometheus.MustNewConstMetric(sent, prometheus.CounterValue, float64(h.sent.Load()), h.labels...)
+		out <- prometheus.MustNewConstMetric(refused, prometheus.CounterValue, float64(h.refused.Load()), h.labels...)
 	}
 }
 

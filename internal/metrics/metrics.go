@@ -49,6 +49,7 @@ type Registry struct {
 		sync.Mutex
 		routes  map[exchange.Place]*Route
 		servers map[serverKey]*Server
+		retries map[retriesKey]*Retries
 		ports   map[string]*Port
 		lost    func() uint64
 		floods  map[string]uint64
@@ -66,6 +67,7 @@ func New(build Build) *Registry {
 	r.mu.routes = map[exchange.Place]*Route{}
 	r.mu.floods = map[string]uint64{}
 	r.mu.servers = map[serverKey]*Server{}
+	r.mu.retries = map[retriesKey]*Retries{}
 	r.mu.ports = map[string]*Port{}
 	r.prom.MustRegister(r,
 		collectors.NewGoCollector(),

@@ -30,6 +30,7 @@ type families struct {
 	requests, duration, received, sent      family
 	connections, accepted, refused, floods  family
 	tries, errors                           family
+	retries, retriesRefused                 family
 	applies, appliedTime, applied, lost, me family
 }
 
@@ -57,6 +58,10 @@ func table() families {
 			"Requests that were sent, or should have been sent, to a server."},
 		errors: family{"headgate_upstream_errors_total", counter, append(server[:3:3], "reason"),
 			"Tries that gave no response head, by the word of the access log."},
+		retries: family{"headgate_retries_total", counter, []string{"proxy", "route"},
+			"Requests that were sent once more to another server, for a reason that `retry` names."},
+		retriesRefused: family{"headgate_retries_refused_total", counter, []string{"proxy", "route"},
+			"Retries that were not made because the budget was used up."},
 		applies: family{"headgate_config_applies_total", counter, []string{"result"},
 			"Changes of the configuration: applied, or refused because something in them was wrong."},
 		appliedTime: family{"headgate_config_last_apply_timestamp_seconds", gauge, nil,
@@ -74,6 +79,7 @@ func table() families {
 func (f *families) all() []*family {
 	return []*family{
 		&f.requests, &f.duration, &f.received, &f.sent, &f.connections, &f.accepted, &f.refused, &f.floods, &f.tries, &f.errors,
+		&f.retries, &f.retriesRefused,
 		&f.applies, &f.appliedTime, &f.applied, &f.lost, &f.me,
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"headgate/internal/feature/ratelimit"
 	"headgate/internal/feature/rewrite"
 	"headgate/internal/feature/timeout"
-	"headgate/internal/metrics"
 	"headgate/internal/schema"
 	"headgate/internal/upstream"
 	"headgate/internal/uri"
@@ -299,7 +298,7 @@ func (c *compiler) timeout(limit timeout.Config) exchange.Filter {
 // changes. Its pools are kept, and retired, by themselves.
 type keptServers struct {
 	*upstream.Servers
-	counters []*metrics.Server
+	counters []retirer
 }
 
 // Retire takes the servers' counters off the page.
@@ -321,11 +320,16 @@ func (c *compiler) servers(b *body) error {
 	if err != nil {
 		return err
 	}
-	host := hostField(b.proxy.HostHeader)
+	policy := upstream.Policy{Host: hostField(b.proxy.HostHeader), Retry: b.settings.Retry}
 	b.servers = c.env.Keep(string(key), func() exchange.Kept {
 		kept := &keptServers{}
 		kept.counters = c.countTries(b, list)
-		kept.Servers = upstream.New(list, c.shared.upstream, host, c.env)
+		if policy.Retry != nil && c.house.Metrics != nil {
+			counter := c.house.Metrics.Retries(b.proxy.Name, b.path())
+			kept.counters = append(kept.counters, counter)
+			policy.Retried = counter.Told
+		}
+		kept.Servers = upstream.New(list, c.shared.upstream, policy, c.env)
 		return kept
 	}).(*keptServers).Servers
 	b.source = b.servers
@@ -333,14 +337,14 @@ func (c *compiler) servers(b *body) error {
 }
 
 // countTries gives the servers of a route their counters, and returns those.
-func (c *compiler) countTries(b *body, list []upstream.Target) []*metrics.Server {
+func (c *compiler) countTries(b *body, list []upstream.Target) []retirer {
 	if c.house.Metrics == nil {
 		return nil
 	}
-	counters := make([]*metrics.Server, len(list))
+	counters := make([]retirer, len(list), len(list)+1)
 	for i := range list {
-		counters[i] = c.house.Metrics.Server(b.proxy.Name, b.path(), list[i].URL)
-		list[i].Tried = counters[i].Tried
+		counter := c.house.Metrics.Server(b.proxy.Name, b.path(), list[i].URL)
+		counters[i], list[i].Tried = counter, counter.Tried
 	}
 	return counters
 }
@@ -352,7 +356,7 @@ func (c *compiler) source(url string) (exchange.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return upstream.New(list, c.shared.upstream, upstream.HostField{Upstream: true}, c.env), nil
+	return upstream.New(list, c.shared.upstream, upstream.Policy{Host: upstream.HostField{Upstream: true}}, c.env), nil
 }
 
 // hostField returns which Host servers get.
@@ -389,6 +393,9 @@ func (c *compiler) serversKey(b *body) []byte {
 	for _, s := range b.settings.Servers {
 		key = append(append(key, s.URL...), ' ')
 		key = append(strconv.AppendInt(key, int64(s.Weight), 10), '\n')
+	}
+	if r := b.settings.Retry; r != nil {
+		key = fmt.Appendf(key, "retry %+v\n", *r)
 	}
 	c.shared.keyBuffer = key
 	return key

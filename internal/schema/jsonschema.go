@@ -176,7 +176,18 @@ func scalarSchema(t reflect.Type) *jsonType {
 	case reflect.TypeFor[netip.AddrPort]():
 		return &jsonType{Type: "string", Pattern: `^$|:[0-9]{1,5}$`}
 	}
+	if f, ok := reflect.New(t).Interface().(Formed); ok {
+		types, pattern := f.JSONForm()
+		return &jsonType{Type: types, Pattern: pattern}
+	}
 	return &jsonType{Type: "string"}
+}
+
+// Formed is a scalar that tells editors what it looks like.
+type Formed interface {
+	// JSONForm returns the JSON types that a value may have, and the pattern
+	// of those that are strings.
+	JSONForm() (types []string, pattern string)
 }
 
 // typeWord returns the word for a type on the reference page.

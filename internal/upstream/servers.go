@@ -23,6 +23,19 @@ type Servers struct {
 	list    []*Server
 	balance balance
 	host    HostField
+	retry   *retry // nil when nothing is sent twice
+}
+
+// Policy is what a route wants of its servers, beside their settings.
+type Policy struct {
+	// Host says which Host they get.
+	Host HostField
+	// Retry says when a request is sent once more; nil is never.
+	Retry *Retry
+	// Retried hears of each retry: true when there is one, false when the
+	// budget refused it. It is called by many goroutines at once; nil hears
+	// nothing.
+	Retried func(sent bool)
 }
 
 // Server is one upstream address of a route.
@@ -84,8 +97,8 @@ type HostField struct {
 // New returns the source for the servers of a route. Their connections are
 // kept under env, so that a change which leaves a server alone leaves its
 // connections alone too.
-func New(targets []Target, settings Settings, host HostField, env exchange.Env) *Servers {
-	s := &Servers{host: host}
+func New(targets []Target, settings Settings, policy Policy, env exchange.Env) *Servers {
+	s := &Servers{host: policy.Host, retry: newRetry(policy.Retry, policy.Retried)}
 	for i := range targets {
 		s.list = append(s.list, newServer(&targets[i], settings, env))
 	}
@@ -118,38 +131,70 @@ func (s *Servers) Describe() string { return "upstream(" + strconv.Itoa(len(s.li
 
 // Respond sends the request to a server and makes its answer the response. A
 // server that cannot be reached is left for another one; a kept connection that
-// turns out to be closed is replaced by a new one.
+// turns out to be closed is replaced by a new one. What else is sent again is in
+// retry.go.
 func (s *Servers) Respond(ex *exchange.Exchange) *exchange.Answer {
+	if s.retry != nil {
+		s.retry.begin(ex)
+	}
 	var tried tried
-	var failure *exchange.Error
-	for !late(ex) {
-		srv, at := s.choose(ex, tried)
-		if srv == nil {
-			break
-		}
+	srv, at := s.choose(ex, tried)
+	if srv == nil {
+		return s.none()
+	}
+	for sent := 0; ; {
 		tried.add(at)
 		ex.Server = srv.URL
 		ex.Tries++
-		failure = s.attempt(ex, srv)
+		failure := s.attempt(ex, srv)
 		srv.tell(failure)
-		if failure == nil {
+		if failure == nil && !s.retry.answers(ex.Response.Status) {
 			return nil
 		}
-		if !connectFailed(failure) {
-			break
+		if srv, at = s.next(ex, failure, tried, &sent); srv == nil {
+			return answer(failure)
 		}
 	}
+}
+
+// next returns the server that ex goes to after a try that brought nothing, nil
+// when what it brought stands.
+func (s *Servers) next(ex *exchange.Exchange, failure *exchange.Error, tried tried, sent *int) (*Server, int) {
+	if failure != nil && connectFailed(failure) {
+		if late(ex, *sent) {
+			return nil, 0
+		}
+		return s.choose(ex, tried)
+	}
+	*sent++
+	if s.retry == nil || ex.Tries >= len(s.list) || !s.retry.again(ex, failure, *sent) {
+		return nil, 0
+	}
+	srv, at := s.choose(ex, tried)
+	if srv == nil {
+		s.retry.budget.giveBack(exchange.Now())
+		return nil, 0
+	}
+	s.retry.tell(true)
+	discard(ex)
+	return srv, at
+}
+
+// answer returns what a client is told of the last try, nil when that brought a
+// response.
+func answer(failure *exchange.Error) *exchange.Answer {
 	if failure == nil {
-		return s.none()
+		return nil
 	}
 	return exchange.Fail(failure.Reason, failure.Error())
 }
 
-// late reports whether the time of a request is used up by servers that could
-// not be reached.
-func late(ex *exchange.Exchange) bool {
-	limit := ex.Limits.RequestTimeout
-	return ex.Tries > 0 && limit > 0 && exchange.Now()-ex.Times.Start > int64(limit)
+// late reports whether the time of a request is used up by servers that could not
+// be reached: the request timeout, on top of one for each try that was sent, whose
+// number has a bound of its own.
+func late(ex *exchange.Exchange, sent int) bool {
+	limit := int64(ex.Limits.RequestTimeout)
+	return limit > 0 && exchange.Now()-ex.Times.Start > limit*int64(sent+1)
 }
 
 // connectFailed reports whether no byte of the request can have been read.

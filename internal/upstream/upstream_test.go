@@ -31,7 +31,7 @@ func newServers(t *testing.T, settings Settings, targets ...Target) *Servers {
 		t.Cleanup(k.Retire)
 		return k
 	}}
-	return New(targets, settings, HostField{}, env)
+	return New(targets, settings, Policy{}, env)
 }
 
 // serve answers every request on every connection with text, until the test

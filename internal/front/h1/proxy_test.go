@@ -96,7 +96,7 @@ func newProxy(t testing.TB, address string, options ...option) *proxy {
 	}
 	if p.pipe.Source == nil {
 		target := upstream.Target{URL: "http://" + address, Address: address, Authority: address, Weight: 1}
-		p.pipe.Source = upstream.New([]upstream.Target{target}, settings, upstream.HostField{}, env)
+		p.pipe.Source = upstream.New([]upstream.Target{target}, settings, upstream.Policy{}, env)
 	}
 	p.front = &h1.Front{Port: func() *exchange.Port { return p.port }, Scheme: "http"}
 	p.listen()

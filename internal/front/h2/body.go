@@ -64,6 +64,7 @@ type body struct {
 	current *chunk
 	begun   bool
 	ended   bool
+	all     []byte // what Whole returned and nobody has read
 
 	// guarded by conn.mu
 	head, tail *chunk
@@ -153,6 +154,14 @@ func (b *body) link(k *chunk) {
 func (b *body) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
+	}
+	if b.all != nil {
+		n := copy(p, b.all)
+		if b.all = b.all[n:]; len(b.all) > 0 {
+			return n, nil
+		}
+		b.all = nil
+		return n, io.EOF
 	}
 	s := b.stream
 	if !b.begun {
@@ -275,8 +284,12 @@ func (b *body) Ready() bool {
 }
 
 // Whole returns the body if all of it is at hand in one piece and its length was
-// known before.
+// known before. It may be asked again: for the look before a request is sent, and
+// for another try.
 func (b *body) Whole() ([]byte, bool) {
+	if b.all != nil {
+		return b.all, true
+	}
 	s, c := b.stream, b.stream.conn
 	if b.begun || s.ex.Request.Length < 0 {
 		return nil, false
@@ -289,7 +302,7 @@ func (b *body) Whole() ([]byte, bool) {
 	b.current, b.head, b.tail, b.size = b.head, nil, nil, 0
 	p := b.current.mem[b.current.r:b.current.w]
 	b.begun, b.ended = true, true
-	b.current.r = b.current.w
+	b.current.r, b.all = b.current.w, p
 	c.grantLocked(int64(len(p)))
 	c.mu.Unlock()
 	return p, true

@@ -1,0 +1,97 @@
+package upstream
+
+import (
+	"io"
+	"sync/atomic"
+
+	"headgate/internal/exchange"
+)
+
+// replayMost is the largest request body that is kept to be sent again, in bytes.
+const replayMost = 64 << 10
+
+// replay is a request body that can be sent more than once. It passes on what it
+// reads as it comes, and keeps it. Whoever reads it is done, as after
+// upload.abort, before rewind is called.
+type replay struct {
+	body exchange.Body
+	// known says that the length of the body was known before, so that there
+	// are no trailers behind it.
+	known bool
+	whole atomic.Bool // all of the body came and is kept
+	lost  atomic.Bool // it is too long, broke off or was given up
+
+	// owned by who reads
+	kept []byte
+	at   int // how much of kept this try has read
+}
+
+func newReplay(body exchange.Body, length int64) *replay {
+	r := &replay{body: body, known: length >= 0}
+	if w, ok := body.(exchange.Whole); ok && r.known {
+		if all, ok := w.Whole(); ok {
+			r.kept = all
+			r.whole.Store(true)
+		}
+	}
+	return r
+}
+
+// Read reads what is kept, and what is not kept yet from the client.
+func (r *replay) Read(p []byte) (int, error) {
+	if r.at < len(r.kept) {
+		n := copy(p, r.kept[r.at:])
+		r.at += n
+		return n, nil
+	}
+	if r.whole.Load() {
+		return 0, io.EOF
+	}
+	n, err := r.body.Read(p)
+	switch {
+	case r.lost.Load():
+	case len(r.kept)+n > replayMost || err != nil && err != io.EOF:
+		r.lost.Store(true)
+		r.kept, r.at = nil, 0
+	default:
+		r.kept = append(r.kept, p[:n]...)
+		r.at = len(r.kept)
+		r.whole.Store(err == io.EOF)
+	}
+	return n, err
+}
+
+// Ready reports whether Read would not wait.
+func (r *replay) Ready() bool {
+	return r.at < len(r.kept) || r.whole.Load() || r.body.Ready()
+}
+
+// Whole returns the body once all of it has come.
+func (r *replay) Whole() ([]byte, bool) {
+	if !r.known || !r.whole.Load() {
+		return nil, false
+	}
+	return r.kept[r.at:], true
+}
+
+// Close gives up what the client has not sent yet.
+func (r *replay) Close() error {
+	if r.whole.Load() {
+		return nil
+	}
+	r.lost.Store(true)
+	return r.body.Close()
+}
+
+// rewind makes the body of ex ready for another try; it reports false when there
+// is none for it.
+func (r *replay) rewind(ex *exchange.Exchange) bool {
+	if r.lost.Load() || !r.whole.Load() && ex.Received > 0 {
+		return false
+	}
+	r.at, ex.Received = 0, 0
+	if r.whole.Load() {
+		ex.Request.Continue = false // the client has sent it already
+	}
+	return true
+}

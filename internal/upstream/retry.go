@@ -1,0 +1,260 @@
+package upstream
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"headgate/internal/exchange"
+	"headgate/internal/schema"
+)
+
+// Retry says when a request is sent once more, to another server. A server that
+// no connection comes about with has not seen the request: the next one is asked
+// in any case, with these settings or without. All else is sent again only when
+// that is safe: the method is idempotent (GET, HEAD, OPTIONS, TRACE, PUT,
+// DELETE), its body is not longer than 64KiB, and nothing of a response has gone
+// to the client.
+type Retry struct {
+	// Attempts is how often a request is sent at most, the first time included:
+	// 2 is one retry, 1 is none. Servers that could not be connected to do not
+	// count.
+	Attempts int `json:"attempts" default:"2" min:"1" max:"10"`
+	// On is what a request is sent again for: `connect`, no connection came
+	// about, which is always in; `reset`, the server closed the connection
+	// before its answer; `timeout`, there was no response head in
+	// request_timeout; the statuses `502`, `503`, `504`, or a range of them,
+	// `502-504`. Absent means connect.
+	On []Condition `json:"on,omitempty" max:"16" example:"502-504"`
+	// Budget is how many retries there may be for each hundred requests of the
+	// route in the last ten seconds, beside two a second, so that retries
+	// cannot make an outage worse. Failed connections do not count.
+	Budget int `json:"budget" default:"20" min:"0" max:"100"`
+}
+
+// Condition is a word of Retry.On.
+type Condition string
+
+// The conditions that are no status.
+const (
+	OnConnect Condition = "connect"
+	OnReset   Condition = "reset"
+	OnTimeout Condition = "timeout"
+)
+
+// firstStatus and lastStatus bound the statuses of responses that are retried.
+const firstStatus, lastStatus = 502, 504
+
+// UnmarshalText reads a condition and refuses words that are none.
+func (c *Condition) UnmarshalText(text []byte) error {
+	word := Condition(text)
+	first, last, ok := word.statuses()
+	switch {
+	case slices.Contains([]Condition{OnConnect, OnReset, OnTimeout}, word):
+	case !ok:
+		return fmt.Errorf("unknown condition %q, want connect, reset, timeout, 502, 503, 504 or 502-504", word)
+	case first < firstStatus || last > lastStatus || first > last:
+		return fmt.Errorf("%q is not a status between 502 and 504, or a range of them", word)
+	}
+	*c = word
+	return nil
+}
+
+// MarshalText writes the condition's word.
+func (c Condition) MarshalText() ([]byte, error) { return []byte(c), nil }
+
+// JSONForm tells editors what a condition looks like; see schema.Formed.
+func (Condition) JSONForm() (types []string, pattern string) {
+	return []string{"string", "integer"}, `^(connect|reset|timeout|50[2-4](-50[2-4])?)$`
+}
+
+// statuses returns the statuses that a condition stands for.
+func (c Condition) statuses() (first, last int, ok bool) {
+	low, high, ranged := strings.Cut(string(c), "-")
+	if !ranged {
+		high = low
+	}
+	first, ok = status(low)
+	if ok {
+		last, ok = status(high)
+	}
+	return first, last, ok
+}
+
+// status reads a status code.
+func status(text string) (n int, ok bool) {
+	if len(text) != 3 {
+		return 0, false
+	}
+	for i := range len(text) {
+		if text[i] < '0' || text[i] > '9' {
+			return 0, false
+		}
+		n = n*10 + int(text[i]-'0')
+	}
+	return n, true
+}
+
+// Check tells what is wrong with the settings, which stand at at.
+func (r *Retry) Check(at schema.Place) {
+	for i, c := range r.On {
+		if slices.Contains(r.On[:i], c) {
+			at.Field("on").Index(i).Problemf("take one out", "%s stands in the list twice", c)
+		}
+	}
+	if r.Attempts == 1 && r.sends() {
+		at.Field("attempts").Problem("with 1 attempt nothing is sent again", "write attempts: 2, or take on out")
+	}
+}
+
+// sends reports whether there is something for which a request is sent again
+// that a server may have seen.
+func (r *Retry) sends() bool {
+	return slices.ContainsFunc(r.On, func(c Condition) bool { return c != OnConnect })
+}
+
+// retry is the compiled form of Retry.
+type retry struct {
+	// constant
+	attempts       int
+	reset, timeout bool
+	status         [lastStatus - firstStatus + 1]bool
+	told           func(bool)
+	log            string // the conditions, for people
+
+	budget budget
+}
+
+// newRetry returns nil when nothing is ever sent again: then the plain loop over
+// servers that cannot be connected to is all there is.
+func newRetry(c *Retry, told func(bool)) *retry {
+	if c == nil || c.Attempts < 2 || !c.sends() {
+		return nil
+	}
+	r := &retry{attempts: c.Attempts, told: told, budget: budget{share: uint64(c.Budget)}}
+	var words []string
+	for _, on := range c.On {
+		r.reset = r.reset || on == OnReset
+		r.timeout = r.timeout || on == OnTimeout
+		if first, last, ok := on.statuses(); ok {
+			for code := first; code <= last; code++ {
+				r.status[code-firstStatus] = true
+			}
+		}
+		if on != OnConnect {
+			words = append(words, string(on))
+		}
+	}
+	r.log = strings.Join(words, ", ")
+	return r
+}
+
+// begin counts a request as the route's traffic, and sees to it that its body
+// can be sent again.
+func (r *retry) begin(ex *exchange.Exchange) {
+	r.budget.request(ex.Times.Start)
+	if ex.Request.Body != nil && idempotent(ex) && ex.Request.Length <= replayMost {
+		ex.Request.Body = newReplay(ex.Request.Body, ex.Request.Length)
+	}
+}
+
+// answers reports whether a response with this status is one to try again for.
+// r may be nil.
+func (r *retry) answers(code int) bool {
+	return r != nil && code >= firstStatus && code <= lastStatus && r.status[code-firstStatus]
+}
+
+// covers reports whether a try that ended so is one to try again for.
+func (r *retry) covers(failure *exchange.Error) bool {
+	if failure == nil {
+		return true // its status was looked at
+	}
+	return failure.Reason == exchange.UpstreamReset && r.reset ||
+		failure.Reason == exchange.UpstreamTimeout && r.timeout
+}
+
+// again reports whether ex may be sent once more after a try that a server has
+// seen, waits a little then, and makes ex ready for it. What the last try brought
+// is still there.
+func (r *retry) again(ex *exchange.Exchange, failure *exchange.Error, sent int) bool {
+	if sent >= r.attempts || !r.covers(failure) || !repeatable(ex) {
+		return false
+	}
+	if !r.budget.take(exchange.Now()) {
+		r.tell(false)
+		return false
+	}
+	pause(sent)
+	if ex.Front.Gone() {
+		r.budget.giveBack(exchange.Now())
+		return false
+	}
+	return true
+}
+
+func (r *retry) tell(sent bool) {
+	if r.told != nil {
+		r.told(sent)
+	}
+}
+
+// The pause before a request is sent again that a server has seen. It grows with
+// each try, and no two clients wait equally long, so that what failed together
+// does not come back together.
+const (
+	firstPause   = 20 * time.Millisecond
+	longestPause = 250 * time.Millisecond
+)
+
+func pause(sent int) {
+	mean := min(firstPause<<(sent-1), longestPause)
+	time.Sleep(mean/2 + rand.N(mean))
+}
+
+// repeatable reports whether a request may be sent again that a server has seen,
+// and whether all of its body can be.
+func repeatable(ex *exchange.Exchange) bool {
+	if !idempotent(ex) {
+		return false
+	}
+	if ex.Request.Body == nil {
+		return true
+	}
+	body, ok := ex.Request.Body.(*replay)
+	return ok && body.rewind(ex)
+}
+
+// drainMost is how much of a response that nobody gets is read, so that its
+// connection can be kept, in bytes. Nothing is waited for.
+const drainMost = 64 << 10
+
+// discard gives up a response and its connection.
+func discard(ex *exchange.Exchange) {
+	if body := ex.Response.Body; body != nil {
+		p := copyBuffers.Get().(*[copySize]byte)
+		for n := 0; n < drainMost && body.Ready(); {
+			k, err := body.Read(p[:])
+			if n += k; err != nil {
+				break
+			}
+		}
+		copyBuffers.Put(p)
+		body.Close()
+	}
+	ex.Response.Reset()
+}
+
+// describe returns what becomes of a request that fails, in a sentence for
+// Explain.
+func (r *retry) describe(ex *exchange.Exchange) string {
+	const connect = "a server that cannot be connected to is left for the next one"
+	switch {
+	case r == nil:
+		return connect
+	case !idempotent(ex):
+		return fmt.Sprintf("%s; %s is not sent again once a server has it", connect, ex.Request.Method)
+	}
+	return fmt.Sprintf("%s; sent %d times at most, again on %s, to another server", connect, r.attempts, r.log)
+}

@@ -1,0 +1,252 @@
+package upstream
+
+import (
+	"bufio"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"headgate/internal/exchange"
+	"headgate/internal/exchange/exchangetest"
+)
+
+// odd is a server that does what a test wants with each request. It counts the
+// connections and the requests.
+type odd struct {
+	address string
+	mu      struct {
+		sync.Mutex
+		conns, requests int
+		bodies          []string
+	}
+}
+
+// newOdd starts a server that calls answer for each request. It keeps the
+// connection while answer returns true.
+func newOdd(t *testing.T, answer func(net.Conn, *http.Request) bool) *odd {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &odd{address: ln.Addr().String()}
+	var all sync.WaitGroup
+	var open sync.Map
+	all.Go(func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			open.Store(c, nil)
+			o.mu.Lock()
+			o.mu.conns++
+			o.mu.Unlock()
+			all.Go(func() {
+				defer c.Close()
+				for r := bufio.NewReader(c); ; {
+					rq, err := http.ReadRequest(r)
+					if err != nil {
+						return
+					}
+					body, _ := io.ReadAll(rq.Body)
+					o.mu.Lock()
+					o.mu.requests++
+					o.mu.bodies = append(o.mu.bodies, string(body))
+					o.mu.Unlock()
+					if !answer(c, rq) {
+						return
+					}
+				}
+			})
+		}
+	})
+	t.Cleanup(func() {
+		ln.Close()
+		open.Range(func(c, _ any) bool { c.(net.Conn).Close(); return true })
+		all.Wait()
+	})
+	return o
+}
+
+func (o *odd) seen() (conns, requests int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.mu.conns, o.mu.requests
+}
+
+// says answers every request with the same text.
+func says(text string) func(net.Conn, *http.Request) bool {
+	return func(c net.Conn, _ *http.Request) bool {
+		_, err := io.WriteString(c, text)
+		return err == nil
+	}
+}
+
+const (
+	fine = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+	busy = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 4\r\n\r\nbusy"
+)
+
+// withRetry returns a source with a policy, and what was told of its retries.
+func withRetry(t *testing.T, r *Retry, servers ...*odd) (*Servers, *[2]int) {
+	t.Helper()
+	var targets []Target
+	for _, o := range servers {
+		targets = append(targets, target(o.address, 1))
+	}
+	told := &[2]int{}
+	env := exchange.Env{Log: slog.New(slog.DiscardHandler), Clock: time.Now, Keep: func(_ string, open func() exchange.Kept) exchange.Kept {
+		k := open()
+		t.Cleanup(k.Retire)
+		return k
+	}}
+	policy := Policy{Retry: r, Retried: func(sent bool) {
+		if sent {
+			told[0]++
+		} else {
+			told[1]++
+		}
+	}}
+	return New(targets, settings, policy, env), told
+}
+
+func on(words ...Condition) *Retry { return &Retry{Attempts: 2, On: words, Budget: 20} }
+
+func TestConnectionOfADiscardedResponseIsKept(t *testing.T) {
+	bad, good := newOdd(t, says(busy)), newOdd(t, says(fine))
+	s, told := withRetry(t, on("503"), bad, good)
+	for range 6 {
+		ex := exchangetest.New(t)
+		equal(t, "body", exchangetest.Run(t, ex, s).Body, "ok")
+	}
+	conns, requests := bad.seen()
+	equal(t, "connections of the bad server", conns, 1)
+	equal(t, "retries told", *told, [2]int{requests, 0})
+}
+
+// A response that comes slowly is not waited for when nobody wants it.
+func TestSlowResponseIsNotWaitedForWhenItIsDiscarded(t *testing.T) {
+	slow := newOdd(t, func(c net.Conn, _ *http.Request) bool {
+		io.WriteString(c, "HTTP/1.1 503 x\r\nContent-Length: 1000\r\n\r\nb")
+		c.Read(make([]byte, 1)) // until it is given up
+		return false
+	})
+	s, _ := withRetry(t, on("503"), slow, newOdd(t, says(fine)))
+	ex := exchangetest.New(t)
+	equal(t, "body", exchangetest.Run(t, ex, s).Body, "ok")
+	equal(t, "tries", ex.Tries, 2)
+}
+
+func TestAServerThatNeverAnswersIsLeftAfterTheTimeout(t *testing.T) {
+	mute := newOdd(t, func(c net.Conn, _ *http.Request) bool {
+		c.Read(make([]byte, 1))
+		return false
+	})
+	for _, c := range []struct {
+		retry  *Retry
+		status int
+		tries  int
+	}{
+		{on("timeout"), 200, 2},
+		{on("reset", "502-504"), exchange.UpstreamTimeout.Status(), 1},
+	} {
+		s, _ := withRetry(t, c.retry, mute, newOdd(t, says(fine)))
+		ex := exchangetest.New(t)
+		ex.Limits.RequestTimeout = 30 * time.Millisecond
+		equal(t, "status", exchangetest.Run(t, ex, s).Status, c.status)
+		equal(t, "tries", ex.Tries, c.tries)
+	}
+}
+
+// All tries together are bounded by the attempts, however many servers there are.
+func TestAttemptsBoundTheWhole(t *testing.T) {
+	mute := func() *odd {
+		return newOdd(t, func(c net.Conn, _ *http.Request) bool {
+			c.Read(make([]byte, 1))
+			return false
+		})
+	}
+	r := on("timeout", "reset")
+	r.Attempts = 3
+	s, told := withRetry(t, r, mute(), mute(), mute(), mute(), mute())
+	ex := exchangetest.New(t)
+	ex.Limits.RequestTimeout = 20 * time.Millisecond
+	equal(t, "status", exchangetest.Run(t, ex, s).Status, exchange.UpstreamTimeout.Status())
+	equal(t, "tries", ex.Tries, 3)
+	equal(t, "retries told", *told, [2]int{2, 0})
+}
+
+// A reset after the head is told to the client, never mended with the body of
+// another server.
+func TestNothingIsRetriedAfterTheHead(t *testing.T) {
+	cut := newOdd(t, func(c net.Conn, _ *http.Request) bool {
+		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+		return false
+	})
+	good := newOdd(t, says(fine))
+	s, _ := withRetry(t, on("reset", "timeout", "502-504"), cut, good)
+	ex := exchangetest.New(t)
+	front := exchangetest.Run(t, ex, s)
+	equal(t, "body", front.Body, "half")
+	equal(t, "reason", ex.Reason, exchange.UpstreamReset)
+	_, requests := good.seen()
+	equal(t, "requests of the other server", requests, 0)
+}
+
+func TestBudgetStopsRetriesInAnOutage(t *testing.T) {
+	bad1, bad2 := newOdd(t, says(busy)), newOdd(t, says(busy))
+	r := on("503")
+	r.Budget = 0
+	s, told := withRetry(t, r, bad1, bad2)
+	const requests = 60
+	for range requests {
+		equal(t, "status", exchangetest.Run(t, exchangetest.New(t), s).Status, 503)
+	}
+	_, n1 := bad1.seen()
+	_, n2 := bad2.seen()
+	equal(t, "retries told", told[0]+told[1], requests)
+	equal(t, "requests of the servers", n1+n2, requests+told[0])
+	if told[0] < freeRetries || told[0] > 2*freeRetries { // a slow machine may see another second
+		t.Errorf("%d retries, want about %d", told[0], freeRetries)
+	}
+}
+
+func TestBodyReachesTheSecondServer(t *testing.T) {
+	for _, option := range []exchangetest.Option{exchangetest.Content("some text"), exchangetest.Chunks("some", " ", "text")} {
+		bad, good := newOdd(t, says(busy)), newOdd(t, says(fine))
+		s, _ := withRetry(t, on("503"), bad, good)
+		ex := exchangetest.New(t, exchangetest.Head("PUT", "/"), option)
+		equal(t, "status", exchangetest.Run(t, ex, s).Status, 200)
+		good.mu.Lock()
+		equal(t, "bodies", good.mu.bodies[0], "some text")
+		good.mu.Unlock()
+		equal(t, "bytes received", ex.Received, 9)
+	}
+}
+
+// The client has left: nobody is asked any more.
+func TestNothingIsRetriedForNobody(t *testing.T) {
+	good := newOdd(t, says(fine))
+	s, _ := withRetry(t, on("503"), newOdd(t, says(busy)), good)
+	ex := exchangetest.New(t)
+	ex.Front.(*exchangetest.Front).Left = true
+	s.Respond(ex)
+	if ex.Response.Body != nil {
+		ex.Response.Body.Close()
+	}
+	_, requests := good.seen()
+	equal(t, "requests of the other server", requests, 0)
+}
+
+func TestARequestIsCountedWithoutAllocation(t *testing.T) {
+	s, _ := withRetry(t, on("reset", "502-504"), newOdd(t, says(fine)))
+	ex := exchangetest.New(t)
+	if n := testing.AllocsPerRun(1000, func() { s.retry.begin(ex) }); n != 0 {
+		t.Errorf("%v allocations, want 0", n)
+	}
+}
