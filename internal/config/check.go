@@ -11,6 +11,7 @@ import (
 	"headgate/internal/ipset"
 	"headgate/internal/schema"
 	"headgate/internal/target"
+	"headgate/internal/upstream"
 )
 
 // checkable is what a feature's settings have when their tags cannot say all.
@@ -238,12 +239,40 @@ func checkServers(servers []*Server, at schema.Place) {
 	weighty := false
 	for i, s := range servers {
 		place := at.Index(i).Called("server", s.URL)
-		if _, f := target.Parse(s.URL); f != nil {
+		to, f := target.Parse(s.URL)
+		if f != nil {
 			place.Field("url").Problem(f.What, f.Remedy)
+		} else if to.Scheme == target.H2C || to.Scheme == target.UnixH2C {
+			place.Field("url").Problemf("use http or unix", "scheme %s is not in this version yet", to.Scheme)
+		} else if s.TLS != nil {
+			checkServerTLS(s.TLS, to.Scheme, place.Field("tls"))
 		}
 		weighty = weighty || s.Weight > 0 || place.Field("weight").Reported()
 	}
 	if !weighty {
 		at.Problem("every server has weight 0", "give one a weight of at least 1")
+	}
+}
+
+// checkServerTLS tells of TLS settings that do not fit the server or each other.
+func checkServerTLS(s *upstream.TLS, scheme target.Scheme, at schema.Place) {
+	switch {
+	case scheme != target.HTTPS:
+		at.Problemf("write https in the URL, or take tls out", "a server with scheme %s speaks no TLS", scheme)
+	case s.ClientCertFile != "" && s.ClientKeyFile == "":
+		at.Field("client_cert_file").Problem("the certificate has no key", "add client_key_file")
+	case s.ClientCertFile == "" && s.ClientKeyFile != "":
+		at.Field("client_key_file").Problem("the key has no certificate", "add client_cert_file")
+	case s.InsecureSkipVerify && s.CAFile != "":
+		at.Field("insecure_skip_verify").Problem("nothing is verified, so ca_file has no meaning", "take one of the two out")
+	}
+	if s.ServerName == "" {
+		return
+	}
+	if _, err := netip.ParseAddr(s.ServerName); err == nil {
+		return
+	}
+	if _, f := target.Host(s.ServerName); f != nil {
+		at.Field("server_name").Problem(f.What, f.Remedy)
 	}
 }

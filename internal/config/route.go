@@ -45,12 +45,18 @@ type Timeouts struct {
 
 // Server is one upstream address of a route.
 type Server struct {
-	_ struct{} `later:"tls,max_connections,backup"`
+	_ struct{} `later:"max_connections,backup"`
 
-	// URL is where requests go: scheme, host, port (80 when absent) and base
-	// path. The base path is put in front of the path that the route leaves.
+	// URL is where requests go: scheme, host, port (80 when absent, 443 for
+	// https) and base path. The base path is put in front of the path that the
+	// route leaves. The scheme is `http` for HTTP/1.1; `https` for TLS, with
+	// HTTP/2 or HTTP/1.1 as the server prefers; `h2c` for HTTP/2 without TLS;
+	// `unix` for HTTP/1.1 over a Unix socket, written as `unix:/run/app.sock` or
+	// `unix:/run/app.sock:/base/path`; `unix+h2c` for HTTP/2 over one.
 	URL string `json:"url" required:"true" max:"2048" example:"http://127.0.0.1:3000/v2/"`
 	// Weight is the server's share of the route's requests, against the weights
 	// of the others. 0 takes no new clients.
 	Weight int `json:"weight" default:"1" min:"0" max:"65535"`
+	// TLS says how an https server is spoken to.
+	TLS *upstream.TLS `json:"tls,omitempty"`
 }

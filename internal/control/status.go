@@ -28,6 +28,9 @@ type Status struct {
 	Ports []PortState `json:"ports"`
 	// Certificates are the certificates by name, where HTTPS ports use them.
 	Certificates []certs.Status `json:"certificates,omitempty"`
+	// Unverified are the https servers whose certificates are not checked
+	// (insecure_skip_verify).
+	Unverified []plan.Unverified `json:"unverified_servers,omitempty"`
 }
 
 // RefusedState is a configuration that was refused.
@@ -101,7 +104,7 @@ func (c *Control) Status() Status {
 	}
 	out.Ports = append(out.Ports, s.waiting...)
 	if p := c.current.Load(); p != nil {
-		out.Certificates = p.Certificates()
+		out.Certificates, out.Unverified = p.Certificates(), p.Unverified()
 		for name, port := range p.Config().Ports {
 			if !port.Active {
 				out.Ports = append(out.Ports, PortState{Name: name, Address: port.Address.String(), Protocol: port.Protocol, State: "inactive", Since: s.since})

@@ -65,6 +65,7 @@ type Conn struct {
 	near      bool          // armed strikes soon, and a new wait need not set it
 	watch     func() error
 	gap       time.Duration // between the last two looks of the wait under way
+	over      bool          // TLS has read the end of the stream already
 	rd        readOp
 
 	kicked atomic.Bool

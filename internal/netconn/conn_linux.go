@@ -252,10 +252,14 @@ func (c *Conn) unsent() (n int) {
 // Quiet reports whether the connection is open and has nothing to read: a
 // server connection that is not quiet must not be used again.
 func (c *Conn) Quiet() bool {
-	if c.raw == nil {
-		return true
+	raw := c.raw
+	if c.lazy != nil {
+		raw = c.lazy.conn.raw
 	}
-	return peek(c.raw) == syscall.EAGAIN
+	if raw == nil {
+		return !c.over
+	}
+	return !c.over && peek(raw) == syscall.EAGAIN
 }
 
 // Peer tells what is known of the peer without reading. Any goroutine may ask.

@@ -22,8 +22,9 @@ func (c *Conn) onWrite(uintptr) bool { return true }
 func (c *Conn) writeNow(p []byte) (int, error) { return c.writePlain(p) }
 
 // Quiet reports whether the connection is open and has nothing to read. On
-// this system it cannot be known and is taken to be so.
-func (c *Conn) Quiet() bool { return true }
+// this system it cannot be known and is taken to be so, unless a read has found
+// the end.
+func (c *Conn) Quiet() bool { return !c.over }
 
 // Peer tells what is known of the peer. On this system nothing can be known
 // without reading.

@@ -10,8 +10,11 @@ import (
 func (c *Conn) readPlain() (int, error) {
 	r := &c.rd
 	if r.quiet {
-		if err := c.Flush(); err != nil {
+		if err := c.flushLazily(); err != nil {
 			return 0, err
+		}
+		if c.lazy != nil {
+			c.lazy.quiet = true
 		}
 	}
 	p := r.p
@@ -24,7 +27,7 @@ func (c *Conn) readPlain() (int, error) {
 		n, err := c.nc.Read(p)
 		if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
 			err = c.expired()
-			if err == nil && r.buf != nil && c.lazy != nil && r.buf.unused() {
+			if err == nil && r.buf != nil && c.lazy != nil && len(c.lazy.held) == 0 && r.buf.unused() {
 				r.buf.Release()
 				err = c.rest()
 				p = r.buf.space()
@@ -38,6 +41,7 @@ func (c *Conn) readPlain() (int, error) {
 			r.buf.Release()
 		}
 		if n > 0 {
+			c.over = err != nil
 			return n, nil
 		}
 		return eof(n, err)

@@ -21,6 +21,7 @@ type Lazy struct {
 	enter func() error
 
 	holding bool
+	quiet   bool // nothing can be there yet: send what is held, and wait
 	held    []byte
 }
 
@@ -31,6 +32,12 @@ func NewLazy(nc net.Conn) *Lazy {
 
 // Read sends what is held and reads at least one byte.
 func (l *Lazy) Read(p []byte) (int, error) {
+	if quiet := l.quiet; quiet {
+		l.quiet = false
+		if len(l.held) > 0 && l.direct != nil && l.leave == nil {
+			return l.ask(p)
+		}
+	}
 	if len(l.held) > 0 {
 		if err := l.flush(); err != nil {
 			return 0, err
@@ -44,6 +51,18 @@ func (l *Lazy) Read(p []byte) (int, error) {
 	if eerr := l.enter(); err == nil {
 		err = eerr
 	}
+	return n, err
+}
+
+// ask sends what is held and waits for the answer, without trying to read first.
+func (l *Lazy) ask(p []byte) (int, error) {
+	n, sent, err := l.direct.ask(l, p)
+	if !sent { // a deadline had passed before anything was done
+		l.quiet = true
+		return n, err
+	}
+	giveOut(l.held)
+	l.held = nil
 	return n, err
 }
 

@@ -17,6 +17,7 @@ type direct struct {
 	p    []byte
 	n    int
 	err  error
+	asks *Lazy // what it holds is sent before the first wait; then nil
 }
 
 // newDirect returns the way to a connection's descriptor, nil if there is none.
@@ -28,6 +29,31 @@ func newDirect(nc net.Conn) *direct {
 	d := &direct{nc: nc, raw: raw}
 	d.fn = d.onRead
 	return d
+}
+
+// ask sends what l holds, waits, and reads at least one byte. sent is false if it
+// came to nothing at all.
+func (d *direct) ask(l *Lazy, p []byte) (n int, sent bool, err error) {
+	d.asks = l
+	n, err = d.read(p)
+	sent = d.asks == nil
+	d.asks = nil
+	return n, sent, err
+}
+
+// send sends what is held and reports whether that went well.
+func (d *direct) send(fd uintptr, l *Lazy) bool {
+	n, errno := sysWrite(fd, l.held)
+	if errno == 0 && n == len(l.held) {
+		return true
+	}
+	if errno != 0 && errno != syscall.EAGAIN {
+		d.n, d.err = 0, l.conn.writeError(errno)
+		return false
+	}
+	_, err := l.conn.writeNow(l.held[max(n, 0):])
+	d.n, d.err = 0, err
+	return err == nil
 }
 
 // read reads at least one byte. A deadline that strikes gives
@@ -43,6 +69,10 @@ func (d *direct) read(p []byte) (int, error) {
 }
 
 func (d *direct) onRead(fd uintptr) bool {
+	if l := d.asks; l != nil {
+		d.asks = nil
+		return !d.send(fd, l)
+	}
 	n, errno := sysRead(fd, d.p)
 	switch {
 	case errno == syscall.EAGAIN:

@@ -13,3 +13,5 @@ func newDirect(net.Conn) *direct { return nil }
 func (*direct) read([]byte) (int, error) { return 0, net.ErrClosed }
 
 func (*direct) await() error { return nil }
+
+func (*direct) ask(*Lazy, []byte) (int, bool, error) { return 0, true, net.ErrClosed }

@@ -155,16 +155,20 @@ func TestKeyOfASourceNamesEverySettingOfAServer(t *testing.T) {
 	key := func(s *config.Server) string {
 		c := newCompiler(config.New(), nil, House{}, nil)
 		b := &body{proxy: &config.Proxy{}, settings: &config.Route{Servers: []*config.Server{s}}}
-		return string(c.serversKey(b))
+		secure, err := c.secureServers(b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(c.serversKey(b, secure))
 	}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[config.Server]()) {
 		if !field.IsExported() {
 			continue
 		}
-		s := &config.Server{}
+		s := &config.Server{URL: "https://a"}
 		switch v := reflect.ValueOf(s).Elem().FieldByIndex(field.Index); v.Kind() {
 		case reflect.String:
-			v.SetString("x")
+			v.SetString("https://x")
 		case reflect.Int:
 			v.SetInt(7)
 		case reflect.Bool:
@@ -174,7 +178,7 @@ func TestKeyOfASourceNamesEverySettingOfAServer(t *testing.T) {
 		default:
 			t.Errorf("say here how to change %s", field.Name)
 		}
-		if key(s) == key(&config.Server{}) {
+		if key(s) == key(&config.Server{URL: "https://a"}) {
 			t.Errorf("%s is not in the key", field.Name)
 		}
 	}

@@ -31,6 +31,8 @@ type Plan struct {
 	counters []retirer
 	// certificates are those of the configuration, by name.
 	certificates []*certs.Pair
+	// unverified are the servers whose certificates are not checked.
+	unverified []Unverified
 }
 
 // retirer is what has to hear that a plan is no longer used.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -17,6 +18,7 @@ import (
 	"headgate/internal/feature/rewrite"
 	"headgate/internal/feature/timeout"
 	"headgate/internal/schema"
+	"headgate/internal/target"
 	"headgate/internal/upstream"
 	"headgate/internal/uri"
 )
@@ -98,7 +100,12 @@ func (c *compiler) bodies(p *config.Proxy, at schema.Place) []*body {
 		*b = body{proxy: p, settings: r, number: i, connect: r.Timeouts.Connect.D()}
 		b.filters = filters[i*mostFilters : i*mostFilters : (i+1)*mostFilters]
 		if err := c.body(b); err != nil {
-			at.Field("routes").Index(i).Called("route", r.Path).Problem(err.Error(), "")
+			place := at.Field("routes").Index(i).Called("route", r.Path)
+			if fault := (*serverFault)(nil); errors.As(err, &fault) {
+				fault.tell(place, r.Servers)
+			} else {
+				place.Problem(err.Error(), "")
+			}
 			continue
 		}
 		out = append(out, b)
@@ -310,7 +317,11 @@ func (k *keptServers) Retire() {
 
 // servers opens the source of a route, or carries it over.
 func (c *compiler) servers(b *body) error {
-	key := c.serversKey(b)
+	secure, err := c.secureServers(b)
+	if err != nil {
+		return err
+	}
+	key := c.serversKey(b, secure)
 	if kept := c.keeper.carry(key); kept != nil {
 		b.servers = kept.(*keptServers).Servers
 		b.source = b.servers
@@ -323,6 +334,11 @@ func (c *compiler) servers(b *body) error {
 	policy := upstream.Policy{Host: hostField(b.proxy.HostHeader), Retry: b.settings.Retry}
 	b.servers = c.env.Keep(string(key), func() exchange.Kept {
 		kept := &keptServers{}
+		for i, s := range secure {
+			if s != nil {
+				list[i].Secure = s.keep(c.env)
+			}
+		}
 		kept.counters = c.countTries(b, list)
 		if policy.Retry != nil && c.house.Metrics != nil {
 			counter := c.house.Metrics.Retries(b.proxy.Name, b.path())
@@ -356,6 +372,9 @@ func (c *compiler) source(url string) (exchange.Source, error) {
 	if err != nil {
 		return nil, err
 	}
+	if t, err := s.Target(); err == nil && t.Scheme == target.HTTPS {
+		list[0].Secure = &upstream.Secure{Name: t.Host, Key: t.Host}
+	}
 	return upstream.New(list, c.shared.upstream, upstream.Policy{Host: upstream.HostField{Upstream: true}}, c.env), nil
 }
 
@@ -379,20 +398,26 @@ func targets(r *config.Route) ([]upstream.Target, error) {
 			return nil, err
 		}
 		out[i] = upstream.Target{URL: s.URL, Address: t.Address(), Authority: t.Authority(), Base: t.BasePath, Weight: s.Weight}
+		if t.Socket != "" {
+			out[i].Network = "unix"
+		}
 	}
 	return out, nil
 }
 
 // serversKey names a route's source and everything it depends on. The next call
 // overwrites it.
-func (c *compiler) serversKey(b *body) []byte {
+func (c *compiler) serversKey(b *body, secure []*secureServer) []byte {
 	key := append(c.shared.keyBuffer[:0], "servers "...)
 	for _, s := range []string{b.proxy.Name, b.prefix, c.shared.settings, b.proxy.HostHeader, b.settings.LoadBalancing} {
 		key = append(append(key, s...), '\n')
 	}
-	for _, s := range b.settings.Servers {
+	for i, s := range b.settings.Servers {
 		key = append(append(key, s.URL...), ' ')
 		key = append(strconv.AppendInt(key, int64(s.Weight), 10), '\n')
+		if secure != nil && secure[i] != nil {
+			key = append(append(key, secure[i].Key...), '\n')
+		}
 	}
 	if r := b.settings.Retry; r != nil {
 		key = fmt.Appendf(key, "retry %+v\n", *r)

@@ -10,37 +10,69 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"headgate/internal/schema"
 )
 
 // Target is the parsed form of a server's URL.
 type Target struct {
-	// Scheme is "http".
-	Scheme string
+	// Scheme is how the server is spoken to.
+	Scheme Scheme
 	// Host is a name in its ASCII form and lower case, or an IP address without
-	// brackets.
+	// brackets; "" for a Unix socket.
 	Host string
 	// Port is the port number, 1 to 65535; the scheme's own when the URL has
-	// none.
+	// none, and 0 for a Unix socket.
 	Port uint16
+	// Socket is the path of a Unix socket, or "".
+	Socket string
 	// BasePath is put in front of the path that a route leaves. It begins with
 	// a slash; "/" means none.
 	BasePath string
 }
 
-// Address returns host and port as a dialer wants them, IPv6 in brackets.
+// Scheme is how a server is spoken to, as its URL begins.
+type Scheme string
+
+// The schemes.
+const (
+	// HTTP is HTTP/1.1, HTTPS TLS with HTTP/2 or HTTP/1.1 as the server prefers.
+	HTTP  Scheme = "http"
+	HTTPS Scheme = "https"
+	// H2C is HTTP/2 without TLS and without asking first.
+	H2C Scheme = "h2c"
+	// Unix is HTTP/1.1 and UnixH2C HTTP/2 over a Unix socket.
+	Unix    Scheme = "unix"
+	UnixH2C Scheme = "unix+h2c"
+)
+
+// port returns the number of the port when a URL has none.
+func (s Scheme) port() uint16 {
+	if s == HTTPS {
+		return 443
+	}
+	return 80
+}
+
+// Address returns host and port as a dialer wants them, IPv6 in brackets, or the
+// path of the Unix socket.
 func (t Target) Address() string {
+	if t.Socket != "" {
+		return t.Socket
+	}
 	return net.JoinHostPort(t.Host, strconv.Itoa(int(t.Port)))
 }
 
 // Authority returns host and port as a Host field has them: IPv6 in brackets,
-// and no port when it is the scheme's own.
+// and no port when it is the scheme's own. For a Unix socket it is localhost.
 func (t Target) Authority() string {
-	if t.Port != 80 {
+	switch {
+	case t.Socket != "":
+		return "localhost"
+	case t.Port != t.Scheme.port():
 		return t.Address()
-	}
-	if strings.Contains(t.Host, ":") {
+	case strings.Contains(t.Host, ":"):
 		return "[" + t.Host + "]"
 	}
 	return t.Host
@@ -60,20 +92,22 @@ type Fault struct {
 
 // Parse takes a URL apart.
 func Parse(raw string) (Target, *Fault) {
-	const form = "write it as http://<host>:<port><base path>"
-	scheme, rest, found := strings.Cut(raw, "://")
-	if !found {
-		if strings.HasPrefix(raw, "unix:") {
-			return Target{}, &Fault{"scheme unix is not in this version yet", "use http"}
+	const form = "write it as http://<host>:<port><base path>, with https or h2c in place of http, or as unix:<path of the socket>"
+	if before, rest, found := strings.Cut(raw, ":"); found {
+		switch scheme := Scheme(strings.ToLower(before)); scheme {
+		case Unix, UnixH2C:
+			return parseUnix(scheme, rest)
 		}
+	}
+	before, rest, found := strings.Cut(raw, "://")
+	if !found {
 		return Target{}, &Fault{"the URL has no scheme", form}
 	}
-	switch strings.ToLower(scheme) {
-	case "http":
-	case "https", "h2c", "unix":
-		return Target{}, &Fault{"scheme " + scheme + " is not in this version yet", "use http"}
+	scheme := Scheme(strings.ToLower(before))
+	switch scheme {
+	case HTTP, HTTPS, H2C:
 	default:
-		return Target{}, &Fault{fmt.Sprintf("unknown scheme %q", scheme), form}
+		return Target{}, &Fault{fmt.Sprintf("unknown scheme %q", before), form}
 	}
 	authority, path := rest, "/"
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
@@ -82,23 +116,65 @@ func Parse(raw string) (Target, *Fault) {
 	if strings.Contains(authority, "@") {
 		return Target{}, &Fault{"the URL carries a user name or password", "take it out of the URL"}
 	}
-	host, port, f := SplitAuthority(authority)
+	host, port, f := splitAuthority(authority, scheme.port())
 	if f != nil {
 		return Target{}, f
 	}
 	if path[0] == '?' {
 		path = "/" + path
 	}
-	if what, remedy := schema.CheckPath(path); what != "" {
-		return Target{}, &Fault{"base path: " + what, remedy}
+	if f := checkBase(path); f != nil {
+		return Target{}, f
 	}
-	return Target{Scheme: "http", Host: host, Port: port, BasePath: path}, nil
+	return Target{Scheme: scheme, Host: host, Port: port, BasePath: path}, nil
+}
+
+func checkBase(path string) *Fault {
+	if what, remedy := schema.CheckPath(path); what != "" {
+		return &Fault{"base path: " + what, remedy}
+	}
+	return nil
+}
+
+// mostSocket is the longest path of a Unix socket that every system takes, in
+// bytes.
+const mostSocket = 103
+
+// parseUnix takes what is behind "unix:" apart: the path of the socket, and the
+// base path behind another colon. Two slashes more, as URLs have them, do no
+// harm.
+func parseUnix(scheme Scheme, rest string) (Target, *Fault) {
+	const form = "write it as unix:/run/app.sock, or unix:/run/app.sock:/base/path"
+	if strings.HasPrefix(rest, "///") {
+		rest = rest[2:]
+	}
+	socket, base, _ := strings.Cut(rest, ":")
+	if base == "" {
+		base = "/"
+	}
+	switch {
+	case socket == "" || socket[0] != '/' || strings.HasPrefix(socket, "//") || strings.HasSuffix(socket, "/"):
+		return Target{}, &Fault{"the path of the Unix socket is not absolute, or names a folder", form}
+	case strings.ContainsFunc(socket, unicode.IsControl):
+		return Target{}, &Fault{"the path of the Unix socket holds control characters", form}
+	case len(socket) > mostSocket:
+		return Target{}, &Fault{fmt.Sprintf("the path of the Unix socket is longer than %d bytes", mostSocket), "have the server make it in a folder with a shorter name"}
+	}
+	if f := checkBase(base); f != nil {
+		return Target{}, f
+	}
+	return Target{Scheme: scheme, Socket: socket, BasePath: base}, nil
 }
 
 // SplitAuthority takes host and port apart and brings the host into the form
-// that is looked up.
+// that is looked up. The port of an authority without one is 80.
 func SplitAuthority(authority string) (host string, port uint16, f *Fault) {
-	host, digits := authority, "80"
+	return splitAuthority(authority, 80)
+}
+
+// splitAuthority is SplitAuthority with the port of an authority that has none.
+func splitAuthority(authority string, own uint16) (host string, port uint16, f *Fault) {
+	host, digits := authority, strconv.Itoa(int(own))
 	if strings.HasPrefix(authority, "[") {
 		end := strings.IndexByte(authority, ']')
 		if end < 0 {

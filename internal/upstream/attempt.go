@@ -28,8 +28,17 @@ func (s *Servers) attempt(ex *exchange.Exchange, srv *Server) *exchange.Error {
 		if !fresh && errors.Is(err, errStale) && mayRepeat(ex) {
 			continue // the server had closed it; nothing was answered
 		}
-		return classify(err)
+		return settle(ex, classify(err))
 	}
+}
+
+// settle takes from a failure that it was one to connect, if another server could
+// not get all of the request any more.
+func settle(ex *exchange.Exchange, e *exchange.Error) *exchange.Error {
+	if !connectFailed(e) || ex.Received == 0 || atHand(ex) {
+		return e
+	}
+	return &exchange.Error{Reason: e.Reason, Err: errors.New(e.Err.Error())}
 }
 
 // mustBeQuiet reports whether a kept connection has to be looked at before it

@@ -21,6 +21,8 @@ func (c *conn) explain(err error) error {
 		return known
 	case errors.Is(err, errStale):
 		return err
+	case c.pool.tls != nil && !c.used && (refusedByAlert(err) || isEnd(err) && c.pool.asked.Load()):
+		return &exchange.Error{Reason: exchange.UpstreamTLS, Err: c.pool.lateFault(err)}
 	case !c.looked && (errors.As(err, &rule) || errors.Is(err, errInvalid)):
 		return fmt.Errorf("%w, or had spoken unasked: %v", errStale, err)
 	case errors.As(err, &rule), errors.Is(err, errInvalid), errors.Is(err, io.ErrShortBuffer):

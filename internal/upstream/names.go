@@ -31,7 +31,10 @@ func (e *dialError) Is(target error) bool { return target == errDial }
 func dialReason(err error) exchange.Reason {
 	var dns *net.DNSError
 	var timeout interface{ Timeout() bool }
+	var secure *tlsError
 	switch {
+	case errors.As(err, &secure):
+		return exchange.UpstreamTLS
 	case errors.As(err, &dns):
 		return exchange.UpstreamDNS
 	case errors.As(err, &timeout) && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded):

@@ -1,9 +1,11 @@
 package upstream
 
 import (
+	"crypto/tls"
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"headgate/internal/exchange"
@@ -22,11 +24,16 @@ const lookAfter = int64(time.Millisecond)
 // address and the settings alone.
 type Pool struct {
 	// constant
+	network  string // "tcp" or "unix"
 	address  string
+	tls      *tls.Config // nil speaks no TLS
+	shows    bool        // we have a certificate to show
 	settings Settings
 	limits   http1.Limits
 	names    *names
 	log      *slog.Logger
+
+	asked atomic.Bool // the server has asked for a certificate
 
 	mu struct {
 		sync.Mutex
@@ -36,10 +43,16 @@ type Pool struct {
 	}
 }
 
-func newPool(address string, settings Settings, log *slog.Logger) *Pool {
-	p := &Pool{address: address, settings: settings, log: log}
+func newPool(t *Target, settings Settings, log *slog.Logger) *Pool {
+	p := &Pool{network: t.Network, address: t.Address, settings: settings, log: log}
 	p.limits = http1.Limits{HeadSize: settings.HeadSize}
-	p.names = newNames(address, settings.ResolveInterval, log)
+	if t.Secure != nil {
+		p.shows = t.Secure.Certificate != nil
+		p.tls = t.Secure.config(func() { p.asked.Store(true) }, "http/1.1")
+	}
+	if p.network != "unix" {
+		p.names = newNames(t.Address, settings.ResolveInterval, log)
+	}
 	return p
 }
 
@@ -138,8 +151,36 @@ func (p *Pool) Retire() {
 	}
 }
 
-// dial opens a connection to the address.
+// dial opens a connection to the address and shakes hands if TLS is spoken.
+// timeout bounds both together; 0 is no bound but the system's own.
 func (p *Pool) dial(timeout time.Duration) (*conn, error) {
+	var end time.Time
+	if timeout > 0 {
+		end = time.Now().Add(timeout)
+	}
+	nc, err := p.connect(timeout)
+	if err != nil {
+		return nil, err
+	}
+	if p.tls == nil {
+		return newConn(netconn.New(nc), p), nil
+	}
+	secure, err := p.shake(nc, p.tls, end)
+	if err != nil {
+		return nil, err
+	}
+	return newConn(netconn.New(secure), p), nil
+}
+
+// connect opens a connection to the address.
+func (p *Pool) connect(timeout time.Duration) (net.Conn, error) {
+	if p.network == "unix" {
+		nc, err := net.DialTimeout("unix", p.address, timeout)
+		if err != nil {
+			return nil, &dialError{"unix:" + p.address, err}
+		}
+		return nc, nil
+	}
 	nc, err := p.names.dial(timeout)
 	if err != nil {
 		return nil, err
@@ -147,5 +188,5 @@ func (p *Pool) dial(timeout time.Duration) (*conn, error) {
 	if tcp, ok := nc.(*net.TCPConn); ok {
 		tcp.SetNoDelay(true)
 	}
-	return newConn(netconn.New(nc), p), nil
+	return nc, nil
 }

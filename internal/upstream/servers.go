@@ -58,8 +58,13 @@ type Server struct {
 type Target struct {
 	// URL is the text that is shown.
 	URL string
-	// Address is host:port to connect to; the host may be a name.
+	// Network is "tcp", which "" stands for, or "unix".
+	Network string
+	// Address is host:port to connect to, where the host may be a name, or the
+	// path of a Unix socket.
 	Address string
+	// Secure is how TLS is spoken; nil speaks none.
+	Secure *Secure
 	// Authority is host:port as a Host field writes it.
 	Authority string
 	// Base is the base path as written, "/" or "" for none.
@@ -115,8 +120,11 @@ func newServer(t *Target, settings Settings, env exchange.Env) *Server {
 	if srv.base[len(srv.base)-1] == '/' {
 		srv.base = srv.base[:len(srv.base)-1]
 	}
-	key := fmt.Sprintf("pool %s %+v", t.Address, settings)
-	srv.pool = env.Keep(key, func() exchange.Kept { return newPool(t.Address, settings, env.Log) }).(*Pool)
+	key := fmt.Sprintf("pool %s %s %+v", t.Network, t.Address, settings)
+	if t.Secure != nil {
+		key += " tls " + t.Secure.Key
+	}
+	srv.pool = env.Keep(key, func() exchange.Kept { return newPool(t, settings, env.Log) }).(*Pool)
 	return srv
 }
 

@@ -1,0 +1,67 @@
+package upstream
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"strings"
+)
+
+// TLS says how an https server is spoken to. Its certificate is checked unless
+// insecure_skip_verify says otherwise.
+type TLS struct {
+	// ServerName is the name that is asked for and that the server's certificate
+	// must have. Absent means the host of the URL.
+	ServerName string `json:"server_name,omitempty" max:"253" example:"app.internal"`
+	// CAFile is a PEM file with the certificates of the authorities that may have
+	// signed the server's, in place of the system's. A relative path begins at
+	// the configuration file.
+	CAFile string `json:"ca_file,omitempty" max:"4096" example:"internal-ca.pem"`
+	// InsecureSkipVerify is whether the server's certificate is not checked at
+	// all. Whoever can get between headgate and the server can then read and
+	// change everything; the log and the state warn of it as long as it is set.
+	InsecureSkipVerify bool `json:"insecure_skip_verify" default:"false"`
+	// ClientCertFile is a PEM file with the certificate that is shown to the
+	// server, for servers that ask for one. A relative path begins at the
+	// configuration file. A changed file is used for new connections.
+	ClientCertFile string `json:"client_cert_file,omitempty" max:"4096" example:"client.pem"`
+	// ClientKeyFile is a PEM file with the private key of that certificate.
+	ClientKeyFile string `json:"client_key_file,omitempty" max:"4096" example:"client.key"`
+}
+
+// Secure is how TLS is spoken to a server: settings whose files were read.
+type Secure struct {
+	// Name is asked for and verified: a host name or an IP address.
+	Name string
+	// Authorities sign the server's certificate; nil stands for the system's.
+	Authorities *x509.CertPool
+	// Unverified makes every certificate do.
+	Unverified bool
+	// Certificate returns the certificate that is shown to the server; nil shows
+	// none. It is called by many goroutines at once.
+	Certificate func() *tls.Certificate
+	// Key tells these settings from others, the contents of files among them.
+	Key string
+}
+
+// sessions is how many TLS sessions are kept for one server.
+const sessions = 32
+
+// config returns the settings as crypto/tls has them, with these protocols above.
+// asked is called when the server asks for a certificate.
+func (s *Secure) config(asked func(), protocols ...string) *tls.Config {
+	return &tls.Config{
+		MinVersion:         tls.VersionTLS12,
+		ServerName:         strings.TrimSuffix(s.Name, "."),
+		RootCAs:            s.Authorities,
+		InsecureSkipVerify: s.Unverified,
+		NextProtos:         protocols,
+		ClientSessionCache: tls.NewLRUClientSessionCache(sessions),
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			asked()
+			if s.Certificate == nil {
+				return &tls.Certificate{}, nil // none
+			}
+			return s.Certificate(), nil
+		},
+	}
+}
