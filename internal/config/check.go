@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"headgate/internal/balance"
 	"headgate/internal/ipset"
 	"headgate/internal/schema"
 	"headgate/internal/target"
@@ -226,6 +227,9 @@ func checkRoute(r *Route, at schema.Place) {
 		r.FixedResponse.Check(fixed)
 	case len(r.Servers) > 0:
 		checkServers(r.Servers, servers)
+		if _, what, remedy := balance.Parse(r.LoadBalancing); what != "" {
+			at.Field("load_balancing").Problem(what, remedy)
+		}
 	case !servers.Reported() && !fixed.Reported():
 		at.Problem("the route has neither servers nor fixed_response", "add servers, or fixed_response with a status")
 	}

@@ -23,9 +23,18 @@ type Route struct {
 	// StripPrefix is whether the route's path is taken off before the path is
 	// joined to the server's base path.
 	StripPrefix bool `json:"strip_prefix" default:"true"`
-	// LoadBalancing is how requests are shared among servers. round_robin is
-	// smooth and follows the weights.
-	LoadBalancing string `json:"load_balancing" default:"round_robin" enum:"round_robin" later:"least_connections,p2c_ewma,random,first,client_ip_hash"`
+	// LoadBalancing is how requests are shared among servers, by their weights:
+	// `round_robin` in turn, spread evenly; `least_connections` to the one with the
+	// fewest running requests; `p2c_ewma` to the one of two drawn that will likely
+	// answer sooner; `random`; `first` to the first of the list that can take it;
+	// `client_ip_hash`, `hash:header:NAME`, `hash:cookie:NAME` and `hash:path`
+	// always to the same one for an address, field, cookie or path.
+	LoadBalancing string `json:"load_balancing" default:"round_robin" max:"256" example:"least_connections"`
+	// SlowStart is the time in which a server that comes back, from being unhealthy
+	// or ejected, grows to its full share of the requests. 0 gives it at once.
+	SlowStart unit.Duration `json:"slow_start" default:"0s" max:"1h"`
+	// Queue is where requests wait when every server has max_connections.
+	Queue Queue `json:"queue"`
 	// Retry says when a request is sent once more, to another server.
 	Retry *upstream.Retry `json:"retry,omitempty"`
 	// Timeouts bound the steps towards the route's servers.
@@ -37,6 +46,15 @@ type Route struct {
 // Prefix returns the path without a slash at its end; "" matches every path.
 func (r *Route) Prefix() string { return strings.TrimSuffix(r.Path, "/") }
 
+// Queue is where requests wait when every server of the route has as many as its
+// max_connections. Who finds it full, or waits too long, gets 503.
+type Queue struct {
+	// Length is how many requests may wait. 0 lets none wait.
+	Length int `json:"length" default:"256" min:"0" max:"65536"`
+	// Timeout is how long a request may wait.
+	Timeout unit.Duration `json:"timeout" default:"5s" max:"10m"`
+}
+
 // Timeouts bound the steps of a request towards a server.
 type Timeouts struct {
 	// Connect is the time for a connection to a server, name look-up included.
@@ -45,8 +63,6 @@ type Timeouts struct {
 
 // Server is one upstream address of a route.
 type Server struct {
-	_ struct{} `later:"max_connections,backup"`
-
 	// URL is where requests go: scheme, host, port (80 when absent, 443 for
 	// https) and base path. The base path is put in front of the path that the
 	// route leaves. The scheme is `http` for HTTP/1.1; `https` for TLS, with
@@ -59,4 +75,11 @@ type Server struct {
 	Weight int `json:"weight" default:"1" min:"0" max:"65535"`
 	// TLS says how an https server is spoken to.
 	TLS *upstream.TLS `json:"tls,omitempty"`
+	// MaxConnections is how many requests may run on the server at once, for this
+	// route; others take another server or wait in the route's queue. 0 is no
+	// bound.
+	MaxConnections int `json:"max_connections" default:"0" min:"0" max:"1000000"`
+	// Backup is whether the server is used only when no other server of the route
+	// can be.
+	Backup bool `json:"backup" default:"false"`
 }

@@ -199,6 +199,8 @@ type Limits struct {
 type Times struct {
 	// Start is when the head was complete.
 	Start int64
+	// Tried is when the last try of a server began.
+	Tried int64
 	// Dialed is when the last new connection to a server was begun, Connected
 	// when it stood; both are zero if a kept connection served. Head is when
 	// the response head was there, End when the response was handed to the

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"headgate/internal/balance"
 	"headgate/internal/config"
 	"headgate/internal/exchange"
 	"headgate/internal/feature/bodylimit"
@@ -331,7 +332,7 @@ func (c *compiler) servers(b *body) error {
 	if err != nil {
 		return err
 	}
-	policy := upstream.Policy{Host: hostField(b.proxy.HostHeader), Retry: b.settings.Retry}
+	policy := policy(b)
 	b.servers = c.env.Keep(string(key), func() exchange.Kept {
 		kept := &keptServers{}
 		for i, s := range secure {
@@ -375,7 +376,18 @@ func (c *compiler) source(url string) (exchange.Source, error) {
 	if t, err := s.Target(); err == nil && t.Scheme == target.HTTPS {
 		list[0].Secure = &upstream.Secure{Name: t.Host, Key: t.Host}
 	}
-	return upstream.New(list, c.shared.upstream, upstream.Policy{Host: upstream.HostField{Upstream: true}}, c.env), nil
+	return upstream.New(list, c.shared.upstream, upstream.Policy{Scope: "alone", Host: upstream.HostField{Upstream: true}}, c.env), nil
+}
+
+// policy returns what a route wants of its servers.
+func policy(b *body) upstream.Policy {
+	r := b.settings
+	choice, _, _ := balance.Parse(r.LoadBalancing)
+	return upstream.Policy{
+		Host: hostField(b.proxy.HostHeader), Retry: r.Retry,
+		Scope: b.proxy.Name + "\n" + b.prefix, Balance: choice, SlowStart: r.SlowStart.D(),
+		QueueLength: r.Queue.Length, QueueTimeout: r.Queue.Timeout.D(),
+	}
 }
 
 // hostField returns which Host servers get.
@@ -397,7 +409,8 @@ func targets(r *config.Route) ([]upstream.Target, error) {
 		if err != nil {
 			return nil, err
 		}
-		out[i] = upstream.Target{URL: s.URL, Address: t.Address(), Authority: t.Authority(), Base: t.BasePath, Weight: s.Weight}
+		out[i] = upstream.Target{URL: s.URL, Address: t.Address(), Authority: t.Authority(), Base: t.BasePath,
+			Weight: s.Weight, MaxConnections: s.MaxConnections, Backup: s.Backup}
 		if t.Socket != "" {
 			out[i].Network = "unix"
 		}
@@ -414,10 +427,18 @@ func (c *compiler) serversKey(b *body, secure []*secureServer) []byte {
 	}
 	for i, s := range b.settings.Servers {
 		key = append(append(key, s.URL...), ' ')
-		key = append(strconv.AppendInt(key, int64(s.Weight), 10), '\n')
+		key = append(strconv.AppendInt(key, int64(s.Weight), 10), ' ')
+		key = strconv.AppendInt(key, int64(s.MaxConnections), 10)
+		if s.Backup {
+			key = append(key, " backup"...)
+		}
+		key = append(key, '\n')
 		if secure != nil && secure[i] != nil {
 			key = append(append(key, secure[i].Key...), '\n')
 		}
+	}
+	for _, n := range []int64{int64(b.settings.SlowStart), int64(b.settings.Queue.Length), int64(b.settings.Queue.Timeout)} {
+		key = append(strconv.AppendInt(key, n, 10), ' ')
 	}
 	if r := b.settings.Retry; r != nil {
 		key = fmt.Appendf(key, "retry %+v\n", *r)

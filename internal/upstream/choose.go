@@ -1,29 +1,157 @@
 package upstream
 
-import "headgate/internal/exchange"
+import (
+	"strings"
+	"time"
 
-// choose returns the server for the next try of ex, one that was not tried, and its
-// place in the route's list; nil if there is none.
-func (s *Servers) choose(_ *exchange.Exchange, tried tried) (*Server, int) {
-	return s.balance.pick(tried)
+	"headgate/internal/balance"
+	"headgate/internal/exchange"
+	"headgate/internal/header"
+)
+
+// tried remembers which servers of a route an exchange has tried.
+type tried = balance.Tried
+
+// choose takes the server for the next try of ex, one that was not tried, and
+// returns it with its place in the route's list. It waits in the route's queue
+// when all servers have as many requests as they may. With nil comes the answer
+// that says why there is none.
+//
+// A server that was chosen is told how the try went, and released when the
+// exchange on it is over.
+func (s *Servers) choose(ex *exchange.Exchange, tried tried) (*Server, int, *exchange.Answer) {
+	ask := balance.Ask{Now: ex.Times.Start, Tried: tried}
+	if ex.Tries > 0 {
+		ask.Now = exchange.Now()
+	}
+	if s.by != balance.ByNothing {
+		ask.Key = s.key(ex)
+	}
+	at, outcome := s.group.Take(&ask)
+	if outcome == balance.Full {
+		at, outcome = s.group.Wait(&ask, s.policy.QueueTimeout, ex.Front.Gone)
+		ask.Now = exchange.Now()
+	}
+	if outcome != balance.Chosen {
+		return nil, -1, s.none(ex, outcome)
+	}
+	ex.Times.Tried = ask.Now
+	return s.list[at], at, nil
 }
+
+// Claim takes the server at place i for a client that belongs there, also if it
+// takes no new clients; false if it cannot take requests or was tried.
+func (s *Servers) claim(ex *exchange.Exchange, i int, tried tried) (*Server, bool) {
+	ask := balance.Ask{Now: ex.Times.Start, Tried: tried}
+	if ex.Tries > 0 {
+		ask.Now = exchange.Now()
+	}
+	if !s.group.Claim(i, &ask) {
+		return nil, false
+	}
+	ex.Times.Tried = ask.Now
+	return s.list[i], true
+}
+
+// key returns what a request is hashed by. One without the field or cookie goes
+// by its client's address.
+func (s *Servers) key(ex *exchange.Exchange) uint64 {
+	text := ""
+	switch s.by {
+	case balance.ByPath:
+		return balance.HashText(ex.Request.Path)
+	case balance.ByHeader:
+		if s.field != header.Other {
+			text = ex.Request.Header.Get(s.field)
+		} else {
+			text, _ = ex.Request.Header.Lookup(s.policy.Balance.Name)
+		}
+	case balance.ByCookie:
+		text = cookie(&ex.Request.Header, s.policy.Balance.Name)
+	}
+	if text == "" {
+		return balance.HashAddr(ex.ClientIP)
+	}
+	return balance.HashText(text)
+}
+
+// cookie returns the value of the first cookie with this name, or "".
+func cookie(list *header.List, name string) string {
+	if !list.Has(header.Cookie) {
+		return ""
+	}
+	fields := list.All()
+	for i := range fields {
+		if fields[i].ID != header.Cookie {
+			continue
+		}
+		for rest := fields[i].Value; rest != ""; {
+			var pair string
+			pair, rest, _ = strings.Cut(rest, ";")
+			if n, value, ok := strings.Cut(strings.TrimSpace(pair), "="); ok && n == name {
+				return value
+			}
+		}
+	}
+	return ""
+}
+
+// The answers to a request that no server can take, with the time after which
+// asking again may help, in seconds.
+var (
+	allTried = &exchange.Answer{Reason: exchange.NoHealthyServer, RetryAfter: 5, Cause: "no server of the route takes requests"}
+	allFull  = &exchange.Answer{Reason: exchange.Overloaded, RetryAfter: 1, Cause: "every server of the route has max_connections requests, and the queue is full or the wait was too long"}
+	allOpen  = &exchange.Answer{Reason: exchange.CircuitOpen, RetryAfter: 5, Cause: "the circuits of all servers of the route are open"}
+)
 
 // none returns the answer for a request that no server can take.
-func (s *Servers) none() *exchange.Answer {
-	return &exchange.Answer{Reason: exchange.NoHealthyServer, RetryAfter: retryAfter, Cause: "all servers of the route have weight 0"}
+func (s *Servers) none(ex *exchange.Exchange, outcome balance.Outcome) *exchange.Answer {
+	switch {
+	case outcome == balance.Full && ex.Front.Gone():
+		return exchange.Fail(exchange.ClientClosed, "the client left while it waited for a server")
+	case outcome == balance.Full:
+		return allFull
+	case outcome == balance.Broken:
+		return allOpen
+	}
+	return allTried
 }
 
-// retryAfter is what a client is told to wait when no server can answer, in
-// seconds.
-const retryAfter = 5
-
-// tell counts a try. A client that went away says nothing about the server.
-func (s *Server) tell(failure *exchange.Error) {
-	switch {
-	case s.tried == nil:
-	case failure == nil:
-		s.tried(exchange.None)
-	case failure.Reason != exchange.ClientClosed:
-		s.tried(failure.Reason)
+// tell counts a try of ex: failure is nil when a response head came. A client that
+// went away says nothing about the server. A try that failed is over.
+func (s *Server) tell(ex *exchange.Exchange, failure *exchange.Error) {
+	reason := exchange.None
+	if failure != nil {
+		reason = failure.Reason
+		defer s.released()
+	}
+	if reason == exchange.ClientClosed {
+		return
+	}
+	if s.timed {
+		s.observe(ex, reason)
+	}
+	if s.tried != nil {
+		s.tried(reason)
 	}
 }
+
+// observe tells the balance how long a try took. A failure counts as a slow
+// answer: a server that fails at once must not draw requests.
+func (s *Server) observe(ex *exchange.Exchange, reason exchange.Reason) {
+	const penalty = time.Second
+	if reason == exchange.None {
+		s.gauge.Observe(time.Duration(ex.Times.Head-ex.Times.Tried), ex.Times.Head)
+		return
+	}
+	now := exchange.Now()
+	s.gauge.Observe(max(time.Duration(now-ex.Times.Tried), penalty), now)
+}
+
+// released ends the exchange on the server that choose began. It is called once
+// for each: by tell when a try failed, and by whoever has the response when that is
+// closed.
+func (s *Server) released() { s.gauge.Release() }
+
+// Active returns how many exchanges run on the server.
+func (s *Server) Active() int { return s.gauge.Active() }

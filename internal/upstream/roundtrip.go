@@ -52,7 +52,8 @@ type conn struct {
 	held     bool    // the request has a body that waits to be asked for
 	ended    bool    // Close was called for this exchange
 
-	front exchange.Front // of the exchange
+	front  exchange.Front // of the exchange
+	server *Server        // that the exchange was counted on
 }
 
 func newConn(nc *netconn.Conn, p *Pool) *conn {
@@ -75,7 +76,7 @@ func (c *conn) clientLeft() error {
 func (c *conn) roundTrip(ex *exchange.Exchange, srv *Server, host HostField) error {
 	c.ended, c.keep, c.held, c.upload = false, false, false, nil
 	c.asked = tryBegan(ex)
-	c.front = ex.Front
+	c.front, c.server = ex.Front, srv
 	c.nc.SetWatch(c.watch)
 	c.nc.SetPending(AppendHead(c.nc.Pending(), ex, srv, host))
 	if err := c.sendBody(ex); err != nil {
@@ -352,6 +353,7 @@ func (c *conn) Close() error {
 		return nil
 	}
 	c.ended = true
+	defer c.server.released()
 	whole := c.keep && c.body.Done() && c.buf.Len() == 0
 	if c.upload != nil {
 		whole = whole && c.upload.settled() && c.upload.wait() == nil

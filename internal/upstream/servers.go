@@ -1,7 +1,7 @@
 // Package upstream is the side of the servers: the source that picks one of a
 // route's servers, sends it the request, and makes its answer the response.
 //
-// servers.go holds the steps of one exchange, balance.go the choice of a
+// servers.go holds the steps of one exchange, choose.go the choice of a
 // server, pool.go the connections that are kept, roundtrip.go the HTTP/1.1
 // spoken over one of them, head.go the exact bytes a server gets, and
 // forward.go the forwarded fields. Health checks, sticky cookies and a retry
@@ -14,16 +14,21 @@ import (
 	"strconv"
 	"time"
 
+	"headgate/internal/balance"
 	"headgate/internal/exchange"
+	"headgate/internal/header"
 )
 
 // Servers is the source of a route that has servers. It is safe for use by
 // many goroutines at once.
 type Servers struct {
-	list    []*Server
-	balance balance
-	host    HostField
-	retry   *retry // nil when nothing is sent twice
+	list   []*Server
+	group  *balance.Group
+	by     balance.By // what requests are hashed by
+	field  header.ID  // for a hash by a well-known field
+	policy Policy
+	host   HostField
+	retry  *retry // nil when nothing is sent twice
 }
 
 // Policy is what a route wants of its servers, beside their settings.
@@ -36,6 +41,16 @@ type Policy struct {
 	// budget refused it. It is called by many goroutines at once; nil hears
 	// nothing.
 	Retried func(sent bool)
+	// Scope names the route. The run-time state of its servers is kept under it.
+	Scope string
+	// Balance is how a server is chosen.
+	Balance balance.Choice
+	// SlowStart is the time in which a server that comes back gets its full share.
+	SlowStart time.Duration
+	// QueueLength is how many requests may wait when every server has as many as
+	// it may, and QueueTimeout how long.
+	QueueLength  int
+	QueueTimeout time.Duration
 }
 
 // Server is one upstream address of a route.
@@ -52,6 +67,8 @@ type Server struct {
 	pool  *Pool
 	base  string // Base without a final slash
 	tried func(exchange.Reason)
+	gauge *balance.Gauge
+	timed bool // the balance wants to know how long answers take
 }
 
 // Target is what a Server is made of: the parsed URL and settings.
@@ -71,6 +88,11 @@ type Target struct {
 	Base string
 	// Weight is the share, 0 to 65535.
 	Weight int
+	// MaxConnections is how many requests may run on the server at once; 0 is no
+	// bound.
+	MaxConnections int
+	// Backup is whether the server is used only when no other can be.
+	Backup bool
 	// Tried hears of each try: exchange.None when a response head came, else
 	// the reason why none did. It is called by many goroutines at once; nil
 	// hears nothing.
@@ -99,17 +121,59 @@ type HostField struct {
 	Fixed    string
 }
 
-// New returns the source for the servers of a route. Their connections are
-// kept under env, so that a change which leaves a server alone leaves its
-// connections alone too.
+// New returns the source for the servers of a route. Their connections and their
+// run-time state are kept under env, so that a change which leaves a server alone
+// leaves those alone too.
 func New(targets []Target, settings Settings, policy Policy, env exchange.Env) *Servers {
-	s := &Servers{host: policy.Host, retry: newRetry(policy.Retry, policy.Retried)}
-	for i := range targets {
-		s.list = append(s.list, newServer(&targets[i], settings, env))
+	s := &Servers{host: policy.Host, retry: newRetry(policy.Retry, policy.Retried), policy: policy, by: policy.Balance.By}
+	if s.by == balance.ByHeader {
+		s.field = header.Lookup(policy.Balance.Name)
 	}
-	s.balance = newBalance(s.list)
+	queue := newQueue(targets, policy, env)
+	members := make([]balance.Member, len(targets))
+	same := map[string]int{}
+	for i := range targets {
+		t := &targets[i]
+		srv := newServer(t, settings, env)
+		// The same URL may stand in the list twice.
+		id := t.URL
+		if same[t.URL]++; same[t.URL] > 1 {
+			id += " " + strconv.Itoa(same[t.URL])
+		}
+		srv.gauge = newGauge(t, id, queue, policy, env)
+		srv.timed = policy.Balance.Method == balance.P2CEWMA
+		s.list = append(s.list, srv)
+		members[i] = balance.Member{ID: id, Weight: t.Weight, Backup: t.Backup, Gauge: srv.gauge}
+	}
+	s.group = balance.New(members, balance.Options{Method: policy.Balance.Method, SlowStart: policy.SlowStart, Queue: queue})
 	return s
 }
+
+// newQueue returns the queue of a route; nil when no server has a bound.
+func newQueue(targets []Target, policy Policy, env exchange.Env) *balance.Queue {
+	for i := range targets {
+		if targets[i].MaxConnections > 0 {
+			key := fmt.Sprintf("queue %s\n%d", policy.Scope, policy.QueueLength)
+			return env.Keep(key, func() exchange.Kept { return balance.NewQueue(policy.QueueLength) }).(*balance.Queue)
+		}
+	}
+	return nil
+}
+
+// newGauge returns the run-time state of a server of a route.
+func newGauge(t *Target, id string, queue *balance.Queue, policy Policy, env exchange.Env) *balance.Gauge {
+	key := fmt.Sprintf("server %s\n%s\n%d", policy.Scope, id, t.MaxConnections)
+	if t.MaxConnections > 0 {
+		key += fmt.Sprintf(" %d", policy.QueueLength)
+	}
+	return env.Keep(key, func() exchange.Kept { return keptGauge{balance.NewGauge(t.MaxConnections, queue)} }).(keptGauge).Gauge
+}
+
+// keptGauge is what outlives plans of a server's run-time state.
+type keptGauge struct{ *balance.Gauge }
+
+// Retire does nothing: exchanges under way release the gauge.
+func (keptGauge) Retire() {}
 
 func newServer(t *Target, settings Settings, env exchange.Env) *Server {
 	srv := &Server{URL: t.URL, Authority: t.Authority, Base: t.Base, Weight: t.Weight, tried: t.Tried}
@@ -146,16 +210,16 @@ func (s *Servers) Respond(ex *exchange.Exchange) *exchange.Answer {
 		s.retry.begin(ex)
 	}
 	var tried tried
-	srv, at := s.choose(ex, tried)
+	srv, at, none := s.choose(ex, tried)
 	if srv == nil {
-		return s.none()
+		return none
 	}
 	for sent := 0; ; {
-		tried.add(at)
+		tried.Add(at)
 		ex.Server = srv.URL
 		ex.Tries++
 		failure := s.attempt(ex, srv)
-		srv.tell(failure)
+		srv.tell(ex, failure)
 		if failure == nil && !s.retry.answers(ex.Response.Status) {
 			return nil
 		}
@@ -172,13 +236,14 @@ func (s *Servers) next(ex *exchange.Exchange, failure *exchange.Error, tried tri
 		if late(ex, *sent) {
 			return nil, 0
 		}
-		return s.choose(ex, tried)
+		srv, at, _ := s.choose(ex, tried)
+		return srv, at
 	}
 	*sent++
 	if s.retry == nil || ex.Tries >= len(s.list) || !s.retry.again(ex, failure, *sent) {
 		return nil, 0
 	}
-	srv, at := s.choose(ex, tried)
+	srv, at, _ := s.choose(ex, tried)
 	if srv == nil {
 		s.retry.budget.giveBack(exchange.Now())
 		return nil, 0

@@ -26,12 +26,23 @@ func equal[T comparable](t *testing.T, what string, got, want T) {
 // newServers returns the source for targets, whose pools end with the test.
 func newServers(t *testing.T, settings Settings, targets ...Target) *Servers {
 	t.Helper()
+	return New(targets, settings, Policy{}, newEnv(t))
+}
+
+// newServersWith is newServers for a route with a policy.
+func newServersWith(t *testing.T, policy Policy, targets ...Target) *Servers {
+	t.Helper()
+	return New(targets, settings, policy, newEnv(t))
+}
+
+// newEnv returns a house that keeps nothing longer than the test.
+func newEnv(t *testing.T) exchange.Env {
 	env := exchange.Env{Log: slog.New(slog.DiscardHandler), Clock: time.Now, Keep: func(_ string, open func() exchange.Kept) exchange.Kept {
 		k := open()
 		t.Cleanup(k.Retire)
 		return k
 	}}
-	return New(targets, settings, Policy{}, env)
+	return env
 }
 
 // serve answers every request on every connection with text, until the test
@@ -74,61 +85,6 @@ func target(address string, weight int) Target {
 }
 
 var settings = Settings{IdleTimeout: time.Minute, IdleConnections: 2, BodyIdle: time.Minute}
-
-func TestBalanceFollowsTheWeights(t *testing.T) {
-	for want, weights := range map[string][]int{
-		"abcabcabc": {1, 1, 1},
-		"aabacaaa":  {5, 1, 1}, // a full turn is aabacaa
-		"aaaa":      {1},
-		"bbbb":      {0, 3},
-		"acac":      {1, 0, 1},
-		"....":      {0, 0},
-	} {
-		var list []*Server
-		for i, w := range weights {
-			list = append(list, &Server{URL: string('a' + rune(i)), Weight: w})
-		}
-		b := newBalance(list)
-		var got strings.Builder
-		for range len(want) {
-			if s, _ := b.pick(tried{}); s != nil {
-				got.WriteString(s.URL)
-			} else {
-				got.WriteByte('.')
-			}
-		}
-		equal(t, "order", got.String(), want)
-	}
-}
-
-func TestBalanceTriesEachServerOnce(t *testing.T) {
-	for _, weights := range [][]int{{1, 1, 1}, {3, 2, 1}, {1}} {
-		var list []*Server
-		for range 85 {
-			for _, w := range weights {
-				list = append(list, &Server{Weight: w})
-			}
-		}
-		if len(weights) == 1 {
-			list = list[:1]
-		}
-		b := newBalance(list)
-		var seen tried
-		n := 0
-		for {
-			s, at := b.pick(seen)
-			if s == nil {
-				break
-			}
-			if seen.has(at) || list[at] != s {
-				t.Fatalf("%v: server %d again", weights, at)
-			}
-			seen.add(at)
-			n++
-		}
-		equal(t, "servers", n, len(list))
-	}
-}
 
 func TestHeadIsExact(t *testing.T) {
 	for _, c := range []struct {

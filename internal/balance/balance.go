@@ -1,0 +1,323 @@
+// Package balance chooses one of several servers. A Group holds the servers of a
+// route in their order and picks by a Method: in turn, by load, by chance, or by
+// a hash. It knows nothing of requests and connections, so that HTTP routes and
+// raw streams share it; who is healthy is told to it through each server's Gauge.
+//
+// A server is taken with Group.Take or Group.Wait and given back with
+// Gauge.Release, exactly once.
+package balance
+
+import (
+	"math/bits"
+	"slices"
+	"sync/atomic"
+	"time"
+)
+
+// Most is the largest number of servers in a Group.
+const Most = 256
+
+// Tried is a set of places in a group, such as the servers that a request has
+// tried already.
+type Tried [Most / 64]uint64
+
+// Add puts a place into the set.
+func (t *Tried) Add(i int) { t[i>>6&3] |= 1 << (i & 63) }
+
+// Has reports whether a place is in the set.
+func (t *Tried) Has(i int) bool { return t[i>>6&3]&(1<<(i&63)) != 0 }
+
+// only returns the one place that is in the set, or -1 if there are more or none.
+func (t *Tried) only() int {
+	at := -1
+	for w, word := range t {
+		switch n := bits.OnesCount64(word); {
+		case n == 0:
+		case n > 1 || at >= 0:
+			return -1
+		default:
+			at = w<<6 + bits.TrailingZeros64(word)
+		}
+	}
+	return at
+}
+
+// Member is a server as a Group sees it.
+type Member struct {
+	// ID names the server for hashes. It is the same on every machine and after
+	// every restart.
+	ID string
+	// Weight is the server's share against the others. 0 takes no new clients.
+	Weight int
+	// Backup is whether the server is used only when no other can be.
+	Backup bool
+	// Gauge is the run-time side of the server. It may outlive the group.
+	Gauge *Gauge
+}
+
+// Outcome is what came of a choice.
+type Outcome uint8
+
+// The outcomes. Every one but Chosen comes with the place -1.
+const (
+	// Chosen: a server was taken.
+	Chosen Outcome = iota
+	// None: every server was tried, or takes no clients.
+	None
+	// Full: every server that could be taken has as many requests as it may.
+	Full
+	// Broken: the circuits of all servers are open.
+	Broken
+)
+
+// Ask is one request for a server.
+type Ask struct {
+	// Now is the present moment by clock.Now, or nearly.
+	Now int64
+	// Key is what the request is hashed by, for the method Hash.
+	Key uint64
+	// Tried are the places that must not be chosen.
+	Tried Tried
+
+	waiter bool // it has waited its turn
+}
+
+// Group is the servers of a route. It is safe for use by many goroutines at once.
+type Group struct {
+	// constant
+	members   []Member
+	ids       []uint64 // of members, for hashes
+	method    Method
+	equal     bool // all weights that are not 0 are the same
+	slowStart int64
+	queue     *Queue
+	// order is a full turn of the primary servers by their weights; nil when
+	// none takes clients, or the turn would be too long.
+	order []uint8
+	first int // the first primary server of the list that takes clients
+
+	_    [64]byte // what follows is written with every request
+	next atomic.Uint32
+	_    [60]byte
+
+	smooth smooth
+}
+
+// Options are the settings of a Group.
+type Options struct {
+	// Method is how a server is chosen.
+	Method Method
+	// SlowStart is the time in which a server that comes back is given more and
+	// more; 0 gives it its full share at once.
+	SlowStart time.Duration
+	// Queue is where Wait waits; it outlives the group as gauges do. Nil lets
+	// nobody wait.
+	Queue *Queue
+}
+
+// New returns a group of at most Most members.
+func New(members []Member, o Options) *Group {
+	g := &Group{members: members, method: o.Method, equal: true, slowStart: int64(o.SlowStart), queue: o.Queue}
+	weight := 0
+	for i := range members {
+		m := &members[i]
+		g.ids = append(g.ids, HashText(m.ID))
+		switch {
+		case m.Weight == 0:
+		case weight == 0:
+			weight = m.Weight
+		case m.Weight != weight:
+			g.equal = false
+		}
+	}
+	g.order = fullTurn(members)
+	if len(g.order) > 0 {
+		g.first = int(slices.Min(g.order))
+	}
+	g.smooth.mu.current = make([]int64, len(members))
+	return g
+}
+
+// Method returns how the group chooses.
+func (g *Group) Method() Method { return g.method }
+
+// Take chooses a server and counts the request on it. Who gets one releases its
+// gauge when the request is over.
+func (g *Group) Take(a *Ask) (int, Outcome) {
+	if i := g.quick(a); i >= 0 {
+		return i, Chosen
+	}
+	var full Tried
+	for {
+		set, outcome := g.candidates(a, &full)
+		if outcome != Chosen {
+			return -1, outcome
+		}
+		i := g.pick(&set, a)
+		if g.members[i].Gauge.acquire(a.waiter) {
+			return i, Chosen
+		}
+		full.Add(i)
+	}
+}
+
+// Claim takes the server at place i, for a client that belongs there, if it can
+// take requests and was not tried. Its weight does not matter.
+func (g *Group) Claim(i int, a *Ask) bool {
+	gauge := g.members[i].Gauge
+	return !a.Tried.Has(i) && gauge.out.Load()&^uint32(HalfOpen) == 0 && gauge.acquire(a.waiter)
+}
+
+// Likely returns whom Take would choose now and changes nothing; -1 with Chosen
+// means that it is left to chance.
+func (g *Group) Likely(a *Ask) (int, Outcome) {
+	set, outcome := g.candidates(a, &Tried{})
+	if outcome != Chosen {
+		return -1, outcome
+	}
+	if i := set.only(); i >= 0 {
+		return i, Chosen
+	}
+	switch g.method {
+	case RoundRobin:
+		return g.whoseTurn(&set, a.Now), Chosen
+	case LeastConnections:
+		return g.least(&set, a.Now, g.whoseTurn(&set, a.Now)), Chosen
+	case Random, P2CEWMA:
+		return -1, Chosen
+	}
+	return g.pick(&set, a), Chosen
+}
+
+// whoseTurn returns whose turn it is, and leaves it at that.
+func (g *Group) whoseTurn(set *Tried, now int64) int {
+	if n := uint32(len(g.order)); n > 0 && !g.warming() {
+		if i := int(g.order[g.next.Load()%n]); set.Has(i) {
+			return i
+		}
+	}
+	return g.smooth.peek(g, set, now)
+}
+
+// quick takes a server without looking at the others, when the method allows it
+// and the server is in its ordinary state; else it returns -1.
+func (g *Group) quick(a *Ask) int {
+	n := uint32(len(g.order))
+	if n == 0 || g.warming() {
+		return -1
+	}
+	var i int
+	switch g.method {
+	case RoundRobin:
+		if n > 1 {
+			n = (g.next.Add(1) - 1) % n
+			i = int(g.order[n])
+		} else {
+			i = int(g.order[0])
+		}
+	case Random:
+		i = int(g.order[randN(n)])
+	case First:
+		i = g.first
+	case P2CEWMA:
+		if i = g.quickTwo(a, n); i < 0 {
+			return -1
+		}
+	default:
+		if n > 1 {
+			return -1
+		}
+		i = int(g.order[0])
+	}
+	if g.members[i].Gauge.out.Load() != 0 || a.Tried.Has(i) || !g.members[i].Gauge.acquire(a.waiter) {
+		return -1
+	}
+	return i
+}
+
+// warming reports whether a server starts slowly, so that shares are not those of
+// the order.
+func (g *Group) warming() bool {
+	if g.slowStart > 0 {
+		for i := range g.members {
+			if g.members[i].Gauge.warm.Load() != 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// candidates returns the places to choose from: the primary servers that can take
+// the request; else the backup servers that can; and when there is no server at
+// all that takes requests, those that are unhealthy or ejected, as one of them may
+// answer after all. Places in full are full.
+func (g *Group) candidates(a *Ask, full *Tried) (Tried, Outcome) {
+	var tier [3]struct {
+		set  Tried
+		some bool
+		full bool
+	}
+	const primary, backup, panicked = 0, 1, 2
+	usable, broken := false, false
+	for i := range g.members {
+		m := &g.members[i]
+		if m.Weight == 0 {
+			continue
+		}
+		gauge := m.Gauge
+		out := Out(gauge.out.Load())
+		usable = usable || out == 0
+		if a.Tried.Has(i) {
+			continue
+		}
+		if out&Open != 0 || out&HalfOpen != 0 && gauge.probes.Load() <= 0 {
+			broken = true
+			continue
+		}
+		at := primary
+		switch {
+		case out&^HalfOpen != 0:
+			at = panicked
+		case m.Backup:
+			at = backup
+		}
+		if full.Has(i) || gauge.full(a.waiter) {
+			tier[at].full = true
+			continue
+		}
+		tier[at].set.Add(i)
+		tier[at].some = true
+	}
+	for at := range tier {
+		if at == panicked && usable {
+			break
+		}
+		switch t := &tier[at]; {
+		case t.some:
+			return t.set, Chosen
+		case t.full:
+			return Tried{}, Full
+		}
+	}
+	if broken {
+		return Tried{}, Broken
+	}
+	return Tried{}, None
+}
+
+// share returns the weight of a server at this moment, 256 times as large: less
+// than its own while it starts slowly.
+func (g *Group) share(i int, now int64) int64 {
+	weight := int64(g.members[i].Weight) << 8
+	if g.slowStart == 0 {
+		return weight
+	}
+	began := g.members[i].Gauge.warm.Load()
+	if began == 0 || now-began >= g.slowStart {
+		return weight
+	}
+	const least = 10 // of a hundred, so that a start makes itself felt at once
+	part := max(int64(float64(max(now-began, 0))/float64(g.slowStart)*100), least)
+	return max(weight*part/100, 1)
+}

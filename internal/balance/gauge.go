@@ -1,0 +1,163 @@
+package balance
+
+import (
+	"math"
+	"sync/atomic"
+	"time"
+)
+
+// Out says why a server takes no requests, as a set of bits. 0 takes them.
+type Out uint32
+
+// The reasons why a server is out.
+const (
+	// Unhealthy: its checks fail.
+	Unhealthy Out = 1 << iota
+	// Ejected: it failed requests in a row.
+	Ejected
+	// Open: its circuit is open. Not even in a panic is it asked.
+	Open
+	// HalfOpen: its circuit lets a few requests through, as many as AllowProbes
+	// said.
+	HalfOpen
+)
+
+// Gauge is the run-time side of a server: what runs on it, how quick it is, and
+// whether it takes requests. It is safe for use by many goroutines at once.
+type Gauge struct {
+	// constant
+	most  int64 // requests at once; 0 is no bound
+	queue *Queue
+
+	out    atomic.Uint32
+	probes atomic.Int32 // how many a half-open circuit still lets through
+	warm   atomic.Int64 // when a slow start began, 0 for none
+	speed  atomic.Uint64
+
+	_      [64]byte // written with every request
+	active atomic.Int64
+	_      [56]byte
+}
+
+// NewGauge returns the gauge of a server that may run most requests at once; 0
+// is no bound. Who finds it full waits in queue, which may be nil.
+func NewGauge(most int, queue *Queue) *Gauge { return &Gauge{most: int64(most), queue: queue} }
+
+// Set gives reasons why the server takes no requests, Clear takes them away.
+func (g *Gauge) Set(why Out) { g.out.Or(uint32(why)) }
+
+// Clear takes reasons away, and calls those who wait for the server.
+func (g *Gauge) Clear(why Out) {
+	g.out.And(^uint32(why))
+	if g.queue != nil {
+		for g.queue.waiting.Load() > 0 && g.queue.hand(g) {
+		}
+	}
+}
+
+// Out returns why the server takes no requests.
+func (g *Gauge) Out() Out { return Out(g.out.Load()) }
+
+// AllowProbes says how many requests a half-open circuit lets through from now
+// on.
+func (g *Gauge) AllowProbes(n int) { g.probes.Store(int32(n)) }
+
+// Warm begins a slow start at the moment now; 0 ends it.
+func (g *Gauge) Warm(now int64) { g.warm.Store(now) }
+
+// Active returns how many requests run on the server.
+func (g *Gauge) Active() int { return int(g.active.Load()) }
+
+// Full reports whether the server runs as many requests as it may.
+func (g *Gauge) Full() bool { return g.most > 0 && g.active.Load() >= g.most }
+
+// full is Full for somebody who must not overtake those who wait.
+func (g *Gauge) full(waiter bool) bool {
+	return g.most > 0 && (g.active.Load() >= g.most || !waiter && g.queue != nil && g.queue.waiting.Load() > 0)
+}
+
+// acquire counts a request, unless the server is full or its circuit lets no more
+// through.
+func (g *Gauge) acquire(waiter bool) bool {
+	if g.out.Load()&uint32(HalfOpen) == 0 {
+		return g.count(waiter)
+	}
+	if g.probes.Add(-1) >= 0 && g.count(waiter) {
+		return true
+	}
+	g.probes.Add(1)
+	return false
+}
+
+func (g *Gauge) count(waiter bool) bool {
+	if g.most == 0 {
+		g.active.Add(1)
+		return true
+	}
+	for !g.full(waiter) {
+		if n := g.active.Load(); n < g.most && g.active.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+	return false
+}
+
+// Release ends a request that Take, Wait or Claim began. The next one that waits
+// gets its place.
+func (g *Gauge) Release() {
+	g.active.Add(-1)
+	if g.queue != nil && g.queue.waiting.Load() > 0 {
+		g.queue.hand(g)
+	}
+}
+
+// decay is how long a measured time stays in the mean of p2c_ewma: after that
+// long, a third of it is left.
+const decay = 10 * time.Second
+
+// Observe tells how long the server took to answer. A longer time than the mean
+// takes its place at once, a shorter one pulls it down slowly, so that a server
+// that stalls is noticed with its first late answer.
+func (g *Gauge) Observe(took time.Duration, now int64) {
+	for {
+		old := g.speed.Load()
+		mean, at := unpack(old)
+		t := float32(max(took, 1))
+		if old != 0 && t < mean {
+			left := aged(now, at)
+			t = mean*left + t*(1-left)
+		}
+		if g.speed.CompareAndSwap(old, pack(t, now)) {
+			return
+		}
+	}
+}
+
+// Took returns the mean time of an answer, the age of its parts considered; 0 if
+// none is known.
+func (g *Gauge) Took(now int64) time.Duration {
+	mean, at := unpack(g.speed.Load())
+	if mean == 0 {
+		return 0
+	}
+	return time.Duration(mean * aged(now, at))
+}
+
+// pack puts a time and its moment, in milliseconds, into one word.
+func pack(mean float32, now int64) uint64 {
+	return uint64(math.Float32bits(mean))<<32 | uint64(uint32(now/int64(time.Millisecond)))
+}
+
+func unpack(word uint64) (mean float32, at uint32) {
+	return math.Float32frombits(uint32(word >> 32)), uint32(word)
+}
+
+// aged returns what is left of something that was measured at a moment. The
+// moments wrap around after 49 days; what is so old counts as new once.
+func aged(now int64, at uint32) float32 {
+	age := int32(uint32(now/int64(time.Millisecond)) - at)
+	if age <= 0 {
+		return 1
+	}
+	return float32(math.Exp(-float64(age) / float64(decay/time.Millisecond)))
+}

@@ -1,0 +1,154 @@
+package balance
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Queue is where requests wait for servers that have as many as they may. First
+// come, first served. It is safe for use by many goroutines at once.
+type Queue struct {
+	length  int
+	waiting atomic.Int32 // len(mu.list)
+
+	mu struct {
+		sync.Mutex
+		list []*waiter
+	}
+}
+
+// waiter is a request that waits.
+type waiter struct {
+	group *Group
+	ask   *Ask
+	place chan int // of the server it was handed; holds one
+}
+
+// NewQueue returns a queue for at most length requests.
+func NewQueue(length int) *Queue { return &Queue{length: length} }
+
+// Waiting returns how many requests wait.
+func (q *Queue) Waiting() int { return int(q.waiting.Load()) }
+
+// Retire does nothing: who waits is called by those who are served, or gives up.
+func (q *Queue) Retire() {}
+
+// look is how often somebody who waits looks whether it is still wanted.
+const look = 100 * time.Millisecond
+
+// Wait is Take for somebody who may wait until a server has room: for as long as
+// patience, while gone does not say that nobody wants it any more. Full comes
+// back at once when as many wait as may.
+func (g *Group) Wait(a *Ask, patience time.Duration, gone func() bool) (int, Outcome) {
+	i, outcome := g.Take(a)
+	if outcome != Full || g.queue == nil || patience <= 0 {
+		return i, outcome
+	}
+	own := *a // what waits outlives the frame of the caller no longer than this call
+	own.waiter = true
+	w := &waiter{group: g, ask: &own, place: make(chan int, 1)}
+	if !g.queue.join(w) {
+		return -1, Full
+	}
+	// A server may have got room before we stood in the queue.
+	if i, outcome := g.queue.retry(w); outcome != Full {
+		return i, outcome
+	}
+	timer := time.NewTimer(min(patience, look))
+	defer timer.Stop()
+	for left := patience; ; {
+		select {
+		case i := <-w.place:
+			return i, Chosen
+		case <-timer.C:
+		}
+		left -= min(left, look)
+		if left <= 0 || gone() {
+			if g.queue.leave(w) {
+				return -1, Full
+			}
+			return <-w.place, Chosen // it was handed a server at the last moment
+		}
+		timer.Reset(min(left, look))
+	}
+}
+
+func (q *Queue) join(w *waiter) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.mu.list) >= q.length {
+		return false
+	}
+	q.mu.list = append(q.mu.list, w)
+	q.waiting.Store(int32(len(q.mu.list)))
+	return true
+}
+
+// leave takes a waiter out. It returns false when it was handed a server already.
+func (q *Queue) leave(w *waiter) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.leaveLocked(w)
+}
+
+func (q *Queue) leaveLocked(w *waiter) bool {
+	at := slices.Index(q.mu.list, w)
+	if at < 0 {
+		return false
+	}
+	q.mu.list = slices.Delete(q.mu.list, at, at+1)
+	q.waiting.Store(int32(len(q.mu.list)))
+	return true
+}
+
+// retry lets the first in the queue look once more. Others wait for their turn,
+// which is Full.
+func (q *Queue) retry(w *waiter) (int, Outcome) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	at := slices.Index(q.mu.list, w)
+	switch {
+	case at < 0:
+		return <-w.place, Chosen
+	case at > 0:
+		return -1, Full
+	}
+	i, outcome := w.group.Take(w.ask)
+	if outcome != Full {
+		q.leaveLocked(w)
+	}
+	return i, outcome
+}
+
+// hand gives the server to the first who can use it. It returns false when nobody
+// got it.
+func (q *Queue) hand(gauge *Gauge) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, w := range q.mu.list {
+		i := w.group.placeOf(gauge)
+		if i < 0 || !w.group.usable(i, w.ask) {
+			continue
+		}
+		if !gauge.acquire(true) {
+			return false
+		}
+		q.leaveLocked(w)
+		w.place <- i
+		return true
+	}
+	return false
+}
+
+// placeOf returns the place of a server, -1 if the group does not have it.
+func (g *Group) placeOf(gauge *Gauge) int {
+	return slices.IndexFunc(g.members, func(m Member) bool { return m.Gauge == gauge })
+}
+
+// usable reports whether the server at i is one that Take may choose for a.
+func (g *Group) usable(i int, a *Ask) bool {
+	set, _ := g.candidates(a, &Tried{})
+	return set.Has(i)
+}

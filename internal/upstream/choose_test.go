@@ -1,0 +1,94 @@
+package upstream
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"headgate/internal/balance"
+	"headgate/internal/exchange"
+	"headgate/internal/exchange/exchangetest"
+)
+
+// A server with max_connections runs no more; who comes later waits, and gets 503
+// when it waited too long or too many do.
+func TestQueueOfARoute(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		full := target("127.0.0.1:1", 1)
+		full.MaxConnections = 1
+		s := newServers(t, settings, full)
+		s.policy.QueueTimeout = 3 * time.Second
+		first, _, none := s.choose(exchangetest.New(t), tried{})
+		if first == nil {
+			t.Fatal(none.Cause)
+		}
+		equal(t, "active", first.Active(), 1)
+		_, _, none = s.choose(exchangetest.New(t), tried{}) // a queue of length 0
+		equal(t, "reason", none.Reason, exchange.Overloaded)
+
+		s = newServersWith(t, Policy{QueueLength: 1, QueueTimeout: 3 * time.Second}, full)
+		first, _, _ = s.choose(exchangetest.New(t), tried{})
+		var all sync.WaitGroup
+		all.Go(func() {
+			_, _, none := s.choose(exchangetest.New(t), tried{})
+			equal(t, "waited too long", none.Reason, exchange.Overloaded)
+		})
+		synctest.Wait()
+		_, _, none = s.choose(exchangetest.New(t), tried{})
+		equal(t, "the queue is full", none.Reason, exchange.Overloaded)
+		all.Wait()
+		all.Go(func() {
+			srv, _, _ := s.choose(exchangetest.New(t), tried{})
+			equal(t, "server", srv, first)
+		})
+		synctest.Wait()
+		first.released()
+		all.Wait()
+		equal(t, "active", first.Active(), 1)
+
+		ex := exchangetest.New(t)
+		ex.Front.(*exchangetest.Front).Left = true
+		_, _, none = s.choose(ex, tried{})
+		equal(t, "left", none.Reason, exchange.ClientClosed)
+	})
+}
+
+func TestEveryExchangeIsReleasedOnce(t *testing.T) {
+	live := serve(t, "live")
+	s := newServersWith(t, Policy{Balance: balance.Choice{Method: balance.P2CEWMA}}, target(live, 1), target("127.0.0.1:1", 1))
+	for range 50 {
+		exchangetest.Run(t, exchangetest.New(t), s)
+	}
+	for _, srv := range s.List() {
+		equal(t, srv.URL, srv.Active(), 0)
+	}
+	equal(t, "measured", s.list[0].gauge.Took(exchange.Now()) > 0, true)
+}
+
+func TestKeyOfAHash(t *testing.T) {
+	for _, c := range []struct {
+		setting string
+		a, b    []exchangetest.Option
+		same    bool
+	}{
+		{"hash:path", []exchangetest.Option{exchangetest.Head("GET", "/a?1")}, []exchangetest.Option{exchangetest.Head("GET", "/a?2")}, true},
+		{"hash:path", []exchangetest.Option{exchangetest.Head("GET", "/a")}, []exchangetest.Option{exchangetest.Head("GET", "/b")}, false},
+		{"hash:header:X-T", []exchangetest.Option{exchangetest.Head("GET", "/a", "x-t: 1")}, []exchangetest.Option{exchangetest.Head("GET", "/b", "X-T: 1"), exchangetest.From("192.0.2.9")}, true},
+		{"hash:header:X-T", []exchangetest.Option{exchangetest.Head("GET", "/", "X-T: 1")}, []exchangetest.Option{exchangetest.Head("GET", "/", "X-T: 2")}, false},
+		{"hash:header:Accept", []exchangetest.Option{exchangetest.Head("GET", "/", "Accept: 1")}, []exchangetest.Option{exchangetest.Head("GET", "/", "Accept: 2")}, false},
+		{"hash:header:X-T", nil, []exchangetest.Option{exchangetest.From("192.0.2.9")}, false},
+		{"hash:cookie:s", []exchangetest.Option{exchangetest.Head("GET", "/", "Cookie: a=1; s=2")}, []exchangetest.Option{exchangetest.Head("GET", "/", "Cookie: s=2")}, true},
+		{"hash:cookie:s", []exchangetest.Option{exchangetest.Head("GET", "/", "Cookie: s=1")}, []exchangetest.Option{exchangetest.Head("GET", "/", "Cookie: s=2")}, false},
+		{"client_ip_hash", nil, []exchangetest.Option{exchangetest.From("192.0.2.9")}, false},
+		{"client_ip_hash", []exchangetest.Option{exchangetest.From("2001:db8::1")}, []exchangetest.Option{exchangetest.From("2001:db8::2")}, true},
+	} {
+		choice, what, _ := balance.Parse(c.setting)
+		if what != "" {
+			t.Fatal(what)
+		}
+		s := newServersWith(t, Policy{Balance: choice}, target("127.0.0.1:1", 1))
+		same := s.key(exchangetest.New(t, c.a...)) == s.key(exchangetest.New(t, c.b...))
+		equal(t, c.setting+" has the same key", same, c.same)
+	}
+}
