@@ -66,9 +66,9 @@ func (c *Config) Check(at schema.Place) {
 		at.Field("requests").Problem("missing", "add requests: 100")
 	}
 	if c.Requests > 0 && c.Period > 0 {
-		if p := newPolicy(c); p.interval > int64(longestRefill)/int64(p.burst) {
+		if p := policy(c); p.Interval() > longestRefill/time.Duration(p.Burst()) {
 			at.Field("burst").Problemf("write a smaller burst, or more requests in the period",
-				"a burst of %d takes more than 30 days to come back", p.burst)
+				"a burst of %d takes more than 30 days to come back", p.Burst())
 		}
 	}
 	if what, remedy := checkKey(c.Key); what != "" {

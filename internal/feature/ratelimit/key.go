@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"strings"
 
+	"headgate/internal/bucket"
 	"headgate/internal/exchange"
 	"headgate/internal/header"
 )
@@ -38,12 +39,7 @@ func (k *key) of(ex *exchange.Exchange, s *seeds) uint64 {
 	if text := k.text(ex); text != "" {
 		return maphash.String(s.text, text)
 	}
-	if ex.ClientIP.Is4() {
-		b := ex.ClientIP.As4()
-		return maphash.Bytes(s.address, b[:])
-	}
-	b := ex.ClientIP.As16()
-	return maphash.Bytes(s.address, b[:8]) // one customer's network is a /64
+	return bucket.Address(s.address, ex.ClientIP)
 }
 
 // text returns the text that tells the client apart, or "".

@@ -1,5 +1,5 @@
-// Package ratelimit bounds how many requests a client makes. policy.go is the
-// arithmetic, table.go the memory, key.go what tells clients apart; this file
+// Package ratelimit bounds how many requests a client makes. The arithmetic and
+// the memory are internal/bucket's, key.go is what tells clients apart; this file
 // puts them into a filter and tells clients where they stand.
 //
 // A limit's buckets are kept over changes that leave its numbers alone. They are
@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"headgate/internal/bucket"
 	"headgate/internal/exchange"
 	"headgate/internal/header"
 	"headgate/internal/ipset"
@@ -23,7 +24,7 @@ import (
 // proxy's or a route's: buckets belong to a scope. Settings that were checked
 // give no error.
 func Compile(c *Config, scope string, env exchange.Env) (exchange.Filter, error) {
-	l := &limit{policy: newPolicy(c), observe: c.Mode == Observe, key: newKey(c.Key)}
+	l := &limit{policy: policy(c), observe: c.Mode == Observe, key: newKey(c.Key)}
 	if len(c.Exempt) > 0 {
 		set, err := ipset.New(c.Exempt)
 		if err != nil {
@@ -31,7 +32,7 @@ func Compile(c *Config, scope string, env exchange.Env) (exchange.Filter, error)
 		}
 		l.exempt = set
 	}
-	name := fmt.Sprintf("rate_limit %s\n%d %d %d %s", scope, c.Requests, c.Period, l.policy.burst, c.Key)
+	name := fmt.Sprintf("rate_limit %s\n%d %d %d %s", scope, c.Requests, c.Period, l.policy.Burst(), c.Key)
 	l.buckets = env.Keep(name, func() exchange.Kept { return newBuckets(scope, env.Log) }).(*buckets)
 	l.announced = announce(c, &l.policy)
 	l.refused = exchange.Fail(exchange.RateLimited, "over the rate_limit of "+scope)
@@ -44,7 +45,7 @@ func Compile(c *Config, scope string, env exchange.Env) (exchange.Filter, error)
 
 // limit is a compiled limit. It is immutable but for its buckets.
 type limit struct {
-	policy    policy
+	policy    bucket.Policy
 	key       key
 	observe   bool
 	exempt    *ipset.Set
@@ -55,7 +56,7 @@ type limit struct {
 
 // buckets is what outlives a plan.
 type buckets struct {
-	table table
+	table bucket.Table
 	seeds seeds
 	scope string
 	log   *slog.Logger
@@ -79,14 +80,14 @@ func (l *limit) request(ex *exchange.Exchange) *exchange.Answer {
 	}
 	now := ex.Times.Start
 	hash := l.key.of(ex, &l.buckets.seeds)
-	mark, wait := l.buckets.table.take(hash, now, &l.policy, ex.Rehearsal)
+	mark, wait := l.buckets.table.Take(hash, now, &l.policy, ex.Rehearsal)
 	if l.observe {
 		if wait > 0 && !ex.Rehearsal {
 			l.buckets.observed(ex)
 		}
 		return nil
 	}
-	ex.Quota = exchange.Quota{Counted: true, Left: l.policy.left(mark, now), Full: time.Duration(max(mark-now, 0)), Wait: time.Duration(wait)}
+	ex.Quota = exchange.Quota{Counted: true, Left: l.policy.Left(mark, now), Full: time.Duration(max(mark-now, 0)), Wait: time.Duration(wait)}
 	if wait > 0 {
 		ex.Quota.Left = 0
 		return l.refused
@@ -123,13 +124,19 @@ const policyName = `"headgate"`
 // announce returns the value of RateLimit-Policy: the quota and its window in
 // seconds. A burst above the requests of a period is announced with the time in
 // which it comes back, so that what is left is never above the quota.
-func announce(c *Config, p *policy) string {
+func announce(c *Config, p *bucket.Policy) string {
 	quota, window := c.Requests, int64(c.Period.D())
-	if p.burst > quota {
-		quota, window = p.burst, p.tolerance
+	if p.Burst() > quota {
+		quota, window = p.Burst(), int64(p.Refill())
 	}
 	return fmt.Sprintf("%s;q=%d;w=%d", policyName, quota, seconds(window))
 }
+
+// policy returns the arithmetic of a limit.
+func policy(c *Config) bucket.Policy { return bucket.New(c.Requests, c.Period.D(), c.Burst) }
+
+// seconds returns a time in whole seconds, rounded up.
+func seconds(ns int64) int64 { return (ns + int64(time.Second) - 1) / int64(time.Second) }
 
 // telling is how often observe speaks.
 const telling = 10 * time.Second

@@ -2,7 +2,6 @@ package ratelimit
 
 import (
 	"bytes"
-	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -13,6 +12,12 @@ import (
 	"headgate/internal/schema"
 	"headgate/internal/unit"
 )
+
+const second = int64(time.Second)
+
+func set(requests int, period time.Duration, burst int) *Config {
+	return &Config{Enabled: true, Requests: requests, Period: unit.Duration(period), Burst: burst, Key: keyClientIP, Mode: Enforce}
+}
 
 func compile(t testing.TB, c *Config, env exchange.Env) exchange.Filter {
 	t.Helper()
@@ -72,7 +77,7 @@ func TestAnnouncedPolicy(t *testing.T) {
 		{set(100, time.Second, 1000), `"headgate";q=1000;w=10`},
 		{set(100, 1500*time.Millisecond, 0), `"headgate";q=100;w=2`},
 	} {
-		p := newPolicy(c.set)
+		p := policy(c.set)
 		if got := announce(c.set, &p); got != c.want {
 			t.Errorf("%d in %v, burst %d: %s, want %s", c.set.Requests, c.set.Period, c.set.Burst, got, c.want)
 		}
@@ -276,37 +281,4 @@ func BenchmarkRateLimit(b *testing.B) {
 			ex.Request.Header.AddField("Cookie", "a=b; sid=0123456789abcdef")
 		}
 	})
-}
-
-// BenchmarkFullTable is every request from a client that was not seen before,
-// with the table full.
-func BenchmarkFullTable(b *testing.B) {
-	tb, p := &table{}, newPolicy(set(1, time.Hour, 1))
-	key := uint64(1)
-	next := func() uint64 { key = key*6364136223846793005 + 1442695040888963407; return key ^ key>>29 }
-	for range 4 * mostKeys {
-		tb.take(next(), second, &p, false)
-	}
-	b.Run(fmt.Sprint(mostKeys), func(b *testing.B) {
-		for b.Loop() {
-			tb.take(next(), second, &p, false)
-		}
-	})
-}
-
-// BenchmarkAllCores is one client, and many, on all cores at once.
-func BenchmarkAllCores(b *testing.B) {
-	for _, clients := range []uint64{1, 10_000} {
-		b.Run(fmt.Sprint(clients), func(b *testing.B) {
-			tb, p := &table{}, newPolicy(set(1_000_000, time.Second, 0))
-			b.RunParallel(func(pb *testing.PB) {
-				now, k := second, uint64(0)
-				for pb.Next() {
-					now += 1000
-					k++
-					tb.take(k%clients*0x9e3779b97f4a7c15, now, &p, false)
-				}
-			})
-		})
-	}
 }

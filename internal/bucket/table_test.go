@@ -1,6 +1,7 @@
-package ratelimit
+package bucket
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -17,15 +18,15 @@ func TestShapeOfTheTable(t *testing.T) {
 }
 
 func TestFullTableRemembersNearlyAll(t *testing.T) {
-	tb, p := &table{}, newPolicy(set(1, time.Hour, 1))
+	tb, p := &Table{}, New(1, time.Hour, 1)
 	keys := make([]uint64, mostKeys)
 	for i := range keys {
 		keys[i] = rand.Uint64()
-		tb.take(keys[i], second, &p, false)
+		tb.Take(keys[i], second, &p, false)
 	}
 	held := 0
 	for _, k := range keys {
-		if _, wait := tb.take(k, second, &p, true); wait > 0 {
+		if _, wait := tb.Take(k, second, &p, true); wait > 0 {
 			held++
 		}
 	}
@@ -38,7 +39,7 @@ func TestFullTableRemembersNearlyAll(t *testing.T) {
 	}
 }
 
-func size(tb *table) int {
+func size(tb *Table) int {
 	n := int(unsafe.Sizeof(*tb))
 	for i := range tb.shards {
 		n += cap(tb.shards[i].mu.entries) * int(unsafe.Sizeof(entry{}))
@@ -49,22 +50,22 @@ func size(tb *table) int {
 // A client that is over its limit cannot make the table forget it by sending
 // from ever new addresses.
 func TestAFloodOfNewClientsForgetsNobodyOverTheLimit(t *testing.T) {
-	tb, p := &table{}, newPolicy(set(100, time.Minute, 0))
+	tb, p := &Table{}, New(100, time.Minute, 0)
 	over := make([]uint64, 1000)
 	now := second
 	for i := range over {
 		over[i] = rand.Uint64()
 		for range 100 {
-			tb.take(over[i], now, &p, false)
+			tb.Take(over[i], now, &p, false)
 		}
 	}
 	for range 10 * mostKeys {
-		tb.take(rand.Uint64(), now, &p, false)
+		tb.Take(rand.Uint64(), now, &p, false)
 		now += 10 // ten million new clients a second
 	}
 	forgotten := 0
 	for _, k := range over {
-		if _, wait := tb.take(k, now, &p, true); wait == 0 {
+		if _, wait := tb.Take(k, now, &p, true); wait == 0 {
 			forgotten++
 		}
 	}
@@ -75,11 +76,11 @@ func TestAFloodOfNewClientsForgetsNobodyOverTheLimit(t *testing.T) {
 }
 
 func TestMarksThatPassedMakeRoom(t *testing.T) {
-	tb, p := &table{}, newPolicy(set(1000, time.Second, 1))
+	tb, p := &Table{}, New(1000, time.Second, 1)
 	now := second
 	for range 50 {
 		for range 100 {
-			tb.take(rand.Uint64(), now, &p, false)
+			tb.Take(rand.Uint64(), now, &p, false)
 		}
 		now += int64(time.Millisecond)
 	}
@@ -89,15 +90,48 @@ func TestMarksThatPassedMakeRoom(t *testing.T) {
 }
 
 func TestGrowingKeepsEveryMark(t *testing.T) {
-	tb, p := &table{}, newPolicy(set(1, time.Hour, 1))
+	tb, p := &Table{}, New(1, time.Hour, 1)
 	keys := make([]uint64, 20_000)
 	for i := range keys {
 		keys[i] = rand.Uint64()
-		tb.take(keys[i], second, &p, false)
+		tb.Take(keys[i], second, &p, false)
 	}
 	for _, k := range keys {
-		if _, wait := tb.take(k, second, &p, true); wait == 0 {
+		if _, wait := tb.Take(k, second, &p, true); wait == 0 {
 			t.Fatal("a client was forgotten while there was room")
 		}
+	}
+}
+
+// BenchmarkFullTable is every request from a client that was not seen before,
+// with the table full.
+func BenchmarkFullTable(b *testing.B) {
+	tb, p := &Table{}, New(1, time.Hour, 1)
+	key := uint64(1)
+	next := func() uint64 { key = key*6364136223846793005 + 1442695040888963407; return key ^ key>>29 }
+	for range 4 * mostKeys {
+		tb.Take(next(), second, &p, false)
+	}
+	b.Run(fmt.Sprint(mostKeys), func(b *testing.B) {
+		for b.Loop() {
+			tb.Take(next(), second, &p, false)
+		}
+	})
+}
+
+// BenchmarkAllCores is one client, and many, on all cores at once.
+func BenchmarkAllCores(b *testing.B) {
+	for _, clients := range []uint64{1, 10_000} {
+		b.Run(fmt.Sprint(clients), func(b *testing.B) {
+			tb, p := &Table{}, New(1_000_000, time.Second, 0)
+			b.RunParallel(func(pb *testing.PB) {
+				now, k := second, uint64(0)
+				for pb.Next() {
+					now += 1000
+					k++
+					tb.Take(k%clients*0x9e3779b97f4a7c15, now, &p, false)
+				}
+			})
+		})
 	}
 }

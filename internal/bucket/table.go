@@ -1,6 +1,9 @@
-package ratelimit
+package bucket
 
-import "sync"
+import (
+	"sync"
+	"time"
+)
 
 // The shape of a table: at most 131 072 marks, 2 MiB. A shard begins with one
 // set and doubles while there are marks to keep, so a limit that few clients
@@ -12,7 +15,8 @@ const (
 	mostSets   = mostKeys / shardCount / ways
 )
 
-// table holds the marks of clients. It is safe for use by several goroutines.
+// Table holds the marks of clients. It is safe for use by several goroutines, and
+// empty when it is zero.
 //
 // A client may be in either of two sets. When both are full of marks that still
 // matter, the mark that lies nearest is given up: that of the client which has
@@ -20,7 +24,7 @@ const (
 // never those that are over the limit; and who is forgotten is let in rather
 // than refused. The hash is seeded anew for each table, so nobody can choose
 // whom to meet in a set.
-type table struct {
+type Table struct {
 	shards [shardCount]shard
 }
 
@@ -38,10 +42,10 @@ type entry struct{ key, mark uint64 }
 
 func (e *entry) free(now int64) bool { return int64(e.mark) <= now }
 
-// take is one request at the moment now by the client with this hash. It
+// Take is one request at the moment now by the client with this hash. It
 // returns the client's mark and how long it has to wait, 0 if it need not. If
 // dry is true nothing is kept of it.
-func (t *table) take(key uint64, now int64, p *policy, dry bool) (mark, wait int64) {
+func (t *Table) Take(key uint64, now int64, p *Policy, dry bool) (mark, wait int64) {
 	s := &t.shards[key>>58]
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,6 +62,20 @@ func (t *table) take(key uint64, now int64, p *policy, dry bool) (mark, wait int
 	}
 	*e = entry{key, uint64(mark)}
 	return mark, 0
+}
+
+// Peek returns how many requests the client with this hash may make at once, and
+// how long it has to wait for the next, 0 if it need not. Nothing is kept of it.
+func (t *Table) Peek(key uint64, now int64, p *Policy) (left int, wait time.Duration) {
+	s := &t.shards[key>>58]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	mark := int64(0)
+	if e := s.findLocked(key, now); e != nil {
+		mark = int64(e.mark)
+	}
+	_, w := p.take(mark, now)
+	return p.Left(mark, now), time.Duration(max(w, 0))
 }
 
 // sets returns the two sets of a key.
