@@ -3,6 +3,7 @@ package config
 import (
 	"reflect"
 
+	"headgate/internal/feature/basicauth"
 	"headgate/internal/feature/bodylimit"
 	"headgate/internal/feature/clientip"
 	"headgate/internal/feature/fixed"
@@ -23,7 +24,7 @@ type Rewrite = rewrite.Config
 // nil is inherited: a route's from its proxy, a proxy's from the defaults. A
 // new feature is one field here.
 type Features struct {
-	_ struct{} `later:"redirects,basic_auth,forward_auth,headers,cache,compression,maintenance,error_pages"`
+	_ struct{} `later:"redirects,forward_auth,headers,cache,compression,maintenance,error_pages"`
 
 	// ClientIP says whom to believe about the client's address. Absent means
 	// nobody: the client is who opened the connection.
@@ -39,6 +40,9 @@ type Features struct {
 	// then 504. 0 switches it off. Bodies and upgraded connections have idle
 	// time-outs and no total.
 	RequestTimeout *timeout.Config `json:"request_timeout,omitempty" default:"60s" max:"24h" example:"30s"`
+	// BasicAuth asks clients for a user name and a password; who has none gets
+	// 401.
+	BasicAuth *basicauth.Config `json:"basic_auth,omitempty"`
 	// Rewrite changes the path that a server gets.
 	Rewrite *rewrite.Config `json:"rewrite,omitempty"`
 }

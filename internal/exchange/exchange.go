@@ -58,6 +58,8 @@ type Exchange struct {
 	// Rehearsal says that the exchange is not real: Explain asks what filters
 	// make of it. They answer as always and keep nothing of it.
 	Rehearsal bool
+	// Notes are what filters would have done, had it not been a rehearsal.
+	Notes []string
 
 	// Limits are the times and sizes that hold for this exchange: the port's,
 	// as the filters of the route changed them.
@@ -292,6 +294,13 @@ func (rs *Response) Reset() {
 	h.Reset()
 	t.Reset()
 	*rs = Response{Header: h, Trailer: t}
+}
+
+// Note tells of a rehearsal what a filter would have done, or could not know.
+func (ex *Exchange) Note(text string) {
+	if ex.Rehearsal {
+		ex.Notes = append(ex.Notes, text)
+	}
 }
 
 // Begin makes ex ready for the next request on conn. It keeps the memory of its

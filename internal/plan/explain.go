@@ -259,7 +259,10 @@ func (e *Explanation) refused(by string, answer *exchange.Answer) {
 
 // explain runs the filters of a route as its pipeline does.
 func (r *Route) explain(ex *exchange.Exchange, e *Explanation) {
-	defer func() { e.Client, e.Peer = ex.ClientIP.String(), ex.Conn.Peer }()
+	defer func() {
+		e.Client, e.Peer = ex.ClientIP.String(), ex.Conn.Peer
+		e.Notes = append(e.Notes, ex.Notes...)
+	}()
 	e.Source = r.source.Describe()
 	for i := range r.filters {
 		e.Filters = append(e.Filters, r.filters[i].Name)

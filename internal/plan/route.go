@@ -11,6 +11,7 @@ import (
 	"headgate/internal/balance"
 	"headgate/internal/config"
 	"headgate/internal/exchange"
+	"headgate/internal/feature/basicauth"
 	"headgate/internal/feature/bodylimit"
 	"headgate/internal/feature/clientip"
 	"headgate/internal/feature/fixed"
@@ -56,6 +57,7 @@ type shared struct {
 	clientIP  map[*clientip.Config]exchange.Filter
 	ipFilter  map[*ipfilter.Config]exchange.Filter
 	rateLimit map[*ratelimit.Config]exchange.Filter
+	basicAuth map[*basicauth.Config]exchange.Filter
 	forward   map[forwarding]exchange.Filter
 	timeout   map[timeout.Config]exchange.Filter
 	upstream  upstream.Settings
@@ -73,8 +75,8 @@ func newShared(cfg *config.Config) shared {
 	u := &cfg.Upstreams
 	s := shared{
 		clientIP: map[*clientip.Config]exchange.Filter{}, ipFilter: map[*ipfilter.Config]exchange.Filter{},
-		rateLimit: map[*ratelimit.Config]exchange.Filter{},
-		forward:   map[forwarding]exchange.Filter{}, timeout: map[timeout.Config]exchange.Filter{},
+		rateLimit: map[*ratelimit.Config]exchange.Filter{}, basicAuth: map[*basicauth.Config]exchange.Filter{},
+		forward: map[forwarding]exchange.Filter{}, timeout: map[timeout.Config]exchange.Filter{},
 	}
 	s.upstream = upstream.Settings{
 		IdleTimeout:     u.IdleTimeout.D(),
@@ -187,16 +189,14 @@ func (c *compiler) filters(b *body) error {
 	if f.RequestBodyLimit != nil {
 		b.filters = append(b.filters, bodylimit.Compile(*f.RequestBodyLimit))
 	}
-	if f.RateLimit != nil && f.RateLimit.AfterSignIn() {
-		if err := c.rateLimit(b, f.RateLimit); err != nil {
-			return err
-		}
+	if f.RequestTimeout != nil && b.servers != nil {
+		b.filters = append(b.filters, c.timeout(*f.RequestTimeout))
+	}
+	if err := c.signIn(b, &f); err != nil {
+		return err
 	}
 	if b.servers == nil {
-		return nil // nobody waits for a server or gets a path
-	}
-	if f.RequestTimeout != nil {
-		b.filters = append(b.filters, c.timeout(*f.RequestTimeout))
+		return nil // nobody gets a path
 	}
 	mapped, err := rewrite.Compile(f.Rewrite, mapping(b))
 	if err != nil {
@@ -229,13 +229,37 @@ func (c *compiler) admission(b *body, f *config.Features) error {
 	return nil
 }
 
+// signIn adds who has to sign in, and what depends on who did.
+func (c *compiler) signIn(b *body, f *config.Features) error {
+	if f.BasicAuth != nil {
+		scope := scopeOf(b, f.BasicAuth == b.settings.BasicAuth)
+		filter, err := once(c.shared.basicAuth, f.BasicAuth, c.env, func(settings *basicauth.Config, env exchange.Env) (exchange.Filter, error) {
+			return basicauth.Compile(settings, scope, env)
+		})
+		if err != nil {
+			return err
+		}
+		b.filters = append(b.filters, filter)
+	}
+	if f.RateLimit != nil && f.RateLimit.AfterSignIn() {
+		return c.rateLimit(b, f.RateLimit)
+	}
+	return nil
+}
+
+// scopeOf names whose settings those of a route are: its own, or its proxy's.
+func scopeOf(b *body, own bool) string {
+	scope := "proxy " + b.proxy.Name
+	if own {
+		scope += ", route " + b.path()
+	}
+	return scope
+}
+
 // rateLimit adds a rate limit. The proxy's is one for all routes that have none
 // of their own.
 func (c *compiler) rateLimit(b *body, settings *ratelimit.Config) error {
-	scope := "proxy " + b.proxy.Name
-	if settings == b.settings.RateLimit {
-		scope += ", route " + b.path()
-	}
+	scope := scopeOf(b, settings == b.settings.RateLimit)
 	filter, err := once(c.shared.rateLimit, settings, c.env, func(settings *ratelimit.Config, env exchange.Env) (exchange.Filter, error) {
 		return ratelimit.Compile(settings, scope, env)
 	})

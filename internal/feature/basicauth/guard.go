@@ -1,0 +1,147 @@
+package basicauth
+
+import (
+	"crypto/sha256"
+	"hash/maphash"
+	"runtime"
+	"strings"
+	"time"
+
+	"headgate/internal/bucket"
+	"headgate/internal/exchange"
+)
+
+// How many wrong passwords a client may send: so many at once, and then one each
+// time so much has passed.
+const (
+	wrongAtOnce = 20
+	wrongEach   = 3 * time.Second
+)
+
+// The bounds of waiting for a password to be hashed.
+const (
+	longestWait = 10 * time.Second
+	// lookUp is how often somebody who waits is asked whether it still does.
+	lookUp = 250 * time.Millisecond
+	// mostSlots is how many passwords are hashed at a time; on small machines
+	// half of the processors.
+	mostSlots = 4
+)
+
+// guard is what all rooms share and what outlives a plan. Safe for use by several
+// goroutines.
+type guard struct {
+	verified *verified
+	wrong    bucket.Table
+	policy   bucket.Policy
+	seed     maphash.Seed
+	desk     desk
+	now      func() int64
+}
+
+func newGuard() *guard {
+	g := &guard{
+		verified: newVerified(), seed: maphash.MakeSeed(), now: exchange.Now,
+		policy: bucket.New(wrongAtOnce, wrongAtOnce*wrongEach, wrongAtOnce),
+	}
+	g.desk.open(min(max(runtime.GOMAXPROCS(0)/2, 1), mostSlots))
+	return g
+}
+
+// Retire does nothing: hashing that is under way ends by itself, and the rest is
+// memory.
+func (g *guard) Retire() {}
+
+// scope returns what stands for a scope in the marks of its pairs.
+func (g *guard) scope(name string) (s [scopeSize]byte) {
+	sum := sha256.Sum256([]byte(name))
+	copy(s[:], sum[:])
+	return s
+}
+
+// check returns the user whose name and password these are, or the answer that
+// the client gets.
+func (g *guard) check(ex *exchange.Exchange, r *room, coded string) (*user, *exchange.Answer) {
+	m := g.verified.mark(&r.scope, coded)
+	if u := g.verified.find(&m, r.users, ex.Times.Start); u != nil {
+		return u, nil
+	}
+	name, secret, ok := pair(coded)
+	if !ok {
+		return nil, r.garbled
+	}
+	q := &question{room: r, mark: m, client: bucket.Address(g.seed, ex.ClientIP), name: name, secret: secret}
+	left, wait := g.wrong.Peek(q.client, g.now(), &g.policy)
+	if wait > 0 {
+		return nil, flood(wait)
+	}
+	q.clean = left == wrongAtOnce
+	v := g.desk.ask(ex, q, g.answer)
+	switch {
+	case v.gone:
+		return nil, exchange.Fail(exchange.ClientClosed, "the client left while its password waited to be checked")
+	case v.wait > 0:
+		return nil, flood(v.wait)
+	case v.user == nil || r.users[name] == nil || r.users[name].hash.Text() != v.user.hash.Text():
+		// Whoever asked first may have come before the last change of the plan.
+		return nil, r.mismatch(name)
+	}
+	return r.users[name], nil
+}
+
+// question is a pair that has to be hashed.
+type question struct {
+	room         *room
+	mark         mark
+	client       uint64
+	clean        bool // the client sent no wrong pair of late
+	name, secret string
+}
+
+// verdict is what becomes of a question.
+type verdict struct {
+	user *user // nil if the pair is wrong
+	// wait is how long the client has to wait before it may ask again, if it may
+	// not now.
+	wait time.Duration
+	gone bool
+}
+
+// answer hashes a password, one of few at a time. A name that nobody has costs as
+// much as one that somebody has: another's password is checked in its place, for
+// the same name always the same one's.
+func (g *guard) answer(q *question) verdict {
+	now := g.now()
+	if u := g.verified.find(&q.mark, q.room.users, now); u != nil {
+		return verdict{user: u} // who asked before it had the same pair
+	}
+	if _, wait := g.wrong.Peek(q.client, now, &g.policy); wait > 0 {
+		return verdict{wait: wait}
+	}
+	u := q.room.users[q.name]
+	checked := u
+	if u == nil {
+		checked = q.room.all[maphash.String(g.seed, q.name)%uint64(len(q.room.all))]
+	}
+	if !checked.hash.Matches(q.secret) || u == nil {
+		g.wrong.Take(q.client, g.now(), &g.policy, false)
+		return verdict{}
+	}
+	g.verified.remember(&q.mark, u, g.now())
+	return verdict{user: u}
+}
+
+// flood returns the answer to a client that has to wait.
+func flood(wait time.Duration) *exchange.Answer {
+	return &exchange.Answer{
+		Reason: exchange.RateLimited, RetryAfter: int((wait + time.Second - 1) / time.Second),
+		Cause: "basic_auth: too many wrong passwords from the client's address, or too many to check at once",
+	}
+}
+
+// copied returns the question with texts that outlive the exchange.
+func (q *question) copied() *question {
+	c := *q
+	c.name, c.secret = strings.Clone(q.name), strings.Clone(q.secret)
+	return &c
+}
