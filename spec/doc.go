@@ -10,10 +10,13 @@
 //	config            the configuration; UPSTREAM stands for the address of a
 //	                  server that the script plays, UPSTREAM2 for a second one,
 //	                  DEAD for an address where nobody listens, and a port of
-//	                  "protocol: http}" speaks HTTPS where the script runs so
+//	                  "protocol: http}" speaks HTTPS where the script runs so;
+//	                  STICKY and STICKY2 are the values of the sticky cookie for
+//	                  the two servers on the route /app of the proxy p
 //	request           what the client sends; PORT-less, lines end in LF here
 //	upstream gets     what the server must get, byte for byte; SCHEME stands for
-//	                  the client's, VERSION for its HTTP version
+//	                  the client's, VERSION for its HTTP version, SECURE for
+//	                  what cookies carry over TLS
 //	upstream answers  what the server answers
 //	upstream closes   the server closes the connection of the last request;
 //	                  "upstream2" in these three is the second server

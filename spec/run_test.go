@@ -49,7 +49,7 @@ func compile(t *testing.T, text string) *plan.Plan {
 	cfg, doc, problems := config.Load("config", []byte(text))
 	var p *plan.Plan
 	if len(problems) == 0 {
-		p, problems = plan.Compile(cfg, nil, plan.House{}, doc.Report())
+		p, problems = plan.Compile(cfg, nil, plan.House{StateDir: state(t)}, doc.Report())
 	}
 	for _, problem := range problems {
 		t.Error(problem)

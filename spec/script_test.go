@@ -161,6 +161,7 @@ func run(t *testing.T, s script, tr transport) {
 // expand replaces the names of addresses.
 func expand(text string, s *stage) string {
 	return strings.NewReplacer("UPSTREAM2", s.server2.addr(), "UPSTREAM", s.server.addr(), "DEAD", s.dead, "LISTEN", s.addr,
+		"STICKY2", affinity("http://"+s.server2.addr()), "STICKY", affinity("http://"+s.server.addr()), "SECURE", s.way.cookieSecure(),
 		"SCHEME", s.way.scheme(), "VERSION", s.way.version).Replace(text)
 }
 

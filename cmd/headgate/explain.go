@@ -32,6 +32,8 @@ sent and no port is opened. The port number in the URL says which port is meant.
 	file := addConfig(cmd)
 	headers := cmd.Flags().StringArrayP("header", "H", nil, "`NAME:VALUE` of a header field that the client sends; may be repeated")
 	from := cmd.Flags().String("from", "127.0.0.1", "`IP` address of the client")
+	state := cmd.Flags().String("state", "", "state `DIR` of a running headgate, to know its sticky cookies; nothing is written there")
+	_ = cmd.MarkFlagDirname("state") // the flag exists
 	output := addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		q, err := parseQuestion(args[0], args[1], *headers, *from)
@@ -42,7 +44,7 @@ sent and no port is opened. The port number in the URL says which port is meant.
 		if err != nil {
 			return err
 		}
-		p, problems := loadPlan(name, data)
+		p, problems := loadPlan(name, data, *state)
 		if len(problems) > 0 {
 			return printProblems(cmd, problems)
 		}

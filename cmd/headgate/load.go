@@ -9,11 +9,12 @@ import (
 
 // loadPlan reads a configuration and checks it to the end: what its values and
 // objects say, and whether two routes want the same requests. The caller
-// retires the plan.
-func loadPlan(name string, data []byte) (*plan.Plan, []config.Problem) {
+// retires the plan. State names the state directory whose keys it reads, "" for
+// none; nothing is written there.
+func loadPlan(name string, data []byte, state string) (*plan.Plan, []config.Problem) {
 	c, doc, problems := config.Load(name, data)
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	return plan.Compile(c, nil, plan.House{Dir: filepath.Dir(name)}, doc.Report())
+	return plan.Compile(c, nil, plan.House{Dir: filepath.Dir(name), StateDir: state, Rehearsal: true}, doc.Report())
 }

@@ -31,7 +31,7 @@ Exit codes: 0 the configuration is good, 1 it is not, 2 the command line is wron
 		if err != nil {
 			return err
 		}
-		p, problems := loadPlan(name, data)
+		p, problems := loadPlan(name, data, "")
 		if p != nil {
 			p.Retire(nil)
 		}

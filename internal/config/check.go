@@ -233,6 +233,9 @@ func checkRoute(r *Route, at schema.Place) {
 	case !servers.Reported() && !fixed.Reported():
 		at.Problem("the route has neither servers nor fixed_response", "add servers, or fixed_response with a status")
 	}
+	if r.StickyCookie != nil {
+		r.StickyCookie.Check(at.Field("sticky_cookie"))
+	}
 	if r.Retry != nil {
 		r.Retry.Check(at.Field("retry"))
 	}

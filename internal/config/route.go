@@ -10,7 +10,7 @@ import (
 // Route is a path prefix and what answers there: exactly one of servers and
 // fixed_response. Every feature set on a route replaces the proxy's.
 type Route struct {
-	_ struct{} `later:"health_check,sticky_cookie,circuit_breaker"`
+	_ struct{} `later:"health_check,circuit_breaker"`
 
 	// Path is matched as a prefix of whole segments: /api takes /api and
 	// /api/users, not /apis. The longest path of all proxies of a host wins. A
@@ -35,6 +35,8 @@ type Route struct {
 	SlowStart unit.Duration `json:"slow_start" default:"0s" max:"1h"`
 	// Queue is where requests wait when every server has max_connections.
 	Queue Queue `json:"queue"`
+	// StickyCookie keeps a client at the server that answered it first.
+	StickyCookie *upstream.Sticky `json:"sticky_cookie,omitempty"`
 	// Retry says when a request is sent once more, to another server.
 	Retry *upstream.Retry `json:"retry,omitempty"`
 	// Timeouts bound the steps towards the route's servers.

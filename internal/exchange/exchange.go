@@ -55,6 +55,8 @@ type Exchange struct {
 
 	// Quota is what the route's rate limit has left for the client.
 	Quota Quota
+	// Affinity is which server of the route the client belongs to.
+	Affinity Affinity
 	// Rehearsal says that the exchange is not real: Explain asks what filters
 	// make of it. They answer as always and keep nothing of it.
 	Rehearsal bool
@@ -182,6 +184,16 @@ type Quota struct {
 	// Wait is how long a client that is over the limit has to wait, 0 if it is
 	// not.
 	Wait time.Duration
+}
+
+// Affinity is which server of a route a client belongs to, by the server's place
+// in the route's list, counted from 1.
+type Affinity struct {
+	// Wanted is the server that the client's sticky cookie names, 0 for none.
+	Wanted int
+	// Served is the server that answered, 0 if none did: the response is our
+	// own, or a cache's. It is set on routes with a sticky cookie.
+	Served int
 }
 
 // Limits are times and sizes for one exchange. Zero means no limit.

@@ -24,9 +24,12 @@ type House struct {
 	Record func(*exchange.Exchange)
 	// Dir is where relative paths in the configuration begin.
 	Dir string
-	// StateDir is where the self-signed certificate is kept; "" keeps it in
-	// memory.
+	// StateDir is where the self-signed certificate and the key of sticky
+	// cookies are kept; "" keeps them in memory.
 	StateDir string
+	// Rehearsal says that the plan is for Explain only: nothing is written to
+	// StateDir, and what is not there is made up in memory.
+	Rehearsal bool
 }
 
 // Logs reports whether a request of the configuration can come into the access

@@ -56,6 +56,8 @@ type Explanation struct {
 	// what makes the response.
 	Filters []string `json:"filters,omitempty"`
 	Source  string   `json:"source,omitempty"`
+	// Retry is what becomes of the request when a server fails.
+	Retry string `json:"retry,omitempty"`
 	// Servers are the candidates, each with the head that it would get.
 	Servers []Candidate `json:"servers,omitempty"`
 	// Answer is the response that is made without a server.
@@ -73,6 +75,8 @@ type Candidate struct {
 	URL    string `json:"url"`
 	Weight int    `json:"weight"`
 	Total  int    `json:"total"`
+	// Pinned is whether the sticky cookie of the request names the server.
+	Pinned bool `json:"pinned,omitempty"`
 	// Head is the request head that the server gets, byte for byte.
 	Head string `json:"head"`
 }
@@ -285,13 +289,14 @@ func (r *Route) explain(ex *exchange.Exchange, e *Explanation) {
 		e.Answer = &Answered{By: e.Source, Status: ex.Response.Status}
 		return
 	}
+	e.Retry = r.servers.Retries(ex)
 	total := 0
 	for _, s := range r.servers.List() {
 		total += s.Weight
 	}
-	for _, s := range r.servers.List() {
+	for i, s := range r.servers.List() {
 		head := upstream.AppendHead(nil, ex, s, r.servers.Host())
-		e.Servers = append(e.Servers, Candidate{URL: s.URL, Weight: s.Weight, Total: total, Head: string(head)})
+		e.Servers = append(e.Servers, Candidate{URL: s.URL, Weight: s.Weight, Total: total, Pinned: ex.Affinity.Wanted == i+1, Head: string(head)})
 	}
 }
 

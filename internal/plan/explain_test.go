@@ -50,13 +50,32 @@ proxies:
     ip_filter: {allow: [198.51.100.0/24]}
     rate_limit: {requests: 1, period: 1h}
     routes: [{servers: [{url: "http://127.0.0.1:3000"}]}]
+  pinned:
+    virtual_hosts: [pinned.example.com]
+    routes:
+      - servers: [{url: "http://127.0.0.1:3000"}, {url: "http://127.0.0.1:3001", weight: 0}]
+        sticky_cookie: {name: sid}
+        retry: {on: [reset, 503]}
   default:
     routes: [{path: /api/v1/x, fixed_response: {status: 204}}]
 `
 
+// pinnedTo3001 is the sticky cookie of the second server of proxy pinned, under
+// the key of stateWithKey.
+const pinnedTo3001 = "WA6kI9vq3YUkbwU_z2zZFQ"
+
+// stateWithKey returns a state directory with a known key of sticky cookies.
+func stateWithKey(t *testing.T) string {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "affinity.key"), []byte(strings.Repeat("00", 32)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 func TestExplainSaysWhoWonAndWhy(t *testing.T) {
 	text := strings.Replace(explained, `"~^shop[.]"`, `"~^shop[.].*$"`, 1)
-	p := compile(t, text)
+	p := compileIn(t, text, House{StateDir: stateWithKey(t), Rehearsal: true})
 	browser := [][2]string{{"Accept", "*/*"}, {"X-Forwarded-For", "10.0.0.1"}, {"Connection", "x-secret"}, {"X-Secret", "1"}}
 	from := netip.MustParseAddr("2001:db8::7")
 	for _, c := range []struct {
@@ -82,6 +101,7 @@ func TestExplainSaysWhoWonAndWhy(t *testing.T) {
 		{"bad-host", Question{"GET", "http", "shop_example,com:8080", "/", nil, from}},
 		{"bad-field", Question{"GET", "http", "shop.example.com:8080", "/", [][2]string{{"A B", "c"}}, from}},
 		{"injected-field", Question{"GET", "http", "shop.example.com:8080", "/", [][2]string{{"A", "b\r\n\r\nGET / HTTP/1.1"}}, from}},
+		{"sticky", Question{"GET", "http", "pinned.example.com:8080", "/", [][2]string{{"Cookie", "a=1; sid=" + pinnedTo3001}}, from}},
 	} {
 		e := p.Explain(c.q)
 		got := c.q.Method + " " + c.q.Scheme + "://" + c.q.Authority + c.q.Target + "\n\n" + e.Text()

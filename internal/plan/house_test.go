@@ -29,7 +29,13 @@ func load(t testing.TB, text string) *config.Config {
 
 func compile(t testing.TB, text string) *Plan {
 	t.Helper()
-	p, problems := Compile(load(t, text), nil, House{}, nil)
+	return compileIn(t, text, House{})
+}
+
+// compileIn compiles a configuration in a house.
+func compileIn(t testing.TB, text string, house House) *Plan {
+	t.Helper()
+	p, problems := Compile(load(t, text), nil, house, nil)
 	for _, problem := range problems {
 		t.Error(problem)
 	}

@@ -198,6 +198,9 @@ func (c *compiler) filters(b *body) error {
 	if b.servers == nil {
 		return nil // nobody gets a path
 	}
+	if isSticky(b.settings) {
+		b.filters = append(b.filters, b.servers.Sticky(b.settings.StickyCookie, c.affinityKey(), b.proxy.Name, b.path()))
+	}
 	mapped, err := rewrite.Compile(f.Rewrite, mapping(b))
 	if err != nil {
 		return err
@@ -326,6 +329,16 @@ func (c *compiler) timeout(limit timeout.Config) exchange.Filter {
 	return filter
 }
 
+// isSticky reports whether clients of a route keep their server.
+func isSticky(r *config.Route) bool { return r.StickyCookie != nil && r.StickyCookie.Enabled }
+
+// affinityKey returns the key of all sticky cookies.
+func (c *compiler) affinityKey() *upstream.AffinityKey {
+	return c.env.Keep("affinity key\x00"+c.house.StateDir, func() exchange.Kept {
+		return upstream.OpenAffinityKey(c.house.StateDir, !c.house.Rehearsal, c.house.Log)
+	}).(*upstream.AffinityKey)
+}
+
 // keptServers is the source of a route, carried over while nothing of it
 // changes. Its pools are kept, and retired, by themselves.
 type keptServers struct {
@@ -408,7 +421,7 @@ func policy(b *body) upstream.Policy {
 	r := b.settings
 	choice, _, _ := balance.Parse(r.LoadBalancing)
 	return upstream.Policy{
-		Host: hostField(b.proxy.HostHeader), Retry: r.Retry,
+		Host: hostField(b.proxy.HostHeader), Retry: r.Retry, Sticky: isSticky(r),
 		Scope: b.proxy.Name + "\n" + b.prefix, Balance: choice, SlowStart: r.SlowStart.D(),
 		QueueLength: r.Queue.Length, QueueTimeout: r.Queue.Timeout.D(),
 	}
@@ -463,6 +476,9 @@ func (c *compiler) serversKey(b *body, secure []*secureServer) []byte {
 	}
 	for _, n := range []int64{int64(b.settings.SlowStart), int64(b.settings.Queue.Length), int64(b.settings.Queue.Timeout)} {
 		key = append(strconv.AppendInt(key, n, 10), ' ')
+	}
+	if isSticky(b.settings) {
+		key = append(key, "sticky\n"...)
 	}
 	if r := b.settings.Retry; r != nil {
 		key = fmt.Appendf(key, "retry %+v\n", *r)

@@ -34,6 +34,9 @@ func (e *Explanation) Text() string {
 	if e.Answer != nil {
 		line("answer", e.Answer.text())
 	}
+	if e.Retry != "" {
+		line("failure", e.Retry)
+	}
 	for _, note := range e.Notes {
 		line("note", note)
 	}
@@ -75,6 +78,9 @@ func (e *Explanation) writeServers(b *strings.Builder) {
 	before := ""
 	for _, s := range e.Servers {
 		fmt.Fprintf(b, "\nserver %s, weight %d of %d", s.URL, s.Weight, s.Total)
+		if s.Pinned {
+			b.WriteString(", to whom the cookie belongs")
+		}
 		if s.Head == before {
 			b.WriteString(", gets the same\n")
 			continue

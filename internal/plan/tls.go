@@ -96,11 +96,15 @@ func (c *compiler) pair(cert *config.Certificate, at schema.Place) *certs.Pair {
 
 // selfSigned returns the certificate for names that no other has.
 func (c *compiler) selfSigned() *certs.Certificate {
-	key := "self-signed\x00" + c.house.StateDir
+	dir := c.house.StateDir
+	if c.house.Rehearsal {
+		dir = ""
+	}
+	key := "self-signed\x00" + dir
 	var made *certs.Certificate
 	if !c.keeper.has(key) {
 		var err error
-		if made, err = certs.SelfSigned(c.house.StateDir); err != nil {
+		if made, err = certs.SelfSigned(dir); err != nil {
 			c.report.Root().Field("ports").Problem(err.Error(), "make the state directory writable")
 			return nil
 		}

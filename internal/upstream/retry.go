@@ -122,7 +122,7 @@ type retry struct {
 	reset, timeout bool
 	status         [lastStatus - firstStatus + 1]bool
 	told           func(bool)
-	log            string // the conditions, for people
+	words          string // the conditions, for people
 
 	budget budget
 }
@@ -147,7 +147,7 @@ func newRetry(c *Retry, told func(bool)) *retry {
 			words = append(words, string(on))
 		}
 	}
-	r.log = strings.Join(words, ", ")
+	r.words = strings.Join(words, ", ")
 	return r
 }
 
@@ -246,15 +246,17 @@ func discard(ex *exchange.Exchange) {
 	ex.Response.Reset()
 }
 
-// describe returns what becomes of a request that fails, in a sentence for
-// Explain.
-func (r *retry) describe(ex *exchange.Exchange) string {
-	const connect = "a server that cannot be connected to is left for the next one"
+// Retries says what becomes of ex when a server fails, for Explain; "" when
+// there is nothing to say, as one server has the route to itself.
+func (s *Servers) Retries(ex *exchange.Exchange) string {
+	const connect = "a server that cannot be connected to is left for another"
 	switch {
-	case r == nil:
+	case len(s.list) < 2:
+		return ""
+	case s.retry == nil:
 		return connect
 	case !idempotent(ex):
-		return fmt.Sprintf("%s; %s is not sent again once a server has it", connect, ex.Request.Method)
+		return connect + "; what a server may have seen is not sent again"
 	}
-	return fmt.Sprintf("%s; sent %d times at most, again on %s, to another server", connect, r.attempts, r.log)
+	return fmt.Sprintf("%s; on %s the request is sent again, %d times in all", connect, s.retry.words, s.retry.attempts)
 }

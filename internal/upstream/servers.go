@@ -37,6 +37,8 @@ type Policy struct {
 	Host HostField
 	// Retry says when a request is sent once more; nil is never.
 	Retry *Retry
+	// Sticky is whether clients belong to the server that answered them first.
+	Sticky bool
 	// Retried hears of each retry: true when there is one, false when the
 	// budget refused it. It is called by many goroutines at once; nil hears
 	// nothing.
@@ -210,7 +212,7 @@ func (s *Servers) Respond(ex *exchange.Exchange) *exchange.Answer {
 		s.retry.begin(ex)
 	}
 	var tried tried
-	srv, at, none := s.choose(ex, tried)
+	srv, at, none := s.first(ex)
 	if srv == nil {
 		return none
 	}
@@ -220,6 +222,9 @@ func (s *Servers) Respond(ex *exchange.Exchange) *exchange.Answer {
 		ex.Tries++
 		failure := s.attempt(ex, srv)
 		srv.tell(ex, failure)
+		if failure == nil && s.policy.Sticky {
+			ex.Affinity.Served = at + 1
+		}
 		if failure == nil && !s.retry.answers(ex.Response.Status) {
 			return nil
 		}
@@ -227,6 +232,17 @@ func (s *Servers) Respond(ex *exchange.Exchange) *exchange.Answer {
 			return answer(failure)
 		}
 	}
+}
+
+// first returns the server that ex goes to first: the one that its client
+// belongs to, while that takes requests.
+func (s *Servers) first(ex *exchange.Exchange) (*Server, int, *exchange.Answer) {
+	if at := ex.Affinity.Wanted - 1; at >= 0 && at < len(s.list) {
+		if srv, ok := s.claim(ex, at, tried{}); ok {
+			return srv, at, nil
+		}
+	}
+	return s.choose(ex, tried{})
 }
 
 // next returns the server that ex goes to after a try that brought nothing, nil
@@ -249,6 +265,7 @@ func (s *Servers) next(ex *exchange.Exchange, failure *exchange.Error, tried tri
 		return nil, 0
 	}
 	s.retry.tell(true)
+	ex.Affinity.Served = 0
 	discard(ex)
 	return srv, at
 }

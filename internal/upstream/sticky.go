@@ -1,0 +1,213 @@
+package upstream
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"headgate/internal/exchange"
+	"headgate/internal/header"
+	"headgate/internal/http1"
+	"headgate/internal/schema"
+	"headgate/internal/unit"
+)
+
+// Sticky keeps a client at the server that answered it first, by a cookie that
+// names the server and tells nobody which it is. Clients without a valid cookie
+// are shared among the servers as load_balancing says. When the server of a
+// client fails, the client gets another one and its cookie.
+type Sticky struct {
+	// Enabled is whether the cookie is used.
+	Enabled bool `json:"enabled" default:"true"`
+	// Name is the name of the cookie. No server ever sees a cookie with it.
+	Name string `json:"name" default:"headgate_affinity" min:"1" max:"128" example:"sid"`
+	// MaxAge is how long the client keeps the cookie. 0 or absent is until the
+	// browser is closed.
+	MaxAge unit.Duration `json:"max_age" default:"0s" min:"0s" max:"400d" example:"1d"`
+	// SameSite is which requests from other sites carry the cookie: `lax` is
+	// those that open a page, `strict` none, `none` all. With none, browsers
+	// want HTTPS.
+	SameSite SameSite `json:"same_site" default:"lax" enum:"lax,strict,none"`
+}
+
+// SameSite is the attribute of a cookie.
+type SameSite string
+
+// The values of same_site, and how a cookie writes them.
+const (
+	SameSiteLax    SameSite = "lax"
+	SameSiteStrict SameSite = "strict"
+	SameSiteNone   SameSite = "none"
+)
+
+// Check tells what is wrong with the settings, which stand at at.
+func (c *Sticky) Check(at schema.Place) {
+	if !http1.ValidName(c.Name) {
+		at.Field("name").Problemf("write a name like headgate_affinity", "%q is not the name of a cookie", c.Name)
+	}
+	if c.MaxAge > 0 && c.MaxAge.D() < time.Second {
+		at.Field("max_age").Problem("a cookie is kept for whole seconds", "write 1s or more, or 0 for until the browser is closed")
+	}
+}
+
+// Sticky returns the filter that reads and sets the cookie of a route: proxy and
+// route say whose cookies are valid, path is where browsers send them. Its place
+// is in front of what maps the paths of cookies, which this one's is not to be.
+func (s *Servers) Sticky(c *Sticky, key *AffinityKey, proxy, route string) exchange.Filter {
+	k := &sticky{name: c.Name, values: make([]pin, len(s.list)), plain: make([]string, len(s.list)), secure: make([]string, len(s.list))}
+	for i, srv := range s.list {
+		text := key.value(proxy, route, srv.URL)
+		k.values[i], _ = parsePin(text)
+		k.plain[i], k.secure[i] = c.cookie(text, route, c.SameSite == SameSiteNone), c.cookie(text, route, true)
+	}
+	return exchange.Filter{Name: "sticky_cookie", Request: k.request, Response: k.response}
+}
+
+// cookie returns the value of Set-Cookie.
+func (c *Sticky) cookie(value, path string, secure bool) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s=%s; Path=%s", c.Name, value, cookiePath(path))
+	if c.MaxAge > 0 {
+		b.WriteString("; Max-Age=" + strconv.FormatInt(int64(c.MaxAge.D()/time.Second), 10))
+	}
+	b.WriteString("; HttpOnly")
+	if secure {
+		b.WriteString("; Secure")
+	}
+	word := string(c.SameSite)
+	return b.String() + "; SameSite=" + strings.ToUpper(word[:1]) + word[1:]
+}
+
+// cookiePath returns a path as an attribute can have it: up to what would end
+// the attribute.
+func cookiePath(path string) string {
+	if i := strings.IndexByte(path, ';'); i >= 0 {
+		path = path[:strings.LastIndexByte(path[:i], '/')+1]
+	}
+	return path
+}
+
+// sticky is a compiled sticky cookie. It is immutable.
+type sticky struct {
+	name          string
+	values        []pin    // by the server's place in the route's list
+	plain, secure []string // the Set-Cookie of each server
+}
+
+// pin is the value of a cookie.
+type pin [3]uint64
+
+// pinLength is how many characters a value has: 128 bits in base64.
+const pinLength = 22
+
+// parsePin takes the text of a value. It reports false for what cannot be one.
+func parsePin(text string) (p pin, ok bool) {
+	var b [24]byte
+	if len(text) != pinLength {
+		return p, false
+	}
+	copy(b[:], text)
+	for i := range p {
+		p[i] = binary.LittleEndian.Uint64(b[i*8:])
+	}
+	return p, true
+}
+
+// find returns the place of the first server whose value p is, counted from 1,
+// and 0 for none. It takes the same time whichever it is.
+func (k *sticky) find(p pin) int {
+	found := 0
+	for i := len(k.values) - 1; i >= 0; i-- {
+		v := &k.values[i]
+		differs := v[0] ^ p[0] | v[1] ^ p[1] | v[2] ^ p[2]
+		// All ones if it is 0: only 0 and its negative have no highest bit.
+		same := int(int64(^(differs | -differs)) >> 63)
+		found = found&^same | (i+1)&same
+	}
+	return found
+}
+
+// request takes the cookie out of the request and notes which server it names.
+func (k *sticky) request(ex *exchange.Exchange) *exchange.Answer {
+	list := &ex.Request.Header
+	if !list.Has(header.Cookie) {
+		return nil
+	}
+	emptied := false
+	fields := list.All()
+	for i := range fields {
+		if f := &fields[i]; f.ID == header.Cookie && strings.Contains(f.Value, k.name) {
+			f.Value = k.strip(ex, f.Value)
+			emptied = emptied || f.Value == ""
+		}
+	}
+	if emptied {
+		list.DeleteFunc(func(f *header.Field) bool { return f.ID == header.Cookie && f.Value == "" })
+	}
+	return nil
+}
+
+// strip returns the value of a Cookie field without our cookie. The others stay
+// as they are written.
+func (k *sticky) strip(ex *exchange.Exchange, value string) string {
+	b := ex.Text.Begin()
+	found, first := false, true
+	for part := range strings.SplitSeq(value, ";") {
+		name, text, _ := strings.Cut(strings.Trim(part, " \t"), "=")
+		if name == k.name {
+			found = true
+			if p, ok := parsePin(text); ok && ex.Affinity.Wanted == 0 {
+				ex.Affinity.Wanted = k.find(p)
+			}
+			continue
+		}
+		if first {
+			part = strings.TrimLeft(part, " \t")
+		} else {
+			b = append(b, ';')
+		}
+		b, first = append(b, part...), false
+	}
+	stripped := ex.Text.End(b)
+	if !found {
+		return value
+	}
+	return stripped
+}
+
+// response sets the cookie where a server answered that the client's cookie did
+// not name. A response that any cache may give to anybody carries none: whoever
+// got it from there would come to belong to that server too.
+func (k *sticky) response(ex *exchange.Exchange) {
+	a := &ex.Affinity
+	if a.Served == 0 || a.Served == a.Wanted || ex.Response.Ours || shared(&ex.Response.Header) {
+		return
+	}
+	all := k.plain
+	if ex.Request.Scheme == "https" {
+		all = k.secure
+	}
+	if a.Served <= len(all) {
+		ex.Response.Header.Add(header.SetCookie, all[a.Served-1])
+	}
+}
+
+// shared reports whether a response says that shared caches may keep it (RFC
+// 9111, section 5.2.2).
+func shared(list *header.List) bool {
+	for i := range list.All() {
+		f := &list.All()[i]
+		if f.ID != header.CacheControl {
+			continue
+		}
+		for part := range strings.SplitSeq(f.Value, ",") {
+			name, _, _ := strings.Cut(strings.Trim(part, " \t"), "=")
+			if header.EqualFold(name, "public") || header.EqualFold(name, "s-maxage") {
+				return true
+			}
+		}
+	}
+	return false
+}

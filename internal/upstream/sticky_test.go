@@ -1,0 +1,221 @@
+package upstream
+
+import (
+	"bytes"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"headgate/internal/exchange"
+	"headgate/internal/exchange/exchangetest"
+	"headgate/internal/header"
+	"headgate/internal/schema"
+	"headgate/internal/unit"
+)
+
+// stickyServers returns servers a, b, c … of equal weight with a cookie.
+func stickyServers(t *testing.T, n int, c *Sticky) (*Servers, exchange.Filter, *AffinityKey) {
+	t.Helper()
+	var list []Target
+	for i := range n {
+		list = append(list, Target{URL: "http://" + string('a'+rune(i%26)) + strings.Repeat("x", i/26), Address: "127.0.0.1:1", Weight: 1})
+	}
+	s := newServers(t, settings, list...)
+	key := OpenAffinityKey("", true, slog.New(slog.DiscardHandler))
+	return s, s.Sticky(c, key, "p", "/app"), key
+}
+
+func lax(name string) *Sticky { return &Sticky{Enabled: true, Name: name, SameSite: SameSiteLax} }
+
+func TestOurCookieIsTakenOutAndOthersStay(t *testing.T) {
+	s, f, key := stickyServers(t, 3, lax("sid"))
+	v := key.value("p", "/app", s.List()[1].URL)
+	other := key.value("p", "/other", s.List()[1].URL)
+	for _, c := range []struct {
+		fields []string
+		want   string
+		server int
+	}{
+		{[]string{"a=1"}, "a=1", 0},
+		{[]string{"sid=" + v}, "", 2},
+		{[]string{"sid=" + v + "; a=1"}, "a=1", 2},
+		{[]string{"a=1; sid=" + v}, "a=1", 2},
+		{[]string{"a=1;sid=" + v + " ;  b=2"}, "a=1;  b=2", 2},
+		{[]string{"a=\"x; sid=" + v + "; b= y\t"}, "a=\"x; b= y\t", 2},
+		{[]string{"a=1", "sid=" + v, "b=2"}, "a=1|b=2", 2},
+		{[]string{"sid=x; sid=" + v + "; sid=y"}, "", 2},
+		{[]string{"Sid=" + v + "; xsid=" + v + "; sidx=1; sid"}, "Sid=" + v + "; xsid=" + v + "; sidx=1", 0},
+		{[]string{"sid=" + other}, "", 0},
+		{[]string{"sid=" + v[:21]}, "", 0},
+		{[]string{"sid=" + v + "A"}, "", 0},
+		{[]string{"sid=" + strings.Repeat("\x00", pinLength)}, "", 0},
+		{[]string{"sid=\"" + v + "\""}, "", 0},
+		{[]string{"a=1; ;; b=2;"}, "a=1; ;; b=2;", 0},
+		{[]string{"sid=" + v + ";"}, "", 2},
+	} {
+		ex := exchangetest.New(t)
+		for _, value := range c.fields {
+			ex.Request.Header.Add(header.Cookie, value)
+		}
+		f.Request(ex)
+		var got []string
+		for _, field := range ex.Request.Header.All() {
+			got = append(got, field.Value)
+		}
+		equal(t, strings.Join(c.fields, "|"), strings.Join(got, "|"), c.want)
+		equal(t, strings.Join(c.fields, "|")+" names", ex.Affinity.Wanted, c.server)
+		equal(t, "there is a Cookie field", ex.Request.Header.Has(header.Cookie), c.want != "")
+	}
+}
+
+func TestEachServerIsFoundByItsValue(t *testing.T) {
+	s, f, key := stickyServers(t, 256, lax("sid"))
+	for i, srv := range s.List() {
+		ex := exchangetest.New(t, exchangetest.Head("GET", "/", "Cookie: sid="+key.value("p", "/app", srv.URL)))
+		f.Request(ex)
+		equal(t, srv.URL, ex.Affinity.Wanted, i+1)
+	}
+}
+
+func TestCookieHasItsAttributes(t *testing.T) {
+	for _, c := range []struct {
+		set  Sticky
+		path string
+		tls  bool
+		want string
+	}{
+		{Sticky{Name: "sid", SameSite: SameSiteLax}, "/", false, "sid=V; Path=/; HttpOnly; SameSite=Lax"},
+		{Sticky{Name: "sid", SameSite: SameSiteStrict}, "/a/b", true, "sid=V; Path=/a/b; HttpOnly; Secure; SameSite=Strict"},
+		{Sticky{Name: "sid", SameSite: SameSiteNone, MaxAge: unit.Duration(90 * time.Minute)}, "/", false, "sid=V; Path=/; Max-Age=5400; HttpOnly; Secure; SameSite=None"},
+		{Sticky{Name: "sid", SameSite: SameSiteLax}, "/a/b;c/d", false, "sid=V; Path=/a/; HttpOnly; SameSite=Lax"},
+	} {
+		equal(t, "cookie", c.set.cookie("V", c.path, c.tls || c.set.SameSite == SameSiteNone), c.want)
+	}
+}
+
+// A response of our own names no server, nor does one of a cache; and what a
+// cache behind us may keep for everybody must not name one.
+func TestCookieIsSetOnlyWhereAServerAnsweredOneClient(t *testing.T) {
+	_, f, _ := stickyServers(t, 2, lax("sid"))
+	for _, c := range []struct {
+		name           string
+		wanted, served int
+		ours           bool
+		cache          string
+		set            bool
+	}{
+		{"new client", 0, 1, false, "", true},
+		{"other server", 1, 2, false, "", true},
+		{"same server", 2, 2, false, "", false},
+		{"cache", 1, 0, false, "", false},
+		{"our own", 0, 1, true, "", false},
+		{"private", 0, 1, false, "private, max-age=60", true},
+		{"max-age", 0, 1, false, "max-age=60", true},
+		{"public", 0, 1, false, "max-age=60, Public", false},
+		{"s-maxage", 0, 1, false, "s-maxage=9", false},
+	} {
+		ex := exchangetest.New(t)
+		ex.Affinity, ex.Response.Ours = exchange.Affinity{Wanted: c.wanted, Served: c.served}, c.ours
+		if c.cache != "" {
+			ex.Response.Header.Add(header.CacheControl, c.cache)
+		}
+		f.Response(ex)
+		equal(t, c.name, ex.Response.Header.Has(header.SetCookie), c.set)
+	}
+}
+
+func TestStickyAllocatesNothing(t *testing.T) {
+	s, f, key := stickyServers(t, 8, lax("sid"))
+	cookie := "a=1; sid=" + key.value("p", "/app", s.List()[7].URL) + "; b=2"
+	ex := exchangetest.New(t)
+	conn, front := ex.Conn, ex.Front
+	n := testing.AllocsPerRun(1000, func() {
+		ex.Begin(conn, front)
+		ex.Request.Header.Add(header.Cookie, cookie)
+		f.Request(ex)
+		ex.Affinity.Served = 3
+		f.Response(ex)
+	})
+	equal(t, "allocations", n, 0)
+}
+
+func TestAffinityKeySurvivesRestarts(t *testing.T) {
+	dir := t.TempDir()
+	var log bytes.Buffer
+	open := func(keep bool) string {
+		return OpenAffinityKey(dir, keep, slog.New(slog.NewTextHandler(&log, nil))).value("p", "/", "http://a")
+	}
+	equal(t, "a key that is not kept twice", open(false) == open(false), false)
+	first := open(true)
+	equal(t, "value after a restart", open(true), first)
+	equal(t, "value for a reader", open(false), first)
+	name := filepath.Join(dir, affinityFile)
+	info, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if runtime.GOOS != "windows" {
+		equal(t, "mode", info.Mode().Perm(), 0o600)
+	}
+	equal(t, "log", log.String(), "")
+	for _, text := range []string{"", "abc", strings.Repeat("x", 64), strings.Repeat("a", 63), strings.Repeat("a", 66), strings.Repeat("a", 2000)} {
+		log.Reset()
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "two keys in memory are one", open(true) == open(true), false)
+		if !strings.Contains(log.String(), "sticky cookies end with this process") {
+			t.Errorf("%q: log %q", text, log.String())
+		}
+		data, _ := os.ReadFile(name)
+		equal(t, "a file that cannot be used is left alone", string(data), text)
+	}
+}
+
+func TestStickySettingsAreChecked(t *testing.T) {
+	for _, c := range []struct {
+		set  Sticky
+		want string
+	}{
+		{Sticky{Name: "sid"}, ""},
+		{Sticky{Name: "a b"}, `sticky_cookie.name: "a b" is not the name`},
+		{Sticky{Name: "a=b"}, `sticky_cookie.name: "a=b" is not the name`},
+		{Sticky{Name: "sid", MaxAge: unit.Duration(time.Millisecond)}, "sticky_cookie.max_age: a cookie is kept for whole seconds"},
+	} {
+		r := schema.NewReport("", nil)
+		c.set.Check(r.Root().Field("sticky_cookie"))
+		got := ""
+		if !r.Empty() {
+			got = r.Problems()[0].Error()
+		}
+		if (got == "") != (c.want == "") || !strings.HasPrefix(got, c.want) {
+			t.Errorf("%+v: %q, want %q", c.set, got, c.want)
+		}
+	}
+}
+
+func BenchmarkSticky(b *testing.B) {
+	list := make([]Target, 3)
+	for i := range list {
+		list[i] = Target{URL: "http://" + string('a'+rune(i)), Address: "127.0.0.1:1", Weight: 1}
+	}
+	s := &Servers{}
+	for i := range list {
+		s.list = append(s.list, &Server{URL: list[i].URL})
+	}
+	key := OpenAffinityKey("", true, slog.New(slog.DiscardHandler))
+	f := s.Sticky(lax("sid"), key, "p", "/")
+	ex := exchangetest.New(b)
+	conn, front := ex.Conn, ex.Front
+	cookie := "a=1; sid=" + key.value("p", "/", list[2].URL) + "; b=2"
+	b.ReportAllocs()
+	for b.Loop() {
+		ex.Begin(conn, front)
+		ex.Request.Header.Add(header.Cookie, cookie)
+		f.Request(ex)
+	}
+}
