@@ -54,6 +54,7 @@ type Object struct {
 	// Later are field names that are known and not built yet.
 	Later []string
 
+	name     string
 	byName   map[string]*Field
 	template reflect.Value
 }
@@ -105,14 +106,10 @@ func Describe(t reflect.Type) *Object {
 // Field returns the field with this name in a configuration, or nil.
 func (o *Object) Field(name string) *Field { return o.byName[name] }
 
-// Name returns the name of the object's type for people: "Port".
-func (o *Object) Name() string {
-	if name := o.Go.Name(); name != "Config" || !strings.Contains(o.Go.PkgPath(), "/feature/") {
-		return name
-	}
-	room := o.Go.PkgPath()[strings.LastIndexByte(o.Go.PkgPath(), '/')+1:]
-	return strings.ToUpper(room[:1]) + room[1:]
-}
+// Name returns the name of the object's type for people: "Port". The settings of
+// a room are called as the field that holds them ("RateLimit"), or as what that
+// calls an element of its list ("HeaderRule").
+func (o *Object) Name() string { return o.name }
 
 // Names returns the names of all fields, in order.
 func (o *Object) Names() []string {
@@ -155,7 +152,7 @@ func (d describer) object(t reflect.Type) *Object {
 	if o := d.known[t]; o != nil {
 		return o
 	}
-	o := &Object{Go: t, byName: map[string]*Field{}}
+	o := &Object{Go: t, name: t.Name(), byName: map[string]*Field{}}
 	d.known[t] = o
 	d.fields(o, t, nil)
 	o.template = reflect.New(t).Elem()
@@ -201,7 +198,25 @@ func (d describer) field(owner reflect.Type, sf reflect.StructField, name string
 	f.Default, f.HasDefault = sf.Tag.Lookup("default")
 	f.Called, f.CalledBy, _ = strings.Cut(sf.Tag.Get("object"), ",")
 	f.Min, f.Max = f.bound(f.MinText), f.bound(f.MaxText)
+	f.nameObject()
 	return f
+}
+
+// nameObject gives the settings of a room the name of the field that holds them.
+func (f *Field) nameObject() {
+	o := f.Type.innermost().Object
+	if o == nil || !strings.Contains(o.Go.PkgPath(), "/feature/") {
+		return
+	}
+	switch {
+	case o.Go.Name() == "Config":
+		o.name = f.GoName
+	case f.Called != "":
+		o.name = ""
+		for word := range strings.FieldsSeq(f.Called) {
+			o.name += strings.ToUpper(word[:1]) + word[1:]
+		}
+	}
 }
 
 // bound reads a bound: a number, or a text in the field's own form.
