@@ -39,6 +39,8 @@ func (tr transport) runs(s script) bool {
 		return tr.http2
 	case "tls":
 		return tr.secure
+	case "plain":
+		return !tr.secure
 	}
 	return false
 }

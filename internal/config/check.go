@@ -132,6 +132,7 @@ func checkProxy(c *Config, p *Proxy, at schema.Place) {
 		at.Field("host_header").Problem(what, remedy)
 	}
 	checkFeatures(&p.Features, at)
+	checkToHTTPS(c, p, at)
 	if len(p.Routes) == 0 {
 		at.Field("routes").Problem("the proxy has no route", "add a route with servers or a fixed_response")
 	}

@@ -7,10 +7,13 @@ import (
 	"headgate/internal/feature/bodylimit"
 	"headgate/internal/feature/clientip"
 	"headgate/internal/feature/fixed"
+	"headgate/internal/feature/headers"
 	"headgate/internal/feature/ipfilter"
 	"headgate/internal/feature/ratelimit"
+	"headgate/internal/feature/redirects"
 	"headgate/internal/feature/rewrite"
 	"headgate/internal/feature/timeout"
+	"headgate/internal/feature/tohttps"
 )
 
 // FixedResponse makes a route answer by itself.
@@ -24,7 +27,7 @@ type Rewrite = rewrite.Config
 // nil is inherited: a route's from its proxy, a proxy's from the defaults. A
 // new feature is one field here.
 type Features struct {
-	_ struct{} `later:"redirects,forward_auth,headers,cache,compression,maintenance,error_pages"`
+	_ struct{} `later:"forward_auth,cache,compression,maintenance,error_pages"`
 
 	// ClientIP says whom to believe about the client's address. Absent means
 	// nobody: the client is who opened the connection.
@@ -33,6 +36,13 @@ type Features struct {
 	IPFilter *ipfilter.Config `json:"ip_filter,omitempty"`
 	// RateLimit bounds how many requests each client may make; more get 429.
 	RateLimit *ratelimit.Config `json:"rate_limit,omitempty"`
+	// RedirectHTTPToHTTPS sends clients that come over plain HTTP to the HTTPS port
+	// of the same proxy: to 443, or with the port's number where it has another.
+	// What certificate authorities ask for below /.well-known/acme-challenge/ is
+	// left alone. GET and HEAD get 301, other methods 308.
+	RedirectHTTPToHTTPS *tohttps.Config `json:"redirect_http_to_https,omitempty" example:"true"`
+	// Redirects send clients from one path to another, or to another host.
+	Redirects redirects.Config `json:"redirects,omitempty" max:"1000" object:"redirect rule,regex"`
 	// RequestBodyLimit is the largest request body; a larger one gets 413. 0 or
 	// absent means no limit.
 	RequestBodyLimit *bodylimit.Config `json:"request_body_limit,omitempty" example:"10MiB"`
@@ -45,6 +55,8 @@ type Features struct {
 	BasicAuth *basicauth.Config `json:"basic_auth,omitempty"`
 	// Rewrite changes the path that a server gets.
 	Rewrite *rewrite.Config `json:"rewrite,omitempty"`
+	// Headers change header fields of requests and responses.
+	Headers headers.Config `json:"headers,omitempty" max:"1000" object:"header rule,name"`
 }
 
 // switchable is what every feature's settings can say of themselves.
@@ -52,7 +64,7 @@ type switchable interface{ Off() bool }
 
 // Effective returns the features that act on a route of p: the route's own,
 // else the proxy's, else the defaults. In the result nil means off, whether the
-// feature was absent, `enabled: false` or 0. The settings are shared with p and
+// feature was absent, `enabled: false`, 0 or an empty list. The settings are shared with p and
 // r and must not be changed.
 func (p *Proxy) Effective(r *Route) Features {
 	merged := r.Features

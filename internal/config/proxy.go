@@ -27,8 +27,6 @@ const (
 
 // Proxy is a set of virtual hosts and the routes that answer for them.
 type Proxy struct {
-	_ struct{} `later:"redirect_http_to_https"`
-
 	// Name is the proxy's name in the configuration.
 	Name string `json:"-"`
 	// VirtualHosts are the host names the proxy answers for: an exact name

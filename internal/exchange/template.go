@@ -15,6 +15,7 @@ type Template struct {
 // part is a piece of text, or a variable if fill is set.
 type part struct {
 	text string
+	name string // of the variable
 	fill func([]byte, *Exchange) []byte
 }
 
@@ -83,7 +84,7 @@ func (t *Template) addText(s string) {
 func (t *Template) addVariable(name string) bool {
 	for i := range variables {
 		if variables[i].name == name {
-			t.parts = append(t.parts, part{fill: variables[i].fill})
+			t.parts = append(t.parts, part{name: name, fill: variables[i].fill})
 			return true
 		}
 	}
@@ -112,6 +113,22 @@ func (t *Template) Append(b []byte, ex *Exchange) []byte {
 		}
 	}
 	return b
+}
+
+// AppendLimited is Append that ends early when b is longer than limit bytes, and
+// reports whether it is not.
+func (t *Template) AppendLimited(b []byte, ex *Exchange, limit int) ([]byte, bool) {
+	for i := range t.parts {
+		if p := &t.parts[i]; p.fill != nil {
+			b = p.fill(b, ex)
+		} else {
+			b = append(b, p.text...)
+		}
+		if len(b) > limit {
+			return b, false
+		}
+	}
+	return b, true
 }
 
 // AppendEscaped is Append for a text in a language of its own, such as HTML:

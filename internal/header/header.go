@@ -67,15 +67,8 @@ func (l *List) Get(id ID) string {
 // Lookup returns the value of the first field with this name, in any case, and
 // whether there is one.
 func (l *List) Lookup(name string) (string, bool) {
-	id := Lookup(name)
-	if id != Other && !l.seen.has(id) {
-		return "", false
-	}
-	for i := range l.fields {
-		f := &l.fields[i]
-		if f.ID == id && (id != Other || f.Is(name)) {
-			return f.Value, true
-		}
+	if i := l.find(Lookup(name), name, 0); i >= 0 {
+		return l.fields[i].Value, true
 	}
 	return "", false
 }
@@ -117,21 +110,42 @@ func (l *List) Set(id ID, value string) { l.set(id, id.String(), value) }
 // SetField is Set by name.
 func (l *List) SetField(name, value string) { l.set(Lookup(name), name, value) }
 
+// SetKnown is SetField for a name whose id the caller has already looked up.
+func (l *List) SetKnown(id ID, name, value string) { l.set(id, name, value) }
+
 func (l *List) set(id ID, name, value string) {
-	done := false
+	first := l.find(id, name, 0)
+	if first < 0 {
+		l.AddKnown(id, name, value)
+		return
+	}
+	l.fields[first].Value = value
+	if l.find(id, name, first+1) < 0 {
+		return
+	}
+	kept := false
 	l.DeleteFunc(func(f *Field) bool {
-		if f.ID != id || (id == Other && !f.Is(name)) {
+		if f.ID != id || id == Other && !f.Is(name) {
 			return false
 		}
-		if done {
-			return true
-		}
-		f.Value, done = value, true
-		return false
+		drop := kept
+		kept = true
+		return drop
 	})
-	if !done {
-		l.AddKnown(id, name, value)
+}
+
+// find returns the index of the first field of this name from an index on, -1 if
+// there is none.
+func (l *List) find(id ID, name string, from int) int {
+	if id != Other && !l.seen.has(id) {
+		return -1
 	}
+	for i := from; i < len(l.fields); i++ {
+		if f := &l.fields[i]; f.ID == id && (id != Other || f.Is(name)) {
+			return i
+		}
+	}
+	return -1
 }
 
 // Del removes every field with this well-known name.

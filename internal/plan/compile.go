@@ -72,6 +72,9 @@ func Compile(cfg *config.Config, prev *Plan, house House, report *schema.Report)
 		c.join(port)
 	}
 	c.secure()
+	if report.Empty() {
+		c.followRedirects()
+	}
 	if !report.Empty() {
 		c.plan.Retire(prev)
 		return nil, report.Problems()
@@ -92,6 +95,8 @@ type compiler struct {
 	claims map[*Port]*claims
 	// told are the clashes that were told already.
 	told map[clash]bool
+	// sending are the routes that have redirect rules.
+	sending []sending
 }
 
 // claims is what the proxies of one port want.

@@ -88,6 +88,8 @@ type Answered struct {
 	Status int    `json:"status"`
 	Reason string `json:"reason,omitempty"`
 	Cause  string `json:"cause,omitempty"`
+	// Location is where a redirect leads to.
+	Location string `json:"location,omitempty"`
 }
 
 // Contender is a route that could take the request by its host.
@@ -259,6 +261,7 @@ func (e *Explanation) refused(by string, answer *exchange.Answer) {
 	if e.Answer.Status == 0 {
 		e.Answer.Status = answer.Reason.Status()
 	}
+	e.Answer.Location = strings.Clone(locationOf(answer))
 }
 
 // explain runs the filters of a route as its pipeline does.

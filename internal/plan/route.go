@@ -17,6 +17,7 @@ import (
 	"headgate/internal/feature/fixed"
 	"headgate/internal/feature/ipfilter"
 	"headgate/internal/feature/ratelimit"
+	"headgate/internal/feature/redirects"
 	"headgate/internal/feature/rewrite"
 	"headgate/internal/feature/timeout"
 	"headgate/internal/schema"
@@ -42,6 +43,8 @@ type body struct {
 	filters  []exchange.Filter
 	source   exchange.Source
 	servers  *upstream.Servers // nil for a fixed response
+	// redirects are the rules that act on the route.
+	redirects redirects.Config
 }
 
 // path returns the route's path as it is shown.
@@ -62,6 +65,7 @@ type shared struct {
 	timeout   map[timeout.Config]exchange.Filter
 	upstream  upstream.Settings
 	settings  string // the same as text
+	content   content
 	keyBuffer []byte
 }
 
@@ -76,6 +80,7 @@ func newShared(cfg *config.Config) shared {
 	s := shared{
 		clientIP: map[*clientip.Config]exchange.Filter{}, ipFilter: map[*ipfilter.Config]exchange.Filter{},
 		rateLimit: map[*ratelimit.Config]exchange.Filter{}, basicAuth: map[*basicauth.Config]exchange.Filter{},
+		content: newContent(),
 		forward: map[forwarding]exchange.Filter{}, timeout: map[timeout.Config]exchange.Filter{},
 	}
 	s.upstream = upstream.Settings{
@@ -89,7 +94,8 @@ func newShared(cfg *config.Config) shared {
 	return s
 }
 
-// mostFilters is how many filters a route has room for from the beginning.
+// mostFilters is how many filters a route has room for from the beginning. More
+// find their own.
 const mostFilters = 5
 
 // bodies compiles the routes of a proxy. With ten thousand proxies memory is
@@ -132,6 +138,9 @@ func (c *compiler) routes(port *Port, p *config.Proxy, bodies []*body) []*Route 
 		tell = c.appendDone(tell[len(tell):], r.place, logged)
 		r.pipeline = exchange.Pipeline{Filters: b.filters, Source: b.source, Log: c.house.Log, Done: slices.Clip(tell)}
 		out[i] = r
+		if len(b.redirects) > 0 {
+			c.sending = append(c.sending, sending{port, r})
+		}
 	}
 	return out
 }
@@ -180,10 +189,19 @@ func onePath(path string) (string, error) {
 }
 
 // filters puts the filters of a route into the order in which they act. This is
-// the order of config.Features, with what every route has in its place.
+// the order of config.Features, with what every route has in its place. What sees
+// every response stands first: responses pass the filters backwards.
 func (c *compiler) filters(b *body) error {
 	f := b.proxy.Effective(b.settings)
+	rules, err := c.headers(f.Headers)
+	if err != nil {
+		return err
+	}
+	b.add(rules.response)
 	if err := c.admission(b, &f); err != nil {
+		return err
+	}
+	if err := c.elsewhere(b, &f); err != nil {
 		return err
 	}
 	if f.RequestBodyLimit != nil {
@@ -205,11 +223,17 @@ func (c *compiler) filters(b *body) error {
 	if err != nil {
 		return err
 	}
-	if mapped.Request != nil || mapped.Response != nil {
-		b.filters = append(b.filters, mapped)
-	}
-	b.filters = append(b.filters, c.forward(b.proxy))
+	b.add(mapped)
+	b.add(c.forward(b.proxy))
+	b.add(rules.request)
 	return nil
+}
+
+// add adds a filter unless it does nothing.
+func (b *body) add(f exchange.Filter) {
+	if f.Request != nil || f.Response != nil {
+		b.filters = append(b.filters, f)
+	}
 }
 
 // admission puts in front who the client is, and whether it may come in.

@@ -68,6 +68,9 @@ func (a *Answered) text() string {
 		text += " " + a.Reason
 	}
 	text += ", by " + a.By
+	if a.Location != "" {
+		text += ", to " + a.Location
+	}
 	if a.Cause != "" {
 		text += ": " + a.Cause
 	}

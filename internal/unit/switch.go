@@ -29,6 +29,9 @@ func (s Switch) Or(inherited bool) bool {
 	return s == On
 }
 
+// Off reports whether s is Off or Unset.
+func (s Switch) Off() bool { return s != On }
+
 // IsZero reports whether s is unset, so that it is left out of JSON written
 // with omitzero.
 func (s Switch) IsZero() bool { return s == Unset }

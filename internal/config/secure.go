@@ -1,0 +1,72 @@
+package config
+
+import (
+	"cmp"
+	"slices"
+
+	"headgate/internal/feature/clientip"
+	"headgate/internal/schema"
+	"headgate/internal/unit"
+)
+
+// SecurePorts returns the active https ports that a proxy answers on, by number.
+func (c *Config) SecurePorts(p *Proxy) []*Port {
+	var all []*Port
+	for name, port := range c.Ports {
+		if port.Active && port.Protocol == HTTPS && (len(p.Ports) == 0 || slices.Contains(p.Ports, name)) {
+			all = append(all, port)
+		}
+	}
+	slices.SortFunc(all, func(a, b *Port) int {
+		return cmp.Or(cmp.Compare(a.Address.Port(), b.Address.Port()), cmp.Compare(a.Name, b.Name))
+	})
+	return all
+}
+
+// SecurePort returns the port number that clients of an http port are sent to for
+// HTTPS: of the port that stands to it as 443 to 80 and 8443 to 8080; else 443;
+// else that of the first https port. It is 443 where the proxy has no https port,
+// since somebody in front speaks TLS then.
+func (c *Config) SecurePort(p *Proxy, from *Port) int {
+	const apart, usual = 443 - 80, 443
+	number := 0
+	for _, port := range c.SecurePorts(p) {
+		switch n := int(port.Address.Port()); {
+		case n == int(from.Address.Port())+apart:
+			return n
+		case n == usual || number == 0:
+			number = n
+		}
+	}
+	return cmp.Or(number, usual)
+}
+
+// checkToHTTPS tells of a redirect to HTTPS that leads nowhere: no port of the
+// proxy speaks it, and nobody is named that could do so in front.
+func checkToHTTPS(c *Config, p *Proxy, at schema.Place) {
+	if len(c.SecurePorts(p)) > 0 || at.Root().Field("ports").Reported() || at.Field("ports").Reported() {
+		return
+	}
+	inFront := trustsSomebody(p.ClientIP)
+	tell := func(set *unit.Switch, at schema.Place) {
+		if set != nil && *set == unit.On {
+			at.Field("redirect_http_to_https").Problem("no active port of the proxy speaks https",
+				"add a port with protocol: https, or name under client_ip who speaks TLS in front")
+		}
+	}
+	for i, r := range p.Routes {
+		trusted := trustsSomebody(p.Effective(r).ClientIP)
+		inFront = inFront || trusted
+		if !trusted {
+			tell(r.RedirectHTTPToHTTPS, at.Field("routes").Index(i).Called("route", r.Path))
+		}
+	}
+	if !inFront {
+		tell(p.RedirectHTTPToHTTPS, at)
+	}
+}
+
+// trustsSomebody reports whether settings name anyone in front.
+func trustsSomebody(c *clientip.Config) bool {
+	return c != nil && c.Enabled && (len(c.CDN) > 0 || len(c.Trusted) > 0)
+}

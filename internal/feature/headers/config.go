@@ -1,0 +1,150 @@
+package headers
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"headgate/internal/exchange"
+	"headgate/internal/header"
+	"headgate/internal/http1"
+	"headgate/internal/schema"
+)
+
+// Config is a list of rules, which act in their order.
+type Config []Rule
+
+// Rule changes a header field of requests on their way to servers, or of responses
+// on their way to clients. Rules act in the order of the list; a route's list
+// stands in place of its proxy's.
+type Rule struct {
+	// Direction is `request` for what servers get, `response` for what clients
+	// get, also of our own answers.
+	Direction Direction `json:"direction" required:"true" enum:"request,response" example:"request"`
+	// Operation is `set`, which leaves one field with this name and value;
+	// `append`, which adds a field beside those that are there; `remove`;
+	// `set_if_absent`, which leaves a field that is there; or `replace`, which
+	// puts value in the place of what regex matches, in every field with this
+	// name.
+	Operation Operation `json:"operation" default:"set" enum:"set,append,remove,set_if_absent,replace"`
+	// Name is the name of the field, in any case.
+	Name string `json:"name" required:"true" max:"256" example:"X-Real-IP"`
+	// Value is the field's value; for replace, what each match becomes. The
+	// variables {client_ip}, {host}, {scheme}, {method}, {path}, {query},
+	// {request_id}, {proxy}, {route}, {user}, {client_cert_subject} and
+	// {client_cert_fingerprint} stand for what the request has; `{{` is a brace.
+	// In a replace, $1 stands for what a group matched, and $$ for a dollar sign.
+	// A value that comes out empty leaves no field.
+	Value string `json:"value,omitempty" max:"4096" example:"{client_ip}"`
+	// Regex is the RE2 expression of a replace. It is matched anywhere in the
+	// value.
+	Regex string `json:"regex,omitempty" max:"1024" expand:"no" example:"^http://"`
+}
+
+// Direction is which heads a rule acts on.
+type Direction string
+
+// The directions.
+const (
+	Request  Direction = "request"
+	Response Direction = "response"
+)
+
+// Operation is what a rule does with a field.
+type Operation string
+
+// The operations.
+const (
+	Set         Operation = "set"
+	Append      Operation = "append"
+	Remove      Operation = "remove"
+	SetIfAbsent Operation = "set_if_absent"
+	Replace     Operation = "replace"
+)
+
+// Off reports whether there is no rule, as in the empty list by which a route
+// takes nothing over from its proxy.
+func (c Config) Off() bool { return len(c) == 0 }
+
+// Check tells what is wrong with the rules, whose list stands at at.
+func (c Config) Check(at schema.Place) {
+	for i := range c {
+		c[i].check(at.Index(i).Called("header rule", c[i].Name))
+	}
+}
+
+func (r *Rule) check(at schema.Place) {
+	if what, remedy := checkName(r.Name); what != "" && !at.Field("name").Reported() {
+		at.Field("name").Problem(what, remedy)
+	}
+	if r.Operation == Replace {
+		r.checkReplace(at)
+		return
+	}
+	if r.Regex != "" {
+		at.Field("regex").Problemf("write operation: replace, or take regex out", "%s has no use for an expression", r.Operation)
+	}
+	value := at.Field("value")
+	switch {
+	case r.Operation == Remove && r.Value != "":
+		value.Problem("a field that is removed has no value", "take value out, or write another operation")
+	case r.Operation == Remove:
+	case r.Value == "" && !value.Reported():
+		value.Problem("missing", "add value, or write operation: remove")
+	default:
+		_, err := exchange.ParseTemplate(r.Value)
+		checkValue(r.Value, err, value)
+	}
+}
+
+func (r *Rule) checkReplace(at schema.Place) {
+	if r.Regex == "" {
+		if !at.Field("regex").Reported() {
+			at.Field("regex").Problem("missing", "add regex, or write operation: set")
+		}
+		return
+	}
+	expr, err := regexp.Compile(r.Regex)
+	if err != nil {
+		at.Field("regex").Problem("the expression cannot be read: "+schema.RegexError(err), "write it as RE2 has it")
+		return
+	}
+	_, err = exchange.ParseReplacement(r.Value, expr)
+	checkValue(r.Value, err, at.Field("value"))
+}
+
+// checkValue tells what is wrong with a value, and of an error that parsing it
+// gave.
+func checkValue(value string, err error, at schema.Place) {
+	if err != nil {
+		what, remedy, _ := strings.Cut(err.Error(), "; write ")
+		at.Problem(what, "write "+remedy)
+	} else if what, remedy := schema.CheckFieldValue(value); what != "" {
+		at.Problem(what, remedy)
+	}
+}
+
+// checkName tells of a name that is none, or that no rule may change: those fields
+// are written anew from what was understood of a message, and changing them would
+// let two readers find its end in different places.
+func checkName(name string) (what, remedy string) {
+	if strings.HasPrefix(name, ":") {
+		return fmt.Sprintf("%s is no header field but a part of the request or status line", name), "take the rule out"
+	}
+	if !http1.ValidName(name) {
+		return fmt.Sprintf("%q is not a field name", name), "write a name like X-Real-IP"
+	}
+	id := header.Lookup(name)
+	if id == header.Other {
+		id = http1.Twin(name)
+	}
+	switch {
+	case id == header.Host:
+		return "Host is no field that a rule can change", "write host_header on the proxy"
+	case id == header.ContentLength || id == header.TransferEncoding || id == header.Trailer || id == header.Expect:
+		return fmt.Sprintf("%s tells how a message is read and is no rule's to change", name), "take the rule out"
+	case id.HopByHop():
+		return fmt.Sprintf("%s is for one connection only and is no rule's to change", name), "take the rule out"
+	}
+	return "", ""
+}

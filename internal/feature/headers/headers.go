@@ -1,0 +1,218 @@
+// Package headers changes header fields as rules say: of requests behind the
+// forwarded fields, of responses last of all.
+//
+// Whatever a variable or a group of an expression brings in, no rule can make a
+// second field or line of it: the bytes that no field value has become blanks.
+// Fields that decide how a message is read belong to no rule.
+package headers
+
+import (
+	"regexp"
+
+	"headgate/internal/exchange"
+	"headgate/internal/header"
+)
+
+const (
+	// longest is how long a value may become, in bytes.
+	longest = 16 << 10
+	// mostMatches is how often an expression may match in one value.
+	mostMatches = 1000
+)
+
+// Compile returns the filter of the rules for requests and that of the rules for
+// responses. One without rules has no func. Settings that were checked give no
+// error.
+func Compile(c Config) (request, response exchange.Filter, err error) {
+	var requests, responses rules
+	for i := range c {
+		r, err := compile(&c[i])
+		if err != nil {
+			return request, response, err
+		}
+		if c[i].Direction == Request {
+			requests = append(requests, r)
+		} else {
+			responses = append(responses, r)
+		}
+	}
+	request.Name, response.Name = "headers", "response_headers"
+	if len(requests) > 0 {
+		request.Request = requests.request
+	}
+	if len(responses) > 0 {
+		response.Response = responses.response
+	}
+	return request, response, nil
+}
+
+// rules are those of one direction. They are immutable.
+type rules []rule
+
+// rule is a compiled rule.
+type rule struct {
+	operation   Operation
+	id          header.ID
+	name        string
+	value       exchange.Template
+	fixed       string // the value, when it is the same for all requests
+	varies      bool
+	regex       *regexp.Regexp
+	replacement exchange.Replacement
+	// twins says that a server may take fields with other names for this one.
+	twins bool
+}
+
+func compile(c *Rule) (r rule, err error) {
+	r = rule{operation: c.Operation, id: header.Lookup(c.Name), name: c.Name, twins: c.Direction == Request && hasTwins(c.Name)}
+	switch c.Operation {
+	case Replace:
+		if r.regex, err = regexp.Compile(c.Regex); err == nil {
+			r.replacement, err = exchange.ParseReplacement(c.Value, r.regex)
+		}
+		return r, err
+	case Remove:
+		return r, nil
+	}
+	if r.value, err = exchange.ParseTemplate(c.Value); err != nil {
+		return r, err
+	}
+	text, fixed := r.value.Fixed()
+	r.fixed, r.varies = text, !fixed
+	return r, nil
+}
+
+// request changes the fields that a server gets.
+func (rs rules) request(ex *exchange.Exchange) *exchange.Answer {
+	list := &ex.Request.Header
+	for i := range rs {
+		r := &rs[i]
+		if r.twins {
+			dropTwins(list, r.name)
+		}
+		if !r.apply(ex, list) {
+			return exchange.Fail(exchange.HeadTooLarge, "the header rule for "+r.name+" makes a value that is too long")
+		}
+	}
+	return nil
+}
+
+// response changes the fields that the client gets. A field whose value would be
+// too long is left out.
+func (rs rules) response(ex *exchange.Exchange) {
+	list := &ex.Response.Header
+	for i := range rs {
+		if r := &rs[i]; !r.apply(ex, list) {
+			r.remove(list)
+		}
+	}
+}
+
+// apply does what the rule says, and reports false when a value would be too
+// long.
+func (r *rule) apply(ex *exchange.Exchange, list *header.List) bool {
+	switch r.operation {
+	case Remove:
+		r.remove(list)
+		return true
+	case Replace:
+		return r.replace(ex, list)
+	case SetIfAbsent:
+		if _, there := list.Lookup(r.name); there {
+			return true
+		}
+	}
+	value, ok := r.made(ex)
+	switch {
+	case !ok:
+		return false
+	case value == "" && r.operation == Set:
+		r.remove(list)
+	case value == "":
+	case r.operation == Set:
+		list.SetKnown(r.id, r.name, value)
+	case r.id == header.Cookie && list.Has(header.Cookie):
+		// There is one Cookie field in a request (RFC 6265, section 5.4).
+		list.Set(header.Cookie, ex.Text.Join(list.Get(header.Cookie), "; ", value))
+	default:
+		list.AddKnown(r.id, r.name, value)
+	}
+	return true
+}
+
+func (r *rule) remove(list *header.List) {
+	if r.id != header.Other {
+		list.Del(r.id)
+	} else {
+		list.DelField(r.name)
+	}
+}
+
+// made returns the value for an exchange.
+func (r *rule) made(ex *exchange.Exchange) (value string, ok bool) {
+	if !r.varies {
+		return r.fixed, true
+	}
+	b, ok := r.value.AppendLimited(ex.Text.Begin(), ex, longest)
+	if !ok {
+		return "", false
+	}
+	return ex.Text.End(clean(b)), true
+}
+
+// replace changes every field with the rule's name.
+func (r *rule) replace(ex *exchange.Exchange, list *header.List) (ok bool) {
+	if r.id != header.Other && !list.Has(r.id) {
+		return true
+	}
+	ok = true
+	list.DeleteFunc(func(f *header.Field) bool {
+		if f.ID != r.id || r.id == header.Other && !f.Is(r.name) || !r.regex.MatchString(f.Value) {
+			return false
+		}
+		value, fits := r.replaced(ex, f.Value)
+		f.Value, ok = value, ok && fits
+		return value == ""
+	})
+	return ok
+}
+
+// replaced returns a value with every match replaced.
+func (r *rule) replaced(ex *exchange.Exchange, value string) (made string, ok bool) {
+	matches := r.regex.FindAllStringSubmatchIndex(value, mostMatches+1)
+	if len(matches) > mostMatches {
+		return "", false
+	}
+	b, from := ex.Text.Begin(), 0
+	for _, m := range matches {
+		b = append(b, value[from:m[0]]...)
+		if b, ok = r.replacement.Append(b, ex, value, m, longest); !ok {
+			return "", false
+		}
+		from = m[1]
+	}
+	if b = append(b, value[from:]...); len(b) > longest {
+		return "", false
+	}
+	return ex.Text.End(clean(b)), true
+}
+
+// clean makes blanks of the bytes that no field value has (RFC 9110, section
+// 5.5), and takes those at the ends off.
+func clean(b []byte) []byte {
+	for i, c := range b {
+		if c < ' ' && c != '\t' || c == 0x7f {
+			b[i] = ' '
+		}
+	}
+	for len(b) > 0 && blank(b[len(b)-1]) {
+		b = b[:len(b)-1]
+	}
+	from := 0
+	for from < len(b) && blank(b[from]) {
+		from++
+	}
+	return b[:copy(b, b[from:])]
+}
+
+func blank(c byte) bool { return c == ' ' || c == '\t' }

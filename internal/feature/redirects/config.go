@@ -1,0 +1,78 @@
+package redirects
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"headgate/internal/exchange"
+	"headgate/internal/schema"
+)
+
+// Config is a list of rules. The first that matches answers.
+type Config []Rule
+
+// Rule sends clients from paths that a regular expression matches to another URL.
+// The first rule of the list that matches answers; a route's list stands in place
+// of its proxy's.
+type Rule struct {
+	// Regex is the RE2 expression. It is matched anywhere on the path in its one
+	// form, which begins with a slash and has no query. Write ^ and $ to match at
+	// the ends.
+	Regex string `json:"regex" required:"true" max:"1024" expand:"no" example:"^/old/(.*)$"`
+	// Target is where clients are sent: a path, or a URL that begins with
+	// http://, https:// or {scheme}://. $1 and ${name} stand for what a group
+	// matched, $$ for a dollar sign, and {host}, {path}, {query} and the other
+	// variables of header values for what the request has. The query of the
+	// request is kept, unless the target has a ? of its own.
+	Target string `json:"target" required:"true" max:"2048" expand:"no" example:"/new/$1"`
+	// Status is 301, 302, 303, 307 or 308. Browsers keep 301 and 308 for a long
+	// time; 307 and 308 let them send a form again, to the new place.
+	Status int `json:"status" default:"302" min:"301" max:"308"`
+}
+
+// Off reports whether there is no rule, as in the empty list by which a route
+// takes nothing over from its proxy.
+func (c Config) Off() bool { return len(c) == 0 }
+
+// Check tells what is wrong with the rules, whose list stands at at.
+func (c Config) Check(at schema.Place) {
+	for i := range c {
+		c[i].check(at.Index(i).Called("redirect rule", c[i].Regex))
+	}
+}
+
+func (r *Rule) check(at schema.Place) {
+	switch r.Status {
+	case 301, 302, 303, 307, 308:
+	default:
+		if !at.Field("status").Reported() {
+			at.Field("status").Problemf("write 301, 302, 303, 307 or 308", "%d is no status for a redirect", r.Status)
+		}
+	}
+	expr, err := regexp.Compile(r.Regex)
+	if err != nil {
+		at.Field("regex").Problem("the expression cannot be read: "+schema.RegexError(err), "write it as RE2 has it")
+		return
+	}
+	if at.Field("target").Reported() || at.Field("regex").Reported() {
+		return
+	}
+	parsed, err := exchange.ParseReplacement(r.Target, expr)
+	if err != nil {
+		what, remedy, _ := strings.Cut(err.Error(), "; write ")
+		at.Field("target").Problem(what, "write "+remedy)
+		return
+	}
+	if what, remedy := schema.CheckFieldValue(r.Target); what != "" {
+		at.Field("target").Problem(what, remedy)
+		return
+	}
+	if _, f := newTarget(&parsed); f != nil {
+		at.Field("target").Problem(f.what, f.remedy)
+		return
+	}
+	if text, ok := parsed.Fixed(); ok && (r.Regex == "^"+text+"$" || r.Regex == "^"+regexp.QuoteMeta(text)+"$") {
+		at.Field("target").Problem(fmt.Sprintf("%s is sent to itself", text), "write another target, or take the rule out")
+	}
+}

@@ -1,0 +1,81 @@
+package plan
+
+import (
+	"strings"
+
+	"headgate/internal/config"
+	"headgate/internal/exchange"
+	"headgate/internal/feature/headers"
+	"headgate/internal/feature/redirects"
+	"headgate/internal/feature/tohttps"
+)
+
+// content holds filters of what changes or answers requests and responses, which
+// routes share.
+type content struct {
+	rules     map[*headers.Rule]ruled
+	redirects map[*redirects.Rule]exchange.Filter
+	toHTTPS   map[string]exchange.Filter // by the names of a proxy's ports
+}
+
+func newContent() content {
+	return content{map[*headers.Rule]ruled{}, map[*redirects.Rule]exchange.Filter{}, map[string]exchange.Filter{}}
+}
+
+// ruled are the filters of a list of header rules.
+type ruled struct{ request, response exchange.Filter }
+
+// headers compiles header rules, those of a proxy once.
+func (c *compiler) headers(settings headers.Config) (ruled, error) {
+	if len(settings) == 0 {
+		return ruled{}, nil
+	}
+	known, ok := c.shared.content.rules[&settings[0]]
+	if ok {
+		return known, nil
+	}
+	var err error
+	known.request, known.response, err = headers.Compile(settings)
+	c.shared.content.rules[&settings[0]] = known
+	return known, err
+}
+
+// elsewhere adds what sends clients to another URL.
+func (c *compiler) elsewhere(b *body, f *config.Features) error {
+	if f.RedirectHTTPToHTTPS != nil {
+		b.add(c.toHTTPS(b.proxy))
+	}
+	if len(f.Redirects) == 0 {
+		return nil
+	}
+	filter, known := c.shared.content.redirects[&f.Redirects[0]]
+	if !known {
+		var err error
+		if filter, err = redirects.Compile(f.Redirects); err != nil {
+			return err
+		}
+		c.shared.content.redirects[&f.Redirects[0]] = filter
+	}
+	b.redirects = f.Redirects
+	b.add(filter)
+	return nil
+}
+
+// toHTTPS returns the filter that sends the clients of a proxy to its HTTPS port.
+// Proxies on the same ports share it.
+func (c *compiler) toHTTPS(p *config.Proxy) exchange.Filter {
+	key := strings.Join(p.Ports, "\n")
+	filter, known := c.shared.content.toHTTPS[key]
+	if known {
+		return filter
+	}
+	numbers := map[string]int{}
+	for _, port := range c.plan.ports {
+		if port.Protocol() == config.HTTP {
+			numbers[port.Name()] = c.config.SecurePort(p, port.settings)
+		}
+	}
+	filter = tohttps.Compile(numbers)
+	c.shared.content.toHTTPS[key] = filter
+	return filter
+}

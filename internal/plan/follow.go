@@ -1,0 +1,130 @@
+package plan
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+
+	"headgate/internal/config"
+	"headgate/internal/exchange"
+	"headgate/internal/feature/redirects"
+	"headgate/internal/feature/tohttps"
+	"headgate/internal/header"
+)
+
+// mostHops is how many redirects in a row are too many. Browsers give up after 20.
+const mostHops = 20
+
+// followRedirects looks for redirects that never end. For every rule it takes a
+// path that the rule matches, asks for it as a client would and follows: what is
+// still redirected after mostHops is a mistake, and that path is the proof.
+// Rules for which no path is found, and ways that leave headgate, are not judged.
+func (c *compiler) followRedirects() {
+	type list struct {
+		port  *Port
+		proxy *config.Proxy
+		first *redirects.Rule
+	}
+	judged := map[list]bool{}
+	for _, s := range c.sending {
+		l := list{s.port, s.route.proxy, &s.route.redirects[0]}
+		told := list{nil, l.proxy, l.first}
+		if judged[l] || judged[told] {
+			continue
+		}
+		judged[l] = true
+		for i, path := range redirects.Examples(s.route.redirects) {
+			if path != "" && !judged[told] && !c.follow(s.port, s.route, i, path) {
+				judged[told] = true
+			}
+		}
+	}
+}
+
+// sending is a route that may send clients elsewhere, on a port.
+type sending struct {
+	port  *Port
+	route *Route
+}
+
+// follow follows what rule number i of r's list makes of a path. It reports false
+// when that has no end, and tells of it.
+func (c *compiler) follow(port *Port, r *Route, i int, path string) (ends bool) {
+	host := someHost(r.proxy)
+	if host == "" {
+		return true
+	}
+	at := &url.URL{Scheme: port.scheme(), Host: fmt.Sprintf("%s:%d", host, port.Address().Port()), Path: "/"}
+	at, err := at.Parse(path)
+	if err != nil {
+		return true
+	}
+	way := []string{at.RequestURI()}
+	for range mostHops {
+		next := c.plan.hop(at)
+		if next == "" {
+			return true
+		}
+		if at, err = at.Parse(next); err != nil {
+			return true
+		}
+		way = append(way, next)
+	}
+	p := place(c.report, r.proxy, r.number)
+	if len(r.settings.Redirects) == 0 {
+		p = c.report.Root().Field("proxies").Field(r.proxy.Name).Called("proxy", r.proxy.Name)
+	}
+	p.Field("redirects").Index(i).Problemf("let the regex leave out what the target makes, or change one of the targets",
+		"clients are sent on without end: %s → …", strings.Join(way[:4], " → "))
+	return false
+}
+
+// someHost returns a host that a proxy takes, "" where none can be told.
+func someHost(p *config.Proxy) string {
+	if len(p.VirtualHosts) == 0 {
+		return "any.example"
+	}
+	for _, h := range p.VirtualHosts {
+		if !strings.HasPrefix(h, "~") {
+			return strings.Replace(h, "*", "any", 1)
+		}
+	}
+	return ""
+}
+
+// hop returns where a URL is redirected to, "" if it is not, or not by us.
+func (p *Plan) hop(at *url.URL) string {
+	e := Explanation{}
+	q := Question{Method: "GET", Scheme: at.Scheme, Authority: at.Host, Target: at.RequestURI()}
+	number, _ := portNumber(q)
+	port := p.portFor(q, &e)
+	if port == nil || int(port.Address().Port()) != number {
+		return ""
+	}
+	ex, answer := port.read(q)
+	if answer != nil {
+		return ""
+	}
+	r, answer := port.take(ex)
+	if answer != nil {
+		return ""
+	}
+	for i := range r.filters {
+		if f := &r.filters[i]; f.Name == redirects.Name || f.Name == tohttps.Name {
+			if answer := f.Request(ex); answer != nil {
+				return strings.Clone(locationOf(answer))
+			}
+		}
+	}
+	return ""
+}
+
+// locationOf returns where an answer sends the client, or "".
+func locationOf(answer *exchange.Answer) string {
+	for i := range answer.Fields {
+		if f := &answer.Fields[i]; f.ID == header.Location {
+			return f.Value
+		}
+	}
+	return ""
+}
