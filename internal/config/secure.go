@@ -9,6 +9,9 @@ import (
 	"headgate/internal/unit"
 )
 
+// UsualHTTPS is the port number of https URLs that name none.
+const UsualHTTPS = 443
+
 // SecurePorts returns the active https ports that a proxy answers on, by number.
 func (c *Config) SecurePorts(p *Proxy) []*Port {
 	var all []*Port
@@ -28,17 +31,17 @@ func (c *Config) SecurePorts(p *Proxy) []*Port {
 // else that of the first https port. It is 443 where the proxy has no https port,
 // since somebody in front speaks TLS then.
 func (c *Config) SecurePort(p *Proxy, from *Port) int {
-	const apart, usual = 443 - 80, 443
+	const apart = UsualHTTPS - 80
 	number := 0
 	for _, port := range c.SecurePorts(p) {
 		switch n := int(port.Address.Port()); {
 		case n == int(from.Address.Port())+apart:
 			return n
-		case n == usual || number == 0:
+		case n == UsualHTTPS || number == 0:
 			number = n
 		}
 	}
-	return cmp.Or(number, usual)
+	return cmp.Or(number, UsualHTTPS)
 }
 
 // checkToHTTPS tells of a redirect to HTTPS that leads nowhere: no port of the

@@ -72,7 +72,9 @@ func (c *compiler) toHTTPS(p *config.Proxy) exchange.Filter {
 	numbers := map[string]int{}
 	for _, port := range c.plan.ports {
 		if port.Protocol() == config.HTTP {
-			numbers[port.Name()] = c.config.SecurePort(p, port.settings)
+			if n := c.config.SecurePort(p, port.settings); n != config.UsualHTTPS {
+				numbers[port.Name()] = n
+			}
 		}
 	}
 	filter = tohttps.Compile(numbers)

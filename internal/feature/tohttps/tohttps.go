@@ -17,17 +17,13 @@ const Name = "redirect_http_to_https"
 // challenges, by HTTP only (RFC 8555, section 8.3).
 const challenges = "/.well-known/acme-challenge/"
 
-// usual is the port number of https URLs that name none.
-const usual = 443
-
 // Compile returns the filter. numbers are the numbers of the HTTPS ports to go to,
-// by the name of the port that the request came to; without one it is 443.
+// by the name of the port that the request came to. Without one no number is
+// written, which stands for that of the scheme.
 func Compile(numbers map[string]int) exchange.Filter {
 	suffixes := make(map[string]string, len(numbers))
 	for name, number := range numbers {
-		if number != usual {
-			suffixes[name] = ":" + strconv.Itoa(number)
-		}
+		suffixes[name] = ":" + strconv.Itoa(number)
 	}
 	return exchange.Filter{Name: Name, Request: func(ex *exchange.Exchange) *exchange.Answer {
 		if ex.Request.Scheme == "https" || strings.HasPrefix(ex.Request.Path, challenges) {

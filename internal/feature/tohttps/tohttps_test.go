@@ -8,7 +8,7 @@ import (
 )
 
 func TestClientsAreSentToHTTPS(t *testing.T) {
-	filter := Compile(map[string]int{"web": 8443, "usual": 443})
+	filter := Compile(map[string]int{"web": 8443})
 	for _, c := range []struct {
 		name, method, target, host, port string
 		status                           int
