@@ -8,6 +8,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"headgate/internal/exchange"
+	"headgate/internal/header"
+	"headgate/internal/section"
 )
 
 // mostPieces is how many frames a field block may come in.
@@ -25,7 +27,7 @@ type block struct {
 	mem    []byte // what came of a block in several pieces
 	pieces int
 
-	fields fields
+	fields section.Section
 }
 
 // onHeaders begins a field block (RFC 9113, section 6.2).
@@ -118,6 +120,29 @@ func (c *Conn) decode(p []byte) error {
 	return nil
 }
 
+// emit takes one field from the decoder.
+func (c *Conn) emit(f hpack.HeaderField) {
+	if !c.block.fields.Add(f.Name, f.Value) {
+		c.hpack.SetEmitEnabled(false)
+	}
+}
+
+// settle makes the request of a stream out of its fields, and returns the rule
+// that makes it malformed, or "".
+func (s *stream) settle(f *section.Section, end bool) (fault string) {
+	v := f.Settle(&s.ex, end)
+	rq := &s.ex.Request
+	s.answer, s.expect = v.Answer, v.Length
+	if v.Body {
+		rq.Length, rq.Body = v.Length, &s.body
+	}
+	if v.Fault == "" && rq.Header.Has(header.Priority) {
+		s.urgency, s.rotates = parsePriority(rq.Header.Get(header.Priority))
+		s.signalled = true
+	}
+	return v.Fault
+}
+
 func (c *Conn) skipBlock(p []byte) error {
 	c.hpack.SetEmitEnabled(false)
 	return c.decode(p)
@@ -157,16 +182,16 @@ func (c *Conn) open(id uint32, p []byte) error {
 	c.port = c.front.Port()
 	s := c.newStream(id)
 	f := &c.block.fields
-	f.begin(&s.ex.Request.Header, c.port)
+	f.Begin(&s.ex.Request.Header, c.port)
 	if err := c.decode(p); err != nil {
 		s.recycle()
 		return err
 	}
-	fault := f.settle(s, c.block.end)
+	fault := s.settle(f, c.block.end)
 	if fault == "" && c.block.self {
 		fault = "a stream that depends on itself (RFC 7540, section 5.3.1)"
 	}
-	*f = fields{}
+	*f = section.Section{}
 	if fault != "" {
 		return c.reject(s, fault)
 	}
@@ -199,12 +224,13 @@ func (c *Conn) reject(s *stream, fault string) error {
 // trailers takes the field block behind a body (RFC 9113, section 8.1).
 func (c *Conn) trailers(id uint32, p []byte) error {
 	f := &c.block.fields
-	list := f.beginTrailers(c.port)
+	list := &header.List{}
+	f.BeginTrailers(list, c.port)
 	if err := c.decode(p); err != nil {
 		return err
 	}
-	fault := f.settleTrailers()
-	*f = fields{}
+	fault := f.SettleTrailers()
+	*f = section.Section{}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s := c.stream(id)
