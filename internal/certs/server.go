@@ -62,7 +62,10 @@ func NewConfig(p Policy, set *Set, tickets *Tickets) *tls.Config {
 		NextProtos:   p.NextProtos,
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 			local := ""
-			if addr, ok := hello.Conn.LocalAddr().(*net.TCPAddr); ok {
+			switch addr := hello.Conn.LocalAddr().(type) {
+			case *net.TCPAddr:
+				local = addr.IP.String()
+			case *net.UDPAddr:
 				local = addr.IP.String()
 			}
 			cert := set.Choose(hello.ServerName, local)

@@ -72,7 +72,7 @@ func checkTLS(c *Config, p *Port, at schema.Place) {
 		return
 	}
 	if p.H2C {
-		at.Field("h2c").Problem("h2c is for http ports", "take it out: https ports speak HTTP/2 anyway")
+		at.Field("h2c").Problem("h2c is for http ports", "take it out: https ports speak HTTP/2 anyway, http3 ports HTTP/3")
 	}
 	switch {
 	case p.TLS.ClientAuth == ClientAuthOff && p.TLS.ClientCA != "":

@@ -9,7 +9,7 @@ import (
 // Protocol is what a port speaks to clients.
 type Protocol string
 
-// The protocols of a port. HTTP3 cannot be used in this version.
+// The protocols of a port.
 const (
 	HTTP  Protocol = "http"
 	HTTPS Protocol = "https"
@@ -25,13 +25,15 @@ type Port struct {
 	// brackets; "[::]:80" takes IPv4 too. Two active ports of the same
 	// transport cannot have the same address.
 	Address netip.AddrPort `json:"address" required:"true" example:"0.0.0.0:80"`
-	// Protocol is what clients speak on the port: `http`, or `https` for TLS with
-	// HTTP/2 and HTTP/1.1, whichever the client prefers.
-	Protocol Protocol `json:"protocol" required:"true" enum:"http,https" later:"http3" example:"http"`
+	// Protocol is what clients speak on the port: `http`; `https` for TLS with
+	// HTTP/2 and HTTP/1.1, whichever the client prefers; or `http3` for HTTP/3 over
+	// QUIC, which takes UDP. An http3 port may have the address of an https port,
+	// whose responses then tell clients of it (Alt-Svc).
+	Protocol Protocol `json:"protocol" required:"true" enum:"http,https,http3" example:"http"`
 	// H2C is whether an http port also takes HTTP/2 from clients that begin with
 	// it without asking (prior knowledge).
 	H2C bool `json:"h2c" default:"false"`
-	// TLS says how an https port speaks TLS.
+	// TLS says how an https or http3 port speaks TLS.
 	TLS TLS `json:"tls"`
 	// ProxyProtocol says which peers begin their connections with a header that
 	// tells whose connection it is. Absent means none.
@@ -59,9 +61,10 @@ type ProxyProtocol struct {
 	Timeout unit.Duration `json:"timeout" default:"5s" min:"100ms" max:"1m"`
 }
 
-// TLS says how an https port speaks TLS.
+// TLS says how an https or http3 port speaks TLS.
 type TLS struct {
-	// MinVersion is the oldest version of TLS that is spoken.
+	// MinVersion is the oldest version of TLS that is spoken. HTTP/3 has TLS 1.3
+	// in any case.
 	MinVersion TLSVersion `json:"min_version" default:"1.2" enum:"1.2,1.3"`
 	// ClientAuth is whether clients show a certificate of their own: `off`;
 	// `optional`, which checks one that is shown; `required`, which refuses

@@ -113,10 +113,10 @@ func (c *Control) openAdmin(ch *change) (err error) {
 	}
 	waits := ch.previous == nil || ch.before.Admin.Address == address && c.adminWaits(ch.before)
 	if !waits || !temporary(err) {
-		return fmt.Errorf("%w; %s", err, help(err, address))
+		return fmt.Errorf("%w; %s", err, adminHelp(err, address))
 	}
 	if ch.previous == nil {
-		c.log.Warn("admin listener waits, ports are served", "address", address.String(), "err", err, "hint", help(err, address))
+		c.log.Warn("admin listener waits, ports are served", "address", address.String(), "err", err, "hint", adminHelp(err, address))
 	}
 	ch.admin, err = c.admin.Prepare(netip.AddrPort{})
 	return err
@@ -142,6 +142,7 @@ func (c *Control) save(ch *change, data []byte) (err error) {
 func (c *Control) undo(ch *change) {
 	if ch.sockets != nil {
 		ch.sockets.close()
+		c.abandonQUIC(ch.sockets)
 	}
 	if ch.admin != nil {
 		ch.admin.Cancel()

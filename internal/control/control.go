@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -62,14 +63,17 @@ type Control struct {
 	record   atomic.Pointer[record]
 	retired  atomic.Uint64 // access log records that closed logs have lost
 	drains   drains
+	// quicDrains are those of QUIC.
+	quicDrains quicDrains
 	// standing is what Status tells; it is replaced when a change has ended.
 	standing atomic.Pointer[standing]
 
 	mu struct {
-		sync.Mutex                       // held for the whole of a change
-		file       []byte                // what the file held when it was read last
-		fileTaken  bool                  // and whether that was applied
-		sockets    map[string]*socket    // by address
+		sync.Mutex                    // held for the whole of a change
+		file       []byte             // what the file held when it was read last
+		fileTaken  bool               // and whether that was applied
+		sockets    map[string]*socket // by address
+		quics      map[netip.AddrPort]*quicSocket
 		waiting    map[string]*PortState // by address
 		retry      *time.Timer
 		since      time.Time
@@ -111,6 +115,7 @@ func New(o Options) (*Control, error) {
 	}
 	c := &Control{log: o.Log, options: o, state: state, metrics: metrics.New(o.Build), bind: listen.OpenBeside, pace: usualPace}
 	c.mu.sockets = map[string]*socket{}
+	c.mu.quics = map[netip.AddrPort]*quicSocket{}
 	c.mu.waiting = map[string]*PortState{}
 	c.admin = admin.New(admin.Options{
 		Log: o.Log, Metrics: c.metrics.Handler(), Ready: c.Ready, Listen: listen.Listener,
@@ -197,6 +202,7 @@ func (c *Control) close() {
 		return
 	}
 	c.drains.wait()
+	c.quicDrains.wait()
 	if p := c.current.Load(); p != nil {
 		p.Retire(nil)
 	}
@@ -222,7 +228,11 @@ func (c *Control) closePorts() bool {
 	for _, s := range c.mu.sockets {
 		c.drain(s)
 	}
+	for _, s := range c.mu.quics {
+		c.drainQUIC(s)
+	}
 	clear(c.mu.sockets)
+	clear(c.mu.quics)
 	clear(c.mu.waiting)
 	c.publishLocked()
 	return true

@@ -61,6 +61,7 @@ type view struct {
 // yet, by address.
 type opened struct {
 	sockets map[string]*socket
+	quics   map[netip.AddrPort]*quicSocket
 	waiting map[string]*PortState
 }
 
@@ -76,10 +77,10 @@ func (o *opened) close() {
 // cannot be opened refuses a change; at the start, and for a port that waits
 // already, it makes the port wait.
 func (c *Control) openSocketsLocked(ch *change) (*opened, error) {
-	o := &opened{sockets: map[string]*socket{}, waiting: map[string]*PortState{}}
+	o := &opened{sockets: map[string]*socket{}, quics: map[netip.AddrPort]*quicSocket{}, waiting: map[string]*PortState{}}
 	for _, port := range ch.plan.Ports() {
 		key := port.Address().String()
-		if c.mu.sockets[key] != nil {
+		if port.Protocol() == config.HTTP3 || c.mu.sockets[key] != nil {
 			continue
 		}
 		s, err := c.open(ch.plan, port)
@@ -90,11 +91,21 @@ func (c *Control) openSocketsLocked(ch *change) (*opened, error) {
 		before := c.mu.waiting[key]
 		if ch.previous != nil && before == nil || !temporary(err) {
 			o.close()
-			return nil, fmt.Errorf("port %s: %w; %s", port.Name(), err, help(err, port.Address()))
+			return nil, errPort(port, err)
 		}
 		o.waiting[key] = waitingState(port, err, before)
 	}
+	if err := c.openQUICLocked(ch, o); err != nil {
+		o.close()
+		c.abandonQUIC(o)
+		return nil, err
+	}
 	return o, nil
+}
+
+// errPort says why a port cannot be opened, and what helps.
+func errPort(port *plan.Port, err error) error {
+	return fmt.Errorf("port %s: %w; %s", port.Name(), err, help(err, port))
 }
 
 // temporary reports whether opening an address may succeed later without a
@@ -133,12 +144,17 @@ func (c *Control) settle(s *socket, p *plan.Plan, port *plan.Port) (old *metrics
 	}
 	s.name, s.drain = port.Name(), port.Drain()
 	s.view.Store(&view{p, port.Front(), port})
+	s.SetMost(c.most(p, port))
+	return old
+}
+
+// most returns how many connections a port may have open.
+func (c *Control) most(p *plan.Plan, port *plan.Port) int {
 	most := port.Connections()
 	if limit := connectionLimit() / max(len(p.Ports()), 1); most == 0 || limit > 0 && most > limit {
 		most = limit
 	}
-	s.SetMost(most)
-	return old
+	return most
 }
 
 // port returns the socket's port in the current plan: the one on its address;
@@ -245,6 +261,7 @@ func (c *Control) takeSocketsLocked(ch *change) {
 			s.Renew() // what was agreed on open connections is not what the port asks for
 		}
 	}
+	counters = append(counters, c.takeQUICLocked(ch)...)
 	for _, old := range counters {
 		old.Retire()
 	}
@@ -287,15 +304,12 @@ func (c *Control) retryWaiting(waited time.Duration) {
 	p := c.current.Load()
 	for key, before := range c.mu.waiting {
 		port := p.Port(before.Name)
-		s, err := c.open(p, port)
-		if err != nil {
+		if err := c.openWaiting(p, port); err != nil {
 			c.mu.waiting[key] = waitingState(port, err, before)
 			continue
 		}
 		delete(c.mu.waiting, key)
-		c.mu.sockets[key] = s
-		c.serve(s)
-		c.log.Info("port opened", "port", before.Name, "address", key)
+		c.log.Info("port opened", "port", before.Name, "address", port.Address().String())
 	}
 	if address := p.Config().Admin.Address; c.adminWaits(p.Config()) && c.admin.Move(address) == nil {
 		c.log.Info("admin listener opened", "address", address.String())
@@ -304,11 +318,43 @@ func (c *Control) retryWaiting(waited time.Duration) {
 	c.scheduleRetryLocked(min(2*waited, c.pace.last))
 }
 
+// openWaiting opens the socket of a port that waited, and takes it into use.
+func (c *Control) openWaiting(p *plan.Plan, port *plan.Port) error {
+	if port.Protocol() == config.HTTP3 {
+		s, err := c.openQUIC(p, port)
+		if err == nil {
+			c.mu.quics[port.Address()] = s
+			c.serveQUIC(s)
+		}
+		return err
+	}
+	s, err := c.open(p, port)
+	if err == nil {
+		c.mu.sockets[port.Address().String()] = s
+		c.serve(s)
+	}
+	return err
+}
+
 // help returns what an operator can do about an address that cannot be opened.
-func help(err error, address netip.AddrPort) string {
+func help(err error, port *plan.Port) string {
+	owner := listen.Owner
+	if port.Protocol() == config.HTTP3 {
+		owner = listen.PacketsOwner
+	}
+	return helpWith(err, func() string { return owner(port.Address()) })
+}
+
+// adminHelp is help for the admin listener.
+func adminHelp(err error, address netip.AddrPort) string {
+	return helpWith(err, func() string { return listen.Owner(address) })
+}
+
+// helpWith is help for an address whose owner is asked for only when it matters.
+func helpWith(err error, owner func() string) string {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		if who := listen.Owner(address); who != "" {
+		if who := owner(); who != "" {
 			return who + " has it: stop that, or choose another address"
 		}
 		return "stop what listens there, or choose another address"

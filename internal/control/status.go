@@ -70,6 +70,7 @@ type standing struct {
 	revision string
 	refused  *RefusedState
 	sockets  []*socket
+	quics    []*quicSocket
 	waiting  []PortState
 }
 
@@ -78,6 +79,9 @@ func (c *Control) publishLocked() {
 	s := &standing{since: c.mu.since, revision: c.mu.revision, refused: c.mu.refused}
 	for _, open := range c.mu.sockets {
 		s.sockets = append(s.sockets, open)
+	}
+	for _, open := range c.mu.quics {
+		s.quics = append(s.quics, open)
 	}
 	for _, waiting := range c.mu.waiting {
 		s.waiting = append(s.waiting, *waiting)
@@ -102,6 +106,12 @@ func (c *Control) Status() Status {
 			out.Ports = append(out.Ports, open.state("listening", open.since))
 		}
 	}
+	for _, open := range s.quics {
+		if !open.Draining() {
+			out.Ports = append(out.Ports, open.state("listening", open.since))
+		}
+	}
+	out.Ports = append(out.Ports, c.quicDrains.states()...)
 	out.Ports = append(out.Ports, s.waiting...)
 	if p := c.current.Load(); p != nil {
 		out.Certificates, out.Unverified = p.Certificates(), p.Unverified()
@@ -152,7 +162,7 @@ func waitingState(port *plan.Port, err error, before *PortState) *PortState {
 		s.Since, s.Hint = before.Since, before.Hint // to find out who has an address takes its time
 		return s
 	}
-	s.Hint = help(err, port.Address())
+	s.Hint = help(err, port)
 	return s
 }
 

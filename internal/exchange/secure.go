@@ -20,10 +20,20 @@ func NewConn(nc net.Conn, scheme string, serial uint64) Conn {
 	return c
 }
 
+// NewSecureConn returns what is known of a client's connection whose TLS is not a
+// net.Conn, as that of QUIC: its addresses and what the handshake told. serial must
+// be unique.
+func NewSecureConn(remoteAddr, localAddr net.Addr, state *tls.ConnectionState, serial uint64) Conn {
+	remote := addrOf(remoteAddr)
+	c := Conn{Remote: remote, Local: addrOf(localAddr), Peer: remote.Addr().String(), Scheme: "https", Serial: serial}
+	c.secure(state)
+	return c
+}
+
 // addrOf returns an address in the form in which it is compared and shown.
 func addrOf(a net.Addr) netip.AddrPort {
-	if tcp, ok := a.(*net.TCPAddr); ok {
-		ap := tcp.AddrPort()
+	if known, ok := a.(interface{ AddrPort() netip.AddrPort }); ok {
+		ap := known.AddrPort()
 		return netip.AddrPortFrom(ap.Addr().Unmap().WithZone(""), ap.Port())
 	}
 	return netip.AddrPort{}

@@ -3,7 +3,6 @@ package listen
 import (
 	"errors"
 	"math"
-	"net"
 	"os"
 	"syscall"
 	"time"
@@ -39,8 +38,17 @@ func control(raw syscall.RawConn, shared bool) error {
 	return errors.Join(err, failed)
 }
 
+// sharePackets allows a socket for datagrams beside others, before it is bound.
+func sharePackets(raw syscall.RawConn) error {
+	var failed error
+	err := raw.Control(func(fd uintptr) {
+		failed = os.NewSyscallError("setsockopt", unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_REUSEPORT, 1))
+	})
+	return errors.Join(err, failed)
+}
+
 // share allows or forbids other sockets of this user on overlapping addresses.
-func share(l *net.TCPListener, yes bool) {
+func share(l syscall.Conn, yes bool) {
 	raw, err := l.SyscallConn()
 	if err != nil {
 		return

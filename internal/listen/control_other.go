@@ -10,7 +10,9 @@ import (
 
 func control(syscall.RawConn, bool) error { return nil }
 
-func share(*net.TCPListener, bool) {}
+func sharePackets(syscall.RawConn) error { return nil }
+
+func share(syscall.Conn, bool) {}
 
 // emptyQueue lets the accept loop take the clients that wait in the system's
 // queue before the socket is closed.

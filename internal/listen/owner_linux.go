@@ -14,10 +14,22 @@ import (
 // Owner returns the process that listens on an address or on one that overlaps
 // with it, such as "nginx (pid 812)". It is "" when that cannot be found out,
 // for example because the process belongs to another user.
-func Owner(address netip.AddrPort) string {
+func Owner(address netip.AddrPort) string { return owner(address, listening, "tcp") }
+
+// PacketsOwner is Owner for datagrams.
+func PacketsOwner(address netip.AddrPort) string { return owner(address, unconnected, "udp") }
+
+// The states of sockets in the tables of the system.
+const (
+	listening   = "0A"
+	unconnected = "07"
+)
+
+// owner finds the process that has a socket in a state.
+func owner(address netip.AddrPort, state, transport string) string {
 	inodes := map[string]bool{}
-	for _, table := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
-		addListeners(inodes, table, address)
+	for _, family := range []string{"", "6"} {
+		addListeners(inodes, "/proc/net/"+transport+family, state, address)
 	}
 	if len(inodes) == 0 {
 		return ""
@@ -46,15 +58,14 @@ func Owner(address netip.AddrPort) string {
 
 // addListeners adds the sockets of one table of the system that listen on an
 // address, in the form in which /proc links to them.
-func addListeners(inodes map[string]bool, table string, address netip.AddrPort) {
-	const listening = "0A"
+func addListeners(inodes map[string]bool, table, state string, address netip.AddrPort) {
 	data, err := os.ReadFile(table)
 	if err != nil {
 		return
 	}
 	for line := range strings.Lines(string(data)) {
 		f := strings.Fields(line)
-		if len(f) < 10 || f[3] != listening {
+		if len(f) < 10 || f[3] != state {
 			continue
 		}
 		at, ok := parseLocal(f[1])

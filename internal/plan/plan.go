@@ -89,6 +89,16 @@ func (p *Plan) At(address netip.AddrPort) *Port {
 	return nil
 }
 
+// AtQUIC returns the active port that listens on this address over UDP, or nil.
+func (p *Plan) AtQUIC(address netip.AddrPort) *Port {
+	for _, port := range p.ports {
+		if port.settings.Address == address && port.settings.Protocol == config.HTTP3 {
+			return port
+		}
+	}
+	return nil
+}
+
 // Retire ends what p holds and current does not: counters, connections that are
 // kept for nobody, what runs in the background. It is called once: on the old
 // plan when another took its place, on a new plan when it was not taken into
@@ -124,7 +134,10 @@ func (p *Port) Drain() time.Duration { return p.settings.Drain.D() }
 // of the port's own.
 func (p *Port) Connections() int { return p.settings.Limits.Connections }
 
-// TLS returns how an HTTPS port speaks TLS, nil for other ports.
+// Secure reports whether the port speaks TLS: an https or http3 port.
+func (p *Port) Secure() bool { return p.Protocol() == config.HTTPS || p.Protocol() == config.HTTP3 }
+
+// TLS returns how an HTTPS or HTTP/3 port speaks TLS, nil for other ports.
 func (p *Port) TLS() *tls.Config {
 	if p.tls == nil {
 		return nil

@@ -48,9 +48,9 @@ func (p *Port) Continues(was *Port) bool {
 	return p.tls.clients == was.tls.clients
 }
 
-// secure gives the HTTPS ports their certificates.
+// secure gives the ports with TLS their certificates.
 func (c *compiler) secure() {
-	if !slices.ContainsFunc(c.plan.ports, func(p *Port) bool { return p.Protocol() == config.HTTPS }) {
+	if !slices.ContainsFunc(c.plan.ports, (*Port).Secure) {
 		return
 	}
 	pairs := c.pairs()
@@ -59,7 +59,7 @@ func (c *compiler) secure() {
 		return
 	}
 	for _, port := range c.plan.ports {
-		if port.Protocol() == config.HTTPS {
+		if port.Secure() {
 			c.securePort(port, pairs, selfSigned)
 		}
 	}
@@ -130,7 +130,7 @@ func (c *compiler) securePort(port *Port, pairs map[string]*certs.Pair, selfSign
 	settings := &port.settings.TLS
 	clients := string(settings.ClientAuth) + "\x00" + authorities
 	tickets := c.env.Keep("tickets\x00"+clients, func() exchange.Kept { return certs.NewTickets() }).(*certs.Tickets)
-	key := []string{"tls", port.Name(), string(settings.MinVersion), clients, settings.DefaultCertificate}
+	key := []string{"tls", port.Name(), string(port.Protocol()), string(settings.MinVersion), clients, settings.DefaultCertificate}
 	list := make([]*certs.Pair, 0, len(pairs))
 	for _, name := range slices.Sorted(maps.Keys(pairs)) {
 		cert := c.config.Certificates[name]
@@ -183,7 +183,10 @@ func (c *compiler) tellUncovered(port *Port) {
 func (c *compiler) policy(port *Port) (p certs.Policy, authorities string, ok bool) {
 	settings := &port.settings.TLS
 	p = certs.Policy{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
-	if settings.MinVersion == config.TLS13 {
+	if port.Protocol() == config.HTTP3 {
+		p.NextProtos = []string{"h3"}
+	}
+	if settings.MinVersion == config.TLS13 || port.Protocol() == config.HTTP3 {
 		p.MinVersion = tls.VersionTLS13
 	}
 	switch settings.ClientAuth {

@@ -137,7 +137,7 @@ func (s *stream) settle(f *section.Section, end bool) (fault string) {
 		rq.Length, rq.Body = v.Length, &s.body
 	}
 	if v.Fault == "" && rq.Header.Has(header.Priority) {
-		s.urgency, s.rotates = parsePriority(rq.Header.Get(header.Priority))
+		s.urgency, s.rotates = section.Priority(rq.Header.Get(header.Priority))
 		s.signalled = true
 	}
 	return v.Fault

@@ -3,14 +3,12 @@ package h2
 import (
 	"encoding/binary"
 	"errors"
-	"strings"
+
+	"headgate/internal/section"
 )
 
 // mostUpdates is how many priorities are kept for streams that are not open yet.
 const mostUpdates = 16
-
-// mostPriority is the longest priority field that is looked at, in bytes.
-const mostPriority = 64
 
 // update is the priority of a stream that is not open yet.
 type update struct {
@@ -19,31 +17,10 @@ type update struct {
 	rotates bool
 }
 
-// parsePriority reads a Priority field (RFC 9218, section 4). What it does not
-// say has the default; what cannot be read is ignored.
-func parsePriority(text string) (urgency uint8, rotates bool) {
-	urgency = defaultUrgency
-	if len(text) > mostPriority {
-		return urgency, rotates
-	}
-	for part := range strings.SplitSeq(text, ",") {
-		part, _, _ = strings.Cut(strings.Trim(part, " \t"), ";")
-		switch {
-		case len(part) == 3 && part[:2] == "u=" && '0' <= part[2] && part[2] <= '7':
-			urgency = part[2] - '0'
-		case part == "i", part == "i=?1":
-			rotates = true
-		case part == "i=?0":
-			rotates = false
-		}
-	}
-	return urgency, rotates
-}
-
 // prioritise gives a stream the priority of a response's own field, which the
 // server may know better than the client (RFC 9218, section 8).
 func (s *stream) prioritise(text string) {
-	urgency, rotates := parsePriority(text)
+	urgency, rotates := section.Priority(text)
 	s.conn.mu.Lock()
 	s.setPriority(urgency, rotates)
 	s.conn.mu.Unlock()
@@ -94,7 +71,7 @@ func (c *Conn) onPriorityUpdate(h frameHead, p []byte) error {
 	if id == 0 || id&1 == 0 {
 		return broken(protocolError, "PRIORITY_UPDATE for a stream that no client can open (RFC 9218, section 7.1)")
 	}
-	urgency, rotates := parsePriority(string(p[4:]))
+	urgency, rotates := section.Priority(string(p[4:]))
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s := c.stream(id); s != nil {

@@ -1,0 +1,79 @@
+package h3
+
+import (
+	"sync"
+	"time"
+
+	"headgate/internal/exchange"
+)
+
+// flood is a way to make us work for nothing.
+type flood uint8
+
+// The floods. Each is bounded for every connection, and a client that goes beyond
+// the bound is told H3_EXCESSIVE_LOAD and loses the connection.
+const (
+	// resetFlood is requests that are given up before they are answered, or such
+	// that we have to reset because they break a rule.
+	resetFlood flood = iota
+	// frameFlood is frames that are of no use: of unknown types, without data, or
+	// on the control stream.
+	frameFlood
+	// headerFlood is fields that are much larger than the bound on a head.
+	headerFlood
+	floodCount
+)
+
+// floods names them and tells how much of each a connection may do: so many at
+// once, and so many a second. Useful work adds to that.
+var floods = [floodCount]struct {
+	word string
+	most int32
+	rate int64 // a second
+	text string
+}{
+	resetFlood:  {"reset_flood", 256, 10, "too many requests were given up before they were answered"},
+	frameFlood:  {"frame_flood", 512, 50, "too many frames that are of no use"},
+	headerFlood: {word: "header_flood", text: "the fields are far larger than the bound on a request head"},
+}
+
+// budget counts what a client made us do for nothing. What it did is forgiven as
+// time passes, and as useful work is done.
+type budget struct {
+	sync.Mutex
+	spent [floodCount]int32
+	since int64 // when time last forgave
+}
+
+// charge counts one action. The error ends the connection.
+func (b *budget) charge(f flood) error {
+	b.Lock()
+	defer b.Unlock()
+	b.spent[f]++
+	if b.spent[f] <= floods[f].most {
+		return nil
+	}
+	now := exchange.Now()
+	passed := now - b.since
+	b.since = now
+	for i := range b.spent {
+		b.refund(flood(i), passed*floods[i].rate/int64(time.Second))
+	}
+	if b.spent[f] <= floods[f].most {
+		return nil
+	}
+	return &connError{code: excessiveLoad, flood: floods[f].word, text: floods[f].text}
+}
+
+// refund forgives n actions.
+func (b *budget) refund(f flood, n int64) {
+	b.spent[f] = int32(max(0, int64(b.spent[f])-n))
+}
+
+// useful notes that a response was sent whole.
+func (b *budget) useful() {
+	b.Lock()
+	defer b.Unlock()
+	b.refund(resetFlood, 1)
+	b.refund(frameFlood, 4)
+}

@@ -1,0 +1,257 @@
+// Package h3 speaks HTTP/3 (RFC 9114) to clients, over connections of quic-go.
+//
+// QUIC brings streams, flow control, loss recovery and TLS; this package brings
+// HTTP's frames. It does not rest on quic-go's http3 package, whose requests are
+// those of net/http: there the order and spelling of fields are lost, a malformed
+// request cannot be told from a good one, and every request is made twice.
+//
+// conn.go is the life of a connection, control.go its control stream. Each request
+// is served by a goroutine of a small pool (worker.go): head.go reads its head,
+// body.go its body, send.go sends the response, tunnel.go carries an extended
+// CONNECT. input.go and frame.go read frames, encode.go makes field sections.
+//
+// Nothing a client sends is unbounded: QUIC's windows bound what it has in memory,
+// a stream is granted anew only when its exchange has ended, and budget.go counts
+// what it makes us do for nothing.
+package h3
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/quic-go/quic-go"
+
+	"headgate/internal/exchange"
+)
+
+// Front serves the HTTP/3 connections of one socket.
+type Front struct {
+	// Port returns the port that the socket belongs to at the moment. It is
+	// asked at each request and never returns nil.
+	Port func() *exchange.Port
+	// Log hears of connections that were ended because they broke a rule or
+	// flooded us. nil is silent.
+	Log *slog.Logger
+	// Flooded counts the connections that were ended for a flood, by its word.
+	// It may be called by several goroutines at once; nil counts nothing.
+	Flooded func(word string)
+}
+
+// Conn is one connection of a client.
+type Conn struct {
+	// constant
+	front *Front
+	quic  *quic.Conn
+	facts exchange.Conn
+	look  chan struct{} // Serve looks at the state
+	done  chan struct{} // closed when the connection has ended
+
+	workers sync.WaitGroup
+	hand    chan *stream // to a worker that waits
+	idle    atomic.Int32 // workers that wait
+
+	budget budget
+
+	mu struct {
+		sync.Mutex
+		control  *quic.SendStream
+		running  int           // requests under way
+		next     quic.StreamID // the first request stream that was not taken
+		quiet    int64         // when the last request ended
+		draining bool          // the connection is to end soon
+		told     bool          // the client was told so
+		last     bool          // no new requests are taken
+		kinds    uint8         // unidirectional streams that came, a bit each
+	}
+}
+
+// NewConn returns the connection of a client after its handshake. serial must be
+// unique.
+func (f *Front) NewConn(qc *quic.Conn, serial uint64) *Conn {
+	state := qc.ConnectionState().TLS
+	c := &Conn{
+		front: f, quic: qc, look: make(chan struct{}, 1), done: make(chan struct{}), hand: make(chan *stream),
+		facts: exchange.NewSecureConn(qc.RemoteAddr(), qc.LocalAddr(), &state, serial),
+	}
+	c.mu.quiet = exchange.Now()
+	return c
+}
+
+// Drain makes the connection end when the requests at hand are served. The client
+// is told to send no more. Any goroutine may call it.
+func (c *Conn) Drain() {
+	c.mu.Lock()
+	c.mu.draining = true
+	c.mu.Unlock()
+	c.lookUp()
+}
+
+// Close ends the connection at once. Exchanges under way notice soon; Close does
+// not wait for them. Any goroutine may call it.
+func (c *Conn) Close() error {
+	return c.quic.CloseWithError(noError.wire(), "")
+}
+
+// lookUp makes Serve look at the state.
+func (c *Conn) lookUp() {
+	select {
+	case c.look <- struct{}{}:
+	default:
+	}
+}
+
+// Serve serves the requests of the connection until it ends. It returns when the
+// last exchange has ended.
+func (c *Conn) Serve() {
+	defer c.workers.Wait()
+	defer close(c.done)
+	if err := c.greet(); err != nil {
+		c.fail(err)
+		return
+	}
+	c.workers.Go(c.acceptRequests)
+	c.workers.Go(c.acceptControls)
+	c.attend()
+}
+
+// drainGrace is how long requests are still taken after the client was told to
+// send no more: some are on their way. closeGrace is how long a connection without
+// requests is kept after that, so that the client gets what was sent last.
+const (
+	drainGrace = 500 * time.Millisecond
+	closeGrace = 500 * time.Millisecond
+)
+
+// attend ends the connection in its time: when it drains, or when no request came
+// for too long. It returns when the connection has ended.
+func (c *Conn) attend() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-c.quic.Context().Done():
+			return
+		case <-c.look:
+		case <-timer.C:
+		}
+		wait, end := c.step()
+		if end {
+			c.quic.CloseWithError(noError.wire(), "")
+			return
+		}
+		timer.Reset(wait)
+	}
+}
+
+// step does what is due and returns how long nothing will be, or that the
+// connection is at its end.
+func (c *Conn) step() (wait time.Duration, end bool) {
+	keep := c.front.Port().KeepAlive
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := exchange.Now()
+	still := time.Duration(now - c.mu.quiet)
+	switch {
+	case c.mu.last && c.mu.running == 0:
+		grace := closeGrace + 3*c.quic.ConnectionStats().SmoothedRTT
+		return grace - still, still >= grace
+	case c.mu.last:
+		return time.Hour, false
+	case c.mu.told && still >= drainGrace:
+		c.mu.last = true
+		c.mu.quiet = now
+		c.goAwayLocked(c.mu.next)
+		return time.Millisecond, false
+	case c.mu.told:
+		return drainGrace - still, false
+	case c.mu.draining || c.mu.running == 0 && still >= keep:
+		c.mu.draining, c.mu.told = true, true
+		c.mu.quiet = now
+		c.goAwayLocked(mostStreamID)
+		return drainGrace, false
+	case c.mu.running > 0:
+		return time.Hour, false // the end of the last request looks up
+	}
+	return keep - still, false
+}
+
+// mostStreamID is the largest number of a stream that a client can open: a GOAWAY
+// with it announces another one (RFC 9114, section 5.2).
+const mostStreamID = quic.StreamID(1<<62 - 4)
+
+// acceptRequests takes the streams of requests.
+func (c *Conn) acceptRequests() {
+	for {
+		qs, err := c.quic.AcceptStream(context.Background())
+		if err != nil {
+			return
+		}
+		port := c.front.Port()
+		if !c.begin(qs.StreamID()) {
+			qs.CancelRead(requestRejected.stream())
+			qs.CancelWrite(requestRejected.stream())
+			qs.ReleaseStreamCredit()
+			continue
+		}
+		c.give(c.newStream(qs, port))
+	}
+}
+
+// begin notes that a request has begun, and reports whether it is taken.
+func (c *Conn) begin(id quic.StreamID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.last {
+		return false
+	}
+	c.mu.running++
+	if id >= c.mu.next {
+		c.mu.next = id + 4
+	}
+	return true
+}
+
+// end notes that a request has ended.
+func (c *Conn) end(port *exchange.Port) {
+	c.mu.Lock()
+	c.mu.running--
+	quiet := c.mu.running == 0
+	if quiet && !(c.mu.told && !c.mu.last) {
+		c.mu.quiet = exchange.Now()
+	}
+	look := quiet && (c.mu.draining || port.KeepAlive == 0)
+	c.mu.Unlock()
+	if look {
+		c.lookUp()
+	}
+}
+
+// fail ends the connection for the reason err.
+func (c *Conn) fail(err error) {
+	var rule *connError
+	if !errors.As(err, &rule) {
+		return // the connection is no more
+	}
+	c.report(rule)
+	c.quic.CloseWithError(rule.code.wire(), rule.text)
+}
+
+// report tells the log and the counter why a connection is ended.
+func (c *Conn) report(e *connError) {
+	level := slog.LevelDebug
+	word := "protocol_error"
+	if e.flood != "" {
+		level, word = slog.LevelWarn, e.flood
+		if c.front.Flooded != nil {
+			c.front.Flooded(e.flood)
+		}
+	}
+	if c.front.Log != nil {
+		c.front.Log.Log(context.Background(), level, "HTTP/3 connection ended", "reason", word, "cause", e.text,
+			"peer", c.facts.Peer, "port", c.front.Port().Place.Port)
+	}
+}

@@ -1,0 +1,250 @@
+package h3
+
+import (
+	"errors"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/quic-go/quic-go"
+
+	"headgate/internal/exchange"
+	"headgate/internal/header"
+	"headgate/internal/qpack"
+	"headgate/internal/section"
+)
+
+// stream is one request and its response. It is the Front of its exchange. Its
+// memory is used again when its exchange has ended.
+type stream struct {
+	// constant while the stream lives
+	conn *Conn
+	quic *quic.Stream
+	port *exchange.Port
+
+	// owned by the worker
+	ex     exchange.Exchange
+	fields section.Section
+	text   qpack.Text
+	answer *exchange.Answer // refuses the request if it is not nil
+	// malformed says that the request is refused by a reset only (RFC 9114,
+	// section 4.1.2).
+	malformed bool
+	whole     bool  // all of the response was written
+	until     int64 // the deadline of writes that quic-go knows
+
+	body body
+
+	sending struct {
+		sync.Mutex
+		begun bool // the final response has begun; nothing interim may follow
+	}
+}
+
+var streams = sync.Pool{New: func() any { return &stream{} }}
+
+// newStream returns a stream whose exchange has begun.
+func (c *Conn) newStream(qs *quic.Stream, port *exchange.Port) *stream {
+	s := streams.Get().(*stream)
+	s.conn, s.quic, s.port = c, qs, port
+	s.body.stream = s
+	s.body.in.begin(qs)
+	ex := &s.ex
+	ex.Begin(&c.facts, s)
+	ex.Place, ex.Limits = port.Place, port.Limits
+	ex.ClientIP = c.facts.Remote.Addr()
+	ex.Times.Start = exchange.Now()
+	ex.Request.Scheme = c.facts.Scheme
+	ex.Request.Proto = exchange.HTTP3
+	return s
+}
+
+// serve reads the head of a request and takes its exchange to its end.
+func (s *stream) serve() {
+	err := s.readHead()
+	s.ex.Times.Start = exchange.Now()
+	switch {
+	case s.answer != nil:
+		s.port.Refuse(&s.ex, s.answer)
+	case err == nil:
+		s.port.Serve(&s.ex)
+	}
+	s.finish(err)
+}
+
+// finish ends what the exchange left open, and gives the stream back. err is why
+// there was no request.
+func (s *stream) finish(err error) {
+	c, qs, port := s.conn, s.quic, s.port
+	switch {
+	case err != nil && s.answer == nil:
+		s.giveUp(err)
+	case s.malformed || s.body.broken:
+		s.cancel(messageError)
+		c.charge(resetFlood)
+	default:
+		// What is left of the request is not wanted (RFC 9114, section 4.1). If
+		// the response is not whole, Send and Abort have reset it.
+		qs.CancelRead(noError.stream())
+		if !s.whole {
+			qs.CancelWrite(internalError.stream())
+		}
+	}
+	qs.ReleaseStreamCredit()
+	s.recycle()
+	c.end(port)
+}
+
+// giveUp ends a stream on which there was no request.
+func (s *stream) giveUp(err error) {
+	var reset *quic.StreamError
+	var rule *connError
+	switch {
+	case errors.As(err, &rule):
+		s.conn.fail(err)
+	case errors.As(err, &reset):
+		s.cancel(requestCancelled)
+	case err == errEnd:
+		s.cancel(requestIncomplete)
+	default:
+		return // the connection is no more
+	}
+	s.conn.charge(resetFlood)
+}
+
+// cancel resets both directions.
+func (s *stream) cancel(why code) {
+	s.quic.CancelRead(why.stream())
+	s.quic.CancelWrite(why.stream())
+}
+
+// charge counts an action of the client, and ends the connection if it is one too
+// many.
+func (c *Conn) charge(f flood) {
+	if err := c.budget.charge(f); err != nil {
+		c.fail(err)
+	}
+}
+
+// recycle gives the memory of a stream back. Nobody may know it any more.
+func (s *stream) recycle() {
+	s.body.reset()
+	s.text.Reset()
+	s.fields = section.Section{}
+	s.conn, s.quic, s.port, s.answer = nil, nil, nil, nil
+	s.malformed, s.whole, s.until = false, false, 0
+	s.sending.begun = false
+	streams.Put(s)
+}
+
+// Gone reports whether the client has reset the stream or left. It is asked before
+// the response has begun only.
+func (s *stream) Gone() bool { return s.quic.Context().Err() != nil }
+
+// Abort resets the stream, so that the client can tell that the response is not
+// whole.
+func (s *stream) Abort(*exchange.Exchange) { s.quic.CancelWrite(internalError.stream()) }
+
+// readError gives an error of the stream a reason.
+func readError(err error) error {
+	reason := exchange.ClientClosed
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		reason, err = exchange.ClientTimeout, errPaused
+	}
+	return &exchange.Error{Reason: reason, Err: err}
+}
+
+var errPaused = errors.New("the request body paused for too long")
+
+// readHead reads the frames up to the head, makes the request of it, and finds out
+// whether there is a body.
+func (s *stream) readHead() error {
+	if t := s.port.HeadTimeout; t > 0 {
+		s.quic.SetReadDeadline(time.Now().Add(t))
+	}
+	err := s.head()
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		s.answer = exchange.Fail(exchange.RequestTimeout, "the request head did not arrive in time")
+		return err
+	}
+	if err == nil && s.port.HeadTimeout > 0 {
+		s.quic.SetReadDeadline(time.Time{})
+	}
+	return err
+}
+
+// head reads until HEADERS and settles the request.
+func (s *stream) head() error {
+	in := &s.body.in
+	length, err := s.findHead()
+	if err != nil {
+		return err
+	}
+	f := &s.fields
+	f.Begin(&s.ex.Request.Header, s.port)
+	if length > uint64(2*s.port.HeadSize) {
+		s.answer = exchange.Fail(exchange.HeadTooLarge, "the head is larger than the limit (RFC 9114, section 4.2.2)")
+		return nil
+	}
+	if err := in.await(int(length)); err != nil {
+		return err
+	}
+	p := in.bytes()[:length]
+	in.r += int(length)
+	in.hold()
+	if err := qpack.Decode(p, &s.text, f); err != nil {
+		return broken(decompressionFailed, err.Error())
+	}
+	end, err := s.body.find(f)
+	if err != nil {
+		return err
+	}
+	return s.settle(end)
+}
+
+// findHead reads up to the head and returns its length.
+func (s *stream) findHead() (length uint64, err error) {
+	in := &s.body.in
+	for range mostUnknownBeforeHead {
+		var kind uint64
+		if kind, length, err = in.frame(); err != nil {
+			return 0, err
+		}
+		switch {
+		case kind == frameHeaders:
+			return length, nil
+		case kind == frameData || misplaced(kind):
+			return 0, broken(frameUnexpected, "a request that does not begin with HEADERS (RFC 9114, section 4.1)")
+		}
+		if err := in.skip(length); err != nil {
+			return 0, err
+		}
+	}
+	return 0, &connError{code: excessiveLoad, flood: floods[frameFlood].word, text: floods[frameFlood].text}
+}
+
+// settle makes the request of the fields.
+func (s *stream) settle(end bool) error {
+	v := s.fields.Settle(&s.ex, end)
+	rq := &s.ex.Request
+	s.body.expect = v.Length
+	switch {
+	case v.Fault != "":
+		s.malformed = true
+		s.answer = exchange.Fail(exchange.BadRequest, v.Fault)
+		return nil
+	case v.Body:
+		rq.Length, rq.Body = v.Length, &s.body
+	}
+	s.answer = v.Answer
+	if rq.Header.Has(header.Priority) {
+		s.prioritise(rq.Header.Get(header.Priority))
+	}
+	return nil
+}
+
+// prioritise gives the response the priority of a Priority field.
+func (s *stream) prioritise(text string) {
+	urgency, rotates := section.Priority(text)
+	s.quic.SetPriority(int8(urgency), rotates)
+}

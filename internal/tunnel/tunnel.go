@@ -1,0 +1,146 @@
+// Package tunnel carries bytes between a client and a server whose connection was
+// upgraded, both ways, until both sides have closed or nothing moved for the idle
+// time (RFC 9110, section 7.8). Fronts join what they read from with the stream
+// that a source gave them.
+//
+// A tunnel that is quiet holds no memory for bytes: see Nexter and Connected.
+package tunnel
+
+import (
+	"errors"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"headgate/internal/exchange"
+	"headgate/internal/netconn"
+)
+
+// Connected is a stream over a plain connection. What was read from it and not
+// used stands in the buffer. Between two of them bytes may move inside the kernel.
+type Connected interface {
+	Conn() (*netconn.Conn, *netconn.Buffer)
+}
+
+// Nexter is a stream that has memory of its own for what came.
+type Nexter interface {
+	// Next waits for bytes and returns them. They are valid until the next call.
+	Next() ([]byte, error)
+}
+
+// Join carries bytes between client and server. It returns when both directions
+// have ended. Silence in one direction is no reason to end while the other is
+// busy. It sets ex.Sent and ex.Received.
+func Join(ex *exchange.Exchange, client, server exchange.Stream, idle time.Duration) {
+	a := &activity{idle: idle}
+	a.touch()
+	client.SetIdle(idle)
+	server.SetIdle(idle)
+	up := make(chan int64, 1)
+	go func() {
+		up <- a.carry(server, client)
+	}()
+	ex.Sent = a.carry(client, server)
+	ex.Received = <-up
+}
+
+// activity remembers when bytes last moved in either direction of a tunnel.
+type activity struct {
+	idle time.Duration
+	last atomic.Int64
+}
+
+func (a *activity) touch() { a.last.Store(exchange.Now()) }
+
+// quiet returns for how long nothing has moved.
+func (a *activity) quiet() time.Duration { return time.Duration(exchange.Now() - a.last.Load()) }
+
+// carry copies from one side to the other until the first ends, and passes the
+// end on. An error ends both sides, so that the other direction stops too.
+func (a *activity) carry(to, from exchange.Stream) int64 {
+	n, err := a.copy(to, from)
+	if err != nil || to.CloseWrite() != nil {
+		to.Close()
+		from.Close()
+	}
+	return n
+}
+
+// copy copies until from ends. A pause is only an error when nothing moved in
+// the other direction either.
+func (a *activity) copy(to, from exchange.Stream) (total int64, err error) {
+	for {
+		n, err := a.step(to, from)
+		total += n
+		if n > 0 {
+			a.touch()
+		}
+		switch {
+		case err == io.EOF:
+			return total, nil
+		case err != nil && !a.goesOn(err):
+			return total, err
+		}
+	}
+}
+
+// step carries what is there, in the way that both sides know.
+func (a *activity) step(to, from exchange.Stream) (int64, error) {
+	if src, ok := from.(Connected); ok {
+		dst, _ := to.(Connected)
+		return move(to, dst, src)
+	}
+	if src, ok := from.(Nexter); ok {
+		p, err := src.Next()
+		return pass(to, p, err)
+	}
+	var p [4 << 10]byte
+	n, err := from.Read(p[:])
+	return pass(to, p[:n], err)
+}
+
+// pass writes what a read gave.
+func pass(to exchange.Stream, p []byte, err error) (int64, error) {
+	if len(p) > 0 {
+		if _, werr := to.Write(p); werr != nil {
+			return int64(len(p)), &netconn.WriteError{Err: werr}
+		}
+	}
+	return int64(len(p)), err
+}
+
+// move carries what is there of a plain connection. It waits without memory: a
+// buffer is held only while there is something in it. A full one tells that much
+// is coming, which then goes through splice if the other side is one too.
+func move(to exchange.Stream, dst, src Connected) (int64, error) {
+	from, buf := src.Conn()
+	if buf.Len() == 0 {
+		if err := from.Fill(buf); err != nil {
+			return 0, err
+		}
+	}
+	n, much := int64(buf.Len()), buf.Full()
+	_, err := to.Write(buf.Bytes())
+	buf.Drop()
+	if err != nil {
+		return n, &netconn.WriteError{Err: err}
+	}
+	if !much || dst == nil {
+		return n, nil
+	}
+	onto, _ := dst.Conn()
+	m, err := netconn.SpliceReady(onto, from)
+	return n + m, err
+}
+
+// goesOn reports whether a direction that paused for the idle time goes on.
+func (a *activity) goesOn(err error) bool {
+	var written *netconn.WriteError
+	switch {
+	case errors.As(err, &written):
+		return false
+	case errors.Is(err, netconn.ErrKicked):
+		return true // told to drain: a tunnel ends by itself or with the drain time
+	}
+	return errors.Is(err, netconn.ErrTimeout) && a.quiet() < a.idle
+}
