@@ -91,7 +91,7 @@ func (c *Control) prepareLocked(name string, data []byte) (ch *change, err error
 		return ch, err
 	}
 	var problems []schema.Problem
-	house := plan.House{Log: c.log, Metrics: c.metrics, Record: ch.record.fn(), Dir: filepath.Dir(name), StateDir: c.state.Dir()}
+	house := plan.House{Log: c.log, Metrics: c.metrics, Record: ch.record.fn(), Dir: filepath.Dir(name), Tunnels: c.tunnels, StateDir: c.state.Dir()}
 	if ch.plan, problems = plan.Compile(ch.config, ch.previous, house, report); len(problems) > 0 {
 		return ch, &Refused{Problems: problems}
 	}
@@ -167,6 +167,7 @@ func (c *Control) commitLocked(ch *change) {
 	if ch.previous != nil {
 		ch.previous.Retire(ch.plan)
 	}
+	c.tunnels.Follow(ch.plan.Left)
 	c.mu.since, c.mu.revision = time.Now(), ch.revision
 	c.scheduleRetryLocked(c.pace.first)
 }

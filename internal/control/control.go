@@ -21,6 +21,7 @@ import (
 
 	"headgate/internal/admin"
 	"headgate/internal/config"
+	"headgate/internal/exchange"
 	"headgate/internal/listen"
 	"headgate/internal/metrics"
 	"headgate/internal/plan"
@@ -51,6 +52,7 @@ type Control struct {
 	options Options
 	state   *store.State
 	metrics *metrics.Registry
+	tunnels *exchange.Tunnels
 	admin   *admin.Server
 	bind    bind
 	pace    pace
@@ -113,7 +115,7 @@ func New(o Options) (*Control, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Control{log: o.Log, options: o, state: state, metrics: metrics.New(o.Build), bind: listen.OpenBeside, pace: usualPace}
+	c := &Control{log: o.Log, options: o, state: state, metrics: metrics.New(o.Build), tunnels: exchange.NewTunnels(), bind: listen.OpenBeside, pace: usualPace}
 	c.mu.sockets = map[string]*socket{}
 	c.mu.quics = map[netip.AddrPort]*quicSocket{}
 	c.mu.waiting = map[string]*PortState{}

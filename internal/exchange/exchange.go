@@ -76,7 +76,8 @@ type Exchange struct {
 	// Text holds bytes that filters make for this exchange only.
 	Text Text
 
-	id requestID
+	id  requestID
+	key [webSocketKey]byte // of the handshake that an extended CONNECT becomes
 	// ran is how many filters of the pipeline have seen the request; the
 	// response goes back through as many.
 	ran int
@@ -117,6 +118,9 @@ type Request struct {
 	// Upgrade is the protocol that the client wants to change to, such as
 	// "websocket", or "".
 	Upgrade string
+	// Extended says that the client asked by an extended CONNECT (RFC 8441): see
+	// ExtendWebSocket. Its front tells it of a tunnel by 200.
+	Extended bool
 	// AcceptsTrailers says that the client's TE field asks for trailers.
 	AcceptsTrailers bool
 	// Continue says that the client waits for a 100 before it sends its body.
@@ -126,7 +130,8 @@ type Request struct {
 
 // Response is the head of a response and its body.
 type Response struct {
-	// Status is the status code, 200 to 599, or 101 with a Tunnel.
+	// Status is the status code, 200 to 599, or 101 with a Tunnel; 200 with a
+	// Tunnel answers an extended CONNECT.
 	Status int
 	// Header holds the fields; hop-by-hop and framing fields are not in it.
 	Header header.List

@@ -19,6 +19,8 @@ type Pipeline struct {
 	// keep nothing of it. The response of a server is closed by then, and the
 	// fields of its head are gone.
 	Done []func(*Exchange)
+	// Tunnels knows the upgraded connections; it may be nil.
+	Tunnels *Tunnels
 	// Log hears of broken invariants.
 	Log *slog.Logger
 }
@@ -31,6 +33,9 @@ func (p *Pipeline) Serve(ex *Exchange) {
 	answer := p.request(ex)
 	if answer == nil {
 		answer = p.Source.Respond(ex)
+		if answer == nil {
+			answer = ex.switched()
+		}
 	}
 	if answer != nil {
 		answer.apply(ex)
@@ -75,6 +80,9 @@ func (p *Pipeline) send(ex *Exchange) {
 		ex.Front.Abort(ex)
 		ex.Times.End = Now()
 		return
+	}
+	if ex.Response.Tunnel != nil {
+		defer p.Tunnels.add(ex.Place, ex.Response.Tunnel)()
 	}
 	err := ex.Front.Send(ex)
 	ex.Times.End = Now()

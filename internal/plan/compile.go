@@ -22,6 +22,8 @@ type House struct {
 	Metrics *metrics.Registry
 	// Record is the access log: accesslog.Log.Record. Nil logs nothing.
 	Record func(*exchange.Exchange)
+	// Tunnels knows the upgraded connections; nil keeps no list of them.
+	Tunnels *exchange.Tunnels
 	// Dir is where relative paths in the configuration begin.
 	Dir string
 	// StateDir is where the self-signed certificate and the key of sticky

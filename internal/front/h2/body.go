@@ -219,10 +219,19 @@ func (b *body) next() error {
 			return b.end()
 		}
 		c.mu.Unlock()
-		if !b.wait(s.port.Limits.BodyIdle) {
+		if !b.wait(b.idle()) {
 			return &exchange.Error{Reason: exchange.RequestTimeout, Err: errors.New("the request body paused for too long")}
 		}
 	}
+}
+
+// idle is how long the client may pause.
+func (b *body) idle() time.Duration {
+	s := b.stream
+	if s.tunnelIdle > 0 {
+		return s.tunnelIdle
+	}
+	return s.port.Limits.BodyIdle
 }
 
 // wait waits for news, at most for limit if that is not 0.

@@ -180,9 +180,10 @@ func (c *Conn) begin() {
 	c.mu.Lock()
 	c.mu.quiet = c.began
 	c.mu.budget.since = c.began
-	b := appendHead(c.space(), 3*settingSize, frameSettings, 0, 0)
+	b := appendHead(c.space(), 4*settingSize, frameSettings, 0, 0)
 	b = appendSetting(b, settingStreams, uint32(c.streams))
 	b = appendSetting(b, settingListSize, uint32(c.port.HeadSize))
+	b = appendSetting(b, settingConnect, 1)
 	b = appendSetting(b, settingNoPriorities, 1)
 	c.mu.out = appendWindow(b, 0, connWindow-firstWindow)
 	c.mu.receive = connWindow

@@ -27,7 +27,7 @@ func (c *Conn) onSettings(h frameHead, p []byte) error {
 		switch setting(binary.BigEndian.Uint16(p)) {
 		case settingTableSize:
 			c.mu.resize = c.mu.resize || value < firstTableSize
-		case settingPush, settingNoPriorities:
+		case settingPush, settingConnect, settingNoPriorities:
 			if value > 1 {
 				return broken(protocolError, "a setting that is neither 0 nor 1 (RFC 9113, section 6.5.2)")
 			}

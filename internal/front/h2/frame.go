@@ -54,6 +54,7 @@ const (
 	settingWindow        setting = 0x4
 	settingFrameSize     setting = 0x5
 	settingListSize      setting = 0x6
+	settingConnect       setting = 0x8 // RFC 8441, section 3
 	settingNoPriorities  setting = 0x9 // RFC 9218, section 2.1
 	firstTableSize               = 4096
 	mostSettingFrameSize         = 1<<24 - 1

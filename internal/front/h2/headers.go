@@ -133,6 +133,9 @@ func (s *stream) settle(f *section.Section, end bool) (fault string) {
 	v := f.Settle(&s.ex, end)
 	rq := &s.ex.Request
 	s.answer, s.expect = v.Answer, v.Length
+	if v.Protocol != "" && v.Fault == "" && v.Answer == nil {
+		s.ex.ExtendWebSocket()
+	}
 	if v.Body {
 		rq.Length, rq.Body = v.Length, &s.body
 	}

@@ -48,6 +48,8 @@ func (s *stream) Send(ex *exchange.Exchange) error {
 	}
 	rs.HeadSent = true
 	switch {
+	case rs.Tunnel != nil:
+		return s.sendTunnel(ex, head)
 	case bodiless:
 		return s.push(head, nil, true)
 	case rs.Text != nil:
@@ -193,6 +195,9 @@ var errSlow = errors.New("the client took nothing of the response for too long")
 func (s *stream) wait() bool {
 	c := s.conn
 	limit := s.port.WriteIdle
+	if s.tunnelIdle > 0 {
+		limit = s.tunnelIdle
+	}
 	c.mu.Unlock()
 	defer c.mu.Lock()
 	if limit <= 0 {

@@ -21,6 +21,10 @@ type stream struct {
 	answer    *exchange.Answer
 	malformed bool
 
+	// tunnelIdle is how long an extended CONNECT may be silent; 0 for other
+	// requests. It is set before bytes move.
+	tunnelIdle time.Duration
+
 	// owned by the worker
 	ex   exchange.Exchange
 	body body
@@ -89,7 +93,7 @@ func (s *stream) recycle() {
 	s.body.reset()
 	s.trailer.Reset()
 	drained(s.wake)
-	s.conn, s.port, s.answer, s.malformed = nil, nil, nil, false
+	s.conn, s.port, s.answer, s.malformed, s.tunnelIdle = nil, nil, nil, false, 0
 	s.facts = facts{}
 	s.piece = piece{}
 	streams.Put(s)

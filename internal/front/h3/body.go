@@ -144,7 +144,7 @@ func (b *body) wait() error {
 	if b.mu.closed {
 		return &exchange.Error{Reason: exchange.ClientClosed, Err: errGivenUp}
 	}
-	idle := int64(b.stream.ex.Limits.BodyIdle)
+	idle := int64(b.stream.port.Limits.BodyIdle)
 	if idle <= 0 {
 		return nil
 	}

@@ -179,7 +179,11 @@ var errSlow = errors.New("the client took nothing of the response for too long")
 // here.
 func (s *stream) write(p []byte) error {
 	for len(p) > 0 {
-		s.awaitAtMost(int64(s.port.WriteIdle))
+		idle := s.port.WriteIdle
+		if s.tunnelIdle > 0 {
+			idle = s.tunnelIdle
+		}
+		s.awaitAtMost(int64(idle))
 		n, err := s.quic.Write(p)
 		p = p[n:]
 		switch {

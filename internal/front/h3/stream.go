@@ -29,9 +29,10 @@ type stream struct {
 	answer *exchange.Answer // refuses the request if it is not nil
 	// malformed says that the request is refused by a reset only (RFC 9114,
 	// section 4.1.2).
-	malformed bool
-	whole     bool  // all of the response was written
-	until     int64 // the deadline of writes that quic-go knows
+	malformed  bool
+	whole      bool          // all of the response was written
+	tunnelIdle time.Duration // how long an extended CONNECT may be silent; 0 for other requests
+	until      int64         // the deadline of writes that quic-go knows
 
 	body body
 
@@ -132,7 +133,7 @@ func (s *stream) recycle() {
 	s.text.Reset()
 	s.fields = section.Section{}
 	s.conn, s.quic, s.port, s.answer = nil, nil, nil, nil
-	s.malformed, s.whole, s.until = false, false, 0
+	s.malformed, s.whole, s.tunnelIdle, s.until = false, false, 0, 0
 	s.sending.begun = false
 	streams.Put(s)
 }
@@ -149,7 +150,7 @@ func (s *stream) Abort(*exchange.Exchange) { s.quic.CancelWrite(internalError.st
 func readError(err error) error {
 	reason := exchange.ClientClosed
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		reason, err = exchange.ClientTimeout, errPaused
+		reason, err = exchange.RequestTimeout, errPaused
 	}
 	return &exchange.Error{Reason: reason, Err: err}
 }
@@ -233,6 +234,8 @@ func (s *stream) settle(end bool) error {
 		s.malformed = true
 		s.answer = exchange.Fail(exchange.BadRequest, v.Fault)
 		return nil
+	case v.Protocol != "" && v.Answer == nil:
+		s.ex.ExtendWebSocket()
 	case v.Body:
 		rq.Length, rq.Body = v.Length, &s.body
 	}

@@ -23,10 +23,7 @@ func (s *stream) sendTunnel(ex *exchange.Exchange, head []byte) error {
 }
 
 // clientStream is the client's side of a tunnel.
-type clientStream struct {
-	s    *stream
-	idle time.Duration
-}
+type clientStream struct{ s *stream }
 
 // Read reads what the client sends.
 func (t *clientStream) Read(p []byte) (int, error) {
@@ -34,8 +31,8 @@ func (t *clientStream) Read(p []byte) (int, error) {
 	if b.ended {
 		return 0, io.EOF
 	}
-	if t.idle > 0 {
-		t.s.quic.SetReadDeadline(time.Now().Add(t.idle))
+	if t.s.tunnelIdle > 0 {
+		t.s.quic.SetReadDeadline(time.Now().Add(t.s.tunnelIdle))
 	}
 	for b.left == 0 {
 		switch err := b.advance(); {
@@ -85,8 +82,8 @@ func (t *clientStream) CloseWrite() error {
 	return t.s.quic.Close()
 }
 
-// SetIdle sets how long Read may wait. Write is bounded by the port's write idle.
-func (t *clientStream) SetIdle(d time.Duration) { t.idle = d }
+// SetIdle sets how long Read and Write may wait.
+func (t *clientStream) SetIdle(d time.Duration) { t.s.tunnelIdle = d }
 
 // Close resets both directions.
 func (t *clientStream) Close() error {

@@ -1,0 +1,67 @@
+package exchange
+
+import (
+	"sync"
+	"time"
+)
+
+// Tunnels are the tunnels that are open, so that those end whose route is no more.
+// Its methods may be called by several goroutines at once; a nil *Tunnels keeps
+// none.
+type Tunnels struct {
+	mu   sync.Mutex
+	open map[*tunnel]struct{}
+}
+
+// tunnel is an upgraded connection.
+type tunnel struct {
+	place  *Place
+	server Stream
+	end    *time.Timer // ends it, or nil; guarded by Tunnels.mu
+}
+
+// NewTunnels returns an empty set.
+func NewTunnels() *Tunnels { return &Tunnels{open: map[*tunnel]struct{}{}} }
+
+// add notes a tunnel that begins and returns what notes its end.
+func (t *Tunnels) add(place *Place, server Stream) (remove func()) {
+	if t == nil {
+		return func() {}
+	}
+	one := &tunnel{place: place, server: server}
+	t.mu.Lock()
+	t.open[one] = struct{}{}
+	t.mu.Unlock()
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		delete(t.open, one)
+		if one.end != nil {
+			one.end.Stop()
+		}
+	}
+}
+
+// Len returns how many tunnels are open.
+func (t *Tunnels) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.open)
+}
+
+// Follow is called after a change: a tunnel whose place is no more, as left says,
+// ends after the time that left returns. One whose place is there again lives on.
+func (t *Tunnels) Follow(left func(*Place) (gone bool, within time.Duration)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for one := range t.open {
+		gone, within := left(one.place)
+		switch {
+		case !gone && one.end != nil:
+			one.end.Stop()
+			one.end = nil
+		case gone && one.end == nil:
+			one.end = time.AfterFunc(within, func() { one.server.Close() })
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package h2
+
+import (
+	"errors"
+	"time"
+
+	"headgate/internal/exchange"
+	"headgate/internal/netconn"
+	"headgate/internal/tunnel"
+)
+
+// sendTunnel sends the head and then carries bytes both ways, in DATA frames (RFC
+// 8441, section 5).
+func (s *stream) sendTunnel(ex *exchange.Exchange, head []byte) error {
+	if err := s.push(head, nil, false); err != nil {
+		return err
+	}
+	s.conn.flush()
+	client := &clientStream{s: s}
+	tunnel.Join(ex, client, ex.Response.Tunnel, ex.Limits.TunnelIdle)
+	client.giveBack()
+	return nil
+}
+
+// clientStream is the client's side of a tunnel.
+type clientStream struct {
+	s   *stream
+	has *chunk // what Next has returned
+}
+
+// Next waits for what the client sends and returns it. While it waits it holds no
+// memory.
+func (t *clientStream) Next() ([]byte, error) {
+	b := &t.s.body
+	t.giveBack()
+	b.begun = true
+	if b.current == nil {
+		if err := b.next(); err != nil {
+			return nil, ended(err)
+		}
+	}
+	t.has, b.current = b.current, nil
+	p := t.has.mem[t.has.r:t.has.w]
+	b.took(len(p))
+	return p, nil
+}
+
+// giveBack gives back what Next has returned.
+func (t *clientStream) giveBack() {
+	if t.has != nil {
+		giveChunk(t.has)
+		t.has = nil
+	}
+}
+
+// Read reads what the client sends.
+func (t *clientStream) Read(p []byte) (int, error) {
+	n, err := t.s.body.Read(p)
+	return n, ended(err)
+}
+
+// ended gives an error of the body the form that the tunnel knows.
+func ended(err error) error {
+	var e *exchange.Error
+	if errors.As(err, &e) && e.Reason == exchange.RequestTimeout {
+		return netconn.ErrTimeout
+	}
+	return err
+}
+
+// Write sends to the client.
+func (t *clientStream) Write(p []byte) (int, error) {
+	if err := t.s.push(nil, p, false); err != nil {
+		return 0, err
+	}
+	t.s.conn.flush()
+	return len(p), nil
+}
+
+// CloseWrite tells the client that no more will come.
+func (t *clientStream) CloseWrite() error {
+	err := t.s.push(nil, nil, true)
+	t.s.conn.flush()
+	return err
+}
+
+// SetIdle sets how long Next, Read and Write may wait.
+func (t *clientStream) SetIdle(d time.Duration) { t.s.tunnelIdle = d }
+
+// Close resets the stream.
+func (t *clientStream) Close() error {
+	c := t.s.conn
+	c.mu.Lock()
+	if t.s.gone == nil {
+		c.resetLocked(t.s, cancelled, errTunnel)
+	}
+	c.mu.Unlock()
+	c.flush()
+	return nil
+}
+
+var errTunnel = errors.New("the tunnel has ended")

@@ -1,0 +1,265 @@
+package https
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha1"
+	"crypto/tls"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/http3"
+	"golang.org/x/net/http2"
+)
+
+// webSocket is what a client has of an extended CONNECT.
+type webSocket struct {
+	io.ReadWriter
+	status     int
+	header     http.Header
+	closeWrite func() error
+}
+
+// upgraded is a server that switches to WebSocket and sends back what it gets. It
+// tells the heads of its requests.
+type upgraded struct {
+	url   string
+	heads chan string
+}
+
+// newUpgraded starts one. accept makes the Sec-WebSocket-Accept of the key's.
+func newUpgraded(t *testing.T, accept func(string) string) *upgraded {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &upgraded{url: "http://" + l.Addr().String(), heads: make(chan string, 100)}
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			nc, err := l.Accept()
+			if err != nil {
+				return
+			}
+			running.Go(func() { u.serve(nc, accept) })
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		running.Wait()
+	})
+	return u
+}
+
+func (u *upgraded) serve(nc net.Conn, accept func(string) string) {
+	defer nc.Close()
+	r := bufio.NewReader(nc)
+	rq, err := http.ReadRequest(r)
+	if err != nil {
+		return
+	}
+	u.heads <- fmt.Sprintf("%s %s upgrade=%s connection=%s version=%s proto=%s coding=%v", rq.Method, rq.URL.Path, rq.Header.Get("Upgrade"),
+		rq.Header.Get("Connection"), rq.Header.Get("Sec-Websocket-Version"), rq.Header.Get("Sec-Websocket-Protocol"), rq.TransferEncoding)
+	fmt.Fprintf(nc, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Protocol: chat\r\nSec-WebSocket-Accept: %s\r\n\r\n", accept(rq.Header.Get("Sec-Websocket-Key")))
+	io.Copy(nc, r)
+	nc.(*net.TCPConn).CloseWrite()
+}
+
+// rightAccept is what RFC 6455, section 4.2.2 says.
+func rightAccept(key string) string {
+	sum := sha1.Sum([]byte(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// extended is a way to send an extended CONNECT.
+type extended func(t *testing.T, address, path, protocol string) *webSocket
+
+var bothExtended = map[string]extended{"h2": extended2, "h3": extended3}
+
+// extended2 sends one over HTTP/2.
+func extended2(t *testing.T, address, path, protocol string) *webSocket {
+	t.Helper()
+	c, err := tls.Dial("tcp4", address, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	cc, err := (&http2.Transport{}).NewClientConn(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, out := io.Pipe()
+	rq, _ := http.NewRequest("CONNECT", "https://a.example"+path, body)
+	rq.Header[":protocol"] = []string{protocol}
+	rq.Header.Set("Sec-Websocket-Protocol", "chat")
+	rs, err := cc.RoundTrip(rq)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { rs.Body.Close() })
+	return &webSocket{ReadWriter: struct {
+		io.Reader
+		io.Writer
+	}{rs.Body, out}, status: rs.StatusCode, header: rs.Header, closeWrite: out.Close}
+}
+
+// extended3 sends one over HTTP/3.
+func extended3(t *testing.T, address, path, protocol string) *webSocket {
+	t.Helper()
+	ctx, stop := context.WithTimeout(context.Background(), 3*patience)
+	t.Cleanup(stop)
+	qc, err := quic.DialAddr(ctx, address, &tls.Config{InsecureSkipVerify: true, ServerName: "a.example", NextProtos: []string{"h3"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { qc.CloseWithError(0x100, "") })
+	s, err := (&http3.Transport{}).NewClientConn(qc).OpenRequestStream(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rq := &http.Request{Method: "CONNECT", Proto: protocol, Host: "a.example", Header: http.Header{"Sec-Websocket-Protocol": {"chat"}},
+		URL: &url.URL{Scheme: "https", Host: "a.example", Path: path}}
+	if err := s.SendRequestHeader(rq); err != nil {
+		t.Fatal(err)
+	}
+	rs, err := s.ReadResponse()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &webSocket{ReadWriter: s, status: rs.StatusCode, header: rs.Header, closeWrite: s.Close}
+}
+
+// bothPorts is a configuration with an https and an http3 port on one address.
+func bothPorts(address, proxies string) string {
+	return fmt.Sprintf(`
+version: 1
+admin: {address: ""}
+access_log: {enabled: false}
+ports:
+  web: {address: %q, protocol: https, drain: 300ms}
+  quic: {address: %q, protocol: http3, drain: 300ms}
+proxies: {%s}
+`, address, address, proxies)
+}
+
+func TestAWebSocketOverAStream(t *testing.T) {
+	t.Parallel()
+	for name, dial := range bothExtended {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u, h, address := newUpgraded(t, rightAccept), newHouse(t), free(t)
+			route := fmt.Sprintf("all: {routes: [{path: /chat, strip_prefix: false, servers: [{url: %q}]}", u.url)
+			h.start(bothPorts(address, route+"]}"))
+			ws := dial(t, address, "/chat/room", "websocket")
+			if ws.status != 200 || ws.header.Get("Sec-Websocket-Protocol") != "chat" || ws.header.Get("Sec-Websocket-Accept") != "" || ws.header.Get("Upgrade") != "" {
+				t.Fatalf("got %d and %v", ws.status, ws.header)
+			}
+			if got, want := <-u.heads, "GET /chat/room upgrade=websocket connection=upgrade version=13 proto=chat coding=[]"; got != want {
+				t.Errorf("the server got %q, want %q", got, want)
+			}
+			ws.echoes(t, "hello")
+			// A change that keeps the route leaves the tunnel alone.
+			h.apply(bothPorts(address, route+", {path: /other, fixed_response: {status: 404}}]}"))
+			ws.echoes(t, strings.Repeat("0123456789", 100_000))
+			// The end of one side reaches the other, which then ends too.
+			ws.closeWrite()
+			if n, err := ws.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+				t.Errorf("behind the end: got %d bytes and %v", n, err)
+			}
+		})
+	}
+}
+
+// echoes sends text and holds that it comes back.
+func (w *webSocket) echoes(t *testing.T, text string) {
+	t.Helper()
+	go io.WriteString(w, text)
+	b := make([]byte, len(text))
+	if _, err := io.ReadFull(w, b); err != nil || string(b) != text {
+		t.Fatalf("%d bytes did not come back: %v", len(text), err)
+	}
+}
+
+func TestAWebSocketEndsWithItsRoute(t *testing.T) {
+	t.Parallel()
+	for name, dial := range bothExtended {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u, h, address := newUpgraded(t, rightAccept), newHouse(t), free(t)
+			h.start(bothPorts(address, fmt.Sprintf("all: {routes: [{servers: [{url: %q}]}]}", u.url)))
+			ws := dial(t, address, "/", "websocket")
+			ws.echoes(t, "hello")
+			h.apply(bothPorts(address, "all: {routes: [{path: /other, fixed_response: {status: 404}}]}"))
+			ws.echoes(t, "still here")
+			end := make(chan error, 1)
+			go func() {
+				_, err := io.Copy(io.Discard, ws)
+				end <- err
+			}()
+			select {
+			case <-end:
+			case <-time.After(patience):
+				t.Error("the tunnel lives on")
+			}
+		})
+	}
+}
+
+func TestAWebSocketThatCannotBe(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name, protocol, path string
+		accept               func(string) string
+		status               int
+	}{
+		{"another protocol", "connect-udp", "/", rightAccept, 501},
+		{"a wrong answer to the key", "websocket", "/", func(string) string { return rightAccept("x") }, 502},
+		{"no server", "websocket", "/fixed", rightAccept, 501},
+		{"a server without one", "websocket", "/plain", rightAccept, 502},
+		{"refused by a filter", "websocket", "/denied", rightAccept, 403},
+	}
+	for _, tt := range tests {
+		for name, dial := range bothExtended {
+			t.Run(tt.name+"/"+name, func(t *testing.T) {
+				t.Parallel()
+				u, h, address := newUpgraded(t, tt.accept), newHouse(t), free(t)
+				ordinary := newOrdinary(t)
+				h.start(bothPorts(address, fmt.Sprintf(`all: {routes: [
+  {servers: [{url: %q}]}, {path: /plain, servers: [{url: %q}]}, {path: /fixed, fixed_response: {status: 200}},
+  {path: /denied, ip_filter: {deny: [127.0.0.1]}, servers: [{url: %q}]}]}`, u.url, ordinary, u.url)))
+				ws := dial(t, address, tt.path, tt.protocol)
+				if ws.status != tt.status {
+					t.Errorf("got %d, want %d", ws.status, tt.status)
+				}
+			})
+		}
+	}
+}
+
+// newOrdinary returns the URL of a server that knows no upgrade.
+func newOrdinary(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "plain") })}
+	go func() {
+		if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+	}()
+	t.Cleanup(func() { s.Close() })
+	return "http://" + l.Addr().String()
+}
