@@ -20,6 +20,7 @@ type Lazy struct {
 	leave func()
 	enter func() error
 
+	early   []byte // is read before what is on the socket
 	holding bool
 	quiet   bool // nothing can be there yet: send what is held, and wait
 	held    []byte
@@ -30,8 +31,19 @@ func NewLazy(nc net.Conn) *Lazy {
 	return &Lazy{nc: nc, conn: New(nc), direct: newDirect(nc)}
 }
 
+// Unread gives back bytes that were read from the connection before: the next
+// reads return them. It is for before the first Read.
+func (l *Lazy) Unread(b []byte) { l.early = b }
+
 // Read sends what is held and reads at least one byte.
 func (l *Lazy) Read(p []byte) (int, error) {
+	if len(l.early) > 0 {
+		n := copy(p, l.early)
+		if l.early = l.early[n:]; len(l.early) == 0 {
+			l.early = nil
+		}
+		return n, nil
+	}
 	if quiet := l.quiet; quiet {
 		l.quiet = false
 		if len(l.held) > 0 && l.direct != nil && l.leave == nil {
@@ -76,7 +88,7 @@ func (l *Lazy) read(p []byte) (int, error) {
 // readable waits until the connection may be readable, without reading. A
 // deadline that strikes gives os.ErrDeadlineExceeded.
 func (l *Lazy) readable() error {
-	if l.direct == nil {
+	if l.direct == nil || len(l.early) > 0 {
 		return nil
 	}
 	return l.direct.await()

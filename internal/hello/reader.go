@@ -1,0 +1,104 @@
+package hello
+
+// reader takes fields off the front of a message. Once one is not there it is not
+// ok any more, and gives nothing.
+type reader struct {
+	b  []byte
+	ok bool
+}
+
+// take returns the next n bytes.
+func (r *reader) take(n int) []byte {
+	if !r.ok || len(r.b) < n {
+		r.ok = false
+		return nil
+	}
+	b := r.b[:n]
+	r.b = r.b[n:]
+	return b
+}
+
+func (r *reader) skip(n int) { r.take(n) }
+
+// number reads an unsigned number of so many bytes.
+func (r *reader) number(size int) int {
+	n := 0
+	for _, c := range r.take(size) {
+		n = n<<8 | int(c)
+	}
+	return n
+}
+
+// sized reads a field behind its length, which is a number of so many bytes and
+// within bounds.
+func (r *reader) sized(size, least, most int) []byte {
+	n := r.number(size)
+	if n < least || n > most {
+		r.ok = false
+	}
+	return r.take(n)
+}
+
+// serverName goes over all extensions and returns the name among them.
+func (r *reader) serverName() (string, error) {
+	name, seen := "", false
+	for len(r.b) > 0 && r.ok {
+		kind := r.number(2)
+		data := r.sized(2, 0, 1<<16-1)
+		if kind != extensionName {
+			continue
+		}
+		if seen {
+			return "", ErrInvalid
+		}
+		seen = true
+		var ok bool
+		if name, ok = hostName(data); !ok {
+			return "", ErrInvalid
+		}
+	}
+	if !r.ok {
+		return "", ErrInvalid
+	}
+	return name, nil
+}
+
+// hostName reads the list of names, of which one may be a host name (RFC 6066,
+// section 3).
+func hostName(data []byte) (string, bool) {
+	outer := reader{data, true}
+	list := reader{outer.sized(2, 1, 1<<16-1), outer.ok}
+	if len(outer.b) > 0 {
+		return "", false
+	}
+	name := ""
+	for len(list.b) > 0 && list.ok {
+		kind := list.number(1)
+		value := list.sized(2, 1, 255)
+		if !list.ok || kind != nameTypeHostName || name != "" {
+			return "", false
+		}
+		var ok bool
+		if name, ok = lower(value); !ok {
+			return "", false
+		}
+	}
+	return name, list.ok
+}
+
+// lower returns a host name in lower case. It has no dot at its end, and nothing
+// in it but what host names have.
+func lower(b []byte) (string, bool) {
+	out := make([]byte, len(b))
+	for i, c := range b {
+		switch {
+		case 'A' <= c && c <= 'Z':
+			c += 'a' - 'A'
+		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '-', c == '.', c == '_', c == ':':
+		default:
+			return "", false
+		}
+		out[i] = c
+	}
+	return string(out), b[len(b)-1] != '.'
+}

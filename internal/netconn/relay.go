@@ -1,0 +1,216 @@
+package netconn
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"headgate/internal/clock"
+)
+
+// Relay carries bytes both ways between two connections, through the kernel where
+// there are many of them. While nothing moves it holds no memory but its two
+// goroutines.
+type Relay struct {
+	// Client and Server are the two connections. Relay closes them.
+	Client, Server *Conn
+	// Idle is how long nothing may move in either direction; 0 is for ever.
+	Idle time.Duration
+	// Up and Down count the bytes to the server and to the client while they
+	// move, for all relays that share them; nil counts nothing.
+	Up, Down *atomic.Uint64
+
+	last     atomic.Int64 // when something moved
+	cut      atomic.Bool
+	up, down int64
+}
+
+// ErrCut is the end of a relay that Cut has ended.
+var ErrCut = errors.New("connection was cut")
+
+// ClientError and ServerError say whose side a relay has ended of.
+type (
+	// ClientError is an error of the client's connection.
+	ClientError struct{ Err error }
+	// ServerError is an error of the server's connection.
+	ServerError struct{ Err error }
+)
+
+// Error returns the text of the error below.
+func (e *ClientError) Error() string { return "client: " + e.Err.Error() }
+
+// Unwrap returns the error below.
+func (e *ClientError) Unwrap() error { return e.Err }
+
+// Error returns the text of the error below.
+func (e *ServerError) Error() string { return "server: " + e.Err.Error() }
+
+// Unwrap returns the error below.
+func (e *ServerError) Unwrap() error { return e.Err }
+
+// Run carries bytes until both sides have ended or one has failed, and closes
+// both. The end of one direction is passed on and leaves the other open; a
+// connection that was reset resets the other. The error is nil when both sides
+// have ended in order; ErrTimeout when nothing moved for the idle time, ErrCut, a
+// *ClientError or a *ServerError.
+func (r *Relay) Run() error {
+	r.touch()
+	r.Client.SetReadWait(r.Idle)
+	r.Client.SetWriteWait(r.Idle)
+	r.Server.SetReadWait(r.Idle)
+	r.Server.SetWriteWait(r.Idle)
+	down := make(chan error, 1)
+	go func() {
+		d := direction{relay: r, from: r.Server, to: r.Client, moved: &r.down, counter: r.Down}
+		down <- d.run()
+	}()
+	d := direction{relay: r, from: r.Client, to: r.Server, moved: &r.up, counter: r.Up, up: true}
+	err := d.run()
+	if other := <-down; err == nil || errors.Is(err, errOther) {
+		err = other
+	}
+	r.Client.Close()
+	r.Server.Close()
+	if r.cut.Load() {
+		return ErrCut
+	}
+	return err
+}
+
+// Moved returns how many bytes went to the server and to the client. It is for
+// after Run.
+func (r *Relay) Moved() (up, down int64) { return r.up, r.down }
+
+// Cut ends a relay at once. Any goroutine may call it.
+func (r *Relay) Cut() {
+	r.cut.Store(true)
+	r.Client.ResetOnClose() // what the client has got is not all of it
+	r.Client.Close()
+	r.Server.Close()
+}
+
+func (r *Relay) touch() { r.last.Store(clock.Now()) }
+
+// errOther is the error of a direction that was ended for the other's sake.
+var errOther = errors.New("the other direction has failed")
+
+// direction carries bytes one way.
+type direction struct {
+	relay    *Relay
+	from, to *Conn
+	up       bool
+	moved    *int64
+	counter  *atomic.Uint64
+	buf      Buffer
+	bulk     bool // bytes come in amounts that are worth a pipe
+	draw     func(uintptr) bool
+	waiting  bool // the wait of from is not the usual one
+}
+
+// run carries bytes until from ends, and passes the end on. An error ends both
+// connections, so that the other direction stops too.
+func (d *direction) run() error {
+	defer d.buf.Drop()
+	err := d.carry()
+	if err == nil {
+		if err = d.to.CloseWrite(); err == nil || notConnected(err) {
+			return nil
+		}
+		err = &WriteError{err}
+	}
+	err = d.blame(err)
+	d.from.Close()
+	d.to.Close()
+	return err
+}
+
+func (d *direction) carry() error {
+	for {
+		n, err := d.piece()
+		if n > 0 {
+			*d.moved += n
+			if d.counter != nil {
+				d.counter.Add(uint64(n))
+			}
+			d.relay.touch()
+			if d.waiting {
+				d.waiting = false
+				d.from.SetReadWait(d.relay.Idle)
+			}
+		}
+		switch {
+		case err == io.EOF:
+			return nil
+		case err != nil && !d.goesOn(err):
+			return err
+		}
+	}
+}
+
+// piece carries what is there, once there is something.
+func (d *direction) piece() (int64, error) {
+	if d.bulk {
+		n, err := d.pour()
+		if err != errNoPipe {
+			d.bulk = err != nil || n > firstSize
+			return n, err
+		}
+		d.bulk = false
+	}
+	if err := d.from.Fill(&d.buf); err != nil {
+		return 0, err
+	}
+	n := int64(d.buf.Len())
+	d.bulk = d.buf.Full() && canPour(d.to, d.from)
+	_, err := d.to.Write(d.buf.Bytes())
+	if err == nil {
+		err = d.to.Flush()
+	}
+	d.buf.Drop()
+	if err != nil {
+		return 0, &WriteError{err}
+	}
+	return n, nil
+}
+
+// goesOn reports whether a direction in which nothing came for the idle time goes
+// on, since something has moved in the other.
+func (d *direction) goesOn(err error) bool {
+	var written *WriteError
+	if !errors.Is(err, ErrTimeout) || errors.As(err, &written) {
+		return false
+	}
+	until := d.relay.last.Load() + int64(d.relay.Idle)
+	if clock.Now() >= until {
+		return false
+	}
+	d.waiting = true
+	d.from.SetReadUntil(until)
+	return true
+}
+
+// blame says whose error it is, and lets the other side know of a reset.
+func (d *direction) blame(err error) error {
+	switch {
+	case errors.Is(err, ErrTimeout):
+		return ErrTimeout
+	case errors.Is(err, net.ErrClosed):
+		return errOther
+	}
+	failed, other, client := d.from, d.to, d.up
+	var written *WriteError
+	if errors.As(err, &written) {
+		failed, other, client = d.to, d.from, !d.up
+	}
+	if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
+		other.ResetOnClose()
+	}
+	failed.ResetOnClose()
+	if client {
+		return &ClientError{err}
+	}
+	return &ServerError{err}
+}

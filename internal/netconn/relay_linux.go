@@ -1,0 +1,73 @@
+package netconn
+
+import (
+	"errors"
+	"io"
+	"os"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// errNoPipe tells that there is no pipe to be had: copying still works.
+var errNoPipe = errors.New("no pipe")
+
+// canPour reports whether bytes can go from one to the other in the kernel.
+func canPour(to, from *Conn) bool { return to.raw != nil && from.raw != nil }
+
+// pour moves what is there to read through a pipe. While it waits it holds none.
+func (d *direction) pour() (int64, error) {
+	if d.draw == nil {
+		d.draw = d.onDraw
+	}
+	d.from.rd = readOp{pipeMax: spliceMost}
+	err := d.from.rawRead(d.draw)
+	if err == nil {
+		err = d.from.rd.err
+	}
+	p := d.from.rd.pipe
+	d.from.rd = readOp{}
+	if p == nil {
+		return 0, err
+	}
+	defer givePipe(p)
+	n := int64(p.held)
+	if n == 0 {
+		return 0, err
+	}
+	if err := d.to.push(p); err != nil {
+		return n - int64(p.held), &WriteError{err}
+	}
+	return n, nil
+}
+
+func (d *direction) onDraw(fd uintptr) bool {
+	r := &d.from.rd
+	if r.pipe == nil {
+		p, err := takePipe()
+		if err != nil {
+			r.err = errNoPipe
+			return true
+		}
+		r.pipe = p
+	}
+	n, err := spliceOnce(int(fd), r.pipe.w, r.pipeMax)
+	switch {
+	case err == unix.EAGAIN:
+		givePipe(r.pipe)
+		r.pipe = nil
+		d.from.arm()
+		return false
+	case err != nil:
+		r.err = os.NewSyscallError("splice", err)
+	case n == 0:
+		r.err = io.EOF
+	default:
+		r.pipe.held += n
+	}
+	return true
+}
+
+// notConnected reports whether an end could not be passed on since there is
+// nobody left to hear of it: the other direction tells why.
+func notConnected(err error) bool { return errors.Is(err, syscall.ENOTCONN) }

@@ -1,0 +1,173 @@
+package netconn_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"headgate/internal/netconn"
+)
+
+// relay joins two pairs and returns the far ends, and where Run's error comes.
+func relay(t *testing.T, idle time.Duration) (r *netconn.Relay, client, server *net.TCPConn, end chan error) {
+	t.Helper()
+	near, far := pair(t)
+	toServer, atServer := pair(t)
+	r = &netconn.Relay{Client: near, Server: toServer, Idle: idle, Up: &atomic.Uint64{}, Down: &atomic.Uint64{}}
+	end = make(chan error, 1)
+	go func() { end <- r.Run() }()
+	far.SetDeadline(time.Now().Add(10 * time.Second))
+	atServer.SetDeadline(time.Now().Add(10 * time.Second))
+	return r, far, atServer, end
+}
+
+func TestRelayCarriesBothWaysToTheEnd(t *testing.T) {
+	r, client, server, end := relay(t, time.Minute)
+	var all sync.WaitGroup
+	var sums [4][]byte
+	var sizes [2]int64
+	for i, c := range []*net.TCPConn{client, server} {
+		all.Go(func() {
+			h := sha256.New()
+			_, err := io.Copy(h, c)
+			if err != nil {
+				t.Error(err)
+			}
+			sums[i] = h.Sum(nil)
+		})
+		all.Go(func() {
+			defer c.CloseWrite()
+			h := sha256.New()
+			n, err := send(io.MultiWriter(h, c), uint64(i))
+			if err != nil {
+				t.Error(err)
+			}
+			sums[3-i], sizes[i] = h.Sum(nil), n
+		})
+	}
+	all.Wait()
+	if err := <-end; err != nil {
+		t.Error(err)
+	}
+	for i := range 2 {
+		if !bytes.Equal(sums[i], sums[2+i]) {
+			t.Errorf("side %d got other bytes than the other has sent", i)
+		}
+	}
+	up, down := r.Moved()
+	if up != sizes[0] || down != sizes[1] || r.Up.Load() != uint64(up) || r.Down.Load() != uint64(down) {
+		t.Errorf("counted %d up and %d down, want %d and %d", up, down, sizes[0], sizes[1])
+	}
+}
+
+// send writes pieces of many sizes and returns how many bytes they were.
+func send(w io.Writer, seed uint64) (size int64, err error) {
+	random := rand.New(rand.NewPCG(seed, 1))
+	p := make([]byte, 100<<10)
+	for i := range p {
+		p[i] = byte(random.Uint32())
+	}
+	for range 400 {
+		n := 1 + random.IntN(200)
+		if random.IntN(2) == 0 {
+			n = 1 + random.IntN(len(p))
+		}
+		m, err := w.Write(p[len(p)-n:])
+		if size += int64(m); err != nil {
+			return size, err
+		}
+	}
+	return size, nil
+}
+
+func TestRelayKeepsAHalfOpenConnection(t *testing.T) {
+	_, client, server, end := relay(t, time.Minute)
+	io.WriteString(client, "question")
+	client.CloseWrite()
+	if b, err := io.ReadAll(server); string(b) != "question" || err != nil {
+		t.Fatalf("the server got %q and %v", b, err)
+	}
+	for range 3 { // the server answers in its own time
+		io.WriteString(server, "answer")
+		b := make([]byte, 6)
+		if _, err := io.ReadFull(client, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	server.Close()
+	if _, err := client.Read(make([]byte, 1)); err != io.EOF {
+		t.Errorf("the client got %v, want the end", err)
+	}
+	if err := <-end; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRelayPassesAResetOn(t *testing.T) {
+	for _, byClient := range []bool{true, false} {
+		_, client, server, end := relay(t, time.Minute)
+		io.WriteString(client, "x")
+		server.Read(make([]byte, 1))
+		from, to := server, client
+		if byClient {
+			from, to = client, server
+		}
+		from.SetLinger(0)
+		from.Close()
+		if _, err := to.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("reset by the client %v: the other side got %v, want a reset", byClient, err)
+		}
+		err := <-end
+		var client1 *netconn.ClientError
+		var server1 *netconn.ServerError
+		if byClient && !errors.As(err, &client1) || !byClient && !errors.As(err, &server1) {
+			t.Errorf("reset by the client %v: got %v", byClient, err)
+		}
+	}
+}
+
+func TestRelayEndsWhenNothingMoves(t *testing.T) {
+	const idle = 150 * time.Millisecond
+	_, client, server, end := relay(t, idle)
+	began := time.Now()
+	for range 5 { // one direction is enough to keep both
+		<-time.After(idle / 2)
+		io.WriteString(client, "x")
+		if _, err := server.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := <-end; !errors.Is(err, netconn.ErrTimeout) {
+		t.Errorf("got %v, want %v", err, netconn.ErrTimeout)
+	}
+	if took := time.Since(began); took < 3*idle {
+		t.Errorf("it ended after %v although something moved", took)
+	}
+}
+
+func TestRelayIsCut(t *testing.T) {
+	r, client, server, end := relay(t, time.Minute)
+	io.WriteString(client, "x")
+	server.Read(make([]byte, 1))
+	// The server takes nothing, so the relay is stuck in a write.
+	go io.Copy(client, zeros{})
+	for r.Up.Load() < 1<<20 {
+		<-time.After(time.Millisecond)
+	}
+	r.Cut()
+	if err := <-end; !errors.Is(err, netconn.ErrCut) {
+		t.Errorf("got %v, want %v", err, netconn.ErrCut)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
