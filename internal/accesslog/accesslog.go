@@ -72,8 +72,10 @@ type Log struct {
 	app    *slog.Logger
 	format func(b []byte, ex *exchange.Exchange, c *clock) []byte
 	path   string
-	pool   sync.Pool // of *shard: hands each processor its own
-	shards []shard
+	// combined is whether lines are in the form of that name.
+	combined bool
+	pool     sync.Pool // of *shard: hands each processor its own
+	shards   []shard
 
 	next    atomic.Uint32 // the shard that the pool takes next
 	full    chan []byte   // from shards to the writer
@@ -122,7 +124,7 @@ func Open(c Config, app *slog.Logger) (*Log, error) {
 	case JSON, "":
 		l.format = appendRecord
 	case Combined:
-		l.format = appendCombined
+		l.format, l.combined = appendCombined, true
 	default:
 		return nil, fmt.Errorf("open access log: unknown format %q", c.Format)
 	}
@@ -153,14 +155,32 @@ func (l *Log) nextShard() *shard {
 }
 
 // Record writes the line of a finished exchange. It keeps nothing of ex.
-func (l *Log) Record(ex *exchange.Exchange) {
+func (l *Log) Record(ex *exchange.Exchange) { l.record(ex, nil) }
+
+// RecordPassage writes the line of a connection through a TCP proxy, or of a
+// session through a UDP proxy, that has ended. It keeps nothing of p.
+func (l *Log) RecordPassage(p *exchange.Passage) { l.record(nil, p) }
+
+// record writes the line of an exchange or else of a passage.
+func (l *Log) record(ex *exchange.Exchange, p *exchange.Passage) {
 	s := l.lockShard()
-	ok := l.recordLocked(s, ex)
+	ok := l.recordLocked(s, ex, p)
 	s.mu.Unlock()
 	l.pool.Put(s)
 	if !ok {
-		l.recordLate(ex)
+		l.recordLate(ex, p)
 	}
+}
+
+// appendLine appends the line of an exchange or else of a passage.
+func (l *Log) appendLine(b []byte, ex *exchange.Exchange, p *exchange.Passage, c *clock) []byte {
+	switch {
+	case p == nil:
+		return l.format(b, ex, c)
+	case l.combined:
+		return appendCombinedPassage(b, p, c)
+	}
+	return appendPassage(b, p, c)
 }
 
 // lockShard returns the shard of the current processor, locked. A processor
@@ -176,7 +196,7 @@ func (l *Log) lockShard() *shard {
 
 // recordLocked appends to the buffer of s. It returns false when the log has
 // ended.
-func (l *Log) recordLocked(s *shard, ex *exchange.Exchange) bool {
+func (l *Log) recordLocked(s *shard, ex *exchange.Exchange, p *exchange.Passage) bool {
 	if s.mu.closed {
 		return false
 	}
@@ -187,7 +207,7 @@ func (l *Log) recordLocked(s *shard, ex *exchange.Exchange) bool {
 	if len(s.mu.buf) == 0 {
 		l.beginLocked(s)
 	}
-	s.mu.buf = l.format(s.mu.buf, ex, &s.mu.clock)
+	s.mu.buf = l.appendLine(s.mu.buf, ex, p, &s.mu.clock)
 	if len(s.mu.buf) >= bufferSize {
 		l.handLocked(s)
 	}
@@ -230,7 +250,7 @@ func (l *Log) spareBuffer() []byte {
 
 // recordLate writes a record of an exchange that ended after the log was
 // retired: at once, since nobody flushes any more.
-func (l *Log) recordLate(ex *exchange.Exchange) {
+func (l *Log) recordLate(ex *exchange.Exchange, p *exchange.Passage) {
 	select {
 	case <-l.written:
 	default:
@@ -239,7 +259,7 @@ func (l *Log) recordLate(ex *exchange.Exchange) {
 	}
 	var c clock
 	c.set()
-	line := l.format(nil, ex, &c)
+	line := l.appendLine(nil, ex, p, &c)
 	l.late.Lock()
 	defer l.late.Unlock()
 	if err := l.output.write(line); err != nil {

@@ -22,7 +22,8 @@ type checkable interface{ Check(at schema.Place) }
 // can say of one.
 func checkConfig(c *Config, report *schema.Report) {
 	root := report.Root()
-	checkPorts(c, root)
+	all := checkPorts(c, root)
+	checkTCPProxies(c, all, root)
 	for _, name := range slices.Sorted(maps.Keys(c.Proxies)) {
 		checkProxy(c, c.Proxies[name], root.Field("proxies").Field(name).Called("proxy", name))
 	}
@@ -41,8 +42,8 @@ type taken struct {
 }
 
 // checkPorts tells of ports without an address, and of those that want one that
-// another port or the admin listener has.
-func checkPorts(c *Config, root schema.Place) {
+// another port or the admin listener has. It returns the addresses that are taken.
+func checkPorts(c *Config, root schema.Place) []taken {
 	var all []taken
 	if c.Admin.Address.IsValid() {
 		all = append(all, taken{c.Admin.Address, false, "admin"})
@@ -60,6 +61,7 @@ func checkPorts(c *Config, root schema.Place) {
 			all = claim(all, taken{p.Address, p.Protocol == HTTP3, "port " + name}, at.Field("address"))
 		}
 	}
+	return all
 }
 
 // checkTLS tells of TLS settings that do not fit the port or each other.

@@ -16,7 +16,7 @@ import (
 // It is not changed once it was loaded; a change makes another Config. It may
 // be read by several goroutines at once.
 type Config struct {
-	_ struct{} `later:"tcp_proxies,udp_proxies,acme,discovery,users,tokens,webhooks"`
+	_ struct{} `later:"udp_proxies,acme,discovery,users,tokens,webhooks"`
 
 	// Version is the version of the configuration format. It is 1.
 	Version int `json:"version" required:"true" min:"1" max:"1" example:"1"`
@@ -24,6 +24,8 @@ type Config struct {
 	Ports map[string]*Port `json:"ports,omitempty" max:"1000" object:"port"`
 	// Proxies are virtual hosts with their routes, by name.
 	Proxies map[string]*Proxy `json:"proxies,omitempty" max:"10000" object:"proxy"`
+	// TCPProxies carry TCP connections to servers, by name.
+	TCPProxies map[string]*TCPProxy `json:"tcp_proxies,omitempty" max:"1000" object:"TCP proxy"`
 	// Certificates are what HTTPS ports choose from, by name.
 	Certificates map[string]*Certificate `json:"certificates,omitempty" max:"10000" object:"certificate"`
 	// AccessLog says where and how requests are logged.

@@ -91,7 +91,7 @@ func (c *Control) prepareLocked(name string, data []byte) (ch *change, err error
 		return ch, err
 	}
 	var problems []schema.Problem
-	house := plan.House{Log: c.log, Metrics: c.metrics, Record: ch.record.fn(), Dir: filepath.Dir(name), Tunnels: c.tunnels, StateDir: c.state.Dir()}
+	house := plan.House{Log: c.log, Metrics: c.metrics, Record: ch.record.fn(), RecordPassage: c.recordPassage, Dir: filepath.Dir(name), Tunnels: c.tunnels, StateDir: c.state.Dir()}
 	if ch.plan, problems = plan.Compile(ch.config, ch.previous, house, report); len(problems) > 0 {
 		return ch, &Refused{Problems: problems}
 	}

@@ -27,10 +27,12 @@ const handshakesAtOnce = 32
 // shake makes the handshake, in its turn and in time. It returns nil if there is
 // nothing to be served on the connection.
 func (f *fresh) shake() *tls.Conn {
-	if !netconn.Readable(f.nc, handshakeTime) {
+	if len(f.early) == 0 && !netconn.Readable(f.nc, handshakeTime) {
 		return nil
 	}
 	lazy := netconn.NewLazy(f.nc)
+	lazy.Unread(f.early)
+	f.early = nil
 	secure := tls.Server(lazy, f.tls)
 	t := turn{room: f.turn, until: time.Now().Add(handshakeTime)}
 	f.nc.SetDeadline(t.until)

@@ -32,7 +32,9 @@ type quicSocket struct {
 }
 
 // quicKey is what a port that takes UDP is called among those that wait.
-func quicKey(address netip.AddrPort) string { return "udp/" + address.String() }
+func quicKey(address netip.AddrPort) string { return udpPrefix + address.String() }
+
+const udpPrefix = "udp/"
 
 // openQUICLocked opens the UDP sockets that the plan wants and that are not open,
 // by the rules of openSocketsLocked. A socket that drains is taken back.

@@ -23,6 +23,14 @@ func (r *record) fn() func(*exchange.Exchange) {
 	return r.log.Record
 }
 
+// recordPassage tells the access log of the moment about a connection that has
+// ended, which may have begun when there was another.
+func (c *Control) recordPassage(p *exchange.Passage) {
+	if r := c.record.Load(); r != nil {
+		r.log.RecordPassage(p)
+	}
+}
+
 func (r *record) close() {
 	if r != nil {
 		r.log.Close()

@@ -11,6 +11,7 @@ import (
 	"headgate/internal/listen"
 	"headgate/internal/metrics"
 	"headgate/internal/netconn"
+	"headgate/internal/plan"
 	"headgate/internal/proxyproto"
 )
 
@@ -26,14 +27,15 @@ type speaker struct {
 type fresh struct {
 	// constant
 	header  time.Duration // for a PROXY header to come; 0 for none
-	tls     *tls.Config   // nil on a port without TLS
-	h2c     bool
+	on      *plan.Port
+	tls     *tls.Config // nil on a port without TLS
 	to      *speaker
 	serial  uint64
 	turn    chan struct{} // room for running handshakes
 	counter *metrics.Port
 
-	nc net.Conn // replaced, with mu held, by itself with other addresses
+	nc    net.Conn // replaced, with mu held, by itself with other addresses
+	early []byte   // was read from nc to find out what the client asks for
 
 	mu struct {
 		sync.Mutex
@@ -69,11 +71,19 @@ func (f *fresh) begin() listen.Conn {
 	if f.header > 0 && !f.announce() {
 		return nil
 	}
+	if stream := f.on.Stream(); stream != nil {
+		return stream.NewConn(f.nc, nil, "")
+	}
 	if f.tls == nil {
-		if f.h2c && netconn.BeginsWith(f.nc, h2.Preface, handshakeTime) {
+		if f.on.H2C() && netconn.BeginsWith(f.nc, h2.Preface, handshakeTime) {
 			return f.to.h2.NewConn(f.nc, f.serial)
 		}
 		return f.to.h1.NewConn(f.nc, f.serial)
+	}
+	if f.on.PassesThrough() {
+		if c := f.pass(); c != nil {
+			return c
+		}
 	}
 	secure := f.shake()
 	if secure == nil {

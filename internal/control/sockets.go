@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -78,7 +79,7 @@ func (o *opened) close() {
 // already, it makes the port wait.
 func (c *Control) openSocketsLocked(ch *change) (*opened, error) {
 	o := &opened{sockets: map[string]*socket{}, quics: map[netip.AddrPort]*quicSocket{}, waiting: map[string]*PortState{}}
-	for _, port := range ch.plan.Ports() {
+	for _, port := range ch.plan.Listeners() {
 		key := port.Address().String()
 		if port.Protocol() == config.HTTP3 || c.mu.sockets[key] != nil {
 			continue
@@ -143,7 +144,7 @@ func (c *Control) settle(s *socket, p *plan.Plan, port *plan.Port) (old *metrics
 		old = s.counter.Swap(c.metrics.Port(port.Name()))
 	}
 	s.name, s.drain = port.Name(), port.Drain()
-	s.view.Store(&view{p, port.Front(), port})
+	s.view.Store(&view{p, s.front(port, s.view.Load()), port})
 	s.SetMost(c.most(p, port))
 	return old
 }
@@ -151,7 +152,7 @@ func (c *Control) settle(s *socket, p *plan.Plan, port *plan.Port) (old *metrics
 // most returns how many connections a port may have open.
 func (c *Control) most(p *plan.Plan, port *plan.Port) int {
 	most := port.Connections()
-	if limit := connectionLimit() / max(len(p.Ports()), 1); most == 0 || limit > 0 && most > limit {
+	if limit := connectionLimit() / max(len(p.Listeners()), 1); most == 0 || limit > 0 && most > limit {
 		most = limit
 	}
 	return most
@@ -171,20 +172,30 @@ func (s *socket) look(p *plan.Plan) *view {
 	}
 	next := &view{p, v.port, v.on}
 	if port := p.At(s.Address()); port != nil {
-		next.port, next.on = port.Front(), port
+		next.port, next.on = s.front(port, v), port
 	} else if port := covering(p, s.Address()); port != nil {
-		next.port, next.on = port.Front(), port
+		next.port, next.on = s.front(port, v), port
 	} else if port := p.Port(v.port.Place.Port); port != nil {
 		next.port = port.Front()
 	}
 	return next
 }
 
+// front returns what serves the HTTP of a socket that is now a port's. One that
+// speaks none leaves it to who served it before: connections that were open when
+// a TCP proxy took the address end on that.
+func (s *socket) front(port *plan.Port, before *view) *exchange.Port {
+	if port.Stream() != nil && before != nil {
+		return before.port
+	}
+	return port.Front()
+}
+
 // covering returns the port that listens on all addresses of a family, this one
 // among them; nil if there is none. A client that still comes to the narrower
 // socket asks that port.
 func covering(p *plan.Plan, address netip.AddrPort) *plan.Port {
-	for _, port := range p.Ports() {
+	for _, port := range p.Listeners() {
 		all := port.Address()
 		if all.Port() == address.Port() && all.Addr().IsUnspecified() && (all.Addr().Is6() || address.Addr().Is4()) && port.Protocol() != config.HTTP3 {
 			return port
@@ -218,10 +229,14 @@ func (c *Control) accept(s *socket, nc net.Conn, counter *metrics.Port) listen.C
 	port := s.look(c.current.Load()).on
 	header := port.Announced(nc.RemoteAddr())
 	switch {
+	case port.Stream() != nil && header == 0:
+		return port.Stream().NewConn(nc, nil, "")
+	case port.Stream() != nil:
+		return &fresh{nc: nc, header: header, on: port, to: &s.plain, counter: counter}
 	case port.TLS() != nil:
-		return &fresh{nc: nc, header: header, tls: port.TLS(), to: &s.secure, serial: serial, turn: s.turn, counter: counter}
+		return &fresh{nc: nc, header: header, on: port, tls: port.TLS(), to: &s.secure, serial: serial, turn: s.turn, counter: counter}
 	case header > 0 || port.H2C():
-		return &fresh{nc: nc, header: header, h2c: port.H2C(), to: &s.plain, serial: serial, counter: counter}
+		return &fresh{nc: nc, header: header, on: port, to: &s.plain, serial: serial, counter: counter}
 	}
 	return s.plain.h1.NewConn(nc, serial)
 }
@@ -303,7 +318,7 @@ func (c *Control) retryWaiting(waited time.Duration) {
 	}
 	p := c.current.Load()
 	for key, before := range c.mu.waiting {
-		port := p.Port(before.Name)
+		port := waitingPort(p, key)
 		if err := c.openWaiting(p, port); err != nil {
 			c.mu.waiting[key] = waitingState(port, err, before)
 			continue
@@ -334,6 +349,14 @@ func (c *Control) openWaiting(p *plan.Plan, port *plan.Port) error {
 		c.serve(s)
 	}
 	return err
+}
+
+// waitingPort returns the port that waits under a key.
+func waitingPort(p *plan.Plan, key string) *plan.Port {
+	if address, ok := strings.CutPrefix(key, udpPrefix); ok {
+		return p.AtQUIC(netip.MustParseAddrPort(address))
+	}
+	return p.At(netip.MustParseAddrPort(key))
 }
 
 // help returns what an operator can do about an address that cannot be opened.

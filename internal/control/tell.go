@@ -39,6 +39,9 @@ func (c *Control) tell(ch *change, took time.Duration) {
 	if changed > mostLines {
 		c.log.Info("more proxies added, changed or removed", "proxies", changed-mostLines)
 	}
+	difference(ch.before.TCPProxies, ch.config.TCPProxies, func(name, what string) {
+		c.log.Info("TCP proxy "+what, "tcp_proxy", name)
+	})
 	if !reflect.DeepEqual(rest(ch.before), rest(ch.config)) {
 		c.log.Info("settings changed")
 	}
@@ -71,10 +74,10 @@ func (c *Control) tellRefused(r *Refused) {
 	}
 }
 
-// rest is what is neither a port nor a proxy.
+// rest is what is neither a port nor a proxy of any kind.
 func rest(cfg *config.Config) config.Config {
 	other := *cfg
-	other.Ports, other.Proxies = nil, nil
+	other.Ports, other.Proxies, other.TCPProxies = nil, nil, nil
 	return other
 }
 

@@ -30,6 +30,7 @@ func (r *Registry) Collect(out chan<- prometheus.Metric) {
 	collectServers(out, &f, servers)
 	r.collectRetries(out, &f)
 	collectPorts(out, &f, ports)
+	r.collectStreams(out, &f)
 	for word, n := range r.floodCounts() {
 		out <- prometheus.MustNewConstMetric(f.floods.desc(), prometheus.CounterValue, float64(n), word)
 	}

@@ -51,6 +51,7 @@ type Registry struct {
 		servers map[serverKey]*Server
 		retries map[retriesKey]*Retries
 		ports   map[string]*Port
+		streams map[streamKey]*Stream
 		lost    func() uint64
 		floods  map[string]uint64
 	}
@@ -69,6 +70,7 @@ func New(build Build) *Registry {
 	r.mu.servers = map[serverKey]*Server{}
 	r.mu.retries = map[retriesKey]*Retries{}
 	r.mu.ports = map[string]*Port{}
+	r.mu.streams = map[streamKey]*Stream{}
 	r.prom.MustRegister(r,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

@@ -27,6 +27,8 @@ type family struct {
 
 // families is the one table of metrics.
 type families struct {
+	streamOpen, streamAccepted, streamReceived, streamSent, streamErrors family
+
 	requests, duration, received, sent      family
 	connections, accepted, refused, floods  family
 	tries, errors                           family
@@ -52,6 +54,16 @@ func table() families {
 			"Connections of clients that were accepted."},
 		refused: family{"headgate_connections_refused_total", counter, []string{"port", "reason"},
 			"Connections that were ended before anything was served on them: `tls_handshake` failed, `proxy_protocol` for a trusted peer without a good header, `address_denied` by the ip_filter of a TCP proxy."},
+		streamOpen: family{"headgate_stream_connections_open", gauge, []string{"protocol", "proxy"},
+			"Open connections of a TCP proxy, sessions of a UDP proxy."},
+		streamAccepted: family{"headgate_stream_connections_total", counter, []string{"protocol", "proxy"},
+			"Connections of a TCP proxy, sessions of a UDP proxy, that have begun."},
+		streamReceived: family{"headgate_stream_received_bytes_total", counter, []string{"protocol", "proxy"},
+			"Bytes that clients of a TCP or UDP proxy have sent."},
+		streamSent: family{"headgate_stream_sent_bytes_total", counter, []string{"protocol", "proxy"},
+			"Bytes that were sent to clients of a TCP or UDP proxy."},
+		streamErrors: family{"headgate_stream_errors_total", counter, []string{"protocol", "proxy", "reason"},
+			"Connections and sessions that failed, and tries of servers that did, by the word of the access log."},
 		floods: family{"headgate_floods_total", counter, []string{"flood"},
 			"HTTP/2 connections that were ended because their client flooded us, by the word of the log."},
 		tries: family{"headgate_upstream_tries_total", counter, server,
@@ -78,7 +90,8 @@ func table() families {
 // all returns the table in the order of the docs.
 func (f *families) all() []*family {
 	return []*family{
-		&f.requests, &f.duration, &f.received, &f.sent, &f.connections, &f.accepted, &f.refused, &f.floods, &f.tries, &f.errors,
+		&f.requests, &f.duration, &f.received, &f.sent, &f.connections, &f.accepted, &f.refused, &f.streamOpen, &f.streamAccepted, &f.streamReceived, &f.streamSent, &f.streamErrors,
+		&f.floods, &f.tries, &f.errors,
 		&f.retries, &f.retriesRefused,
 		&f.applies, &f.appliedTime, &f.applied, &f.lost, &f.me,
 	}

@@ -24,6 +24,8 @@ type House struct {
 	Record func(*exchange.Exchange)
 	// Tunnels knows the upgraded connections; nil keeps no list of them.
 	Tunnels *exchange.Tunnels
+	// RecordPassage is the access log of TCP and UDP proxies. Nil logs nothing.
+	RecordPassage func(*exchange.Passage)
 	// Dir is where relative paths in the configuration begin.
 	Dir string
 	// StateDir is where the self-signed certificate and the key of sticky
@@ -74,6 +76,7 @@ func Compile(cfg *config.Config, prev *Plan, house House, report *schema.Report)
 		c.join(port)
 	}
 	c.secure()
+	c.tcp()
 	if report.Empty() {
 		c.followRedirects()
 	}

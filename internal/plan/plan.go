@@ -16,19 +16,24 @@ package plan
 import (
 	"crypto/tls"
 	"net/netip"
+	"slices"
 	"time"
 
 	"headgate/internal/certs"
 	"headgate/internal/config"
 	"headgate/internal/exchange"
+	"headgate/internal/tcpproxy"
 )
 
 // Plan is the compiled form of a configuration.
 type Plan struct {
 	config   *config.Config
-	ports    []*Port // by name
+	ports    []*Port // those that speak HTTP, by name
+	streams  []*Port // those of TCP proxies, by name
 	kept     map[string]*held
 	counters []retirer
+	// tcpProxies are the active TCP proxies, by name.
+	tcpProxies []TCPProxy
 	// certificates are those of the configuration, by name.
 	certificates []*certs.Pair
 	// unverified are the servers whose certificates are not checked.
@@ -47,6 +52,10 @@ type Port struct {
 	outside exchange.Pipeline
 	// tls is how an HTTPS port speaks TLS; nil on others.
 	tls *portTLS
+	// stream takes the connections of a port that speaks no HTTP; nil on others.
+	stream *tcpproxy.Proxy
+	// passthrough takes TLS connections for some names; nil if none does.
+	passthrough *passthrough
 	// announcers are the peers that tell of clients by a header; nil if none do.
 	announcers *announcers
 	// uncovered are the first hosts that no certificate has.
@@ -69,6 +78,10 @@ func (p *Plan) Certificates() []certs.Status {
 // Ports returns the active ports by name. The slice is the plan's own.
 func (p *Plan) Ports() []*Port { return p.ports }
 
+// Listeners returns all that has an address: the active ports, and the TCP proxies
+// with one of their own. The slice is the caller's.
+func (p *Plan) Listeners() []*Port { return slices.Concat(p.ports, p.streams) }
+
 // Port returns the active port with this name, or nil.
 func (p *Plan) Port(name string) *Port {
 	for _, port := range p.ports {
@@ -79,11 +92,14 @@ func (p *Plan) Port(name string) *Port {
 	return nil
 }
 
-// At returns the active port that listens on this address over TCP, or nil.
+// At returns who listens on this address over TCP: an active port, or that of a
+// TCP proxy; nil if nobody does.
 func (p *Plan) At(address netip.AddrPort) *Port {
-	for _, port := range p.ports {
-		if port.settings.Address == address && port.settings.Protocol != config.HTTP3 {
-			return port
+	for _, list := range [][]*Port{p.ports, p.streams} {
+		for _, port := range list {
+			if port.settings.Address == address && port.settings.Protocol != config.HTTP3 {
+				return port
+			}
 		}
 	}
 	return nil

@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"hash"
+	"net/netip"
 
 	"headgate/internal/exchange"
 	"headgate/internal/ipset"
@@ -18,6 +19,29 @@ import (
 // alone, and equal lists are held once. Settings that were checked give no
 // error.
 func Compile(c *Config, env exchange.Env) (exchange.Filter, error) {
+	l, err := keep(c, env)
+	if err != nil {
+		return exchange.Filter{}, err
+	}
+	return exchange.Filter{Name: "ip_filter", Request: l.judge}, nil
+}
+
+// Denier returns what says for an address why it may not come in, "" if it may. It
+// is for what has no requests.
+func Denier(c *Config, env exchange.Env) (func(netip.Addr) string, error) {
+	l, err := keep(c, env)
+	if err != nil {
+		return nil, err
+	}
+	return func(a netip.Addr) string {
+		if answer := l.answer(a); answer != nil {
+			return answer.Cause
+		}
+		return ""
+	}, nil
+}
+
+func keep(c *Config, env exchange.Env) (*lists, error) {
 	var err error
 	kept := env.Keep(key(c), func() exchange.Kept {
 		var l *lists
@@ -25,10 +49,9 @@ func Compile(c *Config, env exchange.Env) (exchange.Filter, error) {
 		return l
 	})
 	if err != nil {
-		return exchange.Filter{}, err
+		return nil, err
 	}
-	l := kept.(*lists)
-	return exchange.Filter{Name: "ip_filter", Request: l.judge}, nil
+	return kept.(*lists), nil
 }
 
 // key names the lists by what is in them, in order.
@@ -88,11 +111,14 @@ var (
 )
 
 // judge refuses who may not come in.
-func (l *lists) judge(ex *exchange.Exchange) *exchange.Answer {
-	if l.deny.Contains(ex.ClientIP) {
+func (l *lists) judge(ex *exchange.Exchange) *exchange.Answer { return l.answer(ex.ClientIP) }
+
+// answer returns the answer for an address, nil if it may come in.
+func (l *lists) answer(a netip.Addr) *exchange.Answer {
+	if l.deny.Contains(a) {
 		return denied
 	}
-	if l.allow != nil && !l.allow.Contains(ex.ClientIP) {
+	if l.allow != nil && !l.allow.Contains(a) {
 		return notAllowed
 	}
 	return nil

@@ -1,0 +1,102 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"headgate/internal/ipset"
+	"headgate/internal/schema"
+)
+
+// checkTCPProxies tells what does not hold of the TCP proxies. all are the
+// addresses that are taken already.
+func checkTCPProxies(c *Config, all []taken, root schema.Place) []taken {
+	names := map[string]string{} // who has a name on a port
+	for _, name := range slices.Sorted(maps.Keys(c.TCPProxies)) {
+		p := c.TCPProxies[name]
+		at := root.Field("tcp_proxies").Field(name).Called("TCP proxy", name)
+		switch passes := p.Port != "" || len(p.SNI) > 0; {
+		case p.Address.IsValid() && passes:
+			at.Field("address").Problem("the proxy has port and sni too", "keep the address, or port and sni")
+		case passes:
+			checkPassthrough(c, p, names, at)
+		case !p.Address.IsValid():
+			if !at.Field("address").Reported() {
+				at.Problem("the proxy has no address", "add address: 0.0.0.0:5432, or port and sni")
+			}
+		case p.Active:
+			all = claim(all, taken{p.Address, false, "TCP proxy " + name}, at.Field("address"))
+		}
+		if p.AcceptProxyProtocol != nil {
+			ipset.Check(p.AcceptProxyProtocol.Trusted, at.Field("accept_proxy_protocol").Field("trusted"))
+		}
+		if p.IPFilter != nil {
+			p.IPFilter.Check(at.Field("ip_filter"))
+		}
+		checkStreamServers(p.Servers, at.Field("servers"))
+	}
+	return all
+}
+
+// checkPassthrough tells of a proxy for names on a port that is none, or whose
+// names somebody has.
+func checkPassthrough(c *Config, p *TCPProxy, names map[string]string, at schema.Place) {
+	port := c.Ports[p.Port]
+	switch {
+	case p.Port == "":
+		at.Field("port").Problem("missing", "name the https port whose connections are passed on, or take sni out")
+	case port == nil && !at.Root().Field("ports").Reported():
+		remedy := "add it under ports"
+		if near := schema.Nearest(p.Port, slices.Sorted(maps.Keys(c.Ports))); near != "" {
+			remedy = fmt.Sprintf("did you mean %q?", near)
+		}
+		at.Field("port").Problemf(remedy, "there is no port %q", p.Port)
+	case port != nil && port.Protocol != HTTPS:
+		at.Field("port").Problemf("name an https port, or write address in place of port and sni", "port %s speaks %s, and only TLS clients say which name they want", p.Port, port.Protocol)
+	}
+	if len(p.SNI) == 0 && !at.Field("sni").Reported() {
+		at.Field("sni").Problem("missing", "add the names that clients ask for, like sni: [db.example.com]")
+	}
+	if p.AcceptProxyProtocol != nil {
+		at.Field("accept_proxy_protocol").Problemf("take it out", "the proxy_protocol of port %s holds", p.Port)
+	}
+	if p.Connections != 0 {
+		at.Field("connections").Problemf("take it out", "limits.connections of port %s holds", p.Port)
+	}
+	for i, text := range p.SNI {
+		h, f := parseSNI(text)
+		place := at.Field("sni").Index(i)
+		if f != nil {
+			place.Problem(f.What, f.Remedy)
+			continue
+		}
+		key := p.Port + "\x00" + h.String()
+		switch by := names[key]; {
+		case by == p.Name:
+			place.Problemf("take one out", "%s stands in the list twice", h)
+		case by != "":
+			place.Problemf("take it out of one of them", "TCP proxy %s has %s on port %s too", by, h, p.Port)
+		case p.Active:
+			names[key] = p.Name
+		}
+	}
+}
+
+// checkStreamServers tells of servers that cannot be connected to, and of lists in
+// which nobody takes clients.
+func checkStreamServers(servers []*StreamServer, at schema.Place) {
+	weighty := len(servers) == 0
+	for i, s := range servers {
+		place := at.Index(i).Called("server", s.Address)
+		if s.Address != "" {
+			if _, f := s.HostPort(); f != nil {
+				place.Field("address").Problem(f.What, f.Remedy)
+			}
+		}
+		weighty = weighty || s.Weight > 0 || place.Field("weight").Reported()
+	}
+	if !weighty {
+		at.Problem("every server has weight 0", "give one a weight of at least 1")
+	}
+}

@@ -1,0 +1,153 @@
+package config
+
+import (
+	"net"
+	"net/netip"
+	"strings"
+
+	"headgate/internal/feature/ipfilter"
+	"headgate/internal/proxyproto"
+	"headgate/internal/target"
+	"headgate/internal/unit"
+)
+
+// TCP is what the socket of a TCP proxy is said to speak. Ports cannot have it.
+const TCP Protocol = "tcp"
+
+// TCPProxy carries TCP connections to servers and looks at nothing in them. It
+// has an address of its own; or a port and names, for TLS connections on an https
+// port that are passed on as they are, to servers that have the certificate.
+type TCPProxy struct {
+	_ struct{} `later:"health_check"`
+
+	// Name is the proxy's name in the configuration.
+	Name string `json:"-"`
+	// Address is the IP address and port number to listen on.
+	Address netip.AddrPort `json:"address,omitempty" example:"0.0.0.0:5432"`
+	// Port names the https port whose connections are passed on, together with
+	// sni.
+	Port string `json:"port,omitempty" max:"128" example:"websecure"`
+	// SNI are the names that TLS clients ask for: exact ones, or `*.` and a name
+	// for any one label before it. All other names stay with the port.
+	SNI []string `json:"sni,omitempty" max:"1000" example:"db.example.com"`
+	// Servers are the servers that share the connections.
+	Servers []*StreamServer `json:"servers" required:"true" min:"1" max:"256" object:"server,address" example:"[{address: \"127.0.0.1:5433\"}]"`
+	// LoadBalancing is how connections are shared among servers: `round_robin` in
+	// turn, by weight; `least_connections` to the least busy one; `random`; `first`
+	// to the first that takes connections; `client_ip_hash` always to the same one
+	// for an address.
+	LoadBalancing string `json:"load_balancing" default:"round_robin" enum:"round_robin,least_connections,random,first,client_ip_hash"`
+	// ConnectTimeout is the time for a connection to a server, name look-up
+	// included; then another server is tried.
+	ConnectTimeout unit.Duration `json:"connect_timeout" default:"5s" min:"10ms" max:"10m"`
+	// IdleTimeout is how long nothing may move in either direction. Then the
+	// connection is closed.
+	IdleTimeout unit.Duration `json:"idle_timeout" default:"1h" min:"1s" max:"168h"`
+	// ProxyProtocol is the PROXY header that servers get, which tells them whose
+	// connection it is: `off`, `v1` or `v2`.
+	ProxyProtocol SendVersion `json:"proxy_protocol" default:"off" enum:"off,v1,v2"`
+	// AcceptProxyProtocol says which peers begin their connections to the address
+	// with a PROXY header. Absent means none. With port the port's own settings
+	// hold.
+	AcceptProxyProtocol *ProxyProtocol `json:"accept_proxy_protocol,omitempty"`
+	// IPFilter says which clients may come in, by address; connections of others
+	// are closed.
+	IPFilter *ipfilter.Config `json:"ip_filter,omitempty"`
+	// Connections is the largest number of open connections of the address; more
+	// wait in the system's queue. 0 means as many as file descriptors allow.
+	Connections int `json:"connections" min:"0" max:"10000000"`
+	// Drain is how long connections may go on after the proxy was removed, its
+	// address was changed or headgate was stopped. Then they are cut. Other changes
+	// leave open connections alone.
+	Drain unit.Duration `json:"drain" default:"30s" max:"24h"`
+	// Active is whether the proxy takes connections.
+	Active bool `json:"active" default:"true"`
+}
+
+// SendVersion is the PROXY header that servers of a TCP proxy get.
+type SendVersion string
+
+// The versions of the header.
+const (
+	SendOff SendVersion = "off"
+	SendV1  SendVersion = "v1"
+	SendV2  SendVersion = "v2"
+)
+
+// Version returns the version as package proxyproto has it, 0 for none.
+func (v SendVersion) Version() proxyproto.Version {
+	switch v {
+	case SendV1:
+		return proxyproto.V1
+	case SendV2:
+		return proxyproto.V2
+	}
+	return 0
+}
+
+// StreamServer is one server of a TCP or UDP proxy.
+type StreamServer struct {
+	_ struct{} `later:"tls,backup,max_connections"`
+
+	// Address is the server's host and port: a name or an IP address, IPv6 in
+	// brackets.
+	Address string `json:"address" required:"true" max:"512" example:"127.0.0.1:5433"`
+	// Weight is the server's share against the weights of the others. 0 takes no
+	// new clients.
+	Weight int `json:"weight" default:"1" min:"0" max:"65535"`
+}
+
+// HostPort returns the server's address in the form in which it is dialed. That of
+// a checked configuration gives no fault.
+func (s *StreamServer) HostPort() (string, *target.Fault) {
+	const form = "write it as <host>:<port>, like 127.0.0.1:5432"
+	if strings.Contains(s.Address, "://") {
+		return "", wrong("the address is a URL", form)
+	}
+	if strings.ContainsAny(s.Address, "/?#@ ") {
+		return "", wrong("the address is more than a host and a port", form)
+	}
+	host, port, err := net.SplitHostPort(s.Address)
+	if err != nil || host == "" || port == "" {
+		return "", wrong("the address has no host, or no port", form)
+	}
+	if strings.Contains(host, ":") && !strings.HasPrefix(s.Address, "[") {
+		return "", wrong("an IPv6 address must stand in brackets", "write it as [2001:db8::1]:5432")
+	}
+	host, _, fault := target.SplitAuthority(s.Address)
+	if fault != nil {
+		return "", fault
+	}
+	return net.JoinHostPort(host, port), nil
+}
+
+// Names returns the names of a TCP proxy in their parsed form. Those of a checked
+// configuration give no fault.
+func (p *TCPProxy) Names() ([]VirtualHost, *target.Fault) {
+	out := make([]VirtualHost, len(p.SNI))
+	for i, text := range p.SNI {
+		h, f := parseSNI(text)
+		if f != nil {
+			return nil, f
+		}
+		out[i] = h
+	}
+	return out, nil
+}
+
+// parseSNI reads a name that TLS clients can ask for.
+func parseSNI(text string) (VirtualHost, *fault) {
+	h, f := parseVirtualHost(text)
+	switch {
+	case f != nil:
+		return h, f
+	case h.Class == HostRegex:
+		return h, wrong("an expression cannot stand here", `write a name, or "*." and a name`)
+	case strings.HasPrefix(h.Name, "["):
+		return h, wrong("TLS clients ask for no IP addresses", "write a name")
+	}
+	if _, err := netip.ParseAddr(h.Name); err == nil {
+		return h, wrong("TLS clients ask for no IP addresses", "write a name")
+	}
+	return h, nil
+}

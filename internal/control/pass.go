@@ -1,0 +1,58 @@
+package control
+
+import (
+	"errors"
+	"time"
+
+	"headgate/internal/hello"
+	"headgate/internal/listen"
+	"headgate/internal/netconn"
+)
+
+// helloRoom is how much is read at first, in bytes: what browsers say fits in.
+const helloRoom = 2 << 10
+
+// pass reads what a client asks for and returns its connection through the TCP
+// proxy for that name; nil if there is none, and then the port itself serves the
+// client, from its first byte on. That is also for clients that ask for nothing,
+// say something that is no ClientHello, or take too long.
+func (f *fresh) pass() listen.Conn {
+	if !netconn.Readable(f.nc, handshakeTime) {
+		return nil
+	}
+	f.nc.SetReadDeadline(time.Now().Add(handshakeTime))
+	name := f.readHello()
+	f.nc.SetReadDeadline(time.Time{})
+	proxy := f.on.Passthrough(name)
+	if name == "" || proxy == nil {
+		return nil
+	}
+	early := f.early
+	f.early = nil
+	return proxy.NewConn(f.nc, early, name)
+}
+
+// readHello reads until it is clear what the client asks for, "" for nothing. What
+// was read stays in f.early.
+func (f *fresh) readHello() string {
+	b := make([]byte, 0, helloRoom)
+	defer func() { f.early = b }()
+	for wanted := 1; ; {
+		if cap(b)-len(b) < wanted {
+			b = append(make([]byte, 0, 2*len(b)+wanted), b...)
+		}
+		n, err := f.nc.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if wanted -= n; wanted > 0 && err == nil {
+			continue // it cannot be whole yet
+		}
+		name, more, perr := hello.Parse(b)
+		if !errors.Is(perr, hello.ErrMore) {
+			return name
+		}
+		if err != nil {
+			return ""
+		}
+		wanted = more
+	}
+}

@@ -1,0 +1,71 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"headgate/internal/exchange"
+)
+
+type streamKey struct{ protocol, proxy string }
+
+// Stream shows what was counted of one TCP or UDP proxy.
+type Stream struct {
+	owner  *Registry
+	key    streamKey
+	labels []string
+	users  int                           // guarded by owner.mu
+	counts func() exchange.PassageCounts // guarded by owner.mu
+}
+
+// Stream returns the handle of a TCP or UDP proxy, whose numbers counts returns.
+// Each call wants a Retire of its own; equal names share one handle, which asks
+// the last.
+func (r *Registry) Stream(protocol, proxy string, counts func() exchange.PassageCounts) *Stream {
+	key := streamKey{protocol, proxy}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := r.mu.streams[key]
+	if h == nil {
+		h = &Stream{owner: r, key: key, labels: labels(protocol, proxy)}
+		r.mu.streams[key] = h
+	}
+	h.users++
+	h.counts = counts
+	return h
+}
+
+// Retire removes the proxy from the page when as many have retired it as asked for
+// it.
+func (h *Stream) Retire() {
+	r := h.owner
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if h.users--; h.users == 0 {
+		delete(r.mu.streams, h.key)
+	}
+}
+
+// streamCounts returns who tells the numbers of each proxy.
+func (r *Registry) streamCounts() map[*Stream]func() exchange.PassageCounts {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	all := make(map[*Stream]func() exchange.PassageCounts, len(r.mu.streams))
+	for _, h := range r.mu.streams {
+		all[h] = h.counts
+	}
+	return all
+}
+
+func (r *Registry) collectStreams(out chan<- prometheus.Metric, f *families) {
+	open, accepted, received, sent, errors := f.streamOpen.desc(), f.streamAccepted.desc(), f.streamReceived.desc(), f.streamSent.desc(), f.streamErrors.desc()
+	for h, counts := range r.streamCounts() {
+		n := counts()
+		out <- prometheus.MustNewConstMetric(open, prometheus.GaugeValue, float64(n.Open), h.labels...)
+		out <- prometheus.MustNewConstMetric(accepted, prometheus.CounterValue, float64(n.Accepted), h.labels...)
+		out <- prometheus.MustNewConstMetric(received, prometheus.CounterValue, float64(n.Received), h.labels...)
+		out <- prometheus.MustNewConstMetric(sent, prometheus.CounterValue, float64(n.Sent), h.labels...)
+		for reason, n := range n.Errors {
+			out <- prometheus.MustNewConstMetric(errors, prometheus.CounterValue, float64(n), append(h.labels[:2:2], reason.String())...)
+		}
+	}
+}
