@@ -95,5 +95,12 @@ type Upstreams struct {
 	// with 502.
 	HeadSize unit.Size `json:"head_size" default:"64KiB" min:"1KiB" max:"16MiB"`
 	// ResolveInterval is how often the names of servers are looked up again.
+	// Where a name server says that an answer holds for a shorter time, that is
+	// heeded, down to a second. While a name cannot be looked up its last
+	// addresses are used.
 	ResolveInterval unit.Duration `json:"resolve_interval" default:"30s" min:"1s" max:"24h"`
+	// Resolvers are the name servers that are asked for the names of servers, by
+	// address, in this order; with a port when it is not 53. Absent means those
+	// of the system. The system's list of hosts comes first in any case.
+	Resolvers []string `json:"resolvers,omitempty" max:"8" example:"127.0.0.11"`
 }

@@ -1,8 +1,11 @@
 package config
 
 import (
+	"errors"
 	"fmt"
+	"net/netip"
 
+	"headgate/internal/schema"
 	"headgate/internal/target"
 )
 
@@ -19,4 +22,40 @@ func (s *Server) Target() (target.Target, error) {
 		return target.Target{}, fmt.Errorf("server %q: %s", s.URL, fault.What)
 	}
 	return t, nil
+}
+
+// namePort is the port of name servers.
+const namePort = 53
+
+// nameServer reads the address of a name server, which may have a port.
+func nameServer(text string) (netip.AddrPort, error) {
+	if a, err := netip.ParseAddr(text); err == nil {
+		return netip.AddrPortFrom(a, namePort), nil
+	}
+	ap, err := netip.ParseAddrPort(text)
+	if err == nil && ap.Port() == 0 {
+		err = errors.New("the port is 0")
+	}
+	return ap, err
+}
+
+// checkResolvers tells of name servers that have no address.
+func checkResolvers(list []string, at schema.Place) {
+	for i, text := range list {
+		if _, err := nameServer(text); err != nil {
+			at.Index(i).Problemf("write an IP address, like 127.0.0.53 or [::1]:5353", "%q is not the address of a name server", text)
+		}
+	}
+}
+
+// NameServers returns the addresses of Resolvers. Those that cannot be read, which
+// a check tells of, are left out.
+func (u *Upstreams) NameServers() []netip.AddrPort {
+	var out []netip.AddrPort
+	for _, text := range u.Resolvers {
+		if ap, err := nameServer(text); err == nil {
+			out = append(out, ap)
+		}
+	}
+	return out
 }

@@ -89,6 +89,7 @@ func newShared(cfg *config.Config) shared {
 		BodyIdle:        u.BodyIdleTimeout.D(),
 		HeadSize:        int(u.HeadSize),
 		ResolveInterval: u.ResolveInterval.D(),
+		Resolvers:       u.NameServers(),
 	}
 	s.settings = fmt.Sprintf("%+v", s.upstream)
 	return s
@@ -472,8 +473,11 @@ func targets(r *config.Route) ([]upstream.Target, error) {
 		}
 		out[i] = upstream.Target{URL: s.URL, Address: t.Address(), Authority: t.Authority(), Base: t.BasePath,
 			Weight: s.Weight, MaxConnections: s.MaxConnections, Backup: s.Backup}
-		if t.Socket != "" {
+		switch {
+		case t.Socket != "":
 			out[i].Network = "unix"
+		case t.Service != "":
+			out[i].Network = "srv"
 		}
 	}
 	return out, nil

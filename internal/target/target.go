@@ -25,6 +25,9 @@ type Target struct {
 	// Port is the port number, 1 to 65535; the scheme's own when the URL has
 	// none, and 0 for a Unix socket.
 	Port uint16
+	// Service is the name of a service whose SRV records say host and port, such
+	// as _http._tcp.example.com, or ""; Host is the part behind its labels then.
+	Service string
 	// Socket is the path of a Unix socket, or "".
 	Socket string
 	// BasePath is put in front of the path that a route leaves. It begins with
@@ -56,10 +59,13 @@ func (s Scheme) port() uint16 {
 }
 
 // Address returns host and port as a dialer wants them, IPv6 in brackets, or the
-// path of the Unix socket.
+// path of the Unix socket, or the name of the service.
 func (t Target) Address() string {
-	if t.Socket != "" {
+	switch {
+	case t.Socket != "":
 		return t.Socket
+	case t.Service != "":
+		return t.Service
 	}
 	return net.JoinHostPort(t.Host, strconv.Itoa(int(t.Port)))
 }
@@ -70,6 +76,8 @@ func (t Target) Authority() string {
 	switch {
 	case t.Socket != "":
 		return "localhost"
+	case t.Service != "":
+		return t.Host
 	case t.Port != t.Scheme.port():
 		return t.Address()
 	case strings.Contains(t.Host, ":"):
@@ -103,7 +111,8 @@ func Parse(raw string) (Target, *Fault) {
 	if !found {
 		return Target{}, &Fault{"the URL has no scheme", form}
 	}
-	scheme := Scheme(strings.ToLower(before))
+	lower, isService := strings.CutPrefix(strings.ToLower(before), "srv+")
+	scheme := Scheme(lower)
 	switch scheme {
 	case HTTP, HTTPS, H2C:
 	default:
@@ -116,6 +125,9 @@ func Parse(raw string) (Target, *Fault) {
 	if strings.Contains(authority, "@") {
 		return Target{}, &Fault{"the URL carries a user name or password", "take it out of the URL"}
 	}
+	if isService {
+		return parseService(scheme, authority, path)
+	}
 	host, port, f := splitAuthority(authority, scheme.port())
 	if f != nil {
 		return Target{}, f
@@ -127,6 +139,26 @@ func Parse(raw string) (Target, *Fault) {
 		return Target{}, f
 	}
 	return Target{Scheme: scheme, Host: host, Port: port, BasePath: path}, nil
+}
+
+// parseService makes a target of the name of a service (RFC 2782).
+func parseService(scheme Scheme, name, path string) (Target, *Fault) {
+	const form = "write it like srv+http://_http._tcp.example.com"
+	if strings.ContainsAny(name, ":[]") {
+		return Target{}, &Fault{"the SRV records of a service say its port", form}
+	}
+	service, f := Host(name)
+	if f != nil {
+		return Target{}, f
+	}
+	labels := strings.SplitN(service, ".", 3)
+	if len(labels) < 3 || labels[0][0] != '_' || labels[1][0] != '_' {
+		return Target{}, &Fault{fmt.Sprintf("%q is not the name of a service", name), form}
+	}
+	if f := checkBase(path); f != nil {
+		return Target{}, f
+	}
+	return Target{Scheme: scheme, Host: labels[2], Service: service, BasePath: path}, nil
 }
 
 func checkBase(path string) *Fault {

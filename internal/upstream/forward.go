@@ -1,6 +1,9 @@
 package upstream
 
 import (
+	"strconv"
+	"strings"
+
 	"headgate/internal/exchange"
 	"headgate/internal/header"
 )
@@ -28,11 +31,45 @@ func Forward(style Style, viaRFC bool) exchange.Filter {
 	return exchange.Filter{
 		Name: "forwarded",
 		Request: func(ex *exchange.Exchange) *exchange.Answer {
+			if loops(&ex.Request.Header) {
+				return loop
+			}
 			forward(ex, style, viaRFC)
 			return nil
 		},
 	}
 }
+
+// mostRounds is how often a request may have passed a headgate. More than a few
+// stand in one chain nowhere; a server that is headgate itself, by a name that
+// leads back to it, is a circle.
+const mostRounds = 8
+
+var loop = &exchange.Answer{Reason: exchange.Loop, Cause: "the request has passed headgate " + strconv.Itoa(mostRounds) + " times: a server's address leads back to it"}
+
+// loops reports whether Via says that a request goes in a circle (RFC 9110,
+// section 7.6.3).
+func loops(h *header.List) bool {
+	if !h.Has(header.Via) {
+		return false
+	}
+	rounds := 0
+	for _, f := range h.All() {
+		if f.ID != header.Via {
+			continue
+		}
+		for entry := range strings.SplitSeq(f.Value, ",") {
+			entry = strings.TrimSpace(entry)
+			if entry == viaCompat || strings.HasSuffix(entry, " "+viaName) {
+				rounds++
+			}
+		}
+	}
+	return rounds >= mostRounds
+}
+
+// How we stand in Via: as a token alone, or behind the protocol.
+const viaCompat, viaName = "proxy", "headgate"
 
 func forward(ex *exchange.Exchange, style Style, viaRFC bool) {
 	rq := &ex.Request
@@ -126,7 +163,7 @@ func isToken(host string) bool {
 // addVia appends our token to what the client sent in Via.
 func addVia(ex *exchange.Exchange, rfc bool) {
 	h := &ex.Request.Header
-	token := "proxy"
+	token := viaCompat
 	if rfc {
 		token = viaToken(ex.Request.Proto)
 	}
@@ -149,11 +186,11 @@ func addVia(ex *exchange.Exchange, rfc bool) {
 func viaToken(p exchange.Proto) string {
 	switch p {
 	case exchange.HTTP10:
-		return "1.0 headgate"
+		return "1.0 " + viaName
 	case exchange.HTTP2:
-		return "2.0 headgate"
+		return "2.0 " + viaName
 	case exchange.HTTP3:
-		return "3.0 headgate"
+		return "3.0 " + viaName
 	}
-	return "1.1 headgate"
+	return "1.1 " + viaName
 }

@@ -24,7 +24,7 @@ const lookAfter = int64(time.Millisecond)
 // address and the settings alone.
 type Pool struct {
 	// constant
-	network  string // "tcp" or "unix"
+	network  string // "tcp", "unix" or "srv"
 	address  string
 	tls      *tls.Config // nil speaks no TLS
 	shows    bool        // we have a certificate to show
@@ -51,7 +51,7 @@ func newPool(t *Target, settings Settings, log *slog.Logger) *Pool {
 		p.tls = t.Secure.config(func() { p.asked.Store(true) }, "http/1.1")
 	}
 	if p.network != "unix" {
-		p.names = newNames(t.Address, settings.ResolveInterval, log)
+		p.names = newNames(t, settings, log)
 	}
 	return p
 }

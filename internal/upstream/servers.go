@@ -11,6 +11,7 @@ package upstream
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"strconv"
 	"time"
 
@@ -77,10 +78,10 @@ type Server struct {
 type Target struct {
 	// URL is the text that is shown.
 	URL string
-	// Network is "tcp", which "" stands for, or "unix".
+	// Network is "tcp", which "" stands for, or "unix", or "srv".
 	Network string
 	// Address is host:port to connect to, where the host may be a name, or the
-	// path of a Unix socket.
+	// path of a Unix socket, or the name of a service with SRV records.
 	Address string
 	// Secure is how TLS is spoken; nil speaks none.
 	Secure *Secure
@@ -111,8 +112,10 @@ type Settings struct {
 	BodyIdle time.Duration
 	// HeadSize is the largest response head, in bytes.
 	HeadSize int
-	// ResolveInterval is how long the addresses of a name are believed.
+	// ResolveInterval is how long the addresses of a name are believed at most,
+	// Resolvers who is asked for them; nobody is the system's own.
 	ResolveInterval time.Duration
+	Resolvers       []netip.AddrPort
 }
 
 // HostField says which Host a server gets.

@@ -1,0 +1,231 @@
+package resolve
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"net"
+	"net/netip"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+// serverTimeout is how long one of several name servers has to answer.
+const serverTimeout = 3 * time.Second
+
+// unknownTTL stands for a TTL that nobody told.
+const unknownTTL = time.Duration(-1)
+
+// asker puts questions to name servers. It leaves the rules of the system's
+// resolver (its list of hosts, search domains, tries, TCP when an answer is cut)
+// to package net, which does not tell how long an answer holds; so it listens in
+// on what the name servers say.
+type asker struct{ servers []netip.AddrPort }
+
+// host returns what a host stands for.
+func (a asker) host(ctx context.Context, host string, port uint16) ([]Endpoint, time.Duration, error) {
+	var addrs []netip.Addr
+	ttl, err := a.put(ctx, func(ctx context.Context, r *net.Resolver) (err error) {
+		addrs, err = r.LookupNetIP(ctx, "ip", host)
+		return err
+	})
+	if err == nil && len(addrs) == 0 {
+		err = &net.DNSError{Err: "the name has no addresses", Name: host, IsNotFound: true}
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	return endpoints(addrs, port), ttl, nil
+}
+
+// The bounds of one service.
+const (
+	mostTargets   = 64 // that are looked up, those of the best priority first
+	targetsAtOnce = 8
+)
+
+// service returns what a service stands for. A target that cannot be looked up is
+// left out as long as there is another.
+func (a asker) service(ctx context.Context, service string) ([]Endpoint, time.Duration, error) {
+	var records []*net.SRV
+	ttl, err := a.put(ctx, func(ctx context.Context, r *net.Resolver) (err error) {
+		_, records, err = r.LookupSRV(ctx, "", "", service)
+		if len(records) > 0 {
+			return nil // some had names that cannot be, which were left out
+		}
+		return err
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	// "." says that there is decidedly no such service here (RFC 2782).
+	records = slices.DeleteFunc(records, func(s *net.SRV) bool { return s.Target == "." || s.Port == 0 })
+	records = records[:min(len(records), mostTargets)]
+	found := make([][]Endpoint, len(records))
+	ttls, errs := make([]time.Duration, len(records)), make([]error, len(records))
+	var all sync.WaitGroup
+	turns := make(chan struct{}, targetsAtOnce)
+	for i, s := range records {
+		turns <- struct{}{}
+		all.Go(func() {
+			found[i], ttls[i], errs[i] = a.host(ctx, strings.TrimSuffix(s.Target, "."), s.Port)
+			<-turns
+		})
+	}
+	all.Wait()
+	var out []Endpoint
+	for i, s := range records {
+		if errs[i] == nil {
+			ttl = shorter(ttl, ttls[i])
+		}
+		for _, e := range found[i] {
+			e.Weight, e.Priority = int(s.Weight), int(s.Priority)
+			out = append(out, e)
+		}
+	}
+	if len(out) == 0 {
+		if err := errors.Join(errs...); err != nil {
+			return nil, 0, firstError(errs)
+		}
+		return nil, 0, &net.DNSError{Err: "the service has no servers", Name: service, IsNotFound: true}
+	}
+	byPriority(out)
+	return out[:min(len(out), mostEndpoints)], ttl, nil
+}
+
+func firstError(errs []error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shorter returns the shorter of two TTLs, either of which may be unknown.
+func shorter(a, b time.Duration) time.Duration {
+	if a < 0 || b >= 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// put asks the name servers in turn until one knows the answer, or knows that
+// there is none.
+func (a asker) put(ctx context.Context, ask func(context.Context, *net.Resolver) error) (ttl time.Duration, err error) {
+	if len(a.servers) == 0 {
+		return listen(ctx, "", ask)
+	}
+	for i, s := range a.servers {
+		step, cancel := ctx, context.CancelFunc(func() {})
+		if i+1 < len(a.servers) {
+			step, cancel = context.WithTimeout(ctx, serverTimeout)
+		}
+		ttl, err = listen(step, s.String(), ask)
+		cancel()
+		if err == nil || notFound(err) || ctx.Err() != nil {
+			return ttl, err
+		}
+	}
+	return ttl, err
+}
+
+// notFound reports whether a name server has said that there is no such name.
+func notFound(err error) bool {
+	var dns *net.DNSError
+	return errors.As(err, &dns) && dns.IsNotFound
+}
+
+// listen puts a question and returns the shortest TTL in the answers. Server is
+// who is asked, "" is the system's.
+func listen(ctx context.Context, server string, ask func(context.Context, *net.Resolver) error) (time.Duration, error) {
+	if server == "" && (runtime.GOOS == "windows" || runtime.GOOS == "darwin") {
+		// What these know of names is more than what their name servers know.
+		return unknownTTL, ask(ctx, net.DefaultResolver)
+	}
+	ear := &ear{ttl: unknownTTL}
+	r := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+		if server != "" {
+			address = server
+		}
+		var d net.Dialer
+		nc, err := d.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		if udp, ok := nc.(*net.UDPConn); ok {
+			return &packets{udp, ear}, nil
+		}
+		return &stream{Conn: nc, ear: ear}, nil
+	}}
+	err := ask(ctx, r)
+	ear.mu.Lock()
+	defer ear.mu.Unlock()
+	return ear.ttl, err
+}
+
+// ear hears the answers to one question, which may come over several connections
+// at once.
+type ear struct {
+	mu  sync.Mutex
+	ttl time.Duration // the shortest so far
+}
+
+// hear takes a message of a name server. Whether it may be believed is for package
+// net to judge; a wrong one can make us ask sooner, and no more.
+func (e *ear) hear(message []byte) {
+	var p dnsmessage.Parser
+	if _, err := p.Start(message); err != nil || p.SkipAllQuestions() != nil {
+		return
+	}
+	for {
+		h, err := p.AnswerHeader()
+		if err != nil || p.SkipAnswer() != nil {
+			return
+		}
+		e.mu.Lock()
+		e.ttl = shorter(e.ttl, time.Duration(h.TTL)*time.Second)
+		e.mu.Unlock()
+	}
+}
+
+// packets is a connection to a name server over UDP.
+type packets struct {
+	*net.UDPConn
+	ear *ear
+}
+
+// Read reads a message.
+func (c *packets) Read(p []byte) (int, error) {
+	n, err := c.UDPConn.Read(p)
+	if err == nil {
+		c.ear.hear(p[:n])
+	}
+	return n, err
+}
+
+// stream is a connection to a name server over TCP, where a message comes behind
+// its length.
+type stream struct {
+	net.Conn
+	ear *ear
+	got []byte
+}
+
+// Read reads a part of a message.
+func (c *stream) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.got = append(c.got, p[:n]...)
+	if len(c.got) >= 2 {
+		if size := 2 + int(binary.BigEndian.Uint16(c.got)); len(c.got) >= size {
+			c.ear.hear(c.got[2:size])
+			c.got = nil
+		}
+	}
+	return n, err
+}

@@ -1,0 +1,179 @@
+package resolve
+
+import (
+	"encoding/binary"
+	"io"
+	"net"
+	"net/netip"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+)
+
+// zone is a name server on loopback, over UDP and TCP. What it says can change.
+type zone struct {
+	address netip.AddrPort
+	mu      struct {
+		sync.Mutex
+		records map[string][]record // by name with its dot
+		mute    bool                // says nothing at all
+		broken  bool                // says that it cannot tell
+		cut     bool                // sends nobody over UDP the whole answer
+		asked   map[string]int
+	}
+}
+
+// record is an answer.
+type record struct {
+	ttl uint32
+	ip  string // of an A or AAAA record
+	srv *dnsmessage.SRVResource
+	cn  string // of a CNAME record
+}
+
+func newZone(t *testing.T) *zone {
+	t.Helper()
+	z := &zone{}
+	z.mu.records, z.mu.asked = map[string][]record{}, map[string]int{}
+	// The same port over both, as a resolver has one.
+	ln, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	z.address = ln.Addr().(*net.TCPAddr).AddrPort()
+	pc, err := net.ListenPacket("udp4", ln.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	all.Go(func() { z.servePackets(pc) })
+	all.Go(func() {
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			all.Go(func() { z.serveStream(c) })
+		}
+	})
+	t.Cleanup(func() {
+		ln.Close()
+		pc.Close()
+		all.Wait()
+	})
+	return z
+}
+
+func (z *zone) servePackets(pc net.PacketConn) {
+	b := make([]byte, 4096)
+	for {
+		n, from, err := pc.ReadFrom(b)
+		if err != nil {
+			return
+		}
+		if answer := z.answer(b[:n], true); answer != nil {
+			pc.WriteTo(answer, from)
+		}
+	}
+}
+
+func (z *zone) serveStream(c net.Conn) {
+	defer c.Close()
+	c.SetDeadline(time.Now().Add(10 * time.Second))
+	for {
+		var size [2]byte
+		if _, err := io.ReadFull(c, size[:]); err != nil {
+			return
+		}
+		b := make([]byte, binary.BigEndian.Uint16(size[:]))
+		if _, err := io.ReadFull(c, b); err != nil {
+			return
+		}
+		answer := z.answer(b, false)
+		c.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(answer))), answer...))
+	}
+}
+
+// set replaces what the zone says of a name.
+func (z *zone) set(name string, list ...record) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.mu.records[name+"."] = list
+}
+
+// be changes how the zone answers.
+func (z *zone) be(mute, broken, cut bool) {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	z.mu.mute, z.mu.broken, z.mu.cut = mute, broken, cut
+}
+
+// asked returns how often a name was asked for.
+func (z *zone) asked(name string) int {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	return z.mu.asked[name+"."]
+}
+
+func (z *zone) answer(question []byte, packet bool) []byte {
+	z.mu.Lock()
+	defer z.mu.Unlock()
+	var p dnsmessage.Parser
+	h, err := p.Start(question)
+	if err != nil || z.mu.mute {
+		return nil
+	}
+	q, err := p.Question()
+	if err != nil {
+		return nil
+	}
+	name := q.Name.String()
+	z.mu.asked[name]++
+	list, known := z.mu.records[name]
+	head := dnsmessage.Header{ID: h.ID, Response: true, RecursionAvailable: true}
+	switch {
+	case z.mu.broken:
+		head.RCode = dnsmessage.RCodeServerFailure
+	case !known:
+		head.RCode = dnsmessage.RCodeNameError
+	}
+	head.Truncated = packet && z.mu.cut
+	b := dnsmessage.NewBuilder(nil, head)
+	b.EnableCompression()
+	b.StartQuestions()
+	b.Question(q)
+	b.StartAnswers()
+	if head.RCode == dnsmessage.RCodeSuccess && !head.Truncated {
+		z.addLocked(&b, q.Name, q.Type, list)
+	}
+	out, _ := b.Finish()
+	return out
+}
+
+func (z *zone) addLocked(b *dnsmessage.Builder, name dnsmessage.Name, kind dnsmessage.Type, list []record) {
+	for _, r := range list {
+		h := dnsmessage.ResourceHeader{Name: name, Class: dnsmessage.ClassINET, TTL: r.ttl}
+		switch {
+		case r.cn != "":
+			to := dnsmessage.MustNewName(r.cn + ".")
+			b.CNAMEResource(h, dnsmessage.CNAMEResource{CNAME: to})
+			z.addLocked(b, to, kind, z.mu.records[r.cn+"."])
+		case r.srv != nil:
+			if kind == dnsmessage.TypeSRV {
+				b.SRVResource(h, *r.srv)
+			}
+		default:
+			if a := netip.MustParseAddr(r.ip); a.Is4() && kind == dnsmessage.TypeA {
+				b.AResource(h, dnsmessage.AResource{A: a.As4()})
+			} else if !a.Is4() && kind == dnsmessage.TypeAAAA {
+				b.AAAAResource(h, dnsmessage.AAAAResource{AAAA: a.As16()})
+			}
+		}
+	}
+}
+
+func srv(ttl uint32, priority, weight, port uint16, target string) record {
+	return record{ttl: ttl, srv: &dnsmessage.SRVResource{Priority: priority, Weight: weight, Port: port, Target: dnsmessage.MustNewName(target + ".")}}
+}

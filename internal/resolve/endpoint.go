@@ -1,0 +1,116 @@
+package resolve
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+)
+
+// mostEndpoints is how many servers a name may stand for. More are left out: the
+// same ones each time, those with the highest addresses.
+const mostEndpoints = 256
+
+// Endpoint is one server that a name stands for.
+type Endpoint struct {
+	// Addresses are where it is, the preferred one first. A second one is the
+	// same server by the other version of IP, as far as can be told.
+	Addresses []netip.AddrPort
+	// Weight is its share among those of its priority, 0 to 65535.
+	Weight int
+	// Priority is what has to fail before it is asked: lower ones go first.
+	Priority int
+}
+
+func (e Endpoint) equal(f Endpoint) bool {
+	return e.Weight == f.Weight && e.Priority == f.Priority && slices.Equal(e.Addresses, f.Addresses)
+}
+
+// endpoints makes servers of the addresses of a host, in the order in which the
+// system would try them. A host with one address of each version of IP is one
+// server. Of several, those of one version are the servers: the one that has
+// more, or else the preferred one. Those of the other stand behind them, for when
+// that version does not get through.
+func endpoints(addrs []netip.Addr, port uint16) []Endpoint {
+	if len(addrs) == 0 {
+		return nil
+	}
+	var four, six []netip.AddrPort
+	for _, a := range addrs {
+		if a = a.Unmap(); a.Is4() {
+			four = append(four, netip.AddrPortFrom(a, port))
+		} else {
+			six = append(six, netip.AddrPortFrom(a, port))
+		}
+	}
+	four, six = unique(four), unique(six)
+	main, other := six, four
+	if len(four) > len(six) || len(four) == len(six) && addrs[0].Unmap().Is4() {
+		main, other = four, six
+	}
+	out := make([]Endpoint, min(len(main), mostEndpoints))
+	for i := range out {
+		out[i] = Endpoint{Addresses: []netip.AddrPort{main[i]}, Weight: 1}
+		if len(other) > 0 {
+			out[i].Addresses = append(out[i].Addresses, other[i%len(other)])
+		}
+	}
+	return out
+}
+
+func unique(list []netip.AddrPort) []netip.AddrPort {
+	slices.SortFunc(list, netip.AddrPort.Compare)
+	return slices.Compact(list)
+}
+
+// byPriority brings servers of different priorities into their order.
+func byPriority(list []Endpoint) {
+	slices.SortStableFunc(list, func(a, b Endpoint) int {
+		return cmp.Or(cmp.Compare(a.Priority, b.Priority), a.Addresses[0].Compare(b.Addresses[0]))
+	})
+}
+
+// mostDials is how many addresses one dial tries.
+const mostDials = 16
+
+// appendOrder appends the addresses of servers in the order in which they are to
+// be tried: priorities upwards, those of one priority in turn, or by chance when
+// their weights differ (RFC 2782). Each turn begins with another one.
+func appendOrder(out []netip.AddrPort, set []Endpoint, turn uint32) []netip.AddrPort {
+	for len(set) > 0 && len(out) < mostDials {
+		n := 1
+		for n < len(set) && set[n].Priority == set[0].Priority {
+			n++
+		}
+		group := set[:n]
+		first := draw(group, turn)
+		for i := range group {
+			for _, a := range group[(first+i)%n].Addresses {
+				if len(out) < mostDials {
+					out = append(out, a)
+				}
+			}
+		}
+		set = set[n:]
+	}
+	return out
+}
+
+// draw returns which of servers of one priority is first.
+func draw(group []Endpoint, turn uint32) int {
+	total, equal := 0, true
+	for i := range group {
+		total += group[i].Weight
+		equal = equal && group[i].Weight == group[0].Weight
+	}
+	if equal {
+		return int(turn % uint32(len(group)))
+	}
+	at := rand.IntN(total)
+	for i := range group {
+		if at -= group[i].Weight; at < 0 {
+			return i
+		}
+	}
+	return 0
+}

@@ -1,0 +1,98 @@
+package resolve
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+)
+
+// attemptDelay is how long an address has for itself before the next one is tried
+// beside it (RFC 8305, section 5).
+const attemptDelay = 250 * time.Millisecond
+
+// keepAlive finds out about servers that are gone without a word.
+var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 15 * time.Second, Count: 4}
+
+// race connects to the first address of a list that answers: "happy eyeballs". An
+// address that fails makes room for the next one at once, one that is silent soon.
+// Those that lose are given up.
+func race(ctx context.Context, list []netip.AddrPort) (net.Conn, error) {
+	d := net.Dialer{KeepAliveConfig: keepAlive}
+	if len(list) == 1 {
+		return d.DialContext(ctx, "tcp", list[0].String())
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	r := &runners{results: make(chan result, len(list)), dial: func(a netip.AddrPort) (net.Conn, error) {
+		return d.DialContext(ctx, "tcp", a.String())
+	}}
+	nc, err := r.run(ctx, list)
+	cancel()
+	r.giveUp()
+	return nc, err
+}
+
+type result struct {
+	nc  net.Conn
+	err error
+}
+
+// runners are the attempts of one race.
+type runners struct {
+	dial    func(netip.AddrPort) (net.Conn, error)
+	results chan result
+	running int
+}
+
+func (r *runners) start(a netip.AddrPort) {
+	r.running++
+	go func() {
+		nc, err := r.dial(a)
+		r.results <- result{nc, err}
+	}()
+}
+
+// run returns the first connection, or the error of the first address.
+func (r *runners) run(ctx context.Context, list []netip.AddrPort) (net.Conn, error) {
+	r.start(list[0])
+	list = list[1:]
+	next := time.NewTimer(attemptDelay)
+	defer next.Stop()
+	var first error
+	for {
+		select {
+		case got := <-r.results:
+			r.running--
+			if got.err == nil {
+				return got.nc, nil
+			}
+			if first == nil {
+				first = got.err
+			}
+			if ctx.Err() != nil || errors.Is(got.err, syscall.EMFILE) || errors.Is(got.err, syscall.ENFILE) {
+				list = nil // no other address helps
+			}
+			if len(list) == 0 && r.running == 0 {
+				return nil, first
+			}
+		case <-next.C:
+		}
+		if len(list) > 0 {
+			r.start(list[0])
+			list = list[1:]
+			next.Reset(attemptDelay)
+		}
+	}
+}
+
+// giveUp waits for the attempts that run, which were told to end, and closes what
+// they bring.
+func (r *runners) giveUp() {
+	for ; r.running > 0; r.running-- {
+		if got := <-r.results; got.nc != nil {
+			got.nc.Close()
+		}
+	}
+}

@@ -1,0 +1,239 @@
+// Package resolve turns the names of servers into connections: it looks names up,
+// believes what it is told for as long as it is told, keeps the last good
+// addresses when nobody can tell it anything, and connects to the address that
+// answers first.
+//
+// A Name is host:port, or a service with SRV records; Dial is what it is for.
+// asker.go puts questions to name servers, endpoint.go makes servers of addresses,
+// eyeballs.go connects. Nothing runs while nobody dials.
+package resolve
+
+import (
+	"context"
+	"log/slog"
+	"math"
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"headgate/internal/clock"
+)
+
+// Options say how names are looked up.
+type Options struct {
+	// Interval is the longest time for which addresses are believed. A name
+	// server may say a shorter one. 0 is 30 seconds.
+	Interval time.Duration
+	// Servers are the name servers to ask, in this order; none are the
+	// system's. The system's list of hosts is looked at first in any case.
+	Servers []netip.AddrPort
+	// Log hears when a name cannot be looked up any more, and when it can
+	// again. It is never nil.
+	Log *slog.Logger
+}
+
+// The times of a look-up.
+const (
+	// lookupTimeout bounds one look-up.
+	lookupTimeout = 10 * time.Second
+	// shortest is how long addresses are believed at least.
+	shortest = time.Second
+	// defaultInterval is the Interval of Options that name none.
+	defaultInterval = 30 * time.Second
+	// askAgain is how long a failed look-up is believed, askAgainSoon when no
+	// address is known at all.
+	askAgain, askAgainSoon = 5 * time.Second, time.Second
+	// refreshWait is how long a dial waits for a look-up when the addresses it
+	// has are old. Then those are better than none.
+	refreshWait = 2 * time.Second
+	// goneAfter is how long addresses outlive the word that there is no such
+	// name. Names vanish while what they stand for starts anew.
+	goneAfter = 5 * time.Minute
+)
+
+// Name is what a server is known by, with the addresses that it stands for. It is
+// safe for use by many goroutines at once.
+type Name struct {
+	// constant
+	shown   string
+	options Options
+	ask     func(context.Context) ([]Endpoint, time.Duration, error) // nil for an address
+
+	next atomic.Uint32 // whose turn it is
+
+	mu struct {
+		sync.Mutex
+		set     []Endpoint // never changed, only replaced
+		until   int64      // how long set is believed, or a failure
+		gone    int64      // since when we are told that there is no such name
+		err     error      // of the last look-up
+		running bool
+		ready   chan struct{} // closed when the look-up that runs has ended
+	}
+}
+
+// New returns the name of a server, host:port. The host may be an address.
+func New(address string, o Options) *Name {
+	n := newName(address, o)
+	if ap, err := netip.ParseAddrPort(address); err == nil {
+		n.mu.set = []Endpoint{{Addresses: []netip.AddrPort{ap}, Weight: 1}}
+		return n
+	}
+	host, port, _ := net.SplitHostPort(address)
+	number, _ := strconv.ParseUint(port, 10, 16)
+	a := asker{n.options.Servers}
+	n.ask = func(ctx context.Context) ([]Endpoint, time.Duration, error) { return a.host(ctx, host, uint16(number)) }
+	return n
+}
+
+// NewService returns the name of a service that has SRV records (RFC 2782), such
+// as _http._tcp.example.com.
+func NewService(service string, o Options) *Name {
+	n := newName(service, o)
+	a := asker{n.options.Servers}
+	n.ask = func(ctx context.Context) ([]Endpoint, time.Duration, error) { return a.service(ctx, service) }
+	return n
+}
+
+func newName(shown string, o Options) *Name {
+	if o.Interval <= 0 {
+		o.Interval = defaultInterval
+	}
+	n := &Name{shown: shown, options: o}
+	n.mu.until = math.MinInt64
+	return n
+}
+
+// Dial connects to an address of the name, beginning with another one each time.
+// ctx bounds all of it. An error is a *net.DNSError when there is no address, and
+// else says why the first of them could not be connected to.
+func (n *Name) Dial(ctx context.Context) (net.Conn, error) {
+	set, err := n.endpoints(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var room [mostDials]netip.AddrPort
+	return race(ctx, appendOrder(room[:0], set, n.next.Add(1)-1))
+}
+
+// Endpoints returns what the name stands for as far as it is known, without a
+// look-up. It must not be changed.
+func (n *Name) Endpoints() []Endpoint {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.mu.set
+}
+
+// endpoints returns what the name stands for. It begins a look-up when that is due
+// and waits for it when nothing better is known.
+func (n *Name) endpoints(ctx context.Context) ([]Endpoint, error) {
+	if n.ask == nil {
+		return n.mu.set, nil
+	}
+	n.mu.Lock()
+	now := clock.Now()
+	if now >= n.mu.until && !n.mu.running {
+		n.mu.running, n.mu.ready = true, make(chan struct{})
+		go n.lookUp()
+	}
+	set, ready := n.mu.set, n.mu.ready
+	old := n.mu.err == nil && now >= n.mu.until+int64(n.options.Interval)
+	failed := n.mu.err != nil && !n.mu.running
+	err := n.mu.err
+	n.mu.Unlock()
+	switch {
+	case len(set) > 0 && !old:
+		return set, nil
+	case len(set) == 0 && failed:
+		return nil, err
+	}
+	return n.await(ctx, ready, len(set) > 0)
+}
+
+// await waits for the look-up that runs.
+func (n *Name) await(ctx context.Context, ready chan struct{}, known bool) ([]Endpoint, error) {
+	if known {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, refreshWait)
+		defer cancel()
+	}
+	select {
+	case <-ready:
+	case <-ctx.Done():
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case len(n.mu.set) > 0:
+		return n.mu.set, nil
+	case n.mu.running || n.mu.err == nil:
+		return nil, &net.DNSError{Err: "the look-up took too long", Name: n.shown, IsTimeout: true}
+	}
+	return nil, n.mu.err
+}
+
+// lookUp asks, and ends by itself after lookupTimeout.
+func (n *Name) lookUp() {
+	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
+	defer cancel()
+	set, ttl, err := n.ask(ctx)
+	now := clock.Now()
+	n.mu.Lock()
+	before, was := n.mu.set, n.mu.err
+	if err == nil {
+		n.mu.set, n.mu.gone = set, 0
+		n.mu.until = now + int64(n.believed(ttl))
+	} else {
+		n.failedLocked(err, now)
+	}
+	n.mu.err, n.mu.running = err, false
+	kept := len(n.mu.set)
+	close(n.mu.ready)
+	n.mu.Unlock()
+	n.tell(before, set, was, err, kept)
+}
+
+// failedLocked notes a look-up that brought nothing. What a name server cannot
+// tell is no reason to give up what is known; that there is no such name is one,
+// when it goes on being said.
+func (n *Name) failedLocked(err error, now int64) {
+	if !notFound(err) {
+		n.mu.gone = 0
+	} else if n.mu.gone == 0 {
+		n.mu.gone = now
+	}
+	if n.mu.gone != 0 && now-n.mu.gone >= int64(goneAfter) {
+		n.mu.set = nil
+	}
+	n.mu.until = now + int64(askAgain)
+	if len(n.mu.set) == 0 {
+		n.mu.until = now + int64(askAgainSoon)
+	}
+}
+
+// believed returns how long addresses are believed that came with a TTL. Below 0
+// it is not known.
+func (n *Name) believed(ttl time.Duration) time.Duration {
+	if ttl < 0 {
+		return n.options.Interval
+	}
+	return min(max(ttl, shortest), n.options.Interval)
+}
+
+// tell logs what changed.
+func (n *Name) tell(before, set []Endpoint, was, err error, kept int) {
+	switch log := n.options.Log; {
+	case err != nil && was == nil && kept > 0:
+		log.Warn("server name cannot be resolved, its last addresses are kept", "name", n.shown, "err", err)
+	case err != nil && len(before) > 0 && kept == 0:
+		log.Error("server name is gone, its last addresses are given up", "name", n.shown, "err", err)
+	case err == nil && was != nil:
+		log.Info("server name can be resolved again", "name", n.shown, "servers", len(set))
+	case err == nil && len(before) > 0 && !slices.EqualFunc(before, set, Endpoint.equal):
+		log.Info("server name stands for other addresses", "name", n.shown, "servers", len(set))
+	}
+}
