@@ -6,6 +6,7 @@ import (
 	"headgate/internal/feature/basicauth"
 	"headgate/internal/feature/bodylimit"
 	"headgate/internal/feature/clientip"
+	"headgate/internal/feature/compression"
 	"headgate/internal/feature/fixed"
 	"headgate/internal/feature/headers"
 	"headgate/internal/feature/ipfilter"
@@ -27,7 +28,7 @@ type Rewrite = rewrite.Config
 // nil is inherited: a route's from its proxy, a proxy's from the defaults. A
 // new feature is one field here.
 type Features struct {
-	_ struct{} `later:"forward_auth,cache,compression,maintenance,error_pages"`
+	_ struct{} `later:"forward_auth,cache,maintenance,error_pages"`
 
 	// ClientIP says whom to believe about the client's address. Absent means
 	// nobody: the client is who opened the connection.
@@ -57,6 +58,8 @@ type Features struct {
 	Rewrite *rewrite.Config `json:"rewrite,omitempty"`
 	// Headers change header fields of requests and responses.
 	Headers headers.Config `json:"headers,omitempty" max:"1000" object:"header rule,name"`
+	// Compression compresses responses for clients that can read that.
+	Compression *compression.Config `json:"compression,omitempty"`
 }
 
 // switchable is what every feature's settings can say of themselves.

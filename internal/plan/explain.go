@@ -290,6 +290,9 @@ func (r *Route) explain(ex *exchange.Exchange, e *Explanation) {
 			return
 		}
 		e.Answer = &Answered{By: e.Source, Status: ex.Response.Status}
+		if body := ex.Response.Body; body != nil {
+			body.Close()
+		}
 		return
 	}
 	e.Retry = r.servers.Retries(ex)

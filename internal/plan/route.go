@@ -194,6 +194,7 @@ func onePath(path string) (string, error) {
 // every response stands first: responses pass the filters backwards.
 func (c *compiler) filters(b *body) error {
 	f := b.proxy.Effective(b.settings)
+	c.around(b, &f)
 	rules, err := c.headers(f.Headers)
 	if err != nil {
 		return err
