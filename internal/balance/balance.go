@@ -141,6 +141,14 @@ func New(members []Member, o Options) *Group {
 // Method returns how the group chooses.
 func (g *Group) Method() Method { return g.method }
 
+// Waiting returns how many requests wait for a server.
+func (g *Group) Waiting() int {
+	if g.queue == nil {
+		return 0
+	}
+	return g.queue.Waiting()
+}
+
 // Take chooses a server and counts the request on it. Who gets one releases its
 // gauge when the request is over.
 func (g *Group) Take(a *Ask) (int, Outcome) {

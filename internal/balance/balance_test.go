@@ -107,7 +107,7 @@ func TestSharesOfTheRestFollowTheWeights(t *testing.T) {
 		g := New(members(4, 3, 2, 1), Options{Method: method})
 		g.members[0].Gauge.Set(Ejected)
 		var n [4]int
-		const many = 600_000
+		const many = 300_000
 		for range many {
 			i, _ := g.Take(&Ask{Now: 1})
 			g.members[i].Gauge.Release()

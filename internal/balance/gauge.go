@@ -62,6 +62,9 @@ func (g *Gauge) Out() Out { return Out(g.out.Load()) }
 // on.
 func (g *Gauge) AllowProbes(n int) { g.probes.Store(int32(n)) }
 
+// AddProbe lets one more through.
+func (g *Gauge) AddProbe() { g.probes.Add(1) }
+
 // Warm begins a slow start at the moment now; 0 ends it.
 func (g *Gauge) Warm(now int64) { g.warm.Store(now) }
 

@@ -76,13 +76,13 @@ func TestQueueIsBoundedInLengthAndTime(t *testing.T) {
 		equal(t, "no patience", outcome, Full)
 		equal(t, "waiting", g.queue.Waiting(), 0)
 		// A client that leaves does not keep its place.
-		left := false
+		var left atomic.Bool
 		all.Go(func() {
-			_, outcome := g.Wait(&Ask{Now: 1}, time.Hour, func() bool { return left })
+			_, outcome := g.Wait(&Ask{Now: 1}, time.Hour, left.Load)
 			equal(t, "gone", outcome, Full)
 		})
 		synctest.Wait()
-		left = true
+		left.Store(true)
 		all.Wait()
 		equal(t, "waiting", g.queue.Waiting(), 0)
 	})

@@ -234,6 +234,7 @@ func checkRoute(r *Route, at schema.Place) {
 		if _, what, remedy := balance.Parse(r.LoadBalancing); what != "" {
 			at.Field("load_balancing").Problem(what, remedy)
 		}
+		checkHealth(r, at)
 	case !servers.Reported() && !fixed.Reported():
 		at.Problem("the route has neither servers nor fixed_response", "add servers, or fixed_response with a status")
 	}
@@ -244,6 +245,17 @@ func checkRoute(r *Route, at schema.Place) {
 		r.Retry.Check(at.Field("retry"))
 	}
 	checkFeatures(&r.Features, at)
+}
+
+// checkHealth tells what is wrong with how the servers of a route are watched.
+func checkHealth(r *Route, at schema.Place) {
+	r.Ejection.Check(at.Field("ejection"))
+	if r.HealthCheck != nil {
+		r.HealthCheck.Check(at.Field("health_check"))
+	}
+	if r.CircuitBreaker != nil {
+		r.CircuitBreaker.Check(at.Field("circuit_breaker"))
+	}
 }
 
 func checkServers(servers []*Server, at schema.Place) {

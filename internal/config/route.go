@@ -3,6 +3,7 @@ package config
 import (
 	"strings"
 
+	"headgate/internal/health"
 	"headgate/internal/unit"
 	"headgate/internal/upstream"
 )
@@ -10,8 +11,6 @@ import (
 // Route is a path prefix and what answers there: exactly one of servers and
 // fixed_response. Every feature set on a route replaces the proxy's.
 type Route struct {
-	_ struct{} `later:"health_check,circuit_breaker"`
-
 	// Path is matched as a prefix of whole segments: /api takes /api and
 	// /api/users, not /apis. The longest path of all proxies of a host wins. A
 	// slash at its end makes no difference.
@@ -30,6 +29,14 @@ type Route struct {
 	// `client_ip_hash`, `hash:header:NAME`, `hash:cookie:NAME` and `hash:path`
 	// always to the same one for an address, field, cookie or path.
 	LoadBalancing string `json:"load_balancing" default:"round_robin" max:"256" example:"least_connections"`
+	// HealthCheck has the servers asked whether they are well. Those that are not get
+	// no requests. Absent asks nothing.
+	HealthCheck *health.Config `json:"health_check,omitempty"`
+	// Ejection leaves servers alone for a while that fail requests.
+	Ejection health.Ejection `json:"ejection"`
+	// CircuitBreaker lets a server recover that answers with too many errors.
+	// Absent breaks nothing.
+	CircuitBreaker *health.Breaker `json:"circuit_breaker,omitempty"`
 	// SlowStart is the time in which a server that comes back, from being unhealthy
 	// or ejected, grows to its full share of the requests. 0 gives it at once.
 	SlowStart unit.Duration `json:"slow_start" default:"0s" max:"1h"`

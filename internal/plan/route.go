@@ -20,6 +20,7 @@ import (
 	"headgate/internal/feature/redirects"
 	"headgate/internal/feature/rewrite"
 	"headgate/internal/feature/timeout"
+	"headgate/internal/health"
 	"headgate/internal/schema"
 	"headgate/internal/target"
 	"headgate/internal/upstream"
@@ -64,7 +65,8 @@ type shared struct {
 	forward   map[forwarding]exchange.Filter
 	timeout   map[timeout.Config]exchange.Filter
 	upstream  upstream.Settings
-	settings  string // the same as text
+	settings  string          // the same as text
+	ejection  health.Ejection // what routes have that say nothing of it
 	content   content
 	keyBuffer []byte
 }
@@ -91,6 +93,7 @@ func newShared(cfg *config.Config) shared {
 		ResolveInterval: u.ResolveInterval.D(),
 		Resolvers:       u.NameServers(),
 	}
+	s.ejection = config.NewRoute().Ejection
 	s.settings = fmt.Sprintf("%+v", s.upstream)
 	return s
 }
@@ -439,7 +442,7 @@ func (c *compiler) source(url string) (exchange.Source, error) {
 	if t, err := s.Target(); err == nil && t.Scheme == target.HTTPS {
 		list[0].Secure = &upstream.Secure{Name: t.Host, Key: t.Host}
 	}
-	return upstream.New(list, c.shared.upstream, upstream.Policy{Scope: "alone", Host: upstream.HostField{Upstream: true}}, c.env), nil
+	return upstream.New(list, c.shared.upstream, upstream.Policy{Proxy: "alone", Host: upstream.HostField{Upstream: true}}, c.env), nil
 }
 
 // policy returns what a route wants of its servers.
@@ -448,8 +451,9 @@ func policy(b *body) upstream.Policy {
 	choice, _, _ := balance.Parse(r.LoadBalancing)
 	return upstream.Policy{
 		Host: hostField(b.proxy.HostHeader), Retry: r.Retry, Sticky: isSticky(r),
-		Scope: b.proxy.Name + "\n" + b.prefix, Balance: choice, SlowStart: r.SlowStart.D(),
+		Proxy: b.proxy.Name, Route: b.path(), Balance: choice, SlowStart: r.SlowStart.D(),
 		QueueLength: r.Queue.Length, QueueTimeout: r.Queue.Timeout.D(),
+		Health: upstream.Health{Check: r.HealthCheck, Ejection: r.Ejection, Breaker: r.CircuitBreaker},
 	}
 }
 
@@ -505,6 +509,15 @@ func (c *compiler) serversKey(b *body, secure []*secureServer) []byte {
 	}
 	for _, n := range []int64{int64(b.settings.SlowStart), int64(b.settings.Queue.Length), int64(b.settings.Queue.Timeout)} {
 		key = append(strconv.AppendInt(key, n, 10), ' ')
+	}
+	if e := b.settings.Ejection; e != c.shared.ejection {
+		key = fmt.Appendf(key, "ejection %+v\n", e)
+	}
+	if h := b.settings.HealthCheck; h != nil {
+		key = fmt.Appendf(key, "check %+v\n", *h)
+	}
+	if b := b.settings.CircuitBreaker; b != nil {
+		key = fmt.Appendf(key, "breaker %+v\n", *b)
 	}
 	if isSticky(b.settings) {
 		key = append(key, "sticky\n"...)

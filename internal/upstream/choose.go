@@ -2,7 +2,6 @@ package upstream
 
 import (
 	"strings"
-	"time"
 
 	"headgate/internal/balance"
 	"headgate/internal/exchange"
@@ -101,7 +100,6 @@ func cookie(list *header.List, name string) string {
 var (
 	allTried = &exchange.Answer{Reason: exchange.NoHealthyServer, RetryAfter: 5, Cause: "no server of the route takes requests"}
 	allFull  = &exchange.Answer{Reason: exchange.Overloaded, RetryAfter: 1, Cause: "every server of the route has max_connections requests, and the queue is full or the wait was too long"}
-	allOpen  = &exchange.Answer{Reason: exchange.CircuitOpen, RetryAfter: 5, Cause: "the circuits of all servers of the route are open"}
 )
 
 // none returns the answer for a request that no server can take.
@@ -112,46 +110,7 @@ func (s *Servers) none(ex *exchange.Exchange, outcome balance.Outcome) *exchange
 	case outcome == balance.Full:
 		return allFull
 	case outcome == balance.Broken:
-		return allOpen
+		return s.allOpen
 	}
 	return allTried
 }
-
-// tell counts a try of ex: failure is nil when a response head came. A client that
-// went away says nothing about the server. A try that failed is over.
-func (s *Server) tell(ex *exchange.Exchange, failure *exchange.Error) {
-	reason := exchange.None
-	if failure != nil {
-		reason = failure.Reason
-		defer s.released()
-	}
-	if reason == exchange.ClientClosed {
-		return
-	}
-	if s.timed {
-		s.observe(ex, reason)
-	}
-	if s.tried != nil {
-		s.tried(reason)
-	}
-}
-
-// observe tells the balance how long a try took. A failure counts as a slow
-// answer: a server that fails at once must not draw requests.
-func (s *Server) observe(ex *exchange.Exchange, reason exchange.Reason) {
-	const penalty = time.Second
-	if reason == exchange.None {
-		s.gauge.Observe(time.Duration(ex.Times.Head-ex.Times.Tried), ex.Times.Head)
-		return
-	}
-	now := exchange.Now()
-	s.gauge.Observe(max(time.Duration(now-ex.Times.Tried), penalty), now)
-}
-
-// released ends the exchange on the server that choose began. It is called once
-// for each: by tell when a try failed, and by whoever has the response when that is
-// closed.
-func (s *Server) released() { s.gauge.Release() }
-
-// Active returns how many exchanges run on the server.
-func (s *Server) Active() int { return s.gauge.Active() }

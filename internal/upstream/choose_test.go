@@ -23,7 +23,7 @@ func TestQueueOfARoute(t *testing.T) {
 		if first == nil {
 			t.Fatal(none.Cause)
 		}
-		equal(t, "active", first.Active(), 1)
+		equal(t, "active", first.live.Active(), 1)
 		_, _, none = s.choose(exchangetest.New(t), tried{}) // a queue of length 0
 		equal(t, "reason", none.Reason, exchange.Overloaded)
 
@@ -45,7 +45,7 @@ func TestQueueOfARoute(t *testing.T) {
 		synctest.Wait()
 		first.released()
 		all.Wait()
-		equal(t, "active", first.Active(), 1)
+		equal(t, "active", first.live.Active(), 1)
 
 		ex := exchangetest.New(t)
 		ex.Front.(*exchangetest.Front).Left = true
@@ -61,9 +61,9 @@ func TestEveryExchangeIsReleasedOnce(t *testing.T) {
 		exchangetest.Run(t, exchangetest.New(t), s)
 	}
 	for _, srv := range s.List() {
-		equal(t, srv.URL, srv.Active(), 0)
+		equal(t, srv.URL, srv.live.Active(), 0)
 	}
-	equal(t, "measured", s.list[0].gauge.Took(exchange.Now()) > 0, true)
+	equal(t, "measured", s.list[0].live.Took(exchange.Now()) > 0, true)
 }
 
 func TestKeyOfAHash(t *testing.T) {

@@ -54,6 +54,7 @@ type conn struct {
 
 	front  exchange.Front // of the exchange
 	server *Server        // that the exchange was counted on
+	broken error          // how the server broke the response off, or nil
 }
 
 func newConn(nc *netconn.Conn, p *Pool) *conn {
@@ -74,7 +75,7 @@ func (c *conn) clientLeft() error {
 // roundTrip sends the request of ex and makes the server's answer its response.
 // After an error the connection must be closed.
 func (c *conn) roundTrip(ex *exchange.Exchange, srv *Server, host HostField) error {
-	c.ended, c.keep, c.held, c.upload = false, false, false, nil
+	c.ended, c.keep, c.held, c.upload, c.broken = false, false, false, nil, nil
 	c.asked = tryBegan(ex)
 	c.front, c.server = ex.Front, srv
 	c.nc.SetWatch(c.watch)
@@ -326,6 +327,7 @@ func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.body.Read(p)
 	if err != nil && err != io.EOF {
 		err = c.explain(err)
+		c.broken = err
 	}
 	return n, err
 }
@@ -341,6 +343,7 @@ func (c *conn) Splice(dst *netconn.Conn) (int64, bool, error) {
 	}
 	if w := (*netconn.WriteError)(nil); !errors.As(err, &w) {
 		err = c.explain(err)
+		c.broken = err
 	}
 	return n, ok, err
 }
@@ -353,7 +356,11 @@ func (c *conn) Close() error {
 		return nil
 	}
 	c.ended = true
-	defer c.server.released()
+	if c.broken != nil {
+		defer c.server.broke(c.broken)
+	} else {
+		defer c.server.released()
+	}
 	whole := c.keep && c.body.Done() && c.buf.Len() == 0
 	if c.upload != nil {
 		whole = whole && c.upload.settled() && c.upload.wait() == nil

@@ -18,6 +18,7 @@ import (
 	"headgate/internal/balance"
 	"headgate/internal/exchange"
 	"headgate/internal/header"
+	"headgate/internal/health"
 )
 
 // Servers is the source of a route that has servers. It is safe for use by
@@ -29,7 +30,9 @@ type Servers struct {
 	field  header.ID  // for a hash by a well-known field
 	policy Policy
 	host   HostField
-	retry  *retry // nil when nothing is sent twice
+	// allOpen is the answer when the circuits of all servers are open.
+	allOpen *exchange.Answer
+	retry   *retry // nil when nothing is sent twice
 }
 
 // Policy is what a route wants of its servers, beside their settings.
@@ -44,8 +47,11 @@ type Policy struct {
 	// budget refused it. It is called by many goroutines at once; nil hears
 	// nothing.
 	Retried func(sent bool)
-	// Scope names the route. The run-time state of its servers is kept under it.
-	Scope string
+	// Proxy and Route are whose servers they are. Their run-time state is kept
+	// under these names.
+	Proxy, Route string
+	// Health is how they are watched.
+	Health Health
 	// Balance is how a server is chosen.
 	Balance balance.Choice
 	// SlowStart is the time in which a server that comes back gets its full share.
@@ -66,12 +72,17 @@ type Server struct {
 	Base string
 	// Weight is the server's share against the others. 0 takes no requests.
 	Weight int
+	// Backup is whether the server is used only when no other can be.
+	Backup bool
 
 	pool  *Pool
 	base  string // Base without a final slash
 	tried func(exchange.Reason)
-	gauge *balance.Gauge
+	live  *health.Server
+	judge *health.Policy
 	timed bool // the balance wants to know how long answers take
+	// circuit is nil without a breaker.
+	circuit *health.Circuit
 }
 
 // Target is what a Server is made of: the parsed URL and settings.
@@ -134,54 +145,15 @@ func New(targets []Target, settings Settings, policy Policy, env exchange.Env) *
 	if s.by == balance.ByHeader {
 		s.field = header.Lookup(policy.Balance.Name)
 	}
-	queue := newQueue(targets, policy, env)
-	members := make([]balance.Member, len(targets))
-	same := map[string]int{}
 	for i := range targets {
-		t := &targets[i]
-		srv := newServer(t, settings, env)
-		// The same URL may stand in the list twice.
-		id := t.URL
-		if same[t.URL]++; same[t.URL] > 1 {
-			id += " " + strconv.Itoa(same[t.URL])
-		}
-		srv.gauge = newGauge(t, id, queue, policy, env)
-		srv.timed = policy.Balance.Method == balance.P2CEWMA
-		s.list = append(s.list, srv)
-		members[i] = balance.Member{ID: id, Weight: t.Weight, Backup: t.Backup, Gauge: srv.gauge}
+		s.list = append(s.list, newServer(&targets[i], settings, env))
 	}
-	s.group = balance.New(members, balance.Options{Method: policy.Balance.Method, SlowStart: policy.SlowStart, Queue: queue})
+	s.stand(targets, settings, env)
 	return s
 }
 
-// newQueue returns the queue of a route; nil when no server has a bound.
-func newQueue(targets []Target, policy Policy, env exchange.Env) *balance.Queue {
-	for i := range targets {
-		if targets[i].MaxConnections > 0 {
-			key := fmt.Sprintf("queue %s\n%d", policy.Scope, policy.QueueLength)
-			return env.Keep(key, func() exchange.Kept { return balance.NewQueue(policy.QueueLength) }).(*balance.Queue)
-		}
-	}
-	return nil
-}
-
-// newGauge returns the run-time state of a server of a route.
-func newGauge(t *Target, id string, queue *balance.Queue, policy Policy, env exchange.Env) *balance.Gauge {
-	key := fmt.Sprintf("server %s\n%s\n%d", policy.Scope, id, t.MaxConnections)
-	if t.MaxConnections > 0 {
-		key += fmt.Sprintf(" %d", policy.QueueLength)
-	}
-	return env.Keep(key, func() exchange.Kept { return keptGauge{balance.NewGauge(t.MaxConnections, queue)} }).(keptGauge).Gauge
-}
-
-// keptGauge is what outlives plans of a server's run-time state.
-type keptGauge struct{ *balance.Gauge }
-
-// Retire does nothing: exchanges under way release the gauge.
-func (keptGauge) Retire() {}
-
 func newServer(t *Target, settings Settings, env exchange.Env) *Server {
-	srv := &Server{URL: t.URL, Authority: t.Authority, Base: t.Base, Weight: t.Weight, tried: t.Tried}
+	srv := &Server{URL: t.URL, Authority: t.Authority, Base: t.Base, Weight: t.Weight, Backup: t.Backup, tried: t.Tried}
 	if srv.Base == "" {
 		srv.Base = "/"
 	}

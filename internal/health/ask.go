@@ -1,0 +1,97 @@
+package health
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"headgate/internal/clock"
+	"headgate/internal/exchange"
+	"headgate/internal/header"
+)
+
+// mostBody is how much of an answer's body is looked at, in bytes.
+const mostBody = 64 << 10
+
+// agent is the User-Agent of a check.
+const agent = "headgate-health-check"
+
+// ask makes one check, in no more than its time.
+func (k *Check) ask() Result {
+	began := clock.Now()
+	until := began + int64(k.config.Timeout)
+	status, wrong := 0, ""
+	if k.path == "" {
+		if err := k.probe.Connect(k.config.Timeout.D()); err != nil {
+			wrong = err.Error()
+		}
+	} else {
+		status, wrong = k.request(until)
+	}
+	end := clock.Now()
+	if wrong == "" && end > until {
+		wrong = "the answer came too late"
+	}
+	return Result{At: time.Now(), Took: float64(end-began) / 1e6, Healthy: wrong == "", Status: status, Error: wrong}
+}
+
+// request asks for the path and says what is wrong with the answer.
+func (k *Check) request(until int64) (status int, wrong string) {
+	e := &k.errand
+	e.Begin(k.config.Method, k.path, k.query, k.config.Timeout.D())
+	e.WhileWanted(func() bool { return k.retired.Load() || clock.Now() > until })
+	e.Request.Header.Add(header.UserAgent, agent)
+	e.Request.Header.Add(header.Accept, "*/*")
+	defer e.Close()
+	if answer := e.Ask(k.probe.Source); answer != nil {
+		if answer.Reason == exchange.ClientClosed {
+			return 0, fmt.Sprintf("no answer in %v", k.config.Timeout)
+		}
+		return 0, answer.Cause
+	}
+	status = e.Response.Status
+	if !k.statuses.has(status) {
+		return status, fmt.Sprintf("status %d, want %s", status, k.config.Status)
+	}
+	if k.body == nil {
+		return status, ""
+	}
+	whole, err := k.readBody(until)
+	switch {
+	case k.body.Match(k.buffer):
+		return status, ""
+	case err != nil:
+		return status, fmt.Sprintf("the body broke off: %v", err)
+	case !whole:
+		return status, fmt.Sprintf("the first %d bytes of the body do not match %s", len(k.buffer), k.config.Body)
+	}
+	return status, "the body does not match " + k.config.Body
+}
+
+// readBody reads the beginning of the body into the buffer, and reports whether
+// that was all of it.
+func (k *Check) readBody(until int64) (whole bool, err error) {
+	k.buffer = k.buffer[:0]
+	body := k.errand.Response.Body
+	if body == nil {
+		k.buffer = append(k.buffer, k.errand.Response.Text...)
+		return true, nil
+	}
+	for len(k.buffer) < mostBody {
+		if cap(k.buffer)-len(k.buffer) < 512 {
+			k.buffer = append(k.buffer, make([]byte, max(512, cap(k.buffer)))...)[:len(k.buffer)]
+		}
+		n, err := body.Read(k.buffer[len(k.buffer):min(cap(k.buffer), mostBody)])
+		k.buffer = k.buffer[:len(k.buffer)+n]
+		if err == io.EOF {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+		if clock.Now() > until {
+			return false, fmt.Errorf("it takes longer than %v", k.config.Timeout)
+		}
+	}
+	return false, nil
+}

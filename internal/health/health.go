@@ -1,0 +1,72 @@
+// Package health knows which servers are well. check.go asks them, server.go keeps
+// what is known of each, from checks and from the requests that it served, and takes
+// it out of its route's choice; circuit.go is the circuit breaker.
+//
+// A Server is the run-time state of one server of a route. A Check belongs to an
+// address and settings and may serve many. Both outlive plans that leave them alone.
+package health
+
+import "time"
+
+// State is how a server stands.
+type State uint8
+
+// The states. A server of which nothing is known takes requests.
+const (
+	Unknown State = iota
+	Healthy
+	Unhealthy
+	Ejected
+	SlowStart
+	Draining
+)
+
+var states = [...]string{"unknown", "healthy", "unhealthy", "ejected", "slow_start", "draining"}
+
+// String returns the state's word.
+func (s State) String() string { return states[s] }
+
+// MarshalText writes the state's word.
+func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// States returns all states.
+func States() []State { return []State{Unknown, Healthy, Unhealthy, Ejected, SlowStart, Draining} }
+
+// Status is how a server stands, for people.
+type Status struct {
+	// State is the word, since Since, and Reason why, in a few words.
+	State  State     `json:"state"`
+	Since  time.Time `json:"since"`
+	Reason string    `json:"reason,omitempty"`
+	// Until is when an ejection ends.
+	Until time.Time `json:"until,omitzero"`
+	// LastError is what went wrong last, in a check or a request, at LastErrorAt.
+	LastError   string    `json:"last_error,omitempty"`
+	LastErrorAt time.Time `json:"last_error_at,omitzero"`
+	// Circuit is closed, open or half_open; "" without a breaker.
+	Circuit string `json:"circuit,omitempty"`
+	// Active is how many requests run on the server.
+	Active int `json:"active"`
+	// Ejections counts how often the server was ejected, Opened how often its
+	// circuit was opened, since it is known.
+	Ejections uint64 `json:"ejections"`
+	Opened    uint64 `json:"circuit_opened,omitempty"`
+	// Passed and Failed count its checks.
+	Passed uint64 `json:"checks_passed"`
+	Failed uint64 `json:"checks_failed"`
+	// Results are the last checks, the latest last.
+	Results []Result `json:"results,omitempty"`
+}
+
+// Result is one check.
+type Result struct {
+	// At is when it ended, Took how long it was under way,
+	// in milliseconds.
+	At   time.Time `json:"at"`
+	Took float64   `json:"took_ms"`
+	// Healthy is what it found; Status is the answer's, 0 if there was none.
+	Healthy bool `json:"healthy"`
+	Status  int  `json:"status,omitempty"`
+	// Error says what was wrong.
+	Error string `json:"error,omitempty"`
+}

@@ -1,0 +1,221 @@
+package upstream
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"headgate/internal/balance"
+	"headgate/internal/exchange"
+	"headgate/internal/health"
+)
+
+// Health is how the servers of a route are watched.
+type Health struct {
+	// Check says how they are asked; nil asks nothing.
+	Check *health.Config
+	// Ejection says when one is left alone that fails requests.
+	Ejection health.Ejection
+	// Breaker says when a circuit opens; nil has no circuits.
+	Breaker *health.Breaker
+}
+
+// stand gives the servers of a route their run-time state and the group that
+// chooses among them. State is kept under env by the route's name and the server's
+// URL: a change that leaves those alone leaves it alone.
+func (s *Servers) stand(targets []Target, settings Settings, env exchange.Env) {
+	p := &s.policy
+	queue := newQueue(targets, p, env)
+	members := make([]balance.Member, len(targets))
+	judge := &health.Policy{Ejection: p.Health.Ejection, SlowStart: p.SlowStart}
+	for i := range targets {
+		t, srv := &targets[i], s.list[i]
+		id := identity(targets, i)
+		srv.keepState(t, id, queue, p, env)
+		srv.judge = judge
+		srv.timed = p.Balance.Method == balance.P2CEWMA
+		if p.Health.Check != nil {
+			srv.check(t, id, settings, p, env)
+		}
+		judge.Servers = append(judge.Servers, srv.live)
+		members[i] = balance.Member{ID: id, Weight: t.Weight, Backup: t.Backup, Gauge: srv.live.Gauge}
+	}
+	s.group = balance.New(members, balance.Options{Method: p.Balance.Method, SlowStart: p.SlowStart, Queue: queue})
+	if p.Health.Breaker != nil {
+		wait := int((p.Health.Breaker.OpenTime.D() + time.Second - 1) / time.Second)
+		s.allOpen = &exchange.Answer{Reason: exchange.CircuitOpen, RetryAfter: wait, Cause: "the circuits of all servers of the route are open"}
+	}
+}
+
+// identity names a server in its route: its URL, and which of them if that stands
+// in the list several times.
+func identity(targets []Target, i int) string {
+	url, n := targets[i].URL, 1
+	for j := range i {
+		if targets[j].URL == url {
+			n++
+		}
+	}
+	if n > 1 {
+		return url + " " + strconv.Itoa(n)
+	}
+	return url
+}
+
+// newQueue returns the queue of a route; nil when no server has a bound.
+func newQueue(targets []Target, p *Policy, env exchange.Env) *balance.Queue {
+	for i := range targets {
+		if targets[i].MaxConnections > 0 {
+			key := fmt.Sprintf("queue %s %s\n%d", p.Proxy, p.Route, p.QueueLength)
+			return env.Keep(key, func() exchange.Kept { return balance.NewQueue(p.QueueLength) }).(*balance.Queue)
+		}
+	}
+	return nil
+}
+
+// keepState gives a server what is known of it, and its circuit.
+func (s *Server) keepState(t *Target, id string, queue *balance.Queue, p *Policy, env exchange.Env) {
+	key := "server " + p.Proxy + " " + p.Route + "\n" + id
+	if t.MaxConnections > 0 {
+		key += fmt.Sprintf("\n%d %d", t.MaxConnections, p.QueueLength)
+	}
+	s.live = env.Keep(key, func() exchange.Kept {
+		name := health.Name{Proxy: p.Proxy, Route: p.Route, Server: t.URL}
+		return health.NewServer(balance.NewGauge(t.MaxConnections, queue), name, env.Log)
+	}).(*health.Server)
+	if b := p.Health.Breaker; b != nil {
+		s.circuit = env.Keep(fmt.Sprintf("circuit %s\n%+v", key, *b), func() exchange.Kept {
+			return health.NewCircuit(b, s.live)
+		}).(*health.Circuit)
+	}
+}
+
+// check has a server asked whether it is well. One check serves all routes that
+// want the same of the same address. It goes the way of requests, through a pool
+// that keeps no connection.
+func (s *Server) check(t *Target, id string, settings Settings, p *Policy, env exchange.Env) {
+	c := p.Health.Check
+	rounds := env.Keep("rounds of checks", func() exchange.Kept { return health.NewRounds() }).(*health.Rounds)
+	alone := *t
+	alone.Base, alone.Tried, alone.Weight, alone.MaxConnections, alone.Backup = "", nil, 1, 0, false
+	key := fmt.Sprintf("check %s %s %s\n%+v", t.Network, t.Address, t.Authority, *c)
+	if t.Secure != nil {
+		key += " tls " + t.Secure.Key
+	}
+	settings.IdleConnections = 0
+	check := env.Keep(key, func() exchange.Kept {
+		source := New([]Target{alone}, settings, Policy{Host: HostField{Upstream: c.Host == "", Fixed: c.Host}, Proxy: "checks"}, env)
+		probe := health.Probe{Name: t.URL, Source: source, Connect: source.list[0].pool.try}
+		return health.NewCheck(c, probe, rounds, env.Log)
+	}).(*health.Check)
+	env.Keep(fmt.Sprintf("watch %s %s\n%s\n%v\n%s", p.Proxy, p.Route, id, p.SlowStart, key), func() exchange.Kept {
+		return check.Watch(s.live, p.SlowStart)
+	})
+}
+
+// try opens a connection, to see whether one comes about.
+func (p *Pool) try(timeout time.Duration) error {
+	c, err := p.dial(timeout)
+	if err != nil {
+		return err
+	}
+	c.close()
+	return nil
+}
+
+// tell counts a try of ex: failure is nil when a response head came. A client that
+// went away says nothing about the server. A try that failed is over.
+func (s *Server) tell(ex *exchange.Exchange, failure *exchange.Error) {
+	reason := exchange.None
+	if failure == nil {
+		s.live.Answered()
+	} else {
+		defer s.live.Release()
+		reason = failure.Reason
+		s.live.Failed(s.judge, failure)
+	}
+	if s.circuit != nil {
+		s.tellCircuit(ex, failure)
+	}
+	if reason == exchange.ClientClosed {
+		return
+	}
+	if s.timed {
+		s.observe(ex, reason)
+	}
+	if s.tried != nil {
+		s.tried(reason)
+	}
+}
+
+// tellCircuit counts a try for the circuit breaker.
+func (s *Server) tellCircuit(ex *exchange.Exchange, failure *exchange.Error) {
+	switch {
+	case failure == nil:
+		s.circuit.Answered(ex.Response.Status, ex.Times.Tried, ex.Times.Head)
+	case health.Blames(failure.Reason):
+		s.circuit.Failed(ex.Times.Tried, exchange.Now())
+	default:
+		s.circuit.Undone(ex.Times.Tried)
+	}
+}
+
+// observe tells the balance how long a try took. A failure counts as a slow
+// answer: a server that fails at once must not draw requests.
+func (s *Server) observe(ex *exchange.Exchange, reason exchange.Reason) {
+	const penalty = time.Second
+	if reason == exchange.None {
+		s.live.Observe(time.Duration(ex.Times.Head-ex.Times.Tried), ex.Times.Head)
+		return
+	}
+	now := exchange.Now()
+	s.live.Observe(max(time.Duration(now-ex.Times.Tried), penalty), now)
+}
+
+// released ends the exchange on the server that choose began. It is called once
+// for each: by tell when a try failed, and by whoever has the response when that is
+// closed; broke is called instead when the server broke it off.
+func (s *Server) released() {
+	s.live.Ended()
+	s.live.Release()
+}
+
+// broke is released for a response that the server broke off.
+func (s *Server) broke(err error) {
+	s.live.Broke(s.judge, classify(err))
+	s.live.Release()
+}
+
+// Standing is how a server stands, for people.
+type Standing struct {
+	// URL is the server's address, Weight its share.
+	URL    string `json:"url"`
+	Weight int    `json:"weight"`
+	// Backup is whether it is asked only when no other can be.
+	Backup bool `json:"backup,omitempty"`
+	health.Status
+}
+
+// Standing returns how the servers stand, in the order of the configuration, with
+// the results of their checks if that is asked for.
+func (s *Servers) Standing(results bool) []Standing {
+	out := make([]Standing, len(s.list))
+	for i, srv := range s.list {
+		out[i] = srv.standing(results)
+	}
+	return out
+}
+
+func (s *Server) standing(results bool) Standing {
+	out := Standing{URL: s.URL, Weight: s.Weight, Backup: s.Backup, Status: s.live.Status(results)}
+	if s.circuit != nil {
+		out.Circuit, out.Opened = s.circuit.State(), s.circuit.Opened()
+	}
+	if s.Weight == 0 && (out.State == health.Unknown || out.State == health.Healthy || out.State == health.SlowStart) {
+		out.State, out.Reason = health.Draining, "its weight is 0"
+	}
+	return out
+}
+
+// Waiting returns how many requests wait for a server.
+func (s *Servers) Waiting() int { return s.group.Waiting() }
