@@ -265,8 +265,6 @@ func checkServers(servers []*Server, at schema.Place) {
 		to, f := target.Parse(s.URL)
 		if f != nil {
 			place.Field("url").Problem(f.What, f.Remedy)
-		} else if to.Scheme == target.H2C || to.Scheme == target.UnixH2C {
-			place.Field("url").Problemf("use http or unix", "scheme %s is not in this version yet", to.Scheme)
 		} else if s.TLS != nil {
 			checkServerTLS(s.TLS, to.Scheme, place.Field("tls"))
 		}

@@ -484,6 +484,7 @@ func targets(r *config.Route) ([]upstream.Target, error) {
 		case t.Service != "":
 			out[i].Network = "srv"
 		}
+		out[i].HTTP2 = t.Scheme == target.H2C || t.Scheme == target.UnixH2C
 	}
 	return out, nil
 }

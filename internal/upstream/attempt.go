@@ -8,6 +8,14 @@ import (
 
 // attempt makes one try on one server, over a kept connection if there is one.
 func (s *Servers) attempt(ex *exchange.Exchange, srv *Server) *exchange.Error {
+	if srv.pool.speaksMulti(ex) {
+		return s.attemptShared(ex, srv)
+	}
+	return s.attemptPlain(ex, srv)
+}
+
+// attemptPlain makes one try over HTTP/1.1.
+func (s *Servers) attemptPlain(ex *exchange.Exchange, srv *Server) *exchange.Error {
 	for {
 		c := srv.pool.take(ex.Times.Start, mustBeQuiet(ex))
 		fresh := c == nil

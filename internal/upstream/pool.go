@@ -32,6 +32,7 @@ type Pool struct {
 	limits   http1.Limits
 	names    *names
 	log      *slog.Logger
+	multi    *multi // nil if the server is spoken to in HTTP/1.1 only
 
 	asked atomic.Bool // the server has asked for a certificate
 
@@ -48,7 +49,11 @@ func newPool(t *Target, settings Settings, log *slog.Logger) *Pool {
 	p.limits = http1.Limits{HeadSize: settings.HeadSize}
 	if t.Secure != nil {
 		p.shows = t.Secure.Certificate != nil
-		p.tls = t.Secure.config(func() { p.asked.Store(true) }, "http/1.1")
+		asked := func() { p.asked.Store(true) }
+		p.tls = t.Secure.config(asked, "http/1.1")
+		p.multi = &multi{tls: t.Secure.config(asked, "h2", "http/1.1")}
+	} else if t.HTTP2 {
+		p.multi = &multi{only: true}
 	}
 	if p.network != "unix" {
 		p.names = newNames(t, settings, log)
@@ -130,9 +135,13 @@ func (p *Pool) sweep() {
 
 // Idle returns how many connections are kept.
 func (p *Pool) Idle() int {
+	n := 0
+	if p.multi != nil {
+		n = p.multi.idle()
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.mu.idle)
+	return n + len(p.mu.idle)
 }
 
 // Retire closes the kept connections and keeps none from now on. Connections in
@@ -148,6 +157,9 @@ func (p *Pool) Retire() {
 	p.mu.Unlock()
 	for _, c := range idle {
 		c.close()
+	}
+	if p.multi != nil {
+		p.multi.retire()
 	}
 }
 

@@ -96,6 +96,9 @@ type Target struct {
 	Address string
 	// Secure is how TLS is spoken; nil speaks none.
 	Secure *Secure
+	// HTTP2 is whether a server without TLS is spoken to in HTTP/2, without asking
+	// first. With TLS the server chooses.
+	HTTP2 bool
 	// Authority is host:port as a Host field writes it.
 	Authority string
 	// Base is the base path as written, "/" or "" for none.
@@ -162,6 +165,9 @@ func newServer(t *Target, settings Settings, env exchange.Env) *Server {
 		srv.base = srv.base[:len(srv.base)-1]
 	}
 	key := fmt.Sprintf("pool %s %s %+v", t.Network, t.Address, settings)
+	if t.HTTP2 {
+		key += " h2c"
+	}
 	if t.Secure != nil {
 		key += " tls " + t.Secure.Key
 	}

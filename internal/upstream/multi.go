@@ -1,0 +1,274 @@
+package upstream
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"headgate/internal/exchange"
+	"headgate/internal/http2/client"
+	"headgate/internal/netconn"
+)
+
+// mostMulti is how many HTTP/2 connections a pool opens. Each carries as many
+// requests at once as the server allows.
+const mostMulti = 64
+
+// multi holds the HTTP/2 connections of a pool. Requests share them; a connection
+// is opened when those that are there are full, one at a time, and whoever needs it
+// too waits for it.
+type multi struct {
+	// constant
+	only  bool        // the server is known to speak HTTP/2
+	tls   *tls.Config // asks for h2 or http/1.1; nil speaks no TLS
+	waits atomic.Int32
+
+	mu struct {
+		sync.Mutex
+		conns   []*client.Conn // the most recently opened last
+		dial    *dialing
+		news    chan struct{} // closed when there may be room; nil while nobody waits
+		plain   bool          // the server chose HTTP/1.1 the last time
+		retired bool
+	}
+}
+
+// dialing is a connection that is being opened.
+type dialing struct {
+	done chan struct{}
+	err  error // after done
+}
+
+// opened is what a request goes over: one of the two.
+type opened struct {
+	multi *client.Conn // with a place for the request
+	plain *conn
+	fresh bool
+}
+
+// speaksMulti reports whether a request may go to the server over HTTP/2. An
+// upgrade needs HTTP/1.1.
+func (p *Pool) speaksMulti(ex *exchange.Exchange) bool {
+	return p.multi != nil && ex.Request.Upgrade == ""
+}
+
+// open returns a connection for a request, one that is there or a new one.
+func (p *Pool) open(ex *exchange.Exchange) (opened, error) {
+	m := p.multi
+	var end time.Time
+	if timeout := ex.Limits.ConnectTimeout; timeout > 0 {
+		end = time.Now().Add(timeout)
+	}
+	for {
+		m.mu.Lock()
+		if c := m.placeLocked(); c != nil {
+			m.mu.Unlock()
+			return opened{multi: c}, nil
+		}
+		if m.mu.plain {
+			m.mu.Unlock()
+			if c := p.take(ex.Times.Start, mustBeQuiet(ex)); c != nil {
+				return opened{plain: c}, nil
+			}
+			return p.dialEither(ex, end)
+		}
+		d := m.mu.dial
+		if d == nil && len(m.mu.conns) < mostMulti {
+			d = &dialing{done: make(chan struct{})}
+			m.mu.dial = d
+			m.mu.Unlock()
+			o, err := p.dialEither(ex, end)
+			m.mu.Lock()
+			m.mu.dial, d.err = nil, err
+			m.mu.Unlock()
+			close(d.done)
+			return o, err
+		}
+		news := m.newsLocked()
+		m.mu.Unlock()
+		if err := p.awaitRoom(ex, d, news, end); err != nil {
+			return opened{}, err
+		}
+	}
+}
+
+// placeLocked reserves a place on a connection, and forgets those that take no
+// requests any more.
+func (m *multi) placeLocked() *client.Conn {
+	for i := len(m.mu.conns) - 1; i >= 0; i-- {
+		c := m.mu.conns[i]
+		switch {
+		case c.Reserve():
+			return c
+		case !c.Usable():
+			m.mu.conns = slices.Delete(m.mu.conns, i, i+1)
+		}
+	}
+	return nil
+}
+
+// newsLocked returns what is closed when there may be room.
+func (m *multi) newsLocked() chan struct{} {
+	if m.mu.news == nil {
+		m.mu.news = make(chan struct{})
+	}
+	m.waits.Add(1)
+	return m.mu.news
+}
+
+// freed tells those who wait that there may be room.
+func (m *multi) freed() {
+	if m.waits.Load() == 0 {
+		return
+	}
+	m.mu.Lock()
+	if m.mu.news != nil {
+		close(m.mu.news)
+		m.mu.news = nil
+	}
+	m.mu.Unlock()
+}
+
+// awaitRoom waits for the connection that is being opened, or for room on the
+// others, until end.
+func (p *Pool) awaitRoom(ex *exchange.Exchange, d *dialing, news chan struct{}, end time.Time) error {
+	defer p.multi.waits.Add(-1)
+	var late <-chan time.Time
+	if !end.IsZero() {
+		timer := time.NewTimer(time.Until(end))
+		defer timer.Stop()
+		late = timer.C
+	}
+	look := time.NewTicker(leftInterval)
+	defer look.Stop()
+	var done chan struct{}
+	if d != nil {
+		done = d.done
+	}
+	for {
+		select {
+		case <-done:
+			return d.err
+		case <-news:
+			return nil
+		case <-late:
+			return &dialError{p.address, fmt.Errorf("all streams of its %d connections are busy: %w", mostMulti, context.DeadlineExceeded)}
+		case <-look.C:
+			if ex.Front.Gone() {
+				return &exchange.Error{Reason: exchange.ClientClosed, Err: errors.New("the client left before there was a connection")}
+			}
+		}
+	}
+}
+
+// leftInterval is how often those who wait for a connection look whether their
+// client is still there.
+const leftInterval = time.Second
+
+// dialEither opens a connection and speaks over it what the server prefers.
+func (p *Pool) dialEither(ex *exchange.Exchange, end time.Time) (opened, error) {
+	ex.Times.Dialed = exchange.Now()
+	defer func() { ex.Times.Connected = exchange.Now() }()
+	m := p.multi
+	nc, err := p.connect(ex.Limits.ConnectTimeout)
+	if err != nil {
+		return opened{}, err
+	}
+	if m.tls != nil {
+		secure, err := p.shake(nc, m.tls, end)
+		if err != nil {
+			return opened{}, err
+		}
+		if secure.ConnectionState().NegotiatedProtocol != "h2" {
+			m.mu.Lock()
+			m.mu.plain = true
+			m.mu.Unlock()
+			m.freed()
+			return opened{plain: newConn(netconn.New(secure), p), fresh: true}, nil
+		}
+		nc = secure
+	}
+	c, err := client.Open(nc, m.tls != nil, end, p.multiSettings())
+	if err != nil {
+		return opened{}, p.greetFault(err)
+	}
+	c.Reserve()
+	m.mu.Lock()
+	m.mu.plain = false
+	m.mu.conns = append(m.mu.conns, c)
+	retired := m.mu.retired
+	m.mu.Unlock()
+	if retired {
+		c.Retire()
+	}
+	return opened{multi: c, fresh: true}, nil
+}
+
+func (p *Pool) multiSettings() client.Settings {
+	s := client.Settings{Name: p.address, HeadSize: p.settings.HeadSize, IdleTimeout: p.settings.IdleTimeout,
+		BodyIdle: p.settings.BodyIdle, WriteIdle: writeIdle, Freed: p.multi.freed}
+	if p.settings.IdleConnections == 0 {
+		s.IdleTimeout = 0
+	}
+	return s
+}
+
+// greetFault makes a greeting that did not come a connection that did not come
+// about.
+func (p *Pool) greetFault(err error) error {
+	known := classify(err)
+	text := known.Err
+	if known.Reason == exchange.UpstreamInvalid && p.multi.only {
+		text = fmt.Errorf("%w; does it speak HTTP/2 without TLS? Its scheme is h2c", text)
+	}
+	if p.tls != nil && p.asked.Load() {
+		if fault := p.lateFault(text); isEnd(text) || refusedByAlert(text) {
+			return fault
+		}
+	}
+	return &unseen{known.Reason, text}
+}
+
+// unseen is a request that a server has not looked at: it counts as a connection
+// that did not come about.
+type unseen struct {
+	reason exchange.Reason
+	err    error
+}
+
+// Error returns the text of the error below.
+func (e *unseen) Error() string { return e.err.Error() }
+
+// Unwrap returns the error below.
+func (e *unseen) Unwrap() error { return e.err }
+
+// Is reports whether target is errDial.
+func (e *unseen) Is(target error) bool { return target == errDial }
+
+// retire lets no more requests begin on the connections.
+func (m *multi) retire() {
+	m.mu.Lock()
+	conns := m.mu.conns
+	m.mu.conns, m.mu.retired = nil, true
+	m.mu.Unlock()
+	for _, c := range conns {
+		c.Retire()
+	}
+}
+
+// idle returns how many connections are open and have no requests.
+func (m *multi) idle() (n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, c := range m.mu.conns {
+		if c.Idle() {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,140 @@
+package upstream
+
+import (
+	"errors"
+	"strconv"
+	"sync"
+
+	"headgate/internal/exchange"
+	"headgate/internal/header"
+	"headgate/internal/http2"
+	"headgate/internal/http2/client"
+)
+
+// mostRepeats is how often a request is sent again to a server that has not looked
+// at it. From the second time on there is a pause before.
+const mostRepeats = 10
+
+// Ended ends an exchange whose response was closed. It is for the connection that
+// carried it, and called once.
+func (s *Server) Ended() { s.released() }
+
+// attemptShared makes one try on one server that may speak HTTP/2. A request that
+// the server has not looked at, as it ended the connection meanwhile, goes over
+// another one.
+func (s *Servers) attemptShared(ex *exchange.Exchange, srv *Server) *exchange.Error {
+	stream := client.NewStream(ex, tryBegan(ex), srv)
+	block := blocks.Get().(*[]byte)
+	defer blocks.Put(block)
+	for repeats := 0; ; repeats++ {
+		o, err := srv.pool.open(ex)
+		if err != nil {
+			stream.End()
+			return settle(ex, refusal(err))
+		}
+		if o.plain != nil {
+			return s.fallBack(ex, srv, stream, o, repeats)
+		}
+		*block = AppendBlock((*block)[:0], ex, srv, s.host, srv.pool.tls != nil)
+		if err = stream.Do(o.multi, *block); err == nil {
+			return nil
+		}
+		again := errors.Is(err, client.ErrUnprocessed) || errors.Is(err, client.ErrLost) && !o.fresh && idempotent(ex)
+		if again && repeats < mostRepeats && stream.Repeatable() && !ex.Front.Gone() {
+			if repeats > 0 {
+				pause(repeats)
+			}
+			continue
+		}
+		if errors.Is(err, client.ErrHTTP1) && ex.Received == 0 {
+			return s.insistOnPlain(ex, srv, stream)
+		}
+		stream.End()
+		known := classify(err)
+		if errors.Is(err, client.ErrUnprocessed) {
+			known = &exchange.Error{Reason: known.Reason, Err: &unseen{known.Reason, known.Err}}
+		}
+		return settle(ex, known)
+	}
+}
+
+// refusal gives a connection that did not come about its reason.
+func refusal(err error) *exchange.Error {
+	var known *exchange.Error
+	var unseen *unseen
+	switch {
+	case errors.As(err, &unseen):
+		return &exchange.Error{Reason: unseen.reason, Err: err}
+	case errors.As(err, &known):
+		return known
+	}
+	return &exchange.Error{Reason: dialReason(err), Err: err}
+}
+
+// fallBack sends a request over HTTP/1.1, as the server prefers that. One of which
+// a part was sent over HTTP/2 before cannot be.
+func (s *Servers) fallBack(ex *exchange.Exchange, srv *Server, stream *client.Stream, o opened, repeats int) *exchange.Error {
+	stream.End()
+	if repeats > 0 && ex.Received > 0 && !atHand(ex) {
+		o.plain.close()
+		return &exchange.Error{Reason: exchange.UpstreamReset, Err: errors.New("server " + srv.pool.address + " went back to HTTP/1.1 in the middle of a request")}
+	}
+	err := o.plain.roundTrip(ex, srv, s.host)
+	if err == nil {
+		return nil
+	}
+	o.plain.close()
+	if !o.fresh && errors.Is(err, errStale) && mayRepeat(ex) {
+		return s.attemptPlain(ex, srv)
+	}
+	return settle(ex, classify(err))
+}
+
+// insistOnPlain sends a request over HTTP/1.1 to a server that wants that for this
+// one.
+func (s *Servers) insistOnPlain(ex *exchange.Exchange, srv *Server, stream *client.Stream) *exchange.Error {
+	stream.End()
+	return s.attemptPlain(ex, srv)
+}
+
+var blocks = sync.Pool{New: func() any { b := make([]byte, 0, 1<<10); return &b }}
+
+// AppendBlock appends the field block of the request that srv gets over HTTP/2
+// (RFC 9113, section 8.3.1).
+func AppendBlock(b []byte, ex *exchange.Exchange, srv *Server, host HostField, secure bool) []byte {
+	rq := &ex.Request
+	switch rq.Method {
+	case "GET":
+		b = http2.AppendIndexed(b, http2.MethodGet)
+	case "POST":
+		b = http2.AppendIndexed(b, http2.MethodPost)
+	default:
+		b = http2.AppendNamed(b, http2.NameMethod, rq.Method)
+	}
+	scheme := byte(http2.SchemeHTTP)
+	if secure {
+		scheme = http2.SchemeHTTPS
+	}
+	b = http2.AppendIndexed(b, scheme)
+	b = http2.AppendNamed(b, http2.NameAuthority, hostOf(rq, srv, host))
+	var scratch [512]byte
+	b = http2.AppendNamed(b, http2.NamePath, AppendTarget(scratch[:0], srv, rq))
+	for i := range rq.Header.All() {
+		f := &rq.Header.All()[i]
+		if f.ID == header.Host || f.ID == header.ContentLength || f.ID == header.Expect || f.ID.HopByHop() {
+			continue
+		}
+		b = http2.AppendField(b, f.ID, f.Name, f.Value)
+	}
+	if rq.Length > 0 || rq.Length == 0 && (rq.Method == "POST" || rq.Method == "PUT" || rq.Method == "PATCH") {
+		var digits [20]byte
+		b = http2.AppendNamed(b, http2.NameContentLength, strconv.AppendInt(digits[:0], rq.Length, 10))
+	}
+	if rq.Continue && rq.Body != nil {
+		b = http2.AppendField(b, header.Expect, "expect", "100-continue")
+	}
+	if rq.AcceptsTrailers {
+		b = http2.AppendField(b, header.TE, "te", "trailers")
+	}
+	return b
+}
