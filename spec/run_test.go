@@ -29,12 +29,18 @@ type stage struct {
 // newStage compiles a configuration and serves its one port.
 func newStage(t *testing.T, text string, way transport) *stage {
 	t.Helper()
-	s := &stage{t: t, way: way, server: newServer(t, "upstream"), server2: newServer(t, "upstream2")}
-	s.server.loose, s.server2.loose = way.http2, way.http2
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return newStageOn(t, l, text, way)
+}
+
+// newStageOn is newStage on a listener of the test's.
+func newStageOn(t *testing.T, l net.Listener, text string, way transport) *stage {
+	t.Helper()
+	s := &stage{t: t, way: way, server: newServer(t, "upstream"), server2: newServer(t, "upstream2")}
+	s.server.loose, s.server2.loose = way.http2, way.http2
 	s.addr = l.Addr().String()
 	s.dead = deadAddress(t)
 	p := compile(t, expand(way.onPort(text), s))

@@ -8,6 +8,7 @@ import (
 	"headgate/internal/feature/clientip"
 	"headgate/internal/feature/compression"
 	"headgate/internal/feature/fixed"
+	"headgate/internal/feature/forwardauth"
 	"headgate/internal/feature/headers"
 	"headgate/internal/feature/ipfilter"
 	"headgate/internal/feature/ratelimit"
@@ -28,7 +29,7 @@ type Rewrite = rewrite.Config
 // nil is inherited: a route's from its proxy, a proxy's from the defaults. A
 // new feature is one field here.
 type Features struct {
-	_ struct{} `later:"forward_auth,cache,maintenance,error_pages"`
+	_ struct{} `later:"cache,maintenance,error_pages"`
 
 	// ClientIP says whom to believe about the client's address. Absent means
 	// nobody: the client is who opened the connection.
@@ -54,6 +55,9 @@ type Features struct {
 	// BasicAuth asks clients for a user name and a password; who has none gets
 	// 401.
 	BasicAuth *basicauth.Config `json:"basic_auth,omitempty"`
+	// ForwardAuth asks an auth server about each request; who is not let in gets
+	// its answer.
+	ForwardAuth *forwardauth.Config `json:"forward_auth,omitempty"`
 	// Rewrite changes the path that a server gets.
 	Rewrite *rewrite.Config `json:"rewrite,omitempty"`
 	// Headers change header fields of requests and responses.

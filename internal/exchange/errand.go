@@ -21,18 +21,23 @@ type Errand struct {
 
 	conn Conn
 	gone func() bool
+	// until is when a body has to be there; 0 is never.
+	until int64
 }
 
 // Begin starts a request without a body. target is the path, and query is ""
 // or begins with "?". timeout bounds the time to the response head, and the pauses in
-// its body; 0 is no bound. Everything that is sent beside the Host is for the owner
+// its body, which has twice that time in all; 0 is no bound. Everything that is sent beside the Host is for the owner
 // to add to Request.
 func (e *Errand) Begin(method, target, query string, timeout time.Duration) {
 	e.conn = Conn{Remote: local, Local: local, Peer: local.Addr().String(), Scheme: "http"}
 	e.Exchange.Begin(&e.conn, errandFront{e})
-	e.gone = nil
+	e.gone, e.until = nil, 0
 	e.Place, e.ClientIP, e.Times.Start = &nowhere, local.Addr(), Now()
 	e.Limits = Limits{RequestTimeout: timeout, ConnectTimeout: timeout, BodyIdle: timeout}
+	if timeout > 0 {
+		e.until = e.Times.Start + 2*int64(timeout)
+	}
 	rq := &e.Request
 	rq.Method, rq.Scheme, rq.Path, rq.Target, rq.Query, rq.Proto = method, "http", target, target, query, HTTP11
 }
@@ -50,32 +55,38 @@ func (e *Errand) WhileWanted(gone func() bool) { e.gone = gone }
 // Answer says that there is none, and why. Close must follow in both cases.
 func (e *Errand) Ask(source Source) *Answer { return source.Respond(&e.Exchange) }
 
-// errTooLong says that a body has more bytes than its reader wanted.
-var errTooLong = errors.New("the body is longer than is read of it")
+// ErrTooLong says that a body has more bytes than its reader wanted.
+var ErrTooLong = errors.New("the body is longer than is read of it")
+
+// errTooSlow says that a body did not come in the time that its request had.
+var errTooSlow = errors.New("the body did not come in time")
 
 // AppendBody appends the body of the response to b. It reads no more than limit
-// bytes; the error tells of a longer one, of which that many came.
+// bytes; the error is ErrTooLong for a longer one, of which that many came.
 func (e *Errand) AppendBody(b []byte, limit int) ([]byte, error) {
 	rs := &e.Response
 	if rs.Body == nil {
 		if len(rs.Text) > limit {
-			return append(b, rs.Text[:limit]...), errTooLong
+			return append(b, rs.Text[:limit]...), ErrTooLong
 		}
 		return append(b, rs.Text...), nil
 	}
 	start := len(b)
 	for {
 		if len(b)-start > limit {
-			return b[:start+limit], errTooLong
+			return b[:start+limit], ErrTooLong
 		}
 		if cap(b) == len(b) {
 			b = append(b, 0)[:len(b)]
 		}
 		n, err := rs.Body.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
+		if err == nil && e.until != 0 && Now() > e.until {
+			err = &Error{Reason: UpstreamTimeout, Err: errTooSlow}
+		}
 		switch {
 		case err == io.EOF && len(b)-start > limit:
-			return b[:start+limit], errTooLong
+			return b[:start+limit], ErrTooLong
 		case err == io.EOF:
 			return b, nil
 		case err != nil:

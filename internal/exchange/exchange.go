@@ -42,6 +42,11 @@ type Exchange struct {
 	// Personal says that the client was let in for who it is, by sign-in or by
 	// an auth service: the response is for it alone unless it says public.
 	Personal bool
+	// Told is what a trusted peer says of the request that it got.
+	Told Told
+	// Cookies are values of Set-Cookie that filters of the request want the client
+	// to get, whatever makes the response.
+	Cookies []string
 	// Server is the URL of the server that answered or was tried last, or "".
 	Server string
 	// Tries counts the servers that were tried.
@@ -189,6 +194,12 @@ type Quota struct {
 	// Wait is how long a client that is over the limit has to wait, 0 if it is
 	// not.
 	Wait time.Duration
+}
+
+// Told is what a trusted peer says of the request that it got, in its X-Forwarded
+// fields; "" where it says nothing. What anyone else says is never in it.
+type Told struct {
+	Method, Host, URI string
 }
 
 // Affinity is which server of a route a client belongs to, by the server's place

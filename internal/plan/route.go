@@ -15,6 +15,7 @@ import (
 	"headgate/internal/feature/bodylimit"
 	"headgate/internal/feature/clientip"
 	"headgate/internal/feature/fixed"
+	"headgate/internal/feature/forwardauth"
 	"headgate/internal/feature/ipfilter"
 	"headgate/internal/feature/ratelimit"
 	"headgate/internal/feature/redirects"
@@ -58,17 +59,18 @@ func (b *body) path() string {
 
 // shared is what routes have in common.
 type shared struct {
-	clientIP  map[*clientip.Config]exchange.Filter
-	ipFilter  map[*ipfilter.Config]exchange.Filter
-	rateLimit map[*ratelimit.Config]exchange.Filter
-	basicAuth map[*basicauth.Config]exchange.Filter
-	forward   map[forwarding]exchange.Filter
-	timeout   map[timeout.Config]exchange.Filter
-	upstream  upstream.Settings
-	settings  string          // the same as text
-	ejection  health.Ejection // what routes have that say nothing of it
-	content   content
-	keyBuffer []byte
+	clientIP    map[*clientip.Config]exchange.Filter
+	ipFilter    map[*ipfilter.Config]exchange.Filter
+	rateLimit   map[*ratelimit.Config]exchange.Filter
+	basicAuth   map[*basicauth.Config]exchange.Filter
+	forwardAuth map[*forwardauth.Config]exchange.Filter
+	forward     map[forwarding]exchange.Filter
+	timeout     map[timeout.Config]exchange.Filter
+	upstream    upstream.Settings
+	settings    string          // the same as text
+	ejection    health.Ejection // what routes have that say nothing of it
+	content     content
+	keyBuffer   []byte
 }
 
 // forwarding is how a proxy wants the forwarded fields.
@@ -82,8 +84,9 @@ func newShared(cfg *config.Config) shared {
 	s := shared{
 		clientIP: map[*clientip.Config]exchange.Filter{}, ipFilter: map[*ipfilter.Config]exchange.Filter{},
 		rateLimit: map[*ratelimit.Config]exchange.Filter{}, basicAuth: map[*basicauth.Config]exchange.Filter{},
-		content: newContent(),
-		forward: map[forwarding]exchange.Filter{}, timeout: map[timeout.Config]exchange.Filter{},
+		forwardAuth: map[*forwardauth.Config]exchange.Filter{},
+		content:     newContent(),
+		forward:     map[forwarding]exchange.Filter{}, timeout: map[timeout.Config]exchange.Filter{},
 	}
 	s.upstream = upstream.Settings{
 		IdleTimeout:     u.IdleTimeout.D(),
@@ -267,6 +270,16 @@ func (c *compiler) signIn(b *body, f *config.Features) error {
 		scope := scopeOf(b, f.BasicAuth == b.settings.BasicAuth)
 		filter, err := once(c.shared.basicAuth, f.BasicAuth, c.env, func(settings *basicauth.Config, env exchange.Env) (exchange.Filter, error) {
 			return basicauth.Compile(settings, scope, env)
+		})
+		if err != nil {
+			return err
+		}
+		b.filters = append(b.filters, filter)
+	}
+	if f.ForwardAuth != nil {
+		scope := scopeOf(b, f.ForwardAuth == b.settings.ForwardAuth)
+		filter, err := once(c.shared.forwardAuth, f.ForwardAuth, c.env, func(settings *forwardauth.Config, env exchange.Env) (exchange.Filter, error) {
+			return forwardauth.Compile(settings, scope, env)
 		})
 		if err != nil {
 			return err

@@ -17,6 +17,10 @@ proxies:
       users: [{name: ada, password_hash: "$argon2id$v=19$m=64,t=1,p=1$c2FsdHNhbHQ$ksyymBktxhBPob64O6We0Q"}]
     routes:
       - servers: [{url: "http://127.0.0.1:3000"}]
+      - path: /asked
+        basic_auth: {enabled: false}
+        forward_auth: {url: "http://127.0.0.1:9/auth", response_headers: [Remote-User]}
+        servers: [{url: "http://127.0.0.1:3000"}]
       - {path: /open, basic_auth: {enabled: false}, fixed_response: {status: 204}}
 `
 
@@ -39,6 +43,10 @@ func TestExplainSignsNobodyIn(t *testing.T) {
 	e := ask("/")
 	if e.Answer == nil || e.Answer.By != "basic_auth" || e.Answer.Reason != "auth_required" || !slices.Equal(e.Filters, want) {
 		t.Errorf("without a password: %+v, filters %v, want %v", e.Answer, e.Filters, want)
+	}
+	e = ask("/asked", [2]string{"Remote-User", "admin"})
+	if len(e.Servers) != 1 || strings.Contains(e.Servers[0].Head, "admin") || !slices.ContainsFunc(e.Notes, func(n string) bool { return strings.Contains(n, "would ask http://127.0.0.1:9/auth") }) {
+		t.Errorf("with an auth server: %s", e.Text())
 	}
 	if e := ask("/open"); e.Answer == nil || e.Answer.Status != 204 || slices.Contains(e.Filters, "basic_auth") {
 		t.Errorf("where it is off: %s", e.Text())

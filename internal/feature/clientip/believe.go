@@ -60,6 +60,7 @@ func (b *believer) settle(ex *exchange.Exchange) header.ID {
 	peer, trusted := b.trusts(ex.ClientIP)
 	if trusted {
 		b.ask(ex, peer)
+		listen(ex)
 	}
 	if b.only.name != "" && b.only.id == header.Other {
 		dropTwins(&ex.Request.Header, b.only.name, trusted)
@@ -68,6 +69,12 @@ func (b *believer) settle(ex *exchange.Exchange) header.ID {
 		return header.Other
 	}
 	return peer.own
+}
+
+// listen notes what a trusted peer says of the request beside its client.
+func listen(ex *exchange.Exchange) {
+	list := &ex.Request.Header
+	ex.Told = exchange.Told{Method: list.Get(header.XForwardedMethod), Host: list.Get(header.XForwardedHost), URI: list.Get(header.XForwardedUri)}
 }
 
 // ask reads the fields of a trusted peer, which is a server of a CDN or, when

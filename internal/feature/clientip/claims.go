@@ -18,21 +18,7 @@ func drop(list *header.List, kept header.ID) {
 // dropTwins removes the fields that a server may take for the one of this name:
 // all of them but, when trusted is true, the field itself.
 func dropTwins(list *header.List, name string, trusted bool) {
-	list.DeleteFunc(func(f *header.Field) bool { return twins(f.Name, name) && !(trusted && f.Is(name)) })
-}
-
-// twins reports whether two names differ only in case and in what is neither
-// letter nor digit.
-func twins(a, b string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range len(a) {
-		if alphanumeric(a[i]) != alphanumeric(b[i]) || alphanumeric(a[i]) && a[i]|0x20 != b[i]|0x20 {
-			return false
-		}
-	}
-	return true
+	list.DeleteFunc(func(f *header.Field) bool { return header.Twins(f.Name, name) && !(trusted && f.Is(name)) })
 }
 
 // claims reports whether a field is such a claim: a well-known one, any other

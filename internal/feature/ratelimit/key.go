@@ -48,33 +48,12 @@ func (k *key) text(ex *exchange.Exchange) string {
 	case k.user:
 		return ex.User
 	case k.cookie != "":
-		return cookie(&ex.Request.Header, k.cookie)
+		return ex.Request.Header.CookieValue(k.cookie)
 	case k.id != header.Other:
 		return ex.Request.Header.Get(k.id)
 	case k.name != "":
 		value, _ := ex.Request.Header.Lookup(k.name)
 		return value
-	}
-	return ""
-}
-
-// cookie returns the value of the first cookie with this name, or "".
-func cookie(list *header.List, name string) string {
-	if !list.Has(header.Cookie) {
-		return ""
-	}
-	fields := list.All()
-	for i := range fields {
-		if fields[i].ID != header.Cookie {
-			continue
-		}
-		for rest := fields[i].Value; rest != ""; {
-			var pair string
-			pair, rest, _ = strings.Cut(rest, ";")
-			if n, value, ok := strings.Cut(strings.TrimSpace(pair), "="); ok && n == name {
-				return value
-			}
-		}
 	}
 	return ""
 }

@@ -1,0 +1,187 @@
+// Package forwardauth lets in whom an auth server lets in: a service such as
+// Authelia, authentik or oauth2-proxy, which is asked about each request. This file
+// is the filter; question.go is what the auth server is asked, reply.go what
+// becomes of its answer, signin.go where a browser is sent that has to sign in, and
+// kept.go what is remembered for a moment.
+//
+// It fails closed: a request passes only when the auth server answered 2xx. It
+// follows no redirects and sends no bodies.
+package forwardauth
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"headgate/internal/exchange"
+	"headgate/internal/header"
+	"headgate/internal/uri"
+)
+
+// Compile returns the filter. Scope names whose settings these are, a proxy's or a
+// route's. Settings that were checked give no error.
+func Compile(c *Config, scope string, env exchange.Env) (exchange.Filter, error) {
+	base, query := splitQuery(c.URL)
+	source, err := env.Source(base)
+	if err != nil {
+		return exchange.Filter{}, fmt.Errorf("forward_auth: %w", err)
+	}
+	r := &room{url: c.URL, source: source, query: query, timeout: c.Timeout.D(), skip: prefixes(c.SkipPaths), believe: c.TrustForwardHeader, user: -1}
+	for i, name := range c.ResponseHeaders {
+		r.names = append(r.names, named{header.Lookup(name), name})
+		if r.user < 0 && tellsUser(name) {
+			r.user = i
+		}
+	}
+	if c.SigninURL != "" {
+		if r.signin, err = parseSignin(c.SigninURL); err != nil {
+			return exchange.Filter{}, fmt.Errorf("forward_auth: %w", err)
+		}
+	}
+	if c.Cache != nil {
+		key := fmt.Sprintf("forward_auth %s\n%+v\n%+v", scope, *c, *c.Cache)
+		r.kept = env.Keep(key, func() exchange.Kept { return newKept(c.Cache) }).(*kept)
+	}
+	r.errands.New = func() any { return &exchange.Errand{} }
+	return exchange.Filter{Name: "forward_auth", Request: r.request, Response: giveCookies}, nil
+}
+
+// room is a compiled forward_auth. It is immutable but for what it keeps.
+type room struct {
+	url     string
+	source  exchange.Source
+	query   string
+	timeout time.Duration
+	names   []named
+	user    int // which of names tells who the user is, -1 for none
+	skip    []string
+	believe bool
+	signin  *signin // nil without
+	kept    *kept   // nil without
+	errands sync.Pool
+}
+
+// named is a field that is copied.
+type named struct {
+	id   header.ID
+	name string
+}
+
+func (n *named) is(f *header.Field) bool {
+	return f.ID == n.id && (n.id != header.Other || f.Is(n.name))
+}
+
+// credential reports whether the auth server has to see what the client sends
+// under this name.
+func (n *named) credential() bool { return n.id == header.Authorization || n.id == header.Cookie }
+
+// request asks about a request, and lets it pass or answers it.
+func (r *room) request(ex *exchange.Exchange) *exchange.Answer {
+	skipped := r.skips(ex.Request.Path)
+	r.forget(&ex.Request.Header, skipped)
+	switch {
+	case skipped:
+		ex.Note("forward_auth asks nobody about this path")
+		return nil
+	case loops(&ex.Request.Header):
+		return exchange.Fail(exchange.Loop, "forward_auth: the question came back to us: the url of the auth server leads to a route that asks it")
+	case ex.Rehearsal:
+		ex.Note("forward_auth would ask " + r.url + "; taken as let in")
+		r.forget(&ex.Request.Header, true)
+		ex.Personal = true
+		return nil
+	}
+	sum, keeps := r.kept.sum(ex)
+	if keeps && r.kept.letIn(r, ex, &sum) {
+		return nil
+	}
+	e := r.errands.Get().(*exchange.Errand)
+	defer r.errands.Put(e)
+	defer e.Close()
+	r.question(e, ex)
+	if answer := e.Ask(r.source); answer != nil {
+		return failed(answer)
+	}
+	if status := e.Response.Status; status < 200 || status > 299 {
+		return r.refuse(ex, e)
+	}
+	r.letIn(ex, &e.Response.Header)
+	if keeps {
+		r.kept.remember(&sum, &e.Response.Header, r.names)
+	}
+	finish(e)
+	return nil
+}
+
+// skips reports whether nobody is asked about a path. One with an encoded slash
+// may mean another path to a server, so it is never skipped.
+func (r *room) skips(path string) bool {
+	for _, prefix := range r.skip {
+		if uri.Below(path, prefix) {
+			return !strings.Contains(path, "%2F") && !strings.Contains(path, "%5C")
+		}
+	}
+	return false
+}
+
+// forget drops what only the auth server may say. Credentials are kept until it
+// was asked, unless all is true.
+func (r *room) forget(list *header.List, all bool) {
+	if len(r.names) == 0 {
+		return
+	}
+	list.DeleteFunc(func(f *header.Field) bool {
+		for i := range r.names {
+			if n := &r.names[i]; (all || !n.credential()) && (n.is(f) || header.Twins(f.Name, n.name)) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// giveCookies gives the client the cookies that the auth server set.
+func giveCookies(ex *exchange.Exchange) {
+	for _, value := range ex.Cookies {
+		ex.Response.Header.Add(header.SetCookie, value)
+	}
+}
+
+// tellsUser reports whether a field is one in which auth servers name the user:
+// Remote-User, X-Auth-Request-User, X-authentik-username.
+func tellsUser(name string) bool {
+	name = strings.ToLower(name)
+	return strings.HasSuffix(name, "-user") || strings.HasSuffix(name, "-username")
+}
+
+// prefixes takes the slashes off the ends of paths.
+func prefixes(paths []string) []string {
+	var all []string
+	for _, path := range paths {
+		all = append(all, strings.TrimSuffix(path, "/"))
+	}
+	return all
+}
+
+// asks is what a question says in CDN-Loop (RFC 8586), and mostAsks how many
+// headgates may ask one because of another: an auth server behind a headgate that
+// asks one itself is fine, one that leads back to the route that asks it is not.
+const (
+	asks     = "headgate;asks"
+	mostAsks = 2
+)
+
+// loops reports whether a request is the question about a question.
+func loops(list *header.List) bool {
+	if !list.Has(header.CDNLoop) {
+		return false
+	}
+	n := 0
+	for _, f := range list.All() {
+		if f.ID == header.CDNLoop {
+			n += strings.Count(f.Value, asks)
+		}
+	}
+	return n >= mostAsks
+}

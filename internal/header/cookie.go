@@ -1,0 +1,43 @@
+package header
+
+import "strings"
+
+// CookieValue returns the value of the first cookie with this name, or "" (RFC
+// 6265, section 5.4).
+func (l *List) CookieValue(name string) string {
+	if !l.Has(Cookie) {
+		return ""
+	}
+	for i := range l.fields {
+		if l.fields[i].ID != Cookie {
+			continue
+		}
+		for rest := l.fields[i].Value; rest != ""; {
+			var pair string
+			pair, rest, _ = strings.Cut(rest, ";")
+			if n, value, ok := strings.Cut(strings.TrimSpace(pair), "="); ok && n == name {
+				return value
+			}
+		}
+	}
+	return ""
+}
+
+// Twins reports whether a server that makes variables of names may take one name
+// for the other: they differ only in case and in what is neither letter nor digit
+// ("Remote-User", "remote_user").
+func Twins(a, b string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range len(a) {
+		if alphanumeric(a[i]) != alphanumeric(b[i]) || alphanumeric(a[i]) && a[i]|0x20 != b[i]|0x20 {
+			return false
+		}
+	}
+	return true
+}
+
+func alphanumeric(c byte) bool {
+	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
+}

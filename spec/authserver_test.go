@@ -1,0 +1,137 @@
+package spec
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+)
+
+// misbehaving serves every connection by a function and returns the address, and
+// how many connections there were.
+func misbehaving(t *testing.T, serve func(net.Conn)) (addr string, conns *atomic.Int64) {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	conns = &atomic.Int64{}
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			conns.Add(1)
+			t.Cleanup(func() { c.Close() })
+			go serve(c)
+		}
+	}()
+	return l.Addr().String(), conns
+}
+
+// asked reads one request head and answers with a text.
+func asked(text string) func(net.Conn) {
+	return func(c net.Conn) {
+		defer c.Close()
+		buf := make([]byte, 8<<10)
+		if _, err := c.Read(buf); err == nil {
+			io.WriteString(c, text)
+		}
+	}
+}
+
+const behindAuth = `version: 1
+ports: {web: {address: "127.0.0.1:8080", protocol: http}}
+admin: {address: ""}
+access_log: {enabled: false}
+proxies:
+  p:
+    forward_auth: {url: "http://%s/auth", timeout: 300ms, response_headers: [Remote-User]}
+    routes:
+      - {fixed_response: {status: 200, body: in}}
+`
+
+// An auth server that misbehaves lets nobody in and costs no more than its time.
+func TestAuthServersThatMisbehave(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		serve  func(net.Conn)
+		status int
+		most   int // bytes of body
+	}{
+		{"closes", func(c net.Conn) { c.Close() }, 502, 1 << 10},
+		{"is silent", func(net.Conn) {}, 504, 1 << 10},
+		{"speaks no HTTP", asked("SSH-2.0-OpenSSH_9.9\r\n"), 502, 1 << 10},
+		{"half a head", asked("HTTP/1.1 200 OK\r\nRemote-User: admin"), 502, 1 << 10},
+		{"switches protocols", asked("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"), 502, 1 << 10},
+		{"two lengths", asked("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nContent-Length: 5\r\n\r\n"), 502, 1 << 10},
+		{"redirects to itself", asked("HTTP/1.1 302 Found\r\nLocation: /auth\r\nContent-Length: 0\r\n\r\n"), 302, 0},
+		{"a long head", asked("HTTP/1.1 200 OK\r\nRemote-User: " + strings.Repeat("x", 1<<20) + "\r\n\r\n"), 502, 1 << 10},
+		{"a gigabyte", func(c net.Conn) {
+			defer c.Close()
+			c.Read(make([]byte, 8<<10))
+			fmt.Fprintf(c, "HTTP/1.1 403 Forbidden\r\nContent-Length: %d\r\n\r\n", 1<<30)
+			for block := make([]byte, 64<<10); ; {
+				if _, err := c.Write(block); err != nil {
+					return
+				}
+			}
+		}, 403, 64 << 10},
+		{"a body that stops", asked("HTTP/1.1 403 Forbidden\r\nContent-Length: 100\r\n\r\nabc"), 502, 1 << 10},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			addr, _ := misbehaving(t, c.serve)
+			s := newStage(t, fmt.Sprintf(behindAuth, addr), transports[0])
+			client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+			defer client.CloseIdleConnections()
+			answer, err := client.Get("http://" + s.addr + "/")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer answer.Body.Close()
+			body, err := io.ReadAll(answer.Body)
+			if err != nil || answer.StatusCode != c.status || len(body) > c.most {
+				t.Errorf("status %d, %d bytes, %v; want %d and at most %d bytes", answer.StatusCode, len(body), err, c.status, c.most)
+			}
+		})
+	}
+}
+
+// An auth server that is the very route that asks it ends in an error and not in a
+// storm.
+func TestAuthServerIsTheProxyItself(t *testing.T) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var conns atomic.Int64
+	s := newStageOn(t, counting{l, &conns}, fmt.Sprintf(behindAuth, l.Addr()), transports[0])
+	answer, err := http.Get("http://" + s.addr + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, _ := io.ReadAll(answer.Body)
+	if answer.StatusCode != 508 || !strings.Contains(string(body), "loop") || conns.Load() > 4 {
+		t.Errorf("status %d after %d connections, want 508 after a few: %s", answer.StatusCode, conns.Load(), body)
+	}
+}
+
+// counting counts the connections that a listener takes.
+type counting struct {
+	net.Listener
+	n *atomic.Int64
+}
+
+func (c counting) Accept() (net.Conn, error) {
+	nc, err := c.Listener.Accept()
+	if err == nil {
+		c.n.Add(1)
+	}
+	return nc, err
+}
