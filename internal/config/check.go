@@ -241,6 +241,9 @@ func checkRoute(r *Route, at schema.Place) {
 	if r.StickyCookie != nil {
 		r.StickyCookie.Check(at.Field("sticky_cookie"))
 	}
+	if r.Mirror != nil {
+		r.Mirror.Check(at.Field("mirror"))
+	}
 	if r.Retry != nil {
 		r.Retry.Check(at.Field("retry"))
 	}

@@ -44,6 +44,8 @@ type Route struct {
 	Queue Queue `json:"queue"`
 	// StickyCookie keeps a client at the server that answered it first.
 	StickyCookie *upstream.Sticky `json:"sticky_cookie,omitempty"`
+	// Mirror sends copies of the requests to servers that are tried out.
+	Mirror *Mirror `json:"mirror,omitempty"`
 	// Retry says when a request is sent once more, to another server.
 	Retry *upstream.Retry `json:"retry,omitempty"`
 	// Timeouts bound the steps towards the route's servers.

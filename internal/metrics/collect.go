@@ -113,7 +113,13 @@ func (r *Registry) collectRetries(out chan<- prometheus.Metric, f *families) {
 	sent, refused := f.retries.desc(), f.retriesRefused.desc()
 	r.mu.Lock()
 	all := slices.Collect(maps.Values(r.mu.retries))
+	mirrors := slices.Collect(maps.Values(r.mu.mirrors))
 	r.mu.Unlock()
+	for _, h := range mirrors {
+		for i, word := range mirrorResults {
+			out <- prometheus.MustNewConstMetric(f.mirrored.desc(), prometheus.CounterValue, float64(h.counts[i].Load()), append(h.labels[:2:2], word)...)
+		}
+	}
 	for _, h := range all {
 		out <- prometheus.MustNewConstMetric(sent, prometheus.CounterValue, float64(h.sent.Load()), h.labels...)
 		out <- prometheus.MustNewConstMetric(refused, prometheus.CounterValue, float64(h.refused.Load()), h.labels...)

@@ -50,6 +50,7 @@ type Registry struct {
 		routes  map[exchange.Place]*Route
 		servers map[serverKey]*Server
 		retries map[retriesKey]*Retries
+		mirrors map[retriesKey]*Mirror
 		ports   map[string]*Port
 		streams map[streamKey]*Stream
 		lost    func() uint64
@@ -69,6 +70,7 @@ func New(build Build) *Registry {
 	r.mu.floods = map[string]uint64{}
 	r.mu.servers = map[serverKey]*Server{}
 	r.mu.retries = map[retriesKey]*Retries{}
+	r.mu.mirrors = map[retriesKey]*Mirror{}
 	r.mu.ports = map[string]*Port{}
 	r.mu.streams = map[streamKey]*Stream{}
 	r.prom.MustRegister(r,

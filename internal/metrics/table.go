@@ -32,7 +32,7 @@ type families struct {
 	requests, duration, received, sent      family
 	connections, accepted, refused, floods  family
 	tries, errors                           family
-	retries, retriesRefused                 family
+	retries, retriesRefused, mirrored       family
 	applies, appliedTime, applied, lost, me family
 }
 
@@ -74,6 +74,8 @@ func table() families {
 			"Requests that were sent once more to another server, for a reason that `retry` names."},
 		retriesRefused: family{"headgate_retries_refused_total", counter, []string{"proxy", "route"},
 			"Retries that were not made because the budget was used up."},
+		mirrored: family{"headgate_mirror_requests_total", counter, []string{"proxy", "route", "result"},
+			"Copies for a mirror: sent (it answered), failed (it did not), dropped (too many were under way), too_long (the body)."},
 		applies: family{"headgate_config_applies_total", counter, []string{"result"},
 			"Changes of the configuration: applied, or refused because something in them was wrong."},
 		appliedTime: family{"headgate_config_last_apply_timestamp_seconds", gauge, nil,
@@ -92,7 +94,7 @@ func (f *families) all() []*family {
 	return []*family{
 		&f.requests, &f.duration, &f.received, &f.sent, &f.connections, &f.accepted, &f.refused, &f.streamOpen, &f.streamAccepted, &f.streamReceived, &f.streamSent, &f.streamErrors,
 		&f.floods, &f.tries, &f.errors,
-		&f.retries, &f.retriesRefused,
+		&f.retries, &f.retriesRefused, &f.mirrored,
 		&f.applies, &f.appliedTime, &f.applied, &f.lost, &f.me,
 	}
 }

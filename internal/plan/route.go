@@ -180,6 +180,9 @@ func (c *compiler) body(b *body) error {
 	} else {
 		err = c.servers(b)
 	}
+	if err == nil {
+		err = c.mirror(b)
+	}
 	if err != nil {
 		return err
 	}

@@ -156,7 +156,7 @@ func newRetry(c *Retry, told func(bool)) *retry {
 func (r *retry) begin(ex *exchange.Exchange) {
 	r.budget.request(ex.Times.Start)
 	if ex.Request.Body != nil && idempotent(ex) && ex.Request.Length <= replayMost {
-		ex.Request.Body = newReplay(ex.Request.Body, ex.Request.Length)
+		ex.Request.Body = newReplay(ex.Request.Body, ex.Request.Length, replayMost)
 	}
 }
 

@@ -1,0 +1,34 @@
+package config
+
+import (
+	"headgate/internal/schema"
+	"headgate/internal/unit"
+)
+
+// Mirror sends copies of a route's requests to servers that are tried out. Nobody
+// waits for a copy, its response is thrown away, and its failures show in nothing
+// but the metrics. The copy is the request as the route's servers get it, with its
+// cookies and credentials. Upgrades are not copied.
+type Mirror struct {
+	// Enabled is whether requests are copied.
+	Enabled bool `json:"enabled" default:"true"`
+	// Servers share the copies as those of the route share the requests.
+	Servers []*Server `json:"servers" required:"true" min:"1" max:"16" object:"server,url" example:"[{url: http://127.0.0.1:3001}]"`
+	// Percent is how many of a hundred requests are copied, by chance.
+	Percent int `json:"percent" default:"100" min:"0" max:"100"`
+	// MaxBody is the longest request body that is copied. It is held in memory
+	// until the copy is sent; requests with longer ones are not copied.
+	MaxBody unit.Size `json:"max_body" default:"64KiB" max:"1MiB"`
+	// MaxRunning is how many copies may be under way at once. What comes beyond
+	// that is not copied.
+	MaxRunning int `json:"max_running" default:"64" min:"1" max:"10000"`
+	// Timeout bounds a copy from its start to the end of the response.
+	Timeout unit.Duration `json:"timeout" default:"10s" min:"10ms" max:"10m"`
+}
+
+// Check tells what is wrong with the settings, which stand at at.
+func (m *Mirror) Check(at schema.Place) {
+	if len(m.Servers) > 0 {
+		checkServers(m.Servers, at.Field("servers"))
+	}
+}

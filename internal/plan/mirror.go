@@ -1,0 +1,86 @@
+package plan
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"headgate/internal/config"
+	"headgate/internal/exchange"
+	"headgate/internal/upstream"
+)
+
+// keptMirror is what outlives a plan of a mirror: its servers and the copies under
+// way.
+type keptMirror struct {
+	upstream.MirrorState
+	to      *upstream.Servers
+	told    func(upstream.Copied)
+	counter retirer
+}
+
+// Retire ends the copies and takes their numbers off the page.
+func (k *keptMirror) Retire() {
+	k.MirrorState.Retire()
+	if k.counter != nil {
+		k.counter.Retire()
+	}
+}
+
+// mirror puts a mirror around the source of a route, if it has one.
+func (c *compiler) mirror(b *body) error {
+	m := b.settings.Mirror
+	if m == nil || !m.Enabled || m.Percent == 0 || b.servers == nil {
+		return nil
+	}
+	kept, err := c.keptMirror(b, m)
+	if err != nil {
+		return err
+	}
+	b.source = upstream.NewMirror(b.source, kept.to, upstream.Copies{
+		Percent: m.Percent, MaxBody: int(m.MaxBody), Most: m.MaxRunning, Timeout: m.Timeout.D(), Told: kept.told,
+	}, &kept.MirrorState)
+	return nil
+}
+
+// keptMirror opens the servers of a mirror, or carries them over.
+func (c *compiler) keptMirror(b *body, m *config.Mirror) (*keptMirror, error) {
+	// The servers are compiled as a route's would be.
+	as := &body{proxy: b.proxy, settings: &config.Route{Servers: m.Servers}, prefix: b.prefix}
+	secure, err := c.secureServers(as)
+	if err != nil {
+		if fault := (*serverFault)(nil); errors.As(err, &fault) {
+			err = fmt.Errorf("mirror: server %s: tls.%s: %v", m.Servers[fault.server].URL, fault.field, err)
+		}
+		return nil, err
+	}
+	text, err := json.Marshal(m.Servers)
+	if err != nil {
+		return nil, err
+	}
+	list, err := targets(as.settings)
+	if err != nil {
+		return nil, err
+	}
+	key := fmt.Sprintf("mirror %s\n%s\n%s\n%s\n%s\n", b.proxy.Name, b.prefix, c.shared.settings, b.proxy.HostHeader, text)
+	for _, s := range secure {
+		if s != nil {
+			key += s.Key + "\n"
+		}
+	}
+	return c.env.Keep(key, func() exchange.Kept {
+		k := &keptMirror{}
+		for i, s := range secure {
+			if s != nil {
+				list[i].Secure = s.keep(c.env)
+			}
+		}
+		if c.house.Metrics != nil {
+			counter := c.house.Metrics.Mirror(b.proxy.Name, b.path())
+			k.counter, k.told = counter, func(result upstream.Copied) { counter.Told(uint8(result)) }
+		}
+		policy := upstream.Policy{Host: hostField(b.proxy.HostHeader), Proxy: b.proxy.Name, Route: "mirror of " + b.path()}
+		k.to = upstream.New(list, c.shared.upstream, policy, c.env)
+		return k
+	}).(*keptMirror), nil
+}
