@@ -68,7 +68,7 @@ func (c *client2) send(b []byte) {
 	if len(words) != 3 {
 		c.t.Fatalf("step %d: %q cannot be said in HTTP/2: the script needs \"only: h1\"", c.step, lines[0])
 	}
-	fields, authority, length, chunked := c.fields(lines[1:])
+	fields, authority, length, chunked := streamFields(lines[1:])
 	c.block.Reset()
 	c.field(":method", words[0])
 	c.field(":authority", authority)
@@ -97,9 +97,9 @@ func (c *client2) send(b []byte) {
 	}
 }
 
-// fields takes the lines of a head apart and leaves out what HTTP/2 does not
-// have.
-func (c *client2) fields(lines []string) (fields [][2]string, authority string, length int, chunked bool) {
+// streamFields takes the lines of a head apart and leaves out what HTTP/2 and
+// HTTP/3 do not have.
+func streamFields(lines []string) (fields [][2]string, authority string, length int, chunked bool) {
 	for _, line := range lines {
 		name, value, _ := strings.Cut(line, ":")
 		name, value = strings.ToLower(name), strings.TrimSpace(value)

@@ -25,9 +25,10 @@
 //	                  body, byte for byte
 //	closed            the client's connection must have ended
 //
-// A script runs over HTTP/1.1, HTTP/1.1 over TLS, and HTTP/2 over TLS. One about
-// the bytes of HTTP/1.1 itself says "only: h1" in its comment, one about HTTP/2
-// "only: h2", one about TLS "only: tls", one about http ports "only: plain". Over HTTP/2 the
+// A script runs over HTTP/1.1, HTTP/1.1 over TLS, HTTP/2 over TLS, and HTTP/3. One
+// about the bytes of HTTP/1.1 itself says "only: h1" in its comment, one about
+// HTTP/2 and HTTP/3 "only: streams", one about TLS "only: tls", one about http ports
+// "only: plain". Over HTTP/2 and HTTP/3 the
 // client makes frames of a request's text and text of a response's frames;
 // fields that belong to connections of HTTP/1.1 are left out, "closed" is the
 // end of the stream, and names and order of the fields that a server gets may

@@ -3,15 +3,22 @@ package spec
 import (
 	"crypto/tls"
 	"io"
+	"log/slog"
 	"net"
+	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+
+	"github.com/quic-go/quic-go"
 
 	"headgate/internal/config"
 	"headgate/internal/exchange"
 	"headgate/internal/front/h1"
 	"headgate/internal/front/h2"
+	"headgate/internal/front/h3"
+	"headgate/internal/listen"
 	"headgate/internal/netconn"
 	"headgate/internal/plan"
 )
@@ -29,6 +36,11 @@ type stage struct {
 // newStage compiles a configuration and serves its one port.
 func newStage(t *testing.T, text string, way transport) *stage {
 	t.Helper()
+	if way.http3 {
+		s := playing(t, way)
+		s.serveQUIC(text)
+		return s
+	}
 	l, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -36,13 +48,20 @@ func newStage(t *testing.T, text string, way transport) *stage {
 	return newStageOn(t, l, text, way)
 }
 
+// playing returns a stage with its servers.
+func playing(t *testing.T, way transport) *stage {
+	t.Helper()
+	s := &stage{t: t, way: way, server: newServer(t, "upstream"), server2: newServer(t, "upstream2")}
+	s.server.loose, s.server2.loose = way.streams(), way.streams()
+	s.dead = deadAddress(t)
+	return s
+}
+
 // newStageOn is newStage on a listener of the test's.
 func newStageOn(t *testing.T, l net.Listener, text string, way transport) *stage {
 	t.Helper()
-	s := &stage{t: t, way: way, server: newServer(t, "upstream"), server2: newServer(t, "upstream2")}
-	s.server.loose, s.server2.loose = way.http2, way.http2
+	s := playing(t, way)
 	s.addr = l.Addr().String()
-	s.dead = deadAddress(t)
 	p := compile(t, expand(way.onPort(text), s))
 	s.serve(l, p)
 	t.Cleanup(func() { p.Retire(nil) })
@@ -99,6 +118,32 @@ func (s *stage) serve(l net.Listener, p *plan.Plan) {
 		}
 		mu.Unlock()
 		open.Wait()
+	})
+}
+
+// serveQUIC is newStage and serve for HTTP/3.
+func (s *stage) serveQUIC(text string) {
+	s.t.Helper()
+	var port atomic.Pointer[plan.Port]
+	front := func() *exchange.Port { return port.Load().Front() }
+	q, err := listen.OpenQUIC(netip.MustParseAddrPort("127.0.0.1:0"), nil, listen.QUICSettings{
+		TLS: func() (*tls.Config, error) { return port.Load().TLS(), nil }, Config: func() *quic.Config { return h3.Config(front()) },
+		Full: func() {}, Failed: func() {},
+	}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.addr = q.Bound().String()
+	p := compile(s.t, expand(s.way.onPort(text), s))
+	port.Store(p.Ports()[0])
+	var serials atomic.Uint64
+	f := &h3.Front{Port: front}
+	if err := q.Serve(func(qc *quic.Conn) listen.Conn { return f.NewConn(qc, serials.Add(1)) }); err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() {
+		q.Close()
+		p.Retire(nil)
 	})
 }
 

@@ -12,7 +12,8 @@ import (
 type transport struct {
 	name     string
 	secure   bool   // over TLS
-	http2    bool   // HTTP/2, else HTTP/1.1
+	http2    bool   // HTTP/2
+	http3    bool   // HTTP/3; without either HTTP/1.1
 	protocol string // of the port
 	version  string // as Via writes it
 }
@@ -23,10 +24,19 @@ var transports = []transport{
 	{name: "h1", protocol: "http", version: "1.1"},
 	{name: "h1+tls", secure: true, protocol: "https", version: "1.1"},
 	{name: "h2", secure: true, http2: true, protocol: "https", version: "2.0"},
+	{name: "h3", secure: true, http3: true, protocol: "http3", version: "3.0"},
 }
 
 // scheme is what the client writes in front of a URL.
-func (tr transport) scheme() string { return tr.protocol }
+func (tr transport) scheme() string {
+	if tr.secure {
+		return "https"
+	}
+	return "http"
+}
+
+// streams reports whether requests come as streams of one connection.
+func (tr transport) streams() bool { return tr.http2 || tr.http3 }
 
 // runs reports whether a script is for this way.
 func (tr transport) runs(s script) bool {
@@ -34,9 +44,9 @@ func (tr transport) runs(s script) bool {
 	case "":
 		return true
 	case "h1":
-		return !tr.http2
-	case "h2":
-		return tr.http2
+		return !tr.streams()
+	case "streams":
+		return tr.streams()
 	case "tls":
 		return tr.secure
 	case "plain":
@@ -64,6 +74,11 @@ type client interface {
 // dial connects the script's client.
 func (s *stage) dial() client {
 	s.t.Helper()
+	if s.way.http3 {
+		c := newClient3(s.t, s.addr)
+		s.t.Cleanup(c.Close)
+		return c
+	}
 	c, err := net.Dial("tcp4", s.addr)
 	if err != nil {
 		s.t.Fatal(err)
@@ -107,12 +122,15 @@ func TestEveryTransportHasScripts(t *testing.T) {
 	}
 	for _, s := range scripts {
 		if !slices.ContainsFunc(transports, func(tr transport) bool { return tr.runs(s) }) {
-			t.Errorf("%s: \"only: %s\" is no transport; they are h1, h2 and tls", s.name, s.only)
+			t.Errorf("%s: \"only: %s\" is no transport; they are h1, streams, tls and plain", s.name, s.only)
 		}
 	}
 }
 
 // onPort makes the ports of a configuration speak what the transport needs.
 func (tr transport) onPort(config string) string {
+	if tr.http3 {
+		config = strings.ReplaceAll(config, "protocol: https}", "protocol: http3}")
+	}
 	return strings.ReplaceAll(config, "protocol: http}", "protocol: "+tr.protocol+"}")
 }

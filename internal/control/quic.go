@@ -76,7 +76,7 @@ func (c *Control) openQUIC(p *plan.Plan, port *plan.Port) (*quicSocket, error) {
 	var err error
 	s.QUIC, err = listen.OpenQUIC(port.Address(), beside, listen.QUICSettings{
 		TLS:    func() (*tls.Config, error) { return s.tls(c.current.Load()) },
-		Config: func() *quic.Config { return quicConfig(s.look(c.current.Load()).port) },
+		Config: func() *quic.Config { return h3.Config(s.look(c.current.Load()).port) },
 		Full:   func() { s.counter.Load().Refused(metrics.RefusedFull) },
 		Failed: func() { s.counter.Load().Refused(metrics.RefusedHandshake) },
 	}, c.log)
@@ -154,36 +154,6 @@ func (s *quicSocket) tls(p *plan.Plan) (*tls.Config, error) {
 		return cfg, nil
 	}
 	return nil, errNotSecure
-}
-
-// How QUIC is spoken. A client that was told to keep the connection is asked for a
-// sign of life, so that neither an address translator nor a time-out ends a request
-// that takes its time; one that gives none is gone.
-const (
-	quicSilence   = 60 * time.Second
-	quicKeepAlive = 20 * time.Second
-)
-
-// What a client may have in memory here, in bytes, as over HTTP/2.
-const (
-	quicStreamWindow = 1 << 20
-	quicConnWindow   = 2 << 20
-)
-
-// quicConfig returns how QUIC is spoken on a port.
-func quicConfig(port *exchange.Port) *quic.Config {
-	return &quic.Config{
-		HandshakeIdleTimeout:           handshakeTime / 2, // the handshake may take twice that
-		MaxIdleTimeout:                 quicSilence,
-		KeepAlivePeriod:                quicKeepAlive,
-		MaxIncomingStreams:             int64(port.Streams),
-		MaxIncomingUniStreams:          h3.ControlStreams,
-		RequireStreamCreditRelease:     true,
-		InitialStreamReceiveWindow:     quicStreamWindow / 4,
-		MaxStreamReceiveWindow:         quicStreamWindow,
-		InitialConnectionReceiveWindow: quicConnWindow / 4,
-		MaxConnectionReceiveWindow:     quicConnWindow,
-	}
 }
 
 // takeQUICLocked takes the sockets of a change into use and closes those that it

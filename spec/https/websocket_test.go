@@ -184,7 +184,9 @@ func TestAWebSocketOverAStream(t *testing.T) {
 // echoes sends text and holds that it comes back.
 func (w *webSocket) echoes(t *testing.T, text string) {
 	t.Helper()
-	go io.WriteString(w, text)
+	var writing sync.WaitGroup
+	defer writing.Wait()
+	writing.Go(func() { io.WriteString(w, text) })
 	b := make([]byte, len(text))
 	if _, err := io.ReadFull(w, b); err != nil || string(b) != text {
 		t.Fatalf("%d bytes did not come back: %v", len(text), err)

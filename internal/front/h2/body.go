@@ -293,28 +293,21 @@ func (b *body) Ready() bool {
 }
 
 // Whole returns the body if all of it is at hand in one piece and its length was
-// known before. It may be asked again: for the look before a request is sent, and
-// for another try.
+// known before. It may be asked again until the body is read.
 func (b *body) Whole() ([]byte, bool) {
-	if b.all != nil {
-		return b.all, true
-	}
 	s, c := b.stream, b.stream.conn
 	if b.begun || s.ex.Request.Length < 0 {
 		return nil, false
 	}
 	c.mu.Lock()
-	if !s.remote || s.gone != nil || b.broken != nil || b.head == nil || b.head != b.tail || s.trailer.Len() > 0 {
-		c.mu.Unlock()
+	defer c.mu.Unlock()
+	if b.current == nil && b.head != nil && b.head == b.tail {
+		b.current, b.head, b.tail, b.size = b.head, nil, nil, 0
+	}
+	if b.current == nil || b.head != nil || !s.remote || s.gone != nil || b.broken != nil || s.trailer.Len() > 0 {
 		return nil, false
 	}
-	b.current, b.head, b.tail, b.size = b.head, nil, nil, 0
-	p := b.current.mem[b.current.r:b.current.w]
-	b.begun, b.ended = true, true
-	b.current.r, b.all = b.current.w, p
-	c.grantLocked(int64(len(p)))
-	c.mu.Unlock()
-	return p, true
+	return b.current.mem[b.current.r:b.current.w], true
 }
 
 // Close gives the body up. A Read that waits returns.

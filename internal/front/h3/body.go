@@ -287,7 +287,7 @@ func (b *body) Ready() bool {
 }
 
 // Whole returns the body if all of it is at hand in one piece and its length was
-// known before.
+// known before. It may be asked again until the body is read.
 func (b *body) Whole() ([]byte, bool) {
 	in := &b.in
 	if b.begun || b.expect < 0 || !in.end {
@@ -299,18 +299,13 @@ func (b *body) Whole() ([]byte, bool) {
 		if n == 0 || m == 0 || kind != frameData {
 			return nil, false
 		}
-		if length != uint64(b.expect) || in.w-in.r != n+m+int(length) {
-			return nil, false
-		}
+		b.left, b.found = length, true
 		in.r += n + m
-	} else if b.trails || b.left != uint64(b.expect) || in.w-in.r != int(b.left) {
+	}
+	if b.trails || b.left != uint64(b.expect) || in.w-in.r != int(b.left) {
 		return nil, false
 	}
-	p := in.bytes()
-	in.r = in.w
-	in.hold()
-	b.begun, b.ended, b.left, b.received = true, true, 0, b.expect
-	return p, true
+	return in.bytes(), true
 }
 
 // Close gives the body up. A Read that waits returns.

@@ -65,9 +65,9 @@ const (
 	mostUnknownBeforeHead = 64
 )
 
-// ControlStreams is how many unidirectional streams a client may have open at once.
+// controlStreams is how many unidirectional streams a client may have open at once.
 // Three are needed (RFC 9114, section 6.2).
-const ControlStreams = 8
+const controlStreams = 8
 
 // http2Only reports the types of frames of HTTP/2 that are an error here (RFC 9114,
 // section 7.2.8).
