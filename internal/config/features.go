@@ -5,6 +5,7 @@ import (
 
 	"headgate/internal/feature/basicauth"
 	"headgate/internal/feature/bodylimit"
+	"headgate/internal/feature/cache"
 	"headgate/internal/feature/clientip"
 	"headgate/internal/feature/compression"
 	"headgate/internal/feature/fixed"
@@ -29,7 +30,7 @@ type Rewrite = rewrite.Config
 // nil is inherited: a route's from its proxy, a proxy's from the defaults. A
 // new feature is one field here.
 type Features struct {
-	_ struct{} `later:"cache,maintenance,error_pages"`
+	_ struct{} `later:"maintenance,error_pages"`
 
 	// ClientIP says whom to believe about the client's address. Absent means
 	// nobody: the client is who opened the connection.
@@ -62,6 +63,8 @@ type Features struct {
 	Rewrite *rewrite.Config `json:"rewrite,omitempty"`
 	// Headers change header fields of requests and responses.
 	Headers headers.Config `json:"headers,omitempty" max:"1000" object:"header rule,name"`
+	// Cache keeps responses in memory and answers with them.
+	Cache *cache.Config `json:"cache,omitempty"`
 	// Compression compresses responses for clients that can read that.
 	Compression *compression.Config `json:"compression,omitempty"`
 }

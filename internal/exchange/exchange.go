@@ -62,6 +62,8 @@ type Exchange struct {
 	Quota Quota
 	// Affinity is which server of the route the client belongs to.
 	Affinity Affinity
+	// Cache is what the route's cache notes.
+	Cache Caching
 	// Rehearsal says that the exchange is not real: Explain asks what filters
 	// make of it. They answer as always and keep nothing of it.
 	Rehearsal bool
@@ -146,7 +148,8 @@ type Response struct {
 	// Body is the body. It may be nil when there is nothing to read. The
 	// pipeline closes it when the response has been sent.
 	Body Body
-	// Text is the body when it is short and at hand; Body is nil then.
+	// Text is the body when it is short and at hand. Body is nil then, or what
+	// holds the memory of Text and is only closed.
 	Text []byte
 	// Trailer is filled when Body has returned io.EOF.
 	Trailer header.List
@@ -343,6 +346,8 @@ func (ex *Exchange) Begin(conn *Conn, front Front) {
 	text := ex.Text
 	text.reset()
 	conn.requests++
+	cached := ex.Cache.Body
 	*ex = Exchange{Conn: conn, Front: front, Text: text, id: requestID{request: conn.requests}}
+	ex.Cache.Body = cached
 	rq.Header, rq.Trailer, rs.Header, rs.Trailer = rqh, rqt, rsh, rst
 }

@@ -38,6 +38,7 @@ const (
 	AuthTimeout
 	ClientClosed
 	ClientTimeout
+	NotCached
 	ShuttingDown
 	Internal
 	reasonCount
@@ -86,6 +87,7 @@ var reasons = [reasonCount]struct {
 	AuthTimeout:     {"auth_timeout", 504, "http_response_timeout", false, "Gateway time-out", "The sign-in service of this site did not answer in time."},
 	ClientClosed:    {"client_closed", StatusClientClosed, "", true, "Client closed request", ""},
 	ClientTimeout:   {"client_timeout", StatusClientClosed, "", true, "Client too slow", ""},
+	NotCached:       {"not_cached", 504, "http_request_denied", false, "Not in the cache", "The request asked for a stored answer only, and there is none that may be used."},
 	ShuttingDown:    {"shutting_down", 503, "destination_unavailable", true, "Service unavailable", "The proxy is being stopped."},
 	Internal:        {"internal", 500, "proxy_internal_error", true, "Internal error", "Something went wrong in the proxy itself. It has been noted."},
 }

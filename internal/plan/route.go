@@ -13,6 +13,7 @@ import (
 	"headgate/internal/exchange"
 	"headgate/internal/feature/basicauth"
 	"headgate/internal/feature/bodylimit"
+	"headgate/internal/feature/cache"
 	"headgate/internal/feature/clientip"
 	"headgate/internal/feature/fixed"
 	"headgate/internal/feature/forwardauth"
@@ -45,6 +46,7 @@ type body struct {
 	filters  []exchange.Filter
 	source   exchange.Source
 	servers  *upstream.Servers // nil for a fixed response
+	cache    *cache.Cache      // nil without one
 	// redirects are the rules that act on the route.
 	redirects redirects.Config
 }

@@ -1,0 +1,216 @@
+package cache
+
+import (
+	"math/rand/v2"
+	"sync"
+)
+
+// The shape of an arena, in bytes. A page is cut into pieces of one size; the
+// largest is a quarter of it, and larger things are several pieces.
+const (
+	pageSize     = 256 << 10
+	largestPiece = pageSize / 4
+	leastPiece   = 128
+)
+
+// sparePages is how many free pages are kept for the next use.
+const sparePages = 4
+
+// arena is memory outside of the collected heap: what is stored in it costs the
+// collector nothing, and the process uses what is stored and no second copy that
+// waits to be collected. It is safe for use by several goroutines.
+type arena struct {
+	mu struct {
+		sync.Mutex
+		open   [][]*page // by class: pages with a free piece
+		pages  []*page   // in use
+		spare  []*page
+		closed bool
+	}
+}
+
+// page is memory cut into pieces of one class.
+type page struct {
+	mem    []byte
+	class  int
+	at     int      // in arena.mu.pages
+	open   int      // in arena.mu.open, or -1
+	free   []uint16 // pieces that came back
+	next   int      // the first piece that was never used
+	used   int
+	owners []uint64 // by piece: the hash of the key that it is stored for
+}
+
+// piece is a part of a page.
+type piece struct {
+	page *page
+	slot int
+	mem  []byte
+}
+
+// classes are the sizes of pieces, largest first: even parts of a page, each at
+// most an eighth smaller than the one before where that can be.
+var classes = func() (sizes []int) {
+	for parts := pageSize / largestPiece; ; parts += max(1, parts/8) {
+		size := pageSize / parts &^ 15
+		if size < leastPiece {
+			return append(sizes, leastPiece)
+		}
+		sizes = append(sizes, size)
+	}
+}()
+
+// classOf returns the class of the smallest pieces that n bytes fit into.
+func classOf(n int) int {
+	lo, hi := 0, len(classes)-1
+	for lo < hi {
+		mid := (lo + hi + 1) / 2
+		if classes[mid] >= n {
+			lo = mid
+		} else {
+			hi = mid - 1
+		}
+	}
+	return lo
+}
+
+func newArena() *arena {
+	a := &arena{}
+	a.mu.open = make([][]*page, len(classes))
+	return a
+}
+
+// bytes returns how much memory the arena holds.
+func (a *arena) bytes() int64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return int64(len(a.mu.pages)) * pageSize
+}
+
+// alloc returns a piece for n bytes, at most largestPiece. It returns false when
+// that takes a new page and there are mostPages already, or the system gives none.
+func (a *arena) alloc(n int, owner uint64, mostPages int) (piece, bool) {
+	class := classOf(n)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	open := a.mu.open[class]
+	if len(open) == 0 {
+		if len(a.mu.pages) >= mostPages || !a.addLocked(class) {
+			return piece{}, false
+		}
+		open = a.mu.open[class]
+	}
+	p := open[len(open)-1]
+	slot := p.next
+	if k := len(p.free); k > 0 {
+		slot = int(p.free[k-1])
+		p.free = p.free[:k-1]
+	} else {
+		p.next++
+	}
+	p.used++
+	p.owners[slot] = owner
+	if p.used == len(p.owners) {
+		a.closeLocked(p)
+	}
+	size := classes[class]
+	return piece{p, slot, p.mem[slot*size : slot*size+n : slot*size+size]}, true
+}
+
+// addLocked puts a page to use.
+func (a *arena) addLocked(class int) bool {
+	var p *page
+	if k := len(a.mu.spare); k > 0 {
+		p = a.mu.spare[k-1]
+		a.mu.spare = a.mu.spare[:k-1]
+	} else {
+		mem := mapMemory(pageSize)
+		if mem == nil {
+			return false
+		}
+		p = &page{mem: mem}
+	}
+	p.class, p.next, p.used, p.free = class, 0, 0, p.free[:0]
+	p.owners = make([]uint64, pageSize/classes[class])
+	p.at = len(a.mu.pages)
+	a.mu.pages = append(a.mu.pages, p)
+	p.open = len(a.mu.open[class])
+	a.mu.open[class] = append(a.mu.open[class], p)
+	return true
+}
+
+// closeLocked takes a page off the list of those with a free piece.
+func (a *arena) closeLocked(p *page) {
+	open := a.mu.open[p.class]
+	last := open[len(open)-1]
+	open[p.open], last.open = last, p.open
+	a.mu.open[p.class] = open[:len(open)-1]
+	p.open = -1
+}
+
+// release gives a piece back. Nobody may look at its memory any more.
+func (a *arena) release(x piece) {
+	p := x.page
+	if p == nil {
+		return
+	}
+	scribble(x.mem[:cap(x.mem)])
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	p.free = append(p.free, uint16(x.slot))
+	p.used--
+	if p.open < 0 {
+		p.open = len(a.mu.open[p.class])
+		a.mu.open[p.class] = append(a.mu.open[p.class], p)
+	}
+	if p.used == 0 {
+		a.dropLocked(p)
+	}
+}
+
+// dropLocked takes a page out of use.
+func (a *arena) dropLocked(p *page) {
+	a.closeLocked(p)
+	last := a.mu.pages[len(a.mu.pages)-1]
+	a.mu.pages[p.at], last.at = last, p.at
+	a.mu.pages = a.mu.pages[:len(a.mu.pages)-1]
+	p.owners = nil
+	if len(a.mu.spare) < sparePages && !a.mu.closed {
+		a.mu.spare = append(a.mu.spare, p)
+		return
+	}
+	unmapMemory(p.mem)
+}
+
+// close gives memory back to the system as it comes free from now on.
+func (a *arena) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.mu.closed = true
+	for _, p := range a.mu.spare {
+		unmapMemory(p.mem)
+	}
+	a.mu.spare = nil
+}
+
+// sampled is how many pages are looked at for one that holds little.
+const sampled = 32
+
+// sparsest appends the owners of the pieces of a page that holds little, to make
+// room for a page of another class.
+func (a *arena) sparsest(owners []uint64) []uint64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	n := len(a.mu.pages)
+	if n == 0 {
+		return owners
+	}
+	var least *page
+	for range sampled {
+		p := a.mu.pages[rand.IntN(n)]
+		if least == nil || p.used*len(least.owners) < least.used*len(p.owners) {
+			least = p
+		}
+	}
+	return append(owners, least.owners[:least.next]...)
+}

@@ -1,0 +1,390 @@
+package cache
+
+import (
+	"time"
+
+	"headgate/internal/exchange"
+	"headgate/internal/header"
+	"headgate/internal/http1"
+)
+
+// lead asks the servers, stores what may be stored, and answers. e is what is
+// stored already and may still be good, held for us, or nil. Others wait for fl,
+// if it is not nil, until the head is here.
+func (c *Cache) lead(h *hit, e *entry, fl *flight) *exchange.Answer {
+	landed := false
+	land := func() {
+		if !landed {
+			landed = true
+			c.store.land(h, fl)
+		}
+	}
+	defer land() // also after a panic
+	if e != nil {
+		defer e.release()
+	}
+	h.ex.Cache.Use = exchange.CacheMiss
+	if h.ex.Request.Method == "HEAD" {
+		return c.leadHead(h, e)
+	}
+	if e == nil && fl == nil {
+		return c.alone(h)
+	}
+	answer, repeat := c.try(h, e, fl, land)
+	if repeat {
+		answer, _ = c.try(h, nil, fl, land)
+	}
+	return answer
+}
+
+// try fetches once. repeat says that the answer was about something else than e,
+// and that the whole has to be fetched.
+func (c *Cache) try(h *hit, e *entry, fl *flight, land func()) (answer *exchange.Answer, repeat bool) {
+	f := c.newFetch(h.ex, fl)
+	began := c.store.now()
+	if answer = f.ask(c.inner, e); answer != nil {
+		f.close()
+		return c.failed(h, e, fl, answer), false
+	}
+	rs := &f.ex.Response
+	switch {
+	case rs.Status == statusNotModified && e != nil:
+		fresher := c.freshen(h, e, &f.ex.Response.Header, began)
+		f.close()
+		if fresher == nil {
+			return nil, true
+		}
+		c.publish(h, e, fresher)
+		land()
+		h.ex.Cache.Use = exchange.CacheRevalidated
+		h.forwarded, h.revalidated = true, true
+		h.open(fresher)
+		return h.serve(fresher), false
+	case e != nil && http1.ServerFailed(rs.Status) && e.onErrorAt(c.store.now()):
+		h.forwardStatus = rs.Status
+		f.close()
+		return h.standIn(e), false
+	}
+	stored, why := c.keep(h, f, fl, began)
+	if stored == nil {
+		c.hand(h, e, f, why)
+		return nil, false
+	}
+	land()
+	stored.body.begin()
+	h.serveWith(stored, h.extra)
+	return nil, false
+}
+
+const statusNotModified = 304
+
+// failed is what becomes of a request when no server answered.
+func (c *Cache) failed(h *hit, e *entry, fl *flight, answer *exchange.Answer) *exchange.Answer {
+	if fl != nil && answer.Reason != exchange.ClientClosed {
+		fl.failure = answer
+	}
+	if e != nil && e.onErrorAt(c.store.now()) && answer.Reason != exchange.ClientClosed {
+		return h.standIn(e)
+	}
+	return answer
+}
+
+// standIn answers with a stale entry because the servers failed (RFC 5861, section
+// 4).
+func (h *hit) standIn(e *entry) *exchange.Answer {
+	h.forwarded = true
+	h.use = refreshing
+	e.hold()
+	if !h.open(e) {
+		return exchange.Fail(exchange.UpstreamReset, "the servers failed, and what was stored broke off")
+	}
+	return h.serve(e)
+}
+
+// hand passes a response on that is not stored.
+func (c *Cache) hand(h *hit, e *entry, f *fetch, why string) {
+	status := f.ex.Response.Status
+	until := passFor
+	if http1.ServerFailed(status) {
+		until = failedFor
+	} else if e != nil {
+		// The server has said something newer, which must not be stored.
+		c.store.unlink(e)
+	}
+	c.store.mark(h.marked(), h.now+int64(until))
+	f.hand()
+	rs := &h.ex.Response
+	b := h.appendForward(h.ex.Text.Begin())
+	b = append(b, "; detail="...)
+	b = append(b, why...)
+	rs.Header.Add(header.CacheStatus, h.ex.Text.End(b))
+}
+
+// alone asks for one client, as if there were no cache: for a part of something
+// that is not stored, since the whole might be far too large, or where an answer
+// could not be stored lately. Should that have changed, the next request stores it.
+func (c *Cache) alone(h *hit) *exchange.Answer {
+	began := c.store.now()
+	answer := c.inner.Respond(h.ex)
+	rs := &h.ex.Response
+	if answer != nil || rs.Tunnel != nil {
+		return answer
+	}
+	now := c.store.now()
+	v := c.judge(h.ex, rs.Status, &rs.Header, c.store.clock(), time.Duration(now-began))
+	b := h.appendForward(h.ex.Text.Begin())
+	switch {
+	case h.ex.Request.Header.Has(header.Range):
+		b = append(b, "; detail=range"...)
+	case !v.stored:
+		b = append(append(b, "; detail="...), v.why...)
+	case rs.Length <= c.maxEntry && v.life > 0:
+		c.store.unmark(h.marked())
+	}
+	rs.Header.Add(header.CacheStatus, h.ex.Text.End(b))
+	return nil
+}
+
+// keep makes an entry of a response that may be stored, opens it for h, and lets
+// others see it. It returns nil if it may not, and why.
+func (c *Cache) keep(h *hit, f *fetch, fl *flight, began int64) (e *entry, why string) {
+	rs := &f.ex.Response
+	wall, now := c.store.clock(), c.store.now()
+	v := c.judge(h.ex, rs.Status, &rs.Header, wall, time.Duration(now-began))
+	switch {
+	case !v.stored:
+		return nil, v.why
+	case rs.Tunnel != nil:
+		return nil, "status"
+	case fl != nil && fl.doomed.Load():
+		return nil, "invalidated"
+	case rs.Length > c.maxEntry:
+		return nil, "too-large"
+	}
+	length := rs.Length
+	if rs.Status == statusNoContent {
+		length = 0
+	}
+	e = h.newEntry(&v, rs, now)
+	if e == nil {
+		return nil, "not-keyed"
+	}
+	e.received = wall.Unix()
+	e.body = newBody(c.store, e.hash, length, c.maxEntry)
+	e.body.mu.source = f
+	f.entry = e
+	e.hold() // for the body, until its end
+	// From here on the response may end at any time, and its head with it.
+	h.extra = h.leave(f, &v)
+	f.detach()
+	h.forwarded, h.stored = true, true
+	h.begin(e)
+	if v.life == 0 || v.rules.has&noCache != 0 {
+		c.store.mark(h.marked(), h.now+int64(passFor))
+	} else {
+		c.store.unmark(h.marked())
+	}
+	c.publish(h, nil, e)
+	return e, ""
+}
+
+const statusNoContent = 204
+
+// leadHead passes a HEAD on, and makes what is stored of the same resource fresh
+// by its answer, or takes it out if that is about something newer (RFC 9111,
+// section 4.3.5).
+func (c *Cache) leadHead(h *hit, e *entry) *exchange.Answer {
+	began := c.store.now()
+	if answer := c.inner.Respond(h.ex); answer != nil {
+		return c.failed(h, e, nil, answer)
+	}
+	rs := &h.ex.Response
+	if e == nil || rs.Status != statusOK && rs.Status != e.status {
+		rs.Header.Add(header.CacheStatus, h.ex.Text.End(h.appendForward(h.ex.Text.Begin())))
+		return nil
+	}
+	if !sameBody(e, rs) {
+		c.store.unlink(e)
+	} else if fresher := c.freshen(h, e, &rs.Header, began); fresher != nil {
+		c.publish(h, e, fresher)
+		fresher.release()
+	}
+	rs.Header.Add(header.CacheStatus, h.ex.Text.End(h.appendForward(h.ex.Text.Begin())))
+	return nil
+}
+
+// sameBody reports whether the answer to a HEAD is about the body that is stored.
+func sameBody(e *entry, rs *exchange.Response) bool {
+	total := e.body.total()
+	switch {
+	case rs.Length >= 0 && total >= 0 && rs.Length != total && !rs.Header.Has(header.ContentEncoding):
+		return false
+	case rs.Status != e.status:
+		return false
+	case e.etag != "" && rs.Header.Has(header.ETag):
+		return opaque(rs.Header.Get(header.ETag)) == opaque(e.etag)
+	}
+	return rs.Header.Get(header.LastModified) == e.lastMod
+}
+
+// publish puts an entry into the index, in the place of those that it replaces.
+func (c *Cache) publish(h *hit, old, e *entry) {
+	replaced := c.store.link(h, e)
+	settled := e.body.whole.Load()
+	for _, x := range replaced {
+		if settled && x == old {
+			e.size = old.size
+			c.store.queue.follow(e, x)
+			x.release()
+			settled = false
+			continue
+		}
+		c.store.unqueue(x)
+	}
+	if settled {
+		c.store.settle(e)
+	}
+}
+
+// newEntry makes an entry without a body. It is held once, for the caller. It
+// returns nil if there is no memory, or the head is too large.
+func (h *hit) newEntry(v *verdict, rs *exchange.Response, now int64) *entry {
+	names, variant, ok := h.readVary(nil, &rs.Header, &h.ex.Request.Header)
+	if !ok {
+		return nil
+	}
+	dated := rs.Header.Has(header.Date)
+	size, ok := fieldsSize(rs.Header.All())
+	if size += len(h.key) + len(names) + 64; !ok || size > mostHead {
+		return nil
+	}
+	x, ok := h.store.alloc(size, h.hash)
+	if !ok {
+		return nil
+	}
+	e := &entry{store: h.store, hash: h.hash, head: x, keyLen: len(h.key), variant: variant, status: rs.Status}
+	b := append(append(x.mem[:0], h.key...), names...)
+	for i := range rs.Header.All() {
+		f := &rs.Header.All()[i]
+		if !storedField(f, v) {
+			continue
+		}
+		var at int
+		b, at = appendField(b, f)
+		switch value := view(b[at:]); f.ID {
+		case header.ETag:
+			e.etag = value
+		case header.LastModified:
+			e.lastMod = value
+		}
+	}
+	if !dated {
+		// RFC 9110, section 6.6.1.
+		b, _ = appendField(b, &header.Field{ID: header.Date, Name: "Date", Value: h.store.date()})
+	}
+	e.head.mem = b
+	e.judged(v, now)
+	e.refs.Store(1)
+	h.store.entries.Add(1)
+	return e
+}
+
+// judged notes what the rules made of the response.
+func (e *entry) judged(v *verdict, now int64) {
+	e.rules, e.guessed = v.rules, v.guessed
+	e.rules.lists, e.rules.named = [mostLists]string{}, 0
+	e.stored, e.age, e.life = now, v.age*second, v.life*second
+	e.while, e.onError = v.while*second, v.onError*second
+	e.date, e.modified = v.date, v.modified
+}
+
+// storedField reports whether a field of a response is stored (RFC 9111, section
+// 3.1). Cookies are not: they are for the client that got them.
+func storedField(f *header.Field, v *verdict) bool {
+	switch f.ID {
+	case header.Age, header.SetCookie, header.ContentLength:
+		return false
+	case header.Other:
+		if f.Is("Proxy-Authentication-Info") || f.Is("Set-Cookie2") {
+			return false
+		}
+	}
+	return !f.ID.HopByHop() && !v.rules.names(f)
+}
+
+// leave returns the fields that are for the first client only, as text of its
+// exchange.
+func (h *hit) leave(f *fetch, v *verdict) (extra []header.Field) {
+	text := &h.ex.Text
+	for _, x := range f.ex.Response.Header.All() {
+		if storedField(&x, v) || x.ID == header.Age || x.ID == header.ContentLength {
+			continue
+		}
+		extra = append(extra, header.Field{ID: x.ID, Name: text.Join(x.Name), Value: text.Join(x.Value)})
+	}
+	return extra
+}
+
+// freshen makes an entry of a stored one and the head that says it is still good
+// (RFC 9111, section 4.3.4). It returns nil if the 304 is about something else.
+func (c *Cache) freshen(h *hit, e *entry, news *header.List, began int64) *entry {
+	if tag := news.Get(header.ETag); tag != "" && e.etag != "" && opaque(tag) != opaque(e.etag) {
+		return nil
+	}
+	var whole exchange.Response
+	whole.Status = e.status
+	e.fields(&whole.Header, func(id header.ID) bool { return true })
+	update(&whole.Header, news)
+	if !news.Has(header.Date) {
+		whole.Header.Set(header.Date, c.store.date())
+	}
+	wall, now := c.store.clock(), c.store.now()
+	v := c.judge(h.ex, e.status, &whole.Header, wall, time.Duration(now-began))
+	if !v.stored {
+		// It may be used this once.
+		v.life, v.rules.has = 0, v.rules.has|noCache
+	}
+	fresher := h.newEntry(&v, &whole, now)
+	if fresher == nil {
+		return nil
+	}
+	fresher.received = wall.Unix()
+	fresher.body = e.body
+	e.body.refs.Add(1)
+	return fresher
+}
+
+// update replaces fields by those of a newer response (RFC 9111, section 3.2).
+// What tells of the body stays, and a tag that differs in its strength only: who
+// compressed the body has weakened it.
+func update(old, news *header.List) {
+	for i := range news.All() {
+		f := &news.All()[i]
+		switch f.ID {
+		case header.ContentLength, header.ContentEncoding, header.ContentRange, header.CacheStatus:
+			continue
+		case header.ETag:
+			if old.Has(header.ETag) && opaque(old.Get(header.ETag)) == opaque(f.Value) {
+				continue
+			}
+		}
+		first := true
+		for j := range i {
+			if g := &news.All()[j]; g.ID == f.ID && (f.ID != header.Other || g.Is(f.Name)) {
+				first = false
+			}
+		}
+		if first {
+			if f.ID == header.Other {
+				old.DelField(f.Name)
+			} else {
+				old.Del(f.ID)
+			}
+		}
+		old.AddKnown(f.ID, f.Name, f.Value)
+	}
+	old.Del(header.Age)
+	if age := news.Get(header.Age); age != "" {
+		old.Add(header.Age, age)
+	}
+}

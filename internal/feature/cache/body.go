@@ -1,0 +1,418 @@
+package cache
+
+import (
+	"errors"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"headgate/internal/exchange"
+)
+
+// body is the body of a stored response. It is read while it still comes: by
+// everyone who wants it, and whoever finds nothing new reads on from the server,
+// so that no client waits for a slower one.
+//
+// A body that grows too large to be stored is passed through: what all readers
+// have read is given up, and nobody joins any more.
+type body struct {
+	store *store
+	owner uint64
+	refs  atomic.Int32
+
+	// whole is true when all of it is here; then the rest is immutable.
+	whole  atomic.Bool
+	length int64 // what Content-Length said, or -1
+	limit  int64 // how much of it is stored
+
+	mu struct {
+		sync.Mutex
+		pieces  []piece
+		first   int64 // where the first piece begins
+		size    int64 // where what is here ends
+		err     error // that ended it early
+		pumping bool  // somebody reads from the server
+		passing bool  // it is too large to be stored
+		source  *fetch
+		readers []*hit
+		wake    chan struct{}
+	}
+}
+
+// The bounds of a body.
+const (
+	firstPiece = 16 << 10 // of a body of unknown length, in bytes
+	// window is how much of a body that is passed through is kept for readers
+	// that are behind, in bytes.
+	window = 1 << 20
+	// behind is how long the others wait for a reader that takes nothing.
+	behind = 10 * time.Second
+)
+
+var (
+	errBehind    = errors.New("the client was too far behind others that get the same response")
+	errAbandoned = errors.New("nobody waited for the response any more")
+)
+
+func newBody(s *store, owner uint64, length, limit int64) *body {
+	b := &body{store: s, owner: owner, length: length, limit: limit}
+	b.refs.Store(1)
+	return b
+}
+
+// release lets go of the body.
+func (b *body) release() {
+	if b.refs.Add(-1) == 0 {
+		for _, p := range b.mu.pieces {
+			b.store.arena.release(p)
+		}
+		b.mu.pieces = nil
+	}
+}
+
+// join makes h a reader. It returns false if the body has ended early, and
+// nobody may begin to read it.
+func (b *body) join(h *hit) bool {
+	if b.whole.Load() {
+		return true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.mu.err != nil || b.mu.passing {
+		return false
+	}
+	if !b.whole.Load() {
+		b.mu.readers = append(b.mu.readers, h)
+	}
+	return true
+}
+
+// leave ends a reader. The last one leaves the rest to the background, or ends
+// the fetch.
+func (b *body) leave(h *hit) {
+	b.mu.Lock()
+	for i, r := range b.mu.readers {
+		if r == h {
+			last := len(b.mu.readers) - 1
+			b.mu.readers[i] = b.mu.readers[last]
+			b.mu.readers = b.mu.readers[:last]
+			break
+		}
+	}
+	alone := len(b.mu.readers) == 0 && !b.mu.pumping && !b.endedLocked()
+	b.mu.pumping = b.mu.pumping || alone
+	passing := b.mu.passing
+	b.wakeLocked()
+	b.mu.Unlock()
+	if alone && (passing || !b.store.inBackground(b.finish)) {
+		b.end(errAbandoned)
+	}
+}
+
+func (b *body) endedLocked() bool { return b.whole.Load() || b.mu.err != nil }
+
+// finish reads the rest for nobody. The caller has set pumping.
+func (b *body) finish() {
+	for {
+		if b.store.closed.Load() {
+			b.end(errAbandoned)
+			return
+		}
+		b.pump()
+		b.mu.Lock()
+		if b.endedLocked() || b.mu.pumping || len(b.mu.readers) > 0 {
+			b.mu.Unlock()
+			return // who reads goes on
+		}
+		b.mu.pumping = true
+		b.mu.Unlock()
+	}
+}
+
+// read copies what comes at at. It waits until there is something.
+func (b *body) read(h *hit, p []byte) (int, error) {
+	b.mu.Lock()
+	for {
+		switch {
+		case h.lost:
+			b.mu.Unlock()
+			return 0, &exchange.Error{Reason: exchange.ClientTimeout, Err: errBehind}
+		case h.at < b.mu.size:
+			n := b.copyLocked(p, h.at)
+			h.at += int64(n)
+			b.mu.Unlock()
+			return n, nil
+		case b.whole.Load():
+			b.mu.Unlock()
+			return 0, io.EOF
+		case b.mu.err != nil:
+			err := b.mu.err
+			b.mu.Unlock()
+			return 0, err
+		case !b.mu.pumping && b.roomLocked():
+			b.mu.pumping = true
+			b.mu.Unlock()
+			b.pump()
+		default:
+			wake := b.waitLocked()
+			b.mu.Unlock()
+			b.wait(wake)
+		}
+		b.mu.Lock()
+	}
+}
+
+// ready reports whether read would not wait for the server.
+func (b *body) ready(h *hit) bool {
+	b.mu.Lock()
+	if h.at < b.mu.size || b.endedLocked() || h.lost {
+		b.mu.Unlock()
+		return true
+	}
+	if b.mu.pumping || !b.roomLocked() {
+		b.mu.Unlock()
+		return false
+	}
+	b.mu.pumping = true
+	b.mu.Unlock()
+	ready := b.mu.source.body().Ready()
+	b.mu.Lock()
+	b.mu.pumping = false
+	b.wakeLocked()
+	b.mu.Unlock()
+	return ready
+}
+
+// copyLocked copies from what is here.
+func (b *body) copyLocked(p []byte, at int64) (n int) {
+	begin := b.mu.first
+	for i := range b.mu.pieces {
+		mem := b.mu.pieces[i].mem
+		mem = mem[:min(int64(len(mem)), b.mu.size-begin)]
+		if end := begin + int64(len(mem)); at < end {
+			k := copy(p[n:], mem[at-begin:])
+			n, at = n+k, at+int64(k)
+			if n == len(p) {
+				return n
+			}
+		}
+		begin += int64(len(mem))
+	}
+	return n
+}
+
+// roomLocked reports whether a body that is passed through has room for more. What
+// every reader has read makes room.
+func (b *body) roomLocked() bool {
+	if !b.mu.passing {
+		return true
+	}
+	least := b.mu.size
+	for _, r := range b.mu.readers {
+		least = min(least, r.at)
+	}
+	for len(b.mu.pieces) > 1 && b.mu.first+int64(len(b.mu.pieces[0].mem)) <= least {
+		b.mu.first += int64(len(b.mu.pieces[0].mem))
+		b.store.arena.release(b.mu.pieces[0])
+		b.mu.pieces = b.mu.pieces[1:]
+	}
+	return b.mu.size-least < window
+}
+
+// wait waits for something to happen. A reader that keeps the others waiting for
+// too long is left behind.
+func (b *body) wait(wake chan struct{}) {
+	timer := time.NewTimer(behind)
+	defer timer.Stop()
+	select {
+	case <-wake:
+		return
+	case <-timer.C:
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.mu.passing || b.mu.pumping || b.roomLocked() {
+		return
+	}
+	kept := b.mu.readers[:0]
+	for _, r := range b.mu.readers {
+		if r.lost = b.mu.size-r.at >= window; !r.lost {
+			kept = append(kept, r)
+		}
+	}
+	b.mu.readers = kept
+	b.wakeLocked()
+}
+
+func (b *body) waitLocked() chan struct{} {
+	if b.mu.wake == nil {
+		b.mu.wake = make(chan struct{})
+	}
+	return b.mu.wake
+}
+
+func (b *body) wakeLocked() {
+	if b.mu.wake != nil {
+		close(b.mu.wake)
+		b.mu.wake = nil
+	}
+}
+
+// pump reads once from the server. The caller has set pumping.
+func (b *body) pump() {
+	room := b.room()
+	n, err := b.mu.source.body().Read(room)
+	b.mu.Lock()
+	b.mu.size += int64(n)
+	b.mu.Unlock()
+	b.pumped(err)
+}
+
+// room returns memory behind what is here. Only who pumps changes pieces.
+func (b *body) room() []byte {
+	b.mu.Lock()
+	end := b.mu.first
+	for i := range b.mu.pieces {
+		end += int64(len(b.mu.pieces[i].mem))
+	}
+	size, passing, pieces := b.mu.size, b.mu.passing, len(b.mu.pieces)
+	b.mu.Unlock()
+	if end > size {
+		last := b.mu.pieces[pieces-1].mem
+		return last[int64(len(last))-(end-size):]
+	}
+	want := int64(largestPiece)
+	switch {
+	case b.length >= 0:
+		want = min(want, b.length-size)
+	case size == 0:
+		want = firstPiece
+	}
+	if want <= 0 {
+		return make([]byte, 1) // for the end, or for more than was announced
+	}
+	x, ok := piece{}, false
+	if !passing && size < b.limit {
+		x, ok = b.store.alloc(int(want), b.owner)
+	}
+	if !ok {
+		x = piece{mem: make([]byte, want)}
+	}
+	b.mu.Lock()
+	b.mu.pieces = append(b.mu.pieces, x)
+	b.mu.passing = b.mu.passing || !ok
+	b.mu.Unlock()
+	if !ok && !passing {
+		b.giveUp()
+	}
+	return x.mem
+}
+
+// giveUp takes an entry that cannot be stored off the index.
+func (b *body) giveUp() {
+	b.store.unlink(b.mu.source.entry)
+}
+
+// pumped ends a turn at the server, which returned err.
+func (b *body) pumped(err error) {
+	if err == io.EOF && b.length >= 0 && b.mu.size != b.length {
+		err = &exchange.Error{Reason: exchange.UpstreamReset, Err: io.ErrUnexpectedEOF}
+	}
+	if err == nil && b.length >= 0 && b.mu.size > b.length {
+		err = &exchange.Error{Reason: exchange.UpstreamInvalid, Err: errors.New("the body is longer than was announced")}
+	}
+	if err != nil {
+		b.end(err)
+		return
+	}
+	b.mu.Lock()
+	b.mu.pumping = false
+	alone := len(b.mu.readers) == 0
+	passing := b.mu.passing
+	b.wakeLocked()
+	if alone && passing {
+		b.mu.pumping = true
+	}
+	b.mu.Unlock()
+	if alone && passing {
+		b.end(errAbandoned)
+	}
+}
+
+// end ends a body: whole with io.EOF, else early. The caller has set pumping. It
+// goes on if it was abandoned and somebody has come meanwhile.
+func (b *body) end(err error) {
+	source := b.mu.source
+	if err == io.EOF {
+		b.compact()
+	}
+	b.mu.Lock()
+	if err == errAbandoned && len(b.mu.readers) > 0 {
+		b.mu.pumping = false
+		b.wakeLocked()
+		b.mu.Unlock()
+		return
+	}
+	stored := err == io.EOF && !b.mu.passing
+	if err != io.EOF {
+		b.mu.err = err
+	} else {
+		b.whole.Store(true)
+	}
+	b.mu.source, b.mu.readers, b.mu.pumping = nil, nil, false
+	b.wakeLocked()
+	b.mu.Unlock()
+	source.close()
+	if stored {
+		b.store.settle(source.entry)
+	} else {
+		b.store.unlink(source.entry)
+	}
+	source.entry.release()
+}
+
+// compact puts a short body of unknown length into one piece of its size.
+func (b *body) compact() {
+	b.mu.Lock()
+	size, old, passing := b.mu.size, b.mu.pieces, b.mu.passing
+	b.mu.Unlock()
+	if passing || b.length >= 0 || size > largestPiece || size == 0 {
+		return
+	}
+	if len(old) == 1 && classOf(int(size)) == classOf(len(old[0].mem)) {
+		return
+	}
+	x, ok := b.store.alloc(int(size), b.owner)
+	if !ok {
+		return
+	}
+	b.mu.Lock()
+	b.copyLocked(x.mem, 0)
+	b.mu.pieces = []piece{x}
+	b.mu.Unlock()
+	for _, p := range old {
+		b.store.arena.release(p)
+	}
+}
+
+// one returns a whole body that lies in one piece.
+func (b *body) one() ([]byte, bool) {
+	switch {
+	case !b.whole.Load():
+		return nil, false
+	case len(b.mu.pieces) == 0:
+		return nil, b.mu.size == 0
+	case len(b.mu.pieces) > 1 || b.mu.first > 0:
+		return nil, false
+	}
+	return b.mu.pieces[0].mem[:b.mu.size], true
+}
+
+// total returns the length of the body, -1 if it is not known yet.
+func (b *body) total() int64 {
+	if b.whole.Load() {
+		return b.mu.size
+	}
+	return b.length
+}

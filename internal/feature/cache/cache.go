@@ -1,0 +1,320 @@
+// Package cache is a shared HTTP cache in memory: a source in front of another
+// one, which answers with what it has stored as long as RFC 9111 lets it.
+//
+// cache.go is the main path: what is stored for a request, whether it may be
+// used, and who asks the servers if not. key.go and vary.go tell requests apart;
+// directive.go, targeted.go and date.go read what fields say, and judge.go
+// applies the rules to it. fetch.go asks the servers, arrive.go takes what they
+// answer; entry.go and body.go are what is stored, serve.go makes responses of
+// it. store.go is the index, arena.go the memory, queue.go the choice of what is
+// given up. purge.go and invalidate.go take things out.
+package cache
+
+import (
+	"fmt"
+	"time"
+
+	"headgate/internal/exchange"
+	"headgate/internal/header"
+)
+
+// Cache is a source that stores what another one answers. It is compiled with a
+// plan; what it stores is kept over plans.
+type Cache struct {
+	inner   exchange.Source
+	store   *store
+	plan    uint64
+	limit   int64
+	ignored ignored
+	// seconds, and bytes
+	defaultTTL, whileRevalidate, ifError int64
+	maxEntry                             int64
+}
+
+// Store is the memory of a cache: a proxy's, for all routes that have none of
+// their own.
+type Store struct {
+	*store
+	plan uint64
+}
+
+// Open returns the store of the settings of an owner: a proxy, or a route of one.
+// It is kept over plans as long as the owner has a cache. Settings that differ
+// hold from the first request that is served by them.
+func Open(owner string, env exchange.Env) Store {
+	s := env.Keep("cache "+owner, func() exchange.Kept { return newStore(owner, env.Clock, env.Log) }).(*store)
+	return Store{s, s.plans.Add(1)}
+}
+
+// New returns a source that answers with what is stored, and asks inner for the
+// rest. Settings that were checked need nothing more.
+func New(c *Config, s Store, inner exchange.Source) *Cache {
+	return &Cache{
+		inner: inner, store: s.store, plan: s.plan, limit: c.MemoryLimit.Int64(), ignored: newIgnored(c.IgnoreQuery),
+		defaultTTL: toSeconds(c.DefaultTTL.D()), whileRevalidate: toSeconds(c.StaleWhileRevalidate.D()),
+		ifError: toSeconds(c.StaleIfError.D()), maxEntry: min(c.MaxEntry.Int64(), c.MemoryLimit.Int64()),
+	}
+}
+
+func toSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
+
+// Filter returns the filter that takes out what unsafe requests have changed. It
+// looks at responses as clients get them, so it stands in front of all filters
+// that change them.
+func (c *Cache) Filter() exchange.Filter {
+	return exchange.Filter{Name: "cache", Response: c.invalidate}
+}
+
+// Describe returns "cache → " and what is behind it.
+func (c *Cache) Describe() string { return "cache → " + c.inner.Describe() }
+
+// The times of a cache.
+const (
+	// passFor is how long the answers to a key are not waited for by others
+	// after one could not be stored, failedFor after a server failed.
+	passFor   = 60 * time.Second
+	failedFor = time.Second
+	// patience is how long a request waits for the head of another's response
+	// before it asks for itself.
+	patience = 5 * time.Second
+	// goneEvery is how often it looks whether its client still waits.
+	goneEvery = time.Second / 2
+)
+
+// Respond answers with what is stored if it may, and asks the servers otherwise.
+func (c *Cache) Respond(ex *exchange.Exchange) *exchange.Answer {
+	if c.plan > c.store.serving.Load() {
+		c.store.resize(c.plan, c.limit)
+	}
+	if status := passes(ex); status != "" {
+		return c.pass(ex, status)
+	}
+	h := c.begin(ex)
+	if h.cc.has&noStore != 0 {
+		return c.pass(ex, statusRequest)
+	}
+	for {
+		step, e, fl := c.look(h)
+		switch step {
+		case serveIt:
+			if h.open(e) {
+				return h.serve(e)
+			}
+		case leadIt:
+			return c.lead(h, e, fl)
+		case goAlone:
+			return c.lead(h, e, nil)
+		case refuseIt:
+			return notCached
+		case awaitIt:
+			if answer := c.await(h, fl); answer != nil {
+				return answer
+			}
+		}
+		h.rounds++
+	}
+}
+
+// begin readies what the cache needs for a request. It is the same from one
+// exchange to the next.
+func (c *Cache) begin(ex *exchange.Exchange) *hit {
+	h, _ := ex.Cache.Body.(*hit)
+	if h == nil {
+		h = &hit{}
+		ex.Cache.Body = h
+	}
+	h.Close()
+	*h = hit{key: h.key, scratch: h.scratch, ex: ex, store: c.store}
+	h.now = c.store.now()
+	if ex.Request.Header.Has(header.CacheControl) {
+		h.cc.parse(&ex.Request.Header, header.CacheControl)
+	}
+	c.keyOf(h, ex)
+	return h
+}
+
+// marked is what a request is marked by, should its answers not be for the cache.
+// That may be for who asks: the marks of those are their own.
+func (h *hit) marked() uint64 {
+	rq, m := &h.ex.Request.Header, h.hash
+	if rq.Has(header.Cookie) {
+		m++
+	}
+	if h.ex.Personal || rq.Has(header.Authorization) {
+		m += 2
+	}
+	return m
+}
+
+// step is what comes next for a request.
+type step uint8
+
+const (
+	serveIt  step = iota // with the entry
+	leadIt               // fetch, while others wait
+	goAlone              // fetch, and let nobody wait
+	awaitIt              // wait for another's fetch
+	refuseIt             // nothing is stored, and nothing else is wanted
+)
+
+// mostRounds is how often a request looks again before it goes alone.
+const mostRounds = 3
+
+// look finds what is stored for a request and decides. An entry that it returns
+// is held.
+func (c *Cache) look(h *hit) (step, *entry, *flight) {
+	sh := c.store.shard(h.hash)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	e, near := sh.findLocked(h)
+	h.near = near
+	u := h.judge(e)
+	if u >= byClient && h.rounds < mostRounds {
+		e.hold()
+		e.use()
+		h.use = u
+		if u == refreshing && sh.mu.flights[h.hash] == nil {
+			c.refreshLocked(sh, h, e)
+		}
+		return serveIt, e, nil
+	}
+	h.use = none
+	if h.cc.has&onlyIfCached != 0 {
+		return refuseIt, nil, nil
+	}
+	if e != nil && h.notFor(e) {
+		return goAlone, nil, nil
+	}
+	if e != nil {
+		e.hold()
+		h.use = validate
+	}
+	fl := sh.mu.flights[h.hash]
+	switch {
+	case h.rounds > 0, sh.markedLocked(h.marked(), h.now), h.ex.Request.Method == "HEAD":
+		return goAlone, e, nil
+	case fl == nil && e == nil && h.ex.Request.Header.Has(header.Range):
+		return goAlone, nil, nil
+	case fl != nil && string(fl.key) != string(h.key):
+		return goAlone, e, nil // two keys with one hash
+	case fl != nil:
+		if e != nil {
+			h.spare = e
+		}
+		fl.waiting.Add(1)
+		return awaitIt, nil, fl
+	}
+	return leadIt, e, sh.takeOffLocked(h)
+}
+
+// takeOffLocked makes a fetch known for others to wait for.
+func (sh *shard) takeOffLocked(h *hit) *flight {
+	fl := &flight{key: append([]byte(nil), h.key...), landed: make(chan struct{})}
+	sh.mu.flights[h.hash] = fl
+	return fl
+}
+
+// land lets those go who wait for a fetch.
+func (s *store) land(h *hit, fl *flight) {
+	if fl == nil {
+		return
+	}
+	sh := s.shard(h.hash)
+	sh.mu.Lock()
+	if sh.mu.flights[h.hash] == fl {
+		delete(sh.mu.flights, h.hash)
+	}
+	sh.mu.Unlock()
+	close(fl.landed)
+}
+
+// await waits until a fetch has a head. It returns nil when it is worth to look
+// again.
+func (c *Cache) await(h *hit, fl *flight) *exchange.Answer {
+	defer fl.waiting.Add(-1)
+	stale := h.spare
+	h.spare = nil
+	if stale != nil {
+		defer stale.release()
+	}
+	tick := time.NewTicker(goneEvery)
+	defer tick.Stop()
+	for waited := time.Duration(0); waited < patience; waited += goneEvery {
+		select {
+		case <-fl.landed:
+			h.collapsed = true
+			if fl.failure == nil {
+				return nil
+			}
+			if stale != nil && stale.onErrorAt(h.now) {
+				stale.hold()
+				if h.use = refreshing; h.open(stale) {
+					return h.serve(stale)
+				}
+			}
+			return fl.failure
+		case <-tick.C:
+			if h.ex.Front.Gone() {
+				return exchange.Fail(exchange.ClientClosed, "the client left before the answer was there")
+			}
+		}
+	}
+	return nil
+}
+
+// pass asks the servers as if there were no cache.
+func (c *Cache) pass(ex *exchange.Exchange, status string) *exchange.Answer {
+	ex.Cache.Use = exchange.CachePass
+	answer := c.inner.Respond(ex)
+	if answer != nil {
+		return answer
+	}
+	if ex.Response.Tunnel == nil {
+		ex.Response.Header.Add(header.CacheStatus, status)
+	}
+	return nil
+}
+
+// notCached answers only-if-cached when nothing is stored (RFC 9111, section
+// 5.2.1.7).
+var notCached = exchange.Fail(exchange.NotCached, "the request has only-if-cached")
+
+// refreshLocked fetches an entry anew in the background (RFC 5861, section 3).
+func (c *Cache) refreshLocked(sh *shard, h *hit, e *entry) {
+	own := &hit{store: c.store, ex: &exchange.Exchange{}, hash: h.hash, url: h.url, now: h.now, use: validate}
+	own.key = append(own.key, h.key...)
+	cloneRequest(own.ex, h.ex, &exchange.Conn{}, quiet{c.store})
+	own.ex.Cache.Body = own
+	fl := sh.takeOffLocked(own)
+	e.hold()
+	if !c.store.inBackground(func() { c.refresh(own, e, fl) }) {
+		delete(sh.mu.flights, h.hash)
+		e.release()
+	}
+}
+
+// refresh is a fetch that no client waits for.
+func (c *Cache) refresh(h *hit, e *entry, fl *flight) {
+	defer func() {
+		if v := recover(); v != nil {
+			c.store.log.Error("broken invariant", "in", "cache", "panic", fmt.Sprint(v))
+		}
+	}()
+	answer := c.lead(h, e, fl)
+	if rs := &h.ex.Response; answer == nil && rs.Body != nil {
+		if b := h.body; b != nil && h.reading {
+			discard(rs.Body)
+		}
+		rs.Body.Close()
+	}
+}
+
+// discard reads a body to its end.
+func discard(b exchange.Body) {
+	p := make([]byte, firstPiece)
+	for {
+		if _, err := b.Read(p); err != nil {
+			return
+		}
+	}
+}

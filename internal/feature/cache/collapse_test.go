@@ -1,0 +1,351 @@
+package cache
+
+import (
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"headgate/internal/exchange"
+	"headgate/internal/exchange/exchangetest"
+	"headgate/internal/unit"
+)
+
+// TestThousandMissesAreOneRequest asks for one thing a thousand times at once.
+func TestThousandMissesAreOneRequest(t *testing.T) {
+	s := newStage(t, settings())
+	begun := make(chan struct{})
+	var asked atomic.Int32
+	s.origin.reply = func(ex *exchange.Exchange) *exchange.Answer {
+		asked.Add(1)
+		<-begun
+		return answer("200|Cache-Control: max-age=60||"+strings.Repeat("x", 5000), s.clock)(ex)
+	}
+	const clients = 1000
+	var wg sync.WaitGroup
+	var bad atomic.Int32
+	for range clients {
+		wg.Go(func() {
+			if f := s.ask("GET /"); f.Status != 200 || len(f.Body) != 5000 {
+				bad.Add(1)
+			}
+		})
+	}
+	waitFor(t, func() bool { return s.waiting() == clients-1 })
+	close(begun)
+	wg.Wait()
+	if asked.Load() != 1 || bad.Load() != 0 {
+		t.Errorf("the origin was asked %d times, want 1; %d bad answers", asked.Load(), bad.Load())
+	}
+}
+
+// waiting returns how many requests wait for others.
+func (s *stage) waiting() (n int) {
+	for i := range s.cache.store.shards {
+		sh := &s.cache.store.shards[i]
+		sh.mu.Lock()
+		for _, fl := range sh.mu.flights {
+			n += int(fl.waiting.Load())
+		}
+		sh.mu.Unlock()
+	}
+	return n
+}
+
+func waitFor(t *testing.T, done func() bool) {
+	t.Helper()
+	for end := time.Now().Add(20 * time.Second); !done(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("it did not happen")
+		}
+	}
+}
+
+// streamed makes an origin whose body comes in pieces.
+func (s *stage) streamed(fields string) *pieces {
+	p := newPieces()
+	s.origin.reply = func(ex *exchange.Exchange) *exchange.Answer {
+		if a := answer(fields+"|chunked||", s.clock)(ex); a != nil {
+			return a
+		}
+		ex.Response.Body = p
+		return nil
+	}
+	return p
+}
+
+// open begins a request and returns its exchange with a response to read from.
+func (s *stage) open(request string) *exchange.Exchange {
+	s.t.Helper()
+	method, target, _ := strings.Cut(request, " ")
+	ex := exchangetest.New(s.t, exchangetest.Head(method, target))
+	if a := s.cache.Respond(ex); a != nil {
+		s.t.Fatalf("%s: %v", request, a.Reason)
+	}
+	return ex
+}
+
+// take reads n bytes.
+func take(t *testing.T, ex *exchange.Exchange, n int) string {
+	t.Helper()
+	b := make([]byte, n)
+	if _, err := io.ReadFull(ex.Response.Body, b); err != nil {
+		t.Fatalf("read %d bytes: %v", n, err)
+	}
+	return string(b)
+}
+
+func TestBodyStreamsToAllWhileItComes(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	s := newStage(t, settings())
+	p := s.streamed("200|Cache-Control: max-age=60")
+	first := s.open("GET /")
+	p.come <- "hello "
+	if got := take(t, first, 6); got != "hello " {
+		t.Fatalf("first got %q", got)
+	}
+	second := s.open("GET /")
+	if got := take(t, second, 6); got != "hello " {
+		t.Fatalf("second got %q", got)
+	}
+	// The second reads on by itself; the first, which is slower, loses nothing.
+	p.come <- "world"
+	if got := take(t, second, 5); got != "world" {
+		t.Fatalf("second got %q", got)
+	}
+	close(p.come)
+	for name, ex := range map[string]*exchange.Exchange{"first": first, "second": second} {
+		rest, err := io.ReadAll(ex.Response.Body)
+		if err != nil || name == "first" && string(rest) != "world" || name == "second" && len(rest) > 0 {
+			t.Errorf("%s got %q, %v", name, rest, err)
+		}
+		ex.Response.Body.Close()
+	}
+	if f := s.ask("GET /"); f.Body != "hello world" || s.origin.count() != 1 {
+		t.Errorf("stored is %q, asked %d times", f.Body, s.origin.count())
+	}
+}
+
+func TestBrokenBodyIsNeverStored(t *testing.T) {
+	s := newStage(t, settings())
+	p := s.streamed("200|Cache-Control: max-age=60")
+	p.broken = &exchange.Error{Reason: exchange.UpstreamReset, Err: errors.New("reset")}
+	first, second := s.open("GET /"), (*exchange.Exchange)(nil)
+	p.come <- "hel"
+	second = s.open("GET /")
+	close(p.come)
+	for _, ex := range []*exchange.Exchange{first, second} {
+		_, err := io.ReadAll(ex.Response.Body)
+		var known *exchange.Error
+		if !errors.As(err, &known) || known.Reason != exchange.UpstreamReset {
+			t.Errorf("got %v, want upstream_reset", err)
+		}
+		ex.Response.Body.Close()
+	}
+	s.origin.reply = answer("200|Cache-Control: max-age=60||whole", s.clock)
+	if f := s.ask("GET /"); f.Body != "whole" || s.origin.count() != 2 {
+		t.Errorf("got %q, asked %d times", f.Body, s.origin.count())
+	}
+	if n := s.cache.store.entries.Load(); n != 1 {
+		t.Errorf("%d entries hold memory, want 1", n)
+	}
+}
+
+func TestShortBodyIsNeverStored(t *testing.T) {
+	s := newStage(t, settings())
+	s.origin.reply = func(ex *exchange.Exchange) *exchange.Answer {
+		answer("200|Cache-Control: max-age=60||12345", s.clock)(ex)
+		ex.Response.Length = 10
+		return nil
+	}
+	if f := s.ask("GET /"); f.Err == nil {
+		t.Errorf("got %q without an error", f.Body)
+	}
+	s.ask("GET /")
+	if s.origin.count() != 2 {
+		t.Errorf("asked %d times, want 2", s.origin.count())
+	}
+}
+
+func TestBodyGoesOnWhenItsClientLeaves(t *testing.T) {
+	s := newStage(t, settings())
+	p := s.streamed("200|Cache-Control: max-age=60")
+	first := s.open("GET /")
+	p.come <- "hello "
+	take(t, first, 6)
+	first.Response.Body.Close()
+	p.come <- "world"
+	close(p.come)
+	<-p.closed
+	waitFor(t, func() bool { return s.ask("GET /").Body == "hello world" })
+	if s.origin.count() != 1 {
+		t.Errorf("asked %d times, want 1", s.origin.count())
+	}
+}
+
+func TestBodyThatGrowsTooLargePassesThrough(t *testing.T) {
+	s := newStage(t, settings(ofSize(64*unit.KiB)))
+	p := s.streamed("200|Cache-Control: max-age=60")
+	ex := s.open("GET /")
+	piece := strings.Repeat("0123456789abcdef", 4096)
+	go func() {
+		for range 64 {
+			p.come <- piece
+		}
+		close(p.come)
+	}()
+	got, err := io.ReadAll(ex.Response.Body)
+	if err != nil || string(got) != strings.Repeat(piece, 64) {
+		t.Errorf("got %d bytes, %v; want %d", len(got), err, 64*len(piece))
+	}
+	ex.Response.Body.Close()
+	if n := s.cache.store.entries.Load(); n != 0 {
+		t.Errorf("%d entries hold memory, want none", n)
+	}
+	s.origin.reply = answer("200||x", s.clock)
+	if s.ask("GET /"); s.origin.count() != 2 {
+		t.Errorf("asked %d times, want 2", s.origin.count())
+	}
+}
+
+// TestUncacheableIsNotSerialised lets nobody wait for the answers to a request that
+// could not be stored.
+func TestUncacheableIsNotSerialised(t *testing.T) {
+	s := newStage(t, settings())
+	s.origin.reply = answer("200|Cache-Control: private||x", s.clock)
+	s.ask("GET /")
+	var running atomic.Int32
+	all := make(chan struct{})
+	s.origin.reply = func(ex *exchange.Exchange) *exchange.Answer {
+		if running.Add(1) == 10 {
+			close(all)
+		}
+		<-all // none can go on before all are here
+		return answer("200|Cache-Control: private||x", s.clock)(ex)
+	}
+	var wg sync.WaitGroup
+	for range 10 {
+		wg.Go(func() { s.ask("GET /") })
+	}
+	wg.Wait()
+}
+
+func TestWaitersShareAFailure(t *testing.T) {
+	s := newStage(t, settings())
+	begun := make(chan struct{})
+	s.origin.reply = func(ex *exchange.Exchange) *exchange.Answer {
+		<-begun
+		return exchange.Fail(exchange.UpstreamTimeout, "late")
+	}
+	var wg sync.WaitGroup
+	var bad atomic.Int32
+	for range 20 {
+		wg.Go(func() {
+			if s.ask("GET /").Status != 504 {
+				bad.Add(1)
+			}
+		})
+	}
+	waitFor(t, func() bool { return s.waiting() == 19 })
+	close(begun)
+	wg.Wait()
+	if s.origin.count() != 1 || bad.Load() > 0 {
+		t.Errorf("asked %d times, %d without 504", s.origin.count(), bad.Load())
+	}
+}
+
+// TestStaleWhileRevalidate answers at once with what is stale, and fetches it anew
+// once in the background.
+func TestStaleWhileRevalidate(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	s := newStage(t, settings())
+	s.origin.reply = answer(`200|Cache-Control: max-age=10, stale-while-revalidate=60|ETag: "a"||one`, s.clock)
+	s.ask("GET /")
+	s.wait(15)
+	begun := make(chan struct{})
+	s.origin.reply = func(ex *exchange.Exchange) *exchange.Answer {
+		<-begun
+		return answer(`200|Cache-Control: max-age=10, stale-while-revalidate=60|ETag: "b"||two`, s.clock)(ex)
+	}
+	for range 10 {
+		f, ex := s.exchange("GET /")
+		if f.Body != "one" || f.Field("Cache-Status") != "headgate; hit; ttl=-5" || ex.Cache.Use != exchange.CacheStale {
+			t.Fatalf("got %q %q %v", f.Body, f.Fields, ex.Cache.Use)
+		}
+	}
+	close(begun)
+	waitFor(t, func() bool { return s.ask("GET /").Body == "two" })
+	if s.origin.count() != 2 {
+		t.Errorf("asked %d times, want 2", s.origin.count())
+	}
+	s.wait(71)
+	s.origin.reply = answer(`200|Cache-Control: max-age=10||three`, s.clock)
+	if f := s.ask("GET /"); f.Body != "three" {
+		t.Errorf("after its time: got %q", f.Body)
+	}
+}
+
+func TestInvalidatedWhileItIsFetched(t *testing.T) {
+	s := newStage(t, settings())
+	begun := make(chan struct{})
+	s.origin.reply = func(ex *exchange.Exchange) *exchange.Answer {
+		if ex.Request.Method == "POST" {
+			return answer("200||", s.clock)(ex)
+		}
+		<-begun
+		return answer("200|Cache-Control: max-age=60||old", s.clock)(ex)
+	}
+	done := make(chan string)
+	go func() { done <- s.ask("GET /").Body }()
+	waitFor(t, func() bool { return s.origin.count() == 1 })
+	s.ask("POST /")
+	close(begun)
+	if got := <-done; got != "old" {
+		t.Errorf("got %q", got)
+	}
+	s.origin.reply = answer("200|Cache-Control: max-age=60||new", s.clock)
+	if f := s.ask("GET /"); f.Body != "new" {
+		t.Errorf("got %q, want what the POST left", f.Body)
+	}
+}
+
+func TestPersonalAnswersAreNotShared(t *testing.T) {
+	personal := func(ex *exchange.Exchange) { ex.Personal = true }
+	s := newStage(t, settings())
+	s.origin.reply = answer("200|Cache-Control: max-age=60||mine", s.clock)
+	s.ask("GET /a", personal)
+	s.origin.reply = answer("200|Cache-Control: max-age=60||yours", s.clock)
+	if f := s.ask("GET /a"); f.Body != "yours" {
+		t.Errorf("got %q", f.Body)
+	}
+	s.origin.reply = answer("200|Cache-Control: max-age=60, public||all", s.clock)
+	s.ask("GET /b", personal)
+	if f := s.ask("GET /b"); f.Body != "all" || s.origin.count() != 3 {
+		t.Errorf("got %q", f.Body)
+	}
+}
+
+func TestKeysCannotBePoisoned(t *testing.T) {
+	s := newStage(t, settings())
+	n := 0
+	s.origin.reply = func(ex *exchange.Exchange) *exchange.Answer {
+		n++
+		return answer("200|Cache-Control: max-age=60||"+strings.Repeat("x", n), s.clock)(ex)
+	}
+	route := func(name string) exchangetest.Option {
+		return func(ex *exchange.Exchange) { ex.Place = &exchange.Place{Port: "web", Proxy: "site", Route: name} }
+	}
+	for i, o := range [][]exchangetest.Option{
+		{}, {exchangetest.Host("EXAMPLE.com")}, {exchangetest.Host("example.com:81")}, {exchangetest.Host("example.com.")},
+		{exchangetest.Secure()}, {route("/x")}, {exchangetest.Host("example.com:80")},
+	} {
+		if f := s.ask("GET /", o...); len(f.Body) != i+1 {
+			t.Errorf("%d: got the answer to request %d", i+1, len(f.Body))
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package cache
+
+import (
+	"strings"
+
+	"headgate/internal/schema"
+	"headgate/internal/unit"
+)
+
+// Config stores responses in memory and answers with them, as RFC 9111 says of a
+// shared cache: what is stored, and for how long, is up to the servers
+// (Cache-Control). A proxy has one cache for its routes; a route with settings of
+// its own has its own.
+type Config struct {
+	// Enabled is whether responses are stored. `enabled: false` on a route
+	// switches off what the proxy would hand down.
+	Enabled bool `json:"enabled" default:"true"`
+	// MemoryLimit is how much memory the cache may hold: bodies, heads and the
+	// index over them. When it is full, what is asked for least is given up.
+	MemoryLimit unit.Size `json:"memory_limit" default:"64MiB" min:"1MiB" max:"1TiB"`
+	// MaxEntry is the largest response body that is stored. Larger ones pass
+	// through.
+	MaxEntry unit.Size `json:"max_entry" default:"1MiB" min:"1KiB" max:"16GiB"`
+	// DefaultTTL is how long responses are fresh that say nothing of it
+	// themselves. With 0 they are not stored.
+	DefaultTTL unit.Duration `json:"default_ttl" default:"0s" max:"365d"`
+	// StaleWhileRevalidate is how long a response that is no longer fresh is
+	// still served, while it is fetched anew in the background. A response that
+	// says so itself has its own time.
+	StaleWhileRevalidate unit.Duration `json:"stale_while_revalidate" default:"0s" max:"365d"`
+	// StaleIfError is how long a response that is no longer fresh is still served
+	// when the servers fail. A response that says so itself has its own time.
+	StaleIfError unit.Duration `json:"stale_if_error" default:"0s" max:"365d"`
+	// IgnoreQuery names query parameters that make no difference to a response,
+	// such as those that count campaigns: requests that differ in them only
+	// share one stored response, and servers do not get them when a response is
+	// fetched to be stored. A name may end in `*`; `*` alone is the whole query.
+	IgnoreQuery []string `json:"ignore_query,omitempty" max:"100" example:"utm_*"`
+}
+
+// Off reports whether the cache is switched off.
+func (c *Config) Off() bool { return !c.Enabled }
+
+// Check tells what is wrong with the settings, which stand at at.
+func (c *Config) Check(at schema.Place) {
+	if c.MaxEntry > c.MemoryLimit && c.MemoryLimit > 0 {
+		at.Field("max_entry").Problemf("write max_entry: "+c.MemoryLimit.String()+", or a larger memory_limit",
+			"an entry of %v does not fit into a cache of %v", c.MaxEntry, c.MemoryLimit)
+	}
+	for i, name := range c.IgnoreQuery {
+		if what := checkParameter(name); what != "" {
+			at.Field("ignore_query").Index(i).Problem(what, `write the name of a parameter, such as utm_source, utm_* or *`)
+		}
+	}
+}
+
+// checkParameter tells what is wrong with the name of a query parameter.
+func checkParameter(name string) string {
+	switch star := strings.IndexByte(name, '*'); {
+	case name == "":
+		return "an empty name"
+	case star >= 0 && star < len(name)-1:
+		return "* stands at the end of a name only"
+	case strings.ContainsAny(name, "?&=# \t"):
+		return "a name without ?, &, = and blanks is meant"
+	}
+	return ""
+}

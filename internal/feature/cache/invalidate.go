@@ -1,0 +1,109 @@
+package cache
+
+import (
+	"strings"
+
+	"headgate/internal/exchange"
+	"headgate/internal/header"
+)
+
+// invalidate takes out what an unsafe request has changed: what is stored of its
+// own address, and of those that the response names, on the same host (RFC 9111,
+// section 4.4). A request that failed has changed nothing.
+func (c *Cache) invalidate(ex *exchange.Exchange) {
+	rq, rs := &ex.Request, &ex.Response
+	switch rq.Method {
+	case "GET", "HEAD", "OPTIONS", "TRACE":
+		return
+	}
+	if rs.Ours || rs.Status < 200 || rs.Status > 399 {
+		return
+	}
+	c.forget(rq.Host, rq.Path, rq.Query)
+	for _, id := range [...]header.ID{header.Location, header.ContentLocation} {
+		if path, query, ok := sameHost(rs.Header.Get(id), rq); ok {
+			c.forget(rq.Host, path, query)
+		}
+	}
+}
+
+// forget takes out what is stored of an address, by either scheme.
+func (c *Cache) forget(host, path, query string) {
+	for _, scheme := range [...]string{"http", "https"} {
+		b := append(make([]byte, 0, 256), scheme...)
+		b = appendHost(append(b, 0), host, scheme)
+		b = append(append(b, 0), path...)
+		b = c.ignored.appendQuery(b, query)
+		c.store.forget(b, false)
+	}
+}
+
+// forget takes out everything whose key begins with url, or makes it stale, and
+// returns how many there were. What is on its way is not stored.
+func (s *store) forget(url []byte, soft bool) (n int) {
+	hash := s.hash(url)
+	sh := s.shard(hash)
+	var out []*entry
+	sh.mu.Lock()
+	if fl := sh.mu.flights[hash]; fl != nil && !soft {
+		fl.doomed.Store(true)
+	}
+	for e := sh.mu.entries[hash]; e != nil; {
+		next := e.next
+		if key := e.key(); len(key) > len(url) && string(key[:len(url)]) == string(url) && key[len(url)] == 0 {
+			n++
+			if soft {
+				e.purged.Store(true)
+			} else {
+				sh.unlinkLocked(e)
+				out = append(out, e)
+			}
+		}
+		e = next
+	}
+	sh.mu.Unlock()
+	for _, e := range out {
+		s.unqueue(e)
+	}
+	return n
+}
+
+// sameHost returns path and query of a reference in a response, if it is to the
+// host of the request.
+func sameHost(ref string, rq *exchange.Request) (path, query string, ok bool) {
+	if ref == "" {
+		return "", "", false
+	}
+	ref, _, _ = strings.Cut(ref, "#")
+	switch {
+	case strings.HasPrefix(ref, "//"):
+		ref = rq.Scheme + ":" + ref
+		fallthrough
+	case strings.Contains(ref, "://"):
+		scheme, rest, _ := strings.Cut(ref, "://")
+		scheme = strings.ToLower(scheme)
+		if scheme != "http" && scheme != "https" {
+			return "", "", false
+		}
+		end := strings.IndexAny(rest, "/?")
+		if end < 0 {
+			end = len(rest)
+		}
+		host := string(appendHost(nil, rest[:end], scheme))
+		if host != string(appendHost(nil, rq.Host, rq.Scheme)) {
+			return "", "", false
+		}
+		if ref = rest[end:]; !strings.HasPrefix(ref, "/") {
+			ref = "/" + ref
+		}
+	case !strings.HasPrefix(ref, "/"):
+		// Relative to the folder of the request.
+		ref = rq.Path[:strings.LastIndexByte(rq.Path, '/')+1] + ref
+	}
+	if i := strings.IndexByte(ref, '?'); i >= 0 {
+		path, query = ref[:i], ref[i:]
+	} else {
+		path = ref
+	}
+	return normalPath(path), query, true
+}

@@ -1,0 +1,213 @@
+package cache
+
+import (
+	"time"
+
+	"headgate/internal/exchange"
+	"headgate/internal/header"
+	"headgate/internal/http1"
+)
+
+// verdict is what the rules make of a response: whether it is stored, and for how
+// long it is fresh.
+type verdict struct {
+	stored bool
+	// why is why it is not, in a word or two for Cache-Status.
+	why      string
+	rules    directives
+	targeted bool
+	guessed  bool
+	cookies  bool // it sets some, which are not stored
+	// seconds
+	life, age, while, onError int64
+	date, modified            int64
+}
+
+// judge applies RFC 9111, section 3 and 4.2, to a response that came at the given
+// Unix time and took delay.
+func (c *Cache) judge(ex *exchange.Exchange, status int, fields *header.List, at time.Time, delay time.Duration) (v verdict) {
+	v.targeted = v.rules.targeted(fields)
+	if !v.targeted {
+		v.rules.parse(fields, header.CacheControl)
+	}
+	v.cookies = fields.Has(header.SetCookie)
+	v.dates(fields, at, delay)
+	explicit := v.freshness(fields)
+	if v.why = c.forbidden(&v, ex, status, fields); v.why != "" {
+		return v
+	}
+	if !explicit && !c.guess(&v, ex, status, fields) {
+		v.why = "no-lifetime"
+		return v
+	}
+	v.stale(c)
+	v.stored = true
+	return v
+}
+
+// dates works out how old the response is (RFC 9111, section 4.2.3).
+func (v *verdict) dates(fields *header.List, at time.Time, delay time.Duration) {
+	now := at.Unix()
+	v.date, v.modified = now, noDate
+	if date, ok := parseDate(fields.Get(header.Date)); ok {
+		v.date = date
+	}
+	if modified, ok := parseDate(fields.Get(header.LastModified)); ok {
+		v.modified = modified
+	}
+	// An Age that is a list counts by its first member, one that is no number
+	// not at all (RFC 9111, section 5.1).
+	age, _ := seconds(trim(firstOf(fields.Get(header.Age))))
+	v.age = min(longest, max(0, now-v.date, age+int64(delay/time.Second)))
+}
+
+func firstOf(s string) string {
+	for i := 0; i < len(s); i++ {
+		if s[i] == ',' {
+			return s[:i]
+		}
+	}
+	return s
+}
+
+// freshness works out for how long the response is fresh. It returns false if the
+// response does not say (RFC 9111, section 4.2.1).
+func (v *verdict) freshness(fields *header.List) bool {
+	d := &v.rules
+	switch {
+	case d.has&sMaxage != 0:
+		v.life = d.sMaxage
+	case d.has&maxAge != 0:
+		v.life = d.maxAge
+	case !v.targeted && fields.Has(header.Expires):
+		// What is no date lies in the past (RFC 9111, section 5.3).
+		if expires, ok := parseDate(fields.Get(header.Expires)); ok {
+			v.life = min(longest, max(0, expires-v.date))
+		}
+	default:
+		return d.has&noCache != 0
+	}
+	return true
+}
+
+// forbidden tells why a response must not be stored (RFC 9111, section 3).
+func (c *Cache) forbidden(v *verdict, ex *exchange.Exchange, status int, fields *header.List) string {
+	d := &v.rules
+	open := d.has & (public | sMaxage | mustRevalidate)
+	switch {
+	case status < 200 || status == 206 || status == 304:
+		return "status"
+	case d.has&mustUnderstand != 0 && !http1.UnderstoodByCache(status):
+		return "must-understand"
+	case d.has&noStore != 0 && d.has&mustUnderstand == 0:
+		return "no-store"
+	case d.has&private != 0:
+		return "private"
+	case ex.Request.Header.Has(header.Authorization) && open == 0:
+		return "authorization" // RFC 9111, section 3.5
+	case ex.Personal && d.has&public == 0:
+		return "signed-in"
+	case v.cookies && !v.targeted && d.has&(public|sMaxage) == 0:
+		// The RFC allows it and nginx and Varnish do not: a cookie mostly goes
+		// with a page for one person. Who means it says public.
+		return "set-cookie"
+	}
+	return ""
+}
+
+// guess gives a response that says nothing of its life the default one, if it is
+// of a kind that may have it (RFC 9111, section 4.2.2). To a request with cookies
+// the answer may be for one person: only what has a Last-Modified, as files have
+// it and pages have not, is shared then.
+func (c *Cache) guess(v *verdict, ex *exchange.Exchange, status int, fields *header.List) bool {
+	d := &v.rules
+	if c.defaultTTL <= 0 {
+		return d.has&public != 0 && (v.modified != noDate || fields.Has(header.ETag))
+	}
+	v.guessed = v.modified == noDate && d.has&public == 0
+	v.life = c.defaultTTL
+	switch {
+	case !http1.CacheableByDefault(status) && d.has&public == 0:
+		return false
+	case v.cookies && d.has&public == 0:
+		return false
+	case v.guessed && ex.Request.Header.Has(header.Cookie):
+		return false
+	}
+	return true
+}
+
+// stale works out for how long the response may be served after its life (RFC
+// 5861; RFC 9111, section 4.2.4). What the settings allow ends where the response
+// asks to be revalidated; s-maxage does so too, unless the response itself says
+// how stale it may be.
+func (v *verdict) stale(c *Cache) {
+	d := &v.rules
+	if d.has&(mustRevalidate|proxyRevalidate|noCache) != 0 {
+		return
+	}
+	if d.has&sMaxage == 0 {
+		v.while, v.onError = c.whileRevalidate, c.ifError
+	}
+	if d.has&whileRevalidate != 0 {
+		v.while = d.whileRevalidate
+	}
+	if d.has&ifError != 0 {
+		v.onError = d.ifError
+	}
+}
+
+// use is what an entry is good for.
+type use uint8
+
+const (
+	none       use = iota // there is none
+	validate              // after a server said that it is
+	byClient              // stale, but the client takes it
+	refreshing            // stale, while it is fetched anew
+	fresh
+)
+
+// judge tells what an entry is good for at this moment (RFC 9111, section 4).
+func (h *hit) judge(e *entry) use {
+	if e == nil || h.notFor(e) {
+		return none
+	}
+	d, rules := &h.cc, &e.rules
+	age := e.ageAt(h.now)
+	left := e.life - age
+	if e.purged.Load() {
+		left = min(left, -1)
+	}
+	switch {
+	case rules.has&noCache != 0, d.has&noCache != 0:
+		return validate
+	case d.has&maxAge != 0 && age > d.maxAge*second && !(d.has&maxStale != 0 && left <= 0):
+		return validate
+	case d.has&minFresh != 0 && left < d.minFresh*second:
+		return validate
+	case left > 0:
+		return fresh
+	case d.has&maxStale != 0 && rules.has&(mustRevalidate|proxyRevalidate|sMaxage) == 0 && !e.purged.Load() &&
+		(d.has&anyStale != 0 || -left <= d.maxStale*second):
+		return byClient
+	case -left <= e.while && e.while > 0 && d.has&maxAge == 0:
+		return refreshing
+	}
+	return validate
+}
+
+// notFor reports whether an entry is no answer to a request with cookies, since
+// nothing says that it is for everyone.
+func (h *hit) notFor(e *entry) bool { return e.guessed && h.ex.Request.Header.Has(header.Cookie) }
+
+const second = int64(time.Second)
+
+// ageAt returns the age of the entry at a moment of the store, in nanoseconds. A
+// clock that goes back stands still.
+func (e *entry) ageAt(now int64) int64 { return e.age + max(0, now-e.stored) }
+
+// onErrorAt reports whether the entry may stand in for a failure of the servers.
+func (e *entry) onErrorAt(now int64) bool {
+	return e.onError > 0 && e.ageAt(now)-e.life <= e.onError && e.rules.has&noCache == 0
+}

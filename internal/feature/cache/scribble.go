@@ -1,0 +1,6 @@
+//go:build !race
+
+package cache
+
+// scribble does nothing.
+func scribble([]byte) {}

@@ -1,0 +1,363 @@
+package cache
+
+import (
+	"bytes"
+	"hash/maphash"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"headgate/internal/http1"
+)
+
+// store is what outlives a plan: the memory of a cache and the index over it. It
+// is safe for use by several goroutines.
+type store struct {
+	// constant
+	name  string
+	seed  maphash.Seed
+	clock func() time.Time
+	begun time.Time
+	log   *slog.Logger
+	arena *arena
+	dates http1.Date
+
+	queue  queue
+	shards [shardCount]shard
+
+	limit   atomic.Int64 // memory_limit of the plan that serves, in bytes
+	plans   atomic.Uint64
+	serving atomic.Uint64 // the youngest plan that has served
+	entries atomic.Int64  // that hold memory
+	evicted atomic.Uint64
+
+	background chan struct{} // one for each that may run
+	closed     atomic.Bool
+}
+
+// The shape of a store.
+const (
+	shardCount = 64
+	marks      = 64 // in a shard
+	mostBehind = 64 // fetches in the background at once
+	variants   = 64 // of one key
+)
+
+type shard struct {
+	mu struct {
+		sync.Mutex
+		entries map[uint64]*entry // by hash; linked by next
+		flights map[uint64]*flight
+		marks   [marks]mark
+	}
+}
+
+// mark remembers that the answers to a key are not for the cache, so that
+// requests for it do not wait for each other.
+type mark struct {
+	hash  uint64
+	until int64
+}
+
+func newStore(name string, clock func() time.Time, log *slog.Logger) *store {
+	s := &store{name: name, seed: maphash.MakeSeed(), clock: clock, begun: clock(), log: log, arena: newArena()}
+	s.background = make(chan struct{}, mostBehind)
+	for i := range s.shards {
+		s.shards[i].mu.entries = map[uint64]*entry{}
+		s.shards[i].mu.flights = map[uint64]*flight{}
+	}
+	return s
+}
+
+// Retire gives all memory back. Exchanges under way keep what they hold.
+func (s *store) Retire() {
+	s.closed.Store(true)
+	s.drop(func(*entry) bool { return true }, false)
+	s.arena.close()
+}
+
+func (s *store) hash(b []byte) uint64 { return maphash.Bytes(s.seed, b) }
+
+func (s *store) shard(hash uint64) *shard { return &s.shards[hash>>58] }
+
+// now returns the moment in nanoseconds since the store was made.
+func (s *store) now() int64 { return int64(s.clock().Sub(s.begun)) }
+
+// inBackground runs f if not too much runs already.
+func (s *store) inBackground(f func()) bool {
+	if s.closed.Load() {
+		return false
+	}
+	select {
+	case s.background <- struct{}{}:
+	default:
+		return false
+	}
+	go func() {
+		defer func() { <-s.background }()
+		f()
+	}()
+	return true
+}
+
+// findLocked returns the entry for a request, or nil. near reports that there is
+// one for the key that is another variant.
+func (sh *shard) findLocked(h *hit) (e *entry, near bool) {
+	for e := sh.mu.entries[h.hash]; e != nil; e = e.next {
+		if !bytes.Equal(e.key(), h.key) {
+			continue
+		}
+		if h.selects(e, h.ex) {
+			return e, false
+		}
+		near = true
+	}
+	return nil, near
+}
+
+// markedLocked reports whether the answers to a key are not for the cache.
+func (sh *shard) markedLocked(hash uint64, now int64) bool {
+	m := &sh.mu.marks[hash%marks]
+	return m.hash == hash && m.until > now
+}
+
+// mark remembers that the answers to a key are not for the cache.
+func (s *store) mark(hash uint64, until int64) {
+	sh := s.shard(hash)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if m := &sh.mu.marks[hash%marks]; m.hash != hash || m.until < until {
+		*m = mark{hash, until}
+	}
+}
+
+// unmark forgets that.
+func (s *store) unmark(hash uint64) {
+	sh := s.shard(hash)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if m := &sh.mu.marks[hash%marks]; m.hash == hash {
+		*m = mark{}
+	}
+}
+
+// link puts an entry into the index, in the place of those that the request h
+// would have got. It is held by the index then. It returns those, for unqueue.
+func (s *store) link(h *hit, e *entry) (replaced []*entry) {
+	sh := s.shard(e.hash)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	count := 0
+	var last *entry
+	for x := sh.mu.entries[e.hash]; x != nil; {
+		next := x.next
+		if bytes.Equal(x.key(), h.key) {
+			if h.selects(x, h.ex) {
+				sh.unlinkLocked(x)
+				replaced = append(replaced, x)
+			} else {
+				count, last = count+1, x
+			}
+		}
+		x = next
+	}
+	if count >= variants {
+		sh.unlinkLocked(last)
+		replaced = append(replaced, last)
+	}
+	e.hold()
+	e.linked = true
+	e.next = sh.mu.entries[e.hash]
+	sh.mu.entries[e.hash] = e
+	return replaced
+}
+
+// unlinkLocked takes an entry off the index and reports whether it was there.
+func (sh *shard) unlinkLocked(e *entry) bool {
+	if !e.linked {
+		return false
+	}
+	e.linked = false
+	head := sh.mu.entries[e.hash]
+	if head == e {
+		if e.next == nil {
+			delete(sh.mu.entries, e.hash)
+		} else {
+			sh.mu.entries[e.hash] = e.next
+		}
+		e.next = nil
+		return true
+	}
+	for x := head; x != nil; x = x.next {
+		if x.next == e {
+			x.next = e.next
+			break
+		}
+	}
+	e.next = nil
+	return true
+}
+
+// unlink takes an entry out of the index and of the queue.
+func (s *store) unlink(e *entry) {
+	sh := s.shard(e.hash)
+	sh.mu.Lock()
+	was := sh.unlinkLocked(e)
+	sh.mu.Unlock()
+	if was {
+		s.unqueue(e)
+	}
+}
+
+// unqueue lets go of an entry that the index had.
+func (s *store) unqueue(e *entry) {
+	s.queue.remove(e)
+	e.release()
+}
+
+// settle takes an entry whose body is whole into the queue.
+func (s *store) settle(e *entry) {
+	e.size = entryCost + int64(cap(e.head.mem)) + e.body.size()
+	s.queue.add(e)
+	s.shrink()
+}
+
+// size returns the memory that a whole body takes.
+func (b *body) size() (n int64) {
+	for _, p := range b.mu.pieces {
+		n += int64(cap(p.mem))
+	}
+	return n
+}
+
+// pages returns how many pages the arena may have.
+func (s *store) pages() int {
+	return int((s.limit.Load() - s.entries.Load()*entryCost) / pageSize)
+}
+
+// bytes returns how much memory the store holds.
+func (s *store) bytes() int64 { return s.arena.bytes() + s.entries.Load()*entryCost }
+
+// The steps in which room is made.
+const (
+	evictions = 32 // entries, before a page is emptied
+	emptied   = 4  // pages
+)
+
+// alloc returns memory for n bytes. Others give way.
+func (s *store) alloc(n int, owner uint64) (piece, bool) {
+	if s.closed.Load() {
+		return piece{}, false
+	}
+	for range emptied + 1 {
+		for range evictions {
+			if x, ok := s.arena.alloc(n, owner, s.pages()); ok {
+				return x, true
+			}
+			if !s.evict() {
+				return piece{}, false
+			}
+		}
+		s.empty()
+	}
+	return piece{}, false
+}
+
+// shrink makes room until no more is held than may be.
+func (s *store) shrink() {
+	for steps := 0; s.bytes() > max(s.limit.Load(), pageSize); steps++ {
+		if steps%evictions == evictions-1 {
+			s.empty()
+		}
+		if !s.evict() {
+			return
+		}
+	}
+}
+
+// evict gives up the entry that is worth least.
+func (s *store) evict() bool {
+	e := s.queue.evict()
+	if e == nil {
+		return false
+	}
+	s.evicted.Add(1)
+	s.unlink(e)
+	return true
+}
+
+// empty gives up what lies on a page that holds little.
+func (s *store) empty() {
+	for _, hash := range s.arena.sparsest(nil) {
+		sh := s.shard(hash)
+		for {
+			sh.mu.Lock()
+			e := sh.mu.entries[hash]
+			for e != nil && !e.body.whole.Load() {
+				e = e.next
+			}
+			if e != nil {
+				sh.unlinkLocked(e)
+			}
+			sh.mu.Unlock()
+			if e == nil {
+				break
+			}
+			s.evicted.Add(1)
+			s.unqueue(e)
+		}
+	}
+}
+
+// drop gives up the entries that match, or makes them stale if soft is true, and
+// returns how many.
+func (s *store) drop(match func(*entry) bool, soft bool) (n int) {
+	var out []*entry
+	for i := range s.shards {
+		sh := &s.shards[i]
+		sh.mu.Lock()
+		for _, e := range sh.mu.entries {
+			for ; e != nil; e = e.next {
+				if match(e) {
+					out = append(out, e)
+				}
+			}
+		}
+		n += len(out)
+		for _, e := range out {
+			if soft {
+				e.purged.Store(true)
+			} else {
+				sh.unlinkLocked(e)
+			}
+		}
+		sh.mu.Unlock()
+		for _, e := range out {
+			if !soft {
+				s.unqueue(e)
+			}
+		}
+		clear(out)
+		out = out[:0]
+	}
+	return n
+}
+
+// resize sets the limit that holds from now on, once for each plan that serves.
+func (s *store) resize(plan uint64, limit int64) {
+	for {
+		now := s.serving.Load()
+		if plan <= now {
+			return
+		}
+		if s.serving.CompareAndSwap(now, plan) {
+			break
+		}
+	}
+	s.limit.Store(limit)
+	s.shrink()
+}
+
+// date returns the time as a Date field has it.
+func (s *store) date() string { return s.dates.At(s.clock()) }
