@@ -36,4 +36,7 @@
 //
 // The order request, upstream gets, upstream answers, response may repeat on one
 // connection. Without "upstream gets" no request may reach a server.
+//
+// "explain: no" in the comment says that what the server gets depends on requests
+// before, so that Explain, which knows none, cannot tell it.
 package spec

@@ -9,6 +9,7 @@ import (
 
 	"headgate/internal/config"
 	"headgate/internal/exchange"
+	"headgate/internal/feature/cache"
 	"headgate/internal/header"
 	"headgate/internal/http1"
 	"headgate/internal/upstream"
@@ -56,6 +57,8 @@ type Explanation struct {
 	// what makes the response.
 	Filters []string `json:"filters,omitempty"`
 	Source  string   `json:"source,omitempty"`
+	// Cache is what the route's cache makes of the request.
+	Cache *cache.Told `json:"cache,omitempty"`
 	// Retry is what becomes of the request when a server fails.
 	Retry string `json:"retry,omitempty"`
 	// Servers are the candidates, each with the head that it would get.
@@ -294,6 +297,16 @@ func (r *Route) explain(ex *exchange.Exchange, e *Explanation) {
 			body.Close()
 		}
 		return
+	}
+	if r.cache != nil {
+		told := r.cache.Explain(ex)
+		if e.Cache = &told; told.Answered {
+			e.Answer = &Answered{By: "cache", Status: told.Status}
+			if told.Status == 0 {
+				e.refused("cache", exchange.Fail(exchange.NotCached, ""))
+			}
+			return
+		}
 	}
 	e.Retry = r.servers.Retries(ex)
 	total := 0

@@ -34,6 +34,9 @@ func (e *Explanation) Text() string {
 	if e.Answer != nil {
 		line("answer", e.Answer.text())
 	}
+	if e.Cache != nil {
+		line("cache", e.Cache.Text())
+	}
 	if e.Retry != "" {
 		line("failure", e.Retry)
 	}

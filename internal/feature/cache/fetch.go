@@ -36,8 +36,7 @@ type flight struct {
 	doomed atomic.Bool
 }
 
-// newFetch makes a fetch of the request of ex. What made it conditional or asked
-// for a part is gone: the whole is fetched.
+// newFetch makes a fetch of the request of ex.
 func (c *Cache) newFetch(ex *exchange.Exchange, fl *flight) *fetch {
 	f := &fetch{store: c.store, leader: ex, flight: fl, conn: *ex.Conn}
 	f.ex.Begin(&f.conn, f)
@@ -48,11 +47,31 @@ func (c *Cache) newFetch(ex *exchange.Exchange, fl *flight) *fetch {
 	to.Method, to.Scheme, to.Host, to.Path, to.Query = "GET", rq.Scheme, rq.Host, rq.Path, rq.Query
 	to.Target, to.Proto = rq.Target, rq.Proto
 	rq.Header.CopyTo(&to.Header)
-	to.Header.DeleteFunc(func(x *header.Field) bool { return isPrecondition(x.ID) })
-	if len(c.ignored.names)+len(c.ignored.prefixes) > 0 {
-		to.Query = string(c.ignored.appendQuery(nil, rq.Query))
-	}
+	c.reshape(to)
 	return f
+}
+
+// reshape makes a request one for the whole of what is to be stored: without what
+// makes it conditional or asks for a part, and without what makes no difference.
+func (c *Cache) reshape(rq *exchange.Request) {
+	rq.Header.DeleteFunc(func(x *header.Field) bool { return isPrecondition(x.ID) })
+	if len(c.ignored.names)+len(c.ignored.prefixes) > 0 {
+		rq.Query = string(c.ignored.appendQuery(nil, rq.Query))
+	}
+}
+
+// condition makes a request ask whether an entry still holds (RFC 9111, section
+// 4.3.1).
+func condition(h *header.List, e *entry) {
+	if e == nil {
+		return
+	}
+	if e.etag != "" {
+		h.Add(header.IfNoneMatch, e.etag)
+	}
+	if e.lastMod != "" {
+		h.Add(header.IfModifiedSince, e.lastMod)
+	}
 }
 
 func isPrecondition(id header.ID) bool {
@@ -63,18 +82,9 @@ func isPrecondition(id header.ID) bool {
 	return false
 }
 
-// ask sends the request. An entry that may still be good makes it conditional (RFC
-// 9111, section 4.3.1).
+// ask sends the request. An entry that may still be good makes it conditional.
 func (f *fetch) ask(source exchange.Source, e *entry) *exchange.Answer {
-	if e != nil {
-		h := &f.ex.Request.Header
-		if e.etag != "" {
-			h.Add(header.IfNoneMatch, e.etag)
-		}
-		if e.lastMod != "" {
-			h.Add(header.IfModifiedSince, e.lastMod)
-		}
-	}
+	condition(&f.ex.Request.Header, e)
 	answer := source.Respond(&f.ex)
 	if ex := f.leader; ex != nil {
 		ex.Server, ex.Tries, ex.Affinity = f.ex.Server, f.ex.Tries, f.ex.Affinity

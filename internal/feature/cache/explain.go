@@ -1,0 +1,90 @@
+package cache
+
+import (
+	"fmt"
+	"strings"
+
+	"headgate/internal/exchange"
+	"headgate/internal/header"
+)
+
+// Told is what would become of a request.
+type Told struct {
+	// Use is the word of the access log: hit, stale, miss or pass.
+	Use string `json:"use"`
+	// Why is a sentence.
+	Why string `json:"why"`
+	// Status is that of the stored response, 0 if there is none.
+	Status int `json:"status,omitempty"`
+	// Age is how old it is, in seconds.
+	Age int64 `json:"age,omitempty"`
+	// TTL is how long it is fresh still, in seconds.
+	TTL int64 `json:"ttl,omitempty"`
+	// Answered is whether no server is asked.
+	Answered bool `json:"answered"`
+}
+
+// Explain tells what would become of a request, and changes nothing of what is
+// stored. It makes the request of ex the one that a server would get.
+func (c *Cache) Explain(ex *exchange.Exchange) Told {
+	if status := passes(ex); status != "" {
+		why := "the method is not for a cache"
+		if status != statusMethod {
+			why = "it has a body, an upgrade, or a condition that only a server can judge"
+		}
+		return Told{Use: exchange.CachePass.String(), Why: why}
+	}
+	h := c.begin(ex)
+	if h.cc.has&noStore != 0 {
+		return Told{Use: exchange.CachePass.String(), Why: "the client says no-store"}
+	}
+	sh := c.store.shard(h.hash)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	e, near := sh.findLocked(h)
+	told := h.told(e, near)
+	switch u := h.judge(e); {
+	case u >= byClient:
+		told.Answered = true
+	case h.cc.has&onlyIfCached != 0:
+		told.Answered = true
+		told.Why += "; the client wants nothing else, and gets 504"
+	case sh.markedLocked(h.marked(), h.now):
+		told.Why += "; an answer could not be stored lately, so nobody waits for this one"
+	case ex.Request.Method == "HEAD", e == nil && ex.Request.Header.Has(header.Range):
+	default:
+		c.reshape(&ex.Request)
+		condition(&ex.Request.Header, e)
+	}
+	return told
+}
+
+// told says what an entry is good for.
+func (h *hit) told(e *entry, near bool) Told {
+	t := Told{Use: exchange.CacheMiss.String()}
+	if e == nil {
+		t.Why = "nothing is stored for it"
+		if near {
+			t.Why = "only other variants are stored for it"
+		}
+		return t
+	}
+	t.Status, t.Age = e.status, e.ageAt(h.now)/second
+	t.TTL = (e.life - e.ageAt(h.now)) / second
+	switch h.judge(e) {
+	case fresh:
+		t.Use, t.Why = exchange.CacheHit.String(), fmt.Sprintf("stored, and fresh for %d seconds more", t.TTL)
+	case byClient:
+		t.Use, t.Why = exchange.CacheHit.String(), "stored, and stale, which the client takes"
+	case refreshing:
+		t.Use, t.Why = exchange.CacheStale.String(), "stored, and stale; it is fetched anew in the background"
+	case none:
+		t.Why = "what is stored is not for requests with cookies"
+	default:
+		t.Why = "stored, and has to be validated"
+	}
+	return t
+}
+
+// Text returns it in one line.
+func (t *Told) Text() string { return t.Use + ": " + strings.TrimSpace(t.Why) }
