@@ -47,14 +47,14 @@ type gate struct {
 	file     string
 	cmd      *exec.Cmd
 	told     *net.UnixConn // what it tells the service manager
-	log, out *text
+	log, out *record
 }
 
 // prepare returns a gate that does not run yet, so that files can be put into its
 // folder.
 func prepare(t *testing.T) *gate {
 	t.Helper()
-	g := &gate{t: t, dir: t.TempDir(), log: &text{}, out: &text{}}
+	g := &gate{t: t, dir: t.TempDir(), log: &record{}, out: &record{}}
 	g.file = filepath.Join(g.dir, "headgate.yaml")
 	return g
 }
@@ -70,13 +70,8 @@ func start(t *testing.T, config string) *gate {
 // start runs the gate, and returns when it serves.
 func (g *gate) start(config string) {
 	g.t.Helper()
-	// A socket's path must be short, which that of a test's folder may not be.
-	dir, err := os.MkdirTemp("", "notify")
-	if err != nil {
-		g.t.Fatal(err)
-	}
-	g.t.Cleanup(func() { os.RemoveAll(dir) })
-	address := &net.UnixAddr{Name: filepath.Join(dir, "s"), Net: "unixgram"}
+	address := &net.UnixAddr{Name: filepath.Join(shortDir(g.t), "s"), Net: "unixgram"}
+	var err error
 	if g.told, err = net.ListenUnixgram("unixgram", address); err != nil {
 		g.t.Fatal(err)
 	}
@@ -89,6 +84,18 @@ func (g *gate) start(config string) {
 	}
 	g.t.Cleanup(g.stop)
 	g.await("STATUS=Serving.")
+}
+
+// shortDir returns a folder for Unix sockets, whose paths must be short: that of a
+// test's own folder may not be.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "hg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 // stop ends the gate and waits for its end.
@@ -157,21 +164,21 @@ func free(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// text is what a process writes. It may be read while the process runs.
-type text struct {
+// record is what a process writes. It may be read while the process runs.
+type record struct {
 	mu sync.Mutex
 	b  bytes.Buffer
 }
 
 // Write adds p.
-func (t *text) Write(p []byte) (int, error) {
+func (t *record) Write(p []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.b.Write(p)
 }
 
 // String returns all of it.
-func (t *text) String() string {
+func (t *record) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.b.String()

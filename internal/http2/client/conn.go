@@ -83,8 +83,7 @@ type Conn struct {
 	// constant
 	settings Settings
 	nc       *netconn.Conn
-	socket   net.Conn // below TLS
-	scheme   byte     // entry of the static table
+	secure   bool
 	greeted  chan struct{}
 	done     chan struct{}
 
@@ -131,14 +130,8 @@ func Open(nc net.Conn, secure bool, end time.Time, settings Settings) (*Conn, er
 	if settings.HeadSize <= 0 {
 		settings.HeadSize = http1.DefaultHeadSize
 	}
-	c := &Conn{settings: settings, nc: netconn.New(nc), socket: nc, scheme: http2.SchemeHTTP,
+	c := &Conn{settings: settings, nc: netconn.New(nc), secure: secure,
 		greeted: make(chan struct{}), done: make(chan struct{})}
-	if secure {
-		c.scheme = http2.SchemeHTTPS
-		if below, ok := nc.(interface{ NetConn() net.Conn }); ok {
-			c.socket = below.NetConn()
-		}
-	}
 	c.nc.SetWriteWait(settings.WriteIdle)
 	c.hpack = hpack.NewDecoder(http2.FirstTableSize, c.emit)
 	c.hpack.SetMaxStringLength(2 * settings.HeadSize)
@@ -263,7 +256,7 @@ func (c *Conn) serve() {
 	defer close(c.done)
 	for {
 		c.nc.SetReadUntil(c.until())
-		err := c.nc.Serve(&c.buf, c.step)
+		err := c.read()
 		switch {
 		case err == nil && c.fault == nil:
 			err = c.direct()
@@ -280,6 +273,20 @@ func (c *Conn) serve() {
 	c.conclude()
 	c.buf.Drop()
 	c.freed()
+}
+
+// read calls step after each read, until step ends that or reading fails. Under TLS
+// the reader must leave alone what others write.
+func (c *Conn) read() error {
+	if !c.secure {
+		return c.nc.Serve(&c.buf, c.step)
+	}
+	for {
+		if err := c.nc.Fill(&c.buf); err != nil || !c.step() {
+			return err
+		}
+		c.buf.Release()
+	}
 }
 
 // lookUp does what is due when a wait has ended with an error. It returns nil if
