@@ -23,7 +23,7 @@ type checkable interface{ Check(at schema.Place) }
 func checkConfig(c *Config, report *schema.Report) {
 	root := report.Root()
 	all := checkPorts(c, root)
-	checkTCPProxies(c, all, root)
+	checkUDPProxies(c, checkTCPProxies(c, all, root), root)
 	checkResolvers(c.Upstreams.Resolvers, root.Field("upstreams").Field("resolvers"))
 	for _, name := range slices.Sorted(maps.Keys(c.Proxies)) {
 		checkProxy(c, c.Proxies[name], root.Field("proxies").Field(name).Called("proxy", name))

@@ -39,6 +39,27 @@ func checkTCPProxies(c *Config, all []taken, root schema.Place) []taken {
 	return all
 }
 
+// checkUDPProxies tells what does not hold of the UDP proxies. all are the
+// addresses that are taken already.
+func checkUDPProxies(c *Config, all []taken, root schema.Place) {
+	for _, name := range slices.Sorted(maps.Keys(c.UDPProxies)) {
+		p := c.UDPProxies[name]
+		at := root.Field("udp_proxies").Field(name).Called("UDP proxy", name)
+		switch {
+		case !p.Address.IsValid():
+			if !at.Field("address").Reported() {
+				at.Field("address").Problem("missing", "add address: 0.0.0.0:53")
+			}
+		case p.Active:
+			all = claim(all, taken{p.Address, true, "UDP proxy " + name}, at.Field("address"))
+		}
+		if p.IPFilter != nil {
+			p.IPFilter.Check(at.Field("ip_filter"))
+		}
+		checkStreamServers(p.Servers, at.Field("servers"))
+	}
+}
+
 // checkPassthrough tells of a proxy for names on a port that is none, or whose
 // names somebody has.
 func checkPassthrough(c *Config, p *TCPProxy, names map[string]string, at schema.Place) {

@@ -58,6 +58,9 @@ func (c *Config) name() {
 	for name, p := range c.TCPProxies {
 		p.Name = name
 	}
+	for name, p := range c.UDPProxies {
+		p.Name = name
+	}
 	for name, cert := range c.Certificates {
 		cert.Name = name
 	}

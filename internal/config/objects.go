@@ -16,7 +16,7 @@ import (
 // It is not changed once it was loaded; a change makes another Config. It may
 // be read by several goroutines at once.
 type Config struct {
-	_ struct{} `later:"udp_proxies,acme,discovery,users,tokens,webhooks"`
+	_ struct{} `later:"acme,discovery,users,tokens,webhooks"`
 
 	// Version is the version of the configuration format. It is 1.
 	Version int `json:"version" required:"true" min:"1" max:"1" example:"1"`
@@ -26,6 +26,8 @@ type Config struct {
 	Proxies map[string]*Proxy `json:"proxies,omitempty" max:"10000" object:"proxy"`
 	// TCPProxies carry TCP connections to servers, by name.
 	TCPProxies map[string]*TCPProxy `json:"tcp_proxies,omitempty" max:"1000" object:"TCP proxy"`
+	// UDPProxies carry datagrams to servers, by name.
+	UDPProxies map[string]*UDPProxy `json:"udp_proxies,omitempty" max:"1000" object:"UDP proxy"`
 	// Certificates are what HTTPS ports choose from, by name.
 	Certificates map[string]*Certificate `json:"certificates,omitempty" max:"10000" object:"certificate"`
 	// AccessLog says where and how requests are logged.

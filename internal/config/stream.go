@@ -6,20 +6,23 @@ import (
 	"strings"
 
 	"headgate/internal/feature/ipfilter"
+	"headgate/internal/health"
 	"headgate/internal/proxyproto"
 	"headgate/internal/target"
 	"headgate/internal/unit"
 )
 
-// TCP is what the socket of a TCP proxy is said to speak. Ports cannot have it.
-const TCP Protocol = "tcp"
+// TCP and UDP are what the sockets of TCP and UDP proxies are said to speak. Ports
+// cannot have them.
+const (
+	TCP Protocol = "tcp"
+	UDP Protocol = "udp"
+)
 
 // TCPProxy carries TCP connections to servers and looks at nothing in them. It
 // has an address of its own; or a port and names, for TLS connections on an https
 // port that are passed on as they are, to servers that have the certificate.
 type TCPProxy struct {
-	_ struct{} `later:"health_check"`
-
 	// Name is the proxy's name in the configuration.
 	Name string `json:"-"`
 	// Address is the IP address and port number to listen on.
@@ -37,6 +40,10 @@ type TCPProxy struct {
 	// to the first that takes connections; `client_ip_hash` always to the same one
 	// for an address.
 	LoadBalancing string `json:"load_balancing" default:"round_robin" enum:"round_robin,least_connections,random,first,client_ip_hash"`
+	// HealthCheck says how the servers are asked whether they take connections.
+	// Absent asks nothing: a server that fails connections is left alone for a
+	// while all the same.
+	HealthCheck *StreamCheck `json:"health_check,omitempty"`
 	// ConnectTimeout is the time for a connection to a server, name look-up
 	// included; then another server is tried.
 	ConnectTimeout unit.Duration `json:"connect_timeout" default:"5s" min:"10ms" max:"10m"`
@@ -83,6 +90,58 @@ func (v SendVersion) Version() proxyproto.Version {
 		return proxyproto.V2
 	}
 	return 0
+}
+
+// StreamCheck says how the servers of a TCP proxy are asked whether they are well:
+// by a connection that is closed at once.
+type StreamCheck struct {
+	// Interval is the time between two checks of a server, give or take a tenth.
+	Interval unit.Duration `json:"interval" default:"10s" min:"100ms" max:"24h"`
+	// UnhealthyInterval is the time between two checks while a server is not
+	// healthy, or its last check failed.
+	UnhealthyInterval unit.Duration `json:"unhealthy_interval" default:"2s" min:"100ms" max:"24h"`
+	// Timeout is the time for a connection.
+	Timeout unit.Duration `json:"timeout" default:"3s" min:"10ms" max:"1m"`
+	// Rise is how many checks in a row an unhealthy server must pass to be healthy
+	// again.
+	Rise int `json:"rise" default:"2" min:"1" max:"100"`
+	// Fall is how many checks in a row must fail for a server to be unhealthy.
+	Fall int `json:"fall" default:"3" min:"1" max:"100"`
+}
+
+// Health returns the settings as package health has them.
+func (c *StreamCheck) Health() health.Config {
+	return health.Config{
+		Interval: c.Interval, UnhealthyInterval: c.UnhealthyInterval, Timeout: c.Timeout, Rise: c.Rise, Fall: c.Fall,
+		Method: "GET", Status: "200-399",
+	}
+}
+
+// UDPProxy carries datagrams to servers. The datagrams of one client address are a
+// session and go to one server.
+type UDPProxy struct {
+	// Name is the proxy's name in the configuration.
+	Name string `json:"-"`
+	// Address is the IP address and port number to listen on.
+	Address netip.AddrPort `json:"address" required:"true" example:"0.0.0.0:53"`
+	// Servers are the servers that share the sessions.
+	Servers []*StreamServer `json:"servers" required:"true" min:"1" max:"256" object:"server,address" example:"[{address: \"127.0.0.1:5353\"}]"`
+	// LoadBalancing is how sessions are shared among servers: `round_robin` in turn,
+	// by weight; `least_connections` to the one with the fewest; `random`; `first` to
+	// the first that takes some; `client_ip_hash` always to the same one for an
+	// address.
+	LoadBalancing string `json:"load_balancing" default:"round_robin" enum:"round_robin,least_connections,random,first,client_ip_hash"`
+	// IdleTimeout is how long nothing may come in either direction. Then the session
+	// ends, and its client's next datagram begins another.
+	IdleTimeout unit.Duration `json:"idle_timeout" default:"60s" min:"100ms" max:"24h"`
+	// Sessions is how many there may be at once. One more ends another: of the
+	// clients that have not yet spoken again after an answer the one that was quiet
+	// for longest, since a flood of forged addresses is of that kind.
+	Sessions int `json:"sessions" default:"10000" min:"1" max:"1000000"`
+	// IPFilter says whose datagrams may come in, by address; others are dropped.
+	IPFilter *ipfilter.Config `json:"ip_filter,omitempty"`
+	// Active is whether the proxy takes datagrams.
+	Active bool `json:"active" default:"true"`
 }
 
 // StreamServer is one server of a TCP or UDP proxy.

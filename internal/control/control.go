@@ -76,6 +76,7 @@ type Control struct {
 		fileTaken  bool               // and whether that was applied
 		sockets    map[string]*socket // by address
 		quics      map[netip.AddrPort]*quicSocket
+		udps       map[netip.AddrPort]*udpSocket
 		waiting    map[string]*PortState // by address
 		retry      *time.Timer
 		since      time.Time
@@ -118,6 +119,7 @@ func New(o Options) (*Control, error) {
 	c := &Control{log: o.Log, options: o, state: state, metrics: metrics.New(o.Build), tunnels: exchange.NewTunnels(), bind: listen.OpenBeside, pace: usualPace}
 	c.mu.sockets = map[string]*socket{}
 	c.mu.quics = map[netip.AddrPort]*quicSocket{}
+	c.mu.udps = map[netip.AddrPort]*udpSocket{}
 	c.mu.waiting = map[string]*PortState{}
 	c.admin = admin.New(admin.Options{
 		Log: o.Log, Metrics: c.metrics.Handler(), Ready: c.Ready, Listen: listen.Listener,
@@ -234,7 +236,11 @@ func (c *Control) closePorts() bool {
 		c.drainQUIC(s)
 	}
 	clear(c.mu.sockets)
+	for _, s := range c.mu.udps {
+		c.closeUDP(s)
+	}
 	clear(c.mu.quics)
+	clear(c.mu.udps)
 	clear(c.mu.waiting)
 	c.publishLocked()
 	return true

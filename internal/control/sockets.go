@@ -63,6 +63,7 @@ type view struct {
 type opened struct {
 	sockets map[string]*socket
 	quics   map[netip.AddrPort]*quicSocket
+	udps    map[netip.AddrPort]*udpSocket
 	waiting map[string]*PortState
 }
 
@@ -72,13 +73,16 @@ func (o *opened) close() {
 		s.Close()
 		s.counter.Load().Retire()
 	}
+	for _, s := range o.udps {
+		s.Close()
+	}
 }
 
 // openSocketsLocked opens what the plan wants and is not open. An address that
 // cannot be opened refuses a change; at the start, and for a port that waits
 // already, it makes the port wait.
 func (c *Control) openSocketsLocked(ch *change) (*opened, error) {
-	o := &opened{sockets: map[string]*socket{}, quics: map[netip.AddrPort]*quicSocket{}, waiting: map[string]*PortState{}}
+	o := &opened{sockets: map[string]*socket{}, quics: map[netip.AddrPort]*quicSocket{}, udps: map[netip.AddrPort]*udpSocket{}, waiting: map[string]*PortState{}}
 	for _, port := range ch.plan.Listeners() {
 		key := port.Address().String()
 		if port.Protocol() == config.HTTP3 || c.mu.sockets[key] != nil {
@@ -96,7 +100,11 @@ func (c *Control) openSocketsLocked(ch *change) (*opened, error) {
 		}
 		o.waiting[key] = waitingState(port, err, before)
 	}
-	if err := c.openQUICLocked(ch, o); err != nil {
+	err := c.openQUICLocked(ch, o)
+	if err == nil {
+		err = c.openUDPLocked(ch, o)
+	}
+	if err != nil {
 		o.close()
 		c.abandonQUIC(o)
 		return nil, err
@@ -277,6 +285,7 @@ func (c *Control) takeSocketsLocked(ch *change) {
 		}
 	}
 	counters = append(counters, c.takeQUICLocked(ch)...)
+	c.takeUDPLocked(ch)
 	for _, old := range counters {
 		old.Retire()
 	}
@@ -335,6 +344,15 @@ func (c *Control) retryWaiting(waited time.Duration) {
 
 // openWaiting opens the socket of a port that waited, and takes it into use.
 func (c *Control) openWaiting(p *plan.Plan, port *plan.Port) error {
+	if port.Protocol() == config.UDP {
+		u := p.AtUDP(port.Address())
+		s, err := c.openUDP(p, u)
+		if err == nil {
+			c.mu.udps[s.address] = s
+			c.serveUDP(s, u)
+		}
+		return err
+	}
 	if port.Protocol() == config.HTTP3 {
 		s, err := c.openQUIC(p, port)
 		if err == nil {
@@ -354,7 +372,11 @@ func (c *Control) openWaiting(p *plan.Plan, port *plan.Port) error {
 // waitingPort returns the port that waits under a key.
 func waitingPort(p *plan.Plan, key string) *plan.Port {
 	if address, ok := strings.CutPrefix(key, udpPrefix); ok {
-		return p.AtQUIC(netip.MustParseAddrPort(address))
+		at := netip.MustParseAddrPort(address)
+		if u := p.AtUDP(at); u != nil {
+			return u.Port
+		}
+		return p.AtQUIC(at)
 	}
 	return p.At(netip.MustParseAddrPort(key))
 }
@@ -362,7 +384,7 @@ func waitingPort(p *plan.Plan, key string) *plan.Port {
 // help returns what an operator can do about an address that cannot be opened.
 func help(err error, port *plan.Port) string {
 	owner := listen.Owner
-	if port.Protocol() == config.HTTP3 {
+	if port.Protocol() == config.HTTP3 || port.Protocol() == config.UDP {
 		owner = listen.PacketsOwner
 	}
 	return helpWith(err, func() string { return owner(port.Address()) })

@@ -71,6 +71,7 @@ type standing struct {
 	refused  *RefusedState
 	sockets  []*socket
 	quics    []*quicSocket
+	udps     map[*udpSocket]*plan.Port
 	waiting  []PortState
 }
 
@@ -79,6 +80,10 @@ func (c *Control) publishLocked() {
 	s := &standing{since: c.mu.since, revision: c.mu.revision, refused: c.mu.refused}
 	for _, open := range c.mu.sockets {
 		s.sockets = append(s.sockets, open)
+	}
+	s.udps = make(map[*udpSocket]*plan.Port, len(c.mu.udps))
+	for _, open := range c.mu.udps {
+		s.udps[open] = open.port
 	}
 	for _, open := range c.mu.quics {
 		s.quics = append(s.quics, open)
@@ -105,6 +110,9 @@ func (c *Control) Status() Status {
 		if _, ok := draining[open]; !ok {
 			out.Ports = append(out.Ports, open.state("listening", open.since))
 		}
+	}
+	for open, port := range s.udps {
+		out.Ports = append(out.Ports, open.state(port))
 	}
 	for _, open := range s.quics {
 		if !open.Draining() {

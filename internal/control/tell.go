@@ -42,6 +42,9 @@ func (c *Control) tell(ch *change, took time.Duration) {
 	difference(ch.before.TCPProxies, ch.config.TCPProxies, func(name, what string) {
 		c.log.Info("TCP proxy "+what, "tcp_proxy", name)
 	})
+	difference(ch.before.UDPProxies, ch.config.UDPProxies, func(name, what string) {
+		c.log.Info("UDP proxy "+what, "udp_proxy", name)
+	})
 	if !reflect.DeepEqual(rest(ch.before), rest(ch.config)) {
 		c.log.Info("settings changed")
 	}
@@ -77,7 +80,7 @@ func (c *Control) tellRefused(r *Refused) {
 // rest is what is neither a port nor a proxy of any kind.
 func rest(cfg *config.Config) config.Config {
 	other := *cfg
-	other.Ports, other.Proxies, other.TCPProxies = nil, nil, nil
+	other.Ports, other.Proxies, other.TCPProxies, other.UDPProxies = nil, nil, nil, nil
 	return other
 }
 

@@ -77,6 +77,7 @@ func Compile(cfg *config.Config, prev *Plan, house House, report *schema.Report)
 	}
 	c.secure()
 	c.tcp()
+	c.udp()
 	if report.Empty() {
 		c.followRedirects()
 	}

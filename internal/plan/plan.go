@@ -34,6 +34,8 @@ type Plan struct {
 	counters []retirer
 	// tcpProxies are the active TCP proxies, by name.
 	tcpProxies []TCPProxy
+	// udpProxies are the active UDP proxies, by name.
+	udpProxies []*UDPProxy
 	// certificates are those of the configuration, by name.
 	certificates []*certs.Pair
 	// unverified are the servers whose certificates are not checked.

@@ -1,14 +1,10 @@
 package plan
 
 import (
-	"context"
 	"maps"
-	"net"
 	"slices"
 	"strings"
-	"time"
 
-	"headgate/internal/balance"
 	"headgate/internal/config"
 	"headgate/internal/exchange"
 	"headgate/internal/feature/ipfilter"
@@ -55,6 +51,8 @@ type TCPProxy struct {
 	Settings *config.TCPProxy
 	// Proxy is its compiled form.
 	Proxy *tcpproxy.Proxy
+	// Servers are its servers, in the order of the configuration.
+	Servers []*StreamServer
 }
 
 // TCPProxies returns the active TCP proxies by name. The slice is the plan's own.
@@ -68,11 +66,11 @@ func (c *compiler) tcp() {
 			continue
 		}
 		at := c.report.Root().Field("tcp_proxies").Field(name).Called("TCP proxy", name)
-		proxy := c.tcpProxy(settings, at)
+		proxy, servers := c.tcpProxy(settings, at)
 		if proxy == nil {
 			continue
 		}
-		c.plan.tcpProxies = append(c.plan.tcpProxies, TCPProxy{settings, proxy})
+		c.plan.tcpProxies = append(c.plan.tcpProxies, TCPProxy{settings, proxy, servers})
 		if settings.Address.IsValid() {
 			c.plan.streams = append(c.plan.streams, c.newStream(settings, proxy, at))
 			continue
@@ -116,7 +114,7 @@ func (p *Port) passThrough(settings *config.TCPProxy, proxy *tcpproxy.Proxy, at 
 }
 
 // tcpProxy compiles one TCP proxy; nil after a problem.
-func (c *compiler) tcpProxy(settings *config.TCPProxy, at schema.Place) *tcpproxy.Proxy {
+func (c *compiler) tcpProxy(settings *config.TCPProxy, at schema.Place) (*tcpproxy.Proxy, []*StreamServer) {
 	out := tcpproxy.Settings{
 		Name:           settings.Name,
 		ConnectTimeout: settings.ConnectTimeout.D(),
@@ -125,20 +123,19 @@ func (c *compiler) tcpProxy(settings *config.TCPProxy, at schema.Place) *tcpprox
 		Send:           settings.ProxyProtocol.Version(),
 	}
 	if f := settings.IPFilter; f != nil && !f.Off() {
-		denied, err := ipfilter.Denier(f, c.env)
-		if err != nil {
+		var err error
+		if out.Denied, err = ipfilter.Denier(f, c.env); err != nil {
 			at.Field("ip_filter").Problem(err.Error(), "")
-			return nil
+			return nil, nil
 		}
-		out.Denied = denied
 	}
-	list, group := c.streamServers("tcp", settings.Name, settings.Servers, settings.LoadBalancing, at)
+	list, group := c.streamServers(streamKind{"tcp", settings.Name, settings.Servers, settings.LoadBalancing, settings.HealthCheck, at})
 	if group == nil {
-		return nil
+		return nil, nil
 	}
 	out.Group = group
 	for _, s := range list {
-		out.Servers = append(out.Servers, &tcpproxy.Server{Address: s.address, Dial: dialer(s.address), Gauge: s.gauge, Told: s.told})
+		out.Servers = append(out.Servers, &tcpproxy.Server{Address: s.Address, Dial: s.name.Dial, Gauge: s.Live.Gauge, Told: s.told})
 	}
 	if c.config.AccessLog.Enabled {
 		out.Record = c.house.RecordPassage
@@ -147,54 +144,5 @@ func (c *compiler) tcpProxy(settings *config.TCPProxy, at schema.Place) *tcpprox
 	if c.house.Metrics != nil {
 		c.plan.counters = append(c.plan.counters, c.house.Metrics.Stream("tcp", settings.Name, out.Roster.Counts))
 	}
-	return tcpproxy.New(out)
-}
-
-// streamServer is a server of a TCP or UDP proxy.
-type streamServer struct {
-	address string
-	gauge   *balance.Gauge
-	told    func(exchange.Reason)
-}
-
-// streamServers compiles the servers of a TCP or UDP proxy; the group is nil after
-// a problem.
-func (c *compiler) streamServers(protocol, proxy string, settings []*config.StreamServer, how string, at schema.Place) ([]streamServer, *balance.Group) {
-	choice, what, remedy := balance.Parse(how)
-	if what != "" {
-		at.Field("load_balancing").Problem(what, remedy)
-		return nil, nil
-	}
-	var list []streamServer
-	var members []balance.Member
-	for i, s := range settings {
-		address, fault := s.HostPort()
-		if fault != nil {
-			at.Field("servers").Index(i).Field("address").Problem(fault.What, fault.Remedy)
-			return nil, nil
-		}
-		key := strings.Join([]string{"stream server", protocol, proxy, address}, "\x00")
-		gauge := c.env.Keep(key, func() exchange.Kept { return keptGauge{balance.NewGauge(0, nil)} }).(keptGauge).Gauge
-		server := streamServer{address: address, gauge: gauge}
-		if c.house.Metrics != nil {
-			counter := c.house.Metrics.Server(proxy, protocol, protocol+"://"+address)
-			c.plan.counters = append(c.plan.counters, counter)
-			server.told = counter.Tried
-		}
-		list = append(list, server)
-		members = append(members, balance.Member{ID: address, Weight: s.Weight, Gauge: gauge})
-	}
-	return list, balance.New(members, balance.Options{Method: choice.Method})
-}
-
-// keptGauge is a gauge that outlives plans.
-type keptGauge struct{ *balance.Gauge }
-
-// Retire does nothing: a gauge holds nothing but memory.
-func (keptGauge) Retire() {}
-
-// dialer returns what connects to an address.
-func dialer(address string) func(context.Context) (net.Conn, error) {
-	d := net.Dialer{KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 15 * time.Second, Count: 4}}
-	return func(ctx context.Context) (net.Conn, error) { return d.DialContext(ctx, "tcp", address) }
+	return tcpproxy.New(out), list
 }

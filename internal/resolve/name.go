@@ -128,6 +128,23 @@ func (n *Name) Endpoints() []Endpoint {
 	return n.mu.set
 }
 
+// Now returns what the name stands for as far as it is known, and begins a look-up
+// when one is due, without waiting for it. It must not be changed.
+func (n *Name) Now() []Endpoint {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.refreshLocked()
+	return n.mu.set
+}
+
+// refreshLocked begins a look-up when one is due.
+func (n *Name) refreshLocked() {
+	if n.ask != nil && clock.Now() >= n.mu.until && !n.mu.running {
+		n.mu.running, n.mu.ready = true, make(chan struct{})
+		go n.lookUp()
+	}
+}
+
 // endpoints returns what the name stands for. It begins a look-up when that is due
 // and waits for it when nothing better is known.
 func (n *Name) endpoints(ctx context.Context) ([]Endpoint, error) {
@@ -136,10 +153,7 @@ func (n *Name) endpoints(ctx context.Context) ([]Endpoint, error) {
 	}
 	n.mu.Lock()
 	now := clock.Now()
-	if now >= n.mu.until && !n.mu.running {
-		n.mu.running, n.mu.ready = true, make(chan struct{})
-		go n.lookUp()
-	}
+	n.refreshLocked()
 	set, ready := n.mu.set, n.mu.ready
 	old := n.mu.err == nil && now >= n.mu.until+int64(n.options.Interval)
 	failed := n.mu.err != nil && !n.mu.running

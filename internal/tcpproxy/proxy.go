@@ -36,8 +36,9 @@ type Server struct {
 	TLS func() *tls.Config
 	// Gauge counts its connections and knows whether it takes some.
 	Gauge *balance.Gauge
-	// Told hears of each try how it went: exchange.None if it came about.
-	Told func(exchange.Reason)
+	// Told hears of each try how it went: exchange.None if it came about, else what
+	// failed.
+	Told func(exchange.Reason, error)
 }
 
 // Settings is what a Proxy is made of.
@@ -93,12 +94,12 @@ func (p *Proxy) take(told *exchange.Passage, gone func() bool) (*Server, *netcon
 		nc, err := p.connect(s, told)
 		if err == nil {
 			told.Reason, told.Cause = exchange.None, ""
-			s.told(exchange.None)
+			s.told(exchange.None, nil)
 			return s, nc
 		}
 		s.Gauge.Release()
 		told.Reason, told.Cause = reasonOf(err), err.Error()
-		s.told(told.Reason)
+		s.told(told.Reason, err)
 		p.Roster.failed(told.Reason)
 		if gone() {
 			return nil, nil
@@ -106,9 +107,9 @@ func (p *Proxy) take(told *exchange.Passage, gone func() bool) (*Server, *netcon
 	}
 }
 
-func (s *Server) told(r exchange.Reason) {
+func (s *Server) told(r exchange.Reason, err error) {
 	if s.Told != nil {
-		s.Told(r)
+		s.Told(r, err)
 	}
 }
 

@@ -1,0 +1,101 @@
+package control
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"time"
+
+	"headgate/internal/listen"
+	"headgate/internal/plan"
+	"headgate/internal/udpproxy"
+)
+
+// udpSocket is the open socket of a UDP proxy.
+type udpSocket struct {
+	*udpproxy.Table
+	address netip.AddrPort
+	since   time.Time
+	serving bool       // guarded by Control.mu
+	port    *plan.Port // guarded by Control.mu
+}
+
+// openUDPLocked opens the sockets of UDP proxies that the plan wants and that are
+// not open, by the rules of openSocketsLocked.
+func (c *Control) openUDPLocked(ch *change, o *opened) error {
+	for _, u := range ch.plan.UDPProxies() {
+		address := u.Port.Address()
+		if c.mu.udps[address] != nil {
+			continue
+		}
+		s, err := c.openUDP(ch.plan, u)
+		if err == nil {
+			o.udps[address] = s
+			continue
+		}
+		key := quicKey(address)
+		before := c.mu.waiting[key]
+		if ch.previous != nil && before == nil || !temporary(err) {
+			return errPort(u.Port, err)
+		}
+		o.waiting[key] = waitingState(u.Port, err, before)
+	}
+	return nil
+}
+
+// openUDP opens the socket of a UDP proxy, beside sockets of ours that a change is
+// about to close.
+func (c *Control) openUDP(p *plan.Plan, u *plan.UDPProxy) (*udpSocket, error) {
+	var beside []*net.UDPConn
+	for address, s := range c.mu.udps {
+		if address.Port() == u.Port.Address().Port() && p.AtUDP(address) == nil {
+			beside = append(beside, s.Conn())
+		}
+	}
+	conn, err := listen.Packets(u.Port.Address(), beside)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", u.Port.Address(), err)
+	}
+	return &udpSocket{Table: udpproxy.NewTable(conn, u.Proxy), address: u.Port.Address(), since: time.Now(), port: u.Port}, nil
+}
+
+// takeUDPLocked takes the sockets of a change into use and closes those that it
+// does not want, with their sessions: a datagram has no connection that could end
+// in its own time.
+func (c *Control) takeUDPLocked(ch *change) {
+	for address, s := range ch.sockets.udps {
+		c.mu.udps[address] = s
+	}
+	for address, s := range c.mu.udps {
+		u := ch.plan.AtUDP(address)
+		if u == nil {
+			delete(c.mu.udps, address)
+			c.closeUDP(s)
+			continue
+		}
+		c.serveUDP(s, u)
+	}
+}
+
+// serveUDP begins to carry datagrams by a proxy, or goes on by it.
+func (c *Control) serveUDP(s *udpSocket, u *plan.UDPProxy) {
+	s.port = u.Port
+	s.Use(u.Proxy)
+	if !s.serving {
+		s.serving = true
+		s.Serve()
+	}
+}
+
+func (c *Control) closeUDP(s *udpSocket) {
+	c.log.Info("port closes", "port", s.port.Name(), "address", s.address.String(), "sessions", s.Len())
+	s.Close()
+}
+
+// state returns how the socket stands. port is what it serves.
+func (s *udpSocket) state(port *plan.Port) PortState {
+	return PortState{
+		Name: port.Name(), Address: s.address.String(), Protocol: port.Protocol(),
+		State: "listening", Since: s.since, Connections: s.Len(),
+	}
+}

@@ -1,0 +1,138 @@
+package plan
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"headgate/internal/balance"
+	"headgate/internal/config"
+	"headgate/internal/exchange"
+	"headgate/internal/health"
+	"headgate/internal/resolve"
+	"headgate/internal/schema"
+)
+
+// StreamServer is a server of a TCP or UDP proxy.
+type StreamServer struct {
+	// Address is its host and port, Weight its share.
+	Address string
+	Weight  int
+	// Live is what is known of it at run time.
+	Live *health.Server
+
+	name  *resolve.Name
+	judge *health.Policy
+	tried func(exchange.Reason)
+	turn  atomic.Uint32 // whose turn it is among the addresses of a name
+}
+
+// told hears how a try of the server went, of its whole length where it was taken.
+func (s *StreamServer) told(reason exchange.Reason, err error) {
+	if s.tried != nil {
+		s.tried(reason)
+	}
+	if reason == exchange.None {
+		s.Live.Answered()
+		s.Live.Ended()
+		return
+	}
+	s.Live.Failed(s.judge, &exchange.Error{Reason: reason, Err: err})
+}
+
+// streamKind is what the servers of TCP and of UDP proxies have in common.
+type streamKind struct {
+	protocol string // tcp or udp
+	proxy    string
+	servers  []*config.StreamServer
+	balance  string
+	check    *config.StreamCheck
+	at       schema.Place
+}
+
+// streamServers compiles the servers of a TCP or UDP proxy; the group is nil after
+// a problem. What is known of a server is kept by the proxy's name and its address.
+func (c *compiler) streamServers(k streamKind) ([]*StreamServer, *balance.Group) {
+	choice, what, remedy := balance.Parse(k.balance)
+	if what != "" {
+		k.at.Field("load_balancing").Problem(what, remedy)
+		return nil, nil
+	}
+	judge := &health.Policy{Ejection: c.shared.ejection}
+	var list []*StreamServer
+	var members []balance.Member
+	for i, settings := range k.servers {
+		address, fault := settings.HostPort()
+		if fault != nil {
+			k.at.Field("servers").Index(i).Field("address").Problem(fault.What, fault.Remedy)
+			return nil, nil
+		}
+		s := c.streamServer(k, address, settings.Weight)
+		s.judge = judge
+		judge.Servers = append(judge.Servers, s.Live)
+		list = append(list, s)
+		members = append(members, balance.Member{ID: address, Weight: settings.Weight, Gauge: s.Live.Gauge})
+	}
+	return list, balance.New(members, balance.Options{Method: choice.Method})
+}
+
+// streamServer compiles one server.
+func (c *compiler) streamServer(k streamKind, address string, weight int) *StreamServer {
+	s := &StreamServer{Address: address, Weight: weight, name: c.streamName(address)}
+	url := k.protocol + "://" + address
+	key := strings.Join([]string{"server of " + k.protocol, k.proxy, address}, "\n")
+	s.Live = c.env.Keep(key, func() exchange.Kept {
+		return health.NewServer(balance.NewGauge(0, nil), health.Name{Proxy: k.proxy, Route: k.protocol, Server: url}, c.house.Log)
+	}).(*health.Server)
+	if c.house.Metrics != nil {
+		counter := c.house.Metrics.Server(k.proxy, k.protocol, url)
+		c.plan.counters = append(c.plan.counters, counter)
+		s.tried = counter.Tried
+	}
+	if k.check != nil {
+		c.checkStream(k, s, key)
+	}
+	return s
+}
+
+// checkStream has a server asked whether it takes connections. One check serves
+// all proxies that want the same of the same address.
+func (c *compiler) checkStream(k streamKind, s *StreamServer, key string) {
+	rounds := c.env.Keep("rounds of checks", func() exchange.Kept { return health.NewRounds() }).(*health.Rounds)
+	settings := k.check.Health()
+	checkKey := fmt.Sprintf("check tcp %s\n%s %+v", s.Address, c.shared.settings, settings)
+	check := c.env.Keep(checkKey, func() exchange.Kept {
+		return health.NewCheck(&settings, health.Probe{Name: "tcp://" + s.Address, Connect: connects(s.name)}, rounds, c.house.Log)
+	}).(*health.Check)
+	c.env.Keep("watch "+key+"\n"+checkKey, func() exchange.Kept { return check.Watch(s.Live, 0) })
+}
+
+// connects returns what opens a connection and closes it again.
+func connects(name *resolve.Name) func(time.Duration) error {
+	return func(timeout time.Duration) error {
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
+		defer cancel()
+		nc, err := name.Dial(ctx)
+		if err != nil {
+			return err
+		}
+		return nc.Close()
+	}
+}
+
+// streamName returns the name of a server with the addresses that it stands for,
+// which all streams share.
+func (c *compiler) streamName(address string) *resolve.Name {
+	u := &c.shared.upstream
+	return c.env.Keep("stream name\n"+address+"\n"+c.shared.settings, func() exchange.Kept {
+		return keptName{resolve.New(address, resolve.Options{Interval: u.ResolveInterval, Servers: u.Resolvers, Log: c.house.Log})}
+	}).(keptName).Name
+}
+
+// keptName is a name that outlives plans.
+type keptName struct{ *resolve.Name }
+
+// Retire does nothing: nothing runs while nobody dials.
+func (keptName) Retire() {}
