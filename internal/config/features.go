@@ -8,10 +8,12 @@ import (
 	"headgate/internal/feature/cache"
 	"headgate/internal/feature/clientip"
 	"headgate/internal/feature/compression"
+	"headgate/internal/feature/errorpages"
 	"headgate/internal/feature/fixed"
 	"headgate/internal/feature/forwardauth"
 	"headgate/internal/feature/headers"
 	"headgate/internal/feature/ipfilter"
+	"headgate/internal/feature/maintenance"
 	"headgate/internal/feature/ratelimit"
 	"headgate/internal/feature/redirects"
 	"headgate/internal/feature/rewrite"
@@ -30,8 +32,6 @@ type Rewrite = rewrite.Config
 // nil is inherited: a route's from its proxy, a proxy's from the defaults. A
 // new feature is one field here.
 type Features struct {
-	_ struct{} `later:"maintenance,error_pages"`
-
 	// ClientIP says whom to believe about the client's address. Absent means
 	// nobody: the client is who opened the connection.
 	ClientIP *clientip.Config `json:"client_ip,omitempty"`
@@ -44,6 +44,8 @@ type Features struct {
 	// What certificate authorities ask for below /.well-known/acme-challenge/ is
 	// left alone. GET and HEAD get 301, other methods 308.
 	RedirectHTTPToHTTPS *tohttps.Config `json:"redirect_http_to_https,omitempty" example:"true"`
+	// Maintenance closes the site with 503 while it is worked on.
+	Maintenance *maintenance.Config `json:"maintenance,omitempty"`
 	// Redirects send clients from one path to another, or to another host.
 	Redirects redirects.Config `json:"redirects,omitempty" max:"1000" object:"redirect rule,regex"`
 	// RequestBodyLimit is the largest request body; a larger one gets 413. 0 or
@@ -67,6 +69,8 @@ type Features struct {
 	Cache *cache.Config `json:"cache,omitempty"`
 	// Compression compresses responses for clients that can read that.
 	Compression *compression.Config `json:"compression,omitempty"`
+	// ErrorPages are the bodies of error responses. They act on every response.
+	ErrorPages errorpages.Config `json:"error_pages,omitempty" max:"200" object:"error page,file"`
 }
 
 // switchable is what every feature's settings can say of themselves.

@@ -91,7 +91,13 @@ func explain(ex *Exchange, reason Reason) {
 	text := ex.Text.End(b)
 	rs.Header.Add(header.ContentType, kind)
 	rs.Header.Add(header.XRequestID, ex.ID())
-	rs.Text, rs.Length = bytesOf(text), int64(len(text))
+	rs.Text, rs.Length, rs.Usual = bytesOf(text), int64(len(text)), true
+}
+
+// PrefersJSON reports whether the client is a program that wants JSON rather than
+// a page.
+func (rq *Request) PrefersJSON() bool {
+	return preferred(rq.Header.Get(header.Accept)) == asJSON
 }
 
 // proxyStatus is the value of Proxy-Status: the error type of RFC 9209 where

@@ -157,6 +157,9 @@ type Response struct {
 	Tunnel Stream
 	// Ours says that the response was made here and not by a server.
 	Ours bool
+	// Usual says that the body is the usual one of its reason, in the place of
+	// which a page may be put.
+	Usual bool
 	// HeadSent says that the head has left: no Answer can replace it.
 	HeadSent bool
 }

@@ -42,6 +42,8 @@ type Env struct {
 	// is asked; the Host is the URL's own. The error says what is wrong with the
 	// URL, which target.Parse says too.
 	Source func(url string) (Source, error)
+	// Dir is where relative paths in settings begin.
+	Dir string
 	// Keep carries state over from the plan before: it returns what was kept
 	// under the key, or else what open makes. Key names the thing and
 	// everything its state depends on, so that equal settings give equal keys.

@@ -2,6 +2,7 @@ package exchange
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 )
 
@@ -35,6 +36,8 @@ var variables = []struct {
 	{"route", func(b []byte, ex *Exchange) []byte { return append(b, ex.Place.Route...) }},
 	{"user", func(b []byte, ex *Exchange) []byte { return append(b, ex.User...) }},
 	{"client_cert_subject", func(b []byte, ex *Exchange) []byte { return append(b, ex.Conn.ClientSubject...) }},
+	{"status", func(b []byte, ex *Exchange) []byte { return appendStatus(b, ex.Response.Status) }},
+	{"reason", func(b []byte, ex *Exchange) []byte { return append(b, ex.Reason.String()...) }},
 	{"client_cert_fingerprint", func(b []byte, ex *Exchange) []byte { return append(b, ex.Conn.ClientFingerprint...) }},
 }
 
@@ -47,8 +50,64 @@ func Variables() []string {
 	return names
 }
 
+// appendStatus appends a status; there is none on the way in.
+func appendStatus(b []byte, status int) []byte {
+	if status == 0 {
+		return b
+	}
+	return strconv.AppendInt(b, int64(status), 10)
+}
+
+// mostVariables bounds how often variables may stand in a text, and with that how
+// long it may become.
+const mostVariables = 64
+
+var errTooMany = fmt.Errorf("the text has more than %d variables; write fewer of them", mostVariables)
+
+// ParsePage compiles the text of a page, in which braces have a meaning of their
+// own: only the known variables are replaced, and everything else stands for
+// itself. The error tells that there are too many.
+func ParsePage(text string) (Template, error) {
+	var t Template
+	from := 0
+	for i := 0; i < len(text); i++ {
+		if text[i] != '{' {
+			continue
+		}
+		name, _, closed := strings.Cut(text[i+1:], "}")
+		if !closed {
+			break
+		}
+		n := len(t.parts)
+		if t.addVariable(name) {
+			variable := t.parts[n]
+			t.parts = t.parts[:n]
+			t.addText(text[from:i])
+			t.parts = append(t.parts, variable)
+			i += len(name) + 1
+			from = i + 1
+		}
+	}
+	t.addText(text[from:])
+	return t, t.bounded()
+}
+
+// bounded returns an error when there are too many variables.
+func (t *Template) bounded() error {
+	n := 0
+	for i := range t.parts {
+		if t.parts[i].fill != nil {
+			n++
+		}
+	}
+	if n > mostVariables {
+		return errTooMany
+	}
+	return nil
+}
+
 // ParseTemplate compiles a text. The error names a variable that is not known,
-// or a brace that is never closed.
+// or a brace that is never closed, or tells that there are too many variables.
 func ParseTemplate(text string) (Template, error) {
 	var t Template
 	for text != "" {
@@ -56,7 +115,7 @@ func ParseTemplate(text string) (Template, error) {
 		switch {
 		case i < 0:
 			t.addText(text)
-			return t, nil
+			return t, t.bounded()
 		case strings.HasPrefix(text[i:], "{{"):
 			t.addText(text[:i+1])
 			text = text[i+2:]
@@ -72,7 +131,7 @@ func ParseTemplate(text string) (Template, error) {
 		}
 		text = rest
 	}
-	return t, nil
+	return t, t.bounded()
 }
 
 func (t *Template) addText(s string) {

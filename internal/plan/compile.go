@@ -132,7 +132,7 @@ func newCompiler(cfg *config.Config, prev *Plan, house House, report *schema.Rep
 	}
 	c := &compiler{config: cfg, house: house, report: report, claims: map[*Port]*claims{}, told: map[clash]bool{}}
 	c.keeper = newKeeper(prev)
-	c.env = exchange.Env{Log: house.Log, Clock: house.Clock, Source: c.source, Keep: c.keeper.keep}
+	c.env = exchange.Env{Log: house.Log, Clock: house.Clock, Source: c.source, Keep: c.keeper.keep, Dir: house.Dir}
 	c.plan = &Plan{config: cfg, kept: c.keeper.now}
 	if prev != nil {
 		c.plan.counters = make([]retirer, 0, len(prev.counters))

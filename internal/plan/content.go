@@ -5,7 +5,9 @@ import (
 
 	"headgate/internal/config"
 	"headgate/internal/exchange"
+	"headgate/internal/feature/errorpages"
 	"headgate/internal/feature/headers"
+	"headgate/internal/feature/maintenance"
 	"headgate/internal/feature/redirects"
 	"headgate/internal/feature/tohttps"
 )
@@ -16,10 +18,15 @@ type content struct {
 	rules     map[*headers.Rule]ruled
 	redirects map[*redirects.Rule]exchange.Filter
 	toHTTPS   map[string]exchange.Filter // by the names of a proxy's ports
+	pages     map[*errorpages.Page]exchange.Filter
+	closed    map[*maintenance.Config]exchange.Filter
 }
 
 func newContent() content {
-	return content{map[*headers.Rule]ruled{}, map[*redirects.Rule]exchange.Filter{}, map[string]exchange.Filter{}}
+	return content{
+		rules: map[*headers.Rule]ruled{}, redirects: map[*redirects.Rule]exchange.Filter{}, toHTTPS: map[string]exchange.Filter{},
+		pages: map[*errorpages.Page]exchange.Filter{}, closed: map[*maintenance.Config]exchange.Filter{},
+	}
 }
 
 // ruled are the filters of a list of header rules.
@@ -40,10 +47,35 @@ func (c *compiler) headers(settings headers.Config) (ruled, error) {
 	return known, err
 }
 
-// elsewhere adds what sends clients to another URL.
+// errorPages adds the pages for errors.
+func (c *compiler) errorPages(b *body, settings errorpages.Config) error {
+	if len(settings) == 0 {
+		return nil
+	}
+	filter, known := c.shared.content.pages[&settings[0]]
+	if !known {
+		var err error
+		if filter, err = errorpages.Compile(settings, c.env); err != nil {
+			return err
+		}
+		c.shared.content.pages[&settings[0]] = filter
+	}
+	b.add(filter)
+	return nil
+}
+
+// elsewhere adds what sends clients to another URL, or away while the site is
+// closed.
 func (c *compiler) elsewhere(b *body, f *config.Features) error {
 	if f.RedirectHTTPToHTTPS != nil {
 		b.add(c.toHTTPS(b.proxy))
+	}
+	if f.Maintenance != nil {
+		filter, err := once(c.shared.content.closed, f.Maintenance, c.env, maintenance.Compile)
+		if err != nil {
+			return err
+		}
+		b.add(filter)
 	}
 	if len(f.Redirects) == 0 {
 		return nil

@@ -211,6 +211,9 @@ func (c *compiler) filters(b *body) error {
 		return err
 	}
 	b.add(rules.response)
+	if err := c.errorPages(b, f.ErrorPages); err != nil {
+		return err
+	}
 	if err := c.admission(b, &f); err != nil {
 		return err
 	}

@@ -180,6 +180,10 @@ func scalarSchema(t reflect.Type) *jsonType {
 		types, pattern := f.JSONForm()
 		return &jsonType{Type: types, Pattern: pattern}
 	}
+	if s, ok := reflect.Zero(t).Interface().(interface{ JSONForm() ([]string, string) }); ok {
+		types, pattern := s.JSONForm()
+		return &jsonType{Type: types, Pattern: pattern}
+	}
 	return &jsonType{Type: "string"}
 }
 

@@ -1,10 +1,10 @@
 package fixed
 
 import (
-	"mime"
 	"strings"
 
 	"headgate/internal/exchange"
+	"headgate/internal/page"
 	"headgate/internal/schema"
 )
 
@@ -23,11 +23,7 @@ type Config struct {
 
 // Check tells what is wrong with the settings, which stand at at.
 func (c *Config) Check(at schema.Place) {
-	if what, remedy := schema.CheckFieldValue(c.ContentType); what != "" {
-		at.Field("content_type").Problem(what, remedy)
-	} else if _, _, err := mime.ParseMediaType(c.ContentType); err != nil && c.ContentType != "" {
-		at.Field("content_type").Problemf(`write it like "text/html; charset=utf-8"`, "%q is not a media type", c.ContentType)
-	}
+	page.CheckMediaType(c.ContentType, at.Field("content_type"))
 	if _, err := exchange.ParseTemplate(c.Body); err != nil {
 		what, remedy, _ := strings.Cut(err.Error(), "; write ")
 		at.Field("body").Problem(what, "write "+remedy)

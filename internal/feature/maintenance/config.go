@@ -1,0 +1,87 @@
+package maintenance
+
+import (
+	"strings"
+
+	"headgate/internal/header"
+	"headgate/internal/http1"
+	"headgate/internal/ipset"
+	"headgate/internal/page"
+	"headgate/internal/schema"
+	"headgate/internal/unit"
+)
+
+// Config answers every request with 503 while a site is worked on, but for those who
+// may pass.
+type Config struct {
+	// Enabled is whether the site is closed. `enabled: false` opens it again and
+	// keeps the settings.
+	Enabled bool `json:"enabled" default:"true"`
+	// RetryAfter tells clients when to come back.
+	RetryAfter unit.Duration `json:"retry_after" default:"5m" min:"1s" max:"168h"`
+	page.Config
+	// Bypass says who may pass. Absent means nobody.
+	Bypass Bypass `json:"bypass"`
+}
+
+// Bypass is who may pass: whom any of these fits.
+type Bypass struct {
+	// Addresses are the addresses and networks of clients.
+	Addresses []string `json:"addresses,omitempty" max:"10000" example:"192.0.2.0/24"`
+	// Header is a field with a secret value. It is not passed on to servers.
+	Header *Secret `json:"header,omitempty"`
+	// Cookie is a cookie with a secret value.
+	Cookie *Secret `json:"cookie,omitempty"`
+}
+
+// Secret is a name, and the value that it must have.
+type Secret struct {
+	// Name is the name of the field or cookie.
+	Name string `json:"name" required:"true" max:"256" example:"X-Maintenance-Pass"`
+	// Value is the secret. Take it from a file: ${file:/run/secrets/pass}.
+	Value string `json:"value" required:"true" max:"1024" example:"a-long-random-text"`
+}
+
+// leastSecret is the shortest secret, in bytes.
+const leastSecret = 8
+
+// Off reports whether the site is open.
+func (c *Config) Off() bool { return !c.Enabled }
+
+// Check tells what is wrong with the settings, which stand at at.
+func (c *Config) Check(at schema.Place) {
+	c.CheckPage(at)
+	bypass := at.Field("bypass")
+	ipset.Check(c.Bypass.Addresses, bypass.Field("addresses"))
+	if s := c.Bypass.Header; s != nil {
+		place := bypass.Field("header")
+		s.check(place)
+		switch id := header.Lookup(s.Name); {
+		case id.ClaimsClient():
+			place.Field("name").Problem(s.Name+" is dropped before anybody sees it", "write another name, like X-Maintenance-Pass")
+		case id.HopByHop() || id == header.Host || id == header.ContentLength:
+			place.Field("name").Problem(s.Name+" is not a field for a secret", "write another name, like X-Maintenance-Pass")
+		}
+	}
+	if s := c.Bypass.Cookie; s != nil {
+		place := bypass.Field("cookie")
+		s.check(place)
+		if strings.ContainsAny(s.Value, "; \t,\"\\") {
+			place.Field("value").Problem("the value holds a character that no cookie has", "write letters and digits")
+		}
+	}
+}
+
+func (s *Secret) check(at schema.Place) {
+	if !at.Field("name").Reported() && !http1.ValidName(s.Name) {
+		at.Field("name").Problem("it is not a name", "write one of letters, digits and hyphens")
+	}
+	if at.Field("value").Reported() {
+		return
+	}
+	if what, remedy := schema.CheckFieldValue(s.Value); what != "" {
+		at.Field("value").Problem(what, remedy)
+	} else if len(s.Value) < leastSecret {
+		at.Field("value").Problem("the secret is easy to guess", "write at least 8 characters")
+	}
+}

@@ -1,0 +1,101 @@
+package page
+
+import (
+	"mime"
+	"os"
+	"path"
+	"strings"
+	"time"
+
+	"headgate/internal/exchange"
+	"headgate/internal/schema"
+)
+
+// Config is a page in settings.
+type Config struct {
+	// Body is the text of the page, with the variables of header values and
+	// {status} and {reason}; `{{` is a brace. In HTML, XML and JSON their values are
+	// escaped. At most 64 KiB; a longer page stands in a file.
+	Body string `json:"body,omitempty" max:"65536" example:"<h1>Back soon</h1>"`
+	// File is the file that the page stands in, at most 1 MiB. In it the variables
+	// are replaced too, and all other braces stand for themselves. A relative path
+	// begins at the configuration file. A change of the file is taken up within
+	// seconds.
+	File string `json:"file,omitempty" max:"4096" example:"pages/503.html"`
+	// ContentType is the media type of the page. Absent means by the name of the
+	// file; of a text, HTML when it begins with <, JSON when it begins with { or [,
+	// else plain text.
+	ContentType string `json:"content_type,omitempty" max:"256" example:"text/html; charset=utf-8"`
+}
+
+// CheckPage tells what is wrong with the page, whose settings stand at at.
+func (c *Config) CheckPage(at schema.Place) {
+	if c.Body != "" && c.File != "" {
+		at.Field("file").Problem("the page has a body too", "keep one of body and file")
+	}
+	if strings.ContainsRune(c.File, 0) {
+		at.Field("file").Problem("the path holds a NUL", "take it out")
+	}
+	if _, err := exchange.ParseTemplate(c.Body); err != nil {
+		what, remedy, _ := strings.Cut(err.Error(), "; write ")
+		at.Field("body").Problem(what, "write "+remedy)
+	}
+	CheckMediaType(c.ContentType, at.Field("content_type"))
+}
+
+// CheckMediaType tells what is wrong with a media type; "" is none.
+func CheckMediaType(text string, at schema.Place) {
+	if what, remedy := schema.CheckFieldValue(text); what != "" {
+		at.Problem(what, remedy)
+	} else if _, _, err := mime.ParseMediaType(text); err != nil && text != "" {
+		at.Problemf(`write it like "text/html; charset=utf-8"`, "%q is not a media type", text)
+	}
+}
+
+// The media types that pages have without being told.
+const (
+	html  = "text/html; charset=utf-8"
+	plain = "text/plain; charset=utf-8"
+	json  = "application/json"
+)
+
+// mediaType returns the media type of the page.
+func (c *Config) mediaType() string {
+	if c.ContentType != "" {
+		return c.ContentType
+	}
+	if c.File != "" {
+		switch strings.ToLower(path.Ext(c.File)) {
+		case ".html", ".htm":
+			return html
+		case ".json":
+			return json
+		case ".xml":
+			return "application/xml"
+		case ".svg":
+			return "image/svg+xml"
+		}
+		return plain
+	}
+	switch text := strings.TrimSpace(c.Body); {
+	case strings.HasPrefix(text, "<"):
+		return html
+	case strings.HasPrefix(text, "{{"), strings.HasPrefix(text, "["):
+		return json
+	}
+	return plain
+}
+
+// stamp tells one state of a file from another.
+type stamp struct {
+	size  int64
+	moved time.Time
+}
+
+func stampOf(name string) stamp {
+	info, err := os.Stat(name)
+	if err != nil {
+		return stamp{size: -1}
+	}
+	return stamp{info.Size(), info.ModTime()}
+}
