@@ -179,7 +179,18 @@ func (c *Control) takeQUICLocked(ch *change) (counters []*metrics.Port) {
 		}
 	}
 	c.quicDrains.follow(ch.plan)
+	c.advertiseLocked(ch.plan)
 	return counters
+}
+
+// advertiseLocked makes https ports tell clients of the http3 ports beside them that
+// listen.
+func (c *Control) advertiseLocked(p *plan.Plan) {
+	for _, port := range p.Ports() {
+		if beside := port.Beside(); beside != nil {
+			port.Advertise(c.mu.quics[beside.Address()] != nil)
+		}
+	}
 }
 
 // drainQUIC closes a socket in the background.

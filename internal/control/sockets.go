@@ -358,6 +358,7 @@ func (c *Control) openWaiting(p *plan.Plan, port *plan.Port) error {
 		if err == nil {
 			c.mu.quics[port.Address()] = s
 			c.serveQUIC(s)
+			c.advertiseLocked(p)
 		}
 		return err
 	}

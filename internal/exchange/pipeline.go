@@ -19,6 +19,8 @@ type Pipeline struct {
 	// keep nothing of it. The response of a server is closed by then, and the
 	// fields of its head are gone.
 	Done []func(*Exchange)
+	// Alternative is told to clients with every response; it may be nil.
+	Alternative *Alternative
 	// Tunnels knows the upgraded connections; it may be nil.
 	Tunnels *Tunnels
 	// Log hears of broken invariants.
@@ -80,6 +82,9 @@ func (p *Pipeline) send(ex *Exchange) {
 		ex.Front.Abort(ex)
 		ex.Times.End = Now()
 		return
+	}
+	if p.Alternative != nil {
+		p.Alternative.tell(&ex.Response)
 	}
 	if ex.Response.Tunnel != nil {
 		defer p.Tunnels.add(ex.Place, ex.Response.Tunnel)()

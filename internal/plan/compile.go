@@ -67,6 +67,7 @@ func Compile(cfg *config.Config, prev *Plan, house House, report *schema.Report)
 			c.plan.ports = append(c.plan.ports, c.newPort(port))
 		}
 	}
+	c.pairPorts()
 	for _, name := range slices.Sorted(maps.Keys(cfg.Proxies)) {
 		if p := cfg.Proxies[name]; p.Active {
 			c.proxy(p, report.Root().Field("proxies").Field(name).Called("proxy", name))

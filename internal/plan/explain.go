@@ -134,6 +134,9 @@ func (p *Plan) Explain(q Question) Explanation {
 		return e
 	}
 	e.Proxy, e.Route = r.proxy.Name, r.path()
+	if r.pipeline.Alternative != nil {
+		e.Notes = append(e.Notes, "the response tells of port "+port.quic.Name()+" for HTTP/3 (Alt-Svc), while that listens")
+	}
 	r.explain(ex, &e)
 	return e
 }
@@ -143,7 +146,7 @@ func (p *Plan) portFor(q Question, e *Explanation) *Port {
 	number, named := portNumber(q)
 	var others []string
 	var fallback *Port
-	for _, port := range p.ports {
+	for _, port := range p.tcpFirst() {
 		if port.scheme() != q.Scheme {
 			continue
 		}
@@ -167,6 +170,20 @@ func (p *Plan) portFor(q Question, e *Explanation) *Port {
 	}
 	e.Notes = append(e.Notes, note)
 	return fallback
+}
+
+// tcpFirst returns the ports by name, those that clients come to by themselves
+// before those that they have to be told of.
+func (p *Plan) tcpFirst() []*Port {
+	return slices.SortedStableFunc(slices.Values(p.ports), func(a, b *Port) int {
+		switch aQUIC, bQUIC := a.Protocol() == config.HTTP3, b.Protocol() == config.HTTP3; {
+		case aQUIC && !bQUIC:
+			return 1
+		case bQUIC && !aQUIC:
+			return -1
+		}
+		return 0
+	})
 }
 
 // portNumber returns the port number of the URL, and whether it was written.

@@ -60,6 +60,10 @@ type Port struct {
 	passthrough *passthrough
 	// announcers are the peers that tell of clients by a header; nil if none do.
 	announcers *announcers
+	// quic is the http3 port that an https port tells clients of by alternative;
+	// both are nil on others.
+	quic        *Port
+	alternative *exchange.Alternative
 	// uncovered are the first hosts that no certificate has.
 	uncovered []string
 }

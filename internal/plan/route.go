@@ -145,7 +145,7 @@ func (c *compiler) routes(port *Port, p *config.Proxy, bodies []*body) []*Route 
 		r.body = b
 		r.place = exchange.Place{Port: port.Name(), Proxy: p.Name, Route: b.path()}
 		tell = c.appendDone(tell[len(tell):], r.place, logged)
-		r.pipeline = exchange.Pipeline{Filters: b.filters, Source: b.source, Log: c.house.Log, Tunnels: c.house.Tunnels, Done: slices.Clip(tell)}
+		r.pipeline = exchange.Pipeline{Filters: b.filters, Source: b.source, Log: c.house.Log, Tunnels: c.house.Tunnels, Alternative: port.tells(p), Done: slices.Clip(tell)}
 		out[i] = r
 		if len(b.redirects) > 0 {
 			c.sending = append(c.sending, sending{port, r})

@@ -79,6 +79,7 @@ type answer struct {
 	status int
 	body   string
 	last   bool // the connection ends with it
+	header http.Header
 }
 
 // get asks for a path of a host.
@@ -98,7 +99,7 @@ func (c *client) get(host, path string) (answer, error) {
 	}
 	defer rs.Body.Close()
 	b, err := io.ReadAll(rs.Body)
-	return answer{rs.StatusCode, string(b), rs.Close}, err
+	return answer{rs.StatusCode, string(b), rs.Close, rs.Header}, err
 }
 
 // must connects or fails the test.

@@ -1,0 +1,54 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+
+	"headgate/internal/config"
+	"headgate/internal/exchange"
+)
+
+// alternativeAge is how long clients may remember an http3 port, in seconds (RFC
+// 7838, section 3.1). One that does not answer costs them an attempt, after which
+// they come back to the https port.
+const alternativeAge = 86_400
+
+// pairPorts finds the http3 ports that https ports tell of: those with the same
+// port number that clients reach at the same address.
+func (c *compiler) pairPorts() {
+	for _, p := range c.plan.ports {
+		if p.Protocol() != config.HTTPS {
+			continue
+		}
+		for _, other := range c.plan.ports {
+			a, b := p.Address(), other.Address()
+			if other.Protocol() == config.HTTP3 && a.Port() == b.Port() && (a == b || a.Addr().IsUnspecified() || b.Addr().IsUnspecified()) {
+				p.quic, p.alternative = other, &exchange.Alternative{}
+				p.outside.Alternative = p.alternative
+			}
+		}
+	}
+}
+
+// Beside returns the http3 port that the responses of an https port tell clients
+// of, or nil.
+func (p *Port) Beside() *Port { return p.quic }
+
+// Advertise says whether the port of Beside listens, and so whether clients are
+// told of it.
+func (p *Port) Advertise(listens bool) {
+	if !listens {
+		p.alternative.Set("")
+		return
+	}
+	p.alternative.Set(fmt.Sprintf(`h3=":%d"; ma=%d`, p.quic.Address().Port(), alternativeAge))
+}
+
+// tells returns what the routes of a proxy on a port tell clients: of the http3
+// port, if the proxy is there too.
+func (p *Port) tells(proxy *config.Proxy) *exchange.Alternative {
+	if p.quic == nil || len(proxy.Ports) > 0 && !slices.Contains(proxy.Ports, p.quic.Name()) {
+		return nil
+	}
+	return p.alternative
+}
