@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"headgate/internal/balance"
+	"headgate/internal/feature/clientip"
 	"headgate/internal/ipset"
 	"headgate/internal/schema"
 	"headgate/internal/target"
@@ -135,6 +136,7 @@ func checkProxy(c *Config, p *Proxy, at schema.Place) {
 		at.Field("host_header").Problem(what, remedy)
 	}
 	checkFeatures(&p.Features, at)
+	checkFetched(c, p.ClientIP, at)
 	checkToHTTPS(c, p, at)
 	if len(p.Routes) == 0 {
 		at.Field("routes").Problem("the proxy has no route", "add a route with servers or a fixed_response")
@@ -149,7 +151,21 @@ func checkProxy(c *Config, p *Proxy, at schema.Place) {
 		} else {
 			seen[r.Prefix()] = i
 		}
+		checkFetched(c, r.ClientIP, place)
 		checkRoute(r, place)
+	}
+}
+
+// checkFetched tells of a CDN whose networks would never be known.
+func checkFetched(c *Config, settings *clientip.Config, at schema.Place) {
+	if settings == nil || c.CDNNetworks.Enabled {
+		return
+	}
+	for i, name := range settings.CDN {
+		if clientip.Fetched(name) {
+			at.Field("client_ip").Field("cdn").Index(i).Problemf("write cdn_networks: {enabled: true}, or name the addresses of its servers under trusted",
+				"the networks of %s change every day and cdn_networks does not fetch them", name)
+		}
 	}
 }
 

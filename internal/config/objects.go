@@ -8,6 +8,7 @@ package config
 import (
 	"net/netip"
 
+	"headgate/internal/feature/clientip"
 	"headgate/internal/unit"
 )
 
@@ -34,6 +35,9 @@ type Config struct {
 	AccessLog AccessLog `json:"access_log"`
 	// Upstreams holds what is common to the connections to all servers.
 	Upstreams Upstreams `json:"upstreams"`
+	// CDNNetworks says how the networks of CDNs that client_ip names are kept up to
+	// date.
+	CDNNetworks clientip.Refresh `json:"cdn_networks"`
 	// Admin is the listener for /metrics, /status and the health pages.
 	Admin Admin `json:"admin"`
 }

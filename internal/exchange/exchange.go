@@ -42,7 +42,7 @@ type Exchange struct {
 	// Personal says that the client was let in for who it is, by sign-in or by
 	// an auth service: the response is for it alone unless it says public.
 	Personal bool
-	// Told is what a trusted peer says of the request that it got.
+	// Told is what a trusted proxy says of the request that it got.
 	Told Told
 	// Cookies are values of Set-Cookie that filters of the request want the client
 	// to get, whatever makes the response.
@@ -202,8 +202,9 @@ type Quota struct {
 	Wait time.Duration
 }
 
-// Told is what a trusted peer says of the request that it got, in its X-Forwarded
-// fields; "" where it says nothing. What anyone else says is never in it.
+// Told is what a trusted proxy, which is no CDN, says of the request that it got in
+// its X-Forwarded fields; "" where it says nothing. What anyone else says is never
+// in it.
 type Told struct {
 	Method, Host, URI string
 }

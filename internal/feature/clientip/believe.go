@@ -22,7 +22,7 @@ type believer struct {
 }
 
 // newBeliever returns nil when nobody is trusted.
-func newBeliever(c *Config) (*believer, error) {
+func newBeliever(c *Config, lists Lists, env exchange.Env) (*believer, error) {
 	if c == nil || c.Off() || len(c.Trusted) == 0 && len(c.CDN) == 0 {
 		return nil, nil
 	}
@@ -36,7 +36,7 @@ func newBeliever(c *Config) (*believer, error) {
 		if known == nil {
 			return nil, fmt.Errorf("unknown CDN %q", name)
 		}
-		b.cdns = append(b.cdns, known)
+		b.cdns = append(b.cdns, current(known, lists, env))
 	}
 	if c.Header != "" {
 		b.only = field{header.Lookup(c.Header), c.Header}
@@ -60,7 +60,9 @@ func (b *believer) settle(ex *exchange.Exchange) header.ID {
 	peer, trusted := b.trusts(ex.ClientIP)
 	if trusted {
 		b.ask(ex, peer)
-		listen(ex)
+		if peer == nil {
+			listen(ex)
+		}
 	}
 	if b.only.name != "" && b.only.id == header.Other {
 		dropTwins(&ex.Request.Header, b.only.name, trusted)
@@ -71,7 +73,8 @@ func (b *believer) settle(ex *exchange.Exchange) header.ID {
 	return peer.own
 }
 
-// listen notes what a trusted peer says of the request beside its client.
+// listen notes what a trusted proxy says of the request beside its client. CDNs pass
+// on what visitors say, so they are not listened to.
 func listen(ex *exchange.Exchange) {
 	list := &ex.Request.Header
 	ex.Told = exchange.Told{Method: list.Get(header.XForwardedMethod), Host: list.Get(header.XForwardedHost), URI: list.Get(header.XForwardedUri)}

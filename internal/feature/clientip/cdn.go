@@ -3,8 +3,8 @@ package clientip
 import (
 	"embed"
 	"net/netip"
-	"strings"
 	"sync"
+	"sync/atomic"
 
 	"headgate/internal/header"
 	"headgate/internal/ipset"
@@ -23,27 +23,50 @@ type preset struct {
 	// skip is how many addresses the CDN writes behind the client's: its own
 	// public one.
 	skip int
+	// from is where the CDN publishes its networks for programs, and read how one
+	// of these is read; without, only the program's list is known.
+	from []string
+	read func([]byte) ([]string, error)
+	// alone says that the program has no list of them: they change every day.
+	alone bool
 }
 
 // presets are the CDNs that are known.
 var presets = [...]preset{
-	{name: "cloudflare", own: header.CFConnectingIP, first: true},
+	{
+		name: "cloudflare", own: header.CFConnectingIP, first: true,
+		from: []string{"https://www.cloudflare.com/ips-v4/", "https://www.cloudflare.com/ips-v6/"}, read: lines,
+	},
 	// Fastly keeps a Fastly-Client-IP that a client sends, but adds the client
 	// to X-Forwarded-For, so that comes first.
-	{name: "fastly", own: header.FastlyClientIP},
-	{name: "cloudfront"},
+	{
+		name: "fastly", own: header.FastlyClientIP,
+		from: []string{"https://api.fastly.com/public-ip-list"}, read: fastlyList,
+	},
+	{
+		name: "cloudfront",
+		from: []string{"https://ip-ranges.amazonaws.com/ip-ranges.json"}, read: cloudfrontList,
+	},
 	// X-Forwarded-For: <what the client sent>, <client>, <load balancer>
 	{name: "google", skip: 1},
 	// Between Akamai's tiers X-Forwarded-For names servers outside of the
 	// networks that speak to origins.
 	{name: "akamai", own: header.TrueClientIP, first: true},
+	{
+		name: "bunny", alone: true,
+		from: []string{"https://bunnycdn.com/api/system/edgeserverlist", "https://bunnycdn.com/api/system/edgeserverlist/IPv6"}, read: jsonList,
+	},
 }
 
-// cdn is a CDN with its networks.
+// cdn is a CDN with its networks, and those that are part of the program.
 type cdn struct {
 	preset
-	networks *ipset.Set
+	networks atomic.Pointer[ipset.Set]
+	embedded *list
 }
+
+// has reports whether an address is in the networks of the CDN.
+func (c *cdn) has(a netip.Addr) bool { return c.networks.Load().Contains(a) }
 
 //go:embed ranges/*.txt
 var ranges embed.FS
@@ -53,28 +76,26 @@ var ranges embed.FS
 var known = sync.OnceValue(func() []*cdn {
 	all := make([]*cdn, len(presets))
 	for i := range presets {
-		all[i] = &cdn{preset: presets[i], networks: published(presets[i].name)}
+		all[i] = &cdn{preset: presets[i], embedded: &list{}}
+		if !presets[i].alone {
+			all[i].embedded = published(presets[i].name)
+		}
+		all[i].networks.Store(all[i].embedded.set())
 	}
 	return all
 })
 
-// published reads the networks of a CDN.
-func published(name string) *ipset.Set {
+// published reads the networks of a CDN that are part of the program.
+func published(name string) *list {
 	text, err := ranges.ReadFile("ranges/" + name + ".txt")
 	if err != nil {
 		panic(err) // a test reads every one
 	}
-	var list []string
-	for line := range strings.Lines(string(text)) {
-		if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
-			list = append(list, line)
-		}
-	}
-	set, err := ipset.New(list)
+	l, err := parseList(text)
 	if err != nil {
 		panic(err)
 	}
-	return set
+	return l
 }
 
 // named returns the CDN with this name, or nil.
@@ -90,7 +111,7 @@ func named(name string) *cdn {
 // owner returns which of some CDNs an address belongs to, or nil.
 func owner(all []*cdn, a netip.Addr) *cdn {
 	for _, c := range all {
-		if c.networks.Contains(a) {
+		if c.has(a) {
 			return c
 		}
 	}

@@ -5,8 +5,8 @@
 // The client is the peer, unless the peer is trusted: then it is who the peer
 // says, and if that one is trusted too, who that one says. believe.go walks this
 // way; cdn.go knows the CDNs; claims.go drops what nobody may claim; watch.go
-// notices a CDN that the settings do not name. It looks up no names and makes no
-// requests.
+// notices a CDN that the settings do not name; refresh.go fetches what CDNs publish
+// of their networks, now and then and never for a request.
 package clientip
 
 import (
@@ -17,8 +17,8 @@ import (
 
 // Compile returns the filter. c may be nil, which trusts nobody. Settings that
 // were checked give no error.
-func Compile(c *Config, env exchange.Env) (exchange.Filter, error) {
-	b, err := newBeliever(c)
+func Compile(c *Config, lists Lists, env exchange.Env) (exchange.Filter, error) {
+	b, err := newBeliever(c, lists, env)
 	if err != nil {
 		return exchange.Filter{}, err
 	}

@@ -12,7 +12,7 @@ import (
 
 func compile(t testing.TB, c *Config) exchange.Filter {
 	t.Helper()
-	f, err := Compile(c, exchangetest.Env(t))
+	f, err := Compile(c, Lists{}, exchangetest.Env(t))
 	if err != nil {
 		t.Fatal(err)
 	}

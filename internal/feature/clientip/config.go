@@ -18,8 +18,9 @@ type Config struct {
 	// switches off what the proxy would hand down.
 	Enabled bool `json:"enabled" default:"true"`
 	// CDN names the CDNs in front of the proxy: `cloudflare`, `fastly`,
-	// `cloudfront`, `google` (Google Cloud load balancers) and `akamai`. Their
-	// published networks are trusted, and the field that each writes is read.
+	// `cloudfront`, `google` (Google Cloud load balancers), `akamai` and `bunny`.
+	// Their published networks are trusted, and the field that each writes is
+	// read. cdn_networks keeps the networks up to date.
 	CDN []string `json:"cdn,omitempty" max:"16" example:"cloudflare"`
 	// Trusted are the addresses and networks of further proxies in front, such
 	// as 192.0.2.7 or 10.0.0.0/8. Name only machines that you run: whoever is
@@ -53,9 +54,6 @@ func (c *Config) Check(at schema.Place) {
 	}
 }
 
-// without are CDNs that are known by name and publish no short list of networks.
-var without = []string{"bunny"}
-
 // checkCDN tells what is wrong with the name of a CDN.
 func checkCDN(name string) (what, remedy string) {
 	names := make([]string, 0, len(presets))
@@ -64,11 +62,6 @@ func checkCDN(name string) (what, remedy string) {
 			return "", ""
 		}
 		names = append(names, presets[i].name)
-	}
-	for _, w := range without {
-		if name == w {
-			return name + " is not in this version yet", "name the addresses of its servers under trusted"
-		}
 	}
 	if near := schema.Nearest(name, names); near != "" {
 		return fmt.Sprintf("unknown CDN %q", name), fmt.Sprintf("did you mean %q?", near)

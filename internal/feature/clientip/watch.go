@@ -55,7 +55,7 @@ func sampled(start int64) bool { return start > 0 && start/16%oneIn == 0 }
 func (w *watch) look(ex *exchange.Exchange) {
 	found := -1
 	for i, c := range known() {
-		if c.networks.Contains(ex.ClientIP) {
+		if c.has(ex.ClientIP) {
 			found = i
 			break
 		}

@@ -1,0 +1,271 @@
+package clientip
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"headgate/internal/exchange"
+	"headgate/internal/file"
+	"headgate/internal/unit"
+)
+
+// Refresh says whether the networks of the CDNs that client_ip names are fetched
+// anew from where each CDN publishes them. The last list that could be used is kept
+// in the state directory; without one the list in the program is used, which has a
+// date.
+type Refresh struct {
+	// Enabled is whether lists are fetched. Only those of CDNs that a client_ip
+	// names are, and nothing is sent to tell who asks. The proxy of the environment
+	// (HTTPS_PROXY) is used.
+	Enabled bool `json:"enabled" default:"true"`
+	// Interval is how old a list gets before it is fetched again.
+	Interval unit.Duration `json:"interval" default:"24h" min:"1h" max:"720h"`
+}
+
+// Lists is where filters get the networks of CDNs from. Without Refresh they are
+// those of the program, and those in the state directory.
+type Lists struct {
+	Refresh
+	// StateDir is where lists are kept, "" for nowhere.
+	StateDir string
+	// Asleep is true for a plan that serves nobody: nothing is fetched.
+	Asleep bool
+}
+
+// The bounds of fetching.
+const (
+	mostFetched  = 16 << 20 // bytes; what Amazon publishes has two million
+	fetchTimeout = time.Minute
+	mostHops3xx  = 3
+	// soon is when a list that is missing is fetched first, spread when one that
+	// is old: not all at once after a power cut.
+	soon   = time.Second
+	spread = time.Minute
+	// again is when the first fetch that failed is tried again; the pause doubles.
+	again = 10 * time.Minute
+)
+
+// fresh keeps the networks of a CDN up to date.
+type fresh struct {
+	cdn    *cdn // of its own
+	floor  []netip.Prefix
+	date   time.Time // of the list in use; owned by the loop
+	lists  Lists
+	client *http.Client
+	log    *slog.Logger
+	clock  func() time.Time
+	stop   context.CancelFunc
+	done   chan struct{}
+}
+
+// current returns a CDN with its networks as they are, and as they will be.
+func current(known *cdn, lists Lists, env exchange.Env) *cdn {
+	if len(known.from) == 0 || env.Keep == nil {
+		return known
+	}
+	key := fmt.Sprintf("networks of %s\n%+v", known.name, lists)
+	kept := env.Keep(key, func() exchange.Kept {
+		f := newFresh(known, lists, env)
+		if lists.Enabled && !lists.Asleep {
+			var ctx context.Context
+			ctx, f.stop = context.WithCancel(context.Background())
+			f.done = make(chan struct{})
+			go f.run(ctx)
+		}
+		return f
+	})
+	return kept.(*fresh).cdn
+}
+
+// newFresh returns the networks that are known so far.
+func newFresh(known *cdn, lists Lists, env exchange.Env) *fresh {
+	f := &fresh{
+		cdn: &cdn{preset: known.preset}, lists: lists, log: env.Log, clock: env.Clock,
+		client: &http.Client{Timeout: fetchTimeout, CheckRedirect: onlyHTTPS, Transport: &http.Transport{
+			Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true, TLSHandshakeTimeout: fetchTimeout / 2, ForceAttemptHTTP2: true,
+		}},
+	}
+	embedded := known.embedded
+	f.floor, f.date = embedded.networks, embedded.date
+	f.cdn.networks.Store(known.networks.Load())
+	if kept := f.read(); kept != nil && kept.date.After(f.date) {
+		f.date = kept.date
+		f.cdn.networks.Store(kept.set())
+	}
+	return f
+}
+
+// Retire ends the fetching.
+func (f *fresh) Retire() {
+	if f.stop != nil {
+		f.stop()
+		<-f.done
+	}
+}
+
+func (f *fresh) run(ctx context.Context) {
+	defer close(f.done)
+	failed := 0
+	for pause := f.first(); wait(ctx, pause); {
+		if err := f.fetchAll(ctx); err == nil {
+			failed, pause = 0, f.lists.Interval.D()
+			continue
+		} else if ctx.Err() == nil {
+			f.log.Warn("the networks of a CDN could not be fetched", "cdn", f.cdn.name, "err", err,
+				"in_use", f.cdn.networks.Load().Len(), "as_of", f.date.Format(time.DateOnly))
+		}
+		pause = min(again<<failed, f.lists.Interval.D())
+		failed = min(failed+1, 10)
+	}
+}
+
+// first returns how long the first fetch waits.
+func (f *fresh) first() time.Duration {
+	if f.cdn.networks.Load().Len() == 0 {
+		return soon
+	}
+	due := f.lists.Interval.D() - f.clock().Sub(f.date)
+	return max(due, 0) + soon + rand.N(spread)
+}
+
+// wait waits and reports whether the time passed without an end.
+func wait(ctx context.Context, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// fetchAll fetches the list, checks it, uses it and keeps it.
+func (f *fresh) fetchAll(ctx context.Context) error {
+	var entries []string
+	for _, url := range f.cdn.from {
+		body, err := f.fetch(ctx, url)
+		if err != nil {
+			return err
+		}
+		part, err := f.cdn.read(body)
+		if err != nil {
+			return fmt.Errorf("read %s: %v", url, err)
+		}
+		entries = append(entries, part...)
+	}
+	networks, err := parseEntries(entries)
+	if err == nil {
+		err = checkFetched(networks, f.floor)
+	}
+	if err != nil {
+		return fmt.Errorf("refused what %s has: %v", f.cdn.from[0], err)
+	}
+	l := &list{networks: networks, date: f.clock()}
+	set := l.set()
+	if before := f.cdn.networks.Swap(set); before.Len() != set.Len() {
+		f.log.Info("the networks of a CDN changed", "cdn", f.cdn.name, "networks", set.Len(), "before", before.Len())
+	}
+	f.date = l.date
+	return f.keep(l)
+}
+
+func (f *fresh) fetch(ctx context.Context, url string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("Accept", "application/json, text/plain")
+	request.Header.Set("User-Agent", "headgate")
+	answer, err := f.client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != 200 || answer.TLS == nil {
+		return nil, fmt.Errorf("%s answers %s", url, answer.Status)
+	}
+	body, err := io.ReadAll(io.LimitReader(answer.Body, mostFetched+1))
+	if err == nil && len(body) > mostFetched {
+		err = errors.New("larger than 16 MiB")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", url, err)
+	}
+	return body, nil
+}
+
+// onlyHTTPS follows a few redirects, and none that leaves TLS.
+func onlyHTTPS(request *http.Request, via []*http.Request) error {
+	if len(via) > mostHops3xx || request.URL.Scheme != "https" {
+		return fmt.Errorf("redirected to %s", request.URL.Redacted())
+	}
+	return nil
+}
+
+// name returns the file in which the list is kept, "" for none.
+func (f *fresh) name() string {
+	if f.lists.StateDir == "" {
+		return ""
+	}
+	return filepath.Join(f.lists.StateDir, "cdn", f.cdn.name+".txt")
+}
+
+// keep writes the list to the state directory.
+func (f *fresh) keep(l *list) error {
+	name := f.name()
+	if name == "" {
+		return nil
+	}
+	var b bytes.Buffer
+	fmt.Fprintf(&b, "# Networks of %s, fetched %s from %s\n", f.cdn.name, l.date.UTC().Format(time.DateOnly), f.cdn.from[0])
+	for _, p := range l.networks {
+		fmt.Fprintln(&b, p)
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		return err
+	}
+	return file.Replace(name, b.Bytes())
+}
+
+// read returns the list in the state directory, nil if there is none that can be
+// used. It is checked as if it came from the network.
+func (f *fresh) read() *list {
+	name := f.name()
+	if name == "" {
+		return nil
+	}
+	text, err := file.Read(name, mostFetched, "than a list of networks may be")
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	var l *list
+	if err == nil {
+		l, err = parseList(text)
+	}
+	if err == nil {
+		err = checkFetched(l.networks, f.floor)
+	}
+	if err != nil {
+		f.log.Warn("the kept networks of a CDN cannot be used", "cdn", f.cdn.name, "file", name, "err", err)
+		return nil
+	}
+	return l
+}
+
+// Fetched reports whether a CDN's networks are not in the program, so that they
+// have to be fetched.
+func Fetched(name string) bool {
+	return slices.ContainsFunc(presets[:], func(p preset) bool { return p.name == name && p.alone })
+}
