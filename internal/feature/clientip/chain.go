@@ -39,7 +39,7 @@ func (c *chain) previous() (string, bool) {
 		if c.field.id == header.Forwarded {
 			comma = c.unquoted()
 		}
-		element := strings.Trim(c.rest[comma+1:], " \t")
+		element := trimmed(c.rest[comma+1:])
 		if comma >= 0 {
 			c.rest = c.rest[:comma]
 		} else {
@@ -50,6 +50,18 @@ func (c *chain) previous() (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// trimmed returns a text without the blanks around it. Nearly always there is at
+// most one, in front.
+func trimmed(s string) string {
+	for s != "" && (s[0] == ' ' || s[0] == '\t') {
+		s = s[1:]
+	}
+	for s != "" && (s[len(s)-1] == ' ' || s[len(s)-1] == '\t') {
+		s = s[:len(s)-1]
+	}
+	return s
 }
 
 // line begins the line before.

@@ -33,9 +33,20 @@ func claims(f *header.Field) bool {
 	}
 	switch f.Name[0] | 0x20 {
 	case 'x':
-		return forwarded(f.Name) || http1.Twin(f.Name).ClaimsClient()
+		return forwarded(f.Name) || odd(f.Name) && http1.Twin(f.Name).ClaimsClient()
 	case 'c', 'f', 't':
-		return http1.Twin(f.Name).ClaimsClient()
+		return odd(f.Name) && http1.Twin(f.Name).ClaimsClient()
+	}
+	return false
+}
+
+// odd reports whether a name has something else than letters, digits and hyphens.
+// One that has not is no twin: were it well known, its id would say so.
+func odd(name string) bool {
+	for i := range len(name) {
+		if name[i] != '-' && !alphanumeric(name[i]) {
+			return true
+		}
 	}
 	return false
 }
