@@ -85,6 +85,9 @@ func trimsBase(servers []Server) bool {
 // longest is the longest path that a replacement may make, in bytes.
 const longest = 64 << 10
 
+// mostMatches is how often an expression may match in one path.
+const mostMatches = 1000
+
 // mapping is the way in, and holds the way back. It is immutable.
 type mapping struct {
 	strips      bool
@@ -171,8 +174,8 @@ func (m *mapping) rewrite(ex *exchange.Exchange) *exchange.Answer {
 		seen = "/"
 	}
 	if rest != "*" && m.regex.MatchString(seen) {
-		made := m.regex.ReplaceAllString(seen, m.replacement)
-		if len(made) > longest {
+		made, ok := m.replaced(seen)
+		if !ok {
 			return exchange.Fail(exchange.URITooLong, "the rewritten path is too long")
 		}
 		var err error
@@ -182,6 +185,26 @@ func (m *mapping) rewrite(ex *exchange.Exchange) *exchange.Answer {
 	}
 	ex.Request.Target = m.add(ex, rest)
 	return nil
+}
+
+// replaced returns a path with every match replaced, and false when that takes more
+// than longest bytes or mostMatches. It ends as soon as that is known.
+func (m *mapping) replaced(path string) (made string, ok bool) {
+	matches := m.regex.FindAllStringSubmatchIndex(path, mostMatches+1)
+	if len(matches) > mostMatches {
+		return "", false
+	}
+	var b []byte
+	from := 0
+	for _, match := range matches {
+		b = append(b, path[from:match[0]]...)
+		if b = m.regex.ExpandString(b, m.replacement, path, match); len(b) > longest {
+			return "", false
+		}
+		from = match[1]
+	}
+	b = append(b, path[from:]...)
+	return string(b), len(b) <= longest
 }
 
 // normal returns the one form of a path that a replacement made, with a slash in

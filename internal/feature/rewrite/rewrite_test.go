@@ -2,6 +2,7 @@ package rewrite
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -118,6 +119,8 @@ func TestReplacementThatMakesNoPathIsRefused(t *testing.T) {
 		{Config{Regex: "2F"}, "/a%2Fb", exchange.BadRequest},
 		{Config{Regex: "25"}, "/a%2500", exchange.BadRequest},
 		{Config{Regex: "x", Replacement: ""}, "/..x;/", exchange.BadRequest},
+		{Config{Regex: "a", Replacement: strings.Repeat("$0", 500)}, "/" + strings.Repeat("a", 900), exchange.URITooLong},
+		{Config{Regex: "a", Replacement: "b"}, "/" + strings.Repeat("a", 1001), exchange.URITooLong},
 		{Config{Regex: "^(.*)$", Replacement: "$1$1$1$1$1$1$1$1$1$1$1$1$1$1$1$1$1$1$1$1"}, "/" + string(make([]byte, 8<<10)), exchange.URITooLong},
 	} {
 		got, answer := target(compile(t, &c.set, server("/")), c.path)
