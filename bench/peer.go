@@ -32,6 +32,8 @@ type setup struct {
 	upstreams  []string // servers of every route
 	accessLog  bool     // write one, in the combined format
 	proxies    int      // hosts with three routes each; 0 means one route for any host
+	compress   string   // the coding of text; empty means none
+	rules      bool     // set two fields, and take one away
 	generation int      // what /generation answers; 0 means there is no such route
 
 	tls         bool         // speak TLS 1.3, with HTTP/2 and HTTP/1.1 over it

@@ -56,10 +56,11 @@ frontend web
   http-request set-header X-Forwarded-Proto %s
   http-request set-header X-Forwarded-Host %%[req.hdr(host)]
   http-request set-header Via proxy
-  default_backend up
-
-backend up
 `, s.address, secure, s.scheme(), s.scheme())
+	if s.rules {
+		c.WriteString("  http-request set-header X-Real-IP %[src]\n  http-response set-header Strict-Transport-Security max-age=63072000\n  http-response del-header X-Powered-By\n")
+	}
+	c.WriteString("  default_backend up\n\nbackend up\n")
 	for i, u := range s.upstreams {
 		fmt.Fprintf(&c, "  server s%d %s\n", i, u)
 	}

@@ -46,6 +46,15 @@ func headgateConfig(s setup) string {
 		servers += fmt.Sprintf("{url: \"http://%s\"}, ", u)
 	}
 	servers = "servers: [" + strings.TrimSuffix(servers, ", ") + "]"
+	if s.compress != "" {
+		servers += fmt.Sprintf(", compression: {algorithms: [%s]}", s.compress)
+	}
+	if s.rules {
+		servers += ", headers: [" +
+			"{direction: request, name: X-Real-IP, value: \"{client_ip}\"}, " +
+			"{direction: response, name: Strict-Transport-Security, value: max-age=63072000}, " +
+			"{direction: response, operation: remove, name: X-Powered-By}]"
+	}
 	generation := ""
 	if s.generation > 0 {
 		generation = fmt.Sprintf("      - {path: /generation, fixed_response: {status: 200, body: \"%d\"}}\n", s.generation)

@@ -85,6 +85,12 @@ func nginxConfig(s setup) string {
 	} else {
 		c.WriteString("  access_log off;\n")
 	}
+	if s.compress != "" {
+		c.WriteString("  gzip on;\n  gzip_comp_level 5;\n  gzip_min_length 1024;\n  gzip_proxied any;\n  gzip_vary on;\n  gzip_types text/plain;\n")
+	}
+	if s.rules {
+		c.WriteString("  proxy_set_header X-Real-IP $remote_addr;\n  add_header Strict-Transport-Security max-age=63072000 always;\n  proxy_hide_header X-Powered-By;\n")
+	}
 	c.WriteString("  upstream up {\n    keepalive 128;\n    keepalive_requests 1000000000;\n    keepalive_timeout 1h;\n")
 	for _, u := range s.upstreams {
 		fmt.Fprintf(&c, "    server %s;\n", u)

@@ -44,7 +44,7 @@ const wide = 10_000
 // allRows returns every row, in the order of the table.
 func allRows() []row {
 	canChange := func(p peer) bool { return p.canChange }
-	return []row{
+	return append([]row{
 		{
 			name: "keepalive", title: "HTTP/1.1 keep-alive, 100 B, c=64", unit: "µs CPU a request",
 			goals:   []goal{{"nginx", 0.95}, {"haproxy", 0.85}, {"net/http", 0.35}},
@@ -140,7 +140,7 @@ func allRows() []row {
 			setups:  func() []setup { return []setup{{generation: 1, moving: "yes"}} },
 			measure: measureChanges,
 		},
-	}
+	}, contentRows()...)
 }
 
 // overTLS is a plain setup with TLS.

@@ -33,6 +33,9 @@ func startUpstream(b *bench) (*upstream, error) {
 	if err := makeBody(filepath.Join(dir, "body")); err != nil {
 		return nil, err
 	}
+	if err := makePage(dir); err != nil {
+		return nil, err
+	}
 	if err := writeFile(dir, "nginx.conf", u.config(dir)); err != nil {
 		return nil, err
 	}
@@ -64,6 +67,7 @@ func (u *upstream) config(dir string) string {
     location = /which { return 200 "%d"; }
     location = /fields { return 200 "$http_forwarded|$http_x_forwarded_for|$http_x_forwarded_proto|$http_x_forwarded_host|$http_via"; }
     location = /body { root %s; }
+    location = /page { root %s; }
     location = /sink {
       client_max_body_size 0;
       client_body_buffer_size %d;
@@ -71,7 +75,7 @@ func (u *upstream) config(dir string) string {
       proxy_set_header Content-Length "";
       proxy_pass http://%s/;
     }
-  }`, address, hundredBytes, i, dir, bodySize+1, address)
+  }`, address, hundredBytes, i, dir, dir, bodySize+1, address)
 	}
 	return nginxHead(1) + `
 http {
