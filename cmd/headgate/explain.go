@@ -14,15 +14,21 @@ import (
 
 func newExplain() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "explain METHOD URL",
+		Use:   "explain METHOD URL | tcp://HOST:PORT | udp://HOST:PORT",
 		Short: "Tell what becomes of a request, and why",
 		Long: `explain tells which port, proxy and route take a request and why each other
 candidate lost, the filters in their order, the candidate servers, and the exact head
 that each of them would get. It asks the functions that serve requests; nothing is
-sent and no port is opened. The port number in the URL says which port is meant.`,
+sent and no port is opened. The port number in the URL says which port is meant.
+With tcp:// or udp:// it tells which TCP or UDP proxy takes a connection, and which
+server; on an https port the host is the name that a TLS client asks for.`,
 		Example: `  headgate explain GET http://shop.example.com/api/users?page=2
-  headgate explain --config headgate.yaml --from 192.0.2.1 -H 'Accept: text/html' GET http://shop.example.com:8080/`,
+  headgate explain --config headgate.yaml --from 192.0.2.1 -H 'Accept: text/html' GET http://shop.example.com:8080/
+  headgate explain tcp://db.example.com:5432`,
 		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 1 && isStream(args[0]) {
+				return nil
+			}
 			if len(args) != 2 {
 				return usage("want METHOD and URL, have %d arguments", len(args))
 			}
@@ -36,6 +42,9 @@ sent and no port is opened. The port number in the URL says which port is meant.
 	_ = cmd.MarkFlagDirname("state") // the flag exists
 	output := addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if len(args) == 1 {
+			return explainStream(cmd, args[0], *from, *file, output.value)
+		}
 		q, err := parseQuestion(args[0], args[1], *headers, *from)
 		if err != nil {
 			return err

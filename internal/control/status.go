@@ -26,6 +26,9 @@ type Status struct {
 	Refused *RefusedState `json:"refused,omitempty"`
 	// Ports are the ports by name.
 	Ports []PortState `json:"ports"`
+	// TCPProxies and UDPProxies are the active ones by name.
+	TCPProxies []StreamState `json:"tcp_proxies,omitempty"`
+	UDPProxies []StreamState `json:"udp_proxies,omitempty"`
 	// Certificates are the certificates by name, where HTTPS ports use them.
 	Certificates []certs.Status `json:"certificates,omitempty"`
 	// Unverified are the https servers whose certificates are not checked
@@ -122,6 +125,7 @@ func (c *Control) Status() Status {
 	out.Ports = append(out.Ports, c.quicDrains.states()...)
 	out.Ports = append(out.Ports, s.waiting...)
 	if p := c.current.Load(); p != nil {
+		out.TCPProxies, out.UDPProxies = streamStates(p)
 		out.Certificates, out.Unverified = p.Certificates(), p.Unverified()
 		for name, port := range p.Config().Ports {
 			if !port.Active {

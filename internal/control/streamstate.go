@@ -1,0 +1,75 @@
+package control
+
+import (
+	"headgate/internal/exchange"
+	"headgate/internal/health"
+	"headgate/internal/plan"
+)
+
+// StreamState is how a TCP or UDP proxy stands. Where it listens stands among the
+// ports.
+type StreamState struct {
+	// Name is the proxy's name, Protocol tcp or udp.
+	Name     string `json:"name"`
+	Protocol string `json:"protocol"`
+	// Address is where it listens; Port and SNI say whose connections it takes if
+	// it has no address.
+	Address string   `json:"address,omitempty"`
+	Port    string   `json:"port,omitempty"`
+	SNI     []string `json:"sni,omitempty"`
+	// Connections are open now, Accepted there were in all; of UDP they are
+	// sessions.
+	Connections int    `json:"connections"`
+	Accepted    uint64 `json:"accepted"`
+	// Received and Sent are bytes from and to clients.
+	Received uint64 `json:"bytes_received"`
+	Sent     uint64 `json:"bytes_sent"`
+	// Errors counts what failed, by the word of the access log.
+	Errors map[string]uint64 `json:"errors,omitempty"`
+	// Healthy of Servers take connections.
+	Healthy int                 `json:"healthy"`
+	Servers []StreamServerState `json:"servers"`
+}
+
+// StreamServerState is how a server of a TCP or UDP proxy stands.
+type StreamServerState struct {
+	// Address is its host and port, Weight its share.
+	Address string `json:"address"`
+	Weight  int    `json:"weight"`
+	health.Status
+}
+
+// streamStates returns how the TCP and UDP proxies of a plan stand.
+func streamStates(p *plan.Plan) (tcp, udp []StreamState) {
+	for _, t := range p.TCPProxies() {
+		s := streamState(t.Settings.Name, "tcp", t.Proxy.Roster.Counts(), t.Servers)
+		if t.Settings.Address.IsValid() {
+			s.Address = t.Settings.Address.String()
+		}
+		s.Port, s.SNI = t.Settings.Port, t.Settings.SNI
+		tcp = append(tcp, s)
+	}
+	for _, u := range p.UDPProxies() {
+		s := streamState(u.Settings.Name, "udp", u.Proxy.Tally.Counts(), u.Servers)
+		s.Address = u.Settings.Address.String()
+		udp = append(udp, s)
+	}
+	return tcp, udp
+}
+
+func streamState(name, protocol string, n exchange.PassageCounts, servers []*plan.StreamServer) StreamState {
+	s := StreamState{
+		Name: name, Protocol: protocol, Connections: n.Open, Accepted: n.Accepted, Received: n.Received, Sent: n.Sent,
+		Errors: map[string]uint64{},
+	}
+	for reason, n := range n.Errors {
+		s.Errors[reason.String()] = n
+	}
+	for _, server := range servers {
+		if server.Live.Out() == 0 && server.Weight > 0 {
+			s.Healthy++
+		}
+		s.Servers = append(s.Servers, StreamServerState{server.Address, server.Weight, server.Live.Status(true)})
+	}
+	return s
+}

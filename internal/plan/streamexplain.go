@@ -1,0 +1,179 @@
+package plan
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"headgate/internal/balance"
+	"headgate/internal/clock"
+	"headgate/internal/config"
+	"headgate/internal/feature/ipfilter"
+	"headgate/internal/ipset"
+	"headgate/internal/target"
+)
+
+// StreamQuestion is a connection, or the first datagram of a session, that
+// ExplainStream is asked about.
+type StreamQuestion struct {
+	// Protocol is tcp or udp.
+	Protocol string
+	// Host is what the client connects to: an address, or the name that a TLS client
+	// asks for. Port is the port number.
+	Host string
+	Port uint16
+	// From is the client's address.
+	From netip.Addr
+}
+
+// StreamExplanation is what becomes of a connection or a session.
+type StreamExplanation struct {
+	// Protocol is tcp or udp.
+	Protocol string `json:"protocol"`
+	// Listener is the port or proxy that has the address, "" if nobody has.
+	Listener string `json:"listener,omitempty"`
+	Address  string `json:"address,omitempty"`
+	// Proxy is the TCP or UDP proxy that takes it, "" if none does; Name the name
+	// by which it was found.
+	Proxy string `json:"proxy,omitempty"`
+	Name  string `json:"name,omitempty"`
+	// Denied is why the client may not come in.
+	Denied string `json:"denied,omitempty"`
+	// Header is the version of the PROXY header that servers get.
+	Header string `json:"proxy_protocol,omitempty"`
+	// Balance is how a server is chosen, Servers are the candidates.
+	Balance string            `json:"load_balancing,omitempty"`
+	Servers []StreamCandidate `json:"servers,omitempty"`
+	// Notes are hints.
+	Notes []string `json:"notes,omitempty"`
+}
+
+// StreamCandidate is a server that may take it.
+type StreamCandidate struct {
+	Address string `json:"address"`
+	Weight  int    `json:"weight"`
+	// Next is whether it would be the server now.
+	Next bool `json:"next"`
+}
+
+// ExplainStream tells what the plan makes of a connection or a session. Nothing is
+// sent and no server is taken.
+func (p *Plan) ExplainStream(q StreamQuestion) StreamExplanation {
+	e := StreamExplanation{Protocol: q.Protocol}
+	if q.Protocol == string(config.UDP) {
+		p.explainUDP(q, &e)
+	} else {
+		p.explainTCP(q, &e)
+	}
+	return e
+}
+
+func (p *Plan) explainUDP(q StreamQuestion, e *StreamExplanation) {
+	for _, u := range p.udpProxies {
+		if u.Settings.Address.Port() != q.Port {
+			continue
+		}
+		e.Listener, e.Proxy, e.Address = u.Settings.Name, u.Settings.Name, u.Settings.Address.String()
+		e.take(q, u.Settings.IPFilter, u.Settings.LoadBalancing, u.Servers, u.Proxy.Group)
+		return
+	}
+	e.Notes = append(e.Notes, fmt.Sprintf("no active UDP proxy listens on %d", q.Port))
+}
+
+func (p *Plan) explainTCP(q StreamQuestion, e *StreamExplanation) {
+	i := slices.IndexFunc(p.Listeners(), func(port *Port) bool {
+		return port.Address().Port() == q.Port && port.Protocol() != config.HTTP3
+	})
+	if i < 0 {
+		e.Notes = append(e.Notes, fmt.Sprintf("nobody listens on %d over TCP", q.Port))
+		return
+	}
+	port := p.Listeners()[i]
+	e.Listener, e.Address = port.Name(), port.Address().String()
+	proxy := port.Stream()
+	if proxy == nil {
+		if name, fault := target.Host(q.Host); fault == nil {
+			e.Name = name
+		}
+		if proxy = port.Passthrough(e.Name); proxy == nil {
+			e.Notes = append(e.Notes, fmt.Sprintf("port %s speaks %s itself: ask with a method and a URL", port.Name(), port.Protocol()))
+			return
+		}
+	}
+	if port.announcers != nil {
+		e.Notes = append(e.Notes, "peers in proxy_protocol.trusted tell of the client by a header; it is taken as told")
+	}
+	for _, t := range p.tcpProxies {
+		if t.Proxy == proxy {
+			e.Proxy = t.Settings.Name
+			if v := t.Settings.ProxyProtocol; v != config.SendOff {
+				e.Header = string(v)
+			}
+			e.take(q, t.Settings.IPFilter, t.Settings.LoadBalancing, t.Servers, proxy.Group)
+		}
+	}
+}
+
+// take tells whether the client may come in, and who would serve it.
+func (e *StreamExplanation) take(q StreamQuestion, filter *ipfilter.Config, how string, servers []*StreamServer, group *balance.Group) {
+	if filter != nil && !filter.Off() {
+		e.Denied = denied(filter, q.From)
+	}
+	e.Balance = how
+	ask := balance.Ask{Now: clock.Now(), Key: balance.HashAddr(q.From)}
+	likely, _ := group.Likely(&ask)
+	for i, s := range servers {
+		e.Servers = append(e.Servers, StreamCandidate{s.Address, s.Weight, i == likely})
+	}
+}
+
+// denied says why a filter refuses an address, "" if it does not.
+func denied(c *ipfilter.Config, a netip.Addr) string {
+	deny, err := ipset.New(c.Deny)
+	allow, err2 := ipset.New(c.Allow)
+	switch {
+	case err != nil || err2 != nil:
+		return ""
+	case deny.Contains(a):
+		return "the address is in ip_filter.deny"
+	case allow.Len() > 0 && !allow.Contains(a):
+		return "the address is not in ip_filter.allow"
+	}
+	return ""
+}
+
+// Text returns the explanation for people.
+func (e *StreamExplanation) Text() string {
+	var b strings.Builder
+	line := func(label, text string) {
+		if text != "" {
+			fmt.Fprintf(&b, "%-9s %s\n", label, text)
+		}
+	}
+	if e.Listener != "" {
+		line("listener", e.Listener+", "+e.Address)
+	}
+	line("name", e.Name)
+	line("proxy", e.Proxy)
+	if e.Denied != "" {
+		line("answer", "closed: "+e.Denied)
+	}
+	if e.Header != "" {
+		line("header", "PROXY "+e.Header)
+	}
+	for _, note := range e.Notes {
+		line("note", note)
+	}
+	if len(e.Servers) > 0 {
+		line("servers", e.Balance)
+	}
+	for _, s := range e.Servers {
+		mark := ""
+		if s.Next && e.Denied == "" {
+			mark = ", next"
+		}
+		fmt.Fprintf(&b, "          %s, weight %d%s\n", s.Address, s.Weight, mark)
+	}
+	return b.String()
+}
