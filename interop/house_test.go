@@ -98,8 +98,17 @@ func shortDir(t *testing.T) string {
 	return dir
 }
 
+// end stops the gate before the test ends.
+func (g *gate) end() {
+	g.stop()
+	g.cmd = nil
+}
+
 // stop ends the gate and waits for its end.
 func (g *gate) stop() {
+	if g.cmd == nil {
+		return
+	}
 	g.cmd.Process.Signal(syscall.SIGTERM)
 	last := time.AfterFunc(patience, func() { g.cmd.Process.Kill() })
 	err := g.cmd.Wait()

@@ -9,6 +9,9 @@
 //
 //	config            the configuration; UPSTREAM stands for the address of a
 //	                  server that the script plays, UPSTREAM2 for a second one,
+//	                  SOCKET for the path of a Unix socket and TLSUPSTREAM for
+//	                  an address of TLS with the authority in CAFILE, at both of
+//	                  which the first server listens,
 //	                  DEAD for an address where nobody listens, and a port of
 //	                  "protocol: http}" speaks HTTPS where the script runs so;
 //	                  STICKY and STICKY2 are the values of the sticky cookie for

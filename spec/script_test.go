@@ -160,6 +160,13 @@ func run(t *testing.T, s script, tr transport) {
 
 // expand replaces the names of addresses.
 func expand(text string, s *stage) string {
+	if strings.Contains(text, "SOCKET") {
+		text = strings.ReplaceAll(text, "SOCKET", s.server.socket())
+	}
+	if strings.Contains(text, "TLSUPSTREAM") {
+		address, ca := s.server.secure()
+		text = strings.NewReplacer("TLSUPSTREAM", address, "CAFILE", ca).Replace(text)
+	}
 	return strings.NewReplacer("UPSTREAM2", s.server2.addr(), "UPSTREAM", s.server.addr(), "DEAD", s.dead, "LISTEN", s.addr,
 		"STICKY2", affinity("http://"+s.server2.addr()), "STICKY", affinity("http://"+s.server.addr()), "SECURE", s.way.cookieSecure(),
 		"SCHEME", s.way.scheme(), "VERSION", s.way.version).Replace(text)

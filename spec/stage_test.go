@@ -26,16 +26,16 @@ func newServer(t *testing.T, name string) *server {
 	}
 	s := &server{t: t, name: name, listener: l, active: make(chan *peer, 16)}
 	t.Cleanup(func() { l.Close() })
-	go s.accept()
+	go s.accept(l)
 	return s
 }
 
 func (s *server) addr() string { return s.listener.Addr().String() }
 
 // accept takes connections and reports each when its first byte arrives.
-func (s *server) accept() {
+func (s *server) accept(l net.Listener) {
 	for {
-		c, err := s.listener.Accept()
+		c, err := l.Accept()
 		if err != nil {
 			return
 		}
