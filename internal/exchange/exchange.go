@@ -209,14 +209,14 @@ type Told struct {
 	Method, Host, URI string
 }
 
-// Affinity is which server of a route a client belongs to, by the server's place
-// in the route's list, counted from 1.
+// Affinity is which server of a route a client belongs to, by a cookie. It is
+// empty on routes without one.
 type Affinity struct {
-	// Wanted is the server that the client's sticky cookie names, 0 for none.
-	Wanted int
-	// Served is the server that answered, 0 if none did: the response is our
-	// own, or a cache's. It is set on routes with a sticky cookie.
-	Served int
+	// Token is what the client's cookie says of its server; zero without one.
+	Token [3]uint64
+	// Cookie is what the response tells the client, the value of a Set-Cookie
+	// field, or "" when it knows already, or when no server answered.
+	Cookie string
 }
 
 // Limits are times and sizes for one exchange. Zero means no limit.

@@ -332,7 +332,7 @@ func (r *Route) explain(ex *exchange.Exchange, e *Explanation) {
 	}
 	for i, s := range r.servers.List() {
 		head := upstream.AppendHead(nil, ex, s, r.servers.Host())
-		e.Servers = append(e.Servers, Candidate{URL: s.URL, Weight: s.Weight, Total: total, Pinned: ex.Affinity.Wanted == i+1, Head: string(head)})
+		e.Servers = append(e.Servers, Candidate{URL: s.URL, Weight: s.Weight, Total: total, Pinned: r.servers.Pinned(ex) == i, Head: string(head)})
 	}
 }
 

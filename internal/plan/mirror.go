@@ -22,6 +22,7 @@ type keptMirror struct {
 // Retire ends the copies and takes their numbers off the page.
 func (k *keptMirror) Retire() {
 	k.MirrorState.Retire()
+	k.to.Retire()
 	if k.counter != nil {
 		k.counter.Retire()
 	}
@@ -79,7 +80,7 @@ func (c *compiler) keptMirror(b *body, m *config.Mirror) (*keptMirror, error) {
 			counter := c.house.Metrics.Mirror(b.proxy.Name, b.path())
 			k.counter, k.told = counter, func(result upstream.Copied) { counter.Told(uint8(result)) }
 		}
-		policy := upstream.Policy{Host: hostField(b.proxy.HostHeader), Proxy: b.proxy.Name, Route: "mirror of " + b.path()}
+		policy := upstream.Policy{Host: hostField(b.proxy.HostHeader), Proxy: b.proxy.Name, Route: "mirror of " + b.path(), Expand: true}
 		k.to = upstream.New(list, c.shared.upstream, policy, c.env)
 		return k
 	}).(*keptMirror), nil

@@ -233,7 +233,7 @@ func (c *compiler) filters(b *body) error {
 		return nil // nobody gets a path
 	}
 	if isSticky(b.settings) {
-		b.filters = append(b.filters, b.servers.Sticky(b.settings.StickyCookie, c.affinityKey(), b.proxy.Name, b.path()))
+		b.filters = append(b.filters, c.affinity(b).Filter())
 	}
 	mapped, err := rewrite.Compile(f.Rewrite, mapping(b))
 	if err != nil {
@@ -385,6 +385,14 @@ func (c *compiler) timeout(limit timeout.Config) exchange.Filter {
 // isSticky reports whether clients of a route keep their server.
 func isSticky(r *config.Route) bool { return r.StickyCookie != nil && r.StickyCookie.Enabled }
 
+// affinity returns what a route needs for its sticky cookie; nil without one.
+func (c *compiler) affinity(b *body) *upstream.Affinity {
+	if !isSticky(b.settings) {
+		return nil
+	}
+	return &upstream.Affinity{Sticky: b.settings.StickyCookie, Key: c.affinityKey(), Proxy: b.proxy.Name, Route: b.path()}
+}
+
 // affinityKey returns the key of all sticky cookies.
 func (c *compiler) affinityKey() *upstream.AffinityKey {
 	return c.env.Keep("affinity key\x00"+c.house.StateDir, func() exchange.Kept {
@@ -401,6 +409,7 @@ type keptServers struct {
 
 // Retire takes the servers' counters off the page.
 func (k *keptServers) Retire() {
+	k.Servers.Retire()
 	for _, c := range k.counters {
 		c.Retire()
 	}
@@ -423,6 +432,7 @@ func (c *compiler) servers(b *body) error {
 		return err
 	}
 	policy := policy(b)
+	policy.Affinity = c.affinity(b)
 	b.servers = c.env.Keep(string(key), func() exchange.Kept {
 		kept := &keptServers{}
 		for i, s := range secure {
@@ -474,7 +484,7 @@ func policy(b *body) upstream.Policy {
 	r := b.settings
 	choice, _, _ := balance.Parse(r.LoadBalancing)
 	return upstream.Policy{
-		Host: hostField(b.proxy.HostHeader), Retry: r.Retry, Sticky: isSticky(r),
+		Host: hostField(b.proxy.HostHeader), Retry: r.Retry, Expand: true,
 		Proxy: b.proxy.Name, Route: b.path(), Balance: choice, SlowStart: r.SlowStart.D(),
 		QueueLength: r.Queue.Length, QueueTimeout: r.Queue.Timeout.D(),
 		Health: upstream.Health{Check: r.HealthCheck, Ejection: r.Ejection, Breaker: r.CircuitBreaker},
@@ -545,7 +555,7 @@ func (c *compiler) serversKey(b *body, secure []*secureServer) []byte {
 		key = fmt.Appendf(key, "breaker %+v\n", *b)
 	}
 	if isSticky(b.settings) {
-		key = append(key, "sticky\n"...)
+		key = fmt.Appendf(key, "sticky %+v\n", *b.settings.StickyCookie)
 	}
 	if r := b.settings.Retry; r != nil {
 		key = fmt.Appendf(key, "retry %+v\n", *r)

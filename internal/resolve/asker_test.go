@@ -9,21 +9,23 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"headgate/internal/resolve/resolvetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestAddressesComeWithTheirTTL(t *testing.T) {
-	z := newZone(t)
-	a := asker{[]netip.AddrPort{z.address}}
-	z.set("one.test", record{ttl: 7, ip: "10.0.0.1"})
-	z.set("dual.test", record{ttl: 60, ip: "10.0.0.1"}, record{ttl: 5, ip: "2001:db8::1"})
-	z.set("alias.test", record{ttl: 3, cn: "one.test"})
-	z.set("zero.test", record{ttl: 0, ip: "10.0.0.1"})
-	z.set("mapped.test", record{ttl: 9, ip: "::ffff:10.0.0.1"})
-	z.set("none.test")
+	z := resolvetest.New(t)
+	a := asker{[]netip.AddrPort{z.Address}}
+	z.Set("one.test", resolvetest.Record{TTL: 7, IP: "10.0.0.1"})
+	z.Set("dual.test", resolvetest.Record{TTL: 60, IP: "10.0.0.1"}, resolvetest.Record{TTL: 5, IP: "2001:db8::1"})
+	z.Set("alias.test", resolvetest.Record{TTL: 3, Alias: "one.test"})
+	z.Set("zero.test", resolvetest.Record{TTL: 0, IP: "10.0.0.1"})
+	z.Set("mapped.test", resolvetest.Record{TTL: 9, IP: "::ffff:10.0.0.1"})
+	z.Set("none.test")
 	for _, cut := range []bool{false, true} {
-		z.be(false, false, cut) // over UDP, then over TCP
+		z.Be(false, false, cut) // over UDP, then over TCP
 		for _, c := range []struct {
 			name string
 			want string
@@ -51,61 +53,61 @@ func TestAddressesComeWithTheirTTL(t *testing.T) {
 			}
 		}
 	}
-	z.be(false, true, false)
+	z.Be(false, true, false)
 	if _, _, err := a.host(t.Context(), "one.test", 80); err == nil || notFound(err) {
 		t.Errorf("a name server that cannot tell: %v, want an error that is not the word that there is no such name", err)
 	}
 }
 
 func TestANameServerThatIsSilentIsLeftForAnother(t *testing.T) {
-	mute, z := newZone(t), newZone(t)
-	mute.be(false, true, false)
-	z.set("one.test", record{ttl: 7, ip: "10.0.0.1"})
+	mute, z := resolvetest.New(t), resolvetest.New(t)
+	mute.Be(false, true, false)
+	z.Set("one.test", resolvetest.Record{TTL: 7, IP: "10.0.0.1"})
 	dead := netip.MustParseAddrPort("127.0.0.1:1")
-	a := asker{[]netip.AddrPort{dead, mute.address, z.address}}
+	a := asker{[]netip.AddrPort{dead, mute.Address, z.Address}}
 	got, _, err := a.host(t.Context(), "one.test", 80)
 	if err != nil || len(got) != 1 {
 		t.Errorf("%v, %v, want one server", got, err)
 	}
 	// The word that there is no such name is an answer.
-	a = asker{[]netip.AddrPort{z.address, mute.address}}
-	if _, _, err := a.host(t.Context(), "no.test", 80); !notFound(err) || mute.asked("no.test") != 0 {
-		t.Errorf("%v, and the second was asked %d times", err, mute.asked("no.test"))
+	a = asker{[]netip.AddrPort{z.Address, mute.Address}}
+	if _, _, err := a.host(t.Context(), "no.test", 80); !notFound(err) || mute.Asked("no.test") != 0 {
+		t.Errorf("%v, and the second was asked %d times", err, mute.Asked("no.test"))
 	}
 }
 
 func TestServicesHaveServersWithPortAndWeight(t *testing.T) {
-	z := newZone(t)
-	a := asker{[]netip.AddrPort{z.address}}
-	z.set("_http._tcp.test", srv(9, 20, 1, 8082, "b.test"), srv(9, 10, 3, 8080, "a.test"), srv(4, 10, 1, 8081, "b.test"), srv(9, 10, 1, 1, "gone.test"))
-	z.set("a.test", record{ttl: 30, ip: "10.0.0.1"})
-	z.set("b.test", record{ttl: 30, ip: "10.0.0.2"}, record{ttl: 30, ip: "10.0.0.3"})
+	z := resolvetest.New(t)
+	a := asker{[]netip.AddrPort{z.Address}}
+	z.Set("_http._tcp.test", resolvetest.Service(9, 20, 1, 8082, "b.test"), resolvetest.Service(9, 10, 3, 8080, "a.test"), resolvetest.Service(4, 10, 1, 8081, "b.test"), resolvetest.Service(9, 10, 1, 1, "gone.test"))
+	z.Set("a.test", resolvetest.Record{TTL: 30, IP: "10.0.0.1"})
+	z.Set("b.test", resolvetest.Record{TTL: 30, IP: "10.0.0.2"}, resolvetest.Record{TTL: 30, IP: "10.0.0.3"})
 	got, ttl, err := a.service(t.Context(), "_http._tcp.test")
 	want := "[{[10.0.0.1:8080] 3 10} {[10.0.0.2:8081] 1 10} {[10.0.0.3:8081] 1 10} {[10.0.0.2:8082] 1 20} {[10.0.0.3:8082] 1 20}]"
 	if err != nil || fmt.Sprint(got) != want || ttl != 4*time.Second {
 		t.Errorf("%v, %v, %v, want %s", got, ttl, err, want)
 	}
-	z.set("_no._tcp.test", srv(9, 0, 0, 0, ""))
+	z.Set("_no._tcp.test", resolvetest.Service(9, 0, 0, 0, ""))
 	for _, name := range []string{"_no._tcp.test", "_none._tcp.test"} {
 		if got, _, err := a.service(t.Context(), name); !notFound(err) {
 			t.Errorf("%s: %v, %v, want not found", name, got, err)
 		}
 	}
-	z.set("_gone._tcp.test", srv(9, 0, 0, 1, "gone.test"))
+	z.Set("_gone._tcp.test", resolvetest.Service(9, 0, 0, 1, "gone.test"))
 	if got, _, err := a.service(t.Context(), "_gone._tcp.test"); !notFound(err) {
 		t.Errorf("%v, %v, want not found", got, err)
 	}
 }
 
 func TestANameWithAThousandAddressesIsBounded(t *testing.T) {
-	z := newZone(t)
-	var list []record
+	z := resolvetest.New(t)
+	var list []resolvetest.Record
 	for i := range 1000 {
-		list = append(list, record{ttl: 9, ip: fmt.Sprintf("10.0.%d.%d", i>>8, i&255)})
+		list = append(list, resolvetest.Record{TTL: 9, IP: fmt.Sprintf("10.0.%d.%d", i>>8, i&255)})
 	}
-	z.set("many.test", list...)
-	z.be(false, false, true) // it does not fit into a packet
-	got, _, err := asker{[]netip.AddrPort{z.address}}.host(t.Context(), "many.test", 80)
+	z.Set("many.test", list...)
+	z.Be(false, false, true) // it does not fit into a packet
+	got, _, err := asker{[]netip.AddrPort{z.Address}}.host(t.Context(), "many.test", 80)
 	if err != nil || len(got) != mostEndpoints {
 		t.Errorf("%d servers, %v, want %d", len(got), err, mostEndpoints)
 	}

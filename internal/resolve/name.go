@@ -16,6 +16,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -63,7 +64,9 @@ type Name struct {
 	options Options
 	ask     func(context.Context) ([]Endpoint, time.Duration, error) // nil for an address
 
-	next atomic.Uint32 // whose turn it is
+	next    atomic.Uint32 // whose turn it is
+	due     atomic.Int64  // when Poll begins the next look-up
+	version atomic.Uint64 // of set
 
 	mu struct {
 		sync.Mutex
@@ -76,11 +79,12 @@ type Name struct {
 	}
 }
 
-// New returns the name of a server, host:port. The host may be an address.
+// New returns the name of a server, host:port. The host may be an address; several
+// addresses with commas between them are one server that is reached by any.
 func New(address string, o Options) *Name {
 	n := newName(address, o)
-	if ap, err := netip.ParseAddrPort(address); err == nil {
-		n.mu.set = []Endpoint{{Addresses: []netip.AddrPort{ap}, Weight: 1}}
+	if list := literal(address); list != nil {
+		n.mu.set = []Endpoint{{Addresses: list, Weight: 1}}
 		return n
 	}
 	host, port, _ := net.SplitHostPort(address)
@@ -88,6 +92,19 @@ func New(address string, o Options) *Name {
 	a := asker{n.options.Servers}
 	n.ask = func(ctx context.Context) ([]Endpoint, time.Duration, error) { return a.host(ctx, host, uint16(number)) }
 	return n
+}
+
+// literal returns the addresses that a text consists of, nil if there is a name in
+// it.
+func literal(text string) (list []netip.AddrPort) {
+	for part := range strings.SplitSeq(text, ",") {
+		ap, err := netip.ParseAddrPort(part)
+		if err != nil {
+			return nil
+		}
+		list = append(list, ap)
+	}
+	return list
 }
 
 // NewService returns the name of a service that has SRV records (RFC 2782), such
@@ -105,6 +122,7 @@ func newName(shown string, o Options) *Name {
 	}
 	n := &Name{shown: shown, options: o}
 	n.mu.until = math.MinInt64
+	n.due.Store(math.MinInt64)
 	return n
 }
 
@@ -131,16 +149,30 @@ func (n *Name) Endpoints() []Endpoint {
 // Now returns what the name stands for as far as it is known, and begins a look-up
 // when one is due, without waiting for it. It must not be changed.
 func (n *Name) Now() []Endpoint {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.refreshLocked()
-	return n.mu.set
+	n.Poll(clock.Now())
+	return n.Endpoints()
 }
 
-// refreshLocked begins a look-up when one is due.
-func (n *Name) refreshLocked() {
-	if n.ask != nil && clock.Now() >= n.mu.until && !n.mu.running {
+// Fixed reports whether the name is an address, of which nothing changes.
+func (n *Name) Fixed() bool { return n.ask == nil }
+
+// Poll begins a look-up beside the caller when one is due at now, a moment of
+// package clock, and returns a number that grows whenever Endpoints changes. It
+// costs next to nothing when there is nothing to do.
+func (n *Name) Poll(now int64) uint64 {
+	if n.ask != nil && now >= n.due.Load() {
+		n.mu.Lock()
+		n.beginLocked(now)
+		n.mu.Unlock()
+	}
+	return n.version.Load()
+}
+
+// beginLocked begins a look-up if it is due and none runs.
+func (n *Name) beginLocked(now int64) {
+	if now >= n.mu.until && !n.mu.running {
 		n.mu.running, n.mu.ready = true, make(chan struct{})
+		n.due.Store(math.MaxInt64) // until it has ended
 		go n.lookUp()
 	}
 }
@@ -153,7 +185,7 @@ func (n *Name) endpoints(ctx context.Context) ([]Endpoint, error) {
 	}
 	n.mu.Lock()
 	now := clock.Now()
-	n.refreshLocked()
+	n.beginLocked(now)
 	set, ready := n.mu.set, n.mu.ready
 	old := n.mu.err == nil && now >= n.mu.until+int64(n.options.Interval)
 	failed := n.mu.err != nil && !n.mu.running
@@ -205,6 +237,10 @@ func (n *Name) lookUp() {
 		n.failedLocked(err, now)
 	}
 	n.mu.err, n.mu.running = err, false
+	n.due.Store(n.mu.until)
+	if !slices.EqualFunc(before, n.mu.set, Endpoint.equal) {
+		n.version.Add(1)
+	}
 	kept := len(n.mu.set)
 	close(n.mu.ready)
 	n.mu.Unlock()

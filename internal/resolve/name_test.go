@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"headgate/internal/resolve/resolvetest"
 )
 
 // told is what a test's name server says, and how long it takes.
@@ -227,9 +229,9 @@ func TestASilentNameServerIsATimeout(t *testing.T) {
 func TestDialGoesRoundTheServersOfAName(t *testing.T) {
 	first := listenAt(t, "127.0.0.1:0")
 	second := listenAt(t, fmt.Sprintf("127.0.0.2:%d", first.Port()))
-	z := newZone(t)
-	z.set("two.test", record{ttl: 60, ip: "127.0.0.1"}, record{ttl: 60, ip: "127.0.0.2"})
-	o := Options{Servers: []netip.AddrPort{z.address}, Log: slog.New(slog.DiscardHandler)}
+	z := resolvetest.New(t)
+	z.Set("two.test", resolvetest.Record{TTL: 60, IP: "127.0.0.1"}, resolvetest.Record{TTL: 60, IP: "127.0.0.2"})
+	o := Options{Servers: []netip.AddrPort{z.Address}, Log: slog.New(slog.DiscardHandler)}
 	n := New(fmt.Sprintf("two.test:%d", first.Port()), o)
 	seen := map[string]int{}
 	for range 6 {
@@ -243,14 +245,14 @@ func TestDialGoesRoundTheServersOfAName(t *testing.T) {
 		t.Errorf("connected to %v, want both alike", seen)
 	}
 	// One that refuses is left for the other.
-	z.set("half.test", record{ttl: 60, ip: "127.0.0.3"}, record{ttl: 60, ip: "127.0.0.2"})
+	z.Set("half.test", resolvetest.Record{TTL: 60, IP: "127.0.0.3"}, resolvetest.Record{TTL: 60, IP: "127.0.0.2"})
 	n = New(fmt.Sprintf("half.test:%d", first.Port()), o)
 	for range 4 {
 		if got, err := connected(t.Context(), n); err != nil || got != second.String() {
 			t.Errorf("%s, %v, want %v", got, err, second)
 		}
 	}
-	z.set("_x._tcp.test", srv(60, 0, 0, second.Port(), "two.test"))
+	z.Set("_x._tcp.test", resolvetest.Service(60, 0, 0, second.Port(), "two.test"))
 	if got, err := connected(t.Context(), NewService("_x._tcp.test", o)); err != nil || seen[got] == 0 {
 		t.Errorf("service: %s, %v", got, err)
 	}

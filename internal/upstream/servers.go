@@ -33,6 +33,9 @@ type Servers struct {
 	// allOpen is the answer when the circuits of all servers are open.
 	allOpen *exchange.Answer
 	retry   *retry // nil when nothing is sent twice
+	pins    *pins  // nil when clients are not told whom they belong to
+
+	expansion *expansion // nil when no server goes by a name
 }
 
 // Policy is what a route wants of its servers, beside their settings.
@@ -41,8 +44,12 @@ type Policy struct {
 	Host HostField
 	// Retry says when a request is sent once more; nil is never.
 	Retry *Retry
-	// Sticky is whether clients belong to the server that answered them first.
-	Sticky bool
+	// Affinity keeps clients at the server that answered them first; nil does
+	// not.
+	Affinity *Affinity
+	// Expand is whether a name that stands for several addresses is as many
+	// servers.
+	Expand bool
 	// Retried hears of each retry: true when there is one, false when the
 	// budget refused it. It is called by many goroutines at once; nil hears
 	// nothing.
@@ -75,12 +82,13 @@ type Server struct {
 	// Backup is whether the server is used only when no other can be.
 	Backup bool
 
-	pool  *Pool
-	base  string // Base without a final slash
-	tried func(exchange.Reason)
-	live  *health.Server
-	judge *health.Policy
-	timed bool // the balance wants to know how long answers take
+	pool   *Pool
+	base   string // Base without a final slash
+	member string // the address, of a name that stands for several
+	tried  func(exchange.Reason)
+	live   *health.Server
+	judge  *health.Policy
+	timed  bool // the balance wants to know how long answers take
 	// circuit is nil without a breaker.
 	circuit *health.Circuit
 }
@@ -94,6 +102,8 @@ type Target struct {
 	// Address is host:port to connect to, where the host may be a name, or the
 	// path of a Unix socket, or the name of a service with SRV records.
 	Address string
+	// Member tells the address of a server that goes by the name of several.
+	Member string
 	// Secure is how TLS is spoken; nil speaks none.
 	Secure *Secure
 	// HTTP2 is whether a server without TLS is spoken to in HTTP/2, without asking
@@ -152,11 +162,15 @@ func New(targets []Target, settings Settings, policy Policy, env exchange.Env) *
 		s.list = append(s.list, newServer(&targets[i], settings, env))
 	}
 	s.stand(targets, settings, env)
+	s.pins = newPins(policy.Affinity, s.list)
+	if policy.Expand {
+		s.expand(targets, settings, policy, env)
+	}
 	return s
 }
 
 func newServer(t *Target, settings Settings, env exchange.Env) *Server {
-	srv := &Server{URL: t.URL, Authority: t.Authority, Base: t.Base, Weight: t.Weight, Backup: t.Backup, tried: t.Tried}
+	srv := &Server{URL: t.URL, Authority: t.Authority, Base: t.Base, Weight: t.Weight, Backup: t.Backup, member: t.Member, tried: t.Tried}
 	if srv.Base == "" {
 		srv.Base = "/"
 	}
@@ -175,6 +189,14 @@ func newServer(t *Target, settings Settings, env exchange.Env) *Server {
 	return srv
 }
 
+// known returns what tells a server from the others of its route.
+func (s *Server) known() string {
+	if s.member == "" {
+		return s.URL
+	}
+	return s.URL + " " + s.member
+}
+
 // List returns the servers in the order of the configuration.
 func (s *Servers) List() []*Server { return s.list }
 
@@ -189,6 +211,9 @@ func (s *Servers) Describe() string { return "upstream(" + strconv.Itoa(len(s.li
 // turns out to be closed is replaced by a new one. What else is sent again is in
 // retry.go.
 func (s *Servers) Respond(ex *exchange.Exchange) *exchange.Answer {
+	if s.expansion != nil {
+		s = s.current(ex.Times.Start)
+	}
 	if s.retry != nil {
 		s.retry.begin(ex)
 	}
@@ -203,8 +228,8 @@ func (s *Servers) Respond(ex *exchange.Exchange) *exchange.Answer {
 		ex.Tries++
 		failure := s.attempt(ex, srv)
 		srv.tell(ex, failure)
-		if failure == nil && s.policy.Sticky {
-			ex.Affinity.Served = at + 1
+		if failure == nil && s.pins != nil {
+			s.pins.served(ex, at)
 		}
 		if failure == nil && !s.retry.answers(ex.Response.Status) {
 			return nil
@@ -218,7 +243,7 @@ func (s *Servers) Respond(ex *exchange.Exchange) *exchange.Answer {
 // first returns the server that ex goes to first: the one that its client
 // belongs to, while that takes requests.
 func (s *Servers) first(ex *exchange.Exchange) (*Server, int, *exchange.Answer) {
-	if at := ex.Affinity.Wanted - 1; at >= 0 && at < len(s.list) {
+	if at := s.Pinned(ex); at >= 0 {
 		if srv, ok := s.claim(ex, at, tried{}); ok {
 			return srv, at, nil
 		}
@@ -246,7 +271,7 @@ func (s *Servers) next(ex *exchange.Exchange, failure *exchange.Error, tried tri
 		return nil, 0
 	}
 	s.retry.tell(true)
-	ex.Affinity.Served = 0
+	ex.Affinity.Cookie = ""
 	discard(ex)
 	return srv, at
 }

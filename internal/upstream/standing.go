@@ -51,6 +51,9 @@ func (s *Servers) stand(targets []Target, settings Settings, env exchange.Env) {
 // in the list several times.
 func identity(targets []Target, i int) string {
 	url, n := targets[i].URL, 1
+	if member := targets[i].Member; member != "" {
+		return url + " at " + member
+	}
 	for j := range i {
 		if targets[j].URL == url {
 			n++
@@ -191,6 +194,9 @@ type Standing struct {
 	// URL is the server's address, Weight its share.
 	URL    string `json:"url"`
 	Weight int    `json:"weight"`
+	// Address is which of the addresses it is that the URL's name stands for, ""
+	// if that is one.
+	Address string `json:"address,omitempty"`
 	// Backup is whether it is asked only when no other can be.
 	Backup bool `json:"backup,omitempty"`
 	health.Status
@@ -199,6 +205,7 @@ type Standing struct {
 // Standing returns how the servers stand, in the order of the configuration, with
 // the results of their checks if that is asked for.
 func (s *Servers) Standing(results bool) []Standing {
+	s = s.current(exchange.Now())
 	out := make([]Standing, len(s.list))
 	for i, srv := range s.list {
 		out[i] = srv.standing(results)
@@ -207,7 +214,7 @@ func (s *Servers) Standing(results bool) []Standing {
 }
 
 func (s *Server) standing(results bool) Standing {
-	out := Standing{URL: s.URL, Weight: s.Weight, Backup: s.Backup, Status: s.live.Status(results)}
+	out := Standing{URL: s.URL, Address: s.member, Weight: s.Weight, Backup: s.Backup, Status: s.live.Status(results)}
 	if s.circuit != nil {
 		out.Circuit, out.Opened = s.circuit.State(), s.circuit.Opened()
 	}
@@ -218,4 +225,4 @@ func (s *Server) standing(results bool) Standing {
 }
 
 // Waiting returns how many requests wait for a server.
-func (s *Servers) Waiting() int { return s.group.Waiting() }
+func (s *Servers) Waiting() int { return s.current(exchange.Now()).group.Waiting() }

@@ -52,17 +52,65 @@ func (c *Sticky) Check(at schema.Place) {
 	}
 }
 
-// Sticky returns the filter that reads and sets the cookie of a route: proxy and
-// route say whose cookies are valid, path is where browsers send them. Its place
-// is in front of what maps the paths of cookies, which this one's is not to be.
-func (s *Servers) Sticky(c *Sticky, key *AffinityKey, proxy, route string) exchange.Filter {
-	k := &sticky{name: c.Name, values: make([]pin, len(s.list)), plain: make([]string, len(s.list)), secure: make([]string, len(s.list))}
-	for i, srv := range s.list {
-		text := key.value(proxy, route, srv.URL)
-		k.values[i], _ = parsePin(text)
-		k.plain[i], k.secure[i] = c.cookie(text, route, c.SameSite == SameSiteNone), c.cookie(text, route, true)
-	}
+// Affinity is what a route needs for its cookie.
+type Affinity struct {
+	*Sticky
+	// Key makes the values.
+	Key *AffinityKey
+	// Proxy and Route say whose cookies are valid. Route is a path as well:
+	// browsers send the cookie there.
+	Proxy, Route string
+}
+
+// Filter returns the filter that takes the cookie out of requests and adds it to
+// responses. Its place is in front of what maps the paths of cookies, which this
+// one's is not to be.
+func (a *Affinity) Filter() exchange.Filter {
+	k := &sticky{name: a.Name}
 	return exchange.Filter{Name: "sticky_cookie", Request: k.request, Response: k.response}
+}
+
+// pins is which values stand for the servers of a route, by their place in its
+// list.
+type pins struct {
+	values        []pin
+	plain, secure []string // the Set-Cookie of each server
+}
+
+// newPins returns nil for a route without a cookie.
+func newPins(a *Affinity, list []*Server) *pins {
+	if a == nil {
+		return nil
+	}
+	k := &pins{values: make([]pin, len(list)), plain: make([]string, len(list)), secure: make([]string, len(list))}
+	for i, srv := range list {
+		text := a.Key.value(a.Proxy, a.Route, srv.known())
+		k.values[i], _ = parsePin(text)
+		k.plain[i], k.secure[i] = a.cookie(text, a.Route, a.SameSite == SameSiteNone), a.cookie(text, a.Route, true)
+	}
+	return k
+}
+
+// served notes what the client is to be told when the server at a place of the
+// list has answered.
+func (k *pins) served(ex *exchange.Exchange, at int) {
+	a := &ex.Affinity
+	if a.Cookie = ""; a.Token == k.values[at] {
+		return
+	}
+	a.Cookie = k.plain[at]
+	if ex.Request.Scheme == "https" {
+		a.Cookie = k.secure[at]
+	}
+}
+
+// Pinned returns the place in List of the server that the client's cookie names,
+// -1 if it names none.
+func (s *Servers) Pinned(ex *exchange.Exchange) int {
+	if s.pins == nil {
+		return -1
+	}
+	return s.pins.find(ex.Affinity.Token)
 }
 
 // cookie returns the value of Set-Cookie.
@@ -89,15 +137,11 @@ func cookiePath(path string) string {
 	return path
 }
 
-// sticky is a compiled sticky cookie. It is immutable.
-type sticky struct {
-	name          string
-	values        []pin    // by the server's place in the route's list
-	plain, secure []string // the Set-Cookie of each server
-}
+// sticky is the compiled filter.
+type sticky struct{ name string }
 
 // pin is the value of a cookie.
-type pin [3]uint64
+type pin = [3]uint64
 
 // pinLength is how many characters a value has: 128 bits in base64.
 const pinLength = 22
@@ -115,9 +159,9 @@ func parsePin(text string) (p pin, ok bool) {
 	return p, true
 }
 
-// find returns the place of the first server whose value p is, counted from 1,
-// and 0 for none. It takes the same time whichever it is.
-func (k *sticky) find(p pin) int {
+// find returns the place of the first server whose value p is, and -1 for none. It
+// takes the same time whichever it is.
+func (k *pins) find(p pin) int {
 	found := 0
 	for i := len(k.values) - 1; i >= 0; i-- {
 		v := &k.values[i]
@@ -126,10 +170,10 @@ func (k *sticky) find(p pin) int {
 		same := int(int64(^(differs | -differs)) >> 63)
 		found = found&^same | (i+1)&same
 	}
-	return found
+	return found - 1
 }
 
-// request takes the cookie out of the request and notes which server it names.
+// request takes the cookie out of the request and notes what it says.
 func (k *sticky) request(ex *exchange.Exchange) *exchange.Answer {
 	list := &ex.Request.Header
 	if !list.Has(header.Cookie) {
@@ -158,8 +202,8 @@ func (k *sticky) strip(ex *exchange.Exchange, value string) string {
 		name, text, _ := strings.Cut(strings.Trim(part, " \t"), "=")
 		if name == k.name {
 			found = true
-			if p, ok := parsePin(text); ok && ex.Affinity.Wanted == 0 {
-				ex.Affinity.Wanted = k.find(p)
+			if p, ok := parsePin(text); ok && ex.Affinity.Token == (pin{}) {
+				ex.Affinity.Token = p
 			}
 			continue
 		}
@@ -181,16 +225,8 @@ func (k *sticky) strip(ex *exchange.Exchange, value string) string {
 // not name. A response that any cache may give to anybody carries none: whoever
 // got it from there would come to belong to that server too.
 func (k *sticky) response(ex *exchange.Exchange) {
-	a := &ex.Affinity
-	if a.Served == 0 || a.Served == a.Wanted || ex.Response.Ours || shared(&ex.Response.Header) {
-		return
-	}
-	all := k.plain
-	if ex.Request.Scheme == "https" {
-		all = k.secure
-	}
-	if a.Served <= len(all) {
-		ex.Response.Header.Add(header.SetCookie, all[a.Served-1])
+	if cookie := ex.Affinity.Cookie; cookie != "" && !ex.Response.Ours && !shared(&ex.Response.Header) {
+		ex.Response.Header.Add(header.SetCookie, cookie)
 	}
 }
 

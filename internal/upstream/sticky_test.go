@@ -24,9 +24,11 @@ func stickyServers(t *testing.T, n int, c *Sticky) (*Servers, exchange.Filter, *
 	for i := range n {
 		list = append(list, Target{URL: "http://" + string('a'+rune(i%26)) + strings.Repeat("x", i/26), Address: "127.0.0.1:1", Weight: 1})
 	}
-	s := newServers(t, settings, list...)
 	key := OpenAffinityKey("", true, slog.New(slog.DiscardHandler))
-	return s, s.Sticky(c, key, "p", "/app"), key
+	a := &Affinity{Sticky: c, Key: key, Proxy: "p", Route: "/app"}
+	s := newServers(t, settings, list...)
+	s.pins = newPins(a, s.list)
+	return s, a.Filter(), key
 }
 
 func lax(name string) *Sticky { return &Sticky{Enabled: true, Name: name, SameSite: SameSiteLax} }
@@ -47,7 +49,7 @@ func TestOurCookieIsTakenOutAndOthersStay(t *testing.T) {
 		{[]string{"a=1;sid=" + v + " ;  b=2"}, "a=1;  b=2", 2},
 		{[]string{"a=\"x; sid=" + v + "; b= y\t"}, "a=\"x; b= y\t", 2},
 		{[]string{"a=1", "sid=" + v, "b=2"}, "a=1|b=2", 2},
-		{[]string{"sid=x; sid=" + v + "; sid=y"}, "", 2},
+		{[]string{"sid=x; sid=" + v + "; sid=y; sid=" + other}, "", 2},
 		{[]string{"Sid=" + v + "; xsid=" + v + "; sidx=1; sid"}, "Sid=" + v + "; xsid=" + v + "; sidx=1", 0},
 		{[]string{"sid=" + other}, "", 0},
 		{[]string{"sid=" + v[:21]}, "", 0},
@@ -67,7 +69,7 @@ func TestOurCookieIsTakenOutAndOthersStay(t *testing.T) {
 			got = append(got, field.Value)
 		}
 		equal(t, strings.Join(c.fields, "|"), strings.Join(got, "|"), c.want)
-		equal(t, strings.Join(c.fields, "|")+" names", ex.Affinity.Wanted, c.server)
+		equal(t, strings.Join(c.fields, "|")+" names", s.Pinned(ex)+1, c.server)
 		equal(t, "there is a Cookie field", ex.Request.Header.Has(header.Cookie), c.want != "")
 	}
 }
@@ -77,7 +79,7 @@ func TestEachServerIsFoundByItsValue(t *testing.T) {
 	for i, srv := range s.List() {
 		ex := exchangetest.New(t, exchangetest.Head("GET", "/", "Cookie: sid="+key.value("p", "/app", srv.URL)))
 		f.Request(ex)
-		equal(t, srv.URL, ex.Affinity.Wanted, i+1)
+		equal(t, srv.URL, s.Pinned(ex), i)
 	}
 }
 
@@ -100,7 +102,7 @@ func TestCookieHasItsAttributes(t *testing.T) {
 // A response of our own names no server, nor does one of a cache; and what a
 // cache behind us may keep for everybody must not name one.
 func TestCookieIsSetOnlyWhereAServerAnsweredOneClient(t *testing.T) {
-	_, f, _ := stickyServers(t, 2, lax("sid"))
+	s, f, key := stickyServers(t, 2, lax("sid"))
 	for _, c := range []struct {
 		name           string
 		wanted, served int
@@ -119,7 +121,14 @@ func TestCookieIsSetOnlyWhereAServerAnsweredOneClient(t *testing.T) {
 		{"s-maxage", 0, 1, false, "s-maxage=9", false},
 	} {
 		ex := exchangetest.New(t)
-		ex.Affinity, ex.Response.Ours = exchange.Affinity{Wanted: c.wanted, Served: c.served}, c.ours
+		if c.wanted > 0 {
+			ex.Request.Header.Add(header.Cookie, "sid="+key.value("p", "/app", s.List()[c.wanted-1].URL))
+		}
+		f.Request(ex)
+		ex.Response.Ours = c.ours
+		if c.served > 0 {
+			s.pins.served(ex, c.served-1)
+		}
 		if c.cache != "" {
 			ex.Response.Header.Add(header.CacheControl, c.cache)
 		}
@@ -137,7 +146,7 @@ func TestStickyAllocatesNothing(t *testing.T) {
 		ex.Begin(conn, front)
 		ex.Request.Header.Add(header.Cookie, cookie)
 		f.Request(ex)
-		ex.Affinity.Served = 3
+		s.pins.served(ex, 2)
 		f.Response(ex)
 	})
 	equal(t, "allocations", n, 0)
@@ -208,7 +217,9 @@ func BenchmarkSticky(b *testing.B) {
 		s.list = append(s.list, &Server{URL: list[i].URL})
 	}
 	key := OpenAffinityKey("", true, slog.New(slog.DiscardHandler))
-	f := s.Sticky(lax("sid"), key, "p", "/")
+	a := &Affinity{Sticky: lax("sid"), Key: key, Proxy: "p", Route: "/"}
+	s.pins = newPins(a, s.list)
+	f := a.Filter()
 	ex := exchangetest.New(b)
 	conn, front := ex.Conn, ex.Front
 	cookie := "a=1; sid=" + key.value("p", "/", list[2].URL) + "; b=2"
@@ -217,5 +228,6 @@ func BenchmarkSticky(b *testing.B) {
 		ex.Begin(conn, front)
 		ex.Request.Header.Add(header.Cookie, cookie)
 		f.Request(ex)
+		s.Pinned(ex)
 	}
 }

@@ -1,4 +1,6 @@
-package resolve
+// Package resolvetest is a name server on loopback for tests: it answers over UDP
+// and TCP what a test tells it to.
+package resolvetest
 
 import (
 	"encoding/binary"
@@ -12,12 +14,14 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 )
 
-// zone is a name server on loopback, over UDP and TCP. What it says can change.
-type zone struct {
-	address netip.AddrPort
-	mu      struct {
+// Zone is a name server. What it says can change.
+type Zone struct {
+	// Address is where it listens.
+	Address netip.AddrPort
+
+	mu struct {
 		sync.Mutex
-		records map[string][]record // by name with its dot
+		records map[string][]Record // by name with its dot
 		mute    bool                // says nothing at all
 		broken  bool                // says that it cannot tell
 		cut     bool                // sends nobody over UDP the whole answer
@@ -25,24 +29,34 @@ type zone struct {
 	}
 }
 
-// record is an answer.
-type record struct {
-	ttl uint32
-	ip  string // of an A or AAAA record
-	srv *dnsmessage.SRVResource
-	cn  string // of a CNAME record
+// Record is an answer, with one of its last three fields.
+type Record struct {
+	// TTL is how long it holds, in seconds.
+	TTL uint32
+	// IP is that of an A or AAAA record.
+	IP string
+	// SRV is a service's; see Service.
+	SRV *dnsmessage.SRVResource
+	// Alias is the name of a CNAME record, without a dot at its end.
+	Alias string
 }
 
-func newZone(t *testing.T) *zone {
+// Service returns an SRV record.
+func Service(ttl uint32, priority, weight, port uint16, target string) Record {
+	return Record{TTL: ttl, SRV: &dnsmessage.SRVResource{Priority: priority, Weight: weight, Port: port, Target: dnsmessage.MustNewName(target + ".")}}
+}
+
+// New returns a name server that knows nothing and ends with the test.
+func New(t testing.TB) *Zone {
 	t.Helper()
-	z := &zone{}
-	z.mu.records, z.mu.asked = map[string][]record{}, map[string]int{}
+	z := &Zone{}
+	z.mu.records, z.mu.asked = map[string][]Record{}, map[string]int{}
 	// The same port over both, as a resolver has one.
 	ln, err := net.Listen("tcp4", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	z.address = ln.Addr().(*net.TCPAddr).AddrPort()
+	z.Address = ln.Addr().(*net.TCPAddr).AddrPort()
 	pc, err := net.ListenPacket("udp4", ln.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +80,7 @@ func newZone(t *testing.T) *zone {
 	return z
 }
 
-func (z *zone) servePackets(pc net.PacketConn) {
+func (z *Zone) servePackets(pc net.PacketConn) {
 	b := make([]byte, 4096)
 	for {
 		n, from, err := pc.ReadFrom(b)
@@ -79,7 +93,7 @@ func (z *zone) servePackets(pc net.PacketConn) {
 	}
 }
 
-func (z *zone) serveStream(c net.Conn) {
+func (z *Zone) serveStream(c net.Conn) {
 	defer c.Close()
 	c.SetDeadline(time.Now().Add(10 * time.Second))
 	for {
@@ -96,28 +110,29 @@ func (z *zone) serveStream(c net.Conn) {
 	}
 }
 
-// set replaces what the zone says of a name.
-func (z *zone) set(name string, list ...record) {
+// Set replaces what the zone says of a name.
+func (z *Zone) Set(name string, list ...Record) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	z.mu.records[name+"."] = list
 }
 
-// be changes how the zone answers.
-func (z *zone) be(mute, broken, cut bool) {
+// Be changes how the zone answers: not at all, that it cannot tell, or over UDP with
+// nothing but the word that the answer is too long for it.
+func (z *Zone) Be(mute, broken, cut bool) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	z.mu.mute, z.mu.broken, z.mu.cut = mute, broken, cut
 }
 
-// asked returns how often a name was asked for.
-func (z *zone) asked(name string) int {
+// Asked returns how often a name was asked for.
+func (z *Zone) Asked(name string) int {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	return z.mu.asked[name+"."]
 }
 
-func (z *zone) answer(question []byte, packet bool) []byte {
+func (z *Zone) answer(question []byte, packet bool) []byte {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	var p dnsmessage.Parser
@@ -152,28 +167,24 @@ func (z *zone) answer(question []byte, packet bool) []byte {
 	return out
 }
 
-func (z *zone) addLocked(b *dnsmessage.Builder, name dnsmessage.Name, kind dnsmessage.Type, list []record) {
+func (z *Zone) addLocked(b *dnsmessage.Builder, name dnsmessage.Name, kind dnsmessage.Type, list []Record) {
 	for _, r := range list {
-		h := dnsmessage.ResourceHeader{Name: name, Class: dnsmessage.ClassINET, TTL: r.ttl}
+		h := dnsmessage.ResourceHeader{Name: name, Class: dnsmessage.ClassINET, TTL: r.TTL}
 		switch {
-		case r.cn != "":
-			to := dnsmessage.MustNewName(r.cn + ".")
+		case r.Alias != "":
+			to := dnsmessage.MustNewName(r.Alias + ".")
 			b.CNAMEResource(h, dnsmessage.CNAMEResource{CNAME: to})
-			z.addLocked(b, to, kind, z.mu.records[r.cn+"."])
-		case r.srv != nil:
+			z.addLocked(b, to, kind, z.mu.records[r.Alias+"."])
+		case r.SRV != nil:
 			if kind == dnsmessage.TypeSRV {
-				b.SRVResource(h, *r.srv)
+				b.SRVResource(h, *r.SRV)
 			}
 		default:
-			if a := netip.MustParseAddr(r.ip); a.Is4() && kind == dnsmessage.TypeA {
+			if a := netip.MustParseAddr(r.IP); a.Is4() && kind == dnsmessage.TypeA {
 				b.AResource(h, dnsmessage.AResource{A: a.As4()})
 			} else if !a.Is4() && kind == dnsmessage.TypeAAAA {
 				b.AAAAResource(h, dnsmessage.AAAAResource{AAAA: a.As16()})
 			}
 		}
 	}
-}
-
-func srv(ttl uint32, priority, weight, port uint16, target string) record {
-	return record{ttl: ttl, srv: &dnsmessage.SRVResource{Priority: priority, Weight: weight, Port: port, Target: dnsmessage.MustNewName(target + ".")}}
 }
