@@ -1,0 +1,150 @@
+package h3_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/quic-go/quic-go/quicvarint"
+
+	"headgate/internal/exchange"
+)
+
+func TestWhatBreaksARuleEndsTheConnection(t *testing.T) {
+	f := newFront(t, text("x"), nil)
+	settings := append([]byte{0}, frame(4, nil)...)
+	pair := func(id, value uint64) []byte { return quicvarint.Append(quicvarint.Append(nil, id), value) }
+	control := func(parts ...[]byte) func(*raw) { return func(c *raw) { c.uni(slices.Concat(parts...)) } }
+	request := func(parts ...[]byte) func(*raw) { return func(c *raw) { c.stream(slices.Concat(parts...), true) } }
+	head := frame(1, section(get...))
+	for name, tt := range map[string]struct {
+		do   func(*raw)
+		code uint64
+	}{
+		"no SETTINGS":                 {control([]byte{0}, frame(7, []byte{0})), codeMissing},
+		"SETTINGS twice":              {control(settings, frame(4, nil)), codeUnexpected},
+		"a setting twice":             {control([]byte{0}, frame(4, append(pair(6, 1), pair(6, 1)...))), codeSettings},
+		"a setting of HTTP/2":         {control([]byte{0}, frame(4, pair(2, 1))), codeSettings},
+		"a setting that is not whole": {control([]byte{0}, frame(4, []byte{6})), codeFrame},
+		"DATA on the control stream":  {control(settings, frame(0, nil)), codeUnexpected},
+		"a frame of HTTP/2":           {control(settings, frame(6, nil)), codeUnexpected},
+		"a second control stream":     {func(c *raw) { c.uni(settings); c.uni(settings) }, codeCreation},
+		"a push stream":               {control([]byte{1}), codeCreation},
+		"the control stream closed":   {func(c *raw) { c.uni(settings).Close() }, codeCritical},
+		"the control stream reset":    {func(c *raw) { s := c.uni(settings); c.apart(func() { s.CancelWrite(0) }) }, codeCritical},
+		"CANCEL_PUSH":                 {control(settings, frame(3, []byte{0})), codeID},
+		"MAX_PUSH_ID falls":           {control(settings, frame(13, []byte{5}), frame(13, []byte{4})), codeID},
+		"GOAWAY rises":                {control(settings, frame(7, []byte{4}), frame(7, []byte{8})), codeID},
+		"a dynamic table":             {control([]byte{2, 0x3f, 0xe1, 0x1f}), codeEncoder},
+		"an insertion":                {control([]byte{2, 0xc0, 1, 'a'}), codeEncoder},
+		"an acknowledgement":          {control([]byte{3, 0x84}), codeDecoder},
+		"DATA before the head":        {request(frame(0, []byte("x"))), codeUnexpected},
+		"SETTINGS in a request":       {request(frame(4, nil)), codeUnexpected},
+		"a push promise":              {request(head, frame(5, []byte{0})), codeUnexpected},
+		"a truncated head":            {request(head[:len(head)-1]), codeFrame},
+		"a dynamic reference":         {request(frame(1, []byte{0, 0, 0x80})), codeDecompression},
+		"a required insert count":     {request(frame(1, []byte{2, 0, 0xc1})), codeDecompression},
+		"an index beyond the table":   {request(frame(1, []byte{0, 0, 0xff, 99})), codeDecompression},
+		"a section that is not whole": {request(frame(1, []byte{0, 0, 0x51})), codeDecompression},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := f.dial()
+			c.t = t
+			tt.do(c)
+			if got := c.ended(); got != tt.code {
+				t.Errorf("got %#x, want %#x", got, tt.code)
+			}
+		})
+	}
+	c := f.dial()
+	c.uni([]byte{0x21, 1, 2, 3}) // a stream of an unknown type is given up
+	c.uni(append(settings, frame(0x21, make([]byte, 5000))...))
+	c.uni([]byte{2, 0x20})
+	c.uni([]byte{3, 0x44})
+	if rs := c.await(c.stream(head, true)); rs.status != "200" {
+		t.Errorf("what is allowed: got %+v", rs)
+	}
+	if rs := c.await(c.stream(nil, true)); rs.reset() != codeIncomplete {
+		t.Errorf("an empty stream: got %+v", rs)
+	}
+}
+
+func TestFloodsEndTheConnection(t *testing.T) {
+	release := make(chan struct{})
+	f := newFront(t, func(ex *exchange.Exchange) *exchange.Answer {
+		for !ex.Front.Gone() {
+			select {
+			case <-release:
+				return text("x")(ex)
+			case <-time.After(time.Millisecond):
+			}
+		}
+		return exchange.Fail(exchange.ClientClosed, "gone")
+	}, func(p *exchange.Port) { p.Streams = 10 })
+	defer close(release)
+	c := f.dial()
+	for range 10 {
+		c.stream(frame(1, section(get...)), true)
+	}
+	if _, err := c.conn.OpenStream(); err == nil {
+		t.Error("there are more streams than the bound")
+	}
+	c = f.dial()
+	malformed := frame(1, section("x", "y"))
+	for range 2000 {
+		s, err := c.conn.OpenStreamSync(t.Context())
+		if err != nil {
+			break
+		}
+		s.Write(malformed)
+		s.Close()
+		s.CancelRead(0)
+	}
+	if got := c.ended(); got != codeLoad {
+		t.Errorf("a flood of malformed requests: got %#x", got)
+	}
+	c = f.dial()
+	frames := append([]byte{0}, frame(4, nil)...)
+	for range 1000 {
+		frames = append(frames, frame(0x21, nil)...)
+	}
+	c.uni(frames)
+	if got := c.ended(); got != codeLoad {
+		t.Errorf("a flood of frames: got %#x", got)
+	}
+}
+
+func TestIdleConnectionsAreClosed(t *testing.T) {
+	f := newFront(t, text("x"), func(p *exchange.Port) { p.KeepAlive = 50 * time.Millisecond })
+	c := f.dial()
+	if rs := c.await(c.stream(frame(1, section(get...)), true)); rs.status != "200" {
+		t.Errorf("got %+v", rs)
+	}
+	if got := c.ended(); got != codeNone {
+		t.Errorf("got %#x, want H3_NO_ERROR", got)
+	}
+}
+
+func TestAClientThatLeavesIsNoticed(t *testing.T) {
+	left := make(chan bool, 1)
+	f := newFront(t, func(ex *exchange.Exchange) *exchange.Answer {
+		until := time.Now().Add(patience)
+		for !ex.Front.Gone() && time.Now().Before(until) {
+			time.Sleep(time.Millisecond)
+		}
+		left <- ex.Front.Gone()
+		return exchange.Fail(exchange.ClientClosed, "gone")
+	}, nil)
+	for name, leave := range map[string]func(*raw){
+		"by a reset": func(c *raw) { c.stream(frame(1, section(get...)), true).CancelRead(0x10c) },
+		"for good": func(c *raw) {
+			c.stream(frame(1, section(get...)), true)
+			c.apart(func() { c.conn.CloseWithError(0x100, "") })
+		},
+	} {
+		leave(f.dial())
+		if !<-left {
+			t.Errorf("%s: it was not noticed", name)
+		}
+	}
+}
