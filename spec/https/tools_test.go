@@ -76,10 +76,12 @@ func newSite(t *testing.T, handler http.Handler) *site {
 version: 1
 admin: {address: ""}
 access_log: {enabled: false}
-ports: {web: {address: %q, protocol: https, tls: {default_certificate: main}}}
+ports:
+  web: {address: %q, protocol: https, tls: {default_certificate: main}}
+  quic: {address: %q, protocol: http3, tls: {default_certificate: main}}
 certificates: {main: {cert_file: main.pem, key_file: main.key}}
 proxies: {all: {routes: [{servers: [{url: %q}]}]}}
-`, s.address, upstream.URL))
+`, s.address, s.address, upstream.URL))
 	return s
 }
 
@@ -239,31 +241,31 @@ const resources = 100
 
 // page has a hundred scripts and a hundred pictures, and tells when it is loaded
 // what came of them.
-func page() string {
+func page(protocol string) string {
 	var b strings.Builder
 	b.WriteString("<!doctype html><html><head><title>page</title><script>scripts = 0; pictures = 0</script></head><body>\n")
 	for n := range resources {
 		fmt.Fprintf(&b, "<script src=/script/%d></script><img src=/picture/%d onload='pictures++'>\n", n, n)
 	}
+	fmt.Fprintf(&b, "<script>spoken = '%s'</script>", protocol)
 	b.WriteString(`<p id=result></p><script>onload = () => {
 		const all = performance.getEntriesByType('resource').concat(performance.getEntriesByType('navigation'));
-		const h2 = all.filter(e => e.nextHopProtocol === 'h2').length;
-		document.getElementById('result').textContent = 'scripts ' + scripts + ', pictures ' + pictures + ', h2 ' + h2 + ' of ' + all.length;
+		const right = all.filter(e => e.nextHopProtocol === spoken).length;
+		document.getElementById('result').textContent = 'scripts ' + scripts + ', pictures ' + pictures + ', ' + spoken + ' ' + right + ' of ' + all.length;
 	}</script></body></html>`)
 	return b.String()
 }
 
-func TestChromium(t *testing.T) {
-	t.Parallel()
-	chromium := needed(t, "chromium", "chromium")
+// pageServer serves the page of a browser that speaks a protocol.
+func pageServer(protocol string) http.Handler {
 	filler := strings.Repeat("x", 64<<10)
-	s := newSite(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		kind, n, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 		size, _ := strconv.Atoi(n)
 		switch kind {
 		case "":
 			w.Header().Set("Content-Type", "text/html")
-			fmt.Fprint(w, page())
+			fmt.Fprint(w, page(protocol))
 		case "script":
 			w.Header().Set("Content-Type", "text/javascript")
 			fmt.Fprintf(w, "scripts++ /* %s */", filler[:size*100])
@@ -273,13 +275,30 @@ func TestChromium(t *testing.T) {
 		default:
 			w.WriteHeader(http.StatusNotFound)
 		}
-	}))
+	})
+}
+
+func TestChromium(t *testing.T) {
+	t.Parallel()
+	newSite(t, pageServer("h2")).browse(t, "h2", "--disable-quic")
+}
+
+func TestChromiumOverHTTP3(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, pageServer("h3"))
+	s.browse(t, "h3", "--enable-quic", "--origin-to-force-quic-on=a.example:"+s.port)
+}
+
+// browse holds that a browser loads all of the page by a protocol.
+func (s *site) browse(t *testing.T, protocol string, more ...string) {
+	t.Helper()
+	chromium := needed(t, "chromium", "chromium")
 	pin := sha256.Sum256(s.leaf)
-	out, errors := chromium.run("", "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+	out, errors := chromium.run("", append(more, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
 		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
 		"--user-data-dir="+t.TempDir(), "--ignore-certificate-errors-spki-list="+base64.StdEncoding.EncodeToString(pin[:]),
-		"--host-resolver-rules=MAP a.example 127.0.0.1, MAP * ~NOTFOUND", "--timeout=30000", "--dump-dom", "https://a.example:"+s.port+"/")
-	want := fmt.Sprintf("scripts %d, pictures %[1]d, h2 %d of %[2]d", resources, 2*resources+1)
+		"--host-resolver-rules=MAP a.example 127.0.0.1, MAP * ~NOTFOUND", "--timeout=30000", "--dump-dom", "https://a.example:"+s.port+"/")...)
+	want := fmt.Sprintf("scripts %d, pictures %[1]d, %s %d of %[3]d", resources, protocol, 2*resources+1)
 	if !strings.Contains(out, want) {
 		t.Errorf("the page does not say %q:\n%s\n%s", want, tail(out), tail(errors))
 	}
