@@ -43,7 +43,6 @@ func (s *source) Describe() string { return "compression → " + s.inner.Describ
 
 // The statuses that say something about the body.
 const (
-	switching     = 101
 	noContent     = 204
 	resetContent  = 205
 	partial       = 206
@@ -99,37 +98,41 @@ func (s *source) revalidated(ex *exchange.Exchange) {
 
 // compress replaces the body, if it is one to compress and the client can read it.
 func (s *source) compress(ex *exchange.Exchange) {
-	rs := &ex.Response
-	if !changeable(ex) {
+	rq, rs := &ex.Request, &ex.Response
+	if !hasBody(ex) {
 		return
 	}
 	worth := (rs.Length < 0 || rs.Length >= s.least) && s.types.has(rs.Header.Get(header.ContentType))
-	if !worth && !ex.Request.Header.Has(header.AcceptEncoding) {
-		return
+	if !worth && !strings.Contains(rq.Header.Get(header.AcceptEncoding), "=0") {
+		return // and nobody refuses the plain body
 	}
-	w := wishOf(&ex.Request.Header, s.order)
-	if !worth && (w.plain || w.best == identity) {
-		return
-	}
-	if w.best == identity {
+	w := wishOf(&rq.Header, s.order)
+	switch {
+	case !worth && (w.plain || w.best == identity), !changeable(ex):
+	case w.best == identity:
 		vary(&rs.Header)
-		return
-	}
-	if ex.Request.Method == "HEAD" {
+	case rq.Method == "HEAD":
 		vary(&rs.Header)
 		announce(ex, w.best)
-		return
+	default:
+		s.begin(ex, w)
 	}
-	s.begin(ex, w)
 }
 
-// changeable reports whether there is a body, and nothing forbids to change it.
-func changeable(ex *exchange.Exchange) bool {
+// hasBody reports whether there is a body, or would be if it were not for HEAD.
+func hasBody(ex *exchange.Exchange) bool {
 	rs := &ex.Response
-	h := &rs.Header
 	switch {
 	case rs.Status < leastOfStatus, rs.Status == noContent, rs.Status == resetContent, rs.Status == partial, rs.Tunnel != nil, rs.Length == 0:
 		return false
+	}
+	return ex.Request.Method == "HEAD" || rs.Body != nil || len(rs.Text) > 0
+}
+
+// changeable reports whether nothing forbids to change the body.
+func changeable(ex *exchange.Exchange) bool {
+	h := &ex.Response.Header
+	switch {
 	case h.Has(header.ContentRange):
 		return false
 	case h.Has(header.ContentEncoding) && !header.EqualFold(h.Get(header.ContentEncoding), names[identity]):
@@ -143,7 +146,7 @@ func changeable(ex *exchange.Exchange) bool {
 			return false
 		}
 	}
-	return ex.Request.Method == "HEAD" || rs.Body != nil || len(rs.Text) > 0
+	return true
 }
 
 // hasDirective reports whether Cache-Control has a directive.

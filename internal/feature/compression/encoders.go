@@ -86,9 +86,9 @@ func (e *encoders) take(k kind, w io.Writer) encoder {
 	return enc
 }
 
-// give takes an encoder back.
+// give takes an encoder back. It is reset when it is taken the next time: for some
+// that is much work.
 func (e *encoders) give(k kind, enc encoder) {
-	enc.Reset(io.Discard)
 	e.pools[k].Put(enc)
 	e.free.Add(costs[k])
 }
