@@ -200,6 +200,9 @@ type Quota struct {
 	// Wait is how long a client that is over the limit has to wait, 0 if it is
 	// not.
 	Wait time.Duration
+	// Observed says that a limit which only observes would have refused the
+	// request.
+	Observed bool
 }
 
 // Told is what a trusted proxy, which is no CDN, says of the request that it got in

@@ -70,6 +70,7 @@ func (r *Registry) collectConfig(out chan<- prometheus.Metric, f *families) {
 }
 
 func collectRoutes(out chan<- prometheus.Metric, f *families, routes []*Route) {
+	observed := f.observed.desc()
 	requests, received, sent, duration := f.requests.desc(), f.received.desc(), f.sent.desc(), f.duration.desc()
 	for _, h := range routes {
 		total := h.sum()
@@ -88,6 +89,9 @@ func collectRoutes(out chan<- prometheus.Metric, f *families, routes []*Route) {
 					count(class, reason.String(), n)
 				}
 			}
+		}
+		if total.observed > 0 {
+			out <- prometheus.MustNewConstMetric(observed, prometheus.CounterValue, float64(total.observed), h.labels...)
 		}
 		out <- prometheus.MustNewConstMetric(received, prometheus.CounterValue, float64(total.received), h.labels...)
 		out <- prometheus.MustNewConstMetric(sent, prometheus.CounterValue, float64(total.sent), h.labels...)

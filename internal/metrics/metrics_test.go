@@ -283,3 +283,19 @@ func TestFloodsAreCountedByTheirWord(t *testing.T) {
 		}
 	}
 }
+
+func TestWhatALimitObservesIsCounted(t *testing.T) {
+	r := New(Build{})
+	route := r.Route(exchange.Place{Port: "web", Proxy: "shop", Route: "/api"})
+	if got := page(t, r, "headgate_rate_limit"); got != "" {
+		t.Errorf("without a limit: %s", got)
+	}
+	over := done(200, exchange.None, time.Millisecond)
+	over.Quota.Observed = true
+	route.Done(over)
+	route.Done(done(200, exchange.None, time.Millisecond))
+	route.Done(over)
+	if got, want := page(t, r, "headgate_rate_limit"), `headgate_rate_limit_observed_total{port="web",proxy="shop",route="/api"} 2`+"\n"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}

@@ -24,6 +24,7 @@ type routeNumbers struct {
 	requests [classes]uint64
 	// answers counts the requests with a reason; it is made for the first.
 	answers  *answers
+	observed uint64
 	received uint64
 	sent     uint64
 	duration histogram
@@ -48,6 +49,9 @@ func (h *Route) Done(ex *exchange.Exchange) {
 		n.requests[class]++
 	} else {
 		n.answer(ex.Reason, class)
+	}
+	if ex.Quota.Observed {
+		n.observed++
 	}
 	n.received += uint64(ex.Received)
 	n.sent += uint64(ex.Sent)
@@ -95,6 +99,7 @@ func (h *Route) sum() *routeNumbers {
 		if part.answers != nil {
 			total.join(part.answers)
 		}
+		total.observed += part.observed
 		total.received += part.received
 		total.sent += part.sent
 		total.duration.join(&part.duration)

@@ -29,11 +29,11 @@ type family struct {
 type families struct {
 	streamOpen, streamAccepted, streamReceived, streamSent, streamErrors family
 
-	requests, duration, received, sent      family
-	connections, accepted, refused, floods  family
-	tries, errors                           family
-	retries, retriesRefused, mirrored       family
-	applies, appliedTime, applied, lost, me family
+	requests, observed, duration, received, sent family
+	connections, accepted, refused, floods       family
+	tries, errors                                family
+	retries, retriesRefused, mirrored            family
+	applies, appliedTime, applied, lost, me      family
 }
 
 func table() families {
@@ -42,6 +42,8 @@ func table() families {
 	return families{
 		requests: family{"headgate_requests_total", counter, append(route[:3:3], "status_class", "reason"),
 			"Finished requests. reason is empty for responses of servers, and the word of the access log for our own."},
+		observed: family{"headgate_rate_limit_observed_total", counter, route,
+			"Requests that a rate_limit with `mode: observe` would have refused."},
 		duration: family{"headgate_request_duration_seconds", histo, route,
 			"Time from the end of the request head to the end of the response. Upgraded connections are not in it."},
 		received: family{"headgate_received_bytes_total", counter, route,
@@ -92,7 +94,7 @@ func table() families {
 // all returns the table in the order of the docs.
 func (f *families) all() []*family {
 	return []*family{
-		&f.requests, &f.duration, &f.received, &f.sent, &f.connections, &f.accepted, &f.refused, &f.streamOpen, &f.streamAccepted, &f.streamReceived, &f.streamSent, &f.streamErrors,
+		&f.requests, &f.observed, &f.duration, &f.received, &f.sent, &f.connections, &f.accepted, &f.refused, &f.streamOpen, &f.streamAccepted, &f.streamReceived, &f.streamSent, &f.streamErrors,
 		&f.floods, &f.tries, &f.errors,
 		&f.retries, &f.retriesRefused, &f.mirrored,
 		&f.applies, &f.appliedTime, &f.applied, &f.lost, &f.me,

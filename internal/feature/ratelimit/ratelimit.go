@@ -82,7 +82,11 @@ func (l *limit) request(ex *exchange.Exchange) *exchange.Answer {
 	hash := l.key.of(ex, &l.buckets.seeds)
 	mark, wait := l.buckets.table.Take(hash, now, &l.policy, ex.Rehearsal)
 	if l.observe {
-		if wait > 0 && !ex.Rehearsal {
+		ex.Quota.Observed = wait > 0
+		switch {
+		case wait > 0 && ex.Rehearsal:
+			ex.Note("rate_limit would refuse this, did it not only observe")
+		case wait > 0:
 			l.buckets.observed(ex)
 		}
 		return nil

@@ -145,7 +145,10 @@ func TestObserveCountsAndRefusesNothing(t *testing.T) {
 	c.Mode = Observe
 	f := compile(t, c, env)
 	for i := range 12 {
-		got, _ := ask(t, f, second+int64(i)*second)
+		got, ex := ask(t, f, second+int64(i)*second)
+		if over := i > 0; ex.Quota.Observed != over || ex.Quota.Counted {
+			t.Errorf("request %d: quota %+v, want it observed: %v", i, ex.Quota, over)
+		}
 		if got.Status != 200 || got.Field("RateLimit-Policy") != "" {
 			t.Errorf("request %d: status %d, policy %q, want 200 and none", i, got.Status, got.Field("RateLimit-Policy"))
 		}
