@@ -7,6 +7,7 @@ import (
 
 	"headgate/internal/ipset"
 	"headgate/internal/schema"
+	"headgate/internal/target"
 )
 
 // checkTCPProxies tells what does not hold of the TCP proxies. all are the
@@ -57,6 +58,11 @@ func checkUDPProxies(c *Config, all []taken, root schema.Place) {
 			p.IPFilter.Check(at.Field("ip_filter"))
 		}
 		checkStreamServers(p.Servers, at.Field("servers"))
+		for i, s := range p.Servers {
+			if s.TLS != nil {
+				at.Field("servers").Index(i).Called("server", s.Address).Field("tls").Problem("datagrams have no TLS", "take it out")
+			}
+		}
 	}
 }
 
@@ -114,6 +120,9 @@ func checkStreamServers(servers []*StreamServer, at schema.Place) {
 			if _, f := s.HostPort(); f != nil {
 				place.Field("address").Problem(f.What, f.Remedy)
 			}
+		}
+		if s.TLS != nil {
+			checkServerTLS(s.TLS, target.HTTPS, place.Field("tls"))
 		}
 		weighty = weighty || s.Weight > 0 || place.Field("weight").Reported()
 	}

@@ -10,6 +10,7 @@ import (
 	"headgate/internal/proxyproto"
 	"headgate/internal/target"
 	"headgate/internal/unit"
+	"headgate/internal/upstream"
 )
 
 // TCP and UDP are what the sockets of TCP and UDP proxies are said to speak. Ports
@@ -146,7 +147,7 @@ type UDPProxy struct {
 
 // StreamServer is one server of a TCP or UDP proxy.
 type StreamServer struct {
-	_ struct{} `later:"tls,backup,max_connections"`
+	_ struct{} `later:"backup,max_connections"`
 
 	// Address is the server's host and port: a name or an IP address, IPv6 in
 	// brackets.
@@ -154,6 +155,9 @@ type StreamServer struct {
 	// Weight is the server's share against the weights of the others. 0 takes no
 	// new clients.
 	Weight int `json:"weight" default:"1" min:"0" max:"65535"`
+	// TLS makes a TCP proxy speak TLS to the server, and says how. Absent passes the
+	// client's bytes on as they are.
+	TLS *upstream.TLS `json:"tls,omitempty"`
 }
 
 // HostPort returns the server's address in the form in which it is dialed. That of

@@ -270,7 +270,7 @@ func (s split) Write(p []byte) (int, error) {
 
 // subject makes a TLS connection for a name and returns the names in the
 // certificate that the client saw, and the first line that came.
-func subject(t *testing.T, address, name string, small bool) (string, string) {
+func subject(t *testing.T, address, name string, small bool, protocols ...string) (string, string) {
 	t.Helper()
 	nc, err := net.DialTimeout("tcp", address, patience)
 	if err != nil {
@@ -281,7 +281,7 @@ func subject(t *testing.T, address, name string, small bool) (string, string) {
 	if small {
 		nc = split{nc}
 	}
-	c := tls.Client(nc, &tls.Config{InsecureSkipVerify: true, ServerName: name})
+	c := tls.Client(nc, &tls.Config{InsecureSkipVerify: true, ServerName: name, NextProtos: protocols})
 	if err := c.Handshake(); err != nil {
 		return err.Error(), ""
 	}
@@ -312,6 +312,16 @@ func TestTLSClientsPassThroughByName(t *testing.T) {
 			}
 		}
 	}
+	var many []string // make a ClientHello of several records
+	for i := range 100 {
+		many = append(many, fmt.Sprintf("%0250d", i))
+	}
+	many = append(many, "http/1.1")
+	for name, want := range map[string]string{"db.example.com": "HTTP/1.1 404", "other.example.com": "HTTP/1.1 201"} {
+		if who, line := subject(t, at[0], name, false, many...); !strings.HasPrefix(line, want) {
+			t.Errorf("%q in 25 KB: got %q from %q, want %q", name, line, who, want)
+		}
+	}
 	open, err := tls.Dial("tcp", at[0], &tls.Config{InsecureSkipVerify: true, ServerName: "db.example.com"})
 	if err != nil {
 		t.Fatal(err)
@@ -327,5 +337,30 @@ func TestTLSClientsPassThroughByName(t *testing.T) {
 	}
 	if _, line := subject(t, at[0], "db.example.com", false); !strings.HasPrefix(line, "HTTP/1.1 201") {
 		t.Errorf("got %q, want that the port answers again", line)
+	}
+}
+
+func TestAClientThatSaysNothingOfTLSIsThePorts(t *testing.T) {
+	t.Parallel()
+	at := free(t, 1)
+	a := speaks(t, "a")
+	start(t, https(document(201, "secure "+at[0]+" drain: 5s"))+fmt.Sprintf("tcp_proxies:\n  db: {port: secure, sni: [db.example.com], servers: [{address: %q}]}\n", a))
+	c, err := connect(at[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if got, err := c.get("/"); got != 400 || err != nil {
+		t.Errorf("HTTP on the TLS port: got %d and %v, want 400", got, err)
+	}
+	cut, err := connect(at[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cut.Close()
+	cut.Write([]byte{22, 3, 1, 2, 0, 1, 0}) // the beginning of a ClientHello
+	cut.Conn.(*net.TCPConn).CloseWrite()
+	if b, err := io.ReadAll(cut); len(b) > 0 && b[0] != 21 || err != nil && !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("half a ClientHello: got %q and %v, want an alert or the end", b, err)
 	}
 }

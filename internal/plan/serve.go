@@ -24,6 +24,9 @@ func (p *Port) take(ex *exchange.Exchange) (*Route, *exchange.Answer) {
 	if p.tls != nil && !p.tls.covers(ex.Conn.ServerName, host) {
 		return nil, misdirected
 	}
+	if p.passthrough != nil && p.passthrough.find(host) != nil {
+		return nil, passedThrough
+	}
 	r := p.hosts.route(host, ex.Request.Path)
 	if r == nil {
 		return nil, noRoute
@@ -44,6 +47,11 @@ var noRoute = exchange.Fail(exchange.NoRoute, "no route has this host and path")
 // misdirected is what a request gets whose host the connection was not opened
 // for, so that another certificate belongs to it (RFC 9110, section 15.5.20).
 var misdirected = exchange.Fail(exchange.Misdirected, "the host has another certificate than the name of the TLS handshake")
+
+// passedThrough is what a request gets whose host is passed on to a server with a
+// certificate of its own: clients that came by another name, under a certificate
+// that has both, open a connection for it when they see this.
+var passedThrough = exchange.Fail(exchange.Misdirected, "connections for the host are passed on by a TCP proxy")
 
 // normalise brings the path into its one form: that is matched, and that is
 // sent. The query is never touched.

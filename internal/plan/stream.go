@@ -10,6 +10,7 @@ import (
 	"headgate/internal/feature/ipfilter"
 	"headgate/internal/schema"
 	"headgate/internal/tcpproxy"
+	"headgate/internal/upstream"
 )
 
 // passthrough is the TCP proxies of an https port, by the names that clients ask
@@ -134,8 +135,14 @@ func (c *compiler) tcpProxy(settings *config.TCPProxy, at schema.Place) (*tcppro
 		return nil, nil
 	}
 	out.Group = group
-	for _, s := range list {
-		out.Servers = append(out.Servers, &tcpproxy.Server{Address: s.Address, Dial: s.name.Dial, Gauge: s.Live.Gauge, Told: s.told})
+	for i, s := range list {
+		server := &tcpproxy.Server{Address: s.Address, Dial: s.name.Dial, Gauge: s.Live.Gauge, Told: s.told, Fault: upstream.Fault}
+		if settings.Servers[i].TLS != nil {
+			if server.TLS = c.secureStream(settings.Name, i, settings.Servers[i], at); server.TLS == nil {
+				return nil, nil
+			}
+		}
+		out.Servers = append(out.Servers, server)
 	}
 	if c.config.AccessLog.Enabled {
 		out.Record = c.house.RecordPassage

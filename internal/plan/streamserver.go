@@ -2,7 +2,9 @@ package plan
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
+	"net"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -13,6 +15,7 @@ import (
 	"headgate/internal/health"
 	"headgate/internal/resolve"
 	"headgate/internal/schema"
+	"headgate/internal/target"
 )
 
 // StreamServer is a server of a TCP or UDP proxy.
@@ -136,3 +139,30 @@ type keptName struct{ *resolve.Name }
 
 // Retire does nothing: nothing runs while nobody dials.
 func (keptName) Retire() {}
+
+// secureStream reads the files of a TCP proxy's server and returns how TLS is
+// spoken to it; nil after a problem.
+func (c *compiler) secureStream(proxy string, i int, settings *config.StreamServer, at schema.Place) *tls.Config {
+	address, _ := settings.HostPort()
+	host, _, _ := net.SplitHostPort(address)
+	secure, fault := c.secureServer(&config.Server{TLS: settings.TLS}, target.Target{Host: host})
+	if fault != nil {
+		at.Field("servers").Index(i).Called("server", settings.Address).Field("tls").Field(fault.field).Problem(fault.err.Error(), fault.remedy)
+		return nil
+	}
+	if secure.Unverified {
+		url := "tcp://" + address
+		c.plan.unverified = append(c.plan.unverified, Unverified{Proxy: proxy, Route: "tcp", Server: url})
+		c.house.Log.Warn("the certificate of a server is not checked: who gets between can read and change everything",
+			"tcp_proxy", proxy, "server", url, "remedy", "name its authority by tls.ca_file, and take insecure_skip_verify out")
+	}
+	kept := secure.keep(c.env)
+	return c.env.Keep("stream tls\n"+kept.Key, func() exchange.Kept { return keptTLS{kept.Config()} }).(keptTLS).Config
+}
+
+// keptTLS is how TLS is spoken to servers, with the sessions of earlier
+// connections.
+type keptTLS struct{ *tls.Config }
+
+// Retire does nothing: sessions hold nothing but memory.
+func (keptTLS) Retire() {}

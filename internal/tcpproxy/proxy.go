@@ -32,8 +32,10 @@ type Server struct {
 	Address string
 	// Dial connects to it.
 	Dial func(ctx context.Context) (net.Conn, error)
-	// TLS makes the TLS settings of a new connection; nil speaks none.
-	TLS func() *tls.Config
+	// TLS is how it is spoken to; nil speaks no TLS.
+	TLS *tls.Config
+	// Fault says why a TLS handshake failed, and what helps.
+	Fault func(error) string
 	// Gauge counts its connections and knows whether it takes some.
 	Gauge *balance.Gauge
 	// Told hears of each try how it went: exchange.None if it came about, else what
@@ -131,10 +133,10 @@ func (p *Proxy) connect(s *Server, told *exchange.Passage) (*netconn.Conn, error
 	if s.TLS == nil {
 		return netconn.New(nc), nil
 	}
-	secure := tls.Client(netconn.NewLazy(nc), s.TLS())
+	secure := tls.Client(netconn.NewLazy(nc), s.TLS)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		nc.Close()
-		return nil, &handshakeError{s.Address, err}
+		return nil, &handshakeError{s, err}
 	}
 	return netconn.New(secure), nil
 }
@@ -151,12 +153,18 @@ func (p *Proxy) announce(nc net.Conn, told *exchange.Passage) error {
 
 // handshakeError is a TLS handshake with a server that failed.
 type handshakeError struct {
-	address string
-	err     error
+	server *Server
+	err    error
 }
 
-// Error says with which server.
-func (e *handshakeError) Error() string { return "TLS with " + e.address + ": " + e.err.Error() }
+// Error says with which server, and what is wrong.
+func (e *handshakeError) Error() string {
+	what := e.err.Error()
+	if e.server.Fault != nil {
+		what = e.server.Fault(e.err)
+	}
+	return "TLS with " + e.server.Address + ": " + what
+}
 
 // Unwrap returns the error of crypto/tls.
 func (e *handshakeError) Unwrap() error { return e.err }

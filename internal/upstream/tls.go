@@ -46,6 +46,13 @@ type Secure struct {
 // sessions is how many TLS sessions are kept for one server.
 const sessions = 32
 
+// Config returns the settings as crypto/tls has them, for connections that are not
+// of a Pool.
+func (s *Secure) Config() *tls.Config { return s.config(func() {}) }
+
+// Fault says in one line why a TLS handshake with a server failed, and what helps.
+func Fault(err error) string { return tlsFault(err) }
+
 // config returns the settings as crypto/tls has them, with these protocols above.
 // asked is called when the server asks for a certificate.
 func (s *Secure) config(asked func(), protocols ...string) *tls.Config {
