@@ -174,10 +174,9 @@ func (c *Conn) emit(hf hpack.HeaderField) {
 	if b.list == nil || b.fault != "" {
 		return
 	}
-	// RFC 9113, section 10.5.1: the size of a list counts 32 bytes a field.
-	b.size += len(hf.Name) + len(hf.Value) + 32
+	b.size += len(hf.Name) + len(hf.Value) + len(": \r\n") // as in HTTP/1.1
 	switch {
-	case b.size > c.settings.HeadSize+32*mostFields || b.list.Len() >= mostFields:
+	case b.size > c.settings.HeadSize || b.list.Len() >= mostFields:
 		b.fault = "the head is larger than the limit"
 		c.hpack.SetEmitEnabled(false)
 	case len(hf.Name) > 0 && hf.Name[0] == ':':
