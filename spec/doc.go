@@ -14,6 +14,7 @@
 //	                  which the first server listens,
 //	                  DEAD for an address where nobody listens, and a port of
 //	                  "protocol: http}" speaks HTTPS where the script runs so;
+//	                  UPSTREAMPORT is the number of the first server's port;
 //	                  STICKY and STICKY2 are the values of the sticky cookie for
 //	                  the two servers on the route /app of the proxy p
 //	request           what the client sends; PORT-less, lines end in LF here

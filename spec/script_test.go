@@ -167,10 +167,13 @@ func expand(text string, s *stage) string {
 		address, ca := s.server.secure()
 		text = strings.NewReplacer("TLSUPSTREAM", address, "CAFILE", ca).Replace(text)
 	}
-	return strings.NewReplacer("UPSTREAM2", s.server2.addr(), "UPSTREAM", s.server.addr(), "DEAD", s.dead, "LISTEN", s.addr,
+	return strings.NewReplacer("UPSTREAMPORT", portOf(s.server.addr()), "UPSTREAM2", s.server2.addr(), "UPSTREAM", s.server.addr(), "DEAD", s.dead, "LISTEN", s.addr,
 		"STICKY2", affinity("http://"+s.server2.addr()), "STICKY", affinity("http://"+s.server.addr()), "SECURE", s.way.cookieSecure(),
 		"SCHEME", s.way.scheme(), "VERSION", s.way.version).Replace(text)
 }
+
+// portOf returns the number of the port of an address.
+func portOf(address string) string { return address[strings.LastIndexByte(address, ':')+1:] }
 
 // wire makes line ends those of HTTP. A line that ends in a backslash is joined
 // to the next; \r, \n, \t, \0 and \x.. stand for bytes where a script needs

@@ -80,6 +80,9 @@ type Server struct {
 	// HTTP/2 or HTTP/1.1 as the server prefers; `h2c` for HTTP/2 without TLS;
 	// `unix` for HTTP/1.1 over a Unix socket, written as `unix:/run/app.sock` or
 	// `unix:/run/app.sock:/base/path`; `unix+h2c` for HTTP/2 over one.
+	// The host may be a name: each address that it stands for is a server then.
+	// `srv+http://_http._tcp.example.com`, and the same with https or h2c, takes
+	// hosts, ports and weights from the SRV records of a service.
 	URL string `json:"url" required:"true" max:"2048" example:"http://127.0.0.1:3000/v2/"`
 	// Weight is the server's share of the route's requests, against the weights
 	// of the others. 0 takes no new clients.

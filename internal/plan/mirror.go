@@ -22,7 +22,6 @@ type keptMirror struct {
 // Retire ends the copies and takes their numbers off the page.
 func (k *keptMirror) Retire() {
 	k.MirrorState.Retire()
-	k.to.Retire()
 	if k.counter != nil {
 		k.counter.Retire()
 	}

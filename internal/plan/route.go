@@ -409,7 +409,6 @@ type keptServers struct {
 
 // Retire takes the servers' counters off the page.
 func (k *keptServers) Retire() {
-	k.Servers.Retire()
 	for _, c := range k.counters {
 		c.Retire()
 	}

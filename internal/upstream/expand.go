@@ -1,7 +1,7 @@
 package upstream
 
 import (
-	"slices"
+	"fmt"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -29,12 +29,28 @@ type expansion struct {
 
 	seen    atomic.Uint64 // the versions of the names that members were made of
 	members atomic.Pointer[Servers]
+	held    *holdings
+}
 
+// holdings is what the members of a route hold: connections, and what is known of
+// them. It outlives plans that leave the route its name.
+type holdings struct {
 	mu struct {
 		sync.Mutex
-		kept    map[string]exchange.Kept // what the members hold
+		kept    map[string]exchange.Kept
 		retired bool
 	}
+}
+
+// Retire ends what the members hold. Who still goes by them opens nothing more.
+func (h *holdings) Retire() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.retired = true
+	for _, kept := range h.mu.kept {
+		kept.Retire()
+	}
+	h.mu.kept = nil
 }
 
 // expand gives s an expansion if a server of it goes by a name.
@@ -48,9 +64,12 @@ func (s *Servers) expand(targets []Target, settings Settings, policy Policy, env
 			e.names[i], some = n.Name, true
 		}
 	}
-	if some {
-		s.expansion = e
+	if !some {
+		return
 	}
+	s.expansion = e
+	key := fmt.Sprintf("members %s %s", policy.Proxy, policy.Route)
+	e.held = env.Keep(key, func() exchange.Kept { return &holdings{} }).(*holdings)
 }
 
 // current returns the servers that ex is shared among at this moment.
@@ -77,42 +96,50 @@ func (s *Servers) current(now int64) *Servers {
 // renew makes the members anew. Whoever comes while another does goes by those that
 // there are.
 func (e *expansion) renew(versions uint64) {
-	if !e.mu.TryLock() {
+	h := e.held
+	if !h.mu.TryLock() {
 		return
 	}
-	defer e.mu.Unlock()
-	if e.mu.retired {
+	defer h.mu.Unlock()
+	if h.mu.retired {
 		return // only exchanges under way come here yet
 	}
 	targets, several := e.resolved()
-	before := e.mu.kept
-	e.mu.kept = map[string]exchange.Kept{}
+	before := h.mu.kept
+	h.mu.kept = map[string]exchange.Kept{}
 	var members *Servers
 	if several {
-		env := e.env
-		env.Keep = func(key string, open func() exchange.Kept) exchange.Kept {
-			kept := e.mu.kept[key]
-			if kept == nil {
-				kept = before[key]
-			}
-			if kept == nil {
-				kept = open()
-			}
-			e.mu.kept[key] = kept
-			return kept
-		}
-		policy := e.policy
-		policy.Expand = false
-		members = New(targets, e.settings, policy, env)
-		members.retry = e.of.retry // one budget for the route
+		members = e.newMembers(targets, before)
 	}
 	e.members.Store(members)
 	e.seen.Store(versions)
 	for key, kept := range before {
-		if e.mu.kept[key] == nil {
+		if h.mu.kept[key] == nil {
 			kept.Retire()
 		}
 	}
+}
+
+// newMembers returns the servers of targets, which hold what those before them held
+// of the same addresses. The holdings are locked.
+func (e *expansion) newMembers(targets []Target, before map[string]exchange.Kept) *Servers {
+	env, now := e.env, e.held.mu.kept
+	env.Keep = func(key string, open func() exchange.Kept) exchange.Kept {
+		kept := now[key]
+		if kept == nil {
+			kept = before[key]
+		}
+		if kept == nil {
+			kept = open()
+		}
+		now[key] = kept
+		return kept
+	}
+	policy := e.policy
+	policy.Expand = false
+	members := New(targets, e.settings, policy, env)
+	members.retry = e.of.retry // one budget for the route
+	return members
 }
 
 // resolved returns a target for each address, and whether there are more of them
@@ -151,38 +178,4 @@ func (t Target) member(m resolve.Endpoint, best int) Target {
 	}
 	t.Address, t.Member = strings.Join(texts, ","), texts[0]
 	return t
-}
-
-// retire ends what the members hold.
-func (e *expansion) retire() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.mu.retired = true
-	for _, kept := range e.mu.kept {
-		kept.Retire()
-	}
-	e.mu.kept = nil
-}
-
-// Retire ends what the servers hold beyond what is kept for them: what came of
-// their names. It is called once.
-func (s *Servers) Retire() {
-	if s.expansion != nil {
-		s.expansion.retire()
-	}
-}
-
-// Members returns the addresses that the servers of the route stand for now, in
-// the order in which they are chosen from; nil when they are those of the
-// configuration.
-func (s *Servers) Members() []string {
-	m := s.current(exchange.Now())
-	if m == s {
-		return nil
-	}
-	var out []string
-	for _, srv := range m.list {
-		out = append(out, srv.known())
-	}
-	return slices.Clip(out)
 }

@@ -27,9 +27,7 @@ func named(t *testing.T, zone *resolvetest.Zone, policy Policy, targets ...Targe
 	set := settings
 	set.ResolveInterval, set.Resolvers = time.Minute, []netip.AddrPort{zone.Address}
 	policy.Expand = true
-	s := New(targets, set, policy, env)
-	t.Cleanup(s.Retire)
-	return s
+	return New(targets, set, policy, env)
 }
 
 // twins are servers of one port on several addresses of loopback.
@@ -101,13 +99,12 @@ func TestANameWithSeveralAddressesIsSeveralServers(t *testing.T) {
 		ask(t, s)
 	}
 	equal(t, "requests of three servers", fmt.Sprint(countsOf(all, before)), "[10 10 10]")
-	equal(t, "members", fmt.Sprint(len(s.Members())), "3")
 	equal(t, "standing", s.Standing(false)[2].Address, fmt.Sprintf("127.0.0.3:%d", port))
 
 	pool := s.current(exchange.Now()).list[2].pool
 	zone.Set("app.test", records(1)...)
 	until(t, s, 1)
-	equal(t, "members of one address", s.Members() == nil, true)
+	equal(t, "one address is the server of the configuration", s.current(exchange.Now()) == s, true)
 	equal(t, "connections to an address that is gone", pool.Idle(), 0)
 	zone.Be(false, true, false) // the name server cannot tell: what is known stays
 	for range 5 {
@@ -208,4 +205,53 @@ func TestAddressesOfAServerCostNothing(t *testing.T) {
 	s := newServers(t, settings, target("127.0.0.1:1", 1), target("[::1]:1", 1))
 	s.expand([]Target{target("127.0.0.1:1", 1), target("[::1]:1", 1)}, settings, Policy{}, exchange.Env{})
 	equal(t, "expansion", s.expansion == nil, true)
+}
+
+// What members hold outlives a change of the route.
+func TestMembersAreKeptOverAChange(t *testing.T) {
+	zone := resolvetest.New(t)
+	_, port := twins(t, 2)
+	zone.Set("app.test", resolvetest.Record{TTL: 60, IP: "127.0.0.1"}, resolvetest.Record{TTL: 60, IP: "127.0.0.2"})
+	address := "app.test:" + strconv.Itoa(port)
+	to := Target{URL: "http://" + address, Address: address, Authority: address, Weight: 1}
+	env := exchangetest.Env(t)
+	set := settings
+	set.ResolveInterval, set.Resolvers = time.Minute, []netip.AddrPort{zone.Address}
+	first := New([]Target{to}, set, Policy{Expand: true}, env)
+	until(t, first, 2)
+	for range 4 {
+		ask(t, first)
+	}
+	pool := first.current(exchange.Now()).list[0].pool
+	equal(t, "kept connections", pool.Idle() > 0, true)
+	to.Weight = 7
+	second := New([]Target{to}, set, Policy{Expand: true}, env)
+	until(t, second, 2)
+	equal(t, "the pool is the same", second.current(exchange.Now()).list[0].pool == pool, true)
+	equal(t, "weight", second.current(exchange.Now()).list[0].Weight, 7)
+	second.expansion.held.Retire()
+	first.list[0].pool.Retire()
+	equal(t, "kept connections when it was retired", pool.Idle(), 0)
+	equal(t, "reason", ask(t, second).Reason, exchange.None) // exchanges under way go on
+}
+
+func FuzzStrip(f *testing.F) {
+	f.Add("a=1; sid=0123456789012345678901; b=2", "sid")
+	f.Fuzz(func(t *testing.T, value, name string) {
+		if name == "" || strings.ContainsAny(name, "=; \t") {
+			return
+		}
+		ex := exchangetest.New(t)
+		k := &sticky{name: name}
+		got := k.strip(ex, value)
+		var want []string // the others, as they are written
+		for part := range strings.SplitSeq(value, ";") {
+			if n, _, _ := strings.Cut(strings.Trim(part, " \t"), "="); n != name {
+				want = append(want, part)
+			}
+		}
+		if joined := strings.Join(want, ";"); len(want) < strings.Count(value, ";")+1 && got != strings.TrimLeft(joined, " \t") || len(want) == strings.Count(value, ";")+1 && got != value {
+			t.Errorf("%q without %q is %q, want %q", value, name, got, joined)
+		}
+	})
 }
