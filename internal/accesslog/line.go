@@ -63,6 +63,7 @@ func appendPlace(b []byte, ex *exchange.Exchange) []byte {
 	if ex.Tries > 0 {
 		b = strconv.AppendInt(append(b, `,"tries":`...), int64(ex.Tries), 10)
 	}
+	b = appendOptional(b, `,"cache":`, ex.Cache.Use.String(), maxName)
 	return b
 }
 

@@ -20,6 +20,8 @@ import (
 	"time"
 
 	"golang.org/x/net/netutil"
+
+	"headgate/internal/feature/cache"
 )
 
 // The bounds of a client of the listener.
@@ -49,6 +51,10 @@ type Options struct {
 	// Status returns what /status shows as JSON: how everything stands. It may
 	// be called by several goroutines at once. Nil leaves the page out.
 	Status func() any
+	// Purge takes out of caches what was asked, which was checked, and returns how
+	// many responses there were, and of how many caches. It may be called by
+	// several goroutines at once. Nil leaves the page out.
+	Purge func(cache.Purge) (purged, caches int)
 }
 
 // Server serves the pages on at most one address. Its methods may be called by

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// page is one address of the listener. All pages are read with GET or HEAD.
+// page is one address of the listener that is read, with GET or HEAD.
 type page struct {
 	path    string
 	about   string
@@ -32,7 +32,11 @@ func pages(o Options) http.Handler {
 	index := "headgate admin listener\n\n"
 	for _, p := range table {
 		mux.Handle(p.path, readOnly(p.handler))
-		index += fmt.Sprintf("%-10s %s\n", p.path, p.about)
+		index += fmt.Sprintf("%-12s %s\n", p.path, p.about)
+	}
+	if o.Purge != nil {
+		mux.Handle(purgePath, purge(o.Purge))
+		index += fmt.Sprintf("%-12s %s\n", purgePath, "POST: take responses out of caches")
 	}
 	mux.Handle("/{$}", readOnly(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		text(w, http.StatusOK, index)

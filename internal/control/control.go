@@ -22,6 +22,7 @@ import (
 	"headgate/internal/admin"
 	"headgate/internal/config"
 	"headgate/internal/exchange"
+	"headgate/internal/feature/cache"
 	"headgate/internal/listen"
 	"headgate/internal/metrics"
 	"headgate/internal/plan"
@@ -124,9 +125,21 @@ func New(o Options) (*Control, error) {
 	c.admin = admin.New(admin.Options{
 		Log: o.Log, Metrics: c.metrics.Handler(), Ready: c.Ready, Listen: listen.Listener,
 		Status: func() any { return c.Status() },
+		Purge:  c.purge,
 	})
 	c.metrics.AccessLog(c.lostRecords)
 	return c, nil
+}
+
+// purge takes responses out of the caches of the running configuration.
+func (c *Control) purge(q cache.Purge) (purged, caches int) {
+	p := c.Plan()
+	if p == nil {
+		return 0, 0
+	}
+	purged, caches = p.Purge(q)
+	c.log.Info("purged", "responses", purged, "proxy", q.Proxy, "url", q.URL, "prefix", q.Prefix, "tag", q.Tag, "all", q.All, "soft", q.Soft)
+	return purged, caches
 }
 
 // Ready reports whether requests are taken: a configuration was applied and the

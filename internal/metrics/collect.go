@@ -28,6 +28,7 @@ func (r *Registry) Collect(out chan<- prometheus.Metric) {
 	f := table()
 	collectRoutes(out, &f, routes)
 	collectServers(out, &f, servers)
+	r.collectCaches(out, &f)
 	r.collectRetries(out, &f)
 	collectPorts(out, &f, ports)
 	r.collectStreams(out, &f)
@@ -83,6 +84,7 @@ func collectRoutes(out chan<- prometheus.Metric, f *families, routes []*Route) {
 		for class, n := range total.requests {
 			count(class, "", n)
 		}
+		collectUses(out, f, h.labels, total.cached)
 		if total.answers != nil {
 			for _, reason := range exchange.Reasons() {
 				for class, n := range total.answers[reason] {
@@ -96,6 +98,17 @@ func collectRoutes(out chan<- prometheus.Metric, f *families, routes []*Route) {
 		out <- prometheus.MustNewConstMetric(received, prometheus.CounterValue, float64(total.received), h.labels...)
 		out <- prometheus.MustNewConstMetric(sent, prometheus.CounterValue, float64(total.sent), h.labels...)
 		out <- &durationMetric{duration, h.labels, &total.duration}
+	}
+}
+
+// collectUses shows what a cache made of the requests of a route.
+func collectUses(out chan<- prometheus.Metric, f *families, labels []string, n *cached) {
+	if n == nil {
+		return
+	}
+	desc := f.cached.desc()
+	for _, use := range exchange.CacheUses() {
+		out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, float64(n[use]), append(labels[:3:3], use.String())...)
 	}
 }
 

@@ -52,6 +52,7 @@ type Registry struct {
 		retries map[retriesKey]*Retries
 		mirrors map[retriesKey]*Mirror
 		ports   map[string]*Port
+		caches  map[cacheKey]*Cache
 		streams map[streamKey]*Stream
 		lost    func() uint64
 		floods  map[string]uint64

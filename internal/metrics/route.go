@@ -23,7 +23,9 @@ type routeNumbers struct {
 	count    uint64
 	requests [classes]uint64
 	// answers counts the requests with a reason; it is made for the first.
-	answers  *answers
+	answers *answers
+	// cached counts what a cache made of requests; it is made for the first.
+	cached   *cached
 	observed uint64
 	received uint64
 	sent     uint64
@@ -35,6 +37,9 @@ const reasons = int(exchange.Internal) + 1
 
 // answers counts requests by reason and status class.
 type answers [reasons][classes]uint64
+
+// cached counts requests by what a cache made of them; CachePass is the last.
+type cached [int(exchange.CachePass) + 1]uint64
 
 // Done counts a finished exchange. It fits exchange.Pipeline.Done.
 func (h *Route) Done(ex *exchange.Exchange) {
@@ -52,6 +57,12 @@ func (h *Route) Done(ex *exchange.Exchange) {
 	}
 	if ex.Quota.Observed {
 		n.observed++
+	}
+	if use := ex.Cache.Use; use != exchange.NoCache {
+		if n.cached == nil {
+			n.cached = new(cached)
+		}
+		n.cached[use]++
 	}
 	n.received += uint64(ex.Received)
 	n.sent += uint64(ex.Sent)
@@ -100,6 +111,14 @@ func (h *Route) sum() *routeNumbers {
 			total.join(part.answers)
 		}
 		total.observed += part.observed
+		if part.cached != nil {
+			if total.cached == nil {
+				total.cached = new(cached)
+			}
+			for use, n := range part.cached {
+				total.cached[use] += n
+			}
+		}
 		total.received += part.received
 		total.sent += part.sent
 		total.duration.join(&part.duration)

@@ -29,6 +29,8 @@ type family struct {
 type families struct {
 	streamOpen, streamAccepted, streamReceived, streamSent, streamErrors family
 
+	cached, cacheBytes, cacheLimit, cacheEntries, cacheEvicted family
+
 	requests, observed, duration, received, sent family
 	connections, accepted, refused, floods       family
 	tries, errors                                family
@@ -50,6 +52,16 @@ func table() families {
 			"Bytes of request bodies that were read from clients."},
 		sent: family{"headgate_sent_bytes_total", counter, route,
 			"Bytes of response bodies that were sent to clients."},
+		cached: family{"headgate_cache_requests_total", counter, append(route[:3:3], "use"),
+			"Requests by what the route's cache made of them, in the words of the access log: hit, stale, revalidated, collapsed, miss, pass."},
+		cacheBytes: family{"headgate_cache_bytes", gauge, []string{"proxy", "route"},
+			"Memory that a cache holds: bodies, heads, index. route is empty for the cache of a proxy."},
+		cacheLimit: family{"headgate_cache_limit_bytes", gauge, []string{"proxy", "route"},
+			"The memory_limit of a cache."},
+		cacheEntries: family{"headgate_cache_entries", gauge, []string{"proxy", "route"},
+			"Responses that a cache holds."},
+		cacheEvicted: family{"headgate_cache_evictions_total", counter, []string{"proxy", "route"},
+			"Responses that were given up because the memory of a cache was full."},
 		connections: family{"headgate_connections_open", gauge, []string{"port"},
 			"Connections of clients that are open."},
 		accepted: family{"headgate_connections_accepted_total", counter, []string{"port"},
@@ -94,6 +106,7 @@ func table() families {
 // all returns the table in the order of the docs.
 func (f *families) all() []*family {
 	return []*family{
+		&f.cached, &f.cacheBytes, &f.cacheLimit, &f.cacheEntries, &f.cacheEvicted,
 		&f.requests, &f.observed, &f.duration, &f.received, &f.sent, &f.connections, &f.accepted, &f.refused, &f.streamOpen, &f.streamAccepted, &f.streamReceived, &f.streamSent, &f.streamErrors,
 		&f.floods, &f.tries, &f.errors,
 		&f.retries, &f.retriesRefused, &f.mirrored,

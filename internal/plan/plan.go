@@ -32,6 +32,7 @@ type Plan struct {
 	streams  []*Port // those of TCP proxies, by name
 	kept     map[string]*held
 	counters []retirer
+	stores   []stored // what caches hold
 	// tcpProxies are the active TCP proxies, by name.
 	tcpProxies []TCPProxy
 	// udpProxies are the active UDP proxies, by name.

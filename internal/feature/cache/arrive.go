@@ -276,6 +276,8 @@ func (h *hit) newEntry(v *verdict, rs *exchange.Response, now int64) *entry {
 			e.etag = value
 		case header.LastModified:
 			e.lastMod = value
+		case header.CacheTag, header.SurrogateKey:
+			e.tagged = true
 		}
 	}
 	if !dated {

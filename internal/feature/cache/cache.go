@@ -35,22 +35,29 @@ type Cache struct {
 // their own.
 type Store struct {
 	*store
-	plan uint64
+	plan    uint64
+	ignored ignored
 }
 
 // Open returns the store of the settings of an owner: a proxy, or a route of one.
 // It is kept over plans as long as the owner has a cache. Settings that differ
 // hold from the first request that is served by them.
-func Open(owner string, env exchange.Env) Store {
+func Open(c *Config, owner string, env exchange.Env) Store {
 	s := env.Keep("cache "+owner, func() exchange.Kept { return newStore(owner, env.Clock, env.Log) }).(*store)
-	return Store{s, s.plans.Add(1)}
+	return Store{s, s.plans.Add(1), newIgnored(c.IgnoreQuery)}
+}
+
+// Memory returns how much memory is held and may be, in bytes, how many responses
+// are stored, and how many were given up because memory was full.
+func (s Store) Memory() (held, limit, entries int64, evicted uint64) {
+	return s.bytes(), s.limit.Load(), s.entries.Load(), s.evicted.Load()
 }
 
 // New returns a source that answers with what is stored, and asks inner for the
 // rest. Settings that were checked need nothing more.
 func New(c *Config, s Store, inner exchange.Source) *Cache {
 	return &Cache{
-		inner: inner, store: s.store, plan: s.plan, limit: c.MemoryLimit.Int64(), ignored: newIgnored(c.IgnoreQuery),
+		inner: inner, store: s.store, plan: s.plan, limit: c.MemoryLimit.Int64(), ignored: s.ignored,
 		defaultTTL: toSeconds(c.DefaultTTL.D()), whileRevalidate: toSeconds(c.StaleWhileRevalidate.D()),
 		ifError: toSeconds(c.StaleIfError.D()), maxEntry: min(c.MaxEntry.Int64(), c.MemoryLimit.Int64()),
 	}
@@ -210,6 +217,9 @@ func (c *Cache) look(h *hit) (step, *entry, *flight) {
 // takeOffLocked makes a fetch known for others to wait for.
 func (sh *shard) takeOffLocked(h *hit) *flight {
 	fl := &flight{key: append([]byte(nil), h.key...), landed: make(chan struct{})}
+	if sh.mu.flights == nil {
+		sh.mu.flights = map[uint64]*flight{}
+	}
 	sh.mu.flights[h.hash] = fl
 	return fl
 }

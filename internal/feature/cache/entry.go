@@ -37,6 +37,7 @@ type entry struct {
 	modified int64      // of Last-Modified, Unix seconds; noDate if there is none
 	etag     string     // view
 	lastMod  string     // view
+	tagged   bool       // it has tags
 	guessed  bool       // life is default_ttl, and nothing tells of a file
 
 	// changes

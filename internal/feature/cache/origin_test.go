@@ -12,7 +12,6 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/exchange/exchangetest"
-	"headgate/internal/header"
 	"headgate/internal/unit"
 )
 
@@ -127,7 +126,7 @@ func settings(change ...func(*Config)) *Config {
 func newStage(t testing.TB, c *Config) *stage {
 	s := &stage{t: t, now: begun, origin: &origin{}}
 	s.env = exchangetest.Env(t, s.clock)
-	store := Open("proxy test", s.env)
+	store := Open(c, "proxy test", s.env)
 	s.cache = New(c, store, s.origin)
 	t.Cleanup(store.Retire)
 	return s
@@ -269,5 +268,3 @@ func (p *pieces) Read(b []byte) (int, error) {
 	p.rest = p.rest[n:]
 	return n, nil
 }
-
-var _ = header.Other

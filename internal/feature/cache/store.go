@@ -49,7 +49,7 @@ type shard struct {
 		sync.Mutex
 		entries map[uint64]*entry // by hash; linked by next
 		flights map[uint64]*flight
-		marks   [marks]mark
+		marks   *[marks]mark // nil until one is made
 	}
 }
 
@@ -63,10 +63,6 @@ type mark struct {
 func newStore(name string, clock func() time.Time, log *slog.Logger) *store {
 	s := &store{name: name, seed: maphash.MakeSeed(), clock: clock, begun: clock(), log: log, arena: newArena()}
 	s.background = make(chan struct{}, mostBehind)
-	for i := range s.shards {
-		s.shards[i].mu.entries = map[uint64]*entry{}
-		s.shards[i].mu.flights = map[uint64]*flight{}
-	}
 	return s
 }
 
@@ -118,6 +114,9 @@ func (sh *shard) findLocked(h *hit) (e *entry, near bool) {
 
 // markedLocked reports whether the answers to a key are not for the cache.
 func (sh *shard) markedLocked(hash uint64, now int64) bool {
+	if sh.mu.marks == nil {
+		return false
+	}
 	m := &sh.mu.marks[hash%marks]
 	return m.hash == hash && m.until > now
 }
@@ -127,6 +126,9 @@ func (s *store) mark(hash uint64, until int64) {
 	sh := s.shard(hash)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	if sh.mu.marks == nil {
+		sh.mu.marks = new([marks]mark)
+	}
 	if m := &sh.mu.marks[hash%marks]; m.hash != hash || m.until < until {
 		*m = mark{hash, until}
 	}
@@ -137,6 +139,9 @@ func (s *store) unmark(hash uint64) {
 	sh := s.shard(hash)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	if sh.mu.marks == nil {
+		return
+	}
 	if m := &sh.mu.marks[hash%marks]; m.hash == hash {
 		*m = mark{}
 	}
@@ -168,6 +173,9 @@ func (s *store) link(h *hit, e *entry) (replaced []*entry) {
 	}
 	e.hold()
 	e.linked = true
+	if sh.mu.entries == nil {
+		sh.mu.entries = map[uint64]*entry{}
+	}
 	e.next = sh.mu.entries[e.hash]
 	sh.mu.entries[e.hash] = e
 	return replaced
@@ -317,6 +325,11 @@ func (s *store) drop(match func(*entry) bool, soft bool) (n int) {
 	for i := range s.shards {
 		sh := &s.shards[i]
 		sh.mu.Lock()
+		for _, fl := range sh.mu.flights {
+			if !soft {
+				fl.doomed.Store(true)
+			}
+		}
 		for _, e := range sh.mu.entries {
 			for ; e != nil; e = e.next {
 				if match(e) {

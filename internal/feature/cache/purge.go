@@ -1,0 +1,121 @@
+package cache
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+
+	"headgate/internal/header"
+)
+
+// Purge says what to take out of caches. Exactly one of URL, Prefix, Tag and All
+// is given.
+type Purge struct {
+	// Proxy bounds it to the caches of one proxy; "" is all.
+	Proxy string `json:"proxy,omitempty"`
+	// URL takes out what is stored of one address, in all its variants and over
+	// either scheme.
+	URL string `json:"url,omitempty"`
+	// Prefix takes out what is stored of addresses that begin so.
+	Prefix string `json:"prefix,omitempty"`
+	// Tag takes out responses that have this word in Cache-Tag or Surrogate-Key.
+	Tag string `json:"tag,omitempty"`
+	// All takes out everything.
+	All bool `json:"all,omitempty"`
+	// Soft makes stale instead of taking out: what is stored is validated before
+	// it is used again, or served stale where that is allowed.
+	Soft bool `json:"soft,omitempty"`
+}
+
+// Check returns what is wrong with a purge, for who wrote it.
+func (p *Purge) Check() error {
+	given := 0
+	for _, is := range []bool{p.URL != "", p.Prefix != "", p.Tag != "", p.All} {
+		if is {
+			given++
+		}
+	}
+	if given != 1 {
+		return errors.New("give exactly one of url, prefix, tag and all")
+	}
+	if ref := p.URL + p.Prefix; ref != "" {
+		if _, _, err := splitURL(ref); err != nil {
+			return err
+		}
+	}
+	if strings.ContainsAny(p.Tag, ", \t") {
+		return errors.New("a tag has no comma and no blank")
+	}
+	return nil
+}
+
+// Purge takes out what p says, which was checked, and returns how many responses
+// there were.
+func (s Store) Purge(p Purge) (n int) {
+	switch {
+	case p.URL != "":
+		host, rest, _ := splitURL(p.URL)
+		path, query, _ := strings.Cut(rest, "?")
+		if query != "" {
+			query = "?" + query
+		}
+		for _, scheme := range [...]string{"http", "https"} {
+			b := appendHost(append([]byte(scheme), 0), host, schemeOf(p.URL))
+			b = append(append(b, 0), normalPath(path)...)
+			n += s.forget(s.ignored.appendQuery(b, query), p.Soft)
+		}
+	case p.Prefix != "":
+		host, path, _ := splitURL(p.Prefix)
+		begin := append(appendHost(nil, host, schemeOf(p.Prefix)), 0)
+		begin = append(begin, path...)
+		n = s.drop(func(e *entry) bool {
+			_, rest, _ := bytes.Cut(e.key(), []byte{0})
+			return bytes.HasPrefix(rest, begin)
+		}, p.Soft)
+	case p.Tag != "":
+		n = s.drop(func(e *entry) bool { return e.tagged && e.hasTag(p.Tag) }, p.Soft)
+	case p.All:
+		n = s.drop(func(*entry) bool { return true }, p.Soft)
+	}
+	return n
+}
+
+// splitURL cuts a URL into its host and what follows, which begins with a slash.
+func splitURL(ref string) (host, rest string, err error) {
+	scheme, rest, ok := strings.Cut(ref, "://")
+	if !ok || scheme != "http" && scheme != "https" {
+		return "", "", errors.New("write a whole URL, such as https://shop.example.com/page")
+	}
+	end := strings.IndexAny(rest, "/?")
+	if end < 0 {
+		end = len(rest)
+	}
+	if host, rest = rest[:end], rest[end:]; host == "" {
+		return "", "", errors.New("the URL has no host")
+	}
+	if !strings.HasPrefix(rest, "/") {
+		rest = "/" + rest
+	}
+	return host, rest, nil
+}
+
+func schemeOf(ref string) string {
+	scheme, _, _ := strings.Cut(ref, "://")
+	return scheme
+}
+
+// hasTag reports whether a tag is among those of the entry, in any case.
+func (e *entry) hasTag(tag string) bool {
+	var list header.List
+	e.fields(&list, isTag)
+	for _, f := range list.All() {
+		for word := range strings.FieldsFuncSeq(f.Value, func(r rune) bool { return r == ',' || r == ' ' || r == '\t' }) {
+			if header.EqualFold(word, tag) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func isTag(id header.ID) bool { return id == header.CacheTag || id == header.SurrogateKey }
