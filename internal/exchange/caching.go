@@ -10,6 +10,14 @@ type Caching struct {
 	Body Body
 }
 
+// Views is what a Body can do whose bytes lie in memory, in pieces.
+type Views interface {
+	// View returns the next bytes of the body without a copy. They are valid until
+	// Close. It returns io.EOF when there are no more, and nothing when they are
+	// not in memory: then they are read.
+	View() ([]byte, error)
+}
+
 // CacheUse is what a cache made of a request. Its word stands in the access log
 // and in metrics.
 type CacheUse uint8

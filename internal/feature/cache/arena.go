@@ -5,12 +5,15 @@ import (
 	"sync"
 )
 
-// The shape of an arena, in bytes. A page is cut into pieces of one size; the
-// largest is a quarter of it, and larger things are several pieces.
+// The shape of an arena. A page is cut into pieces of one size; the largest is a
+// quarter of it, and larger things are several pieces. A small arena has small
+// pages, so that there are enough of them for all sizes: about as many as pagesWanted.
 const (
-	pageSize     = 256 << 10
-	largestPiece = pageSize / 4
-	leastPiece   = 128
+	leastPage   = 16 << 10 // bytes
+	mostPage    = 256 << 10
+	pagesWanted = 1 << 9
+	pieceParts  = 4
+	leastPiece  = 128 // bytes
 )
 
 // sparePages is how many free pages are kept for the next use.
@@ -20,6 +23,11 @@ const sparePages = 4
 // collector nothing, and the process uses what is stored and no second copy that
 // waits to be collected. It is safe for use by several goroutines.
 type arena struct {
+	// constant
+	page    int   // size of a page, in bytes
+	largest int   // size of the largest piece
+	classes []int // sizes of pieces, largest first
+
 	mu struct {
 		sync.Mutex
 		open   [][]*page // by class: pages with a free piece
@@ -48,24 +56,32 @@ type piece struct {
 	mem  []byte
 }
 
-// classes are the sizes of pieces, largest first: even parts of a page, each at
-// most an eighth smaller than the one before where that can be.
-var classes = func() (sizes []int) {
-	for parts := pageSize / largestPiece; ; parts += max(1, parts/8) {
-		size := pageSize / parts &^ 15
-		if size < leastPiece {
-			return append(sizes, leastPiece)
-		}
-		sizes = append(sizes, size)
+// newArena returns an arena that is to hold about limit bytes.
+func newArena(limit int64) *arena {
+	a := &arena{page: leastPage}
+	for a.page < mostPage && int64(a.page)*pagesWanted < limit {
+		a.page *= 2
 	}
-}()
+	a.largest = a.page / pieceParts
+	// Even parts of a page, each at most an eighth smaller than the one before
+	// where that can be.
+	for parts := pieceParts; ; parts += max(1, parts/8) {
+		size := a.page / parts &^ 15
+		if size < leastPiece {
+			break
+		}
+		a.classes = append(a.classes, size)
+	}
+	a.mu.open = make([][]*page, len(a.classes))
+	return a
+}
 
 // classOf returns the class of the smallest pieces that n bytes fit into.
-func classOf(n int) int {
-	lo, hi := 0, len(classes)-1
+func (a *arena) classOf(n int) int {
+	lo, hi := 0, len(a.classes)-1
 	for lo < hi {
 		mid := (lo + hi + 1) / 2
-		if classes[mid] >= n {
+		if a.classes[mid] >= n {
 			lo = mid
 		} else {
 			hi = mid - 1
@@ -74,23 +90,17 @@ func classOf(n int) int {
 	return lo
 }
 
-func newArena() *arena {
-	a := &arena{}
-	a.mu.open = make([][]*page, len(classes))
-	return a
-}
-
 // bytes returns how much memory the arena holds.
 func (a *arena) bytes() int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return int64(len(a.mu.pages)) * pageSize
+	return int64(len(a.mu.pages)) * int64(a.page)
 }
 
-// alloc returns a piece for n bytes, at most largestPiece. It returns false when
+// alloc returns a piece for n bytes, at most a.largest. It returns false when
 // that takes a new page and there are mostPages already, or the system gives none.
 func (a *arena) alloc(n int, owner uint64, mostPages int) (piece, bool) {
-	class := classOf(n)
+	class := a.classOf(n)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	open := a.mu.open[class]
@@ -113,7 +123,7 @@ func (a *arena) alloc(n int, owner uint64, mostPages int) (piece, bool) {
 	if p.used == len(p.owners) {
 		a.closeLocked(p)
 	}
-	size := classes[class]
+	size := a.classes[class]
 	return piece{p, slot, p.mem[slot*size : slot*size+n : slot*size+size]}, true
 }
 
@@ -124,14 +134,14 @@ func (a *arena) addLocked(class int) bool {
 		p = a.mu.spare[k-1]
 		a.mu.spare = a.mu.spare[:k-1]
 	} else {
-		mem := mapMemory(pageSize)
+		mem := mapMemory(a.page)
 		if mem == nil {
 			return false
 		}
 		p = &page{mem: mem}
 	}
 	p.class, p.next, p.used, p.free = class, 0, 0, p.free[:0]
-	p.owners = make([]uint64, pageSize/classes[class])
+	p.owners = make([]uint64, a.page/a.classes[class])
 	p.at = len(a.mu.pages)
 	a.mu.pages = append(a.mu.pages, p)
 	p.open = len(a.mu.open[class])

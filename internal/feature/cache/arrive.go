@@ -255,7 +255,7 @@ func (h *hit) newEntry(v *verdict, rs *exchange.Response, now int64) *entry {
 	}
 	dated := rs.Header.Has(header.Date)
 	size, ok := fieldsSize(rs.Header.All())
-	if size += len(h.key) + len(names) + 64; !ok || size > mostHead {
+	if size += len(h.key) + len(names) + 64; !ok || size > h.store.arena.largest {
 		return nil
 	}
 	x, ok := h.store.alloc(size, h.hash)
@@ -293,8 +293,7 @@ func (h *hit) newEntry(v *verdict, rs *exchange.Response, now int64) *entry {
 
 // judged notes what the rules made of the response.
 func (e *entry) judged(v *verdict, now int64) {
-	e.rules, e.guessed = v.rules, v.guessed
-	e.rules.lists, e.rules.named = [mostLists]string{}, 0
+	e.rules, e.guessed = v.rules.has, v.guessed
 	e.stored, e.age, e.life = now, v.age*second, v.life*second
 	e.while, e.onError = v.while*second, v.onError*second
 	e.date, e.modified = v.date, v.modified

@@ -282,12 +282,12 @@ func (b *body) room() []byte {
 		last := b.mu.pieces[pieces-1].mem
 		return last[int64(len(last))-(end-size):]
 	}
-	want := int64(largestPiece)
+	want := int64(b.store.arena.largest)
 	switch {
 	case b.length >= 0:
 		want = min(want, b.length-size)
 	case size == 0:
-		want = firstPiece
+		want = min(want, firstPiece)
 	}
 	if want <= 0 {
 		return make([]byte, 1) // for the end, or for more than was announced
@@ -377,10 +377,10 @@ func (b *body) compact() {
 	b.mu.Lock()
 	size, old, passing := b.mu.size, b.mu.pieces, b.mu.passing
 	b.mu.Unlock()
-	if passing || b.length >= 0 || size > largestPiece || size == 0 {
+	if passing || b.length >= 0 || size > int64(b.store.arena.largest) || size == 0 {
 		return
 	}
-	if len(old) == 1 && classOf(int(size)) == classOf(len(old[0].mem)) {
+	if len(old) == 1 && b.store.arena.classOf(int(size)) == b.store.arena.classOf(len(old[0].mem)) {
 		return
 	}
 	x, ok := b.store.alloc(int(size), b.owner)

@@ -43,7 +43,7 @@ type Store struct {
 // It is kept over plans as long as the owner has a cache. Settings that differ
 // hold from the first request that is served by them.
 func Open(c *Config, owner string, env exchange.Env) Store {
-	s := env.Keep("cache "+owner, func() exchange.Kept { return newStore(owner, env.Clock, env.Log) }).(*store)
+	s := env.Keep("cache "+owner, func() exchange.Kept { return newStore(owner, c.MemoryLimit.Int64(), env.Clock, env.Log) }).(*store)
 	return Store{s, s.plans.Add(1), newIgnored(c.IgnoreQuery)}
 }
 

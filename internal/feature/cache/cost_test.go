@@ -8,6 +8,7 @@ import (
 	"headgate/internal/exchange"
 	"headgate/internal/exchange/exchangetest"
 	"headgate/internal/header"
+	"headgate/internal/unit"
 )
 
 // silent is a front that takes everything and keeps nothing.
@@ -30,7 +31,7 @@ func nextRequest(ex *exchange.Exchange, conn *exchange.Conn, front exchange.Fron
 
 // hitting returns a function that takes one hit through a pipeline.
 func hitting(t testing.TB, size int) func() {
-	s := newStage(t, settings())
+	s := newStage(t, settings(func(c *Config) { c.MemoryLimit = 256 * unit.MiB }))
 	s.origin.reply = answer("200|Cache-Control: max-age=3600|Date: {0}|ETag: \"abc\"|Content-Type: text/html|Vary: Accept-Encoding|Content-Encoding: br||"+
 		strings.Repeat("x", size), s.clock)
 	conn, front, place := &exchange.Conn{Scheme: "http", Peer: "192.0.2.1"}, &silent{}, &exchange.Place{Proxy: "p", Route: "/"}

@@ -26,19 +26,19 @@ type entry struct {
 	variant variant
 
 	status   int
-	rules    directives // lists are gone
-	stored   int64      // when it came, by store.now
-	age      int64      // how old it was then, in nanoseconds
-	life     int64      // how long it is fresh, in nanoseconds
-	while    int64      // how long after that it may be served while revalidated
-	onError  int64      // and when servers fail
-	received int64      // when it came, Unix seconds
-	date     int64      // of Date, Unix seconds
-	modified int64      // of Last-Modified, Unix seconds; noDate if there is none
-	etag     string     // view
-	lastMod  string     // view
-	tagged   bool       // it has tags
-	guessed  bool       // life is default_ttl, and nothing tells of a file
+	rules    has
+	stored   int64  // when it came, by store.now
+	age      int64  // how old it was then, in nanoseconds
+	life     int64  // how long it is fresh, in nanoseconds
+	while    int64  // how long after that it may be served while revalidated
+	onError  int64  // and when servers fail
+	received int64  // when it came, Unix seconds
+	date     int64  // of Date, Unix seconds
+	modified int64  // of Last-Modified, Unix seconds; noDate if there is none
+	etag     string // view
+	lastMod  string // view
+	tagged   bool   // it has tags
+	guessed  bool   // life is default_ttl, and nothing tells of a file
 
 	// changes
 	refs   atomic.Int32
@@ -94,7 +94,6 @@ const fieldHead = 4
 
 // most are the longest parts of a head that can be stored.
 const (
-	mostHead  = largestPiece
 	mostName  = 255
 	mostValue = 1<<16 - 1
 )

@@ -173,14 +173,14 @@ func (h *hit) judge(e *entry) use {
 	if e == nil || h.notFor(e) {
 		return none
 	}
-	d, rules := &h.cc, &e.rules
+	d, rules := &h.cc, e.rules
 	age := e.ageAt(h.now)
 	left := e.life - age
 	if e.purged.Load() {
 		left = min(left, -1)
 	}
 	switch {
-	case rules.has&noCache != 0, d.has&noCache != 0:
+	case rules&noCache != 0, d.has&noCache != 0:
 		return validate
 	case d.has&maxAge != 0 && age > d.maxAge*second && !(d.has&maxStale != 0 && left <= 0):
 		return validate
@@ -188,7 +188,7 @@ func (h *hit) judge(e *entry) use {
 		return validate
 	case left > 0:
 		return fresh
-	case d.has&maxStale != 0 && rules.has&(mustRevalidate|proxyRevalidate|sMaxage) == 0 && !e.purged.Load() &&
+	case d.has&maxStale != 0 && rules&(mustRevalidate|proxyRevalidate|sMaxage) == 0 && !e.purged.Load() &&
 		(d.has&anyStale != 0 || -left <= d.maxStale*second):
 		return byClient
 	case -left <= e.while && e.while > 0 && d.has&maxAge == 0:
@@ -209,5 +209,5 @@ func (e *entry) ageAt(now int64) int64 { return e.age + max(0, now-e.stored) }
 
 // onErrorAt reports whether the entry may stand in for a failure of the servers.
 func (e *entry) onErrorAt(now int64) bool {
-	return e.onError > 0 && e.ageAt(now)-e.life <= e.onError && e.rules.has&noCache == 0
+	return e.onError > 0 && e.ageAt(now)-e.life <= e.onError && e.rules&noCache == 0
 }

@@ -135,20 +135,44 @@ func (h *hit) Read(p []byte) (int, error) {
 	return h.readWhole(p)
 }
 
+// View returns the next bytes of a body that is here.
+func (h *hit) View() ([]byte, error) {
+	b := h.body
+	switch {
+	case b == nil:
+		return nil, io.EOF
+	case !b.whole.Load():
+		return nil, nil
+	}
+	h.end = min(b.mu.size, h.end&(1<<63-1))
+	if h.at >= h.end {
+		return nil, io.EOF
+	}
+	mem := h.next()
+	h.at += int64(len(mem))
+	return mem, nil
+}
+
+// next returns what is left of the piece where at is.
+func (h *hit) next() []byte {
+	b := h.body
+	if h.at < h.begins {
+		h.piece, h.begins = 0, 0
+	}
+	for {
+		mem := b.mu.pieces[h.piece].mem
+		if h.at < h.begins+int64(len(mem)) {
+			return mem[h.at-h.begins : min(int64(len(mem)), h.end-h.begins)]
+		}
+		h.piece, h.begins = h.piece+1, h.begins+int64(len(mem))
+	}
+}
+
 // readWhole copies from a body that is here.
 func (h *hit) readWhole(p []byte) (n int, err error) {
-	b := h.body
-	h.end = min(b.mu.size, h.end&(1<<63-1))
+	h.end = min(h.body.mu.size, h.end&(1<<63-1))
 	for n < len(p) && h.at < h.end {
-		if h.at < h.begins {
-			h.piece, h.begins = 0, 0
-		}
-		mem := b.mu.pieces[h.piece].mem
-		if h.at >= h.begins+int64(len(mem)) {
-			h.piece, h.begins = h.piece+1, h.begins+int64(len(mem))
-			continue
-		}
-		k := copy(p[n:], mem[h.at-h.begins:min(int64(len(mem)), h.end-h.begins)])
+		k := copy(p[n:], h.next())
 		n, h.at = n+k, h.at+int64(k)
 	}
 	if h.at >= h.end {

@@ -60,8 +60,8 @@ type mark struct {
 	until int64
 }
 
-func newStore(name string, clock func() time.Time, log *slog.Logger) *store {
-	s := &store{name: name, seed: maphash.MakeSeed(), clock: clock, begun: clock(), log: log, arena: newArena()}
+func newStore(name string, limit int64, clock func() time.Time, log *slog.Logger) *store {
+	s := &store{name: name, seed: maphash.MakeSeed(), clock: clock, begun: clock(), log: log, arena: newArena(limit)}
 	s.background = make(chan struct{}, mostBehind)
 	return s
 }
@@ -241,7 +241,7 @@ func (b *body) size() (n int64) {
 
 // pages returns how many pages the arena may have.
 func (s *store) pages() int {
-	return int((s.limit.Load() - s.entries.Load()*entryCost) / pageSize)
+	return int((s.limit.Load() - s.entries.Load()*entryCost) / int64(s.arena.page))
 }
 
 // bytes returns how much memory the store holds.
@@ -274,7 +274,7 @@ func (s *store) alloc(n int, owner uint64) (piece, bool) {
 
 // shrink makes room until no more is held than may be.
 func (s *store) shrink() {
-	for steps := 0; s.bytes() > max(s.limit.Load(), pageSize); steps++ {
+	for steps := 0; s.bytes() > max(s.limit.Load(), int64(s.arena.page)); steps++ {
 		if steps%evictions == evictions-1 {
 			s.empty()
 		}

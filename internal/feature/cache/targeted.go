@@ -89,7 +89,7 @@ const (
 	bytesItem
 	yes
 	no
-	list
+	innerList
 )
 
 // dictionary reads a dictionary member by member (RFC 9651, section 4.2.2).
@@ -157,7 +157,7 @@ func (p *dictionary) takeValue() bool {
 	for {
 		p.rest = strings.TrimLeft(p.rest, " ")
 		if p.take(')') {
-			p.kind, p.value = list, ""
+			p.kind, p.value = innerList, ""
 			return true
 		}
 		if !p.item() || !p.parameters() || p.rest == "" || p.rest[0] != ' ' && p.rest[0] != ')' {
