@@ -34,6 +34,7 @@ type setup struct {
 	proxies    int      // hosts with three routes each; 0 means one route for any host
 	compress   string   // the coding of text; empty means none
 	rules      bool     // set two fields, and take one away
+	cache      bool     // keep answers
 	generation int      // what /generation answers; 0 means there is no such route
 
 	tls         bool         // speak TLS 1.3, with HTTP/2 and HTTP/1.1 over it

@@ -49,6 +49,9 @@ func headgateConfig(s setup) string {
 	if s.compress != "" {
 		servers += fmt.Sprintf(", compression: {algorithms: [%s]}", s.compress)
 	}
+	if s.cache {
+		servers += ", cache: {}"
+	}
 	if s.rules {
 		servers += ", headers: [" +
 			"{direction: request, name: X-Real-IP, value: \"{client_ip}\"}, " +

@@ -91,6 +91,11 @@ func nginxConfig(s setup) string {
 	if s.rules {
 		c.WriteString("  proxy_set_header X-Real-IP $remote_addr;\n  add_header Strict-Transport-Security max-age=63072000 always;\n  proxy_hide_header X-Powered-By;\n")
 	}
+	if s.cache {
+		// Its files stay in the page cache, and open.
+		c.WriteString("  proxy_cache_path kept keys_zone=kept:16m inactive=1h max_size=256m;\n  proxy_cache kept;\n" +
+			"  sendfile on;\n  open_file_cache max=1000 inactive=1h;\n  open_file_cache_valid 1h;\n  add_header Cache-Status $upstream_cache_status;\n")
+	}
 	c.WriteString("  upstream up {\n    keepalive 128;\n    keepalive_requests 1000000000;\n    keepalive_timeout 1h;\n")
 	for _, u := range s.upstreams {
 		fmt.Fprintf(&c, "    server %s;\n", u)

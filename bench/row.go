@@ -140,7 +140,7 @@ func allRows() []row {
 			setups:  func() []setup { return []setup{{generation: 1, moving: "yes"}} },
 			measure: measureChanges,
 		},
-	}, contentRows()...)
+	}, append(contentRows(), cachingRows()...)...)
 }
 
 // overTLS is a plain setup with TLS.

@@ -36,6 +36,9 @@ func startUpstream(b *bench) (*upstream, error) {
 	if err := makePage(dir); err != nil {
 		return nil, err
 	}
+	if err := makeKept(dir); err != nil {
+		return nil, err
+	}
 	if err := writeFile(dir, "nginx.conf", u.config(dir)); err != nil {
 		return nil, err
 	}
@@ -68,14 +71,14 @@ func (u *upstream) config(dir string) string {
     location = /fields { return 200 "$http_forwarded|$http_x_forwarded_for|$http_x_forwarded_proto|$http_x_forwarded_host|$http_via"; }
     location = /body { root %s; }
     location = /page { root %s; }
-    location = /sink {
+%s    location = /sink {
       client_max_body_size 0;
       client_body_buffer_size %d;
       proxy_pass_request_body off;
       proxy_set_header Content-Length "";
       proxy_pass http://%s/;
     }
-  }`, address, hundredBytes, i, dir, dir, bodySize+1, address)
+  }`, address, hundredBytes, i, dir, dir, keptLocations(dir), bodySize+1, address)
 	}
 	return nginxHead(1) + `
 http {

@@ -11,7 +11,7 @@ import (
 const (
 	leastPage   = 16 << 10 // bytes
 	mostPage    = 256 << 10
-	pagesWanted = 1 << 9
+	pagesWanted = 1 << 8
 	pieceParts  = 4
 	leastPiece  = 128 // bytes
 )
