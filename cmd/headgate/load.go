@@ -12,9 +12,16 @@ import (
 // retires the plan. State names the state directory whose keys it reads, "" for
 // none; nothing is written there.
 func loadPlan(name string, data []byte, state string) (*plan.Plan, []config.Problem) {
+	p, problems, _ := loadWithNotes(name, data, state)
+	return p, problems
+}
+
+// loadWithNotes is loadPlan for who wants to know what is a bad idea, too.
+func loadWithNotes(name string, data []byte, state string) (*plan.Plan, []config.Problem, []config.Problem) {
 	c, doc, problems := config.Load(name, data)
 	if len(problems) > 0 {
-		return nil, problems
+		return nil, problems, nil
 	}
-	return plan.Compile(c, nil, plan.House{Dir: filepath.Dir(name), StateDir: state, Rehearsal: true}, doc.Report())
+	p, problems := plan.Compile(c, nil, plan.House{Dir: filepath.Dir(name), StateDir: state, Rehearsal: true}, doc.Report())
+	return p, problems, doc.Notes()
 }

@@ -13,8 +13,8 @@ func newValidate() *cobra.Command {
 		Use:   "validate [FILE]",
 		Short: "Check a configuration",
 		Long: `validate checks a configuration and tells every problem in it: file, line, column,
-field, what is wrong and what mends it. It opens no port and asks no server. FILE is
-as --config; - is standard input.
+field, what is wrong and what mends it, and notes what works and is a bad idea. It
+opens no port and asks no server. FILE is as --config; - is standard input.
 
 Exit codes: 0 the configuration is good, 1 it is not, 2 the command line is wrong.`,
 		Example: `  headgate validate headgate.yaml
@@ -31,18 +31,21 @@ Exit codes: 0 the configuration is good, 1 it is not, 2 the command line is wron
 		if err != nil {
 			return err
 		}
-		p, problems := loadPlan(name, data, "")
+		p, problems, notes := loadWithNotes(name, data, "")
 		if p != nil {
 			p.Retire(nil)
 		}
 		if output.value == "json" {
-			return printResult(cmd, name, problems)
+			return printResult(cmd, name, problems, notes)
 		}
 		for _, p := range problems {
 			fmt.Fprintln(cmd.OutOrStdout(), p.Error())
 		}
 		if len(problems) > 0 {
 			return &exitError{code: exitInvalid}
+		}
+		for _, n := range notes {
+			fmt.Fprintln(cmd.OutOrStdout(), "note: "+n.Error())
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%s: the configuration is good\n", name)
 		return nil
@@ -55,13 +58,14 @@ type result struct {
 	File     string           `json:"file"`
 	Valid    bool             `json:"valid"`
 	Problems []config.Problem `json:"problems"`
+	Notes    []config.Problem `json:"notes,omitempty"`
 }
 
-func printResult(cmd *cobra.Command, name string, problems []config.Problem) error {
+func printResult(cmd *cobra.Command, name string, problems, notes []config.Problem) error {
 	if problems == nil {
 		problems = []config.Problem{}
 	}
-	if err := writeJSON(cmd, result{name, len(problems) == 0, problems}); err != nil {
+	if err := writeJSON(cmd, result{name, len(problems) == 0, problems, notes}); err != nil {
 		return err
 	}
 	if len(problems) > 0 {

@@ -12,12 +12,17 @@ import (
 // Document is a file as it was read: it knows where each field stands. It is
 // not changed and may be used by several goroutines at once.
 type Document struct {
-	name string
-	root *yaml.Node
+	name  string
+	root  *yaml.Node
+	notes []Problem
 }
 
 // Name returns the file's name, as it was given to Load.
 func (d *Document) Name() string { return d.name }
+
+// Notes returns what an operator should know of a configuration that Load had no
+// problem with.
+func (d *Document) Notes() []Problem { return d.notes }
 
 // Report returns an empty report whose problems carry the file's name and the
 // places of their fields. It is for checks after Load, as of plan.Compile.

@@ -44,6 +44,7 @@ func (l loader) load(name string, data []byte) (*Config, *Document, []Problem) {
 	if !report.Empty() {
 		return nil, doc, report.Problems()
 	}
+	doc.notes = report.Notes()
 	return c, doc, nil
 }
 

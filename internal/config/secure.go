@@ -2,6 +2,7 @@ package config
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"headgate/internal/feature/clientip"
@@ -72,4 +73,39 @@ func checkToHTTPS(c *Config, p *Proxy, at schema.Place) {
 // trustsSomebody reports whether settings name anyone in front.
 func trustsSomebody(c *clientip.Config) bool {
 	return c != nil && c.Enabled && (len(c.CDN) > 0 || len(c.Trusted) > 0)
+}
+
+// noteOpenPasswords tells of passwords that anyone on the way can read: a proxy asks
+// for them on a port without TLS, sends nobody to HTTPS, and names nobody who speaks
+// TLS in front.
+func noteOpenPasswords(c *Config, p *Proxy, at schema.Place) {
+	open := ""
+	for _, name := range slices.Sorted(maps.Keys(c.Ports)) {
+		if port := c.Ports[name]; port.Active && port.Protocol == HTTP && (len(p.Ports) == 0 || slices.Contains(p.Ports, name)) && !port.Address.Addr().IsLoopback() {
+			open = name
+			break
+		}
+	}
+	if open == "" {
+		return
+	}
+	tell := func(at schema.Place) {
+		at.Field("basic_auth").Note("passwords can be read on the way to port "+open+", which speaks http",
+			"add redirect_http_to_https: true, or name under client_ip who speaks TLS in front")
+	}
+	inherited := false
+	for i, r := range p.Routes {
+		f := p.Effective(r)
+		if f.BasicAuth == nil || f.RedirectHTTPToHTTPS != nil || trustsSomebody(f.ClientIP) {
+			continue
+		}
+		if r.BasicAuth == nil {
+			inherited = true
+			continue
+		}
+		tell(at.Field("routes").Index(i).Called("route", r.Path))
+	}
+	if inherited {
+		tell(at)
+	}
 }

@@ -61,6 +61,7 @@ type change struct {
 	sockets  *opened
 	waited   map[string]bool // addresses that waited before the change
 	revision string
+	notes    []schema.Problem
 }
 
 // prepareLocked does all that can fail, in the order check, compile, open, save.
@@ -83,10 +84,12 @@ func (c *Control) prepareLocked(name string, data []byte) (ch *change, err error
 			c.undo(ch)
 		}
 	}()
-	var report *schema.Report
-	if ch.config, report, err = load(name, data); err != nil {
+	var doc *config.Document
+	if ch.config, doc, err = load(name, data); err != nil {
 		return ch, err
 	}
+	ch.notes = doc.Notes()
+	report := doc.Report()
 	if err = c.openRecord(ch, report); err != nil {
 		return ch, err
 	}

@@ -260,12 +260,12 @@ func (c *Control) closePorts() bool {
 }
 
 // load makes the objects of a configuration.
-func load(name string, data []byte) (*config.Config, *schema.Report, error) {
+func load(name string, data []byte) (*config.Config, *config.Document, error) {
 	cfg, doc, problems := config.Load(name, data)
 	if len(problems) > 0 {
 		return nil, nil, &Refused{Problems: problems}
 	}
-	return cfg, doc.Report(), nil
+	return cfg, doc, nil
 }
 
 // asRefused returns err as a *Refused.

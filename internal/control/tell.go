@@ -16,6 +16,9 @@ const mostLines = 100
 func (c *Control) tell(ch *change, took time.Duration) {
 	c.log.Info("configuration applied", "revision", ch.revision, "took", took.Round(time.Microsecond).String(),
 		"ports", len(ch.config.Ports), "proxies", len(ch.config.Proxies))
+	for _, n := range ch.notes {
+		c.log.Warn("note: "+n.Error(), "object", n.Object)
+	}
 	defer c.tellWaiting(ch)
 	if ch.before == nil {
 		for _, name := range slices.Sorted(maps.Keys(ch.sockets.sockets)) {

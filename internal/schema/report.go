@@ -68,6 +68,7 @@ type Report struct {
 	file      string
 	positions Positions
 	problems  []Problem
+	notes     []Problem
 	dropped   int
 	// told are the fields that have a problem: true when nothing of their value
 	// could be read.
@@ -137,6 +138,19 @@ func (r *Report) Problems() []Problem {
 
 // Root returns the place of the whole configuration.
 func (r *Report) Root() Place { return Place{report: r} }
+
+// Notes returns what an operator should know of the configuration, in the order of
+// the file. A note is no reason to refuse it.
+func (r *Report) Notes() []Problem {
+	out := slices.Clone(r.notes)
+	slices.SortStableFunc(out, func(a, b Problem) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Field, b.Field))
+	})
+	return out
+}
+
+// maxNotes bounds the notes of a report; more are left out.
+const maxNotes = 100
 
 // Place is where a check looks: an object or a field, known by its path. It is
 // cheap to make and to copy; its path is put together only for a problem.
@@ -215,6 +229,20 @@ func (p Place) Object() string {
 // and without a full stop; remedy may be empty.
 func (p Place) Problem(what, remedy string) {
 	p.report.Add(Problem{Object: p.Object(), Field: p.Path(), What: what, Remedy: remedy})
+}
+
+// Note adds a note on what stands at p: something that works and is a bad idea.
+// Both texts are in the form of a problem's.
+func (p Place) Note(what, remedy string) {
+	r := p.report
+	if len(r.notes) >= maxNotes {
+		return
+	}
+	n := Problem{File: r.file, Object: p.Object(), Field: p.Path(), What: what, Remedy: remedy}
+	if r.positions != nil {
+		n.Line, n.Column = r.positions.Position(n.Field)
+	}
+	r.notes = append(r.notes, n)
 }
 
 // ProblemAt is Problem for what stands at a known line and column.

@@ -60,9 +60,13 @@ func (c *Config) Check(at schema.Place) {
 		} else {
 			seen[name] = i
 		}
-		if _, err := password.Parse(u.PasswordHash); err != nil {
+		hash, err := password.Parse(u.PasswordHash)
+		if err != nil {
 			what, remedy, _ := strings.Cut(err.Error(), "; ")
 			place.Field("password_hash").Problem(what, remedy)
+		} else if weakness := hash.Weakness(); weakness != "" {
+			what, remedy, _ := strings.Cut(weakness, "; ")
+			place.Field("password_hash").Note(what, remedy)
 		}
 	}
 }
