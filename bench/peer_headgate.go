@@ -35,6 +35,9 @@ func headgateConfig(s setup) string {
 	if s.tls {
 		fmt.Fprintf(&c, "certificates:\n  main: {cert_file: %q, key_file: %q}\n", s.certificate.file, s.certificate.key)
 		fmt.Fprintf(&c, "ports:\n  web: {address: %q, protocol: https, limits: {keep_alive: 1h}, tls: {min_version: \"1.3\", default_certificate: main}}\n", s.address)
+		if s.quic {
+			fmt.Fprintf(&c, "  quic: {address: %q, protocol: http3, tls: {default_certificate: main}}\n", s.address)
+		}
 	} else {
 		fmt.Fprintf(&c, "ports:\n  web: {address: %q, protocol: http, limits: {keep_alive: 1h}}\n", s.address)
 	}
@@ -61,6 +64,9 @@ func headgateConfig(s setup) string {
 	generation := ""
 	if s.generation > 0 {
 		generation = fmt.Sprintf("      - {path: /generation, fixed_response: {status: 200, body: \"%d\"}}\n", s.generation)
+	}
+	if s.quic {
+		generation += fmt.Sprintf("      - {path: %s, fixed_response: {status: 200, body: %q}}\n", fixedPath, hundredBytes)
 	}
 	c.WriteString("proxies:\n")
 	if s.proxies == 0 {

@@ -15,6 +15,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/quic-go/quic-go/http3"
 )
 
 // reverseProxyWord makes this program serve as the peer net/http.
@@ -41,6 +43,9 @@ func reverseProxyPeer() peer {
 			if s.tls {
 				argv = append(argv, s.certificate.file, s.certificate.key)
 			}
+			if s.quic {
+				argv = append(argv, "quic")
+			}
 			return argv
 		},
 		env: []string{"GOMAXPROCS=1"},
@@ -49,10 +54,10 @@ func reverseProxyPeer() peer {
 
 // serveReverseProxy listens on args[0], forwards to args[1], and writes an access
 // log to args[2] if that is not empty. With args[3] and args[4], a certificate and
-// its key, it speaks TLS, and HTTP/2 over it.
+// its key, it speaks TLS, and HTTP/2 over it; with args[5], HTTP/3 too.
 func serveReverseProxy(args []string) error {
-	if len(args) != 3 && len(args) != 5 {
-		return fmt.Errorf("%s wants an address, an upstream, a log file, and maybe a certificate and its key", reverseProxyWord)
+	if len(args) != 3 && len(args) != 5 && len(args) != 6 {
+		return fmt.Errorf("%s wants an address, an upstream, a log file, and maybe a certificate, its key, and a word for HTTP/3", reverseProxyWord)
 	}
 	l, err := net.Listen("tcp", args[0])
 	if err != nil {
@@ -66,12 +71,29 @@ func serveReverseProxy(args []string) error {
 		}
 		handler = &combinedLog{next: handler, out: bufio.NewWriterSize(file, 64<<10)}
 	}
+	if len(args) == 6 {
+		handler = withFixed(handler)
+		go func() { _ = http3.ListenAndServeQUIC(args[0], args[3], args[4], handler) }() // the measurement tells of a failure
+		args = args[:5]
+	}
 	server := &http.Server{Handler: handler, ErrorLog: log.New(io.Discard, "", 0)}
 	if len(args) == 5 {
 		server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS13}
 		return server.ServeTLS(l, args[3], args[4])
 	}
 	return server.Serve(l)
+}
+
+// withFixed answers fixedPath with the hundred bytes.
+func withFixed(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != fixedPath {
+			next.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = io.WriteString(w, hundredBytes)
+	})
 }
 
 func newReverseProxy(upstream string) *httputil.ReverseProxy {

@@ -91,6 +91,18 @@ func allRows() []row {
 			measure: measureH2Uploads,
 		},
 		{
+			name: "h3", title: "HTTP/3, 100 B answered by the peer itself, 8 × 16 streams", unit: "µs CPU a request",
+			goals: []goal{{"net/http", 1.3}}, only: speaksQUIC,
+			setups:  overQUIC,
+			measure: measureH3,
+		},
+		{
+			name: "h3proxy", title: "HTTP/3 with an upstream, 100 B, 8 × 16 streams", unit: "µs CPU a request",
+			goals: []goal{{"net/http", 0.8}}, only: speaksQUIC,
+			setups:  overQUIC,
+			measure: measureH3Proxy,
+		},
+		{
 			name: "handshake", title: "full TLS 1.3 handshake, ECDSA P-256, and one request", unit: "µs CPU a connection",
 			setups:  overTLS,
 			measure: measureHandshakes,
