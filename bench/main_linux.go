@@ -129,6 +129,7 @@ type bench struct {
 	dir      string
 	peers    []peer
 	upstream *upstream
+	echo     *echoServer
 	duration time.Duration
 
 	certificate *certificate // what the peers show in rows with TLS
@@ -165,6 +166,9 @@ func newBench(ctx context.Context, o options) (*bench, error) {
 		b.certificate, err = makeCertificate(dir)
 	}
 	if err == nil {
+		b.echo, err = startEcho()
+	}
+	if err == nil {
 		b.upstream, err = startUpstream(b)
 	}
 	if err != nil {
@@ -176,6 +180,7 @@ func newBench(ctx context.Context, o options) (*bench, error) {
 
 func (b *bench) close() {
 	b.upstream.process.stop()
+	b.echo.listener.Close()
 	os.RemoveAll(b.dir)
 }
 

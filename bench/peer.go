@@ -37,6 +37,8 @@ type setup struct {
 	cache      bool     // keep answers
 	generation int      // what /generation answers; 0 means there is no such route
 
+	tunnels     bool         // pass upgrades at tunnelPath on to echo
+	echo        string       // the address of the echo server
 	quic        bool         // speak HTTP/3 too, and answer fixedPath; needs tls
 	tls         bool         // speak TLS 1.3, with HTTP/2 and HTTP/1.1 over it
 	certificate *certificate // to show when tls is set

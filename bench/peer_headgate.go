@@ -68,6 +68,9 @@ func headgateConfig(s setup) string {
 	if s.quic {
 		generation += fmt.Sprintf("      - {path: %s, fixed_response: {status: 200, body: %q}}\n", fixedPath, hundredBytes)
 	}
+	if s.tunnels {
+		generation += fmt.Sprintf("      - {path: %s, servers: [{url: \"http://%s\"}]}\n", tunnelPath, s.echo)
+	}
 	c.WriteString("proxies:\n")
 	if s.proxies == 0 {
 		fmt.Fprintf(&c, "  any:\n    routes:\n%s      - {path: /, %s}\n", generation, servers)

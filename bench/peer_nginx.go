@@ -106,6 +106,9 @@ func nginxConfig(s setup) string {
 		if s.generation > 0 {
 			fmt.Fprintf(&c, "    location = /generation { return 200 \"%d\"; }\n", s.generation)
 		}
+		if s.tunnels {
+			fmt.Fprintf(&c, "    location %s { proxy_pass http://%s; proxy_set_header Connection upgrade; proxy_set_header Upgrade $http_upgrade; proxy_read_timeout 1h; }\n", tunnelPath, s.echo)
+		}
 		c.WriteString("    location / { proxy_pass http://up; }\n  }\n")
 	}
 	for n := range s.proxies {

@@ -103,6 +103,18 @@ func allRows() []row {
 			measure: measureH3Proxy,
 		},
 		{
+			name: "ws", title: "WebSocket echo of 100 B, c=64", unit: "µs CPU a message",
+			goals: []goal{{"nginx", 0.95}}, only: passesTunnels,
+			setups:  withTunnels,
+			measure: measureTunnels,
+		},
+		{
+			name: "idlews", title: "memory of an idle WebSocket", unit: "KiB",
+			goals: []goal{{"", 12}}, only: passesTunnels, fresh: true,
+			setups:  withTunnels,
+			measure: measureIdleTunnels,
+		},
+		{
 			name: "handshake", title: "full TLS 1.3 handshake, ECDSA P-256, and one request", unit: "µs CPU a connection",
 			setups:  overTLS,
 			measure: measureHandshakes,
@@ -249,7 +261,7 @@ func (b *bench) startAll(r row, p peer, round int) ([]*running, error) {
 			s.moving = addresses[2*i+1]
 		}
 		s.upstreams = b.upstream.addresses[:1]
-		s.certificate = b.certificate
+		s.certificate, s.echo = b.certificate, b.echo.address
 		var one *running
 		if one, err = b.start(p, s); err != nil {
 			break
