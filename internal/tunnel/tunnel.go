@@ -32,6 +32,9 @@ type Nexter interface {
 // have ended. Silence in one direction is no reason to end while the other is
 // busy. It sets ex.Sent and ex.Received.
 func Join(ex *exchange.Exchange, client, server exchange.Stream, idle time.Duration) {
+	ex.Own()
+	release(client)
+	release(server)
 	a := &activity{idle: idle}
 	a.touch()
 	client.SetIdle(idle)
@@ -42,6 +45,15 @@ func Join(ex *exchange.Exchange, client, server exchange.Stream, idle time.Durat
 	}()
 	ex.Sent = a.carry(client, server)
 	ex.Received = <-up
+}
+
+// release gives the memory back in which the head of a connection came.
+func release(s exchange.Stream) {
+	if c, ok := s.(Connected); ok {
+		_, buf := c.Conn()
+		buf.Free()
+		buf.Release()
+	}
 }
 
 // activity remembers when bytes last moved in either direction of a tunnel.
@@ -94,6 +106,14 @@ func (a *activity) step(to, from exchange.Stream) (int64, error) {
 		p, err := src.Next()
 		return pass(to, p, err)
 	}
+	return read(to, from)
+}
+
+// read carries what one read gives. The memory for it is on the stack of this func
+// alone, so that who waits elsewhere has a small stack.
+//
+//go:noinline
+func read(to, from exchange.Stream) (int64, error) {
 	var p [4 << 10]byte
 	n, err := from.Read(p[:])
 	return pass(to, p[:n], err)

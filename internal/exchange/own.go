@@ -1,0 +1,28 @@
+package exchange
+
+// Own copies what is told of the request later, when it is done, into memory of its
+// own, and forgets the fields of the response. A tunnel lives long, and the buffers
+// in which its heads came are not to be held as long: after Own nothing of the
+// exchange points there.
+func (ex *Exchange) Own() {
+	rq := &ex.Request
+	fields := rq.Header.All()
+	size := 0
+	each := func(do func(*string)) {
+		for _, s := range []*string{&rq.Method, &rq.Scheme, &rq.Host, &rq.Path, &rq.Query, &rq.Target, &rq.Upgrade, &ex.User} {
+			do(s)
+		}
+		for i := range fields {
+			do(&fields[i].Name)
+			do(&fields[i].Value)
+		}
+	}
+	each(func(s *string) { size += len(*s) })
+	b := make([]byte, 0, size)
+	each(func(s *string) {
+		at := len(b)
+		b = append(b, *s...)
+		*s = view(b[at:])
+	})
+	ex.Response.Header.Reset()
+}
