@@ -355,10 +355,10 @@ func (b *body) end(err error) {
 		return
 	}
 	stored := err == io.EOF && !b.mu.passing
-	if err != io.EOF {
-		b.mu.err = err
-	} else {
+	if stored {
 		b.whole.Store(true)
+	} else {
+		b.mu.err = err // io.EOF, if only the end of it is here
 	}
 	b.mu.source, b.mu.readers, b.mu.pumping = nil, nil, false
 	b.wakeLocked()

@@ -213,6 +213,59 @@ func TestBodyThatGrowsTooLargePassesThrough(t *testing.T) {
 	}
 }
 
+// TestTooLargeForTwo passes a body through to a fast client and to a slow one.
+func TestTooLargeForTwo(t *testing.T) {
+	s := newStage(t, settings(ofSize(16*unit.KiB)))
+	p := s.streamed("200|Cache-Control: max-age=60")
+	fast, slow := s.open("GET /"), s.open("GET /")
+	var want strings.Builder
+	for i := range 300 {
+		want.WriteString(strings.Repeat(string(rune('a'+i%26)), 1000))
+	}
+	go func() {
+		for text := want.String(); text != ""; text = text[1000:] {
+			p.come <- text[:1000]
+		}
+		close(p.come)
+	}()
+	if got := take(t, slow, 10); got != want.String()[:10] {
+		t.Fatalf("slow got %q", got)
+	}
+	for name, ex := range map[string]*exchange.Exchange{"fast": fast, "slow": slow} {
+		rest, err := io.ReadAll(ex.Response.Body)
+		if text := want.String(); err != nil || name == "fast" && string(rest) != text || name == "slow" && string(rest) != text[10:] {
+			t.Errorf("%s got %d bytes of %d, %v", name, len(rest), want.Len(), err)
+		}
+		ex.Response.Body.Close()
+	}
+}
+
+// TestReloadsAreOneRequest collapses requests that want an answer of their own time.
+func TestReloadsAreOneRequest(t *testing.T) {
+	s := newStage(t, settings())
+	s.origin.reply = answer("200|Cache-Control: max-age=60||old", s.clock)
+	s.ask("GET /")
+	begun := make(chan struct{})
+	s.origin.reply = func(ex *exchange.Exchange) *exchange.Answer {
+		<-begun
+		return answer("200|Cache-Control: max-age=60||new", s.clock)(ex)
+	}
+	var wg sync.WaitGroup
+	for range 20 {
+		wg.Go(func() {
+			if f := s.ask("GET /|Cache-Control: no-cache"); f.Body != "new" {
+				t.Errorf("got %q", f.Body)
+			}
+		})
+	}
+	waitFor(t, func() bool { return s.waiting() == 19 })
+	close(begun)
+	wg.Wait()
+	if s.origin.count() != 2 {
+		t.Errorf("asked %d times, want 2", s.origin.count())
+	}
+}
+
 // TestUncacheableIsNotSerialised lets nobody wait for the answers to a request that
 // could not be stored.
 func TestUncacheableIsNotSerialised(t *testing.T) {

@@ -20,8 +20,8 @@ type fetch struct {
 
 	// leader is the exchange that the fetch is made for, nil once the head is here
 	// and the body is everybody's.
-	leader *exchange.Exchange
-	flight *flight // that others wait for, or nil
+	leader atomic.Pointer[exchange.Exchange]
+	flight *flight // that others wait for, or nil; constant
 }
 
 // flight is a fetch whose head is not here yet, for those who wait for it.
@@ -38,7 +38,8 @@ type flight struct {
 
 // newFetch makes a fetch of the request of ex.
 func (c *Cache) newFetch(ex *exchange.Exchange, fl *flight) *fetch {
-	f := &fetch{store: c.store, leader: ex, flight: fl, conn: *ex.Conn}
+	f := &fetch{store: c.store, flight: fl, conn: *ex.Conn}
+	f.leader.Store(ex)
 	f.ex.Begin(&f.conn, f)
 	f.ex.Place, f.ex.ClientIP, f.ex.User, f.ex.Personal = ex.Place, ex.ClientIP, ex.User, ex.Personal
 	f.ex.Limits, f.ex.Affinity = ex.Limits, ex.Affinity
@@ -86,7 +87,7 @@ func isPrecondition(id header.ID) bool {
 func (f *fetch) ask(source exchange.Source, e *entry) *exchange.Answer {
 	condition(&f.ex.Request.Header, e)
 	answer := source.Respond(&f.ex)
-	if ex := f.leader; ex != nil {
+	if ex := f.leader.Load(); ex != nil {
 		ex.Server, ex.Tries, ex.Affinity = f.ex.Server, f.ex.Tries, f.ex.Affinity
 		ex.Times.Dialed, ex.Times.Connected, ex.Times.Head = f.ex.Times.Dialed, f.ex.Times.Connected, f.ex.Times.Head
 	}
@@ -96,7 +97,7 @@ func (f *fetch) ask(source exchange.Source, e *entry) *exchange.Answer {
 // detach makes the body everybody's: nothing of the leader's exchange is looked
 // at any more.
 func (f *fetch) detach() {
-	f.leader, f.flight = nil, nil
+	f.leader.Store(nil)
 	f.ex.Request.Header.Reset()
 	rq := &f.ex.Request
 	rq.Host, rq.Path, rq.Query, rq.Target = "", "", "", ""
@@ -131,10 +132,11 @@ func (f *fetch) Abort(*exchange.Exchange) {}
 
 // Inform passes an interim response on to the client that the fetch is made for.
 func (f *fetch) Inform(_ *exchange.Exchange, status int, fields *header.List) error {
-	if f.leader == nil || f.leader.Front == nil {
+	leader := f.leader.Load()
+	if leader == nil {
 		return nil
 	}
-	err := f.leader.Front.Inform(f.leader, status, fields)
+	err := leader.Front.Inform(leader, status, fields)
 	if err != nil && f.flight != nil && f.flight.waiting.Load() > 0 {
 		return nil // others want the answer still
 	}
@@ -143,13 +145,11 @@ func (f *fetch) Inform(_ *exchange.Exchange, status int, fields *header.List) er
 
 // Gone reports whether nobody waits for the response any more.
 func (f *fetch) Gone() bool {
-	switch {
-	case f.leader == nil:
-		return false
-	case f.flight != nil && f.flight.waiting.Load() > 0:
+	leader := f.leader.Load()
+	if leader == nil || f.flight != nil && f.flight.waiting.Load() > 0 {
 		return false
 	}
-	return f.leader.Front.Gone()
+	return leader.Front.Gone()
 }
 
 // handed is the body of a response that is not stored, in the hands of the one
@@ -161,7 +161,7 @@ type handed struct {
 
 // hand makes the response of a fetch that of its leader, as it is.
 func (f *fetch) hand() {
-	ex, rs := f.leader, &f.ex.Response
+	ex, rs := f.leader.Load(), &f.ex.Response
 	header, trailer := ex.Response.Header, ex.Response.Trailer
 	ex.Response = *rs
 	rs.Header, rs.Trailer = header, trailer

@@ -180,7 +180,7 @@ func (h *hit) judge(e *entry) use {
 		left = min(left, -1)
 	}
 	switch {
-	case rules&noCache != 0, d.has&noCache != 0:
+	case rules&noCache != 0, d.has&noCache != 0 && !h.came(e):
 		return validate
 	case d.has&maxAge != 0 && age > d.maxAge*second && !(d.has&maxStale != 0 && left <= 0):
 		return validate
@@ -196,6 +196,10 @@ func (h *hit) judge(e *entry) use {
 	}
 	return validate
 }
+
+// came reports whether the request waited for this entry: it was made after the
+// request, which is all that no-cache of a client can want.
+func (h *hit) came(e *entry) bool { return h.collapsed && e.stored >= h.now }
 
 // notFor reports whether an entry is no answer to a request with cookies, since
 // nothing says that it is for everyone.

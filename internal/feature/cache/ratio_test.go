@@ -18,7 +18,7 @@ import (
 	"headgate/internal/unit"
 )
 
-var trace = flag.Int("trace", 200_000, "requests of the trace that hit ratios are measured on; the objects are a tenth")
+var trace = flag.Int("trace", 100_000, "requests of the trace that hit ratios are measured on; the objects are a tenth")
 
 // zipf draws numbers below n, the smaller ones more often, by a power law.
 type zipf struct {
@@ -179,7 +179,7 @@ func (d *drain) Send(ex *exchange.Exchange) error {
 
 // TestManyKeysStayBounded asks for a great many different things.
 func TestManyKeysStayBounded(t *testing.T) {
-	keys := 100_000
+	keys := 50_000
 	if *trace > 500_000 {
 		keys = 1_000_000
 	}
