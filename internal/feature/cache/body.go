@@ -48,6 +48,12 @@ const (
 	window = 1 << 20
 	// behind is how long the others wait for a reader that takes nothing.
 	behind = 10 * time.Second
+	// finishing is how long a body is read for nobody. What takes longer may
+	// never end.
+	finishing = 30 * time.Second
+	// atOnce is how much of a body is waited for before its head is sent, if it is
+	// at hand, in bytes.
+	atOnce = 64 << 10
 )
 
 var (
@@ -114,8 +120,8 @@ func (b *body) endedLocked() bool { return b.whole.Load() || b.mu.err != nil }
 
 // finish reads the rest for nobody. The caller has set pumping.
 func (b *body) finish() {
-	for {
-		if b.store.closed.Load() {
+	for began := time.Now(); ; {
+		if b.store.closed.Load() || time.Since(began) > finishing {
 			b.end(errAbandoned)
 			return
 		}
@@ -265,7 +271,18 @@ func (b *body) pump() {
 	n, err := b.mu.source.body().Read(room)
 	b.mu.Lock()
 	b.mu.size += int64(n)
+	ended := err == nil && b.atEnd()
+	if ended {
+		b.wakeLocked()
+	}
 	b.mu.Unlock()
+	if ended {
+		// All is here, and the end is not far.
+		n, err = b.mu.source.body().Read(make([]byte, 1))
+		b.mu.Lock()
+		b.mu.size += int64(n)
+		b.mu.Unlock()
+	}
 	b.pumped(err)
 }
 

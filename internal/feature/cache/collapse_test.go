@@ -7,6 +7,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -264,6 +265,45 @@ func TestReloadsAreOneRequest(t *testing.T) {
 	if s.origin.count() != 2 {
 		t.Errorf("asked %d times, want 2", s.origin.count())
 	}
+}
+
+// TestEndlessBodyIsGivenUp reads on for nobody only for a while.
+func TestEndlessBodyIsGivenUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStage(t, settings())
+		p := s.streamed("200|Cache-Control: max-age=60")
+		first := s.open("GET /")
+		p.come <- "x"
+		take(t, first, 1)
+		first.Response.Body.Close()
+		for ended := false; !ended; {
+			select {
+			case <-p.closed:
+				ended = true
+			case <-time.After(time.Second):
+				p.come <- "x"
+			}
+		}
+	})
+}
+
+// TestHeadDoesNotWaitForAFastBody sends the head of a long body that is at hand
+// before all of it is read.
+func TestHeadDoesNotWaitForAFastBody(t *testing.T) {
+	s := newStage(t, settings(ofSize(8*unit.MiB)))
+	p := s.streamed("200|Cache-Control: max-age=60")
+	for range 90 {
+		p.come <- strings.Repeat("x", 16<<10)
+	}
+	ex := s.open("GET /")
+	if n := len(p.come); n < 80 {
+		t.Errorf("%d pieces are left, want nearly all", n)
+	}
+	close(p.come)
+	if b, err := io.ReadAll(ex.Response.Body); len(b) != 90*16<<10 || err != nil {
+		t.Errorf("got %d bytes, %v", len(b), err)
+	}
+	ex.Response.Body.Close()
 }
 
 // TestUncacheableIsNotSerialised lets nobody wait for the answers to a request that

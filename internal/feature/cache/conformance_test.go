@@ -209,6 +209,10 @@ var storingRules = []rule{
 	reused("RFC 9111 5.4", "Pragma of a response says nothing", "200|Cache-Control: max-age=3600|Pragma: no-cache||x"),
 	reused("RFC 9111 3", "an attachment", "200|Cache-Control: max-age=3600|Content-Disposition: attachment; filename=a.txt||x"),
 	reused("RFC 8246 2", "immutable", "200|Cache-Control: max-age=3600, immutable||x"),
+	notReused("ours", "an event stream", "200|Cache-Control: max-age=3600|Content-Type: text/event-stream||x"),
+	{section: "ours", name: "what could never be used", turns: []turn{
+		{reply: "200|Cache-Control: no-cache||x", asked: true, want: "|Cache-Status: headgate; fwd=uri-miss; detail=no-validator"},
+	}},
 	reused("RFC 9111 3", "a body of unknown length", "200|Cache-Control: max-age=3600|chunked||x"),
 	reused("RFC 9111 3", "an empty body", "200|Cache-Control: max-age=3600||"),
 	{section: "RFC 9211 2", name: "Cache-Status", turns: []turn{

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"strings"
 	"time"
 
 	"headgate/internal/exchange"
@@ -41,6 +42,10 @@ func (c *Cache) judge(ex *exchange.Exchange, status int, fields *header.List, at
 		return v
 	}
 	v.stale(c)
+	if (v.life == 0 || v.rules.has&noCache != 0) && v.onError == 0 && v.while == 0 && v.modified == noDate && !fields.Has(header.ETag) {
+		v.why = "no-validator" // it could never be used
+		return v
+	}
 	v.stored = true
 	return v
 }
@@ -103,6 +108,8 @@ func (c *Cache) forbidden(v *verdict, ex *exchange.Exchange, status int, fields 
 		return "no-store"
 	case d.has&private != 0:
 		return "private"
+	case strings.HasPrefix(fields.Get(header.ContentType), "text/event-stream"):
+		return "event-stream" // it never ends
 	case ex.Request.Header.Has(header.Authorization) && open == 0:
 		return "authorization" // RFC 9111, section 3.5
 	case ex.Personal && d.has&public == 0:

@@ -128,7 +128,7 @@ func (q *queue) evict() *entry {
 	defer q.mu.Unlock()
 	for {
 		small, main := &q.mu.small, &q.mu.main
-		if small.oldest != nil && (main.oldest == nil || small.bytes*smallShare > small.bytes+main.bytes) {
+		if small.oldest != nil && (main.oldest == nil || small.entries > 1 && small.bytes*smallShare > small.bytes+main.bytes) {
 			e := small.oldest
 			small.remove(e)
 			if e.used.Load() > 0 {

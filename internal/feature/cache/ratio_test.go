@@ -85,6 +85,9 @@ func sizeOf(key int) int {
 // TestHitRatioBeatsLRU runs a trace through the cache and through a plain LRU of as
 // many bytes, which gets its index for nothing.
 func TestHitRatioBeatsLRU(t *testing.T) {
+	if scribbles {
+		t.Skip("takes long with the race detector, and is one goroutine")
+	}
 	requests, objects := *trace, *trace/10
 	var total int64
 	for key := range objects {
@@ -180,6 +183,9 @@ func (d *drain) Send(ex *exchange.Exchange) error {
 // TestManyKeysStayBounded asks for a great many different things.
 func TestManyKeysStayBounded(t *testing.T) {
 	keys := 50_000
+	if scribbles {
+		keys = 10_000
+	}
 	if *trace > 500_000 {
 		keys = 1_000_000
 	}

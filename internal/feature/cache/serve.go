@@ -90,7 +90,7 @@ func (h *hit) Close() error {
 func (b *body) begin() {
 	for {
 		b.mu.Lock()
-		if b.mu.pumping || b.endedLocked() || b.mu.passing {
+		if b.mu.pumping || b.endedLocked() || b.mu.passing || b.mu.size >= atOnce && b.mu.size != b.length {
 			b.mu.Unlock()
 			return
 		}
