@@ -211,7 +211,9 @@ func (g *Group) whoseTurn(set *Tried, now int64) int {
 // and the server is in its ordinary state; else it returns -1.
 func (g *Group) quick(a *Ask) int {
 	n := uint32(len(g.order))
-	if n == 0 || g.warming() {
+	if n == 0 || g.warming() || a.Tried != (Tried{}) {
+		// Another try takes no turn: of two servers of which one fails, that one
+		// would be first for every request.
 		return -1
 	}
 	var i int
@@ -237,7 +239,7 @@ func (g *Group) quick(a *Ask) int {
 		}
 		i = int(g.order[0])
 	}
-	if g.members[i].Gauge.out.Load() != 0 || a.Tried.Has(i) || !g.members[i].Gauge.acquire(a.waiter) {
+	if g.members[i].Gauge.out.Load() != 0 || !g.members[i].Gauge.acquire(a.waiter) {
 		return -1
 	}
 	return i

@@ -135,6 +135,102 @@ func TestConnectionOfADiscardedResponseIsKept(t *testing.T) {
 	equal(t, "retries told", *told, [2]int{requests, 0})
 }
 
+// What is tried again takes no turn from the requests that come after it: a server
+// that fails gets its share of them and no more.
+func TestRetriesTakeNoTurns(t *testing.T) {
+	for n := 2; n <= 4; n++ {
+		servers := []*odd{newOdd(t, says(busy))}
+		for len(servers) < n {
+			servers = append(servers, newOdd(t, says(fine)))
+		}
+		s, told := withRetry(t, on("503"), servers...)
+		for range 10 * n {
+			equal(t, "status", exchangetest.Run(t, exchangetest.New(t), s).Status, 200)
+		}
+		equal(t, "retries", told[0], 10)
+	}
+}
+
+// A server that comes and goes costs no request.
+func TestAServerThatFlapsCostsNoRequest(t *testing.T) {
+	n := 0
+	var mu sync.Mutex
+	flaps := newOdd(t, func(c net.Conn, _ *http.Request) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if n++; n%2 == 0 {
+			return false // without a word
+		}
+		_, err := io.WriteString(c, fine)
+		return err == nil && n%3 != 0
+	})
+	r := on("reset")
+	r.Budget = 100
+	s, _ := withRetry(t, r, flaps, newOdd(t, says(fine)))
+	for range 100 {
+		ex := exchangetest.New(t)
+		equal(t, "status", exchangetest.Run(t, ex, s).Status, 200)
+	}
+}
+
+// A head that comes a byte at a time is late as a whole.
+func TestAHeadThatDripsIsATimeout(t *testing.T) {
+	drips := newOdd(t, func(c net.Conn, _ *http.Request) bool {
+		for i := range len(fine) {
+			if _, err := io.WriteString(c, fine[i:i+1]); err != nil {
+				break
+			}
+			<-time.After(10 * time.Millisecond)
+		}
+		return false
+	})
+	s, _ := withRetry(t, on("timeout"), drips, newOdd(t, says(fine)))
+	ex := exchangetest.New(t)
+	ex.Limits.RequestTimeout = 50 * time.Millisecond
+	equal(t, "status", exchangetest.Run(t, ex, s).Status, 200)
+	equal(t, "tries", ex.Tries, 2)
+}
+
+// Servers that speak HTTP/2 are left for others in the same way.
+func TestRetriesOverHTTP2(t *testing.T) {
+	serve := func(status int) Target {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p http.Protocols
+		p.SetUnencryptedHTTP2(true)
+		s := &http.Server{Protocols: &p, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			w.WriteHeader(status)
+			w.Write(body)
+		})}
+		done := make(chan struct{})
+		go func() { defer close(done); s.Serve(ln) }()
+		t.Cleanup(func() { s.Close(); <-done })
+		to := target(ln.Addr().String(), 1)
+		to.HTTP2 = true
+		return to
+	}
+	told := 0
+	env := exchangetest.Env(t)
+	keep := env.Keep
+	env.Keep = func(key string, open func() exchange.Kept) exchange.Kept {
+		return keep(key, func() exchange.Kept { k := open(); t.Cleanup(k.Retire); return k })
+	}
+	s := New([]Target{serve(503), serve(200)}, settings, Policy{Retry: on("503"), Retried: func(bool) { told++ }}, env)
+	for range 10 {
+		for _, option := range []exchangetest.Option{exchangetest.Content("some text"), exchangetest.Chunks("some", " text")} {
+			ex := exchangetest.New(t, exchangetest.Head("PUT", "/"), option)
+			ex.Limits.ConnectTimeout = 5 * time.Second
+			front := exchangetest.Run(t, ex, s)
+			equal(t, "status", front.Status, 200)
+			equal(t, "body", front.Body, "some text")
+		}
+	}
+	equal(t, "retries", told, 10)
+}
+
 // A response that comes slowly is not waited for when nobody wants it.
 func TestSlowResponseIsNotWaitedForWhenItIsDiscarded(t *testing.T) {
 	slow := newOdd(t, func(c net.Conn, _ *http.Request) bool {
