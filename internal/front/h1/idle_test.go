@@ -13,7 +13,7 @@ import (
 // mostIdleTunnel is how much heap a quiet tunnel may hold, in bytes, the test's own
 // two connections to it among that: less than one buffer for each of its four heads
 // and directions would be.
-const mostIdleTunnel = 9 << 10
+const mostIdleTunnel = 12 << 10
 
 // live returns the bytes on the heap that are in use.
 func live() uint64 {
