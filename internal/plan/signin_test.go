@@ -52,3 +52,36 @@ func TestExplainSignsNobodyIn(t *testing.T) {
 		t.Errorf("where it is off: %s", e.Text())
 	}
 }
+
+// Whatever a route has acts in the one order of the documentation.
+func TestEveryFeatureActsInItsTurn(t *testing.T) {
+	p := compile(t, `
+ports:
+  web: {address: "0.0.0.0:8080", protocol: http}
+  secure: {address: "0.0.0.0:8443", protocol: https}
+proxies:
+  all:
+    client_ip: {trusted: [10.0.0.0/8]}
+    ip_filter: {deny: [192.0.2.0/24]}
+    redirect_http_to_https: true
+    redirects: [{regex: "^/old$", target: /new}]
+    request_body_limit: 1MiB
+    request_timeout: 30s
+    basic_auth: {users: [{name: ada, password_hash: "$argon2id$v=19$m=64,t=1,p=1$c2FsdHNhbHQ$ksyymBktxhBPob64O6We0Q"}]}
+    forward_auth: {url: "http://127.0.0.1:9/auth"}
+    rewrite: {add_prefix: /x}
+    headers: [{direction: request, name: X-A, value: b}]
+    routes:
+      - {rate_limit: {requests: 1}, servers: [{url: "http://127.0.0.1:3000"}]}
+      - {path: /user, rate_limit: {requests: 1, key: user}, servers: [{url: "http://127.0.0.1:3000"}]}
+`)
+	for path, want := range map[string]string{
+		"/":     "client_ip ip_filter rate_limit redirect_http_to_https redirects request_body_limit request_timeout basic_auth forward_auth rewrite forwarded headers",
+		"/user": "client_ip ip_filter redirect_http_to_https redirects request_body_limit request_timeout basic_auth forward_auth rate_limit rewrite forwarded headers",
+	} {
+		e := p.Explain(Question{Method: "GET", Scheme: "http", Authority: "a.example:8080", Target: path})
+		if got := strings.Join(e.Filters, " "); got != want {
+			t.Errorf("%s:\n got %s\nwant %s", path, got, want)
+		}
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"sync"
@@ -230,16 +231,20 @@ func TestAWebSocketThatCannotBe(t *testing.T) {
 		{"no server", "websocket", "/fixed", rightAccept, 501},
 		{"a server without one", "websocket", "/plain", rightAccept, 502},
 		{"refused by a filter", "websocket", "/denied", rightAccept, 403},
+		{"without a password", "websocket", "/signin", rightAccept, 401},
+		{"refused by an auth server", "websocket", "/asked", rightAccept, 403},
 	}
 	for _, tt := range tests {
 		for name, dial := range bothExtended {
 			t.Run(tt.name+"/"+name, func(t *testing.T) {
 				t.Parallel()
 				u, h, address := newUpgraded(t, tt.accept), newHouse(t), free(t)
-				ordinary := newOrdinary(t)
+				ordinary, auth := newOrdinary(t), newRefusing(t)
 				h.start(bothPorts(address, fmt.Sprintf(`all: {routes: [
   {servers: [{url: %q}]}, {path: /plain, servers: [{url: %q}]}, {path: /fixed, fixed_response: {status: 200}},
-  {path: /denied, ip_filter: {deny: [127.0.0.1]}, servers: [{url: %q}]}]}`, u.url, ordinary, u.url)))
+  {path: /denied, ip_filter: {deny: [127.0.0.1]}, servers: [{url: %q}]},
+  {path: /signin, basic_auth: {users: [{name: a, password_hash: "$apr1$abcd1234$eJC6K4jxyFZ28KBmsBj.X."}]}, servers: [{url: %q}]},
+  {path: /asked, forward_auth: {url: %q}, servers: [{url: %q}]}]}`, u.url, ordinary, u.url, u.url, auth, u.url)))
 				ws := dial(t, address, tt.path, tt.protocol)
 				if ws.status != tt.status {
 					t.Errorf("got %d, want %d", ws.status, tt.status)
@@ -247,6 +252,21 @@ func TestAWebSocketThatCannotBe(t *testing.T) {
 			})
 		}
 	}
+}
+
+// newRefusing returns the URL of an auth server that refuses whoever opens a
+// WebSocket as one is opened over HTTP/1.1.
+func newRefusing(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != "GET" || r.Header.Get("X-Forwarded-Method") != "GET" || r.Header.Get("X-Forwarded-Uri") != "/asked" || r.Header.Get("Upgrade") != "" {
+			w.WriteHeader(http.StatusTeapot)
+			return
+		}
+		w.WriteHeader(http.StatusForbidden)
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
 }
 
 // newOrdinary returns the URL of a server that knows no upgrade.
