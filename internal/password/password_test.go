@@ -11,7 +11,7 @@ func TestKnownHashes(t *testing.T) {
 		{"apr1", "$apr1$salt1234$G61s9lpZAELkzUFCbj/53/", "secret"},
 		{"apr1, long", "$apr1$x$/Wcfyz4e.0IBhdJ5yqTor0", "a long pässword with more than sixteen"},
 		{"bcrypt", "$2y$05$p6rcU/OqbXb3bUJZ3iie5OQ2wJCnOG4KhP7NX8wf9b/fMKt.1SYfO", "secret"},
-		{"argon2id", "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc", "password"},
+		{"argon2id", "$argon2id$v=19$m=256,t=2,p=1$c29tZXNhbHQ$nf65EOgLrQMR/uIPnA4rEsF5h7TKyQwu9U1bMCHGi/4", "password"},
 	} {
 		h, err := Parse(c.hash)
 		if err != nil {
@@ -26,7 +26,7 @@ func TestKnownHashes(t *testing.T) {
 
 func TestNewHashesMatch(t *testing.T) {
 	for name, hash := range map[string]func(string) (string, error){"argon2id": Argon2id, "bcrypt": Bcrypt} {
-		for _, password := range []string{"p", "correct horse: battery", "pässwörd", strings.Repeat("x", LongestBcrypt)} {
+		for _, password := range []string{"correct horse: bättery", strings.Repeat("x", LongestBcrypt)} {
 			text, err := hash(password)
 			if err != nil {
 				t.Fatal(err)
@@ -35,8 +35,9 @@ func TestNewHashesMatch(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", text, err)
 			}
-			if h.Weakness() != "" || h.Text() != text || !h.Matches(password) || h.Matches(password[1:]) {
-				t.Errorf("%s of %q: matches %v, without its first letter %v", name, password, h.Matches(password), h.Matches(password[1:]))
+			right, wrong := h.Matches(password), h.Matches(password[1:])
+			if h.Weakness() != "" || h.Text() != text || !right || wrong {
+				t.Errorf("%s of %q: matches %v, without its first letter %v", name, password, right, wrong)
 			}
 		}
 	}
