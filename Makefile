@@ -30,6 +30,7 @@ fuzz: ## fuzz every target in turn, for FUZZTIME each (30s)
 .PHONY: bench
 bench: build ## measure side by side with nginx, HAProxy and net/http (BENCH="-rows keepalive" for a part)
 	@.ci/install nginx:nginx-light haproxy:haproxy wrk:wrk h2load:nghttp2-client
+	@[ -e /usr/lib/nginx/modules/ngx_stream_module.so ] || .ci/install no-such-program:libnginx-mod-stream
 	$(GO) build -trimpath -o bin/bench ./bench
 	./bin/bench -headgate bin/headgate -out docs/performance.md $(BENCH)
 

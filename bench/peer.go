@@ -35,6 +35,7 @@ type setup struct {
 	compress   string   // the coding of text; empty means none
 	rules      bool     // set two fields, and take one away
 	cache      bool     // keep answers
+	stream     bool     // carry TCP connections, and look at nothing in them
 	generation int      // what /generation answers; 0 means there is no such route
 
 	tunnels     bool         // pass upgrades at tunnelPath on to echo
@@ -108,8 +109,8 @@ func (b *bench) start(p peer, s setup) (*running, error) {
 	if err != nil {
 		return nil, err
 	}
-	host := s.host(0)
-	if err := ready(b.ctx, process, s.target(h1, nil), get("/fields", host), fieldsAs(host, s.scheme())); err != nil {
+	request, want := s.proof()
+	if err := ready(b.ctx, process, s.target(h1, nil), request, want); err != nil {
 		process.stop()
 		return nil, fmt.Errorf("%s: %w", p.name, err)
 	}

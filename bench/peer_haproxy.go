@@ -22,6 +22,9 @@ func haproxyPeer() peer {
 }
 
 func haproxyConfig(s setup) string {
+	if s.stream {
+		return haproxyRelay(s)
+	}
 	var c strings.Builder
 	fmt.Fprintf(&c, `global
   nbthread 1

@@ -25,6 +25,9 @@ func headgatePeer(program string) peer {
 }
 
 func headgateConfig(s setup) string {
+	if s.stream {
+		return headgateRelay(s)
+	}
 	var c strings.Builder
 	c.WriteString("version: 1\nadmin: {address: \"\"}\n")
 	if s.accessLog {

@@ -77,6 +77,9 @@ const nginxTLS = `    ssl_protocols TLSv1.3;
 `
 
 func nginxConfig(s setup) string {
+	if s.stream {
+		return nginxRelay(s)
+	}
 	var c strings.Builder
 	c.WriteString(nginxHead(1))
 	c.WriteString("http {" + nginxPaths + nginxHTTP)

@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -164,7 +165,7 @@ func allRows() []row {
 			setups:  func() []setup { return []setup{{generation: 1, moving: "yes"}} },
 			measure: measureChanges,
 		},
-	}, append(contentRows(), cachingRows()...)...)
+	}, slices.Concat(contentRows(), cachingRows(), streamRows())...)
 }
 
 // overTLS is a plain setup with TLS.

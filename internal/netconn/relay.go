@@ -24,6 +24,7 @@ type Relay struct {
 	Up, Down *atomic.Uint64
 
 	last     atomic.Int64 // when something moved
+	ended    atomic.Bool  // one direction has ended in order
 	cut      atomic.Bool
 	up, down int64
 }
@@ -116,6 +117,9 @@ func (d *direction) run() error {
 	defer d.buf.Drop()
 	err := d.carry()
 	if err == nil {
+		if d.relay.ended.Swap(true) {
+			return nil // both have: the close that comes passes it on
+		}
 		if err = d.to.CloseWrite(); err == nil || notConnected(err) {
 			return nil
 		}

@@ -123,9 +123,6 @@ func (p *Proxy) connect(s *Server, told *exchange.Passage) (*netconn.Conn, error
 	if err != nil {
 		return nil, err
 	}
-	if tcp, ok := nc.(*net.TCPConn); ok {
-		tcp.SetNoDelay(true)
-	}
 	if err := p.announce(nc, told); err != nil {
 		nc.Close()
 		return nil, err

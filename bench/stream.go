@@ -1,0 +1,106 @@
+//go:build linux
+
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// nginxStream is where Debian puts nginx's module for TCP; one that is built with
+// it has no such file.
+const nginxStream = "/usr/lib/nginx/modules/ngx_stream_module.so"
+
+// streamRows are the rows of connections that nobody looks into. What is carried is
+// HTTP all the same: the load and the upstream are those of the other rows.
+func streamRows() []row {
+	relays := func(p peer) bool { return p.name != "net/http" }
+	relay := func() []setup { return []setup{{stream: true}} }
+	return []row{
+		{
+			name: "tcp", title: "TCP relay, download", unit: "ms CPU a GB",
+			goals: []goal{{"nginx", 0.35}, {"haproxy", 0.35}}, only: relays,
+			setups: relay, measure: measureRelay,
+		},
+		{
+			name: "tcpsmall", title: "TCP relay, exchanges of 100 B, c=64", unit: "µs CPU an exchange",
+			goals: []goal{{"nginx", 1}}, only: relays,
+			setups: relay, measure: measureRequests,
+		},
+		{
+			name: "tcpconn", title: "TCP relay, a connection for each exchange of 100 B", unit: "µs CPU a connection",
+			goals: []goal{{"nginx", 1}}, only: relays,
+			setups: relay, measure: measureNewConnections,
+		},
+		{
+			name: "tcpidle", title: "memory of an idle connection through a TCP relay", unit: "KiB",
+			only: relays, fresh: true,
+			setups: relay, measure: measureIdle,
+		},
+	}
+}
+
+// measureRelay is measureBodies for each GB.
+func measureRelay(b *bench, all []*running) (sample, error) {
+	s, err := measureBodies(b, all)
+	s.value *= float64(1e9) / bodySize
+	return s, err
+}
+
+// proof returns a request and its answer that show that the peer does its work.
+func (s *setup) proof() (request []byte, want string) {
+	if s.stream {
+		return get("/", "upstream"), hundredBytes
+	}
+	host := s.host(0)
+	return get("/fields", host), fieldsAs(host, s.scheme())
+}
+
+// nginxRelay is nginx's configuration of a relay.
+func nginxRelay(s setup) string {
+	var c strings.Builder
+	if _, err := os.Stat(nginxStream); err == nil {
+		fmt.Fprintf(&c, "load_module %s;\n", nginxStream)
+	}
+	c.WriteString(nginxHead(1) + "stream {\n  proxy_timeout 1h;\n  tcp_nodelay on;\n  upstream up {\n")
+	for _, u := range s.upstreams {
+		fmt.Fprintf(&c, "    server %s;\n", u)
+	}
+	fmt.Fprintf(&c, "  }\n  server { listen %s; proxy_pass up; }\n}\n", s.address)
+	return c.String()
+}
+
+// haproxyRelay is HAProxy's configuration of a relay.
+func haproxyRelay(s setup) string {
+	var c strings.Builder
+	fmt.Fprintf(&c, `global
+  nbthread 1
+  maxconn %d
+
+defaults
+  mode tcp
+  timeout connect 5s
+  timeout client 1h
+  timeout server 1h
+  option splice-auto
+
+listen relay
+  bind %s
+`, connectionsMost, s.address)
+	for i, u := range s.upstreams {
+		fmt.Fprintf(&c, "  server s%d %s\n", i, u)
+	}
+	return c.String()
+}
+
+// headgateRelay is headgate's configuration of a relay.
+func headgateRelay(s setup) string {
+	servers := make([]string, len(s.upstreams))
+	for i, u := range s.upstreams {
+		servers[i] = fmt.Sprintf("{address: %q}", u)
+	}
+	return fmt.Sprintf("version: 1\nadmin: {address: \"\"}\naccess_log: {enabled: false}\ntcp_proxies:\n  relay: {address: %q, servers: [%s], idle_timeout: %s}\n",
+		s.address, strings.Join(servers, ", "), time.Hour)
+}
