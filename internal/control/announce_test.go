@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bufio"
 	"crypto/tls"
 	"fmt"
 	"io"
@@ -123,5 +124,38 @@ func TestAHeaderOfAStrangerIsABadRequest(t *testing.T) {
 	}
 	if got := tell(t, at[1], "", true, false); !strings.HasSuffix(got, "from 127.0.0.1") {
 		t.Errorf("without a header over TLS: got %q", got)
+	}
+}
+
+func TestAnAnnouncedClientPassesThroughByName(t *testing.T) {
+	t.Parallel()
+	at := free(t, 1)
+	heard := make(chan string, 1)
+	server := tcpServer(t, func(c net.Conn) {
+		line, _ := bufio.NewReader(c).ReadString('\n')
+		heard <- line
+	})
+	start(t, fmt.Sprintf(`version: 1
+admin: {address: ""}
+ports: {secure: {address: %q, protocol: https, proxy_protocol: {trusted: [127.0.0.1]}}}
+proxies: {all: {routes: [{fixed_response: {status: 204}}]}}
+tcp_proxies:
+  db: {port: secure, sni: [db.example.com], proxy_protocol: v1, ip_filter: {allow: [192.0.2.0/24]}, servers: [{address: %q}]}
+`, at[0], server))
+	const header = "PROXY TCP4 192.0.2.77 198.51.100.1 4000 443\r\n"
+	nc, err := net.DialTimeout("tcp", at[0], patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	io.WriteString(nc, header)
+	go tls.Client(nc, &tls.Config{InsecureSkipVerify: true, ServerName: "db.example.com"}).Handshake()
+	select {
+	case line := <-heard:
+		if line != header {
+			t.Errorf("the server heard %q, want %q", line, header)
+		}
+	case <-time.After(patience):
+		t.Error("the server heard nothing")
 	}
 }

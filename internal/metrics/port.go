@@ -13,14 +13,13 @@ type Refusal uint8
 const (
 	RefusedHandshake Refusal = iota // a TLS handshake that failed
 	RefusedHeader                   // a trusted peer sent no PROXY header, or a bad one
-	RefusedAddress                  // the ip_filter of a TCP proxy
 	RefusedFull                     // more connections of QUIC than the port may have
 	refusals
 )
 
 // String returns the word of the label.
 func (r Refusal) String() string {
-	return [...]string{"tls_handshake", "proxy_protocol", "address_denied", "full"}[r]
+	return [...]string{"tls_handshake", "proxy_protocol", "full"}[r]
 }
 
 // Port counts the connections of clients to a port.

@@ -67,7 +67,7 @@ func table() families {
 		accepted: family{"headgate_connections_accepted_total", counter, []string{"port"},
 			"Connections of clients that were accepted."},
 		refused: family{"headgate_connections_refused_total", counter, []string{"port", "reason"},
-			"Connections that were ended before anything was served on them: `tls_handshake` failed, `proxy_protocol` for a trusted peer without a good header, `address_denied` by the ip_filter of a TCP proxy."},
+			"Connections that were ended before anything was served on them: `tls_handshake` failed, `proxy_protocol` for a trusted peer without a good header, `full` for QUIC when the port has as many as it may."},
 		streamOpen: family{"headgate_stream_connections_open", gauge, []string{"protocol", "proxy"},
 			"Open connections of a TCP proxy, sessions of a UDP proxy."},
 		streamAccepted: family{"headgate_stream_connections_total", counter, []string{"protocol", "proxy"},
