@@ -2,8 +2,10 @@ package tcpproxy
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
+	"runtime/debug"
 	"sync"
 	"syscall"
 
@@ -54,7 +56,7 @@ func (c *Conn) Serve() {
 		return
 	}
 	client := netconn.New(c.nc)
-	server, conn := c.proxy.take(&c.told, func() bool { return c.gone(client) })
+	server, conn := c.take(client)
 	if conn == nil {
 		c.giveUp(client)
 		return
@@ -62,6 +64,26 @@ func (c *Conn) Serve() {
 	defer server.Gauge.Release()
 	c.told.Connected = exchange.Now()
 	c.carry(client, conn)
+}
+
+// take finds a server, on a stack of its own: that of a dial is deep, and would be
+// kept for as long as the connection lasts.
+func (c *Conn) take(client *netconn.Conn) (server *Server, conn *netconn.Conn) {
+	broken := make(chan any)
+	go func() {
+		defer func() {
+			v := recover()
+			if v != nil {
+				v = fmt.Sprintf("%v\n%s", v, debug.Stack())
+			}
+			broken <- v
+		}()
+		server, conn = c.proxy.take(&c.told, func() bool { return c.gone(client) })
+	}()
+	if v := <-broken; v != nil {
+		panic(v) // it is for this connection alone
+	}
+	return server, conn
 }
 
 // Drain lets the connection go on: nothing tells where a stream could end. It is
