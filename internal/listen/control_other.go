@@ -3,7 +3,6 @@
 package listen
 
 import (
-	"net"
 	"syscall"
 	"time"
 )
