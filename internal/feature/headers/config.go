@@ -32,7 +32,8 @@ type Rule struct {
 	// Value is the field's value; for replace, what each match becomes. The
 	// variables {client_ip}, {host}, {scheme}, {method}, {path}, {query},
 	// {request_id}, {proxy}, {route}, {user}, {client_cert_subject} and
-	// {client_cert_fingerprint} stand for what the request has; `{{` is a brace.
+	// {client_cert_fingerprint} stand for what the request has, {status} and
+	// {reason} for what the response has; `{{` is a brace.
 	// In a replace, $1 stands for what a group matched, and $$ for a dollar sign.
 	// A value that comes out empty leaves no field.
 	Value string `json:"value,omitempty" max:"4096" example:"{client_ip}"`

@@ -132,12 +132,23 @@ func (r *rule) apply(ex *exchange.Exchange, list *header.List) bool {
 	case r.operation == Set:
 		list.SetKnown(r.id, r.name, value)
 	case r.id == header.Cookie && list.Has(header.Cookie):
-		// There is one Cookie field in a request (RFC 6265, section 5.4).
-		list.Set(header.Cookie, ex.Text.Join(list.Get(header.Cookie), "; ", value))
+		addCookie(ex, list, value)
 	default:
 		list.AddKnown(r.id, r.name, value)
 	}
 	return true
+}
+
+// addCookie adds a pair to the Cookie field, of which a request has one (RFC 6265,
+// section 5.4).
+func addCookie(ex *exchange.Exchange, list *header.List, value string) {
+	all := list.All()
+	for i := range all {
+		if f := &all[i]; f.ID == header.Cookie {
+			f.Value = ex.Text.Join(f.Value, "; ", value)
+			return
+		}
+	}
 }
 
 func (r *rule) remove(list *header.List) {

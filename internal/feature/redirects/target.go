@@ -1,6 +1,7 @@
 package redirects
 
 import (
+	"fmt"
 	"strings"
 
 	"headgate/internal/exchange"
@@ -147,17 +148,25 @@ func (w *walk) text(text string) *fault {
 		return &fault{"the target holds a character that no URL has", "percent-encode blanks, \\, <, > and quotes"}
 	}
 	if w.fragment {
-		w.t.fragment += text
+		w.t.fragment += encodePlain(text)
 		return nil
 	}
 	if w.authority {
-		if i := strings.IndexAny(text, "/?#"); i == 0 && !w.named {
+		end := strings.IndexAny(text, "/?#")
+		switch {
+		case end == 0 && !w.named:
 			return &fault{"the target has no host", "write one behind ://"}
-		} else if i >= 0 {
+		case end < 0:
+			end = len(text)
+		default:
 			w.authority = false
+		}
+		if !ascii(text[:end]) {
+			return &fault{"the target's host is not in its ASCII form", "write it with xn--"}
 		}
 		w.named = true
 	}
+	text = encodePlain(text)
 	if i := strings.IndexByte(text, '#'); i >= 0 {
 		w.fragment = true
 		w.t.fragment, text = text[i:], text[:i]
@@ -186,4 +195,29 @@ func (w *walk) inAuthority(p exchange.Part, next string) *fault {
 	w.named = true
 	w.t.parts = append(w.t.parts, placed{p, how})
 	return nil
+}
+
+func ascii(s string) bool {
+	for i := range len(s) {
+		if s[i] >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+// encodePlain percent-encodes what is not ASCII in a text that is written.
+func encodePlain(s string) string {
+	if ascii(s) {
+		return s
+	}
+	var b strings.Builder
+	for i := range len(s) {
+		if c := s[i]; c >= 0x80 {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }
