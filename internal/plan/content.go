@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"errors"
 	"strings"
 
 	"headgate/internal/config"
@@ -10,6 +11,7 @@ import (
 	"headgate/internal/feature/maintenance"
 	"headgate/internal/feature/redirects"
 	"headgate/internal/feature/tohttps"
+	"headgate/internal/schema"
 )
 
 // content holds filters of what changes or answers requests and responses, which
@@ -48,20 +50,52 @@ func (c *compiler) headers(settings headers.Config) (ruled, error) {
 }
 
 // errorPages adds the pages for errors.
-func (c *compiler) errorPages(b *body, settings errorpages.Config) error {
+func (c *compiler) errorPages(b *body, settings errorpages.Config) {
 	if len(settings) == 0 {
-		return nil
+		return
 	}
 	filter, known := c.shared.content.pages[&settings[0]]
 	if !known {
 		var err error
-		if filter, err = errorpages.Compile(settings, c.env); err != nil {
-			return err
-		}
+		filter, err = errorpages.Compile(settings, c.env)
 		c.shared.content.pages[&settings[0]] = filter
+		if e := (*errorpages.FileError)(nil); errors.As(err, &e) {
+			own := len(b.settings.ErrorPages) > 0
+			c.badFile(c.owner(b, own).Field("error_pages").Index(e.Page), err)
+		}
 	}
 	b.add(filter)
-	return nil
+}
+
+// closed adds what closes a site.
+func (c *compiler) closed(b *body, settings *maintenance.Config) {
+	if settings == nil {
+		return
+	}
+	filter, known := c.shared.content.closed[settings]
+	if !known {
+		var err error
+		filter, err = maintenance.Compile(settings, c.env)
+		c.shared.content.closed[settings] = filter
+		if err != nil {
+			c.badFile(c.owner(b, settings == b.settings.Maintenance).Field("maintenance"), err)
+		}
+	}
+	b.add(filter)
+}
+
+// badFile tells of a page whose file cannot be read.
+func (c *compiler) badFile(at schema.Place, err error) {
+	at.Field("file").Problem(err.Error(), "write the path of a file that can be read; a relative one begins at the configuration file")
+}
+
+// owner returns the place of the route, or of the proxy that it has a setting
+// from.
+func (c *compiler) owner(b *body, own bool) schema.Place {
+	if own {
+		return place(c.report, b.proxy, b.number)
+	}
+	return c.report.Root().Field("proxies").Field(b.proxy.Name).Called("proxy", b.proxy.Name)
 }
 
 // elsewhere adds what sends clients to another URL, or away while the site is
@@ -70,13 +104,7 @@ func (c *compiler) elsewhere(b *body, f *config.Features) error {
 	if f.RedirectHTTPToHTTPS != nil {
 		b.add(c.toHTTPS(b.proxy))
 	}
-	if f.Maintenance != nil {
-		filter, err := once(c.shared.content.closed, f.Maintenance, c.env, maintenance.Compile)
-		if err != nil {
-			return err
-		}
-		b.add(filter)
-	}
+	c.closed(b, f.Maintenance)
 	if len(f.Redirects) == 0 {
 		return nil
 	}

@@ -70,11 +70,7 @@ func (c *compiler) follow(port *Port, r *Route, i int, path string) (ends bool) 
 		}
 		way = append(way, next)
 	}
-	p := place(c.report, r.proxy, r.number)
-	if len(r.settings.Redirects) == 0 {
-		p = c.report.Root().Field("proxies").Field(r.proxy.Name).Called("proxy", r.proxy.Name)
-	}
-	p.Field("redirects").Index(i).Problemf("let the regex leave out what the target makes, or change one of the targets",
+	c.owner(r.body, len(r.settings.Redirects) > 0).Field("redirects").Index(i).Problemf("let the regex leave out what the target makes, or change one of the targets",
 		"clients are sent on without end: %s → …", strings.Join(way[:4], " → "))
 	return false
 }

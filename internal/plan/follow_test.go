@@ -7,8 +7,8 @@ import (
 	"headgate/internal/config"
 )
 
-// redirectProblems returns what is wrong with a configuration of one proxy.
-func redirectProblems(t *testing.T, proxy string) string {
+// problemsOf returns what is wrong with a configuration of one proxy.
+func problemsOf(t *testing.T, proxy string) string {
 	t.Helper()
 	text := `version: 1
 ports:
@@ -57,7 +57,7 @@ func TestRedirectsWithoutEndAreRefused(t *testing.T) {
 		{"to another site", `    redirects: [{regex: "^/(.*)$", target: "https://www.example.com/$1"}]` + fixed, ""},
 		{"to another port", `    redirects: [{regex: "^/(.*)$", target: "https://{host}:9443/$1"}]` + fixed, ""},
 	} {
-		got := redirectProblems(t, c.proxy)
+		got := problemsOf(t, c.proxy)
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
@@ -71,7 +71,7 @@ func TestRedirectToHTTPSNeedsAPort(t *testing.T) {
 		{"behind a CDN", "    ports: [web]\n    client_ip: {cdn: [cloudflare]}\n    redirect_http_to_https: true\n", ""},
 		{"switched off", "    ports: [web]\n    redirect_http_to_https: false\n", ""},
 	} {
-		got := redirectProblems(t, c.proxy+"    routes: [{fixed_response: {status: 200}}]\n")
+		got := problemsOf(t, c.proxy+"    routes: [{fixed_response: {status: 200}}]\n")
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: %q, want %q", c.name, got, c.want)
 		}
@@ -125,6 +125,20 @@ proxies:
 			if got := cfg.SecurePort(cfg.Proxies[proxy], cfg.Ports[port]); got != want[i] {
 				t.Errorf("%s from %s: %d, want %d", proxy, port, got, want[i])
 			}
+		}
+	}
+}
+
+func TestFileOfAPageThatCannotBeReadIsAProblem(t *testing.T) {
+	for _, c := range []struct{ proxy, want string }{
+		{`    error_pages: [{status: [404], body: x}, {status: [5xx], file: absent.html}]
+    routes: [{fixed_response: {status: 200}}, {path: /a, fixed_response: {status: 200}}]
+`, "proxies.p.error_pages[1].file: read absent.html: no such file"},
+		{`    routes: [{fixed_response: {status: 200}, maintenance: {file: absent.html}}]
+`, "proxies.p.routes[0].maintenance.file: read absent.html: no such file"},
+	} {
+		if got := problemsOf(t, c.proxy); !strings.Contains(got, c.want) || strings.Count(got, "\n") > 0 {
+			t.Errorf("%q, want %q once", got, c.want)
 		}
 	}
 }

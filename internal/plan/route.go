@@ -211,9 +211,7 @@ func (c *compiler) filters(b *body) error {
 		return err
 	}
 	b.add(rules.response)
-	if err := c.errorPages(b, f.ErrorPages); err != nil {
-		return err
-	}
+	c.errorPages(b, f.ErrorPages)
 	if err := c.admission(b, &f); err != nil {
 		return err
 	}

@@ -14,13 +14,25 @@ import (
 	"headgate/internal/page"
 )
 
-// Compile returns the filter. The error tells of a file that cannot be read.
+// FileError tells of a page whose file cannot be read.
+type FileError struct {
+	// Page is the number of the page in its list.
+	Page int
+	// Err is what is wrong with the file.
+	Err error
+}
+
+// Error returns what is wrong with the file.
+func (e *FileError) Error() string { return e.Err.Error() }
+
+// Compile returns the filter. Settings that were checked give no error but a
+// *FileError.
 func Compile(c Config, env exchange.Env) (exchange.Filter, error) {
 	s := &set{pages: make([]compiled, len(c))}
 	for i := range c {
 		text, err := page.Open(&c[i].Config, env.Dir)
 		if err != nil {
-			return exchange.Filter{}, err
+			return exchange.Filter{}, &FileError{i, err}
 		}
 		s.pages[i] = compiled{text, c[i].Upstream, c[i].SendStatus}
 	}
