@@ -28,6 +28,9 @@ func (c *Cache) lead(h *hit, e *entry, fl *flight) *exchange.Answer {
 		return c.leadHead(h, e)
 	}
 	if e == nil && fl == nil {
+		if h.partly {
+			return c.fetchPart(h)
+		}
 		return c.alone(h)
 	}
 	answer, repeat := c.try(h, e, fl, land)
@@ -54,7 +57,9 @@ func (c *Cache) try(h *hit, e *entry, fl *flight, land func()) (answer *exchange
 		if fresher == nil {
 			return nil, true
 		}
-		c.publish(h, e, fresher)
+		if !c.store.sweptSince(h.hash, f.begun) {
+			c.publish(h, e, fresher)
+		}
 		land()
 		h.ex.Cache.Use = exchange.CacheRevalidated
 		h.forwarded, h.revalidated = true, true
@@ -65,7 +70,7 @@ func (c *Cache) try(h *hit, e *entry, fl *flight, land func()) (answer *exchange
 		f.close()
 		return h.standIn(e), false
 	}
-	stored, why := c.keep(h, f, fl, began)
+	stored, why := c.keep(h, f, began, part{})
 	if stored == nil {
 		c.hand(h, e, f, why)
 		return nil, false
@@ -131,7 +136,7 @@ func (c *Cache) alone(h *hit) *exchange.Answer {
 		return answer
 	}
 	now := c.store.now()
-	v := c.judge(h.ex, rs.Status, &rs.Header, c.store.clock(), time.Duration(now-began))
+	v := c.judge(h.ex, rs.Status, &rs.Header, c.store.clock(), time.Duration(now-began), part{})
 	b := h.appendForward(h.ex.Text.Begin())
 	switch {
 	case h.ex.Request.Header.Has(header.Range):
@@ -147,16 +152,16 @@ func (c *Cache) alone(h *hit) *exchange.Answer {
 
 // keep makes an entry of a response that may be stored, opens it for h, and lets
 // others see it. It returns nil if it may not, and why.
-func (c *Cache) keep(h *hit, f *fetch, fl *flight, began int64) (e *entry, why string) {
+func (c *Cache) keep(h *hit, f *fetch, began int64, p part) (e *entry, why string) {
 	rs := &f.ex.Response
 	wall, now := c.store.clock(), c.store.now()
-	v := c.judge(h.ex, rs.Status, &rs.Header, wall, time.Duration(now-began))
+	v := c.judge(h.ex, rs.Status, &rs.Header, wall, time.Duration(now-began), p)
 	switch {
 	case !v.stored:
 		return nil, v.why
 	case rs.Tunnel != nil:
 		return nil, "status"
-	case fl != nil && fl.doomed.Load():
+	case c.store.sweptSince(h.hash, f.begun):
 		return nil, "invalidated"
 	case rs.Length > c.maxEntry:
 		return nil, "too-large"
@@ -169,7 +174,7 @@ func (c *Cache) keep(h *hit, f *fetch, fl *flight, began int64) (e *entry, why s
 	if e == nil {
 		return nil, "not-keyed"
 	}
-	e.received = wall.Unix()
+	e.received, e.part = wall.Unix(), p
 	e.body = newBody(c.store, e.hash, length, c.maxEntry)
 	e.body.mu.source = f
 	f.entry = e
@@ -305,6 +310,8 @@ func storedField(f *header.Field, v *verdict) bool {
 	switch f.ID {
 	case header.Age, header.SetCookie, header.ContentLength:
 		return false
+	case header.ContentRange:
+		return !v.part
 	case header.Other:
 		if f.Is("Proxy-Authentication-Info") || f.Is("Set-Cookie2") {
 			return false
@@ -318,7 +325,7 @@ func storedField(f *header.Field, v *verdict) bool {
 func (h *hit) leave(f *fetch, v *verdict) (extra []header.Field) {
 	text := &h.ex.Text
 	for _, x := range f.ex.Response.Header.All() {
-		if storedField(&x, v) || x.ID == header.Age || x.ID == header.ContentLength {
+		if storedField(&x, v) || x.ID == header.Age || x.ID == header.ContentLength || x.ID == header.ContentRange {
 			continue
 		}
 		extra = append(extra, header.Field{ID: x.ID, Name: text.Join(x.Name), Value: text.Join(x.Value)})
@@ -340,7 +347,7 @@ func (c *Cache) freshen(h *hit, e *entry, news *header.List, began int64) *entry
 		whole.Header.Set(header.Date, c.store.date())
 	}
 	wall, now := c.store.clock(), c.store.now()
-	v := c.judge(h.ex, e.status, &whole.Header, wall, time.Duration(now-began))
+	v := c.judge(h.ex, e.status, &whole.Header, wall, time.Duration(now-began), part{})
 	if !v.stored {
 		// It may be used this once.
 		v.life, v.rules.has = 0, v.rules.has|noCache

@@ -201,6 +201,7 @@ func (c *Cache) look(h *hit) (step, *entry, *flight) {
 	case h.rounds > 0, sh.markedLocked(h.marked(), h.now), h.ex.Request.Method == "HEAD":
 		return goAlone, e, nil
 	case fl == nil && e == nil && h.ex.Request.Header.Has(header.Range):
+		h.partly = wantsPart(&h.ex.Request)
 		return goAlone, nil, nil
 	case fl != nil && string(fl.key) != string(h.key):
 		return goAlone, e, nil // two keys with one hash

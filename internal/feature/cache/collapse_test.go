@@ -407,6 +407,37 @@ func TestInvalidatedWhileItIsFetched(t *testing.T) {
 	}
 }
 
+// TestInvalidatedWhileItIsValidated does not put back what a POST took out.
+func TestInvalidatedWhileItIsValidated(t *testing.T) {
+	s := newStage(t, settings())
+	s.origin.reply = answer(`200|Cache-Control: no-cache|ETag: "a"||old`, s.clock)
+	s.ask("GET /")
+	begun := make(chan struct{})
+	s.origin.reply = func(ex *exchange.Exchange) *exchange.Answer {
+		if ex.Request.Method == "POST" {
+			return answer("200||", s.clock)(ex)
+		}
+		<-begun
+		return answer("304|Cache-Control: max-age=60", s.clock)(ex)
+	}
+	done := make(chan string)
+	go func() { done <- s.ask("GET /").Body }()
+	waitFor(t, func() bool { return s.origin.count() == 2 })
+	s.ask("POST /")
+	close(begun)
+	if got := <-done; got != "old" {
+		t.Errorf("got %q", got)
+	}
+	s.origin.reply = answer("200|Cache-Control: max-age=60||new", s.clock)
+	if f := s.ask("GET /"); f.Body != "new" {
+		t.Errorf("got %q, want what the POST left", f.Body)
+	}
+	s.ask("GET /") // nobody waits for what had to be validated: this one is stored
+	if f := s.ask("GET /"); f.Body != "new" || s.origin.count() != 5 {
+		t.Errorf("got %q, asked %d times, want 5", f.Body, s.origin.count())
+	}
+}
+
 func TestPersonalAnswersAreNotShared(t *testing.T) {
 	personal := func(ex *exchange.Exchange) { ex.Personal = true }
 	s := newStage(t, settings())

@@ -26,6 +26,7 @@ type entry struct {
 	variant variant
 
 	status   int
+	part     part
 	rules    has
 	stored   int64  // when it came, by store.now
 	age      int64  // how old it was then, in nanoseconds

@@ -17,6 +17,7 @@ type fetch struct {
 	conn  exchange.Conn
 	store *store
 	entry *entry // that the response is stored in
+	begun uint64 // how many sweeps there were
 
 	// leader is the exchange that the fetch is made for, nil once the head is here
 	// and the body is everybody's.
@@ -32,13 +33,11 @@ type flight struct {
 	// failure is the answer when no server gave one. Written before landed is
 	// closed.
 	failure *exchange.Answer
-	// doomed says that what comes must not be stored: it was invalidated.
-	doomed atomic.Bool
 }
 
 // newFetch makes a fetch of the request of ex.
 func (c *Cache) newFetch(ex *exchange.Exchange, fl *flight) *fetch {
-	f := &fetch{store: c.store, flight: fl, conn: *ex.Conn}
+	f := &fetch{store: c.store, flight: fl, conn: *ex.Conn, begun: c.store.sweeps.Load()}
 	f.leader.Store(ex)
 	f.ex.Begin(&f.conn, f)
 	f.ex.Place, f.ex.ClientIP, f.ex.User, f.ex.Personal = ex.Place, ex.ClientIP, ex.User, ex.Personal

@@ -45,8 +45,11 @@ func (s *store) forget(url []byte, soft bool) (n int) {
 	sh := s.shard(hash)
 	var out []*entry
 	sh.mu.Lock()
-	if fl := sh.mu.flights[hash]; fl != nil && !soft {
-		fl.doomed.Store(true)
+	if !soft {
+		if sh.mu.swept == nil {
+			sh.mu.swept = new([marks]uint64)
+		}
+		sh.mu.swept[hash%marks] = s.sweeps.Add(1)
 	}
 	for e := sh.mu.entries[hash]; e != nil; {
 		next := e.next

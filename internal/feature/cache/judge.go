@@ -18,6 +18,7 @@ type verdict struct {
 	rules    directives
 	targeted bool
 	guessed  bool
+	part     bool // of it may be stored
 	cookies  bool // it sets some, which are not stored
 	// seconds
 	life, age, while, onError int64
@@ -26,7 +27,8 @@ type verdict struct {
 
 // judge applies RFC 9111, section 3 and 4.2, to a response that came at the given
 // Unix time and took delay.
-func (c *Cache) judge(ex *exchange.Exchange, status int, fields *header.List, at time.Time, delay time.Duration) (v verdict) {
+func (c *Cache) judge(ex *exchange.Exchange, status int, fields *header.List, at time.Time, delay time.Duration, p part) (v verdict) {
+	v.part = p.total > 0
 	v.targeted = v.rules.targeted(fields)
 	if !v.targeted {
 		v.rules.parse(fields, header.CacheControl)
@@ -34,6 +36,10 @@ func (c *Cache) judge(ex *exchange.Exchange, status int, fields *header.List, at
 	v.cookies = fields.Has(header.SetCookie)
 	v.dates(fields, at, delay)
 	explicit := v.freshness(fields)
+	if v.part && (!explicit || v.life == 0) {
+		v.why = "range" // a part is not validated
+		return v
+	}
 	if v.why = c.forbidden(&v, ex, status, fields); v.why != "" {
 		return v
 	}
@@ -100,7 +106,7 @@ func (c *Cache) forbidden(v *verdict, ex *exchange.Exchange, status int, fields 
 	d := &v.rules
 	open := d.has & (public | sMaxage | mustRevalidate)
 	switch {
-	case status < 200 || status == 206 || status == 304:
+	case status < 200 || status == 206 && !v.part || status == 304:
 		return "status"
 	case d.has&mustUnderstand != 0 && !http1.UnderstoodByCache(status):
 		return "must-understand"

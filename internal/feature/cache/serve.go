@@ -31,6 +31,7 @@ type hit struct {
 	rounds            int
 	use               use
 	collapsed         bool
+	partly            bool // a part is to be fetched
 	forwarded, stored bool
 	revalidated       bool
 	forwardStatus     int
@@ -193,7 +194,10 @@ func (h *hit) serveWith(e *entry, extra []header.Field) {
 	rs.Reset()
 	rs.Status, rs.Body, rs.Length = e.status, h, h.end
 	h.h304(e, rs)
-	if rs.Status != statusNotModified {
+	switch {
+	case e.part.total > 0:
+		h.cutPart(e, rs)
+	case rs.Status != statusNotModified:
 		h.partial(e, rs)
 	}
 	var pass func(header.ID) bool
@@ -410,21 +414,26 @@ func (h *hit) partial(e *entry, rs *exchange.Response) {
 	if !valid {
 		return
 	}
-	text := &h.ex.Text
-	b := append(text.Begin(), "bytes "...)
 	if !ok {
-		b = append(b, "*/"...)
+		text := &h.ex.Text
+		b := append(text.Begin(), "bytes */"...)
 		b = strconv.AppendInt(b, total, 10)
 		rs.Status, rs.Length, h.end = http1.StatusRangeNotSatisfiable, 0, 0
 		rs.Header.Add(header.ContentRange, text.End(b))
 		return
 	}
-	b = append(strconv.AppendInt(b, first, 10), '-')
-	b = append(strconv.AppendInt(b, last, 10), '/')
-	b = strconv.AppendInt(b, total, 10)
-	rs.Header.Add(header.ContentRange, text.End(b))
+	h.addContentRange(rs, first, last, total)
 	h.seek(first, last+1)
 	rs.Status, rs.Length = statusPartial, last+1-first
+}
+
+// addContentRange tells which bytes of how many a response has.
+func (h *hit) addContentRange(rs *exchange.Response, first, last, total int64) {
+	text := &h.ex.Text
+	b := append(text.Begin(), "bytes "...)
+	b = append(strconv.AppendInt(b, first, 10), '-')
+	b = append(strconv.AppendInt(b, last, 10), '/')
+	rs.Header.Add(header.ContentRange, text.End(strconv.AppendInt(b, total, 10)))
 }
 
 // seek moves to where a part begins.

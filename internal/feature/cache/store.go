@@ -31,6 +31,8 @@ type store struct {
 	serving atomic.Uint64 // the youngest plan that has served
 	entries atomic.Int64  // that hold memory
 	evicted atomic.Uint64
+	sweeps  atomic.Uint64 // times that something was taken out by who knows better
+	wide    atomic.Uint64 // the last of them that was not about one address
 
 	background chan struct{} // one for each that may run
 	closed     atomic.Bool
@@ -50,6 +52,8 @@ type shard struct {
 		entries map[uint64]*entry // by hash; linked by next
 		flights map[uint64]*flight
 		marks   *[marks]mark // nil until one is made
+		// swept are the last sweeps of addresses, by their hash; nil before the first.
+		swept *[marks]uint64
 	}
 }
 
@@ -107,7 +111,7 @@ func (sh *shard) findLocked(h *hit) (e *entry, near bool) {
 		if h.selects(e, h.ex) {
 			return e, false
 		}
-		near = true
+		near = near || e.part.total == 0
 	}
 	return nil, near
 }
@@ -321,15 +325,13 @@ func (s *store) empty() {
 // drop gives up the entries that match, or makes them stale if soft is true, and
 // returns how many.
 func (s *store) drop(match func(*entry) bool, soft bool) (n int) {
+	if !soft {
+		s.wide.Store(s.sweeps.Add(1))
+	}
 	var out []*entry
 	for i := range s.shards {
 		sh := &s.shards[i]
 		sh.mu.Lock()
-		for _, fl := range sh.mu.flights {
-			if !soft {
-				fl.doomed.Store(true)
-			}
-		}
 		for _, e := range sh.mu.entries {
 			for ; e != nil; e = e.next {
 				if match(e) {
@@ -355,6 +357,18 @@ func (s *store) drop(match func(*entry) bool, soft bool) (n int) {
 		out = out[:0]
 	}
 	return n
+}
+
+// sweptSince reports whether what is stored of an address was taken out since there
+// were so many sweeps. What was on its way meanwhile must not be stored.
+func (s *store) sweptSince(hash, begun uint64) bool {
+	if s.wide.Load() > begun {
+		return true
+	}
+	sh := s.shard(hash)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return sh.mu.swept != nil && sh.mu.swept[hash%marks] > begun
 }
 
 // resize sets the limit that holds from now on, once for each plan that serves.

@@ -236,6 +236,9 @@ func appendNormal(b []byte, value string, fold bool) []byte {
 // section 4.1).
 func (h *hit) selects(e *entry, ex *exchange.Exchange) bool {
 	v := &e.variant
+	if e.part.total > 0 && (!e.part.has(ex) || h.judge(e) < byClient) {
+		return false
+	}
 	if v.encoding && !v.accepts(h.codings(&ex.Request.Header)) {
 		return false
 	}
