@@ -5,8 +5,8 @@
 // used, and who asks the servers if not. key.go and vary.go tell requests apart;
 // directive.go, targeted.go and date.go read what fields say, and judge.go
 // applies the rules to it. fetch.go asks the servers, arrive.go takes what they
-// answer; entry.go and body.go are what is stored, serve.go makes responses of
-// it. store.go is the index, arena.go the memory, queue.go the choice of what is
+// answer; entry.go and body.go are what is stored, pump.go fills bodies, hit.go,
+// serve.go, condition.go and part.go make responses of them. store.go is the index, arena.go the memory, queue.go the choice of what is
 // given up. purge.go and invalidate.go take things out.
 package cache
 
@@ -69,7 +69,7 @@ func toSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / tim
 // looks at responses as clients get them, so it stands in front of all filters
 // that change them.
 func (c *Cache) Filter() exchange.Filter {
-	return exchange.Filter{Name: "cache", Response: c.invalidate}
+	return exchange.Filter{Name: "invalidate", Response: c.invalidate}
 }
 
 // Describe returns "cache → " and what is behind it.

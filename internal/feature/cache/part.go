@@ -1,10 +1,12 @@
 package cache
 
 import (
+	"strconv"
 	"strings"
 
 	"headgate/internal/exchange"
 	"headgate/internal/header"
+	"headgate/internal/http1"
 )
 
 // part says which bytes of a resource an entry has; a total of 0 stands for all.
@@ -84,4 +86,118 @@ func (h *hit) cutPart(e *entry, rs *exchange.Response) {
 	h.addContentRange(rs, first, last, e.part.total)
 	h.seek(first-e.part.first, last+1-e.part.first)
 	rs.Length = last + 1 - first
+}
+
+// partial makes the response a part if the client wants one (RFC 9110, section
+// 14.2). Several parts at once are answered with the whole, as the RFC allows.
+func (h *hit) partial(e *entry, rs *exchange.Response) {
+	rq := &h.ex.Request
+	total := h.end
+	if e.status != statusOK || total < 0 || !rq.Header.Has(header.Range) || rq.Method != "GET" || !h.ifRange(e) {
+		return
+	}
+	first, last, ok, valid := parseRange(rq.Header.Get(header.Range), total)
+	if !valid {
+		return
+	}
+	if !ok {
+		text := &h.ex.Text
+		b := append(text.Begin(), "bytes */"...)
+		b = strconv.AppendInt(b, total, 10)
+		rs.Status, rs.Length, h.end = http1.StatusRangeNotSatisfiable, 0, 0
+		rs.Header.Add(header.ContentRange, text.End(b))
+		return
+	}
+	h.addContentRange(rs, first, last, total)
+	h.seek(first, last+1)
+	rs.Status, rs.Length = statusPartial, last+1-first
+}
+
+// addContentRange tells which bytes of how many a response has.
+func (h *hit) addContentRange(rs *exchange.Response, first, last, total int64) {
+	text := &h.ex.Text
+	b := append(text.Begin(), "bytes "...)
+	b = append(strconv.AppendInt(b, first, 10), '-')
+	b = append(strconv.AppendInt(b, last, 10), '/')
+	rs.Header.Add(header.ContentRange, text.End(strconv.AppendInt(b, total, 10)))
+}
+
+// seek moves to where a part begins.
+func (h *hit) seek(at, end int64) {
+	if h.body.whole.Load() {
+		h.at, h.end = at, end
+		return
+	}
+	h.body.mu.Lock()
+	h.at, h.end = at, end
+	h.body.mu.Unlock()
+}
+
+// ifRange reports whether a part of this entry is what the client means: it has
+// the same strong tag, or the very date (RFC 9110, section 13.1.5).
+func (h *hit) ifRange(e *entry) bool {
+	rq := &h.ex.Request.Header
+	if !rq.Has(header.IfRange) {
+		return true
+	}
+	value := trim(rq.Get(header.IfRange))
+	if value == "" {
+		return false
+	}
+	if value[0] == '"' {
+		return value == e.etag
+	}
+	date, ok := parseDate(value)
+	// A date is strong if it was the last one for a while before the answer.
+	return ok && date == e.modified && e.date-e.modified >= 60
+}
+
+// parseRange reads a single range of bytes. valid is false for what is to be
+// ignored: other units, several ranges, mistakes. ok is false for a range that
+// lies outside.
+func parseRange(s string, total int64) (first, last int64, ok, valid bool) {
+	unit, spec, found := strings.Cut(s, "=")
+	if !found || !header.EqualFold(trim(unit), "bytes") {
+		return 0, 0, false, false
+	}
+	from, to, found := strings.Cut(trim(spec), "-")
+	if !found {
+		return 0, 0, false, false
+	}
+	if from == "" {
+		n, ok := position(to)
+		if !ok {
+			return 0, 0, false, false
+		}
+		return max(0, total-n), total - 1, n > 0 && total > 0, true
+	}
+	first, ok = position(from)
+	if !ok {
+		return 0, 0, false, false
+	}
+	last = total - 1
+	if to != "" {
+		end, ok := position(to)
+		if !ok || end < first {
+			return 0, 0, false, false
+		}
+		last = min(last, end)
+	}
+	return first, last, first < total, true
+}
+
+// position reads a number of bytes.
+func position(s string) (n int64, ok bool) {
+	if s == "" {
+		return 0, false
+	}
+	for i := 0; i < len(s); i++ {
+		if !isDigit(s[i]) {
+			return 0, false
+		}
+		if n = n*10 + int64(s[i]-'0'); n > 1<<53 {
+			n = 1 << 53
+		}
+	}
+	return n, true
 }

@@ -1,0 +1,92 @@
+package cache
+
+import (
+	"strings"
+
+	"headgate/internal/exchange"
+	"headgate/internal/header"
+)
+
+// unchanged makes the response a 304 if the client has it already (RFC 9111, section
+// 4.3.2; RFC 9110, section 13.2.2).
+func (h *hit) unchanged(e *entry, rs *exchange.Response) {
+	rq := &h.ex.Request.Header
+	if e.status != statusOK {
+		return
+	}
+	switch {
+	case rq.Has(header.IfNoneMatch):
+		if !matches(rq, e.etag) {
+			return
+		}
+	case rq.Has(header.IfModifiedSince):
+		since, ok := parseDate(rq.Get(header.IfModifiedSince))
+		last := e.modified
+		if last == noDate {
+			last = e.date
+		}
+		if !ok || last > since {
+			return
+		}
+	default:
+		return
+	}
+	rs.Status, rs.Length = statusNotModified, -1
+}
+
+const (
+	statusOK      = 200
+	statusPartial = 206
+)
+
+// notModifiedField says which fields a 304 has (RFC 9110, section 15.4.5).
+func notModifiedField(id header.ID) bool {
+	switch id {
+	case header.CacheControl, header.CDNCacheControl, header.ContentLocation, header.Date, header.ETag, header.Expires,
+		header.Vary, header.CacheStatus, header.StrictTransportSecurity:
+		return true
+	}
+	return false
+}
+
+func notModifiedFieldOrDate(id header.ID) bool {
+	return id == header.LastModified || notModifiedField(id)
+}
+
+// matches compares the tags of If-None-Match, which need be no more than weakly
+// the same (RFC 9110, section 13.1.2).
+func matches(rq *header.List, tag string) bool {
+	for _, f := range rq.All() {
+		if f.ID != header.IfNoneMatch {
+			continue
+		}
+		if trim(f.Value) == "*" {
+			return true
+		}
+		for rest := f.Value; rest != "" && tag != ""; {
+			var one string
+			one, rest = cutTag(rest)
+			if one != "" && opaque(one) == opaque(tag) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// cutTag cuts the first tag off a list. There may be commas in one.
+func cutTag(s string) (tag, rest string) {
+	quoted := false
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '"':
+			quoted = !quoted
+		case s[i] == ',' && !quoted:
+			return trim(s[:i]), s[i+1:]
+		}
+	}
+	return trim(s), ""
+}
+
+// opaque returns a tag without the mark of a weak one.
+func opaque(tag string) string { return strings.TrimPrefix(tag, "W/") }

@@ -1,0 +1,199 @@
+package cache
+
+import (
+	"errors"
+	"io"
+	"time"
+
+	"headgate/internal/exchange"
+)
+
+// pump reads once from the server. The caller has set pumping.
+func (b *body) pump() {
+	room := b.room()
+	n, err := b.mu.source.body().Read(room)
+	b.mu.Lock()
+	b.mu.size += int64(n)
+	ended := err == nil && b.atEnd()
+	if ended {
+		b.wakeLocked()
+	}
+	b.mu.Unlock()
+	if ended {
+		// All is here, and the end is not far.
+		n, err = b.mu.source.body().Read(make([]byte, 1))
+		b.mu.Lock()
+		b.mu.size += int64(n)
+		b.mu.Unlock()
+	}
+	b.pumped(err)
+}
+
+// room returns memory behind what is here. Only who pumps changes pieces.
+func (b *body) room() []byte {
+	b.mu.Lock()
+	end := b.mu.first
+	for i := range b.mu.pieces {
+		end += int64(len(b.mu.pieces[i].mem))
+	}
+	size, passing, pieces := b.mu.size, b.mu.passing, len(b.mu.pieces)
+	b.mu.Unlock()
+	if end > size {
+		last := b.mu.pieces[pieces-1].mem
+		return last[int64(len(last))-(end-size):]
+	}
+	want := int64(b.store.arena.largest)
+	switch {
+	case b.length >= 0:
+		want = min(want, b.length-size)
+	case size == 0:
+		want = min(want, firstPiece)
+	}
+	if want <= 0 {
+		return make([]byte, 1) // for the end, or for more than was announced
+	}
+	x, ok := piece{}, false
+	if !passing && size < b.limit {
+		x, ok = b.store.alloc(int(want), b.owner)
+	}
+	if !ok {
+		x = piece{mem: make([]byte, want)}
+	}
+	b.mu.Lock()
+	b.mu.pieces = append(b.mu.pieces, x)
+	b.mu.passing = b.mu.passing || !ok
+	b.mu.Unlock()
+	if !ok && !passing {
+		b.giveUp()
+	}
+	return x.mem
+}
+
+// giveUp takes an entry that cannot be stored off the index.
+func (b *body) giveUp() {
+	b.store.unlink(b.mu.source.entry)
+}
+
+// pumped ends a turn at the server, which returned err.
+func (b *body) pumped(err error) {
+	if err == io.EOF && b.length >= 0 && b.mu.size != b.length {
+		err = &exchange.Error{Reason: exchange.UpstreamReset, Err: io.ErrUnexpectedEOF}
+	}
+	if err == nil && b.length >= 0 && b.mu.size > b.length {
+		err = &exchange.Error{Reason: exchange.UpstreamInvalid, Err: errors.New("the body is longer than was announced")}
+	}
+	if err != nil {
+		b.end(err)
+		return
+	}
+	b.mu.Lock()
+	b.mu.pumping = false
+	alone := len(b.mu.readers) == 0
+	passing := b.mu.passing
+	b.wakeLocked()
+	if alone && passing {
+		b.mu.pumping = true
+	}
+	b.mu.Unlock()
+	if alone && passing {
+		b.end(errAbandoned)
+	}
+}
+
+// end ends a body: whole with io.EOF, else early. The caller has set pumping. It
+// goes on if it was abandoned and somebody has come meanwhile.
+func (b *body) end(err error) {
+	source := b.mu.source
+	if err == io.EOF {
+		b.compact()
+	}
+	b.mu.Lock()
+	if err == errAbandoned && len(b.mu.readers) > 0 {
+		b.mu.pumping = false
+		b.wakeLocked()
+		b.mu.Unlock()
+		return
+	}
+	stored := err == io.EOF && !b.mu.passing
+	if stored {
+		b.whole.Store(true)
+	} else {
+		b.mu.err = err // io.EOF, if only the end of it is here
+	}
+	b.mu.source, b.mu.readers, b.mu.pumping = nil, nil, false
+	b.wakeLocked()
+	b.mu.Unlock()
+	source.close()
+	if stored {
+		b.store.settle(source.entry)
+	} else {
+		b.store.unlink(source.entry)
+	}
+	source.entry.release()
+}
+
+// compact puts a short body of unknown length into one piece of its size.
+func (b *body) compact() {
+	b.mu.Lock()
+	size, old, passing := b.mu.size, b.mu.pieces, b.mu.passing
+	b.mu.Unlock()
+	if passing || b.length >= 0 || size > int64(b.store.arena.largest) || size == 0 {
+		return
+	}
+	if len(old) == 1 && b.store.arena.classOf(int(size)) == b.store.arena.classOf(len(old[0].mem)) {
+		return
+	}
+	x, ok := b.store.alloc(int(size), b.owner)
+	if !ok {
+		return
+	}
+	b.mu.Lock()
+	b.copyLocked(x.mem, 0)
+	b.mu.pieces = []piece{x}
+	b.mu.Unlock()
+	for _, p := range old {
+		b.store.arena.release(p)
+	}
+}
+
+// begin reads what is at hand of a body that has just begun. Most are whole then.
+func (b *body) begin() {
+	for {
+		b.mu.Lock()
+		if b.mu.pumping || b.endedLocked() || b.mu.passing || b.mu.size >= atOnce && b.mu.size != b.length {
+			b.mu.Unlock()
+			return
+		}
+		b.mu.pumping = true
+		b.mu.Unlock()
+		if !b.atEnd() && !b.mu.source.body().Ready() {
+			b.mu.Lock()
+			b.mu.pumping = false
+			b.wakeLocked()
+			b.mu.Unlock()
+			return
+		}
+		b.pump()
+	}
+}
+
+// atEnd reports whether all announced bytes are here, and only the end is not.
+func (b *body) atEnd() bool { return b.length >= 0 && b.mu.size == b.length }
+
+// finish reads the rest for nobody. The caller has set pumping.
+func (b *body) finish() {
+	for began := time.Now(); ; {
+		if b.store.closed.Load() || time.Since(began) > finishing {
+			b.end(errAbandoned)
+			return
+		}
+		b.pump()
+		b.mu.Lock()
+		if b.endedLocked() || b.mu.pumping || len(b.mu.readers) > 0 {
+			b.mu.Unlock()
+			return // who reads goes on
+		}
+		b.mu.pumping = true
+		b.mu.Unlock()
+	}
+}
