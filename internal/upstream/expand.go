@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,10 +15,11 @@ import (
 // names stand for.
 const mostMembers = 256
 
-// expansion makes several servers of a name that stands for several addresses. It
-// looks at the names when a request comes, so it costs nothing while there are
-// none, and puts Servers of its own in place of those of the configuration when
-// there is more than one address.
+// expansion makes servers of the addresses that names stand for. It looks at the
+// names when a request comes, so it costs nothing while there are none, and puts
+// Servers of its own in place of those of the configuration as soon as a name is
+// known: a server for each address. So a name that comes to stand for another
+// address takes no connection to the last one along.
 type expansion struct {
 	// constant
 	of       *Servers
@@ -25,7 +27,8 @@ type expansion struct {
 	settings Settings
 	policy   Policy
 	env      exchange.Env
-	names    []*resolve.Name // of the targets; nil for those that are addresses
+	names    []*resolve.Name          // of the targets; nil for those that are addresses
+	own      map[string]exchange.Kept // what is kept for the servers of the configuration
 
 	seen    atomic.Uint64 // the versions of the names that members were made of
 	members atomic.Pointer[Servers]
@@ -53,9 +56,31 @@ func (h *holdings) Retire() {
 	h.mu.kept = nil
 }
 
-// expand gives s an expansion if a server of it goes by a name.
-func (s *Servers) expand(targets []Target, settings Settings, policy Policy, env exchange.Env) {
-	e := &expansion{of: s, targets: targets, settings: settings, policy: policy,
+// noting returns an env that notes what is kept.
+func noting(env exchange.Env, in map[string]exchange.Kept) exchange.Env {
+	keep := env.Keep
+	env.Keep = func(key string, open func() exchange.Kept) exchange.Kept {
+		kept := keep(key, open)
+		in[key] = kept
+		return kept
+	}
+	return env
+}
+
+// named reports whether a target goes by a name, so that it may stand for any
+// number of servers.
+func (t Target) named() bool {
+	if t.Network == "unix" {
+		return false
+	}
+	_, err := netip.ParseAddrPort(t.Address)
+	return err != nil
+}
+
+// expand gives s an expansion if a server of it goes by a name. Own is what is kept
+// for s.
+func (s *Servers) expand(targets []Target, settings Settings, policy Policy, env exchange.Env, own map[string]exchange.Kept) {
+	e := &expansion{of: s, targets: targets, settings: settings, policy: policy, own: own,
 		env: exchange.Env{Log: env.Log, Clock: env.Clock}}
 	e.names = make([]*resolve.Name, len(targets))
 	some := false
@@ -104,11 +129,11 @@ func (e *expansion) renew(versions uint64) {
 	if h.mu.retired {
 		return // only exchanges under way come here yet
 	}
-	targets, several := e.resolved()
+	targets, known := e.resolved()
 	before := h.mu.kept
 	h.mu.kept = map[string]exchange.Kept{}
 	var members *Servers
-	if several {
+	if known {
 		members = e.newMembers(targets, before)
 	}
 	e.members.Store(members)
@@ -125,6 +150,10 @@ func (e *expansion) renew(versions uint64) {
 func (e *expansion) newMembers(targets []Target, before map[string]exchange.Kept) *Servers {
 	env, now := e.env, e.held.mu.kept
 	env.Keep = func(key string, open func() exchange.Kept) exchange.Kept {
+		// What is the same server is known already, and not held here.
+		if kept := e.own[key]; kept != nil {
+			return kept
+		}
 		kept := now[key]
 		if kept == nil {
 			kept = before[key]
@@ -142,33 +171,41 @@ func (e *expansion) newMembers(targets []Target, before map[string]exchange.Kept
 	return members
 }
 
-// resolved returns a target for each address, and whether there are more of them
-// than servers in the configuration.
-func (e *expansion) resolved() (out []Target, several bool) {
+// resolved returns a target for each address, and whether a name is known.
+func (e *expansion) resolved() (out []Target, known bool) {
 	for i, t := range e.targets {
 		var set []resolve.Endpoint
 		if e.names[i] != nil {
 			set = e.names[i].Endpoints()
 		}
-		if len(set) < 2 {
+		known = known || len(set) > 0
+		switch len(set) {
+		case 0:
 			out = append(out, t)
-			continue
-		}
-		several = true
-		for _, m := range set {
-			out = append(out, t.member(m, set[0].Priority))
+		case 1:
+			t.Reach = texts(set[0])
+			out = append(out, t)
+		default:
+			for _, m := range set {
+				out = append(out, t.member(m, set[0].Priority))
+			}
 		}
 	}
-	return out[:min(len(out), max(mostMembers, len(e.targets)))], several
+	return out[:min(len(out), max(mostMembers, len(e.targets)))], known
+}
+
+// texts returns the addresses of an endpoint as resolve.New takes them.
+func texts(e resolve.Endpoint) string {
+	all := make([]string, len(e.Addresses))
+	for i, a := range e.Addresses {
+		all[i] = a.String()
+	}
+	return strings.Join(all, ",")
 }
 
 // member returns the target of one address of t. A target of a service has the
 // weight of its record, and those of lower priorities are backups.
 func (t Target) member(m resolve.Endpoint, best int) Target {
-	texts := make([]string, len(m.Addresses))
-	for i, a := range m.Addresses {
-		texts[i] = a.String()
-	}
 	if t.Network == "srv" {
 		t.Network = ""
 		if t.Weight > 0 {
@@ -176,6 +213,6 @@ func (t Target) member(m resolve.Endpoint, best int) Target {
 		}
 		t.Backup = t.Backup || m.Priority > best
 	}
-	t.Address, t.Member = strings.Join(texts, ","), texts[0]
+	t.Address, t.Member = texts(m), m.Addresses[0].String()
 	return t
 }

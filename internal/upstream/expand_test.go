@@ -104,7 +104,7 @@ func TestANameWithSeveralAddressesIsSeveralServers(t *testing.T) {
 	pool := s.current(exchange.Now()).list[2].pool
 	zone.Set("app.test", records(1)...)
 	until(t, s, 1)
-	equal(t, "one address is the server of the configuration", s.current(exchange.Now()) == s, true)
+	equal(t, "what is known of one address is known of the server", s.current(exchange.Now()).list[0].live == s.list[0].live, true)
 	equal(t, "connections to an address that is gone", pool.Idle(), 0)
 	zone.Be(false, true, false) // the name server cannot tell: what is known stays
 	for range 5 {
@@ -203,7 +203,7 @@ func TestAddressesMayChangeUnderLoad(t *testing.T) {
 
 func TestAddressesOfAServerCostNothing(t *testing.T) {
 	s := newServers(t, settings, target("127.0.0.1:1", 1), target("[::1]:1", 1))
-	s.expand([]Target{target("127.0.0.1:1", 1), target("[::1]:1", 1)}, settings, Policy{}, exchange.Env{})
+	s.expand([]Target{target("127.0.0.1:1", 1), target("[::1]:1", 1)}, settings, Policy{}, exchange.Env{}, nil)
 	equal(t, "expansion", s.expansion == nil, true)
 }
 
@@ -233,6 +233,36 @@ func TestMembersAreKeptOverAChange(t *testing.T) {
 	first.list[0].pool.Retire()
 	equal(t, "kept connections when it was retired", pool.Idle(), 0)
 	equal(t, "reason", ask(t, second).Reason, exchange.None) // exchanges under way go on
+}
+
+// A name that comes to stand for another address takes no connection along.
+func TestANameThatMovesIsFollowed(t *testing.T) {
+	zone := resolvetest.New(t)
+	all, port := twins(t, 2)
+	zone.Set("app.test", resolvetest.Record{TTL: 1, IP: "127.0.0.1"})
+	address := "app.test:" + strconv.Itoa(port)
+	to := []Target{{URL: "http://" + address, Address: address, Authority: address, Weight: 1}, target(all[0].address, 0)}
+	s := named(t, zone, Policy{}, to...)
+	for s.current(exchange.Now()) == s {
+		ask(t, s)
+	}
+	ask(t, s)
+	equal(t, "the other server is the same", s.current(exchange.Now()).list[1].pool == s.list[1].pool, true)
+	zone.Set("app.test", resolvetest.Record{TTL: 1, IP: "127.0.0.2"})
+	before := make([]int, 2)
+	for begun := time.Now(); ; <-time.After(5 * time.Millisecond) {
+		countsOf(all, before)
+		ask(t, s)
+		if got := countsOf(all, before); got[1] == 1 {
+			break
+		} else if time.Since(begun) > 20*time.Second {
+			t.Fatal("the name is not followed")
+		}
+	}
+	for range 5 {
+		ask(t, s)
+	}
+	equal(t, "requests", fmt.Sprint(countsOf(all, before)), "[0 5]")
 }
 
 func FuzzStrip(f *testing.F) {

@@ -49,6 +49,9 @@ type names struct {
 
 func newNames(t *Target, settings Settings, log *slog.Logger) *names {
 	o := resolve.Options{Interval: settings.ResolveInterval, Servers: settings.Resolvers, Log: log}
+	if t.Reach != "" {
+		return &names{resolve.New(t.Reach, o), t.Address}
+	}
 	if t.Network == "srv" {
 		return &names{resolve.NewService(t.Address, o), t.Address}
 	}

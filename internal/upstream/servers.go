@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"time"
 
@@ -104,6 +105,9 @@ type Target struct {
 	Address string
 	// Member tells the address of a server that goes by the name of several.
 	Member string
+	// Reach is where connections go, when that is known already: the address that
+	// Address stands for now; "" is Address.
+	Reach string
 	// Secure is how TLS is spoken; nil speaks none.
 	Secure *Secure
 	// HTTP2 is whether a server without TLS is spoken to in HTTP/2, without asking
@@ -154,6 +158,11 @@ type HostField struct {
 // run-time state are kept under env, so that a change which leaves a server alone
 // leaves those alone too.
 func New(targets []Target, settings Settings, policy Policy, env exchange.Env) *Servers {
+	var own map[string]exchange.Kept
+	if policy.Expand && slices.ContainsFunc(targets, Target.named) {
+		own = map[string]exchange.Kept{}
+		env = noting(env, own)
+	}
 	s := &Servers{host: policy.Host, retry: newRetry(policy.Retry, policy.Retried), policy: policy, by: policy.Balance.By}
 	if s.by == balance.ByHeader {
 		s.field = header.Lookup(policy.Balance.Name)
@@ -163,8 +172,8 @@ func New(targets []Target, settings Settings, policy Policy, env exchange.Env) *
 	}
 	s.stand(targets, settings, env)
 	s.pins = newPins(policy.Affinity, s.list)
-	if policy.Expand {
-		s.expand(targets, settings, policy, env)
+	if own != nil {
+		s.expand(targets, settings, policy, env, own)
 	}
 	return s
 }
@@ -178,7 +187,7 @@ func newServer(t *Target, settings Settings, env exchange.Env) *Server {
 	if srv.base[len(srv.base)-1] == '/' {
 		srv.base = srv.base[:len(srv.base)-1]
 	}
-	key := fmt.Sprintf("pool %s %s %+v", t.Network, t.Address, settings)
+	key := fmt.Sprintf("pool %s %s %s %+v", t.Network, t.Address, t.Reach, settings)
 	if t.HTTP2 {
 		key += " h2c"
 	}
