@@ -96,6 +96,7 @@ func extended2(t *testing.T, address, path, protocol string) *webSocket {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
+	//lint:ignore SA1019 net/http refuses the field ":protocol"
 	cc, err := (&http2.Transport{}).NewClientConn(c)
 	if err != nil {
 		t.Fatal(err)
