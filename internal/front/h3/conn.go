@@ -110,7 +110,7 @@ func (c *Conn) Serve() {
 	defer c.workers.Wait()
 	defer close(c.done)
 	if err := c.greet(); err != nil {
-		c.fail(err)
+		c.fail(broken(streamCreationError, "the client takes no control stream (RFC 9114, section 6.2)"))
 		return
 	}
 	c.workers.Go(c.acceptRequests)
@@ -150,9 +150,13 @@ func (c *Conn) attend() {
 // step does what is due and returns how long nothing will be, or that the
 // connection is at its end.
 func (c *Conn) step() (wait time.Duration, end bool) {
-	keep := c.front.Port().KeepAlive
+	port := c.front.Port()
+	keep := port.KeepAlive
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.mu.next == 0 {
+		keep = max(keep, port.HeadTimeout) // the first request is not there yet
+	}
 	now := exchange.Now()
 	still := time.Duration(now - c.mu.quiet)
 	switch {
@@ -223,7 +227,7 @@ func (c *Conn) end(port *exchange.Port) {
 	if quiet && !(c.mu.told && !c.mu.last) {
 		c.mu.quiet = exchange.Now()
 	}
-	look := quiet && (c.mu.draining || port.KeepAlive == 0)
+	look := quiet && (c.mu.draining || port.KeepAlive < port.HeadTimeout) // step waits longer for the first request
 	c.mu.Unlock()
 	if look {
 		c.lookUp()

@@ -1,10 +1,13 @@
 package h3_test
 
 import (
+	"context"
+	"crypto/tls"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/quicvarint"
 
 	"headgate/internal/exchange"
@@ -122,6 +125,31 @@ func TestIdleConnectionsAreClosed(t *testing.T) {
 	}
 	if got := c.ended(); got != codeNone {
 		t.Errorf("got %#x, want H3_NO_ERROR", got)
+	}
+}
+
+func TestWithoutKeepAliveAConnectionHasOneRequest(t *testing.T) {
+	f := newFront(t, text("x"), func(p *exchange.Port) { p.KeepAlive = 0 })
+	c := f.dial()
+	c.apart(func() {})
+	if rs := c.await(c.stream(frame(1, section(get...)), true)); rs.status != "200" {
+		t.Errorf("got %+v", rs)
+	}
+	if got := c.ended(); got != codeNone {
+		t.Errorf("got %#x, want H3_NO_ERROR", got)
+	}
+}
+
+func TestAClientThatTakesNoControlStreamIsRefused(t *testing.T) {
+	f := newFront(t, text("x"), nil)
+	ctx, stop := context.WithTimeout(t.Context(), patience)
+	defer stop()
+	qc, err := quic.DialAddr(ctx, f.addr, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h3"}}, &quic.Config{MaxIncomingUniStreams: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := (&raw{t, qc}).ended(); got != codeCreation {
+		t.Errorf("got %#x, want H3_STREAM_CREATION_ERROR", got)
 	}
 }
 
