@@ -251,15 +251,16 @@ func (c *Conn) unsent() (n int) {
 
 // Quiet reports whether the connection is open and has nothing to read: a
 // server connection that is not quiet must not be used again.
-func (c *Conn) Quiet() bool {
+func (c *Conn) Quiet() bool { return !c.over && c.Silent() }
+
+// Silent reports whether the socket is open and has nothing to read. Any goroutine
+// may ask, also while another one reads.
+func (c *Conn) Silent() bool {
 	raw := c.raw
 	if c.lazy != nil {
 		raw = c.lazy.conn.raw
 	}
-	if raw == nil {
-		return !c.over
-	}
-	return !c.over && peek(raw) == syscall.EAGAIN
+	return raw == nil || peek(raw) == syscall.EAGAIN
 }
 
 // Peer tells what is known of the peer without reading. Any goroutine may ask.

@@ -26,6 +26,10 @@ func (c *Conn) writeNow(p []byte) (int, error) { return c.writePlain(p) }
 // the end.
 func (c *Conn) Quiet() bool { return !c.over }
 
+// Silent reports whether the socket is open and has nothing to read. On this
+// system it cannot be known and is taken to be so.
+func (c *Conn) Silent() bool { return true }
+
 // Peer tells what is known of the peer. On this system nothing can be known
 // without reading.
 func (c *Conn) Peer() Presence { return Present }

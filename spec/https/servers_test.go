@@ -146,6 +146,10 @@ func TestServersAreVerified(t *testing.T) {
 		want               string // the body, or what the cause holds if it is none
 	}{
 		{"by address", with(a.host([]string{"app.internal"}, here), onlyH1), ca, "HTTP/1.1 "},
+		{"HTTP/2", with(a.host([]string{"app.internal"}, here)), ca, "HTTP/2.0 "},
+		{"HTTP/2 over TLS 1.2", with(a.host([]string{"app.internal"}, here), old), ca, "HTTP/2.0 "},
+		{"shown over HTTP/2", with(a.host([]string{"x"}, here), asks), ca + client, "HTTP/2.0 "},
+		{"not shown over HTTP/2", with(a.host([]string{"x"}, here), asks), ca, "tls.client_cert_file"},
 		{"by name", with(a.host([]string{"app.internal"}), onlyH1), ca + ", server_name: App.Internal.", "HTTP/1.1 app.internal"},
 		{"TLS 1.2", with(a.host([]string{"app.internal"}, here), old, onlyH1), ca, "HTTP/1.1 "},
 		{"not looked at", with(other.host([]string{"x"}, expired), onlyH1), "insecure_skip_verify: true", "HTTP/1.1 "},
@@ -187,10 +191,10 @@ func TestServersAreVerified(t *testing.T) {
 		}
 	}
 	unverified := f.Status().Unverified
-	if len(unverified) != 1 || unverified[0].Route != "/3" {
+	if len(unverified) != 1 || unverified[0].Route != "/7" {
 		t.Errorf("the state warns of %+v", unverified)
 	}
-	f.log.await(t, "the certificate of a server is not checked", "route=/3")
+	f.log.await(t, "the certificate of a server is not checked", "route=/7")
 }
 
 // TestServerTLSFilesAreTold holds what is told of files that cannot be used.
@@ -233,6 +237,37 @@ func TestServerThatFailsTLSIsLeftForAnother(t *testing.T) {
 	for range 4 {
 		if status, body := f.get("/"); status != 200 {
 			t.Errorf("got %d %q", status, body)
+		}
+	}
+}
+
+// TestKeptTLSConnectionThatWasClosed holds that a connection which the server has
+// closed meanwhile is not used again: a request that could not be sent twice gets
+// its answer.
+func TestKeptTLSConnectionThatWasClosed(t *testing.T) {
+	t.Parallel()
+	for _, protos := range [][]string{nil, {"http/1.1"}} {
+		f := front(t)
+		a := newAuthority(t, "servers")
+		put(t, filepath.Join(f.dir, "ca.pem"), a.pem())
+		s := httptest.NewUnstartedServer(http.HandlerFunc(sayProto))
+		s.TLS = &tls.Config{Certificates: []tls.Certificate{a.host([]string{"x"}, forAddress("127.0.0.1"))}, NextProtos: protos}
+		s.EnableHTTP2 = protos == nil
+		s.Config.ErrorLog = log.New(io.Discard, "", 0)
+		s.StartTLS()
+		t.Cleanup(s.Close)
+		f.start(fmt.Sprintf(f.text, route("/", s.URL, "ca_file: ca.pem")))
+		for n := range 20 {
+			client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
+			rs, err := client.Post("http://"+f.address+"/", "text/plain", strings.NewReader("text"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			rs.Body.Close()
+			if rs.StatusCode != 200 {
+				t.Errorf("%v: request %d got %s", protos, n, rs.Status)
+			}
+			s.CloseClientConnections()
 		}
 	}
 }

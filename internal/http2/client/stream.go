@@ -169,8 +169,8 @@ func (s *Stream) open(head []byte) (sent int, all bool, err error) {
 	if c.mu.next > lastStream {
 		c.mu.away = true
 	}
-	if c.mu.err != nil || c.mu.away {
-		return 0, false, &exchange.Error{Reason: exchange.UpstreamReset, Err: fmt.Errorf("%w: the connection to server %s has ended", ErrUnprocessed, c.settings.Name)}
+	if c.mu.err != nil || c.mu.away || c.stale() {
+		return 0, false, &exchange.Error{Reason: exchange.UpstreamReset, Err: fmt.Errorf("%w: the connection to server %s ends", ErrUnprocessed, c.settings.Name)}
 	}
 	s.id = c.mu.next
 	c.mu.next += 2
@@ -192,6 +192,16 @@ func (s *Stream) open(head []byte) (sent int, all bool, err error) {
 	}
 	s.appendData(s.tape.b, s.tape.ended)
 	return n, s.tape.ended, nil
+}
+
+// lookAfter is how long a connection may rest before it is looked at when a
+// request is put on it.
+const lookAfter = int64(time.Millisecond)
+
+// stale reports whether a connection that has rested has something to say, which
+// the reader has not heard yet: most often that it ends. conn.mu is held.
+func (c *Conn) stale() bool {
+	return len(c.mu.streams) == 0 && exchange.Now()-c.heard.Load() > lookAfter && !c.nc.Silent()
 }
 
 // askAfterRest asks a server that has said nothing for a while whether it is still
