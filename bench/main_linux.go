@@ -22,6 +22,8 @@ func main() {
 			fail(pinAndExec(os.Args[2:]))
 		case reverseProxyWord:
 			fail(serveReverseProxy(os.Args[2:]))
+		case grpcWord:
+			fail(serveGRPC(os.Args[2:]))
 		}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -171,6 +173,11 @@ func newBench(ctx context.Context, o options) (*bench, error) {
 	if err == nil {
 		b.upstream, err = startUpstream(b)
 	}
+	if err == nil {
+		if b.upstream.calls, b.upstream.grpc, err = startGRPC(b); err != nil {
+			b.upstream.process.stop()
+		}
+	}
 	if err != nil {
 		os.RemoveAll(dir)
 		return nil, err
@@ -181,6 +188,7 @@ func newBench(ctx context.Context, o options) (*bench, error) {
 func (b *bench) close() {
 	b.upstream.process.stop()
 	b.echo.listener.Close()
+	b.upstream.calls.stop()
 	os.RemoveAll(b.dir)
 }
 

@@ -21,9 +21,14 @@ func measureTLS(b *bench, all []*running) (sample, error) {
 
 // measureH2 asks on a few connections with many streams each.
 func measureH2(b *bench, all []*running) (sample, error) {
-	r := all[0]
+	return b.h2Load(all[0], "/")
+}
+
+// h2Load asks for a path on a few connections with many streams each.
+func (b *bench) h2Load(r *running, path string, args ...string) (sample, error) {
+	args = append([]string{"-c8", "-m16", "-D" + strconv.Itoa(b.options.seconds)}, args...)
 	v, err := r.cpuPer(time.Microsecond, func() (int, error) {
-		result, err := b.h2load(r, "/", "-c8", "-m16", "-D"+strconv.Itoa(b.options.seconds))
+		result, err := b.h2load(r, path, args...)
 		return result.done, err
 	})
 	return sample{value: v}, err

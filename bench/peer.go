@@ -30,6 +30,8 @@ type setup struct {
 	address    string   // to listen on
 	moving     string   // a second address to listen on; empty means none
 	upstreams  []string // servers of every route
+	secure     string   // one by https in their place; empty means none
+	grpc       string   // the server of the calls of gRPC; empty means none
 	accessLog  bool     // write one, in the combined format
 	proxies    int      // hosts with three routes each; 0 means one route for any host
 	compress   string   // the coding of text; empty means none

@@ -51,6 +51,9 @@ func headgateConfig(s setup) string {
 	for _, u := range s.upstreams {
 		servers += fmt.Sprintf("{url: \"http://%s\"}, ", u)
 	}
+	if s.secure != "" {
+		servers = fmt.Sprintf("{url: \"https://%s\", tls: {ca_file: %q}}", s.secure, s.certificate.file)
+	}
 	servers = "servers: [" + strings.TrimSuffix(servers, ", ") + "]"
 	if s.compress != "" {
 		servers += fmt.Sprintf(", compression: {algorithms: [%s]}", s.compress)
@@ -73,6 +76,9 @@ func headgateConfig(s setup) string {
 	}
 	if s.tunnels {
 		generation += fmt.Sprintf("      - {path: %s, servers: [{url: \"http://%s\"}]}\n", tunnelPath, s.echo)
+	}
+	if s.grpc != "" {
+		generation += fmt.Sprintf("      - {path: %s, strip_prefix: false, servers: [{url: \"h2c://%s\"}]}\n", grpcPath, s.grpc)
 	}
 	c.WriteString("proxies:\n")
 	if s.proxies == 0 {

@@ -70,6 +70,11 @@ const nginxHTTP = `
   proxy_set_header Via proxy;
 `
 
+// nginxGRPC sets the forwarded fields of calls of gRPC.
+const nginxGRPC = `grpc_set_header Forwarded "for=$remote_addr, host=$http_host, proto=$scheme"; ` +
+	`grpc_set_header X-Forwarded-For $remote_addr; grpc_set_header X-Forwarded-Proto $scheme; ` +
+	`grpc_set_header X-Forwarded-Host $http_host; grpc_set_header Via proxy; `
+
 // nginxTLS is version 1.3 with tickets and the one cipher suite of all peers.
 const nginxTLS = `    ssl_protocols TLSv1.3;
     ssl_conf_command Ciphersuites TLS_AES_128_GCM_SHA256;
@@ -100,10 +105,18 @@ func nginxConfig(s setup) string {
 			"  sendfile on;\n  open_file_cache max=1000 inactive=1h;\n  open_file_cache_valid 1h;\n  add_header Cache-Status $upstream_cache_status;\n")
 	}
 	c.WriteString("  upstream up {\n    keepalive 128;\n    keepalive_requests 1000000000;\n    keepalive_timeout 1h;\n")
+	pass, secured := "http://up", ""
+	if s.secure != "" {
+		s.upstreams, pass = []string{s.secure}, "https://up"
+		secured = "  proxy_ssl_protocols TLSv1.3;\n"
+	}
 	for _, u := range s.upstreams {
 		fmt.Fprintf(&c, "    server %s;\n", u)
 	}
-	c.WriteString("  }\n")
+	c.WriteString("  }\n" + secured)
+	if s.grpc != "" {
+		fmt.Fprintf(&c, "  upstream calls {\n    keepalive 128;\n    keepalive_requests 1000000000;\n    keepalive_timeout 1h;\n    server %s;\n  }\n", s.grpc)
+	}
 	if s.proxies == 0 {
 		c.WriteString("  server {\n" + nginxListen(s))
 		if s.generation > 0 {
@@ -112,7 +125,10 @@ func nginxConfig(s setup) string {
 		if s.tunnels {
 			fmt.Fprintf(&c, "    location %s { proxy_pass http://%s; proxy_set_header Connection upgrade; proxy_set_header Upgrade $http_upgrade; proxy_read_timeout 1h; }\n", tunnelPath, s.echo)
 		}
-		c.WriteString("    location / { proxy_pass http://up; }\n  }\n")
+		if s.grpc != "" {
+			fmt.Fprintf(&c, "    location %s { grpc_pass grpc://calls; %s}\n", grpcPath, nginxGRPC)
+		}
+		fmt.Fprintf(&c, "    location / { proxy_pass %s; }\n  }\n", pass)
 	}
 	for n := range s.proxies {
 		fmt.Fprintf(&c, "  server {\n%s    server_name %s;\n", nginxListen(s), s.host(n))

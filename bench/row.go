@@ -116,6 +116,20 @@ func allRows() []row {
 			measure: measureIdleTunnels,
 		},
 		{
+			name: "httpsserver", title: "HTTP/1.1 keep-alive to an https server, 100 B, c=64", unit: "µs CPU a request",
+			goals:   []goal{{"nginx", 1}},
+			only:    func(p peer) bool { return p.canChange && p.name != "haproxy" },
+			setups:  func() []setup { return []setup{{secure: "yes"}} },
+			measure: measureRequests,
+		},
+		{
+			name: "grpc", title: "gRPC unary over TLS 1.3, 40 B, 8 × 16 streams", unit: "µs CPU a call",
+			goals: []goal{{"nginx", 1.2}},
+			only:  func(p peer) bool { return p.canChange && p.name != "haproxy" }, needs: "h2load",
+			setups:  func() []setup { return []setup{{tls: true, grpc: "yes"}} },
+			measure: measureGRPC,
+		},
+		{
 			name: "handshake", title: "full TLS 1.3 handshake, ECDSA P-256, and one request", unit: "µs CPU a connection",
 			setups:  overTLS,
 			measure: measureHandshakes,
@@ -263,6 +277,12 @@ func (b *bench) startAll(r row, p peer, round int) ([]*running, error) {
 		}
 		s.upstreams = b.upstream.addresses[:1]
 		s.certificate, s.echo = b.certificate, b.echo.address
+		if s.secure != "" {
+			s.secure = b.upstream.secure
+		}
+		if s.grpc != "" {
+			s.grpc = b.upstream.grpc
+		}
 		var one *running
 		if one, err = b.start(p, s); err != nil {
 			break

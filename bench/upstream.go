@@ -17,6 +17,10 @@ type upstream struct {
 	dir       string // where the large body is
 	process   *process
 	addresses [2]string
+	secure    string // an address where it speaks TLS
+
+	calls *process // the upstream of gRPC
+	grpc  string   // its address
 }
 
 // startUpstream starts the upstream on its core and waits until it answers.
@@ -25,11 +29,11 @@ func startUpstream(b *bench) (*upstream, error) {
 	if err != nil {
 		return nil, err
 	}
-	addresses, err := freeAddresses(2)
+	addresses, err := freeAddresses(3)
 	if err != nil {
 		return nil, err
 	}
-	u := &upstream{dir: dir, addresses: [2]string(addresses)}
+	u := &upstream{dir: dir, addresses: [2]string(addresses), secure: addresses[2]}
 	if err := makeBody(filepath.Join(dir, "body")); err != nil {
 		return nil, err
 	}
@@ -39,7 +43,7 @@ func startUpstream(b *bench) (*upstream, error) {
 	if err := makeKept(dir); err != nil {
 		return nil, err
 	}
-	if err := writeFile(dir, "nginx.conf", u.config(dir)); err != nil {
+	if err := writeFile(dir, "nginx.conf", u.config(dir, b.certificate)); err != nil {
 		return nil, err
 	}
 	u.process, err = startProcess(b.options.upstreamCPU, dir, nil, "nginx", "-p", dir, "-c", "nginx.conf", "-e", "stderr")
@@ -60,12 +64,16 @@ var hundredBytes = strings.Repeat("0123456789", 10)
 
 // config makes the upstream's configuration. An answer to /sink comes once the
 // whole body of the request is there: nginx would answer by itself before.
-func (u *upstream) config(dir string) string {
+func (u *upstream) config(dir string, c *certificate) string {
 	servers := ""
-	for i, address := range u.addresses {
+	for i, address := range append(u.addresses[:], u.secure) {
+		listen := fmt.Sprintf("listen %s backlog=4096;", address)
+		if address == u.secure {
+			listen = fmt.Sprintf("listen %s ssl backlog=4096;\n    ssl_certificate %s;\n    ssl_certificate_key %s;\n%s", address, c.file, c.key, nginxTLS)
+		}
 		servers += fmt.Sprintf(`
   server {
-    listen %s backlog=4096;
+    %s
     location / { return 200 "%s"; }
     location = /which { return 200 "%d"; }
     location = /fields { return 200 "$http_forwarded|$http_x_forwarded_for|$http_x_forwarded_proto|$http_x_forwarded_host|$http_via"; }
@@ -78,7 +86,7 @@ func (u *upstream) config(dir string) string {
       proxy_set_header Content-Length "";
       proxy_pass http://%s/;
     }
-  }`, address, hundredBytes, i, dir, dir, keptLocations(dir), bodySize+1, address)
+  }`, listen, hundredBytes, i, dir, dir, keptLocations(dir), bodySize+1, u.addresses[0])
 	}
 	return nginxHead(1) + `
 http {
