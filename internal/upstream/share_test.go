@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"crypto/x509"
 	"fmt"
 	"io"
 	"log"
@@ -10,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"headgate/internal/exchange"
 	"headgate/internal/exchange/exchangetest"
@@ -166,4 +168,25 @@ func TestGoAwayLosesNoRequest(t *testing.T) {
 	if n := server.opened(); n < 5 {
 		t.Errorf("%d connections: the server did not say GOAWAY", n)
 	}
+}
+
+// A check by connecting offers what requests offer: a server that speaks nothing
+// but HTTP/2 over TLS is well.
+func TestConnectingToAServerThatSpeaksOnlyHTTP2(t *testing.T) {
+	server := httptest.NewUnstartedServer(http.HandlerFunc(echoes))
+	server.EnableHTTP2 = true
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	server.TLS.NextProtos = []string{"h2"}
+	address := server.Listener.Addr().String()
+	authorities := x509.NewCertPool()
+	authorities.AddCert(server.Certificate())
+	to := Target{URL: "https://" + address, Address: address, Authority: address, Weight: 1,
+		Secure: &Secure{Name: "127.0.0.1", Authorities: authorities, Key: "test"}}
+	s := newServers(t, settings, to)
+	if err := s.list[0].pool.try(10 * time.Second); err != nil {
+		t.Error(err)
+	}
+	equal(t, "status", exchangetest.Run(t, exchangetest.New(t), s).Status, 200)
 }

@@ -102,6 +102,9 @@ func (s *Server) check(t *Target, id string, settings Settings, p *Policy, env e
 	alone := *t
 	alone.Base, alone.Tried, alone.Weight, alone.MaxConnections, alone.Backup = "", nil, 1, 0, false
 	key := fmt.Sprintf("check %s %s %s\n%+v", t.Network, t.Address, t.Authority, *c)
+	if t.HTTP2 {
+		key += " h2c"
+	}
 	if t.Secure != nil {
 		key += " tls " + t.Secure.Key
 	}
@@ -118,12 +121,19 @@ func (s *Server) check(t *Target, id string, settings Settings, p *Policy, env e
 
 // try opens a connection, to see whether one comes about.
 func (p *Pool) try(timeout time.Duration) error {
-	c, err := p.dial(timeout)
+	var end time.Time
+	if timeout > 0 {
+		end = time.Now().Add(timeout)
+	}
+	nc, err := p.connect(timeout)
 	if err != nil {
 		return err
 	}
-	c.close()
-	return nil
+	defer nc.Close()
+	if p.tls != nil {
+		_, err = p.shake(nc, p.multi.tls, end)
+	}
+	return err
 }
 
 // tell counts a try of ex: failure is nil when a response head came. A client that
