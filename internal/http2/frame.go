@@ -1,7 +1,7 @@
 // Package http2 is the syntax of HTTP/2 (RFC 9113): frames, their numbers, and
 // field blocks written with the static table of HPACK alone.
 //
-// It knows no connections: http2/client speaks with servers. Everything here may
+// It knows no connections: front/h2 speaks with clients, http2/client with servers. Everything here may
 // be used by any number of goroutines.
 package http2
 
@@ -25,6 +25,8 @@ const (
 	FrameGoAway       FrameType = 0x7
 	FrameWindow       FrameType = 0x8
 	FrameContinuation FrameType = 0x9
+	// FramePriorityUpdate is of RFC 9218, section 7.1.
+	FramePriorityUpdate FrameType = 0x10
 )
 
 // Flags of frames.
@@ -60,6 +62,10 @@ const (
 	SettingWindow    Setting = 0x4
 	SettingFrameSize Setting = 0x5
 	SettingListSize  Setting = 0x6
+	// SettingConnect is of RFC 8441, section 3, SettingNoPriorities of RFC 9218,
+	// section 2.1.
+	SettingConnect      Setting = 0x8
+	SettingNoPriorities Setting = 0x9
 )
 
 // Bounds of SETTINGS_MAX_FRAME_SIZE, and the size of HPACK's table at first.

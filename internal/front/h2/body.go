@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
+	"headgate/internal/http2"
 )
 
 // What a client may have in memory here, in bytes. A stream begins with the
@@ -28,7 +29,7 @@ type chunk struct {
 // Sizes of chunks, in bytes.
 const (
 	smallChunk = 4 << 10
-	largeChunk = mostFrame
+	largeChunk = http2.MostFrame
 )
 
 var (

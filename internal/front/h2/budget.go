@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
+	"headgate/internal/http2"
 )
 
 // Flood is a way to make us work for nothing.
@@ -140,5 +141,5 @@ func (c *Conn) chargeLocked(f Flood) error {
 }
 
 func flooded(f Flood) error {
-	return &connError{code: enhanceYourCalm, flood: f, text: floodTable[f].text}
+	return &connError{code: http2.EnhanceYourCalm, flood: f, text: floodTable[f].text}
 }

@@ -25,6 +25,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"headgate/internal/exchange"
+	"headgate/internal/http2"
 	"headgate/internal/netconn"
 )
 
@@ -59,7 +60,7 @@ type Conn struct {
 
 	// owned by the goroutine that runs Serve
 	buf     netconn.Buffer
-	first   [headSize]byte
+	first   [http2.HeadSize]byte
 	port    *exchange.Port
 	streams int // that the client may have under way
 	hpack   *hpack.Decoder
@@ -118,8 +119,8 @@ func (f *Front) NewConn(nc net.Conn, serial uint64) *Conn {
 		c.secure, c.socket = true, secure.NetConn()
 		c.weak = weak(&state)
 	}
-	c.mu.window, c.mu.initial = firstWindow, firstWindow
-	c.mu.receive = firstWindow
+	c.mu.window, c.mu.initial = http2.FirstWindow, http2.FirstWindow
+	c.mu.receive = http2.FirstWindow
 	c.mu.resize = true
 	return c
 }
@@ -159,7 +160,7 @@ func (c *Conn) Serve() {
 	c.begin()
 	err := c.greet()
 	if c.weak {
-		err = broken(inadequateSecurity, "TLS below 1.2, or a cipher without forward secrecy and authenticated encryption (RFC 9113, section 9.2)")
+		err = broken(http2.InadequateSecurity, "TLS below 1.2, or a cipher without forward secrecy and authenticated encryption (RFC 9113, section 9.2)")
 	}
 	for err == nil {
 		err = c.frame()
@@ -175,17 +176,17 @@ func (c *Conn) begin() {
 	c.port = c.front.Port()
 	c.streams = cmp.Or(c.port.Streams, usualStreams)
 	c.nc.SetWriteWait(c.port.WriteIdle)
-	c.hpack = hpack.NewDecoder(firstTableSize, c.emit)
+	c.hpack = hpack.NewDecoder(http2.FirstTableSize, c.emit)
 	c.hpack.SetMaxStringLength(c.stringSize())
 	c.mu.Lock()
 	c.mu.quiet = c.began
 	c.mu.budget.since = c.began
-	b := appendHead(c.space(), 4*settingSize, frameSettings, 0, 0)
-	b = appendSetting(b, settingStreams, uint32(c.streams))
-	b = appendSetting(b, settingListSize, uint32(c.port.HeadSize))
-	b = appendSetting(b, settingConnect, 1)
-	b = appendSetting(b, settingNoPriorities, 1)
-	c.mu.out = appendWindow(b, 0, connWindow-firstWindow)
+	b := http2.AppendFrame(c.space(), 4*http2.SettingSize, http2.FrameSettings, 0, 0)
+	b = http2.AppendSetting(b, http2.SettingStreams, uint32(c.streams))
+	b = http2.AppendSetting(b, http2.SettingListSize, uint32(c.port.HeadSize))
+	b = http2.AppendSetting(b, http2.SettingConnect, 1)
+	b = http2.AppendSetting(b, http2.SettingNoPriorities, 1)
+	c.mu.out = http2.AppendWindow(b, 0, connWindow-http2.FirstWindow)
 	c.mu.receive = connWindow
 	c.mu.Unlock()
 	c.flush()
@@ -194,79 +195,79 @@ func (c *Conn) begin() {
 // greet reads the preface of the client. What is not HTTP/2 is known by its
 // first bytes.
 func (c *Conn) greet() error {
-	for seen := 0; seen < len(preface); {
+	for seen := 0; seen < len(http2.Preface); {
 		if err := c.await(seen + 1); err != nil {
 			return err
 		}
 		b := c.buf.Bytes()
-		n := min(len(b), len(preface))
-		if string(b[seen:n]) != preface[seen:n] {
-			return broken(protocolError, "the connection does not begin with the preface of HTTP/2 (RFC 9113, section 3.4)")
+		n := min(len(b), len(http2.Preface))
+		if string(b[seen:n]) != http2.Preface[seen:n] {
+			return broken(http2.ProtocolError, "the connection does not begin with the preface of HTTP/2 (RFC 9113, section 3.4)")
 		}
 		seen = n
 	}
-	c.buf.Use(len(preface))
+	c.buf.Use(len(http2.Preface))
 	return nil
 }
 
 // frame reads one frame and does what it asks for.
 func (c *Conn) frame() error {
-	if err := c.await(headSize); err != nil {
+	if err := c.await(http2.HeadSize); err != nil {
 		return err
 	}
-	h := parseHead(c.buf.Bytes())
+	h := http2.ParseFrame(c.buf.Bytes())
 	if err := c.admit(h); err != nil {
 		return err
 	}
-	if h.kind == frameData {
+	if h.Type == http2.FrameData {
 		return c.onData(h)
 	}
-	if err := c.await(headSize + h.length); err != nil {
+	if err := c.await(http2.HeadSize + h.Length); err != nil {
 		return err
 	}
-	err := c.dispatch(h, c.buf.Bytes()[headSize:headSize+h.length])
-	c.buf.Use(headSize + h.length)
+	err := c.dispatch(h, c.buf.Bytes()[http2.HeadSize:http2.HeadSize+h.Length])
+	c.buf.Use(http2.HeadSize + h.Length)
 	return err
 }
 
 // admit judges whether a frame may come now.
-func (c *Conn) admit(h frameHead) error {
+func (c *Conn) admit(h http2.Frame) error {
 	switch {
-	case h.length > mostFrame:
-		return broken(frameSizeError, "a frame is larger than SETTINGS_MAX_FRAME_SIZE (RFC 9113, section 4.2)")
-	case !c.greeted && (h.kind != frameSettings || h.flags&flagAck != 0):
-		return broken(protocolError, "the first frame is not SETTINGS (RFC 9113, section 3.4)")
-	case c.block.id != 0 && (h.kind != frameContinuation || h.id != c.block.id):
-		return broken(protocolError, "another frame within a field block (RFC 9113, section 6.10)")
-	case c.block.id == 0 && h.kind == frameContinuation:
-		return broken(protocolError, "CONTINUATION without a field block to continue (RFC 9113, section 6.10)")
+	case h.Length > http2.MostFrame:
+		return broken(http2.FrameSizeError, "a frame is larger than SETTINGS_MAX_FRAME_SIZE (RFC 9113, section 4.2)")
+	case !c.greeted && (h.Type != http2.FrameSettings || h.Flags&http2.FlagAck != 0):
+		return broken(http2.ProtocolError, "the first frame is not SETTINGS (RFC 9113, section 3.4)")
+	case c.block.id != 0 && (h.Type != http2.FrameContinuation || h.Stream != c.block.id):
+		return broken(http2.ProtocolError, "another frame within a field block (RFC 9113, section 6.10)")
+	case c.block.id == 0 && h.Type == http2.FrameContinuation:
+		return broken(http2.ProtocolError, "CONTINUATION without a field block to continue (RFC 9113, section 6.10)")
 	}
 	return nil
 }
 
 // dispatch does what a frame other than DATA asks for.
-func (c *Conn) dispatch(h frameHead, p []byte) error {
-	switch h.kind {
-	case frameHeaders:
+func (c *Conn) dispatch(h http2.Frame, p []byte) error {
+	switch h.Type {
+	case http2.FrameHeaders:
 		return c.onHeaders(h, p)
-	case frameContinuation:
+	case http2.FrameContinuation:
 		return c.onContinuation(h, p)
-	case frameSettings:
+	case http2.FrameSettings:
 		return c.onSettings(h, p)
-	case frameWindow:
+	case http2.FrameWindow:
 		return c.onWindow(h, p)
-	case frameReset:
+	case http2.FrameReset:
 		return c.onReset(h, p)
-	case framePing:
+	case http2.FramePing:
 		return c.onPing(h, p)
-	case frameGoAway:
+	case http2.FrameGoAway:
 		return c.onGoAway(h, p)
-	case framePriority:
+	case http2.FramePriority:
 		return c.onPriority(h, p)
-	case framePriorityUpdate:
+	case http2.FramePriorityUpdate:
 		return c.onPriorityUpdate(h, p)
-	case framePush:
-		return broken(protocolError, "PUSH_PROMISE from a client (RFC 9113, section 8.4)")
+	case http2.FramePush:
+		return broken(http2.ProtocolError, "PUSH_PROMISE from a client (RFC 9113, section 8.4)")
 	}
 	return c.charge(floodPriority) // unknown types are ignored (RFC 9113, section 4.1)
 }
@@ -287,7 +288,7 @@ func (c *Conn) conclude(err error) {
 	if told {
 		c.report(rule)
 		c.mu.Lock()
-		c.mu.out = appendGoAway(c.space(), c.mu.lastID, rule.code, rule.text)
+		c.mu.out = http2.AppendGoAway(c.space(), c.mu.lastID, rule.code, rule.text)
 		c.mu.Unlock()
 	}
 	c.seal(err)
@@ -311,7 +312,7 @@ func (c *Conn) report(e *connError) {
 			c.front.Flooded(e.flood)
 		}
 	}
-	if c.front.Log != nil && e.code != noError {
+	if c.front.Log != nil && e.code != http2.NoError {
 		c.front.Log.Log(context.Background(), level, "HTTP/2 connection ended", "reason", word, "cause", e.text,
 			"peer", c.facts.Peer, "port", c.port.Place.Port)
 	}

@@ -3,49 +3,51 @@ package h2
 import (
 	"encoding/binary"
 	"errors"
+
+	"headgate/internal/http2"
 )
 
 // onSettings takes what the client says of itself (RFC 9113, section 6.5).
-func (c *Conn) onSettings(h frameHead, p []byte) error {
+func (c *Conn) onSettings(h http2.Frame, p []byte) error {
 	switch {
-	case h.id != 0:
-		return broken(protocolError, "SETTINGS on a stream (RFC 9113, section 6.5)")
-	case h.flags&flagAck != 0 && len(p) > 0:
-		return broken(frameSizeError, "an acknowledgement of SETTINGS with content (RFC 9113, section 6.5)")
-	case h.flags&flagAck != 0:
+	case h.Stream != 0:
+		return broken(http2.ProtocolError, "SETTINGS on a stream (RFC 9113, section 6.5)")
+	case h.Flags&http2.FlagAck != 0 && len(p) > 0:
+		return broken(http2.FrameSizeError, "an acknowledgement of SETTINGS with content (RFC 9113, section 6.5)")
+	case h.Flags&http2.FlagAck != 0:
 		c.settled = true
 		return nil
-	case len(p)%settingSize != 0:
-		return broken(frameSizeError, "SETTINGS of a size that is no multiple of 6 (RFC 9113, section 6.5)")
+	case len(p)%http2.SettingSize != 0:
+		return broken(http2.FrameSizeError, "SETTINGS of a size that is no multiple of 6 (RFC 9113, section 6.5)")
 	}
 	c.greeted = true
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	window := c.mu.initial
-	for ; len(p) > 0; p = p[settingSize:] {
+	for ; len(p) > 0; p = p[http2.SettingSize:] {
 		value := binary.BigEndian.Uint32(p[2:])
-		switch setting(binary.BigEndian.Uint16(p)) {
-		case settingTableSize:
-			c.mu.resize = c.mu.resize || value < firstTableSize
-		case settingPush, settingConnect, settingNoPriorities:
+		switch http2.Setting(binary.BigEndian.Uint16(p)) {
+		case http2.SettingTableSize:
+			c.mu.resize = c.mu.resize || value < http2.FirstTableSize
+		case http2.SettingPush, http2.SettingConnect, http2.SettingNoPriorities:
 			if value > 1 {
-				return broken(protocolError, "a setting that is neither 0 nor 1 (RFC 9113, section 6.5.2)")
+				return broken(http2.ProtocolError, "a setting that is neither 0 nor 1 (RFC 9113, section 6.5.2)")
 			}
-		case settingWindow:
-			if value > mostWindow {
-				return broken(flowControlError, "SETTINGS_INITIAL_WINDOW_SIZE is too large (RFC 9113, section 6.5.2)")
+		case http2.SettingWindow:
+			if value > http2.MostWindow {
+				return broken(http2.FlowControlError, "SETTINGS_INITIAL_WINDOW_SIZE is too large (RFC 9113, section 6.5.2)")
 			}
 			window = int64(value)
-		case settingFrameSize:
-			if value < mostFrame || value > mostSettingFrameSize {
-				return broken(protocolError, "SETTINGS_MAX_FRAME_SIZE is out of range (RFC 9113, section 6.5.2)")
+		case http2.SettingFrameSize:
+			if value < http2.MostFrame || value > http2.MostFrameSetting {
+				return broken(http2.ProtocolError, "SETTINGS_MAX_FRAME_SIZE is out of range (RFC 9113, section 6.5.2)")
 			}
 		}
 	}
 	if err := c.rewindow(window); err != nil {
 		return err
 	}
-	c.mu.out = appendHead(c.space(), 0, frameSettings, flagAck, 0)
+	c.mu.out = http2.AppendFrame(c.space(), 0, http2.FrameSettings, http2.FlagAck, 0)
 	return c.chargeLocked(floodSettings)
 }
 
@@ -58,8 +60,8 @@ func (c *Conn) rewindow(initial int64) error {
 		return nil
 	}
 	for _, s := range c.mu.streams {
-		if s.window += by; s.window > mostWindow {
-			return broken(flowControlError, "a change of SETTINGS_INITIAL_WINDOW_SIZE makes a window too large (RFC 9113, section 6.9.2)")
+		if s.window += by; s.window > http2.MostWindow {
+			return broken(http2.FlowControlError, "a change of SETTINGS_INITIAL_WINDOW_SIZE makes a window too large (RFC 9113, section 6.9.2)")
 		}
 		if s.piece.queued {
 			s.lookUpSender()
@@ -69,28 +71,28 @@ func (c *Conn) rewindow(initial int64) error {
 }
 
 // onWindow opens the client's window (RFC 9113, section 6.9).
-func (c *Conn) onWindow(h frameHead, p []byte) error {
-	if len(p) != windowSize {
-		return broken(frameSizeError, "WINDOW_UPDATE of a size other than 4 (RFC 9113, section 6.9)")
+func (c *Conn) onWindow(h http2.Frame, p []byte) error {
+	if len(p) != http2.WindowSize {
+		return broken(http2.FrameSizeError, "WINDOW_UPDATE of a size other than 4 (RFC 9113, section 6.9)")
 	}
-	by := int64(binary.BigEndian.Uint32(p) & mostWindow)
+	by := int64(binary.BigEndian.Uint32(p) & http2.MostWindow)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if h.id == 0 {
+	if h.Stream == 0 {
 		return c.openLocked(by)
 	}
-	if c.idleLocked(h.id) {
-		return broken(protocolError, "WINDOW_UPDATE on an idle stream (RFC 9113, section 5.1)")
+	if c.idleLocked(h.Stream) {
+		return broken(http2.ProtocolError, "WINDOW_UPDATE on an idle stream (RFC 9113, section 5.1)")
 	}
-	s := c.stream(h.id)
+	s := c.stream(h.Stream)
 	switch {
 	case s == nil:
 		return c.chargeLocked(floodPriority)
 	case by == 0:
-		c.resetLocked(s, protocolError, errors.New("the client opened a window by nothing"))
+		c.resetLocked(s, http2.ProtocolError, errors.New("the client opened a window by nothing"))
 		return c.chargeLocked(floodReset)
-	case s.window+by > mostWindow:
-		c.resetLocked(s, flowControlError, errors.New("the client opened a window too far"))
+	case s.window+by > http2.MostWindow:
+		c.resetLocked(s, http2.FlowControlError, errors.New("the client opened a window too far"))
 		return c.chargeLocked(floodReset)
 	}
 	s.window += by
@@ -104,9 +106,9 @@ func (c *Conn) onWindow(h frameHead, p []byte) error {
 func (c *Conn) openLocked(by int64) error {
 	switch {
 	case by == 0:
-		return broken(protocolError, "WINDOW_UPDATE by nothing (RFC 9113, section 6.9)")
-	case c.mu.window+by > mostWindow:
-		return broken(flowControlError, "WINDOW_UPDATE makes the connection's window too large (RFC 9113, section 6.9.1)")
+		return broken(http2.ProtocolError, "WINDOW_UPDATE by nothing (RFC 9113, section 6.9)")
+	case c.mu.window+by > http2.MostWindow:
+		return broken(http2.FlowControlError, "WINDOW_UPDATE makes the connection's window too large (RFC 9113, section 6.9.1)")
 	}
 	c.mu.window += by
 	// One is enough: whoever looks up moves what all have to send.
@@ -121,19 +123,19 @@ func (c *Conn) idleLocked(id uint32) bool { return id > c.mu.lastID || id&1 == 0
 
 // onReset ends a stream that the client does not want any more (RFC 9113, section
 // 6.4).
-func (c *Conn) onReset(h frameHead, p []byte) error {
+func (c *Conn) onReset(h http2.Frame, p []byte) error {
 	switch {
-	case len(p) != resetSize:
-		return broken(frameSizeError, "RST_STREAM of a size other than 4 (RFC 9113, section 6.4)")
-	case h.id == 0:
-		return broken(protocolError, "RST_STREAM on stream 0 (RFC 9113, section 6.4)")
+	case len(p) != http2.ResetSize:
+		return broken(http2.FrameSizeError, "RST_STREAM of a size other than 4 (RFC 9113, section 6.4)")
+	case h.Stream == 0:
+		return broken(http2.ProtocolError, "RST_STREAM on stream 0 (RFC 9113, section 6.4)")
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.idleLocked(h.id) {
-		return broken(protocolError, "RST_STREAM on an idle stream (RFC 9113, section 6.4)")
+	if c.idleLocked(h.Stream) {
+		return broken(http2.ProtocolError, "RST_STREAM on an idle stream (RFC 9113, section 6.4)")
 	}
-	s := c.stream(h.id)
+	s := c.stream(h.Stream)
 	if s == nil {
 		return c.chargeLocked(floodPriority)
 	}
@@ -150,16 +152,16 @@ func (c *Conn) onReset(h frameHead, p []byte) error {
 var errReset = errors.New("the client reset the stream")
 
 // onPing answers (RFC 9113, section 6.7).
-func (c *Conn) onPing(h frameHead, p []byte) error {
+func (c *Conn) onPing(h http2.Frame, p []byte) error {
 	switch {
-	case len(p) != pingSize:
-		return broken(frameSizeError, "PING of a size other than 8 (RFC 9113, section 6.7)")
-	case h.id != 0:
-		return broken(protocolError, "PING on a stream (RFC 9113, section 6.7)")
-	case h.flags&flagAck == 0:
+	case len(p) != http2.PingSize:
+		return broken(http2.FrameSizeError, "PING of a size other than 8 (RFC 9113, section 6.7)")
+	case h.Stream != 0:
+		return broken(http2.ProtocolError, "PING on a stream (RFC 9113, section 6.7)")
+	case h.Flags&http2.FlagAck == 0:
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.mu.out = appendPing(c.space(), flagAck, p)
+		c.mu.out = http2.AppendPing(c.space(), http2.FlagAck, p)
 		return c.chargeLocked(floodPing)
 	case c.drain == warned && string(p) == drainPing:
 		return c.goOnDraining()
@@ -169,12 +171,12 @@ func (c *Conn) onPing(h frameHead, p []byte) error {
 
 // onGoAway hears that the client will open no more streams. What is under way is
 // served (RFC 9113, section 6.8).
-func (c *Conn) onGoAway(h frameHead, p []byte) error {
+func (c *Conn) onGoAway(h http2.Frame, p []byte) error {
 	switch {
-	case h.id != 0:
-		return broken(protocolError, "GOAWAY on a stream (RFC 9113, section 6.8)")
+	case h.Stream != 0:
+		return broken(http2.ProtocolError, "GOAWAY on a stream (RFC 9113, section 6.8)")
 	case len(p) < 8:
-		return broken(frameSizeError, "GOAWAY of less than 8 bytes (RFC 9113, section 6.8)")
+		return broken(http2.FrameSizeError, "GOAWAY of less than 8 bytes (RFC 9113, section 6.8)")
 	}
 	return c.charge(floodSettings)
 }

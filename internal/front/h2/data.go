@@ -1,6 +1,10 @@
 package h2
 
-import "errors"
+import (
+	"errors"
+
+	"headgate/internal/http2"
+)
 
 // directLeast is how much must be left of a frame to be read past the buffer, in
 // bytes.
@@ -8,68 +12,68 @@ const directLeast = largeChunk / 2
 
 // onData takes a DATA frame (RFC 9113, section 6.1). Its payload goes on to the
 // stream as it comes.
-func (c *Conn) onData(h frameHead) error {
-	if h.id == 0 {
-		return broken(protocolError, "DATA on stream 0 (RFC 9113, section 6.1)")
+func (c *Conn) onData(h http2.Frame) error {
+	if h.Stream == 0 {
+		return broken(http2.ProtocolError, "DATA on stream 0 (RFC 9113, section 6.1)")
 	}
-	pad, used := 0, headSize
-	if h.flags&flagPadded != 0 {
-		if h.length == 0 {
-			return broken(frameSizeError, "padded DATA without a pad length (RFC 9113, section 6.1)")
+	pad, used := 0, http2.HeadSize
+	if h.Flags&http2.FlagPadded != 0 {
+		if h.Length == 0 {
+			return broken(http2.FrameSizeError, "padded DATA without a pad length (RFC 9113, section 6.1)")
 		}
-		if err := c.await(headSize + 1); err != nil {
+		if err := c.await(http2.HeadSize + 1); err != nil {
 			return err
 		}
-		pad, used = int(c.buf.Bytes()[headSize]), headSize+1
+		pad, used = int(c.buf.Bytes()[http2.HeadSize]), http2.HeadSize+1
 	}
-	n := h.length - (used - headSize) - pad
+	n := h.Length - (used - http2.HeadSize) - pad
 	if n < 0 {
-		return broken(protocolError, "padding larger than the frame (RFC 9113, section 6.1)")
+		return broken(http2.ProtocolError, "padding larger than the frame (RFC 9113, section 6.1)")
 	}
 	c.buf.Use(used)
 	if err := c.receive(h, n); err != nil {
 		return err
 	}
 	c.patient = true
-	err := c.payload(h.id, n)
+	err := c.payload(h.Stream, n)
 	if err == nil {
 		err = c.skip(pad)
 	}
 	c.patient = false
-	if err == nil && h.flags&flagEndStream != 0 {
-		c.endRemote(h.id)
+	if err == nil && h.Flags&http2.FlagEndStream != 0 {
+		c.endRemote(h.Stream)
 	}
 	return err
 }
 
 // receive counts a DATA frame with n bytes of payload against the windows and
 // judges whether it may come.
-func (c *Conn) receive(h frameHead, n int) error {
+func (c *Conn) receive(h http2.Frame, n int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.receive -= int64(h.length)
+	c.mu.receive -= int64(h.Length)
 	if c.mu.receive < 0 {
-		return broken(flowControlError, "more DATA than the connection's window (RFC 9113, section 6.9.1)")
+		return broken(http2.FlowControlError, "more DATA than the connection's window (RFC 9113, section 6.9.1)")
 	}
-	if h.id > c.mu.lastID || h.id&1 == 0 {
-		return broken(protocolError, "DATA on an idle stream (RFC 9113, section 5.1)")
+	if h.Stream > c.mu.lastID || h.Stream&1 == 0 {
+		return broken(http2.ProtocolError, "DATA on an idle stream (RFC 9113, section 5.1)")
 	}
-	c.grantLocked(int64(h.length - n)) // padding is used up at once
-	s := c.stream(h.id)
+	c.grantLocked(int64(h.Length - n)) // padding is used up at once
+	s := c.stream(h.Stream)
 	if s == nil {
-		return c.lateLocked(h.id, "DATA")
+		return c.lateLocked(h.Stream, "DATA")
 	}
-	s.receive -= int64(h.length)
-	s.consumed += int64(h.length - n)
+	s.receive -= int64(h.Length)
+	s.consumed += int64(h.Length - n)
 	s.received += int64(n)
 	switch {
 	case s.remote:
-		c.resetLocked(s, streamClosed, errors.New("the client sent DATA behind the end of its request"))
+		c.resetLocked(s, http2.StreamClosed, errors.New("the client sent DATA behind the end of its request"))
 	case s.receive < 0:
-		c.resetLocked(s, flowControlError, errors.New("the client sent more DATA than the stream's window"))
-	case s.expect >= 0 && (s.received > s.expect || h.flags&flagEndStream != 0 && s.received != s.expect):
+		c.resetLocked(s, http2.FlowControlError, errors.New("the client sent more DATA than the stream's window"))
+	case s.expect >= 0 && (s.received > s.expect || h.Flags&http2.FlagEndStream != 0 && s.received != s.expect):
 		s.breakLocked("the body is not as long as Content-Length says (RFC 9113, section 8.1.1)")
-	case h.length == 0 && h.flags&flagEndStream == 0:
+	case h.Length == 0 && h.Flags&http2.FlagEndStream == 0:
 		return c.chargeLocked(floodEmpty)
 	default:
 		c.mu.budget.refund(floodEmpty, 1)
@@ -82,7 +86,7 @@ func (c *Conn) receive(h frameHead, n int) error {
 // exchange is under way.
 func (s *stream) breakLocked(text string) {
 	s.body.broken = errors.New(text)
-	s.conn.resetLocked(s, protocolError, s.body.broken)
+	s.conn.resetLocked(s, http2.ProtocolError, s.body.broken)
 }
 
 // lateLocked judges a frame on a stream that has ended. One that we reset may
@@ -92,9 +96,9 @@ func (c *Conn) lateLocked(id uint32, what string) error {
 	case reset || c.mu.refused:
 		return nil
 	case known:
-		return broken(streamClosed, what+" on a closed stream (RFC 9113, section 5.1)")
+		return broken(http2.StreamClosed, what+" on a closed stream (RFC 9113, section 5.1)")
 	}
-	c.mu.out = appendReset(c.space(), id, streamClosed)
+	c.mu.out = http2.AppendReset(c.space(), id, http2.StreamClosed)
 	return c.chargeLocked(floodPriority)
 }
 
@@ -182,7 +186,7 @@ func (c *Conn) endRemote(id uint32) {
 func (c *Conn) grantLocked(n int64) {
 	c.mu.consumed += n
 	if c.mu.consumed >= connWindow/4 && c.mu.err == nil {
-		c.mu.out = appendWindow(c.space(), 0, c.mu.consumed)
+		c.mu.out = http2.AppendWindow(c.space(), 0, c.mu.consumed)
 		c.mu.receive += c.mu.consumed
 		c.mu.consumed = 0
 	}
@@ -201,7 +205,7 @@ func (s *stream) grantLocked(n int64) {
 		s.target += grow
 		s.consumed += grow
 	}
-	c.mu.out = appendWindow(c.space(), s.id, s.consumed)
+	c.mu.out = http2.AppendWindow(c.space(), s.id, s.consumed)
 	s.receive += s.consumed
 	s.consumed = 0
 }

@@ -9,6 +9,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/header"
+	"headgate/internal/http2"
 	"headgate/internal/section"
 )
 
@@ -31,48 +32,48 @@ type block struct {
 }
 
 // onHeaders begins a field block (RFC 9113, section 6.2).
-func (c *Conn) onHeaders(h frameHead, p []byte) error {
-	if h.id == 0 || h.id&1 == 0 {
-		return broken(protocolError, "HEADERS on a stream that no client can open (RFC 9113, section 5.1.1)")
+func (c *Conn) onHeaders(h http2.Frame, p []byte) error {
+	if h.Stream == 0 || h.Stream&1 == 0 {
+		return broken(http2.ProtocolError, "HEADERS on a stream that no client can open (RFC 9113, section 5.1.1)")
 	}
 	pad := 0
-	if h.flags&flagPadded != 0 {
+	if h.Flags&http2.FlagPadded != 0 {
 		if len(p) == 0 {
-			return broken(frameSizeError, "padded HEADERS without a pad length (RFC 9113, section 6.2)")
+			return broken(http2.FrameSizeError, "padded HEADERS without a pad length (RFC 9113, section 6.2)")
 		}
 		pad, p = int(p[0]), p[1:]
 	}
 	b := &c.block
 	b.self = false
-	if h.flags&flagPriority != 0 {
-		if len(p) < prioritySize {
-			return broken(frameSizeError, "HEADERS with a priority that is not whole (RFC 9113, section 6.2)")
+	if h.Flags&http2.FlagPriority != 0 {
+		if len(p) < http2.PrioritySize {
+			return broken(http2.FrameSizeError, "HEADERS with a priority that is not whole (RFC 9113, section 6.2)")
 		}
-		b.self = binary.BigEndian.Uint32(p)&mostWindow == h.id
-		p = p[prioritySize:]
+		b.self = binary.BigEndian.Uint32(p)&http2.MostWindow == h.Stream
+		p = p[http2.PrioritySize:]
 	}
 	if pad > len(p) {
-		return broken(protocolError, "padding larger than the frame (RFC 9113, section 6.2)")
+		return broken(http2.ProtocolError, "padding larger than the frame (RFC 9113, section 6.2)")
 	}
 	p = p[:len(p)-pad]
-	b.end = h.flags&flagEndStream != 0
-	if h.flags&flagEndHeaders != 0 {
-		return c.endBlock(h.id, p)
+	b.end = h.Flags&http2.FlagEndStream != 0
+	if h.Flags&http2.FlagEndHeaders != 0 {
+		return c.endBlock(h.Stream, p)
 	}
-	b.id, b.pieces = h.id, 1
+	b.id, b.pieces = h.Stream, 1
 	b.mem = append(b.mem[:0], p...)
 	return nil
 }
 
 // onContinuation goes on with a field block (RFC 9113, section 6.10).
-func (c *Conn) onContinuation(h frameHead, p []byte) error {
+func (c *Conn) onContinuation(h http2.Frame, p []byte) error {
 	b := &c.block
 	b.pieces++
 	if b.pieces > mostPieces || len(b.mem)+len(p) > 2*c.stringSize() {
 		return flooded(ContinuationFlood)
 	}
 	b.mem = append(b.mem, p...)
-	if h.flags&flagEndHeaders == 0 {
+	if h.Flags&http2.FlagEndHeaders == 0 {
 		return nil
 	}
 	id, whole := b.id, b.mem
@@ -115,7 +116,7 @@ func (c *Conn) decode(p []byte) error {
 	case errors.Is(err, hpack.ErrStringLength):
 		return flooded(HeaderFlood)
 	case err != nil:
-		return broken(compressionError, fmt.Sprintf("a field block cannot be decoded: %v (RFC 9113, section 4.3)", err))
+		return broken(http2.CompressionError, fmt.Sprintf("a field block cannot be decoded: %v (RFC 9113, section 4.3)", err))
 	}
 	return nil
 }
@@ -162,9 +163,9 @@ func (c *Conn) lateHeaders(id uint32, p []byte) error {
 	case reset:
 		return c.chargeLocked(floodPriority)
 	case known:
-		return broken(streamClosed, "HEADERS on a closed stream (RFC 9113, section 5.1)")
+		return broken(http2.StreamClosed, "HEADERS on a closed stream (RFC 9113, section 5.1)")
 	}
-	return broken(protocolError, "a new stream with a number below that of an older one (RFC 9113, section 5.1.1)")
+	return broken(http2.ProtocolError, "a new stream with a number below that of an older one (RFC 9113, section 5.1.1)")
 }
 
 // refuse resets a stream that is one too many. The client may try again (RFC
@@ -175,7 +176,7 @@ func (c *Conn) refuse(id uint32, p []byte) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.out = appendReset(c.space(), id, refusedStream)
+	c.mu.out = http2.AppendReset(c.space(), id, http2.RefusedStream)
 	c.remember(id, true)
 	return c.chargeLocked(floodReset)
 }
@@ -218,7 +219,7 @@ func (c *Conn) reject(s *stream, fault string) error {
 	c.port.Refuse(&s.ex, exchange.Fail(exchange.BadRequest, fault))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.out = appendReset(c.space(), s.id, protocolError)
+	c.mu.out = http2.AppendReset(c.space(), s.id, http2.ProtocolError)
 	c.remember(s.id, true)
 	s.recycle()
 	return c.chargeLocked(floodReset)
@@ -241,7 +242,7 @@ func (c *Conn) trailers(id uint32, p []byte) error {
 	case s == nil:
 		return nil // ended meanwhile
 	case s.remote:
-		c.resetLocked(s, streamClosed, errors.New("the client sent HEADERS behind the end of its request"))
+		c.resetLocked(s, http2.StreamClosed, errors.New("the client sent HEADERS behind the end of its request"))
 		return c.chargeLocked(floodReset)
 	case !c.block.end:
 		fault = "a second field block that does not end the request (RFC 9113, section 8.1)"

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 
+	"headgate/internal/http2"
 	"headgate/internal/section"
 )
 
@@ -39,37 +40,37 @@ func (s *stream) setPriority(urgency uint8, rotates bool) {
 
 // onPriority checks a PRIORITY frame and ignores it, as the scheme of RFC 7540 is
 // deprecated (RFC 9113, sections 5.3.2 and 6.3).
-func (c *Conn) onPriority(h frameHead, p []byte) error {
+func (c *Conn) onPriority(h http2.Frame, p []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case h.id == 0:
-		return broken(protocolError, "PRIORITY on stream 0 (RFC 9113, section 6.3)")
-	case len(p) != prioritySize:
-		s := c.stream(h.id)
+	case h.Stream == 0:
+		return broken(http2.ProtocolError, "PRIORITY on stream 0 (RFC 9113, section 6.3)")
+	case len(p) != http2.PrioritySize:
+		s := c.stream(h.Stream)
 		if s == nil {
-			return broken(frameSizeError, "PRIORITY of a size other than 5 (RFC 9113, section 6.3)")
+			return broken(http2.FrameSizeError, "PRIORITY of a size other than 5 (RFC 9113, section 6.3)")
 		}
-		c.resetLocked(s, frameSizeError, errors.New("PRIORITY of a size other than 5"))
+		c.resetLocked(s, http2.FrameSizeError, errors.New("PRIORITY of a size other than 5"))
 		return c.chargeLocked(floodReset)
-	case binary.BigEndian.Uint32(p)&mostWindow == h.id:
-		return broken(protocolError, "a stream that depends on itself (RFC 7540, section 5.3.1)")
+	case binary.BigEndian.Uint32(p)&http2.MostWindow == h.Stream:
+		return broken(http2.ProtocolError, "a stream that depends on itself (RFC 7540, section 5.3.1)")
 	}
 	return c.chargeLocked(floodPriority)
 }
 
 // onPriorityUpdate takes a new priority for a stream that is open or will be (RFC
 // 9218, section 7.1).
-func (c *Conn) onPriorityUpdate(h frameHead, p []byte) error {
+func (c *Conn) onPriorityUpdate(h http2.Frame, p []byte) error {
 	switch {
-	case h.id != 0:
-		return broken(protocolError, "PRIORITY_UPDATE on a stream (RFC 9218, section 7.1)")
+	case h.Stream != 0:
+		return broken(http2.ProtocolError, "PRIORITY_UPDATE on a stream (RFC 9218, section 7.1)")
 	case len(p) < 4:
-		return broken(frameSizeError, "PRIORITY_UPDATE of less than 4 bytes (RFC 9218, section 7.1)")
+		return broken(http2.FrameSizeError, "PRIORITY_UPDATE of less than 4 bytes (RFC 9218, section 7.1)")
 	}
-	id := binary.BigEndian.Uint32(p) & mostWindow
+	id := binary.BigEndian.Uint32(p) & http2.MostWindow
 	if id == 0 || id&1 == 0 {
-		return broken(protocolError, "PRIORITY_UPDATE for a stream that no client can open (RFC 9218, section 7.1)")
+		return broken(http2.ProtocolError, "PRIORITY_UPDATE for a stream that no client can open (RFC 9218, section 7.1)")
 	}
 	urgency, rotates := section.Priority(string(p[4:]))
 	c.mu.Lock()

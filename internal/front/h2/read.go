@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
+	"headgate/internal/http2"
 	"headgate/internal/netconn"
 )
 
@@ -24,8 +25,8 @@ func (c *Conn) await(n int) error {
 // more waits for bytes: into p, or into the buffer if p is nil. Before it waits,
 // everything that was read is under way.
 func (c *Conn) more(p []byte) (int, error) {
-	if p == nil && !c.buf.Grow(headSize+mostFrame) {
-		return 0, broken(internalError, "a frame outgrew its buffer")
+	if p == nil && !c.buf.Grow(http2.HeadSize+http2.MostFrame) {
+		return 0, broken(http2.InternalError, "a frame outgrew its buffer")
 	}
 	for {
 		if c.greeted && c.drain == notDraining && c.draining.Load() {
@@ -204,13 +205,13 @@ func (c *Conn) onTime() error {
 	}
 	switch {
 	case !c.greeted:
-		return broken(settingsTimeout, "the client's SETTINGS did not come in time")
+		return broken(http2.SettingsTimeout, "the client's SETTINGS did not come in time")
 	case !c.settled:
-		return broken(settingsTimeout, "the client did not acknowledge SETTINGS in time (RFC 9113, section 6.5.3)")
+		return broken(http2.SettingsTimeout, "the client did not acknowledge SETTINGS in time (RFC 9113, section 6.5.3)")
 	case c.partial != 0:
-		return broken(enhanceYourCalm, "a frame did not arrive in time")
+		return broken(http2.EnhanceYourCalm, "a frame did not arrive in time")
 	}
-	return broken(noError, "")
+	return broken(http2.NoError, "")
 }
 
 // drainStep is how far a connection is with its end.
@@ -245,8 +246,8 @@ func (c *Conn) lookUp() error {
 		c.drain = warned
 		c.until = exchange.Now() + int64(drainGrace)
 		c.mu.Lock()
-		c.mu.out = appendGoAway(c.space(), mostWindow, noError, "")
-		c.mu.out = appendPing(c.mu.out, 0, []byte(drainPing))
+		c.mu.out = http2.AppendGoAway(c.space(), http2.MostWindow, http2.NoError, "")
+		c.mu.out = http2.AppendPing(c.mu.out, 0, []byte(drainPing))
 		c.mu.Unlock()
 		return nil
 	case c.drain == last:
@@ -262,7 +263,7 @@ func (c *Conn) goOnDraining() error {
 		c.drain = last
 		c.mu.Lock()
 		c.mu.refused = true
-		c.mu.out = appendGoAway(c.space(), c.mu.lastID, noError, "")
+		c.mu.out = http2.AppendGoAway(c.space(), c.mu.lastID, http2.NoError, "")
 		c.mu.Unlock()
 	}
 	return c.drained()

@@ -1,5 +1,7 @@
 package h2
 
+import "headgate/internal/http2"
+
 // Streams that have something to send wait in a queue until it was moved into the
 // buffer of the connection. Which goes first is told by RFC 9218: the urgency,
 // and within one urgency either one stream after the other or in turns. A stream
@@ -128,21 +130,21 @@ func (c *Conn) move(s *stream) {
 			return
 		}
 	}
-	n := int64(min(len(p.data), mostFrame))
+	n := int64(min(len(p.data), http2.MostFrame))
 	n = min(n, s.window, c.mu.window)
 	if n <= 0 && len(p.data) > 0 {
 		return
 	}
 	flags := uint8(0)
 	if p.end && int(n) == len(p.data) {
-		flags = flagEndStream
+		flags = http2.FlagEndStream
 		s.local = true
 	}
-	c.mu.out = appendHead(c.space(), int(n), frameData, flags, s.id)
+	c.mu.out = http2.AppendFrame(c.space(), int(n), http2.FrameData, flags, s.id)
 	c.mu.out = append(c.mu.out, p.data[:n]...)
 	s.window -= n
 	c.mu.window -= n
-	if int(n) == len(p.data) || n >= mostFrame/16 {
+	if int(n) == len(p.data) || n >= http2.MostFrame/16 {
 		// A frame that is small because the client left no room for a larger
 		// one is no useful work.
 		c.mu.budget.refund(floodWindow, 3)
@@ -172,9 +174,9 @@ func (c *Conn) moveHead(s *stream) {
 func (c *Conn) appendBlock(id uint32, block []byte, end bool) {
 	prefix := byte(0)
 	if c.mu.resize {
-		c.mu.resize, prefix = false, tableSizeZero
+		c.mu.resize, prefix = false, http2.TableSizeZero
 	}
-	c.mu.out = appendHeaders(c.space(), id, prefix, block, end)
+	c.mu.out = http2.AppendBlock(c.space(), id, prefix, block, end)
 }
 
 // moved notes that all a stream had to send is in the buffer.

@@ -8,6 +8,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/header"
+	"headgate/internal/http2"
 	"headgate/internal/netconn"
 )
 
@@ -60,7 +61,7 @@ func (s *stream) Send(ex *exchange.Exchange) error {
 	}
 	err := s.sendBody(ex, head, short[:])
 	if err != nil {
-		s.giveUp(internalError, err) // unless it has ended already
+		s.giveUp(http2.InternalError, err) // unless it has ended already
 	}
 	return err
 }
@@ -177,7 +178,7 @@ func (s *stream) push(head, data []byte, end bool) error {
 			c.mu.writing = true
 			c.write(rounds)
 		case !s.wait() && left == len(p.data) && p.queued && s.gone == nil:
-			c.resetLocked(s, cancelled, errSlow)
+			c.resetLocked(s, http2.Cancel, errSlow)
 			p.head, p.data = nil, nil
 			return &exchange.Error{Reason: exchange.ClientTimeout, Err: errSlow}
 		default:
@@ -219,7 +220,7 @@ func (s *stream) wait() bool {
 }
 
 // giveUp resets the stream.
-func (s *stream) giveUp(why code, err error) {
+func (s *stream) giveUp(why http2.Code, err error) {
 	c := s.conn
 	c.mu.Lock()
 	if !s.local && s.gone == nil {
@@ -234,7 +235,7 @@ func (s *stream) Abort(*exchange.Exchange) {
 	if s.malformed {
 		return // told by a reset
 	}
-	s.giveUp(internalError, errAborted)
+	s.giveUp(http2.InternalError, errAborted)
 	s.conn.flush()
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/header"
+	"headgate/internal/http2"
 )
 
 // stream is one request and its response. It is the Front of its exchange. Its
@@ -73,7 +74,7 @@ var streams = sync.Pool{New: func() any {
 func (c *Conn) newStream(id uint32) *stream {
 	s := streams.Get().(*stream)
 	s.conn, s.id, s.port = c, id, c.port
-	s.window, s.receive, s.target = 0, firstWindow, firstWindow
+	s.window, s.receive, s.target = 0, http2.FirstWindow, http2.FirstWindow
 	s.expect = -1
 	s.urgency, s.rotates = defaultUrgency, true
 	s.body.stream = s
@@ -172,15 +173,15 @@ func (c *Conn) ended(id uint32) (known, reset bool) {
 }
 
 // reset ends a stream from our side. c.mu is held; the frame is only collected.
-func (c *Conn) resetLocked(s *stream, why code, err error) {
+func (c *Conn) resetLocked(s *stream, why http2.Code, err error) {
 	if s.gone == nil {
 		s.gone = err
 	}
 	if !s.local {
 		s.local = true
-		c.mu.out = appendReset(c.space(), s.id, why)
+		c.mu.out = http2.AppendReset(c.space(), s.id, why)
 	} else if !s.remote {
-		c.mu.out = appendReset(c.space(), s.id, why)
+		c.mu.out = http2.AppendReset(c.space(), s.id, why)
 	}
 	s.remote = true
 	c.mu.queue.remove(s)
@@ -205,11 +206,11 @@ func (s *stream) finish() {
 	switch {
 	case s.gone != nil:
 	case !s.local:
-		c.resetLocked(s, internalError, errAborted)
+		c.resetLocked(s, http2.InternalError, errAborted)
 	case !s.remote:
 		// The answer is complete, and the rest of the request is not wanted
 		// (RFC 9113, section 8.1).
-		c.resetLocked(s, noError, errAborted)
+		c.resetLocked(s, http2.NoError, errAborted)
 	}
 	c.closeLocked(s, false)
 	c.grantLocked(s.body.unread())

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
+	"headgate/internal/http2"
 	"headgate/internal/netconn"
 	"headgate/internal/tunnel"
 )
@@ -92,7 +93,7 @@ func (t *clientStream) Close() error {
 	c := t.s.conn
 	c.mu.Lock()
 	if t.s.gone == nil {
-		c.resetLocked(t.s, cancelled, errTunnel)
+		c.resetLocked(t.s, http2.Cancel, errTunnel)
 	}
 	c.mu.Unlock()
 	c.flush()
