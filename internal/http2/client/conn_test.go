@@ -208,3 +208,21 @@ func (b *sharedBody) Close() error {
 	defer b.mu.Unlock()
 	return b.body.Close()
 }
+
+// Interim responses are passed on, and 100 lets a body go that waits for it.
+func TestInterimResponses(t *testing.T) {
+	conn, server := meet(t, Settings{})
+	go func() {
+		id := server.next().Stream
+		server.send(join(server.head(id, false, ":status", "103", "link", "</a>"), server.head(id, false, ":status", "100")))
+		if f := server.next(); f.Type != http2.FrameData || string(f.payload) != "text" {
+			t.Errorf("got %+v", f)
+		}
+		server.send(server.head(id, true, ":status", "200"))
+	}()
+	wait := func(ex *exchange.Exchange) { ex.Request.Continue = true }
+	front, _, err := request(t, conn, exchangetest.Head("POST", "/"), exchangetest.Content("text"), wait)
+	if err != nil || front.Status != 200 || len(front.Interim) != 1 || front.Interim[0] != 103 {
+		t.Errorf("%v, %+v", err, front)
+	}
+}
