@@ -3,6 +3,7 @@ package control
 import (
 	"encoding/pem"
 	"fmt"
+	"net"
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
@@ -58,4 +59,41 @@ func TestAHostThatPassesThroughIsNotServedToOthers(t *testing.T) {
 	if got, err := c.get("/"); got != 421 || err != nil {
 		t.Errorf("a request for a host that is passed through: got %d and %v, want 421", got, err)
 	}
+}
+
+func TestTheServersOfATCPProxyAreChecked(t *testing.T) {
+	t.Parallel()
+	at := free(t, 2)
+	a := speaks(t, "a")
+	l, err := net.Listen("tcp", at[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := start(t, streams(own("db", at[0], ", health_check: {interval: 100ms, unhealthy_interval: 100ms, rise: 1, fall: 1}", a, at[1])))
+	states := func() string {
+		var words []string
+		s := h.c.Status().TCPProxies[0]
+		for _, server := range s.Servers {
+			words = append(words, server.State.String())
+		}
+		return fmt.Sprint(s.Healthy, words)
+	}
+	eventually(t, "both are healthy", func() bool { return states() == "2 [healthy healthy]" })
+	l.Close()
+	eventually(t, "one is not", func() bool { return states() == "1 [healthy unhealthy]" })
+	for range 4 {
+		c, name := greeted(t, at[0])
+		if name != "a" {
+			t.Errorf("greeted by %q, want a", name)
+		}
+		c.Close()
+	}
+	if n := h.c.Status().TCPProxies[0].Errors["upstream_refused"]; n != 0 {
+		t.Errorf("%d connections were tried at the server that is not there", n)
+	}
+	if l, err = net.Listen("tcp", at[1]); err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	eventually(t, "it is healthy again", func() bool { return states() == "2 [healthy healthy]" })
 }
