@@ -63,6 +63,7 @@ func newStageOn(t *testing.T, l net.Listener, text string, way transport) *stage
 	s := playing(t, way)
 	s.addr = l.Addr().String()
 	p := compile(t, expand(way.onPort(text), s))
+	p.Begin()
 	s.serve(l, p)
 	t.Cleanup(func() { p.Retire(nil) })
 	return s

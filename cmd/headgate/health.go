@@ -53,25 +53,32 @@ check of the container image.`,
 	return cmd
 }
 
-// askHealth reads a page of the admin listener. It asks on a connection of its
-// own: no proxy of the environment stands between.
+// askHealth reads a health page of the admin listener.
 func askHealth(ctx context.Context, address, page string) (status int, word string, err error) {
+	status, body, err := askAdmin(ctx, address, "/"+page, 1<<10)
+	return status, strings.TrimSpace(string(body)), err
+}
+
+// askAdmin reads a page of the admin listener, and no more of it than limit bytes.
+// It asks on a connection of its own: no proxy of the environment stands between.
+func askAdmin(ctx context.Context, address, target string, limit int64) (status int, body []byte, err error) {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
-		return 0, "", err
+		return 0, nil, err
 	}
 	defer conn.Close()
 	if deadline, ok := ctx.Deadline(); ok {
 		conn.SetDeadline(deadline)
 	}
-	if _, err = fmt.Fprintf(conn, "GET /%s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", page); err != nil {
-		return 0, "", err
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	if _, err = fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", target); err != nil {
+		return 0, nil, err
 	}
 	rs, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
-		return 0, "", err
+		return 0, nil, err
 	}
 	defer rs.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(rs.Body, 1<<10))
-	return rs.StatusCode, strings.TrimSpace(string(body)), err
+	body, err = io.ReadAll(io.LimitReader(rs.Body, limit))
+	return rs.StatusCode, body, err
 }

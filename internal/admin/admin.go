@@ -48,9 +48,11 @@ type Options struct {
 	// if the change is committed; that is nil if there is none. Nil opens
 	// addresses that do not overlap with it only.
 	Listen func(address netip.AddrPort, now net.Listener) (net.Listener, error)
-	// Status returns what /status shows as JSON: how everything stands. It may
-	// be called by several goroutines at once. Nil leaves the page out.
-	Status func() any
+	// Status returns what /status shows as JSON: how everything stands; of the
+	// proxies only that one, in full, whose name is asked for by ?proxy=, and nil
+	// when there is none of that name. It may be called by several goroutines at
+	// once. Without it there is no such page.
+	Status func(proxy string) any
 	// Purge takes out of caches what was asked, which was checked, and returns how
 	// many responses there were, and of how many caches. It may be called by
 	// several goroutines at once. Nil leaves the page out.

@@ -27,7 +27,7 @@ func start(t *testing.T) (*Server, *atomic.Bool) {
 		Log:     slog.New(slog.DiscardHandler),
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "numbers 1\n") }),
 		Ready:   ready.Load,
-		Status:  func() any { return map[string]string{"state": "serving"} },
+		Status:  func(string) any { return map[string]string{"state": "serving"} },
 	})
 	if err := s.Move(anyPort); err != nil {
 		t.Fatal(err)

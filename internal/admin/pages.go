@@ -26,7 +26,7 @@ func pages(o Options) http.Handler {
 			answer(o.Ready, "ready", "not ready")},
 	}
 	if o.Status != nil {
-		table = append(table, page{"/status", "how everything stands, as JSON", status(o.Status)})
+		table = append(table, page{"/status", "how everything stands, as JSON; ?proxy=NAME tells all of one proxy", status(o.Status)})
 	}
 	mux := http.NewServeMux()
 	index := "headgate admin listener\n\n"
@@ -56,9 +56,15 @@ func answer(holds func() bool, yes, no string) http.Handler {
 }
 
 // status shows how everything stands.
-func status(what func() any) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		body, err := json.MarshalIndent(what(), "", "  ")
+func status(what func(proxy string) any) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, rq *http.Request) {
+		proxy := rq.URL.Query().Get("proxy")
+		all := what(proxy)
+		if all == nil {
+			text(w, http.StatusNotFound, fmt.Sprintf("there is no proxy %q\n", proxy))
+			return
+		}
+		body, err := json.MarshalIndent(all, "", "  ")
 		if err != nil {
 			text(w, http.StatusInternalServerError, "the status cannot be written as JSON\n")
 			return

@@ -141,6 +141,9 @@ func New(members []Member, o Options) *Group {
 // Method returns how the group chooses.
 func (g *Group) Method() Method { return g.method }
 
+// Bounded reports whether there is a queue to wait in.
+func (g *Group) Bounded() bool { return g.queue != nil }
+
 // Waiting returns how many requests wait for a server.
 func (g *Group) Waiting() int {
 	if g.queue == nil {

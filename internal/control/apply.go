@@ -162,6 +162,7 @@ func (c *Control) undo(ch *change) {
 // served by the new plan, on old connections too.
 func (c *Control) commitLocked(ch *change) {
 	c.current.Store(ch.plan)
+	ch.plan.Begin()
 	c.takeSocketsLocked(ch)
 	ch.admin.Commit()
 	if old := c.record.Swap(ch.record); old != ch.record {

@@ -124,8 +124,14 @@ func New(o Options) (*Control, error) {
 	c.mu.waiting = map[string]*PortState{}
 	c.admin = admin.New(admin.Options{
 		Log: o.Log, Metrics: c.metrics.Handler(), Ready: c.Ready, Listen: listen.Listener,
-		Status: func() any { return c.Status() },
-		Purge:  c.purge,
+		Status: func(proxy string) any {
+			s := c.StatusOf(proxy)
+			if proxy != "" && len(s.Proxies) == 0 {
+				return nil
+			}
+			return s
+		},
+		Purge: c.purge,
 	})
 	c.metrics.AccessLog(c.lostRecords)
 	return c, nil

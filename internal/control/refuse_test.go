@@ -34,7 +34,7 @@ func snapshot(h *house) scene {
 	s := scene{plan: h.c.Plan(), record: h.c.record.Load(), admin: h.c.admin.Address().String(), sockets: maps.Clone(h.c.mu.sockets)}
 	s.revisions, _ = h.c.state.Revisions()
 	s.status = h.c.Status()
-	s.status.Refused = nil
+	s.status.Refused, s.status.Sources = nil, nil
 	for i := range s.status.Ports {
 		s.status.Ports[i].Connections, s.status.Ports[i].Accepted = 0, 0
 	}
@@ -249,7 +249,7 @@ func TestTheStatusBeforeTheStart(t *testing.T) {
 	h := prepare(t, "version: 1\n")
 	defer h.c.close()
 	got, err := json.Marshal(h.c.Status())
-	if want := `{"state":"starting","revision":"","ports":[]}`; err != nil || string(got) != want {
+	if want := `{"state":"starting","revision":"","ports":[],"proxies":[],"sources":[]}`; err != nil || string(got) != want {
 		t.Errorf("got %s and %v, want %s", got, err, want)
 	}
 }

@@ -29,11 +29,27 @@ type Status struct {
 	// TCPProxies and UDPProxies are the active ones by name.
 	TCPProxies []StreamState `json:"tcp_proxies,omitempty"`
 	UDPProxies []StreamState `json:"udp_proxies,omitempty"`
+	// Proxies are the proxies by name, with their servers.
+	Proxies []plan.ProxyState `json:"proxies"`
+	// Sources are where objects come from, with what is wrong there.
+	Sources []SourceState `json:"sources"`
 	// Certificates are the certificates by name, where HTTPS ports use them.
 	Certificates []certs.Status `json:"certificates,omitempty"`
 	// Unverified are the https servers whose certificates are not checked
 	// (insecure_skip_verify).
 	Unverified []plan.Unverified `json:"unverified_servers,omitempty"`
+}
+
+// SourceState is how a source of objects stands.
+type SourceState struct {
+	// Name is the source: configuration for the configuration file.
+	Name string `json:"name"`
+	// State is running, or error when what it said last was refused and what it said
+	// before is in force; since Since.
+	State string    `json:"state"`
+	Since time.Time `json:"since,omitzero"`
+	// Issues are what is wrong.
+	Issues []string `json:"issues,omitempty"`
 }
 
 // RefusedState is a configuration that was refused.
@@ -98,13 +114,18 @@ func (c *Control) publishLocked() {
 }
 
 // Status returns how everything stands.
-func (c *Control) Status() Status {
-	out := Status{State: c.word(), Ports: []PortState{}}
+func (c *Control) Status() Status { return c.StatusOf("") }
+
+// StatusOf is Status with one proxy only, and in full: with the results of its
+// servers' checks. "" is all proxies.
+func (c *Control) StatusOf(proxy string) Status {
+	out := Status{State: c.word(), Ports: []PortState{}, Proxies: []plan.ProxyState{}, Sources: []SourceState{}}
 	s := c.standing.Load()
 	if s == nil {
 		return out
 	}
 	out.Since, out.Revision, out.Refused = s.since, s.revision, s.refused
+	out.Sources = append(out.Sources, s.configuration())
 	draining := c.drains.all()
 	for d, since := range draining {
 		out.Ports = append(out.Ports, d.state("draining", since))
@@ -127,6 +148,7 @@ func (c *Control) Status() Status {
 	if p := c.current.Load(); p != nil {
 		out.TCPProxies, out.UDPProxies = streamStates(p)
 		out.Certificates, out.Unverified = p.Certificates(), p.Unverified()
+		out.Proxies = p.Proxies(proxy)
 		for name, port := range p.Config().Ports {
 			if !port.Active {
 				out.Ports = append(out.Ports, PortState{Name: name, Address: port.Address.String(), Protocol: port.Protocol, State: "inactive", Since: s.since})
@@ -136,6 +158,15 @@ func (c *Control) Status() Status {
 	slices.SortFunc(out.Ports, func(a, b PortState) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Address, b.Address), a.Since.Compare(b.Since))
 	})
+	return out
+}
+
+// configuration is the configuration file as a source.
+func (s *standing) configuration() SourceState {
+	out := SourceState{Name: "configuration", State: "running", Since: s.since}
+	if s.refused != nil {
+		out.State, out.Since, out.Issues = "error", s.refused.Since, s.refused.Problems
+	}
 	return out
 }
 

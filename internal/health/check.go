@@ -62,8 +62,8 @@ type Check struct {
 	}
 }
 
-// NewCheck begins to check a server with settings that were checked. Retire ends
-// it.
+// NewCheck returns a check of a server, by settings that were checked. Begin lets
+// it run, Retire ends it.
 func NewCheck(c *Config, probe Probe, rounds *Rounds, log *slog.Logger) *Check {
 	k := &Check{config: *c, probe: probe, rounds: rounds, log: log}
 	k.path, k.query = c.Path, ""
@@ -75,10 +75,16 @@ func NewCheck(c *Config, probe Probe, rounds *Rounds, log *slog.Logger) *Check {
 		k.body = regexp.MustCompile(c.Body)
 	}
 	k.mu.since = time.Now()
+	return k
+}
+
+// Begin lets the check run. To begin again does nothing.
+func (k *Check) Begin() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.mu.timer = time.AfterFunc(rounds.first(c.Interval.D()), k.run)
-	return k
+	if k.mu.timer == nil && !k.retired.Load() {
+		k.mu.timer = time.AfterFunc(k.rounds.first(k.config.Interval.D()), k.run)
+	}
 }
 
 // Retire ends the checks. One that is under way ends soon, and says nothing.
@@ -86,7 +92,9 @@ func (k *Check) Retire() {
 	k.retired.Store(true)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.mu.timer.Stop()
+	if k.mu.timer != nil {
+		k.mu.timer.Stop()
+	}
 }
 
 // run is one check.

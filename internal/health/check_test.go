@@ -76,6 +76,13 @@ func status(code int, body string) func(*exchange.Exchange) *exchange.Answer {
 	}
 }
 
+// begin returns a check that runs.
+func begin(c *Config, probe Probe, rounds *Rounds, log *slog.Logger) *Check {
+	k := NewCheck(c, probe, rounds, log)
+	k.Begin()
+	return k
+}
+
 func newServer(log *slog.Logger) *Server {
 	return NewServer(balance.NewGauge(0, nil), Name{"shop", "/", "http://a"}, log)
 }
@@ -84,7 +91,7 @@ func TestCheckRisesAndFalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lines, log := newLog(t)
 		f := &fake{respond: status(200, "")}
-		k := NewCheck(defaults(), Probe{Name: "http://a", Source: f}, NewRounds(), log)
+		k := begin(defaults(), Probe{Name: "http://a", Source: f}, NewRounds(), log)
 		defer k.Retire()
 		s := newServer(log)
 		w := k.Watch(s, 0)
@@ -182,9 +189,7 @@ func TestWhatACheckLooksAt(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			cfg := defaults()
 			c.change(cfg)
-			k := NewCheck(cfg, Probe{Source: &fake{respond: c.respond}}, NewRounds(), slog.New(slog.DiscardHandler))
-			k.Retire()
-			r := func() Result { k.retired.Store(false); return k.ask() }()
+			r := NewCheck(cfg, Probe{Source: &fake{respond: c.respond}}, NewRounds(), slog.New(slog.DiscardHandler)).ask()
 			equal(t, "error", r.Error, c.want)
 			equal(t, "healthy", r.Healthy, c.want == "")
 		})
@@ -208,7 +213,7 @@ func TestWithoutAPathAConnectionIsEnough(t *testing.T) {
 		cfg.Path = ""
 		var err error
 		_, log := newLog(t)
-		k := NewCheck(cfg, Probe{Connect: func(time.Duration) error { return err }}, NewRounds(), log)
+		k := begin(cfg, Probe{Connect: func(time.Duration) error { return err }}, NewRounds(), log)
 		defer k.Retire()
 		s := newServer(log)
 		defer k.Watch(s, 0).Retire()
@@ -242,7 +247,7 @@ func TestChecksAreSpreadAndBounded(t *testing.T) {
 		}}
 		var checks []*Check
 		for range servers {
-			checks = append(checks, NewCheck(defaults(), Probe{Source: f}, rounds, slog.New(slog.DiscardHandler)))
+			checks = append(checks, begin(defaults(), Probe{Source: f}, rounds, slog.New(slog.DiscardHandler)))
 		}
 		time.Sleep(100 * time.Second)
 		for _, k := range checks {
@@ -269,13 +274,13 @@ func TestRetiredCheckSaysNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, log := newLog(t)
 		f := &fake{respond: status(500, "")}
-		k := NewCheck(defaults(), Probe{Source: f}, NewRounds(), log)
+		k := begin(defaults(), Probe{Source: f}, NewRounds(), log)
 		s := newServer(log)
 		w := k.Watch(s, 0)
 		time.Sleep(time.Minute)
 		equal(t, "state", s.Status(false).State, Unhealthy)
 		// Another check takes over; until it knows something the verdict stands.
-		next := NewCheck(defaults(), Probe{Source: &fake{respond: status(200, "")}}, NewRounds(), log)
+		next := begin(defaults(), Probe{Source: &fake{respond: status(200, "")}}, NewRounds(), log)
 		w2 := next.Watch(s, 0)
 		equal(t, "state", s.Status(false).State, Unhealthy)
 		w.Retire()

@@ -6,7 +6,10 @@
 // address and settings and may serve many. Both outlive plans that leave them alone.
 package health
 
-import "time"
+import (
+	"fmt"
+	"time"
+)
 
 // State is how a server stands.
 type State uint8
@@ -29,6 +32,17 @@ func (s State) String() string { return states[s] }
 // MarshalText writes the state's word.
 func (s State) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
+// UnmarshalText reads the state's word.
+func (s *State) UnmarshalText(text []byte) error {
+	for i, word := range states {
+		if word == string(text) {
+			*s = State(i)
+			return nil
+		}
+	}
+	return fmt.Errorf("unknown state %q", text)
+}
+
 // States returns all states.
 func States() []State { return []State{Unknown, Healthy, Unhealthy, Ejected, SlowStart, Draining} }
 
@@ -49,12 +63,14 @@ type Status struct {
 	Active int `json:"active"`
 	// Ejections counts how often the server was ejected, Opened how often its
 	// circuit was opened, since it is known.
-	Ejections uint64 `json:"ejections"`
+	Ejections uint64 `json:"ejections,omitempty"`
 	Opened    uint64 `json:"circuit_opened,omitempty"`
 	// Passed and Failed count its checks.
-	Passed uint64 `json:"checks_passed"`
-	Failed uint64 `json:"checks_failed"`
-	// Results are the last checks, the latest last.
+	Passed uint64 `json:"checks_passed,omitempty"`
+	Failed uint64 `json:"checks_failed,omitempty"`
+	// Recent are the last checks as signs, the latest last: + passed, - failed.
+	Recent string `json:"recent,omitempty"`
+	// Results are the same in full.
 	Results []Result `json:"results,omitempty"`
 }
 

@@ -316,6 +316,13 @@ func (k *Check) status(out *Status, results bool) {
 	if k.mu.failedAt.After(out.LastErrorAt) {
 		out.LastError, out.LastErrorAt = k.mu.failure, k.mu.failedAt
 	}
+	var signs [Results]byte
+	for i := range k.mu.results {
+		if signs[i] = '-'; k.mu.results[i].Healthy {
+			signs[i] = '+'
+		}
+	}
+	out.Recent = string(signs[:len(k.mu.results)])
 	if results {
 		out.Results = slices.Clone(k.mu.results)
 	}

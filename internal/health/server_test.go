@@ -160,7 +160,7 @@ func TestServerComesBackSlowly(t *testing.T) {
 		equal(t, "after the slow start", s.Status(false).State, Healthy)
 
 		f := &fake{respond: status(500, "")}
-		k := NewCheck(defaults(), Probe{Source: f}, NewRounds(), log)
+		k := begin(defaults(), Probe{Source: f}, NewRounds(), log)
 		defer k.Retire()
 		defer k.Watch(s, 20*time.Second).Retire()
 		time.Sleep(time.Minute)

@@ -30,6 +30,7 @@ func (r *Registry) Collect(out chan<- prometheus.Metric) {
 	collectServers(out, &f, servers)
 	r.collectCaches(out, &f)
 	r.collectRetries(out, &f)
+	r.collectQueues(out, &f)
 	collectPorts(out, &f, ports)
 	r.collectStreams(out, &f)
 	for word, n := range r.floodCounts() {
@@ -114,7 +115,9 @@ func collectUses(out chan<- prometheus.Metric, f *families, labels []string, n *
 
 func collectServers(out chan<- prometheus.Metric, f *families, servers []*Server) {
 	triesDesc, errorsDesc := f.tries.desc(), f.errors.desc()
+	standing := f.standing()
 	for _, h := range servers {
+		collectStanding(out, standing, h)
 		tries, errors := h.sum()
 		out <- prometheus.MustNewConstMetric(triesDesc, prometheus.CounterValue, float64(tries), h.labels...)
 		for _, reason := range exchange.Reasons() {

@@ -51,6 +51,7 @@ type Registry struct {
 		servers map[serverKey]*Server
 		retries map[retriesKey]*Retries
 		mirrors map[retriesKey]*Mirror
+		queues  map[retriesKey]*Queue
 		ports   map[string]*Port
 		caches  map[cacheKey]*Cache
 		streams map[streamKey]*Stream
@@ -72,6 +73,7 @@ func New(build Build) *Registry {
 	r.mu.servers = map[serverKey]*Server{}
 	r.mu.retries = map[retriesKey]*Retries{}
 	r.mu.mirrors = map[retriesKey]*Mirror{}
+	r.mu.queues = map[retriesKey]*Queue{}
 	r.mu.ports = map[string]*Port{}
 	r.mu.streams = map[streamKey]*Stream{}
 	r.prom.MustRegister(r,

@@ -11,6 +11,8 @@ type Server struct {
 	labels []string
 	users  int // guarded by owner.mu
 	cells  stripes[serverNumbers]
+
+	standing Stander // guarded by owner.mu
 }
 
 // serverNumbers is what is counted for a server.

@@ -35,6 +35,8 @@ type families struct {
 	connections, accepted, refused, floods       family
 	tries, errors                                family
 	retries, retriesRefused, mirrored            family
+	state, active, ejections, checks             family
+	open, opened, waiting                        family
 	applies, appliedTime, applied, lost, me      family
 }
 
@@ -90,6 +92,20 @@ func table() families {
 			"Retries that were not made because the budget was used up."},
 		mirrored: family{"headgate_mirror_requests_total", counter, []string{"proxy", "route", "result"},
 			"Copies for a mirror: sent (it answered), failed (it did not), dropped (too many were under way), too_long (the body)."},
+		state: family{"headgate_upstream_state", gauge, append(server[:3:3], "state"),
+			"1, with the state of the server in the labels: unknown, healthy, unhealthy, ejected, slow_start or draining."},
+		active: family{"headgate_upstream_active", gauge, server,
+			"Requests that run on a server."},
+		ejections: family{"headgate_upstream_ejections_total", counter, server,
+			"How often a server was left alone for a while because requests in a row failed."},
+		checks: family{"headgate_upstream_checks_total", counter, append(server[:3:3], "result"),
+			"Health checks of a server that passed or failed. Routes that share a check count the same ones."},
+		open: family{"headgate_upstream_circuit_open", gauge, server,
+			"1 while the circuit of a server is open, for servers with a circuit breaker."},
+		opened: family{"headgate_upstream_circuit_opened_total", counter, server,
+			"How often the circuit of a server was opened."},
+		waiting: family{"headgate_upstream_waiting", gauge, []string{"proxy", "route"},
+			"Requests that wait because every server of the route has max_connections."},
 		applies: family{"headgate_config_applies_total", counter, []string{"result"},
 			"Changes of the configuration: applied, or refused because something in them was wrong."},
 		appliedTime: family{"headgate_config_last_apply_timestamp_seconds", gauge, nil,
@@ -110,6 +126,7 @@ func (f *families) all() []*family {
 		&f.requests, &f.observed, &f.duration, &f.received, &f.sent, &f.connections, &f.accepted, &f.refused, &f.streamOpen, &f.streamAccepted, &f.streamReceived, &f.streamSent, &f.streamErrors,
 		&f.floods, &f.tries, &f.errors,
 		&f.retries, &f.retriesRefused, &f.mirrored,
+		&f.state, &f.active, &f.ejections, &f.checks, &f.open, &f.opened, &f.waiting,
 		&f.applies, &f.appliedTime, &f.applied, &f.lost, &f.me,
 	}
 }

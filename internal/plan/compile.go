@@ -71,6 +71,8 @@ func Compile(cfg *config.Config, prev *Plan, house House, report *schema.Report)
 	for _, name := range slices.Sorted(maps.Keys(cfg.Proxies)) {
 		if p := cfg.Proxies[name]; p.Active {
 			c.proxy(p, report.Root().Field("proxies").Field(name).Called("proxy", name))
+		} else {
+			c.plan.proxies = append(c.plan.proxies, compiledProxy{settings: p})
 		}
 	}
 	for _, port := range c.plan.ports {
@@ -86,6 +88,7 @@ func Compile(cfg *config.Config, prev *Plan, house House, report *schema.Report)
 		c.plan.Retire(prev)
 		return nil, report.Problems()
 	}
+	c.plan.begin = c.keeper.begin
 	return c.plan, nil
 }
 
@@ -176,6 +179,7 @@ func (c *compiler) proxy(p *config.Proxy, at schema.Place) {
 		return
 	}
 	bodies := c.bodies(p, at)
+	c.plan.proxies = append(c.plan.proxies, compiledProxy{p, bodies})
 	for _, port := range c.plan.ports {
 		if len(p.Ports) > 0 && !slices.Contains(p.Ports, port.Name()) {
 			continue

@@ -11,6 +11,7 @@ import (
 	"headgate/internal/exchange"
 	"headgate/internal/feature/cache"
 	"headgate/internal/header"
+	"headgate/internal/health"
 	"headgate/internal/http1"
 	"headgate/internal/upstream"
 )
@@ -61,6 +62,8 @@ type Explanation struct {
 	Cache *cache.Told `json:"cache,omitempty"`
 	// Retry is what becomes of the request when a server fails.
 	Retry string `json:"retry,omitempty"`
+	// Balance is the route's load_balancing.
+	Balance string `json:"load_balancing,omitempty"`
 	// Servers are the candidates, each with the head that it would get.
 	Servers []Candidate `json:"servers,omitempty"`
 	// Answer is the response that is made without a server.
@@ -82,6 +85,13 @@ type Candidate struct {
 	Pinned bool `json:"pinned,omitempty"`
 	// Head is the request head that the server gets, byte for byte.
 	Head string `json:"head"`
+	// Backup is whether it is asked only when no other can be. State is how it
+	// stands, "" when nothing is known against it.
+	Backup bool   `json:"backup,omitempty"`
+	State  string `json:"state,omitempty"`
+	// Chosen is true for the server that gets the request, when the route's
+	// load_balancing always sends such requests to the same one.
+	Chosen bool `json:"chosen,omitempty"`
 }
 
 // Answered is a response that is made without a server.
@@ -326,13 +336,21 @@ func (r *Route) explain(ex *exchange.Exchange, e *Explanation) {
 		}
 	}
 	e.Retry = r.servers.Retries(ex)
-	total := 0
+	e.Balance = r.settings.LoadBalancing
+	chosen := r.servers.Likely(ex)
+	total := map[bool]int{} // of the backup servers, and of the others
 	for _, s := range r.servers.List() {
-		total += s.Weight
+		total[s.Backup] += s.Weight
 	}
 	for i, s := range r.servers.List() {
 		head := upstream.AppendHead(nil, ex, s, r.servers.Host())
-		e.Servers = append(e.Servers, Candidate{URL: s.URL, Weight: s.Weight, Total: total, Pinned: r.servers.Pinned(ex) == i, Head: string(head)})
+		c := Candidate{URL: s.URL, Weight: s.Weight, Total: total[s.Backup], Pinned: r.servers.Pinned(ex) == i, Head: string(head)}
+		c.Backup, c.Chosen = s.Backup, i == chosen && len(r.servers.List()) > 1
+		stands := s.Standing()
+		if word := stands.Word(); word != health.Unknown.String() && word != health.Healthy.String() {
+			c.State = word
+		}
+		e.Servers = append(e.Servers, c)
 	}
 }
 

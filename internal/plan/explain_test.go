@@ -56,6 +56,11 @@ proxies:
       - servers: [{url: "http://127.0.0.1:3000"}, {url: "http://127.0.0.1:3001", weight: 0}]
         sticky_cookie: {name: sid}
         retry: {on: [reset, 503]}
+  hashed:
+    virtual_hosts: [hashed.example.com]
+    routes:
+      - servers: [{url: "http://127.0.0.1:3000"}, {url: "http://127.0.0.1:3001"}, {url: "http://127.0.0.1:3009", backup: true}]
+        load_balancing: hash:path
   default:
     routes: [{path: /api/v1/x, fixed_response: {status: 204}}]
 `
@@ -101,6 +106,7 @@ func TestExplainSaysWhoWonAndWhy(t *testing.T) {
 		{"bad-host", Question{"GET", "http", "shop_example,com:8080", "/", nil, from}},
 		{"bad-field", Question{"GET", "http", "shop.example.com:8080", "/", [][2]string{{"A B", "c"}}, from}},
 		{"injected-field", Question{"GET", "http", "shop.example.com:8080", "/", [][2]string{{"A", "b\r\n\r\nGET / HTTP/1.1"}}, from}},
+		{"hashed", Question{"GET", "http", "hashed.example.com:8080", "/a", nil, from}},
 		{"sticky", Question{"GET", "http", "pinned.example.com:8080", "/", [][2]string{{"Cookie", "a=1; sid=" + pinnedTo3001}}, from}},
 	} {
 		e := p.Explain(c.q)

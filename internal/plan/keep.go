@@ -14,6 +14,8 @@ type held struct {
 type keeper struct {
 	before map[string]*held
 	now    map[string]*held
+	// begin are the parts opened now that wait for their plan to be used.
+	begin []beginner
 	// opening are the parts that are being opened, the innermost last.
 	opening []*held
 }
@@ -41,8 +43,14 @@ func (k *keeper) keep(key string, open func() exchange.Kept) exchange.Kept {
 	h.part = open()
 	k.opening = k.opening[:len(k.opening)-1]
 	k.now[key] = h
+	if b, ok := h.part.(beginner); ok {
+		k.begin = append(k.begin, b)
+	}
 	return h.part
 }
+
+// beginner is a part that does nothing of its own before its plan is used.
+type beginner interface{ Begin() }
 
 // carry returns the part with this key if there is one: this Compile's, or that
 // of the plan before, which is carried over then. It allocates nothing.

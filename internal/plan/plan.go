@@ -33,6 +33,9 @@ type Plan struct {
 	kept     map[string]*held
 	counters []retirer
 	stores   []stored // what caches hold
+	begin    []beginner
+	// proxies are those of the configuration, by name, also the inactive ones.
+	proxies []compiledProxy
 	// tcpProxies are the active TCP proxies, by name.
 	tcpProxies []TCPProxy
 	// udpProxies are the active UDP proxies, by name.
@@ -120,6 +123,15 @@ func (p *Plan) AtQUIC(address netip.AddrPort) *Port {
 		}
 	}
 	return nil
+}
+
+// Begin lets what p has opened do its work, such as health checks. It is called
+// once, when the plan is taken into use. A plan that is only looked at sends
+// nothing to anybody.
+func (p *Plan) Begin() {
+	for _, part := range p.begin {
+		part.Begin()
+	}
 }
 
 // Retire ends what p holds and current does not: counters, connections that are

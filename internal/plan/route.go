@@ -23,6 +23,7 @@ import (
 	"headgate/internal/feature/rewrite"
 	"headgate/internal/feature/timeout"
 	"headgate/internal/health"
+	"headgate/internal/metrics"
 	"headgate/internal/schema"
 	"headgate/internal/target"
 	"headgate/internal/upstream"
@@ -444,10 +445,24 @@ func (c *compiler) servers(b *body) error {
 			policy.Retried = counter.Told
 		}
 		kept.Servers = upstream.New(list, c.shared.upstream, policy, c.env)
+		c.showServers(b, kept)
 		return kept
 	}).(*keptServers).Servers
 	b.source = b.servers
 	return nil
+}
+
+// showServers has the metrics tell how the servers of a route stand.
+func (c *compiler) showServers(b *body, kept *keptServers) {
+	if c.house.Metrics == nil {
+		return
+	}
+	for i := range kept.List() {
+		kept.counters[i].(*metrics.Server).Stands(kept.Place(i))
+	}
+	if kept.Bounded() {
+		kept.counters = append(kept.counters, c.house.Metrics.Queue(b.proxy.Name, b.path(), kept.Waiting))
+	}
 }
 
 // countTries gives the servers of a route their counters, and returns those.

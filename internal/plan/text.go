@@ -87,6 +87,15 @@ func (e *Explanation) writeServers(b *strings.Builder) {
 		if s.Pinned {
 			b.WriteString(", to whom the cookie belongs")
 		}
+		if s.Backup {
+			b.WriteString(", backup")
+		}
+		if s.State != "" {
+			b.WriteString(", is " + s.State)
+		}
+		if s.Chosen {
+			b.WriteString(", chosen by " + e.Balance)
+		}
 		if s.Head == before {
 			b.WriteString(", gets the same\n")
 			continue

@@ -212,6 +212,22 @@ type Standing struct {
 	health.Status
 }
 
+// Usable reports whether the server takes requests.
+func (s *Standing) Usable() bool {
+	return s.State != health.Unhealthy && s.State != health.Ejected && s.Circuit != health.CircuitOpen
+}
+
+// Word returns the state in a word, the circuit's when that is what keeps requests
+// from the server.
+func (s *Standing) Word() string {
+	switch {
+	case s.State == health.Unhealthy || s.State == health.Ejected:
+	case s.Circuit == health.CircuitOpen, s.Circuit == health.CircuitHalfOpen:
+		return "circuit_" + s.Circuit
+	}
+	return s.State.String()
+}
+
 // Standing returns how the servers stand, in the order of the configuration, with
 // the results of their checks if that is asked for.
 func (s *Servers) Standing(results bool) []Standing {
@@ -233,6 +249,63 @@ func (s *Server) standing(results bool) Standing {
 	}
 	return out
 }
+
+// Standing returns how the server stands.
+func (s *Server) Standing() Standing { return s.standing(false) }
+
+// Likely returns the place of the server that ex would be sent to, -1 when that
+// depends on whose turn it is, what runs, or chance. Nothing is counted.
+func (s *Servers) Likely(ex *exchange.Exchange) int {
+	method := s.policy.Balance.Method
+	if s.Pinned(ex) >= 0 || s.expansion != nil || method != balance.Hash && method != balance.First {
+		return -1
+	}
+	ask := balance.Ask{Now: ex.Times.Start}
+	if s.by != balance.ByNothing {
+		ask.Key = s.key(ex)
+	}
+	at, _ := s.group.Likely(&ask)
+	return at
+}
+
+// Place is a server of the configuration, for the metrics.
+type Place struct {
+	servers *Servers
+	at      int
+}
+
+// Place returns the server at place i of the configuration.
+func (s *Servers) Place(i int) Place { return Place{s, i} }
+
+// Now returns how the server stands. Of a name that stands for several addresses it
+// is all that runs on them, and the state of the first that is best.
+func (p Place) Now() health.Status {
+	srv := p.servers.list[p.at]
+	m := p.servers.current(exchange.Now())
+	if m == p.servers {
+		return srv.standing(false).Status
+	}
+	var sum health.Status
+	best := true
+	for _, member := range m.list {
+		if member.URL != srv.URL {
+			continue
+		}
+		now := member.standing(false)
+		if best || sum.State != health.Healthy && now.State == health.Healthy {
+			sum.State, sum.Circuit, best = now.State, now.Circuit, false
+		}
+		sum.Active += now.Active
+		sum.Ejections += now.Ejections
+		sum.Opened += now.Opened
+		sum.Passed += now.Passed
+		sum.Failed += now.Failed
+	}
+	return sum
+}
+
+// Bounded reports whether requests may have to wait for a server.
+func (s *Servers) Bounded() bool { return s.group.Bounded() }
 
 // Waiting returns how many requests wait for a server.
 func (s *Servers) Waiting() int { return s.current(exchange.Now()).group.Waiting() }

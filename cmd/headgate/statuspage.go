@@ -1,0 +1,148 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"headgate/internal/control"
+	"headgate/internal/health"
+	"headgate/internal/plan"
+)
+
+// statusPage is what status prints of the page of the admin listener.
+type statusPage struct {
+	State    string                `json:"state"`
+	Since    time.Time             `json:"since"`
+	Revision string                `json:"revision"`
+	Ports    []control.PortState   `json:"ports"`
+	Proxies  []plan.ProxyState     `json:"proxies"`
+	Sources  []control.SourceState `json:"sources"`
+}
+
+// print writes the page as tables. With all every server is listed, else those that
+// are not well; with checks their checks are.
+func (s *statusPage) print(out io.Writer, all, checks bool) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(w, "headgate is %s", s.State)
+	if !s.Since.IsZero() {
+		fmt.Fprintf(w, ", configuration %s applied %s ago", s.Revision, ago(s.Since))
+	}
+	fmt.Fprintln(w)
+	for _, source := range s.Sources {
+		for _, issue := range source.Issues {
+			fmt.Fprintf(w, "! %s: %s\n", source.Name, issue)
+		}
+	}
+	s.printPorts(w)
+	s.printProxies(w)
+	s.printServers(w, all)
+	if checks {
+		s.printChecks(w)
+	}
+	return w.Flush()
+}
+
+func (s *statusPage) printPorts(w io.Writer) {
+	fmt.Fprint(w, "\nPORT\tADDRESS\tPROTOCOL\tSTATE\tSINCE\tCONNECTIONS\tNOTE\n")
+	for i := range s.Ports {
+		p := &s.Ports[i]
+		note := strings.TrimSpace(p.Reason + " " + p.Hint)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", p.Name, p.Address, p.Protocol, p.State, ago(p.Since), p.Connections, note)
+	}
+}
+
+func (s *statusPage) printProxies(w io.Writer) {
+	fmt.Fprint(w, "\nPROXY\tSTATE\tHEALTHY\tHOSTS\tNOTE\n")
+	for i := range s.Proxies {
+		p := &s.Proxies[i]
+		healthy := fmt.Sprintf("%d/%d", p.Healthy, p.Total)
+		if p.Unknown > 0 {
+			healthy += fmt.Sprintf(" (%d unknown)", p.Unknown)
+		}
+		if p.Total == 0 {
+			healthy = "-"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", p.Name, p.State, healthy, hosts(p.VirtualHosts), p.Reason)
+	}
+}
+
+// hosts names the first of a proxy's hosts.
+func hosts(all []string) string {
+	switch len(all) {
+	case 0:
+		return "any"
+	case 1, 2:
+		return strings.Join(all, " ")
+	}
+	return fmt.Sprintf("%s and %d more", all[0], len(all)-1)
+}
+
+func (s *statusPage) printServers(w io.Writer, all bool) {
+	begun := false
+	s.eachServer(func(proxy, route string, srv *plan.ServerState) {
+		if !all && srv.Usable() && srv.State != health.SlowStart && srv.State != health.Draining {
+			return
+		}
+		if !begun {
+			fmt.Fprint(w, "\nSERVER\tPROXY\tROUTE\tSTATE\tSINCE\tWEIGHT\tACTIVE\tCHECKS\tWHY\n")
+			begun = true
+		}
+		why := srv.Reason
+		if !srv.Usable() && srv.LastError != "" {
+			why += ": " + srv.LastError
+		}
+		if !srv.Until.IsZero() {
+			why += fmt.Sprintf(" (for %s more)", time.Until(srv.Until).Round(time.Second))
+		}
+		url := srv.URL
+		if srv.Address != "" {
+			url += " at " + srv.Address
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%d\t%s\t%s\n", url, proxy, route, srv.Word(), ago(srv.Since), srv.Weight, srv.Active, srv.Recent, why)
+	})
+}
+
+func (s *statusPage) printChecks(w io.Writer) {
+	s.eachServer(func(_, route string, srv *plan.ServerState) {
+		if len(srv.Results) == 0 {
+			return
+		}
+		fmt.Fprintf(w, "\nCHECKS OF %s\tROUTE %s\tSTATUS\tTOOK\tERROR\n", srv.URL, route)
+		for _, r := range srv.Results {
+			word := "passed"
+			if !r.Healthy {
+				word = "failed"
+			}
+			fmt.Fprintf(w, "%s\t%s\t%d\t%.1f ms\t%s\n", r.At.Local().Format(time.DateTime), word, r.Status, r.Took, r.Error)
+		}
+	})
+}
+
+// eachServer goes over the servers of all proxies.
+func (s *statusPage) eachServer(look func(proxy, route string, srv *plan.ServerState)) {
+	for i := range s.Proxies {
+		for j := range s.Proxies[i].Routes {
+			r := &s.Proxies[i].Routes[j]
+			for k := range r.Servers {
+				look(s.Proxies[i].Name, r.Path, &r.Servers[k])
+			}
+		}
+	}
+}
+
+// ago returns how long something is ago, in its two largest units.
+func ago(t time.Time) string {
+	d := max(time.Since(t), 0)
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%ds", int(d.Seconds()))
+	case d < time.Hour:
+		return fmt.Sprintf("%dm%02ds", int(d.Minutes()), int(d.Seconds())%60)
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh%02dm", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return fmt.Sprintf("%dd%02dh", int(d.Hours())/24, int(d.Hours())%24)
+}

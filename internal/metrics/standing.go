@@ -1,0 +1,103 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"headgate/internal/health"
+)
+
+// Stander is a server that knows how it stands.
+type Stander interface{ Now() health.Status }
+
+// Stands says who knows how the server stands.
+func (h *Server) Stands(s Stander) {
+	h.owner.mu.Lock()
+	defer h.owner.mu.Unlock()
+	h.standing = s
+}
+
+// stander returns who knows how the server stands, or nil.
+func (h *Server) stander() Stander {
+	h.owner.mu.Lock()
+	defer h.owner.mu.Unlock()
+	return h.standing
+}
+
+// collectStanding shows how a server stands.
+func collectStanding(out chan<- prometheus.Metric, d *standingDescs, h *Server) {
+	s := h.stander()
+	if s == nil {
+		return
+	}
+	now := s.Now()
+	send := func(desc *prometheus.Desc, kind prometheus.ValueType, n float64, more ...string) {
+		out <- prometheus.MustNewConstMetric(desc, kind, n, append(h.labels[:3:3], more...)...)
+	}
+	send(d.state, prometheus.GaugeValue, 1, now.State.String())
+	send(d.active, prometheus.GaugeValue, float64(now.Active))
+	send(d.ejections, prometheus.CounterValue, float64(now.Ejections))
+	if now.Passed+now.Failed > 0 {
+		send(d.checks, prometheus.CounterValue, float64(now.Passed), "passed")
+		send(d.checks, prometheus.CounterValue, float64(now.Failed), "failed")
+	}
+	if now.Circuit != "" {
+		open := 0.0
+		if now.Circuit == health.CircuitOpen {
+			open = 1
+		}
+		send(d.open, prometheus.GaugeValue, open)
+		send(d.opened, prometheus.CounterValue, float64(now.Opened))
+	}
+}
+
+// standingDescs are made once for a page.
+type standingDescs struct{ state, active, ejections, checks, open, opened *prometheus.Desc }
+
+func (f *families) standing() *standingDescs {
+	return &standingDescs{f.state.desc(), f.active.desc(), f.ejections.desc(), f.checks.desc(), f.open.desc(), f.opened.desc()}
+}
+
+// Queue shows how many requests wait for the servers of a route.
+type Queue struct {
+	owner   *Registry
+	key     retriesKey
+	labels  []string
+	users   int        // guarded by owner.mu
+	waiting func() int // guarded by owner.mu
+}
+
+// Queue returns the handle for the queue of a route, whose length waiting tells.
+// Each call wants a Retire of its own.
+func (r *Registry) Queue(proxy, route string, waiting func() int) *Queue {
+	key := retriesKey{proxy, route}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	h := r.mu.queues[key]
+	if h == nil {
+		h = &Queue{owner: r, key: key, labels: labels(proxy, route)}
+		r.mu.queues[key] = h
+	}
+	h.users++
+	h.waiting = waiting
+	return h
+}
+
+// Retire removes the queue from the page when as many have retired it as asked for
+// it.
+func (h *Queue) Retire() {
+	r := h.owner
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if h.users--; h.users == 0 {
+		delete(r.mu.queues, h.key)
+	}
+}
+
+func (r *Registry) collectQueues(out chan<- prometheus.Metric, f *families) {
+	desc := f.waiting.desc()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, h := range r.mu.queues {
+		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(h.waiting()), h.labels...)
+	}
+}

@@ -1,0 +1,126 @@
+package plan
+
+import (
+	"fmt"
+	"time"
+
+	"headgate/internal/config"
+	"headgate/internal/health"
+	"headgate/internal/upstream"
+)
+
+// ProxyState is how a proxy stands.
+type ProxyState struct {
+	// Name is the proxy's name, VirtualHosts those of the configuration.
+	Name         string   `json:"name"`
+	VirtualHosts []string `json:"virtual_hosts,omitempty"`
+	// State is active; degraded when a server takes no requests; down when a route
+	// has no server that does; or inactive.
+	State string `json:"state"`
+	// Since is when the first server went that makes the proxy degraded, or the last
+	// that makes it down. Reason says which.
+	Since  time.Time `json:"since,omitzero"`
+	Reason string    `json:"reason,omitempty"`
+	// Healthy counts the servers that are known to be well, Unknown those of which
+	// nothing is known yet, Total all. A server of two routes counts twice.
+	Healthy int `json:"healthy"`
+	Unknown int `json:"unknown"`
+	Total   int `json:"total"`
+	// Routes are the routes with servers.
+	Routes []RouteState `json:"routes,omitempty"`
+}
+
+// RouteState is how the servers of a route stand.
+type RouteState struct {
+	Path string `json:"path"`
+	// Waiting is how many requests wait for a server.
+	Waiting int `json:"waiting"`
+	// Servers are in the order of the configuration.
+	Servers []ServerState `json:"servers"`
+}
+
+// ServerState is how a server stands.
+type ServerState = upstream.Standing
+
+// The states of a proxy.
+const (
+	ProxyActive   = "active"
+	ProxyDegraded = "degraded"
+	ProxyDown     = "down"
+	ProxyInactive = "inactive"
+)
+
+// Proxies returns how the proxies stand, by name. With a name it is that one alone,
+// with the results of its servers' checks.
+func (p *Plan) Proxies(name string) []ProxyState {
+	out := make([]ProxyState, 0, len(p.proxies))
+	for i := range p.proxies {
+		if compiled := &p.proxies[i]; name == "" || compiled.settings.Name == name {
+			out = append(out, compiled.state(name != ""))
+		}
+	}
+	return out
+}
+
+// compiledProxy is a proxy with its routes.
+type compiledProxy struct {
+	settings *config.Proxy
+	bodies   []*body // nil when it is not active
+}
+
+func (c *compiledProxy) state(results bool) ProxyState {
+	s := ProxyState{Name: c.settings.Name, VirtualHosts: c.settings.VirtualHosts, State: ProxyActive}
+	if !c.settings.Active {
+		s.State = ProxyInactive
+	}
+	for _, b := range c.bodies {
+		if b.servers == nil {
+			continue
+		}
+		r := RouteState{Path: b.path(), Waiting: b.servers.Waiting(), Servers: b.servers.Standing(results)}
+		s.judge(&r)
+		s.Routes = append(s.Routes, r)
+	}
+	return s
+}
+
+// judge adds to the state what the servers of a route make of it.
+func (s *ProxyState) judge(r *RouteState) {
+	usable, clients := 0, 0
+	var first, last *ServerState // to go, of those that take no requests
+	for i := range r.Servers {
+		srv := &r.Servers[i]
+		s.Total++
+		switch srv.State {
+		case health.Healthy, health.SlowStart:
+			s.Healthy++
+		case health.Unknown:
+			s.Unknown++
+		}
+		if srv.Weight == 0 {
+			continue
+		}
+		clients++
+		if srv.Usable() {
+			usable++
+			continue
+		}
+		if first == nil || srv.Since.Before(first.Since) {
+			first = srv
+		}
+		if last == nil || srv.Since.After(last.Since) {
+			last = srv
+		}
+	}
+	switch {
+	case first == nil:
+	case usable == 0:
+		if s.State != ProxyDown {
+			s.State, s.Since = ProxyDown, last.Since
+			s.Reason = fmt.Sprintf("route %s: none of %d servers takes requests", r.Path, clients)
+		}
+	case s.State == ProxyActive:
+		s.State, s.Since = ProxyDegraded, first.Since
+		s.Reason = fmt.Sprintf("route %s: %d of %d servers take no requests; %s is %s: %s", r.Path, clients-usable, clients, first.URL, first.Word(), first.Reason)
+	}
+}
