@@ -10,6 +10,7 @@ import (
 
 	"headgate/internal/balance"
 	"headgate/internal/feature/clientip"
+	"headgate/internal/health"
 	"headgate/internal/ipset"
 	"headgate/internal/schema"
 	"headgate/internal/target"
@@ -272,9 +273,24 @@ func checkHealth(r *Route, at schema.Place) {
 	r.Ejection.Check(at.Field("ejection"))
 	if r.HealthCheck != nil {
 		r.HealthCheck.Check(at.Field("health_check"))
+		checkGRPC(r, at)
 	}
 	if r.CircuitBreaker != nil {
 		r.CircuitBreaker.Check(at.Field("circuit_breaker"))
+	}
+}
+
+// checkGRPC tells of servers that cannot be asked by gRPC, as they are spoken to by
+// HTTP/1.1.
+func checkGRPC(r *Route, at schema.Place) {
+	if r.HealthCheck.Type != health.GRPC {
+		return
+	}
+	for i, s := range r.Servers {
+		if t, f := target.Parse(s.URL); f == nil && (t.Scheme == target.HTTP || t.Scheme == target.Unix) {
+			at.Field("servers").Index(i).Called("server", s.URL).Field("url").Problem("gRPC health checks need HTTP/2", "write h2c:// or https://")
+			return
+		}
 	}
 }
 

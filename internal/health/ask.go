@@ -38,10 +38,14 @@ func (k *Check) ask() Result {
 // request asks for the path and says what is wrong with the answer.
 func (k *Check) request(until int64) (status int, wrong string) {
 	e := &k.errand
-	e.Begin(k.config.Method, k.path, k.query, k.config.Timeout.D())
+	e.Begin(k.method, k.path, k.query, k.config.Timeout.D())
 	e.WhileWanted(func() bool { return k.retired.Load() || clock.Now() > until })
 	e.Request.Header.Add(header.UserAgent, agent)
-	e.Request.Header.Add(header.Accept, "*/*")
+	if k.call != nil {
+		k.fillGRPC()
+	} else {
+		e.Request.Header.Add(header.Accept, "*/*")
+	}
 	defer e.Close()
 	if answer := e.Ask(k.probe.Source); answer != nil {
 		if answer.Reason == exchange.ClientClosed {
@@ -50,14 +54,16 @@ func (k *Check) request(until int64) (status int, wrong string) {
 		return 0, answer.Cause
 	}
 	status = e.Response.Status
-	if !k.statuses.has(status) {
+	if k.call == nil && !k.statuses.has(status) {
 		return status, fmt.Sprintf("status %d, want %s", status, k.config.Status)
 	}
 	// It is read also when nobody looks at it: to close a connection with unread
 	// bytes on it resets it, which servers log as an error.
 	whole, err := k.readBody(until)
 	switch {
-	case k.body == nil || k.body.Match(k.buffer):
+	case k.call != nil && err == nil:
+		return status, k.judgeGRPC(&e.Response)
+	case k.call == nil && (k.body == nil || k.body.Match(k.buffer)):
 		return status, ""
 	case err != nil:
 		return status, fmt.Sprintf("the body broke off: %v", err)

@@ -33,6 +33,8 @@ type Check struct {
 	config   Config
 	path     string
 	query    string
+	method   string
+	call     []byte // what a gRPC check sends, or nil
 	statuses *statuses
 	body     *regexp.Regexp // or nil
 	probe    Probe
@@ -66,9 +68,12 @@ type Check struct {
 // it run, Retire ends it.
 func NewCheck(c *Config, probe Probe, rounds *Rounds, log *slog.Logger) *Check {
 	k := &Check{config: *c, probe: probe, rounds: rounds, log: log}
-	k.path, k.query = c.Path, ""
+	k.path, k.query, k.method = c.Path, "", c.Method
 	if i := strings.IndexByte(c.Path, '?'); i >= 0 {
 		k.path, k.query = c.Path[:i], c.Path[i:]
+	}
+	if c.Type == GRPC {
+		k.path, k.method, k.call = grpcPath, "POST", grpcRequest(c.Service)
 	}
 	k.statuses, _ = parseStatuses(c.Status)
 	if c.Body != "" {

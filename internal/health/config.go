@@ -15,6 +15,12 @@ import (
 // go the way that requests go, with the same TLS settings, on a connection of their
 // own each time. A server that several routes name is checked once.
 type Config struct {
+	// Type is `http` for a request, or a connection when there is no path, or `grpc`
+	// for the gRPC health checking protocol, over h2c or https.
+	Type Type `json:"type" default:"http" enum:"http,grpc"`
+	// Service is the name of the service that type grpc asks for. Empty asks for the
+	// server as a whole.
+	Service string `json:"service,omitempty" max:"256" example:"shop.v1.Orders"`
 	// Path is what is asked for with the method below, at the root of the server's
 	// address: its base path is not put in front. It may have a query. Empty means
 	// that a connection, with its TLS handshake, is all that is asked for.
@@ -44,12 +50,30 @@ type Config struct {
 	Fall int `json:"fall" default:"3" min:"1" max:"100"`
 }
 
+// Type is how a server is asked.
+type Type string
+
+// The types of checks.
+const (
+	HTTP Type = "http"
+	GRPC Type = "grpc"
+)
+
 // Check tells what is wrong with the settings, which stand at at.
 func (c *Config) Check(at schema.Place) {
+	if c.Type == GRPC {
+		for _, f := range []struct{ name, value string }{{"path", c.Path}, {"body", c.Body}} {
+			if f.value != "" {
+				at.Field(f.name).Problem("checks of type grpc have none", "take it out")
+			}
+		}
+	} else if c.Service != "" {
+		at.Field("service").Problem("only checks of type grpc ask for a service", "write type: grpc, or take service out")
+	}
 	path, query, asks := strings.Cut(c.Path, "?")
 	switch {
 	case c.Path == "":
-		if c.Body != "" {
+		if c.Body != "" && c.Type != GRPC {
 			at.Field("body").Problem("without a path there is no answer to look at", "add path: /healthz")
 		}
 	case strings.ContainsFunc(query, notQuery) || asks && query == "":

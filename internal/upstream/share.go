@@ -19,6 +19,9 @@ const mostRepeats = 10
 // carried it, and called once.
 func (s *Server) Ended() { s.released() }
 
+// Broke is Ended for a response that the server broke off.
+func (s *Server) Broke(err error) { s.broke(err) }
+
 // attemptShared makes one try on one server that may speak HTTP/2. A request that
 // the server has not looked at, as it ended the connection meanwhile, goes over
 // another one.

@@ -113,6 +113,9 @@ func (s *Stream) Read(p []byte) (int, error) {
 	b := &s.body
 	if b.current == nil {
 		if err := s.next(); err != nil {
+			if err != io.EOF {
+				s.broken = err
+			}
 			return 0, err
 		}
 	}

@@ -137,9 +137,10 @@ func raw(kind http2.FrameType, flags uint8, id uint32, payload []byte) []byte {
 }
 
 // nobody is the owner of streams in tests.
-type nobody struct{ ended int }
+type nobody struct{ ended, broke int }
 
-func (n *nobody) Ended() { n.ended++ }
+func (n *nobody) Ended()      { n.ended++ }
+func (n *nobody) Broke(error) { n.ended++; n.broke++ }
 
 // request sends a request on a connection and takes its answer to the end.
 func request(t *testing.T, c *Conn, options ...exchangetest.Option) (*exchangetest.Front, *exchange.Exchange, error) {

@@ -49,6 +49,7 @@ type Stream struct {
 	active    atomic.Int64 // when a piece of the request was sent last
 	body      body
 	concluded bool
+	broken    error // why the body broke off, if it did
 
 	// guarded by conn.mu
 	facts
@@ -91,8 +92,12 @@ var streams = sync.Pool{New: func() any {
 	return &Stream{wake: make(chan struct{}, 1), wakeUp: make(chan struct{}, 1)}
 }}
 
-// Owner hears when the response of a stream was closed.
-type Owner interface{ Ended() }
+// Owner hears when the response of a stream was closed: by Broke when it broke off
+// before its end, else by Ended.
+type Owner interface {
+	Ended()
+	Broke(err error)
+}
 
 // NewStream begins the request of an exchange, whose time to the response head
 // counts from began.
@@ -378,9 +383,12 @@ func (s *Stream) Repeatable() bool {
 // Close ends the exchange on the stream: what is not whole is reset. Views into
 // the response die.
 func (s *Stream) Close() error {
-	if owner := s.owner; s.ex != nil {
-		s.End()
-		owner.Ended()
+	if owner, broken := s.owner, s.broken; s.ex != nil {
+		if s.End(); broken != nil {
+			owner.Broke(broken)
+		} else {
+			owner.Ended()
+		}
 	}
 	return nil
 }
