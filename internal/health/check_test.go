@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -37,18 +38,27 @@ func defaults() *Config {
 
 // log counts the lines of each text.
 type log struct {
-	slog.Handler
+	mu    sync.Mutex
 	lines map[string]int
 }
 
 func newLog(t *testing.T) (*log, *slog.Logger) {
-	l := &log{slog.DiscardHandler, map[string]int{}}
+	l := &log{lines: map[string]int{}}
 	return l, slog.New(slog.NewTextHandler(writer(func(p []byte) {
 		_, rest, _ := strings.Cut(string(p), `msg="`)
 		what, _, _ := strings.Cut(rest, `"`)
+		l.mu.Lock()
 		l.lines[what]++
+		l.mu.Unlock()
 		t.Log(strings.TrimSpace(string(p)))
 	}), nil))
+}
+
+// count returns how often something was said.
+func (l *log) count(what string) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lines[what]
 }
 
 type writer func([]byte)
@@ -57,15 +67,26 @@ func (w writer) Write(p []byte) (int, error) { w(p); return len(p), nil }
 
 // fake is a server that a test plays.
 type fake struct {
-	respond func(ex *exchange.Exchange) *exchange.Answer
+	respond func(ex *exchange.Exchange) *exchange.Answer // guarded by mu
+	mu      sync.Mutex
 	asked   atomic.Int32
+}
+
+// set changes what the server does.
+func (f *fake) set(respond func(ex *exchange.Exchange) *exchange.Answer) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.respond = respond
 }
 
 func (f *fake) Describe() string { return "fake" }
 
 func (f *fake) Respond(ex *exchange.Exchange) *exchange.Answer {
 	f.asked.Add(1)
-	return f.respond(ex)
+	f.mu.Lock()
+	respond := f.respond
+	f.mu.Unlock()
+	return respond(ex)
 }
 
 func status(code int, body string) func(*exchange.Exchange) *exchange.Answer {
@@ -102,7 +123,7 @@ func TestCheckRisesAndFalls(t *testing.T) {
 		equal(t, "after one good check", s.Status(false).State, Healthy)
 		equal(t, "checks", f.asked.Load(), 1)
 
-		f.respond = status(503, "")
+		f.set(status(503, ""))
 		failures := func(n uint64) time.Duration {
 			began := time.Now()
 			for s.Status(false).Failed < n {
@@ -125,7 +146,7 @@ func TestCheckRisesAndFalls(t *testing.T) {
 		equal(t, "results", len(st.Results), 4)
 		equal(t, "failed", st.Failed, 3)
 
-		f.respond = status(302, "") // a redirect is not followed, and counts as itself
+		f.set(status(302, "")) // a redirect is not followed, and counts as itself
 		passed := s.Status(false).Passed
 		for s.Status(false).Passed == passed {
 			time.Sleep(10 * time.Millisecond)
@@ -134,8 +155,8 @@ func TestCheckRisesAndFalls(t *testing.T) {
 		time.Sleep(2210 * time.Millisecond)
 		equal(t, "after two", s.Status(false).State, Healthy)
 		equal(t, "out", s.Out(), 0)
-		equal(t, "lines of unhealthy", lines.lines["server unhealthy"], 1)
-		equal(t, "lines of healthy", lines.lines["server healthy again"], 1)
+		equal(t, "lines of unhealthy", lines.count("server unhealthy"), 1)
+		equal(t, "lines of healthy", lines.count("server healthy again"), 1)
 
 		time.Sleep(time.Hour)
 		equal(t, "results kept", len(s.Status(true).Results), Results)
@@ -211,15 +232,20 @@ func TestWithoutAPathAConnectionIsEnough(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cfg := defaults()
 		cfg.Path = ""
-		var err error
+		var refuse atomic.Bool
 		_, log := newLog(t)
-		k := begin(cfg, Probe{Connect: func(time.Duration) error { return err }}, NewRounds(), log)
+		k := begin(cfg, Probe{Connect: func(time.Duration) error {
+			if refuse.Load() {
+				return errors.New("connection refused")
+			}
+			return nil
+		}}, NewRounds(), log)
 		defer k.Retire()
 		s := newServer(log)
 		defer k.Watch(s, 0).Retire()
 		time.Sleep(time.Second)
 		equal(t, "state", s.Status(false).State, Healthy)
-		err = errors.New("connection refused")
+		refuse.Store(true)
 		time.Sleep(20 * time.Second)
 		equal(t, "state", s.Status(false).State, Unhealthy)
 		equal(t, "error", s.Status(false).LastError, "connection refused")

@@ -69,7 +69,7 @@ func TestFailuresInARowEject(t *testing.T) {
 		s.Answered()
 		equal(t, "state", s.Status(false).State, Healthy)
 		equal(t, "ejections", s.Status(false).Ejections, 2)
-		equal(t, "lines", lines.lines["server ejected"], 2)
+		equal(t, "lines", lines.count("server ejected"), 2)
 		// Good time makes ejections forgotten.
 		time.Sleep(time.Minute)
 		fail(s, p, 5)
@@ -165,7 +165,7 @@ func TestServerComesBackSlowly(t *testing.T) {
 		defer k.Watch(s, 20*time.Second).Retire()
 		time.Sleep(time.Minute)
 		equal(t, "unhealthy", s.Status(false).State, Unhealthy)
-		f.respond = status(200, "")
+		f.set(status(200, ""))
 		time.Sleep(10 * time.Second)
 		equal(t, "again", s.Status(false).State, SlowStart)
 		time.Sleep(20 * time.Second)
