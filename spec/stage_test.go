@@ -14,6 +14,7 @@ type server struct {
 	name     string
 	listener net.Listener
 	active   chan *peer // connections on which bytes have arrived
+	known    []*peer    // those that were used
 	current  *peer
 	step     int
 	loose    bool // requests come by HTTP/2: see loosely
@@ -49,8 +50,8 @@ func (s *server) accept(l net.Listener) {
 	}
 }
 
-// mustGet reads exactly want, on a new connection or on the one used before: which
-// of them depends on whether the proxy had it back when the request came.
+// mustGet reads exactly want, on a new connection or on one used before: which of
+// them depends on whether the proxy had it back when the request came.
 func (s *server) mustGet(want []byte) {
 	s.t.Helper()
 	for until := time.Now().Add(patience); time.Now().Before(until); {
@@ -60,6 +61,7 @@ func (s *server) mustGet(want []byte) {
 		}
 		select {
 		case s.current = <-s.active:
+			s.known = append(s.known, s.current)
 			s.current.conn.SetDeadline(time.Now().Add(patience))
 			s.compare(want)
 			return
@@ -72,15 +74,20 @@ func (s *server) mustGet(want []byte) {
 // glance is how long one connection is looked at before the other.
 const glance = 5 * time.Millisecond
 
-// hasMore reports whether bytes come on the connection used before, soon.
+// hasMore reports whether bytes come soon on a connection used before, the last one
+// first, and makes that the current one.
 func (s *server) hasMore() bool {
-	if s.current == nil {
-		return false
+	for i := len(s.known) - 1; i >= 0; i-- {
+		p := s.known[i]
+		p.conn.SetReadDeadline(time.Now().Add(glance))
+		_, err := p.r.Peek(1)
+		p.conn.SetReadDeadline(time.Now().Add(patience))
+		if err == nil {
+			s.current = p
+			return true
+		}
 	}
-	s.current.conn.SetReadDeadline(time.Now().Add(glance))
-	_, err := s.current.r.Peek(1)
-	s.current.conn.SetReadDeadline(time.Now().Add(patience))
-	return err == nil
+	return false
 }
 
 // compare reads want from the connection at hand.
