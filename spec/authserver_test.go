@@ -135,3 +135,30 @@ func (c counting) Accept() (net.Conn, error) {
 	}
 	return nc, err
 }
+
+// An auth server that failed many times in a row is asked again at once when it is
+// back: there is no other one to ask meanwhile.
+func TestAuthServerThatComesBack(t *testing.T) {
+	var n atomic.Int64
+	addr, _ := misbehaving(t, func(c net.Conn) {
+		if n.Add(1) > 12 {
+			asked("HTTP/1.1 200 OK\r\nRemote-User: ada\r\nContent-Length: 0\r\n\r\n")(c)
+			return
+		}
+		c.Close()
+	})
+	s := newStage(t, fmt.Sprintf(behindAuth, addr), transports[0])
+	for i := range 20 {
+		answer, err := http.Get("http://" + s.addr + "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer.Body.Close()
+		if want := map[bool]int{true: 502, false: 200}[n.Load() <= 12]; answer.StatusCode != want {
+			t.Fatalf("request %d, after %d connections: status %d, want %d", i, n.Load(), answer.StatusCode, want)
+		}
+	}
+	if n.Load() <= 12 {
+		t.Errorf("the auth server was asked %d times", n.Load())
+	}
+}
