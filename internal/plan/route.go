@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -74,6 +75,11 @@ type shared struct {
 	ejection    health.Ejection // what routes have that say nothing of it
 	content     content
 	keyBuffer   []byte
+
+	// inherited are the features that a route without its own has from the proxy
+	// inherits.
+	inherits  *config.Proxy
+	inherited config.Features
 }
 
 // forwarding is how a proxy wants the forwarded fields.
@@ -201,11 +207,24 @@ func onePath(path string) (string, error) {
 	return string(b), err
 }
 
+// effective returns the features that act on a route. Most routes have none of
+// their own, and then they are those of the route before.
+func (c *compiler) effective(b *body) config.Features {
+	own := !reflect.ValueOf(&b.settings.Features).Elem().IsZero()
+	if own {
+		return b.proxy.Effective(b.settings)
+	}
+	if c.shared.inherits != b.proxy {
+		c.shared.inherits, c.shared.inherited = b.proxy, b.proxy.Effective(b.settings)
+	}
+	return c.shared.inherited
+}
+
 // filters puts the filters of a route into the order in which they act. This is
 // the order of config.Features, with what every route has in its place. What sees
 // every response stands first: responses pass the filters backwards.
 func (c *compiler) filters(b *body) error {
-	f := b.proxy.Effective(b.settings)
+	f := c.effective(b)
 	c.around(b, &f)
 	rules, err := c.headers(f.Headers)
 	if err != nil {

@@ -58,11 +58,21 @@ func (s *secureServer) keep(env exchange.Env) *upstream.Secure {
 	return &s.Secure
 }
 
+// mayBeSecure reports whether a URL can be one of https: its scheme, in whatever
+// case, ends in an s.
+func mayBeSecure(url string) bool {
+	i := strings.IndexByte(url, ':')
+	return i > 0 && url[i-1]|0x20 == 's'
+}
+
 // secureServers reads the files of a route's https servers. The result has a place
 // for each server, nil for those without TLS; it is nil if no server has any.
 func (c *compiler) secureServers(b *body) ([]*secureServer, error) {
 	var all []*secureServer
 	for i, s := range b.settings.Servers {
+		if !mayBeSecure(s.URL) {
+			continue // most are not, and with ten thousand proxies parsing takes its time
+		}
 		t, err := s.Target()
 		if err != nil {
 			return nil, err
