@@ -4,7 +4,8 @@
 //
 // serve.go is the life of a request: one form of the path, the route that takes
 // it, the route's pipeline. hosts.go and paths.go are the tables behind the
-// match; route.go puts a route's pipeline together; compile.go goes over the
+// match; route.go puts a route's pipeline together, order.go
+// its filters in their order, servers.go its servers; compile.go goes over the
 // configuration; keep.go carries over what a change leaves alone. Explain tells
 // for one request what the tables and filters make of it.
 //
