@@ -51,6 +51,9 @@ func TestAnHTTP3PortServes(t *testing.T) {
 	if p.State != "listening" || p.Protocol != "http3" || p.Accepted != 1 {
 		t.Errorf("got %+v", p)
 	}
+	if n := h.log.count(`msg="port opened" port=a address=` + at[0] + " protocol=http3"); n != 1 {
+		t.Errorf("that it was opened was said %d times, want once", n)
+	}
 	h.apply(http3s(document(202, "a "+at[0]+" drain: 5s")))
 	if got := status3(t, at[0]); got != 202 {
 		t.Errorf("after a change: got status %d, want 202", got)

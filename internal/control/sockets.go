@@ -333,7 +333,7 @@ func (c *Control) retryWaiting(waited time.Duration) {
 			continue
 		}
 		delete(c.mu.waiting, key)
-		c.log.Info("port opened", "port", before.Name, "address", port.Address().String())
+		c.log.Info("port opened", "port", before.Name, "address", port.Address().String(), "protocol", port.Protocol())
 	}
 	if address := p.Config().Admin.Address; c.adminWaits(p.Config()) && c.admin.Move(address) == nil {
 		c.log.Info("admin listener opened", "address", address.String())

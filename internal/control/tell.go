@@ -1,12 +1,14 @@
 package control
 
 import (
+	"cmp"
 	"maps"
 	"reflect"
 	"slices"
 	"time"
 
 	"headgate/internal/config"
+	"headgate/internal/plan"
 )
 
 // mostLines bounds the lines that tell of one change.
@@ -21,9 +23,7 @@ func (c *Control) tell(ch *change, took time.Duration) {
 	}
 	defer c.tellWaiting(ch)
 	if ch.before == nil {
-		for _, name := range slices.Sorted(maps.Keys(ch.sockets.sockets)) {
-			c.log.Info("port opened", "port", ch.sockets.sockets[name].name, "address", name)
-		}
+		c.tellOpened(ch.sockets)
 		return
 	}
 	difference(ch.before.Ports, ch.config.Ports, func(name, what string) {
@@ -50,6 +50,26 @@ func (c *Control) tell(ch *change, took time.Duration) {
 	})
 	if !reflect.DeepEqual(rest(ch.before), rest(ch.config)) {
 		c.log.Info("settings changed")
+	}
+}
+
+// tellOpened tells of the ports that were opened at the start, by address.
+func (c *Control) tellOpened(o *opened) {
+	var ports []*plan.Port
+	for _, s := range o.sockets {
+		ports = append(ports, s.view.Load().on)
+	}
+	for _, s := range o.quics {
+		ports = append(ports, s.view.Load().on)
+	}
+	for _, s := range o.udps {
+		ports = append(ports, s.port)
+	}
+	slices.SortFunc(ports, func(a, b *plan.Port) int {
+		return cmp.Or(a.Address().Compare(b.Address()), cmp.Compare(a.Name(), b.Name()))
+	})
+	for _, port := range ports {
+		c.log.Info("port opened", "port", port.Name(), "address", port.Address().String(), "protocol", port.Protocol())
 	}
 }
 

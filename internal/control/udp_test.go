@@ -72,6 +72,9 @@ func TestAUDPProxyIsLive(t *testing.T) {
 	if !ok || p.Protocol != "udp" || p.State != "listening" || p.Connections != 1 {
 		t.Errorf("got %+v", p)
 	}
+	if n := h.log.count(`msg="port opened" port=dns address=` + at[0] + " protocol=udp"); n != 1 {
+		t.Errorf("that it was opened was said %d times, want once", n)
+	}
 	h.apply(udp(own("dns", at[0], ", idle_timeout: 5s", a, b)))
 	if got := c.ask("2"); got != "a2" {
 		t.Errorf("a session at a server that stays: got %q", got)
