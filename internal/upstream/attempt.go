@@ -36,17 +36,27 @@ func (s *Servers) attemptPlain(ex *exchange.Exchange, srv *Server) *exchange.Err
 		if !fresh && errors.Is(err, errStale) && mayRepeat(ex) {
 			continue // the server had closed it; nothing was answered
 		}
-		return settle(ex, classify(err))
+		return settle(ex, classify(err), true)
 	}
 }
 
 // settle takes from a failure that it was one to connect, if another server could
-// not get all of the request any more.
-func settle(ex *exchange.Exchange, e *exchange.Error) *exchange.Error {
-	if !connectFailed(e) || ex.Received == 0 || atHand(ex) {
+// not get all of the request any more. kept says that the body was not given up.
+func settle(ex *exchange.Exchange, e *exchange.Error, kept bool) *exchange.Error {
+	if !connectFailed(e) || kept && afresh(ex) {
 		return e
 	}
 	return &exchange.Error{Reason: e.Reason, Err: errors.New(e.Err.Error())}
+}
+
+// afresh readies the body of a request for another try, and reports whether all of
+// it is there: what a try has read of it is gone, unless it was kept. Nobody reads
+// it meanwhile.
+func afresh(ex *exchange.Exchange) bool {
+	if r, ok := ex.Request.Body.(*replay); ok {
+		return r.rewind(ex)
+	}
+	return ex.Received == 0 || atHand(ex)
 }
 
 // mustBeQuiet reports whether a kept connection has to be looked at before it

@@ -236,8 +236,8 @@ func (b *heldBody) Read(p []byte) (int, error) {
 // Ready reports true: nothing is waited for.
 func (b *heldBody) Ready() bool { return true }
 
-// Whole returns what is left.
-func (b *heldBody) Whole() ([]byte, bool) { return b.all[b.at:], true }
+// Whole returns the body as long as nothing of it was read.
+func (b *heldBody) Whole() ([]byte, bool) { return b.all, b.at == 0 }
 
 // Close does nothing.
 func (b *heldBody) Close() error { return nil }

@@ -67,12 +67,13 @@ func (r *replay) Ready() bool {
 	return r.at < len(r.kept) || r.whole.Load() || r.body.Ready()
 }
 
-// Whole returns the body once all of it has come.
+// Whole returns the body once all of it has come, as long as this try has read
+// nothing of it.
 func (r *replay) Whole() ([]byte, bool) {
-	if !r.known || !r.whole.Load() {
+	if !r.known || !r.whole.Load() || r.at > 0 {
 		return nil, false
 	}
-	return r.kept[r.at:], true
+	return r.kept, true
 }
 
 // Close gives up what the client has not sent yet.

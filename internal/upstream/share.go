@@ -32,11 +32,10 @@ func (s *Servers) attemptShared(ex *exchange.Exchange, srv *Server) *exchange.Er
 	for repeats := 0; ; repeats++ {
 		o, err := srv.pool.open(ex)
 		if err != nil {
-			stream.End()
-			return settle(ex, refusal(err))
+			return settle(ex, refusal(err), stream.End())
 		}
 		if o.plain != nil {
-			return s.fallBack(ex, srv, stream, o, repeats)
+			return s.fallBack(ex, srv, stream, o)
 		}
 		*block = AppendBlock((*block)[:0], ex, srv, s.host, srv.pool.tls != nil)
 		if err = stream.Do(o.multi, *block); err == nil {
@@ -49,15 +48,15 @@ func (s *Servers) attemptShared(ex *exchange.Exchange, srv *Server) *exchange.Er
 			}
 			continue
 		}
-		if errors.Is(err, client.ErrHTTP1) && ex.Received == 0 {
-			return s.insistOnPlain(ex, srv, stream)
+		kept := stream.End()
+		if errors.Is(err, client.ErrHTTP1) && kept && afresh(ex) {
+			return s.attemptPlain(ex, srv) // the server wants that for this one
 		}
-		stream.End()
 		known := classify(err)
 		if errors.Is(err, client.ErrUnprocessed) {
 			known = &exchange.Error{Reason: known.Reason, Err: &unseen{known.Reason, known.Err}}
 		}
-		return settle(ex, known)
+		return settle(ex, known, kept)
 	}
 }
 
@@ -75,10 +74,9 @@ func refusal(err error) *exchange.Error {
 }
 
 // fallBack sends a request over HTTP/1.1, as the server prefers that. One of which
-// a part was sent over HTTP/2 before cannot be.
-func (s *Servers) fallBack(ex *exchange.Exchange, srv *Server, stream *client.Stream, o opened, repeats int) *exchange.Error {
-	stream.End()
-	if repeats > 0 && ex.Received > 0 && !atHand(ex) {
+// a part was sent over HTTP/2 before cannot be, unless that was kept.
+func (s *Servers) fallBack(ex *exchange.Exchange, srv *Server, stream *client.Stream, o opened) *exchange.Error {
+	if !stream.End() || !afresh(ex) {
 		o.plain.close()
 		return &exchange.Error{Reason: exchange.UpstreamReset, Err: errors.New("server " + srv.pool.address + " went back to HTTP/1.1 in the middle of a request")}
 	}
@@ -90,14 +88,7 @@ func (s *Servers) fallBack(ex *exchange.Exchange, srv *Server, stream *client.St
 	if !o.fresh && errors.Is(err, errStale) && mayRepeat(ex) {
 		return s.attemptPlain(ex, srv)
 	}
-	return settle(ex, classify(err))
-}
-
-// insistOnPlain sends a request over HTTP/1.1 to a server that wants that for this
-// one.
-func (s *Servers) insistOnPlain(ex *exchange.Exchange, srv *Server, stream *client.Stream) *exchange.Error {
-	stream.End()
-	return s.attemptPlain(ex, srv)
+	return settle(ex, classify(err), true)
 }
 
 var blocks = sync.Pool{New: func() any { b := make([]byte, 0, 1<<10); return &b }}

@@ -393,16 +393,17 @@ func (s *Stream) Close() error {
 	return nil
 }
 
-// End gives the request up, and the memory of the stream back.
-func (s *Stream) End() {
+// End gives the request up, and the memory of the stream back. It reports whether
+// the body of the request was not given up along with it, as somebody waited for
+// more of it.
+func (s *Stream) End() (kept bool) {
 	s.leave()
-	if s.up != nil {
-		s.up.stop(s)
-	}
+	kept = s.up == nil || s.up.stop(s)
 	s.tape.drop()
 	s.begin(nil)
 	*s = Stream{fields: s.fields, trailer: s.trailer, interims: s.interims[:0], wake: s.wake, wakeUp: s.wakeUp, timer: s.timer, slow: s.slow}
 	streams.Put(s)
+	return kept
 }
 
 // leave takes the stream off its connection, and resets what is not whole.

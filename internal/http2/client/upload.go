@@ -181,14 +181,16 @@ func (s *Stream) breakOff(u *upload, err error) {
 	c.mu.Unlock()
 }
 
-// stop ends the upload and waits until it has. The stream has left its
-// connection.
-func (u *upload) stop(s *Stream) {
-	if u.finished.Load() == 0 {
+// stop ends the upload and waits until it has. It reports whether the upload had
+// ended before, with all of the body. The stream has left its connection.
+func (u *upload) stop(s *Stream) (before bool) {
+	before = u.finished.Load() != 0
+	if !before {
 		s.ex.Request.Body.Close()
 		s.wakeSender()
 	}
 	<-u.done
+	return before
 }
 
 // push sends p, in as many frames as it takes and as the windows allow, and the
