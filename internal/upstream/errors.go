@@ -21,8 +21,12 @@ func (c *conn) explain(err error) error {
 		return known
 	case errors.Is(err, errStale):
 		return err
-	case c.pool.tls != nil && !c.used && (refusedByAlert(err) || isEnd(err) && c.pool.asked.Load()):
+	case c.pool.tls != nil && !c.used && refusedByAlert(err):
 		return &exchange.Error{Reason: exchange.UpstreamTLS, Err: c.pool.lateFault(err)}
+	case c.pool.tls != nil && !c.used && isEnd(err) && c.pool.asked.Load():
+		// Without an alert it may as well have read the request first: this is no
+		// connection that did not come about.
+		return &exchange.Error{Reason: exchange.UpstreamTLS, Err: errors.New(c.pool.lateFault(err).Error())}
 	case !c.looked && (errors.As(err, &rule) || errors.Is(err, errInvalid)):
 		return fmt.Errorf("%w, or had spoken unasked: %v", errStale, err)
 	case errors.As(err, &rule), errors.Is(err, errInvalid), errors.Is(err, io.ErrShortBuffer):
