@@ -4,6 +4,9 @@ package exchange
 type Caching struct {
 	// Use is what the cache made of the request.
 	Use CacheUse
+	// Server is the URL of the server that answered when the stored response came
+	// which is sent now, or "" when none is.
+	Server string
 	// Body is the cache's own: what it needs to serve a stored response. It stays
 	// from one exchange of a connection to the next, so that a hit allocates
 	// nothing.

@@ -170,7 +170,7 @@ func (c *Cache) keep(h *hit, f *fetch, began int64, p part) (e *entry, why strin
 	if rs.Status == statusNoContent {
 		length = 0
 	}
-	e = h.newEntry(&v, rs, now)
+	e = h.newEntry(&v, rs, f.ex.Server, now)
 	if e == nil {
 		return nil, "not-keyed"
 	}
@@ -251,9 +251,10 @@ func (c *Cache) publish(h *hit, old, e *entry) {
 	}
 }
 
-// newEntry makes an entry without a body. It is held once, for the caller. It
-// returns nil if there is no memory, or the head is too large.
-func (h *hit) newEntry(v *verdict, rs *exchange.Response, now int64) *entry {
+// newEntry makes an entry without a body, of what a server answered. It is held
+// once, for the caller. It returns nil if there is no memory, or the head is too
+// large.
+func (h *hit) newEntry(v *verdict, rs *exchange.Response, server string, now int64) *entry {
 	names, variant, ok := h.readVary(nil, &rs.Header, &h.ex.Request.Header)
 	if !ok {
 		return nil
@@ -267,7 +268,7 @@ func (h *hit) newEntry(v *verdict, rs *exchange.Response, now int64) *entry {
 	if !ok {
 		return nil
 	}
-	e := &entry{store: h.store, hash: h.hash, head: x, keyLen: len(h.key), variant: variant, status: rs.Status}
+	e := &entry{store: h.store, hash: h.hash, head: x, keyLen: len(h.key), variant: variant, status: rs.Status, server: server}
 	b := append(append(x.mem[:0], h.key...), names...)
 	for i := range rs.Header.All() {
 		f := &rs.Header.All()[i]
@@ -352,7 +353,7 @@ func (c *Cache) freshen(h *hit, e *entry, news *header.List, began int64) *entry
 		// It may be used this once.
 		v.life, v.rules.has = 0, v.rules.has|noCache
 	}
-	fresher := h.newEntry(&v, &whole, now)
+	fresher := h.newEntry(&v, &whole, e.server, now)
 	if fresher == nil {
 		return nil
 	}

@@ -26,6 +26,7 @@ type entry struct {
 	variant variant
 
 	status   int
+	server   string // its URL, which settings hold
 	part     part
 	rules    has
 	stored   int64  // when it came, by store.now

@@ -19,6 +19,7 @@ func (h *hit) serveWith(e *entry, extra []header.Field) {
 	rs := &h.ex.Response
 	rs.Reset()
 	rs.Status, rs.Body, rs.Length = e.status, h, h.end
+	h.ex.Cache.Server = e.server
 	h.unchanged(e, rs)
 	switch {
 	case e.part.total > 0:

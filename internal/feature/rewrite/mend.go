@@ -36,7 +36,7 @@ func (b *mend) response(ex *exchange.Exchange) {
 	if rs.Ours || !h.Has(header.Location) && !h.Has(header.ContentLocation) && !h.Has(header.SetCookie) {
 		return
 	}
-	s := b.server(ex.Server)
+	s := b.server(answered(ex))
 	if s == nil {
 		return
 	}
@@ -49,6 +49,15 @@ func (b *mend) response(ex *exchange.Exchange) {
 			f.Value = b.cookie(ex, s, f.Value)
 		}
 	}
+}
+
+// answered returns the URL of the server that the response is from. What comes out
+// of a cache is from the one that answered then.
+func answered(ex *exchange.Exchange) string {
+	if ex.Cache.Server != "" {
+		return ex.Cache.Server
+	}
+	return ex.Server
 }
 
 func (b *mend) server(url string) *Server {
