@@ -113,8 +113,9 @@ func (g *ignored) appendQuery(b []byte, query string) []byte {
 }
 
 // overrides are fields by which some servers let a client change the method or
-// the path of a request. A request with one of them passes by: its answer would
-// be stored for others under the key of a plain one.
+// the path of a request. A request with one of them, or with one that a server may
+// take for it, passes by: its answer would be stored for others under the key of a
+// plain one.
 var overrides = []string{"X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override", "X-Rewrite-URL", "X-Original-URL"}
 
 // passes tells why a request is not for the cache; "" if it is.
@@ -141,7 +142,7 @@ func passes(ex *exchange.Exchange) (status string) {
 
 func isOverride(f *header.Field) bool {
 	for _, name := range overrides {
-		if f.Is(name) {
+		if header.Twins(f.Name, name) {
 			return true
 		}
 	}

@@ -19,6 +19,9 @@ const (
 	otherCoding
 	noIdentity // identity;q=0
 	mixed      // of a response: several codings, or one that is not known
+	// byWeight says that the weights decide more than what is accepted: one cannot
+	// be read, or identity is liked as well as anything else.
+	byWeight
 )
 
 // variant is what Vary made of the request that a response was stored for. The
@@ -50,11 +53,14 @@ func codingBit(name string) codings {
 }
 
 // accepted returns what a request's Accept-Encoding fields accept. Weights only
-// exclude: which of the accepted codings a server prefers is up to it.
+// exclude: which of the accepted codings a server prefers is up to it. Those by
+// which it may send the plain body to who accepts another are told apart, so that
+// nobody else gets that.
 func accepted(list *header.List) (all codings) {
 	if !list.Has(header.AcceptEncoding) {
 		return 0
 	}
+	best, plain := 0, 0
 	for _, f := range list.All() {
 		if f.ID != header.AcceptEncoding {
 			continue
@@ -65,10 +71,14 @@ func accepted(list *header.List) (all codings) {
 			name, weight, _ := strings.Cut(part, ";")
 			name = trim(name)
 			zero := isZero(weight)
+			n, ok := thousandths(weight)
+			if !ok {
+				all |= byWeight
+			}
 			switch {
 			case name == "":
 			case header.EqualFold(name, "identity"):
-				if zero {
+				if plain = n; zero {
 					all |= noIdentity
 				}
 			case name == "*":
@@ -76,13 +86,40 @@ func accepted(list *header.List) (all codings) {
 					all |= noIdentity
 				} else {
 					all |= gzip | brotli | zstd | deflate | otherCoding
+					best = max(best, n)
 				}
 			case !zero:
 				all |= codingBit(name)
+				best = max(best, n)
 			}
 		}
 	}
+	if best > 0 && plain >= best {
+		all |= byWeight
+	}
 	return all
+}
+
+// thousandths reads a weight (RFC 9110, section 12.4.2).
+func thousandths(weight string) (n int, ok bool) {
+	if weight = trim(weight); weight == "" {
+		return 1000, true
+	}
+	if len(weight) < 3 || weight[0]|0x20 != 'q' || weight[1] != '=' {
+		return 0, false
+	}
+	whole, rest, _ := strings.Cut(weight[2:], ".")
+	if whole != "0" && whole != "1" || len(rest) > 3 {
+		return 0, false
+	}
+	n = int(whole[0]-'0') * 1000
+	for i, unit := 0, 100; i < len(rest); i, unit = i+1, unit/10 {
+		if !isDigit(rest[i]) {
+			return 0, false
+		}
+		n += int(rest[i]-'0') * unit
+	}
+	return n, n <= 1000
 }
 
 // isZero reports whether a weight is q=0.
@@ -115,7 +152,7 @@ func (v *variant) accepts(asked codings) bool {
 	switch {
 	case !v.encoding || asked == v.asked:
 		return true
-	case v.coding == mixed || asked&^v.asked != 0:
+	case v.coding == mixed || asked&^v.asked != 0 || v.asked&byWeight != asked&byWeight:
 		return false
 	case v.coding == 0:
 		return asked&noIdentity == 0
@@ -124,7 +161,9 @@ func (v *variant) accepts(asked codings) bool {
 }
 
 // readVary makes the variant of a response and appends the names of its other
-// fields to b. It returns false for "Vary: *", which no request matches.
+// fields to b. It returns false for "Vary: *", which no request matches, and when
+// the request has a field that a server may have taken for one that Vary names
+// ("Accept_Language"): what it says is in no key.
 func (h *hit) readVary(b []byte, rs, rq *header.List) ([]byte, variant, bool) {
 	var v variant
 	if !rs.Has(header.Vary) {
@@ -140,7 +179,7 @@ func (h *hit) readVary(b []byte, rs, rq *header.List) ([]byte, variant, bool) {
 			name, rest, _ = strings.Cut(rest, ",")
 			switch name = trim(name); {
 			case name == "":
-			case name == "*":
+			case name == "*", hasTwin(rq, name):
 				return b, v, false
 			case header.EqualFold(name, "Accept-Encoding"):
 				v.encoding = true
@@ -159,6 +198,17 @@ func (h *hit) readVary(b []byte, rs, rq *header.List) ([]byte, variant, bool) {
 		v.values = h.values(v.set, view(names), rq)
 	}
 	return b, v, true
+}
+
+// hasTwin reports whether a server that makes variables of names may take another
+// field of the request for the one of this name.
+func hasTwin(rq *header.List, name string) bool {
+	for _, f := range rq.All() {
+		if f.ID == header.Other && !f.Is(name) && header.Twins(f.Name, name) {
+			return true
+		}
+	}
+	return false
 }
 
 // codings returns what the request accepts.
