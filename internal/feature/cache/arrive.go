@@ -199,19 +199,21 @@ const statusNoContent = 204
 // by its answer, or takes it out if that is about something newer (RFC 9111,
 // section 4.3.5).
 func (c *Cache) leadHead(h *hit, e *entry) *exchange.Answer {
-	began := c.store.now()
+	began, begun := c.store.now(), c.store.sweeps.Load()
 	if answer := c.inner.Respond(h.ex); answer != nil {
 		return c.failed(h, e, nil, answer)
 	}
 	rs := &h.ex.Response
-	if e == nil || rs.Status != statusOK && rs.Status != e.status {
+	if e == nil || rs.Status != statusOK && rs.Status != e.status || c.ignored.touches(h.ex.Request.Query) {
 		rs.Header.Add(header.CacheStatus, h.ex.Text.End(h.appendForward(h.ex.Text.Begin())))
 		return nil
 	}
 	if !sameBody(e, rs) {
 		c.store.unlink(e)
 	} else if fresher := c.freshen(h, e, &rs.Header, began); fresher != nil {
-		c.publish(h, e, fresher)
+		if !c.store.sweptSince(h.hash, begun) {
+			c.publish(h, e, fresher)
+		}
 		fresher.release()
 	}
 	rs.Header.Add(header.CacheStatus, h.ex.Text.End(h.appendForward(h.ex.Text.Begin())))

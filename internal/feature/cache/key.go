@@ -112,6 +112,11 @@ func (g *ignored) appendQuery(b []byte, query string) []byte {
 	return b
 }
 
+// touches reports whether a query has something that makes no difference.
+func (g *ignored) touches(query string) bool {
+	return len(g.names)+len(g.prefixes) > 0 && string(g.appendQuery(nil, query)) != query
+}
+
 // overrides are fields by which some servers let a client change the method or
 // the path of a request. A request with one of them, or with one that a server may
 // take for it, passes by: its answer would be stored for others under the key of a

@@ -43,7 +43,7 @@ const (
 	shardCount = 64
 	marks      = 64 // in a shard
 	mostBehind = 64 // fetches in the background at once
-	variants   = 64 // of one key
+	variants   = 64 // of one address, in all writings of its host
 )
 
 type shard struct {
@@ -161,13 +161,11 @@ func (s *store) link(h *hit, e *entry) (replaced []*entry) {
 	var last *entry
 	for x := sh.mu.entries[e.hash]; x != nil; {
 		next := x.next
-		if bytes.Equal(x.key(), h.key) {
-			if h.selects(x, h.ex) {
-				sh.unlinkLocked(x)
-				replaced = append(replaced, x)
-			} else {
-				count, last = count+1, x
-			}
+		if bytes.Equal(x.key(), h.key) && h.selects(x, h.ex) {
+			sh.unlinkLocked(x)
+			replaced = append(replaced, x)
+		} else {
+			count, last = count+1, x
 		}
 		x = next
 	}

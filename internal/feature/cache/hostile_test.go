@@ -1,0 +1,89 @@
+package cache
+
+import (
+	"strings"
+	"testing"
+
+	"headgate/internal/exchange"
+	"headgate/internal/exchange/exchangetest"
+)
+
+// TestInvalidatedWhileHeadIsAsked does not put back what a POST took out.
+func TestInvalidatedWhileHeadIsAsked(t *testing.T) {
+	s := newStage(t, settings())
+	s.origin.reply = answer(`200|Cache-Control: max-age=60|ETag: "a"||old`, s.clock)
+	s.ask("GET /")
+	s.origin.reply = func(ex *exchange.Exchange) *exchange.Answer {
+		if ex.Request.Method == "HEAD" {
+			s.cache.store.forget([]byte("http\x00example.com\x00/"), false)
+		}
+		return answer(`200|Cache-Control: max-age=60|ETag: "a"||old`, s.clock)(ex)
+	}
+	s.ask("HEAD /|Cache-Control: no-cache")
+	s.origin.reply = answer("200|Cache-Control: max-age=60||new", s.clock)
+	if f := s.ask("GET /"); f.Body != "new" {
+		t.Errorf("got %q, want what the POST left", f.Body)
+	}
+}
+
+// TestHeadOfAnotherQuery changes nothing of what is stored without the parameter.
+func TestHeadOfAnotherQuery(t *testing.T) {
+	s := newStage(t, settings(func(c *Config) { c.IgnoreQuery = []string{"utm_*"} }))
+	s.origin.reply = func(ex *exchange.Exchange) *exchange.Answer {
+		return answer(`200|Cache-Control: max-age=60|ETag: "a"|X-Query: is`+ex.Request.Query+`||body`, s.clock)(ex)
+	}
+	s.ask("GET /")
+	s.ask("HEAD /?utm_evil|Cache-Control: no-cache")
+	if got := s.ask("GET /").Field("X-Query"); got != "is" {
+		t.Errorf("got the query %q of somebody else", got)
+	}
+}
+
+// TestManyWritingsOfAHost cost no more than a few: all of them have one hash.
+func TestManyWritingsOfAHost(t *testing.T) {
+	s := newStage(t, settings())
+	s.origin.reply = answer("200|Cache-Control: max-age=60||x", s.clock)
+	const letters = "abcdefghijk"
+	for n := range 1 << len(letters) {
+		host := []byte(letters + ".example")
+		for i := range letters {
+			if n>>i&1 != 0 {
+				host[i] -= 0x20
+			}
+		}
+		s.ask("GET /", exchangetest.Host(string(host)))
+	}
+	longest := 0
+	for i := range s.cache.store.shards {
+		for _, e := range s.cache.store.shards[i].mu.entries {
+			n := 0
+			for ; e != nil; e = e.next {
+				n++
+			}
+			longest = max(longest, n)
+		}
+	}
+	if longest > variants {
+		t.Errorf("%d responses have one hash, want no more than %d", longest, variants)
+	}
+}
+
+// TestWeightsThatWantThePlainBody are told apart from those that do not.
+func TestWeightsThatWantThePlainBody(t *testing.T) {
+	for accept, want := range map[string]bool{
+		"gzip, deflate, br, zstd": false, "gzip;q=1.0, deflate;q=0.6, identity;q=0.3": false,
+		"identity": false, "gzip, identity;q=0": false, "*": false,
+		"identity, gzip;q=0.5": true, "gzip;q=0.5, identity;q=0.5": true, "identity, *;q=0.5": true,
+		"gzip;q=2": true, "gzip;level=1": true, "gzip;q=0.0001": true,
+	} {
+		s := newStage(t, settings())
+		s.origin.reply = answer("200|Cache-Control: max-age=60|Vary: Accept-Encoding||x", s.clock)
+		s.ask("GET /|Accept-Encoding: " + accept)
+		same := strings.NewReplacer(";q=1.0", "", ";q=0.6", "", ", identity;q=0.3", "", "identity, ", "", ", identity;q=0.5", "",
+			";q=0.5", "", ";q=2", "", ";level=1", "", ";q=0.0001", "").Replace(accept)
+		s.ask("GET /|Accept-Encoding: " + same)
+		if got := s.origin.count() > 1; got != want {
+			t.Errorf("%q: told apart from %q: %v, want %v", accept, same, got, want)
+		}
+	}
+}
