@@ -186,6 +186,7 @@ func (s *stream) write(p []byte) error {
 		s.awaitAtMost(int64(idle))
 		n, err := s.quic.Write(p)
 		p = p[n:]
+		s.told = s.told || n > 0 && s.sending.begun
 		switch {
 		case err == nil:
 		case !errors.Is(err, os.ErrDeadlineExceeded):

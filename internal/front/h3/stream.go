@@ -1,6 +1,7 @@
 package h3
 
 import (
+	"context"
 	"errors"
 	"os"
 	"sync"
@@ -30,7 +31,8 @@ type stream struct {
 	// malformed says that the request is refused by a reset only (RFC 9114,
 	// section 4.1.2).
 	malformed  bool
-	whole      bool          // all of the response was written
+	told       bool          // some of the response was written
+	whole      bool          // all of it was
 	tunnelIdle time.Duration // how long an extended CONNECT may be silent; 0 for other requests
 	until      int64         // the deadline of writes that quic-go knows
 
@@ -83,6 +85,10 @@ func (s *stream) finish(err error) {
 	case s.malformed || s.body.broken:
 		s.cancel(messageError)
 		c.charge(resetFlood)
+	case !s.told && s.takenBack():
+		qs.CancelRead(noError.stream())
+		qs.CancelWrite(requestCancelled.stream())
+		c.charge(resetFlood) // CVE-2023-44487
 	default:
 		// What is left of the request is not wanted (RFC 9114, section 4.1). If
 		// the response is not whole, Send and Abort have reset it.
@@ -133,7 +139,7 @@ func (s *stream) recycle() {
 	s.text.Reset()
 	s.fields = section.Section{}
 	s.conn, s.quic, s.port, s.answer = nil, nil, nil, nil
-	s.malformed, s.whole, s.tunnelIdle, s.until = false, false, 0, 0
+	s.malformed, s.told, s.whole, s.tunnelIdle, s.until = false, false, false, 0, 0
 	s.sending.begun = false
 	streams.Put(s)
 }
@@ -141,6 +147,13 @@ func (s *stream) recycle() {
 // Gone reports whether the client has reset the stream or left. It is asked before
 // the response has begun only.
 func (s *stream) Gone() bool { return s.quic.Context().Err() != nil }
+
+// takenBack reports whether the client has reset the stream. Unlike Gone it may be
+// asked when we have as well.
+func (s *stream) takenBack() bool {
+	var reset *quic.StreamError
+	return errors.As(context.Cause(s.quic.Context()), &reset) && reset.Remote
+}
 
 // Abort resets the stream, so that the client can tell that the response is not
 // whole.
