@@ -2,13 +2,18 @@ module headgate/interop
 
 go 1.26.0
 
-require google.golang.org/grpc v1.85.0
+require (
+	github.com/coder/websocket v1.8.14
+	github.com/quic-go/quic-go v0.65.0
+	golang.org/x/net v0.60.0
+	google.golang.org/grpc v1.85.0
+	google.golang.org/protobuf v1.36.12
+)
 
 require (
-	github.com/coder/websocket v1.8.14 // indirect
-	golang.org/x/net v0.60.0 // indirect
+	github.com/quic-go/qpack v0.6.0 // indirect
+	golang.org/x/crypto v0.57.0 // indirect
 	golang.org/x/sys v0.48.0 // indirect
 	golang.org/x/text v0.42.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20260817212433-ac3dfec99bb1 // indirect
-	google.golang.org/protobuf v1.36.12 // indirect
 )

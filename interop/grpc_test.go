@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"path/filepath"
@@ -26,6 +27,8 @@ type grpcGate struct {
 	*gate
 	clients  map[string]pb.TestServiceClient // by how they speak
 	services []*echoService
+	secure   string // the address of HTTPS and of HTTP/3
+	trust    *x509.CertPool
 }
 
 // newGRPC runs headgate with one host for each kind of upstream.
@@ -41,12 +44,14 @@ func newGRPC(t *testing.T, options ...grpc.ServerOption) *grpcGate {
 	socket, s3 := grpcServer(t, "unix", filepath.Join(shortDir(t), "s"), nil, options...)
 	g.services = []*echoService{s1, s2, s3}
 	tlsPort, plainPort := free(t), free(t)
+	g.secure, g.trust = tlsPort, id.pool
 	g.start(fmt.Sprintf(`
 version: 1
 admin: {address: ""}
 access_log: {path: stderr}
 ports:
   secure: {address: %q, protocol: https}
+  quic: {address: %q, protocol: http3}
   plain: {address: %q, protocol: http, h2c: true}
 certificates: {main: {cert_file: cert.pem, key_file: key.pem}}
 proxies:
@@ -54,7 +59,7 @@ proxies:
   https: {virtual_hosts: [https], routes: [{servers: [{url: "https://%s", tls: {ca_file: cert.pem}}]}]}
   unix: {virtual_hosts: [unix], routes: [{servers: [{url: "unix+h2c:%s"}]}]}
   dead: {virtual_hosts: [dead], routes: [{servers: [{url: "h2c://%s"}]}]}
-`, tlsPort, plainPort, plain, secure, socket, free(t)))
+`, tlsPort, tlsPort, plainPort, plain, secure, socket, free(t)))
 	for _, host := range hosts {
 		g.dial("TLS to "+host, tlsPort, host, credentials.NewTLS(&tls.Config{RootCAs: id.pool}))
 		g.dial("h2c to "+host, plainPort, host, insecure.NewCredentials())

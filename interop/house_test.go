@@ -17,8 +17,8 @@ import (
 // patience is how long a test waits for what has to happen.
 const patience = 20 * time.Second
 
-// binary is the folder of the headgate that TestMain built.
-const binary = "HEADGATE_INTEROP_BINARY"
+// binaryFolder is the folder of the headgate that TestMain built.
+const binaryFolder = "HEADGATE_INTEROP_BINARY"
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
 
@@ -36,7 +36,7 @@ func run(m *testing.M) int {
 		fmt.Fprintf(os.Stderr, "build headgate: %v\n%s", err, out)
 		return 1
 	}
-	os.Setenv(binary, filepath.Join(dir, "headgate"))
+	os.Setenv(binaryFolder, filepath.Join(dir, "headgate"))
 	return m.Run()
 }
 
@@ -76,7 +76,7 @@ func (g *gate) start(config string) {
 		g.t.Fatal(err)
 	}
 	g.put("headgate.yaml", config)
-	g.cmd = exec.Command(os.Getenv(binary), "run", "--config", g.file, "--state", filepath.Join(g.dir, "state"))
+	g.cmd = exec.Command(os.Getenv(binaryFolder), "run", "--config", g.file, "--state", filepath.Join(g.dir, "state"))
 	g.cmd.Env = append(os.Environ(), "NOTIFY_SOCKET="+address.Name)
 	g.cmd.Stderr, g.cmd.Stdout = g.log, g.out
 	if err := g.cmd.Start(); err != nil {

@@ -1,0 +1,129 @@
+package interop
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha1"
+	"crypto/tls"
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+
+	"github.com/quic-go/quic-go"
+	"github.com/quic-go/quic-go/http3"
+	"golang.org/x/net/http2"
+)
+
+// echoUpgrades starts a server that switches to a WebSocket whose bytes it sends
+// back as they come.
+func echoUpgrades(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				r := bufio.NewReader(c)
+				rq, err := http.ReadRequest(r)
+				if err != nil {
+					return
+				}
+				fmt.Fprintf(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n",
+					accepted(rq.Header.Get("Sec-Websocket-Key")))
+				io.Copy(c, r)
+			}()
+		}
+	}()
+	return "http://" + l.Addr().String()
+}
+
+// accepted is the answer to a key (RFC 6455, section 4.2.2).
+func accepted(key string) string {
+	sum := sha1.Sum([]byte(key + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
+	return base64.StdEncoding.EncodeToString(sum[:])
+}
+
+// upgrade1 opens a WebSocket over HTTP/1.1. Its bytes are those of the stream.
+func upgrade1(t *testing.T, address string, _ *tls.Config) io.ReadWriteCloser {
+	c := dial(t, "tcp", address)
+	fmt.Fprintf(c, "GET /ws HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n")
+	r := bufio.NewReader(c)
+	rs, err := http.ReadResponse(r, nil)
+	if err != nil || rs.StatusCode != http.StatusSwitchingProtocols {
+		t.Errorf("WebSocket over HTTP/1.1: %v, %v", rs, err)
+	}
+	return &line{Reader: r, Writer: c, end: c.Close}
+}
+
+// upgrade2 opens one over HTTP/2 (RFC 8441).
+func upgrade2(t *testing.T, address string, config *tls.Config) io.ReadWriteCloser {
+	config.NextProtos = []string{"h2"}
+	c, err := tls.Dial("tcp4", address, config)
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	//lint:ignore SA1019 net/http refuses the field ":protocol"
+	cc, err := (&http2.Transport{}).NewClientConn(c)
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	body, out := io.Pipe()
+	rq, _ := http.NewRequest("CONNECT", "https://"+address+"/ws", body)
+	rq.Header[":protocol"] = []string{"websocket"}
+	rs, err := cc.RoundTrip(rq)
+	if err != nil || rs.StatusCode != 200 {
+		t.Errorf("WebSocket over HTTP/2: %v, %v", rs, err)
+		return nil
+	}
+	return &line{Reader: rs.Body, Writer: out, end: c.Close}
+}
+
+// upgrade3 opens one over HTTP/3 (RFC 9220).
+func upgrade3(t *testing.T, address string, config *tls.Config) io.ReadWriteCloser {
+	config.NextProtos = []string{http3.NextProtoH3}
+	c, err := quic.DialAddr(context.Background(), address, config, nil)
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	stream, err := (&http3.Transport{}).NewClientConn(c).OpenRequestStream(context.Background())
+	if err != nil {
+		t.Error(err)
+		return nil
+	}
+	rq, _ := http.NewRequest("CONNECT", "https://"+address+"/ws", nil)
+	rq.Proto = "websocket"
+	if err := stream.SendRequestHeader(rq); err != nil {
+		t.Error(err)
+		return nil
+	}
+	rs, err := stream.ReadResponse()
+	if err != nil || rs.StatusCode != 200 {
+		t.Errorf("WebSocket over HTTP/3: %v, %v", rs, err)
+		return nil
+	}
+	return &line{Reader: rs.Body, Writer: stream, end: func() error { return c.CloseWithError(0, "") }}
+}
+
+// line is both ways of a tunnel.
+type line struct {
+	io.Reader
+	io.Writer
+	end func() error
+}
+
+// Close ends it.
+func (l *line) Close() error { return l.end() }
