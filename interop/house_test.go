@@ -20,7 +20,12 @@ const patience = 20 * time.Second
 // binaryFolder is the folder of the headgate that TestMain built.
 const binaryFolder = "HEADGATE_INTEROP_BINARY"
 
-func TestMain(m *testing.M) { os.Exit(run(m)) }
+func TestMain(m *testing.M) {
+	if address := os.Getenv(serverAddress); address != "" {
+		os.Exit(serve(address))
+	}
+	os.Exit(run(m))
+}
 
 // run builds headgate into a folder of its own and runs the tests.
 func run(m *testing.M) int {
