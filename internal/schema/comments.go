@@ -24,11 +24,15 @@ func NewComments(module, root string) *Comments {
 }
 
 // Object returns the first paragraph of the comment of an object's type, which is
-// for operators; what follows it is for programmers. The error says that the
+// for operators; what follows it is for programmers. It begins with the name that
+// people know the object by. The error says that the
 // source could not be read or has no comment there.
 func (c *Comments) Object(o *Object) (string, error) {
 	text, err := c.find(o.Go.PkgPath(), o.Go.Name())
 	text, _, _ = strings.Cut(text, "\n\n")
+	if rest, ok := strings.CutPrefix(text, o.Go.Name()+" "); ok {
+		text = o.Name() + " " + rest
+	}
 	return text, err
 }
 

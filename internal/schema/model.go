@@ -100,15 +100,42 @@ type Field struct {
 // panics when a tag cannot be read: that is a mistake in the program, and any
 // test that loads a configuration finds it.
 func Describe(t reflect.Type) *Object {
-	return describer{known: map[reflect.Type]*Object{}}.object(t)
+	root := describer{known: map[reflect.Type]*Object{}}.object(t)
+	root.tellApart()
+	return root
+}
+
+// tellApart gives every object a name of its own: of two with the same one the
+// later is called by who has it, too ("ServerTLS").
+func (o *Object) tellApart() {
+	all := o.Objects()
+	taken := map[string]bool{}
+	for _, sub := range all {
+		if taken[sub.name] {
+			sub.name = shortestHolder(all, sub) + sub.name
+		}
+		taken[sub.name] = true
+	}
+}
+
+// shortestHolder returns the name of an object that holds sub, the shortest one.
+func shortestHolder(all []*Object, sub *Object) string {
+	name := ""
+	for _, o := range all {
+		holds := func(f *Field) bool { return f.Type.innermost().Object == sub }
+		if slices.ContainsFunc(o.Fields, holds) && (name == "" || len(o.name) < len(name)) {
+			name = o.name
+		}
+	}
+	return name
 }
 
 // Field returns the field with this name in a configuration, or nil.
 func (o *Object) Field(name string) *Field { return o.byName[name] }
 
-// Name returns the name of the object's type for people: "Port". The settings of
-// a room are called as the field that holds them ("RateLimit"), or as what that
-// calls an element of its list ("HeaderRule").
+// Name returns the name of the object's type for people: "Port". No other object
+// has it. The settings of a room are called as the field that holds them
+// ("RateLimit"), or as what that calls an element of its list ("HeaderRule").
 func (o *Object) Name() string { return o.name }
 
 // Names returns the names of all fields, in order.
@@ -205,13 +232,11 @@ func (d describer) field(owner reflect.Type, sf reflect.StructField, name string
 // nameObject gives the settings of a room the name of the field that holds them.
 func (f *Field) nameObject() {
 	o := f.Type.innermost().Object
-	if o == nil || !strings.Contains(o.Go.PkgPath(), "/feature/") {
-		return
-	}
 	switch {
-	case o.Go.Name() == "Config":
+	case o == nil || o.Go.PkgPath() == f.Owner.PkgPath():
+	case o == f.Type.Object:
 		o.name = f.GoName
-	case f.Called != "":
+	case f.Called != "" && strings.Contains(o.Go.PkgPath(), "/feature/"):
 		o.name = ""
 		for word := range strings.FieldsSeq(f.Called) {
 			o.name += strings.ToUpper(word[:1]) + word[1:]
