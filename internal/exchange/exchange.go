@@ -184,6 +184,15 @@ type Conn struct {
 	requests uint32 // begun on the connection
 }
 
+// Copy returns what is known of the connection, for a request of our own that an
+// exchange on it makes. Other streams may begin meanwhile.
+func (c *Conn) Copy() Conn {
+	return Conn{
+		Remote: c.Remote, Local: c.Local, Peer: c.Peer, Scheme: c.Scheme, ServerName: c.ServerName,
+		ClientSubject: c.ClientSubject, ClientFingerprint: c.ClientFingerprint, Serial: c.Serial,
+	}
+}
+
 // Place names where a request went. It is made when a plan is compiled.
 type Place struct {
 	Port, Proxy, Route string

@@ -37,7 +37,7 @@ type flight struct {
 
 // newFetch makes a fetch of the request of ex.
 func (c *Cache) newFetch(ex *exchange.Exchange, fl *flight) *fetch {
-	f := &fetch{store: c.store, flight: fl, conn: *ex.Conn, begun: c.store.sweeps.Load()}
+	f := &fetch{store: c.store, flight: fl, conn: ex.Conn.Copy(), begun: c.store.sweeps.Load()}
 	f.leader.Store(ex)
 	f.ex.Begin(&f.conn, f)
 	f.ex.Place, f.ex.ClientIP, f.ex.User, f.ex.Personal = ex.Place, ex.ClientIP, ex.User, ex.Personal
@@ -196,7 +196,7 @@ func (b *textBody) Read(p []byte) (int, error) {
 // cloneRequest makes dst an exchange with the request of src, which shares no
 // memory with it.
 func cloneRequest(dst, src *exchange.Exchange, conn *exchange.Conn, front exchange.Front) {
-	*conn = *src.Conn
+	*conn = src.Conn.Copy()
 	dst.Begin(conn, front)
 	dst.Place, dst.ClientIP, dst.User, dst.Personal = src.Place, src.ClientIP, strings.Clone(src.User), src.Personal
 	dst.Limits, dst.Affinity = src.Limits, src.Affinity
