@@ -197,7 +197,10 @@ func (p *Pool) dialEither(ex *exchange.Exchange, end time.Time) (opened, error) 
 	if err != nil {
 		return opened{}, p.greetFault(err)
 	}
-	c.Reserve()
+	if !c.Reserve() {
+		c.Retire()
+		return opened{}, &unseen{exchange.UpstreamReset, fmt.Errorf("%w: server %s lets no request begin on a new connection", client.ErrUnprocessed, p.address)}
+	}
 	m.mu.Lock()
 	m.mu.plain = false
 	m.mu.conns = append(m.mu.conns, c)

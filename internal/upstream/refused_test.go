@@ -49,6 +49,49 @@ func refuses(t *testing.T) Target {
 	return to
 }
 
+// A server that lets no request begin gets none, and is left for another one.
+func TestServerThatTakesNoStreamsGetsNone(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	requests := make(chan struct{}, 100)
+	go func() {
+		defer close(done)
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			b := http2.AppendFrame(nil, http2.SettingSize, http2.FrameSettings, 0, 0)
+			c.Write(http2.AppendSetting(b, http2.SettingStreams, 0))
+			io.CopyN(io.Discard, c, int64(len(http2.Preface)))
+			for head := make([]byte, http2.HeadSize); ; {
+				if _, err := io.ReadFull(c, head); err != nil {
+					break
+				}
+				f := http2.ParseFrame(head)
+				io.CopyN(io.Discard, c, int64(f.Length))
+				if f.Type == http2.FrameHeaders {
+					requests <- struct{}{}
+					c.Write(http2.AppendReset(nil, f.Stream, http2.RefusedStream))
+				}
+			}
+			c.Close()
+		}
+	}()
+	t.Cleanup(func() { ln.Close(); <-done })
+	full := target(ln.Addr().String(), 1)
+	full.HTTP2 = true
+	good := newOdd(t, says(fine))
+	s := newServersWith(t, Policy{}, full, target(good.address, 1))
+	ex := exchangetest.New(t)
+	ex.Limits.ConnectTimeout, ex.Limits.RequestTimeout = 5*time.Second, 5*time.Second
+	equal(t, "status", exchangetest.Run(t, ex, s).Status, 200)
+	equal(t, "requests of the server that takes none", len(requests), 0)
+}
+
 // A body of which a server has seen something that it did not want goes to the
 // next one whole: a head that tells of a body without one would leave the server
 // waiting for it, and take the next request on the connection for it.

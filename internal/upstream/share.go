@@ -31,6 +31,10 @@ func (s *Servers) attemptShared(ex *exchange.Exchange, srv *Server) *exchange.Er
 	defer blocks.Put(block)
 	for repeats := 0; ; repeats++ {
 		o, err := srv.pool.open(ex)
+		if errors.Is(err, client.ErrUnprocessed) && repeats < mostRepeats && !ex.Front.Gone() {
+			pause(repeats + 1)
+			continue
+		}
 		if err != nil {
 			return settle(ex, refusal(err), stream.End())
 		}
