@@ -23,6 +23,36 @@ func (l *List) CookieValue(name string) string {
 	return ""
 }
 
+// HasToken reports whether the fields of a well-known name, read as one list
+// parted by commas, have a member (RFC 9110, section 5.6.1). Case makes no
+// difference. A member with parameters is another one.
+func (l *List) HasToken(id ID, token string) bool {
+	if !l.Has(id) {
+		return false
+	}
+	for i := range l.fields {
+		if l.fields[i].ID != id {
+			continue
+		}
+		for rest, more := l.fields[i].Value, true; more; {
+			var member string
+			member, rest, more = strings.Cut(rest, ",")
+			if EqualFold(strings.Trim(member, " \t"), token) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// VaryBy tells caches by Vary that the response depends on a field of the request,
+// unless it says so already (RFC 9110, section 12.5.5).
+func (l *List) VaryBy(name string) {
+	if !l.HasToken(Vary, "*") && !l.HasToken(Vary, name) {
+		l.Add(Vary, name)
+	}
+}
+
 // Twins reports whether a server that makes variables of names may take one name
 // for the other: they differ only in case and in what is neither letter nor digit
 // ("Remote-User", "remote_user").

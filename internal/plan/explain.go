@@ -255,11 +255,7 @@ func fill(rq *exchange.Request, head *http1.RequestHead, scheme string) {
 	rq.Method, rq.Scheme, rq.Host, rq.Proto = head.Method, scheme, head.Authority, exchange.HTTP11
 	rq.Path, rq.Query, rq.Upgrade = head.Path, head.Query, head.Upgrade
 	head.Fields.CopyTo(&rq.Header)
-	for _, f := range rq.Header.All() {
-		for part := range strings.SplitSeq(f.Value, ",") {
-			rq.AcceptsTrailers = rq.AcceptsTrailers || f.ID == header.TE && header.EqualFold(strings.TrimSpace(part), "trailers")
-		}
-	}
+	rq.AcceptsTrailers = rq.Header.HasToken(header.TE, "trailers")
 	http1.StripHopByHop(&rq.Header)
 	rq.Header.Del(header.Host)
 	rq.Header.Del(header.ContentLength)

@@ -1,8 +1,6 @@
 package upstream
 
 import (
-	"strings"
-
 	"headgate/internal/balance"
 	"headgate/internal/exchange"
 	"headgate/internal/header"
@@ -66,33 +64,12 @@ func (s *Servers) key(ex *exchange.Exchange) uint64 {
 			text, _ = ex.Request.Header.Lookup(s.policy.Balance.Name)
 		}
 	case balance.ByCookie:
-		text = cookie(&ex.Request.Header, s.policy.Balance.Name)
+		text = ex.Request.Header.CookieValue(s.policy.Balance.Name)
 	}
 	if text == "" {
 		return balance.HashAddr(ex.ClientIP)
 	}
 	return balance.HashText(text)
-}
-
-// cookie returns the value of the first cookie with this name, or "".
-func cookie(list *header.List, name string) string {
-	if !list.Has(header.Cookie) {
-		return ""
-	}
-	fields := list.All()
-	for i := range fields {
-		if fields[i].ID != header.Cookie {
-			continue
-		}
-		for rest := fields[i].Value; rest != ""; {
-			var pair string
-			pair, rest, _ = strings.Cut(rest, ";")
-			if n, value, ok := strings.Cut(strings.TrimSpace(pair), "="); ok && n == name {
-				return value
-			}
-		}
-	}
-	return ""
 }
 
 // The answers to a request that no server can take, with the time after which

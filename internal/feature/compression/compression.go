@@ -93,7 +93,7 @@ func (s *source) revalidated(ex *exchange.Exchange) {
 		return
 	}
 	h.Set(header.ETag, ex.Text.Join("W/", tag))
-	vary(h)
+	h.VaryBy("Accept-Encoding")
 }
 
 // compress replaces the body, if it is one to compress and the client can read it.
@@ -110,9 +110,9 @@ func (s *source) compress(ex *exchange.Exchange) {
 	switch {
 	case !worth && (w.plain || w.best == identity), !changeable(ex):
 	case w.best == identity:
-		vary(&rs.Header)
+		rs.Header.VaryBy("Accept-Encoding")
 	case rq.Method == "HEAD":
-		vary(&rs.Header)
+		rs.Header.VaryBy("Accept-Encoding")
 		announce(ex, w.best)
 	default:
 		s.begin(ex, w)
@@ -137,7 +137,7 @@ func changeable(ex *exchange.Exchange) bool {
 		return false
 	case h.Has(header.ContentEncoding) && !header.EqualFold(h.Get(header.ContentEncoding), names[identity]):
 		return false
-	case hasDirective(h, "no-transform") || hasDirective(&ex.Request.Header, "no-transform"):
+	case h.HasToken(header.CacheControl, "no-transform") || ex.Request.Header.HasToken(header.CacheControl, "no-transform"):
 		return false
 	}
 	// These tell the hash of the body with its coding (RFC 9530).
@@ -147,24 +147,6 @@ func changeable(ex *exchange.Exchange) bool {
 		}
 	}
 	return true
-}
-
-// hasDirective reports whether Cache-Control has a directive.
-func hasDirective(list *header.List, directive string) bool {
-	if !list.Has(header.CacheControl) {
-		return false
-	}
-	for _, f := range list.All() {
-		if f.ID != header.CacheControl {
-			continue
-		}
-		for part := range strings.SplitSeq(f.Value, ",") {
-			if header.EqualFold(strings.TrimSpace(part), directive) {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // begin puts the encoder in front of the body.
@@ -178,7 +160,7 @@ func (s *source) begin(ex *exchange.Exchange, w wish) {
 			return
 		}
 	}
-	vary(&rs.Header)
+	rs.Header.VaryBy("Accept-Encoding")
 	k := kindOf(w.best, rs.Length)
 	enc := s.encoders.take(k, r)
 	if enc == nil {
@@ -247,19 +229,4 @@ func announce(ex *exchange.Exchange, a algorithm) {
 	if tag := h.Get(header.ETag); strings.HasPrefix(tag, `"`) {
 		h.Set(header.ETag, ex.Text.Join("W/", tag))
 	}
-}
-
-// vary tells caches that the choice depends on Accept-Encoding.
-func vary(h *header.List) {
-	for _, f := range h.All() {
-		if f.ID != header.Vary {
-			continue
-		}
-		for part := range strings.SplitSeq(f.Value, ",") {
-			if part = strings.TrimSpace(part); part == "*" || header.EqualFold(part, "Accept-Encoding") {
-				return
-			}
-		}
-	}
-	h.Add(header.Vary, "Accept-Encoding")
 }

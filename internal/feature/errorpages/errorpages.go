@@ -102,7 +102,7 @@ func (s *set) response(ex *exchange.Exchange) {
 		return // its client reads no page
 	}
 	if !rs.Usual {
-		varyByAccept(&rs.Header)
+		rs.Header.VaryBy("Accept")
 	}
 	if ex.Request.PrefersJSON() && !p.page.JSON() {
 		return
@@ -137,21 +137,6 @@ func ofBody(f *header.Field) bool {
 		return f.Is("Content-Disposition") || f.Is("Content-MD5") || f.Is("Content-Digest") || f.Is("Repr-Digest") || f.Is("Digest")
 	}
 	return false
-}
-
-// varyByAccept tells caches that programs get another body than browsers.
-func varyByAccept(h *header.List) {
-	for _, f := range h.All() {
-		if f.ID != header.Vary {
-			continue
-		}
-		for part := range strings.SplitSeq(f.Value, ",") {
-			if part = strings.TrimSpace(part); part == "*" || header.EqualFold(part, "Accept") {
-				return
-			}
-		}
-	}
-	h.Add(header.Vary, "Accept")
 }
 
 // instead is a page in the place of a body, which is closed behind it: until then

@@ -19,7 +19,7 @@ func (c *Conn) begin(w *work) {
 
 	rq := &ex.Request
 	rq.Upgrade = w.head.Upgrade
-	rq.AcceptsTrailers = rq.Header.Has(header.TE) && acceptsTrailers(&rq.Header)
+	rq.AcceptsTrailers = rq.Header.HasToken(header.TE, "trailers") // RFC 9110, section 10.1.4
 	http1.StripHopByHop(&rq.Header)
 	rq.Header.DeleteFunc(framingField)
 	w.keepAlive = w.head.KeepAlive && c.port.KeepAlive > 0 && !c.draining.Load()
@@ -55,40 +55,4 @@ func framingField(f *header.Field) bool {
 		return true
 	}
 	return false
-}
-
-// acceptsTrailers reports whether TE lists trailers (RFC 9110, section 10.1.4).
-func acceptsTrailers(list *header.List) bool {
-	for _, f := range list.All() {
-		if f.ID != header.TE {
-			continue
-		}
-		for rest := f.Value; rest != ""; {
-			var part string
-			part, rest = cutComma(rest)
-			if header.EqualFold(part, "trailers") {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// cutComma cuts the first element off a list and trims white space.
-func cutComma(s string) (first, rest string) {
-	end := len(s)
-	for i := 0; i < len(s); i++ {
-		if s[i] == ',' {
-			end, rest = i, s[i+1:]
-			break
-		}
-	}
-	first = s[:end]
-	for len(first) > 0 && (first[0] == ' ' || first[0] == '\t') {
-		first = first[1:]
-	}
-	for len(first) > 0 && (first[len(first)-1] == ' ' || first[len(first)-1] == '\t') {
-		first = first[:len(first)-1]
-	}
-	return first, rest
 }
