@@ -3,7 +3,6 @@ package forwardauth
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"headgate/internal/header"
 	"headgate/internal/http1"
@@ -145,12 +144,4 @@ func splitQuery(url string) (base, query string) {
 		return url[:i], url[i:]
 	}
 	return url, ""
-}
-
-// keptFor returns how long answers are kept, 0 if they are not.
-func (c *Config) keptFor() time.Duration {
-	if c.Cache == nil {
-		return 0
-	}
-	return c.Cache.TTL.D()
 }
