@@ -80,6 +80,10 @@ type Exchange struct {
 	// read.
 	Sent, Received int64
 
+	// JoinsLater says that the front calls Join once the pipeline has returned. A
+	// tunnel lives long, and waits at the depth of stack that it is joined at.
+	JoinsLater bool
+
 	// Text holds bytes that filters make for this exchange only.
 	Text Text
 
@@ -88,6 +92,8 @@ type Exchange struct {
 	// ran is how many filters of the pipeline have seen the request; the
 	// response goes back through as many.
 	ran int
+	// rest is the pipeline that Join goes on with, or nil.
+	rest *Pipeline
 }
 
 // Request is the head of a request and its body.

@@ -28,7 +28,8 @@ type Pipeline struct {
 }
 
 // Serve takes one exchange from its head to its end. It returns when the
-// response has been handed to the client's connection, or when that failed.
+// response has been handed to the client's connection, or when that failed. Of an
+// exchange that JoinsLater it leaves a tunnel for Join.
 func (p *Pipeline) Serve(ex *Exchange) {
 	defer p.done(ex)
 
@@ -43,6 +44,22 @@ func (p *Pipeline) Serve(ex *Exchange) {
 		answer.apply(ex)
 	}
 	p.response(ex)
+	if ex.JoinsLater && ex.Response.Tunnel != nil {
+		ex.rest = p
+		return
+	}
+	p.send(ex)
+}
+
+// Join sends the response that begins a tunnel, and carries the tunnel to its end,
+// where Serve has left that to its caller.
+func (ex *Exchange) Join() {
+	p := ex.rest
+	if p == nil {
+		return
+	}
+	ex.rest = nil
+	defer p.done(ex)
 	p.send(ex)
 }
 
@@ -107,6 +124,9 @@ func (p *Pipeline) send(ex *Exchange) {
 func (p *Pipeline) done(ex *Exchange) {
 	if v := recover(); v != nil {
 		p.broken(ex, v)
+	}
+	if ex.rest != nil {
+		return // Join goes on
 	}
 	if ex.Response.Body != nil {
 		ex.Response.Body.Close()

@@ -281,7 +281,11 @@ func (c *Conn) awaitHead(w *work) state {
 
 // serve takes the exchange at hand to its end and says what comes then.
 func (c *Conn) serve(w *work) state {
-	c.port.Serve(&w.ex)
+	if w.ex.Request.Upgrade == "" {
+		c.port.Serve(&w.ex)
+	} else {
+		c.upgrade(w)
+	}
 	return c.finish(w)
 }
 

@@ -1,6 +1,8 @@
 package h1
 
 import (
+	"fmt"
+	"runtime/debug"
 	"time"
 
 	"headgate/internal/exchange"
@@ -8,6 +10,28 @@ import (
 	"headgate/internal/netconn"
 	"headgate/internal/tunnel"
 )
+
+// upgrade serves a request that may become a tunnel. Its answer is found on a stack
+// of its own: that of a pipeline is deep, and would be kept for as long as the
+// tunnel lasts.
+func (c *Conn) upgrade(w *work) {
+	w.ex.JoinsLater = true
+	broken := make(chan any)
+	go func() {
+		defer func() {
+			v := recover()
+			if v != nil {
+				v = fmt.Sprintf("%v\n%s", v, debug.Stack())
+			}
+			broken <- v
+		}()
+		c.port.Serve(&w.ex)
+	}()
+	if v := <-broken; v != nil {
+		panic(v) // it is for this connection alone
+	}
+	w.ex.Join()
+}
 
 // sendTunnel sends the 101 and then carries bytes both ways until both sides
 // have closed or nothing moved for the idle time (RFC 9110, section 7.8).
