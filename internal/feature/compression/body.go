@@ -185,6 +185,10 @@ func (s *resumed) Read(p []byte) (int, error) {
 	if len(s.rest) > 0 {
 		return s.short.Read(p)
 	}
+	if s.room != nil {
+		s.room.leave() // the rest may take long
+		s.room = nil
+	}
 	return s.plain.Read(p)
 }
 

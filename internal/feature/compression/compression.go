@@ -75,10 +75,11 @@ func (s *source) Respond(ex *exchange.Exchange) *exchange.Answer {
 
 // cutsOtherBody reports whether a range was cut out of the plain body for a client
 // that has a piece of the compressed one: it has no strong tag of that, and a date
-// in If-Range does not tell one from the other (RFC 9110, section 13.1.5).
+// in If-Range does not tell one from the other (RFC 9110, section 13.1.5). Only a
+// GET has ranges, and can be sent twice.
 func (s *source) cutsOtherBody(ex *exchange.Exchange) bool {
 	rq, rs := &ex.Request, &ex.Response
-	if rs.Status != partial || rs.Body == nil || !rq.Header.Has(header.IfRange) || strings.HasSuffix(rq.Header.Get(header.IfRange), `"`) {
+	if rs.Status != partial || rq.Method != "GET" || rq.Body != nil || rs.Body == nil || !rq.Header.Has(header.IfRange) || strings.HasSuffix(rq.Header.Get(header.IfRange), `"`) {
 		return false
 	}
 	return !rs.Header.Has(header.ContentEncoding) && s.types.has(rs.Header.Get(header.ContentType)) && wishOf(&rq.Header, s.order).best != identity
