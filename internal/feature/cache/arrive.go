@@ -112,7 +112,7 @@ func (c *Cache) hand(h *hit, e *entry, f *fetch, why string) {
 	until := passFor
 	if http1.ServerFailed(status) {
 		until = failedFor
-	} else if e != nil {
+	} else if e != nil && !forOne(why) {
 		// The server has said something newer, which must not be stored.
 		c.store.unlink(e)
 	}
@@ -172,7 +172,7 @@ func (c *Cache) keep(h *hit, f *fetch, began int64, p part) (e *entry, why strin
 	}
 	e = h.newEntry(&v, rs, f.ex.Server, now)
 	if e == nil {
-		return nil, "not-keyed"
+		return nil, whyNotKeyed
 	}
 	e.received, e.part = wall.Unix(), p
 	e.body = newBody(c.store, e.hash, length, c.maxEntry)

@@ -87,3 +87,22 @@ func TestWeightsThatWantThePlainBody(t *testing.T) {
 		}
 	}
 }
+
+// TestAnswersForOneLeaveWhatIsForAll: an answer to who signed in, or to fields that
+// are in no key, says nothing of what others get.
+func TestAnswersForOneLeaveWhatIsForAll(t *testing.T) {
+	for _, field := range []string{"Authorization: Basic eDp5", "Accept_Language: de"} {
+		s := newStage(t, settings())
+		s.origin.reply = answer("200|Cache-Control: max-age=60|Vary: Accept-Language||all", s.clock)
+		s.ask("GET /")
+		for _, status := range []string{"200", "401"} {
+			s.origin.reply = answer(status+"|Cache-Control: max-age=60|Vary: Accept-Language||one", s.clock)
+			if f := s.ask("GET /|Cache-Control: no-cache|" + field); f.Body != "one" {
+				t.Errorf("%s: got %q", field, f.Body)
+			}
+			if f := s.ask("GET /"); f.Body != "all" {
+				t.Errorf("%s: others got %q after %s", field, f.Body, status)
+			}
+		}
+	}
+}

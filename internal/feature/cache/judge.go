@@ -25,6 +25,19 @@ type verdict struct {
 	date, modified            int64
 }
 
+// Why a response is not stored that may be for who asked alone.
+const (
+	whyAuthorization = "authorization"
+	whyPersonal      = "signed-in"
+	whyNotKeyed      = "not-keyed"
+)
+
+// forOne reports whether an answer is not stored for what is special in the request:
+// then it says nothing of what others get.
+func forOne(why string) bool {
+	return why == whyAuthorization || why == whyPersonal || why == whyNotKeyed
+}
+
 // judge applies RFC 9111, section 3 and 4.2, to a response that came at the given
 // Unix time and took delay.
 func (c *Cache) judge(ex *exchange.Exchange, status int, fields *header.List, at time.Time, delay time.Duration, p part) (v verdict) {
@@ -117,9 +130,9 @@ func (c *Cache) forbidden(v *verdict, ex *exchange.Exchange, status int, fields 
 	case strings.HasPrefix(fields.Get(header.ContentType), "text/event-stream"):
 		return "event-stream" // it never ends
 	case ex.Request.Header.Has(header.Authorization) && open == 0:
-		return "authorization" // RFC 9111, section 3.5
+		return whyAuthorization // RFC 9111, section 3.5
 	case ex.Personal && d.has&public == 0:
-		return "signed-in"
+		return whyPersonal
 	case v.cookies && !v.targeted && d.has&(public|sMaxage) == 0:
 		// The RFC allows it and nginx and Varnish do not: a cookie mostly goes
 		// with a page for one person. Who means it says public.
