@@ -3,12 +3,14 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -42,7 +44,7 @@ check of the container image.`,
 		defer cancel()
 		status, word, err := askHealth(ctx, *address, page.value)
 		if err != nil {
-			return fmt.Errorf("ask %s: %w", *address, err)
+			return unasked(*address, err)
 		}
 		fmt.Fprintln(cmd.OutOrStdout(), word)
 		if status != http.StatusOK {
@@ -51,6 +53,14 @@ check of the container image.`,
 		return nil
 	}
 	return cmd
+}
+
+// unasked says that the admin listener could not be asked, and what helps.
+func unasked(address string, err error) error {
+	if errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("ask %s: %w; nobody listens there: start headgate, or name its admin listener with --admin", address, err)
+	}
+	return fmt.Errorf("ask %s: %w", address, err)
 }
 
 // askHealth reads a health page of the admin listener.

@@ -120,7 +120,7 @@ func (f *statusFlags) show(ctx context.Context, out io.Writer, address, proxy st
 	code, body, err := askAdmin(ctx, address, target, statusSize)
 	switch {
 	case err != nil:
-		return fmt.Errorf("ask %s: %w", address, err)
+		return unasked(address, err)
 	case code != http.StatusOK:
 		return errors.New(strings.TrimSpace(string(body)))
 	case f.output.value == "json":

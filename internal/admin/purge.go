@@ -3,6 +3,7 @@ package admin
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -65,7 +66,7 @@ func readPurge(r io.Reader, q *cache.Purge) error {
 	d := json.NewDecoder(r)
 	d.DisallowUnknownFields()
 	if err := d.Decode(q); err != nil {
-		return err
+		return fmt.Errorf("%w; send an object like {\"url\": \"https://shop.example.com/page\"}, with one of url, prefix, tag and all, and proxy and soft if you like", err)
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return errors.New("send one JSON object")

@@ -84,12 +84,17 @@ func (d *decoder) unknown(key *yaml.Node, o *schema.Object, at schema.Place) {
 	d.problem(key, at.Field(shorten(name)), "unknown key", remedy)
 }
 
-// owners returns the objects that have a field of this name.
+// owners returns the settings under which a field of this name may stand.
 func (d *decoder) owners(name string) []string {
 	var out []string
+	if d.model.Field(name) != nil {
+		out = append(out, "the outermost level")
+	}
 	for _, o := range d.model.Objects() {
-		if o.Field(name) != nil {
-			out = append(out, o.Name())
+		for _, f := range o.Fields {
+			if held := f.Type.Innermost().Object; held != nil && held.Field(name) != nil && !slices.Contains(out, f.Name) {
+				out = append(out, f.Name)
+			}
 		}
 	}
 	return out
@@ -115,11 +120,11 @@ func (d *decoder) entries(n *yaml.Node, at schema.Place, o *schema.Object) ([]en
 		return nil, true
 	}
 	if n.Kind != yaml.MappingNode || !plainTag(n) {
-		want := "an object whose keys are names"
+		want, remedy := "an object whose keys are names", ""
 		if o != nil {
-			want = "an object with the fields " + strings.Join(o.Names(), ", ")
+			want, remedy = "an object with the fields "+strings.Join(o.Names(), ", "), asObject(n, o)
 		}
-		d.broken(n, at, fmt.Sprintf("found %s, want %s", found(n), want), "")
+		d.broken(n, at, fmt.Sprintf("found %s, want %s", found(n), want), remedy)
 		return nil, false
 	}
 	out := make([]entry, 0, len(n.Content)/2)

@@ -151,3 +151,29 @@ func wrongType(n *yaml.Node, t *schema.Type) *fault {
 	}
 	return nil
 }
+
+// asObject returns how a scalar in the place of an object is written, if that can
+// be told: a switch, or the one field that has to be there.
+func asObject(n *yaml.Node, o *schema.Object) string {
+	if n.Kind != yaml.ScalarNode {
+		return ""
+	}
+	var required []*schema.Field
+	for _, f := range o.Fields {
+		if f.Required {
+			required = append(required, f)
+		}
+	}
+	on := strings.EqualFold(n.Value, "true")
+	switch {
+	case lookOf(n) != looksBool && len(required) == 1 && required[0].Type.Elem == nil && required[0].Type.Object == nil:
+		return fmt.Sprintf("write {%s: %s}", required[0].Name, shorten(n.Value))
+	case lookOf(n) != looksBool:
+		return ""
+	case on && len(required) == 0:
+		return "write {} to have it with its defaults"
+	case !on && o.Field("enabled") != nil:
+		return "write {enabled: false} to switch it off"
+	}
+	return ""
+}

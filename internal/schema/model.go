@@ -122,7 +122,7 @@ func (o *Object) tellApart() {
 func shortestHolder(all []*Object, sub *Object) string {
 	name := ""
 	for _, o := range all {
-		holds := func(f *Field) bool { return f.Type.innermost().Object == sub }
+		holds := func(f *Field) bool { return f.Type.Innermost().Object == sub }
 		if slices.ContainsFunc(o.Fields, holds) && (name == "" || len(o.name) < len(name)) {
 			name = o.name
 		}
@@ -156,7 +156,7 @@ func (o *Object) Objects() []*Object {
 	out := []*Object{o}
 	for i := 0; i < len(out); i++ {
 		for _, f := range out[i].Fields {
-			if sub := f.Type.innermost().Object; sub != nil && !slices.Contains(out, sub) {
+			if sub := f.Type.Innermost().Object; sub != nil && !slices.Contains(out, sub) {
 				out = append(out, sub)
 			}
 		}
@@ -164,8 +164,8 @@ func (o *Object) Objects() []*Object {
 	return out
 }
 
-// innermost returns what a list of lists holds in the end, or t itself.
-func (t *Type) innermost() *Type {
+// Innermost returns what a list of lists holds in the end, or t itself.
+func (t *Type) Innermost() *Type {
 	for t.Elem != nil {
 		t = t.Elem
 	}
@@ -231,7 +231,7 @@ func (d describer) field(owner reflect.Type, sf reflect.StructField, name string
 
 // nameObject gives the settings of a room the name of the field that holds them.
 func (f *Field) nameObject() {
-	o := f.Type.innermost().Object
+	o := f.Type.Innermost().Object
 	switch {
 	case o == nil || o.Go.PkgPath() == f.Owner.PkgPath():
 	case o == f.Type.Object:
