@@ -45,6 +45,12 @@ func Hints(p Places) string {
   curl -i http://LISTEN/old/7
   # a fixed response
   curl -i http://LISTEN/gone
+  # a redirect rule
+  curl -i http://LISTEN/moved/house
+  # the cache: the second answer has an Age, and Cache-Status says hit
+  curl -i http://LISTEN/cached http://LISTEN/cached
+  # a rate limit: the fourth gets 429; a header rule: X-Real-IP
+  curl -i 'http://LISTEN/limited?n=[1-4]'
   # a host whose proxy has no such route
   curl -i http://LISTEN/ -H 'Host: named.localhost'
   # a body
