@@ -33,13 +33,14 @@ func (f *fresh) pass() listen.Conn {
 }
 
 // readHello reads until it is clear what the client asks for, "" for nothing. What
-// was read stays in f.early.
+// was read stays in f.early. Memory is taken for what has come, not for what a
+// client says will.
 func (f *fresh) readHello() string {
 	b := make([]byte, 0, helloRoom)
 	defer func() { f.early = b }()
 	for wanted := 1; ; {
-		if cap(b)-len(b) < wanted {
-			b = append(make([]byte, 0, 2*len(b)+wanted), b...)
+		if len(b) == cap(b) {
+			b = append(make([]byte, 0, 2*len(b)), b...)
 		}
 		n, err := f.nc.Read(b[len(b):cap(b)])
 		b = b[:len(b)+n]
