@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -19,6 +20,8 @@ type statusPage struct {
 	Revision string                `json:"revision"`
 	Ports    []control.PortState   `json:"ports"`
 	Proxies  []plan.ProxyState     `json:"proxies"`
+	TCP      []control.StreamState `json:"tcp_proxies"`
+	UDP      []control.StreamState `json:"udp_proxies"`
 	Sources  []control.SourceState `json:"sources"`
 }
 
@@ -38,6 +41,7 @@ func (s *statusPage) print(out io.Writer, all, checks bool) error {
 	}
 	s.printPorts(w)
 	s.printProxies(w)
+	s.printStreams(w, all)
 	s.printServers(w, all)
 	if checks {
 		s.printChecks(w)
@@ -55,6 +59,9 @@ func (s *statusPage) printPorts(w io.Writer) {
 }
 
 func (s *statusPage) printProxies(w io.Writer) {
+	if len(s.Proxies) == 0 && len(s.TCP)+len(s.UDP) > 0 {
+		return
+	}
 	fmt.Fprint(w, "\nPROXY\tSTATE\tHEALTHY\tHOSTS\tNOTE\n")
 	for i := range s.Proxies {
 		p := &s.Proxies[i]
@@ -66,6 +73,31 @@ func (s *statusPage) printProxies(w io.Writer) {
 			healthy = "-"
 		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", p.Name, p.State, healthy, hosts(p.VirtualHosts), p.Reason)
+	}
+}
+
+// printStreams lists the TCP and UDP proxies, with those of their servers that are
+// not well, or with all.
+func (s *statusPage) printStreams(w io.Writer, all bool) {
+	streams := slices.Concat(s.TCP, s.UDP)
+	if len(streams) == 0 {
+		return
+	}
+	fmt.Fprint(w, "\nSTREAM\tPROTOCOL\tFROM\tHEALTHY\tCONNECTIONS\tNOTE\n")
+	for i := range streams {
+		p := &streams[i]
+		from := p.Address
+		if from == "" {
+			from = fmt.Sprintf("%s: %s", p.Port, hosts(p.SNI))
+		}
+		var notes []string
+		for j := range p.Servers {
+			srv := &p.Servers[j]
+			if bad := srv.State == health.Unhealthy || srv.State == health.Ejected; bad || all {
+				notes = append(notes, strings.TrimSpace(fmt.Sprintf("%s %s %s", srv.Address, srv.State, srv.LastError)))
+			}
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d/%d\t%d\t%s\n", p.Name, p.Protocol, from, p.Healthy, len(p.Servers), p.Connections, strings.Join(notes, "; "))
 	}
 }
 

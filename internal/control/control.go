@@ -126,7 +126,7 @@ func New(o Options) (*Control, error) {
 		Log: o.Log, Metrics: c.metrics.Handler(), Ready: c.Ready, Listen: listen.Listener,
 		Status: func(proxy string) any {
 			s := c.StatusOf(proxy)
-			if proxy != "" && len(s.Proxies) == 0 {
+			if proxy != "" && len(s.Proxies)+len(s.TCPProxies)+len(s.UDPProxies) == 0 {
 				return nil
 			}
 			return s

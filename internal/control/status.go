@@ -116,8 +116,8 @@ func (c *Control) publishLocked() {
 // Status returns how everything stands.
 func (c *Control) Status() Status { return c.StatusOf("") }
 
-// StatusOf is Status with one proxy only, and in full: with the results of its
-// servers' checks. "" is all proxies.
+// StatusOf is Status with the proxy of a name only, whatever it carries, and in
+// full: with the results of its servers' checks. "" is all proxies.
 func (c *Control) StatusOf(proxy string) Status {
 	out := Status{State: c.word(), Ports: []PortState{}, Proxies: []plan.ProxyState{}, Sources: []SourceState{}}
 	s := c.standing.Load()
@@ -146,7 +146,7 @@ func (c *Control) StatusOf(proxy string) Status {
 	out.Ports = append(out.Ports, c.quicDrains.states()...)
 	out.Ports = append(out.Ports, s.waiting...)
 	if p := c.current.Load(); p != nil {
-		out.TCPProxies, out.UDPProxies = streamStates(p)
+		out.TCPProxies, out.UDPProxies = streamStates(p, proxy)
 		out.Certificates, out.Unverified = p.Certificates(), p.Unverified()
 		out.Proxies = p.Proxies(proxy)
 		for name, port := range p.Config().Ports {

@@ -39,9 +39,13 @@ type StreamServerState struct {
 	health.Status
 }
 
-// streamStates returns how the TCP and UDP proxies of a plan stand.
-func streamStates(p *plan.Plan) (tcp, udp []StreamState) {
+// streamStates returns how the TCP and UDP proxies of a plan stand, or those of a
+// name.
+func streamStates(p *plan.Plan, name string) (tcp, udp []StreamState) {
 	for _, t := range p.TCPProxies() {
+		if name != "" && t.Settings.Name != name {
+			continue
+		}
 		s := streamState(t.Settings.Name, "tcp", t.Proxy.Roster.Counts(), t.Servers)
 		if t.Settings.Address.IsValid() {
 			s.Address = t.Settings.Address.String()
@@ -50,6 +54,9 @@ func streamStates(p *plan.Plan) (tcp, udp []StreamState) {
 		tcp = append(tcp, s)
 	}
 	for _, u := range p.UDPProxies() {
+		if name != "" && u.Settings.Name != name {
+			continue
+		}
 		s := streamState(u.Settings.Name, "udp", u.Proxy.Tally.Counts(), u.Servers)
 		s.Address = u.Settings.Address.String()
 		udp = append(udp, s)

@@ -81,6 +81,7 @@ func (c *compiler) closed(b *body, settings *maintenance.Config) {
 			c.badFile(c.owner(b, settings == b.settings.Maintenance).Field("maintenance"), err)
 		}
 	}
+	b.closed = true
 	b.add(filter)
 }
 

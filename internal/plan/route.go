@@ -42,6 +42,7 @@ type body struct {
 	source   exchange.Source
 	servers  *upstream.Servers // nil for a fixed response
 	cache    *cache.Cache      // nil without one
+	closed   bool              // for maintenance
 	// redirects are the rules that act on the route.
 	redirects redirects.Config
 }

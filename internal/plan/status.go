@@ -15,10 +15,12 @@ type ProxyState struct {
 	Name         string   `json:"name"`
 	VirtualHosts []string `json:"virtual_hosts,omitempty"`
 	// State is active; degraded when a server takes no requests; down when a route
-	// has no server that does; or inactive.
+	// has no server that does; maintenance when every route is closed for it; or
+	// inactive.
 	State string `json:"state"`
 	// Since is when the first server went that makes the proxy degraded, or the last
-	// that makes it down. Reason says which.
+	// that makes it down. Reason says which, or how many routes are closed for
+	// maintenance.
 	Since  time.Time `json:"since,omitzero"`
 	Reason string    `json:"reason,omitempty"`
 	// Healthy counts the servers that are known to be well, Unknown those of which
@@ -44,10 +46,11 @@ type ServerState = upstream.Standing
 
 // The states of a proxy.
 const (
-	ProxyActive   = "active"
-	ProxyDegraded = "degraded"
-	ProxyDown     = "down"
-	ProxyInactive = "inactive"
+	ProxyActive      = "active"
+	ProxyDegraded    = "degraded"
+	ProxyDown        = "down"
+	ProxyMaintenance = "maintenance"
+	ProxyInactive    = "inactive"
 )
 
 // Proxies returns how the proxies stand, by name. With a name it is that one alone,
@@ -73,7 +76,11 @@ func (c *compiledProxy) state(results bool) ProxyState {
 	if !c.settings.Active {
 		s.State = ProxyInactive
 	}
+	closed := 0
 	for _, b := range c.bodies {
+		if b.closed {
+			closed++
+		}
 		if b.servers == nil {
 			continue
 		}
@@ -81,7 +88,20 @@ func (c *compiledProxy) state(results bool) ProxyState {
 		s.judge(&r)
 		s.Routes = append(s.Routes, r)
 	}
+	s.close(closed, len(c.bodies))
 	return s
+}
+
+// close adds to the state that some of the routes are closed for maintenance. While
+// all are, that is how the proxy stands, whatever its servers do.
+func (s *ProxyState) close(closed, routes int) {
+	switch {
+	case closed == 0:
+	case closed == routes:
+		s.State, s.Since, s.Reason = ProxyMaintenance, time.Time{}, "closed for maintenance"
+	case s.Reason == "":
+		s.Reason = fmt.Sprintf("%d of %d routes are closed for maintenance", closed, routes)
+	}
 }
 
 // judge adds to the state what the servers of a route make of it.
