@@ -65,16 +65,9 @@ func (c *Control) openQUIC(p *plan.Plan, port *plan.Port) (*quicSocket, error) {
 		c.settleQUIC(s, p, port)
 		return s, nil
 	}
-	var beside []*listen.QUIC
-	for address, s := range c.mu.quics {
-		if address.Port() == port.Address().Port() && p.AtQUIC(address) == nil {
-			beside = append(beside, s.QUIC)
-		}
-	}
-	beside = append(beside, c.quicDrains.at(port.Address().Port())...)
 	s := &quicSocket{since: time.Now()}
 	var err error
-	s.QUIC, err = listen.OpenQUIC(port.Address(), beside, listen.QUICSettings{
+	s.QUIC, err = listen.OpenQUIC(port.Address(), c.besideLocked(p, port.Address().Port()), listen.QUICSettings{
 		TLS:    func() (*tls.Config, error) { return s.tls(c.current.Load()) },
 		Config: func() *quic.Config { return h3.Config(s.look(c.current.Load()).port) },
 		Full:   func() { s.counter.Load().Refused(metrics.RefusedFull) },

@@ -78,6 +78,19 @@ func (d *quicDrains) at(port uint16) (all []*listen.QUIC) {
 	return all
 }
 
+// cut ends the connections of sockets that drain where a UDP proxy has come: what
+// is sent to one address cannot be shared out among two. It returns when the
+// address is the proxy's alone.
+func (d *quicDrains) cut(address netip.AddrPort) {
+	for _, s := range d.at(address.Port()) {
+		at := s.Address().Addr()
+		if at == address.Addr() || at.IsUnspecified() || address.Addr().IsUnspecified() {
+			d.running.Go(s.Close)
+			<-s.Released()
+		}
+	}
+}
+
 // wait returns when every socket has drained.
 func (d *quicDrains) wait() { d.running.Wait() }
 

@@ -349,6 +349,7 @@ func (c *Control) openWaiting(p *plan.Plan, port *plan.Port) error {
 		s, err := c.openUDP(p, u)
 		if err == nil {
 			c.mu.udps[s.address] = s
+			c.quicDrains.cut(s.address)
 			c.serveUDP(s, u)
 		}
 		return err

@@ -46,17 +46,31 @@ func (c *Control) openUDPLocked(ch *change, o *opened) error {
 // openUDP opens the socket of a UDP proxy, beside sockets of ours that a change is
 // about to close.
 func (c *Control) openUDP(p *plan.Plan, u *plan.UDPProxy) (*udpSocket, error) {
-	var beside []*net.UDPConn
-	for address, s := range c.mu.udps {
-		if address.Port() == u.Port.Address().Port() && p.AtUDP(address) == nil {
-			beside = append(beside, s.Conn())
-		}
-	}
-	conn, err := listen.Packets(u.Port.Address(), beside)
+	conn, err := listen.Packets(u.Port.Address(), c.besideLocked(p, u.Port.Address().Port()))
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", u.Port.Address(), err)
 	}
 	return &udpSocket{Table: udpproxy.NewTable(conn, u.Proxy), address: u.Port.Address(), since: time.Now(), port: u.Port}, nil
+}
+
+// besideLocked returns the sockets with a port number that take datagrams, and that
+// a plan does not want any more: those of UDP proxies, and those of QUIC, of which
+// some drain already.
+func (c *Control) besideLocked(p *plan.Plan, number uint16) (all []*net.UDPConn) {
+	for address, s := range c.mu.udps {
+		if address.Port() == number && p.AtUDP(address) == nil {
+			all = append(all, s.Conn())
+		}
+	}
+	for address, s := range c.mu.quics {
+		if address.Port() == number && p.AtQUIC(address) == nil {
+			all = append(all, s.Conn())
+		}
+	}
+	for _, s := range c.quicDrains.at(number) {
+		all = append(all, s.Conn())
+	}
+	return all
 }
 
 // takeUDPLocked takes the sockets of a change into use and closes those that it
@@ -65,6 +79,7 @@ func (c *Control) openUDP(p *plan.Plan, u *plan.UDPProxy) (*udpSocket, error) {
 func (c *Control) takeUDPLocked(ch *change) {
 	for address, s := range ch.sockets.udps {
 		c.mu.udps[address] = s
+		c.quicDrains.cut(address)
 	}
 	for address, s := range c.mu.udps {
 		u := ch.plan.AtUDP(address)

@@ -74,12 +74,8 @@ const (
 
 // OpenQUIC binds an address. beside are sockets on overlapping addresses that will
 // be closed soon. The error wraps that of the system, as that of Open does.
-func OpenQUIC(address netip.AddrPort, beside []*QUIC, settings QUICSettings, log *slog.Logger) (*QUIC, error) {
-	var files []*net.UDPConn
-	for _, q := range beside {
-		files = append(files, q.udp)
-	}
-	udp, err := Packets(address, files)
+func OpenQUIC(address netip.AddrPort, beside []*net.UDPConn, settings QUICSettings, log *slog.Logger) (*QUIC, error) {
+	udp, err := Packets(address, beside)
 	if err != nil {
 		return nil, fmt.Errorf("open %s (UDP): %w", address, err)
 	}
@@ -90,6 +86,9 @@ func OpenQUIC(address netip.AddrPort, beside []*QUIC, settings QUICSettings, log
 	}
 	return q, nil
 }
+
+// Conn returns the socket, for others to be opened beside it.
+func (q *QUIC) Conn() *net.UDPConn { return q.udp }
 
 // Address returns what the socket is bound to.
 func (q *QUIC) Address() netip.AddrPort { return q.address }
