@@ -1,8 +1,9 @@
-// Package http2 is the syntax of HTTP/2 (RFC 9113): frames, their numbers, and
-// field blocks written with the static table of HPACK alone.
+// Package http2 is the syntax of HTTP/2 (RFC 9113): frames and their numbers
+// (frame.go), field blocks written with the static table of HPACK alone (field.go),
+// and the memory that bodies and frames lie in on their way (memory.go).
 //
-// It knows no connections: front/h2 speaks with clients, http2/client with servers. Everything here may
-// be used by any number of goroutines.
+// It knows no connections: front/h2 speaks with clients, http2/client with servers.
+// Everything here may be used by any number of goroutines, but for Chunks.
 package http2
 
 import (

@@ -3,7 +3,6 @@ package h2
 import (
 	"errors"
 	"io"
-	"sync"
 	"time"
 
 	"headgate/internal/exchange"
@@ -19,40 +18,6 @@ const (
 	connWindow   = 2 << 20
 )
 
-// chunk is memory for a piece of a body.
-type chunk struct {
-	mem  []byte
-	r, w int
-	next *chunk
-}
-
-// Sizes of chunks, in bytes.
-const (
-	smallChunk = 4 << 10
-	largeChunk = http2.MostFrame
-)
-
-var (
-	smallChunks = sync.Pool{New: func() any { return &chunk{mem: make([]byte, smallChunk)} }}
-	largeChunks = sync.Pool{New: func() any { return &chunk{mem: make([]byte, largeChunk)} }}
-)
-
-func takeChunk(size int) *chunk {
-	if size > smallChunk {
-		return largeChunks.Get().(*chunk)
-	}
-	return smallChunks.Get().(*chunk)
-}
-
-func giveChunk(k *chunk) {
-	k.r, k.w, k.next = 0, 0, nil
-	if len(k.mem) > smallChunk {
-		largeChunks.Put(k)
-	} else {
-		smallChunks.Put(k)
-	}
-}
-
 // body is the body of a request. The reader of the connection fills it; one
 // goroutine reads it, which need not be the worker; Close may be called by
 // another.
@@ -62,16 +27,15 @@ type body struct {
 	timer  *time.Timer
 
 	// owned by the goroutine that reads
-	current *chunk
+	current *http2.Chunk
 	begun   bool
 	ended   bool
 	all     []byte // what Whole returned and nobody has read
 
 	// guarded by conn.mu
-	head, tail *chunk
-	size       int  // bytes in the list
-	closed     bool // nobody wants more
-	broken     error
+	list   http2.Chunks
+	closed bool // nobody wants more
+	broken error
 }
 
 // reset readies the body's memory for another stream.
@@ -88,27 +52,18 @@ func drained(ch chan struct{}) chan struct{} {
 // drop gives back what was not read.
 func (b *body) drop() {
 	if b.current != nil {
-		giveChunk(b.current)
+		b.current.Give()
 		b.current = nil
 	}
-	b.dropList()
-}
-
-func (b *body) dropList() {
-	for k := b.head; k != nil; {
-		next := k.next
-		giveChunk(k)
-		k = next
-	}
-	b.head, b.tail, b.size = nil, nil, 0
+	b.list.Drop()
 }
 
 // unread returns how many bytes lie here that were not granted anew. conn.mu is
 // held.
 func (b *body) unread() int64 {
-	n := int64(b.size)
+	n := int64(b.list.Size())
 	if b.current != nil {
-		n += int64(b.current.w - b.current.r)
+		n += int64(b.current.W - b.current.R)
 	}
 	return n
 }
@@ -122,32 +77,14 @@ func (b *body) lookUp() {
 
 // put adds a copy of p. conn.mu is held.
 func (b *body) put(p []byte) {
-	b.size += len(p)
-	for len(p) > 0 {
-		if b.tail == nil || b.tail.w == len(b.tail.mem) {
-			b.link(takeChunk(len(p)))
-		}
-		n := copy(b.tail.mem[b.tail.w:], p)
-		b.tail.w += n
-		p = p[n:]
-	}
+	b.list.Put(p)
 	b.lookUp()
 }
 
 // putChunk adds a chunk, which the body owns from then on. conn.mu is held.
-func (b *body) putChunk(k *chunk) {
-	b.size += k.w
-	b.link(k)
+func (b *body) putChunk(k *http2.Chunk) {
+	b.list.Add(k)
 	b.lookUp()
-}
-
-func (b *body) link(k *chunk) {
-	if b.tail == nil {
-		b.head = k
-	} else {
-		b.tail.next = k
-	}
-	b.tail = k
 }
 
 // Read reads from the body. Before the first byte it tells a client that waits
@@ -177,10 +114,9 @@ func (b *body) Read(p []byte) (int, error) {
 		}
 	}
 	k := b.current
-	n := copy(p, k.mem[k.r:k.w])
-	k.r += n
-	if k.r == k.w {
-		giveChunk(k)
+	n := copy(p, k.Rest())
+	if k.R += n; k.R == k.W {
+		k.Give()
 		b.current = nil
 	}
 	end := b.took(n)
@@ -202,14 +138,8 @@ func (b *body) next() error {
 		case b.broken != nil:
 			c.mu.Unlock()
 			return &exchange.Error{Reason: exchange.BadRequest, Err: b.broken}
-		case b.head != nil:
-			k := b.head
-			if b.head = k.next; b.head == nil {
-				b.tail = nil
-			}
-			k.next = nil
-			b.size -= k.w - k.r
-			b.current = k
+		case !b.list.Empty():
+			b.current = b.list.Take()
 			c.mu.Unlock()
 			return nil
 		case s.gone != nil:
@@ -261,7 +191,7 @@ func (b *body) took(n int) bool {
 	c.mu.Lock()
 	s.grantLocked(int64(n))
 	c.grantLocked(int64(n))
-	end := b.current == nil && b.head == nil && s.remote && s.gone == nil && b.broken == nil
+	end := b.current == nil && b.list.Empty() && s.remote && s.gone == nil && b.broken == nil
 	write := len(c.mu.out) > 0 && !c.mu.writing
 	c.mu.Unlock()
 	if write {
@@ -290,7 +220,7 @@ func (b *body) Ready() bool {
 	s, c := b.stream, b.stream.conn
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return b.head != nil || s.remote || s.gone != nil || b.closed || b.broken != nil
+	return !b.list.Empty() || s.remote || s.gone != nil || b.closed || b.broken != nil
 }
 
 // Whole returns the body if all of it is at hand in one piece and its length was
@@ -302,13 +232,13 @@ func (b *body) Whole() ([]byte, bool) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if b.current == nil && b.head != nil && b.head == b.tail {
-		b.current, b.head, b.tail, b.size = b.head, nil, nil, 0
+	if b.current == nil && b.list.Single() {
+		b.current = b.list.Take()
 	}
-	if b.current == nil || b.head != nil || !s.remote || s.gone != nil || b.broken != nil || s.trailer.Len() > 0 {
+	if b.current == nil || !b.list.Empty() || !s.remote || s.gone != nil || b.broken != nil || s.trailer.Len() > 0 {
 		return nil, false
 	}
-	return b.current.mem[b.current.r:b.current.w], true
+	return b.current.Rest(), true
 }
 
 // Close gives the body up. A Read that waits returns.
@@ -318,8 +248,8 @@ func (b *body) Close() error {
 	c.mu.Lock()
 	if !b.closed {
 		b.closed = true
-		c.grantLocked(int64(b.size))
-		b.dropList()
+		c.grantLocked(int64(b.list.Size()))
+		b.list.Drop()
 		b.lookUp()
 	}
 	c.mu.Unlock()

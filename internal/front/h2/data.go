@@ -6,10 +6,6 @@ import (
 	"headgate/internal/http2"
 )
 
-// directLeast is how much must be left of a frame to be read past the buffer, in
-// bytes.
-const directLeast = largeChunk / 2
-
 // onData takes a DATA frame (RFC 9113, section 6.1). Its payload goes on to the
 // stream as it comes.
 func (c *Conn) onData(h http2.Frame) error {
@@ -105,7 +101,7 @@ func (c *Conn) lateLocked(id uint32, what string) error {
 // payload hands n bytes of payload on.
 func (c *Conn) payload(id uint32, n int) error {
 	for n > 0 {
-		if n >= directLeast && n > c.buf.Len() {
+		if n >= http2.DirectLeast && n > c.buf.Len() {
 			return c.direct(id, n)
 		}
 		if c.buf.Len() == 0 {
@@ -129,16 +125,16 @@ func (c *Conn) payload(id uint32, n int) error {
 
 // direct reads a large payload into memory that the body then takes over.
 func (c *Conn) direct(id uint32, n int) error {
-	k := takeChunk(n)
-	k.w = copy(k.mem[:n], c.buf.Bytes())
-	c.buf.Use(k.w)
-	for k.w < n {
-		m, err := c.more(k.mem[k.w:n])
+	k := http2.TakeChunk(n)
+	k.W = copy(k.Mem[:n], c.buf.Bytes())
+	c.buf.Use(k.W)
+	for k.W < n {
+		m, err := c.more(k.Mem[k.W:n])
 		if err != nil {
-			giveChunk(k)
+			k.Give()
 			return err
 		}
-		k.w += m
+		k.W += m
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -146,7 +142,7 @@ func (c *Conn) direct(id uint32, n int) error {
 		s.body.putChunk(k)
 		return nil
 	}
-	giveChunk(k)
+	k.Give()
 	c.grantLocked(int64(n))
 	return nil
 }

@@ -26,7 +26,7 @@ func (s *stream) sendTunnel(ex *exchange.Exchange, head []byte) error {
 // clientStream is the client's side of a tunnel.
 type clientStream struct {
 	s   *stream
-	has *chunk // what Next has returned
+	has *http2.Chunk // what Next has returned
 }
 
 // Next waits for what the client sends and returns it. While it waits it holds no
@@ -41,7 +41,7 @@ func (t *clientStream) Next() ([]byte, error) {
 		}
 	}
 	t.has, b.current = b.current, nil
-	p := t.has.mem[t.has.r:t.has.w]
+	p := t.has.Rest()
 	b.took(len(p))
 	return p, nil
 }
@@ -49,7 +49,7 @@ func (t *clientStream) Next() ([]byte, error) {
 // giveBack gives back what Next has returned.
 func (t *clientStream) giveBack() {
 	if t.has != nil {
-		giveChunk(t.has)
+		t.has.Give()
 		t.has = nil
 	}
 }

@@ -3,7 +3,8 @@ package h2
 import (
 	"fmt"
 	"runtime"
-	"sync"
+
+	"headgate/internal/http2"
 )
 
 // outMost is how many bytes are collected before streams have to wait, and
@@ -18,29 +19,12 @@ const (
 // rounds is how often one stream writes before another takes its turn.
 const rounds = 4
 
-var outs = sync.Pool{New: func() any { b := make([]byte, 0, 4<<10); return &b }}
-
 // space returns the collected bytes, to append to. c.mu is held.
 func (c *Conn) space() []byte {
 	if c.mu.out == nil {
-		box := outs.Get().(*[]byte)
-		c.mu.out = (*box)[:0]
-		*box = nil
-		boxes.Put(box)
+		c.mu.out = http2.TakeOut()
 	}
 	return c.mu.out
-}
-
-// boxes holds the boxes of slices, so that giving one back allocates nothing.
-var boxes = sync.Pool{New: func() any { return new([]byte) }}
-
-func giveOut(b []byte) {
-	if b == nil || cap(b) > outKeep {
-		return
-	}
-	box := boxes.Get().(*[]byte)
-	*box = b
-	outs.Put(box)
 }
 
 // flush writes what is collected, unless another goroutine is at it and does it
@@ -70,7 +54,7 @@ func (c *Conn) write(most int) {
 		c.mu.out = nil
 		c.mu.Unlock()
 		err := c.nc.WriteNow(b)
-		giveOut(b)
+		http2.GiveOut(b, outKeep)
 		c.mu.Lock()
 		if err != nil {
 			c.failLocked(fmt.Errorf("write to the client: %w", err))
@@ -144,7 +128,7 @@ func (c *Conn) failLocked(err error) {
 		return
 	}
 	c.mu.err = errLeft(err)
-	giveOut(c.mu.out)
+	http2.GiveOut(c.mu.out, outKeep)
 	c.mu.out = nil
 	for _, s := range c.mu.streams {
 		if s.gone == nil {

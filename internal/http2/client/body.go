@@ -4,105 +4,26 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 	"time"
 
 	"headgate/internal/exchange"
 	"headgate/internal/http2"
 )
 
-// chunk is memory for a piece of a body.
-type chunk struct {
-	mem  []byte
-	r, w int
-	next *chunk
-}
-
-// Sizes of chunks, in bytes.
-const (
-	smallChunk = 4 << 10
-	largeChunk = http2.MostFrame
-)
-
-var (
-	smallChunks = sync.Pool{New: func() any { return &chunk{mem: make([]byte, smallChunk)} }}
-	largeChunks = sync.Pool{New: func() any { return &chunk{mem: make([]byte, largeChunk)} }}
-)
-
-func takeChunk(size int) *chunk {
-	if size > smallChunk {
-		return largeChunks.Get().(*chunk)
-	}
-	return smallChunks.Get().(*chunk)
-}
-
-func giveChunk(k *chunk) {
-	k.r, k.w, k.next = 0, 0, nil
-	if len(k.mem) > smallChunk {
-		largeChunks.Put(k)
-	} else {
-		smallChunks.Put(k)
-	}
-}
-
 // body is what came of a response's body and was not read yet. It is guarded by
 // the connection's mu, but for current, which the exchange owns.
 type body struct {
-	current    *chunk
-	head, tail *chunk
-	size       int // bytes in the list
-}
-
-// put adds a copy of p.
-func (b *body) put(p []byte) {
-	b.size += len(p)
-	for len(p) > 0 {
-		if b.tail == nil || b.tail.w == len(b.tail.mem) {
-			b.link(takeChunk(len(p)))
-		}
-		n := copy(b.tail.mem[b.tail.w:], p)
-		b.tail.w += n
-		p = p[n:]
-	}
-}
-
-// putChunk adds a chunk, which the body owns from then on.
-func (b *body) putChunk(k *chunk) {
-	b.size += k.w
-	b.link(k)
-}
-
-func (b *body) link(k *chunk) {
-	if b.tail == nil {
-		b.head = k
-	} else {
-		b.tail.next = k
-	}
-	b.tail = k
-}
-
-// take makes the first chunk the current one.
-func (b *body) take() {
-	k := b.head
-	if b.head = k.next; b.head == nil {
-		b.tail = nil
-	}
-	k.next = nil
-	b.size -= k.w - k.r
-	b.current = k
+	current *http2.Chunk
+	list    http2.Chunks
 }
 
 // drop gives all memory back.
 func (b *body) drop() {
 	if b.current != nil {
-		giveChunk(b.current)
+		b.current.Give()
+		b.current = nil
 	}
-	for k := b.head; k != nil; {
-		next := k.next
-		giveChunk(k)
-		k = next
-	}
-	*b = body{}
+	b.list.Drop()
 }
 
 // Read reads from the body of the response.
@@ -120,9 +41,9 @@ func (s *Stream) Read(p []byte) (int, error) {
 		}
 	}
 	k := b.current
-	n := copy(p, k.mem[k.r:k.w])
-	if k.r += n; k.r == k.w {
-		giveChunk(k)
+	n := copy(p, k.Rest())
+	if k.R += n; k.R == k.W {
+		k.Give()
 		b.current = nil
 	}
 	if s.took(n) {
@@ -138,8 +59,8 @@ func (s *Stream) next() error {
 	for {
 		c.mu.Lock()
 		switch {
-		case s.body.head != nil:
-			s.body.take()
+		case !s.body.list.Empty():
+			s.body.current = s.body.list.Take()
 			c.mu.Unlock()
 			return nil
 		case s.complete():
@@ -167,7 +88,7 @@ func (s *Stream) took(n int) bool {
 	c := s.conn
 	c.mu.Lock()
 	s.grantLocked(int64(n))
-	end := s.body.current == nil && s.body.head == nil && s.complete()
+	end := s.body.current == nil && s.body.list.Empty() && s.complete()
 	write := len(c.mu.out) > 0 && !c.mu.writing
 	c.mu.Unlock()
 	if write {
@@ -212,7 +133,7 @@ func (s *Stream) Ready() bool {
 	}
 	s.conn.mu.Lock()
 	defer s.conn.mu.Unlock()
-	return s.body.head != nil || s.remote || s.gone != nil
+	return !s.body.list.Empty() || s.remote || s.gone != nil
 }
 
 // errLate says that a wait took longer than it may.

@@ -402,7 +402,7 @@ func (c *Conn) conclude() {
 	c.mu.Lock()
 	tell := ok && !c.mu.writing
 	c.mu.writing = true // nobody begins to write any more
-	giveOut(c.mu.out)
+	http2.GiveOut(c.mu.out, outKeep)
 	c.mu.out = nil
 	c.mu.Unlock()
 	if tell {

@@ -17,10 +17,6 @@ type payload struct {
 	open bool // there is such a frame
 }
 
-// directLeast is how much must be left of a frame to be read past the buffer, in
-// bytes.
-const directLeast = largeChunk / 2
-
 // step takes what was read. It returns false to end the wait: for a fault, or to
 // read much of a body past the buffer. It runs inside of the wait and neither
 // reads nor writes.
@@ -59,7 +55,7 @@ func (c *Conn) step() bool {
 	if len(c.mu.out) > 0 {
 		c.flushAside()
 	}
-	direct := c.data.open && c.data.left >= directLeast
+	direct := c.data.open && c.data.left >= http2.DirectLeast
 	c.mu.Unlock()
 	if c.fault != nil {
 		return false
@@ -161,7 +157,7 @@ func (c *Conn) takeData() bool {
 	d := &c.data
 	if n := min(d.left, c.buf.Len()); n > 0 {
 		if s := c.mu.streams.get(d.id); s != nil {
-			s.body.put(c.buf.Bytes()[:n])
+			s.body.list.Put(c.buf.Bytes()[:n])
 		}
 		c.buf.Use(n)
 		d.left -= n
@@ -189,14 +185,14 @@ func (c *Conn) endData() {
 // takes over.
 func (c *Conn) direct() error {
 	d := &c.data
-	k := takeChunk(d.left)
-	for n := d.left; k.w < n; {
-		m, err := c.nc.Read(k.mem[k.w:n])
-		if k.w += m; err == nil {
+	k := http2.TakeChunk(d.left)
+	for n := d.left; k.W < n; {
+		m, err := c.nc.Read(k.Mem[k.W:n])
+		if k.W += m; err == nil {
 			continue
 		}
 		if err = c.lookUp(err); err != nil {
-			giveChunk(k)
+			k.Give()
 			return err
 		}
 		c.nc.SetReadUntil(c.until())
@@ -206,9 +202,9 @@ func (c *Conn) direct() error {
 	defer c.mu.Unlock()
 	d.left = 0
 	if s := c.mu.streams.get(d.id); s != nil {
-		s.body.putChunk(k)
+		s.body.list.Add(k)
 	} else {
-		giveChunk(k)
+		k.Give()
 	}
 	if d.pad == 0 {
 		c.endData()

@@ -2,7 +2,8 @@ package client
 
 import (
 	"runtime"
-	"sync"
+
+	"headgate/internal/http2"
 )
 
 // outMost is how many bytes are collected before bodies have to wait, queueMost
@@ -13,30 +14,12 @@ const (
 	outKeep   = 128 << 10
 )
 
-var (
-	outs = sync.Pool{New: func() any { b := make([]byte, 0, 4<<10); return &b }}
-	// boxes holds the boxes of slices, so that giving one back allocates nothing.
-	boxes = sync.Pool{New: func() any { return new([]byte) }}
-)
-
 // space returns the collected bytes, to append to. c.mu is held.
 func (c *Conn) space() []byte {
 	if c.mu.out == nil {
-		box := outs.Get().(*[]byte)
-		c.mu.out = (*box)[:0]
-		*box = nil
-		boxes.Put(box)
+		c.mu.out = http2.TakeOut()
 	}
 	return c.mu.out
-}
-
-func giveOut(b []byte) {
-	if b == nil || cap(b) > outKeep {
-		return
-	}
-	box := boxes.Get().(*[]byte)
-	*box = b
-	outs.Put(box)
 }
 
 // flush writes what is collected, unless another goroutine is at it and does it
@@ -79,7 +62,7 @@ func (c *Conn) write() {
 		c.mu.out = nil
 		c.mu.Unlock()
 		err := c.nc.WriteNow(b)
-		giveOut(b)
+		http2.GiveOut(b, outKeep)
 		c.mu.Lock()
 		if err != nil {
 			c.failLocked(err)
