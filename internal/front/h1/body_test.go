@@ -72,6 +72,7 @@ func TestResponseHeadOutlivesItsBody(t *testing.T) {
 }
 
 func TestContinueIsAskedForAndGiven(t *testing.T) {
+	t.Parallel()
 	for name, play := range map[string]func(*peer){
 		"server asks": func(c *peer) { c.send("HTTP/1.1 100 Continue\r\n\r\n") },
 		"server asks twice and hints": func(c *peer) {

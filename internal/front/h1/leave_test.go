@@ -11,6 +11,7 @@ import (
 // A client that leaves while the server thinks is noticed before the answer:
 // the server's connection ends and the log says 499.
 func TestClientLeavesWhileTheServerThinks(t *testing.T) {
+	t.Parallel()
 	for name, leave := range map[string]func(*peer){"closes": func(c *peer) { c.Close() }, "resets": (*peer).reset} {
 		for _, rq := range []string{"GET / HTTP/1.1\r\nHost: a\r\n\r\n", post("/", 100000) + strings.Repeat("x", 100000)} {
 			t.Run(name+" "+rq[:4], func(t *testing.T) {
@@ -51,6 +52,7 @@ func TestHalfClosedClientIsGivenAMoment(t *testing.T) {
 }
 
 func TestClientLeavesBetweenTheEventsOfAStream(t *testing.T) {
+	t.Parallel()
 	for _, framing := range []string{"Transfer-Encoding: chunked\r\n\r\n5\r\nevent\r\n", "\r\nevent"} {
 		o := newOrigin(t, func(c *peer, _ int) {
 			c.request()
@@ -95,6 +97,7 @@ func TestCloseDoesNotWaitForTheExchange(t *testing.T) {
 }
 
 func TestDrainEndsIdleConnections(t *testing.T) {
+	t.Parallel()
 	o := newOrigin(t, echo)
 	p := newProxy(t, o.addr)
 	c := p.client()
@@ -114,6 +117,7 @@ func TestDrainEndsIdleConnections(t *testing.T) {
 }
 
 func TestDrainLetsTheExchangeEnd(t *testing.T) {
+	t.Parallel()
 	asked, drained := make(chan struct{}), make(chan struct{})
 	o := newOrigin(t, func(c *peer, _ int) {
 		for rq := c.request(); rq != nil; rq = c.request() {
@@ -151,6 +155,7 @@ func TestDrainLetsTheExchangeEnd(t *testing.T) {
 }
 
 func TestSilentClientsAreCut(t *testing.T) {
+	t.Parallel()
 	o := newOrigin(t, echo)
 	p := newProxy(t, o.addr, limits(func(p *exchange.Port) { p.HeadTimeout, p.KeepAlive = 100*time.Millisecond, 50*time.Millisecond }))
 	c := p.client()
@@ -183,6 +188,7 @@ func TestSilentClientsAreCut(t *testing.T) {
 }
 
 func TestSlowReaderIsCutOnlyWithoutProgress(t *testing.T) {
+	t.Parallel()
 	const size = 32 << 20
 	o := newOrigin(t, func(c *peer, _ int) {
 		rq := c.request()

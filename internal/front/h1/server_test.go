@@ -176,6 +176,7 @@ func TestPostIsNotRepeated(t *testing.T) {
 
 // Bytes that a server sends unasked never become the answer to a request.
 func TestUnaskedBytesPoisonNothing(t *testing.T) {
+	t.Parallel()
 	const poison = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"
 	sent := make(chan struct{}, 1)
 	for name, send := range map[string]func(*peer){
