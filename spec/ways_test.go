@@ -1,18 +1,14 @@
 package spec
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
-	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
+
+	"headgate/internal/certs/certstest"
 )
 
 // socket has the server listen on a Unix socket too, and returns its path.
@@ -55,20 +51,9 @@ func (s *server) listen(l net.Listener) {
 // selfSigned returns a certificate for 127.0.0.1, and a file that holds it.
 func selfSigned(t *testing.T) (tls.Certificate, string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
-		BasicConstraintsValid: true, IsCA: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	file := filepath.Join(t.TempDir(), "ca.pem")
-	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, file
+	template := certstest.Authority("127.0.0.1")
+	template.IPAddresses, template.KeyUsage = []net.IP{net.IPv4(127, 0, 0, 1)}, template.KeyUsage|x509.KeyUsageDigitalSignature
+	cert := certstest.Sign(t, template, nil)
+	file, _ := certstest.Write(t, t.TempDir(), "ca", cert)
+	return cert, file
 }

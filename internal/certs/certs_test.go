@@ -4,16 +4,10 @@ import (
 	"bytes"
 	"context"
 	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"io"
 	"log/slog"
-	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -25,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/crypto/ocsp"
 
+	"headgate/internal/certs/certstest"
 	"headgate/internal/file"
 )
 
@@ -35,62 +30,20 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// authority signs certificates for tests.
+// authority signs certificates.
 type authority struct {
-	t    *testing.T
-	cert *x509.Certificate
-	key  crypto.Signer
+	t *testing.T
+	tls.Certificate
 }
 
 func newAuthority(t *testing.T) *authority {
-	a := &authority{t: t}
-	a.cert, a.key = a.sign(&x509.Certificate{Subject: pkix.Name{CommonName: "test authority"}, IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign})
-	return a
-}
-
-func (a *authority) sign(template *x509.Certificate) (*x509.Certificate, crypto.Signer) {
-	a.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	template.SerialNumber = big.NewInt(time.Now().UnixNano())
-	if template.NotAfter.IsZero() {
-		template.NotAfter = time.Now().Add(90 * 24 * time.Hour)
-	}
-	template.NotBefore = time.Now().Add(-48 * time.Hour)
-	parent, signer := template, crypto.Signer(key)
-	if a.key != nil {
-		parent, signer = a.cert, a.key
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, parent, key.Public(), signer)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	return cert, key
+	return &authority{t, certstest.Sign(t, certstest.Authority("test authority"), nil)}
 }
 
 // write makes a certificate and writes it and its key to two files.
 func (a *authority) write(dir, name string, template *x509.Certificate) (certFile, keyFile string) {
 	a.t.Helper()
-	cert, key := a.sign(template)
-	certFile, keyFile = filepath.Join(dir, name+".pem"), filepath.Join(dir, name+".key")
-	chain := append(pemOf("CERTIFICATE", cert.Raw), pemOf("CERTIFICATE", a.cert.Raw)...)
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	put(a.t, certFile, chain)
-	put(a.t, keyFile, pemOf("PRIVATE KEY", der))
-	return certFile, keyFile
-}
-
-func pemOf(kind string, der []byte) []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
+	return certstest.Write(a.t, dir, name, certstest.Sign(a.t, template, &a.Certificate))
 }
 
 func put(t *testing.T, name string, data []byte) {
@@ -196,10 +149,9 @@ func TestBadFilesAreNamed(t *testing.T) {
 	past.NotAfter = time.Now().Add(-24 * time.Hour)
 	oldCert, oldKey := a.write(dir, "old", past)
 	caFile := filepath.Join(dir, "ca.pem")
-	put(t, caFile, pemOf("CERTIFICATE", a.cert.Raw))
+	put(t, caFile, certstest.PEM(a.Certificate))
 	caKey := filepath.Join(dir, "ca.key")
-	der, _ := x509.MarshalPKCS8PrivateKey(a.key)
-	put(t, caKey, pemOf("PRIVATE KEY", der))
+	put(t, caKey, certstest.KeyPEM(t, a.Certificate))
 	huge := filepath.Join(dir, "huge.pem")
 	put(t, huge, make([]byte, maxFile+1))
 	garbage := filepath.Join(dir, "garbage.pem")
@@ -367,8 +319,8 @@ func TestStaple(t *testing.T) {
 	status := ocsp.Good
 	var leaf *x509.Certificate
 	responder := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		answer, err := ocsp.CreateResponse(a.cert, a.cert, ocsp.Response{Status: status, SerialNumber: leaf.SerialNumber,
-			ThisUpdate: time.Now().Add(-time.Hour), NextUpdate: time.Now().Add(time.Hour)}, a.key)
+		answer, err := ocsp.CreateResponse(a.Leaf, a.Leaf, ocsp.Response{Status: status, SerialNumber: leaf.SerialNumber,
+			ThisUpdate: time.Now().Add(-time.Hour), NextUpdate: time.Now().Add(time.Hour)}, a.PrivateKey.(crypto.Signer))
 		if err != nil {
 			t.Error(err)
 		}

@@ -1,15 +1,10 @@
 package h2_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"io"
 	"log/slog"
-	"math/big"
 	"net"
 	"runtime"
 	"sync"
@@ -17,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"headgate/internal/certs/certstest"
 	"headgate/internal/exchange"
 	"headgate/internal/front/h2"
 	"headgate/internal/netconn"
@@ -222,20 +218,7 @@ func (p *proxy) flooded() h2.Flood {
 
 // certificate makes a certificate for 127.0.0.1 and example.com.
 func certificate(t testing.TB) tls.Certificate {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "example.com"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		DNSNames: []string{"example.com"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+	return certstest.Sign(t, &x509.Certificate{DNSNames: []string{"example.com"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}, nil)
 }
 
 const exchangeNone = exchange.None

@@ -3,17 +3,12 @@ package h3_test
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"io"
 	"log/slog"
-	"math/big"
 	"net/netip"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -23,6 +18,7 @@ import (
 	"github.com/quic-go/quic-go/quicvarint"
 	"go.uber.org/goleak"
 
+	"headgate/internal/certs/certstest"
 	"headgate/internal/exchange"
 	"headgate/internal/front/h3"
 	"headgate/internal/listen"
@@ -91,7 +87,7 @@ func newFront(t testing.TB, s source, change func(*exchange.Port)) *front {
 	if change != nil {
 		change(f.port)
 	}
-	cfg := &tls.Config{Certificates: []tls.Certificate{certificate(t)}, NextProtos: []string{"h3"}, MinVersion: tls.VersionTLS13}
+	cfg := &tls.Config{Certificates: []tls.Certificate{certstest.Sign(t, &x509.Certificate{DNSNames: []string{"h"}}, nil)}, NextProtos: []string{"h3"}, MinVersion: tls.VersionTLS13}
 	var err error
 	f.quic, err = listen.OpenQUIC(netip.MustParseAddrPort("127.0.0.1:0"), nil, listen.QUICSettings{
 		TLS: func() (*tls.Config, error) { return cfg, nil }, Config: func() *quic.Config { return h3.Config(f.port) },
@@ -120,25 +116,6 @@ func (f *front) logged() entry {
 		f.t.Fatal("nothing was logged")
 		return entry{}
 	}
-}
-
-var made = sync.OnceValues(func() (tls.Certificate, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"h"}, NotAfter: time.Now().Add(time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
-})
-
-func certificate(t testing.TB) tls.Certificate {
-	t.Helper()
-	c, err := made()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
 }
 
 // raw is a client that writes any bytes.
