@@ -5,7 +5,7 @@
 // used, and who asks the servers if not. key.go and vary.go tell requests apart;
 // directive.go, targeted.go and date.go read what fields say, and judge.go
 // applies the rules to it. fetch.go asks the servers, arrive.go takes what they
-// answer; entry.go and body.go are what is stored, pump.go fills bodies, hit.go,
+// answer, freshen.go what they say of an entry; entry.go and body.go are what is stored, pump.go fills bodies, hit.go,
 // serve.go, condition.go and part.go make responses of them. store.go is the index, arena.go the memory, queue.go the choice of what is
 // given up. purge.go and invalidate.go take things out.
 package cache

@@ -106,3 +106,26 @@ func TestAnswersForOneLeaveWhatIsForAll(t *testing.T) {
 		}
 	}
 }
+
+// TestRevalidatedKeepsItsCoding: a 304 of a server that knows nothing of the coding
+// names other fields in Vary; the body is compressed all the same.
+func TestRevalidatedKeepsItsCoding(t *testing.T) {
+	for _, method := range []string{"GET", "HEAD"} {
+		s := newStage(t, settings())
+		s.origin.reply = answer(`200|Cache-Control: max-age=1|ETag: W/"x"|Vary: Origin, Accept-Encoding|Content-Encoding: gzip||zipped`, s.clock)
+		s.ask("GET /|Accept-Encoding: gzip")
+		s.wait(2)
+		s.origin.reply = answer(`304|Cache-Control: max-age=60|ETag: W/"x"|Vary: Origin`, s.clock)
+		if method == "HEAD" {
+			s.origin.reply = answer(`200|Cache-Control: max-age=60|ETag: W/"x"|Vary: Origin|Content-Encoding: gzip||zipped`, s.clock)
+		}
+		s.ask(method + " /|Accept-Encoding: gzip")
+		s.origin.reply = answer(`200|Cache-Control: max-age=60|ETag: W/"x"|Vary: Origin||plain`, s.clock)
+		if f := s.ask("GET /|Accept-Encoding: gzip"); f.Body != "zipped" || f.Field("Vary") == "" {
+			t.Errorf("%s: got %q %q, want what is stored", method, f.Body, f.Fields)
+		}
+		if f := s.ask("GET /"); f.Body != "plain" {
+			t.Errorf("%s: who reads no gzip got %q %q", method, f.Body, f.Fields)
+		}
+	}
+}

@@ -200,6 +200,21 @@ func (h *hit) readVary(b []byte, rs, rq *header.List) ([]byte, variant, bool) {
 	return b, v, true
 }
 
+// variesByCoding reports whether Vary names Accept-Encoding.
+func variesByCoding(list *header.List) bool {
+	for _, f := range list.All() {
+		if f.ID != header.Vary {
+			continue
+		}
+		for part := range strings.SplitSeq(f.Value, ",") {
+			if header.EqualFold(trim(part), "Accept-Encoding") {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // hasTwin reports whether a server that makes variables of names may take another
 // field of the request for the one of this name.
 func hasTwin(rq *header.List, name string) bool {
