@@ -19,7 +19,8 @@ func newExplain() *cobra.Command {
 		Long: `explain tells which port, proxy and route take a request and why each other
 candidate lost, the filters in their order, the candidate servers, and the exact head
 that each of them would get. It asks the functions that serve requests; nothing is
-sent and no port is opened. The port number in the URL says which port is meant.
+sent and no port is opened. The port number in the URL says which port is meant; of an
+https and an http3 port with one number it is the first, and with --http3 the second.
 With tcp:// or udp:// it tells which TCP or UDP proxy takes a connection, and which
 server; on an https port the host is the name that a TLS client asks for.`,
 		Example: `  headgate explain GET http://shop.example.com/api/users?page=2
@@ -30,7 +31,7 @@ server; on an https port the host is the name that a TLS client asks for.`,
 				return nil
 			}
 			if len(args) != 2 {
-				return usage("want METHOD and URL, have %d arguments", len(args))
+				return usage("want METHOD and URL, like GET http://shop.example.com/api, have %d arguments", len(args))
 			}
 			return nil
 		},
@@ -40,6 +41,7 @@ server; on an https port the host is the name that a TLS client asks for.`,
 	from := cmd.Flags().String("from", "127.0.0.1", "`IP` address of the client")
 	state := cmd.Flags().String("state", "", "state `DIR` of a running headgate, to know its sticky cookies; nothing is written there")
 	_ = cmd.MarkFlagDirname("state") // the flag exists
+	http3 := cmd.Flags().Bool("http3", false, "ask as a client of HTTP/3")
 	output := addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 1 {
@@ -48,6 +50,9 @@ server; on an https port the host is the name that a TLS client asks for.`,
 		q, err := parseQuestion(args[0], args[1], *headers, *from)
 		if err != nil {
 			return err
+		}
+		if q.HTTP3 = *http3; q.HTTP3 && q.Scheme != "https" {
+			return usage("HTTP/3 has https URLs only")
 		}
 		name, data, err := readConfig(cmd, *file)
 		if err != nil {

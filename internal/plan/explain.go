@@ -23,6 +23,9 @@ type Question struct {
 	// Scheme and Authority are those of the URL. The port number in the
 	// authority, or else the scheme's own, says which port takes the request.
 	Scheme, Authority string
+	// HTTP3 asks the ports for HTTP/3 alone. Without it they are asked when no
+	// https port has the number.
+	HTTP3 bool
 	// Target is path and query as a client sends them.
 	Target string
 	// Fields are further header fields, name and value.
@@ -146,6 +149,8 @@ func (p *Plan) Explain(q Question) Explanation {
 	e.Proxy, e.Route = r.proxy.Name, r.path()
 	if r.pipeline.Alternative != nil {
 		e.Notes = append(e.Notes, "the response tells of port "+port.quic.Name()+" for HTTP/3 (Alt-Svc), while that listens")
+	} else if port.quic != nil {
+		e.Notes = append(e.Notes, "port "+port.quic.Name()+" has the number too, for HTTP/3; the response does not tell of it")
 	}
 	r.explain(ex, &e)
 	return e
@@ -157,7 +162,7 @@ func (p *Plan) portFor(q Question, e *Explanation) *Port {
 	var others []string
 	var fallback *Port
 	for _, port := range p.tcpFirst() {
-		if port.scheme() != q.Scheme {
+		if port.scheme() != q.Scheme || q.HTTP3 && port.Protocol() != config.HTTP3 {
 			continue
 		}
 		if int(port.Address().Port()) == number {
@@ -168,10 +173,14 @@ func (p *Plan) portFor(q Question, e *Explanation) *Port {
 			fallback = port
 		}
 	}
-	note := fmt.Sprintf("no active port listens on %d for %s", number, q.Scheme)
+	protocol := q.Scheme
+	if q.HTTP3 {
+		protocol = "HTTP/3"
+	}
+	note := fmt.Sprintf("no active port listens on %d for %s", number, protocol)
 	switch {
 	case fallback == nil:
-		note = "no active port speaks " + q.Scheme
+		note = "no active port speaks " + protocol
 	case named:
 		note += "; active are " + strings.Join(others[:min(len(others), 10)], ", ")
 		fallback = nil
