@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -15,8 +16,7 @@ import (
 )
 
 // TestH2Spec runs the conformance tests of github.com/summerwind/h2spec, which
-// live in a module of their own: tools/h2spec. They are skipped when the tool
-// cannot be built here.
+// live in a module of their own: tools/h2spec.
 func TestH2Spec(t *testing.T) {
 	if testing.Short() || racing {
 		t.Skip("takes a build")
@@ -30,13 +30,23 @@ func TestH2Spec(t *testing.T) {
 		}
 		out, err := run(t, "../../../tools/h2spec", "go", args...)
 		if !strings.Contains(out, "tests, ") {
-			t.Skipf("h2spec does not run here: %v\n%s", err, out)
+			missing(t, "h2spec does not run here: %v\n%s", err, out)
 		}
 		t.Log(out[strings.LastIndex(strings.TrimSpace(out), "\n")+1:])
 		if err != nil || !strings.Contains(out, " 0 failed") {
 			t.Errorf("%v\n%s", err, out)
 		}
 	})
+}
+
+// missing skips a test for want of a program, or fails it where HEADGATE_TOOLS says
+// that programs have to be there.
+func missing(t *testing.T, format string, args ...any) {
+	t.Helper()
+	if os.Getenv("HEADGATE_TOOLS") == "required" {
+		t.Fatalf(format, args...)
+	}
+	t.Skipf(format, args...)
 }
 
 // patient reads the request to its end before it answers: an early answer, which
@@ -69,7 +79,7 @@ func TestRealClients(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(strings.Join(tt.args[:2], " ")+" "+strconv.FormatBool(strings.Contains(tt.args[len(tt.args)-1], "https")), func(t *testing.T) {
 			if _, err := exec.LookPath(tt.args[0]); err != nil {
-				t.Skip(err)
+				missing(t, "%v", err)
 			}
 			out, err := run(t, "", tt.args[0], tt.args[1:]...)
 			if err != nil || !strings.Contains(out, tt.want) {
