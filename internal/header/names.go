@@ -178,6 +178,17 @@ func (id ID) HopByHop() bool {
 	return false
 }
 
+// ConnectionSpecific reports whether HTTP/2 and HTTP/3 have no place for a field,
+// because frames say what it would: a message with one is malformed (RFC 9113,
+// section 8.2.2; RFC 9114, section 4.2).
+func (id ID) ConnectionSpecific() bool {
+	switch id {
+	case Connection, KeepAlive, ProxyConnection, TransferEncoding, Upgrade:
+		return true
+	}
+	return false
+}
+
 // ClaimsClient reports whether a field claims who the client is or what it
 // asked for on an earlier hop. From a peer that is not trusted such a field is
 // dropped, so that an upstream never believes a client's own words.

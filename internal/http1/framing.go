@@ -133,6 +133,16 @@ func parseLength(s string) (int64, Error) {
 	return int64(n), none
 }
 
+// ParseLength reads the value of a Content-Length field as parseLength does. It
+// returns -1 for what is none.
+func ParseLength(s string) int64 {
+	n, e := parseLength(s)
+	if e != none {
+		return -1
+	}
+	return n
+}
+
 // trimLength removes leading zeros, which no reader may take for octal, from
 // the one Content-Length in the list.
 func trimLength(list *header.List) {

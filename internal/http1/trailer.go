@@ -49,19 +49,18 @@ func (d *Decoder) endTrailers() {
 		d.Trailers.Reset()
 		return
 	}
-	d.Trailers.DeleteFunc(func(f *header.Field) bool {
-		id := f.ID
-		if id == header.Other {
-			id = Twin(f.Name)
-		}
-		return id != header.Other && !trailing(id)
-	})
+	d.Trailers.DeleteFunc(func(f *header.Field) bool { return !MayTrail(f.ID, f.Name) })
 	d.state = finished
 }
 
-// trailing reports whether a well-known field may come behind the content. The
-// others frame or route a message, say who sent it, or direct how it is handled,
-// and were decided on when the head was forwarded (RFC 9110, section 6.5.1);
-// those two are allowed by their definitions (RFC 9110, section 8.8.3; RFC 9209,
-// section 2).
-func trailing(id header.ID) bool { return id == header.ETag || id == header.ProxyStatus }
+// MayTrail reports whether a field may come behind the content, in any version of
+// HTTP. Well-known fields frame or route a message, say who sent it, or direct how
+// it is handled, and were decided on when the head was forwarded (RFC 9110, section
+// 6.5.1), and so may not, nor may names that read as theirs; two are allowed by
+// their definitions (RFC 9110, section 8.8.3; RFC 9209, section 2).
+func MayTrail(id header.ID, name string) bool {
+	if id == header.Other {
+		id = Twin(name)
+	}
+	return id == header.Other || id == header.ETag || id == header.ProxyStatus
+}

@@ -172,41 +172,32 @@ func (s *Section) add(name, value string) {
 			return
 		}
 	}
-	if s.special(id, value) || s.trailing && !s.trails(id, name) {
+	if s.special(id, value) || s.trailing && !http1.MayTrail(id, name) {
 		return
 	}
 	s.list.AddKnown(id, name, value)
 }
 
-// trails reports whether a field may come behind the content (RFC 9110, section
-// 6.5.1): the same ones that are taken from HTTP/1.1.
-func (s *Section) trails(id header.ID, name string) bool {
-	if id == header.Other {
-		id = http1.Twin(name)
-	}
-	return id == header.Other || id == header.ETag || id == header.ProxyStatus
-}
-
 // special takes the fields that are not passed on as they are, and reports
 // whether it was one of them.
 func (s *Section) special(id header.ID, value string) bool {
-	switch id {
-	case header.Connection, header.ProxyConnection, header.KeepAlive, header.TransferEncoding, header.Upgrade:
+	switch {
+	case id.ConnectionSpecific():
 		s.fault = "a connection-specific field (RFC 9113, section 8.2.2)"
-	case header.TE:
+	case id == header.TE:
 		if !header.EqualFold(value, "trailers") {
 			s.fault = "TE with another value than trailers (RFC 9113, section 8.2.2)"
 		}
 		s.trailers = true
-	case header.Host:
+	case id == header.Host:
 		s.host = value
 		s.hosts++
-	case header.ContentLength:
+	case id == header.ContentLength:
 		s.addLength(value)
-	case header.Expect:
+	case id == header.Expect:
 		s.expect = value
 		s.expects++
-	case header.Cookie:
+	case id == header.Cookie:
 		s.cookies++
 		return false
 	default:
@@ -221,16 +212,8 @@ func (s *Section) addLength(value string) {
 		s.fault = "more than one Content-Length (RFC 9110, section 8.6)"
 		return
 	}
-	n := int64(0)
-	for i := 0; i < len(value); i++ {
-		d := value[i] - '0'
-		if d > 9 || n > (1<<63-10)/10 {
-			n = -1
-			break
-		}
-		n = n*10 + int64(d)
-	}
-	if n < 0 || value == "" {
+	n := http1.ParseLength(value)
+	if n < 0 {
 		s.fault = "Content-Length is not a number of decimal digits (RFC 9110, section 8.6)"
 	}
 	s.length = n

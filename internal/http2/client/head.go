@@ -213,14 +213,14 @@ func (b *block) add(name, value string) {
 		return
 	}
 	id := header.Lookup(name)
-	switch id {
-	case header.Connection, header.ProxyConnection, header.KeepAlive, header.TransferEncoding, header.Upgrade:
+	switch {
+	case id.ConnectionSpecific():
 		b.fault = "a connection-specific field (RFC 9113, section 8.2.2)"
 		return
-	case header.ContentLength:
+	case id == header.ContentLength:
 		b.addLength(value)
 		return
-	case header.Other:
+	case id == header.Other:
 		// What reads as a framing field further on is refused, as in HTTP/1.1.
 		switch http1.Twin(name) {
 		case header.ContentLength, header.TransferEncoding:
@@ -228,8 +228,8 @@ func (b *block) add(name, value string) {
 			return
 		}
 	}
-	if b.trailing && id != header.Other && id != header.ETag && id != header.ProxyStatus {
-		return // fields that a trailer may not have are left out (RFC 9110, section 6.5.1)
+	if b.trailing && !http1.MayTrail(id, name) {
+		return
 	}
 	b.list.AddKnown(id, name, value)
 }
@@ -245,20 +245,12 @@ func lowerName(name string) bool {
 
 // addLength reads Content-Length: once, and digits only.
 func (b *block) addLength(value string) {
-	n := int64(0)
-	for i := 0; i < len(value); i++ {
-		d := value[i] - '0'
-		if d > 9 || n > (1<<63-10)/10 {
-			n = -1
-			break
-		}
-		n = n*10 + int64(d)
-	}
+	n := http1.ParseLength(value)
 	switch {
 	case b.trailing:
 	case b.length >= 0:
 		b.fault = "more than one Content-Length (RFC 9110, section 8.6)"
-	case n < 0 || value == "":
+	case n < 0:
 		b.fault = "Content-Length is not a number of decimal digits (RFC 9110, section 8.6)"
 	default:
 		b.length = n
