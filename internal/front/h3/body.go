@@ -55,12 +55,12 @@ func (b *body) find(f *section.Section) (end bool, err error) {
 	if in.r == in.w && in.end {
 		return true, nil
 	}
-	if f.Length() >= 0 || f.Waits() {
+	if f.Length() >= 0 || f.Waits() || f.Method() == "CONNECT" {
 		return false, nil
 	}
 	patient := false
 	switch f.Method() {
-	case "GET", "HEAD", "OPTIONS", "TRACE", "DELETE", "CONNECT":
+	case "GET", "HEAD", "OPTIONS", "TRACE", "DELETE":
 	default:
 		patient = true
 		b.stream.quic.SetReadDeadline(time.Now().Add(bodyWait))

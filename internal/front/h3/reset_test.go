@@ -38,3 +38,14 @@ func TestRequestsThatAreTakenBackAreAFlood(t *testing.T) {
 		t.Errorf("a flood of requests that were taken back: got %#x after %d, want H3_EXCESSIVE_LOAD", got, asked.Load())
 	}
 }
+
+// A client that wants a CONNECT says nothing more before it has the answer.
+func TestConnectIsRefusedAtOnce(t *testing.T) {
+	f := newFront(t, text("x"), nil)
+	c := f.dial()
+	s := c.stream(frame(1, section(":method", "CONNECT", ":authority", "h:443")), false)
+	s.SetReadDeadline(time.Now().Add(patience / 4))
+	if rs := c.await(s); rs.status != "501" {
+		t.Errorf("got %+v", rs)
+	}
+}
