@@ -34,6 +34,11 @@ bench: build ## measure side by side with nginx, HAProxy and net/http (BENCH="-r
 	$(GO) build -trimpath -o bin/bench ./bench
 	./bin/bench -headgate bin/headgate -out docs/performance.md $(BENCH)
 
+.PHONY: features
+features: ## measure what each feature adds to a request
+	$(GO) build -trimpath -o bin/bench ./bench
+	./bin/bench -features -out docs/performance.md $(BENCH)
+
 .PHONY: generate
 generate: ## write again what is made from the Go types
 	$(GO) generate ./...

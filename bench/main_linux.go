@@ -46,6 +46,7 @@ type options struct {
 	rows, peers string
 	headgate    string
 	out         string
+	features    bool
 	rounds      int
 	seconds     int
 	connections int
@@ -58,6 +59,7 @@ func parseOptions() options {
 	var o options
 	last := runtime.NumCPU() - 1
 	flag.StringVar(&o.rows, "rows", "", "`names` of the rows to measure, with commas between; empty means all")
+	flag.BoolVar(&o.features, "features", false, "measure what each feature adds to a request, and nothing else")
 	flag.StringVar(&o.peers, "peers", "headgate,nginx,haproxy,net/http", "`names` of the proxies to measure, with commas between")
 	flag.StringVar(&o.headgate, "headgate", "bin/headgate", "`path` of headgate")
 	flag.StringVar(&o.out, "out", "", "`page` into which the table is written; empty means print only")
@@ -86,6 +88,9 @@ func usage(flags *flag.FlagSet) {
 
 func run(ctx context.Context) error {
 	o := parseOptions()
+	if o.features {
+		return runFeatures(ctx, o)
+	}
 	rows, err := chooseRows(o.rows)
 	if err != nil {
 		return err
@@ -121,7 +126,23 @@ func run(ctx context.Context) error {
 	if o.out == "" {
 		return nil
 	}
-	return writePage(o.out, t.markdown())
+	return writePage(o.out, beginMark, t.markdown(), endMark)
+}
+
+// runFeatures measures what each feature adds to a request.
+func runFeatures(ctx context.Context, o options) error {
+	if err := pinSelf(o.proxyCPU); err != nil {
+		return err
+	}
+	text, err := measureFeatures(ctx, o)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("\n%s\n", text)
+	if o.out == "" {
+		return nil
+	}
+	return writePage(o.out, beginFeatures, text, endFeatures)
 }
 
 // bench is what all measurements share.

@@ -137,18 +137,17 @@ const (
 	endMark   = "<!-- bench: end -->"
 )
 
-var marked = regexp.MustCompile(`(?s)` + regexp.QuoteMeta(beginMark) + `.*?` + regexp.QuoteMeta(endMark))
-
-// place puts a table into a page, in the place of the one before.
-func place(page, table string) (string, error) {
+// place puts a table into a page between two marks, in the place of the one before.
+func place(page, begin, table, end string) (string, error) {
+	marked := regexp.MustCompile(`(?s)` + regexp.QuoteMeta(begin) + `.*?` + regexp.QuoteMeta(end))
 	if !marked.MatchString(page) {
-		return "", errors.New("the page has no place for the table: no line " + beginMark)
+		return "", errors.New("the page has no place for the table: no line " + begin)
 	}
-	return marked.ReplaceAllLiteralString(page, beginMark+"\n\n"+table+"\n\n"+endMark), nil
+	return marked.ReplaceAllLiteralString(page, begin+"\n\n"+table+"\n\n"+end), nil
 }
 
-// writePage puts the table into a page on the disk.
-func writePage(path, table string) error {
+// writePage puts a table into a page on the disk, between two marks.
+func writePage(path, begin, table, end string) error {
 	page, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("%s is not there; run bench where the module is", path)
@@ -156,7 +155,7 @@ func writePage(path, table string) error {
 	if err != nil {
 		return err
 	}
-	text, err := place(string(page), table)
+	text, err := place(string(page), begin, table, end)
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}

@@ -52,12 +52,12 @@ func TestMarkdown(t *testing.T) {
 
 func TestPlace(t *testing.T) {
 	page := "before\n" + beginMark + "\nold $1\n" + endMark + "\nafter\n"
-	got, err := place(page, "new $1")
+	got, err := place(page, beginMark, "new $1", endMark)
 	want := "before\n" + beginMark + "\n\nnew $1\n\n" + endMark + "\nafter\n"
 	if err != nil || got != want {
 		t.Errorf("got %q, %v; want %q", got, err, want)
 	}
-	if _, err := place("nothing", "new"); err == nil {
+	if _, err := place("nothing", beginMark, "new", endMark); err == nil {
 		t.Error("a page without marks was taken")
 	}
 }
