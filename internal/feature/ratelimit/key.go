@@ -47,6 +47,8 @@ func (k *key) text(ex *exchange.Exchange) string {
 	switch {
 	case k.user:
 		return ex.User
+	case k.repeated(&ex.Request.Header):
+		return ""
 	case k.cookie != "":
 		return ex.Request.Header.CookieValue(k.cookie)
 	case k.id != header.Other:
@@ -56,4 +58,24 @@ func (k *key) text(ex *exchange.Exchange) string {
 		return value
 	}
 	return ""
+}
+
+// repeated reports whether the cookie or field is there more than once, also under
+// a name that a server may take for its. Which one a server goes by nobody knows: a
+// client that puts a value made up beside its own would have a new bucket each time.
+func (k *key) repeated(list *header.List) bool {
+	n := 0
+	for _, f := range list.All() {
+		switch {
+		case k.name != "" && header.Twins(f.Name, k.name):
+			n++
+		case k.cookie != "" && f.ID == header.Cookie:
+			for pair := range strings.SplitSeq(f.Value, ";") {
+				if name, _, ok := strings.Cut(strings.Trim(pair, " \t"), "="); ok && name == k.cookie {
+					n++
+				}
+			}
+		}
+	}
+	return n > 1
 }
