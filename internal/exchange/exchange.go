@@ -40,7 +40,8 @@ type Exchange struct {
 	// User is who signed in, or "".
 	User string
 	// Personal says that the client was let in for who it is, by sign-in or by
-	// an auth service: the response is for it alone unless it says public.
+	// an auth service, or that the server is told whose certificate it showed: the
+	// response is for it alone unless it says public.
 	Personal bool
 	// Told is what a trusted proxy says of the request that it got.
 	Told Told

@@ -162,6 +162,16 @@ func (t *Template) Fixed() (string, bool) {
 	return b.String(), true
 }
 
+// Has reports whether a variable that is asked for stands in the text.
+func (t *Template) Has(wanted func(variable string) bool) bool {
+	for i := range t.parts {
+		if p := &t.parts[i]; p.fill != nil && wanted(p.name) {
+			return true
+		}
+	}
+	return false
+}
+
 // Append appends the text with the values of ex.
 func (t *Template) Append(b []byte, ex *Exchange) []byte {
 	for i := range t.parts {

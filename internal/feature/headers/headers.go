@@ -8,6 +8,8 @@ package headers
 
 import (
 	"regexp"
+	"slices"
+	"strings"
 
 	"headgate/internal/exchange"
 	"headgate/internal/header"
@@ -61,6 +63,8 @@ type rule struct {
 	replacement exchange.Replacement
 	// twins says that a server may take fields with other names for this one.
 	twins bool
+	// certificate says that the value tells whose certificate the client showed.
+	certificate bool
 }
 
 func compile(c *Rule) (r rule, err error) {
@@ -70,6 +74,7 @@ func compile(c *Rule) (r rule, err error) {
 		if r.regex, err = regexp.Compile(c.Regex); err == nil {
 			r.replacement, err = exchange.ParseReplacement(c.Value, r.regex)
 		}
+		r.certificate = slices.ContainsFunc(r.replacement.Parts(), func(p exchange.Part) bool { return isCertificate(p.Variable) })
 		return r, err
 	case Remove:
 		return r, nil
@@ -79,8 +84,12 @@ func compile(c *Rule) (r rule, err error) {
 	}
 	text, fixed := r.value.Fixed()
 	r.fixed, r.varies = text, !fixed
+	r.certificate = r.value.Has(isCertificate)
 	return r, nil
 }
+
+// isCertificate reports whether a variable is about the client's certificate.
+func isCertificate(variable string) bool { return strings.HasPrefix(variable, "client_cert_") }
 
 // request changes the fields that a server gets.
 func (rs rules) request(ex *exchange.Exchange) *exchange.Answer {
@@ -89,6 +98,9 @@ func (rs rules) request(ex *exchange.Exchange) *exchange.Answer {
 		r := &rs[i]
 		if r.twins {
 			dropTwins(list, r.name)
+		}
+		if r.certificate && ex.Conn.ClientFingerprint != "" {
+			ex.Personal = true // the server knows who it answers
 		}
 		if !r.apply(ex, list) {
 			return exchange.Fail(exchange.HeadTooLarge, "the header rule for "+r.name+" makes a value that is too long")

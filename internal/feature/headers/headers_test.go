@@ -209,3 +209,33 @@ func BenchmarkRules(b *testing.B) {
 		})
 	}
 }
+
+// TestWhoToldTheClientGetsItsOwn: what a server answers to the name in a client's
+// certificate is for that client.
+func TestWhoToldTheClientGetsItsOwn(t *testing.T) {
+	certificate := func(ex *exchange.Exchange) { ex.Conn.ClientSubject, ex.Conn.ClientFingerprint = "CN=ada", "00ff" }
+	nobody := func(*exchange.Exchange) {}
+	for _, c := range []struct {
+		name string
+		rule Rule
+		who  exchangetest.Option
+		want bool
+	}{
+		{"subject", Rule{Direction: Request, Operation: Set, Name: "X-Client", Value: "is {client_cert_subject}"}, certificate, true},
+		{"fingerprint", Rule{Direction: Request, Operation: Append, Name: "X-Client", Value: "{client_cert_fingerprint}"}, certificate, true},
+		{"replace", Rule{Direction: Request, Operation: Replace, Name: "X-Client", Value: "{client_cert_subject}", Regex: ".*"}, certificate, true},
+		{"without a certificate", Rule{Direction: Request, Operation: Set, Name: "X-Client", Value: "{client_cert_subject}"}, nobody, false},
+		{"another variable", Rule{Direction: Request, Operation: Set, Name: "X-Client", Value: "{client_ip}"}, certificate, false},
+		{"told to the client", Rule{Direction: Response, Operation: Set, Name: "X-Client", Value: "{client_cert_subject}"}, certificate, false},
+	} {
+		request, response, err := Compile(Config{c.rule})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ex := exchangetest.New(t, exchangetest.Head("GET", "/", "X-Client: x"), c.who)
+		exchangetest.Run(t, ex, &exchangetest.Source{}, request, response)
+		if ex.Personal != c.want {
+			t.Errorf("%s: personal %v, want %v", c.name, ex.Personal, c.want)
+		}
+	}
+}
