@@ -2,10 +2,11 @@
 // route's servers, sends it the request, and makes its answer the response.
 //
 // servers.go holds the steps of one exchange, choose.go the choice of a
-// server, pool.go the connections that are kept, roundtrip.go the HTTP/1.1
-// spoken over one of them, head.go the exact bytes a server gets, and
-// forward.go the forwarded fields. Health checks, sticky cookies and a retry
-// policy have their place between pick and round trip in Respond.
+// server, attempt.go one try at it, pool.go the connections that are kept,
+// roundtrip.go the HTTP/1.1 spoken over one of them (http2/client speaks HTTP/2),
+// head.go the exact bytes a server gets, and forward.go the forwarded fields.
+// retry.go says what is sent again, sticky.go whose client it is, mirror.go who
+// gets a copy; how servers stand is internal/health's.
 package upstream
 
 import (

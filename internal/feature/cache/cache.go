@@ -69,7 +69,7 @@ func toSeconds(d time.Duration) int64 { return int64((d + time.Second - 1) / tim
 // looks at responses as clients get them, so it stands in front of all filters
 // that change them.
 func (c *Cache) Filter() exchange.Filter {
-	return exchange.Filter{Name: "invalidate", Response: c.invalidate}
+	return exchange.Filter{Name: "cache_invalidation", Response: c.invalidate}
 }
 
 // Describe returns "cache → " and what is behind it.
