@@ -55,6 +55,9 @@ func TestPurgeIsGuarded(t *testing.T) {
 		if got := len(asked); (got > 0) != (c.status == 200 || c.status == 404) {
 			t.Errorf("%s: purged %d times", c.name, got)
 		}
+		if c.name == "an unknown key" && !strings.Contains(w.Body.String(), "url, prefix, tag and all") {
+			t.Errorf("%s: got %s, want what may be sent", c.name, w.Body)
+		}
 		if c.status == 200 && strings.TrimSpace(w.Body.String()) != `{"caches":1,"purged":3}` {
 			t.Errorf("%s: got %s", c.name, w.Body)
 		}
