@@ -3,9 +3,10 @@
 // nothing, one at a time. Run keeps the process going: it applies the
 // configuration file, watches it, and drains at the end.
 //
-// apply.go is the life of a change; sockets.go brings the open sockets to what a
-// plan wants; watch.go notices that the file changed; status.go tells how things
-// stand.
+// apply.go is the life of a change; sockets.go, quic.go and udp.go bring the open
+// sockets to what a plan wants, waiting.go opens those whose address was busy, and
+// drains.go and quicdrains.go close the others; watch.go notices that the file
+// changed; status.go tells how things stand.
 package control
 
 import (

@@ -6,7 +6,7 @@
 // request cannot be told from a good one, and every request is made twice.
 //
 // conn.go is the life of a connection, control.go its control stream. Each request
-// is served by a goroutine of a small pool (worker.go): head.go reads its head,
+// is served by a goroutine of a small pool (worker.go): stream.go reads its head,
 // body.go its body, send.go sends the response, tunnel.go carries an extended
 // CONNECT. input.go and frame.go read frames, encode.go makes field sections.
 //
