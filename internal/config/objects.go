@@ -2,6 +2,13 @@
 // Load turns a file into a Config and tells every problem in it at once, with
 // its place; Format writes a file in its canonical form.
 //
+// The objects stand in objects.go, port.go, proxy.go, route.go, stream.go and
+// mirror.go, and what proxies and routes share of them in features.go. load.go is
+// the way of a file: parse.go reads YAML (quick.go does for large plain files),
+// expand.go fills in variables, decode.go makes objects, check.go and
+// check_stream.go look at what they say together. model.go describes the types,
+// format.go writes the canonical form.
+//
 // It does not know what a configuration does: internal/plan compiles it.
 package config
 

@@ -8,6 +8,11 @@
 // byte twice, when it is worth parsing again. [Decoder] takes the chunked
 // coding off a body and the Append functions write what is sent.
 //
+// request.go and response.go put a head together: line.go and target.go read its
+// first line, fields.go its fields, framing.go says where the body ends and
+// connection.go what the connection is for. chunked.go, chunkline.go and trailer.go
+// are the chunked coding.
+//
 // What is accepted is what RFC 9112 asks a sender to send, and less than it
 // lets a recipient accept: whatever two implementations are known to read
 // differently is refused, never repaired. Each refusal is an [Error] that names

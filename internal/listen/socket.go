@@ -5,6 +5,10 @@
 // Open binds an address; Serve takes connections; Drain closes the socket and
 // lets its connections end. A socket that runs out of file descriptors goes on
 // with the connections it has, says so, and takes new ones when there is room.
+//
+// socket.go holds sockets of TCP, queue.go what becomes of clients that still wait
+// when one closes, quic.go those of QUIC, packets.go the UDP sockets under them and
+// under UDP proxies, and trouble.go what is told of errors.
 package listen
 
 import (
