@@ -65,10 +65,14 @@ type Conn struct {
 	near      bool          // armed strikes soon, and a new wait need not set it
 	watch     func() error
 	gap       time.Duration // between the last two looks of the wait under way
+	rested    bool          // was parked before
 	over      bool          // TLS has read the end of the stream already
 	rd        readOp
 
+	resume func() // while it is parked; guarded by the lot it is in
+
 	kicked atomic.Bool
+	parked atomic.Int32 // its descriptor and 1 while it is parked; set under the lot's lock
 }
 
 // readOp is what the poller's callbacks need to know of the read under way.
@@ -80,6 +84,7 @@ type readOp struct {
 	quiet   bool // nothing can be there yet: wait first
 	once    bool // do not wait at all
 	again   bool // Serve has read before
+	leaves  bool // a wait that takes long is given up
 	step    func() bool
 	pipe    *pipe
 	pipeMax int
@@ -272,6 +277,7 @@ func (c *Conn) flushLazily() error {
 func (c *Conn) Kick() {
 	c.kicked.Store(true)
 	c.nc.SetReadDeadline(struck)
+	c.Unpark()
 }
 
 // takeKick reports whether the connection was kicked since the last time.
@@ -311,7 +317,9 @@ func (c *Conn) Close() error {
 		// A TLS connection would say goodbye first, and wait for that.
 		return c.lazy.Close()
 	}
-	return c.nc.Close()
+	err := c.nc.Close()
+	c.Unpark()
+	return err
 }
 
 // eof turns a read of nothing into io.EOF.

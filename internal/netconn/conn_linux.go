@@ -51,6 +51,9 @@ func (c *Conn) rawRead(fn func(uintptr) bool) error {
 		if err = c.expired(); err != nil {
 			return err
 		}
+		if c.rd.leaves && c.until != 0 {
+			return ErrQuiet
+		}
 		// The wait before was given up, and with it the edge: look first.
 		// Only if no wait had begun is there still something to send.
 		c.rd.quiet = c.rd.quiet && c.until == 0

@@ -3,7 +3,9 @@ package netconn
 import (
 	"errors"
 	"io"
+	"math"
 	"net"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -12,8 +14,8 @@ import (
 )
 
 // Relay carries bytes both ways between two connections, through the kernel where
-// there are many of them. While nothing moves it holds no memory but its two
-// goroutines.
+// there are many of them. While nothing moves it holds no memory but the goroutine
+// of Run.
 type Relay struct {
 	// Client and Server are the two connections. Relay closes them.
 	Client, Server *Conn
@@ -27,6 +29,7 @@ type Relay struct {
 	ended    atomic.Bool  // one direction has ended in order
 	cut      atomic.Bool
 	up, down int64
+	running  sync.WaitGroup // the directions that have not ended
 }
 
 // ErrCut is the end of a relay that Cut has ended.
@@ -63,15 +66,15 @@ func (r *Relay) Run() error {
 	r.Client.SetWriteWait(r.Idle)
 	r.Server.SetReadWait(r.Idle)
 	r.Server.SetWriteWait(r.Idle)
-	down := make(chan error, 1)
-	go func() {
-		d := direction{relay: r, from: r.Server, to: r.Client, moved: &r.down, counter: r.Down}
-		down <- d.run()
-	}()
-	d := direction{relay: r, from: r.Client, to: r.Server, moved: &r.up, counter: r.Up, up: true}
-	err := d.run()
-	if other := <-down; err == nil || errors.Is(err, errOther) {
-		err = other
+	down := &direction{relay: r, from: r.Server, to: r.Client, moved: &r.down, counter: r.Down}
+	up := &direction{relay: r, from: r.Client, to: r.Server, moved: &r.up, counter: r.Up, up: true}
+	r.running.Add(2)
+	go down.run()
+	up.run()
+	r.running.Wait()
+	err := up.err
+	if err == nil || errors.Is(err, errOther) {
+		err = down.err
 	}
 	r.Client.Close()
 	r.Server.Close()
@@ -109,13 +112,40 @@ type direction struct {
 	bulk     bool // bytes come in amounts that are worth a pipe
 	draw     func(uintptr) bool
 	waiting  bool // the wait of from is not the usual one
+	err      error
 }
 
-// run carries bytes until from ends, and passes the end on. An error ends both
-// connections, so that the other direction stops too.
-func (d *direction) run() error {
-	defer d.buf.Drop()
-	err := d.carry()
+// run carries bytes until from ends, or parks while nothing comes and is called
+// again.
+func (d *direction) run() {
+	for {
+		err := d.carry()
+		if err != ErrQuiet {
+			d.err = d.end(err)
+			d.buf.Drop()
+			d.relay.running.Done()
+			return
+		}
+		if d.park() {
+			return
+		}
+	}
+}
+
+// park waits without a goroutine. If it returns true, run goes on already.
+func (d *direction) park() bool {
+	until := int64(math.MaxInt64)
+	if idle := int64(d.relay.Idle); idle > 0 {
+		until = d.relay.last.Load() + idle
+		d.waiting = true
+		d.from.SetReadUntil(until)
+	}
+	return d.from.Park(until, d.run)
+}
+
+// end passes the end of from on. An error ends both connections, so that the other
+// direction stops too.
+func (d *direction) end(err error) error {
 	if err == nil {
 		if d.relay.ended.Swap(true) {
 			return nil // both have: the close that comes passes it on
@@ -164,7 +194,7 @@ func (d *direction) piece() (int64, error) {
 		}
 		d.bulk = false
 	}
-	if err := d.from.Fill(&d.buf); err != nil {
+	if err := d.from.FillOrQuiet(&d.buf); err != nil {
 		return 0, err
 	}
 	n := int64(d.buf.Len())

@@ -12,6 +12,12 @@ import (
 // the end.
 const recheck = 3 * time.Second
 
+// quietFirst is how long nothing comes before a connection is parked for the first
+// time: most begin with a few bytes and then rest for long, and stacks that go
+// early serve the next connections. Later it is recheck, so that one on which
+// something comes every second is not parked each time.
+const quietFirst = 200 * time.Millisecond
+
 // A watch is asked after lookFirst of a wait, then after pauses that double up
 // to lookMost.
 const (
@@ -43,6 +49,9 @@ func (c *Conn) arm() {
 	first := recheck
 	if c.gap = 0; c.watch != nil {
 		first = lookFirst
+	}
+	if c.rd.leaves && !c.rested {
+		first = quietFirst
 	}
 	c.near = true
 	c.setDeadline(min(c.until, clock.Now()+int64(first)))

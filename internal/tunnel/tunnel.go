@@ -3,12 +3,15 @@
 // time (RFC 9110, section 7.8). Fronts join what they read from with the stream
 // that a source gave them.
 //
-// A tunnel that is quiet holds no memory for bytes: see Nexter and Connected.
+// A tunnel that is quiet holds no memory for bytes, and between plain connections no
+// goroutine but that of Join: see Nexter and Connected.
 package tunnel
 
 import (
 	"errors"
 	"io"
+	"math"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -39,12 +42,12 @@ func Join(ex *exchange.Exchange, client, server exchange.Stream, idle time.Durat
 	a.touch()
 	client.SetIdle(idle)
 	server.SetIdle(idle)
-	up := make(chan int64, 1)
-	go func() {
-		up <- a.carry(server, client)
-	}()
-	ex.Sent = a.carry(client, server)
-	ex.Received = <-up
+	up, down := &way{activity: a, to: server, from: client}, &way{activity: a, to: client, from: server}
+	a.running.Add(2)
+	go down.run() // servers are plain more often, and a plain one can be parked
+	up.run()
+	a.running.Wait()
+	ex.Sent, ex.Received = down.total, up.total
 }
 
 // release gives the memory back in which the head of a connection came.
@@ -60,6 +63,8 @@ func release(s exchange.Stream) {
 type activity struct {
 	idle time.Duration
 	last atomic.Int64
+
+	running sync.WaitGroup // the directions that have not ended
 }
 
 func (a *activity) touch() { a.last.Store(exchange.Now()) }
@@ -67,37 +72,88 @@ func (a *activity) touch() { a.last.Store(exchange.Now()) }
 // quiet returns for how long nothing has moved.
 func (a *activity) quiet() time.Duration { return time.Duration(exchange.Now() - a.last.Load()) }
 
-// carry copies from one side to the other until the first ends, and passes the
-// end on. An error ends both sides, so that the other direction stops too.
-func (a *activity) carry(to, from exchange.Stream) int64 {
-	n, err := a.copy(to, from)
-	if err != nil || to.CloseWrite() != nil {
-		to.Close()
-		from.Close()
+// way is one direction of a tunnel.
+type way struct {
+	*activity
+	to, from exchange.Stream
+	total    int64
+	waiting  bool // the wait of from is not the usual one
+}
+
+// run copies from one side to the other until the first ends, and passes the end
+// on. An error ends both sides, so that the other direction stops too. While
+// nothing comes it may park, and is called again.
+func (w *way) run() {
+	for {
+		err := w.copy()
+		if err == netconn.ErrQuiet {
+			if w.park() {
+				return // and runs again already
+			}
+			continue
+		}
+		if err != nil || w.to.CloseWrite() != nil {
+			w.to.Close()
+			w.from.Close()
+		}
+		w.running.Done()
+		return
 	}
-	return n
+}
+
+// park waits without a goroutine where the connection can.
+func (w *way) park() bool {
+	conn, _ := w.from.(Connected).Conn()
+	w.hurry()
+	until := int64(math.MaxInt64)
+	if w.idle > 0 {
+		until = w.last.Load() + int64(w.idle)
+	}
+	return conn.Park(until, w.run)
+}
+
+// hurry lets the next wait end when the tunnel has been idle for too long, however
+// long this direction has waited already.
+func (w *way) hurry() {
+	if src, ok := w.from.(Connected); ok && w.idle > 0 {
+		conn, _ := src.Conn()
+		conn.SetReadUntil(w.last.Load() + int64(w.idle))
+		w.waiting = true
+	}
+}
+
+// moved notes that bytes have moved.
+func (w *way) moved(n int64) {
+	w.total += n
+	w.touch()
+	if w.waiting {
+		w.waiting = false
+		conn, _ := w.from.(Connected).Conn()
+		conn.SetReadWait(w.idle)
+	}
 }
 
 // copy copies until from ends. A pause is only an error when nothing moved in
 // the other direction either.
-func (a *activity) copy(to, from exchange.Stream) (total int64, err error) {
+func (w *way) copy() error {
 	for {
-		n, err := a.step(to, from)
-		total += n
+		n, err := step(w.to, w.from)
 		if n > 0 {
-			a.touch()
+			w.moved(n)
 		}
 		switch {
 		case err == io.EOF:
-			return total, nil
-		case err != nil && !a.goesOn(err):
-			return total, err
+			return nil
+		case err == netconn.ErrQuiet, err != nil && !w.goesOn(err):
+			return err
+		case err != nil && w.waiting:
+			w.hurry()
 		}
 	}
 }
 
 // step carries what is there, in the way that both sides know.
-func (a *activity) step(to, from exchange.Stream) (int64, error) {
+func step(to, from exchange.Stream) (int64, error) {
 	if src, ok := from.(Connected); ok {
 		dst, _ := to.(Connected)
 		return move(to, dst, src)
@@ -135,7 +191,7 @@ func pass(to exchange.Stream, p []byte, err error) (int64, error) {
 func move(to exchange.Stream, dst, src Connected) (int64, error) {
 	from, buf := src.Conn()
 	if buf.Len() == 0 {
-		if err := from.Fill(buf); err != nil {
+		if err := from.FillOrQuiet(buf); err != nil {
 			return 0, err
 		}
 	}
