@@ -11,7 +11,7 @@ import (
 )
 
 // spliceMost is how many bytes one call moves at most, and the wanted size of
-// a pipe.
+// a pipe. A call with so many takes about a fifth of a millisecond.
 const spliceMost = 1 << 20
 
 // readyRounds is how many pieces SpliceReady moves at most, so that its caller
@@ -195,12 +195,19 @@ func (c *Conn) onPush(fd uintptr) bool {
 	return true
 }
 
+// spliceOnce moves what it can without waiting. Like those of a socket the call goes
+// past the scheduler: it is work and no wait, and a scheduler that takes it for a
+// wait wakes another thread for each piece.
 func spliceOnce(from, to, most int) (int, error) {
+	const flags = unix.SPLICE_F_MOVE | unix.SPLICE_F_NONBLOCK
 	for {
-		n, err := unix.Splice(from, nil, to, nil, most, unix.SPLICE_F_MOVE|unix.SPLICE_F_NONBLOCK)
-		if err == syscall.EINTR {
+		n, _, errno := syscall.RawSyscall6(unix.SYS_SPLICE, uintptr(from), 0, uintptr(to), 0, uintptr(most), flags)
+		switch errno {
+		case 0:
+			return int(n), nil
+		case syscall.EINTR:
 			continue
 		}
-		return int(n), err
+		return 0, errno
 	}
 }
