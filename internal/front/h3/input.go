@@ -76,11 +76,9 @@ func (in *input) move(size int) {
 	in.r = in.floor
 }
 
-// await reads until n bytes are there.
+// await reads until n bytes are there. Memory is taken as they come, not for what
+// a client says will.
 func (in *input) await(n int) error {
-	if n > len(in.buf)-in.r {
-		in.move(n)
-	}
 	for in.w-in.r < n {
 		if err := in.fill(); err != nil {
 			if err == io.EOF {
