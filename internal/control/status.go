@@ -75,6 +75,7 @@ type PortState struct {
 	Reason string `json:"reason,omitempty"`
 	Hint   string `json:"hint,omitempty"`
 	// Connections are open now, Accepted were taken since the socket was opened.
+	// Of UDP they are sessions.
 	Connections int    `json:"connections"`
 	Accepted    uint64 `json:"accepted"`
 	// SelfSigned are the hosts whose clients get a self-signed certificate,

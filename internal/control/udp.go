@@ -111,6 +111,6 @@ func (c *Control) closeUDP(s *udpSocket) {
 func (s *udpSocket) state(port *plan.Port) PortState {
 	return PortState{
 		Name: port.Name(), Address: s.address.String(), Protocol: port.Protocol(),
-		State: "listening", Since: s.since, Connections: s.Len(),
+		State: "listening", Since: s.since, Connections: s.Len(), Accepted: s.Begun(),
 	}
 }

@@ -69,7 +69,7 @@ func TestAUDPProxyIsLive(t *testing.T) {
 		t.Fatalf("got %q", got)
 	}
 	p, ok := h.port("dns", at[0])
-	if !ok || p.Protocol != "udp" || p.State != "listening" || p.Connections != 1 {
+	if !ok || p.Protocol != "udp" || p.State != "listening" || p.Connections != 1 || p.Accepted != 1 {
 		t.Errorf("got %+v", p)
 	}
 	if n := h.log.count(`msg="port opened" port=dns address=` + at[0] + " protocol=udp"); n != 1 {

@@ -29,6 +29,7 @@ type Table struct {
 		sync.Mutex
 		byClient map[netip.AddrPort]*session
 		order    order
+		begun    uint64 // sessions, those that have ended too
 		closed   bool
 	}
 }
@@ -69,6 +70,13 @@ func (t *Table) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.mu.byClient)
+}
+
+// Begun returns how many sessions there were since the socket was opened.
+func (t *Table) Begun() uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.mu.begun
 }
 
 // Conn returns the socket.
@@ -214,6 +222,7 @@ func (t *Table) enter(s *session) bool {
 		return false
 	}
 	t.mu.byClient[s.client] = s
+	t.mu.begun++
 	t.mu.order.spoke(s, s.proxy.Sessions)
 	s.proxy.Tally.begun.Add(1)
 	s.proxy.Tally.open.Add(1)
