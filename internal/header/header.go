@@ -107,10 +107,7 @@ func (l *List) AddKnown(id ID, name, value string) {
 // others, or appends a field if there is none.
 func (l *List) Set(id ID, value string) { l.set(id, id.String(), value) }
 
-// SetField is Set by name.
-func (l *List) SetField(name, value string) { l.set(Lookup(name), name, value) }
-
-// SetKnown is SetField for a name whose id the caller has already looked up.
+// SetKnown is Set by name, for one whose id the caller has already looked up.
 func (l *List) SetKnown(id ID, name, value string) { l.set(id, name, value) }
 
 func (l *List) set(id ID, name, value string) {

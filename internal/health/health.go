@@ -43,9 +43,6 @@ func (s *State) UnmarshalText(text []byte) error {
 	return fmt.Errorf("unknown state %q", text)
 }
 
-// States returns all states.
-func States() []State { return []State{Unknown, Healthy, Unhealthy, Ejected, SlowStart, Draining} }
-
 // Status is how a server stands, for people.
 type Status struct {
 	// State is the word, since Since, and Reason why, in a few words.

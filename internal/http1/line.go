@@ -42,7 +42,7 @@ func parseMethod(b []byte, pos int, req *RequestHead) (int, Error) {
 		return pos, badLineEnd(b, pos, BadMethod)
 	}
 	name := view(b, start, pos)
-	if req.MethodID = LookupMethod(name); req.MethodID != OtherMethod {
+	if req.MethodID = lookupMethod(name); req.MethodID != OtherMethod {
 		name = req.MethodID.String()
 	}
 	req.Method = name

@@ -27,17 +27,8 @@ var methodNames = [methodCount]string{
 // String returns the method as it is sent, or "" for OtherMethod.
 func (m Method) String() string { return methodNames[m] }
 
-// Safe reports whether the method asks for no change (RFC 9110, section 9.2.1).
-func (m Method) Safe() bool {
-	return m == Get || m == Head || m == Options || m == Trace
-}
-
-// Idempotent reports whether a request may be repeated with the effect of one
-// (RFC 9110, section 9.2.2).
-func (m Method) Idempotent() bool { return m.Safe() || m == Put || m == Delete }
-
-// LookupMethod returns the number of a method, or OtherMethod.
-func LookupMethod(name string) Method {
+// lookupMethod returns the number of a method, or OtherMethod.
+func lookupMethod(name string) Method {
 	switch name {
 	case "GET":
 		return Get

@@ -13,14 +13,6 @@ const (
 	On
 )
 
-// SwitchOf returns On for true and Off for false.
-func SwitchOf(on bool) Switch {
-	if on {
-		return On
-	}
-	return Off
-}
-
 // Or returns whether s is on, or inherited when s is unset.
 func (s Switch) Or(inherited bool) bool {
 	if s == Unset {

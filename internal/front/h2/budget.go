@@ -76,15 +76,6 @@ const (
 // String returns the word that stands in the log, such as "reset_flood".
 func (f Flood) String() string { return floodTable[f].word }
 
-// Floods returns all floods in the order of the table.
-func Floods() []Flood {
-	all := make([]Flood, 0, floodCount-1)
-	for f := NoFlood + 1; f < floodCount; f++ {
-		all = append(all, f)
-	}
-	return all
-}
-
 // budget counts what a client made us do for nothing. What it did is forgiven as
 // time passes, and as useful work is done.
 type budget struct {
