@@ -3,6 +3,8 @@ package schema
 import (
 	"bytes"
 	"fmt"
+	"net/netip"
+	"reflect"
 	"strings"
 )
 
@@ -77,6 +79,9 @@ func defaultWord(f *Field) string {
 	case Bool:
 		return "`false`"
 	case Int, Scalar:
+		if f.Type.Go == reflect.TypeFor[netip.AddrPort]() || f.Min != nil && *f.Min > 0 {
+			return "absent" // 0 cannot be set
+		}
 		return "`0`"
 	case Struct:
 		return ""
