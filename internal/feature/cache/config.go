@@ -43,7 +43,7 @@ func (c *Config) Off() bool { return !c.Enabled }
 
 // Check tells what is wrong with the settings, which stand at at.
 func (c *Config) Check(at schema.Place) {
-	if c.MaxEntry > c.MemoryLimit && c.MemoryLimit > 0 {
+	if c.MaxEntry > c.MemoryLimit && c.MemoryLimit >= 1<<20 { // a smaller limit is a problem of its own
 		at.Field("max_entry").Problemf("write max_entry: "+c.MemoryLimit.String()+", or a larger memory_limit",
 			"an entry of %v does not fit into a cache of %v", c.MaxEntry, c.MemoryLimit)
 	}
