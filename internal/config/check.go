@@ -257,7 +257,7 @@ func checkRoute(r *Route, at schema.Place) {
 		at.Problem("the route has neither servers nor fixed_response", "add servers, or fixed_response with a status")
 	}
 	if r.StickyCookie != nil {
-		r.StickyCookie.Check(at.Field("sticky_cookie"))
+		r.StickyCookie.Check(r.Path, at.Field("sticky_cookie"))
 	}
 	if r.Mirror != nil {
 		r.Mirror.Check(at.Field("mirror"))

@@ -42,10 +42,15 @@ const (
 	SameSiteNone   SameSite = "none"
 )
 
-// Check tells what is wrong with the settings, which stand at at.
-func (c *Sticky) Check(at schema.Place) {
-	if !http1.ValidName(c.Name) {
+// Check tells what is wrong with the settings of a route with this path, which
+// stand at at.
+func (c *Sticky) Check(path string, at schema.Place) {
+	const wholeHost = "__Host-" // RFC 6265bis, section 4.1.3.2
+	switch {
+	case !http1.ValidName(c.Name):
 		at.Field("name").Problemf("write a name like headgate_affinity", "%q is not the name of a cookie", c.Name)
+	case len(c.Name) >= len(wholeHost) && header.EqualFold(c.Name[:len(wholeHost)], wholeHost) && path != "/":
+		at.Field("name").Problemf("write a name like headgate_affinity", "browsers drop the cookie: a name that begins with %s is for the path /, not %s", wholeHost, path)
 	}
 	if c.MaxAge > 0 && c.MaxAge.D() < time.Second {
 		at.Field("max_age").Problem("a cookie is kept for whole seconds", "write 1s or more, or 0 for until the browser is closed")

@@ -188,15 +188,18 @@ func TestAffinityKeySurvivesRestarts(t *testing.T) {
 func TestStickySettingsAreChecked(t *testing.T) {
 	for _, c := range []struct {
 		set  Sticky
+		path string
 		want string
 	}{
-		{Sticky{Name: "sid"}, ""},
-		{Sticky{Name: "a b"}, `sticky_cookie.name: "a b" is not the name`},
-		{Sticky{Name: "a=b"}, `sticky_cookie.name: "a=b" is not the name`},
-		{Sticky{Name: "sid", MaxAge: unit.Duration(time.Millisecond)}, "sticky_cookie.max_age: a cookie is kept for whole seconds"},
+		{Sticky{Name: "sid"}, "/app", ""},
+		{Sticky{Name: "__Host-sid"}, "/", ""},
+		{Sticky{Name: "__host-sid"}, "/app", "sticky_cookie.name: browsers drop the cookie: a name that begins with __Host- is for the path /, not /app"},
+		{Sticky{Name: "a b"}, "/", `sticky_cookie.name: "a b" is not the name`},
+		{Sticky{Name: "a=b"}, "/", `sticky_cookie.name: "a=b" is not the name`},
+		{Sticky{Name: "sid", MaxAge: unit.Duration(time.Millisecond)}, "/", "sticky_cookie.max_age: a cookie is kept for whole seconds"},
 	} {
 		r := schema.NewReport("", nil)
-		c.set.Check(r.Root().Field("sticky_cookie"))
+		c.set.Check(c.path, r.Root().Field("sticky_cookie"))
 		got := ""
 		if !r.Empty() {
 			got = r.Problems()[0].Error()
