@@ -92,6 +92,7 @@ type readOp struct {
 
 // writeOp is what the poller's callbacks need to know of the write under way.
 type writeOp struct {
+	head    int // so many of the last bytes collected go before p
 	p       []byte
 	err     error
 	waiting bool // a write deadline is set
@@ -158,6 +159,9 @@ func (c *Conn) Write(p []byte) (int, error) {
 	if len(c.out)+len(p) <= MaxPending {
 		c.out = append(c.Pending(), p...)
 		return len(p), nil
+	}
+	if len(p) > MaxPending/2 && len(c.out) > 0 && c.raw != nil {
+		return c.writeBehind(p)
 	}
 	if err := c.Flush(); err != nil {
 		return 0, err

@@ -219,8 +219,8 @@ func (c *Conn) rawWrite(fn func(uintptr) bool) error {
 
 func (c *Conn) onWrite(fd uintptr) bool {
 	w := &c.wr
-	for len(w.p) > 0 {
-		n, errno := sysWrite(fd, w.p)
+	for w.head+len(w.p) > 0 {
+		n, errno := sysWriteBoth(fd, c.out[len(c.out)-w.head:], w.p)
 		if errno == syscall.EAGAIN {
 			c.armWrite()
 			return false
@@ -229,9 +229,21 @@ func (c *Conn) onWrite(fd uintptr) bool {
 			w.err = c.writeError(errno)
 			return true
 		}
-		w.p = w.p[n:]
+		before := min(n, w.head)
+		w.head -= before
+		w.p = w.p[n-before:]
 	}
 	return true
+}
+
+// writeBehind sends what is collected and p, as one message where there is room.
+func (c *Conn) writeBehind(p []byte) (int, error) {
+	c.wr = writeOp{head: len(c.out), p: p}
+	err := c.rawWrite(c.writeFn)
+	n := len(p) - len(c.wr.p)
+	c.wr = writeOp{}
+	c.dropOut()
+	return n, err
 }
 
 // armWrite bounds the wait for room that is about to begin.

@@ -21,6 +21,8 @@ func (c *Conn) onWrite(uintptr) bool { return true }
 
 func (c *Conn) writeNow(p []byte) (int, error) { return c.writePlain(p) }
 
+func (c *Conn) writeBehind(p []byte) (int, error) { return c.writePlain(p) }
+
 // Quiet reports whether the connection is open and has nothing to read. On
 // this system it cannot be known and is taken to be so, unless a read has found
 // the end.

@@ -283,3 +283,28 @@ func TestWriteIsCutOnlyWithoutProgress(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+func TestWriteSendsWhatIsCollectedBeforeMuch(t *testing.T) {
+	for _, size := range []int{20 << 10, 64 << 10, 8 << 20} {
+		near, far := pair(t)
+		want := append([]byte("head"), bytes.Repeat([]byte("0123456789abcde"), size/15)...)
+		got := make(chan []byte, 1)
+		go func() {
+			all, err := io.ReadAll(far)
+			if err != nil {
+				t.Error(err)
+			}
+			got <- all
+		}()
+		near.Write(want[:4])
+		if n, err := near.Write(want[4:]); n != len(want)-4 || err != nil {
+			t.Errorf("wrote %d bytes, %v", n, err)
+		}
+		if err := near.CloseWrite(); err != nil {
+			t.Error(err)
+		}
+		if all := <-got; !bytes.Equal(all, want) {
+			t.Errorf("%d bytes came, want %d, or they differ", len(all), len(want))
+		}
+	}
+}

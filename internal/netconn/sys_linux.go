@@ -36,3 +36,28 @@ func sysWrite(fd uintptr, p []byte) (int, syscall.Errno) {
 		return int(n), 0
 	}
 }
+
+// sysWriteBoth writes a and then b.
+func sysWriteBoth(fd uintptr, a, b []byte) (int, syscall.Errno) {
+	if len(a) == 0 {
+		return sysWrite(fd, b)
+	}
+	if len(b) == 0 {
+		return sysWrite(fd, a)
+	}
+	parts := [2]syscall.Iovec{
+		{Base: unsafe.SliceData(a), Len: uint64(len(a))},
+		{Base: unsafe.SliceData(b), Len: uint64(len(b))},
+	}
+	message := syscall.Msghdr{Iov: &parts[0], Iovlen: uint64(len(parts))}
+	for {
+		n, _, errno := syscall.RawSyscall(syscall.SYS_SENDMSG, fd, uintptr(unsafe.Pointer(&message)), syscall.MSG_NOSIGNAL)
+		if errno == syscall.EINTR {
+			continue
+		}
+		if errno != 0 {
+			return 0, errno
+		}
+		return int(n), 0
+	}
+}

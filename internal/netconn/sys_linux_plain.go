@@ -15,6 +15,14 @@ func sysRead(fd uintptr, p []byte) (int, syscall.Errno) { return sysCall(syscall
 
 func sysWrite(fd uintptr, p []byte) (int, syscall.Errno) { return sysCall(syscall.Write, fd, p) }
 
+// sysWriteBoth writes a, and b once there is no a left.
+func sysWriteBoth(fd uintptr, a, b []byte) (int, syscall.Errno) {
+	if len(a) > 0 {
+		return sysWrite(fd, a)
+	}
+	return sysWrite(fd, b)
+}
+
 func sysCall(call func(int, []byte) (int, error), fd uintptr, p []byte) (int, syscall.Errno) {
 	for {
 		n, err := call(int(fd), p)
