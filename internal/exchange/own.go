@@ -1,5 +1,7 @@
 package exchange
 
+import "headgate/internal/header"
+
 // Own copies what is told of the request later, when it is done, into memory of its
 // own, and forgets the fields of the response. A tunnel lives long, and the buffers
 // in which its heads came are not to be held as long: after Own nothing of the
@@ -24,5 +26,6 @@ func (ex *Exchange) Own() {
 		b = append(b, *s...)
 		*s = view(b[at:])
 	})
-	ex.Response.Header.Reset()
+	rq.Header.Clip()
+	ex.Response.Header = header.List{}
 }

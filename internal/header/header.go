@@ -36,6 +36,13 @@ type List struct {
 // Len returns the number of fields.
 func (l *List) Len() int { return len(l.fields) }
 
+// Clip gives back memory for more fields than there are.
+func (l *List) Clip() {
+	if len(l.fields) < cap(l.fields) {
+		l.fields = append(make([]Field, 0, len(l.fields)), l.fields...)
+	}
+}
+
 // All returns the fields in order. The slice is the list's own: it is valid
 // until the next change, and its elements may be edited but for their ID.
 func (l *List) All() []Field { return l.fields }

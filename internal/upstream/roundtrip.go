@@ -299,6 +299,7 @@ func (c *conn) respond(ex *exchange.Exchange) {
 	c.nc.SetReadWait(c.pool.settings.BodyIdle)
 	if rs.Status == 101 {
 		c.nc.SetWatch(nil)
+		c.head.Fields = header.List{}
 		rs.Header.Set(header.Upgrade, c.head.Upgrade)
 		rs.Tunnel = &tunnel{c: c}
 		rs.Body = c

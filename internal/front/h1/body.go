@@ -18,7 +18,7 @@ const continueLine = "HTTP/1.1 100 Continue\r\n\r\n"
 // requestBody is the body of a request. One goroutine reads it, which need not
 // be the one that serves the connection; Close may be called by another.
 type requestBody struct {
-	stream *wire.Body
+	stream *wire.Body // nil until a request has a body
 	conn   *Conn
 	limits http1.Limits
 	wait   bool // the client waits for 100 (Continue)
@@ -36,6 +36,13 @@ func (b *requestBody) begin(c *Conn, w *work) {
 	b.begun.Store(false)
 	b.closed.Store(false)
 	b.done.Store(w.head.Framing == http1.NoBody)
+	if w.head.Framing == http1.NoBody {
+		b.atHand = true
+		return
+	}
+	if b.stream == nil {
+		b.stream = &wire.Body{}
+	}
 	b.limits = http1.Limits{HeadSize: c.port.HeadSize, Fields: c.port.HeadFields}
 	b.stream.Begin(c.nc, &c.buf, w.head.Framing, w.head.ContentLength, &b.limits, &w.ex.Request.Trailer)
 	_, b.atHand = b.stream.Whole()

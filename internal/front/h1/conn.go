@@ -20,7 +20,6 @@ import (
 	"headgate/internal/exchange"
 	"headgate/internal/http1"
 	"headgate/internal/netconn"
-	"headgate/internal/wire"
 )
 
 // Front serves the connections of one socket.
@@ -83,11 +82,7 @@ const (
 	ended                // the connection has to be closed
 )
 
-var works = sync.Pool{New: func() any {
-	w := &work{}
-	w.body.stream = &wire.Body{}
-	return w
-}}
+var works = sync.Pool{New: func() any { return &work{} }}
 
 // NewConn returns the connection of a client over nc, which may be a *tls.Conn
 // after its handshake. serial must be unique.
