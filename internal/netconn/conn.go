@@ -62,17 +62,17 @@ type Conn struct {
 	readUntil int64         // when all waits end, if not 0
 	until     int64         // when the wait under way ends, 0 before it began
 	armed     int64         // when the poller's deadline strikes, 0 if none is set
-	near      bool          // armed strikes soon, and a new wait need not set it
 	watch     func() error
 	gap       time.Duration // between the last two looks of the wait under way
-	rested    bool          // was parked before
-	over      bool          // TLS has read the end of the stream already
 	rd        readOp
+	near      bool // armed strikes soon, and a new wait need not set it
+	rested    bool // was parked before
+	over      bool // TLS has read the end of the stream already
 
-	resume func() // while it is parked; guarded by the lot it is in
-
+	// of all goroutines
 	kicked atomic.Bool
 	parked atomic.Int32 // its descriptor and 1 while it is parked; set under the lot's lock
+	resume func()       // while it is parked; guarded by the lot's lock
 }
 
 // readOp is what the poller's callbacks need to know of the read under way.
