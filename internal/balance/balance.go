@@ -191,6 +191,9 @@ func (g *Group) Likely(a *Ask) (int, Outcome) {
 	}
 	switch g.method {
 	case RoundRobin:
+		if a.Tried != (Tried{}) {
+			return g.smooth.peek(g, &set, a.Now), Chosen // another try takes no turn
+		}
 		return g.whoseTurn(&set, a.Now), Chosen
 	case LeastConnections:
 		return g.least(&set, a.Now, g.whoseTurn(&set, a.Now)), Chosen
