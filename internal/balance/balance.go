@@ -191,10 +191,11 @@ func (g *Group) Likely(a *Ask) (int, Outcome) {
 	}
 	switch g.method {
 	case RoundRobin:
-		if a.Tried != (Tried{}) {
-			return g.smooth.peek(g, &set, a.Now), Chosen // another try takes no turn
+		// Another try takes no turn, and a server that is out has none (quick).
+		if i := g.whoseTurn(&set, a.Now); a.Tried == (Tried{}) && g.members[i].Gauge.Out() == 0 {
+			return i, Chosen
 		}
-		return g.whoseTurn(&set, a.Now), Chosen
+		return g.smooth.peek(g, &set, a.Now), Chosen
 	case LeastConnections:
 		return g.least(&set, a.Now, g.whoseTurn(&set, a.Now)), Chosen
 	case Random, P2CEWMA:
