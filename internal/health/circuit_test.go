@@ -39,9 +39,9 @@ func TestCircuitOpensAndCloses(t *testing.T) {
 		equal(t, "state", c.State(), CircuitOpen)
 		equal(t, "out", s.Out(), balance.Open)
 		answer(c, 200, 100) // requests that were under way
-		time.Sleep(10*time.Second - 1)
+		time.Sleep(10*time.Second - time.Nanosecond)
 		equal(t, "state", c.State(), CircuitOpen)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		equal(t, "state", c.State(), CircuitHalfOpen)
 		equal(t, "out", s.Out(), balance.HalfOpen)

@@ -54,9 +54,9 @@ func TestFailuresInARowEject(t *testing.T) {
 		equal(t, "error", st.LastError, "upstream_refused: connection refused")
 		equal(t, "out", s.Out(), balance.Ejected)
 		fail(s, p, 20) // requests that were under way
-		time.Sleep(10*time.Second - 1)
+		time.Sleep(10*time.Second - time.Nanosecond)
 		equal(t, "state", s.Status(false).State, Ejected)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		equal(t, "state", s.Status(false).State, Unknown)
 		equal(t, "out", s.Out(), 0)

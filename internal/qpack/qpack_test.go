@@ -74,24 +74,6 @@ func TestNoMoreIsReadThanIsWanted(t *testing.T) {
 	}
 }
 
-func TestDecodingAllocatesNothing(t *testing.T) {
-	var b bytes.Buffer
-	e := qpack.NewEncoder(&b)
-	for range 10 {
-		e.WriteField(qpack.HeaderField{Name: "x-name", Value: "a value"})
-	}
-	var text Text
-	n := testing.AllocsPerRun(100, func() {
-		text.Reset()
-		if err := Decode(b.Bytes(), &text, nothing{}); err != nil {
-			t.Fatal(err)
-		}
-	})
-	if n > 0 {
-		t.Errorf("got %v allocations", n)
-	}
-}
-
 type nothing struct{}
 
 func (nothing) Add(string, string) bool { return true }

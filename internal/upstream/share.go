@@ -27,6 +27,9 @@ func (s *Server) Broke(err error) { s.broke(err) }
 // another one.
 func (s *Servers) attemptShared(ex *exchange.Exchange, srv *Server) *exchange.Error {
 	stream := client.NewStream(ex, tryBegan(ex), srv)
+	if mustBeQuiet(ex) {
+		stream.Careful()
+	}
 	block := blocks.Get().(*[]byte)
 	defer blocks.Put(block)
 	for repeats := 0; ; repeats++ {

@@ -158,7 +158,8 @@ func TestAffinityKeySurvivesRestarts(t *testing.T) {
 	open := func(keep bool) string {
 		return OpenAffinityKey(dir, keep, slog.New(slog.NewTextHandler(&log, nil))).value("p", "/", "http://a")
 	}
-	equal(t, "a key that is not kept twice", open(false) == open(false), false)
+	one, other := open(false), open(false)
+	equal(t, "a key that is not kept twice", one == other, false)
 	first := open(true)
 	equal(t, "value after a restart", open(true), first)
 	equal(t, "value for a reader", open(false), first)
@@ -176,7 +177,8 @@ func TestAffinityKeySurvivesRestarts(t *testing.T) {
 		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		equal(t, "two keys in memory are one", open(true) == open(true), false)
+		one, other := open(true), open(true)
+		equal(t, "two keys in memory are one", one == other, false)
 		if !strings.Contains(log.String(), "sticky cookies end with this process") {
 			t.Errorf("%q: log %q", text, log.String())
 		}

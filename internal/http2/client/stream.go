@@ -34,6 +34,8 @@ type Stream struct {
 	ex    *exchange.Exchange
 	owner Owner
 	limit time.Duration // of the time to the head; 0 is none
+	// careful is whether a connection that rests is looked at in any case.
+	careful bool
 
 	// of the try under way
 	conn *Conn
@@ -104,6 +106,7 @@ func NewStream(ex *exchange.Exchange, began int64, owner Owner) *Stream {
 	s := streams.Get().(*Stream)
 	s.ex, s.owner, s.since, s.limit = ex, owner, began, ex.Limits.RequestTimeout
 	s.held = ex.Request.Continue && ex.Request.Body != nil
+	s.careful = false
 	return s
 }
 
@@ -173,7 +176,7 @@ func (s *Stream) open(head []byte) (sent int, all bool, err error) {
 	if c.mu.next > lastStream {
 		c.mu.away = true
 	}
-	if c.mu.err != nil || c.mu.away || c.stale() {
+	if c.mu.err != nil || c.mu.away || c.stale(s.careful) {
 		return 0, false, &exchange.Error{Reason: exchange.UpstreamReset, Err: fmt.Errorf("%w: the connection to server %s ends", ErrUnprocessed, c.settings.Name)}
 	}
 	s.id = c.mu.next
@@ -199,14 +202,19 @@ func (s *Stream) open(head []byte) (sent int, all bool, err error) {
 }
 
 // lookAfter is how long a connection may rest before it is looked at when a
-// request is put on it.
+// request is put on it that could be sent again. Any other is never put on one
+// without a look.
 const lookAfter = int64(time.Millisecond)
 
 // stale reports whether a connection that has rested has something to say, which
 // the reader has not heard yet: most often that it ends. conn.mu is held.
-func (c *Conn) stale() bool {
-	return len(c.mu.streams) == 0 && exchange.Now()-c.heard.Load() > lookAfter && !c.nc.Silent()
+func (c *Conn) stale(careful bool) bool {
+	return len(c.mu.streams) == 0 && (careful || exchange.Now()-c.heard.Load() > lookAfter) && !c.nc.Silent()
 }
+
+// Careful makes the stream look at a connection that rests before it begins there,
+// however short the rest: the request could not be sent again.
+func (s *Stream) Careful() { s.careful = true }
 
 // askAfterRest asks a server that has said nothing for a while whether it is still
 // there, along with the request.
