@@ -140,6 +140,7 @@ func checkProxy(c *Config, p *Proxy, at schema.Place) {
 	checkFetched(c, p.ClientIP, at)
 	checkToHTTPS(c, p, at)
 	noteOpenPasswords(c, p, at)
+	noteUnknownUsers(p, at)
 	if len(p.Routes) == 0 {
 		at.Field("routes").Problem("the proxy has no route", "add a route with servers or a fixed_response")
 	}

@@ -109,3 +109,25 @@ func noteOpenPasswords(c *Config, p *Proxy, at schema.Place) {
 		tell(at)
 	}
 }
+
+// noteUnknownUsers tells of rate limits by user where nobody signs in: all clients
+// are counted by their addresses then.
+func noteUnknownUsers(p *Proxy, at schema.Place) {
+	const what = "nobody signs in here, so clients are counted by address"
+	const remedy = "add basic_auth or forward_auth, or take another key"
+	inherited := false
+	for i, r := range p.Routes {
+		f := p.Effective(r)
+		if f.RateLimit == nil || !f.RateLimit.AfterSignIn() || f.BasicAuth != nil || f.ForwardAuth != nil {
+			continue
+		}
+		if r.RateLimit == nil {
+			inherited = true
+			continue
+		}
+		at.Field("routes").Index(i).Called("route", r.Path).Field("rate_limit").Field("key").Note(what, remedy)
+	}
+	if inherited {
+		at.Field("rate_limit").Field("key").Note(what, remedy)
+	}
+}
