@@ -1,6 +1,9 @@
 package http2
 
-import "headgate/internal/header"
+import (
+	"headgate/internal/header"
+	"headgate/internal/prefixed"
+)
 
 // Field blocks are written with the static table of HPACK (RFC 7541, appendix A)
 // and plain literals. So a block depends on no other one, can be made without a
@@ -47,9 +50,8 @@ func AppendIndexed(b []byte, entry byte) []byte { return append(b, 0x80|entry) }
 // AppendNamed appends a field whose name is an entry of the static table, without
 // indexing.
 func AppendNamed[T string | []byte](b []byte, entry byte, value T) []byte {
-	b = appendInteger(b, 0, 4, uint64(entry))
-	b = appendInteger(b, 0, 7, uint64(len(value)))
-	return append(b, value...)
+	b = prefixed.AppendInteger(b, 0, 4, uint64(entry))
+	return prefixed.AppendString(b, value)
 }
 
 // AppendField appends a field without indexing (RFC 7541, section 6.2.2), or
@@ -61,32 +63,11 @@ func AppendField(b []byte, id header.ID, name, value string) []byte {
 		kind = 0x10
 	}
 	if i := static[id]; i != 0 {
-		b = appendInteger(b, kind, 4, uint64(i))
+		b = prefixed.AppendInteger(b, kind, 4, uint64(i))
 	} else {
 		b = append(b, kind)
-		b = appendInteger(b, 0, 7, uint64(len(name)))
-		for j := 0; j < len(name); j++ {
-			c := name[j]
-			if 'A' <= c && c <= 'Z' {
-				c |= 0x20
-			}
-			b = append(b, c)
-		}
+		b = prefixed.AppendInteger(b, 0, 7, uint64(len(name)))
+		b = prefixed.AppendLower(b, name)
 	}
-	b = appendInteger(b, 0, 7, uint64(len(value)))
-	return append(b, value...)
-}
-
-// appendInteger appends an integer with a prefix of n bits (RFC 7541, section
-// 5.1); high are the bits before it.
-func appendInteger(b []byte, high byte, n uint, v uint64) []byte {
-	most := uint64(1)<<n - 1
-	if v < most {
-		return append(b, high|byte(v))
-	}
-	b = append(b, high|byte(most))
-	for v -= most; v >= 0x80; v >>= 7 {
-		b = append(b, byte(v)|0x80)
-	}
-	return append(b, byte(v))
+	return prefixed.AppendString(b, value)
 }

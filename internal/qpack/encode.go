@@ -1,11 +1,15 @@
 package qpack
 
+import "headgate/internal/prefixed"
+
 // AppendPrefix appends what a section begins with (RFC 9204, section 4.5.1).
 func AppendPrefix(b []byte) []byte { return append(b, 0, 0) }
 
 // AppendIndexed appends a field that is in the static table (RFC 9204, section
 // 4.5.2).
-func AppendIndexed(b []byte, index int) []byte { return appendInteger(b, 0xc0, 6, uint64(index)) }
+func AppendIndexed(b []byte, index int) []byte {
+	return prefixed.AppendInteger(b, 0xc0, 6, uint64(index))
+}
 
 // AppendNamed appends a field whose name is in the static table (RFC 9204, section
 // 4.5.4). One that is secret is never to be indexed.
@@ -14,38 +18,16 @@ func AppendNamed(b []byte, index int, value string, secret bool) []byte {
 	if secret {
 		high |= 0x20
 	}
-	b = appendInteger(b, high, 4, uint64(index))
-	b = appendInteger(b, 0, 7, uint64(len(value)))
-	return append(b, value...)
+	b = prefixed.AppendInteger(b, high, 4, uint64(index))
+	return prefixed.AppendString(b, value)
 }
 
 // AppendLiteral appends a field with its own name, which is made lower case (RFC
 // 9204, section 4.5.6; RFC 9114, section 4.2).
 func AppendLiteral(b []byte, name, value string) []byte {
-	b = appendInteger(b, 0x20, 3, uint64(len(name)))
-	for i := 0; i < len(name); i++ {
-		c := name[i]
-		if 'A' <= c && c <= 'Z' {
-			c |= 0x20
-		}
-		b = append(b, c)
-	}
-	b = appendInteger(b, 0, 7, uint64(len(value)))
-	return append(b, value...)
-}
-
-// appendInteger appends an integer with a prefix of n bits (RFC 7541, section
-// 5.1); high are the bits before it.
-func appendInteger(b []byte, high byte, n uint, v uint64) []byte {
-	most := uint64(1)<<n - 1
-	if v < most {
-		return append(b, high|byte(v))
-	}
-	b = append(b, high|byte(most))
-	for v -= most; v >= 0x80; v >>= 7 {
-		b = append(b, byte(v)|0x80)
-	}
-	return append(b, byte(v))
+	b = prefixed.AppendInteger(b, 0x20, 3, uint64(len(name)))
+	b = prefixed.AppendLower(b, name)
+	return prefixed.AppendString(b, value)
 }
 
 // Index returns the place of a name in the static table, the first of several, and
