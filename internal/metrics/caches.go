@@ -12,15 +12,9 @@ type Memory struct {
 	Evicted uint64
 }
 
-// cacheKey names a cache: a proxy's, with route "", or that of a route.
-type cacheKey struct{ proxy, route string }
-
 // Cache shows what a cache holds.
 type Cache struct {
-	owner  *Registry
-	key    cacheKey
-	labels []string
-	users  int           // guarded by owner.mu
+	shared[routeKey, Cache]
 	memory func() Memory // guarded by owner.mu
 }
 
@@ -28,31 +22,12 @@ type Cache struct {
 // asked when the page is read. Each call wants a Retire of its own; equal caches
 // share one handle.
 func (r *Registry) Cache(proxy, route string, memory func() Memory) *Cache {
-	key := cacheKey{proxy, route}
+	key := routeKey{proxy, route}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.mu.caches == nil {
-		r.mu.caches = map[cacheKey]*Cache{}
-	}
-	h := r.mu.caches[key]
-	if h == nil {
-		h = &Cache{owner: r, key: key, labels: labels(proxy, route)}
-		r.mu.caches[key] = h
-	}
-	h.users++
+	h := shareLocked(r, r.mu.caches, key, routeKey.values, (*Cache).self)
 	h.memory = memory
 	return h
-}
-
-// Retire removes the cache from the page when as many have retired it as asked
-// for it.
-func (h *Cache) Retire() {
-	r := h.owner
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if h.users--; h.users == 0 {
-		delete(r.mu.caches, h.key)
-	}
 }
 
 // collectCaches shows what caches hold.

@@ -49,11 +49,11 @@ type Registry struct {
 		sync.Mutex
 		routes  map[exchange.Place]*Route
 		servers map[serverKey]*Server
-		retries map[retriesKey]*Retries
-		mirrors map[retriesKey]*Mirror
-		queues  map[retriesKey]*Queue
+		retries map[routeKey]*Retries
+		mirrors map[routeKey]*Mirror
+		queues  map[routeKey]*Queue
 		ports   map[string]*Port
-		caches  map[cacheKey]*Cache
+		caches  map[routeKey]*Cache
 		streams map[streamKey]*Stream
 		lost    func() uint64
 		floods  map[string]uint64
@@ -71,10 +71,11 @@ func New(build Build) *Registry {
 	r.mu.routes = map[exchange.Place]*Route{}
 	r.mu.floods = map[string]uint64{}
 	r.mu.servers = map[serverKey]*Server{}
-	r.mu.retries = map[retriesKey]*Retries{}
-	r.mu.mirrors = map[retriesKey]*Mirror{}
-	r.mu.queues = map[retriesKey]*Queue{}
+	r.mu.retries = map[routeKey]*Retries{}
+	r.mu.mirrors = map[routeKey]*Mirror{}
+	r.mu.queues = map[routeKey]*Queue{}
 	r.mu.ports = map[string]*Port{}
+	r.mu.caches = map[routeKey]*Cache{}
 	r.mu.streams = map[streamKey]*Stream{}
 	r.prom.MustRegister(r,
 		collectors.NewGoCollector(),
@@ -132,13 +133,7 @@ func (r *Registry) AccessLog(lost func() uint64) {
 func (r *Registry) Route(place exchange.Place) *Route {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := r.mu.routes[place]
-	if h == nil {
-		h = &Route{owner: r, place: place, labels: labels(place.Port, place.Proxy, place.Route)}
-		r.mu.routes[place] = h
-	}
-	h.users++
-	return h
+	return shareLocked(r, r.mu.routes, place, placeValues, (*Route).self)
 }
 
 // Server returns the handle for the tries of one server of a route. Each call
@@ -147,13 +142,7 @@ func (r *Registry) Server(proxy, route, url string) *Server {
 	key := serverKey{proxy, route, url}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := r.mu.servers[key]
-	if h == nil {
-		h = &Server{owner: r, key: key, labels: labels(proxy, route, url)}
-		r.mu.servers[key] = h
-	}
-	h.users++
-	return h
+	return shareLocked(r, r.mu.servers, key, serverKey.values, (*Server).self)
 }
 
 // Port returns the handle for the connections of a port. Each call wants a
@@ -161,13 +150,7 @@ func (r *Registry) Server(proxy, route, url string) *Server {
 func (r *Registry) Port(name string) *Port {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := r.mu.ports[name]
-	if h == nil {
-		h = &Port{owner: r, name: name, labels: labels(name)}
-		r.mu.ports[name] = h
-	}
-	h.users++
-	return h
+	return shareLocked(r, r.mu.ports, name, nameValues, (*Port).self)
 }
 
 // labels returns label values that Prometheus takes.

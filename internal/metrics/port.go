@@ -24,10 +24,7 @@ func (r Refusal) String() string {
 
 // Port counts the connections of clients to a port.
 type Port struct {
-	owner    *Registry
-	name     string
-	labels   []string
-	users    int // guarded by owner.mu
+	shared[string, Port]
 	accepted atomic.Uint64
 	closed   atomic.Uint64
 	refused  [refusals]atomic.Uint64
@@ -41,17 +38,6 @@ func (h *Port) Closed() { h.closed.Add(1) }
 
 // Refused counts a connection that was ended before anything was served on it.
 func (h *Port) Refused(why Refusal) { h.refused[why].Add(1) }
-
-// Retire removes the port from the page when as many have retired it as asked
-// for it.
-func (h *Port) Retire() {
-	r := h.owner
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if h.users--; h.users == 0 {
-		delete(r.mu.ports, h.name)
-	}
-}
 
 func collectPorts(out chan<- prometheus.Metric, f *families, ports []*Port) {
 	connections, accepted, refused := f.connections.desc(), f.accepted.desc(), f.refused.desc()

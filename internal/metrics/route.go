@@ -11,11 +11,8 @@ const classes = 6
 
 // Route counts the exchanges of one route on one port.
 type Route struct {
-	owner  *Registry
-	place  exchange.Place
-	labels []string
-	users  int // guarded by owner.mu
-	cells  stripes[routeNumbers]
+	shared[exchange.Place, Route]
+	cells stripes[routeNumbers]
 }
 
 // routeNumbers is what is counted for a route.
@@ -87,17 +84,6 @@ func length(t *exchange.Times) time.Duration {
 		end = exchange.Now()
 	}
 	return time.Duration(max(0, end-t.Start))
-}
-
-// Retire removes the route from the page when as many have retired it as asked
-// for it. Exchanges under way may still be counted; nobody sees them.
-func (h *Route) Retire() {
-	r := h.owner
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if h.users--; h.users == 0 {
-		delete(r.mu.routes, h.place)
-	}
 }
 
 // sum returns all numbers of the route.

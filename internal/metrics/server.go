@@ -6,11 +6,8 @@ type serverKey struct{ proxy, route, url string }
 
 // Server counts the tries of one server of a route.
 type Server struct {
-	owner  *Registry
-	key    serverKey
-	labels []string
-	users  int // guarded by owner.mu
-	cells  stripes[serverNumbers]
+	shared[serverKey, Server]
+	cells stripes[serverNumbers]
 
 	standing Stander // guarded by owner.mu
 }
@@ -34,17 +31,6 @@ func (h *Server) Tried(reason exchange.Reason) {
 		n.errors[reason]++
 	}
 	h.cells.unlock(h.owner, c, t, n.tries)
-}
-
-// Retire removes the server from the page when as many have retired it as
-// asked for it.
-func (h *Server) Retire() {
-	r := h.owner
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if h.users--; h.users == 0 {
-		delete(r.mu.servers, h.key)
-	}
 }
 
 func (h *Server) sum() (tries uint64, errors [reasons]uint64) {

@@ -59,38 +59,19 @@ func (f *families) standing() *standingDescs {
 
 // Queue shows how many requests wait for the servers of a route.
 type Queue struct {
-	owner   *Registry
-	key     retriesKey
-	labels  []string
-	users   int        // guarded by owner.mu
+	shared[routeKey, Queue]
 	waiting func() int // guarded by owner.mu
 }
 
 // Queue returns the handle for the queue of a route, whose length waiting tells.
 // Each call wants a Retire of its own.
 func (r *Registry) Queue(proxy, route string, waiting func() int) *Queue {
-	key := retriesKey{proxy, route}
+	key := routeKey{proxy, route}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := r.mu.queues[key]
-	if h == nil {
-		h = &Queue{owner: r, key: key, labels: labels(proxy, route)}
-		r.mu.queues[key] = h
-	}
-	h.users++
+	h := shareLocked(r, r.mu.queues, key, routeKey.values, (*Queue).self)
 	h.waiting = waiting
 	return h
-}
-
-// Retire removes the queue from the page when as many have retired it as asked for
-// it.
-func (h *Queue) Retire() {
-	r := h.owner
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if h.users--; h.users == 0 {
-		delete(r.mu.queues, h.key)
-	}
 }
 
 func (r *Registry) collectQueues(out chan<- prometheus.Metric, f *families) {

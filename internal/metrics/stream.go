@@ -10,10 +10,7 @@ type streamKey struct{ protocol, proxy string }
 
 // Stream shows what was counted of one TCP or UDP proxy.
 type Stream struct {
-	owner  *Registry
-	key    streamKey
-	labels []string
-	users  int                           // guarded by owner.mu
+	shared[streamKey, Stream]
 	counts func() exchange.PassageCounts // guarded by owner.mu
 }
 
@@ -24,25 +21,9 @@ func (r *Registry) Stream(protocol, proxy string, counts func() exchange.Passage
 	key := streamKey{protocol, proxy}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := r.mu.streams[key]
-	if h == nil {
-		h = &Stream{owner: r, key: key, labels: labels(protocol, proxy)}
-		r.mu.streams[key] = h
-	}
-	h.users++
+	h := shareLocked(r, r.mu.streams, key, streamKey.values, (*Stream).self)
 	h.counts = counts
 	return h
-}
-
-// Retire removes the proxy from the page when as many have retired it as asked for
-// it.
-func (h *Stream) Retire() {
-	r := h.owner
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if h.users--; h.users == 0 {
-		delete(r.mu.streams, h.key)
-	}
 }
 
 // streamCounts returns who tells the numbers of each proxy.
