@@ -16,7 +16,7 @@ import (
 
 	"github.com/quic-go/quic-go"
 
-	"headgate/internal/qpack"
+	"headgate/internal/proto/qpack"
 )
 
 // How many connections of HTTP/3 ask at once, and on how many streams each.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"headgate/internal/password"
+	"headgate/internal/setting/password"
 )
 
 // A thousand wrong passwords a second keep nobody else out: requests that need no

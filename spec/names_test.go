@@ -6,7 +6,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/txtar"
 
-	"headgate/internal/resolve/resolvetest"
+	"headgate/internal/server/resolve/resolvetest"
 )
 
 // get and answer are the steps of a request whose way does not matter.

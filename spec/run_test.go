@@ -18,9 +18,9 @@ import (
 	"headgate/internal/front/h1"
 	"headgate/internal/front/h2"
 	"headgate/internal/front/h3"
-	"headgate/internal/listen"
 	"headgate/internal/netconn"
 	"headgate/internal/plan"
+	"headgate/internal/ports/listen"
 )
 
 // stage is where a script plays: a compiled configuration, a socket that serves

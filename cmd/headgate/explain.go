@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"headgate/internal/plan"
-	"headgate/internal/target"
+	"headgate/internal/server/target"
 )
 
 func newExplain() *cobra.Command {

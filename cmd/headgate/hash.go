@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"headgate/internal/password"
+	"headgate/internal/setting/password"
 )
 
 func newHashPassword() *cobra.Command {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"headgate/internal/control"
-	"headgate/internal/health"
 	"headgate/internal/plan"
+	"headgate/internal/server/health"
 )
 
 // statusPage is what status prints of the page of the admin listener.

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"strings"
 
-	"headgate/internal/target"
+	"headgate/internal/server/target"
 )
 
 // parseAddress reads ip:port, IPv6 in brackets. An empty text is the zero

@@ -8,12 +8,12 @@ import (
 	"slices"
 	"strings"
 
-	"headgate/internal/balance"
 	"headgate/internal/feature/clientip"
-	"headgate/internal/health"
-	"headgate/internal/ipset"
 	"headgate/internal/schema"
-	"headgate/internal/target"
+	"headgate/internal/server/balance"
+	"headgate/internal/server/health"
+	"headgate/internal/server/target"
+	"headgate/internal/setting/ipset"
 	"headgate/internal/upstream"
 )
 

@@ -5,9 +5,9 @@ import (
 	"maps"
 	"slices"
 
-	"headgate/internal/ipset"
 	"headgate/internal/schema"
-	"headgate/internal/target"
+	"headgate/internal/server/target"
+	"headgate/internal/setting/ipset"
 )
 
 // checkTCPProxies tells what does not hold of the TCP proxies. all are the

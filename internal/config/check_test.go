@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"headgate/internal/target"
+	"headgate/internal/server/target"
 )
 
 func TestVirtualHostForms(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"headgate/internal/unit"
+	"headgate/internal/setting/unit"
 )
 
 // Bounds of what ${…} puts into a value.

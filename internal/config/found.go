@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"headgate/internal/schema"
-	"headgate/internal/unit"
+	"headgate/internal/setting/unit"
 )
 
 // isNull reports whether a value is absent: nothing, ~ or null.

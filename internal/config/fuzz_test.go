@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"headgate/internal/target"
+	"headgate/internal/server/target"
 )
 
 // closedLoader reads nothing from outside the file.

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"headgate/internal/schema"
-	"headgate/internal/target"
+	"headgate/internal/server/target"
 )
 
 // HostClass is how a virtual host is written. A more exact class wins.

@@ -13,7 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"headgate/internal/feature/rewrite"
-	"headgate/internal/unit"
+	"headgate/internal/setting/unit"
 )
 
 func comparers() []cmp.Option {

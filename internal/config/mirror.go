@@ -2,7 +2,7 @@ package config
 
 import (
 	"headgate/internal/schema"
-	"headgate/internal/unit"
+	"headgate/internal/setting/unit"
 )
 
 // Mirror sends copies of a route's requests to servers that are tried out. Nobody

@@ -16,7 +16,7 @@ import (
 	"net/netip"
 
 	"headgate/internal/feature/clientip"
-	"headgate/internal/unit"
+	"headgate/internal/setting/unit"
 )
 
 // Config is the whole configuration.

@@ -11,7 +11,7 @@ import (
 	"go.yaml.in/yaml/v4"
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 
-	"headgate/internal/unit"
+	"headgate/internal/setting/unit"
 )
 
 // Bounds of a file. They hold before anything is understood of it.

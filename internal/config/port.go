@@ -3,7 +3,7 @@ package config
 import (
 	"net/netip"
 
-	"headgate/internal/unit"
+	"headgate/internal/setting/unit"
 )
 
 // Protocol is what a port speaks to clients.

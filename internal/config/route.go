@@ -3,8 +3,8 @@ package config
 import (
 	"strings"
 
-	"headgate/internal/health"
-	"headgate/internal/unit"
+	"headgate/internal/server/health"
+	"headgate/internal/setting/unit"
 	"headgate/internal/upstream"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"headgate/internal/feature/clientip"
 	"headgate/internal/schema"
-	"headgate/internal/unit"
+	"headgate/internal/setting/unit"
 )
 
 // UsualHTTPS is the port number of https URLs that name none.

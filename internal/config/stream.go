@@ -6,10 +6,10 @@ import (
 	"strings"
 
 	"headgate/internal/feature/ipfilter"
-	"headgate/internal/health"
-	"headgate/internal/proxyproto"
-	"headgate/internal/target"
-	"headgate/internal/unit"
+	"headgate/internal/proto/proxyproto"
+	"headgate/internal/server/health"
+	"headgate/internal/server/target"
+	"headgate/internal/setting/unit"
 	"headgate/internal/upstream"
 )
 

@@ -6,7 +6,7 @@ import (
 	"net/netip"
 
 	"headgate/internal/schema"
-	"headgate/internal/target"
+	"headgate/internal/server/target"
 )
 
 // fault is one thing that is wrong with a value.

@@ -24,9 +24,9 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/exchange"
 	"headgate/internal/feature/cache"
-	"headgate/internal/listen"
 	"headgate/internal/metrics"
 	"headgate/internal/plan"
+	"headgate/internal/ports/listen"
 	"headgate/internal/schema"
 	"headgate/internal/store"
 )

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"headgate/internal/health"
 	"headgate/internal/plan"
+	"headgate/internal/server/health"
 )
 
 // killable is a server that can die as a process does that is killed: its socket is

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"time"
 
-	"headgate/internal/hello"
-	"headgate/internal/listen"
 	"headgate/internal/netconn"
+	"headgate/internal/ports/hello"
+	"headgate/internal/ports/listen"
 )
 
 // helloRoom is how much is read at first, in bytes: what browsers say fits in.

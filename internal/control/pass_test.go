@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"headgate/internal/hello"
+	"headgate/internal/ports/hello"
 )
 
 // says is a connection on which a client says something, a piece a read.

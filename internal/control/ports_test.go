@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"headgate/internal/listen"
+	"headgate/internal/ports/listen"
 )
 
 func TestAPortMovesIsSwappedAndRemoved(t *testing.T) {

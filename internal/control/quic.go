@@ -12,9 +12,9 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/exchange"
 	"headgate/internal/front/h3"
-	"headgate/internal/listen"
 	"headgate/internal/metrics"
 	"headgate/internal/plan"
+	"headgate/internal/ports/listen"
 )
 
 // quicSocket is the open socket of an http3 port.

@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"headgate/internal/listen"
 	"headgate/internal/plan"
+	"headgate/internal/ports/listen"
 )
 
 // quicDrains are the sockets of QUIC that are being closed. Unlike those of TCP

@@ -8,11 +8,11 @@ import (
 
 	"headgate/internal/front/h1"
 	"headgate/internal/front/h2"
-	"headgate/internal/listen"
 	"headgate/internal/metrics"
 	"headgate/internal/netconn"
 	"headgate/internal/plan"
-	"headgate/internal/proxyproto"
+	"headgate/internal/ports/listen"
+	"headgate/internal/proto/proxyproto"
 )
 
 // speaker is what speaks HTTP on a connection once it is known how.

@@ -14,9 +14,9 @@ import (
 	"headgate/internal/exchange"
 	"headgate/internal/front/h1"
 	"headgate/internal/front/h2"
-	"headgate/internal/listen"
 	"headgate/internal/metrics"
 	"headgate/internal/plan"
+	"headgate/internal/ports/listen"
 )
 
 var usualPace = pace{firstRetry, lastRetry}

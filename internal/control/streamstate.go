@@ -2,8 +2,8 @@ package control
 
 import (
 	"headgate/internal/exchange"
-	"headgate/internal/health"
 	"headgate/internal/plan"
+	"headgate/internal/server/health"
 )
 
 // StreamState is how a TCP or UDP proxy stands. Where it listens stands among the

@@ -6,14 +6,14 @@ import (
 	"net/netip"
 	"time"
 
-	"headgate/internal/listen"
 	"headgate/internal/plan"
-	"headgate/internal/udpproxy"
+	"headgate/internal/ports/listen"
+	"headgate/internal/stream/udp"
 )
 
 // udpSocket is the open socket of a UDP proxy.
 type udpSocket struct {
-	*udpproxy.Table
+	*udp.Table
 	address netip.AddrPort
 	since   time.Time
 	serving bool       // guarded by Control.mu
@@ -50,7 +50,7 @@ func (c *Control) openUDP(p *plan.Plan, u *plan.UDPProxy) (*udpSocket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", u.Port.Address(), err)
 	}
-	return &udpSocket{Table: udpproxy.NewTable(conn, u.Proxy), address: u.Port.Address(), since: time.Now(), port: u.Port}, nil
+	return &udpSocket{Table: udp.NewTable(conn, u.Proxy), address: u.Port.Address(), since: time.Now(), port: u.Port}, nil
 }
 
 // besideLocked returns the sockets with a port number that take datagrams, and that

@@ -54,8 +54,8 @@ func (c datagrams) ask(text string) string {
 	return string(p[:n])
 }
 
-// udp writes a configuration with UDP proxies.
-func udp(proxies ...string) string {
+// udpFile writes a configuration with UDP proxies.
+func udpFile(proxies ...string) string {
 	return strings.Replace(streams(proxies...), "tcp_proxies:", "udp_proxies:", 1)
 }
 
@@ -63,7 +63,7 @@ func TestAUDPProxyIsLive(t *testing.T) {
 	t.Parallel()
 	at := free(t, 2)
 	a, b := parrot(t, "a"), parrot(t, "b")
-	h := start(t, udp(own("dns", at[0], "", a)))
+	h := start(t, udpFile(own("dns", at[0], "", a)))
 	c := dialUDP(t, at[0])
 	if got := c.ask("1"); got != "a1" {
 		t.Fatalf("got %q", got)
@@ -75,22 +75,22 @@ func TestAUDPProxyIsLive(t *testing.T) {
 	if n := h.log.count(`msg="port opened" port=dns address=` + at[0] + " protocol=udp"); n != 1 {
 		t.Errorf("that it was opened was said %d times, want once", n)
 	}
-	h.apply(udp(own("dns", at[0], ", idle_timeout: 5s", a, b)))
+	h.apply(udpFile(own("dns", at[0], ", idle_timeout: 5s", a, b)))
 	if got := c.ask("2"); got != "a2" {
 		t.Errorf("a session at a server that stays: got %q", got)
 	}
-	h.apply(udp(own("dns", at[0], "", b)))
+	h.apply(udpFile(own("dns", at[0], "", b)))
 	if got := c.ask("3"); got != "b3" {
 		t.Errorf("a session whose server is gone: got %q", got)
 	}
-	h.apply(udp(own("renamed", at[0], ", ip_filter: {deny: [192.0.2.1]}", b)))
+	h.apply(udpFile(own("renamed", at[0], ", ip_filter: {deny: [192.0.2.1]}", b)))
 	if got := c.ask("4"); got != "b4" {
 		t.Errorf("under another name: got %q", got)
 	}
 	if now, _ := h.port("renamed", at[0]); !now.Since.Equal(p.Since) {
 		t.Errorf("got %+v, want the same socket", now)
 	}
-	h.apply(udp(own("renamed", at[1], "", b)))
+	h.apply(udpFile(own("renamed", at[1], "", b)))
 	if got := dialUDP(t, at[1]).ask("5"); got != "b5" {
 		t.Errorf("at another address: got %q", got)
 	}
@@ -113,15 +113,15 @@ func TestAUDPAddressThatIsBusy(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer busy.Close()
-	h := start(t, udp(own("dns", at[0], "", a)))
-	err = h.c.Apply("test.yaml", []byte(udp(own("dns", at[1], "", a))))
+	h := start(t, udpFile(own("dns", at[0], "", a)))
+	err = h.c.Apply("test.yaml", []byte(udpFile(own("dns", at[1], "", a))))
 	if err == nil || !strings.Contains(err.Error(), "address already in use") {
 		t.Errorf("got %v, want a busy address", err)
 	}
 	if got := dialUDP(t, at[0]).ask("1"); got != "a1" {
 		t.Errorf("after a refused change: got %q", got)
 	}
-	waits := prepare(t, udp(own("dns", at[1], "", a)))
+	waits := prepare(t, udpFile(own("dns", at[1], "", a)))
 	waits.c.pace = pace{10 * time.Millisecond, 10 * time.Millisecond}
 	waits.run()
 	if p, _ := waits.port("dns", at[1]); p.State != "waiting" || p.Reason != "address_in_use" {
@@ -139,9 +139,9 @@ func TestAUDPProxyMovesToAllInterfacesAndBack(t *testing.T) {
 	at := free(t, 1)
 	a := parrot(t, "a")
 	narrow, port := at[0], at[0][strings.LastIndexByte(at[0], ':'):]
-	h := start(t, udp(own("dns", narrow, "", a)))
+	h := start(t, udpFile(own("dns", narrow, "", a)))
 	for i, address := range []string{"0.0.0.0" + port, narrow, "[::]" + port, narrow} {
-		h.apply(udp(own("dns", address, "", a)))
+		h.apply(udpFile(own("dns", address, "", a)))
 		if got, want := dialUDP(t, narrow).ask(fmt.Sprint(i)), fmt.Sprint("a", i); got != want {
 			t.Errorf("at %s: got %q, want %q", address, got, want)
 		}

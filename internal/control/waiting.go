@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"headgate/internal/config"
-	"headgate/internal/listen"
 	"headgate/internal/plan"
+	"headgate/internal/ports/listen"
 )
 
 // How long a port whose address is busy waits for the next try.

@@ -1,6 +1,6 @@
 // Package header holds the field list of a message: an ordered list of
 // (name, value) views, with a small id for every name that the proxy itself
-// looks at. It does not parse or write messages; internal/http1 and the fronts
+// looks at. It does not parse or write messages; internal/proto/http1 and the fronts
 // do.
 //
 // Names and values are strings that may point into a connection's buffer. Such

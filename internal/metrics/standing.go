@@ -3,7 +3,7 @@ package metrics
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"headgate/internal/health"
+	"headgate/internal/server/health"
 )
 
 // Stander is a server that knows how it stands.

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"headgate/internal/config"
-	"headgate/internal/ipset"
 	"headgate/internal/schema"
+	"headgate/internal/setting/ipset"
 )
 
 // announcers are the peers that begin connections with a PROXY header.

@@ -11,8 +11,8 @@ import (
 	"headgate/internal/exchange"
 	"headgate/internal/feature/cache"
 	"headgate/internal/header"
-	"headgate/internal/health"
-	"headgate/internal/http1"
+	"headgate/internal/proto/http1"
+	"headgate/internal/server/health"
 	"headgate/internal/upstream"
 )
 

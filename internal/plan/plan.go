@@ -23,7 +23,7 @@ import (
 	"headgate/internal/certs"
 	"headgate/internal/config"
 	"headgate/internal/exchange"
-	"headgate/internal/tcpproxy"
+	"headgate/internal/stream/tcp"
 )
 
 // Plan is the compiled form of a configuration.
@@ -60,7 +60,7 @@ type Port struct {
 	// tls is how an HTTPS port speaks TLS; nil on others.
 	tls *portTLS
 	// stream takes the connections of a port that speaks no HTTP; nil on others.
-	stream *tcpproxy.Proxy
+	stream *tcp.Proxy
 	// passthrough takes TLS connections for some names; nil if none does.
 	passthrough *passthrough
 	// announcers are the peers that tell of clients by a header; nil if none do.

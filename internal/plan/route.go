@@ -18,8 +18,8 @@ import (
 	"headgate/internal/feature/ratelimit"
 	"headgate/internal/feature/redirects"
 	"headgate/internal/feature/timeout"
-	"headgate/internal/health"
 	"headgate/internal/schema"
+	"headgate/internal/server/health"
 	"headgate/internal/upstream"
 	"headgate/internal/uri"
 )

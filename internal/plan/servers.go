@@ -4,11 +4,11 @@ import (
 	"fmt"
 	"strconv"
 
-	"headgate/internal/balance"
 	"headgate/internal/config"
 	"headgate/internal/exchange"
 	"headgate/internal/metrics"
-	"headgate/internal/target"
+	"headgate/internal/server/balance"
+	"headgate/internal/server/target"
 	"headgate/internal/upstream"
 )
 

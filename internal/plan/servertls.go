@@ -9,7 +9,7 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/exchange"
 	"headgate/internal/schema"
-	"headgate/internal/target"
+	"headgate/internal/server/target"
 	"headgate/internal/upstream"
 )
 

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"headgate/internal/config"
-	"headgate/internal/health"
+	"headgate/internal/server/health"
 	"headgate/internal/upstream"
 )
 

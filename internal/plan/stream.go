@@ -9,18 +9,18 @@ import (
 	"headgate/internal/exchange"
 	"headgate/internal/feature/ipfilter"
 	"headgate/internal/schema"
-	"headgate/internal/tcpproxy"
+	"headgate/internal/stream/tcp"
 	"headgate/internal/upstream"
 )
 
 // passthrough is the TCP proxies of an https port, by the names that clients ask
 // for.
 type passthrough struct {
-	exact, wildcard map[string]*tcpproxy.Proxy
+	exact, wildcard map[string]*tcp.Proxy
 }
 
 // find returns the proxy for a name, or nil. A wildcard stands for one label.
-func (t *passthrough) find(name string) *tcpproxy.Proxy {
+func (t *passthrough) find(name string) *tcp.Proxy {
 	if p := t.exact[name]; p != nil {
 		return p
 	}
@@ -36,7 +36,7 @@ func (p *Port) PassesThrough() bool { return p.passthrough != nil }
 
 // Passthrough returns the TCP proxy that takes the connections of clients who ask
 // for a name, which is in lower case; nil if the port itself does.
-func (p *Port) Passthrough(name string) *tcpproxy.Proxy {
+func (p *Port) Passthrough(name string) *tcp.Proxy {
 	if p.passthrough == nil {
 		return nil
 	}
@@ -44,14 +44,14 @@ func (p *Port) Passthrough(name string) *tcpproxy.Proxy {
 }
 
 // Stream returns the TCP proxy whose address this is, nil if the port speaks HTTP.
-func (p *Port) Stream() *tcpproxy.Proxy { return p.stream }
+func (p *Port) Stream() *tcp.Proxy { return p.stream }
 
 // TCPProxy is a TCP proxy of a plan.
 type TCPProxy struct {
 	// Settings are those of the configuration.
 	Settings *config.TCPProxy
 	// Proxy is its compiled form.
-	Proxy *tcpproxy.Proxy
+	Proxy *tcp.Proxy
 	// Servers are its servers, in the order of the configuration.
 	Servers []*StreamServer
 }
@@ -83,7 +83,7 @@ func (c *compiler) tcp() {
 }
 
 // newStream returns the port of a TCP proxy with an address.
-func (c *compiler) newStream(settings *config.TCPProxy, proxy *tcpproxy.Proxy, at schema.Place) *Port {
+func (c *compiler) newStream(settings *config.TCPProxy, proxy *tcp.Proxy, at schema.Place) *Port {
 	return &Port{
 		settings: &config.Port{
 			Name: settings.Name, Address: settings.Address, Protocol: config.TCP, Drain: settings.Drain, Active: true,
@@ -96,14 +96,14 @@ func (c *compiler) newStream(settings *config.TCPProxy, proxy *tcpproxy.Proxy, a
 }
 
 // passThrough gives the port a TCP proxy for names.
-func (p *Port) passThrough(settings *config.TCPProxy, proxy *tcpproxy.Proxy, at schema.Place) {
+func (p *Port) passThrough(settings *config.TCPProxy, proxy *tcp.Proxy, at schema.Place) {
 	names, fault := settings.Names()
 	if fault != nil {
 		at.Field("sni").Problem(fault.What, fault.Remedy)
 		return
 	}
 	if p.passthrough == nil {
-		p.passthrough = &passthrough{exact: map[string]*tcpproxy.Proxy{}, wildcard: map[string]*tcpproxy.Proxy{}}
+		p.passthrough = &passthrough{exact: map[string]*tcp.Proxy{}, wildcard: map[string]*tcp.Proxy{}}
 	}
 	for _, name := range names {
 		if name.Class == config.HostWildcard {
@@ -115,8 +115,8 @@ func (p *Port) passThrough(settings *config.TCPProxy, proxy *tcpproxy.Proxy, at 
 }
 
 // tcpProxy compiles one TCP proxy; nil after a problem.
-func (c *compiler) tcpProxy(settings *config.TCPProxy, at schema.Place) (*tcpproxy.Proxy, []*StreamServer) {
-	out := tcpproxy.Settings{
+func (c *compiler) tcpProxy(settings *config.TCPProxy, at schema.Place) (*tcp.Proxy, []*StreamServer) {
+	out := tcp.Settings{
 		Name:           settings.Name,
 		ConnectTimeout: settings.ConnectTimeout.D(),
 		IdleTimeout:    settings.IdleTimeout.D(),
@@ -136,7 +136,7 @@ func (c *compiler) tcpProxy(settings *config.TCPProxy, at schema.Place) (*tcppro
 	}
 	out.Group = group
 	for i, s := range list {
-		server := &tcpproxy.Server{Address: s.Address, Dial: s.name.Dial, Gauge: s.Live.Gauge, Told: s.told, Fault: upstream.Fault}
+		server := &tcp.Server{Address: s.Address, Dial: s.name.Dial, Gauge: s.Live.Gauge, Told: s.told, Fault: upstream.Fault}
 		if settings.Servers[i].TLS != nil {
 			if server.TLS = c.secureStream(settings.Name, i, settings.Servers[i], at); server.TLS == nil {
 				return nil, nil
@@ -147,9 +147,9 @@ func (c *compiler) tcpProxy(settings *config.TCPProxy, at schema.Place) (*tcppro
 	if c.config.AccessLog.Enabled {
 		out.Record = c.house.RecordPassage
 	}
-	out.Roster = c.env.Keep("tcp proxy\x00"+settings.Name, func() exchange.Kept { return tcpproxy.NewRoster() }).(*tcpproxy.Roster)
+	out.Roster = c.env.Keep("tcp proxy\x00"+settings.Name, func() exchange.Kept { return tcp.NewRoster() }).(*tcp.Roster)
 	if c.house.Metrics != nil {
 		c.plan.counters = append(c.plan.counters, c.house.Metrics.Stream("tcp", settings.Name, out.Roster.Counts))
 	}
-	return tcpproxy.New(out), list
+	return tcp.New(out), list
 }

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"headgate/internal/balance"
 	"headgate/internal/clock"
 	"headgate/internal/config"
 	"headgate/internal/feature/ipfilter"
-	"headgate/internal/ipset"
-	"headgate/internal/target"
+	"headgate/internal/server/balance"
+	"headgate/internal/server/target"
+	"headgate/internal/setting/ipset"
 )
 
 // StreamQuestion is a connection, or the first datagram of a session, that

@@ -9,13 +9,13 @@ import (
 	"sync/atomic"
 	"time"
 
-	"headgate/internal/balance"
 	"headgate/internal/config"
 	"headgate/internal/exchange"
-	"headgate/internal/health"
-	"headgate/internal/resolve"
 	"headgate/internal/schema"
-	"headgate/internal/target"
+	"headgate/internal/server/balance"
+	"headgate/internal/server/health"
+	"headgate/internal/server/resolve"
+	"headgate/internal/server/target"
 )
 
 // StreamServer is a server of a TCP or UDP proxy.

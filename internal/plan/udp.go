@@ -9,7 +9,7 @@ import (
 	"headgate/internal/exchange"
 	"headgate/internal/feature/ipfilter"
 	"headgate/internal/schema"
-	"headgate/internal/udpproxy"
+	"headgate/internal/stream/udp"
 )
 
 // UDPProxy is a UDP proxy of a plan.
@@ -17,7 +17,7 @@ type UDPProxy struct {
 	// Settings are those of the configuration.
 	Settings *config.UDPProxy
 	// Proxy is its compiled form.
-	Proxy *udpproxy.Proxy
+	Proxy *udp.Proxy
 	// Servers are its servers, in the order of the configuration.
 	Servers []*StreamServer
 	// Port is where it listens.
@@ -53,7 +53,7 @@ func (c *compiler) udp() {
 
 // udpProxy compiles one UDP proxy; nil after a problem.
 func (c *compiler) udpProxy(settings *config.UDPProxy, at schema.Place) *UDPProxy {
-	out := udpproxy.Settings{Name: settings.Name, IdleTimeout: settings.IdleTimeout.D(), Sessions: settings.Sessions}
+	out := udp.Settings{Name: settings.Name, IdleTimeout: settings.IdleTimeout.D(), Sessions: settings.Sessions}
 	if f := settings.IPFilter; f != nil && !f.Off() {
 		var err error
 		if out.Denied, err = ipfilter.Denier(f, c.env); err != nil {
@@ -67,12 +67,12 @@ func (c *compiler) udpProxy(settings *config.UDPProxy, at schema.Place) *UDPProx
 	}
 	out.Group = group
 	for _, s := range list {
-		out.Servers = append(out.Servers, &udpproxy.Server{Address: s.Address, Resolve: s.address, Gauge: s.Live.Gauge, Told: s.told})
+		out.Servers = append(out.Servers, &udp.Server{Address: s.Address, Resolve: s.address, Gauge: s.Live.Gauge, Told: s.told})
 	}
 	if c.config.AccessLog.Enabled {
 		out.Record = c.house.RecordPassage
 	}
-	out.Tally = c.env.Keep("udp proxy\x00"+settings.Name, func() exchange.Kept { return udpproxy.NewTally() }).(*udpproxy.Tally)
+	out.Tally = c.env.Keep("udp proxy\x00"+settings.Name, func() exchange.Kept { return udp.NewTally() }).(*udp.Tally)
 	if c.house.Metrics != nil {
 		c.plan.counters = append(c.plan.counters, c.house.Metrics.Stream("udp", settings.Name, out.Tally.Counts))
 	}
@@ -80,7 +80,7 @@ func (c *compiler) udpProxy(settings *config.UDPProxy, at schema.Place) *UDPProx
 		settings: &config.Port{Name: settings.Name, Address: settings.Address, Protocol: config.UDP, Active: true},
 		front:    exchange.Port{Place: &exchange.Place{Port: settings.Name}},
 	}
-	return &UDPProxy{settings, udpproxy.New(out), list, port}
+	return &UDPProxy{settings, udp.New(out), list, port}
 }
 
 // address returns where the datagrams of a new session go, as far as it is known

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"headgate/internal/unit"
+	"headgate/internal/setting/unit"
 )
 
 // jsonType is a JSON Schema of the draft 2020-12, as far as it is used.

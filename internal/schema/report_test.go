@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"headgate/internal/unit"
+	"headgate/internal/setting/unit"
 )
 
 type fixedPositions struct{}

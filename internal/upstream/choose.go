@@ -1,9 +1,9 @@
 package upstream
 
 import (
-	"headgate/internal/balance"
 	"headgate/internal/exchange"
 	"headgate/internal/header"
+	"headgate/internal/server/balance"
 )
 
 // tried remembers which servers of a route an exchange has tried.

@@ -6,9 +6,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"headgate/internal/balance"
 	"headgate/internal/exchange"
 	"headgate/internal/exchange/exchangetest"
+	"headgate/internal/server/balance"
 )
 
 // A server with max_connections runs no more; who comes later waits, and gets 503

@@ -7,8 +7,8 @@ import (
 	"syscall"
 
 	"headgate/internal/exchange"
-	"headgate/internal/http1"
 	"headgate/internal/netconn"
+	"headgate/internal/proto/http1"
 )
 
 // explain gives an error of this connection a reason, and says what happened

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 
 	"headgate/internal/exchange"
-	"headgate/internal/resolve"
+	"headgate/internal/server/resolve"
 )
 
 // mostMembers is how many servers a route has at most, however many addresses its

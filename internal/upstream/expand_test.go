@@ -12,7 +12,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/exchange/exchangetest"
-	"headgate/internal/resolve/resolvetest"
+	"headgate/internal/server/resolve/resolvetest"
 )
 
 // named returns a source whose servers go by names that zone tells of, and ends it

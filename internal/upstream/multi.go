@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
-	"headgate/internal/http2/client"
 	"headgate/internal/netconn"
+	"headgate/internal/upstream/h2"
 )
 
 // mostMulti is how many HTTP/2 connections a pool opens. Each carries as many
@@ -30,7 +30,7 @@ type multi struct {
 
 	mu struct {
 		sync.Mutex
-		conns   []*client.Conn // the most recently opened last
+		conns   []*h2.Conn // the most recently opened last
 		dial    *dialing
 		news    chan struct{} // closed when there may be room; nil while nobody waits
 		plain   bool          // the server chose HTTP/1.1 the last time
@@ -46,7 +46,7 @@ type dialing struct {
 
 // opened is what a request goes over: one of the two.
 type opened struct {
-	multi *client.Conn // with a place for the request
+	multi *h2.Conn // with a place for the request
 	plain *conn
 	fresh bool
 }
@@ -99,7 +99,7 @@ func (p *Pool) open(ex *exchange.Exchange) (opened, error) {
 
 // placeLocked reserves a place on a connection, and forgets those that take no
 // requests any more.
-func (m *multi) placeLocked() *client.Conn {
+func (m *multi) placeLocked() *h2.Conn {
 	for i := len(m.mu.conns) - 1; i >= 0; i-- {
 		c := m.mu.conns[i]
 		switch {
@@ -193,13 +193,13 @@ func (p *Pool) dialEither(ex *exchange.Exchange, end time.Time) (opened, error) 
 		}
 		nc = secure
 	}
-	c, err := client.Open(nc, m.tls != nil, end, p.multiSettings())
+	c, err := h2.Open(nc, m.tls != nil, end, p.multiSettings())
 	if err != nil {
 		return opened{}, p.greetFault(err)
 	}
 	if !c.Reserve() {
 		c.Retire()
-		return opened{}, &unseen{exchange.UpstreamReset, fmt.Errorf("%w: server %s lets no request begin on a new connection", client.ErrUnprocessed, p.address)}
+		return opened{}, &unseen{exchange.UpstreamReset, fmt.Errorf("%w: server %s lets no request begin on a new connection", h2.ErrUnprocessed, p.address)}
 	}
 	m.mu.Lock()
 	m.mu.plain = false
@@ -212,8 +212,8 @@ func (p *Pool) dialEither(ex *exchange.Exchange, end time.Time) (opened, error) 
 	return opened{multi: c, fresh: true}, nil
 }
 
-func (p *Pool) multiSettings() client.Settings {
-	s := client.Settings{Name: p.address, HeadSize: p.settings.HeadSize, IdleTimeout: p.settings.IdleTimeout,
+func (p *Pool) multiSettings() h2.Settings {
+	s := h2.Settings{Name: p.address, HeadSize: p.settings.HeadSize, IdleTimeout: p.settings.IdleTimeout,
 		BodyIdle: p.settings.BodyIdle, WriteIdle: writeIdle, Freed: p.multi.freed}
 	if p.settings.IdleConnections == 0 {
 		s.IdleTimeout = 0

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
-	"headgate/internal/resolve"
+	"headgate/internal/server/resolve"
 )
 
 // errDial marks errors from before a connection stood: no byte was sent.

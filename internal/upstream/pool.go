@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
-	"headgate/internal/http1"
 	"headgate/internal/netconn"
+	"headgate/internal/proto/http1"
 )
 
 // lookAfter is how long a kept connection may rest before it is looked at when

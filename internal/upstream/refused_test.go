@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"headgate/internal/exchange/exchangetest"
-	"headgate/internal/http2"
+	"headgate/internal/proto/http2"
 )
 
 // refuses starts a server that speaks HTTP/2, refuses its first request when the

@@ -9,9 +9,9 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/header"
-	"headgate/internal/http1"
 	"headgate/internal/netconn"
-	"headgate/internal/wire"
+	"headgate/internal/proto/http1"
+	"headgate/internal/proto/wire"
 )
 
 // continueWait is how long a server that was told of a body may take to say

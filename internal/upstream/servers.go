@@ -6,7 +6,7 @@
 // roundtrip.go the HTTP/1.1 spoken over one of them (http2/client speaks HTTP/2),
 // head.go the exact bytes a server gets, and forward.go the forwarded fields.
 // retry.go says what is sent again, sticky.go whose client it is, mirror.go who
-// gets a copy; how servers stand is internal/health's.
+// gets a copy; how servers stand is internal/server/health's.
 package upstream
 
 import (
@@ -17,10 +17,10 @@ import (
 	"strconv"
 	"time"
 
-	"headgate/internal/balance"
 	"headgate/internal/exchange"
 	"headgate/internal/header"
-	"headgate/internal/health"
+	"headgate/internal/server/balance"
+	"headgate/internal/server/health"
 )
 
 // Servers is the source of a route that has servers. It is safe for use by

@@ -7,8 +7,8 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/header"
-	"headgate/internal/http2"
-	"headgate/internal/http2/client"
+	"headgate/internal/proto/http2"
+	"headgate/internal/upstream/h2"
 )
 
 // mostRepeats is how often a request is sent again to a server that has not looked
@@ -26,7 +26,7 @@ func (s *Server) Broke(err error) { s.broke(err) }
 // the server has not looked at, as it ended the connection meanwhile, goes over
 // another one.
 func (s *Servers) attemptShared(ex *exchange.Exchange, srv *Server) *exchange.Error {
-	stream := client.NewStream(ex, tryBegan(ex), srv)
+	stream := h2.NewStream(ex, tryBegan(ex), srv)
 	if mustBeQuiet(ex) {
 		stream.Careful()
 	}
@@ -34,7 +34,7 @@ func (s *Servers) attemptShared(ex *exchange.Exchange, srv *Server) *exchange.Er
 	defer blocks.Put(block)
 	for repeats := 0; ; repeats++ {
 		o, err := srv.pool.open(ex)
-		if errors.Is(err, client.ErrUnprocessed) && repeats < mostRepeats && !ex.Front.Gone() {
+		if errors.Is(err, h2.ErrUnprocessed) && repeats < mostRepeats && !ex.Front.Gone() {
 			pause(repeats + 1)
 			continue
 		}
@@ -48,7 +48,7 @@ func (s *Servers) attemptShared(ex *exchange.Exchange, srv *Server) *exchange.Er
 		if err = stream.Do(o.multi, *block); err == nil {
 			return nil
 		}
-		again := errors.Is(err, client.ErrUnprocessed) || errors.Is(err, client.ErrLost) && !o.fresh && idempotent(ex)
+		again := errors.Is(err, h2.ErrUnprocessed) || errors.Is(err, h2.ErrLost) && !o.fresh && idempotent(ex)
 		if again && repeats < mostRepeats && stream.Repeatable() && !ex.Front.Gone() {
 			if repeats > 0 {
 				pause(repeats)
@@ -56,11 +56,11 @@ func (s *Servers) attemptShared(ex *exchange.Exchange, srv *Server) *exchange.Er
 			continue
 		}
 		kept := stream.End()
-		if errors.Is(err, client.ErrHTTP1) && kept && afresh(ex) {
+		if errors.Is(err, h2.ErrHTTP1) && kept && afresh(ex) {
 			return s.attemptPlain(ex, srv) // the server wants that for this one
 		}
 		known := classify(err)
-		if errors.Is(err, client.ErrUnprocessed) {
+		if errors.Is(err, h2.ErrUnprocessed) {
 			known = &exchange.Error{Reason: known.Reason, Err: &unseen{known.Reason, known.Err}}
 		}
 		return settle(ex, known, kept)
@@ -82,7 +82,7 @@ func refusal(err error) *exchange.Error {
 
 // fallBack sends a request over HTTP/1.1, as the server prefers that. One of which
 // a part was sent over HTTP/2 before cannot be, unless that was kept.
-func (s *Servers) fallBack(ex *exchange.Exchange, srv *Server, stream *client.Stream, o opened) *exchange.Error {
+func (s *Servers) fallBack(ex *exchange.Exchange, srv *Server, stream *h2.Stream, o opened) *exchange.Error {
 	if !stream.End() || !afresh(ex) {
 		o.plain.close()
 		return &exchange.Error{Reason: exchange.UpstreamReset, Err: errors.New("server " + srv.pool.address + " went back to HTTP/1.1 in the middle of a request")}

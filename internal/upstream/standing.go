@@ -5,9 +5,9 @@ import (
 	"strconv"
 	"time"
 
-	"headgate/internal/balance"
 	"headgate/internal/exchange"
-	"headgate/internal/health"
+	"headgate/internal/server/balance"
+	"headgate/internal/server/health"
 )
 
 // Health is how the servers of a route are watched.

@@ -14,7 +14,7 @@ import (
 	"headgate/internal/exchange/exchangetest"
 	"headgate/internal/header"
 	"headgate/internal/schema"
-	"headgate/internal/unit"
+	"headgate/internal/setting/unit"
 )
 
 // stickyServers returns servers a, b, c … of equal weight with a cookie.

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
-	"headgate/internal/http1"
 	"headgate/internal/netconn"
+	"headgate/internal/proto/http1"
 )
 
 // upload is a request body on its way to a server, while another goroutine

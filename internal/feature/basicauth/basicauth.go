@@ -14,7 +14,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/header"
-	"headgate/internal/password"
+	"headgate/internal/setting/password"
 )
 
 // Compile returns the filter. Scope names whose users these are, a proxy's or a

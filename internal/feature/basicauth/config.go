@@ -6,8 +6,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"headgate/internal/password"
 	"headgate/internal/schema"
+	"headgate/internal/setting/password"
 )
 
 // Config asks clients for a user name and a password (RFC 7617). Who has none gets

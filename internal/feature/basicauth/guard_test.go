@@ -11,7 +11,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/exchange/exchangetest"
-	"headgate/internal/password"
+	"headgate/internal/setting/password"
 )
 
 func mustUser(t testing.TB, u User) *user {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"headgate/internal/exchange"
-	"headgate/internal/unit"
+	"headgate/internal/setting/unit"
 )
 
 // text is a request body that is at hand.

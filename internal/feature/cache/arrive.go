@@ -5,7 +5,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/header"
-	"headgate/internal/http1"
+	"headgate/internal/proto/http1"
 )
 
 // lead asks the servers, stores what may be stored, and answers. e is what is

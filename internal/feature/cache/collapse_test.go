@@ -14,7 +14,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/exchange/exchangetest"
-	"headgate/internal/unit"
+	"headgate/internal/setting/unit"
 )
 
 // TestThousandMissesAreOneRequest asks for one thing a thousand times at once.

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"headgate/internal/schema"
-	"headgate/internal/unit"
+	"headgate/internal/setting/unit"
 )
 
 // Config stores responses in memory and answers with them, as RFC 9111 says of a

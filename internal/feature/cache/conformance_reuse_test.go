@@ -3,7 +3,7 @@ package cache
 import (
 	"time"
 
-	"headgate/internal/unit"
+	"headgate/internal/setting/unit"
 )
 
 var varyRules = []rule{

@@ -3,7 +3,7 @@ package cache
 import (
 	"testing"
 
-	"headgate/internal/unit"
+	"headgate/internal/setting/unit"
 )
 
 // rule is a rule of a document and requests that show it.

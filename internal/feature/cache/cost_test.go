@@ -8,7 +8,7 @@ import (
 	"headgate/internal/exchange"
 	"headgate/internal/exchange/exchangetest"
 	"headgate/internal/header"
-	"headgate/internal/unit"
+	"headgate/internal/setting/unit"
 )
 
 // silent is a front that takes everything and keeps nothing.

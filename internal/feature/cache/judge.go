@@ -6,7 +6,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/header"
-	"headgate/internal/http1"
+	"headgate/internal/proto/http1"
 )
 
 // verdict is what the rules make of a response: whether it is stored, and for how

@@ -12,7 +12,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/exchange/exchangetest"
-	"headgate/internal/unit"
+	"headgate/internal/setting/unit"
 )
 
 // begun is when the tests' clock begins.

@@ -6,7 +6,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/header"
-	"headgate/internal/http1"
+	"headgate/internal/proto/http1"
 )
 
 // part says which bytes of a resource an entry has; a total of 0 stands for all.

@@ -15,7 +15,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/exchange/exchangetest"
-	"headgate/internal/unit"
+	"headgate/internal/setting/unit"
 )
 
 var trace = flag.Int("trace", 100_000, "requests of the trace that hit ratios are measured on; the objects are a tenth")

@@ -5,7 +5,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/header"
-	"headgate/internal/http1"
+	"headgate/internal/proto/http1"
 )
 
 // serve answers with an entry that is open.

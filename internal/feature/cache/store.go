@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"headgate/internal/http1"
+	"headgate/internal/proto/http1"
 )
 
 // store is what outlives a plan: the memory of a cache and the index over it. It

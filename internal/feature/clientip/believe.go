@@ -6,7 +6,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/header"
-	"headgate/internal/ipset"
+	"headgate/internal/setting/ipset"
 )
 
 // mostHops is how many trusted proxies a request may have come through. What is

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 
 	"headgate/internal/header"
-	"headgate/internal/ipset"
+	"headgate/internal/setting/ipset"
 )
 
 // preset is what is known of a CDN.

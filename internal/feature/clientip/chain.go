@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"headgate/internal/header"
-	"headgate/internal/ipset"
+	"headgate/internal/setting/ipset"
 )
 
 // field names a field: by id, or by name when the id is Other.

@@ -2,7 +2,7 @@ package clientip
 
 import (
 	"headgate/internal/header"
-	"headgate/internal/http1"
+	"headgate/internal/proto/http1"
 )
 
 // drop removes every field that claims who the client is or how it came, but

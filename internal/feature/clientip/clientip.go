@@ -12,7 +12,7 @@ package clientip
 import (
 	"headgate/internal/exchange"
 	"headgate/internal/header"
-	"headgate/internal/ipset"
+	"headgate/internal/setting/ipset"
 )
 
 // Compile returns the filter. c may be nil, which trusts nobody. Settings that

@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"headgate/internal/http1"
-	"headgate/internal/ipset"
+	"headgate/internal/proto/http1"
 	"headgate/internal/schema"
+	"headgate/internal/setting/ipset"
 )
 
 // Config says whom to believe about the client's address. The address is that

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"headgate/internal/ipset"
+	"headgate/internal/setting/ipset"
 )
 
 // list is the networks of a CDN, as published on a day.

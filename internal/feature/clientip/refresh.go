@@ -17,7 +17,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/file"
-	"headgate/internal/unit"
+	"headgate/internal/setting/unit"
 )
 
 // Refresh says whether the networks of the CDNs that client_ip names are fetched

@@ -17,7 +17,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/exchange/exchangetest"
-	"headgate/internal/unit"
+	"headgate/internal/setting/unit"
 )
 
 // publisher is a CDN's web server.

@@ -16,7 +16,7 @@ import (
 	"headgate/internal/exchange/exchangetest"
 	"headgate/internal/header"
 	"headgate/internal/schema"
-	"headgate/internal/unit"
+	"headgate/internal/setting/unit"
 )
 
 // long is a text that is worth to compress.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"headgate/internal/http1"
+	"headgate/internal/proto/http1"
 	"headgate/internal/schema"
-	"headgate/internal/unit"
+	"headgate/internal/setting/unit"
 )
 
 // Config compresses the bodies of responses for clients that can read that.

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strconv"
 
-	"headgate/internal/page"
 	"headgate/internal/schema"
+	"headgate/internal/setting/page"
 )
 
 // Config is a list of pages.

@@ -11,7 +11,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/header"
-	"headgate/internal/page"
+	"headgate/internal/setting/page"
 )
 
 // FileError tells of a page whose file cannot be read.

@@ -7,8 +7,8 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/exchange/exchangetest"
-	"headgate/internal/page"
 	"headgate/internal/schema"
+	"headgate/internal/setting/page"
 )
 
 func with(body string, status ...Status) Page {

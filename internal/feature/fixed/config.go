@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"headgate/internal/exchange"
-	"headgate/internal/page"
 	"headgate/internal/schema"
+	"headgate/internal/setting/page"
 )
 
 // Config makes a route answer by itself, with no upstream behind it.

@@ -5,7 +5,7 @@ package fixed
 import (
 	"headgate/internal/exchange"
 	"headgate/internal/header"
-	"headgate/internal/page"
+	"headgate/internal/setting/page"
 )
 
 // source makes the response. It is immutable.

@@ -5,10 +5,10 @@ import (
 	"strings"
 
 	"headgate/internal/header"
-	"headgate/internal/http1"
+	"headgate/internal/proto/http1"
 	"headgate/internal/schema"
-	"headgate/internal/target"
-	"headgate/internal/unit"
+	"headgate/internal/server/target"
+	"headgate/internal/setting/unit"
 	"headgate/internal/uri"
 )
 

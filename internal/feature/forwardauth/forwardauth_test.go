@@ -9,7 +9,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/exchange/exchangetest"
-	"headgate/internal/unit"
+	"headgate/internal/setting/unit"
 )
 
 // auth is an auth server that answers as a function says, and notes what it was

@@ -7,7 +7,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/header"
-	"headgate/internal/http1"
+	"headgate/internal/proto/http1"
 	"headgate/internal/schema"
 )
 

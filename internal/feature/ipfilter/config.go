@@ -1,8 +1,8 @@
 package ipfilter
 
 import (
-	"headgate/internal/ipset"
 	"headgate/internal/schema"
+	"headgate/internal/setting/ipset"
 )
 
 // Config says which clients may come in, by address. The address is the one

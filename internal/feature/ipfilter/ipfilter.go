@@ -12,7 +12,7 @@ import (
 	"net/netip"
 
 	"headgate/internal/exchange"
-	"headgate/internal/ipset"
+	"headgate/internal/setting/ipset"
 )
 
 // Compile returns the filter. Its lists are kept over changes that leave them

@@ -4,11 +4,11 @@ import (
 	"strings"
 
 	"headgate/internal/header"
-	"headgate/internal/http1"
-	"headgate/internal/ipset"
-	"headgate/internal/page"
+	"headgate/internal/proto/http1"
 	"headgate/internal/schema"
-	"headgate/internal/unit"
+	"headgate/internal/setting/ipset"
+	"headgate/internal/setting/page"
+	"headgate/internal/setting/unit"
 )
 
 // Config answers every request with 503 while a site is worked on, but for those who

@@ -9,8 +9,8 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/header"
-	"headgate/internal/ipset"
-	"headgate/internal/page"
+	"headgate/internal/setting/ipset"
+	"headgate/internal/setting/page"
 )
 
 // Compile returns the filter. The error tells of a page's file that cannot be read.

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"headgate/internal/exchange/exchangetest"
-	"headgate/internal/page"
 	"headgate/internal/schema"
-	"headgate/internal/unit"
+	"headgate/internal/setting/page"
+	"headgate/internal/setting/unit"
 )
 
 func settings() *Config {

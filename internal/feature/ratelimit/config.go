@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"headgate/internal/header"
-	"headgate/internal/http1"
-	"headgate/internal/ipset"
+	"headgate/internal/proto/http1"
 	"headgate/internal/schema"
-	"headgate/internal/unit"
+	"headgate/internal/setting/ipset"
+	"headgate/internal/setting/unit"
 )
 
 // Config bounds how many requests a client may make. Each client has a bucket of

@@ -17,7 +17,7 @@ import (
 	"headgate/internal/bucket"
 	"headgate/internal/exchange"
 	"headgate/internal/header"
-	"headgate/internal/ipset"
+	"headgate/internal/setting/ipset"
 )
 
 // Compile returns the filter of a limit. Scope names whose limit it is, a

@@ -10,7 +10,7 @@ import (
 	"headgate/internal/exchange"
 	"headgate/internal/exchange/exchangetest"
 	"headgate/internal/schema"
-	"headgate/internal/unit"
+	"headgate/internal/setting/unit"
 )
 
 const second = int64(time.Second)

@@ -1,7 +1,7 @@
 // Package timeout bounds the time until the head of a server's response.
 package timeout
 
-import "headgate/internal/unit"
+import "headgate/internal/setting/unit"
 
 // Config is the time until the head of the upstream's response, for each try.
 // When it is over the client gets 504. Bodies and upgraded connections have

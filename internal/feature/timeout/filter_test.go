@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
-	"headgate/internal/unit"
+	"headgate/internal/setting/unit"
 )
 
 func TestSetsTheTimeOfATry(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 
 	"headgate/internal/exchange"
-	"headgate/internal/http1"
 	"headgate/internal/netconn"
-	"headgate/internal/wire"
+	"headgate/internal/proto/http1"
+	"headgate/internal/proto/wire"
 )
 
 // continueLine is the interim response that lets a client send its body.

@@ -18,8 +18,8 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
-	"headgate/internal/http1"
 	"headgate/internal/netconn"
+	"headgate/internal/proto/http1"
 )
 
 // Front serves the connections of one socket.

@@ -15,7 +15,7 @@ import (
 	"sync"
 	"testing"
 
-	"headgate/internal/http1"
+	"headgate/internal/proto/http1"
 )
 
 // seen is a request as one reader understood it.

@@ -3,7 +3,7 @@ package h1
 import (
 	"headgate/internal/exchange"
 	"headgate/internal/header"
-	"headgate/internal/http1"
+	"headgate/internal/proto/http1"
 )
 
 // begin makes an exchange of the head that was parsed.

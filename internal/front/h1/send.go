@@ -8,8 +8,8 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/header"
-	"headgate/internal/http1"
 	"headgate/internal/netconn"
+	"headgate/internal/proto/http1"
 )
 
 // copySize is the size of the pieces in which a long body is copied, in bytes.

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
-	"headgate/internal/http1"
+	"headgate/internal/front/tunnel"
 	"headgate/internal/netconn"
-	"headgate/internal/tunnel"
+	"headgate/internal/proto/http1"
 )
 
 // upgrade serves a request that may become a tunnel. Its answer is found on a stack

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
-	"headgate/internal/http2"
+	"headgate/internal/proto/http2"
 )
 
 // What a client may have in memory here, in bytes. A stream begins with the

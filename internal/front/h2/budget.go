@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
-	"headgate/internal/http2"
+	"headgate/internal/proto/http2"
 )
 
 // Flood is a way to make us work for nothing.

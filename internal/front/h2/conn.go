@@ -25,8 +25,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"headgate/internal/exchange"
-	"headgate/internal/http2"
 	"headgate/internal/netconn"
+	"headgate/internal/proto/http2"
 )
 
 // Front serves the HTTP/2 connections of one socket.

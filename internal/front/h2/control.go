@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 
-	"headgate/internal/http2"
+	"headgate/internal/proto/http2"
 )
 
 // onSettings takes what the client says of itself (RFC 9113, section 6.5).

@@ -3,7 +3,7 @@ package h2
 import (
 	"errors"
 
-	"headgate/internal/http2"
+	"headgate/internal/proto/http2"
 )
 
 // onData takes a DATA frame (RFC 9113, section 6.1). Its payload goes on to the

@@ -6,8 +6,8 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/header"
-	"headgate/internal/http1"
-	"headgate/internal/http2"
+	"headgate/internal/proto/http1"
+	"headgate/internal/proto/http2"
 )
 
 // date makes the Date of responses that have none.

@@ -3,7 +3,7 @@ package h2
 import (
 	"fmt"
 
-	"headgate/internal/http2"
+	"headgate/internal/proto/http2"
 )
 
 // connError ends a connection: GOAWAY with its code is sent. The text goes to

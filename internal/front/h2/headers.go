@@ -8,9 +8,9 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"headgate/internal/exchange"
+	"headgate/internal/front/section"
 	"headgate/internal/header"
-	"headgate/internal/http2"
-	"headgate/internal/section"
+	"headgate/internal/proto/http2"
 )
 
 // mostPieces is how many frames a field block may come in.

@@ -1,6 +1,6 @@
 package h2
 
-import "headgate/internal/http2"
+import "headgate/internal/proto/http2"
 
 // Preface is what a client's connection begins with, by which a connection
 // without TLS is known to speak HTTP/2 (RFC 9113, section 3.4).

@@ -4,8 +4,8 @@ import (
 	"encoding/binary"
 	"errors"
 
-	"headgate/internal/http2"
-	"headgate/internal/section"
+	"headgate/internal/front/section"
+	"headgate/internal/proto/http2"
 )
 
 // mostUpdates is how many priorities are kept for streams that are not open yet.

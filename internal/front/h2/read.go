@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
-	"headgate/internal/http2"
 	"headgate/internal/netconn"
+	"headgate/internal/proto/http2"
 )
 
 // workerIdle is how long a worker waits for another stream.

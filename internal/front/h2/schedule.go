@@ -1,6 +1,6 @@
 package h2
 
-import "headgate/internal/http2"
+import "headgate/internal/proto/http2"
 
 // Streams that have something to send wait in a queue until it was moved into the
 // buffer of the connection. Which goes first is told by RFC 9218: the urgency,

@@ -8,8 +8,8 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/header"
-	"headgate/internal/http2"
 	"headgate/internal/netconn"
+	"headgate/internal/proto/http2"
 )
 
 // Sizes of the memory in which a response is made, in bytes. A short one is made

@@ -7,7 +7,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/header"
-	"headgate/internal/http2"
+	"headgate/internal/proto/http2"
 )
 
 // stream is one request and its response. It is the Front of its exchange. Its

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
-	"headgate/internal/http2"
+	"headgate/internal/front/tunnel"
 	"headgate/internal/netconn"
-	"headgate/internal/tunnel"
+	"headgate/internal/proto/http2"
 )
 
 // sendTunnel sends the head and then carries bytes both ways, in DATA frames (RFC

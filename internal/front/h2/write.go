@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"runtime"
 
-	"headgate/internal/http2"
+	"headgate/internal/proto/http2"
 )
 
 // outMost is how many bytes are collected before streams have to wait, and

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
-	"headgate/internal/qpack"
-	"headgate/internal/section"
+	"headgate/internal/front/section"
+	"headgate/internal/proto/qpack"
 )
 
 // body is the body of a request. One goroutine reads it, which need not be the

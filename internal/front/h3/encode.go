@@ -7,8 +7,8 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/header"
-	"headgate/internal/http1"
-	"headgate/internal/qpack"
+	"headgate/internal/proto/http1"
+	"headgate/internal/proto/qpack"
 )
 
 // date makes the Date of responses that have none.

@@ -21,7 +21,7 @@ import (
 	"headgate/internal/certs/certstest"
 	"headgate/internal/exchange"
 	"headgate/internal/front/h3"
-	"headgate/internal/listen"
+	"headgate/internal/ports/listen"
 )
 
 // patience is how long a test waits for what must come at once.

@@ -9,7 +9,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/header"
-	"headgate/internal/qpack"
+	"headgate/internal/proto/qpack"
 )
 
 // Sizes of the memory in which a response is made, in bytes. A short one is made

@@ -10,9 +10,9 @@ import (
 	"github.com/quic-go/quic-go"
 
 	"headgate/internal/exchange"
+	"headgate/internal/front/section"
 	"headgate/internal/header"
-	"headgate/internal/qpack"
-	"headgate/internal/section"
+	"headgate/internal/proto/qpack"
 )
 
 // stream is one request and its response. It is the Front of its exchange. Its

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
+	"headgate/internal/front/tunnel"
 	"headgate/internal/netconn"
-	"headgate/internal/tunnel"
 )
 
 // sendTunnel sends the head and then carries bytes both ways, in DATA frames (RFC

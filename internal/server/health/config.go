@@ -1,0 +1,191 @@
+package health
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"headgate/internal/schema"
+	"headgate/internal/server/target"
+	"headgate/internal/setting/unit"
+)
+
+// Config says how the servers of a route are asked whether they are well. Checks
+// go the way that requests go, with the same TLS settings, on a connection of their
+// own each time. A server that several routes name is checked once.
+type Config struct {
+	// Type is `http` for a request, or a connection when there is no path, or `grpc`
+	// for the gRPC health checking protocol, over h2c or https.
+	Type Type `json:"type" default:"http" enum:"http,grpc"`
+	// Service is the name of the service that type grpc asks for. Empty asks for the
+	// server as a whole.
+	Service string `json:"service,omitempty" max:"256" example:"shop.v1.Orders"`
+	// Path is what is asked for with the method below, at the root of the server's
+	// address: its base path is not put in front. It may have a query. Empty means
+	// that a connection, with its TLS handshake, is all that is asked for.
+	Path string `json:"path,omitempty" max:"2048" example:"/healthz"`
+	// Interval is the time between two checks of a server, give or take a tenth.
+	Interval unit.Duration `json:"interval" default:"10s" min:"100ms" max:"24h"`
+	// UnhealthyInterval is the time between two checks while a server is not
+	// healthy, or its last check failed.
+	UnhealthyInterval unit.Duration `json:"unhealthy_interval" default:"2s" min:"100ms" max:"24h"`
+	// Timeout is the time for a check: connection, answer and as much of its body
+	// as is looked at.
+	Timeout unit.Duration `json:"timeout" default:"3s" min:"10ms" max:"1m"`
+	// Method is the method of the request.
+	Method string `json:"method" default:"GET" enum:"GET,HEAD,OPTIONS"`
+	// Status lists the status codes of a healthy answer, and ranges of them.
+	// Redirects are not followed: their own status counts.
+	Status string `json:"status" default:"200-399" max:"256" example:"200,204"`
+	// Body is an RE2 expression that must match somewhere in the first 64KiB of the
+	// body. Empty looks at no body.
+	Body string `json:"body,omitempty" max:"1024" example:"\"status\": ?\"ok\""`
+	// Host is the Host of the request. Empty means that of the server's URL.
+	Host string `json:"host,omitempty" max:"259" example:"shop.example.com"`
+	// Rise is how many checks in a row an unhealthy server must pass to be healthy
+	// again.
+	Rise int `json:"rise" default:"2" min:"1" max:"100"`
+	// Fall is how many checks in a row must fail for a server to be unhealthy.
+	Fall int `json:"fall" default:"3" min:"1" max:"100"`
+}
+
+// Type is how a server is asked.
+type Type string
+
+// The types of checks.
+const (
+	HTTP Type = "http"
+	GRPC Type = "grpc"
+)
+
+// Check tells what is wrong with the settings, which stand at at.
+func (c *Config) Check(at schema.Place) {
+	if c.Type == GRPC {
+		for _, f := range []struct{ name, value string }{{"path", c.Path}, {"body", c.Body}} {
+			if f.value != "" {
+				at.Field(f.name).Problem("checks of type grpc have none", "take it out")
+			}
+		}
+	} else if c.Service != "" {
+		at.Field("service").Problem("only checks of type grpc ask for a service", "write type: grpc, or take service out")
+	}
+	path, query, asks := strings.Cut(c.Path, "?")
+	switch {
+	case c.Path == "":
+		if c.Body != "" && c.Type != GRPC {
+			at.Field("body").Problem("without a path there is no answer to look at", "add path: /healthz")
+		}
+	case strings.ContainsFunc(query, notQuery) || asks && query == "":
+		at.Field("path").Problem("the query is not valid", "write it in its encoded form, as a client sends it")
+	default:
+		if what, remedy := schema.CheckPath(path); what != "" {
+			at.Field("path").Problem(what, remedy)
+		}
+	}
+	if _, err := parseStatuses(c.Status); err != nil {
+		at.Field("status").Problem(err.Error(), "write codes and ranges like 200-299,404")
+	}
+	if _, err := regexp.Compile(c.Body); err != nil {
+		at.Field("body").Problem("the expression cannot be read: "+schema.RegexError(err), "write it as RE2 has it")
+	} else if c.Body != "" && c.Method == "HEAD" {
+		at.Field("body").Problem("an answer to HEAD has no body", "write method: GET")
+	}
+	if c.Host != "" {
+		if _, _, f := target.SplitAuthority(c.Host); f != nil {
+			at.Field("host").Problem(f.What, "write a host name like shop.example.com")
+		}
+	}
+}
+
+// notQuery reports whether r has no place in an encoded query.
+func notQuery(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune("#\"<>\\^`{|}", r) }
+
+// Ejection says when a server that fails requests is left alone for a while. It
+// is on without being asked for: it needs no checks, and it never takes more than
+// half of a route's servers away.
+type Ejection struct {
+	// Enabled is whether servers are ejected.
+	Enabled bool `json:"enabled" default:"true"`
+	// Failures is how many requests in a row must fail: no connection, no answer
+	// in time, none that is HTTP, or one that breaks off.
+	Failures int `json:"failures" default:"5" min:"1" max:"10000"`
+	// Time is how long a server is left alone the first time. The second time it is
+	// twice as long, and so on.
+	Time unit.Duration `json:"time" default:"10s" min:"100ms" max:"24h"`
+	// MaxTime bounds the growth of Time.
+	MaxTime unit.Duration `json:"max_time" default:"5m" min:"100ms" max:"24h"`
+	// MaxPercent is how many of a hundred servers of the route may be ejected at
+	// once. With 50, a route's only server never is.
+	MaxPercent int `json:"max_percent" default:"50" min:"0" max:"100"`
+}
+
+// Check tells what is wrong with the settings, which stand at at.
+func (e *Ejection) Check(at schema.Place) {
+	if e.Enabled && e.MaxTime < e.Time {
+		at.Field("max_time").Problemf("write at least "+e.Time.String(), "%v is shorter than time, %v", e.MaxTime, e.Time)
+	}
+}
+
+// Breaker is a circuit for each server of a route. When too many of its answers are
+// errors the circuit opens: for a while the server gets no request at all, so that
+// it can recover. Then a few probes are let through, and if all go well the circuit
+// is closed. When the circuits of all servers are open, clients get 503 at once.
+type Breaker struct {
+	// ErrorPercent is how many of a hundred requests in the window must fail for the
+	// circuit to open.
+	ErrorPercent int `json:"error_percent" default:"50" min:"1" max:"100"`
+	// Window is the time that requests are counted over.
+	Window unit.Duration `json:"window" default:"10s" min:"1s" max:"10m"`
+	// MinRequests is how many requests the window must hold for it to say anything.
+	MinRequests int `json:"min_requests" default:"20" min:"1" max:"1000000"`
+	// Status lists the status codes that count as errors. No answer always does.
+	Status string `json:"status" default:"500-599" max:"256"`
+	// SlowAfter is the time after which an answer counts as an error whatever its
+	// status. 0 lets answers take their time.
+	SlowAfter unit.Duration `json:"slow_after" default:"0s" max:"1h"`
+	// OpenTime is how long the circuit stays open.
+	OpenTime unit.Duration `json:"open_time" default:"10s" min:"100ms" max:"1h"`
+	// Probes is how many requests are then let through, and have to go well.
+	Probes int `json:"probes" default:"3" min:"1" max:"1000"`
+}
+
+// Check tells what is wrong with the settings, which stand at at.
+func (b *Breaker) Check(at schema.Place) {
+	if _, err := parseStatuses(b.Status); err != nil {
+		at.Field("status").Problem(err.Error(), "write codes and ranges like 500-599,429")
+	}
+}
+
+// statuses is a set of status codes.
+type statuses [8]uint64 // of the codes 100 to 611
+
+func (s *statuses) has(code int) bool {
+	return code >= 100 && code < 600 && s[(code-100)>>6]&(1<<((code-100)&63)) != 0
+}
+
+// parseStatuses reads a list such as "200-299,404".
+func parseStatuses(text string) (*statuses, error) {
+	s := &statuses{}
+	for part := range strings.SplitSeq(text, ",") {
+		low, high, ranged := strings.Cut(strings.TrimSpace(part), "-")
+		if !ranged {
+			high = low
+		}
+		first, ok := statusCode(low)
+		last, also := statusCode(high)
+		if !ok || !also || first > last {
+			return nil, fmt.Errorf("%q is no status code from 100 to 599, and no range of them", strings.TrimSpace(part))
+		}
+		for code := first; code <= last; code++ {
+			s[(code-100)>>6] |= 1 << ((code - 100) & 63)
+		}
+	}
+	return s, nil
+}
+
+func statusCode(text string) (int, bool) {
+	text = strings.TrimSpace(text)
+	n, err := strconv.Atoi(text)
+	return n, err == nil && len(text) == 3 && n >= 100 && n < 600
+}

@@ -1,0 +1,329 @@
+package health
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"headgate/internal/clock"
+	"headgate/internal/exchange"
+	"headgate/internal/server/balance"
+)
+
+// Server is what is known of one server of a route at run time. It outlives plans
+// that leave the server alone. It is safe for use by many goroutines at once.
+type Server struct {
+	// Gauge is how the balance of the route sees the server.
+	*balance.Gauge
+	// constant
+	name Name
+	log  *slog.Logger
+
+	// The requests in a row that got no answer, and those that got one which broke
+	// off.
+	failures, breaks atomic.Int32
+	answered         atomic.Bool // it has answered a request since it was unhealthy or ejected
+	ejections        atomic.Uint64
+
+	mu struct {
+		sync.Mutex
+		state    State
+		since    time.Time
+		reason   string
+		failure  string // the last
+		failedAt time.Time
+
+		verdict State // of the checks
+		watches []*Watch
+		slow    time.Duration // of the last policy that asked for a slow start
+		ejected *time.Timer   // set while it is
+		until   time.Time
+		times   int       // how often it was ejected lately
+		back    time.Time // when the last ejection ended
+		warm    *time.Timer
+		retired bool
+	}
+}
+
+// Name is which server of which route it is, for the log.
+type Name struct{ Proxy, Route, Server string }
+
+// NewServer returns a server of which nothing is known.
+func NewServer(gauge *balance.Gauge, name Name, log *slog.Logger) *Server {
+	s := &Server{Gauge: gauge, name: name, log: log}
+	s.mu.since = time.Now()
+	return s
+}
+
+// tell logs what happened to the server.
+func (s *Server) tell(level slog.Level, what string, more ...any) {
+	s.log.Log(context.Background(), level, what, append([]any{"proxy", s.name.Proxy, "route", s.name.Route, "server", s.name.Server}, more...)...)
+}
+
+// Retire ends what waits for its time. Requests under way may go on telling.
+func (s *Server) Retire() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.retired = true
+	for _, t := range []*time.Timer{s.mu.ejected, s.mu.warm} {
+		if t != nil {
+			t.Stop()
+		}
+	}
+}
+
+// Policy is how the servers of a route are judged by their requests. It is not
+// changed after the route is compiled.
+type Policy struct {
+	// Ejection says when a server is ejected.
+	Ejection Ejection
+	// SlowStart is the time in which a server that comes back gets its full share.
+	SlowStart time.Duration
+	// Servers are those of the route; what may be ejected at once is a part of
+	// them.
+	Servers []*Server
+
+	mu sync.Mutex // held while a server is ejected
+}
+
+// Answered tells that a response head came.
+func (s *Server) Answered() {
+	if s.failures.Load() != 0 {
+		s.failures.Store(0)
+	}
+	if !s.answered.Load() {
+		s.firstAnswer()
+	}
+}
+
+// Ended tells that a response ended as it should.
+func (s *Server) Ended() {
+	if s.breaks.Load() != 0 {
+		s.breaks.Store(0)
+	}
+}
+
+// Failed tells that a request got no response head.
+func (s *Server) Failed(p *Policy, failure *exchange.Error) {
+	if Blames(failure.Reason) {
+		s.count(p, &s.failures, failure)
+	}
+}
+
+// Broke tells that a response broke off.
+func (s *Server) Broke(p *Policy, failure *exchange.Error) {
+	if Blames(failure.Reason) {
+		s.count(p, &s.breaks, failure)
+	}
+}
+
+// Blames reports whether a reason speaks against the server.
+func Blames(reason exchange.Reason) bool {
+	switch reason {
+	case exchange.UpstreamRefused, exchange.UpstreamReset, exchange.UpstreamDNS,
+		exchange.UpstreamTLS, exchange.UpstreamInvalid, exchange.UpstreamTimeout:
+		return true
+	}
+	return false
+}
+
+// count counts a failure of a row, and ejects the server when there are enough.
+func (s *Server) count(p *Policy, row *atomic.Int32, failure *exchange.Error) {
+	n := row.Add(1)
+	s.noteFailure(failure.Error())
+	if p.Ejection.Enabled && int(n) >= p.Ejection.Failures && s.Out()&balance.Ejected == 0 {
+		s.eject(p, int(n))
+	}
+}
+
+// eject takes the server out for a while, unless too many are out already.
+func (s *Server) eject(p *Policy, failures int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := 1
+	for _, other := range p.Servers {
+		if other != s && other.Out()&balance.Ejected != 0 {
+			out++
+		}
+	}
+	if out*100 > p.Ejection.MaxPercent*len(p.Servers) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.ejected != nil || s.mu.retired {
+		return
+	}
+	// Each stretch of good time as long as an ejection makes one of them forgotten.
+	if s.mu.times > 0 {
+		s.mu.times = max(0, s.mu.times-int(time.Since(s.mu.back)/p.Ejection.Time.D()))
+	}
+	s.mu.times++
+	pause := min(p.Ejection.Time.D()*time.Duration(s.mu.times), p.Ejection.MaxTime.D())
+	s.mu.until = time.Now().Add(pause)
+	s.mu.slow = p.SlowStart
+	again := int32(p.Ejection.Failures - 1)
+	s.mu.ejected = time.AfterFunc(pause, func() { s.readmit(again) })
+	s.ejections.Add(1)
+	s.Set(balance.Ejected)
+	s.tell(slog.LevelWarn, "server ejected", "failures_in_a_row", failures, "for", pause.String(), "error", s.mu.failure)
+	s.settleLocked("requests failed in a row")
+}
+
+// readmit ends an ejection. The row of failures goes on: the next one ejects again,
+// the next answer ends it.
+func (s *Server) readmit(row int32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.ejected, s.mu.back, s.mu.until = nil, time.Now(), time.Time{}
+	if s.mu.retired {
+		return
+	}
+	s.failures.Store(min(s.failures.Load(), row))
+	s.breaks.Store(min(s.breaks.Load(), row))
+	s.answered.Store(false)
+	s.backLocked(balance.Ejected)
+	s.tell(slog.LevelInfo, "server takes requests again", "after", "ejection")
+	s.settleLocked("the ejection is over")
+}
+
+// backLocked takes a reason away why the server was out; when it was the last, it
+// starts slowly if it should.
+func (s *Server) backLocked(why balance.Out) {
+	if s.Out()&^why == 0 && s.mu.slow > 0 {
+		s.Warm(clock.Now())
+		if s.mu.warm != nil {
+			s.mu.warm.Stop()
+		}
+		s.mu.warm = time.AfterFunc(s.mu.slow, s.warmed)
+	}
+	s.Clear(why)
+}
+
+// warmed ends a slow start.
+func (s *Server) warmed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.Warm(0)
+	s.mu.warm = nil
+	s.settleLocked("the slow start is over")
+}
+
+// firstAnswer notes that the server has answered.
+func (s *Server) firstAnswer() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answered.Store(true)
+	s.settleLocked("it answers requests")
+}
+
+func (s *Server) noteFailure(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.failure, s.mu.failedAt = text, time.Now()
+}
+
+// listen makes the verdict of a check the server's.
+func (s *Server) listen(w *Watch) {
+	s.mu.Lock()
+	s.mu.watches = append(s.mu.watches, w)
+	s.mu.Unlock()
+	s.refresh()
+}
+
+// leave ends that. Without any check nothing is known.
+func (s *Server) leave(w *Watch) {
+	s.mu.Lock()
+	s.mu.watches = slices.DeleteFunc(s.mu.watches, func(other *Watch) bool { return other == w })
+	s.mu.Unlock()
+	s.refresh()
+}
+
+// refresh asks the check that counts, the one that was added last, for its verdict.
+// While that has none the verdict of the one before stands.
+func (s *Server) refresh() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	verdict, reason := Unknown, "it is not checked any more"
+	if n := len(s.mu.watches); n > 0 {
+		w := s.mu.watches[n-1]
+		if verdict, reason = w.check.verdict(); verdict == Unknown {
+			return
+		}
+		s.mu.slow = w.slowStart
+	}
+	before := s.mu.verdict
+	if verdict == before {
+		return
+	}
+	s.mu.verdict = verdict
+	switch {
+	case verdict == Unhealthy:
+		s.answered.Store(false)
+		s.Set(balance.Unhealthy)
+	case before == Unhealthy:
+		s.backLocked(balance.Unhealthy)
+	}
+	s.settleLocked(reason)
+}
+
+// settleLocked takes down the state that follows from all that is known.
+func (s *Server) settleLocked(reason string) {
+	state := s.stateLocked()
+	if state == s.mu.state {
+		return
+	}
+	s.mu.state, s.mu.since, s.mu.reason = state, time.Now(), reason
+}
+
+func (s *Server) stateLocked() State {
+	switch {
+	case s.mu.verdict == Unhealthy:
+		return Unhealthy
+	case s.mu.ejected != nil:
+		return Ejected
+	case s.mu.warm != nil:
+		return SlowStart
+	case s.mu.verdict == Healthy, s.answered.Load():
+		return Healthy
+	}
+	return Unknown
+}
+
+// Status returns how the server stands, with the results of its checks if that is
+// asked for.
+func (s *Server) Status(results bool) Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := Status{
+		State: s.mu.state, Since: s.mu.since, Reason: s.mu.reason, Until: s.mu.until,
+		LastError: s.mu.failure, LastErrorAt: s.mu.failedAt, Active: s.Active(), Ejections: s.ejections.Load(),
+	}
+	if n := len(s.mu.watches); n > 0 {
+		s.mu.watches[n-1].check.status(&out, results)
+	}
+	return out
+}
+
+// status adds what the checks know.
+func (k *Check) status(out *Status, results bool) {
+	out.Passed, out.Failed = k.passed.Load(), k.failed.Load()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.mu.failedAt.After(out.LastErrorAt) {
+		out.LastError, out.LastErrorAt = k.mu.failure, k.mu.failedAt
+	}
+	var signs [Results]byte
+	for i := range k.mu.results {
+		if signs[i] = '-'; k.mu.results[i].Healthy {
+			signs[i] = '+'
+		}
+	}
+	out.Recent = string(signs[:len(k.mu.results)])
+	if results {
+		out.Results = slices.Clone(k.mu.results)
+	}
+}

@@ -1,0 +1,203 @@
+package health
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"headgate/internal/clock"
+	"headgate/internal/exchange"
+	"headgate/internal/server/balance"
+	"headgate/internal/setting/unit"
+)
+
+var (
+	refused = &exchange.Error{Reason: exchange.UpstreamRefused, Err: errors.New("connection refused")}
+	left    = &exchange.Error{Reason: exchange.ClientClosed}
+)
+
+// newPolicy returns the servers of a route with the default ejection.
+func newPolicy(servers int, log *slog.Logger) *Policy {
+	p := &Policy{Ejection: Ejection{
+		Enabled: true, Failures: 5, Time: unit.Duration(10 * time.Second), MaxTime: unit.Duration(5 * time.Minute), MaxPercent: 50,
+	}}
+	for range servers {
+		p.Servers = append(p.Servers, newServer(log))
+	}
+	return p
+}
+
+func fail(s *Server, p *Policy, times int) {
+	for range times {
+		s.Failed(p, refused)
+	}
+}
+
+func TestFailuresInARowEject(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lines, log := newLog(t)
+		p := newPolicy(2, log)
+		s := p.Servers[0]
+		fail(s, p, 4)
+		s.Answered() // the row is broken
+		fail(s, p, 4)
+		for range 20 {
+			s.Failed(p, left) // says nothing about the server
+		}
+		equal(t, "state", s.Status(false).State, Healthy)
+		fail(s, p, 1)
+		st := s.Status(false)
+		equal(t, "state", st.State, Ejected)
+		equal(t, "until", time.Until(st.Until), 10*time.Second)
+		equal(t, "error", st.LastError, "upstream_refused: connection refused")
+		equal(t, "out", s.Out(), balance.Ejected)
+		fail(s, p, 20) // requests that were under way
+		time.Sleep(10*time.Second - time.Nanosecond)
+		equal(t, "state", s.Status(false).State, Ejected)
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		equal(t, "state", s.Status(false).State, Unknown)
+		equal(t, "out", s.Out(), 0)
+		// The row goes on: the next failure ejects again, for longer.
+		fail(s, p, 1)
+		equal(t, "state", s.Status(false).State, Ejected)
+		equal(t, "until", time.Until(s.Status(false).Until), 20*time.Second)
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		s.Answered()
+		equal(t, "state", s.Status(false).State, Healthy)
+		equal(t, "ejections", s.Status(false).Ejections, 2)
+		equal(t, "lines", lines.count("server ejected"), 2)
+		// Good time makes ejections forgotten.
+		time.Sleep(time.Minute)
+		fail(s, p, 5)
+		equal(t, "until", time.Until(s.Status(false).Until), 10*time.Second)
+		s.Retire()
+	})
+}
+
+func TestEjectionsGrowToABound(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, log := newLog(t)
+		p := newPolicy(2, log)
+		s := p.Servers[0]
+		fail(s, p, 4)
+		for n := 1; n < 50; n++ {
+			fail(s, p, 1)
+			pause := time.Until(s.Status(false).Until)
+			equal(t, "pause", pause, min(time.Duration(n)*10*time.Second, 5*time.Minute))
+			time.Sleep(pause)
+			synctest.Wait()
+		}
+	})
+}
+
+func TestNoMoreThanHalfAreEjected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for servers, most := range map[int]int{1: 0, 2: 1, 3: 1, 4: 2, 5: 2, 10: 5} {
+			_, log := newLog(t)
+			p := newPolicy(servers, log)
+			out := 0
+			for _, s := range p.Servers {
+				fail(s, p, 10)
+				if s.Status(false).State == Ejected {
+					out++
+				}
+			}
+			equal(t, "ejected", out, most)
+			for _, s := range p.Servers {
+				s.Retire()
+			}
+		}
+	})
+}
+
+// A server that answers every request and breaks every answer off is ejected too.
+func TestBrokenAnswersEject(t *testing.T) {
+	_, log := newLog(t)
+	p := newPolicy(2, log)
+	s := p.Servers[0]
+	for range 4 {
+		s.Answered()
+		s.Broke(p, refused)
+	}
+	s.Answered()
+	s.Ended()
+	for range 5 {
+		equal(t, "state", s.Status(false).State, Healthy)
+		s.Answered()
+		s.Broke(p, refused)
+	}
+	equal(t, "state", s.Status(false).State, Ejected)
+	s.Retire()
+}
+
+func TestEjectionCanBeSwitchedOff(t *testing.T) {
+	_, log := newLog(t)
+	p := newPolicy(2, log)
+	p.Ejection.Enabled = false
+	fail(p.Servers[0], p, 100)
+	equal(t, "state", p.Servers[0].Status(false).State, Unknown)
+}
+
+func TestServerComesBackSlowly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, log := newLog(t)
+		p := newPolicy(2, log)
+		p.SlowStart = time.Minute
+		s := p.Servers[0]
+		s.Answered()
+		equal(t, "at first", s.Status(false).State, Healthy)
+		fail(s, p, 5)
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		equal(t, "after the ejection", s.Status(false).State, SlowStart)
+		s.Answered()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		equal(t, "after the slow start", s.Status(false).State, Healthy)
+
+		f := &fake{respond: status(500, "")}
+		k := begin(defaults(), Probe{Source: f}, NewRounds(), log)
+		defer k.Retire()
+		defer k.Watch(s, 20*time.Second).Retire()
+		time.Sleep(time.Minute)
+		equal(t, "unhealthy", s.Status(false).State, Unhealthy)
+		f.set(status(200, ""))
+		time.Sleep(10 * time.Second)
+		equal(t, "again", s.Status(false).State, SlowStart)
+		time.Sleep(20 * time.Second)
+		equal(t, "and then", s.Status(false).State, Healthy)
+	})
+}
+
+// What is retired leaves no timer behind.
+func TestRetireStopsTimers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, log := newLog(t)
+		p := newPolicy(2, log)
+		s := p.Servers[0]
+		fail(s, p, 5)
+		s.Retire()
+		time.Sleep(time.Hour)
+		equal(t, "state", s.Status(false).State, Ejected)
+		fail(p.Servers[1], p, 5) // half of them are out already
+		equal(t, "other", p.Servers[1].Status(false).State, Unknown)
+	})
+}
+
+func TestTellingAllocatesNothing(t *testing.T) {
+	_, log := newLog(t)
+	p := newPolicy(2, log)
+	s := p.Servers[0]
+	c := NewCircuit(breaker(), s)
+	defer c.Retire()
+	n := testing.AllocsPerRun(100, func() {
+		s.Answered()
+		c.Answered(200, 1, clock.Now())
+		s.Ended()
+	})
+	equal(t, "allocations", n, 0)
+}

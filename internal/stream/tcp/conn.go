@@ -1,0 +1,195 @@
+package tcp
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"runtime/debug"
+	"sync"
+	"syscall"
+
+	"headgate/internal/exchange"
+	"headgate/internal/netconn"
+)
+
+// Conn is one connection of a client.
+type Conn struct {
+	// constant
+	proxy *Proxy
+	nc    net.Conn
+	early []byte
+
+	told exchange.Passage // owned by Serve
+
+	mu struct {
+		sync.Mutex
+		relay  *netconn.Relay // once a server was reached
+		closed bool
+	}
+}
+
+// NewConn returns the connection of a client over nc, which it owns from then on.
+// early is what was read from it already and is sent to the server first; name is
+// what the client has asked for, if that is known.
+func (p *Proxy) NewConn(nc net.Conn, early []byte, name string) *Conn {
+	c := &Conn{proxy: p, nc: nc, early: early}
+	facts := exchange.NewConn(nc, "tcp", 0)
+	c.told = exchange.Passage{
+		Protocol: "tcp", Proxy: p.Name, Name: name, Start: exchange.Now(),
+		Client: facts.Remote, Local: facts.Local, Peer: facts.Remote,
+	}
+	if a, ok := nc.(*netconn.Announced); ok {
+		c.told.Peer = exchange.NewConn(a.TCPConn, "tcp", 0).Remote
+	}
+	return c
+}
+
+// Serve carries the connection to its end.
+func (c *Conn) Serve() {
+	c.proxy.Roster.add(c)
+	defer c.tell()
+	if why := c.denied(c.told.Client.Addr()); why != "" {
+		c.told.Reason, c.told.Cause = exchange.AddressDenied, why
+		c.proxy.Roster.failed(exchange.AddressDenied)
+		c.nc.Close()
+		return
+	}
+	client := netconn.New(c.nc)
+	server, conn := c.take(client)
+	if conn == nil {
+		c.giveUp(client)
+		return
+	}
+	defer server.Gauge.Release()
+	c.told.Connected = exchange.Now()
+	c.carry(client, conn)
+}
+
+// take finds a server, on a stack of its own: that of a dial is deep, and would be
+// kept for as long as the connection lasts.
+func (c *Conn) take(client *netconn.Conn) (server *Server, conn *netconn.Conn) {
+	broken := make(chan any)
+	go func() {
+		defer func() {
+			v := recover()
+			if v != nil {
+				v = fmt.Sprintf("%v\n%s", v, debug.Stack())
+			}
+			broken <- v
+		}()
+		server, conn = c.proxy.take(&c.told, func() bool { return c.gone(client) })
+	}()
+	if v := <-broken; v != nil {
+		panic(v) // it is for this connection alone
+	}
+	return server, conn
+}
+
+// Drain lets the connection go on: nothing tells where a stream could end. It is
+// cut when the time to drain is over.
+func (c *Conn) Drain() {}
+
+// Close ends the connection at once. Any goroutine may call it.
+func (c *Conn) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.closed = true
+	if c.mu.relay != nil {
+		c.mu.relay.Cut()
+		return nil
+	}
+	return c.nc.Close()
+}
+
+func (c *Conn) denied(a netip.Addr) string {
+	if c.proxy.Denied == nil {
+		return ""
+	}
+	return c.proxy.Denied(a)
+}
+
+// gone reports whether the client has left before a server was found for it.
+func (c *Conn) gone(client *netconn.Conn) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.mu.closed && client.Peer() != netconn.Gone {
+		return false
+	}
+	c.told.Reason, c.told.Cause = exchange.ClientClosed, "the client has left; before that: "+c.told.Cause
+	return true
+}
+
+// giveUp ends a client for whom there is no server, so that it does not take that
+// for the end of an empty stream.
+func (c *Conn) giveUp(client *netconn.Conn) {
+	client.ResetOnClose()
+	client.Close()
+}
+
+// carry joins client and server until both have ended.
+func (c *Conn) carry(client, server *netconn.Conn) {
+	r := c.proxy.Roster
+	relay := &netconn.Relay{Client: client, Server: server, Idle: c.proxy.IdleTimeout, Up: &r.up, Down: &r.down}
+	if len(c.early) > 0 {
+		server.SetWriteWait(c.proxy.ConnectTimeout)
+		_, err := server.Write(c.early)
+		if err == nil {
+			err = server.Flush()
+		}
+		if err != nil {
+			c.told.Reason, c.told.Cause = exchange.UpstreamReset, err.Error()
+			server.Close()
+			c.giveUp(client)
+			return
+		}
+	}
+	c.mu.Lock()
+	c.mu.relay = relay
+	closed := c.mu.closed
+	c.mu.Unlock()
+	if closed {
+		relay.Cut()
+	}
+	early := int64(len(c.early))
+	c.early = nil // a connection may last for days
+	err := relay.Run()
+	r.up.Add(uint64(early))
+	c.told.Received, c.told.Sent = relay.Moved()
+	c.told.Received += early
+	c.told.Reason, c.told.Cause = ending(err)
+}
+
+// ending says in the words of the log how a connection has ended.
+func ending(err error) (exchange.Reason, string) {
+	var server *netconn.ServerError
+	var client *netconn.ClientError
+	switch {
+	case err == nil:
+		return exchange.None, ""
+	case errors.Is(err, netconn.ErrCut):
+		return exchange.ShuttingDown, "it was cut, its time to end was over"
+	case errors.As(err, &server) && errors.Is(err, syscall.ETIMEDOUT):
+		return exchange.UpstreamTimeout, err.Error()
+	case errors.As(err, &server):
+		return exchange.UpstreamReset, err.Error()
+	case errors.As(err, &client):
+		return exchange.ClientClosed, err.Error()
+	case errors.Is(err, netconn.ErrTimeout):
+		return exchange.None, "nothing moved for the idle time"
+	}
+	return exchange.UpstreamReset, err.Error()
+}
+
+// tell ends what is known of the connection.
+func (c *Conn) tell() {
+	c.told.End = exchange.Now()
+	c.proxy.Roster.remove(c)
+	switch c.told.Reason {
+	case exchange.UpstreamReset, exchange.ClientClosed, exchange.ShuttingDown, exchange.NoHealthyServer:
+		c.proxy.Roster.failed(c.told.Reason)
+	}
+	if c.proxy.Record != nil {
+		c.proxy.Record(&c.told)
+	}
+}

@@ -1,0 +1,183 @@
+// Package tcp carries TCP connections of clients to servers, and looks at
+// nothing in them.
+//
+// A Proxy is the compiled form of the settings; NewConn makes a connection of what
+// a socket has accepted. conn.go is the life of a connection: may it come in, who
+// takes it, carry, tell. A Roster holds the connections and counts of one proxy
+// and outlives its plans: a change of settings leaves open connections alone, and
+// only the end of the proxy ends them.
+//
+// Servers are chosen by package balance. Whether bytes go through the kernel or
+// through this process is for netconn.Relay to know.
+package tcp
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/netip"
+	"time"
+
+	"headgate/internal/clock"
+	"headgate/internal/exchange"
+	"headgate/internal/netconn"
+	"headgate/internal/proto/proxyproto"
+	"headgate/internal/server/balance"
+)
+
+// Server is one server of a proxy.
+type Server struct {
+	// Address is its host and port, as they were configured.
+	Address string
+	// Dial connects to it.
+	Dial func(ctx context.Context) (net.Conn, error)
+	// TLS is how it is spoken to; nil speaks no TLS.
+	TLS *tls.Config
+	// Fault says why a TLS handshake failed, and what helps.
+	Fault func(error) string
+	// Gauge counts its connections and knows whether it takes some.
+	Gauge *balance.Gauge
+	// Told hears of each try how it went: exchange.None if it came about, else what
+	// failed.
+	Told func(exchange.Reason, error)
+}
+
+// Settings is what a Proxy is made of.
+type Settings struct {
+	// Name is the proxy's name.
+	Name string
+	// Servers are the servers, in the order of Group's members.
+	Servers []*Server
+	// Group chooses among them.
+	Group *balance.Group
+	// ConnectTimeout bounds the connection to each server, TLS included.
+	ConnectTimeout time.Duration
+	// IdleTimeout is how long nothing may move in either direction.
+	IdleTimeout time.Duration
+	// Drain is how long connections may go on when the proxy is gone.
+	Drain time.Duration
+	// Send is the version of the PROXY header that servers get; 0 sends none.
+	Send proxyproto.Version
+	// Denied says why an address may not come in; "" lets it. Nil lets all.
+	Denied func(netip.Addr) string
+	// Record hears of each connection when it has ended. It may be nil.
+	Record func(*exchange.Passage)
+	// Roster holds the connections.
+	Roster *Roster
+}
+
+// Proxy is a TCP proxy. It is immutable and may be used by several goroutines at
+// once.
+type Proxy struct{ Settings }
+
+// New returns a proxy.
+func New(s Settings) *Proxy {
+	s.Roster.drain.Store(int64(s.Drain))
+	return &Proxy{s}
+}
+
+// take connects to the server whose turn it is, or to another if that fails. What
+// was tried goes into p. Gone is asked between two tries whether the client is.
+func (p *Proxy) take(told *exchange.Passage, gone func() bool) (*Server, *netconn.Conn) {
+	ask := balance.Ask{Now: clock.Now(), Key: balance.HashAddr(told.Client.Addr())}
+	for {
+		i, outcome := p.Group.Take(&ask)
+		if outcome != balance.Chosen {
+			if told.Tries == 0 {
+				told.Reason, told.Cause = exchange.NoHealthyServer, "no server takes connections"
+			}
+			return nil, nil
+		}
+		s := p.Servers[i]
+		ask.Tried.Add(i)
+		told.Server = s.Address
+		told.Tries++
+		nc, err := p.connect(s, told)
+		if err == nil {
+			told.Reason, told.Cause = exchange.None, ""
+			s.told(exchange.None, nil)
+			return s, nc
+		}
+		s.Gauge.Release()
+		told.Reason, told.Cause = reasonOf(err), err.Error()
+		s.told(told.Reason, err)
+		p.Roster.failed(told.Reason)
+		if gone() {
+			return nil, nil
+		}
+	}
+}
+
+func (s *Server) told(r exchange.Reason, err error) {
+	if s.Told != nil {
+		s.Told(r, err)
+	}
+}
+
+// connect opens a connection to a server and says whose it is.
+func (p *Proxy) connect(s *Server, told *exchange.Passage) (*netconn.Conn, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), p.ConnectTimeout)
+	defer cancel()
+	nc, err := s.Dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.announce(nc, told); err != nil {
+		nc.Close()
+		return nil, err
+	}
+	if s.TLS == nil {
+		return netconn.New(nc), nil
+	}
+	secure := tls.Client(netconn.NewLazy(nc), s.TLS)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		nc.Close()
+		return nil, &handshakeError{s, err}
+	}
+	return netconn.New(secure), nil
+}
+
+// announce sends the PROXY header, if the servers get one. A new connection has
+// room for it, so that it does not wait.
+func (p *Proxy) announce(nc net.Conn, told *exchange.Passage) error {
+	if p.Send == 0 {
+		return nil
+	}
+	_, err := nc.Write(proxyproto.Append(nil, p.Send, told.Client, told.Local))
+	return err
+}
+
+// handshakeError is a TLS handshake with a server that failed.
+type handshakeError struct {
+	server *Server
+	err    error
+}
+
+// Error says with which server, and what is wrong.
+func (e *handshakeError) Error() string {
+	what := e.err.Error()
+	if e.server.Fault != nil {
+		what = e.server.Fault(e.err)
+	}
+	return "TLS with " + e.server.Address + ": " + what
+}
+
+// Unwrap returns the error of crypto/tls.
+func (e *handshakeError) Unwrap() error { return e.err }
+
+// reasonOf names the reason for a connection that did not come about.
+func reasonOf(err error) exchange.Reason {
+	var dns *net.DNSError
+	var shake *handshakeError
+	var late interface{ Timeout() bool }
+	switch {
+	case errors.As(err, &dns):
+		return exchange.UpstreamDNS
+	case errors.As(err, &late) && late.Timeout(), errors.Is(err, context.DeadlineExceeded):
+		return exchange.UpstreamTimeout
+	case errors.As(err, &shake):
+		return exchange.UpstreamTLS
+	}
+	return exchange.UpstreamRefused
+}

@@ -1,0 +1,129 @@
+// Package udp carries datagrams between clients and servers. The datagrams of
+// one client address are a session: they go to one server, over a socket of their
+// own, and what comes back on that goes to the client.
+//
+// A Proxy is the compiled form of the settings. A Table serves one socket by the
+// Proxy of the moment; table.go takes datagrams and finds their session, session.go
+// is the life of one, order.go says who has to go when there are too many.
+//
+// Anybody can send datagrams in the name of addresses that are not theirs, so the
+// number of sessions is bounded and a flood of new ones is paid for by new ones: a
+// session is proven when its client has spoken again after an answer, and a proven
+// one only has to go when all are and it has been quiet for a while. Nothing here
+// waits for a socket to have room: datagrams that find none are lost, as they are
+// on a network.
+package udp
+
+import (
+	"maps"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"headgate/internal/exchange"
+	"headgate/internal/server/balance"
+)
+
+// Server is one server of a proxy.
+type Server struct {
+	// Address is its host and port, as they were configured.
+	Address string
+	// Resolve returns where datagrams go, without waiting; false if that is not
+	// known yet.
+	Resolve func() (netip.AddrPort, bool)
+	// Gauge counts its sessions and knows whether it takes some.
+	Gauge *balance.Gauge
+	// Told hears how it went with each session: exchange.None for the first
+	// answer, else what failed.
+	Told func(exchange.Reason, error)
+}
+
+// Settings is what a Proxy is made of.
+type Settings struct {
+	// Name is the proxy's name.
+	Name string
+	// Servers are the servers, in the order of Group's members.
+	Servers []*Server
+	// Group chooses among them.
+	Group *balance.Group
+	// IdleTimeout is how long nothing may come in either direction.
+	IdleTimeout time.Duration
+	// Sessions is how many there may be at once.
+	Sessions int
+	// Denied says why an address may not come in; "" lets it. Nil lets all.
+	Denied func(netip.Addr) string
+	// Record hears of each session when it has ended. It may be nil.
+	Record func(*exchange.Passage)
+	// Tally counts.
+	Tally *Tally
+}
+
+// Proxy is a UDP proxy. It is immutable and may be used by several goroutines at
+// once.
+type Proxy struct{ Settings }
+
+// New returns a proxy.
+func New(s Settings) *Proxy { return &Proxy{s} }
+
+// Warm begins to look up the names of servers, so that the first datagram does not
+// find them unknown.
+func (p *Proxy) Warm() {
+	for _, s := range p.Servers {
+		s.Resolve()
+	}
+}
+
+// has reports whether sessions may go on at a server.
+func (p *Proxy) has(server *Server) bool {
+	for _, s := range p.Servers {
+		if s.Gauge == server.Gauge {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Server) told(r exchange.Reason, err error) {
+	if s.Told != nil {
+		s.Told(r, err)
+	}
+}
+
+// Tally is what is counted of one proxy. It outlives plans. Its methods may be
+// called by several goroutines at once.
+type Tally struct {
+	up, down, begun atomic.Uint64
+	open            atomic.Int64
+
+	mu struct {
+		sync.Mutex
+		errors map[exchange.Reason]uint64
+	}
+}
+
+// NewTally returns an empty tally.
+func NewTally() *Tally {
+	t := &Tally{}
+	t.mu.errors = map[exchange.Reason]uint64{}
+	return t
+}
+
+// Retire does nothing: a tally holds nothing but numbers.
+func (t *Tally) Retire() {}
+
+// Counts returns what was counted so far.
+func (t *Tally) Counts() exchange.PassageCounts {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return exchange.PassageCounts{
+		Open: int(t.open.Load()), Accepted: t.begun.Load(), Received: t.up.Load(), Sent: t.down.Load(),
+		Errors: maps.Clone(t.mu.errors),
+	}
+}
+
+func (t *Tally) failed(why exchange.Reason) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.mu.errors[why]++
+}

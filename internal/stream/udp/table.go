@@ -1,0 +1,254 @@
+package udp
+
+import (
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"headgate/internal/clock"
+	"headgate/internal/exchange"
+	"headgate/internal/server/balance"
+)
+
+// maxDatagram is the largest datagram there can be, in bytes.
+const maxDatagram = 64 << 10
+
+// Table serves one socket.
+type Table struct {
+	// constant
+	socket *socket
+
+	proxy    atomic.Pointer[Proxy]
+	sessions sync.WaitGroup
+	reading  sync.WaitGroup
+
+	mu struct {
+		sync.Mutex
+		byClient map[netip.AddrPort]*session
+		order    order
+		begun    uint64 // sessions, those that have ended too
+		closed   bool
+	}
+}
+
+// NewTable returns a table for conn, which it owns from then on, that begins with
+// a proxy. Nothing is read before Serve.
+func NewTable(conn *net.UDPConn, p *Proxy) *Table {
+	t := &Table{socket: newSocket(conn)}
+	t.mu.byClient = map[netip.AddrPort]*session{}
+	t.proxy.Store(p)
+	return t
+}
+
+// Serve begins to take datagrams, in the background.
+func (t *Table) Serve() {
+	t.proxy.Load().Warm()
+	t.reading.Go(t.read)
+}
+
+// Use makes p the proxy that datagrams are carried by. Sessions at servers that it
+// has not end; their clients' next datagrams go to another.
+func (t *Table) Use(p *Proxy) {
+	if t.proxy.Swap(p) == p {
+		return
+	}
+	p.Warm()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.mu.byClient {
+		if !p.has(s.server) {
+			s.endLocked("its server was taken out")
+		}
+	}
+}
+
+// Len returns how many sessions there are.
+func (t *Table) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.mu.byClient)
+}
+
+// Begun returns how many sessions there were since the socket was opened.
+func (t *Table) Begun() uint64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.mu.begun
+}
+
+// Conn returns the socket.
+func (t *Table) Conn() *net.UDPConn { return t.socket.conn }
+
+// Close closes the socket and ends all sessions. To close again does no harm.
+func (t *Table) Close() {
+	t.mu.Lock()
+	t.mu.closed = true
+	for _, s := range t.mu.byClient {
+		s.endLocked("the proxy was removed")
+	}
+	t.mu.Unlock()
+	t.socket.conn.Close()
+	t.reading.Wait()
+	t.sessions.Wait()
+}
+
+// read takes datagrams until the socket is closed.
+func (t *Table) read() {
+	p := make([]byte, maxDatagram)
+	var rest time.Duration
+	for {
+		n, from, local, err := t.socket.receive(p)
+		switch {
+		case err == nil:
+			rest = 0
+			t.take(p[:n], from, local)
+		case errors.Is(err, net.ErrClosed):
+			return
+		default:
+			// What a socket without a peer tells is nobody's session; a socket that
+			// fails on and on is not asked in a hurry.
+			rest = min(2*rest+time.Millisecond, time.Second)
+			time.Sleep(rest)
+		}
+	}
+}
+
+// take carries a datagram of a client. local is the address that it was sent to,
+// as the socket wants it back.
+func (t *Table) take(p []byte, from netip.AddrPort, local []byte) {
+	proxy := t.proxy.Load()
+	s := t.find(from, proxy)
+	if s == nil {
+		if s = t.begin(proxy, from, local, nil); s == nil {
+			return
+		}
+	}
+	s.received.Add(int64(len(p)))
+	proxy.Tally.up.Add(uint64(len(p)))
+	err := s.link.send(p)
+	if !unreachable(err) {
+		return
+	}
+	// The server has told that it did not get an earlier datagram; this one was
+	// not sent.
+	failed := s.server
+	s.fail(err)
+	if s = t.begin(proxy, from, local, failed); s != nil {
+		s.received.Add(int64(len(p)))
+		s.link.send(p)
+	}
+}
+
+// find returns the session of a client, nil if there is none.
+func (t *Table) find(from netip.AddrPort, proxy *Proxy) *session {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.mu.byClient[from]
+	if s != nil {
+		s.last.Store(clock.Now())
+		t.mu.order.spoke(s, proxy.Sessions)
+	}
+	return s
+}
+
+// begin makes a session, at a server other than avoid; nil if there cannot be one.
+func (t *Table) begin(proxy *Proxy, from netip.AddrPort, local []byte, avoid *Server) *session {
+	client := from.Addr().Unmap().WithZone("")
+	if proxy.Denied != nil && proxy.Denied(client) != "" {
+		proxy.Tally.failed(exchange.AddressDenied)
+		return nil
+	}
+	if !t.makeRoom(proxy) {
+		proxy.Tally.failed(exchange.Overloaded)
+		return nil
+	}
+	ask := balance.Ask{Now: clock.Now(), Key: balance.HashAddr(client)}
+	for i, s := range proxy.Servers {
+		if avoid != nil && s.Gauge == avoid.Gauge && len(proxy.Servers) > 1 {
+			ask.Tried.Add(i)
+		}
+	}
+	for {
+		i, outcome := proxy.Group.Take(&ask)
+		if outcome != balance.Chosen {
+			proxy.Tally.failed(exchange.NoHealthyServer)
+			return nil
+		}
+		server := proxy.Servers[i]
+		ask.Tried.Add(i)
+		s, reason, err := t.open(proxy, server, from, local)
+		if s == nil {
+			server.Gauge.Release()
+			server.told(reason, err)
+			proxy.Tally.failed(reason)
+			continue
+		}
+		if t.enter(s) {
+			return s
+		}
+		return nil
+	}
+}
+
+// errUnknown tells of a server whose name stands for no address yet.
+var errUnknown = errors.New("the address of the server is not known yet")
+
+// open connects a socket to a server.
+func (t *Table) open(proxy *Proxy, server *Server, from netip.AddrPort, local []byte) (*session, exchange.Reason, error) {
+	to, ok := server.Resolve()
+	if !ok {
+		return nil, exchange.UpstreamDNS, errUnknown
+	}
+	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to))
+	if err != nil && t.evict(proxy) {
+		conn, err = net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to)) // with the descriptor of another
+	}
+	if err != nil {
+		return nil, exchange.UpstreamRefused, err
+	}
+	return newSession(t, proxy, server, conn, from, local), exchange.None, nil
+}
+
+// enter takes a new session into the table; false if the table has closed.
+func (t *Table) enter(s *session) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.mu.closed {
+		s.conn.Close()
+		s.server.Gauge.Release()
+		return false
+	}
+	t.mu.byClient[s.client] = s
+	t.mu.begun++
+	t.mu.order.spoke(s, s.proxy.Sessions)
+	s.proxy.Tally.begun.Add(1)
+	s.proxy.Tally.open.Add(1)
+	t.sessions.Go(s.run)
+	return true
+}
+
+// makeRoom ends a session if there are as many as there may be, and reports
+// whether there is room for another.
+func (t *Table) makeRoom(proxy *Proxy) bool {
+	for t.Len() >= proxy.Sessions {
+		if !t.evict(proxy) {
+			return false
+		}
+	}
+	return true
+}
+
+// evict ends the session that has to make room, if there is one.
+func (t *Table) evict(proxy *Proxy) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := t.mu.order.victim(clock.Now(), proxy.IdleTimeout)
+	if s == nil {
+		return false
+	}
+	s.endLocked("it made room for another")
+	return true
+}

@@ -1,0 +1,354 @@
+// Package h2 speaks HTTP/2 to servers: many requests at once on one
+// connection.
+//
+// Open greets a server and starts the goroutine that reads the connection
+// (conn.go, read.go, state.go, end.go). A Stream is one request and its response;
+// Do sends it on a Conn, and may send it again on another one when the server has
+// not looked at it (stream.go, upload.go; head.go, response.go, body.go). What all
+// streams have to send is collected, and whoever finds nobody writing writes it
+// (write.go).
+//
+// Nothing a server sends is unbounded: heads by Settings.HeadSize, bodies by the
+// windows that are granted as they are read, frames of no use by a budget. The
+// package knows neither pools nor routes: internal/upstream does.
+package h2
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/http2/hpack"
+
+	"headgate/internal/exchange"
+	"headgate/internal/netconn"
+	"headgate/internal/proto/http1"
+	"headgate/internal/proto/http2"
+)
+
+// Settings hold for one connection. Zero times mean no limit.
+type Settings struct {
+	// Name is what errors call the server.
+	Name string
+	// HeadSize is the largest response head, in bytes; 0 is the default.
+	HeadSize int
+	// IdleTimeout is how long the connection is kept without a request; 0 ends it
+	// with the last one.
+	IdleTimeout time.Duration
+	// BodyIdle is the longest pause in a response body, WriteIdle how long the
+	// server may take no byte of a request.
+	BodyIdle, WriteIdle time.Duration
+	// Freed is called when a request has ended or the connection has: another
+	// one may have room now. It must not call back; nil hears nothing.
+	Freed func()
+}
+
+// Bounds of a connection.
+const (
+	// connWindow is what a server may send on the connection beyond what was read
+	// off it, in bytes. It is granted anew as bytes come, so that a client that
+	// does not read holds up nobody else; the streams' windows bound the memory.
+	connWindow = 1 << 24
+	// A stream begins with the window of RFC 9113, and gets a larger one when its
+	// body is read as fast as it comes.
+	streamWindow = 1 << 20
+	// mostStreams is how many requests a connection carries at once, whatever the
+	// server allows.
+	mostStreams = 1000
+	// mostUseless is how many frames of no use a server may send between two
+	// responses.
+	mostUseless = 10_000
+	// mostPieces is how many frames a field block may come in.
+	mostPieces = 64
+	// lastStream is the number beyond which a connection opens no streams.
+	lastStream = 1 << 30
+)
+
+// When a server is asked whether it is alive, and how long it may take to say so.
+// Servers of gRPC end connections that ask more often.
+const (
+	firstPing = 30 * time.Second // of silence, while requests are under way
+	nextPings = 5 * time.Minute
+	restPing  = 10 * time.Second // of rest, before another request
+	pingWait  = 10 * time.Second
+)
+
+// Conn is one connection to a server. It is safe for use by many goroutines at
+// once.
+type Conn struct {
+	// constant
+	settings Settings
+	nc       *netconn.Conn
+	secure   bool
+	greeted  chan struct{}
+	done     chan struct{}
+
+	heard atomic.Int64 // when the server said something last
+
+	// owned by the reader
+	buf   netconn.Buffer
+	hpack *hpack.Decoder
+	block block
+	data  payload
+	first bool // the server's SETTINGS came
+	fault error
+
+	mu struct {
+		sync.Mutex
+		err      error // why nothing goes on; nil while the connection is open
+		away     bool  // no new streams: GOAWAY came, the pool is retired, the numbers are used up
+		last     uint32
+		streams  table
+		reserved int // places taken, by streams or for them
+		served   int // responses that came
+		most     int // of places
+		next     uint32
+		useless  int
+
+		out     []byte
+		writing bool
+		begun   bool // the first field block was sent
+		blocked int  // streams that wait to send
+		window  int64
+		initial int64
+		granted int64 // of connWindow, what was not yet granted anew
+
+		pinged int64         // when a PING without answer was sent, or 0
+		pause  time.Duration // of silence until the next one
+		rest   int64         // since when there is no stream
+	}
+}
+
+// Open begins HTTP/2 on nc, which it owns from then on, and waits until the
+// server has greeted, at most until end unless that is zero. secure says that nc
+// is TLS.
+func Open(nc net.Conn, secure bool, end time.Time, settings Settings) (*Conn, error) {
+	if settings.HeadSize <= 0 {
+		settings.HeadSize = http1.DefaultHeadSize
+	}
+	c := &Conn{settings: settings, nc: netconn.New(nc), secure: secure,
+		greeted: make(chan struct{}), done: make(chan struct{})}
+	c.nc.SetWriteWait(settings.WriteIdle)
+	c.hpack = hpack.NewDecoder(http2.FirstTableSize, c.emit)
+	c.hpack.SetMaxStringLength(2 * settings.HeadSize)
+	now := exchange.Now()
+	c.heard.Store(now)
+	c.mu.next, c.mu.last = 1, http2.MostWindow
+	c.mu.most = 1
+	c.mu.window, c.mu.initial = http2.FirstWindow, http2.FirstWindow
+	c.mu.pause, c.mu.rest = firstPing, now
+	b := append(c.space(), http2.Preface...)
+	b = http2.AppendFrame(b, 2*http2.SettingSize, http2.FrameSettings, 0, 0)
+	b = http2.AppendSetting(b, http2.SettingPush, 0)
+	b = http2.AppendSetting(b, http2.SettingListSize, uint32(settings.HeadSize))
+	c.mu.out = http2.AppendWindow(b, 0, connWindow-http2.FirstWindow)
+	go c.serve()
+	c.flush()
+	return c, c.await(end)
+}
+
+// await waits for the greeting of the server.
+func (c *Conn) await(end time.Time) error {
+	var late <-chan time.Time
+	if !end.IsZero() {
+		timer := time.NewTimer(time.Until(end))
+		defer timer.Stop()
+		late = timer.C
+	}
+	select {
+	case <-c.greeted:
+		return nil
+	case <-c.done:
+	case <-late:
+		c.fail(&exchange.Error{Reason: exchange.UpstreamTimeout, Err: fmt.Errorf("server %s did not greet in HTTP/2 in time", c.settings.Name)})
+		<-c.done
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.err
+}
+
+// Reserve takes a place for a request, and reports whether there was one. A
+// request that is not sent gives it back by Release; one that is sent keeps it
+// until its Stream ends.
+func (c *Conn) Reserve() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.err != nil || c.mu.away || c.mu.reserved >= c.mu.most {
+		return false
+	}
+	if c.mu.reserved == 0 {
+		c.mu.pause = firstPing
+	}
+	c.mu.reserved++
+	return true
+}
+
+// Release gives a place back.
+func (c *Conn) Release() {
+	c.mu.Lock()
+	c.releaseLocked()
+	c.mu.Unlock()
+	c.freed()
+}
+
+// releaseLocked gives a place back and ends a connection that has no more to do.
+func (c *Conn) releaseLocked() {
+	c.mu.reserved--
+	if c.mu.reserved > 0 {
+		return
+	}
+	c.mu.rest = exchange.Now()
+	if c.mu.away || c.settings.IdleTimeout <= 0 {
+		c.failLocked(errRetired)
+	}
+}
+
+func (c *Conn) freed() {
+	if c.settings.Freed != nil {
+		c.settings.Freed()
+	}
+}
+
+// Usable reports whether the connection takes requests, now or when others have
+// ended.
+func (c *Conn) Usable() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.err == nil && !c.mu.away
+}
+
+// Idle reports whether the connection is open and has no requests.
+func (c *Conn) Idle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.err == nil && c.mu.reserved == 0
+}
+
+// Retire lets no more requests begin. The connection ends with the last one.
+func (c *Conn) Retire() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.away = true
+	if c.mu.reserved == 0 {
+		c.failLocked(errRetired)
+	}
+}
+
+// Close ends the connection and waits until it has.
+func (c *Conn) Close() error {
+	c.fail(net.ErrClosed)
+	<-c.done
+	return nil
+}
+
+var (
+	errRetired = errors.New("the connection was retired")
+	errSilent  = errors.New("the connection is silent")
+)
+
+// serve reads the connection until it ends.
+func (c *Conn) serve() {
+	defer close(c.done)
+	for {
+		c.nc.SetReadUntil(c.until())
+		err := c.read()
+		switch {
+		case err == nil && c.fault == nil:
+			err = c.direct()
+		case err == nil:
+			err = c.fault
+		default:
+			err = c.lookUp(err)
+		}
+		if err != nil {
+			c.fail(err)
+			break
+		}
+	}
+	c.conclude()
+	c.buf.Drop()
+	c.freed()
+}
+
+// read calls step after each read, until step ends that or reading fails. Under TLS
+// the reader must leave alone what others write.
+func (c *Conn) read() error {
+	if !c.secure {
+		return c.nc.Serve(&c.buf, c.step)
+	}
+	for {
+		if err := c.nc.Fill(&c.buf); err != nil || !c.step() {
+			return err
+		}
+		c.buf.Release()
+	}
+}
+
+// lookUp does what is due when a wait has ended with an error. It returns nil if
+// the wait goes on.
+func (c *Conn) lookUp(err error) error {
+	switch {
+	case errors.Is(err, netconn.ErrTimeout):
+		return c.onTime()
+	case errors.Is(err, netconn.ErrKicked):
+		return c.closing()
+	}
+	return err
+}
+
+// closing returns why the connection was ended, nil if it was not.
+func (c *Conn) closing() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.err
+}
+
+// until returns when the reader has to look up: when a PING is due or its answer
+// late, or the connection has rested for too long.
+func (c *Conn) until() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.mu.pinged != 0:
+		return c.mu.pinged + int64(pingWait)
+	case c.mu.reserved > 0:
+		return c.heard.Load() + int64(c.mu.pause)
+	}
+	soon := exchange.Now() + int64(firstPing) // there may be a request by then
+	if c.settings.IdleTimeout > 0 {
+		soon = min(soon, c.mu.rest+int64(c.settings.IdleTimeout))
+	}
+	return soon
+}
+
+// onTime does what is due. The error ends the connection.
+func (c *Conn) onTime() error {
+	now := exchange.Now()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	heard := c.heard.Load()
+	switch {
+	case c.mu.err != nil:
+		return c.mu.err
+	case c.mu.pinged != 0 && now >= c.mu.pinged+int64(pingWait):
+		return errSilent
+	case c.mu.reserved == 0 && c.settings.IdleTimeout > 0 && now >= c.mu.rest+int64(c.settings.IdleTimeout):
+		return errRetired
+	case c.mu.reserved > 0 && c.mu.pinged == 0 && now >= heard+int64(c.mu.pause):
+		c.mu.pause = nextPings
+		c.pingLocked(now)
+	}
+	return nil
+}
+
+// pingLocked asks the server whether it is alive. The reader does not write: a
+// server that does not read must not keep it from hearing what the server says.
+func (c *Conn) pingLocked(now int64) {
+	c.mu.pinged = now
+	c.mu.out = http2.AppendPing(c.space(), 0, []byte("headgate"))
+	c.flushAside()
+}

@@ -1,0 +1,228 @@
+package h2
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"headgate/internal/exchange"
+	"headgate/internal/exchange/exchangetest"
+	"headgate/internal/proto/http2"
+)
+
+func TestGreetings(t *testing.T) {
+	for name, c := range map[string]struct {
+		greeting string
+		cause    string
+	}{
+		"HTTP/1.1":     {"HTTP/1.1 400 Bad Request\r\n\r\n", "does not begin as HTTP/2 does"},
+		"another":      {string(http2.AppendPing(nil, 0, []byte("12345678"))), "does not begin as HTTP/2 does"},
+		"acknowledges": {string(http2.AppendFrame(nil, 0, http2.FrameSettings, http2.FlagAck, 0)), "does not begin as HTTP/2 does"},
+		"odd settings": {string(raw(http2.FrameSettings, 0, 0, []byte("abc"))), "no multiple of 6"},
+		"takes pushes": {string(raw(http2.FrameSettings, 0, 0, http2.AppendSetting(nil, http2.SettingPush, 1))), "pushes"},
+	} {
+		_, _, err := tryMeet(t, Settings{}, func(s *rawServer) { s.send([]byte(c.greeting)) })
+		if err == nil || !strings.Contains(err.Error(), c.cause) {
+			t.Errorf("%s: %v, want %q", name, err, c.cause)
+		}
+	}
+	if _, _, err := tryMeet(t, Settings{}, func(s *rawServer) { s.conn.Close() }); err == nil {
+		t.Error("a server that closes: no error")
+	}
+}
+
+// The server's bound on streams is kept, also when it changes.
+func TestPlaces(t *testing.T) {
+	freed := make(chan struct{}, 16)
+	conn, server := meet(t, Settings{Freed: func() { freed <- struct{}{} }}, uint32(http2.SettingStreams), 2)
+	for i, want := range []bool{true, true, false} {
+		if got := conn.Reserve(); got != want {
+			t.Errorf("place %d: %v", i, got)
+		}
+	}
+	conn.Release()
+	<-freed
+	if !conn.Reserve() {
+		t.Error("a place that was given back is not there")
+	}
+	server.send(join(raw(http2.FrameSettings, 0, 0, http2.AppendSetting(nil, http2.SettingStreams, 3)), http2.AppendPing(nil, 0, []byte("12345678"))))
+	if f := server.next(); f.Type != http2.FramePing {
+		t.Fatalf("got %+v", f)
+	}
+	if !conn.Reserve() || conn.Reserve() {
+		t.Error("the bound did not change to 3")
+	}
+	conn.Retire()
+	if conn.Usable() {
+		t.Error("a retired connection is usable")
+	}
+	for range 3 {
+		conn.Release()
+	}
+	<-conn.done
+}
+
+// A body larger than the window waits for the server, and the answer may come
+// before its end.
+func TestBodyWaitsForTheWindow(t *testing.T) {
+	conn, server := meet(t, Settings{}, uint32(http2.SettingWindow), 10)
+	got := make(chan string, 1)
+	go func() {
+		f, text := server.next(), ""
+		id := f.Stream
+		for len(text) < 25 {
+			f = server.next()
+			text += string(f.payload)
+			server.send(http2.AppendWindow(nil, id, 10))
+		}
+		got <- text
+		server.send(join(server.head(id, false, ":status", "200"), data(id, "done", http2.FlagEndStream)))
+	}()
+	text := strings.Repeat("abcde", 5)
+	front, _, err := request(t, conn, exchangetest.Head("POST", "/"), exchangetest.Chunks(text[:12], text[12:]))
+	if err != nil || front.Body != "done" || <-got != text {
+		t.Errorf("%v, %+v", err, front)
+	}
+}
+
+// A server that answers before it has the body, and does not want the rest of it,
+// has answered.
+func TestEarlyAnswer(t *testing.T) {
+	conn, server := meet(t, Settings{}, uint32(http2.SettingWindow), 1)
+	go func() {
+		id := server.next().Stream
+		server.send(join(server.head(id, false, ":status", "413"), data(id, "no", http2.FlagEndStream), http2.AppendReset(nil, id, http2.NoError)))
+	}()
+	front, _, err := request(t, conn, exchangetest.Head("POST", "/"), exchangetest.Content(strings.Repeat("x", 100_000)), shared)
+	if err != nil || front.Status != 413 || front.Body != "no" {
+		t.Errorf("%v, %+v", err, front)
+	}
+}
+
+// A request that the server did not look at is sent again with all of its body.
+func TestBodyIsSentAgain(t *testing.T) {
+	for name, option := range map[string]exchangetest.Option{
+		"short":  exchangetest.Content("some text"),
+		"pieces": exchangetest.Chunks("some", " ", "text"),
+		"long":   exchangetest.Content(strings.Repeat("x", 60_000)),
+	} {
+		first, one := meet(t, Settings{})
+		second, two := meet(t, Settings{})
+		got := make(chan string, 1)
+		go func() {
+			id := one.next().Stream
+			one.next()
+			one.send(http2.AppendReset(nil, id, http2.RefusedStream))
+		}()
+		go func() {
+			id, text := two.next().Stream, ""
+			for end := false; !end; {
+				f := two.next()
+				text += string(f.payload)
+				end = f.Type == 0xff || f.Has(http2.FlagEndStream)
+			}
+			got <- text
+			two.send(two.head(id, true, ":status", "200"))
+		}()
+		ex := exchangetest.New(t, exchangetest.Head("POST", "/"), option)
+		first.Reserve()
+		s := NewStream(ex, exchange.Now(), &nobody{})
+		if err := s.Do(first, nil); !errors.Is(err, ErrUnprocessed) {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if !s.Repeatable() {
+			t.Fatalf("%s: cannot be sent again", name)
+		}
+		second.Reserve()
+		if err := s.Do(second, nil); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if text := <-got; int64(len(text)) != ex.Received {
+			t.Errorf("%s: %d bytes came, %d were received", name, len(text), ex.Received)
+		}
+		s.Close()
+	}
+}
+
+// A client that leaves resets its stream.
+func TestClientThatLeaves(t *testing.T) {
+	conn, server := meet(t, Settings{})
+	heard := make(chan frame, 1)
+	go func() {
+		server.next()
+		heard <- server.next()
+	}()
+	ex := exchangetest.New(t)
+	ex.Front.(*exchangetest.Front).Left = true
+	conn.Reserve()
+	s := NewStream(ex, exchange.Now(), &nobody{})
+	err := s.Do(conn, nil)
+	s.End()
+	var known *exchange.Error
+	if !errors.As(err, &known) || known.Reason != exchange.ClientClosed {
+		t.Errorf("got %v", err)
+	}
+	if f := <-heard; f.Type != http2.FrameReset {
+		t.Errorf("the server hears %+v", f)
+	}
+}
+
+func TestTimeouts(t *testing.T) {
+	conn, server := meet(t, Settings{BodyIdle: 30 * time.Millisecond})
+	go func() {
+		server.next() // never answered
+		server.next() // reset
+		id := server.next().Stream
+		server.send(join(server.head(id, false, ":status", "200"), data(id, "half", 0)))
+	}()
+	for _, want := range []string{"did not answer in time", "paused for too long"} {
+		_, _, err := request(t, conn, func(ex *exchange.Exchange) { ex.Limits.RequestTimeout = 30 * time.Millisecond })
+		var known *exchange.Error
+		if !errors.As(err, &known) || known.Reason != exchange.UpstreamTimeout || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
+		}
+	}
+}
+
+// shared makes the body of an exchange one that may be closed while it is read,
+// as those of the fronts may.
+func shared(ex *exchange.Exchange) { ex.Request.Body = &sharedBody{body: ex.Request.Body} }
+
+type sharedBody struct {
+	mu   sync.Mutex
+	body exchange.Body
+}
+
+func (b *sharedBody) Read(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.body.Read(p)
+}
+
+func (b *sharedBody) Ready() bool { return true }
+
+func (b *sharedBody) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.body.Close()
+}
+
+// Interim responses are passed on, and 100 lets a body go that waits for it.
+func TestInterimResponses(t *testing.T) {
+	conn, server := meet(t, Settings{})
+	go func() {
+		id := server.next().Stream
+		server.send(join(server.head(id, false, ":status", "103", "link", "</a>"), server.head(id, false, ":status", "100")))
+		if f := server.next(); f.Type != http2.FrameData || string(f.payload) != "text" {
+			t.Errorf("got %+v", f)
+		}
+		server.send(server.head(id, true, ":status", "200"))
+	}()
+	wait := func(ex *exchange.Exchange) { ex.Request.Continue = true }
+	front, _, err := request(t, conn, exchangetest.Head("POST", "/"), exchangetest.Content("text"), wait)
+	if err != nil || front.Status != 200 || len(front.Interim) != 1 || front.Interim[0] != 103 {
+		t.Errorf("%v, %+v", err, front)
+	}
+}

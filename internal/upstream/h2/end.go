@@ -1,0 +1,84 @@
+package h2
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"headgate/internal/exchange"
+	"headgate/internal/netconn"
+	"headgate/internal/proto/http2"
+)
+
+// fail ends the connection: no stream goes on.
+func (c *Conn) fail(err error) {
+	c.mu.Lock()
+	c.failLocked(err)
+	c.mu.Unlock()
+}
+
+// failLocked ends the connection. The reader, who is kicked, closes it.
+func (c *Conn) failLocked(err error) {
+	if c.mu.err != nil {
+		return
+	}
+	c.mu.err = c.explain(err)
+	c.mu.away = true
+	for _, s := range c.mu.streams {
+		s.loseLocked(c.mu.err)
+	}
+	c.nc.Kick()
+}
+
+// explain gives the end of a connection its reason.
+func (c *Conn) explain(err error) error {
+	var known *exchange.Error
+	var rule *connError
+	switch {
+	case errors.As(err, &known):
+		return known
+	case errors.As(err, &rule):
+		return &exchange.Error{Reason: exchange.UpstreamInvalid, Err: fmt.Errorf("server %s: %s", c.settings.Name, rule.text)}
+	case err == errSilent:
+		return &exchange.Error{Reason: exchange.UpstreamTimeout, Err: fmt.Errorf("%w: server %s does not answer a PING", ErrLost, c.settings.Name)}
+	case err == errRetired:
+		return &exchange.Error{Reason: exchange.UpstreamReset, Err: fmt.Errorf("%w: the connection to server %s was retired", ErrUnprocessed, c.settings.Name)}
+	case errors.Is(err, netconn.ErrTimeout):
+		return &exchange.Error{Reason: exchange.UpstreamTimeout, Err: fmt.Errorf("%w: server %s took nothing of what was sent for too long", ErrLost, c.settings.Name)}
+	case err == io.EOF:
+		return &exchange.Error{Reason: exchange.UpstreamReset, Err: fmt.Errorf("%w: server %s closed the connection", ErrLost, c.settings.Name)}
+	}
+	return &exchange.Error{Reason: exchange.UpstreamReset, Err: fmt.Errorf("%w: server %s: %w", ErrLost, c.settings.Name, err)}
+}
+
+// conclude tells the server why the connection ends, if it broke a rule, and
+// closes it. Who writes at this moment is cut short.
+func (c *Conn) conclude() {
+	rule, ok := c.fault.(*connError)
+	c.mu.Lock()
+	tell := ok && !c.mu.writing
+	c.mu.writing = true // nobody begins to write any more
+	http2.GiveOut(c.mu.out, outKeep)
+	c.mu.out = nil
+	c.mu.Unlock()
+	if tell {
+		c.nc.SetWriteWait(lastWrite)
+		c.nc.WriteNow(http2.AppendGoAway(nil, 0, rule.code, rule.text))
+	}
+	c.nc.Close()
+}
+
+// lastWrite is how long a server may take to read why we leave.
+const lastWrite = time.Second
+
+// connError is a rule that a server broke: it ends the connection.
+type connError struct {
+	code http2.Code
+	text string
+}
+
+// Error returns the text.
+func (e *connError) Error() string { return e.text }
+
+func broken(c http2.Code, text string) error { return &connError{c, text} }

@@ -1,0 +1,118 @@
+package h2
+
+import (
+	"fmt"
+
+	"headgate/internal/exchange"
+	"headgate/internal/header"
+	"headgate/internal/proto/http1"
+)
+
+// answer waits for the head of the final response.
+func (s *Stream) answer() error {
+	w := s.watch(0)
+	for {
+		c := s.conn
+		c.mu.Lock()
+		switch {
+		case len(s.interims) > 0:
+			in := s.interims[0]
+			s.interims = append(s.interims[:0], s.interims[1:]...)
+			c.mu.Unlock()
+			if err := s.interim(&in); err != nil {
+				return err
+			}
+			continue
+		case s.answered:
+			c.mu.Unlock()
+			return nil
+		case s.gone != nil:
+			err := s.gone
+			c.mu.Unlock()
+			return err
+		}
+		c.mu.Unlock()
+		if err := s.awaitHead(&w); err != nil {
+			return err
+		}
+	}
+}
+
+// awaitHead waits for news as long as the head may take. The time of an upload
+// does not count: it is bounded by its own idle time.
+func (s *Stream) awaitHead(w *waiting) error {
+	now := exchange.Now()
+	if s.up != nil {
+		if done := s.up.finished.Load(); done != 0 {
+			s.since = max(s.since, done)
+		} else {
+			s.since = now
+		}
+	}
+	if s.held {
+		if w.since == 0 {
+			w.since = now
+		}
+		w.limit = continueWait
+	} else if w.limit = 0; s.limit > 0 {
+		w.since, w.limit = s.since, s.limit
+	}
+	switch err := w.wait(); {
+	case err != errLate:
+		return err
+	case s.held:
+		s.letGo()
+		return nil
+	case s.up != nil && s.up.finished.Load() == 0:
+		return nil
+	}
+	return &exchange.Error{Reason: exchange.UpstreamTimeout, Err: fmt.Errorf("server %s did not answer in time", s.conn.settings.Name)}
+}
+
+// interim handles a 1xx response: 100 lets a body go that waits for it, others are
+// passed on (RFC 9110, section 15.2).
+func (s *Stream) interim(in *interim) error {
+	if in.status == 100 {
+		s.letGo()
+		return nil
+	}
+	http1.StripHopByHop(&in.fields)
+	if err := s.ex.Front.Inform(s.ex, in.status, &in.fields); err != nil {
+		return &exchange.Error{Reason: exchange.ClientClosed, Err: err}
+	}
+	return nil
+}
+
+// letGo begins to send a body that waited to be asked for.
+func (s *Stream) letGo() {
+	if s.held {
+		s.held = false
+		s.startUpload(0)
+	}
+}
+
+// respond makes the head that came the response of the exchange.
+func (s *Stream) respond() {
+	ex, c := s.ex, s.conn
+	s.tape.keep.Store(false)
+	ex.Times.Head = exchange.Now()
+	rs := &ex.Response
+	rs.Reset()
+	c.mu.Lock()
+	rs.Header, s.fields = s.fields, rs.Header
+	rs.Status, rs.Length = s.status, s.length
+	empty := s.complete() && s.body.list.Empty() && s.trailer.Len() == 0
+	c.mu.Unlock()
+	if empty && rs.Length < 0 && !grpc(rs.Header.Get(header.ContentType)) && !s.noBody && rs.Status != 304 {
+		rs.Length = 0
+	}
+	rs.Header.DeleteFunc(func(f *header.Field) bool { return f.ID.HopByHop() })
+	rs.Body = s
+}
+
+// grpc reports whether a media type is one of gRPC, whose answers may be trailers
+// alone and never have a length.
+func grpc(kind string) bool {
+	const prefix = "application/grpc"
+	return len(kind) >= len(prefix) && header.EqualFold(kind[:len(prefix)], prefix)
+}

@@ -1,0 +1,161 @@
+package h2
+
+import (
+	"errors"
+	"fmt"
+
+	"headgate/internal/exchange"
+	"headgate/internal/proto/http2"
+)
+
+// What the reader does to streams. conn.mu is held in all of this.
+
+// table holds the open streams by their rising numbers.
+type table []*Stream
+
+// find returns where the stream with this number stands, or would.
+func (t table) find(id uint32) (int, bool) {
+	lo, hi := 0, len(t)
+	for lo < hi {
+		mid := int(uint(lo+hi) >> 1)
+		if t[mid].id < id {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo, lo < len(t) && t[lo].id == id
+}
+
+func (t table) get(id uint32) *Stream {
+	if i, ok := t.find(id); ok {
+		return t[i]
+	}
+	return nil
+}
+
+// closeLocked takes a stream from the table.
+func (c *Conn) closeLocked(s *Stream) {
+	if !s.listed {
+		return
+	}
+	s.listed = false
+	i, ok := c.mu.streams.find(s.id)
+	if !ok {
+		return
+	}
+	n := copy(c.mu.streams[i:], c.mu.streams[i+1:])
+	c.mu.streams[i+n] = nil
+	c.mu.streams = c.mu.streams[:i+n]
+}
+
+// news has the exchange look at its stream.
+func (s *Stream) news() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// wakeSender has the sender look whether there is room.
+func (s *Stream) wakeSender() {
+	select {
+	case s.wakeUp <- struct{}{}:
+	default:
+	}
+}
+
+// loseLocked ends a stream whose connection goes no further.
+func (s *Stream) loseLocked(err error) {
+	if s.gone == nil && !s.complete() {
+		s.gone = reason(err)
+	}
+	s.local, s.remote = true, true
+	s.news()
+	s.wakeSender()
+}
+
+// reason returns an error with its reason.
+func reason(err error) *exchange.Error {
+	var known *exchange.Error
+	if errors.As(err, &known) {
+		return known
+	}
+	return &exchange.Error{Reason: exchange.UpstreamReset, Err: err}
+}
+
+// breakLocked ends a stream on which the server broke a rule (RFC 9113, section
+// 8.1.1).
+func (s *Stream) breakLocked(code http2.Code, text string) {
+	c := s.conn
+	c.mu.out = http2.AppendReset(c.space(), s.id, code)
+	s.endLocked(&exchange.Error{Reason: exchange.UpstreamInvalid, Err: fmt.Errorf("server %s: %s", c.settings.Name, text)})
+}
+
+// endLocked ends a stream on both sides.
+func (s *Stream) endLocked(err *exchange.Error) {
+	if s.gone == nil {
+		s.gone = err
+	}
+	s.local, s.remote = true, true
+	s.conn.closeLocked(s)
+	s.news()
+	s.wakeSender()
+}
+
+// onResetLocked ends a stream that the server has reset. A server that has
+// answered may reset what is left of the request (RFC 9113, section 8.1).
+func (s *Stream) onResetLocked(code http2.Code) {
+	name := s.conn.settings.Name
+	switch {
+	case s.complete():
+		s.local = true
+		s.conn.closeLocked(s)
+		s.wakeSender()
+	case code == http2.RefusedStream && !s.answered:
+		s.endLocked(&exchange.Error{Reason: exchange.UpstreamReset, Err: fmt.Errorf("%w: server %s refused the stream", ErrUnprocessed, name)})
+	case code == http2.HTTP11Required && !s.answered:
+		s.endLocked(&exchange.Error{Reason: exchange.UpstreamReset, Err: fmt.Errorf("%w: server %s reset the stream", ErrHTTP1, name)})
+	default:
+		s.endLocked(&exchange.Error{Reason: exchange.UpstreamReset, Err: fmt.Errorf("server %s reset the stream (%s)", name, code)})
+	}
+}
+
+// receiveLocked counts a DATA frame with n bytes of content and judges whether it
+// may come.
+func (s *Stream) receiveLocked(length, n int, end bool) error {
+	s.room -= int64(length)
+	s.got += int64(n)
+	s.consumed += int64(length - n) // padding is used up at once
+	empty := s.noBody || s.status == 204 || s.status == 304
+	switch {
+	case s.remote:
+		s.breakLocked(http2.StreamClosed, "DATA behind the end of its answer (RFC 9113, section 5.1)")
+	case !s.answered:
+		s.breakLocked(http2.ProtocolError, "DATA before the head of its answer (RFC 9113, section 8.1)")
+	case s.room < 0:
+		s.breakLocked(http2.FlowControlError, "more DATA than the stream's window (RFC 9113, section 6.9.1)")
+	case empty && n > 0:
+		s.breakLocked(http2.ProtocolError, "an answer that has no content comes with some (RFC 9110, section 6.4.1)")
+	case !empty && s.length >= 0 && s.got > s.length:
+		s.breakLocked(http2.ProtocolError, "the body is longer than Content-Length says (RFC 9113, section 8.1.1)")
+	case n == 0 && !end:
+		return s.conn.useless()
+	default:
+		s.news()
+	}
+	return nil
+}
+
+// endRemoteLocked notes that the response is complete.
+func (s *Stream) endRemoteLocked() {
+	if s.noBody || s.status == 204 || s.status == 304 || s.length < 0 || s.got == s.length {
+		s.remote, s.whole = true, true
+		if s.local {
+			s.conn.closeLocked(s)
+		}
+		s.news()
+		return
+	}
+	s.breakLocked(http2.ProtocolError, "the body is shorter than Content-Length says (RFC 9113, section 8.1.1)")
+}

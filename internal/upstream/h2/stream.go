@@ -1,0 +1,345 @@
+package h2
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"headgate/internal/exchange"
+	"headgate/internal/header"
+	"headgate/internal/proto/http2"
+)
+
+// Errors that Do comes back with, to be found by errors.Is.
+var (
+	// ErrUnprocessed says that the server has not looked at the request and will
+	// not: it can be sent again, whatever it is.
+	ErrUnprocessed = errors.New("the request was not looked at")
+	// ErrHTTP1 says that the server wants the request over HTTP/1.1.
+	ErrHTTP1 = errors.New("the server wants HTTP/1.1")
+	// ErrLost says that the connection ended before the answer: the server may
+	// have seen the request.
+	ErrLost = errors.New("the connection was lost")
+)
+
+// continueWait is how long a server that was told of a body may take to say that
+// it wants it (RFC 9110, section 10.1.1).
+const continueWait = time.Second
+
+// Stream is one request and the body of its response. It belongs to the goroutine
+// of its exchange.
+type Stream struct {
+	ex    *exchange.Exchange
+	owner Owner
+	limit time.Duration // of the time to the head; 0 is none
+	// careful is whether a connection that rests is looked at in any case.
+	careful bool
+
+	// of the try under way
+	conn *Conn
+	id   uint32
+
+	// what was read of the request's body, to be sent and to be sent again
+	tape  tape
+	up    *upload // nil while nobody else sends
+	held  bool    // the body waits to be asked for
+	since int64   // when the time to the head began to count
+
+	active    atomic.Int64 // when a piece of the request was sent last
+	body      body
+	concluded bool
+	broken    error // why the body broke off, if it did
+
+	// guarded by conn.mu
+	facts
+	fields, trailer header.List
+	interims        []interim
+
+	wake   chan struct{} // news for the exchange
+	wakeUp chan struct{} // there may be room to send
+	timer  *time.Timer
+	slow   *time.Timer
+}
+
+// facts is the state of a stream.
+type facts struct {
+	local    bool            // we have sent everything
+	remote   bool            // the server sends no more
+	whole    bool            // the response came to its end
+	answered bool            // its head came
+	listed   bool            // the connection knows the stream
+	placed   bool            // the stream has a place on the connection
+	blocked  bool            // the sender waits
+	gone     *exchange.Error // why the stream ended early
+	status   int
+	length   int64 // Content-Length, or -1
+	got      int64 // bytes of the body that came
+	noBody   bool  // the request is a HEAD
+	window   int64 // what the server takes
+	room     int64 // what we take
+	consumed int64 // of it, what was not yet granted anew
+	target   int64 // the window that we want the server to see
+}
+
+// interim is a 1xx response.
+type interim struct {
+	status int
+	fields header.List
+}
+
+var streams = sync.Pool{New: func() any {
+	return &Stream{wake: make(chan struct{}, 1), wakeUp: make(chan struct{}, 1)}
+}}
+
+// Owner hears when the response of a stream was closed: by Broke when it broke off
+// before its end, else by Ended.
+type Owner interface {
+	Ended()
+	Broke(err error)
+}
+
+// NewStream begins the request of an exchange, whose time to the response head
+// counts from began.
+func NewStream(ex *exchange.Exchange, began int64, owner Owner) *Stream {
+	s := streams.Get().(*Stream)
+	s.ex, s.owner, s.since, s.limit = ex, owner, began, ex.Limits.RequestTimeout
+	s.held = ex.Request.Continue && ex.Request.Body != nil
+	s.careful = false
+	return s
+}
+
+// Do sends the request on a connection on which a place was reserved, and makes
+// the server's answer the response of the exchange, with the stream as its body.
+// head is the field block. After an error the stream can be sent again if
+// Repeatable says so; else End must follow.
+func (s *Stream) Do(c *Conn, head []byte) error {
+	if err := s.send(c, head); err != nil {
+		return err
+	}
+	if err := s.answer(); err != nil {
+		s.leave()
+		return err
+	}
+	s.respond()
+	return nil
+}
+
+// send begins a try.
+func (s *Stream) send(c *Conn, head []byte) error {
+	again := s.conn != nil
+	if s.up != nil {
+		s.up.mu.Lock()
+		defer s.up.mu.Unlock()
+	}
+	s.begin(c)
+	if !again && !s.held && s.ex.Request.Body != nil {
+		s.readAhead()
+	}
+	sent, all, err := s.open(head)
+	switch {
+	case err != nil:
+		s.leave()
+		return err
+	case all, s.held:
+		c.flush()
+		return nil
+	case s.up == nil:
+		c.flush()
+		s.startUpload(sent)
+		return nil
+	}
+	s.up.lost = s.push(s.tape.b[sent:], s.tape.ended) != nil // who waits for the answer learns why
+	c.flush()
+	return nil
+}
+
+// begin forgets the try before.
+func (s *Stream) begin(c *Conn) {
+	s.conn, s.facts = c, facts{placed: c != nil, length: -1, noBody: s.ex.Request.Method == "HEAD"}
+	s.body.drop()
+	s.fields.Reset()
+	s.trailer.Reset()
+	clear(s.interims)
+	s.interims = s.interims[:0]
+	drain(s.wake)
+	drain(s.wakeUp)
+}
+
+// open opens the stream and sends along what it can of the body. It returns how
+// much that was, and whether the request is complete with it.
+func (s *Stream) open(head []byte) (sent int, all bool, err error) {
+	c := s.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.next > lastStream {
+		c.mu.away = true
+	}
+	if c.mu.err != nil || c.mu.away || c.stale(s.careful) {
+		return 0, false, &exchange.Error{Reason: exchange.UpstreamReset, Err: fmt.Errorf("%w: the connection to server %s ends", ErrUnprocessed, c.settings.Name)}
+	}
+	s.id = c.mu.next
+	c.mu.next += 2
+	s.window, s.room, s.target = c.mu.initial, http2.FirstWindow, http2.FirstWindow
+	s.listed = true
+	c.mu.streams = append(c.mu.streams, s)
+	c.askAfterRest()
+	trailers := s.ex.Request.Trailer.Len() > 0
+	empty := s.ex.Request.Body == nil || !s.held && s.tape.ended && len(s.tape.b) == 0 && !trailers
+	prefix := byte(0)
+	if !c.mu.begun {
+		c.mu.begun, prefix = true, http2.TableSizeZero
+	}
+	c.mu.out = http2.AppendBlock(c.space(), s.id, prefix, head, empty)
+	s.local = empty
+	n := len(s.tape.b)
+	if empty || s.held || n == 0 || n > http2.MostFrame || int64(n) > min(s.window, c.mu.window) {
+		return 0, empty, nil
+	}
+	s.appendData(s.tape.b, s.tape.ended)
+	return n, s.tape.ended, nil
+}
+
+// lookAfter is how long a connection may rest before it is looked at when a
+// request is put on it that could be sent again. Any other is never put on one
+// without a look.
+const lookAfter = int64(time.Millisecond)
+
+// stale reports whether a connection that has rested has something to say, which
+// the reader has not heard yet: most often that it ends. conn.mu is held.
+func (c *Conn) stale(careful bool) bool {
+	return len(c.mu.streams) == 0 && (careful || exchange.Now()-c.heard.Load() > lookAfter) && !c.nc.Silent()
+}
+
+// Careful makes the stream look at a connection that rests before it begins there,
+// however short the rest: the request could not be sent again.
+func (s *Stream) Careful() { s.careful = true }
+
+// askAfterRest asks a server that has said nothing for a while whether it is still
+// there, along with the request.
+func (c *Conn) askAfterRest() {
+	now := exchange.Now()
+	if c.mu.pinged == 0 && now-c.heard.Load() > int64(restPing) {
+		c.mu.pinged = now
+		c.mu.out = http2.AppendPing(c.space(), 0, []byte("headgate"))
+		c.nc.Kick() // the reader waits for the answer from now on
+	}
+}
+
+// appendData appends one DATA frame, and the trailers if it is the last. conn.mu
+// is held, and there is room in the windows.
+func (s *Stream) appendData(p []byte, end bool) {
+	c := s.conn
+	trailers := end && s.ex.Request.Trailer.Len() > 0
+	flags := uint8(0)
+	if end && !trailers {
+		flags = http2.FlagEndStream
+	}
+	if len(p) > 0 || flags != 0 {
+		b := http2.AppendFrame(c.space(), len(p), http2.FrameData, flags, s.id)
+		c.mu.out = append(b, p...)
+	}
+	s.window -= int64(len(p))
+	c.mu.window -= int64(len(p))
+	c.mu.useless = max(0, c.mu.useless-4)
+	if trailers {
+		c.mu.out = http2.AppendBlock(c.space(), s.id, 0, AppendFields(nil, &s.ex.Request.Trailer), true)
+	}
+	if end {
+		s.local = true
+		if s.remote {
+			c.closeLocked(s)
+		}
+	}
+}
+
+// AppendFields appends the fields of a list to a field block.
+func AppendFields(b []byte, list *header.List) []byte {
+	all := list.All()
+	for i := range all {
+		f := &all[i]
+		if !f.ID.HopByHop() {
+			b = http2.AppendField(b, f.ID, f.Name, f.Value)
+		}
+	}
+	return b
+}
+
+// Repeatable reports whether all of the request can be sent once more.
+func (s *Stream) Repeatable() bool {
+	if s.ex.Request.Body == nil || s.held {
+		return true
+	}
+	if s.up != nil {
+		s.up.mu.Lock()
+		defer s.up.mu.Unlock()
+	}
+	return !s.tape.lost
+}
+
+// Close ends the exchange on the stream: what is not whole is reset. Views into
+// the response die.
+func (s *Stream) Close() error {
+	if owner, broken := s.owner, s.broken; s.ex != nil {
+		if s.End(); broken != nil {
+			owner.Broke(broken)
+		} else {
+			owner.Ended()
+		}
+	}
+	return nil
+}
+
+// End gives the request up, and the memory of the stream back. It reports whether
+// the body of the request was not given up along with it, as somebody waited for
+// more of it.
+func (s *Stream) End() (kept bool) {
+	s.leave()
+	kept = s.up == nil || s.up.stop(s)
+	s.tape.drop()
+	s.begin(nil)
+	*s = Stream{fields: s.fields, trailer: s.trailer, interims: s.interims[:0], wake: s.wake, wakeUp: s.wakeUp, timer: s.timer, slow: s.slow}
+	streams.Put(s)
+	return kept
+}
+
+// leave takes the stream off its connection, and resets what is not whole.
+func (s *Stream) leave() {
+	c := s.conn
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	if s.gone == nil {
+		s.gone = errLeft
+	}
+	if s.listed && c.mu.err == nil {
+		c.mu.out = http2.AppendReset(c.space(), s.id, http2.Cancel)
+	}
+	c.closeLocked(s)
+	s.wakeSender()
+	placed := s.placed
+	if s.placed {
+		s.placed = false
+		c.releaseLocked()
+	}
+	write := len(c.mu.out) > 0 && !c.mu.writing
+	c.mu.Unlock()
+	if write {
+		c.flush()
+	}
+	if placed {
+		c.freed()
+	}
+}
+
+// errLeft is what the sender is told when the exchange has ended.
+var errLeft = &exchange.Error{Reason: exchange.ClientClosed, Err: errors.New("the exchange has ended")}
+
+func drain(ch chan struct{}) {
+	select {
+	case <-ch:
+	default:
+	}
+}

@@ -1,0 +1,273 @@
+package h2
+
+import (
+	"errors"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"headgate/internal/exchange"
+	"headgate/internal/netconn"
+)
+
+// tapeMost is how much of a request's body is kept to be sent again, in bytes,
+// and aheadMost how much of it is read before the request is sent.
+const (
+	tapeMost  = 64 << 10
+	aheadMost = 16 << 10
+)
+
+// tape is what was read of a request's body. It is kept until the head of the
+// response is there. While an upload runs it is guarded by upload.mu.
+type tape struct {
+	b     []byte
+	keep  atomic.Bool
+	lost  bool // more was read than is kept, or the body broke off
+	ended bool // b is all of the body
+	mem   *[aheadMost]byte
+}
+
+var aheads = sync.Pool{New: func() any { return new([aheadMost]byte) }}
+
+func (t *tape) drop() {
+	if t.mem != nil {
+		aheads.Put(t.mem)
+	}
+	t.b, t.mem = nil, nil
+}
+
+// add keeps p, if it is to be.
+func (t *tape) add(p []byte) {
+	switch {
+	case t.lost:
+	case !t.keep.Load() || len(t.b)+len(p) > tapeMost:
+		t.lost, t.b = true, nil
+	default:
+		t.b = append(t.b, p...)
+	}
+}
+
+// readAhead reads what is there of the body before the request is sent.
+func (s *Stream) readAhead() {
+	t := &s.tape
+	t.keep.Store(true)
+	rq := &s.ex.Request
+	if !rq.Body.Ready() {
+		return
+	}
+	t.mem = aheads.Get().(*[aheadMost]byte)
+	t.b = t.mem[:0]
+	for len(t.b) < aheadMost && rq.Body.Ready() {
+		n, err := rq.Body.Read(t.mem[len(t.b):])
+		t.b = t.mem[:len(t.b)+n]
+		s.ex.Received += int64(n)
+		if err == io.EOF {
+			t.ended = true
+			return
+		}
+		if err != nil {
+			return // the upload learns of it again
+		}
+	}
+}
+
+// upload is a request body on its way to a server, while the exchange waits for
+// what the server says. It outlives a try that the server did not look at.
+type upload struct {
+	done     chan struct{}
+	finished atomic.Int64 // when it ended by exchange.Now, 0 before
+
+	mu   sync.Mutex // held by who sends; a new try takes it
+	lost bool       // what is read goes to the tape only
+}
+
+const copySize = 16 << 10
+
+var copies = sync.Pool{New: func() any { return new([copySize]byte) }}
+
+// startUpload begins to send the body, of which the tape holds a part already and
+// so much was sent.
+func (s *Stream) startUpload(sent int) {
+	if !s.tape.lost && len(s.tape.b) == 0 {
+		s.tape.keep.Store(true)
+	}
+	s.up = &upload{done: make(chan struct{})}
+	go s.upload(s.up, sent)
+}
+
+func (s *Stream) upload(u *upload, sent int) {
+	defer close(u.done)
+	defer func() { u.finished.Store(exchange.Now()) }()
+	u.mu.Lock()
+	u.try(s, s.tape.b[sent:], s.tape.ended)
+	ended := s.tape.ended
+	u.mu.Unlock()
+	p := copies.Get().(*[copySize]byte)
+	defer copies.Put(p)
+	body := s.ex.Request.Body
+	for !ended {
+		n, err := body.Read(p[:])
+		s.ex.Received += int64(n)
+		ended = err == io.EOF
+		if err != nil && !ended {
+			if n == 0 && s.onlyQuiet(u, err) {
+				continue
+			}
+			s.breakOff(u, err)
+			return
+		}
+		u.mu.Lock()
+		s.tape.add(p[:n])
+		s.tape.ended = ended
+		u.try(s, p[:n], ended)
+		over := u.lost && s.tape.lost
+		u.mu.Unlock()
+		if over {
+			return
+		}
+		if !ended && !body.Ready() {
+			s.flush(u)
+		}
+	}
+	s.flush(u)
+}
+
+// try sends a piece, unless the try is over. u.mu is held.
+func (u *upload) try(s *Stream, p []byte, end bool) {
+	if !u.lost && s.push(p, end) != nil {
+		u.lost = true
+	}
+}
+
+func (s *Stream) flush(u *upload) {
+	u.mu.Lock()
+	c := s.conn
+	u.mu.Unlock()
+	c.flush()
+}
+
+// onlyQuiet reports whether an error of the client's body is a pause that does
+// not matter: in a stream of two directions the client may listen for as long as
+// the server has something to say.
+func (s *Stream) onlyQuiet(u *upload, err error) bool {
+	e := (*exchange.Error)(nil)
+	if !errors.As(err, &e) || e.Reason != exchange.RequestTimeout || s.ex.Request.Proto < exchange.HTTP2 {
+		return false
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	s.conn.mu.Lock()
+	defer s.conn.mu.Unlock()
+	return s.answered && s.gone == nil && !s.remote
+}
+
+// breakOff ends the stream when the client's body has broken off: nobody has to
+// wait for the server any more.
+func (s *Stream) breakOff(u *upload, err error) {
+	e := (*exchange.Error)(nil)
+	if !errors.As(err, &e) {
+		e = &exchange.Error{Reason: exchange.ClientClosed, Err: err}
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	s.tape.lost = true
+	c := s.conn
+	c.mu.Lock()
+	if s.gone == nil && !s.complete() {
+		s.gone = e
+	}
+	s.news()
+	c.mu.Unlock()
+}
+
+// stop ends the upload and waits until it has. It reports whether the upload had
+// ended before, with all of the body. The stream has left its connection.
+func (u *upload) stop(s *Stream) (before bool) {
+	before = u.finished.Load() != 0
+	if !before {
+		s.ex.Request.Body.Close()
+		s.wakeSender()
+	}
+	<-u.done
+	return before
+}
+
+// push sends p, in as many frames as it takes and as the windows allow, and the
+// trailers if it is the end. It returns when all is collected, and an error when
+// the stream has ended.
+func (s *Stream) push(p []byte, end bool) error {
+	if len(p) == 0 && !end {
+		return nil
+	}
+	c := s.conn
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for {
+		if s.gone != nil || s.local {
+			return errOver
+		}
+		n := int64(min(len(p), mostPiece))
+		n = min(n, s.window, c.mu.window)
+		if (n > 0 || len(p) == 0) && len(c.mu.out) < outMost {
+			n = max(n, 0)
+			s.appendData(p[:n], end && int(n) == len(p))
+			s.active.Store(exchange.Now())
+			if p = p[n:]; len(p) == 0 {
+				return nil
+			}
+			continue
+		}
+		if err := s.waitToSend(); err != nil {
+			return err
+		}
+	}
+}
+
+// mostPiece is the largest content of a DATA frame, in bytes.
+const mostPiece = 1 << 14
+
+var errOver = errors.New("the stream has ended")
+
+// waitToSend waits until there may be room. conn.mu is held but while waiting. A
+// server that takes nothing for too long loses the connection, as in HTTP/1.1.
+func (s *Stream) waitToSend() error {
+	c := s.conn
+	if !c.mu.writing && len(c.mu.out) > 0 && c.mu.err == nil {
+		c.mu.writing = true
+		c.write()
+		return nil
+	}
+	s.blocked = true
+	c.mu.blocked++
+	c.mu.Unlock()
+	ok := s.sleepToSend(c.settings.WriteIdle)
+	c.mu.Lock()
+	s.blocked = false
+	c.mu.blocked--
+	if ok || s.gone != nil {
+		return nil
+	}
+	s.gone = &exchange.Error{Reason: exchange.UpstreamTimeout, Err: errors.New("server " + c.settings.Name + " took nothing of the request's body for too long")}
+	s.news()
+	return netconn.ErrTimeout
+}
+
+func (s *Stream) sleepToSend(limit time.Duration) bool {
+	if limit <= 0 {
+		<-s.wakeUp
+		return true
+	}
+	if s.slow == nil {
+		s.slow = time.NewTimer(limit)
+	} else {
+		s.slow.Reset(limit)
+	}
+	select {
+	case <-s.wakeUp:
+		s.slow.Stop()
+		return true
+	case <-s.slow.C:
+		return false
+	}
+}
