@@ -52,22 +52,3 @@ func (l *List) VaryBy(name string) {
 		l.Add(Vary, name)
 	}
 }
-
-// Twins reports whether a server that makes variables of names may take one name
-// for the other: they differ only in case and in what is neither letter nor digit
-// ("Remote-User", "remote_user").
-func Twins(a, b string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range len(a) {
-		if alphanumeric(a[i]) != alphanumeric(b[i]) || alphanumeric(a[i]) && a[i]|0x20 != b[i]|0x20 {
-			return false
-		}
-	}
-	return true
-}
-
-func alphanumeric(c byte) bool {
-	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z'
-}

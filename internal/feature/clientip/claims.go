@@ -1,9 +1,6 @@
 package clientip
 
-import (
-	"headgate/internal/header"
-	"headgate/internal/proto/http1"
-)
+import "headgate/internal/header"
 
 // drop removes every field that claims who the client is or how it came, but
 // for kept, the field of a CDN that came from that CDN; Other keeps none.
@@ -18,7 +15,10 @@ func drop(list *header.List, kept header.ID) {
 // dropTwins removes the fields that a server may take for the one of this name:
 // all of them but, when trusted is true, the field itself.
 func dropTwins(list *header.List, name string, trusted bool) {
-	list.DeleteFunc(func(f *header.Field) bool { return header.Twins(f.Name, name) && !(trusted && f.Is(name)) })
+	list.DeleteTwins(name)
+	if !trusted {
+		list.DeleteFunc(func(f *header.Field) bool { return f.Is(name) })
+	}
 }
 
 // claims reports whether a field is such a claim: a well-known one, any other
@@ -33,20 +33,9 @@ func claims(f *header.Field) bool {
 	}
 	switch f.Name[0] | 0x20 {
 	case 'x':
-		return forwarded(f.Name) || odd(f.Name) && http1.Twin(f.Name).ClaimsClient()
+		return forwarded(f.Name) || header.Odd(f.Name) && header.Twin(f.Name).ClaimsClient()
 	case 'c', 'f', 't':
-		return odd(f.Name) && http1.Twin(f.Name).ClaimsClient()
-	}
-	return false
-}
-
-// odd reports whether a name has something else than letters, digits and hyphens.
-// One that has not is no twin: were it well known, its id would say so.
-func odd(name string) bool {
-	for i := range len(name) {
-		if name[i] != '-' && !alphanumeric(name[i]) {
-			return true
-		}
+		return header.Odd(f.Name) && header.Twin(f.Name).ClaimsClient()
 	}
 	return false
 }

@@ -137,7 +137,7 @@ func checkName(name string) (what, remedy string) {
 	}
 	id := header.Lookup(name)
 	if id == header.Other {
-		id = http1.Twin(name)
+		id = header.Twin(name)
 	}
 	switch {
 	case id == header.Host:

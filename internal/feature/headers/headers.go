@@ -68,7 +68,7 @@ type rule struct {
 }
 
 func compile(c *Rule) (r rule, err error) {
-	r = rule{operation: c.Operation, id: header.Lookup(c.Name), name: c.Name, twins: c.Direction == Request && hasTwins(c.Name)}
+	r = rule{operation: c.Operation, id: header.Lookup(c.Name), name: c.Name, twins: c.Direction == Request && header.HasTwins(c.Name)}
 	switch c.Operation {
 	case Replace:
 		if r.regex, err = regexp.Compile(c.Regex); err == nil {
@@ -97,7 +97,7 @@ func (rs rules) request(ex *exchange.Exchange) *exchange.Answer {
 	for i := range rs {
 		r := &rs[i]
 		if r.twins {
-			dropTwins(list, r.name)
+			list.DeleteTwins(r.name)
 		}
 		if r.certificate && ex.Conn.ClientFingerprint != "" {
 			ex.Personal = true // the server knows who it answers

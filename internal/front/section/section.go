@@ -166,7 +166,7 @@ func (s *Section) add(name, value string) {
 	if id == header.Other && classes&odd != 0 {
 		// What a server that turns names into variables takes for a framing
 		// field is refused, as it is in HTTP/1.1.
-		switch http1.Twin(name) {
+		switch header.Twin(name) {
 		case header.ContentLength, header.TransferEncoding:
 			s.fault = "a name that reads as a framing field"
 			return

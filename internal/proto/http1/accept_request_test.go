@@ -156,14 +156,6 @@ func TestUnderscoresAreSeen(t *testing.T) {
 			t.Errorf("%q: got %v, %v", text, req.Underscore, err)
 		}
 	}
-	for name, want := range map[string]header.ID{
-		"X_Forwarded_For": header.XForwardedFor, "x.real.ip": header.XRealIP, "X_Y": header.Other,
-		"Content_Length": header.ContentLength, strings.Repeat("_", 33): header.Other, "": header.Other,
-	} {
-		if got := Twin(name); got != want {
-			t.Errorf("%q: got %v, want %v", name, got, want)
-		}
-	}
 }
 
 func TestHopByHopFieldsAreStripped(t *testing.T) {

@@ -124,30 +124,12 @@ func (f *facts) judgeName(name string) Error {
 	}
 	if odds&odd != 0 {
 		f.traits |= odds
-		switch Twin(name) {
+		switch header.Twin(name) {
 		case header.ContentLength, header.TransferEncoding:
 			return LookalikeName
 		}
 	}
 	return none
-}
-
-// Twin returns the well-known name that an unknown one reads as to servers
-// which turn names into variables, where "-" and "_" are the same: for
-// "X_Forwarded_For" it returns header.XForwardedFor. It returns header.Other
-// for any other name.
-func Twin(name string) header.ID {
-	var buf [32]byte
-	if len(name) > len(buf) {
-		return header.Other
-	}
-	for i := 0; i < len(name); i++ {
-		buf[i] = name[i]
-		if class[name[i]]&odd != 0 {
-			buf[i] = '-'
-		}
-	}
-	return header.Lookup(view(buf[:], 0, len(name)))
 }
 
 // partialName judges the beginning of a line that has not arrived whole.

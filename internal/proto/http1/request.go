@@ -52,7 +52,7 @@ type RequestHead struct {
 	// ExpectContinue: the client waits for 100 (Continue) before it sends the
 	// body. False if no body follows, and for HTTP/1.0.
 	ExpectContinue bool
-	// Underscore: a field name holds "_". See Twin.
+	// Underscore: a field name holds "_". See header.Twin.
 	Underscore bool
 	// Upgrade is the protocols that the client offers to go on with, or "".
 	// Offers of HTTP/2 (h2c, which RFC 9113 took back) and of TLS are not seen:

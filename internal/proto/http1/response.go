@@ -31,7 +31,7 @@ type ResponseHead struct {
 	KeepAlive bool
 	// Upgrade is the protocol that the connection changes to with 101, or "".
 	Upgrade string
-	// Underscore: a field name holds "_". See Twin.
+	// Underscore: a field name holds "_". See header.Twin.
 	Underscore bool
 
 	// Fields is the field lines in order. Content-Length is without leading

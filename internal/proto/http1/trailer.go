@@ -60,7 +60,7 @@ func (d *Decoder) endTrailers() {
 // their definitions (RFC 9110, section 8.8.3; RFC 9209, section 2).
 func MayTrail(id header.ID, name string) bool {
 	if id == header.Other {
-		id = Twin(name)
+		id = header.Twin(name)
 	}
 	return id == header.Other || id == header.ETag || id == header.ProxyStatus
 }

@@ -222,7 +222,7 @@ func (b *block) add(name, value string) {
 		return
 	case id == header.Other:
 		// What reads as a framing field further on is refused, as in HTTP/1.1.
-		switch http1.Twin(name) {
+		switch header.Twin(name) {
 		case header.ContentLength, header.TransferEncoding:
 			b.fault = "a name that reads as a framing field"
 			return
