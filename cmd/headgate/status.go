@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"headgate/internal/config"
-	"headgate/internal/store"
+	"headgate/internal/source/disk"
 )
 
 // The bounds of the status page: how long it may take and how large it may be, in
@@ -93,7 +93,7 @@ func (f *statusFlags) address(cmd *cobra.Command) (string, error) {
 		}
 		return adminAddress, nil // no configuration here: where it is by default
 	}
-	data, err := store.ReadFile(path)
+	data, err := disk.Read(path)
 	if err != nil {
 		return "", err
 	}

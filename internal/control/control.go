@@ -28,7 +28,8 @@ import (
 	"headgate/internal/plan"
 	"headgate/internal/ports/listen"
 	"headgate/internal/schema"
-	"headgate/internal/store"
+	"headgate/internal/source/disk"
+	"headgate/internal/store/local"
 )
 
 // Options is what a Control is made of.
@@ -52,7 +53,7 @@ type Control struct {
 	// constant
 	log     *slog.Logger
 	options Options
-	state   *store.State
+	state   *local.State
 	metrics *metrics.Registry
 	tunnels *exchange.Tunnels
 	admin   *admin.Server
@@ -114,7 +115,7 @@ func (r *Refused) Unwrap() error { return r.Err }
 // New opens the state directory and returns a control that serves nothing yet.
 // Run closes it.
 func New(o Options) (*Control, error) {
-	state, err := store.Open(o.StateDir)
+	state, err := local.Open(o.StateDir)
 	if err != nil {
 		return nil, err
 	}
@@ -181,7 +182,7 @@ func (c *Control) Reload() error {
 	defer c.mu.Unlock()
 	// The file is read while no other change runs, so the last to be applied is
 	// the last to be read.
-	data, err := store.ReadFile(c.options.ConfigFile)
+	data, err := disk.Read(c.options.ConfigFile)
 	return c.applyFileLocked(data, err)
 }
 
@@ -190,7 +191,7 @@ func (c *Control) Reload() error {
 func (c *Control) changed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	data, err := store.ReadFile(c.options.ConfigFile)
+	data, err := disk.Read(c.options.ConfigFile)
 	if err == nil && c.mu.fileTaken && bytes.Equal(data, c.mu.file) {
 		return
 	}

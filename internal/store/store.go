@@ -1,142 +1,170 @@
-// Package store is where a configuration comes from and where state is kept: the
-// configuration file, read whole and bounded, and the state directory with its
-// lock and the revisions of the configuration that were applied.
+// Package store says what is kept besides the configuration's documents, and how:
+// users, tokens, sessions, certificates, keys, revisions, the audit, events. It is
+// an interface, so that an engine that several machines share can stand in for the
+// one that keeps everything on this machine (store/local). Package storetest holds
+// what every engine must do.
+//
+// A store is a set of keys with values. Every commit has a revision, one higher than
+// that before; it changes several keys at once or none, under conditions on the
+// revisions that keys have. Whoever wants to know of changes watches a prefix. Work
+// that one node only may do is done under a lease. Streams hold records that are only
+// ever added: a commit adds its audit record in the same step.
+//
+// No engine is ever on the way of a request, and none is needed to serve: what traffic
+// needs is on every node in files of its own.
 package store
 
 import (
-	"bytes"
-	"errors"
-	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
-
-	"headgate/internal/config"
-	"headgate/internal/file"
+	"context"
+	"iter"
+	"time"
 )
 
-// ReadFile reads a configuration file. The error says what is wrong with it:
-// not there, not a regular file, too large, not readable.
-func ReadFile(name string) ([]byte, error) {
-	const most = int64(config.MaxFileSize)
-	return file.Read(name, most, fmt.Sprintf("a configuration has at most %d", most))
+// Revision counts commits. It grows by one with each of them; 0 is before the first,
+// and as the revision of a key it says that the key is absent.
+type Revision uint64
+
+// Sequence is the place of a record in its stream. The first record has 1.
+type Sequence uint64
+
+// The bounds that every engine holds. A change or a value over them is refused with
+// an error that wraps ErrTooLarge.
+const (
+	// MaxOperations is how many conditions, puts, deletions and appended records
+	// a change has in all.
+	MaxOperations = 64
+	// MaxChange is how many bytes the keys, values and records of a change have in
+	// all.
+	MaxChange = 1 << 20
+	// MaxKey is how many bytes a key has.
+	MaxKey = 512
+	// MaxName is how many bytes the name of a stream or of a lease has.
+	MaxName = 128
+	// MaxPage is how many keys List returns and how many records Page returns.
+	MaxPage = 1000
+	// MaxLease is for how long a lease may be acquired or renewed at once.
+	MaxLease = time.Hour
+)
+
+// Store keeps what all nodes share. Its methods may be called by several goroutines
+// at once, and every one ends soon after its context. Values that it returns belong
+// to the caller; values that it is given are not kept.
+//
+// Every method may return an error that wraps ErrUnavailable: the engine is away, or
+// its disk is full or cannot be written to. Nothing was changed then, as far as the
+// engine knows, and traffic goes on.
+type Store interface {
+	// Get returns one entry. The error wraps ErrNotFound when there is none.
+	Get(ctx context.Context, key string) (Entry, error)
+
+	// List returns the keys that begin with prefix and come after the key after, at
+	// most n of them (1 to MaxPage), in order of their bytes and without values: the
+	// names of 10 000 certificates cost no 10 000 keys. Fewer than n means that there
+	// are no more.
+	List(ctx context.Context, prefix, after string, n int) ([]Meta, error)
+
+	// Snapshot returns all entries whose keys begin with prefix, in order, as they
+	// are at the revision that it returns.
+	Snapshot(ctx context.Context, prefix string) ([]Entry, Revision, error)
+
+	// Commit makes a change whole or not at all. When it returns no error the change
+	// outlives a crash and a loss of power. The error is a *Conflict when a condition
+	// does not hold, and wraps ErrFenced when the lease in Under has ended.
+	Commit(ctx context.Context, c Change) (Revision, error)
+
+	// Watch yields what was committed to keys with a prefix after a revision, one
+	// batch for each commit, in order and without a gap, and waits for more until
+	// its context ends or the loop is left. An error is the last thing it yields.
+	// It wraps ErrTooOld when the engine has forgotten a commit in between: take a
+	// Snapshot, and watch from its revision on.
+	Watch(ctx context.Context, prefix string, after Revision) iter.Seq2[Batch, error]
+
+	// Acquire takes the lease with a name for a while (up to MaxLease), by the
+	// engine's clock. The error is a *Held when somebody has it. It does not wait.
+	Acquire(ctx context.Context, name string, ttl time.Duration) (*Lease, error)
+
+	// Append adds records to a stream and returns the sequence of the last. What
+	// belongs to a change is appended in its commit instead.
+	Append(ctx context.Context, stream string, records [][]byte) (Sequence, error)
+
+	// Page returns the records before a sequence, the newest first, at most n of them
+	// (1 to MaxPage). Before 0 means from the newest on.
+	Page(ctx context.Context, stream string, before Sequence, n int) ([]Record, error)
+
+	// Close ends all watches and gives free what the engine holds. Methods that are
+	// called afterwards return an error that wraps ErrClosed.
+	Close() error
 }
 
-// maxRevisions is how many applied configurations are kept.
-const maxRevisions = 50
-
-// State is the state directory. One process has it at a time.
-type State struct {
-	dir  string
-	lock *os.File
+// Entry is a key with its value.
+type Entry struct {
+	// Key names the entry. The constants of this package say what keys there are.
+	Key string
+	// Value is what is kept. Whether it is sealed where it lies is decided by the
+	// key (Sealed), so that no caller can forget it.
+	Value []byte
+	// Expires is when the entry ceases to be, by the engine's clock; the zero time
+	// is never. Nobody reads it from that moment on.
+	Expires time.Time
+	// Revision is that of the commit which wrote the entry. Commit sets it.
+	Revision Revision
+	// Modified is when that was, by the engine's clock. Commit sets it.
+	Modified time.Time
 }
 
-// Open makes the directory if it is absent, readable for its owner only, and
-// locks it. The error says when another process has it.
-func Open(dir string) (*State, error) {
-	if err := os.MkdirAll(filepath.Join(dir, "revisions"), 0o700); err != nil {
-		return nil, fmt.Errorf("make state directory: %w", err)
-	}
-	lock, err := os.OpenFile(filepath.Join(dir, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("lock state directory: %w", err)
-	}
-	switch err := tryLock(lock); {
-	case errors.Is(err, errLocked):
-		lock.Close()
-		return nil, fmt.Errorf("state directory %s is in use by another headgate; give each its own with --state", dir)
-	case err != nil:
-		lock.Close()
-		return nil, fmt.Errorf("lock state directory %s: %w", dir, err)
-	}
-	s := &State{dir: dir, lock: lock}
-	s.sweep()
-	return s, nil
+// Meta is what List tells of an entry without reading its value.
+type Meta struct {
+	Key      string
+	Size     int // of the value, in bytes
+	Expires  time.Time
+	Revision Revision
+	Modified time.Time
 }
 
-// sweep removes what a crash while writing has left.
-func (s *State) sweep() {
-	left, err := filepath.Glob(filepath.Join(s.dir, "revisions", file.Unfinished))
-	if err != nil {
-		return
-	}
-	for _, name := range left {
-		os.Remove(name)
-	}
+// Condition is what has to hold for a change to be made.
+type Condition struct {
+	// Key names the entry.
+	Key string
+	// Revision is the one that the entry must have; 0 means that it must be absent.
+	Revision Revision
 }
 
-// Dir returns the directory.
-func (s *State) Dir() string { return s.dir }
-
-// Close gives the directory free.
-func (s *State) Close() error { return s.lock.Close() }
-
-// Save keeps a configuration that is being applied as the newest revision and
-// returns its name. One that is the newest already is not kept twice: restarts
-// do not push history out. The oldest are removed when there are too many.
-func (s *State) Save(data []byte) (string, error) {
-	names, err := s.Revisions()
-	if err != nil {
-		return "", err
-	}
-	number := 1
-	if n := len(names); n > 0 {
-		newest := names[n-1]
-		if kept, err := s.Revision(newest); err == nil && bytes.Equal(kept, data) {
-			return newest, nil
-		}
-		number = numberOf(newest) + 1
-	}
-	name := fmt.Sprintf("%08d%s", number, suffix)
-	if err := file.Replace(filepath.Join(s.dir, "revisions", name), data); err != nil {
-		return "", fmt.Errorf("save revision: %w", err)
-	}
-	for len(names)+1 > maxRevisions {
-		os.Remove(filepath.Join(s.dir, "revisions", names[0]))
-		names = names[1:]
-	}
-	return name, nil
+// Change is what a commit does. A key is written or deleted once; the deletion of an
+// absent key does nothing. A change that only appends is a commit too.
+type Change struct {
+	// If are the conditions. All must hold.
+	If []Condition
+	// Put are the entries to write. Key, Value and Expires are used.
+	Put []Entry
+	// Delete are the keys to remove.
+	Delete []string
+	// Append are records for streams, made durable in the same commit. Stream and
+	// Data are used. What a change does is told of here and nowhere else, so that
+	// nothing is done without its audit record, and none tells of what was not done.
+	Append []Record
+	// Under is the lease that has to be held still, nil for none.
+	Under *Lease
+	// Who and Why are told to watchers. They may be empty.
+	Who, Why string
 }
 
-// Revisions returns the names of the kept configurations, oldest first. Other
-// files are nobody's business.
-func (s *State) Revisions() ([]string, error) {
-	entries, err := os.ReadDir(filepath.Join(s.dir, "revisions"))
-	if err != nil {
-		return nil, fmt.Errorf("list revisions: %w", err)
-	}
-	var names []string
-	for _, e := range entries {
-		if numberOf(e.Name()) > 0 {
-			names = append(names, e.Name())
-		}
-	}
-	slices.Sort(names)
-	return names, nil
+// Batch is one commit as a watcher sees it: only the keys with its prefix.
+type Batch struct {
+	Revision Revision
+	Put      []Entry
+	Delete   []string
+	Who, Why string
 }
 
-// suffix ends the name of a revision.
-const suffix = ".yaml"
-
-// numberOf returns the number in the name of a revision, 0 if it is none.
-func numberOf(name string) int {
-	digits, ok := strings.CutSuffix(name, suffix)
-	if !ok || len(digits) != 8 {
-		return 0
-	}
-	n, err := strconv.ParseUint(digits, 10, 31)
-	if err != nil {
-		return 0
-	}
-	return int(n)
-}
-
-// Revision returns a kept configuration.
-func (s *State) Revision(name string) ([]byte, error) {
-	if numberOf(name) == 0 {
-		return nil, fmt.Errorf("read revision %q: not a revision's name", name)
-	}
-	return ReadFile(filepath.Join(s.dir, "revisions", name))
+// Record is one entry of a stream.
+type Record struct {
+	// Stream is the stream's name.
+	Stream string
+	// Sequence is the record's place. It is set by the engine; in one stream it
+	// grows by one, and after records were forgotten it goes on.
+	Sequence Sequence
+	// Time is when the record was appended, by the engine's clock.
+	Time time.Time
+	// Data is what is told, usually JSON.
+	Data []byte
 }

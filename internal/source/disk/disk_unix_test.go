@@ -1,6 +1,6 @@
 //go:build unix
 
-package store
+package disk
 
 import (
 	"os"
@@ -12,14 +12,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestReadFileDoesNotWaitAtAPipe(t *testing.T) {
+func TestReadDoesNotWaitAtAPipe(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "pipe")
 	if err := unix.Mkfifo(name, 0o600); err != nil {
 		t.Skip(err)
 	}
 	done := make(chan error, 1)
 	go func() {
-		_, err := ReadFile(name)
+		_, err := Read(name)
 		done <- err
 	}()
 	select {

@@ -1,0 +1,55 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// The errors that callers branch on, with errors.Is.
+var (
+	// ErrNotFound says that there is no entry with a key.
+	ErrNotFound = errors.New("not found")
+	// ErrFenced says that the lease under which a change was to be made has ended:
+	// somebody else may have it by now.
+	ErrFenced = errors.New("the lease has ended")
+	// ErrTooOld says that a watch asks for commits that the engine has forgotten.
+	ErrTooOld = errors.New("the revision is too old to watch from")
+	// ErrTooLarge says that a bound of this package was passed.
+	ErrTooLarge = errors.New("too large")
+	// ErrUnavailable says that the engine cannot do it now: it is away, or its disk
+	// is full or cannot be written to. The text around it says what to do.
+	ErrUnavailable = errors.New("the store is unavailable")
+	// ErrClosed says that the store was closed.
+	ErrClosed = errors.New("the store is closed")
+)
+
+// Conflict is the error of a change whose condition does not hold: somebody else
+// has written the key meanwhile.
+type Conflict struct {
+	// Key is the first one whose condition does not hold.
+	Key string
+	// Have is the revision that it has; 0 means that it is absent.
+	Have Revision
+}
+
+// Error tells the key and what it has.
+func (c *Conflict) Error() string {
+	if c.Have == 0 {
+		return fmt.Sprintf("%s is absent", c.Key)
+	}
+	return fmt.Sprintf("%s was changed meanwhile, by revision %d", c.Key, c.Have)
+}
+
+// Held is the error of Acquire when somebody else has the lease.
+type Held struct {
+	// By is the node that has it.
+	By string
+	// Until is when it ends unless it is renewed, by the engine's clock.
+	Until time.Time
+}
+
+// Error tells who has the lease and until when.
+func (h *Held) Error() string {
+	return fmt.Sprintf("held by %s until %s", h.By, h.Until.UTC().Format(time.RFC3339))
+}

@@ -1,0 +1,167 @@
+package store
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// The keys and the prefixes of keys. A prefix ends with a slash and is followed by
+// a name. Nothing is kept under a key that is not named here.
+const (
+	// KeyHead holds which revision of the documents is served, and their digests.
+	KeyHead = "head"
+	// KeyConfirm holds the change that waits to be confirmed, if one does.
+	KeyConfirm = "confirm"
+	// KeySticky is the key that sticky cookies are made with.
+	KeySticky = "key/sticky"
+	// KeyTickets are the keys of TLS session tickets.
+	KeyTickets = "key/tickets"
+	// KeySelfSigned is the certificate for names that no other has.
+	KeySelfSigned = "certificate/self-signed"
+
+	// PrefixRevision is followed by the number of a configuration that was applied,
+	// with eight digits or more.
+	PrefixRevision = "revision/"
+	// PrefixBlob is followed by the SHA-256 of what is too large for one value, in
+	// hexadecimal digits, a slash, and the number of the part from 0 on.
+	PrefixBlob = "blob/"
+	// PrefixCertificate is followed by a certificate's name. The value is PEM text:
+	// the leaf, its chain and the key, in one value, so that no half can be seen.
+	// Text outside of the blocks may tell more.
+	PrefixCertificate = "certificate/"
+	// PrefixAccount is followed by the name of an ACME server.
+	PrefixAccount = "acme/account/"
+	// PrefixOrder is followed by the name of a certificate that is ordered.
+	PrefixOrder = "acme/order/"
+	// PrefixChallenge is followed by the token of an ACME challenge.
+	PrefixChallenge = "acme/challenge/"
+	// PrefixCDN is followed by the name of a CDN. The value is its list of networks.
+	PrefixCDN = "cdn/"
+	// PrefixUser is followed by an operator's name.
+	PrefixUser = "user/"
+	// PrefixToken is followed by the name of an API token.
+	PrefixToken = "token/"
+	// PrefixSession is followed by the SHA-256 of a session's secret, in hexadecimal
+	// digits. At most MaxSessions are kept.
+	PrefixSession = "session/"
+	// PrefixWebhook is followed by a webhook's name.
+	PrefixWebhook = "webhook/"
+	// PrefixNode is followed by the name of a machine.
+	PrefixNode = "node/"
+	// PrefixSetup is followed by what setting up the first operator needs.
+	PrefixSetup = "setup/"
+)
+
+// The streams.
+const (
+	// StreamAudit tells who did what and when.
+	StreamAudit = "audit"
+	// StreamEvents tells what happened.
+	StreamEvents = "events"
+)
+
+// MaxSessions is how many sessions are kept. A commit that puts one more removes
+// the one that was written longest ago.
+const MaxSessions = 1000
+
+// Sealed reports whether the value of a key is sealed where it lies. All are but
+// those that nobody has to guard, so that a new kind of key is sealed unless
+// somebody decides otherwise here.
+func Sealed(key string) bool {
+	switch key {
+	case KeyHead, KeyConfirm:
+		return false
+	}
+	for _, open := range []string{PrefixRevision, PrefixBlob, PrefixCDN, PrefixNode} {
+		if strings.HasPrefix(key, open) {
+			return false
+		}
+	}
+	return true
+}
+
+// Retention is for how long and how many records of a stream are kept. Those that
+// are too many or too old are removed in a commit that appends, in small portions.
+func Retention(stream string) (age time.Duration, records int) {
+	const day = 24 * time.Hour
+	switch stream {
+	case StreamAudit:
+		return 365 * day, 200_000
+	case StreamEvents:
+		return 30 * day, 100_000
+	}
+	return 30 * day, 10_000
+}
+
+// CheckKey returns what is wrong with a key. Keys are 1 to MaxKey bytes of printable
+// ASCII other than space and backslash, without an empty part, "." or ".." between
+// their slashes.
+func CheckKey(key string) error {
+	if key == "" || len(key) > MaxKey {
+		return fmt.Errorf("invalid key of %d bytes, want 1 to %d: %w", len(key), MaxKey, ErrTooLarge)
+	}
+	for i := range len(key) {
+		if c := key[i]; c <= ' ' || c > '~' || c == '\\' {
+			return fmt.Errorf("invalid key %q: byte %d is not allowed", key, i)
+		}
+	}
+	for part := range strings.SplitSeq(key, "/") {
+		if part == "" || part == "." || part == ".." {
+			return fmt.Errorf("invalid key %q: it has the part %q", key, part)
+		}
+	}
+	return nil
+}
+
+// Check returns what is wrong with a change before any engine looks at it: too large,
+// a key that is not valid, or one that is changed twice.
+func (c *Change) Check() error {
+	if n := len(c.If) + len(c.Put) + len(c.Delete) + len(c.Append); n > MaxOperations {
+		return fmt.Errorf("a change of %d operations, at most %d are allowed: %w", n, MaxOperations, ErrTooLarge)
+	}
+	size, seen := 0, map[string]bool{}
+	changed := func(key string) error {
+		if seen[key] {
+			return fmt.Errorf("key %q is changed twice in one change", key)
+		}
+		seen[key] = true
+		size += len(key)
+		return CheckKey(key)
+	}
+	for _, e := range c.Put {
+		if err := changed(e.Key); err != nil {
+			return err
+		}
+		size += len(e.Value)
+	}
+	for _, key := range c.Delete {
+		if err := changed(key); err != nil {
+			return err
+		}
+	}
+	for _, r := range c.Append {
+		if err := CheckName(r.Stream); err != nil {
+			return err
+		}
+		size += len(r.Data)
+	}
+	for _, cond := range c.If {
+		if err := CheckKey(cond.Key); err != nil {
+			return err
+		}
+	}
+	if size > MaxChange {
+		return fmt.Errorf("a change of %d bytes, at most %d are allowed: %w", size, MaxChange, ErrTooLarge)
+	}
+	return nil
+}
+
+// CheckName returns what is wrong with the name of a stream or of a lease. It is
+// 1 to MaxName bytes, and otherwise like a key.
+func CheckName(name string) error {
+	if len(name) > MaxName {
+		return fmt.Errorf("invalid name of %d bytes, at most %d are allowed: %w", len(name), MaxName, ErrTooLarge)
+	}
+	return CheckKey(name)
+}
