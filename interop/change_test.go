@@ -217,10 +217,10 @@ version: 1
 admin: {address: ""}
 access_log: {enabled: false}
 ports:
-  one: {address: %q, protocol: http, drain: %ds}
+  one: {address: %q, protocol: http, drain_timeout: %ds}
   two: {address: %q, protocol: http}
   moving: {address: %q, protocol: http}
-  secure: {address: %q, protocol: https, limits: {head_size: %dKiB}}
+  secure: {address: %q, protocol: https, limits: {header_size: %dKiB}}
   quic: {address: %q, protocol: http3}%s
 certificates: {main: {cert_file: cert%d.pem, key_file: key%d.pem}}
 proxies:

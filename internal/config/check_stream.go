@@ -88,8 +88,8 @@ func checkPassthrough(c *Config, p *TCPProxy, names map[string]string, at schema
 	if p.AcceptProxyProtocol != nil {
 		at.Field("accept_proxy_protocol").Problemf("take it out", "the proxy_protocol of port %s holds", p.Port)
 	}
-	if p.Connections != 0 {
-		at.Field("connections").Problemf("take it out", "limits.connections of port %s holds", p.Port)
+	if p.MaxConnections != 0 {
+		at.Field("max_connections").Problemf("take it out", "limits.max_connections of port %s holds", p.Port)
 	}
 	for i, text := range p.SNI {
 		h, f := parseSNI(text)

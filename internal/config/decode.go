@@ -72,6 +72,10 @@ func (d *decoder) unknown(key *yaml.Node, o *schema.Object, at schema.Place) {
 		d.problem(key, at.Field(name), "is not in this version yet", "take it out")
 		return
 	}
+	if now := o.Was[name]; now != "" {
+		d.problem(key, at.Field(name), "is now called "+now, fmt.Sprintf("write %s: in its place", now))
+		return
+	}
 	if near := schema.Nearest(name, o.Names()); near != "" {
 		remedy = fmt.Sprintf("did you mean %q?", near)
 	} else if owners := d.owners(name); len(owners) > 0 {

@@ -19,9 +19,9 @@ type Mirror struct {
 	// MaxBody is the longest request body that is copied. It is held in memory
 	// until the copy is sent; requests with longer ones are not copied.
 	MaxBody unit.Size `json:"max_body" default:"64KiB" max:"1MiB"`
-	// MaxRunning is how many copies may be under way at once. What comes beyond
+	// MaxRequests is how many copies may be under way at once. What comes beyond
 	// that is not copied.
-	MaxRunning int `json:"max_running" default:"64" min:"1" max:"10000"`
+	MaxRequests int `json:"max_requests" was:"max_running" default:"64" min:"1" max:"10000"`
 	// Timeout bounds a copy from its start to the end of the response.
 	Timeout unit.Duration `json:"timeout" default:"10s" min:"10ms" max:"10m"`
 }

@@ -98,15 +98,15 @@ type Upstreams struct {
 	// IdleTimeout is how long an unused connection to a server is kept. 0 keeps
 	// none.
 	IdleTimeout unit.Duration `json:"idle_timeout" default:"90s" max:"24h"`
-	// IdleConnections is the largest number of unused connections kept for one
+	// MaxIdleConnections is the largest number of unused connections kept for one
 	// server. 0 keeps none.
-	IdleConnections int `json:"idle_connections" default:"128" min:"0" max:"100000"`
+	MaxIdleConnections int `json:"max_idle_connections" was:"idle_connections" default:"128" min:"0" max:"100000"`
 	// BodyIdleTimeout is the longest pause in a response body before the
 	// response is broken off.
 	BodyIdleTimeout unit.Duration `json:"body_idle_timeout" default:"60s" min:"100ms" max:"24h"`
-	// HeadSize is the largest response head, in bytes. A larger one is answered
+	// HeaderSize is the largest response head, in bytes. A larger one is answered
 	// with 502.
-	HeadSize unit.Size `json:"head_size" default:"64KiB" min:"1KiB" max:"16MiB"`
+	HeaderSize unit.Size `json:"header_size" was:"head_size" default:"64KiB" min:"1KiB" max:"16MiB"`
 	// ResolveInterval is how often the names of servers are looked up again.
 	// Where a name server says that an answer holds for a shorter time, that is
 	// heeded, down to a second. While a name cannot be looked up its last

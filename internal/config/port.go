@@ -41,9 +41,9 @@ type Port struct {
 	// Active is whether the port is opened. An inactive port keeps its settings
 	// and its place in the lists that name it.
 	Active bool `json:"active" default:"true"`
-	// Drain is how long running requests may go on after the port was closed or
+	// DrainTimeout is how long running requests may go on after the port was closed or
 	// moved, or headgate was stopped. Then their connections are cut.
-	Drain unit.Duration `json:"drain" default:"30s" max:"24h"`
+	DrainTimeout unit.Duration `json:"drain_timeout" was:"drain" default:"30s" max:"24h"`
 	// Limits bound what a client of this port may send and how long it may take.
 	Limits Limits `json:"limits"`
 }
@@ -100,34 +100,34 @@ const (
 
 // Limits bound what one client may send to a port and how long it may take.
 type Limits struct {
-	// HeadTimeout is the time for a whole request head to arrive, from its
+	// HeaderTimeout is the time for a whole request head to arrive, from its
 	// first byte (or from the connection's begin). Then 408 and close.
-	HeadTimeout unit.Duration `json:"head_timeout" default:"30s" min:"100ms" max:"1h"`
+	HeaderTimeout unit.Duration `json:"header_timeout" was:"head_timeout" default:"30s" min:"100ms" max:"1h"`
 	// BodyIdleTimeout is the longest pause in a request body before the
 	// connection is cut.
 	BodyIdleTimeout unit.Duration `json:"body_idle_timeout" default:"60s" min:"100ms" max:"24h"`
 	// WriteIdleTimeout is how long a client may take no byte of a response
 	// before its connection is cut.
 	WriteIdleTimeout unit.Duration `json:"write_idle_timeout" default:"60s" min:"100ms" max:"24h"`
-	// KeepAlive is how long a connection may wait for its next request. 0
+	// KeepAliveTimeout is how long a connection may wait for its next request. 0
 	// closes connections after each response.
-	KeepAlive unit.Duration `json:"keep_alive" default:"120s" max:"24h"`
+	KeepAliveTimeout unit.Duration `json:"keep_alive_timeout" was:"keep_alive" default:"120s" max:"24h"`
 	// TunnelIdleTimeout is how long an upgraded connection (WebSocket) may be
 	// silent in both directions.
 	TunnelIdleTimeout unit.Duration `json:"tunnel_idle_timeout" default:"1h" min:"1s" max:"168h"`
-	// HeadSize is the largest request head, in bytes: request line and fields.
+	// HeaderSize is the largest request head, in bytes: request line and fields.
 	// A larger one gets 431.
-	HeadSize unit.Size `json:"head_size" default:"32KiB" min:"1KiB" max:"1MiB"`
-	// HeadFields is the largest number of fields in a request head. More get
+	HeaderSize unit.Size `json:"header_size" was:"head_size" default:"32KiB" min:"1KiB" max:"1MiB"`
+	// HeaderFields is the largest number of fields in a request head. More get
 	// 431.
-	HeadFields int `json:"head_fields" default:"200" min:"10" max:"10000"`
+	HeaderFields int `json:"header_fields" was:"head_fields" default:"200" min:"10" max:"10000"`
 	// URISize is the longest request target, in bytes. A longer one gets 414.
 	URISize unit.Size `json:"uri_size" default:"16KiB" min:"256" max:"1MiB"`
-	// Streams is the largest number of requests that a client may have under way
+	// MaxConcurrentStreams is the largest number of requests that a client may have under way
 	// on one HTTP/2 or HTTP/3 connection; more are refused, and clients send them
 	// again.
-	Streams int `json:"streams" default:"256" min:"1" max:"10000"`
-	// Connections is the largest number of open connections of the port; more
+	MaxConcurrentStreams int `json:"max_concurrent_streams" was:"streams" default:"256" min:"1" max:"10000"`
+	// MaxConnections is the largest number of open connections of the port; more
 	// wait in the system's queue. 0 means as many as file descriptors allow.
-	Connections int `json:"connections" min:"0" max:"10000000"`
+	MaxConnections int `json:"max_connections" was:"connections" min:"0" max:"10000000"`
 }

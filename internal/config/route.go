@@ -40,7 +40,7 @@ type Route struct {
 	// SlowStart is the time in which a server that comes back, from being unhealthy
 	// or ejected, grows to its full share of the requests. 0 gives it at once.
 	SlowStart unit.Duration `json:"slow_start" default:"0s" max:"1h"`
-	// Queue is where requests wait when every server has max_connections.
+	// Queue is where requests wait when every server has max_requests requests.
 	Queue Queue `json:"queue"`
 	// StickyCookie keeps a client at the server that answered it first.
 	StickyCookie *upstream.Sticky `json:"sticky_cookie,omitempty"`
@@ -58,7 +58,7 @@ type Route struct {
 func (r *Route) Prefix() string { return strings.TrimSuffix(r.Path, "/") }
 
 // Queue is where requests wait when every server of the route has as many as its
-// max_connections. Who finds it full, or waits too long, gets 503.
+// max_requests. Who finds it full, or waits too long, gets 503.
 type Queue struct {
 	// Length is how many requests may wait. 0 lets none wait.
 	Length int `json:"length" default:"256" min:"0" max:"65536"`
@@ -89,10 +89,10 @@ type Server struct {
 	Weight int `json:"weight" default:"1" min:"0" max:"65535"`
 	// TLS says how an https server is spoken to.
 	TLS *upstream.TLS `json:"tls,omitempty"`
-	// MaxConnections is how many requests may run on the server at once, for this
+	// MaxRequests is how many requests may run on the server at once, for this
 	// route; others take another server or wait in the route's queue. 0 is no
 	// bound.
-	MaxConnections int `json:"max_connections" default:"0" min:"0" max:"1000000"`
+	MaxRequests int `json:"max_requests" was:"max_connections" default:"0" min:"0" max:"1000000"`
 	// Backup is whether the server is used only when no other server of the route
 	// can be.
 	Backup bool `json:"backup" default:"false"`

@@ -61,13 +61,13 @@ type TCPProxy struct {
 	// IPFilter says which clients may come in, by address; connections of others
 	// are closed.
 	IPFilter *ipfilter.Config `json:"ip_filter,omitempty"`
-	// Connections is the largest number of open connections of the address; more
+	// MaxConnections is the largest number of open connections of the address; more
 	// wait in the system's queue. 0 means as many as file descriptors allow.
-	Connections int `json:"connections" min:"0" max:"10000000"`
-	// Drain is how long connections may go on after the proxy was removed, its
+	MaxConnections int `json:"max_connections" was:"connections" min:"0" max:"10000000"`
+	// DrainTimeout is how long connections may go on after the proxy was removed, its
 	// address was changed or headgate was stopped. Then they are cut. Other changes
 	// leave open connections alone.
-	Drain unit.Duration `json:"drain" default:"30s" max:"24h"`
+	DrainTimeout unit.Duration `json:"drain_timeout" was:"drain" default:"30s" max:"24h"`
 	// Active is whether the proxy takes connections.
 	Active bool `json:"active" default:"true"`
 }
@@ -135,10 +135,10 @@ type UDPProxy struct {
 	// IdleTimeout is how long nothing may come in either direction. Then the session
 	// ends, and its client's next datagram begins another.
 	IdleTimeout unit.Duration `json:"idle_timeout" default:"60s" min:"100ms" max:"24h"`
-	// Sessions is how many there may be at once. One more ends another: of the
+	// MaxSessions is how many there may be at once. One more ends another: of the
 	// clients that have not yet spoken again after an answer the one that was quiet
 	// for longest, since a flood of forged addresses is of that kind.
-	Sessions int `json:"sessions" default:"10000" min:"1" max:"1000000"`
+	MaxSessions int `json:"max_sessions" was:"sessions" default:"10000" min:"1" max:"1000000"`
 	// IPFilter says whose datagrams may come in, by address; others are dropped.
 	IPFilter *ipfilter.Config `json:"ip_filter,omitempty"`
 	// Active is whether the proxy takes datagrams.

@@ -38,7 +38,7 @@ func draw(r *rand.Rand, at []string, server string) string {
 		if i >= 2 && r.IntN(2) == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "  p%d: {address: %q, protocol: http, drain: %ds, limits: {connections: %d}}\n", names[i], address, 5+r.IntN(5), 100+r.IntN(3))
+		fmt.Fprintf(&b, "  p%d: {address: %q, protocol: http, drain_timeout: %ds, limits: {max_connections: %d}}\n", names[i], address, 5+r.IntN(5), 100+r.IntN(3))
 	}
 	b.WriteString("proxies:\n")
 	fmt.Fprintf(&b, "  main: {virtual_hosts: [test], routes: [{servers: [{url: \"%s/%d\", weight: %d}]}", server, r.IntN(2), 1+r.IntN(3))

@@ -126,7 +126,7 @@ func TestABusyAddressIsWaitedForAtTheStart(t *testing.T) {
 
 	// Other changes are not held up, and the port goes on waiting, under another
 	// name too; at another address it is opened.
-	h.apply(document(202, "a "+at[0]+" drain: 1s", "b "+at[1]))
+	h.apply(document(202, "a "+at[0]+" drain_timeout: 1s", "b "+at[1]))
 	h.apply(document(203, "renamed "+at[0], "b "+at[1]))
 	if p, _ := h.port("renamed", at[0]); p.State != "waiting" || !p.Since.Equal(since) {
 		t.Errorf("got %+v, want waiting since %v", p, since)
@@ -216,7 +216,7 @@ func TestWhatTheSystemDoesNotAllow(t *testing.T) {
 
 func TestTheBoundOfConnectionsOfAPort(t *testing.T) {
 	at := free(t, 1)
-	h := start(t, document(200, "a "+at[0]+" limits: {connections: 2}"))
+	h := start(t, document(200, "a "+at[0]+" limits: {max_connections: 2}"))
 	var clients []*client
 	for i := range 4 {
 		c, err := connect(at[0])
@@ -239,7 +239,7 @@ func TestTheBoundOfConnectionsOfAPort(t *testing.T) {
 	if got, err := clients[2].get("/"); got != 200 || err != nil {
 		t.Errorf("who waited got %d and %v when there was room", got, err)
 	}
-	h.apply(document(201, "a "+at[0]+" limits: {connections: 3}"))
+	h.apply(document(201, "a "+at[0]+" limits: {max_connections: 3}"))
 	if got, err := clients[3].get("/"); got != 201 || err != nil {
 		t.Errorf("who waited got %d and %v when the bound was raised", got, err)
 	}

@@ -43,7 +43,7 @@ func status3(t *testing.T, address string) int {
 func TestAnHTTP3PortServes(t *testing.T) {
 	t.Parallel()
 	at := free(t, 2)
-	h := start(t, http3s(document(201, "a "+at[0]+" drain: 5s")))
+	h := start(t, http3s(document(201, "a "+at[0]+" drain_timeout: 5s")))
 	if got := status3(t, at[0]); got != 201 {
 		t.Fatalf("got status %d, want 201", got)
 	}
@@ -54,7 +54,7 @@ func TestAnHTTP3PortServes(t *testing.T) {
 	if n := h.log.count(`msg="port opened" port=a address=` + at[0] + " protocol=http3"); n != 1 {
 		t.Errorf("that it was opened was said %d times, want once", n)
 	}
-	h.apply(http3s(document(202, "a "+at[0]+" drain: 5s")))
+	h.apply(http3s(document(202, "a "+at[0]+" drain_timeout: 5s")))
 	if got := status3(t, at[0]); got != 202 {
 		t.Errorf("after a change: got status %d, want 202", got)
 	}
@@ -72,7 +72,7 @@ func TestAnHTTP3ClientIsToldToLeave(t *testing.T) {
 	t.Parallel()
 	at := free(t, 2)
 	slow := startSlow(t)
-	h := start(t, http3s(through(slow.url, "a "+at[0]+" drain: 10s")))
+	h := start(t, http3s(through(slow.url, "a "+at[0]+" drain_timeout: 10s")))
 	c := client3(t)
 	got := make(chan string, 1)
 	go func() {

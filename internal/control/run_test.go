@@ -64,7 +64,7 @@ func TestRunDrainsAtItsEnd(t *testing.T) {
 func TestWhatHangsIsCutAtTheEndOfTheDrainTime(t *testing.T) {
 	at := free(t, 1)
 	server := startSlow(t)
-	h := start(t, through(server.url, "a "+at[0]+" drain: 100ms"))
+	h := start(t, through(server.url, "a "+at[0]+" drain_timeout: 100ms"))
 	hanging, err := connect(at[0])
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestWhatHangsIsCutAtTheEndOfTheDrainTime(t *testing.T) {
 func TestAHangingUploadIsCutToo(t *testing.T) {
 	at := free(t, 1)
 	server := startSlow(t)
-	h := start(t, through(server.url, "a "+at[0]+" drain: 100ms"))
+	h := start(t, through(server.url, "a "+at[0]+" drain_timeout: 100ms"))
 	hanging, err := connect(at[0])
 	if err != nil {
 		t.Fatal(err)

@@ -30,7 +30,7 @@ func shake(c *client) error {
 func TestAPortChangesItsProtocolOnItsSocket(t *testing.T) {
 	t.Parallel()
 	at := free(t, 1)
-	h := start(t, document(201, "a "+at[0]+" drain: 5s"))
+	h := start(t, document(201, "a "+at[0]+" drain_timeout: 5s"))
 	p, _ := h.port("a", at[0])
 	open, err := connect(at[0])
 	if err != nil {
@@ -40,7 +40,7 @@ func TestAPortChangesItsProtocolOnItsSocket(t *testing.T) {
 	if got, err := open.get("/"); got != 201 || err != nil {
 		t.Fatalf("got %d and %v", got, err)
 	}
-	h.apply(https(document(202, "a "+at[0]+" drain: 5s")))
+	h.apply(https(document(202, "a "+at[0]+" drain_timeout: 5s")))
 	secure, err := connect(at[0])
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func TestAPortChangesItsProtocolOnItsSocket(t *testing.T) {
 
 func TestWhoWaitsForAPortThatMovesIsServedWithTLS(t *testing.T) {
 	at := free(t, 2)
-	h := start(t, https(document(201, "a "+at[0]+" drain: 5s, limits: {connections: 1}")))
+	h := start(t, https(document(201, "a "+at[0]+" drain_timeout: 5s, limits: {max_connections: 1}")))
 	var clients []*client
 	for range 5 {
 		c, err := connect(at[0])
@@ -79,7 +79,7 @@ func TestWhoWaitsForAPortThatMovesIsServedWithTLS(t *testing.T) {
 	if err := shake(clients[0]); err != nil {
 		t.Fatal(err)
 	}
-	h.apply(https(document(202, "a "+at[1]+" drain: 5s, limits: {connections: 1}")))
+	h.apply(https(document(202, "a "+at[1]+" drain_timeout: 5s, limits: {max_connections: 1}")))
 	for i, c := range clients[1:] {
 		err := shake(c)
 		if err != nil {
@@ -95,7 +95,7 @@ func TestWhoWaitsForAPortThatMovesIsServedWithTLS(t *testing.T) {
 func TestASilentClientDoesNotHoldUpADrain(t *testing.T) {
 	t.Parallel()
 	at := free(t, 1)
-	h := start(t, https(document(201, "a "+at[0]+" drain: 30s")))
+	h := start(t, https(document(201, "a "+at[0]+" drain_timeout: 30s")))
 	silent, err := net.Dial("tcp", at[0])
 	if err != nil {
 		t.Fatal(err)

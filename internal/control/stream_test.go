@@ -194,16 +194,16 @@ func TestConnectionsOutliveEveryChangeButTheEndOfTheirProxy(t *testing.T) {
 	h := start(t, streams(own("db", at[0], "", a), other))
 	kept, _ := greeted(t, at[0])
 	unchanged, _ := greeted(t, at[3])
-	h.apply(streams(own("db", at[0], ", drain: 5s", b), other))
-	h.apply(streams(own("db", at[0], ", drain: 5s, idle_timeout: 5s, load_balancing: random", b), other))
+	h.apply(streams(own("db", at[0], ", drain_timeout: 5s", b), other))
+	h.apply(streams(own("db", at[0], ", drain_timeout: 5s, idle_timeout: 5s, load_balancing: random", b), other))
 	if err := echoes(kept); err != nil {
 		t.Errorf("after a change of servers: %v", err)
 	}
 	if _, name := greeted(t, at[0]); name != "b" {
 		t.Errorf("a new connection is greeted by %q, want b", name)
 	}
-	h.apply(streams(own("db", at[0], ", drain: 300ms", b), other))
-	h.apply(streams(own("db", at[1], ", drain: 300ms", b), other))
+	h.apply(streams(own("db", at[0], ", drain_timeout: 300ms", b), other))
+	h.apply(streams(own("db", at[1], ", drain_timeout: 300ms", b), other))
 	if _, name := greeted(t, at[1]); name != "b" {
 		t.Errorf("at the new address: greeted by %q, want b", name)
 	}
@@ -232,7 +232,7 @@ func TestAnAddressChangesBetweenHTTPAndTCP(t *testing.T) {
 	t.Parallel()
 	at := free(t, 1)
 	a := speaks(t, "a")
-	h := start(t, document(201, "db "+at[0]+" drain: 5s"))
+	h := start(t, document(201, "db "+at[0]+" drain_timeout: 5s"))
 	web, err := connect(at[0])
 	if err != nil {
 		t.Fatal(err)
@@ -241,7 +241,7 @@ func TestAnAddressChangesBetweenHTTPAndTCP(t *testing.T) {
 	if got, err := web.get("/"); got != 201 || err != nil {
 		t.Fatalf("got %d and %v", got, err)
 	}
-	h.apply(streams(own("db", at[0], ", drain: 5s", a)))
+	h.apply(streams(own("db", at[0], ", drain_timeout: 5s", a)))
 	raw, name := greeted(t, at[0])
 	if name != "a" {
 		t.Errorf("greeted by %q, want a", name)
@@ -297,9 +297,9 @@ func TestTLSClientsPassThroughByName(t *testing.T) {
 	inner := httptest.NewTLSServer(nil)
 	t.Cleanup(inner.Close)
 	server := inner.Listener.Addr().String()
-	text := https(document(201, "secure "+at[0]+" drain: 5s"))
+	text := https(document(201, "secure "+at[0]+" drain_timeout: 5s"))
 	h := start(t, text)
-	through := text + fmt.Sprintf("tcp_proxies:\n  db: {port: secure, sni: [db.example.com, \"*.wild.example.com\"], servers: [{address: %q}], drain: 200ms}\n", server)
+	through := text + fmt.Sprintf("tcp_proxies:\n  db: {port: secure, sni: [db.example.com, \"*.wild.example.com\"], servers: [{address: %q}], drain_timeout: 200ms}\n", server)
 	h.apply(through)
 	for name, want := range map[string]string{
 		"db.example.com": "HTTP/1.1 404", "DB.example.com": "HTTP/1.1 404", "a.wild.example.com": "HTTP/1.1 404",
@@ -344,7 +344,7 @@ func TestAClientThatSaysNothingOfTLSIsThePorts(t *testing.T) {
 	t.Parallel()
 	at := free(t, 1)
 	a := speaks(t, "a")
-	start(t, https(document(201, "secure "+at[0]+" drain: 5s"))+fmt.Sprintf("tcp_proxies:\n  db: {port: secure, sni: [db.example.com], servers: [{address: %q}]}\n", a))
+	start(t, https(document(201, "secure "+at[0]+" drain_timeout: 5s"))+fmt.Sprintf("tcp_proxies:\n  db: {port: secure, sni: [db.example.com], servers: [{address: %q}]}\n", a))
 	c, err := connect(at[0])
 	if err != nil {
 		t.Fatal(err)

@@ -81,7 +81,7 @@ tcp_proxies:
   same: {address: %q, servers: [{address: %q}]}
   changing: {address: %q, servers: [{address: %q}, {address: %q, weight: %d}], idle_timeout: %ds, connect_timeout: %ds}
   through: {port: secure, sni: [db.example.com, "n%d.example.com"], servers: [{address: %q}]}
-  moving: {address: %q, servers: [{address: %q}], drain: 60s}
+  moving: {address: %q, servers: [{address: %q}], drain_timeout: 60s}
 `, at[0], at[1+i%2], 200+i, at[3], a, at[4], one, other, i, 60+i, 1+i, i, secret, []string{at[5], at[2-i%2]}[i/10%2], a)
 	}
 	h := start(t, text(0))

@@ -47,7 +47,7 @@ func TestAHostThatPassesThroughIsNotServedToOthers(t *testing.T) {
 	t.Parallel()
 	at := free(t, 1)
 	a := speaks(t, "a")
-	start(t, https(document(201, "secure "+at[0]+" drain: 5s"))+fmt.Sprintf("tcp_proxies:\n  db: {port: secure, sni: [test], servers: [{address: %q}]}\n", a))
+	start(t, https(document(201, "secure "+at[0]+" drain_timeout: 5s"))+fmt.Sprintf("tcp_proxies:\n  db: {port: secure, sni: [test], servers: [{address: %q}]}\n", a))
 	c, err := connect(at[0])
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ func TestAnHTTP3PortAndAUDPProxySwapAddresses(t *testing.T) {
 		return fmt.Sprintf(`version: 1
 admin: {address: ""}
 access_log: {enabled: false}
-ports: {q: {address: %q, protocol: http3, drain: 1s}}
+ports: {q: {address: %q, protocol: http3, drain_timeout: 1s}}
 proxies: {all: {routes: [{fixed_response: {status: %d}}]}}
 udp_proxies: {dns: {address: %q, servers: [{address: %q}]}}
 `, quic, status, dns, a)

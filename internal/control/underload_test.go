@@ -137,7 +137,7 @@ func (s setup) String() string {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		fmt.Fprintf(&b, "  %s: {address: %q, protocol: http, drain: 5s}\n", name, s[name].address)
+		fmt.Fprintf(&b, "  %s: {address: %q, protocol: http, drain_timeout: 5s}\n", name, s[name].address)
 	}
 	b.WriteString("proxies:\n")
 	for _, name := range names {

@@ -105,7 +105,7 @@ func table() families {
 		opened: family{"headgate_upstream_circuit_opened_total", counter, server,
 			"How often the circuit of a server was opened."},
 		waiting: family{"headgate_upstream_waiting", gauge, []string{"proxy", "route"},
-			"Requests that wait because every server of the route has max_connections."},
+			"Requests that wait because every server of the route has max_requests requests."},
 		applies: family{"headgate_config_applies_total", counter, []string{"result"},
 			"Changes of the configuration: applied, or refused because something in them was wrong."},
 		appliedTime: family{"headgate_config_last_apply_timestamp_seconds", gauge, nil,

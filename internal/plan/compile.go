@@ -152,13 +152,13 @@ func (c *compiler) newPort(settings *config.Port) *Port {
 	place := &exchange.Place{Port: settings.Name}
 	p.front = exchange.Port{
 		Place:       place,
-		HeadTimeout: l.HeadTimeout.D(),
-		KeepAlive:   l.KeepAlive.D(),
+		HeadTimeout: l.HeaderTimeout.D(),
+		KeepAlive:   l.KeepAliveTimeout.D(),
 		WriteIdle:   l.WriteIdleTimeout.D(),
-		HeadSize:    int(l.HeadSize),
-		HeadFields:  l.HeadFields,
+		HeadSize:    int(l.HeaderSize),
+		HeadFields:  l.HeaderFields,
 		URISize:     int(l.URISize),
-		Streams:     l.Streams,
+		Streams:     l.MaxConcurrentStreams,
 		Limits:      exchange.Limits{BodyIdle: l.BodyIdleTimeout.D(), TunnelIdle: l.TunnelIdleTimeout.D()},
 		Serve:       p.serve,
 		Refuse:      p.refuse,

@@ -164,11 +164,11 @@ func (p *Port) Address() netip.AddrPort { return p.settings.Address }
 func (p *Port) Protocol() config.Protocol { return p.settings.Protocol }
 
 // Drain returns how long exchanges may go on when the port is closed.
-func (p *Port) Drain() time.Duration { return p.settings.Drain.D() }
+func (p *Port) Drain() time.Duration { return p.settings.DrainTimeout.D() }
 
 // Connections returns the largest number of open connections; 0 means no bound
 // of the port's own.
-func (p *Port) Connections() int { return p.settings.Limits.Connections }
+func (p *Port) Connections() int { return p.settings.Limits.MaxConnections }
 
 // Secure reports whether the port speaks TLS: an https or http3 port.
 func (p *Port) Secure() bool { return p.Protocol() == config.HTTPS || p.Protocol() == config.HTTP3 }

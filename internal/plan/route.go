@@ -93,9 +93,9 @@ func newShared(cfg *config.Config) shared {
 	}
 	s.upstream = upstream.Settings{
 		IdleTimeout:     u.IdleTimeout.D(),
-		IdleConnections: u.IdleConnections,
+		IdleConnections: u.MaxIdleConnections,
 		BodyIdle:        u.BodyIdleTimeout.D(),
-		HeadSize:        int(u.HeadSize),
+		HeadSize:        int(u.HeaderSize),
 		ResolveInterval: u.ResolveInterval.D(),
 		Resolvers:       u.NameServers(),
 	}

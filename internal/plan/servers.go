@@ -154,7 +154,7 @@ func targets(r *config.Route) ([]upstream.Target, error) {
 			return nil, err
 		}
 		out[i] = upstream.Target{URL: s.URL, Address: t.Address(), Authority: t.Authority(), Base: t.BasePath,
-			Weight: s.Weight, MaxConnections: s.MaxConnections, Backup: s.Backup}
+			Weight: s.Weight, MaxRequests: s.MaxRequests, Backup: s.Backup}
 		switch {
 		case t.Socket != "":
 			out[i].Network = "unix"
@@ -176,7 +176,7 @@ func (c *compiler) serversKey(b *body, secure []*secureServer) []byte {
 	for i, s := range b.settings.Servers {
 		key = append(append(key, s.URL...), ' ')
 		key = append(strconv.AppendInt(key, int64(s.Weight), 10), ' ')
-		key = strconv.AppendInt(key, int64(s.MaxConnections), 10)
+		key = strconv.AppendInt(key, int64(s.MaxRequests), 10)
 		if s.Backup {
 			key = append(key, " backup"...)
 		}

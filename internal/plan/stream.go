@@ -86,8 +86,8 @@ func (c *compiler) tcp() {
 func (c *compiler) newStream(settings *config.TCPProxy, proxy *tcp.Proxy, at schema.Place) *Port {
 	return &Port{
 		settings: &config.Port{
-			Name: settings.Name, Address: settings.Address, Protocol: config.TCP, Drain: settings.Drain, Active: true,
-			Limits: config.Limits{Connections: settings.Connections},
+			Name: settings.Name, Address: settings.Address, Protocol: config.TCP, DrainTimeout: settings.DrainTimeout, Active: true,
+			Limits: config.Limits{MaxConnections: settings.MaxConnections},
 		},
 		front:      exchange.Port{Place: &exchange.Place{Port: settings.Name}},
 		stream:     proxy,
@@ -120,7 +120,7 @@ func (c *compiler) tcpProxy(settings *config.TCPProxy, at schema.Place) (*tcp.Pr
 		Name:           settings.Name,
 		ConnectTimeout: settings.ConnectTimeout.D(),
 		IdleTimeout:    settings.IdleTimeout.D(),
-		Drain:          settings.Drain.D(),
+		Drain:          settings.DrainTimeout.D(),
 		Send:           settings.ProxyProtocol.Version(),
 	}
 	if f := settings.IPFilter; f != nil && !f.Off() {

@@ -53,7 +53,7 @@ func (c *compiler) udp() {
 
 // udpProxy compiles one UDP proxy; nil after a problem.
 func (c *compiler) udpProxy(settings *config.UDPProxy, at schema.Place) *UDPProxy {
-	out := udp.Settings{Name: settings.Name, IdleTimeout: settings.IdleTimeout.D(), Sessions: settings.Sessions}
+	out := udp.Settings{Name: settings.Name, IdleTimeout: settings.IdleTimeout.D(), Sessions: settings.MaxSessions}
 	if f := settings.IPFilter; f != nil && !f.Off() {
 		var err error
 		if out.Denied, err = ipfilter.Denier(f, c.env); err != nil {

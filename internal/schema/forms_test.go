@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"reflect"
 	"regexp"
 	"strings"
 	"testing"
@@ -79,6 +80,18 @@ func TestNearestWord(t *testing.T) {
 	} {
 		if got := Nearest(word, known); got != want {
 			t.Errorf("Nearest(%q) = %q, want %q", word, got, want)
+		}
+	}
+}
+
+func TestOldNamesLeadToTheNewOnes(t *testing.T) {
+	type limits struct {
+		Size int `json:"header_size" was:"head_size,size"`
+	}
+	o := Describe(reflect.TypeFor[limits]())
+	for _, old := range []string{"head_size", "size"} {
+		if o.Was[old] != "header_size" || o.Field(old) != nil {
+			t.Errorf("%s leads to %q, want header_size", old, o.Was[old])
 		}
 	}
 }

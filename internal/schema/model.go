@@ -51,6 +51,8 @@ type Object struct {
 	Go reflect.Type
 	// Fields are its fields in order, those of embedded structs in their place.
 	Fields []*Field
+	// Was leads from a name that a field had before to the one it has now.
+	Was map[string]string
 	// Later are field names that are known and not built yet.
 	Later []string
 
@@ -179,7 +181,7 @@ func (d describer) object(t reflect.Type) *Object {
 	if o := d.known[t]; o != nil {
 		return o
 	}
-	o := &Object{Go: t, name: t.Name(), byName: map[string]*Field{}}
+	o := &Object{Go: t, name: t.Name(), byName: map[string]*Field{}, Was: map[string]string{}}
 	d.known[t] = o
 	d.fields(o, t, nil)
 	o.template = reflect.New(t).Elem()
@@ -206,6 +208,9 @@ func (d describer) fields(o *Object, t reflect.Type, index []int) {
 			panic(fmt.Sprintf("schema: %v.%s has no json tag", t, sf.Name))
 		default:
 			o.Fields = append(o.Fields, d.field(t, sf, name, at))
+			for _, old := range split(sf.Tag.Get("was")) {
+				o.Was[old] = name
+			}
 		}
 	}
 }

@@ -7,7 +7,8 @@
 // The tags of a field are: json (its name; "-" leaves it out), required:"true",
 // default:"30s", min:"1" and max:"100" (of a number; of the length of a text,
 // list or map), enum:"a,b", later:"c,d" (words that are known and refused until
-// they are built), example:"x", and expand:"no" (variables are not expanded in
+// they are built), was:"x,y" (names it had before, which are refused and answered
+// with the new one), example:"x", and expand:"no" (variables are not expanded in
 // it). A default on a pointer is what holds when nobody set it; it is not
 // filled in.
 //

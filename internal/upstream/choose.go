@@ -76,7 +76,7 @@ func (s *Servers) key(ex *exchange.Exchange) uint64 {
 // asking again may help, in seconds.
 var (
 	allTried = &exchange.Answer{Reason: exchange.NoHealthyServer, RetryAfter: 5, Cause: "no server of the route takes requests"}
-	allFull  = &exchange.Answer{Reason: exchange.Overloaded, RetryAfter: 1, Cause: "every server of the route has max_connections requests, and the queue is full or the wait was too long"}
+	allFull  = &exchange.Answer{Reason: exchange.Overloaded, RetryAfter: 1, Cause: "every server of the route has max_requests requests, and the queue is full or the wait was too long"}
 )
 
 // none returns the answer for a request that no server can take.

@@ -11,12 +11,12 @@ import (
 	"headgate/internal/server/balance"
 )
 
-// A server with max_connections runs no more; who comes later waits, and gets 503
+// A server with max_requests runs no more; who comes later waits, and gets 503
 // when it waited too long or too many do.
 func TestQueueOfARoute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := target("127.0.0.1:1", 1)
-		full.MaxConnections = 1
+		full.MaxRequests = 1
 		s := newServers(t, settings, full)
 		s.policy.QueueTimeout = 3 * time.Second
 		first, _, none := s.choose(exchangetest.New(t), tried{})

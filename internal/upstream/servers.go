@@ -120,9 +120,9 @@ type Target struct {
 	Base string
 	// Weight is the share, 0 to 65535.
 	Weight int
-	// MaxConnections is how many requests may run on the server at once; 0 is no
+	// MaxRequests is how many requests may run on the server at once; 0 is no
 	// bound.
-	MaxConnections int
+	MaxRequests int
 	// Backup is whether the server is used only when no other can be.
 	Backup bool
 	// Tried hears of each try: exchange.None when a response head came, else

@@ -68,7 +68,7 @@ func identity(targets []Target, i int) string {
 // newQueue returns the queue of a route; nil when no server has a bound.
 func newQueue(targets []Target, p *Policy, env exchange.Env) *balance.Queue {
 	for i := range targets {
-		if targets[i].MaxConnections > 0 {
+		if targets[i].MaxRequests > 0 {
 			key := fmt.Sprintf("queue %s %s\n%d", p.Proxy, p.Route, p.QueueLength)
 			return env.Keep(key, func() exchange.Kept { return balance.NewQueue(p.QueueLength) }).(*balance.Queue)
 		}
@@ -79,12 +79,12 @@ func newQueue(targets []Target, p *Policy, env exchange.Env) *balance.Queue {
 // keepState gives a server what is known of it, and its circuit.
 func (s *Server) keepState(t *Target, id string, queue *balance.Queue, p *Policy, env exchange.Env) {
 	key := "server " + p.Proxy + " " + p.Route + "\n" + id
-	if t.MaxConnections > 0 {
-		key += fmt.Sprintf("\n%d %d", t.MaxConnections, p.QueueLength)
+	if t.MaxRequests > 0 {
+		key += fmt.Sprintf("\n%d %d", t.MaxRequests, p.QueueLength)
 	}
 	s.live = env.Keep(key, func() exchange.Kept {
 		name := health.Name{Proxy: p.Proxy, Route: p.Route, Server: t.URL}
-		return health.NewServer(balance.NewGauge(t.MaxConnections, queue), name, env.Log)
+		return health.NewServer(balance.NewGauge(t.MaxRequests, queue), name, env.Log)
 	}).(*health.Server)
 	if b := p.Health.Breaker; b != nil {
 		s.circuit = env.Keep(fmt.Sprintf("circuit %s\n%+v", key, *b), func() exchange.Kept {
@@ -100,7 +100,7 @@ func (s *Server) check(t *Target, id string, settings Settings, p *Policy, env e
 	c := p.Health.Check
 	rounds := env.Keep("rounds of checks", func() exchange.Kept { return health.NewRounds() }).(*health.Rounds)
 	alone := *t
-	alone.Base, alone.Tried, alone.Weight, alone.MaxConnections, alone.Backup = "", nil, 1, 0, false
+	alone.Base, alone.Tried, alone.Weight, alone.MaxRequests, alone.Backup = "", nil, 1, 0, false
 	key := fmt.Sprintf("check %s %s %s\n%+v", t.Network, t.Address, t.Authority, *c)
 	if t.HTTP2 {
 		key += " h2c"

@@ -21,7 +21,7 @@ func TestTwentyChangesUnderLoad(t *testing.T) {
 version: 1
 admin: {address: ""}
 access_log: {enabled: false}
-ports: {web: {address: %q, protocol: https, drain: 5s, tls: {%s}}}
+ports: {web: {address: %q, protocol: https, drain_timeout: 5s, tls: {%s}}}
 certificates: {%[3]s: {cert_file: %[3]s.pem, key_file: %[3]s.key}}
 proxies: {all: {routes: [{fixed_response: {status: 200, body: "hello"}}]}}
 `, address, settings, cert)

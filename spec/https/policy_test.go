@@ -15,7 +15,7 @@ func secured(address, settings string) string {
 version: 1
 admin: {address: ""}
 access_log: {enabled: false}
-ports: {web: {address: %q, protocol: https, drain: 2s, tls: {%s}}}
+ports: {web: {address: %q, protocol: https, drain_timeout: 2s, tls: {%s}}}
 certificates: {main: {cert_file: main.pem, key_file: main.key}}
 proxies: {all: {routes: [{fixed_response: {status: 200, body: "{client_cert_subject}"}}]}}
 `, address, settings)

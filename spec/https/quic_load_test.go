@@ -79,7 +79,7 @@ version: 1
 admin: {address: ""}
 access_log: {enabled: false}
 ports:
-  quic: {address: %q, protocol: http3, drain: 10s, tls: {default_certificate: main%s}}
+  quic: {address: %q, protocol: http3, drain_timeout: 10s, tls: {default_certificate: main%s}}
 certificates: {main: {cert_file: %s.pem, key_file: %[3]s.key}}
 proxies: {all: {routes: [{fixed_response: {status: 200, body: hello}}]}}
 `, address, more, certificate)

@@ -149,8 +149,8 @@ version: 1
 admin: {address: ""}
 access_log: {enabled: false}
 ports:
-  web: {address: %q, protocol: https, drain: 300ms}
-  quic: {address: %q, protocol: http3, drain: 300ms}
+  web: {address: %q, protocol: https, drain_timeout: 300ms}
+  quic: {address: %q, protocol: http3, drain_timeout: 300ms}
 proxies: {%s}
 `, address, address, proxies)
 }
