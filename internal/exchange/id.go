@@ -31,15 +31,31 @@ const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 func (ex *Exchange) ID() string {
 	r := &ex.id
 	if !r.made {
-		hi := process
-		lo := ex.Conn.Serial<<24 | uint64(r.request)&0xffffff
-		// 128 bits, five at a time, from the low end.
-		for i := idSize - 1; i >= 0; i-- {
-			r.text[i] = alphabet[lo&31]
-			lo = lo>>5 | hi<<59
-			hi >>= 5
-		}
+		writeID(&r.text, ex.Number())
 		r.made = true
 	}
 	return view(r.text[:])
+}
+
+// Number returns what tells this exchange from others of this process; IDOf makes
+// the request id of it.
+func (ex *Exchange) Number() uint64 {
+	return ex.Conn.Serial<<24 | uint64(ex.id.request)&0xffffff
+}
+
+// IDOf returns the request id of the exchange with this number.
+func IDOf(number uint64) string {
+	var text [idSize]byte
+	writeID(&text, number)
+	return string(text[:])
+}
+
+// writeID writes 128 bits, five at a time, from the low end.
+func writeID(text *[idSize]byte, lo uint64) {
+	hi := process
+	for i := idSize - 1; i >= 0; i-- {
+		text[i] = alphabet[lo&31]
+		lo = lo>>5 | hi<<59
+		hi >>= 5
+	}
 }

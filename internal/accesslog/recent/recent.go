@@ -1,0 +1,285 @@
+// Package recent keeps the last requests in memory, for people who look at what
+// happens now: a Ring takes every finished exchange and passage, answers queries
+// over what it holds, and streams what comes to followers.
+//
+// Memory is bounded and grows as it is used. Requests that failed or were slow
+// have a part of it for themselves, so they stay longer than the ordinary ones.
+// Record allocates nothing once the memory is there, makes no system call, and
+// takes no lock that processors share but once for many requests. Nobody who
+// reads holds up who records.
+//
+// It writes no file: that is the access log's part.
+package recent
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"headgate/internal/exchange"
+)
+
+// DefaultSize is the memory of a ring when nobody says otherwise, and MinSize the
+// least there can be, in bytes.
+const (
+	DefaultSize = 32 << 20
+	MinSize     = 1 << 20
+)
+
+// DefaultSlow is how long a request takes that is kept longer.
+const DefaultSlow = time.Second
+
+// The bounds of a ring's pieces.
+const (
+	maxChunk = 64 << 10
+	minChunk = 8 << 10
+	maxLanes = 64
+)
+
+// class is a part of the memory.
+type class int
+
+// Ordinary records have three quarters of the memory, notable ones the rest.
+const (
+	ordinary class = iota
+	notable
+	classes
+)
+
+// Config says how much a ring keeps.
+type Config struct {
+	// Size is the memory in bytes; 0 is DefaultSize, and less than MinSize is
+	// MinSize.
+	Size int64
+	// Slow is how long a request takes that is kept longer; 0 is DefaultSlow.
+	Slow time.Duration
+}
+
+// Ring holds recent requests. Its methods may be called by several goroutines at
+// once.
+type Ring struct {
+	// Constant.
+	slow      int64
+	chunkSize int
+	lanes     []lane
+	pool      sync.Pool    // of *lane: hands each processor its own
+	max       [classes]int // chunks, those that are being filled among them
+
+	next  atomic.Uint32 // the lane that the pool takes next
+	order atomic.Uint64 // the order of chunks by when they were begun
+
+	mu struct {
+		sync.Mutex
+		full  [classes][]*chunk // oldest first
+		spare []*chunk
+	}
+	live followers
+}
+
+// lane is what one processor fills, as a rule.
+type lane struct {
+	mu struct {
+		sync.Mutex
+		open [classes]*chunk
+	}
+	_ [128]byte // keeps lanes on cache lines of their own
+}
+
+// chunk is a run of records. The bytes up to its length are not changed while it
+// is held by a reader.
+type chunk struct {
+	order   uint64
+	buf     []byte
+	readers int // guarded by Ring.mu
+}
+
+// New returns an empty ring.
+func New(c Config) *Ring {
+	size := max(c.Size, MinSize)
+	if c.Size == 0 {
+		size = DefaultSize
+	}
+	r := &Ring{slow: int64(c.Slow), lanes: make([]lane, laneCount(size))}
+	if r.slow <= 0 {
+		r.slow = int64(DefaultSlow)
+	}
+	r.chunkSize = int(min(max(size/int64(8*len(r.lanes)), minChunk), maxChunk))
+	all := int(size) / r.chunkSize
+	r.max[notable] = all / 4
+	r.max[ordinary] = all - r.max[notable]
+	r.pool.New = func() any { return r.nextLane() }
+	return r
+}
+
+// laneCount returns how many lanes there are: a power of two, the number of
+// processors and up to twice as many, as far as the memory allows.
+func laneCount(size int64) int {
+	n := 1
+	for n <= runtime.GOMAXPROCS(0) && n < maxLanes && int64(n)*2*8*minChunk <= size {
+		n *= 2
+	}
+	return n
+}
+
+func (r *Ring) nextLane() *lane { return &r.lanes[int(r.next.Add(1))&(len(r.lanes)-1)] }
+
+// Record keeps a finished exchange. Nothing in it refers to ex.
+func (r *Ring) Record(ex *exchange.Exchange) {
+	end := ex.Times.End
+	if end == 0 {
+		end = exchange.Now()
+	}
+	status := ex.Status()
+	c := ordinary
+	if status >= 400 || ex.Reason != exchange.None || end-ex.Times.Start >= r.slow && ex.Response.Tunnel == nil {
+		c = notable
+	}
+	l := r.lockLane()
+	b := r.roomLocked(l, c)
+	b.buf = appendExchange(b.buf, ex, status, end)
+	l.mu.Unlock()
+	r.pool.Put(l)
+}
+
+// RecordPassage keeps a connection through a TCP proxy, or a session through a UDP
+// proxy, that has ended. Nothing in it refers to p.
+func (r *Ring) RecordPassage(p *exchange.Passage) {
+	c := ordinary
+	if p.Reason != exchange.None {
+		c = notable
+	}
+	l := r.lockLane()
+	b := r.roomLocked(l, c)
+	b.buf = appendPassage(b.buf, p)
+	l.mu.Unlock()
+	r.pool.Put(l)
+}
+
+// lockLane returns the lane of the current processor, locked. A processor that
+// finds it locked takes another and keeps that: so no two stay on one.
+func (r *Ring) lockLane() *lane {
+	l := r.pool.Get().(*lane)
+	if !l.mu.TryLock() {
+		l = r.nextLane()
+		l.mu.Lock()
+	}
+	return l
+}
+
+// roomLocked returns the chunk of l that the next record goes to.
+func (r *Ring) roomLocked(l *lane, c class) *chunk {
+	b := l.mu.open[c]
+	if b == nil || len(b.buf)+maxRecord > cap(b.buf) {
+		b = r.exchange(b, c)
+		l.mu.open[c] = b
+	}
+	return b
+}
+
+// exchange takes a full chunk, which may be nil, and returns an empty one: a spare
+// one, or the oldest of its class when there are as many as there may be.
+func (r *Ring) exchange(b *chunk, c class) *chunk {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if b != nil {
+		r.mu.full[c] = append(r.mu.full[c], b)
+	}
+	for len(r.mu.full[c]) > 0 && len(r.mu.full[c])+len(r.lanes) > r.max[c] {
+		oldest := r.mu.full[c][0]
+		n := copy(r.mu.full[c], r.mu.full[c][1:])
+		r.mu.full[c][n] = nil
+		r.mu.full[c] = r.mu.full[c][:n]
+		if oldest.readers == 0 {
+			r.mu.spare = append(r.mu.spare, oldest)
+		}
+	}
+	next := r.emptyLocked()
+	next.order = r.order.Add(1)
+	return next
+}
+
+func (r *Ring) emptyLocked() *chunk {
+	if n := len(r.mu.spare); n > 0 {
+		b := r.mu.spare[n-1]
+		r.mu.spare[n-1] = nil
+		r.mu.spare = r.mu.spare[:n-1]
+		b.buf = b.buf[:0]
+		return b
+	}
+	return &chunk{buf: make([]byte, 0, r.chunkSize)}
+}
+
+// part is what a reader sees of a chunk: the records that were whole when it
+// looked.
+type part struct {
+	chunk *chunk
+	order uint64
+	buf   []byte
+	open  bool // more will follow
+}
+
+// hold returns the parts that were begun at or after an order, and keeps their
+// chunks from being used again until release.
+func (r *Ring) hold(from uint64) []part {
+	var parts []part
+	add := func(b *chunk, open bool) {
+		if b != nil && b.order >= from {
+			b.readers++
+			parts = append(parts, part{b, b.order, b.buf[:len(b.buf):len(b.buf)], open})
+		}
+	}
+	// A lane is locked before the ring, as Record does.
+	for i := range r.lanes {
+		l := &r.lanes[i]
+		l.mu.Lock()
+		r.mu.Lock()
+		for _, b := range l.mu.open {
+			add(b, true)
+		}
+		r.mu.Unlock()
+		l.mu.Unlock()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	seen := make(map[*chunk]bool, len(parts))
+	for _, p := range parts {
+		seen[p.chunk] = true
+	}
+	for _, full := range r.mu.full {
+		for _, b := range full {
+			if !seen[b] {
+				add(b, false)
+			}
+		}
+	}
+	return parts
+}
+
+// release gives up what hold returned.
+func (r *Ring) release(parts []part) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, p := range parts {
+		p.chunk.readers--
+	}
+}
+
+// Size returns the memory that is held, in bytes.
+func (r *Ring) Size() int64 {
+	n := 0
+	for i := range r.lanes {
+		l := &r.lanes[i]
+		l.mu.Lock()
+		for _, b := range l.mu.open {
+			if b != nil {
+				n++
+			}
+		}
+		l.mu.Unlock()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n += len(r.mu.full[ordinary]) + len(r.mu.full[notable]) + len(r.mu.spare)
+	return int64(n) * int64(r.chunkSize)
+}
