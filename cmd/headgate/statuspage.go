@@ -10,6 +10,7 @@ import (
 
 	"headgate/internal/control"
 	"headgate/internal/plan"
+	"headgate/internal/ports"
 	"headgate/internal/server/health"
 )
 
@@ -18,7 +19,7 @@ type statusPage struct {
 	State    string                `json:"state"`
 	Since    time.Time             `json:"since"`
 	Revision string                `json:"revision"`
-	Ports    []control.PortState   `json:"ports"`
+	Ports    []ports.State         `json:"ports"`
 	Proxies  []plan.ProxyState     `json:"proxies"`
 	TCP      []control.StreamState `json:"tcp_proxies"`
 	UDP      []control.StreamState `json:"udp_proxies"`

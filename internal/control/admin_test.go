@@ -3,7 +3,6 @@ package control
 import (
 	"net"
 	"testing"
-	"time"
 )
 
 func TestABusyAdminAddressKeepsNobodyFromBeingServed(t *testing.T) {
@@ -14,7 +13,7 @@ func TestABusyAdminAddressKeepsNobodyFromBeingServed(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := prepare(t, withAdmin(201, at[1], "stderr", "a "+at[0]))
-	h.c.pace = pace{time.Millisecond, 10 * time.Millisecond}
+	h.retrySoon(nil)
 	h.run()
 	want(t, at[0], 201)
 	if n := h.log.count("admin listener waits"); n != 1 {

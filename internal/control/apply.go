@@ -10,6 +10,7 @@ import (
 	"headgate/internal/admin"
 	"headgate/internal/config"
 	"headgate/internal/plan"
+	"headgate/internal/ports"
 	"headgate/internal/schema"
 )
 
@@ -58,8 +59,7 @@ type change struct {
 	previous *plan.Plan
 	record   *record // the access log after the change
 	admin    *admin.Change
-	sockets  *opened
-	waited   map[string]bool // addresses that waited before the change
+	ports    *ports.Change
 	revision string
 	notes    []schema.Problem
 }
@@ -67,10 +67,7 @@ type change struct {
 // prepareLocked does all that can fail, in the order check, compile, open, save.
 // When a step fails those before it are undone.
 func (c *Control) prepareLocked(name string, data []byte) (ch *change, err error) {
-	ch = &change{previous: c.current.Load(), waited: map[string]bool{}}
-	for address := range c.mu.waiting {
-		ch.waited[address] = true
-	}
+	ch = &change{previous: c.current.Load()}
 	if ch.previous != nil {
 		ch.before = ch.previous.Config()
 	}
@@ -101,7 +98,7 @@ func (c *Control) prepareLocked(name string, data []byte) (ch *change, err error
 	if err = c.openAdmin(ch); err != nil {
 		return ch, err
 	}
-	if ch.sockets, err = c.openSocketsLocked(ch); err != nil {
+	if ch.ports, err = c.ports.Prepare(ch.plan, ch.previous); err != nil {
 		return ch, err
 	}
 	return ch, c.save(ch, data)
@@ -115,11 +112,11 @@ func (c *Control) openAdmin(ch *change) (err error) {
 		return nil
 	}
 	waits := ch.previous == nil || ch.before.Admin.Address == address && c.adminWaits(ch.before)
-	if !waits || !temporary(err) {
-		return fmt.Errorf("%w; %s", err, adminHelp(err, address))
+	if !waits || !ports.Temporary(err) {
+		return fmt.Errorf("%w; %s", err, ports.Help(err, address))
 	}
 	if ch.previous == nil {
-		c.log.Warn("admin listener waits, ports are served", "address", address.String(), "err", err, "hint", adminHelp(err, address))
+		c.log.Warn("admin listener waits, ports are served", "address", address.String(), "err", err, "hint", ports.Help(err, address))
 	}
 	ch.admin, err = c.admin.Prepare(netip.AddrPort{})
 	return err
@@ -143,9 +140,8 @@ func (c *Control) save(ch *change, data []byte) (err error) {
 
 // undo takes back what a failed change has done so far.
 func (c *Control) undo(ch *change) {
-	if ch.sockets != nil {
-		ch.sockets.close()
-		c.abandonQUIC(ch.sockets)
+	if ch.ports != nil {
+		ch.ports.Cancel()
 	}
 	if ch.admin != nil {
 		ch.admin.Cancel()
@@ -163,7 +159,7 @@ func (c *Control) undo(ch *change) {
 func (c *Control) commitLocked(ch *change) {
 	c.current.Store(ch.plan)
 	ch.plan.Begin()
-	c.takeSocketsLocked(ch)
+	ch.ports.Commit()
 	ch.admin.Commit()
 	if old := c.record.Swap(ch.record); old != ch.record {
 		c.retireRecord(old)
@@ -173,5 +169,35 @@ func (c *Control) commitLocked(ch *change) {
 	}
 	c.tunnels.Follow(ch.plan.Left)
 	c.mu.since, c.mu.revision = time.Now(), ch.revision
-	c.scheduleRetryLocked(c.pace.first)
+	c.scheduleAdminLocked(firstRetry)
+}
+
+// How long the admin listener waits for the next try when its address is busy.
+const (
+	firstRetry = 2 * time.Second
+	lastRetry  = 30 * time.Second
+)
+
+// scheduleAdminLocked tries again to open the admin listener, if it waits.
+func (c *Control) scheduleAdminLocked(after time.Duration) {
+	if c.mu.retry != nil {
+		c.mu.retry.Stop()
+		c.mu.retry = nil
+	}
+	if !c.mu.closed && c.adminWaits(c.current.Load().Config()) {
+		c.mu.retry = time.AfterFunc(min(after, c.pace), func() { c.retryAdmin(after) })
+	}
+}
+
+// retryAdmin opens the admin listener if it waits.
+func (c *Control) retryAdmin(waited time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.closed {
+		return
+	}
+	if cfg := c.current.Load().Config(); c.adminWaits(cfg) && c.admin.Move(cfg.Admin.Address) == nil {
+		c.log.Info("admin listener opened", "address", cfg.Admin.Address.String())
+	}
+	c.scheduleAdminLocked(min(2*waited, lastRetry))
 }

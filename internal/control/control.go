@@ -3,10 +3,8 @@
 // nothing, one at a time. Run keeps the process going: it applies the
 // configuration file, watches it, and drains at the end.
 //
-// apply.go is the life of a change; sockets.go, quic.go and udp.go bring the open
-// sockets to what a plan wants, waiting.go opens those whose address was busy, and
-// drains.go and quicdrains.go close the others; watch.go notices that the file
-// changed; status.go tells how things stand.
+// apply.go is the life of a change; watch.go notices that the file changed;
+// status.go tells how things stand.
 package control
 
 import (
@@ -15,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,6 +23,7 @@ import (
 	"headgate/internal/feature/cache"
 	"headgate/internal/metrics"
 	"headgate/internal/plan"
+	"headgate/internal/ports"
 	"headgate/internal/ports/listen"
 	"headgate/internal/schema"
 	"headgate/internal/source/disk"
@@ -57,30 +55,22 @@ type Control struct {
 	metrics *metrics.Registry
 	tunnels *exchange.Tunnels
 	admin   *admin.Server
-	bind    bind
-	pace    pace
+	ports   *ports.Set
+	pace    time.Duration // longest wait of the admin listener
 
 	// current is what requests are served by. It is swapped whole.
 	current  atomic.Pointer[plan.Plan]
 	ready    atomic.Bool
 	stopping atomic.Bool
-	serials  atomic.Uint64 // of connections
 	record   atomic.Pointer[record]
 	retired  atomic.Uint64 // access log records that closed logs have lost
-	drains   drains
-	// quicDrains are those of QUIC.
-	quicDrains quicDrains
 	// standing is what Status tells; it is replaced when a change has ended.
 	standing atomic.Pointer[standing]
 
 	mu struct {
-		sync.Mutex                    // held for the whole of a change
-		file       []byte             // what the file held when it was read last
-		fileTaken  bool               // and whether that was applied
-		sockets    map[string]*socket // by address
-		quics      map[netip.AddrPort]*quicSocket
-		udps       map[netip.AddrPort]*udpSocket
-		waiting    map[string]*PortState // by address
+		sync.Mutex        // held for the whole of a change
+		file       []byte // what the file held when it was read last
+		fileTaken  bool   // and whether that was applied
 		retry      *time.Timer
 		since      time.Time
 		revision   string
@@ -119,11 +109,8 @@ func New(o Options) (*Control, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Control{log: o.Log, options: o, state: state, metrics: metrics.New(o.Build), tunnels: exchange.NewTunnels(), bind: listen.OpenBeside, pace: usualPace}
-	c.mu.sockets = map[string]*socket{}
-	c.mu.quics = map[netip.AddrPort]*quicSocket{}
-	c.mu.udps = map[netip.AddrPort]*udpSocket{}
-	c.mu.waiting = map[string]*PortState{}
+	c := &Control{log: o.Log, options: o, state: state, metrics: metrics.New(o.Build), tunnels: exchange.NewTunnels(), pace: lastRetry}
+	c.ports = ports.New(ports.Options{Log: o.Log, Metrics: c.metrics, Current: &c.current})
 	c.admin = admin.New(admin.Options{
 		Log: o.Log, Metrics: c.metrics.Handler(), Ready: c.Ready, Listen: listen.Listener,
 		Status: func(proxy string) any {
@@ -226,8 +213,7 @@ func (c *Control) close() {
 	if !c.closePorts() {
 		return
 	}
-	c.drains.wait()
-	c.quicDrains.wait()
+	c.ports.Wait()
 	if p := c.current.Load(); p != nil {
 		p.Retire(nil)
 	}
@@ -250,19 +236,7 @@ func (c *Control) closePorts() bool {
 	if c.mu.retry != nil {
 		c.mu.retry.Stop()
 	}
-	for _, s := range c.mu.sockets {
-		c.drain(s)
-	}
-	for _, s := range c.mu.quics {
-		c.drainQUIC(s)
-	}
-	clear(c.mu.sockets)
-	for _, s := range c.mu.udps {
-		c.closeUDP(s)
-	}
-	clear(c.mu.quics)
-	clear(c.mu.udps)
-	clear(c.mu.waiting)
+	c.ports.Close()
 	c.publishLocked()
 	return true
 }

@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"headgate/internal/ports"
 )
 
 // patience is how long a test waits for what has to happen.
@@ -57,6 +59,15 @@ func prepare(t *testing.T, text string) *house {
 	}
 	h.c = c
 	return h
+}
+
+// retrySoon makes ports whose address is busy be tried again soon.
+func (h *house) retrySoon(bind ports.Bind) {
+	h.c.ports = ports.New(ports.Options{
+		Log: h.c.log, Metrics: h.c.metrics, Current: &h.c.current, Bind: bind,
+		Pace: ports.Pace{First: time.Millisecond, Last: 10 * time.Millisecond},
+	})
+	h.c.pace = 10 * time.Millisecond
 }
 
 // run starts the house and waits until it is ready.
@@ -105,13 +116,13 @@ func (h *house) apply(text string) {
 }
 
 // port returns the state of a port by its name and address.
-func (h *house) port(name, address string) (PortState, bool) {
+func (h *house) port(name, address string) (ports.State, bool) {
 	for _, p := range h.c.Status().Ports {
 		if p.Name == name && p.Address == address {
 			return p, true
 		}
 	}
-	return PortState{}, false
+	return ports.State{}, false
 }
 
 // is returns a question whether a port has a state.

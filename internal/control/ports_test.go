@@ -9,7 +9,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"headgate/internal/ports/listen"
 )
@@ -115,7 +114,7 @@ func TestABusyAddressIsWaitedForAtTheStart(t *testing.T) {
 	}
 	defer busy.Close()
 	h := prepare(t, document(201, "a "+at[0], "b "+at[1]))
-	h.c.pace = pace{time.Millisecond, 10 * time.Millisecond}
+	h.retrySoon(nil)
 	h.run()
 	want(t, at[1], 201)
 	p, ok := h.port("a", at[0])
@@ -150,7 +149,7 @@ func TestAWaitingPortIsOpenedWhenItsAddressIsFree(t *testing.T) {
 		t.Fatal(err)
 	}
 	h := prepare(t, document(201, "a "+at[0]))
-	h.c.pace = pace{time.Millisecond, 10 * time.Millisecond}
+	h.retrySoon(nil)
 	h.run()
 	if !h.c.Ready() {
 		t.Error("a port that waits keeps the house from being ready")
@@ -185,9 +184,8 @@ func TestABusyAddressRefusesAChange(t *testing.T) {
 func TestWhatTheSystemDoesNotAllow(t *testing.T) {
 	at := free(t, 2)
 	h := prepare(t, document(201, "a "+at[0], "b "+at[1]))
-	h.c.pace = pace{time.Millisecond, 10 * time.Millisecond}
 	allowed := make(chan struct{})
-	h.c.bind = func(address netip.AddrPort, beside []*listen.Socket, log *slog.Logger) (*listen.Socket, error) {
+	h.retrySoon(func(address netip.AddrPort, beside []*listen.Socket, log *slog.Logger) (*listen.Socket, error) {
 		select {
 		case <-allowed:
 		default:
@@ -196,7 +194,7 @@ func TestWhatTheSystemDoesNotAllow(t *testing.T) {
 			}
 		}
 		return listen.OpenBeside(address, beside, log)
-	}
+	})
 	h.run()
 	p, _ := h.port("a", at[0])
 	if p.State != "permission_denied" || p.Reason != "permission_denied" || !strings.Contains(p.Hint, "CAP_NET_BIND_SERVICE") {

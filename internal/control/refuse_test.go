@@ -3,7 +3,6 @@ package control
 import (
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -24,14 +23,13 @@ type scene struct {
 	record    *record
 	admin     string
 	revisions []string
-	sockets   map[string]*socket
 	status    Status
 }
 
 func snapshot(h *house) scene {
 	h.c.mu.Lock()
 	defer h.c.mu.Unlock()
-	s := scene{plan: h.c.Plan(), record: h.c.record.Load(), admin: h.c.admin.Address().String(), sockets: maps.Clone(h.c.mu.sockets)}
+	s := scene{plan: h.c.Plan(), record: h.c.record.Load(), admin: h.c.admin.Address().String()}
 	s.revisions, _ = h.c.state.Revisions()
 	s.status = h.c.Status()
 	s.status.Refused, s.status.Sources = nil, nil
@@ -49,7 +47,7 @@ func (s scene) same(t *testing.T, h *house) {
 		t.Error("the status does not tell of the refusal")
 	}
 	now := snapshot(h)
-	if s.plan != now.plan || s.record != now.record || s.admin != now.admin || !slices.Equal(s.revisions, now.revisions) || !maps.Equal(s.sockets, now.sockets) {
+	if s.plan != now.plan || s.record != now.record || s.admin != now.admin || !slices.Equal(s.revisions, now.revisions) {
 		t.Errorf("a refused change left its mark:\nbefore %+v\nafter  %+v", s, now)
 	}
 	if !reflect.DeepEqual(s.status, now.status) {

@@ -1,14 +1,12 @@
 package control
 
 import (
-	"cmp"
 	"maps"
 	"reflect"
 	"slices"
 	"time"
 
 	"headgate/internal/config"
-	"headgate/internal/plan"
 )
 
 // mostLines bounds the lines that tell of one change.
@@ -21,9 +19,7 @@ func (c *Control) tell(ch *change, took time.Duration) {
 	for _, n := range ch.notes {
 		c.log.Warn("note: "+n.Error(), "object", n.Object)
 	}
-	defer c.tellWaiting(ch)
 	if ch.before == nil {
-		c.tellOpened(ch.sockets)
 		return
 	}
 	difference(ch.before.Ports, ch.config.Ports, func(name, what string) {
@@ -50,35 +46,6 @@ func (c *Control) tell(ch *change, took time.Duration) {
 	})
 	if !reflect.DeepEqual(rest(ch.before), rest(ch.config)) {
 		c.log.Info("settings changed")
-	}
-}
-
-// tellOpened tells of the ports that were opened at the start, by address.
-func (c *Control) tellOpened(o *opened) {
-	var ports []*plan.Port
-	for _, s := range o.sockets {
-		ports = append(ports, s.view.Load().on)
-	}
-	for _, s := range o.quics {
-		ports = append(ports, s.view.Load().on)
-	}
-	for _, s := range o.udps {
-		ports = append(ports, s.port)
-	}
-	slices.SortFunc(ports, func(a, b *plan.Port) int {
-		return cmp.Or(a.Address().Compare(b.Address()), cmp.Compare(a.Name(), b.Name()))
-	})
-	for _, port := range ports {
-		c.log.Info("port opened", "port", port.Name(), "address", port.Address().String(), "protocol", port.Protocol())
-	}
-}
-
-// tellWaiting tells of ports that could not be opened and did not wait before.
-func (c *Control) tellWaiting(ch *change) {
-	for _, address := range slices.Sorted(maps.Keys(ch.sockets.waiting)) {
-		if w := ch.sockets.waiting[address]; !ch.waited[address] {
-			c.log.Warn("port waits, all others are served", "port", w.Name, "address", address, "reason", w.Reason, "hint", w.Hint)
-		}
 	}
 }
 

@@ -122,7 +122,7 @@ func TestAUDPAddressThatIsBusy(t *testing.T) {
 		t.Errorf("after a refused change: got %q", got)
 	}
 	waits := prepare(t, udpFile(own("dns", at[1], "", a)))
-	waits.c.pace = pace{10 * time.Millisecond, 10 * time.Millisecond}
+	waits.retrySoon(nil)
 	waits.run()
 	if p, _ := waits.port("dns", at[1]); p.State != "waiting" || p.Reason != "address_in_use" {
 		t.Errorf("got %+v, want that it waits", p)

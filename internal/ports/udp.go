@@ -1,4 +1,4 @@
-package control
+package ports
 
 import (
 	"fmt"
@@ -16,13 +16,13 @@ type udpSocket struct {
 	*udp.Table
 	address netip.AddrPort
 	since   time.Time
-	serving bool       // guarded by Control.mu
-	port    *plan.Port // guarded by Control.mu
+	serving bool       // guarded by Set.mu
+	port    *plan.Port // guarded by Set.mu
 }
 
 // openUDPLocked opens the sockets of UDP proxies that the plan wants and that are
 // not open, by the rules of openSocketsLocked.
-func (c *Control) openUDPLocked(ch *change, o *opened) error {
+func (c *Set) openUDPLocked(ch *Change, o *opened) error {
 	for _, u := range ch.plan.UDPProxies() {
 		address := u.Port.Address()
 		if c.mu.udps[address] != nil {
@@ -35,7 +35,7 @@ func (c *Control) openUDPLocked(ch *change, o *opened) error {
 		}
 		key := quicKey(address)
 		before := c.mu.waiting[key]
-		if ch.previous != nil && before == nil || !temporary(err) {
+		if ch.previous != nil && before == nil || !Temporary(err) {
 			return errPort(u.Port, err)
 		}
 		o.waiting[key] = waitingState(u.Port, err, before)
@@ -45,7 +45,7 @@ func (c *Control) openUDPLocked(ch *change, o *opened) error {
 
 // openUDP opens the socket of a UDP proxy, beside sockets of ours that a change is
 // about to close.
-func (c *Control) openUDP(p *plan.Plan, u *plan.UDPProxy) (*udpSocket, error) {
+func (c *Set) openUDP(p *plan.Plan, u *plan.UDPProxy) (*udpSocket, error) {
 	conn, err := listen.Packets(u.Port.Address(), c.besideLocked(p, u.Port.Address().Port()))
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", u.Port.Address(), err)
@@ -56,7 +56,7 @@ func (c *Control) openUDP(p *plan.Plan, u *plan.UDPProxy) (*udpSocket, error) {
 // besideLocked returns the sockets with a port number that take datagrams, and that
 // a plan does not want any more: those of UDP proxies, and those of QUIC, of which
 // some drain already.
-func (c *Control) besideLocked(p *plan.Plan, number uint16) (all []*net.UDPConn) {
+func (c *Set) besideLocked(p *plan.Plan, number uint16) (all []*net.UDPConn) {
 	for address, s := range c.mu.udps {
 		if address.Port() == number && p.AtUDP(address) == nil {
 			all = append(all, s.Conn())
@@ -76,8 +76,8 @@ func (c *Control) besideLocked(p *plan.Plan, number uint16) (all []*net.UDPConn)
 // takeUDPLocked takes the sockets of a change into use and closes those that it
 // does not want, with their sessions: a datagram has no connection that could end
 // in its own time.
-func (c *Control) takeUDPLocked(ch *change) {
-	for address, s := range ch.sockets.udps {
+func (c *Set) takeUDPLocked(ch *Change) {
+	for address, s := range ch.opened.udps {
 		c.mu.udps[address] = s
 		c.quicDrains.cut(address)
 	}
@@ -93,7 +93,7 @@ func (c *Control) takeUDPLocked(ch *change) {
 }
 
 // serveUDP begins to carry datagrams by a proxy, or goes on by it.
-func (c *Control) serveUDP(s *udpSocket, u *plan.UDPProxy) {
+func (c *Set) serveUDP(s *udpSocket, u *plan.UDPProxy) {
 	s.port = u.Port
 	s.Use(u.Proxy)
 	if !s.serving {
@@ -102,14 +102,14 @@ func (c *Control) serveUDP(s *udpSocket, u *plan.UDPProxy) {
 	}
 }
 
-func (c *Control) closeUDP(s *udpSocket) {
+func (c *Set) closeUDP(s *udpSocket) {
 	c.log.Info("port closes", "port", s.port.Name(), "address", s.address.String(), "sessions", s.Len())
 	s.Close()
 }
 
 // state returns how the socket stands. port is what it serves.
-func (s *udpSocket) state(port *plan.Port) PortState {
-	return PortState{
+func (s *udpSocket) state(port *plan.Port) State {
+	return State{
 		Name: port.Name(), Address: s.address.String(), Protocol: port.Protocol(),
 		State: "listening", Since: s.since, Connections: s.Len(), Accepted: s.Begun(),
 	}

@@ -1,4 +1,4 @@
-package control
+package ports
 
 import (
 	"net/netip"
@@ -95,7 +95,7 @@ func (d *quicDrains) cut(address netip.AddrPort) {
 func (d *quicDrains) wait() { d.running.Wait() }
 
 // states returns how the sockets stand.
-func (d *quicDrains) states() (all []PortState) {
+func (d *quicDrains) states() (all []State) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for s, since := range d.mu.sockets {

@@ -1,4 +1,4 @@
-package control
+package ports
 
 import (
 	"crypto/tls"
@@ -26,7 +26,7 @@ type quicSocket struct {
 	// counter counts the connections that come from now on.
 	counter atomic.Pointer[metrics.Port]
 
-	// guarded by Control.mu
+	// guarded by Set.mu
 	name  string // of the port
 	drain time.Duration
 }
@@ -38,7 +38,7 @@ const udpPrefix = "udp/"
 
 // openQUICLocked opens the UDP sockets that the plan wants and that are not open,
 // by the rules of openSocketsLocked. A socket that drains is taken back.
-func (c *Control) openQUICLocked(ch *change, o *opened) error {
+func (c *Set) openQUICLocked(ch *Change, o *opened) error {
 	for _, port := range ch.plan.Ports() {
 		if port.Protocol() != config.HTTP3 || c.mu.quics[port.Address()] != nil {
 			continue
@@ -50,7 +50,7 @@ func (c *Control) openQUICLocked(ch *change, o *opened) error {
 		}
 		key := quicKey(port.Address())
 		before := c.mu.waiting[key]
-		if ch.previous != nil && before == nil || !temporary(err) {
+		if ch.previous != nil && before == nil || !Temporary(err) {
 			return errPort(port, err)
 		}
 		o.waiting[key] = waitingState(port, err, before)
@@ -60,7 +60,7 @@ func (c *Control) openQUICLocked(ch *change, o *opened) error {
 
 // openQUIC opens the socket of a port, beside sockets of ours that a change is
 // about to close.
-func (c *Control) openQUIC(p *plan.Plan, port *plan.Port) (*quicSocket, error) {
+func (c *Set) openQUIC(p *plan.Plan, port *plan.Port) (*quicSocket, error) {
 	if s := c.quicDrains.resume(port.Address()); s != nil {
 		c.settleQUIC(s, p, port)
 		return s, nil
@@ -85,7 +85,7 @@ func (c *Control) openQUIC(p *plan.Plan, port *plan.Port) (*quicSocket, error) {
 
 // serveQUIC begins to take connections, unless the socket was taken back and does
 // so anyway.
-func (c *Control) serveQUIC(s *quicSocket) {
+func (c *Set) serveQUIC(s *quicSocket) {
 	if s.Serving() {
 		return
 	}
@@ -100,7 +100,7 @@ func (c *Control) serveQUIC(s *quicSocket) {
 }
 
 // abandonQUIC gives up the sockets of a change that is not made.
-func (c *Control) abandonQUIC(o *opened) {
+func (c *Set) abandonQUIC(o *opened) {
 	for _, s := range o.quics {
 		if s.Serving() {
 			c.drainQUIC(s) // it drained before
@@ -112,7 +112,7 @@ func (c *Control) abandonQUIC(o *opened) {
 }
 
 // settleQUIC is settle for a socket of QUIC.
-func (c *Control) settleQUIC(s *quicSocket, p *plan.Plan, port *plan.Port) (old *metrics.Port) {
+func (c *Set) settleQUIC(s *quicSocket, p *plan.Plan, port *plan.Port) (old *metrics.Port) {
 	if s.name != port.Name() {
 		old = s.counter.Swap(c.metrics.Port(port.Name()))
 	}
@@ -151,8 +151,8 @@ func (s *quicSocket) tls(p *plan.Plan) (*tls.Config, error) {
 
 // takeQUICLocked takes the sockets of a change into use and closes those that it
 // does not want. It returns the counters to be retired.
-func (c *Control) takeQUICLocked(ch *change) (counters []*metrics.Port) {
-	for address, s := range ch.sockets.quics {
+func (c *Set) takeQUICLocked(ch *Change) (counters []*metrics.Port) {
+	for address, s := range ch.opened.quics {
 		c.mu.quics[address] = s
 		c.serveQUIC(s)
 	}
@@ -178,7 +178,7 @@ func (c *Control) takeQUICLocked(ch *change) (counters []*metrics.Port) {
 
 // advertiseLocked makes https ports tell clients of the http3 ports beside them that
 // listen.
-func (c *Control) advertiseLocked(p *plan.Plan) {
+func (c *Set) advertiseLocked(p *plan.Plan) {
 	for _, port := range p.Ports() {
 		if beside := port.Beside(); beside != nil {
 			port.Advertise(c.mu.quics[beside.Address()] != nil)
@@ -187,7 +187,7 @@ func (c *Control) advertiseLocked(p *plan.Plan) {
 }
 
 // drainQUIC closes a socket in the background.
-func (c *Control) drainQUIC(s *quicSocket) {
+func (c *Set) drainQUIC(s *quicSocket) {
 	name, open := s.name, s.Len()
 	c.log.Info("port closes", "port", name, "address", s.Address().String(), "connections", open)
 	c.quicDrains.begin(s, func(cut int) {
@@ -198,9 +198,9 @@ func (c *Control) drainQUIC(s *quicSocket) {
 	})
 }
 
-func (s *quicSocket) state(word string, since time.Time) PortState {
+func (s *quicSocket) state(word string, since time.Time) State {
 	on := s.view.Load().on
-	return PortState{
+	return State{
 		Name: on.Name(), Address: s.Address().String(), Protocol: on.Protocol(),
 		State: word, Since: since, Connections: s.Len(), Accepted: s.Accepted(), SelfSigned: on.SelfSigned(),
 	}

@@ -1,4 +1,4 @@
-package control
+package ports
 
 import (
 	"errors"
@@ -18,24 +18,23 @@ const (
 	lastRetry  = 30 * time.Second
 )
 
-// pace is how long a waiting port waits for its next try, at first and at most.
-type pace struct{ first, last time.Duration }
+// Pace is how long a waiting port waits for its next try, at first and at most.
+type Pace struct{ First, Last time.Duration }
 
 // scheduleRetryLocked tries waiting ports again after a while.
-func (c *Control) scheduleRetryLocked(after time.Duration) {
+func (c *Set) scheduleRetryLocked(after time.Duration) {
 	if c.mu.retry != nil {
 		c.mu.retry.Stop()
 		c.mu.retry = nil
 	}
-	if c.mu.closed || len(c.mu.waiting) == 0 && !c.adminWaits(c.current.Load().Config()) {
+	if c.mu.closed || len(c.mu.waiting) == 0 {
 		return
 	}
 	c.mu.retry = time.AfterFunc(after, func() { c.retryWaiting(after) })
 }
 
-// retryWaiting opens the waiting ports, and the admin listener, that can be
-// opened now.
-func (c *Control) retryWaiting(waited time.Duration) {
+// retryWaiting opens the waiting ports that can be opened now.
+func (c *Set) retryWaiting(waited time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.closed {
@@ -51,15 +50,12 @@ func (c *Control) retryWaiting(waited time.Duration) {
 		delete(c.mu.waiting, key)
 		c.log.Info("port opened", "port", before.Name, "address", port.Address().String(), "protocol", port.Protocol())
 	}
-	if address := p.Config().Admin.Address; c.adminWaits(p.Config()) && c.admin.Move(address) == nil {
-		c.log.Info("admin listener opened", "address", address.String())
-	}
 	c.publishLocked()
-	c.scheduleRetryLocked(min(2*waited, c.pace.last))
+	c.scheduleRetryLocked(min(2*waited, c.pace.Last))
 }
 
 // openWaiting opens the socket of a port that waited, and takes it into use.
-func (c *Control) openWaiting(p *plan.Plan, port *plan.Port) error {
+func (c *Set) openWaiting(p *plan.Plan, port *plan.Port) error {
 	if port.Protocol() == config.UDP {
 		u := p.AtUDP(port.Address())
 		s, err := c.openUDP(p, u)
@@ -108,8 +104,9 @@ func help(err error, port *plan.Port) string {
 	return helpWith(err, func() string { return owner(port.Address()) })
 }
 
-// adminHelp is help for the admin listener.
-func adminHelp(err error, address netip.AddrPort) string {
+// Help returns what an operator can do about an address that cannot be opened for
+// a listener that is no port.
+func Help(err error, address netip.AddrPort) string {
 	return helpWith(err, func() string { return listen.Owner(address) })
 }
 

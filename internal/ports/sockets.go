@@ -1,4 +1,4 @@
-package control
+package ports
 
 import (
 	"errors"
@@ -19,10 +19,8 @@ import (
 	"headgate/internal/ports/listen"
 )
 
-var usualPace = pace{firstRetry, lastRetry}
-
-// bind opens an address, beside sockets that will be closed soon.
-type bind func(address netip.AddrPort, beside []*listen.Socket, log *slog.Logger) (*listen.Socket, error)
+// Bind opens an address, beside sockets that will be closed soon.
+type Bind func(address netip.AddrPort, beside []*listen.Socket, log *slog.Logger) (*listen.Socket, error)
 
 // socket is an open listening socket and what is spoken on it.
 type socket struct {
@@ -35,7 +33,7 @@ type socket struct {
 	// counter counts the connections that come from now on.
 	counter atomic.Pointer[metrics.Port]
 
-	// guarded by Control.mu until the socket drains
+	// guarded by Set.mu until the socket drains
 	name  string // of the port
 	drain time.Duration
 }
@@ -54,7 +52,7 @@ type opened struct {
 	sockets map[string]*socket
 	quics   map[netip.AddrPort]*quicSocket
 	udps    map[netip.AddrPort]*udpSocket
-	waiting map[string]*PortState
+	waiting map[string]*State
 }
 
 // close closes the sockets again.
@@ -71,8 +69,8 @@ func (o *opened) close() {
 // openSocketsLocked opens what the plan wants and is not open. An address that
 // cannot be opened refuses a change; at the start, and for a port that waits
 // already, it makes the port wait.
-func (c *Control) openSocketsLocked(ch *change) (*opened, error) {
-	o := &opened{sockets: map[string]*socket{}, quics: map[netip.AddrPort]*quicSocket{}, udps: map[netip.AddrPort]*udpSocket{}, waiting: map[string]*PortState{}}
+func (c *Set) openSocketsLocked(ch *Change) (*opened, error) {
+	o := &opened{sockets: map[string]*socket{}, quics: map[netip.AddrPort]*quicSocket{}, udps: map[netip.AddrPort]*udpSocket{}, waiting: map[string]*State{}}
 	for _, port := range ch.plan.Listeners() {
 		key := port.Address().String()
 		if port.Protocol() == config.HTTP3 || c.mu.sockets[key] != nil {
@@ -84,7 +82,7 @@ func (c *Control) openSocketsLocked(ch *change) (*opened, error) {
 			continue
 		}
 		before := c.mu.waiting[key]
-		if ch.previous != nil && before == nil || !temporary(err) {
+		if ch.previous != nil && before == nil || !Temporary(err) {
 			o.close()
 			return nil, errPort(port, err)
 		}
@@ -107,16 +105,16 @@ func errPort(port *plan.Port, err error) error {
 	return fmt.Errorf("port %s: %w; %s", port.Name(), err, help(err, port))
 }
 
-// temporary reports whether opening an address may succeed later without a
+// Temporary reports whether opening an address may succeed later without a
 // change of the configuration.
-func temporary(err error) bool {
+func Temporary(err error) bool {
 	return errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, syscall.EACCES) ||
 		errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
 // open opens the socket of a port, beside sockets of ours that a change is about
 // to close.
-func (c *Control) open(p *plan.Plan, port *plan.Port) (*socket, error) {
+func (c *Set) open(p *plan.Plan, port *plan.Port) (*socket, error) {
 	var beside []*listen.Socket
 	for _, s := range c.mu.sockets {
 		if s.Address().Port() == port.Address().Port() && p.At(s.Address()) == nil {
@@ -137,7 +135,7 @@ func (c *Control) open(p *plan.Plan, port *plan.Port) (*socket, error) {
 
 // settle gives a socket its place in a plan. What it returns, unless it is nil,
 // is retired when all sockets have theirs: the counter under the port's old name.
-func (c *Control) settle(s *socket, p *plan.Plan, port *plan.Port) (old *metrics.Port) {
+func (c *Set) settle(s *socket, p *plan.Plan, port *plan.Port) (old *metrics.Port) {
 	if s.name != port.Name() {
 		old = s.counter.Swap(c.metrics.Port(port.Name()))
 	}
@@ -148,7 +146,7 @@ func (c *Control) settle(s *socket, p *plan.Plan, port *plan.Port) (old *metrics
 }
 
 // most returns how many connections a port may have open.
-func (c *Control) most(p *plan.Plan, port *plan.Port) int {
+func (c *Set) most(p *plan.Plan, port *plan.Port) int {
 	most := port.Connections()
 	if limit := connectionLimit() / max(len(p.Listeners()), 1); most == 0 || limit > 0 && most > limit {
 		most = limit
@@ -203,7 +201,7 @@ func covering(p *plan.Plan, address netip.AddrPort) *plan.Port {
 }
 
 // speaker returns what speaks HTTP on a socket.
-func (c *Control) speaker(s *socket, scheme string) speaker {
+func (c *Set) speaker(s *socket, scheme string) speaker {
 	port := func() *exchange.Port { return s.port(c.current.Load()) }
 	return speaker{
 		h1: &h1.Front{Scheme: scheme, Port: port},
@@ -212,7 +210,7 @@ func (c *Control) speaker(s *socket, scheme string) speaker {
 }
 
 // serve begins to take connections.
-func (c *Control) serve(s *socket) {
+func (c *Set) serve(s *socket) {
 	s.Serve(func(nc net.Conn) listen.Conn {
 		counter := s.counter.Load()
 		counter.Opened()
@@ -222,7 +220,7 @@ func (c *Control) serve(s *socket) {
 
 // accept returns what serves a new connection: what is spoken on a socket is
 // looked up in the plan, so a port changes its protocol and keeps its socket.
-func (c *Control) accept(s *socket, nc net.Conn, counter *metrics.Port) listen.Conn {
+func (c *Set) accept(s *socket, nc net.Conn, counter *metrics.Port) listen.Conn {
 	serial := c.serials.Add(1)
 	port := s.look(c.current.Load()).on
 	header := port.Announced(nc.RemoteAddr())
@@ -253,8 +251,8 @@ func (c *counted) Serve() {
 
 // takeSocketsLocked takes the sockets of a change into use and closes those that
 // it does not want. Their connections end in their own time.
-func (c *Control) takeSocketsLocked(ch *change) {
-	for key, s := range ch.sockets.sockets {
+func (c *Set) takeSocketsLocked(ch *Change) {
+	for key, s := range ch.opened.sockets {
 		c.mu.sockets[key] = s
 		c.serve(s)
 	}
@@ -280,11 +278,11 @@ func (c *Control) takeSocketsLocked(ch *change) {
 		old.Retire()
 	}
 	c.drains.follow(ch.plan)
-	c.mu.waiting = ch.sockets.waiting
+	c.mu.waiting = ch.opened.waiting
 }
 
 // drain closes a socket in the background.
-func (c *Control) drain(s *socket) {
+func (c *Set) drain(s *socket) {
 	name, open := s.name, s.Len()
 	c.log.Info("port closes", "port", name, "address", s.Address().String(), "connections", open)
 	c.drains.begin(s, func(cut int) {

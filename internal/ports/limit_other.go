@@ -1,6 +1,6 @@
 //go:build !unix
 
-package control
+package ports
 
 // connectionLimit returns 0: this system has no limit of descriptors to divide.
 func connectionLimit() int { return 0 }

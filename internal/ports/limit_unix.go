@@ -1,6 +1,6 @@
 //go:build unix
 
-package control
+package ports
 
 import "golang.org/x/sys/unix"
 
