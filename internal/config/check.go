@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"maps"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -20,21 +19,37 @@ import (
 // checkable is what a feature's settings have when their tags cannot say all.
 type checkable interface{ Check(at schema.Place) }
 
-// checkConfig tells what does not hold between the objects, and what no bound
-// can say of one.
+// checker looks at one configuration: at what does not hold between its objects,
+// and at what no bound can say of one.
+type checker struct {
+	c    *Config
+	root schema.Place
+	// taken are the addresses that somebody listens on, as far as was looked.
+	taken []taken
+	// sni are the TCP proxies that have names on a port.
+	sni map[string]string
+}
+
 func checkConfig(c *Config, report *schema.Report) {
-	root := report.Root()
-	all := checkPorts(c, root)
-	checkUDPProxies(c, checkTCPProxies(c, all, root), root)
-	checkResolvers(c.Upstreams.Resolvers, root.Field("upstreams").Field("resolvers"))
-	for _, name := range slices.Sorted(maps.Keys(c.Proxies)) {
-		checkProxy(c, c.Proxies[name], root.Field("proxies").Field(name).Called("proxy", name))
+	ch := &checker{c: c, root: report.Root(), sni: map[string]string{}}
+	if c.Admin.Address.IsValid() {
+		ch.taken = append(ch.taken, taken{c.Admin.Address, false, "admin"})
 	}
-	if at := root.Field("access_log").Field("path"); c.AccessLog.Path == "" && c.AccessLog.Enabled {
+	ch.checkKinds()
+}
+
+// accessLog tells of a log that has no place to go to.
+func (ch *checker) accessLog(at schema.Place) {
+	at = at.Field("path")
+	if l := &ch.c.AccessLog; l.Path == "" && l.Enabled {
 		at.Problem("the path is empty", "write stdout, stderr or a file, or enabled: false")
-	} else if strings.ContainsRune(c.AccessLog.Path, 0) {
+	} else if strings.ContainsRune(l.Path, 0) {
 		at.Problem("the path holds a NUL", "take it out")
 	}
+}
+
+func (ch *checker) upstreams(at schema.Place) {
+	checkResolvers(ch.c.Upstreams.Resolvers, at.Field("resolvers"))
 }
 
 // taken is an address somebody listens on.
@@ -44,27 +59,18 @@ type taken struct {
 	by      string
 }
 
-// checkPorts tells of ports without an address, and of those that want one that
-// another port or the admin listener has. It returns the addresses that are taken.
-func checkPorts(c *Config, root schema.Place) []taken {
-	var all []taken
-	if c.Admin.Address.IsValid() {
-		all = append(all, taken{c.Admin.Address, false, "admin"})
+// port tells of a port without an address, and of one that wants an address that
+// another port or the admin listener has.
+func (ch *checker) port(p *Port, at schema.Place) {
+	if !p.Address.IsValid() {
+		at.Field("address").Problem("missing", "add address: 0.0.0.0:80")
+		return
 	}
-	for _, name := range slices.Sorted(maps.Keys(c.Ports)) {
-		p := c.Ports[name]
-		at := root.Field("ports").Field(name).Called("port", name)
-		if !p.Address.IsValid() {
-			at.Field("address").Problem("missing", "add address: 0.0.0.0:80")
-			continue
-		}
-		checkTLS(c, p, at)
-		checkProxyProtocol(p, at.Field("proxy_protocol"))
-		if p.Active {
-			all = claim(all, taken{p.Address, p.Protocol == HTTP3, "port " + name}, at.Field("address"))
-		}
+	checkTLS(ch.c, p, at)
+	checkProxyProtocol(p, at.Field("proxy_protocol"))
+	if p.Active {
+		ch.claim(taken{p.Address, p.Protocol == HTTP3, "port " + p.Name}, at.Field("address"))
 	}
-	return all
 }
 
 // checkTLS tells of TLS settings that do not fit the port or each other.
@@ -87,7 +93,7 @@ func checkTLS(c *Config, p *Port, at schema.Place) {
 	}
 	if name := p.TLS.DefaultCertificate; name != "" && c.Certificates[name] == nil && !at.Root().Field("certificates").Reported() {
 		remedy := "add it under certificates"
-		if near := schema.Nearest(name, slices.Sorted(maps.Keys(c.Certificates))); near != "" {
+		if near := schema.Nearest(name, sortedNames(c.Certificates)); near != "" {
 			remedy = fmt.Sprintf("did you mean %q?", near)
 		}
 		tls.Field("default_certificate").Problemf(remedy, "there is no certificate %q", name)
@@ -107,21 +113,21 @@ func checkProxyProtocol(p *Port, at schema.Place) {
 }
 
 // claim adds an address to those that are taken, or tells who has it.
-func claim(all []taken, want taken, at schema.Place) []taken {
-	for _, t := range all {
+func (ch *checker) claim(want taken, at schema.Place) {
+	for _, t := range ch.taken {
 		if t.udp != want.udp || t.address.Port() != want.address.Port() {
 			continue
 		}
 		switch {
 		case t.address == want.address:
 			at.Problemf("give one of them another address, or active: false", "%s listens on %v too", t.by, t.address)
-			return all
+			return
 		case covers(t.address.Addr(), want.address.Addr()) || covers(want.address.Addr(), t.address.Addr()):
 			at.Problemf("give one of them another port number, or active: false", "%v and %v of %s overlap", want.address, t.address, t.by)
-			return all
+			return
 		}
 	}
-	return append(all, want)
+	ch.taken = append(ch.taken, want)
 }
 
 // covers reports whether a socket on the address a takes b's connections too.
@@ -130,7 +136,8 @@ func covers(a, b netip.Addr) bool {
 	return a.IsUnspecified() && (a.Is6() || b.Is4())
 }
 
-func checkProxy(c *Config, p *Proxy, at schema.Place) {
+func (ch *checker) proxy(p *Proxy, at schema.Place) {
+	c := ch.c
 	checkHosts(p, at.Field("virtual_hosts"))
 	checkPortNames(c, p, at.Field("ports"))
 	if what, remedy := checkHostHeader(p.HostHeader); what != "" {
@@ -195,7 +202,7 @@ func checkPortNames(c *Config, p *Proxy, at schema.Place) {
 		if c.Ports[name] != nil || at.Root().Field("ports").Reported() {
 			continue
 		}
-		names := slices.Sorted(maps.Keys(c.Ports))
+		names := sortedNames(c.Ports)
 		remedy := "add it under ports"
 		if near := schema.Nearest(name, names); near != "" {
 			remedy = fmt.Sprintf("did you mean %q?", near)

@@ -2,66 +2,52 @@ package config
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"headgate/internal/schema"
 	"headgate/internal/server/target"
 	"headgate/internal/setting/ipset"
 )
 
-// checkTCPProxies tells what does not hold of the TCP proxies. all are the
-// addresses that are taken already.
-func checkTCPProxies(c *Config, all []taken, root schema.Place) []taken {
-	names := map[string]string{} // who has a name on a port
-	for _, name := range slices.Sorted(maps.Keys(c.TCPProxies)) {
-		p := c.TCPProxies[name]
-		at := root.Field("tcp_proxies").Field(name).Called("TCP proxy", name)
-		switch passes := p.Port != "" || len(p.SNI) > 0; {
-		case p.Address.IsValid() && passes:
-			at.Field("address").Problem("the proxy has port and sni too", "keep the address, or port and sni")
-		case passes:
-			checkPassthrough(c, p, names, at)
-		case !p.Address.IsValid():
-			if !at.Field("address").Reported() {
-				at.Problem("the proxy has no address", "add address: 0.0.0.0:5432, or port and sni")
-			}
-		case p.Active:
-			all = claim(all, taken{p.Address, false, "TCP proxy " + name}, at.Field("address"))
+// tcpProxy tells what does not hold of a TCP proxy.
+func (ch *checker) tcpProxy(p *TCPProxy, at schema.Place) {
+	switch passes := p.Port != "" || len(p.SNI) > 0; {
+	case p.Address.IsValid() && passes:
+		at.Field("address").Problem("the proxy has port and sni too", "keep the address, or port and sni")
+	case passes:
+		checkPassthrough(ch.c, p, ch.sni, at)
+	case !p.Address.IsValid():
+		if !at.Field("address").Reported() {
+			at.Problem("the proxy has no address", "add address: 0.0.0.0:5432, or port and sni")
 		}
-		if p.AcceptProxyProtocol != nil {
-			ipset.Check(p.AcceptProxyProtocol.Trusted, at.Field("accept_proxy_protocol").Field("trusted"))
-		}
-		if p.IPFilter != nil {
-			p.IPFilter.Check(at.Field("ip_filter"))
-		}
-		checkStreamServers(p.Servers, at.Field("servers"))
+	case p.Active:
+		ch.claim(taken{p.Address, false, "TCP proxy " + p.Name}, at.Field("address"))
 	}
-	return all
+	if p.AcceptProxyProtocol != nil {
+		ipset.Check(p.AcceptProxyProtocol.Trusted, at.Field("accept_proxy_protocol").Field("trusted"))
+	}
+	if p.IPFilter != nil {
+		p.IPFilter.Check(at.Field("ip_filter"))
+	}
+	checkStreamServers(p.Servers, at.Field("servers"))
 }
 
-// checkUDPProxies tells what does not hold of the UDP proxies. all are the
-// addresses that are taken already.
-func checkUDPProxies(c *Config, all []taken, root schema.Place) {
-	for _, name := range slices.Sorted(maps.Keys(c.UDPProxies)) {
-		p := c.UDPProxies[name]
-		at := root.Field("udp_proxies").Field(name).Called("UDP proxy", name)
-		switch {
-		case !p.Address.IsValid():
-			if !at.Field("address").Reported() {
-				at.Field("address").Problem("missing", "add address: 0.0.0.0:53")
-			}
-		case p.Active:
-			all = claim(all, taken{p.Address, true, "UDP proxy " + name}, at.Field("address"))
+// udpProxy tells what does not hold of a UDP proxy.
+func (ch *checker) udpProxy(p *UDPProxy, at schema.Place) {
+	switch {
+	case !p.Address.IsValid():
+		if !at.Field("address").Reported() {
+			at.Field("address").Problem("missing", "add address: 0.0.0.0:53")
 		}
-		if p.IPFilter != nil {
-			p.IPFilter.Check(at.Field("ip_filter"))
-		}
-		checkStreamServers(p.Servers, at.Field("servers"))
-		for i, s := range p.Servers {
-			if s.TLS != nil {
-				at.Field("servers").Index(i).Called("server", s.Address).Field("tls").Problem("datagrams have no TLS", "take it out")
-			}
+	case p.Active:
+		ch.claim(taken{p.Address, true, "UDP proxy " + p.Name}, at.Field("address"))
+	}
+	if p.IPFilter != nil {
+		p.IPFilter.Check(at.Field("ip_filter"))
+	}
+	checkStreamServers(p.Servers, at.Field("servers"))
+	for i, s := range p.Servers {
+		if s.TLS != nil {
+			at.Field("servers").Index(i).Called("server", s.Address).Field("tls").Problem("datagrams have no TLS", "take it out")
 		}
 	}
 }
@@ -75,7 +61,7 @@ func checkPassthrough(c *Config, p *TCPProxy, names map[string]string, at schema
 		at.Field("port").Problem("missing", "name the https port whose connections are passed on, or take sni out")
 	case port == nil && !at.Root().Field("ports").Reported():
 		remedy := "add it under ports"
-		if near := schema.Nearest(p.Port, slices.Sorted(maps.Keys(c.Ports))); near != "" {
+		if near := schema.Nearest(p.Port, sortedNames(c.Ports)); near != "" {
 			remedy = fmt.Sprintf("did you mean %q?", near)
 		}
 		at.Field("port").Problemf(remedy, "there is no port %q", p.Port)

@@ -17,6 +17,8 @@ import (
 type decoder struct {
 	expand *expander
 	model  *schema.Object
+	// expanded are the texts in which something was put, by path.
+	expanded map[string]string
 }
 
 // entry is a key of a mapping with its value.
@@ -317,6 +319,10 @@ func (d *decoder) scalar(n *yaml.Node, f *schema.Field, t *schema.Type, v reflec
 			d.problem(n, at, fault.What, fault.Remedy)
 			return
 		}
+		if d.expanded == nil {
+			d.expanded = map[string]string{}
+		}
+		d.expanded[at.Path()] = text
 		text = expanded
 	} else if fault := wrongType(value, t); fault != nil {
 		d.problem(n, at, fault.What, fault.Remedy)

@@ -39,6 +39,7 @@ func (l loader) load(name string, data []byte) (*Config, *Document, []Problem) {
 	c.Version = 0
 	d := decoder{expand: l.expand, model: model().config}
 	d.object(root, d.model, reflect.ValueOf(c).Elem(), report.Root())
+	c.expanded = d.expanded
 	c.name()
 	checkConfig(c, report)
 	if !report.Empty() {
@@ -46,25 +47,6 @@ func (l loader) load(name string, data []byte) (*Config, *Document, []Problem) {
 	}
 	doc.notes = report.Notes()
 	return c, doc, nil
-}
-
-// name gives the objects their names.
-func (c *Config) name() {
-	for name, p := range c.Ports {
-		p.Name = name
-	}
-	for name, p := range c.Proxies {
-		p.Name = name
-	}
-	for name, p := range c.TCPProxies {
-		p.Name = name
-	}
-	for name, p := range c.UDPProxies {
-		p.Name = name
-	}
-	for name, cert := range c.Certificates {
-		cert.Name = name
-	}
 }
 
 // Check tells every problem of a configuration that Load's reading of single

@@ -11,13 +11,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"headgate/internal/feature/rewrite"
 	"headgate/internal/setting/unit"
 )
 
 func comparers() []cmp.Option {
-	return []cmp.Option{cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b })}
+	return []cmp.Option{cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b }), cmpopts.IgnoreUnexported(Config{})}
 }
 
 // mustLoad loads a file that has no problems.

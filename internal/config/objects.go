@@ -3,7 +3,10 @@
 // its place; Format writes a file in its canonical form.
 //
 // The objects stand in objects.go, port.go, proxy.go, route.go, stream.go and
-// mirror.go, and what proxies and routes share of them in features.go. load.go is
+// mirror.go, and what proxies and routes share of them in features.go. kind.go is
+// the one table of their kinds: whoever does something for objects of every kind
+// (checks, the API, the log) goes through Kinds. Compare (difference.go) tells what
+// one configuration has otherwise than another, as data. load.go is
 // the way of a file: parse.go reads YAML (quick.go does for large plain files),
 // expand.go fills in variables, decode.go makes objects, check.go and
 // check_stream.go look at what they say together. model.go describes the types,
@@ -47,14 +50,16 @@ type Config struct {
 	CDNNetworks clientip.Refresh `json:"cdn_networks"`
 	// Admin is the listener for /metrics, /status and the health pages.
 	Admin Admin `json:"admin"`
+
+	// expanded are the texts with ${…} in them, by the path of their field.
+	expanded map[string]string
 }
 
 // Certificate is a certificate with its key, in files. The files are watched:
 // when they change, the new certificate is used for new connections; when what
 // they hold then cannot be used, the one before is kept and the log says why.
 type Certificate struct {
-	// Name is the certificate's name in the configuration.
-	Name string `json:"-"`
+	Object
 	// CertFile is a PEM file with the certificate, followed by those that lead
 	// to its authority. A relative path begins at the configuration file.
 	CertFile string `json:"cert_file" required:"true" max:"4096" example:"cert.pem"`

@@ -19,8 +19,7 @@ const (
 // Port is a socket headgate listens on. A change of its address or protocol
 // needs no restart.
 type Port struct {
-	// Name is the port's name in the configuration.
-	Name string `json:"-"`
+	Object
 	// Address is the IP address and port number to listen on. IPv6 stands in
 	// brackets; "[::]:80" takes IPv4 too. Two active ports of the same
 	// transport cannot have the same address.

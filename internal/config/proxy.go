@@ -27,8 +27,7 @@ const (
 
 // Proxy is a set of virtual hosts and the routes that answer for them.
 type Proxy struct {
-	// Name is the proxy's name in the configuration.
-	Name string `json:"-"`
+	Object
 	// VirtualHosts are the host names the proxy answers for: an exact name
 	// ("shop.example.com"), a wildcard for one label ("*.example.com"), or an
 	// RE2 expression from ~^ to $ ("~^shop[0-9]+\.example\.com$"). Exact names
@@ -60,7 +59,7 @@ type Proxy struct {
 	Features
 	// Routes are the paths the proxy answers and what answers there. Their
 	// order does not matter: the longest path wins.
-	Routes []*Route `json:"routes" required:"true" max:"500" object:"route,path" example:"[{servers: [{url: http://127.0.0.1:3000}]}]"`
+	Routes []*Route `json:"routes" required:"true" max:"500" order:"no" object:"route,path" example:"[{servers: [{url: http://127.0.0.1:3000}]}]"`
 }
 
 // ProxyLog changes the access log for one proxy.

@@ -24,8 +24,7 @@ const (
 // has an address of its own; or a port and names, for TLS connections on an https
 // port that are passed on as they are, to servers that have the certificate.
 type TCPProxy struct {
-	// Name is the proxy's name in the configuration.
-	Name string `json:"-"`
+	Object
 	// Address is the IP address and port number to listen on.
 	Address netip.AddrPort `json:"address,omitempty" example:"0.0.0.0:5432"`
 	// Port names the https port whose connections are passed on, together with
@@ -121,8 +120,7 @@ func (c *StreamCheck) Health() health.Config {
 // UDPProxy carries datagrams to servers. The datagrams of one client address are a
 // session and go to one server.
 type UDPProxy struct {
-	// Name is the proxy's name in the configuration.
-	Name string `json:"-"`
+	Object
 	// Address is the IP address and port number to listen on.
 	Address netip.AddrPort `json:"address" required:"true" example:"0.0.0.0:53"`
 	// Servers are the servers that share the sessions.

@@ -13,10 +13,10 @@ import (
 // many makes a configuration of n proxies with three routes each.
 func many(n int) *config.Config {
 	cfg := config.New()
-	cfg.Ports = map[string]*config.Port{"web": {Name: "web", Address: netip.MustParseAddrPort("0.0.0.0:80"), Active: true, Protocol: config.HTTP}}
+	cfg.Ports = map[string]*config.Port{"web": {Object: config.Object{Name: "web"}, Address: netip.MustParseAddrPort("0.0.0.0:80"), Active: true, Protocol: config.HTTP}}
 	cfg.Proxies = make(map[string]*config.Proxy, n)
 	for i := range n {
-		p := &config.Proxy{Name: fmt.Sprintf("proxy%d", i), Active: true, VirtualHosts: []string{fmt.Sprintf("host%d.example.com", i)}}
+		p := &config.Proxy{Object: config.Object{Name: fmt.Sprintf("proxy%d", i)}, Active: true, VirtualHosts: []string{fmt.Sprintf("host%d.example.com", i)}}
 		for _, path := range []string{"/", "/api", "/static/files"} {
 			p.Routes = append(p.Routes, &config.Route{Path: path, StripPrefix: true, Servers: []*config.Server{{URL: fmt.Sprintf("http://10.0.%d.%d:3000/v2/", i>>8&255, i&255), Weight: 1}}})
 		}

@@ -164,11 +164,11 @@ func TestTablesAgreeWithASearch(t *testing.T) {
 	asked := []string{"a.example", "a1.example", "b.example", "c.b.example", "example", "x.y.z.example", "other", "A.EXAMPLE.:80", ""}
 	rapid.Check(t, func(t *rapid.T) {
 		cfg := config.New()
-		cfg.Ports = map[string]*config.Port{"web": {Name: "web", Address: netip.MustParseAddrPort("0.0.0.0:80"), Active: true, Protocol: config.HTTP}}
+		cfg.Ports = map[string]*config.Port{"web": {Object: config.Object{Name: "web"}, Address: netip.MustParseAddrPort("0.0.0.0:80"), Active: true, Protocol: config.HTTP}}
 		cfg.Proxies = map[string]*config.Proxy{}
 		for i := range rapid.IntRange(1, 6).Draw(t, "proxies") {
 			name := fmt.Sprintf("p%d", i)
-			p := &config.Proxy{Name: name, Active: rapid.IntRange(0, 5).Draw(t, "active") > 0}
+			p := &config.Proxy{Object: config.Object{Name: name}, Active: rapid.IntRange(0, 5).Draw(t, "active") > 0}
 			p.VirtualHosts = rapid.SliceOfNDistinct(rapid.SampledFrom(hosts), 0, 4, rapid.ID).Draw(t, "hosts")
 			for _, path := range rapid.SliceOfNDistinct(rapid.SampledFrom(paths), 1, 5, rapid.ID).Draw(t, "paths") {
 				p.Routes = append(p.Routes, &config.Route{Path: path, FixedResponse: &config.FixedResponse{Status: 200, Body: "{proxy} {route}"}})

@@ -86,7 +86,7 @@ func (c *compiler) tcp() {
 func (c *compiler) newStream(settings *config.TCPProxy, proxy *tcp.Proxy, at schema.Place) *Port {
 	return &Port{
 		settings: &config.Port{
-			Name: settings.Name, Address: settings.Address, Protocol: config.TCP, DrainTimeout: settings.DrainTimeout, Active: true,
+			Object: config.Object{Name: settings.Name}, Address: settings.Address, Protocol: config.TCP, DrainTimeout: settings.DrainTimeout, Active: true,
 			Limits: config.Limits{MaxConnections: settings.MaxConnections},
 		},
 		front:      exchange.Port{Place: &exchange.Place{Port: settings.Name}},

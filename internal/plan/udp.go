@@ -77,7 +77,7 @@ func (c *compiler) udpProxy(settings *config.UDPProxy, at schema.Place) *UDPProx
 		c.plan.counters = append(c.plan.counters, c.house.Metrics.Stream("udp", settings.Name, out.Tally.Counts))
 	}
 	port := &Port{
-		settings: &config.Port{Name: settings.Name, Address: settings.Address, Protocol: config.UDP, Active: true},
+		settings: &config.Port{Object: config.Object{Name: settings.Name}, Address: settings.Address, Protocol: config.UDP, Active: true},
 		front:    exchange.Port{Place: &exchange.Place{Port: settings.Name}},
 	}
 	return &UDPProxy{settings, udp.New(out), list, port}

@@ -90,6 +90,10 @@ type Field struct {
 	Example string
 	// NoExpand is whether ${…} stands for itself in its text.
 	NoExpand bool
+	// Secret is whether its value is shown to nobody: a password hash, a token.
+	Secret bool
+	// Unordered is whether the order of a list's elements says nothing.
+	Unordered bool
 	// Called is the word for an element of this list or map ("route"), and
 	// CalledBy the element's field that tells it from the others; "" for the
 	// key of a map.
@@ -224,8 +228,9 @@ func (d describer) field(owner reflect.Type, sf reflect.StructField, name string
 		Later:    split(sf.Tag.Get("later")),
 		Example:  sf.Tag.Get("example"),
 		NoExpand: sf.Tag.Get("expand") == "no",
-		MinText:  sf.Tag.Get("min"),
-		MaxText:  sf.Tag.Get("max"),
+		Secret:   sf.Tag.Get("secret") == "true", Unordered: sf.Tag.Get("order") == "no",
+		MinText: sf.Tag.Get("min"),
+		MaxText: sf.Tag.Get("max"),
 	}
 	f.Default, f.HasDefault = sf.Tag.Lookup("default")
 	f.Called, f.CalledBy, _ = strings.Cut(sf.Tag.Get("object"), ",")

@@ -194,12 +194,12 @@ func (p Place) Path() string {
 	if p.index >= 0 {
 		return before + "[" + strconv.Itoa(p.index) + "]"
 	}
-	return joinPath(before, p.name)
+	return JoinPath(before, p.name)
 }
 
-// joinPath returns the path of the field name of the object at path. A name
+// JoinPath returns the path of the field name of the object at path. A name
 // with a dot, a bracket or a quote stands in quotes and brackets.
-func joinPath(path, name string) string {
+func JoinPath(path, name string) string {
 	if name == "" || strings.ContainsAny(name, ".[]\" ") {
 		return path + "[" + strconv.Quote(name) + "]"
 	}

@@ -33,7 +33,7 @@ type User struct {
 	// PasswordHash is the hash of the password, never the password itself:
 	// argon2id in the PHC form, bcrypt, or for files of htpasswd its apr1, which
 	// is weak. `headgate hash-password` makes one.
-	PasswordHash string `json:"password_hash" required:"true" max:"512" example:"$argon2id$v=19$m=19456,t=2,p=1$…"`
+	PasswordHash string `json:"password_hash" required:"true" secret:"true" max:"512" example:"$argon2id$v=19$m=19456,t=2,p=1$…"`
 }
 
 // Off reports whether nobody is asked.

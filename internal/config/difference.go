@@ -1,0 +1,344 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"headgate/internal/schema"
+)
+
+// Verb is what became of an object or a field.
+type Verb string
+
+// The verbs.
+const (
+	Added   Verb = "added"
+	Changed Verb = "changed"
+	Removed Verb = "removed"
+	// Moved is of a list that has the same elements in another order.
+	Moved Verb = "moved"
+)
+
+// Difference is what one configuration has otherwise than another, as data: the
+// log, metrics, events, the audit and the sentences of a plan are made of it. It
+// holds no secret: not password hashes, and not what ${…} stands for.
+type Difference struct {
+	// Objects are those that are not the same, kind by kind in the order of Kinds
+	// and by name.
+	Objects []ObjectChange `json:"objects"`
+}
+
+// ObjectChange is what became of one object.
+type ObjectChange struct {
+	// Kind is the name of the object's kind: "proxies".
+	Kind string `json:"kind"`
+	// Name is the object's name, "" for a single object such as admin.
+	Name string `json:"name,omitempty"`
+	// Change is added, changed or removed.
+	Change Verb `json:"change"`
+	// Fields are the fields of a changed object that are not the same.
+	Fields []FieldChange `json:"fields,omitempty"`
+}
+
+// FieldChange is what became of one field.
+type FieldChange struct {
+	// Path is where the field stands in its object: "routes[0].servers[1].weight".
+	// Of a removed field it is where it stood.
+	Path string `json:"path"`
+	// Within names the parts of the object around the field: "route /api, server
+	// http://10.0.0.7:3000". The index in a path tells little when others moved.
+	Within string `json:"within,omitempty"`
+	// Change is added, changed, removed or moved.
+	Change Verb `json:"change"`
+	// Before is the value before as JSON in its canonical form. It is absent where
+	// there was none, and for a secret.
+	Before json.RawMessage `json:"before,omitempty"`
+	// After is the value after, in the same form.
+	After json.RawMessage `json:"after,omitempty"`
+	// Secret is whether the value is kept back: a password hash, or what ${…}
+	// stands for. Of that, Before and After hold the text with ${…} in it.
+	Secret bool `json:"secret,omitempty"`
+}
+
+// Empty reports whether the configurations say the same.
+func (d *Difference) Empty() bool { return len(d.Objects) == 0 }
+
+// Of returns the changes of objects of one kind.
+func (d *Difference) Of(kind string) []ObjectChange {
+	first := slices.IndexFunc(d.Objects, func(o ObjectChange) bool { return o.Kind == kind })
+	if first < 0 {
+		return nil
+	}
+	end := first
+	for end < len(d.Objects) && d.Objects[end].Kind == kind {
+		end++
+	}
+	return d.Objects[first:end]
+}
+
+// Compare returns what after has otherwise than before, either of which may be nil
+// for an empty configuration. Objects that both share, as those that Load carried
+// over, cost nothing but a look.
+func Compare(before, after *Config) *Difference {
+	if before == nil {
+		before = New()
+	}
+	if after == nil {
+		after = New()
+	}
+	d := &Difference{Objects: []ObjectChange{}}
+	for _, k := range Kinds() {
+		cmp := comparison{kind: k, before: before, after: after}
+		if k.Single {
+			cmp.single(d)
+		} else {
+			cmp.named(d)
+		}
+	}
+	return d
+}
+
+// comparison compares the objects of one kind.
+type comparison struct {
+	kind          *Kind
+	before, after *Config
+	fields        []FieldChange
+}
+
+// single compares the one object of a kind.
+func (c *comparison) single(d *Difference) {
+	f := model().config.Field(c.kind.Name)
+	a := reflect.ValueOf(c.before).Elem().FieldByIndex(f.Index)
+	b := reflect.ValueOf(c.after).Elem().FieldByIndex(f.Index)
+	if fields := c.compare(a, b, c.kind.Name); len(fields) > 0 {
+		d.Objects = append(d.Objects, ObjectChange{Kind: c.kind.Name, Change: Changed, Fields: fields})
+	}
+}
+
+// named compares the objects of a kind by name.
+func (c *comparison) named(d *Difference) {
+	first := len(d.Objects)
+	for name, is := range c.kind.objects(c.after) {
+		was := c.kind.find(c.before, name)
+		switch {
+		case was == nil:
+			d.Objects = append(d.Objects, ObjectChange{Kind: c.kind.Name, Name: name, Change: Added})
+		case was != is:
+			a, b := reflect.ValueOf(was).Elem(), reflect.ValueOf(is).Elem()
+			if fields := c.compare(a, b, schema.JoinPath(c.kind.Name, name)); len(fields) > 0 {
+				d.Objects = append(d.Objects, ObjectChange{Kind: c.kind.Name, Name: name, Change: Changed, Fields: fields})
+			}
+		}
+	}
+	for name := range c.kind.objects(c.before) {
+		if c.kind.find(c.after, name) == nil {
+			d.Objects = append(d.Objects, ObjectChange{Kind: c.kind.Name, Name: name, Change: Removed})
+		}
+	}
+	slices.SortFunc(d.Objects[first:], func(a, b ObjectChange) int { return strings.Compare(a.Name, b.Name) })
+}
+
+// compare returns the fields in which two objects at path are not the same.
+func (c *comparison) compare(a, b reflect.Value, path string) []FieldChange {
+	if reflect.DeepEqual(a.Interface(), b.Interface()) {
+		return nil
+	}
+	c.fields = nil
+	at := spot{a: path, b: path, prefix: len(path) + 1}
+	c.object(c.kind.Schema(), a, b, at)
+	return c.fields
+}
+
+// spot is where a comparison is: the paths on both sides, which differ below a list
+// whose elements moved, and the words for the parts around.
+type spot struct {
+	a, b   string
+	within string
+	prefix int // of the paths, which names the object itself
+}
+
+func (s spot) field(name string) spot {
+	s.a, s.b = schema.JoinPath(s.a, name), schema.JoinPath(s.b, name)
+	return s
+}
+
+// element goes to elements of a list, of which one may be absent: -1.
+func (s spot) element(i, j int, words string) spot {
+	s.a, s.b = fmt.Sprintf("%s[%d]", s.a, i), fmt.Sprintf("%s[%d]", s.b, j)
+	if s.within != "" && words != "" {
+		words = s.within + ", " + words
+	}
+	if words != "" {
+		s.within = words
+	}
+	return s
+}
+
+// object compares two objects of o's type.
+func (c *comparison) object(o *schema.Object, a, b reflect.Value, at spot) {
+	for _, f := range o.Fields {
+		c.field(f, a.FieldByIndex(f.Index), b.FieldByIndex(f.Index), at.field(f.Name))
+	}
+}
+
+// field compares two values of f.
+func (c *comparison) field(f *schema.Field, a, b reflect.Value, at spot) {
+	t := f.Type
+	if t.Pointer {
+		switch {
+		case a.IsNil() && b.IsNil() || a.Pointer() == b.Pointer():
+			return
+		case a.IsNil() || b.IsNil():
+			c.add(f, a, b, at)
+			return
+		}
+		a, b = a.Elem(), b.Elem()
+	}
+	switch {
+	case t.Kind == schema.Struct:
+		c.object(t.Object, a, b, at)
+	case t.Kind == schema.List && t.Elem.Kind == schema.Struct && a.IsNil() == b.IsNil():
+		c.list(f, a, b, at)
+	case t.Kind == schema.List && a.Len() == 0 && b.Len() == 0 && !t.Optional():
+	case !schema.SameValue(a, b):
+		c.add(f, a, b, at)
+	}
+}
+
+// add notes that a field is not the same.
+func (c *comparison) add(f *schema.Field, a, b reflect.Value, at spot) {
+	ch := FieldChange{Path: at.b[at.prefix:], Within: at.within, Change: Changed}
+	hasBefore, hasAfter := present(a), present(b)
+	switch {
+	case !hasBefore:
+		ch.Change = Added
+	case !hasAfter:
+		ch.Change, ch.Path = Removed, at.a[at.prefix:]
+	}
+	if ch.Secret = f.Secret; !f.Secret {
+		if hasBefore {
+			ch.Before = f.AppendJSON(nil, a, at.a, c.form(c.before, &ch))
+		}
+		if hasAfter {
+			ch.After = f.AppendJSON(nil, b, at.b, c.form(c.after, &ch))
+		}
+	}
+	c.fields = append(c.fields, ch)
+}
+
+// form returns how values of a configuration are shown: not what ${…} stands for,
+// and no secret.
+func (c *comparison) form(cfg *Config, ch *FieldChange) schema.Form {
+	return schema.Form{Mask: true, Written: func(path string) (string, bool) {
+		text, ok := cfg.Written(path)
+		ch.Secret = ch.Secret || ok
+		return text, ok
+	}}
+}
+
+// present reports whether a value is there at all: absent are nil, and a text or
+// list without anything in it.
+func present(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Pointer, reflect.Map:
+		return !v.IsNil()
+	case reflect.Slice:
+		return !v.IsNil()
+	case reflect.String:
+		return v.Len() > 0
+	}
+	return v.IsValid()
+}
+
+// list compares two lists of objects. Elements with the same name are the same
+// element; where names are not unique, those at the same place.
+func (c *comparison) list(f *schema.Field, a, b reflect.Value, at spot) {
+	before, after := elementNames(f, a), elementNames(f, b)
+	if before == nil || after == nil {
+		before, after = placeNames(a.Len()), placeNames(b.Len())
+	}
+	where := make(map[string]int, len(before))
+	for i, name := range before {
+		where[name] = i
+	}
+	last, moved := -1, false
+	for j, name := range after {
+		i, ok := where[name]
+		if !ok {
+			c.one(f, reflect.Value{}, b.Index(j), at.element(j, j, words(f, name)))
+			continue
+		}
+		moved, last = moved || i < last, max(i, last)
+		delete(where, name)
+		x, y := a.Index(i), b.Index(j)
+		if x.Kind() == reflect.Pointer {
+			if x.Pointer() == y.Pointer() {
+				continue
+			}
+			x, y = x.Elem(), y.Elem()
+		}
+		c.object(f.Type.Elem.Object, x, y, at.element(i, j, words(f, name)))
+	}
+	for i, name := range before {
+		if _, gone := where[name]; gone {
+			c.one(f, a.Index(i), reflect.Value{}, at.element(i, i, words(f, name)))
+		}
+	}
+	if moved && !f.Unordered {
+		c.fields = append(c.fields, FieldChange{Path: at.b[at.prefix:], Within: at.within, Change: Moved})
+	}
+}
+
+// one notes an element that is in one of two lists only.
+func (c *comparison) one(f *schema.Field, a, b reflect.Value, at spot) {
+	ch := FieldChange{Path: at.b[at.prefix:], Within: at.within, Change: Added}
+	if b.IsValid() {
+		ch.After = f.AppendElement(nil, b, at.b, c.form(c.after, &ch))
+	} else {
+		ch.Change, ch.Path = Removed, at.a[at.prefix:]
+		ch.Before = f.AppendElement(nil, a, at.a, c.form(c.before, &ch))
+	}
+	c.fields = append(c.fields, ch)
+}
+
+// elementNames returns the names of the elements of a list, nil when it has none
+// for them or one stands twice.
+func elementNames(f *schema.Field, v reflect.Value) []string {
+	if f.CalledBy == "" {
+		return nil
+	}
+	by := f.Type.Elem.Object.Field(f.CalledBy)
+	names, seen := make([]string, v.Len()), make(map[string]bool, v.Len())
+	for i := range v.Len() {
+		e := v.Index(i)
+		if e.Kind() == reflect.Pointer {
+			e = e.Elem()
+		}
+		names[i] = e.FieldByIndex(by.Index).String()
+		if seen[names[i]] {
+			return nil
+		}
+		seen[names[i]] = true
+	}
+	return names
+}
+
+// placeNames returns names for elements that have none but their place.
+func placeNames(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("#%d", i+1)
+	}
+	return names
+}
+
+// words returns the words for an element: "route /api".
+func words(f *schema.Field, name string) string {
+	if f.Called == "" {
+		return ""
+	}
+	return f.Called + " " + name
+}

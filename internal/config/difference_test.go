@@ -1,0 +1,246 @@
+package config
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"headgate/internal/schema"
+)
+
+// told writes a difference as lines.
+func told(d *Difference) string {
+	var b strings.Builder
+	for _, o := range d.Objects {
+		fmt.Fprintf(&b, "%s %s %s\n", o.Change, o.Kind, o.Name)
+		for _, f := range o.Fields {
+			fmt.Fprintf(&b, "  %s %s (%s) %s -> %s", f.Change, f.Path, f.Within, f.Before, f.After)
+			if f.Secret {
+				b.WriteString(" secret")
+			}
+			b.WriteByte('\n')
+		}
+	}
+	return b.String()
+}
+
+func TestDifferenceNamesEveryFieldThatIsNotTheSame(t *testing.T) {
+	const before = `version: 1
+ports:
+  web: {address: "0.0.0.0:8080", protocol: http}
+  gone: {address: "0.0.0.0:8081", protocol: http}
+proxies:
+  same: {routes: [{fixed_response: {status: 200}}]}
+  shop:
+    virtual_hosts: [a.example.com, b.example.com]
+    basic_auth: {users: [{name: ada, password_hash: "$2y$12$abcdefghijklmnopqrstuuhX0qcGnmcz0DC0GI4ihGoSUtTvsT7Se"}]}
+    routes:
+      - path: /api
+        health_check: {path: /healthz}
+        servers: [{url: "http://10.0.0.1:3000"}, {url: "http://10.0.0.2:3000", weight: 2}]
+      - {path: /old, fixed_response: {status: 410}}
+    headers:
+      - {direction: response, name: X-A, value: "1"}
+      - {direction: response, name: X-B, value: "2"}
+`
+	const after = `version: 1
+ports:
+  web: {address: "0.0.0.0:80", protocol: http}
+proxies:
+  same: {routes: [{fixed_response: {status: 200}}]}
+  new: {routes: [{fixed_response: {status: 200}}]}
+  shop:
+    description: "the shop"
+    virtual_hosts: [a.example.com, c.example.com]
+    basic_auth: {users: [{name: ada, password_hash: "$2y$12$zyxwvutsrqponmlkjihgfedcba0987654321zyxwvutsrqponmlkj"}]}
+    routes:
+      - {path: /new, fixed_response: {status: 200}}
+      - path: /api
+        servers: [{url: "http://10.0.0.2:3000", weight: 5}, {url: "http://10.0.0.3:3000"}]
+    headers:
+      - {direction: response, name: X-B, value: "2"}
+      - {direction: response, name: X-A, value: "1"}
+access_log: {format: combined}
+`
+	a, _ := mustLoad(t, before)
+	b, _ := mustLoad(t, after)
+	const want = `removed ports gone
+changed ports web
+  changed address () "0.0.0.0:8080" -> "0.0.0.0:80"
+added proxies new
+changed proxies shop
+  added description ()  -> "the shop"
+  changed virtual_hosts () ["a.example.com","b.example.com"] -> ["a.example.com","c.example.com"]
+  changed basic_auth.users[0].password_hash (user ada)  ->  secret
+  moved headers ()  -> 
+  added routes[0] (route /new)  -> {"path":"/new","fixed_response":{"status":200}}
+  changed routes[1].servers[0].weight (route /api, server http://10.0.0.2:3000) 2 -> 5
+  added routes[1].servers[1] (route /api, server http://10.0.0.3:3000)  -> {"url":"http://10.0.0.3:3000"}
+  removed routes[0].servers[0] (route /api, server http://10.0.0.1:3000) {"url":"http://10.0.0.1:3000"} -> 
+  removed routes[0].health_check (route /api) {"path":"/healthz"} -> 
+  removed routes[1] (route /old) {"path":"/old","fixed_response":{"status":410}} -> 
+changed access_log 
+  changed format () "json" -> "combined"
+`
+	if diff := cmp.Diff(lines(want), lines(told(Compare(a, b)))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if d := Compare(a, a); !d.Empty() {
+		t.Errorf("a configuration differs from itself: %s", told(d))
+	}
+	again, _ := mustLoad(t, before+"# and a comment\n")
+	if d := Compare(a, again); !d.Empty() {
+		t.Errorf("two readings of one file differ: %s", told(d))
+	}
+	if text, err := json.Marshal(Compare(a, b)); err != nil || strings.Contains(string(text), "$2y$") {
+		t.Errorf("the difference as JSON shows a password hash, or fails: %v\n%s", err, text)
+	}
+}
+
+// lines returns the lines of a text, sorted into no other order.
+func lines(text string) []string { return strings.Split(text, "\n") }
+
+func TestDifferenceShowsNothingThatCameFromOutside(t *testing.T) {
+	load := func(secret string) *Config {
+		l := loader{expand: &expander{
+			lookup: func(name string) (string, bool) { return secret, true },
+			read:   func(string) ([]byte, error) { return []byte(secret), nil },
+		}}
+		c, _, problems := l.load("f", []byte(`version: 1
+proxies:
+  shop:
+    headers: [{direction: request, name: Authorization, value: "Bearer ${file:/run/token}"}]
+    maintenance: {retry_after: "${PAUSE:-5m}"}
+    routes: [{fixed_response: {status: 200, body: "${TEXT}"}}]
+`))
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		return c
+	}
+	d := Compare(load("77s"), load("78s"))
+	text, _ := json.Marshal(d)
+	if strings.Contains(string(text), "77s") || strings.Contains(string(text), "78s") {
+		t.Errorf("the difference shows what was put in: %s", text)
+	}
+	for _, want := range []string{`Bearer ${file:/run/token}`, `"${PAUSE:-5m}"`, `"${TEXT}"`, `"secret":true`} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the difference does not show %s: %s", want, text)
+		}
+	}
+	if n := len(d.Objects[0].Fields); n != 3 {
+		t.Errorf("%d fields changed, want 3: %s", n, text)
+	}
+}
+
+func TestEveryKindStandsInTheTable(t *testing.T) {
+	for _, f := range Describe().Fields {
+		k := KindOf(f.Name)
+		if f.Name == "version" {
+			continue
+		}
+		if k == nil {
+			t.Errorf("%s is in Config and not in the table of kinds", f.Name)
+			continue
+		}
+		if k.Single != (f.Type.Kind == schema.Struct) {
+			t.Errorf("%s: Single = %v, and the field is a %v", f.Name, k.Single, f.Type.Go)
+		}
+		if f.Called != "" && f.Called != k.Noun {
+			t.Errorf("%s: the noun is %q, problems say %q", f.Name, k.Noun, f.Called)
+		}
+		for _, name := range []string{"description", "tags"} {
+			if !k.Single && k.Schema().Field(name) == nil {
+				t.Errorf("%s has no %s", f.Name, name)
+			}
+		}
+	}
+	for _, k := range Kinds() {
+		if Describe().Field(k.Name) == nil {
+			t.Errorf("the kind %s is in the table and not in Config", k.Name)
+		}
+	}
+}
+
+// TestDifferenceSeesEveryField changes every plain field of the schema, one by one.
+func TestDifferenceSeesEveryField(t *testing.T) {
+	fields := 0
+	for _, k := range Kinds() {
+		for _, f := range k.Schema().Fields {
+			a, b := reflect.New(k.Schema().Go).Elem(), reflect.New(k.Schema().Go).Elem()
+			k.Schema().Fill(a)
+			k.Schema().Fill(b)
+			if !alter(f.Type, b.FieldByIndex(f.Index)) {
+				t.Fatalf("no other value for %s.%s", k.Name, f.Name)
+			}
+			cmp := comparison{kind: k, before: New(), after: New()}
+			if got := cmp.compare(a, b, k.Name+".x"); len(got) == 0 || !strings.HasPrefix(got[0].Path, f.Name) {
+				t.Errorf("%s.%s: difference %v", k.Name, f.Name, got)
+			}
+			fields++
+		}
+	}
+	if fields < 60 {
+		t.Errorf("only %d fields", fields)
+	}
+}
+
+// alter gives a value of type t another value.
+func alter(t *schema.Type, v reflect.Value) bool {
+	if t.Pointer {
+		v.Set(reflect.New(t.Go))
+		return true
+	}
+	switch t.Kind {
+	case schema.Struct:
+		for _, f := range t.Object.Fields {
+			if alter(f.Type, v.FieldByIndex(f.Index)) {
+				return true
+			}
+		}
+		return false
+	case schema.List:
+		v.Set(reflect.MakeSlice(t.Go, 1, 1))
+		if t.Elem.Pointer {
+			v.Index(0).Set(reflect.New(t.Elem.Go))
+		}
+		return true
+	case schema.Bool:
+		v.SetBool(!v.Bool())
+	case schema.Int:
+		v.SetInt(v.Int() + 1)
+	case schema.Text:
+		v.SetString(v.String() + "x")
+	default:
+		for _, text := range []string{"7s", "7KiB", "true", "10.1.2.3:77", "404", "502"} {
+			w := reflect.New(t.Go).Elem()
+			if t.SetText(w, text) == nil && !schema.SameValue(v, w) {
+				v.Set(w)
+				return true
+			}
+		}
+		return false
+	}
+	return true
+}
+
+func BenchmarkCompare10000Proxies(b *testing.B) {
+	before, _, _ := Load("headgate.yaml", large(10_000))
+	after, _, _ := Load("headgate.yaml", large(10_000))
+	for name, p := range before.Proxies {
+		if name != "p00007" {
+			after.Proxies[name] = p
+		}
+	}
+	after.Proxies["p00007"].Routes[1].Path = "/other"
+	b.ReportAllocs()
+	for b.Loop() {
+		if d := Compare(before, after); len(d.Objects) != 1 {
+			b.Fatal(told(d))
+		}
+	}
+}

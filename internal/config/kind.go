@@ -1,0 +1,195 @@
+package config
+
+import (
+	"iter"
+	"maps"
+	"slices"
+	"sync"
+
+	"headgate/internal/schema"
+)
+
+// Object is what every named object of a configuration has.
+type Object struct {
+	// Name is the object's name in the configuration.
+	Name string `json:"-"`
+	// Description is a text for people: what the object is for, who asked for it.
+	Description string `json:"description,omitempty" max:"1024" example:"the shop, and its API for partners"`
+	// Tags are words to find objects by. They change nothing of what the object
+	// does.
+	Tags []string `json:"tags,omitempty" max:"32" example:"[team-a, public]"`
+}
+
+// Info returns o. It is how a program gets at the name of an object of any kind.
+func (o *Object) Info() *Object { return o }
+
+// Named is an object of any kind: a *Port, a *Proxy, ….
+type Named interface{ Info() *Object }
+
+// Kind is a kind of object: what a configuration has many of by name, or one of.
+// The table of Kinds is the one place where kinds are listed; whatever does
+// something for objects of every kind goes through it.
+type Kind struct {
+	// Name is the key in a document and the last step of the path in the API:
+	// "tcp_proxies". For a single object the path is settings/NAME.
+	Name string
+	// Noun is what people call one object: "TCP proxy".
+	Noun string
+	// Label is the word for one in the log, in metrics and in addresses of pages:
+	// "tcp_proxy".
+	Label string
+	// Single is whether there is one object of the kind, without a name.
+	Single bool
+
+	// objects returns the objects of the kind, whose pointers are shared.
+	objects func(c *Config) iter.Seq2[string, Named]
+	find    func(c *Config, name string) Named
+	count   func(c *Config) int
+	check   func(k *checker, name string, at schema.Place)
+}
+
+// Kinds returns the table of kinds, in the order of the reference. It is shared
+// and must not be changed.
+func Kinds() []*Kind { return kinds() }
+
+// kinds returns the table, which is made once.
+var kinds = sync.OnceValue(kindTable)
+
+// KindOf returns the kind with this name, or nil.
+func KindOf(name string) *Kind {
+	for _, k := range Kinds() {
+		if k.Name == name {
+			return k
+		}
+	}
+	return nil
+}
+
+// Path returns the path of the kind in the API: "proxies", "settings/admin".
+func (k *Kind) Path() string {
+	if k.Single {
+		return "settings/" + k.Name
+	}
+	return k.Name
+}
+
+// Schema returns the description of the kind's objects.
+func (k *Kind) Schema() *schema.Object { return model().config.Field(k.Name).Type.Innermost().Object }
+
+// Count returns how many objects of the kind there are; 1 for a single one.
+func (k *Kind) Count(c *Config) int {
+	if k.Single {
+		return 1
+	}
+	return k.count(c)
+}
+
+// Names returns the names of all objects of the kind, sorted; nil for a single
+// one.
+func (k *Kind) Names(c *Config) []string {
+	if k.Single {
+		return nil
+	}
+	names := make([]string, 0, k.count(c))
+	for name := range k.objects(c) {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Find returns the object of the kind with this name, or nil. A kind with a
+// single object has none by name.
+func (k *Kind) Find(c *Config, name string) Named {
+	if k.Single {
+		return nil
+	}
+	return k.find(c, name)
+}
+
+// kindTable returns the rows of Kinds. A new kind is a field in Config and a row
+// here.
+func kindTable() []*Kind {
+	return []*Kind{
+		many("ports", "port", "port", func(c *Config) map[string]*Port { return c.Ports }, (*checker).port),
+		many("proxies", "proxy", "proxy", func(c *Config) map[string]*Proxy { return c.Proxies }, (*checker).proxy),
+		many("tcp_proxies", "TCP proxy", "tcp_proxy", func(c *Config) map[string]*TCPProxy { return c.TCPProxies }, (*checker).tcpProxy),
+		many("udp_proxies", "UDP proxy", "udp_proxy", func(c *Config) map[string]*UDPProxy { return c.UDPProxies }, (*checker).udpProxy),
+		many("certificates", "certificate", "certificate", func(c *Config) map[string]*Certificate { return c.Certificates }, nil),
+		single("access_log", "access log", (*checker).accessLog),
+		single("upstreams", "settings for upstreams", (*checker).upstreams),
+		single("cdn_networks", "networks of CDNs", nil),
+		single("admin", "admin listener", nil),
+	}
+}
+
+// many returns the row of a kind whose objects have names. Check may be nil.
+func many[T any, P interface {
+	*T
+	Named
+}](name, noun, label string, in func(*Config) map[string]P, check func(k *checker, o P, at schema.Place)) *Kind {
+	k := &Kind{
+		Name: name, Noun: noun, Label: label,
+		count: func(c *Config) int { return len(in(c)) },
+		find: func(c *Config, name string) Named {
+			if o := in(c)[name]; o != nil {
+				return o
+			}
+			return nil
+		},
+		objects: func(c *Config) iter.Seq2[string, Named] {
+			return func(yield func(string, Named) bool) {
+				for name, o := range in(c) {
+					if !yield(name, o) {
+						return
+					}
+				}
+			}
+		},
+	}
+	if check != nil {
+		k.check = func(ch *checker, name string, at schema.Place) { check(ch, in(ch.c)[name], at) }
+	}
+	return k
+}
+
+// single returns the row of a kind with one object. Check may be nil.
+func single(name, noun string, check func(k *checker, at schema.Place)) *Kind {
+	k := &Kind{Name: name, Noun: noun, Label: name, Single: true}
+	if check != nil {
+		k.check = func(ch *checker, _ string, at schema.Place) { check(ch, at) }
+	}
+	return k
+}
+
+// name gives the objects their names.
+func (c *Config) name() {
+	for _, k := range Kinds() {
+		if k.Single {
+			continue
+		}
+		for name, o := range k.objects(c) {
+			o.Info().Name = name
+		}
+	}
+}
+
+// checkKinds has every object checked, kind by kind.
+func (ch *checker) checkKinds() {
+	for _, k := range Kinds() {
+		if k.check == nil {
+			continue
+		}
+		at := ch.root.Field(k.Name)
+		if k.Single {
+			k.check(ch, "", at)
+			continue
+		}
+		for _, name := range k.Names(ch.c) {
+			k.check(ch, name, at.Field(name).Called(k.Noun, name))
+		}
+	}
+}
+
+// sortedNames returns the names of objects, sorted.
+func sortedNames[T any](objects map[string]T) []string { return slices.Sorted(maps.Keys(objects)) }

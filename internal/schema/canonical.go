@@ -1,0 +1,169 @@
+package schema
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+)
+
+// Masked stands in the place of a secret in what is shown.
+const Masked = "********"
+
+// Form says how values are written as JSON. The zero Form writes them as they
+// are, secrets too.
+type Form struct {
+	// Written returns the text of the document for the field with this path,
+	// where that differs from the value: "${file:/run/secrets/key}". It may be nil.
+	Written func(path string) (text string, ok bool)
+	// Mask writes Masked in the place of secrets.
+	Mask bool
+}
+
+// AppendJSON appends the canonical form of v, an object of o's type that stands
+// at path: JSON with the fields in their order, without those that have their
+// default and need not be there. Two objects that say the same have the same
+// form, however they are written.
+func (o *Object) AppendJSON(out []byte, v reflect.Value, path string, form Form) []byte {
+	out = append(out, '{')
+	first := true
+	for _, f := range o.Fields {
+		value := v.FieldByIndex(f.Index)
+		if !f.Required && o.isDefault(f, value) {
+			continue
+		}
+		if !first {
+			out = append(out, ',')
+		}
+		first = false
+		out = append(strconv.AppendQuote(out, f.Name), ':')
+		out = f.AppendJSON(out, value, JoinPath(path, f.Name), form)
+	}
+	return append(out, '}')
+}
+
+// isDefault reports whether a field's value is what it has when it is absent.
+func (o *Object) isDefault(f *Field, v reflect.Value) bool {
+	fallback := o.template.FieldByIndex(f.Index)
+	switch {
+	case f.Type.Pointer, f.Type.Kind == Map:
+		return v.IsNil()
+	case f.Type.Kind == List && f.Type.Optional():
+		return v.IsNil()
+	case f.Type.Kind == List:
+		return v.Len() == 0
+	case f.Type.Kind == Struct:
+		return reflect.DeepEqual(v.Interface(), fallback.Interface())
+	}
+	return SameValue(v, fallback)
+}
+
+// Optional reports whether an empty value of the type says something else than
+// an absent one: a list of settings that switches off what it would inherit.
+func (t *Type) Optional() bool { return t.Go.Implements(reflect.TypeFor[interface{ Off() bool }]()) }
+
+// SameValue reports whether two plain values or lists of one type are the same.
+func SameValue(a, b reflect.Value) bool {
+	if a.Comparable() && b.Comparable() {
+		return a.Equal(b)
+	}
+	return reflect.DeepEqual(a.Interface(), b.Interface())
+}
+
+// AppendJSON appends the canonical form of a value of f, which stands at path.
+func (f *Field) AppendJSON(out []byte, v reflect.Value, path string, form Form) []byte {
+	if f.Secret && form.Mask && !v.IsZero() {
+		return appendText(out, Masked)
+	}
+	return f.appendType(out, f.Type, v, path, form)
+}
+
+// AppendElement appends the canonical form of an element of the list or map f.
+func (f *Field) AppendElement(out []byte, v reflect.Value, path string, form Form) []byte {
+	return f.appendType(out, f.Type.Elem, v, path, form)
+}
+
+func (f *Field) appendType(out []byte, t *Type, v reflect.Value, path string, form Form) []byte {
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return append(out, "null"...)
+		}
+		v = v.Elem()
+	}
+	switch t.Kind {
+	case Struct:
+		return t.Object.AppendJSON(out, v, path, form)
+	case List:
+		out = append(out, '[')
+		for i := range v.Len() {
+			if i > 0 {
+				out = append(out, ',')
+			}
+			out = f.appendType(out, t.Elem, v.Index(i), fmt.Sprintf("%s[%d]", path, i), form)
+		}
+		return append(out, ']')
+	case Map:
+		return f.appendMap(out, t, v, path, form)
+	}
+	if form.Written != nil {
+		if text, ok := form.Written(path); ok {
+			return appendText(out, text)
+		}
+	}
+	return appendScalar(out, t, v)
+}
+
+func (f *Field) appendMap(out []byte, t *Type, v reflect.Value, path string, form Form) []byte {
+	names := make([]string, 0, v.Len())
+	for _, key := range v.MapKeys() {
+		names = append(names, key.String())
+	}
+	slices.Sort(names)
+	out = append(out, '{')
+	for i, name := range names {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(appendText(out, name), ':')
+		out = f.appendType(out, t.Elem, v.MapIndex(reflect.ValueOf(name)), JoinPath(path, name), form)
+	}
+	return append(out, '}')
+}
+
+// appendScalar appends a plain value: booleans and whole numbers as they are,
+// everything else as the text that a document has.
+func appendScalar(out []byte, t *Type, v reflect.Value) []byte {
+	switch t.Kind {
+	case Bool:
+		return strconv.AppendBool(out, v.Bool())
+	case Int:
+		return strconv.AppendInt(out, v.Int(), 10)
+	case Text:
+		return appendText(out, v.String())
+	}
+	if m, ok := v.Interface().(json.Marshaler); ok {
+		if data, err := m.MarshalJSON(); err == nil {
+			return append(out, data...)
+		}
+	}
+	if m, ok := v.Interface().(encoding.TextMarshaler); ok {
+		if text, err := m.MarshalText(); err == nil {
+			return appendText(out, string(text))
+		}
+	}
+	return appendText(out, fmt.Sprint(v.Interface()))
+}
+
+// appendText appends a JSON string.
+func appendText(out []byte, text string) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(text); err != nil {
+		return append(out, `""`...)
+	}
+	return append(out, bytes.TrimSuffix(b.Bytes(), []byte("\n"))...)
+}
