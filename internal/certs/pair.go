@@ -229,7 +229,7 @@ func (p *Pair) reload() {
 	}
 	p.mu.Unlock()
 	if err != nil {
-		p.log.Error("certificate cannot be used, the one before is kept", "certificate", p.name, "err", err)
+		p.log.Error("certificate cannot be used, the one before is kept", "certificate", p.name, "error", err)
 		return
 	}
 	p.current.Store(cert)

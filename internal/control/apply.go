@@ -116,7 +116,7 @@ func (c *Control) openAdmin(ch *change) (err error) {
 		return fmt.Errorf("%w; %s", err, ports.Help(err, address))
 	}
 	if ch.previous == nil {
-		c.log.Warn("admin listener waits, ports are served", "address", address.String(), "err", err, "hint", ports.Help(err, address))
+		c.log.Warn("admin listener waits, ports are served", "address", address.String(), "error", err, "hint", ports.Help(err, address))
 	}
 	ch.admin, err = c.admin.Prepare(netip.AddrPort{})
 	return err
@@ -132,7 +132,7 @@ func (c *Control) adminWaits(cfg *config.Config) bool {
 func (c *Control) save(ch *change, data []byte) (err error) {
 	ch.revision, err = c.state.Save(data)
 	if err != nil && ch.previous == nil {
-		c.log.Error("configuration is served but not kept as a revision", "err", err)
+		c.log.Error("configuration is served but not kept as a revision", "error", err)
 		return nil
 	}
 	return err

@@ -220,7 +220,7 @@ func (c *Control) close() {
 	c.record.Load().close()
 	c.admin.Close()
 	if err := c.state.Close(); err != nil {
-		c.log.Error("close state directory", "err", err)
+		c.log.Error("close state directory", "error", err)
 	}
 }
 

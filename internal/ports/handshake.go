@@ -92,7 +92,7 @@ func (f *fresh) refuse(err error) {
 		return
 	}
 	if log := f.to.h2.Log; log != nil {
-		log.Debug("TLS handshake failed", "peer", f.nc.RemoteAddr().String(), "err", err)
+		log.Debug("TLS handshake failed", "peer", f.nc.RemoteAddr().String(), "error", err)
 	}
 	f.nc.SetDeadline(time.Now().Add(farewellTime))
 	var record tls.RecordHeaderError

@@ -95,7 +95,7 @@ func (c *Set) serveQUIC(s *quicSocket) {
 		return &counted{s.front.NewConn(qc, c.serials.Add(1)), counter}
 	})
 	if err != nil {
-		c.log.Error("port takes no connections", "port", s.name, "address", s.Address().String(), "err", err)
+		c.log.Error("port takes no connections", "port", s.name, "address", s.Address().String(), "error", err)
 	}
 }
 

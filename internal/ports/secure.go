@@ -104,7 +104,7 @@ func (f *fresh) announce() bool {
 	nc, err := proxyproto.Take(tcp, f.header)
 	if err != nil {
 		f.counter.Refused(metrics.RefusedHeader)
-		f.to.h2.Log.Debug("connection of a trusted peer refused", "peer", f.nc.RemoteAddr().String(), "err", err)
+		f.to.h2.Log.Debug("connection of a trusted peer refused", "peer", f.nc.RemoteAddr().String(), "error", err)
 		return false
 	}
 	f.mu.Lock()

@@ -122,7 +122,7 @@ func (f *fresh) run(ctx context.Context) {
 			failed, pause = 0, f.lists.Interval.D()
 			continue
 		} else if ctx.Err() == nil {
-			f.log.Warn("the networks of a CDN could not be fetched", "cdn", f.cdn.name, "err", err,
+			f.log.Warn("the networks of a CDN could not be fetched", "cdn", f.cdn.name, "error", err,
 				"in_use", f.cdn.networks.Load().Len(), "as_of", f.date.Format(time.DateOnly))
 		}
 		pause = min(again<<failed, f.lists.Interval.D())
@@ -258,7 +258,7 @@ func (f *fresh) read() *list {
 		err = checkFetched(l.networks, f.floor)
 	}
 	if err != nil {
-		f.log.Warn("the kept networks of a CDN cannot be used", "cdn", f.cdn.name, "file", name, "err", err)
+		f.log.Warn("the kept networks of a CDN cannot be used", "cdn", f.cdn.name, "file", name, "error", err)
 		return nil
 	}
 	return l

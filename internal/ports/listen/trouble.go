@@ -29,7 +29,7 @@ func (t *trouble) tell(s *Socket, err error) {
 	if time.Since(t.said) >= sayEvery {
 		t.said = time.Now()
 		s.log.Error("new connections have to wait, open ones are served on", "address", s.address.String(),
-			"err", cause(err), "remedy", remedy(err))
+			"error", cause(err), "remedy", remedy(err))
 	}
 	time.Sleep(t.rest)
 }

@@ -1,0 +1,32 @@
+package lint
+
+import "go/ast"
+
+// logMethods are the methods by which a line is logged.
+var logMethods = map[string]bool{"Debug": true, "Info": true, "Warn": true, "Error": true, "With": true}
+
+// checkLogKeys finds log lines in which an error has another key than the one
+// that operators search for.
+func checkLogKeys(t *Tree, report report) {
+	t.eachSource(func(_ *Package, f *File) {
+		ast.Inspect(f.AST, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok {
+				return true
+			}
+			method, ok := call.Fun.(*ast.SelectorExpr)
+			if !ok || !logMethods[method.Sel.Name] {
+				return true
+			}
+			for i, arg := range call.Args {
+				if i == 0 && method.Sel.Name != "With" {
+					continue // the message
+				}
+				if key, ok := arg.(*ast.BasicLit); ok && key.Value == `"err"` {
+					report(f.Path, t.line(key), `the log key "err"`)
+				}
+			}
+			return true
+		})
+	})
+}
