@@ -90,6 +90,8 @@ type Exchange struct {
 
 	id  requestID
 	key [webSocketKey]byte // of the handshake that an extended CONNECT becomes
+	// pipeline is what serves the exchange, nil before.
+	pipeline *Pipeline
 	// ran is how many filters of the pipeline have seen the request; the
 	// response goes back through as many.
 	ran int
@@ -127,7 +129,8 @@ type Request struct {
 	Length int64
 	// Body is the body, or nil if there is none.
 	Body Body
-	// Trailer is filled when Body has returned io.EOF.
+	// Trailer is what the client sent behind the body, filled when Body has
+	// returned io.EOF. Servers get RequestTrailer.
 	Trailer header.List
 	// Upgrade is the protocol that the client wants to change to, such as
 	// "websocket", or "".
@@ -158,7 +161,8 @@ type Response struct {
 	// Text is the body when it is short and at hand. Body is nil then, or what
 	// holds the memory of Text and is only closed.
 	Text []byte
-	// Trailer is filled when Body has returned io.EOF.
+	// Trailer is what the server sent behind the body, filled when Body has
+	// returned io.EOF. Clients get ResponseTrailer.
 	Trailer header.List
 	// Tunnel is the server's side of an upgraded connection, for status 101.
 	Tunnel Stream

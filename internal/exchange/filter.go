@@ -19,6 +19,9 @@ type Filter struct {
 	// answers, in the reverse order of the request. It is called for exactly
 	// those filters that saw the request.
 	Response func(*Exchange)
+	// Owned tells which names are the filter's in requests and responses; nil
+	// is none.
+	Owned *Owned
 }
 
 // Source makes the response: servers, a cache, a fixed answer. It sets

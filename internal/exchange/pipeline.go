@@ -33,6 +33,7 @@ type Pipeline struct {
 func (p *Pipeline) Serve(ex *Exchange) {
 	defer p.done(ex)
 
+	ex.pipeline = p
 	answer := p.request(ex)
 	if answer == nil {
 		answer = p.Source.Respond(ex)

@@ -174,7 +174,7 @@ func (c *conn) interim(ex *exchange.Exchange) error {
 		return nil
 	}
 	http1.StripHopByHop(&c.head.Fields)
-	if err := ex.Front.Inform(ex, c.head.Status, &c.head.Fields); err != nil {
+	if err := ex.Inform(c.head.Status, &c.head.Fields); err != nil {
 		return &exchange.Error{Reason: exchange.ClientClosed, Err: err}
 	}
 	return nil

@@ -66,7 +66,7 @@ func (u *upload) send() error {
 		switch {
 		case err == io.EOF:
 			if chunked {
-				u.nc.SetPending(http1.AppendTrailers(u.nc.Pending(), &u.ex.Request.Trailer))
+				u.nc.SetPending(http1.AppendTrailers(u.nc.Pending(), u.ex.RequestTrailer()))
 			}
 			return nil
 		case err != nil:

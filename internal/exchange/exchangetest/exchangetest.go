@@ -152,7 +152,7 @@ func (f *Front) Send(ex *exchange.Exchange) error {
 		b, f.Err = io.ReadAll(rs.Body)
 		body = string(b)
 	}
-	f.Body, ex.Sent, f.Trailer = body, int64(len(body)), texts(&rs.Trailer)
+	f.Body, ex.Sent, f.Trailer = body, int64(len(body)), texts(ex.ResponseTrailer())
 	return f.Err
 }
 

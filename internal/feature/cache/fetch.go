@@ -135,7 +135,7 @@ func (f *fetch) Inform(_ *exchange.Exchange, status int, fields *header.List) er
 	if leader == nil {
 		return nil
 	}
-	err := leader.Front.Inform(leader, status, fields)
+	err := leader.Inform(status, fields)
 	if err != nil && f.flight != nil && f.flight.waiting.Load() > 0 {
 		return nil // others want the answer still
 	}

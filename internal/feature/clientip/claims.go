@@ -21,6 +21,12 @@ func dropTwins(list *header.List, name string, trusted bool) {
 	}
 }
 
+// owns reports whether nobody may say in a trailer what a field says: it is a claim,
+// or may be taken for the one field that trusted peers are believed. b may be nil.
+func (b *believer) owns(f *header.Field) bool {
+	return claims(f) || b != nil && b.only.name != "" && header.Twins(f.Name, b.only.name)
+}
+
 // claims reports whether a field is such a claim: a well-known one, any other
 // X-Forwarded field, or a name that a server which makes variables of names
 // reads as one of them ("X_Forwarded_For").

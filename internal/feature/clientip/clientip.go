@@ -24,7 +24,8 @@ func Compile(c *Config, lists Lists, env exchange.Env) (exchange.Filter, error) 
 	}
 	w := newWatch(b, env)
 	return exchange.Filter{
-		Name: "client_ip",
+		Name:  "client_ip",
+		Owned: &exchange.Owned{Request: b.owns},
 		Request: func(ex *exchange.Exchange) *exchange.Answer {
 			ex.ClientIP = ipset.Plain(ex.Conn.Remote.Addr())
 			kept := header.Other

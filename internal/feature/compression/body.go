@@ -1,10 +1,13 @@
 package compression
 
 import (
+	"errors"
 	"io"
+	"strings"
 	"sync"
 
 	"headgate/internal/exchange"
+	"headgate/internal/header"
 )
 
 // readSize is the size of the pieces in which a body is compressed, in bytes, and
@@ -46,6 +49,8 @@ func (r *room) leave() {
 // pauses is flushed, so that what it flushed goes through at once.
 type body struct {
 	plain    exchange.Body
+	response *exchange.Response // whose body it is
+	front    exchange.Front     // of whom it is for
 	encoders *encoders
 	kind     kind
 	stream   bool // the length is not known: pauses are the server's
@@ -55,8 +60,23 @@ type body struct {
 	held    int // bytes in room.in that were read before
 	sent    int // bytes of room.out that were read by the front
 	waiting int // bytes that were written and not flushed
+	taken   int // bytes that were compressed since the last look
+	made    int // bytes that were handed out since the last look
+	handOn  bool
 	err     error
 }
+
+// lookEvery is how much of a body is compressed before it is asked whether anybody
+// still waits for it, and leastMade how little that may come to before it is handed
+// on all the same, in bytes. An endless body of little content would else be
+// compressed for long without a byte for the client, and so without a word that the
+// client has left.
+const (
+	lookEvery = 1 << 20
+	leastMade = 4 << 10
+)
+
+var errLeft = &exchange.Error{Reason: exchange.ClientClosed, Err: errors.New("the client left while its response was compressed")}
 
 // Read returns compressed bytes.
 func (b *body) Read(p []byte) (int, error) {
@@ -69,13 +89,19 @@ func (b *body) Read(p []byte) (int, error) {
 	}
 	n := copy(p, b.room.out[b.sent:])
 	b.sent += n
+	b.made += n
 	return n, nil
 }
 
 // Ready reports whether Read would return without waiting. It compresses what is
-// at hand to find out.
+// at hand to find out. When much came to little it says false once, so that what
+// there is goes out.
 func (b *body) Ready() bool {
 	for b.room != nil && b.sent == len(b.room.out) && b.err == nil {
+		if b.handOn {
+			b.handOn = false
+			return false
+		}
 		if b.held == 0 && !b.plain.Ready() {
 			return false
 		}
@@ -96,18 +122,48 @@ func (b *body) pump() {
 	if n > 0 {
 		_, werr := b.encoder.Write(r.in[:n])
 		b.waiting += n
+		b.taken += n
 		mustWork(werr)
 	}
 	switch {
 	case err == io.EOF:
 		mustWork(b.encoder.Close())
+		adapt(&b.response.Trailer)
 	case err != nil:
 		mustWork(b.encoder.Flush()) // what came is sent before the end is told
 	case b.waiting > 0 && (b.stream || b.waiting >= flushLeast) && !b.plain.Ready():
 		mustWork(b.encoder.Flush())
 		b.waiting = 0
+	case b.taken >= lookEvery:
+		err = b.look()
 	}
 	b.err = err
+}
+
+// look ends a body that nobody waits for any more, and flushes one of which little
+// has come out.
+func (b *body) look() error {
+	if b.front.Gone() {
+		return errLeft
+	}
+	if b.made+len(b.room.out) < leastMade {
+		mustWork(b.encoder.Flush())
+		b.waiting, b.handOn = 0, true
+	}
+	b.taken, b.made = 0, 0
+	return nil
+}
+
+// adapt makes trailers those of the compressed body: its hashes are others, and a
+// strong tag would lie (RFC 9110, section 8.8.1; RFC 9530).
+func adapt(list *header.List) {
+	if list.Len() == 0 {
+		return
+	}
+	list.DeleteFunc(func(f *header.Field) bool { return f.ID == header.Other && isHash(f) })
+	if tag := list.Get(header.ETag); strings.HasPrefix(tag, `"`) {
+		list.Set(header.ETag, "W/"+tag)
+	}
 }
 
 // mustWork holds that encoders write to memory without errors.

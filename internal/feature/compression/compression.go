@@ -141,13 +141,19 @@ func changeable(ex *exchange.Exchange) bool {
 	case h.HasToken(header.CacheControl, "no-transform") || ex.Request.Header.HasToken(header.CacheControl, "no-transform"):
 		return false
 	}
-	// These tell the hash of the body with its coding (RFC 9530).
-	for _, name := range []string{"Content-Digest", "Repr-Digest", "Digest", "Content-MD5"} {
-		if _, there := h.Lookup(name); there {
+	all := h.All()
+	for i := range all {
+		if f := &all[i]; f.ID == header.Other && isHash(f) {
 			return false
 		}
 	}
 	return true
+}
+
+// isHash reports whether a field tells the hash of the body with its coding (RFC
+// 9530).
+func isHash(f *header.Field) bool {
+	return f.Is("Content-Digest") || f.Is("Repr-Digest") || f.Is("Digest") || f.Is("Content-MD5")
 }
 
 // begin puts the encoder in front of the body.
@@ -173,7 +179,7 @@ func (s *source) begin(ex *exchange.Exchange, w wish) {
 		plain = &text{rs.Text}
 		rs.Text = nil
 	}
-	rs.Body = &body{plain: plain, encoders: s.encoders, kind: k, stream: rs.Length < 0, room: r, encoder: enc, held: held}
+	rs.Body = &body{plain: plain, response: rs, front: ex.Front, encoders: s.encoders, kind: k, stream: rs.Length < 0, room: r, encoder: enc, held: held}
 	announce(ex, w.best)
 }
 

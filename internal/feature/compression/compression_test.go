@@ -429,3 +429,97 @@ func TestSettingsAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// trailing is a body behind which trailers come.
+type trailing struct {
+	exchange.Body
+	list *header.List
+}
+
+func (b *trailing) Read(p []byte) (int, error) {
+	n, err := b.Body.Read(p)
+	if err == io.EOF && b.list.Len() == 0 {
+		b.list.AddField("Content-Digest", "sha-256=:1:")
+		b.list.AddField("repr-digest", "sha-256=:1:")
+		b.list.AddField("X-Sum", "1")
+		b.list.AddField("ETag", `"1"`)
+	}
+	return n, err
+}
+
+// Trailers that tell the hash or the strong tag of a body do not hold for it when it
+// is compressed, and pass with one that is not.
+func TestTrailersAreThoseOfTheCompressedBody(t *testing.T) {
+	for coding, want := range map[string]string{
+		"gzip":     `X-Sum: 1|ETag: W/"1"`,
+		"identity": `Content-Digest: sha-256=:1:|repr-digest: sha-256=:1:|X-Sum: 1|ETag: "1"`,
+	} {
+		ex := exchangetest.New(t, exchangetest.Head("GET", "/", "Accept-Encoding: "+coding))
+		in := html("")
+		in.length, in.body = -1, &trailing{exchangetest.Body(long), &ex.Response.Trailer}
+		front := exchangetest.Run(t, ex, Wrap(settings(), in, exchangetest.Env(t)))
+		if got := strings.Join(front.Trailer, "|"); got != want {
+			t.Errorf("%s: got the trailers %s, want %s", coding, got, want)
+		}
+	}
+}
+
+// endless is a body that always has more, up to a bound for tests that fail.
+type endless struct {
+	given int64
+	after func(given int64)
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.given > 1<<28 {
+		return 0, io.EOF
+	}
+	clear(p)
+	e.given += int64(len(p))
+	e.after(e.given)
+	return len(p), nil
+}
+
+func (e *endless) Ready() bool  { return true }
+func (e *endless) Close() error { return nil }
+
+// Nobody compresses for a client that has left, although an endless body of little
+// content makes nothing that could fail to be sent.
+func TestCompressionEndsWithItsClient(t *testing.T) {
+	for _, coding := range []string{"gzip", "br", "zstd"} {
+		const leaves = 3 << 20
+		ex := exchangetest.New(t, exchangetest.Head("GET", "/", "Accept-Encoding: "+coding))
+		front := ex.Front.(*exchangetest.Front)
+		source := &endless{after: func(given int64) { front.Left = given > leaves }}
+		in := html("")
+		in.length, in.body = -1, source
+		exchangetest.Run(t, ex, Wrap(settings(), in, exchangetest.Env(t)))
+		if source.given > leaves+2*lookEvery || ex.Reason != exchange.ClientClosed {
+			t.Errorf("%s: %d bytes were compressed, %d when the client left; reason %v", coding, source.given, leaves, ex.Reason)
+		}
+	}
+}
+
+// What an endless body of little content comes to is handed on now and then.
+func TestLittleIsHandedOn(t *testing.T) {
+	for _, coding := range []string{"gzip", "br", "zstd"} {
+		ex := exchangetest.New(t, exchangetest.Head("GET", "/", "Accept-Encoding: "+coding))
+		source := &endless{after: func(int64) {}}
+		in := html("")
+		in.length, in.body = -1, source
+		if answer := Wrap(settings(), in, exchangetest.Env(t)).Respond(ex); answer != nil {
+			t.Fatal(answer.Cause)
+		}
+		body, made, p := ex.Response.Body, 0, make([]byte, 32<<10)
+		for source.given < 64<<20 && body.Ready() {
+			n, err := body.Read(p)
+			if made += n; err != nil {
+				t.Fatal(coding, err)
+			}
+		}
+		if made == 0 || source.given > 8<<20 {
+			t.Errorf("%s: %d bytes of %d were made before they were handed on", coding, made, source.given)
+		}
+		body.Close()
+	}
+}

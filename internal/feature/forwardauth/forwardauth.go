@@ -44,7 +44,7 @@ func Compile(c *Config, scope string, env exchange.Env) (exchange.Filter, error)
 		r.kept = env.Keep(key, func() exchange.Kept { return newKept(c.Cache) }).(*kept)
 	}
 	r.errands.New = func() any { return &exchange.Errand{} }
-	return exchange.Filter{Name: "forward_auth", Request: r.request, Response: giveCookies}, nil
+	return exchange.Filter{Name: "forward_auth", Request: r.request, Response: giveCookies, Owned: &exchange.Owned{Request: r.owns}}, nil
 }
 
 // room is a compiled forward_auth. It is immutable but for what it keeps.
@@ -71,6 +71,9 @@ type named struct {
 func (n *named) is(f *header.Field) bool {
 	return f.ID == n.id && (n.id != header.Other || f.Is(n.name))
 }
+
+// looksLike reports whether a server may take a field for this one.
+func (n *named) looksLike(f *header.Field) bool { return n.is(f) || header.Twins(f.Name, n.name) }
 
 // credential reports whether the auth server has to see what the client sends
 // under this name.
@@ -133,12 +136,22 @@ func (r *room) forget(list *header.List, all bool) {
 	}
 	list.DeleteFunc(func(f *header.Field) bool {
 		for i := range r.names {
-			if n := &r.names[i]; (all || !n.credential()) && (n.is(f) || header.Twins(f.Name, n.name)) {
+			if n := &r.names[i]; (all || !n.credential()) && n.looksLike(f) {
 				return true
 			}
 		}
 		return false
 	})
+}
+
+// owns reports whether only the auth server may say what stands in a field.
+func (r *room) owns(f *header.Field) bool {
+	for i := range r.names {
+		if r.names[i].looksLike(f) {
+			return true
+		}
+	}
+	return false
 }
 
 // giveCookies gives the client the cookies that the auth server set.

@@ -41,9 +41,11 @@ func Compile(c Config) (request, response exchange.Filter, err error) {
 	request.Name, response.Name = "headers", "response_headers"
 	if len(requests) > 0 {
 		request.Request = requests.request
+		request.Owned = &exchange.Owned{Request: requests.owns}
 	}
 	if len(responses) > 0 {
 		response.Response = responses.response
+		response.Owned = &exchange.Owned{Response: responses.decide}
 	}
 	return request, response, nil
 }
@@ -118,6 +120,27 @@ func (rs rules) response(ex *exchange.Exchange) {
 			r.remove(list)
 		}
 	}
+}
+
+// owns reports whether a server may take a field for one that a rule is about.
+func (rs rules) owns(f *header.Field) bool {
+	for i := range rs {
+		if header.Twins(f.Name, rs[i].name) {
+			return true
+		}
+	}
+	return false
+}
+
+// decide reports whether a rule leaves nothing of what a server says in a field:
+// append and set_if_absent do.
+func (rs rules) decide(f *header.Field) bool {
+	for i := range rs {
+		if r := &rs[i]; r.operation != Append && r.operation != SetIfAbsent && f.Is(r.name) {
+			return true
+		}
+	}
+	return false
 }
 
 // apply does what the rule says, and reports false when a value would be too

@@ -258,7 +258,7 @@ func (c *Conn) sendChunked(ex *exchange.Exchange) error {
 			c.nc.SetPending(append(c.nc.Pending(), http1.CRLF...))
 		}
 		if err == io.EOF {
-			c.nc.SetPending(http1.AppendTrailers(c.nc.Pending(), &ex.Response.Trailer))
+			c.nc.SetPending(http1.AppendTrailers(c.nc.Pending(), ex.ResponseTrailer()))
 			return nil
 		}
 		if err != nil {

@@ -136,7 +136,8 @@ func (s *stream) sendEnd(ex *exchange.Exchange, head, data []byte, err error) er
 		}
 		return err
 	}
-	if rs.Trailer.Len() == 0 {
+	trailer := ex.ResponseTrailer()
+	if trailer.Len() == 0 {
 		return s.push(head, data, true)
 	}
 	if len(head)+len(data) > 0 {
@@ -146,7 +147,7 @@ func (s *stream) sendEnd(ex *exchange.Exchange, head, data []byte, err error) er
 	}
 	short := shortBuffers.Get().(*[shortSize]byte)
 	defer shortBuffers.Put(short)
-	return s.push(appendFields(short[:0], &rs.Trailer), nil, true)
+	return s.push(appendFields(short[:0], trailer), nil, true)
 }
 
 // push sends a field block, data behind it, and the end if nothing follows. It

@@ -161,7 +161,8 @@ func (s *stream) sendEnd(ex *exchange.Exchange, b []byte, _ int, err error) erro
 		s.write(b)
 		return err
 	}
-	if rs.Trailer.Len() == 0 {
+	trailer := ex.ResponseTrailer()
+	if trailer.Len() == 0 {
 		return s.last(b)
 	}
 	if err := s.write(b); err != nil {
@@ -169,7 +170,7 @@ func (s *stream) sendEnd(ex *exchange.Exchange, b []byte, _ int, err error) erro
 	}
 	short := shortBuffers.Get().(*[shortSize]byte)
 	defer shortBuffers.Put(short)
-	return s.last(frameOf(appendFields(qpack.AppendPrefix(short[:headRoom]), &rs.Trailer)))
+	return s.last(frameOf(appendFields(qpack.AppendPrefix(short[:headRoom]), trailer)))
 }
 
 var errSlow = errors.New("the client took nothing of the response for too long")

@@ -2,13 +2,17 @@ package h2
 
 import (
 	"errors"
+	"io"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"golang.org/x/net/http2/hpack"
+
 	"headgate/internal/exchange"
 	"headgate/internal/exchange/exchangetest"
+	"headgate/internal/header"
 	"headgate/internal/proto/http2"
 )
 
@@ -84,6 +88,80 @@ func TestBodyWaitsForTheWindow(t *testing.T) {
 	front, _, err := request(t, conn, exchangetest.Head("POST", "/"), exchangetest.Chunks(text[:12], text[12:]))
 	if err != nil || front.Body != "done" || <-got != text {
 		t.Errorf("%v, %+v", err, front)
+	}
+}
+
+// trailing is a body behind which trailers come, as fronts make them known.
+type trailing struct {
+	exchange.Body
+	ex     *exchange.Exchange
+	fields []string
+}
+
+func (b *trailing) Read(p []byte) (int, error) {
+	n, err := b.Body.Read(p)
+	if err == io.EOF && b.ex.Request.Trailer.Len() == 0 {
+		for _, name := range b.fields {
+			b.ex.Request.Trailer.AddField(name, "client")
+		}
+	}
+	return n, err
+}
+
+// over is a source that asks over a connection.
+type over struct {
+	t *testing.T
+	c *Conn
+}
+
+func (o over) Describe() string { return "over" }
+
+func (o over) Respond(ex *exchange.Exchange) *exchange.Answer {
+	if !o.c.Reserve() {
+		o.t.Error("no place")
+	}
+	if err := NewStream(ex, exchange.Now(), &nobody{}).Do(o.c, http2.AppendIndexed(nil, http2.MethodGet)); err != nil {
+		return exchange.Fail(exchange.UpstreamReset, err.Error())
+	}
+	return nil
+}
+
+// The server gets no trailer, and the client none, that a filter owns; where none is
+// left the body itself ends the message.
+func TestOwnedTrailersDoNotPass(t *testing.T) {
+	owns := func(f *header.Field) bool { return header.Twins(f.Name, "remote-user") }
+	filter := exchange.Filter{Owned: &exchange.Owned{Request: owns, Response: owns}}
+	for _, c := range []struct {
+		sent []string
+		want string
+	}{
+		{[]string{"remote-user", "x-sum", "remote_user"}, "x-sum: client"},
+		{[]string{"remote_user"}, ""},
+	} {
+		conn, server := meet(t, Settings{})
+		got := make(chan string, 1)
+		go func() {
+			id, text := server.next().Stream, ""
+			for f := server.next(); ; f = server.next() {
+				if f.Type == http2.FrameHeaders {
+					hpack.NewDecoder(4096, func(h hpack.HeaderField) { text += h.Name + ": " + h.Value }).Write(f.payload)
+				}
+				if f.Flags&http2.FlagEndStream != 0 || f.Type == 0xff {
+					break
+				}
+			}
+			got <- text
+			server.send(join(server.head(id, false, ":status", "200"), data(id, "done", 0), server.head(id, true, "remote-user", "server", "x-end", "1")))
+		}()
+		ex := exchangetest.New(t, exchangetest.Head("POST", "/"), exchangetest.Chunks("abc", "def"))
+		ex.Request.Body = &trailing{ex.Request.Body, ex, c.sent}
+		front := exchangetest.Run(t, ex, over{t, conn}, filter)
+		if text := <-got; text != c.want {
+			t.Errorf("%q: the server got the trailers %q, want %q", c.sent, text, c.want)
+		}
+		if answered := strings.Join(front.Trailer, "|"); answered != "x-end: 1" {
+			t.Errorf("%q: the client got the trailers %q (%+v)", c.sent, answered, front)
+		}
 	}
 }
 

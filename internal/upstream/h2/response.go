@@ -77,7 +77,7 @@ func (s *Stream) interim(in *interim) error {
 		return nil
 	}
 	http1.StripHopByHop(&in.fields)
-	if err := s.ex.Front.Inform(s.ex, in.status, &in.fields); err != nil {
+	if err := s.ex.Inform(in.status, &in.fields); err != nil {
 		return &exchange.Error{Reason: exchange.ClientClosed, Err: err}
 	}
 	return nil

@@ -185,7 +185,7 @@ func (s *Stream) open(head []byte) (sent int, all bool, err error) {
 	s.listed = true
 	c.mu.streams = append(c.mu.streams, s)
 	c.askAfterRest()
-	trailers := s.ex.Request.Trailer.Len() > 0
+	trailers := s.ex.RequestTrailer().Len() > 0
 	empty := s.ex.Request.Body == nil || !s.held && s.tape.ended && len(s.tape.b) == 0 && !trailers
 	prefix := byte(0)
 	if !c.mu.begun {
@@ -231,7 +231,7 @@ func (c *Conn) askAfterRest() {
 // is held, and there is room in the windows.
 func (s *Stream) appendData(p []byte, end bool) {
 	c := s.conn
-	trailers := end && s.ex.Request.Trailer.Len() > 0
+	trailers := end && s.ex.RequestTrailer().Len() > 0
 	flags := uint8(0)
 	if end && !trailers {
 		flags = http2.FlagEndStream
