@@ -198,3 +198,51 @@ func TestTooLargeWhileItStreams(t *testing.T) {
 		}
 	})
 }
+
+// A response that is compressed to nearly nothing ends at its server soon after its
+// client has left, although hardly a byte has to be sent to notice that.
+func TestCompressionEndsWhenTheClientLeaves(t *testing.T) {
+	for settings, most := range map[string]int64{"": 64 << 20, ", cache: {memory_limit: 64MiB}": 1 << 30} {
+		for _, coding := range []string{"br", "zstd"} {
+			var sent atomic.Int64
+			ended := make(chan struct{}, 16)
+			server := func(w http.ResponseWriter, r *http.Request) {
+				defer func() { ended <- struct{}{} }()
+				w.Header().Set("Content-Type", "text/plain")
+				w.Header().Set("Cache-Control", "max-age=60")
+				for p := make([]byte, 64<<10); sent.Load() < 8<<30; {
+					n, err := w.Write(p)
+					if sent.Add(int64(n)); err != nil {
+						return
+					}
+				}
+			}
+			t.Run(coding+settings, func(t *testing.T) {
+				onEach(t, server, "compression: {}"+settings, func(t *testing.T, client http.RoundTripper, url string) {
+					r, _ := http.NewRequest("GET", url, nil)
+					r.Header.Set("Accept-Encoding", coding)
+					ctx, leave := context.WithCancel(context.Background())
+					defer leave()
+					answer, err := client.RoundTrip(r.WithContext(ctx))
+					if err != nil || answer.Header.Get("Content-Encoding") != coding {
+						t.Fatalf("%v, %v", answer, err)
+					}
+					if _, err := io.ReadFull(answer.Body, make([]byte, 8)); err != nil {
+						t.Fatal(err)
+					}
+					leave()
+					answer.Body.Close()
+					sent.Store(0)
+					select {
+					case <-ended:
+						if sent.Load() > most {
+							t.Errorf("the server sent %d bytes more", sent.Load())
+						}
+					case <-time.After(patience):
+						t.Error("the server still sends")
+					}
+				})
+			})
+		}
+	}
+}

@@ -144,16 +144,21 @@ func (m *Mirror) run(c *copied) {
 	m.tell(outcome)
 }
 
+// mostDiscarded is how much of the answer to a copy is read for nobody, in bytes. A
+// body that goes on behind it is given up together with its connection.
+const mostDiscarded = 16 << 20
+
 // discard reads a response to its end, so that its connection can be kept, unless
-// that takes too long.
+// that takes too long or too much.
 func (m *Mirror) discard(rs *exchange.Response, end int64) {
 	if rs.Body == nil {
 		return
 	}
 	p := copyBuffers.Get().(*[copySize]byte)
 	defer copyBuffers.Put(p)
-	for exchange.Now() < end && !m.state.retired.Load() {
-		if _, err := rs.Body.Read(p[:]); err != nil {
+	for left := mostDiscarded; left > 0 && exchange.Now() < end && !m.state.retired.Load(); {
+		n, err := rs.Body.Read(p[:])
+		if left -= n; err != nil {
 			return
 		}
 	}

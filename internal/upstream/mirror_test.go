@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unsafe"
@@ -142,6 +143,27 @@ func TestACopyEndsWithItsTimeout(t *testing.T) {
 		if took := time.Since(begun); took > 5*time.Second {
 			t.Errorf("the copy took %v", took)
 		}
+	}
+}
+
+// A server that never ends its answer to a copy costs no more than a bound, however
+// fast it is.
+func TestAnEndlessAnswerToACopyIsGivenUp(t *testing.T) {
+	var sent atomic.Int64
+	endless := newOdd(t, func(c net.Conn, _ *http.Request) bool {
+		io.WriteString(c, "HTTP/1.1 200 OK\r\n\r\n")
+		for p := make([]byte, 64<<10); sent.Load() < 1<<30; {
+			n, err := c.Write(p)
+			if sent.Add(int64(n)); err != nil {
+				return false
+			}
+		}
+		return false
+	})
+	m := newMirrored(t, newOdd(t, says(fine)), endless, copies)
+	exchangetest.Run(t, exchangetest.New(t), m)
+	if result := m.next(t); result != CopySent || sent.Load() > 4*mostDiscarded {
+		t.Errorf("the copy is %s, and %d bytes of its answer were taken; the bound is %d", result, sent.Load(), mostDiscarded)
 	}
 }
 

@@ -51,6 +51,9 @@ const (
 	// finishing is how long a body is read for nobody. What takes longer may
 	// never end.
 	finishing = 30 * time.Second
+	// busy is how long that may take of a body that is always at hand: it costs
+	// processor time all the while.
+	busy = 250 * time.Millisecond
 	// atOnce is how much of a body is waited for before its head is sent, if it is
 	// at hand, in bytes.
 	atOnce = 64 << 10
@@ -96,7 +99,10 @@ func (b *body) join(h *hit) bool {
 
 // leave ends a reader. The last one leaves the rest to the background, or ends
 // the fetch.
-func (b *body) leave(h *hit) {
+func (b *body) leave(h *hit) { b.leaveTo(h, b.store.inBackground) }
+
+// leaveTo is leave with what runs the rest; it returns false if nothing does.
+func (b *body) leaveTo(h *hit, run func(func()) bool) {
 	b.mu.Lock()
 	for i, r := range b.mu.readers {
 		if r == h {
@@ -111,7 +117,7 @@ func (b *body) leave(h *hit) {
 	passing := b.mu.passing
 	b.wakeLocked()
 	b.mu.Unlock()
-	if alone && (passing || !b.store.inBackground(b.finish)) {
+	if alone && (passing || !run(b.finish)) {
 		b.end(errAbandoned)
 	}
 }

@@ -314,18 +314,9 @@ func (c *Cache) refresh(h *hit, e *entry, fl *flight) {
 	answer := c.lead(h, e, fl)
 	if rs := &h.ex.Response; answer == nil && rs.Body != nil {
 		if b := h.body; b != nil && h.reading {
-			discard(rs.Body)
+			// The rest comes for nobody.
+			b.leaveTo(h, func(finish func()) bool { finish(); return true })
 		}
 		rs.Body.Close()
-	}
-}
-
-// discard reads a body to its end.
-func discard(b exchange.Body) {
-	p := make([]byte, firstPiece)
-	for {
-		if _, err := b.Read(p); err != nil {
-			return
-		}
 	}
 }

@@ -287,6 +287,68 @@ func TestEndlessBodyIsGivenUp(t *testing.T) {
 	})
 }
 
+// costly is a body that is always at hand, never ends, and costs time.
+type costly struct {
+	reads  atomic.Int64
+	broken atomic.Bool
+	closed chan struct{}
+	once   sync.Once
+}
+
+func (c *costly) Ready() bool { return true }
+
+func (c *costly) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return nil
+}
+
+func (c *costly) Read(p []byte) (int, error) {
+	c.reads.Add(1)
+	time.Sleep(10 * time.Millisecond)
+	p = p[:min(len(p), 512)]
+	clear(p)
+	if c.broken.Load() {
+		return len(p), io.EOF
+	}
+	return len(p), nil
+}
+
+// TestEndlessWorkIsGivenUp reads a body that is always at hand, such as one that is
+// compressed, for nobody only for as long as it costs little: when its client has
+// left, and when it is fetched anew in the background.
+func TestEndlessWorkIsGivenUp(t *testing.T) {
+	const most = int64(busy/(10*time.Millisecond)) + atOnce/512 + 20
+	for _, refreshed := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newStage(t, settings())
+			s.origin.reply = answer("200|Cache-Control: max-age=1, stale-while-revalidate=60||one", s.clock)
+			if refreshed {
+				s.ask("GET /")
+				s.wait(2)
+			}
+			c := &costly{closed: make(chan struct{})}
+			s.origin.reply = func(ex *exchange.Exchange) *exchange.Answer {
+				answer("200|Cache-Control: max-age=60|chunked||", s.clock)(ex)
+				ex.Response.Body = c
+				return nil
+			}
+			first := s.open("GET /")
+			before := c.reads.Load()
+			if first.Response.Body != nil {
+				first.Response.Body.Close()
+			}
+			select {
+			case <-c.closed:
+			case <-time.After(time.Hour):
+				c.broken.Store(true)
+			}
+			if n := c.reads.Load() - before; n > most {
+				t.Errorf("refreshed %v: read %d times for nobody, want at most %d", refreshed, n, most)
+			}
+		})
+	}
+}
+
 // TestHeadDoesNotWaitForAFastBody sends the head of a long body that is at hand
 // before all of it is read.
 func TestHeadDoesNotWaitForAFastBody(t *testing.T) {

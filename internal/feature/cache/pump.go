@@ -182,12 +182,18 @@ func (b *body) atEnd() bool { return b.length >= 0 && b.mu.size == b.length }
 
 // finish reads the rest for nobody. The caller has set pumping.
 func (b *body) finish() {
+	worked := time.Duration(0)
 	for began := time.Now(); ; {
-		if b.store.closed.Load() || time.Since(began) > finishing {
+		now := time.Now()
+		if b.store.closed.Load() || now.Sub(began) > finishing || worked > busy {
 			b.end(errAbandoned)
 			return
 		}
+		atHand := b.mu.source.body().Ready()
 		b.pump()
+		if atHand {
+			worked += time.Since(now)
+		}
 		b.mu.Lock()
 		if b.endedLocked() || b.mu.pumping || len(b.mu.readers) > 0 {
 			b.mu.Unlock()
