@@ -31,7 +31,7 @@ func sample() *exchange.Exchange {
 		ClientIP: netip.MustParseAddr("203.0.113.9"),
 		User:     "ada",
 		Server:   "http://127.0.0.1:3000/v2/",
-		Tries:    1,
+		Attempts: 1,
 		Sent:     100,
 		Received: 7,
 	}
@@ -80,7 +80,7 @@ func TestJSONLineHasEveryField(t *testing.T) {
 	got := when.ReplaceAllString(line, `"time":"T"`)
 	want := `{"time":"T","client_ip":"203.0.113.9","peer":"198.51.100.7","method":"GET","scheme":"http",` +
 		`"host":"shop.example.com","path":"/api/x","query":"a=1","proto":"HTTP/1.1","status":200,"port":"web",` +
-		`"proxy":"shop","route":"/api","server":"http://127.0.0.1:3000/v2/","tries":1,"user":"ada","request_id":"` + id +
+		`"proxy":"shop","route":"/api","server":"http://127.0.0.1:3000/v2/","attempts":1,"user":"ada","request_id":"` + id +
 		`","user_agent":"curl/8","referer":"http://example.org/","bytes_sent":100,"bytes_received":7,` +
 		`"duration_ms":2.000,"connect_ms":0.250,"upstream_head_ms":1.000}` + "\n"
 	if got != want {

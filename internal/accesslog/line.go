@@ -60,8 +60,8 @@ func appendPlace(b []byte, ex *exchange.Exchange) []byte {
 	b = appendOptional(b, `,"proxy":`, ex.Place.Proxy, maxName)
 	b = appendOptional(b, `,"route":`, ex.Place.Route, maxName)
 	b = appendOptional(b, `,"server":`, ex.Server, maxName)
-	if ex.Tries > 0 {
-		b = strconv.AppendInt(append(b, `,"tries":`...), int64(ex.Tries), 10)
+	if ex.Attempts > 0 {
+		b = strconv.AppendInt(append(b, `,"attempts":`...), int64(ex.Attempts), 10)
 	}
 	b = appendOptional(b, `,"cache":`, ex.Cache.Use.String(), maxName)
 	return b

@@ -25,8 +25,8 @@ func appendPassage(b []byte, p *exchange.Passage, c *clock) []byte {
 	b = appendOptional(b, `,"cause":`, p.Cause, maxCause)
 	b = appendOptional(b, `,"proxy":`, p.Proxy, maxName)
 	b = appendOptional(b, `,"server":`, p.Server, maxName)
-	if p.Tries > 0 {
-		b = strconv.AppendInt(append(b, `,"tries":`...), int64(p.Tries), 10)
+	if p.Attempts > 0 {
+		b = strconv.AppendInt(append(b, `,"attempts":`...), int64(p.Attempts), 10)
 	}
 	b = strconv.AppendInt(append(b, `,"bytes_sent":`...), p.Sent, 10)
 	b = strconv.AppendInt(append(b, `,"bytes_received":`...), p.Received, 10)

@@ -11,7 +11,7 @@ import (
 
 func TestALineForAPassage(t *testing.T) {
 	p := &exchange.Passage{
-		Protocol: "tcp", Proxy: "db", Name: "db.example.com", Server: "127.0.0.1:5433", Tries: 2,
+		Protocol: "tcp", Proxy: "db", Name: "db.example.com", Server: "127.0.0.1:5433", Attempts: 2,
 		Client: netip.MustParseAddrPort("203.0.113.9:4000"), Peer: netip.MustParseAddrPort("198.51.100.7:1"),
 		Reason: exchange.UpstreamReset, Cause: "server: reset", Start: 1, Connected: 250_001, End: 2_000_001, Sent: 100, Received: 7,
 	}
@@ -23,7 +23,7 @@ func TestALineForAPassage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]any{
-		"proto": "tcp", "proxy": "db", "server_name": "db.example.com", "server": "127.0.0.1:5433", "tries": 2.0,
+		"proto": "tcp", "proxy": "db", "server_name": "db.example.com", "server": "127.0.0.1:5433", "attempts": 2.0,
 		"client_ip": "203.0.113.9", "client_port": 4000.0, "peer": "198.51.100.7", "reason": "upstream_reset", "cause": "server: reset",
 		"bytes_sent": 100.0, "bytes_received": 7.0, "duration_ms": 2.0, "connect_ms": 0.25,
 	} {

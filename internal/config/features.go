@@ -51,7 +51,7 @@ type Features struct {
 	// RequestBodyLimit is the largest request body; a larger one gets 413. 0 or
 	// absent means no limit.
 	RequestBodyLimit *bodylimit.Config `json:"request_body_limit,omitempty" example:"10MiB"`
-	// RequestTimeout is the time until a server's response head, for each try;
+	// RequestTimeout is the time until a server's response head, for each attempt;
 	// then 504. 0 switches it off. Bodies and upgraded connections have idle
 	// time-outs and no total.
 	RequestTimeout *timeout.Config `json:"request_timeout,omitempty" default:"60s" max:"24h" example:"30s"`

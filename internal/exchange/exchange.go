@@ -50,8 +50,8 @@ type Exchange struct {
 	Cookies []string
 	// Server is the URL of the server that answered or was tried last, or "".
 	Server string
-	// Tries counts the servers that were tried.
-	Tries int
+	// Attempts counts the servers that were tried.
+	Attempts int
 
 	// Reason says why the response is ours and not a server's, or why it broke
 	// off; None otherwise.
@@ -244,7 +244,7 @@ type Affinity struct {
 
 // Limits are times and sizes for one exchange. Zero means no limit.
 type Limits struct {
-	// RequestTimeout is how long a try may take until the response head is
+	// RequestTimeout is how long an attempt may take until the response head is
 	// there.
 	RequestTimeout time.Duration
 	// ConnectTimeout is how long a connection to a server may take.
@@ -259,7 +259,7 @@ type Limits struct {
 type Times struct {
 	// Start is when the head was complete.
 	Start int64
-	// Tried is when the last try of a server began.
+	// Tried is when the last attempt at a server began.
 	Tried int64
 	// Dialed is when the last new connection to a server was begun, Connected
 	// when it stood; both are zero if a kept connection served. Head is when

@@ -16,10 +16,10 @@ type Passage struct {
 	// proxy in front has told of the client. Local is where the client has
 	// connected to.
 	Client, Peer, Local netip.AddrPort
-	// Server is the address of the last server that was tried, Tries how many
+	// Server is the address of the last server that was tried, Attempts how many
 	// were.
-	Server string
-	Tries  int
+	Server   string
+	Attempts int
 	// Reason is why it failed, None if it did not; Cause says more, of an end in
 	// order too.
 	Reason Reason
@@ -39,6 +39,6 @@ type PassageCounts struct {
 	Accepted uint64
 	// Received and Sent are bytes from and to clients.
 	Received, Sent uint64
-	// Errors are those that failed, and the tries of servers that did.
+	// Errors are those that failed, and the attempts at servers that did.
 	Errors map[Reason]uint64
 }

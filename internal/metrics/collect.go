@@ -24,7 +24,7 @@ func (r *Registry) Describe(out chan<- *prometheus.Desc) {
 
 // Collect sums up all numbers. It is part of prometheus.Collector.
 func (r *Registry) Collect(out chan<- prometheus.Metric) {
-	routes, servers, ports, lost := r.handles()
+	routes, servers, ports, dropped := r.handles()
 	f := table()
 	collectRoutes(out, &f, routes)
 	collectServers(out, &f, servers)
@@ -36,8 +36,8 @@ func (r *Registry) Collect(out chan<- prometheus.Metric) {
 	for word, n := range r.floodCounts() {
 		out <- prometheus.MustNewConstMetric(f.floods.desc(), prometheus.CounterValue, float64(n), word)
 	}
-	if lost != nil {
-		out <- prometheus.MustNewConstMetric(f.lost.desc(), prometheus.CounterValue, float64(lost()))
+	if dropped != nil {
+		out <- prometheus.MustNewConstMetric(f.dropped.desc(), prometheus.CounterValue, float64(dropped()))
 	}
 	r.collectConfig(out, &f)
 	out <- prometheus.MustNewConstMetric(f.me.desc(), prometheus.GaugeValue, 1,
@@ -49,7 +49,7 @@ func (r *Registry) handles() ([]*Route, []*Server, []*Port, func() uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Collect(maps.Values(r.mu.routes)), slices.Collect(maps.Values(r.mu.servers)),
-		slices.Collect(maps.Values(r.mu.ports)), r.mu.lost
+		slices.Collect(maps.Values(r.mu.ports)), r.mu.dropped
 }
 
 func (r *Registry) floodCounts() map[string]uint64 {
@@ -114,12 +114,12 @@ func collectUses(out chan<- prometheus.Metric, f *families, labels []string, n *
 }
 
 func collectServers(out chan<- prometheus.Metric, f *families, servers []*Server) {
-	triesDesc, errorsDesc := f.tries.desc(), f.errors.desc()
+	attemptsDesc, errorsDesc := f.attempts.desc(), f.errors.desc()
 	standing := f.standing()
 	for _, h := range servers {
 		collectStanding(out, standing, h)
-		tries, errors := h.sum()
-		out <- prometheus.MustNewConstMetric(triesDesc, prometheus.CounterValue, float64(tries), h.labels...)
+		attempts, errors := h.sum()
+		out <- prometheus.MustNewConstMetric(attemptsDesc, prometheus.CounterValue, float64(attempts), h.labels...)
 		for _, reason := range exchange.Reasons() {
 			if n := errors[reason]; n > 0 {
 				values := append(h.labels[:3:3], reason.String())

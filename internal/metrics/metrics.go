@@ -55,7 +55,7 @@ type Registry struct {
 		ports   map[string]*Port
 		caches  map[routeKey]*Cache
 		streams map[streamKey]*Stream
-		lost    func() uint64
+		dropped func() uint64
 		floods  map[string]uint64
 	}
 }
@@ -118,13 +118,13 @@ func (r *Registry) Flooded(word string) {
 	r.mu.floods[word]++
 }
 
-// AccessLog tells where the number of lost access log records is found: in
+// AccessLog tells where the number of dropped access log records is found: in
 // accesslog.Log.Lost. Nil removes it. The number never falls when the log is
-// replaced, if lost sees to it.
-func (r *Registry) AccessLog(lost func() uint64) {
+// replaced, if dropped sees to it.
+func (r *Registry) AccessLog(dropped func() uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mu.lost = lost
+	r.mu.dropped = dropped
 }
 
 // Route returns the handle for exchanges of a place. A place without a proxy
@@ -136,7 +136,7 @@ func (r *Registry) Route(place exchange.Place) *Route {
 	return shareLocked(r, r.mu.routes, place, placeValues, (*Route).self)
 }
 
-// Server returns the handle for the tries of one server of a route. Each call
+// Server returns the handle for the attempts at one server of a route. Each call
 // wants a Retire of its own; equal servers share one handle.
 func (r *Registry) Server(proxy, route, url string) *Server {
 	key := serverKey{proxy, route, url}

@@ -70,7 +70,7 @@ func TestPageShowsWhatWasCounted(t *testing.T) {
 	r.AccessLog(func() uint64 { return 7 })
 
 	got := regexp.MustCompile(`(goversion|last_apply_timestamp_seconds)([="{ ]+)[^",}\n]+`).ReplaceAllString(page(t, r, "headgate_"), "$1${2}X")
-	want := `headgate_access_log_lost_total 7
+	want := `headgate_access_log_dropped_total 7
 headgate_build_info{goversion="X",revision="abc",version="1.2.3"} 1
 headgate_config_applies_total{result="applied"} 1
 headgate_config_applies_total{result="refused"} 1
@@ -95,7 +95,7 @@ headgate_requests_total{port="web",proxy="shop",reason="client_closed",route="/a
 headgate_requests_total{port="web",proxy="shop",reason="upstream_refused",route="/api",status_class="5xx"} 1
 headgate_sent_bytes_total{port="web",proxy="shop",route="/api"} 500
 headgate_upstream_errors_total{proxy="shop",reason="upstream_refused",route="/api",server="http://127.0.0.1:3000"} 1
-headgate_upstream_tries_total{proxy="shop",route="/api",server="http://127.0.0.1:3000"} 2
+headgate_upstream_attempts_total{proxy="shop",route="/api",server="http://127.0.0.1:3000"} 2
 `
 	if got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
@@ -154,8 +154,8 @@ func TestNothingIsLostWhenARouteGetsHot(t *testing.T) {
 		t.Errorf("got %d, %d, %d, want %d each, twice at last",
 			total.requests[2], total.answers[exchange.RateLimited][4], total.duration.count, want)
 	}
-	if tries, errors := server.sum(); tries != want || errors[exchange.UpstreamReset] != want {
-		t.Errorf("got %d tries, %d errors, want %d", tries, errors[exchange.UpstreamReset], want)
+	if attempts, errors := server.sum(); attempts != want || errors[exchange.UpstreamReset] != want {
+		t.Errorf("got %d attempts, %d errors, want %d", attempts, errors[exchange.UpstreamReset], want)
 	}
 }
 

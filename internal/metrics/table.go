@@ -33,11 +33,11 @@ type families struct {
 
 	requests, observed, duration, received, sent family
 	connections, accepted, refused, floods       family
-	tries, errors                                family
+	attempts, errors                             family
 	retries, retriesRefused, mirrored            family
 	state, active, ejections, checks             family
 	open, opened, waiting                        family
-	applies, appliedTime, applied, lost, me      family
+	applies, appliedTime, applied, dropped, me   family
 }
 
 func table() families {
@@ -79,13 +79,13 @@ func table() families {
 		streamSent: family{"headgate_stream_sent_bytes_total", counter, []string{"protocol", "proxy"},
 			"Bytes that were sent to clients of a TCP or UDP proxy."},
 		streamErrors: family{"headgate_stream_errors_total", counter, []string{"protocol", "proxy", "reason"},
-			"Connections and sessions that failed, and tries of servers that did, by the word of the access log."},
+			"Connections and sessions that failed, and attempts at servers that did, by the word of the access log."},
 		floods: family{"headgate_floods_total", counter, []string{"flood"},
 			"HTTP/2 connections that were ended because their client flooded us, by the word of the log."},
-		tries: family{"headgate_upstream_tries_total", counter, server,
+		attempts: family{"headgate_upstream_attempts_total", counter, server,
 			"Requests that were sent, or should have been sent, to a server."},
 		errors: family{"headgate_upstream_errors_total", counter, append(server[:3:3], "reason"),
-			"Tries that gave no response head, by the word of the access log."},
+			"Attempts that gave no response head, by the word of the access log."},
 		retries: family{"headgate_retries_total", counter, []string{"proxy", "route"},
 			"Requests that were sent once more to another server, for a reason that `retry` names."},
 		retriesRefused: family{"headgate_retries_refused_total", counter, []string{"proxy", "route"},
@@ -112,7 +112,7 @@ func table() families {
 			"Unix time at which the running configuration was applied, 0 before the first."},
 		applied: family{"headgate_config_last_apply_successful", gauge, nil,
 			"1 if the last change was applied, 0 if it was refused and an older configuration is running."},
-		lost: family{"headgate_access_log_lost_total", counter, nil,
+		dropped: family{"headgate_access_log_dropped_total", counter, nil,
 			"Access log records that were dropped because the disk or pipe was too slow, or could not be written."},
 		me: family{"headgate_build_info", gauge, []string{"version", "revision", "goversion"},
 			"1, with the version of headgate in the labels."},
@@ -124,10 +124,10 @@ func (f *families) all() []*family {
 	return []*family{
 		&f.cached, &f.cacheBytes, &f.cacheLimit, &f.cacheEntries, &f.cacheEvicted,
 		&f.requests, &f.observed, &f.duration, &f.received, &f.sent, &f.connections, &f.accepted, &f.refused, &f.streamOpen, &f.streamAccepted, &f.streamReceived, &f.streamSent, &f.streamErrors,
-		&f.floods, &f.tries, &f.errors,
+		&f.floods, &f.attempts, &f.errors,
 		&f.retries, &f.retriesRefused, &f.mirrored,
 		&f.state, &f.active, &f.ejections, &f.checks, &f.open, &f.opened, &f.waiting,
-		&f.applies, &f.appliedTime, &f.applied, &f.lost, &f.me,
+		&f.applies, &f.appliedTime, &f.applied, &f.dropped, &f.me,
 	}
 }
 

@@ -69,7 +69,7 @@ func (c *compiler) servers(b *body) error {
 				list[i].Secure = s.keep(c.env)
 			}
 		}
-		kept.counters = c.countTries(b, list)
+		kept.counters = c.countAttempts(b, list)
 		if policy.Retry != nil && c.house.Metrics != nil {
 			counter := c.house.Metrics.Retries(b.proxy.Name, b.path())
 			kept.counters = append(kept.counters, counter)
@@ -96,8 +96,8 @@ func (c *compiler) showServers(b *body, kept *keptServers) {
 	}
 }
 
-// countTries gives the servers of a route their counters, and returns those.
-func (c *compiler) countTries(b *body, list []upstream.Target) []retirer {
+// countAttempts gives the servers of a route their counters, and returns those.
+func (c *compiler) countAttempts(b *body, list []upstream.Target) []retirer {
 	if c.house.Metrics == nil {
 		return nil
 	}

@@ -32,7 +32,7 @@ type StreamServer struct {
 	turn  atomic.Uint32 // whose turn it is among the addresses of a name
 }
 
-// told hears how a try of the server went, of its whole length where it was taken.
+// told hears how an attempt at the server went, of its whole length where it was taken.
 func (s *StreamServer) told(reason exchange.Reason, err error) {
 	if s.tried != nil {
 		s.tried(reason)

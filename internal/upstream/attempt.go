@@ -6,7 +6,7 @@ import (
 	"headgate/internal/exchange"
 )
 
-// attempt makes one try on one server, over a kept connection if there is one.
+// attempt makes one attempt at one server, over a kept connection if there is one.
 func (s *Servers) attempt(ex *exchange.Exchange, srv *Server) *exchange.Error {
 	if srv.pool.speaksMulti(ex) {
 		return s.attemptShared(ex, srv)
@@ -14,7 +14,7 @@ func (s *Servers) attempt(ex *exchange.Exchange, srv *Server) *exchange.Error {
 	return s.attemptPlain(ex, srv)
 }
 
-// attemptPlain makes one try over HTTP/1.1.
+// attemptPlain makes one attempt over HTTP/1.1.
 func (s *Servers) attemptPlain(ex *exchange.Exchange, srv *Server) *exchange.Error {
 	for {
 		c := srv.pool.take(ex.Times.Start, mustBeQuiet(ex))
@@ -49,8 +49,8 @@ func settle(ex *exchange.Exchange, e *exchange.Error, kept bool) *exchange.Error
 	return &exchange.Error{Reason: e.Reason, Err: errors.New(e.Err.Error())}
 }
 
-// afresh readies the body of a request for another try, and reports whether all of
-// it is there: what a try has read of it is gone, unless it was kept. Nobody reads
+// afresh readies the body of a request for another attempt, and reports whether all of
+// it is there: what an attempt has read of it is gone, unless it was kept. Nobody reads
 // it meanwhile.
 func afresh(ex *exchange.Exchange) bool {
 	if r, ok := ex.Request.Body.(*replay); ok {

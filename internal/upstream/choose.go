@@ -14,11 +14,11 @@ type tried = balance.Tried
 // when all servers have as many requests as they may. With nil comes the answer
 // that says why there is none.
 //
-// A server that was chosen is told how the try went, and released when the
+// A server that was chosen is told how the attempt went, and released when the
 // exchange on it is over.
 func (s *Servers) choose(ex *exchange.Exchange, tried tried) (*Server, int, *exchange.Answer) {
 	ask := balance.Ask{Now: ex.Times.Start, Tried: tried}
-	if ex.Tries > 0 {
+	if ex.Attempts > 0 {
 		ask.Now = exchange.Now()
 	}
 	if s.by != balance.ByNothing {
@@ -40,7 +40,7 @@ func (s *Servers) choose(ex *exchange.Exchange, tried tried) (*Server, int, *exc
 // takes no new clients; false if it cannot take requests or was tried.
 func (s *Servers) claim(ex *exchange.Exchange, i int, tried tried) (*Server, bool) {
 	ask := balance.Ask{Now: ex.Times.Start, Tried: tried}
-	if ex.Tries > 0 {
+	if ex.Attempts > 0 {
 		ask.Now = exchange.Now()
 	}
 	if !s.group.Claim(i, &ask) {

@@ -107,7 +107,7 @@ func TestRefusedBodyReachesTheNextServerWhole(t *testing.T) {
 			ex.Limits.ConnectTimeout, ex.Limits.RequestTimeout = 5*time.Second, 2*time.Second
 			front := exchangetest.Run(t, ex, s)
 			equal(t, "status", front.Status, 200)
-			equal(t, "tries", ex.Tries, 2)
+			equal(t, "attempts", ex.Attempts, 2)
 			good.mu.Lock()
 			defer good.mu.Unlock()
 			if len(good.mu.bodies) != 1 || good.mu.bodies[0] != "some text" {

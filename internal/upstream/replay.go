@@ -85,7 +85,7 @@ func (r *replay) Close() error {
 	return r.body.Close()
 }
 
-// rewind makes the body of ex ready for another try; it reports false when there
+// rewind makes the body of ex ready for another attempt; it reports false when there
 // is none for it.
 func (r *replay) rewind(ex *exchange.Exchange) bool {
 	if r.lost.Load() || !r.whole.Load() && ex.Received > 0 {

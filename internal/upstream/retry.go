@@ -166,7 +166,7 @@ func (r *retry) answers(code int) bool {
 	return r != nil && code >= firstStatus && code <= lastStatus && r.status[code-firstStatus]
 }
 
-// covers reports whether a try that ended so is one to try again for.
+// covers reports whether an attempt that ended so is one to try again for.
 func (r *retry) covers(failure *exchange.Error) bool {
 	if failure == nil {
 		return true // its status was looked at
@@ -175,8 +175,8 @@ func (r *retry) covers(failure *exchange.Error) bool {
 		failure.Reason == exchange.UpstreamTimeout && r.timeout
 }
 
-// again reports whether ex may be sent once more after a try that a server has
-// seen, waits a little then, and makes ex ready for it. What the last try brought
+// again reports whether ex may be sent once more after an attempt that a server has
+// seen, waits a little then, and makes ex ready for it. What the last attempt brought
 // is still there.
 func (r *retry) again(ex *exchange.Exchange, failure *exchange.Error, sent int) bool {
 	if sent >= r.attempts || !r.covers(failure) || !repeatable(ex) {
@@ -201,7 +201,7 @@ func (r *retry) tell(sent bool) {
 }
 
 // The pause before a request is sent again that a server has seen. It grows with
-// each try, and no two clients wait equally long, so that what failed together
+// each attempt, and no two clients wait equally long, so that what failed together
 // does not come back together.
 const (
 	firstPause   = 20 * time.Millisecond

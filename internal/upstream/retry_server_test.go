@@ -188,7 +188,7 @@ func TestAHeadThatDripsIsATimeout(t *testing.T) {
 	ex := exchangetest.New(t)
 	ex.Limits.RequestTimeout = 50 * time.Millisecond
 	equal(t, "status", exchangetest.Run(t, ex, s).Status, 200)
-	equal(t, "tries", ex.Tries, 2)
+	equal(t, "attempts", ex.Attempts, 2)
 }
 
 // Servers that speak HTTP/2 are left for others in the same way.
@@ -241,7 +241,7 @@ func TestSlowResponseIsNotWaitedForWhenItIsDiscarded(t *testing.T) {
 	s, _ := withRetry(t, on("503"), slow, newOdd(t, says(fine)))
 	ex := exchangetest.New(t)
 	equal(t, "body", exchangetest.Run(t, ex, s).Body, "ok")
-	equal(t, "tries", ex.Tries, 2)
+	equal(t, "attempts", ex.Attempts, 2)
 }
 
 func TestAServerThatNeverAnswersIsLeftAfterTheTimeout(t *testing.T) {
@@ -250,9 +250,9 @@ func TestAServerThatNeverAnswersIsLeftAfterTheTimeout(t *testing.T) {
 		return false
 	})
 	for _, c := range []struct {
-		retry  *Retry
-		status int
-		tries  int
+		retry    *Retry
+		status   int
+		attempts int
 	}{
 		{on("timeout"), 200, 2},
 		{on("reset", "502-504"), exchange.UpstreamTimeout.Status(), 1},
@@ -261,11 +261,11 @@ func TestAServerThatNeverAnswersIsLeftAfterTheTimeout(t *testing.T) {
 		ex := exchangetest.New(t)
 		ex.Limits.RequestTimeout = 30 * time.Millisecond
 		equal(t, "status", exchangetest.Run(t, ex, s).Status, c.status)
-		equal(t, "tries", ex.Tries, c.tries)
+		equal(t, "attempts", ex.Attempts, c.attempts)
 	}
 }
 
-// All tries together are bounded by the attempts, however many servers there are.
+// All attempts together are bounded by the setting attempts, however many servers there are.
 func TestAttemptsBoundTheWhole(t *testing.T) {
 	mute := func() *odd {
 		return newOdd(t, func(c net.Conn, _ *http.Request) bool {
@@ -279,7 +279,7 @@ func TestAttemptsBoundTheWhole(t *testing.T) {
 	ex := exchangetest.New(t)
 	ex.Limits.RequestTimeout = 20 * time.Millisecond
 	equal(t, "status", exchangetest.Run(t, ex, s).Status, exchange.UpstreamTimeout.Status())
-	equal(t, "tries", ex.Tries, 3)
+	equal(t, "attempts", ex.Attempts, 3)
 	equal(t, "retries told", *told, [2]int{2, 0})
 }
 

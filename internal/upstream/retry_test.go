@@ -149,7 +149,7 @@ func TestBodiesAreReplayedWholeOrNotAtAll(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		body  *pieces
-		reads int // before the try fails; -1 is all
+		reads int // before the attempt fails; -1 is all
 		want  string
 		again bool
 	}{
@@ -176,7 +176,7 @@ func TestBodiesAreReplayedWholeOrNotAtAll(t *testing.T) {
 		if !c.again {
 			continue
 		}
-		for range 2 { // as often as there are tries
+		for range 2 { // as often as there are attempts
 			got, err := io.ReadAll(ex.Request.Body)
 			if err != nil || string(got) != c.want {
 				t.Errorf("%s: %d bytes again, %v, want %d", c.name, len(got), err, len(c.want))

@@ -76,7 +76,7 @@ func (c *conn) clientLeft() error {
 // After an error the connection must be closed.
 func (c *conn) roundTrip(ex *exchange.Exchange, srv *Server, host HostField) error {
 	c.ended, c.keep, c.held, c.upload, c.broken = false, false, false, nil, nil
-	c.asked = tryBegan(ex)
+	c.asked = attemptBegan(ex)
 	c.front, c.server = ex.Front, srv
 	c.nc.SetWatch(c.watch)
 	c.nc.SetPending(AppendHead(c.nc.Pending(), ex, srv, host))
@@ -111,10 +111,10 @@ func (c *conn) surplus() bool {
 	return false
 }
 
-// tryBegan returns when a try began. For the first one on a kept connection
+// attemptBegan returns when an attempt began. For the first one on a kept connection
 // that is the begin of the exchange, and the clock need not be read again.
-func tryBegan(ex *exchange.Exchange) int64 {
-	if ex.Tries == 1 && ex.Times.Connected == 0 {
+func attemptBegan(ex *exchange.Exchange) int64 {
+	if ex.Attempts == 1 && ex.Times.Connected == 0 {
 		return ex.Times.Start
 	}
 	return exchange.Now()

@@ -2,7 +2,7 @@
 // route's servers, sends it the request, and makes its answer the response.
 //
 // servers.go holds the steps of one exchange, choose.go the choice of a
-// server, attempt.go one try at it, pool.go the connections that are kept,
+// server, attempt.go one attempt at it, pool.go the connections that are kept,
 // roundtrip.go the HTTP/1.1 spoken over one of them (http2/client speaks HTTP/2),
 // head.go the exact bytes a server gets, and forward.go the forwarded fields.
 // retry.go says what is sent again, sticky.go whose client it is, mirror.go who
@@ -125,7 +125,7 @@ type Target struct {
 	MaxRequests int
 	// Backup is whether the server is used only when no other can be.
 	Backup bool
-	// Tried hears of each try: exchange.None when a response head came, else
+	// Tried hears of each attempt: exchange.None when a response head came, else
 	// the reason why none did. It is called by many goroutines at once; nil
 	// hears nothing.
 	Tried func(exchange.Reason)
@@ -235,7 +235,7 @@ func (s *Servers) Respond(ex *exchange.Exchange) *exchange.Answer {
 	for sent := 0; ; {
 		tried.Add(at)
 		ex.Server = srv.URL
-		ex.Tries++
+		ex.Attempts++
 		failure := s.attempt(ex, srv)
 		srv.tell(ex, failure)
 		if failure == nil && s.pins != nil {
@@ -261,7 +261,7 @@ func (s *Servers) first(ex *exchange.Exchange) (*Server, int, *exchange.Answer) 
 	return s.choose(ex, tried{})
 }
 
-// next returns the server that ex goes to after a try that brought nothing, nil
+// next returns the server that ex goes to after an attempt that brought nothing, nil
 // when what it brought stands.
 func (s *Servers) next(ex *exchange.Exchange, failure *exchange.Error, tried tried, sent *int) (*Server, int) {
 	if failure != nil && connectFailed(failure) {
@@ -272,7 +272,7 @@ func (s *Servers) next(ex *exchange.Exchange, failure *exchange.Error, tried tri
 		return srv, at
 	}
 	*sent++
-	if s.retry == nil || ex.Tries >= len(s.list) || !s.retry.again(ex, failure, *sent) {
+	if s.retry == nil || ex.Attempts >= len(s.list) || !s.retry.again(ex, failure, *sent) {
 		return nil, 0
 	}
 	srv, at, _ := s.choose(ex, tried)
@@ -286,7 +286,7 @@ func (s *Servers) next(ex *exchange.Exchange, failure *exchange.Error, tried tri
 	return srv, at
 }
 
-// answer returns what a client is told of the last try, nil when that brought a
+// answer returns what a client is told of the last attempt, nil when that brought a
 // response.
 func answer(failure *exchange.Error) *exchange.Answer {
 	if failure == nil {
@@ -296,7 +296,7 @@ func answer(failure *exchange.Error) *exchange.Answer {
 }
 
 // late reports whether the time of a request is used up by servers that could not
-// be reached: the request timeout, on top of one for each try that was sent, whose
+// be reached: the request timeout, on top of one for each attempt that was sent, whose
 // number has a bound of its own.
 func late(ex *exchange.Exchange, sent int) bool {
 	limit := int64(ex.Limits.RequestTimeout)

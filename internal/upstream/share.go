@@ -22,11 +22,11 @@ func (s *Server) Ended() { s.released() }
 // Broke is Ended for a response that the server broke off.
 func (s *Server) Broke(err error) { s.broke(err) }
 
-// attemptShared makes one try on one server that may speak HTTP/2. A request that
+// attemptShared makes one attempt at one server that may speak HTTP/2. A request that
 // the server has not looked at, as it ended the connection meanwhile, goes over
 // another one.
 func (s *Servers) attemptShared(ex *exchange.Exchange, srv *Server) *exchange.Error {
-	stream := h2.NewStream(ex, tryBegan(ex), srv)
+	stream := h2.NewStream(ex, attemptBegan(ex), srv)
 	if mustBeQuiet(ex) {
 		stream.Careful()
 	}

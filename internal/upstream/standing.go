@@ -136,8 +136,8 @@ func (p *Pool) try(timeout time.Duration) error {
 	return err
 }
 
-// tell counts a try of ex: failure is nil when a response head came. A client that
-// went away says nothing about the server. A try that failed is over.
+// tell counts an attempt of ex: failure is nil when a response head came. A client that
+// went away says nothing about the server. An attempt that failed is over.
 func (s *Server) tell(ex *exchange.Exchange, failure *exchange.Error) {
 	reason := exchange.None
 	if failure == nil {
@@ -161,7 +161,7 @@ func (s *Server) tell(ex *exchange.Exchange, failure *exchange.Error) {
 	}
 }
 
-// tellCircuit counts a try for the circuit breaker.
+// tellCircuit counts an attempt for the circuit breaker.
 func (s *Server) tellCircuit(ex *exchange.Exchange, failure *exchange.Error) {
 	switch {
 	case failure == nil:
@@ -173,7 +173,7 @@ func (s *Server) tellCircuit(ex *exchange.Exchange, failure *exchange.Error) {
 	}
 }
 
-// observe tells the balance how long a try took. A failure counts as a slow
+// observe tells the balance how long an attempt took. A failure counts as a slow
 // answer: a server that fails at once must not draw requests.
 func (s *Server) observe(ex *exchange.Exchange, reason exchange.Reason) {
 	const penalty = time.Second
@@ -186,7 +186,7 @@ func (s *Server) observe(ex *exchange.Exchange, reason exchange.Reason) {
 }
 
 // released ends the exchange on the server that choose began. It is called once
-// for each: by tell when a try failed, and by whoever has the response when that is
+// for each: by tell when an attempt failed, and by whoever has the response when that is
 // closed; broke is called instead when the server broke it off.
 func (s *Server) released() {
 	s.live.Ended()

@@ -28,7 +28,7 @@ func finished(serial uint64, path string, status int, took time.Duration) *excha
 	ex.Request.Path, ex.Request.Query, ex.Request.Proto = path, "?a=b", exchange.HTTP2
 	ex.Request.Header.Set(header.UserAgent, "Test Agent")
 	ex.Place, ex.ClientIP = place, netip.MustParseAddr("198.51.100.9")
-	ex.Server, ex.Tries = "http://10.0.0.1:3000", 1
+	ex.Server, ex.Attempts = "http://10.0.0.1:3000", 1
 	ex.Response.Status, ex.Sent, ex.Received = status, 1234, 5
 	now := exchange.Now()
 	ex.Times = exchange.Times{Start: now - int64(took), Head: now, End: now}
@@ -53,7 +53,7 @@ func TestFindTellsWhatWasRecorded(t *testing.T) {
 		ID: ex.ID(), Protocol: "HTTP/2.0", Client: "198.51.100.9", Method: "GET", Scheme: "https",
 		Host: "Shop.Example.com:8443", Path: "/api/cart", Query: "a=b", Status: 502, Reason: "upstream_reset",
 		Cause: "read: connection reset", Port: "web", Proxy: "shop", Route: "/api", Server: "http://10.0.0.1:3000",
-		Tries: 1, User: "ann", UserAgent: "Test Agent", Sent: 1234, Received: 5, Duration: 250, Head: 250,
+		Attempts: 1, User: "ann", UserAgent: "Test Agent", Sent: 1234, Received: 5, Duration: 250, Head: 250,
 	}
 	if got != want {
 		t.Errorf("got  %+v\nwant %+v", got, want)

@@ -27,7 +27,7 @@ const (
 	atReason   = 4  // uint8
 	atProto    = 5  // uint8: a exchange.Proto, tcp or udp
 	atFlags    = 6  // uint8
-	atTries    = 7  // uint8
+	atAttempts = 7  // uint8
 	atStart    = 8  // int64, a moment of exchange.Now
 	atEnd      = 16 // int64, the same
 	atNumber   = 24 // uint64, of the request id
@@ -86,7 +86,7 @@ func appendExchange(b []byte, ex *exchange.Exchange, status int, end int64) []by
 	le := binary.LittleEndian
 	rq, t := &ex.Request, &ex.Times
 	le.PutUint16(f[atStatus:], uint16(status))
-	f[atReason], f[atProto], f[atTries] = byte(ex.Reason), byte(rq.Proto), byte(min(ex.Tries, 255))
+	f[atReason], f[atProto], f[atAttempts] = byte(ex.Reason), byte(rq.Proto), byte(min(ex.Attempts, 255))
 	f[atFlags] = 0
 	if rq.Scheme == "https" {
 		f[atFlags] = flagTLS
@@ -142,7 +142,7 @@ func appendPassage(b []byte, p *exchange.Passage) []byte {
 	f := b[at : at+fixed : at+fixed]
 	clear(f)
 	le := binary.LittleEndian
-	f[atReason], f[atProto], f[atTries] = byte(p.Reason), protoTCP, byte(min(p.Tries, 255))
+	f[atReason], f[atProto], f[atAttempts] = byte(p.Reason), protoTCP, byte(min(p.Attempts, 255))
 	if p.Protocol == "udp" {
 		f[atProto] = protoUDP
 	}
@@ -257,8 +257,8 @@ type Request struct {
 	Route string `json:"route,omitempty"`
 	// Server is the server that answered or was tried last.
 	Server string `json:"server,omitempty"`
-	// Tries is how many servers were tried.
-	Tries int `json:"tries,omitempty"`
+	// Attempts is how many servers were tried.
+	Attempts int `json:"attempts,omitempty"`
 	// Cache is what the cache made of the request.
 	Cache string `json:"cache,omitempty"`
 	// User is who signed in at the proxy.
@@ -288,7 +288,7 @@ func (v view) read(wall int64) Request {
 		Method: text(textMethod), Host: text(textHost), Path: text(textPath), Query: text(textQuery),
 		Status: v.status(), Reason: v.reason(), Cause: text(textCause),
 		Port: text(textPort), Proxy: text(textProxy), Route: text(textRoute), Server: text(textServer),
-		Tries: int(v[atTries]), Cache: text(textCache), User: text(textUser),
+		Attempts: int(v[atAttempts]), Cache: text(textCache), User: text(textUser),
 		UserAgent: text(textAgent), Referer: text(textReferer),
 		Sent: int64(le.Uint64(v[atSent:])), Received: int64(le.Uint64(v[atReceived:])),
 		Duration: float64(max(0, v.end()-v.start())/1000) / 1000,

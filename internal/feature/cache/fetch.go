@@ -87,7 +87,7 @@ func (f *fetch) ask(source exchange.Source, e *entry) *exchange.Answer {
 	condition(&f.ex.Request.Header, e)
 	answer := source.Respond(&f.ex)
 	if ex := f.leader.Load(); ex != nil {
-		ex.Server, ex.Tries, ex.Affinity = f.ex.Server, f.ex.Tries, f.ex.Affinity
+		ex.Server, ex.Attempts, ex.Affinity = f.ex.Server, f.ex.Attempts, f.ex.Affinity
 		ex.Times.Dialed, ex.Times.Connected, ex.Times.Head = f.ex.Times.Dialed, f.ex.Times.Connected, f.ex.Times.Head
 	}
 	return answer

@@ -3,7 +3,7 @@ package timeout
 import "headgate/internal/exchange"
 
 // Compile returns the filter that bounds the time until a server's response
-// head, for each try.
+// head, for each attempt.
 func Compile(c Config) exchange.Filter {
 	limit := c.D()
 	return exchange.Filter{

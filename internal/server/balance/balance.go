@@ -191,7 +191,7 @@ func (g *Group) Likely(a *Ask) (int, Outcome) {
 	}
 	switch g.method {
 	case RoundRobin:
-		// Another try takes no turn, and a server that is out has none (quick).
+		// Another attempt takes no turn, and a server that is out has none (quick).
 		if i := g.whoseTurn(&set, a.Now); a.Tried == (Tried{}) && g.members[i].Gauge.Out() == 0 {
 			return i, Chosen
 		}
@@ -219,7 +219,7 @@ func (g *Group) whoseTurn(set *Tried, now int64) int {
 func (g *Group) quick(a *Ask) int {
 	n := uint32(len(g.order))
 	if n == 0 || g.warming() || a.Tried != (Tried{}) {
-		// Another try takes no turn: of two servers of which one fails, that one
+		// Another attempt takes no turn: of two servers of which one fails, that one
 		// would be first for every request.
 		return -1
 	}

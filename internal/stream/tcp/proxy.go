@@ -38,7 +38,7 @@ type Server struct {
 	Fault func(error) string
 	// Gauge counts its connections and knows whether it takes some.
 	Gauge *balance.Gauge
-	// Told hears of each try how it went: exchange.None if it came about, else what
+	// Told hears of each attempt how it went: exchange.None if it came about, else what
 	// failed.
 	Told func(exchange.Reason, error)
 }
@@ -78,13 +78,13 @@ func New(s Settings) *Proxy {
 }
 
 // take connects to the server whose turn it is, or to another if that fails. What
-// was tried goes into p. Gone is asked between two tries whether the client is.
+// was tried goes into p. Gone is asked between two attempts whether the client is.
 func (p *Proxy) take(told *exchange.Passage, gone func() bool) (*Server, *netconn.Conn) {
 	ask := balance.Ask{Now: clock.Now(), Key: balance.HashAddr(told.Client.Addr())}
 	for {
 		i, outcome := p.Group.Take(&ask)
 		if outcome != balance.Chosen {
-			if told.Tries == 0 {
+			if told.Attempts == 0 {
 				told.Reason, told.Cause = exchange.NoHealthyServer, "no server takes connections"
 			}
 			return nil, nil
@@ -92,7 +92,7 @@ func (p *Proxy) take(told *exchange.Passage, gone func() bool) (*Server, *netcon
 		s := p.Servers[i]
 		ask.Tried.Add(i)
 		told.Server = s.Address
-		told.Tries++
+		told.Attempts++
 		nc, err := p.connect(s, told)
 		if err == nil {
 			told.Reason, told.Cause = exchange.None, ""

@@ -106,7 +106,7 @@ func TestTheServerGetsHeaderThenWhatWasReadThenTheRest(t *testing.T) {
 	}
 	done.Wait()
 	p := <-h.told
-	if p.Server != "b" || p.Tries != 2 || p.Reason != exchange.None || p.Received != 10 || p.Sent != 6 || p.Connected < p.Start || p.End < p.Connected {
+	if p.Server != "b" || p.Attempts != 2 || p.Reason != exchange.None || p.Received != 10 || p.Sent != 6 || p.Connected < p.Start || p.End < p.Connected {
 		t.Errorf("told as %+v", p)
 	}
 	counts := h.Roster.Counts()
@@ -127,7 +127,7 @@ func TestWithoutAServerTheClientIsReset(t *testing.T) {
 		t.Errorf("got %v, want a reset", err)
 	}
 	done.Wait()
-	if p := <-h.told; p.Reason != exchange.UpstreamRefused || p.Tries != 2 {
+	if p := <-h.told; p.Reason != exchange.UpstreamRefused || p.Attempts != 2 {
 		t.Errorf("told as %+v", p)
 	}
 }
@@ -181,7 +181,7 @@ func TestWhoMayNotComeInIsClosedBeforeAServerIsAsked(t *testing.T) {
 		t.Errorf("got %q", b)
 	}
 	done.Wait()
-	if p := <-h.told; p.Reason != exchange.AddressDenied || p.Cause == "" || p.Tries != 0 {
+	if p := <-h.told; p.Reason != exchange.AddressDenied || p.Cause == "" || p.Attempts != 0 {
 		t.Errorf("told as %+v", p)
 	}
 }

@@ -39,7 +39,7 @@ func newSession(t *Table, p *Proxy, server *Server, conn *net.UDPConn, client ne
 	s.last.Store(clock.Now())
 	plain := netip.AddrPortFrom(client.Addr().Unmap().WithZone(""), client.Port())
 	s.told = exchange.Passage{
-		Protocol: "udp", Proxy: p.Name, Client: plain, Peer: plain, Server: server.Address, Tries: 1,
+		Protocol: "udp", Proxy: p.Name, Client: plain, Peer: plain, Server: server.Address, Attempts: 1,
 		Start: exchange.Now(), Connected: exchange.Now(),
 	}
 	return s
