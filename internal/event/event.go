@@ -1,0 +1,262 @@
+// Package event tells what happens: one typed log that the API streams, webhooks
+// send on and people read. Send takes a payload of the table; Subscribe and Page
+// return events.
+//
+// Send never waits and never fails. Events are kept through the store, in the
+// background and in order; when that is away they are still shown to those who
+// listen, and kept later as far as the queue reaches. A subscriber that is slow
+// holds up nobody: it is told of a gap.
+//
+// It decides nothing: who watches servers or ports sends what they see.
+package event
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"sync"
+	"time"
+
+	"headgate/internal/store"
+)
+
+// The bounds of a log.
+const (
+	// kept is how many events are in memory for subscribers that are behind.
+	kept = 1024
+	// maxWaiting is how many events wait for the store.
+	maxWaiting = 4096
+	// maxBatch is how many events are kept in one commit.
+	maxBatch = 32
+	// maxReplay is how many events are looked at to go on after an id.
+	maxReplay = 10_000
+	// storeTimeout is how long the store has for a batch, and closeTimeout for what
+	// waits at the end.
+	storeTimeout = 10 * time.Second
+	closeTimeout = 3 * time.Second
+	// firstRetry and lastRetry bound the pauses after a store that failed.
+	firstRetry = 500 * time.Millisecond
+	lastRetry  = 30 * time.Second
+)
+
+// gapType is the type of the event that stands for those which were missed. It is no
+// kind: nobody sends it.
+const gapType = "gap"
+
+// ID is the place of an event. IDs grow, over restarts too; they are no sequence
+// without holes. 0 is before the first.
+type ID int64
+
+// Event is one that happened. It is not changed once it was sent.
+type Event struct {
+	// ID is its place.
+	ID ID `json:"id"`
+	// Type is the name of its kind, or "gap".
+	Type string `json:"type"`
+	// Time is when it happened.
+	Time time.Time `json:"time"`
+	// Level is how much it wants to be seen.
+	Level Level `json:"level"`
+	// Object is what it is about: "port web".
+	Object string `json:"object"`
+	// Text is a sentence for people.
+	Text string `json:"text"`
+	// Data is the payload.
+	Data json.RawMessage `json:"data"`
+}
+
+// Gap reports whether e stands for events that were missed.
+func (e *Event) Gap() bool { return e.Type == gapType }
+
+// Sender is what those need who only tell. A *Log is one.
+type Sender interface{ Send(Payload) }
+
+// Log is the one log of events. Its methods may be called by several goroutines at
+// once.
+type Log struct {
+	store store.Store
+	app   *slog.Logger
+	wake  chan struct{}
+	stop  chan struct{}
+	ended chan struct{}
+
+	mu struct {
+		sync.Mutex
+		last    ID
+		recent  []*Event // a ring; the newest stands before position
+		sent    uint64   // how many were put into recent in all
+		changed chan struct{}
+		waiting []*Event
+		dropped uint64
+		closed  bool
+	}
+}
+
+// Open returns the log that is kept in a store. The caller ends it with Close, before
+// it closes the store.
+func Open(ctx context.Context, st store.Store, app *slog.Logger) (*Log, error) {
+	l := &Log{store: st, app: app, wake: make(chan struct{}, 1), stop: make(chan struct{}), ended: make(chan struct{})}
+	l.mu.recent = make([]*Event, kept)
+	l.mu.changed = make(chan struct{})
+	newest, err := st.Page(ctx, store.StreamEvents, 0, 1)
+	if err != nil {
+		return nil, fmt.Errorf("read the newest event: %w", err)
+	}
+	for _, r := range newest {
+		if e, ok := decode(r.Data); ok {
+			l.mu.last = e.ID
+		}
+	}
+	go l.write()
+	return l, nil
+}
+
+// Send tells what happened. It does not wait. A nil log hears nothing.
+func (l *Log) Send(p Payload) {
+	if l == nil {
+		return
+	}
+	k, ok := kinds[reflect.TypeOf(p)]
+	data, err := json.Marshal(p)
+	if !ok || err != nil {
+		l.app.Error("an event is not in the table of events", "event", fmt.Sprintf("%T", p), "error", err)
+		return
+	}
+	object, text := p.about()
+	e := &Event{Type: k.Type, Level: k.Level, Object: object, Text: text, Data: data}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.closed {
+		return
+	}
+	e.Time = time.Now().UTC().Truncate(time.Microsecond)
+	e.ID = max(l.mu.last+1, ID(e.Time.UnixMicro()))
+	l.mu.last = e.ID
+	l.mu.recent[l.mu.sent%kept] = e
+	l.mu.sent++
+	close(l.mu.changed)
+	l.mu.changed = make(chan struct{})
+	if len(l.mu.waiting) >= maxWaiting {
+		l.mu.dropped++
+		return
+	}
+	l.mu.waiting = append(l.mu.waiting, e)
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Last returns the id of the newest event, 0 if there is none.
+func (l *Log) Last() ID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mu.last
+}
+
+// Close keeps what waits, for a few seconds at most, and ends all subscriptions.
+func (l *Log) Close() {
+	l.mu.Lock()
+	if !l.mu.closed {
+		l.mu.closed = true
+		close(l.mu.changed)
+		close(l.stop)
+	}
+	l.mu.Unlock()
+	<-l.ended
+}
+
+// write keeps events until the log is closed.
+func (l *Log) write() {
+	defer close(l.ended)
+	retry := firstRetry
+	for {
+		select {
+		case <-l.wake:
+		case <-l.stop:
+			l.writeLast()
+			return
+		}
+		for l.writeBatch(storeTimeout) == nil {
+			retry = firstRetry
+			if l.empty() {
+				break
+			}
+		}
+		if l.empty() {
+			continue
+		}
+		select {
+		case <-time.After(retry):
+			retry = min(2*retry, lastRetry)
+			select {
+			case l.wake <- struct{}{}:
+			default:
+			}
+		case <-l.stop:
+			l.writeLast()
+			return
+		}
+	}
+}
+
+func (l *Log) writeLast() {
+	deadline := time.Now().Add(closeTimeout)
+	for !l.empty() && time.Now().Before(deadline) {
+		if err := l.writeBatch(time.Until(deadline)); err != nil {
+			l.app.Error("events are not kept", "error", err)
+			return
+		}
+	}
+}
+
+func (l *Log) empty() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.mu.waiting) == 0
+}
+
+// writeBatch keeps the oldest events that wait. They wait on if it fails.
+func (l *Log) writeBatch(timeout time.Duration) error {
+	l.mu.Lock()
+	n := min(len(l.mu.waiting), maxBatch)
+	batch := l.mu.waiting[:n:n]
+	dropped := l.mu.dropped
+	l.mu.Unlock()
+	if n == 0 {
+		return nil
+	}
+	records := make([][]byte, 0, n)
+	for _, e := range batch {
+		data, err := json.Marshal(e)
+		if err != nil {
+			l.app.Error("an event cannot be written as JSON", "event", e.Type, "error", err)
+			continue
+		}
+		records = append(records, data)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	defer cancel()
+	if _, err := l.store.Append(ctx, store.StreamEvents, records); err != nil {
+		if !errors.Is(err, store.ErrClosed) {
+			l.app.Warn("events cannot be kept and wait in memory", "waiting", n, "error", err)
+		}
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.waiting = append([]*Event(nil), l.mu.waiting[n:]...)
+	if dropped > 0 {
+		l.app.Warn("events were not kept: the store was away for too long", "dropped", dropped)
+		l.mu.dropped -= dropped
+	}
+	return nil
+}
+
+func decode(data []byte) (*Event, bool) {
+	e := &Event{}
+	return e, json.Unmarshal(data, e) == nil && e.ID > 0
+}

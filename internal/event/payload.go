@@ -1,0 +1,281 @@
+package event
+
+import "time"
+
+// Payload is what an event tells. Its type is one of this package's table.
+type Payload interface {
+	// about returns what the event is about ("port web"), and a sentence for people
+	// without its full stop.
+	about() (object, text string)
+}
+
+// Config is what events of configurations have in common.
+type Config struct {
+	// Revision is the number of the configuration, 0 if it has none.
+	Revision int `json:"revision,omitempty"`
+	// Who made the change: a user, a token, or local:UID.
+	Who string `json:"who,omitempty"`
+	// Via is where the change came from: api, console, file, cli or docker.
+	Via string `json:"via,omitempty"`
+	// Why is what the person who made it wrote.
+	Why string `json:"why,omitempty"`
+	// Changes is the difference in words, a sentence each.
+	Changes []string `json:"changes,omitempty"`
+}
+
+// ConfigApplied tells of a configuration that acts now.
+type ConfigApplied struct {
+	Config
+	// ConfirmBy is when it is taken back unless somebody confirms it.
+	ConfirmBy time.Time `json:"confirm_by,omitzero"`
+}
+
+// ConfigRefused tells of a change that was refused and changed nothing.
+type ConfigRefused struct {
+	Config
+	// Problems is what is wrong with it, a line each.
+	Problems []string `json:"problems,omitempty"`
+}
+
+// ConfigConfirmed tells that somebody confirmed a change.
+type ConfigConfirmed struct{ Config }
+
+// ConfigReverted tells that an earlier configuration acts again.
+type ConfigReverted struct {
+	Config
+	// To is the revision that acts again.
+	To int `json:"to,omitempty"`
+	// Cause is why: not_confirmed, rolled_back, health or restart.
+	Cause string `json:"cause,omitempty"`
+}
+
+// Port is what events of ports have in common.
+type Port struct {
+	// Port is the name of the port.
+	Port string `json:"port"`
+	// Address is where it listens.
+	Address string `json:"address,omitempty"`
+	// Reason is why it stands so, in one word.
+	Reason string `json:"reason,omitempty"`
+	// Hint is what to do.
+	Hint string `json:"hint,omitempty"`
+}
+
+// PortListening tells of a port that takes connections.
+type PortListening struct{ Port }
+
+// PortWaiting tells of a port whose address cannot be opened and is tried again.
+type PortWaiting struct{ Port }
+
+// PortClosed tells of a port that takes no connections any more.
+type PortClosed struct{ Port }
+
+// Server is what events of servers have in common.
+type Server struct {
+	// Proxy is the name of the proxy.
+	Proxy string `json:"proxy"`
+	// Route is the path of the route; empty for TCP and UDP proxies.
+	Route string `json:"route,omitempty"`
+	// Server is the server's URL or address.
+	Server string `json:"server"`
+	// Reason is why it stands so, in one word.
+	Reason string `json:"reason,omitempty"`
+	// Cause says more, in one line.
+	Cause string `json:"cause,omitempty"`
+}
+
+// ServerHealthy tells of a server that gets requests again.
+type ServerHealthy struct{ Server }
+
+// ServerUnhealthy tells of a server whose health check fails.
+type ServerUnhealthy struct{ Server }
+
+// ServerEjected tells of a server that gets no requests for a while after failures
+// in a row.
+type ServerEjected struct{ Server }
+
+// ServerDrained tells of a server that an operator has taken out or put back.
+type ServerDrained struct {
+	Server
+	// State is what the operator has set: draining, disabled or enabled.
+	State string `json:"state"`
+	// Who did it.
+	Who string `json:"who,omitempty"`
+}
+
+// Proxy is what events of whole proxies have in common.
+type Proxy struct {
+	// Proxy is the name of the proxy.
+	Proxy string `json:"proxy"`
+	// Healthy is how many of its servers are healthy, and Total how many it has.
+	Healthy int `json:"healthy"`
+	// Total is how many servers it has.
+	Total int `json:"total"`
+}
+
+// ProxyDown tells of a proxy without a healthy server.
+type ProxyDown struct{ Proxy }
+
+// ProxyRecovered tells of a proxy that has a healthy server again.
+type ProxyRecovered struct{ Proxy }
+
+// Certificate is what events of certificates have in common.
+type Certificate struct {
+	// Certificate is the name of the certificate.
+	Certificate string `json:"certificate"`
+	// Names are the host names in it.
+	Names []string `json:"names,omitempty"`
+	// NotAfter is when it expires.
+	NotAfter time.Time `json:"not_after,omitzero"`
+	// Cause says more, in one line.
+	Cause string `json:"cause,omitempty"`
+}
+
+// CertificateLoaded tells of a certificate that is served from now on.
+type CertificateLoaded struct{ Certificate }
+
+// CertificateExpiring tells of a certificate that ends soon and was not renewed.
+type CertificateExpiring struct{ Certificate }
+
+// CertificateExpired tells of a certificate that has ended and is still served.
+type CertificateExpired struct{ Certificate }
+
+// CertificateFailed tells of a certificate that cannot be loaded.
+type CertificateFailed struct{ Certificate }
+
+// ACME is what events of orders have in common.
+type ACME struct {
+	// Certificate is the name of the certificate that is ordered.
+	Certificate string `json:"certificate"`
+	// Directory is the ACME server.
+	Directory string `json:"directory,omitempty"`
+	// Names are the host names of the order.
+	Names []string `json:"names,omitempty"`
+	// Cause is what the ACME server or the preflight says.
+	Cause string `json:"cause,omitempty"`
+	// Hint is what to do.
+	Hint string `json:"hint,omitempty"`
+	// RetryAt is when it is tried again.
+	RetryAt time.Time `json:"retry_at,omitzero"`
+}
+
+// ACMEIssued tells of an order that ended with a certificate.
+type ACMEIssued struct{ ACME }
+
+// ACMEBlocked tells of an order that is not begun, because it could not succeed.
+type ACMEBlocked struct{ ACME }
+
+// ACMEFailed tells of an order that failed.
+type ACMEFailed struct{ ACME }
+
+// Issue is what events of discovery have in common.
+type Issue struct {
+	// Provider is the name of the provider.
+	Provider string `json:"provider"`
+	// Object is what it is about, such as a container.
+	Object string `json:"object,omitempty"`
+	// Label is the label that is meant.
+	Label string `json:"label,omitempty"`
+	// Code is the kind of issue, in one word.
+	Code string `json:"code,omitempty"`
+	// Message says what is wrong.
+	Message string `json:"message,omitempty"`
+	// Hint is what to do.
+	Hint string `json:"hint,omitempty"`
+}
+
+// DiscoveryIssueOpened tells of something that a provider cannot use.
+type DiscoveryIssueOpened struct{ Issue }
+
+// DiscoveryIssueClosed tells of an issue that is gone.
+type DiscoveryIssueClosed struct{ Issue }
+
+// DiscoveryLost tells of a provider that does not answer.
+type DiscoveryLost struct{ Issue }
+
+// DiscoveryConnected tells of a provider that answers.
+type DiscoveryConnected struct{ Issue }
+
+// Auth is what events of signing in have in common.
+type Auth struct {
+	// User is the name that was given.
+	User string `json:"user,omitempty"`
+	// Token is the name of the token, when one was used.
+	Token string `json:"token,omitempty"`
+	// Address is the client's address.
+	Address string `json:"address,omitempty"`
+	// Method is how: password, totp, recovery_code, oidc, token or setup.
+	Method string `json:"method,omitempty"`
+	// Reason is why it failed, in one word.
+	Reason string `json:"reason,omitempty"`
+}
+
+// AuthSignedIn tells of an operator who signed in.
+type AuthSignedIn struct{ Auth }
+
+// AuthFailed tells of a sign-in that was refused.
+type AuthFailed struct{ Auth }
+
+// AuthThrottled tells that sign-ins are refused for a while, because too many
+// failed.
+type AuthThrottled struct{ Auth }
+
+// LimitReached tells of a bound that is in force now.
+type LimitReached struct {
+	// Limit is the name of the setting.
+	Limit string `json:"limit"`
+	// Object is what it belongs to.
+	Object string `json:"object,omitempty"`
+	// Value is the bound.
+	Value string `json:"value,omitempty"`
+	// Effect is what happens to what is over it.
+	Effect string `json:"effect,omitempty"`
+}
+
+// StoreUnavailable tells that nothing can be kept at the moment.
+type StoreUnavailable struct {
+	// Cause says why, in one line.
+	Cause string `json:"cause,omitempty"`
+}
+
+// StoreRestored tells of a damaged file that was set aside.
+type StoreRestored struct {
+	// Cause says what was damaged.
+	Cause string `json:"cause,omitempty"`
+	// Aside is where the damaged file lies.
+	Aside string `json:"aside,omitempty"`
+	// From is the copy that serves instead; empty if it begins anew.
+	From string `json:"from,omitempty"`
+}
+
+// WebhookDead tells of a message that no webhook took for a day.
+type WebhookDead struct {
+	// Webhook is the name of the webhook.
+	Webhook string `json:"webhook"`
+	// Event is the number of the event that was to be sent.
+	Event int64 `json:"event"`
+	// Cause is what the last try ended with.
+	Cause string `json:"cause,omitempty"`
+}
+
+// WebhookTested tells of a message that an operator has asked for.
+type WebhookTested struct {
+	// Webhook is the name of the webhook.
+	Webhook string `json:"webhook"`
+	// Who asked for it.
+	Who string `json:"who,omitempty"`
+}
+
+// ProcessStarted tells of the start of headgate.
+type ProcessStarted struct {
+	// Version is that of the program.
+	Version string `json:"version,omitempty"`
+	// Instance is the name of this machine's headgate.
+	Instance string `json:"instance,omitempty"`
+}
+
+// ProcessStopping tells that headgate is being stopped.
+type ProcessStopping struct {
+	// Cause is why.
+	Cause string `json:"cause,omitempty"`
+}

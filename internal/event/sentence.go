@@ -1,0 +1,187 @@
+package event
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+func (p ConfigApplied) about() (string, string) {
+	text := "the configuration was applied" + p.by()
+	if !p.ConfirmBy.IsZero() {
+		text += ", and is taken back at " + p.ConfirmBy.UTC().Format(time.RFC3339) + " unless it is confirmed"
+	}
+	return p.object(), text
+}
+
+func (p ConfigRefused) about() (string, string) {
+	text := "a change of the configuration" + p.by() + " was refused"
+	if len(p.Problems) > 0 {
+		text += ": " + p.Problems[0]
+	}
+	return p.object(), text
+}
+
+func (p ConfigConfirmed) about() (string, string) {
+	return p.object(), "the configuration was confirmed" + p.by()
+}
+
+func (p ConfigReverted) about() (string, string) {
+	return p.object(), "the configuration went back to revision " + strconv.Itoa(p.To) + because(p.Cause)
+}
+
+func (c Config) object() string {
+	if c.Revision == 0 {
+		return "configuration"
+	}
+	return "revision " + strconv.Itoa(c.Revision)
+}
+
+func (c Config) by() string {
+	switch {
+	case c.Who != "" && c.Via != "":
+		return " by " + c.Who + " through " + c.Via
+	case c.Who != "":
+		return " by " + c.Who
+	}
+	return ""
+}
+
+func (p PortListening) about() (string, string) { return p.say("listens at " + p.Address) }
+func (p PortWaiting) about() (string, string) {
+	return p.say("waits for " + p.Address + because(p.Reason))
+}
+func (p PortClosed) about() (string, string) { return p.say("was closed") }
+
+func (p Port) say(what string) (string, string) {
+	object := "port " + p.Port
+	return object, object + " " + what
+}
+
+func (p ServerHealthy) about() (string, string) { return p.say("is healthy" + because(p.Cause)) }
+func (p ServerUnhealthy) about() (string, string) {
+	return p.say("is unhealthy" + because(p.Cause))
+}
+func (p ServerEjected) about() (string, string) {
+	return p.say("gets no requests for a while" + because(p.Cause))
+}
+func (p ServerDrained) about() (string, string) {
+	return p.say("was set to " + p.State + Config{Who: p.Who}.by())
+}
+
+func (p Server) say(what string) (string, string) {
+	object := "proxy " + p.Proxy
+	if p.Route != "" {
+		object += ", route " + p.Route
+	}
+	object += ", server " + p.Server
+	return object, object + " " + what
+}
+
+func (p ProxyDown) about() (string, string) { return p.say("has no healthy server") }
+func (p ProxyRecovered) about() (string, string) {
+	return p.say(fmt.Sprintf("has %d of %d healthy servers", p.Healthy, p.Total))
+}
+
+func (p Proxy) say(what string) (string, string) {
+	object := "proxy " + p.Proxy
+	return object, object + " " + what
+}
+
+func (p CertificateLoaded) about() (string, string) { return p.say("is served") }
+func (p CertificateExpiring) about() (string, string) {
+	return p.say("expires at " + p.NotAfter.UTC().Format(time.RFC3339))
+}
+func (p CertificateExpired) about() (string, string) { return p.say("has expired") }
+func (p CertificateFailed) about() (string, string) {
+	return p.say("cannot be loaded" + because(p.Cause))
+}
+
+func (c Certificate) say(what string) (string, string) {
+	object := "certificate " + c.Certificate
+	return object, object + " " + what
+}
+
+func (a ACMEIssued) about() (string, string)  { return a.say("was issued") }
+func (a ACMEBlocked) about() (string, string) { return a.say("is not ordered" + because(a.Cause)) }
+func (a ACMEFailed) about() (string, string)  { return a.say("was not issued" + because(a.Cause)) }
+
+func (a ACME) say(what string) (string, string) {
+	return Certificate{Certificate: a.Certificate}.say(what)
+}
+
+func (i DiscoveryIssueOpened) about() (string, string) { return i.say(i.Message) }
+func (i DiscoveryIssueClosed) about() (string, string) { return i.say("in order again: " + i.Message) }
+func (i DiscoveryLost) about() (string, string)        { return i.say("does not answer" + because(i.Message)) }
+func (i DiscoveryConnected) about() (string, string)   { return i.say("answers") }
+
+func (i Issue) say(what string) (string, string) {
+	object := "provider " + i.Provider
+	if i.Object != "" {
+		object += ", " + i.Object
+	}
+	return object, object + ": " + what
+}
+
+func (a AuthSignedIn) about() (string, string) { return a.say("signed in") }
+func (a AuthFailed) about() (string, string) {
+	return a.say("was refused to sign in" + because(a.Reason))
+}
+func (a AuthThrottled) about() (string, string) { return a.say("is refused for a while to sign in") }
+
+func (a Auth) say(what string) (string, string) {
+	object := "user " + a.User
+	switch {
+	case a.Token != "":
+		object = "token " + a.Token
+	case a.User == "":
+		object = "somebody"
+	}
+	text := object + " " + what
+	if a.Address != "" {
+		text += " from " + a.Address
+	}
+	return object, text
+}
+
+func (l LimitReached) about() (string, string) {
+	object := strings.TrimSpace(l.Object + " limit " + l.Limit)
+	return object, fmt.Sprintf("%s (%s) is reached: %s", object, l.Value, l.Effect)
+}
+
+func (s StoreUnavailable) about() (string, string) {
+	return "store", "nothing can be kept" + because(s.Cause)
+}
+
+func (s StoreRestored) about() (string, string) {
+	from := "begins anew"
+	if s.From != "" {
+		from = "goes on from " + s.From
+	}
+	return "store", "a damaged file was set aside at " + s.Aside + ", and the store " + from + because(s.Cause)
+}
+
+func (w WebhookDead) about() (string, string) {
+	return "webhook " + w.Webhook, fmt.Sprintf("event %d was not taken by webhook %s for a day%s", w.Event, w.Webhook, because(w.Cause))
+}
+
+func (w WebhookTested) about() (string, string) {
+	return "webhook " + w.Webhook, "webhook " + w.Webhook + " is tested" + Config{Who: w.Who}.by()
+}
+
+func (p ProcessStarted) about() (string, string) {
+	return "headgate", "headgate " + p.Version + " has started"
+}
+
+func (p ProcessStopping) about() (string, string) {
+	return "headgate", "headgate is being stopped" + because(p.Cause)
+}
+
+// because appends a cause.
+func because(cause string) string {
+	if cause == "" {
+		return ""
+	}
+	return ": " + cause
+}
