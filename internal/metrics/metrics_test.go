@@ -94,8 +94,8 @@ headgate_requests_total{port="web",proxy="shop",reason="",route="/api",status_cl
 headgate_requests_total{port="web",proxy="shop",reason="client_closed",route="/api",status_class="4xx"} 1
 headgate_requests_total{port="web",proxy="shop",reason="upstream_refused",route="/api",status_class="5xx"} 1
 headgate_sent_bytes_total{port="web",proxy="shop",route="/api"} 500
-headgate_upstream_errors_total{proxy="shop",reason="upstream_refused",route="/api",server="http://127.0.0.1:3000"} 1
 headgate_upstream_attempts_total{proxy="shop",route="/api",server="http://127.0.0.1:3000"} 2
+headgate_upstream_errors_total{proxy="shop",reason="upstream_refused",route="/api",server="http://127.0.0.1:3000"} 1
 `
 	if got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
