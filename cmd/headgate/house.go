@@ -1,11 +1,16 @@
 package main
 
 import (
+	"context"
+
+	"headgate/internal/admin"
 	"headgate/internal/control"
 	"headgate/internal/metrics"
+	"headgate/internal/ports/listen"
 )
 
-// openHouse makes the house that run and demo serve with.
+// openHouse makes the house that run and demo serve with: a control, and above it
+// the admin listener, which takes part in its changes.
 func openHouse(o houseOptions) (house, error) {
 	b := thisBuild()
 	c, err := control.New(control.Options{
@@ -18,5 +23,29 @@ func openHouse(o houseOptions) (house, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c, nil
+	listener := admin.New(admin.Options{
+		Log: o.log, Metrics: c.Metrics(), Ready: c.Ready, Listen: listen.Listener, Purge: c.Purge,
+		Status: func(proxy string) any {
+			s := c.StatusOf(proxy)
+			if proxy != "" && len(s.Proxies)+len(s.TCPProxies)+len(s.UDPProxies) == 0 {
+				return nil
+			}
+			return s
+		},
+	})
+	c.Join(listener)
+	return &controlled{c, listener}, nil
+}
+
+// controlled is a control with an admin listener.
+type controlled struct {
+	*control.Control
+	admin *admin.Server
+}
+
+// Run is that of the control. The admin listener tells how things stand until the
+// last connection has drained.
+func (c *controlled) Run(ctx context.Context) error {
+	defer c.admin.Close()
+	return c.Control.Run(ctx)
 }

@@ -1,14 +1,18 @@
 // Package admin is the listener for operators: metrics, status and health pages
 // over plain HTTP, on a loopback address unless the configuration says otherwise.
 //
-// New makes a Server that listens nowhere; Prepare opens an address, and the
-// change it returns is committed or cancelled together with the rest of a
-// configuration. There is no sign-in: a loopback address is guarded against
-// pages in a browser (DNS rebinding), any other address is the operator's to
-// guard.
+// New makes a Server that listens nowhere. It stands above the control, and takes
+// part in its changes: Prepare opens the address that a configuration names, and the
+// change is committed or cancelled together with the rest. There is no sign-in: a
+// loopback address is guarded against pages in a browser (DNS rebinding), any other
+// address is the operator's to guard.
+//
+// admin.go is the listener, waiting.go opens one whose address was busy, pages.go
+// and purge.go are what it shows and takes.
 package admin
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,7 +25,9 @@ import (
 
 	"golang.org/x/net/netutil"
 
+	"headgate/internal/control"
 	"headgate/internal/feature/cache"
+	"headgate/internal/ports"
 )
 
 // The bounds of a client of the listener.
@@ -57,6 +63,9 @@ type Options struct {
 	// many responses there were, and of how many caches. It may be called by
 	// several goroutines at once. Nil leaves the page out.
 	Purge func(cache.Purge) (purged, caches int)
+	// FirstRetry and LastRetry are how long the listener waits for the next try when
+	// its address is busy, at first and at most; zero is 2s and 30s.
+	FirstRetry, LastRetry time.Duration
 }
 
 // Server serves the pages on at most one address. Its methods may be called by
@@ -65,10 +74,15 @@ type Server struct {
 	log     *slog.Logger
 	handler http.Handler
 	open    func(address netip.AddrPort, now net.Listener) (net.Listener, error)
+	first   time.Duration
+	last    time.Duration
 
 	mu struct {
 		sync.Mutex
-		open *listener
+		open    *listener
+		waiting netip.AddrPort // that cannot be opened yet; the zero address if none
+		retry   *time.Timer
+		closed  bool
 	}
 }
 
@@ -82,7 +96,7 @@ type listener struct {
 
 // New returns a server that listens nowhere yet.
 func New(o Options) *Server {
-	s := &Server{log: o.Log, handler: pages(o), open: o.Listen}
+	s := &Server{log: o.Log, handler: pages(o), open: o.Listen, first: cmp.Or(o.FirstRetry, firstRetry), last: cmp.Or(o.LastRetry, lastRetry)}
 	if s.open == nil {
 		s.open = func(address netip.AddrPort, _ net.Listener) (net.Listener, error) {
 			return net.Listen("tcp", address.String())
@@ -91,32 +105,39 @@ func New(o Options) *Server {
 	return s
 }
 
-// Change is a listener that was opened and does not take connections yet.
-// Exactly one of Commit and Cancel is called.
-type Change struct {
+// change is a listener that was opened and does not take connections yet.
+type change struct {
 	server *Server
 	next   *listener
 	same   bool
+	waits  netip.AddrPort // the address that could not be opened
 }
 
 // Prepare opens the address that the listener should have; the zero address
-// switches it off. The address in use now goes on until Commit. When the
-// address is the one in use there is nothing to do. The error says which
-// address cannot be opened, and wraps that of net.Listen.
-func (s *Server) Prepare(address netip.AddrPort) (*Change, error) {
+// switches it off. The address in use now goes on until Commit. One that cannot be
+// opened refuses the change. At the start, and if it waits already, it waits: ports
+// are served all the same. The error wraps that of net.Listen.
+func (s *Server) Prepare(next *control.Next) (control.Change, error) {
+	address := next.Config.Admin.Address
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now := s.mu.open; now != nil && now.address == address || now == nil && !address.IsValid() {
-		return &Change{server: s, same: true}, nil
+		return &change{server: s, same: true}, nil
 	}
 	if !address.IsValid() {
-		return &Change{server: s}, nil
+		return &change{server: s}, nil
 	}
 	l, err := s.listenLocked(address)
-	if err != nil {
-		return nil, fmt.Errorf("open admin address %s: %w", address, err)
+	if err == nil {
+		return &change{server: s, next: l}, nil
 	}
-	return &Change{server: s, next: l}, nil
+	if !ports.Temporary(err) || !next.Starting() && s.mu.waiting != address {
+		return nil, fmt.Errorf("open admin address %s: %w; %s", address, err, ports.Help(err, address))
+	}
+	if next.Starting() {
+		s.log.Warn("admin listener waits, ports are served", "address", address.String(), "error", err, "hint", ports.Help(err, address))
+	}
+	return &change{server: s, waits: address}, nil
 }
 
 func (s *Server) listenLocked(address netip.AddrPort) (*listener, error) {
@@ -145,36 +166,33 @@ func (s *Server) listenLocked(address netip.AddrPort) (*listener, error) {
 }
 
 // Commit begins to serve the new address and stops serving the old one.
-func (c *Change) Commit() {
-	if c.same {
-		return
-	}
+func (c *change) Commit() {
 	s := c.server
 	s.mu.Lock()
-	old := s.mu.open
-	s.mu.open = c.next
-	if c.next != nil {
-		go c.next.serve(s.log)
+	s.waitLocked(c.waits, s.first)
+	if c.same {
+		s.mu.Unlock()
+		return
 	}
+	old := s.mu.open
+	s.serveLocked(c.next)
 	s.mu.Unlock()
 	old.close()
 }
 
-// Cancel closes the new address again.
-func (c *Change) Cancel() {
-	if c.next != nil {
-		c.next.socket.Close()
+// serveLocked makes l, which may be nil, the listener that is served.
+func (s *Server) serveLocked(l *listener) {
+	s.mu.open = l
+	if l != nil {
+		go l.serve(s.log)
 	}
 }
 
-// Move is Prepare and Commit.
-func (s *Server) Move(address netip.AddrPort) error {
-	change, err := s.Prepare(address)
-	if err != nil {
-		return err
+// Cancel closes the new address again.
+func (c *change) Cancel() {
+	if c.next != nil {
+		c.next.socket.Close()
 	}
-	change.Commit()
-	return nil
 }
 
 // Address returns the address that is served, with the port that the system
@@ -194,7 +212,8 @@ func (s *Server) Address() netip.AddrPort {
 func (s *Server) Close() {
 	s.mu.Lock()
 	old := s.mu.open
-	s.mu.open = nil
+	s.mu.open, s.mu.closed = nil, true
+	s.waitLocked(netip.AddrPort{}, 0)
 	s.mu.Unlock()
 	old.close()
 }

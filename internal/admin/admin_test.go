@@ -8,12 +8,17 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"headgate/internal/config"
+	"headgate/internal/control"
+	"headgate/internal/plan"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -29,11 +34,34 @@ func start(t *testing.T) (*Server, *atomic.Bool) {
 		Ready:   ready.Load,
 		Status:  func(string) any { return map[string]string{"state": "serving"} },
 	})
-	if err := s.Move(anyPort); err != nil {
+	if err := move(s, anyPort); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
 	return s, ready
+}
+
+// prepare is Prepare for an address, in a house that serves already.
+func prepare(s *Server, address netip.AddrPort) (control.Change, error) {
+	cfg := config.New()
+	cfg.Admin.Address = address
+	return s.Prepare(&control.Next{Config: cfg, Previous: &plan.Plan{}})
+}
+
+// move is Prepare and Commit.
+func move(s *Server, address netip.AddrPort) error {
+	ch, err := prepare(s, address)
+	if err == nil {
+		ch.Commit()
+	}
+	return err
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // ask sends one request as it is written and returns the status and the body.
@@ -118,7 +146,7 @@ func TestMoveKeepsTheOldAddressWhenTheNewIsBusy(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer busy.Close()
-	err = s.Move(netip.MustParseAddrPort(busy.Addr().String()))
+	err = move(s, netip.MustParseAddrPort(busy.Addr().String()))
 	if err == nil || !strings.Contains(err.Error(), "open admin address "+busy.Addr().String()) {
 		t.Errorf("got error %v, want one that names the address", err)
 	}
@@ -130,7 +158,7 @@ func TestMoveKeepsTheOldAddressWhenTheNewIsBusy(t *testing.T) {
 func TestMoveOpensTheNewAndClosesTheOld(t *testing.T) {
 	s, _ := start(t)
 	old := s.Address()
-	if err := s.Move(netip.MustParseAddrPort("[::1]:0")); err != nil {
+	if err := move(s, netip.MustParseAddrPort("[::1]:0")); err != nil {
 		t.Skip(err)
 	}
 	if status, _, _ := ask(t, s.Address(), "GET /healthz HTTP/1.1\r\nHost: localhost"); status != 200 {
@@ -140,7 +168,7 @@ func TestMoveOpensTheNewAndClosesTheOld(t *testing.T) {
 		c.Close()
 		t.Error("the old address still answers")
 	}
-	if err := s.Move(netip.AddrPort{}); err != nil {
+	if err := move(s, netip.AddrPort{}); err != nil {
 		t.Fatal(err)
 	}
 	if s.Address().IsValid() {
@@ -151,12 +179,12 @@ func TestMoveOpensTheNewAndClosesTheOld(t *testing.T) {
 func TestCancelClosesTheNewAddress(t *testing.T) {
 	s, _ := start(t)
 	old := s.Address()
-	change, err := s.Prepare(netip.MustParseAddrPort("127.0.0.2:0"))
+	ch, err := prepare(s, netip.MustParseAddrPort("127.0.0.2:0"))
 	if err != nil {
 		t.Skip(err)
 	}
-	opened := change.next.socket.Addr().String()
-	change.Cancel()
+	opened := ch.(*change).next.socket.Addr().String()
+	ch.Cancel()
 	if c, err := net.Dial("tcp", opened); err == nil {
 		c.Close()
 		t.Error("the cancelled address still answers")

@@ -2,202 +2,234 @@ package control
 
 import (
 	"fmt"
-	"net/netip"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"time"
 
-	"headgate/internal/admin"
 	"headgate/internal/config"
 	"headgate/internal/plan"
-	"headgate/internal/ports"
 	"headgate/internal/schema"
 )
 
-// Apply makes a configuration the one that is served by, or leaves everything as
-// it was. name is what problems call it. The error is a *Refused.
-func (c *Control) Apply(name string, data []byte) error {
+// Document is a text that says objects.
+type Document struct {
+	// Name is what problems call it: the path of a file. Relative paths in it begin
+	// in its folder.
+	Name string
+	// Data is its text.
+	Data []byte
+}
+
+// Apply makes a document the configuration that is served by, or leaves everything
+// as it was. The error is a *Refused.
+func (c *Control) Apply(cause Cause, d Document) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.applyLocked(name, data)
+	return c.applyLocked(cause, func() (Document, error) { return d, nil })
 }
 
-func (c *Control) applyLocked(name string, data []byte) error {
-	if c.mu.closed {
-		return c.refuseLocked(errStopping)
-	}
-	began := time.Now()
-	ch, err := c.prepareLocked(name, data)
-	if err != nil {
-		return c.refuseLocked(err)
-	}
-	c.commitLocked(ch)
-	c.mu.refused = nil
-	c.publishLocked()
-	c.metrics.Applied(true)
-	c.tell(ch, time.Since(began))
-	return nil
+// DryRun takes a document through all that can fail, without saving it, and takes
+// that back. The event tells what Apply would do; the error is a *Refused.
+func (c *Control) DryRun(cause Cause, d Document) (Event, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ch := c.newChangeLocked(cause, func() (Document, error) { return d, nil })
+	err := ch.do(
+		step{"read", ch.read},
+		step{"check", ch.check},
+		step{"compile", ch.compile},
+		step{"prepare", ch.prepare},
+	)
+	ch.cancel()
+	return ch.event(err), err
 }
 
-// refuseLocked notes and tells why a configuration was not applied. It returns a
-// *Refused.
-func (c *Control) refuseLocked(err error) error {
-	r := asRefused(err)
-	c.mu.refused = refusedState(r)
-	c.publishLocked()
-	c.metrics.Applied(false)
-	c.tellRefused(r)
-	return r
-}
-
-// change is a configuration on its way: everything that can fail has been done
-// and nothing of it can be seen yet.
-type change struct {
-	config   *config.Config
-	before   *config.Config
-	plan     *plan.Plan
-	previous *plan.Plan
-	record   *record // the access log after the change
-	admin    *admin.Change
-	ports    *ports.Change
-	revision string
-	notes    []schema.Problem
-}
-
-// prepareLocked does all that can fail, in the order check, compile, open, save.
-// When a step fails those before it are undone.
-func (c *Control) prepareLocked(name string, data []byte) (ch *change, err error) {
-	ch = &change{previous: c.current.Load()}
-	if ch.previous != nil {
-		ch.before = ch.previous.Config()
+// applyLocked is the life of a change. What can fail comes first, and when it does,
+// all before it is taken back; from the swap on nothing can.
+func (c *Control) applyLocked(cause Cause, from func() (Document, error)) error {
+	ch := c.newChangeLocked(cause, from)
+	err := ch.do(
+		step{"read", ch.read},       // the document as it is now
+		step{"check", ch.check},     // its objects: types, bounds, references
+		step{"compile", ch.compile}, // the plan that requests are served by
+		step{"prepare", ch.prepare}, // participants open what can fail
+		step{"save", ch.save},       // the revision, with who, when and why
+	)
+	if err == nil {
+		ch.swap()   // from here on, every request that begins is served by the plan
+		ch.commit() // participants take what they opened into use
+		ch.retire() // what only the old plan had ends
+	} else {
+		ch.cancel()
 	}
-	defer func() {
-		if v := recover(); v != nil {
-			// A mistake of ours must not cost the requests that are served now.
-			c.log.Error("broken invariant while a change was prepared", "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
-			err = fmt.Errorf("prepare the change: broken invariant: %v; please report this", v)
-		}
-		if err != nil {
-			c.undo(ch)
-		}
-	}()
-	var doc *config.Document
-	if ch.config, doc, err = load(name, data); err != nil {
-		return ch, err
-	}
-	ch.notes = doc.Notes()
-	report := doc.Report()
-	if err = c.openRecord(ch, report); err != nil {
-		return ch, err
-	}
-	var problems []schema.Problem
-	house := plan.House{Log: c.log, Metrics: c.metrics, Record: ch.record.fn(), RecordPassage: c.recordPassage, Dir: filepath.Dir(name), Tunnels: c.tunnels, StateDir: c.state.Dir()}
-	if ch.plan, problems = plan.Compile(ch.config, ch.previous, house, report); len(problems) > 0 {
-		return ch, &Refused{Problems: problems}
-	}
-	if err = c.openAdmin(ch); err != nil {
-		return ch, err
-	}
-	if ch.ports, err = c.ports.Prepare(ch.plan, ch.previous); err != nil {
-		return ch, err
-	}
-	return ch, c.save(ch, data)
-}
-
-// openAdmin opens the admin listener of a change. At the start a busy address
-// keeps nobody from being served: the listener waits, as ports do.
-func (c *Control) openAdmin(ch *change) (err error) {
-	address := ch.config.Admin.Address
-	if ch.admin, err = c.admin.Prepare(address); err == nil {
-		return nil
-	}
-	waits := ch.previous == nil || ch.before.Admin.Address == address && c.adminWaits(ch.before)
-	if !waits || !ports.Temporary(err) {
-		return fmt.Errorf("%w; %s", err, ports.Help(err, address))
-	}
-	if ch.previous == nil {
-		c.log.Warn("admin listener waits, ports are served", "address", address.String(), "error", err, "hint", ports.Help(err, address))
-	}
-	ch.admin, err = c.admin.Prepare(netip.AddrPort{})
+	ch.tell(err) // one event, that everybody who wants to know of changes hears
 	return err
 }
 
-// adminWaits reports whether the admin listener of a configuration is not open.
-func (c *Control) adminWaits(cfg *config.Config) bool {
-	return cfg.Admin.Address.IsValid() && !c.admin.Address().IsValid()
+// change is a configuration on its way.
+type change struct {
+	control  *Control
+	began    time.Time
+	cause    Cause
+	from     func() (Document, error)
+	document Document
+	notes    []schema.Problem
+	revision string
+	next     Next
+	prepared []Change // in the order of the participants
+}
+
+// newChangeLocked returns a change that nothing was done for yet.
+func (c *Control) newChangeLocked(cause Cause, from func() (Document, error)) *change {
+	ch := &change{control: c, began: time.Now(), cause: cause, from: from}
+	if ch.cause.When.IsZero() {
+		ch.cause.When = ch.began
+	}
+	if ch.next.Previous = c.current.Load(); ch.next.Previous != nil {
+		ch.next.Before = ch.next.Previous.Config()
+	}
+	return ch
+}
+
+// step is one step of a change that can fail.
+type step struct {
+	name string
+	do   func() error
+}
+
+// do takes steps until one fails. The error is a *Refused. A mistake of ours in one
+// must not cost the requests that are served now.
+func (ch *change) do(steps ...step) (err error) {
+	at := ""
+	defer func() {
+		if v := recover(); v != nil {
+			ch.control.log.Error("broken invariant in a change", "step", at, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+			err = asRefused(fmt.Errorf("%s: broken invariant: %v; please report this", at, v))
+		}
+	}()
+	if ch.control.mu.closed {
+		return asRefused(errStopping)
+	}
+	for _, s := range steps {
+		at = s.name
+		if err := s.do(); err != nil {
+			return asRefused(err)
+		}
+	}
+	return nil
+}
+
+// read takes the document as it is now: no other change runs, so the last to be
+// applied is the last to be read.
+func (ch *change) read() (err error) {
+	ch.document, err = ch.from()
+	return err
+}
+
+// check makes objects of the document.
+func (ch *change) check() error {
+	cfg, doc, problems := config.Load(ch.document.Name, ch.document.Data)
+	if len(problems) > 0 {
+		return &Refused{Problems: problems}
+	}
+	ch.next.Config, ch.next.Report, ch.notes = cfg, doc.Report(), doc.Notes()
+	return nil
+}
+
+// compile makes the plan. Parts of the previous one that did not change are carried
+// over.
+func (ch *change) compile() error {
+	c := ch.control
+	ch.next.record = c.records.next(ch.next.Config)
+	house := plan.House{
+		Log: c.log, Metrics: c.metrics, Record: ch.next.record.fn(), RecordPassage: c.records.passage,
+		Dir: filepath.Dir(ch.document.Name), Tunnels: c.tunnels, StateDir: c.state.Dir(),
+	}
+	var problems []schema.Problem
+	if ch.next.Plan, problems = plan.Compile(ch.next.Config, ch.next.Previous, house, ch.next.Report); len(problems) > 0 {
+		return &Refused{Problems: problems}
+	}
+	return nil
+}
+
+// prepare has every participant open what can fail.
+func (ch *change) prepare() error {
+	for _, p := range ch.control.participants {
+		prepared, err := p.Prepare(&ch.next)
+		if err != nil {
+			return err
+		}
+		ch.prepared = append(ch.prepared, prepared)
+	}
+	return nil
 }
 
 // save keeps the configuration as a revision. A change that cannot be kept is
 // refused, as nobody could go back to it; a start goes on without.
-func (c *Control) save(ch *change, data []byte) (err error) {
-	ch.revision, err = c.state.Save(data)
-	if err != nil && ch.previous == nil {
-		c.log.Error("configuration is served but not kept as a revision", "error", err)
+func (ch *change) save() (err error) {
+	ch.revision, err = ch.control.state.Save(ch.document.Data)
+	if err != nil && ch.next.Starting() {
+		ch.control.log.Error("configuration is served but not kept as a revision", "error", err)
 		return nil
 	}
 	return err
 }
 
-// undo takes back what a failed change has done so far.
-func (c *Control) undo(ch *change) {
-	if ch.ports != nil {
-		ch.ports.Cancel()
-	}
-	if ch.admin != nil {
-		ch.admin.Cancel()
-	}
-	if ch.plan != nil {
-		ch.plan.Retire(ch.previous)
-	}
-	if ch.record != c.record.Load() {
-		ch.record.close()
+// swap makes the plan the one that requests are served by, those on old connections
+// too.
+func (ch *change) swap() { ch.control.current.Store(ch.next.Plan) }
+
+func (ch *change) commit() {
+	for _, p := range ch.prepared {
+		p.Commit()
 	}
 }
 
-// commitLocked makes the change: from the swap on, every request that begins is
-// served by the new plan, on old connections too.
-func (c *Control) commitLocked(ch *change) {
-	c.current.Store(ch.plan)
-	ch.plan.Begin()
-	ch.ports.Commit()
-	ch.admin.Commit()
-	if old := c.record.Swap(ch.record); old != ch.record {
-		c.retireRecord(old)
+// retire ends what the previous plan had and the new one has not.
+func (ch *change) retire() {
+	if ch.next.Previous != nil {
+		ch.next.Previous.Retire(ch.next.Plan)
 	}
-	if ch.previous != nil {
-		ch.previous.Retire(ch.plan)
-	}
-	c.tunnels.Follow(ch.plan.Left)
-	c.mu.since, c.mu.revision = time.Now(), ch.revision
-	c.scheduleAdminLocked(firstRetry)
+	ch.control.tunnels.Follow(ch.next.Plan.Left)
 }
 
-// How long the admin listener waits for the next try when its address is busy.
-const (
-	firstRetry = 2 * time.Second
-	lastRetry  = 30 * time.Second
-)
-
-// scheduleAdminLocked tries again to open the admin listener, if it waits.
-func (c *Control) scheduleAdminLocked(after time.Duration) {
-	if c.mu.retry != nil {
-		c.mu.retry.Stop()
-		c.mu.retry = nil
+// cancel takes back what was done so far, the last first.
+func (ch *change) cancel() {
+	for _, p := range slices.Backward(ch.prepared) {
+		p.Cancel()
 	}
-	if !c.mu.closed && c.adminWaits(c.current.Load().Config()) {
-		c.mu.retry = time.AfterFunc(min(after, c.pace), func() { c.retryAdmin(after) })
+	if ch.next.Plan != nil {
+		ch.next.Plan.Retire(ch.next.Previous)
 	}
 }
 
-// retryAdmin opens the admin listener if it waits.
-func (c *Control) retryAdmin(waited time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.mu.closed {
-		return
+// tell tells everybody what became of the change.
+func (ch *change) tell(err error) {
+	c := ch.control
+	c.mu.refused = nil
+	if err != nil {
+		c.mu.refused = refusedState(asRefused(err))
+	} else {
+		c.mu.since, c.mu.revision = time.Now(), ch.revision
 	}
-	if cfg := c.current.Load().Config(); c.adminWaits(cfg) && c.admin.Move(cfg.Admin.Address) == nil {
-		c.log.Info("admin listener opened", "address", cfg.Admin.Address.String())
+	c.publishLocked()
+	e := ch.event(err)
+	for _, observe := range c.observers {
+		observe(&e)
 	}
-	c.scheduleAdminLocked(min(2*waited, lastRetry))
+}
+
+// event is what became of the change.
+func (ch *change) event(err error) Event {
+	e := Event{
+		Cause: ch.cause, Revision: ch.revision, Took: time.Since(ch.began),
+		Starting: ch.next.Starting(), Before: ch.next.Before, Notes: ch.notes,
+	}
+	if err != nil {
+		e.Refused = asRefused(err)
+		return e
+	}
+	e.After, e.Difference = ch.next.Config, config.Compare(ch.next.Before, ch.next.Config)
+	return e
 }

@@ -1,10 +1,15 @@
-// Package control is where changes happen. Apply is the one door: it takes a
-// configuration through load, check, compile, open, save, swap and drain, all or
-// nothing, one at a time. Run keeps the process going: it applies the
-// configuration file, watches it, and drains at the end.
+// Package control is where changes happen. Every change takes one way, all or
+// nothing and one at a time: read, check, compile, prepare, save, swap, commit,
+// tell. Run keeps the process going: it applies the configuration file, watches it,
+// and drains at the end.
 //
-// apply.go is the life of a change; watch.go notices that the file changed;
-// status.go tells how things stand.
+// apply.go is the life of a change; participant.go says what those do who hold
+// something open, such as ports; event.go is what is told of a change, and tell.go
+// what the log makes of it; watch.go notices that the file changed; status.go tells
+// how things stand.
+//
+// Control knows no sockets, and none of those who look at it from above: the admin
+// listener joins as a participant.
 package control
 
 import (
@@ -13,18 +18,16 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"headgate/internal/admin"
-	"headgate/internal/config"
 	"headgate/internal/exchange"
 	"headgate/internal/feature/cache"
 	"headgate/internal/metrics"
 	"headgate/internal/plan"
 	"headgate/internal/ports"
-	"headgate/internal/ports/listen"
 	"headgate/internal/schema"
 	"headgate/internal/source/disk"
 	"headgate/internal/store/local"
@@ -54,16 +57,16 @@ type Control struct {
 	state   *local.State
 	metrics *metrics.Registry
 	tunnels *exchange.Tunnels
-	admin   *admin.Server
 	ports   *ports.Set
-	pace    time.Duration // longest wait of the admin listener
+	records *records
+	// participants and observers are constant from Run on.
+	participants []Participant
+	observers    []func(*Event)
 
 	// current is what requests are served by. It is swapped whole.
 	current  atomic.Pointer[plan.Plan]
 	ready    atomic.Bool
 	stopping atomic.Bool
-	record   atomic.Pointer[record]
-	retired  atomic.Uint64 // access log records that closed logs have lost
 	// standing is what Status tells; it is replaced when a change has ended.
 	standing atomic.Pointer[standing]
 
@@ -71,7 +74,6 @@ type Control struct {
 		sync.Mutex        // held for the whole of a change
 		file       []byte // what the file held when it was read last
 		fileTaken  bool   // and whether that was applied
-		retry      *time.Timer
 		since      time.Time
 		revision   string
 		refused    *RefusedState
@@ -109,25 +111,23 @@ func New(o Options) (*Control, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Control{log: o.Log, options: o, state: state, metrics: metrics.New(o.Build), tunnels: exchange.NewTunnels(), pace: lastRetry}
+	c := &Control{
+		log: o.Log, options: o, state: state, metrics: metrics.New(o.Build), tunnels: exchange.NewTunnels(),
+		records: &records{log: o.Log},
+	}
 	c.ports = ports.New(ports.Options{Log: o.Log, Metrics: c.metrics, Current: &c.current})
-	c.admin = admin.New(admin.Options{
-		Log: o.Log, Metrics: c.metrics.Handler(), Ready: c.Ready, Listen: listen.Listener,
-		Status: func(proxy string) any {
-			s := c.StatusOf(proxy)
-			if proxy != "" && len(s.Proxies)+len(s.TCPProxies)+len(s.UDPProxies) == 0 {
-				return nil
-			}
-			return s
-		},
-		Purge: c.purge,
-	})
-	c.metrics.AccessLog(c.lostRecords)
+	c.participants = []Participant{background{}, c.records, sockets{c.ports}}
+	c.observers = []func(*Event){c.tell, c.count}
+	c.metrics.AccessLog(c.records.dropped)
 	return c, nil
 }
 
-// purge takes responses out of the caches of the running configuration.
-func (c *Control) purge(q cache.Purge) (purged, caches int) {
+// Metrics is the page of metrics.
+func (c *Control) Metrics() http.Handler { return c.metrics.Handler() }
+
+// Purge takes responses out of the caches of the running configuration. It returns
+// how many there were, and of how many caches.
+func (c *Control) Purge(q cache.Purge) (purged, caches int) {
 	p := c.Plan()
 	if p == nil {
 		return 0, 0
@@ -149,7 +149,7 @@ func (c *Control) Plan() *plan.Plan { return c.current.Load() }
 // not be applied.
 func (c *Control) Run(ctx context.Context) error {
 	defer c.close()
-	if err := c.Reload(); err != nil {
+	if err := c.reload(ViaFile); err != nil {
 		return err
 	}
 	c.ready.Store(true)
@@ -164,13 +164,13 @@ func (c *Control) Run(ctx context.Context) error {
 // Reload reads the configuration file and applies it, also when it has not
 // changed: what it takes from files and the environment may have. Problems are
 // logged, each with its place.
-func (c *Control) Reload() error {
+func (c *Control) Reload() error { return c.reload(ViaCLI) }
+
+func (c *Control) reload(via Via) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// The file is read while no other change runs, so the last to be applied is
-	// the last to be read.
 	data, err := disk.Read(c.options.ConfigFile)
-	return c.applyFileLocked(data, err)
+	return c.applyFileLocked(Cause{Via: via}, data, err)
 }
 
 // changed is Reload for a file that may not have changed: what is served by is
@@ -182,27 +182,19 @@ func (c *Control) changed() {
 	if err == nil && c.mu.fileTaken && bytes.Equal(data, c.mu.file) {
 		return
 	}
-	_ = c.applyFileLocked(data, err) // it is logged and counted
+	_ = c.applyFileLocked(Cause{Via: ViaFile}, data, err) // it is logged and counted
 }
 
 // applyFileLocked applies what was read of the configuration file.
-func (c *Control) applyFileLocked(data []byte, err error) error {
-	if err != nil {
-		err = c.refuseLocked(err)
-	} else {
-		err = c.applyLocked(c.options.ConfigFile, data)
-	}
+func (c *Control) applyFileLocked(cause Cause, data []byte, err error) error {
+	d := Document{c.options.ConfigFile, data}
+	err = c.applyLocked(cause, func() (Document, error) { return d, err })
 	c.mu.file, c.mu.fileTaken = data, err == nil
 	return err
 }
 
 // Reopen opens the access log's file again, for log rotation.
-func (c *Control) Reopen() error {
-	if r := c.record.Load(); r != nil {
-		return r.log.Reopen()
-	}
-	return nil
-}
+func (c *Control) Reopen() error { return c.records.reopen() }
 
 // errStopping refuses changes that come while ports drain for the last time.
 var errStopping = errors.New("headgate is stopping")
@@ -217,8 +209,7 @@ func (c *Control) close() {
 	if p := c.current.Load(); p != nil {
 		p.Retire(nil)
 	}
-	c.record.Load().close()
-	c.admin.Close()
+	c.records.current.Load().close()
 	if err := c.state.Close(); err != nil {
 		c.log.Error("close state directory", "error", err)
 	}
@@ -233,21 +224,9 @@ func (c *Control) closePorts() bool {
 		return false
 	}
 	c.mu.closed = true
-	if c.mu.retry != nil {
-		c.mu.retry.Stop()
-	}
 	c.ports.Close()
 	c.publishLocked()
 	return true
-}
-
-// load makes the objects of a configuration.
-func load(name string, data []byte) (*config.Config, *config.Document, error) {
-	cfg, doc, problems := config.Load(name, data)
-	if len(problems) > 0 {
-		return nil, nil, &Refused{Problems: problems}
-	}
-	return cfg, doc, nil
 }
 
 // asRefused returns err as a *Refused.

@@ -67,7 +67,7 @@ func (h *house) retrySoon(bind ports.Bind) {
 		Log: h.c.log, Metrics: h.c.metrics, Current: &h.c.current, Bind: bind,
 		Pace: ports.Pace{First: time.Millisecond, Last: 10 * time.Millisecond},
 	})
-	h.c.pace = 10 * time.Millisecond
+	h.c.participants[len(h.c.participants)-1] = sockets{h.c.ports}
 }
 
 // run starts the house and waits until it is ready.
@@ -107,10 +107,15 @@ func (h *house) finish() {
 	h.end <- err // for the clean-up
 }
 
+// try applies a configuration.
+func (h *house) try(text string) error {
+	return h.c.Apply(Cause{Via: ViaAPI}, Document{"test.yaml", []byte(text)})
+}
+
 // apply applies a configuration that has to be taken.
 func (h *house) apply(text string) {
 	h.t.Helper()
-	if err := h.c.Apply("test.yaml", []byte(text)); err != nil {
+	if err := h.try(text); err != nil {
 		h.t.Fatal(err)
 	}
 }

@@ -133,7 +133,7 @@ func TestABusyAddressIsWaitedForAtTheStart(t *testing.T) {
 	want(t, at[1], 203)
 	h.apply(document(204, "renamed "+at[2], "b "+at[1]))
 	want(t, at[2], 204)
-	if err := h.c.Apply("test.yaml", []byte(document(205, "renamed "+at[0], "b "+at[1]))); !errors.Is(err, syscall.EADDRINUSE) {
+	if err := h.try(document(205, "renamed "+at[0], "b "+at[1])); !errors.Is(err, syscall.EADDRINUSE) {
 		t.Errorf("got %v, want that the address is in use: nobody waits for it any more", err)
 	}
 	if n := h.log.count("port waits"); n != 1 {
@@ -172,7 +172,7 @@ func TestABusyAddressRefusesAChange(t *testing.T) {
 	defer busy.Close()
 	before := snapshot(h)
 	// The port that can be opened is closed again.
-	err = h.c.Apply("test.yaml", []byte(document(202, "a "+at[0], "b "+at[2], "c "+at[1])))
+	err = h.try(document(202, "a "+at[0], "b "+at[2], "c "+at[1]))
 	if !errors.Is(err, syscall.EADDRINUSE) || !strings.Contains(err.Error(), "port c: open "+at[1]+": ") {
 		t.Errorf("got %v, want one that names port and address", err)
 	}
@@ -203,7 +203,7 @@ func TestWhatTheSystemDoesNotAllow(t *testing.T) {
 	want(t, at[1], 201)
 	h.apply(document(202, "b "+at[1]))
 	before := snapshot(h)
-	if err := h.c.Apply("test.yaml", []byte(document(203, "a "+at[0], "b "+at[1]))); !errors.Is(err, syscall.EACCES) || !strings.Contains(err.Error(), "CAP_NET_BIND_SERVICE") {
+	if err := h.try(document(203, "a "+at[0], "b "+at[1])); !errors.Is(err, syscall.EACCES) || !strings.Contains(err.Error(), "CAP_NET_BIND_SERVICE") {
 		t.Errorf("got %v, want that it is not permitted and what helps", err)
 	}
 	before.same(t, h)

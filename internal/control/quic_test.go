@@ -111,7 +111,7 @@ func TestABusyUDPAddressRefusesAChange(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer udp.Close()
-	err = h.c.Apply("test.yaml", []byte(http3s(document(202, "a "+at[1]))))
+	err = h.try(http3s(document(202, "a "+at[1])))
 	if err == nil || !strings.Contains(err.Error(), "address already in use") {
 		t.Errorf("got %v, want a busy address", err)
 	}

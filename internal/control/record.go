@@ -1,78 +1,114 @@
 package control
 
 import (
+	"log/slog"
+	"sync/atomic"
+
 	"headgate/internal/accesslog"
 	"headgate/internal/config"
 	"headgate/internal/exchange"
 	"headgate/internal/plan"
-	"headgate/internal/schema"
 )
 
-// record is an open access log with the settings it was opened by. A nil record
-// is none.
-type record struct {
-	settings config.AccessLog
-	log      *accesslog.Log
+// records is the access log as a participant.
+type records struct {
+	log     *slog.Logger
+	current atomic.Pointer[record]
+	lost    atomic.Uint64 // records that closed logs have lost
 }
 
-// fn returns what is told of each exchange, nil for none.
+// record is an access log with the settings it is opened by. A nil record is none.
+type record struct {
+	settings config.AccessLog
+	log      *accesslog.Log // nil before Prepare
+}
+
+// fn returns what is told of each exchange once the log is open, nil for none.
 func (r *record) fn() func(*exchange.Exchange) {
 	if r == nil {
 		return nil
 	}
-	return r.log.Record
-}
-
-// recordPassage tells the access log of the moment about a connection that has
-// ended, which may have begun when there was another.
-func (c *Control) recordPassage(p *exchange.Passage) {
-	if r := c.record.Load(); r != nil {
-		r.log.RecordPassage(p)
-	}
+	return func(ex *exchange.Exchange) { r.log.Record(ex) }
 }
 
 func (r *record) close() {
-	if r != nil {
+	if r != nil && r.log != nil {
 		r.log.Close()
 	}
 }
 
-// openRecord opens the access log of a change, or takes the open one on if its
-// settings are the same.
-func (c *Control) openRecord(ch *change, report *schema.Report) error {
-	settings := ch.config.AccessLog
+// next returns the record of a configuration: the one in use if its settings are the
+// same, else one that has to be prepared.
+func (r *records) next(cfg *config.Config) *record {
+	settings := cfg.AccessLog
 	settings.Enabled = true
-	switch old := c.record.Load(); {
-	case !plan.Logs(ch.config):
+	switch now := r.current.Load(); {
+	case !plan.Logs(cfg):
 		return nil
-	case old != nil && old.settings == settings:
-		ch.record = old
-		return nil
+	case now != nil && now.settings == settings:
+		return now
 	}
-	log, err := accesslog.Open(accesslog.Config{Format: string(settings.Format), Path: settings.Path}, c.log)
+	return &record{settings: settings}
+}
+
+// Prepare opens the file of the log, unless it is in use already.
+func (r *records) Prepare(next *Next) (Change, error) {
+	ch := recordChange{r, next.record}
+	if next.record == nil || next.record.log != nil {
+		return ch, nil
+	}
+	s := &next.record.settings
+	log, err := accesslog.Open(accesslog.Config{Format: string(s.Format), Path: s.Path}, r.log)
 	if err != nil {
-		report.Root().Field("access_log").Field("path").Problem(err.Error(), "name a file that can be written to, or stdout")
-		return &Refused{Problems: report.Problems()}
+		next.Report.Root().Field("access_log").Field("path").Problem(err.Error(), "name a file that can be written to, or stdout")
+		return nil, &Refused{Problems: next.Report.Problems()}
 	}
-	ch.record = &record{settings: settings, log: log}
+	next.record.log = log
+	return ch, nil
+}
+
+// recordChange is the log after a change.
+type recordChange struct {
+	records *records
+	next    *record
+}
+
+// Commit ends the old log. Exchanges that began before may still write to it.
+func (ch recordChange) Commit() {
+	if old := ch.records.current.Swap(ch.next); old != nil && old != ch.next {
+		old.log.Retire()
+		ch.records.lost.Add(old.log.Lost())
+	}
+}
+
+// Cancel closes the new log.
+func (ch recordChange) Cancel() {
+	if ch.next != ch.records.current.Load() {
+		ch.next.close()
+	}
+}
+
+// passage tells the access log of the moment about a connection that has ended,
+// which may have begun when there was another.
+func (r *records) passage(p *exchange.Passage) {
+	if now := r.current.Load(); now != nil {
+		now.log.RecordPassage(p)
+	}
+}
+
+// reopen opens the file again, for log rotation.
+func (r *records) reopen() error {
+	if now := r.current.Load(); now != nil {
+		return now.log.Reopen()
+	}
 	return nil
 }
 
-// retireRecord ends a log that a change has replaced. Exchanges that began
-// before the change may still write to it.
-func (c *Control) retireRecord(old *record) {
-	if old == nil {
-		return
-	}
-	old.log.Retire()
-	c.retired.Add(old.log.Lost())
-}
-
-// lostRecords returns how many records of the access log were lost.
-func (c *Control) lostRecords() uint64 {
-	lost := c.retired.Load()
-	if r := c.record.Load(); r != nil {
-		lost += r.log.Lost()
+// dropped returns how many records were lost.
+func (r *records) dropped() uint64 {
+	lost := r.lost.Load()
+	if now := r.current.Load(); now != nil {
+		lost += now.log.Lost()
 	}
 	return lost
 }

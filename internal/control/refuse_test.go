@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net"
-	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
@@ -21,7 +20,6 @@ import (
 type scene struct {
 	plan      *plan.Plan
 	record    *record
-	admin     string
 	revisions []string
 	status    Status
 }
@@ -29,7 +27,7 @@ type scene struct {
 func snapshot(h *house) scene {
 	h.c.mu.Lock()
 	defer h.c.mu.Unlock()
-	s := scene{plan: h.c.Plan(), record: h.c.record.Load(), admin: h.c.admin.Address().String()}
+	s := scene{plan: h.c.Plan(), record: h.c.records.current.Load()}
 	s.revisions, _ = h.c.state.Revisions()
 	s.status = h.c.Status()
 	s.status.Refused, s.status.Sources = nil, nil
@@ -47,7 +45,7 @@ func (s scene) same(t *testing.T, h *house) {
 		t.Error("the status does not tell of the refusal")
 	}
 	now := snapshot(h)
-	if s.plan != now.plan || s.record != now.record || s.admin != now.admin || !slices.Equal(s.revisions, now.revisions) {
+	if s.plan != now.plan || s.record != now.record || !slices.Equal(s.revisions, now.revisions) {
 		t.Errorf("a refused change left its mark:\nbefore %+v\nafter  %+v", s, now)
 	}
 	if !reflect.DeepEqual(s.status, now.status) {
@@ -72,11 +70,9 @@ func lines(text, word string) string {
 	return strings.Join(found, "")
 }
 
-// withAdmin is document with an admin listener and an access log.
-func withAdmin(status int, admin, log string, ports ...string) string {
-	text := document(status, ports...)
-	text = strings.Replace(text, `admin: {address: ""}`, fmt.Sprintf("admin: {address: %q}", admin), 1)
-	return strings.Replace(text, "access_log: {enabled: false}", fmt.Sprintf("access_log: {path: %q}", log), 1)
+// withLog is document with an access log.
+func withLog(status int, log string, ports ...string) string {
+	return strings.Replace(document(status, ports...), "access_log: {enabled: false}", fmt.Sprintf("access_log: {path: %q}", log), 1)
 }
 
 func TestARefusedChangeLeavesEverything(t *testing.T) {
@@ -84,7 +80,7 @@ func TestARefusedChangeLeavesEverything(t *testing.T) {
 	at := free(t, 5)
 	dir := t.TempDir()
 	log := filepath.Join(dir, "access.log")
-	good := withAdmin(201, at[4], log, "a "+at[0])
+	good := withLog(201, log, "a "+at[0])
 	h := start(t, good)
 	busy, err := net.Listen("tcp", at[1])
 	if err != nil {
@@ -98,11 +94,10 @@ func TestARefusedChangeLeavesEverything(t *testing.T) {
 		"empty":              "",
 		"wrong word":         strings.Replace(good, "protocol", "protocoll", 1),
 		"clash of routes":    good + "  other: {routes: [{fixed_response: {status: 200}}]}\n",
-		"busy port":          withAdmin(202, at[3], filepath.Join(dir, "other.log"), "a "+at[2], "b "+at[1]),
-		"busy admin":         withAdmin(202, at[1], log, "a "+at[2]),
-		"no such log folder": withAdmin(202, at[3], filepath.Join(dir, "absent", "access.log"), "a "+at[2]),
+		"busy port":          withLog(202, filepath.Join(dir, "other.log"), "a "+at[2], "b "+at[1]),
+		"no such log folder": withLog(202, filepath.Join(dir, "absent", "access.log"), "a "+at[2]),
 	} {
-		if err := h.c.Apply("test.yaml", []byte(text)); err == nil {
+		if err := h.try(text); err == nil {
 			t.Fatalf("%s: it was applied", name)
 		}
 		before.same(t, h)
@@ -111,7 +106,7 @@ func TestARefusedChangeLeavesEverything(t *testing.T) {
 		}
 		want(t, at[0], 201)
 	}
-	if page := metricsPage(h); !strings.Contains(page, `headgate_config_applies_total{result="refused"} 8`) ||
+	if page := metricsPage(h); !strings.Contains(page, `headgate_config_applies_total{result="refused"} 7`) ||
 		!strings.Contains(page, "headgate_config_last_apply_successful 0") {
 		t.Errorf("the page says %s", lines(page, "headgate_config"))
 	}
@@ -130,7 +125,7 @@ func TestAChangeThatCannotBeSavedIsRefused(t *testing.T) {
 	if err := os.Rename(revisions, revisions+".away"); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.c.Apply("test.yaml", []byte(document(202, "a "+at[1]))); err == nil {
+	if err := h.try(document(202, "a "+at[1])); err == nil {
 		t.Fatal("it was applied")
 	}
 	if err := os.Rename(revisions+".away", revisions); err != nil {
@@ -147,7 +142,7 @@ func TestAChangeThatComesWhileStoppingIsRefused(t *testing.T) {
 	at := free(t, 2)
 	h := start(t, document(201, "a "+at[0]))
 	h.finish()
-	if err := h.c.Apply("test.yaml", []byte(document(202, "a "+at[1]))); err == nil || !strings.Contains(err.Error(), "stopping") {
+	if err := h.try(document(202, "a "+at[1])); err == nil || !strings.Contains(err.Error(), "stopping") {
 		t.Errorf("got %v, want that it is stopping", err)
 	}
 	if err := h.c.Reload(); err == nil {
@@ -159,29 +154,26 @@ func TestAChangeThatComesWhileStoppingIsRefused(t *testing.T) {
 
 func TestStatusAndMetricsNeverWaitForAChange(t *testing.T) {
 	at := free(t, 3)
-	h := start(t, withAdmin(201, at[1], "stderr", "a "+at[0]))
+	h := start(t, document(201, "a "+at[0]))
 	done := make(chan struct{})
 	var readers sync.WaitGroup
-	for _, page := range []string{"/status", "/metrics", "/readyz"} {
+	for _, look := range []func(){func() { h.c.Status() }, func() { metricsPage(h) }, func() { h.c.Ready() }} {
 		readers.Go(func() {
 			for {
 				select {
 				case <-done:
 					return
 				default:
-				}
-				for _, address := range at[1:] {
-					if c, err := connect(address); err == nil {
-						c.get(page)
-						c.Close()
-					}
+					look()
 				}
 			}
 		})
 	}
 	for i := range 20 {
-		h.apply(withAdmin(201+i, at[1+i%2], "stderr", "a "+at[0]))
+		h.apply(document(201+i, "a "+at[i%2]))
 	}
+	h.apply(document(201, "a "+at[0]))
+	eventually(t, "the other port has drained", func() bool { return len(h.c.Status().Ports) == 1 })
 	close(done)
 	readers.Wait()
 	// A change under way holds nobody up.
@@ -201,19 +193,14 @@ func TestTheStatusPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer busy.Close()
-	h := start(t, withAdmin(201, at[1], "stderr", "a "+at[0], "off "+at[3]+" active: false", "busy "+at[2]))
-	h.c.Apply("test.yaml", []byte("version: 2\n"))
-	rs, err := http.Get("http://" + at[1] + "/status")
+	h := start(t, document(201, "a "+at[0], "off "+at[3]+" active: false", "busy "+at[2]))
+	h.try("version: 2\n")
+	text, err := json.Marshal(h.c.Status())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer http.DefaultClient.CloseIdleConnections()
-	defer rs.Body.Close()
-	if got := rs.Header.Get("Content-Type"); got != "application/json" {
-		t.Errorf("got %s", got)
-	}
 	var page map[string]any
-	if err := json.NewDecoder(rs.Body).Decode(&page); err != nil {
+	if err := json.Unmarshal(text, &page); err != nil {
 		t.Fatal(err)
 	}
 	if page["state"] != "serving" || page["revision"] != "00000001.yaml" || page["since"] == nil {
@@ -249,25 +236,5 @@ func TestTheStatusBeforeTheStart(t *testing.T) {
 	got, err := json.Marshal(h.c.Status())
 	if want := `{"state":"starting","revision":"","ports":[],"proxies":[],"sources":[]}`; err != nil || string(got) != want {
 		t.Errorf("got %s and %v, want %s", got, err, want)
-	}
-}
-
-func TestTheAdminListenerMovesToAllInterfacesAndBack(t *testing.T) {
-	at := free(t, 2)
-	narrow, port := at[1], at[1][strings.LastIndexByte(at[1], ':'):]
-	h := start(t, withAdmin(201, narrow, "stderr", "a "+at[0]))
-	for _, address := range []string{"0.0.0.0" + port, narrow, "[::]" + port, "0.0.0.0" + port, narrow} {
-		h.apply(withAdmin(201, address, "stderr", "a "+at[0]))
-		c, err := connect(narrow)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := fmt.Fprint(c, "GET /readyz HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := c.answer(); got != 200 || err != nil {
-			t.Errorf("%s: got %d and %v", address, got, err)
-		}
-		c.Close()
 	}
 }

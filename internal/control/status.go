@@ -123,12 +123,12 @@ func (c *Control) word() string {
 	return "serving"
 }
 
-// mostProblems bounds what is told of a configuration that was refused.
-const mostProblems = 100
+// maxProblems bounds what is told of a configuration that was refused.
+const maxProblems = 100
 
 func refusedState(r *Refused) *RefusedState {
 	s := &RefusedState{Since: time.Now()}
-	for _, p := range r.Problems[:min(len(r.Problems), mostProblems)] {
+	for _, p := range r.Problems[:min(len(r.Problems), maxProblems)] {
 		s.Problems = append(s.Problems, p.Error())
 	}
 	if r.Err != nil {

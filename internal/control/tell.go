@@ -1,95 +1,81 @@
 package control
 
 import (
-	"maps"
-	"reflect"
-	"slices"
+	"encoding/json"
 	"time"
 
 	"headgate/internal/config"
 )
 
-// mostLines bounds the lines that tell of one change.
-const mostLines = 100
+// maxLines bounds the lines that tell of one change.
+const maxLines = 100
 
-// tell logs what a change has changed, a line for each object.
-func (c *Control) tell(ch *change, took time.Duration) {
-	c.log.Info("configuration applied", "revision", ch.revision, "took", took.Round(time.Microsecond).String(),
-		"ports", len(ch.config.Ports), "proxies", len(ch.config.Proxies))
-	for _, n := range ch.notes {
-		c.log.Warn("note: "+n.Error(), "object", n.Object)
-	}
-	if ch.before == nil {
+// tell logs what became of a change.
+func (c *Control) tell(e *Event) {
+	if e.Refused != nil {
+		c.tellRefused(e)
 		return
 	}
-	difference(ch.before.Ports, ch.config.Ports, func(name, what string) {
-		attrs := []any{"port", name}
-		if was, is := ch.before.Ports[name], ch.config.Ports[name]; was != nil && is != nil && was.Address != is.Address {
-			attrs = append(attrs, "from", was.Address.String(), "to", is.Address.String())
-		}
-		c.log.Info("port "+what, attrs...)
-	})
-	changed := 0
-	difference(ch.before.Proxies, ch.config.Proxies, func(name, what string) {
-		if changed++; changed <= mostLines {
-			c.log.Info("proxy "+what, "proxy", name)
-		}
-	})
-	if changed > mostLines {
-		c.log.Info("more proxies added, changed or removed", "proxies", changed-mostLines)
+	attrs := []any{
+		"revision", e.Revision, "took", e.Took.Round(time.Microsecond).String(),
+		"ports", len(e.After.Ports), "proxies", len(e.After.Proxies), "via", string(e.Via),
 	}
-	difference(ch.before.TCPProxies, ch.config.TCPProxies, func(name, what string) {
-		c.log.Info("TCP proxy "+what, "tcp_proxy", name)
-	})
-	difference(ch.before.UDPProxies, ch.config.UDPProxies, func(name, what string) {
-		c.log.Info("UDP proxy "+what, "udp_proxy", name)
-	})
-	if !reflect.DeepEqual(rest(ch.before), rest(ch.config)) {
-		c.log.Info("settings changed")
+	if e.Who != "" {
+		attrs = append(attrs, "who", e.Who)
+	}
+	if e.Why != "" {
+		attrs = append(attrs, "why", e.Why)
+	}
+	c.log.Info("configuration applied", attrs...)
+	for _, n := range e.Notes {
+		c.log.Warn("note: "+n.Error(), "object", n.Object)
+	}
+	if !e.Starting {
+		c.tellDifference(e.Difference)
 	}
 }
 
-// tellRefused tells why a configuration was not applied.
-func (c *Control) tellRefused(r *Refused) {
+// tellDifference logs a line for each object that a change has changed.
+func (c *Control) tellDifference(d *config.Difference) {
+	for _, o := range d.Objects[:min(len(d.Objects), maxLines)] {
+		kind := config.KindOf(o.Kind)
+		if kind.Single {
+			c.log.Info("settings changed", "settings", kind.Name)
+			continue
+		}
+		c.log.Info(kind.Noun+" "+string(o.Change), append([]any{kind.Label, o.Name}, moved(o)...)...)
+	}
+	if more := len(d.Objects) - maxLines; more > 0 {
+		c.log.Info("more objects added, changed or removed", "objects", more)
+	}
+}
+
+// moved tells from where to where an object has gone that has another address.
+func moved(o config.ObjectChange) (attrs []any) {
+	for _, f := range o.Fields {
+		var from, to string
+		if f.Path == "address" && json.Unmarshal(f.Before, &from) == nil && json.Unmarshal(f.After, &to) == nil {
+			attrs = []any{"from", from, "to", to}
+		}
+	}
+	return attrs
+}
+
+// tellRefused logs why a configuration was not applied.
+func (c *Control) tellRefused(e *Event) {
+	r := e.Refused
 	what := "configuration refused, everything stays as it was"
-	if c.current.Load() == nil {
+	if e.Starting {
 		what = "configuration refused, nothing is served"
 	}
 	c.log.Error(what, "problems", max(len(r.Problems), 1))
-	for _, p := range r.Problems[:min(len(r.Problems), mostLines)] {
+	for _, p := range r.Problems[:min(len(r.Problems), maxLines)] {
 		c.log.Error(p.Error())
 	}
-	if more := len(r.Problems) - mostLines; more > 0 {
+	if more := len(r.Problems) - maxLines; more > 0 {
 		c.log.Error("more problems, headgate validate tells them all", "problems", more)
 	}
 	if r.Err != nil {
 		c.log.Error(r.Err.Error())
-	}
-}
-
-// rest is what is neither a port nor a proxy of any kind.
-func rest(cfg *config.Config) config.Config {
-	other := *cfg
-	other.Ports, other.Proxies, other.TCPProxies, other.UDPProxies = nil, nil, nil, nil
-	return other
-}
-
-// difference tells of each name whether its object was added, changed or
-// removed.
-func difference[T any](before, after map[string]*T, tell func(name, what string)) {
-	all := maps.Clone(before)
-	if all == nil {
-		all = map[string]*T{}
-	}
-	maps.Copy(all, after)
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		switch was, is := before[name], after[name]; {
-		case was == nil:
-			tell(name, "added")
-		case is == nil:
-			tell(name, "removed")
-		case !reflect.DeepEqual(was, is):
-			tell(name, "changed")
-		}
 	}
 }

@@ -114,7 +114,7 @@ func TestAUDPAddressThatIsBusy(t *testing.T) {
 	}
 	defer busy.Close()
 	h := start(t, udpFile(own("dns", at[0], "", a)))
-	err = h.c.Apply("test.yaml", []byte(udpFile(own("dns", at[1], "", a))))
+	err = h.try(udpFile(own("dns", at[1], "", a)))
 	if err == nil || !strings.Contains(err.Error(), "address already in use") {
 		t.Errorf("got %v, want a busy address", err)
 	}

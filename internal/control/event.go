@@ -1,0 +1,62 @@
+package control
+
+import (
+	"time"
+
+	"headgate/internal/config"
+	"headgate/internal/schema"
+)
+
+// Via is the way by which a change came.
+type Via string
+
+// The ways.
+const (
+	ViaFile    Via = "file"    // a document was edited, or is read at the start
+	ViaCLI     Via = "cli"     // a command or a signal
+	ViaAPI     Via = "api"     // the API
+	ViaConsole Via = "console" // the console
+	ViaDocker  Via = "docker"  // discovery of containers
+)
+
+// Cause is where a change comes from.
+type Cause struct {
+	// Who is the operator, as the audit names them; "" when it is not known, as of a
+	// file that was edited.
+	Who string `json:"who,omitempty"`
+	// Why is what the operator says of it.
+	Why string `json:"why,omitempty"`
+	// Via is the way by which it came.
+	Via Via `json:"via"`
+	// When is the moment at which it was asked for; zero is now.
+	When time.Time `json:"when"`
+}
+
+// Event is what became of one change. The log and the metrics are made of it, and
+// whoever else is told of changes gets the same value. It must not be changed.
+type Event struct {
+	Cause
+	// Revision is the name of the configuration in the state directory.
+	Revision string
+	// Took is the time from the first step to the last.
+	Took time.Duration
+	// Starting says that nothing was served before.
+	Starting bool
+	// Refused is why the configuration was not applied; nil if it was.
+	Refused *Refused
+	// Before is the configuration until then, nil at the start; After the one since,
+	// nil if it was refused.
+	Before, After *config.Config
+	// Difference is what After has otherwise than Before; nil if it was refused.
+	Difference *config.Difference
+	// Notes are what works and is a bad idea.
+	Notes []schema.Problem
+}
+
+// Observe has a func called with the event of every change, in the order of changes
+// and while the next one waits: it must be quick, and must not change anything. It
+// is called before Run.
+func (c *Control) Observe(observe func(*Event)) { c.observers = append(c.observers, observe) }
+
+// count counts changes.
+func (c *Control) count(e *Event) { c.metrics.Applied(e.Refused == nil) }
