@@ -24,6 +24,9 @@ func TestMain(m *testing.M) {
 	if address := os.Getenv(serverAddress); address != "" {
 		os.Exit(serve(address))
 	}
+	if words := os.Getenv(officialCase); words != "" {
+		os.Exit(call(words))
+	}
 	os.Exit(run(m))
 }
 

@@ -232,6 +232,10 @@ func (c *Conn) TryFill(b *Buffer) (bool, error) {
 	return c.rd.n > 0, err
 }
 
+// Tells reports whether TryFill can tell if there are bytes to read. It cannot
+// under TLS, nor on systems other than Linux.
+func (c *Conn) Tells() bool { return c.raw != nil }
+
 // Serve reads into b and calls step after each read, until step returns false
 // or reading fails. Before it waits it sends what step wrote. The error is nil
 // when step ended it, io.EOF when the peer closed, ErrTimeout after the time of

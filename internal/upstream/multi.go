@@ -214,7 +214,7 @@ func (p *Pool) dialEither(ex *exchange.Exchange, end time.Time) (opened, error) 
 
 func (p *Pool) multiSettings() h2.Settings {
 	s := h2.Settings{Name: p.address, HeadSize: p.settings.HeadSize, IdleTimeout: p.settings.IdleTimeout,
-		BodyIdle: p.settings.BodyIdle, WriteIdle: writeIdle, Freed: p.multi.freed}
+		BodyIdle: p.settings.BodyIdle, WriteIdle: writeIdle, ContinueWait: p.settings.ContinueWait, Freed: p.multi.freed}
 	if p.settings.IdleConnections == 0 {
 		s.IdleTimeout = 0
 	}

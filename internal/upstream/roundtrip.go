@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -16,8 +17,12 @@ import (
 
 // continueWait is how long a server that was told of a body may take to say
 // that it wants it. Servers that do not know 100-continue say nothing (RFC
-// 9110, section 10.1.1).
-const continueWait = time.Second
+// 9110, section 10.1.1). A client need not wait either: now and then, at first
+// after continueLook, we look whether the body has begun to come.
+const (
+	continueWait = time.Second
+	continueLook = 5 * time.Millisecond
+)
 
 // maxInterim is how many interim responses a server may send before its answer.
 const maxInterim = 64
@@ -128,7 +133,7 @@ func (c *conn) sendBody(ex *exchange.Exchange) error {
 	if body == nil {
 		return nil
 	}
-	if ex.Request.Continue {
+	if ex.Request.Continue && !body.Ready() {
 		c.held = true
 		return nil
 	}
@@ -218,6 +223,28 @@ type headWait struct {
 	limit time.Duration // 0 is no limit
 	since int64         // when it began to count
 	asked bool          // the head was sent
+
+	// of a body that waits to be asked for
+	held int64         // until when it does
+	look time.Duration // after which the next look at the client is due
+}
+
+// untilLook returns when a wait for the server's 100 has to look whether the client
+// sends its body unasked.
+func (w *headWait) untilLook(limit time.Duration) int64 {
+	now := exchange.Now()
+	if w.held == 0 {
+		w.held, w.look = now+int64(cmp.Or(limit, continueWait)), continueLook
+	}
+	next := now + int64(w.look)
+	w.look *= 2
+	return min(next, w.held)
+}
+
+// release reports whether a body that waits to be asked for is to be sent: the
+// client did not wait, or the server has had its time.
+func (w *headWait) release(ex *exchange.Exchange) bool {
+	return exchange.Now() >= w.held || ex.Request.Body.Ready()
 }
 
 // until returns the moment until which the next bytes may take; 0 is for ever.
@@ -240,7 +267,7 @@ func (c *conn) await(ex *exchange.Exchange, w *headWait) error {
 	for {
 		until := w.until(c.upload)
 		if c.held {
-			until = exchange.Now() + int64(continueWait)
+			until = w.untilLook(c.pool.settings.ContinueWait)
 		}
 		if c.nc.SetReadUntil(until); until == 0 {
 			c.nc.SetReadWait(0)
@@ -249,7 +276,9 @@ func (c *conn) await(ex *exchange.Exchange, w *headWait) error {
 		case err == nil:
 			return nil
 		case errors.Is(err, netconn.ErrTimeout) && c.held:
-			c.beginHeldUpload(ex)
+			if w.release(ex) {
+				c.beginHeldUpload(ex)
+			}
 		case errors.Is(err, netconn.ErrTimeout) && w.goesOn(c.upload):
 		case errors.Is(err, netconn.ErrKicked) && c.upload != nil:
 			if err := c.upload.wait(); err != nil {

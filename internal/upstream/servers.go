@@ -145,6 +145,9 @@ type Settings struct {
 	// Resolvers who is asked for them; nobody is the system's own.
 	ResolveInterval time.Duration
 	Resolvers       []netip.AddrPort
+	// ContinueWait is how long a body that waits to be asked for waits for a server
+	// that does not ask; 0 is a second.
+	ContinueWait time.Duration
 }
 
 // HostField says which Host a server gets.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sync/atomic"
+	"time"
 
 	"headgate/internal/exchange"
 	"headgate/internal/netconn"
@@ -84,8 +85,17 @@ func (b *requestBody) readable() bool {
 	return b.done.Load() || !b.begun.Load() && !b.wait && b.atHand
 }
 
+// continueLook is how long is waited for the first byte of a body whose client may
+// send it without being told to, where that cannot be seen without waiting.
+const continueLook = time.Millisecond
+
 // Ready reports whether Read would not wait.
-func (b *requestBody) Ready() bool { return b.stream.Ready() }
+func (b *requestBody) Ready() bool {
+	if b.wait && !b.begun.Load() {
+		return b.stream.Look(continueLook)
+	}
+	return b.stream.Ready()
+}
 
 // Whole returns the body if all of it is at hand.
 func (b *requestBody) Whole() ([]byte, bool) {

@@ -147,6 +147,37 @@ func TestContinueWithTheBodyAtOnce(t *testing.T) {
 	}
 }
 
+// A client need not wait to be asked for its body (RFC 9110, section 10.1.1), and
+// then a server that never asks gets it at once.
+func TestContinueUnasked(t *testing.T) {
+	t.Parallel()
+	head := post("/", 5, "Expect: 100-continue")
+	for name, send := range map[string]func(c *peer, asked <-chan struct{}){
+		"with the head": func(c *peer, _ <-chan struct{}) { c.send(head + "hello") },
+		"behind it":     func(c *peer, asked <-chan struct{}) { c.send(head); <-asked; c.send("hello") },
+		"in parts":      func(c *peer, asked <-chan struct{}) { c.send(head + "he"); <-asked; c.send("llo") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := make(chan struct{}, 1)
+			o := newOrigin(t, func(c *peer, _ int) {
+				c.head()
+				asked <- struct{}{}
+				equal(t, "body", c.bytes(5), "hello")
+				c.ok("done")
+			})
+			p := newProxy(t, o.addr, servers(func(s *upstream.Settings) { s.ContinueWait = time.Hour }))
+			c := p.client()
+			send(c, asked)
+			for {
+				if a := c.answer("POST"); a.StatusCode != 100 {
+					equal(t, "answer", a.body, "done")
+					return
+				}
+			}
+		})
+	}
+}
+
 // A server may answer before it has read the body (RFC 9112, section 9.3): the
 // answer is passed on at once, and the connection ends behind it.
 func TestEarlyResponseWhileTheBodyComes(t *testing.T) {

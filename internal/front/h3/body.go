@@ -52,6 +52,9 @@ const bodyWait = time.Second
 // one is not taken for one whose length is not known. end says that nothing comes.
 func (b *body) find(f *section.Section) (end bool, err error) {
 	in := &b.in
+	if f.GRPC() {
+		return false, nil
+	}
 	if in.r == in.w && in.end {
 		return true, nil
 	}
@@ -281,8 +284,20 @@ func (b *body) fault(err error) error {
 	return readError(err)
 }
 
+// continueLook is how long is waited for the first byte of a body whose client may
+// send it without being told to: quic-go cannot tell without waiting whether it is
+// there.
+const continueLook = time.Millisecond
+
 // Ready reports whether Read would not wait.
 func (b *body) Ready() bool {
+	if s := b.stream; s.ex.Request.Continue && !b.begun && !b.ended && !b.in.end && b.in.r == b.in.w {
+		s.quic.SetReadDeadline(time.Now().Add(continueLook))
+		b.until = 0
+		var one [1]byte
+		_, err := s.quic.Peek(one[:])
+		return !errors.Is(err, os.ErrDeadlineExceeded)
+	}
 	return b.ended || b.in.r < b.in.w && (b.left > 0 || b.found) || b.in.end
 }
 

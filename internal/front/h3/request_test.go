@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/quic-go/quic-go"
+
 	"headgate/internal/exchange"
 	"headgate/internal/header"
 )
@@ -211,6 +213,49 @@ func TestInterimAndTrailers(t *testing.T) {
 	s.Close()
 	rs := c.await(s)
 	if fmt.Sprint(rs.interim) != "[103 100]" || rs.status != "200" || rs.body != "ab" || len(rs.trailer) != 1 || rs.trailer[0].Name != "x-sum" {
+		t.Errorf("got %+v", rs)
+	}
+}
+
+// A call of gRPC without a message has a body whenever its end comes: servers tell
+// it from none at all.
+func TestACallOfGRPCHasABody(t *testing.T) {
+	f := newFront(t, text("x"), nil)
+	call := frame(1, section(":method", "POST", ":scheme", "https", ":authority", "h", ":path", "/", "content-type", "application/grpc"))
+	for name, end := range map[string]func(c *raw) *quic.Stream{
+		"with the head": func(c *raw) *quic.Stream { return c.stream(call, true) },
+		"by no data":    func(c *raw) *quic.Stream { return c.stream(append(slices.Clip(call), frame(0, nil)...), true) },
+		"late":          func(c *raw) *quic.Stream { s := c.stream(call, false); c.apart(func() { s.Close() }); return s },
+	} {
+		c := f.dial()
+		if rs := c.await(end(c)); rs.status != "200" {
+			t.Errorf("%s: got %+v", name, rs)
+		}
+		if e := f.logged(); e.ex.bodiless {
+			t.Errorf("%s: the request has no body", name)
+		}
+	}
+}
+
+// A client need not wait to be told to send its body: that it has come is seen
+// before anyone reads it.
+func TestABodyThatNobodyWaitsWithIsSeen(t *testing.T) {
+	f := newFront(t, func(ex *exchange.Exchange) *exchange.Answer {
+		for until := time.Now().Add(patience); !ex.Request.Body.Ready(); {
+			if time.Now().After(until) {
+				return exchange.Fail(exchange.RequestTimeout, "the body is not seen")
+			}
+		}
+		p, err := io.ReadAll(ex.Request.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		return text(string(p))(ex)
+	}, nil)
+	c := f.dial()
+	s := c.stream(frame(1, section(":method", "POST", ":scheme", "https", ":authority", "h", ":path", "/", "expect", "100-continue")), false)
+	c.apart(func() { s.Write(frame(0, []byte("unasked"))); s.Close() })
+	if rs := c.await(s); rs.status != "200" || rs.body != "unasked" {
 		t.Errorf("got %+v", rs)
 	}
 }

@@ -34,7 +34,13 @@ func (s *Section) Length() int64 { return s.length }
 // Waits reports whether the client waits to be told to go on before it sends a
 // body, or for the response: what it has to say may not be waited for.
 func (s *Section) Waits() bool {
-	return s.expects > 0 || s.seen&pseudoProtocol != 0 || strings.HasPrefix(s.list.Get(header.ContentType), "application/grpc")
+	return s.expects > 0 || s.seen&pseudoProtocol != 0 || s.GRPC()
+}
+
+// GRPC reports whether the request is a call of gRPC, which always has a body, be it
+// without a byte. It may be asked before Settle.
+func (s *Section) GRPC() bool {
+	return strings.HasPrefix(s.list.Get(header.ContentType), "application/grpc")
 }
 
 // Method returns the method. It may be asked before Settle.

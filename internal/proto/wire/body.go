@@ -6,7 +6,9 @@ package wire
 import (
 	"errors"
 	"io"
+	"time"
 
+	"headgate/internal/clock"
 	"headgate/internal/header"
 	"headgate/internal/netconn"
 	"headgate/internal/proto/http1"
@@ -161,6 +163,22 @@ func (b *Body) Ready() bool {
 		// orderly end.
 		b.err = cutOff(err)
 	}
+	return true
+}
+
+// Look is Ready, but on a connection that cannot tell without waiting whether there
+// are bytes, as under TLS, it waits for them for a moment. The next wait must set
+// its time anew.
+func (b *Body) Look(moment time.Duration) bool {
+	if b.Ready() || b.conn.Tells() {
+		return b.Ready()
+	}
+	b.conn.SetReadUntil(clock.Now() + int64(moment))
+	err := b.conn.Fill(b.buf)
+	if err == nil || errors.Is(err, netconn.ErrTimeout) || errors.Is(err, netconn.ErrKicked) {
+		return err == nil
+	}
+	b.err = cutOff(err)
 	return true
 }
 

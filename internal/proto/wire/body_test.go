@@ -155,3 +155,35 @@ func TestWhole(t *testing.T) {
 		t.Errorf("done %v, behind it %q", s.Done(), s.buf.Bytes())
 	}
 }
+
+// On a connection that cannot tell what is there without waiting, as under TLS, a
+// body is seen by waiting for a moment, and read on as if nobody had.
+func TestLookSeesABodyThatCannotBeSeenWithoutWaiting(t *testing.T) {
+	near, far := net.Pipe()
+	defer near.Close()
+	defer far.Close()
+	c := netconn.New(near)
+	c.SetReadWait(20 * time.Second)
+	var buf netconn.Buffer
+	var trailer header.List
+	var b wire.Body
+	b.Begin(c, &buf, http1.Length, 5, &http1.Limits{}, &trailer)
+	if b.Look(time.Millisecond) {
+		t.Error("a body is seen before it was sent")
+	}
+	go io.WriteString(far, "hello")
+	for until := time.Now().Add(20 * time.Second); !b.Look(time.Millisecond); {
+		if time.Now().After(until) {
+			t.Fatal("the body is not seen")
+		}
+	}
+	c.SetReadWait(20 * time.Second)
+	if text, err := io.ReadAll(&b); string(text) != "hello" || err != nil {
+		t.Errorf("got %q, %v", text, err)
+	}
+	b.Begin(c, &buf, http1.Length, 5, &http1.Limits{}, &trailer)
+	far.Close()
+	if !b.Look(time.Second) || !errors.Is(b.Err(), io.ErrUnexpectedEOF) {
+		t.Errorf("a client that left: %v", b.Err())
+	}
+}

@@ -183,6 +183,9 @@ func (w *waiting) wait() error {
 		if s.sleep(d) {
 			return nil
 		}
+		if s.held && s.ex.Request.Body.Ready() {
+			return errLate // the client did not wait
+		}
 		if s.ex.Front.Gone() {
 			return &exchange.Error{Reason: exchange.ClientClosed, Err: errors.New("the client left before the answer was there")}
 		}

@@ -14,6 +14,7 @@
 package h2
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -41,6 +42,9 @@ type Settings struct {
 	// BodyIdle is the longest pause in a response body, WriteIdle how long the
 	// server may take no byte of a request.
 	BodyIdle, WriteIdle time.Duration
+	// ContinueWait is how long a body that waits to be asked for waits for a server
+	// that does not ask; 0 is a second.
+	ContinueWait time.Duration
 	// Freed is called when a request has ended or the connection has: another
 	// one may have room now. It must not call back; nil hears nothing.
 	Freed func()
@@ -126,6 +130,7 @@ type Conn struct {
 // server has greeted, at most until end unless that is zero. secure says that nc
 // is TLS.
 func Open(nc net.Conn, secure bool, end time.Time, settings Settings) (*Conn, error) {
+	settings.ContinueWait = cmp.Or(settings.ContinueWait, continueWait)
 	if settings.HeadSize <= 0 {
 		settings.HeadSize = http1.DefaultHeadSize
 	}

@@ -304,3 +304,67 @@ func TestInterimResponses(t *testing.T) {
 		t.Errorf("%v, %+v", err, front)
 	}
 }
+
+// What came as a body goes out as one, also when it is empty and has ended before
+// the request is sent: servers of gRPC wait for its end otherwise.
+func TestAnEmptyBodyIsSentAsOne(t *testing.T) {
+	for name, option := range map[string]exchangetest.Option{
+		"that has ended": func(ex *exchange.Exchange) { ex.Request.Body, ex.Request.Length = &empty{ready: true}, -1 },
+		"that ends late": func(ex *exchange.Exchange) { ex.Request.Body, ex.Request.Length = &empty{}, -1 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			conn, server := meet(t, Settings{})
+			go func() {
+				head := server.next()
+				if head.Flags&http2.FlagEndStream != 0 {
+					t.Error("the request ends with its head")
+				} else if f := server.next(); f.Type != http2.FrameData || f.Length != 0 || f.Flags&http2.FlagEndStream == 0 {
+					t.Errorf("got %+v behind the head, want an empty DATA that ends the request", f)
+				}
+				server.send(server.head(head.Stream, true, ":status", "200"))
+			}()
+			if _, _, err := request(t, conn, exchangetest.Head("POST", "/"), option); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// empty is a body without a byte.
+type empty struct{ ready bool }
+
+func (e *empty) Read([]byte) (int, error) { return 0, io.EOF }
+func (e *empty) Ready() bool              { return e.ready }
+func (e *empty) Close() error             { return nil }
+
+// A client need not wait to be asked for its body (RFC 9110, section 10.1.1): what
+// is there is sent.
+func TestABodyThatNobodyWaitsWithIsSent(t *testing.T) {
+	for name, late := range map[string]int32{"at once": 0, "later": 2} {
+		t.Run(name, func(t *testing.T) {
+			conn, server := meet(t, Settings{ContinueWait: time.Hour})
+			go func() {
+				id := server.next().Stream
+				if f := server.next(); f.Type != http2.FrameData || string(f.payload) != "text" {
+					t.Errorf("got %+v", f)
+				}
+				server.send(server.head(id, true, ":status", "200"))
+			}()
+			unasked := func(ex *exchange.Exchange) {
+				ex.Request.Continue = true
+				ex.Request.Body = &looked{Body: ex.Request.Body, late: late}
+			}
+			if front, _, err := request(t, conn, exchangetest.Head("POST", "/"), exchangetest.Content("text"), unasked); err != nil || front.Status != 200 {
+				t.Errorf("%v, %+v", err, front)
+			}
+		})
+	}
+}
+
+// looked is a body that is there when it was looked for so many times.
+type looked struct {
+	exchange.Body
+	late int32
+}
+
+func (l *looked) Ready() bool { l.late--; return l.late < 0 }

@@ -51,9 +51,9 @@ func (s *Stream) awaitHead(w *waiting) error {
 	}
 	if s.held {
 		if w.since == 0 {
-			w.since = now
+			w.since, w.look = now, continueLook
 		}
-		w.limit = continueWait
+		w.limit = s.conn.settings.ContinueWait
 	} else if w.limit = 0; s.limit > 0 {
 		w.since, w.limit = s.since, s.limit
 	}
@@ -62,6 +62,7 @@ func (s *Stream) awaitHead(w *waiting) error {
 		return err
 	case s.held:
 		s.letGo()
+		w.since, w.look = 0, lookFirst
 		return nil
 	case s.up != nil && s.up.finished.Load() == 0:
 		return nil

@@ -25,8 +25,13 @@ var (
 )
 
 // continueWait is how long a server that was told of a body may take to say that
-// it wants it (RFC 9110, section 10.1.1).
-const continueWait = time.Second
+// it wants it (RFC 9110, section 10.1.1). A client need not wait either: after
+// continueLook, and then at longer intervals, we look whether the body has begun to
+// come.
+const (
+	continueWait = time.Second
+	continueLook = 5 * time.Millisecond
+)
 
 // Stream is one request and the body of its response. It belongs to the goroutine
 // of its exchange.
@@ -105,7 +110,7 @@ type Owner interface {
 func NewStream(ex *exchange.Exchange, began int64, owner Owner) *Stream {
 	s := streams.Get().(*Stream)
 	s.ex, s.owner, s.since, s.limit = ex, owner, began, ex.Limits.RequestTimeout
-	s.held = ex.Request.Continue && ex.Request.Body != nil
+	s.held = ex.Request.Continue && ex.Request.Body != nil && !ex.Request.Body.Ready()
 	s.careful = false
 	return s
 }
@@ -185,8 +190,9 @@ func (s *Stream) open(head []byte) (sent int, all bool, err error) {
 	s.listed = true
 	c.mu.streams = append(c.mu.streams, s)
 	c.askAfterRest()
-	trailers := s.ex.RequestTrailer().Len() > 0
-	empty := s.ex.Request.Body == nil || !s.held && s.tape.ended && len(s.tape.b) == 0 && !trailers
+	// What came as a body goes out as one, also if it has ended already and is
+	// empty: servers of gRPC tell a call without a message from none at all.
+	empty := s.ex.Request.Body == nil
 	prefix := byte(0)
 	if !c.mu.begun {
 		c.mu.begun, prefix = true, http2.TableSizeZero
@@ -194,7 +200,7 @@ func (s *Stream) open(head []byte) (sent int, all bool, err error) {
 	c.mu.out = http2.AppendBlock(c.space(), s.id, prefix, head, empty)
 	s.local = empty
 	n := len(s.tape.b)
-	if empty || s.held || n == 0 || n > http2.MostFrame || int64(n) > min(s.window, c.mu.window) {
+	if empty || s.held || n == 0 && !s.tape.ended || n > http2.MostFrame || int64(n) > max(0, min(s.window, c.mu.window)) {
 		return 0, empty, nil
 	}
 	s.appendData(s.tape.b, s.tape.ended)
