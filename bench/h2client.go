@@ -29,8 +29,8 @@ const (
 	flagPriority   = 32
 )
 
-// frameMost is the longest payload that a peer may send: nobody raised it.
-const frameMost = 16 << 10
+// maxFrame is the longest payload that a peer may send: nobody raised it.
+const maxFrame = 16 << 10
 
 // frame is one frame of HTTP/2.
 type frame struct {
@@ -54,7 +54,7 @@ func readFrame(r io.Reader) (frame, error) {
 		return frame{}, err
 	}
 	n := int(h[0])<<16 | int(h[1])<<8 | int(h[2])
-	if n > frameMost {
+	if n > maxFrame {
 		return frame{}, fmt.Errorf("a frame of %d bytes", n)
 	}
 	f := frame{kind: h[3], flags: h[4], stream: binary.BigEndian.Uint32(h[5:]) &^ (1 << 31), payload: make([]byte, n)}

@@ -21,8 +21,8 @@ const (
 	h2 = "h2"
 )
 
-// connectionsMost is how many connections the peers are told to take.
-const connectionsMost = 7000
+// maxConnections is how many connections the peers are told to take.
+const maxConnections = 7000
 
 // setup is what a peer must do: the same for all of them.
 type setup struct {

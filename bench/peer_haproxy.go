@@ -29,7 +29,7 @@ func haproxyConfig(s setup) string {
 	fmt.Fprintf(&c, `global
   nbthread 1
   maxconn %d
-`, connectionsMost)
+`, maxConnections)
 	if s.accessLog {
 		c.WriteString("  log stdout format raw local0 info\n")
 	}

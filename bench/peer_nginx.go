@@ -37,7 +37,7 @@ worker_rlimit_nofile %d;
 error_log stderr error;
 pid nginx.pid;
 events { worker_connections %d; }
-`, workers, 2*connectionsMost+1000, 2*connectionsMost)
+`, workers, 2*maxConnections+1000, 2*maxConnections)
 }
 
 // nginxPaths keeps temporary files in the folder of the setup.

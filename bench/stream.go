@@ -88,7 +88,7 @@ defaults
 
 listen relay
   bind %s
-`, connectionsMost, s.address)
+`, maxConnections, s.address)
 	for i, u := range s.upstreams {
 		fmt.Fprintf(&c, "  server s%d %s\n", i, u)
 	}

@@ -9,10 +9,10 @@ import (
 // set and doubles while there are marks to keep, so a limit that few clients
 // meet holds few kilobytes.
 const (
-	mostKeys   = 131_072
+	maxKeys    = 131_072
 	shardCount = 64
 	ways       = 8 // marks in a set
-	mostSets   = mostKeys / shardCount / ways
+	maxSets    = maxKeys / shardCount / ways
 )
 
 // Table holds the marks of clients. It is safe for use by several goroutines, and
@@ -108,7 +108,7 @@ func (s *shard) placeLocked(key uint64, now int64) *entry {
 	}
 	for {
 		e := place(s.mu.entries, key, now)
-		if e.free(now) || len(s.mu.entries) >= mostSets*ways {
+		if e.free(now) || len(s.mu.entries) >= maxSets*ways {
 			return e
 		}
 		s.growLocked(now)

@@ -12,14 +12,14 @@ func TestShapeOfTheTable(t *testing.T) {
 	if size := unsafe.Sizeof(shard{}); size != 64 {
 		t.Errorf("a shard takes %d bytes, want 64: a cache line", size)
 	}
-	if got := mostSets * ways * shardCount; got != mostKeys {
-		t.Errorf("%d keys fit, want %d", got, mostKeys)
+	if got := maxSets * ways * shardCount; got != maxKeys {
+		t.Errorf("%d keys fit, want %d", got, maxKeys)
 	}
 }
 
 func TestFullTableRemembersNearlyAll(t *testing.T) {
 	tb, p := &Table{}, New(1, time.Hour, 1)
-	keys := make([]uint64, mostKeys)
+	keys := make([]uint64, maxKeys)
 	for i := range keys {
 		keys[i] = rand.Uint64()
 		tb.Take(keys[i], second, &p, false)
@@ -30,10 +30,10 @@ func TestFullTableRemembersNearlyAll(t *testing.T) {
 			held++
 		}
 	}
-	if held < mostKeys*90/100 {
-		t.Errorf("%d of %d clients are remembered, want nearly all", held, mostKeys)
+	if held < maxKeys*90/100 {
+		t.Errorf("%d of %d clients are remembered, want nearly all", held, maxKeys)
 	}
-	t.Logf("%d of %d clients are remembered (%.1f %%), %d KiB", held, mostKeys, 100*float64(held)/mostKeys, size(tb)>>10)
+	t.Logf("%d of %d clients are remembered (%.1f %%), %d KiB", held, maxKeys, 100*float64(held)/maxKeys, size(tb)>>10)
 	if size(tb) > 2<<20+shardCount*64 {
 		t.Errorf("the table takes %d bytes", size(tb))
 	}
@@ -59,7 +59,7 @@ func TestAFloodOfNewClientsForgetsNobodyOverTheLimit(t *testing.T) {
 			tb.Take(over[i], now, &p, false)
 		}
 	}
-	for range 10 * mostKeys {
+	for range 10 * maxKeys {
 		tb.Take(rand.Uint64(), now, &p, false)
 		now += 10 // ten million new clients a second
 	}
@@ -109,10 +109,10 @@ func BenchmarkFullTable(b *testing.B) {
 	tb, p := &Table{}, New(1, time.Hour, 1)
 	key := uint64(1)
 	next := func() uint64 { key = key*6364136223846793005 + 1442695040888963407; return key ^ key>>29 }
-	for range 4 * mostKeys {
+	for range 4 * maxKeys {
 		tb.Take(next(), second, &p, false)
 	}
-	b.Run(fmt.Sprint(mostKeys), func(b *testing.B) {
+	b.Run(fmt.Sprint(maxKeys), func(b *testing.B) {
 		for b.Loop() {
 			tb.Take(next(), second, &p, false)
 		}

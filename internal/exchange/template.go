@@ -58,11 +58,11 @@ func appendStatus(b []byte, status int) []byte {
 	return strconv.AppendInt(b, int64(status), 10)
 }
 
-// mostVariables bounds how often variables may stand in a text, and with that how
+// maxVariables bounds how often variables may stand in a text, and with that how
 // long it may become.
-const mostVariables = 64
+const maxVariables = 64
 
-var errTooMany = fmt.Errorf("the text has more than %d variables; write fewer of them", mostVariables)
+var errTooMany = fmt.Errorf("the text has more than %d variables; write fewer of them", maxVariables)
 
 // ParsePage compiles the text of a page, in which braces have a meaning of their
 // own: only the known variables are replaced, and everything else stands for
@@ -100,7 +100,7 @@ func (t *Template) bounded() error {
 			n++
 		}
 	}
-	if n > mostVariables {
+	if n > maxVariables {
 		return errTooMany
 	}
 	return nil

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// mostLines is how long a file may be.
-const mostLines = 700
+// maxLines is how long a file may be.
+const maxLines = 700
 
 func checkInit(t *Tree, report report) {
 	t.eachFile(func(f *File) {
@@ -31,8 +31,8 @@ func checkBlankImports(t *Tree, report report) {
 
 func checkLength(t *Tree, report report) {
 	t.eachFile(func(f *File) {
-		if f.Lines > mostLines && !f.Generated {
-			report(f.Path, mostLines+1, "%d lines; %d are the most", f.Lines, mostLines)
+		if f.Lines > maxLines && !f.Generated {
+			report(f.Path, maxLines+1, "%d lines; %d are the most", f.Lines, maxLines)
 		}
 	})
 }

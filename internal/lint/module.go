@@ -52,8 +52,8 @@ func readModule(fsys fs.FS) (module, error) {
 // dependencyFile says why each module is there, relative to the module.
 const dependencyFile = "deps.txt"
 
-// leastReason is how many words a reason has at least.
-const leastReason = 4
+// minWords is how many words a reason has at least.
+const minWords = 4
 
 func checkDependencies(t *Tree, report report) {
 	mod, err := readModule(t.fsys)
@@ -80,7 +80,7 @@ func checkDependencies(t *Tree, report report) {
 			report(dependencyFile, n, "%s has two lines", name)
 		case mod.requires[name] == 0:
 			report(dependencyFile, n, "%s is not required by go.mod", name)
-		case len(words) <= leastReason:
+		case len(words) <= minWords:
 			report(dependencyFile, n, "%s has no reason", name)
 		}
 		told[name] = true

@@ -20,7 +20,7 @@ func (d *direction) pour() (int64, error) {
 	if d.draw == nil {
 		d.draw = d.onDraw
 	}
-	d.from.rd = readOp{pipeMax: spliceMost, leaves: true}
+	d.from.rd = readOp{pipeMax: maxSplice, leaves: true}
 	err := d.from.rawRead(d.draw)
 	if err == nil {
 		err = d.from.rd.err

@@ -10,9 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// spliceMost is how many bytes one call moves at most, and the wanted size of
+// maxSplice is how many bytes one call moves at most, and the wanted size of
 // a pipe. A call with so many takes about a fifth of a millisecond.
-const spliceMost = 1 << 20
+const maxSplice = 1 << 20
 
 // readyRounds is how many pieces SpliceReady moves at most, so that its caller
 // comes to know that bytes are moving although the sender never pauses.
@@ -37,7 +37,7 @@ func takePipe() (*pipe, error) {
 		return nil, err
 	}
 	// A smaller pipe works too, only slower.
-	unix.FcntlInt(uintptr(fds[0]), unix.F_SETPIPE_SZ, spliceMost)
+	unix.FcntlInt(uintptr(fds[0]), unix.F_SETPIPE_SZ, maxSplice)
 	p := &pipe{r: fds[0], w: fds[1]}
 	runtime.AddCleanup(p, closePipe, fds)
 	return p, nil
@@ -73,9 +73,9 @@ func Splice(dst, src *Conn, n int64) (moved int64, ok bool, err error) {
 		return 0, true, &WriteError{err}
 	}
 	for n < 0 || moved < n {
-		most := spliceMost
+		most := maxSplice
 		if n >= 0 {
-			most = int(min(n-moved, spliceMost))
+			most = int(min(n-moved, maxSplice))
 		}
 		if err := src.pull(p, most); err != nil {
 			if err == io.EOF && n >= 0 {
@@ -110,7 +110,7 @@ func SpliceReady(dst, src *Conn) (moved int64, err error) {
 	}
 	defer givePipe(p)
 	for range readyRounds {
-		src.rd = readOp{pipe: p, pipeMax: spliceMost, once: true}
+		src.rd = readOp{pipe: p, pipeMax: maxSplice, once: true}
 		err := src.rawRead(src.pullFn())
 		if err == nil {
 			err = src.rd.err

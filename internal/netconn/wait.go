@@ -19,10 +19,10 @@ const recheck = 3 * time.Second
 const quietFirst = 200 * time.Millisecond
 
 // A watch is asked after lookFirst of a wait, then after pauses that double up
-// to lookMost.
+// to maxLook.
 const (
 	lookFirst = 500 * time.Millisecond
-	lookMost  = 2 * time.Second
+	maxLook   = 2 * time.Second
 )
 
 // struck is a deadline that has passed: it makes a wait end at once.
@@ -62,7 +62,7 @@ func (c *Conn) nextLook(now int64) int64 {
 	if c.watch == nil {
 		return c.until
 	}
-	c.gap = min(max(2*c.gap, lookFirst), lookMost)
+	c.gap = min(max(2*c.gap, lookFirst), maxLook)
 	return min(c.until, now+int64(c.gap))
 }
 

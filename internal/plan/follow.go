@@ -12,12 +12,12 @@ import (
 	"headgate/internal/header"
 )
 
-// mostHops is how many redirects in a row are too many. Browsers give up after 20.
-const mostHops = 20
+// maxHops is how many redirects in a row are too many. Browsers give up after 20.
+const maxHops = 20
 
 // followRedirects looks for redirects that never end. For every rule it takes a
 // path that the rule matches, asks for it as a client would and follows: what is
-// still redirected after mostHops is a mistake, and that path is the proof.
+// still redirected after maxHops is a mistake, and that path is the proof.
 // Rules for which no path is found, and ways that leave headgate, are not judged.
 func (c *compiler) followRedirects() {
 	type list struct {
@@ -60,7 +60,7 @@ func (c *compiler) follow(port *Port, r *Route, i int, path string) (ends bool) 
 		return true
 	}
 	way := []string{at.RequestURI()}
-	for range mostHops {
+	for range maxHops {
 		next := c.plan.hop(at)
 		if next == "" {
 			return true

@@ -38,7 +38,7 @@ func (c *compiler) mirror(b *body) error {
 		return err
 	}
 	b.source = upstream.NewMirror(b.source, kept.to, upstream.Copies{
-		Percent: m.Percent, MaxBody: int(m.MaxBody), Most: m.MaxRequests, Timeout: m.Timeout.D(), Told: kept.told,
+		Percent: m.Percent, MaxBody: int(m.MaxBody), MaxRequests: m.MaxRequests, Timeout: m.Timeout.D(), Told: kept.told,
 	}, &kept.MirrorState)
 	return nil
 }

@@ -104,20 +104,20 @@ func newShared(cfg *config.Config) shared {
 	return s
 }
 
-// mostFilters is how many filters a route has room for from the beginning. More
+// maxFilters is how many filters a route has room for from the beginning. More
 // find their own.
-const mostFilters = 5
+const maxFilters = 5
 
 // bodies compiles the routes of a proxy. With ten thousand proxies memory is
 // what takes the time, so the parts of all routes of one lie together.
 func (c *compiler) bodies(p *config.Proxy, at schema.Place) []*body {
 	all := make([]body, len(p.Routes))
 	out := make([]*body, 0, len(p.Routes))
-	filters := make([]exchange.Filter, len(p.Routes)*mostFilters)
+	filters := make([]exchange.Filter, len(p.Routes)*maxFilters)
 	for i, r := range p.Routes {
 		b := &all[i]
 		*b = body{proxy: p, settings: r, number: i, connect: r.Timeouts.Connect.D()}
-		b.filters = filters[i*mostFilters : i*mostFilters : (i+1)*mostFilters]
+		b.filters = filters[i*maxFilters : i*maxFilters : (i+1)*maxFilters]
 		if err := c.body(b); err != nil {
 			place := at.Field("routes").Index(i).Called("route", r.Path)
 			if fault := (*serverFault)(nil); errors.As(err, &fault) {
@@ -140,7 +140,7 @@ func (c *compiler) routes(port *Port, p *config.Proxy, bodies []*body) []*Route 
 	}
 	all := make([]Route, len(bodies))
 	out := make([]*Route, len(bodies))
-	tell := make([]func(*exchange.Exchange), 0, len(bodies)*mostDone)
+	tell := make([]func(*exchange.Exchange), 0, len(bodies)*maxDone)
 	for i, b := range bodies {
 		r := &all[i]
 		r.body = b
@@ -155,8 +155,8 @@ func (c *compiler) routes(port *Port, p *config.Proxy, bodies []*body) []*Route 
 	return out
 }
 
-// mostDone is how many hear of an exchange that is done.
-const mostDone = 2
+// maxDone is how many hear of an exchange that is done.
+const maxDone = 2
 
 // appendDone appends what hears of the finished exchanges of a place.
 func (c *compiler) appendDone(out []func(*exchange.Exchange), place exchange.Place, logged bool) []func(*exchange.Exchange) {

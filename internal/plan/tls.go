@@ -144,8 +144,8 @@ func (c *compiler) securePort(port *Port, pairs map[string]*certs.Pair, selfSign
 	c.tellUncovered(port)
 }
 
-// mostUncovered is how many hosts without a certificate the log names.
-const mostUncovered = 10
+// maxUncovered is how many hosts without a certificate the log names.
+const maxUncovered = 10
 
 // tellUncovered tells the log which hosts of a port no certificate fits.
 func (c *compiler) tellUncovered(port *Port) {
@@ -173,7 +173,7 @@ func (c *compiler) tellUncovered(port *Port) {
 	}
 	if len(hosts) > 0 {
 		slices.Sort(hosts)
-		port.uncovered = hosts[:min(len(hosts), mostUncovered)]
+		port.uncovered = hosts[:min(len(hosts), maxUncovered)]
 		c.house.Log.Warn("hosts have no certificate: "+what, "port", port.Name(), "hosts", port.uncovered, "count", len(hosts), "remedy", remedy)
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"headgate/internal/server/resolve"
 )
 
-// mostMembers is how many servers a route has at most, however many addresses its
+// maxMembers is how many servers a route has at most, however many addresses its
 // names stand for.
-const mostMembers = 256
+const maxMembers = 256
 
 // expansion makes servers of the addresses that names stand for. It looks at the
 // names when a request comes, so it costs nothing while there are none, and puts
@@ -194,7 +194,7 @@ func (e *expansion) resolved() (out []Target, known bool) {
 			}
 		}
 	}
-	return out[:min(len(out), max(mostMembers, len(e.targets)))], known
+	return out[:min(len(out), max(maxMembers, len(e.targets)))], known
 }
 
 // texts returns the addresses of an endpoint as resolve.New takes them.

@@ -40,12 +40,12 @@ func Forward(style Style, viaRFC bool) exchange.Filter {
 	}
 }
 
-// mostRounds is how often a request may have passed a headgate. More than a few
+// maxRounds is how often a request may have passed a headgate. More than a few
 // stand in one chain nowhere; a server that is headgate itself, by a name that
 // leads back to it, is a circle.
-const mostRounds = 8
+const maxRounds = 8
 
-var loop = &exchange.Answer{Reason: exchange.Loop, Cause: "the request has passed headgate " + strconv.Itoa(mostRounds) + " times: a server's address leads back to it"}
+var loop = &exchange.Answer{Reason: exchange.Loop, Cause: "the request has passed headgate " + strconv.Itoa(maxRounds) + " times: a server's address leads back to it"}
 
 // loops reports whether Via says that a request goes in a circle (RFC 9110,
 // section 7.6.3).
@@ -65,7 +65,7 @@ func loops(h *header.List) bool {
 			}
 		}
 	}
-	return rounds >= mostRounds
+	return rounds >= maxRounds
 }
 
 // How we stand in Via: as a token alone, or behind the protocol.

@@ -29,9 +29,9 @@ type Copies struct {
 	// MaxBody is the longest body of a request that is copied, in bytes. It is
 	// held in memory until the copy is sent.
 	MaxBody int
-	// Most is how many copies may be under way. What comes beyond that is not
+	// MaxRequests is how many copies may be under way. What comes beyond that is not
 	// copied: a mirror that is slow must not cost memory.
-	Most int
+	MaxRequests int
 	// Timeout bounds a copy, from its start to the end of the response.
 	Timeout time.Duration
 	// Told hears how a request fared. It is called by many goroutines at once;
@@ -119,7 +119,7 @@ func (m *Mirror) tell(c Copied) {
 
 // take reports whether one more copy may be under way.
 func (m *Mirror) take() bool {
-	if m.state.running.Add(1) > int64(m.settings.Most) {
+	if m.state.running.Add(1) > int64(m.settings.MaxRequests) {
 		m.state.running.Add(-1)
 		m.tell(CopyDropped)
 		return false
@@ -144,9 +144,9 @@ func (m *Mirror) run(c *copied) {
 	m.tell(outcome)
 }
 
-// mostDiscarded is how much of the answer to a copy is read for nobody, in bytes. A
+// maxDiscarded is how much of the answer to a copy is read for nobody, in bytes. A
 // body that goes on behind it is given up together with its connection.
-const mostDiscarded = 16 << 20
+const maxDiscarded = 16 << 20
 
 // discard reads a response to its end, so that its connection can be kept, unless
 // that takes too long or too much.
@@ -156,7 +156,7 @@ func (m *Mirror) discard(rs *exchange.Response, end int64) {
 	}
 	p := copyBuffers.Get().(*[copySize]byte)
 	defer copyBuffers.Put(p)
-	for left := mostDiscarded; left > 0 && exchange.Now() < end && !m.state.retired.Load(); {
+	for left := maxDiscarded; left > 0 && exchange.Now() < end && !m.state.retired.Load(); {
 		n, err := rs.Body.Read(p[:])
 		if left -= n; err != nil {
 			return

@@ -69,7 +69,7 @@ func mute(t *testing.T) *odd {
 	})
 }
 
-var copies = Copies{Percent: 100, MaxBody: 16, Most: 8}
+var copies = Copies{Percent: 100, MaxBody: 16, MaxRequests: 8}
 
 func TestCopiesHaveBodyAndFields(t *testing.T) {
 	main := newOdd(t, says(fine))
@@ -162,8 +162,8 @@ func TestAnEndlessAnswerToACopyIsGivenUp(t *testing.T) {
 	})
 	m := newMirrored(t, newOdd(t, says(fine)), endless, copies)
 	exchangetest.Run(t, exchangetest.New(t), m)
-	if result := m.next(t); result != CopySent || sent.Load() > 4*mostDiscarded {
-		t.Errorf("the copy is %s, and %d bytes of its answer were taken; the bound is %d", result, sent.Load(), mostDiscarded)
+	if result := m.next(t); result != CopySent || sent.Load() > 4*maxDiscarded {
+		t.Errorf("the copy is %s, and %d bytes of its answer were taken; the bound is %d", result, sent.Load(), maxDiscarded)
 	}
 }
 

@@ -15,9 +15,9 @@ import (
 	"headgate/internal/upstream/h2"
 )
 
-// mostMulti is how many HTTP/2 connections a pool opens. Each carries as many
+// maxConnsPerPool is how many HTTP/2 connections a pool opens. Each carries as many
 // requests at once as the server allows.
-const mostMulti = 64
+const maxConnsPerPool = 64
 
 // multi holds the HTTP/2 connections of a pool. Requests share them; a connection
 // is opened when those that are there are full, one at a time, and whoever needs it
@@ -78,7 +78,7 @@ func (p *Pool) open(ex *exchange.Exchange) (opened, error) {
 			return p.dialEither(ex, end)
 		}
 		d := m.mu.dial
-		if d == nil && len(m.mu.conns) < mostMulti {
+		if d == nil && len(m.mu.conns) < maxConnsPerPool {
 			d = &dialing{done: make(chan struct{})}
 			m.mu.dial = d
 			m.mu.Unlock()
@@ -157,7 +157,7 @@ func (p *Pool) awaitRoom(ex *exchange.Exchange, d *dialing, news chan struct{}, 
 		case <-news:
 			return nil
 		case <-late:
-			return &dialError{p.address, fmt.Errorf("all streams of its %d connections are busy: %w", mostMulti, context.DeadlineExceeded)}
+			return &dialError{p.address, fmt.Errorf("all streams of its %d connections are busy: %w", maxConnsPerPool, context.DeadlineExceeded)}
 		case <-look.C:
 			if ex.Front.Gone() {
 				return &exchange.Error{Reason: exchange.ClientClosed, Err: errors.New("the client left before there was a connection")}

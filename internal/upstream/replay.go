@@ -7,8 +7,8 @@ import (
 	"headgate/internal/exchange"
 )
 
-// replayMost is the largest request body that is kept to be sent again, in bytes.
-const replayMost = 64 << 10
+// maxReplay is the largest request body that is kept to be sent again, in bytes.
+const maxReplay = 64 << 10
 
 // replay is a request body that can be sent more than once. It passes on what it
 // reads as it comes, and keeps it. Whoever reads it is done, as after

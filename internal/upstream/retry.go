@@ -155,8 +155,8 @@ func newRetry(c *Retry, told func(bool)) *retry {
 // can be sent again.
 func (r *retry) begin(ex *exchange.Exchange) {
 	r.budget.request(ex.Times.Start)
-	if ex.Request.Body != nil && idempotent(ex) && ex.Request.Length <= replayMost {
-		ex.Request.Body = newReplay(ex.Request.Body, ex.Request.Length, replayMost)
+	if ex.Request.Body != nil && idempotent(ex) && ex.Request.Length <= maxReplay {
+		ex.Request.Body = newReplay(ex.Request.Body, ex.Request.Length, maxReplay)
 	}
 }
 
@@ -226,15 +226,15 @@ func repeatable(ex *exchange.Exchange) bool {
 	return ok && body.rewind(ex)
 }
 
-// drainMost is how much of a response that nobody gets is read, so that its
+// maxDrain is how much of a response that nobody gets is read, so that its
 // connection can be kept, in bytes. Nothing is waited for.
-const drainMost = 64 << 10
+const maxDrain = 64 << 10
 
 // discard gives up a response and its connection.
 func discard(ex *exchange.Exchange) {
 	if body := ex.Response.Body; body != nil {
 		p := copyBuffers.Get().(*[copySize]byte)
-		for n := 0; n < drainMost && body.Ready(); {
+		for n := 0; n < maxDrain && body.Ready(); {
 			k, err := body.Read(p[:])
 			if n += k; err != nil {
 				break

@@ -145,7 +145,7 @@ func (b *pieces) Ready() bool  { return true }
 func (b *pieces) Close() error { b.closed = true; return nil }
 
 func TestBodiesAreReplayedWholeOrNotAtAll(t *testing.T) {
-	long := strings.Repeat("x", replayMost)
+	long := strings.Repeat("x", maxReplay)
 	for _, c := range []struct {
 		name  string
 		body  *pieces
@@ -161,7 +161,7 @@ func TestBodiesAreReplayedWholeOrNotAtAll(t *testing.T) {
 		{"broke off", &pieces{list: []string{"ab"}, err: io.ErrUnexpectedEOF}, -1, "", false},
 	} {
 		ex := exchangetest.New(t, exchangetest.Head("PUT", "/"))
-		ex.Request.Length, ex.Request.Body = -1, newReplay(c.body, -1, replayMost)
+		ex.Request.Length, ex.Request.Body = -1, newReplay(c.body, -1, maxReplay)
 		p := make([]byte, copySize)
 		for i := 0; i != c.reads; i++ {
 			n, err := ex.Request.Body.Read(p)
@@ -188,7 +188,7 @@ func TestBodiesAreReplayedWholeOrNotAtAll(t *testing.T) {
 	}
 	given := &pieces{list: []string{"ab"}}
 	ex := exchangetest.New(t, exchangetest.Head("PUT", "/"))
-	ex.Request.Body = newReplay(given, -1, replayMost)
+	ex.Request.Body = newReplay(given, -1, maxReplay)
 	ex.Request.Body.Close()
 	equal(t, "repeatable after it was given up", repeatable(ex), false)
 	equal(t, "the client's body was given up", given.closed, true)

@@ -98,8 +98,8 @@ func expiry(cert *x509.Certificate) string {
 	return "the server's certificate has expired on " + cert.NotAfter.UTC().Format(time.RFC3339)
 }
 
-// mostNames is how many names of a certificate are told.
-const mostNames = 5
+// maxNames is how many names of a certificate are told.
+const maxNames = 5
 
 // namesOf returns the names that a certificate is for.
 func namesOf(cert *x509.Certificate) string {
@@ -110,8 +110,8 @@ func namesOf(cert *x509.Certificate) string {
 	switch {
 	case len(names) == 0:
 		return "no name at all"
-	case len(names) > mostNames:
-		return strings.Join(names[:mostNames], ", ") + " and others"
+	case len(names) > maxNames:
+		return strings.Join(names[:maxNames], ", ") + " and others"
 	}
 	return strings.Join(names, ", ")
 }

@@ -11,9 +11,9 @@ import (
 	"headgate/internal/upstream/h2"
 )
 
-// mostRepeats is how often a request is sent again to a server that has not looked
+// maxRepeats is how often a request is sent again to a server that has not looked
 // at it. From the second time on there is a pause before.
-const mostRepeats = 10
+const maxRepeats = 10
 
 // Ended ends an exchange whose response was closed. It is for the connection that
 // carried it, and called once.
@@ -34,7 +34,7 @@ func (s *Servers) attemptShared(ex *exchange.Exchange, srv *Server) *exchange.Er
 	defer blocks.Put(block)
 	for repeats := 0; ; repeats++ {
 		o, err := srv.pool.open(ex)
-		if errors.Is(err, h2.ErrUnprocessed) && repeats < mostRepeats && !ex.Front.Gone() {
+		if errors.Is(err, h2.ErrUnprocessed) && repeats < maxRepeats && !ex.Front.Gone() {
 			pause(repeats + 1)
 			continue
 		}
@@ -49,7 +49,7 @@ func (s *Servers) attemptShared(ex *exchange.Exchange, srv *Server) *exchange.Er
 			return nil
 		}
 		again := errors.Is(err, h2.ErrUnprocessed) || errors.Is(err, h2.ErrLost) && !o.fresh && idempotent(ex)
-		if again && repeats < mostRepeats && stream.Repeatable() && !ex.Front.Gone() {
+		if again && repeats < maxRepeats && stream.Repeatable() && !ex.Front.Gone() {
 			if repeats > 0 {
 				pause(repeats)
 			}

@@ -11,9 +11,9 @@ import (
 // The bounds of the desk: questions that wait, those of one client, and how many
 // requests with one pair wait for its one answer.
 const (
-	mostWaiting   = 8 * mostOfClient
-	mostOfClient  = 64
-	mostFollowers = 256
+	maxWaiting   = 8 * maxOfClient
+	maxOfClient  = 64
+	maxFollowers = 256
 	// busyFor is what a client is told to wait that found the desk full.
 	busyFor = time.Second
 )
@@ -91,7 +91,7 @@ func (d *desk) join(q *question, answer func(*question) verdict) *flight {
 	defer d.mu.Unlock()
 	key := asked{q.mark, q.client}
 	if f := d.mu.asked[key]; f != nil {
-		if f.wanted >= mostFollowers {
+		if f.wanted >= maxFollowers {
 			return nil
 		}
 		f.wanted++
@@ -116,7 +116,7 @@ func (d *desk) join(q *question, answer func(*question) verdict) *flight {
 func (d *desk) queueLocked(f *flight) bool {
 	client := f.question.client
 	l := d.mu.lines[client]
-	if l != nil && len(l.flights) >= mostOfClient || d.mu.waiting >= mostWaiting && !d.makeRoomLocked(l) {
+	if l != nil && len(l.flights) >= maxOfClient || d.mu.waiting >= maxWaiting && !d.makeRoomLocked(l) {
 		return false
 	}
 	if l == nil {

@@ -23,9 +23,9 @@ const (
 	longestWait = 10 * time.Second
 	// lookUp is how often somebody who waits is asked whether it still does.
 	lookUp = 250 * time.Millisecond
-	// mostSlots is how many passwords are hashed at a time; on small machines
+	// maxSlots is how many passwords are hashed at a time; on small machines
 	// half of the processors.
-	mostSlots = 4
+	maxSlots = 4
 )
 
 // guard is what all rooms share and what outlives a plan. Safe for use by several
@@ -44,7 +44,7 @@ func newGuard() *guard {
 		verified: newVerified(), seed: maphash.MakeSeed(), now: exchange.Now,
 		policy: bucket.New(wrongAtOnce, wrongAtOnce*wrongEach, wrongAtOnce),
 	}
-	g.desk.open(min(max(runtime.GOMAXPROCS(0)/2, 1), mostSlots))
+	g.desk.open(min(max(runtime.GOMAXPROCS(0)/2, 1), maxSlots))
 	return g
 }
 

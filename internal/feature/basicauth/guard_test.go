@@ -159,7 +159,7 @@ func TestOnePairIsHashedOnce(t *testing.T) {
 	d, release := blocked(t)
 	var wg sync.WaitGroup
 	var hashed, busy atomic.Int64
-	for range mostFollowers + 10 {
+	for range maxFollowers + 10 {
 		wg.Go(func() {
 			if v := d.ask(exchangetest.New(t), &question{client: 7}, func(*question) verdict { hashed.Add(1); return verdict{} }); v.wait > 0 {
 				busy.Add(1)
@@ -185,16 +185,16 @@ func TestTheDeskIsBounded(t *testing.T) {
 			}
 		})
 	}
-	for i := range mostOfClient + 5 {
+	for i := range maxOfClient + 5 {
 		ask(i, 1)
 	}
-	until(t, "one client's are bounded", func() bool { w, _, _ := d.counts(); return busy.Load() == 5 && w == mostOfClient })
-	for i := range mostWaiting - mostOfClient {
+	until(t, "one client's are bounded", func() bool { w, _, _ := d.counts(); return busy.Load() == 5 && w == maxOfClient })
+	for i := range maxWaiting - maxOfClient {
 		ask(i, uint64(100+i))
 	}
-	until(t, "full", func() bool { w, _, _ := d.counts(); return w == mostWaiting })
+	until(t, "full", func() bool { w, _, _ := d.counts(); return w == maxWaiting })
 	ask(0, 5) // takes the place of the longest line's last
-	until(t, "room is made", func() bool { _, l, _ := d.counts(); return busy.Load() == 6 && l == mostWaiting-mostOfClient+2 })
+	until(t, "room is made", func() bool { _, l, _ := d.counts(); return busy.Load() == 6 && l == maxWaiting-maxOfClient+2 })
 	release()
 	wg.Wait()
 	if w, l, f := d.counts(); w != 0 || l != 0 || f != 0 {

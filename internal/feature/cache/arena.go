@@ -9,11 +9,11 @@ import (
 // quarter of it, and larger things are several pieces. A small arena has small
 // pages, so that there are enough of them for all sizes: about as many as pagesWanted.
 const (
-	leastPage   = 16 << 10 // bytes
-	mostPage    = 256 << 10
+	minPage     = 16 << 10 // bytes
+	maxPage     = 256 << 10
 	pagesWanted = 1 << 8
 	pieceParts  = 4
-	leastPiece  = 128 // bytes
+	minPiece    = 128 // bytes
 )
 
 // sparePages is how many free pages are kept for the next use.
@@ -58,8 +58,8 @@ type piece struct {
 
 // newArena returns an arena that is to hold about limit bytes.
 func newArena(limit int64) *arena {
-	a := &arena{page: leastPage}
-	for a.page < mostPage && int64(a.page)*pagesWanted < limit {
+	a := &arena{page: minPage}
+	for a.page < maxPage && int64(a.page)*pagesWanted < limit {
 		a.page *= 2
 	}
 	a.largest = a.page / pieceParts
@@ -67,7 +67,7 @@ func newArena(limit int64) *arena {
 	// where that can be.
 	for parts := pieceParts; ; parts += max(1, parts/8) {
 		size := a.page / parts &^ 15
-		if size < leastPiece {
+		if size < minPiece {
 			break
 		}
 		a.classes = append(a.classes, size)
@@ -98,14 +98,14 @@ func (a *arena) bytes() int64 {
 }
 
 // alloc returns a piece for n bytes, at most a.largest. It returns false when
-// that takes a new page and there are mostPages already, or the system gives none.
-func (a *arena) alloc(n int, owner uint64, mostPages int) (piece, bool) {
+// that takes a new page and there are maxPages already, or the system gives none.
+func (a *arena) alloc(n int, owner uint64, maxPages int) (piece, bool) {
 	class := a.classOf(n)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	open := a.mu.open[class]
 	if len(open) == 0 {
-		if len(a.mu.pages) >= mostPages || !a.addLocked(class) {
+		if len(a.mu.pages) >= maxPages || !a.addLocked(class) {
 			return piece{}, false
 		}
 		open = a.mu.open[class]

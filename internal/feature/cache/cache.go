@@ -164,8 +164,8 @@ const (
 	refuseIt             // nothing is stored, and nothing else is wanted
 )
 
-// mostRounds is how often a request looks again before it goes alone.
-const mostRounds = 3
+// maxRounds is how often a request looks again before it goes alone.
+const maxRounds = 3
 
 // look finds what is stored for a request and decides. An entry that it returns
 // is held.
@@ -176,7 +176,7 @@ func (c *Cache) look(h *hit) (step, *entry, *flight) {
 	e, near := sh.findLocked(h)
 	h.near = near
 	u := h.judge(e)
-	if u >= byClient && h.rounds < mostRounds {
+	if u >= byClient && h.rounds < maxRounds {
 		e.hold()
 		e.use()
 		h.use = u

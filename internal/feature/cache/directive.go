@@ -31,8 +31,8 @@ const (
 // the same (RFC 9111, section 1.2.2).
 const longest = 1<<31 - 1
 
-// mostLists is how many lists of fields are kept of no-cache and private.
-const mostLists = 4
+// maxLists is how many lists of fields are kept of no-cache and private.
+const maxLists = 4
 
 // directives is what Cache-Control fields say. The zero value says nothing.
 type directives struct {
@@ -40,7 +40,7 @@ type directives struct {
 	// seconds; a value that is no number of them is 0, which is stale
 	maxAge, sMaxage, minFresh, maxStale, whileRevalidate, ifError int64
 	// lists are what no-cache="..." and private="..." name.
-	lists [mostLists]string
+	lists [maxLists]string
 	named int
 }
 
@@ -135,7 +135,7 @@ func (d *directives) addLong(name, arg string, given bool) {
 // fields notes a directive that may name fields. Only a plain list of names in
 // quotes bounds it to them; everything else is the whole response.
 func (d *directives) fields(what has, arg string, quoted bool) {
-	if !quoted || arg == "" || d.named == mostLists {
+	if !quoted || arg == "" || d.named == maxLists {
 		d.has |= what
 		return
 	}

@@ -85,7 +85,7 @@ func (e *entry) varyNames() string {
 
 // use counts a use, for the queue.
 func (e *entry) use() {
-	if n := e.used.Load(); n < mostUse {
+	if n := e.used.Load(); n < maxUse {
 		e.used.Store(n + 1)
 	}
 }
@@ -96,15 +96,15 @@ const fieldHead = 4
 
 // most are the longest parts of a head that can be stored.
 const (
-	mostName  = 255
-	mostValue = 1<<16 - 1
+	maxName  = 255
+	maxValue = 1<<16 - 1
 )
 
 // fieldsSize returns the bytes that fields take, false if they are too long.
 func fieldsSize(fields []header.Field) (n int, ok bool) {
 	for i := range fields {
 		f := &fields[i]
-		if len(f.Name) > mostName || len(f.Value) > mostValue {
+		if len(f.Name) > maxName || len(f.Value) > maxValue {
 			return 0, false
 		}
 		n += fieldHead + len(f.Name) + len(f.Value)

@@ -23,8 +23,8 @@ type queue struct {
 // many.
 const smallShare = 10
 
-// mostUse is how high uses are counted.
-const mostUse = 3
+// maxUse is how high uses are counted.
+const maxUse = 3
 
 // where an entry stands.
 type where uint8
@@ -170,19 +170,19 @@ type ghost struct {
 
 // The shape of the table: it grows with the number of entries.
 const (
-	ghostWays  = 4
-	leastGhost = 1 << 10
-	mostGhosts = 1 << 22
-	ghostSize  = 8 // bytes of a slot
+	ghostWays = 4
+	minGhost  = 1 << 10
+	maxGhosts = 1 << 22
+	ghostSize = 8 // bytes of a slot
 )
 
 // fit makes room for about as many ghosts as there are entries.
 func (g *ghosts) fit(entries int) {
-	if len(g.slots) >= leastGhost && (len(g.slots) >= entries || len(g.slots) >= mostGhosts) {
+	if len(g.slots) >= minGhost && (len(g.slots) >= entries || len(g.slots) >= maxGhosts) {
 		return
 	}
 	old := g.slots
-	g.slots = make([]ghost, max(leastGhost, 2*len(old)))
+	g.slots = make([]ghost, max(minGhost, 2*len(old)))
 	_ = old // what was remembered is forgotten: it is a guess, and seldom lost
 }
 

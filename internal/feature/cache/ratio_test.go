@@ -132,7 +132,7 @@ func TestHitRatioBeatsLRU(t *testing.T) {
 	if ours <= theirs {
 		t.Errorf("hit ratio %.4f, plain LRU %.4f", ours, theirs)
 	}
-	if peak > limit+4*mostPage {
+	if peak > limit+4*maxPage {
 		t.Errorf("held %d bytes, limit %d", peak, limit)
 	}
 }
@@ -198,7 +198,7 @@ func TestManyKeysStayBounded(t *testing.T) {
 		one("/" + strconv.Itoa(i))
 		s.origin.asked = s.origin.asked[:0]
 	}
-	if held := s.cache.store.bytes(); held > 8<<20+2*mostPage {
+	if held := s.cache.store.bytes(); held > 8<<20+2*maxPage {
 		t.Errorf("%d bytes held of %d", held, 8<<20)
 	}
 	t.Logf("%d keys: %d bytes, %d entries", keys, s.cache.store.bytes(), s.cache.store.entries.Load())
@@ -259,7 +259,7 @@ func TestSizesThatChange(t *testing.T) {
 		if n := len(s.origin.asked); n != 1 {
 			t.Errorf("%d bytes: the last was fetched %d times", size, n)
 		}
-		if held := s.cache.store.bytes(); held > 8<<20+2*mostPage {
+		if held := s.cache.store.bytes(); held > 8<<20+2*maxPage {
 			t.Errorf("%d bytes: %d held", size, held)
 		}
 		s.origin.asked = nil

@@ -40,10 +40,10 @@ type store struct {
 
 // The shape of a store.
 const (
-	shardCount = 64
-	marks      = 64 // in a shard
-	mostBehind = 64 // fetches in the background at once
-	variants   = 64 // of one address, in all writings of its host
+	shardCount    = 64
+	marks         = 64 // in a shard
+	maxBackground = 64 // fetches in the background at once
+	variants      = 64 // of one address, in all writings of its host
 )
 
 type shard struct {
@@ -66,7 +66,7 @@ type mark struct {
 
 func newStore(name string, limit int64, clock func() time.Time, log *slog.Logger) *store {
 	s := &store{name: name, seed: maphash.MakeSeed(), clock: clock, begun: clock(), log: log, arena: newArena(limit)}
-	s.background = make(chan struct{}, mostBehind)
+	s.background = make(chan struct{}, maxBackground)
 	return s
 }
 

@@ -9,9 +9,9 @@ import (
 	"headgate/internal/setting/ipset"
 )
 
-// mostHops is how many trusted proxies a request may have come through. What is
+// maxHops is how many trusted proxies a request may have come through. What is
 // further away is not looked at.
-const mostHops = 64
+const maxHops = 64
 
 // believer knows whom to believe. It is immutable.
 type believer struct {
@@ -109,7 +109,7 @@ func (b *believer) ask(ex *exchange.Exchange, peer *cdn) {
 // could is taken.
 func (b *believer) walk(ex *exchange.Exchange, hop *cdn, c chain) {
 	skip := behind(hop)
-	for range mostHops {
+	for range maxHops {
 		text, ok := c.previous()
 		if !ok {
 			return

@@ -122,13 +122,13 @@ func jsonList(text []byte) (out []string, err error) {
 // The bounds of a list that is fetched. What is wider than a CDN's networks are
 // would let strangers claim any address.
 const (
-	mostNetworks = 20_000
-	widest4      = 11 // Akamai has 23.192.0.0/11
-	widest6      = 20
-	// mostGrowth is how many times the addresses of the list in the program a
-	// list may have, and mostAlone how many one without such a list.
-	mostGrowth = 8
-	mostAlone  = 1 << 18
+	maxNetworks = 20_000
+	widest4     = 11 // Akamai has 23.192.0.0/11
+	widest6     = 20
+	// maxGrowth is how many times the addresses of the list in the program a
+	// list may have, and maxAlone how many one without such a list.
+	maxGrowth = 8
+	maxAlone  = 1 << 18
 )
 
 // special are networks that are no CDN's.
@@ -145,8 +145,8 @@ func checkFetched(networks, floor []netip.Prefix) error {
 	switch {
 	case len(networks) == 0:
 		return errors.New("the list is empty")
-	case len(networks) > mostNetworks:
-		return fmt.Errorf("the list has more than %d networks", mostNetworks)
+	case len(networks) > maxNetworks:
+		return fmt.Errorf("the list has more than %d networks", maxNetworks)
 	}
 	for _, p := range networks {
 		if p.Addr().Is4() && p.Bits() < widest4 || p.Addr().Is6() && p.Bits() < widest6 {
@@ -158,9 +158,9 @@ func checkFetched(networks, floor []netip.Prefix) error {
 			}
 		}
 	}
-	most := float64(mostAlone)
+	most := float64(maxAlone)
 	if len(floor) > 0 {
-		most = mostGrowth * addresses(floor)
+		most = maxGrowth * addresses(floor)
 	}
 	if n := addresses(networks); n > most {
 		return fmt.Errorf("the list has %.0f IPv4 addresses, more than %.0f", n, most)

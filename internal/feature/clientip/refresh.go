@@ -45,9 +45,9 @@ type Lists struct {
 
 // The bounds of fetching.
 const (
-	mostFetched  = 16 << 20 // bytes; what Amazon publishes has two million
+	maxFetched   = 16 << 20 // bytes; what Amazon publishes has two million
 	fetchTimeout = time.Minute
-	mostHops3xx  = 3
+	maxRedirects = 3
 	// soon is when a list that is missing is fetched first, spread when one that
 	// is old: not all at once after a power cut.
 	soon   = time.Second
@@ -196,8 +196,8 @@ func (f *fresh) fetch(ctx context.Context, url string) ([]byte, error) {
 	if answer.StatusCode != 200 || answer.TLS == nil {
 		return nil, fmt.Errorf("%s answers %s", url, answer.Status)
 	}
-	body, err := io.ReadAll(io.LimitReader(answer.Body, mostFetched+1))
-	if err == nil && len(body) > mostFetched {
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxFetched+1))
+	if err == nil && len(body) > maxFetched {
 		err = errors.New("larger than 16 MiB")
 	}
 	if err != nil {
@@ -208,7 +208,7 @@ func (f *fresh) fetch(ctx context.Context, url string) ([]byte, error) {
 
 // onlyHTTPS follows a few redirects, and none that leaves TLS.
 func onlyHTTPS(request *http.Request, via []*http.Request) error {
-	if len(via) > mostHops3xx || request.URL.Scheme != "https" {
+	if len(via) > maxRedirects || request.URL.Scheme != "https" {
 		return fmt.Errorf("redirected to %s", request.URL.Redacted())
 	}
 	return nil
@@ -246,7 +246,7 @@ func (f *fresh) read() *list {
 	if name == "" {
 		return nil
 	}
-	text, err := file.Read(name, mostFetched, "than a list of networks may be")
+	text, err := file.Read(name, maxFetched, "than a list of networks may be")
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}

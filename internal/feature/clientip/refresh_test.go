@@ -116,7 +116,7 @@ func TestWhatIsRefused(t *testing.T) {
 		"a wide v6 network": same + "2400::/12\n", "private": same + "192.168.0.0/16\n", "around private": same + "192.160.0.0/11\n", "loopback": same + "127.0.0.1\n",
 		"mapped": same + "::ffff:0:0/96\n", "multicast": same + "224.0.0.0/24\n", "too many addresses": same + "198.51.0.0/16\n",
 		"another's list": "203.0.113.0/24\n203.0.114.0/24\n", "a range": same + "198.51.100.1-198.51.100.9\n", "bits behind": same + "198.51.100.1/24\n",
-		"too many networks": same + strings.Repeat("198.51.100.1\n", mostNetworks), "too long": strings.Repeat("# x\n", mostFetched/4+1),
+		"too many networks": same + strings.Repeat("198.51.100.1\n", maxNetworks), "too long": strings.Repeat("# x\n", maxFetched/4+1),
 		"a redirect out of TLS": "to " + plain.URL, "a redirect to itself": "to " + p.URL,
 	} {
 		p.body.Store(body)

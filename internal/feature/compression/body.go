@@ -67,13 +67,13 @@ type body struct {
 }
 
 // lookEvery is how much of a body is compressed before it is asked whether anybody
-// still waits for it, and leastMade how little that may come to before it is handed
+// still waits for it, and minOutput how little that may come to before it is handed
 // on all the same, in bytes. An endless body of little content would else be
 // compressed for long without a byte for the client, and so without a word that the
 // client has left.
 const (
 	lookEvery = 1 << 20
-	leastMade = 4 << 10
+	minOutput = 4 << 10
 )
 
 var errLeft = &exchange.Error{Reason: exchange.ClientClosed, Err: errors.New("the client left while its response was compressed")}
@@ -146,7 +146,7 @@ func (b *body) look() error {
 	if b.front.Gone() {
 		return errLeft
 	}
-	if b.made+len(b.room.out) < leastMade {
+	if b.made+len(b.room.out) < minOutput {
 		mustWork(b.encoder.Flush())
 		b.waiting, b.handOn = 0, true
 	}

@@ -43,11 +43,11 @@ func (s *source) Describe() string { return "compression → " + s.inner.Describ
 
 // The statuses that say something about the body.
 const (
-	noContent     = 204
-	resetContent  = 205
-	partial       = 206
-	notModified   = 304
-	leastOfStatus = 200
+	noContent    = 204
+	resetContent = 205
+	partial      = 206
+	notModified  = 304
+	minStatus    = 200
 )
 
 // Respond asks the wrapped source and compresses what comes.
@@ -124,7 +124,7 @@ func (s *source) compress(ex *exchange.Exchange) {
 func hasBody(ex *exchange.Exchange) bool {
 	rs := &ex.Response
 	switch {
-	case rs.Status < leastOfStatus, rs.Status == noContent, rs.Status == resetContent, rs.Status == partial, rs.Tunnel != nil, rs.Length == 0:
+	case rs.Status < minStatus, rs.Status == noContent, rs.Status == resetContent, rs.Status == partial, rs.Tunnel != nil, rs.Length == 0:
 		return false
 	}
 	return ex.Request.Method == "HEAD" || rs.Body != nil || len(rs.Text) > 0

@@ -177,12 +177,12 @@ func prefixes(paths []string) []string {
 	return all
 }
 
-// asks is what a question says in CDN-Loop (RFC 8586), and mostAsks how many
+// asks is what a question says in CDN-Loop (RFC 8586), and maxDepth how many
 // headgates may ask one because of another: an auth server behind a headgate that
 // asks one itself is fine, one that leads back to the route that asks it is not.
 const (
 	asks     = "headgate;asks"
-	mostAsks = 2
+	maxDepth = 2
 )
 
 // loops reports whether a request is the question about a question.
@@ -196,5 +196,5 @@ func loops(list *header.List) bool {
 			n += strings.Count(f.Value, asks)
 		}
 	}
-	return n >= mostAsks
+	return n >= maxDepth
 }

@@ -180,7 +180,7 @@ func TestCookiesOfTheAuthServer(t *testing.T) {
 }
 
 func TestRefusalsAreRelayed(t *testing.T) {
-	long := strings.Repeat("x", mostRelayed)
+	long := strings.Repeat("x", maxRelayed)
 	for _, c := range []struct {
 		name         string
 		status       int
@@ -267,8 +267,8 @@ func TestAQuestionAboutAQuestionEnds(t *testing.T) {
 		return says(got.Status, got.Body)(ex)
 	}
 	self = compile(t, &Config{}, a.env(t))
-	if got, _, passed := run(t, self); passed || got.Status != exchange.Loop.Status() || depth != mostAsks {
-		t.Errorf("passed %v, status %d after %d questions; want 508 after %d", passed, got.Status, depth, mostAsks)
+	if got, _, passed := run(t, self); passed || got.Status != exchange.Loop.Status() || depth != maxDepth {
+		t.Errorf("passed %v, status %d after %d questions; want 508 after %d", passed, got.Status, depth, maxDepth)
 	}
 }
 

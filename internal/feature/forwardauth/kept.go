@@ -14,9 +14,9 @@ import (
 
 // The bounds of what is kept: 4 096 answers, of 4 KiB each.
 const (
-	keptSets = 1024
-	keptWays = 4
-	mostSaid = 4 << 10
+	keptSets    = 1024
+	keptWays    = 4
+	maxKeptBody = 4 << 10
 )
 
 // kept are answers that let in, each for a session and what was asked about it.
@@ -128,7 +128,7 @@ func (k *kept) remember(s *sum, said *header.List, names []named) {
 			}
 		}
 	}
-	if size > mostSaid {
+	if size > maxKeptBody {
 		return
 	}
 	set := k.set(s)

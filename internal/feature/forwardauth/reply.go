@@ -11,8 +11,8 @@ import (
 // The bounds of what is read of an answer's body: what a client gets of it, and
 // what is read of one that lets in, so that its connection can be used again.
 const (
-	mostRelayed = 64 << 10
-	mostIgnored = 4 << 10
+	maxRelayed = 64 << 10
+	maxIgnored = 4 << 10
 )
 
 // failed returns the answer to a client whose request nobody could be asked about.
@@ -55,9 +55,9 @@ func (r *room) letIn(ex *exchange.Exchange, said *header.List) {
 // finish reads the rest of a short answer, so that its connection is kept.
 func finish(e *exchange.Errand) {
 	rs := &e.Response
-	if rs.Body != nil && rs.Length <= mostIgnored && (rs.Length >= 0 || rs.Body.Ready()) {
+	if rs.Body != nil && rs.Length <= maxIgnored && (rs.Length >= 0 || rs.Body.Ready()) {
 		var buf [1 << 9]byte
-		_, _ = e.AppendBody(buf[:0], mostIgnored) // what is left goes with the connection
+		_, _ = e.AppendBody(buf[:0], maxIgnored) // what is left goes with the connection
 	}
 }
 
@@ -75,7 +75,7 @@ func (r *room) refuse(ex *exchange.Exchange, e *exchange.Errand) *exchange.Answe
 		a.Fields = appendFields(a.Fields, rs, ex, func(id header.ID) bool { return id == header.SetCookie })
 		return a
 	}
-	body, err := e.AppendBody(nil, mostRelayed)
+	body, err := e.AppendBody(nil, maxRelayed)
 	cut := errors.Is(err, exchange.ErrTooLong)
 	if err != nil && !cut {
 		reason := exchange.AuthFailed

@@ -112,7 +112,7 @@ func TestAnswersAreKeptForASession(t *testing.T) {
 func TestWhatIsNotKept(t *testing.T) {
 	for name, reply := range map[string]func(*exchange.Exchange) *exchange.Answer{
 		"refusal": says(403, ""), "redirect": says(302, ""), "cookie": says(200, "", "Set-Cookie: s=2"),
-		"long": says(200, "", "Remote-User: "+strings.Repeat("x", mostSaid)),
+		"long": says(200, "", "Remote-User: "+strings.Repeat("x", maxKeptBody)),
 	} {
 		a := &auth{reply: reply}
 		f := compile(t, &Config{ResponseHeaders: []string{"Remote-User"}, Cache: &Cache{TTL: unit.Duration(time.Minute), Key: "header:X-S"}}, a.env(t))

@@ -18,8 +18,8 @@ import (
 const (
 	// longest is how long a value may become, in bytes.
 	longest = 16 << 10
-	// mostMatches is how often an expression may match in one value.
-	mostMatches = 1000
+	// maxMatches is how often an expression may match in one value.
+	maxMatches = 1000
 )
 
 // Compile returns the filter of the rules for requests and that of the rules for
@@ -225,8 +225,8 @@ func (r *rule) replace(ex *exchange.Exchange, list *header.List) (ok bool) {
 
 // replaced returns a value with every match replaced.
 func (r *rule) replaced(ex *exchange.Exchange, value string) (made string, ok bool) {
-	matches := r.regex.FindAllStringSubmatchIndex(value, mostMatches+1)
-	if len(matches) > mostMatches {
+	matches := r.regex.FindAllStringSubmatchIndex(value, maxMatches+1)
+	if len(matches) > maxMatches {
 		return "", false
 	}
 	b, from := ex.Text.Begin(), 0

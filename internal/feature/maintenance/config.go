@@ -42,8 +42,8 @@ type Secret struct {
 	Value string `json:"value" required:"true" max:"1024" example:"a-long-random-text"`
 }
 
-// leastSecret is the shortest secret, in bytes.
-const leastSecret = 8
+// minSecret is the shortest secret, in bytes.
+const minSecret = 8
 
 // Off reports whether the site is open.
 func (c *Config) Off() bool { return !c.Enabled }
@@ -81,7 +81,7 @@ func (s *Secret) check(at schema.Place) {
 	}
 	if what, remedy := schema.CheckFieldValue(s.Value); what != "" {
 		at.Field("value").Problem(what, remedy)
-	} else if len(s.Value) < leastSecret {
+	} else if len(s.Value) < minSecret {
 		at.Field("value").Problem("the secret is easy to guess", "write at least 8 characters")
 	}
 }

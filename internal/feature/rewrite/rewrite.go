@@ -85,8 +85,8 @@ func trimsBase(servers []Server) bool {
 // longest is the longest path that a replacement may make, in bytes.
 const longest = 64 << 10
 
-// mostMatches is how often an expression may match in one path.
-const mostMatches = 1000
+// maxMatches is how often an expression may match in one path.
+const maxMatches = 1000
 
 // mapping is the way in, and holds the way back. It is immutable.
 type mapping struct {
@@ -188,10 +188,10 @@ func (m *mapping) rewrite(ex *exchange.Exchange) *exchange.Answer {
 }
 
 // replaced returns a path with every match replaced, and false when that takes more
-// than longest bytes or mostMatches. It ends as soon as that is known.
+// than longest bytes or maxMatches. It ends as soon as that is known.
 func (m *mapping) replaced(path string) (made string, ok bool) {
-	matches := m.regex.FindAllStringSubmatchIndex(path, mostMatches+1)
-	if len(matches) > mostMatches {
+	matches := m.regex.FindAllStringSubmatchIndex(path, maxMatches+1)
+	if len(matches) > maxMatches {
 		return "", false
 	}
 	var b []byte

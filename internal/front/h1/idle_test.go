@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// mostIdleTunnel is how much heap a quiet tunnel may hold, in bytes, the test's own
+// maxIdleTunnel is how much heap a quiet tunnel may hold, in bytes, the test's own
 // two connections to it among that: less than one buffer for each of its four heads
 // and directions would be.
-const mostIdleTunnel = 12 << 10
+const maxIdleTunnel = 12 << 10
 
 // live returns the bytes on the heap that are in use.
 func live() uint64 {
@@ -71,7 +71,7 @@ func TestQuietTunnelsHoldNoBuffers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if each := (live() - before) / n; each > mostIdleTunnel {
-		t.Errorf("a quiet tunnel holds %d bytes, want at most %d", each, mostIdleTunnel)
+	if each := (live() - before) / n; each > maxIdleTunnel {
+		t.Errorf("a quiet tunnel holds %d bytes, want at most %d", each, maxIdleTunnel)
 	}
 }

@@ -2,8 +2,8 @@ package section
 
 import "strings"
 
-// mostPriority is the longest priority field that is looked at, in bytes.
-const mostPriority = 64
+// maxPriority is the longest priority field that is looked at, in bytes.
+const maxPriority = 64
 
 // defaultUrgency is the urgency of what has none (RFC 9218, section 4.1).
 const defaultUrgency = 3
@@ -12,7 +12,7 @@ const defaultUrgency = 3
 // say has the default; what cannot be read is ignored.
 func Priority(text string) (urgency uint8, rotates bool) {
 	urgency = defaultUrgency
-	if len(text) > mostPriority {
+	if len(text) > maxPriority {
 		return urgency, rotates
 	}
 	for part := range strings.SplitSeq(text, ",") {

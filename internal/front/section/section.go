@@ -27,11 +27,11 @@ const (
 // Section collects the fields of one section and judges them. It is made ready by
 // Begin or BeginTrailers and belongs to one goroutine.
 type Section struct {
-	list                          *header.List // nil: nothing is wanted
-	trailing                      bool
-	size                          int
-	count                         int
-	sizeMost, countMost, pathMost int
+	list                       *header.List // nil: nothing is wanted
+	trailing                   bool
+	size                       int
+	count                      int
+	maxSize, maxCount, maxPath int
 
 	seen                            pseudo
 	method, scheme, authority, path string
@@ -50,7 +50,7 @@ type Section struct {
 // Begin begins the section of a request whose fields go into list. The port says
 // how large it may be.
 func (s *Section) Begin(list *header.List, port *exchange.Port) {
-	*s = Section{list: list, length: -1, sizeMost: port.HeadSize, countMost: port.HeadFields, pathMost: port.URISize}
+	*s = Section{list: list, length: -1, maxSize: port.HeadSize, maxCount: port.HeadFields, maxPath: port.URISize}
 }
 
 // BeginTrailers begins the section behind a body. Its fields go into list.
@@ -68,9 +68,9 @@ func (s *Section) Add(name, value string) (more bool) {
 	// RFC 9113, section 10.5.1; RFC 9114, section 4.2.2: the size of a section
 	// counts 32 bytes a field.
 	s.size += len(name) + len(value) + 32
-	if s.size > s.sizeMost {
+	if s.size > s.maxSize {
 		s.tooLarge = true
-		if name == ":path" && len(value) > s.pathMost {
+		if name == ":path" && len(value) > s.maxPath {
 			s.pathTooLong = true
 		}
 		return false
@@ -82,7 +82,7 @@ func (s *Section) Add(name, value string) (more bool) {
 		s.addPseudo(name, value)
 		return true
 	}
-	if s.count++; s.count > s.countMost {
+	if s.count++; s.count > s.maxCount {
 		s.tooLarge = true
 		return false
 	}

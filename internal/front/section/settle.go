@@ -8,8 +8,8 @@ import (
 	"headgate/internal/proto/http1"
 )
 
-// mostMethod is the longest method that is passed on, in bytes.
-const mostMethod = 32
+// maxMethod is the longest method that is passed on, in bytes.
+const maxMethod = 32
 
 // Verdict is what came of a request's fields.
 type Verdict struct {
@@ -85,7 +85,7 @@ func cutQuery(target string) (path, query string, ok bool) {
 
 // sizeAnswer answers a head that is too large.
 func (s *Section) sizeAnswer() *exchange.Answer {
-	if s.pathTooLong || len(s.path) > s.pathMost {
+	if s.pathTooLong || len(s.path) > s.maxPath {
 		return exchange.Fail(exchange.URITooLong, http1.URITooLong.Error())
 	}
 	return exchange.Fail(exchange.HeadTooLarge, http1.HeadTooLarge.Error())
@@ -106,7 +106,7 @@ func (s *Section) settleMethod(v *Verdict) {
 		v.Answer = exchange.Fail(exchange.MethodUnknown, http1.ConnectRefused.Error())
 	case s.seen&all != all:
 		v.Fault = "no :scheme or no :path (RFC 9113, section 8.3.1)"
-	case len(s.method) > mostMethod:
+	case len(s.method) > maxMethod:
 		v.Answer = exchange.Fail(exchange.MethodUnknown, http1.MethodTooLong.Error())
 	}
 }
@@ -147,7 +147,7 @@ func (s *Section) settleTarget(v *Verdict) {
 			v.Fault = http1.BadTargetByte.Error()
 		}
 	}
-	if v.Fault == "" && len(s.path) > s.pathMost {
+	if v.Fault == "" && len(s.path) > s.maxPath {
 		v.Answer = exchange.Fail(exchange.URITooLong, http1.URITooLong.Error())
 	}
 }

@@ -68,8 +68,8 @@ type AcceptQUIC func(*quic.Conn) Conn
 // show that it gets what is sent to its address, which costs it a round trip and
 // us nothing (RFC 9000, section 8.1.2); beyond the second it is refused.
 const (
-	verifyFrom = 64
-	mostShakes = 1024
+	verifyFrom    = 64
+	maxHandshakes = 1024
 )
 
 // OpenQUIC binds an address. beside are sockets on overlapping addresses that will
@@ -243,7 +243,7 @@ func (q *QUIC) admit(ctx context.Context, _ *quic.ClientInfo) (context.Context, 
 	switch {
 	case draining:
 		return nil, errDraining
-	case most > 0 && open+shaking >= most, shaking >= mostShakes:
+	case most > 0 && open+shaking >= most, shaking >= maxHandshakes:
 		q.settings.Full()
 		return nil, errFull
 	}

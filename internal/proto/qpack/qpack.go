@@ -24,16 +24,16 @@ type Fields interface {
 // it lives until Reset. The zero value is ready.
 type Text struct{ buf []byte }
 
-// textLeast is the least memory that is taken at once, and textMost what is kept,
+// textLeast is the least memory that is taken at once, and maxText what is kept,
 // in bytes.
 const (
 	textLeast = 1 << 10
-	textMost  = 4 << 10
+	maxText   = 4 << 10
 )
 
 // Reset gives up what was decoded. The memory is used again.
 func (t *Text) Reset() {
-	if cap(t.buf) > textMost {
+	if cap(t.buf) > maxText {
 		t.buf = nil
 	}
 	t.buf = t.buf[:0]

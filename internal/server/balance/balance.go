@@ -14,12 +14,12 @@ import (
 	"time"
 )
 
-// Most is the largest number of servers in a Group.
-const Most = 256
+// MaxServers is the largest number of servers in a Group.
+const MaxServers = 256
 
 // Tried is a set of places in a group, such as the servers that a request has
 // tried already.
-type Tried [Most / 64]uint64
+type Tried [MaxServers / 64]uint64
 
 // Add puts a place into the set.
 func (t *Tried) Add(i int) { t[i>>6&3] |= 1 << (i & 63) }
@@ -115,7 +115,7 @@ type Options struct {
 	Queue *Queue
 }
 
-// New returns a group of at most Most members.
+// New returns a group of at most MaxServers members.
 func New(members []Member, o Options) *Group {
 	g := &Group{members: members, method: o.Method, equal: true, slowStart: int64(o.SlowStart), queue: o.Queue}
 	weight := 0

@@ -125,7 +125,7 @@ func TestEachServerIsTriedOnce(t *testing.T) {
 	for _, method := range []Method{RoundRobin, LeastConnections, P2CEWMA, Random, First, Hash} {
 		for _, weights := range [][]int{{1, 1, 1}, {3, 2, 1}, {1}} {
 			var all []int
-			for len(all)+len(weights) <= Most && (len(weights) > 1 || len(all) == 0) {
+			for len(all)+len(weights) <= MaxServers && (len(weights) > 1 || len(all) == 0) {
 				all = append(all, weights...)
 			}
 			g := New(members(all...), Options{Method: method})

@@ -10,8 +10,8 @@ import (
 	"headgate/internal/header"
 )
 
-// mostBody is how much of an answer's body is looked at, in bytes.
-const mostBody = 64 << 10
+// maxBody is how much of an answer's body is looked at, in bytes.
+const maxBody = 64 << 10
 
 // agent is the User-Agent of a check.
 const agent = "headgate-health-check"
@@ -82,11 +82,11 @@ func (k *Check) readBody(until int64) (whole bool, err error) {
 		k.buffer = append(k.buffer, k.errand.Response.Text...)
 		return true, nil
 	}
-	for len(k.buffer) < mostBody {
+	for len(k.buffer) < maxBody {
 		if cap(k.buffer)-len(k.buffer) < 512 {
 			k.buffer = append(k.buffer, make([]byte, max(512, cap(k.buffer)))...)[:len(k.buffer)]
 		}
-		n, err := body.Read(k.buffer[len(k.buffer):min(cap(k.buffer), mostBody)])
+		n, err := body.Read(k.buffer[len(k.buffer):min(cap(k.buffer), maxBody)])
 		k.buffer = k.buffer[:len(k.buffer)+n]
 		if err == io.EOF {
 			return true, nil

@@ -45,7 +45,7 @@ func (a asker) host(ctx context.Context, host string, port uint16) ([]Endpoint, 
 
 // The bounds of one service.
 const (
-	mostTargets   = 64 // that are looked up, those of the best priority first
+	maxTargets    = 64 // that are looked up, those of the best priority first
 	targetsAtOnce = 8
 )
 
@@ -65,7 +65,7 @@ func (a asker) service(ctx context.Context, service string) ([]Endpoint, time.Du
 	}
 	// "." says that there is decidedly no such service here (RFC 2782).
 	records = slices.DeleteFunc(records, func(s *net.SRV) bool { return s.Target == "." || s.Port == 0 })
-	records = records[:min(len(records), mostTargets)]
+	records = records[:min(len(records), maxTargets)]
 	found := make([][]Endpoint, len(records))
 	ttls, errs := make([]time.Duration, len(records)), make([]error, len(records))
 	var all sync.WaitGroup
@@ -95,7 +95,7 @@ func (a asker) service(ctx context.Context, service string) ([]Endpoint, time.Du
 		return nil, 0, &net.DNSError{Err: "the service has no servers", Name: service, IsNotFound: true}
 	}
 	byPriority(out)
-	return out[:min(len(out), mostEndpoints)], ttl, nil
+	return out[:min(len(out), maxEndpoints)], ttl, nil
 }
 
 func firstError(errs []error) error {

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// mostEndpoints is how many servers a name may stand for. More are left out: the
+// maxEndpoints is how many servers a name may stand for. More are left out: the
 // same ones each time, those with the highest addresses.
-const mostEndpoints = 256
+const maxEndpoints = 256
 
 // Endpoint is one server that a name stands for.
 type Endpoint struct {
@@ -48,7 +48,7 @@ func endpoints(addrs []netip.Addr, port uint16) []Endpoint {
 	if len(four) > len(six) || len(four) == len(six) && addrs[0].Unmap().Is4() {
 		main, other = four, six
 	}
-	out := make([]Endpoint, min(len(main), mostEndpoints))
+	out := make([]Endpoint, min(len(main), maxEndpoints))
 	for i := range out {
 		out[i] = Endpoint{Addresses: []netip.AddrPort{main[i]}, Weight: 1}
 		if len(other) > 0 {
@@ -70,14 +70,14 @@ func byPriority(list []Endpoint) {
 	})
 }
 
-// mostDials is how many addresses one dial tries.
-const mostDials = 16
+// maxDials is how many addresses one dial tries.
+const maxDials = 16
 
 // appendOrder appends the addresses of servers in the order in which they are to
 // be tried: priorities upwards, those of one priority in turn, or by chance when
 // their weights differ (RFC 2782). Each turn begins with another one.
 func appendOrder(out []netip.AddrPort, set []Endpoint, turn uint32) []netip.AddrPort {
-	for len(set) > 0 && len(out) < mostDials {
+	for len(set) > 0 && len(out) < maxDials {
 		n := 1
 		for n < len(set) && set[n].Priority == set[0].Priority {
 			n++
@@ -86,7 +86,7 @@ func appendOrder(out []netip.AddrPort, set []Endpoint, turn uint32) []netip.Addr
 		first := draw(group, turn)
 		for i := range group {
 			for _, a := range group[(first+i)%n].Addresses {
-				if len(out) < mostDials {
+				if len(out) < maxDials {
 					out = append(out, a)
 				}
 			}

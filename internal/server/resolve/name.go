@@ -134,7 +134,7 @@ func (n *Name) Dial(ctx context.Context) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	var room [mostDials]netip.AddrPort
+	var room [maxDials]netip.AddrPort
 	return race(ctx, appendOrder(room[:0], set, n.next.Add(1)-1))
 }
 

@@ -168,9 +168,9 @@ func checkBase(path string) *Fault {
 	return nil
 }
 
-// mostSocket is the longest path of a Unix socket that every system takes, in
+// maxSocket is the longest path of a Unix socket that every system takes, in
 // bytes.
-const mostSocket = 103
+const maxSocket = 103
 
 // parseUnix takes what is behind "unix:" apart: the path of the socket, and the
 // base path behind another colon. Two slashes more, as URLs have them, do no
@@ -189,8 +189,8 @@ func parseUnix(scheme Scheme, rest string) (Target, *Fault) {
 		return Target{}, &Fault{"the path of the Unix socket is not absolute, or names a folder", form}
 	case strings.ContainsFunc(socket, unicode.IsControl):
 		return Target{}, &Fault{"the path of the Unix socket holds control characters", form}
-	case len(socket) > mostSocket:
-		return Target{}, &Fault{fmt.Sprintf("the path of the Unix socket is longer than %d bytes", mostSocket), "have the server make it in a folder with a shorter name"}
+	case len(socket) > maxSocket:
+		return Target{}, &Fault{fmt.Sprintf("the path of the Unix socket is longer than %d bytes", maxSocket), "have the server make it in a folder with a shorter name"}
 	}
 	if f := checkBase(base); f != nil {
 		return Target{}, f

@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// mostNetworks is how many networks a remedy names.
-const mostNetworks = 8
+// maxNetworks is how many networks a remedy names.
+const maxNetworks = 8
 
 // networks returns the networks that make up a range, as text.
 func networks(first, last netip.Addr) string {
 	var names []string
 	for at := first; ; {
 		p, end := largest(at, last)
-		if len(names) == mostNetworks {
+		if len(names) == maxNetworks {
 			return strings.Join(names, ", ") + " and so on up to " + last.String()
 		}
 		if p.IsSingleIP() {

@@ -24,13 +24,13 @@ type argon2id struct {
 // The bounds of an argon2id hash. Memory times passes bounds the time of a check:
 // at a GiB it is about a second.
 const (
-	mostMemory  = 256 << 10 // KiB
-	mostWork    = 1 << 20   // KiB times passes
-	mostThreads = 16
-	leastSalt   = 8
-	mostSalt    = 64
-	leastSum    = 16
-	mostSum     = 64
+	maxMemory  = 256 << 10 // KiB
+	maxWork    = 1 << 20   // KiB times passes
+	maxThreads = 16
+	minSalt    = 8
+	maxSalt    = 64
+	minSum     = 16
+	maxSum     = 64
 )
 
 // The parameters of new hashes: the first choice of OWASP's password storage
@@ -66,11 +66,11 @@ func parseArgon2id(text string) (argon2id, error) {
 		return argon2id{}, fmt.Errorf("argon2id: %w", err)
 	}
 	var err error
-	if a.salt, err = coding.DecodeString(parts[4]); err != nil || len(a.salt) < leastSalt || len(a.salt) > mostSalt {
-		return argon2id{}, fmt.Errorf("the salt of the argon2id hash is not %d to %d bytes in Base64 without padding", leastSalt, mostSalt)
+	if a.salt, err = coding.DecodeString(parts[4]); err != nil || len(a.salt) < minSalt || len(a.salt) > maxSalt {
+		return argon2id{}, fmt.Errorf("the salt of the argon2id hash is not %d to %d bytes in Base64 without padding", minSalt, maxSalt)
 	}
-	if a.sum, err = coding.DecodeString(parts[5]); err != nil || len(a.sum) < leastSum || len(a.sum) > mostSum {
-		return argon2id{}, fmt.Errorf("the last part of the argon2id hash is not %d to %d bytes in Base64 without padding", leastSum, mostSum)
+	if a.sum, err = coding.DecodeString(parts[5]); err != nil || len(a.sum) < minSum || len(a.sum) > maxSum {
+		return argon2id{}, fmt.Errorf("the last part of the argon2id hash is not %d to %d bytes in Base64 without padding", minSum, maxSum)
 	}
 	return a, nil
 }
@@ -92,14 +92,14 @@ func (a *argon2id) parameters(text string) error {
 	}
 	m, t, p := values[0], values[1], values[2]
 	switch {
-	case p > mostThreads:
-		return fmt.Errorf("p=%d is more than %d lanes", p, mostThreads)
+	case p > maxThreads:
+		return fmt.Errorf("p=%d is more than %d lanes", p, maxThreads)
 	case m < 8*p:
 		return fmt.Errorf("m=%d is less than 8 KiB for each of %d lanes", m, p)
-	case m > mostMemory:
-		return fmt.Errorf("m=%d is more than %d MiB", m, mostMemory>>10)
-	case m*t > mostWork:
-		return fmt.Errorf("m=%d and t=%d take too long to check; m times t is at most %d", m, t, mostWork)
+	case m > maxMemory:
+		return fmt.Errorf("m=%d is more than %d MiB", m, maxMemory>>10)
+	case m*t > maxWork:
+		return fmt.Errorf("m=%d and t=%d take too long to check; m times t is at most %d", m, t, maxWork)
 	}
 	a.memory, a.time, a.threads = uint32(m), uint32(t), uint8(p)
 	return nil

@@ -43,7 +43,7 @@ const (
 
 // The bounds of bcrypt's cost. Each step doubles the time; 15 takes two to three
 // seconds.
-const leastCost, mostCost = 4, 15
+const minCost, maxCost = 4, 15
 
 // Parse takes a hash apart. The error says what is wrong and what to do.
 func Parse(text string) (*Hash, error) {
@@ -91,8 +91,8 @@ func parseBcrypt(text string) (*Hash, error) {
 		return nil, errors.New("the bcrypt hash is not whole; it has 60 characters")
 	}
 	cost, err := strconv.Atoi(text[4:6])
-	if err != nil || cost < leastCost || cost > mostCost {
-		return nil, fmt.Errorf("the cost of the bcrypt hash is not between %d and %d", leastCost, mostCost)
+	if err != nil || cost < minCost || cost > maxCost {
+		return nil, fmt.Errorf("the cost of the bcrypt hash is not between %d and %d", minCost, maxCost)
 	}
 	return &Hash{text: text, kind: isBcrypt}, nil
 }

@@ -118,7 +118,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if h.kind == isArgon2id && (h.argon.memory > mostMemory || uint64(h.argon.memory)*uint64(h.argon.time) > mostWork) {
+		if h.kind == isArgon2id && (h.argon.memory > maxMemory || uint64(h.argon.memory)*uint64(h.argon.time) > maxWork) {
 			t.Fatalf("%q passes the bounds", text)
 		}
 	})
