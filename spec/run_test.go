@@ -20,6 +20,7 @@ import (
 	"headgate/internal/front/h3"
 	"headgate/internal/netconn"
 	"headgate/internal/plan"
+	"headgate/internal/plan/inputs"
 	"headgate/internal/ports/listen"
 )
 
@@ -75,7 +76,12 @@ func compile(t *testing.T, text string) *plan.Plan {
 	cfg, doc, problems := config.Load("config", []byte(text))
 	var p *plan.Plan
 	if len(problems) == 0 {
-		p, problems = plan.Compile(cfg, nil, plan.House{StateDir: state(t)}, doc.Report())
+		dir := state(t)
+		loader := inputs.NewLoader(inputs.Options{StateDir: dir})
+		t.Cleanup(loader.Close)
+		set := loader.Prepare(cfg, "")
+		set.Commit()
+		p, problems = plan.Compile(cfg, nil, plan.House{StateDir: dir, Inputs: set}, doc.Report())
 	}
 	for _, problem := range problems {
 		t.Error(problem)

@@ -5,6 +5,7 @@ import (
 
 	"headgate/internal/config"
 	"headgate/internal/plan"
+	"headgate/internal/plan/inputs"
 )
 
 // loadPlan reads a configuration and checks it to the end: what its values and
@@ -22,6 +23,8 @@ func loadWithNotes(name string, data []byte, state string) (*plan.Plan, []config
 	if len(problems) > 0 {
 		return nil, problems, nil
 	}
-	p, problems := plan.Compile(c, nil, plan.House{Dir: filepath.Dir(name), StateDir: state, Rehearsal: true}, doc.Report())
+	set := inputs.NewLoader(inputs.Options{StateDir: state}).Prepare(c, filepath.Dir(name))
+	defer set.Cancel()
+	p, problems := plan.Compile(c, nil, plan.House{StateDir: state, Inputs: set}, doc.Report())
 	return p, problems, doc.Notes()
 }

@@ -58,11 +58,10 @@ func hosts(names ...string) *x509.Certificate { return &x509.Certificate{DNSName
 func (a *authority) open(dir, name string, template *x509.Certificate) *Pair {
 	a.t.Helper()
 	certFile, keyFile := a.write(dir, name, template)
-	p, err := Open(name, certFile, keyFile, slog.New(slog.NewTextHandler(io.Discard, nil)))
-	if err != nil {
+	p := newPair(name, NewFiles(certFile, keyFile), slog.New(slog.DiscardHandler))
+	if err := p.Problem(); err != nil {
 		a.t.Fatal(err)
 	}
-	a.t.Cleanup(p.Retire)
 	return p
 }
 
@@ -153,7 +152,7 @@ func TestBadFilesAreNamed(t *testing.T) {
 	caKey := filepath.Join(dir, "ca.key")
 	put(t, caKey, certstest.KeyPEM(t, a.Certificate))
 	huge := filepath.Join(dir, "huge.pem")
-	put(t, huge, make([]byte, maxFile+1))
+	put(t, huge, make([]byte, MaxFile+1))
 	garbage := filepath.Join(dir, "garbage.pem")
 	put(t, garbage, []byte("\x00\x01not a certificate"))
 	for _, c := range []struct{ cert, key, want string }{
@@ -183,7 +182,7 @@ func TestReloadKeepsTheOldOneWhenTheNewIsWrong(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	put(t, p.keyFile, wrong)
+	put(t, filepath.Join(dir, "a.key"), wrong)
 	p.reload()
 	if p.Certificate() != before {
 		t.Fatal("a certificate with a wrong key was taken up")
@@ -206,15 +205,13 @@ func TestAChangedFileIsLoaded(t *testing.T) {
 	dir, a := t.TempDir(), newAuthority(t)
 	loaded := make(chan struct{}, 1)
 	certFile, keyFile := a.write(dir, "a", hosts("a.example"))
-	p, err := Open("a", certFile, keyFile, slog.New(slog.NewTextHandler(onWrite(func(line string) {
+	p := newPair("a", NewFiles(certFile, keyFile), slog.New(slog.NewTextHandler(onWrite(func(line string) {
 		if strings.Contains(line, "certificate loaded") {
 			loaded <- struct{}{}
 		}
 	}), nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer p.Retire()
+	p.begin()
+	defer p.retire()
 	a.write(dir, "a", hosts("changed.example"))
 	select {
 	case <-loaded:
@@ -248,6 +245,7 @@ func TestTheLogHearsOfTheEnd(t *testing.T) {
 // more than a few are kept.
 func TestTicketKeysChange(t *testing.T) {
 	tickets := NewTickets()
+	tickets.Begin()
 	defer tickets.Retire()
 	cfg := NewConfig(Policy{MinVersion: tls.VersionTLS12}, NewSet(nil, nil, nil), tickets)
 	first := tickets.mu.keys[0]
@@ -292,6 +290,12 @@ func TestSelfSignedIsKept(t *testing.T) {
 	dir := t.TempDir()
 	first, err := SelfSigned(dir)
 	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(first.file); err == nil {
+		t.Error("it is written before anybody wants it kept")
+	}
+	if err := first.Keep(); err != nil {
 		t.Fatal(err)
 	}
 	second, err := SelfSigned(dir)

@@ -2,32 +2,25 @@
 // loads them again when the files change, staples OCSP answers, chooses one by
 // the name that a client asks for, and makes a self-signed one where none fits.
 //
-// A Pair is one certificate with its key and lives as long as a plan names it.
-// A Set is what a port chooses from; it is immutable. Neither knows what a port
-// is or how a certificate is configured.
+// A Pair is one certificate with its key. A Loader says where it comes from; what
+// the Loader has later is swapped in by the Pair itself, without a change of the
+// configuration. A Keeper holds the pairs that the configuration in use names, and
+// takes part in changes: Prepare loads, Commit begins to follow files and to ask
+// for OCSP answers, Cancel forgets. A Set is what a port chooses from; it is
+// immutable. None of them knows what a port is or how a certificate is configured.
 package certs
 
 import (
-	"bytes"
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
-	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"headgate/internal/file"
 )
 
-// maxFile is the largest certificate or key file that is read, in bytes.
-const maxFile = 1 << 20
-
-// pollInterval is how often the files of a certificate are looked at.
-const pollInterval = 2 * time.Second
+// lookInterval is how often it is looked whether a certificate nears its end.
+const lookInterval = time.Minute
 
 // expiringBefore is how long before its end a certificate counts as expiring; one
 // that lives a short time does so in the last third of it.
@@ -48,17 +41,18 @@ const (
 // once.
 type Pair struct {
 	// constant
-	name, certFile, keyFile string
-	log                     *slog.Logger
-	stop                    chan struct{}
-	stopped                 sync.WaitGroup
+	name    string
+	loader  Loader
+	log     *slog.Logger
+	stop    chan struct{}
+	stopped sync.WaitGroup
 
-	current atomic.Pointer[tls.Certificate]
+	current atomic.Pointer[tls.Certificate] // nil while there is none that can be used
 	staple  staple
 
 	mu struct {
 		sync.Mutex
-		problem string // why the files as they are now are not used, or ""
+		problem error // why what the loader has now is not used, or nil
 		since   time.Time
 	}
 }
@@ -78,81 +72,63 @@ type Status struct {
 	NotAfter time.Time `json:"not_after,omitzero"`
 }
 
-// Load reads a certificate and its key from PEM files. The error says which
-// file and what is wrong with it.
-func Load(certFile, keyFile string) (*tls.Certificate, error) {
-	certPEM, err := read(certFile)
-	if err != nil {
-		return nil, err
+// newPair loads a certificate. What cannot be used is the pair's Problem. Nothing
+// runs before begin.
+func newPair(name string, loader Loader, log *slog.Logger) *Pair {
+	p := &Pair{name: name, loader: loader, log: log, stop: make(chan struct{}), staple: staple{wake: make(chan struct{}, 1)}}
+	cert, err := loader.Load()
+	p.mu.problem, p.mu.since = err, time.Now()
+	if err == nil {
+		p.current.Store(cert)
 	}
-	keyPEM, err := read(keyFile)
-	if err != nil {
-		return nil, err
-	}
-	cert, err := tls.X509KeyPair(certPEM, keyPEM)
-	if err != nil {
-		return nil, fmt.Errorf("certificate %s with key %s: %w", certFile, keyFile, plain(err))
-	}
-	if cert.Leaf.IsCA && len(cert.Leaf.DNSNames)+len(cert.Leaf.IPAddresses) == 0 {
-		return nil, fmt.Errorf("certificate %s: it is an authority's certificate, not a server's; the server's must come first in the file", certFile)
-	}
-	if now := time.Now(); now.After(cert.Leaf.NotAfter) {
-		return nil, fmt.Errorf("certificate %s: expired on %s", certFile, cert.Leaf.NotAfter.Format(time.DateOnly))
-	}
-	return &cert, nil
+	return p
 }
 
-// plain takes the package name off an error of crypto/tls.
-func plain(err error) error {
-	if text, ok := bytes.CutPrefix([]byte(err.Error()), []byte("tls: ")); ok {
-		return errors.New(string(text))
-	}
-	return err
-}
-
-func read(name string) ([]byte, error) {
-	return file.Read(name, maxFile, "more than a certificate can have")
-}
-
-// Open loads a certificate and keeps it as its files are: when they change they
-// are loaded again, and when what they hold then cannot be used the certificate
-// before stays and the log says why. name is what the log calls it. Retire
-// stops that.
-func Open(name, certFile, keyFile string, log *slog.Logger) (*Pair, error) {
-	p := &Pair{name: name, certFile: certFile, keyFile: keyFile, log: log, stop: make(chan struct{}), staple: staple{wake: make(chan struct{}, 1)}}
-	seen := p.look()
-	cert, err := Load(certFile, keyFile)
-	if err != nil {
-		return nil, err
-	}
-	p.current.Store(cert)
-	p.mu.since = time.Now()
-	p.stopped.Go(func() { p.watch(seen) })
+// begin follows what the loader has, and keeps an OCSP answer.
+func (p *Pair) begin() {
+	p.stopped.Go(func() { p.loader.Follow(p.stop, p.reload) })
+	p.stopped.Go(p.watch)
 	p.stopped.Go(func() { p.staple.keep(p) })
-	return p, nil
 }
 
-// Retire stops the watch over the files and waits until it has ended.
-func (p *Pair) Retire() {
+// retire ends what begin began, and waits until it has.
+func (p *Pair) retire() {
 	close(p.stop)
 	p.stopped.Wait()
 }
 
-// Certificate returns the certificate as it is now.
+// Certificate returns the certificate as it is now, nil if there is none that can
+// be used.
 func (p *Pair) Certificate() *tls.Certificate { return p.current.Load() }
 
-// Leaf returns the server's own certificate.
-func (p *Pair) Leaf() *x509.Certificate { return p.current.Load().Leaf }
+// Leaf returns the server's own certificate, nil if there is none.
+func (p *Pair) Leaf() *x509.Certificate {
+	if cert := p.current.Load(); cert != nil {
+		return cert.Leaf
+	}
+	return nil
+}
+
+// Problem returns why what the loader has now is not used, nil if it is.
+func (p *Pair) Problem() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mu.problem
+}
 
 // Status returns how the certificate stands.
 func (p *Pair) Status() Status {
-	leaf := p.Leaf()
+	s := Status{Name: p.name, State: Missing}
 	p.mu.Lock()
-	defer p.mu.Unlock()
-	return Status{
-		Name: p.name, State: stateOf(leaf, time.Now()), Since: p.mu.since, Problem: p.mu.problem,
-		Names: leaf.DNSNames, NotAfter: leaf.NotAfter,
+	s.Since = p.mu.since
+	if p.mu.problem != nil {
+		s.Problem = p.mu.problem.Error()
 	}
+	p.mu.Unlock()
+	if leaf := p.Leaf(); leaf != nil {
+		s.State, s.Names, s.NotAfter = stateOf(leaf, time.Now()), leaf.DNSNames, leaf.NotAfter
+	}
+	return s
 }
 
 // stateOf returns how a certificate stands at a time.
@@ -170,6 +146,9 @@ func stateOf(leaf *x509.Certificate, now time.Time) State {
 // it has come: nobody else may look. It returns the state that was told.
 func (p *Pair) tell(told State, now time.Time) State {
 	leaf := p.Leaf()
+	if leaf == nil {
+		return told
+	}
 	state := stateOf(leaf, now)
 	switch {
 	case state == told:
@@ -181,28 +160,11 @@ func (p *Pair) tell(told State, now time.Time) State {
 	return state
 }
 
-// stamp tells one version of the two files from another.
-type stamp [2]struct {
-	size    int64
-	changed time.Time
-	mode    fs.FileMode
-}
-
-func (p *Pair) look() (s stamp) {
-	for i, name := range []string{p.certFile, p.keyFile} {
-		if info, err := os.Stat(name); err == nil {
-			s[i].size, s[i].changed, s[i].mode = info.Size(), info.ModTime(), info.Mode()
-		}
-	}
-	return s
-}
-
-// watch loads the files again when they changed. A change is taken up when it
-// has been the same for two looks, so that a file is not read half-written.
-func (p *Pair) watch(used stamp) {
-	tick := time.NewTicker(pollInterval)
+// watch tells the log of the certificate's end.
+func (p *Pair) watch() {
+	tick := time.NewTicker(lookInterval)
 	defer tick.Stop()
-	last, told := used, Valid
+	told := Valid
 	for {
 		told = p.tell(told, time.Now())
 		select {
@@ -210,26 +172,21 @@ func (p *Pair) watch(used stamp) {
 			return
 		case <-tick.C:
 		}
-		now := p.look()
-		if now != used && now == last {
-			used = now
-			p.reload()
-		}
-		last = now
 	}
 }
 
-// reload takes up what the files hold now, if it can be used.
+// reload takes up what the loader has now, if it can be used.
 func (p *Pair) reload() {
-	cert, err := Load(p.certFile, p.keyFile)
+	cert, err := p.loader.Load()
 	p.mu.Lock()
-	p.mu.since, p.mu.problem = time.Now(), ""
-	if err != nil {
-		p.mu.problem = err.Error()
-	}
+	p.mu.since, p.mu.problem = time.Now(), err
 	p.mu.Unlock()
 	if err != nil {
-		p.log.Error("certificate cannot be used, the one before is kept", "certificate", p.name, "error", err)
+		what := "certificate cannot be used, the one before is kept"
+		if p.Certificate() == nil {
+			what = "certificate cannot be used, clients get a self-signed one"
+		}
+		p.log.Error(what, "certificate", p.name, "error", err)
 		return
 	}
 	p.current.Store(cert)

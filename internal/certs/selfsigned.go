@@ -34,18 +34,35 @@ type Certificate struct {
 	file string
 	mu   struct {
 		sync.Mutex
-		cert *tls.Certificate
+		cert   *tls.Certificate
+		keeps  bool   // new certificates are written
+		unkept []byte // a certificate that was made before that
 	}
 }
 
-// SelfSigned reads the self-signed certificate from dir, or makes one and keeps
-// it there, readable for its owner only. An empty dir keeps nothing.
+// SelfSigned reads the self-signed certificate from dir, or makes one. Nothing is
+// written before Keep. An empty dir keeps nothing.
 func SelfSigned(dir string) (*Certificate, error) {
 	c := &Certificate{}
 	if dir != "" {
 		c.file = filepath.Join(dir, "self-signed.pem")
 	}
-	return c, c.ensure()
+	return c, c.load()
+}
+
+// Keep writes a certificate that was made to its file, readable for its owner only,
+// and every later one. The error says why it could not be: who trusts the
+// certificate does not find it again after a restart then.
+func (c *Certificate) Keep() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.keeps = true
+	pem := c.mu.unkept
+	if c.file == "" || pem == nil {
+		return nil
+	}
+	c.mu.unkept = nil
+	return c.write(pem)
 }
 
 // current returns the certificate, a new one when it is about to end.
@@ -53,14 +70,15 @@ func (c *Certificate) current() *tls.Certificate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if time.Until(c.mu.cert.Leaf.NotAfter) < selfSignedRenew {
-		if cert, err := c.make(); err == nil {
-			c.mu.cert = cert
+		if cert, _ := c.make(); cert != nil {
+			c.mu.cert = cert // also one that could not be written
 		}
 	}
 	return c.mu.cert
 }
 
-func (c *Certificate) ensure() error {
+// load reads the file, or makes a certificate where that cannot be used.
+func (c *Certificate) load() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.file != "" {
@@ -77,7 +95,7 @@ func (c *Certificate) ensure() error {
 	return err
 }
 
-// make makes a certificate and writes it to the file, if there is one.
+// make makes a certificate, and writes it to the file if it is to be kept.
 func (c *Certificate) make() (*tls.Certificate, error) {
 	pemBytes, err := generate(time.Now())
 	if err != nil {
@@ -87,12 +105,21 @@ func (c *Certificate) make() (*tls.Certificate, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.file != "" {
-		if err := file.Replace(c.file, pemBytes); err != nil {
-			return nil, fmt.Errorf("keep the self-signed certificate: %w", err)
-		}
+	switch {
+	case c.file == "":
+	case c.mu.keeps:
+		err = c.write(pemBytes)
+	default:
+		c.mu.unkept = pemBytes
 	}
-	return &cert, nil
+	return &cert, err
+}
+
+func (c *Certificate) write(pemBytes []byte) error {
+	if err := file.Replace(c.file, pemBytes); err != nil {
+		return fmt.Errorf("keep the self-signed certificate: %w", err)
+	}
+	return nil
 }
 
 func generate(now time.Time) ([]byte, error) {
@@ -125,6 +152,3 @@ func generate(now time.Time) ([]byte, error) {
 	out := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 	return append(out, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})...), nil
 }
-
-// Retire does nothing: the certificate holds nothing but memory.
-func (c *Certificate) Retire() {}

@@ -24,18 +24,14 @@ type Policy struct {
 	NextProtos []string
 }
 
-// LoadAuthorities reads the certificates of authorities from a PEM file, and
-// returns what the file holds too.
-func LoadAuthorities(file string) (*x509.CertPool, []byte, error) {
-	data, err := read(file)
-	if err != nil {
-		return nil, nil, err
-	}
+// Authorities returns the certificates of authorities that the data of a PEM file
+// hold. The error names the file.
+func Authorities(file string, data []byte) (*x509.CertPool, error) {
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(data) {
-		return nil, nil, fmt.Errorf("read %s: it holds no certificate in PEM form", file)
+		return nil, fmt.Errorf("read %s: it holds no certificate in PEM form", file)
 	}
-	return pool, data, nil
+	return pool, nil
 }
 
 // suites are the ciphers of TLS 1.2: those with forward secrecy and authenticated
@@ -100,21 +96,37 @@ type Tickets struct {
 	}
 }
 
-// NewTickets returns tickets with a new key. Retire ends its rotation.
+// NewTickets returns tickets with a new key. Begin begins its rotation, Retire ends
+// it.
 func NewTickets() *Tickets {
 	t := &Tickets{}
 	t.mu.configs = map[*tls.Config]struct{}{}
-	t.rotate()
+	t.renewLocked()
 	return t
 }
 
-// rotate puts a new key in front and gives all configurations the keys.
+// Begin begins the rotation.
+func (t *Tickets) Begin() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.mu.retired {
+		t.mu.timer = time.AfterFunc(ticketRotation, t.rotate)
+	}
+}
+
+// rotate puts a new key in front, now and whenever it is time.
 func (t *Tickets) rotate() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.mu.retired {
 		return
 	}
+	t.renewLocked()
+	t.mu.timer = time.AfterFunc(ticketRotation, t.rotate)
+}
+
+// renewLocked puts a new key in front and gives all configurations the keys.
+func (t *Tickets) renewLocked() {
 	var key [32]byte
 	rand.Read(key[:]) // never fails: crypto/rand ends the process instead
 	t.mu.keys = append([][32]byte{key}, t.mu.keys...)
@@ -122,7 +134,6 @@ func (t *Tickets) rotate() {
 	for cfg := range t.mu.configs {
 		cfg.SetSessionTicketKeys(t.mu.keys)
 	}
-	t.mu.timer = time.AfterFunc(ticketRotation, t.rotate)
 }
 
 func (t *Tickets) add(cfg *tls.Config) {
@@ -144,5 +155,7 @@ func (t *Tickets) Retire() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.mu.retired = true
-	t.mu.timer.Stop()
+	if t.mu.timer != nil {
+		t.mu.timer.Stop()
+	}
 }

@@ -41,6 +41,9 @@ func namesOf(pairs []*Pair) *names {
 	for _, p := range pairs {
 		leaf := p.Leaf()
 		n.leaves = append(n.leaves, leaf)
+		if leaf == nil {
+			continue
+		}
 		for _, name := range leaf.DNSNames {
 			name = strings.ToLower(strings.TrimSuffix(name, "."))
 			if rest, ok := strings.CutPrefix(name, "*."); ok {
@@ -57,9 +60,13 @@ func namesOf(pairs []*Pair) *names {
 }
 
 func keepLater(m map[string]*Pair, name string, p *Pair) {
-	if old := m[name]; old == nil || p.Leaf().NotAfter.After(old.Leaf().NotAfter) {
-		m[name] = p
+	old, leaf := m[name], p.Leaf()
+	if old != nil {
+		if was := old.Leaf(); leaf == nil || was != nil && !leaf.NotAfter.After(was.NotAfter) {
+			return
+		}
 	}
+	m[name] = p
 }
 
 // current returns the names as the files of the pairs have them now.
@@ -95,7 +102,9 @@ func (s *Set) Choose(name, local string) *tls.Certificate {
 		name = local
 	}
 	if p := s.pick(name); p != nil {
-		return p.Certificate()
+		if cert := p.Certificate(); cert != nil {
+			return cert
+		}
 	}
 	return s.selfSigned.current()
 }
@@ -118,6 +127,9 @@ func (s *Set) Find(name string) *Pair {
 	}
 	return nil
 }
+
+// HasDefault reports whether there is a default certificate that can be used.
+func (s *Set) HasDefault() bool { return s.fallback != nil && s.fallback.Certificate() != nil }
 
 // Covers reports whether a connection that was opened for one name may carry
 // requests for another: both get the same certificate (RFC 9110, section

@@ -69,7 +69,7 @@ const never = 365 * 24 * time.Hour
 // stapleOnce fetches one answer and returns when to fetch the next.
 func (p *Pair) stapleOnce(ctx context.Context) time.Duration {
 	cert := p.Certificate()
-	if len(cert.Leaf.OCSPServer) == 0 || len(cert.Certificate) < 2 {
+	if cert == nil || len(cert.Leaf.OCSPServer) == 0 || len(cert.Certificate) < 2 {
 		return never
 	}
 	ctx, cancel := context.WithTimeout(ctx, stapleTimeout)

@@ -9,6 +9,7 @@ import (
 
 	"headgate/internal/config"
 	"headgate/internal/plan"
+	"headgate/internal/plan/inputs"
 	"headgate/internal/schema"
 )
 
@@ -38,6 +39,7 @@ func (c *Control) DryRun(cause Cause, d Document) (Event, error) {
 	err := ch.do(
 		step{"read", ch.read},
 		step{"check", ch.check},
+		step{"load", ch.load},
 		step{"compile", ch.compile},
 		step{"prepare", ch.prepare},
 	)
@@ -52,6 +54,7 @@ func (c *Control) applyLocked(cause Cause, from func() (Document, error)) error 
 	err := ch.do(
 		step{"read", ch.read},       // the document as it is now
 		step{"check", ch.check},     // its objects: types, bounds, references
+		step{"load", ch.load},       // what it needs from outside: files, certificates, keys
 		step{"compile", ch.compile}, // the plan that requests are served by
 		step{"prepare", ch.prepare}, // participants open what can fail
 		step{"save", ch.save},       // the revision, with who, when and why
@@ -77,7 +80,8 @@ type change struct {
 	notes    []schema.Problem
 	revision string
 	next     Next
-	prepared []Change // in the order of the participants
+	inputs   *inputs.Set
+	prepared []Change // the inputs, then in the order of the participants
 }
 
 // newChangeLocked returns a change that nothing was done for yet.
@@ -137,6 +141,14 @@ func (ch *change) check() error {
 	return nil
 }
 
+// load loads what the configuration needs from outside of it. What cannot be loaded
+// is told by the compile, at the setting that names it.
+func (ch *change) load() error {
+	ch.inputs = ch.control.inputs.Prepare(ch.next.Config, filepath.Dir(ch.document.Name))
+	ch.prepared = append(ch.prepared, ch.inputs)
+	return nil
+}
+
 // compile makes the plan. Parts of the previous one that did not change are carried
 // over.
 func (ch *change) compile() error {
@@ -144,7 +156,7 @@ func (ch *change) compile() error {
 	ch.next.record = c.records.next(ch.next.Config)
 	house := plan.House{
 		Log: c.log, Metrics: c.metrics, Record: ch.next.record.fn(), RecordPassage: c.records.passage,
-		Dir: filepath.Dir(ch.document.Name), Tunnels: c.tunnels, StateDir: c.state.Dir(),
+		Tunnels: c.tunnels, StateDir: c.state.Dir(), Inputs: ch.inputs, Start: ch.next.Starting(),
 	}
 	var problems []schema.Problem
 	if ch.next.Plan, problems = plan.Compile(ch.next.Config, ch.next.Previous, house, ch.next.Report); len(problems) > 0 {

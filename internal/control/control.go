@@ -27,6 +27,7 @@ import (
 	"headgate/internal/feature/cache"
 	"headgate/internal/metrics"
 	"headgate/internal/plan"
+	"headgate/internal/plan/inputs"
 	"headgate/internal/ports"
 	"headgate/internal/schema"
 	"headgate/internal/source/disk"
@@ -57,6 +58,7 @@ type Control struct {
 	state   *local.State
 	metrics *metrics.Registry
 	tunnels *exchange.Tunnels
+	inputs  *inputs.Loader
 	ports   *ports.Set
 	records *records
 	// participants and observers are constant from Run on.
@@ -113,12 +115,13 @@ func New(o Options) (*Control, error) {
 	}
 	c := &Control{
 		log: o.Log, options: o, state: state, metrics: metrics.New(o.Build), tunnels: exchange.NewTunnels(),
-		records: &records{log: o.Log},
+		inputs: inputs.NewLoader(inputs.Options{Log: o.Log, StateDir: state.Dir()}), records: &records{log: o.Log},
 	}
 	c.ports = ports.New(ports.Options{Log: o.Log, Metrics: c.metrics, Current: &c.current})
 	c.participants = []Participant{background{}, c.records, sockets{c.ports}}
 	c.observers = []func(*Event){c.tell, c.count}
 	c.metrics.AccessLog(c.records.dropped)
+	c.metrics.Certificates(c.certificates)
 	return c, nil
 }
 
@@ -135,6 +138,19 @@ func (c *Control) Purge(q cache.Purge) (purged, caches int) {
 	purged, caches = p.Purge(q)
 	c.log.Info("purged", "responses", purged, "proxy", q.Proxy, "url", q.URL, "prefix", q.Prefix, "tag", q.Tag, "all", q.All, "soft", q.Soft)
 	return purged, caches
+}
+
+// certificates tells the metrics how the certificates stand.
+func (c *Control) certificates() []metrics.Certificate {
+	p := c.Plan()
+	if p == nil {
+		return nil
+	}
+	var all []metrics.Certificate
+	for _, s := range p.Certificates() {
+		all = append(all, metrics.Certificate{Name: s.Name, State: string(s.State), NotAfter: s.NotAfter})
+	}
+	return all
 }
 
 // Ready reports whether requests are taken: a configuration was applied and the
@@ -209,6 +225,7 @@ func (c *Control) close() {
 	if p := c.current.Load(); p != nil {
 		p.Retire(nil)
 	}
+	c.inputs.Close()
 	c.records.current.Load().close()
 	if err := c.state.Close(); err != nil {
 		c.log.Error("close state directory", "error", err)

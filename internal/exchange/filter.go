@@ -3,6 +3,8 @@ package exchange
 import (
 	"log/slog"
 	"time"
+
+	"headgate/internal/file"
 )
 
 // Filter is what a feature compiles to. Either func may be nil. A filter keeps
@@ -45,12 +47,26 @@ type Env struct {
 	// is asked; the Host is the URL's own. The error says what is wrong with the
 	// URL, which target.Parse says too.
 	Source func(url string) (Source, error)
-	// Dir is where relative paths in settings begin.
-	Dir string
+	// File returns a file that the settings name, as it was loaded before the
+	// compile; a room that reads files says which by a Files method of its
+	// settings. The error says why the file could not be loaded.
+	File func(name string) (*file.Followed, error)
+	// Note tells what an operator should hear when the plan is taken into use.
+	Note func(Note)
 	// Keep carries state over from the plan before: it returns what was kept
 	// under the key, or else what open makes. Key names the thing and
 	// everything its state depends on, so that equal settings give equal keys.
 	Keep func(key string, open func() Kept) Kept
+}
+
+// Note is what an operator should hear of a configuration that works: it is
+// logged when the plan is taken into use, and by nobody who only looks at it.
+type Note struct {
+	// Level is how loud it is said.
+	Level slog.Level
+	// Text is the message, Attrs what it is about, as slog has them.
+	Text  string
+	Attrs []any
 }
 
 // Kept is state that outlives a plan: rate buckets, pools, a cache.

@@ -39,9 +39,25 @@ func (r *Registry) Collect(out chan<- prometheus.Metric) {
 	if dropped != nil {
 		out <- prometheus.MustNewConstMetric(f.dropped.desc(), prometheus.CounterValue, float64(dropped()))
 	}
+	r.collectCertificates(out, &f)
 	r.collectConfig(out, &f)
 	out <- prometheus.MustNewConstMetric(f.me.desc(), prometheus.GaugeValue, 1,
 		labels(r.build.Version, r.build.Revision, runtime.Version())...)
+}
+
+func (r *Registry) collectCertificates(out chan<- prometheus.Metric, f *families) {
+	r.mu.Lock()
+	stand := r.mu.certificates
+	r.mu.Unlock()
+	if stand == nil {
+		return
+	}
+	for _, c := range stand() {
+		out <- prometheus.MustNewConstMetric(f.certificate.desc(), prometheus.GaugeValue, 1, labels(c.Name, c.State)...)
+		if !c.NotAfter.IsZero() {
+			out <- prometheus.MustNewConstMetric(f.notAfter.desc(), prometheus.GaugeValue, float64(c.NotAfter.Unix()), labels(c.Name)...)
+		}
+	}
 }
 
 // handles returns what is shown at this moment.

@@ -56,7 +56,9 @@ type Registry struct {
 		caches  map[routeKey]*Cache
 		streams map[streamKey]*Stream
 		dropped func() uint64
-		floods  map[string]uint64
+
+		certificates func() []Certificate
+		floods       map[string]uint64
 	}
 }
 
@@ -125,6 +127,21 @@ func (r *Registry) AccessLog(dropped func() uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.dropped = dropped
+}
+
+// Certificate is how a certificate stands.
+type Certificate struct {
+	// Name is its name in the configuration, State the word of the status.
+	Name, State string
+	// NotAfter is when it ends, the zero time for one that is missing.
+	NotAfter time.Time
+}
+
+// Certificates tells where it is found how the certificates stand.
+func (r *Registry) Certificates(stand func() []Certificate) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.certificates = stand
 }
 
 // Route returns the handle for exchanges of a place. A place without a proxy

@@ -37,6 +37,7 @@ type families struct {
 	retries, retriesRefused, mirrored            family
 	state, active, ejections, checks             family
 	open, opened, waiting                        family
+	certificate, notAfter                        family
 	applies, appliedTime, applied, dropped, me   family
 }
 
@@ -106,6 +107,10 @@ func table() families {
 			"How often the circuit of a server was opened."},
 		waiting: family{"headgate_upstream_waiting", gauge, []string{"proxy", "route"},
 			"Requests that wait because every server of the route has max_requests requests."},
+		certificate: family{"headgate_certificate_state", gauge, []string{"certificate", "state"},
+			"1, with the state of a certificate in the labels: valid, expiring, expired, or missing when its files cannot be used."},
+		notAfter: family{"headgate_certificate_not_after_seconds", gauge, []string{"certificate"},
+			"Unix time at which a certificate ends. One that is missing has none."},
 		applies: family{"headgate_config_applies_total", counter, []string{"result"},
 			"Changes of the configuration: applied, or refused because something in them was wrong."},
 		appliedTime: family{"headgate_config_last_apply_timestamp_seconds", gauge, nil,
@@ -127,6 +132,7 @@ func (f *families) all() []*family {
 		&f.floods, &f.attempts, &f.errors,
 		&f.retries, &f.retriesRefused, &f.mirrored,
 		&f.state, &f.active, &f.ejections, &f.checks, &f.open, &f.opened, &f.waiting,
+		&f.certificate, &f.notAfter,
 		&f.applies, &f.appliedTime, &f.applied, &f.dropped, &f.me,
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/exchange"
 	"headgate/internal/metrics"
+	"headgate/internal/plan/inputs"
 	"headgate/internal/schema"
 )
 
@@ -26,14 +27,15 @@ type House struct {
 	Tunnels *exchange.Tunnels
 	// RecordPassage is the access log of TCP and UDP proxies. Nil logs nothing.
 	RecordPassage func(*exchange.Passage)
-	// Dir is where relative paths in the configuration begin.
-	Dir string
-	// StateDir is where the self-signed certificate and the key of sticky
-	// cookies are kept; "" keeps them in memory.
+	// StateDir is where the lists of CDNs are kept that are fetched while the plan
+	// serves; "" is nowhere.
 	StateDir string
-	// Rehearsal says that the plan is for Explain only: nothing is written to
-	// StateDir, and what is not there is made up in memory.
-	Rehearsal bool
+	// Inputs are what was loaded for the configuration. Nil is nothing, which is
+	// enough for one that names no files, no certificates and no sticky cookies.
+	Inputs *inputs.Set
+	// Start says that nothing is served yet: a certificate that cannot be used is
+	// then no problem but a note, so that everything else is served.
+	Start bool
 }
 
 // Logs reports whether a request of the configuration can come into the access
@@ -50,7 +52,10 @@ func Logs(cfg *config.Config) bool {
 	return false
 }
 
-// Compile makes a plan of a configuration that was checked. Parts of prev that
+// Compile makes a plan of a configuration that was checked. It is pure: it reads no
+// file, starts nothing, sends nothing and logs nothing. What it needs from outside is
+// in house.Inputs, what it has to say is in the plan's notes, and what it wants started
+// begins with the plan's Begin. Parts of prev that
 // the configuration leaves alone are carried over, connections to servers and
 // whose turn it is among them; prev is nil the first time. Problems are told to
 // report, which knows their places (config.Document.Report) and may be nil; if
@@ -90,6 +95,14 @@ func Compile(cfg *config.Config, prev *Plan, house House, report *schema.Report)
 	}
 	c.plan.begin = c.keeper.begin
 	return c.plan, nil
+}
+
+// note is exchange.Env.Note.
+func (c *compiler) note(n exchange.Note) { c.plan.notes = append(c.plan.notes, n) }
+
+// warn notes what an operator should hear.
+func (c *compiler) warn(text string, attrs ...any) {
+	c.note(exchange.Note{Level: slog.LevelWarn, Text: text, Attrs: attrs})
 }
 
 // compiler belongs to one Compile.
@@ -136,8 +149,8 @@ func newCompiler(cfg *config.Config, prev *Plan, house House, report *schema.Rep
 	}
 	c := &compiler{config: cfg, house: house, report: report, claims: map[*Port]*claims{}, told: map[clash]bool{}}
 	c.keeper = newKeeper(prev)
-	c.env = exchange.Env{Log: house.Log, Clock: house.Clock, Source: c.source, Keep: c.keeper.keep, Dir: house.Dir}
-	c.plan = &Plan{config: cfg, kept: c.keeper.now}
+	c.env = exchange.Env{Log: house.Log, Clock: house.Clock, Source: c.source, Keep: c.keeper.keep, File: house.Inputs.File, Note: c.note}
+	c.plan = &Plan{config: cfg, kept: c.keeper.now, log: house.Log}
 	if prev != nil {
 		c.plan.counters = make([]retirer, 0, len(prev.counters))
 	}

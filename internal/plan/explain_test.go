@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"headgate/internal/plan/inputs"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -80,7 +82,8 @@ func stateWithKey(t *testing.T) string {
 
 func TestExplainSaysWhoWonAndWhy(t *testing.T) {
 	text := strings.Replace(explained, `"~^shop[.]"`, `"~^shop[.].*$"`, 1)
-	p := compileIn(t, text, House{StateDir: stateWithKey(t), Rehearsal: true})
+	set := inputs.NewLoader(inputs.Options{StateDir: stateWithKey(t)}).Prepare(load(t, text), "")
+	p := compileIn(t, text, House{Inputs: set})
 	browser := [][2]string{{"Accept", "*/*"}, {"X-Forwarded-For", "10.0.0.1"}, {"Connection", "x-secret"}, {"X-Secret", "1"}}
 	from := netip.MustParseAddr("2001:db8::7")
 	for _, c := range []struct {

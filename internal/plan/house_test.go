@@ -9,6 +9,7 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/exchange"
 	"headgate/internal/header"
+	"headgate/internal/plan/inputs"
 )
 
 // load reads a configuration that begins with a port "web" on 8080.
@@ -32,10 +33,19 @@ func compile(t testing.TB, text string) *Plan {
 	return compileIn(t, text, House{})
 }
 
+// house returns a house with what a configuration needs from outside.
+func house(cfg *config.Config) House {
+	return House{Inputs: inputs.NewLoader(inputs.Options{}).Prepare(cfg, "")}
+}
+
 // compileIn compiles a configuration in a house.
-func compileIn(t testing.TB, text string, house House) *Plan {
+func compileIn(t testing.TB, text string, with House) *Plan {
 	t.Helper()
-	p, problems := Compile(load(t, text), nil, house, nil)
+	cfg := load(t, text)
+	if with.Inputs == nil {
+		with.Inputs = house(cfg).Inputs
+	}
+	p, problems := Compile(cfg, nil, with, nil)
 	for _, problem := range problems {
 		t.Error(problem)
 	}

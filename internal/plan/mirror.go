@@ -71,9 +71,7 @@ func (c *compiler) keptMirror(b *body, m *config.Mirror) (*keptMirror, error) {
 	return c.env.Keep(key, func() exchange.Kept {
 		k := &keptMirror{}
 		for i, s := range secure {
-			if s != nil {
-				list[i].Secure = s.keep(c.env)
-			}
+			list[i].Secure = s
 		}
 		if c.house.Metrics != nil {
 			counter := c.house.Metrics.Mirror(b.proxy.Name, b.path())

@@ -15,7 +15,9 @@
 package plan
 
 import (
+	"context"
 	"crypto/tls"
+	"log/slog"
 	"net/netip"
 	"slices"
 	"time"
@@ -35,6 +37,8 @@ type Plan struct {
 	counters []retirer
 	stores   []stored // what caches hold
 	begin    []beginner
+	notes    []exchange.Note
+	log      *slog.Logger
 	// proxies are those of the configuration, by name, also the inactive ones.
 	proxies []compiledProxy
 	// tcpProxies are the active TCP proxies, by name.
@@ -126,14 +130,21 @@ func (p *Plan) AtQUIC(address netip.AddrPort) *Port {
 	return nil
 }
 
-// Begin lets what p has opened do its work, such as health checks. It is called
-// once, when the plan is taken into use. A plan that is only looked at sends
-// nothing to anybody.
+// Begin lets what p has opened do its work, such as health checks, and logs the
+// notes. It is called once, when the plan is taken into use. A plan that is only
+// looked at sends nothing to anybody.
 func (p *Plan) Begin() {
+	for _, n := range p.notes {
+		p.log.Log(context.Background(), n.Level, n.Text, n.Attrs...)
+	}
 	for _, part := range p.begin {
 		part.Begin()
 	}
 }
+
+// Notes returns what an operator should hear of the configuration. The slice is the
+// plan's own.
+func (p *Plan) Notes() []exchange.Note { return p.notes }
 
 // Retire ends what p holds and current does not: counters, connections that are
 // kept for nobody, what runs in the background. It is called once: on the old

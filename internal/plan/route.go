@@ -67,6 +67,8 @@ type shared struct {
 	upstream    upstream.Settings
 	settings    string          // the same as text
 	ejection    health.Ejection // what routes have that say nothing of it
+	affinityKey *upstream.AffinityKey
+	authorities map[string]authorities // by their files
 	content     content
 	keyBuffer   []byte
 
@@ -88,8 +90,8 @@ func newShared(cfg *config.Config) shared {
 		clientIP: map[*clientip.Config]exchange.Filter{}, ipFilter: map[*ipfilter.Config]exchange.Filter{},
 		rateLimit: map[*ratelimit.Config]exchange.Filter{}, basicAuth: map[*basicauth.Config]exchange.Filter{},
 		forwardAuth: map[*forwardauth.Config]exchange.Filter{},
-		content:     newContent(),
-		forward:     map[forwarding]exchange.Filter{}, timeout: map[timeout.Config]exchange.Filter{},
+		content:     newContent(), authorities: map[string]authorities{},
+		forward: map[forwarding]exchange.Filter{}, timeout: map[timeout.Config]exchange.Filter{},
 	}
 	s.upstream = upstream.Settings{
 		IdleTimeout:     u.IdleTimeout.D(),

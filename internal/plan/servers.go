@@ -23,11 +23,16 @@ func (c *compiler) affinity(b *body) *upstream.Affinity {
 	return &upstream.Affinity{Sticky: b.settings.StickyCookie, Key: c.affinityKey(), Proxy: b.proxy.Name, Route: b.path()}
 }
 
-// affinityKey returns the key of all sticky cookies.
+// affinityKey returns the key of all sticky cookies. Where none was loaded it is one
+// that nobody else has.
 func (c *compiler) affinityKey() *upstream.AffinityKey {
-	return c.env.Keep("affinity key\x00"+c.house.StateDir, func() exchange.Kept {
-		return upstream.OpenAffinityKey(c.house.StateDir, !c.house.Rehearsal, c.house.Log)
-	}).(*upstream.AffinityKey)
+	if key := c.house.Inputs.AffinityKey(); key != nil {
+		return key
+	}
+	if c.shared.affinityKey == nil {
+		c.shared.affinityKey = upstream.NewAffinityKey()
+	}
+	return c.shared.affinityKey
 }
 
 // keptServers is the source of a route, carried over while nothing of it
@@ -65,9 +70,7 @@ func (c *compiler) servers(b *body) error {
 	b.servers = c.env.Keep(string(key), func() exchange.Kept {
 		kept := &keptServers{}
 		for i, s := range secure {
-			if s != nil {
-				list[i].Secure = s.keep(c.env)
-			}
+			list[i].Secure = s
 		}
 		kept.counters = c.countAttempts(b, list)
 		if policy.Retry != nil && c.house.Metrics != nil {
@@ -168,7 +171,7 @@ func targets(r *config.Route) ([]upstream.Target, error) {
 
 // serversKey names a route's source and everything it depends on. The next call
 // overwrites it.
-func (c *compiler) serversKey(b *body, secure []*secureServer) []byte {
+func (c *compiler) serversKey(b *body, secure []*upstream.Secure) []byte {
 	key := append(c.shared.keyBuffer[:0], "servers "...)
 	for _, s := range []string{b.proxy.Name, b.prefix, c.shared.settings, b.proxy.HostHeader, b.settings.LoadBalancing} {
 		key = append(append(key, s...), '\n')

@@ -1,13 +1,11 @@
 package plan
 
 import (
-	"crypto/tls"
 	"strconv"
 	"strings"
 
-	"headgate/internal/certs"
 	"headgate/internal/config"
-	"headgate/internal/exchange"
+	"headgate/internal/plan/inputs"
 	"headgate/internal/schema"
 	"headgate/internal/server/target"
 	"headgate/internal/upstream"
@@ -41,23 +39,6 @@ func (f *serverFault) tell(route schema.Place, servers []*config.Server) {
 	route.Field("servers").Index(f.server).Called("server", servers[f.server].URL).Field("tls").Field(f.field).Problem(f.err.Error(), f.remedy)
 }
 
-// secureServer is how TLS is spoken to one server, before its parts are kept.
-type secureServer struct {
-	upstream.Secure
-	pairKey string
-	opened  *certs.Pair // nil if it is kept already, or if there is none
-}
-
-// keep returns the settings with the certificate that is shown to the server,
-// which lives as long as who keeps it.
-func (s *secureServer) keep(env exchange.Env) *upstream.Secure {
-	if s.pairKey != "" {
-		pair := env.Keep(s.pairKey, func() exchange.Kept { return s.opened }).(*certs.Pair)
-		s.Certificate = func() *tls.Certificate { return pair.Certificate() }
-	}
-	return &s.Secure
-}
-
 // mayBeSecure reports whether a URL can be one of https: its scheme, in whatever
 // case, ends in an s.
 func mayBeSecure(url string) bool {
@@ -65,10 +46,10 @@ func mayBeSecure(url string) bool {
 	return i > 0 && url[i-1]|0x20 == 's'
 }
 
-// secureServers reads the files of a route's https servers. The result has a place
+// secureServers gives a route's https servers their authorities and certificates. The result has a place
 // for each server, nil for those without TLS; it is nil if no server has any.
-func (c *compiler) secureServers(b *body) ([]*secureServer, error) {
-	var all []*secureServer
+func (c *compiler) secureServers(b *body) ([]*upstream.Secure, error) {
+	var all []*upstream.Secure
 	for i, s := range b.settings.Servers {
 		if !mayBeSecure(s.URL) {
 			continue // most are not, and with ten thousand proxies parsing takes its time
@@ -81,7 +62,7 @@ func (c *compiler) secureServers(b *body) ([]*secureServer, error) {
 			continue
 		}
 		if all == nil {
-			all = make([]*secureServer, len(b.settings.Servers))
+			all = make([]*upstream.Secure, len(b.settings.Servers))
 		}
 		secure, fault := c.secureServer(s, t)
 		if fault != nil {
@@ -91,16 +72,16 @@ func (c *compiler) secureServers(b *body) ([]*secureServer, error) {
 		all[i] = secure
 		if secure.Unverified {
 			c.plan.unverified = append(c.plan.unverified, Unverified{Proxy: b.proxy.Name, Route: b.path(), Server: s.URL})
-			c.house.Log.Warn("the certificate of a server is not checked: who gets between can read and change everything",
+			c.warn("the certificate of a server is not checked: who gets between can read and change everything",
 				"proxy", b.proxy.Name, "route", b.path(), "server", s.URL, "remedy", "name its authority by tls.ca_file, and take insecure_skip_verify out")
 		}
 	}
 	return all, nil
 }
 
-// secureServer reads the files of one server.
-func (c *compiler) secureServer(s *config.Server, t target.Target) (*secureServer, *serverFault) {
-	out := &secureServer{Secure: upstream.Secure{Name: t.Host}}
+// secureServer returns how TLS is spoken to one server.
+func (c *compiler) secureServer(s *config.Server, t target.Target) (*upstream.Secure, *serverFault) {
+	out := &upstream.Secure{Name: t.Host}
 	settings := s.TLS
 	if settings == nil {
 		out.Key = out.Name
@@ -116,29 +97,17 @@ func (c *compiler) secureServer(s *config.Server, t target.Target) (*secureServe
 	digest := ""
 	if settings.CAFile != "" {
 		var err error
-		if out.Authorities, digest, err = loadAuthorities(c.path(settings.CAFile)); err != nil {
+		if out.Authorities, digest, err = c.authorities(settings.CAFile); err != nil {
 			return nil, &serverFault{field: "ca_file", err: err, remedy: "name a PEM file with the certificates of the authorities"}
 		}
 	}
 	if settings.ClientCertFile != "" {
-		if fault := c.clientPair(out, settings); fault != nil {
-			return nil, fault
+		pair, err := c.pair(inputs.ForServers(settings.ClientCertFile), settings.ClientCertFile, settings.ClientKeyFile, "servers that ask for it get none")
+		if err != nil {
+			return nil, &serverFault{field: "client_cert_file", err: err, remedy: "name files with a certificate and its key in PEM form"}
 		}
+		out.Certificate = pair.Certificate
 	}
-	out.Key = strings.Join([]string{out.Name, digest, strconv.FormatBool(out.Unverified), out.pairKey}, "\x00")
+	out.Key = strings.Join([]string{out.Name, digest, strconv.FormatBool(out.Unverified), settings.ClientCertFile, settings.ClientKeyFile}, "\x00")
 	return out, nil
-}
-
-// clientPair opens the certificate that is shown to a server, unless it is open.
-func (c *compiler) clientPair(out *secureServer, settings *upstream.TLS) *serverFault {
-	certFile, keyFile := c.path(settings.ClientCertFile), c.path(settings.ClientKeyFile)
-	out.pairKey = strings.Join([]string{"client certificate", certFile, keyFile}, "\x00")
-	if c.keeper.has(out.pairKey) {
-		return nil
-	}
-	var err error
-	if out.opened, err = certs.Open("for servers: "+certFile, certFile, keyFile, c.house.Log); err != nil {
-		return &serverFault{field: "client_cert_file", err: err, remedy: "name files with a certificate and its key in PEM form"}
-	}
-	return nil
 }

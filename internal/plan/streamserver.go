@@ -140,8 +140,7 @@ type keptName struct{ *resolve.Name }
 // Retire does nothing: nothing runs while nobody dials.
 func (keptName) Retire() {}
 
-// secureStream reads the files of a TCP proxy's server and returns how TLS is
-// spoken to it; nil after a problem.
+// secureStream returns how TLS is spoken to a TCP proxy's server; nil after a problem.
 func (c *compiler) secureStream(proxy string, i int, settings *config.StreamServer, at schema.Place) *tls.Config {
 	address, _ := settings.HostPort()
 	host, _, _ := net.SplitHostPort(address)
@@ -153,11 +152,10 @@ func (c *compiler) secureStream(proxy string, i int, settings *config.StreamServ
 	if secure.Unverified {
 		url := "tcp://" + address
 		c.plan.unverified = append(c.plan.unverified, Unverified{Proxy: proxy, Route: "tcp", Server: url})
-		c.house.Log.Warn("the certificate of a server is not checked: who gets between can read and change everything",
+		c.warn("the certificate of a server is not checked: who gets between can read and change everything",
 			"tcp_proxy", proxy, "server", url, "remedy", "name its authority by tls.ca_file, and take insecure_skip_verify out")
 	}
-	kept := secure.keep(c.env)
-	return c.env.Keep("stream tls\n"+kept.Key, func() exchange.Kept { return keptTLS{kept.Config()} }).(keptTLS).Config
+	return c.env.Keep("stream tls\n"+secure.Key, func() exchange.Kept { return keptTLS{secure.Config()} }).(keptTLS).Config
 }
 
 // keptTLS is how TLS is spoken to servers, with the sessions of earlier

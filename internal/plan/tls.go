@@ -5,15 +5,15 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
+	"fmt"
+	"log/slog"
 	"maps"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"headgate/internal/certs"
 	"headgate/internal/config"
 	"headgate/internal/exchange"
-	"headgate/internal/schema"
 )
 
 // portTLS is how an HTTPS port speaks TLS. It is kept as long as nothing of it
@@ -65,59 +65,51 @@ func (c *compiler) secure() {
 	}
 }
 
-// pairs opens the certificates of the configuration, by name.
+// pairs returns the certificates of the configuration, by name.
 func (c *compiler) pairs() map[string]*certs.Pair {
 	all := map[string]*certs.Pair{}
 	for _, name := range slices.Sorted(maps.Keys(c.config.Certificates)) {
 		cert := c.config.Certificates[name]
-		at := c.report.Root().Field("certificates").Field(name).Called("certificate", name)
-		if p := c.pair(cert, at); p != nil {
-			all[name] = p
-			c.plan.certificates = append(c.plan.certificates, p)
+		p, err := c.pair(name, cert.CertFile, cert.KeyFile, "clients get a self-signed one")
+		if err != nil {
+			c.report.Root().Field("certificates").Field(name).Called("certificate", name).
+				Problem(err.Error(), "name files with a certificate and its key in PEM form")
+			continue
 		}
+		all[name] = p
+		c.plan.certificates = append(c.plan.certificates, p)
 	}
 	return all
 }
 
-// pair opens one certificate, or takes on the one that is open.
-func (c *compiler) pair(cert *config.Certificate, at schema.Place) *certs.Pair {
-	certFile, keyFile := c.path(cert.CertFile), c.path(cert.KeyFile)
-	key := strings.Join([]string{"certificate", cert.Name, certFile, keyFile}, "\x00")
-	var opened *certs.Pair
-	if !c.keeper.has(key) {
-		var err error
-		if opened, err = certs.Open(cert.Name, certFile, keyFile, c.house.Log); err != nil {
-			at.Problem(err.Error(), "name files with a certificate and its key in PEM form")
-			return nil
-		}
+// pair returns a certificate that was loaded. One that cannot be used refuses a
+// change that brings it; at the start, and when it was served by before, it is there
+// without one, and otherwise says what follows from that.
+func (c *compiler) pair(name, certFile, keyFile, otherwise string) (*certs.Pair, error) {
+	p, fresh := c.house.Inputs.Pair(name, certFile, keyFile)
+	if p == nil {
+		return nil, fmt.Errorf("certificate %s was not loaded", certFile)
 	}
-	return c.env.Keep(key, func() exchange.Kept { return opened }).(*certs.Pair)
+	err := p.Problem()
+	switch {
+	case err == nil || !fresh:
+		return p, nil
+	case !c.house.Start:
+		return nil, err
+	}
+	c.note(exchange.Note{Level: slog.LevelError, Text: "certificate cannot be used, " + otherwise + "; everything else is served",
+		Attrs: []any{"certificate", name, "error", err.Error(), "remedy", "put right the files: they are taken up within seconds"}})
+	return p, nil
 }
 
 // selfSigned returns the certificate for names that no other has.
 func (c *compiler) selfSigned() *certs.Certificate {
-	dir := c.house.StateDir
-	if c.house.Rehearsal {
-		dir = ""
+	made, err := c.house.Inputs.SelfSigned()
+	if err != nil {
+		c.report.Root().Field("ports").Problem(err.Error(), "")
+		return nil
 	}
-	key := "self-signed\x00" + dir
-	var made *certs.Certificate
-	if !c.keeper.has(key) {
-		var err error
-		if made, err = certs.SelfSigned(dir); err != nil {
-			c.report.Root().Field("ports").Problem(err.Error(), "make the state directory writable")
-			return nil
-		}
-	}
-	return c.env.Keep(key, func() exchange.Kept { return made }).(*certs.Certificate)
-}
-
-// path returns where a file of the configuration is.
-func (c *compiler) path(name string) string {
-	if filepath.IsAbs(name) {
-		return name
-	}
-	return filepath.Join(c.house.Dir, name)
+	return made
 }
 
 // securePort gives one port its TLS settings, or those it had if nothing of
@@ -130,11 +122,11 @@ func (c *compiler) securePort(port *Port, pairs map[string]*certs.Pair, selfSign
 	settings := &port.settings.TLS
 	clients := string(settings.ClientAuth) + "\x00" + authorities
 	tickets := c.env.Keep("tickets\x00"+clients, func() exchange.Kept { return certs.NewTickets() }).(*certs.Tickets)
-	key := []string{"tls", port.Name(), string(port.Protocol()), string(settings.MinVersion), clients, settings.DefaultCertificate}
+	key := []string{"tls", fmt.Sprintf("%p", selfSigned), port.Name(), string(port.Protocol()), string(settings.MinVersion), clients, settings.DefaultCertificate}
 	list := make([]*certs.Pair, 0, len(pairs))
 	for _, name := range slices.Sorted(maps.Keys(pairs)) {
 		cert := c.config.Certificates[name]
-		key = append(key, name, c.path(cert.CertFile), c.path(cert.KeyFile))
+		key = append(key, name, cert.CertFile, cert.KeyFile, fmt.Sprintf("%p", pairs[name]))
 		list = append(list, pairs[name])
 	}
 	port.tls = c.env.Keep(strings.Join(key, "\x00"), func() exchange.Kept {
@@ -152,11 +144,11 @@ func (c *compiler) tellUncovered(port *Port) {
 	const what, remedy = "clients get a self-signed certificate, which browsers refuse", "add one under certificates"
 	set := port.tls.set
 	switch {
-	case port.settings.TLS.DefaultCertificate != "":
+	case set.HasDefault():
 		return
 	case set.Empty():
 		port.uncovered = []string{"*"}
-		c.house.Log.Warn("port has no certificate: "+what, "port", port.Name(), "remedy", remedy)
+		c.warn("port has no certificate: "+what, "port", port.Name(), "remedy", remedy)
 		return
 	}
 	var hosts []string
@@ -174,7 +166,7 @@ func (c *compiler) tellUncovered(port *Port) {
 	if len(hosts) > 0 {
 		slices.Sort(hosts)
 		port.uncovered = hosts[:min(len(hosts), maxUncovered)]
-		c.house.Log.Warn("hosts have no certificate: "+what, "port", port.Name(), "hosts", port.uncovered, "count", len(hosts), "remedy", remedy)
+		c.warn("hosts have no certificate: "+what, "port", port.Name(), "hosts", port.uncovered, "count", len(hosts), "remedy", remedy)
 	}
 }
 
@@ -198,7 +190,7 @@ func (c *compiler) policy(port *Port) (p certs.Policy, authorities string, ok bo
 		p.ClientAuth = tls.RequireAndVerifyClientCert
 	}
 	var err error
-	if p.ClientCAs, authorities, err = loadAuthorities(c.path(settings.ClientCA)); err != nil {
+	if p.ClientCAs, authorities, err = c.authorities(settings.ClientCA); err != nil {
 		c.report.Root().Field("ports").Field(port.Name()).Called("port", port.Name()).Field("tls").Field("client_ca").
 			Problem(err.Error(), "name a PEM file with the certificates of the authorities")
 		return p, "", false
@@ -206,12 +198,27 @@ func (c *compiler) policy(port *Port) (p certs.Policy, authorities string, ok bo
 	return p, authorities, true
 }
 
-// loadAuthorities returns the authorities in a file and a digest of it.
-func loadAuthorities(file string) (*x509.CertPool, string, error) {
-	pool, data, err := certs.LoadAuthorities(file)
+// authorities are certificates of authorities, and a digest of their file.
+type authorities struct {
+	pool   *x509.CertPool
+	digest string
+}
+
+// authorities returns those in a file.
+func (c *compiler) authorities(name string) (*x509.CertPool, string, error) {
+	if a, known := c.shared.authorities[name]; known {
+		return a.pool, a.digest, nil
+	}
+	f, err := c.house.Inputs.File(name)
 	if err != nil {
 		return nil, "", err
 	}
+	data := f.Content().Data
 	sum := sha256.Sum256(data)
-	return pool, hex.EncodeToString(sum[:]), nil
+	a := authorities{digest: hex.EncodeToString(sum[:])}
+	if a.pool, err = certs.Authorities(name, data); err != nil {
+		return nil, "", err
+	}
+	c.shared.authorities[name] = a
+	return a.pool, a.digest, nil
 }

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"log/slog"
 	"path/filepath"
 	"strings"
 
@@ -18,39 +17,53 @@ import (
 
 // AffinityKey is what sticky cookies are made with. Whoever has it can tell
 // which cookie stands for which server, and no more.
-type AffinityKey struct{ key [affinityBytes]byte }
+type AffinityKey struct {
+	key [affinityBytes]byte
+	// file is where it is to be kept, "" if it is kept there already or nowhere.
+	file string
+	// fault is why it ends with the process, nil if it does not.
+	fault error
+}
 
 const (
 	affinityFile  = "affinity.key"
 	affinityBytes = 32
 )
 
-// OpenAffinityKey reads the key from dir, or makes one and keeps it there,
-// readable for its owner only. Without a dir, or when the file cannot be used,
-// the key is kept in memory and log hears of it: cookies end with the process
-// then, which is better than no service. Keep says that a new key may be written.
-func OpenAffinityKey(dir string, keep bool, log *slog.Logger) *AffinityKey {
-	k := &AffinityKey{}
+// NewAffinityKey makes a key that nobody else has and that is kept nowhere.
+func NewAffinityKey() *AffinityKey {
+	k := &AffinityKey{fault: errors.New("there is no state directory for their key")}
+	rand.Read(k.key[:])
+	return k
+}
+
+// OpenAffinityKey reads the key from dir, or makes one. Nothing is written before
+// Keep. Without a dir, or when the file cannot be used, the key is kept in memory
+// only: cookies end with the process then, which is better than no service.
+func OpenAffinityKey(dir string) *AffinityKey {
 	if dir == "" {
-		log.Warn("sticky cookies end with this process", "reason", "there is no state directory for their key")
-		rand.Read(k.key[:])
-		return k
+		return NewAffinityKey()
 	}
+	k := &AffinityKey{}
 	name := filepath.Join(dir, affinityFile)
-	err := k.read(name)
-	if errors.Is(err, fs.ErrNotExist) {
+	if err := k.read(name); errors.Is(err, fs.ErrNotExist) {
 		rand.Read(k.key[:])
-		if !keep {
-			return k
-		}
-		err = file.Replace(name, []byte(hex.EncodeToString(k.key[:])+"\n"))
+		k.file = name
 	} else if err != nil {
 		rand.Read(k.key[:]) // the file may be another node's: it is left alone
-	}
-	if err != nil {
-		log.Error("sticky cookies end with this process", "reason", err.Error(), "file", name)
+		k.fault = err
 	}
 	return k
+}
+
+// Keep writes a key that was made to its file, readable for its owner only. The
+// error says why sticky cookies end with the process, if they do.
+func (k *AffinityKey) Keep() error {
+	if k.file != "" {
+		k.fault = file.Replace(k.file, []byte(hex.EncodeToString(k.key[:])+"\n"))
+		k.file = ""
+	}
+	return k.fault
 }
 
 // read reads the key from a file: 64 hexadecimal digits in a line.
@@ -65,9 +78,6 @@ func (k *AffinityKey) read(name string) error {
 	}
 	return nil
 }
-
-// Retire does nothing: the key holds nothing but memory.
-func (k *AffinityKey) Retire() {}
 
 // value returns what a cookie says for a server of a route: the first 128 bits
 // of the HMAC-SHA256 of its names, in base64.

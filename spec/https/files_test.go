@@ -70,9 +70,9 @@ func TestFilesThatChange(t *testing.T) {
 	dialed{address: address, name: "b.example"}.must(t).want(t, "b.example", "/", 200, "b.example!")
 }
 
-// Files that are wrong at the start, or that a change names, are problems with
-// their place.
-func TestBadFilesAreNamedWithTheirPlace(t *testing.T) {
+// A certificate whose files are wrong at the start stops nothing else: its host gets
+// the self-signed one, and the log, the status and the metrics say why.
+func TestABadCertificateAtTheStartStopsNothingElse(t *testing.T) {
 	t.Parallel()
 	a := newAuthority(t, "test authority")
 	for name, c := range map[string]struct {
@@ -94,22 +94,44 @@ func TestBadFilesAreNamedWithTheirPlace(t *testing.T) {
 			h := newHouse(t)
 			keep(t, h.dir, "a", a.host([]string{"a.example"}))
 			keep(t, h.dir, "b", a.host([]string{"b.example"}))
-			text := twoHosts(free(t))
+			address := free(t)
 			c.spoil(h.dir)
-			err := h.run(text)
-			if err == nil {
-				t.Fatal("it starts")
+			h.start(twoHosts(address))
+			if name != "wrong key" { // which takes that of a
+				dialed{address: address, name: "a.example"}.must(t).want(t, "a.example", "/", 200, "a.example")
 			}
-			place := fmt.Sprintf("%s:8:", h.file) // of the certificate b, or of a when its key was taken
-			if name == "wrong key" {
-				place = h.file + ":"
+			bad := dialed{address: address, name: "b.example"}.must(t)
+			bad.want(t, "b.example", "/", 200, "b.example")
+			if got := bad.ConnectionState().PeerCertificates[0].Subject.CommonName; got != "headgate.invalid" {
+				t.Errorf("b.example gets the certificate of %s, want the self-signed one", got)
 			}
-			all := h.log.String()
-			if !strings.Contains(all, place) || !strings.Contains(all, c.want) || !strings.Contains(all, "certificates.b") {
-				t.Errorf("got\n%s\nwant %q, certificates.b and %q", all, place, c.want)
+			h.log.await(t, "level=ERROR", "certificate cannot be used", "certificate=b", c.want)
+			for _, s := range h.Plan().Certificates() {
+				if s.Name == "b" && (s.State != certs.Missing || !strings.Contains(s.Problem, c.want)) {
+					t.Errorf("status: %+v, want missing and %q", s, c.want)
+				}
+			}
+			keep(t, h.dir, "a", a.host([]string{"a.example"}))
+			os.Remove(filepath.Join(h.dir, "b.key"))
+			keep(t, h.dir, "b", a.host([]string{"b.example"}))
+			h.log.await(t, "certificate loaded", "certificate=b")
+			good := dialed{address: address, name: "b.example"}.must(t)
+			if got := good.ConnectionState().PeerCertificates[0].DNSNames; len(got) != 1 || got[0] != "b.example" {
+				t.Errorf("b.example gets the certificate of %v after its files were put right", got)
 			}
 		})
 	}
+}
+
+// Another change goes through while a certificate is still bad.
+func TestAChangeBesideABadCertificate(t *testing.T) {
+	t.Parallel()
+	h, a := newHouse(t), newAuthority(t, "test authority")
+	keep(t, h.dir, "a", a.host([]string{"a.example"}))
+	address := free(t)
+	h.start(twoHosts(address))
+	h.apply(strings.Replace(twoHosts(address), "{host}", "{host}!", 1))
+	dialed{address: address, name: "a.example"}.must(t).want(t, "a.example", "/", 200, "a.example!")
 }
 
 // A change that names bad files is refused and leaves everything as it was.

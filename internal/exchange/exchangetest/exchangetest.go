@@ -4,14 +4,17 @@
 package exchangetest
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net/netip"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"headgate/internal/exchange"
+	"headgate/internal/file"
 	"headgate/internal/header"
 )
 
@@ -224,6 +227,12 @@ func (b *body) Close() error {
 // as long as the Env is used.
 func Env(t testing.TB, now ...func() time.Time) exchange.Env {
 	t.Helper()
+	return EnvIn(t, "", now...)
+}
+
+// EnvIn is Env for settings whose files lie in dir.
+func EnvIn(t testing.TB, dir string, now ...func() time.Time) exchange.Env {
+	t.Helper()
 	kept := map[string]exchange.Kept{}
 	env := exchange.Env{Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Clock: time.Now}
 	env.Keep = func(key string, open func() exchange.Kept) exchange.Kept {
@@ -232,6 +241,13 @@ func Env(t testing.TB, now ...func() time.Time) exchange.Env {
 		}
 		return kept[key]
 	}
+	env.File = func(name string) (*file.Followed, error) {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		return file.Follow(name, 1<<20, "more than a file of a test")
+	}
+	env.Note = func(n exchange.Note) { env.Log.Log(context.Background(), n.Level, n.Text, n.Attrs...) }
 	if len(now) > 0 {
 		env.Clock = now[0]
 	}

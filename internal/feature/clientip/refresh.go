@@ -34,13 +34,30 @@ type Refresh struct {
 }
 
 // Lists is where filters get the networks of CDNs from. Without Refresh they are
-// those of the program, and those in the state directory.
+// those of the program, and those that were kept.
 type Lists struct {
 	Refresh
-	// StateDir is where lists are kept, "" for nowhere.
+	// StateDir is where fetched lists are kept, "" for nowhere.
 	StateDir string
-	// Asleep is true for a plan that serves nobody: nothing is fetched.
-	Asleep bool
+	// Kept returns the list of a CDN that was kept there before, as it was loaded; no
+	// bytes if there is none. Nil knows of none.
+	Kept func(cdn string) ([]byte, error)
+}
+
+// keptList returns the file below the state directory in which the list of a CDN is
+// kept.
+func keptList(stateDir, cdn string) string { return filepath.Join(stateDir, "cdn", cdn+".txt") }
+
+// ReadKept reads the list of a CDN that was kept; no bytes if there is none.
+func ReadKept(stateDir, cdn string) ([]byte, error) {
+	if stateDir == "" {
+		return nil, nil
+	}
+	text, err := file.Read(keptList(stateDir, cdn), maxFetched, "than a list of networks may be")
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	return text, err
 }
 
 // The bounds of fetching.
@@ -65,8 +82,9 @@ type fresh struct {
 	client *http.Client
 	log    *slog.Logger
 	clock  func() time.Time
-	stop   context.CancelFunc
+	stop   context.CancelFunc // nil until Begin
 	done   chan struct{}
+	unread error // why the kept list is not used
 }
 
 // current returns a CDN with its networks as they are, and as they will be.
@@ -74,18 +92,22 @@ func current(known *cdn, lists Lists, env exchange.Env) *cdn {
 	if len(known.from) == 0 || env.Keep == nil {
 		return known
 	}
-	key := fmt.Sprintf("networks of %s\n%+v", known.name, lists)
-	kept := env.Keep(key, func() exchange.Kept {
-		f := newFresh(known, lists, env)
-		if lists.Enabled && !lists.Asleep {
-			var ctx context.Context
-			ctx, f.stop = context.WithCancel(context.Background())
-			f.done = make(chan struct{})
-			go f.run(ctx)
-		}
-		return f
-	})
-	return kept.(*fresh).cdn
+	key := fmt.Sprintf("networks of %s\n%+v\n%s", known.name, lists.Refresh, lists.StateDir)
+	return env.Keep(key, func() exchange.Kept { return newFresh(known, lists, env) }).(*fresh).cdn
+}
+
+// Begin begins the fetching.
+func (f *fresh) Begin() {
+	if f.unread != nil {
+		f.log.Warn("the kept networks of a CDN cannot be used", "cdn", f.cdn.name, "file", f.name(), "error", f.unread)
+	}
+	if !f.lists.Enabled {
+		return
+	}
+	var ctx context.Context
+	ctx, f.stop = context.WithCancel(context.Background())
+	f.done = make(chan struct{})
+	go f.run(ctx)
 }
 
 // newFresh returns the networks that are known so far.
@@ -99,7 +121,7 @@ func newFresh(known *cdn, lists Lists, env exchange.Env) *fresh {
 	embedded := known.embedded
 	f.floor, f.date = embedded.networks, embedded.date
 	f.cdn.networks.Store(known.networks.Load())
-	if kept := f.read(); kept != nil && kept.date.After(f.date) {
+	if kept := f.kept(); kept != nil && kept.date.After(f.date) {
 		f.date = kept.date
 		f.cdn.networks.Store(kept.set())
 	}
@@ -219,7 +241,7 @@ func (f *fresh) name() string {
 	if f.lists.StateDir == "" {
 		return ""
 	}
-	return filepath.Join(f.lists.StateDir, "cdn", f.cdn.name+".txt")
+	return keptList(f.lists.StateDir, f.cdn.name)
 }
 
 // keep writes the list to the state directory.
@@ -239,15 +261,14 @@ func (f *fresh) keep(l *list) error {
 	return file.Replace(name, b.Bytes())
 }
 
-// read returns the list in the state directory, nil if there is none that can be
-// used. It is checked as if it came from the network.
-func (f *fresh) read() *list {
-	name := f.name()
-	if name == "" {
+// kept returns the list that was kept, nil if there is none that can be used. It is
+// checked as if it came from the network.
+func (f *fresh) kept() *list {
+	if f.lists.Kept == nil {
 		return nil
 	}
-	text, err := file.Read(name, maxFetched, "than a list of networks may be")
-	if errors.Is(err, os.ErrNotExist) {
+	text, err := f.lists.Kept(f.cdn.name)
+	if err == nil && len(text) == 0 {
 		return nil
 	}
 	var l *list
@@ -258,7 +279,7 @@ func (f *fresh) read() *list {
 		err = checkFetched(l.networks, f.floor)
 	}
 	if err != nil {
-		f.log.Warn("the kept networks of a CDN cannot be used", "cdn", f.cdn.name, "file", name, "error", err)
+		f.unread = err
 		return nil
 	}
 	return l

@@ -30,7 +30,7 @@ func (e *FileError) Error() string { return e.Err.Error() }
 func Compile(c Config, env exchange.Env) (exchange.Filter, error) {
 	s := &set{pages: make([]compiled, len(c))}
 	for i := range c {
-		text, err := page.Open(&c[i].Config, env.Dir)
+		text, err := page.Compile(&c[i].Config, env)
 		if err != nil {
 			return exchange.Filter{}, &FileError{i, err}
 		}

@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"hash"
+	"log/slog"
 	"net/netip"
 
 	"headgate/internal/exchange"
@@ -92,11 +93,11 @@ func newLists(c *Config, env exchange.Env) (*lists, error) {
 	return l, nil
 }
 
-// tell logs what stands in a list for nothing.
+// tell notes what stands in a list for nothing.
 func tell(env exchange.Env, name string, s *ipset.Set) {
-	if n, first, wider := s.Covered(); n > 0 && env.Log != nil {
-		env.Log.Info("entries of ip_filter lie within others and change nothing",
-			"list", name, "entries", n, "first", first.String(), "within", wider.String())
+	if n, first, wider := s.Covered(); n > 0 && env.Note != nil {
+		env.Note(exchange.Note{Level: slog.LevelInfo, Text: "entries of ip_filter lie within others and change nothing",
+			Attrs: []any{"list", name, "entries", n, "first", first.String(), "within", wider.String()}})
 	}
 }
 

@@ -3,7 +3,7 @@ package ipfilter
 import (
 	"bytes"
 	"fmt"
-	"log/slog"
+
 	"net/netip"
 	"strings"
 	"testing"
@@ -83,7 +83,7 @@ func TestTheSourceIsNotAsked(t *testing.T) {
 func TestEqualListsAreKept(t *testing.T) {
 	var log bytes.Buffer
 	env := exchangetest.Env(t)
-	env.Log = slog.New(slog.NewTextHandler(&log, nil))
+	env.Note = func(n exchange.Note) { fmt.Fprintln(&log, "level="+n.Level.String(), n.Attrs) }
 	keys := map[string]bool{}
 	keep := env.Keep
 	env.Keep = func(k string, open func() exchange.Kept) exchange.Kept {
@@ -99,7 +99,7 @@ func TestEqualListsAreKept(t *testing.T) {
 	if len(keys) != 3 {
 		t.Errorf("%d keys, want 3: the first two are equal", len(keys))
 	}
-	if got := log.String(); strings.Count(got, "level=INFO") != 2 || !strings.Contains(got, "list=allow entries=1 first=10.1.0.0/16 within=10.0.0.0/8") {
+	if got := log.String(); strings.Count(got, "level=INFO") != 2 || !strings.Contains(got, "[list allow entries 1 first 10.1.0.0/16 within 10.0.0.0/8]") {
 		t.Errorf("log %q, want one line for each list with an entry that changes nothing", got)
 	}
 }

@@ -18,7 +18,7 @@ func Compile(c *Config, env exchange.Env) (exchange.Filter, error) {
 	g := &gate{header: newSecret(c.Bypass.Header), cookie: newSecret(c.Bypass.Cookie)}
 	g.usual = &exchange.Answer{Reason: exchange.Maintenance, RetryAfter: int(c.RetryAfter.D().Seconds())}
 	var err error
-	if g.page, err = page.Open(&c.Config, env.Dir); err != nil {
+	if g.page, err = page.Compile(&c.Config, env); err != nil {
 		return exchange.Filter{}, err
 	}
 	if len(c.Bypass.Addresses) > 0 {

@@ -2,10 +2,8 @@ package page
 
 import (
 	"mime"
-	"os"
 	"path"
 	"strings"
-	"time"
 
 	"headgate/internal/exchange"
 	"headgate/internal/schema"
@@ -84,18 +82,4 @@ func (c *Config) mediaType() string {
 		return json
 	}
 	return plain
-}
-
-// stamp tells one state of a file from another.
-type stamp struct {
-	size  int64
-	moved time.Time
-}
-
-func stampOf(name string) stamp {
-	info, err := os.Stat(name)
-	if err != nil {
-		return stamp{size: -1}
-	}
-	return stamp{info.Size(), info.ModTime()}
 }

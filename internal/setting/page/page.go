@@ -4,7 +4,6 @@
 package page
 
 import (
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -13,8 +12,11 @@ import (
 	"headgate/internal/file"
 )
 
-// longestFile is the largest file of a page, in bytes.
-const longestFile = 1 << 20
+// MaxFile is the largest file of a page, in bytes.
+const MaxFile = 1 << 20
+
+// TooLarge says what a larger file is.
+const TooLarge = "more than the 1 MiB of a page"
 
 // lookInterval is how often a file is looked at for changes while its page is in
 // use.
@@ -23,7 +25,7 @@ const lookInterval = 2 * time.Second
 // Page is a compiled page. It may be used by any number of goroutines.
 type Page struct {
 	// constant
-	name        string // of the file, "" for a text in the settings
+	file        *file.Followed // nil for a text in the settings
 	contentType string
 	escape      func([]byte, int) []byte
 
@@ -33,15 +35,14 @@ type Page struct {
 
 // content is a page as it stands in its file.
 type content struct {
-	stamp    stamp
+	of       *file.Content // nil for a text in the settings
 	template exchange.Template
 	fixed    []byte // when no variable is in it
 }
 
-// Open returns the page of settings that were checked, or nil if they have none.
-// dir is where a relative path begins. The error tells of a file that cannot be
-// read.
-func Open(c *Config, dir string) (*Page, error) {
+// Compile returns the page of settings that were checked, or nil if they have none.
+// The error tells of a file that cannot be used.
+func Compile(c *Config, env exchange.Env) (*Page, error) {
 	if c.Body == "" && c.File == "" {
 		return nil, nil
 	}
@@ -49,36 +50,34 @@ func Open(c *Config, dir string) (*Page, error) {
 	p.escape = Escaping(p.contentType)
 	if c.File == "" {
 		template, err := exchange.ParseTemplate(c.Body)
-		p.content.Store(newContent(stamp{}, template))
+		p.content.Store(newContent(nil, template))
 		return p, err
 	}
-	p.name = c.File
-	if !filepath.IsAbs(p.name) {
-		p.name = filepath.Join(dir, p.name)
+	var err error
+	if p.file, err = env.File(c.File); err != nil {
+		return nil, err
 	}
 	p.looked.Store(exchange.Now())
-	first, err := read(p.name)
-	p.content.Store(first)
+	now := p.file.Content()
+	template, err := exchange.ParsePage(string(now.Data))
+	p.content.Store(newContent(now, template))
 	return p, err
 }
 
-func newContent(s stamp, template exchange.Template) *content {
-	c := &content{stamp: s, template: template}
+// Files returns the files that settings name.
+func (c *Config) Files() []string {
+	if c.File == "" {
+		return nil
+	}
+	return []string{c.File}
+}
+
+func newContent(of *file.Content, template exchange.Template) *content {
+	c := &content{of: of, template: template}
 	if text, ok := template.Fixed(); ok {
 		c.fixed = []byte(text)
 	}
 	return c
-}
-
-// read reads a file.
-func read(name string) (*content, error) {
-	s := stampOf(name)
-	data, err := file.Read(name, longestFile, "more than the 1 MiB of a page")
-	if err != nil {
-		return nil, err
-	}
-	template, err := exchange.ParsePage(string(data))
-	return newContent(s, template), err
 }
 
 // ContentType returns the media type.
@@ -97,19 +96,26 @@ func (p *Page) Text(ex *exchange.Exchange) []byte {
 }
 
 // current returns the content, and takes a changed file up now and then. A file
-// that cannot be read any more leaves the page as it was.
+// that cannot be used any more leaves the page as it was.
 func (p *Page) current() *content {
 	c := p.content.Load()
-	if p.name == "" {
+	if p.file == nil {
 		return c
 	}
 	looked, now := p.looked.Load(), exchange.Now()
-	if now-looked < int64(lookInterval) || !p.looked.CompareAndSwap(looked, now) || stampOf(p.name) == c.stamp {
+	if now-looked < int64(lookInterval) || !p.looked.CompareAndSwap(looked, now) {
 		return c
 	}
-	if changed, err := read(p.name); err == nil {
-		p.content.Store(changed)
-		return changed
+	p.file.Refresh() // what cannot be read stays as it was
+	is := p.file.Content()
+	if is == c.of {
+		return c
 	}
-	return c
+	template, err := exchange.ParsePage(string(is.Data))
+	if err != nil {
+		return c
+	}
+	changed := newContent(is, template)
+	p.content.Store(changed)
+	return changed
 }

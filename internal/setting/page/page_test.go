@@ -13,7 +13,7 @@ import (
 
 func render(t *testing.T, c *Config, dir string) (text, kind string) {
 	t.Helper()
-	p, err := Open(c, dir)
+	p, err := Compile(c, exchangetest.EnvIn(t, dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestFilesAreFilledInAndWatched(t *testing.T) {
 			t.Errorf("%q, %q, want %q", got, kind, want)
 		}
 	}
-	p, err := Open(&Config{File: "404.html"}, dir)
+	p, err := Compile(&Config{File: "404.html"}, exchangetest.EnvIn(t, dir))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,9 +71,9 @@ func TestFilesAreFilledInAndWatched(t *testing.T) {
 	if got := string(p.Text(ex)); got != "changed" {
 		t.Errorf("%q, want the page as it was before its file went away", got)
 	}
-	write(strings.Repeat("x", longestFile+1))
+	write(strings.Repeat("x", MaxFile+1))
 	for _, file := range []string{"404.html", "absent.html", "."} {
-		if _, err := Open(&Config{File: file}, dir); err == nil {
+		if _, err := Compile(&Config{File: file}, exchangetest.EnvIn(t, dir)); err == nil {
 			t.Errorf("%s: no error", file)
 		}
 	}

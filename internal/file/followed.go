@@ -1,0 +1,74 @@
+package file
+
+import (
+	"os"
+	"sync/atomic"
+	"time"
+)
+
+// Followed is a file that was loaded whole, and is loaded again when it has changed
+// and somebody asks for that. It is safe for use by several goroutines.
+type Followed struct {
+	// constant
+	name, tooLarge string
+	max            int64
+
+	content atomic.Pointer[Content]
+}
+
+// Content is what a file held at one time. It is not changed: two moments with
+// the same Content are the same file.
+type Content struct {
+	// Data is what the file holds.
+	Data  []byte
+	stamp stamp
+}
+
+// stamp tells one state of a file from another.
+type stamp struct {
+	size  int64
+	moved time.Time
+}
+
+func stampOf(name string) stamp {
+	info, err := os.Stat(name)
+	if err != nil {
+		return stamp{size: -1}
+	}
+	return stamp{info.Size(), info.ModTime()}
+}
+
+// Follow loads a file as Read does.
+func Follow(name string, max int64, tooLarge string) (*Followed, error) {
+	f := &Followed{name: name, tooLarge: tooLarge, max: max}
+	c, err := f.read()
+	if err != nil {
+		return nil, err
+	}
+	f.content.Store(c)
+	return f, nil
+}
+
+// read reads the file. The stamp is taken before, so that a change while it is
+// read is found by the next look.
+func (f *Followed) read() (*Content, error) {
+	s := stampOf(f.name)
+	data, err := Read(f.name, f.max, f.tooLarge)
+	return &Content{data, s}, err
+}
+
+// Content returns the file as it was when it was loaded last. It reads nothing.
+func (f *Followed) Content() *Content { return f.content.Load() }
+
+// Refresh takes the file up if it has changed. The error says why it could not
+// be; the content stays then.
+func (f *Followed) Refresh() error {
+	if stampOf(f.name) == f.content.Load().stamp {
+		return nil
+	}
+	c, err := f.read()
+	if err == nil {
+		f.content.Store(c)
+	}
+	return err
+}

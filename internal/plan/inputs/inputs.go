@@ -1,0 +1,210 @@
+// Package inputs loads what a configuration needs from outside of it, before it is
+// compiled: files that settings name, certificates, the keys and lists of the state
+// directory. A compile gets it as values and reads nothing itself.
+//
+// A Loader takes part in changes: Prepare loads, Commit begins what runs for it (the
+// watch over certificates, OCSP) and writes the keys that were made, Cancel forgets.
+// What cannot be loaded is told by whom it is asked for, at the place of the setting
+// that names it; the other inputs are there nevertheless.
+package inputs
+
+import (
+	"fmt"
+	"log/slog"
+	"path/filepath"
+
+	"headgate/internal/certs"
+	"headgate/internal/config"
+	"headgate/internal/feature/clientip"
+	"headgate/internal/file"
+	"headgate/internal/upstream"
+)
+
+// Options is what a Loader is made of.
+type Options struct {
+	// Log is the application's log. Nil discards.
+	Log *slog.Logger
+	// StateDir is where the self-signed certificate, the key of sticky cookies and
+	// the lists of CDNs are kept; "" keeps them in memory.
+	StateDir string
+}
+
+// Loader loads the inputs of one configuration after the other and holds those in
+// use. Its methods are not for several goroutines at once.
+type Loader struct {
+	log          *slog.Logger
+	stateDir     string
+	certificates *certs.Keeper
+	current      *Set // of the configuration in use, or empty
+}
+
+// NewLoader returns a Loader that holds nothing. Close ends it.
+func NewLoader(o Options) *Loader {
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Loader{log: o.Log, stateDir: o.StateDir, certificates: certs.NewKeeper(o.Log), current: &Set{}}
+}
+
+// Close ends what runs for the inputs in use.
+func (l *Loader) Close() { l.certificates.Close() }
+
+// Set is the inputs of one configuration. It is not changed after Prepare, and may
+// be used by several goroutines.
+type Set struct {
+	loader *Loader
+	dir    string
+	files  map[string]loaded // by name as the settings have it
+	lists  map[string]list   // of CDNs, by their names
+
+	certificates  *certs.Change
+	selfSigned    *certs.Certificate
+	selfSignedErr error
+	affinity      *upstream.AffinityKey
+}
+
+// loaded is a file, or why there is none.
+type loaded struct {
+	file *file.Followed
+	err  error
+}
+
+// list is the networks of a CDN that were kept.
+type list struct {
+	text []byte
+	err  error
+}
+
+// Prepare loads what a configuration needs; relative paths in it begin at dir. What
+// the configuration in use needs too is not loaded again. Nothing runs and nothing
+// is written before Commit.
+func (l *Loader) Prepare(cfg *config.Config, dir string) *Set {
+	s := &Set{
+		loader: l, dir: dir, files: map[string]loaded{}, lists: map[string]list{},
+		selfSigned: l.current.selfSigned, affinity: l.current.affinity,
+	}
+	n := needsOf(cfg)
+	for _, want := range n.files {
+		s.load(want)
+	}
+	for _, cdn := range n.cdns {
+		s.loadList(cdn)
+	}
+	wanted := make([]certs.Wanted, len(n.pairs))
+	for i, p := range n.pairs {
+		wanted[i] = certs.Wanted{Name: p.name, Loader: certs.NewFiles(s.path(p.certFile), s.path(p.keyFile))}
+	}
+	s.certificates = l.certificates.Prepare(wanted)
+	if n.selfSigned && s.selfSigned == nil {
+		s.selfSigned, s.selfSignedErr = certs.SelfSigned(l.stateDir)
+	}
+	if n.affinity && s.affinity == nil {
+		s.affinity = upstream.OpenAffinityKey(l.stateDir)
+	}
+	return s
+}
+
+// load loads a file, or takes it from the inputs in use, as it is now.
+func (s *Set) load(want wantedFile) {
+	if _, known := s.files[want.name]; known {
+		return
+	}
+	if before := s.loader.current; before.dir == s.dir {
+		if known := before.files[want.name]; known.file != nil {
+			// A file that became unreadable refuses a change, as one that is new does.
+			s.files[want.name] = loaded{known.file, known.file.Refresh()}
+			return
+		}
+	}
+	f, err := file.Follow(s.path(want.name), want.max, want.tooLarge)
+	s.files[want.name] = loaded{f, err}
+}
+
+func (s *Set) loadList(cdn string) {
+	if known, ok := s.loader.current.lists[cdn]; ok {
+		s.lists[cdn] = known
+	} else if _, ok := s.lists[cdn]; !ok {
+		text, err := clientip.ReadKept(s.loader.stateDir, cdn)
+		s.lists[cdn] = list{text, err}
+	}
+}
+
+// path returns where a file of the settings is.
+func (s *Set) path(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(s.dir, name)
+}
+
+// File returns a file that the settings name. The error says why there is none.
+func (s *Set) File(name string) (*file.Followed, error) {
+	if s == nil {
+		return nil, notLoaded(name)
+	}
+	f, known := s.files[name]
+	if !known {
+		return nil, notLoaded(name)
+	}
+	return f.file, f.err
+}
+
+func notLoaded(name string) error { return fmt.Errorf("read %s: it was not loaded", name) }
+
+// Pair returns the certificate in two files that the settings name, and whether it
+// comes into use by this change; nil if there is none. Name is the certificate's own,
+// or ForServers of its file.
+func (s *Set) Pair(name, certFile, keyFile string) (pair *certs.Pair, fresh bool) {
+	if s == nil {
+		return nil, false
+	}
+	return s.certificates.Pair(name, certs.FilesKey(s.path(certFile), s.path(keyFile)))
+}
+
+// ForServers returns the name of a certificate that is shown to servers.
+func ForServers(certFile string) string { return "for servers: " + certFile }
+
+// SelfSigned returns the certificate for names that no other has.
+func (s *Set) SelfSigned() (*certs.Certificate, error) {
+	if s == nil {
+		return nil, notLoaded("self-signed.pem")
+	}
+	return s.selfSigned, s.selfSignedErr
+}
+
+// AffinityKey returns the key of sticky cookies, nil if no route has any.
+func (s *Set) AffinityKey() *upstream.AffinityKey {
+	if s == nil {
+		return nil
+	}
+	return s.affinity
+}
+
+// List returns the networks of a CDN that were kept; no bytes if there are none.
+func (s *Set) List(cdn string) ([]byte, error) {
+	if s == nil {
+		return nil, nil
+	}
+	l := s.lists[cdn]
+	return l.text, l.err
+}
+
+// Commit takes the inputs into use. It is called once, unless Cancel is.
+func (s *Set) Commit() {
+	before := s.loader.current
+	s.loader.current = s
+	s.certificates.Commit()
+	if s.selfSigned != nil && s.selfSigned != before.selfSigned {
+		if err := s.selfSigned.Keep(); err != nil {
+			s.loader.log.Error("the self-signed certificate ends with this process", "error", err, "remedy", "make the state directory writable")
+		}
+	}
+	if s.affinity != nil && s.affinity != before.affinity {
+		if err := s.affinity.Keep(); err != nil {
+			s.loader.log.Error("sticky cookies end with this process", "error", err)
+		}
+	}
+}
+
+// Cancel forgets what was loaded.
+func (s *Set) Cancel() { s.certificates.Cancel() }

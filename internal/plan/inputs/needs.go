@@ -1,0 +1,112 @@
+package inputs
+
+import (
+	"headgate/internal/certs"
+	"headgate/internal/config"
+	"headgate/internal/setting/page"
+	"headgate/internal/upstream"
+)
+
+// needs is what a configuration needs from outside of it.
+type needs struct {
+	files []wantedFile
+	cdns  []string
+	pairs []wantedPair
+	// selfSigned and affinity say that a port speaks TLS, and that a route has a
+	// sticky cookie.
+	selfSigned, affinity bool
+}
+
+// wantedFile is a file that settings name, with its bound.
+type wantedFile struct {
+	name     string
+	max      int64
+	tooLarge string
+}
+
+// wantedPair is a certificate and its key.
+type wantedPair struct{ name, certFile, keyFile string }
+
+// needsOf goes over a configuration. Most proxies need nothing, so that this is
+// quick for ten thousand of them.
+func needsOf(cfg *config.Config) needs {
+	n := needs{}
+	for _, p := range cfg.Ports {
+		if !p.Active || p.Protocol != config.HTTPS && p.Protocol != config.HTTP3 {
+			continue
+		}
+		n.selfSigned = true
+		if p.TLS.ClientAuth != config.ClientAuthOff {
+			n.authorities(p.TLS.ClientCA)
+		}
+	}
+	if n.selfSigned {
+		for name, c := range cfg.Certificates {
+			n.pairs = append(n.pairs, wantedPair{name, c.CertFile, c.KeyFile})
+		}
+	}
+	for _, p := range cfg.Proxies {
+		if p.Active {
+			n.proxy(p)
+		}
+	}
+	for _, p := range cfg.TCPProxies {
+		if p.Active {
+			for _, s := range p.Servers {
+				n.server(s.TLS)
+			}
+		}
+	}
+	return n
+}
+
+func (n *needs) proxy(p *config.Proxy) {
+	n.features(&p.Features)
+	for _, r := range p.Routes {
+		n.features(&r.Features)
+		for _, s := range r.Servers {
+			n.server(s.TLS)
+		}
+		if r.Mirror != nil {
+			for _, s := range r.Mirror.Servers {
+				n.server(s.TLS)
+			}
+		}
+		n.affinity = n.affinity || r.StickyCookie != nil && r.StickyCookie.Enabled
+	}
+}
+
+func (n *needs) features(f *config.Features) {
+	if f.ClientIP != nil {
+		n.cdns = append(n.cdns, f.ClientIP.CDN...)
+	}
+	if f.Maintenance != nil {
+		n.pages(f.Maintenance.Files())
+	}
+	for i := range f.ErrorPages {
+		n.pages(f.ErrorPages[i].Files())
+	}
+}
+
+func (n *needs) pages(names []string) {
+	for _, name := range names {
+		n.files = append(n.files, wantedFile{name, page.MaxFile, page.TooLarge})
+	}
+}
+
+func (n *needs) authorities(name string) {
+	n.files = append(n.files, wantedFile{name, certs.MaxFile, certs.TooLarge})
+}
+
+// server adds what a server's TLS settings need; they may be nil.
+func (n *needs) server(t *upstream.TLS) {
+	if t == nil {
+		return
+	}
+	if t.CAFile != "" {
+		n.authorities(t.CAFile)
+	}
+	if t.ClientCertFile != "" {
+		n.pairs = append(n.pairs, wantedPair{ForServers(t.ClientCertFile), t.ClientCertFile, t.ClientKeyFile})
+	}
+}
