@@ -1,0 +1,319 @@
+package operator
+
+import (
+	"context"
+	"crypto/sha256"
+	"crypto/subtle"
+	"crypto/x509"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+
+	"headgate/internal/event"
+	"headgate/internal/server/safedial"
+	"headgate/internal/store"
+)
+
+// The bounds of signing in through a provider.
+const (
+	oidcTimeout  = 15 * time.Second
+	oidcPending  = 10 * time.Minute
+	maxPending   = 1000
+	maxClaimName = 64
+)
+
+// OIDC is a sign-in provider that speaks OpenID Connect.
+type OIDC struct {
+	// Issuer is the provider's URL, at which its configuration is found.
+	Issuer string
+	// ClientID and ClientSecret are what the provider knows this headgate by.
+	ClientID, ClientSecret string
+	// RedirectURL is the console's page that the provider sends people back to.
+	RedirectURL string
+	// Scopes are asked for beside openid; none is profile and email.
+	Scopes []string
+	// NameClaim is the claim that people are called by; "" is preferred_username,
+	// email or sub, the first that is there.
+	NameClaim string
+	// Roles say who gets which role. Of several that match the highest counts; who
+	// matches none is refused.
+	Roles []OIDCRole
+	// Roots are the authorities to trust, nil for those of the system.
+	Roots *x509.CertPool
+}
+
+// OIDCRole gives a role to everybody with a claim.
+type OIDCRole struct {
+	// Claim is the name of the claim; a dot leads into an object ("realm.roles").
+	Claim string
+	// Value is what the claim is, or has in its list; "" is any value but false.
+	Value string
+	// Role is what they get.
+	Role Role
+}
+
+// provider is the sign-in provider of the moment.
+type provider struct {
+	mu struct {
+		sync.Mutex
+		config  *OIDC
+		client  *http.Client
+		found   *oidc.Provider // nil until somebody signs in
+		pending map[string]pending
+	}
+}
+
+// pending is somebody who was sent to the provider.
+type pending struct {
+	nonce, verifier, browser string
+	until                    time.Time
+}
+
+// SetOIDC takes a provider into use, nil for none. Who is on the way through the one
+// before has to begin anew.
+func (o *Operators) SetOIDC(c *OIDC) {
+	p := &o.oidc
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.client != nil {
+		p.mu.client.CloseIdleConnections()
+	}
+	p.mu.config, p.mu.found, p.mu.client, p.mu.pending = c, nil, nil, nil
+	if c != nil {
+		p.mu.client, p.mu.pending = safedial.Client(oidcTimeout, c.Roots), map[string]pending{}
+	}
+}
+
+// HasOIDC reports whether people can sign in through a provider.
+func (o *Operators) HasOIDC() bool {
+	o.oidc.mu.Lock()
+	defer o.oidc.mu.Unlock()
+	return o.oidc.mu.config != nil
+}
+
+// flow is what a step of signing in works with.
+type flow struct {
+	config   *OIDC
+	provider *oidc.Provider
+	oauth    oauth2.Config
+}
+
+// flow finds the provider. The context that it returns carries the client that asks it.
+func (o *Operators) flow(ctx context.Context) (context.Context, *flow, error) {
+	p := &o.oidc
+	p.mu.Lock()
+	config, client, found := p.mu.config, p.mu.client, p.mu.found
+	p.mu.Unlock()
+	if config == nil {
+		return ctx, nil, &Error{Code: CodeNotFound, Detail: "no sign-in provider is configured"}
+	}
+	ctx = oidc.ClientContext(ctx, client)
+	if found == nil {
+		// The provider keeps the context for fetching keys later: it must not end.
+		var err error
+		if found, err = oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), client), config.Issuer); err != nil {
+			o.log.Warn("the sign-in provider cannot be used", "issuer", config.Issuer, "error", err)
+			return ctx, nil, &Error{Code: CodeProvider, Detail: "the sign-in provider does not answer as it should", Remedy: "try again, or sign in with a password; the log says more"}
+		}
+		p.mu.Lock()
+		if p.mu.config == config {
+			p.mu.found = found
+		}
+		p.mu.Unlock()
+	}
+	scopes := config.Scopes
+	if len(scopes) == 0 {
+		scopes = []string{"profile", "email"}
+	}
+	return ctx, &flow{config: config, provider: found, oauth: oauth2.Config{
+		ClientID: config.ClientID, ClientSecret: config.ClientSecret, RedirectURL: config.RedirectURL,
+		Endpoint: found.Endpoint(), Scopes: append([]string{oidc.ScopeOpenID}, scopes...),
+	}}, nil
+}
+
+// OIDCStart is where a browser is sent, and what it has to bring back.
+type OIDCStart struct {
+	// URL is the provider's page.
+	URL string
+	// State comes back in the address of the console's page, which compares it with
+	// this one.
+	State string
+	// Browser is kept by the console's page and posted with the code, so that a code
+	// that somebody else got opens nothing.
+	Browser string
+}
+
+// BeginOIDC returns where somebody who wants to sign in is sent.
+func (o *Operators) BeginOIDC(ctx context.Context, from Identity) (OIDCStart, error) {
+	if err := o.throttle.try(from.Address, ""); err != nil {
+		return OIDCStart{}, err
+	}
+	_, f, err := o.flow(ctx)
+	if err != nil {
+		return OIDCStart{}, err
+	}
+	state, p := secret(), pending{nonce: secret(), verifier: oauth2.GenerateVerifier(), browser: secret(), until: time.Now().Add(oidcPending)}
+	if !o.oidc.remember(f.config, state, p) {
+		return OIDCStart{}, &Error{Code: CodeOverloaded, Detail: "too many people are signing in", Remedy: "try again", RetryAfter: time.Second}
+	}
+	url := f.oauth.AuthCodeURL(state, oidc.Nonce(p.nonce), oauth2.S256ChallengeOption(p.verifier))
+	return OIDCStart{URL: url, State: state, Browser: p.browser}, nil
+}
+
+// remember keeps who is on the way, unless there are too many.
+func (p *provider) remember(config *OIDC, state string, who pending) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.mu.config != config {
+		return false
+	}
+	at := time.Now()
+	for s, old := range p.mu.pending {
+		if at.After(old.until) {
+			delete(p.mu.pending, s)
+		}
+	}
+	if len(p.mu.pending) >= maxPending {
+		return false
+	}
+	p.mu.pending[state] = who
+	return true
+}
+
+// take returns who is on the way with a state, once.
+func (p *provider) take(state, browser string) (pending, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	who, ok := p.mu.pending[state]
+	delete(p.mu.pending, state)
+	right := subtle.ConstantTimeCompare([]byte(digest(browser)), []byte(digest(who.browser))) == 1
+	return who, ok && right && time.Now().Before(who.until)
+}
+
+// OIDCFinish is what the console's page posts.
+type OIDCFinish struct {
+	Code, State, Browser string
+	Agent, OldCookie     string
+}
+
+// FinishOIDC begins a session for somebody who has come back from the provider.
+func (o *Operators) FinishOIDC(ctx context.Context, from Identity, in OIDCFinish) (Credentials, error) {
+	if err := o.throttle.try(from.Address, ""); err != nil {
+		return Credentials{}, err
+	}
+	ctx, f, err := o.flow(ctx)
+	if err != nil {
+		return Credentials{}, err
+	}
+	who, ok := o.oidc.take(in.State, in.Browser)
+	if !ok {
+		return Credentials{}, o.refuseOIDC(from, "", "state", &Error{Code: CodeSignedOut, Field: "state", Detail: "this sign-in was not begun here, took too long or was used already", Remedy: "begin again"})
+	}
+	claims, err := f.claims(ctx, in.Code, who)
+	if err != nil {
+		o.log.Warn("a sign-in through the provider failed", "issuer", f.config.Issuer, "error", err)
+		return Credentials{}, o.refuseOIDC(from, "", "provider", &Error{Code: CodeProvider, Detail: "the provider did not confirm the sign-in", Remedy: "begin again; the log says more"})
+	}
+	name, role := f.config.name(claims), f.config.role(claims)
+	if name == "" || role == "" {
+		return Credentials{}, o.refuseOIDC(from, name, "role", &Error{Code: CodeForbidden, Detail: "you are known to the provider, and have no role here", Remedy: "ask an admin to map one of your claims to a role"})
+	}
+	from.Name = "oidc:" + name
+	s := session{Session: Session{User: from.Name, Role: role, Method: "oidc"}}
+	c, err := o.begin(ctx, from, s, in.Agent, in.OldCookie, store.Change{})
+	if err == nil {
+		o.tell(event.AuthSignedIn{Auth: event.Auth{User: from.Name, Address: addressText(from.Address), Method: "oidc"}})
+	}
+	return c, err
+}
+
+func (o *Operators) refuseOIDC(from Identity, name, reason string, err *Error) error {
+	o.refused(event.Auth{User: name, Address: addressText(from.Address), Method: "oidc", Reason: reason})
+	return err
+}
+
+// claims exchanges the code and returns what the provider says of the person. The
+// token's signature, issuer, audience, time and nonce are checked.
+func (f *flow) claims(ctx context.Context, code string, who pending) (map[string]any, error) {
+	ctx, cancel := context.WithTimeout(ctx, oidcTimeout)
+	defer cancel()
+	token, err := f.oauth.Exchange(ctx, code, oauth2.VerifierOption(who.verifier))
+	if err != nil {
+		return nil, fmt.Errorf("exchange the code: %w", err)
+	}
+	raw, ok := token.Extra("id_token").(string)
+	if !ok {
+		return nil, fmt.Errorf("exchange the code: no id_token in the answer")
+	}
+	id, err := f.provider.Verifier(&oidc.Config{ClientID: f.config.ClientID}).Verify(ctx, raw)
+	if err != nil {
+		return nil, fmt.Errorf("check the id_token: %w", err)
+	}
+	if a, b := sha256.Sum256([]byte(id.Nonce)), sha256.Sum256([]byte(who.nonce)); subtle.ConstantTimeCompare(a[:], b[:]) != 1 {
+		return nil, fmt.Errorf("check the id_token: it was made for another sign-in")
+	}
+	claims := map[string]any{}
+	if err := id.Claims(&claims); err != nil {
+		return nil, fmt.Errorf("read the id_token: %w", err)
+	}
+	return claims, nil
+}
+
+// name returns what somebody is called, in printable ASCII of a bounded length.
+func (c *OIDC) name(claims map[string]any) string {
+	candidates := []string{"preferred_username", "email", "sub"}
+	if c.NameClaim != "" {
+		candidates = []string{c.NameClaim}
+	}
+	for _, claim := range candidates {
+		if text, ok := find(claims, claim).(string); ok && text != "" && len(text) <= maxClaimName &&
+			strings.IndexFunc(text, func(r rune) bool { return r <= ' ' || r > '~' }) < 0 {
+			return strings.ToLower(text)
+		}
+	}
+	return ""
+}
+
+// role returns the highest role that somebody's claims give, "" for none.
+func (c *OIDC) role(claims map[string]any) Role {
+	best := Role("")
+	for _, r := range c.Roles {
+		if r.Role.Valid() && has(find(claims, r.Claim), r.Value) && r.Role.AtLeast(best) {
+			best = r.Role
+		}
+	}
+	return best
+}
+
+// find returns a claim; one with a dot in its own name is found, too.
+func find(claims map[string]any, path string) any {
+	if v, ok := claims[path]; ok {
+		return v
+	}
+	head, rest, ok := strings.Cut(path, ".")
+	if inner, isObject := claims[head].(map[string]any); ok && isObject {
+		return find(inner, rest)
+	}
+	return nil
+}
+
+// has reports whether a claim is a value, or a list that has it.
+func has(claim any, value string) bool {
+	switch v := claim.(type) {
+	case nil:
+		return false
+	case string:
+		return value == "" && v != "" || v == value
+	case bool:
+		return v && (value == "" || value == "true")
+	case []any:
+		return slices.ContainsFunc(v, func(e any) bool { return has(e, value) })
+	}
+	return fmt.Sprint(claim) == value
+}

@@ -1,0 +1,144 @@
+package operator
+
+import (
+	"net/http"
+	"net/netip"
+	"net/url"
+	"testing"
+
+	"github.com/oauth2-proxy/mockoidc"
+)
+
+// person is somebody whom the provider knows.
+func person(name string, groups ...string) *mockoidc.MockUser {
+	return &mockoidc.MockUser{Subject: "sub-" + name, PreferredUsername: name, Email: name + "@example.com", EmailVerified: true, Groups: groups}
+}
+
+func startProvider(t *testing.T, o *Operators) *mockoidc.MockOIDC {
+	t.Helper()
+	m, err := mockoidc.Run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Shutdown() })
+	o.SetOIDC(&OIDC{
+		Issuer: m.Issuer(), ClientID: m.Config().ClientID, ClientSecret: m.Config().ClientSecret,
+		RedirectURL: "https://127.0.0.1/oidc", Scopes: []string{"profile", "email", "groups"},
+		Roles: []OIDCRole{{Claim: "groups", Value: "ops", Role: Editor}, {Claim: "groups", Value: "chiefs", Role: Admin}},
+	})
+	t.Cleanup(func() { o.SetOIDC(nil) })
+	return m
+}
+
+// visit goes to the provider as a browser does and returns what it brings back.
+func visit(t *testing.T, s OIDCStart) (code, state string) {
+	t.Helper()
+	client := &http.Client{
+		Transport:     &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	rs, err := client.Get(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rs.Body.Close()
+	back, err := url.Parse(rs.Header.Get("Location"))
+	if err != nil || back.Path != "/oidc" {
+		t.Fatalf("status %d to %v, %v", rs.StatusCode, back, err)
+	}
+	return back.Query().Get("code"), back.Query().Get("state")
+}
+
+func begin(t *testing.T, o *Operators) (OIDCStart, OIDCFinish) {
+	t.Helper()
+	s, err := o.BeginOIDC(t.Context(), Anonymous(netip.Addr{}, "console"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, state := visit(t, s)
+	if state != s.State {
+		t.Fatalf("state %q, want %q", state, s.State)
+	}
+	return s, OIDCFinish{Code: c, State: state, Browser: s.Browser}
+}
+
+func TestOIDCSignInGivesTheHighestRole(t *testing.T) {
+	o, _, _ := open(t)
+	m := startProvider(t, o)
+	m.QueueUser(person("Ann", "ops", "chiefs"))
+	_, in := begin(t, o)
+	c, err := o.FinishOIDC(t.Context(), here, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	who, err := o.BySession(t.Context(), c.Cookie, c.Header, home)
+	if err != nil || who.Name != "oidc:ann" || who.Role != Admin {
+		t.Errorf("got %+v, %v", who, err)
+	}
+	if _, err := o.FinishOIDC(t.Context(), here, in); code(err) != CodeSignedOut {
+		t.Errorf("the same code again: %v", err)
+	}
+}
+
+func TestOIDCRefusals(t *testing.T) {
+	o, _, _ := open(t)
+	m := startProvider(t, o)
+	m.QueueUser(person("bob", "sales"))
+	_, in := begin(t, o)
+	if _, err := o.FinishOIDC(t.Context(), here, in); code(err) != CodeForbidden {
+		t.Errorf("without a role: %v", err)
+	}
+
+	m.QueueUser(person("ann", "ops"))
+	_, in = begin(t, o)
+	stolen := in
+	stolen.Browser = secret()
+	if _, err := o.FinishOIDC(t.Context(), here, stolen); code(err) != CodeSignedOut {
+		t.Errorf("in another browser: %v", err)
+	}
+
+	// A code that was made for one sign-in is brought to another: the verifier and the
+	// nonce do not fit.
+	m.QueueUser(person("ann", "ops"))
+	m.QueueUser(person("eve", "ops"))
+	_, one := begin(t, o)
+	_, two := begin(t, o)
+	one.Code = two.Code
+	if _, err := o.FinishOIDC(t.Context(), here, one); code(err) != CodeProvider {
+		t.Errorf("an injected code: %v", err)
+	}
+
+	o.SetOIDC(nil)
+	if _, err := o.BeginOIDC(t.Context(), here); code(err) != CodeNotFound {
+		t.Errorf("without a provider: %v", err)
+	}
+	o.SetOIDC(&OIDC{Issuer: "http://169.254.169.254/"})
+	if _, err := o.BeginOIDC(t.Context(), here); code(err) != CodeProvider {
+		t.Errorf("at a metadata address: %v", err)
+	}
+}
+
+func TestClaims(t *testing.T) {
+	claims := map[string]any{
+		"groups": []any{"a", "b"}, "admin": true, "no": false, "level": float64(3), "realm": map[string]any{"roles": []any{"x"}},
+		"https://example.com/role": "y", "email": "Ann@Example.com", "bad": "with space",
+	}
+	for _, c := range []struct {
+		claim, value string
+		want         bool
+	}{
+		{"groups", "b", true}, {"groups", "c", false}, {"groups", "", true}, {"admin", "", true}, {"no", "", false}, {"no", "false", false},
+		{"level", "3", true}, {"realm.roles", "x", true}, {"realm.roles", "z", false}, {"realm.none", "x", false},
+		{"https://example.com/role", "y", true}, {"missing", "", false},
+	} {
+		if got := has(find(claims, c.claim), c.value); got != c.want {
+			t.Errorf("%s=%s: got %v", c.claim, c.value, got)
+		}
+	}
+	if got := (&OIDC{}).name(claims); got != "ann@example.com" {
+		t.Errorf("got %q", got)
+	}
+	if got := (&OIDC{NameClaim: "bad"}).name(claims); got != "" {
+		t.Errorf("got %q", got)
+	}
+}

@@ -1,0 +1,568 @@
+package operator
+
+import (
+	"context"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/json"
+	"errors"
+	"hash"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"headgate/internal/event"
+	"headgate/internal/store"
+	"headgate/internal/store/memory"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// heard collects events.
+type heard struct {
+	sync.Mutex
+	all []event.Payload
+}
+
+func (h *heard) Send(p event.Payload) {
+	h.Lock()
+	defer h.Unlock()
+	h.all = append(h.all, p)
+}
+
+const good = "correct horse battery"
+
+var (
+	root = Identity{Name: "local:0", Role: Admin, Via: "cli"}
+	home = netip.MustParseAddr("192.0.2.1")
+	here = Anonymous(home, "console")
+)
+
+func open(t *testing.T) (*Operators, *memory.Store, *heard) {
+	t.Helper()
+	st, h := memory.New(), &heard{}
+	return New(Options{Store: st, Events: h, Log: slog.New(slog.DiscardHandler), SetupFile: filepath.Join(t.TempDir(), "setup")}), st, h
+}
+
+// code returns the code of an error, "" for none.
+func code(err error) string {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	if err != nil {
+		return "not an *Error: " + err.Error()
+	}
+	return ""
+}
+
+func make1(t *testing.T, o *Operators, name string, role Role) User {
+	t.Helper()
+	u, err := o.CreateUser(t.Context(), root, NewUser{Name: name, Role: role, Password: good}, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+func signIn(t *testing.T, o *Operators, name string) Credentials {
+	t.Helper()
+	c, err := o.SignIn(t.Context(), here, SignIn{User: name, Password: good})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestPasswords(t *testing.T) {
+	for text, ok := range map[string]bool{
+		good: true, "Tr0ub4dor&3-x": true, "пароль-длинный-42": true,
+		"short": false, "ninechars": false, "qwertyuiop": false, "QwertyUiop": false, "1234567890": false,
+		"Password2024!": false, "!!welcome!!99": false, "aaaaaaaaaaaa": false, "abababababab": false, "112233112233": false,
+		"margaret-77": false, "xmargaret99": false, "with\x00control": false, "19991231-2359": false,
+	} {
+		if err := checkPassword("margaret", text); (err == nil) != ok {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// The vectors of RFC 6238, appendix B, with the keys of its reference implementation.
+func TestTOTPVectors(t *testing.T) {
+	seed := strings.Repeat("1234567890", 7)
+	for _, v := range []struct {
+		at                 int64
+		one, two56, five12 string
+	}{
+		{59, "94287082", "46119246", "90693936"},
+		{1111111109, "07081804", "68084774", "25091201"},
+		{1111111111, "14050471", "67062674", "99943326"},
+		{1234567890, "89005924", "91819424", "93441116"},
+		{2000000000, "69279037", "90698825", "38618901"},
+		{20000000000, "65353130", "77737706", "47863826"},
+	} {
+		for _, c := range []struct {
+			new  func() hash.Hash
+			key  int
+			want string
+		}{{sha1.New, 20, v.one}, {sha256.New, 32, v.two56}, {sha512.New, 64, v.five12}} {
+			if got := totp(c.new, []byte(seed[:c.key]), uint64(v.at/30), 8); got != c.want {
+				t.Errorf("at %d: got %s, want %s", v.at, got, c.want)
+			}
+		}
+	}
+}
+
+func TestTOTPCodeServesOnceAndForAWhile(t *testing.T) {
+	secret := newTOTP()
+	key, _ := base32Text.DecodeString(secret)
+	at := time.Unix(1_800_000_000, 0)
+	step := uint64(at.Unix() / 30)
+	for shift, ok := range map[int64]bool{-2: false, -1: true, 0: true, 1: true, 2: false} {
+		s := uint64(int64(step) + shift)
+		if got := checkTOTP(secret, totp(sha1.New, key, s, 6), 0, at); (got == s) != ok {
+			t.Errorf("shift %d: got step %d", shift, got)
+		}
+	}
+	if checkTOTP(secret, totp(sha1.New, key, step, 6), step, at) != 0 {
+		t.Error("a code was taken twice")
+	}
+}
+
+func TestSignInMakesASessionOfTwoSecrets(t *testing.T) {
+	o, st, h := open(t)
+	make1(t, o, "ann", Editor)
+	c := signIn(t, o, "ANN")
+	who, err := o.BySession(t.Context(), c.Cookie, c.Header, home)
+	if err != nil || who.Name != "ann" || who.Role != Editor || who.Session != c.Session.ID {
+		t.Fatalf("got %+v, %v", who, err)
+	}
+	for name, pair := range map[string][2]string{
+		"cookie alone": {c.Cookie, ""}, "header alone": {"", c.Header}, "swapped": {c.Header, c.Cookie}, "wrong header": {c.Cookie, c.Cookie},
+	} {
+		if _, err := o.BySession(t.Context(), pair[0], pair[1], home); code(err) != CodeSignedOut {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	entries, _, err := st.Snapshot(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	records, err := st.Page(t.Context(), store.StreamAudit, 0, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, _ := json.Marshal([]any{entries, records, h.all})
+	for _, e := range entries {
+		all = append(append(all, e.Key...), e.Value...)
+	}
+	for _, r := range records {
+		all = append(all, r.Data...)
+	}
+	for _, secret := range []string{c.Cookie, c.Header, good} {
+		if strings.Contains(string(all), secret) {
+			t.Errorf("%q stands in the store or the events", secret)
+		}
+	}
+	if _, ok := h.all[0].(event.AuthSignedIn); !ok || len(h.all) != 1 {
+		t.Errorf("events: %+v", h.all)
+	}
+}
+
+func TestSignInRefusals(t *testing.T) {
+	o, _, h := open(t)
+	make1(t, o, "ann", Admin)
+	make1(t, o, "bob", Viewer)
+	yes := true
+	if _, err := o.ChangeUser(t.Context(), root, "bob", Any, UserChange{Disabled: &yes}, false); err != nil {
+		t.Fatal(err)
+	}
+	var texts []string
+	for _, in := range []SignIn{{User: "ann", Password: "wrong"}, {User: "bob", Password: good}, {User: "nobody", Password: good}, {User: "../etc", Password: good}, {}} {
+		_, err := o.SignIn(t.Context(), here, in)
+		if code(err) != CodeSignedOut {
+			t.Errorf("%+v: got %v", in, err)
+		}
+		texts = append(texts, err.Error())
+	}
+	for _, text := range texts {
+		if text != texts[0] {
+			t.Errorf("refusals can be told apart: %q", texts)
+		}
+	}
+	if len(h.all) != 5 {
+		t.Errorf("%d events", len(h.all))
+	}
+}
+
+func TestTriesAreThrottledByAddressAndByUser(t *testing.T) {
+	o, _, _ := open(t)
+	make1(t, o, "ann", Admin)
+	for range addressTries {
+		o.throttle.try(home, "")
+	}
+	_, err := o.SignIn(t.Context(), here, SignIn{User: "ann", Password: good})
+	var e *Error
+	if !errors.As(err, &e) || e.Code != CodeThrottled || e.RetryAfter <= 0 {
+		t.Errorf("by address: got %v", err)
+	}
+	elsewhere := Anonymous(netip.MustParseAddr("2001:db8::1"), "console")
+	if _, err := o.SignIn(t.Context(), elsewhere, SignIn{User: "ann", Password: good}); err != nil {
+		t.Errorf("from another address: %v", err)
+	}
+	for range userTries {
+		o.throttle.try(netip.Addr{}, "ann")
+	}
+	if _, err := o.SignIn(t.Context(), elsewhere, SignIn{User: "ann", Password: good}); code(err) != CodeThrottled {
+		t.Errorf("by user: got %v", err)
+	}
+}
+
+func TestSignInRotatesTheSession(t *testing.T) {
+	o, _, _ := open(t)
+	make1(t, o, "ann", Admin)
+	first := signIn(t, o, "ann")
+	second, err := o.SignIn(t.Context(), here, SignIn{User: "ann", Password: good, OldCookie: first.Cookie})
+	if err != nil || second.Cookie == first.Cookie {
+		t.Fatalf("got %v", err)
+	}
+	if _, err := o.BySession(t.Context(), first.Cookie, first.Header, home); code(err) != CodeSignedOut {
+		t.Errorf("the cookie from before the sign-in still opens: %v", err)
+	}
+	if _, err := o.BySession(t.Context(), second.Cookie, second.Header, home); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSessionsEnd(t *testing.T) {
+	role, newPassword, yes := Viewer, "another good password", true
+	for name, end := range map[string]func(*Operators, Credentials) error{
+		"sign-out": func(o *Operators, c Credentials) error { return o.SignOut(t.Context(), root, c.Cookie) },
+		"revoked": func(o *Operators, c Credentials) error {
+			return o.RevokeSession(t.Context(), root, c.Session.ID, "ann")
+		},
+		"user deleted": func(o *Operators, _ Credentials) error { return o.DeleteUser(t.Context(), root, "ann", Any, false) },
+		"user disabled": func(o *Operators, _ Credentials) error {
+			_, err := o.ChangeUser(t.Context(), root, "ann", Any, UserChange{Disabled: &yes}, false)
+			return err
+		},
+		"new password": func(o *Operators, _ Credentials) error {
+			_, err := o.ChangeUser(t.Context(), root, "ann", Any, UserChange{Password: &newPassword}, false)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o, _, _ := open(t)
+			make1(t, o, "root", Admin)
+			make1(t, o, "ann", Editor)
+			c := signIn(t, o, "ann")
+			if _, err := o.ChangeUser(t.Context(), root, "ann", Any, UserChange{Role: &role}, false); err != nil {
+				t.Fatal(err)
+			}
+			if who, err := o.BySession(t.Context(), c.Cookie, c.Header, home); err != nil || who.Role != Viewer {
+				t.Errorf("a new role acts at once: got %+v, %v", who, err)
+			}
+			if list, err := o.Sessions(t.Context(), "ann"); err != nil || len(list) != 1 || list[0].Role != Viewer {
+				t.Errorf("list: %+v, %v", list, err)
+			}
+			if err := end(o, c); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := o.BySession(t.Context(), c.Cookie, c.Header, home); code(err) != CodeSignedOut {
+				t.Errorf("the session goes on: %v", err)
+			}
+			if list, err := o.Sessions(t.Context(), ""); err != nil || len(list) != 0 {
+				t.Errorf("list: %+v, %v", list, err)
+			}
+		})
+	}
+}
+
+func TestSessionsExpire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, _, _ := open(t)
+		o.throttle.now = func() int64 { return time.Now().UnixNano() }
+		make1(t, o, "ann", Admin)
+		valid := func(c Credentials) bool {
+			_, err := o.BySession(t.Context(), c.Cookie, c.Header, home)
+			return err == nil
+		}
+		idle := signIn(t, o, "ann")
+		time.Sleep(sessionIdle + time.Minute)
+		if valid(idle) {
+			t.Error("an idle session goes on")
+		}
+		used := signIn(t, o, "ann")
+		for range 16 {
+			time.Sleep(10 * time.Hour)
+			if !valid(used) {
+				t.Fatal("a session that is used has ended")
+			}
+		}
+		time.Sleep(10 * time.Hour)
+		if valid(used) {
+			t.Error("a session of more than 7 days goes on")
+		}
+	})
+}
+
+func TestSecondFactor(t *testing.T) {
+	o, _, _ := open(t)
+	make1(t, o, "ann", Admin)
+	by := Identity{Name: "ann", Role: Admin}
+	e, err := o.BeginTOTP(t.Context(), by, "ann")
+	if err != nil || !strings.Contains(e.URI, e.Secret) {
+		t.Fatalf("%+v, %v", e, err)
+	}
+	signIn(t, o, "ann") // not asked for before it is proven
+	if _, err := o.FinishTOTP(t.Context(), by, "ann", "000000x"); code(err) != CodeInvalid {
+		t.Errorf("a wrong code: %v", err)
+	}
+	key, _ := base32Text.DecodeString(e.Secret)
+	current := func(shift int64) string { return totp(sha1.New, key, uint64(time.Now().Unix()/30+shift), 6) }
+	codes, err := o.FinishTOTP(t.Context(), by, "ann", current(-1))
+	if err != nil || len(codes) != recoveryCodes {
+		t.Fatalf("%v, %v", codes, err)
+	}
+	in := SignIn{User: "ann", Password: good}
+	try := func(c string) string {
+		in.Code = c
+		_, err := o.SignIn(t.Context(), Anonymous(netip.Addr{}, "console"), in)
+		return code(err)
+	}
+	fresh := current(0)
+	for _, step := range []struct{ name, code, want string }{
+		{"without a code", "", CodeTOTP},
+		{"wrong code", "123", CodeSignedOut},
+		{"right code", fresh, ""},
+		{"the same again", fresh, CodeSignedOut},
+		{"recovery code", codes[3], ""},
+		{"the same recovery code again", codes[3], CodeSignedOut},
+		{"another, written otherwise", strings.ToUpper(strings.ReplaceAll(codes[4], "-", " ")), ""},
+	} {
+		if got := try(step.code); got != step.want {
+			t.Errorf("%s: got %q, want %q", step.name, got, step.want)
+		}
+	}
+	in.Password = "wrong password"
+	if got := try(""); got != CodeSignedOut {
+		t.Errorf("a wrong password tells of the second factor: %q", got)
+	}
+	if u, err := o.RemoveTOTP(t.Context(), root, "ann"); err != nil || u.TOTP || u.RecoveryCodes != 0 {
+		t.Errorf("%+v, %v", u, err)
+	}
+}
+
+func TestUsersAreChangedByTheirRevision(t *testing.T) {
+	o, _, _ := open(t)
+	u := make1(t, o, "ann", Admin)
+	text := "on call"
+	changed, err := o.ChangeUser(t.Context(), root, "ann", u.Revision, UserChange{Description: &text}, false)
+	if err != nil || changed.Description != text || changed.Revision == u.Revision {
+		t.Fatalf("%+v, %v", changed, err)
+	}
+	if _, err := o.ChangeUser(t.Context(), root, "ann", u.Revision, UserChange{Description: &text}, false); code(err) != CodeStale {
+		t.Errorf("a stale revision: %v", err)
+	}
+	if err := o.DeleteUser(t.Context(), root, "ann", u.Revision, false); code(err) != CodeStale {
+		t.Errorf("a stale revision: %v", err)
+	}
+	viewer := Viewer
+	if _, err := o.ChangeUser(t.Context(), root, "ann", Any, UserChange{Role: &viewer}, false); code(err) != CodeLastAdmin {
+		t.Errorf("the last admin: %v", err)
+	}
+	if err := o.DeleteUser(t.Context(), root, "ann", Any, false); code(err) != CodeLastAdmin {
+		t.Errorf("the last admin: %v", err)
+	}
+	if _, err := o.CreateUser(t.Context(), root, NewUser{Name: "ann", Role: Viewer, Password: good}, false); code(err) != CodeExists {
+		t.Errorf("twice: %v", err)
+	}
+	for _, n := range []NewUser{{Name: "Bob", Role: Viewer, Password: good}, {Name: "bob", Role: "king", Password: good}, {Name: "bob", Role: Viewer, Password: "short"}, {Role: Viewer, Password: good}} {
+		if _, err := o.CreateUser(t.Context(), root, n, false); code(err) != CodeInvalid {
+			t.Errorf("%+v: %v", n, err)
+		}
+	}
+	if _, err := o.CreateUser(t.Context(), root, NewUser{Name: "dry", Role: Viewer, Password: good}, true); err != nil {
+		t.Error(err)
+	}
+	if all, err := o.Users(t.Context()); err != nil || len(all) != 1 {
+		t.Errorf("%+v, %v", all, err)
+	}
+}
+
+func TestTokens(t *testing.T) {
+	o, st, _ := open(t)
+	tk, text, err := o.CreateToken(t.Context(), root, Token{Name: "ci", Role: Editor, Scopes: []string{"config", "logs:read"},
+		Addresses: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}, Expires: time.Now().Add(time.Hour)}, false)
+	if err != nil || !strings.HasPrefix(text, "hg_ci_") {
+		t.Fatalf("%+v, %q, %v", tk, text, err)
+	}
+	who, err := o.ByToken(t.Context(), text, home)
+	if err != nil || who.Name != "token:ci" || who.Role != Editor {
+		t.Fatalf("%+v, %v", who, err)
+	}
+	for area, want := range map[string][2]bool{"config": {true, true}, "logs": {true, false}, "operators": {false, false}} {
+		if got := [2]bool{who.May(area, false), who.May(area, true)}; got != want {
+			t.Errorf("%s: may read and write %v, want %v", area, got, want)
+		}
+	}
+	if _, err := o.ByToken(t.Context(), text, netip.MustParseAddr("::ffff:192.0.2.9")); err != nil {
+		t.Errorf("a mapped address: %v", err)
+	}
+	if _, err := o.ByToken(t.Context(), text, netip.MustParseAddr("198.51.100.1")); code(err) != CodeForbidden {
+		t.Errorf("another address: %v", err)
+	}
+	for _, wrong := range []string{"", "hg_", "hg_ci_", text[:len(text)-1] + "x", strings.Replace(text, "ci", "cd", 1), strings.TrimPrefix(text, "hg_"), "hg_../user/ann_00", strings.Repeat("x", 1000)} {
+		if _, err := o.ByToken(t.Context(), wrong, home); code(err) != CodeSignedOut {
+			t.Errorf("%q: %v", wrong, err)
+		}
+	}
+	if seen, err := o.Token(t.Context(), "ci"); err != nil || seen.UsedFrom != "192.0.2.1" || seen.Used.IsZero() {
+		t.Errorf("%+v, %v", seen, err)
+	}
+	e, err := st.Get(t.Context(), store.PrefixToken+"ci")
+	if err != nil || strings.Contains(string(e.Value), text) {
+		t.Errorf("the token stands in the store: %v", err)
+	}
+	if err := o.RevokeToken(t.Context(), root, "ci", Any, false); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := o.ByToken(t.Context(), text, home); code(err) != CodeSignedOut {
+		t.Errorf("revoked: %v", err)
+	}
+}
+
+func TestNobodyGivesATokenMoreThanTheyHave(t *testing.T) {
+	o, _, _ := open(t)
+	editor := Identity{Name: "token:x", Role: Editor, Scopes: []string{"config", "logs:read"}}
+	for _, tk := range []Token{
+		{Name: "a", Role: Admin, Scopes: []string{"config"}}, {Name: "a", Role: Editor}, {Name: "a", Role: Viewer, Scopes: []string{"logs"}},
+		{Name: "a", Role: Viewer, Scopes: []string{"operators:read"}},
+	} {
+		if _, _, err := o.CreateToken(t.Context(), editor, tk, false); code(err) != CodeForbidden {
+			t.Errorf("%+v: %v", tk, err)
+		}
+	}
+	if _, _, err := o.CreateToken(t.Context(), editor, Token{Name: "a", Role: Viewer, Scopes: []string{"logs:read", "config:read"}}, false); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := o.CreateToken(t.Context(), root, Token{Name: "b", Role: Viewer, Expires: time.Now().Add(-time.Hour)}, false); code(err) != CodeInvalid {
+		t.Errorf("expired: %v", err)
+	}
+}
+
+func TestSetUpOnce(t *testing.T) {
+	o, _, _ := open(t)
+	old, err := o.NewSetup(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	link, err := o.NewSetup(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(o.setup)
+	if data, _ := os.ReadFile(o.setup); err != nil || strings.TrimSpace(string(data)) != link || info.Mode().Perm() != 0o600 {
+		t.Errorf("the file: %q, %v", data, err)
+	}
+	in := SignIn{User: "ann", Password: good}
+	for _, wrong := range []string{old, "", "x" + link} {
+		if _, err := o.SetUp(t.Context(), here, wrong, in); code(err) != CodeForbidden {
+			t.Errorf("%q: %v", wrong, err)
+		}
+	}
+	if _, err := o.SetUp(t.Context(), here, link, SignIn{User: "ann", Password: "short"}); code(err) != CodeInvalid {
+		t.Errorf("a bad password: %v", err)
+	}
+	c, err := o.SetUp(t.Context(), here, link, in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if who, err := o.BySession(t.Context(), c.Cookie, c.Header, home); err != nil || who.Role != Admin {
+		t.Errorf("%+v, %v", who, err)
+	}
+	if _, err := o.SetUp(t.Context(), Anonymous(netip.Addr{}, ""), link, SignIn{User: "eve", Password: good}); code(err) != CodeForbidden {
+		t.Errorf("a second time: %v", err)
+	}
+	if _, err := os.Stat(o.setup); !os.IsNotExist(err) {
+		t.Errorf("the file is still there: %v", err)
+	}
+	if needed, err := o.NeedsSetup(t.Context()); err != nil || needed {
+		t.Errorf("%v, %v", needed, err)
+	}
+}
+
+func TestSetUpLinkExpires(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o, _, _ := open(t)
+		o.throttle.now = func() int64 { return time.Now().UnixNano() }
+		link, err := o.NewSetup(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(setupAge + time.Second)
+		if _, err := o.SetUp(t.Context(), here, link, SignIn{User: "ann", Password: good}); code(err) != CodeForbidden {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+func TestAuditTellsBeforeAndAfterWithoutSecrets(t *testing.T) {
+	o, _, _ := open(t)
+	make1(t, o, "ann", Admin)
+	make1(t, o, "bob", Viewer)
+	role, password := Editor, "a brand new secret"
+	if _, err := o.ChangeUser(t.Context(), Identity{Name: "ann", Role: Admin, Via: "api", Address: home}, "bob", Any, UserChange{Role: &role, Password: &password}, false); err != nil {
+		t.Fatal(err)
+	}
+	page, next, err := o.AuditPage(t.Context(), AuditQuery{Object: "bob", Action: "user.password"}, 0, 10)
+	if err != nil || len(page) != 1 || next != 0 {
+		t.Fatalf("%+v, %d, %v", page, next, err)
+	}
+	a := page[0]
+	if a.Who != "ann" || a.Via != "api" || a.Address != "192.0.2.1" || !strings.Contains(string(a.Before), `"viewer"`) || !strings.Contains(string(a.After), `"editor"`) {
+		t.Errorf("%+v", a)
+	}
+	for _, secret := range []string{password, "argon2", "hash"} {
+		if strings.Contains(string(a.Before)+string(a.After), secret) {
+			t.Errorf("%q stands in the audit", secret)
+		}
+	}
+	first, next, err := o.AuditPage(t.Context(), AuditQuery{}, 0, 2)
+	if err != nil || len(first) != 2 || next == 0 {
+		t.Fatalf("%+v, %d, %v", first, next, err)
+	}
+	rest, _, err := o.AuditPage(t.Context(), AuditQuery{}, next, 10)
+	if err != nil || len(rest) != 1 || rest[0].Object != "user ann" {
+		t.Errorf("%+v, %v", rest, err)
+	}
+}
+
+// full is a store that nothing can be written to.
+type full struct{ *memory.Store }
+
+func (full) Commit(context.Context, store.Change) (store.Revision, error) {
+	return 0, store.ErrUnavailable
+}
+
+func TestFullDiskSaysSoAndLetsPeopleIn(t *testing.T) {
+	o, st, _ := open(t)
+	make1(t, o, "ann", Admin)
+	c := signIn(t, o, "ann")
+	o.store = full{st}
+	if _, err := o.CreateUser(t.Context(), root, NewUser{Name: "bob", Role: Viewer, Password: good}, false); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("got %v", err)
+	}
+	if _, err := o.BySession(t.Context(), c.Cookie, c.Header, home); err != nil {
+		t.Errorf("a session that is there: %v", err)
+	}
+}

@@ -1,0 +1,105 @@
+package operator
+
+import (
+	"context"
+	"crypto/subtle"
+	"fmt"
+	"os"
+	"time"
+
+	"headgate/internal/event"
+	"headgate/internal/file"
+	"headgate/internal/store"
+)
+
+// setupAge is how long a set-up link is good for.
+const setupAge = 24 * time.Hour
+
+const setupKey = store.PrefixSetup + "link"
+
+type setupLink struct {
+	Digest  string    `json:"digest"`
+	Expires time.Time `json:"expires"`
+}
+
+// NeedsSetup reports whether there is no user yet.
+func (o *Operators) NeedsSetup(ctx context.Context) (bool, error) {
+	all, err := o.store.List(ctx, store.PrefixUser, "", 1)
+	if err != nil {
+		return false, fmt.Errorf("list users: %w", err)
+	}
+	return len(all) == 0, nil
+}
+
+// NewSetup makes the token of a set-up link, which lets one person become the first
+// admin within a day. An earlier one is worth nothing afterwards. It is written to the
+// set-up file, too, readable by its owner only.
+func (o *Operators) NewSetup(ctx context.Context) (string, error) {
+	text := secret()
+	e := entry(setupKey, setupLink{Digest: digest(text), Expires: now().Add(setupAge)})
+	e.Expires = now().Add(setupAge)
+	by := Identity{Name: "headgate"}
+	_, err := o.commit(ctx, store.Change{Put: []store.Entry{e}, Append: []store.Record{by.Audit("setup.link", "", "", nil, nil)}}, "set-up link")
+	if err != nil {
+		return "", err
+	}
+	if o.setup != "" {
+		if err := file.Replace(o.setup, []byte(text+"\n")); err != nil {
+			return "", fmt.Errorf("write the set-up file: %w", err)
+		}
+	}
+	return text, nil
+}
+
+// SetUp makes the first user, an admin, with the token of a set-up link, and signs it
+// in.
+func (o *Operators) SetUp(ctx context.Context, from Identity, text string, in SignIn) (Credentials, error) {
+	if err := o.throttle.try(from.Address, ""); err != nil {
+		return Credentials{}, err
+	}
+	var link setupLink
+	r, err := o.get(ctx, setupKey, "set-up link", &link)
+	if e, ok := err.(*Error); err != nil && (!ok || e.Code != CodeNotFound) {
+		return Credentials{}, err
+	}
+	if subtle.ConstantTimeCompare([]byte(digest(text)), []byte(link.Digest)) != 1 || !time.Now().Before(link.Expires) {
+		o.refused(event.Auth{Address: addressText(from.Address), Method: "setup", Reason: "credentials"})
+		return Credentials{}, &Error{Code: CodeForbidden, Field: "token", Detail: "the set-up link is not valid, or has been used, or is older than a day",
+			Remedy: "restart headgate for a new one, or use headgate user add on the machine"}
+	}
+	if needed, err := o.NeedsSetup(ctx); err != nil || !needed {
+		if err == nil {
+			err = &Error{Code: CodeForbidden, Detail: "there are users already", Remedy: "sign in as one of them"}
+		}
+		return Credentials{}, err
+	}
+	u, err := o.newUser(ctx, NewUser{Name: in.User, Role: Admin, Password: in.Password})
+	if err != nil {
+		return Credentials{}, err
+	}
+	from.Name = u.Name
+	u.SignedIn = u.Created
+	key := store.PrefixUser + u.Name
+	s := session{Session: Session{User: u.Name, Role: Admin, Method: "setup"}, Local: true, Generation: u.Generation}
+	c, err := o.begin(ctx, from, s, in.Agent, in.OldCookie, store.Change{
+		If:     []store.Condition{{Key: setupKey, Revision: r}, {Key: key}},
+		Put:    []store.Entry{entry(key, u)},
+		Delete: []string{setupKey},
+		Append: []store.Record{from.Audit("user.create", "user "+u.Name, "", nil, u.seen(0))},
+	})
+	if err != nil {
+		return Credentials{}, err
+	}
+	o.removeSetupFile()
+	o.tell(event.AuthSignedIn{Auth: event.Auth{User: u.Name, Address: addressText(from.Address), Method: "setup"}})
+	return c, nil
+}
+
+func (o *Operators) removeSetupFile() {
+	if o.setup == "" {
+		return
+	}
+	if err := os.Remove(o.setup); err != nil && !os.IsNotExist(err) {
+		o.log.Warn("the set-up file is not removed; its link has been used and opens nothing", "path", o.setup, "error", err)
+	}
+}

@@ -1,0 +1,154 @@
+package operator
+
+import (
+	"context"
+	"strings"
+	"time"
+
+	"headgate/internal/event"
+	"headgate/internal/setting/password"
+	"headgate/internal/store"
+)
+
+// SignIn is what somebody signs in with.
+type SignIn struct {
+	User, Password string
+	// Code is one of the authenticator or a recovery code; "" if none is asked for.
+	Code string
+	// Agent is what the browser says of itself, and OldCookie the cookie of the session
+	// that it has had.
+	Agent, OldCookie string
+}
+
+// SignIn begins a session. From holds the address and how the request came. The error
+// is an *Error: the same one, after the same time, for an unknown user, a disabled one
+// and a wrong password; CodeTOTP when the password is right and a code is missing.
+func (o *Operators) SignIn(ctx context.Context, from Identity, in SignIn) (Credentials, error) {
+	name := strings.ToLower(in.User)
+	if !names.MatchString(name) {
+		name = ""
+	}
+	if err := o.throttle.try(from.Address, name); err != nil {
+		o.throttled(event.Auth{User: name, Address: addressText(from.Address), Method: "password"})
+		return Credentials{}, err
+	}
+	u, r, err := o.checkPassword(ctx, name, in.Password)
+	if err != nil {
+		if e, ok := err.(*Error); ok && e.Code == CodeSignedOut {
+			o.refused(event.Auth{User: name, Address: addressText(from.Address), Method: "password", Reason: "credentials"})
+		}
+		return Credentials{}, err
+	}
+	// Somebody may change the user at the same moment, another sign-in among them.
+	for range 5 {
+		var c Credentials
+		if c, err = o.finish(ctx, from, u, r, in); !isStale(err) {
+			return c, err
+		}
+		hash := u.Hash
+		if u, r, err = o.user(ctx, name); err != nil || u.Hash != hash || u.Disabled {
+			return Credentials{}, errCredentials()
+		}
+	}
+	return Credentials{}, err
+}
+
+func isStale(err error) bool {
+	e, ok := err.(*Error)
+	return ok && e.Code == CodeStale
+}
+
+// finish asks for the second factor and begins the session.
+func (o *Operators) finish(ctx context.Context, from Identity, u *user, r store.Revision, in SignIn) (Credentials, error) {
+	from.Name = u.Name
+	s := session{Session: Session{User: u.Name, Role: u.Role, Method: "password"}, Local: true, Generation: u.Generation}
+	if u.Secret != "" {
+		var err error
+		if s.Method, err = o.secondFactor(u, in.Code); err != nil {
+			if in.Code != "" {
+				o.refused(event.Auth{User: u.Name, Address: addressText(from.Address), Method: "totp", Reason: "code"})
+			}
+			return Credentials{}, err
+		}
+	}
+	u.SignedIn = now()
+	key := store.PrefixUser + u.Name
+	c, err := o.begin(ctx, from, s, in.Agent, in.OldCookie, store.Change{
+		If: []store.Condition{{Key: key, Revision: r}}, Put: []store.Entry{entry(key, u)},
+	})
+	if err == nil {
+		o.tell(event.AuthSignedIn{Auth: event.Auth{User: u.Name, Address: addressText(from.Address), Method: s.Method}})
+	}
+	return c, err
+}
+
+// checkPassword returns the user if the password is right. It takes as long for users
+// that are not there.
+func (o *Operators) checkPassword(ctx context.Context, name, text string) (*user, store.Revision, error) {
+	u, r, err := o.user(ctx, name)
+	if e, ok := err.(*Error); ok && e.Code == CodeNotFound {
+		u, err = &user{User: User{Disabled: true}}, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	h := nobody()
+	if u.Hash != "" {
+		if own, err := password.Parse(u.Hash); err == nil {
+			h = own
+		}
+	}
+	right := false
+	if err := o.throttle.check(ctx, func() { right = h.Matches(password.Prepare(text)) }); err != nil {
+		return nil, 0, err
+	}
+	if !right || u.Disabled || u.Hash == "" {
+		return nil, 0, &Error{Code: CodeSignedOut, Detail: "the user name or the password is wrong"}
+	}
+	return u, r, nil
+}
+
+// secondFactor takes a code of the authenticator or a recovery code, which serve once:
+// what is left is written with the session.
+func (o *Operators) secondFactor(u *user, code string) (method string, err error) {
+	code = strings.TrimSpace(code)
+	if code == "" {
+		return "", &Error{Code: CodeTOTP, Field: "code", Detail: "a code of your authenticator is needed", Remedy: "enter the code that it shows, or a recovery code"}
+	}
+	if step := checkTOTP(u.Secret, code, u.LastStep, time.Now()); step > 0 {
+		u.LastStep = step
+		return "totp", nil
+	}
+	if left, ok := useRecovery(u.Recovery, code); ok {
+		u.Recovery = left
+		return "recovery_code", nil
+	}
+	return "", &Error{Code: CodeSignedOut, Field: "code", Detail: "the code is wrong or was used already", Remedy: "use the newest code"}
+}
+
+// Verify checks the password of a signed-in user again, before something that matters,
+// such as a new password.
+func (o *Operators) Verify(ctx context.Context, by Identity, text string) error {
+	if err := o.throttle.try(by.Address, by.Name); err != nil {
+		return err
+	}
+	_, _, err := o.checkPassword(ctx, by.Name, text)
+	if e, ok := err.(*Error); ok && e.Code == CodeSignedOut {
+		return &Error{Code: CodeInvalid, Field: "current_password", Detail: "the current password is wrong"}
+	}
+	return err
+}
+
+// refused tells of a sign-in that was refused.
+func (o *Operators) refused(a event.Auth) {
+	if o.throttle.tellable() {
+		o.tell(event.AuthFailed{Auth: a})
+	}
+}
+
+// throttled tells of a sign-in that was not looked at.
+func (o *Operators) throttled(a event.Auth) {
+	if o.throttle.tellable() {
+		o.tell(event.AuthThrottled{Auth: a})
+	}
+}

@@ -1,0 +1,85 @@
+package operator
+
+import (
+	"context"
+	"hash/maphash"
+	"net/netip"
+	"runtime"
+	"time"
+
+	"headgate/internal/bucket"
+	"headgate/internal/clock"
+)
+
+// How often somebody may try to sign in. Both bounds count every try, also one that
+// succeeds. That of a user is wider, because others can use it up.
+const (
+	addressTries  = 10
+	userTries     = 30
+	triesPeriod   = 5 * time.Minute
+	checkPatience = 3 * time.Second
+)
+
+// throttle bounds tries by address and by user, and how many passwords are checked at
+// once: each check takes 19 MiB and a processor for a while.
+type throttle struct {
+	now                      func() int64
+	address, user, telling   bucket.Policy
+	addresses, users, told   bucket.Table
+	addressesSeed, usersSeed maphash.Seed
+	checks                   chan struct{}
+}
+
+func newThrottle() *throttle {
+	return &throttle{
+		now:     clock.Now,
+		address: bucket.New(addressTries, triesPeriod, 0), user: bucket.New(userTries, triesPeriod, 0),
+		telling:       bucket.New(60, time.Minute, 0),
+		addressesSeed: maphash.MakeSeed(), usersSeed: maphash.MakeSeed(),
+		checks: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
+	}
+}
+
+// try takes one try of an address and of a user, which may be "". It returns an error
+// when either has used up all.
+func (t *throttle) try(address netip.Addr, user string) error {
+	if address.IsValid() {
+		_, wait := t.addresses.Take(bucket.Address(t.addressesSeed, address.Unmap()), t.now(), &t.address, false)
+		if wait > 0 {
+			return throttled(time.Duration(wait))
+		}
+	}
+	if user != "" {
+		_, wait := t.users.Take(maphash.String(t.usersSeed, user), t.now(), &t.user, false)
+		if wait > 0 {
+			return throttled(time.Duration(wait))
+		}
+	}
+	return nil
+}
+
+// tellable reports whether an event about a refused sign-in is to be sent: some in a
+// minute tell enough.
+func (t *throttle) tellable() bool {
+	_, wait := t.told.Take(1, t.now(), &t.telling, false)
+	return wait == 0
+}
+
+func throttled(wait time.Duration) error {
+	return &Error{Code: CodeThrottled, Detail: "too many tries to sign in", Remedy: "wait, then try again", RetryAfter: max(wait, time.Second)}
+}
+
+// check runs f when there is a place for it; the error says that there is none.
+func (t *throttle) check(ctx context.Context, f func()) error {
+	timer := time.NewTimer(checkPatience)
+	defer timer.Stop()
+	select {
+	case t.checks <- struct{}{}:
+		defer func() { <-t.checks }()
+		f()
+		return nil
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	return &Error{Code: CodeOverloaded, Detail: "too many passwords are being checked", Remedy: "try again", RetryAfter: time.Second}
+}

@@ -1,0 +1,114 @@
+// Package safedial makes requests to addresses that people name through the API,
+// such as webhooks and sign-in providers. What a name stands for is checked when it is
+// dialled, after it was resolved, so that no answer of a name server leads elsewhere:
+// link-local addresses and those where clouds tell a machine its secrets are refused.
+// Redirects are not followed, and no proxy of the environment is used.
+package safedial
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"syscall"
+	"time"
+)
+
+// ErrRefused is wrapped by the error of a request to an address that is refused.
+var ErrRefused = errors.New("requests to this address are not allowed")
+
+const (
+	dialTimeout = 5 * time.Second
+	tlsTimeout  = 5 * time.Second
+	headTimeout = 10 * time.Second
+	idleTimeout = 30 * time.Second
+	maxIdle     = 16
+	maxHead     = 64 << 10
+)
+
+// metadata are addresses, not link-local, at which clouds tell about a machine.
+var metadata = []netip.Addr{
+	netip.MustParseAddr("fd00:ec2::254"),   // Amazon
+	netip.MustParseAddr("100.100.100.200"), // Alibaba
+	netip.MustParseAddr("168.63.129.16"),   // Azure
+	netip.MustParseAddr("192.0.0.192"),     // Oracle
+	netip.MustParseAddr("fd20:ce::254"),    // Google
+}
+
+// The networks whose addresses hold an IPv4 address.
+var (
+	nat64  = netip.MustParsePrefix("64:ff9b::/96")
+	sixto4 = netip.MustParsePrefix("2002::/16")
+	compat = netip.MustParsePrefix("::/96")
+)
+
+// Check returns an error that wraps ErrRefused for an address that nothing is to be
+// sent to.
+func Check(a netip.Addr) error {
+	inner := embedded(a)
+	for _, at := range []netip.Addr{a.Unmap().WithZone(""), inner} {
+		switch {
+		case !at.IsValid():
+		case at.IsLinkLocalUnicast(), at.IsMulticast(), at.IsUnspecified(), at == netip.AddrFrom4([4]byte{255, 255, 255, 255}):
+			return fmt.Errorf("%s: %w", a, ErrRefused)
+		default:
+			for _, m := range metadata {
+				if at == m {
+					return fmt.Errorf("%s: %w", a, ErrRefused)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// embedded returns the IPv4 address that a translator would make of an address, or
+// the zero Addr.
+func embedded(a netip.Addr) netip.Addr {
+	b := a.As16()
+	switch {
+	case a.Is4() || a.Is4In6():
+		return netip.Addr{}
+	case nat64.Contains(a):
+		return netip.AddrFrom4([4]byte(b[12:]))
+	case sixto4.Contains(a):
+		return netip.AddrFrom4([4]byte(b[2:6]))
+	case compat.Contains(a) && !a.IsLoopback():
+		return netip.AddrFrom4([4]byte(b[12:]))
+	}
+	return netip.Addr{}
+}
+
+// Client returns a client whose requests take at most timeout in all. Roots are the
+// authorities to trust, nil for those of the system. The caller ends it with
+// CloseIdleConnections.
+func Client(timeout time.Duration, roots *x509.CertPool) *http.Client {
+	dialer := &net.Dialer{Timeout: dialTimeout, ControlContext: control}
+	return &http.Client{
+		Timeout:       timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: &http.Transport{
+			DialContext:            dialer.DialContext,
+			TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+			TLSHandshakeTimeout:    tlsTimeout,
+			ResponseHeaderTimeout:  headTimeout,
+			IdleConnTimeout:        idleTimeout,
+			MaxIdleConns:           maxIdle,
+			MaxResponseHeaderBytes: maxHead,
+			ForceAttemptHTTP2:      true,
+		},
+	}
+}
+
+// control sees each address as it is about to be connected to.
+func control(_ context.Context, _, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return fmt.Errorf("dial %s: %w", address, ErrRefused)
+	}
+	return Check(at.Addr())
+}
