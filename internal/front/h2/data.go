@@ -69,7 +69,7 @@ func (c *Conn) receive(h http2.Frame, n int) error {
 		c.resetLocked(s, http2.FlowControlError, errors.New("the client sent more DATA than the stream's window"))
 	case s.expect >= 0 && (s.received > s.expect || h.Flags&http2.FlagEndStream != 0 && s.received != s.expect):
 		s.breakLocked("the body is not as long as Content-Length says (RFC 9113, section 8.1.1)")
-	case h.Length == 0 && h.Flags&http2.FlagEndStream == 0:
+	case n == 0 && h.Flags&http2.FlagEndStream == 0:
 		return c.chargeLocked(floodEmpty)
 	default:
 		c.mu.budget.refund(floodEmpty, 1)

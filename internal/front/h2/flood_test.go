@@ -86,6 +86,12 @@ func TestFloods(t *testing.T) {
 		})},
 		{"unknown frames", h2.PriorityFlood, each(func(c *raw, id uint32) { c.WriteRawFrame(0xee, 0, id, nil) })},
 		{"WINDOW_UPDATE", h2.WindowFlood, each(func(c *raw, _ uint32) { c.WriteWindowUpdate(0, 1) })},
+		{"DATA of padding alone", h2.EmptyFlood, func(c *raw) {
+			c.request(1, false, post...)
+			for range many {
+				c.WriteDataPadded(1, false, nil, make([]byte, 9))
+			}
+		}},
 		{"DATA without data", h2.EmptyFlood, func(c *raw) {
 			c.request(1, false, post...)
 			for range many {

@@ -58,14 +58,16 @@ func (b *body) find(f *section.Section) (end bool, err error) {
 	if in.r == in.w && in.end {
 		return true, nil
 	}
-	if f.Length() >= 0 || f.Waits() || f.Method() == "CONNECT" {
+	if f.Length() > 0 || f.Waits() || f.Method() == "CONNECT" {
 		return false, nil
 	}
-	patient := false
+	patient := f.Length() == 0
 	switch f.Method() {
 	case "GET", "HEAD", "OPTIONS", "TRACE", "DELETE":
 	default:
 		patient = true
+	}
+	if patient {
 		b.stream.quic.SetReadDeadline(time.Now().Add(bodyWait))
 	}
 	switch err := b.next(); {
@@ -75,10 +77,16 @@ func (b *body) find(f *section.Section) (end bool, err error) {
 		return false, nil
 	case err != nil:
 		return false, err
+	case f.Length() == 0 && !b.trails:
+		return false, errLength
 	}
 	b.found = true
 	return false, nil
 }
+
+// tinyData is the size below which DATA is no whole message of anything, such as
+// gRPC or WebSocket, in bytes: too many of them cost more than they carry.
+const tinyData = 5
 
 // next reads frames up to DATA that has some, or trailers.
 func (b *body) next() error {
@@ -90,6 +98,9 @@ func (b *body) next() error {
 			return err
 		case kind == frameData && length > 0:
 			b.left = length
+			if length < tinyData {
+				return b.stream.conn.budget.charge(tinyFlood)
+			}
 			return nil
 		case kind == frameHeaders:
 			b.trails, b.trailing = true, length
@@ -97,10 +108,7 @@ func (b *body) next() error {
 		case misplaced(kind):
 			return broken(frameUnexpected, "a frame that no request has (RFC 9114, section 7)")
 		}
-		if err := b.stream.conn.budget.charge(frameFlood); err != nil {
-			return err
-		}
-		if err := in.skip(length); err != nil {
+		if err := in.skip(length, &b.stream.conn.budget); err != nil {
 			return err
 		}
 	}
@@ -251,10 +259,7 @@ func (b *body) trailers() error {
 		case kind == frameData || kind == frameHeaders || misplaced(kind):
 			return broken(frameUnexpected, "a frame behind the trailers (RFC 9114, section 4.1)")
 		}
-		if err := s.conn.budget.charge(frameFlood); err != nil {
-			return err
-		}
-		if err := in.skip(length); err != nil {
+		if err := in.skip(length, &s.conn.budget); err != nil {
 			return err
 		}
 	}

@@ -19,6 +19,8 @@ const (
 	// frameFlood is frames that are of no use: of unknown types, without data, or
 	// on the control stream.
 	frameFlood
+	// tinyFlood is bodies in pieces of a few bytes.
+	tinyFlood
 	// headerFlood is fields that are much larger than the bound on a head.
 	headerFlood
 	floodCount
@@ -34,6 +36,7 @@ var floods = [floodCount]struct {
 }{
 	resetFlood:  {"reset_flood", 256, 10, "too many requests were given up before they were answered"},
 	frameFlood:  {"frame_flood", 512, 50, "too many frames that are of no use"},
+	tinyFlood:   {"tiny_data_flood", 8192, 1000, "too much of a body came in pieces of a few bytes"},
 	headerFlood: {word: "header_flood", text: "the fields are far larger than the bound on a request head"},
 }
 

@@ -1,8 +1,10 @@
 package h3_test
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
+	"io"
 	"slices"
 	"testing"
 	"time"
@@ -24,31 +26,37 @@ func TestWhatBreaksARuleEndsTheConnection(t *testing.T) {
 		do   func(*raw)
 		code uint64
 	}{
-		"no SETTINGS":                 {control([]byte{0}, frame(7, []byte{0})), codeMissing},
-		"SETTINGS twice":              {control(settings, frame(4, nil)), codeUnexpected},
-		"a setting twice":             {control([]byte{0}, frame(4, append(pair(6, 1), pair(6, 1)...))), codeSettings},
-		"a setting of HTTP/2":         {control([]byte{0}, frame(4, pair(2, 1))), codeSettings},
-		"a setting that is not whole": {control([]byte{0}, frame(4, []byte{6})), codeFrame},
-		"DATA on the control stream":  {control(settings, frame(0, nil)), codeUnexpected},
-		"a frame of HTTP/2":           {control(settings, frame(6, nil)), codeUnexpected},
-		"a second control stream":     {func(c *raw) { c.uni(settings); c.uni(settings) }, codeCreation},
-		"a push stream":               {control([]byte{1}), codeCreation},
-		"the control stream closed":   {func(c *raw) { c.uni(settings).Close() }, codeCritical},
-		"the control stream reset":    {func(c *raw) { s := c.uni(settings); c.apart(func() { s.CancelWrite(0) }) }, codeCritical},
-		"CANCEL_PUSH":                 {control(settings, frame(3, []byte{0})), codeID},
-		"MAX_PUSH_ID falls":           {control(settings, frame(13, []byte{5}), frame(13, []byte{4})), codeID},
-		"GOAWAY rises":                {control(settings, frame(7, []byte{4}), frame(7, []byte{8})), codeID},
-		"a dynamic table":             {control([]byte{2, 0x3f, 0xe1, 0x1f}), codeEncoder},
-		"an insertion":                {control([]byte{2, 0xc0, 1, 'a'}), codeEncoder},
-		"an acknowledgement":          {control([]byte{3, 0x84}), codeDecoder},
-		"DATA before the head":        {request(frame(0, []byte("x"))), codeUnexpected},
-		"SETTINGS in a request":       {request(frame(4, nil)), codeUnexpected},
-		"a push promise":              {request(head, frame(5, []byte{0})), codeUnexpected},
-		"a truncated head":            {request(head[:len(head)-1]), codeFrame},
-		"a dynamic reference":         {request(frame(1, []byte{0, 0, 0x80})), codeDecompression},
-		"a required insert count":     {request(frame(1, []byte{2, 0, 0xc1})), codeDecompression},
-		"an index beyond the table":   {request(frame(1, []byte{0, 0, 0xff, 99})), codeDecompression},
-		"a section that is not whole": {request(frame(1, []byte{0, 0, 0x51})), codeDecompression},
+		"no SETTINGS":                         {control([]byte{0}, frame(7, []byte{0})), codeMissing},
+		"SETTINGS twice":                      {control(settings, frame(4, nil)), codeUnexpected},
+		"a setting twice":                     {control([]byte{0}, frame(4, append(pair(6, 1), pair(6, 1)...))), codeSettings},
+		"a setting of HTTP/2":                 {control([]byte{0}, frame(4, pair(2, 1))), codeSettings},
+		"a setting that is not whole":         {control([]byte{0}, frame(4, []byte{6})), codeFrame},
+		"DATA on the control stream":          {control(settings, frame(0, nil)), codeUnexpected},
+		"a frame of HTTP/2":                   {control(settings, frame(6, nil)), codeUnexpected},
+		"a second control stream":             {func(c *raw) { c.uni(settings); c.uni(settings) }, codeCreation},
+		"a push stream":                       {control([]byte{1}), codeCreation},
+		"the control stream closed":           {func(c *raw) { c.uni(settings).Close() }, codeCritical},
+		"the control stream reset":            {func(c *raw) { s := c.uni(settings); c.apart(func() { s.CancelWrite(0) }) }, codeCritical},
+		"CANCEL_PUSH":                         {control(settings, frame(3, []byte{0})), codeID},
+		"MAX_PUSH_ID falls":                   {control(settings, frame(13, []byte{5}), frame(13, []byte{4})), codeID},
+		"GOAWAY rises":                        {control(settings, frame(7, []byte{4}), frame(7, []byte{8})), codeID},
+		"our control stream stopped":          {func(c *raw) { c.stopControl() }, codeCritical},
+		"PRIORITY_UPDATE of nothing":          {control(settings, frame(0xf0700, nil)), codeFrame},
+		"PRIORITY_UPDATE of a stream of ours": {control(settings, frame(0xf0700, []byte{3, 'u', '=', '1'})), codeID},
+		"PRIORITY_UPDATE beyond the bound":    {control(settings, frame(0xf0700, append(quicvarint.Append(nil, 4*1000), "u=1"...))), codeID},
+		"PRIORITY_UPDATE of a push":           {control(settings, frame(0xf0701, []byte{0, 'u', '=', '1'})), codeID},
+		"PRIORITY_UPDATE in a request":        {request(head, frame(0xf0700, []byte{0})), codeUnexpected},
+		"a dynamic table":                     {control([]byte{2, 0x3f, 0xe1, 0x1f}), codeEncoder},
+		"an insertion":                        {control([]byte{2, 0xc0, 1, 'a'}), codeEncoder},
+		"an acknowledgement":                  {control([]byte{3, 0x84}), codeDecoder},
+		"DATA before the head":                {request(frame(0, []byte("x"))), codeUnexpected},
+		"SETTINGS in a request":               {request(frame(4, nil)), codeUnexpected},
+		"a push promise":                      {request(head, frame(5, []byte{0})), codeUnexpected},
+		"a truncated head":                    {request(head[:len(head)-1]), codeFrame},
+		"a dynamic reference":                 {request(frame(1, []byte{0, 0, 0x80})), codeDecompression},
+		"a required insert count":             {request(frame(1, []byte{2, 0, 0xc1})), codeDecompression},
+		"an index beyond the table":           {request(frame(1, []byte{0, 0, 0xff, 99})), codeDecompression},
+		"a section that is not whole":         {request(frame(1, []byte{0, 0, 0x51})), codeDecompression},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := f.dial()
@@ -61,7 +69,7 @@ func TestWhatBreaksARuleEndsTheConnection(t *testing.T) {
 	}
 	c := f.dial()
 	c.uni([]byte{0x21, 1, 2, 3}) // a stream of an unknown type is given up
-	c.uni(append(settings, frame(0x21, make([]byte, 5000))...))
+	c.uni(slices.Concat(settings, frame(0x21, make([]byte, 5000)), frame(0xf0700, []byte{0, 'u', '=', '1'})))
 	c.uni([]byte{2, 0x20})
 	c.uni([]byte{3, 0x44})
 	if rs := c.await(c.stream(head, true)); rs.status != "200" {
@@ -114,6 +122,97 @@ func TestFloodsEndTheConnection(t *testing.T) {
 	c.uni(frames)
 	if got := c.ended(); got != codeLoad {
 		t.Errorf("a flood of frames: got %#x", got)
+	}
+}
+
+// Each way to make us work for nothing ends the connection. What a client sends of
+// use, however small, does not.
+func TestFramesOfNoUseAreCharged(t *testing.T) {
+	f := newFront(t, func(ex *exchange.Exchange) *exchange.Answer {
+		if ex.Request.Body != nil {
+			io.Copy(io.Discard, ex.Request.Body)
+		}
+		return text("x")(ex)
+	}, nil)
+	begin := quicvarint.Append(quicvarint.Append(nil, 0x21), 1<<60)
+	settings := append([]byte{0}, frame(4, nil)...)
+	post := frame(1, section(":method", "POST", ":scheme", "https", ":authority", "h", ":path", "/"))
+	endless := func(c *raw, s io.Writer) {
+		for piece := make([]byte, 64<<10); c.conn.Context().Err() == nil; {
+			if _, err := s.Write(piece); err != nil {
+				return
+			}
+		}
+	}
+	for name, flood := range map[string]func(*raw){
+		"streams without a type": func(c *raw) {
+			for c.conn.Context().Err() == nil {
+				s, err := c.conn.OpenUniStreamSync(c.conn.Context())
+				if err != nil {
+					return
+				}
+				s.Write([]byte{0x40})
+				s.CancelWrite(0)
+			}
+		},
+		"a frame without end on the control stream": func(c *raw) { endless(c, c.uni(append(settings, begin...))) },
+		"a frame without end before a head":         func(c *raw) { endless(c, c.stream(begin, false)) },
+		"a frame without end in a body":             func(c *raw) { endless(c, c.stream(append(slices.Clip(post), begin...), false)) },
+		"DATA of a byte": func(c *raw) {
+			s := c.stream(post, false)
+			for piece := bytes.Repeat(frame(0, []byte("x")), 10_000); c.conn.Context().Err() == nil; {
+				if _, err := s.Write(piece); err != nil {
+					return
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := f.dial()
+			c.t = t
+			flood(c)
+			if got := c.ended(); got != codeLoad {
+				t.Errorf("got %#x, want H3_EXCESSIVE_LOAD", got)
+			}
+		})
+	}
+	c := f.dial()
+	s := c.stream(append(slices.Clip(post), bytes.Repeat(frame(0, []byte("12345")), 50_000)...), true)
+	if rs := c.await(s); rs.status != "200" {
+		t.Errorf("messages of five bytes: got %+v", rs)
+	}
+	s = c.stream(append(slices.Clip(post), bytes.Repeat(frame(0, []byte("1")), 4_000)...), true)
+	if rs := c.await(s); rs.status != "200" {
+		t.Errorf("a short body byte by byte: got %+v", rs)
+	}
+}
+
+// A body where Content-Length says that there is none makes a request malformed (RFC
+// 9114, section 4.1.2), and no server sees it.
+func TestContentLengthOfNothingWithDATA(t *testing.T) {
+	f := newFront(t, func(*exchange.Exchange) *exchange.Answer {
+		t.Error("the request was served")
+		return exchange.Fail(exchange.BadRequest, "served")
+	}, nil)
+	for _, method := range []string{"GET", "POST"} {
+		head := frame(1, section(":method", method, ":scheme", "https", ":authority", "h", ":path", "/", "content-length", "0"))
+		c := f.dial()
+		s := c.stream(head, false)
+		c.apart(func() { s.Write(frame(0, []byte("x"))) })
+		if rs := c.await(s); rs.reset() != codeMessage {
+			t.Errorf("%s: got %+v, want H3_MESSAGE_ERROR", method, rs)
+		}
+		if e := f.logged(); e.reason != exchange.BadRequest || e.ex.method != method {
+			t.Errorf("%s: logged %+v", method, e)
+		}
+	}
+	f = newFront(t, text("x"), nil)
+	head := frame(1, section(":method", "POST", ":scheme", "https", ":authority", "h", ":path", "/", "content-length", "0"))
+	c := f.dial()
+	for _, rest := range [][]byte{nil, frame(0, nil)} {
+		if rs := c.await(c.stream(slices.Concat(head, rest), true)); rs.status != "200" {
+			t.Errorf("an empty body: got %+v", rs)
+		}
 	}
 }
 

@@ -25,6 +25,11 @@ func (c *Conn) greet() error {
 	c.mu.Lock()
 	c.mu.control = qs
 	c.mu.Unlock()
+	context.AfterFunc(qs.Context(), func() {
+		if stopped := (*quic.StreamError)(nil); errors.As(context.Cause(qs.Context()), &stopped) && stopped.Remote {
+			c.fail(broken(closedCriticalStream, "the client stops our control stream (RFC 9114, section 6.2.1)"))
+		}
+	})
 	return err
 }
 
@@ -61,7 +66,9 @@ func (c *Conn) unidirectional(qs *quic.ReceiveStream) error {
 	var kind uint64
 	for n := 0; n == 0; kind, n = varint(in.bytes()) {
 		if err := in.fill(); err != nil {
-			return nil // it ended before it had a type, or the connection did
+			// It ended before it had a type, which is no error but for nothing
+			// (RFC 9114, section 6.2), or the connection did.
+			return c.budget.charge(frameFlood)
 		}
 	}
 	_, n := varint(in.bytes())
@@ -178,17 +185,14 @@ func (k *control) frame(in *input) error {
 		return broken(missingSettings, "the control stream does not begin with SETTINGS (RFC 9114, section 6.2.1)")
 	}
 	switch kind {
-	case frameSettings, frameGoAway, frameMaxPushID, frameCancelPush:
+	case frameSettings, frameGoAway, frameMaxPushID, frameCancelPush, framePriorityRequest, framePriorityPush:
 	case frameData, frameHeaders, framePushPromise:
 		return broken(frameUnexpected, "a frame of a request on the control stream (RFC 9114, section 7)")
 	default:
 		if http2Only(kind) {
 			return broken(frameUnexpected, "a frame of HTTP/2 (RFC 9114, section 7.2.8)")
 		}
-		if err := in.skip(length); err != nil {
-			return err
-		}
-		return k.conn.budget.charge(frameFlood)
+		return in.skip(length, &k.conn.budget)
 	}
 	if length > mostControlFrame {
 		return broken(excessiveLoad, "a control frame is too long (RFC 9114, section 10.5)")
@@ -214,10 +218,15 @@ func (k *control) take(kind uint64, p []byte) error {
 		return settings(p)
 	}
 	id, n := varint(p)
-	if n == 0 || n != len(p) {
+	updates := kind == framePriorityRequest || kind == framePriorityPush
+	if n == 0 || n != len(p) && !updates {
 		return broken(frameError, "a frame that is no number (RFC 9114, section 7.2)")
 	}
 	switch {
+	case kind == framePriorityPush:
+		return broken(idError, "PRIORITY_UPDATE of what was never promised (RFC 9218, section 7.2)")
+	case kind == framePriorityRequest:
+		return k.conn.updatable(id)
 	case kind == frameCancelPush:
 		return broken(idError, "CANCEL_PUSH of what was never promised (RFC 9114, section 7.2.3)")
 	case kind == frameMaxPushID && int64(id) < k.push:
@@ -228,6 +237,18 @@ func (k *control) take(kind uint64, p []byte) error {
 		return broken(idError, "GOAWAY with a number above that of before (RFC 9114, section 5.2)")
 	default:
 		k.goAway = int64(id)
+	}
+	return nil
+}
+
+// updatable judges the stream that PRIORITY_UPDATE is about. The update itself is a
+// hint that we leave out.
+func (c *Conn) updatable(id uint64) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	most := uint64(c.mu.next) + 4*uint64(c.front.Port().Streams)
+	if id%4 != 0 || id >= most {
+		return broken(idError, "PRIORITY_UPDATE of a stream that no request can have (RFC 9218, section 7.2)")
 	}
 	return nil
 }

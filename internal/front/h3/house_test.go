@@ -197,6 +197,18 @@ func (c *raw) uni(b []byte) *quic.SendStream {
 	return s
 }
 
+// stopControl has us know that the client reads our control stream no more.
+func (c *raw) stopControl() {
+	c.t.Helper()
+	ctx, stop := context.WithTimeout(context.Background(), patience)
+	defer stop()
+	s, err := c.conn.AcceptUniStream(ctx)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	s.CancelRead(0)
+}
+
 // reply is a response as it came.
 type reply struct {
 	status  string

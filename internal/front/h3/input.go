@@ -112,9 +112,22 @@ func (in *input) frame() (kind, length uint64, err error) {
 	}
 }
 
-// skip drops n bytes.
-func (in *input) skip(n uint64) error {
-	for n > 0 {
+// skipUnit is how many bytes of a frame that is of no use count as another one.
+const skipUnit = 4 << 10
+
+// skip drops a frame of n bytes that is of no use, and charges b for it: a client may
+// say that it has 2^62 bytes, and send them.
+func (in *input) skip(n uint64, b *budget) error {
+	if err := b.charge(frameFlood); err != nil {
+		return err
+	}
+	for left := skipUnit; n > 0; {
+		if left <= 0 {
+			left += skipUnit
+			if err := b.charge(frameFlood); err != nil {
+				return err
+			}
+		}
 		if in.r == in.w {
 			if err := in.fill(); err != nil {
 				if err == io.EOF {
@@ -126,6 +139,7 @@ func (in *input) skip(n uint64) error {
 		k := min(n, uint64(in.w-in.r))
 		in.r += int(k)
 		n -= k
+		left -= int(k)
 	}
 	return nil
 }

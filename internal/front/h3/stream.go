@@ -210,10 +210,15 @@ func (s *stream) head() error {
 		return broken(decompressionFailed, err.Error())
 	}
 	end, err := s.body.find(f)
-	if err != nil {
+	if err != nil && err != errLength {
 		return err
 	}
-	return s.settle(end)
+	s.settle(end)
+	if err == errLength && !s.malformed {
+		s.malformed = true
+		s.answer = exchange.Fail(exchange.BadRequest, err.Error())
+	}
+	return nil
 }
 
 // findHead reads up to the head and returns its length.
@@ -230,7 +235,7 @@ func (s *stream) findHead() (length uint64, err error) {
 		case kind == frameData || misplaced(kind):
 			return 0, broken(frameUnexpected, "a request that does not begin with HEADERS (RFC 9114, section 4.1)")
 		}
-		if err := in.skip(length); err != nil {
+		if err := in.skip(length, &s.conn.budget); err != nil {
 			return 0, err
 		}
 	}
@@ -238,7 +243,7 @@ func (s *stream) findHead() (length uint64, err error) {
 }
 
 // settle makes the request of the fields.
-func (s *stream) settle(end bool) error {
+func (s *stream) settle(end bool) {
 	v := s.fields.Settle(&s.ex, end)
 	rq := &s.ex.Request
 	s.body.expect = v.Length
@@ -246,7 +251,7 @@ func (s *stream) settle(end bool) error {
 	case v.Fault != "":
 		s.malformed = true
 		s.answer = exchange.Fail(exchange.BadRequest, v.Fault)
-		return nil
+		return
 	case v.Protocol != "" && v.Answer == nil:
 		s.ex.ExtendWebSocket()
 	case v.Body:
@@ -256,7 +261,6 @@ func (s *stream) settle(end bool) error {
 	if rq.Header.Has(header.Priority) {
 		s.prioritise(rq.Header.Get(header.Priority))
 	}
-	return nil
 }
 
 // prioritise gives the response the priority of a Priority field.
