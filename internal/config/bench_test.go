@@ -21,12 +21,12 @@ func large(n int) []byte {
 
 func TestALargeConfigurationIsForQuick(t *testing.T) {
 	data := large(50)
-	if !againstLibrary(t, data) {
-		t.Error("the library reads it")
-	}
 	c, _ := mustLoad(t, string(data))
 	if len(c.Proxies) != 50 || len(c.Proxies["p00049"].Routes) != 3 {
 		t.Errorf("%d proxies", len(c.Proxies))
+	}
+	if c.loaded.docs[0].Entry("proxies", "p00049").Text == "" {
+		t.Error("the library reads it")
 	}
 }
 

@@ -28,14 +28,17 @@ type checker struct {
 	taken []taken
 	// sni are the TCP proxies that have names on a port.
 	sni map[string]string
+	// unchanged reports whether nothing can have become wrong with a proxy. It may
+	// be nil.
+	unchanged func(p *Proxy) bool
 }
 
-func checkConfig(c *Config, report *schema.Report) {
+func newChecker(c *Config, report *schema.Report) *checker {
 	ch := &checker{c: c, root: report.Root(), sni: map[string]string{}}
 	if c.Admin.Address.IsValid() {
 		ch.taken = append(ch.taken, taken{c.Admin.Address, false, "admin"})
 	}
-	ch.checkKinds()
+	return ch
 }
 
 // accessLog tells of a log that has no place to go to.
@@ -137,6 +140,9 @@ func covers(a, b netip.Addr) bool {
 }
 
 func (ch *checker) proxy(p *Proxy, at schema.Place) {
+	if ch.unchanged != nil && ch.unchanged(p) {
+		return
+	}
 	c := ch.c
 	checkHosts(p, at.Field("virtual_hosts"))
 	checkPortNames(c, p, at.Field("ports"))

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"headgate/internal/schema"
 	"headgate/internal/server/target"
 )
 
@@ -173,7 +174,7 @@ func TestACheckOfAProgramsObjects(t *testing.T) {
 	c := New()
 	c.Ports = map[string]*Port{"web": NewPort("web")}
 	c.Proxies = map[string]*Proxy{"a": NewProxy("a")}
-	report := (&Document{name: "labels"}).Report()
+	report := schema.NewReport("labels", nil)
 	Check(c, report)
 	var got []string
 	for _, p := range report.Problems() {

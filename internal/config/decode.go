@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"headgate/internal/config/document"
 	"headgate/internal/schema"
 )
 
@@ -19,6 +20,13 @@ type decoder struct {
 	model  *schema.Object
 	// expanded are the texts in which something was put, by path.
 	expanded map[string]string
+	// config is what is read into, doc the document that is read, before what was
+	// loaded last.
+	config *Config
+	doc    *document.Document
+	before *Loaded
+	// placed are the objects that were read, by kind and name.
+	placed map[string]placed
 }
 
 // entry is a key of a mapping with its value.
@@ -43,9 +51,6 @@ func (d *decoder) object(n *yaml.Node, o *schema.Object, v reflect.Value, at sch
 	}
 	for _, e := range entries {
 		f := o.Field(e.key.Value)
-		if f == nil && o == d.model && strings.HasPrefix(e.key.Value, "x-") {
-			continue
-		}
 		if f == nil {
 			d.unknown(e.key, o, at)
 			continue
@@ -109,7 +114,7 @@ func (d *decoder) owners(name string) []string {
 // has reports whether a field has a value.
 func has(entries []entry, name string) bool {
 	for _, e := range entries {
-		if e.key.Value == name && !isNull(e.value) {
+		if e.key.Value == name && !document.IsNull(e.value) {
 			return true
 		}
 	}
@@ -121,11 +126,11 @@ func has(entries []entry, name string) bool {
 // told of and left out. It returns false when n is no mapping. O is what the
 // mapping should be, nil when its keys are names.
 func (d *decoder) entries(n *yaml.Node, at schema.Place, o *schema.Object) ([]entry, bool) {
-	n = resolved(n)
-	if isNull(n) {
+	n = document.Resolved(n)
+	if document.IsNull(n) {
 		return nil, true
 	}
-	if n.Kind != yaml.MappingNode || !plainTag(n) {
+	if n.Kind != yaml.MappingNode || !document.PlainTag(n) {
 		want, remedy := "an object whose keys are names", ""
 		if o != nil {
 			want, remedy = "an object with the fields "+strings.Join(o.Names(), ", "), asObject(n, o)
@@ -140,11 +145,11 @@ func (d *decoder) entries(n *yaml.Node, at schema.Place, o *schema.Object) ([]en
 	}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
-		if isMerge(key) {
+		if document.IsMerge(key) {
 			d.checkMerge(n.Content[i+1], at)
 			continue
 		}
-		if k := resolved(key); k.Kind != yaml.ScalarNode || !plainTag(k) {
+		if k := document.Resolved(key); k.Kind != yaml.ScalarNode || !document.PlainTag(k) {
 			d.problem(key, at, "a key is "+found(k)+", want a name", "")
 			continue
 		} else if k != key {
@@ -177,7 +182,7 @@ func firstOf(name string, out []entry, seen map[string]*yaml.Node) *yaml.Node {
 
 // merge adds what the merge keys of n pull in and is not there yet.
 func (d *decoder) merge(n *yaml.Node, out []entry) []entry {
-	sources := mergedMappings(n)
+	sources := document.Merged(n)
 	if len(sources) == 0 {
 		return out
 	}
@@ -201,11 +206,11 @@ func (d *decoder) merge(n *yaml.Node, out []entry) []entry {
 // checkMerge tells of a merge key that pulls in what is no mapping.
 func (d *decoder) checkMerge(value *yaml.Node, at schema.Place) {
 	sources := []*yaml.Node{value}
-	if v := resolved(value); v.Kind == yaml.SequenceNode {
+	if v := document.Resolved(value); v.Kind == yaml.SequenceNode {
 		sources = v.Content
 	}
 	for _, s := range sources {
-		if r := resolved(s); r.Kind != yaml.MappingNode {
+		if r := document.Resolved(s); r.Kind != yaml.MappingNode {
 			d.problem(s, at.Field("<<"), fmt.Sprintf("found %s, want an alias of an object", found(r)), "")
 		}
 	}
@@ -213,8 +218,8 @@ func (d *decoder) checkMerge(value *yaml.Node, at schema.Place) {
 
 // field reads a value into v. A null leaves what v has.
 func (d *decoder) field(n *yaml.Node, f *schema.Field, v reflect.Value, at schema.Place) {
-	value := resolved(n)
-	if isNull(value) {
+	value := document.Resolved(n)
+	if document.IsNull(value) {
 		return
 	}
 	if f.Type.Pointer {
@@ -235,8 +240,8 @@ func (d *decoder) field(n *yaml.Node, f *schema.Field, v reflect.Value, at schem
 
 // list reads a sequence.
 func (d *decoder) list(n *yaml.Node, f *schema.Field, v reflect.Value, at schema.Place) {
-	value := resolved(n)
-	if value.Kind != yaml.SequenceNode || !plainTag(value) {
+	value := document.Resolved(n)
+	if value.Kind != yaml.SequenceNode || !document.PlainTag(value) {
 		remedy := ""
 		if value.Kind == yaml.ScalarNode && f.Type.Elem.Kind == schema.Text {
 			remedy = fmt.Sprintf("write [%q]", value.Value)
@@ -257,17 +262,32 @@ func (d *decoder) names(n *yaml.Node, f *schema.Field, v reflect.Value, at schem
 	if !ok {
 		return
 	}
-	v.Set(reflect.MakeMapWithSize(f.Type.Go, len(entries)))
+	if v.IsNil() {
+		v.Set(reflect.MakeMapWithSize(f.Type.Go, len(entries)))
+	}
+	section := f.Owner == d.model.Go
 	for _, e := range entries {
+		if section {
+			if !d.first(f.Name, e.key.Value, e.key, at.Field(e.key.Value)) {
+				continue
+			}
+			if o := d.carried(f.Name, e.key.Value); o != nil {
+				v.SetMapIndex(reflect.ValueOf(e.key.Value), reflect.ValueOf(o))
+				continue
+			}
+		}
 		value := reflect.New(f.Type.Go.Elem()).Elem()
 		place := at.Field(e.key.Value)
 		if fault := checkName(e.key.Value); fault != nil {
 			d.problem(e.key, place, fault.What, fault.Remedy)
 		}
-		if isNull(resolved(e.value)) {
+		if document.IsNull(document.Resolved(e.value)) {
 			e.value = &yaml.Node{Kind: yaml.MappingNode, Line: e.key.Line, Column: e.key.Column}
 		}
 		d.element(e.value, f, value, place)
+		if section {
+			value = d.same(f.Name, e.key.Value, value)
+		}
 		v.SetMapIndex(reflect.ValueOf(e.key.Value), value)
 	}
 	d.check(n, f, v, at)
@@ -283,7 +303,7 @@ func (d *decoder) element(n *yaml.Node, f *schema.Field, v reflect.Value, at sch
 	switch {
 	case elem.Kind == schema.Struct:
 		d.object(n, elem.Object, v, at.Called(f.Called, called(n, f, at)))
-	case isNull(resolved(n)):
+	case document.IsNull(document.Resolved(n)):
 		d.problem(n, at, "the entry is empty", "write a value or take it out")
 	default:
 		d.scalar(n, f, elem, v, at)
@@ -296,8 +316,8 @@ func called(n *yaml.Node, f *schema.Field, at schema.Place) string {
 	if f.CalledBy == "" {
 		return at.Name()
 	}
-	if _, value := (pathStep{f.CalledBy, -1}).find(resolved(n)); value != nil {
-		return shorten(resolved(value).Value)
+	if _, value := (document.Step{Name: f.CalledBy, Index: -1}).Find(document.Resolved(n)); value != nil {
+		return shorten(document.Resolved(value).Value)
 	}
 	if by := f.Type.Elem.Object.Field(f.CalledBy); by != nil {
 		return by.Default
@@ -307,8 +327,8 @@ func called(n *yaml.Node, f *schema.Field, at schema.Place) string {
 
 // scalar reads a plain value of type t, which is f's or that of its elements.
 func (d *decoder) scalar(n *yaml.Node, f *schema.Field, t *schema.Type, v reflect.Value, at schema.Place) {
-	value := resolved(n)
-	if value.Kind != yaml.ScalarNode || !plainTag(value) {
+	value := document.Resolved(n)
+	if value.Kind != yaml.ScalarNode || !document.PlainTag(value) {
 		d.broken(n, at, fmt.Sprintf("found %s, want %s", found(value), wanted(t)), "")
 		return
 	}

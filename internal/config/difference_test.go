@@ -110,13 +110,13 @@ func TestDifferenceShowsNothingThatCameFromOutside(t *testing.T) {
 			lookup: func(name string) (string, bool) { return secret, true },
 			read:   func(string) ([]byte, error) { return []byte(secret), nil },
 		}}
-		c, _, problems := l.load("f", []byte(`version: 1
+		c, _, problems := l.load(one("f", []byte(`version: 1
 proxies:
   shop:
     headers: [{direction: request, name: Authorization, value: "Bearer ${file:/run/token}"}]
     maintenance: {retry_after: "${PAUSE:-5m}"}
     routes: [{fixed_response: {status: 200, body: "${TEXT}"}}]
-`))
+`)))
 		if len(problems) > 0 {
 			t.Fatal(problems)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"go.yaml.in/yaml/v4"
 
+	"headgate/internal/config/document"
 	"headgate/internal/schema"
 )
 
@@ -26,7 +27,7 @@ const maxFormatRounds = 4
 // configuration. The problems are those of parsing, without a file name; the
 // text is nil when there are any.
 func Format(data []byte) ([]byte, []Problem) {
-	doc, p := parse("", data)
+	doc, p := document.Parse("", data)
 	if p != nil {
 		return nil, []Problem{*p}
 	}
@@ -40,7 +41,7 @@ func Format(data []byte) ([]byte, []Problem) {
 			return out, nil
 		}
 		data = out
-		if doc, p = parse("", data); p != nil {
+		if doc, p = document.Parse("", data); p != nil {
 			return nil, []Problem{unformattable(p.What)}
 		}
 		if !slices.Equal(commentLines(doc), want) {
@@ -75,13 +76,13 @@ func formatOnce(doc *yaml.Node, source []byte) (out []byte, p *Problem) {
 		problem := unformattable(err.Error())
 		return nil, &problem
 	}
-	written, problem := parse("", out)
+	written, problem := document.Parse("", out)
 	if problem != nil || !sameMeaning(root, written.Content[0]) {
 		problem := unformattable("it would mean something else")
 		return nil, &problem
 	}
 	spaced := blanks.insert(out, written.Content[0])
-	if again, p := parse("", spaced); p == nil && sameMeaning(written.Content[0], again.Content[0]) && sameComments(written, again) {
+	if again, p := document.Parse("", spaced); p == nil && sameMeaning(written.Content[0], again.Content[0]) && sameComments(written, again) {
 		return spaced, nil
 	}
 	return out, nil
@@ -101,8 +102,8 @@ func unfold(n *yaml.Node) int {
 	n.Style &^= yaml.FlowStyle
 	if n.Kind == yaml.MappingNode {
 		for i := 0; i < len(n.Content); i += 2 {
-			if key := n.Content[i]; keyLength(key.Value+":") > 0 && lookOf(&yaml.Node{Value: key.Value}) == looksText && !isNull(&yaml.Node{Kind: yaml.ScalarNode, Value: key.Value}) {
-				key.Style &^= quotedStyles
+			if key := n.Content[i]; document.KeyLength(key.Value+":") > 0 && document.LookOf(&yaml.Node{Value: key.Value}) == document.LooksText && !document.IsNull(&yaml.Node{Kind: yaml.ScalarNode, Value: key.Value}) {
+				key.Style &^= document.Quoted
 			}
 		}
 	}
@@ -160,7 +161,7 @@ func sameMeaning(a, b *yaml.Node) bool {
 	if a.Kind != b.Kind || a.Value != b.Value || a.Anchor != b.Anchor || len(a.Content) != len(b.Content) {
 		return false
 	}
-	if a.Kind == yaml.ScalarNode && (isNull(a) != isNull(b) || !isNull(a) && lookOf(a) != lookOf(b)) {
+	if a.Kind == yaml.ScalarNode && (document.IsNull(a) != document.IsNull(b) || !document.IsNull(a) && document.LookOf(a) != document.LookOf(b)) {
 		return false
 	}
 	if a.Style&yaml.TaggedStyle != b.Style&yaml.TaggedStyle || a.Style&yaml.TaggedStyle != 0 && a.Tag != b.Tag {

@@ -4,91 +4,31 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
-	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
+	"headgate/internal/config/document"
 	"headgate/internal/schema"
 	"headgate/internal/setting/unit"
 )
 
-// isNull reports whether a value is absent: nothing, ~ or null.
-func isNull(n *yaml.Node) bool {
-	if n = resolved(n); n.Kind != yaml.ScalarNode || n.Style&quotedStyles != 0 {
-		return false
-	}
-	if n.Style&yaml.TaggedStyle != 0 {
-		return n.Tag == "!!null"
-	}
-	switch n.Value {
-	case "", "~", "null", "Null", "NULL":
-		return true
-	}
-	return false
-}
-
-// plainTag reports whether a value has no tag of its own, or one that says what
-// can be seen anyway.
-func plainTag(n *yaml.Node) bool {
-	if n.Style&yaml.TaggedStyle == 0 {
-		return true
-	}
-	switch n.Kind {
-	case yaml.MappingNode:
-		return n.Tag == "!!map"
-	case yaml.SequenceNode:
-		return n.Tag == "!!seq"
-	}
-	return n.Tag == "!!str"
-}
-
-// number is what YAML takes for a number.
-var number = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9][0-9_]*(\.[0-9]*)?)([eE][-+]?[0-9]+)?$|^0[xob][0-9a-fA-F_]+$|^[-+]?\.(inf|Inf|INF)$|^\.(nan|NaN|NAN)$`)
-
-// look is what a plain value looks like.
-type look uint8
-
-const (
-	looksText look = iota
-	looksNumber
-	looksBool
-)
-
-// lookOf returns what a scalar that is not null looks like.
-func lookOf(n *yaml.Node) look {
-	if n.Style&(quotedStyles|yaml.TaggedStyle) != 0 {
-		return looksText
-	}
-	switch n.Value {
-	case "true", "True", "TRUE", "false", "False", "FALSE":
-		return looksBool
-	}
-	if c := n.Value[0]; (c < '0' || c > '9') && strings.IndexByte("+-.", c) < 0 {
-		return looksText
-	}
-	if number.MatchString(n.Value) {
-		return looksNumber
-	}
-	return looksText
-}
-
 // found names what stands at n, for a message.
 func found(n *yaml.Node) string {
 	switch {
-	case !plainTag(n):
+	case !document.PlainTag(n):
 		return fmt.Sprintf("the tag %s", n.Tag)
 	case n.Kind == yaml.MappingNode:
 		return "an object"
 	case n.Kind == yaml.SequenceNode:
 		return "a list"
-	case isNull(n):
+	case document.IsNull(n):
 		return "nothing"
 	}
-	switch lookOf(n) {
-	case looksNumber:
+	switch document.LookOf(n) {
+	case document.LooksNumber:
 		return "the number " + shorten(n.Value)
-	case looksBool:
+	case document.LooksBool:
 		return "the boolean " + n.Value
 	}
 	return fmt.Sprintf("the text %q", shorten(n.Value))
@@ -132,10 +72,10 @@ func wanted(t *schema.Type) string {
 
 // wrongType tells of a scalar that does not look like what type t wants.
 func wrongType(n *yaml.Node, t *schema.Type) *fault {
-	switch l := lookOf(n); {
-	case t.Kind == schema.Text && l != looksText:
+	switch l := document.LookOf(n); {
+	case t.Kind == schema.Text && l != document.LooksText:
 		return wrong(fmt.Sprintf("found %s, want a text", found(n)), fmt.Sprintf("put it in quotes: %q", n.Value))
-	case t.Kind == schema.Bool && l != looksBool:
+	case t.Kind == schema.Bool && l != document.LooksBool:
 		remedy := ""
 		switch strings.ToLower(n.Value) {
 		case "yes", "on", "true", "1", "y":
@@ -144,9 +84,9 @@ func wrongType(n *yaml.Node, t *schema.Type) *fault {
 			remedy = "write false"
 		}
 		return wrong(fmt.Sprintf("found %s, want true or false", found(n)), remedy)
-	case t.Kind == schema.Int && l != looksNumber:
+	case t.Kind == schema.Int && l != document.LooksNumber:
 		return wrong(fmt.Sprintf("found %s, want a whole number", found(n)), "")
-	case t.Kind == schema.Scalar && l == looksBool && t.Go != reflect.TypeFor[unit.Switch]():
+	case t.Kind == schema.Scalar && l == document.LooksBool && t.Go != reflect.TypeFor[unit.Switch]():
 		return wrong(fmt.Sprintf("found %s, want %s", found(n), wanted(t)), "")
 	}
 	return nil
@@ -166,9 +106,9 @@ func asObject(n *yaml.Node, o *schema.Object) string {
 	}
 	on := strings.EqualFold(n.Value, "true")
 	switch {
-	case lookOf(n) != looksBool && len(required) == 1 && required[0].Type.Elem == nil && required[0].Type.Object == nil:
+	case document.LookOf(n) != document.LooksBool && len(required) == 1 && required[0].Type.Elem == nil && required[0].Type.Object == nil:
 		return fmt.Sprintf("write {%s: %s}", required[0].Name, shorten(n.Value))
-	case lookOf(n) != looksBool:
+	case document.LookOf(n) != document.LooksBool:
 		return ""
 	case on && len(required) == 0:
 		return "write {} to have it with its defaults"

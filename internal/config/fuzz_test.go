@@ -9,6 +9,11 @@ import (
 	"headgate/internal/server/target"
 )
 
+// one is a configuration of one document.
+func one(name string, data []byte) Documents {
+	return Documents{List: []Document{{name, data}}}
+}
+
 // closedLoader reads nothing from outside the file.
 func closedLoader() loader {
 	return loader{expand: &expander{
@@ -34,7 +39,7 @@ func seed(f *testing.F) {
 func FuzzLoad(f *testing.F) {
 	seed(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		c, doc, problems := closedLoader().load("f", data)
+		c, doc, problems := closedLoader().load(one("f", data))
 		if (c == nil) == (len(problems) == 0) {
 			t.Fatalf("a configuration %v with problems %v", c, problems)
 		}

@@ -89,8 +89,8 @@ func sameConfig(t *testing.T, before, after []byte) {
 		lookup: func(name string) (string, bool) { return "value of " + name, true },
 		read:   func(path string) ([]byte, error) { return []byte("content of " + path), nil },
 	}}
-	a, _, problemsA := l.load("f", before)
-	b, _, problemsB := l.load("f", after)
+	a, _, problemsA := l.load(one("f", before))
+	b, _, problemsB := l.load(one("f", after))
 	if len(problemsA) != len(problemsB) {
 		t.Errorf("%d problems before, %d after formatting", len(problemsA), len(problemsB))
 	}

@@ -169,7 +169,9 @@ func (c *Config) name() {
 			continue
 		}
 		for name, o := range k.objects(c) {
-			o.Info().Name = name
+			if i := o.Info(); i.Name != name { // objects that were carried over are shared
+				i.Name = name
+			}
 		}
 	}
 }

@@ -1,16 +1,42 @@
 package config
 
 import (
+	"fmt"
 	"reflect"
+	"strings"
 
+	"go.yaml.in/yaml/v4"
+
+	"headgate/internal/config/document"
 	"headgate/internal/schema"
 )
 
-// Load reads a configuration file: YAML, or JSON, which is YAML. Name is how
-// the file is called in problems; data is its content and is not kept. All
+// MaxFileSize is the largest document that is read.
+const MaxFileSize = document.MaxSize
+
+// MaxDocuments is how many documents a configuration may have.
+const MaxDocuments = 200
+
+// Document is one file of a configuration, or what stands for one.
+type Document struct {
+	// Name is how problems and origins call it.
+	Name string
+	// Data is what it says: YAML, or JSON, which is YAML.
+	Data []byte
+}
+
+// Documents is a configuration as it is written.
+type Documents struct {
+	// Dir is the folder where relative paths in the documents begin.
+	Dir string
+	// List are the documents. An object stands in one of them.
+	List []Document
+}
+
+// Load reads a configuration that is one file: YAML, or JSON, which is YAML. Name
+// is how the file is called in problems; data is its content and is not kept. All
 // problems come back at once, in the order of the file, with the result of
-// Check among them; the Config is nil when there are any. The Document is nil
-// only when the file could not be parsed.
+// Check among them; the Config is nil when there are any.
 //
 // In values, ${VAR} stands for an environment variable, ${VAR:-text} for the
 // same with a text to use when it is unset or empty, and ${file:/path} for what
@@ -21,32 +47,163 @@ import (
 //
 // Keys of the outermost object that begin with x- are ignored: a place for
 // anchors.
-func Load(name string, data []byte) (*Config, *Document, []Problem) {
-	return loader{expand: newExpander()}.load(name, data)
+func Load(name string, data []byte) (*Config, *Loaded, []Problem) {
+	return LoadDocuments(Documents{List: []Document{{name, data}}}, nil)
+}
+
+// LoadDocuments is Load for a configuration of several documents, each of which is
+// a whole file with a version. The same object in two of them is a problem that
+// names both places. Problems come in the order of the documents.
+//
+// Before is the configuration that was loaded last, or nil. Objects that say what they said then are
+// the same objects again, by pointer, wherever they moved to; in plain files those
+// whose text did not change are not even parsed.
+func LoadDocuments(docs Documents, before *Config) (*Config, *Loaded, []Problem) {
+	l := loader{expand: newExpander()}
+	if before != nil {
+		l.before = before.loaded
+	}
+	return l.load(docs)
+}
+
+// Loaded is what is known of a configuration beside what it says: its documents
+// and where each object stands in them. It is not changed and may be used by
+// several goroutines at once.
+type Loaded struct {
+	config *Config
+	docs   []*document.Document
+	notes  []Problem
+}
+
+// Notes returns what an operator should know of a configuration that Load had no
+// problem with.
+func (l *Loaded) Notes() []Problem { return l.notes }
+
+// Report returns an empty report whose problems carry the documents' names and the
+// places of their fields. It is for checks after Load, as of plan.Compile.
+func (l *Loaded) Report() *schema.Report {
+	name := ""
+	if len(l.docs) > 0 {
+		name = l.docs[0].Name()
+	}
+	return schema.NewReport(name, l)
+}
+
+// Position returns line and column, from 1, of the field with this path in its
+// document: see document.Document.Position.
+func (l *Loaded) Position(path string) (line, column int) {
+	if d := l.document(path); d != nil {
+		return d.Position(path)
+	}
+	return 0, 0
+}
+
+// File returns the name of the document that holds the field with this path, or
+// the nearest object around it.
+func (l *Loaded) File(path string) string {
+	if d := l.document(path); d != nil {
+		return d.Name()
+	}
+	return ""
+}
+
+// document returns the document that a path leads to; the first, if none has it.
+func (l *Loaded) document(path string) *document.Document {
+	if len(l.docs) == 0 {
+		return nil
+	}
+	for _, d := range l.docs[:len(l.docs)*min(len(path), 1)] {
+		if d.Holds(path) {
+			return d
+		}
+	}
+	return l.docs[0]
 }
 
 // loader is Load with what it reads from outside the file.
-type loader struct{ expand *expander }
+type loader struct {
+	expand *expander
+	before *Loaded
+}
 
-func (l loader) load(name string, data []byte) (*Config, *Document, []Problem) {
-	root, p := read(name, data)
-	if p != nil {
-		return nil, nil, []Problem{*p}
-	}
-	doc := &Document{name: name, root: root}
-	report := doc.Report()
+func (l loader) load(docs Documents) (*Config, *Loaded, []Problem) {
 	c := New()
-	c.Version = 0
-	d := decoder{expand: l.expand, model: model().config}
-	d.object(root, d.model, reflect.ValueOf(c).Elem(), report.Root())
-	c.expanded = d.expanded
-	c.name()
-	checkConfig(c, report)
-	if !report.Empty() {
-		return nil, doc, report.Problems()
+	c.Dir = docs.Dir
+	out := &Loaded{config: c}
+	if n := len(docs.List); n == 0 || n > MaxDocuments {
+		return nil, nil, []Problem{{What: fmt.Sprintf("the configuration has %d documents", n), Remedy: fmt.Sprintf("it needs at least one, and at most %d", MaxDocuments)}}
 	}
-	doc.notes = report.Notes()
-	return c, doc, nil
+	report := schema.NewReport("", out)
+	d := &decoder{expand: l.expand, model: model().config, before: l.before, config: c}
+	unread := l.read(docs, out, d, report)
+	c.expanded, c.loaded = d.expanded, out
+	c.name()
+	if !unread { // else every reference into the document would be a problem
+		l.check(c, d, report)
+	}
+	if !report.Empty() {
+		if unread && len(docs.List) == 1 {
+			out = nil
+		}
+		return nil, out, report.Problems()
+	}
+	out.notes = report.Notes()
+	return c, out, nil
+}
+
+// read reads every document into the configuration. It reports whether there was
+// one of which nothing could be read.
+func (l loader) read(docs Documents, out *Loaded, d *decoder, report *schema.Report) (unread bool) {
+	for _, src := range docs.List {
+		doc, p := document.Read(src.Name, src.Data, document.Outline{Section: isSection, Known: d.knows})
+		if p != nil {
+			report.Add(*p)
+			unread = true
+			continue
+		}
+		out.docs = append(out.docs, doc)
+		report.SetFile(src.Name)
+		d.whole(doc, report.Root())
+	}
+	report.SetFile("")
+	return unread
+}
+
+// check looks at what the objects say together. Where nothing changed that proxies
+// refer to, those that were carried over are as good as they were.
+func (l loader) check(c *Config, d *decoder, report *schema.Report) {
+	ch := newChecker(c, report)
+	if l.before != nil && len(l.before.notes) < schema.MaxNotes && sameAround(l.before.config, c) {
+		ch.unchanged = func(p *Proxy) bool { return l.before.config.Proxies[p.Name] == p }
+		for _, n := range l.before.notes {
+			if p := proxyOf(c, n.Field); p != nil && ch.unchanged(p) {
+				n.File = ""
+				n.Line, n.Column = 0, 0
+				report.AddNote(n)
+			}
+		}
+	}
+	ch.checkKinds()
+}
+
+// proxyOf returns the proxy that a path leads into, or nil.
+func proxyOf(c *Config, path string) *Proxy {
+	first, rest := document.CutStep(path)
+	if first.Name != "proxies" || rest == "" {
+		return nil
+	}
+	second, _ := document.CutStep(rest)
+	return c.Proxies[second.Name]
+}
+
+// sameAround reports whether two configurations have the same objects but for
+// their proxies.
+func sameAround(a, b *Config) bool {
+	x, y := *a, *b
+	x.Proxies, y.Proxies = nil, nil
+	x.Dir, y.Dir = "", ""
+	x.expanded, y.expanded, x.loaded, y.loaded = nil, nil, nil, nil
+	return reflect.DeepEqual(x, y)
 }
 
 // Check tells every problem of a configuration that Load's reading of single
@@ -54,6 +211,95 @@ func (l loader) load(name string, data []byte) (*Config, *Document, []Problem) {
 // has called it already; it is for a Config that was put together by a program.
 // Routes of different proxies that want the same requests are found when the
 // plan is compiled.
-func Check(c *Config, report *schema.Report) {
-	checkConfig(c, report)
+func Check(c *Config, report *schema.Report) { newChecker(c, report).checkKinds() }
+
+// isSection reports whether a key of the outermost object holds objects by name.
+func isSection(key string) bool {
+	k := KindOf(key)
+	return k != nil && !k.Single
+}
+
+// whole reads a document into the configuration.
+func (d *decoder) whole(doc *document.Document, at schema.Place) {
+	d.doc = doc
+	o, v := d.model, reflect.ValueOf(d.config).Elem()
+	entries, ok := d.entries(doc.Root(), at, o)
+	if !ok {
+		return
+	}
+	for _, e := range entries {
+		f := o.Field(e.key.Value)
+		switch {
+		case f == nil && strings.HasPrefix(e.key.Value, "x-"):
+		case f == nil:
+			d.unknown(e.key, o, at)
+		case isSection(f.Name) || f.Name == "version":
+			d.field(e.value, f, v.FieldByIndex(f.Index), at.Field(f.Name))
+		case d.first(f.Name, "", e.key, at.Field(f.Name)):
+			d.field(e.value, f, v.FieldByIndex(f.Index), at.Field(f.Name))
+		}
+	}
+	if !has(entries, "version") {
+		d.problem(doc.Root(), at.Field("version"), "missing", "add version: 1")
+	}
+}
+
+// first reports whether no document before has the object, and tells of it
+// otherwise.
+func (d *decoder) first(section, name string, key *yaml.Node, at schema.Place) bool {
+	id := section + "\x00" + name
+	if by, twice := d.placed[id]; twice && by.doc != d.doc {
+		d.problem(key, at, fmt.Sprintf("stands in %s:%d:%d too", by.doc.Name(), by.line, by.column), "take one out, or give it another name")
+		return false
+	}
+	if d.placed == nil {
+		d.placed = map[string]placed{}
+	}
+	d.placed[id] = placed{d.doc, key.Line, key.Column}
+	return true
+}
+
+// placed is where an object stands.
+type placed struct {
+	doc          *document.Document
+	line, column int
+}
+
+// knows reports whether the configuration before has what an entry's text says.
+func (d *decoder) knows(e *document.Entry) bool {
+	if d.before == nil || e.HasVariable() {
+		return false
+	}
+	for _, doc := range d.before.docs {
+		if was := doc.Entry(e.Section, e.Name); was != nil {
+			return was.Text == e.Text && KindOf(e.Section).Find(d.before.config, e.Name) != nil
+		}
+	}
+	return false
+}
+
+// carried returns the object of the configuration before, if the document that is
+// read says of it what was said then.
+func (d *decoder) carried(section, name string) Named {
+	if e := d.doc.Entry(section, name); e == nil || !e.Known() {
+		return nil
+	}
+	return KindOf(section).Find(d.before.config, name)
+}
+
+// same returns the object of the configuration before if it is like the one that
+// was read, which is v, so that what looks at pointers sees no difference.
+func (d *decoder) same(section, name string, v reflect.Value) reflect.Value {
+	if d.before == nil {
+		return v
+	}
+	was := KindOf(section).Find(d.before.config, name)
+	if was == nil {
+		return v
+	}
+	v.Interface().(Named).Info().Name = name
+	if before := reflect.ValueOf(was); reflect.DeepEqual(was, v.Interface()) {
+		return before
+	}
+	return v
 }

@@ -22,7 +22,7 @@ func comparers() []cmp.Option {
 }
 
 // mustLoad loads a file that has no problems.
-func mustLoad(t testing.TB, text string) (*Config, *Document) {
+func mustLoad(t testing.TB, text string) (*Config, *Loaded) {
 	t.Helper()
 	c, doc, problems := Load("headgate.yaml", []byte(text))
 	if len(problems) > 0 {

@@ -1,5 +1,5 @@
 // Package config holds the objects of a configuration and reads them from YAML:
-// Load turns a file into a Config and tells every problem in it at once, with
+// Load turns documents into a Config and tells every problem in them at once, with
 // its place; Format writes a file in its canonical form.
 //
 // The objects stand in objects.go, port.go, proxy.go, route.go, stream.go and
@@ -7,7 +7,7 @@
 // the one table of their kinds: whoever does something for objects of every kind
 // (checks, the API, the log) goes through Kinds. Compare (difference.go) tells what
 // one configuration has otherwise than another, as data. load.go is
-// the way of a file: parse.go reads YAML (quick.go does for large plain files),
+// the way of documents, whose YAML package document reads:
 // expand.go fills in variables, decode.go makes objects, check.go and
 // check_stream.go look at what they say together. model.go describes the types,
 // format.go writes the canonical form.
@@ -51,6 +51,11 @@ type Config struct {
 	// Admin is the listener for /metrics, /status and the health pages.
 	Admin Admin `json:"admin"`
 
+	// Dir is the folder where relative paths begin.
+	Dir string `json:"-"`
+
+	// loaded is what it was made of, nil for one that a program made.
+	loaded *Loaded
 	// expanded are the texts with ${…} in them, by the path of their field.
 	expanded map[string]string
 }

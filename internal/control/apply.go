@@ -133,7 +133,10 @@ func (ch *change) read() (err error) {
 
 // check makes objects of the document.
 func (ch *change) check() error {
-	cfg, doc, problems := config.Load(ch.document.Name, ch.document.Data)
+	cfg, doc, problems := config.LoadDocuments(config.Documents{
+		Dir:  filepath.Dir(ch.document.Name),
+		List: []config.Document{{Name: ch.document.Name, Data: ch.document.Data}},
+	}, ch.next.Before)
 	if len(problems) > 0 {
 		return &Refused{Problems: problems}
 	}
@@ -144,7 +147,7 @@ func (ch *change) check() error {
 // load loads what the configuration needs from outside of it. What cannot be loaded
 // is told by the compile, at the setting that names it.
 func (ch *change) load() error {
-	ch.inputs = ch.control.inputs.Prepare(ch.next.Config, filepath.Dir(ch.document.Name))
+	ch.inputs = ch.control.inputs.Prepare(ch.next.Config, ch.next.Config.Dir)
 	ch.prepared = append(ch.prepared, ch.inputs)
 	return nil
 }

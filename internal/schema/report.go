@@ -57,6 +57,9 @@ type Positions interface {
 	// Position returns line and column of the field with this path, or of the
 	// nearest object around it; 0, 0 when nothing is known.
 	Position(path string) (line, column int)
+	// File returns the name of the file that holds the field, "" when nothing is
+	// known.
+	File(path string) string
 }
 
 // maxProblems bounds a report. A file with more problems than this has one.
@@ -94,16 +97,28 @@ func (r *Report) Add(p Problem) {
 		r.dropped++
 		return
 	}
-	if p.File == "" {
-		p.File = r.file
-	}
-	if p.Line == 0 && r.positions != nil {
-		p.Line, p.Column = r.positions.Position(p.Field)
-	}
+	r.place(&p)
 	if _, ok := r.told[p.Field]; !ok {
 		r.told[p.Field] = false
 	}
 	r.problems = append(r.problems, p)
+}
+
+// SetFile says which file is being read: problems with a line of their own stand in
+// it. "" asks the positions.
+func (r *Report) SetFile(name string) { r.file = name }
+
+// place fills in where a problem stands.
+func (r *Report) place(p *Problem) {
+	if p.Line == 0 && p.File == "" && r.positions != nil {
+		p.Line, p.Column = r.positions.Position(p.Field)
+		if name := r.positions.File(p.Field); name != "" {
+			p.File = name
+		}
+	}
+	if p.File == "" {
+		p.File = r.file
+	}
 }
 
 // follows reports whether a problem of this field was told already, or follows
@@ -128,7 +143,7 @@ func (r *Report) Empty() bool { return len(r.problems) == 0 }
 func (r *Report) Problems() []Problem {
 	out := slices.Clone(r.problems)
 	slices.SortStableFunc(out, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Field, b.Field))
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Field, b.Field))
 	})
 	if r.dropped > 0 {
 		out = append(out, Problem{File: r.file, What: fmt.Sprintf("%d more problems are not shown", r.dropped)})
@@ -144,13 +159,13 @@ func (r *Report) Root() Place { return Place{report: r} }
 func (r *Report) Notes() []Problem {
 	out := slices.Clone(r.notes)
 	slices.SortStableFunc(out, func(a, b Problem) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Field, b.Field))
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column), cmp.Compare(a.Field, b.Field))
 	})
 	return out
 }
 
-// maxNotes bounds the notes of a report; more are left out.
-const maxNotes = 100
+// MaxNotes bounds the notes of a report; more are left out.
+const MaxNotes = 100
 
 // Place is where a check looks: an object or a field, known by its path. It is
 // cheap to make and to copy; its path is put together only for a problem.
@@ -234,15 +249,15 @@ func (p Place) Problem(what, remedy string) {
 // Note adds a note on what stands at p: something that works and is a bad idea.
 // Both texts are in the form of a problem's.
 func (p Place) Note(what, remedy string) {
-	r := p.report
-	if len(r.notes) >= maxNotes {
-		return
+	p.report.AddNote(Problem{Object: p.Object(), Field: p.Path(), What: what, Remedy: remedy})
+}
+
+// AddNote adds a note. What it does not say of its place is filled in.
+func (r *Report) AddNote(n Problem) {
+	if len(r.notes) < MaxNotes {
+		r.place(&n)
+		r.notes = append(r.notes, n)
 	}
-	n := Problem{File: r.file, Object: p.Object(), Field: p.Path(), What: what, Remedy: remedy}
-	if r.positions != nil {
-		n.Line, n.Column = r.positions.Position(n.Field)
-	}
-	r.notes = append(r.notes, n)
 }
 
 // ProblemAt is Problem for what stands at a known line and column.

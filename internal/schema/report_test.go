@@ -10,6 +10,8 @@ import (
 
 type fixedPositions struct{}
 
+func (fixedPositions) File(string) string { return "" }
+
 func (fixedPositions) Position(string) (int, int) { return 7, 3 }
 
 func TestProblemsReadLikeACompilersErrors(t *testing.T) {

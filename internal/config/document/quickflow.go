@@ -1,4 +1,4 @@
-package config
+package document
 
 import (
 	"strings"
@@ -158,7 +158,7 @@ func (f *quickFlow) list() *yaml.Node {
 func (f *quickFlow) object() *yaml.Node {
 	n, start := f.enter(yaml.MappingNode), len(f.q.links)
 	for more := f.peek() != '}'; more; more = f.next('}') {
-		length := keyLength(f.text[f.i:])
+		length := KeyLength(f.text[f.i:])
 		if length == 0 {
 			panic(giveUp{})
 		}

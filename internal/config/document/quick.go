@@ -1,4 +1,4 @@
-package config
+package document
 
 import (
 	"strings"
@@ -36,9 +36,13 @@ type giveUp struct{}
 const quickDepth = 32
 
 // parseQuick reads a file, or returns nil when it is not for quick.
-func parseQuick(data []byte) (root *yaml.Node) {
-	q := quick{}
-	if !q.split(string(data)) {
+func parseQuick(data []byte) *yaml.Node { return new(quick).mappingOf(string(data), 1, 0) }
+
+// mappingOf reads lines of a file whose first is the line number first, and which
+// are a mapping that is indented by indent. It returns nil when they are not for
+// quick, which is of no use from then on.
+func (q *quick) mappingOf(text string, first, indent int) (root *yaml.Node) {
+	if !q.split(text, first) {
 		return nil
 	}
 	defer func() {
@@ -49,10 +53,10 @@ func parseQuick(data []byte) (root *yaml.Node) {
 			root = nil
 		}
 	}()
-	if q.lines[0].indent != 0 {
+	if q.lines[0].indent != indent {
 		return nil
 	}
-	root = q.block(0)
+	root = q.block(indent)
 	if q.at != len(q.lines) || root.Kind != yaml.MappingNode {
 		return nil
 	}
@@ -60,14 +64,14 @@ func parseQuick(data []byte) (root *yaml.Node) {
 }
 
 // split takes the file apart into lines and leaves out blank and comment lines.
-func (q *quick) split(text string) bool {
+func (q *quick) split(text string, first int) bool {
 	for i := range len(text) {
 		if c := text[i]; c < ' ' && c != '\n' || c >= 0x7f {
 			return false
 		}
 	}
-	q.lines = make([]quickLine, 0, strings.Count(text, "\n")+1)
-	number := 0
+	q.at, q.lines = 0, q.lines[:0]
+	number := first - 1
 	for line := range strings.SplitSeq(text, "\n") {
 		number++
 		trimmed := strings.TrimLeft(line, " ")
@@ -86,7 +90,7 @@ func (q *quick) split(text string) bool {
 // node returns a new node. Nodes are made many at a time.
 func (q *quick) node(kind yaml.Kind, line, column int) *yaml.Node {
 	if len(q.slab) == 0 {
-		q.slab = make([]yaml.Node, 512)
+		q.slab = make([]yaml.Node, max(32, min(512, 8*len(q.lines))))
 	}
 	n := &q.slab[0]
 	q.slab = q.slab[1:]
@@ -118,7 +122,7 @@ func (q *quick) sequence(indent int) *yaml.Node {
 		line := &q.lines[q.at]
 		rest := strings.TrimLeft(line.text[1:], " ")
 		column := indent + len(line.text) - len(rest)
-		if keyLength(rest) > 0 {
+		if KeyLength(rest) > 0 {
 			// The entry is an object whose first field stands behind the dash.
 			line.text, line.indent = rest, column
 			q.links = append(q.links, q.block(column))
@@ -139,7 +143,7 @@ func (q *quick) mapping(indent int) *yaml.Node {
 	start := len(q.links)
 	for q.at < len(q.lines) && q.lines[q.at].indent == indent {
 		line := q.lines[q.at]
-		length := keyLength(line.text)
+		length := KeyLength(line.text)
 		if length == 0 {
 			break
 		}
@@ -191,9 +195,9 @@ func (q *quick) take(start int) []*yaml.Node {
 	return out
 }
 
-// keyLength returns the length of the plain key that begins text and is
+// KeyLength returns the length of the plain key that begins text and is
 // followed by a colon and a blank or the end; 0 when there is none.
-func keyLength(text string) int {
+func KeyLength(text string) int {
 	const longest = 128
 	for i := range min(len(text), longest) {
 		switch c := text[i]; {

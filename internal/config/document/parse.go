@@ -1,4 +1,4 @@
-package config
+package document
 
 import (
 	"bytes"
@@ -11,13 +11,14 @@ import (
 	"go.yaml.in/yaml/v4"
 	"go.yaml.in/yaml/v4/plugin/loaderlimits"
 
+	"headgate/internal/schema"
 	"headgate/internal/setting/unit"
 )
 
 // Bounds of a file. They hold before anything is understood of it.
 const (
-	// MaxFileSize is the largest file that is read.
-	MaxFileSize = 8 * unit.MiB
+	// MaxSize is the largest file that is read.
+	MaxSize = 8 * unit.MiB
 	// maxDepth bounds how deep lists and mappings stand in each other.
 	maxDepth = 64
 	// maxParts bounds the lines and commas of a file, which are about its values
@@ -28,27 +29,27 @@ const (
 	maxNodes = 2_000_000
 )
 
-// quotedStyles are the styles in which a scalar is text, whatever it holds.
-const quotedStyles = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
+// Quoted are the styles in which a scalar is text, whatever it holds.
+const Quoted = yaml.DoubleQuotedStyle | yaml.SingleQuotedStyle | yaml.LiteralStyle | yaml.FoldedStyle
 
-// read reads a file into its tree, comments aside.
-func read(name string, data []byte) (*yaml.Node, *Problem) {
+// Tree reads a file into its tree, comments aside.
+func Tree(name string, data []byte) (*yaml.Node, *schema.Problem) {
 	if p := checkBytes(name, data); p != nil {
 		return nil, p
 	}
 	if root := parseQuick(data); root != nil {
 		return root, nil
 	}
-	doc, p := parse(name, data)
+	doc, p := Parse(name, data)
 	if p != nil {
 		return nil, p
 	}
 	return doc.Content[0], nil
 }
 
-// parse reads a file into its document node, whose one child is the tree. The
+// Parse reads a file into its document node, whose one child is the tree. The
 // tree is within every bound; nil, with a problem, otherwise.
-func parse(name string, data []byte) (*yaml.Node, *Problem) {
+func Parse(name string, data []byte) (*yaml.Node, *schema.Problem) {
 	if p := checkBytes(name, data); p != nil {
 		return nil, p
 	}
@@ -58,21 +59,29 @@ func parse(name string, data []byte) (*yaml.Node, *Problem) {
 	}
 	m := measure{}
 	if n, what := m.walk(doc.Content[0], 0); what != "" {
-		return nil, &Problem{File: name, Line: n.Line, Column: n.Column, What: what,
+		return nil, &schema.Problem{File: name, Line: n.Line, Column: n.Column, What: what,
 			Remedy: "write the values out, or split the file"}
 	}
 	return doc, nil
 }
 
-// checkBytes refuses what cannot be a configuration without parsing it.
-func checkBytes(name string, data []byte) *Problem {
-	if len(data) > int(MaxFileSize) {
-		return &Problem{File: name, What: fmt.Sprintf("the file has %d bytes, more than the maximum of %v", len(data), MaxFileSize),
+// checkSize refuses what is too large to be a configuration.
+func checkSize(name string, data []byte) *schema.Problem {
+	if len(data) > int(MaxSize) {
+		return &schema.Problem{File: name, What: fmt.Sprintf("the file has %d bytes, more than the maximum of %v", len(data), MaxSize),
 			Remedy: "name the configuration file, not another one"}
 	}
 	if n := bytes.Count(data, []byte("\n")) + bytes.Count(data, []byte(",")); n > maxParts {
-		return &Problem{File: name, What: fmt.Sprintf("the file has %d lines and commas, more than the maximum of %d", n, maxParts),
+		return &schema.Problem{File: name, What: fmt.Sprintf("the file has %d lines and commas, more than the maximum of %d", n, maxParts),
 			Remedy: "name the configuration file, not another one"}
+	}
+	return nil
+}
+
+// checkBytes refuses what cannot be a configuration without parsing it.
+func checkBytes(name string, data []byte) *schema.Problem {
+	if p := checkSize(name, data); p != nil {
+		return p
 	}
 	for i := 0; i < len(data); {
 		c := data[i]
@@ -90,7 +99,7 @@ func checkBytes(name string, data []byte) *Problem {
 		}
 		if what != "" {
 			line := 1 + bytes.Count(data[:i], []byte("\n"))
-			return &Problem{File: name, Line: line, Column: i - bytes.LastIndexByte(data[:i], '\n'),
+			return &schema.Problem{File: name, Line: line, Column: i - bytes.LastIndexByte(data[:i], '\n'),
 				What: what, Remedy: "a configuration is a text file in UTF-8"}
 		}
 		i += size
@@ -100,10 +109,10 @@ func checkBytes(name string, data []byte) *Problem {
 
 // parseTree has the library parse the file. A panic in it is a problem of the
 // file like any other.
-func parseTree(name string, data []byte) (doc *yaml.Node, p *Problem) {
+func parseTree(name string, data []byte) (doc *yaml.Node, p *schema.Problem) {
 	defer func() {
 		if v := recover(); v != nil {
-			doc, p = nil, &Problem{File: name, What: fmt.Sprintf("the file cannot be parsed: %v", v)}
+			doc, p = nil, &schema.Problem{File: name, What: fmt.Sprintf("the file cannot be parsed: %v", v)}
 		}
 	}()
 	limits := loaderlimits.New(loaderlimits.DepthValue(maxDepth), loaderlimits.AliasNone())
@@ -118,25 +127,25 @@ func parseTree(name string, data []byte) (doc *yaml.Node, p *Problem) {
 		return nil, syntaxProblem(name, data, err)
 	}
 	if err := loader.Load(&second); err == nil {
-		return nil, &Problem{File: name, Line: second.Line, Column: second.Column,
+		return nil, &schema.Problem{File: name, Line: second.Line, Column: second.Column,
 			What: "the file holds more than one document", Remedy: "take out the line that is ---, or split the file"}
 	} else if err != io.EOF {
 		return nil, syntaxProblem(name, data, err)
 	}
-	if first.Kind != yaml.DocumentNode || len(first.Content) != 1 || isNull(first.Content[0]) {
+	if first.Kind != yaml.DocumentNode || len(first.Content) != 1 || IsNull(first.Content[0]) {
 		return nil, emptyProblem(name)
 	}
 	return &first, nil
 }
 
-func emptyProblem(name string) *Problem {
-	return &Problem{File: name, Line: 1, Column: 1, What: "the file is empty", Remedy: `begin with "version: 1"`}
+func emptyProblem(name string) *schema.Problem {
+	return &schema.Problem{File: name, Line: 1, Column: 1, What: "the file is empty", Remedy: `begin with "version: 1"`}
 }
 
 // syntaxProblem turns an error of the library into a problem, in our words where
 // its own would puzzle.
-func syntaxProblem(name string, data []byte, err error) *Problem {
-	p := &Problem{File: name, What: strings.TrimPrefix(err.Error(), "yaml: ")}
+func syntaxProblem(name string, data []byte, err error) *schema.Problem {
+	p := &schema.Problem{File: name, What: strings.TrimPrefix(err.Error(), "yaml: ")}
 	var load *yaml.LoadError
 	if !errors.As(err, &load) {
 		return p
@@ -171,7 +180,7 @@ type measure struct{ nodes int }
 // walk counts what is below n, aliases replaced. It returns the node at which a
 // bound was passed, and which.
 func (m *measure) walk(n *yaml.Node, depth int) (*yaml.Node, string) {
-	n = resolved(n)
+	n = Resolved(n)
 	if m.nodes++; m.nodes > maxNodes {
 		return n, fmt.Sprintf("the file holds more than %d values, counted with its aliases replaced", maxNodes)
 	}
