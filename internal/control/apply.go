@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 	"runtime/debug"
@@ -11,6 +12,7 @@ import (
 	"headgate/internal/plan"
 	"headgate/internal/plan/inputs"
 	"headgate/internal/schema"
+	"headgate/internal/store/history"
 )
 
 // Document is a text that says objects.
@@ -183,8 +185,17 @@ func (ch *change) prepare() error {
 // save keeps the configuration as a revision. A change that cannot be kept is
 // refused, as nobody could go back to it; a start goes on without.
 func (ch *change) save() (err error) {
-	ch.revision, err = ch.control.state.Save(ch.document.Data)
-	if err != nil && ch.next.Starting() {
+	name := ch.document.Name
+	if full, err := filepath.Abs(name); err == nil {
+		name = full
+	}
+	r, err := ch.control.history.Save(context.Background(), history.Request{
+		Documents: []history.Document{{Name: name, Was: history.DigestOf(ch.document.Data), Data: ch.document.Data}},
+		When:      ch.cause.When, Who: ch.cause.Who, Why: ch.cause.Why, Via: string(ch.cause.Via),
+	})
+	if err == nil {
+		ch.revision = r.Name()
+	} else if ch.next.Starting() {
 		ch.control.log.Error("configuration is served but not kept as a revision", "error", err)
 		return nil
 	}

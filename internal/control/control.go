@@ -31,6 +31,7 @@ import (
 	"headgate/internal/ports"
 	"headgate/internal/schema"
 	"headgate/internal/source/disk"
+	"headgate/internal/store/history"
 	"headgate/internal/store/local"
 )
 
@@ -42,6 +43,9 @@ type Options struct {
 	ConfigFile string
 	// StateDir is where state is kept. It is made if it is absent.
 	StateDir string
+	// StateKey is the key that secrets in the state directory are sealed with, ""
+	// for one in a file there.
+	StateKey string
 	// Build is told in metrics.
 	Build metrics.Build
 	// Ready is called once, when the first configuration has been applied. It
@@ -55,7 +59,8 @@ type Control struct {
 	// constant
 	log     *slog.Logger
 	options Options
-	state   *local.State
+	state   *local.Store
+	history *history.History
 	metrics *metrics.Registry
 	tunnels *exchange.Tunnels
 	inputs  *inputs.Loader
@@ -109,12 +114,17 @@ func (r *Refused) Unwrap() error { return r.Err }
 // New opens the state directory and returns a control that serves nothing yet.
 // Run closes it.
 func New(o Options) (*Control, error) {
-	state, err := local.Open(o.StateDir)
+	state, err := local.Open(local.Options{Dir: o.StateDir, Log: o.Log, Key: o.StateKey})
 	if err != nil {
 		return nil, err
 	}
+	revisions, err := history.Open(context.Background(), history.Options{Store: state, Dir: o.StateDir, Config: o.ConfigFile, Log: o.Log})
+	if err != nil {
+		state.Close()
+		return nil, err
+	}
 	c := &Control{
-		log: o.Log, options: o, state: state, metrics: metrics.New(o.Build), tunnels: exchange.NewTunnels(),
+		log: o.Log, options: o, state: state, history: revisions, metrics: metrics.New(o.Build), tunnels: exchange.NewTunnels(),
 		inputs: inputs.NewLoader(inputs.Options{Log: o.Log, StateDir: state.Dir()}), records: &records{log: o.Log},
 	}
 	c.ports = ports.New(ports.Options{Log: o.Log, Metrics: c.metrics, Current: &c.current})

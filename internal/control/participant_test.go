@@ -110,10 +110,10 @@ func TestAnEventTellsOfEachChange(t *testing.T) {
 	if len(all) != 3 {
 		t.Fatalf("got %d events, want 3", len(all))
 	}
-	if e := all[0]; !e.Starting || e.Via != ViaFile || e.Revision != "00000001.yaml" || e.Refused != nil || len(e.After.Ports) != 1 {
+	if e := all[0]; !e.Starting || e.Via != ViaFile || e.Revision != "00000001" || e.Refused != nil || len(e.After.Ports) != 1 {
 		t.Errorf("the start: got %+v", e)
 	}
-	if e := all[1]; e.Who != "anna" || e.Why != "the cut-over" || e.Revision != "00000002.yaml" || e.When.IsZero() || e.Took <= 0 {
+	if e := all[1]; e.Who != "anna" || e.Why != "the cut-over" || e.Revision != "00000002" || e.When.IsZero() || e.Took <= 0 {
 		t.Errorf("the change: got %+v", e)
 	}
 	if got := fmt.Sprint(sketch(all[1].Difference)); got != "[ports a removed, ports b added, proxies all changed routes[0].fixed_response.status]" {

@@ -14,13 +14,14 @@ import (
 	"testing"
 
 	"headgate/internal/plan"
+	"headgate/internal/store/history"
 )
 
 // scene is what a refused change must not touch.
 type scene struct {
 	plan      *plan.Plan
 	record    *record
-	revisions []string
+	revisions []history.Revision
 	status    Status
 }
 
@@ -28,7 +29,7 @@ func snapshot(h *house) scene {
 	h.c.mu.Lock()
 	defer h.c.mu.Unlock()
 	s := scene{plan: h.c.Plan(), record: h.c.records.current.Load()}
-	s.revisions, _ = h.c.state.Revisions()
+	s.revisions = h.c.history.List(0, 10)
 	s.status = h.c.Status()
 	s.status.Refused, s.status.Sources = nil, nil
 	for i := range s.status.Ports {
@@ -45,7 +46,7 @@ func (s scene) same(t *testing.T, h *house) {
 		t.Error("the status does not tell of the refusal")
 	}
 	now := snapshot(h)
-	if s.plan != now.plan || s.record != now.record || !slices.Equal(s.revisions, now.revisions) {
+	if s.plan != now.plan || s.record != now.record || !reflect.DeepEqual(s.revisions, now.revisions) {
 		t.Errorf("a refused change left its mark:\nbefore %+v\nafter  %+v", s, now)
 	}
 	if !reflect.DeepEqual(s.status, now.status) {
@@ -121,14 +122,14 @@ func TestAChangeThatCannotBeSavedIsRefused(t *testing.T) {
 	h := start(t, document(201, "a "+at[0]))
 	before := snapshot(h)
 	// Whoever is root may write everywhere, but not where there is no folder.
-	revisions := filepath.Join(h.c.state.Dir(), "revisions")
-	if err := os.Rename(revisions, revisions+".away"); err != nil {
+	staged := filepath.Join(h.c.state.Dir(), "staged")
+	if err := os.Rename(staged, staged+".away"); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.try(document(202, "a "+at[1])); err == nil {
 		t.Fatal("it was applied")
 	}
-	if err := os.Rename(revisions+".away", revisions); err != nil {
+	if err := os.Rename(staged+".away", staged); err != nil {
 		t.Fatal(err)
 	}
 	before.same(t, h)
@@ -203,7 +204,7 @@ func TestTheStatusPage(t *testing.T) {
 	if err := json.Unmarshal(text, &page); err != nil {
 		t.Fatal(err)
 	}
-	if page["state"] != "serving" || page["revision"] != "00000001.yaml" || page["since"] == nil {
+	if page["state"] != "serving" || page["revision"] != "00000001" || page["since"] == nil {
 		t.Errorf("got %v", page)
 	}
 	refused := page["refused"].(map[string]any)

@@ -110,7 +110,7 @@ func TestTheLinesOfAChange(t *testing.T) {
 	h.apply(document(202, "a "+at[2], "c "+at[1]))
 	log := h.log.String()[began:]
 	for _, line := range []string{
-		`msg="configuration applied" revision=00000002.yaml took=`,
+		`msg="configuration applied" revision=00000002 took=`,
 		`msg="port changed" port=a from=` + at[0] + ` to=` + at[2],
 		`msg="port removed" port=b`,
 		`msg="port added" port=c`,

@@ -1,0 +1,351 @@
+package history
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"headgate/internal/store"
+)
+
+// Document is one document of a Save.
+type Document struct {
+	// Name is the file's: an absolute path.
+	Name string
+	// Was is the digest of what the change was made from. A document that is another
+	// by now refuses the save with *Conflict. It is not looked at for a document that
+	// is not written because Was is the digest of Data.
+	Was Digest
+	// Data is the document, nil for one that is to be removed.
+	Data []byte
+}
+
+func (d *Document) now() Digest {
+	if d.Data == nil {
+		return Absent
+	}
+	return DigestOf(d.Data)
+}
+
+// Request is what is to be saved.
+type Request struct {
+	// Documents are all documents of the configuration, and those to be removed.
+	// Those that are not changed by the save are recorded and not touched.
+	Documents []Document
+	// When, Who, Why and Via are told in the revision.
+	When          time.Time
+	Who, Why, Via string
+	// Within is for how long the change waits to be confirmed. 0 means that it is
+	// confirmed by being saved.
+	Within time.Duration
+	// Unconfirmed is a change that is not confirmed and does not wait.
+	Unconfirmed bool
+	// RollsBack is the number of a revision that is left by this change, 0 for none.
+	// It is marked as rolled back, and its wait ends, in the same commit.
+	RollsBack int
+	// Records are put in streams, such as the audit, in the same commit.
+	Records []store.Record
+}
+
+// Conflict is the error of a save when a document is not what the change was made
+// from: somebody has changed it by hand. Nothing was saved.
+type Conflict struct {
+	Name string
+	// Have is the digest of what is there.
+	Have Digest
+}
+
+// Error tells the document.
+func (c *Conflict) Error() string {
+	if c.Have == Absent {
+		return c.Name + " was removed meanwhile"
+	}
+	return c.Name + " was changed meanwhile"
+}
+
+// ReadOnly is the error of a save when a document cannot be written. Nothing was
+// saved.
+type ReadOnly struct {
+	Name string
+	Err  error
+}
+
+// Error tells the document and why.
+func (r *ReadOnly) Error() string { return fmt.Sprintf("%s cannot be written: %v", r.Name, r.Err) }
+
+// Unwrap returns the system's error.
+func (r *ReadOnly) Unwrap() error { return r.Err }
+
+// Save puts documents in their places and records them as a revision, or does nothing
+// of it. What is the newest revision already, and changes nothing of how that stands,
+// makes no other: restarts do not push history out. The error is *Conflict or
+// *ReadOnly when a document is in the way, and wraps store.ErrUnavailable when the
+// revision cannot be kept.
+func (h *History) Save(ctx context.Context, q Request) (Revision, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	v, err := h.planLocked(q)
+	if err != nil || v == nil {
+		r, _ := h.findLocked(h.mu.head.Revision)
+		return r, err
+	}
+	if err := h.keepAll(ctx, v); err != nil {
+		return Revision{}, err
+	}
+	if err := h.carryOut(ctx, v); err != nil {
+		return Revision{}, err
+	}
+	h.mu.head = v.head
+	h.replaceLocked(v.revision)
+	if q.RollsBack != 0 {
+		if r, ok := h.findLocked(q.RollsBack); ok {
+			r.State = RolledBack
+			h.replaceLocked(r)
+		}
+	}
+	if err := h.pruneLocked(ctx); err != nil {
+		h.log.Error("old revisions are not removed", "error", err)
+	}
+	return v.revision, nil
+}
+
+// save is a Save on its way.
+type save struct {
+	request  Request
+	revision Revision
+	head     head
+	writes   []*write
+	old      map[Digest][]byte // content that is replaced
+}
+
+// planLocked decides what a save does, without touching anything. It returns nil for
+// nothing.
+func (h *History) planLocked(q Request) (*save, error) {
+	v := &save{request: q, old: map[Digest][]byte{}}
+	for i := range q.Documents {
+		d := &q.Documents[i]
+		now := d.now()
+		if d.Data != nil {
+			v.revision.Documents = append(v.revision.Documents, Kept{Name: d.Name, Digest: now, Size: len(d.Data)})
+		}
+		if now == d.Was {
+			continue
+		}
+		w, err := h.planWrite(d, now, v.old)
+		if err != nil {
+			return nil, err
+		}
+		v.writes = append(v.writes, w)
+	}
+	if len(v.writes) == 0 && h.isHeadLocked(v.revision.Documents) && q.Within == 0 && q.RollsBack == 0 && len(q.Records) == 0 {
+		return nil, nil
+	}
+	number := h.mu.head.Revision
+	if n := len(h.mu.revisions); n > 0 {
+		number = max(number, h.mu.revisions[n-1].Number)
+	}
+	v.revision.Number = number + 1
+	v.revision.When, v.revision.Who, v.revision.Why, v.revision.Via = q.When.UTC(), q.Who, q.Why, q.Via
+	v.revision.State = Confirmed
+	if q.Within > 0 || q.Unconfirmed {
+		v.revision.State = Applied
+	}
+	v.head = head{Revision: v.revision.Number, Intent: newID()}
+	for i, w := range v.writes {
+		w.Temp = filepath.Join(filepath.Dir(w.Path), fmt.Sprintf("%s%s-%d", tempPrefix, v.head.Intent, i))
+	}
+	return v, nil
+}
+
+func (h *History) isHeadLocked(docs []Kept) bool {
+	r, ok := h.findLocked(h.mu.head.Revision)
+	if !ok || len(r.Documents) != len(docs) {
+		return false
+	}
+	for i, k := range docs {
+		if r.Documents[i] != k {
+			return false
+		}
+	}
+	return true
+}
+
+// planWrite looks at a document that is to be written.
+func (h *History) planWrite(d *Document, now Digest, old map[Digest][]byte) (*write, error) {
+	path, err := resolve(d.Name)
+	if err != nil {
+		return nil, &ReadOnly{Name: d.Name, Err: err}
+	}
+	data, have, err := current(path)
+	if err != nil {
+		return nil, &ReadOnly{Name: d.Name, Err: err}
+	}
+	if have != d.Was {
+		return nil, &Conflict{Name: d.Name, Have: have}
+	}
+	if have != Absent {
+		old[have] = data
+	}
+	w := &write{Name: d.Name, Path: path, Was: d.Was, Now: now, data: d.Data}
+	if err := w.choose(); err != nil {
+		return nil, &ReadOnly{Name: d.Name, Err: err}
+	}
+	return w, nil
+}
+
+// keepAll keeps the contents of a save, old and new: one side of them is needed after
+// a crash.
+func (h *History) keepAll(ctx context.Context, v *save) error {
+	for i := range v.request.Documents {
+		if d := &v.request.Documents[i]; d.Data != nil {
+			if err := h.keep(ctx, d.now(), d.Data); err != nil {
+				return err
+			}
+		}
+	}
+	for digest, data := range v.old {
+		if err := h.keep(ctx, digest, data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// carryOut writes the intent, puts the documents in their places and commits. When
+// one of these fails the documents before it are put back.
+func (h *History) carryOut(ctx context.Context, v *save) error {
+	if len(v.writes) > 0 {
+		if err := h.writeIntent(v); err != nil {
+			return fmt.Errorf("%w: write down what is to be saved: %w", store.ErrUnavailable, err)
+		}
+	}
+	err := h.placeAll(v)
+	if err == nil {
+		err = h.commit(ctx, v)
+	}
+	if err != nil {
+		h.putBack(v)
+		return err
+	}
+	h.point("saved")
+	h.clean(v.writes)
+	h.endIntent(v)
+	return nil
+}
+
+// placeAll puts the new documents in their places.
+func (h *History) placeAll(v *save) error {
+	for _, w := range v.writes {
+		if err := w.prepare(h.point); err != nil {
+			return &ReadOnly{Name: w.Name, Err: err}
+		}
+	}
+	for _, w := range v.writes {
+		have, err := w.place(h.point)
+		if isBusy(err) {
+			have, err = h.placeBusy(v, w)
+		}
+		var conflict *Conflict
+		switch {
+		case errors.As(err, &conflict):
+			return &Conflict{Name: w.Name, Have: have}
+		case err != nil:
+			return &ReadOnly{Name: w.Name, Err: err}
+		}
+		h.point("document placed")
+	}
+	return syncFolders(v.writes)
+}
+
+// placeBusy writes a document in place because its name cannot be renamed over. The
+// intent has to tell that first.
+func (h *History) placeBusy(v *save, w *write) (Digest, error) {
+	if err := removeTemp(w.Temp); err != nil {
+		return Absent, err
+	}
+	w.InPlace = true
+	if err := h.writeIntent(v); err != nil {
+		return Absent, err
+	}
+	return w.place(h.point)
+}
+
+// commit is the atomic point of a save.
+func (h *History) commit(ctx context.Context, v *save) error {
+	q := v.request
+	c := store.Change{If: []store.Condition{{Key: store.KeyHead, Revision: h.mu.headAt}}, Append: q.Records, Who: q.Who, Why: q.Why}
+	if err := addJSON(&c, store.KeyHead, v.head); err != nil {
+		return err
+	}
+	if err := addRevision(&c, v.revision); err != nil {
+		return err
+	}
+	if err := h.addWait(ctx, &c, v); err != nil {
+		return err
+	}
+	at, err := h.options.Store.Commit(ctx, c)
+	if err != nil {
+		if at, ok := h.wasCommitted(ctx, v); ok {
+			h.mu.headAt = at
+			return nil
+		}
+		return fmt.Errorf("save revision %d: %w", v.revision.Number, err)
+	}
+	h.mu.headAt = at
+	return nil
+}
+
+// addWait adds to a commit what a save says about confirmation.
+func (h *History) addWait(ctx context.Context, c *store.Change, v *save) error {
+	q := v.request
+	if r, ok := h.findLocked(q.RollsBack); ok {
+		r.State = RolledBack
+		if err := addRevision(c, r); err != nil {
+			return err
+		}
+	}
+	if q.Within > 0 {
+		return addJSON(c, store.KeyConfirm, Pending{Revision: v.revision.Number, Before: h.mu.head.Revision, Until: q.When.Add(q.Within).UTC()})
+	}
+	if _, waits, err := h.Pending(ctx); err != nil {
+		return err
+	} else if waits {
+		c.Delete = append(c.Delete, store.KeyConfirm) // what follows a change ends its wait
+	}
+	return nil
+}
+
+// wasCommitted asks, after a commit that came back with an error, whether it was made.
+func (h *History) wasCommitted(ctx context.Context, v *save) (store.Revision, bool) {
+	e, err := h.options.Store.Get(context.WithoutCancel(ctx), store.KeyHead)
+	var have head
+	if err != nil || json.Unmarshal(e.Value, &have) != nil {
+		return 0, false
+	}
+	return e.Revision, have.Intent == v.head.Intent
+}
+
+func addJSON(c *store.Change, key string, value any) error {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	c.Put = append(c.Put, store.Entry{Key: key, Value: append(data, '\n')})
+	return nil
+}
+
+// putBack brings the documents of a failed save to what they were, and forgets the
+// intent. If that does not work either, the intent stays for the next start.
+func (h *History) putBack(v *save) {
+	for _, w := range v.writes {
+		if err := w.undo(v.old[w.Was]); err != nil {
+			h.log.Error("document could not be put back; the next start tries again", "document", w.Name, "error", err)
+			return
+		}
+	}
+	h.clean(v.writes)
+	h.endIntent(v)
+}

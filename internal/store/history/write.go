@@ -1,0 +1,333 @@
+package history
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"headgate/internal/file"
+)
+
+// tempPrefix begins the names of files that a save makes beside documents. They do
+// not end as documents do, so that nobody takes them for some.
+const tempPrefix = ".headgate-save-"
+
+// write is one document that is being replaced, made or removed. Its fields that have
+// names in JSON are the intent's.
+type write struct {
+	Name    string `json:"name"`
+	Path    string `json:"path"` // with links followed
+	Temp    string `json:"temp"` // beside it: what goes in, then what came out
+	Was     Digest `json:"was"`
+	Now     Digest `json:"now"`
+	InPlace bool   `json:"in_place,omitempty"` // it cannot be renamed over
+
+	data   []byte
+	placed bool
+}
+
+// resolve follows the links of a document's name, so that the file is replaced and
+// not the link. One that does not exist stands where it is named.
+func resolve(name string) (string, error) {
+	path, err := filepath.EvalSymlinks(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		dir, derr := filepath.EvalSymlinks(filepath.Dir(name))
+		if derr != nil {
+			return "", derr
+		}
+		if target, lerr := os.Readlink(name); lerr == nil {
+			return "", &fs.PathError{Op: "open", Path: name, Err: errors.New("it is a link to " + target + ", which does not exist")}
+		}
+		return filepath.Join(dir, filepath.Base(name)), nil
+	}
+	return path, err
+}
+
+// readDocument reads a file, bounded.
+func readDocument(path string) ([]byte, fs.FileInfo, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	data, err := file.Read(path, maxDocument, "a document has less")
+	return data, info, err
+}
+
+// current returns what stands at a path and its digest, Absent for nothing.
+func current(path string) ([]byte, Digest, error) {
+	data, _, err := readDocument(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, Absent, nil
+	}
+	if err != nil {
+		return nil, Absent, err
+	}
+	return data, DigestOf(data), nil
+}
+
+// Writable returns why a document cannot be saved, nil if it can, as far as that can
+// be told without doing it.
+func Writable(name string) error {
+	path, err := resolve(name)
+	if err == nil {
+		err = (&write{Path: path}).choose()
+	}
+	if err != nil {
+		return &ReadOnly{Name: name, Err: err}
+	}
+	return nil
+}
+
+// choose decides whether a document is replaced by name or written in place: where
+// its folder cannot be written to, where it has other names, and where it belongs to
+// somebody else whom we cannot give a file to. The error says that neither works.
+func (w *write) choose() error {
+	info, err := os.Stat(w.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return mayWriteFolder(filepath.Dir(w.Path))
+	}
+	if err != nil {
+		return err
+	}
+	if err := mayWrite(w.Path); err != nil {
+		return err
+	}
+	folder := mayWriteFolder(filepath.Dir(w.Path))
+	w.InPlace = w.data != nil && (folder != nil || !replaceable(w.Path, info))
+	if w.data == nil && w.Now == Absent && w.Was != Absent {
+		return folder // it is removed
+	}
+	return nil
+}
+
+// prepare writes the new document beside the old one, with its mode and owner.
+func (w *write) prepare(point func(string)) error {
+	if w.InPlace || w.Now == Absent {
+		return nil
+	}
+	mode := fs.FileMode(0o600)
+	info, err := os.Stat(w.Path)
+	if err == nil {
+		mode = info.Mode().Perm()
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(w.Temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	half := len(w.data) / 2
+	_, err = f.Write(w.data[:half])
+	point("half of a document")
+	if err == nil {
+		_, err = f.Write(w.data[half:])
+	}
+	if err == nil && info != nil {
+		err = giveOwner(f, info)
+	}
+	if err == nil {
+		err = f.Chmod(mode)
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	point("document prepared")
+	return err
+}
+
+// place makes the new document the one that stands at its path. If another one than
+// the old stands there, that is put back and the error is *Conflict, with its digest.
+func (w *write) place(point func(string)) (Digest, error) {
+	var have Digest
+	var err error
+	switch {
+	case w.InPlace:
+		have, err = w.overwrite(point)
+	case w.Was == Absent:
+		have, err = w.create()
+	case w.Now == Absent:
+		have, err = w.remove()
+	default:
+		have, err = w.swap(point)
+	}
+	w.placed = err == nil
+	return have, err
+}
+
+// create puts a new document where none may be.
+func (w *write) create() (Digest, error) {
+	err := os.Link(w.Temp, w.Path)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		// No hard links here: the look and the renaming are two steps.
+		if _, have, cerr := current(w.Path); cerr != nil || have != Absent {
+			return have, errors.Join(cerr, &Conflict{Name: w.Name, Have: have})
+		}
+		return Absent, os.Rename(w.Temp, w.Path)
+	}
+	if err != nil {
+		_, have, cerr := current(w.Path)
+		return have, errors.Join(cerr, &Conflict{Name: w.Name, Have: have})
+	}
+	return Absent, os.Remove(w.Temp)
+}
+
+// remove takes a document away, and puts it back if it was another one.
+func (w *write) remove() (Digest, error) {
+	if err := os.Rename(w.Path, w.Temp); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return Absent, &Conflict{Name: w.Name}
+		}
+		return Absent, err
+	}
+	_, have, err := current(w.Temp)
+	if err != nil || have == w.Was {
+		return have, err
+	}
+	if err := os.Link(w.Temp, w.Path); err != nil {
+		return have, err // what stands there now is newer; the other is kept by clean
+	}
+	return have, errors.Join(os.Remove(w.Temp), &Conflict{Name: w.Name, Have: have})
+}
+
+// swap exchanges the new document with what stands there, and back if that is not the
+// old one: an edit by hand is never lost.
+func (w *write) swap(point func(string)) (Digest, error) {
+	if _, have, err := current(w.Path); err != nil || have != w.Was {
+		return have, errors.Join(err, &Conflict{Name: w.Name, Have: have})
+	}
+	point("before exchange")
+	if err := exchange(w.Temp, w.Path); err != nil {
+		if !isUnsupported(err) {
+			return Absent, err
+		}
+		// No exchange here: between the look above and this an edit can be lost.
+		return w.Was, os.Rename(w.Temp, w.Path)
+	}
+	point("exchanged")
+	_, have, err := current(w.Temp)
+	if err == nil && have == w.Was {
+		return have, nil
+	}
+	return have, errors.Join(err, exchange(w.Temp, w.Path), &Conflict{Name: w.Name, Have: have})
+}
+
+// overwrite writes the new document over the old one.
+func (w *write) overwrite(point func(string)) (Digest, error) {
+	f, err := os.OpenFile(w.Path, os.O_RDWR, 0)
+	if err != nil {
+		return Absent, err
+	}
+	have, err := digestOfFile(f)
+	if err == nil && have != w.Was {
+		f.Close()
+		return have, &Conflict{Name: w.Name, Have: have}
+	}
+	half := len(w.data) / 2
+	if err == nil {
+		_, err = f.WriteAt(w.data[:half], 0)
+	}
+	point("half of a document in place")
+	if err == nil {
+		_, err = f.WriteAt(w.data[half:], int64(half))
+	}
+	point("document in place, not cut")
+	if err == nil {
+		err = f.Truncate(int64(len(w.data)))
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	return have, err
+}
+
+func digestOfFile(f *os.File) (Digest, error) {
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.NewSectionReader(f, 0, maxDocument)); err != nil {
+		return Absent, err
+	}
+	return Digest(hex.EncodeToString(sum.Sum(nil))), nil
+}
+
+// undo puts back what stood there before, if the new document stands there.
+func (w *write) undo(old []byte) error {
+	switch {
+	case w.InPlace:
+		return w.undoInPlace(old)
+	case !w.placed:
+		return nil
+	case w.Was == Absent:
+		return (&write{Name: w.Name, Path: w.Path, Temp: w.Temp, Was: w.Now}).takeBack()
+	case w.Now == Absent:
+		return ignoreConflict(os.Link(w.Temp, w.Path))
+	}
+	_, have, err := current(w.Path)
+	if err != nil || have != w.Now {
+		return err // somebody has written there since: that stays
+	}
+	if err := exchange(w.Temp, w.Path); err == nil || !isUnsupported(err) {
+		return err
+	}
+	return file.Replace(w.Path, old)
+}
+
+// takeBack removes a document that a failed save has made.
+func (w *write) takeBack() error {
+	_, err := w.remove()
+	var conflict *Conflict
+	if errors.As(err, &conflict) {
+		return nil
+	}
+	return err
+}
+
+func ignoreConflict(err error) error {
+	if errors.Is(err, fs.ErrExist) {
+		return nil
+	}
+	return err
+}
+
+// undoInPlace writes the old document back over ours, or over a part of it.
+func (w *write) undoInPlace(old []byte) error {
+	data, have, err := current(w.Path)
+	if err != nil || have == w.Was {
+		return err
+	}
+	if have != w.Now && !torn(data, old, w.data) {
+		return nil // somebody has written there since: that stays
+	}
+	back := &write{Name: w.Name, Path: w.Path, Was: have, Now: w.Was, InPlace: true, data: old}
+	_, err = back.overwrite(func(string) {})
+	return err
+}
+
+func removeTemp(name string) error {
+	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// syncFolders makes the names in the folders of documents durable.
+func syncFolders(writes []*write) error {
+	done := map[string]bool{}
+	for _, w := range writes {
+		if dir := filepath.Dir(w.Path); !w.InPlace && !done[dir] {
+			done[dir] = true
+			if err := file.SyncDir(dir); err != nil {
+				return &ReadOnly{Name: w.Name, Err: err}
+			}
+		}
+	}
+	return nil
+}

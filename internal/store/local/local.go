@@ -1,0 +1,294 @@
+// Package local keeps state on this machine, in the state directory. What traffic
+// needs lies there in plain files that a person can read, copy and mend: revisions
+// and their documents, certificates with their keys, the networks of CDNs, the keys
+// of sticky cookies. The rest, and an index of the files, is in one file of bbolt,
+// state.db.
+//
+// A commit is made in one step: files are staged and synced first, then the commit
+// of state.db decides, then the files are put in their places. What a crash leaves
+// of the last step is done at the next start.
+//
+// Nothing here keeps traffic from being served. A damaged state.db is set aside and
+// the newest copy takes its place; where the directory cannot be written to, reads
+// go on in memory and commits are refused with the reason. Only a directory that
+// another process uses, or that a newer headgate has written, is refused.
+//
+// One process has a state directory at a time, and nobody else writes in it.
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"go.etcd.io/bbolt"
+
+	"headgate/internal/file"
+	"headgate/internal/store"
+)
+
+// Options says where state is kept and how.
+type Options struct {
+	// Dir is the state directory. It is made if it is absent.
+	Dir string
+	// Log hears of damage and of what was done about it. Nil is nobody.
+	Log *slog.Logger
+	// Node is the name of this machine, told to who wants a lease that is held. The
+	// default is the host's name.
+	Node string
+	// Key is the key that secrets are sealed with, 64 hexadecimal digits, as
+	// HEADGATE_STATE_KEY gives it. The default is the file state.key, which is made
+	// if it is absent. With a key from outside, the files of certificates are sealed
+	// too.
+	Key string
+	// Clock is the engine's clock, by default the machine's.
+	Clock func() time.Time
+	// Point is called with a name at every step of a write, for tests that end the
+	// process there. It is nil in service.
+	Point func(name string)
+}
+
+// The files of the state directory that hold no entries.
+const (
+	lockName    = "lock"
+	versionName = "version"
+	keyName     = "state.key"
+	dbName      = "state.db"
+	stagedName  = "staged"
+)
+
+// Version is the version of the state directory that this program writes. It reads
+// all before it, and refuses later ones. Directories without a version have 1.
+const Version = 2
+
+// InUse is the error of Open when another process has the directory.
+type InUse struct{ Dir string }
+
+// Error says what to do.
+func (e *InUse) Error() string {
+	return fmt.Sprintf("state directory %s is in use by another headgate; give each its own with --state", e.Dir)
+}
+
+// Newer is the error of Open when a later headgate has written the directory.
+type Newer struct {
+	Dir  string
+	Have string
+}
+
+// Error says what to do.
+func (e *Newer) Error() string {
+	return fmt.Sprintf("state directory %s has version %s, this headgate knows versions up to %d: run the newer headgate again, or give another directory with --state", e.Dir, e.Have, Version)
+}
+
+// Store is the state directory as a store.Store.
+type Store struct {
+	// constant
+	dir   string
+	node  string
+	log   *slog.Logger
+	clock func() time.Time
+	point func(string)
+	keys  *keyring
+	lock  *os.File // nil where no file can be made
+	stop  context.CancelFunc
+	done  chan struct{}
+
+	// writer is held for the whole of a commit.
+	writer sync.Mutex
+	// mu guards the file that is open, and makes entries in files change together
+	// with the index: whoever reads such an entry holds it.
+	mu struct {
+		sync.RWMutex
+		db      *bbolt.DB
+		raw     *os.File // what db has open
+		trouble error    // why nothing can be written, nil if it can
+		closed  bool
+	}
+	feed   feed
+	leases leases
+
+	// guarded by writer
+	tried   time.Time // when writing was tried again last
+	entries int       // how many there are
+	stages  int       // of staged files, for their names
+	settled []string  // keys whose files are in their places, and still noted as pending
+
+	// unplaced are files that are not in their places yet. It is changed with both
+	// writer and mu held.
+	unplaced []step
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open opens a state directory. It returns *InUse or *Newer, or an error when there
+// is no directory and none can be made; everything else that is wrong with it is
+// told by Trouble, and what can be read is.
+func Open(o Options) (*Store, error) {
+	s := &Store{dir: o.Dir, node: o.Node, log: o.Log, clock: o.Clock, point: o.Point, done: make(chan struct{})}
+	s.defaults()
+	mkdirErr := os.MkdirAll(s.dir, 0o700)
+	if info, err := os.Stat(s.dir); err != nil || !info.IsDir() {
+		if mkdirErr == nil {
+			mkdirErr = errors.New("it is not a folder")
+		}
+		return nil, fmt.Errorf("make state directory %s: %w", s.dir, mkdirErr)
+	}
+	trouble := s.takeLock()
+	var inUse *InUse
+	if errors.As(trouble, &inUse) {
+		return nil, trouble
+	}
+	if err := s.checkVersion(); err != nil {
+		s.lock.Close()
+		return nil, err
+	}
+	if trouble == nil {
+		trouble = s.prepare()
+	}
+	var err error
+	if s.keys, err = openKeys(s.dir, o.Key, trouble == nil); err != nil {
+		s.lock.Close()
+		return nil, err
+	}
+	if err := s.start(trouble); err != nil {
+		s.lock.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Store) defaults() {
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if s.clock == nil {
+		s.clock = time.Now
+	}
+	if s.point == nil {
+		s.point = func(string) {}
+	}
+	if s.node == "" {
+		s.node, _ = os.Hostname() // an empty name tells nothing, and harms nothing
+	}
+	s.feed.init()
+	s.leases.held = map[string]*held{}
+}
+
+// takeLock locks the directory for this process. The error is *InUse, or says why
+// the directory cannot be written to.
+func (s *Store) takeLock() error {
+	lock, err := os.OpenFile(filepath.Join(s.dir, lockName), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return s.explain(err)
+	}
+	switch err := tryLock(lock); {
+	case errors.Is(err, errLocked):
+		lock.Close()
+		return &InUse{Dir: s.dir}
+	case err != nil:
+		lock.Close()
+		return fmt.Errorf("lock state directory %s: %w", s.dir, err)
+	}
+	s.lock = lock
+	return nil
+}
+
+// checkVersion refuses a directory that a later headgate has written.
+func (s *Store) checkVersion() error {
+	data, err := file.Read(filepath.Join(s.dir, versionName), 64, "a version has few")
+	if err != nil {
+		return nil // absent, or told later by what cannot be read
+	}
+	text := strings.TrimSpace(string(data))
+	if n, err := strconv.Atoi(text); err != nil || n > Version {
+		return &Newer{Dir: s.dir, Have: text}
+	}
+	return nil
+}
+
+// prepare makes the folders.
+func (s *Store) prepare() error {
+	for _, f := range folders {
+		if err := os.MkdirAll(filepath.Join(s.dir, f.dir), 0o700); err != nil {
+			return s.explain(err)
+		}
+	}
+	if err := os.MkdirAll(filepath.Join(s.dir, stagedName), 0o700); err != nil {
+		return s.explain(err)
+	}
+	if _, err := os.Stat(filepath.Join(s.dir, versionName)); errors.Is(err, fs.ErrNotExist) {
+		if err := file.Replace(filepath.Join(s.dir, versionName), fmt.Appendln(nil, Version)); err != nil {
+			return s.explain(err)
+		}
+	}
+	return nil
+}
+
+// start opens the database, looks at the files, and begins to look after both.
+func (s *Store) start(trouble error) error {
+	s.writer.Lock()
+	defer s.writer.Unlock()
+	s.mu.Lock()
+	err := s.openLocked(trouble)
+	s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	go s.lookAfter(ctx)
+	return nil
+}
+
+// Dir returns the state directory.
+func (s *Store) Dir() string { return s.dir }
+
+// Trouble returns why nothing can be written at present, nil if everything is well.
+func (s *Store) Trouble() error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.mu.trouble
+}
+
+// Close ends what runs and gives the directory free.
+func (s *Store) Close() error {
+	s.stop()
+	<-s.done
+	s.writer.Lock()
+	defer s.writer.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.closed {
+		return nil
+	}
+	s.mu.closed = true
+	s.feed.close()
+	err := guard(s.mu.db.Close)
+	if s.lock != nil {
+		if cerr := s.lock.Close(); err == nil {
+			err = cerr
+		}
+	}
+	return err
+}
+
+// explain says what is wrong with writing to the directory and what to do.
+func (s *Store) explain(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("state directory %s cannot be written to: %w; %s", s.dir, err, ownerHelp(s.dir))
+	case isFull(err):
+		return fmt.Errorf("state directory %s is on a full disk: %w; free some space", s.dir, err)
+	case isReadOnly(err):
+		return fmt.Errorf("state directory %s is read-only: %w; mount it for writing, or give another with --state", s.dir, err)
+	}
+	return fmt.Errorf("state directory %s: %w", s.dir, err)
+}

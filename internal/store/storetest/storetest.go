@@ -1,0 +1,61 @@
+// Package storetest holds what every engine of package store must do. An engine's
+// test calls Run; what the engine does besides is tested beside it.
+package storetest
+
+import (
+	"testing"
+	"time"
+
+	"headgate/internal/store"
+)
+
+// Engine is one engine, ready for a test.
+type Engine struct {
+	// Store is empty, and a test closes it.
+	Store store.Store
+	// Again closes Store if it is open and opens the same state anew, as another
+	// process would.
+	Again func(t *testing.T) store.Store
+	// Advance moves the engine's clock on and lets the engine do what is due then,
+	// such as removing what has expired.
+	Advance func(d time.Duration)
+}
+
+// Run runs the tests on engines that open makes, one for each test.
+func Run(t *testing.T, open func(t *testing.T) Engine) {
+	for _, c := range []struct {
+		name string
+		test func(*testing.T, Engine)
+	}{
+		{"entries are kept", testEntries},
+		{"entries outlive the process", testReopen},
+		{"revisions grow by one", testRevisions},
+		{"conditions hold over several keys", testConditions},
+		{"one of many writers wins", testRace},
+		{"counting with conditions loses nothing", testCounter},
+		{"changes are bounded", testBounds},
+		{"a change with a mistake changes nothing", testMistakes},
+		{"lists have no values and go on", testList},
+		{"snapshots are of one revision", testSnapshot},
+		{"entries expire by the engine's clock", testExpiry},
+		{"sessions make room for each other", testSessions},
+		{"a watch has no gaps", testWatch},
+		{"a watch sees its prefix only", testWatchPrefix},
+		{"a watch of the past ends", testWatchTooOld},
+		{"a watch ends with its context and with the store", testWatchEnds},
+		{"a lease is held by one", testLease},
+		{"a late change is fenced", testFenced},
+		{"records are appended and paged", testStream},
+		{"streams are bounded", testRetention},
+		{"the audit is in the commit", testAudit},
+		{"values belong to the caller", testAliasing},
+		{"a closed store says so", testClosed},
+		{"contexts are heeded", testContext},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			e := open(t)
+			t.Cleanup(func() { e.Store.Close() })
+			c.test(t, e)
+		})
+	}
+}
