@@ -50,9 +50,24 @@ type Route struct {
 	Retry *upstream.Retry `json:"retry,omitempty"`
 	// Timeouts bound the steps towards the route's servers.
 	Timeouts Timeouts `json:"timeouts"`
+	// AmbiguousPaths is what becomes of a request for this route whose path a server
+	// may read as one of another route of the host that lets in fewer, such as
+	// `/ADMIN`, `/admin;x` or `/x/..%2fadmin` where `/admin` asks for a password:
+	// `refuse` answers 400, `allow` passes it on. Only `allow` it where the route's
+	// servers read paths as headgate does.
+	AmbiguousPaths AmbiguousPaths `json:"ambiguous_paths" default:"refuse" enum:"refuse,allow"`
 	// Features of this route, in place of the proxy's.
 	Features
 }
+
+// AmbiguousPaths is what becomes of a request whose path can be read in two ways.
+type AmbiguousPaths string
+
+// What becomes of such requests.
+const (
+	RefuseAmbiguous AmbiguousPaths = "refuse"
+	AllowAmbiguous  AmbiguousPaths = "allow"
+)
 
 // Prefix returns the path without a slash at its end; "" matches every path.
 func (r *Route) Prefix() string { return strings.TrimSuffix(r.Path, "/") }

@@ -9,6 +9,7 @@ type Reason uint8
 const (
 	None Reason = iota
 	BadRequest
+	AmbiguousPath
 	AuthRequired
 	AddressDenied
 	NoRoute
@@ -58,6 +59,7 @@ var reasons = [reasonCount]struct {
 }{
 	None:            {word: ""},
 	BadRequest:      {"bad_request", 400, "http_request_error", true, "Bad request", "The request is not valid HTTP and was not passed on."},
+	AmbiguousPath:   {"ambiguous_path", 400, "http_request_denied", true, "Ambiguous path", "The path of the request can be read in more than one way and was not passed on."},
 	AuthRequired:    {"auth_required", 401, "http_request_denied", false, "Sign-in required", "This page needs a user name and a password."},
 	AddressDenied:   {"address_denied", 403, "http_request_denied", false, "Not allowed", "Requests from your address are not allowed here."},
 	NoRoute:         {"no_route", 404, "destination_not_found", false, "Not found", "Nothing is published at this address."},

@@ -138,7 +138,7 @@ func (p *Plan) Explain(q Question) Explanation {
 	}
 	e.Host = hostName(ex.Request.Host, &ex.Text)
 	r, answer := port.take(ex)
-	if answer == nil || answer.Reason == exchange.NoRoute {
+	if answer == nil || answer.Reason == exchange.NoRoute || answer.Reason == exchange.AmbiguousPath {
 		e.Path = strings.Clone(ex.Request.Path)
 		p.contenders(port, r, &e)
 	}

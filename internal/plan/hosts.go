@@ -20,6 +20,8 @@ type hosts struct {
 	wildcard map[string]*paths
 	patterns []pattern
 	any      *paths
+	// guarded says that a table has loose paths.
+	guarded bool
 }
 
 // pattern is an expression with the routes of its proxies.

@@ -50,7 +50,9 @@ func (j *joiner) table(members []*member, host string) *paths {
 		m := members[0]
 		if m.table == nil {
 			m.table = newPaths(m.routes, clash)
+			m.table.loose = newLoosePaths(m.routes)
 		}
+		j.guard(m.table)
 		return m.table
 	}
 	j.key = j.key[:0]
@@ -65,9 +67,14 @@ func (j *joiner) table(members []*member, host string) *paths {
 		routes = append(routes, m.routes...)
 	}
 	t := newPaths(routes, clash)
+	t.loose = newLoosePaths(routes)
+	j.guard(t)
 	j.tables[string(j.key)] = t
 	return t
 }
+
+// guard notes on the port that a table has loose paths.
+func (j *joiner) guard(t *paths) { j.port.hosts.guarded = j.port.hosts.guarded || t.loose != nil }
 
 // clash tells of two routes that want the same requests, once for each pair.
 func (c *compiler) clash(port *Port, host string, first, second *Route) {

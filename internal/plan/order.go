@@ -34,6 +34,7 @@ func (c *compiler) effective(b *body) config.Features {
 // every response stands first: responses pass the filters backwards.
 func (c *compiler) filters(b *body) error {
 	f := c.effective(b)
+	b.gate = c.gate(b, &f)
 	c.around(b, &f)
 	rules, err := c.headers(f.Headers)
 	if err != nil {

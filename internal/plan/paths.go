@@ -8,7 +8,8 @@ import (
 // paths is a path table: a tree of segments. It finds the route with the longest
 // path that is a prefix of whole segments. The zero value has no routes.
 type paths struct {
-	root node
+	root  node
+	loose *loosePaths // nil where no route is stricter than another
 }
 
 // node is one segment of the tree. Its children are in the order of their names.

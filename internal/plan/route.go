@@ -43,6 +43,7 @@ type body struct {
 	servers  *upstream.Servers // nil for a fixed response
 	cache    *cache.Cache      // nil without one
 	closed   bool              // for maintenance
+	gate     *gate             // nil lets everyone in
 	// redirects are the rules that act on the route.
 	redirects redirects.Config
 }
@@ -70,6 +71,7 @@ type shared struct {
 	affinityKey *upstream.AffinityKey
 	authorities map[string]authorities // by their files
 	content     content
+	gates       map[gate]*gate
 	keyBuffer   []byte
 
 	// inherited are the features that a route without its own has from the proxy
@@ -90,7 +92,7 @@ func newShared(cfg *config.Config) shared {
 		clientIP: map[*clientip.Config]exchange.Filter{}, ipFilter: map[*ipfilter.Config]exchange.Filter{},
 		rateLimit: map[*ratelimit.Config]exchange.Filter{}, basicAuth: map[*basicauth.Config]exchange.Filter{},
 		forwardAuth: map[*forwardauth.Config]exchange.Filter{},
-		content:     newContent(), authorities: map[string]authorities{},
+		content:     newContent(), authorities: map[string]authorities{}, gates: map[gate]*gate{},
 		forward: map[forwarding]exchange.Filter{}, timeout: map[timeout.Config]exchange.Filter{},
 	}
 	s.upstream = upstream.Settings{

@@ -15,7 +15,8 @@ func (p *Port) serve(ex *exchange.Exchange) {
 	r.pipeline.Serve(ex)
 }
 
-// take finds the route of an exchange and gives the exchange to it.
+// take finds the route of an exchange and gives the exchange to it. With an answer
+// that says the path is ambiguous, the route is that which would have taken it.
 func (p *Port) take(ex *exchange.Exchange) (*Route, *exchange.Answer) {
 	if answer := normalise(ex); answer != nil {
 		return nil, answer
@@ -30,6 +31,9 @@ func (p *Port) take(ex *exchange.Exchange) (*Route, *exchange.Answer) {
 	r := p.hosts.route(host, ex.Request.Path)
 	if r == nil {
 		return nil, noRoute
+	}
+	if answer := p.hosts.ambiguous(host, ex.Request.Path, r); answer != nil {
+		return r, answer
 	}
 	ex.Place = &r.place
 	ex.Limits.ConnectTimeout = r.connect

@@ -117,12 +117,12 @@ func (r *room) request(ex *exchange.Exchange) *exchange.Answer {
 	return nil
 }
 
-// skips reports whether nobody is asked about a path. One with an encoded slash
-// may mean another path to a server, so it is never skipped.
+// skips reports whether nobody is asked about a path. One whose segments a server may
+// read in another way, such as "/open/..%2fadmin", is never skipped.
 func (r *room) skips(path string) bool {
 	for _, prefix := range r.skip {
 		if uri.Below(path, prefix) {
-			return !strings.Contains(path, "%2F") && !strings.Contains(path, "%5C")
+			return uri.SpellingOf(path) != uri.Loose
 		}
 	}
 	return false

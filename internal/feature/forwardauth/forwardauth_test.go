@@ -164,6 +164,7 @@ func TestSkippedPaths(t *testing.T) {
 	for path, skipped := range map[string]bool{
 		"/open": true, "/open/": true, "/open/a": true, "/static/a.css": true, "/static": true, "/": false, "/opened": false,
 		"/other/open": false, "/OPEN": false, "/open/..%2Fadmin": false, "/open%2F..%2Fadmin": false, "/open/a%5Cb": false,
+		"/open/..%252Fadmin": false, "/open;x": false, "/open/;/x": false, "/open/a.": false, "/open/A%20b": true,
 	} {
 		if _, _, passed := run(t, f, exchangetest.Head("GET", path)); passed != skipped {
 			t.Errorf("%s: passed %v, want %v", path, passed, skipped)

@@ -1,0 +1,260 @@
+package uri
+
+import "bytes"
+
+// A path has one form here, but servers read some of them in more ways than one. This
+// file tells the other ways: percent-encoding decoded, also twice; "\" as a slash;
+// what follows ";" cut off a segment, and dots and blanks at its end; dot segments
+// resolved behind that; empty segments left out; capitals as small letters. Who guards
+// a path asks whether another one may be read as it.
+
+// Spelling says how much room a path leaves its readers.
+type Spelling uint8
+
+// The spellings of a path that is in its one form.
+const (
+	// Plain paths are read in one way.
+	Plain Spelling = iota
+	// Spelled paths have capitals or encoded characters: all read the same segments,
+	// and may write them in another way.
+	Spelled
+	// Loose paths may be read as ones of other segments.
+	Loose
+)
+
+// SpellingOf returns how a path is spelled.
+func SpellingOf(path string) (s Spelling) {
+	for i := 0; i < len(path); i++ {
+		switch loose[path[i]] {
+		case 0:
+		case looseCapital:
+			s = Spelled
+		case looseCut:
+			return Loose
+		case looseEnd:
+			if i+1 == len(path) || path[i+1] == '/' {
+				return Loose
+			}
+		case looseEncoding:
+			if decodesLoosely(path[i:]) {
+				return Loose
+			}
+			s = Spelled
+			i += 2
+		}
+	}
+	return s
+}
+
+// decodesLoosely reports whether the encoded character at the beginning of s may begin
+// or end a segment, or an encoding.
+func decodesLoosely(s string) bool {
+	switch c := unhex(s[1])<<4 | unhex(s[2]); c {
+	case '/', '\\', ';', '%', '.':
+		return true
+	case ' ':
+		return len(s) == 3 || loose[s[3]] > looseCapital || s[3] == '/'
+	}
+	return false
+}
+
+// Bytes that let a path be read in another way.
+const (
+	looseCapital = 1 + iota
+	looseCut
+	looseEnd
+	looseEncoding
+)
+
+var loose = func() (t [256]uint8) {
+	for c := byte('A'); c <= 'Z'; c++ {
+		t[c] = looseCapital
+	}
+	t[';'], t['.'], t['%'] = looseCut, looseEnd, looseEncoding
+	return t
+}()
+
+// AppendFirst appends the slash and the first segment of a path that is not Loose, as
+// Readings tells it.
+func AppendFirst(dst []byte, path string) []byte {
+	dst = append(dst, '/')
+	for i := 1; i < len(path) && path[i] != '/'; i++ {
+		c := path[i]
+		if c == '%' {
+			c = unhex(path[i+1])<<4 | unhex(path[i+2])
+			i += 2
+		}
+		dst = append(dst, lower(c))
+	}
+	return dst
+}
+
+// The bounds of readings: how often a path is decoded, and how many bytes all readings
+// of one path may have. A path of several hundred bytes can have every way to be read,
+// one of 16 KiB a few.
+const (
+	maxDecoded = 3
+	maxRead    = 64 << 10
+)
+
+// Readings are the ways in which one path may be read; Begin says which. One value is
+// used for many paths, one after the other, and allocates nothing then.
+type Readings struct {
+	text    []byte // the path, decoded so far
+	out     []byte
+	ways    way // that make a difference for text
+	way     way // of the next reading
+	decoded int
+	read    int
+	begun   bool
+}
+
+// way is what is done when a path is read.
+type way uint8
+
+const (
+	separate way = 1 << iota // "\" is a slash
+	cut                      // what follows ";" is no part of a segment
+	trim                     // nor are dots and blanks at its end
+	merge                    // an empty segment is none
+	resolve                  // dot segments are taken away
+)
+
+// Begin begins the readings of a path that is in its one form.
+func (r *Readings) Begin(path string) {
+	*r = Readings{text: append(r.text[:0], path...), out: r.out}
+}
+
+// Next returns the next reading, decoded, in small letters and without a slash at its
+// end, valid until the next call; or nil and false when there is none.
+func (r *Readings) Next() ([]byte, bool) {
+	switch {
+	case !r.begun:
+		r.begun = true
+	case r.way > 0:
+		r.way = (r.way - 1) & r.ways
+		return r.make(), true
+	case r.decoded == maxDecoded || !r.decode():
+		return nil, false
+	default:
+		r.decoded++
+	}
+	r.ways = waysOf(r.text)
+	r.way = r.ways
+	return r.make(), true
+}
+
+// Excessive reports whether the path may be read in more ways than are worth the work.
+// Who gets true has not seen all of them.
+func (r *Readings) Excessive() bool { return r.read > maxRead }
+
+// waysOf returns what may make a difference for a path.
+func waysOf(text []byte) (w way) {
+	before := byte(0)
+	for i, c := range text {
+		end := i+1 == len(text) || text[i+1] == '/' || text[i+1] == '\\' || text[i+1] == ';'
+		switch c {
+		case '\\':
+			w |= separate
+		case ';':
+			w |= cut
+		case '.', ' ':
+			if end {
+				w |= trim
+			}
+		}
+		if before == '/' || before == '\\' {
+			switch c {
+			case '/', '\\', ';', ' ':
+				w |= merge
+			case '.':
+				w |= resolve | merge
+			}
+		}
+		before = c
+	}
+	return w
+}
+
+// make makes the reading of the next way.
+func (r *Readings) make() []byte {
+	r.read += len(r.text)
+	out := r.out[:0]
+	for i := 0; i < len(r.text); {
+		i++ // a slash
+		begin := i
+		for i < len(r.text) && !r.slash(r.text[i]) {
+			i++
+		}
+		s := r.segment(r.text[begin:i])
+		switch {
+		case len(s) == 0 && (r.way&merge != 0 || i == len(r.text)):
+		case r.way&resolve != 0 && len(s) == 1 && s[0] == '.':
+		case r.way&resolve != 0 && len(s) == 2 && s[0] == '.' && s[1] == '.':
+			out = out[:max(bytes.LastIndexByte(out, '/'), 0)]
+		default:
+			out = append(out, '/')
+			for _, c := range s {
+				out = append(out, lower(c))
+			}
+		}
+	}
+	r.out = out
+	return out
+}
+
+func (r *Readings) slash(c byte) bool { return c == '/' || c == '\\' && r.way&separate != 0 }
+
+// segment returns what a segment is read as.
+func (r *Readings) segment(s []byte) []byte {
+	if r.way&cut != 0 {
+		if i := bytes.IndexByte(s, ';'); i >= 0 {
+			s = s[:i]
+		}
+	}
+	if r.way&trim == 0 {
+		return s
+	}
+	s = bytes.TrimRight(s, " ")
+	if len(s) > 2 || len(s) > 0 && s[0] != '.' || len(s) == 2 && s[1] != '.' {
+		s = bytes.TrimRight(s, ". ")
+	}
+	return s
+}
+
+// decode decodes the text once and reports whether that made a difference.
+func (r *Readings) decode() bool {
+	at := bytes.IndexByte(r.text, '%')
+	if at < 0 {
+		return false
+	}
+	out := r.text[:at]
+	for i := at; i < len(r.text); i++ {
+		c := r.text[i]
+		if c == '%' && i+2 < len(r.text) {
+			if hi, lo := unhex(r.text[i+1]), unhex(r.text[i+2]); hi|lo <= 15 {
+				c = hi<<4 | lo
+				i += 2
+			}
+		}
+		out = append(out, c)
+	}
+	changed := len(out) < len(r.text)
+	r.text = out
+	return changed
+}
+
+func lower(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		c |= 0x20
+	}
+	return c
+}
+
+// AppendLoose appends a path as Readings tells it: decoded once, in small letters and
+// without a slash at its end.
+func AppendLoose(dst []byte, path string) []byte {
+	r := Readings{text: []byte(path)}
+	r.decode()
+	return append(dst, r.make()...)
+}
