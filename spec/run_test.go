@@ -133,7 +133,7 @@ func (s *stage) serveQUIC(text string) {
 	s.t.Helper()
 	var port atomic.Pointer[plan.Port]
 	front := func() *exchange.Port { return port.Load().Front() }
-	q, err := listen.OpenQUIC(netip.MustParseAddrPort("127.0.0.1:0"), nil, listen.QUICSettings{
+	q, err := listen.OpenQUIC(netip.MustParseAddrPort("127.0.0.1:0"), nil, nil, listen.QUICSettings{
 		TLS: func() (*tls.Config, error) { return port.Load().TLS(), nil }, Config: func() *quic.Config { return h3.Config(front()) },
 		Full: func() {}, Failed: func() {},
 	}, slog.New(slog.DiscardHandler))

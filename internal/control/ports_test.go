@@ -136,7 +136,7 @@ func TestABusyAddressIsWaitedForAtTheStart(t *testing.T) {
 	if err := h.try(document(205, "renamed "+at[0], "b "+at[1])); !errors.Is(err, syscall.EADDRINUSE) {
 		t.Errorf("got %v, want that the address is in use: nobody waits for it any more", err)
 	}
-	if n := h.log.count("port waits"); n != 1 {
+	if n := h.log.count("cannot bind port, retrying"); n != 1 {
 		t.Errorf("it was said %d times that a port waits, want once", n)
 	}
 }
@@ -185,7 +185,7 @@ func TestWhatTheSystemDoesNotAllow(t *testing.T) {
 	at := free(t, 2)
 	h := prepare(t, document(201, "a "+at[0], "b "+at[1]))
 	allowed := make(chan struct{})
-	h.retrySoon(func(address netip.AddrPort, beside []*listen.Socket, log *slog.Logger) (*listen.Socket, error) {
+	h.retrySoon(func(address netip.AddrPort, beside []*listen.Socket, share *listen.Share, log *slog.Logger) (*listen.Socket, error) {
 		select {
 		case <-allowed:
 		default:
@@ -193,7 +193,7 @@ func TestWhatTheSystemDoesNotAllow(t *testing.T) {
 				return nil, fmt.Errorf("open %s: %w", address, syscall.EACCES)
 			}
 		}
-		return listen.OpenBeside(address, beside, log)
+		return listen.OpenBeside(address, beside, share, log)
 	})
 	h.run()
 	p, _ := h.port("a", at[0])

@@ -80,7 +80,7 @@ func TestWhatHangsIsCutAtTheEndOfTheDrainTime(t *testing.T) {
 	if got, err := hanging.answer(); err == nil {
 		t.Errorf("the hanging request got %d", got)
 	}
-	if n := h.log.count("connections were cut"); n != 1 {
+	if n := h.log.count("drain timeout exceeded"); n != 1 {
 		t.Errorf("it was said %d times, want once", n)
 	}
 }

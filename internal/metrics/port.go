@@ -13,7 +13,7 @@ type Refusal uint8
 const (
 	RefusedHandshake Refusal = iota // a TLS handshake that failed
 	RefusedHeader                   // a trusted peer sent no PROXY header, or a bad one
-	RefusedFull                     // more connections of QUIC than the port may have
+	RefusedFull                     // more connections of QUIC than the port may have, or the client left while it waited for room
 	refusals
 )
 
@@ -28,7 +28,11 @@ type Port struct {
 	accepted atomic.Uint64
 	closed   atomic.Uint64
 	refused  [refusals]atomic.Uint64
+	atLimit  atomic.Bool
 }
+
+// AtLimit notes whether the port has no room for a connection that wants to come.
+func (h *Port) AtLimit(full bool) { h.atLimit.Store(full) }
 
 // Opened counts a connection that was accepted.
 func (h *Port) Opened() { h.accepted.Add(1) }
@@ -40,12 +44,17 @@ func (h *Port) Closed() { h.closed.Add(1) }
 func (h *Port) Refused(why Refusal) { h.refused[why].Add(1) }
 
 func collectPorts(out chan<- prometheus.Metric, f *families, ports []*Port) {
-	connections, accepted, refused := f.connections.desc(), f.accepted.desc(), f.refused.desc()
+	connections, accepted, refused, atLimit := f.connections.desc(), f.accepted.desc(), f.refused.desc(), f.atLimit.desc()
 	for _, h := range ports {
 		closed := h.closed.Load() // before accepted: open is never negative
 		opened := h.accepted.Load()
 		out <- prometheus.MustNewConstMetric(connections, prometheus.GaugeValue, float64(opened-closed), h.labels...)
 		out <- prometheus.MustNewConstMetric(accepted, prometheus.CounterValue, float64(opened), h.labels...)
+		full := 0.0
+		if h.atLimit.Load() {
+			full = 1
+		}
+		out <- prometheus.MustNewConstMetric(atLimit, prometheus.GaugeValue, full, h.labels...)
 		for why := range refusals {
 			if n := h.refused[why].Load(); n > 0 {
 				out <- prometheus.MustNewConstMetric(refused, prometheus.CounterValue, float64(n), append(h.labels[:1:1], why.String())...)

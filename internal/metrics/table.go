@@ -33,6 +33,7 @@ type families struct {
 
 	requests, observed, duration, received, sent family
 	connections, accepted, refused, floods       family
+	atLimit                                      family
 	attempts, errors                             family
 	retries, retriesRefused, mirrored            family
 	state, active, ejections, checks             family
@@ -70,7 +71,9 @@ func table() families {
 		accepted: family{"headgate_connections_accepted_total", counter, []string{"port"},
 			"Connections of clients that were accepted."},
 		refused: family{"headgate_connections_refused_total", counter, []string{"port", "reason"},
-			"Connections that were ended before anything was served on them: `tls_handshake` failed, `proxy_protocol` for a trusted peer without a good header, `full` for QUIC when the port has as many as it may."},
+			"Connections that were ended before anything was served on them: `tls_handshake` failed, `proxy_protocol` for a trusted peer without a good header, `full` for QUIC when there is no room for more, and for a client that left while it waited for room."},
+		atLimit: family{"headgate_connections_at_limit", gauge, []string{"port"},
+			"1 while new connections of a port wait, or are refused, because there are as many as there may be."},
 		streamOpen: family{"headgate_stream_connections_open", gauge, []string{"protocol", "proxy"},
 			"Open connections of a TCP proxy, sessions of a UDP proxy."},
 		streamAccepted: family{"headgate_stream_connections_total", counter, []string{"protocol", "proxy"},
@@ -128,7 +131,7 @@ func table() families {
 func (f *families) all() []*family {
 	return []*family{
 		&f.cached, &f.cacheBytes, &f.cacheLimit, &f.cacheEntries, &f.cacheEvicted,
-		&f.requests, &f.observed, &f.duration, &f.received, &f.sent, &f.connections, &f.accepted, &f.refused, &f.streamOpen, &f.streamAccepted, &f.streamReceived, &f.streamSent, &f.streamErrors,
+		&f.requests, &f.observed, &f.duration, &f.received, &f.sent, &f.connections, &f.accepted, &f.refused, &f.atLimit, &f.streamOpen, &f.streamAccepted, &f.streamReceived, &f.streamSent, &f.streamErrors,
 		&f.floods, &f.attempts, &f.errors,
 		&f.retries, &f.retriesRefused, &f.mirrored,
 		&f.state, &f.active, &f.ejections, &f.checks, &f.open, &f.opened, &f.waiting,

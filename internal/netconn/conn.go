@@ -133,8 +133,12 @@ func (c *Conn) SetReadWait(d time.Duration) { c.readWait, c.readUntil = d, 0 }
 // caller that knows the time spares a look at the clock at each wait.
 func (c *Conn) SetReadUntil(moment int64) { c.readUntil = moment }
 
-// SetWatch sets what is asked now and then while a read waits: its error ends
-// the wait. It is never asked in the first moments of a wait. nil asks nothing.
+// ErrSoon is what a watch returns so that the wait goes on and it is asked again
+// soon.
+var ErrSoon = errors.New("ask again soon")
+
+// SetWatch sets what is asked now and then while a read waits: its error, but
+// ErrSoon, ends the wait. It is never asked in the first moments of a wait. nil asks nothing.
 func (c *Conn) SetWatch(watch func() error) { c.watch = watch }
 
 // SetWriteWait sets how long a write may wait without progress; 0 is for ever.

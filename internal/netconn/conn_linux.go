@@ -288,12 +288,39 @@ func (c *Conn) Peer() Presence {
 		return Present
 	}
 	switch peek(raw) {
-	case 0, syscall.EAGAIN:
+	case 0:
+		// What TLS says at its end stands before the end itself.
+		if c.lazy != nil && hungUp(raw) {
+			return HalfClosed
+		}
+		return Present
+	case syscall.EAGAIN:
 		return Present
 	case errClosed:
 		return HalfClosed
 	}
 	return Gone
+}
+
+// HasLeft reports whether the client of a connection has closed its side, also where
+// there is something to read before that.
+func HasLeft(nc net.Conn) bool {
+	tcp, ok := nc.(syscall.Conn)
+	if !ok {
+		return false
+	}
+	raw, err := tcp.SyscallConn()
+	return err == nil && hungUp(raw)
+}
+
+// hungUp is HasLeft for a socket.
+func hungUp(raw syscall.RawConn) (yes bool) {
+	raw.Control(func(fd uintptr) {
+		p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
+		n, err := unix.Poll(p, 0)
+		yes = err == nil && n == 1
+	})
+	return yes
 }
 
 // errClosed stands for the end of the stream in the result of peek.

@@ -36,6 +36,9 @@ func (c *Conn) Silent() bool { return true }
 // without reading.
 func (c *Conn) Peer() Presence { return Present }
 
+// HasLeft reports false on this system: only a read would tell.
+func HasLeft(net.Conn) bool { return false }
+
 type pipe struct{}
 
 // Splice moves nothing on this system.

@@ -98,7 +98,9 @@ func (c *Conn) expired() error {
 		return ErrTimeout
 	}
 	if c.watch != nil {
-		if err := c.watch(); err != nil {
+		if err := c.watch(); err == ErrSoon {
+			c.gap = 0
+		} else if err != nil {
 			c.clearDeadline()
 			return err
 		}

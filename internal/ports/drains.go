@@ -2,6 +2,7 @@ package ports
 
 import (
 	"maps"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -9,58 +10,101 @@ import (
 	"headgate/internal/plan"
 )
 
-// drains are the sockets that were closed and whose connections have not all
-// ended.
+// drains are the listeners that are being closed. Those of TCP let go of their address
+// at once and keep their connections; those of QUIC hold it until the last connection
+// has ended, so one that is wanted again is taken back.
 type drains struct {
 	mu struct {
 		sync.Mutex
-		sockets map[*socket]time.Time // since when they drain
+		listeners map[*listener]time.Time // since when they drain
 	}
 	running sync.WaitGroup
 }
 
-// begin closes a socket and lets its connections end, in the background. done is
-// called when they have, with how many were cut.
-func (d *drains) begin(s *socket, done func(cut int)) {
+// begin lets what is open on a listener end, in the background, and closes it. done is
+// called when it has, with how many connections were cut.
+func (d *drains) begin(l *listener, done func(cut int)) {
 	d.mu.Lock()
-	if d.mu.sockets == nil {
-		d.mu.sockets = map[*socket]time.Time{}
+	if d.mu.listeners == nil {
+		d.mu.listeners = map[*listener]time.Time{}
 	}
-	d.mu.sockets[s] = time.Now()
+	d.mu.listeners[l] = time.Now()
 	d.mu.Unlock()
+	wait := l.drain(l.view.Load().on.Drain())
 	d.running.Go(func() {
-		cut := s.Drain(s.drain)
+		cut, resumed := wait()
+		if resumed {
+			return
+		}
 		d.mu.Lock()
-		delete(d.mu.sockets, s)
+		delete(d.mu.listeners, l)
 		d.mu.Unlock()
 		done(cut)
 	})
 }
 
-// wait returns when every socket has drained.
+// wait returns when everything has drained.
 func (d *drains) wait() { d.running.Wait() }
 
-// all returns the sockets and since when they drain.
-func (d *drains) all() map[*socket]time.Time {
+// all returns the listeners and since when they drain.
+func (d *drains) all() map[*listener]time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return maps.Clone(d.mu.sockets)
+	return maps.Clone(d.mu.listeners)
 }
 
-// awaitRelease waits until no socket that drains has an address with this port
-// number: one that an earlier change has closed may be about to let go of it.
-// That is a matter of milliseconds.
-func (d *drains) awaitRelease(port uint16) {
-	for _, s := range slices.Collect(maps.Keys(d.all())) {
-		if s.Address().Port() == port {
-			<-s.Released()
+// resume takes a listener back into use, if one drains that can be. It returns nil
+// when there is none.
+func (d *drains) resume(k key) *listener {
+	for l := range d.all() {
+		if l.key != k || k.kind == tcpKind {
+			continue
+		}
+		if l.resume() {
+			d.mu.Lock()
+			delete(d.mu.listeners, l)
+			d.mu.Unlock()
+			return l
+		}
+		<-l.Released()
+	}
+	return nil
+}
+
+// awaitRelease waits until no socket of TCP that drains has an address with this port
+// number: one that an earlier change has closed may be about to let go of it. That is
+// a matter of milliseconds.
+func (d *drains) awaitRelease(number uint16) {
+	for l := range d.all() {
+		if l.key.kind == tcpKind && l.key.address.Port() == number {
+			<-l.Released()
 		}
 	}
 }
 
-// follow brings the sockets to a new plan, so that none holds on to an old one.
+// at returns the listeners that drain with this port number and take datagrams.
+func (d *drains) at(number uint16) []*listener {
+	return slices.DeleteFunc(slices.Collect(maps.Keys(d.all())), func(l *listener) bool {
+		return l.key.kind == tcpKind || l.key.address.Port() != number
+	})
+}
+
+// cut ends the connections of listeners that drain where a UDP proxy has come: what
+// is sent to one address cannot be shared out among two. It returns when the
+// address is the proxy's alone.
+func (d *drains) cut(address netip.AddrPort) {
+	for _, l := range d.at(address.Port()) {
+		at := l.key.address.Addr()
+		if l.key.kind == quicKind && (at == address.Addr() || at.IsUnspecified() || address.Addr().IsUnspecified()) {
+			d.running.Go(l.Close)
+			<-l.Released()
+		}
+	}
+}
+
+// follow brings the listeners to a new plan, so that none holds on to an old one.
 func (d *drains) follow(p *plan.Plan) {
-	for s := range d.all() {
-		s.view.Store(s.look(p))
+	for l := range d.all() {
+		l.view.Store(l.look(p))
 	}
 }

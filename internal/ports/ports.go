@@ -1,16 +1,17 @@
-// Package ports holds the open sockets of the process, and brings them to what a
-// plan wants: Prepare opens what is missing, the Change it returns is committed or
-// cancelled together with the rest of a configuration.
+// Package ports holds the open sockets of the process: what a plan wants against
+// what is open. Prepare opens what is missing, and the Change that it returns is
+// committed or cancelled together with the rest of a configuration.
 //
-// sockets.go, quic.go and udp.go open and use sockets of TCP, QUIC and UDP
-// proxies, waiting.go opens those whose address was busy, drains.go and
-// quicdrains.go close the others. secure.go, handshake.go and pass.go find out
-// what is spoken on a connection. state.go tells how things stand.
+// ports.go is the life of a change. listener.go is an open socket, whatever it takes;
+// tcp.go, quic.go and udp.go are what is different for each kind. waiting.go opens
+// sockets whose address was busy, drains.go closes those that nobody wants any more,
+// limit.go shares out how many connections there may be, state.go tells how ports
+// stand. What is spoken on a connection is found out in accept; listen, below, holds
+// the sockets and knows nothing of the configuration.
 package ports
 
 import (
 	"log/slog"
-	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,17 +49,14 @@ type Set struct {
 
 	serials atomic.Uint64 // of connections
 	drains  drains
-	// quicDrains are those of QUIC.
-	quicDrains quicDrains
+	limit   listen.Limit
 	// standing is what States tells; it is replaced when a change has ended.
 	standing atomic.Pointer[standing]
 
 	mu struct {
-		sync.Mutex                    // held from Prepare to the end of the change
-		sockets    map[string]*socket // by address
-		quics      map[netip.AddrPort]*quicSocket
-		udps       map[netip.AddrPort]*udpSocket
-		waiting    map[string]*State // by address
+		sync.Mutex // held from Prepare to the end of the change
+		open       map[key]*listener
+		waiting    map[key]*State
 		retry      *time.Timer
 		closed     bool
 	}
@@ -72,13 +70,11 @@ func New(o Options) *Set {
 	if o.Pace == (Pace{}) {
 		o.Pace = Pace{firstRetry, lastRetry}
 	}
-	c := &Set{log: o.Log, metrics: o.Metrics, current: o.Current, bind: o.Bind, pace: o.Pace}
-	c.mu.sockets = map[string]*socket{}
-	c.mu.quics = map[netip.AddrPort]*quicSocket{}
-	c.mu.udps = map[netip.AddrPort]*udpSocket{}
-	c.mu.waiting = map[string]*State{}
-	c.standing.Store(&standing{})
-	return c
+	s := &Set{log: o.Log, metrics: o.Metrics, current: o.Current, bind: o.Bind, pace: o.Pace}
+	s.mu.open = map[key]*listener{}
+	s.mu.waiting = map[key]*State{}
+	s.standing.Store(&standing{})
+	return s
 }
 
 // Change is the sockets of a plan on its way: those it adds are open and take no
@@ -88,23 +84,32 @@ type Change struct {
 	set      *Set
 	plan     *plan.Plan
 	previous *plan.Plan
-	opened   *opened
-	waited   map[string]bool // addresses that waited before the change
+	opened   map[key]*listener
+	waiting  map[key]*State // the ports that cannot be opened yet
 }
 
 // Prepare opens the sockets that next wants and that are not open. An address that
 // cannot be opened refuses the change; at the start, when previous is nil, and for a
 // port that waits already, it makes the port wait.
-func (c *Set) Prepare(next, previous *plan.Plan) (*Change, error) {
-	c.mu.Lock()
-	ch := &Change{set: c, plan: next, previous: previous, waited: map[string]bool{}}
-	for address := range c.mu.waiting {
-		ch.waited[address] = true
-	}
-	var err error
-	if ch.opened, err = c.openSocketsLocked(ch); err != nil {
-		c.mu.Unlock()
-		return nil, err
+func (s *Set) Prepare(next, previous *plan.Plan) (*Change, error) {
+	s.mu.Lock()
+	ch := &Change{set: s, plan: next, previous: previous, opened: map[key]*listener{}, waiting: map[key]*State{}}
+	for _, port := range wanted(next) {
+		k := keyOf(port)
+		if s.mu.open[k] != nil {
+			continue
+		}
+		l, err := s.open(next, port)
+		if err == nil {
+			ch.opened[k] = l
+			continue
+		}
+		before := s.mu.waiting[k]
+		if previous != nil && before == nil || !Temporary(err) {
+			ch.Cancel()
+			return nil, errPort(port, err)
+		}
+		ch.waiting[k] = waitingState(port, err, before)
 	}
 	return ch, nil
 }
@@ -112,51 +117,80 @@ func (c *Set) Prepare(next, previous *plan.Plan) (*Change, error) {
 // Cancel closes what Prepare has opened.
 func (ch *Change) Cancel() {
 	defer ch.set.mu.Unlock()
-	ch.opened.close()
-	ch.set.abandonQUIC(ch.opened)
+	for _, l := range ch.opened {
+		ch.set.abandon(l)
+	}
 }
 
 // Commit takes the sockets into use, when the plan is the current one, and closes
-// those that it does not want.
+// those that it does not want. Their connections end in their own time.
 func (ch *Change) Commit() {
-	c := ch.set
-	defer c.mu.Unlock()
-	c.takeSocketsLocked(ch)
-	c.scheduleRetryLocked(c.pace.First)
-	c.publishLocked()
-	c.tell(ch)
+	s := ch.set
+	defer s.mu.Unlock()
+	for k, l := range s.mu.open {
+		if k.in(ch.plan) == nil {
+			delete(s.mu.open, k)
+			s.drain(l)
+		}
+	}
+	s.settleLocked(ch.plan)
+	for _, l := range ch.opened {
+		s.serve(l)
+	}
+	s.drains.follow(ch.plan)
+	waited := s.mu.waiting
+	s.mu.waiting = ch.waiting
+	s.endLocked(ch.plan)
+	s.scheduleRetryLocked(s.pace.First)
+	if ch.previous == nil {
+		s.tellOpened(ch.opened)
+	}
+	s.tellWaiting(waited)
+}
+
+// settleLocked gives the open listeners their place in a plan.
+func (s *Set) settleLocked(p *plan.Plan) {
+	var counters []*metrics.Port
+	for k, l := range s.mu.open {
+		was, port := l.view.Load().on, k.in(p)
+		if old := l.settle(p, port, s.metrics); old != nil {
+			counters = append(counters, old)
+		}
+		if !port.Continues(was) {
+			l.Renew() // what was agreed on open connections is not what the port asks for
+		}
+	}
+	for _, old := range counters {
+		old.Retire()
+	}
+}
+
+// endLocked brings up to date what depends on which listeners there are.
+func (s *Set) endLocked(p *plan.Plan) {
+	s.divideLocked()
+	s.advertiseLocked(p)
+	s.publishLocked()
 }
 
 // Close begins to drain every port; from then on nothing can change. Wait waits for
 // the end of their connections.
-func (c *Set) Close() {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.mu.closed {
+func (s *Set) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.closed {
 		return
 	}
-	c.mu.closed = true
-	if c.mu.retry != nil {
-		c.mu.retry.Stop()
+	s.mu.closed = true
+	if s.mu.retry != nil {
+		s.mu.retry.Stop()
 	}
-	for _, s := range c.mu.sockets {
-		c.drain(s)
+	for _, l := range s.mu.open {
+		s.drain(l)
 	}
-	for _, s := range c.mu.quics {
-		c.drainQUIC(s)
-	}
-	clear(c.mu.sockets)
-	for _, s := range c.mu.udps {
-		c.closeUDP(s)
-	}
-	clear(c.mu.quics)
-	clear(c.mu.udps)
-	clear(c.mu.waiting)
-	c.publishLocked()
+	clear(s.mu.open)
+	clear(s.mu.waiting)
+	s.publishLocked()
 }
 
 // Wait returns when everything that drains has ended.
-func (c *Set) Wait() {
-	c.drains.wait()
-	c.quicDrains.wait()
-}
+func (s *Set) Wait() { s.drains.wait() }

@@ -29,6 +29,9 @@ type State struct {
 	// Of UDP they are sessions.
 	Connections int    `json:"connections"`
 	Accepted    uint64 `json:"accepted"`
+	// AtLimit says that there are as many connections as there may be, and that more
+	// wait or are refused.
+	AtLimit bool `json:"at_limit,omitempty"`
 	// SelfSigned are the hosts whose clients get a self-signed certificate,
 	// which browsers refuse; "*" stands for all.
 	SelfSigned []string `json:"self_signed,omitempty"`
@@ -37,61 +40,40 @@ type State struct {
 // standing is what a change leaves behind for States, so that States never waits
 // for a change. It is not changed.
 type standing struct {
-	sockets []*socket
-	quics   []*quicSocket
-	udps    map[*udpSocket]*plan.Port
+	open    []*listener
 	waiting []State
 }
 
 // publishLocked shows how things stand when a change has ended.
-func (c *Set) publishLocked() {
-	s := &standing{}
-	for _, open := range c.mu.sockets {
-		s.sockets = append(s.sockets, open)
+func (s *Set) publishLocked() {
+	now := &standing{open: slices.Collect(maps.Values(s.mu.open))}
+	for _, waiting := range s.mu.waiting {
+		now.waiting = append(now.waiting, *waiting)
 	}
-	s.udps = make(map[*udpSocket]*plan.Port, len(c.mu.udps))
-	for _, open := range c.mu.udps {
-		s.udps[open] = open.port
-	}
-	for _, open := range c.mu.quics {
-		s.quics = append(s.quics, open)
-	}
-	for _, waiting := range c.mu.waiting {
-		s.waiting = append(s.waiting, *waiting)
-	}
-	c.standing.Store(s)
+	s.standing.Store(now)
 }
 
 // States returns how the ports stand that listen, wait or drain, in no order.
-func (c *Set) States() []State {
-	var out []State
-	s := c.standing.Load()
-	draining := c.drains.all()
-	for d, since := range draining {
-		out = append(out, d.state("draining", since))
+func (s *Set) States() []State {
+	now := s.standing.Load()
+	out := slices.Clone(now.waiting)
+	draining := s.drains.all()
+	for l, since := range draining {
+		out = append(out, l.state("draining", since))
 	}
-	for _, open := range s.sockets {
-		if _, ok := draining[open]; !ok {
-			out = append(out, open.state("listening", open.since))
+	for _, l := range now.open {
+		if _, ok := draining[l]; !ok {
+			out = append(out, l.state("listening", l.since))
 		}
 	}
-	for open, port := range s.udps {
-		out = append(out, open.state(port))
-	}
-	for _, open := range s.quics {
-		if !open.Draining() {
-			out = append(out, open.state("listening", open.since))
-		}
-	}
-	out = append(out, c.quicDrains.states()...)
-	return append(out, s.waiting...)
+	return out
 }
 
-func (s *socket) state(word string, since time.Time) State {
-	on := s.view.Load().on
+func (l *listener) state(word string, since time.Time) State {
+	on := l.view.Load().on
 	return State{
-		Name: on.Name(), Address: s.Address().String(), Protocol: on.Protocol(),
-		State: word, Since: since, Connections: s.Len(), Accepted: s.Accepted(), SelfSigned: on.SelfSigned(),
+		Name: on.Name(), Address: l.key.address.String(), Protocol: on.Protocol(), State: word, Since: since,
+		Connections: l.Len(), Accepted: l.Accepted(), AtLimit: l.share.Full(), SelfSigned: on.SelfSigned(),
 	}
 }
 
@@ -115,35 +97,23 @@ func waitingState(port *plan.Port, err error, before *State) *State {
 	return s
 }
 
-// tell logs which ports were opened at the start, by address, and which wait that
-// did not wait before.
-func (c *Set) tell(ch *Change) {
-	if ch.previous == nil {
-		c.tellOpened(ch.opened)
-	}
-	for _, address := range slices.Sorted(maps.Keys(ch.opened.waiting)) {
-		if w := ch.opened.waiting[address]; !ch.waited[address] {
-			c.log.Warn("port waits, all others are served", "port", w.Name, "address", address, "reason", w.Reason, "hint", w.Hint)
+// tellWaiting logs which ports wait that did not wait before.
+func (s *Set) tellWaiting(before map[key]*State) {
+	for _, k := range slices.SortedFunc(maps.Keys(s.mu.waiting), compareKeys) {
+		if w := s.mu.waiting[k]; before[k] == nil {
+			s.log.Warn("cannot bind port, retrying; other ports are serving", "port", w.Name, "address", k.String(), "reason", w.Reason, "hint", w.Hint)
 		}
 	}
 }
 
-// tellOpened tells of the ports that were opened at the start, by address.
-func (c *Set) tellOpened(o *opened) {
-	var ports []*plan.Port
-	for _, s := range o.sockets {
-		ports = append(ports, s.view.Load().on)
+// tellOpened logs which ports were opened at the start, by address.
+func (s *Set) tellOpened(opened map[key]*listener) {
+	for _, k := range slices.SortedFunc(maps.Keys(opened), compareKeys) {
+		on := opened[k].view.Load().on
+		s.log.Info("port opened", "port", on.Name(), "address", k.address.String(), "protocol", on.Protocol())
 	}
-	for _, s := range o.quics {
-		ports = append(ports, s.view.Load().on)
-	}
-	for _, s := range o.udps {
-		ports = append(ports, s.port)
-	}
-	slices.SortFunc(ports, func(a, b *plan.Port) int {
-		return cmp.Or(a.Address().Compare(b.Address()), cmp.Compare(a.Name(), b.Name()))
-	})
-	for _, port := range ports {
-		c.log.Info("port opened", "port", port.Name(), "address", port.Address().String(), "protocol", port.Protocol())
-	}
+}
+
+func compareKeys(a, b key) int {
+	return cmp.Or(a.address.Compare(b.address), cmp.Compare(a.kind, b.kind))
 }

@@ -2,12 +2,11 @@ package ports
 
 import (
 	"errors"
+	"fmt"
 	"net/netip"
-	"strings"
 	"syscall"
 	"time"
 
-	"headgate/internal/config"
 	"headgate/internal/plan"
 	"headgate/internal/ports/listen"
 )
@@ -22,83 +21,56 @@ const (
 type Pace struct{ First, Last time.Duration }
 
 // scheduleRetryLocked tries waiting ports again after a while.
-func (c *Set) scheduleRetryLocked(after time.Duration) {
-	if c.mu.retry != nil {
-		c.mu.retry.Stop()
-		c.mu.retry = nil
+func (s *Set) scheduleRetryLocked(after time.Duration) {
+	if s.mu.retry != nil {
+		s.mu.retry.Stop()
+		s.mu.retry = nil
 	}
-	if c.mu.closed || len(c.mu.waiting) == 0 {
+	if s.mu.closed || len(s.mu.waiting) == 0 {
 		return
 	}
-	c.mu.retry = time.AfterFunc(after, func() { c.retryWaiting(after) })
+	s.mu.retry = time.AfterFunc(after, func() { s.retryWaiting(after) })
 }
 
 // retryWaiting opens the waiting ports that can be opened now.
-func (c *Set) retryWaiting(waited time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.mu.closed {
+func (s *Set) retryWaiting(waited time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.closed {
 		return
 	}
-	p := c.current.Load()
-	for key, before := range c.mu.waiting {
-		port := waitingPort(p, key)
-		if err := c.openWaiting(p, port); err != nil {
-			c.mu.waiting[key] = waitingState(port, err, before)
+	p := s.current.Load()
+	for k, before := range s.mu.waiting {
+		port := k.in(p)
+		l, err := s.open(p, port)
+		if err != nil {
+			s.mu.waiting[k] = waitingState(port, err, before)
 			continue
 		}
-		delete(c.mu.waiting, key)
-		c.log.Info("port opened", "port", before.Name, "address", port.Address().String(), "protocol", port.Protocol())
+		delete(s.mu.waiting, k)
+		s.serve(l)
+		s.log.Info("port opened", "port", before.Name, "address", port.Address().String(), "protocol", port.Protocol())
 	}
-	c.publishLocked()
-	c.scheduleRetryLocked(min(2*waited, c.pace.Last))
+	s.endLocked(p)
+	s.scheduleRetryLocked(min(2*waited, s.pace.Last))
 }
 
-// openWaiting opens the socket of a port that waited, and takes it into use.
-func (c *Set) openWaiting(p *plan.Plan, port *plan.Port) error {
-	if port.Protocol() == config.UDP {
-		u := p.AtUDP(port.Address())
-		s, err := c.openUDP(p, u)
-		if err == nil {
-			c.mu.udps[s.address] = s
-			c.quicDrains.cut(s.address)
-			c.serveUDP(s, u)
-		}
-		return err
-	}
-	if port.Protocol() == config.HTTP3 {
-		s, err := c.openQUIC(p, port)
-		if err == nil {
-			c.mu.quics[port.Address()] = s
-			c.serveQUIC(s)
-			c.advertiseLocked(p)
-		}
-		return err
-	}
-	s, err := c.open(p, port)
-	if err == nil {
-		c.mu.sockets[port.Address().String()] = s
-		c.serve(s)
-	}
-	return err
+// errPort says why a port cannot be opened, and what helps.
+func errPort(port *plan.Port, err error) error {
+	return fmt.Errorf("port %s: %w; %s", port.Name(), err, help(err, port))
 }
 
-// waitingPort returns the port that waits under a key.
-func waitingPort(p *plan.Plan, key string) *plan.Port {
-	if address, ok := strings.CutPrefix(key, udpPrefix); ok {
-		at := netip.MustParseAddrPort(address)
-		if u := p.AtUDP(at); u != nil {
-			return u.Port
-		}
-		return p.AtQUIC(at)
-	}
-	return p.At(netip.MustParseAddrPort(key))
+// Temporary reports whether opening an address may succeed later without a
+// change of the configuration.
+func Temporary(err error) bool {
+	return errors.Is(err, syscall.EADDRINUSE) || errors.Is(err, syscall.EACCES) ||
+		errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
 // help returns what an operator can do about an address that cannot be opened.
 func help(err error, port *plan.Port) string {
 	owner := listen.Owner
-	if port.Protocol() == config.HTTP3 || port.Protocol() == config.UDP {
+	if keyOf(port).kind != tcpKind {
 		owner = listen.PacketsOwner
 	}
 	return helpWith(err, func() string { return owner(port.Address()) })

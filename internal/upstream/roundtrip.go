@@ -72,10 +72,16 @@ func newConn(nc *netconn.Conn, p *Pool) *conn {
 // clientLeft ends a wait for the server when the client has left meanwhile.
 func (c *conn) clientLeft() error {
 	if !c.front.Gone() {
+		if f, ok := c.front.(hurrying); ok && f.Hurry() {
+			return netconn.ErrSoon
+		}
 		return nil
 	}
 	return &exchange.Error{Reason: exchange.ClientClosed, Err: errors.New("the client left before the answer was there")}
 }
+
+// hurrying is a front that may ask for Gone to be asked more often.
+type hurrying interface{ Hurry() bool }
 
 // roundTrip sends the request of ex and makes the server's answer its response.
 // After an error the connection must be closed.

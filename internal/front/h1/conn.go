@@ -29,6 +29,10 @@ type Front struct {
 	Port func() *exchange.Port
 	// Scheme is what clients of the socket use, "http" or "https".
 	Scheme string
+	// Full reports whether other clients wait for room. Then a client that has
+	// closed its side is taken for gone at once, as it takes the room of one that
+	// has not. Nil is never.
+	Full func() bool
 }
 
 // idleGrace is how long a connection that is told to drain still waits for a
@@ -121,12 +125,19 @@ func (c *Conn) Gone() bool {
 	case netconn.Gone:
 		return true
 	}
+	if c.Hurry() {
+		return true
+	}
 	now := exchange.Now()
 	if c.left == 0 {
 		c.left = now
 	}
 	return now-c.left >= halfClosed
 }
+
+// Hurry reports whether other clients wait for room, so that who waits for a server
+// should ask Gone more often.
+func (c *Conn) Hurry() bool { return c.front.Full != nil && c.front.Full() }
 
 // Serve serves the requests of the connection until it ends, and closes it.
 func (c *Conn) Serve() {

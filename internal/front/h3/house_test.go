@@ -89,7 +89,7 @@ func newFront(t testing.TB, s source, change func(*exchange.Port)) *front {
 	}
 	cfg := &tls.Config{Certificates: []tls.Certificate{certstest.Sign(t, &x509.Certificate{DNSNames: []string{"h"}}, nil)}, NextProtos: []string{"h3"}, MinVersion: tls.VersionTLS13}
 	var err error
-	f.quic, err = listen.OpenQUIC(netip.MustParseAddrPort("127.0.0.1:0"), nil, listen.QUICSettings{
+	f.quic, err = listen.OpenQUIC(netip.MustParseAddrPort("127.0.0.1:0"), nil, nil, listen.QUICSettings{
 		TLS: func() (*tls.Config, error) { return cfg, nil }, Config: func() *quic.Config { return h3.Config(f.port) },
 		Full: func() {}, Failed: func() {},
 	}, slog.New(slog.DiscardHandler))

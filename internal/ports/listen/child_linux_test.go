@@ -25,7 +25,7 @@ func isChild() bool { return os.Getenv(childTask) != "" }
 // only listens.
 func runChild() {
 	log := &buffer{}
-	s, err := Open(netip.MustParseAddrPort("127.0.0.1:0"), slog.New(slog.NewTextHandler(log, nil)))
+	s, err := Open(netip.MustParseAddrPort("127.0.0.1:0"), nil, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)
@@ -123,7 +123,7 @@ func TestOutOfDescriptorsOpenConnectionsGoOn(t *testing.T) {
 		}
 	}
 	log := end()
-	if n := strings.Count(log, "new connections have to wait"); n != 1 {
+	if n := strings.Count(log, "accept failed, backing off"); n != 1 {
 		t.Errorf("it was said %d times, want once: %s", n, log)
 	}
 	if !strings.Contains(log, "too many open files") || !strings.Contains(log, "LimitNOFILE") {

@@ -64,17 +64,20 @@ type stubborn struct{ echo }
 
 func (s *stubborn) Drain() {}
 
-func serveEcho(nc net.Conn) Conn { return &echo{Conn: nc} }
+func serveEcho(nc net.Conn, _ bool) Conn { return &echo{Conn: nc} }
 
 func listenAt(t *testing.T, address netip.AddrPort) *Socket {
 	t.Helper()
-	s, err := Open(address, slog.New(slog.DiscardHandler))
+	s, err := Open(address, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
 	return s
 }
+
+// bound sets how many connections a socket may have.
+func bound(s *Socket, n int) { s.share.limit.Divide(0, map[*Share]int{s.share: n}) }
 
 func dial(t *testing.T, s *Socket) net.Conn {
 	t.Helper()
@@ -115,7 +118,7 @@ func wait(d time.Duration) { <-time.After(d) }
 
 func TestABusyAddressIsToldAsSuch(t *testing.T) {
 	s := listenAt(t, anyPort)
-	_, err := Open(s.Bound(), slog.New(slog.DiscardHandler))
+	_, err := Open(s.Bound(), nil, slog.New(slog.DiscardHandler))
 	if !errors.Is(err, syscall.EADDRINUSE) || !strings.HasPrefix(err.Error(), "open "+s.Bound().String()+": ") {
 		t.Errorf("got %v", err)
 	}
@@ -148,7 +151,7 @@ func TestDrainServesWhoIsThere(t *testing.T) {
 
 func TestDrainCutsWhatHangs(t *testing.T) {
 	s := listenAt(t, anyPort)
-	s.Serve(func(nc net.Conn) Conn { return &stubborn{echo{Conn: nc}} })
+	s.Serve(func(nc net.Conn, _ bool) Conn { return &stubborn{echo{Conn: nc}} })
 	c := dial(t, s)
 	if err := say(c); err != nil {
 		t.Fatal(err)
@@ -163,7 +166,7 @@ func TestDrainCutsWhatHangs(t *testing.T) {
 
 func TestDrainAndCloseAtOnce(t *testing.T) {
 	s := listenAt(t, anyPort)
-	s.Serve(func(nc net.Conn) Conn { return &stubborn{echo{Conn: nc}} })
+	s.Serve(func(nc net.Conn, _ bool) Conn { return &stubborn{echo{Conn: nc}} })
 	if err := say(dial(t, s)); err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +189,7 @@ func TestASocketThatNeverServedCloses(t *testing.T) {
 func TestWhoWaitsInTheQueueIsServed(t *testing.T) {
 	s := listenAt(t, anyPort)
 	// A bound of one keeps all others in the queue.
-	s.SetMost(1)
+	bound(s, 1)
 	s.Serve(serveEcho)
 	const clients = 50
 	answers := make(chan error, clients)
@@ -260,7 +263,7 @@ func TestNobodyIsResetWhileSocketsCloseAndOpen(t *testing.T) {
 
 func TestTheBoundOfConnections(t *testing.T) {
 	s := listenAt(t, anyPort)
-	s.SetMost(2)
+	bound(s, 2)
 	s.Serve(serveEcho)
 	a, b, c, d := dial(t, s), dial(t, s), dial(t, s), dial(t, s)
 	for _, open := range []net.Conn{a, b} {
@@ -275,7 +278,7 @@ func TestTheBoundOfConnections(t *testing.T) {
 	if err := say(c); err != nil {
 		t.Errorf("who waited was not served when there was room: %v", err)
 	}
-	s.SetMost(3)
+	bound(s, 3)
 	if err := say(d); err != nil {
 		t.Errorf("who waited was not served when the bound was raised: %v", err)
 	}
@@ -286,7 +289,7 @@ func TestTheBoundOfConnections(t *testing.T) {
 
 func TestAConnectionThatIsRefusedIsNotKept(t *testing.T) {
 	s := listenAt(t, anyPort)
-	s.Serve(func(nc net.Conn) Conn {
+	s.Serve(func(nc net.Conn, _ bool) Conn {
 		nc.Close()
 		return nil
 	})
@@ -306,7 +309,7 @@ func TestAddressesMoveToAllInterfacesAndBack(t *testing.T) {
 	for _, next := range []string{"0.0.0.0", "127.0.0.1", "[::]", "127.0.0.1", "[::]", "0.0.0.0", "127.0.0.1"} {
 		before := narrow
 		address := netip.MustParseAddrPort(fmt.Sprintf("%s:%d", next, port))
-		wide, err := OpenBeside(address, []*Socket{before}, log)
+		wide, err := OpenBeside(address, []*Socket{before}, nil, log)
 		if err != nil {
 			t.Fatalf("from %v: %v", before.Address(), err)
 		}
@@ -325,7 +328,7 @@ func TestAddressesMoveToAllInterfacesAndBack(t *testing.T) {
 	}
 	// The permission to share lasts no longer than that.
 	for _, foreign := range []string{"127.0.0.1", "0.0.0.0"} {
-		s, err := Open(netip.MustParseAddrPort(fmt.Sprintf("%s:%d", foreign, port)), log)
+		s, err := Open(netip.MustParseAddrPort(fmt.Sprintf("%s:%d", foreign, port)), nil, log)
 		if !errors.Is(err, syscall.EADDRINUSE) {
 			t.Errorf("somebody else got %s: %v", foreign, err)
 			s.Close()
@@ -342,7 +345,7 @@ func TestAForeignSocketIsNoticedBesideOurs(t *testing.T) {
 	defer foreign.Close()
 	port := foreign.Addr().(*net.TCPAddr).Port
 	ours := listenAt(t, netip.MustParseAddrPort(fmt.Sprintf("127.0.0.1:%d", port)))
-	wide, err := OpenBeside(netip.MustParseAddrPort(fmt.Sprintf("0.0.0.0:%d", port)), []*Socket{ours}, slog.New(slog.DiscardHandler))
+	wide, err := OpenBeside(netip.MustParseAddrPort(fmt.Sprintf("0.0.0.0:%d", port)), []*Socket{ours}, nil, slog.New(slog.DiscardHandler))
 	if !errors.Is(err, syscall.EADDRINUSE) {
 		t.Errorf("got %v, want that it is in use", err)
 		wide.Close()

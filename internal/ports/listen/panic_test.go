@@ -39,12 +39,12 @@ func (l *lastLine) Write(p []byte) (int, error) {
 
 func TestABrokenInvariantEndsOneConnection(t *testing.T) {
 	log := &lastLine{told: make(chan struct{})}
-	s, err := Open(netip.MustParseAddrPort("127.0.0.1:0"), slog.New(slog.NewTextHandler(log, nil)))
+	s, err := Open(netip.MustParseAddrPort("127.0.0.1:0"), nil, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	s.Serve(func(nc net.Conn) Conn { return breaks{nc} })
+	s.Serve(func(nc net.Conn, _ bool) Conn { return breaks{nc} })
 	dial := func() net.Conn {
 		c, err := net.Dial("tcp", s.Bound().String())
 		if err != nil {

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,30 +22,21 @@ import (
 // when the last of them has ended. A change that wants the address back meanwhile
 // takes the socket back: Resume.
 type QUIC struct {
+	conns
 	// constant
-	address   netip.AddrPort
-	log       *slog.Logger
 	udp       *net.UDPConn
 	transport *quic.Transport
 	settings  QUICSettings
 	released  chan struct{} // closed when the address is free again
 
 	accepting sync.WaitGroup
-	running   sync.WaitGroup
-	accepted  atomic.Uint64
 	shaking   atomic.Int64 // handshakes under way
 
-	mu struct {
-		sync.Mutex
-		listener *quic.Listener // nil before Serve
-		accept   AcceptQUIC
-		conns    map[Conn]struct{}
-		most     int
-		draining bool
-		drains   uint64        // how often Stop was called
-		ended    bool          // end was called
-		news     chan struct{} // closed when one of these changes: draining, conns
-	}
+	// guarded by conns.mu
+	listener *quic.Listener // nil before Serve
+	accept   AcceptQUIC
+	drains   uint64 // how often Drain was called
+	ended    bool   // end was called
 }
 
 // QUICSettings are what a connection gets when it begins.
@@ -74,13 +64,16 @@ const (
 
 // OpenQUIC binds an address. beside are sockets on overlapping addresses that will
 // be closed soon. The error wraps that of the system, as that of Open does.
-func OpenQUIC(address netip.AddrPort, beside []*net.UDPConn, settings QUICSettings, log *slog.Logger) (*QUIC, error) {
+//
+// The connections count in share, which ends with the socket; nil is no bound. There
+// is no queue of the system's in which one too many could wait: it is refused.
+func OpenQUIC(address netip.AddrPort, beside []*net.UDPConn, share *Share, settings QUICSettings, log *slog.Logger) (*QUIC, error) {
 	udp, err := Packets(address, beside)
 	if err != nil {
 		return nil, fmt.Errorf("open %s (UDP): %w", address, err)
 	}
-	q := &QUIC{address: address, log: log, udp: udp, settings: settings, released: make(chan struct{})}
-	q.mu.conns, q.mu.news = map[Conn]struct{}{}, make(chan struct{})
+	q := &QUIC{udp: udp, settings: settings, released: make(chan struct{})}
+	q.init(address, share, log)
 	q.transport = &quic.Transport{
 		Conn: udp, VerifySourceAddress: func(net.Addr) bool { return q.shaking.Load() >= verifyFrom }, ConnContext: q.admit,
 	}
@@ -90,51 +83,23 @@ func OpenQUIC(address netip.AddrPort, beside []*net.UDPConn, settings QUICSettin
 // Conn returns the socket, for others to be opened beside it.
 func (q *QUIC) Conn() *net.UDPConn { return q.udp }
 
-// Address returns what the socket is bound to.
-func (q *QUIC) Address() netip.AddrPort { return q.address }
-
 // Bound returns the address the system gave, which differs where the port number
 // was left open.
 func (q *QUIC) Bound() netip.AddrPort { return q.udp.LocalAddr().(*net.UDPAddr).AddrPort() }
-
-// Accepted returns how many connections were taken.
-func (q *QUIC) Accepted() uint64 { return q.accepted.Load() }
-
-// Len returns how many connections are open.
-func (q *QUIC) Len() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return len(q.mu.conns)
-}
-
-// SetMost bounds the number of open connections; more are refused, as there is no
-// queue of the system's in which they could wait. 0 is no bound.
-func (q *QUIC) SetMost(n int) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.mu.most = n
-}
 
 // Serve begins to take connections, in the background.
 func (q *QUIC) Serve(accept AcceptQUIC) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.mu.accept = accept
+	q.accept = accept
 	return q.listenLocked()
-}
-
-// Draining reports whether the socket drains.
-func (q *QUIC) Draining() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.mu.draining
 }
 
 // Serving reports whether Serve was called.
 func (q *QUIC) Serving() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.mu.listener != nil
+	return q.listener != nil
 }
 
 func (q *QUIC) listenLocked() error {
@@ -148,7 +113,7 @@ func (q *QUIC) listenLocked() error {
 	if err != nil {
 		return fmt.Errorf("listen on %s (UDP): %w", q.address, err)
 	}
-	q.mu.listener = l
+	q.listener = l
 	q.accepting.Go(func() { q.loop(l) })
 	return nil
 }
@@ -165,43 +130,10 @@ func (q *QUIC) loop(l *quic.Listener) {
 	}
 }
 
-// take serves one connection.
+// take serves one connection, which has its place in the share.
 func (q *QUIC) take(qc *quic.Conn) {
 	q.accepted.Add(1)
-	c := q.mu.accept(qc)
-	q.mu.Lock()
-	q.mu.conns[c] = struct{}{}
-	draining := q.mu.draining
-	q.mu.Unlock()
-	q.running.Go(func() { q.run(c) })
-	if draining {
-		c.Drain()
-	}
-}
-
-// run serves a connection. A broken invariant ends this connection and no other.
-func (q *QUIC) run(c Conn) {
-	defer q.remove(c)
-	defer func() {
-		if v := recover(); v != nil {
-			c.Close()
-			q.log.Error("connection ended by a broken invariant", "address", q.address.String(), "panic", v, "stack", string(debug.Stack()))
-		}
-	}()
-	c.Serve()
-}
-
-func (q *QUIC) remove(c Conn) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	delete(q.mu.conns, c)
-	q.tellLocked()
-}
-
-// tellLocked lets those look again who wait for a change.
-func (q *QUIC) tellLocked() {
-	close(q.mu.news)
-	q.mu.news = make(chan struct{})
+	q.start(q.accept(qc))
 }
 
 // shake is a handshake under way.
@@ -218,12 +150,13 @@ func (s *shake) end(failed bool) {
 		q := s.of
 		if failed {
 			q.settings.Failed()
+			q.share.give()
 		}
 		q.mu.Lock()
 		defer q.mu.Unlock()
 		q.shaking.Add(-1)
 		if q.mu.draining {
-			q.tellLocked()
+			q.newsLocked()
 		}
 	})
 }
@@ -236,30 +169,19 @@ var (
 
 // admit decides whether a connection may begin.
 func (q *QUIC) admit(ctx context.Context, _ *quic.ClientInfo) (context.Context, error) {
-	q.mu.Lock()
-	draining, open, most := q.mu.draining, len(q.mu.conns), q.mu.most
-	q.mu.Unlock()
-	shaking := int(q.shaking.Load())
+	_, room := q.share.room()
 	switch {
-	case draining:
+	case q.Draining():
 		return nil, errDraining
-	case most > 0 && open+shaking >= most, shaking >= maxHandshakes:
+	case !room, q.shaking.Load() >= maxHandshakes:
 		q.settings.Full()
 		return nil, errFull
 	}
 	q.shaking.Add(1)
+	q.share.take()
 	s := &shake{of: q}
 	context.AfterFunc(ctx, func() { s.end(true) })
 	return context.WithValue(ctx, shakeKey{}, s), nil
-}
-
-// Renew makes the open connections end soon; new ones are taken as before.
-func (q *QUIC) Renew() {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for c := range q.mu.conns {
-		c.Drain()
-	}
 }
 
 // Released is closed when the address is free for another socket.
@@ -270,50 +192,37 @@ func (q *QUIC) Released() <-chan struct{} { return q.released }
 func (q *QUIC) Close() {
 	q.mu.Lock()
 	q.mu.draining = true
-	q.tellLocked()
+	q.newsLocked()
 	q.mu.Unlock()
 	q.end()
 }
 
-// Stop takes no new connections, but those whose handshake is under way, and tells
-// the open ones to end. It returns what Drain has to be given.
-func (q *QUIC) Stop() (drain uint64) {
+// Drain takes no new connections, but those whose handshake is under way, and tells
+// the open ones to end. What it returns waits until all have, or cuts them when the
+// time is over, and closes the socket: it returns how many connections were cut, and
+// whether Resume has called it off.
+func (q *QUIC) Drain(within time.Duration) (wait func() (cut int, resumed bool)) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.mu.draining = true
-	q.mu.drains++
-	for c := range q.mu.conns {
-		c.Drain()
-	}
-	return q.mu.drains
-}
-
-// Drain waits, after Stop, until all connections have ended, or cuts them when the
-// time is over, and closes the socket. It returns how many connections were cut;
-// resumed says that Resume has called it off.
-func (q *QUIC) Drain(drain uint64, within time.Duration) (cut int, resumed bool) {
-	late := time.NewTimer(within)
-	defer late.Stop()
-	for {
-		q.mu.Lock()
-		open, news := len(q.mu.conns), q.mu.news
-		if !q.mu.draining || q.mu.drains != drain {
-			q.mu.Unlock()
+	q.drains++
+	q.drainOpenLocked()
+	drain := q.drains
+	return func() (cut int, resumed bool) {
+		late := time.NewTimer(within)
+		defer late.Stop()
+		ended := q.await(late.C, func() bool {
+			resumed = !q.mu.draining || q.drains != drain
+			return resumed || len(q.mu.open) == 0 && q.shaking.Load() == 0
+		})
+		if resumed {
 			return 0, true
 		}
-		if open == 0 && q.shaking.Load() == 0 {
-			q.mu.Unlock()
-			q.end()
-			return 0, false
+		if !ended {
+			cut = q.Len()
 		}
-		q.mu.Unlock()
-		select {
-		case <-news:
-		case <-late.C:
-			open = q.Len()
-			q.end()
-			return open, false
-		}
+		q.end()
+		return cut, false
 	}
 }
 
@@ -322,32 +231,26 @@ func (q *QUIC) Drain(drain uint64, within time.Duration) (cut int, resumed bool)
 func (q *QUIC) Resume() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.mu.ended {
+	if q.ended {
 		return false
 	}
 	q.mu.draining = false
-	q.tellLocked()
+	q.newsLocked()
 	return true
 }
 
 // end closes listener, connections and socket.
 func (q *QUIC) end() {
 	q.mu.Lock()
-	l := q.mu.listener
-	if q.mu.ended {
+	l := q.listener
+	if q.ended {
 		q.mu.Unlock()
 		<-q.released
 		return
 	}
-	q.mu.ended = true // from here on, Resume is too late
-	conns := make([]Conn, 0, len(q.mu.conns))
-	for c := range q.mu.conns {
-		conns = append(conns, c)
-	}
+	q.ended = true // from here on, Resume is too late
 	q.mu.Unlock()
-	for _, c := range conns {
-		c.Close()
-	}
+	q.cut()
 	if l != nil {
 		l.Close()
 	}
@@ -356,4 +259,5 @@ func (q *QUIC) end() {
 	close(q.released)
 	q.accepting.Wait()
 	q.running.Wait()
+	q.share.Leave()
 }

@@ -7,8 +7,9 @@
 // with the connections it has, says so, and takes new ones when there is room.
 //
 // socket.go holds sockets of TCP, queue.go what becomes of clients that still wait
-// when one closes, quic.go those of QUIC, packets.go the UDP sockets under them and
-// under UDP proxies, and trouble.go what is told of errors.
+// when one closes, quic.go those of QUIC, conns.go the connections of either, limit.go
+// how many there may be, packets.go the UDP sockets under QUIC and under UDP proxies,
+// and trouble.go what is told of errors.
 package listen
 
 import (
@@ -18,68 +19,48 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 )
 
-// Conn is a connection as its socket sees it.
-type Conn interface {
-	// Serve serves the connection to its end and closes it.
-	Serve()
-	// Drain makes the connection end after the request at hand, or soon.
-	Drain()
-	// Close ends the connection at once.
-	Close() error
-}
-
 // Accept makes a Conn of an accepted connection. It must not wait. Nil means
-// that the connection was refused and closed.
-type Accept func(net.Conn) Conn
+// that the connection was refused and closed. waited says that it may have stood in
+// the system's queue while there was no room for it, and that its client may have
+// left since.
+type Accept func(nc net.Conn, waited bool) Conn
 
-// Socket is an open listening socket.
+// Socket is an open listening socket for connections of TCP.
 type Socket struct {
-	// constant
-	address netip.AddrPort
-	file    *net.TCPListener
-	log     *slog.Logger
+	conns
+	file *net.TCPListener
 
 	accepting sync.WaitGroup
-	accepted  atomic.Uint64
 	before    atomic.Uint64 // accepted when the socket began to drain
 	released  chan struct{} // closed when the address is free again
-	empty     chan struct{} // closed when, beyond that, no connection is left
-
-	mu struct {
-		sync.Mutex
-		conns    map[Conn]struct{}
-		most     int           // open connections at most; 0 is no bound
-		room     chan struct{} // closed when there may be room; nil if nobody waits
-		draining bool
-		serving  bool
-		closed   bool // the accept loop has ended
-	}
+	serving   atomic.Bool
 }
 
 // Open binds an address and lets clients queue. 0.0.0.0 stands for all IPv4
 // addresses, [::] for all of both families. The error wraps that of the system:
 // errors.Is(err, syscall.EADDRINUSE) tells a busy address.
-func Open(address netip.AddrPort, log *slog.Logger) (*Socket, error) {
-	return open(address, nil, log)
+//
+// The connections count in share, which ends with the socket; nil is no bound.
+func Open(address netip.AddrPort, share *Share, log *slog.Logger) (*Socket, error) {
+	return open(address, nil, share, log)
 }
 
 // OpenBeside is Open for an address that overlaps with sockets of this process
 // that will be closed soon, such as 0.0.0.0:80 beside 127.0.0.1:80. The system
 // refuses that unless both sides allow it, so it is allowed while the new
 // socket is bound: a foreign process on the address is noticed as ever.
-func OpenBeside(address netip.AddrPort, beside []*Socket, log *slog.Logger) (*Socket, error) {
+func OpenBeside(address netip.AddrPort, beside []*Socket, share *Share, log *slog.Logger) (*Socket, error) {
 	var files []*net.TCPListener
 	for _, s := range beside {
 		files = append(files, s.file)
 	}
-	return open(address, files, log)
+	return open(address, files, share, log)
 }
 
 // Listener is OpenBeside for what serves its connections by itself. beside is nil
@@ -96,13 +77,13 @@ func Listener(address netip.AddrPort, beside net.Listener) (net.Listener, error)
 	return l, nil
 }
 
-func open(address netip.AddrPort, beside []*net.TCPListener, log *slog.Logger) (*Socket, error) {
+func open(address netip.AddrPort, beside []*net.TCPListener, share *Share, log *slog.Logger) (*Socket, error) {
 	l, err := bind(address, beside)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", address, err)
 	}
-	s := &Socket{address: address, file: l, log: log, released: make(chan struct{}), empty: make(chan struct{})}
-	s.mu.conns = map[Conn]struct{}{}
+	s := &Socket{file: l, released: make(chan struct{})}
+	s.init(address, share, log)
 	return s, nil
 }
 
@@ -152,52 +133,35 @@ func cause(err error) error {
 	return err
 }
 
-// Address returns what the socket is bound to.
-func (s *Socket) Address() netip.AddrPort { return s.address }
-
 // Bound returns the address the system gave, which differs where the port
 // number was left open.
 func (s *Socket) Bound() netip.AddrPort { return s.file.Addr().(*net.TCPAddr).AddrPort() }
 
-// Accepted returns how many connections were taken.
-func (s *Socket) Accepted() uint64 { return s.accepted.Load() }
-
-// Len returns how many connections are open.
-func (s *Socket) Len() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.mu.conns)
-}
-
-// SetMost bounds the number of open connections; more wait in the system's
-// queue. 0 is no bound.
-func (s *Socket) SetMost(n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.most = n
-	s.makeRoomLocked()
-}
-
 // Serve begins to take connections, in the background.
 func (s *Socket) Serve(accept Accept) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.serving = true
+	s.serving.Store(true)
 	s.accepting.Go(func() { s.loop(accept) })
 }
+
+// queueCheck is for how long after there was no room connections are taken for ones
+// that have waited.
+const queueCheck = time.Second
 
 // loop takes connections until the socket is closed.
 func (s *Socket) loop(accept Accept) {
 	var trouble trouble
 	var queue queue
+	var crowded time.Time // when there was no room last
 	for {
-		s.awaitRoom()
+		if s.awaitRoom() {
+			crowded = time.Now()
+		}
 		nc, err := s.file.Accept()
 		if err != nil {
 			switch {
 			case errors.Is(err, net.ErrClosed):
 				return
-			case !s.isDraining():
+			case !s.Draining():
 				trouble.tell(s, err)
 			case !queue.goesOn(s, err):
 				return
@@ -205,97 +169,31 @@ func (s *Socket) loop(accept Accept) {
 			continue
 		}
 		trouble.over()
-		s.take(nc, accept)
-	}
-}
-
-// take serves one connection.
-func (s *Socket) take(nc net.Conn, accept Accept) {
-	s.accepted.Add(1)
-	c := accept(nc)
-	if c == nil {
-		return
-	}
-	s.mu.Lock()
-	s.mu.conns[c] = struct{}{}
-	draining := s.mu.draining
-	s.mu.Unlock()
-	go s.run(c)
-	if draining {
-		c.Drain()
-	}
-}
-
-// run serves a connection. A broken invariant ends this connection and no other.
-func (s *Socket) run(c Conn) {
-	defer s.remove(c)
-	defer func() {
-		if v := recover(); v != nil {
-			c.Close()
-			s.log.Error("connection ended by a broken invariant", "address", s.address.String(), "panic", v, "stack", string(debug.Stack()))
+		s.accepted.Add(1)
+		waited := !crowded.IsZero() && time.Since(crowded) < queueCheck
+		if c := accept(nc, waited); c != nil {
+			s.share.take()
+			s.start(c)
 		}
-	}()
-	c.Serve()
-}
-
-func (s *Socket) remove(c Conn) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.mu.conns, c)
-	s.makeRoomLocked()
-	s.endIfEmptyLocked()
-}
-
-// endIfEmptyLocked tells those who drain the socket when nothing is left of it.
-func (s *Socket) endIfEmptyLocked() {
-	if s.mu.closed && len(s.mu.conns) == 0 {
-		close(s.empty)
 	}
 }
 
-// makeRoomLocked lets the accept loop look again whether there is room.
-func (s *Socket) makeRoomLocked() {
-	if s.mu.room != nil {
-		close(s.mu.room)
-		s.mu.room = nil
-	}
-}
-
-// awaitRoom waits until there may be another connection.
-func (s *Socket) awaitRoom() {
+// awaitRoom waits until there may be another connection, and reports whether it had
+// to. A socket that drains empties its queue, room or not.
+func (s *Socket) awaitRoom() (waited bool) {
 	for {
-		s.mu.Lock()
-		if s.mu.most <= 0 || len(s.mu.conns) < s.mu.most || s.mu.draining {
-			s.mu.Unlock()
-			return
+		news, ok := s.share.room()
+		if ok || s.Draining() {
+			return waited
 		}
-		if s.mu.room == nil {
-			s.mu.room = make(chan struct{})
-		}
-		room := s.mu.room
-		s.mu.Unlock()
-		<-room
+		waited = true
+		<-news
 	}
-}
-
-func (s *Socket) isDraining() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.mu.draining
 }
 
 // Released is closed when the address is free for another socket: soon after
 // Drain or Close begins, long before the last connection has ended.
 func (s *Socket) Released() <-chan struct{} { return s.released }
-
-// Renew makes the open connections end soon; new ones are taken as before.
-func (s *Socket) Renew() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for c := range s.mu.conns {
-		c.Drain()
-	}
-}
 
 // Close closes a socket that was opened and never served, or together with all
 // its connections. To close again does no harm.
@@ -304,28 +202,22 @@ func (s *Socket) Close() { s.Drain(0) }
 // Drain closes the socket and tells its connections to end. It returns when all
 // have, or cuts them when the time is over. Clients that wait in the system's
 // queue are served too. It returns how many connections were cut.
-func (s *Socket) Drain(within time.Duration) int {
-	s.beginDrain()
-	if within > 0 {
-		select {
-		case <-s.empty:
-			return 0
-		case <-time.After(within):
-		}
+func (s *Socket) Drain(within time.Duration) (cut int) {
+	s.stop()
+	late := time.NewTimer(within)
+	defer late.Stop()
+	none := func() bool { return len(s.mu.open) == 0 }
+	if within <= 0 || !s.await(late.C, none) {
+		cut = s.cut()
+		s.await(nil, none)
 	}
-	s.mu.Lock()
-	cut := len(s.mu.conns)
-	for c := range s.mu.conns {
-		c.Close()
-	}
-	s.mu.Unlock()
-	<-s.empty
+	s.share.Leave()
 	return cut
 }
 
-// beginDrain tells the open connections, empties the queue and closes the
-// socket. Only the first call does.
-func (s *Socket) beginDrain() {
+// stop tells the open connections, empties the queue and closes the socket. Only the
+// first call does.
+func (s *Socket) stop() {
 	s.mu.Lock()
 	if s.mu.draining {
 		s.mu.Unlock()
@@ -334,21 +226,13 @@ func (s *Socket) beginDrain() {
 	}
 	s.mu.draining = true
 	s.before.Store(s.accepted.Load())
-	serving := s.mu.serving
-	s.makeRoomLocked()
-	for c := range s.mu.conns {
-		c.Drain()
-	}
+	s.drainOpenLocked()
 	s.mu.Unlock()
-	if serving {
+	s.share.look()
+	if s.serving.Load() {
 		s.emptyQueue()
 	}
 	s.file.Close()
 	s.accepting.Wait()
 	close(s.released)
-
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.mu.closed = true
-	s.endIfEmptyLocked()
 }

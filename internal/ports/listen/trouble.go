@@ -28,7 +28,7 @@ func (t *trouble) tell(s *Socket, err error) {
 	t.rest = min(max(2*t.rest, shortestRest), longestRest)
 	if time.Since(t.said) >= sayEvery {
 		t.said = time.Now()
-		s.log.Error("new connections have to wait, open ones are served on", "address", s.address.String(),
+		s.log.Error("accept failed, backing off; open connections go on", "address", s.address.String(),
 			"error", cause(err), "remedy", remedy(err))
 	}
 	time.Sleep(t.rest)

@@ -1,11 +1,21 @@
-package ports
+// Package accept finds out what is spoken on a new connection, and hands it to the
+// front that speaks it: a header of the PROXY protocol is taken first, then TLS
+// shakes hands, or a client of HTTP/2 without TLS says so, or a name that is asked
+// for leads through a TCP proxy.
+//
+// accept.go is the way of a connection, handshake.go the handshake of TLS in its
+// turn, pass.go the name that a client of TLS asks for. It knows no sockets: who
+// accepts a connection hands it over with the port that it came to.
+package accept
 
 import (
 	"crypto/tls"
+	"log/slog"
 	"net"
 	"sync"
 	"time"
 
+	"headgate/internal/exchange"
 	"headgate/internal/front/h1"
 	"headgate/internal/front/h2"
 	"headgate/internal/metrics"
@@ -15,10 +25,60 @@ import (
 	"headgate/internal/proto/proxyproto"
 )
 
+// Options is what the Fronts of a socket are made of.
+type Options struct {
+	// Log is the application's log.
+	Log *slog.Logger
+	// Port returns the port that the socket belongs to at the moment. It is asked at
+	// each request and never returns nil.
+	Port func() *exchange.Port
+	// Full reports whether connections wait for room; then nobody waits for clients
+	// that seem to have left.
+	Full func() bool
+	// Flooded hears of a client of HTTP/2 that was cut off for flooding.
+	Flooded func(h2.Flood)
+}
+
+// Fronts is what speaks on the connections of one socket.
+type Fronts struct {
+	plain  speaker // without TLS
+	secure speaker
+	turn   chan struct{} // room for running handshakes
+}
+
 // speaker is what speaks HTTP on a connection once it is known how.
 type speaker struct {
 	h1 *h1.Front
 	h2 *h2.Front
+}
+
+// New returns what speaks on a socket.
+func New(o Options) *Fronts {
+	return &Fronts{plain: newSpeaker(&o, "http"), secure: newSpeaker(&o, "https"), turn: make(chan struct{}, handshakesAtOnce)}
+}
+
+func newSpeaker(o *Options, scheme string) speaker {
+	return speaker{
+		h1: &h1.Front{Scheme: scheme, Port: o.Port, Full: o.Full},
+		h2: &h2.Front{Scheme: scheme, Port: o.Port, Log: o.Log, Flooded: o.Flooded},
+	}
+}
+
+// Conn returns what serves a new connection to a port. Serials are unique; counter
+// hears of connections that end before anything is served on them.
+func (f *Fronts) Conn(nc net.Conn, port *plan.Port, serial uint64, counter *metrics.Port) listen.Conn {
+	header := port.Announced(nc.RemoteAddr())
+	switch {
+	case port.Stream() != nil && header == 0:
+		return port.Stream().NewConn(nc, nil, "")
+	case port.Stream() != nil:
+		return &fresh{nc: nc, header: header, on: port, to: &f.plain, counter: counter}
+	case port.TLS() != nil:
+		return &fresh{nc: nc, header: header, on: port, tls: port.TLS(), to: &f.secure, serial: serial, turn: f.turn, counter: counter}
+	case header > 0 || port.H2C():
+		return &fresh{nc: nc, header: header, on: port, to: &f.plain, serial: serial, counter: counter}
+	}
+	return f.plain.h1.NewConn(nc, serial)
 }
 
 // fresh is a connection of which it is not yet known what is spoken on it: a proxy

@@ -1,4 +1,4 @@
-package ports
+package accept
 
 import (
 	"crypto/tls"

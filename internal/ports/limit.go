@@ -1,0 +1,30 @@
+package ports
+
+import "headgate/internal/ports/listen"
+
+// divideLocked shares out how many connections there may be. What a port may have by
+// itself is its setting; all together leave room for connections to servers, and no
+// port takes the reserve of another.
+func (s *Set) divideLocked() {
+	max := map[*listen.Share]int{}
+	for _, l := range s.mu.open {
+		if l.key.kind != udpKind {
+			max[l.share] = l.view.Load().on.Connections()
+		}
+	}
+	s.limit.Divide(connectionLimit(), max)
+}
+
+// full tells that a port has no room for a connection that wants to come, or has room
+// again.
+func (s *Set) full(l *listener, full bool) {
+	l.counter.Load().AtLimit(full)
+	if !full || !l.mayTell() {
+		return
+	}
+	hint := "raise the limit of open files of the process (LimitNOFILE in systemd, ulimit -n)"
+	if max := l.view.Load().on.Connections(); max > 0 && l.Len() >= max {
+		hint = "raise limits.max_connections of the port, or find out who holds the connections"
+	}
+	s.log.Warn("connection limit reached, new connections wait", "port", l.name(), "address", l.key.address.String(), "connections", l.Len(), "hint", hint)
+}

@@ -1,0 +1,156 @@
+package listen
+
+import (
+	"log/slog"
+	"net/netip"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Conn is a connection as its socket sees it.
+type Conn interface {
+	// Serve serves the connection to its end and closes it.
+	Serve()
+	// Drain makes the connection end after the request at hand, or soon.
+	Drain()
+	// Close ends the connection at once.
+	Close() error
+}
+
+// conns is a socket as far as its connections go, of TCP and of QUIC alike: it
+// serves them, knows which are open, and waits for their end.
+type conns struct {
+	// constant
+	address netip.AddrPort
+	log     *slog.Logger
+	share   *Share
+
+	accepted atomic.Uint64
+	running  sync.WaitGroup
+
+	mu struct {
+		sync.Mutex
+		open     map[Conn]struct{}
+		draining bool
+		news     chan struct{} // closed when one of these changes; nil if nobody waits
+	}
+}
+
+func (c *conns) init(address netip.AddrPort, share *Share, log *slog.Logger) {
+	c.address, c.share, c.log = address, share, log
+	if share == nil {
+		c.share = new(Limit).NewShare(nil)
+	}
+	c.mu.open = map[Conn]struct{}{}
+}
+
+// Address returns what the socket is bound to.
+func (c *conns) Address() netip.AddrPort { return c.address }
+
+// Accepted returns how many connections were taken.
+func (c *conns) Accepted() uint64 { return c.accepted.Load() }
+
+// Len returns how many connections are open.
+func (c *conns) Len() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.mu.open)
+}
+
+// Draining reports whether the socket drains.
+func (c *conns) Draining() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.draining
+}
+
+// Renew makes the open connections end soon; new ones are taken as before.
+func (c *conns) Renew() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drainOpenLocked()
+}
+
+func (c *conns) drainOpenLocked() {
+	for conn := range c.mu.open {
+		conn.Drain()
+	}
+}
+
+// start serves a connection that has its place in the share.
+func (c *conns) start(conn Conn) {
+	c.mu.Lock()
+	c.mu.open[conn] = struct{}{}
+	draining := c.mu.draining
+	c.mu.Unlock()
+	c.running.Go(func() { c.run(conn) })
+	if draining {
+		conn.Drain()
+	}
+}
+
+// run serves a connection. A broken invariant ends this connection and no other.
+func (c *conns) run(conn Conn) {
+	defer c.remove(conn)
+	defer func() {
+		if v := recover(); v != nil {
+			conn.Close()
+			c.log.Error("connection ended by a broken invariant", "address", c.address.String(), "panic", v, "stack", string(debug.Stack()))
+		}
+	}()
+	conn.Serve()
+}
+
+func (c *conns) remove(conn Conn) {
+	c.share.give()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.mu.open, conn)
+	c.newsLocked()
+}
+
+// newsLocked lets those look again who wait for a change.
+func (c *conns) newsLocked() {
+	if c.mu.news != nil {
+		close(c.mu.news)
+		c.mu.news = nil
+	}
+}
+
+// await waits until over reports, with mu held, that there is nothing to wait for. It
+// reports false when the time has come first.
+func (c *conns) await(late <-chan time.Time, over func() bool) bool {
+	for {
+		c.mu.Lock()
+		if over() {
+			c.mu.Unlock()
+			return true
+		}
+		if c.mu.news == nil {
+			c.mu.news = make(chan struct{})
+		}
+		news := c.mu.news
+		c.mu.Unlock()
+		select {
+		case <-news:
+		case <-late:
+			return false
+		}
+	}
+}
+
+// cut ends the open connections at once, and returns how many there were.
+func (c *conns) cut() int {
+	c.mu.Lock()
+	all := make([]Conn, 0, len(c.mu.open))
+	for conn := range c.mu.open {
+		all = append(all, conn)
+	}
+	c.mu.Unlock()
+	for _, conn := range all {
+		conn.Close()
+	}
+	return len(all)
+}

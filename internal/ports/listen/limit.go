@@ -1,0 +1,171 @@
+package listen
+
+import (
+	"sync"
+	"sync/atomic"
+)
+
+// Limit bounds the connections that are open on several sockets together. Each
+// socket has a reserve that no other can take, so that a crowd at one closes no
+// other; what is left beside the reserves is for whoever comes first.
+type Limit struct {
+	mu struct {
+		sync.Mutex
+		total    int // of all shares; 0 is no bound
+		reserved int // the sum of the reserves
+		common   int // how many connections are beyond the reserve of their share
+		shares   map[*Share]struct{}
+		news     chan struct{} // closed when there may be room; nil if nobody waits
+	}
+}
+
+// Share is what one socket has of a Limit.
+type Share struct {
+	limit *Limit
+	told  func(full bool)
+	full  atomic.Bool
+
+	// guarded by the limit's mu
+	max     int // connections of this share; 0 is no bound of its own
+	reserve int
+	open    int
+}
+
+// NewShare returns the share of another socket, with no bound of its own and no
+// reserve before Divide. told, which may be nil, hears when there is no room in it
+// for a connection that wants to come, and when there is again. It must not call the
+// limit.
+func (l *Limit) NewShare(told func(full bool)) *Share {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s := &Share{limit: l, told: told}
+	if l.mu.shares == nil {
+		l.mu.shares = map[*Share]struct{}{}
+	}
+	l.mu.shares[s] = struct{}{}
+	return s
+}
+
+// Divide sets how many connections all shares may have together, 0 for no bound, and
+// how many each by itself: those of max, 0 for no bound of its own. Half of the
+// total is divided among these as their reserves. Shares that are not named have
+// none.
+func (l *Limit) Divide(total int, max map[*Share]int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.total, l.mu.reserved, l.mu.common = total, 0, 0
+	for s := range l.mu.shares {
+		s.max, s.reserve = 0, 0
+		if most, named := max[s]; named {
+			s.max, s.reserve = most, total/2/len(max)
+			if most > 0 {
+				s.reserve = min(s.reserve, most)
+			}
+			l.mu.reserved += s.reserve
+		}
+		l.mu.common += beyond(s)
+	}
+	l.newsLocked()
+}
+
+// beyond returns how many connections a share has beyond its reserve.
+func beyond(s *Share) int {
+	if s.open > s.reserve {
+		return s.open - s.reserve
+	}
+	return 0
+}
+
+// newsLocked lets those look again who wait for room.
+func (l *Limit) newsLocked() {
+	for s := range l.mu.shares {
+		if s.full.Load() && s.roomLocked() {
+			s.turn(false)
+		}
+	}
+	if l.mu.news != nil {
+		close(l.mu.news)
+		l.mu.news = nil
+	}
+}
+
+// turn notes whether the share is full.
+func (s *Share) turn(full bool) {
+	if s.full.Swap(full) != full && s.told != nil {
+		s.told(full)
+	}
+}
+
+// Full reports whether a connection waits for room, or was refused for want of it.
+func (s *Share) Full() bool { return s.full.Load() }
+
+func (s *Share) roomLocked() bool {
+	l := s.limit
+	if s.max > 0 && s.open >= s.max {
+		return false
+	}
+	return l.mu.total == 0 || s.open < s.reserve || l.mu.common < l.mu.total-l.mu.reserved
+}
+
+// room reports whether there is room for a connection. If not, it returns what is
+// closed when there may be.
+func (s *Share) room() (news <-chan struct{}, ok bool) {
+	l := s.limit
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s.roomLocked() {
+		return nil, true
+	}
+	s.turn(true)
+	if l.mu.news == nil {
+		l.mu.news = make(chan struct{})
+	}
+	return l.mu.news, false
+}
+
+// take counts a connection, whether there is room or not.
+func (s *Share) take() {
+	l := s.limit
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s.open++; s.open > s.reserve {
+		l.mu.common++
+	}
+}
+
+// give counts the end of a connection.
+func (s *Share) give() {
+	l := s.limit
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if s.open > s.reserve {
+		l.mu.common--
+	}
+	s.open--
+	if l.mu.news != nil || s.full.Load() {
+		l.newsLocked()
+	}
+}
+
+// look lets the socket of the share look again whether it has to wait.
+func (s *Share) look() {
+	s.limit.mu.Lock()
+	defer s.limit.mu.Unlock()
+	s.limit.newsLocked()
+}
+
+// Leave takes the share of a socket that has closed out of the limit. To do that again
+// does no harm.
+func (s *Share) Leave() {
+	l := s.limit
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, ok := l.mu.shares[s]; !ok {
+		return
+	}
+	delete(l.mu.shares, s)
+	l.mu.reserved -= s.reserve
+	l.mu.common -= beyond(s)
+	s.turn(false)
+	l.newsLocked()
+}

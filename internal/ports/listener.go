@@ -1,0 +1,302 @@
+package ports
+
+import (
+	"log/slog"
+	"net"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"headgate/internal/config"
+	"headgate/internal/exchange"
+	"headgate/internal/metrics"
+	"headgate/internal/plan"
+	"headgate/internal/ports/listen"
+)
+
+// kind is what a socket takes. Those that take datagrams can be at the same address
+// as one of TCP.
+type kind uint8
+
+const (
+	tcpKind  kind = iota // http, https and TCP proxies
+	quicKind             // http3
+	udpKind              // UDP proxies
+)
+
+// key is what a listener is found by. It has no name of a port in it, so that a port
+// can be renamed, or change from http to https, without a moment in which nobody
+// listens.
+type key struct {
+	kind    kind
+	address netip.AddrPort
+}
+
+// String returns the address, with udp/ in front where datagrams are taken.
+func (k key) String() string {
+	if k.kind == tcpKind {
+		return k.address.String()
+	}
+	return "udp/" + k.address.String()
+}
+
+// keyOf returns the key of a port's listener.
+func keyOf(port *plan.Port) key {
+	switch port.Protocol() {
+	case config.HTTP3:
+		return key{quicKind, port.Address()}
+	case config.UDP:
+		return key{udpKind, port.Address()}
+	}
+	return key{tcpKind, port.Address()}
+}
+
+// in returns the port that a plan has on the key, or nil.
+func (k key) in(p *plan.Plan) *plan.Port {
+	switch k.kind {
+	case quicKind:
+		return p.AtQUIC(k.address)
+	case udpKind:
+		if u := p.AtUDP(k.address); u != nil {
+			return u.Port
+		}
+		return nil
+	}
+	return p.At(k.address)
+}
+
+// wanted returns the ports of a plan, those of TCP and UDP proxies among them.
+func wanted(p *plan.Plan) []*plan.Port {
+	all := p.Listeners()
+	for _, u := range p.UDPProxies() {
+		all = append(all, u.Port)
+	}
+	return all
+}
+
+// socket is what is different for TCP, QUIC and UDP proxies.
+type socket interface {
+	// serve begins to take clients. It is called once.
+	serve() error
+	// settle brings the socket to the plan in which its listener was settled.
+	settle(p *plan.Plan)
+	// Renew makes what is open end soon, as something else is spoken from now on.
+	Renew()
+	// drain lets what is open end. It does not wait; what it returns does, and says
+	// how many connections were cut at the end of the time, and whether resume has
+	// called it off.
+	drain(within time.Duration) (wait func() (cut int, resumed bool))
+	// resume takes the socket back into use while it drains. It reports false if
+	// that cannot be.
+	resume() bool
+	// Close closes the socket with all that is open on it.
+	Close()
+	// Released is closed when the address is free for another socket.
+	Released() <-chan struct{}
+	// Len and Accepted are how many connections or sessions are open and were begun.
+	Len() int
+	Accepted() uint64
+}
+
+// listener is an open socket, and what it is in the plans.
+type listener struct {
+	socket
+	key     key
+	since   time.Time
+	share   *listen.Share
+	serving bool // guarded by Set.mu
+	view    atomic.Pointer[view]
+	// counter counts the connections that come from now on. UDP proxies have none:
+	// they count their sessions.
+	counter atomic.Pointer[metrics.Port]
+	told    atomic.Int64 // when it was last told that the port is full, in seconds
+}
+
+// tellEvery is how often the log says that a port is full, in seconds.
+const tellEvery = 60
+
+// mayTell reports whether the log may say again that the port is full.
+func (l *listener) mayTell() bool {
+	now, told := time.Now().Unix(), l.told.Load()
+	return now-told >= tellEvery && l.told.CompareAndSwap(told, now)
+}
+
+// view is the port of a listener in a plan, so that it is looked up once for a plan
+// and not for every request.
+type view struct {
+	plan *plan.Plan
+	port *exchange.Port
+	on   *plan.Port // says what is spoken: the last port on the listener's address
+}
+
+// name returns the name of the listener's port.
+func (l *listener) name() string { return l.view.Load().on.Name() }
+
+// settle gives a listener its place in a plan. What it returns, unless it is nil,
+// is retired when all listeners have theirs: the counter under the port's old name.
+func (l *listener) settle(p *plan.Plan, port *plan.Port, m *metrics.Registry) (old *metrics.Port) {
+	was := l.view.Load()
+	if was == nil || was.on.Name() != port.Name() {
+		if l.key.kind != udpKind {
+			old = l.counter.Swap(m.Port(port.Name()))
+			l.counter.Load().AtLimit(l.share.Full())
+		}
+	}
+	l.view.Store(&view{p, front(port, was), port})
+	l.socket.settle(p)
+	return old
+}
+
+// port returns the listener's port in the current plan: the one on its address;
+// else, while it drains, the one that has its address among others; else the one
+// with its name, which has moved; else the one it last had.
+func (l *listener) port(p *plan.Plan) *exchange.Port { return l.look(p).port }
+
+// look returns what the listener is in a plan. Only changes keep the result: a
+// request that has held on to an old plan is not to bring it back.
+func (l *listener) look(p *plan.Plan) *view {
+	v := l.view.Load()
+	if v.plan == p || p == nil {
+		return v
+	}
+	next := &view{p, v.port, v.on}
+	if port := l.key.in(p); port != nil {
+		next.port, next.on = front(port, v), port
+	} else if port := covering(p, l.key); port != nil {
+		next.port, next.on = front(port, v), port
+	} else if port := p.Port(v.port.Place.Port); port != nil {
+		next.port = port.Front()
+	}
+	return next
+}
+
+// front returns what serves the HTTP of a listener that is now a port's. One that
+// speaks none leaves it to who served it before: connections that were open when
+// a TCP proxy took the address end on that.
+func front(port *plan.Port, before *view) *exchange.Port {
+	if port.Stream() != nil && before != nil {
+		return before.port
+	}
+	return port.Front()
+}
+
+// covering returns the port that listens on all addresses of a family, that of a
+// listener of TCP among them; nil if there is none. A client that still comes to the
+// narrower socket asks that port.
+func covering(p *plan.Plan, k key) *plan.Port {
+	if k.kind != tcpKind {
+		return nil
+	}
+	for _, port := range p.Listeners() {
+		all := port.Address()
+		if all.Port() == k.address.Port() && all.Addr().IsUnspecified() && (all.Addr().Is6() || k.address.Addr().Is4()) && port.Protocol() != config.HTTP3 {
+			return port
+		}
+	}
+	return nil
+}
+
+// open opens the listener of a port, beside sockets of ours that the change to the
+// plan is about to close. One that drains is taken back.
+func (s *Set) open(p *plan.Plan, port *plan.Port) (*listener, error) {
+	k := keyOf(port)
+	if l := s.drains.resume(k); l != nil {
+		l.settle(p, port, s.metrics)
+		return l, nil
+	}
+	l := &listener{key: k, since: time.Now()}
+	l.share = s.limit.NewShare(func(full bool) { s.full(l, full) })
+	var err error
+	switch k.kind {
+	case tcpKind:
+		l.socket, err = s.openTCP(l, p)
+	case quicKind:
+		l.socket, err = s.openQUIC(l, p)
+	case udpKind:
+		l.socket, err = s.openUDP(l, p)
+	}
+	if err != nil {
+		l.share.Leave()
+		return nil, err
+	}
+	l.settle(p, port, s.metrics)
+	return l, nil
+}
+
+// serve takes a listener into use.
+func (s *Set) serve(l *listener) {
+	s.mu.open[l.key] = l
+	if l.key.kind == udpKind {
+		s.drains.cut(l.key.address)
+	}
+	if l.serving {
+		return
+	}
+	l.serving = true
+	if err := l.socket.serve(); err != nil {
+		s.log.Error("port takes no connections", "port", l.name(), "address", l.key.address.String(), "error", err)
+	}
+}
+
+// abandon gives up a listener that was opened for a change that is not made.
+func (s *Set) abandon(l *listener) {
+	if l.serving {
+		s.drain(l) // it drained before
+		return
+	}
+	l.Close()
+	l.share.Leave()
+	if c := l.counter.Load(); c != nil {
+		c.Retire()
+	}
+}
+
+// drain closes a listener in the background.
+func (s *Set) drain(l *listener) {
+	name, noun := l.name(), "connections"
+	if l.key.kind == udpKind {
+		noun = "sessions"
+	}
+	s.log.Info("port closes", "port", name, "address", l.key.address.String(), noun, l.Len())
+	s.drains.begin(l, func(cut int) {
+		if c := l.counter.Load(); c != nil {
+			c.Retire()
+		}
+		l.share.Leave()
+		if cut > 0 {
+			s.log.Warn("drain timeout exceeded, connections closed", "port", name, "address", l.key.address.String(), "connections", cut)
+		}
+	})
+}
+
+// packets returns the sockets with a port number that take datagrams, and that a plan
+// does not want any more.
+func (s *Set) packets(p *plan.Plan, number uint16) (all []*net.UDPConn) {
+	for _, l := range s.mu.open {
+		if l.key.kind != tcpKind && l.key.address.Port() == number && l.key.in(p) == nil {
+			all = append(all, l.socket.(datagrams).Conn())
+		}
+	}
+	for _, l := range s.drains.at(number) {
+		all = append(all, l.socket.(datagrams).Conn())
+	}
+	return all
+}
+
+// datagrams is a socket of UDP, whatever is spoken on it.
+type datagrams interface{ Conn() *net.UDPConn }
+
+// counted is a connection that tells of its end.
+type counted struct {
+	listen.Conn
+	counter *metrics.Port
+}
+
+// Serve serves the connection.
+func (c *counted) Serve() {
+	defer c.counter.Closed()
+	c.Conn.Serve()
+}
+
+// Bind opens an address, beside sockets that will be closed soon.
+type Bind func(address netip.AddrPort, beside []*listen.Socket, share *listen.Share, log *slog.Logger) (*listen.Socket, error)
