@@ -149,8 +149,10 @@ func (ch *checker) proxy(p *Proxy, at schema.Place) {
 	if what, remedy := checkHostHeader(p.HostHeader); what != "" {
 		at.Field("host_header").Problem(what, remedy)
 	}
-	checkFeatures(&p.Features, at)
-	checkFetched(c, p.ClientIP, at)
+	w := p.Written() // what is wrong with a policy is told there
+	checkUse(c, w.Use, at.Field("use"))
+	checkFeatures(&w.Features, at)
+	checkFetched(c, w.ClientIP, at)
 	checkToHTTPS(c, p, at)
 	noteOpenPasswords(c, p, at)
 	noteUnknownUsers(p, at)
@@ -158,7 +160,7 @@ func (ch *checker) proxy(p *Proxy, at schema.Place) {
 		at.Field("routes").Problem("the proxy has no route", "add a route with servers or a fixed_response")
 	}
 	seen := make(map[string]int, len(p.Routes))
-	for i, r := range p.Routes {
+	for i, r := range w.Routes {
 		place := at.Field("routes").Index(i).Called("route", r.Path)
 		if what, remedy := schema.CheckPath(r.Path); what != "" {
 			place.Field("path").Problem(what, remedy)
@@ -167,6 +169,7 @@ func (ch *checker) proxy(p *Proxy, at schema.Place) {
 		} else {
 			seen[r.Prefix()] = i
 		}
+		checkUse(c, r.Use, place.Field("use"))
 		checkFetched(c, r.ClientIP, place)
 		checkRoute(r, place)
 	}

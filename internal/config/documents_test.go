@@ -126,6 +126,7 @@ func TestLoadedOnTopIsLoadedAnew(t *testing.T) {
 		"  # a note comes of this\n  %s:\n    basic_auth: {users: [{name: ada, password_hash: \"$2y$12$abcdefghijklmnopqrstuuhX0qcGnmcz0DC0GI4ihGoSUtTvsT7Se\"}]}\n    virtual_hosts: [%[1]s.net]\n    routes: [{fixed_response: {status: 200}}]\n",
 		"  %s: {virtual_hosts: [\"${HOST:-%[1]s.com}\"], routes: [{fixed_response: {status: 200}}]}\n\n",
 		"  %s: {virtual_hosts: [%[1]s.dev], ports: [alt], routes: [{fixed_response: {status: 200}}]}\n",
+		"  %s: {virtual_hosts: [%[1]s.eu], use: [staff], routes: [{use: [staff], fixed_response: {status: 200}}]}\n",
 		"  %s: {virtual_hosts: [x], rutes: []}\n",
 		"  %s: &x {virtual_hosts: [%[1]s.io], routes: [{fixed_response: {status: 200}}]}\n",
 	}
@@ -141,6 +142,9 @@ func TestLoadedOnTopIsLoadedAnew(t *testing.T) {
 						"ports:\n  web: {address: \"0.0.0.0:80\", protocol: http}\n",
 						"ports:\n  web: {address: \"0.0.0.0:80\", protocol: http}\n  alt: {address: \"127.0.0.1:81\", protocol: http}\n",
 					}).Draw(t, "ports"))
+				}
+				if n == 0 {
+					b.WriteString(rapid.SampledFrom([]string{"", "policies: {staff: {rate_limit: {requests: 5}}}\n", "defaults: {compression: {}}\npolicies:\n  staff: {}\n"}).Draw(t, "policies"))
 				}
 				b.WriteString("proxies:\n")
 				for i := range rapid.IntRange(1, 5).Draw(t, "proxies") {

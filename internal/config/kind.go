@@ -98,8 +98,8 @@ func (k *Kind) Names(c *Config) []string {
 	return names
 }
 
-// Find returns the object of the kind with this name, or nil. A kind with a
-// single object has none by name.
+// Find returns the object of the kind with this name as its document says it, or
+// nil. A kind with a single object has none by name.
 func (k *Kind) Find(c *Config, name string) Named {
 	if k.Single {
 		return nil
@@ -116,6 +116,8 @@ func kindTable() []*Kind {
 		many("tcp_proxies", "TCP proxy", "tcp_proxy", func(c *Config) map[string]*TCPProxy { return c.TCPProxies }, (*checker).tcpProxy),
 		many("udp_proxies", "UDP proxy", "udp_proxy", func(c *Config) map[string]*UDPProxy { return c.UDPProxies }, (*checker).udpProxy),
 		many("certificates", "certificate", "certificate", func(c *Config) map[string]*Certificate { return c.Certificates }, nil),
+		many("policies", "policy", "policy", func(c *Config) map[string]*Policy { return c.Policies }, (*checker).policy),
+		single("defaults", "defaults", (*checker).defaults),
 		single("access_log", "access log", (*checker).accessLog),
 		single("upstreams", "settings for upstreams", (*checker).upstreams),
 		single("cdn_networks", "networks of CDNs", nil),
@@ -133,14 +135,14 @@ func many[T any, P interface {
 		count: func(c *Config) int { return len(in(c)) },
 		find: func(c *Config, name string) Named {
 			if o := in(c)[name]; o != nil {
-				return o
+				return asWritten(o)
 			}
 			return nil
 		},
 		objects: func(c *Config) iter.Seq2[string, Named] {
 			return func(yield func(string, Named) bool) {
 				for name, o := range in(c) {
-					if !yield(name, o) {
+					if !yield(name, asWritten(o)) {
 						return
 					}
 				}

@@ -138,6 +138,11 @@ func (l loader) load(docs Documents) (*Config, *Loaded, []Problem) {
 	unread := l.read(docs, out, d, report)
 	c.expanded, c.loaded = d.expanded, out
 	c.name()
+	var before *Config
+	if l.before != nil {
+		before = l.before.config
+	}
+	c.resolve(before)
 	if !unread { // else every reference into the document would be a problem
 		l.check(c, d, report)
 	}

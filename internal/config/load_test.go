@@ -18,7 +18,7 @@ import (
 )
 
 func comparers() []cmp.Option {
-	return []cmp.Option{cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b }), cmpopts.IgnoreUnexported(Config{})}
+	return []cmp.Option{cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b }), cmpopts.IgnoreUnexported(Config{}, Proxy{})}
 }
 
 // mustLoad loads a file that has no problems.

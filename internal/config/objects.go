@@ -41,6 +41,10 @@ type Config struct {
 	UDPProxies map[string]*UDPProxy `json:"udp_proxies,omitempty" max:"1000" object:"UDP proxy"`
 	// Certificates are what HTTPS ports choose from, by name.
 	Certificates map[string]*Certificate `json:"certificates,omitempty" max:"10000" object:"certificate"`
+	// Policies are sets of features that proxies and routes use, by name.
+	Policies map[string]*Policy `json:"policies,omitempty" max:"1000" object:"policy"`
+	// Defaults holds features for all proxies.
+	Defaults Defaults `json:"defaults"`
 	// AccessLog says where and how requests are logged.
 	AccessLog AccessLog `json:"access_log"`
 	// Upstreams holds what is common to the connections to all servers.

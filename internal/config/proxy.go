@@ -55,11 +55,18 @@ type Proxy struct {
 	// AccessLog changes the access log for this proxy. Absent means as
 	// configured for all.
 	AccessLog *ProxyLog `json:"access_log,omitempty"`
+	// Use names policies, whose features hold as if they stood here. Of two that set
+	// the same feature the later one holds, and a feature that stands here itself
+	// holds before all of them.
+	Use []string `json:"use,omitempty" max:"32" example:"staff"`
 	// Features that every route of the proxy inherits.
 	Features
 	// Routes are the paths the proxy answers and what answers there. Their
 	// order does not matter: the longest path wins.
 	Routes []*Route `json:"routes" required:"true" max:"500" order:"no" object:"route,path" example:"[{servers: [{url: http://127.0.0.1:3000}]}]"`
+
+	// written is the proxy as its document says it, nil if that is the same.
+	written *Proxy
 }
 
 // ProxyLog changes the access log for one proxy.

@@ -56,6 +56,10 @@ type Route struct {
 	// `refuse` answers 400, `allow` passes it on. Only `allow` it where the route's
 	// servers read paths as headgate does.
 	AmbiguousPaths AmbiguousPaths `json:"ambiguous_paths" default:"refuse" enum:"refuse,allow"`
+	// Use names policies, whose features hold as if they stood here. Of two that set
+	// the same feature the later one holds, and a feature that stands here itself
+	// holds before all of them.
+	Use []string `json:"use,omitempty" max:"32" example:"staff"`
 	// Features of this route, in place of the proxy's.
 	Features
 }

@@ -53,6 +53,11 @@ type Explanation struct {
 	// Proxy and Route are who takes the request, "" if nobody does.
 	Proxy string `json:"proxy,omitempty"`
 	Route string `json:"route,omitempty"`
+	// Origin is where the proxy comes from: "shop.yaml:12:3".
+	Origin string `json:"origin,omitempty"`
+	// Features tells of each feature that is set for the route who gives it: the
+	// route, the proxy, a policy or the defaults.
+	Features []config.FeatureOrigin `json:"features,omitempty"`
 	// Client is the client's address as the filters of the route found it, Peer
 	// that of its connection: they differ behind a trusted proxy.
 	Client string `json:"client_ip,omitempty"`
@@ -147,6 +152,10 @@ func (p *Plan) Explain(q Question) Explanation {
 		return e
 	}
 	e.Proxy, e.Route = r.proxy.Name, r.path()
+	if o, ok := p.config.Origin("proxies", e.Proxy); ok {
+		e.Origin = o.String()
+	}
+	e.Features = p.config.FeatureOrigins(e.Proxy, r.number)
 	if r.pipeline.Alternative != nil {
 		e.Notes = append(e.Notes, "the response tells of port "+port.quic.Name()+" for HTTP/3 (Alt-Svc), while that listens")
 	} else if port.quic != nil {

@@ -25,11 +25,19 @@ func (e *Explanation) Text() string {
 	}
 	if e.Proxy != "" {
 		line("proxy", e.Proxy)
+		if e.Origin != "" {
+			line("origin", e.Origin)
+		}
 		line("route", e.Route)
 		if e.Client != e.Peer {
 			line("client", e.Client+", by what "+e.Peer+" says")
 		}
 		line("filters", strings.Join(append(append([]string{}, e.Filters...), e.Source), " → "))
+		for _, f := range e.Features {
+			if f.Policy != "" || f.Level == "defaults" {
+				line("feature", f.Feature+" by "+f.String()+", "+f.Place)
+			}
+		}
 	}
 	if e.Answer != nil {
 		line("answer", e.Answer.text())
