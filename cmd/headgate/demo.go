@@ -22,7 +22,7 @@ import (
 func newDemo(open opener) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
-		Short: "Serve a demonstration, with nothing else needed",
+		Short: "Run a demonstration",
 		Long: `demo serves a small configuration on 127.0.0.1:8080, with a built-in upstream that
 shows what reached it, and prints command lines to try. The configuration is a file
 that may be edited while the demo runs.`,
@@ -113,7 +113,7 @@ func openUpstream(log *slog.Logger) (*upstream, error) {
 	go func() {
 		defer close(u.done)
 		if err := u.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			log.Error("the demo's upstream ended", "error", err)
+			log.Error("demo upstream stopped", "error", err)
 		}
 	}()
 	return u, nil

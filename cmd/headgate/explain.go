@@ -15,7 +15,7 @@ import (
 func newExplain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain METHOD URL | tcp://HOST:PORT | udp://HOST:PORT",
-		Short: "Tell what becomes of a request, and why",
+		Short: "Explain how a request is handled",
 		Long: `explain tells which port, proxy and route take a request and why each other
 candidate lost, the filters in their order, the candidate servers, and the exact head
 that each of them would get. It asks the functions that serve requests; nothing is

@@ -25,7 +25,7 @@ const healthTimeout = 3 * time.Second
 func newHealth() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health",
-		Short: "Ask a running headgate whether it is well",
+		Short: "Check health",
 		Long: `health asks the admin listener of a headgate that runs on this machine and exits
 with 0 when it is well, 1 when it is not or does not answer. It is the health
 check of the container image.`,

@@ -13,7 +13,7 @@ type notifier struct{ log *slog.Logger }
 
 func (n notifier) send(state string) {
 	if _, err := daemon.SdNotify(false, state); err != nil {
-		n.log.Warn("systemd cannot be told", "error", err)
+		n.log.Warn("cannot notify systemd", "error", err)
 	}
 }
 
@@ -40,7 +40,7 @@ func (n notifier) reloaded(err error) {
 func (n notifier) watch(ctx context.Context) {
 	period, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
-		n.log.Warn("systemd's watchdog cannot be served", "error", err)
+		n.log.Warn("cannot notify the systemd watchdog", "error", err)
 	}
 	if period <= 0 {
 		return

@@ -18,7 +18,7 @@ import (
 func newRun(open opener) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
-		Short: "Serve as the configuration says",
+		Short: "Run the proxy",
 		Long: `run serves until it is stopped. It watches the configuration file: a change of the
 file applies at once, or is refused whole, with the place of each mistake, and
 everything goes on as it was.

@@ -87,8 +87,8 @@ func (s *signals) reload(asked <-chan struct{}) {
 
 func (s *signals) reopen() {
 	if err := s.proxy.Reopen(); err != nil {
-		s.log.Error("log files are not opened again", "error", err)
+		s.log.Error("cannot reopen log files", "error", err)
 		return
 	}
-	s.log.Info("log files opened again")
+	s.log.Info("log files reopened")
 }

@@ -38,7 +38,7 @@ type statusFlags struct {
 func newStatus() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [PROXY]",
-		Short: "Show how ports, proxies and servers stand",
+		Short: "Show the state of ports, proxies and servers",
 		Long: `status asks the admin listener of a headgate that runs on this machine how its
 ports, proxies and servers stand. It lists the servers that are not well; --all lists
 all of them, and the name of a proxy those of that proxy with their last checks.
@@ -54,8 +54,8 @@ The listener is where --admin says, else where the configuration file has it.`,
 		config:   addConfig(cmd),
 		admin:    cmd.Flags().String("admin", "", "`IP:PORT` of the admin listener"),
 		all:      cmd.Flags().BoolP("all", "a", false, "list every server"),
-		watch:    cmd.Flags().BoolP("watch", "w", false, "show it again and again, until interrupted"),
-		interval: cmd.Flags().Duration("interval", time.Second, "time between two looks with --watch"),
+		watch:    cmd.Flags().BoolP("watch", "w", false, "repeat until interrupted"),
+		interval: cmd.Flags().Duration("interval", time.Second, "refresh interval of --watch"),
 		output:   addOutput(cmd),
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -16,7 +16,7 @@ func newValidate() *cobra.Command {
 field, what is wrong and what mends it, and notes what works and is a bad idea. It
 opens no port and asks no server. FILE is as --config; - is standard input.
 
-Exit codes: 0 the configuration is good, 1 it is not, 2 the command line is wrong.`,
+Exit codes: 0 the configuration is valid, 1 it is not, 2 the command line is wrong.`,
 		Example: `  headgate validate headgate.yaml
   headgate validate -o json - < headgate.yaml`,
 		Args: atMostOneFile,
@@ -47,7 +47,7 @@ Exit codes: 0 the configuration is good, 1 it is not, 2 the command line is wron
 		for _, n := range notes {
 			fmt.Fprintln(cmd.OutOrStdout(), "note: "+n.Error())
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "%s: the configuration is good\n", name)
+		fmt.Fprintf(cmd.OutOrStdout(), "%s: the configuration is valid\n", name)
 		return nil
 	}
 	return cmd

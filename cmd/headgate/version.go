@@ -53,7 +53,7 @@ func thisBuild() buildInfo {
 func newVersion() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "version",
-		Short:   "Tell which headgate this is",
+		Short:   "Show the version",
 		Example: "  headgate version -o json",
 		Args:    noArguments,
 	}

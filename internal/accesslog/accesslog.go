@@ -317,7 +317,7 @@ func (l *Log) Retire() {
 	select {
 	case <-l.written:
 	case <-timer.C:
-		l.app.Warn("access log is not written to its end: the disk or pipe does not answer", "path", l.path)
+		l.app.Warn("access log not flushed: the disk or pipe does not respond", "path", l.path)
 	}
 }
 

@@ -137,7 +137,7 @@ func (l *Log) writeBuffer(buf []byte, failing bool) bool {
 	if err != nil {
 		l.unwritten.Add(lines(buf))
 		if !failing {
-			l.app.Error("access log cannot be written, records are lost", "path", l.path, "error", err)
+			l.app.Error("access log cannot be written, records are dropped", "path", l.path, "error", err)
 		}
 	} else if failing {
 		l.app.Info("access log is written again", "path", l.path, "lost", l.unwritten.Load())

@@ -135,7 +135,7 @@ func (s *Server) Prepare(next *control.Next) (control.Change, error) {
 		return nil, fmt.Errorf("open admin address %s: %w; %s", address, err, ports.Help(err, address))
 	}
 	if next.Starting() {
-		s.log.Warn("admin listener waits, ports are served", "address", address.String(), "error", err, "hint", ports.Help(err, address))
+		s.log.Warn("cannot bind admin listener, retrying; ports are serving", "address", address.String(), "error", err, "hint", ports.Help(err, address))
 	}
 	return &change{server: s, waits: address}, nil
 }

@@ -236,7 +236,7 @@ func TestTheLogHearsOfTheEnd(t *testing.T) {
 	for _, before := range []time.Duration{20 * 24 * time.Hour, 9 * 24 * time.Hour, 8 * 24 * time.Hour, -time.Second, -time.Hour} {
 		told = q.tell(told, end.Add(-before))
 	}
-	if got := log.String(); strings.Count(got, "ends soon") != 1 || strings.Count(got, "has expired") != 1 || told != Expired {
+	if got := log.String(); strings.Count(got, "expires soon") != 1 || strings.Count(got, "has expired") != 1 || told != Expired {
 		t.Errorf("state %s; got\n%s\nwant one line each for the near end and the end", told, got)
 	}
 }

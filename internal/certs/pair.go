@@ -153,9 +153,9 @@ func (p *Pair) tell(told State, now time.Time) State {
 	switch {
 	case state == told:
 	case state == Expiring:
-		p.log.Warn("certificate ends soon", "certificate", p.name, "not_after", leaf.NotAfter)
+		p.log.Warn("certificate expires soon", "certificate", p.name, "not_after", leaf.NotAfter)
 	case state == Expired:
-		p.log.Error("certificate has expired, clients refuse it", "certificate", p.name, "not_after", leaf.NotAfter)
+		p.log.Error("certificate has expired, clients reject it", "certificate", p.name, "not_after", leaf.NotAfter)
 	}
 	return state
 }
@@ -182,9 +182,9 @@ func (p *Pair) reload() {
 	p.mu.since, p.mu.problem = time.Now(), err
 	p.mu.Unlock()
 	if err != nil {
-		what := "certificate cannot be used, the one before is kept"
+		what := "cannot load certificate, keeping the previous one"
 		if p.Certificate() == nil {
-			what = "certificate cannot be used, clients get a self-signed one"
+			what = "cannot load certificate, clients get a self-signed one"
 		}
 		p.log.Error(what, "certificate", p.name, "error", err)
 		return

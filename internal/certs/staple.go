@@ -76,7 +76,7 @@ func (p *Pair) stapleOnce(ctx context.Context) time.Duration {
 	defer cancel()
 	raw, answer, err := askOCSP(ctx, cert)
 	if err != nil {
-		p.log.Warn("no OCSP answer for a certificate, it is served without", "certificate", p.name, "error", err)
+		p.log.Warn("no OCSP response, serving the certificate without a staple", "certificate", p.name, "error", err)
 		p.dropOldStaple(cert)
 		return stapleRetry
 	}

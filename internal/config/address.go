@@ -29,7 +29,7 @@ func parseAddress(text string) (netip.AddrPort, *fault) {
 	host, port := text[:i], text[i+1:]
 	if n, ok := target.PortNumber(port); !ok || n == 0 {
 		if _, err := netip.ParseAddr(text); err == nil {
-			return zero, wrong(fmt.Sprintf("the IPv6 address %q stands without brackets or port", text), fmt.Sprintf("write it as %q", "["+text+"]:8080"))
+			return zero, wrong(fmt.Sprintf("IPv6 address %q has no brackets and no port", text), fmt.Sprintf("write it as %q", "["+text+"]:8080"))
 		}
 		return zero, wrong(fmt.Sprintf("%q is not a port number", shorten(port)), "write a number between 1 and 65535")
 	}
@@ -40,7 +40,7 @@ func parseAddress(text string) (netip.AddrPort, *fault) {
 		return zero, wrong(fmt.Sprintf("address %q has a name, want an IP address", text), fmt.Sprintf("write %q", "127.0.0.1:"+port))
 	case strings.Contains(host, ":") && !strings.HasPrefix(host, "["):
 		if _, err := netip.ParseAddr(host); err == nil {
-			return zero, wrong(fmt.Sprintf("the IPv6 address %q stands without brackets", host), fmt.Sprintf("write it as %q", "["+host+"]:"+port))
+			return zero, wrong(fmt.Sprintf("IPv6 address %q has no brackets", host), fmt.Sprintf("write it as %q", "["+host+"]:"+port))
 		}
 	}
 	return zero, wrong(fmt.Sprintf("%q is not an IP address", shorten(strings.Trim(host, "[]"))), fmt.Sprintf("write it as <ip>:<port>, like %q", "0.0.0.0:"+port))
@@ -52,7 +52,7 @@ func checkAddress(text string, a netip.AddrPort) (netip.AddrPort, *fault) {
 	case a.Port() == 0:
 		return netip.AddrPort{}, wrong("port 0 cannot be listened on", "write a number between 1 and 65535")
 	case a.Addr().Is4In6():
-		return netip.AddrPort{}, wrong(fmt.Sprintf("address %q is IPv4 in the clothes of IPv6", text), fmt.Sprintf("write it as %q", netip.AddrPortFrom(a.Addr().Unmap(), a.Port())))
+		return netip.AddrPort{}, wrong(fmt.Sprintf("address %q is an IPv4-mapped IPv6 address", text), fmt.Sprintf("write it as %q", netip.AddrPortFrom(a.Addr().Unmap(), a.Port())))
 	case a.Addr().IsMulticast():
 		return netip.AddrPort{}, wrong(fmt.Sprintf("address %q is a multicast address", text), "write an address of this machine")
 	}

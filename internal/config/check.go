@@ -47,7 +47,7 @@ func (ch *checker) accessLog(at schema.Place) {
 	if l := &ch.c.AccessLog; l.Path == "" && l.Enabled {
 		at.Problem("the path is empty", "write stdout, stderr or a file, or enabled: false")
 	} else if strings.ContainsRune(l.Path, 0) {
-		at.Problem("the path holds a NUL", "take it out")
+		at.Problem("the path contains a NUL", "remove it")
 	}
 }
 
@@ -81,16 +81,16 @@ func checkTLS(c *Config, p *Port, at schema.Place) {
 	tls := at.Field("tls")
 	if p.Protocol == HTTP {
 		if p.TLS.ClientAuth != ClientAuthOff || p.TLS.ClientCA != "" || p.TLS.DefaultCertificate != "" {
-			tls.Problem("the port speaks no TLS", "write protocol: https, or take tls out")
+			tls.Problem("tls is only valid on https and http3 ports", "write protocol: https, or remove tls")
 		}
 		return
 	}
 	if p.H2C {
-		at.Field("h2c").Problem("h2c is for http ports", "take it out: https ports speak HTTP/2 anyway, http3 ports HTTP/3")
+		at.Field("h2c").Problem("h2c is only valid on http ports", "remove it: https ports speak HTTP/2 anyway, http3 ports HTTP/3")
 	}
 	switch {
 	case p.TLS.ClientAuth == ClientAuthOff && p.TLS.ClientCA != "":
-		tls.Field("client_ca").Problem("client_auth is off, so nobody shows a certificate", "write client_auth: required or optional, or take client_ca out")
+		tls.Field("client_ca").Problem("client_ca has no effect while client_auth is off", "write client_auth: required or optional, or remove client_ca")
 	case p.TLS.ClientAuth != ClientAuthOff && p.TLS.ClientCA == "":
 		tls.Field("client_ca").Problem("missing", "name the PEM file of the authorities that sign clients' certificates")
 	}
@@ -111,7 +111,7 @@ func checkProxyProtocol(p *Port, at schema.Place) {
 	}
 	ipset.Check(p.ProxyProtocol.Trusted, at.Field("trusted"))
 	if p.Protocol == HTTP3 {
-		at.Problem("the header is for TCP, and an http3 port takes UDP", "take it out")
+		at.Problem("proxy_protocol is not available on http3 ports, which use UDP", "remove it")
 	}
 }
 
@@ -165,7 +165,7 @@ func (ch *checker) proxy(p *Proxy, at schema.Place) {
 		if what, remedy := schema.CheckPath(r.Path); what != "" {
 			place.Field("path").Problem(what, remedy)
 		} else if first, twice := seen[r.Prefix()]; twice {
-			place.Field("path").Problemf("take one out, or give it another path", "the path is that of routes[%d] too", first)
+			place.Field("path").Problemf("remove one of them, or choose another path", "duplicate path, routes[%d] has it too", first)
 		} else {
 			seen[r.Prefix()] = i
 		}
@@ -196,7 +196,7 @@ func checkHosts(p *Proxy, at schema.Place) {
 		case f != nil:
 			at.Index(i).Problem(f.What, f.Remedy)
 		case seen[h.String()]:
-			at.Index(i).Problemf("take one out", "%s stands in the list twice", h)
+			at.Index(i).Problemf("remove one of them", "duplicate entry %s", h)
 		}
 		seen[h.String()] = true
 	}
@@ -205,7 +205,7 @@ func checkHosts(p *Proxy, at schema.Place) {
 func checkPortNames(c *Config, p *Proxy, at schema.Place) {
 	for i, name := range p.Ports {
 		if slices.Contains(p.Ports[:i], name) {
-			at.Index(i).Problemf("take one out", "port %s stands in the list twice", name)
+			at.Index(i).Problemf("remove one of them", "duplicate entry %s", name)
 			continue
 		}
 		if c.Ports[name] != nil || at.Root().Field("ports").Reported() {
@@ -261,7 +261,7 @@ func checkRoute(r *Route, at schema.Place) {
 	servers, fixed := at.Field("servers"), at.Field("fixed_response")
 	switch {
 	case len(r.Servers) > 0 && r.FixedResponse != nil:
-		fixed.Problem("the route has servers too", "keep one of servers and fixed_response")
+		fixed.Problem("fixed_response cannot be combined with servers", "keep one of servers and fixed_response")
 	case r.FixedResponse != nil:
 		r.FixedResponse.Check(fixed)
 	case len(r.Servers) > 0:
@@ -332,13 +332,13 @@ func checkServers(servers []*Server, at schema.Place) {
 func checkServerTLS(s *upstream.TLS, scheme target.Scheme, at schema.Place) {
 	switch {
 	case scheme != target.HTTPS:
-		at.Problemf("write https in the URL, or take tls out", "a server with scheme %s speaks no TLS", scheme)
+		at.Problemf("write https in the URL, or remove tls", "tls is only valid for https servers, this one has scheme %s", scheme)
 	case s.ClientCertFile != "" && s.ClientKeyFile == "":
 		at.Field("client_cert_file").Problem("the certificate has no key", "add client_key_file")
 	case s.ClientCertFile == "" && s.ClientKeyFile != "":
 		at.Field("client_key_file").Problem("the key has no certificate", "add client_cert_file")
 	case s.InsecureSkipVerify && s.CAFile != "":
-		at.Field("insecure_skip_verify").Problem("nothing is verified, so ca_file has no meaning", "take one of the two out")
+		at.Field("insecure_skip_verify").Problem("ca_file has no effect with insecure_skip_verify", "remove one of the two")
 	}
 	if s.ServerName == "" {
 		return

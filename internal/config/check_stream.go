@@ -12,7 +12,7 @@ import (
 func (ch *checker) tcpProxy(p *TCPProxy, at schema.Place) {
 	switch passes := p.Port != "" || len(p.SNI) > 0; {
 	case p.Address.IsValid() && passes:
-		at.Field("address").Problem("the proxy has port and sni too", "keep the address, or port and sni")
+		at.Field("address").Problem("address cannot be combined with port and sni", "keep the address, or port and sni")
 	case passes:
 		checkPassthrough(ch.c, p, ch.sni, at)
 	case !p.Address.IsValid():
@@ -47,7 +47,7 @@ func (ch *checker) udpProxy(p *UDPProxy, at schema.Place) {
 	checkStreamServers(p.Servers, at.Field("servers"))
 	for i, s := range p.Servers {
 		if s.TLS != nil {
-			at.Field("servers").Index(i).Called("server", s.Address).Field("tls").Problem("datagrams have no TLS", "take it out")
+			at.Field("servers").Index(i).Called("server", s.Address).Field("tls").Problem("tls is not available for UDP servers", "remove it")
 		}
 	}
 }
@@ -58,7 +58,7 @@ func checkPassthrough(c *Config, p *TCPProxy, names map[string]string, at schema
 	port := c.Ports[p.Port]
 	switch {
 	case p.Port == "":
-		at.Field("port").Problem("missing", "name the https port whose connections are passed on, or take sni out")
+		at.Field("port").Problem("missing", "name the https port whose connections are passed on, or remove sni")
 	case port == nil && !at.Root().Field("ports").Reported():
 		remedy := "add it under ports"
 		if near := schema.Nearest(p.Port, sortedNames(c.Ports)); near != "" {
@@ -72,10 +72,10 @@ func checkPassthrough(c *Config, p *TCPProxy, names map[string]string, at schema
 		at.Field("sni").Problem("missing", "add the names that clients ask for, like sni: [db.example.com]")
 	}
 	if p.AcceptProxyProtocol != nil {
-		at.Field("accept_proxy_protocol").Problemf("take it out", "the proxy_protocol of port %s holds", p.Port)
+		at.Field("accept_proxy_protocol").Problemf("remove it", "the proxy_protocol of port %s applies", p.Port)
 	}
 	if p.MaxConnections != 0 {
-		at.Field("max_connections").Problemf("take it out", "limits.max_connections of port %s holds", p.Port)
+		at.Field("max_connections").Problemf("remove it", "limits.max_connections of port %s applies", p.Port)
 	}
 	for i, text := range p.SNI {
 		h, f := parseSNI(text)
@@ -87,9 +87,9 @@ func checkPassthrough(c *Config, p *TCPProxy, names map[string]string, at schema
 		key := p.Port + "\x00" + h.String()
 		switch by := names[key]; {
 		case by == p.Name:
-			place.Problemf("take one out", "%s stands in the list twice", h)
+			place.Problemf("remove one of them", "duplicate entry %s", h)
 		case by != "":
-			place.Problemf("take it out of one of them", "TCP proxy %s has %s on port %s too", by, h, p.Port)
+			place.Problemf("remove it from one of them", "TCP proxy %s has %s on port %s too", by, h, p.Port)
 		case p.Active:
 			names[key] = p.Name
 		}

@@ -76,7 +76,7 @@ func (d *decoder) unknown(key *yaml.Node, o *schema.Object, at schema.Place) {
 		return
 	}
 	if slices.Contains(o.Later, name) {
-		d.problem(key, at.Field(name), "is not in this version yet", "take it out")
+		d.problem(key, at.Field(name), "is not in this version yet", "remove it")
 		return
 	}
 	if now := o.Was[name]; now != "" {
@@ -150,13 +150,13 @@ func (d *decoder) entries(n *yaml.Node, at schema.Place, o *schema.Object) ([]en
 			continue
 		}
 		if k := document.Resolved(key); k.Kind != yaml.ScalarNode || !document.PlainTag(k) {
-			d.problem(key, at, "a key is "+found(k)+", want a name", "")
+			d.problem(key, at, "found "+found(k)+" as a key, want a name", "")
 			continue
 		} else if k != key {
 			key = &yaml.Node{Kind: yaml.ScalarNode, Value: k.Value, Line: key.Line, Column: key.Column}
 		}
 		if first := firstOf(key.Value, out, seen); first != nil {
-			d.problem(key, at.Field(key.Value), fmt.Sprintf("stands here a second time, first in line %d", first.Line), "take one out")
+			d.problem(key, at.Field(key.Value), fmt.Sprintf("duplicate key, first defined at line %d", first.Line), "remove one of them")
 			continue
 		}
 		if seen != nil {
@@ -304,7 +304,7 @@ func (d *decoder) element(n *yaml.Node, f *schema.Field, v reflect.Value, at sch
 	case elem.Kind == schema.Struct:
 		d.object(n, elem.Object, v, at.Called(f.Called, called(n, f, at)))
 	case document.IsNull(document.Resolved(n)):
-		d.problem(n, at, "the entry is empty", "write a value or take it out")
+		d.problem(n, at, "the entry is empty", "write a value or remove it")
 	default:
 		d.scalar(n, f, elem, v, at)
 	}

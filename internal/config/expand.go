@@ -94,7 +94,7 @@ func (e *expander) file(path string) (string, *fault) {
 		return "", wrong(fmt.Sprintf("${file:%s}: %v", path, err), "make the file readable for headgate")
 	}
 	if !utf8.Valid(data) || strings.ContainsRune(string(data), 0) {
-		return "", wrong(fmt.Sprintf("the file %s is not a text", path), "")
+		return "", wrong(fmt.Sprintf("the file %s is not valid UTF-8 text", path), "")
 	}
 	return strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r"), nil
 }

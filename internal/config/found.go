@@ -31,7 +31,7 @@ func found(n *yaml.Node) string {
 	case document.LooksBool:
 		return "the boolean " + n.Value
 	}
-	return fmt.Sprintf("the text %q", shorten(n.Value))
+	return fmt.Sprintf("the string %q", shorten(n.Value))
 }
 
 // shorten cuts a long value for a message.
@@ -55,7 +55,7 @@ func wanted(t *schema.Type) string {
 	case schema.Int:
 		return "a whole number"
 	case schema.Text:
-		return "a text"
+		return "a string"
 	}
 	switch t.Go {
 	case reflect.TypeFor[unit.Duration]():
@@ -67,14 +67,14 @@ func wanted(t *schema.Type) string {
 	case reflect.TypeFor[netip.AddrPort]():
 		return `an address like "0.0.0.0:8080"`
 	}
-	return "a text"
+	return "a string"
 }
 
 // wrongType tells of a scalar that does not look like what type t wants.
 func wrongType(n *yaml.Node, t *schema.Type) *fault {
 	switch l := document.LookOf(n); {
 	case t.Kind == schema.Text && l != document.LooksText:
-		return wrong(fmt.Sprintf("found %s, want a text", found(n)), fmt.Sprintf("put it in quotes: %q", n.Value))
+		return wrong(fmt.Sprintf("found %s, want a string", found(n)), fmt.Sprintf("put it in quotes: %q", n.Value))
 	case t.Kind == schema.Bool && l != document.LooksBool:
 		remedy := ""
 		switch strings.ToLower(n.Value) {

@@ -83,11 +83,11 @@ func parseVirtualHost(text string) (VirtualHost, *fault) {
 		return VirtualHost{Name: "[" + a.String() + "]"}, nil
 	case strings.Contains(text, ":"):
 		name, _, _ := strings.Cut(text, ":")
-		return none, wrong(fmt.Sprintf("%q carries a port", shorten(text)), fmt.Sprintf("write %q; the proxy's ports are listed in ports", name))
+		return none, wrong(fmt.Sprintf("%q contains a port", shorten(text)), fmt.Sprintf("write %q; the proxy's ports are listed in ports", name))
 	}
 	rest, wild := strings.CutPrefix(text, "*.")
 	if strings.Contains(rest, "*") {
-		return none, wrong(fmt.Sprintf("%q has * in a place where it cannot be", shorten(text)), `write "*." before a name, for any one label; for more use an expression "~^…$"`)
+		return none, wrong(fmt.Sprintf("%q has * in an invalid place", shorten(text)), `write "*." before a name, for any one label; for more use an expression "~^…$"`)
 	}
 	name, f := target.Host(rest)
 	if f != nil {
@@ -103,13 +103,13 @@ func parseHostRegex(expr string) (VirtualHost, *fault) {
 	var none VirtualHost
 	switch {
 	case len(expr) > maxRegex:
-		return none, wrong(fmt.Sprintf("the expression has %d bytes, more than the maximum of %d", len(expr), maxRegex), "")
+		return none, wrong(fmt.Sprintf("the regular expression has %d bytes, more than the maximum of %d", len(expr), maxRegex), "")
 	case !strings.HasPrefix(expr, "^") || !strings.HasSuffix(expr, "$"):
 		return none, wrong(fmt.Sprintf("the expression %q does not match the whole host", shorten(expr)), "begin it with ~^ and end it with $")
 	}
 	re, err := regexp.Compile(expr)
 	if err != nil {
-		return none, wrong("the expression cannot be read: "+schema.RegexError(err), "write it as RE2 has it")
+		return none, wrong("invalid regular expression: "+schema.RegexError(err), "write it in RE2 syntax, without look-around and backreferences")
 	}
 	return VirtualHost{Class: HostRegex, Name: expr, Regex: re}, nil
 }

@@ -254,7 +254,7 @@ func (d *decoder) whole(doc *document.Document, at schema.Place) {
 func (d *decoder) first(section, name string, key *yaml.Node, at schema.Place) bool {
 	id := section + "\x00" + name
 	if by, twice := d.placed[id]; twice && by.doc != d.doc {
-		d.problem(key, at, fmt.Sprintf("stands in %s:%d:%d too", by.doc.Name(), by.line, by.column), "take one out, or give it another name")
+		d.problem(key, at, fmt.Sprintf("stands in %s:%d:%d too", by.doc.Name(), by.line, by.column), "remove one of them, or choose another name")
 		return false
 	}
 	if d.placed == nil {

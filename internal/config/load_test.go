@@ -243,7 +243,7 @@ func TestVariables(t *testing.T) {
 		{"${BAD}", "", "not UTF-8"},
 		{"${file:secret}", "", "not absolute"},
 		{"${file:/none}", "", "no such file"},
-		{"${file:/run/binary}", "", "not a text"},
+		{"${file:/run/binary}", "", "not valid UTF-8"},
 	} {
 		got, f := e.text(c.in)
 		if f == nil {
@@ -293,21 +293,21 @@ func TestHostileFilesAreRefused(t *testing.T) {
 		"a file of 100 MB":         {strings.Repeat("a", 100<<20), "more than the maximum of 8MiB"},
 		"four million values":      {"a: [" + strings.Repeat("a,", 2<<20) + "a]", "2097152 lines and commas"},
 		"binary":                   {"\x7fELF\x02\x01\x01\x00", "control character 0x7F"},
-		"a NUL":                    {"version: 1\nx: \x00", "2:4: the file holds the control character 0x00"},
+		"a NUL":                    {"version: 1\nx: \x00", "2:4: the file contains the control character 0x00"},
 		"not UTF-8":                {"version: 1\n# \xff", "byte 0xFF is not valid UTF-8"},
 		"deep flow":                {"version: 1\nx-a: " + strings.Repeat("[", 100), "more than 64 deep"},
 		"deep flow, closed":        {"version: 1\nx-a: " + strings.Repeat("[", 20000) + strings.Repeat("]", 20000), "more than 64 deep"},
 		"deep mappings":            {"version: 1\nx-a: " + strings.Repeat("{a: ", 100) + strings.Repeat("}", 100), "more than 64 deep"},
 		"deep block":               {"version: 1\nx-a:\n" + deepBlock(100), "more than 64 deep"},
 		"anchors that expand":      {laughs, "more than 2000000 values"},
-		"an anchor in itself":      {"version: 1\nx-a: &a [*a]\n", "deep in each other, counted with aliases"},
-		"anchors in themselves":    {"version: 1\nx-a: &a [*a, *a, *a]\n", "deep in each other"},
-		"a mapping merging itself": {"version: 1\nproxies: &a\n  <<: *a\n", "deep in each other"},
+		"an anchor in itself":      {"version: 1\nx-a: &a [*a]\n", "deep, counted with aliases"},
+		"anchors in themselves":    {"version: 1\nx-a: &a [*a, *a, *a]\n", "deep"},
+		"a mapping merging itself": {"version: 1\nproxies: &a\n  <<: *a\n", "deep"},
 		"empty":                    {"", "the file is empty"},
 		"blank":                    {"\n  \n", "the file is empty"},
 		"only a marker":            {"---\n", "the file is empty"},
 		"null":                     {"null\n", "the file is empty"},
-		"two documents":            {"version: 1\n---\nversion: 1\n", "2:1: the file holds more than one document"},
+		"two documents":            {"version: 1\n---\nversion: 1\n", "2:1: the file contains more than one document"},
 	} {
 		c2, doc, problems := Load("f", []byte(c.text))
 		if c2 != nil || doc != nil || len(problems) != 1 || !strings.Contains(problems[0].Error(), c.want) {

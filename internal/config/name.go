@@ -19,7 +19,7 @@ func checkName(name string) *fault {
 		c := name[i]
 		letter := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
 		if !letter && (i == 0 || c != '.' && c != '-' && c != '_') {
-			return wrong(fmt.Sprintf("the name %q holds a character that names cannot have there", shorten(name)), remedy)
+			return wrong(fmt.Sprintf("the name %q contains an invalid character", shorten(name)), remedy)
 		}
 	}
 	return nil

@@ -166,7 +166,7 @@ func (s *StreamServer) HostPort() (string, *target.Fault) {
 		return "", wrong("the address is a URL", form)
 	}
 	if strings.ContainsAny(s.Address, "/?#@ ") {
-		return "", wrong("the address is more than a host and a port", form)
+		return "", wrong("the address contains more than a host and a port", form)
 	}
 	host, port, err := net.SplitHostPort(s.Address)
 	if err != nil || host == "" || port == "" {
@@ -203,7 +203,7 @@ func parseSNI(text string) (VirtualHost, *fault) {
 	case f != nil:
 		return h, f
 	case h.Class == HostRegex:
-		return h, wrong("an expression cannot stand here", `write a name, or "*." and a name`)
+		return h, wrong("a regular expression is not allowed here", `write a name, or "*." and a name`)
 	case strings.HasPrefix(h.Name, "["):
 		return h, wrong("TLS clients ask for no IP addresses", "write a name")
 	}

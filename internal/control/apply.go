@@ -196,7 +196,7 @@ func (ch *change) save() (err error) {
 	if err == nil {
 		ch.revision = r.Name()
 	} else if ch.next.Starting() {
-		ch.control.log.Error("configuration is served but not kept as a revision", "error", err)
+		ch.control.log.Error("configuration is active but could not be saved as a revision", "error", err)
 		return nil
 	}
 	return err

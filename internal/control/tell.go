@@ -73,7 +73,7 @@ func (c *Control) tellRefused(e *Event) {
 		c.log.Error(p.Error())
 	}
 	if more := len(r.Problems) - maxLines; more > 0 {
-		c.log.Error("more problems, headgate validate tells them all", "problems", more)
+		c.log.Error("more problems; headgate validate lists them all", "problems", more)
 	}
 	if r.Err != nil {
 		c.log.Error(r.Err.Error())

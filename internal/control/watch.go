@@ -61,7 +61,7 @@ func (c *Control) subscribe() (<-chan fsnotify.Event, func()) {
 		}
 	}
 	if err != nil {
-		c.log.Warn("the system does not tell of changes of the configuration file, it is looked at instead", "every", lookInterval.String(), "error", err)
+		c.log.Warn("file change notification is unavailable, polling the configuration file", "every", lookInterval.String(), "error", err)
 		return nil, func() {}
 	}
 	go func() {

@@ -89,7 +89,7 @@ func cutGroup(s string, expr *regexp.Regexp) (group int, rest string, err error)
 		}
 	}
 	if name == "" {
-		return 0, "", fmt.Errorf("a $ stands before what is no group; write $1, ${name}, or $$ for a dollar sign")
+		return 0, "", fmt.Errorf("a $ is not followed by a group; write $1, ${name}, or $$ for a dollar sign")
 	}
 	group, err = strconv.Atoi(name)
 	if err != nil {

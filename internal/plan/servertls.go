@@ -72,8 +72,8 @@ func (c *compiler) secureServers(b *body) ([]*upstream.Secure, error) {
 		all[i] = secure
 		if secure.Unverified {
 			c.plan.unverified = append(c.plan.unverified, Unverified{Proxy: b.proxy.Name, Route: b.path(), Server: s.URL})
-			c.warn("the certificate of a server is not checked: who gets between can read and change everything",
-				"proxy", b.proxy.Name, "route", b.path(), "server", s.URL, "remedy", "name its authority by tls.ca_file, and take insecure_skip_verify out")
+			c.warn("server certificate is not verified, traffic can be intercepted",
+				"proxy", b.proxy.Name, "route", b.path(), "server", s.URL, "remedy", "name its authority by tls.ca_file, and remove insecure_skip_verify")
 		}
 	}
 	return all, nil

@@ -152,8 +152,8 @@ func (c *compiler) secureStream(proxy string, i int, settings *config.StreamServ
 	if secure.Unverified {
 		url := "tcp://" + address
 		c.plan.unverified = append(c.plan.unverified, Unverified{Proxy: proxy, Route: "tcp", Server: url})
-		c.warn("the certificate of a server is not checked: who gets between can read and change everything",
-			"tcp_proxy", proxy, "server", url, "remedy", "name its authority by tls.ca_file, and take insecure_skip_verify out")
+		c.warn("server certificate is not verified, traffic can be intercepted",
+			"tcp_proxy", proxy, "server", url, "remedy", "name its authority by tls.ca_file, and remove insecure_skip_verify")
 	}
 	return c.env.Keep("stream tls\n"+secure.Key, func() exchange.Kept { return keptTLS{secure.Config()} }).(keptTLS).Config
 }

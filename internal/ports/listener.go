@@ -234,7 +234,7 @@ func (s *Set) serve(l *listener) {
 	}
 	l.serving = true
 	if err := l.socket.serve(); err != nil {
-		s.log.Error("port takes no connections", "port", l.name(), "address", l.key.address.String(), "error", err)
+		s.log.Error("port does not accept connections", "port", l.name(), "address", l.key.address.String(), "error", err)
 	}
 }
 

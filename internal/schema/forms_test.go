@@ -22,16 +22,16 @@ func TestPathsAreCanonical(t *testing.T) {
 		"/a%2fb":    `write "/a%2Fb"`,
 		"/100%":     "write %25",
 		"/%4":       "write %25",
-		"/a?b":      "take out the ?",
-		"/a#b":      "take out the #",
+		"/a?b":      "remove the ?",
+		"/a#b":      "remove the #",
 		`/a\b`:      "write / between",
 		"/a b":      `write "/a%20b"`,
 		"/größe":    `write "/gr%C3%B6%C3%9Fe"`,
-		"/a\x00":    "take it out",
-		"/a\r\n":    "take it out",
-		"/%00":      "take it out",
-		"/%0A":      "take it out",
-		"/..;/a":    "take it out",
+		"/a\x00":    "remove it",
+		"/a\r\n":    "remove it",
+		"/%00":      "remove it",
+		"/%0A":      "remove it",
+		"/..;/a":    "remove it",
 		"/a|{b}":    `write "/a%7C%7Bb%7D"`,
 	} {
 		what, got := CheckPath(path)
@@ -48,10 +48,10 @@ func TestReplacementsNameGroupsThatExist(t *testing.T) {
 		"/$3":      `"3"`,
 		"/$1x":     `"1x"`,
 		"/${name}": `"name"`,
-		"/$":       "no group",
-		"/$/":      "no group",
-		"/${1":     "no group",
-		"/${}":     "no group",
+		"/$":       "not followed by a group",
+		"/$/":      "not followed by a group",
+		"/${1":     "not followed by a group",
+		"/${}":     "not followed by a group",
 	} {
 		what, _ := CheckReplacement(replacement, expr)
 		if (what == "") != (want == "") || !strings.Contains(what, want) {

@@ -202,7 +202,7 @@ func typeWord(t *Type) string {
 	case Int:
 		return "integer"
 	case Text:
-		return "text"
+		return "string"
 	case Struct:
 		return "[" + t.Object.Name() + "](#" + strings.ToLower(t.Object.Name()) + ")"
 	case List:
@@ -220,5 +220,5 @@ func typeWord(t *Type) string {
 	case reflect.TypeFor[netip.AddrPort]():
 		return "ip:port"
 	}
-	return "text"
+	return "string"
 }

@@ -19,15 +19,15 @@ func CheckPath(path string) (what, remedy string) {
 	for i := range len(path) {
 		switch c := path[i]; {
 		case c == '?':
-			return fmt.Sprintf("path %q holds a query", path), "take out the ? and what follows"
+			return fmt.Sprintf("path %q contains a query", path), "remove the ? and what follows"
 		case c == '#':
-			return fmt.Sprintf("path %q holds a fragment", path), "take out the # and what follows"
+			return fmt.Sprintf("path %q contains a fragment", path), "remove the # and what follows"
 		case c == '\\':
-			return fmt.Sprintf("path %q holds a backslash", path), "write / between segments"
+			return fmt.Sprintf("path %q contains a backslash", path), "write / between segments"
 		case c < ' ' || c == 0x7f:
-			return fmt.Sprintf("path %q holds a control character", path), "take it out"
+			return fmt.Sprintf("path %q contains a control character", path), "remove it"
 		case c == ' ' || c > 0x7f:
-			return fmt.Sprintf("path %q holds the character %q", path, firstRune(path[i:])), fmt.Sprintf("write %q", encodePath(path))
+			return fmt.Sprintf("path %q contains the character %q", path, firstRune(path[i:])), fmt.Sprintf("write %q", encodePath(path))
 		}
 	}
 	canonical, err := uri.AppendNormal(nil, path)
@@ -35,7 +35,7 @@ func CheckPath(path string) (what, remedy string) {
 	case err == uri.BadEncoding:
 		return fmt.Sprintf("path %q has a %% without two hexadecimal digits", path), "write %25 for a percent sign"
 	case err != nil:
-		return fmt.Sprintf("path %q is one that no request can have: %v", path, err), "take it out"
+		return fmt.Sprintf("path %q is not valid in a request: %v", path, err), "remove it"
 	case string(canonical) != path:
 		return fmt.Sprintf("path %q is not in its canonical form", path), fmt.Sprintf("write %q", canonical)
 	}
@@ -66,11 +66,11 @@ func encodePath(path string) string {
 func CheckFieldValue(value string) (what, remedy string) {
 	for i := range len(value) {
 		if c := value[i]; c < ' ' && c != '\t' || c == 0x7f {
-			return fmt.Sprintf("the header value holds the control character 0x%02X", c), "take it out"
+			return fmt.Sprintf("the header value contains the control character 0x%02X", c), "remove it"
 		}
 	}
 	if value != strings.Trim(value, " \t") {
-		return "the header value begins or ends with a blank", "take it off"
+		return "the header value begins or ends with whitespace", "remove it"
 	}
 	return "", ""
 }

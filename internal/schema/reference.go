@@ -70,17 +70,15 @@ func defaultWord(f *Field) string {
 		return "empty"
 	case f.HasDefault:
 		return "`" + f.Default + "`"
-	case f.Type.Pointer && f.Type.Kind == Struct:
-		return "absent"
 	case f.Type.Pointer:
-		return "off"
+		return "unset"
 	}
 	switch f.Type.Kind {
 	case Bool:
 		return "`false`"
 	case Int, Scalar:
 		if f.Type.Go == reflect.TypeFor[netip.AddrPort]() || f.Min != nil && *f.Min > 0 {
-			return "absent" // 0 cannot be set
+			return "unset" // 0 cannot be set
 		}
 		return "`0`"
 	case Struct:

@@ -35,7 +35,7 @@ func CheckReplacement(replacement string, expr *regexp.Regexp) (what, remedy str
 		}
 		name, rest, ok := groupName(replacement)
 		if !ok {
-			return "a $ stands before what is no group", "write $1, ${name}, or $$ for a dollar sign"
+			return "a $ is not followed by a group", "write $1, ${name}, or $$ for a dollar sign"
 		}
 		replacement = rest
 		if !hasGroup(expr, name) {

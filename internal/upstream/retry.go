@@ -101,11 +101,11 @@ func status(text string) (n int, ok bool) {
 func (r *Retry) Check(at schema.Place) {
 	for i, c := range r.On {
 		if slices.Contains(r.On[:i], c) {
-			at.Field("on").Index(i).Problemf("take one out", "%s stands in the list twice", c)
+			at.Field("on").Index(i).Problemf("remove one of them", "duplicate entry %s", c)
 		}
 	}
 	if r.Attempts == 1 && r.sends() {
-		at.Field("attempts").Problem("with 1 attempt nothing is sent again", "write attempts: 2, or take on out")
+		at.Field("attempts").Problem("with 1 attempt nothing is sent again", "write attempts: 2, or remove on")
 	}
 }
 

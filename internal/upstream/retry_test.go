@@ -39,7 +39,7 @@ func TestSettingsThatRetryNothingAreTold(t *testing.T) {
 		{Retry{Attempts: 2, On: []Condition{"connect", "502-504"}}, ""},
 		{Retry{Attempts: 1}, ""},
 		{Retry{Attempts: 1, On: []Condition{"503"}}, "retry.attempts: with 1 attempt"},
-		{Retry{Attempts: 2, On: []Condition{"503", "reset", "503"}}, "retry.on[2]: 503 stands"},
+		{Retry{Attempts: 2, On: []Condition{"503", "reset", "503"}}, "retry.on[2]: duplicate entry 503"},
 	} {
 		r := schema.NewReport("", nil)
 		c.set.Check(r.Root().Field("retry"))

@@ -49,11 +49,11 @@ func (e Error) Error() string {
 	case NoSlash:
 		return "the path does not begin with /"
 	case BadByte:
-		return "the path holds a character that no path can hold"
+		return "the path contains an invalid character"
 	case BadEncoding:
 		return "the path has a % without two hexadecimal digits"
 	case EncodedControl:
-		return "the path holds an encoded control character, such as %00 or %0A"
+		return "the path contains an encoded control character, such as %00 or %0A"
 	}
 	return "the path has a dot segment with parameters"
 }

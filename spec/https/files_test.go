@@ -44,7 +44,7 @@ func TestFilesThatChange(t *testing.T) {
 	keep(t, h.dir, "a", a.host([]string{"a.example", "new.example"}))
 	keep(t, h.dir, "b", a.host([]string{"b.example"}, expired))
 	h.log.await(t, "certificate loaded", "certificate=a")
-	h.log.await(t, "certificate cannot be used, the one before is kept", "certificate=b", "expired on")
+	h.log.await(t, "cannot load certificate, keeping the previous one", "certificate=b", "expired on")
 	if got := leaf("a.example"); got.Equal(before) {
 		t.Error("a new connection gets the old certificate")
 	}

@@ -194,7 +194,7 @@ func TestServersAreVerified(t *testing.T) {
 	if len(unverified) != 1 || unverified[0].Route != "/7" {
 		t.Errorf("the state warns of %+v", unverified)
 	}
-	f.log.await(t, "the certificate of a server is not checked", "route=/7")
+	f.log.await(t, "server certificate is not verified", "route=/7")
 }
 
 // TestServerTLSFilesAreTold holds what is told of files that cannot be used.
@@ -213,7 +213,7 @@ func TestServerTLSFilesAreTold(t *testing.T) {
 		"client_cert_file: one.pem":                           "the certificate has no key; add client_key_file",
 		"client_key_file: one.key":                            "the key has no certificate; add client_cert_file",
 		"server_name: a b":                                    "tls.server_name: host name",
-		"ca_file: one.pem, insecure_skip_verify: true":        "ca_file has no meaning",
+		"ca_file: one.pem, insecure_skip_verify: true":        "ca_file has no effect",
 	} {
 		put(t, f.file, fmt.Appendf(nil, f.text, route("/", "https://127.0.0.1:1", tls)))
 		if err := f.Reload(); err == nil || !strings.Contains(fmt.Sprint(f.Status().Refused.Problems), want) {

@@ -95,7 +95,7 @@ func checkBytes(name string, data []byte) *schema.Problem {
 		case r == utf8.RuneError && size <= 1:
 			what = fmt.Sprintf("byte 0x%02X is not valid UTF-8", c)
 		case r < ' ' || r == 0x7f:
-			what = fmt.Sprintf("the file holds the control character 0x%02X", c)
+			what = fmt.Sprintf("the file contains the control character 0x%02X", c)
 		}
 		if what != "" {
 			line := 1 + bytes.Count(data[:i], []byte("\n"))
@@ -128,7 +128,7 @@ func parseTree(name string, data []byte) (doc *yaml.Node, p *schema.Problem) {
 	}
 	if err := loader.Load(&second); err == nil {
 		return nil, &schema.Problem{File: name, Line: second.Line, Column: second.Column,
-			What: "the file holds more than one document", Remedy: "take out the line that is ---, or split the file"}
+			What: "the file contains more than one document", Remedy: "remove the --- line, or split the file"}
 	} else if err != io.EOF {
 		return nil, syntaxProblem(name, data, err)
 	}
@@ -153,7 +153,7 @@ func syntaxProblem(name string, data []byte, err error) *schema.Problem {
 	p.What, p.Line, p.Column = load.Message, load.Mark.Line, max(1, load.Mark.Column)
 	switch {
 	case strings.Contains(p.What, "max depth"):
-		p.What, p.Remedy = fmt.Sprintf("lists and mappings stand more than %d deep in each other", maxDepth), "take out a level"
+		p.What, p.Remedy = fmt.Sprintf("lists and mappings are nested more than %d deep", maxDepth), "remove a level"
 	case strings.Contains(p.What, "cannot start any token") && tabIndents(data, p.Line):
 		p.What, p.Remedy = "a tab stands where the line is indented", "indent with spaces"
 	case load.ContextMsg != "" && load.ContextMark.Line > 0 && load.ContextMark.Line != load.Mark.Line:
@@ -185,7 +185,7 @@ func (m *measure) walk(n *yaml.Node, depth int) (*yaml.Node, string) {
 		return n, fmt.Sprintf("the file holds more than %d values, counted with its aliases replaced", maxNodes)
 	}
 	if depth > maxDepth {
-		return n, fmt.Sprintf("lists and mappings stand more than %d deep in each other, counted with aliases replaced", maxDepth)
+		return n, fmt.Sprintf("lists and mappings are nested more than %d deep, counted with aliases replaced", maxDepth)
 	}
 	for _, child := range n.Content {
 		if at, what := m.walk(child, depth+1); what != "" {

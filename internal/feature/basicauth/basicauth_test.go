@@ -205,14 +205,14 @@ func TestSettingsAreChecked(t *testing.T) {
 	}{
 		{"good", settings(), ""},
 		{"off without users", &Config{}, ""},
-		{"nobody", &Config{Enabled: true}, "basic_auth.users: nobody may come in"},
-		{"colon", user("a:b", secretHash), "basic_auth.users[0].name: the name holds a colon"},
-		{"control", user("a\nb", secretHash), "basic_auth.users[0].name: the name holds the control character U+000A"},
+		{"nobody", &Config{Enabled: true}, "basic_auth.users: basic_auth has no users"},
+		{"colon", user("a:b", secretHash), "basic_auth.users[0].name: the name contains a colon"},
+		{"control", user("a\nb", secretHash), "basic_auth.users[0].name: the name contains the control character U+000A"},
 		{"empty", user("", secretHash), "basic_auth.users[0].name: the name is empty"},
-		{"plain password", user("a", "hunter2"), "basic_auth.users[0].password_hash: this is no hash of a password; make one with headgate hash-password"},
+		{"plain password", user("a", "hunter2"), "basic_auth.users[0].password_hash: not a password hash; make one with headgate hash-password"},
 		{"too dear", user("a", strings.Replace(secretHash, "m=64", "m=4194304", 1)), "basic_auth.users[0].password_hash: argon2id: m=4194304 is more than 256 MiB"},
-		{"one name in two forms", &Config{Enabled: true, Users: []User{{"j\u00fc", secretHash}, {"ju\u0308", secretHash}}}, "basic_auth.users[1].name: the name is that of users[0] too"},
-		{"realm", &Config{Enabled: true, Realm: "a\r\nb", Users: settings().Users}, "basic_auth.realm: the realm holds something else"},
+		{"one name in two forms", &Config{Enabled: true, Users: []User{{"j\u00fc", secretHash}, {"ju\u0308", secretHash}}}, "basic_auth.users[1].name: duplicate user name"},
+		{"realm", &Config{Enabled: true, Realm: "a\r\nb", Users: settings().Users}, "basic_auth.realm: the realm contains characters"},
 	} {
 		r := schema.NewReport("", nil)
 		c.set.Check(r.Root().Field("basic_auth"))

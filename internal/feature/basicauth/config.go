@@ -42,11 +42,11 @@ func (c *Config) Off() bool { return !c.Enabled }
 // Check tells what is wrong with the settings, which stand at at.
 func (c *Config) Check(at schema.Place) {
 	if strings.IndexFunc(c.Realm, func(r rune) bool { return r < ' ' || r > '~' }) >= 0 {
-		at.Field("realm").Problem("the realm holds something else than letters, digits and signs of ASCII", "take it out: browsers show it in many ways")
+		at.Field("realm").Problem("the realm contains characters outside printable ASCII", "remove them: browsers show it in many ways")
 	}
 	users := at.Field("users")
 	if c.Enabled && len(c.Users) == 0 {
-		users.Problem("nobody may come in", "add a user: {name: ada, password_hash: …}; headgate hash-password makes the hash")
+		users.Problem("basic_auth has no users", "add a user: {name: ada, password_hash: …}; headgate hash-password makes the hash")
 	}
 	seen := make(map[string]int, len(c.Users))
 	for i := range c.Users {
@@ -56,7 +56,7 @@ func (c *Config) Check(at schema.Place) {
 		if what, remedy := checkName(name); what != "" {
 			place.Field("name").Problem(what, remedy)
 		} else if first, twice := seen[name]; twice {
-			place.Field("name").Problemf("take one out, or give it another name", "the name is that of users[%d] too", first)
+			place.Field("name").Problemf("remove one of them, or choose another name", "duplicate user name, users[%d] has it too", first)
 		} else {
 			seen[name] = i
 		}
@@ -77,13 +77,13 @@ func checkName(name string) (what, remedy string) {
 	case name == "":
 		return "the name is empty", "write a name"
 	case strings.Contains(name, ":"):
-		return "the name holds a colon, at which browsers part name and password", "write a name without it"
+		return "the name contains a colon, which separates name and password", "write a name without it"
 	case !utf8.ValidString(name):
 		return "the name is not UTF-8", "write it in UTF-8"
 	}
 	for _, r := range name {
 		if unicode.IsControl(r) {
-			return fmt.Sprintf("the name holds the control character %U", r), "take it out"
+			return fmt.Sprintf("the name contains the control character %U", r), "remove it"
 		}
 	}
 	return "", ""

@@ -125,8 +125,8 @@ func TestSettingsAreChecked(t *testing.T) {
 		{"typing error", Config{CDN: []string{"cloudfare"}}, `client_ip.cdn[0]: unknown CDN "cloudfare"; did you mean "cloudflare"?`},
 		{"unknown", Config{CDN: []string{"zzz"}}, `client_ip.cdn[0]: unknown CDN "zzz"; known are cloudflare`},
 		{"no network", Config{Trusted: []string{"10.0.0.1", "10.0.0.0/33"}}, "client_ip.trusted[1]:"},
-		{"no name", Config{Trusted: []string{"::1"}, Header: "X Real"}, "client_ip.header: \"X Real\" is not a field name"},
-		{"nobody trusted", Config{Header: "X-Real-IP"}, "client_ip.header: nobody is trusted"},
+		{"no name", Config{Trusted: []string{"::1"}, Header: "X Real"}, "client_ip.header: \"X Real\" is not a header name"},
+		{"nobody trusted", Config{Header: "X-Real-IP"}, "client_ip.header: header has no effect"},
 	} {
 		r := schema.NewReport("", nil)
 		c.set.Check(r.Root().Field("client_ip"))

@@ -48,9 +48,9 @@ func (c *Config) Check(at schema.Place) {
 	switch {
 	case c.Header == "":
 	case !http1.ValidName(c.Header):
-		field.Problemf("write a name like X-Real-IP", "%q is not a field name", c.Header)
+		field.Problemf("write a name like X-Real-IP", "%q is not a header name", c.Header)
 	case len(c.Trusted) == 0 && len(c.CDN) == 0:
-		field.Problem("nobody is trusted, so the field is never read", "add trusted or cdn")
+		field.Problem("header has no effect without trusted or cdn", "add trusted or cdn")
 	}
 }
 

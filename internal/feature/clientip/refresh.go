@@ -99,7 +99,7 @@ func current(known *cdn, lists Lists, env exchange.Env) *cdn {
 // Begin begins the fetching.
 func (f *fresh) Begin() {
 	if f.unread != nil {
-		f.log.Warn("the kept networks of a CDN cannot be used", "cdn", f.cdn.name, "file", f.name(), "error", f.unread)
+		f.log.Warn("cannot use the saved CDN networks", "cdn", f.cdn.name, "file", f.name(), "error", f.unread)
 	}
 	if !f.lists.Enabled {
 		return
@@ -144,7 +144,7 @@ func (f *fresh) run(ctx context.Context) {
 			failed, pause = 0, f.lists.Interval.D()
 			continue
 		} else if ctx.Err() == nil {
-			f.log.Warn("the networks of a CDN could not be fetched", "cdn", f.cdn.name, "error", err,
+			f.log.Warn("cannot fetch CDN networks", "cdn", f.cdn.name, "error", err,
 				"in_use", f.cdn.networks.Load().Len(), "as_of", f.date.Format(time.DateOnly))
 		}
 		pause = min(again<<failed, f.lists.Interval.D())
@@ -197,7 +197,7 @@ func (f *fresh) fetchAll(ctx context.Context) error {
 	l := &list{networks: networks, date: f.clock()}
 	set := l.set()
 	if before := f.cdn.networks.Swap(set); before.Len() != set.Len() {
-		f.log.Info("the networks of a CDN changed", "cdn", f.cdn.name, "networks", set.Len(), "before", before.Len())
+		f.log.Info("CDN networks changed", "cdn", f.cdn.name, "networks", set.Len(), "before", before.Len())
 	}
 	f.date = l.date
 	return f.keep(l)

@@ -72,7 +72,7 @@ func (w *watch) look(ex *exchange.Exchange) {
 	for i, n := range w.mu.of {
 		if now := w.clock(); 2*n > enough && (w.mu.told.IsZero() || now.Sub(w.mu.told) >= telling) {
 			w.mu.told = now
-			w.log.Warn("most requests come from a CDN that client_ip does not name, so all its visitors are taken for one client",
+			w.log.Warn("most requests come from a CDN that client_ip does not name, so all its visitors count as one client",
 				"cdn", presets[i].name, "proxy", ex.Place.Proxy, "remedy", "add client_ip: {cdn: ["+presets[i].name+"]}")
 		}
 	}

@@ -413,7 +413,7 @@ func TestSettingsAreChecked(t *testing.T) {
 		{Config{}, ""},
 		{Config{Algorithms: []string{"gzip", "br"}, Types: []string{"text/*", "*+json", "font/ttf"}}, ""},
 		{Config{Algorithms: []string{"gzp"}}, `at.algorithms[0]: unknown algorithm "gzp"; did you mean "gzip"?`},
-		{Config{Algorithms: []string{"br", "br"}}, "at.algorithms[1]: br stands in the list twice"},
+		{Config{Algorithms: []string{"br", "br"}}, "at.algorithms[1]: duplicate entry br"},
 		{Config{Types: []string{"html"}}, "at.types[0]: "},
 		{Config{Types: []string{"*/*"}}, "at.types[0]: "},
 		{Config{Types: []string{"text/html; charset=utf-8"}}, "at.types[0]: "},

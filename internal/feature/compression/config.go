@@ -45,7 +45,7 @@ func (c *Config) Check(at schema.Place) {
 			}
 			place.Problemf(remedy, "unknown algorithm %q", name)
 		case slices.Contains(c.Algorithms[:i], name):
-			place.Problemf("take one out", "%s stands in the list twice", name)
+			place.Problemf("remove one of them", "duplicate entry %s", name)
 		}
 	}
 	for i, t := range c.Types {

@@ -34,7 +34,7 @@ func (s *Status) UnmarshalText(text []byte) error {
 	t := string(text)
 	n, err := strconv.Atoi(t)
 	if t != "4xx" && t != "5xx" && (err != nil || len(t) != 3 || n/100 != 4 && n/100 != 5) {
-		return fmt.Errorf("%q is no error status; write one like 404, or 4xx or 5xx", t)
+		return fmt.Errorf("%q is not an error status; write one like 404, or 4xx or 5xx", t)
 	}
 	*s = Status(t)
 	return nil
@@ -59,12 +59,12 @@ func (c Config) Check(at schema.Place) {
 		p, place := &c[i], at.Index(i).Called("error page", c[i].File)
 		for j, s := range p.Status {
 			if first, twice := seen[s]; twice && s != "" {
-				place.Field("status").Index(j).Problemf("take one out", "error_pages[%d] is for %s too", first, s)
+				place.Field("status").Index(j).Problemf("remove one of them", "error_pages[%d] is for %s too", first, s)
 			}
 			seen[s] = i
 		}
 		if len(p.Status) == 0 && !place.Field("status").Reported() {
-			place.Field("status").Problem("the page is for no status", "add one like 404 or 5xx")
+			place.Field("status").Problem("the page has no status", "add one like 404 or 5xx")
 		}
 		if p.Body == "" && p.File == "" && !place.Field("body").Reported() && !place.Field("file").Reported() {
 			place.Problem("the page has neither body nor file", "add one of them")

@@ -123,7 +123,7 @@ func TestSettingsAreChecked(t *testing.T) {
 		want string
 	}{
 		{Config{with("x", "404", "5xx"), with("y", "503")}, ""},
-		{Config{with("x")}, "status: the page is for no status"},
+		{Config{with("x")}, "status: the page has no status"},
 		{Config{with("", "404")}, "the page has neither body nor file"},
 		{Config{with("x", "404"), with("y", "404")}, "status[0]: error_pages[0] is for 404 too"},
 		{Config{with("{x}", "404")}, "body: unknown variable"},

@@ -68,7 +68,7 @@ func (c *Config) Check(at schema.Place) {
 		if _, f := target.Parse(base); f != nil {
 			at.Field("url").Problem(f.What, f.Remedy)
 		} else if strings.ContainsFunc(query, func(r rune) bool { return r <= ' ' || r > '~' || r == '#' }) {
-			at.Field("url").Problem("the query holds something that no query can hold", "write it percent-encoded")
+			at.Field("url").Problem("the query contains invalid characters", "write it percent-encoded")
 		}
 	}
 	c.checkHeaders(at.Field("response_headers"))
@@ -83,9 +83,9 @@ func (c *Config) Check(at schema.Place) {
 		case what != "":
 			at.Field("skip_paths").Index(i).Problem(what, remedy)
 		case !uri.Normal(path):
-			at.Field("skip_paths").Index(i).Problem("the path is not in the form in which paths are matched", "write it without dot segments, double slashes and letters that need no encoding")
+			at.Field("skip_paths").Index(i).Problem("the path is not normalised", "write it without dot segments, double slashes and letters that need no encoding")
 		case path == "/":
-			at.Field("skip_paths").Index(i).Problem("nobody would ever be asked", "write enabled: false")
+			at.Field("skip_paths").Index(i).Problem("every path would be skipped", "write enabled: false")
 		}
 	}
 	if c.Cache != nil {
@@ -100,15 +100,15 @@ func (c *Config) checkHeaders(at schema.Place) {
 		id := header.Lookup(name)
 		switch {
 		case !http1.ValidName(name):
-			at.Index(i).Problemf("write a name like Remote-User", "%q is not a field name", name)
+			at.Index(i).Problemf("write a name like Remote-User", "%q is not a header name", name)
 		case id == header.SetCookie:
-			at.Index(i).Problem("Set-Cookie is for clients, and they get it anyway", "take it out")
+			at.Index(i).Problem("Set-Cookie always goes to the client", "remove it")
 		case ours(id):
-			at.Index(i).Problemf("take it out", "%s is not for an auth server to set", name)
+			at.Index(i).Problemf("remove it", "%s cannot be set by an auth server", name)
 		}
 		for _, other := range c.ResponseHeaders[:i] {
 			if header.Twins(name, other) {
-				at.Index(i).Problemf("take one out", "%s stands in the list already", other)
+				at.Index(i).Problemf("remove one of them", "duplicate entry %s", other)
 				break
 			}
 		}

@@ -21,7 +21,7 @@ func parseSignin(text string) (*signin, error) {
 	begins := func(prefix string) bool { return len(text) > len(prefix) && strings.HasPrefix(text, prefix) }
 	switch {
 	case strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || r == '"' || r == '<' || r == '>' || r == '\\' }):
-		return nil, errors.New("the URL holds something that no URL can hold; write it percent-encoded")
+		return nil, errors.New("the URL contains invalid characters; write it percent-encoded")
 	case strings.HasPrefix(text, "//"), !strings.HasPrefix(text, "/") && !begins("http://") && !begins("https://") && !begins("{scheme}://"):
 		return nil, errors.New("the URL begins with neither https:// nor /; write it as https://auth.example.com/")
 	}

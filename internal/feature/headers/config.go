@@ -83,12 +83,12 @@ func (r *Rule) check(at schema.Place) {
 		return
 	}
 	if r.Regex != "" {
-		at.Field("regex").Problemf("write operation: replace, or take regex out", "%s has no use for an expression", r.Operation)
+		at.Field("regex").Problemf("write operation: replace, or remove regex", "regex is not valid with operation %s", r.Operation)
 	}
 	value := at.Field("value")
 	switch {
 	case r.Operation == Remove && r.Value != "":
-		value.Problem("a field that is removed has no value", "take value out, or write another operation")
+		value.Problem("a field that is removed has no value", "remove value, or write another operation")
 	case r.Operation == Remove:
 	case r.Value == "" && !value.Reported():
 		value.Problem("missing", "add value, or write operation: remove")
@@ -107,7 +107,7 @@ func (r *Rule) checkReplace(at schema.Place) {
 	}
 	expr, err := regexp.Compile(r.Regex)
 	if err != nil {
-		at.Field("regex").Problem("the expression cannot be read: "+schema.RegexError(err), "write it as RE2 has it")
+		at.Field("regex").Problem("invalid regular expression: "+schema.RegexError(err), "write it in RE2 syntax, without look-around and backreferences")
 		return
 	}
 	_, err = exchange.ParseReplacement(r.Value, expr)
@@ -130,10 +130,10 @@ func checkValue(value string, err error, at schema.Place) {
 // let two readers find its end in different places.
 func checkName(name string) (what, remedy string) {
 	if strings.HasPrefix(name, ":") {
-		return fmt.Sprintf("%s is no header field but a part of the request or status line", name), "take the rule out"
+		return fmt.Sprintf("%s is not a header but a part of the request or status line", name), "remove the rule"
 	}
 	if !http1.ValidName(name) {
-		return fmt.Sprintf("%q is not a field name", name), "write a name like X-Real-IP"
+		return fmt.Sprintf("%q is not a header name", name), "write a name like X-Real-IP"
 	}
 	id := header.Lookup(name)
 	if id == header.Other {
@@ -143,9 +143,9 @@ func checkName(name string) (what, remedy string) {
 	case id == header.Host:
 		return "Host is no field that a rule can change", "write host_header on the proxy"
 	case id == header.ContentLength || id == header.TransferEncoding || id == header.Trailer || id == header.Expect:
-		return fmt.Sprintf("%s tells how a message is read and is no rule's to change", name), "take the rule out"
+		return fmt.Sprintf("%s controls how a message is framed, rules cannot change it", name), "remove the rule"
 	case id.HopByHop():
-		return fmt.Sprintf("%s is for one connection only and is no rule's to change", name), "take the rule out"
+		return fmt.Sprintf("%s is a hop-by-hop header, rules cannot change it", name), "remove the rule"
 	}
 	return "", ""
 }

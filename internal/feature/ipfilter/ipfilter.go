@@ -96,7 +96,7 @@ func newLists(c *Config, env exchange.Env) (*lists, error) {
 // tell notes what stands in a list for nothing.
 func tell(env exchange.Env, name string, s *ipset.Set) {
 	if n, first, wider := s.Covered(); n > 0 && env.Note != nil {
-		env.Note(exchange.Note{Level: slog.LevelInfo, Text: "entries of ip_filter lie within others and change nothing",
+		env.Note(exchange.Note{Level: slog.LevelInfo, Text: "ip_filter has redundant entries that lie within others",
 			Attrs: []any{"list", name, "entries", n, "first", first.String(), "within", wider.String()}})
 	}
 }

@@ -116,7 +116,7 @@ func TestSettingsAreChecked(t *testing.T) {
 		{"nothing", Config{Enabled: true}, "ip_filter: the filter has neither allow nor deny"},
 		{"range", Config{Enabled: true, Deny: []string{"10.0.0.1-10.0.0.9"}}, `ip_filter.deny[0]: "10.0.0.1-10.0.0.9" is a range; lists hold addresses and networks; write 10.0.0.1, 10.0.0.2/31, 10.0.0.4/30, 10.0.0.8/31`},
 		{"inverted range", Config{Enabled: true, Allow: []string{"::1", "10.0.0.9-10.0.0.1"}}, `ip_filter.allow[1]: the range "10.0.0.9-10.0.0.1" is inverted`},
-		{"bits behind the length", Config{Enabled: true, Allow: []string{"10.0.0.1/8"}}, `ip_filter.allow[0]: the address of "10.0.0.1/8" goes on`},
+		{"bits behind the length", Config{Enabled: true, Allow: []string{"10.0.0.1/8"}}, `ip_filter.allow[0]: "10.0.0.1/8": host bits are set`},
 		{"deny all, as nginx has it", Config{Enabled: true, Allow: []string{"10.0.0.0/8"}, Deny: []string{"0.0.0.0/0", "::/0"}}, "ip_filter.allow[0]: 10.0.0.0/8 lies in 0.0.0.0/0 of deny, and deny wins"},
 		{"the same", Config{Enabled: true, Allow: []string{"::1", "10.0.0.1"}, Deny: []string{"10.0.0.1/32"}}, "ip_filter.allow[1]: 10.0.0.1 lies in 10.0.0.1/32 of deny"},
 	} {

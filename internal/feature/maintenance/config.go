@@ -58,23 +58,23 @@ func (c *Config) Check(at schema.Place) {
 		s.check(place)
 		switch id := header.Lookup(s.Name); {
 		case id.ClaimsClient():
-			place.Field("name").Problem(s.Name+" is dropped before anybody sees it", "write another name, like X-Maintenance-Pass")
+			place.Field("name").Problem(s.Name+" is removed from requests before maintenance is checked", "write another name, like X-Maintenance-Pass")
 		case id.HopByHop() || id == header.Host || id == header.ContentLength:
-			place.Field("name").Problem(s.Name+" is not a field for a secret", "write another name, like X-Maintenance-Pass")
+			place.Field("name").Problem(s.Name+" cannot carry a secret", "write another name, like X-Maintenance-Pass")
 		}
 	}
 	if s := c.Bypass.Cookie; s != nil {
 		place := bypass.Field("cookie")
 		s.check(place)
 		if strings.ContainsAny(s.Value, "; \t,\"\\") {
-			place.Field("value").Problem("the value holds a character that no cookie has", "write letters and digits")
+			place.Field("value").Problem("the value contains a character that is not allowed in a cookie", "write letters and digits")
 		}
 	}
 }
 
 func (s *Secret) check(at schema.Place) {
 	if !at.Field("name").Reported() && !http1.ValidName(s.Name) {
-		at.Field("name").Problem("it is not a name", "write one of letters, digits and hyphens")
+		at.Field("name").Problem("invalid name", "write one of letters, digits and hyphens")
 	}
 	if at.Field("value").Reported() {
 		return

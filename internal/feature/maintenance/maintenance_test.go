@@ -78,13 +78,13 @@ func TestSettingsAreChecked(t *testing.T) {
 	}{
 		{*settings(), ""},
 		{Config{Bypass: Bypass{Addresses: []string{"x"}}}, "at.bypass.addresses[0]"},
-		{Config{Bypass: Bypass{Header: secret("X Pass", "open-sesame")}}, "at.bypass.header.name: it is not a name"},
+		{Config{Bypass: Bypass{Header: secret("X Pass", "open-sesame")}}, "at.bypass.header.name: invalid name"},
 		{Config{Bypass: Bypass{Header: secret("X-Pass", "short")}}, "at.bypass.header.value: the secret is easy to guess"},
-		{Config{Bypass: Bypass{Header: secret("X-Pass", "open\nsesame")}}, "at.bypass.header.value: the header value holds"},
-		{Config{Bypass: Bypass{Header: secret("X-Real-IP", "open-sesame")}}, "at.bypass.header.name: X-Real-IP is dropped"},
-		{Config{Bypass: Bypass{Header: secret("Connection", "open-sesame")}}, "at.bypass.header.name: Connection is not"},
-		{Config{Bypass: Bypass{Cookie: secret("pass", "open; sesame")}}, "at.bypass.cookie.value: the value holds"},
-		{Config{Config: page.Config{Body: "a", File: "b"}}, "at.file: the page has a body too"},
+		{Config{Bypass: Bypass{Header: secret("X-Pass", "open\nsesame")}}, "at.bypass.header.value: the header value contains"},
+		{Config{Bypass: Bypass{Header: secret("X-Real-IP", "open-sesame")}}, "at.bypass.header.name: X-Real-IP is removed"},
+		{Config{Bypass: Bypass{Header: secret("Connection", "open-sesame")}}, "at.bypass.header.name: Connection cannot"},
+		{Config{Bypass: Bypass{Cookie: secret("pass", "open; sesame")}}, "at.bypass.cookie.value: the value contains"},
+		{Config{Config: page.Config{Body: "a", File: "b"}}, "at.file: body and file cannot be combined"},
 	} {
 		r := schema.NewReport("", nil)
 		c.set.Check(r.Root().Field("at"))

@@ -210,7 +210,7 @@ func TestSettingsAreChecked(t *testing.T) {
 		{"overflow", func(c *Config) { c.Requests, c.Period, c.Burst = 1, unit.Duration(24*time.Hour), 1_000_000 }, "rate_limit.burst:"},
 		{"typing error", func(c *Config) { c.Key = "client-ip" }, `rate_limit.key: unknown key "client-ip"; did you mean "client_ip"?`},
 		{"unknown key", func(c *Config) { c.Key = "path" }, `rate_limit.key: unknown key "path"; write client_ip`},
-		{"no name", func(c *Config) { c.Key = "header:" }, `rate_limit.key: "" is not a field name`},
+		{"no name", func(c *Config) { c.Key = "header:" }, `rate_limit.key: "" is not a header name`},
 		{"no cookie", func(c *Config) { c.Key = "cookie:a b" }, `rate_limit.key: "a b" is not the name of a cookie`},
 		{"claim", func(c *Config) { c.Key = "header:x-forwarded-for" }, "rate_limit.key: x-forwarded-for is dropped"},
 		{"hop by hop", func(c *Config) { c.Key = "header:Connection" }, "rate_limit.key: Connection is not"},

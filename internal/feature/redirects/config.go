@@ -47,12 +47,12 @@ func (r *Rule) check(at schema.Place) {
 	case 301, 302, 303, 307, 308:
 	default:
 		if !at.Field("status").Reported() {
-			at.Field("status").Problemf("write 301, 302, 303, 307 or 308", "%d is no status for a redirect", r.Status)
+			at.Field("status").Problemf("write 301, 302, 303, 307 or 308", "%d is not a redirect status", r.Status)
 		}
 	}
 	expr, err := regexp.Compile(r.Regex)
 	if err != nil {
-		at.Field("regex").Problem("the expression cannot be read: "+schema.RegexError(err), "write it as RE2 has it")
+		at.Field("regex").Problem("invalid regular expression: "+schema.RegexError(err), "write it in RE2 syntax, without look-around and backreferences")
 		return
 	}
 	if at.Field("target").Reported() || at.Field("regex").Reported() {
@@ -73,6 +73,6 @@ func (r *Rule) check(at schema.Place) {
 		return
 	}
 	if text, ok := parsed.Fixed(); ok && (r.Regex == "^"+text+"$" || r.Regex == "^"+regexp.QuoteMeta(text)+"$") {
-		at.Field("target").Problem(fmt.Sprintf("%s is sent to itself", text), "write another target, or take the rule out")
+		at.Field("target").Problem(fmt.Sprintf("%s is sent to itself", text), "write another target, or remove the rule")
 	}
 }

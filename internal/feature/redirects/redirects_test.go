@@ -117,8 +117,8 @@ func TestSettingsAreChecked(t *testing.T) {
 		{"^/a", "{scheme}://{host}/b", ""},
 		{"^/(.*)$", "https://$1.a.example/", ""},
 		{"^/(.*)$", "https://a.example/$1?x={path}#y", ""},
-		{"(", "/b", "regex: the expression cannot be read"},
-		{"(?=a)", "/b", "regex: the expression cannot be read"},
+		{"(", "/b", "regex: invalid regular expression"},
+		{"(?=a)", "/b", "regex: invalid regular expression"},
 		{"a", "", "target: the target begins with neither"},
 		{"a", "b", "target: the target begins with neither"},
 		{"a", "ftp://b/", "target: the target begins with neither"},
@@ -127,9 +127,9 @@ func TestSettingsAreChecked(t *testing.T) {
 		{"(a)", "$1", "target: the target begins with neither"},
 		{"a", "{host}/x", "target: the target begins with neither"},
 		{"a", "//b", "target: the target begins with //"},
-		{"a", "/\\b", "target: the target holds a character"},
-		{"a", "/b c", "target: the target holds a character"},
-		{"a", "/b\nc", "target: the header value holds"},
+		{"a", "/\\b", "target: the target contains a character"},
+		{"a", "/b c", "target: the target contains a character"},
+		{"a", "/b\nc", "target: the header value contains"},
 		{"a", "https://", "target: the target has no host"},
 		{"a", "https:///b", "target: the target has no host"},
 		{"a", "https://größe.de/ö", "target: the target's host is not in its ASCII form"},
@@ -137,7 +137,7 @@ func TestSettingsAreChecked(t *testing.T) {
 		{"(a)", "https://$1/b", "target: what a client writes would be the host"},
 		{"(a)", "https://{path}", "target: what a client writes would be the host"},
 		{"(a)", "https://a{query}", "target: {query} stands in the host"},
-		{"(a)", "/b#$1", "target: a variable or group stands behind the #"},
+		{"(a)", "/b#$1", "target: a variable or group follows the #"},
 		{"a", "/$1", "target: the expression has no group"},
 		{"a", "/{x}", "target: unknown variable {x}"},
 		{"^/a$", "/a", "target: /a is sent to itself"},
@@ -155,7 +155,7 @@ func TestSettingsAreChecked(t *testing.T) {
 	}
 	r := schema.NewReport("", nil)
 	Config{{Regex: "a", Target: "/b", Status: 304}}.Check(r.Root().Field("redirects"))
-	if r.Empty() || !strings.Contains(r.Problems()[0].Error(), "304 is no status for a redirect") {
+	if r.Empty() || !strings.Contains(r.Problems()[0].Error(), "304 is not a redirect status") {
 		t.Errorf("%v", r.Problems())
 	}
 }

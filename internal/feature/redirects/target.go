@@ -125,7 +125,7 @@ func (w *walk) part(p exchange.Part, next string) *fault {
 	case p.Variable == "" && p.Group < 0:
 		return w.text(p.Text)
 	case w.fragment:
-		return &fault{"a variable or group stands behind the #", "take it out: only what is written can stand there"}
+		return &fault{"a variable or group follows the #", "remove it: only plain text is allowed there"}
 	case w.authority:
 		return w.inAuthority(p, next)
 	}
@@ -145,7 +145,7 @@ func (w *walk) text(text string) *fault {
 		return nil
 	}
 	if strings.ContainsAny(text, " \t\\\"<>") {
-		return &fault{"the target holds a character that no URL has", "percent-encode blanks, \\, <, > and quotes"}
+		return &fault{"the target contains a character that is not allowed in a URL", "percent-encode spaces, \\, <, > and quotes"}
 	}
 	if w.fragment {
 		w.t.fragment += encodePlain(text)

@@ -45,20 +45,20 @@ func (c *Config) Check(at schema.Place) {
 	}
 	if c.Regex == "" {
 		if c.Replacement != "" {
-			at.Field("replacement").Problem("there is no regex for the replacement", "add regex")
+			at.Field("replacement").Problem("replacement has no effect without regex", "add regex")
 		}
 		return
 	}
 	expr, err := regexp.Compile(c.Regex)
 	if err != nil {
-		at.Field("regex").Problem("the expression cannot be read: "+schema.RegexError(err), "write it as RE2 has it")
+		at.Field("regex").Problem("invalid regular expression: "+schema.RegexError(err), "write it in RE2 syntax, without look-around and backreferences")
 		return
 	}
 	if what, remedy := schema.CheckReplacement(c.Replacement, expr); what != "" {
 		at.Field("replacement").Problem(what, remedy)
 	} else if strings.ContainsAny(c.Replacement, "?#\\") {
-		at.Field("replacement").Problem("the replacement holds ?, # or \\, which no path can have", "write %3F, %23 or %5C")
+		at.Field("replacement").Problem("the replacement contains ?, # or \\, which no path can have", "write %3F, %23 or %5C")
 	} else if strings.ContainsFunc(c.Replacement, unicode.IsControl) {
-		at.Field("replacement").Problem("the replacement holds a control character", "take it out")
+		at.Field("replacement").Problem("the replacement contains a control character", "remove it")
 	}
 }

@@ -19,12 +19,12 @@ func TestSettingsAreChecked(t *testing.T) {
 		{"switched off", Config{}, ""},
 		{"responses left alone", Config{Enabled: true}, ""},
 		{"nothing to do", Config{Enabled: true, RewriteResponse: true}, "rewrite: the rewrite has neither"},
-		{"bad regex", Config{Enabled: true, Regex: "("}, "rewrite.regex: the expression cannot be read"},
+		{"bad regex", Config{Enabled: true, Regex: "("}, "rewrite.regex: invalid regular expression"},
 		{"no backtracking", Config{Enabled: true, Regex: `(?=a)`}, "rewrite.regex"},
 		{"unknown group", Config{Enabled: true, Regex: "a", Replacement: "$1"}, "rewrite.replacement: the replacement names"},
-		{"replacement alone", Config{Enabled: true, AddPrefix: "/a", Replacement: "x"}, "rewrite.replacement: there is no regex"},
-		{"query in replacement", Config{Enabled: true, Regex: "a", Replacement: "b?c"}, "rewrite.replacement: the replacement holds"},
-		{"line end in replacement", Config{Enabled: true, Regex: "a", Replacement: "b\n"}, "rewrite.replacement: the replacement holds a control"},
+		{"replacement alone", Config{Enabled: true, AddPrefix: "/a", Replacement: "x"}, "rewrite.replacement: replacement has no effect"},
+		{"query in replacement", Config{Enabled: true, Regex: "a", Replacement: "b?c"}, "rewrite.replacement: the replacement contains"},
+		{"line end in replacement", Config{Enabled: true, Regex: "a", Replacement: "b\n"}, "rewrite.replacement: the replacement contains a control"},
 		{"relative prefix", Config{Enabled: true, AddPrefix: "app"}, `rewrite.add_prefix: path "app" does not begin`},
 	} {
 		r := schema.NewReport("", nil)

@@ -201,7 +201,7 @@ func (s *Set) Commit() {
 	}
 	if s.affinity != nil && s.affinity != before.affinity {
 		if err := s.affinity.Keep(); err != nil {
-			s.loader.log.Error("sticky cookies end with this process", "error", err)
+			s.loader.log.Error("sticky cookies will not survive a restart", "error", err)
 		}
 	}
 }

@@ -89,7 +89,7 @@ var refusals = [errorCount]refusal{
 	TooManyFields:      {431, "the head has more fields than the limit (RFC 6585, section 5)"},
 	BareLF:             {400, "a line ends in LF without CR (RFC 9112, section 2.2)"},
 	BareCR:             {400, "a CR is not followed by LF (RFC 9112, section 2.2)"},
-	ControlInValue:     {400, "a field value holds a control character (RFC 9110, section 5.5)"},
+	ControlInValue:     {400, "a field value contains a control character (RFC 9110, section 5.5)"},
 	ObsFold:            {400, "a line begins with white space: folded lines are obsolete (RFC 9112, section 5.2)"},
 	SpaceBeforeColon:   {400, "white space between field name and colon (RFC 9112, section 5.1)"},
 	EmptyName:          {400, "a field name is empty (RFC 9110, section 5.1)"},
@@ -131,7 +131,7 @@ var refusals = [errorCount]refusal{
 
 	BadStatusLine:    {502, "the status line is not version and status with one space between (RFC 9112, section 4)"},
 	BadStatus:        {502, "the status is not three digits from 100 on (RFC 9110, section 15)"},
-	BadReason:        {502, "the reason phrase holds a control character (RFC 9112, section 4)"},
+	BadReason:        {502, "the reason phrase contains a control character (RFC 9112, section 4)"},
 	FramedNoContent:  {502, "content announced in a 1xx or 204 response (RFC 9112, section 6.1; RFC 9110, section 8.6)"},
 	SwitchNotAsked:   {502, "101 to a request that asked for no upgrade (RFC 9110, section 15.2.2)"},
 	SwitchIncomplete: {502, "101 without Connection: upgrade and Upgrade (RFC 9110, section 7.8)"},

@@ -72,7 +72,7 @@ func Parse(text string) (c Choice, what, remedy string) {
 	if name, ok := strings.CutPrefix(text, hashHeader); ok {
 		switch id := header.Lookup(name); {
 		case !http1.ValidName(name):
-			return c, fmt.Sprintf("%q is not a field name", name), "write a name like hash:header:X-Tenant"
+			return c, fmt.Sprintf("%q is not a header name", name), "write a name like hash:header:X-Tenant"
 		case id.ClaimsClient():
 			return c, "what clients say in " + name + " is not believed", "write client_ip_hash, and whom to believe under client_ip.trusted"
 		case id.HopByHop() || id == header.Host:

@@ -64,17 +64,17 @@ func (c *Config) Check(at schema.Place) {
 	if c.Type == GRPC {
 		for _, f := range []struct{ name, value string }{{"path", c.Path}, {"body", c.Body}} {
 			if f.value != "" {
-				at.Field(f.name).Problem("checks of type grpc have none", "take it out")
+				at.Field(f.name).Problem("not valid for checks of type grpc", "remove it")
 			}
 		}
 	} else if c.Service != "" {
-		at.Field("service").Problem("only checks of type grpc ask for a service", "write type: grpc, or take service out")
+		at.Field("service").Problem("only checks of type grpc ask for a service", "write type: grpc, or remove service")
 	}
 	path, query, asks := strings.Cut(c.Path, "?")
 	switch {
 	case c.Path == "":
 		if c.Body != "" && c.Type != GRPC {
-			at.Field("body").Problem("without a path there is no answer to look at", "add path: /healthz")
+			at.Field("body").Problem("body needs path", "add path: /healthz")
 		}
 	case strings.ContainsFunc(query, notQuery) || asks && query == "":
 		at.Field("path").Problem("the query is not valid", "write it in its encoded form, as a client sends it")
@@ -87,7 +87,7 @@ func (c *Config) Check(at schema.Place) {
 		at.Field("status").Problem(err.Error(), "write codes and ranges like 200-299,404")
 	}
 	if _, err := regexp.Compile(c.Body); err != nil {
-		at.Field("body").Problem("the expression cannot be read: "+schema.RegexError(err), "write it as RE2 has it")
+		at.Field("body").Problem("invalid regular expression: "+schema.RegexError(err), "write it in RE2 syntax, without look-around and backreferences")
 	} else if c.Body != "" && c.Method == "HEAD" {
 		at.Field("body").Problem("an answer to HEAD has no body", "write method: GET")
 	}
@@ -175,7 +175,7 @@ func parseStatuses(text string) (*statuses, error) {
 		first, ok := statusCode(low)
 		last, also := statusCode(high)
 		if !ok || !also || first > last {
-			return nil, fmt.Errorf("%q is no status code from 100 to 599, and no range of them", strings.TrimSpace(part))
+			return nil, fmt.Errorf("%q is not a status code from 100 to 599, or a range of them", strings.TrimSpace(part))
 		}
 		for code := first; code <= last; code++ {
 			s[(code-100)>>6] |= 1 << ((code - 100) & 63)

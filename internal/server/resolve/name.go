@@ -278,12 +278,12 @@ func (n *Name) believed(ttl time.Duration) time.Duration {
 func (n *Name) tell(before, set []Endpoint, was, err error, kept int) {
 	switch log := n.options.Log; {
 	case err != nil && was == nil && kept > 0:
-		log.Warn("server name cannot be resolved, its last addresses are kept", "name", n.shown, "error", err)
+		log.Warn("cannot resolve server name, keeping its last addresses", "name", n.shown, "error", err)
 	case err != nil && len(before) > 0 && kept == 0:
-		log.Error("server name is gone, its last addresses are given up", "name", n.shown, "error", err)
+		log.Error("server name no longer exists, dropping its addresses", "name", n.shown, "error", err)
 	case err == nil && was != nil:
 		log.Info("server name can be resolved again", "name", n.shown, "servers", len(set))
 	case err == nil && len(before) > 0 && !slices.EqualFunc(before, set, Endpoint.equal):
-		log.Info("server name stands for other addresses", "name", n.shown, "servers", len(set))
+		log.Info("server name resolves to other addresses", "name", n.shown, "servers", len(set))
 	}
 }

@@ -122,7 +122,7 @@ func TestTheLastGoodAddressesAreKept(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if n := strings.Count(o.log.String(), "\n"); n != 1 || !strings.Contains(o.log.String(), "last addresses are kept") {
+		if n := strings.Count(o.log.String(), "\n"); n != 1 || !strings.Contains(o.log.String(), "keeping its last addresses") {
 			t.Errorf("log of %d lines: %s", n, o.log.String())
 		}
 		o.says(told{set: at("10.0.0.2")})

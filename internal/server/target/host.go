@@ -69,7 +69,7 @@ func checkLabel(name, label string) *Fault {
 	const remedy = "use letters, digits, hyphens and dots"
 	switch {
 	case label == "":
-		return &Fault{fmt.Sprintf("host name %q has an empty label", name), "take out the doubled or leading dot"}
+		return &Fault{fmt.Sprintf("host name %q has an empty label", name), "remove the doubled or leading dot"}
 	case len(label) > 63:
 		return &Fault{fmt.Sprintf("label %q of a host name is longer than 63 characters", label), "shorten it"}
 	case label[0] == '-' || label[len(label)-1] == '-':
@@ -78,7 +78,7 @@ func checkLabel(name, label string) *Fault {
 	for i := range len(label) {
 		c := label[i]
 		if c != '-' && c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') {
-			return &Fault{fmt.Sprintf("host name %q holds %q", name, rune(c)), remedy}
+			return &Fault{fmt.Sprintf("host name %q contains %q", name, rune(c)), remedy}
 		}
 	}
 	return nil

@@ -123,7 +123,7 @@ func Parse(raw string) (Target, *Fault) {
 		authority, path = rest[:i], rest[i:]
 	}
 	if strings.Contains(authority, "@") {
-		return Target{}, &Fault{"the URL carries a user name or password", "take it out of the URL"}
+		return Target{}, &Fault{"the URL contains a user name or password", "remove it from the URL"}
 	}
 	if isService {
 		return parseService(scheme, authority, path)
@@ -145,7 +145,7 @@ func Parse(raw string) (Target, *Fault) {
 func parseService(scheme Scheme, name, path string) (Target, *Fault) {
 	const form = "write it like srv+http://_http._tcp.example.com"
 	if strings.ContainsAny(name, ":[]") {
-		return Target{}, &Fault{"the SRV records of a service say its port", form}
+		return Target{}, &Fault{"a srv URL has no port: the SRV records give it", form}
 	}
 	service, f := Host(name)
 	if f != nil {
@@ -186,9 +186,9 @@ func parseUnix(scheme Scheme, rest string) (Target, *Fault) {
 	}
 	switch {
 	case socket == "" || socket[0] != '/' || strings.HasPrefix(socket, "//") || strings.HasSuffix(socket, "/"):
-		return Target{}, &Fault{"the path of the Unix socket is not absolute, or names a folder", form}
+		return Target{}, &Fault{"the path of the Unix socket is not absolute, or is a directory", form}
 	case strings.ContainsFunc(socket, unicode.IsControl):
-		return Target{}, &Fault{"the path of the Unix socket holds control characters", form}
+		return Target{}, &Fault{"the path of the Unix socket contains control characters", form}
 	case len(socket) > maxSocket:
 		return Target{}, &Fault{fmt.Sprintf("the path of the Unix socket is longer than %d bytes", maxSocket), "have the server make it in a folder with a shorter name"}
 	}

@@ -131,7 +131,7 @@ func parse(text string) (netip.Prefix, *fault) {
 		return netip.Prefix{}, addressFault(text)
 	}
 	if a.Zone() != "" {
-		return netip.Prefix{}, &fault{fmt.Sprintf("%q has a zone", text), fmt.Sprintf("write %q: a zone is not looked at", a.WithZone(""))}
+		return netip.Prefix{}, &fault{fmt.Sprintf("%q has a zone", text), fmt.Sprintf("write %q, without the zone", a.WithZone(""))}
 	}
 	a = a.Unmap()
 	return netip.PrefixFrom(a, a.BitLen()), nil
@@ -159,19 +159,19 @@ func parseNetwork(text string) (netip.Prefix, *fault) {
 		case err != nil:
 			return p, &fault{fmt.Sprintf("%q is not a network", shorten(text)), form}
 		case a.Zone() != "":
-			return p, &fault{fmt.Sprintf("%q has a zone", text), "take out %" + a.Zone()}
+			return p, &fault{fmt.Sprintf("%q has a zone", text), "remove %" + a.Zone()}
 		}
-		return p, &fault{fmt.Sprintf("%q is no length of a network", shorten(length)), fmt.Sprintf("write a length between 0 and %d", a.BitLen())}
+		return p, &fault{fmt.Sprintf("invalid prefix length %q", shorten(length)), fmt.Sprintf("write a length between 0 and %d", a.BitLen())}
 	}
 	if p.Addr().Is4In6() {
 		if p.Bits() < 96 {
-			return p, &fault{fmt.Sprintf("%q is more than the IPv4 addresses in IPv6", text), "write the IPv4 network, such as 192.0.2.0/24, and the IPv6 one"}
+			return p, &fault{fmt.Sprintf("%q covers more than the IPv4-mapped addresses", text), "write the IPv4 network, such as 192.0.2.0/24, and the IPv6 one"}
 		}
 		p = netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
 	}
 	if p != p.Masked() {
 		return p, &fault{
-			fmt.Sprintf("the address of %q goes on behind its length", text),
+			fmt.Sprintf("%q: host bits are set", text),
 			fmt.Sprintf("write %v for the network, or %v for the address", p.Masked(), p.Addr()),
 		}
 	}
@@ -188,7 +188,7 @@ func rangeFault(first, last, text string) *fault {
 	a, b = a.Unmap(), b.Unmap()
 	switch {
 	case a.BitLen() != b.BitLen():
-		return &fault{fmt.Sprintf("the range %q begins in one version of IP and ends in the other", text), form}
+		return &fault{fmt.Sprintf("the range %q mixes IPv4 and IPv6", text), form}
 	case b.Less(a):
 		return &fault{fmt.Sprintf("the range %q is inverted: it ends before it begins", text), "write " + networks(b, a)}
 	}

@@ -29,10 +29,10 @@ type Config struct {
 // CheckPage tells what is wrong with the page, whose settings stand at at.
 func (c *Config) CheckPage(at schema.Place) {
 	if c.Body != "" && c.File != "" {
-		at.Field("file").Problem("the page has a body too", "keep one of body and file")
+		at.Field("file").Problem("body and file cannot be combined", "keep one of body and file")
 	}
 	if strings.ContainsRune(c.File, 0) {
-		at.Field("file").Problem("the path holds a NUL", "take it out")
+		at.Field("file").Problem("the path contains a NUL", "remove it")
 	}
 	if _, err := exchange.ParseTemplate(c.Body); err != nil {
 		what, remedy, _ := strings.Cut(err.Error(), "; write ")

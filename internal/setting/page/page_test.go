@@ -86,8 +86,8 @@ func TestSettingsAreChecked(t *testing.T) {
 	}{
 		{Config{Body: "x"}, ""},
 		{Config{File: "x"}, ""},
-		{Config{Body: "x", File: "y"}, "at.file: the page has a body too"},
-		{Config{File: "a\x00"}, "at.file: the path holds a NUL"},
+		{Config{Body: "x", File: "y"}, "at.file: body and file cannot be combined"},
+		{Config{File: "a\x00"}, "at.file: the path contains a NUL"},
 		{Config{Body: "{x}"}, "at.body: unknown variable {x}"},
 		{Config{Body: strings.Repeat("{host}", 65)}, "at.body: the text has more than 64 variables; write fewer"},
 		{Config{Body: "x", ContentType: "html page"}, "at.content_type: "},

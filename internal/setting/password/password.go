@@ -78,7 +78,7 @@ func unknown(text string) error {
 			return fmt.Errorf("%s is not among the hashes that are checked (argon2id, bcrypt, apr1); %s", name, remedy)
 		}
 	}
-	return errors.New("this is no hash of a password; " + remedy)
+	return errors.New("not a password hash; " + remedy)
 }
 
 func parseBcrypt(text string) (*Hash, error) {
@@ -150,7 +150,7 @@ func Check(password string) error {
 	case !utf8.ValidString(password):
 		return errors.New("the password is not UTF-8")
 	case strings.IndexFunc(password, unicode.IsControl) >= 0:
-		return errors.New("the password holds a control character, which no browser can send")
+		return errors.New("the password contains a control character, which no browser can send")
 	}
 	return nil
 }

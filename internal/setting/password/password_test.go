@@ -80,7 +80,7 @@ func TestHashesThatAreRefused(t *testing.T) {
 	}
 	bcrypt := "$2y$12$" + strings.Repeat("a", 53)
 	for _, c := range []struct{ text, want string }{
-		{"", "no hash"}, {"secret", "no hash"}, {"$2", "no hash"}, {"$", "no hash"},
+		{"", "not a password hash"}, {"secret", "not a password hash"}, {"$2", "not a password hash"}, {"$", "not a password hash"},
 		{"{SHA}5en6G6MezRroT3XKqkdPOmY/BfQ=", "unsalted SHA-1"}, {"$6$salt$x", "SHA-512 crypt"}, {"$1$salt$x", "MD5 crypt"},
 		{"$argon2i$v=19$m=64,t=1,p=1$" + salt + "$" + sum, "argon2i is not"},
 		{"$argon2id$m=64,t=1,p=1$" + salt + "$" + sum, "not whole"}, {"$argon2id$v=19$m=64", "write it in quotes"},
