@@ -2,6 +2,7 @@ package schema
 
 import (
 	"encoding"
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -28,6 +29,10 @@ const (
 	List
 	// Map is a map from names to values.
 	Map
+	// Number is a number with a fraction. The configuration has none.
+	Number
+	// Any is any JSON value, kept as it is written. The configuration has none.
+	Any
 )
 
 // Type describes the type of a field or of an element.
@@ -280,11 +285,16 @@ func (d describer) typ(t reflect.Type) *Type {
 	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
 		return &Type{Kind: Scalar, Go: t}
 	}
+	if t == reflect.TypeFor[json.RawMessage]() {
+		return &Type{Kind: Any, Go: t}
+	}
 	switch t.Kind() {
 	case reflect.Bool:
 		return &Type{Kind: Bool, Go: t}
 	case reflect.Int, reflect.Int64:
 		return &Type{Kind: Int, Go: t}
+	case reflect.Float64:
+		return &Type{Kind: Number, Go: t}
 	case reflect.String:
 		return &Type{Kind: Text, Go: t}
 	case reflect.Struct:

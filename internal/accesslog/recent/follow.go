@@ -234,3 +234,10 @@ func (c *cursor) advance(parts []part) (fresh [][]byte, lost uint64) {
 	c.newest, c.read = newest, read
 	return fresh, lost
 }
+
+// Full reports whether Follow would return ErrFollowers now.
+func (r *Ring) Full() bool {
+	r.live.mu.Lock()
+	defer r.live.mu.Unlock()
+	return len(r.live.mu.all) >= maxFollowers
+}

@@ -1,0 +1,341 @@
+// Package api is the management API: everything that the console, the command line
+// and scripts ask and change. New makes a handler for /api/v1/.
+//
+// It is one table (table.go): each row says its method and path, who may use it, what
+// it takes and gives, and in one sentence what it does. The handlers, the OpenAPI
+// document, the reference page and the test of all refusals are made from it. What
+// holds for every row stands in api.go (who may ask at all), call.go (parameters,
+// preconditions, pages), decode.go (bodies) and problem.go (refusals).
+//
+// It keeps nothing: users and tokens are in admin/operator, events in event.
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"path"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"headgate/internal/accesslog/recent"
+	"headgate/internal/admin/operator"
+	"headgate/internal/event"
+	"headgate/internal/schema"
+)
+
+// Prefix is where the API stands.
+const Prefix = "/api/v1"
+
+// Cookie and Header carry the two secrets of a session.
+const (
+	Cookie = "__Host-headgate"
+	Header = "Headgate-Session"
+)
+
+// Version is what the program says of itself.
+type Version struct {
+	// Version is that of the program.
+	Version string `json:"version"`
+	// Go is that of the compiler.
+	Go string `json:"go"`
+	// API is that of this interface.
+	API string `json:"api"`
+	// Instance is the name of this machine's headgate.
+	Instance string `json:"instance,omitempty"`
+}
+
+// Options are what the API stands on.
+type Options struct {
+	// Operators say who asks.
+	Operators *operator.Operators
+	// Events is the log of events.
+	Events *event.Log
+	// Recent holds the last requests; nil if that is off.
+	Recent *recent.Ring
+
+	// Version is told.
+	Version Version
+	// Hosts are names that the listener answers to, beside localhost and addresses.
+	Hosts []string
+	// Log hears of what nobody expects.
+	Log *slog.Logger
+}
+
+// API is the handler. Its methods may be called by several goroutines at once.
+type API struct {
+	Options
+	mux     *http.ServeMux
+	rows    []*row
+	origins *http.CrossOriginProtection
+	streams atomic.Int64
+}
+
+// maxStreams is how many streams of events there are at once.
+const maxStreams = 2048
+
+// New returns the API.
+func New(o Options) *API {
+	a := &API{Options: o, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection()}
+	byPath := map[string]map[string]*row{}
+	var paths []string
+	for _, r := range a.table() {
+		if r.in != nil {
+			r.input = schema.Describe(r.in)
+		}
+		a.rows = append(a.rows, &r)
+		if byPath[r.path] == nil {
+			byPath[r.path] = map[string]*row{}
+			paths = append(paths, r.path)
+		}
+		byPath[r.path][r.method] = &r
+	}
+	for _, path := range paths {
+		a.mux.HandleFunc(Prefix+path, func(w http.ResponseWriter, rq *http.Request) { a.dispatch(w, rq, byPath[path]) })
+	}
+	return a
+}
+
+// ServeHTTP answers a request.
+func (a *API) ServeHTTP(w http.ResponseWriter, rq *http.Request) {
+	defer a.recover(w, rq)
+	h := w.Header()
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	h.Set("Referrer-Policy", "no-referrer")
+	if err := a.admit(rq); err != nil {
+		a.fail(w, rq, err)
+		return
+	}
+	// The mux mends paths by a redirect; here a path is right or it is not.
+	if _, pattern := a.mux.Handler(rq); !strings.HasPrefix(pattern, Prefix) || path.Clean(rq.URL.Path) != rq.URL.Path {
+		a.fail(w, rq, refuse(operator.CodeNotFound, "", "there is nothing at this path", "the reference page lists all"))
+		return
+	}
+	a.mux.ServeHTTP(w, rq)
+}
+
+// admit refuses what no row may see: another host, another site, secrets in the
+// address.
+func (a *API) admit(rq *http.Request) error {
+	if !a.hostAllowed(rq) {
+		return refuse("misdirected", "", "this listener does not answer to the host that was asked for", "use its address, or name the host in admin.hosts")
+	}
+	if err := a.origins.Check(rq); err != nil {
+		return refuse("cross_origin", "", "a page of another site may not change anything here", "")
+	}
+	if rq.Header.Get("Sec-Fetch-Site") == "cross-site" {
+		return refuse("cross_origin", "", "a page of another site may not ask here", "")
+	}
+	for name, values := range rq.URL.Query() {
+		if name == "token" || name == "access_token" || slices.ContainsFunc(values, func(v string) bool { return strings.HasPrefix(v, "hg_") }) {
+			return refuse("token_in_url", name, "a token in an address is written to logs and histories", "send it in the field Authorization: Bearer, and revoke this one")
+		}
+	}
+	return nil
+}
+
+// hostAllowed refuses names that were made to point here (DNS rebinding). Addresses
+// cannot be.
+func (a *API) hostAllowed(rq *http.Request) bool {
+	if _, local := peerOf(rq.Context()); local {
+		return true // nobody's browser speaks to a socket
+	}
+	host := rq.Host
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	host = strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || slices.Contains(a.Hosts, host)
+}
+
+// dispatch finds the row of a path by its method.
+func (a *API) dispatch(w http.ResponseWriter, rq *http.Request, methods map[string]*row) {
+	method := rq.Method
+	if method == http.MethodHead {
+		method = http.MethodGet
+	}
+	r := methods[method]
+	if r == nil {
+		p := refuse("method_not_allowed", "", "this path does not take "+escape(rq.Method), "")
+		var allow []string
+		for m := range methods {
+			allow = append(allow, m)
+		}
+		slices.Sort(allow)
+		p.allow = strings.Join(allow, ", ")
+		a.fail(w, rq, p)
+		return
+	}
+	c := &call{api: a, row: r, w: w, rq: rq}
+	out, err := a.run(c)
+	if err != nil {
+		a.fail(w, rq, err)
+		return
+	}
+	if r.stream == nil {
+		a.answer(c, out)
+	}
+}
+
+// run takes a request through the checks of its row, and does it.
+func (a *API) run(c *call) (any, error) {
+	var err error
+	if c.who, err = a.identify(c.rq); err != nil && c.row.access != public {
+		return nil, err
+	}
+	if err := c.allowed(); err != nil {
+		return nil, err
+	}
+	if err := c.checkQuery(); err != nil {
+		return nil, err
+	}
+	if c.row.match {
+		if err := c.precondition(); err != nil {
+			return nil, err
+		}
+	}
+	if c.row.input != nil {
+		if err := c.body(); err != nil {
+			return nil, err
+		}
+	}
+	switch c.text("dry_run") {
+	case "true":
+		c.dryRun = true
+	case "", "false":
+	default:
+		return nil, refuse("invalid", "dry_run", "true or false is wanted here", "")
+	}
+	if c.row.stream == nil {
+		return c.row.handle(c)
+	}
+	if a.streams.Add(1) > maxStreams {
+		a.streams.Add(-1)
+		return nil, refuse(operator.CodeOverloaded, "", "too many streams are open", "close some")
+	}
+	defer a.streams.Add(-1)
+	return nil, c.row.stream(c)
+}
+
+// allowed checks role and scope.
+func (c *call) allowed() error {
+	if c.row.access == public {
+		return nil
+	}
+	if !c.who.Role.AtLeast(operator.Role(c.row.access)) {
+		return refuse(operator.CodeForbidden, "", fmt.Sprintf("this needs the role %s, and you have %s", c.row.access, c.who.Role), "")
+	}
+	write := c.rq.Method != http.MethodGet && c.rq.Method != http.MethodHead
+	if !c.who.May(c.row.area, write) {
+		return refuse(operator.CodeForbidden, "", "this needs the scope "+c.row.area, "make a token that has it")
+	}
+	return nil
+}
+
+// identify finds out who asks: by the admin socket, a token or a session. A loopback
+// address is nobody.
+func (a *API) identify(rq *http.Request) (operator.Identity, error) {
+	from := addressOf(rq)
+	if uid, local := peerOf(rq.Context()); local {
+		for _, name := range []string{"Forwarded", "X-Forwarded-For", "Via"} {
+			if rq.Header.Get(name) != "" {
+				return operator.Identity{}, refuse(operator.CodeForbidden, "", "the request came to the admin socket through a proxy", "")
+			}
+		}
+		return operator.Local(uid), nil
+	}
+	if scheme, token, ok := strings.Cut(rq.Header.Get("Authorization"), " "); ok {
+		if !strings.EqualFold(scheme, "Bearer") {
+			return operator.Identity{}, refuse(operator.CodeSignedOut, "", "only Bearer is taken in the field Authorization", "")
+		}
+		return a.Operators.ByToken(rq.Context(), strings.TrimSpace(token), from)
+	}
+	cookie := cookieOf(rq)
+	if cookie == "" {
+		return operator.Anonymous(from, "api"), refuse(operator.CodeSignedOut, "", "nobody has signed in", "sign in, or send a token")
+	}
+	return a.Operators.BySession(rq.Context(), cookie, rq.Header.Get(Header), from)
+}
+
+func cookieOf(rq *http.Request) string {
+	if c, err := rq.Cookie(Cookie); err == nil {
+		return c.Value
+	}
+	return ""
+}
+
+func addressOf(rq *http.Request) netip.Addr {
+	at, err := netip.ParseAddrPort(rq.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return at.Addr().Unmap()
+}
+
+// answer writes what a handler returned.
+func (a *API) answer(c *call, out any) {
+	if o, ok := out.(object); ok && o.revision() > 0 {
+		c.w.Header().Set("ETag", tag(o.revision()))
+		if c.rq.Method == http.MethodGet && c.rq.Header.Get("If-None-Match") == tag(o.revision()) {
+			c.w.WriteHeader(http.StatusNotModified)
+			return
+		}
+	}
+	status := c.row.status
+	if c.dryRun && status == http.StatusCreated {
+		status = http.StatusOK
+	}
+	if out == nil {
+		c.w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	body, err := json.Marshal(out)
+	if err != nil {
+		a.fail(c.w, c.rq, fmt.Errorf("write %s %s as JSON: %w", c.row.method, c.row.path, err))
+		return
+	}
+	c.w.Header().Set("Content-Type", "application/json")
+	c.w.Header().Set("Content-Length", strconv.Itoa(len(body)+1))
+	if status != 0 {
+		c.w.WriteHeader(status)
+	}
+	c.w.Write(append(body, '\n'))
+}
+
+// fail sends a refusal.
+func (a *API) fail(w http.ResponseWriter, rq *http.Request, err error) {
+	if errors.Is(err, context.Canceled) && rq.Context().Err() != nil {
+		return // nobody reads it
+	}
+	p, internal := problemOf(err)
+	if internal {
+		a.Log.Error("a request to the API failed", "method", rq.Method, "path", rq.URL.Path, "error", err)
+	}
+	p.write(w)
+}
+
+// recover turns a panic into an answer.
+func (a *API) recover(w http.ResponseWriter, rq *http.Request) {
+	v := recover()
+	if v == nil || v == http.ErrAbortHandler {
+		if v != nil {
+			panic(v)
+		}
+		return
+	}
+	a.Log.Error("a request to the API broke", "method", rq.Method, "path", rq.URL.Path, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+	refuse("internal", "", "something went wrong; the log says more", "").write(w)
+}

@@ -1,0 +1,283 @@
+package api
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"headgate/internal/admin/operator"
+	"headgate/internal/schema"
+	"headgate/internal/store"
+)
+
+// The access that a row wants.
+type access string
+
+const (
+	public access = "public" // nobody has to sign in
+	viewer access = "viewer"
+	editor access = "editor"
+	admin  access = "admin"
+)
+
+// row is one line of the table: one thing that the API does.
+type row struct {
+	method, path string
+	// access is the lowest role, area the scope that a token needs.
+	access access
+	area   string
+	// about is what it does, in one sentence.
+	about string
+	// query are the parameters that it takes.
+	query []parameter
+	// in and out are structs, nil for no body. list says that the answer is a list of
+	// out.
+	in, out reflect.Type
+	list    bool
+	// status is that of success; 0 is 200, or 204 without a body.
+	status int
+	// match says that If-Match is required.
+	match bool
+	// dry says that dry_run is taken.
+	dry bool
+	// current returns the object that a patch is merged with.
+	current func(*call) (any, error)
+	// handle does it. What it returns is written as JSON.
+	handle func(*call) (any, error)
+	// stream does it when the answer is a stream of events.
+	stream func(*call) error
+
+	input *schema.Object
+}
+
+// parameter is one of a query.
+type parameter struct {
+	name, about string
+	kind        string   // integer, boolean, or "" for text
+	enum        []string // of a text
+}
+
+// call is one request on its way through a row.
+type call struct {
+	api *API
+	row *row
+	w   http.ResponseWriter
+	rq  *http.Request
+	who operator.Identity
+	// in points to the struct of the body.
+	in any
+	// have is what If-Match names.
+	have store.Revision
+	// dryRun says that nothing is to be done.
+	dryRun bool
+}
+
+// takes makes a handler of one that wants its body.
+func takes[In any](h func(*call, *In) (any, error)) func(*call) (any, error) {
+	return func(c *call) (any, error) { return h(c, c.in.(*In)) }
+}
+
+// object is an answer that has a revision.
+type object interface{ revision() store.Revision }
+
+// name returns the {name} of the path.
+func (c *call) name() string { return c.rq.PathValue("name") }
+
+// text returns a parameter of the query.
+func (c *call) text(name string) string { return c.rq.URL.Query().Get(name) }
+
+// number returns a parameter, which was checked to be one.
+func (c *call) number(name string, fallback, max int) int {
+	text := c.text(name)
+	if text == "" {
+		return fallback
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		return fallback
+	}
+	return min(n, max)
+}
+
+// checkQuery refuses parameters that the row does not know, and values of another
+// kind.
+func (c *call) checkQuery() error {
+	query := c.rq.URL.Query()
+	for name, values := range query {
+		i := slices.IndexFunc(c.row.query, func(p parameter) bool { return p.name == name })
+		if name == "dry_run" && c.row.dry {
+			i = len(c.row.query)
+		}
+		if i < 0 {
+			return refuse("unknown_parameter", escape(name), "the parameter is not known", "")
+		}
+		if len(values) > 1 || len(values[0]) > 1024 {
+			return refuse("invalid", name, "the parameter stands more than once, or is too long", "")
+		}
+		if i == len(c.row.query) {
+			continue
+		}
+		if err := c.row.query[i].check(values[0]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *parameter) check(text string) error {
+	switch {
+	case text == "":
+		return nil
+	case p.kind == "integer":
+		if n, err := strconv.ParseInt(text, 10, 53); err != nil || n < 0 {
+			return refuse("invalid", p.name, "a whole number is wanted here", "")
+		}
+	case p.kind == "boolean" && text != "true" && text != "false":
+		return refuse("invalid", p.name, "true or false is wanted here", "")
+	case len(p.enum) > 0 && !slices.Contains(p.enum, text):
+		return refuse("invalid", p.name, "the value is not known", "write "+strings.Join(p.enum, ", "))
+	}
+	return nil
+}
+
+// precondition reads If-Match (RFC 9110, section 13.1.1): one entity tag of ours, or
+// "*".
+func (c *call) precondition() error {
+	text := strings.TrimSpace(c.rq.Header.Get("If-Match"))
+	switch text {
+	case "":
+		return refuse("precondition_required", "", "the request has no If-Match", "send the ETag of the object that you have seen, or * for any")
+	case "*":
+		c.have = operator.Any
+		return nil
+	}
+	digits, ok := strings.CutPrefix(text, `"`)
+	digits, end := strings.CutSuffix(digits, `"`)
+	n, err := strconv.ParseUint(digits, 10, 63)
+	if !ok || !end || err != nil || n == 0 {
+		return refuse(operator.CodeStale, "", "the ETag in If-Match is none of this object", "read the object again")
+	}
+	c.have = store.Revision(n)
+	return nil
+}
+
+// tag returns the entity tag of a revision.
+func tag(r store.Revision) string { return `"` + strconv.FormatUint(uint64(r), 10) + `"` }
+
+// body reads and checks the body of the request.
+func (c *call) body() error {
+	patch := c.row.current != nil
+	v, err := readBody(c.w, c.rq, patch)
+	if err != nil {
+		return err
+	}
+	if patch {
+		now, err := c.row.current(c)
+		if err != nil {
+			return err
+		}
+		if v, err = merged(now, v); err != nil {
+			return err
+		}
+	}
+	c.in, err = fill(v, c.row.input)
+	return err
+}
+
+// merged returns the object with a patch in it.
+func merged(now, patch any) (any, error) {
+	if _, ok := patch.(map[string]any); !ok {
+		return nil, refuse("invalid", "", "an object is wanted here", "")
+	}
+	data, err := json.Marshal(now)
+	if err != nil {
+		return nil, err
+	}
+	old, err := parse(data)
+	if err != nil {
+		return nil, err
+	}
+	return mergePatch(old, patch), nil
+}
+
+// page is a part of a list.
+type page struct {
+	// Items are the entries of the page.
+	Items any `json:"items"`
+	// Next is where the next page begins, "" if this is the last.
+	Next string `json:"next,omitempty"`
+}
+
+// paging are the parameters of a list in memory.
+func paging(sort ...string) []parameter {
+	var orders []string
+	for _, name := range sort {
+		orders = append(orders, name, "-"+name)
+	}
+	return []parameter{
+		{name: "limit", about: "How many entries there are at most, up to 1000.", kind: "integer"},
+		{name: "cursor", about: "Where to go on: `next` of the page before."},
+		{name: "q", about: "A text that stands in the name or the description."},
+		{name: "sort", about: "The field to sort by; with - the other way round.", enum: orders},
+	}
+}
+
+const (
+	defaultPage = 100
+	maxPage     = 1000
+)
+
+// listed is an entry of a list in memory.
+type listed struct {
+	name, text string // the name is unique
+	keys       map[string]string
+	value      any
+}
+
+// list returns a page of entries, sorted by name or as the query says.
+func (c *call) list(all []listed) (any, error) {
+	q := strings.ToLower(c.text("q"))
+	all = slices.DeleteFunc(all, func(e listed) bool {
+		return q != "" && !strings.Contains(strings.ToLower(e.name+"\n"+e.text), q)
+	})
+	field, down := strings.CutPrefix(c.text("sort"), "-")
+	slices.SortStableFunc(all, func(a, b listed) int {
+		order := strings.Compare(a.keys[field], b.keys[field])
+		if order == 0 {
+			order = strings.Compare(a.name, b.name)
+		}
+		if down {
+			return -order
+		}
+		return order
+	})
+	begin := 0
+	if cursor := c.text("cursor"); cursor != "" {
+		after, err := base64.RawURLEncoding.DecodeString(cursor)
+		if err != nil {
+			return nil, badCursor()
+		}
+		if begin = slices.IndexFunc(all, func(e listed) bool { return e.name == string(after) }) + 1; begin == 0 {
+			return nil, badCursor()
+		}
+	}
+	end := min(begin+max(c.number("limit", defaultPage, maxPage), 1), len(all))
+	p := page{}
+	items := make([]any, 0, end-begin)
+	for _, e := range all[begin:end] {
+		items = append(items, e.value)
+	}
+	p.Items = items
+	if end < len(all) {
+		p.Next = base64.RawURLEncoding.EncodeToString([]byte(all[end-1].name))
+	}
+	return p, nil
+}
+
+func badCursor() error {
+	return refuse("invalid", "cursor", "the cursor is not valid any more", "begin with the first page")
+}

@@ -1,0 +1,180 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"headgate/internal/event"
+)
+
+// How streams are kept alive.
+const (
+	heartbeat    = 15 * time.Second
+	writeTimeout = 30 * time.Second
+)
+
+// eventBody is one event.
+type eventBody struct {
+	// ID grows; it is what Last-Event-ID names.
+	ID int64 `json:"id"`
+	// Type is the name of its kind: see the reference page of events.
+	Type string `json:"type"`
+	// Time is when it happened.
+	Time time.Time `json:"time"`
+	// Level is info, warning or error.
+	Level string `json:"level"`
+	// Object is what it is about.
+	Object string `json:"object"`
+	// Text is a sentence for people.
+	Text string `json:"text"`
+	// Data has the fields of its kind.
+	Data json.RawMessage `json:"data"`
+}
+
+func showEvent(e *event.Event) eventBody {
+	return eventBody{int64(e.ID), e.Type, e.Time, string(e.Level), e.Object, e.Text, e.Data}
+}
+
+var typesParameter = parameter{name: "types", about: "Types of events, with commas between them; `config.*` is all of an object."}
+
+var eventQuery = []parameter{typesParameter,
+	{name: "after", about: "Goes on after the event with this id, as Last-Event-ID does; 0 begins with the oldest that is kept.", kind: "integer"}}
+
+var historyQuery = []parameter{typesParameter,
+	{name: "limit", about: "How many entries there are at most, up to 1000.", kind: "integer"},
+	{name: "cursor", about: "Where to go on: `next` of the page before.", kind: "integer"}}
+
+// filter returns the events that a query wants.
+func (c *call) filter() (event.Filter, error) {
+	var f event.Filter
+	if text := c.text("types"); text != "" {
+		for pattern := range strings.SplitSeq(text, ",") {
+			if err := event.CheckPattern(pattern); err != nil {
+				return f, refuse("invalid", "types", err.Error(), "the reference page of events lists them")
+			}
+			f.Types = append(f.Types, pattern)
+		}
+	}
+	return f, nil
+}
+
+func (a *API) history(c *call) (any, error) {
+	f, err := c.filter()
+	if err != nil {
+		return nil, err
+	}
+	n := max(c.number("limit", defaultPage, maxPage), 1)
+	all, err := a.Events.Page(c.rq.Context(), f, event.ID(c.number("cursor", 0, 1<<53)), n)
+	if err != nil {
+		return nil, err
+	}
+	items := make([]eventBody, 0, len(all))
+	for _, e := range all {
+		items = append(items, showEvent(e))
+	}
+	p := page{Items: items}
+	if len(all) == n {
+		p.Next = strconv.FormatInt(int64(all[n-1].ID), 10)
+	}
+	return p, nil
+}
+
+func (a *API) events(c *call) error {
+	f, err := c.filter()
+	if err != nil {
+		return err
+	}
+	after := event.ID(-1)
+	text := c.rq.Header.Get("Last-Event-ID")
+	if text == "" {
+		text = c.text("after")
+	}
+	if text != "" {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 0 {
+			return refuse("invalid", "Last-Event-ID", "a whole number is wanted here", "send the id of the last event that you have seen")
+		}
+		after = event.ID(n)
+	}
+	sub := a.Events.Subscribe(f, after)
+	s, err := c.openStream()
+	if err != nil {
+		return err
+	}
+	for {
+		wait, cancel := context.WithTimeout(c.rq.Context(), heartbeat)
+		e, err := sub.Next(wait)
+		cancel()
+		switch {
+		case errors.Is(err, context.DeadlineExceeded):
+			err = s.beat()
+		case err == nil:
+			err = s.send(strconv.FormatInt(int64(e.ID), 10), e.Type, showEvent(e))
+		}
+		if err != nil {
+			return nil // the client has gone, may not listen any more, or we are stopping
+		}
+	}
+}
+
+// stream is a response of server-sent events.
+type stream struct {
+	c  *call
+	to *http.ResponseController
+}
+
+// openStream sends the head of a stream.
+func (c *call) openStream() (*stream, error) {
+	s := &stream{c, http.NewResponseController(c.w)}
+	if err := s.to.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return nil, err
+	}
+	h := c.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("X-Accel-Buffering", "no")
+	c.w.WriteHeader(http.StatusOK)
+	return s, s.write("retry: 3000\n\n")
+}
+
+// write sends text. A client that does not read it in time has gone.
+func (s *stream) write(text string) error {
+	if err := s.to.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	if _, err := s.c.w.Write([]byte(text)); err != nil {
+		return err
+	}
+	return s.to.Flush()
+}
+
+// send sends one event. The id may be "".
+func (s *stream) send(id, kind string, v any) error {
+	data, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	head := ""
+	if id != "" {
+		head = "id: " + id + "\n"
+	}
+	return s.write(fmt.Sprintf("%sevent: %s\ndata: %s\n\n", head, kind, data))
+}
+
+// beat keeps the connection, and looks whether the client may still listen.
+func (s *stream) beat() error {
+	who, err := s.c.api.identify(s.c.rq)
+	if err != nil {
+		return err
+	}
+	s.c.who = who
+	if err := s.c.allowed(); err != nil {
+		return err
+	}
+	return s.write(": \n\n")
+}

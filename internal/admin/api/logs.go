@@ -1,0 +1,190 @@
+package api
+
+import (
+	"context"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"headgate/internal/accesslog/recent"
+	"headgate/internal/admin/operator"
+)
+
+// requestBody is one recent request, connection or session.
+type requestBody = recent.Request
+
+// logQuery are the parameters of recent requests.
+func logQuery(paged bool) []parameter {
+	all := []parameter{
+		{name: "host", about: "The host; `*.example.com` is all below it."},
+		{name: "proxy", about: "The name of the proxy."},
+		{name: "server", about: "The server that answered or was tried last."},
+		{name: "status", about: "A status, a class as `5xx`, or a range as `400-499`."},
+		{name: "reason", about: "The word of the reason; `any` is every request that has one."},
+		{name: "client", about: "The client's address, or a network."},
+		{name: "method", about: "The method."},
+		{name: "path", about: "What the path begins with."},
+		{name: "slower_than", about: "The least duration, as `250ms`."},
+		{name: "request_id", about: "The request id."},
+		{name: "text", about: "A text in host, path, query, server, user, agent, referer or cause."},
+	}
+	if paged {
+		all = append(all,
+			parameter{name: "since", about: "Requests that ended at this time or later, as 2026-01-31T12:00:00Z."},
+			parameter{name: "until", about: "Requests that ended at this time or earlier."},
+			parameter{name: "limit", about: "How many entries there are at most, up to 1000.", kind: "integer"},
+			parameter{name: "cursor", about: "Where to go on: `next` of the page before."})
+	}
+	return all
+}
+
+// requestQuery reads which requests are wanted.
+func (c *call) requestQuery() (recent.Query, error) {
+	q := recent.Query{
+		Host: c.text("host"), Proxy: c.text("proxy"), Server: c.text("server"), Reason: c.text("reason"), Method: c.text("method"),
+		Path: c.text("path"), ID: c.text("request_id"), Text: c.text("text"),
+	}
+	var err error
+	if q.StatusFrom, q.StatusTo, err = statusRange(c.text("status")); err != nil {
+		return q, err
+	}
+	if text := c.text("client"); text != "" {
+		if q.Client, err = network(text); err != nil {
+			return q, refuse("invalid", "client", "the address cannot be read", "write an address, or a network as 192.0.2.0/24")
+		}
+	}
+	if text := c.text("slower_than"); text != "" {
+		if q.SlowerThan, err = time.ParseDuration(text); err != nil || q.SlowerThan < 0 {
+			return q, refuse("invalid", "slower_than", "the duration cannot be read", "write it as 250ms or 2s")
+		}
+	}
+	for name, into := range map[string]*time.Time{"since": &q.Since, "until": &q.Until} {
+		if text := c.text(name); text != "" {
+			if *into, err = time.Parse(time.RFC3339, text); err != nil {
+				return q, refuse("invalid", name, "the time cannot be read", "write it as 2026-01-31T12:00:00Z")
+			}
+		}
+	}
+	return q, nil
+}
+
+// statusRange reads "", "404", "5xx" or "400-499".
+func statusRange(text string) (from, to int, err error) {
+	bad := refuse("invalid", "status", "the status cannot be read", "write 404, 5xx or 400-499")
+	low, high, ranged := strings.Cut(text, "-")
+	switch {
+	case text == "":
+		return 0, 0, nil
+	case len(text) == 3 && text[0] >= '1' && text[0] <= '5' && strings.EqualFold(text[1:], "xx"):
+		from = int(text[0]-'0') * 100
+		return from, from + 99, nil
+	case !ranged:
+		high = low
+	}
+	from, one := strconv.Atoi(low)
+	to, two := strconv.Atoi(high)
+	if one != nil || two != nil || from < 100 || to > 599 || from > to {
+		return 0, 0, bad
+	}
+	return from, to, nil
+}
+
+func network(text string) (netip.Prefix, error) {
+	if strings.Contains(text, "/") {
+		p, err := netip.ParsePrefix(text)
+		return p.Masked(), err
+	}
+	a, err := netip.ParseAddr(text)
+	if err != nil {
+		return netip.Prefix{}, err
+	}
+	return a.Unmap().Prefix(a.Unmap().BitLen())
+}
+
+func (a *API) ring() (*recent.Ring, error) {
+	if a.Recent == nil {
+		return nil, refuse(operator.CodeNotFound, "", "recent requests are not kept", "switch them on in the configuration")
+	}
+	return a.Recent, nil
+}
+
+func (a *API) logs(c *call) (any, error) {
+	ring, err := a.ring()
+	if err != nil {
+		return nil, err
+	}
+	q, err := c.requestQuery()
+	if err != nil {
+		return nil, err
+	}
+	var after recent.Cursor
+	if text := c.text("cursor"); text != "" {
+		end, number, _ := strings.Cut(text, "-")
+		var one, two error
+		after.End, one = strconv.ParseInt(end, 36, 64)
+		after.Number, two = strconv.ParseUint(number, 36, 64)
+		if one != nil || two != nil {
+			return nil, badCursor()
+		}
+	}
+	found := ring.Find(q, after, max(c.number("limit", defaultPage, maxPage), 1))
+	p := page{Items: found.Requests}
+	if found.Next != (recent.Cursor{}) {
+		p.Next = strconv.FormatInt(found.Next.End, 36) + "-" + strconv.FormatUint(found.Next.Number, 36)
+	}
+	return p, nil
+}
+
+func (a *API) followLogs(c *call) error {
+	ring, err := a.ring()
+	if err != nil {
+		return err
+	}
+	q, err := c.requestQuery()
+	if err != nil {
+		return err
+	}
+	if ring.Full() {
+		return refuse(operator.CodeOverloaded, "", "too many are following already", "close some")
+	}
+	s, err := c.openStream()
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(c.rq.Context())
+	defer cancel()
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	lines := make(chan recent.Live)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- ring.Follow(ctx, q, func(l recent.Live) bool {
+			select {
+			case lines <- l:
+				return true
+			case <-ctx.Done():
+				return false
+			}
+		})
+	}()
+	defer func() { cancel(); <-ended }()
+	for {
+		var err error
+		select {
+		case l := <-lines:
+			if l.Missed > 0 {
+				err = s.send("", "gap", map[string]uint64{"missed": l.Missed})
+			} else {
+				err = s.send("", "request", l.Request)
+			}
+		case <-beat.C:
+			err = s.beat()
+		case <-ctx.Done():
+			err = ctx.Err()
+		}
+		if err != nil {
+			return nil
+		}
+	}
+}

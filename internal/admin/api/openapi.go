@@ -1,0 +1,281 @@
+package api
+
+import (
+	"bytes"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"headgate/internal/schema"
+)
+
+// openapi is the document, as go generate wrote it from the table and the comments.
+//
+//go:embed openapi.json
+var openapi []byte
+
+// openAPI gives the document.
+func (a *API) openAPI(*call) (any, error) { return json.RawMessage(openapi), nil }
+
+// bag is a JSON object that is being written.
+type bag = map[string]any
+
+var placeholder = regexp.MustCompile(`\{([a-z]+)\}`)
+
+// Document returns the OpenAPI 3.1 document of the table as JSON. Every field needs a
+// comment; the error names one that has none.
+func (a *API) Document(comments *schema.Comments) ([]byte, error) {
+	d := &document{schemas: bag{}, comments: comments}
+	paths := bag{}
+	for _, r := range a.rows {
+		path, ok := paths[Prefix+r.path].(bag)
+		if !ok {
+			path = bag{}
+			paths[Prefix+r.path] = path
+		}
+		path[strings.ToLower(r.method)] = d.operation(r)
+	}
+	d.schema(of[problem]())
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	err := enc.Encode(bag{
+		"openapi": "3.1.0",
+		"info":    bag{"title": "headgate", "version": "v1", "description": "The management API of headgate."},
+		"servers": []bag{{"url": "/"}},
+		"paths":   paths,
+		"components": bag{
+			"schemas": d.schemas,
+			"securitySchemes": bag{
+				"token":   bag{"type": "http", "scheme": "bearer", "description": "A token, which begins with hg_."},
+				"cookie":  bag{"type": "apiKey", "in": "cookie", "name": Cookie},
+				"session": bag{"type": "apiKey", "in": "header", "name": Header},
+			},
+		},
+		"security": []bag{{"token": []string{}}, {"cookie": []string{}, "session": []string{}}},
+	})
+	return b.Bytes(), errors.Join(d.failed, err)
+}
+
+// document collects the schemas that operations refer to.
+type document struct {
+	schemas  bag
+	comments *schema.Comments
+	failed   error // the first field without a comment
+}
+
+func (d *document) operation(r *row) bag {
+	op := bag{"summary": r.about, "operationId": r.id(), "tags": []string{strings.Split(r.path, "/")[1]}, "responses": d.responses(r)}
+	if r.access == public {
+		op["security"] = []bag{{}}
+	} else {
+		op["description"] = "Needs the role " + string(r.access) + ", and of a token with scopes the scope " + r.area + "."
+	}
+	if p := parameters(r); len(p) > 0 {
+		op["parameters"] = p
+	}
+	if r.in != nil {
+		kind := "application/json"
+		if r.current != nil {
+			kind = "application/merge-patch+json"
+			op["requestBody"] = bag{"required": true, "content": bag{kind: bag{"schema": bag{"type": "object"}}}}
+			return op
+		}
+		op["requestBody"] = bag{"required": true, "content": bag{kind: bag{"schema": d.schema(r.in)}}}
+	}
+	return op
+}
+
+// id returns a name of the operation: "GET /users/{name}" is "getUsersName".
+func (r *row) id() string {
+	id := strings.ToLower(r.method)
+	for _, part := range strings.FieldsFunc(r.path, func(c rune) bool { return strings.ContainsRune("/{}._-", c) }) {
+		id += strings.ToUpper(part[:1]) + part[1:]
+	}
+	return id
+}
+
+func parameters(r *row) []bag {
+	var all []bag
+	for _, m := range placeholder.FindAllStringSubmatch(r.path, -1) {
+		all = append(all, bag{"name": m[1], "in": "path", "required": true, "schema": bag{"type": "string"}})
+	}
+	query := r.query
+	if r.dry {
+		query = append(slices.Clone(query), parameter{name: "dry_run", about: "Says what would be answered, and does nothing.", kind: "boolean"})
+	}
+	for _, p := range query {
+		s := bag{"type": "string"}
+		if p.kind != "" {
+			s["type"] = p.kind
+		}
+		if len(p.enum) > 0 {
+			s["enum"] = p.enum
+		}
+		all = append(all, bag{"name": p.name, "in": "query", "description": p.about, "schema": s})
+	}
+	if r.match {
+		all = append(all, bag{"name": "If-Match", "in": "header", "required": true, "description": "The ETag of the object that was seen, or *.", "schema": bag{"type": "string"}})
+	}
+	return all
+}
+
+func (d *document) responses(r *row) bag {
+	refused := func(what string) bag {
+		return bag{"description": what, "content": bag{"application/problem+json": bag{"schema": ref("problem")}}}
+	}
+	all := bag{}
+	status := r.status
+	content := bag{}
+	switch {
+	case r.stream != nil:
+		content["text/event-stream"] = bag{"schema": bag{"type": "string"}}
+	case r.list:
+		content["application/json"] = bag{"schema": bag{"type": "object", "required": []string{"items"}, "properties": bag{
+			"items": bag{"type": "array", "items": d.schema(r.out)}, "next": bag{"type": "string"}}}}
+	case r.out != nil:
+		content["application/json"] = bag{"schema": d.schema(r.out)}
+	case r.path == "/openapi.json":
+		content["application/json"] = bag{"schema": bag{"type": "object"}}
+	}
+	success := bag{"description": "Done."}
+	if len(content) > 0 {
+		success["content"] = content
+		if status == 0 {
+			status = http.StatusOK
+		}
+	} else {
+		status = http.StatusNoContent
+	}
+	all[strconv.Itoa(status)] = success
+	for _, code := range r.statuses() {
+		all[strconv.Itoa(code)] = refused(http.StatusText(code))
+	}
+	return all
+}
+
+// statuses returns those of the refusals that a row may answer with.
+func (r *row) statuses() []int {
+	all := []int{400, 403, 421, 500, 503}
+	if r.access != public {
+		all = append(all, 401)
+	}
+	if strings.Contains(r.path, "{") || r.area == areaLogs || strings.HasSuffix(r.path, "/oidc") {
+		all = append(all, 404)
+	}
+	if r.in != nil {
+		all = append(all, 413, 415)
+	}
+	if r.match || r.in != nil && r.access == admin {
+		all = append(all, 409, 412)
+	}
+	if r.match {
+		all = append(all, 428)
+	}
+	if r.area == areaSession && r.in != nil || r.access == public && r.in != nil {
+		all = append(all, 401, 429, 502, 404, 409, 412)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func ref(name string) bag { return bag{"$ref": "#/components/schemas/" + name} }
+
+// schema adds a struct to the schemas and refers to it.
+func (d *document) schema(t reflect.Type) bag {
+	if t.Kind() != reflect.Struct {
+		return bag{}
+	}
+	if t == of[problem]() {
+		d.object(problemObject(), "problem")
+		return ref("problem")
+	}
+	o := schema.Describe(t)
+	d.object(o, o.Name())
+	return ref(o.Name())
+}
+
+// problemObject describes the answer to a request that was refused.
+func problemObject() *schema.Object { return schema.Describe(of[problem]()) }
+
+func (d *document) object(o *schema.Object, name string) {
+	if d.schemas[name] != nil {
+		return
+	}
+	properties, required := bag{}, []string{}
+	s := bag{"type": "object", "properties": properties}
+	d.schemas[name] = s
+	for _, f := range o.Fields {
+		v := d.value(f, f.Type)
+		text, err := d.comments.Field(f)
+		if d.failed == nil {
+			d.failed = err
+		}
+		v["description"] = text
+		if tagged(f, "readonly") {
+			v["readOnly"] = true
+		}
+		if tagged(f, "writeonly") {
+			v["writeOnly"] = true
+		}
+		properties[f.Name] = v
+		if f.Required {
+			required = append(required, f.Name)
+		}
+	}
+	if len(required) > 0 {
+		s["required"] = required
+	}
+}
+
+// value returns the schema of a value of a field's type t, or of its elements.
+func (d *document) value(f *schema.Field, t *schema.Type) bag {
+	s := bag{}
+	bound := func(low, high string) {
+		if f.Min != nil {
+			s[low] = *f.Min
+		}
+		if f.Max != nil {
+			s[high] = *f.Max
+		}
+	}
+	switch t.Kind {
+	case schema.Struct:
+		d.object(t.Object, t.Object.Name())
+		return bag{"allOf": []bag{ref(t.Object.Name())}}
+	case schema.List:
+		s["type"], s["items"] = "array", d.value(f, t.Elem)
+		bound("minItems", "maxItems")
+	case schema.Map:
+		s["type"], s["additionalProperties"] = "object", d.value(f, t.Elem)
+		bound("minProperties", "maxProperties")
+	case schema.Bool:
+		s["type"] = "boolean"
+	case schema.Int:
+		s["type"] = "integer"
+		bound("minimum", "maximum")
+	case schema.Number:
+		s["type"] = "number"
+	case schema.Text:
+		s["type"] = "string"
+		if len(f.Enum) > 0 {
+			s["enum"] = f.Enum
+		} else if t == f.Type {
+			bound("minLength", "maxLength")
+		}
+	case schema.Scalar:
+		s["type"] = "string"
+		if t.Go == of[time.Time]() {
+			s["format"] = "date-time"
+		}
+	}
+	return s
+}

@@ -1,0 +1,137 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"headgate/internal/admin/operator"
+	"headgate/internal/store"
+)
+
+// problem is the answer to a request that was refused (RFC 9457).
+type problem struct {
+	// Type tells problems apart for those who follow RFC 9457; it says nothing more.
+	Type string `json:"type"`
+	// Title is the code in words.
+	Title string `json:"title"`
+	// Status is the status of the answer.
+	Status int `json:"status"`
+	// Code is one word, of the table of codes.
+	Code string `json:"code"`
+	// Pointer is where in the body it is (RFC 6901), or the name of a query parameter.
+	Pointer string `json:"pointer,omitempty"`
+	// Detail says what is wrong.
+	Detail string `json:"detail"`
+	// Remedy says what to do.
+	Remedy string `json:"remedy,omitempty"`
+	// Problems are all that are wrong, if there are several.
+	Problems []mistake `json:"problems,omitempty"`
+	// Current is the object as it is now, after a change that came too late.
+	Current json.RawMessage `json:"current,omitempty"`
+
+	retryAfter time.Duration
+	allow      string
+}
+
+// mistake is one thing that is wrong with a body.
+type mistake struct {
+	// Code is one word, of the table of codes.
+	Code string `json:"code"`
+	// Pointer is where in the body it is (RFC 6901).
+	Pointer string `json:"pointer"`
+	// Detail says what is wrong.
+	Detail string `json:"detail"`
+	// Remedy says what to do.
+	Remedy string `json:"remedy,omitempty"`
+}
+
+// Error returns the detail.
+func (p *problem) Error() string { return p.Detail }
+
+// codes is the one table of problems.
+var codes = [...]struct {
+	code   string
+	status int
+	title  string
+}{
+	{"invalid_json", 400, "The body is not valid JSON"},
+	{"invalid", 400, "A value is not valid"},
+	{"unknown_field", 400, "A field is not known"},
+	{"unknown_parameter", 400, "A parameter is not known"},
+	{"token_in_url", 400, "A secret stands in the address"},
+	{operator.CodeSignedOut, 401, "Sign-in required"},
+	{operator.CodeTOTP, 401, "A code is required"},
+	{operator.CodeForbidden, 403, "Not allowed"},
+	{"cross_origin", 403, "The request comes from another site"},
+	{operator.CodeNotFound, 404, "Not found"},
+	{"method_not_allowed", 405, "The method is not allowed"},
+	{operator.CodeExists, 409, "The name is taken"},
+	{operator.CodeLastAdmin, 409, "Nobody would be left to administer"},
+	{operator.CodeStale, 412, "It was changed meanwhile"},
+	{"too_large", 413, "The body is too large"},
+	{"media_type", 415, "The body is not JSON"},
+	{"misdirected", 421, "Another host was asked for"},
+	{"precondition_required", 428, "If-Match is required"},
+	{operator.CodeThrottled, 429, "Too many tries"},
+	{"internal", 500, "Internal error"},
+	{operator.CodeProvider, 502, "The sign-in provider failed"},
+	{operator.CodeOverloaded, 503, "Too much at once"},
+	{"unavailable", 503, "Nothing can be kept at the moment"},
+}
+
+// refuse returns a problem.
+func refuse(code, pointer, detail, remedy string) *problem {
+	p := &problem{Type: "about:blank", Code: code, Pointer: pointer, Detail: detail, Remedy: remedy}
+	for _, row := range codes {
+		if row.code == code {
+			p.Status, p.Title = row.status, row.title
+			return p
+		}
+	}
+	p.Code, p.Status, p.Title = "internal", http.StatusInternalServerError, "Internal error"
+	return p
+}
+
+// problemOf returns the problem of an error, and whether it is one that nobody expects.
+func problemOf(err error) (p *problem, internal bool) {
+	var refused *operator.Error
+	switch {
+	case errors.As(err, &p):
+		return p, false
+	case errors.As(err, &refused):
+		p = refuse(refused.Code, "", refused.Detail, refused.Remedy)
+		if refused.Field != "" {
+			p.Pointer = "/" + refused.Field
+		}
+		p.retryAfter = refused.RetryAfter
+		return p, p.Status == http.StatusInternalServerError
+	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrClosed):
+		return refuse("unavailable", "", "nothing can be kept at the moment: "+err.Error(), "look at the disk and at the log; requests are served as before"), false
+	}
+	return refuse("internal", "", "something went wrong; the log says more", ""), true
+}
+
+// write sends the problem.
+func (p *problem) write(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Content-Type", "application/problem+json")
+	if p.retryAfter > 0 {
+		h.Set("Retry-After", strconv.Itoa(int((p.retryAfter+time.Second-1)/time.Second)))
+	}
+	if p.allow != "" {
+		h.Set("Allow", p.allow)
+	}
+	if p.Status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", `Bearer realm="headgate"`)
+	}
+	h.Del("ETag")
+	w.WriteHeader(p.Status)
+	body, err := json.Marshal(p)
+	if err != nil {
+		return // plain texts
+	}
+	w.Write(append(body, '\n'))
+}

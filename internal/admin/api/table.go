@@ -1,0 +1,90 @@
+package api
+
+import (
+	"net/http"
+	"reflect"
+)
+
+// The areas that the scopes of tokens name.
+const (
+	areaEvents    = "events"
+	areaLogs      = "logs"
+	areaOperators = "operators"
+	areaSession   = "session"
+	areaStatus    = "status"
+)
+
+func of[T any]() reflect.Type { return reflect.TypeFor[T]() }
+
+// table is all that the API does. Paths are below Prefix.
+func (a *API) table() []row {
+	const get, post, put, patch, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete
+	created, users, tokens := http.StatusCreated, paging("name", "role", "created"), paging("name", "role", "created", "used")
+	return []row{
+		{method: get, path: "/version", access: viewer, area: areaStatus, out: of[Version](), handle: a.version,
+			about: "Tells the version of the program and of this interface."},
+		{method: get, path: "/openapi.json", access: public, handle: a.openAPI,
+			about: "Gives this interface as an OpenAPI 3.1 document."},
+
+		{method: get, path: "/setup", access: public, out: of[setupState](), handle: a.setupState,
+			about: "Tells whether the first user has to be made, and how people can sign in."},
+		{method: post, path: "/setup", access: public, in: of[setupInput](), out: of[sessionStarted](), status: created, handle: takes(a.setUp),
+			about: "Makes the first user, an admin, with the token of the set-up link, and signs it in."},
+		{method: get, path: "/session", access: viewer, area: areaSession, out: of[whoAmI](), handle: a.session,
+			about: "Tells who is asking, and what that may do."},
+		{method: post, path: "/session", access: public, in: of[signInInput](), out: of[sessionStarted](), status: created, handle: takes(a.signIn),
+			about: "Signs in with a name and a password, and a code if the user has an authenticator."},
+		{method: del, path: "/session", access: public, handle: a.signOut,
+			about: "Signs out: ends the session of the cookie."},
+		{method: put, path: "/session/password", access: viewer, area: areaSession, in: of[passwordInput](), handle: takes(a.changePassword),
+			about: "Changes the own password; all own sessions end."},
+		{method: post, path: "/session/totp", access: viewer, area: areaSession, in: of[verifyInput](), out: of[enrolment](), handle: takes(a.beginTOTP),
+			about: "Makes a secret for the own authenticator, to be proven by a code."},
+		{method: put, path: "/session/totp", access: viewer, area: areaSession, in: of[codeInput](), out: of[recoveryCodes](), handle: takes(a.finishTOTP),
+			about: "Takes a code of the new authenticator, and gives the recovery codes, which are shown once."},
+		{method: post, path: "/session/oidc", access: public, in: of[empty](), out: of[oidcStart](), handle: takes(a.beginOIDC),
+			about: "Tells where a browser is sent to sign in through the provider."},
+		{method: put, path: "/session/oidc", access: public, in: of[oidcInput](), out: of[sessionStarted](), status: created, handle: takes(a.finishOIDC),
+			about: "Signs in with what the provider has sent back to the console's page."},
+
+		{method: get, path: "/sessions", access: viewer, area: areaSession, out: of[sessionBody](), list: true, query: paging("created", "user"), handle: a.sessions,
+			about: "Lists sessions: those of all for an admin, else the own ones."},
+		{method: del, path: "/sessions/{name}", access: viewer, area: areaSession, handle: a.revokeSession,
+			about: "Ends a session: any for an admin, else an own one."},
+
+		{method: get, path: "/users", access: admin, area: areaOperators, out: of[userBody](), list: true, query: users, handle: a.users,
+			about: "Lists users."},
+		{method: post, path: "/users", access: admin, area: areaOperators, in: of[userBody](), out: of[userBody](), status: created, dry: true, handle: takes(a.createUser),
+			about: "Makes a user."},
+		{method: get, path: "/users/{name}", access: admin, area: areaOperators, out: of[userBody](), handle: a.user,
+			about: "Gives one user."},
+		{method: put, path: "/users/{name}", access: admin, area: areaOperators, in: of[userBody](), out: of[userBody](), match: true, dry: true, handle: takes(a.putUser),
+			about: "Replaces a user; without a password that stays. A new password, or being disabled, ends the user's sessions."},
+		{method: patch, path: "/users/{name}", access: admin, area: areaOperators, in: of[userBody](), out: of[userBody](), match: true, dry: true, current: a.user, handle: takes(a.putUser),
+			about: "Changes what the body names of a user (RFC 7396)."},
+		{method: del, path: "/users/{name}", access: admin, area: areaOperators, match: true, dry: true, handle: a.deleteUser,
+			about: "Removes a user; all its sessions end."},
+		{method: del, path: "/users/{name}/totp", access: admin, area: areaOperators, out: of[userBody](), handle: a.removeTOTP,
+			about: "Takes the authenticator off a user who has lost it."},
+
+		{method: get, path: "/tokens", access: admin, area: areaOperators, out: of[tokenBody](), list: true, query: tokens, handle: a.tokens,
+			about: "Lists tokens, without their text."},
+		{method: post, path: "/tokens", access: admin, area: areaOperators, in: of[tokenBody](), out: of[tokenBody](), status: created, dry: true, handle: takes(a.createToken),
+			about: "Makes a token. Its text is in this answer and never shown again."},
+		{method: get, path: "/tokens/{name}", access: admin, area: areaOperators, out: of[tokenBody](), handle: a.token,
+			about: "Gives one token, without its text."},
+		{method: del, path: "/tokens/{name}", access: admin, area: areaOperators, match: true, dry: true, handle: a.revokeToken,
+			about: "Revokes a token."},
+
+		{method: get, path: "/audit", access: admin, area: areaOperators, out: of[auditBody](), list: true, query: auditQuery, handle: a.audit,
+			about: "Tells who did what, the newest first, with before and after."},
+		{method: get, path: "/events", access: viewer, area: areaEvents, query: eventQuery, stream: a.events,
+			about: "Streams events as they come (text/event-stream). Last-Event-ID goes on after an event."},
+		{method: get, path: "/events/history", access: viewer, area: areaEvents, out: of[eventBody](), list: true, query: historyQuery, handle: a.history,
+			about: "Lists kept events, the newest first."},
+		{method: get, path: "/logs/access", access: viewer, area: areaLogs, out: of[requestBody](), list: true, query: logQuery(true), handle: a.logs,
+			about: "Lists recent requests, the newest first."},
+		{method: get, path: "/logs/access/stream", access: viewer, area: areaLogs, query: logQuery(false), stream: a.followLogs,
+			about: "Streams requests as they end (text/event-stream)."},
+	}
+}
