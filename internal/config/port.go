@@ -126,6 +126,16 @@ type Limits struct {
 	// on one HTTP/2 or HTTP/3 connection; more are refused, and clients send them
 	// again.
 	MaxConcurrentStreams int `json:"max_concurrent_streams" was:"streams" default:"256" min:"1" max:"10000"`
+	// MaxMemory bounds the memory that requests over HTTP/2 and HTTP/3 hold while
+	// they are under way, with what is buffered of their bodies. A request counts as
+	// 64 KiB, and what was not read yet of its body on top. A client may have as much
+	// as is left of it, so one alone gets half, and a newcomer always something; what
+	// is more is refused, and clients send it again. 0 is no bound.
+	MaxMemory unit.Size `json:"max_memory" default:"1GiB" min:"0" max:"1TiB"`
+	// MaxMemoryPerClient is the same for one client address (IPv6 by /64). Raise it
+	// where a load balancer or CDN in front has few addresses and many clients. 0 is
+	// no bound but max_memory.
+	MaxMemoryPerClient unit.Size `json:"max_memory_per_client" default:"128MiB" min:"0" max:"1TiB"`
 	// MaxConnections is the largest number of open connections of the port; more
 	// wait in the system's queue. 0 means as many as file descriptors allow.
 	MaxConnections int `json:"max_connections" was:"connections" min:"0" max:"10000000"`

@@ -172,9 +172,10 @@ func (c *compiler) newPort(settings *config.Port) *Port {
 		HeadFields:  l.HeaderFields,
 		URISize:     int(l.URISize),
 		Streams:     l.MaxConcurrentStreams,
-		Limits:      exchange.Limits{BodyIdle: l.BodyIdleTimeout.D(), TunnelIdle: l.TunnelIdleTimeout.D()},
-		Serve:       p.serve,
-		Refuse:      p.refuse,
+		MaxMemory:   int64(l.MaxMemory), MaxClientMemory: int64(l.MaxMemoryPerClient),
+		Limits: exchange.Limits{BodyIdle: l.BodyIdleTimeout.D(), TunnelIdle: l.TunnelIdleTimeout.D()},
+		Serve:  p.serve,
+		Refuse: p.refuse,
 	}
 	p.outside = exchange.Pipeline{Log: c.house.Log, Done: c.appendDone(nil, *place, c.config.AccessLog.Enabled)}
 	c.claims[p] = &claims{

@@ -8,6 +8,7 @@ import (
 	"github.com/quic-go/quic-go"
 
 	"headgate/internal/exchange"
+	"headgate/internal/front/clients"
 	"headgate/internal/front/h3"
 	"headgate/internal/metrics"
 	"headgate/internal/plan"
@@ -45,7 +46,7 @@ func (s *Set) openQUIC(l *listener, p *plan.Plan) (socket, error) {
 		return nil, err
 	}
 	q := &quicSocket{QUIC: opened, set: s, of: l}
-	q.front = &h3.Front{Port: func() *exchange.Port { return look().port }, Log: s.log, Flooded: s.metrics.Flooded}
+	q.front = &h3.Front{Port: func() *exchange.Port { return look().port }, Clients: clients.New(), Log: s.log, Flooded: s.metrics.Flooded}
 	return q, nil
 }
 

@@ -54,7 +54,7 @@ var floodTable = [floodCount]struct {
 }{
 	ResetFlood:        {"reset_flood", usualStreams, 10, "too many requests were given up before they were answered"},
 	ContinuationFlood: {word: "continuation_flood", text: "a field block has too many pieces or too many bytes"},
-	HeaderFlood:       {word: "header_flood", text: "a field is far larger than the bound on a request head"},
+	HeaderFlood:       {"header_flood", 8, 1, "fields are far larger than the bound on a request head, or heads are again and again"},
 	SettingsFlood:     {"settings_flood", 32, 1, "too many SETTINGS"},
 	PingFlood:         {"ping_flood", 64, 10, "too many PING"},
 	PriorityFlood:     {"priority_flood", 512, 50, "too many frames that are of no use"},
@@ -101,6 +101,20 @@ func (b *budget) spend(f Flood) bool {
 // refund forgives n actions.
 func (b *budget) refund(f Flood, n int64) {
 	b.spent[f] = int32(max(0, int64(b.spent[f])-n))
+}
+
+// offenderResets is what is left of the resets that a connection may cause where its
+// client broke too many rules on other connections.
+const offenderResets = 8
+
+// offend counts a request that had to be reset because it broke a rule, for the
+// connection and for the client's address: a client that begins anew on another
+// connection does not begin anew here (CVE-2025-8671). c.mu is held.
+func (c *Conn) offend() error {
+	if c.member.Offend() {
+		return flooded(ResetFlood)
+	}
+	return c.chargeLocked(floodReset)
 }
 
 // useful notes that a response was sent whole. c.mu is held.

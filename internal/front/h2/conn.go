@@ -25,6 +25,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"headgate/internal/exchange"
+	"headgate/internal/front/clients"
 	"headgate/internal/netconn"
 	"headgate/internal/proto/http2"
 )
@@ -36,6 +37,9 @@ type Front struct {
 	Port func() *exchange.Port
 	// Scheme is what clients of the socket use, "http" or "https".
 	Scheme string
+	// Clients bounds what the clients of the socket hold in memory, and knows those
+	// that break rules on one connection after the other. nil bounds nothing.
+	Clients *clients.Clients
 	// Log hears of connections that were ended because they broke a rule or
 	// flooded us. nil is silent.
 	Log *slog.Logger
@@ -62,7 +66,10 @@ type Conn struct {
 	buf     netconn.Buffer
 	first   [http2.HeadSize]byte
 	port    *exchange.Port
-	streams int // that the client may have under way
+	member  *clients.Member
+	places  int   // requests that memory was taken for
+	lying   int64 // bytes of bodies that memory was taken for
+	streams int   // that the client may have under way
 	hpack   *hpack.Decoder
 	block   block
 	opened  []*stream // that no worker has yet
@@ -167,6 +174,7 @@ func (c *Conn) Serve() {
 	}
 	c.conclude(err)
 	c.workers.Wait()
+	c.member.Leave()
 }
 
 // begin readies the connection and sends our side of the preface, which is the
@@ -181,6 +189,10 @@ func (c *Conn) begin() {
 	c.mu.Lock()
 	c.mu.quiet = c.began
 	c.mu.budget.since = c.began
+	c.member = c.front.Clients.Join(c.facts.Remote.Addr())
+	if c.member.Offender() {
+		c.mu.budget.spent[ResetFlood] = floodTable[ResetFlood].most - offenderResets
+	}
 	b := http2.AppendFrame(c.space(), 4*http2.SettingSize, http2.FrameSettings, 0, 0)
 	b = http2.AppendSetting(b, http2.SettingStreams, uint32(c.streams))
 	b = http2.AppendSetting(b, http2.SettingListSize, uint32(c.port.HeadSize))

@@ -90,10 +90,10 @@ func (c *Conn) onWindow(h http2.Frame, p []byte) error {
 		return c.chargeLocked(floodPriority)
 	case by == 0:
 		c.resetLocked(s, http2.ProtocolError, errors.New("the client opened a window by nothing"))
-		return c.chargeLocked(floodReset)
+		return c.offend()
 	case s.window+by > http2.MostWindow:
 		c.resetLocked(s, http2.FlowControlError, errors.New("the client opened a window too far"))
-		return c.chargeLocked(floodReset)
+		return c.offend()
 	}
 	s.window += by
 	if s.piece.queued {

@@ -73,10 +73,16 @@ func (c *Conn) receive(h http2.Frame, n int) error {
 		return c.chargeLocked(floodEmpty)
 	default:
 		c.mu.budget.refund(floodEmpty, 1)
+		if !c.keep(c.lyingLocked()) {
+			c.resetLocked(s, http2.EnhanceYourCalm, errMemory)
+			return c.chargeLocked(floodReset)
+		}
 		return nil
 	}
-	return c.chargeLocked(floodReset)
+	return c.offend()
 }
+
+var errMemory = errors.New("the requests of the client hold more memory than it may have (max_memory, max_memory_per_client)")
 
 // breakLocked ends a stream whose request turned out to be malformed while its
 // exchange is under way.

@@ -86,7 +86,7 @@ func (c *Conn) onContinuation(h http2.Frame, p []byte) error {
 func (c *Conn) endBlock(id uint32, p []byte) error {
 	c.mu.Lock()
 	s := c.stream(id)
-	newest, refused := c.mu.lastID, c.mu.refused
+	newest, refused, running := c.mu.lastID, c.mu.refused, c.mu.running
 	full := len(c.mu.streams) >= c.streams || c.mu.running >= 2*c.streams
 	if s == nil && id > newest && !refused {
 		c.mu.lastID = id
@@ -99,7 +99,7 @@ func (c *Conn) endBlock(id uint32, p []byte) error {
 		return c.lateHeaders(id, p)
 	case refused:
 		return c.skipBlock(p)
-	case full:
+	case full || !c.room(running):
 		return c.refuse(id, p)
 	}
 	return c.open(id, p)
@@ -209,6 +209,9 @@ func (c *Conn) open(id uint32, p []byte) error {
 	c.mu.running++
 	c.mu.Unlock()
 	c.opened = append(c.opened, s)
+	if s.answer != nil && s.answer.Reason == exchange.HeadTooLarge {
+		return c.charge(HeaderFlood) // it may be tiny before it is decoded
+	}
 	return nil
 }
 
@@ -222,7 +225,7 @@ func (c *Conn) reject(s *stream, fault string) error {
 	c.mu.out = http2.AppendReset(c.space(), s.id, http2.ProtocolError)
 	c.remember(s.id, true)
 	s.recycle()
-	return c.chargeLocked(floodReset)
+	return c.offend()
 }
 
 // trailers takes the field block behind a body (RFC 9113, section 8.1).
@@ -243,7 +246,7 @@ func (c *Conn) trailers(id uint32, p []byte) error {
 		return nil // ended meanwhile
 	case s.remote:
 		c.resetLocked(s, http2.StreamClosed, errors.New("the client sent HEADERS behind the end of its request"))
-		return c.chargeLocked(floodReset)
+		return c.offend()
 	case !c.block.end:
 		fault = "a second field block that does not end the request (RFC 9113, section 8.1)"
 	case s.expect >= 0 && s.received != s.expect:
@@ -251,7 +254,7 @@ func (c *Conn) trailers(id uint32, p []byte) error {
 	}
 	if fault != "" {
 		s.breakLocked(fault)
-		return c.chargeLocked(floodReset)
+		return c.offend()
 	}
 	s.trailer = *list
 	s.remote = true

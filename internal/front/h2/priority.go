@@ -52,7 +52,7 @@ func (c *Conn) onPriority(h http2.Frame, p []byte) error {
 			return broken(http2.FrameSizeError, "PRIORITY of a size other than 5 (RFC 9113, section 6.3)")
 		}
 		c.resetLocked(s, http2.FrameSizeError, errors.New("PRIORITY of a size other than 5"))
-		return c.chargeLocked(floodReset)
+		return c.offend()
 	case binary.BigEndian.Uint32(p)&http2.MostWindow == h.Stream:
 		return broken(http2.ProtocolError, "a stream that depends on itself (RFC 7540, section 5.3.1)")
 	}

@@ -88,7 +88,7 @@ func overTLS(p *proxy, _ *upstream.Settings) {
 // newProxy starts a proxy before the server at address.
 func newProxy(t testing.TB, address string, options ...option) *proxy {
 	t.Helper()
-	p := &proxy{t: t, entry: make(chan entry, 1<<16), floods: make(chan h2.Flood, 16)}
+	p := &proxy{t: t, entry: make(chan entry, 1<<16), floods: make(chan h2.Flood, 64)}
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	env := exchange.Env{Log: log, Clock: time.Now, Keep: func(_ string, open func() exchange.Kept) exchange.Kept {
 		k := open()

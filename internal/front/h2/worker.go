@@ -59,8 +59,10 @@ func (s *stream) serve() {
 	s.finish()
 }
 
-// trim sends those workers home that were not needed since the last trim.
+// trim sends those workers home that were not needed since the last trim, and gives
+// memory back.
 func (c *Conn) trim() {
+	c.yield()
 	c.mu.Lock()
 	n := c.mu.idles - c.mu.leastly
 	c.mu.Unlock()

@@ -65,8 +65,17 @@ func (b *budget) charge(f flood) error {
 	if b.spent[f] <= floods[f].most {
 		return nil
 	}
+	return excessive(f)
+}
+
+// excessive is the end of a connection for a flood.
+func excessive(f flood) error {
 	return &connError{code: excessiveLoad, flood: floods[f].word, text: floods[f].text}
 }
+
+// offenderResets is what is left of the resets that a connection may cause where its
+// client broke too many rules on other connections.
+const offenderResets = 8
 
 // refund forgives n actions.
 func (b *budget) refund(f flood, n int64) {

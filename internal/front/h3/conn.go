@@ -26,6 +26,7 @@ import (
 	"github.com/quic-go/quic-go"
 
 	"headgate/internal/exchange"
+	"headgate/internal/front/clients"
 )
 
 // Front serves the HTTP/3 connections of one socket.
@@ -33,6 +34,9 @@ type Front struct {
 	// Port returns the port that the socket belongs to at the moment. It is
 	// asked at each request and never returns nil.
 	Port func() *exchange.Port
+	// Clients bounds what the clients of the socket hold in memory, and knows those
+	// that break rules on one connection after the other. nil bounds nothing.
+	Clients *clients.Clients
 	// Log hears of connections that were ended because they broke a rule or
 	// flooded us. nil is silent.
 	Log *slog.Logger
@@ -50,6 +54,7 @@ type Conn struct {
 	look  chan struct{} // Serve looks at the state
 	done  chan struct{} // closed when the connection has ended
 
+	member  *clients.Member
 	workers sync.WaitGroup
 	hand    chan *stream // to a worker that waits
 	idle    atomic.Int32 // workers that wait
@@ -60,6 +65,7 @@ type Conn struct {
 		sync.Mutex
 		control  *quic.SendStream
 		running  int           // requests under way
+		places   int           // requests that memory was taken for
 		next     quic.StreamID // the first request stream that was not taken
 		quiet    int64         // when the last request ended
 		draining bool          // the connection is to end soon
@@ -78,6 +84,7 @@ func (f *Front) NewConn(qc *quic.Conn, serial uint64) *Conn {
 		facts: exchange.NewSecureConn(qc.RemoteAddr(), qc.LocalAddr(), &state, serial),
 	}
 	c.mu.quiet = exchange.Now()
+	c.budget.since = c.mu.quiet
 	return c
 }
 
@@ -107,8 +114,13 @@ func (c *Conn) lookUp() {
 // Serve serves the requests of the connection until it ends. It returns when the
 // last exchange has ended.
 func (c *Conn) Serve() {
+	c.member = c.front.Clients.Join(c.facts.Remote.Addr())
+	defer c.member.Leave()
 	defer c.workers.Wait()
 	defer close(c.done)
+	if c.member.Offender() {
+		c.budget.spent[resetFlood] = floods[resetFlood].most - offenderResets
+	}
 	if err := c.greet(); err != nil {
 		c.fail(broken(streamCreationError, "the client takes no control stream (RFC 9114, section 6.2)"))
 		return
@@ -195,10 +207,11 @@ func (c *Conn) acceptRequests() {
 			return
 		}
 		port := c.front.Port()
-		if !c.begin(qs.StreamID()) {
+		if !c.begin(qs.StreamID(), port) {
 			qs.CancelRead(requestRejected.stream())
 			qs.CancelWrite(requestRejected.stream())
 			qs.ReleaseStreamCredit()
+			c.charge(resetFlood)
 			continue
 		}
 		c.give(c.newStream(qs, port))
@@ -206,17 +219,30 @@ func (c *Conn) acceptRequests() {
 }
 
 // begin notes that a request has begun, and reports whether it is taken.
-func (c *Conn) begin(id quic.StreamID) bool {
+func (c *Conn) begin(id quic.StreamID, port *exchange.Port) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.last {
 		return false
 	}
-	c.mu.running++
 	if id >= c.mu.next {
 		c.mu.next = id + 4
 	}
+	if !c.roomLocked(port) {
+		return false
+	}
+	c.mu.running++
 	return true
+}
+
+// roomLocked reports whether there is memory for one more request.
+func (c *Conn) roomLocked(port *exchange.Port) bool {
+	if c.mu.running < c.mu.places {
+		return true
+	}
+	n := c.member.TakePlaces(c.mu.places, clients.Limits{Total: port.MaxMemory, Each: port.MaxClientMemory})
+	c.mu.places += n
+	return n > 0
 }
 
 // end notes that a request has ended.
@@ -224,6 +250,10 @@ func (c *Conn) end(port *exchange.Port) {
 	c.mu.Lock()
 	c.mu.running--
 	quiet := c.mu.running == 0
+	if quiet {
+		c.member.GivePlaces(c.mu.places)
+		c.mu.places = 0
+	}
 	if quiet && !(c.mu.told && !c.mu.last) {
 		c.mu.quiet = exchange.Now()
 	}

@@ -84,7 +84,7 @@ func (s *stream) finish(err error) {
 		s.giveUp(err)
 	case s.malformed || s.body.broken:
 		s.cancel(messageError)
-		c.charge(resetFlood)
+		c.offend()
 	case !s.told && s.takenBack():
 		qs.CancelRead(noError.stream())
 		qs.CancelWrite(requestCancelled.stream())
@@ -131,6 +131,17 @@ func (c *Conn) charge(f flood) {
 	if err := c.budget.charge(f); err != nil {
 		c.fail(err)
 	}
+}
+
+// offend counts a request that had to be reset because it broke a rule, for the
+// connection and for the client's address: a client that begins anew on another
+// connection does not begin anew here.
+func (c *Conn) offend() {
+	if c.member.Offend() {
+		c.fail(excessive(resetFlood))
+		return
+	}
+	c.charge(resetFlood)
 }
 
 // recycle gives the memory of a stream back. Nobody may know it any more.
@@ -239,7 +250,7 @@ func (s *stream) findHead() (length uint64, err error) {
 			return 0, err
 		}
 	}
-	return 0, &connError{code: excessiveLoad, flood: floods[frameFlood].word, text: floods[frameFlood].text}
+	return 0, excessive(frameFlood)
 }
 
 // settle makes the request of the fields.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
+	"headgate/internal/front/clients"
 	"headgate/internal/front/h1"
 	"headgate/internal/front/h2"
 	"headgate/internal/metrics"
@@ -54,13 +55,14 @@ type speaker struct {
 
 // New returns what speaks on a socket.
 func New(o Options) *Fronts {
-	return &Fronts{plain: newSpeaker(&o, "http"), secure: newSpeaker(&o, "https"), turn: make(chan struct{}, handshakesAtOnce)}
+	known := clients.New()
+	return &Fronts{plain: newSpeaker(&o, "http", known), secure: newSpeaker(&o, "https", known), turn: make(chan struct{}, handshakesAtOnce)}
 }
 
-func newSpeaker(o *Options, scheme string) speaker {
+func newSpeaker(o *Options, scheme string, known *clients.Clients) speaker {
 	return speaker{
 		h1: &h1.Front{Scheme: scheme, Port: o.Port, Full: o.Full},
-		h2: &h2.Front{Scheme: scheme, Port: o.Port, Log: o.Log, Flooded: o.Flooded},
+		h2: &h2.Front{Scheme: scheme, Port: o.Port, Clients: known, Log: o.Log, Flooded: o.Flooded},
 	}
 }
 

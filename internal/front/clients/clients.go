@@ -1,0 +1,189 @@
+// Package clients knows the clients of a socket by address: how much memory their
+// requests hold, so that none takes that of the others, and how often they broke
+// rules, so that one who connects again and again is known.
+//
+// A connection Joins, Takes memory before it begins a request and Gives it back, and
+// Leaves at its end. What is counted is an estimate, taken in pieces that hold for
+// several requests, so that a request by itself counts nothing.
+package clients
+
+import (
+	"hash/maphash"
+	"net/netip"
+	"sync"
+	"time"
+
+	"headgate/internal/bucket"
+	"headgate/internal/clock"
+)
+
+// RequestMemory is what a request under way is taken to hold, in bytes: its
+// goroutine's stack, its exchange, and the buffers on both sides.
+const RequestMemory = 64 << 10
+
+// Limits bound the memory of requests, in bytes; 0 is no bound.
+type Limits struct {
+	// Total is for all clients together. A client may have as much of it as is
+	// left: so one alone gets half, and several get equal shares.
+	Total int64
+	// Each is for one address.
+	Each int64
+}
+
+// Clients knows the clients of a socket. It is safe for use by many goroutines at
+// once. A nil *Clients knows nobody and bounds nothing.
+type Clients struct {
+	seed     maphash.Seed
+	offences bucket.Table
+
+	mu struct {
+		sync.Mutex
+		used int64
+		all  map[netip.Prefix]*client
+	}
+}
+
+// client is an address, or the /64 of one of IPv6, that has connections.
+type client struct {
+	connections int
+	used        int64
+}
+
+// New returns an empty Clients.
+func New() *Clients {
+	c := &Clients{seed: maphash.MakeSeed()}
+	c.mu.all = map[netip.Prefix]*client{}
+	return c
+}
+
+// Used returns how much memory requests hold, in bytes.
+func (c *Clients) Used() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.used
+}
+
+// Member is a connection of a client. Its methods may be called by several
+// goroutines at once. A nil *Member is bounded by nothing.
+type Member struct {
+	clients *Clients
+	prefix  netip.Prefix
+	key     uint64
+	client  *client
+	held    int64 // guarded by clients.mu
+}
+
+// Join adds a connection of a client. Leave must follow.
+func (c *Clients) Join(a netip.Addr) *Member {
+	if c == nil {
+		return nil
+	}
+	bits := 64
+	if a = a.Unmap(); a.Is4() {
+		bits = 32
+	}
+	p, _ := a.Prefix(bits) // the zero Prefix for clients without an address
+	m := &Member{clients: c, prefix: p}
+	if a.IsValid() {
+		m.key = bucket.Address(c.seed, a)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if m.client = c.mu.all[p]; m.client == nil {
+		m.client = &client{}
+		c.mu.all[p] = m.client
+	}
+	m.client.connections++
+	return m
+}
+
+// Take takes n bytes of memory, if the limits let the client have them.
+func (m *Member) Take(n int64, limits Limits) bool {
+	if m == nil {
+		return true
+	}
+	c := m.clients
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	after := m.client.used + n
+	if limits.Each > 0 && after > limits.Each || limits.Total > 0 && after > limits.Total-c.mu.used {
+		return false
+	}
+	m.held += n
+	m.client.used = after
+	c.mu.used += n
+	return true
+}
+
+// mostPlaces is the largest number of requests that memory is taken for at once.
+const mostPlaces = 16
+
+// TakePlaces takes memory for at least one request more on a connection that has it
+// for so many, and returns for how many it did: for one at first, and then for as
+// many as there are, so that it is asked seldom and seldom takes much too much. It
+// returns 0 if the limits do not let the client have it.
+func (m *Member) TakePlaces(have int, limits Limits) int {
+	for _, n := range [...]int{min(max(have, 1), mostPlaces), 1} {
+		if m.Take(int64(n)*RequestMemory, limits) {
+			return n
+		}
+	}
+	return 0
+}
+
+// GivePlaces gives back the memory of n requests.
+func (m *Member) GivePlaces(n int) { m.Give(int64(n) * RequestMemory) }
+
+// Give gives n bytes back.
+func (m *Member) Give(n int64) {
+	if m == nil || n == 0 {
+		return
+	}
+	m.clients.mu.Lock()
+	m.giveLocked(n)
+	m.clients.mu.Unlock()
+}
+
+func (m *Member) giveLocked(n int64) {
+	m.held -= n
+	m.client.used -= n
+	m.clients.mu.used -= n
+}
+
+// Leave removes the connection, and gives back what it holds.
+func (m *Member) Leave() {
+	if m == nil {
+		return
+	}
+	c := m.clients
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	m.giveLocked(m.held)
+	if m.client.connections--; m.client.connections == 0 {
+		delete(c.mu.all, m.prefix)
+	}
+}
+
+// offences is how often a client may break a rule that no honest one breaks, in
+// requests on all of its connections: so often at once, and so often a second.
+var offences = bucket.New(10, time.Second, 512)
+
+// Offend notes that the client broke a rule, and reports whether that was once too
+// often. It is remembered when the connection has ended.
+func (m *Member) Offend() bool {
+	if m == nil {
+		return false
+	}
+	_, wait := m.clients.offences.Take(m.key, clock.Now(), &offences, false)
+	return wait > 0
+}
+
+// Offender reports whether the client has broken rules too often a short while ago,
+// on other connections.
+func (m *Member) Offender() bool {
+	if m == nil {
+		return false
+	}
+	left, _ := m.clients.offences.Peek(m.key, clock.Now(), &offences)
+	return left == 0
+}

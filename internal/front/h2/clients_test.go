@@ -1,0 +1,242 @@
+package h2_test
+
+import (
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+
+	"headgate/internal/exchange"
+	"headgate/internal/front/clients"
+	"headgate/internal/front/h2"
+	"headgate/internal/upstream"
+)
+
+func known(p *proxy, _ *upstream.Settings) { p.front.Clients = clients.New() }
+
+// from connects from an address of this machine.
+func (p *proxy) from(address string) *raw {
+	p.t.Helper()
+	d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+	nc, err := d.Dial("tcp", p.addr)
+	if err != nil {
+		p.t.Skipf("this system has not all of 127.0.0.0/8: %v", err)
+	}
+	p.t.Cleanup(func() { nc.Close() })
+	nc.SetDeadline(time.Now().Add(patience))
+	c := &raw{t: p.t, nc: nc}
+	c.Framer = http2.NewFramer(&c.out, nc)
+	c.AllowIllegalWrites = true
+	c.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+	c.enc = hpack.NewEncoder(&c.mem)
+	c.send([]byte(http2.ClientPreface))
+	c.WriteSettings()
+	c.WriteSettingsAck()
+	c.flush()
+	return c
+}
+
+// resets reads to the end of the connection, or of so many streams, and returns how
+// many were reset and how the connection ended.
+func (c *raw) resets(streams int) (n int, code http2.ErrCode) {
+	for n < streams {
+		f, err := c.ReadFrame()
+		if err != nil {
+			return n, code
+		}
+		switch f := f.(type) {
+		case *http2.RSTStreamFrame:
+			n++
+		case *http2.GoAwayFrame:
+			code = f.ErrCode
+		}
+	}
+	return n, code
+}
+
+// A client that makes us reset requests, and connects again whenever it is sent away,
+// is bounded by its address. Others are served meanwhile.
+func TestMadeYouResetOverManyConnections(t *testing.T) {
+	p := newProxy(t, "", text("hello"), known)
+	total := 0
+	for range 40 {
+		c := p.from("127.0.0.2")
+		for id := range uint32(200) { // fewer than one connection may
+			c.request(2*id+1, true, append(bytesFields(get), "Upper", "x")...)
+		}
+		c.flush()
+		n, _ := c.resets(200)
+		total += n
+		c.nc.Close()
+	}
+	if total > 700 { // of 8000
+		t.Errorf("%d requests were reset", total)
+	}
+	good := p.from("127.0.0.1")
+	good.request(1, true, get...)
+	good.flush()
+	if rs := good.await(1); rs.status != "200" {
+		t.Errorf("another client: got %+v", rs)
+	}
+	c := p.from("127.0.0.2")
+	c.request(1, true, get...)
+	c.flush()
+	if rs := c.await(1); rs.status != "200" {
+		t.Errorf("the same client, when it breaks no rule: got %+v", rs)
+	}
+}
+
+// Heads that are tiny on the wire and far too large when decoded end the connection
+// after a few (CVE-2016-6581).
+func TestBombsOfHPACKEndTheConnection(t *testing.T) {
+	p := newProxy(t, "", text("hello"))
+	c := p.dial()
+	var bomb []string
+	for range 2000 {
+		bomb = append(bomb, "x-big", strings.Repeat("x", 4000))
+	}
+	bomb = append(bytesFields(get), bomb...)
+	for id := range uint32(100) {
+		c.request(2*id+1, true, bomb...)
+	}
+	go c.flush()
+	answered := 0
+	for {
+		f, err := c.ReadFrame()
+		if err != nil {
+			t.Fatalf("the connection ended by %v after %d answers", err, answered)
+		}
+		if m, ok := f.(*http2.MetaHeadersFrame); ok && m.PseudoValue("status") == "431" {
+			answered++
+		}
+		if g, ok := f.(*http2.GoAwayFrame); ok {
+			if g.ErrCode != http2.ErrCodeEnhanceYourCalm || answered > 16 {
+				t.Errorf("got GOAWAY with %v after %d answers", g.ErrCode, answered)
+			}
+			break
+		}
+	}
+	if got := p.flooded(); got != h2.HeaderFlood {
+		t.Errorf("counted as %v", got)
+	}
+}
+
+// A client whose requests hang gets its share of memory, on however many
+// connections, and others go on.
+func TestAClientWhoseRequestsHangLeavesRoom(t *testing.T) {
+	release := make(chan struct{})
+	let := sync.OnceFunc(func() { close(release) })
+	t.Cleanup(let)
+	begun := make(chan struct{}, 1000)
+	p := newProxy(t, "", known, limits(func(l *exchange.Port) {
+		l.MaxMemory, l.MaxClientMemory = 100*clients.RequestMemory, 40*clients.RequestMemory
+	}), source(func(ex *exchange.Exchange) *exchange.Answer {
+		if _, ok := ex.Request.Header.Lookup("x-wait"); ok {
+			begun <- struct{}{}
+			<-release
+		}
+		ex.Response.Status = 200
+		return nil
+	}))
+	refused, hanging := 0, []*raw{}
+	for range 4 {
+		c := p.from("127.0.0.2")
+		for id := range uint32(16) {
+			c.request(2*id+1, true, append(bytesFields(get), "x-wait", "1")...)
+		}
+		c.WritePing(false, [8]byte{1})
+		c.flush()
+		hanging = append(hanging, c)
+		for done := false; !done; {
+			f, err := c.ReadFrame()
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch f := f.(type) {
+			case *http2.RSTStreamFrame:
+				if f.ErrCode != http2.ErrCodeRefusedStream {
+					t.Errorf("reset with %v", f.ErrCode)
+				}
+				refused++
+			case *http2.PingFrame:
+				done = true
+			}
+		}
+	}
+	if refused != 24 {
+		t.Fatalf("%d requests of 64 were refused, want 24", refused)
+	}
+	for range 40 {
+		<-begun
+	}
+	for probe := range 20 {
+		c := p.from("127.0.0.1")
+		c.request(1, true, get...)
+		c.flush()
+		if rs := c.await(1); rs.status != "200" {
+			t.Errorf("probe %d of another client: got %+v", probe, rs)
+		}
+		c.nc.Close()
+	}
+	let()
+	for _, c := range hanging {
+		c.nc.Close()
+	}
+	for until := time.Now().Add(patience); p.front.Clients.Used() > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("%d bytes are not given back", p.front.Clients.Used())
+		}
+	}
+}
+
+// Memory is given back while the connection lives on.
+func TestAConnectionGivesMemoryBack(t *testing.T) {
+	p := newProxy(t, "", known, text("x"))
+	c := p.from("127.0.0.1")
+	for id := range uint32(40) {
+		c.request(2*id+1, true, get...)
+	}
+	c.flush()
+	c.await(79)
+	for until := time.Now().Add(patience); p.front.Clients.Used() > 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(until) {
+			t.Fatalf("%d bytes are not given back", p.front.Clients.Used())
+		}
+	}
+	c.request(101, true, get...)
+	c.flush()
+	if rs := c.await(101); rs.status != "200" {
+		t.Errorf("got %+v", rs)
+	}
+}
+
+// Bodies that nobody reads count against their client too.
+func TestBodiesThatNobodyReadsAreBounded(t *testing.T) {
+	release := make(chan struct{})
+	p := newProxy(t, "", known, limits(func(l *exchange.Port) { l.MaxClientMemory = 12 * clients.RequestMemory }),
+		source(func(ex *exchange.Exchange) *exchange.Answer {
+			if ex.Request.Body != nil {
+				<-release
+				io.Copy(io.Discard, ex.Request.Body)
+			}
+			ex.Response.Status = 200
+			return nil
+		}))
+	c := p.from("127.0.0.2")
+	for id := range uint32(10) { // each as much as its first window lets it
+		c.request(2*id+1, false, post...)
+		for range 3 {
+			c.WriteData(2*id+1, false, make([]byte, 16<<10))
+		}
+	}
+	c.flush()
+	if n, code := c.resets(1); n != 1 || code != 0 {
+		t.Errorf("%d streams were reset, GOAWAY %v", n, code)
+	}
+	close(release)
+}
