@@ -254,7 +254,7 @@ func (ch *checker) defaults(at schema.Place) {
 func checkUse(c *Config, use []string, at schema.Place) {
 	for i, name := range use {
 		if slices.Contains(use[:i], name) {
-			at.Index(i).Problemf("remove one of them", "policy duplicate entry %s", name)
+			at.Index(i).Problemf("remove one of them", "duplicate policy %s", name)
 			continue
 		}
 		if c.Policies[name] != nil || at.Root().Field("policies").Reported() {

@@ -135,7 +135,7 @@ func TestPoliciesThatAreNotThereAreRefused(t *testing.T) {
 	}
 	if len(got) != 3 || !strings.HasPrefix(got[0], "policies.partners.ip_filter.allow[0]: ") ||
 		got[1] != `proxies.shop.routes[1].use[0]: there is no policy "opne"; did you mean "open"?` ||
-		got[2] != `proxies.shop.routes[1].use[2]: policy staff stands in the list twice; remove one of them` {
+		got[2] != `proxies.shop.routes[1].use[2]: duplicate policy staff; remove one of them` {
 		t.Errorf("problems: %q", got)
 	}
 }
