@@ -76,12 +76,12 @@ func compile(t *testing.T, text string) *plan.Plan {
 	cfg, doc, problems := config.Load("config", []byte(text))
 	var p *plan.Plan
 	if len(problems) == 0 {
-		dir := state(t)
-		loader := inputs.NewLoader(inputs.Options{StateDir: dir})
+		values := state(t)
+		loader := inputs.NewLoader(inputs.Options{Values: values})
 		t.Cleanup(loader.Close)
 		set := loader.Prepare(cfg, "")
 		set.Commit()
-		p, problems = plan.Compile(cfg, nil, plan.House{StateDir: dir, Inputs: set}, doc.Report())
+		p, problems = plan.Compile(cfg, nil, plan.House{Values: values, Inputs: set}, doc.Report())
 	}
 	for _, problem := range problems {
 		t.Error(problem)

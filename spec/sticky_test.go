@@ -5,22 +5,23 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"headgate/internal/store"
+	"headgate/internal/store/memory"
 )
 
-// stateKey is the key of sticky cookies in the state directory of every script.
+// stateKey is the key of sticky cookies of every script.
 var stateKey = strings.Repeat("0123456789abcdef", 4)
 
-// state returns a state directory with a known key.
-func state(t *testing.T) string {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "affinity.key"), []byte(stateKey+"\n"), 0o600); err != nil {
+// state returns what is kept, with a known key.
+func state(t *testing.T) store.Values {
+	values := store.ValuesOf(memory.New())
+	if err := values.Keep(store.KeySticky, []byte(stateKey+"\n")); err != nil {
 		t.Fatal(err)
 	}
-	return dir
+	return values
 }
 
 // affinity returns the value of the cookie for a server of the route /app of the

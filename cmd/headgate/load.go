@@ -6,6 +6,8 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/plan"
 	"headgate/internal/plan/inputs"
+	"headgate/internal/store"
+	"headgate/internal/store/local"
 )
 
 // loadPlan reads a configuration and checks it to the end: what its values and
@@ -23,8 +25,12 @@ func loadWithNotes(name string, data []byte, state string) (*plan.Plan, []config
 	if len(problems) > 0 {
 		return nil, problems, nil
 	}
-	set := inputs.NewLoader(inputs.Options{StateDir: state}).Prepare(c, filepath.Dir(name))
+	var values store.Values
+	if state != "" {
+		values = local.Files{Dir: state}
+	}
+	set := inputs.NewLoader(inputs.Options{Values: values}).Prepare(c, filepath.Dir(name))
 	defer set.Cancel()
-	p, problems := plan.Compile(c, nil, plan.House{StateDir: state, Inputs: set}, doc.Report())
+	p, problems := plan.Compile(c, nil, plan.House{Values: values, Inputs: set}, doc.Report())
 	return p, problems, doc.Notes()
 }

@@ -21,6 +21,8 @@ import (
 
 	"headgate/internal/certs/certstest"
 	"headgate/internal/file"
+	"headgate/internal/store"
+	"headgate/internal/store/memory"
 )
 
 func TestMain(m *testing.M) {
@@ -70,7 +72,7 @@ func TestChoiceByName(t *testing.T) {
 	exact := a.open(dir, "exact", hosts("shop.example"))
 	wild := a.open(dir, "wild", hosts("*.example", "example"))
 	other := a.open(dir, "other", hosts("other.test"))
-	self, err := SelfSigned(dir)
+	self, err := SelfSigned(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,33 +289,29 @@ type onWrite func(string)
 func (f onWrite) Write(p []byte) (int, error) { f(string(p)); return len(p), nil }
 
 func TestSelfSignedIsKept(t *testing.T) {
-	dir := t.TempDir()
-	first, err := SelfSigned(dir)
+	kept := store.ValuesOf(memory.New())
+	first, err := SelfSigned(kept)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(first.file); err == nil {
+	if _, err := kept.Load(store.KeySelfSigned); err == nil {
 		t.Error("it is written before anybody wants it kept")
 	}
 	if err := first.Keep(); err != nil {
 		t.Fatal(err)
 	}
-	second, err := SelfSigned(dir)
+	second, err := SelfSigned(kept)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(first.current().Certificate[0], second.current().Certificate[0]) {
 		t.Error("another certificate after a restart, want the same")
 	}
-	info, err := os.Stat(filepath.Join(dir, "self-signed.pem"))
-	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("file: %v, %v; want mode 0600", info.Mode(), err)
-	}
-	if err := os.WriteFile(first.file, []byte("broken"), 0o600); err != nil {
+	if err := kept.Keep(store.KeySelfSigned, []byte("broken")); err != nil {
 		t.Fatal(err)
 	}
-	if third, err := SelfSigned(dir); err != nil || third.current() == nil {
-		t.Errorf("with a broken file: %v, want a new certificate", err)
+	if third, err := SelfSigned(kept); err != nil || third.current() == nil {
+		t.Errorf("with a broken one: %v, want a new certificate", err)
 	}
 }
 

@@ -10,11 +10,10 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
-	"path/filepath"
 	"sync"
 	"time"
 
-	"headgate/internal/file"
+	"headgate/internal/store"
 )
 
 // How long a self-signed certificate is made for, and how long before its end
@@ -28,10 +27,10 @@ const (
 const selfSignedName = "headgate.invalid"
 
 // Certificate is the self-signed certificate that answers where no other fits.
-// It is kept in a file, so that who trusted it once finds it again. It is safe
+// It is kept, so that who trusted it once finds it again. It is safe
 // for use by many goroutines at once.
 type Certificate struct {
-	file string
+	kept store.Values // nil for nowhere
 	mu   struct {
 		sync.Mutex
 		cert   *tls.Certificate
@@ -40,25 +39,21 @@ type Certificate struct {
 	}
 }
 
-// SelfSigned reads the self-signed certificate from dir, or makes one. Nothing is
-// written before Keep. An empty dir keeps nothing.
-func SelfSigned(dir string) (*Certificate, error) {
-	c := &Certificate{}
-	if dir != "" {
-		c.file = filepath.Join(dir, "self-signed.pem")
-	}
+// SelfSigned loads the self-signed certificate from where it is kept, or makes one.
+// Nothing is written before Keep. Nil keeps nothing.
+func SelfSigned(kept store.Values) (*Certificate, error) {
+	c := &Certificate{kept: kept}
 	return c, c.load()
 }
 
-// Keep writes a certificate that was made to its file, readable for its owner only,
-// and every later one. The error says why it could not be: who trusts the
+// Keep keeps a certificate that was made, and every later one. The error says why it could not be: who trusts the
 // certificate does not find it again after a restart then.
 func (c *Certificate) Keep() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.keeps = true
 	pem := c.mu.unkept
-	if c.file == "" || pem == nil {
+	if c.kept == nil || pem == nil {
 		return nil
 	}
 	c.mu.unkept = nil
@@ -77,12 +72,12 @@ func (c *Certificate) current() *tls.Certificate {
 	return c.mu.cert
 }
 
-// load reads the file, or makes a certificate where that cannot be used.
+// load takes the one that is kept, or makes a certificate where that cannot be used.
 func (c *Certificate) load() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.file != "" {
-		if pemBytes, err := read(c.file); err == nil {
+	if c.kept != nil {
+		if pemBytes, err := c.kept.Load(store.KeySelfSigned); err == nil {
 			cert, err := tls.X509KeyPair(pemBytes, pemBytes)
 			if err == nil && time.Until(cert.Leaf.NotAfter) > selfSignedRenew {
 				c.mu.cert = &cert
@@ -95,7 +90,7 @@ func (c *Certificate) load() error {
 	return err
 }
 
-// make makes a certificate, and writes it to the file if it is to be kept.
+// make makes a certificate, and keeps it if it is to be kept.
 func (c *Certificate) make() (*tls.Certificate, error) {
 	pemBytes, err := generate(time.Now())
 	if err != nil {
@@ -106,7 +101,7 @@ func (c *Certificate) make() (*tls.Certificate, error) {
 		return nil, err
 	}
 	switch {
-	case c.file == "":
+	case c.kept == nil:
 	case c.mu.keeps:
 		err = c.write(pemBytes)
 	default:
@@ -116,7 +111,7 @@ func (c *Certificate) make() (*tls.Certificate, error) {
 }
 
 func (c *Certificate) write(pemBytes []byte) error {
-	if err := file.Replace(c.file, pemBytes); err != nil {
+	if err := c.kept.Keep(store.KeySelfSigned, pemBytes); err != nil {
 		return fmt.Errorf("keep the self-signed certificate: %w", err)
 	}
 	return nil

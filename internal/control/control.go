@@ -31,6 +31,7 @@ import (
 	"headgate/internal/ports"
 	"headgate/internal/schema"
 	"headgate/internal/source/disk"
+	"headgate/internal/store"
 	"headgate/internal/store/history"
 	"headgate/internal/store/local"
 )
@@ -125,7 +126,7 @@ func New(o Options) (*Control, error) {
 	}
 	c := &Control{
 		log: o.Log, options: o, state: state, history: revisions, metrics: metrics.New(o.Build), tunnels: exchange.NewTunnels(),
-		inputs: inputs.NewLoader(inputs.Options{Log: o.Log, StateDir: state.Dir()}), records: &records{log: o.Log},
+		inputs: inputs.NewLoader(inputs.Options{Log: o.Log, Values: store.ValuesOf(state)}), records: &records{log: o.Log},
 	}
 	c.ports = ports.New(ports.Options{Log: o.Log, Metrics: c.metrics, Current: &c.current})
 	c.participants = []Participant{background{}, c.records, sockets{c.ports}}

@@ -11,6 +11,7 @@ import (
 	"headgate/internal/metrics"
 	"headgate/internal/plan/inputs"
 	"headgate/internal/schema"
+	"headgate/internal/store"
 )
 
 // House is what a plan asks of the process around it.
@@ -27,9 +28,9 @@ type House struct {
 	Tunnels *exchange.Tunnels
 	// RecordPassage is the access log of TCP and UDP proxies. Nil logs nothing.
 	RecordPassage func(*exchange.Passage)
-	// StateDir is where the lists of CDNs are kept that are fetched while the plan
-	// serves; "" is nowhere.
-	StateDir string
+	// Values is where the lists of CDNs are kept that are fetched while the plan
+	// serves; nil is nowhere.
+	Values store.Values
 	// Inputs are what was loaded for the configuration. Nil is nothing, which is
 	// enough for one that names no files, no certificates and no sticky cookies.
 	Inputs *inputs.Set

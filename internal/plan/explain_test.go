@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"headgate/internal/plan/inputs"
+	"headgate/internal/store"
+	"headgate/internal/store/memory"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -71,18 +73,18 @@ proxies:
 // the key of stateWithKey.
 const pinnedTo3001 = "WA6kI9vq3YUkbwU_z2zZFQ"
 
-// stateWithKey returns a state directory with a known key of sticky cookies.
-func stateWithKey(t *testing.T) string {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "affinity.key"), []byte(strings.Repeat("00", 32)+"\n"), 0o600); err != nil {
+// stateWithKey returns values with a known key of sticky cookies.
+func stateWithKey(t *testing.T) store.Values {
+	values := store.ValuesOf(memory.New())
+	if err := values.Keep(store.KeySticky, []byte(strings.Repeat("00", 32)+"\n")); err != nil {
 		t.Fatal(err)
 	}
-	return dir
+	return values
 }
 
 func TestExplainSaysWhoWonAndWhy(t *testing.T) {
 	text := strings.Replace(explained, `"~^shop[.]"`, `"~^shop[.].*$"`, 1)
-	set := inputs.NewLoader(inputs.Options{StateDir: stateWithKey(t)}).Prepare(load(t, text), "")
+	set := inputs.NewLoader(inputs.Options{Values: stateWithKey(t)}).Prepare(load(t, text), "")
 	p := compileIn(t, text, House{Inputs: set})
 	browser := [][2]string{{"Accept", "*/*"}, {"X-Forwarded-For", "10.0.0.1"}, {"Connection", "x-secret"}, {"X-Secret", "1"}}
 	from := netip.MustParseAddr("2001:db8::7")

@@ -82,7 +82,7 @@ func (b *body) add(f exchange.Filter) {
 
 // admission puts in front who the client is, and whether it may come in.
 func (c *compiler) admission(b *body, f *config.Features) error {
-	lists := clientip.Lists{Refresh: c.config.CDNNetworks, StateDir: c.house.StateDir, Kept: c.house.Inputs.List}
+	lists := clientip.Lists{Refresh: c.config.CDNNetworks, Values: c.house.Values, Kept: c.house.Inputs.List}
 	client, err := once(c.shared.clientIP, f.ClientIP, c.env, func(settings *clientip.Config, env exchange.Env) (exchange.Filter, error) {
 		return clientip.Compile(settings, lists, env)
 	})

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"crypto/x509"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -11,13 +12,12 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"crypto/x509"
-
 	"go.uber.org/goleak"
 
 	"headgate/internal/certs/certstest"
 	"headgate/internal/config"
 	"headgate/internal/plan/inputs"
+	"headgate/internal/store/local"
 )
 
 // TestWhoOnlyLooksStartsNothing holds that loading, compiling and explaining a
@@ -49,9 +49,9 @@ tcp_proxies: {db: {address: "0.0.0.0:5432", servers: [{address: "127.0.0.1:1"}],
 	}
 	running, sockets := goleak.IgnoreCurrent(), openSockets(t)
 
-	loader := inputs.NewLoader(inputs.Options{StateDir: state})
+	loader := inputs.NewLoader(inputs.Options{Values: local.Files{Dir: state}})
 	set := loader.Prepare(cfg, dir)
-	p, problems := Compile(cfg, nil, House{StateDir: state, Inputs: set}, doc.Report())
+	p, problems := Compile(cfg, nil, House{Values: local.Files{Dir: state}, Inputs: set}, doc.Report())
 	if len(problems) > 0 {
 		t.Fatal(problems)
 	}

@@ -17,8 +17,8 @@ const (
 	KeySticky = "key/sticky"
 	// KeyTickets are the keys of TLS session tickets.
 	KeyTickets = "key/tickets"
-	// KeySelfSigned is the certificate for names that no other has.
-	KeySelfSigned = "certificate/self-signed"
+	// KeySelfSigned is the certificate for names that no other has, with its key, in PEM form.
+	KeySelfSigned = "key/self-signed"
 
 	// PrefixRevision is followed by the number of a configuration that was applied,
 	// with eight digits or more.

@@ -136,7 +136,7 @@ func TestAClientKeepsItsAddress(t *testing.T) {
 	zone := resolvetest.New(t)
 	all, port := twins(t, 3)
 	zone.Set("app.test", resolvetest.Record{TTL: 1, IP: "127.0.0.1"}, resolvetest.Record{TTL: 1, IP: "127.0.0.2"})
-	a := &Affinity{Sticky: lax("sid"), Key: OpenAffinityKey(""), Proxy: "p", Route: "/"}
+	a := &Affinity{Sticky: lax("sid"), Key: OpenAffinityKey(nil), Proxy: "p", Route: "/"}
 	address := "app.test:" + strconv.Itoa(port)
 	s := named(t, zone, Policy{Affinity: a}, Target{URL: "http://" + address, Address: address, Authority: address, Weight: 1})
 	until(t, s, 2)

@@ -9,26 +9,22 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path/filepath"
 	"strings"
 
-	"headgate/internal/file"
+	"headgate/internal/store"
 )
 
 // AffinityKey is what sticky cookies are made with. Whoever has it can tell
 // which cookie stands for which server, and no more.
 type AffinityKey struct {
 	key [affinityBytes]byte
-	// file is where it is to be kept, "" if it is kept there already or nowhere.
-	file string
+	// keep is where it is to be kept, nil if it is kept already or nowhere.
+	keep store.Values
 	// fault is why it ends with the process, nil if it does not.
 	fault error
 }
 
-const (
-	affinityFile  = "affinity.key"
-	affinityBytes = 32
-)
+const affinityBytes = 32
 
 // NewAffinityKey makes a key that nobody else has and that is kept nowhere.
 func NewAffinityKey() *AffinityKey {
@@ -37,44 +33,44 @@ func NewAffinityKey() *AffinityKey {
 	return k
 }
 
-// OpenAffinityKey reads the key from dir, or makes one. Nothing is written before
-// Keep. Without a dir, or when the file cannot be used, the key is kept in memory
-// only: cookies end with the process then, which is better than no service.
-func OpenAffinityKey(dir string) *AffinityKey {
-	if dir == "" {
+// OpenAffinityKey loads the key from where it is kept, or makes one. Nothing is
+// written before Keep. Without a place, or when what is there cannot be used, the key
+// is in memory only: cookies end with the process then, which is better than no
+// service.
+func OpenAffinityKey(kept store.Values) *AffinityKey {
+	if kept == nil {
 		return NewAffinityKey()
 	}
 	k := &AffinityKey{}
-	name := filepath.Join(dir, affinityFile)
-	if err := k.read(name); errors.Is(err, fs.ErrNotExist) {
+	if err := k.load(kept); errors.Is(err, fs.ErrNotExist) {
 		rand.Read(k.key[:])
-		k.file = name
+		k.keep = kept
 	} else if err != nil {
-		rand.Read(k.key[:]) // the file may be another node's: it is left alone
+		rand.Read(k.key[:]) // what is there may be another node's: it is left alone
 		k.fault = err
 	}
 	return k
 }
 
-// Keep writes a key that was made to its file, readable for its owner only. The
-// error says why sticky cookies end with the process, if they do.
+// Keep keeps a key that was made. The error says why sticky cookies end with the
+// process, if they do.
 func (k *AffinityKey) Keep() error {
-	if k.file != "" {
-		k.fault = file.Replace(k.file, []byte(hex.EncodeToString(k.key[:])+"\n"))
-		k.file = ""
+	if k.keep != nil {
+		k.fault = k.keep.Keep(store.KeySticky, []byte(hex.EncodeToString(k.key[:])+"\n"))
+		k.keep = nil
 	}
 	return k.fault
 }
 
-// read reads the key from a file: 64 hexadecimal digits in a line.
-func (k *AffinityKey) read(name string) error {
-	data, err := file.Read(name, 1024, "a key has 65")
+// load loads the key: 64 hexadecimal digits in a line.
+func (k *AffinityKey) load(kept store.Values) error {
+	data, err := kept.Load(store.KeySticky)
 	if err != nil {
 		return err
 	}
 	text := strings.TrimSpace(string(data))
 	if n, err := hex.Decode(k.key[:], []byte(text[:min(len(text), 2*affinityBytes)])); err != nil || n != affinityBytes || len(text) != 2*affinityBytes {
-		return fmt.Errorf("read %s: it does not hold a key of %d hexadecimal digits", name, 2*affinityBytes)
+		return fmt.Errorf("%s does not hold a key of %d hexadecimal digits", store.KeySticky, 2*affinityBytes)
 	}
 	return nil
 }

@@ -1,9 +1,6 @@
 package upstream
 
 import (
-	"os"
-	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +10,8 @@ import (
 	"headgate/internal/header"
 	"headgate/internal/schema"
 	"headgate/internal/setting/unit"
+	"headgate/internal/store"
+	"headgate/internal/store/memory"
 )
 
 // stickyServers returns servers a, b, c … of equal weight with a cookie.
@@ -22,7 +21,7 @@ func stickyServers(t *testing.T, n int, c *Sticky) (*Servers, exchange.Filter, *
 	for i := range n {
 		list = append(list, Target{URL: "http://" + string('a'+rune(i%26)) + strings.Repeat("x", i/26), Address: "127.0.0.1:1", Weight: 1})
 	}
-	key := OpenAffinityKey("")
+	key := OpenAffinityKey(nil)
 	a := &Affinity{Sticky: c, Key: key, Proxy: "p", Route: "/app"}
 	s := newServers(t, settings, list...)
 	s.pins = newPins(a, s.list)
@@ -151,10 +150,10 @@ func TestStickyAllocatesNothing(t *testing.T) {
 }
 
 func TestAffinityKeySurvivesRestarts(t *testing.T) {
-	dir := t.TempDir()
+	kept := store.ValuesOf(memory.New())
 	var fault error
 	open := func(keep bool) string {
-		k := OpenAffinityKey(dir)
+		k := OpenAffinityKey(kept)
 		if fault = k.fault; keep {
 			fault = k.Keep()
 		}
@@ -165,17 +164,9 @@ func TestAffinityKeySurvivesRestarts(t *testing.T) {
 	first := open(true)
 	equal(t, "value after a restart", open(true), first)
 	equal(t, "value for a reader", open(false), first)
-	name := filepath.Join(dir, affinityFile)
-	info, err := os.Stat(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if runtime.GOOS != "windows" {
-		equal(t, "mode", info.Mode().Perm(), 0o600)
-	}
 	equal(t, "fault", fault, nil)
 	for _, text := range []string{"", "abc", strings.Repeat("x", 64), strings.Repeat("a", 63), strings.Repeat("a", 66), strings.Repeat("a", 2000)} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		if err := kept.Keep(store.KeySticky, []byte(text)); err != nil {
 			t.Fatal(err)
 		}
 		one, other := open(true), open(true)
@@ -183,8 +174,9 @@ func TestAffinityKeySurvivesRestarts(t *testing.T) {
 		if fault == nil {
 			t.Errorf("%q: no fault", text)
 		}
-		data, _ := os.ReadFile(name)
-		equal(t, "a file that cannot be used is left alone", string(data), text)
+		data, err := kept.Load(store.KeySticky)
+		equal(t, "error", err, nil)
+		equal(t, "a key that cannot be used is left alone", string(data), text)
 	}
 }
 
@@ -222,7 +214,7 @@ func BenchmarkSticky(b *testing.B) {
 	for i := range list {
 		s.list = append(s.list, &Server{URL: list[i].URL})
 	}
-	key := OpenAffinityKey("")
+	key := OpenAffinityKey(nil)
 	a := &Affinity{Sticky: lax("sid"), Key: key, Proxy: "p", Route: "/"}
 	s.pins = newPins(a, s.list)
 	f := a.Filter()

@@ -171,7 +171,7 @@ func TestSelfSigned(t *testing.T) {
 	h.start(fmt.Sprintf("version: 1\nadmin: {address: \"\"}\naccess_log: {enabled: false}\nports: {web: {address: %q, protocol: https}}\nproxies: {all: {routes: [{fixed_response: {status: 204}}]}}\n", address))
 	h.log.await(t, "port has no certificate", "port=web", "self-signed")
 	got := dialed{address: address}.must(t).ConnectionState().PeerCertificates[0]
-	kept, err := certs.Load(filepath.Join(h.dir, "state", "self-signed.pem"), filepath.Join(h.dir, "state", "self-signed.pem"))
+	kept, err := certs.Load(filepath.Join(h.dir, "state", "keys", "self-signed.key"), filepath.Join(h.dir, "state", "keys", "self-signed.key"))
 	if err != nil || !kept.Leaf.Equal(got) {
 		t.Errorf("the state directory has another certificate than clients are shown, %v", err)
 	}

@@ -6,18 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"headgate/internal/exchange"
-	"headgate/internal/file"
 	"headgate/internal/setting/unit"
+	"headgate/internal/store"
 )
 
 // Refresh says whether the networks of the CDNs that client_ip names are fetched
@@ -37,24 +36,20 @@ type Refresh struct {
 // those of the program, and those that were kept.
 type Lists struct {
 	Refresh
-	// StateDir is where fetched lists are kept, "" for nowhere.
-	StateDir string
+	// Values is where fetched lists are kept, nil for nowhere.
+	Values store.Values
 	// Kept returns the list of a CDN that was kept there before, as it was loaded; no
 	// bytes if there is none. Nil knows of none.
 	Kept func(cdn string) ([]byte, error)
 }
 
-// keptList returns the file below the state directory in which the list of a CDN is
-// kept.
-func keptList(stateDir, cdn string) string { return filepath.Join(stateDir, "cdn", cdn+".txt") }
-
-// ReadKept reads the list of a CDN that was kept; no bytes if there is none.
-func ReadKept(stateDir, cdn string) ([]byte, error) {
-	if stateDir == "" {
+// ReadKept loads the list of a CDN that was kept; no bytes if there is none.
+func ReadKept(values store.Values, cdn string) ([]byte, error) {
+	if values == nil {
 		return nil, nil
 	}
-	text, err := file.Read(keptList(stateDir, cdn), maxFetched, "than a list of networks may be")
-	if errors.Is(err, os.ErrNotExist) {
+	text, err := values.Load(store.PrefixCDN + cdn)
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	return text, err
@@ -92,14 +87,14 @@ func current(known *cdn, lists Lists, env exchange.Env) *cdn {
 	if len(known.from) == 0 || env.Keep == nil {
 		return known
 	}
-	key := fmt.Sprintf("networks of %s\n%+v\n%s", known.name, lists.Refresh, lists.StateDir)
+	key := fmt.Sprintf("networks of %s\n%+v\n%v", known.name, lists.Refresh, lists.Values != nil)
 	return env.Keep(key, func() exchange.Kept { return newFresh(known, lists, env) }).(*fresh).cdn
 }
 
 // Begin begins the fetching.
 func (f *fresh) Begin() {
 	if f.unread != nil {
-		f.log.Warn("cannot use the saved CDN networks", "cdn", f.cdn.name, "file", f.name(), "error", f.unread)
+		f.log.Warn("cannot use the saved CDN networks", "cdn", f.cdn.name, "error", f.unread)
 	}
 	if !f.lists.Enabled {
 		return
@@ -236,18 +231,9 @@ func onlyHTTPS(request *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// name returns the file in which the list is kept, "" for none.
-func (f *fresh) name() string {
-	if f.lists.StateDir == "" {
-		return ""
-	}
-	return keptList(f.lists.StateDir, f.cdn.name)
-}
-
-// keep writes the list to the state directory.
+// keep keeps the list for the next start.
 func (f *fresh) keep(l *list) error {
-	name := f.name()
-	if name == "" {
+	if f.lists.Values == nil {
 		return nil
 	}
 	var b bytes.Buffer
@@ -255,10 +241,7 @@ func (f *fresh) keep(l *list) error {
 	for _, p := range l.networks {
 		fmt.Fprintln(&b, p)
 	}
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		return err
-	}
-	return file.Replace(name, b.Bytes())
+	return f.lists.Values.Keep(store.PrefixCDN+f.cdn.name, b.Bytes())
 }
 
 // kept returns the list that was kept, nil if there is none that can be used. It is

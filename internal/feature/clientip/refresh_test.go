@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -18,6 +16,8 @@ import (
 	"headgate/internal/exchange"
 	"headgate/internal/exchange/exchangetest"
 	"headgate/internal/setting/unit"
+	"headgate/internal/store"
+	"headgate/internal/store/memory"
 )
 
 // publisher is a CDN's web server.
@@ -52,7 +52,7 @@ func newPublisher(t *testing.T, secure bool) *publisher {
 }
 
 // freshOf returns what keeps a CDN up to date that is known by two networks.
-func freshOf(t *testing.T, url, dir string, client *http.Client) (*fresh, *bytes.Buffer) {
+func freshOf(t *testing.T, url string, kept store.Values, client *http.Client) (*fresh, *bytes.Buffer) {
 	t.Helper()
 	base := &cdn{preset: preset{name: "test", from: []string{url}, read: lines}}
 	base.embedded = &list{networks: []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("2001:db8::/32")}, date: time.Date(2026, 2, 11, 0, 0, 0, 0, time.UTC)}
@@ -60,8 +60,8 @@ func freshOf(t *testing.T, url, dir string, client *http.Client) (*fresh, *bytes
 	told := &bytes.Buffer{}
 	env := exchangetest.Env(t, func() time.Time { return time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC) })
 	env.Log = slog.New(slog.NewTextHandler(told, nil))
-	read := func(cdn string) ([]byte, error) { return ReadKept(dir, cdn) }
-	f := newFresh(base, Lists{Refresh: Refresh{Enabled: true, Interval: unit.Duration(24 * time.Hour)}, StateDir: dir, Kept: read}, env)
+	read := func(cdn string) ([]byte, error) { return ReadKept(kept, cdn) }
+	f := newFresh(base, Lists{Refresh: Refresh{Enabled: true, Interval: unit.Duration(24 * time.Hour)}, Values: kept, Kept: read}, env)
 	if client != nil {
 		client.CheckRedirect = onlyHTTPS
 		f.client = client
@@ -72,8 +72,8 @@ func freshOf(t *testing.T, url, dir string, client *http.Client) (*fresh, *bytes
 func (f *fresh) trusts(address string) bool { return f.cdn.has(netip.MustParseAddr(address)) }
 
 func TestFetchedNetworksAreUsedAndKept(t *testing.T) {
-	p, dir := newPublisher(t, true), t.TempDir()
-	f, _ := freshOf(t, p.URL, dir, p.Client())
+	p, values := newPublisher(t, true), store.ValuesOf(memory.New())
+	f, _ := freshOf(t, p.URL, values, p.Client())
 	p.body.Store("192.0.2.0/24\n2001:db8::/32\n\n198.51.100.0/24\n")
 	if err := f.fetchAll(context.Background()); err != nil {
 		t.Fatal(err)
@@ -81,26 +81,26 @@ func TestFetchedNetworksAreUsedAndKept(t *testing.T) {
 	if !f.trusts("198.51.100.7") || !f.trusts("2001:db8::1") || f.trusts("203.0.113.1") {
 		t.Error("the list is not in use")
 	}
-	kept, err := os.ReadFile(filepath.Join(dir, "cdn", "test.txt"))
+	kept, err := values.Load(store.PrefixCDN + "test")
 	if err != nil || !strings.Contains(string(kept), "fetched 2026-11-21") || !strings.Contains(string(kept), "198.51.100.0/24\n") {
 		t.Errorf("kept %q, %v", kept, err)
 	}
 	// The next process begins with it, unless the program's list is newer.
-	next, _ := freshOf(t, p.URL, dir, nil)
+	next, _ := freshOf(t, p.URL, values, nil)
 	if !next.trusts("198.51.100.7") || next.first() < 11*time.Hour {
 		t.Errorf("the kept list is not in use, or is fetched again in %v", next.first())
 	}
 	old := strings.Replace(string(kept), "2026-11-21", "2025-01-01", 1)
-	if err := os.WriteFile(filepath.Join(dir, "cdn", "test.txt"), []byte(old), 0o600); err != nil {
+	if err := values.Keep(store.PrefixCDN+"test", []byte(old)); err != nil {
 		t.Fatal(err)
 	}
-	if next, _ := freshOf(t, p.URL, dir, nil); next.trusts("198.51.100.7") || next.first() > 2*spread {
+	if next, _ := freshOf(t, p.URL, values, nil); next.trusts("198.51.100.7") || next.first() > 2*spread {
 		t.Error("a list older than the program's is in use")
 	}
-	if err := os.WriteFile(filepath.Join(dir, "cdn", "test.txt"), []byte("# 2026-11-20\n0.0.0.0/1\n"), 0o600); err != nil {
+	if err := values.Keep(store.PrefixCDN+"test", []byte("# 2026-11-20\n0.0.0.0/1\n")); err != nil {
 		t.Fatal(err)
 	}
-	if next, told := freshOf(t, p.URL, dir, nil); next.trusts("198.51.100.7") || !next.trusts("192.0.2.1") || next.unread == nil || told.Len() > 0 {
+	if next, told := freshOf(t, p.URL, values, nil); next.trusts("198.51.100.7") || !next.trusts("192.0.2.1") || next.unread == nil || told.Len() > 0 {
 		t.Errorf("a kept list that is absurd is in use, or %q is told before its plan is: %v", told, next.unread)
 	}
 }
@@ -121,7 +121,7 @@ func TestWhatIsRefused(t *testing.T) {
 		"a redirect out of TLS": "to " + plain.URL, "a redirect to itself": "to " + p.URL,
 	} {
 		p.body.Store(body)
-		f, _ := freshOf(t, p.URL, t.TempDir(), p.Client())
+		f, _ := freshOf(t, p.URL, nil, p.Client())
 		if err := f.fetchAll(context.Background()); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
@@ -132,7 +132,7 @@ func TestWhatIsRefused(t *testing.T) {
 	p.body.Store(same)
 	for name, client := range map[string]*http.Client{"a certificate nobody knows": {}, "plain HTTP": plain.Client()} {
 		url := map[bool]string{true: plain.URL, false: p.URL}[name == "plain HTTP"]
-		f, _ := freshOf(t, url, "", client)
+		f, _ := freshOf(t, url, nil, client)
 		if err := f.fetchAll(context.Background()); err == nil {
 			t.Errorf("%s: accepted", name)
 		}

@@ -17,6 +17,7 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/feature/clientip"
 	"headgate/internal/file"
+	"headgate/internal/store"
 	"headgate/internal/upstream"
 )
 
@@ -24,16 +25,16 @@ import (
 type Options struct {
 	// Log is the application's log. Nil discards.
 	Log *slog.Logger
-	// StateDir is where the self-signed certificate, the key of sticky cookies and
-	// the lists of CDNs are kept; "" keeps them in memory.
-	StateDir string
+	// Values is where the self-signed certificate, the key of sticky cookies and the
+	// lists of CDNs are kept; nil keeps them in memory.
+	Values store.Values
 }
 
 // Loader loads the inputs of one configuration after the other and holds those in
 // use. Its methods are not for several goroutines at once.
 type Loader struct {
 	log          *slog.Logger
-	stateDir     string
+	values       store.Values
 	certificates *certs.Keeper
 	current      *Set // of the configuration in use, or empty
 }
@@ -43,7 +44,7 @@ func NewLoader(o Options) *Loader {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Loader{log: o.Log, stateDir: o.StateDir, certificates: certs.NewKeeper(o.Log), current: &Set{}}
+	return &Loader{log: o.Log, values: o.Values, certificates: certs.NewKeeper(o.Log), current: &Set{}}
 }
 
 // Close ends what runs for the inputs in use.
@@ -96,10 +97,10 @@ func (l *Loader) Prepare(cfg *config.Config, dir string) *Set {
 	}
 	s.certificates = l.certificates.Prepare(wanted)
 	if n.selfSigned && s.selfSigned == nil {
-		s.selfSigned, s.selfSignedErr = certs.SelfSigned(l.stateDir)
+		s.selfSigned, s.selfSignedErr = certs.SelfSigned(l.values)
 	}
 	if n.affinity && s.affinity == nil {
-		s.affinity = upstream.OpenAffinityKey(l.stateDir)
+		s.affinity = upstream.OpenAffinityKey(l.values)
 	}
 	return s
 }
@@ -124,7 +125,7 @@ func (s *Set) loadList(cdn string) {
 	if known, ok := s.loader.current.lists[cdn]; ok {
 		s.lists[cdn] = known
 	} else if _, ok := s.lists[cdn]; !ok {
-		text, err := clientip.ReadKept(s.loader.stateDir, cdn)
+		text, err := clientip.ReadKept(s.loader.values, cdn)
 		s.lists[cdn] = list{text, err}
 	}
 }
@@ -167,7 +168,7 @@ func ForServers(certFile string) string { return "for servers: " + certFile }
 // SelfSigned returns the certificate for names that no other has.
 func (s *Set) SelfSigned() (*certs.Certificate, error) {
 	if s == nil {
-		return nil, notLoaded("self-signed.pem")
+		return nil, notLoaded(store.KeySelfSigned)
 	}
 	return s.selfSigned, s.selfSignedErr
 }

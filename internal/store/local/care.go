@@ -1,6 +1,7 @@
 package local
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"io"
@@ -188,4 +189,34 @@ func (s *Store) writeDB(w io.Writer) error {
 		_, err := tx.WriteTo(w)
 		return err
 	})
+}
+
+// moved is what version 1 has kept in other places.
+var moved = []struct{ from, key string }{
+	{"affinity.key", store.KeySticky},
+	{"self-signed.pem", store.KeySelfSigned},
+}
+
+// takeOver moves the files of version 1 to where this version keeps them. What is
+// there already is not touched.
+func (s *Store) takeOver() {
+	for _, m := range moved {
+		name, err := fileOf(m.key)
+		if err != nil {
+			continue
+		}
+		from, to := filepath.Join(s.dir, m.from), filepath.Join(s.dir, name)
+		if _, err := os.Lstat(to); err == nil {
+			continue
+		}
+		data, err := file.Read(from, store.MaxChange, "an entry has less")
+		if err != nil || len(bytes.TrimSpace(data)) == 0 {
+			continue
+		}
+		if err := os.Rename(from, to); err != nil {
+			s.log.Error("state of an earlier version is not taken over", "file", from, "error", err)
+			continue
+		}
+		s.log.Info("state of an earlier version was taken over", "file", from, "to", to)
+	}
 }

@@ -214,7 +214,7 @@ func (s *Store) checkVersion() error {
 	return nil
 }
 
-// prepare makes the folders.
+// prepare makes the folders, and moves what an earlier version has kept elsewhere.
 func (s *Store) prepare() error {
 	for _, f := range folders {
 		if err := os.MkdirAll(filepath.Join(s.dir, f.dir), 0o700); err != nil {
@@ -224,6 +224,7 @@ func (s *Store) prepare() error {
 	if err := os.MkdirAll(filepath.Join(s.dir, stagedName), 0o700); err != nil {
 		return s.explain(err)
 	}
+	s.takeOver()
 	if _, err := os.Stat(filepath.Join(s.dir, versionName)); errors.Is(err, fs.ErrNotExist) {
 		if err := file.Replace(filepath.Join(s.dir, versionName), fmt.Appendln(nil, Version)); err != nil {
 			return s.explain(err)

@@ -193,6 +193,29 @@ func (s *Store) Snapshot(ctx context.Context, prefix string) (all []store.Entry,
 	return all, at, nil
 }
 
+// Files are the entries of a state directory that are files of their own, to be looked
+// at without opening it. Nothing can be kept.
+type Files struct{ Dir string }
+
+// Load returns the value of a key: see store.Values. In a directory that no headgate
+// of this version has opened yet, what version 1 has kept is found too.
+func (f Files) Load(key string) ([]byte, error) {
+	value, err := ReadFile(f.Dir, key)
+	if errors.Is(err, fs.ErrNotExist) {
+		for _, m := range moved {
+			if m.key == key {
+				return file.Read(filepath.Join(f.Dir, m.from), store.MaxChange, "an entry has less")
+			}
+		}
+	}
+	return value, err
+}
+
+// Keep refuses: nothing is written.
+func (f Files) Keep(key string, _ []byte) error {
+	return fmt.Errorf("keep %s: the state directory %s is only looked at", key, f.Dir)
+}
+
 // ReadFile returns the value of an entry that is a file of its own, without opening
 // the directory: for commands that only look while headgate runs. The error wraps
 // fs.ErrNotExist when there is none.
