@@ -119,20 +119,16 @@ func (l *Log) Send(p Payload) {
 	if l == nil {
 		return
 	}
-	k, ok := kinds[reflect.TypeOf(p)]
-	data, err := json.Marshal(p)
-	if !ok || err != nil {
-		l.app.Error("an event is not in the table of events", "event", fmt.Sprintf("%T", p), "error", err)
+	e, err := Draft(p)
+	if err != nil {
+		l.app.Error("an event cannot be told", "error", err)
 		return
 	}
-	object, text := p.about()
-	e := &Event{Type: k.Type, Level: k.Level, Object: object, Text: text, Data: data}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.closed {
 		return
 	}
-	e.Time = time.Now().UTC().Truncate(time.Microsecond)
 	e.ID = max(l.mu.last+1, ID(e.Time.UnixMicro()))
 	l.mu.last = e.ID
 	l.mu.recent[l.mu.sent%kept] = e
@@ -148,6 +144,21 @@ func (l *Log) Send(p Payload) {
 	case l.wake <- struct{}{}:
 	default:
 	}
+}
+
+// Draft returns the event of a payload, of this moment and without an id: one that is
+// shown to somebody and not sent.
+func Draft(p Payload) (*Event, error) {
+	k, ok := kinds[reflect.TypeOf(p)]
+	if !ok {
+		return nil, fmt.Errorf("%T is not in the table of events", p)
+	}
+	data, err := json.Marshal(p)
+	if err != nil {
+		return nil, fmt.Errorf("write %s as JSON: %w", k.Type, err)
+	}
+	object, text := p.about()
+	return &Event{Type: k.Type, Level: k.Level, Object: object, Text: text, Data: data, Time: time.Now().UTC().Truncate(time.Microsecond)}, nil
 }
 
 // Last returns the id of the newest event, 0 if there is none.

@@ -29,6 +29,7 @@ import (
 	"headgate/internal/accesslog/recent"
 	"headgate/internal/admin/operator"
 	"headgate/internal/event"
+	"headgate/internal/event/webhook"
 	"headgate/internal/schema"
 )
 
@@ -62,6 +63,8 @@ type Options struct {
 	// Recent holds the last requests; nil if that is off.
 	Recent *recent.Ring
 
+	// Webhooks send events on; nil if there are none.
+	Webhooks *webhook.Sender
 	// Version is told.
 	Version Version
 	// Hosts are names that the listener answers to, beside localhost and addresses.

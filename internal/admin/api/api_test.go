@@ -23,6 +23,7 @@ import (
 	"headgate/internal/accesslog/recent"
 	"headgate/internal/admin/operator"
 	"headgate/internal/event"
+	"headgate/internal/event/webhook"
 	"headgate/internal/schema"
 	"headgate/internal/store/memory"
 )
@@ -45,6 +46,8 @@ type house struct {
 	server *httptest.Server
 	client *http.Client
 	tokens map[string]string
+
+	receiver *httptest.Server // of the webhook chat; it refuses all
 }
 
 var root = operator.Identity{Name: "local:0", Role: operator.Admin}
@@ -59,8 +62,13 @@ func start(t *testing.T) *house {
 	t.Cleanup(events.Close)
 	h := &house{t: t, events: events, ring: recent.New(recent.Config{}), tokens: map[string]string{}}
 	h.ops = operator.New(operator.Options{Store: st, Events: events, Log: slog.New(slog.DiscardHandler)})
+	hooks := webhook.New(webhook.Options{Events: events, Store: st, Log: slog.New(slog.DiscardHandler)})
+	t.Cleanup(hooks.Close)
+	h.receiver = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }))
+	t.Cleanup(h.receiver.Close)
+	hooks.Set([]webhook.Hook{{Name: "chat", URL: h.receiver.URL, Secret: "x"}})
 	h.api = New(Options{
-		Operators: h.ops, Events: events, Recent: h.ring, Hosts: []string{"gate.example.com"},
+		Webhooks: hooks, Operators: h.ops, Events: events, Recent: h.ring, Hosts: []string{"gate.example.com"},
 		Version: Version{Version: "1.2.3", API: "v1"}, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	h.server = httptest.NewUnstartedServer(h.api)
@@ -441,6 +449,24 @@ func waitABit(t *testing.T) {
 	case <-timer.C:
 	case <-t.Context().Done():
 	}
+}
+
+func TestWebhooksTellHowTheyStand(t *testing.T) {
+	h := start(t)
+	rs, out := h.ask("POST", "/webhooks/chat/test", "{}", "as: editor")
+	if h.want("test", rs, out, 200, ""); out["taken"] != false || out["status"] != 404.0 || out["error"] != "answered with 404" {
+		t.Errorf("got %v", out)
+	}
+	h.events.Send(event.ProcessStarted{})
+	for letters := 0; letters == 0 && t.Context().Err() == nil; waitABit(t) {
+		rs, out = h.ask("GET", "/webhooks/chat/state", "", "as: viewer")
+		h.want("state", rs, out, 200, "")
+		letters = len(out["waiting"].([]any))
+	}
+	rs, out = h.ask("POST", "/webhooks/chat/resend", `{"event":1}`, "as: editor")
+	h.want("a letter that is not there", rs, out, 404, "not_found")
+	rs, out = h.ask("GET", "/webhooks/none/state", "", "as: viewer")
+	h.want("a webhook that is not there", rs, out, 404, "not_found")
 }
 
 func TestAdminSocketIsForOurOwnUser(t *testing.T) {

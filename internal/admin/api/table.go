@@ -12,6 +12,7 @@ const (
 	areaOperators = "operators"
 	areaSession   = "session"
 	areaStatus    = "status"
+	areaWebhooks  = "webhooks"
 )
 
 func of[T any]() reflect.Type { return reflect.TypeFor[T]() }
@@ -86,5 +87,12 @@ func (a *API) table() []row {
 			about: "Lists recent requests, the newest first."},
 		{method: get, path: "/logs/access/stream", access: viewer, area: areaLogs, query: logQuery(false), stream: a.followLogs,
 			about: "Streams requests as they end (text/event-stream)."},
+
+		{method: get, path: "/webhooks/{name}/state", access: viewer, area: areaWebhooks, out: of[webhookState](), handle: a.webhookState,
+			about: "Tells how a webhook stands, and which messages wait or are dead."},
+		{method: post, path: "/webhooks/{name}/test", access: editor, area: areaWebhooks, in: of[empty](), out: of[webhookTest](), handle: takes(a.testWebhook),
+			about: "Sends a test message to a webhook at once, and tells how it ended."},
+		{method: post, path: "/webhooks/{name}/resend", access: editor, area: areaWebhooks, in: of[resendInput](), handle: takes(a.resend),
+			about: "Sends a dead letter once more, for another day."},
 	}
 }

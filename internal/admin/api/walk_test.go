@@ -28,7 +28,7 @@ func request(serial uint64, path string, status int) *exchange.Exchange {
 
 // at returns the path of a row with a name that is there.
 func (r *row) at() string {
-	name := map[string]string{"users": "bob", "tokens": "viewer", "sessions": "0123456789abcdef"}[strings.Split(r.path, "/")[1]]
+	name := map[string]string{"users": "bob", "tokens": "viewer", "sessions": "0123456789abcdef", "webhooks": "chat"}[strings.Split(r.path, "/")[1]]
 	return strings.ReplaceAll(r.path, "{name}", name)
 }
 
