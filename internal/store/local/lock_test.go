@@ -16,6 +16,13 @@ import (
 const childDir = "HEADGATE_TEST_STATE"
 
 func TestMain(m *testing.M) {
+	if task := os.Getenv("HEADGATE_TEST_TASK"); task != "" {
+		if err := doTask(task, os.Getenv(childDir)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if dir := os.Getenv(childDir); dir != "" {
 		if s, err := Open(Options{Dir: dir}); err != nil {
 			fmt.Println(err)
