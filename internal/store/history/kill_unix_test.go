@@ -36,6 +36,9 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	if dir := os.Getenv(mountDir); dir != "" {
+		os.Exit(saveUnderMounts(dir))
+	}
 	if dir := os.Getenv(killDir); dir != "" {
 		if err := saveUntilKilled(dir); err != nil {
 			fmt.Println("error", err)

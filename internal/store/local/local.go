@@ -146,6 +146,9 @@ func Open(o Options) (*Store, error) {
 	if errors.As(trouble, &inUse) {
 		return nil, trouble
 	}
+	if trouble == nil {
+		trouble = s.finishRestore()
+	}
 	if err := s.checkVersion(); err != nil {
 		s.lock.Close()
 		return nil, err

@@ -117,21 +117,23 @@ func (s *Store) sweepStaged() {
 	}
 }
 
+// sealName is the name of what tells whether the key is the right one.
+const sealName = "meta/seal"
+
 // checkSeal holds the key against what was sealed before.
 func (s *Store) checkSeal() error {
-	const name, text = "meta/seal", "headgate"
 	s.keys.broken = nil
 	return guard(func() error {
 		err := s.mu.db.Update(func(tx *bbolt.Tx) error {
 			meta := tx.Bucket([]byte(bucketMeta))
 			if sealed := meta.Get([]byte(metaSeal)); sealed != nil {
-				if _, err := s.keys.open(name, sealed); err != nil {
+				if _, err := s.keys.open(sealName, sealed); err != nil {
 					s.keys.broken = fmt.Errorf("state directory %s: its secrets are %w", s.dir, errSealed)
 					s.log.Error("secrets of the state cannot be opened, changes are refused", "error", s.keys.broken)
 				}
 				return errNothing
 			}
-			return meta.Put([]byte(metaSeal), s.keys.seal(name, []byte(text)))
+			return meta.Put([]byte(metaSeal), s.keys.seal(sealName, []byte("headgate")))
 		})
 		return unlessNothing(err)
 	})
