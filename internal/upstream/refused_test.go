@@ -29,7 +29,7 @@ func refuses(t *testing.T) Target {
 		defer c.Close()
 		c.Write(http2.AppendFrame(nil, 0, http2.FrameSettings, 0, 0))
 		io.CopyN(io.Discard, c, int64(len(http2.Preface)))
-		head := make([]byte, http2.HeadSize)
+		head := make([]byte, http2.FrameHeaderSize)
 		for {
 			if _, err := io.ReadFull(c, head); err != nil {
 				return
@@ -37,7 +37,7 @@ func refuses(t *testing.T) Target {
 			f := http2.ParseFrame(head)
 			io.CopyN(io.Discard, c, int64(f.Length))
 			if f.Type == http2.FrameData {
-				b := http2.AppendReset(nil, f.Stream, http2.RefusedStream)
+				b := http2.AppendRSTStream(nil, f.Stream, http2.RefusedStream)
 				c.Write(http2.AppendGoAway(b, 0, http2.NoError, ""))
 				return
 			}
@@ -65,9 +65,9 @@ func TestServerThatTakesNoStreamsGetsNone(t *testing.T) {
 				return
 			}
 			b := http2.AppendFrame(nil, http2.SettingSize, http2.FrameSettings, 0, 0)
-			c.Write(http2.AppendSetting(b, http2.SettingStreams, 0))
+			c.Write(http2.AppendSetting(b, http2.SettingMaxConcurrentStreams, 0))
 			io.CopyN(io.Discard, c, int64(len(http2.Preface)))
-			for head := make([]byte, http2.HeadSize); ; {
+			for head := make([]byte, http2.FrameHeaderSize); ; {
 				if _, err := io.ReadFull(c, head); err != nil {
 					break
 				}
@@ -75,7 +75,7 @@ func TestServerThatTakesNoStreamsGetsNone(t *testing.T) {
 				io.CopyN(io.Discard, c, int64(f.Length))
 				if f.Type == http2.FrameHeaders {
 					requests <- struct{}{}
-					c.Write(http2.AppendReset(nil, f.Stream, http2.RefusedStream))
+					c.Write(http2.AppendRSTStream(nil, f.Stream, http2.RefusedStream))
 				}
 			}
 			c.Close()

@@ -23,8 +23,7 @@ const (
 // another.
 type body struct {
 	stream *stream
-	wake   chan struct{}
-	timer  *time.Timer
+	wake   http2.Signal
 
 	// owned by the goroutine that reads
 	current *http2.Chunk
@@ -39,14 +38,9 @@ type body struct {
 }
 
 // reset readies the body's memory for another stream.
-func (b *body) reset() { *b = body{wake: drained(b.wake), timer: b.timer} }
-
-func drained(ch chan struct{}) chan struct{} {
-	select {
-	case <-ch:
-	default:
-	}
-	return ch
+func (b *body) reset() {
+	b.wake.Lower()
+	*b = body{wake: b.wake}
 }
 
 // drop gives back what was not read.
@@ -68,23 +62,16 @@ func (b *body) unread() int64 {
 	return n
 }
 
-func (b *body) lookUp() {
-	select {
-	case b.wake <- struct{}{}:
-	default:
-	}
-}
-
 // put adds a copy of p. conn.mu is held.
 func (b *body) put(p []byte) {
 	b.list.Put(p)
-	b.lookUp()
+	b.wake.Raise()
 }
 
 // putChunk adds a chunk, which the body owns from then on. conn.mu is held.
 func (b *body) putChunk(k *http2.Chunk) {
 	b.list.Add(k)
-	b.lookUp()
+	b.wake.Raise()
 }
 
 // Read reads from the body. Before the first byte it tells a client that waits
@@ -150,7 +137,7 @@ func (b *body) next() error {
 			return b.end()
 		}
 		c.mu.Unlock()
-		if !b.wait(b.idle()) {
+		if !b.wake.Wait(b.idle()) {
 			return &exchange.Error{Reason: exchange.RequestTimeout, Err: errors.New("the request body paused for too long")}
 		}
 	}
@@ -163,26 +150,6 @@ func (b *body) idle() time.Duration {
 		return s.tunnelIdle
 	}
 	return s.port.Limits.BodyIdle
-}
-
-// wait waits for news, at most for limit if that is not 0.
-func (b *body) wait(limit time.Duration) bool {
-	if limit <= 0 {
-		<-b.wake
-		return true
-	}
-	if b.timer == nil {
-		b.timer = time.NewTimer(limit)
-	} else {
-		b.timer.Reset(limit)
-	}
-	select {
-	case <-b.wake:
-		b.timer.Stop()
-		return true
-	case <-b.timer.C:
-		return false
-	}
 }
 
 // took grants the client what was read, and reports whether that was the end.
@@ -250,7 +217,7 @@ func (b *body) Close() error {
 		b.closed = true
 		c.grantLocked(int64(b.list.Size()))
 		b.list.Drop()
-		b.lookUp()
+		b.wake.Raise()
 	}
 	c.mu.Unlock()
 	return nil

@@ -64,7 +64,7 @@ type Conn struct {
 
 	// owned by the goroutine that runs Serve
 	buf     netconn.Buffer
-	first   [http2.HeadSize]byte
+	first   [http2.FrameHeaderSize]byte
 	port    *exchange.Port
 	member  *clients.Member
 	places  int   // requests that memory was taken for
@@ -90,7 +90,7 @@ type Conn struct {
 		err     error  // why nothing can be sent any more
 		lastID  uint32 // of the newest stream
 		refused bool   // no new streams are taken: they come too late
-		streams table
+		streams http2.Streams[*stream]
 		running int        // streams whose exchange has not ended
 		gone    [64]uint32 // the last streams that ended; see ended
 		turn    int
@@ -126,8 +126,8 @@ func (f *Front) NewConn(nc net.Conn, serial uint64) *Conn {
 		c.secure, c.socket = true, secure.NetConn()
 		c.weak = weak(&state)
 	}
-	c.mu.window, c.mu.initial = http2.FirstWindow, http2.FirstWindow
-	c.mu.receive = http2.FirstWindow
+	c.mu.window, c.mu.initial = http2.InitialWindow, http2.InitialWindow
+	c.mu.receive = http2.InitialWindow
 	c.mu.resize = true
 	return c
 }
@@ -184,7 +184,7 @@ func (c *Conn) begin() {
 	c.port = c.front.Port()
 	c.streams = cmp.Or(c.port.Streams, usualStreams)
 	c.nc.SetWriteWait(c.port.WriteIdle)
-	c.hpack = hpack.NewDecoder(http2.FirstTableSize, c.emit)
+	c.hpack = hpack.NewDecoder(http2.InitialTableSize, c.emit)
 	c.hpack.SetMaxStringLength(c.stringSize())
 	c.mu.Lock()
 	c.mu.quiet = c.began
@@ -194,11 +194,11 @@ func (c *Conn) begin() {
 		c.mu.budget.spent[ResetFlood] = floodTable[ResetFlood].most - offenderResets
 	}
 	b := http2.AppendFrame(c.space(), 4*http2.SettingSize, http2.FrameSettings, 0, 0)
-	b = http2.AppendSetting(b, http2.SettingStreams, uint32(c.streams))
-	b = http2.AppendSetting(b, http2.SettingListSize, uint32(c.port.HeadSize))
-	b = http2.AppendSetting(b, http2.SettingConnect, 1)
-	b = http2.AppendSetting(b, http2.SettingNoPriorities, 1)
-	c.mu.out = http2.AppendWindow(b, 0, connWindow-http2.FirstWindow)
+	b = http2.AppendSetting(b, http2.SettingMaxConcurrentStreams, uint32(c.streams))
+	b = http2.AppendSetting(b, http2.SettingMaxHeaderListSize, uint32(c.port.HeadSize))
+	b = http2.AppendSetting(b, http2.SettingEnableConnectProtocol, 1)
+	b = http2.AppendSetting(b, http2.SettingNoRFC7540Priorities, 1)
+	c.mu.out = http2.AppendWindowUpdate(b, 0, connWindow-http2.InitialWindow)
 	c.mu.receive = connWindow
 	c.mu.Unlock()
 	c.flush()
@@ -224,7 +224,7 @@ func (c *Conn) greet() error {
 
 // frame reads one frame and does what it asks for.
 func (c *Conn) frame() error {
-	if err := c.await(http2.HeadSize); err != nil {
+	if err := c.await(http2.FrameHeaderSize); err != nil {
 		return err
 	}
 	h := http2.ParseFrame(c.buf.Bytes())
@@ -234,18 +234,18 @@ func (c *Conn) frame() error {
 	if h.Type == http2.FrameData {
 		return c.onData(h)
 	}
-	if err := c.await(http2.HeadSize + h.Length); err != nil {
+	if err := c.await(http2.FrameHeaderSize + h.Length); err != nil {
 		return err
 	}
-	err := c.dispatch(h, c.buf.Bytes()[http2.HeadSize:http2.HeadSize+h.Length])
-	c.buf.Use(http2.HeadSize + h.Length)
+	err := c.dispatch(h, c.buf.Bytes()[http2.FrameHeaderSize:http2.FrameHeaderSize+h.Length])
+	c.buf.Use(http2.FrameHeaderSize + h.Length)
 	return err
 }
 
 // admit judges whether a frame may come now.
 func (c *Conn) admit(h http2.Frame) error {
 	switch {
-	case h.Length > http2.MostFrame:
+	case h.Length > http2.MaxFrameSize:
 		return broken(http2.FrameSizeError, "a frame is larger than SETTINGS_MAX_FRAME_SIZE (RFC 9113, section 4.2)")
 	case !c.greeted && (h.Type != http2.FrameSettings || h.Flags&http2.FlagAck != 0):
 		return broken(http2.ProtocolError, "the first frame is not SETTINGS (RFC 9113, section 3.4)")
@@ -266,9 +266,9 @@ func (c *Conn) dispatch(h http2.Frame, p []byte) error {
 		return c.onContinuation(h, p)
 	case http2.FrameSettings:
 		return c.onSettings(h, p)
-	case http2.FrameWindow:
+	case http2.FrameWindowUpdate:
 		return c.onWindow(h, p)
-	case http2.FrameReset:
+	case http2.FrameRSTStream:
 		return c.onReset(h, p)
 	case http2.FramePing:
 		return c.onPing(h, p)
@@ -278,7 +278,7 @@ func (c *Conn) dispatch(h http2.Frame, p []byte) error {
 		return c.onPriority(h, p)
 	case http2.FramePriorityUpdate:
 		return c.onPriorityUpdate(h, p)
-	case http2.FramePush:
+	case http2.FramePushPromise:
 		return broken(http2.ProtocolError, "PUSH_PROMISE from a client (RFC 9113, section 8.4)")
 	}
 	return c.charge(floodPriority) // unknown types are ignored (RFC 9113, section 4.1)

@@ -27,19 +27,19 @@ func (c *Conn) onSettings(h http2.Frame, p []byte) error {
 	for ; len(p) > 0; p = p[http2.SettingSize:] {
 		value := binary.BigEndian.Uint32(p[2:])
 		switch http2.Setting(binary.BigEndian.Uint16(p)) {
-		case http2.SettingTableSize:
-			c.mu.resize = c.mu.resize || value < http2.FirstTableSize
-		case http2.SettingPush, http2.SettingConnect, http2.SettingNoPriorities:
+		case http2.SettingHeaderTableSize:
+			c.mu.resize = c.mu.resize || value < http2.InitialTableSize
+		case http2.SettingEnablePush, http2.SettingEnableConnectProtocol, http2.SettingNoRFC7540Priorities:
 			if value > 1 {
 				return broken(http2.ProtocolError, "a setting that is neither 0 nor 1 (RFC 9113, section 6.5.2)")
 			}
-		case http2.SettingWindow:
-			if value > http2.MostWindow {
+		case http2.SettingInitialWindowSize:
+			if value > http2.MaxWindow {
 				return broken(http2.FlowControlError, "SETTINGS_INITIAL_WINDOW_SIZE is too large (RFC 9113, section 6.5.2)")
 			}
 			window = int64(value)
-		case http2.SettingFrameSize:
-			if value < http2.MostFrame || value > http2.MostFrameSetting {
+		case http2.SettingMaxFrameSize:
+			if value < http2.MaxFrameSize || value > http2.MaxFrameSizeSetting {
 				return broken(http2.ProtocolError, "SETTINGS_MAX_FRAME_SIZE is out of range (RFC 9113, section 6.5.2)")
 			}
 		}
@@ -59,12 +59,13 @@ func (c *Conn) rewindow(initial int64) error {
 	if by == 0 {
 		return nil
 	}
-	for _, s := range c.mu.streams {
-		if s.window += by; s.window > http2.MostWindow {
+	for _, o := range c.mu.streams.All() {
+		s := o.Stream
+		if s.window += by; s.window > http2.MaxWindow {
 			return broken(http2.FlowControlError, "a change of SETTINGS_INITIAL_WINDOW_SIZE makes a window too large (RFC 9113, section 6.9.2)")
 		}
 		if s.piece.queued {
-			s.lookUpSender()
+			s.wake.Raise()
 		}
 	}
 	return nil
@@ -72,10 +73,10 @@ func (c *Conn) rewindow(initial int64) error {
 
 // onWindow opens the client's window (RFC 9113, section 6.9).
 func (c *Conn) onWindow(h http2.Frame, p []byte) error {
-	if len(p) != http2.WindowSize {
+	if len(p) != http2.WindowUpdateSize {
 		return broken(http2.FrameSizeError, "WINDOW_UPDATE of a size other than 4 (RFC 9113, section 6.9)")
 	}
-	by := int64(binary.BigEndian.Uint32(p) & http2.MostWindow)
+	by := int64(binary.BigEndian.Uint32(p) & http2.MaxWindow)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if h.Stream == 0 {
@@ -91,13 +92,13 @@ func (c *Conn) onWindow(h http2.Frame, p []byte) error {
 	case by == 0:
 		c.resetLocked(s, http2.ProtocolError, errors.New("the client opened a window by nothing"))
 		return c.offend()
-	case s.window+by > http2.MostWindow:
+	case s.window+by > http2.MaxWindow:
 		c.resetLocked(s, http2.FlowControlError, errors.New("the client opened a window too far"))
 		return c.offend()
 	}
 	s.window += by
 	if s.piece.queued {
-		s.lookUpSender()
+		s.wake.Raise()
 	}
 	return c.chargeLocked(floodWindow)
 }
@@ -107,13 +108,13 @@ func (c *Conn) openLocked(by int64) error {
 	switch {
 	case by == 0:
 		return broken(http2.ProtocolError, "WINDOW_UPDATE by nothing (RFC 9113, section 6.9)")
-	case c.mu.window+by > http2.MostWindow:
+	case c.mu.window+by > http2.MaxWindow:
 		return broken(http2.FlowControlError, "WINDOW_UPDATE makes the connection's window too large (RFC 9113, section 6.9.1)")
 	}
 	c.mu.window += by
 	// One is enough: whoever looks up moves what all have to send.
 	if s := c.mu.queue.first(); s != nil {
-		s.lookUpSender()
+		s.wake.Raise()
 	}
 	return c.chargeLocked(floodWindow)
 }
@@ -125,7 +126,7 @@ func (c *Conn) idleLocked(id uint32) bool { return id > c.mu.lastID || id&1 == 0
 // 6.4).
 func (c *Conn) onReset(h http2.Frame, p []byte) error {
 	switch {
-	case len(p) != http2.ResetSize:
+	case len(p) != http2.RSTStreamSize:
 		return broken(http2.FrameSizeError, "RST_STREAM of a size other than 4 (RFC 9113, section 6.4)")
 	case h.Stream == 0:
 		return broken(http2.ProtocolError, "RST_STREAM on stream 0 (RFC 9113, section 6.4)")

@@ -12,17 +12,17 @@ func (c *Conn) onData(h http2.Frame) error {
 	if h.Stream == 0 {
 		return broken(http2.ProtocolError, "DATA on stream 0 (RFC 9113, section 6.1)")
 	}
-	pad, used := 0, http2.HeadSize
+	pad, used := 0, http2.FrameHeaderSize
 	if h.Flags&http2.FlagPadded != 0 {
 		if h.Length == 0 {
 			return broken(http2.FrameSizeError, "padded DATA without a pad length (RFC 9113, section 6.1)")
 		}
-		if err := c.await(http2.HeadSize + 1); err != nil {
+		if err := c.await(http2.FrameHeaderSize + 1); err != nil {
 			return err
 		}
-		pad, used = int(c.buf.Bytes()[http2.HeadSize]), http2.HeadSize+1
+		pad, used = int(c.buf.Bytes()[http2.FrameHeaderSize]), http2.FrameHeaderSize+1
 	}
-	n := h.Length - (used - http2.HeadSize) - pad
+	n := h.Length - (used - http2.FrameHeaderSize) - pad
 	if n < 0 {
 		return broken(http2.ProtocolError, "padding larger than the frame (RFC 9113, section 6.1)")
 	}
@@ -100,14 +100,14 @@ func (c *Conn) lateLocked(id uint32, what string) error {
 	case known:
 		return broken(http2.StreamClosed, what+" on a closed stream (RFC 9113, section 5.1)")
 	}
-	c.mu.out = http2.AppendReset(c.space(), id, http2.StreamClosed)
+	c.mu.out = http2.AppendRSTStream(c.space(), id, http2.StreamClosed)
 	return c.chargeLocked(floodPriority)
 }
 
 // payload hands n bytes of payload on.
 func (c *Conn) payload(id uint32, n int) error {
 	for n > 0 {
-		if n >= http2.DirectLeast && n > c.buf.Len() {
+		if n >= http2.MinDirect && n > c.buf.Len() {
 			return c.direct(id, n)
 		}
 		if c.buf.Len() == 0 {
@@ -180,7 +180,7 @@ func (c *Conn) endRemote(id uint32) {
 	if s.local {
 		c.closeLocked(s, false)
 	}
-	s.body.lookUp()
+	s.body.wake.Raise()
 }
 
 // grantLocked gives the client the room of n bytes on the connection anew. It is
@@ -188,7 +188,7 @@ func (c *Conn) endRemote(id uint32) {
 func (c *Conn) grantLocked(n int64) {
 	c.mu.consumed += n
 	if c.mu.consumed >= connWindow/4 && c.mu.err == nil {
-		c.mu.out = http2.AppendWindow(c.space(), 0, c.mu.consumed)
+		c.mu.out = http2.AppendWindowUpdate(c.space(), 0, c.mu.consumed)
 		c.mu.receive += c.mu.consumed
 		c.mu.consumed = 0
 	}
@@ -207,7 +207,7 @@ func (s *stream) grantLocked(n int64) {
 		s.target += grow
 		s.consumed += grow
 	}
-	c.mu.out = http2.AppendWindow(c.space(), s.id, s.consumed)
+	c.mu.out = http2.AppendWindowUpdate(c.space(), s.id, s.consumed)
 	s.receive += s.consumed
 	s.consumed = 0
 }

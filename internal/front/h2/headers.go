@@ -49,7 +49,7 @@ func (c *Conn) onHeaders(h http2.Frame, p []byte) error {
 		if len(p) < http2.PrioritySize {
 			return broken(http2.FrameSizeError, "HEADERS with a priority that is not whole (RFC 9113, section 6.2)")
 		}
-		b.self = binary.BigEndian.Uint32(p)&http2.MostWindow == h.Stream
+		b.self = binary.BigEndian.Uint32(p)&http2.MaxWindow == h.Stream
 		p = p[http2.PrioritySize:]
 	}
 	if pad > len(p) {
@@ -87,7 +87,7 @@ func (c *Conn) endBlock(id uint32, p []byte) error {
 	c.mu.Lock()
 	s := c.stream(id)
 	newest, refused, running := c.mu.lastID, c.mu.refused, c.mu.running
-	full := len(c.mu.streams) >= c.streams || c.mu.running >= 2*c.streams
+	full := c.mu.streams.Len() >= c.streams || c.mu.running >= 2*c.streams
 	if s == nil && id > newest && !refused {
 		c.mu.lastID = id
 	}
@@ -176,7 +176,7 @@ func (c *Conn) refuse(id uint32, p []byte) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.out = http2.AppendReset(c.space(), id, http2.RefusedStream)
+	c.mu.out = http2.AppendRSTStream(c.space(), id, http2.RefusedStream)
 	c.remember(id, true)
 	return c.chargeLocked(floodReset)
 }
@@ -205,7 +205,7 @@ func (c *Conn) open(id uint32, p []byte) error {
 	if len(c.mu.updates) > 0 {
 		c.takeUpdate(s)
 	}
-	c.mu.streams = append(c.mu.streams, s)
+	c.mu.streams.Add(s.id, s)
 	c.mu.running++
 	c.mu.Unlock()
 	c.opened = append(c.opened, s)
@@ -222,7 +222,7 @@ func (c *Conn) reject(s *stream, fault string) error {
 	c.port.Refuse(&s.ex, exchange.Fail(exchange.BadRequest, fault))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.out = http2.AppendReset(c.space(), s.id, http2.ProtocolError)
+	c.mu.out = http2.AppendRSTStream(c.space(), s.id, http2.ProtocolError)
 	c.remember(s.id, true)
 	s.recycle()
 	return c.offend()
@@ -261,6 +261,6 @@ func (c *Conn) trailers(id uint32, p []byte) error {
 	if s.local {
 		c.closeLocked(s, false)
 	}
-	s.body.lookUp()
+	s.body.wake.Raise()
 	return nil
 }

@@ -53,7 +53,7 @@ func (c *Conn) onPriority(h http2.Frame, p []byte) error {
 		}
 		c.resetLocked(s, http2.FrameSizeError, errors.New("PRIORITY of a size other than 5"))
 		return c.offend()
-	case binary.BigEndian.Uint32(p)&http2.MostWindow == h.Stream:
+	case binary.BigEndian.Uint32(p)&http2.MaxWindow == h.Stream:
 		return broken(http2.ProtocolError, "a stream that depends on itself (RFC 7540, section 5.3.1)")
 	}
 	return c.chargeLocked(floodPriority)
@@ -68,7 +68,7 @@ func (c *Conn) onPriorityUpdate(h http2.Frame, p []byte) error {
 	case len(p) < 4:
 		return broken(http2.FrameSizeError, "PRIORITY_UPDATE of less than 4 bytes (RFC 9218, section 7.1)")
 	}
-	id := binary.BigEndian.Uint32(p) & http2.MostWindow
+	id := binary.BigEndian.Uint32(p) & http2.MaxWindow
 	if id == 0 || id&1 == 0 {
 		return broken(http2.ProtocolError, "PRIORITY_UPDATE for a stream that no client can open (RFC 9218, section 7.1)")
 	}

@@ -25,7 +25,7 @@ func (c *Conn) await(n int) error {
 // more waits for bytes: into p, or into the buffer if p is nil. Before it waits,
 // everything that was read is under way.
 func (c *Conn) more(p []byte) (int, error) {
-	if p == nil && !c.buf.Grow(http2.HeadSize+http2.MostFrame) {
+	if p == nil && !c.buf.Grow(http2.FrameHeaderSize+http2.MaxFrameSize) {
 		return 0, broken(http2.InternalError, "a frame outgrew its buffer")
 	}
 	for {
@@ -172,10 +172,10 @@ func (c *Conn) deadline(now int64) (until int64, busy bool) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.mu.streams) == 0 && c.partial == 0 {
+	if c.mu.streams.Len() == 0 && c.partial == 0 {
 		until = sooner(until, c.mu.quiet+c.keepAlive())
 	}
-	return until, len(c.mu.streams) > 0 || c.mu.idles > 0
+	return until, c.mu.streams.Len() > 0 || c.mu.idles > 0
 }
 
 // firstRequest is how long the first request may take to come where neither a
@@ -246,7 +246,7 @@ func (c *Conn) lookUp() error {
 		c.drain = warned
 		c.until = exchange.Now() + int64(drainGrace)
 		c.mu.Lock()
-		c.mu.out = http2.AppendGoAway(c.space(), http2.MostWindow, http2.NoError, "")
+		c.mu.out = http2.AppendGoAway(c.space(), http2.MaxWindow, http2.NoError, "")
 		c.mu.out = http2.AppendPing(c.mu.out, 0, []byte(drainPing))
 		c.mu.Unlock()
 		return nil
@@ -273,7 +273,7 @@ func (c *Conn) goOnDraining() error {
 func (c *Conn) drained() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.mu.streams) == 0 {
+	if c.mu.streams.Len() == 0 {
 		return errDrained
 	}
 	return nil

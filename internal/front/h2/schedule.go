@@ -130,7 +130,7 @@ func (c *Conn) move(s *stream) {
 			return
 		}
 	}
-	n := int64(min(len(p.data), http2.MostFrame))
+	n := int64(min(len(p.data), http2.MaxFrameSize))
 	n = min(n, s.window, c.mu.window)
 	if n <= 0 && len(p.data) > 0 {
 		return
@@ -144,7 +144,7 @@ func (c *Conn) move(s *stream) {
 	c.mu.out = append(c.mu.out, p.data[:n]...)
 	s.window -= n
 	c.mu.window -= n
-	if int(n) == len(p.data) || n >= http2.MostFrame/16 {
+	if int(n) == len(p.data) || n >= http2.MaxFrameSize/16 {
 		// A frame that is small because the client left no room for a larger
 		// one is no useful work.
 		c.mu.budget.refund(floodWindow, 3)
@@ -188,12 +188,5 @@ func (c *Conn) moved(s *stream) {
 			c.closeLocked(s, false)
 		}
 	}
-	s.lookUpSender()
-}
-
-func (s *stream) lookUpSender() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	s.wake.Raise()
 }

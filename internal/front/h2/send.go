@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"sync"
-	"time"
 
 	"headgate/internal/exchange"
 	"headgate/internal/header"
@@ -202,22 +201,7 @@ func (s *stream) wait() bool {
 	}
 	c.mu.Unlock()
 	defer c.mu.Lock()
-	if limit <= 0 {
-		<-s.wake
-		return true
-	}
-	if s.timer == nil {
-		s.timer = time.NewTimer(limit)
-	} else {
-		s.timer.Reset(limit)
-	}
-	select {
-	case <-s.wake:
-		s.timer.Stop()
-		return true
-	case <-s.timer.C:
-		return false
-	}
+	return s.wake.Wait(limit)
 }
 
 // giveUp resets the stream.

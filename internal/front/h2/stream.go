@@ -35,8 +35,7 @@ type stream struct {
 	trailer header.List
 	facts
 
-	wake  chan struct{} // the sender looks up
-	timer *time.Timer
+	wake http2.Signal // the sender looks up
 }
 
 // facts is the state of a stream.
@@ -67,14 +66,14 @@ type piece struct {
 }
 
 var streams = sync.Pool{New: func() any {
-	return &stream{wake: make(chan struct{}, 1), body: body{wake: make(chan struct{}, 1)}}
+	return &stream{wake: http2.NewSignal(), body: body{wake: http2.NewSignal()}}
 }}
 
 // newStream returns a stream whose exchange has begun.
 func (c *Conn) newStream(id uint32) *stream {
 	s := streams.Get().(*stream)
 	s.conn, s.id, s.port = c, id, c.port
-	s.window, s.receive, s.target = 0, http2.FirstWindow, http2.FirstWindow
+	s.window, s.receive, s.target = 0, http2.InitialWindow, http2.InitialWindow
 	s.expect = -1
 	s.urgency, s.rotates = defaultUrgency, true
 	s.body.stream = s
@@ -93,37 +92,15 @@ func (s *stream) recycle() {
 	s.body.drop()
 	s.body.reset()
 	s.trailer.Reset()
-	drained(s.wake)
+	s.wake.Lower()
 	s.conn, s.port, s.answer, s.malformed, s.tunnelIdle = nil, nil, nil, false, 0
 	s.facts = facts{}
 	s.piece = piece{}
 	streams.Put(s)
 }
 
-// table holds the open streams by their rising numbers.
-type table []*stream
-
-// find returns where the stream with this number stands, or would.
-func (t table) find(id uint32) (int, bool) {
-	lo, hi := 0, len(t)
-	for lo < hi {
-		mid := int(uint(lo+hi) >> 1)
-		if t[mid].id < id {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	return lo, lo < len(t) && t[lo].id == id
-}
-
 // stream returns an open stream, or nil. c.mu is held.
-func (c *Conn) stream(id uint32) *stream {
-	if i, ok := c.mu.streams.find(id); ok {
-		return c.mu.streams[i]
-	}
-	return nil
-}
+func (c *Conn) stream(id uint32) *stream { return c.mu.streams.Get(id) }
 
 // The last streams that ended are remembered, so that a frame that was under way
 // when we reset one can be told from one that breaks the rules. What is kept is
@@ -133,19 +110,12 @@ const endedByReset = 1
 // closeLocked takes a stream that has ended on both sides, or was reset, from the
 // table.
 func (c *Conn) closeLocked(s *stream, reset bool) {
-	i, ok := c.mu.streams.find(s.id)
-	if !ok {
+	if !c.mu.streams.Remove(s.id) {
 		return
 	}
-	n := copy(c.mu.streams[i:], c.mu.streams[i+1:])
-	c.mu.streams[i+n] = nil
-	c.mu.streams = c.mu.streams[:i+n]
 	c.remember(s.id, reset)
-	if i+n == 0 {
+	if c.mu.streams.Len() == 0 {
 		c.mu.quiet = exchange.Now()
-		if cap(c.mu.streams) > 16 {
-			c.mu.streams = nil
-		}
 		if c.draining.Load() || s.port.KeepAlive == 0 {
 			c.nc.Kick()
 		}
@@ -179,9 +149,9 @@ func (c *Conn) resetLocked(s *stream, why http2.Code, err error) {
 	}
 	if !s.local {
 		s.local = true
-		c.mu.out = http2.AppendReset(c.space(), s.id, why)
+		c.mu.out = http2.AppendRSTStream(c.space(), s.id, why)
 	} else if !s.remote {
-		c.mu.out = http2.AppendReset(c.space(), s.id, why)
+		c.mu.out = http2.AppendRSTStream(c.space(), s.id, why)
 	}
 	s.remote = true
 	c.mu.queue.remove(s)
@@ -191,11 +161,8 @@ func (c *Conn) resetLocked(s *stream, why http2.Code, err error) {
 
 // lookUp makes sender and body reader of a stream look at its state.
 func (s *stream) lookUp() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-	s.body.lookUp()
+	s.wake.Raise()
+	s.body.wake.Raise()
 }
 
 // finish ends what the exchange left open, and gives the stream back.

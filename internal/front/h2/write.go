@@ -69,7 +69,7 @@ func (c *Conn) write(most int) {
 	}
 	if len(c.mu.out) > 0 && c.mu.err == nil {
 		if s := c.mu.queue.first(); s != nil {
-			s.lookUpSender()
+			s.wake.Raise()
 		} else {
 			c.give(nil)
 		}
@@ -80,7 +80,8 @@ func (c *Conn) write(most int) {
 // collected is written.
 func (c *Conn) seal(why error) {
 	c.mu.Lock()
-	for _, s := range c.mu.streams {
+	for _, o := range c.mu.streams.All() {
+		s := o.Stream
 		if s.gone == nil {
 			s.gone = errLeft(why)
 		}
@@ -130,7 +131,8 @@ func (c *Conn) failLocked(err error) {
 	c.mu.err = errLeft(err)
 	http2.GiveOut(c.mu.out, outKeep)
 	c.mu.out = nil
-	for _, s := range c.mu.streams {
+	for _, o := range c.mu.streams.All() {
+		s := o.Stream
 		if s.gone == nil {
 			s.gone = c.mu.err
 		}

@@ -19,12 +19,12 @@ const (
 	FrameData         FrameType = 0x0
 	FrameHeaders      FrameType = 0x1
 	FramePriority     FrameType = 0x2
-	FrameReset        FrameType = 0x3
+	FrameRSTStream    FrameType = 0x3
 	FrameSettings     FrameType = 0x4
-	FramePush         FrameType = 0x5
+	FramePushPromise  FrameType = 0x5
 	FramePing         FrameType = 0x6
 	FrameGoAway       FrameType = 0x7
-	FrameWindow       FrameType = 0x8
+	FrameWindowUpdate FrameType = 0x8
 	FrameContinuation FrameType = 0x9
 	// FramePriorityUpdate is of RFC 9218, section 7.1.
 	FramePriorityUpdate FrameType = 0x10
@@ -41,15 +41,15 @@ const (
 
 // Sizes in bytes.
 const (
-	HeadSize     = 9       // of the head of a frame
-	MostFrame    = 1 << 14 // the largest frame that we take and send: the initial SETTINGS_MAX_FRAME_SIZE
-	MostWindow   = 1<<31 - 1
-	FirstWindow  = 1<<16 - 1 // the initial window (RFC 9113, section 6.9.2)
-	SettingSize  = 6
-	PingSize     = 8
-	ResetSize    = 4
-	WindowSize   = 4
-	PrioritySize = 5
+	FrameHeaderSize  = 9       // of the head of a frame
+	MaxFrameSize     = 1 << 14 // the largest frame that we take and send: the initial SETTINGS_MAX_FRAME_SIZE
+	MaxWindow        = 1<<31 - 1
+	InitialWindow    = 1<<16 - 1 // the initial window (RFC 9113, section 6.9.2)
+	SettingSize      = 6
+	PingSize         = 8
+	RSTStreamSize    = 4
+	WindowUpdateSize = 4
+	PrioritySize     = 5
 )
 
 // Setting is the identifier of a setting (RFC 9113, section 6.5.2).
@@ -57,22 +57,22 @@ type Setting uint16
 
 // The settings.
 const (
-	SettingTableSize Setting = 0x1
-	SettingPush      Setting = 0x2
-	SettingStreams   Setting = 0x3
-	SettingWindow    Setting = 0x4
-	SettingFrameSize Setting = 0x5
-	SettingListSize  Setting = 0x6
-	// SettingConnect is of RFC 8441, section 3, SettingNoPriorities of RFC 9218,
+	SettingHeaderTableSize      Setting = 0x1
+	SettingEnablePush           Setting = 0x2
+	SettingMaxConcurrentStreams Setting = 0x3
+	SettingInitialWindowSize    Setting = 0x4
+	SettingMaxFrameSize         Setting = 0x5
+	SettingMaxHeaderListSize    Setting = 0x6
+	// SettingEnableConnectProtocol is of RFC 8441, section 3, SettingNoRFC7540Priorities of RFC 9218,
 	// section 2.1.
-	SettingConnect      Setting = 0x8
-	SettingNoPriorities Setting = 0x9
+	SettingEnableConnectProtocol Setting = 0x8
+	SettingNoRFC7540Priorities   Setting = 0x9
 )
 
 // Bounds of SETTINGS_MAX_FRAME_SIZE, and the size of HPACK's table at first.
 const (
-	MostFrameSetting = 1<<24 - 1
-	FirstTableSize   = 4096
+	MaxFrameSizeSetting = 1<<24 - 1
+	InitialTableSize    = 4096
 )
 
 // Preface is what a client's connection begins with (RFC 9113, section 3.4).
@@ -125,15 +125,15 @@ type Frame struct {
 // Has reports whether a flag is set.
 func (f Frame) Has(flag uint8) bool { return f.Flags&flag != 0 }
 
-// ParseFrame reads the head of a frame from HeadSize bytes. The reserved bit is
+// ParseFrame reads the head of a frame from FrameHeaderSize bytes. The reserved bit is
 // ignored (RFC 9113, section 4.1).
 func ParseFrame(b []byte) Frame {
-	_ = b[HeadSize-1]
+	_ = b[FrameHeaderSize-1]
 	return Frame{
 		Length: int(b[0])<<16 | int(b[1])<<8 | int(b[2]),
 		Type:   FrameType(b[3]),
 		Flags:  b[4],
-		Stream: binary.BigEndian.Uint32(b[5:]) & MostWindow,
+		Stream: binary.BigEndian.Uint32(b[5:]) & MaxWindow,
 	}
 }
 
@@ -143,15 +143,15 @@ func AppendFrame(b []byte, length int, kind FrameType, flags uint8, stream uint3
 		byte(stream>>24), byte(stream>>16), byte(stream>>8), byte(stream))
 }
 
-// AppendReset appends RST_STREAM.
-func AppendReset(b []byte, stream uint32, c Code) []byte {
-	b = AppendFrame(b, ResetSize, FrameReset, 0, stream)
+// AppendRSTStream appends RST_STREAM.
+func AppendRSTStream(b []byte, stream uint32, c Code) []byte {
+	b = AppendFrame(b, RSTStreamSize, FrameRSTStream, 0, stream)
 	return binary.BigEndian.AppendUint32(b, uint32(c))
 }
 
-// AppendWindow appends WINDOW_UPDATE by n.
-func AppendWindow(b []byte, stream uint32, n int64) []byte {
-	b = AppendFrame(b, WindowSize, FrameWindow, 0, stream)
+// AppendWindowUpdate appends WINDOW_UPDATE by n.
+func AppendWindowUpdate(b []byte, stream uint32, n int64) []byte {
+	b = AppendFrame(b, WindowUpdateSize, FrameWindowUpdate, 0, stream)
 	return binary.BigEndian.AppendUint32(b, uint32(n))
 }
 
@@ -183,7 +183,7 @@ func AppendBlock(b []byte, stream uint32, prefix byte, block []byte, end bool) [
 		flags = FlagEndStream
 	}
 	for {
-		n := min(len(block), MostFrame-1)
+		n := min(len(block), MaxFrameSize-1)
 		if n == len(block) {
 			flags |= FlagEndHeaders
 		}

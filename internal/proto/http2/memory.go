@@ -15,12 +15,12 @@ type Chunk struct {
 // Sizes of chunks, in bytes.
 const (
 	smallChunk = 4 << 10
-	largeChunk = MostFrame
+	largeChunk = MaxFrameSize
 )
 
-// DirectLeast is how much must be left of a frame, in bytes, for it to be read past
+// MinDirect is how much must be left of a frame, in bytes, for it to be read past
 // the connection's buffer into a chunk of its own.
-const DirectLeast = largeChunk / 2
+const MinDirect = largeChunk / 2
 
 var (
 	smallChunks = sync.Pool{New: func() any { return &Chunk{Mem: make([]byte, smallChunk)} }}

@@ -110,7 +110,7 @@ func (s *Stream) grantLocked(n int64) {
 		s.consumed += grow
 	}
 	c := s.conn
-	c.mu.out = http2.AppendWindow(c.space(), s.id, s.consumed)
+	c.mu.out = http2.AppendWindowUpdate(c.space(), s.id, s.consumed)
 	s.room += s.consumed
 	s.consumed = 0
 }
@@ -162,10 +162,8 @@ func (s *Stream) watch(limit time.Duration) waiting {
 // an *exchange.Error when the client has left.
 func (w *waiting) wait() error {
 	s := w.s
-	select {
-	case <-s.wake:
+	if s.wake.Lower() {
 		return nil
-	default:
 	}
 	if w.since == 0 {
 		w.since = exchange.Now()
@@ -180,7 +178,7 @@ func (w *waiting) wait() error {
 			}
 			d = min(d, left)
 		}
-		if s.sleep(d) {
+		if s.wake.Wait(d) {
 			return nil
 		}
 		if s.held && s.ex.Request.Body.Ready() {
@@ -190,21 +188,5 @@ func (w *waiting) wait() error {
 			return &exchange.Error{Reason: exchange.ClientClosed, Err: errors.New("the client left before the answer was there")}
 		}
 		w.look = min(2*w.look, lookMost)
-	}
-}
-
-// sleep waits for news for at most d, and reports whether there were any.
-func (s *Stream) sleep(d time.Duration) bool {
-	if s.timer == nil {
-		s.timer = time.NewTimer(d)
-	} else {
-		s.timer.Reset(d)
-	}
-	select {
-	case <-s.wake:
-		s.timer.Stop()
-		return true
-	case <-s.timer.C:
-		return false
 	}
 }

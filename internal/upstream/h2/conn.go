@@ -105,7 +105,7 @@ type Conn struct {
 		err      error // why nothing goes on; nil while the connection is open
 		away     bool  // no new streams: GOAWAY came, the pool is retired, the numbers are used up
 		last     uint32
-		streams  table
+		streams  http2.Streams[*Stream]
 		reserved int // places taken, by streams or for them
 		served   int // responses that came
 		most     int // of places
@@ -137,19 +137,19 @@ func Open(nc net.Conn, secure bool, end time.Time, settings Settings) (*Conn, er
 	c := &Conn{settings: settings, nc: netconn.New(nc), secure: secure,
 		greeted: make(chan struct{}), done: make(chan struct{})}
 	c.nc.SetWriteWait(settings.WriteIdle)
-	c.hpack = hpack.NewDecoder(http2.FirstTableSize, c.emit)
+	c.hpack = hpack.NewDecoder(http2.InitialTableSize, c.emit)
 	c.hpack.SetMaxStringLength(2 * settings.HeadSize)
 	now := exchange.Now()
 	c.heard.Store(now)
-	c.mu.next, c.mu.last = 1, http2.MostWindow
+	c.mu.next, c.mu.last = 1, http2.MaxWindow
 	c.mu.most = 1
-	c.mu.window, c.mu.initial = http2.FirstWindow, http2.FirstWindow
+	c.mu.window, c.mu.initial = http2.InitialWindow, http2.InitialWindow
 	c.mu.pause, c.mu.rest = firstPing, now
 	b := append(c.space(), http2.Preface...)
 	b = http2.AppendFrame(b, 2*http2.SettingSize, http2.FrameSettings, 0, 0)
-	b = http2.AppendSetting(b, http2.SettingPush, 0)
-	b = http2.AppendSetting(b, http2.SettingListSize, uint32(settings.HeadSize))
-	c.mu.out = http2.AppendWindow(b, 0, connWindow-http2.FirstWindow)
+	b = http2.AppendSetting(b, http2.SettingEnablePush, 0)
+	b = http2.AppendSetting(b, http2.SettingMaxHeaderListSize, uint32(settings.HeadSize))
+	c.mu.out = http2.AppendWindowUpdate(b, 0, connWindow-http2.InitialWindow)
 	go c.serve()
 	c.flush()
 	return c, c.await(end)

@@ -25,7 +25,7 @@ func TestGreetings(t *testing.T) {
 		"another":      {string(http2.AppendPing(nil, 0, []byte("12345678"))), "does not begin as HTTP/2 does"},
 		"acknowledges": {string(http2.AppendFrame(nil, 0, http2.FrameSettings, http2.FlagAck, 0)), "does not begin as HTTP/2 does"},
 		"odd settings": {string(raw(http2.FrameSettings, 0, 0, []byte("abc"))), "no multiple of 6"},
-		"takes pushes": {string(raw(http2.FrameSettings, 0, 0, http2.AppendSetting(nil, http2.SettingPush, 1))), "pushes"},
+		"takes pushes": {string(raw(http2.FrameSettings, 0, 0, http2.AppendSetting(nil, http2.SettingEnablePush, 1))), "pushes"},
 	} {
 		_, _, err := tryMeet(t, Settings{}, func(s *rawServer) { s.send([]byte(c.greeting)) })
 		if err == nil || !strings.Contains(err.Error(), c.cause) {
@@ -40,7 +40,7 @@ func TestGreetings(t *testing.T) {
 // The server's bound on streams is kept, also when it changes.
 func TestPlaces(t *testing.T) {
 	freed := make(chan struct{}, 16)
-	conn, server := meet(t, Settings{Freed: func() { freed <- struct{}{} }}, uint32(http2.SettingStreams), 2)
+	conn, server := meet(t, Settings{Freed: func() { freed <- struct{}{} }}, uint32(http2.SettingMaxConcurrentStreams), 2)
 	for i, want := range []bool{true, true, false} {
 		if got := conn.Reserve(); got != want {
 			t.Errorf("place %d: %v", i, got)
@@ -51,7 +51,7 @@ func TestPlaces(t *testing.T) {
 	if !conn.Reserve() {
 		t.Error("a place that was given back is not there")
 	}
-	server.send(join(raw(http2.FrameSettings, 0, 0, http2.AppendSetting(nil, http2.SettingStreams, 3)), http2.AppendPing(nil, 0, []byte("12345678"))))
+	server.send(join(raw(http2.FrameSettings, 0, 0, http2.AppendSetting(nil, http2.SettingMaxConcurrentStreams, 3)), http2.AppendPing(nil, 0, []byte("12345678"))))
 	if f := server.next(); f.Type != http2.FramePing {
 		t.Fatalf("got %+v", f)
 	}
@@ -71,7 +71,7 @@ func TestPlaces(t *testing.T) {
 // A body larger than the window waits for the server, and the answer may come
 // before its end.
 func TestBodyWaitsForTheWindow(t *testing.T) {
-	conn, server := meet(t, Settings{}, uint32(http2.SettingWindow), 10)
+	conn, server := meet(t, Settings{}, uint32(http2.SettingInitialWindowSize), 10)
 	got := make(chan string, 1)
 	go func() {
 		f, text := server.next(), ""
@@ -79,7 +79,7 @@ func TestBodyWaitsForTheWindow(t *testing.T) {
 		for len(text) < 25 {
 			f = server.next()
 			text += string(f.payload)
-			server.send(http2.AppendWindow(nil, id, 10))
+			server.send(http2.AppendWindowUpdate(nil, id, 10))
 		}
 		got <- text
 		server.send(join(server.head(id, false, ":status", "200"), data(id, "done", http2.FlagEndStream)))
@@ -168,10 +168,10 @@ func TestOwnedTrailersDoNotPass(t *testing.T) {
 // A server that answers before it has the body, and does not want the rest of it,
 // has answered.
 func TestEarlyAnswer(t *testing.T) {
-	conn, server := meet(t, Settings{}, uint32(http2.SettingWindow), 1)
+	conn, server := meet(t, Settings{}, uint32(http2.SettingInitialWindowSize), 1)
 	go func() {
 		id := server.next().Stream
-		server.send(join(server.head(id, false, ":status", "413"), data(id, "no", http2.FlagEndStream), http2.AppendReset(nil, id, http2.NoError)))
+		server.send(join(server.head(id, false, ":status", "413"), data(id, "no", http2.FlagEndStream), http2.AppendRSTStream(nil, id, http2.NoError)))
 	}()
 	front, _, err := request(t, conn, exchangetest.Head("POST", "/"), exchangetest.Content(strings.Repeat("x", 100_000)), shared)
 	if err != nil || front.Status != 413 || front.Body != "no" {
@@ -192,7 +192,7 @@ func TestBodyIsSentAgain(t *testing.T) {
 		go func() {
 			id := one.next().Stream
 			one.next()
-			one.send(http2.AppendReset(nil, id, http2.RefusedStream))
+			one.send(http2.AppendRSTStream(nil, id, http2.RefusedStream))
 		}()
 		go func() {
 			id, text := two.next().Stream, ""
@@ -242,7 +242,7 @@ func TestClientThatLeaves(t *testing.T) {
 	if !errors.As(err, &known) || known.Reason != exchange.ClientClosed {
 		t.Errorf("got %v", err)
 	}
-	if f := <-heard; f.Type != http2.FrameReset {
+	if f := <-heard; f.Type != http2.FrameRSTStream {
 		t.Errorf("the server hears %+v", f)
 	}
 }

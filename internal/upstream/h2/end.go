@@ -25,7 +25,8 @@ func (c *Conn) failLocked(err error) {
 	}
 	c.mu.err = c.explain(err)
 	c.mu.away = true
-	for _, s := range c.mu.streams {
+	for _, o := range c.mu.streams.All() {
+		s := o.Stream
 		s.loseLocked(c.mu.err)
 	}
 	c.nc.Kick()

@@ -69,7 +69,7 @@ func (c *Conn) onHeaders(f http2.Frame, p []byte) error {
 func (c *Conn) onContinuation(f http2.Frame, p []byte) error {
 	b := &c.block
 	b.pieces++
-	if b.pieces > mostPieces || len(b.mem)+len(p) > 2*c.settings.HeadSize+http2.MostFrame {
+	if b.pieces > mostPieces || len(b.mem)+len(p) > 2*c.settings.HeadSize+http2.MaxFrameSize {
 		return broken(http2.EnhanceYourCalm, "a field block has too many pieces or too many bytes")
 	}
 	b.mem = append(b.mem, p...)
@@ -84,7 +84,7 @@ func (c *Conn) onContinuation(f http2.Frame, p []byte) error {
 // endBlock takes a field block that is whole to its stream. It is decoded in any
 // case, as the state of HPACK depends on every block.
 func (c *Conn) endBlock(id uint32, p []byte) error {
-	s := c.mu.streams.get(id)
+	s := c.mu.streams.Get(id)
 	if s == nil {
 		c.begin(nil, false)
 		if err := c.decode(p); err != nil {
@@ -137,7 +137,7 @@ func (c *Conn) answer(s *Stream) {
 		in := interim{status: b.status}
 		s.fields.CopyTo(&in.fields)
 		s.interims = append(s.interims, in)
-		s.news()
+		s.wake.Raise()
 	default:
 		c.mu.useless = 0
 		c.mu.served++
@@ -146,7 +146,7 @@ func (c *Conn) answer(s *Stream) {
 			s.endRemoteLocked()
 			return
 		}
-		s.news()
+		s.wake.Raise()
 	}
 }
 

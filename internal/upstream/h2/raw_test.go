@@ -93,14 +93,14 @@ func (s *rawServer) send(b []byte) { s.conn.Write(b) }
 // next returns the next frame that is not SETTINGS or WINDOW_UPDATE.
 func (s *rawServer) next() (f frame) {
 	for {
-		head := make([]byte, http2.HeadSize)
+		head := make([]byte, http2.FrameHeaderSize)
 		if _, err := io.ReadFull(s.conn, head); err != nil {
 			return frame{Frame: http2.Frame{Type: 0xff}}
 		}
 		f.Frame = http2.ParseFrame(head)
 		f.payload = make([]byte, f.Length)
 		io.ReadFull(s.conn, f.payload)
-		if f.Type != http2.FrameSettings && f.Type != http2.FrameWindow {
+		if f.Type != http2.FrameSettings && f.Type != http2.FrameWindowUpdate {
 			return f
 		}
 	}
@@ -197,18 +197,18 @@ func TestServersThatBreakRules(t *testing.T) {
 		{"a large head", func(s *rawServer, id uint32) []byte {
 			return s.head(id, true, ":status", "200", "a", strings.Repeat("x", 20_000), "b", strings.Repeat("x", 20_000))
 		}, exchange.UpstreamInvalid, "larger than the limit", true},
-		{"refused", func(s *rawServer, id uint32) []byte { return http2.AppendReset(nil, id, http2.RefusedStream) }, exchange.UpstreamReset, "not looked at", true},
-		{"reset", func(s *rawServer, id uint32) []byte { return http2.AppendReset(nil, id, http2.InternalError) }, exchange.UpstreamReset, "INTERNAL_ERROR", true},
+		{"refused", func(s *rawServer, id uint32) []byte { return http2.AppendRSTStream(nil, id, http2.RefusedStream) }, exchange.UpstreamReset, "not looked at", true},
+		{"reset", func(s *rawServer, id uint32) []byte { return http2.AppendRSTStream(nil, id, http2.InternalError) }, exchange.UpstreamReset, "INTERNAL_ERROR", true},
 		{"reset in the body", func(s *rawServer, id uint32) []byte {
-			return join(ok(s, id), data(id, "ab", 0), http2.AppendReset(nil, id, http2.Cancel))
+			return join(ok(s, id), data(id, "ab", 0), http2.AppendRSTStream(nil, id, http2.Cancel))
 		}, exchange.UpstreamReset, "CANCEL", true},
-		{"wants HTTP/1.1", func(s *rawServer, id uint32) []byte { return http2.AppendReset(nil, id, http2.HTTP11Required) }, exchange.UpstreamReset, "wants HTTP/1.1", true},
+		{"wants HTTP/1.1", func(s *rawServer, id uint32) []byte { return http2.AppendRSTStream(nil, id, http2.HTTP11Required) }, exchange.UpstreamReset, "wants HTTP/1.1", true},
 		{"GOAWAY below", func(s *rawServer, id uint32) []byte { return raw(http2.FrameGoAway, 0, 0, number(0, 0)) }, exchange.UpstreamReset, "not looked at", false},
 		{"another stream", func(s *rawServer, id uint32) []byte { return s.head(id+2, true, ":status", "200") }, exchange.UpstreamInvalid, "not opened", false},
 		{"an even stream", func(s *rawServer, id uint32) []byte { return data(2, "a", 0) }, exchange.UpstreamInvalid, "not opened", false},
-		{"a push", func(s *rawServer, id uint32) []byte { return raw(http2.FramePush, 4, id, number(2)) }, exchange.UpstreamInvalid, "PUSH_PROMISE", false},
+		{"a push", func(s *rawServer, id uint32) []byte { return raw(http2.FramePushPromise, 4, id, number(2)) }, exchange.UpstreamInvalid, "PUSH_PROMISE", false},
 		{"a large frame", func(s *rawServer, id uint32) []byte {
-			return http2.AppendFrame(nil, http2.MostFrame+1, http2.FrameData, 0, id)
+			return http2.AppendFrame(nil, http2.MaxFrameSize+1, http2.FrameData, 0, id)
 		}, exchange.UpstreamInvalid, "MAX_FRAME_SIZE", false},
 		{"a block of another", func(s *rawServer, id uint32) []byte {
 			return join(raw(http2.FrameHeaders, 0, id, s.block(":status", "200")), data(id, "a", 0))
@@ -223,11 +223,11 @@ func TestServersThatBreakRules(t *testing.T) {
 			return raw(http2.FrameHeaders, 4, id, b)
 		}, exchange.UpstreamInvalid, "larger than the bound", false},
 		{"padding", func(s *rawServer, id uint32) []byte { return raw(http2.FrameData, http2.FlagPadded, id, []byte{5, 1}) }, exchange.UpstreamInvalid, "padding", false},
-		{"no window", func(s *rawServer, id uint32) []byte { return http2.AppendWindow(nil, 0, 0) }, exchange.UpstreamInvalid, "WINDOW_UPDATE", false},
-		{"a wide window", func(s *rawServer, id uint32) []byte { return http2.AppendWindow(nil, 0, http2.MostWindow) }, exchange.UpstreamInvalid, "WINDOW_UPDATE", false},
-		{"no stream window", func(s *rawServer, id uint32) []byte { return http2.AppendWindow(nil, id, 0) }, exchange.UpstreamInvalid, "WINDOW_UPDATE", true},
+		{"no window", func(s *rawServer, id uint32) []byte { return http2.AppendWindowUpdate(nil, 0, 0) }, exchange.UpstreamInvalid, "WINDOW_UPDATE", false},
+		{"a wide window", func(s *rawServer, id uint32) []byte { return http2.AppendWindowUpdate(nil, 0, http2.MaxWindow) }, exchange.UpstreamInvalid, "WINDOW_UPDATE", false},
+		{"no stream window", func(s *rawServer, id uint32) []byte { return http2.AppendWindowUpdate(nil, id, 0) }, exchange.UpstreamInvalid, "WINDOW_UPDATE", true},
 		{"small frames", func(s *rawServer, id uint32) []byte {
-			return raw(http2.FrameSettings, 0, 0, http2.AppendSetting(nil, http2.SettingFrameSize, 1))
+			return raw(http2.FrameSettings, 0, 0, http2.AppendSetting(nil, http2.SettingMaxFrameSize, 1))
 		}, exchange.UpstreamInvalid, "MAX_FRAME_SIZE", false},
 		{"pings", func(s *rawServer, id uint32) []byte {
 			return bytes.Repeat(http2.AppendPing(nil, 0, []byte("12345678")), mostUseless+1)

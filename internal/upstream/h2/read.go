@@ -32,7 +32,7 @@ func (c *Conn) step() bool {
 			continue
 		}
 		b := c.buf.Bytes()
-		if len(b) < http2.HeadSize {
+		if len(b) < http2.FrameHeaderSize {
 			break
 		}
 		f := http2.ParseFrame(b)
@@ -40,22 +40,22 @@ func (c *Conn) step() bool {
 			break
 		}
 		if f.Type == http2.FrameData {
-			if f.Has(http2.FlagPadded) && len(b) == http2.HeadSize && f.Length > 0 {
+			if f.Has(http2.FlagPadded) && len(b) == http2.FrameHeaderSize && f.Length > 0 {
 				break
 			}
 			c.fault = c.onData(f, b)
 			continue
 		}
-		if len(b) < http2.HeadSize+f.Length {
+		if len(b) < http2.FrameHeaderSize+f.Length {
 			break
 		}
-		c.fault = c.dispatch(f, b[http2.HeadSize:http2.HeadSize+f.Length])
-		c.buf.Use(http2.HeadSize + f.Length)
+		c.fault = c.dispatch(f, b[http2.FrameHeaderSize:http2.FrameHeaderSize+f.Length])
+		c.buf.Use(http2.FrameHeaderSize + f.Length)
 	}
 	if len(c.mu.out) > 0 {
 		c.flushAside()
 	}
-	direct := c.data.open && c.data.left >= http2.DirectLeast
+	direct := c.data.open && c.data.left >= http2.MinDirect
 	c.mu.Unlock()
 	if c.fault != nil {
 		return false
@@ -63,7 +63,7 @@ func (c *Conn) step() bool {
 	if direct {
 		return false
 	}
-	if !c.buf.Grow(http2.HeadSize + http2.MostFrame) {
+	if !c.buf.Grow(http2.FrameHeaderSize + http2.MaxFrameSize) {
 		c.fault = broken(http2.InternalError, "a frame outgrew its buffer")
 		return false
 	}
@@ -78,7 +78,7 @@ func (c *Conn) admit(f http2.Frame) error {
 		return c.mu.err
 	case !c.first && (f.Type != http2.FrameSettings || f.Has(http2.FlagAck)):
 		return broken(http2.ProtocolError, "what it says does not begin as HTTP/2 does (RFC 9113, section 3.4)")
-	case f.Length > http2.MostFrame:
+	case f.Length > http2.MaxFrameSize:
 		return broken(http2.FrameSizeError, "a frame is larger than SETTINGS_MAX_FRAME_SIZE (RFC 9113, section 4.2)")
 	case c.block.id != 0 && (f.Type != http2.FrameContinuation || f.Stream != c.block.id):
 		return broken(http2.ProtocolError, "another frame within a field block (RFC 9113, section 6.10)")
@@ -97,15 +97,15 @@ func (c *Conn) dispatch(f http2.Frame, p []byte) error {
 		return c.onContinuation(f, p)
 	case http2.FrameSettings:
 		return c.onSettings(f, p)
-	case http2.FrameWindow:
+	case http2.FrameWindowUpdate:
 		return c.onWindow(f, p)
-	case http2.FrameReset:
+	case http2.FrameRSTStream:
 		return c.onReset(f, p)
 	case http2.FramePing:
 		return c.onPing(f, p)
 	case http2.FrameGoAway:
 		return c.onGoAway(f, p)
-	case http2.FramePush:
+	case http2.FramePushPromise:
 		return broken(http2.ProtocolError, "PUSH_PROMISE, which was switched off (RFC 9113, section 8.4)")
 	}
 	return c.useless() // unknown types are ignored (RFC 9113, section 4.1)
@@ -124,21 +124,21 @@ func (c *Conn) onData(f http2.Frame, b []byte) error {
 	if f.Stream == 0 {
 		return broken(http2.ProtocolError, "DATA on stream 0 (RFC 9113, section 6.1)")
 	}
-	pad, used := 0, http2.HeadSize
+	pad, used := 0, http2.FrameHeaderSize
 	if f.Has(http2.FlagPadded) {
 		if f.Length == 0 {
 			return broken(http2.FrameSizeError, "padded DATA without a pad length (RFC 9113, section 6.1)")
 		}
-		pad, used = int(b[http2.HeadSize]), http2.HeadSize+1
+		pad, used = int(b[http2.FrameHeaderSize]), http2.FrameHeaderSize+1
 	}
-	n := f.Length - (used - http2.HeadSize) - pad
+	n := f.Length - (used - http2.FrameHeaderSize) - pad
 	if n < 0 {
 		return broken(http2.ProtocolError, "padding larger than the frame (RFC 9113, section 6.1)")
 	}
 	c.buf.Use(used)
 	c.data = payload{id: f.Stream, left: n, pad: pad, end: f.Has(http2.FlagEndStream), open: true}
 	c.grantLocked(int64(f.Length))
-	s := c.mu.streams.get(f.Stream)
+	s := c.mu.streams.Get(f.Stream)
 	if s == nil {
 		if c.neverOpened(f.Stream) {
 			return broken(http2.ProtocolError, "DATA on a stream that was not opened (RFC 9113, section 5.1)")
@@ -156,7 +156,7 @@ func (c *Conn) neverOpened(id uint32) bool { return id >= c.mu.next || id&1 == 0
 func (c *Conn) takeData() bool {
 	d := &c.data
 	if n := min(d.left, c.buf.Len()); n > 0 {
-		if s := c.mu.streams.get(d.id); s != nil {
+		if s := c.mu.streams.Get(d.id); s != nil {
 			s.body.list.Put(c.buf.Bytes()[:n])
 		}
 		c.buf.Use(n)
@@ -175,7 +175,7 @@ func (c *Conn) takeData() bool {
 
 // endData ends a DATA frame. c.mu is held.
 func (c *Conn) endData() {
-	if s := c.mu.streams.get(c.data.id); s != nil && c.data.end {
+	if s := c.mu.streams.Get(c.data.id); s != nil && c.data.end {
 		s.endRemoteLocked()
 	}
 	c.data = payload{}
@@ -201,7 +201,7 @@ func (c *Conn) direct() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	d.left = 0
-	if s := c.mu.streams.get(d.id); s != nil {
+	if s := c.mu.streams.Get(d.id); s != nil {
 		s.body.list.Add(k)
 	} else {
 		k.Give()
@@ -216,7 +216,7 @@ func (c *Conn) direct() error {
 func (c *Conn) grantLocked(n int64) {
 	c.mu.granted += n
 	if c.mu.granted >= connWindow/4 {
-		c.mu.out = http2.AppendWindow(c.space(), 0, c.mu.granted)
+		c.mu.out = http2.AppendWindowUpdate(c.space(), 0, c.mu.granted)
 		c.mu.granted = 0
 	}
 }
@@ -252,26 +252,27 @@ func (c *Conn) onSettings(f http2.Frame, p []byte) error {
 // set takes one setting.
 func (c *Conn) set(id http2.Setting, value uint32) error {
 	switch id {
-	case http2.SettingStreams:
+	case http2.SettingMaxConcurrentStreams:
 		c.mu.most = int(min(value, mostStreams))
-	case http2.SettingPush:
+	case http2.SettingEnablePush:
 		if value != 0 {
 			return broken(http2.ProtocolError, "a server that says it takes pushes (RFC 9113, section 6.5.2)")
 		}
-	case http2.SettingWindow:
-		if value > http2.MostWindow {
+	case http2.SettingInitialWindowSize:
+		if value > http2.MaxWindow {
 			return broken(http2.FlowControlError, "SETTINGS_INITIAL_WINDOW_SIZE is too large (RFC 9113, section 6.5.2)")
 		}
 		by := int64(value) - c.mu.initial
 		c.mu.initial = int64(value)
-		for _, s := range c.mu.streams {
-			if s.window += by; s.window > http2.MostWindow {
+		for _, o := range c.mu.streams.All() {
+			s := o.Stream
+			if s.window += by; s.window > http2.MaxWindow {
 				return broken(http2.FlowControlError, "a change of SETTINGS_INITIAL_WINDOW_SIZE makes a window too large (RFC 9113, section 6.9.2)")
 			}
 		}
 		c.wakeSenders()
-	case http2.SettingFrameSize:
-		if value < http2.MostFrame || value > http2.MostFrameSetting {
+	case http2.SettingMaxFrameSize:
+		if value < http2.MaxFrameSize || value > http2.MaxFrameSizeSetting {
 			return broken(http2.ProtocolError, "SETTINGS_MAX_FRAME_SIZE is out of range (RFC 9113, section 6.5.2)")
 		}
 	}
@@ -280,41 +281,41 @@ func (c *Conn) set(id http2.Setting, value uint32) error {
 
 // onWindow opens the server's window (RFC 9113, section 6.9).
 func (c *Conn) onWindow(f http2.Frame, p []byte) error {
-	if len(p) != http2.WindowSize {
+	if len(p) != http2.WindowUpdateSize {
 		return broken(http2.FrameSizeError, "WINDOW_UPDATE of a size other than 4 (RFC 9113, section 6.9)")
 	}
-	by := int64(binary.BigEndian.Uint32(p) & http2.MostWindow)
+	by := int64(binary.BigEndian.Uint32(p) & http2.MaxWindow)
 	if f.Stream == 0 {
-		if c.mu.window += by; by == 0 || c.mu.window > http2.MostWindow {
+		if c.mu.window += by; by == 0 || c.mu.window > http2.MaxWindow {
 			return broken(http2.FlowControlError, "WINDOW_UPDATE by nothing, or too much (RFC 9113, section 6.9.1)")
 		}
 		c.wakeSenders()
 		return c.useless()
 	}
-	s := c.mu.streams.get(f.Stream)
+	s := c.mu.streams.Get(f.Stream)
 	if s == nil {
 		if c.neverOpened(f.Stream) {
 			return broken(http2.ProtocolError, "WINDOW_UPDATE on a stream that was not opened (RFC 9113, section 5.1)")
 		}
 		return c.useless()
 	}
-	if s.window += by; by == 0 || s.window > http2.MostWindow {
+	if s.window += by; by == 0 || s.window > http2.MaxWindow {
 		s.breakLocked(http2.FlowControlError, "WINDOW_UPDATE by nothing, or too much (RFC 9113, section 6.9.1)")
 		return c.useless()
 	}
-	s.wakeSender()
+	s.wakeUp.Raise()
 	return c.useless()
 }
 
 // onReset ends a stream that the server does not want (RFC 9113, section 6.4).
 func (c *Conn) onReset(f http2.Frame, p []byte) error {
 	switch {
-	case len(p) != http2.ResetSize:
+	case len(p) != http2.RSTStreamSize:
 		return broken(http2.FrameSizeError, "RST_STREAM of a size other than 4 (RFC 9113, section 6.4)")
 	case c.neverOpened(f.Stream):
 		return broken(http2.ProtocolError, "RST_STREAM on a stream that was not opened (RFC 9113, section 6.4)")
 	}
-	if s := c.mu.streams.get(f.Stream); s != nil {
+	if s := c.mu.streams.Get(f.Stream); s != nil {
 		s.onResetLocked(http2.Code(binary.BigEndian.Uint32(p)))
 		return nil
 	}
@@ -343,7 +344,7 @@ func (c *Conn) onGoAway(f http2.Frame, p []byte) error {
 	case len(p) < 8:
 		return broken(http2.FrameSizeError, "GOAWAY of less than 8 bytes (RFC 9113, section 6.8)")
 	}
-	last, code := binary.BigEndian.Uint32(p)&http2.MostWindow, http2.Code(binary.BigEndian.Uint32(p[4:]))
+	last, code := binary.BigEndian.Uint32(p)&http2.MaxWindow, http2.Code(binary.BigEndian.Uint32(p[4:]))
 	if last > c.mu.last {
 		return broken(http2.ProtocolError, "a second GOAWAY takes back the first (RFC 9113, section 6.8)")
 	}
@@ -351,8 +352,8 @@ func (c *Conn) onGoAway(f http2.Frame, p []byte) error {
 	err := &exchange.Error{Reason: exchange.UpstreamReset,
 		Err: fmt.Errorf("%w: server %s ends the connection (GOAWAY, %s)", ErrUnprocessed, c.settings.Name, code)}
 	// The list changes while streams are taken out: the last go first.
-	for i := len(c.mu.streams) - 1; i >= 0 && c.mu.streams[i].id > last; i-- {
-		s := c.mu.streams[i]
+	for i := c.mu.streams.Len() - 1; i >= 0 && c.mu.streams.All()[i].ID > last; i-- {
+		s := c.mu.streams.All()[i].Stream
 		s.loseLocked(err)
 		c.closeLocked(s)
 	}

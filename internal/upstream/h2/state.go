@@ -10,59 +10,13 @@ import (
 
 // What the reader does to streams. conn.mu is held in all of this.
 
-// table holds the open streams by their rising numbers.
-type table []*Stream
-
-// find returns where the stream with this number stands, or would.
-func (t table) find(id uint32) (int, bool) {
-	lo, hi := 0, len(t)
-	for lo < hi {
-		mid := int(uint(lo+hi) >> 1)
-		if t[mid].id < id {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	return lo, lo < len(t) && t[lo].id == id
-}
-
-func (t table) get(id uint32) *Stream {
-	if i, ok := t.find(id); ok {
-		return t[i]
-	}
-	return nil
-}
-
 // closeLocked takes a stream from the table.
 func (c *Conn) closeLocked(s *Stream) {
 	if !s.listed {
 		return
 	}
 	s.listed = false
-	i, ok := c.mu.streams.find(s.id)
-	if !ok {
-		return
-	}
-	n := copy(c.mu.streams[i:], c.mu.streams[i+1:])
-	c.mu.streams[i+n] = nil
-	c.mu.streams = c.mu.streams[:i+n]
-}
-
-// news has the exchange look at its stream.
-func (s *Stream) news() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
-
-// wakeSender has the sender look whether there is room.
-func (s *Stream) wakeSender() {
-	select {
-	case s.wakeUp <- struct{}{}:
-	default:
-	}
+	c.mu.streams.Remove(s.id)
 }
 
 // loseLocked ends a stream whose connection goes no further.
@@ -71,8 +25,8 @@ func (s *Stream) loseLocked(err error) {
 		s.gone = reason(err)
 	}
 	s.local, s.remote = true, true
-	s.news()
-	s.wakeSender()
+	s.wake.Raise()
+	s.wakeUp.Raise()
 }
 
 // reason returns an error with its reason.
@@ -88,7 +42,7 @@ func reason(err error) *exchange.Error {
 // 8.1.1).
 func (s *Stream) breakLocked(code http2.Code, text string) {
 	c := s.conn
-	c.mu.out = http2.AppendReset(c.space(), s.id, code)
+	c.mu.out = http2.AppendRSTStream(c.space(), s.id, code)
 	s.endLocked(&exchange.Error{Reason: exchange.UpstreamInvalid, Err: fmt.Errorf("server %s: %s", c.settings.Name, text)})
 }
 
@@ -99,8 +53,8 @@ func (s *Stream) endLocked(err *exchange.Error) {
 	}
 	s.local, s.remote = true, true
 	s.conn.closeLocked(s)
-	s.news()
-	s.wakeSender()
+	s.wake.Raise()
+	s.wakeUp.Raise()
 }
 
 // onResetLocked ends a stream that the server has reset. A server that has
@@ -111,7 +65,7 @@ func (s *Stream) onResetLocked(code http2.Code) {
 	case s.complete():
 		s.local = true
 		s.conn.closeLocked(s)
-		s.wakeSender()
+		s.wakeUp.Raise()
 	case code == http2.RefusedStream && !s.answered:
 		s.endLocked(&exchange.Error{Reason: exchange.UpstreamReset, Err: fmt.Errorf("%w: server %s refused the stream", ErrUnprocessed, name)})
 	case code == http2.HTTP11Required && !s.answered:
@@ -142,7 +96,7 @@ func (s *Stream) receiveLocked(length, n int, end bool) error {
 	case n == 0 && !end:
 		return s.conn.useless()
 	default:
-		s.news()
+		s.wake.Raise()
 	}
 	return nil
 }
@@ -154,7 +108,7 @@ func (s *Stream) endRemoteLocked() {
 		if s.local {
 			s.conn.closeLocked(s)
 		}
-		s.news()
+		s.wake.Raise()
 		return
 	}
 	s.breakLocked(http2.ProtocolError, "the body is shorter than Content-Length says (RFC 9113, section 8.1.1)")

@@ -62,10 +62,8 @@ type Stream struct {
 	fields, trailer header.List
 	interims        []interim
 
-	wake   chan struct{} // news for the exchange
-	wakeUp chan struct{} // there may be room to send
-	timer  *time.Timer
-	slow   *time.Timer
+	wake   http2.Signal // news for the exchange
+	wakeUp http2.Signal // there may be room to send
 }
 
 // facts is the state of a stream.
@@ -95,7 +93,7 @@ type interim struct {
 }
 
 var streams = sync.Pool{New: func() any {
-	return &Stream{wake: make(chan struct{}, 1), wakeUp: make(chan struct{}, 1)}
+	return &Stream{wake: http2.NewSignal(), wakeUp: http2.NewSignal()}
 }}
 
 // Owner hears when the response of a stream was closed: by Broke when it broke off
@@ -168,8 +166,8 @@ func (s *Stream) begin(c *Conn) {
 	s.trailer.Reset()
 	clear(s.interims)
 	s.interims = s.interims[:0]
-	drain(s.wake)
-	drain(s.wakeUp)
+	s.wake.Lower()
+	s.wakeUp.Lower()
 }
 
 // open opens the stream and sends along what it can of the body. It returns how
@@ -186,9 +184,9 @@ func (s *Stream) open(head []byte) (sent int, all bool, err error) {
 	}
 	s.id = c.mu.next
 	c.mu.next += 2
-	s.window, s.room, s.target = c.mu.initial, http2.FirstWindow, http2.FirstWindow
+	s.window, s.room, s.target = c.mu.initial, http2.InitialWindow, http2.InitialWindow
 	s.listed = true
-	c.mu.streams = append(c.mu.streams, s)
+	c.mu.streams.Add(s.id, s)
 	c.askAfterRest()
 	// What came as a body goes out as one, also if it has ended already and is
 	// empty: servers of gRPC tell a call without a message from none at all.
@@ -200,7 +198,7 @@ func (s *Stream) open(head []byte) (sent int, all bool, err error) {
 	c.mu.out = http2.AppendBlock(c.space(), s.id, prefix, head, empty)
 	s.local = empty
 	n := len(s.tape.b)
-	if empty || s.held || n == 0 && !s.tape.ended || n > http2.MostFrame || int64(n) > max(0, min(s.window, c.mu.window)) {
+	if empty || s.held || n == 0 && !s.tape.ended || n > http2.MaxFrameSize || int64(n) > max(0, min(s.window, c.mu.window)) {
 		return 0, empty, nil
 	}
 	s.appendData(s.tape.b, s.tape.ended)
@@ -215,7 +213,7 @@ const lookAfter = int64(time.Millisecond)
 // stale reports whether a connection that has rested has something to say, which
 // the reader has not heard yet: most often that it ends. conn.mu is held.
 func (c *Conn) stale(careful bool) bool {
-	return len(c.mu.streams) == 0 && (careful || exchange.Now()-c.heard.Load() > lookAfter) && !c.nc.Silent()
+	return c.mu.streams.Len() == 0 && (careful || exchange.Now()-c.heard.Load() > lookAfter) && !c.nc.Silent()
 }
 
 // Careful makes the stream look at a connection that rests before it begins there,
@@ -305,7 +303,7 @@ func (s *Stream) End() (kept bool) {
 	kept = s.up == nil || s.up.stop(s)
 	s.tape.drop()
 	s.begin(nil)
-	*s = Stream{fields: s.fields, trailer: s.trailer, interims: s.interims[:0], wake: s.wake, wakeUp: s.wakeUp, timer: s.timer, slow: s.slow}
+	*s = Stream{fields: s.fields, trailer: s.trailer, interims: s.interims[:0], wake: s.wake, wakeUp: s.wakeUp}
 	streams.Put(s)
 	return kept
 }
@@ -321,10 +319,10 @@ func (s *Stream) leave() {
 		s.gone = errLeft
 	}
 	if s.listed && c.mu.err == nil {
-		c.mu.out = http2.AppendReset(c.space(), s.id, http2.Cancel)
+		c.mu.out = http2.AppendRSTStream(c.space(), s.id, http2.Cancel)
 	}
 	c.closeLocked(s)
-	s.wakeSender()
+	s.wakeUp.Raise()
 	placed := s.placed
 	if s.placed {
 		s.placed = false
@@ -342,10 +340,3 @@ func (s *Stream) leave() {
 
 // errLeft is what the sender is told when the exchange has ended.
 var errLeft = &exchange.Error{Reason: exchange.ClientClosed, Err: errors.New("the exchange has ended")}
-
-func drain(ch chan struct{}) {
-	select {
-	case <-ch:
-	default:
-	}
-}

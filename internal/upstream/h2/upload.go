@@ -5,7 +5,6 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"headgate/internal/exchange"
 	"headgate/internal/netconn"
@@ -177,7 +176,7 @@ func (s *Stream) breakOff(u *upload, err error) {
 	if s.gone == nil && !s.complete() {
 		s.gone = e
 	}
-	s.news()
+	s.wake.Raise()
 	c.mu.Unlock()
 }
 
@@ -187,7 +186,7 @@ func (u *upload) stop(s *Stream) (before bool) {
 	before = u.finished.Load() != 0
 	if !before {
 		s.ex.Request.Body.Close()
-		s.wakeSender()
+		s.wakeUp.Raise()
 	}
 	<-u.done
 	return before
@@ -241,7 +240,7 @@ func (s *Stream) waitToSend() error {
 	s.blocked = true
 	c.mu.blocked++
 	c.mu.Unlock()
-	ok := s.sleepToSend(c.settings.WriteIdle)
+	ok := s.wakeUp.Wait(c.settings.WriteIdle)
 	c.mu.Lock()
 	s.blocked = false
 	c.mu.blocked--
@@ -249,25 +248,6 @@ func (s *Stream) waitToSend() error {
 		return nil
 	}
 	s.gone = &exchange.Error{Reason: exchange.UpstreamTimeout, Err: errors.New("server " + c.settings.Name + " took nothing of the request's body for too long")}
-	s.news()
+	s.wake.Raise()
 	return netconn.ErrTimeout
-}
-
-func (s *Stream) sleepToSend(limit time.Duration) bool {
-	if limit <= 0 {
-		<-s.wakeUp
-		return true
-	}
-	if s.slow == nil {
-		s.slow = time.NewTimer(limit)
-	} else {
-		s.slow.Reset(limit)
-	}
-	select {
-	case <-s.wakeUp:
-		s.slow.Stop()
-		return true
-	case <-s.slow.C:
-		return false
-	}
 }

@@ -80,9 +80,10 @@ func (c *Conn) wakeSenders() {
 	if c.mu.blocked == 0 {
 		return
 	}
-	for _, s := range c.mu.streams {
+	for _, o := range c.mu.streams.All() {
+		s := o.Stream
 		if s.blocked {
-			s.wakeSender()
+			s.wakeUp.Raise()
 		}
 	}
 }
