@@ -24,7 +24,7 @@ func openHouse(o houseOptions) (house, error) {
 		return nil, err
 	}
 	listener := admin.New(admin.Options{
-		Log: o.log, Metrics: c.Metrics(), Ready: c.Ready, Listen: listen.Listener, Purge: c.Purge,
+		Log: o.log, Metrics: c.Metrics(), Ready: c.Ready, Listen: listen.Listener, Purge: c.Purge, API: openManagement(o, c),
 		Status: func(proxy string) any {
 			s := c.StatusOf(proxy)
 			if proxy != "" && len(s.Proxies)+len(s.TCPProxies)+len(s.UDPProxies) == 0 {

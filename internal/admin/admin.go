@@ -37,7 +37,7 @@ const (
 	writeTimeout = 60 * time.Second
 	idleTimeout  = 60 * time.Second
 	headSize     = 16 << 10
-	connections  = 256
+	connections  = 2304 // streams of events among them
 	closeTimeout = 2 * time.Second
 )
 
@@ -63,6 +63,10 @@ type Options struct {
 	// many responses there were, and of how many caches. It may be called by
 	// several goroutines at once. Nil leaves the page out.
 	Purge func(cache.Purge) (purged, caches int)
+	// API answers what is below /api/. It is served on loopback addresses only, since
+	// this listener speaks no TLS: elsewhere passwords would travel in the clear. Nil
+	// leaves it out.
+	API http.Handler
 	// FirstRetry and LastRetry are how long the listener waits for the next try when
 	// its address is busy, at first and at most; zero is 2s and 30s.
 	FirstRetry, LastRetry time.Duration

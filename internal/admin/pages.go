@@ -38,6 +38,10 @@ func pages(o Options) http.Handler {
 		mux.Handle(purgePath, purge(o.Purge))
 		index += fmt.Sprintf("%-12s %s\n", purgePath, "POST: take responses out of caches")
 	}
+	if o.API != nil {
+		mux.Handle("/api/", onLoopback(o.API))
+		index += fmt.Sprintf("%-12s %s\n", "/api/v1/", "the management API, for who has signed in; see docs/reference/api.md")
+	}
 	mux.Handle("/{$}", readOnly(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		text(w, http.StatusOK, index)
 	})))
@@ -96,6 +100,18 @@ func guard(next http.Handler, loopback bool) http.Handler {
 		w.Header().Set("Cache-Control", "no-store")
 		if loopback && rq.Host != "" && !isLoopback(rq.Host) {
 			text(w, http.StatusMisdirectedRequest, "this listener answers to localhost and loopback addresses only\n")
+			return
+		}
+		next.ServeHTTP(w, rq)
+	})
+}
+
+// onLoopback refuses what comes to an address that others can reach. It looks at our
+// own end of the connection, which nobody can make up.
+func onLoopback(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, rq *http.Request) {
+		if local, ok := rq.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); !ok || !local.AddrPort().Addr().Unmap().IsLoopback() {
+			text(w, http.StatusForbidden, "the API is served on loopback addresses only: this listener speaks no TLS\n")
 			return
 		}
 		next.ServeHTTP(w, rq)

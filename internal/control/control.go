@@ -67,9 +67,10 @@ type Control struct {
 	inputs  *inputs.Loader
 	ports   *ports.Set
 	records *records
-	// participants and observers are constant from Run on.
+	// participants, observers and endings are constant from Run on.
 	participants []Participant
 	observers    []func(*Event)
+	endings      []func()
 
 	// current is what requests are served by. It is swapped whole.
 	current  atomic.Pointer[plan.Plan]
@@ -238,6 +239,9 @@ func (c *Control) close() {
 	}
 	c.inputs.Close()
 	c.records.current.Load().close()
+	for _, end := range c.endings {
+		end()
+	}
 	if err := c.state.Close(); err != nil {
 		c.log.Error("close state directory", "error", err)
 	}

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"net/http"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"headgate/internal/admin/api"
+	"headgate/internal/admin/operator"
+	"headgate/internal/config"
+	"headgate/internal/control"
+	"headgate/internal/event"
+)
+
+// setupFile holds the token for making the first user, below the state directory.
+const setupFile = "setup-token"
+
+// openManagement makes the management API over a control: operators, events, and what
+// they are told of changes. Without a store that can be read there is none, and
+// requests are served all the same.
+func openManagement(o houseOptions, c *control.Control) http.Handler {
+	ctx := context.Background()
+	events, err := event.Open(ctx, c.Store(), o.log)
+	if err != nil {
+		o.log.Error("the management API is off", "error", err)
+		return nil
+	}
+	operators := operator.New(operator.Options{Store: c.Store(), Events: events, Log: o.log, SetupFile: filepath.Join(o.state, setupFile)})
+	if needed, err := operators.NeedsSetup(ctx); err != nil {
+		o.log.Error("users cannot be listed", "error", err)
+	} else if needed {
+		if _, err := operators.NewSetup(ctx); err != nil {
+			o.log.Error("the first user cannot be made", "error", err)
+		} else {
+			o.log.Info("there is no user yet: POST a name, a password and the token in this file to /api/v1/setup", "file", filepath.Join(o.state, setupFile))
+		}
+	}
+	b := thisBuild()
+	c.Observe(func(e *control.Event) { events.Send(changed(e)) })
+	c.Ending(func() {
+		events.Send(event.ProcessStopping{})
+		events.Close()
+	})
+	events.Send(event.ProcessStarted{Version: b.Version})
+	return api.New(api.Options{
+		Operators: operators, Events: events, Log: o.log,
+		Version: api.Version{Version: b.Version, Go: runtime.Version(), API: "v1"},
+	})
+}
+
+// changed returns the event of a change.
+func changed(e *control.Event) event.Payload {
+	about := event.Config{Who: e.Who, Why: e.Why, Via: string(e.Via)}
+	digits, _, _ := strings.Cut(e.Revision, ".")
+	about.Revision, _ = strconv.Atoi(digits) // 0 where there is none
+	if e.Refused == nil {
+		about.Changes = differences(e.Difference)
+		return event.ConfigApplied{Config: about}
+	}
+	refused := event.ConfigRefused{Config: about}
+	for _, p := range e.Refused.Problems {
+		refused.Problems = append(refused.Problems, p.Error())
+	}
+	if len(refused.Problems) == 0 {
+		refused.Problems = []string{e.Refused.Error()}
+	}
+	refused.Problems = bounded(refused.Problems)
+	return refused
+}
+
+// differences tells which objects a change is about.
+func differences(d *config.Difference) (words []string) {
+	if d == nil {
+		return nil
+	}
+	for _, o := range d.Objects {
+		kind := config.KindOf(o.Kind)
+		if kind.Single {
+			words = append(words, "settings "+kind.Name+" "+string(o.Change))
+			continue
+		}
+		words = append(words, kind.Noun+" "+o.Name+" "+string(o.Change))
+	}
+	return bounded(words)
+}
+
+// bounded leaves out what is too much for an event.
+func bounded(lines []string) []string {
+	const most = 20
+	if n := len(lines); n > most {
+		return append(lines[:most:most], strconv.Itoa(n-most)+" more")
+	}
+	return lines
+}

@@ -1,0 +1,135 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// managed is a house whose API is asked.
+type managed struct {
+	t       *testing.T
+	base    string
+	cookie  string
+	secret  string
+	stop    context.CancelFunc
+	stopped chan error
+}
+
+// manage starts a house with the admin listener on loopback.
+func manage(t *testing.T, file, state string) *managed {
+	t.Helper()
+	m := &managed{t: t, stopped: make(chan error, 1)}
+	ready := make(chan struct{})
+	h, err := openHouse(houseOptions{log: slog.New(slog.DiscardHandler), config: file, state: state, ready: func() { close(ready) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	m.stop = stop
+	go func() { m.stopped <- h.Run(ctx) }()
+	select {
+	case <-ready:
+	case err := <-m.stopped:
+		t.Fatal(err)
+	}
+	m.base = "http://" + h.(*controlled).admin.Address().String() + "/api/v1"
+	return m
+}
+
+func (m *managed) end() {
+	m.t.Helper()
+	m.stop()
+	if err := <-m.stopped; err != nil {
+		m.t.Error(err)
+	}
+}
+
+func (m *managed) ask(method, path, body string) (int, map[string]any) {
+	m.t.Helper()
+	rq, err := http.NewRequestWithContext(m.t.Context(), method, m.base+path, bytes.NewReader([]byte(body)))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	rq.Header.Set("Content-Type", "application/json")
+	if m.cookie != "" {
+		rq.Header.Set("Cookie", "__Host-headgate="+m.cookie)
+		rq.Header.Set("Headgate-Session", m.secret)
+	}
+	rs, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}).Do(rq)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	defer rs.Body.Close()
+	data, err := io.ReadAll(rs.Body)
+	out := map[string]any{}
+	if err != nil || len(data) > 0 && json.Unmarshal(data, &out) != nil {
+		m.t.Fatalf("%s %s: %d %q, %v", method, path, rs.StatusCode, data, err)
+	}
+	for _, c := range rs.Cookies() {
+		m.cookie, m.secret = c.Value, out["secret"].(string)
+	}
+	return rs.StatusCode, out
+}
+
+// TestFirstUserIsMadeAndOutlivesARestart goes the way of somebody who starts headgate
+// for the first time.
+func TestFirstUserIsMadeAndOutlivesARestart(t *testing.T) {
+	t.Cleanup(func() { goleak.VerifyNone(t) })
+	dir := t.TempDir()
+	file, state := filepath.Join(dir, "headgate.yaml"), filepath.Join(dir, "state")
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	free.Close()
+	config := "version: 1\nadmin: {address: \"" + free.Addr().String() + "\"}\nproxies:\n  shop: {routes: [{fixed_response: {status: 204}}]}\n"
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := manage(t, file, state)
+	if status, out := m.ask("GET", "/users", ""); status != 401 || out["code"] != "signed_out" {
+		t.Errorf("before the first user: %d %v", status, out)
+	}
+	token, err := os.ReadFile(filepath.Join(state, setupFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, _ := json.Marshal(map[string]string{"token": strings.TrimSpace(string(token)), "name": "ann", "password": "correct horse battery"})
+	if status, out := m.ask("POST", "/setup", string(body)); status != 201 || out["role"] != "admin" {
+		t.Fatalf("set up: %d %v", status, out)
+	}
+	if status, out := m.ask("GET", "/session", ""); status != 200 || out["name"] != "ann" {
+		t.Errorf("who am I: %d %v", status, out)
+	}
+	m.end()
+
+	again := manage(t, file, state)
+	defer again.end()
+	if _, err := os.Stat(filepath.Join(state, setupFile)); !os.IsNotExist(err) {
+		t.Errorf("there is a set-up file again: %v", err)
+	}
+	again.cookie, again.secret = m.cookie, m.secret
+	if status, out := again.ask("GET", "/session", ""); status != 200 || out["name"] != "ann" {
+		t.Errorf("after a restart: %d %v", status, out)
+	}
+	status, out := again.ask("GET", "/events/history?types=config.applied", "")
+	items, _ := out["items"].([]any)
+	if status != 200 || len(items) == 0 || !strings.Contains(items[len(items)-1].(map[string]any)["text"].(string), "applied") {
+		t.Errorf("events: %d %v", status, out)
+	}
+	if status, out := again.ask("GET", "/audit?action=user.create", ""); status != 200 || len(out["items"].([]any)) != 1 {
+		t.Errorf("audit: %d %v", status, out)
+	}
+}
