@@ -1,10 +1,15 @@
 // Package document is the text of a configuration: Read takes a file apart into
-// the nodes of its YAML and tells where each stands.
+// the nodes of its YAML and tells where each stands, Edit changes a value in it and
+// leaves every other byte alone.
 //
 // parse.go reads YAML within bounds, with the library; quick.go and quickflow.go
 // read the plain part of it that large files are written in, several times as
 // fast; outline.go finds the entries of such a file without parsing them, so that
 // those whose text is known need no parsing at all. node.go is what the nodes mean.
+//
+// edit.go is an edit from its path to the proof that it did what was wanted:
+// value.go compares what texts say and writes values, span.go finds where a node
+// ends, splice.go the change of the text that brings it nearer to what is wanted.
 //
 // It does not know what a configuration may hold: that is package config.
 package document

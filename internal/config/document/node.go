@@ -18,6 +18,9 @@ type Step struct {
 
 // CutStep takes the first step off a path.
 func CutStep(path string) (Step, string) {
+	if path == "" {
+		return Step{"", -1}, ""
+	}
 	if quoted, err := strconv.QuotedPrefix(strings.TrimPrefix(path, "[")); err == nil && path[0] == '[' {
 		name, _ := strconv.Unquote(quoted)
 		rest := strings.TrimPrefix(path[1+len(quoted):], "]")

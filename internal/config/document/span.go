@@ -1,0 +1,186 @@
+package document
+
+import (
+	"sort"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v4"
+)
+
+// source is a text with the places of its lines, in which nodes have a begin and an
+// end.
+type source struct {
+	text  string
+	lines []int // where each line begins
+}
+
+func newSource(text string) *source {
+	s := &source{text: text, lines: make([]int, 1, strings.Count(text, "\n")+1)}
+	for i := strings.IndexByte(text, '\n'); i >= 0; {
+		s.lines = append(s.lines, i+1)
+		next := strings.IndexByte(text[i+1:], '\n')
+		if next < 0 {
+			break
+		}
+		i += 1 + next
+	}
+	return s
+}
+
+// begin returns where a node begins.
+func (s *source) begin(n *yaml.Node) int {
+	if n.Line < 1 || n.Line > len(s.lines) {
+		return len(s.text)
+	}
+	at := s.lines[n.Line-1]
+	for range n.Column - 1 {
+		_, size := utf8.DecodeRuneInString(s.text[at:])
+		at += size
+	}
+	return at
+}
+
+// lineStart and lineEnd return where the line of a place begins and ends, without
+// its line feed.
+func (s *source) lineStart(at int) int {
+	return s.lines[sort.SearchInts(s.lines, at+1)-1]
+}
+
+func (s *source) lineEnd(at int) int {
+	if i := strings.IndexByte(s.text[at:], '\n'); i >= 0 {
+		return at + i
+	}
+	return len(s.text)
+}
+
+// afterColon returns the place behind the colon of a key.
+func (s *source) afterColon(key *yaml.Node) int {
+	at := s.end(key, 0)
+	if i := strings.IndexByte(s.text[at:], ':'); i >= 0 {
+		return at + i + 1
+	}
+	return len(s.text)
+}
+
+// end returns the place behind the last byte of a node. Parent is how far what
+// holds the node is indented, which ends a text of several lines.
+func (s *source) end(n *yaml.Node, parent int) int {
+	at := s.begin(n)
+	switch {
+	case n.Kind == yaml.AliasNode:
+		return at + len(s.text[at:]) - len(strings.TrimLeft(s.text[at:], "*")) + len(n.Value)
+	case n.Kind == yaml.ScalarNode:
+		return s.scalarEnd(n, at, parent)
+	case n.Style&yaml.FlowStyle != 0:
+		if i := strings.IndexAny(s.text[at:], "[{"); i >= 0 {
+			return s.flowEnd(at + i)
+		}
+		return at
+	case len(n.Content) == 0:
+		return at
+	}
+	last := n.Content[len(n.Content)-1]
+	if n.Kind == yaml.MappingNode {
+		key := n.Content[len(n.Content)-2]
+		if isEmpty(last) {
+			return s.afterColon(key)
+		}
+		return s.end(last, key.Column-1)
+	}
+	return s.end(last, n.Column-1)
+}
+
+// isEmpty reports whether a value has no text.
+func isEmpty(n *yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode && n.Value == "" && n.Style&Quoted == 0 && n.Anchor == ""
+}
+
+func (s *source) scalarEnd(n *yaml.Node, at, parent int) int {
+	switch {
+	case n.Style&(yaml.DoubleQuotedStyle|yaml.SingleQuotedStyle) != 0:
+		if i := strings.IndexAny(s.text[at:], `"'`); i >= 0 {
+			return s.quotedEnd(at + i)
+		}
+		return at
+	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
+		return s.literalEnd(at, parent)
+	}
+	return s.plainEnd(at, n.Value)
+}
+
+// plainEnd follows a text without quotes, whose line ends stand for blanks.
+func (s *source) plainEnd(at int, text string) int {
+	for i := 0; i < len(text) && at < len(s.text); {
+		if strings.IndexByte(" \n", text[i]) >= 0 {
+			for i < len(text) && strings.IndexByte(" \n", text[i]) >= 0 {
+				i++
+			}
+			for at < len(s.text) && strings.IndexByte(" \t\r\n", s.text[at]) >= 0 {
+				at++
+			}
+			continue
+		}
+		i, at = i+1, at+1
+	}
+	return at
+}
+
+// quotedEnd returns the place behind a text in quotes that begins at at.
+func (s *source) quotedEnd(at int) int {
+	mark := s.text[at]
+	for i := at + 1; i < len(s.text); i++ {
+		switch {
+		case s.text[i] == '\\' && mark == '"':
+			i++
+		case s.text[i] == mark && mark == '\'' && i+1 < len(s.text) && s.text[i+1] == mark:
+			i++
+		case s.text[i] == mark:
+			return i + 1
+		}
+	}
+	return len(s.text)
+}
+
+// literalEnd returns the end of the lines below a | or >, which are indented more
+// than parent.
+func (s *source) literalEnd(at, parent int) int {
+	end := s.lineEnd(at)
+	for next := end + 1; next < len(s.text); {
+		stop := s.lineEnd(next)
+		line := s.text[next:stop]
+		bare := strings.TrimLeft(line, " ")
+		if bare != "" && len(line)-len(bare) <= parent {
+			break
+		}
+		if bare != "" {
+			end = stop
+		}
+		next = stop + 1
+	}
+	return end
+}
+
+// flowEnd returns the place behind the bracket that closes the one at at.
+func (s *source) flowEnd(at int) int {
+	depth := 0
+	for i := at; i < len(s.text); i++ {
+		switch c := s.text[i]; c {
+		case '[', '{':
+			depth++
+		case ']', '}':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		case '"', '\'':
+			if strings.IndexByte(" \t\n,[{:", s.text[i-1]) >= 0 {
+				i = s.quotedEnd(i) - 1
+			}
+		case '#':
+			if strings.IndexByte(" \t\n", s.text[i-1]) >= 0 {
+				i = s.lineEnd(i)
+			}
+		}
+	}
+	return len(s.text)
+}

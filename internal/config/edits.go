@@ -1,0 +1,69 @@
+package config
+
+import (
+	"fmt"
+
+	"headgate/internal/config/document"
+	"headgate/internal/schema"
+)
+
+// Edit returns the documents with edits made, one after the other, of which all or
+// none are. An edit goes to the document that has the object; a new object goes to
+// the one that its edit names, else the first. The problem says which edit cannot
+// be made, and why. Whether the result is a good configuration is for
+// LoadDocuments to say.
+func (d Documents) Edit(edits ...document.Edit) (Documents, *Problem) {
+	read := make([]*document.Document, len(d.List))
+	for i, doc := range d.List {
+		outline := document.Outline{Section: isSection, Known: func(*document.Entry) bool { return true }}
+		var p *Problem
+		if read[i], p = document.Read(doc.Name, doc.Data, outline); p != nil {
+			return d, p
+		}
+	}
+	changed := make([]bool, len(read))
+	for _, e := range edits {
+		i, p := choose(read, e)
+		if p != nil {
+			return d, p
+		}
+		after, p := read[i].Edit(e, isSection)
+		if p != nil {
+			return d, p
+		}
+		read[i], changed[i] = after, true
+	}
+	out := Documents{Dir: d.Dir, List: make([]Document, len(d.List))}
+	for i, doc := range d.List {
+		if out.List[i] = doc; changed[i] {
+			out.List[i].Data = []byte(read[i].Text())
+		}
+	}
+	return out, nil
+}
+
+// choose returns the index of the document that an edit goes to.
+func choose(read []*document.Document, e document.Edit) (int, *Problem) {
+	for i, doc := range read {
+		if e.Path != "" && doc.Holds(e.Path) {
+			return i, nil
+		}
+	}
+	for i, doc := range read {
+		if e.Document == "" || doc.Name() == e.Document {
+			return i, nil
+		}
+	}
+	return 0, &Problem{Field: e.Path, What: fmt.Sprintf("there is no document %q", e.Document), Remedy: "name one of the configuration's"}
+}
+
+// RenameEdits returns the edits that give an object another name, in its document
+// and wherever others name it.
+func (c *Config) RenameEdits(kind, name, to string) []document.Edit {
+	value := fmt.Appendf(nil, "%q", to)
+	edits := []document.Edit{}
+	for _, u := range c.Users(kind, name) {
+		edits = append(edits, document.Edit{Op: document.Set, Path: u.Path, Value: value})
+	}
+	return append(edits, document.Edit{Op: document.Rename, Path: schema.JoinPath(kind, name), To: to})
+}

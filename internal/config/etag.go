@@ -1,0 +1,62 @@
+package config
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"hash"
+	"reflect"
+
+	"headgate/internal/schema"
+)
+
+// ETag returns the tag of an object of a kind: two objects have the same one if
+// they say the same, however that is written. Name is "" for the object of a single
+// kind. Of what ${…} stands for nothing goes into it but the text that a document
+// has. It is "" when there is no such object.
+func (c *Config) ETag(kind, name string) string {
+	form, ok := c.Canonical(kind, name, false)
+	if !ok {
+		return ""
+	}
+	h := sha256.New()
+	h.Write([]byte(kind + "\x00" + name + "\x00"))
+	h.Write(form)
+	return tag(h)
+}
+
+// Canonical returns the canonical form of an object as JSON: what its document
+// says, without what has its default, and with ${…} in place of what that stands
+// for. Mask puts schema.Masked in the place of secrets, for all who may not know
+// them. It returns false when there is no such object.
+func (c *Config) Canonical(kind, name string, mask bool) (form []byte, ok bool) {
+	k := KindOf(kind)
+	if k == nil || k.Single != (name == "") {
+		return nil, false
+	}
+	path, v := kind, reflect.Value{}
+	if k.Single {
+		v = reflect.ValueOf(c).Elem().FieldByIndex(model().config.Field(kind).Index)
+	} else if o := k.Find(c, name); o != nil {
+		path, v = schema.JoinPath(kind, name), reflect.ValueOf(o).Elem()
+	} else {
+		return nil, false
+	}
+	return k.Schema().AppendJSON(nil, v, path, schema.Form{Written: c.Written, Mask: mask}), true
+}
+
+// ETag returns the tag of a whole configuration: that of the texts of its documents
+// and their names, so that a comment counts, too.
+func (d Documents) ETag() string {
+	h := sha256.New()
+	for _, doc := range d.List {
+		sum := sha256.Sum256(doc.Data)
+		h.Write([]byte(doc.Name + "\x00"))
+		h.Write(sum[:])
+	}
+	return tag(h)
+}
+
+// tag returns an entity tag as HTTP writes it (RFC 9110, section 8.8.3).
+func tag(h hash.Hash) string {
+	return `"` + hex.EncodeToString(h.Sum(nil)[:16]) + `"`
+}
