@@ -162,7 +162,7 @@ func (ch *change) compile() error {
 	ch.next.record = c.records.next(ch.next.Config)
 	house := plan.House{
 		Log: c.log, Metrics: c.metrics, Record: ch.next.record.fn(), RecordPassage: c.records.passage,
-		Tunnels: c.tunnels, Values: store.ValuesOf(c.state), Inputs: ch.inputs, Start: ch.next.Starting(),
+		Tunnels: c.tunnels, Values: store.ValuesOf(c.state), RecordOf: ch.next.record, Inputs: ch.inputs, Start: ch.next.Starting(),
 	}
 	var problems []schema.Problem
 	if ch.next.Plan, problems = plan.Compile(ch.next.Config, ch.next.Previous, house, ch.next.Report); len(problems) > 0 {

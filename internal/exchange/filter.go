@@ -53,10 +53,41 @@ type Env struct {
 	File func(name string) (*file.Followed, error)
 	// Note tells what an operator should hear when the plan is taken into use.
 	Note func(Note)
-	// Keep carries state over from the plan before: it returns what was kept
+	// Scope names whose settings are compiled: "proxy shop", or "proxy shop, route
+	// /api". Routes that have settings from their proxy share what is compiled of
+	// them, and its scope is the proxy.
+	Scope string
+	// Route is the route that the settings are compiled for. It is set for rooms that
+	// compile anew for each route.
+	Route Route
+	// SecurePorts are the numbers of the https ports that clients of the proxy are
+	// sent to, by the name of the http port that they came to.
+	SecurePorts map[string]int
+	// Keep is what the function Keep makes its keys for: it returns what was kept
 	// under the key, or else what open makes. Key names the thing and
 	// everything its state depends on, so that equal settings give equal keys.
 	Keep func(key string, open func() Kept) Kept
+}
+
+// Route is what a room may know of the route that it acts on.
+type Route struct {
+	// Prefix is the route's path without a slash at its end.
+	Prefix string
+	// Strip is whether it is stripped.
+	Strip bool
+	// Servers are the route's servers.
+	Servers []RouteServer
+}
+
+// RouteServer is one server of a route, as the way back needs it.
+type RouteServer struct {
+	// URL is what Exchange.Server says when it answered.
+	URL string
+	// Authority is the Host that it gets in the place of the client's, "" when
+	// it gets the client's.
+	Authority string
+	// Base is its base path, "/" for none.
+	Base string
 }
 
 // Note is what an operator should hear of a configuration that works: it is

@@ -23,12 +23,22 @@ func (c *compiler) pairPorts() {
 		for _, other := range c.plan.ports {
 			a, b := p.Address(), other.Address()
 			if other.Protocol() == config.HTTP3 && a.Port() == b.Port() && (a == b || a.Addr().IsUnspecified() || b.Addr().IsUnspecified()) {
-				p.quic, p.alternative = other, &exchange.Alternative{}
+				p.quic = other
+				// Routes that are carried over tell of it too.
+				p.alternative = c.env.Keep("alternative\x00"+p.Name(), func() exchange.Kept { return &keptAlternative{} }).(*keptAlternative).value()
 				p.outside.Alternative = p.alternative
 			}
 		}
 	}
 }
+
+// keptAlternative is what a port tells clients of, over plans.
+type keptAlternative struct{ exchange.Alternative }
+
+func (k *keptAlternative) value() *exchange.Alternative { return &k.Alternative }
+
+// Retire does nothing: it holds nothing but memory.
+func (k *keptAlternative) Retire() {}
 
 // Beside returns the http3 port that the responses of an https port tell clients
 // of, or nil.

@@ -1,27 +1,21 @@
 package plan
 
 import (
-	"slices"
-
 	"headgate/internal/config"
 	"headgate/internal/feature/cache"
-	"headgate/internal/feature/compression"
 	"headgate/internal/metrics"
 )
 
-// around puts what keeps or changes whole responses around the source of a route:
-// compression next to it, then the cache, which keeps what is compressed already.
-func (c *compiler) around(b *body, f *config.Features) {
-	if f.Compression != nil {
-		b.source = compression.Wrap(f.Compression, b.source, c.env)
-	}
-	if f.Cache == nil || b.servers == nil {
-		return
+// cache puts a cache around the source of a route.
+func (c *compiler) cache(b *body, f *config.Features) error {
+	if f.Cache == nil {
+		return nil
 	}
 	b.cache = cache.New(f.Cache, c.store(b, f.Cache), b.source)
 	b.source = b.cache
 	// What it hears of a response is how the client gets it.
 	b.add(b.cache.Filter())
+	return nil
 }
 
 // store returns the memory of a route's cache: its own, or its proxy's.
@@ -30,19 +24,15 @@ func (c *compiler) store(b *body, settings *cache.Config) cache.Store {
 	if own {
 		owner.route = b.path()
 	}
-	// The stores of a proxy stand together, the last ones at the end.
-	for _, known := range slices.Backward(c.plan.stores) {
-		if known.proxy != owner.proxy {
-			break
-		}
+	for _, known := range c.compiling.stores {
 		if known.route == owner.route {
 			return known.store
 		}
 	}
-	owner.store = cache.Open(settings, scopeOf(b, own), c.env)
-	c.plan.stores = append(c.plan.stores, owner)
+	owner.store = cache.Open(settings, c.envFor(b, own))
+	c.compiling.stores = append(c.compiling.stores, owner)
 	if c.house.Metrics != nil {
-		c.plan.counters = append(c.plan.counters, c.house.Metrics.Cache(owner.proxy, owner.route, owner.memory))
+		c.count(c.house.Metrics.Cache(owner.proxy, owner.route, owner.memory))
 	}
 	return owner.store
 }
@@ -62,8 +52,11 @@ func (s stored) memory() metrics.Memory {
 // Purge takes out of caches what q says, which was checked, and returns how many
 // responses there were, and of how many caches.
 func (p *Plan) Purge(q cache.Purge) (purged, caches int) {
-	for _, s := range p.stores {
-		if q.Proxy == "" || q.Proxy == s.proxy {
+	for _, proxy := range p.proxies {
+		if q.Proxy != "" && q.Proxy != proxy.settings.Name {
+			continue
+		}
+		for _, s := range proxy.stores {
 			purged += s.store.Purge(q)
 			caches++
 		}

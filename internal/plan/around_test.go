@@ -43,7 +43,7 @@ proxies:
 func TestCachesAreOfTheirOwners(t *testing.T) {
 	p := compiled(t, cached, nil)
 	var owners []string
-	for _, s := range p.stores {
+	for _, s := range p.proxies[0].stores {
 		owners = append(owners, s.proxy+s.route)
 	}
 	if got := strings.Join(owners, " "); got != "p p/own" {
@@ -59,7 +59,7 @@ func TestCacheSurvivesChanges(t *testing.T) {
 	settings := &cache.Config{Enabled: true, MemoryLimit: 8 << 20, MaxEntry: 1 << 20}
 	source := &exchangetest.Source{Status: 200, Fields: []string{"Cache-Control: max-age=60"}, Body: "stored"}
 	ask := func(p *Plan) {
-		c := cache.New(settings, p.stores[0].store, source)
+		c := cache.New(settings, p.proxies[0].stores[0].store, source)
 		exchangetest.Run(t, exchangetest.New(t), c)
 	}
 	p := compiled(t, cached, nil)

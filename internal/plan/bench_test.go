@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"testing"
 
@@ -87,17 +88,32 @@ func BenchmarkMatch(b *testing.B) {
 
 func BenchmarkCompile(b *testing.B) {
 	cfg := many(10_000)
-	house := House{Metrics: metrics.New(metrics.Build{}), Record: func(*exchange.Exchange) {}}
+	house := House{Metrics: metrics.New(metrics.Build{}), Record: func(*exchange.Exchange) {}, RecordOf: "log"}
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {
 			p, _ := Compile(cfg, nil, house, nil)
 			p.Retire(nil)
 		}
 	})
-	b.Run("change", func(b *testing.B) {
+	// Every part is carried over, and no proxy is whole.
+	b.Run("parts", func(b *testing.B) {
+		last, _ := Compile(cfg, nil, house, nil)
+		for n := 0; b.Loop(); n++ {
+			house.RecordOf = n
+			next, _ := Compile(cfg, last, house, nil)
+			last.Retire(next)
+			last = next
+		}
+		last.Retire(nil)
+	})
+	b.Run("one edited", func(b *testing.B) {
 		last, _ := Compile(cfg, nil, house, nil)
 		for b.Loop() {
-			next, _ := Compile(cfg, last, house, nil)
+			edited := *cfg
+			edited.Proxies = maps.Clone(cfg.Proxies)
+			proxy := *cfg.Proxies["proxy4711"]
+			edited.Proxies["proxy4711"] = &proxy
+			next, _ := Compile(&edited, last, house, nil)
 			last.Retire(next)
 			last = next
 		}

@@ -24,6 +24,9 @@ type House struct {
 	Metrics *metrics.Registry
 	// Record is the access log: accesslog.Log.Record. Nil logs nothing.
 	Record func(*exchange.Exchange)
+	// RecordOf tells one access log from another: the proxies of a plan are carried
+	// over to the next only if it is equal, and not nil where there is a Record.
+	RecordOf any
 	// Tunnels knows the upgraded connections; nil keeps no list of them.
 	Tunnels *exchange.Tunnels
 	// RecordPassage is the access log of TCP and UDP proxies. Nil logs nothing.
@@ -38,6 +41,9 @@ type House struct {
 	// then no problem but a note, so that everything else is served.
 	Start bool
 }
+
+// discard is the log of a house without one.
+var discard = slog.New(slog.DiscardHandler)
 
 // Logs reports whether a request of the configuration can come into the access
 // log, so that there has to be one.
@@ -74,13 +80,8 @@ func Compile(cfg *config.Config, prev *Plan, house House, report *schema.Report)
 		}
 	}
 	c.pairPorts()
-	for _, name := range slices.Sorted(maps.Keys(cfg.Proxies)) {
-		if p := cfg.Proxies[name]; p.Active {
-			c.proxy(p, report.Root().Field("proxies").Field(name).Called("proxy", name))
-		} else {
-			c.plan.proxies = append(c.plan.proxies, compiledProxy{settings: p})
-		}
-	}
+	c.shared.filters = c.filters()
+	c.proxies(prev)
 	for _, port := range c.plan.ports {
 		c.join(port)
 	}
@@ -115,12 +116,12 @@ type compiler struct {
 	keeper *keeper
 	env    exchange.Env
 	shared shared
+	// compiling is the proxy that is being compiled.
+	compiling *proxy
 	// claims are the proxies of each port.
 	claims map[*Port]*claims
 	// told are the clashes that were told already.
 	told map[clash]bool
-	// sending are the routes that have redirect rules.
-	sending []sending
 }
 
 // claims is what the proxies of one port want.
@@ -131,33 +132,27 @@ type claims struct {
 	members                int
 }
 
-// member is a proxy on a port.
-type member struct {
-	number int
-	routes []*Route
-	table  *paths // of this proxy alone; made when it is needed
-}
-
 // clash is two routes that want the same requests.
 type clash struct{ first, second *config.Route }
 
 func newCompiler(cfg *config.Config, prev *Plan, house House, report *schema.Report) *compiler {
 	if house.Log == nil {
-		house.Log = slog.New(slog.DiscardHandler)
+		house.Log = discard
 	}
 	if house.Clock == nil {
 		house.Clock = time.Now
 	}
 	c := &compiler{config: cfg, house: house, report: report, claims: map[*Port]*claims{}, told: map[clash]bool{}}
 	c.keeper = newKeeper(prev)
-	c.env = exchange.Env{Log: house.Log, Clock: house.Clock, Source: c.source, Keep: c.keeper.keep, File: house.Inputs.File, Note: c.note}
-	c.plan = &Plan{config: cfg, kept: c.keeper.now, log: house.Log}
-	if prev != nil {
-		c.plan.counters = make([]retirer, 0, len(prev.counters))
-	}
+	c.env = exchange.Env{Log: house.Log, Clock: house.Clock, Source: c.source, Keep: c.keeper.keep, File: c.file, Note: c.note}
+	c.plan = &Plan{config: cfg, house: house, parts: c.keeper.parts, rest: &unit{}}
+	c.keeper.unit = c.plan.rest
 	c.shared = newShared(cfg)
 	return c
 }
+
+// count notes a counter of the unit that is being compiled.
+func (c *compiler) count(r retirer) { c.keeper.unit.counters = append(c.keeper.unit.counters, r) }
 
 func (c *compiler) newPort(settings *config.Port) *Port {
 	l := &settings.Limits
@@ -186,26 +181,10 @@ func (c *compiler) newPort(settings *config.Port) *Port {
 	return p
 }
 
-// proxy compiles the routes of a proxy and claims its hosts on its ports.
-func (c *compiler) proxy(p *config.Proxy, at schema.Place) {
-	virtual, err := p.Hosts()
-	if err != nil {
-		at.Field("virtual_hosts").Problem(err.Error(), "")
-		return
-	}
-	bodies := c.bodies(p, at)
-	c.plan.proxies = append(c.plan.proxies, compiledProxy{p, bodies})
-	for _, port := range c.plan.ports {
-		if len(p.Ports) > 0 && !slices.Contains(p.Ports, port.Name()) {
-			continue
-		}
-		c.claims[port].add(virtual, &member{routes: c.routes(port, p, bodies)})
-	}
-}
-
 // add claims hosts for a proxy.
 func (cl *claims) add(virtual []config.VirtualHost, m *member) {
-	m.number, cl.members = cl.members, cl.members+1
+	cl.members++
+	m.number = cl.members
 	if len(virtual) == 0 {
 		cl.any = append(cl.any, m)
 	}

@@ -121,10 +121,6 @@ func why(proxy *config.Proxy, r *config.Route, port *Port, m match, best config.
 	return "the expression of another proxy comes first"
 }
 
-func onPort(p *config.Proxy, port *Port) bool {
-	return len(p.Ports) == 0 || slices.Contains(p.Ports, port.Name())
-}
-
 // nearHost is a hint at a host that looks like one that nobody has.
 func (p *Plan) nearHost(name string) []string {
 	var known []string

@@ -26,25 +26,34 @@ func (c *compiler) followRedirects() {
 		first *redirects.Rule
 	}
 	judged := map[list]bool{}
-	for _, s := range c.sending {
-		l := list{s.port, s.route.proxy, &s.route.redirects[0]}
+	judge := func(port *Port, r *Route) {
+		l := list{port, r.proxy, &r.redirects[0]}
 		told := list{nil, l.proxy, l.first}
 		if judged[l] || judged[told] {
-			continue
+			return
 		}
 		judged[l] = true
-		for i, path := range redirects.Examples(s.route.redirects) {
-			if path != "" && !judged[told] && !c.follow(s.port, s.route, i, path) {
+		for i, path := range redirects.Examples(r.redirects) {
+			if path != "" && !judged[told] && !c.follow(port, r, i, path) {
 				judged[told] = true
 			}
 		}
 	}
-}
-
-// sending is a route that may send clients elsewhere, on a port.
-type sending struct {
-	port  *Port
-	route *Route
+	for _, p := range c.plan.proxies {
+		if !p.sends {
+			continue
+		}
+		for i, m := range p.members {
+			if m == nil {
+				continue
+			}
+			for _, r := range m.routes {
+				if len(r.redirects) > 0 {
+					judge(c.plan.ports[i], r)
+				}
+			}
+		}
+	}
 }
 
 // follow follows what rule number i of r's list makes of a path. It reports false

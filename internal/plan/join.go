@@ -4,9 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-
-	"headgate/internal/config"
-	"headgate/internal/schema"
 )
 
 // join makes the host table of a port. Hosts of the same proxies share one path
@@ -91,10 +88,4 @@ func (c *compiler) clash(port *Port, host string, first, second *Route) {
 		"give one of them another path, virtual host or port, or active: false",
 		"port %s, %s, path %s belong to %s too",
 		port.Name(), where, second.path(), place(c.report, first.proxy, first.number).Field("path").Path())
-}
-
-// place returns the place of a route in the configuration.
-func place(report *schema.Report, p *config.Proxy, number int) schema.Place {
-	return report.Root().Field("proxies").Field(p.Name).Called("proxy", p.Name).
-		Field("routes").Index(number).Called("route", p.Routes[number].Path)
 }

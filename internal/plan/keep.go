@@ -1,19 +1,91 @@
 package plan
 
-import "headgate/internal/exchange"
+import (
+	"headgate/internal/certs"
+	"headgate/internal/exchange"
+	"headgate/internal/file"
+)
 
-// held is a part that outlives plans, with the keys of the parts that were
-// opened for it and live as long.
+// held is a part that outlives plans. It is retired when the last unit or part that
+// uses it is gone.
 type held struct {
 	key   string
 	part  exchange.Kept
-	needs []string
+	needs []*held // parts that were opened for it and live as long
+	users int     // units of plans, and parts that need it
+}
+
+// parts are the parts of plans that follow each other, by their keys. Compile and
+// Retire change it: one change runs at a time.
+type parts map[string]*held
+
+// release gives up one use of a part.
+func (t parts) release(h *held) {
+	if h.users--; h.users > 0 {
+		return
+	}
+	if t[h.key] == h {
+		delete(t, h.key)
+	}
+	h.part.Retire()
+	for _, need := range h.needs {
+		t.release(need)
+	}
+}
+
+// unit is a piece of a plan that the next plan takes over whole if nothing of it has
+// changed: a proxy, and in each plan anew all that is no proxy's. Several plans may
+// have it; it is not changed once it is compiled.
+type unit struct {
+	uses     []*held
+	files    []usedFile
+	pairs    []usedPair
+	counters []retirer
+}
+
+// usedFile is what a file held when the unit was compiled.
+type usedFile struct {
+	name    string
+	file    *file.Followed
+	content *file.Content
+}
+
+// usedPair is a certificate that the unit was compiled with.
+type usedPair struct {
+	name, certFile, keyFile string
+	pair                    *certs.Pair
+}
+
+// retire gives up what the unit uses.
+func (u *unit) retire(t parts) {
+	for _, h := range u.uses {
+		t.release(h)
+	}
+	for _, c := range u.counters {
+		c.Retire()
+	}
+}
+
+// same reports whether what the unit was compiled with is still what house has.
+func (u *unit) same(house *House) bool {
+	for _, f := range u.files {
+		if now, err := house.Inputs.File(f.name); err != nil || now != f.file || now.Content() != f.content {
+			return false
+		}
+	}
+	for _, p := range u.pairs {
+		if now, _ := house.Inputs.Pair(p.name, p.certFile, p.keyFile); now != p.pair {
+			return false
+		}
+	}
+	return true
 }
 
 // keeper carries parts over from the plan before. It belongs to one Compile.
 type keeper struct {
-	before map[string]*held
-	now    map[string]*held
+	parts parts
+	// unit is what is being compiled.
+	unit *unit
 	// begin are the parts opened now that wait for their plan to be used.
 	begin []beginner
 	// opening are the parts that are being opened, the innermost last.
@@ -21,62 +93,70 @@ type keeper struct {
 }
 
 func newKeeper(prev *Plan) *keeper {
-	k := &keeper{now: map[string]*held{}}
+	k := &keeper{parts: parts{}}
 	if prev != nil {
-		k.before = prev.kept
-		k.now = make(map[string]*held, len(prev.kept))
+		k.parts = prev.parts
 	}
 	return k
 }
 
 // keep is exchange.Env.Keep.
 func (k *keeper) keep(key string, open func() exchange.Kept) exchange.Kept {
-	if n := len(k.opening); n > 0 {
-		outer := k.opening[n-1]
-		outer.needs = append(outer.needs, key)
+	h := k.parts[key]
+	if h == nil {
+		h = &held{key: key}
+		k.opening = append(k.opening, h)
+		h.part = open()
+		k.opening = k.opening[:len(k.opening)-1]
+		k.parts[key] = h
+		if b, ok := h.part.(beginner); ok {
+			k.begin = append(k.begin, b)
+		}
 	}
-	if part := k.carry([]byte(key)); part != nil {
-		return part
-	}
-	h := &held{key: key}
-	k.opening = append(k.opening, h)
-	h.part = open()
-	k.opening = k.opening[:len(k.opening)-1]
-	k.now[key] = h
-	if b, ok := h.part.(beginner); ok {
-		k.begin = append(k.begin, b)
-	}
+	k.use(h)
 	return h.part
 }
 
 // beginner is a part that does nothing of its own before its plan is used.
 type beginner interface{ Begin() }
 
-// carry returns the part with this key if there is one: this Compile's, or that
-// of the plan before, which is carried over then. It allocates nothing.
+// carry returns the part with this key if there is one. It allocates nothing for the
+// key.
 func (k *keeper) carry(key []byte) exchange.Kept {
-	if h := k.before[string(key)]; h != nil {
-		k.adopt(h)
-		return h.part
+	h := k.parts[string(key)]
+	if h == nil {
+		return nil
 	}
-	if h := k.now[string(key)]; h != nil {
-		return h.part
-	}
-	return nil
+	k.use(h)
+	return h.part
 }
 
-// has reports whether a part is kept already.
-func (k *keeper) has(key string) bool { return k.now[key] != nil || k.before[key] != nil }
-
-// adopt takes a part of the plan before, and what it needs.
-func (k *keeper) adopt(h *held) {
-	n := len(k.now)
-	if k.now[h.key] = h; len(k.now) == n {
-		return // it was taken before
+// use notes that what is being opened, or else the unit, uses a part.
+func (k *keeper) use(h *held) {
+	h.users++
+	if n := len(k.opening); n > 0 {
+		k.opening[n-1].needs = append(k.opening[n-1].needs, h)
+		return
 	}
-	for _, need := range h.needs {
-		if part := k.before[need]; part != nil {
-			k.adopt(part)
-		}
-	}
+	k.unit.uses = append(k.unit.uses, h)
 }
+
+// since returns what the unit uses since it was at a mark, for others that share
+// what was compiled meanwhile.
+func (k *keeper) since(at mark) unit {
+	u := k.unit
+	return unit{uses: u.uses[at.uses:len(u.uses):len(u.uses)], files: u.files[at.files:len(u.files):len(u.files)]}
+}
+
+// share has the unit use what another one of this compile uses already.
+func (k *keeper) share(of *unit) {
+	for _, h := range of.uses {
+		k.use(h)
+	}
+	k.unit.files = append(k.unit.files, of.files...)
+}
+
+// mark is how much a unit used at a moment.
+type mark struct{ uses, files int }
+
+func (k *keeper) mark() mark { return mark{len(k.unit.uses), len(k.unit.files)} }

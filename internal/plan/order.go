@@ -2,17 +2,12 @@ package plan
 
 import (
 	"reflect"
+	"slices"
+	"strings"
 
 	"headgate/internal/config"
 	"headgate/internal/exchange"
-	"headgate/internal/feature/basicauth"
-	"headgate/internal/feature/bodylimit"
-	"headgate/internal/feature/clientip"
-	"headgate/internal/feature/forwardauth"
-	"headgate/internal/feature/ipfilter"
-	"headgate/internal/feature/ratelimit"
-	"headgate/internal/feature/rewrite"
-	"headgate/internal/feature/timeout"
+	"headgate/internal/schema"
 	"headgate/internal/upstream"
 )
 
@@ -29,47 +24,23 @@ func (c *compiler) effective(b *body) config.Features {
 	return c.shared.inherited
 }
 
-// filters puts the filters of a route into the order in which they act. This is
-// the order of config.Features, with what every route has in its place. What sees
-// every response stands first: responses pass the filters backwards.
-func (c *compiler) filters(b *body) error {
+// rooms puts around the source of a route, and in front of it, what its settings ask
+// for, in the order of the tables.
+func (c *compiler) rooms(b *body) error {
 	f := c.effective(b)
 	b.gate = c.gate(b, &f)
-	c.around(b, &f)
-	rules, err := c.headers(f.Headers)
-	if err != nil {
-		return err
+	b.redirects, b.closed = f.Redirects, f.Maintenance != nil
+	for _, table := range [][]room{c.shared.sources, c.shared.filters} {
+		for i := range table {
+			r := &table[i]
+			if r.of&served != 0 && b.servers == nil {
+				continue // nobody gets a path
+			}
+			if err := r.add(c, b, &f); err != nil {
+				return err
+			}
+		}
 	}
-	b.add(rules.response)
-	c.errorPages(b, f.ErrorPages)
-	if err := c.admission(b, &f); err != nil {
-		return err
-	}
-	if err := c.elsewhere(b, &f); err != nil {
-		return err
-	}
-	if f.RequestBodyLimit != nil {
-		b.filters = append(b.filters, bodylimit.Compile(*f.RequestBodyLimit))
-	}
-	if f.RequestTimeout != nil && b.servers != nil {
-		b.filters = append(b.filters, c.timeout(*f.RequestTimeout))
-	}
-	if err := c.signIn(b, &f); err != nil {
-		return err
-	}
-	if b.servers == nil {
-		return nil // nobody gets a path
-	}
-	if isSticky(b.settings) {
-		b.filters = append(b.filters, c.affinity(b).Filter())
-	}
-	mapped, err := rewrite.Compile(f.Rewrite, mapping(b))
-	if err != nil {
-		return err
-	}
-	b.add(mapped)
-	b.add(c.forward(b.proxy))
-	b.add(rules.request)
 	return nil
 }
 
@@ -78,57 +49,6 @@ func (b *body) add(f exchange.Filter) {
 	if f.Request != nil || f.Response != nil {
 		b.filters = append(b.filters, f)
 	}
-}
-
-// admission puts in front who the client is, and whether it may come in.
-func (c *compiler) admission(b *body, f *config.Features) error {
-	lists := clientip.Lists{Refresh: c.config.CDNNetworks, Values: c.house.Values, Kept: c.house.Inputs.List}
-	client, err := once(c.shared.clientIP, f.ClientIP, c.env, func(settings *clientip.Config, env exchange.Env) (exchange.Filter, error) {
-		return clientip.Compile(settings, lists, env)
-	})
-	if err != nil {
-		return err
-	}
-	b.filters = append(b.filters, client)
-	if f.IPFilter != nil {
-		filter, err := once(c.shared.ipFilter, f.IPFilter, c.env, ipfilter.Compile)
-		if err != nil {
-			return err
-		}
-		b.filters = append(b.filters, filter)
-	}
-	if f.RateLimit != nil && !f.RateLimit.AfterSignIn() {
-		return c.rateLimit(b, f.RateLimit)
-	}
-	return nil
-}
-
-// signIn adds who has to sign in, and what depends on who did.
-func (c *compiler) signIn(b *body, f *config.Features) error {
-	if f.BasicAuth != nil {
-		scope := scopeOf(b, f.BasicAuth == b.settings.BasicAuth)
-		filter, err := once(c.shared.basicAuth, f.BasicAuth, c.env, func(settings *basicauth.Config, env exchange.Env) (exchange.Filter, error) {
-			return basicauth.Compile(settings, scope, env)
-		})
-		if err != nil {
-			return err
-		}
-		b.filters = append(b.filters, filter)
-	}
-	if f.ForwardAuth != nil {
-		scope := scopeOf(b, f.ForwardAuth == b.settings.ForwardAuth)
-		filter, err := once(c.shared.forwardAuth, f.ForwardAuth, c.env, func(settings *forwardauth.Config, env exchange.Env) (exchange.Filter, error) {
-			return forwardauth.Compile(settings, scope, env)
-		})
-		if err != nil {
-			return err
-		}
-		b.filters = append(b.filters, filter)
-	}
-	if f.RateLimit != nil && f.RateLimit.AfterSignIn() {
-		return c.rateLimit(b, f.RateLimit)
-	}
-	return nil
 }
 
 // scopeOf names whose settings those of a route are: its own, or its proxy's.
@@ -140,72 +60,69 @@ func scopeOf(b *body, own bool) string {
 	return scope
 }
 
-// rateLimit adds a rate limit. The proxy's is one for all routes that have none
-// of their own.
-func (c *compiler) rateLimit(b *body, settings *ratelimit.Config) error {
-	scope := scopeOf(b, settings == b.settings.RateLimit)
-	filter, err := once(c.shared.rateLimit, settings, c.env, func(settings *ratelimit.Config, env exchange.Env) (exchange.Filter, error) {
-		return ratelimit.Compile(settings, scope, env)
-	})
-	if err == nil {
-		b.filters = append(b.filters, filter)
+// owner returns the place of the route, or of the proxy that it has a setting
+// from.
+func (c *compiler) owner(b *body, own bool) schema.Place {
+	if own {
+		return place(c.report, b.proxy, b.number)
 	}
+	return c.report.Root().Field("proxies").Field(b.proxy.Name).Called("proxy", b.proxy.Name)
+}
+
+// sticky adds what keeps clients at their server.
+func (c *compiler) sticky(b *body, _ *config.Features) error {
+	if isSticky(b.settings) {
+		b.add(c.affinity(b).Filter())
+	}
+	return nil
+}
+
+// forwarding is how a proxy wants the forwarded fields.
+type forwarding struct {
+	style config.ForwardedStyle
+	via   config.ViaStyle
+}
+
+// forwarded adds the forwarded fields. Proxies that want the same share the filter.
+func (c *compiler) forwarded(b *body, _ *config.Features) error {
+	want := forwarding{b.proxy.ForwardedStyle, b.proxy.ViaStyle}
+	filter, err := c.once(memoKey{"forwarded", want}, func() (exchange.Filter, error) {
+		style := upstream.Compat
+		switch want.style {
+		case config.ForwardedRFC7239:
+			style = upstream.RFC7239
+		case config.ForwardedOff:
+			style = upstream.Off
+		}
+		return upstream.Forward(style, want.via == config.ViaRFC9110), nil
+	})
+	b.add(filter)
 	return err
 }
 
-// once compiles settings that routes have from their proxy, or do not have, only
-// once.
-func once[C any](known map[*C]exchange.Filter, settings *C, env exchange.Env, compile func(*C, exchange.Env) (exchange.Filter, error)) (exchange.Filter, error) {
-	filter, ok := known[settings]
-	if ok {
-		return filter, nil
-	}
-	filter, err := compile(settings, env)
-	if err == nil {
-		known[settings] = filter
-	}
-	return filter, err
-}
-
-// mapping is what the rewrite needs to know of a route.
-func mapping(b *body) rewrite.Route {
-	out := rewrite.Route{Prefix: b.prefix, Strip: b.settings.StripPrefix}
-	host := b.servers.Host()
-	for _, s := range b.servers.List() {
-		side := rewrite.Server{URL: s.URL, Base: s.Base, Authority: host.Fixed}
-		if host.Upstream {
-			side.Authority = s.Authority
-		}
-		out.Servers = append(out.Servers, side)
-	}
-	return out
-}
-
-// forward returns the filter of the forwarded fields.
-func (c *compiler) forward(p *config.Proxy) exchange.Filter {
-	want := forwarding{p.ForwardedStyle, p.ViaStyle}
-	filter, known := c.shared.forward[want]
+// securePorts returns the numbers of the https ports of a proxy, by the names of its
+// http ports, but for those that are the usual one. Proxies on the same ports share
+// them.
+func (c *compiler) securePorts(p *config.Proxy) map[string]int {
+	key := strings.Join(p.Ports, "\n")
+	numbers, known := c.shared.securePorts[key]
 	if known {
-		return filter
+		return numbers
 	}
-	style := upstream.Compat
-	switch want.style {
-	case config.ForwardedRFC7239:
-		style = upstream.RFC7239
-	case config.ForwardedOff:
-		style = upstream.Off
+	numbers = map[string]int{}
+	for _, port := range c.plan.ports {
+		if port.Protocol() != config.HTTP {
+			continue
+		}
+		if n := c.config.SecurePort(p, port.settings); n != config.UsualHTTPS {
+			numbers[port.Name()] = n
+		}
 	}
-	filter = upstream.Forward(style, want.via == config.ViaRFC9110)
-	c.shared.forward[want] = filter
-	return filter
+	c.shared.securePorts[key] = numbers
+	return numbers
 }
 
-// timeout returns the filter of a time-out; most routes have the same.
-func (c *compiler) timeout(limit timeout.Config) exchange.Filter {
-	filter, known := c.shared.timeout[limit]
-	if !known {
-		filter = timeout.Compile(limit)
-		c.shared.timeout[limit] = filter
-	}
-	return filter
+// onPort reports whether a proxy is on a port.
+func onPort(p *config.Proxy, port *Port) bool {
+	return len(p.Ports) == 0 || slices.Contains(p.Ports, port.Name())
 }

@@ -4,7 +4,7 @@
 //
 // serve.go is the life of a request: one form of the path, the route that takes
 // it, the route's pipeline. hosts.go and paths.go are the tables behind the
-// match; route.go puts a route's pipeline together, order.go
+// match; route.go puts a route's pipeline together, rooms.go
 // its filters in their order, servers.go its servers; compile.go goes over the
 // configuration; keep.go carries over what a change leaves alone. Explain tells
 // for one request what the tables and filters make of it.
@@ -17,7 +17,6 @@ package plan
 import (
 	"context"
 	"crypto/tls"
-	"log/slog"
 	"net/netip"
 	"slices"
 	"time"
@@ -30,24 +29,26 @@ import (
 
 // Plan is the compiled form of a configuration.
 type Plan struct {
-	config   *config.Config
-	ports    []*Port // those that speak HTTP, by name
-	streams  []*Port // those of TCP proxies, by name
-	kept     map[string]*held
-	counters []retirer
-	stores   []stored // what caches hold
-	begin    []beginner
-	notes    []exchange.Note
-	log      *slog.Logger
-	// proxies are those of the configuration, by name, also the inactive ones.
-	proxies []compiledProxy
+	config  *config.Config
+	ports   []*Port // those that speak HTTP, by name
+	streams []*Port // those of TCP proxies, by name
+	house   House
+	parts   parts
+	begin   []beginner
+	notes   []exchange.Note
+	// proxies are those of the configuration, by name, also the inactive ones; names
+	// are theirs.
+	proxies []*proxy
+	names   []string
+	// rest is all that is no proxy's.
+	rest *unit
 	// tcpProxies are the active TCP proxies, by name.
 	tcpProxies []TCPProxy
 	// udpProxies are the active UDP proxies, by name.
 	udpProxies []*UDPProxy
 	// certificates are those of the configuration, by name.
 	certificates []*certs.Pair
-	// unverified are the servers whose certificates are not checked.
+	// unverified are the servers of TCP proxies whose certificates are not checked.
 	unverified []Unverified
 }
 
@@ -135,7 +136,7 @@ func (p *Plan) AtQUIC(address netip.AddrPort) *Port {
 // looked at sends nothing to anybody.
 func (p *Plan) Begin() {
 	for _, n := range p.notes {
-		p.log.Log(context.Background(), n.Level, n.Text, n.Attrs...)
+		p.house.Log.Log(context.Background(), n.Level, n.Text, n.Attrs...)
 	}
 	for _, part := range p.begin {
 		part.Begin()
@@ -151,18 +152,19 @@ func (p *Plan) Notes() []exchange.Note { return p.notes }
 // plan when another took its place, on a new plan when it was not taken into
 // use. current is nil when the process ends. Exchanges under way on p go on.
 func (p *Plan) Retire(current *Plan) {
-	var kept map[string]*held
+	stays := map[*proxy]bool{}
 	if current != nil {
-		kept = current.kept
-	}
-	for key, h := range p.kept {
-		if kept[key] != h {
-			h.part.Retire()
+		stays = make(map[*proxy]bool, len(current.proxies))
+		for _, proxy := range current.proxies {
+			stays[proxy] = true
 		}
 	}
-	for _, c := range p.counters {
-		c.Retire()
+	for _, proxy := range p.proxies {
+		if !stays[proxy] {
+			proxy.retire(p.parts)
+		}
 	}
+	p.rest.retire(p.parts)
 }
 
 // Name returns the port's name.

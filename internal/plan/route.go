@@ -9,15 +9,9 @@ import (
 
 	"headgate/internal/config"
 	"headgate/internal/exchange"
-	"headgate/internal/feature/basicauth"
 	"headgate/internal/feature/cache"
-	"headgate/internal/feature/clientip"
 	"headgate/internal/feature/fixed"
-	"headgate/internal/feature/forwardauth"
-	"headgate/internal/feature/ipfilter"
-	"headgate/internal/feature/ratelimit"
 	"headgate/internal/feature/redirects"
-	"headgate/internal/feature/timeout"
 	"headgate/internal/schema"
 	"headgate/internal/server/health"
 	"headgate/internal/upstream"
@@ -58,21 +52,16 @@ func (b *body) path() string {
 
 // shared is what routes have in common.
 type shared struct {
-	clientIP    map[*clientip.Config]exchange.Filter
-	ipFilter    map[*ipfilter.Config]exchange.Filter
-	rateLimit   map[*ratelimit.Config]exchange.Filter
-	basicAuth   map[*basicauth.Config]exchange.Filter
-	forwardAuth map[*forwardauth.Config]exchange.Filter
-	forward     map[forwarding]exchange.Filter
-	timeout     map[timeout.Config]exchange.Filter
-	upstream    upstream.Settings
-	settings    string          // the same as text
-	ejection    health.Ejection // what routes have that say nothing of it
-	affinityKey *upstream.AffinityKey
-	authorities map[string]authorities // by their files
-	content     content
-	gates       map[gate]*gate
-	keyBuffer   []byte
+	sources, filters []room // the tables
+	memo             memo
+	securePorts      map[string]map[string]int // by the names of a proxy's ports
+	upstream         upstream.Settings
+	settings         string          // the same as text
+	ejection         health.Ejection // what routes have that say nothing of it
+	affinityKey      *upstream.AffinityKey
+	authorities      map[string]authorities // by their files
+	gates            map[gate]*gate
+	keyBuffer        []byte
 
 	// inherited are the features that a route without its own has from the proxy
 	// inherits.
@@ -80,20 +69,10 @@ type shared struct {
 	inherited config.Features
 }
 
-// forwarding is how a proxy wants the forwarded fields.
-type forwarding struct {
-	style config.ForwardedStyle
-	via   config.ViaStyle
-}
-
 func newShared(cfg *config.Config) shared {
 	u := &cfg.Upstreams
 	s := shared{
-		clientIP: map[*clientip.Config]exchange.Filter{}, ipFilter: map[*ipfilter.Config]exchange.Filter{},
-		rateLimit: map[*ratelimit.Config]exchange.Filter{}, basicAuth: map[*basicauth.Config]exchange.Filter{},
-		forwardAuth: map[*forwardauth.Config]exchange.Filter{},
-		content:     newContent(), authorities: map[string]authorities{}, gates: map[gate]*gate{},
-		forward: map[forwarding]exchange.Filter{}, timeout: map[timeout.Config]exchange.Filter{},
+		sources: sources(), memo: memo{}, securePorts: map[string]map[string]int{}, authorities: map[string]authorities{}, gates: map[gate]*gate{},
 	}
 	s.upstream = upstream.Settings{
 		IdleTimeout:     u.IdleTimeout.D(),
@@ -152,9 +131,6 @@ func (c *compiler) routes(port *Port, p *config.Proxy, bodies []*body) []*Route 
 		tell = c.appendDone(tell[len(tell):], r.place, logged)
 		r.pipeline = exchange.Pipeline{Filters: b.filters, Source: b.source, Log: c.house.Log, Tunnels: c.house.Tunnels, Alternative: port.tells(p), Done: slices.Clip(tell)}
 		out[i] = r
-		if len(b.redirects) > 0 {
-			c.sending = append(c.sending, sending{port, r})
-		}
 	}
 	return out
 }
@@ -166,7 +142,7 @@ const maxDone = 2
 func (c *compiler) appendDone(out []func(*exchange.Exchange), place exchange.Place, logged bool) []func(*exchange.Exchange) {
 	if c.house.Metrics != nil {
 		counter := c.house.Metrics.Route(place)
-		c.plan.counters = append(c.plan.counters, counter)
+		c.count(counter)
 		out = append(out, counter.Done)
 	}
 	if logged && c.house.Record != nil {
@@ -187,13 +163,10 @@ func (c *compiler) body(b *body) error {
 	} else {
 		err = c.servers(b)
 	}
-	if err == nil {
-		err = c.mirror(b)
-	}
 	if err != nil {
 		return err
 	}
-	return c.filters(b)
+	return c.rooms(b)
 }
 
 // onePath returns the one form of a path.

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,7 +22,13 @@ type Unverified struct {
 
 // Unverified returns the servers whose certificates are not checked, in the order
 // of the configuration.
-func (p *Plan) Unverified() []Unverified { return p.unverified }
+func (p *Plan) Unverified() []Unverified {
+	all := slices.Clone(p.unverified)
+	for _, proxy := range p.proxies {
+		all = append(all, proxy.unverified...)
+	}
+	return all
+}
 
 // serverFault is what is wrong with the files of a server's TLS settings.
 type serverFault struct {
@@ -71,7 +78,7 @@ func (c *compiler) secureServers(b *body) ([]*upstream.Secure, error) {
 		}
 		all[i] = secure
 		if secure.Unverified {
-			c.plan.unverified = append(c.plan.unverified, Unverified{Proxy: b.proxy.Name, Route: b.path(), Server: s.URL})
+			c.compiling.unverified = append(c.compiling.unverified, Unverified{Proxy: b.proxy.Name, Route: b.path(), Server: s.URL})
 			c.warn("server certificate is not verified, traffic can be intercepted",
 				"proxy", b.proxy.Name, "route", b.path(), "server", s.URL, "remedy", "name its authority by tls.ca_file, and remove insecure_skip_verify")
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"headgate/internal/config"
 	"headgate/internal/server/health"
 	"headgate/internal/upstream"
 )
@@ -58,20 +57,14 @@ const (
 func (p *Plan) Proxies(name string) []ProxyState {
 	out := make([]ProxyState, 0, len(p.proxies))
 	for i := range p.proxies {
-		if compiled := &p.proxies[i]; name == "" || compiled.settings.Name == name {
+		if compiled := p.proxies[i]; name == "" || compiled.settings.Name == name {
 			out = append(out, compiled.state(name != ""))
 		}
 	}
 	return out
 }
 
-// compiledProxy is a proxy with its routes.
-type compiledProxy struct {
-	settings *config.Proxy
-	bodies   []*body // nil when it is not active
-}
-
-func (c *compiledProxy) state(results bool) ProxyState {
+func (c *proxy) state(results bool) ProxyState {
 	s := ProxyState{Name: c.settings.Name, VirtualHosts: c.settings.VirtualHosts, State: ProxyActive}
 	if !c.settings.Active {
 		s.State = ProxyInactive

@@ -149,7 +149,7 @@ func (c *compiler) tcpProxy(settings *config.TCPProxy, at schema.Place) (*tcp.Pr
 	}
 	out.Roster = c.env.Keep("tcp proxy\x00"+settings.Name, func() exchange.Kept { return tcp.NewRoster() }).(*tcp.Roster)
 	if c.house.Metrics != nil {
-		c.plan.counters = append(c.plan.counters, c.house.Metrics.Stream("tcp", settings.Name, out.Roster.Counts))
+		c.count(c.house.Metrics.Stream("tcp", settings.Name, out.Roster.Counts))
 	}
 	return tcp.New(out), list
 }

@@ -91,7 +91,7 @@ func (c *compiler) streamServer(k streamKind, address string, weight int) *Strea
 	}).(*health.Server)
 	if c.house.Metrics != nil {
 		counter := c.house.Metrics.Server(k.proxy, k.protocol, url)
-		c.plan.counters = append(c.plan.counters, counter)
+		c.count(counter)
 		s.tried = counter.Tried
 	}
 	if k.check != nil {

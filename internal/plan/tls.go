@@ -90,6 +90,7 @@ func (c *compiler) pair(name, certFile, keyFile, otherwise string) (*certs.Pair,
 	if p == nil {
 		return nil, fmt.Errorf("certificate %s was not loaded", certFile)
 	}
+	c.keeper.unit.pairs = append(c.keeper.unit.pairs, usedPair{name, certFile, keyFile, p})
 	err := p.Problem()
 	switch {
 	case err == nil || !fresh:

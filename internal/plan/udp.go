@@ -74,7 +74,7 @@ func (c *compiler) udpProxy(settings *config.UDPProxy, at schema.Place) *UDPProx
 	}
 	out.Tally = c.env.Keep("udp proxy\x00"+settings.Name, func() exchange.Kept { return udp.NewTally() }).(*udp.Tally)
 	if c.house.Metrics != nil {
-		c.plan.counters = append(c.plan.counters, c.house.Metrics.Stream("udp", settings.Name, out.Tally.Counts))
+		c.count(c.house.Metrics.Stream("udp", settings.Name, out.Tally.Counts))
 	}
 	port := &Port{
 		settings: &config.Port{Object: config.Object{Name: settings.Name}, Address: settings.Address, Protocol: config.UDP, Active: true},

@@ -234,7 +234,7 @@ func Env(t testing.TB, now ...func() time.Time) exchange.Env {
 func EnvIn(t testing.TB, dir string, now ...func() time.Time) exchange.Env {
 	t.Helper()
 	kept := map[string]exchange.Kept{}
-	env := exchange.Env{Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Clock: time.Now}
+	env := exchange.Env{Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Clock: time.Now, Scope: "proxy site"}
 	env.Keep = func(key string, open func() exchange.Kept) exchange.Kept {
 		if kept[key] == nil {
 			kept[key] = open()

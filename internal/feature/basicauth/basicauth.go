@@ -17,9 +17,8 @@ import (
 	"headgate/internal/setting/password"
 )
 
-// Compile returns the filter. Scope names whose users these are, a proxy's or a
-// route's. Settings that were checked give no error.
-func Compile(c *Config, scope string, env exchange.Env) (exchange.Filter, error) {
+// Compile returns the filter. The users are those of env.Scope. Settings that were checked give no error.
+func Compile(c *Config, env exchange.Env) (exchange.Filter, error) {
 	r := &room{keep: c.ForwardCredentials, users: make(map[string]*user, len(c.Users))}
 	for i := range c.Users {
 		hash, err := password.Parse(c.Users[i].PasswordHash)
@@ -33,8 +32,8 @@ func Compile(c *Config, scope string, env exchange.Env) (exchange.Filter, error)
 	if len(r.all) == 0 {
 		return exchange.Filter{}, errors.New("basic_auth has no users")
 	}
-	r.guard = env.Keep("basic_auth", func() exchange.Kept { return newGuard() }).(*guard)
-	r.scope = r.guard.scope(scope)
+	r.guard = exchange.Keep(env, "basic_auth", nil, newGuard)
+	r.scope = r.guard.scope(env.Scope)
 	ask := []header.Field{{ID: header.WWWAuthenticate, Name: header.WWWAuthenticate.String(), Value: challenge(c.Realm)}}
 	refuse := func(cause string) *exchange.Answer {
 		return &exchange.Answer{Reason: exchange.AuthRequired, Fields: ask, Cause: cause}

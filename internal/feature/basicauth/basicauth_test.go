@@ -29,7 +29,7 @@ func settings() *Config {
 
 func compile(t testing.TB, c *Config, env exchange.Env) exchange.Filter {
 	t.Helper()
-	f, err := Compile(c, "proxy site", env)
+	f, err := Compile(c, env)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ func TestMarkIsAnHMAC(t *testing.T) {
 
 // guardOf returns the guard of an Env, with a clock of the test's.
 func guardOf(env exchange.Env) (*guard, *atomic.Int64) {
-	g := env.Keep("basic_auth", func() exchange.Kept { return newGuard() }).(*guard)
+	g := exchange.Keep(env, "basic_auth", nil, newGuard)
 	now := &atomic.Int64{}
 	now.Store(int64(time.Hour))
 	g.now = now.Load

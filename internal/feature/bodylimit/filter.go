@@ -6,10 +6,10 @@ import (
 	"headgate/internal/exchange"
 )
 
-// Compile returns the filter that refuses request bodies of more than c bytes:
+// Compile returns the filter that refuses request bodies of more than *c bytes:
 // at once when the length is known, else while the body streams.
-func Compile(c Config) exchange.Filter {
-	limit := int64(c)
+func Compile(c *Config, _ exchange.Env) (exchange.Filter, error) {
+	limit := int64(*c)
 	tooLarge := &exchange.Answer{Reason: exchange.BodyTooLarge, Cause: "Content-Length is above request_body_limit"}
 	return exchange.Filter{
 		Name: "request_body_limit",
@@ -23,7 +23,7 @@ func Compile(c Config) exchange.Filter {
 			}
 			return nil
 		},
-	}
+	}, nil
 }
 
 // body is a request body of unknown length that ends with an error when it is

@@ -17,7 +17,8 @@ func (text) Ready() bool  { return true }
 func (text) Close() error { return nil }
 
 func TestLength(t *testing.T) {
-	f := Compile(unit.Size(10))
+	limit := unit.Size(10)
+	f, _ := Compile(&limit, exchange.Env{})
 	for _, c := range []struct {
 		length int64
 		want   exchange.Reason
@@ -43,7 +44,9 @@ func TestStreamedBody(t *testing.T) {
 		ex := &exchange.Exchange{}
 		ex.Request.Length = -1
 		ex.Request.Body = text{strings.NewReader(strings.Repeat("x", c.size))}
-		if answer := Compile(unit.Size(10)).Request(ex); answer != nil {
+		limit := unit.Size(10)
+		f, _ := Compile(&limit, exchange.Env{})
+		if answer := f.Request(ex); answer != nil {
 			t.Fatalf("size %d: answered before the body was read: %v", c.size, answer.Reason)
 		}
 		got, err := io.ReadAll(ex.Request.Body)

@@ -39,11 +39,11 @@ type Store struct {
 	ignored ignored
 }
 
-// Open returns the store of the settings of an owner: a proxy, or a route of one.
+// Open returns the store of the settings of env.Scope: a proxy, or a route of one.
 // It is kept over plans as long as the owner has a cache. Settings that differ
 // hold from the first request that is served by them.
-func Open(c *Config, owner string, env exchange.Env) Store {
-	s := env.Keep("cache "+owner, func() exchange.Kept { return newStore(owner, c.MemoryLimit.Int64(), env.Clock, env.Log) }).(*store)
+func Open(c *Config, env exchange.Env) Store {
+	s := exchange.Keep(env, "cache of "+env.Scope, nil, func() *store { return newStore(env.Scope, c.MemoryLimit.Int64(), env.Clock, env.Log) })
 	return Store{s, s.plans.Add(1), newIgnored(c.IgnoreQuery)}
 }
 

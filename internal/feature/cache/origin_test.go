@@ -126,7 +126,8 @@ func settings(change ...func(*Config)) *Config {
 func newStage(t testing.TB, c *Config) *stage {
 	s := &stage{t: t, now: begun, origin: &origin{}}
 	s.env = exchangetest.Env(t, s.clock)
-	store := Open(c, "proxy test", s.env)
+	s.env.Scope = "proxy test"
+	store := Open(c, s.env)
 	s.cache = New(c, store, s.origin)
 	t.Cleanup(store.Retire)
 	return s

@@ -31,7 +31,7 @@ func BenchmarkMegabyte(b *testing.B) {
 				name += "/stream"
 			}
 			b.Run(name, func(b *testing.B) {
-				wrapped := Wrap(settings(), s, exchangetest.Env(b))
+				wrapped := wrap(settings(), s, exchangetest.Env(b))
 				ex := exchangetest.New(b, exchangetest.Head("GET", "/", "Accept-Encoding: "+coding))
 				b.SetBytes(int64(len(s.text)))
 				b.ReportAllocs()
@@ -51,7 +51,7 @@ func BenchmarkMegabyte(b *testing.B) {
 func BenchmarkNotCompressed(b *testing.B) {
 	s := html("image")
 	s.fields[0] = "Content-Type: image/png"
-	wrapped := Wrap(settings(), s, exchangetest.Env(b))
+	wrapped := wrap(settings(), s, exchangetest.Env(b))
 	ex := exchangetest.New(b, exchangetest.Head("GET", "/", "Accept-Encoding: gzip, deflate, br, zstd"))
 	b.ReportAllocs()
 	for b.Loop() {

@@ -17,7 +17,7 @@ import (
 
 // Wrap returns a source that answers as inner does, compressed. Settings that were
 // checked give no error.
-func Wrap(c *Config, inner exchange.Source, env exchange.Env) exchange.Source {
+func Wrap(c *Config, inner exchange.Source, env exchange.Env) (exchange.Source, error) {
 	s := &source{inner: inner, types: newTypes(c.Types), least: c.MinSize.Int64(), encoders: shared(env)}
 	list := c.Algorithms
 	if len(list) == 0 {
@@ -26,7 +26,7 @@ func Wrap(c *Config, inner exchange.Source, env exchange.Env) exchange.Source {
 	for _, name := range list {
 		s.order = append(s.order, named(name))
 	}
-	return s
+	return s, nil
 }
 
 // source wraps another. It is immutable but for its encoders.

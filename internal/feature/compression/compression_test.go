@@ -66,7 +66,7 @@ func settings() *Config { return &Config{Enabled: true, MinSize: unit.Size(1 << 
 func ask(t testing.TB, c *Config, s *inner, method string, fields ...string) (*exchangetest.Front, *exchange.Exchange) {
 	t.Helper()
 	ex := exchangetest.New(t, exchangetest.Head(method, "/", fields...))
-	return exchangetest.Run(t, ex, Wrap(c, s, exchangetest.Env(t))), ex
+	return exchangetest.Run(t, ex, wrap(c, s, exchangetest.Env(t))), ex
 }
 
 // plain decodes a body.
@@ -230,7 +230,7 @@ func TestPiecesOfTwoBodiesAreNotMixed(t *testing.T) {
 	} {
 		s := &rangedOnce{*html(long)}
 		ex := exchangetest.New(t, exchangetest.Head(c.method, "/", c.fields...))
-		front := exchangetest.Run(t, ex, Wrap(settings(), s, exchangetest.Env(t)))
+		front := exchangetest.Run(t, ex, wrap(settings(), s, exchangetest.Env(t)))
 		if front.Status != c.status || (front.Field("Content-Encoding") == "gzip") != (c.status == 200) {
 			t.Errorf("%s: %d %q", c.name, front.Status, front.Fields)
 		}
@@ -279,7 +279,7 @@ func TestWhatTheServerFlushedArrivesAtOnce(t *testing.T) {
 		s := html("")
 		s.length, s.body, p.there = -1, p, 1
 		ex := exchangetest.New(t, exchangetest.Head("GET", "/", "Accept-Encoding: "+coding))
-		if answer := Wrap(settings(), s, exchangetest.Env(t)).Respond(ex); answer != nil {
+		if answer := wrap(settings(), s, exchangetest.Env(t)).Respond(ex); answer != nil {
 			t.Fatal(answer)
 		}
 		body := ex.Response.Body
@@ -376,7 +376,7 @@ func TestWithoutMemoryNothingIsCompressed(t *testing.T) {
 	env := exchangetest.Env(t)
 	e := shared(env)
 	e.free.Store(costs[gzipKind])
-	source := Wrap(settings(), html(long), env)
+	source := wrap(settings(), html(long), env)
 	ask := func(s exchange.Source) *exchange.Exchange {
 		ex := exchangetest.New(t, exchangetest.Head("GET", "/", "Accept-Encoding: gzip"))
 		if answer := s.Respond(ex); answer != nil {
@@ -390,7 +390,7 @@ func TestWithoutMemoryNothingIsCompressed(t *testing.T) {
 	}
 	unknown := html(long)
 	unknown.length = -1
-	third := ask(Wrap(settings(), unknown, env))
+	third := ask(wrap(settings(), unknown, env))
 	if b, err := io.ReadAll(third.Response.Body); err != nil || string(b) != long {
 		t.Errorf("a body that was held back: %d bytes, %v", len(b), err)
 	}
@@ -457,7 +457,7 @@ func TestTrailersAreThoseOfTheCompressedBody(t *testing.T) {
 		ex := exchangetest.New(t, exchangetest.Head("GET", "/", "Accept-Encoding: "+coding))
 		in := html("")
 		in.length, in.body = -1, &trailing{exchangetest.Body(long), &ex.Response.Trailer}
-		front := exchangetest.Run(t, ex, Wrap(settings(), in, exchangetest.Env(t)))
+		front := exchangetest.Run(t, ex, wrap(settings(), in, exchangetest.Env(t)))
 		if got := strings.Join(front.Trailer, "|"); got != want {
 			t.Errorf("%s: got the trailers %s, want %s", coding, got, want)
 		}
@@ -493,7 +493,7 @@ func TestCompressionEndsWithItsClient(t *testing.T) {
 		source := &endless{after: func(given int64) { front.Left = given > leaves }}
 		in := html("")
 		in.length, in.body = -1, source
-		exchangetest.Run(t, ex, Wrap(settings(), in, exchangetest.Env(t)))
+		exchangetest.Run(t, ex, wrap(settings(), in, exchangetest.Env(t)))
 		if source.given > leaves+2*lookEvery || ex.Reason != exchange.ClientClosed {
 			t.Errorf("%s: %d bytes were compressed, %d when the client left; reason %v", coding, source.given, leaves, ex.Reason)
 		}
@@ -507,7 +507,7 @@ func TestLittleIsHandedOn(t *testing.T) {
 		source := &endless{after: func(int64) {}}
 		in := html("")
 		in.length, in.body = -1, source
-		if answer := Wrap(settings(), in, exchangetest.Env(t)).Respond(ex); answer != nil {
+		if answer := wrap(settings(), in, exchangetest.Env(t)).Respond(ex); answer != nil {
 			t.Fatal(answer.Cause)
 		}
 		body, made, p := ex.Response.Body, 0, make([]byte, 32<<10)
@@ -522,4 +522,13 @@ func TestLittleIsHandedOn(t *testing.T) {
 		}
 		body.Close()
 	}
+}
+
+// wrap is Wrap with settings that give no error.
+func wrap(c *Config, inner exchange.Source, env exchange.Env) exchange.Source {
+	s, err := Wrap(c, inner, env)
+	if err != nil {
+		panic(err)
+	}
+	return s
 }

@@ -11,6 +11,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/header"
+	"headgate/internal/schema"
 	"headgate/internal/setting/page"
 )
 
@@ -24,6 +25,11 @@ type FileError struct {
 
 // Error returns what is wrong with the file.
 func (e *FileError) Error() string { return e.Err.Error() }
+
+// Place returns the place of the file below that of the pages.
+func (e *FileError) Place(pages schema.Place) schema.Place {
+	return pages.Index(e.Page).Field("file")
+}
 
 // Compile returns the filter. Settings that were checked give no error but a
 // *FileError.

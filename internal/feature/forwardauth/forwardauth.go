@@ -19,9 +19,8 @@ import (
 	"headgate/internal/uri"
 )
 
-// Compile returns the filter. Scope names whose settings these are, a proxy's or a
-// route's. Settings that were checked give no error.
-func Compile(c *Config, scope string, env exchange.Env) (exchange.Filter, error) {
+// Compile returns the filter. Settings that were checked give no error.
+func Compile(c *Config, env exchange.Env) (exchange.Filter, error) {
 	base, query := splitQuery(c.URL)
 	source, err := env.Source(base)
 	if err != nil {
@@ -40,8 +39,7 @@ func Compile(c *Config, scope string, env exchange.Env) (exchange.Filter, error)
 		}
 	}
 	if c.Cache != nil {
-		key := fmt.Sprintf("forward_auth %s\n%+v\n%+v", scope, *c, *c.Cache)
-		r.kept = env.Keep(key, func() exchange.Kept { return newKept(c.Cache) }).(*kept)
+		r.kept = exchange.Keep(env, "forward_auth of "+env.Scope, c, func() *kept { return newKept(c.Cache) })
 	}
 	r.errands.New = func() any { return &exchange.Errand{} }
 	return exchange.Filter{Name: "forward_auth", Request: r.request, Response: giveCookies, Owned: &exchange.Owned{Request: r.owns}}, nil

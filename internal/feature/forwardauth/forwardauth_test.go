@@ -50,7 +50,7 @@ func compile(t testing.TB, c *Config, env exchange.Env) exchange.Filter {
 		c.URL = "http://auth:9091/api/authz/forward-auth"
 	}
 	c.Timeout = unit.Duration(5 * time.Second)
-	f, err := Compile(c, "proxy site", env)
+	f, err := Compile(c, env)
 	if err != nil {
 		t.Fatal(err)
 	}

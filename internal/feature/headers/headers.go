@@ -22,32 +22,43 @@ const (
 	maxMatches = 1000
 )
 
-// Compile returns the filter of the rules for requests and that of the rules for
-// responses. One without rules has no func. Settings that were checked give no
-// error.
-func Compile(c Config) (request, response exchange.Filter, err error) {
-	var requests, responses rules
+// CompileRequest returns the filter of the rules for requests. One without rules has
+// no func. Settings that were checked give no error.
+func CompileRequest(c Config, _ exchange.Env) (exchange.Filter, error) {
+	f := exchange.Filter{Name: "headers"}
+	rules, err := compileRules(c, Request)
+	if len(rules) > 0 {
+		f.Request = rules.request
+		f.Owned = &exchange.Owned{Request: rules.owns}
+	}
+	return f, err
+}
+
+// CompileResponse returns the filter of the rules for responses, as CompileRequest
+// does for requests.
+func CompileResponse(c Config, _ exchange.Env) (exchange.Filter, error) {
+	f := exchange.Filter{Name: "response_headers"}
+	rules, err := compileRules(c, Response)
+	if len(rules) > 0 {
+		f.Response = rules.response
+		f.Owned = &exchange.Owned{Response: rules.decide}
+	}
+	return f, err
+}
+
+// compileRules compiles the rules of one direction.
+func compileRules(c Config, direction Direction) (all rules, err error) {
 	for i := range c {
+		if c[i].Direction != direction {
+			continue
+		}
 		r, err := compile(&c[i])
 		if err != nil {
-			return request, response, err
+			return nil, err
 		}
-		if c[i].Direction == Request {
-			requests = append(requests, r)
-		} else {
-			responses = append(responses, r)
-		}
+		all = append(all, r)
 	}
-	request.Name, response.Name = "headers", "response_headers"
-	if len(requests) > 0 {
-		request.Request = requests.request
-		request.Owned = &exchange.Owned{Request: requests.owns}
-	}
-	if len(responses) > 0 {
-		response.Response = responses.response
-		response.Owned = &exchange.Owned{Response: responses.decide}
-	}
-	return request, response, nil
+	return all, nil
 }
 
 // rules are those of one direction. They are immutable.

@@ -13,10 +13,18 @@ import (
 )
 
 // fields returns what rules for requests make of fields.
+// both returns the filters of both directions.
+func both(c Config) (request, response exchange.Filter, err error) {
+	if request, err = CompileRequest(c, exchange.Env{}); err == nil {
+		response, err = CompileResponse(c, exchange.Env{})
+	}
+	return request, response, err
+}
+
 func fields(t testing.TB, c Config, before ...string) ([]string, *exchange.Answer) {
 	t.Helper()
 	ex := exchangetest.New(t, exchangetest.Head("GET", "/a?q=1", before...))
-	request, _, err := Compile(c)
+	request, _, err := both(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +74,7 @@ func TestRulesChangeFields(t *testing.T) {
 }
 
 func TestResponseRulesSeeOurOwnAnswersLast(t *testing.T) {
-	_, response, err := Compile(Config{
+	_, response, err := both(Config{
 		{Direction: Response, Operation: Set, Name: "Cache-Control", Value: "max-age=1"},
 		{Direction: Response, Operation: Append, Name: "X-Seen", Value: "{path}"},
 	})
@@ -89,7 +97,7 @@ func TestHugeValuesAreBounded(t *testing.T) {
 		{Operation: Replace, Name: "X-A", Regex: "", Value: "x"}, // matches everywhere
 	} {
 		rule.Direction = Request
-		request, _, err := Compile(Config{rule})
+		request, _, err := both(Config{rule})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,7 +106,7 @@ func TestHugeValuesAreBounded(t *testing.T) {
 			t.Errorf("%+v: %v, want head_too_large", rule, answer)
 		}
 		rule.Direction = Response
-		_, response, err := Compile(Config{rule})
+		_, response, err := both(Config{rule})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,7 +137,7 @@ func FuzzNoValueBreaksItsLine(f *testing.F) {
 			if !report.Empty() {
 				return
 			}
-			request, response, err := Compile(c)
+			request, response, err := both(c)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -157,7 +165,7 @@ func FuzzNoValueBreaksItsLine(f *testing.F) {
 }
 
 func TestFixedRulesAllocateNothing(t *testing.T) {
-	request, response, err := Compile(Config{
+	request, response, err := both(Config{
 		{Direction: Request, Operation: Set, Name: "X-Real-IP", Value: "{client_ip}"},
 		{Direction: Request, Operation: Remove, Name: "Cookie"},
 		{Direction: Response, Operation: Set, Name: "Strict-Transport-Security", Value: "max-age=1"},
@@ -175,7 +183,7 @@ func TestFixedRulesAllocateNothing(t *testing.T) {
 
 // BenchmarkRules is what three rules cost a request; "none" is the rest of it.
 func BenchmarkRules(b *testing.B) {
-	request, response, err := Compile(Config{
+	request, response, err := both(Config{
 		{Direction: Request, Operation: Set, Name: "X-Real-IP", Value: "{client_ip}"},
 		{Direction: Response, Operation: Set, Name: "Strict-Transport-Security", Value: "max-age=63072000"},
 		{Direction: Response, Operation: Remove, Name: "X-Powered-By"},
@@ -228,7 +236,7 @@ func TestWhoToldTheClientGetsItsOwn(t *testing.T) {
 		{"another variable", Rule{Direction: Request, Operation: Set, Name: "X-Client", Value: "{client_ip}"}, certificate, false},
 		{"told to the client", Rule{Direction: Response, Operation: Set, Name: "X-Client", Value: "{client_cert_subject}"}, certificate, false},
 	} {
-		request, response, err := Compile(Config{c.rule})
+		request, response, err := both(Config{c.rule})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,7 +16,7 @@ import (
 // between them, pass exactly as the formula says.
 func TestExactOnAllCores(t *testing.T) {
 	const waves, each = 20, 500
-	f, err := Compile(set(700, time.Second, 100), "test", exchangetest.Env(t))
+	f, err := Compile(set(700, time.Second, 100), exchangetest.Env(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func TestExactOnAllCores(t *testing.T) {
 }
 
 func TestRehearsalTakesNothing(t *testing.T) {
-	f, _ := Compile(set(1, time.Second, 0), "test", exchangetest.Env(t))
+	f, _ := Compile(set(1, time.Second, 0), exchangetest.Env(t))
 	ask := func(rehearsal bool) *exchange.Answer {
 		ex := exchangetest.New(t)
 		ex.Times.Start, ex.Rehearsal = second, rehearsal

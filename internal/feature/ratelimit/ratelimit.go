@@ -20,10 +20,9 @@ import (
 	"headgate/internal/setting/ipset"
 )
 
-// Compile returns the filter of a limit. Scope names whose limit it is, a
-// proxy's or a route's: buckets belong to a scope. Settings that were checked
+// Compile returns the filter of a limit. Buckets belong to env.Scope. Settings that were checked
 // give no error.
-func Compile(c *Config, scope string, env exchange.Env) (exchange.Filter, error) {
+func Compile(c *Config, env exchange.Env) (exchange.Filter, error) {
 	l := &limit{policy: policy(c), observe: c.Mode == Observe, key: newKey(c.Key)}
 	if len(c.Exempt) > 0 {
 		set, err := ipset.New(c.Exempt)
@@ -32,10 +31,16 @@ func Compile(c *Config, scope string, env exchange.Env) (exchange.Filter, error)
 		}
 		l.exempt = set
 	}
-	name := fmt.Sprintf("rate_limit %s\n%d %d %d %s", scope, c.Requests, c.Period, l.policy.Burst(), c.Key)
-	l.buckets = env.Keep(name, func() exchange.Kept { return newBuckets(scope, env.Log) }).(*buckets)
+	// Buckets mean something as long as these are the same.
+	numbers := struct {
+		requests int
+		period   time.Duration
+		burst    int
+		key      string
+	}{c.Requests, c.Period.D(), l.policy.Burst(), c.Key}
+	l.buckets = exchange.Keep(env, "rate_limit of "+env.Scope, numbers, func() *buckets { return newBuckets(env.Scope, env.Log) })
 	l.announced = announce(c, &l.policy)
-	l.refused = exchange.Fail(exchange.RateLimited, "over the rate_limit of "+scope)
+	l.refused = exchange.Fail(exchange.RateLimited, "over the rate_limit of "+env.Scope)
 	f := exchange.Filter{Name: "rate_limit", Request: l.request, Response: l.response}
 	if l.observe {
 		f.Response = nil

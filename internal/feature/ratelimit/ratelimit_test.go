@@ -21,7 +21,7 @@ func set(requests int, period time.Duration, burst int) *Config {
 
 func compile(t testing.TB, c *Config, env exchange.Env) exchange.Filter {
 	t.Helper()
-	f, err := Compile(c, "proxy site", env)
+	f, err := Compile(c, env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +188,8 @@ func TestBucketsAreKeptWhileTheNumbersStay(t *testing.T) {
 			t.Errorf("%s changes: status %d, want the bucket kept %v", c.name, got.Status, c.kept)
 		}
 	}
-	f, _ := Compile(set(1, time.Hour, 0), "proxy other", env)
+	env.Scope = "proxy other"
+	f, _ := Compile(set(1, time.Hour, 0), env)
 	if got, _ := ask(t, f, second); got.Status != 200 {
 		t.Error("two scopes share a bucket")
 	}

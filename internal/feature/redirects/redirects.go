@@ -20,7 +20,7 @@ const Name = "redirects"
 
 // Compile returns the filter of the rules. Settings that were checked give no
 // error.
-func Compile(c Config) (exchange.Filter, error) {
+func Compile(c Config, _ exchange.Env) (exchange.Filter, error) {
 	rules := make(rules, len(c))
 	for i := range c {
 		expr, err := regexp.Compile(c[i].Regex)

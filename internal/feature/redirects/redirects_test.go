@@ -15,7 +15,7 @@ import (
 // sent returns where one rule sends a request, "" for nowhere, and the answer.
 func sent(t testing.TB, regex, target, host, path string) (string, *exchange.Answer) {
 	t.Helper()
-	f, err := Compile(Config{{Regex: regex, Target: target, Status: 302}})
+	f, err := Compile(Config{{Regex: regex, Target: target, Status: 302}}, exchange.Env{})
 	if err != nil {
 		t.Fatalf("%q: %v", target, err)
 	}
@@ -101,7 +101,7 @@ func TestFirstMatchAnswers(t *testing.T) {
 		{Regex: "^/a", Target: "/a", Status: 301},
 		{Regex: "^/a", Target: "/b", Status: 308},
 		{Regex: "^/a", Target: "/c", Status: 302},
-	})
+	}, exchange.Env{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -191,7 +191,7 @@ func FuzzLocation(f *testing.F) {
 			query = "?" + query
 		}
 		for _, target := range targets {
-			filter, err := Compile(Config{{Regex: "^/a?(.*)$", Target: target, Status: 302}})
+			filter, err := Compile(Config{{Regex: "^/a?(.*)$", Target: target, Status: 302}}, exchange.Env{})
 			if err != nil {
 				continue
 			}
@@ -223,7 +223,7 @@ func FuzzLocation(f *testing.F) {
 }
 
 func BenchmarkNoMatch(b *testing.B) {
-	f, err := Compile(Config{{Regex: "^/old/(.*)$", Target: "/new/$1", Status: 301}})
+	f, err := Compile(Config{{Regex: "^/old/(.*)$", Target: "/new/$1", Status: 301}}, exchange.Env{})
 	if err != nil {
 		b.Fatal(err)
 	}

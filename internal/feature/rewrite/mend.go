@@ -11,13 +11,13 @@ import (
 // mend is the way back. It is immutable.
 type mend struct {
 	client  string // what stands before the rest on the client's side
-	servers []Server
+	servers []exchange.RouteServer
 }
 
 // newMend returns the way back, and false if client and servers see the same
 // paths and the same Host. It takes the servers over: their base paths become
 // what stands before the rest on their side.
-func newMend(m *mapping, route Route) (b mend, differs bool) {
+func newMend(m *mapping, route exchange.Route) (b mend, differs bool) {
 	b.servers = route.Servers
 	if m.strips {
 		b.client = route.Prefix
@@ -60,7 +60,7 @@ func answered(ex *exchange.Exchange) string {
 	return ex.Server
 }
 
-func (b *mend) server(url string) *Server {
+func (b *mend) server(url string) *exchange.RouteServer {
 	for i := range b.servers {
 		if b.servers[i].URL == url {
 			return &b.servers[i]
@@ -71,7 +71,7 @@ func (b *mend) server(url string) *Server {
 
 // location maps a URI reference back. Relative ones hold as they are, and those
 // of another authority are none of ours.
-func (b *mend) location(ex *exchange.Exchange, s *Server, value string) string {
+func (b *mend) location(ex *exchange.Exchange, s *exchange.RouteServer, value string) string {
 	front, rest := splitReference(value)
 	switch _, authority, found := strings.Cut(front, "//"); {
 	case !found && !strings.HasPrefix(rest, "/"):
@@ -117,7 +117,7 @@ func splitReference(value string) (front, rest string) {
 
 // back maps a server's path to the client's: what to put in front of which rest
 // of it. ok is false when it stays as it is.
-func (b *mend) back(s *Server, path string) (before, rest string, ok bool) {
+func (b *mend) back(s *exchange.RouteServer, path string) (before, rest string, ok bool) {
 	if s.Base == b.client || !uri.Below(path, s.Base) {
 		return "", "", false
 	}
@@ -151,7 +151,7 @@ func sameAuthority(a, b, scheme string) bool {
 
 // cookie maps the Path attributes of a Set-Cookie value back (RFC 6265, section
 // 5.2.4).
-func (b *mend) cookie(ex *exchange.Exchange, s *Server, value string) string {
+func (b *mend) cookie(ex *exchange.Exchange, s *exchange.RouteServer, value string) string {
 	from := strings.IndexByte(value, ';')
 	for from >= 0 {
 		end := len(value)
@@ -171,7 +171,7 @@ func (b *mend) cookie(ex *exchange.Exchange, s *Server, value string) string {
 
 // cookiePath returns an attribute with its path mapped back, or "" if it is
 // another attribute or needs no change.
-func (b *mend) cookiePath(ex *exchange.Exchange, s *Server, attribute string) string {
+func (b *mend) cookiePath(ex *exchange.Exchange, s *exchange.RouteServer, attribute string) string {
 	name, path, _ := strings.Cut(attribute, "=")
 	path = strings.Trim(path, " \t")
 	if !header.EqualFold(strings.Trim(name, " \t"), "path") || path == "" || path[0] != '/' {

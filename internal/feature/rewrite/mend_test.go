@@ -9,7 +9,7 @@ import (
 )
 
 // mended returns what the client gets of a field.
-func mended(t *testing.T, c *Config, route Route, id header.ID, value string) string {
+func mended(t *testing.T, c *Config, route exchange.Route, id header.ID, value string) string {
 	filter := compile(t, c, copied(route))
 	if filter.Response == nil {
 		return value
@@ -22,7 +22,7 @@ func mended(t *testing.T, c *Config, route Route, id header.ID, value string) st
 }
 
 // copied returns a route that Compile may take over.
-func copied(route Route) Route {
+func copied(route exchange.Route) exchange.Route {
 	route.Servers = slices.Clone(route.Servers)
 	return route
 }
@@ -80,7 +80,7 @@ func TestLocationHoldsForTheClient(t *testing.T) {
 }
 
 func TestServersOwnAddressIsHidden(t *testing.T) {
-	route := Route{Prefix: "/p", Strip: true, Servers: []Server{{URL: "u", Authority: "127.0.0.1:3000", Base: "/b"}}}
+	route := exchange.Route{Prefix: "/p", Strip: true, Servers: []exchange.RouteServer{{URL: "u", Authority: "127.0.0.1:3000", Base: "/b"}}}
 	for value, want := range map[string]string{
 		"http://127.0.0.1:3000/b/login?x": "http://shop.example/p/login?x",
 		"http://127.0.0.1:3000/other":     "http://shop.example/other",

@@ -14,31 +14,11 @@ import (
 	"headgate/internal/uri"
 )
 
-// Route is what the mapping needs to know of the route it stands on.
-type Route struct {
-	// Prefix is the route's path without a slash at its end.
-	Prefix string
-	// Strip is whether it is stripped.
-	Strip bool
-	// Servers are the route's servers. Compile takes the slice over.
-	Servers []Server
-}
-
-// Server is one server of a route, as the way back needs it.
-type Server struct {
-	// URL is what ex.Server says when it answered.
-	URL string
-	// Authority is the Host that it gets in the place of the client's, "" when
-	// it gets the client's.
-	Authority string
-	// Base is its base path, "/" for none.
-	Base string
-}
-
-// Compile returns the filter of a route. c is nil when there is no rewrite;
+// Compile returns the filter of the route in env. c is nil when there is no rewrite;
 // stripping and mending then act by themselves. A filter without funcs means
 // that there is nothing to do. Settings that were checked give no error.
-func Compile(c *Config, route Route) (exchange.Filter, error) {
+func Compile(c *Config, env exchange.Env) (exchange.Filter, error) {
+	route := env.Route
 	m := &mapping{trimsBase: trimsBase(route.Servers)}
 	var differs bool
 	filter := exchange.Filter{Name: "rewrite"}
@@ -73,7 +53,7 @@ func Compile(c *Config, route Route) (exchange.Filter, error) {
 
 // trimsBase reports whether the base path of a server does not end in a slash,
 // so that an empty path and "/" are not the same to it.
-func trimsBase(servers []Server) bool {
+func trimsBase(servers []exchange.RouteServer) bool {
 	for i := range servers {
 		if base := servers[i].Base; base != "" && base[len(base)-1] != '/' {
 			return true

@@ -20,12 +20,12 @@ func exchangeFor(path string) *exchange.Exchange {
 	return ex
 }
 
-func server(base string) Route {
-	return Route{Strip: true, Servers: []Server{{URL: "http://127.0.0.1:3000" + base, Base: base}}}
+func server(base string) exchange.Route {
+	return exchange.Route{Strip: true, Servers: []exchange.RouteServer{{URL: "http://127.0.0.1:3000" + base, Base: base}}}
 }
 
-func compile(t interface{ Fatal(...any) }, c *Config, route Route) exchange.Filter {
-	filter, err := Compile(c, route)
+func compile(t interface{ Fatal(...any) }, c *Config, route exchange.Route) exchange.Filter {
+	filter, err := Compile(c, exchange.Env{Route: route})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,15 +157,15 @@ func TestNothingToDoIsNothing(t *testing.T) {
 	for _, c := range []struct {
 		name              string
 		set               *Config
-		route             Route
+		route             exchange.Route
 		request, response bool
 	}{
 		{"root to root", nil, server("/"), false, false},
-		{"strip", nil, Route{Prefix: "/p", Strip: true, Servers: []Server{{Base: "/"}}}, true, true},
-		{"strip onto the same path", nil, Route{Prefix: "/p", Strip: true, Servers: []Server{{Base: "/p/"}}}, true, false},
-		{"no strip", nil, Route{Prefix: "/p", Servers: []Server{{Base: "/"}}}, false, false},
-		{"own Host", nil, Route{Strip: true, Servers: []Server{{Base: "/", Authority: "a:1"}}}, false, true},
-		{"responses left alone", &Config{}, Route{Prefix: "/p", Strip: true, Servers: []Server{{Base: "/"}}}, true, false},
+		{"strip", nil, exchange.Route{Prefix: "/p", Strip: true, Servers: []exchange.RouteServer{{Base: "/"}}}, true, true},
+		{"strip onto the same path", nil, exchange.Route{Prefix: "/p", Strip: true, Servers: []exchange.RouteServer{{Base: "/p/"}}}, true, false},
+		{"no strip", nil, exchange.Route{Prefix: "/p", Servers: []exchange.RouteServer{{Base: "/"}}}, false, false},
+		{"own Host", nil, exchange.Route{Strip: true, Servers: []exchange.RouteServer{{Base: "/", Authority: "a:1"}}}, false, true},
+		{"responses left alone", &Config{}, exchange.Route{Prefix: "/p", Strip: true, Servers: []exchange.RouteServer{{Base: "/"}}}, true, false},
 	} {
 		filter := compile(t, c.set, c.route)
 		if (filter.Request != nil) != c.request || (filter.Response != nil) != c.response {
@@ -175,7 +175,7 @@ func TestNothingToDoIsNothing(t *testing.T) {
 }
 
 func TestPlainStripAllocatesNothing(t *testing.T) {
-	filter := compile(t, nil, Route{Prefix: "/p", Strip: true, Servers: []Server{{Base: "/b/"}}})
+	filter := compile(t, nil, exchange.Route{Prefix: "/p", Strip: true, Servers: []exchange.RouteServer{{Base: "/b/"}}})
 	ex := exchangeFor("/p/rest")
 	ex.Response.Header.Add(header.ContentType, "text/plain")
 	if n := testing.AllocsPerRun(100, func() { filter.Request(ex); filter.Response(ex) }); n != 0 {

@@ -4,7 +4,7 @@ import "headgate/internal/exchange"
 
 // Compile returns the filter that bounds the time until a server's response
 // head, for each attempt.
-func Compile(c Config) exchange.Filter {
+func Compile(c *Config, _ exchange.Env) (exchange.Filter, error) {
 	limit := c.D()
 	return exchange.Filter{
 		Name: "request_timeout",
@@ -12,5 +12,5 @@ func Compile(c Config) exchange.Filter {
 			ex.Limits.RequestTimeout = limit
 			return nil
 		},
-	}
+	}, nil
 }

@@ -10,7 +10,8 @@ import (
 
 func TestSetsTheTimeOfATry(t *testing.T) {
 	ex := &exchange.Exchange{Limits: exchange.Limits{RequestTimeout: time.Minute}}
-	f := Compile(unit.Duration(3 * time.Second))
+	limit := unit.Duration(3 * time.Second)
+	f, _ := Compile(&limit, exchange.Env{})
 	if answer := f.Request(ex); answer != nil {
 		t.Fatalf("answered %v", answer)
 	}

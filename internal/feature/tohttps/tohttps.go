@@ -17,12 +17,11 @@ const Name = "redirect_http_to_https"
 // challenges, by HTTP only (RFC 8555, section 8.3).
 const challenges = "/.well-known/acme-challenge/"
 
-// Compile returns the filter. numbers are the numbers of the HTTPS ports to go to,
-// by the name of the port that the request came to. Without one no number is
-// written, which stands for that of the scheme.
-func Compile(numbers map[string]int) exchange.Filter {
-	suffixes := make(map[string]string, len(numbers))
-	for name, number := range numbers {
+// Compile returns the filter. Where env.SecurePorts has no number none is written,
+// which stands for that of the scheme.
+func Compile(_ *Config, env exchange.Env) (exchange.Filter, error) {
+	suffixes := make(map[string]string, len(env.SecurePorts))
+	for name, number := range env.SecurePorts {
 		suffixes[name] = ":" + strconv.Itoa(number)
 	}
 	return exchange.Filter{Name: Name, Request: func(ex *exchange.Exchange) *exchange.Answer {
@@ -30,7 +29,7 @@ func Compile(numbers map[string]int) exchange.Filter {
 			return nil
 		}
 		return redirect(ex, suffixes[ex.Place.Port])
-	}}
+	}}, nil
 }
 
 func redirect(ex *exchange.Exchange, port string) *exchange.Answer {

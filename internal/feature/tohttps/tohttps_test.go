@@ -8,7 +8,7 @@ import (
 )
 
 func TestClientsAreSentToHTTPS(t *testing.T) {
-	filter := Compile(map[string]int{"web": 8443})
+	filter, _ := Compile(nil, exchange.Env{SecurePorts: map[string]int{"web": 8443}})
 	for _, c := range []struct {
 		name, method, target, host, port string
 		status                           int
@@ -31,7 +31,7 @@ func TestClientsAreSentToHTTPS(t *testing.T) {
 }
 
 func TestNobodyIsSentFromHTTPS(t *testing.T) {
-	filter := Compile(nil)
+	filter, _ := Compile(nil, exchange.Env{})
 	for _, ex := range []*exchange.Exchange{
 		exchangetest.New(t, exchangetest.Secure()),
 		exchangetest.New(t, exchangetest.Head("GET", "/.well-known/acme-challenge/token")),

@@ -10,6 +10,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/file"
+	"headgate/internal/schema"
 )
 
 // MaxFile is the largest file of a page, in bytes.
@@ -40,8 +41,20 @@ type content struct {
 	fixed    []byte // when no variable is in it
 }
 
+// FileError tells of a page whose file cannot be used.
+type FileError struct {
+	// Err is what is wrong with the file.
+	Err error
+}
+
+// Error returns what is wrong with the file.
+func (e *FileError) Error() string { return e.Err.Error() }
+
+// Place returns the place of the file below that of the page.
+func (e *FileError) Place(page schema.Place) schema.Place { return page.Field("file") }
+
 // Compile returns the page of settings that were checked, or nil if they have none.
-// The error tells of a file that cannot be used.
+// The error is a *FileError of a file that cannot be used.
 func Compile(c *Config, env exchange.Env) (*Page, error) {
 	if c.Body == "" && c.File == "" {
 		return nil, nil
@@ -55,13 +68,16 @@ func Compile(c *Config, env exchange.Env) (*Page, error) {
 	}
 	var err error
 	if p.file, err = env.File(c.File); err != nil {
-		return nil, err
+		return nil, &FileError{err}
 	}
 	p.looked.Store(exchange.Now())
 	now := p.file.Content()
 	template, err := exchange.ParsePage(string(now.Data))
+	if err != nil {
+		return nil, &FileError{err}
+	}
 	p.content.Store(newContent(now, template))
-	return p, err
+	return p, nil
 }
 
 // Files returns the files that settings name.

@@ -1,0 +1,13 @@
+package config
+
+import "reflect"
+
+// SameAround reports whether two configurations say the same but for their proxies,
+// streams and certificates: ports, and what is common to all proxies.
+func (c *Config) SameAround(other *Config) bool {
+	a, b := *c, *other
+	for _, x := range []*Config{&a, &b} {
+		x.Proxies, x.TCPProxies, x.UDPProxies, x.Certificates, x.loaded, x.expanded = nil, nil, nil, nil, nil, nil
+	}
+	return reflect.DeepEqual(&a, &b)
+}

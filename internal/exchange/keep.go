@@ -1,0 +1,62 @@
+package exchange
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+)
+
+// Keep carries state over from the plan before: what was kept for the same kind of
+// thing with the same settings, or else what open makes. The key is made of the
+// settings themselves, whole, so that none of their fields can be forgotten: state
+// that some of them do not matter to gets a smaller value for settings. Whose the
+// state is, such as Env.Scope, is part of the settings or of the kind.
+func Keep[T Kept](env Env, kind string, settings any, open func() T) T {
+	key := appendKey(append([]byte(kind), '\n'), reflect.ValueOf(settings))
+	return env.Keep(string(key), func() Kept { return open() }).(T)
+}
+
+// appendKey writes a value down so that different ones look different. Pointers
+// stand for what they point to.
+func appendKey(b []byte, v reflect.Value) []byte {
+	switch v.Kind() {
+	case reflect.Invalid:
+		return append(b, "nil"...)
+	case reflect.Pointer, reflect.Interface:
+		if v.IsNil() {
+			return append(b, "nil"...)
+		}
+		return appendKey(append(b, '&'), v.Elem())
+	case reflect.Struct:
+		b = append(b, '{')
+		for i := range v.NumField() {
+			b = append(appendKey(b, v.Field(i)), ' ')
+		}
+		return append(b, '}')
+	case reflect.Slice, reflect.Array:
+		b = append(strconv.AppendInt(b, int64(v.Len()), 10), '[')
+		for i := range v.Len() {
+			b = append(appendKey(b, v.Index(i)), ' ')
+		}
+		return append(b, ']')
+	case reflect.Map:
+		var pairs []string
+		for entries := v.MapRange(); entries.Next(); {
+			pairs = append(pairs, string(appendKey(append(appendKey(nil, entries.Key()), ':'), entries.Value())))
+		}
+		slices.Sort(pairs)
+		return fmt.Appendf(b, "%q", pairs)
+	case reflect.String:
+		return strconv.AppendQuote(b, v.String())
+	case reflect.Bool:
+		return strconv.AppendBool(b, v.Bool())
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		return strconv.AppendInt(b, v.Int(), 10)
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return strconv.AppendUint(b, v.Uint(), 10)
+	case reflect.Float32, reflect.Float64:
+		return strconv.AppendFloat(b, v.Float(), 'g', -1, 64)
+	}
+	panic("exchange: settings of the kind " + v.Kind().String() + " tell nothing from other settings")
+}

@@ -1,0 +1,121 @@
+package plan
+
+import (
+	"maps"
+	"slices"
+
+	"headgate/internal/config"
+	"headgate/internal/schema"
+)
+
+// proxy is a proxy with its routes. The next plan takes it over whole if its settings
+// are the same object, as config.Load has it for those whose text did not change, and
+// nothing else has changed that it was compiled with.
+type proxy struct {
+	unit
+	settings *config.Proxy
+	virtual  []config.VirtualHost
+	bodies   []*body // nil when it is not active
+	// members are the proxy on each port of the plan, nil where it is not.
+	members []*member
+	stores  []stored // what caches hold
+	// unverified are the servers whose certificates are not checked.
+	unverified []Unverified
+	// sends is whether a route has redirect rules.
+	sends bool
+}
+
+// member is a proxy on a port.
+type member struct {
+	routes []*Route
+	table  *paths // of this proxy alone; made when it is needed
+	number int    // in the compile under way
+}
+
+// proxies compiles the proxies, or carries them over, and claims their hosts.
+func (c *compiler) proxies(prev *Plan) {
+	names := proxyNames(c.config, prev)
+	before := c.carried(prev)
+	c.plan.names = names
+	c.plan.proxies = make([]*proxy, 0, len(names))
+	for _, name := range names {
+		settings := c.config.Proxies[name]
+		for len(before) > 0 && before[0].settings.Name < name {
+			before = before[1:]
+		}
+		var p *proxy
+		if len(before) > 0 && before[0].settings == settings && before[0].same(&c.house) {
+			p = before[0]
+		} else {
+			p = c.proxy(settings)
+		}
+		c.plan.proxies = append(c.plan.proxies, p)
+		for i, m := range p.members {
+			if m != nil {
+				c.claims[c.plan.ports[i]].add(p.virtual, m)
+			}
+		}
+	}
+	c.compiling, c.keeper.unit = nil, c.plan.rest
+}
+
+// proxyNames returns the names of the proxies in their order, which is that of the
+// plan before if it has the same.
+func proxyNames(cfg *config.Config, prev *Plan) []string {
+	if prev == nil || len(prev.names) != len(cfg.Proxies) {
+		return slices.Sorted(maps.Keys(cfg.Proxies))
+	}
+	for _, name := range prev.names {
+		if cfg.Proxies[name] == nil {
+			return slices.Sorted(maps.Keys(cfg.Proxies))
+		}
+	}
+	return prev.names
+}
+
+// carried returns the proxies of the plan before that may be taken over, by name:
+// none if anything has changed that is around all of them.
+func (c *compiler) carried(prev *Plan) []*proxy {
+	if prev == nil || !c.config.SameAround(prev.config) {
+		return nil
+	}
+	was, is := &prev.house, &c.house
+	switch {
+	case was.Metrics != is.Metrics, was.Tunnels != is.Tunnels, was.Log != is.Log, was.Values != is.Values,
+		was.RecordOf != is.RecordOf, (was.Record == nil) != (is.Record == nil), is.Record != nil && is.RecordOf == nil,
+		was.Inputs.AffinityKey() != is.Inputs.AffinityKey():
+		return nil
+	}
+	return prev.proxies
+}
+
+// proxy compiles one proxy.
+func (c *compiler) proxy(settings *config.Proxy) *proxy {
+	p := &proxy{settings: settings}
+	if !settings.Active {
+		return p
+	}
+	at := c.report.Root().Field("proxies").Field(settings.Name).Called("proxy", settings.Name)
+	c.compiling, c.keeper.unit = p, &p.unit
+	var err error
+	if p.virtual, err = settings.Hosts(); err != nil {
+		at.Field("virtual_hosts").Problem(err.Error(), "")
+	}
+	p.bodies = c.bodies(settings, at)
+	p.members = make([]*member, len(c.plan.ports))
+	for i, port := range c.plan.ports {
+		if onPort(settings, port) {
+			p.members[i] = &member{routes: c.routes(port, settings, p.bodies)}
+		}
+	}
+	for _, b := range p.bodies {
+		p.sends = p.sends || len(b.redirects) > 0
+	}
+	return p
+}
+
+// place returns the place of a route in the configuration.
+func place(report *schema.Report, p *config.Proxy, number int) schema.Place {
+	return report.Root().Field("proxies").Field(p.Name).Called("proxy", p.Name).
+		Field("routes").Index(number).Called("route", p.Routes[number].Path)
+}

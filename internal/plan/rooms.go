@@ -1,0 +1,208 @@
+package plan
+
+import (
+	"errors"
+
+	"headgate/internal/config"
+	"headgate/internal/exchange"
+	"headgate/internal/feature/basicauth"
+	"headgate/internal/feature/bodylimit"
+	"headgate/internal/feature/clientip"
+	"headgate/internal/feature/compression"
+	"headgate/internal/feature/errorpages"
+	"headgate/internal/feature/forwardauth"
+	"headgate/internal/feature/headers"
+	"headgate/internal/feature/ipfilter"
+	"headgate/internal/feature/maintenance"
+	"headgate/internal/feature/ratelimit"
+	"headgate/internal/feature/redirects"
+	"headgate/internal/feature/rewrite"
+	"headgate/internal/feature/timeout"
+	"headgate/internal/feature/tohttps"
+	"headgate/internal/schema"
+)
+
+// room is a row of the table of rooms.
+type room struct {
+	// name is the setting's, and the filter's unless that does one of several things.
+	name string
+	// of is for whom the room compiles.
+	of scope
+	// answers are the reasons for which it answers in place of the source.
+	answers []exchange.Reason
+	// streams says that the room acts on TCP and UDP proxies too.
+	streams bool
+	// add puts what the room compiles to into a route that has its settings.
+	add func(c *compiler, b *body, f *config.Features) error
+}
+
+// scope says for which routes a room compiles, and what they share.
+type scope uint8
+
+const (
+	// memoized rooms compile settings once for all routes that have them.
+	memoized scope = 1 << iota
+	// always means that every route has the room, without settings too.
+	always
+	// served means that only routes with servers have it.
+	served
+)
+
+// sources is the table of what stands around the source of a route, the innermost
+// first.
+func sources() []room {
+	return []room{
+		{name: "mirror", of: served, add: func(c *compiler, b *body, _ *config.Features) error { return c.mirror(b) }},
+		around("compression", 0, func(f *config.Features) *compression.Config { return f.Compression }, compression.Wrap),
+		{name: "cache", of: served, answers: []exchange.Reason{exchange.NotCached}, add: (*compiler).cache},
+	}
+}
+
+// filters is the table of filters, in the order in which they act on a request;
+// responses pass them backwards, so that what sees every response stands first. A new
+// feature is one line here.
+func (c *compiler) filters() []room {
+	lists := clientip.Lists{Refresh: c.config.CDNNetworks, Values: c.house.Values, Kept: c.house.Inputs.List}
+	client := func(settings *clientip.Config, env exchange.Env) (exchange.Filter, error) {
+		return clientip.Compile(settings, lists, env)
+	}
+	return []room{
+		list("headers", memoized, func(f *config.Features) headers.Config { return f.Headers }, headers.CompileResponse),
+		list("error_pages", memoized, func(f *config.Features) errorpages.Config { return f.ErrorPages }, errorpages.Compile),
+		feature("client_ip", memoized|always, func(f *config.Features) *clientip.Config { return f.ClientIP }, client),
+		feature("ip_filter", memoized, func(f *config.Features) *ipfilter.Config { return f.IPFilter }, ipfilter.Compile, exchange.AddressDenied).forStreams(),
+		feature("rate_limit", memoized, rateLimit(false), ratelimit.Compile, exchange.RateLimited),
+		feature("redirect_http_to_https", memoized, func(f *config.Features) *tohttps.Config { return f.RedirectHTTPToHTTPS }, tohttps.Compile, exchange.Redirected, exchange.BadRequest),
+		feature("maintenance", memoized, func(f *config.Features) *maintenance.Config { return f.Maintenance }, maintenance.Compile, exchange.Maintenance),
+		list("redirects", memoized, func(f *config.Features) redirects.Config { return f.Redirects }, redirects.Compile, exchange.Redirected, exchange.BadRequest, exchange.URITooLong),
+		feature("request_body_limit", memoized, func(f *config.Features) *bodylimit.Config { return f.RequestBodyLimit }, bodylimit.Compile, exchange.BodyTooLarge),
+		feature("request_timeout", memoized|served, func(f *config.Features) *timeout.Config { return f.RequestTimeout }, timeout.Compile),
+		feature("basic_auth", memoized, func(f *config.Features) *basicauth.Config { return f.BasicAuth }, basicauth.Compile, exchange.AuthRequired, exchange.BadRequest),
+		feature("forward_auth", memoized, func(f *config.Features) *forwardauth.Config { return f.ForwardAuth }, forwardauth.Compile, exchange.AuthRequired, exchange.Loop),
+		feature("rate_limit", memoized, rateLimit(true), ratelimit.Compile, exchange.RateLimited),
+		{name: "sticky_cookie", of: served, add: (*compiler).sticky},
+		feature("rewrite", served|always, func(f *config.Features) *rewrite.Config { return f.Rewrite }, rewrite.Compile, exchange.BadRequest),
+		{name: "forwarded", of: served | always, add: (*compiler).forwarded},
+		list("headers", memoized|served, func(f *config.Features) headers.Config { return f.Headers }, headers.CompileRequest, exchange.HeadTooLarge),
+	}
+}
+
+// rateLimit returns the settings of a limit that stands before sign-in, or behind it
+// because it counts by user.
+func rateLimit(afterSignIn bool) func(f *config.Features) *ratelimit.Config {
+	return func(f *config.Features) *ratelimit.Config {
+		if f.RateLimit == nil || f.RateLimit.AfterSignIn() != afterSignIn {
+			return nil
+		}
+		return f.RateLimit
+	}
+}
+
+// feature is the row of a room with settings of its own.
+func feature[C any](name string, of scope, get func(*config.Features) *C, compile func(*C, exchange.Env) (exchange.Filter, error), answers ...exchange.Reason) room {
+	r := room{name: name, of: of, answers: answers}
+	r.add = func(c *compiler, b *body, f *config.Features) error {
+		settings := get(f)
+		if settings == nil && of&always == 0 {
+			return nil
+		}
+		own := settings != nil && settings == get(&b.settings.Features)
+		return c.addRoom(&r, b, own, settings, func(env exchange.Env) (exchange.Filter, error) { return compile(settings, env) })
+	}
+	return r
+}
+
+// list is the row of a room whose settings are a list.
+func list[E any, C ~[]E](name string, of scope, get func(*config.Features) C, compile func(C, exchange.Env) (exchange.Filter, error), answers ...exchange.Reason) room {
+	r := room{name: name, of: of, answers: answers}
+	r.add = func(c *compiler, b *body, f *config.Features) error {
+		settings := get(f)
+		if len(settings) == 0 {
+			return nil
+		}
+		mine := get(&b.settings.Features)
+		own := len(mine) > 0 && &mine[0] == &settings[0]
+		return c.addRoom(&r, b, own, &settings[0], func(env exchange.Env) (exchange.Filter, error) { return compile(settings, env) })
+	}
+	return r
+}
+
+// around is the row of a room that stands around the source.
+func around[C any](name string, of scope, get func(*config.Features) *C, wrap func(*C, exchange.Source, exchange.Env) (exchange.Source, error)) room {
+	r := room{name: name, of: of}
+	r.add = func(c *compiler, b *body, f *config.Features) (err error) {
+		if settings := get(f); settings != nil {
+			b.source, err = wrap(settings, b.source, c.envFor(b, settings == get(&b.settings.Features)))
+		}
+		return err
+	}
+	return r
+}
+
+// forStreams marks a room that acts on TCP and UDP proxies too.
+func (r room) forStreams() room {
+	r.streams = true
+	return r
+}
+
+// addRoom compiles a room's settings, or takes what was compiled of them, and adds
+// the filter to a route unless it does nothing.
+func (c *compiler) addRoom(r *room, b *body, own bool, settings any, compile func(exchange.Env) (exchange.Filter, error)) error {
+	var f exchange.Filter
+	var err error
+	if r.of&memoized != 0 {
+		f, err = c.once(memoKey{r.key(), settings}, func() (exchange.Filter, error) { return compile(c.envFor(b, own)) })
+	} else {
+		env := c.envFor(b, own)
+		env.Route = routeOf(b)
+		f, err = compile(env)
+	}
+	var at placed
+	if errors.As(err, &at) {
+		at.Place(c.owner(b, own).Field(r.name)).Problem(err.Error(), "write the path of a file that can be read; a relative one begins at the configuration file")
+		c.shared.memo[memoKey{r.key(), settings}] = &shareable{} // it is told once
+		return nil
+	}
+	if err == nil {
+		b.add(f)
+	}
+	return err
+}
+
+// key tells the two rows of headers apart, of which each has half of the rules.
+func (r *room) key() string {
+	if r.of&served != 0 {
+		return r.name + " for servers"
+	}
+	return r.name
+}
+
+// placed is an error of a room that knows which of its settings names a file that
+// cannot be used.
+type placed interface {
+	error
+	Place(room schema.Place) schema.Place
+}
+
+// envFor returns what a room may ask for, whose settings are the route's own or its
+// proxy's.
+func (c *compiler) envFor(b *body, own bool) exchange.Env {
+	env := c.env
+	env.Scope = scopeOf(b, own)
+	env.SecurePorts = c.securePorts(b.proxy)
+	return env
+}
+
+// routeOf is what a room may know of a route.
+func routeOf(b *body) exchange.Route {
+	out := exchange.Route{Prefix: b.prefix, Strip: b.settings.StripPrefix}
+	host := b.servers.Host()
+	for _, s := range b.servers.List() {
+		side := exchange.RouteServer{URL: s.URL, Base: s.Base, Authority: host.Fixed}
+		if host.Upstream {
+			side.Authority = s.Authority
+		}
+		out.Servers = append(out.Servers, side)
+	}
+	return out
+}
