@@ -2,7 +2,6 @@ package control
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -13,13 +12,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"headgate/internal/ports"
+	"headgate/internal/testhouse"
 )
 
 // patience is how long a test waits for what has to happen.
@@ -138,25 +137,8 @@ func (h *house) is(name, address, state string) func() bool {
 	}
 }
 
-// buffer is a log that can be read while it is written.
-type buffer struct {
-	mu struct {
-		sync.Mutex
-		text bytes.Buffer
-	}
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.mu.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.mu.text.String()
-}
+// buffer is what was logged.
+type buffer struct{ testhouse.Log }
 
 func (b *buffer) tail() string {
 	s := b.String()

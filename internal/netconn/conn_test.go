@@ -14,6 +14,7 @@ import (
 
 	"headgate/internal/clock"
 	"headgate/internal/netconn"
+	"headgate/internal/testhouse"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -24,25 +25,11 @@ const patience = 20 * time.Second
 // pair returns a connection and the socket at its other end.
 func pair(t testing.TB) (*netconn.Conn, *net.TCPConn) {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	far, err := net.Dial("tcp", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	near, err := ln.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	far.SetDeadline(time.Now().Add(patience))
-	t.Cleanup(func() { near.Close(); far.Close() })
+	near, far := testhouse.Pair(t)
 	c := netconn.New(near)
 	c.SetReadWait(patience)
 	c.SetWriteWait(patience)
-	return c, far.(*net.TCPConn)
+	return c, far
 }
 
 // plain hides what a connection is, so that the plain way is taken.

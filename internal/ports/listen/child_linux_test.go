@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"headgate/internal/testhouse"
 )
 
 // childTask tells a child process of this test what to do.
@@ -24,7 +26,7 @@ func isChild() bool { return os.Getenv(childTask) != "" }
 // runChild is a process of its own: one with few file descriptors, or one that
 // only listens.
 func runChild() {
-	log := &buffer{}
+	log := &testhouse.Log{}
 	s, err := Open(netip.MustParseAddrPort("127.0.0.1:0"), nil, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		fmt.Println(err)
@@ -54,7 +56,7 @@ func child(t *testing.T, task string) (netip.AddrPort, int, func() string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	out := &buffer{}
+	out := &testhouse.Log{}
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -65,7 +67,7 @@ func child(t *testing.T, task string) (netip.AddrPort, int, func() string) {
 		return out.String()
 	}
 	t.Cleanup(func() { end() })
-	eventually(t, "the child listens", func() bool { return strings.Contains(out.String(), "\n") })
+	testhouse.Eventually(t, "the child listens", func() bool { return strings.Contains(out.String(), "\n") })
 	address, err := netip.ParseAddrPort(strings.TrimSpace(out.String()))
 	if err != nil {
 		t.Fatal(out)

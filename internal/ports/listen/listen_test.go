@@ -2,7 +2,6 @@ package listen
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +16,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"headgate/internal/testhouse"
 )
 
 // patience is how long a test waits for what has to happen.
@@ -100,17 +101,6 @@ func say(c net.Conn) error {
 		err = fmt.Errorf("got %q", line)
 	}
 	return err
-}
-
-// eventually waits until something holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !holds(); {
-		if time.Now().After(end) {
-			t.Fatalf("it never came true: %s", what)
-		}
-		wait(2 * time.Millisecond)
-	}
 }
 
 // wait lets others work between two looks.
@@ -251,7 +241,7 @@ func TestNobodyIsResetWhileSocketsCloseAndOpen(t *testing.T) {
 	}
 	for range 8 {
 		before := served.Load()
-		eventually(t, "clients are served", func() bool { return served.Load() > before+20 })
+		testhouse.Eventually(t, "clients are served", func() bool { return served.Load() > before+20 })
 		s.Drain(patience)
 		s = listenAt(t, address)
 		s.Serve(serveEcho)
@@ -350,24 +340,4 @@ func TestAForeignSocketIsNoticedBesideOurs(t *testing.T) {
 		t.Errorf("got %v, want that it is in use", err)
 		wide.Close()
 	}
-}
-
-// buffer is a log that can be read while it is written.
-type buffer struct {
-	mu struct {
-		sync.Mutex
-		text bytes.Buffer
-	}
-}
-
-func (b *buffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.mu.text.Write(p)
-}
-
-func (b *buffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.mu.text.String()
 }

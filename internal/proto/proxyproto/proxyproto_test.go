@@ -6,12 +6,13 @@ import (
 	"errors"
 	"hash/crc32"
 	"io"
-	"net"
 	"net/netip"
 	"strings"
 	"testing"
 	"testing/iotest"
 	"time"
+
+	"headgate/internal/testhouse"
 )
 
 func addr(s string) netip.AddrPort { return netip.MustParseAddrPort(s) }
@@ -143,7 +144,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 }
 
 func TestTakeLeavesTheRestOnTheSocket(t *testing.T) {
-	client, server := pair(t)
+	server, client := testhouse.Pair(t)
 	io.WriteString(client, "PROXY TCP4 192.0.2.1 198.51.100.2 12345 443\r\nhello")
 	nc, err := Take(server, 10*time.Second)
 	if err != nil {
@@ -159,29 +160,11 @@ func TestTakeLeavesTheRestOnTheSocket(t *testing.T) {
 }
 
 func TestAHeaderThatDoesNotComeIsNotWaitedFor(t *testing.T) {
-	client, server := pair(t)
+	server, client := testhouse.Pair(t)
 	io.WriteString(client, "PROXY TCP4 192.0")
 	if _, err := Take(server, 20*time.Millisecond); !errors.Is(err, ErrLate) {
 		t.Errorf("got %v, want %v", err, ErrLate)
 	}
-}
-
-func pair(t *testing.T) (client, server *net.TCPConn) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	c, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { c.Close(); s.Close() })
-	return c.(*net.TCPConn), s.(*net.TCPConn)
 }
 
 // FuzzParse holds that reading takes no byte too many, that it ends, and that a

@@ -14,6 +14,7 @@ import (
 	"headgate/internal/netconn"
 	"headgate/internal/proto/http1"
 	"headgate/internal/proto/wire"
+	"headgate/internal/testhouse"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -28,23 +29,10 @@ type source struct {
 
 func newSource(t *testing.T, framing http1.Framing, length int64, pieces ...string) *source {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ln.Close()
-	far, err := net.Dial("tcp", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	near, err := ln.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	near, far := testhouse.Pair(t)
 	c := netconn.New(near)
 	c.SetReadWait(20 * time.Second)
-	t.Cleanup(func() { far.Close(); near.Close() })
-	s := &source{far: far.(*net.TCPConn)}
+	s := &source{far: far}
 	s.far.SetNoDelay(true)
 	for _, p := range pieces {
 		io.WriteString(far, p)

@@ -16,33 +16,13 @@ import (
 	"headgate/internal/exchange"
 	"headgate/internal/proto/proxyproto"
 	"headgate/internal/server/balance"
+	"headgate/internal/testhouse"
 )
 
 // patience is how long a test waits for what has to happen.
 const patience = 10 * time.Second
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// pair returns the two ends of a TCP connection.
-func pair(t *testing.T) (near, far *net.TCPConn) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	c, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.SetDeadline(time.Now().Add(patience))
-	t.Cleanup(func() { c.Close(); s.Close() })
-	return s.(*net.TCPConn), c.(*net.TCPConn)
-}
 
 // house is a proxy, and what it has told.
 type house struct {
@@ -70,7 +50,7 @@ func prepare(dials ...func(context.Context) (net.Conn, error)) *house {
 // connect serves a new connection and returns the client's end of it.
 func (h *house) connect(t *testing.T, early string) (client *net.TCPConn, c *Conn, done *sync.WaitGroup) {
 	t.Helper()
-	near, far := pair(t)
+	near, far := testhouse.Pair(t)
 	c = New(h.Settings).NewConn(near, []byte(early), "")
 	done = &sync.WaitGroup{}
 	done.Go(c.Serve)
@@ -79,7 +59,7 @@ func (h *house) connect(t *testing.T, early string) (client *net.TCPConn, c *Con
 
 // to returns a dial that gives one end of a connection, and its other end.
 func to(t *testing.T) (func(context.Context) (net.Conn, error), *net.TCPConn) {
-	near, far := pair(t)
+	near, far := testhouse.Pair(t)
 	return func(context.Context) (net.Conn, error) { return near, nil }, far
 }
 
@@ -218,7 +198,7 @@ func TestARetiredProxyGivesItsConnectionsTimeThenCutsThem(t *testing.T) {
 
 func TestAConnectionThatIsClosedWhileAServerIsDialed(t *testing.T) {
 	dialed := make(chan struct{})
-	near, far := pair(t)
+	near, far := testhouse.Pair(t)
 	h := prepare(func(context.Context) (net.Conn, error) {
 		<-dialed
 		return near, nil

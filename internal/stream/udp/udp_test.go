@@ -14,6 +14,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/server/balance"
+	"headgate/internal/testhouse"
 )
 
 // patience is how long a test waits for what has to happen.
@@ -112,16 +113,6 @@ func ask(c *net.UDPConn, text string) (string, error) {
 	return string(p[:n]), err
 }
 
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !holds(); {
-		if time.Now().After(end) {
-			t.Fatalf("it never came true: %s", what)
-		}
-		<-time.After(2 * time.Millisecond)
-	}
-}
-
 func TestSessionsKeepTheirServer(t *testing.T) {
 	h := start(t, 100, time.Minute, echo(t, "a"), echo(t, "b"))
 	seen := map[string]int{}
@@ -172,7 +163,7 @@ func TestAQuietSessionEnds(t *testing.T) {
 	if n := h.tally.Counts().Accepted; n != 1 {
 		t.Errorf("there were %d sessions, want one", n)
 	}
-	eventually(t, "the session ends", func() bool { return h.Len() == 0 })
+	testhouse.Eventually(t, "the session ends", func() bool { return h.Len() == 0 })
 	if took := time.Since(began); took < 2*idle {
 		t.Errorf("it ended after %v although datagrams came", took)
 	}
@@ -188,7 +179,7 @@ func TestAServerThatIsNotThereIsLeft(t *testing.T) {
 	h := start(t, 100, time.Minute, gone, echo(t, "b"))
 	gone.Close()
 	c := h.client(t)
-	eventually(t, "the other server answers", func() bool {
+	testhouse.Eventually(t, "the other server answers", func() bool {
 		c.SetReadDeadline(time.Now().Add(100 * time.Millisecond))
 		c.Write([]byte("1"))
 		p := make([]byte, 10)

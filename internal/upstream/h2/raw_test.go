@@ -16,6 +16,7 @@ import (
 	"headgate/internal/exchange"
 	"headgate/internal/exchange/exchangetest"
 	"headgate/internal/proto/http2"
+	"headgate/internal/testhouse"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -56,19 +57,7 @@ func meet(t *testing.T, settings Settings, more ...uint32) (*Conn, *rawServer) {
 // tryMeet opens a connection to a server that greets as it likes.
 func tryMeet(t *testing.T, settings Settings, greet func(*rawServer)) (*rawServer, *Conn, error) {
 	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	near, err := net.Dial("tcp4", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	far, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	near, far := testhouse.Pair(t)
 	far.SetDeadline(time.Now().Add(patience))
 	s := &rawServer{t: t, conn: far}
 	s.enc = hpack.NewEncoder(&s.mem)
@@ -78,7 +67,7 @@ func tryMeet(t *testing.T, settings Settings, greet func(*rawServer)) (*rawServe
 		settings.IdleTimeout = time.Minute
 	}
 	c, err := Open(near, false, time.Now().Add(patience), settings)
-	t.Cleanup(func() { c.Close(); far.Close() })
+	t.Cleanup(func() { c.Close() })
 	if err == nil {
 		preface := make([]byte, len(http2.Preface))
 		if _, err := io.ReadFull(far, preface); err != nil || string(preface) != http2.Preface {
