@@ -305,6 +305,9 @@ func validate(dir, outside string) error {
 		return err
 	}
 	keys, err := openKeys(dir, outside, false)
+	if err == nil {
+		err = keys.fault
+	}
 	if err != nil {
 		return err
 	}

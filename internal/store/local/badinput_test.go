@@ -134,3 +134,40 @@ func TestOneCertificateIsOneFile(t *testing.T) {
 		t.Errorf("a name too long for a file: %v", err)
 	}
 }
+
+func TestADamagedKeyDoesNotKeepTheStart(t *testing.T) {
+	dir := t.TempDir()
+	s := openDir(t, Options{Dir: dir})
+	commitOne(t, s, "user/a", "secret")
+	commitOne(t, s, "certificate/a", "pem")
+	s.Close()
+	name := filepath.Join(dir, keyName)
+	key, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte("not a key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = openDir(t, Options{Dir: dir})
+	if got := valueOf(t, s, "certificate/a"); got != "pem" {
+		t.Errorf("the certificate is %q", got)
+	}
+	if _, err := s.Get(t.Context(), "user/a"); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("Get of what is sealed = %v", err)
+	}
+	if _, err := s.Commit(t.Context(), store.Change{Put: []store.Entry{{Key: "user/b"}}}); !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), keyName) {
+		t.Errorf("Commit = %v", err)
+	}
+	s.Close()
+	if data, err := os.ReadFile(name); err != nil || string(data) != "not a key" {
+		t.Errorf("the key's file was touched: %q, %v", data, err)
+	}
+	if err := os.WriteFile(name, key, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s = openDir(t, Options{Dir: dir})
+	if got := valueOf(t, s, "user/a"); got != "secret" {
+		t.Errorf("with its key back the secret is %q", got)
+	}
+}

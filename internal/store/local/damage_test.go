@@ -77,7 +77,7 @@ func TestADamagedDatabaseNeverStopsTheStart(t *testing.T) {
 	}
 	restored := 0
 	for way, damage := range ways {
-		for i := 0; i*page < len(whole); i += 1 + len(whole)/page/24 {
+		for i := 0; i*page < len(whole); i += 1 + len(whole)/page/10 {
 			hurt := bytes.Clone(whole)
 			damage(hurt[i*page : (i+1)*page])
 			restored += openDamaged(t, fmt.Sprintf("%s in page %d", way, i), master, hurt)

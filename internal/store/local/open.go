@@ -252,8 +252,11 @@ func (s *Store) openCopyLocked(damage error, aside string) error {
 		return s.explain(err)
 	}
 	s.mu.db, s.mu.raw = db, raw
-	s.log.Error("state.db was damaged: the newest copy is in its place; users, sessions and records since then are missing",
-		"error", damage, "set_aside", aside, "copy", from)
+	what := "state.db was damaged: the newest copy is in its place; users, sessions and records since then are missing"
+	if from == "none" {
+		what = "state.db was damaged and there is no copy: an empty one is in its place; users, sessions and records are missing"
+	}
+	s.log.Error(what, "error", damage, "set_aside", aside, "copy", from)
 	return guard(func() error {
 		return db.Update(func(tx *bbolt.Tx) error { return s.tellRestored(tx, damage, aside, from) })
 	})
@@ -309,14 +312,18 @@ func (s *Store) tellMetaPages(name string) {
 	}
 	defer f.Close()
 	size := int64(os.Getpagesize())
+	var damaged []int64
 	for i := range int64(2) {
 		page := make([]byte, 16+64)
 		if _, err := f.ReadAt(page, i*size); err != nil {
 			return // too short for a database, which opening it says
 		}
 		if !validMeta(page[16:]) {
-			s.log.Warn("a meta page of state.db is damaged; the other one is used", "file", name, "page", i)
+			damaged = append(damaged, i)
 		}
+	}
+	if len(damaged) == 1 { // with two it does not open, which is told then
+		s.log.Warn("a meta page of state.db is damaged; the other one is used", "file", name, "page", damaged[0])
 	}
 }
 

@@ -28,6 +28,7 @@ type keyring struct {
 	// broken says that what is kept was sealed with another key. It is set before
 	// the ring is used by several.
 	broken error
+	fault  error  // why the key in the file is not used
 	made   []byte // a key that is in no file yet
 }
 
@@ -49,14 +50,15 @@ func openKeys(dir, outside string, write bool) (*keyring, error) {
 	case err == nil:
 		key, err := parseKey(string(text))
 		if err != nil {
-			return nil, fmt.Errorf("read %s: %w; give it back from a backup, or move it away and lose what is sealed", name, err)
+			k.makeDo(fmt.Errorf("read %s: %w; give it back from a backup, or move it away and lose what is sealed", name, err))
+			return k, nil
 		}
 		k.add(key)
 		if info, err := os.Stat(name); err == nil && info.Mode().Perm()&0o077 != 0 && write {
 			os.Chmod(name, 0o600) // a key that others can read seals nothing
 		}
 	case !errors.Is(err, fs.ErrNotExist) && write:
-		return nil, err
+		k.makeDo(err)
 	case !k.outside:
 		key := make([]byte, keyBytes)
 		rand.Read(key)
@@ -68,6 +70,15 @@ func openKeys(dir, outside string, write bool) (*keyring, error) {
 		k.add(key)
 	}
 	return k, nil
+}
+
+// makeDo goes on without the key in the file: what is sealed does not open, and
+// nothing may be sealed.
+func (k *keyring) makeDo(fault error) {
+	k.fault = fault
+	key := make([]byte, keyBytes)
+	rand.Read(key)
+	k.add(key)
 }
 
 func parseKey(text string) ([]byte, error) {

@@ -122,7 +122,10 @@ const sealName = "meta/seal"
 
 // checkSeal holds the key against what was sealed before.
 func (s *Store) checkSeal() error {
-	s.keys.broken = nil
+	if s.keys.broken = s.keys.fault; s.keys.broken != nil {
+		s.log.Error("secrets of the state cannot be opened, changes are refused", "error", s.keys.broken)
+		return nil
+	}
 	return guard(func() error {
 		err := s.mu.db.Update(func(tx *bbolt.Tx) error {
 			meta := tx.Bucket([]byte(bucketMeta))
