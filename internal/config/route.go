@@ -50,6 +50,9 @@ type Route struct {
 	Retry *upstream.Retry `json:"retry,omitempty"`
 	// Timeouts bound the steps towards the route's servers.
 	Timeouts Timeouts `json:"timeouts"`
+	// AllowTrace is whether TRACE requests go to the route's servers, which answer
+	// with the request as they got it. Otherwise they get 405.
+	AllowTrace bool `json:"allow_trace" default:"false"`
 	// AmbiguousPaths is what becomes of a request for this route whose path a server
 	// may read as one of another route of the host that lets in fewer, such as
 	// `/ADMIN`, `/admin;x` or `/x/..%2fadmin` where `/admin` asks for a password:

@@ -145,6 +145,17 @@ type Request struct {
 	Continue bool
 }
 
+// HostName returns the host without its port. An IPv6 address keeps its brackets.
+func (rq *Request) HostName() string {
+	host := rq.Host
+	for i := len(host) - 1; i >= 0 && host[i] != ']'; i-- {
+		if host[i] == ':' {
+			return host[:i]
+		}
+	}
+	return host
+}
+
 // Response is the head of a response and its body.
 type Response struct {
 	// Status is the status code, 200 to 599, or 101 with a Tunnel; 200 with a

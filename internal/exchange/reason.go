@@ -21,6 +21,7 @@ const (
 	EarlyData
 	RateLimited
 	MethodUnknown
+	MethodRefused
 	CodingUnknown
 	VersionUnknown
 	UpstreamRefused
@@ -35,6 +36,7 @@ const (
 	Overloaded
 	Loop
 	Redirected
+	LastHop
 	AuthFailed
 	AuthTimeout
 	ClientClosed
@@ -71,6 +73,7 @@ var reasons = [reasonCount]struct {
 	EarlyData:       {"early_data", 425, "http_request_denied", false, "Too early", "The request has to be sent again after the handshake."},
 	RateLimited:     {"rate_limited", 429, "http_request_denied", false, "Too many requests", "Too many requests came from you in a short time. Wait a little, then try again."},
 	MethodUnknown:   {"method_unknown", 501, "http_request_denied", true, "Method not implemented", "This method cannot be passed on."},
+	MethodRefused:   {"method_refused", 405, "http_request_denied", false, "Method not allowed", "This method is not allowed here."},
 	CodingUnknown:   {"coding_unknown", 501, "http_request_error", true, "Transfer coding not implemented", "The request uses a transfer coding that is not known here."},
 	VersionUnknown:  {"version_unknown", 505, "http_request_error", true, "HTTP version not supported", "The request uses a version of HTTP that is not spoken here."},
 	UpstreamRefused: {"upstream_refused", 502, "connection_refused", false, "Bad gateway", "The server behind this site could not be reached."},
@@ -85,6 +88,7 @@ var reasons = [reasonCount]struct {
 	Overloaded:      {"overloaded", 503, "connection_limit_reached", false, "Service unavailable", "Too many requests are being served at the moment."},
 	Loop:            {"loop", 508, "proxy_loop_detected", false, "Loop detected", "The request came back to the proxy that sent it."},
 	Redirected:      {word: "redirected"},
+	LastHop:         {word: "last_hop"},
 	AuthFailed:      {"auth_failed", 502, "destination_unavailable", false, "Bad gateway", "The sign-in service of this site could not be reached."},
 	AuthTimeout:     {"auth_timeout", 504, "http_response_timeout", false, "Gateway time-out", "The sign-in service of this site did not answer in time."},
 	ClientClosed:    {"client_closed", StatusClientClosed, "", true, "Client closed request", ""},

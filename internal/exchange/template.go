@@ -26,7 +26,8 @@ var variables = []struct {
 	fill func([]byte, *Exchange) []byte
 }{
 	{"client_ip", func(b []byte, ex *Exchange) []byte { return ex.ClientIP.AppendTo(b) }},
-	{"host", func(b []byte, ex *Exchange) []byte { return append(b, ex.Request.Host...) }},
+	{"host", func(b []byte, ex *Exchange) []byte { return append(b, ex.Request.HostName()...) }},
+	{"authority", func(b []byte, ex *Exchange) []byte { return append(b, ex.Request.Host...) }},
 	{"scheme", func(b []byte, ex *Exchange) []byte { return append(b, ex.Request.Scheme...) }},
 	{"method", func(b []byte, ex *Exchange) []byte { return append(b, ex.Request.Method...) }},
 	{"path", func(b []byte, ex *Exchange) []byte { return append(b, ex.Request.Path...) }},

@@ -8,13 +8,14 @@ import (
 
 func TestTemplate(t *testing.T) {
 	ex := &Exchange{Conn: &Conn{}, Place: &Place{Proxy: "shop", Route: "/api"}, ClientIP: netip.MustParseAddr("192.0.2.1")}
-	ex.Request = Request{Method: "GET", Scheme: "https", Host: "a.example", Path: "/x", Query: "?q=1"}
+	ex.Request = Request{Method: "GET", Scheme: "https", Host: "a.example:8443", Path: "/x", Query: "?q=1"}
 	for _, c := range []struct{ text, want string }{
 		{"", ""},
 		{"plain", "plain"},
 		{"{{host}", "{host}"},
 		{"{{{host}", "{a.example"},
 		{"{scheme}://{host}{path}?{query}", "https://a.example/x?q=1"},
+		{"{host}|{authority}", "a.example|a.example:8443"},
 		{"{client_ip} {method} {proxy}{route}", "192.0.2.1 GET shop/api"},
 	} {
 		tpl, err := ParseTemplate(c.text)
@@ -23,6 +24,17 @@ func TestTemplate(t *testing.T) {
 		}
 		if got := string(tpl.Append(nil, ex)); got != c.want {
 			t.Errorf("template %q: got %q, want %q", c.text, got, c.want)
+		}
+	}
+}
+
+func TestHostName(t *testing.T) {
+	for host, want := range map[string]string{
+		"": "", "a.example": "a.example", "a.example:80": "a.example", "a.example:": "a.example", "192.0.2.1:80": "192.0.2.1",
+		"[2001:db8::1]": "[2001:db8::1]", "[2001:db8::1]:443": "[2001:db8::1]",
+	} {
+		if got := (&Request{Host: host}).HostName(); got != want {
+			t.Errorf("%s: got %s, want %s", host, got, want)
 		}
 	}
 }

@@ -21,6 +21,7 @@ const (
 	CacheControl
 	CacheStatus
 	CacheTag
+	ClientIP
 	Connection
 	ContentEncoding
 	ContentLanguage
@@ -35,6 +36,7 @@ const (
 	Expect
 	Expires
 	FastlyClientIP
+	FlyClientIP
 	Forwarded
 	HTTP2Settings
 	Host
@@ -51,6 +53,7 @@ const (
 	Origin
 	Pragma
 	Priority
+	Proxy
 	ProxyAuthenticate
 	ProxyAuthorization
 	ProxyConnection
@@ -76,6 +79,9 @@ const (
 	Via
 	WWWAuthenticate
 	Warning
+	XAzureClientIP
+	XClientIP
+	XClusterClientIP
 	XForwarded
 	XForwardedFor
 	XForwardedHost
@@ -89,10 +95,12 @@ const (
 	XForwardedSsl
 	XForwardedUri
 	XForwardedUser
+	XHost
 	XOriginalMethod
 	XOriginalURL
 	XRealIP
 	XRequestID
+	XRewriteURL
 	idCount
 )
 
@@ -127,7 +135,9 @@ var names = [idCount]string{
 	XForwardedServer: "X-Forwarded-Server", XForwardedSsl: "X-Forwarded-Ssl",
 	XForwardedUri: "X-Forwarded-Uri", XForwardedUser: "X-Forwarded-User",
 	XOriginalMethod: "X-Original-Method", XOriginalURL: "X-Original-URL", XRealIP: "X-Real-IP",
-	XRequestID: "X-Request-ID",
+	XRequestID: "X-Request-ID", ClientIP: "Client-IP", FlyClientIP: "Fly-Client-IP", Proxy: "Proxy",
+	XAzureClientIP: "X-Azure-ClientIP", XClientIP: "X-Client-IP", XClusterClientIP: "X-Cluster-Client-IP",
+	XHost: "X-Host", XRewriteURL: "X-Rewrite-URL",
 }
 
 // String returns the canonical spelling, or "" for Other. The five forwarded
@@ -191,13 +201,16 @@ func (id ID) ConnectionSpecific() bool {
 
 // ClaimsClient reports whether a field claims who the client is or what it
 // asked for on an earlier hop. From a peer that is not trusted such a field is
-// dropped, so that an upstream never believes a client's own words.
+// dropped, so that an upstream never believes a client's own words. Proxy is one of
+// them: to a server that makes variables of names it is HTTP_PROXY, by which programs
+// learn where their own requests go (httpoxy, CVE-2016-5385).
 func (id ID) ClaimsClient() bool {
 	switch id {
 	case Forwarded, XForwarded, XForwardedFor, XForwardedHost, XForwardedMethod, XForwardedPort,
 		XForwardedPrefix, XForwardedProto, XForwardedProtocol, XForwardedScheme, XForwardedServer,
 		XForwardedSsl, XForwardedUri, XForwardedUser, XOriginalMethod, XOriginalURL, XRealIP,
-		TrueClientIP, CFConnectingIP, FastlyClientIP:
+		TrueClientIP, CFConnectingIP, FastlyClientIP, FlyClientIP, XAzureClientIP, XClientIP, XClusterClientIP,
+		ClientIP, XHost, XRewriteURL, Proxy:
 		return true
 	}
 	return false

@@ -143,7 +143,8 @@ func (p *Plan) Explain(q Question) Explanation {
 	}
 	e.Host = hostName(ex.Request.Host, &ex.Text)
 	r, answer := port.take(ex)
-	if answer == nil || answer.Reason == exchange.NoRoute || answer.Reason == exchange.AmbiguousPath {
+	e.Host = hostName(ex.Request.Host, &ex.Text)
+	if answer == nil || answer.Reason == exchange.NoRoute || answer.Reason == exchange.AmbiguousPath || answer.Reason == exchange.MethodRefused {
 		e.Path = strings.Clone(ex.Request.Path)
 		p.contenders(port, r, &e)
 	}

@@ -1,7 +1,12 @@
 package plan
 
 import (
+	"strings"
+
 	"headgate/internal/exchange"
+	"headgate/internal/header"
+	"headgate/internal/proto/http1"
+	"headgate/internal/upstream"
 	"headgate/internal/uri"
 )
 
@@ -32,6 +37,9 @@ func (p *Port) take(ex *exchange.Exchange) (*Route, *exchange.Answer) {
 	if r == nil {
 		return nil, noRoute
 	}
+	if ex.Request.Method == "TRACE" && !r.settings.AllowTrace {
+		return r, traceRefused
+	}
 	if answer := p.hosts.ambiguous(host, ex.Request.Path, r); answer != nil {
 		return r, answer
 	}
@@ -48,6 +56,13 @@ func (p *Port) refuse(ex *exchange.Exchange, answer *exchange.Answer) {
 // noRoute is what a request gets whose host or path nobody has.
 var noRoute = exchange.Fail(exchange.NoRoute, "no route has this host and path")
 
+// traceRefused is what TRACE gets, which tells a client what a server gets (RFC 9110,
+// sections 9.3.8 and 15.5.6). Methods that nobody knows pass.
+var traceRefused = &exchange.Answer{
+	Reason: exchange.MethodRefused, Cause: "TRACE is not allowed on the route",
+	Fields: []header.Field{{ID: header.Allow, Name: "Allow", Value: upstream.Methods}},
+}
+
 // misdirected is what a request gets whose host the connection was not opened
 // for, so that another certificate belongs to it (RFC 9110, section 15.5.20).
 var misdirected = exchange.Fail(exchange.Misdirected, "the host has another certificate than the name of the TLS handshake")
@@ -57,10 +72,13 @@ var misdirected = exchange.Fail(exchange.Misdirected, "the host has another cert
 // that has both, open a connection for it when they see this.
 var passedThrough = exchange.Fail(exchange.Misdirected, "connections for the host are passed on by a TCP proxy")
 
-// normalise brings the path into its one form: that is matched, and that is
+// normalise brings host and path into their one form: that is matched, and that is
 // sent. The query is never touched.
 func normalise(ex *exchange.Exchange) *exchange.Answer {
 	rq := &ex.Request
+	if strings.IndexByte(rq.Host, '%') >= 0 {
+		rq.Host = ex.Text.End(http1.AppendDecoded(ex.Text.Begin(), rq.Host))
+	}
 	if !uri.Normal(rq.Path) && (rq.Path != "*" || rq.Method != "OPTIONS") {
 		b, err := uri.AppendNormal(ex.Text.Begin(), rq.Path)
 		if err != nil {

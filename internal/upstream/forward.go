@@ -6,6 +6,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/header"
+	"headgate/internal/proto/http1"
 )
 
 // Style is the form of the fields that tell a server about the client.
@@ -33,6 +34,11 @@ func Forward(style Style, viaRFC bool) exchange.Filter {
 		Request: func(ex *exchange.Exchange) *exchange.Answer {
 			if loops(&ex.Request.Header) {
 				return loop
+			}
+			if ex.Request.Header.Has(header.MaxForwards) {
+				if answer := lastHop(ex); answer != nil {
+					return answer
+				}
 			}
 			forward(ex, style, viaRFC)
 			return nil
@@ -84,7 +90,9 @@ func forward(ex *exchange.Exchange, style Style, viaRFC bool) {
 		rq.Header.Add(header.Forwarded, ex.Text.End(b))
 		rq.Header.Add(header.XForwardedFor, client)
 		rq.Header.Add(header.XForwardedProto, rq.Scheme)
-		rq.Header.Add(header.XForwardedHost, rq.Host)
+		if rq.Host != "" {
+			rq.Header.Add(header.XForwardedHost, rq.Host)
+		}
 	}
 	addVia(ex, viaRFC)
 }
@@ -102,14 +110,24 @@ func clientText(ex *exchange.Exchange) string {
 func appendCompat(b []byte, client, host, scheme string) []byte {
 	b = append(b, "for="...)
 	b = appendNode(b, client)
-	b = append(b, ", host="...)
-	if len(host) > 0 && host[0] == '[' {
-		b = appendQuoted(b, host)
-	} else {
-		b = append(b, host...)
+	if host != "" { // HTTP/1.0 has none
+		b = append(b, ", host="...)
+		b = appendHost(b, host)
 	}
 	b = append(b, ", proto="...)
 	return append(b, scheme...)
+}
+
+// appendHost writes a host as the seed does, without quotes. One that would end the
+// part or begin another is quoted, as an IPv6 address is.
+func appendHost(b []byte, host string) []byte {
+	for i := 0; i < len(host); i++ {
+		switch host[i] {
+		case '[', ';', '=', '(', ')':
+			return appendQuoted(b, host)
+		}
+	}
+	return append(b, host...)
 }
 
 // appendRFC7239 writes one forwarded-element (RFC 7239, section 4).
@@ -149,16 +167,9 @@ func appendQuoted(b []byte, s string) []byte {
 	return append(b, '"')
 }
 
-// isToken reports whether a host can stand without quotes: a name or an IPv4
-// address without a port.
-func isToken(host string) bool {
-	for i := 0; i < len(host); i++ {
-		if c := host[i]; c == ':' || c == '[' {
-			return false
-		}
-	}
-	return true
-}
+// isToken reports whether a host can stand without quotes: most names, and IPv4
+// addresses, without a port.
+func isToken(host string) bool { return http1.ValidName(host) }
 
 // addVia appends our token to what the client sent in Via.
 func addVia(ex *exchange.Exchange, rfc bool) {

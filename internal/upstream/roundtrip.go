@@ -159,7 +159,7 @@ func (c *conn) sendBody(ex *exchange.Exchange) error {
 
 // readHead reads until the head of the final response.
 func (c *conn) readHead(ex *exchange.Exchange) error {
-	asked := http1.Asked{Head: ex.Request.Method == "HEAD", Upgrade: ex.Request.Upgrade != ""}
+	asked := http1.Asked{Head: ex.Request.Method == "HEAD", Upgrade: ex.Request.Upgrade}
 	wait := headWait{limit: ex.Limits.RequestTimeout, since: c.asked}
 	for interim := 0; ; interim++ {
 		if err := c.parseHead(ex, asked, &wait); err != nil {

@@ -25,7 +25,7 @@
 // Refused, since two readers would not agree on them: a path without "/" in
 // front, a backslash, "?" and "#", blanks, control characters, bytes that are
 // not ASCII, a percent sign without two digits, an encoded control character
-// (%00, %0D, %7F), and a "." or ".." segment
+// (%00, %1F, %7F) but for %09, %0A and %0D, which stay encoded, and a "." or ".." segment
 // with parameters ("/..;/", which some servers read as "/../").
 //
 // The package does not look at queries, hosts or schemes.
@@ -53,7 +53,7 @@ func (e Error) Error() string {
 	case BadEncoding:
 		return "the path has a % without two hexadecimal digits"
 	case EncodedControl:
-		return "the path contains an encoded control character, such as %00 or %0A"
+		return "the path contains an encoded control character, such as %00"
 	}
 	return "the path has a dot segment with parameters"
 }
@@ -158,7 +158,7 @@ func appendSegment(dst []byte, path string, i int) ([]byte, int, Error) {
 			}
 			i += 2
 			switch c = hi<<4 | lo; {
-			case c < ' ' || c == 0x7f:
+			case c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0x7f:
 				return dst, i, EncodedControl
 			case class[c]&free != 0:
 				dst = append(dst, c)

@@ -65,6 +65,7 @@ func TestPathHasOneForm(t *testing.T) {
 		{"/a;v=1/b;w", "/a;v=1/b;w"},
 		{"/a:b@c!$&'()*+,=", "/a:b@c!$&'()*+,="},
 		{"/%21%40", "/%21%40"},
+		{"/a%09b%0a%0d", "/a%09b%0A%0D"},
 		// characters that are encoded
 		{"/a|b", "/a%7Cb"},
 		{"/{id}[0]^`\"<>", "/%7Bid%7D%5B0%5D%5E%60%22%3C%3E"},
@@ -98,7 +99,8 @@ func TestPathIsRefused(t *testing.T) {
 		{"/%4/", BadEncoding},
 		{"/%u0041", BadEncoding},
 		{"/%00", EncodedControl},
-		{"/a%0d%0ab", EncodedControl},
+		{"/a%0b", EncodedControl},
+		{"/a%0c", EncodedControl},
 		{"/a%1F", EncodedControl},
 		{"/a%7f", EncodedControl},
 		{"/a%00b", EncodedControl},

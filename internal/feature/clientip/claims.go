@@ -54,8 +54,8 @@ var claiming = func() (t [256]bool) {
 	return t
 }()
 
-// The shortest claim that is not well known is a twin of X-Real-IP.
-const shortest = len("x_real_ip")
+// The shortest claim that is not well known is a twin of X-Host.
+const shortest = len("x_host")
 
 // forwarded reports whether a name begins as X-Forwarded does, in any case and
 // with any character in the place of the hyphen.

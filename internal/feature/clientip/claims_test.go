@@ -15,7 +15,8 @@ func TestClaimsOfClientsAreDropped(t *testing.T) {
 			"X-Real-IP", "x-real-ip", "True-Client-IP", "CF-Connecting-IP", "Fastly-Client-IP", "X-Original-URL",
 			"X_Forwarded_For", "X_FORWARDED_FOR", "x-forwarded_for", "X_Forwarded-For", "X.Forwarded.For", "X_Forwarded_New",
 			"X_REAL_IP", "X-Real_IP", "True_Client_IP", "CF_CONNECTING_IP", "Fastly_Client-IP", "x_original_url", "X!Forwarded!For",
-			"X_Forwarded",
+			"X_Forwarded", "X-Rewrite-URL", "X_Rewrite_URL", "X-Client-IP", "X_CLIENT_IP", "Client-IP", "client_ip", "X-Cluster-Client-IP",
+			"X_Cluster_Client_IP", "X-Azure-ClientIP", "x_azure_clientip", "Fly-Client-IP", "fly_client_ip", "X-Host", "X_Host", "Proxy", "PROXY",
 		} {
 			ex := exchangetest.New(t, exchangetest.Head("GET", "/", "Accept: v", name+": v", "X-Request-Id: v"))
 			filter.Request(ex)
@@ -29,7 +30,7 @@ func TestClaimsOfClientsAreDropped(t *testing.T) {
 func TestOtherFieldsStay(t *testing.T) {
 	names := []string{
 		"Accept", "Cookie", "User-Agent", "X-Requested-With", "X-Request-ID", "X-Forward", "X-Forwardedness", "XForwardedFor",
-		"X-Real", "X-Realip", "Forward", "Content-Type", "Client-IP", "Via", "Tracestate", "Cache_Control", "Foo_Bar",
+		"X-Real", "X-Realip", "Forward", "Content-Type", "Client", "ClientIP", "Via", "X-Hosts", "Proxy-Features", "Tracestate", "Cache_Control", "Foo_Bar",
 	}
 	ex := exchangetest.New(t)
 	for _, name := range names {

@@ -27,7 +27,7 @@ type Config struct {
 	// a server, never reaches one.
 	ResponseHeaders []string `json:"response_headers,omitempty" max:"64" example:"[Remote-User, Remote-Groups]"`
 	// SigninURL is where a browser that opens a page is sent when the auth server
-	// answers 401. Variables in it ({scheme}, {host}, {path}, {query}, …) are
+	// answers 401. Variables in it ({scheme}, {authority}, {path}, {query}, …) are
 	// escaped. Without variables and without an rd of its own, the address of the
 	// page is added as the parameter rd.
 	SigninURL string `json:"signin_url,omitempty" max:"2048" example:"https://auth.example.com/oauth2/start"`

@@ -19,8 +19,8 @@ func TestWhereToSignIn(t *testing.T) {
 		{"/start?x=1#top", "/start?x=1&rd=https%3A%2F%2Fshop.example.com%3A8443%2Fa%2520b%3Fc%3Dd%26e%3D%2526#top"},
 		{"/start?rd=/home", "/start?rd=/home"},
 		{"/start?x=1&rd=", "/start?x=1&rd="},
-		{"https://auth.example.com/?rd={scheme}://{host}{path}&m={method}", "https://auth.example.com/?rd=https://shop.example.com%3A8443%2Fa%2520b&m=GET"},
-		{"{scheme}://{host}/start?q={query}", "https://shop.example.com:8443/start?q=c%3Dd%26e%3D%2526"},
+		{"https://auth.example.com/?rd={scheme}://{authority}{path}&m={method}", "https://auth.example.com/?rd=https://shop.example.com%3A8443%2Fa%2520b&m=GET"},
+		{"{scheme}://{authority}/start?q={query}", "https://shop.example.com:8443/start?q=c%3Dd%26e%3D%2526"},
 	} {
 		a := &auth{reply: says(401, "sign in", "Set-Cookie: csrf=1", "X-Other: y")}
 		got, ex, passed := run(t, compile(t, &Config{SigninURL: c.signin}, a.env(t)), page, exchangetest.Secure(), exchangetest.Host("shop.example.com:8443"))

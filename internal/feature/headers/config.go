@@ -30,7 +30,7 @@ type Rule struct {
 	// Name is the name of the field, in any case.
 	Name string `json:"name" required:"true" max:"256" example:"X-Real-IP"`
 	// Value is the field's value; for replace, what each match becomes. The
-	// variables {client_ip}, {host}, {scheme}, {method}, {path}, {query},
+	// variables {client_ip}, {host} (without its port), {authority} (with it), {scheme}, {method}, {path}, {query},
 	// {request_id}, {proxy}, {route}, {user}, {client_cert_subject} and
 	// {client_cert_fingerprint} stand for what the request has, {status} and
 	// {reason} for what the response has; `{{` is a brace.

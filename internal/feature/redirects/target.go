@@ -14,7 +14,7 @@ const longest = 16 << 10
 // target is the compiled target of a rule. It is immutable.
 //
 // What a client writes must never choose the host that others are sent to. So
-// every part knows where it stands: in the authority only {host} and labels in
+// every part knows where it stands: in the authority only {host}, {authority} and labels in
 // front of a written domain may stand, and a value behind the authority has to
 // begin a path; a path target never comes out with two slashes in front.
 type target struct {
@@ -38,7 +38,7 @@ const (
 	asWritten  role = iota // a text
 	scheme                 // of the request
 	host                   // the request's host in the authority
-	hostName               // the same, where a port follows
+	hostName               // the same without its port
 	label                  // a group in front of the rest of a host name
 	beginsPath             // a value right behind the authority
 	inPath                 // a value in the path
@@ -180,11 +180,10 @@ func (w *walk) text(text string) *fault {
 func (w *walk) inAuthority(p exchange.Part, next string) *fault {
 	how := beginsPath
 	switch {
-	case p.Variable == "host":
+	case p.Variable == "host", p.Variable == "authority" && strings.HasPrefix(next, ":"):
+		how = hostName
+	case p.Variable == "authority":
 		how = host
-		if strings.HasPrefix(next, ":") {
-			how = hostName
-		}
 	case p.Group >= 0 && !w.named && len(next) > 1 && next[0] == '.' && next[1] != '/':
 		how = label
 	case !w.named:

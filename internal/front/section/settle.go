@@ -186,7 +186,8 @@ func sameAuthority(a, b, scheme string) bool {
 	if header.EqualFold(scheme, "https") {
 		port = ":443"
 	}
-	return header.EqualFold(strings.TrimSuffix(a, port), strings.TrimSuffix(b, port))
+	bare := func(s string) string { return strings.TrimSuffix(strings.TrimSuffix(s, port), ":") }
+	return header.EqualFold(bare(a), bare(b))
 }
 
 // settleBody judges the fields that tell of the body, and joins the cookie crumbs

@@ -5,25 +5,38 @@ import "net/netip"
 // maxHost is the longest host name (RFC 1035, section 2.3.4), with a final dot.
 const maxHost = 255
 
+// maxPort is the longest port, in digits: leading zeros make no difference to it.
+const maxPort = 16
+
 // SplitAuthority takes an authority, as Host and the target hold it, apart. The
 // host keeps the brackets of an IPv6 address; the port is empty if there is
-// none. ok is false unless the host is a name of letters, digits, "-", "_", "~"
-// and single dots, an IPv4 address or an IPv6 address in brackets, and the
-// port, if any, is between 1 and 65535 without leading zeros.
+// none. ok is false unless the host is a name as RFC 3986, section 3.2.2 has it, with
+// single dots, an IPv4 address or an IPv6 address in brackets, and the port is absent,
+// empty or between 1 and 65535.
 //
-// RFC 3986 lets a registered name hold percent-encoding, "!$&'()*+;=" and ","
-// as well. No name in use does, servers disagree on them, and so they are
-// refused here.
+// Refused is what two readers may take for different hosts, though the RFC allows it: a
+// comma, which parts members of a list where the host goes on in a field, and encoded
+// bytes but for unreserved characters, which AppendDecoded decodes.
 func SplitAuthority(s string) (host, port string, ok bool) {
 	if len(s) > 0 && s[0] == '[' {
 		return splitIPv6(s)
 	}
 	i, dot := 0, true // dot: at the beginning or behind a dot
-	for ; i < len(s) && class[s[i]]&hostc != 0; i++ {
-		if s[i] == '.' && dot {
+	for i < len(s) {
+		c, size := s[i], 1
+		if class[c]&hostc == 0 {
+			if c == '%' {
+				c, size = encoded(s[i:]), 3
+			}
+			if class[c]&(hostc|delim) == 0 || size > 1 && class[c]&hostc == 0 {
+				break
+			}
+		}
+		if c == '.' && dot {
 			return "", "", false
 		}
-		dot = s[i] == '.'
+		dot = c == '.'
+		i += size
 	}
 	if i == 0 || i > maxHost {
 		return "", "", false
@@ -32,6 +45,43 @@ func SplitAuthority(s string) (host, port string, ok bool) {
 		return s, "", true
 	}
 	return s[:i], s[i+1:], s[i] == ':' && validPort(s[i+1:])
+}
+
+// encoded returns the byte that stands percent-encoded at the beginning of s, or 0.
+func encoded(s string) byte {
+	if len(s) < 3 {
+		return 0
+	}
+	hi, lo := unhex(s[1]), unhex(s[2])
+	if hi|lo > 15 {
+		return 0
+	}
+	return hi<<4 | lo
+}
+
+func unhex(c byte) byte {
+	switch {
+	case c >= '0' && c <= '9':
+		return c - '0'
+	case c|0x20 >= 'a' && c|0x20 <= 'f':
+		return c | 0x20 - 'a' + 10
+	}
+	return 255
+}
+
+// AppendDecoded appends an authority that SplitAuthority takes with its encoded
+// characters decoded: "%61.example" is "a.example" to everybody then (RFC 3986, section
+// 6.2.2.2).
+func AppendDecoded(dst []byte, authority string) []byte {
+	for i := 0; i < len(authority); i++ {
+		c := authority[i]
+		if c == '%' {
+			c = encoded(authority[i:])
+			i += 2
+		}
+		dst = append(dst, c)
+	}
+	return dst
 }
 
 func splitIPv6(s string) (host, port string, ok bool) {
@@ -55,8 +105,13 @@ func splitIPv6(s string) (host, port string, ok bool) {
 	return host, rest[1:], rest[0] == ':' && validPort(rest[1:])
 }
 
+// validPort reports whether a port may be one: it is empty, which says nothing (RFC
+// 3986, section 3.2.3), or a number from 1 to 65535.
 func validPort(s string) bool {
-	if len(s) == 0 || len(s) > 5 || s[0] == '0' {
+	if s == "" {
+		return true
+	}
+	if len(s) > maxPort {
 		return false
 	}
 	n := 0
@@ -64,7 +119,9 @@ func validPort(s string) bool {
 		if class[s[i]]&digit == 0 {
 			return false
 		}
-		n = n*10 + int(s[i]-'0')
+		if n = n*10 + int(s[i]-'0'); n > 65535 {
+			return false
+		}
 	}
-	return n <= 65535
+	return n > 0
 }

@@ -63,6 +63,7 @@ const (
 	FramedNoContent
 	SwitchNotAsked
 	SwitchIncomplete
+	SwitchNotOffered
 
 	// Of chunked bodies.
 	BadChunkSize
@@ -97,7 +98,7 @@ var refusals = [errorCount]refusal{
 	NoColon:            {400, "a field line has no colon (RFC 9112, section 5)"},
 	LookalikeName:      {400, "a field name reads as a framing field to some servers (RFC 9112, section 11.2)"},
 	BadVersion:         {400, "the protocol version is not HTTP/digit.digit (RFC 9112, section 2.3)"},
-	VersionUnsupported: {505, "the protocol version is neither HTTP/1.0 nor HTTP/1.1 (RFC 9110, section 15.6.6)"},
+	VersionUnsupported: {505, "the protocol version is not HTTP/1 (RFC 9110, section 15.6.6)"},
 
 	EmptyLines:     {400, "more than one empty line before the request line (RFC 9112, section 2.2)"},
 	BadMethod:      {400, "the method is not a token followed by one space (RFC 9112, section 3.1)"},
@@ -135,6 +136,7 @@ var refusals = [errorCount]refusal{
 	FramedNoContent:  {502, "content announced in a 1xx or 204 response (RFC 9112, section 6.1; RFC 9110, section 8.6)"},
 	SwitchNotAsked:   {502, "101 to a request that asked for no upgrade (RFC 9110, section 15.2.2)"},
 	SwitchIncomplete: {502, "101 without Connection: upgrade and Upgrade (RFC 9110, section 7.8)"},
+	SwitchNotOffered: {502, "101 to another protocol than the request offered (RFC 9110, section 7.8)"},
 
 	BadChunkSize:           {400, "a chunk size is not hexadecimal digits (RFC 9112, section 7.1)"},
 	ChunkSizeOverflow:      {400, "a chunk size is too large a number (RFC 9112, section 7.1)"},

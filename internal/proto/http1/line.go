@@ -76,10 +76,14 @@ func version8(b []byte, minor *uint8) Error {
 		*minor = 0
 		return none
 	}
-	if string(b[:5]) != "HTTP/" || b[6] != '.' || class[b[5]]&class[b[7]]&digit == 0 || b[5] == '0' {
+	switch {
+	case string(b[:5]) != "HTTP/" || b[6] != '.' || class[b[5]]&class[b[7]]&digit == 0 || b[5] == '0':
 		return BadVersion
+	case b[5] != '1':
+		return VersionUnsupported
 	}
-	return VersionUnsupported
+	*minor = 1 // a later one is read as the last that is known (RFC 9110, section 2.5)
+	return none
 }
 
 // badVersionEnd names what follows a version on its line, which is not CRLF.

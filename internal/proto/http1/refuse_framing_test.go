@@ -196,7 +196,7 @@ func TestEveryBadByteIsRefused(t *testing.T) {
 		{"long target", "GET /12345678", "12345678 HTTP/1.1\r\nHost: a\r\n\r\n", func(c byte) bool { return c > ' ' && c < 0x7f && c != '#' }},
 		{"version", "GET / HTTP/1", "1\r\nHost: a\r\n\r\n", func(c byte) bool { return c == '.' }},
 		{"behind version", "GET / HTTP/1.1", "\r\nHost: a\r\n\r\n", func(byte) bool { return false }},
-		{"host", "GET / HTTP/1.1\r\nHost: a", "b\r\n\r\n", func(c byte) bool { return class[c]&hostc != 0 }},
+		{"host", "GET / HTTP/1.1\r\nHost: a", "b\r\n\r\n", func(c byte) bool { return class[c]&(hostc|delim) != 0 }},
 		{"name", "GET / HTTP/1.1\r\nHost: a\r\nX", "y: b\r\n\r\n", func(c byte) bool { return isTchar(c) || c == ':' }},
 		{"long name", "GET / HTTP/1.1\r\nHost: a\r\nX-12345678", "12345678: b\r\n\r\n", func(c byte) bool { return isTchar(c) || c == ':' }},
 		{"known name", "GET / HTTP/1.1\r\nHost: a\r\nUser", "Agent: b\r\n\r\n", func(c byte) bool { return isTchar(c) || c == ':' }},

@@ -33,7 +33,7 @@ var refusedResponses = []struct {
 		{BadVersion, status("HTTP/1,1 200 OK")},
 		{BadStatusLine, status("HTTP/1.10 200 OK")},
 		{VersionUnsupported, status("HTTP/2.0 200 OK")},
-		{VersionUnsupported, status("HTTP/1.2 200 OK")},
+		{VersionUnsupported, status("HTTP/2.0 200 OK")},
 		{BadStatusLine, status("HTTP/1.1\t200 OK")},
 		{BadStatusLine, status("HTTP/1.1200 OK")},
 		{BadStatus, status("HTTP/1.1  200 OK")},
@@ -98,6 +98,10 @@ var refusedResponses = []struct {
 		{SwitchIncomplete, status("HTTP/1.1 101 Switching Protocols", "Upgrade: websocket")},
 		{SwitchIncomplete, status("HTTP/1.1 101 Switching Protocols", "Connection: upgrade")},
 		{SwitchIncomplete, status("HTTP/1.1 101 Switching Protocols", "Connection: upgrade", "Upgrade:")},
+		{SwitchNotOffered, status("HTTP/1.1 101 Switching Protocols", "Connection: upgrade", "Upgrade: h2c")},
+		{SwitchNotOffered, status("HTTP/1.1 101 Switching Protocols", "Connection: upgrade", "Upgrade: websocket, h2c")},
+		{SwitchNotOffered, status("HTTP/1.1 101 Switching Protocols", "Connection: upgrade", "Upgrade: chat/3")},
+		{SwitchNotOffered, status("HTTP/1.1 101 Switching Protocols", "Connection: upgrade", "Upgrade: web")},
 	}},
 }
 
@@ -106,7 +110,7 @@ func TestResponsesAreRefused(t *testing.T) {
 		t.Run(table.rule, func(t *testing.T) {
 			for _, c := range table.cases {
 				var resp ResponseHead
-				n, err := ParseResponse([]byte(c.text), &Limits{}, Asked{Upgrade: true}, &resp)
+				n, err := ParseResponse([]byte(c.text), &Limits{}, Asked{Upgrade: "websocket, chat/2"}, &resp)
 				if n != 0 || err != error(c.want) {
 					t.Errorf("%q\n got %d, %v\nwant %v", c.text, n, err, c.want)
 				}
@@ -160,7 +164,10 @@ func TestResponsesAreAccepted(t *testing.T) {
 		{status("HTTP/1.0 200 OK", "Content-Length: 3"), Asked{}, 200, Length, 3, false},
 		{status("HTTP/1.0 200 OK", "Content-Length: 3", "Connection: Keep-Alive"), Asked{}, 200, Length, 3, true},
 		{status("HTTP/1.1 101 Switching Protocols", "Connection: Upgrade", "Upgrade: websocket"),
-			Asked{Upgrade: true}, 101, NoBody, 0, false},
+			Asked{Upgrade: "websocket, chat/2"}, 101, NoBody, 0, false},
+		{status("HTTP/1.1 101 Switching Protocols", "Connection: Upgrade", "Upgrade: WebSocket"), Asked{Upgrade: "chat, websocket"}, 101, NoBody, 0, false},
+		{status("HTTP/1.1 101 Switching Protocols", "Connection: Upgrade", "Upgrade: chat/2"), Asked{Upgrade: "chat"}, 101, NoBody, 0, false},
+		{status("HTTP/1.1 101 Switching Protocols", "Connection: Upgrade", "Upgrade: chat"), Asked{Upgrade: "chat/2"}, 101, NoBody, 0, false},
 	} {
 		for i := range len(c.text) + 1 {
 			var resp ResponseHead

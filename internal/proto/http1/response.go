@@ -1,13 +1,17 @@
 package http1
 
-import "headgate/internal/header"
+import (
+	"strings"
+
+	"headgate/internal/header"
+)
 
 // Asked is what a response depends on of the request that it answers.
 type Asked struct {
 	// Head: the method was HEAD.
 	Head bool
-	// Upgrade: the request offered an upgrade.
-	Upgrade bool
+	// Upgrade is what the request offered to go on with, or "".
+	Upgrade string
 }
 
 // ResponseHead is a parsed response head. Its strings are views into the buffer
@@ -115,13 +119,42 @@ func (r *ResponseHead) concludeEmpty(asked Asked, o *options, f *facts) Error {
 		return none
 	}
 	switch {
-	case !asked.Upgrade:
+	case asked.Upgrade == "":
 		return SwitchNotAsked
 	case !o.upgrade || f.count[slotUpgrade] != 1 || f.value[slotUpgrade] == "":
 		return SwitchIncomplete
+	case !amongOffered(f.value[slotUpgrade], asked.Upgrade):
+		return SwitchNotOffered
 	}
 	r.KeepAlive, r.Upgrade = false, f.value[slotUpgrade]
 	return none
+}
+
+// amongOffered reports whether every protocol that a server changes to was offered
+// (RFC 9110, section 7.8). Names compare without case; a version that only one of the
+// two tells makes no difference.
+func amongOffered(chosen, offers string) bool {
+	for rest, last := chosen, false; !last; {
+		var protocol string
+		protocol, rest, last = element(rest)
+		if !offeredOne(protocol, offers) {
+			return false
+		}
+	}
+	return true
+}
+
+func offeredOne(protocol, offers string) bool {
+	name, version, _ := strings.Cut(protocol, "/")
+	for rest, last := offers, false; !last; {
+		var offer string
+		offer, rest, last = element(rest)
+		n, v, _ := strings.Cut(offer, "/")
+		if header.EqualFold(n, name) && (header.EqualFold(v, version) || v == "" || version == "") {
+			return true
+		}
+	}
+	return false
 }
 
 // parseStatusLine reads a status line. The space before an absent reason may be

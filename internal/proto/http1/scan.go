@@ -23,6 +23,7 @@ const (
 	hostc               // of a host name: letter, digit, "-", ".", "_" and "~"
 	control             // not allowed in a field value or reason phrase
 	digit
+	delim // of a host name as well, and rare: sub-delims but for the comma (RFC 3986, section 3.2.2)
 )
 
 var class = classes()
@@ -46,6 +47,9 @@ func classes() (t [256]uint8) {
 	}
 	for _, c := range []byte("!#$%&'*+^`|") {
 		t[c] = tchar | odd
+	}
+	for _, c := range []byte("!$&'()*+;=") {
+		t[c] |= delim
 	}
 	return t
 }
