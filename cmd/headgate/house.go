@@ -17,6 +17,7 @@ func openHouse(o houseOptions) (house, error) {
 		Log:        o.log,
 		ConfigFile: o.config,
 		StateDir:   o.state,
+		Strict:     o.strict,
 		Build:      metrics.Build{Version: b.Version, Revision: b.Revision},
 		Ready:      o.ready,
 	})

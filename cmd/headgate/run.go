@@ -21,7 +21,12 @@ func newRun(open opener) *cobra.Command {
 		Short: "Run the proxy",
 		Long: `run serves until it is stopped. It watches the configuration file: a change of the
 file applies at once, or is refused whole, with the place of each mistake, and
-everything goes on as it was.
+everything goes on as it was. The configuration may be a folder: then all its *.yaml
+files are read, in order of name.
+
+A configuration that is broken at the start leaves the newest one to be served that was
+confirmed; the log and the status say "degraded" until the file is right. --strict
+refuses to start instead.
 
 Signals: SIGHUP reads the configuration again, SIGTERM and SIGINT let running
 requests end and stop (a second one stops at once), SIGUSR1 opens log files again.`,
@@ -32,6 +37,7 @@ requests end and stop (a second one stops at once), SIGUSR1 opens log files agai
 	file := addConfig(cmd)
 	state := cmd.Flags().String("state", "", "`DIR` where state is kept; without it /var/lib/headgate, or $XDG_STATE_HOME/headgate")
 	_ = cmd.MarkFlagDirname("state") // the flag exists
+	strict := cmd.Flags().Bool("strict", false, "refuse to start with a broken configuration, instead of serving the newest confirmed one")
 	logs := addLogs(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		name, err := configPath(*file)
@@ -46,7 +52,7 @@ requests end and stop (a second one stops at once), SIGUSR1 opens log files agai
 			return err
 		}
 		log := logs.open(cmd.ErrOrStderr())
-		return serve(cmd.Context(), open, houseOptions{log: log, config: name, state: dir})
+		return serve(cmd.Context(), open, houseOptions{log: log, config: name, state: dir, strict: *strict})
 	}
 	return cmd
 }
@@ -63,6 +69,8 @@ type house interface {
 type houseOptions struct {
 	log           *slog.Logger
 	config, state string
+	// strict refuses to start with a broken configuration.
+	strict bool
 	// ready is called once, when the first configuration was applied.
 	ready func()
 }

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"headgate/internal/config"
 	"headgate/internal/control"
 	"headgate/internal/ports/listen"
 )
@@ -85,8 +86,13 @@ func open(t *testing.T, text string) *house {
 	return h
 }
 
+// doc is a configuration of one document.
+func doc(text string) config.Documents {
+	return config.Documents{List: []config.Document{{Name: "test.yaml", Data: []byte(text)}}}
+}
+
 func (h *house) try(text string) error {
-	return h.c.Apply(control.Cause{Via: control.ViaAPI}, control.Document{Name: "test.yaml", Data: []byte(text)})
+	return h.c.Apply(control.Cause{Via: control.ViaAPI}, doc(text))
 }
 
 func (h *house) apply(text string) {
@@ -199,7 +205,7 @@ func TestARefusedChangeLeavesTheListener(t *testing.T) {
 func TestADryRunOpensNothing(t *testing.T) {
 	at := free(t, 3)
 	h := open(t, document(201, at[1], "a "+at[0]))
-	d := control.Document{Name: "test.yaml", Data: []byte(document(202, at[2], "a "+at[0]))}
+	d := doc(document(202, at[2], "a "+at[0]))
 	if _, err := h.c.DryRun(control.Cause{}, d); err != nil {
 		t.Fatal(err)
 	}

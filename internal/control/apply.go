@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -16,29 +17,25 @@ import (
 	"headgate/internal/store/history"
 )
 
-// Document is a text that says objects.
-type Document struct {
-	// Name is what problems call it: the path of a file. Relative paths in it begin
-	// in its folder.
-	Name string
-	// Data is its text.
-	Data []byte
-}
-
-// Apply makes a document the configuration that is served by, or leaves everything
-// as it was. The error is a *Refused.
-func (c *Control) Apply(cause Cause, d Document) error {
+// Apply makes documents the configuration that is served by, or leaves everything as
+// it was. It does not write them anywhere: Change does. The error is a *Refused.
+func (c *Control) Apply(cause Cause, docs config.Documents) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.applyLocked(cause, func() (Document, error) { return d, nil })
+	return c.applyLocked(cause, docs, nil)
 }
 
-// DryRun takes a document through all that can fail, without saving it, and takes
-// that back. The event tells what Apply would do; the error is a *Refused.
-func (c *Control) DryRun(cause Cause, d Document) (Event, error) {
+// DryRun takes documents through all that can fail, without saving them, and takes that
+// back. The event tells what Apply would do; the error is a *Refused.
+func (c *Control) DryRun(cause Cause, docs config.Documents) (Event, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	ch := c.newChangeLocked(cause, func() (Document, error) { return d, nil })
+	ch := c.newChangeLocked(cause, func() (config.Documents, error) { return docs, nil })
+	err := c.dryRunLocked(ch)
+	return ch.event(err), err
+}
+
+func (c *Control) dryRunLocked(ch *change) error {
 	err := ch.do(
 		step{"read", ch.read},
 		step{"check", ch.check},
@@ -47,20 +44,24 @@ func (c *Control) DryRun(cause Cause, d Document) (Event, error) {
 		step{"prepare", ch.prepare},
 	)
 	ch.cancel()
-	return ch.event(err), err
+	return err
 }
 
-// applyLocked is the life of a change. What can fail comes first, and when it does,
-// all before it is taken back; from the swap on nothing can.
-func (c *Control) applyLocked(cause Cause, from func() (Document, error)) error {
-	ch := c.newChangeLocked(cause, from)
+// applyLocked applies documents, or refuses them because they could not be read.
+func (c *Control) applyLocked(cause Cause, docs config.Documents, err error) error {
+	return c.makeLocked(c.newChangeLocked(cause, func() (config.Documents, error) { return docs, err }))
+}
+
+// makeLocked is the life of a change. What can fail comes first, and when it does, all
+// before it is taken back; from the swap on nothing can.
+func (c *Control) makeLocked(ch *change) error {
 	err := ch.do(
-		step{"read", ch.read},       // the document as it is now
-		step{"check", ch.check},     // its objects: types, bounds, references
-		step{"load", ch.load},       // what it needs from outside: files, certificates, keys
+		step{"read", ch.read},       // the documents as they are now
+		step{"check", ch.check},     // their objects, merged: types, bounds, references
+		step{"load", ch.load},       // what they need from outside: files, certificates, keys
 		step{"compile", ch.compile}, // the plan that requests are served by
 		step{"prepare", ch.prepare}, // participants open what can fail
-		step{"save", ch.save},       // the revision, with who, when and why
+		step{"save", ch.save},       // the documents and a revision, with who, when and why
 	)
 	if err == nil {
 		ch.swap()   // from here on, every request that begins is served by the plan
@@ -78,18 +79,24 @@ type change struct {
 	control  *Control
 	began    time.Time
 	cause    Cause
-	from     func() (Document, error)
-	document Document
+	verb     Verb
+	from     func() (config.Documents, error)
+	docs     config.Documents
 	notes    []schema.Problem
 	revision string
-	next     Next
-	inputs   *inputs.Set
-	prepared []Change // the inputs, then in the order of the participants
+	// made are the digests of the documents that the change was made from and will
+	// write; nil if it writes none.
+	made      map[string]history.Digest
+	within    time.Duration // to be confirmed; 0 does not wait
+	rollsBack int           // the revision that is left, 0 for none
+	next      Next
+	inputs    *inputs.Set
+	prepared  []Change // the inputs, then in the order of the participants
 }
 
 // newChangeLocked returns a change that nothing was done for yet.
-func (c *Control) newChangeLocked(cause Cause, from func() (Document, error)) *change {
-	ch := &change{control: c, began: time.Now(), cause: cause, from: from}
+func (c *Control) newChangeLocked(cause Cause, from func() (config.Documents, error)) *change {
+	ch := &change{control: c, began: time.Now(), cause: cause, verb: Applied, from: from}
 	if ch.cause.When.IsZero() {
 		ch.cause.When = ch.began
 	}
@@ -127,19 +134,16 @@ func (ch *change) do(steps ...step) (err error) {
 	return nil
 }
 
-// read takes the document as it is now: no other change runs, so the last to be
-// applied is the last to be read.
+// read takes the documents as they are now: no other change runs, so the last to be
+// applied are the last to be read.
 func (ch *change) read() (err error) {
-	ch.document, err = ch.from()
+	ch.docs, err = ch.from()
 	return err
 }
 
-// check makes objects of the document.
+// check makes objects of the documents.
 func (ch *change) check() error {
-	cfg, doc, problems := config.LoadDocuments(config.Documents{
-		Dir:  filepath.Dir(ch.document.Name),
-		List: []config.Document{{Name: ch.document.Name, Data: ch.document.Data}},
-	}, ch.next.Before)
+	cfg, doc, problems := config.LoadDocuments(ch.docs, ch.next.Before)
 	if len(problems) > 0 {
 		return &Refused{Problems: problems}
 	}
@@ -183,24 +187,45 @@ func (ch *change) prepare() error {
 	return nil
 }
 
-// save keeps the configuration as a revision. A change that cannot be kept is
-// refused, as nobody could go back to it; a start goes on without.
-func (ch *change) save() (err error) {
-	name := ch.document.Name
-	if full, err := filepath.Abs(name); err == nil {
-		name = full
+// save puts the documents in their places, if the change has edited them, and keeps
+// them as a revision: both or neither. A change that cannot be kept is refused, as
+// nobody could go back to it; a start goes on without.
+func (ch *change) save() error {
+	if ch.verb == FellBack {
+		return nil // it is one of those that are kept
 	}
-	r, err := ch.control.history.Save(context.Background(), history.Request{
-		Documents: []history.Document{{Name: name, Was: history.DigestOf(ch.document.Data), Data: ch.document.Data}},
-		When:      ch.cause.When, Who: ch.cause.Who, Why: ch.cause.Why, Via: string(ch.cause.Via),
-	})
-	if err == nil {
-		ch.revision = r.Name()
-	} else if ch.next.Starting() {
+	r, err := ch.control.history.Save(context.Background(), ch.request())
+	if err != nil && ch.next.Starting() {
 		ch.control.log.Error("configuration is active but could not be saved as a revision", "error", err)
 		return nil
 	}
+	ch.revision = r.Name()
 	return err
+}
+
+// request is what is to be saved.
+func (ch *change) request() history.Request {
+	q := history.Request{
+		When: ch.cause.When, Who: ch.cause.Who, Why: ch.cause.Why, Via: string(ch.cause.Via),
+		Within: ch.within, RollsBack: ch.rollsBack,
+	}
+	removed := maps.Clone(ch.made)
+	for _, d := range ch.docs.List {
+		name := d.Name
+		if full, err := filepath.Abs(name); err == nil {
+			name = full
+		}
+		was := history.DigestOf(d.Data) // is not written
+		if ch.made != nil {
+			was = ch.made[name]
+		}
+		delete(removed, name)
+		q.Documents = append(q.Documents, history.Document{Name: name, Was: was, Data: d.Data})
+	}
+	for _, name := range slices.Sorted(maps.Keys(removed)) {
+		q.Documents = append(q.Documents, history.Document{Name: name, Was: ch.made[name]})
+	}
+	return q
 }
 
 // swap makes the plan the one that requests are served by, those on old connections
@@ -231,30 +256,51 @@ func (ch *change) cancel() {
 	}
 }
 
-// tell tells everybody what became of the change.
+// tell notes what became of the change, and tells everybody.
 func (ch *change) tell(err error) {
-	c := ch.control
-	c.mu.refused = nil
+	ch.control.noteLocked(ch, err)
+	ch.control.publishLocked()
+	e := ch.event(err)
+	ch.control.tellAll(&e)
+}
+
+// noteLocked keeps what became of a change.
+func (c *Control) noteLocked(ch *change, err error) {
 	if err != nil {
 		c.mu.refused = refusedState(asRefused(err))
-	} else {
-		c.mu.since, c.mu.revision = time.Now(), ch.revision
+		return
 	}
-	c.publishLocked()
-	e := ch.event(err)
+	c.mu.since, c.mu.revision = time.Now(), ch.revision
+	if c.mu.degraded = ch.verb == FellBack; c.mu.degraded {
+		return // what was refused is so still
+	}
+	c.mu.refused = nil
+	if ch.made != nil {
+		c.mu.seen = ETag(ch.docs) // so that the watch does not apply it again
+	}
+	switch {
+	case ch.rollsBack != 0:
+		c.endConfirmLocked()
+	case ch.within > 0:
+		c.awaitConfirmLocked()
+	}
+}
+
+// tellAll tells an event to everybody.
+func (c *Control) tellAll(e *Event) {
 	for _, observe := range c.observers {
-		observe(&e)
+		observe(e)
 	}
 }
 
 // event is what became of the change.
 func (ch *change) event(err error) Event {
 	e := Event{
-		Cause: ch.cause, Revision: ch.revision, Took: time.Since(ch.began),
+		Verb: ch.verb, Cause: ch.cause, Revision: ch.revision, Took: time.Since(ch.began),
 		Starting: ch.next.Starting(), Before: ch.next.Before, Notes: ch.notes,
 	}
 	if err != nil {
-		e.Refused = asRefused(err)
+		e.Verb, e.Refused = RefusedVerb, asRefused(err)
 		return e
 	}
 	e.After, e.Difference = ch.next.Config, config.Compare(ch.next.Before, ch.next.Config)

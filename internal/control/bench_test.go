@@ -27,7 +27,7 @@ func BenchmarkApply(b *testing.B) {
 	}
 	defer c.close()
 	apply := func(n int) {
-		if err := c.Apply(Cause{}, Document{"test.yaml", fmt.Appendf(nil, "%s  last: {routes: [{fixed_response: {status: %d}}]}\n", text, 200+n%200)}); err != nil {
+		if err := c.Apply(Cause{}, doc(fmt.Sprintf("%s  last: {routes: [{fixed_response: {status: %d}}]}\n", text, 200+n%200))); err != nil {
 			b.Fatal(err)
 		}
 	}

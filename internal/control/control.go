@@ -5,15 +5,15 @@
 //
 // apply.go is the life of a change; participant.go says what those do who hold
 // something open, such as ports; event.go is what is told of a change, and tell.go
-// what the log makes of it; watch.go notices that the file changed; status.go tells
-// how things stand.
+// what the log makes of it; edit.go makes changes of the documents, confirm.go takes
+// back those that nobody confirms, start.go is the first change; status.go tells how
+// things stand.
 //
 // Control knows no sockets, and none of those who look at it from above: the admin
 // listener joins as a participant.
 package control
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +23,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"headgate/internal/config"
 	"headgate/internal/exchange"
 	"headgate/internal/feature/cache"
 	"headgate/internal/metrics"
@@ -40,8 +41,11 @@ import (
 type Options struct {
 	// Log is the application's log.
 	Log *slog.Logger
-	// ConfigFile is the configuration file, which is watched.
+	// ConfigFile is the configuration file, or a folder with several. It is watched.
 	ConfigFile string
+	// Strict refuses to start with documents that are refused, instead of serving the
+	// newest revision that was confirmed.
+	Strict bool
 	// StateDir is where state is kept. It is made if it is absent.
 	StateDir string
 	// StateKey is the key that secrets in the state directory are sealed with, ""
@@ -62,6 +66,7 @@ type Control struct {
 	options Options
 	state   *local.Store
 	history *history.History
+	source  *disk.Source
 	metrics *metrics.Registry
 	tunnels *exchange.Tunnels
 	inputs  *inputs.Loader
@@ -81,8 +86,10 @@ type Control struct {
 
 	mu struct {
 		sync.Mutex        // held for the whole of a change
-		file       []byte // what the file held when it was read last
-		fileTaken  bool   // and whether that was applied
+		seen       string // the ETag of the documents that were applied last, "" if they were refused
+		pending    *history.Pending
+		confirm    *time.Timer // of pending
+		degraded   bool        // an older revision is served than the documents say
 		since      time.Time
 		revision   string
 		refused    *RefusedState
@@ -126,7 +133,7 @@ func New(o Options) (*Control, error) {
 		return nil, err
 	}
 	c := &Control{
-		log: o.Log, options: o, state: state, history: revisions, metrics: metrics.New(o.Build), tunnels: exchange.NewTunnels(),
+		log: o.Log, options: o, state: state, history: revisions, source: disk.Open(o.ConfigFile, o.Log), metrics: metrics.New(o.Build), tunnels: exchange.NewTunnels(),
 		inputs: inputs.NewLoader(inputs.Options{Log: o.Log, Values: store.ValuesOf(state)}), records: &records{log: o.Log},
 	}
 	c.ports = ports.New(ports.Options{Log: o.Log, Metrics: c.metrics, Current: &c.current})
@@ -177,14 +184,14 @@ func (c *Control) Plan() *plan.Plan { return c.current.Load() }
 // not be applied.
 func (c *Control) Run(ctx context.Context) error {
 	defer c.close()
-	if err := c.reload(ViaFile); err != nil {
+	if err := c.start(); err != nil {
 		return err
 	}
 	c.ready.Store(true)
 	if c.options.Ready != nil {
 		c.options.Ready()
 	}
-	c.watch(ctx)
+	c.source.Watch(ctx, c.changed)
 	c.stopping.Store(true)
 	return nil
 }
@@ -192,32 +199,40 @@ func (c *Control) Run(ctx context.Context) error {
 // Reload reads the configuration file and applies it, also when it has not
 // changed: what it takes from files and the environment may have. Problems are
 // logged, each with its place.
-func (c *Control) Reload() error { return c.reload(ViaCLI) }
-
-func (c *Control) reload(via Via) error {
+func (c *Control) Reload() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	data, err := disk.Read(c.options.ConfigFile)
-	return c.applyFileLocked(Cause{Via: via}, data, err)
+	return c.reloadLocked(ViaCLI)
 }
 
-// changed is Reload for a file that may not have changed: what is served by is
+func (c *Control) reloadLocked(via Via) error {
+	docs, err := c.source.Read()
+	return c.applyReadLocked(Cause{Via: via}, docs, err)
+}
+
+// changed is Reload for documents that may not have changed: what is served by is
 // not applied again.
 func (c *Control) changed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	data, err := disk.Read(c.options.ConfigFile)
-	if err == nil && c.mu.fileTaken && bytes.Equal(data, c.mu.file) {
+	docs, err := c.source.Read()
+	if err == nil && ETag(docs) == c.mu.seen {
 		return
 	}
-	_ = c.applyFileLocked(Cause{Via: ViaFile}, data, err) // it is logged and counted
+	_ = c.applyReadLocked(Cause{Via: ViaFile}, docs, err) // it is logged and counted
 }
 
-// applyFileLocked applies what was read of the configuration file.
-func (c *Control) applyFileLocked(cause Cause, data []byte, err error) error {
-	d := Document{c.options.ConfigFile, data}
-	err = c.applyLocked(cause, func() (Document, error) { return d, err })
-	c.mu.file, c.mu.fileTaken = data, err == nil
+// applyReadLocked applies what was read of the documents.
+func (c *Control) applyReadLocked(cause Cause, docs config.Documents, err error) error {
+	if err == nil && c.mu.pending != nil && c.editedLocked(*c.mu.pending, docs) {
+		if err := c.confirmEditedLocked(); err != nil {
+			return asRefused(err)
+		}
+	}
+	c.mu.seen = ""
+	if err = c.applyLocked(cause, docs, err); err == nil {
+		c.mu.seen = ETag(docs)
+	}
 	return err
 }
 
@@ -256,6 +271,7 @@ func (c *Control) closePorts() bool {
 		return false
 	}
 	c.mu.closed = true
+	c.endConfirmLocked()
 	c.ports.Close()
 	c.publishLocked()
 	return true

@@ -32,9 +32,23 @@ type Cause struct {
 	When time.Time `json:"when"`
 }
 
+// Verb is what became of a change.
+type Verb string
+
+// The verbs.
+const (
+	Applied     Verb = "applied"
+	RefusedVerb Verb = "refused"
+	Confirmed   Verb = "confirmed" // a change that waited to be confirmed stays
+	Reverted    Verb = "reverted"  // the configuration before came back, as nobody has confirmed
+	FellBack    Verb = "fell_back" // at the start, a kept revision is served in place of refused documents
+)
+
 // Event is what became of one change. The log and the metrics are made of it, and
 // whoever else is told of changes gets the same value. It must not be changed.
 type Event struct {
+	// Verb is what became of it.
+	Verb Verb
 	Cause
 	// Revision is the name of the configuration in the state directory.
 	Revision string
@@ -59,4 +73,11 @@ type Event struct {
 func (c *Control) Observe(observe func(*Event)) { c.observers = append(c.observers, observe) }
 
 // count counts changes.
-func (c *Control) count(e *Event) { c.metrics.Applied(e.Refused == nil) }
+func (c *Control) count(e *Event) {
+	switch e.Verb {
+	case Applied, Reverted:
+		c.metrics.Applied(true)
+	case RefusedVerb:
+		c.metrics.Applied(false)
+	}
+}

@@ -17,6 +17,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"headgate/internal/config"
 	"headgate/internal/ports"
 	"headgate/internal/testhouse"
 )
@@ -34,30 +35,47 @@ func TestMain(m *testing.M) {
 
 // house is a control that runs, with a directory of its own.
 type house struct {
-	t    *testing.T
-	c    *Control
-	file string
-	log  *buffer
-	stop context.CancelFunc
-	end  chan error
+	t     *testing.T
+	c     *Control
+	file  string
+	state string
+	log   *buffer
+	stop  context.CancelFunc
+	end   chan error
 }
 
 // prepare makes a house that does not run yet. Text is its configuration file.
 func prepare(t *testing.T, text string) *house {
 	t.Helper()
 	dir := t.TempDir()
-	h := &house{t: t, file: filepath.Join(dir, "headgate.yaml"), log: &buffer{}, end: make(chan error, 1)}
-	write(t, h.file, text)
+	file := filepath.Join(dir, "headgate.yaml")
+	write(t, file, text)
+	return prepareAt(t, file, filepath.Join(dir, "state"))
+}
+
+// prepareAt is prepare for a file or folder, and a state directory, that are there.
+func prepareAt(t *testing.T, file, state string) *house {
+	t.Helper()
+	h := &house{t: t, file: file, state: state, log: &buffer{}, end: make(chan error, 1)}
 	c, err := New(Options{
 		Log:        slog.New(slog.NewTextHandler(h.log, nil)),
-		ConfigFile: h.file,
-		StateDir:   filepath.Join(dir, "state"),
+		ConfigFile: file,
+		StateDir:   state,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.c = c
 	return h
+}
+
+// again ends a house and starts another in its place.
+func (h *house) again() *house {
+	h.t.Helper()
+	if !h.c.stopping.Load() {
+		h.finish()
+	}
+	return prepareAt(h.t, h.file, h.state).run()
 }
 
 // retrySoon makes ports whose address is busy be tried again soon.
@@ -106,9 +124,14 @@ func (h *house) finish() {
 	h.end <- err // for the clean-up
 }
 
+// doc is a configuration of one document.
+func doc(text string) config.Documents {
+	return config.Documents{List: []config.Document{{Name: "test.yaml", Data: []byte(text)}}}
+}
+
 // try applies a configuration.
 func (h *house) try(text string) error {
-	return h.c.Apply(Cause{Via: ViaAPI}, Document{"test.yaml", []byte(text)})
+	return h.c.Apply(Cause{Via: ViaAPI}, doc(text))
 }
 
 // apply applies a configuration that has to be taken.

@@ -66,7 +66,7 @@ func TestParticipantsCommitInOrderAndCancelInReverse(t *testing.T) {
 	want(t, at[0], 201)
 
 	fail = ""
-	if _, err := h.c.DryRun(Cause{}, Document{"test.yaml", []byte(document(202, "a "+at[1]))}); err != nil {
+	if _, err := h.c.DryRun(Cause{}, doc(document(202, "a "+at[1]))); err != nil {
 		t.Error(err)
 	}
 	told("prepare one", "prepare two", "prepare three", "cancel three", "cancel two", "cancel one")
@@ -81,14 +81,14 @@ func TestADryRunLeavesEverything(t *testing.T) {
 	h.try("version: 2\n") // so that there is a refusal that has to stay
 	before := snapshot(h)
 	log := len(h.log.String())
-	e, err := h.c.DryRun(Cause{Who: "anna", Via: ViaAPI}, Document{"test.yaml", []byte(document(202, "a "+at[1]))})
+	e, err := h.c.DryRun(Cause{Who: "anna", Via: ViaAPI}, doc(document(202, "a "+at[1])))
 	if err != nil || e.Who != "anna" || e.When.IsZero() || e.Revision != "" {
 		t.Errorf("got %+v and %v", e, err)
 	}
 	if got := fmt.Sprint(sketch(e.Difference)); got != "[ports a changed address, proxies all changed routes[0].fixed_response.status]" {
 		t.Errorf("got the difference %s", got)
 	}
-	if _, err := h.c.DryRun(Cause{}, Document{"test.yaml", []byte("version: [")}); err == nil {
+	if _, err := h.c.DryRun(Cause{}, doc("version: [")); err == nil {
 		t.Error("a broken document passes")
 	}
 	before.same(t, h)
@@ -105,8 +105,8 @@ func TestAnEventTellsOfEachChange(t *testing.T) {
 	h.c.Observe(func(e *Event) { all = append(all, *e) })
 	h.run()
 	cause := Cause{Who: "anna", Why: "the cut-over", Via: ViaConsole}
-	h.c.Apply(cause, Document{"test.yaml", []byte(document(202, "b "+at[1]))})
-	h.c.Apply(cause, Document{"test.yaml", []byte("version: [")})
+	h.c.Apply(cause, doc(document(202, "b "+at[1])))
+	h.c.Apply(cause, doc("version: ["))
 	if len(all) != 3 {
 		t.Fatalf("got %d events, want 3", len(all))
 	}

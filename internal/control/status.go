@@ -2,6 +2,7 @@ package control
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -12,8 +13,8 @@ import (
 
 // Status is how everything stands.
 type Status struct {
-	// State is starting before the first configuration was applied, serving, or
-	// stopping.
+	// State is starting before the first configuration was applied, serving, degraded
+	// when an older revision is served because the documents are refused, or stopping.
 	State string `json:"state"`
 	// Since is when the current configuration was applied, Revision its name in
 	// the state directory.
@@ -22,6 +23,8 @@ type Status struct {
 	// Refused is why the configuration that was tried last was refused; nil if
 	// it was applied.
 	Refused *RefusedState `json:"refused,omitempty"`
+	// Pending is the change that waits to be confirmed, nil for none.
+	Pending *PendingState `json:"pending,omitempty"`
 	// Ports are the ports by name.
 	Ports []ports.State `json:"ports"`
 	// TCPProxies and UDPProxies are the active ones by name.
@@ -65,11 +68,16 @@ type standing struct {
 	since    time.Time
 	revision string
 	refused  *RefusedState
+	pending  *PendingState
+	degraded bool
 }
 
 // publishLocked shows how things stand when a change has ended.
 func (c *Control) publishLocked() {
-	s := &standing{since: c.mu.since, revision: c.mu.revision, refused: c.mu.refused}
+	s := &standing{since: c.mu.since, revision: c.mu.revision, refused: c.mu.refused, degraded: c.mu.degraded}
+	if p := c.mu.pending; p != nil {
+		s.pending = &PendingState{Revision: fmt.Sprintf("%08d", p.Revision), Until: p.Until}
+	}
 	c.standing.Store(s)
 }
 
@@ -84,7 +92,7 @@ func (c *Control) StatusOf(proxy string) Status {
 	if s == nil {
 		return out
 	}
-	out.Since, out.Revision, out.Refused = s.since, s.revision, s.refused
+	out.Since, out.Revision, out.Refused, out.Pending = s.since, s.revision, s.refused, s.pending
 	out.Sources = append(out.Sources, s.configuration())
 	out.Ports = append(out.Ports, c.ports.States()...)
 	if p := c.current.Load(); p != nil {
@@ -119,6 +127,9 @@ func (c *Control) word() string {
 		return "stopping"
 	case c.current.Load() == nil:
 		return "starting"
+	}
+	if s := c.standing.Load(); s != nil && s.degraded {
+		return "degraded"
 	}
 	return "serving"
 }

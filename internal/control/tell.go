@@ -12,9 +12,18 @@ const maxLines = 100
 
 // tell logs what became of a change.
 func (c *Control) tell(e *Event) {
-	if e.Refused != nil {
+	switch e.Verb {
+	case RefusedVerb:
 		c.tellRefused(e)
 		return
+	case FellBack:
+		c.log.Error("DEGRADED: the documents are refused, the newest confirmed revision is served until they are right", "revision", e.Revision)
+		return
+	case Confirmed:
+		c.log.Info("configuration confirmed", "revision", e.Revision, "via", string(e.Via), "who", e.Who, "why", e.Why)
+		return
+	case Reverted:
+		c.log.Warn("configuration reverted, nobody has confirmed it", "why", e.Why)
 	}
 	attrs := []any{
 		"revision", e.Revision, "took", e.Took.Round(time.Microsecond).String(),

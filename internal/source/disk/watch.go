@@ -1,7 +1,8 @@
-package control
+package disk
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"time"
@@ -17,19 +18,19 @@ const settleTime = 50 * time.Millisecond
 // tell of changes, as on network file systems.
 const lookInterval = 5 * time.Second
 
-// watch applies the configuration file when it changes, until ctx ends. It
-// watches the directory: editors, and orchestrators that swap links, put another
-// file in the place of the one that was read. Other files of the directory may
-// change as often as they like.
-func (c *Control) watch(ctx context.Context) {
-	events, closeWatch := c.subscribe()
+// Watch calls changed when the documents may have changed since it was called last,
+// until ctx ends, one call at a time; the first comes soon. It watches the directory:
+// editors, and orchestrators that swap links, put another file in the place of the one
+// that was read. Other files of the directory may change as often as they like.
+func (s *Source) Watch(ctx context.Context, changed func()) {
+	events, closeWatch := s.subscribe()
 	defer closeWatch()
 	look := time.NewTicker(lookInterval)
 	defer look.Stop()
 	// The first look finds what changed since the file was read at the start.
 	settled := time.NewTimer(0)
 	defer settled.Stop()
-	var seen stamp
+	var seen stamps
 	for {
 		select {
 		case <-ctx.Done():
@@ -41,10 +42,10 @@ func (c *Control) watch(ctx context.Context) {
 			}
 		case <-look.C:
 		case <-settled.C:
-			c.changed()
+			changed()
 			continue
 		}
-		if now := stampOf(c.options.ConfigFile); !now.is(seen) {
+		if now := s.stamps(); !now.are(seen) {
 			seen = now
 			settled.Reset(settleTime)
 		}
@@ -53,15 +54,19 @@ func (c *Control) watch(ctx context.Context) {
 
 // subscribe returns the system's events for the file's directory. Without them
 // the file is looked at now and then, which is said once.
-func (c *Control) subscribe() (<-chan fsnotify.Event, func()) {
+func (s *Source) subscribe() (<-chan fsnotify.Event, func()) {
 	w, err := fsnotify.NewWatcher()
 	if err == nil {
-		if err = w.Add(filepath.Dir(c.options.ConfigFile)); err != nil {
+		_, dir, _ := s.names()
+		if dir == "" {
+			dir = s.path
+		}
+		if err = w.Add(dir); err != nil {
 			w.Close()
 		}
 	}
 	if err != nil {
-		c.log.Warn("file change notification is unavailable, polling the configuration file", "every", lookInterval.String(), "error", err)
+		s.log.Warn("file change notification is unavailable, polling the configuration file", "every", lookInterval.String(), "error", err)
 		return nil, func() {}
 	}
 	go func() {
@@ -71,6 +76,21 @@ func (c *Control) subscribe() (<-chan fsnotify.Event, func()) {
 	}()
 	return w.Events, func() { w.Close() }
 }
+
+// stamps are those of all documents, by name. No documents are none.
+type stamps map[string]stamp
+
+func (s *Source) stamps() stamps {
+	names, _, _ := s.names() // without any, Read says why
+	all := make(stamps, len(names))
+	for _, name := range names {
+		all[name] = stampOf(name)
+	}
+	return all
+}
+
+// are reports whether no document has changed between two looks.
+func (s stamps) are(t stamps) bool { return s != nil && t != nil && maps.EqualFunc(s, t, stamp.is) }
 
 // stamp tells one version of a file from another without reading it.
 type stamp struct {

@@ -1,0 +1,164 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"headgate/internal/config"
+	"headgate/internal/store/history"
+)
+
+// ConfirmPending is the error of a change while another waits to be confirmed.
+type ConfirmPending struct {
+	// Revision is the one that waits, until Until.
+	Revision int
+	Until    time.Time
+}
+
+// Error tells what to do.
+func (p *ConfirmPending) Error() string {
+	return fmt.Sprintf("revision %d waits to be confirmed until %s; confirm it, or wait", p.Revision, p.Until.Format(time.RFC3339))
+}
+
+// ErrNothingPending is the error of Confirm when no change waits.
+var ErrNothingPending = errors.New("no change waits to be confirmed")
+
+// PendingState is a change that waits to be confirmed.
+type PendingState struct {
+	// Revision is its name in the state directory.
+	Revision string `json:"revision"`
+	// Until is when the configuration before comes back, unless it is confirmed.
+	Until time.Time `json:"until"`
+}
+
+// revertRetry is how long a configuration that could not be brought back waits for the
+// next try.
+const revertRetry = 5 * time.Second
+
+func (c *Control) confirmPendingLocked() error {
+	return &ConfirmPending{Revision: c.mu.pending.Revision, Until: c.mu.pending.Until}
+}
+
+// awaitConfirmLocked begins the wait for a change to be confirmed that was saved.
+func (c *Control) awaitConfirmLocked() {
+	p, ok, err := c.history.Pending(context.Background())
+	if err != nil || !ok {
+		c.log.Error("change does not wait to be confirmed", "error", err)
+		return
+	}
+	c.mu.pending = &p
+	c.mu.confirm = time.AfterFunc(time.Until(p.Until), func() { c.revert(p.Revision) })
+	c.log.Warn("configuration waits to be confirmed", "revision", p.Revision, "until", p.Until.Format(time.RFC3339))
+}
+
+// endConfirmLocked ends the wait.
+func (c *Control) endConfirmLocked() {
+	c.mu.pending = nil
+	if c.mu.confirm != nil {
+		c.mu.confirm.Stop()
+		c.mu.confirm = nil
+	}
+}
+
+// Confirm makes the change that waits to be confirmed stay. The error is
+// ErrNothingPending when none does.
+func (c *Control) Confirm(cause Cause) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.pending == nil {
+		return ErrNothingPending
+	}
+	return c.confirmLocked(cause)
+}
+
+func (c *Control) confirmLocked(cause Cause) error {
+	number := c.mu.pending.Revision
+	if err := c.history.Confirm(context.Background(), number); err != nil {
+		return err
+	}
+	c.endConfirmLocked()
+	if cause.When.IsZero() {
+		cause.When = time.Now()
+	}
+	c.publishLocked()
+	c.tellAll(&Event{Verb: Confirmed, Cause: cause, Revision: fmt.Sprintf("%08d", number), Before: c.configLocked(), After: c.configLocked()})
+	return nil
+}
+
+func (c *Control) configLocked() *config.Config {
+	if p := c.current.Load(); p != nil {
+		return p.Config()
+	}
+	return nil
+}
+
+// revert brings the configuration back that was in force before a change that nobody
+// has confirmed.
+func (c *Control) revert(number int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.closed || c.mu.pending == nil || c.mu.pending.Revision != number {
+		return
+	}
+	if err := c.revertLocked(*c.mu.pending); err != nil && c.mu.pending != nil {
+		c.mu.confirm = time.AfterFunc(revertRetry, func() { c.revert(number) })
+	}
+}
+
+// revertLocked puts the documents before a revision back, and applies them. When the
+// documents are not those of the revision, somebody has edited them by hand, which
+// confirms it.
+func (c *Control) revertLocked(p history.Pending) error {
+	now, err := c.source.Read()
+	if err != nil {
+		return err
+	}
+	if c.editedLocked(p, now) {
+		return c.confirmEditedLocked()
+	}
+	ch := c.newChangeLocked(Cause{Who: "headgate", Why: fmt.Sprintf("revision %d was not confirmed", p.Revision), Via: ViaFile}, nil)
+	if r, err := c.history.Get(p.Revision); err == nil {
+		ch.cause.Via = Via(r.Via)
+	}
+	ch.verb, ch.rollsBack, ch.made = Reverted, p.Revision, digests(now)
+	ch.from = func() (config.Documents, error) { return c.kept(p.Before) }
+	return c.makeLocked(ch)
+}
+
+// kept returns the documents of a revision.
+func (c *Control) kept(number int) (config.Documents, error) {
+	list, err := c.history.Documents(context.Background(), number)
+	if err != nil {
+		return config.Documents{}, err
+	}
+	docs := config.Documents{Dir: filepath.Dir(c.options.ConfigFile)}
+	for _, d := range list {
+		docs.Dir = filepath.Dir(d.Name)
+		docs.List = append(docs.List, config.Document{Name: d.Name, Data: d.Data})
+	}
+	return docs, nil
+}
+
+// editedLocked reports whether documents are not those of the revision that waits.
+func (c *Control) editedLocked(p history.Pending, now config.Documents) bool {
+	r, err := c.history.Get(p.Revision)
+	if err != nil {
+		return true
+	}
+	have := digests(now)
+	for _, d := range r.Documents {
+		if have[d.Name] != d.Digest {
+			return true
+		}
+	}
+	return len(have) != len(r.Documents)
+}
+
+// confirmEditedLocked confirms a change because its documents were edited by hand since.
+func (c *Control) confirmEditedLocked() error {
+	c.log.Warn("documents were edited by hand while a change waited to be confirmed: it counts as confirmed", "revision", c.mu.pending.Revision)
+	return c.confirmLocked(Cause{Why: "the documents were edited by hand", Via: ViaFile})
+}

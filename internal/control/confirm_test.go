@@ -1,0 +1,124 @@
+package control
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"headgate/internal/store/history"
+)
+
+// tentative makes an edit that has to be confirmed.
+func (h *house) tentative(text string) {
+	h.t.Helper()
+	edit := says(Cause{Who: "anna", Via: ViaAPI}, text)
+	edit.ConfirmWithin = time.Hour
+	if _, err := h.c.Change(edit); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
+func TestAChangeThatNobodyConfirmsIsReverted(t *testing.T) {
+	at := free(t, 2)
+	before := document(201, "a "+at[0])
+	h := start(t, before)
+	h.tentative(document(202, "a "+at[1]))
+	want(t, at[1], 202)
+	if p := h.c.Status().Pending; p == nil || p.Revision != "00000002" || time.Until(p.Until) < 50*time.Minute {
+		t.Fatalf("got %+v", p)
+	}
+	// Nobody else changes anything meanwhile.
+	_, err := h.c.Change(says(Cause{Via: ViaAPI}, document(203, "a "+at[1])))
+	if pending := (*ConfirmPending)(nil); !errors.As(err, &pending) || pending.Revision != 2 {
+		t.Errorf("got %v, want that a change waits to be confirmed", err)
+	}
+	h.c.revert(2) // what the timer does
+	want(t, at[0], 201)
+	closed(t, at[1])
+	if h.text() != before {
+		t.Errorf("the document says %s", h.text())
+	}
+	if h.c.Status().Pending != nil {
+		t.Error("it waits still")
+	}
+	if r, _ := h.c.history.Get(2); r.State != history.RolledBack {
+		t.Errorf("revision 2 is %s", r.State)
+	}
+	if !strings.Contains(h.log.String(), "configuration reverted") {
+		t.Error("the log does not tell")
+	}
+	if err := h.c.Confirm(Cause{}); !errors.Is(err, ErrNothingPending) {
+		t.Errorf("got %v, want that nothing waits", err)
+	}
+}
+
+func TestAChangeThatIsConfirmedStays(t *testing.T) {
+	at := free(t, 1)
+	h := start(t, document(201, "a "+at[0]))
+	var verbs []Verb
+	h.c.Observe(func(e *Event) { verbs = append(verbs, e.Verb) })
+	h.tentative(document(202, "a "+at[0]))
+	if err := h.c.Confirm(Cause{Who: "anna", Via: ViaConsole}); err != nil {
+		t.Fatal(err)
+	}
+	h.c.revert(2) // a timer that comes too late
+	want(t, at[0], 202)
+	if r, _ := h.c.history.Get(2); r.State != history.Confirmed {
+		t.Errorf("revision 2 is %s", r.State)
+	}
+	if len(verbs) != 2 || verbs[0] != Applied || verbs[1] != Confirmed {
+		t.Errorf("the events are %v", verbs)
+	}
+	if _, err := h.c.Change(says(Cause{Via: ViaAPI}, document(203, "a "+at[0]))); err != nil {
+		t.Errorf("the next change: %v", err)
+	}
+}
+
+// A process that ended while a change waited begins with what was there before it.
+func TestAChangeThatWaitedIsRevertedByTheNextStart(t *testing.T) {
+	at := free(t, 1)
+	before := document(201, "a "+at[0])
+	h := start(t, before)
+	h.tentative(document(202, "a "+at[0]))
+	h = h.again()
+	want(t, at[0], 201)
+	if h.text() != before || h.c.Status().Pending != nil {
+		t.Errorf("the document says %s, and %+v waits", h.text(), h.c.Status().Pending)
+	}
+}
+
+func TestAHandEditConfirmsAChangeThatWaits(t *testing.T) {
+	at := free(t, 1)
+	h := start(t, document(201, "a "+at[0]))
+	h.tentative(document(202, "a "+at[0]))
+	write(t, h.file, document(203, "a "+at[0]))
+	eventually(t, "the hand edit is applied", serves(at[0], 203))
+	if h.c.Status().Pending != nil {
+		t.Error("it waits still")
+	}
+	if r, _ := h.c.history.Get(2); r.State != history.Confirmed {
+		t.Errorf("revision 2 is %s", r.State)
+	}
+	if n := h.log.count("it counts as confirmed"); n != 1 {
+		t.Errorf("the log tells of it %d times, want once", n)
+	}
+
+	// Also one that was made while nothing ran.
+	h.tentative(document(204, "a "+at[0]))
+	h.finish()
+	write(t, h.file, document(205, "a "+at[0]))
+	h = h.again()
+	want(t, at[0], 205)
+}
+
+func TestTheTimeToConfirmIsBounded(t *testing.T) {
+	h := start(t, document(201, "a "+free(t, 1)[0]))
+	for _, within := range []time.Duration{-time.Second, time.Second, 2 * time.Hour} {
+		edit := says(Cause{}, h.text())
+		edit.ConfirmWithin = within
+		if _, err := h.c.Change(edit); !errors.Is(err, ErrWithin) {
+			t.Errorf("%s: got %v", within, err)
+		}
+	}
+}

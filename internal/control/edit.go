@@ -1,0 +1,123 @@
+package control
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"headgate/internal/config"
+	"headgate/internal/store/history"
+)
+
+// Edit is a change that is made of the newest documents, and written back to them.
+type Edit struct {
+	Cause
+	// IfMatch is the ETag of the configuration that the operator has seen; "" and *
+	// stand for any.
+	IfMatch string
+	// ConfirmWithin is for how long the change waits to be confirmed before the
+	// configuration until then comes back; 0 does not wait. It is between
+	// MinConfirm and MaxConfirm.
+	ConfirmWithin time.Duration
+	// DryRun takes the change through all that can fail, and makes it not.
+	DryRun bool
+	// Do returns the documents as they should be: several edits, of several
+	// documents, are one change. It is called while no other change runs, with the
+	// documents as they are and the configuration in force, which may be of an
+	// earlier text of them. Its error is that of the edit.
+	Do func(docs config.Documents, now *config.Config) (config.Documents, error)
+}
+
+// The bounds of ConfirmWithin.
+const (
+	MinConfirm = 10 * time.Second
+	MaxConfirm = time.Hour
+)
+
+// Stale is the error of an edit when the documents are not those that the operator has
+// seen. Nothing was changed.
+type Stale struct {
+	// Have is the ETag of the configuration as it is.
+	Have string
+}
+
+// Error tells what to do.
+func (s *Stale) Error() string {
+	return "the configuration was changed meanwhile; read it again, and repeat the edit"
+}
+
+// ErrWithin is the error of an edit with a ConfirmWithin out of bounds.
+var ErrWithin = fmt.Errorf("confirm within %s to %s", MinConfirm, MaxConfirm)
+
+// Change makes an edit, or leaves everything as it was. The event tells of it. The
+// error is a *Refused around what went wrong: *Stale, *ConfirmPending,
+// *history.ReadOnly for a document that cannot be written, or that of Do.
+func (c *Control) Change(e Edit) (Event, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case e.ConfirmWithin != 0 && (e.ConfirmWithin < MinConfirm || e.ConfirmWithin > MaxConfirm):
+		return Event{Cause: e.Cause}, asRefused(ErrWithin)
+	case c.mu.pending != nil && !e.DryRun:
+		return Event{Cause: e.Cause}, asRefused(c.confirmPendingLocked())
+	}
+	ch := c.newChangeLocked(e.Cause, nil)
+	ch.within = e.ConfirmWithin
+	ch.from = func() (config.Documents, error) {
+		now, err := c.source.Read()
+		if err != nil {
+			return now, err
+		}
+		if tag := ETag(now); e.IfMatch != "" && e.IfMatch != "*" && e.IfMatch != tag {
+			return now, &Stale{tag}
+		}
+		ch.made = digests(now)
+		return e.Do(now, ch.next.Before)
+	}
+	if e.DryRun {
+		err := c.dryRunLocked(ch)
+		return ch.event(err), err
+	}
+	err := c.makeLocked(ch)
+	if conflict := (*history.Conflict)(nil); errors.As(err, &conflict) {
+		tag := ""
+		if now, err := c.source.Read(); err == nil {
+			tag = ETag(now)
+		}
+		err = asRefused(fmt.Errorf("%w: %w", conflict, &Stale{tag}))
+	}
+	return ch.event(err), err
+}
+
+// Documents returns the documents as they are now, and their ETag.
+func (c *Control) Documents() (config.Documents, string, error) {
+	docs, err := c.source.Read()
+	if err != nil {
+		return docs, "", err
+	}
+	return docs, ETag(docs), nil
+}
+
+// ETag returns the entity tag of a configuration: that of all its documents.
+func ETag(docs config.Documents) string {
+	h := sha256.New()
+	list := slices.Clone(docs.List)
+	slices.SortFunc(list, func(a, b config.Document) int { return strings.Compare(a.Name, b.Name) })
+	for _, d := range list {
+		fmt.Fprintf(h, "%q %s\n", d.Name, history.DigestOf(d.Data))
+	}
+	return `"` + hex.EncodeToString(h.Sum(nil)[:16]) + `"`
+}
+
+// digests returns the digest of each document.
+func digests(docs config.Documents) map[string]history.Digest {
+	all := make(map[string]history.Digest, len(docs.List))
+	for _, d := range docs.List {
+		all[d.Name] = history.DigestOf(d.Data)
+	}
+	return all
+}

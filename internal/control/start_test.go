@@ -1,0 +1,62 @@
+package control
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestABrokenDocumentAtTheStartLeavesTheNewestConfirmedRevision(t *testing.T) {
+	at := free(t, 1)
+	h := start(t, document(201, "a "+at[0]))
+	h.finish()
+	write(t, h.file, "version: 1\nports: {a: {addr")
+	h = h.again()
+	want(t, at[0], 201)
+	s := h.c.Status()
+	if s.State != "degraded" || s.Refused == nil || s.Revision != "00000001" || len(s.Sources) != 1 || s.Sources[0].State != "error" {
+		t.Errorf("the status is %+v", s)
+	}
+	if !strings.Contains(h.log.String(), "DEGRADED") {
+		t.Error("the log does not tell")
+	}
+	if page := metricsPage(h); !strings.Contains(page, "headgate_config_last_apply_successful 0") {
+		t.Errorf("the page says %s", lines(page, "headgate_config"))
+	}
+	if !strings.Contains(h.text(), "{addr") {
+		t.Error("the document was written")
+	}
+	write(t, h.file, document(202, "a "+at[0]))
+	eventually(t, "the document is applied when it is right", serves(at[0], 202))
+	eventually(t, "the status tells so", func() bool {
+		s := h.c.Status()
+		return s.State == "serving" && s.Refused == nil
+	})
+}
+
+// What is kept of another file is not served in the place of a wrong one.
+func TestARevisionOfAnotherFileIsNotServed(t *testing.T) {
+	h := start(t, document(201, "a "+free(t, 1)[0]))
+	h.finish()
+	for _, name := range []string{"absent.yaml", "wrong.yaml"} {
+		file := filepath.Join(filepath.Dir(h.file), name)
+		if name == "wrong.yaml" {
+			write(t, file, "version: 2\n")
+		}
+		if err := prepareAt(t, file, h.state).c.Run(context.Background()); err == nil {
+			t.Errorf("%s: it started", name)
+		}
+	}
+}
+
+func TestAStrictStartRefusesABrokenDocument(t *testing.T) {
+	h := start(t, document(201, "a "+free(t, 1)[0]))
+	h.finish()
+	write(t, h.file, "version: 2\n")
+	h = prepareAt(t, h.file, h.state)
+	h.c.options.Strict = true
+	if err := h.c.Run(context.Background()); err == nil {
+		t.Error("it started")
+	}
+}
