@@ -72,6 +72,17 @@ func (p *Pipeline) Refuse(ex *Exchange, answer *Answer) {
 	p.send(ex)
 }
 
+// Rehearse takes an exchange that is not real through the filters, as Serve does, and
+// asks no source. When one of them answers, it returns the answer and the filter's
+// name.
+func (p *Pipeline) Rehearse(ex *Exchange) (answer *Answer, by string) {
+	ex.Rehearsal = true
+	if answer = p.request(ex); answer != nil {
+		by = p.Filters[ex.ran-1].Name
+	}
+	return answer, by
+}
+
 // request asks the filters in order. The first answer wins.
 func (p *Pipeline) request(ex *Exchange) *Answer {
 	for i := range p.Filters {

@@ -309,7 +309,7 @@ func (e *Explanation) refused(by string, answer *exchange.Answer) {
 	e.Answer.Location = strings.Clone(locationOf(answer))
 }
 
-// explain runs the filters of a route as its pipeline does.
+// explain rehearses the pipeline of a route, and tells where it ends.
 func (r *Route) explain(ex *exchange.Exchange, e *Explanation) {
 	defer func() {
 		e.Client, e.Peer = ex.ClientIP.String(), ex.Conn.Peer
@@ -319,15 +319,9 @@ func (r *Route) explain(ex *exchange.Exchange, e *Explanation) {
 	for i := range r.filters {
 		e.Filters = append(e.Filters, r.filters[i].Name)
 	}
-	for i := range r.filters {
-		f := &r.filters[i]
-		if f.Request == nil {
-			continue
-		}
-		if answer := f.Request(ex); answer != nil {
-			e.refused(f.Name, answer)
-			return
-		}
+	if answer, by := r.pipeline.Rehearse(ex); answer != nil {
+		e.refused(by, answer)
+		return
 	}
 	if r.servers == nil {
 		if answer := r.source.Respond(ex); answer != nil {

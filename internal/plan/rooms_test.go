@@ -1,0 +1,38 @@
+package plan
+
+import (
+	"reflect"
+	"strings"
+	"testing"
+
+	"headgate/internal/config"
+)
+
+// TestEveryFeatureIsARowOfTheTable holds that each field of config.Features is a row
+// of one of the tables of rooms, so that no feature parses and does nothing, and that
+// what TCP and UDP proxies have of them is marked.
+func TestEveryFeatureIsARowOfTheTable(t *testing.T) {
+	c := newCompiler(config.New(), nil, House{}, nil)
+	rows := map[string]room{}
+	for _, r := range append(sources(), c.filters()...) {
+		rows[r.name] = r
+	}
+	name := func(f reflect.StructField) string {
+		word, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		return word
+	}
+	features := map[string]bool{}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[config.Features]()) {
+		features[name(f)] = true
+		if _, there := rows[name(f)]; !there {
+			t.Errorf("%s is no row of a table of rooms", name(f))
+		}
+	}
+	for _, stream := range []reflect.Type{reflect.TypeFor[config.TCPProxy](), reflect.TypeFor[config.UDPProxy]()} {
+		for _, f := range reflect.VisibleFields(stream) {
+			if features[name(f)] && !rows[name(f)].streams {
+				t.Errorf("%s of %s: its row does not say that it acts on streams", name(f), stream.Name())
+			}
+		}
+	}
+}
