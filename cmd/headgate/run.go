@@ -106,7 +106,7 @@ func serve(ctx context.Context, open opener, o houseOptions) error {
 	all, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	listening := make(chan struct{})
-	s := &signals{log: log, proxy: h, notify: notify, stop: stop, exit: os.Exit, listening: func() { close(listening) }}
+	s := &signals{log: log, proxy: h, notify: notify, stop: stop, exit: os.Exit, errors: os.Stderr, listening: func() { close(listening) }}
 	beside.Go(func() { s.serve(all) })
 	<-listening
 	beside.Go(func() { notify.watch(all) })

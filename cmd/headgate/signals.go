@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/pprof"
 	"slices"
 )
 
@@ -25,6 +27,8 @@ type signals struct {
 	stop   context.CancelFunc
 	// exit ends the process at once.
 	exit func(code int)
+	// errors gets the stacks of all goroutines when a signal asks for them.
+	errors io.Writer
 	// listening, if it is not nil, is called when signals are heard.
 	listening func()
 }
@@ -32,7 +36,7 @@ type signals struct {
 // serve handles signals until ctx ends and gives them back. A reload that
 // takes its time does not keep a stop from being heard.
 func (s *signals) serve(ctx context.Context) {
-	all := slices.Concat(stopSignals, reloadSignals, reopenSignals)
+	all := slices.Concat(stopSignals, reloadSignals, reopenSignals, stackSignals)
 	heard := make(chan os.Signal, 8)
 	signal.Notify(heard, all...)
 	defer signal.Stop(heard)
@@ -63,6 +67,8 @@ func (s *signals) serve(ctx context.Context) {
 				}
 			case slices.Contains(reopenSignals, sig):
 				s.reopen()
+			case slices.Contains(stackSignals, sig):
+				s.printStacks()
 			case stopping:
 				s.log.Warn("stopped at once", "signal", sig.String())
 				s.exit(exitInvalid)
@@ -82,6 +88,15 @@ func (s *signals) reload(asked <-chan struct{}) {
 	for range asked {
 		s.notify.reloading()
 		s.notify.reloaded(s.proxy.Reload())
+	}
+}
+
+// printStacks writes the stacks of all goroutines, for a bug report. The process
+// goes on.
+func (s *signals) printStacks() {
+	s.log.Info("goroutine stacks follow on standard error")
+	if err := pprof.Lookup("goroutine").WriteTo(s.errors, 2); err != nil {
+		s.log.Error("cannot write goroutine stacks", "error", err)
 	}
 }
 

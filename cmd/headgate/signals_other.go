@@ -4,11 +4,12 @@ package main
 
 import "os"
 
-// The signals that mean something: there are none for reloading and reopening.
+// The signals that mean something: there are none for reloading, reopening and stacks.
 var (
 	stopSignals   = []os.Signal{os.Interrupt}
 	reloadSignals []os.Signal
 	reopenSignals []os.Signal
+	stackSignals  []os.Signal
 )
 
 // keepOnBrokenPipe is for systems that have the signal.

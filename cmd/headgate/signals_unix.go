@@ -10,9 +10,10 @@ import (
 
 // The signals that mean something beside the interrupt.
 var (
-	stopSignals   = []os.Signal{os.Interrupt, syscall.SIGTERM}
+	stopSignals   = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGQUIT}
 	reloadSignals = []os.Signal{syscall.SIGHUP}
 	reopenSignals = []os.Signal{syscall.SIGUSR1}
+	stackSignals  = []os.Signal{syscall.SIGUSR2}
 )
 
 // keepOnBrokenPipe lets the process live when nobody reads its standard output

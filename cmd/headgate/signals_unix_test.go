@@ -26,6 +26,17 @@ type told struct {
 func (p *told) Reload() error { p.asked <- "reload"; return p.reload }
 func (p *told) Reopen() error { p.asked <- "reopen"; return nil }
 
+// said passes on what is first written to it.
+type said chan string
+
+func (s said) Write(p []byte) (int, error) {
+	select {
+	case s <- string(p):
+	default:
+	}
+	return len(p), nil
+}
+
 // next returns what comes next, or fails after a while.
 func next[T any](t *testing.T, from <-chan T) T {
 	t.Helper()
@@ -71,9 +82,10 @@ func TestSignalsAskTheProxyAndTellSystemd(t *testing.T) {
 	t.Cleanup(func() { goleak.VerifyNone(t) })
 	heard := systemd(t)
 	p := &told{asked: make(chan string, 4), reload: errors.New("line 3 is wrong")}
+	stacks := said(make(chan string, 1))
 	stopped, exits := make(chan struct{}), make(chan int, 1)
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	s := &signals{log: log, proxy: p, notify: notifier{log}, stop: func() { close(stopped) }, exit: func(code int) { exits <- code }}
+	s := &signals{log: log, proxy: p, notify: notifier{log}, stop: func() { close(stopped) }, exit: func(code int) { exits <- code }, errors: stacks}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	served, listening := make(chan struct{}), make(chan struct{})
@@ -103,7 +115,11 @@ func TestSignalsAskTheProxyAndTellSystemd(t *testing.T) {
 	if got := next(t, heard); got != "READY=1\nSTATUS=Serving; the last change was refused." {
 		t.Errorf("systemd heard %q", got)
 	}
-	send(syscall.SIGTERM)
+	send(syscall.SIGUSR2)
+	if got := next(t, stacks); !strings.Contains(got, "headgate/cmd/headgate.(*signals).serve") {
+		t.Errorf("SIGUSR2: got %q, want the stacks of all goroutines", got)
+	}
+	send(syscall.SIGQUIT)
 	next(t, stopped)
 	if got := next(t, heard); got != "STOPPING=1\nSTATUS=Draining." {
 		t.Errorf("systemd heard %q", got)
