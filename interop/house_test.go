@@ -107,8 +107,16 @@ func shortDir(t *testing.T) string {
 }
 
 // end stops the gate before the test ends.
-func (g *gate) end() {
-	g.stop()
+func (g *gate) end() { g.stop() }
+
+// kill ends the gate as a crash would.
+func (g *gate) kill() {
+	g.t.Helper()
+	if err := g.cmd.Process.Kill(); err != nil {
+		g.t.Fatal(err)
+	}
+	g.cmd.Wait() // it says that it was killed
+	g.told.Close()
 	g.cmd = nil
 }
 
@@ -122,6 +130,7 @@ func (g *gate) stop() {
 	err := g.cmd.Wait()
 	last.Stop()
 	g.told.Close()
+	g.cmd = nil // it may have been started anew: then there is another call
 	if err != nil {
 		g.t.Errorf("headgate ended with %v", err)
 	}

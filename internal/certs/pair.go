@@ -133,10 +133,15 @@ func (p *Pair) Status() Status {
 
 // stateOf returns how a certificate stands at a time.
 func stateOf(leaf *x509.Certificate, now time.Time) State {
-	switch left := leaf.NotAfter.Sub(now); {
+	return StateAt(leaf.NotBefore, leaf.NotAfter, now)
+}
+
+// StateAt returns how a certificate with a life stands at a time.
+func StateAt(notBefore, notAfter, now time.Time) State {
+	switch left := notAfter.Sub(now); {
 	case left <= 0:
 		return Expired
-	case left < min(expiringBefore, leaf.NotAfter.Sub(leaf.NotBefore)/3):
+	case left < min(expiringBefore, notAfter.Sub(notBefore)/3):
 		return Expiring
 	}
 	return Valid

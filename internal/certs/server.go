@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -22,7 +23,14 @@ type Policy struct {
 	ClientCAs  *x509.CertPool
 	// NextProtos are the protocols above TLS, the preferred first.
 	NextProtos []string
+	// Challenge returns the certificate that answers an authority which asks for a
+	// name by tls-alpn-01 (RFC 8737), nil if none has reason to. It may be nil.
+	Challenge func(name string) *tls.Certificate
 }
+
+// ChallengeProtocol is what an authority asks for by ALPN in a handshake of
+// tls-alpn-01, and nothing else is spoken on that connection.
+const ChallengeProtocol = "acme-tls/1"
 
 // Authorities returns the certificates of authorities that the data of a PEM file
 // hold. The error names the file.
@@ -71,8 +79,25 @@ func NewConfig(p Policy, set *Set, tickets *Tickets) *tls.Config {
 			return cert, nil
 		},
 	}
+	if p.Challenge != nil {
+		cfg.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+			if len(hello.SupportedProtos) != 1 || hello.SupportedProtos[0] != ChallengeProtocol {
+				return nil, nil // as usual
+			}
+			return challengeConfig(p.Challenge(strings.ToLower(hello.ServerName)))
+		}
+	}
 	tickets.add(cfg)
 	return cfg
+}
+
+// challengeConfig answers tls-alpn-01 with a certificate. The authority shows none
+// itself, whatever clients have to.
+func challengeConfig(cert *tls.Certificate) (*tls.Config, error) {
+	if cert == nil {
+		return nil, errNoName
+	}
+	return &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{ChallengeProtocol}, Certificates: []tls.Certificate{*cert}, SessionTicketsDisabled: true}, nil
 }
 
 // How often the key of session tickets changes, and how many old keys still

@@ -3,6 +3,7 @@ package certs
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,6 +15,7 @@ import (
 type Set struct {
 	// constant
 	pairs      []*Pair
+	managed    *Managed     // those that come by themselves; may be nil
 	fallback   *Pair        // the default certificate, or nil
 	selfSigned *Certificate // when nothing fits
 
@@ -27,11 +29,11 @@ type names struct {
 	exact, wild map[string]*Pair
 }
 
-// NewSet returns the choice among pairs. fallback, which may be nil, answers for
-// names that none of them has; else selfSigned does. Of two pairs with the same
-// name the one that ends later is taken.
-func NewSet(pairs []*Pair, fallback *Pair, selfSigned *Certificate) *Set {
-	s := &Set{pairs: pairs, fallback: fallback, selfSigned: selfSigned}
+// NewSet returns the choice among pairs and, behind them, the managed certificates.
+// fallback, which may be nil, answers for names that none of them has; else
+// selfSigned does. Of two pairs with the same name the one that ends later is taken.
+func NewSet(pairs []*Pair, managed *Managed, fallback *Pair, selfSigned *Certificate) *Set {
+	s := &Set{pairs: pairs, managed: managed, fallback: fallback, selfSigned: selfSigned}
 	s.names.Store(namesOf(pairs))
 	return s
 }
@@ -109,11 +111,18 @@ func (s *Set) Choose(name, local string) *tls.Certificate {
 	return s.selfSigned.current()
 }
 
-// Empty reports whether there is nothing to choose from.
+// Empty reports whether there is nothing configured to choose from.
 func (s *Set) Empty() bool { return len(s.pairs) == 0 }
 
-// Find returns the certificate that has the name, or nil.
-func (s *Set) Find(name string) *Pair {
+// holder holds a certificate: a *Pair or a *Stored.
+type holder interface{ Certificate() *tls.Certificate }
+
+// Has reports whether a certificate has the name.
+func (s *Set) Has(name string) bool { return s.find(name) != nil }
+
+// find returns what has the name, nil if nothing does: a configured certificate
+// before a managed one, and one with just that name before a wildcard.
+func (s *Set) find(name string) holder {
 	name = strings.ToLower(strings.TrimSuffix(name, "."))
 	if name == "" {
 		return nil
@@ -122,8 +131,15 @@ func (s *Set) Find(name string) *Pair {
 	if p := n.exact[name]; p != nil {
 		return p
 	}
-	if _, rest, ok := strings.Cut(name, "."); ok {
+	managed := s.managed.Find(name)
+	if managed != nil && slices.Contains(managed.hosts, name) {
+		return managed
+	}
+	if _, rest, ok := strings.Cut(name, "."); ok && n.wild[rest] != nil {
 		return n.wild[rest]
+	}
+	if managed != nil {
+		return managed
 	}
 	return nil
 }
@@ -136,10 +152,13 @@ func (s *Set) HasDefault() bool { return s.fallback != nil && s.fallback.Certifi
 // 7.4).
 func (s *Set) Covers(opened, wanted string) bool { return s.pick(opened) == s.pick(wanted) }
 
-// pick returns the certificate for a name, nil for the self-signed one.
-func (s *Set) pick(name string) *Pair {
-	if p := s.Find(name); p != nil {
-		return p
+// pick returns what holds the certificate for a name, nil for the self-signed one.
+func (s *Set) pick(name string) holder {
+	if h := s.find(name); h != nil {
+		return h
 	}
-	return s.fallback
+	if s.fallback != nil {
+		return s.fallback
+	}
+	return nil
 }

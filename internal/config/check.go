@@ -146,6 +146,7 @@ func (ch *checker) proxy(p *Proxy, at schema.Place) {
 	c := ch.c
 	checkHosts(p, at.Field("virtual_hosts"))
 	checkPortNames(c, p, at.Field("ports"))
+	checkACME(c, p, at.Field("acme"))
 	if what, remedy := checkHostHeader(p.HostHeader); what != "" {
 		at.Field("host_header").Problem(what, remedy)
 	}

@@ -118,6 +118,7 @@ func kindTable() []*Kind {
 		many("certificates", "certificate", "certificate", func(c *Config) map[string]*Certificate { return c.Certificates }, nil),
 		many("policies", "policy", "policy", func(c *Config) map[string]*Policy { return c.Policies }, (*checker).policy),
 		single("defaults", "defaults", (*checker).defaults),
+		many("acme", "ACME entry", "acme", func(c *Config) map[string]*ACME { return c.ACME }, (*checker).acme),
 		single("access_log", "access log", (*checker).accessLog),
 		single("upstreams", "settings for upstreams", (*checker).upstreams),
 		single("cdn_networks", "networks of CDNs", nil),

@@ -27,7 +27,7 @@ import (
 // It is not changed once it was loaded; a change makes another Config. It may
 // be read by several goroutines at once.
 type Config struct {
-	_ struct{} `later:"acme,discovery,users,tokens,webhooks"`
+	_ struct{} `later:"discovery,users,tokens,webhooks"`
 
 	// Version is the version of the configuration format. It is 1.
 	Version int `json:"version" required:"true" min:"1" max:"1" example:"1"`
@@ -45,6 +45,9 @@ type Config struct {
 	Policies map[string]*Policy `json:"policies,omitempty" max:"1000" object:"policy"`
 	// Defaults holds features for all proxies.
 	Defaults Defaults `json:"defaults"`
+	// ACME are the entries by which certificates come by themselves, by name.
+	// Proxies name theirs with acme.
+	ACME map[string]*ACME `json:"acme,omitempty" max:"100" object:"ACME entry"`
 	// AccessLog says where and how requests are logged.
 	AccessLog AccessLog `json:"access_log"`
 	// Upstreams holds what is common to the connections to all servers.

@@ -52,6 +52,10 @@ type Proxy struct {
 	// ViaStyle is the form of the Via field: `compat` sends the fixed token
 	// proxy; `rfc9110` sends the protocol version and a name.
 	ViaStyle ViaStyle `json:"via_style" default:"compat" enum:"compat,rfc9110"`
+	// ACME is the entry by which the virtual hosts get certificates, or `none`.
+	// Absent means the entry that is the default, if one is. Hosts that another
+	// certificate covers already get none.
+	ACME string `json:"acme,omitempty" max:"256" example:"main"`
 	// AccessLog changes the access log for this proxy. Absent means as
 	// configured for all.
 	AccessLog *ProxyLog `json:"access_log,omitempty"`

@@ -167,6 +167,7 @@ func (ch *change) compile() error {
 	house := plan.House{
 		Log: c.log, Metrics: c.metrics, Record: ch.next.record.fn(), RecordPassage: c.records.passage,
 		Tunnels: c.tunnels, Values: store.ValuesOf(c.state), RecordOf: ch.next.record, Inputs: ch.inputs, Start: ch.next.Starting(),
+		Managed: c.issuer.managed, Challenges: c.issuer.manager.Answers(),
 	}
 	var problems []schema.Problem
 	if ch.next.Plan, problems = plan.Compile(ch.next.Config, ch.next.Previous, house, ch.next.Report); len(problems) > 0 {

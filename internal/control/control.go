@@ -72,6 +72,7 @@ type Control struct {
 	inputs  *inputs.Loader
 	ports   *ports.Set
 	records *records
+	issuer  *issuer
 	// participants, observers and endings are constant from Run on.
 	participants []Participant
 	observers    []func(*Event)
@@ -137,7 +138,8 @@ func New(o Options) (*Control, error) {
 		inputs: inputs.NewLoader(inputs.Options{Log: o.Log, Values: store.ValuesOf(state)}), records: &records{log: o.Log},
 	}
 	c.ports = ports.New(ports.Options{Log: o.Log, Metrics: c.metrics, Current: &c.current})
-	c.participants = []Participant{background{}, c.records, sockets{c.ports}}
+	c.issuer = newIssuer(o.Log, state, c.ports, "headgate/"+o.Build.Version)
+	c.participants = []Participant{background{}, c.records, sockets{c.ports}, c.issuer}
 	c.observers = []func(*Event){c.tell, c.count}
 	c.metrics.AccessLog(c.records.dropped)
 	c.metrics.Certificates(c.certificates)
@@ -169,7 +171,7 @@ func (c *Control) certificates() []metrics.Certificate {
 	for _, s := range p.Certificates() {
 		all = append(all, metrics.Certificate{Name: s.Name, State: string(s.State), NotAfter: s.NotAfter})
 	}
-	return all
+	return append(all, c.issuer.metrics()...)
 }
 
 // Ready reports whether requests are taken: a configuration was applied and the
@@ -248,6 +250,7 @@ func (c *Control) close() {
 	if !c.closePorts() {
 		return
 	}
+	c.issuer.manager.Close()
 	c.ports.Wait()
 	if p := c.current.Load(); p != nil {
 		p.Retire(nil)

@@ -37,6 +37,7 @@ const (
 	Loop
 	Redirected
 	LastHop
+	ACMEChallenge
 	AuthFailed
 	AuthTimeout
 	ClientClosed
@@ -89,6 +90,7 @@ var reasons = [reasonCount]struct {
 	Loop:            {"loop", 508, "proxy_loop_detected", false, "Loop detected", "The request came back to the proxy that sent it."},
 	Redirected:      {word: "redirected"},
 	LastHop:         {word: "last_hop"},
+	ACMEChallenge:   {word: "acme_challenge"},
 	AuthFailed:      {"auth_failed", 502, "destination_unavailable", false, "Bad gateway", "The sign-in service of this site could not be reached."},
 	AuthTimeout:     {"auth_timeout", 504, "http_response_timeout", false, "Gateway time-out", "The sign-in service of this site did not answer in time."},
 	ClientClosed:    {"client_closed", StatusClientClosed, "", true, "Client closed request", ""},

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"headgate/internal/certs"
 	"headgate/internal/config"
 	"headgate/internal/exchange"
 	"headgate/internal/metrics"
@@ -37,6 +38,10 @@ type House struct {
 	// Inputs are what was loaded for the configuration. Nil is nothing, which is
 	// enough for one that names no files, no certificates and no sticky cookies.
 	Inputs *inputs.Set
+	// Managed are the certificates that come by themselves; nil is none.
+	Managed *certs.Managed
+	// Challenges answer the authorities that those come from; nil answers none.
+	Challenges Challenges
 	// Start says that nothing is served yet: a certificate that cannot be used is
 	// then no problem but a note, so that everything else is served.
 	Start bool
@@ -157,7 +162,7 @@ func (c *compiler) count(r retirer) { c.keeper.unit.counters = append(c.keeper.u
 func (c *compiler) newPort(settings *config.Port) *Port {
 	l := &settings.Limits
 	at := c.report.Root().Field("ports").Field(settings.Name).Called("port", settings.Name)
-	p := &Port{settings: settings, announcers: newAnnouncers(settings.ProxyProtocol, at.Field("proxy_protocol"))}
+	p := &Port{settings: settings, challenges: c.house.Challenges, announcers: newAnnouncers(settings.ProxyProtocol, at.Field("proxy_protocol"))}
 	place := &exchange.Place{Port: settings.Name}
 	p.front = exchange.Port{
 		Place:       place,

@@ -76,6 +76,8 @@ type Port struct {
 	alternative *exchange.Alternative
 	// uncovered are the first hosts that no certificate has.
 	uncovered []string
+	// challenges answer authorities before everything else; nil answers none.
+	challenges Challenges
 }
 
 // Config returns the configuration that the plan was compiled from. It must not

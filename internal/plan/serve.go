@@ -12,6 +12,12 @@ import (
 
 // serve takes an exchange whose head was read, to its end.
 func (p *Port) serve(ex *exchange.Exchange) {
+	if p.challenges != nil && p.challenges.Asked() {
+		if answer := p.answerChallenge(ex); answer != nil {
+			p.refuse(ex, answer)
+			return
+		}
+	}
 	r, answer := p.take(ex)
 	if answer != nil {
 		p.refuse(ex, answer)

@@ -131,7 +131,7 @@ func (c *compiler) securePort(port *Port, pairs map[string]*certs.Pair, selfSign
 		list = append(list, pairs[name])
 	}
 	port.tls = c.env.Keep(strings.Join(key, "\x00"), func() exchange.Kept {
-		set := certs.NewSet(list, pairs[settings.DefaultCertificate], selfSigned)
+		set := certs.NewSet(list, c.house.Managed, pairs[settings.DefaultCertificate], selfSigned)
 		return &portTLS{config: certs.NewConfig(policy, set, tickets), set: set, tickets: tickets, clients: clients}
 	}).(*portTLS)
 	c.tellUncovered(port)
@@ -147,20 +147,21 @@ func (c *compiler) tellUncovered(port *Port) {
 	switch {
 	case set.HasDefault():
 		return
-	case set.Empty():
+	case set.Empty() && len(c.config.ACME) == 0:
 		port.uncovered = []string{"*"}
 		c.warn("port has no certificate: "+what, "port", port.Name(), "remedy", remedy)
 		return
 	}
 	var hosts []string
+	awaited := c.awaited()
 	wanted := c.claims[port]
 	for host := range wanted.exact {
-		if set.Find(host) == nil {
+		if !set.Has(host) && !awaited[host] {
 			hosts = append(hosts, host)
 		}
 	}
 	for host := range wanted.wildcard {
-		if set.Find("any."+host) == nil {
+		if !set.Has("any."+host) && !awaited["*."+host] {
 			hosts = append(hosts, "*."+host)
 		}
 	}
@@ -171,11 +172,31 @@ func (c *compiler) tellUncovered(port *Port) {
 	}
 }
 
+// awaited returns the hosts that an ACME entry gets certificates for; how they stand
+// is told there.
+func (c *compiler) awaited() map[string]bool {
+	hosts := map[string]bool{}
+	if len(c.config.ACME) == 0 {
+		return hosts
+	}
+	for _, p := range c.config.Proxies {
+		if p.Active && c.config.ACMEEntry(p) != nil {
+			for _, host := range config.ACMEHosts(p) {
+				hosts[host] = true
+			}
+		}
+	}
+	return hosts
+}
+
 // policy returns how a port speaks TLS but for its certificates, and what tells
 // its authorities from others.
 func (c *compiler) policy(port *Port) (p certs.Policy, authorities string, ok bool) {
 	settings := &port.settings.TLS
 	p = certs.Policy{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
+	if c.house.Challenges != nil {
+		p.Challenge = c.house.Challenges.TLS
+	}
 	if port.Protocol() == config.HTTP3 {
 		p.NextProtos = []string{"h3"}
 	}

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"headgate/internal/certs"
 	"headgate/internal/exchange"
 	"headgate/internal/front/clients"
 	"headgate/internal/front/h1"
@@ -151,8 +152,12 @@ func (f *fresh) begin() listen.Conn {
 	if secure == nil {
 		return nil
 	}
-	if secure.ConnectionState().NegotiatedProtocol == "h2" {
+	switch secure.ConnectionState().NegotiatedProtocol {
+	case "h2":
 		return f.to.h2.NewConn(secure, f.serial)
+	case certs.ChallengeProtocol:
+		secure.Close() // the authority has seen what it wanted
+		return nil
 	}
 	return f.to.h1.NewConn(secure, f.serial)
 }

@@ -1,0 +1,259 @@
+package acme
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	protocol "github.com/mholt/acmez/v3/acme"
+
+	"headgate/internal/file"
+	"headgate/internal/store"
+)
+
+// accountRecord is an account as it is kept. The store seals it.
+type accountRecord struct {
+	Directory string           `json:"directory"`
+	Email     string           `json:"email,omitempty"`
+	Account   protocol.Account `json:"account"`
+	Key       []byte           `json:"key"`                // PKCS 8, DER
+	NextKey   []byte           `json:"next_key,omitempty"` // of a rollover under way
+	Made      time.Time        `json:"made"`
+}
+
+// client returns the client for a directory. Each entry has its own, as nonces and
+// authorities belong to it.
+func (m *Manager) client(e *Config, url string) (*protocol.Client, error) {
+	transport := &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		TLSHandshakeTimeout:   15 * time.Second,
+		ResponseHeaderTimeout: requestTimeout,
+		MaxIdleConns:          4,
+		IdleConnTimeout:       30 * time.Second,
+		ForceAttemptHTTP2:     true,
+	}
+	if e.CAFile != "" {
+		pem, err := file.Read(e.CAFile, 1<<20, "more than authorities can have")
+		if err != nil {
+			return nil, &Trouble{Code: "ca_file", Message: err.Error(), Hint: "name a PEM file with the directory's authorities", blocked: true}
+		}
+		pool := x509.NewCertPool()
+		if !pool.AppendCertsFromPEM(pem) {
+			return nil, &Trouble{Code: "ca_file", Message: e.CAFile + " holds no certificate in PEM form", Hint: "name a PEM file with the directory's authorities", blocked: true}
+		}
+		transport.TLSClientConfig = &tls.Config{RootCAs: pool}
+	}
+	return &protocol.Client{
+		Directory:   m.fresh(url),
+		HTTPClient:  &http.Client{Timeout: requestTimeout, Transport: bounded{transport}},
+		UserAgent:   m.agent,
+		PollTimeout: pollTimeout,
+	}, nil
+}
+
+// fresh returns the URL of a directory in a form under which the library has not kept
+// what it said: after a failure of its own it may have moved its resources.
+func (m *Manager) fresh(url string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if n := m.mu.stale[url]; n > 0 {
+		return url + "#" + strconv.Itoa(n)
+	}
+	return url
+}
+
+// distrust makes the next client ask a directory for its resources again.
+func (m *Manager) distrust(url string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.stale[url] = m.mu.stale[url]%maxStale + 1
+}
+
+// maxStale bounds how many answers of one directory the library keeps.
+const maxStale = 16
+
+// accountName is where the account of an entry at a directory is kept.
+func accountName(e *Config, url string) string {
+	kid := ""
+	if e.EAB != nil {
+		kid = e.EAB.KeyID
+	}
+	sum := sha256.Sum256([]byte(url + "\x00" + strings.ToLower(e.Email) + "\x00" + kid))
+	return hex.EncodeToString(sum[:8])
+}
+
+// account returns the account of an entry at a directory, and makes it when there is
+// none. Its key is kept before the authority hears of it, so that a crash in between
+// finds the same account again.
+func (m *Manager) account(ctx context.Context, c *protocol.Client, e *Config, url string) (protocol.Account, error) {
+	m.accounts.Lock() // entries that share one do not make it twice
+	defer m.accounts.Unlock()
+	key := store.PrefixAccount + accountName(e, url)
+	rec, rev, err := m.readAccount(ctx, key)
+	if err != nil {
+		return protocol.Account{}, err
+	}
+	if rec == nil {
+		if rec, err = newAccount(e, url, m.now()); err != nil {
+			return protocol.Account{}, err
+		}
+		if rev, err = m.writeAccount(ctx, key, rec, 0); err != nil {
+			return protocol.Account{}, err
+		}
+	}
+	signer, err := x509.ParsePKCS8PrivateKey(rec.Key)
+	if err != nil {
+		return protocol.Account{}, &Trouble{Code: "account_damaged", Message: "the account's key cannot be read: " + err.Error(), Hint: "restore the state from a backup, or remove " + key, blocked: true}
+	}
+	account := rec.Account
+	account.PrivateKey = signer.(crypto.Signer)
+	if account.Location != "" && account.Status != protocol.StatusDeactivated {
+		return account, nil
+	}
+	if e.EAB != nil {
+		if err := account.SetExternalAccountBinding(ctx, c, protocol.EAB{KeyID: e.EAB.KeyID, MACKey: e.EAB.HMACKey}); err != nil {
+			return protocol.Account{}, &Trouble{Code: "bad_eab", Message: "the external account binding cannot be used: " + err.Error(), Hint: "copy key_id and hmac_key again from your account", blocked: true}
+		}
+	}
+	if account, err = c.NewAccount(ctx, account); err != nil {
+		return protocol.Account{}, err
+	}
+	rec.Account = account
+	_, err = m.writeAccount(ctx, key, rec, rev)
+	return account, err
+}
+
+func newAccount(e *Config, url string, now time.Time) (*accountRecord, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	rec := &accountRecord{Directory: url, Email: e.Email, Key: der, Made: now}
+	rec.Account.TermsOfServiceAgreed = true
+	if e.Email != "" {
+		rec.Account.Contact = []string{"mailto:" + e.Email}
+	}
+	return rec, nil
+}
+
+func (m *Manager) readAccount(ctx context.Context, key string) (*accountRecord, store.Revision, error) {
+	entry, err := m.store.Get(ctx, key)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, storeTrouble(err)
+	}
+	rec := &accountRecord{}
+	if err := json.Unmarshal(entry.Value, rec); err != nil {
+		return nil, 0, &Trouble{Code: "account_damaged", Message: fmt.Sprintf("the account kept as %s cannot be read: %v", key, err), Hint: "restore the state from a backup, or remove it", blocked: true}
+	}
+	return rec, entry.Revision, nil
+}
+
+func (m *Manager) writeAccount(ctx context.Context, key string, rec *accountRecord, rev store.Revision) (store.Revision, error) {
+	data, err := json.Marshal(rec)
+	if err != nil {
+		return 0, err
+	}
+	rev, err = m.store.Commit(ctx, store.Change{If: []store.Condition{{Key: key, Revision: rev}}, Put: []store.Entry{{Key: key, Value: data}}, Who: who, Why: "account at " + rec.Directory})
+	if err != nil {
+		return 0, storeTrouble(err)
+	}
+	return rev, nil
+}
+
+// forgetAccount removes an account that the authority does not know any more, so
+// that the next try makes another.
+func (m *Manager) forgetAccount(ctx context.Context, e *Config, url string) {
+	key := store.PrefixAccount + accountName(e, url)
+	if _, err := m.store.Commit(ctx, store.Change{Delete: []string{key}, Who: who, Why: "unknown at " + url}); err != nil {
+		m.log.Error("forget an account that the authority does not know", "directory", url, "error", err)
+	}
+}
+
+// Rollover gives the account of an entry a new key (RFC 8555, section 7.3.5). The new
+// key is kept before the authority hears of it; if a crash comes in between, the
+// next call finds out which of both it knows.
+func (m *Manager) Rollover(ctx context.Context, entry string) error {
+	e := m.entry(entry)
+	if e == nil {
+		return fmt.Errorf("no acme entry %q", entry)
+	}
+	url := directoryOf(e.Directory).url
+	c, err := m.client(e, url)
+	if err != nil {
+		return err
+	}
+	account, err := m.account(ctx, c, e, url)
+	if err != nil {
+		return err
+	}
+	m.accounts.Lock()
+	defer m.accounts.Unlock()
+	key := store.PrefixAccount + accountName(e, url)
+	rec, rev, err := m.readAccount(ctx, key)
+	if err != nil {
+		return err
+	}
+	if rec.NextKey == nil {
+		fresh, err := newAccount(e, url, m.now())
+		if err != nil {
+			return err
+		}
+		rec.NextKey = fresh.Key
+		if rev, err = m.writeAccount(ctx, key, rec, rev); err != nil {
+			return err
+		}
+	}
+	next, err := x509.ParsePKCS8PrivateKey(rec.NextKey)
+	if err != nil {
+		return err
+	}
+	if _, err := c.AccountKeyRollover(ctx, account, next.(crypto.Signer)); err != nil {
+		known := account
+		known.PrivateKey = next.(crypto.Signer)
+		if _, asked := c.GetAccount(ctx, known); asked != nil {
+			return troubleOf(err)
+		}
+	}
+	rec.Key, rec.NextKey = rec.NextKey, nil
+	_, err = m.writeAccount(ctx, key, rec, rev)
+	return err
+}
+
+// bounded is a transport whose responses have at most maxResponse bytes: a directory
+// may be anybody's.
+type bounded struct{ http.RoundTripper }
+
+const maxResponse = 4 << 20
+
+func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := b.RoundTripper.RoundTrip(r)
+	if err == nil {
+		resp.Body = http.MaxBytesReader(nil, resp.Body, maxResponse)
+	}
+	return resp, err
+}
+
+// storeTrouble says that state cannot be kept; nothing is ordered then.
+func storeTrouble(err error) *Trouble {
+	return &Trouble{Code: "store", Message: cut(err.Error()), Hint: "nothing is ordered while state cannot be kept", blocked: true, after: 15 * time.Second}
+}

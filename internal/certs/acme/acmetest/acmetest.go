@@ -1,0 +1,179 @@
+// Package acmetest is an ACME authority for tests: Pebble in the test's own process,
+// with a DNS and a provider for it that tests fill. It asks the ports of loopback that
+// it is told.
+package acmetest
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/letsencrypt/challtestsrv"
+	"github.com/letsencrypt/pebble/v2/ca"
+	"github.com/letsencrypt/pebble/v2/db"
+	"github.com/letsencrypt/pebble/v2/va"
+	"github.com/letsencrypt/pebble/v2/wfe"
+	"github.com/miekg/dns"
+)
+
+// Authority is an authority with its DNS. Its fields are not changed.
+type Authority struct {
+	// Directory is the URL of its directory, CAFile a file with the authority of its
+	// own TLS certificate.
+	Directory, CAFile string
+	// DNS is the DNS that it asks, at the address Names: every name is at 127.0.0.1.
+	DNS   *challtestsrv.ChallSrv
+	Names string
+	// Hooks is the URL of a service for the provider httpreq, which writes to the DNS.
+	Hooks string
+	// DB is what the authority keeps.
+	DB *db.MemoryStore
+
+	t       testing.TB
+	fail    atomic.Int32
+	orders  atomic.Int32
+	records atomic.Int32
+}
+
+// Settings are how an authority is made.
+type Settings struct {
+	// HTTPPort and HTTPSPort are where it asks for the answers to challenges.
+	HTTPPort, HTTPSPort int
+	// BadNonces is the percentage of requests that it refuses as repeated.
+	BadNonces int
+	// EAB makes it ask for an external account binding.
+	EAB bool
+	// CAA are the names by which CAA records may allow it.
+	CAA []string
+	// Life is how long certificates live; 0 is the usual time.
+	Life time.Duration
+}
+
+// Start starts an authority, which ends with the test. It sets environment variables,
+// so a test that uses it is not parallel.
+func Start(t *testing.T, s Settings) *Authority {
+	t.Helper()
+	t.Setenv("PEBBLE_VA_NOSLEEP", "1")
+	t.Setenv("PEBBLE_AUTHZREUSE", "0")
+	t.Setenv("PEBBLE_WFE_NONCEREJECT", strconv.Itoa(s.BadNonces))
+	a := &Authority{t: t, DB: db.NewMemoryStore()}
+	a.startNames()
+	quiet := log.New(io.Discard, "", 0)
+	profiles := map[string]ca.Profile{"default": {Description: "usual", ValidityPeriod: uint64(s.Life / time.Second)}}
+	if s.Life == 0 {
+		// Pebble gives an order without a profile any of its profiles.
+		profiles["shortlived"] = ca.Profile{Description: "160 hours", ValidityPeriod: 160 * 3600}
+	}
+	issuer := ca.New(quiet, a.DB, "", "ecdsa", 1, 1, profiles)
+	checker := va.New(quiet, s.HTTPPort, s.HTTPSPort, true, a.Names, a.DB)
+	front := wfe.New(quiet, a.DB, checker, issuer, s.CAA, true, s.EAB, 0, 0)
+	inner := front.Handler()
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if a.fail.Load() > 0 {
+			a.fail.Add(-1)
+			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		if strings.Contains(r.URL.Path, "order-plz") {
+			a.orders.Add(1)
+		}
+		inner.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	a.Directory = server.URL + wfe.DirectoryPath
+	a.CAFile = filepath.Join(t.TempDir(), "ca.pem")
+	root := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(a.CAFile, root, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// Orders returns how many orders were placed.
+func (a *Authority) Orders() int { return int(a.orders.Load()) }
+
+// Records returns how many TXT records there are.
+func (a *Authority) Records() int { return int(a.records.Load()) }
+
+// Fail makes the next n requests fail with 500.
+func (a *Authority) Fail(n int) { a.fail.Store(int32(n)) }
+
+// startNames starts the DNS and the provider that writes to it.
+func (a *Authority) startNames() {
+	for range 10 {
+		if a.tryNames() {
+			break
+		}
+	}
+	if a.DNS == nil {
+		a.t.Fatal("the DNS of the test found no port")
+	}
+	hooks := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var record struct{ FQDN, Value string }
+		if err := json.NewDecoder(r.Body).Decode(&record); err != nil || !strings.HasSuffix(record.FQDN, ".") {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		switch r.URL.Path {
+		case "/present":
+			a.DNS.AddDNSTXTRecord(record.FQDN, record.Value)
+			a.records.Add(1)
+		case "/cleanup":
+			a.DNS.DeleteDNSTXTRecord(record.FQDN)
+			a.records.Add(-1)
+		}
+	}))
+	a.t.Cleanup(hooks.Close)
+	a.Hooks = hooks.URL
+}
+
+// tryNames starts the DNS at a port that is free for UDP and TCP. The server is told
+// its address and does not tell whether it got it, so it is asked.
+func (a *Authority) tryNames() bool {
+	tcp, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	a.Names = tcp.Addr().String()
+	udp, err := net.ListenPacket("udp", a.Names)
+	tcp.Close()
+	if err != nil {
+		return false
+	}
+	udp.Close()
+	server, err := challtestsrv.New(challtestsrv.Config{DNSAddrs: []string{a.Names}, Log: log.New(io.Discard, "", 0)})
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	server.SetDefaultDNSIPv4("127.0.0.1")
+	server.SetDefaultDNSIPv6("")
+	go server.Run()
+	q := new(dns.Msg)
+	q.SetQuestion("ready.example.com.", dns.TypeA)
+	for _, network := range []string{"udp", "tcp"} {
+		answered := false
+		for end := time.Now().Add(5 * time.Second); !answered && time.Now().Before(end); time.Sleep(time.Millisecond) {
+			client := dns.Client{Net: network, Timeout: time.Second}
+			_, _, err := client.Exchange(q, a.Names)
+			answered = err == nil
+		}
+		if !answered {
+			server.Shutdown()
+			return false
+		}
+	}
+	a.DNS = server
+	a.t.Cleanup(server.Shutdown)
+	return true
+}

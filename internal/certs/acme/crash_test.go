@@ -1,0 +1,176 @@
+package acme
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/letsencrypt/challtestsrv"
+
+	"headgate/internal/certs/acme/acmetest"
+	"headgate/internal/store"
+)
+
+// TestACrashAtAnyStepCostsNoSecondOrder ends the manager after each commit in turn,
+// as a crash would, and starts another over the same store.
+func TestACrashAtAnyStepCostsNoSecondOrder(t *testing.T) {
+	for n := 1; ; n++ {
+		crashed := false
+		t.Run(fmt.Sprint("commit ", n), func(t *testing.T) {
+			a := start(t, acmetest.Settings{})
+			s := newStore()
+			seen, done := 0, make(chan struct{})
+			dead := false
+			s.before = func(store.Change) error {
+				if dead {
+					return errors.New("the process is dead")
+				}
+				return nil
+			}
+			s.after = func(store.Change) {
+				if seen++; seen == n {
+					dead, crashed = true, true
+					close(done)
+				}
+			}
+			u := a.manager(s)
+			u.want(a.entry(), []string{"shop.example.com"})
+			select {
+			case <-done:
+			case <-valid(u, "shop.example.com"):
+			}
+			u.Close()
+			placed := a.Orders()
+			s.mu.Lock()
+			dead, s.before, s.after = false, nil, nil
+			s.mu.Unlock()
+			v := a.manager(s)
+			v.want(a.entry(), []string{"shop.example.com"})
+			r := v.state("shop.example.com", Valid)
+			if more := a.Orders() - placed; placed > 0 && more > 0 && placedIsKnown(r) {
+				t.Errorf("%d more orders after the crash: %+v", more, r.Timeline)
+			}
+		})
+		if !crashed {
+			if n < 6 {
+				t.Errorf("only %d commits in an order", n)
+			}
+			return
+		}
+	}
+}
+
+// placedIsKnown reports whether the order before the crash was known to us: between
+// the request and its answer nobody can know.
+func placedIsKnown(r *Record) bool { return len(r.Timeline) < 2 }
+
+// valid returns a channel that is closed when a certificate is valid.
+func valid(u *under, name string) chan struct{} {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for u.ctx.Err() == nil {
+			for _, r := range u.Records() {
+				if r.Name == name && r.State == Valid && !r.NotAfter.IsZero() {
+					return
+				}
+			}
+		}
+	}()
+	return done
+}
+
+func TestTwoProcessesWithOneStorePlaceOneOrder(t *testing.T) {
+	a := start(t, acmetest.Settings{})
+	s := newStore()
+	u, v := a.manager(s), a.manager(s)
+	a.answers.Store(u.Answers())
+	u.want(a.entry(), []string{"shop.example.com"})
+	u.until("shop.example.com", "under way", func(r *Record) bool { return r.State != Idle })
+	v.want(a.entry(), []string{"other.example.com"})
+	u.state("shop.example.com", Valid)
+}
+
+func TestAStoreThatIsAwayPlacesNoOrder(t *testing.T) {
+	a := start(t, acmetest.Settings{})
+	s := newStore()
+	away := true
+	s.before = func(store.Change) error {
+		if away {
+			return store.ErrUnavailable
+		}
+		return nil
+	}
+	u := a.manager(s)
+	u.want(a.entry(), []string{"shop.example.com"})
+	r := u.state("shop.example.com", Blocked)
+	if r.Trouble.Code != "store" || a.Orders() != 0 {
+		t.Errorf("got %+v and %d orders", r.Trouble, a.Orders())
+	}
+	s.mu.Lock()
+	away = false
+	s.mu.Unlock()
+	u.Look()
+	u.state("shop.example.com", Valid)
+}
+
+func TestNamesAreShared(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		names []string
+		want  [][]string
+	}{
+		{nil, nil},
+		{[]string{"b.example.com", "a.example.com"}, [][]string{{"a.example.com"}, {"b.example.com"}}},
+		{[]string{"*.example.com", "a.example.com", "b.example.com", "example.com"}, [][]string{{"*.example.com", "example.com"}}},
+		{[]string{"*.example.com", "a.b.example.com"}, [][]string{{"*.example.com"}, {"a.b.example.com"}}},
+		{[]string{"A.Example.com.", "a.example.com"}, [][]string{{"a.example.com"}}},
+		{[]string{"bücher.example"}, [][]string{{"xn--bcher-kva.example"}}},
+	} {
+		if got := Group(test.names); !slices.EqualFunc(got, test.want, slices.Equal) {
+			t.Errorf("Group(%q) = %q, want %q", test.names, got, test.want)
+		}
+	}
+	var hosts []string
+	for i := range 100 {
+		hosts = append(hosts, fmt.Sprintf("h%d.example.com", i))
+	}
+	if got := Group(append(hosts, "*.example.com")); len(got) != 1 {
+		t.Errorf("100 hosts and their wildcard need %d certificates, want 1", len(got))
+	}
+}
+
+func TestNamesThatNobodyGetsCertificatesFor(t *testing.T) {
+	t.Parallel()
+	for name, good := range map[string]bool{
+		"shop.example.com": true, "*.example.com": true, "bücher.example": true, "192.0.2.1": true, "2001:db8::1": true,
+		"localhost": false, "a_b.example.com": false, "*.com": false, "co.uk": false, "a.*.example.com": false,
+		"10.0.0.1": false, "fe80::1%eth0": false, "": false, "a b.example": false,
+	} {
+		if what, remedy := CheckName(name); (what == "") != good || (what != "") != (remedy != "") {
+			t.Errorf("CheckName(%q) = %q, %q, want good %v", name, what, remedy, good)
+		}
+	}
+}
+
+// forbid lets only another authority issue for a domain.
+func (a *authority) forbid(domain string) {
+	a.DNS.AddDNSCAARecord(domain, []challtestsrv.CAAPolicy{{Tag: "issue", Value: "other.example"}})
+}
+
+func concat(t *testing.T, name string, from ...string) {
+	t.Helper()
+	var all []byte
+	for _, f := range from {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, data...)
+	}
+	if err := os.WriteFile(name, all, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,251 @@
+package acme
+
+import (
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"headgate/internal/schema"
+	"headgate/internal/setting/unit"
+)
+
+// None is what a proxy names that wants no entry, not even the default.
+const None = "none"
+
+// Config are the settings of an ACME entry: who issues certificates, and how they are shown that a
+// host is ours. Proxies name the entry with `acme: NAME`; every virtual host of
+// theirs that no certificate covers then gets one, which is renewed by itself.
+type Config struct {
+	// Directory is the ACME server: `letsencrypt`, `letsencrypt-staging` (for
+	// trying things out: browsers do not trust it), `zerossl`, `google`, or the
+	// https URL of a directory.
+	Directory string `json:"directory" default:"letsencrypt" max:"2048" example:"https://ca.example.com/acme/directory"`
+	// Fallbacks are the directories that are asked next, in this order, when one
+	// has failed twice by its own fault: it is away, overloaded, or out of order.
+	// A refusal, such as for a host that is not ours, never leads to another.
+	Fallbacks []string `json:"fallbacks,omitempty" max:"4" example:"zerossl"`
+	// CAFile is a PEM file with the authorities that the directory's own TLS
+	// certificate is checked with, for a private one. Absent means the system's.
+	CAFile string `json:"ca_file,omitempty" max:"4096" example:"ca.pem"`
+	// Email is told to the directory, which may write there before a certificate
+	// ends or when it has to be revoked.
+	Email string `json:"email,omitempty" max:"256" example:"ops@example.com"`
+	// EAB binds the account to one that exists at the authority (RFC 8555, section
+	// 7.3.4). ZeroSSL and Google ask for it.
+	EAB *EAB `json:"eab,omitempty"`
+	// KeyType is the kind of key that certificates have.
+	KeyType KeyType `json:"key_type" default:"ec256" enum:"ec256,ec384,rsa2048,rsa4096"`
+	// Profile is one of the directory's own kinds of certificate, such as
+	// `tlsserver` or `shortlived`. Absent means what it issues by itself.
+	Profile string `json:"profile,omitempty" max:"64" example:"shortlived"`
+	// Domains are names to get certificates for besides the virtual hosts of
+	// proxies. `*.example.com` covers every host of one more label, and needs
+	// dns-01.
+	Domains []string `json:"domains,omitempty" max:"1000" example:"*.example.com"`
+	// Challenge is how the authority is shown that a host is ours: `http-01` by an
+	// answer on our http port, `tls-alpn-01` in a handshake on our https port,
+	// `dns-01` by a record in the DNS. `auto` takes what can work.
+	Challenge Challenge `json:"challenge" default:"auto" enum:"auto,http-01,tls-alpn-01,dns-01"`
+	// Resolvers are the name servers that all look-ups of the entry ask, as
+	// ip:port. Absent means the system's, and the authoritative servers for the
+	// records of dns-01.
+	Resolvers []string `json:"resolvers,omitempty" max:"8" example:"192.0.2.53:53"`
+	// HTTPPort is the number of our port at which the outside's port 80 arrives,
+	// for a machine behind a router that forwards it to another.
+	HTTPPort int `json:"http_port" default:"80" min:"1" max:"65535"`
+	// HTTPSPort is the number of our port at which the outside's port 443 arrives.
+	HTTPSPort int `json:"https_port" default:"443" min:"1" max:"65535"`
+	// DNS is where the records of dns-01 are written.
+	DNS *DNS `json:"dns,omitempty"`
+	// Renew is what decides when a certificate is renewed: `ari` asks the authority
+	// (RFC 9773), and goes by the lifetime where it has no answer; `lifetime` renews
+	// when a third of the life is left, half of it for those of less than ten days.
+	Renew Renew `json:"renew" default:"ari" enum:"ari,lifetime"`
+	// PreferredChain is the common name of the root that the chain should lead to,
+	// where the authority offers several.
+	PreferredChain string `json:"preferred_chain,omitempty" max:"256" example:"ISRG Root X1"`
+	// Default makes the entry that of every proxy with virtual hosts that names
+	// none itself. `acme: none` on a proxy leaves it out.
+	Default bool `json:"default,omitempty"`
+}
+
+// EAB binds an account to one at the authority.
+type EAB struct {
+	// KeyID is the identifier that the authority gave.
+	KeyID string `json:"key_id" max:"512" example:"kid-1"`
+	// HMACKey is the key that the authority gave, in base64url.
+	HMACKey string `json:"hmac_key" max:"1024" example:"${EAB_HMAC_KEY}"`
+}
+
+// DNS is where records of dns-01 are written.
+type DNS struct {
+	// Provider is who serves the zone, such as `cloudflare`; `rfc2136` for a name
+	// server that takes updates; `exec` for a command of yours; `httpreq` for a
+	// service of yours.
+	Provider string `json:"provider" max:"64" example:"cloudflare"`
+	// Credentials are what the provider asks for, by name.
+	Credentials map[string]string `json:"credentials,omitempty" max:"16"`
+	// Command is what `exec` runs, with the arguments `present NAME VALUE` and
+	// later `cleanup NAME VALUE`. It has a minute to end with status 0.
+	Command string `json:"command,omitempty" max:"4096" example:"/usr/local/bin/acme-dns"`
+	// Propagation is how long a record may take to be seen at the zone's name
+	// servers.
+	Propagation unit.Duration `json:"propagation" default:"10m" min:"0s" max:"1h"`
+	// Zone is the zone that holds the records. Absent means the one that the DNS
+	// names.
+	Zone string `json:"zone,omitempty" max:"253" example:"example.com"`
+}
+
+// KeyType is the kind of a certificate's key.
+type KeyType string
+
+// The kinds of keys.
+const (
+	EC256   KeyType = "ec256"
+	EC384   KeyType = "ec384"
+	RSA2048 KeyType = "rsa2048"
+	RSA4096 KeyType = "rsa4096"
+)
+
+// Challenge is how an authority is shown that a host is ours.
+type Challenge string
+
+// The challenges (RFC 8555, section 8; RFC 8737).
+const (
+	Auto      Challenge = "auto"
+	HTTP01    Challenge = "http-01"
+	TLSALPN01 Challenge = "tls-alpn-01"
+	DNS01     Challenge = "dns-01"
+)
+
+// Renew is what decides when a certificate is renewed.
+type Renew string
+
+// What decides.
+const (
+	ByARI      Renew = "ari"
+	ByLifetime Renew = "lifetime"
+)
+
+// directory is an ACME server that has a name of its own.
+type directory struct {
+	url     string
+	staging string // the URL at which failures cost nothing, or ""
+	eab     bool   // whether accounts have to be bound to one that exists
+	limits  limits
+}
+
+// limits are what an authority is known to allow. 0 means that nothing is known.
+type limits struct {
+	failures   int // failed orders an hour and set of names
+	duplicates int // certificates a week for the same names
+	domain     int // certificates a week for a registered domain
+}
+
+// directories are the servers that need no URL. The limits are those that Let's
+// Encrypt publishes; with one order always left for the operator's own hand.
+var directories = map[string]directory{
+	"letsencrypt": {
+		url:     "https://acme-v02.api.letsencrypt.org/directory",
+		staging: "https://acme-staging-v02.api.letsencrypt.org/directory",
+		limits:  limits{failures: 4, duplicates: 5, domain: 50},
+	},
+	"letsencrypt-staging": {url: "https://acme-staging-v02.api.letsencrypt.org/directory"},
+	"zerossl":             {url: "https://acme.zerossl.com/v2/DV90", eab: true},
+	"google":              {url: "https://dv.acme-v02.api.pki.goog/directory", staging: "https://dv.acme-v02.test-api.pki.goog/directory", eab: true},
+}
+
+// directoryOf returns the server that a setting names.
+func directoryOf(name string) directory {
+	if d, ok := directories[name]; ok {
+		return d
+	}
+	return directory{url: name}
+}
+
+// Check tells what is wrong with the settings, which stand at at.
+func (c *Config) Check(at schema.Place) {
+	checkDirectory(c.Directory, c.EAB, at.Field("directory"))
+	for i, name := range c.Fallbacks {
+		checkDirectory(name, c.EAB, at.Field("fallbacks").Index(i))
+	}
+	for i, r := range c.Resolvers {
+		if _, err := netip.ParseAddrPort(r); err != nil {
+			at.Field("resolvers").Index(i).Problemf("write ip:port, such as 192.0.2.53:53", "invalid address %q", r)
+		}
+	}
+	for i, name := range c.Domains {
+		what, remedy := CheckName(name)
+		if what == "" && strings.HasPrefix(name, "*.") && c.DNS == nil {
+			what, remedy = "a wildcard needs dns-01, and the entry has no dns", "add dns: {provider: …}, or name the hosts one by one"
+		}
+		if what != "" {
+			at.Field("domains").Index(i).Problem(what, remedy)
+		}
+	}
+	if c.Challenge == DNS01 && c.DNS == nil {
+		at.Field("challenge").Problem("dns-01 needs dns", "add dns: {provider: …}")
+	}
+	if c.Email != "" && !plainAddress(c.Email) {
+		at.Field("email").Problemf("write name@example.com", "invalid address %q", c.Email)
+	}
+	if c.EAB != nil {
+		for field, value := range map[string]string{"key_id": c.EAB.KeyID, "hmac_key": c.EAB.HMACKey} {
+			if value == "" {
+				at.Field("eab").Field(field).Problem("missing", "write what the authority gave you")
+			}
+		}
+	}
+	if c.DNS != nil {
+		c.DNS.check(at.Field("dns"))
+	}
+}
+
+func checkDirectory(name string, eab *EAB, at schema.Place) {
+	if d, ok := directories[name]; ok {
+		if d.eab && eab == nil {
+			at.Problemf("add eab: {key_id: …, hmac_key: …} from your account there", "%s needs an external account binding", name)
+		}
+		return
+	}
+	u, err := url.Parse(name)
+	if err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "" {
+		at.Problemf("write letsencrypt, letsencrypt-staging, zerossl, google, or the https URL of a directory", "unknown directory %q", name)
+	}
+}
+
+func (d *DNS) check(at schema.Place) {
+	if d.Provider == "" {
+		at.Field("provider").Problem("missing", "name one of "+strings.Join(Providers(), ", "))
+		return
+	}
+	p, ok := providers[d.Provider]
+	if !ok {
+		at.Field("provider").Problemf("name one of "+strings.Join(Providers(), ", "), "unknown provider %q", d.Provider)
+		return
+	}
+	for _, key := range p.needs {
+		if d.Credentials[key] == "" {
+			at.Field("credentials").Field(key).Problemf("add "+key+" under credentials", "%s needs %s", d.Provider, key)
+		}
+	}
+	for key := range d.Credentials {
+		if !slices.Contains(p.needs, key) && !slices.Contains(p.may, key) {
+			at.Field("credentials").Field(key).Problemf("it takes "+strings.Join(append(slices.Clone(p.needs), p.may...), ", "), "%s has no credential %q", d.Provider, key)
+		}
+	}
+	switch {
+	case d.Provider == execProvider && d.Command == "":
+		at.Field("command").Problem("missing", "name the command to run")
+	case d.Provider != execProvider && d.Command != "":
+		at.Field("command").Problem("only exec runs a command", "remove it, or write provider: exec")
+	}
+}
+
+// plainAddress reports whether a text is an address of mail without a name and
+// without characters that a URL of mailto would have to escape.
+func plainAddress(s string) bool {
+	local, host, ok := strings.Cut(s, "@")
+	return ok && local != "" && strings.Contains(host, ".") && !strings.ContainsAny(s, " \t\r\n<>()[]\\,;:\"%?#&/") && !strings.Contains(host, "@")
+}

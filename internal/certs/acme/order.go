@@ -1,0 +1,497 @@
+package acme
+
+import (
+	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mholt/acmez/v3"
+	protocol "github.com/mholt/acmez/v3/acme"
+
+	"headgate/internal/store"
+)
+
+// How long steps may take.
+const (
+	requestTimeout = 30 * time.Second
+	pollTimeout    = 5 * time.Minute
+	orderTimeout   = 90 * time.Minute // of all steps; the DNS may take an hour
+	leaseTime      = 5 * time.Minute
+)
+
+// order is one walk from the wish for a certificate to the certificate. It belongs
+// to one goroutine.
+type order struct {
+	m      *Manager
+	entry  *Config
+	names  []string
+	record *Record // published by step and save
+
+	lease   *store.Lease
+	client  *protocol.Client
+	dir     protocol.Directory
+	account protocol.Account
+	order   protocol.Order
+	key     crypto.Signer
+	solvers []solver // whose answers are to be taken back
+}
+
+// obtain walks through all steps of an order. Each says what it did, so that an
+// operator sees it, and what is needed to go on is kept before the authority hears
+// of the next. The error is a *Trouble.
+func (o *order) obtain(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, orderTimeout)
+	defer cancel()
+	ctx, release, err := o.takeLease(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	defer o.withdraw()
+	for _, step := range []func(context.Context) error{
+		o.openDirectory,
+		o.openAccount,
+		o.resume,
+		o.place,
+		o.authorize,
+		o.finalize,
+		o.collect,
+	} {
+		if err := step(ctx); err != nil {
+			if o.lease != nil && leaseLost(o.lease) {
+				return &Trouble{Code: "lease_lost", Message: "another process has taken the order over", Hint: "it is looked at again", after: time.Minute}
+			}
+			return troubleOf(err)
+		}
+	}
+	return nil
+}
+
+// takeLease makes this process the one that orders the certificate. The context
+// ends when it is not any more.
+func (o *order) takeLease(ctx context.Context) (context.Context, func(), error) {
+	lease, err := o.m.store.Acquire(ctx, "acme/"+o.record.Name, leaseTime)
+	var held *store.Held
+	switch {
+	case errors.As(err, &held):
+		return nil, nil, &Trouble{Code: "ordered_elsewhere", Message: "another process orders this certificate: " + held.By, Hint: "it is looked at again", after: time.Minute}
+	case err != nil:
+		return nil, nil, storeTrouble(err)
+	}
+	o.lease = lease
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		tick := time.NewTicker(leaseTime / 4)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-lease.Lost():
+				cancel()
+				return
+			case <-tick.C:
+				if err := lease.Renew(ctx); err != nil {
+					o.m.log.Warn("renew the lease of an order", "certificate", o.record.Name, "error", err)
+				}
+			}
+		}
+	}()
+	return ctx, func() {
+		cancel()
+		<-done
+		end, stop := context.WithTimeout(context.Background(), 5*time.Second)
+		defer stop()
+		if err := lease.Release(end); err != nil {
+			o.m.log.Warn("release the lease of an order", "certificate", o.record.Name, "error", err)
+		}
+	}, nil
+}
+
+func leaseLost(l *store.Lease) bool {
+	select {
+	case <-l.Lost():
+		return true
+	default:
+		return false
+	}
+}
+
+// step notes what has been done, for the timeline.
+func (o *order) step(state State, format string, args ...any) {
+	o.record.step(o.m.now(), state, format, args...)
+	o.m.publish(o.record)
+}
+
+// save keeps the record as it is, under the lease.
+func (o *order) save(ctx context.Context, more ...store.Entry) error {
+	return o.m.keep(ctx, o.record, o.lease, more...)
+}
+
+// server returns the name and the URL of the directory that is asked, and whether it
+// is a staging one, at which an order is only tried out.
+func (o *order) server() (name, url string, staging bool) {
+	name = serverOf(o.entry, o.record)
+	d := directoryOf(name)
+	if o.record.Rehearse && d.staging != "" {
+		return name, d.staging, true
+	}
+	return name, d.url, false
+}
+
+// serverOf returns which of an entry's directories is to be asked.
+func serverOf(e *Config, r *Record) string {
+	all := append([]string{e.Directory}, e.Fallbacks...)
+	return all[r.Server%len(all)]
+}
+
+func (o *order) openDirectory(ctx context.Context) (err error) {
+	_, url, _ := o.server()
+	if o.client, err = o.m.client(o.entry, url); err != nil {
+		return err
+	}
+	if o.dir, err = o.client.GetDirectory(ctx); err != nil {
+		return err
+	}
+	if p := o.entry.Profile; p != "" && o.dir.Meta != nil && len(o.dir.Meta.Profiles) > 0 {
+		if _, ok := o.dir.Meta.Profiles[p]; !ok {
+			return &Trouble{Code: "bad_profile", Message: fmt.Sprintf("the directory has no profile %q", p), Hint: "it has " + strings.Join(sortedKeys(o.dir.Meta.Profiles), ", "), blocked: true}
+		}
+	}
+	return nil
+}
+
+func (o *order) openAccount(ctx context.Context) (err error) {
+	_, url, _ := o.server()
+	o.account, err = o.m.account(ctx, o.client, o.entry, url)
+	return err
+}
+
+// resume takes up an order that was under way when a process ended. One that cannot
+// be taken up is given up, and the next step places another.
+func (o *order) resume(ctx context.Context) error {
+	open := o.record.Open
+	_, url, _ := o.server()
+	if open == nil {
+		return nil
+	}
+	if open.URL == "" || open.Directory != url || open.Account != o.account.Location || !sameNames(open.Chosen, o.names) {
+		o.giveUp("it was not placed, or something else is wanted now")
+		return nil
+	}
+	found, err := o.client.GetOrder(ctx, o.account, protocol.Order{Location: open.URL})
+	var p protocol.Problem
+	switch {
+	case errors.As(err, &p) && p.Status >= 400 && p.Status < 500 && p.Status != 429:
+		o.giveUp("the authority does not know it any more")
+		return nil
+	case err != nil:
+		return err
+	case found.Status == protocol.StatusInvalid:
+		o.giveUp("the authority had given it up")
+		return nil
+	}
+	found.Location = open.URL
+	key, err := x509.ParsePKCS8PrivateKey(open.Key)
+	if err != nil {
+		o.giveUp("its key cannot be read")
+		return nil
+	}
+	o.order, o.key = found, key.(crypto.Signer)
+	o.step(Pending, "order taken up again, the authority has it as %s", found.Status)
+	return nil
+}
+
+// giveUp ends an order that cannot be taken up again.
+func (o *order) giveUp(why string) {
+	o.record.giveUp(o.m.now(), &Trouble{Code: "given_up", Message: "the order was not finished: " + why, Hint: "another one is placed"})
+}
+
+// place looks whether an order can succeed, and places it.
+func (o *order) place(ctx context.Context) error {
+	if o.order.Location != "" {
+		return nil
+	}
+	chosen, err := o.look(ctx)
+	if err != nil {
+		return err
+	}
+	name, url, staging := o.server()
+	if o.key, err = newKey(o.entry.KeyType); err != nil {
+		return err
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(o.key)
+	if err != nil {
+		return err
+	}
+	o.record.begin(name, staging, o.m.now())
+	o.record.Open = &openOrder{Directory: url, Account: o.account.Location, Key: der, Chosen: chosen, Staging: staging, Began: o.m.now()}
+	o.step(Pending, "order for %s at %s", strings.Join(o.names, ", "), name)
+	if err := o.save(ctx); err != nil {
+		return err
+	}
+	wanted := protocol.Order{Profile: o.entry.Profile, Replaces: o.replaces(ctx, name, staging)}
+	for _, n := range o.names {
+		wanted.Identifiers = append(wanted.Identifiers, identifier(n))
+	}
+	if o.order, err = o.client.NewOrder(ctx, o.account, wanted); err != nil {
+		return err
+	}
+	o.record.Open.URL = o.order.Location
+	o.step(Pending, "the authority has taken the order and asks for %d proofs", len(o.order.Authorizations))
+	return o.save(ctx)
+}
+
+// look is the preflight.
+func (o *order) look(ctx context.Context) (map[string]Challenge, error) {
+	o.record.Warnings = nil
+	o.record.step(o.m.now(), Preflight, "")
+	o.m.publish(o.record)
+	chosen, warnings, err := o.m.preflight(ctx, o.entry, o.names, o.record, o.dir)
+	o.record.Warnings = warnings
+	return chosen, err
+}
+
+// replaces returns what names the certificate that the order is to renew (RFC 9773,
+// section 5), "" where there is none at this directory.
+func (o *order) replaces(ctx context.Context, directory string, staging bool) string {
+	if staging || o.record.NoReplaces || o.record.NotAfter.IsZero() || o.record.Directory != directory || o.dir.RenewalInfo == "" {
+		return ""
+	}
+	leaf, err := o.m.leaf(ctx, o.record.Name)
+	if err != nil {
+		return ""
+	}
+	id, err := protocol.ARIUniqueIdentifier(leaf)
+	if err != nil {
+		return ""
+	}
+	return id
+}
+
+// authorize shows the authority that every name is ours.
+func (o *order) authorize(ctx context.Context) error {
+	if o.order.Status != protocol.StatusPending {
+		return nil
+	}
+	var waiting []protocol.Authorization
+	for _, url := range o.order.Authorizations {
+		authz, err := o.client.GetAuthorization(ctx, o.account, url)
+		if err != nil {
+			return err
+		}
+		name := authz.IdentifierValue()
+		if authz.Status == protocol.StatusValid {
+			o.step(Pending, "%s: the authority knows already that it is ours", name)
+			continue
+		}
+		if err := o.solve(ctx, &authz, name); err != nil {
+			return err
+		}
+		waiting = append(waiting, authz)
+	}
+	for _, authz := range waiting {
+		name := authz.IdentifierValue()
+		if _, err := o.client.PollAuthorization(ctx, o.account, authz); err != nil {
+			return err
+		}
+		o.step(Pending, "%s: the authority has seen that it is ours", name)
+	}
+	o.withdraw()
+	o.step(Ready, "every name is ours")
+	return nil
+}
+
+// solve puts the answer to the chosen challenge in place, waits until it can be
+// seen, and tells the authority to look.
+func (o *order) solve(ctx context.Context, authz *protocol.Authorization, name string) error {
+	kind := o.record.Open.Chosen[name]
+	i := slices.IndexFunc(authz.Challenges, func(c protocol.Challenge) bool { return c.Type == string(kind) })
+	if i < 0 {
+		return &Trouble{Code: "challenge_not_offered", Message: fmt.Sprintf("%s: the authority does not offer %s", name, kind), Hint: "write another challenge", blocked: true}
+	}
+	c := authz.Challenges[i]
+	if c.Status != protocol.StatusPending {
+		return nil // told before a crash; its end is waited for
+	}
+	s, err := o.m.solverFor(kind, o.entry, c, name)
+	if err != nil {
+		return err
+	}
+	o.solvers = append(o.solvers, s)
+	if err := s.present(ctx, o); err != nil {
+		return err
+	}
+	o.step(Pending, "%s: answer to %s in place%s", name, kind, s.where())
+	if err := s.await(ctx); err != nil {
+		return err
+	}
+	if _, err := o.client.InitiateChallenge(ctx, o.account, c); err != nil {
+		return err
+	}
+	return nil
+}
+
+// withdraw takes answers back. It does so as well as it can.
+func (o *order) withdraw() {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	for _, s := range o.solvers {
+		if err := s.cleanUp(ctx); err != nil {
+			o.m.log.Warn("take the answer to a challenge back", "certificate", o.record.Name, "error", err)
+		}
+	}
+	o.solvers = nil
+}
+
+// finalize asks for the certificate and waits until it is made.
+func (o *order) finalize(ctx context.Context) (err error) {
+	if o.order.Status == protocol.StatusValid {
+		return nil
+	}
+	csr, err := newCSR(o.key, o.names)
+	if err != nil {
+		return err
+	}
+	o.step(Processing, "certificate asked for")
+	if err := o.save(ctx); err != nil {
+		return err
+	}
+	location := o.order.Location
+	if o.order.Status == protocol.StatusProcessing {
+		o.order, err = o.poll(ctx)
+	} else {
+		o.order, err = o.client.FinalizeOrder(ctx, o.account, o.order, csr)
+	}
+	o.order.Location = location
+	return err
+}
+
+// poll waits for the end of an order that was asked for before a crash.
+func (o *order) poll(ctx context.Context) (protocol.Order, error) {
+	for end := time.Now().Add(pollTimeout); time.Now().Before(end); {
+		found, err := o.client.GetOrder(ctx, o.account, o.order)
+		switch {
+		case err != nil:
+			return o.order, err
+		case found.Status == protocol.StatusValid:
+			return found, nil
+		case found.Status == protocol.StatusInvalid && found.Error != nil:
+			return found, *found.Error
+		case found.Status == protocol.StatusInvalid:
+			return found, &Trouble{Code: "order_invalid", Message: "the authority has given the order up", Hint: "another one is placed"}
+		}
+		select {
+		case <-ctx.Done():
+			return o.order, ctx.Err()
+		case <-time.After(2 * time.Second):
+		}
+	}
+	return o.order, context.DeadlineExceeded
+}
+
+// collect takes the chain and puts it into use, in one commit with the end of the
+// order. What a staging directory has issued is thrown away.
+func (o *order) collect(ctx context.Context) error {
+	chains, err := o.client.GetCertificateChain(ctx, o.account, o.order.Certificate)
+	if err != nil {
+		return err
+	}
+	if len(chains) == 0 {
+		return &Trouble{Code: "no_chain", Message: "the authority gave no certificate", Hint: "it is asked again", theirs: true}
+	}
+	issued, err := newIssued(o.record.Name, preferred(chains, o.entry.PreferredChain).ChainPEM, o.key)
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(o.names, func(n string) bool { return Covers(issued.names(), n) }) {
+		return &Trouble{Code: "wrong_certificate", Message: "the authority gave a certificate for other names", Hint: "it is not used", theirs: true}
+	}
+	name, _, staging := o.server()
+	last := o.record.last()
+	last.Ended, last.Issued = o.m.now(), true
+	o.record.Open = nil
+	if staging {
+		last.Steps = append(last.Steps, Step{At: o.m.now(), State: Ready, Text: "it would have been issued; now in earnest"})
+		o.record.Rehearse = false
+		return o.save(ctx)
+	}
+	leaf := issued.Certificate.Leaf
+	o.record.step(o.m.now(), Valid, "")
+	last.Steps = append(last.Steps, Step{At: o.m.now(), State: Valid, Text: fmt.Sprintf("issued, good until %s", leaf.NotAfter.UTC().Format(time.RFC3339))})
+	o.record.Has, o.record.Directory, o.record.Profile = o.names, name, o.entry.Profile
+	o.record.NotBefore, o.record.NotAfter = leaf.NotBefore, leaf.NotAfter
+	o.record.Renewal, o.record.NoReplaces = nil, false
+	if err := o.save(ctx, store.Entry{Key: store.PrefixCertificate + issued.Name, Value: issued.PEM}); err != nil {
+		return err
+	}
+	o.m.install(issued)
+	return nil
+}
+
+// preferred returns the chain that leads to a root, or the first.
+func preferred(chains []protocol.Certificate, root string) protocol.Certificate {
+	if root == "" {
+		return chains[0]
+	}
+	for _, c := range chains {
+		if certs := parseChain(c.ChainPEM); len(certs) > 0 && certs[len(certs)-1].Issuer.CommonName == root {
+			return c
+		}
+	}
+	return chains[0]
+}
+
+func newKey(kind KeyType) (crypto.Signer, error) {
+	switch kind {
+	case EC384:
+		return ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
+	case RSA2048:
+		return rsa.GenerateKey(rand.Reader, 2048)
+	case RSA4096:
+		return rsa.GenerateKey(rand.Reader, 4096)
+	}
+	return ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+}
+
+func newCSR(key crypto.Signer, names []string) ([]byte, error) {
+	csr, err := acmez.NewCSR(key, names)
+	if err != nil {
+		return nil, err
+	}
+	return x509.CreateCertificateRequest(rand.Reader, csr, key)
+}
+
+// identifier returns a name as the protocol has it (RFC 8555, section 9.7.7; RFC
+// 8738).
+func identifier(name string) protocol.Identifier {
+	if _, err := netip.ParseAddr(name); err == nil {
+		return protocol.Identifier{Type: "ip", Value: name}
+	}
+	return protocol.Identifier{Type: "dns", Value: name}
+}
+
+// sameNames reports whether challenges were chosen for just these names.
+func sameNames(chosen map[string]Challenge, names []string) bool {
+	if len(chosen) != len(names) {
+		return false
+	}
+	for _, n := range names {
+		if _, ok := chosen[n]; !ok {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,153 @@
+package acme
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+)
+
+// provider writes the records of dns-01. A record stands beside others with the same
+// name, as a wildcard and its domain need two at once. Its methods are called by one
+// goroutine.
+type provider interface {
+	// wantsZone reports whether the zone has to be known.
+	wantsZone() bool
+	// present adds a TXT record with a value, cleanUp removes it. Names have no dot
+	// at their end, and zone is one of the name's ancestors. To remove what is not
+	// there is no error.
+	present(ctx context.Context, zone, name, value string) error
+	cleanUp(ctx context.Context, zone, name, value string) error
+}
+
+// kind is a kind of provider: its credentials and how it is made.
+type kind struct {
+	needs, may []string // the names of credentials
+	open       func(d *DNS) (provider, error)
+}
+
+// execProvider is the provider that runs a command.
+const execProvider = "exec"
+
+// providers are all kinds by name. It is never changed.
+var providers = map[string]kind{
+	"exec":    {open: func(d *DNS) (provider, error) { return command{d.Command}, nil }},
+	"httpreq": {needs: []string{"endpoint"}, may: []string{"username", "password"}, open: openHTTPReq},
+	"rfc2136": {needs: []string{"server"}, may: []string{"tsig_name", "tsig_secret", "tsig_algorithm"}, open: openUpdate},
+}
+
+// Providers returns the names of all providers, in order.
+func Providers() []string { return slices.Sorted(maps.Keys(providers)) }
+
+// newProvider returns the provider of an entry.
+func newProvider(d *DNS) (provider, error) {
+	if d == nil {
+		return nil, fmt.Errorf("dns-01 needs dns")
+	}
+	k, ok := providers[d.Provider]
+	if !ok {
+		return nil, fmt.Errorf("unknown provider %q", d.Provider)
+	}
+	return k.open(d)
+}
+
+// commandTime is how long a command may take.
+const commandTime = time.Minute
+
+// command is the provider exec: a program of the operator's.
+type command struct{ path string }
+
+func (c command) wantsZone() bool { return false }
+
+func (c command) present(ctx context.Context, _, name, value string) error {
+	return c.run(ctx, "present", name, value)
+}
+
+func (c command) cleanUp(ctx context.Context, _, name, value string) error {
+	return c.run(ctx, "cleanup", name, value)
+}
+
+func (c command) run(ctx context.Context, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, commandTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, c.path, args...)
+	cmd.WaitDelay = time.Second
+	out := &head{most: maxDetail}
+	cmd.Stdout, cmd.Stderr = out, out
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s %s: %w: %s", c.path, args[0], err, strings.TrimSpace(out.String()))
+	}
+	return nil
+}
+
+// head keeps the beginning of what is written to it.
+type head struct {
+	bytes.Buffer
+	most int
+}
+
+func (h *head) Write(p []byte) (int, error) {
+	h.Buffer.Write(p[:min(len(p), max(h.most-h.Len(), 0))])
+	return len(p), nil
+}
+
+// httpReq is the provider httpreq: a service of the operator's that takes
+// POST endpoint/present and endpoint/cleanup with {"fqdn": …, "value": …}.
+type httpReq struct{ endpoint, username, password string }
+
+func openHTTPReq(d *DNS) (provider, error) {
+	return httpReq{strings.TrimSuffix(d.Credentials["endpoint"], "/"), d.Credentials["username"], d.Credentials["password"]}, nil
+}
+
+func (h httpReq) wantsZone() bool { return false }
+
+func (h httpReq) present(ctx context.Context, _, name, value string) error {
+	return h.post(ctx, "/present", name, value)
+}
+
+func (h httpReq) cleanUp(ctx context.Context, _, name, value string) error {
+	return h.post(ctx, "/cleanup", name, value)
+}
+
+func (h httpReq) post(ctx context.Context, path, name, value string) error {
+	body, err := json.Marshal(map[string]string{"fqdn": name + ".", "value": value})
+	if err != nil {
+		return err
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, h.endpoint+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if h.username != "" {
+		req.SetBasicAuth(h.username, h.password)
+	}
+	_, err = call(req)
+	return err
+}
+
+// call sends a request to a provider and returns the body of its answer, which is
+// bounded. A status other than 2xx is an error with the beginning of the body.
+func call(req *http.Request) ([]byte, error) {
+	client := http.Client{Timeout: requestTimeout, Transport: http.DefaultTransport}
+	resp, err := client.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse))
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode/100 != 2 {
+		return nil, fmt.Errorf("%s %s answers %s: %s", req.Method, req.URL.Redacted(), resp.Status, cut(string(body[:min(len(body), 512)])))
+	}
+	return body, nil
+}

@@ -1,0 +1,81 @@
+package acme
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/miekg/dns"
+)
+
+// update is the provider rfc2136: a name server that takes dynamic updates (RFC 2136),
+// signed with TSIG (RFC 8945) where a key is given.
+type update struct {
+	server              string
+	keyName, key, algor string
+}
+
+// algorithms are those of TSIG by their usual names.
+var algorithms = map[string]string{
+	"":            dns.HmacSHA256,
+	"hmac-sha1":   dns.HmacSHA1,
+	"hmac-sha224": dns.HmacSHA224,
+	"hmac-sha256": dns.HmacSHA256,
+	"hmac-sha384": dns.HmacSHA384,
+	"hmac-sha512": dns.HmacSHA512,
+}
+
+func openUpdate(d *DNS) (provider, error) {
+	c := d.Credentials
+	u := update{server: c["server"]}
+	if _, _, err := net.SplitHostPort(u.server); err != nil {
+		u.server = net.JoinHostPort(strings.Trim(u.server, "[]"), "53")
+	}
+	algorithm, ok := algorithms[strings.ToLower(c["tsig_algorithm"])]
+	if !ok {
+		return nil, fmt.Errorf("unknown tsig_algorithm %q; use hmac-sha256", c["tsig_algorithm"])
+	}
+	if (c["tsig_name"] == "") != (c["tsig_secret"] == "") {
+		return nil, fmt.Errorf("tsig_name and tsig_secret belong together")
+	}
+	u.keyName, u.key, u.algor = dns.Fqdn(c["tsig_name"]), c["tsig_secret"], algorithm
+	return u, nil
+}
+
+func (u update) wantsZone() bool { return true }
+
+// recordTTL is how long resolvers may believe a record.
+const recordTTL = 60
+
+func (u update) present(ctx context.Context, zone, name, value string) error {
+	return u.send(ctx, zone, func(m *dns.Msg) { m.Insert([]dns.RR{txt(name, value)}) })
+}
+
+func (u update) cleanUp(ctx context.Context, zone, name, value string) error {
+	return u.send(ctx, zone, func(m *dns.Msg) { m.Remove([]dns.RR{txt(name, value)}) })
+}
+
+func txt(name, value string) dns.RR {
+	return &dns.TXT{Hdr: dns.RR_Header{Name: dns.Fqdn(name), Rrtype: dns.TypeTXT, Class: dns.ClassINET, Ttl: recordTTL}, Txt: []string{value}}
+}
+
+func (u update) send(ctx context.Context, zone string, fill func(*dns.Msg)) error {
+	m := new(dns.Msg)
+	m.SetUpdate(dns.Fqdn(zone))
+	fill(m)
+	client := dns.Client{Net: "tcp", Timeout: requestTimeout}
+	if u.key != "" {
+		client.TsigSecret = map[string]string{u.keyName: u.key}
+		m.SetTsig(u.keyName, u.algor, 300, time.Now().Unix())
+	}
+	answer, _, err := client.ExchangeContext(ctx, m, u.server)
+	if err != nil {
+		return fmt.Errorf("update at name server %s: %w", u.server, err)
+	}
+	if answer.Rcode != dns.RcodeSuccess {
+		return fmt.Errorf("name server %s refuses the update of %s: %s", u.server, zone, dns.RcodeToString[answer.Rcode])
+	}
+	return nil
+}

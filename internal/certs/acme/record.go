@@ -1,0 +1,185 @@
+package acme
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// State is how a certificate by ACME stands.
+type State string
+
+// The states. Idle is before the first look, and when nobody wants it any more;
+// the others are those of an order, or of the look before it.
+const (
+	Idle       State = "idle"
+	Preflight  State = "preflight"
+	Blocked    State = "blocked"
+	Pending    State = "pending"
+	Ready      State = "ready"
+	Processing State = "processing"
+	Valid      State = "valid"
+	Failed     State = "failed"
+)
+
+// Record is what is kept of a certificate besides itself. It outlives restarts, and
+// another machine can go on from it.
+type Record struct {
+	// Name is what the certificate is called in the store, Names are what it is
+	// wanted for, the wildcard first. Has are those of the certificate in use.
+	Name  string   `json:"name"`
+	Names []string `json:"names"`
+	Has   []string `json:"has,omitempty"`
+	// Entry is the entry that it is ordered under.
+	Entry string `json:"entry"`
+	// State stands since Since; Trouble is why, for blocked and failed.
+	State   State     `json:"state"`
+	Since   time.Time `json:"since"`
+	Trouble *Trouble  `json:"trouble,omitempty"`
+	// Warnings are what the last look before an order found doubtful.
+	Warnings []string `json:"warnings,omitempty"`
+	// NextTry is when it is looked at again, also for a renewal.
+	NextTry time.Time `json:"next_try,omitzero"`
+	// Failures counts those in a row.
+	Failures int `json:"failures,omitempty"`
+	// NotBefore and NotAfter are the life of the certificate in use, Directory is
+	// who issued it, and Profile the kind. They are zero while there is none.
+	NotBefore time.Time `json:"not_before,omitzero"`
+	NotAfter  time.Time `json:"not_after,omitzero"`
+	Directory string    `json:"directory,omitempty"`
+	Profile   string    `json:"profile,omitempty"`
+	// Renewal is what the authority says about when to renew.
+	Renewal *Renewal `json:"renewal,omitempty"`
+	// Timeline are the last orders, the newest last, at most maxOrders.
+	Timeline []*Attempt `json:"timeline,omitempty"`
+
+	// Open is the order that is under way.
+	Open *openOrder `json:"open,omitempty"`
+	// Server counts which of the entry's directories is asked now, 0 for the first;
+	// ServerFailures are the failures in a row that are its own.
+	Server         int `json:"server,omitempty"`
+	ServerFailures int `json:"server_failures,omitempty"`
+	// Rehearse says that a staging directory is asked first, since the last check
+	// of a host failed.
+	Rehearse bool `json:"rehearse,omitempty"`
+	// NoReplaces says that the next order does not name the one it replaces, since
+	// the authority has refused that.
+	NoReplaces bool `json:"no_replaces,omitempty"`
+}
+
+// Renewal is what an authority says about when to renew (RFC 9773).
+type Renewal struct {
+	// Start and End are the window that it suggests, At is the moment in it that
+	// was chosen.
+	Start time.Time `json:"start"`
+	End   time.Time `json:"end"`
+	At    time.Time `json:"at"`
+	// Explanation is a page of the authority's, or "".
+	Explanation string `json:"explanation,omitempty"`
+	// AskAgain is when the authority wants to be asked again.
+	AskAgain time.Time `json:"ask_again"`
+}
+
+// openOrder is an order that has not ended. Its key is kept from before the first
+// request, so that the order can be finished after a crash.
+type openOrder struct {
+	URL       string               `json:"url,omitempty"`
+	Directory string               `json:"directory"`
+	Account   string               `json:"account"`
+	Key       []byte               `json:"key"` // PKCS 8, DER; the store seals it
+	Chosen    map[string]Challenge `json:"chosen"`
+	Staging   bool                 `json:"staging,omitempty"`
+	Began     time.Time            `json:"began"`
+}
+
+// Attempt is one order from its beginning to its end.
+type Attempt struct {
+	// Directory is who was asked; Staging says that it was only tried out.
+	Directory string `json:"directory"`
+	Staging   bool   `json:"staging,omitempty"`
+	// Began and Ended bound it; Ended is zero while it is under way.
+	Began time.Time `json:"began"`
+	Ended time.Time `json:"ended,omitzero"`
+	// Issued says how it ended; Trouble is why it failed.
+	Issued  bool     `json:"issued,omitempty"`
+	Trouble *Trouble `json:"trouble,omitempty"`
+	// Steps are what happened, in order, at most maxSteps.
+	Steps []Step `json:"steps"`
+}
+
+// Step is one thing that happened to an order.
+type Step struct {
+	At    time.Time `json:"at"`
+	State State     `json:"state"`
+	Text  string    `json:"text"`
+}
+
+// The bounds of a timeline.
+const (
+	maxOrders = 20
+	maxSteps  = 100
+)
+
+// begin adds an order to the timeline.
+func (r *Record) begin(directory string, staging bool, at time.Time) *Attempt {
+	a := &Attempt{Directory: directory, Staging: staging, Began: at}
+	r.Timeline = append(r.Timeline, a)
+	if n := len(r.Timeline) - maxOrders; n > 0 {
+		r.Timeline = slices.Clone(r.Timeline[n:])
+	}
+	return a
+}
+
+// last returns the newest order, nil if there was none.
+func (r *Record) last() *Attempt {
+	if n := len(r.Timeline); n > 0 {
+		return r.Timeline[n-1]
+	}
+	return nil
+}
+
+// giveUp ends the order that is under way, if one is.
+func (r *Record) giveUp(at time.Time, t *Trouble) {
+	if a := r.last(); a != nil && a.Ended.IsZero() {
+		a.Ended, a.Trouble = at, t
+	}
+	r.Open = nil
+}
+
+// step notes what happens to the order that is under way.
+func (r *Record) step(at time.Time, state State, format string, args ...any) {
+	if r.State != state {
+		r.State, r.Since = state, at
+	}
+	if a := r.last(); a != nil && a.Ended.IsZero() && len(a.Steps) < maxSteps {
+		a.Steps = append(a.Steps, Step{At: at, State: state, Text: cut(fmt.Sprintf(format, args...))})
+	}
+}
+
+// count returns how many orders at a directory failed within the last hour, and how
+// many certificates it issued within the last week.
+func (r *Record) count(directory string, now time.Time) (failed, issued int) {
+	for _, a := range r.Timeline {
+		switch {
+		case a.Directory != directory || a.Staging || a.Ended.IsZero():
+		case a.Issued && now.Sub(a.Ended) < 7*24*time.Hour:
+			issued++
+		case !a.Issued && a.Trouble != nil && a.Trouble.Problem != nil && now.Sub(a.Ended) < time.Hour:
+			failed++
+		}
+	}
+	return failed, issued
+}
+
+// public returns a copy that others may keep while the record goes on, without the
+// order that is under way: its key is nobody's business.
+func (r *Record) public() *Record {
+	data, err := json.Marshal(r)
+	out := &Record{}
+	if err != nil || json.Unmarshal(data, out) != nil {
+		panic("acme: a record cannot be written") // it is made of plain values
+	}
+	out.Open = nil
+	return out
+}

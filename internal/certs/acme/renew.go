@@ -1,0 +1,108 @@
+package acme
+
+import (
+	"context"
+	"errors"
+	"hash/fnv"
+	"time"
+
+	protocol "github.com/mholt/acmez/v3/acme"
+)
+
+// shortLife is the life below which a certificate is renewed at half of it.
+const shortLife = 10 * 24 * time.Hour
+
+// byLifetime returns when a certificate is renewed if nobody suggests a moment: when
+// a third of its life is left, half of a short one. Names differ a little, so that
+// certificates that were issued together are not renewed together.
+func byLifetime(r *Record) time.Time {
+	life := r.NotAfter.Sub(r.NotBefore)
+	left := life / 3
+	if life < shortLife {
+		left = life / 2
+	}
+	h := fnv.New32a()
+	h.Write([]byte(r.Name))
+	jitter := time.Duration(float64(life/30) * float64(h.Sum32()) / (1 << 32))
+	return r.NotAfter.Add(-left - jitter)
+}
+
+// renewAt returns when a certificate is to be renewed. What the authority suggests
+// wins, but not over the end of the certificate.
+func renewAt(e *Config, r *Record) time.Time {
+	own := byLifetime(r)
+	if e.Renew != ByARI || r.Renewal == nil || !r.Renewal.At.Before(r.NotAfter) {
+		return own
+	}
+	return r.Renewal.At
+}
+
+// The bounds of how often an authority is asked when to renew (RFC 9773, section
+// 4.3.2).
+const (
+	soonestAsk = time.Minute
+	latestAsk  = 24 * time.Hour
+	usualAsk   = 6 * time.Hour
+)
+
+// askRenewal asks the authority when to renew, if it is time to. A failure leaves
+// what is known, and is no reason not to serve.
+func (m *Manager) askRenewal(ctx context.Context, e *Config, r *Record) {
+	now := m.now()
+	if e.Renew != ByARI || r.NotAfter.IsZero() || r.Renewal != nil && now.Before(r.Renewal.AskAgain) {
+		return
+	}
+	next := usualAsk
+	// One that lives for minutes is asked about more often.
+	bound := func(d time.Duration) time.Duration {
+		return min(max(d, min(soonestAsk, r.NotAfter.Sub(r.NotBefore)/10)), latestAsk)
+	}
+	info, err := m.renewalInfo(ctx, e, r)
+	switch {
+	case errors.Is(err, protocol.ErrUnsupported):
+		next = latestAsk
+	case err != nil:
+		m.log.Debug("ask the authority when to renew", "certificate", r.Name, "error", err)
+	}
+	if r.Renewal == nil {
+		r.Renewal = &Renewal{At: byLifetime(r)}
+	}
+	if err == nil {
+		w := info.SuggestedWindow
+		if !w.Start.Equal(r.Renewal.Start) || !w.End.Equal(r.Renewal.End) {
+			r.Renewal.Start, r.Renewal.End, r.Renewal.At = w.Start, w.End, info.SelectedTime
+		}
+		r.Renewal.Explanation = cut(info.ExplanationURL)
+		if info.RetryAfter != nil {
+			next = info.RetryAfter.Sub(now)
+		}
+	}
+	r.Renewal.AskAgain = now.Add(bound(next))
+}
+
+func (m *Manager) renewalInfo(ctx context.Context, e *Config, r *Record) (protocol.RenewalInfo, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*requestTimeout)
+	defer cancel()
+	leaf, err := m.leaf(ctx, r.Name)
+	if err != nil {
+		return protocol.RenewalInfo{}, err
+	}
+	c, err := m.client(e, directoryOf(r.Directory).url)
+	if err != nil {
+		return protocol.RenewalInfo{}, err
+	}
+	return c.GetRenewalInfo(ctx, leaf)
+}
+
+// pause returns how long to wait after failures in a row: a minute, then twice as
+// long each time, up to an hour; less where the certificate ends before.
+func (m *Manager) pause(r *Record, now time.Time) time.Duration {
+	d := m.pace.first << min(max(r.Failures-1, 0), 10)
+	d = min(d, m.pace.most)
+	if left := r.NotAfter.Sub(now); left > 0 {
+		d = min(d, max(left/10, m.pace.first))
+	}
+	h := fnv.New32a()
+	h.Write([]byte(r.Name + now.String()))
+	return d + time.Duration(float64(d/10)*float64(h.Sum32())/(1<<32))
+}

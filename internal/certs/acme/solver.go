@@ -1,0 +1,195 @@
+package acme
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mholt/acmez/v3"
+	protocol "github.com/mholt/acmez/v3/acme"
+
+	"headgate/internal/store"
+)
+
+// solver puts the answer to one challenge in place and takes it back.
+type solver interface {
+	// present puts it in place.
+	present(ctx context.Context, o *order) error
+	// where tells people where it is, or nothing.
+	where() string
+	// await returns when the authority can see it.
+	await(ctx context.Context) error
+	// cleanUp takes it back. To do so twice does no harm.
+	cleanUp(ctx context.Context) error
+}
+
+// solverFor returns the solver of a challenge.
+func (m *Manager) solverFor(kind Challenge, e *Config, c protocol.Challenge, name string) (solver, error) {
+	switch kind {
+	case HTTP01:
+		return &httpSolver{m: m, token: c.Token, answer: c.KeyAuthorization}, nil
+	case TLSALPN01:
+		return &alpnSolver{m: m, challenge: c, name: name}, nil
+	case DNS01:
+		p, err := newProvider(e.DNS)
+		if err != nil {
+			return nil, &Trouble{Code: "dns_provider", Message: err.Error(), Hint: "correct dns in the entry", blocked: true}
+		}
+		return &dnsSolver{settings: e.DNS, provider: p, look: newLookup(e.Resolvers), name: c.DNS01TXTRecordName(), value: c.DNS01KeyAuthorization()}, nil
+	}
+	return nil, fmt.Errorf("unknown challenge %q", kind)
+}
+
+// answerLife is for how long an answer of http-01 is kept in the store at most, from
+// which other machines answer too.
+const answerLife = 2 * time.Hour
+
+// httpSolver answers http-01 (RFC 8555, section 8.3).
+type httpSolver struct {
+	m             *Manager
+	token, answer string
+}
+
+func (s *httpSolver) present(ctx context.Context, o *order) error {
+	s.m.answers.setHTTP(s.token, s.answer)
+	err := store.CheckKey(store.PrefixChallenge + s.token)
+	if err == nil {
+		_, err = s.m.store.Commit(ctx, store.Change{
+			Put:   []store.Entry{{Key: store.PrefixChallenge + s.token, Value: []byte(s.answer), Expires: s.m.now().Add(answerLife)}},
+			Under: o.lease, Who: who, Why: "http-01 for " + o.record.Name,
+		})
+	}
+	if err != nil {
+		return storeTrouble(err)
+	}
+	return nil
+}
+
+func (s *httpSolver) where() string               { return "" }
+func (s *httpSolver) await(context.Context) error { return nil }
+
+func (s *httpSolver) cleanUp(ctx context.Context) error {
+	s.m.answers.dropHTTP(s.token)
+	_, err := s.m.store.Commit(ctx, store.Change{Delete: []string{store.PrefixChallenge + s.token}, Who: who, Why: "http-01 answered"})
+	return err
+}
+
+// alpnSolver answers tls-alpn-01 (RFC 8737).
+type alpnSolver struct {
+	m         *Manager
+	challenge protocol.Challenge
+	name      string
+}
+
+func (s *alpnSolver) present(context.Context, *order) error {
+	cert, err := acmez.TLSALPN01ChallengeCert(s.challenge)
+	if err != nil {
+		return err
+	}
+	s.m.answers.setTLS(alpnName(s.name), cert)
+	return nil
+}
+
+func (s *alpnSolver) where() string               { return "" }
+func (s *alpnSolver) await(context.Context) error { return nil }
+
+func (s *alpnSolver) cleanUp(context.Context) error {
+	s.m.answers.dropTLS(alpnName(s.name))
+	return nil
+}
+
+// dnsSolver answers dns-01 (RFC 8555, section 8.4) with a record that a provider
+// writes, where CNAME records lead.
+type dnsSolver struct {
+	settings    *DNS
+	provider    provider
+	look        lookup
+	name, value string
+
+	zone, at string // where the record is written
+	written  bool
+}
+
+func (s *dnsSolver) present(ctx context.Context, _ *order) (err error) {
+	if s.at, err = s.look.target(ctx, s.name); err != nil {
+		return &Trouble{Code: "dns", Message: cut(fmt.Sprintf("look up where the record of dns-01 goes: %v", err)), Hint: "check the zone's name servers"}
+	}
+	if s.zone = s.settings.Zone; s.zone == "" && s.provider.wantsZone() {
+		if s.zone, err = s.look.zone(ctx, s.at); err != nil {
+			return &Trouble{Code: "dns", Message: cut(fmt.Sprintf("find the zone of %s: %v", s.at, err)), Hint: "name it: dns: {zone: …}"}
+		}
+	}
+	s.written = true // also if it fails: it may have been written
+	if err := s.provider.present(ctx, s.zone, s.at, s.value); err != nil {
+		return &Trouble{Code: "dns_provider", Message: cut(fmt.Sprintf("%s: write the record %s: %v", s.settings.Provider, s.at, err)), Hint: "check the credentials, and that they may write to the zone " + s.zone}
+	}
+	return nil
+}
+
+func (s *dnsSolver) where() string { return " as TXT record " + s.at }
+
+// The pauses between two looks for a record.
+const (
+	firstLook = 500 * time.Millisecond
+	slowLook  = 10 * time.Second
+)
+
+// await waits until every server that holds the zone has the record.
+func (s *dnsSolver) await(ctx context.Context) error {
+	limit := time.Duration(s.settings.Propagation)
+	if limit == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	var last error
+	for pause := firstLook; ; pause = min(pause*2, slowLook) {
+		if last = s.everywhere(ctx); last == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return &Trouble{Code: "dns_slow", Message: cut(fmt.Sprintf("the record %s was written, but not seen within %s: %v", s.at, limit, last)), Hint: "give it more time with dns: {propagation: …}, or name the servers to ask under resolvers"}
+		case <-time.After(pause):
+		}
+	}
+}
+
+// errNotSeen says that a server does not have the record yet.
+var errNotSeen = errors.New("does not have it yet")
+
+func (s *dnsSolver) everywhere(ctx context.Context) error {
+	zone := s.zone
+	if zone == "" && !s.look.named {
+		var err error
+		if zone, err = s.look.zone(ctx, s.at); err != nil {
+			return err
+		}
+	}
+	servers, err := s.look.holders(ctx, zone)
+	if err != nil {
+		return err
+	}
+	for _, server := range servers {
+		seen, err := s.look.seen(ctx, server, s.at, s.value)
+		if err != nil {
+			return err
+		}
+		if !seen {
+			return fmt.Errorf("name server %s %w", server, errNotSeen)
+		}
+	}
+	return nil
+}
+
+func (s *dnsSolver) cleanUp(ctx context.Context) error {
+	if !s.written {
+		return nil
+	}
+	s.written = false
+	if err := s.provider.cleanUp(ctx, s.zone, s.at, s.value); err != nil {
+		return fmt.Errorf("%s: remove the record %s: %w", s.settings.Provider, s.at, err)
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"headgate/internal/certs/acme"
+	"headgate/internal/schema"
+)
+
+// ACME is an entry by which certificates come by themselves.
+type ACME struct {
+	Object
+	acme.Config
+}
+
+// acme tells what is wrong with an entry.
+func (ch *checker) acme(e *ACME, at schema.Place) {
+	if e.Name == acme.None {
+		at.Problem("none is what a proxy names that wants no entry", "give the entry another name")
+	}
+	e.Config.Check(at)
+	if e.Default {
+		for _, name := range sortedNames(ch.c.ACME) {
+			if name < e.Name && ch.c.ACME[name].Default {
+				at.Field("default").Problemf("let one entry be the default", "entry %q is the default too", name)
+			}
+		}
+	}
+}
+
+// checkACME tells of a proxy that names an entry which is not there, or which can do
+// nothing for it.
+func checkACME(c *Config, p *Proxy, at schema.Place) {
+	if p.ACME == "" || p.ACME == acme.None {
+		return
+	}
+	if c.ACME[p.ACME] == nil {
+		remedy := "add it under acme, such as acme: {main: {email: you@example.com}}"
+		if near := schema.Nearest(p.ACME, sortedNames(c.ACME)); near != "" {
+			remedy = fmt.Sprintf("did you mean %q?", near)
+		}
+		at.Problemf(remedy, "there is no acme entry %q", p.ACME)
+		return
+	}
+	if len(ACMEHosts(p)) == 0 {
+		at.Problem("the proxy has no virtual host that a certificate can be for", "name its hosts under virtual_hosts; expressions get no certificates")
+	}
+	for _, name := range ACMEHosts(p) {
+		what, remedy := acme.CheckName(name)
+		if what == "" && strings.HasPrefix(name, "*.") && c.ACME[p.ACME].DNS == nil {
+			what, remedy = "a wildcard needs dns-01, and the entry has no dns", "add dns: {provider: …} to the entry"
+		}
+		if what != "" {
+			at.Problemf(remedy, "no certificate for %s: %s", name, what)
+		}
+	}
+}
+
+// ACMEEntry returns the entry of a proxy, nil if it has none.
+func (c *Config) ACMEEntry(p *Proxy) *ACME {
+	switch {
+	case p.ACME == acme.None || len(p.VirtualHosts) == 0:
+		return nil
+	case p.ACME != "":
+		return c.ACME[p.ACME]
+	}
+	for _, e := range c.ACME {
+		if e.Default {
+			return e
+		}
+	}
+	return nil
+}
+
+// ACMEHosts returns the virtual hosts of a proxy that a certificate can be for: all
+// but expressions.
+func ACMEHosts(p *Proxy) []string {
+	var hosts []string
+	for _, text := range p.VirtualHosts {
+		if h, problem := parseVirtualHost(text); problem == nil && h.Class != HostRegex {
+			hosts = append(hosts, strings.Trim(h.String(), "[]"))
+		}
+	}
+	return hosts
+}
+
+// ACMEWants returns the certificates that the active proxies and the domains of the
+// entries want, without those for names that covered reports to be covered by
+// another certificate.
+func (c *Config) ACMEWants(covered func(name string) bool) (entries map[string]*acme.Config, wants []acme.Want) {
+	names := map[*ACME][]string{}
+	for _, e := range c.ACME {
+		names[e] = slices.Clone(e.Domains)
+	}
+	for _, p := range c.Proxies {
+		e := c.ACMEEntry(p)
+		if e == nil || !p.Active {
+			continue
+		}
+		for _, host := range ACMEHosts(p) {
+			if what, _ := acme.CheckName(host); what == "" {
+				names[e] = append(names[e], host)
+			}
+		}
+	}
+	entries, taken := map[string]*acme.Config{}, map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(c.ACME)) {
+		settings := c.ACME[name].Config
+		if f := settings.CAFile; f != "" && !filepath.IsAbs(f) {
+			settings.CAFile = filepath.Join(c.Dir, f)
+		}
+		entries[name] = &settings
+		wanted := slices.DeleteFunc(names[c.ACME[name]], covered)
+		for _, group := range acme.Group(wanted) {
+			if !taken[group[0]] { // two entries want the same: the first has it
+				taken[group[0]] = true
+				wants = append(wants, acme.Want{Entry: name, Settings: &settings, Names: group})
+			}
+		}
+	}
+	return entries, wants
+}
