@@ -163,7 +163,9 @@ func (ch *checker) proxy(p *Proxy, at schema.Place) {
 	seen := make(map[string]int, len(p.Routes))
 	for i, r := range w.Routes {
 		place := at.Field("routes").Index(i).Called("route", r.Path)
-		if what, remedy := schema.CheckPath(r.Path); what != "" {
+		if what, remedy := checkPattern(r.Path); what != "" {
+			place.Field("path").Problem(what, remedy)
+		} else if what, remedy := schema.CheckPath(r.Path); what != "" {
 			place.Field("path").Problem(what, remedy)
 		} else if first, twice := seen[r.Prefix()]; twice {
 			place.Field("path").Problemf("remove one of them, or choose another path", "duplicate path, routes[%d] has it too", first)
@@ -175,6 +177,28 @@ func (ch *checker) proxy(p *Proxy, at schema.Place) {
 		checkRoute(r, place)
 	}
 }
+
+// checkPattern tells of a path that is written as a pattern. A ^, a * or a $ at such
+// a place is a character like any other in a path, and never meant as one.
+func checkPattern(path string) (what, remedy string) {
+	literal, glob := strings.CutSuffix(path, "*")
+	expression := strings.ContainsAny(path, "^|") || strings.HasPrefix(path, "~") || strings.HasSuffix(path, "$") ||
+		strings.Contains(path, ".*") || strings.Contains(path, ".+") || strings.Contains(path, "(?")
+	switch {
+	case expression:
+		literal = strings.TrimLeft(path, "/~*^ =")
+		literal = literal[:max(0, len(literal)-len(strings.TrimLeft(literal, "/_-"+letters)))]
+		what = fmt.Sprintf("path %q is an expression, and a path is a prefix of whole segments", path)
+		remedy = fmt.Sprintf("write %q; rewrite takes an expression to change what a server gets, and virtual_hosts take expressions of hosts", "/"+strings.Trim(literal, "/"))
+	case glob && (literal == "" || strings.HasSuffix(literal, "/")):
+		what = fmt.Sprintf("path %q has a wildcard, and a path is a prefix of whole segments", path)
+		remedy = fmt.Sprintf("write %q, which takes everything below it too", "/"+strings.Trim(literal, "/"))
+	}
+	return what, remedy
+}
+
+// letters are the characters of a path that mean nothing in an expression.
+const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 // checkFetched tells of a CDN whose networks would never be known.
 func checkFetched(c *Config, settings *clientip.Config, at schema.Place) {

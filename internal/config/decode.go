@@ -83,6 +83,10 @@ func (d *decoder) unknown(key *yaml.Node, o *schema.Object, at schema.Place) {
 		d.problem(key, at.Field(name), "is now called "+now, fmt.Sprintf("write %s: in its place", now))
 		return
 	}
+	if remedy = forPeerWord(o.Go, name); remedy != "" {
+		d.problem(key, at.Field(shorten(name)), "unknown key", remedy)
+		return
+	}
 	if near := schema.Nearest(name, o.Names()); near != "" {
 		remedy = fmt.Sprintf("did you mean %q?", near)
 	} else if owners := d.owners(name); len(owners) > 0 {

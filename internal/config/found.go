@@ -95,7 +95,7 @@ func wrongType(n *yaml.Node, t *schema.Type) *fault {
 // asObject returns how a scalar in the place of an object is written, if that can
 // be told: a switch, or the one field that has to be there.
 func asObject(n *yaml.Node, o *schema.Object) string {
-	if n.Kind != yaml.ScalarNode {
+	if n.Kind != yaml.ScalarNode || o == model().config {
 		return ""
 	}
 	var required []*schema.Field

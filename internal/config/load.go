@@ -161,6 +161,9 @@ func (l loader) load(docs Documents) (*Config, *Loaded, []Problem) {
 func (l loader) read(docs Documents, out *Loaded, d *decoder, report *schema.Report) (unread bool) {
 	for _, src := range docs.List {
 		doc, p := document.Read(src.Name, src.Data, document.Outline{Section: isSection, Known: d.knows})
+		if f := d.foreign(src, doc); f != nil {
+			p = f
+		}
 		if p != nil {
 			report.Add(*p)
 			unread = true

@@ -1,0 +1,114 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"headgate/internal/config/document"
+	"headgate/internal/schema"
+)
+
+// guideOfPeers is the page that translates the words of other proxies.
+const guideOfPeers = "docs/guides/coming-from.md"
+
+// maxForeign is how much of a file is looked at to tell whose configuration it is,
+// in bytes.
+const maxForeign = 64 << 10
+
+// peers are other proxies, with what shows that a file is one of theirs: all of the
+// patterns match. The first that does is taken.
+var peers = []struct {
+	name     string
+	patterns []*regexp.Regexp
+}{
+	{"an HAProxy configuration", []*regexp.Regexp{
+		regexp.MustCompile(`(?m)^(global|defaults|(frontend|backend|listen)\s+[\w.-]+)[ \t]*(#.*)?\r?$`),
+		regexp.MustCompile(`(?m)^\s+(bind|server|mode|timeout|default_backend|use_backend|option|balance|log|maxconn|daemon|acl)[ \t]+[^:]`),
+	}},
+	{"an nginx configuration", []*regexp.Regexp{
+		regexp.MustCompile(`(?m)^\s*(http|events|stream|server|upstream\s+\S+|location\s+[^{]+)\s*\{`),
+		regexp.MustCompile(`(?m)[^\s;{}]\s*;[ \t]*(\}|#.*|\r?$)`),
+	}},
+	{"an nginx configuration", []*regexp.Regexp{
+		regexp.MustCompile(`(?m)^\s*(listen|server_name|proxy_pass|proxy_set_header|ssl_certificate|include|return|root|add_header)[ \t][^\n{]*;[ \t]*(#.*)?\r?$`),
+	}},
+	{"a Traefik configuration", []*regexp.Regexp{
+		regexp.MustCompile(`(?m)^\s*\[+(entryPoints|providers|certificatesResolvers|(http|tcp|udp)\.(routers|services|middlewares))\b`),
+	}},
+	{"a Caddyfile", []*regexp.Regexp{
+		regexp.MustCompile(`(?m)^\s*(reverse_proxy|handle|handle_path|handle_errors|file_server|php_fastcgi|respond|encode|redir|import|tls|route|acme_ca|email)([ \t]+[^;\n]+)?\r?$`),
+		regexp.MustCompile(`(?m)^[^\s#-][^;\n]*(\{|[^:,;{}\s])[ \t]*\r?$`),
+	}},
+}
+
+// traefikKeys lead to what only Traefik's files have, which are YAML too.
+var traefikKeys = [][]string{
+	{"entryPoints"}, {"providers", "docker"}, {"providers", "file"}, {"certificatesResolvers"},
+	{"http", "routers"}, {"http", "services"}, {"http", "middlewares"},
+	{"tcp", "routers"}, {"tcp", "services"}, {"udp", "routers"}, {"udp", "services"},
+}
+
+// foreign tells of a document that is the configuration of another proxy; nil if it
+// is none that is known. Doc is what was read of it, nil if it is not YAML.
+func (d *decoder) foreign(src Document, doc *document.Document) *schema.Problem {
+	name := ""
+	switch {
+	case doc == nil || doc.Root().Kind != yaml.MappingNode:
+		name = foreignText(src.Data[:min(len(src.Data), maxForeign)])
+	case !d.ours(doc.Root()):
+		name = foreignTree(doc.Root())
+	}
+	if name == "" {
+		return nil
+	}
+	return &schema.Problem{File: src.Name, Line: 1, Column: 1, What: fmt.Sprintf("this is %s, which headgate cannot read", name),
+		Remedy: fmt.Sprintf("write it in headgate's words: %s has a table of both", guideOfPeers)}
+}
+
+// ours reports whether a mapping has a key of headgate's.
+func (d *decoder) ours(root *yaml.Node) bool {
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		if key := root.Content[i].Value; d.model.Field(key) != nil || strings.HasPrefix(key, "x-") {
+			return true
+		}
+	}
+	return false
+}
+
+// foreignText tells whose configuration a text is that is not a mapping.
+func foreignText(text []byte) string {
+	for _, p := range peers {
+		if !slices.ContainsFunc(p.patterns, func(r *regexp.Regexp) bool { return !r.Match(text) }) {
+			return p.name
+		}
+	}
+	return ""
+}
+
+// foreignTree tells whose configuration a mapping is.
+func foreignTree(root *yaml.Node) string {
+	has := func(path ...string) bool {
+		n := root
+		for _, name := range path {
+			_, value := (document.Step{Name: name, Index: -1}).Find(n)
+			if value == nil {
+				return false
+			}
+			n = document.Resolved(value)
+		}
+		return true
+	}
+	for _, path := range traefikKeys {
+		if has(path...) {
+			return "a Traefik configuration"
+		}
+	}
+	if has("apps", "http") || has("apps", "tls") || has("apps", "layer4") {
+		return "a Caddy configuration"
+	}
+	return ""
+}
