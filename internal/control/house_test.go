@@ -84,7 +84,11 @@ func (h *house) retrySoon(bind ports.Bind) {
 		Log: h.c.log, Metrics: h.c.metrics, Current: &h.c.current, Bind: bind,
 		Pace: ports.Pace{First: time.Millisecond, Last: 10 * time.Millisecond},
 	})
-	h.c.participants[len(h.c.participants)-1] = sockets{h.c.ports}
+	for i, p := range h.c.participants {
+		if _, ok := p.(sockets); ok {
+			h.c.participants[i] = sockets{h.c.ports}
+		}
+	}
 }
 
 // run starts the house and waits until it is ready.
