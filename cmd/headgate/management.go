@@ -46,7 +46,7 @@ func openManagement(o houseOptions, c *control.Control) http.Handler {
 	})
 	events.Send(event.ProcessStarted{Version: b.Version})
 	return api.New(api.Options{
-		Operators: operators, Events: events, Log: o.log,
+		Operators: operators, Events: events, Log: o.log, Recent: c.Recent,
 		Version: api.Version{Version: b.Version, Go: runtime.Version(), API: "v1"},
 	})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -83,18 +84,86 @@ func (m *managed) ask(method, path, body string) (int, map[string]any) {
 	return rs.StatusCode, out
 }
 
+// setUp makes the first user with the token that is in the state directory.
+func (m *managed) setUp(state string) {
+	m.t.Helper()
+	token, err := os.ReadFile(filepath.Join(state, setupFile))
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	body, _ := json.Marshal(map[string]string{"token": strings.TrimSpace(string(token)), "name": "ann", "password": "correct horse battery"})
+	if status, out := m.ask("POST", "/setup", string(body)); status != 201 || out["role"] != "admin" {
+		m.t.Fatalf("set up: %d %v", status, out)
+	}
+}
+
+// freeAddress returns a loopback address that nobody listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer free.Close()
+	return free.Addr().String()
+}
+
+// TestRecentRequestsAreShown asks for requests that were served, and follows them.
+func TestRecentRequestsAreShown(t *testing.T) {
+	t.Cleanup(func() { goleak.VerifyNone(t) })
+	dir, web := t.TempDir(), freeAddress(t)
+	file, state := filepath.Join(dir, "headgate.yaml"), filepath.Join(dir, "state")
+	config := "version: 1\nadmin: {address: \"" + freeAddress(t) + "\"}\naccess_log: {enabled: false}\n" +
+		"ports:\n  web: {address: \"" + web + "\", protocol: http}\nproxies:\n  shop: {routes: [{fixed_response: {status: 204}}]}\n"
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	m := manage(t, file, state)
+	defer m.end()
+	m.setUp(state)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
+	get := func(path string) {
+		t.Helper()
+		rs, err := client.Get("http://" + web + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rs.Body.Close()
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	rq, _ := http.NewRequestWithContext(ctx, "GET", m.base+"/logs/access/stream?path=/two", nil)
+	rq.Header.Set("Cookie", "__Host-headgate="+m.cookie)
+	rq.Header.Set("Headgate-Session", m.secret)
+	rs, err := client.Do(rq)
+	if err != nil || rs.StatusCode != 200 {
+		t.Fatal(rs, err)
+	}
+	defer rs.Body.Close()
+	get("/one")
+	get("/two")
+	lines := bufio.NewScanner(rs.Body)
+	for lines.Scan() && !strings.Contains(lines.Text(), `"path":"/two"`) {
+		if strings.Contains(lines.Text(), `"path":"/one"`) {
+			t.Errorf("the stream shows what was not asked for: %s", lines.Text())
+		}
+	}
+	if err := lines.Err(); err != nil {
+		t.Error(err)
+	}
+	status, out := m.ask("GET", "/logs/access?proxy=shop&status=2xx", "")
+	if items, _ := out["items"].([]any); status != 200 || len(items) != 2 {
+		t.Errorf("recent requests: %d %v", status, out)
+	}
+}
+
 // TestFirstUserIsMadeAndOutlivesARestart goes the way of somebody who starts headgate
 // for the first time.
 func TestFirstUserIsMadeAndOutlivesARestart(t *testing.T) {
 	t.Cleanup(func() { goleak.VerifyNone(t) })
 	dir := t.TempDir()
 	file, state := filepath.Join(dir, "headgate.yaml"), filepath.Join(dir, "state")
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	free.Close()
-	config := "version: 1\nadmin: {address: \"" + free.Addr().String() + "\"}\nproxies:\n  shop: {routes: [{fixed_response: {status: 204}}]}\n"
+	config := "version: 1\nadmin: {address: \"" + freeAddress(t) + "\"}\nproxies:\n  shop: {routes: [{fixed_response: {status: 204}}]}\n"
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -102,14 +171,7 @@ func TestFirstUserIsMadeAndOutlivesARestart(t *testing.T) {
 	if status, out := m.ask("GET", "/users", ""); status != 401 || out["code"] != "signed_out" {
 		t.Errorf("before the first user: %d %v", status, out)
 	}
-	token, err := os.ReadFile(filepath.Join(state, setupFile))
-	if err != nil {
-		t.Fatal(err)
-	}
-	body, _ := json.Marshal(map[string]string{"token": strings.TrimSpace(string(token)), "name": "ann", "password": "correct horse battery"})
-	if status, out := m.ask("POST", "/setup", string(body)); status != 201 || out["role"] != "admin" {
-		t.Fatalf("set up: %d %v", status, out)
-	}
+	m.setUp(state)
 	if status, out := m.ask("GET", "/session", ""); status != 200 || out["name"] != "ann" {
 		t.Errorf("who am I: %d %v", status, out)
 	}

@@ -108,6 +108,19 @@ type AccessLog struct {
 	// Path is `stdout`, `stderr` or a file, which is opened again on SIGUSR1
 	// for log rotation.
 	Path string `json:"path" default:"stdout" max:"4096"`
+	// Recent is what is kept of requests in memory.
+	Recent Recent `json:"recent"`
+}
+
+// Recent says how much is kept in memory of the last requests, for the API's
+// logs/access and its live stream. It does not depend on access_log.enabled; a proxy
+// whose own access_log is switched off is left out of both.
+type Recent struct {
+	// Enabled is whether the last requests are kept. Switched off, they cost nothing.
+	Enabled bool `json:"enabled" default:"true"`
+	// MemoryLimit is the memory for them. It is taken as it is used. When it is full
+	// the oldest are forgotten; requests that failed or were slow stay longer.
+	MemoryLimit unit.Size `json:"memory_limit" default:"32MiB" min:"1MiB" max:"4GiB"`
 }
 
 // Upstreams holds what is common to the connections to all servers.

@@ -163,9 +163,9 @@ func (ch *change) load() error {
 // over.
 func (ch *change) compile() error {
 	c := ch.control
-	ch.next.record = c.records.next(ch.next.Config)
+	ch.next.record, ch.next.ring = c.records.next(ch.next.Config), c.rings.next(ch.next.Config)
 	house := plan.House{
-		Log: c.log, Metrics: c.metrics, Record: ch.next.record.fn(), RecordPassage: c.records.passage,
+		Log: c.log, Metrics: c.metrics, Record: ch.next.record.fn(), RecordPassage: c.records.passage, Recent: ch.next.ring.held(),
 		Tunnels: c.tunnels, Values: store.ValuesOf(c.state), RecordOf: ch.next.record, Inputs: ch.inputs, Start: ch.next.Starting(),
 		Managed: c.issuer.managed, Challenges: c.issuer.manager.Answers(),
 	}

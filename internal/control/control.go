@@ -72,6 +72,7 @@ type Control struct {
 	inputs  *inputs.Loader
 	ports   *ports.Set
 	records *records
+	rings   rings
 	issuer  *issuer
 	// participants, observers and endings are constant from Run on.
 	participants []Participant
@@ -139,7 +140,7 @@ func New(o Options) (*Control, error) {
 	}
 	c.ports = ports.New(ports.Options{Log: o.Log, Metrics: c.metrics, Current: &c.current})
 	c.issuer = newIssuer(o.Log, state, c.ports, "headgate/"+o.Build.Version)
-	c.participants = []Participant{background{}, c.records, sockets{c.ports}, c.issuer}
+	c.participants = []Participant{background{}, c.records, &c.rings, sockets{c.ports}, c.issuer}
 	c.observers = []func(*Event){c.tell, c.count}
 	c.metrics.AccessLog(c.records.dropped)
 	c.metrics.Certificates(c.certificates)

@@ -40,6 +40,7 @@ type Next struct {
 	Report *schema.Report
 
 	record *record // the access log after the change
+	ring   *ring   // the memory of recent requests after it
 }
 
 // Starting reports whether nothing was served before. Then what cannot be opened now

@@ -41,7 +41,7 @@ func (r *record) close() {
 // same, else one that has to be prepared.
 func (r *records) next(cfg *config.Config) *record {
 	settings := cfg.AccessLog
-	settings.Enabled = true
+	settings.Enabled, settings.Recent = true, config.Recent{} // no file is opened for them
 	switch now := r.current.Load(); {
 	case !plan.Logs(cfg):
 		return nil

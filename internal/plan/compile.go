@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"headgate/internal/accesslog/recent"
 	"headgate/internal/certs"
 	"headgate/internal/config"
 	"headgate/internal/exchange"
@@ -30,6 +31,8 @@ type House struct {
 	RecordOf any
 	// Tunnels knows the upgraded connections; nil keeps no list of them.
 	Tunnels *exchange.Tunnels
+	// Recent keeps the last exchanges and passages in memory; nil keeps none.
+	Recent *recent.Ring
 	// RecordPassage is the access log of TCP and UDP proxies. Nil logs nothing.
 	RecordPassage func(*exchange.Passage)
 	// Values is where the lists of CDNs are kept that are fetched while the plan
@@ -121,6 +124,8 @@ type compiler struct {
 	keeper *keeper
 	env    exchange.Env
 	shared shared
+	// recent is Record of house.Recent, made once for all places; nil without one.
+	recent func(*exchange.Exchange)
 	// compiling is the proxy that is being compiled.
 	compiling *proxy
 	// claims are the proxies of each port.
@@ -148,6 +153,9 @@ func newCompiler(cfg *config.Config, prev *Plan, house House, report *schema.Rep
 		house.Clock = time.Now
 	}
 	c := &compiler{config: cfg, house: house, report: report, claims: map[*Port]*claims{}, told: map[clash]bool{}}
+	if house.Recent != nil {
+		c.recent = house.Recent.Record
+	}
 	c.keeper = newKeeper(prev)
 	c.env = exchange.Env{Log: house.Log, Clock: house.Clock, Source: c.source, Keep: c.keeper.keep, File: c.file, Note: c.note}
 	c.plan = &Plan{config: cfg, house: house, parts: c.keeper.parts, rest: &unit{}}
@@ -178,7 +186,7 @@ func (c *compiler) newPort(settings *config.Port) *Port {
 		Serve:  p.serve,
 		Refuse: p.refuse,
 	}
-	p.outside = exchange.Pipeline{Log: c.house.Log, Done: c.appendDone(nil, *place, c.config.AccessLog.Enabled)}
+	p.outside = exchange.Pipeline{Log: c.house.Log, Done: c.appendDone(nil, *place, c.config.AccessLog.Enabled, true)}
 	c.claims[p] = &claims{
 		exact: map[string][]*member{}, wildcard: map[string][]*member{}, regex: map[string][]*member{},
 		patterns: map[string]config.VirtualHost{},

@@ -117,9 +117,9 @@ func (c *compiler) bodies(p *config.Proxy, at schema.Place) []*body {
 
 // routes puts the routes of a proxy on a port.
 func (c *compiler) routes(port *Port, p *config.Proxy, bodies []*body) []*Route {
-	logged := c.config.AccessLog.Enabled
+	logged, kept := c.config.AccessLog.Enabled, true
 	if p.AccessLog != nil {
-		logged = p.AccessLog.Enabled
+		logged, kept = p.AccessLog.Enabled, p.AccessLog.Enabled
 	}
 	all := make([]Route, len(bodies))
 	out := make([]*Route, len(bodies))
@@ -128,7 +128,7 @@ func (c *compiler) routes(port *Port, p *config.Proxy, bodies []*body) []*Route 
 		r := &all[i]
 		r.body = b
 		r.place = exchange.Place{Port: port.Name(), Proxy: p.Name, Route: b.path()}
-		tell = c.appendDone(tell[len(tell):], r.place, logged)
+		tell = c.appendDone(tell[len(tell):], r.place, logged, kept)
 		r.pipeline = exchange.Pipeline{Filters: b.filters, Source: b.source, Log: c.house.Log, Tunnels: c.house.Tunnels, Alternative: port.tells(p), Done: slices.Clip(tell)}
 		out[i] = r
 	}
@@ -136,10 +136,11 @@ func (c *compiler) routes(port *Port, p *config.Proxy, bodies []*body) []*Route 
 }
 
 // maxDone is how many hear of an exchange that is done.
-const maxDone = 2
+const maxDone = 3
 
-// appendDone appends what hears of the finished exchanges of a place.
-func (c *compiler) appendDone(out []func(*exchange.Exchange), place exchange.Place, logged bool) []func(*exchange.Exchange) {
+// appendDone appends what hears of the finished exchanges of a place: the metrics, the
+// access log if they are logged, and the memory of recent requests if they are kept.
+func (c *compiler) appendDone(out []func(*exchange.Exchange), place exchange.Place, logged, kept bool) []func(*exchange.Exchange) {
 	if c.house.Metrics != nil {
 		counter := c.house.Metrics.Route(place)
 		c.count(counter)
@@ -148,7 +149,30 @@ func (c *compiler) appendDone(out []func(*exchange.Exchange), place exchange.Pla
 	if logged && c.house.Record != nil {
 		out = append(out, c.house.Record)
 	}
+	if kept && c.recent != nil {
+		out = append(out, c.recent)
+	}
 	return out
+}
+
+// recordPassage returns what hears of the passages of TCP and UDP proxies, nil if
+// nobody does.
+func (c *compiler) recordPassage() func(*exchange.Passage) {
+	var logged func(*exchange.Passage)
+	if c.config.AccessLog.Enabled {
+		logged = c.house.RecordPassage
+	}
+	ring := c.house.Recent
+	switch {
+	case ring == nil:
+		return logged
+	case logged == nil:
+		return ring.RecordPassage
+	}
+	return func(p *exchange.Passage) {
+		logged(p)
+		ring.RecordPassage(p)
+	}
 }
 
 // body compiles a route. Settings that were checked give no error.

@@ -144,9 +144,7 @@ func (c *compiler) tcpProxy(settings *config.TCPProxy, at schema.Place) (*tcp.Pr
 		}
 		out.Servers = append(out.Servers, server)
 	}
-	if c.config.AccessLog.Enabled {
-		out.Record = c.house.RecordPassage
-	}
+	out.Record = c.recordPassage()
 	out.Roster = c.env.Keep("tcp proxy\x00"+settings.Name, func() exchange.Kept { return tcp.NewRoster() }).(*tcp.Roster)
 	if c.house.Metrics != nil {
 		c.count(c.house.Metrics.Stream("tcp", settings.Name, out.Roster.Counts))

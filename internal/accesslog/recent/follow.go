@@ -47,8 +47,8 @@ type follower struct {
 }
 
 // Follow calls each with the requests of a query as they come, a moment after they
-// have ended, until ctx is done or each returns false. A follower that is slow
-// holds up nobody: it is told how many it has missed.
+// have ended, until ctx is done, each returns false or the ring is retired. A
+// follower that is slow holds up nobody: it is told how many it has missed.
 func (r *Ring) Follow(ctx context.Context, q Query, each func(Live) bool) error {
 	f := &follower{m: newMatcher(q, wallClock()), queue: make(chan Request, queueSize)}
 	if !r.enter(f) {
@@ -58,6 +58,8 @@ func (r *Ring) Follow(ctx context.Context, q Query, each func(Live) bool) error 
 	for {
 		select {
 		case <-ctx.Done():
+			return nil
+		case <-r.retired:
 			return nil
 		case request := <-f.queue:
 			if !each(Live{Request: request}) {

@@ -75,6 +75,8 @@ type Ring struct {
 		spare []*chunk
 	}
 	live followers
+
+	retired chan struct{} // closed by Retire
 }
 
 // lane is what one processor fills, as a rule.
@@ -100,7 +102,7 @@ func New(c Config) *Ring {
 	if c.Size == 0 {
 		size = DefaultSize
 	}
-	r := &Ring{slow: int64(c.Slow), lanes: make([]lane, laneCount(size))}
+	r := &Ring{slow: int64(c.Slow), lanes: make([]lane, laneCount(size)), retired: make(chan struct{})}
 	if r.slow <= 0 {
 		r.slow = int64(DefaultSlow)
 	}
@@ -155,6 +157,10 @@ func (r *Ring) RecordPassage(p *exchange.Passage) {
 	l.mu.Unlock()
 	r.pool.Put(l)
 }
+
+// Retire ends all followers: another ring takes what comes from now on, or none. It
+// is called once. What is held can still be asked for.
+func (r *Ring) Retire() { close(r.retired) }
 
 // lockLane returns the lane of the current processor, locked. A processor that
 // finds it locked takes another and keeps that: so no two stay on one.

@@ -207,6 +207,24 @@ func TestFollowersHearWhatComes(t *testing.T) {
 	}
 }
 
+// TestFollowersOfARetiredRingEnd holds that nobody waits for what will not come.
+func TestFollowersOfARetiredRingEnd(t *testing.T) {
+	r := New(Config{})
+	ended := make(chan error)
+	go func() { ended <- r.Follow(context.Background(), Query{}, func(Live) bool { return true }) }()
+	for !r.followed() {
+		runtime.Gosched()
+	}
+	r.Retire()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	r.Record(finished(1, "/late", 200, 0)) // of an exchange that began before
+	if got := r.Find(Query{}, Cursor{}, 10); len(got.Requests) != 1 {
+		t.Errorf("%d requests are held, want 1", len(got.Requests))
+	}
+}
+
 func (r *Ring) followed() bool {
 	r.live.mu.Lock()
 	defer r.live.mu.Unlock()

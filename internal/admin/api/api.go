@@ -60,8 +60,9 @@ type Options struct {
 	Operators *operator.Operators
 	// Events is the log of events.
 	Events *event.Log
-	// Recent holds the last requests; nil if that is off.
-	Recent *recent.Ring
+	// Recent returns what holds the last requests, nil if they are not kept now. It may
+	// be nil itself.
+	Recent func() *recent.Ring
 
 	// Webhooks send events on; nil if there are none.
 	Webhooks *webhook.Sender

@@ -68,7 +68,7 @@ func start(t *testing.T) *house {
 	t.Cleanup(h.receiver.Close)
 	hooks.Set([]webhook.Hook{{Name: "chat", URL: h.receiver.URL, Secret: "x"}})
 	h.api = New(Options{
-		Webhooks: hooks, Operators: h.ops, Events: events, Recent: h.ring, Hosts: []string{"gate.example.com"},
+		Webhooks: hooks, Operators: h.ops, Events: events, Recent: func() *recent.Ring { return h.ring }, Hosts: []string{"gate.example.com"},
 		Version: Version{Version: "1.2.3", API: "v1"}, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	h.server = httptest.NewUnstartedServer(h.api)

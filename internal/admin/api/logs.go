@@ -103,10 +103,12 @@ func network(text string) (netip.Prefix, error) {
 }
 
 func (a *API) ring() (*recent.Ring, error) {
-	if a.Recent == nil {
-		return nil, refuse(operator.CodeNotFound, "", "recent requests are not kept", "switch them on in the configuration")
+	if a.Recent != nil {
+		if ring := a.Recent(); ring != nil {
+			return ring, nil
+		}
 	}
-	return a.Recent, nil
+	return nil, refuse(operator.CodeNotFound, "", "recent requests are not kept", "set access_log.recent.enabled to true")
 }
 
 func (a *API) logs(c *call) (any, error) {
@@ -157,18 +159,19 @@ func (a *API) followLogs(c *call) error {
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	lines := make(chan recent.Live)
-	ended := make(chan error, 1)
+	over := make(chan struct{})
 	go func() {
-		ended <- ring.Follow(ctx, q, func(l recent.Live) bool {
+		defer close(over)
+		_ = ring.Follow(ctx, q, func(l recent.Live) bool {
 			select {
 			case lines <- l:
 				return true
 			case <-ctx.Done():
 				return false
 			}
-		})
+		}) // a client that is refused comes again
 	}()
-	defer func() { cancel(); <-ended }()
+	defer func() { cancel(); <-over }()
 	for {
 		var err error
 		select {
@@ -180,6 +183,8 @@ func (a *API) followLogs(c *call) error {
 			}
 		case <-beat.C:
 			err = s.beat()
+		case <-over:
+			return nil // the ring is no longer in use, and the client comes again
 		case <-ctx.Done():
 			err = ctx.Err()
 		}
