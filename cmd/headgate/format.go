@@ -13,8 +13,9 @@ import (
 
 func newFormat() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "fmt [FILE]",
-		Short: "Write a configuration in its canonical form",
+		Use:        "fmt [FILE]",
+		SuggestFor: []string{"format"},
+		Short:      "Write a configuration in its canonical form",
 		Long: `fmt writes a configuration in its canonical form: two blanks to a level, fields in
 the order of the reference. Comments are kept, and what the file means does not
 change. Without --write the result goes to standard output. FILE is as --config;

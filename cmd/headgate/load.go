@@ -21,7 +21,8 @@ func loadPlan(name string, data []byte, state string) (*plan.Plan, []config.Prob
 
 // loadWithNotes is loadPlan for who wants to know what is a bad idea, too.
 func loadWithNotes(name string, data []byte, state string) (*plan.Plan, []config.Problem, []config.Problem) {
-	c, doc, problems := config.Load(name, data)
+	dir := filepath.Dir(name)
+	c, doc, problems := config.LoadDocuments(config.Documents{Dir: dir, List: []config.Document{{Name: name, Data: data}}}, nil)
 	if len(problems) > 0 {
 		return nil, problems, nil
 	}
@@ -29,7 +30,7 @@ func loadWithNotes(name string, data []byte, state string) (*plan.Plan, []config
 	if state != "" {
 		values = local.Files{Dir: state}
 	}
-	set := inputs.NewLoader(inputs.Options{Values: values}).Prepare(c, filepath.Dir(name))
+	set := inputs.NewLoader(inputs.Options{Values: values}).Prepare(c, dir)
 	defer set.Cancel()
 	p, problems := plan.Compile(c, nil, plan.House{Values: values, Inputs: set}, doc.Report())
 	return p, problems, doc.Notes()

@@ -19,9 +19,36 @@ const configName = "headgate.yaml"
 
 // addConfig adds the flag --config to a command.
 func addConfig(cmd *cobra.Command) *string {
-	c := cmd.Flags().StringP("config", "c", "", "configuration `FILE`; without it the first of "+strings.Join(displayed(), ", "))
+	c := new(string)
+	cmd.Flags().VarP(&once{name: "--config", value: c}, "config", "c", "configuration `FILE`; without it the first of "+strings.Join(displayed(), ", "))
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml", "json") // the flag exists
 	return c
+}
+
+// once is the value of a flag that is a text and may be given once.
+type once struct {
+	name  string
+	value *string
+	set   bool
+}
+
+func (o *once) String() string {
+	if o.value == nil {
+		return ""
+	}
+	return *o.value
+}
+
+func (o *once) Type() string { return "string" }
+
+// Set takes the value, and refuses a second one: the last would win otherwise, and
+// the first would silently mean nothing.
+func (o *once) Set(s string) error {
+	if o.set {
+		return fmt.Errorf("%s was given before, as %q; name one file, or a folder whose *.yaml files are the configuration", o.name, *o.value)
+	}
+	*o.value, o.set = s, true
+	return nil
 }
 
 // displayed returns the search path as the help tells it: the same on every

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -52,7 +53,10 @@ func execute(args []string, s stdio) int {
 	root.SetIn(s.in)
 	root.SetOut(s.out)
 	root.SetErr(s.err)
-	cmd, err := root.ExecuteC()
+	cmd, err := root, unknownBeforeHelp(root, args)
+	if err == nil {
+		cmd, err = root.ExecuteC()
+	}
 	if err == nil {
 		return exitOK
 	}
@@ -89,6 +93,7 @@ succeed, 2 the command line is wrong.`,
   headgate validate --config headgate.yaml        check a configuration
   headgate run --config headgate.yaml             serve`,
 		SilenceUsage:               true,
+		Version:                    thisBuild().line(),
 		SuggestionsMinimumDistance: 2,
 		SilenceErrors:              true,
 		Args:                       cobra.ArbitraryArgs,
@@ -102,10 +107,41 @@ succeed, 2 the command line is wrong.`,
 	}
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitError{exitUsage, err} })
 	root.AddCommand(newRun(openHouse), newValidate(), newFormat(), newExplain(), newSchema(), newHashPassword(), newDemo(openHouse), newHealth(), newStatus(), newVersion())
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.InitDefaultHelpCmd()
+	root.InitDefaultVersionFlag()
+	for _, c := range root.Commands() {
+		if c.Name() == "help" {
+			c.Run, c.RunE = nil, func(_ *cobra.Command, args []string) error { return helpOn(root, args) }
+		}
+	}
 	root.InitDefaultCompletionCmd()
 	eachCommand(root, func(cmd *cobra.Command) { cmd.Flags().VisitAll(describeVariable) })
 	return root
+}
+
+// unknownBeforeHelp returns the error of a command line that asks for help on a
+// command that there is not. Help on no command at all is that of headgate.
+func unknownBeforeHelp(root *cobra.Command, args []string) error {
+	if len(args) < 2 || strings.HasPrefix(args[0], "-") || !slices.Contains(args, "--help") && !slices.Contains(args, "-h") {
+		return nil
+	}
+	if cmd, _, err := root.Find(args); err != nil || cmd != root {
+		return nil // of an error ExecuteC tells
+	}
+	return unknownCommand(root, args[0])
+}
+
+// helpOn prints the help on a command.
+func helpOn(root *cobra.Command, args []string) error {
+	cmd, rest, err := root.Find(args)
+	switch {
+	case err != nil:
+		return usage("%w", err)
+	case cmd == root && len(rest) > 0:
+		return unknownCommand(root, rest[0])
+	}
+	return cmd.Help()
 }
 
 func unknownCommand(cmd *cobra.Command, name string) error {
@@ -127,9 +163,12 @@ func variable(flag string) string {
 	return "HEADGATE_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
+// withoutVariable reports whether a flag asks a question, which no environment does.
+func withoutVariable(f *pflag.Flag) bool { return f.Name == "help" || f.Name == "version" }
+
 // describeVariable adds the environment variable to the help text of a flag.
 func describeVariable(f *pflag.Flag) {
-	if f.Name != "help" {
+	if !withoutVariable(f) {
 		f.Usage += " [$" + variable(f.Name) + "]"
 	}
 }
@@ -139,7 +178,7 @@ func setFromEnvironment(flags *pflag.FlagSet) error {
 	var problem error
 	flags.VisitAll(func(f *pflag.Flag) {
 		value, ok := os.LookupEnv(variable(f.Name))
-		if !ok || f.Changed || f.Name == "help" || problem != nil {
+		if !ok || f.Changed || withoutVariable(f) || problem != nil {
 			return
 		}
 		if err := flags.Set(f.Name, value); err != nil {

@@ -17,8 +17,9 @@ import (
 // newRun returns the command that serves; open makes what it serves with.
 func newRun(open opener) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "run",
-		Short: "Run the proxy",
+		Use:        "run",
+		Short:      "Run the proxy",
+		SuggestFor: []string{"serve", "start", "up", "daemon"},
 		Long: `run serves until it is stopped. It watches the configuration file: a change of the
 file applies at once, or is refused whole, with the place of each mistake, and
 everything goes on as it was. The configuration may be a folder: then all its *.yaml

@@ -10,8 +10,9 @@ import (
 
 func newValidate() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "validate [FILE]",
-		Short: "Check a configuration",
+		Use:        "validate [FILE]",
+		Short:      "Check a configuration",
+		SuggestFor: []string{"test", "check", "configtest", "lint"},
 		Long: `validate checks a configuration and tells every problem in it: file, line, column,
 field, what is wrong and what mends it, and notes what works and is a bad idea. It
 opens no port and asks no server. FILE is as --config; - is standard input.

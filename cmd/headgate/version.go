@@ -50,6 +50,15 @@ func thisBuild() buildInfo {
 	return b
 }
 
+// line is all of it on one line.
+func (b buildInfo) line() string {
+	revision := ""
+	if b.Revision != "" {
+		revision = fmt.Sprintf(" (%.12s)", b.Revision)
+	}
+	return fmt.Sprintf("headgate %s%s %s %s/%s", b.Version, revision, b.Go, b.OS, b.Arch)
+}
+
 func newVersion() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "version",
@@ -63,11 +72,7 @@ func newVersion() *cobra.Command {
 		if output.value == "json" {
 			return writeJSON(cmd, b)
 		}
-		fmt.Fprintf(cmd.OutOrStdout(), "headgate %s", b.Version)
-		if b.Revision != "" {
-			fmt.Fprintf(cmd.OutOrStdout(), " (%.12s)", b.Revision)
-		}
-		fmt.Fprintf(cmd.OutOrStdout(), " %s %s/%s\n", b.Go, b.OS, b.Arch)
+		fmt.Fprintln(cmd.OutOrStdout(), b.line())
 		return nil
 	}
 	return cmd

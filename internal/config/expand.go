@@ -21,13 +21,16 @@ const (
 
 // expander puts values in the place of ${VAR}, ${VAR:-text} and ${file:/path}.
 type expander struct {
+	// dir is where relative paths of files begin; "" if they have no beginning.
+	dir    string
 	lookup func(name string) (string, bool)
 	read   func(path string) ([]byte, error)
 }
 
-// newExpander returns an expander over the environment and the file system.
-func newExpander() *expander {
-	return &expander{lookup: os.LookupEnv, read: readSecret}
+// newExpander returns an expander over the environment and the file system, in which
+// relative paths begin in dir.
+func newExpander(dir string) *expander {
+	return &expander{dir: dir, lookup: os.LookupEnv, read: readSecret}
 }
 
 // variableName is the form of a variable's name.
@@ -86,8 +89,13 @@ func (e *expander) reference(reference string) (string, *fault) {
 }
 
 func (e *expander) file(path string) (string, *fault) {
-	if !filepath.IsAbs(path) {
+	switch {
+	case path == "":
+		return "", wrong("${file:} names no file", "write ${file:/run/secrets/name}")
+	case !filepath.IsAbs(path) && e.dir == "":
 		return "", wrong(fmt.Sprintf("the path of ${file:%s} is not absolute", shorten(path)), "write it from the root: ${file:/run/secrets/name}")
+	case !filepath.IsAbs(path):
+		path = filepath.Join(e.dir, path)
 	}
 	data, err := e.read(path)
 	if err != nil {

@@ -40,7 +40,8 @@ type Documents struct {
 //
 // In values, ${VAR} stands for an environment variable, ${VAR:-text} for the
 // same with a text to use when it is unset or empty, and ${file:/path} for what
-// a file holds, without its last line end. $${ stands for ${. The regex and the
+// a file holds, without its last line end; a relative path begins in the folder of
+// the documents, if that is known. $${ stands for ${. The regex and the
 // replacement of a rewrite have a use of their own for the dollar sign and are
 // taken as they are. What is put in can be part of a value; it never changes
 // the structure.
@@ -59,7 +60,7 @@ func Load(name string, data []byte) (*Config, *Loaded, []Problem) {
 // the same objects again, by pointer, wherever they moved to; in plain files those
 // whose text did not change are not even parsed.
 func LoadDocuments(docs Documents, before *Config) (*Config, *Loaded, []Problem) {
-	l := loader{expand: newExpander()}
+	l := loader{expand: newExpander(docs.Dir)}
 	if before != nil {
 		l.before = before.loaded
 	}

@@ -255,6 +255,31 @@ func TestVariables(t *testing.T) {
 	}
 }
 
+// TestRelativeFilesBeginAtTheConfiguration holds that ${file:name} is looked for
+// beside the document, whatever the working directory is.
+func TestRelativeFilesBeginAtTheConfiguration(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "secrets"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "secrets", "text"), []byte("beside\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	docs := one("headgate.yaml", []byte("version: 1\nproxies: {a: {routes: [{fixed_response: {status: 200, body: \"${file:secrets/text}\"}}]}}\n"))
+	docs.Dir = dir
+	c, _, problems := LoadDocuments(docs, nil)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	if got := c.Proxies["a"].Routes[0].FixedResponse.Body; got != "beside" {
+		t.Errorf("body = %q, want what the file beside the configuration holds", got)
+	}
+	docs.Dir = filepath.Join(dir, "secrets")
+	if _, _, problems := LoadDocuments(docs, nil); len(problems) != 1 || !strings.Contains(problems[0].What, filepath.Join(dir, "secrets", "secrets", "text")) {
+		t.Errorf("problems of a file that is not there: %v, want the whole path", problems)
+	}
+}
+
 func TestVariablesInAFile(t *testing.T) {
 	t.Setenv("HEADGATE_TEST_HOST", "shop.example.com, evil: [")
 	t.Setenv("HEADGATE_TEST_WEIGHT", "7")
