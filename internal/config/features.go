@@ -2,6 +2,7 @@ package config
 
 import (
 	"reflect"
+	"sync"
 
 	"headgate/internal/feature/basicauth"
 	"headgate/internal/feature/bodylimit"
@@ -19,6 +20,7 @@ import (
 	"headgate/internal/feature/rewrite"
 	"headgate/internal/feature/timeout"
 	"headgate/internal/feature/tohttps"
+	"headgate/internal/file"
 )
 
 // FixedResponse makes a route answer by itself.
@@ -75,6 +77,30 @@ type Features struct {
 
 // switchable is what every feature's settings can say of themselves.
 type switchable interface{ Off() bool }
+
+// reader is what the settings of features say that read files.
+type reader interface{ Files() []file.Wanted }
+
+// readers returns where Features has settings that read files. Few have.
+var readers = sync.OnceValue(func() (found [][]int) {
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[Features]()) {
+		if f.Type.Implements(reflect.TypeFor[reader]()) {
+			found = append(found, f.Index)
+		}
+	}
+	return found
+})
+
+// Files returns the files that the settings of features name.
+func (f *Features) Files() (files []file.Wanted) {
+	v := reflect.ValueOf(f).Elem()
+	for _, index := range readers() {
+		if settings := v.FieldByIndex(index); !settings.IsNil() {
+			files = append(files, settings.Interface().(reader).Files()...)
+		}
+	}
+	return files
+}
 
 // Effective returns the features that act on a route of p: the route's own,
 // else the proxy's, else the defaults. In the result nil means off, whether the

@@ -48,8 +48,8 @@ type Env struct {
 	// URL, which target.Parse says too.
 	Source func(url string) (Source, error)
 	// File returns a file that the settings name, as it was loaded before the
-	// compile; a room that reads files says which by a Files method of its
-	// settings. The error says why the file could not be loaded.
+	// compile; a room that reads files says which by the method
+	// Files() []file.Wanted of its settings. The error says why the file could not be loaded.
 	File func(name string) (*file.Followed, error)
 	// Note tells what an operator should hear when the plan is taken into use.
 	Note func(Note)

@@ -6,6 +6,15 @@ import (
 	"time"
 )
 
+// Wanted is a file that settings name.
+type Wanted struct {
+	// Name is the path as the settings have it.
+	Name string
+	// Max is how many bytes it may have, and TooLarge says what a larger one is.
+	Max      int64
+	TooLarge string
+}
+
 // Followed is a file that was loaded whole, and is loaded again when it has changed
 // and somebody asks for that. It is safe for use by several goroutines.
 type Followed struct {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 
+	"headgate/internal/file"
 	"headgate/internal/schema"
 	"headgate/internal/setting/page"
 )
@@ -51,6 +52,14 @@ func (s Status) JSONForm() (types []string, pattern string) {
 // Off reports whether there is no page, as in the empty list by which a route takes
 // nothing over from its proxy.
 func (c Config) Off() bool { return len(c) == 0 }
+
+// Files returns the files that the pages name.
+func (c Config) Files() (files []file.Wanted) {
+	for i := range c {
+		files = append(files, c[i].Config.Files()...)
+	}
+	return files
+}
 
 // Check tells what is wrong with the pages, whose list stands at at.
 func (c Config) Check(at schema.Place) {

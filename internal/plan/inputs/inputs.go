@@ -106,19 +106,19 @@ func (l *Loader) Prepare(cfg *config.Config, dir string) *Set {
 }
 
 // load loads a file, or takes it from the inputs in use, as it is now.
-func (s *Set) load(want wantedFile) {
-	if _, known := s.files[want.name]; known {
+func (s *Set) load(want file.Wanted) {
+	if _, known := s.files[want.Name]; known {
 		return
 	}
 	if before := s.loader.current; before.dir == s.dir {
-		if known := before.files[want.name]; known.file != nil {
+		if known := before.files[want.Name]; known.file != nil {
 			// A file that became unreadable refuses a change, as one that is new does.
-			s.files[want.name] = loaded{known.file, known.file.Refresh()}
+			s.files[want.Name] = loaded{known.file, known.file.Refresh()}
 			return
 		}
 	}
-	f, err := file.Follow(s.path(want.name), want.max, want.tooLarge)
-	s.files[want.name] = loaded{f, err}
+	f, err := file.Follow(s.path(want.Name), want.Max, want.TooLarge)
+	s.files[want.Name] = loaded{f, err}
 }
 
 func (s *Set) loadList(cdn string) {

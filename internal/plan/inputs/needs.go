@@ -3,25 +3,18 @@ package inputs
 import (
 	"headgate/internal/certs"
 	"headgate/internal/config"
-	"headgate/internal/setting/page"
+	"headgate/internal/file"
 	"headgate/internal/upstream"
 )
 
 // needs is what a configuration needs from outside of it.
 type needs struct {
-	files []wantedFile
+	files []file.Wanted
 	cdns  []string
 	pairs []wantedPair
 	// selfSigned and affinity say that a port speaks TLS, and that a route has a
 	// sticky cookie.
 	selfSigned, affinity bool
-}
-
-// wantedFile is a file that settings name, with its bound.
-type wantedFile struct {
-	name     string
-	max      int64
-	tooLarge string
 }
 
 // wantedPair is a certificate and its key.
@@ -80,22 +73,11 @@ func (n *needs) features(f *config.Features) {
 	if f.ClientIP != nil {
 		n.cdns = append(n.cdns, f.ClientIP.CDN...)
 	}
-	if f.Maintenance != nil {
-		n.pages(f.Maintenance.Files())
-	}
-	for i := range f.ErrorPages {
-		n.pages(f.ErrorPages[i].Files())
-	}
-}
-
-func (n *needs) pages(names []string) {
-	for _, name := range names {
-		n.files = append(n.files, wantedFile{name, page.MaxFile, page.TooLarge})
-	}
+	n.files = append(n.files, f.Files()...)
 }
 
 func (n *needs) authorities(name string) {
-	n.files = append(n.files, wantedFile{name, certs.MaxFile, certs.TooLarge})
+	n.files = append(n.files, file.Wanted{Name: name, Max: certs.MaxFile, TooLarge: certs.TooLarge})
 }
 
 // server adds what a server's TLS settings need; they may be nil.

@@ -81,11 +81,11 @@ func Compile(c *Config, env exchange.Env) (*Page, error) {
 }
 
 // Files returns the files that settings name.
-func (c *Config) Files() []string {
+func (c *Config) Files() []file.Wanted {
 	if c.File == "" {
 		return nil
 	}
-	return []string{c.File}
+	return []file.Wanted{{Name: c.File, Max: MaxFile, TooLarge: TooLarge}}
 }
 
 func newContent(of *file.Content, template exchange.Template) *content {
