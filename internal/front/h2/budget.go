@@ -139,7 +139,7 @@ func (c *Conn) chargeLocked(f Flood) error {
 	if c.mu.budget.spend(f) {
 		return flooded(f)
 	}
-	if len(c.mu.out) > queueMost {
+	if len(c.mu.Out) > queueMost {
 		return flooded(QueueFlood)
 	}
 	return nil

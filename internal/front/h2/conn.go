@@ -86,19 +86,14 @@ type Conn struct {
 	workers  sync.WaitGroup
 
 	mu struct {
-		sync.Mutex
-		err     error  // why nothing can be sent any more
-		lastID  uint32 // of the newest stream
-		refused bool   // no new streams are taken: they come too late
-		streams http2.Streams[*stream]
-		running int        // streams whose exchange has not ended
-		gone    [64]uint32 // the last streams that ended; see ended
-		turn    int
+		http2.Writer        // its Active are the streams whose exchange has not ended
+		lastID       uint32 // of the newest stream
+		refused      bool   // no new streams are taken: they come too late
+		streams      http2.Streams[*stream]
+		gone         [64]uint32 // the last streams that ended; see ended
+		turn         int
 
-		out     []byte // frames to be written
-		writing bool
-		written chan struct{} // closed when a writer stops, if anyone waits
-		resize  bool          // the next field block begins with a table size update
+		resize  bool // the next field block begins with a table size update
 		queue   queue
 		ticks   uint32
 		window  int64 // what the client takes on the connection
@@ -126,6 +121,7 @@ func (f *Front) NewConn(nc net.Conn, serial uint64) *Conn {
 		c.secure, c.socket = true, secure.NetConn()
 		c.weak = weak(&state)
 	}
+	c.mu.Begin((*sink)(c), rounds, outKeep)
 	c.mu.window, c.mu.initial = http2.InitialWindow, http2.InitialWindow
 	c.mu.receive = http2.InitialWindow
 	c.mu.resize = true
@@ -193,15 +189,15 @@ func (c *Conn) begin() {
 	if c.member.Offender() {
 		c.mu.budget.spent[ResetFlood] = floodTable[ResetFlood].most - offenderResets
 	}
-	b := http2.AppendFrame(c.space(), 4*http2.SettingSize, http2.FrameSettings, 0, 0)
+	b := http2.AppendFrame(c.mu.Space(), 4*http2.SettingSize, http2.FrameSettings, 0, 0)
 	b = http2.AppendSetting(b, http2.SettingMaxConcurrentStreams, uint32(c.streams))
 	b = http2.AppendSetting(b, http2.SettingMaxHeaderListSize, uint32(c.port.HeadSize))
 	b = http2.AppendSetting(b, http2.SettingEnableConnectProtocol, 1)
 	b = http2.AppendSetting(b, http2.SettingNoRFC7540Priorities, 1)
-	c.mu.out = http2.AppendWindowUpdate(b, 0, connWindow-http2.InitialWindow)
+	c.mu.Out = http2.AppendWindowUpdate(b, 0, connWindow-http2.InitialWindow)
 	c.mu.receive = connWindow
 	c.mu.Unlock()
-	c.flush()
+	c.mu.Flush()
 }
 
 // greet reads the preface of the client. What is not HTTP/2 is known by its
@@ -300,7 +296,7 @@ func (c *Conn) conclude(err error) {
 	if told {
 		c.report(rule)
 		c.mu.Lock()
-		c.mu.out = http2.AppendGoAway(c.space(), c.mu.lastID, rule.code, rule.text)
+		c.mu.Out = http2.AppendGoAway(c.mu.Space(), c.mu.lastID, rule.code, rule.text)
 		c.mu.Unlock()
 	}
 	c.seal(err)

@@ -47,7 +47,7 @@ func (c *Conn) onSettings(h http2.Frame, p []byte) error {
 	if err := c.rewindow(window); err != nil {
 		return err
 	}
-	c.mu.out = http2.AppendFrame(c.space(), 0, http2.FrameSettings, http2.FlagAck, 0)
+	c.mu.Out = http2.AppendFrame(c.mu.Space(), 0, http2.FrameSettings, http2.FlagAck, 0)
 	return c.chargeLocked(floodSettings)
 }
 
@@ -162,7 +162,7 @@ func (c *Conn) onPing(h http2.Frame, p []byte) error {
 	case h.Flags&http2.FlagAck == 0:
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.mu.out = http2.AppendPing(c.space(), http2.FlagAck, p)
+		c.mu.Out = http2.AppendPing(c.mu.Space(), http2.FlagAck, p)
 		return c.chargeLocked(floodPing)
 	case c.drain == warned && string(p) == drainPing:
 		return c.goOnDraining()

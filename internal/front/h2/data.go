@@ -59,13 +59,12 @@ func (c *Conn) receive(h http2.Frame, n int) error {
 	if s == nil {
 		return c.lateLocked(h.Stream, "DATA")
 	}
-	s.receive -= int64(h.Length)
-	s.consumed += int64(h.Length - n)
+	within := s.receive.Receive(h.Length, h.Length-n) // padding is used up at once
 	s.received += int64(n)
 	switch {
 	case s.remote:
 		c.resetLocked(s, http2.StreamClosed, errors.New("the client sent DATA behind the end of its request"))
-	case s.receive < 0:
+	case !within:
 		c.resetLocked(s, http2.FlowControlError, errors.New("the client sent more DATA than the stream's window"))
 	case s.expect >= 0 && (s.received > s.expect || h.Flags&http2.FlagEndStream != 0 && s.received != s.expect):
 		s.breakLocked("the body is not as long as Content-Length says (RFC 9113, section 8.1.1)")
@@ -88,6 +87,8 @@ var errMemory = errors.New("the requests of the client hold more memory than it 
 // exchange is under way.
 func (s *stream) breakLocked(text string) {
 	s.body.broken = errors.New(text)
+	s.conn.grantLocked(s.body.SizeLocked())
+	s.body.DropLocked()
 	s.conn.resetLocked(s, http2.ProtocolError, s.body.broken)
 }
 
@@ -100,7 +101,7 @@ func (c *Conn) lateLocked(id uint32, what string) error {
 	case known:
 		return broken(http2.StreamClosed, what+" on a closed stream (RFC 9113, section 5.1)")
 	}
-	c.mu.out = http2.AppendRSTStream(c.space(), id, http2.StreamClosed)
+	c.mu.Out = http2.AppendRSTStream(c.mu.Space(), id, http2.StreamClosed)
 	return c.chargeLocked(floodPriority)
 }
 
@@ -118,7 +119,7 @@ func (c *Conn) payload(id uint32, n int) error {
 		k := min(n, c.buf.Len())
 		c.mu.Lock()
 		if s := c.stream(id); s != nil && !s.body.closed {
-			s.body.put(c.buf.Bytes()[:k])
+			s.body.PutLocked(c.buf.Bytes()[:k])
 		} else {
 			c.grantLocked(int64(k))
 		}
@@ -145,7 +146,7 @@ func (c *Conn) direct(id uint32, n int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if s := c.stream(id); s != nil && !s.body.closed {
-		s.body.putChunk(k)
+		s.body.AddLocked(k)
 		return nil
 	}
 	k.Give()
@@ -180,34 +181,27 @@ func (c *Conn) endRemote(id uint32) {
 	if s.local {
 		c.closeLocked(s, false)
 	}
-	s.body.wake.Raise()
+	s.body.Wake.Raise()
 }
 
 // grantLocked gives the client the room of n bytes on the connection anew. It is
 // told when that is worth a frame. c.mu is held.
 func (c *Conn) grantLocked(n int64) {
 	c.mu.consumed += n
-	if c.mu.consumed >= connWindow/4 && c.mu.err == nil {
-		c.mu.out = http2.AppendWindowUpdate(c.space(), 0, c.mu.consumed)
+	if c.mu.consumed >= connWindow/4 && c.mu.Err == nil {
+		c.mu.Out = http2.AppendWindowUpdate(c.mu.Space(), 0, c.mu.consumed)
 		c.mu.receive += c.mu.consumed
 		c.mu.consumed = 0
 	}
 }
 
-// grantLocked gives the client the room of n bytes on the stream anew. A client
-// that uses up its window while we keep up with it gets a larger one.
+// grantLocked gives the client the room of n bytes on the stream anew.
 func (s *stream) grantLocked(n int64) {
 	c := s.conn
-	s.consumed += n
-	if s.remote || s.gone != nil || s.consumed < s.target/4 || c.mu.err != nil {
+	if s.remote || s.gone != nil || c.mu.Err != nil {
 		return
 	}
-	if s.receive < s.target/2 && s.target < streamWindow {
-		grow := min(s.target, streamWindow-s.target)
-		s.target += grow
-		s.consumed += grow
+	if by := s.receive.Read(n); by > 0 {
+		c.mu.Out = http2.AppendWindowUpdate(c.mu.Space(), s.id, by)
 	}
-	c.mu.out = http2.AppendWindowUpdate(c.space(), s.id, s.consumed)
-	s.receive += s.consumed
-	s.consumed = 0
 }

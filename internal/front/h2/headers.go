@@ -86,8 +86,8 @@ func (c *Conn) onContinuation(h http2.Frame, p []byte) error {
 func (c *Conn) endBlock(id uint32, p []byte) error {
 	c.mu.Lock()
 	s := c.stream(id)
-	newest, refused, running := c.mu.lastID, c.mu.refused, c.mu.running
-	full := c.mu.streams.Len() >= c.streams || c.mu.running >= 2*c.streams
+	newest, refused, running := c.mu.lastID, c.mu.refused, c.mu.Active
+	full := c.mu.streams.Len() >= c.streams || c.mu.Active >= 2*c.streams
 	if s == nil && id > newest && !refused {
 		c.mu.lastID = id
 	}
@@ -176,7 +176,7 @@ func (c *Conn) refuse(id uint32, p []byte) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.out = http2.AppendRSTStream(c.space(), id, http2.RefusedStream)
+	c.mu.Out = http2.AppendRSTStream(c.mu.Space(), id, http2.RefusedStream)
 	c.remember(id, true)
 	return c.chargeLocked(floodReset)
 }
@@ -206,7 +206,7 @@ func (c *Conn) open(id uint32, p []byte) error {
 		c.takeUpdate(s)
 	}
 	c.mu.streams.Add(s.id, s)
-	c.mu.running++
+	c.mu.Active++
 	c.mu.Unlock()
 	c.opened = append(c.opened, s)
 	if s.answer != nil && s.answer.Reason == exchange.HeadTooLarge {
@@ -222,7 +222,7 @@ func (c *Conn) reject(s *stream, fault string) error {
 	c.port.Refuse(&s.ex, exchange.Fail(exchange.BadRequest, fault))
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.out = http2.AppendRSTStream(c.space(), s.id, http2.ProtocolError)
+	c.mu.Out = http2.AppendRSTStream(c.mu.Space(), s.id, http2.ProtocolError)
 	c.remember(s.id, true)
 	s.recycle()
 	return c.offend()
@@ -261,6 +261,6 @@ func (c *Conn) trailers(id uint32, p []byte) error {
 	if s.local {
 		c.closeLocked(s, false)
 	}
-	s.body.wake.Raise()
+	s.body.Wake.Raise()
 	return nil
 }

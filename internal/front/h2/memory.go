@@ -38,7 +38,7 @@ func (c *Conn) keep(lying int64) bool {
 // yield gives memory back that is not needed any more.
 func (c *Conn) yield() {
 	c.mu.Lock()
-	running, lying := c.mu.running, c.lyingLocked()
+	running, lying := c.mu.Active, c.lyingLocked()
 	c.mu.Unlock()
 	if spare := c.places - running; spare > 0 {
 		c.places = running

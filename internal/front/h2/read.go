@@ -88,9 +88,7 @@ func (c *Conn) handOver() {
 	}
 	clear(c.opened)
 	c.opened = c.opened[:0]
-	if len(c.mu.out) > 0 && !c.mu.writing && c.mu.err == nil {
-		c.give(nil)
-	}
+	c.mu.FlushAsideLocked()
 	c.mu.Unlock()
 	if c.buf.Len() == 0 {
 		c.buf.Release()
@@ -108,9 +106,9 @@ func (c *Conn) withdraw(streams []*stream) {
 		s.malformed = true
 		s.port.Refuse(&s.ex, answer)
 		c.mu.Lock()
-		c.mu.running--
+		c.mu.Active--
 		c.closeLocked(s, false)
-		c.grantLocked(s.body.unread())
+		c.grantLocked(s.body.UnreadLocked())
 		c.mu.Unlock()
 		s.recycle()
 	}
@@ -246,8 +244,8 @@ func (c *Conn) lookUp() error {
 		c.drain = warned
 		c.until = exchange.Now() + int64(drainGrace)
 		c.mu.Lock()
-		c.mu.out = http2.AppendGoAway(c.space(), http2.MaxWindow, http2.NoError, "")
-		c.mu.out = http2.AppendPing(c.mu.out, 0, []byte(drainPing))
+		c.mu.Out = http2.AppendGoAway(c.mu.Space(), http2.MaxWindow, http2.NoError, "")
+		c.mu.Out = http2.AppendPing(c.mu.Out, 0, []byte(drainPing))
 		c.mu.Unlock()
 		return nil
 	case c.drain == last:
@@ -263,7 +261,7 @@ func (c *Conn) goOnDraining() error {
 		c.drain = last
 		c.mu.Lock()
 		c.mu.refused = true
-		c.mu.out = http2.AppendGoAway(c.space(), c.mu.lastID, http2.NoError, "")
+		c.mu.Out = http2.AppendGoAway(c.mu.Space(), c.mu.lastID, http2.NoError, "")
 		c.mu.Unlock()
 	}
 	return c.drained()

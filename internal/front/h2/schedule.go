@@ -110,7 +110,7 @@ func (s *stream) canSend() bool {
 // fill moves what streams have to send into the buffer while there is room. c.mu
 // is held.
 func (c *Conn) fill() {
-	for len(c.mu.out) < outMost && c.mu.err == nil {
+	for len(c.mu.Out) < outMost && c.mu.Err == nil {
 		s := c.pick()
 		if s == nil {
 			return
@@ -140,8 +140,8 @@ func (c *Conn) move(s *stream) {
 		flags = http2.FlagEndStream
 		s.local = true
 	}
-	c.mu.out = http2.AppendFrame(c.space(), int(n), http2.FrameData, flags, s.id)
-	c.mu.out = append(c.mu.out, p.data[:n]...)
+	c.mu.Out = http2.AppendFrame(c.mu.Space(), int(n), http2.FrameData, flags, s.id)
+	c.mu.Out = append(c.mu.Out, p.data[:n]...)
 	s.window -= n
 	c.mu.window -= n
 	if int(n) == len(p.data) || n >= http2.MaxFrameSize/16 {
@@ -176,7 +176,7 @@ func (c *Conn) appendBlock(id uint32, block []byte, end bool) {
 	if c.mu.resize {
 		c.mu.resize, prefix = false, http2.TableSizeZero
 	}
-	c.mu.out = http2.AppendBlock(c.space(), id, prefix, block, end)
+	c.mu.Out = http2.AppendBlock(c.mu.Space(), id, prefix, block, end)
 }
 
 // moved notes that all a stream had to send is in the buffer.

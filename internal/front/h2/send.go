@@ -33,7 +33,7 @@ func (s *stream) Send(ex *exchange.Exchange) error {
 	if s.malformed {
 		return nil // told by a reset
 	}
-	defer s.conn.flush()
+	defer s.conn.mu.Flush()
 	short := shortBuffers.Get().(*[shortSize]byte)
 	defer shortBuffers.Put(short)
 
@@ -110,7 +110,7 @@ func (s *stream) sendBody(ex *exchange.Exchange, head, short []byte) error {
 	defer copyBuffers.Put(p)
 	for {
 		if !rs.Body.Ready() {
-			s.conn.flush()
+			s.conn.mu.Flush()
 		}
 		n, err := rs.Body.Read(p[:])
 		ex.Sent += int64(n)
@@ -174,9 +174,7 @@ func (s *stream) push(head, data []byte, end bool) error {
 		switch {
 		case s.gone != nil:
 			c.mu.queue.remove(s)
-		case !c.mu.writing && len(c.mu.out) > 0 && c.mu.err == nil:
-			c.mu.writing = true
-			c.write(rounds)
+		case c.mu.WriteLocked():
 		case !s.wait() && left == len(p.data) && p.queued && s.gone == nil:
 			c.resetLocked(s, http2.Cancel, errSlow)
 			p.head, p.data = nil, nil
@@ -221,7 +219,7 @@ func (s *stream) Abort(*exchange.Exchange) {
 		return // told by a reset
 	}
 	s.giveUp(http2.InternalError, errAborted)
-	s.conn.flush()
+	s.conn.mu.Flush()
 }
 
 // Gone reports whether the client has reset the stream or left.
@@ -254,7 +252,7 @@ func (s *stream) interim(status int, fields *header.List) error {
 	}
 	err := s.goneError()
 	c.mu.Unlock()
-	c.flush()
+	c.mu.Flush()
 	return err
 }
 

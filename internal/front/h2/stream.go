@@ -40,15 +40,13 @@ type stream struct {
 
 // facts is the state of a stream.
 type facts struct {
-	remote    bool  // the client has sent everything
-	local     bool  // we have: END_STREAM or a reset is in the buffer
-	begun     bool  // the final response has begun
-	gone      error // why the stream ended early
-	window    int64 // what the client takes
-	receive   int64 // what we take
-	consumed  int64 // of it, what was not yet granted anew
-	target    int64 // the window that we want the client to see
-	expect    int64 // what Content-Length says, or -1
+	remote    bool         // the client has sent everything
+	local     bool         // we have: END_STREAM or a reset is in the buffer
+	begun     bool         // the final response has begun
+	gone      error        // why the stream ended early
+	window    int64        // what the client takes
+	receive   http2.Window // what we take
+	expect    int64        // what Content-Length says, or -1
 	received  int64
 	urgency   uint8
 	rotates   bool // shares its turn with others of its urgency
@@ -66,14 +64,14 @@ type piece struct {
 }
 
 var streams = sync.Pool{New: func() any {
-	return &stream{wake: http2.NewSignal(), body: body{wake: http2.NewSignal()}}
+	return &stream{wake: http2.NewSignal(), body: body{Body: http2.Body{Wake: http2.NewSignal()}}}
 }}
 
 // newStream returns a stream whose exchange has begun.
 func (c *Conn) newStream(id uint32) *stream {
 	s := streams.Get().(*stream)
 	s.conn, s.id, s.port = c, id, c.port
-	s.window, s.receive, s.target = 0, http2.InitialWindow, http2.InitialWindow
+	s.window, s.receive = 0, http2.NewWindow()
 	s.expect = -1
 	s.urgency, s.rotates = defaultUrgency, true
 	s.body.stream = s
@@ -89,7 +87,6 @@ func (c *Conn) newStream(id uint32) *stream {
 
 // recycle gives the memory of a stream back. Nobody may know it any more.
 func (s *stream) recycle() {
-	s.body.drop()
 	s.body.reset()
 	s.trailer.Reset()
 	s.wake.Lower()
@@ -149,9 +146,9 @@ func (c *Conn) resetLocked(s *stream, why http2.Code, err error) {
 	}
 	if !s.local {
 		s.local = true
-		c.mu.out = http2.AppendRSTStream(c.space(), s.id, why)
+		c.mu.Out = http2.AppendRSTStream(c.mu.Space(), s.id, why)
 	} else if !s.remote {
-		c.mu.out = http2.AppendRSTStream(c.space(), s.id, why)
+		c.mu.Out = http2.AppendRSTStream(c.mu.Space(), s.id, why)
 	}
 	s.remote = true
 	c.mu.queue.remove(s)
@@ -162,14 +159,14 @@ func (c *Conn) resetLocked(s *stream, why http2.Code, err error) {
 // lookUp makes sender and body reader of a stream look at its state.
 func (s *stream) lookUp() {
 	s.wake.Raise()
-	s.body.wake.Raise()
+	s.body.Wake.Raise()
 }
 
 // finish ends what the exchange left open, and gives the stream back.
 func (s *stream) finish() {
 	c := s.conn
 	c.mu.Lock()
-	c.mu.running--
+	c.mu.Active--
 	switch {
 	case s.gone != nil:
 	case !s.local:
@@ -180,9 +177,9 @@ func (s *stream) finish() {
 		c.resetLocked(s, http2.NoError, errAborted)
 	}
 	c.closeLocked(s, false)
-	c.grantLocked(s.body.unread())
+	c.grantLocked(s.body.UnreadLocked())
 	c.mu.Unlock()
-	c.flush()
+	c.mu.Flush()
 	s.recycle()
 }
 

@@ -16,7 +16,7 @@ func (s *stream) sendTunnel(ex *exchange.Exchange, head []byte) error {
 	if err := s.push(head, nil, false); err != nil {
 		return err
 	}
-	s.conn.flush()
+	s.conn.mu.Flush()
 	client := &clientStream{s: s}
 	tunnel.Join(ex, client, ex.Response.Tunnel, ex.Limits.TunnelIdle)
 	client.giveBack()
@@ -35,15 +35,12 @@ func (t *clientStream) Next() ([]byte, error) {
 	b := &t.s.body
 	t.giveBack()
 	b.begun = true
-	if b.current == nil {
-		if err := b.next(); err != nil {
-			return nil, ended(err)
-		}
+	k, err := b.Next(&t.s.conn.mu.Writer, (*receiver)(b))
+	if err != nil {
+		return nil, ended(err)
 	}
-	t.has, b.current = b.current, nil
-	p := t.has.Rest()
-	b.took(len(p))
-	return p, nil
+	t.has = k
+	return k.Rest(), nil
 }
 
 // giveBack gives back what Next has returned.
@@ -74,14 +71,14 @@ func (t *clientStream) Write(p []byte) (int, error) {
 	if err := t.s.push(nil, p, false); err != nil {
 		return 0, err
 	}
-	t.s.conn.flush()
+	t.s.conn.mu.Flush()
 	return len(p), nil
 }
 
 // CloseWrite tells the client that no more will come.
 func (t *clientStream) CloseWrite() error {
 	err := t.s.push(nil, nil, true)
-	t.s.conn.flush()
+	t.s.conn.mu.Flush()
 	return err
 }
 
@@ -96,7 +93,7 @@ func (t *clientStream) Close() error {
 		c.resetLocked(t.s, http2.Cancel, errTunnel)
 	}
 	c.mu.Unlock()
-	c.flush()
+	c.mu.Flush()
 	return nil
 }
 

@@ -27,7 +27,7 @@ func (c *Conn) work(s *stream) {
 	var self *worker
 	for {
 		if s == nil {
-			c.flush()
+			c.mu.Flush()
 		} else {
 			s.serve()
 		}
@@ -35,7 +35,7 @@ func (c *Conn) work(s *stream) {
 			self = &worker{wake: make(chan *stream, 1)}
 		}
 		c.mu.Lock()
-		if c.mu.err != nil {
+		if c.mu.Err != nil {
 			c.mu.Unlock()
 			return
 		}

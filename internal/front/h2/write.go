@@ -1,11 +1,6 @@
 package h2
 
-import (
-	"fmt"
-	"runtime"
-
-	"headgate/internal/proto/http2"
-)
+import "fmt"
 
 // outMost is how many bytes are collected before streams have to wait, and
 // queueMost how many may be collected of what does not wait: answers to PING and
@@ -19,60 +14,26 @@ const (
 // rounds is how often one stream writes before another takes its turn.
 const rounds = 4
 
-// space returns the collected bytes, to append to. c.mu is held.
-func (c *Conn) space() []byte {
-	if c.mu.out == nil {
-		c.mu.out = http2.TakeOut()
-	}
-	return c.mu.out
+// sink is what the connection is to its writer.
+type sink Conn
+
+// WriteNow writes to the client.
+func (k *sink) WriteNow(b []byte) error { return k.nc.WriteNow(b) }
+
+// WroteLocked moves on what streams have to send.
+func (k *sink) WroteLocked() { (*Conn)(k).fill() }
+
+// FailedLocked ends the connection.
+func (k *sink) FailedLocked(err error) {
+	(*Conn)(k).failLocked(fmt.Errorf("write to the client: %w", err))
 }
 
-// flush writes what is collected, unless another goroutine is at it and does it
-// for us. Others that have something to send at this moment get to add it first:
-// one write for all of them.
-func (c *Conn) flush() {
-	c.mu.Lock()
-	if c.mu.writing || len(c.mu.out) == 0 || c.mu.err != nil {
-		c.mu.Unlock()
-		return
-	}
-	c.mu.writing = true
-	if c.mu.running > 1 {
-		c.mu.Unlock()
-		runtime.Gosched()
-		c.mu.Lock()
-	}
-	c.write(rounds)
-	c.mu.Unlock()
-}
-
-// write writes what is collected, at most so many times, and passes on what is
-// left. c.mu is held, but not while writing.
-func (c *Conn) write(most int) {
-	for ; most > 0 && len(c.mu.out) > 0 && c.mu.err == nil; most-- {
-		b := c.mu.out
-		c.mu.out = nil
-		c.mu.Unlock()
-		err := c.nc.WriteNow(b)
-		http2.GiveOut(b, outKeep)
-		c.mu.Lock()
-		if err != nil {
-			c.failLocked(fmt.Errorf("write to the client: %w", err))
-			break
-		}
-		c.fill()
-	}
-	c.mu.writing = false
-	if c.mu.written != nil {
-		close(c.mu.written)
-		c.mu.written = nil
-	}
-	if len(c.mu.out) > 0 && c.mu.err == nil {
-		if s := c.mu.queue.first(); s != nil {
-			s.wake.Raise()
-		} else {
-			c.give(nil)
-		}
+// PassLocked has a stream that waits write what is collected, or else a worker.
+func (k *sink) PassLocked() {
+	if s := k.mu.queue.first(); s != nil {
+		s.wake.Raise()
+	} else {
+		(*Conn)(k).give(nil)
 	}
 }
 
@@ -87,21 +48,7 @@ func (c *Conn) seal(why error) {
 		}
 		s.lookUp()
 	}
-	for c.mu.err == nil {
-		if c.mu.writing {
-			done := make(chan struct{})
-			c.mu.written = done
-			c.mu.Unlock()
-			<-done
-			c.mu.Lock()
-			continue
-		}
-		if len(c.mu.out) == 0 {
-			break
-		}
-		c.mu.writing = true
-		c.write(1 << 30)
-	}
+	c.mu.FinishLocked()
 	c.mu.Unlock()
 }
 
@@ -109,7 +56,7 @@ func (c *Conn) seal(why error) {
 func (c *Conn) lastWrite() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.mu.err
+	return c.mu.Err
 }
 
 // fail ends the connection at once.
@@ -125,16 +72,14 @@ func (c *Conn) fail(err error) {
 // failLocked lets nothing more be sent and wakes everyone who waits. The reader
 // notices by the close of the connection, which follows when it is kicked.
 func (c *Conn) failLocked(err error) {
-	if c.mu.err != nil {
+	if c.mu.Err != nil {
 		return
 	}
-	c.mu.err = errLeft(err)
-	http2.GiveOut(c.mu.out, outKeep)
-	c.mu.out = nil
+	c.mu.EndLocked(errLeft(err))
 	for _, o := range c.mu.streams.All() {
 		s := o.Stream
 		if s.gone == nil {
-			s.gone = c.mu.err
+			s.gone = c.mu.Err
 		}
 		s.lookUp()
 	}

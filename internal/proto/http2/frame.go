@@ -1,9 +1,10 @@
 // Package http2 is the syntax of HTTP/2 (RFC 9113): frames and their numbers
 // (frame.go), field blocks written with the static table of HPACK alone (field.go),
-// and the memory that bodies and frames lie in on their way (memory.go).
+// the memory that bodies and frames lie in on their way (memory.go), and what the
+// connections of both sides do alike: their table of streams (streams.go), the writer
+// of frames (writer.go), and bodies that are read as they come (body.go).
 //
-// It knows no connections: front/h2 speaks with clients, http2/client with servers.
-// Everything here may be used by any number of goroutines, but for Chunks.
+// It reads no frames: front/h2 speaks with clients, upstream/h2 with servers.
 package http2
 
 import (

@@ -10,130 +10,77 @@ import (
 	"headgate/internal/proto/http2"
 )
 
-// body is what came of a response's body and was not read yet. It is guarded by
-// the connection's mu, but for current, which the exchange owns.
-type body struct {
-	current *http2.Chunk
-	list    http2.Chunks
-}
-
-// drop gives all memory back.
-func (b *body) drop() {
-	if b.current != nil {
-		b.current.Give()
-		b.current = nil
-	}
-	b.list.Drop()
-}
-
 // Read reads from the body of the response.
 func (s *Stream) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	b := &s.body
-	if b.current == nil {
-		if err := s.next(); err != nil {
-			if err != io.EOF {
-				s.broken = err
-			}
-			return 0, err
-		}
+	r := (*receiver)(s)
+	n, err := s.body.Read(p, &s.conn.mu.Writer, r)
+	if err != nil && err != io.EOF {
+		s.broken = err
 	}
-	k := b.current
-	n := copy(p, k.Rest())
-	if k.R += n; k.R == k.W {
-		k.Give()
-		b.current = nil
-	}
-	if s.took(n) {
-		return n, s.conclude()
-	}
-	return n, nil
+	return n, err
 }
 
-// next waits for a chunk and makes it the current one.
-func (s *Stream) next() error {
-	c := s.conn
-	w := s.watch(s.conn.settings.BodyIdle)
-	for {
-		c.mu.Lock()
-		switch {
-		case !s.body.list.Empty():
-			s.body.current = s.body.list.Take()
-			c.mu.Unlock()
-			return nil
-		case s.complete():
-			c.mu.Unlock()
-			return s.conclude()
-		case s.gone != nil:
-			err := s.gone
-			c.mu.Unlock()
-			return err
-		}
-		c.mu.Unlock()
-		if err := w.wait(); err == errLate {
-			return &exchange.Error{Reason: exchange.UpstreamTimeout, Err: fmt.Errorf("server %s paused for too long in the body of its answer", c.settings.Name)}
-		} else if err != nil {
-			return err
+// receiver is what the stream is to its body.
+type receiver Stream
+
+// OverLocked returns why nothing comes.
+func (r *receiver) OverLocked() error {
+	switch s := (*Stream)(r); {
+	case s.complete():
+		return io.EOF
+	case s.gone != nil:
+		return s.gone
+	}
+	return nil
+}
+
+// TookLocked grants the server what was read.
+func (r *receiver) TookLocked(n int64) (whole bool) {
+	s, c := (*Stream)(r), r.conn
+	if !s.remote && s.gone == nil {
+		if by := s.room.Read(n); by > 0 {
+			c.mu.Out = http2.AppendWindowUpdate(c.mu.Space(), s.id, by)
 		}
 	}
+	return s.complete()
+}
+
+// Await waits as long as the server may pause.
+func (r *receiver) Await() error {
+	w := (*Stream)(r).watch(r.conn.settings.BodyIdle)
+	if err := w.wait(); err == errLate {
+		return &exchange.Error{Reason: exchange.UpstreamTimeout, Err: fmt.Errorf("server %s paused for too long in the body of its answer", r.conn.settings.Name)}
+	} else if err != nil {
+		return err
+	}
+	return nil
 }
 
 // complete reports whether the response has come to its end. conn.mu is held.
 func (s *Stream) complete() bool { return s.remote && s.whole }
 
-// took grants the server what was read, and reports whether that was the end.
-func (s *Stream) took(n int) bool {
-	c := s.conn
-	c.mu.Lock()
-	s.grantLocked(int64(n))
-	end := s.body.current == nil && s.body.list.Empty() && s.complete()
-	write := len(c.mu.out) > 0 && !c.mu.writing
-	c.mu.Unlock()
-	if write {
-		c.flush()
-	}
-	return end
-}
-
-// grantLocked gives the server the room of n bytes on the stream anew. A server
-// that uses up its window while we keep up with it gets a larger one.
-func (s *Stream) grantLocked(n int64) {
-	s.consumed += n
-	if s.remote || s.gone != nil || s.consumed < s.target/4 {
-		return
-	}
-	if s.room < s.target/2 && s.target < streamWindow {
-		grow := min(s.target, streamWindow-s.target)
-		s.target += grow
-		s.consumed += grow
-	}
-	c := s.conn
-	c.mu.out = http2.AppendWindowUpdate(c.space(), s.id, s.consumed)
-	s.room += s.consumed
-	s.consumed = 0
-}
-
-// conclude makes the trailers known, once, and returns io.EOF.
-func (s *Stream) conclude() error {
-	if !s.concluded {
-		s.concluded = true
-		s.conn.mu.Lock()
-		s.ex.Response.Trailer, s.trailer = s.trailer, s.ex.Response.Trailer
-		s.conn.mu.Unlock()
+// End makes the trailers known, once, and returns io.EOF.
+func (r *receiver) End() error {
+	if !r.concluded {
+		r.concluded = true
+		r.conn.mu.Lock()
+		r.ex.Response.Trailer, r.trailer = r.trailer, r.ex.Response.Trailer
+		r.conn.mu.Unlock()
 	}
 	return io.EOF
 }
 
 // Ready reports whether Read would not wait.
 func (s *Stream) Ready() bool {
-	if s.body.current != nil || s.concluded {
+	if s.body.HasCurrent() || s.concluded {
 		return true
 	}
 	s.conn.mu.Lock()
 	defer s.conn.mu.Unlock()
-	return !s.body.list.Empty() || s.remote || s.gone != nil
+	return !s.body.EmptyLocked() || s.remote || s.gone != nil
 }
 
 // errLate says that a wait took longer than it may.
@@ -162,7 +109,7 @@ func (s *Stream) watch(limit time.Duration) waiting {
 // an *exchange.Error when the client has left.
 func (w *waiting) wait() error {
 	s := w.s
-	if s.wake.Lower() {
+	if s.body.Wake.Lower() {
 		return nil
 	}
 	if w.since == 0 {
@@ -178,7 +125,7 @@ func (w *waiting) wait() error {
 			}
 			d = min(d, left)
 		}
-		if s.wake.Wait(d) {
+		if s.body.Wake.Wait(d) {
 			return nil
 		}
 		if s.held && s.ex.Request.Body.Ready() {

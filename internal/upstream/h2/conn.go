@@ -18,7 +18,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -56,9 +55,6 @@ const (
 	// off it, in bytes. It is granted anew as bytes come, so that a client that
 	// does not read holds up nobody else; the streams' windows bound the memory.
 	connWindow = 1 << 24
-	// A stream begins with the window of RFC 9113, and gets a larger one when its
-	// body is read as fast as it comes.
-	streamWindow = 1 << 20
 	// mostStreams is how many requests a connection carries at once, whatever the
 	// server allows.
 	mostStreams = 1000
@@ -101,19 +97,15 @@ type Conn struct {
 	fault error
 
 	mu struct {
-		sync.Mutex
-		err      error // why nothing goes on; nil while the connection is open
-		away     bool  // no new streams: GOAWAY came, the pool is retired, the numbers are used up
-		last     uint32
-		streams  http2.Streams[*Stream]
-		reserved int // places taken, by streams or for them
-		served   int // responses that came
-		most     int // of places
-		next     uint32
-		useless  int
+		http2.Writer      // its Active are the places taken, by streams or for them
+		away         bool // no new streams: GOAWAY came, the pool is retired, the numbers are used up
+		last         uint32
+		streams      http2.Streams[*Stream]
+		served       int // responses that came
+		most         int // of places
+		next         uint32
+		useless      int
 
-		out     []byte
-		writing bool
 		begun   bool // the first field block was sent
 		blocked int  // streams that wait to send
 		window  int64
@@ -136,6 +128,7 @@ func Open(nc net.Conn, secure bool, end time.Time, settings Settings) (*Conn, er
 	}
 	c := &Conn{settings: settings, nc: netconn.New(nc), secure: secure,
 		greeted: make(chan struct{}), done: make(chan struct{})}
+	c.mu.Begin((*sink)(c), 0, outKeep)
 	c.nc.SetWriteWait(settings.WriteIdle)
 	c.hpack = hpack.NewDecoder(http2.InitialTableSize, c.emit)
 	c.hpack.SetMaxStringLength(2 * settings.HeadSize)
@@ -145,13 +138,13 @@ func Open(nc net.Conn, secure bool, end time.Time, settings Settings) (*Conn, er
 	c.mu.most = 1
 	c.mu.window, c.mu.initial = http2.InitialWindow, http2.InitialWindow
 	c.mu.pause, c.mu.rest = firstPing, now
-	b := append(c.space(), http2.Preface...)
+	b := append(c.mu.Space(), http2.Preface...)
 	b = http2.AppendFrame(b, 2*http2.SettingSize, http2.FrameSettings, 0, 0)
 	b = http2.AppendSetting(b, http2.SettingEnablePush, 0)
 	b = http2.AppendSetting(b, http2.SettingMaxHeaderListSize, uint32(settings.HeadSize))
-	c.mu.out = http2.AppendWindowUpdate(b, 0, connWindow-http2.InitialWindow)
+	c.mu.Out = http2.AppendWindowUpdate(b, 0, connWindow-http2.InitialWindow)
 	go c.serve()
-	c.flush()
+	c.mu.Flush()
 	return c, c.await(end)
 }
 
@@ -173,7 +166,7 @@ func (c *Conn) await(end time.Time) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.mu.err
+	return c.mu.Err
 }
 
 // Reserve takes a place for a request, and reports whether there was one. A
@@ -182,13 +175,13 @@ func (c *Conn) await(end time.Time) error {
 func (c *Conn) Reserve() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.mu.err != nil || c.mu.away || c.mu.reserved >= c.mu.most {
+	if c.mu.Err != nil || c.mu.away || c.mu.Active >= c.mu.most {
 		return false
 	}
-	if c.mu.reserved == 0 {
+	if c.mu.Active == 0 {
 		c.mu.pause = firstPing
 	}
-	c.mu.reserved++
+	c.mu.Active++
 	return true
 }
 
@@ -202,8 +195,8 @@ func (c *Conn) Release() {
 
 // releaseLocked gives a place back and ends a connection that has no more to do.
 func (c *Conn) releaseLocked() {
-	c.mu.reserved--
-	if c.mu.reserved > 0 {
+	c.mu.Active--
+	if c.mu.Active > 0 {
 		return
 	}
 	c.mu.rest = exchange.Now()
@@ -223,14 +216,14 @@ func (c *Conn) freed() {
 func (c *Conn) Usable() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.mu.err == nil && !c.mu.away
+	return c.mu.Err == nil && !c.mu.away
 }
 
 // Idle reports whether the connection is open and has no requests.
 func (c *Conn) Idle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.mu.err == nil && c.mu.reserved == 0
+	return c.mu.Err == nil && c.mu.Active == 0
 }
 
 // Retire lets no more requests begin. The connection ends with the last one.
@@ -238,7 +231,7 @@ func (c *Conn) Retire() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.away = true
-	if c.mu.reserved == 0 {
+	if c.mu.Active == 0 {
 		c.failLocked(errRetired)
 	}
 }
@@ -309,7 +302,7 @@ func (c *Conn) lookUp(err error) error {
 func (c *Conn) closing() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.mu.err
+	return c.mu.Err
 }
 
 // until returns when the reader has to look up: when a PING is due or its answer
@@ -320,7 +313,7 @@ func (c *Conn) until() int64 {
 	switch {
 	case c.mu.pinged != 0:
 		return c.mu.pinged + int64(pingWait)
-	case c.mu.reserved > 0:
+	case c.mu.Active > 0:
 		return c.heard.Load() + int64(c.mu.pause)
 	}
 	soon := exchange.Now() + int64(firstPing) // there may be a request by then
@@ -337,13 +330,13 @@ func (c *Conn) onTime() error {
 	defer c.mu.Unlock()
 	heard := c.heard.Load()
 	switch {
-	case c.mu.err != nil:
-		return c.mu.err
+	case c.mu.Err != nil:
+		return c.mu.Err
 	case c.mu.pinged != 0 && now >= c.mu.pinged+int64(pingWait):
 		return errSilent
-	case c.mu.reserved == 0 && c.settings.IdleTimeout > 0 && now >= c.mu.rest+int64(c.settings.IdleTimeout):
+	case c.mu.Active == 0 && c.settings.IdleTimeout > 0 && now >= c.mu.rest+int64(c.settings.IdleTimeout):
 		return errRetired
-	case c.mu.reserved > 0 && c.mu.pinged == 0 && now >= heard+int64(c.mu.pause):
+	case c.mu.Active > 0 && c.mu.pinged == 0 && now >= heard+int64(c.mu.pause):
 		c.mu.pause = nextPings
 		c.pingLocked(now)
 	}
@@ -354,6 +347,6 @@ func (c *Conn) onTime() error {
 // server that does not read must not keep it from hearing what the server says.
 func (c *Conn) pingLocked(now int64) {
 	c.mu.pinged = now
-	c.mu.out = http2.AppendPing(c.space(), 0, []byte("headgate"))
-	c.flushAside()
+	c.mu.Out = http2.AppendPing(c.mu.Space(), 0, []byte("headgate"))
+	c.mu.FlushAsideLocked()
 }

@@ -368,3 +368,35 @@ type looked struct {
 }
 
 func (l *looked) Ready() bool { l.late--; return l.late < 0 }
+
+// What is there of a body is passed on as it comes, also when a DATA frame comes in
+// several pieces and the next one is not there yet.
+func TestAFrameInPiecesIsPassedOnAsItComes(t *testing.T) {
+	for large, piece := range map[int]int{100: 40, http2.MaxFrameSize: http2.MaxFrameSize} {
+		c, server := meet(t, Settings{BodyIdle: patience})
+		ex := exchangetest.New(t)
+		c.Reserve()
+		s := NewStream(ex, exchange.Now(), &nobody{})
+		frame := data(1, strings.Repeat("x", large), 0)
+		go func() {
+			id := server.next().Stream
+			server.send(join(server.head(id, false, ":status", "200"), frame[:http2.FrameHeaderSize+1]))
+		}()
+		if err := s.Do(c, http2.AppendIndexed(nil, http2.MethodGet)); err != nil {
+			t.Fatal(err)
+		}
+		p := make([]byte, large)
+		for got, sent := 0, http2.FrameHeaderSize+1; got < large; {
+			n, err := s.Read(p)
+			if got += n; err != nil {
+				t.Fatalf("%d bytes of %d came, then %v", got, large, err)
+			}
+			if next := min(sent+piece, len(frame)); got == sent-http2.FrameHeaderSize && next > sent {
+				part := frame[sent:next]
+				sent = next
+				time.AfterFunc(5*time.Millisecond, func() { server.send(part) })
+			}
+		}
+		s.Close()
+	}
+}

@@ -20,14 +20,14 @@ func (c *Conn) fail(err error) {
 
 // failLocked ends the connection. The reader, who is kicked, closes it.
 func (c *Conn) failLocked(err error) {
-	if c.mu.err != nil {
+	if c.mu.Err != nil {
 		return
 	}
-	c.mu.err = c.explain(err)
+	c.mu.EndLocked(c.explain(err))
 	c.mu.away = true
 	for _, o := range c.mu.streams.All() {
 		s := o.Stream
-		s.loseLocked(c.mu.err)
+		s.loseLocked(c.mu.Err)
 	}
 	c.nc.Kick()
 }
@@ -58,12 +58,9 @@ func (c *Conn) explain(err error) error {
 func (c *Conn) conclude() {
 	rule, ok := c.fault.(*connError)
 	c.mu.Lock()
-	tell := ok && !c.mu.writing
-	c.mu.writing = true // nobody begins to write any more
-	http2.GiveOut(c.mu.out, outKeep)
-	c.mu.out = nil
+	idle := c.mu.StopLocked()
 	c.mu.Unlock()
-	if tell {
+	if ok && idle {
 		c.nc.SetWriteWait(lastWrite)
 		c.nc.WriteNow(http2.AppendGoAway(nil, 0, rule.code, rule.text))
 	}

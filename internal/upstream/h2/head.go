@@ -137,7 +137,7 @@ func (c *Conn) answer(s *Stream) {
 		in := interim{status: b.status}
 		s.fields.CopyTo(&in.fields)
 		s.interims = append(s.interims, in)
-		s.wake.Raise()
+		s.body.Wake.Raise()
 	default:
 		c.mu.useless = 0
 		c.mu.served++
@@ -146,7 +146,7 @@ func (c *Conn) answer(s *Stream) {
 			s.endRemoteLocked()
 			return
 		}
-		s.wake.Raise()
+		s.body.Wake.Raise()
 	}
 }
 

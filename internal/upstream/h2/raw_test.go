@@ -25,7 +25,7 @@ const patience = 10 * time.Second
 
 // rawServer is a server that a test plays frame by frame.
 type rawServer struct {
-	t    *testing.T
+	t    testing.TB
 	conn net.Conn
 	enc  *hpack.Encoder
 	mem  bytes.Buffer
@@ -39,7 +39,7 @@ type frame struct {
 
 // meet returns a connection and the server at its other end. The server has
 // greeted with SETTINGS, of which more may be given.
-func meet(t *testing.T, settings Settings, more ...uint32) (*Conn, *rawServer) {
+func meet(t testing.TB, settings Settings, more ...uint32) (*Conn, *rawServer) {
 	t.Helper()
 	s, c, err := tryMeet(t, settings, func(s *rawServer) {
 		b := http2.AppendFrame(nil, len(more)/2*http2.SettingSize, http2.FrameSettings, 0, 0)
@@ -55,7 +55,7 @@ func meet(t *testing.T, settings Settings, more ...uint32) (*Conn, *rawServer) {
 }
 
 // tryMeet opens a connection to a server that greets as it likes.
-func tryMeet(t *testing.T, settings Settings, greet func(*rawServer)) (*rawServer, *Conn, error) {
+func tryMeet(t testing.TB, settings Settings, greet func(*rawServer)) (*rawServer, *Conn, error) {
 	t.Helper()
 	near, far := testhouse.Pair(t)
 	far.SetDeadline(time.Now().Add(patience))

@@ -52,9 +52,7 @@ func (c *Conn) step() bool {
 		c.fault = c.dispatch(f, b[http2.FrameHeaderSize:http2.FrameHeaderSize+f.Length])
 		c.buf.Use(http2.FrameHeaderSize + f.Length)
 	}
-	if len(c.mu.out) > 0 {
-		c.flushAside()
-	}
+	c.mu.FlushAsideLocked()
 	direct := c.data.open && c.data.left >= http2.MinDirect
 	c.mu.Unlock()
 	if c.fault != nil {
@@ -74,8 +72,8 @@ func (c *Conn) step() bool {
 // connection that has ended.
 func (c *Conn) admit(f http2.Frame) error {
 	switch {
-	case c.mu.err != nil:
-		return c.mu.err
+	case c.mu.Err != nil:
+		return c.mu.Err
 	case !c.first && (f.Type != http2.FrameSettings || f.Has(http2.FlagAck)):
 		return broken(http2.ProtocolError, "what it says does not begin as HTTP/2 does (RFC 9113, section 3.4)")
 	case f.Length > http2.MaxFrameSize:
@@ -113,7 +111,7 @@ func (c *Conn) dispatch(f http2.Frame, p []byte) error {
 
 // useless counts a frame that is of no use.
 func (c *Conn) useless() error {
-	if c.mu.useless++; c.mu.useless > mostUseless || len(c.mu.out) > queueMost {
+	if c.mu.useless++; c.mu.useless > mostUseless || len(c.mu.Out) > queueMost {
 		return broken(http2.EnhanceYourCalm, "too many frames that are of no use")
 	}
 	return nil
@@ -157,7 +155,7 @@ func (c *Conn) takeData() bool {
 	d := &c.data
 	if n := min(d.left, c.buf.Len()); n > 0 {
 		if s := c.mu.streams.Get(d.id); s != nil {
-			s.body.list.Put(c.buf.Bytes()[:n])
+			s.body.PutLocked(c.buf.Bytes()[:n])
 		}
 		c.buf.Use(n)
 		d.left -= n
@@ -202,7 +200,7 @@ func (c *Conn) direct() error {
 	defer c.mu.Unlock()
 	d.left = 0
 	if s := c.mu.streams.Get(d.id); s != nil {
-		s.body.list.Add(k)
+		s.body.AddLocked(k)
 	} else {
 		k.Give()
 	}
@@ -216,7 +214,7 @@ func (c *Conn) direct() error {
 func (c *Conn) grantLocked(n int64) {
 	c.mu.granted += n
 	if c.mu.granted >= connWindow/4 {
-		c.mu.out = http2.AppendWindowUpdate(c.space(), 0, c.mu.granted)
+		c.mu.Out = http2.AppendWindowUpdate(c.mu.Space(), 0, c.mu.granted)
 		c.mu.granted = 0
 	}
 }
@@ -241,7 +239,7 @@ func (c *Conn) onSettings(f http2.Frame, p []byte) error {
 			return err
 		}
 	}
-	c.mu.out = http2.AppendFrame(c.space(), 0, http2.FrameSettings, http2.FlagAck, 0)
+	c.mu.Out = http2.AppendFrame(c.mu.Space(), 0, http2.FrameSettings, http2.FlagAck, 0)
 	if !c.first {
 		c.first = true
 		close(c.greeted)
@@ -330,7 +328,7 @@ func (c *Conn) onPing(f http2.Frame, p []byte) error {
 	case f.Stream != 0:
 		return broken(http2.ProtocolError, "PING on a stream (RFC 9113, section 6.7)")
 	case !f.Has(http2.FlagAck):
-		c.mu.out = http2.AppendPing(c.space(), http2.FlagAck, p)
+		c.mu.Out = http2.AppendPing(c.mu.Space(), http2.FlagAck, p)
 	}
 	return c.useless()
 }
@@ -357,7 +355,7 @@ func (c *Conn) onGoAway(f http2.Frame, p []byte) error {
 		s.loseLocked(err)
 		c.closeLocked(s)
 	}
-	if c.mu.reserved == 0 {
+	if c.mu.Active == 0 {
 		return errRetired
 	}
 	return nil

@@ -102,7 +102,7 @@ func (s *Stream) respond() {
 	c.mu.Lock()
 	rs.Header, s.fields = s.fields, rs.Header
 	rs.Status, rs.Length = s.status, s.length
-	empty := s.complete() && s.body.list.Empty() && s.trailer.Len() == 0
+	empty := s.complete() && s.body.EmptyLocked() && s.trailer.Len() == 0
 	c.mu.Unlock()
 	if empty && rs.Length < 0 && !grpc(rs.Header.Get(header.ContentType)) && !s.noBody && rs.Status != 304 {
 		rs.Length = 0

@@ -25,7 +25,7 @@ func (s *Stream) loseLocked(err error) {
 		s.gone = reason(err)
 	}
 	s.local, s.remote = true, true
-	s.wake.Raise()
+	s.body.Wake.Raise()
 	s.wakeUp.Raise()
 }
 
@@ -42,7 +42,7 @@ func reason(err error) *exchange.Error {
 // 8.1.1).
 func (s *Stream) breakLocked(code http2.Code, text string) {
 	c := s.conn
-	c.mu.out = http2.AppendRSTStream(c.space(), s.id, code)
+	c.mu.Out = http2.AppendRSTStream(c.mu.Space(), s.id, code)
 	s.endLocked(&exchange.Error{Reason: exchange.UpstreamInvalid, Err: fmt.Errorf("server %s: %s", c.settings.Name, text)})
 }
 
@@ -53,7 +53,7 @@ func (s *Stream) endLocked(err *exchange.Error) {
 	}
 	s.local, s.remote = true, true
 	s.conn.closeLocked(s)
-	s.wake.Raise()
+	s.body.Wake.Raise()
 	s.wakeUp.Raise()
 }
 
@@ -78,16 +78,15 @@ func (s *Stream) onResetLocked(code http2.Code) {
 // receiveLocked counts a DATA frame with n bytes of content and judges whether it
 // may come.
 func (s *Stream) receiveLocked(length, n int, end bool) error {
-	s.room -= int64(length)
+	within := s.room.Receive(length, length-n) // padding is used up at once
 	s.got += int64(n)
-	s.consumed += int64(length - n) // padding is used up at once
 	empty := s.noBody || s.status == 204 || s.status == 304
 	switch {
 	case s.remote:
 		s.breakLocked(http2.StreamClosed, "DATA behind the end of its answer (RFC 9113, section 5.1)")
 	case !s.answered:
 		s.breakLocked(http2.ProtocolError, "DATA before the head of its answer (RFC 9113, section 8.1)")
-	case s.room < 0:
+	case !within:
 		s.breakLocked(http2.FlowControlError, "more DATA than the stream's window (RFC 9113, section 6.9.1)")
 	case empty && n > 0:
 		s.breakLocked(http2.ProtocolError, "an answer that has no content comes with some (RFC 9110, section 6.4.1)")
@@ -95,8 +94,6 @@ func (s *Stream) receiveLocked(length, n int, end bool) error {
 		s.breakLocked(http2.ProtocolError, "the body is longer than Content-Length says (RFC 9113, section 8.1.1)")
 	case n == 0 && !end:
 		return s.conn.useless()
-	default:
-		s.wake.Raise()
 	}
 	return nil
 }
@@ -108,7 +105,7 @@ func (s *Stream) endRemoteLocked() {
 		if s.local {
 			s.conn.closeLocked(s)
 		}
-		s.wake.Raise()
+		s.body.Wake.Raise()
 		return
 	}
 	s.breakLocked(http2.ProtocolError, "the body is shorter than Content-Length says (RFC 9113, section 8.1.1)")

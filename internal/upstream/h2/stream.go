@@ -53,7 +53,7 @@ type Stream struct {
 	since int64   // when the time to the head began to count
 
 	active    atomic.Int64 // when a piece of the request was sent last
-	body      body
+	body      http2.Body   // its Wake brings all news for the exchange
 	concluded bool
 	broken    error // why the body broke off, if it did
 
@@ -62,7 +62,6 @@ type Stream struct {
 	fields, trailer header.List
 	interims        []interim
 
-	wake   http2.Signal // news for the exchange
 	wakeUp http2.Signal // there may be room to send
 }
 
@@ -77,13 +76,11 @@ type facts struct {
 	blocked  bool            // the sender waits
 	gone     *exchange.Error // why the stream ended early
 	status   int
-	length   int64 // Content-Length, or -1
-	got      int64 // bytes of the body that came
-	noBody   bool  // the request is a HEAD
-	window   int64 // what the server takes
-	room     int64 // what we take
-	consumed int64 // of it, what was not yet granted anew
-	target   int64 // the window that we want the server to see
+	length   int64        // Content-Length, or -1
+	got      int64        // bytes of the body that came
+	noBody   bool         // the request is a HEAD
+	window   int64        // what the server takes
+	room     http2.Window // what we take
 }
 
 // interim is a 1xx response.
@@ -93,7 +90,7 @@ type interim struct {
 }
 
 var streams = sync.Pool{New: func() any {
-	return &Stream{wake: http2.NewSignal(), wakeUp: http2.NewSignal()}
+	return &Stream{body: http2.Body{Wake: http2.NewSignal()}, wakeUp: http2.NewSignal()}
 }}
 
 // Owner hears when the response of a stream was closed: by Broke when it broke off
@@ -146,27 +143,26 @@ func (s *Stream) send(c *Conn, head []byte) error {
 		s.leave()
 		return err
 	case all, s.held:
-		c.flush()
+		c.mu.Flush()
 		return nil
 	case s.up == nil:
-		c.flush()
+		c.mu.Flush()
 		s.startUpload(sent)
 		return nil
 	}
 	s.up.lost = s.push(s.tape.b[sent:], s.tape.ended) != nil // who waits for the answer learns why
-	c.flush()
+	c.mu.Flush()
 	return nil
 }
 
 // begin forgets the try before.
 func (s *Stream) begin(c *Conn) {
 	s.conn, s.facts = c, facts{placed: c != nil, length: -1, noBody: s.ex.Request.Method == "HEAD"}
-	s.body.drop()
+	s.body.Reset()
 	s.fields.Reset()
 	s.trailer.Reset()
 	clear(s.interims)
 	s.interims = s.interims[:0]
-	s.wake.Lower()
 	s.wakeUp.Lower()
 }
 
@@ -179,12 +175,12 @@ func (s *Stream) open(head []byte) (sent int, all bool, err error) {
 	if c.mu.next > lastStream {
 		c.mu.away = true
 	}
-	if c.mu.err != nil || c.mu.away || c.stale(s.careful) {
+	if c.mu.Err != nil || c.mu.away || c.stale(s.careful) {
 		return 0, false, &exchange.Error{Reason: exchange.UpstreamReset, Err: fmt.Errorf("%w: the connection to server %s ends", ErrUnprocessed, c.settings.Name)}
 	}
 	s.id = c.mu.next
 	c.mu.next += 2
-	s.window, s.room, s.target = c.mu.initial, http2.InitialWindow, http2.InitialWindow
+	s.window, s.room = c.mu.initial, http2.NewWindow()
 	s.listed = true
 	c.mu.streams.Add(s.id, s)
 	c.askAfterRest()
@@ -195,7 +191,7 @@ func (s *Stream) open(head []byte) (sent int, all bool, err error) {
 	if !c.mu.begun {
 		c.mu.begun, prefix = true, http2.TableSizeZero
 	}
-	c.mu.out = http2.AppendBlock(c.space(), s.id, prefix, head, empty)
+	c.mu.Out = http2.AppendBlock(c.mu.Space(), s.id, prefix, head, empty)
 	s.local = empty
 	n := len(s.tape.b)
 	if empty || s.held || n == 0 && !s.tape.ended || n > http2.MaxFrameSize || int64(n) > max(0, min(s.window, c.mu.window)) {
@@ -226,7 +222,7 @@ func (c *Conn) askAfterRest() {
 	now := exchange.Now()
 	if c.mu.pinged == 0 && now-c.heard.Load() > int64(restPing) {
 		c.mu.pinged = now
-		c.mu.out = http2.AppendPing(c.space(), 0, []byte("headgate"))
+		c.mu.Out = http2.AppendPing(c.mu.Space(), 0, []byte("headgate"))
 		c.nc.Kick() // the reader waits for the answer from now on
 	}
 }
@@ -241,14 +237,14 @@ func (s *Stream) appendData(p []byte, end bool) {
 		flags = http2.FlagEndStream
 	}
 	if len(p) > 0 || flags != 0 {
-		b := http2.AppendFrame(c.space(), len(p), http2.FrameData, flags, s.id)
-		c.mu.out = append(b, p...)
+		b := http2.AppendFrame(c.mu.Space(), len(p), http2.FrameData, flags, s.id)
+		c.mu.Out = append(b, p...)
 	}
 	s.window -= int64(len(p))
 	c.mu.window -= int64(len(p))
 	c.mu.useless = max(0, c.mu.useless-4)
 	if trailers {
-		c.mu.out = http2.AppendBlock(c.space(), s.id, 0, AppendFields(nil, &s.ex.Request.Trailer), true)
+		c.mu.Out = http2.AppendBlock(c.mu.Space(), s.id, 0, AppendFields(nil, &s.ex.Request.Trailer), true)
 	}
 	if end {
 		s.local = true
@@ -303,7 +299,7 @@ func (s *Stream) End() (kept bool) {
 	kept = s.up == nil || s.up.stop(s)
 	s.tape.drop()
 	s.begin(nil)
-	*s = Stream{fields: s.fields, trailer: s.trailer, interims: s.interims[:0], wake: s.wake, wakeUp: s.wakeUp}
+	*s = Stream{fields: s.fields, trailer: s.trailer, interims: s.interims[:0], body: s.body, wakeUp: s.wakeUp}
 	streams.Put(s)
 	return kept
 }
@@ -318,8 +314,8 @@ func (s *Stream) leave() {
 	if s.gone == nil {
 		s.gone = errLeft
 	}
-	if s.listed && c.mu.err == nil {
-		c.mu.out = http2.AppendRSTStream(c.space(), s.id, http2.Cancel)
+	if s.listed && c.mu.Err == nil {
+		c.mu.Out = http2.AppendRSTStream(c.mu.Space(), s.id, http2.Cancel)
 	}
 	c.closeLocked(s)
 	s.wakeUp.Raise()
@@ -328,10 +324,10 @@ func (s *Stream) leave() {
 		s.placed = false
 		c.releaseLocked()
 	}
-	write := len(c.mu.out) > 0 && !c.mu.writing
+	write := c.mu.DueLocked()
 	c.mu.Unlock()
 	if write {
-		c.flush()
+		c.mu.Flush()
 	}
 	if placed {
 		c.freed()

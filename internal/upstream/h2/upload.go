@@ -143,7 +143,7 @@ func (s *Stream) flush(u *upload) {
 	u.mu.Lock()
 	c := s.conn
 	u.mu.Unlock()
-	c.flush()
+	c.mu.Flush()
 }
 
 // onlyQuiet reports whether an error of the client's body is a pause that does
@@ -176,7 +176,7 @@ func (s *Stream) breakOff(u *upload, err error) {
 	if s.gone == nil && !s.complete() {
 		s.gone = e
 	}
-	s.wake.Raise()
+	s.body.Wake.Raise()
 	c.mu.Unlock()
 }
 
@@ -208,7 +208,7 @@ func (s *Stream) push(p []byte, end bool) error {
 		}
 		n := int64(min(len(p), mostPiece))
 		n = min(n, s.window, c.mu.window)
-		if (n > 0 || len(p) == 0) && len(c.mu.out) < outMost {
+		if (n > 0 || len(p) == 0) && len(c.mu.Out) < outMost {
 			n = max(n, 0)
 			s.appendData(p[:n], end && int(n) == len(p))
 			s.active.Store(exchange.Now())
@@ -232,9 +232,7 @@ var errOver = errors.New("the stream has ended")
 // server that takes nothing for too long loses the connection, as in HTTP/1.1.
 func (s *Stream) waitToSend() error {
 	c := s.conn
-	if !c.mu.writing && len(c.mu.out) > 0 && c.mu.err == nil {
-		c.mu.writing = true
-		c.write()
+	if c.mu.WriteLocked() {
 		return nil
 	}
 	s.blocked = true
@@ -248,6 +246,6 @@ func (s *Stream) waitToSend() error {
 		return nil
 	}
 	s.gone = &exchange.Error{Reason: exchange.UpstreamTimeout, Err: errors.New("server " + c.settings.Name + " took nothing of the request's body for too long")}
-	s.wake.Raise()
+	s.body.Wake.Raise()
 	return netconn.ErrTimeout
 }

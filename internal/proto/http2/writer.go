@@ -1,0 +1,170 @@
+package http2
+
+import (
+	"runtime"
+	"sync"
+)
+
+// Writer collects the frames of a connection. Whoever has collected some and finds
+// nobody writing writes for all: what comes in the meantime goes with the next write.
+//
+// Its mutex guards it and what the connection keeps beside it. Methods that end in
+// Locked, and Space, are for callers that hold it.
+type Writer struct {
+	sync.Mutex
+	// Out is the frames that are to be written. What is appended to Space is put here.
+	Out []byte
+	// Err is why nothing can be written any more, or nil.
+	Err error
+	// Active is how many requests are under way. While there are others than that of
+	// the caller, Flush lets them add what they have first.
+	Active int
+
+	sink    Sink
+	rounds  int
+	keep    int
+	writing bool
+	written chan struct{} // closed when a writer stops, if anyone waits
+}
+
+// Sink is the connection of a Writer.
+type Sink interface {
+	// WriteNow writes b. It is called without the lock.
+	WriteNow(b []byte) error
+	// WroteLocked hears that something was written: who waits for room may have it.
+	WroteLocked()
+	// FailedLocked hears that a write has failed. It has to call EndLocked.
+	FailedLocked(err error)
+	// PassLocked has another goroutine write what is collected: one that calls Flush,
+	// WriteLocked, or that WriteAsideLocked starts.
+	PassLocked()
+}
+
+// Begin readies the writer. A goroutine writes at most rounds times before another
+// takes its turn, 0 as often as there is something; memory of up to keep bytes is
+// kept for others.
+func (w *Writer) Begin(sink Sink, rounds, keep int) {
+	if rounds == 0 {
+		rounds = int(^uint(0) >> 1)
+	}
+	w.sink, w.rounds, w.keep = sink, rounds, keep
+}
+
+// Space returns the collected bytes, to append to.
+func (w *Writer) Space() []byte {
+	if w.Out == nil {
+		w.Out = TakeOut()
+	}
+	return w.Out
+}
+
+// DueLocked reports whether something is collected that nobody writes.
+func (w *Writer) DueLocked() bool { return len(w.Out) > 0 && !w.writing && w.Err == nil }
+
+// Flush writes what is collected, unless another goroutine is at it and does it for
+// us. Others that have something to send at this moment get to add it first: one
+// write for all of them.
+func (w *Writer) Flush() {
+	w.Lock()
+	if !w.DueLocked() {
+		w.Unlock()
+		return
+	}
+	w.writing = true
+	if w.Active > 1 {
+		w.Unlock()
+		runtime.Gosched()
+		w.Lock()
+	}
+	w.write(w.rounds)
+	w.Unlock()
+}
+
+// FlushAsideLocked has what is collected written by another goroutine, for a caller
+// that must not wait for the peer.
+func (w *Writer) FlushAsideLocked() {
+	if w.DueLocked() {
+		w.sink.PassLocked()
+	}
+}
+
+// WriteAsideLocked starts a goroutine that writes what is collected.
+func (w *Writer) WriteAsideLocked() {
+	w.writing = true
+	go func() {
+		w.Lock()
+		w.write(w.rounds)
+		w.Unlock()
+	}()
+}
+
+// WriteLocked writes what is collected and reports true, or false if there is nothing
+// to write or another goroutine is at it. It does not hold the lock meanwhile.
+func (w *Writer) WriteLocked() bool {
+	if !w.DueLocked() {
+		return false
+	}
+	w.writing = true
+	w.write(w.rounds)
+	return true
+}
+
+// FinishLocked returns when all that was collected is written, or nothing can be. It
+// does not hold the lock meanwhile.
+func (w *Writer) FinishLocked() {
+	for w.Err == nil {
+		if w.writing {
+			done := make(chan struct{})
+			w.written = done
+			w.Unlock()
+			<-done
+			w.Lock()
+			continue
+		}
+		if len(w.Out) == 0 {
+			return
+		}
+		w.writing = true
+		w.write(int(^uint(0) >> 1))
+	}
+}
+
+// EndLocked lets nothing more be written, for the reason err.
+func (w *Writer) EndLocked(err error) {
+	w.Err = err
+	GiveOut(w.Out, w.keep)
+	w.Out = nil
+}
+
+// StopLocked lets nobody begin to write any more, and reports whether nobody is at it.
+func (w *Writer) StopLocked() (idle bool) {
+	idle = !w.writing
+	w.writing = true
+	GiveOut(w.Out, w.keep)
+	w.Out = nil
+	return idle
+}
+
+// write writes what is collected, at most so many times, and passes on what is left.
+// The lock is held, but not while writing.
+func (w *Writer) write(most int) {
+	for ; most > 0 && len(w.Out) > 0 && w.Err == nil; most-- {
+		b := w.Out
+		w.Out = nil
+		w.Unlock()
+		err := w.sink.WriteNow(b)
+		GiveOut(b, w.keep)
+		w.Lock()
+		if err != nil {
+			w.sink.FailedLocked(err)
+			break
+		}
+		w.sink.WroteLocked()
+	}
+	w.writing = false
+	if w.written != nil {
+		close(w.written)
+		w.written = nil
+	}
+	w.FlushAsideLocked()
+}
