@@ -175,6 +175,10 @@ func (ch *checker) proxy(p *Proxy, at schema.Place) {
 		checkUse(c, r.Use, place.Field("use"))
 		checkFetched(c, r.ClientIP, place)
 		checkRoute(r, place)
+		noteRoute(r, place)
+		if r.AmbiguousPaths == AllowAmbiguous {
+			noteAmbiguous(p, p.Routes[i], place.Field("ambiguous_paths"))
+		}
 	}
 }
 
@@ -270,6 +274,7 @@ func checkHostHeader(value string) (what, remedy string) {
 
 // checkFeatures asks each feature that is set.
 func checkFeatures(f *Features, at schema.Place) {
+	noteRules(f.Headers, at)
 	v := reflect.ValueOf(f).Elem()
 	for _, field := range model().features.Fields {
 		setting := v.FieldByIndex(field.Index)

@@ -29,6 +29,11 @@ func (ch *checker) tcpProxy(p *TCPProxy, at schema.Place) {
 		p.IPFilter.Check(at.Field("ip_filter"))
 	}
 	checkStreamServers(p.Servers, at.Field("servers"))
+	for i, s := range p.Servers {
+		if s.TLS != nil && s.TLS.InsecureSkipVerify {
+			at.Field("servers").Index(i).Called("server", s.Address).Field("tls").Field("insecure_skip_verify").Note(notVerified, notVerifiedRemedy)
+		}
+	}
 }
 
 // udpProxy tells what does not hold of a UDP proxy.

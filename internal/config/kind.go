@@ -122,7 +122,7 @@ func kindTable() []*Kind {
 		single("access_log", "access log", (*checker).accessLog),
 		single("upstreams", "settings for upstreams", (*checker).upstreams),
 		single("cdn_networks", "networks of CDNs", nil),
-		single("admin", "admin listener", nil),
+		single("admin", "admin listener", (*checker).admin),
 	}
 }
 

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -34,6 +35,44 @@ func TestPasswordsOverPlainHTTPAreNoted(t *testing.T) {
 		}
 		if got := fmt.Sprint(fields); got != c.want {
 			t.Errorf("%s: notes on %s, want %s", c.name, got, c.want)
+		}
+	}
+}
+
+// TestRisksAreNoted holds which settings are noted as a bad idea, and where.
+func TestRisksAreNoted(t *testing.T) {
+	const users = `{users: [{name: a, password_hash: "$2y$04$TQo2idYYxatW7B9EaROH8OIaoXMp3r89FD0Nxv8uT2SPbJeG/4Uga"}]}`
+	route := func(s string) string { return "proxies: {p: {routes: [" + s + "]}}" }
+	for _, c := range []struct{ name, text, want string }{
+		{"admin on every address", `admin: {address: "0.0.0.0:9080"}`, "f:2:18: admin.address: 0.0.0.0:9080 can be reached from other machines, and metrics and health pages need no sign-in there; write 127.0.0.1:9080, or keep others away by a firewall"},
+		{"admin on loopback", `admin: {address: "[::1]:9080"}`, ""},
+		{"admin off", `admin: {address: ""}`, ""},
+		{"unverified server", route(`{servers: [{url: "https://a", tls: {insecure_skip_verify: true}}]}`), "proxies.p.routes[0].servers[0].tls.insecure_skip_verify: server certificate is not verified, traffic can be intercepted; name its authority by tls.ca_file, and remove insecure_skip_verify"},
+		{"verified server", route(`{servers: [{url: "https://a", tls: {server_name: b}}]}`), ""},
+		{"unverified stream", `tcp_proxies: {t: {address: "127.0.0.1:1", servers: [{address: "127.0.0.1:2", tls: {insecure_skip_verify: true}}]}}`, "tcp_proxies.t.servers[0].tls.insecure_skip_verify: server certificate is not verified"},
+		{"nginx variable", route(`{headers: [{direction: request, name: X-Real-IP, value: $remote_addr}], fixed_response: {status: 200}}`), "proxies.p.routes[0].headers[0].value: $remote_addr is no variable here and is sent as it stands; write {client_ip}"},
+		{"nginx variable in braces", route(`{headers: [{direction: request, name: X-A, value: "a $${scheme}"}], fixed_response: {status: 200}}`), "${scheme} is no variable here and is sent as it stands; write {scheme}"},
+		{"nginx list", route(`{headers: [{direction: request, name: X-A, value: $proxy_add_x_forwarded_for}], fixed_response: {status: 200}}`), "remove the rule: x-forwarded-for is sent anyway"},
+		{"HAProxy variable", route(`{headers: [{direction: request, name: X-A, value: "%[src]"}], fixed_response: {status: 200}}`), "%[src] is no variable here"},
+		{"of a proxy", `proxies: {p: {headers: [{direction: response, name: X-A, value: $host}], routes: [{fixed_response: {status: 200}}]}}`, "proxies.p.headers[0].value: $host is no variable here and is sent as it stands; write {host}"},
+		{"of a policy", `policies: {p: {headers: [{direction: response, name: X-A, value: $host}]}}`, "policies.p.headers[0].value: $host is no variable"},
+		{"in a body", route(`{fixed_response: {status: 200, body: "your address is $remote_addr"}}`), "proxies.p.routes[0].fixed_response.body: $remote_addr is no variable"},
+		{"a price", route(`{fixed_response: {status: 200, body: "costs $5, $dollars, 100%"}}`), ""},
+		{"ambiguous paths", route(`{ambiguous_paths: allow, fixed_response: {status: 200}}, {path: /admin, basic_auth: ` + users + `, fixed_response: {status: 200}}`), "proxies.p.routes[0].ambiguous_paths: another spelling of /admin, such as /ADMIN, comes to its server past the basic_auth of that route"},
+		{"ambiguous paths, all protected", `proxies: {p: {basic_auth: ` + users + `, routes: [{ambiguous_paths: allow, fixed_response: {status: 200}}, {path: /admin, fixed_response: {status: 200}}]}}`, ""},
+		{"ambiguous paths, none protected", route(`{ambiguous_paths: allow, fixed_response: {status: 200}}, {path: /admin, fixed_response: {status: 200}}`), ""},
+	} {
+		_, doc, problems := Load("f", []byte("version: 1\n"+c.text+"\n"))
+		if len(problems) > 0 {
+			t.Errorf("%s: %v", c.name, problems)
+			continue
+		}
+		got := ""
+		for _, n := range doc.Notes() {
+			got += n.Error() + "\n"
+		}
+		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s: notes\n%swant\n%s", c.name, got, c.want)
 		}
 	}
 }

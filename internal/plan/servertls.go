@@ -79,8 +79,6 @@ func (c *compiler) secureServers(b *body) ([]*upstream.Secure, error) {
 		all[i] = secure
 		if secure.Unverified {
 			c.compiling.unverified = append(c.compiling.unverified, Unverified{Proxy: b.proxy.Name, Route: b.path(), Server: s.URL})
-			c.warn("server certificate is not verified, traffic can be intercepted",
-				"proxy", b.proxy.Name, "route", b.path(), "server", s.URL, "remedy", "name its authority by tls.ca_file, and remove insecure_skip_verify")
 		}
 	}
 	return all, nil

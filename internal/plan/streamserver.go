@@ -152,8 +152,6 @@ func (c *compiler) secureStream(proxy string, i int, settings *config.StreamServ
 	if secure.Unverified {
 		url := "tcp://" + address
 		c.plan.unverified = append(c.plan.unverified, Unverified{Proxy: proxy, Route: "tcp", Server: url})
-		c.warn("server certificate is not verified, traffic can be intercepted",
-			"tcp_proxy", proxy, "server", url, "remedy", "name its authority by tls.ca_file, and remove insecure_skip_verify")
 	}
 	return c.env.Keep("stream tls\n"+secure.Key, func() exchange.Kept { return keptTLS{secure.Config()} }).(keptTLS).Config
 }

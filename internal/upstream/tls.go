@@ -18,7 +18,7 @@ type TLS struct {
 	CAFile string `json:"ca_file,omitempty" max:"4096" example:"internal-ca.pem"`
 	// InsecureSkipVerify is whether the server's certificate is not checked at
 	// all. Whoever can get between headgate and the server can then read and
-	// change everything; the log and the state warn of it as long as it is set.
+	// change everything; `validate`, the log and the state warn of it as long as it is set.
 	InsecureSkipVerify bool `json:"insecure_skip_verify" default:"false"`
 	// ClientCertFile is a PEM file with the certificate that is shown to the
 	// server, for servers that ask for one. A relative path begins at the

@@ -194,7 +194,7 @@ func TestServersAreVerified(t *testing.T) {
 	if len(unverified) != 1 || unverified[0].Route != "/7" {
 		t.Errorf("the state warns of %+v", unverified)
 	}
-	f.log.await(t, "server certificate is not verified", "route=/7")
+	f.log.await(t, "server certificate is not verified", "routes[7].servers[0].tls.insecure_skip_verify")
 }
 
 // TestServerTLSFilesAreTold holds what is told of files that cannot be used.

@@ -1,0 +1,115 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"strings"
+
+	"headgate/internal/feature/headers"
+	"headgate/internal/schema"
+)
+
+// admin notes an admin listener that other machines can reach. It speaks no TLS.
+func (ch *checker) admin(at schema.Place) {
+	if a := ch.c.Admin.Address; a.IsValid() && !a.Addr().IsLoopback() {
+		at.Field("address").Note(fmt.Sprintf("%v can be reached from other machines, and metrics and health pages need no sign-in there", a),
+			fmt.Sprintf("write 127.0.0.1:%d, or keep others away by a firewall", a.Port()))
+	}
+}
+
+// What is said of a server whose certificate nobody looks at.
+const (
+	notVerified       = "server certificate is not verified, traffic can be intercepted"
+	notVerifiedRemedy = "name its authority by tls.ca_file, and remove insecure_skip_verify"
+)
+
+// peerVariable finds variables of nginx in a value, and of HAProxy and Apache.
+var peerVariable = regexp.MustCompile(`\$\{?([a-z][a-z_]*)\}?|%\[[a-z][^\]]*\]|%\{[A-Z_]+\}`)
+
+// peerVariables are nginx's variables by what stands for them here; "" is nothing.
+var peerVariables = map[string]string{
+	"remote_addr": "{client_ip}", "realip_remote_addr": "{client_ip}", "binary_remote_addr": "{client_ip}",
+	"host": "{host}", "server_name": "{host}", "http_host": "{authority}", "scheme": "{scheme}",
+	"request_method": "{method}", "request_uri": "{path}", "uri": "{path}", "document_uri": "{path}",
+	"args": "{query}", "query_string": "{query}", "request_id": "{request_id}", "remote_user": "{user}",
+	"status": "{status}", "ssl_client_s_dn": "{client_cert_subject}", "ssl_client_fingerprint": "{client_cert_fingerprint}",
+	"proxy_add_x_forwarded_for": "", "http_upgrade": "", "connection_upgrade": "", "proxy_host": "", "proxy_port": "",
+	"remote_port": "", "server_port": "", "server_addr": "", "https": "", "hostname": "", "http_x_forwarded_for": "",
+	"http_origin": "", "ssl_protocol": "", "ssl_cipher": "", "upstream_addr": "", "upstream_cache_status": "", "time_local": "", "request_time": "",
+}
+
+// notePeerVariable notes a variable of another proxy, which is sent as it stands.
+func notePeerVariable(text string, at schema.Place) {
+	for _, m := range peerVariable.FindAllStringSubmatch(text, -1) {
+		ours, known := peerVariables[m[1]]
+		switch {
+		case m[1] != "" && !known:
+			continue
+		case ours != "":
+			ours = "write " + ours
+		case m[1] == "proxy_add_x_forwarded_for" || m[1] == "http_x_forwarded_for":
+			ours = "remove the rule: x-forwarded-for is sent anyway"
+		case m[1] == "http_upgrade" || m[1] == "connection_upgrade":
+			ours = "remove the rule: WebSocket works without it"
+		default:
+			ours = "write what is meant; variables are names in braces, like {client_ip}"
+		}
+		at.Note(fmt.Sprintf("%s is no variable here and is sent as it stands", m[0]), ours)
+		return
+	}
+}
+
+// noteRules notes variables of other proxies in header rules.
+func noteRules(rules headers.Config, at schema.Place) {
+	for i := range rules {
+		if r := &rules[i]; r.Operation != headers.Replace && strings.ContainsAny(r.Value, "$%") {
+			notePeerVariable(r.Value, at.Field("headers").Index(i).Called("header rule", r.Name).Field("value"))
+		}
+	}
+}
+
+// noteRoute notes what works on a route and is a bad idea.
+func noteRoute(r *Route, at schema.Place) {
+	for i, s := range r.Servers {
+		if s.TLS != nil && s.TLS.InsecureSkipVerify {
+			at.Field("servers").Index(i).Called("server", s.URL).Field("tls").Field("insecure_skip_verify").Note(notVerified, notVerifiedRemedy)
+		}
+	}
+	if r.FixedResponse != nil {
+		notePeerVariable(r.FixedResponse.Body, at.Field("fixed_response").Field("body"))
+	}
+}
+
+// noteAmbiguous notes a route that takes ambiguous paths beside one that lets in
+// fewer clients.
+func noteAmbiguous(p *Proxy, r *Route, at schema.Place) {
+	here := p.Effective(r)
+	for _, other := range p.Routes {
+		if other == r {
+			continue
+		}
+		there := p.Effective(other)
+		for _, f := range []struct {
+			name        string
+			there, here any
+		}{
+			{"basic_auth", there.BasicAuth, here.BasicAuth}, {"forward_auth", there.ForwardAuth, here.ForwardAuth}, {"ip_filter", there.IPFilter, here.IPFilter},
+		} {
+			if reflect.ValueOf(f.there).IsNil() || reflect.DeepEqual(f.there, f.here) {
+				continue
+			}
+			at.Note(fmt.Sprintf("another spelling of %s, such as %s, comes to its server past the %s of that route", other.Path, otherSpelling(other.Path), f.name),
+				"remove ambiguous_paths, unless the servers of this route read paths as headgate does")
+			return
+		}
+	}
+}
+
+// otherSpelling returns a path that a server may read as path.
+func otherSpelling(path string) string {
+	if upper := strings.ToUpper(path); upper != path && !strings.Contains(path, "%") {
+		return upper
+	}
+	return strings.TrimSuffix(path, "/") + ";x"
+}
