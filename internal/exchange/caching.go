@@ -7,10 +7,6 @@ type Caching struct {
 	// Server is the URL of the server that answered when the stored response came
 	// which is sent now, or "" when none is.
 	Server string
-	// Body is the cache's own: what it needs to serve a stored response. It stays
-	// from one exchange of a connection to the next, so that a hit allocates
-	// nothing.
-	Body Body
 }
 
 // Views is what a Body can do whose bytes lie in memory, in pieces.

@@ -59,10 +59,9 @@ type Exchange struct {
 	// Cause tells an operator what happened, in one line, for the log only.
 	Cause string
 
-	// Quota is what the route's rate limit has left for the client.
-	Quota Quota
-	// Affinity is which server of the route the client belongs to.
-	Affinity Affinity
+	// Observed says that a rate limit which only observes would have refused the
+	// request.
+	Observed bool
 	// Cache is what the route's cache notes.
 	Cache Caching
 	// Rehearsal says that the exchange is not real: Explain asks what filters
@@ -88,8 +87,9 @@ type Exchange struct {
 	// Text holds bytes that filters make for this exchange only.
 	Text Text
 
-	id  requestID
-	key [webSocketKey]byte // of the handshake that an extended CONNECT becomes
+	slots slots // of rooms, for what only they know
+	id    requestID
+	key   [webSocketKey]byte // of the handshake that an extended CONNECT becomes
 	// pipeline is what serves the exchange, nil before.
 	pipeline *Pipeline
 	// ran is how many filters of the pipeline have seen the request; the
@@ -220,37 +220,11 @@ type Place struct {
 	Port, Proxy, Route string
 }
 
-// Quota is what a rate limit has left for a client.
-type Quota struct {
-	// Counted says that there is a limit and that the request counts.
-	Counted bool
-	// Left is how many requests the client may make at once.
-	Left int
-	// Full is the time until the client's bucket is full again.
-	Full time.Duration
-	// Wait is how long a client that is over the limit has to wait, 0 if it is
-	// not.
-	Wait time.Duration
-	// Observed says that a limit which only observes would have refused the
-	// request.
-	Observed bool
-}
-
 // Told is what a trusted proxy, which is no CDN, says of the request that it got in
 // its X-Forwarded fields; "" where it says nothing. What anyone else says is never
 // in it.
 type Told struct {
 	Method, Host, URI string
-}
-
-// Affinity is which server of a route a client belongs to, by a cookie. It is
-// empty on routes without one.
-type Affinity struct {
-	// Token is what the client's cookie says of its server; zero without one.
-	Token [3]uint64
-	// Cookie is what the response tells the client, the value of a Set-Cookie
-	// field, or "" when it knows already, or when no server answered.
-	Cookie string
 }
 
 // Limits are times and sizes for one exchange. Zero means no limit.
@@ -384,8 +358,8 @@ func (ex *Exchange) Begin(conn *Conn, front Front) {
 	text := ex.Text
 	text.reset()
 	conn.requests++
-	cached := ex.Cache.Body
-	*ex = Exchange{Conn: conn, Front: front, Text: text, id: requestID{request: conn.requests}}
-	ex.Cache.Body = cached
+	slots := ex.slots
+	slots.reset()
+	*ex = Exchange{Conn: conn, Front: front, Text: text, slots: slots, id: requestID{request: conn.requests}}
 	rq.Header, rq.Trailer, rs.Header, rs.Trailer = rqh, rqt, rsh, rst
 }

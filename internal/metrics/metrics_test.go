@@ -292,7 +292,7 @@ func TestWhatALimitObservesIsCounted(t *testing.T) {
 		t.Errorf("without a limit: %s", got)
 	}
 	over := done(200, exchange.None, time.Millisecond)
-	over.Quota.Observed = true
+	over.Observed = true
 	route.Done(over)
 	route.Done(done(200, exchange.None, time.Millisecond))
 	route.Done(over)

@@ -52,7 +52,7 @@ func (h *Route) Done(ex *exchange.Exchange) {
 	} else {
 		n.answer(ex.Reason, class)
 	}
-	if ex.Quota.Observed {
+	if ex.Observed {
 		n.observed++
 	}
 	if use := ex.Cache.Use; use != exchange.NoCache {

@@ -284,7 +284,7 @@ func (s *Servers) next(ex *exchange.Exchange, failure *exchange.Error, tried tri
 		return nil, 0
 	}
 	s.retry.tell(true)
-	ex.Affinity.Cookie = ""
+	untell(ex)
 	discard(ex)
 	return srv, at
 }

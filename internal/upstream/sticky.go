@@ -96,16 +96,40 @@ func newPins(a *Affinity, list []*Server) *pins {
 	return k
 }
 
+// affinity is which server of a route a client belongs to, by a cookie.
+type affinity struct {
+	// token is what the client's cookie says of its server; zero without one.
+	token pin
+	// cookie is what the response tells the client, the value of a Set-Cookie field,
+	// or "" when it knows already, or when no server answered.
+	cookie string
+}
+
+// affinities is where sticky cookies are noted. A request that a cache makes of its own
+// is for the same client.
+var affinities = exchange.NewSlot[affinity](true)
+
+// untell takes back what the client was to be told, as another server is asked.
+func untell(ex *exchange.Exchange) {
+	if a := affinities.Get(ex); a != nil {
+		a.cookie = ""
+	}
+}
+
 // served notes what the client is to be told when the server at a place of the
 // list has answered.
 func (k *pins) served(ex *exchange.Exchange, at int) {
-	a := &ex.Affinity
-	if a.Cookie = ""; a.Token == k.values[at] {
+	a := affinities.Get(ex)
+	if a == nil {
+		a = affinities.Take(ex)
+		*a = affinity{}
+	}
+	if a.cookie = ""; a.token == k.values[at] {
 		return
 	}
-	a.Cookie = k.plain[at]
+	a.cookie = k.plain[at]
 	if ex.Request.Scheme == "https" {
-		a.Cookie = k.secure[at]
+		a.cookie = k.secure[at]
 	}
 }
 
@@ -115,7 +139,11 @@ func (s *Servers) Pinned(ex *exchange.Exchange) int {
 	if s.pins == nil {
 		return -1
 	}
-	return s.pins.find(ex.Affinity.Token)
+	a := affinities.Get(ex)
+	if a == nil {
+		return -1
+	}
+	return s.pins.find(a.token)
 }
 
 // cookie returns the value of Set-Cookie.
@@ -207,8 +235,8 @@ func (k *sticky) strip(ex *exchange.Exchange, value string) string {
 		name, text, _ := strings.Cut(strings.Trim(part, " \t"), "=")
 		if name == k.name {
 			found = true
-			if p, ok := parsePin(text); ok && ex.Affinity.Token == (pin{}) {
-				ex.Affinity.Token = p
+			if p, ok := parsePin(text); ok && affinities.Get(ex) == nil {
+				affinities.Put(ex, affinity{token: p})
 			}
 			continue
 		}
@@ -230,8 +258,8 @@ func (k *sticky) strip(ex *exchange.Exchange, value string) string {
 // not name. A response that any cache may give to anybody carries none: whoever
 // got it from there would come to belong to that server too.
 func (k *sticky) response(ex *exchange.Exchange) {
-	if cookie := ex.Affinity.Cookie; cookie != "" && !ex.Response.Ours && !shared(&ex.Response.Header) {
-		ex.Response.Header.Add(header.SetCookie, cookie)
+	if a := affinities.Get(ex); a != nil && a.cookie != "" && !ex.Response.Ours && !shared(&ex.Response.Header) {
+		ex.Response.Header.Add(header.SetCookie, a.cookie)
 	}
 }
 

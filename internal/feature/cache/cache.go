@@ -122,14 +122,14 @@ func (c *Cache) Respond(ex *exchange.Exchange) *exchange.Answer {
 	}
 }
 
+// hits is where a cache keeps what it needs to serve a stored response, so that a hit
+// allocates nothing.
+var hits = exchange.NewSlot[hit](false)
+
 // begin readies what the cache needs for a request. It is the same from one
 // exchange to the next.
 func (c *Cache) begin(ex *exchange.Exchange) *hit {
-	h, _ := ex.Cache.Body.(*hit)
-	if h == nil {
-		h = &hit{}
-		ex.Cache.Body = h
-	}
+	h := hits.Take(ex)
 	h.Close()
 	*h = hit{key: h.key, scratch: h.scratch, ex: ex, store: c.store}
 	h.now = c.store.now()
@@ -295,7 +295,6 @@ func (c *Cache) refreshLocked(sh *shard, h *hit, e *entry) {
 	own := &hit{store: c.store, ex: &exchange.Exchange{}, hash: h.hash, url: h.url, now: h.now, use: validate}
 	own.key = append(own.key, h.key...)
 	cloneRequest(own.ex, h.ex, &exchange.Conn{}, quiet{c.store})
-	own.ex.Cache.Body = own
 	fl := sh.takeOffLocked(own)
 	e.hold()
 	if !c.store.inBackground(func() { c.refresh(own, e, fl) }) {

@@ -41,7 +41,8 @@ func (c *Cache) newFetch(ex *exchange.Exchange, fl *flight) *fetch {
 	f.leader.Store(ex)
 	f.ex.Begin(&f.conn, f)
 	f.ex.Place, f.ex.ClientIP, f.ex.User, f.ex.Personal = ex.Place, ex.ClientIP, ex.User, ex.Personal
-	f.ex.Limits, f.ex.Affinity = ex.Limits, ex.Affinity
+	f.ex.Limits = ex.Limits
+	ex.CarrySlots(&f.ex)
 	f.ex.Times.Start = exchange.Now()
 	rq, to := &ex.Request, &f.ex.Request
 	to.Method, to.Scheme, to.Host, to.Path, to.Query = "GET", rq.Scheme, rq.Host, rq.Path, rq.Query
@@ -87,7 +88,8 @@ func (f *fetch) ask(source exchange.Source, e *entry) *exchange.Answer {
 	condition(&f.ex.Request.Header, e)
 	answer := source.Respond(&f.ex)
 	if ex := f.leader.Load(); ex != nil {
-		ex.Server, ex.Attempts, ex.Affinity = f.ex.Server, f.ex.Attempts, f.ex.Affinity
+		ex.Server, ex.Attempts = f.ex.Server, f.ex.Attempts
+		f.ex.CarrySlots(ex)
 		ex.Times.Dialed, ex.Times.Connected, ex.Times.Head = f.ex.Times.Dialed, f.ex.Times.Connected, f.ex.Times.Head
 	}
 	return answer
@@ -199,7 +201,8 @@ func cloneRequest(dst, src *exchange.Exchange, conn *exchange.Conn, front exchan
 	*conn = src.Conn.Copy()
 	dst.Begin(conn, front)
 	dst.Place, dst.ClientIP, dst.User, dst.Personal = src.Place, src.ClientIP, strings.Clone(src.User), src.Personal
-	dst.Limits, dst.Affinity = src.Limits, src.Affinity
+	dst.Limits = src.Limits
+	src.CarrySlots(dst)
 	dst.Times.Start = exchange.Now()
 	rq, to := &src.Request, &dst.Request
 	to.Method, to.Proto = "GET", rq.Proto

@@ -59,6 +59,19 @@ type limit struct {
 	refused   *exchange.Answer
 }
 
+// quota is what a limit has left for a client.
+type quota struct {
+	// left is how many requests the client may make at once.
+	left int
+	// full is the time until the client's bucket is full again, and wait how long a
+	// client that is over the limit has to wait, 0 if it is not; in nanoseconds.
+	full, wait int64
+}
+
+// quotas is where a limit notes for the response what it has left. Exchanges that it
+// does not count have none.
+var quotas = exchange.NewSlot[quota](false)
+
 // buckets is what outlives a plan.
 type buckets struct {
 	table bucket.Table
@@ -87,7 +100,7 @@ func (l *limit) request(ex *exchange.Exchange) *exchange.Answer {
 	hash := l.key.of(ex, &l.buckets.seeds)
 	mark, wait := l.buckets.table.Take(hash, now, &l.policy, ex.Rehearsal)
 	if l.observe {
-		ex.Quota.Observed = wait > 0
+		ex.Observed = wait > 0
 		switch {
 		case wait > 0 && ex.Rehearsal:
 			ex.Note("rate_limit would refuse this, did it not only observe")
@@ -96,9 +109,10 @@ func (l *limit) request(ex *exchange.Exchange) *exchange.Answer {
 		}
 		return nil
 	}
-	ex.Quota = exchange.Quota{Counted: true, Left: l.policy.Left(mark, now), Full: time.Duration(max(mark-now, 0)), Wait: time.Duration(wait)}
+	q := quotas.Take(ex)
+	*q = quota{left: l.policy.Left(mark, now), full: max(mark-now, 0), wait: wait}
 	if wait > 0 {
-		ex.Quota.Left = 0
+		q.left = 0
 		return l.refused
 	}
 	return nil
@@ -109,20 +123,20 @@ func (l *limit) request(ex *exchange.Exchange) *exchange.Answer {
 // once, and in how many seconds its bucket is full again or, when it was
 // refused, the next request comes back. That is in Retry-After too.
 func (l *limit) response(ex *exchange.Exchange) {
-	q := &ex.Quota
-	if !q.Counted {
+	q := quotas.Get(ex)
+	if q == nil {
 		return
 	}
 	list := &ex.Response.Header
-	after := q.Full
-	if q.Wait > 0 {
-		after = q.Wait
-		list.Add(header.RetryAfter, ex.Text.End(strconv.AppendInt(ex.Text.Begin(), seconds(int64(after)), 10)))
+	after := q.full
+	if q.wait > 0 {
+		after = q.wait
+		list.Add(header.RetryAfter, ex.Text.End(strconv.AppendInt(ex.Text.Begin(), seconds(after), 10)))
 	}
 	b := append(ex.Text.Begin(), policyName+";r="...)
-	b = strconv.AppendInt(b, int64(q.Left), 10)
+	b = strconv.AppendInt(b, int64(q.left), 10)
 	b = append(b, ";t="...)
-	b = strconv.AppendInt(b, seconds(int64(after)), 10)
+	b = strconv.AppendInt(b, seconds(after), 10)
 	list.Add(header.RateLimit, ex.Text.End(b))
 	list.Add(header.RateLimitPolicy, l.announced)
 }

@@ -149,8 +149,8 @@ func TestObserveCountsAndRefusesNothing(t *testing.T) {
 	f := compile(t, c, env)
 	for i := range 12 {
 		got, ex := ask(t, f, second+int64(i)*second)
-		if over := i > 0; ex.Quota.Observed != over || ex.Quota.Counted {
-			t.Errorf("request %d: quota %+v, want it observed: %v", i, ex.Quota, over)
+		if over := i > 0; ex.Observed != over || quotas.Get(ex) != nil {
+			t.Errorf("request %d: observed %v, quota %+v; want %v and none", i, ex.Observed, quotas.Get(ex), over)
 		}
 		if got.Status != 200 || got.Field("RateLimit-Policy") != "" {
 			t.Errorf("request %d: status %d, policy %q, want 200 and none", i, got.Status, got.Field("RateLimit-Policy"))
