@@ -75,7 +75,7 @@ func SameValue(a, b reflect.Value) bool {
 
 // AppendJSON appends the canonical form of a value of f, which stands at path.
 func (f *Field) AppendJSON(out []byte, v reflect.Value, path string, form Form) []byte {
-	if f.Secret && form.Mask && !v.IsZero() {
+	if f.Secret && form.Mask && !v.IsZero() && f.Type.Kind != Map {
 		return appendText(out, Masked)
 	}
 	return f.appendType(out, f.Type, v, path, form)

@@ -75,7 +75,7 @@ type EAB struct {
 	// KeyID is the identifier that the authority gave.
 	KeyID string `json:"key_id" max:"512" example:"kid-1"`
 	// HMACKey is the key that the authority gave, in base64url.
-	HMACKey string `json:"hmac_key" max:"1024" example:"${EAB_HMAC_KEY}"`
+	HMACKey string `json:"hmac_key" secret:"true" max:"1024" example:"${EAB_HMAC_KEY}"`
 }
 
 // DNS is where records of dns-01 are written.
@@ -85,7 +85,7 @@ type DNS struct {
 	// service of yours.
 	Provider string `json:"provider" max:"64" example:"cloudflare"`
 	// Credentials are what the provider asks for, by name.
-	Credentials map[string]string `json:"credentials,omitempty" max:"16"`
+	Credentials map[string]string `json:"credentials,omitempty" secret:"true" max:"16"`
 	// Command is what `exec` runs, with the arguments `present NAME VALUE` and
 	// later `cleanup NAME VALUE`. It has a minute to end with status 0.
 	Command string `json:"command,omitempty" max:"4096" example:"/usr/local/bin/acme-dns"`

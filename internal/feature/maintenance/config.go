@@ -39,7 +39,7 @@ type Secret struct {
 	// Name is the name of the field or cookie.
 	Name string `json:"name" required:"true" max:"256" example:"X-Maintenance-Pass"`
 	// Value is the secret. Take it from a file: ${file:/run/secrets/pass}.
-	Value string `json:"value" required:"true" max:"1024" example:"a-long-random-text"`
+	Value string `json:"value" required:"true" secret:"true" max:"1024" example:"a-long-random-text"`
 }
 
 // minSecret is the shortest secret, in bytes.

@@ -1,0 +1,326 @@
+package review
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+
+	"headgate/internal/config"
+	"headgate/internal/config/document"
+	"headgate/internal/schema"
+)
+
+// describe tells of every object in the difference.
+func (r *reviewer) describe() {
+	for i := range r.Difference.Objects {
+		o := &r.Difference.Objects[i]
+		at := Address{o.Kind, o.Name}
+		r.object(at).Change = o.Change
+		switch o.Change {
+		case config.Added:
+			r.say(at, Sentence{Severity: Info, Text: " is added" + r.outline(r.After, at)})
+		case config.Removed:
+			r.say(at, Sentence{Severity: Info, Text: " is removed" + r.outline(r.Before, at)})
+		default:
+			kind := config.KindOf(o.Kind)
+			for j := range o.Fields {
+				f := &o.Fields[j]
+				r.say(at, Sentence{Severity: Info, Path: f.Path, Text: place(kind.Schema(), f).sentence(f)})
+			}
+		}
+	}
+}
+
+// spot is where in its object a field stands.
+type spot struct {
+	// subject are the parts of the object around the field, in words: "route /api",
+	// "server http://10.0.0.7:3000". Where it is empty the object itself is.
+	subject []string
+	// leaf are the fields from there to the one that changed, which is the last.
+	leaf []*schema.Field
+	// element is the name of the element of the list that came or went, where the
+	// field is a list and changed in one.
+	element string
+	isOne   bool
+}
+
+// place finds a field by its path, and names what stands around it.
+func place(o *schema.Object, f *config.FieldChange) spot {
+	var s spot
+	steps := split(f.Path)
+	lists := calledLists(o, steps)
+	within := f.Within
+	for i, step := range steps {
+		field := o.Field(step.name)
+		if field == nil {
+			break
+		}
+		s.leaf = append(s.leaf, field)
+		o = field.Type.Innermost().Object
+		if !step.indexed {
+			continue
+		}
+		lists--
+		called := field.Called + " #" + strconv.Itoa(step.index+1)
+		if field.Called != "" {
+			called, within = cut(within, lists, o, steps[i+1:])
+		}
+		if i == len(steps)-1 {
+			s.element, s.isOne = called, true
+			break
+		}
+		for _, outer := range s.leaf[:len(s.leaf)-1] {
+			s.subject = append(s.subject, plain(outer.Name))
+		}
+		s.subject, s.leaf = append(s.subject, called), nil
+	}
+	if s.isOne {
+		for _, outer := range s.leaf[:len(s.leaf)-1] {
+			s.subject = append(s.subject, plain(outer.Name))
+		}
+		s.leaf = s.leaf[len(s.leaf)-1:]
+	}
+	return s
+}
+
+// step is one step of a path: a field, and an index if it goes on to an element.
+type step struct {
+	name    string
+	index   int
+	indexed bool
+}
+
+// split splits a path of fields and indices.
+func split(path string) []step {
+	var out []step
+	for path != "" {
+		var s document.Step
+		if s, path = document.CutStep(path); s.Index >= 0 && len(out) > 0 {
+			last := &out[len(out)-1]
+			last.index, last.indexed = s.Index, true
+			continue
+		}
+		out = append(out, step{name: s.Name})
+	}
+	return out
+}
+
+// calledLists counts the lists with elements that have a name on the way.
+func calledLists(o *schema.Object, steps []step) int {
+	n := 0
+	for _, s := range steps {
+		f := o.Field(s.name)
+		if f == nil {
+			return n
+		}
+		if s.indexed {
+			n++
+		}
+		o = f.Type.Innermost().Object
+		if o == nil {
+			return n
+		}
+	}
+	return n
+}
+
+// cut takes the words for the first part off those for all parts. What a part is
+// called may have commas in it, so the next one is looked for by its noun.
+func cut(within string, left int, o *schema.Object, steps []step) (first, rest string) {
+	if left == 0 {
+		return within, ""
+	}
+	for _, s := range steps {
+		f := o.Field(s.name)
+		if f == nil {
+			break
+		}
+		if s.indexed {
+			if i := strings.Index(within, ", "+f.Called+" "); i >= 0 {
+				return within[:i], within[i+2:]
+			}
+			break
+		}
+		if o = f.Type.Innermost().Object; o == nil {
+			break
+		}
+	}
+	return within, ""
+}
+
+// sentence is what became of the field, as it goes on after the object's title.
+func (s spot) sentence(f *config.FieldChange) string {
+	subject := " "
+	if len(s.subject) > 0 {
+		subject = ": " + strings.Join(s.subject, ", ") + " "
+	}
+	if len(s.leaf) == 0 {
+		return subject + "changes"
+	}
+	field := s.leaf[len(s.leaf)-1]
+	if s.isOne {
+		return subject + s.one(field, f)
+	}
+	names := make([]string, len(s.leaf))
+	for i, l := range s.leaf {
+		names[i] = plain(l.Name)
+	}
+	if field.Type.Kind == schema.Bool && (field.Name == "enabled" || field.Name == "active") {
+		if names = names[:len(names)-1]; len(names) == 0 {
+			return subject + "is switched " + value(nil, nil, f.After, "")
+		}
+	}
+	return subject + predicate(field, strings.Join(names, " "), f)
+}
+
+// one tells of an element that came or went.
+func (s spot) one(field *schema.Field, f *config.FieldChange) string {
+	element := s.element
+	if element == "" {
+		element = "one of its " + plain(field.Name)
+	}
+	element = shorten(element)
+	if f.Change == config.Removed {
+		return "loses " + element
+	}
+	if details := value(field, field.Type.Elem, f.After, field.CalledBy); details != "" {
+		return "gets " + element + ", " + details
+	}
+	return "gets " + element
+}
+
+// predicate tells of a field that is called name.
+func predicate(field *schema.Field, name string, f *config.FieldChange) string {
+	switch {
+	case f.Change == config.Moved:
+		return "orders its " + name + " anew"
+	case field.Name == "address" && f.Change == config.Changed:
+		if before, after := text(f.Before), text(f.After); before != "" && after != "" {
+			from, to := apart(before, after)
+			return "moves from " + from + " to " + to
+		}
+	case field.Name == "password_hash":
+		return "gets another password"
+	case hidden(field, f):
+		return hiddenPredicate(name, f.Change)
+	case field.Type.Kind == schema.Bool || isSwitch(field):
+		return switched(name, f)
+	case field.Type.Kind == schema.List && field.Type.Elem.Kind != schema.Struct:
+		if words := listChange(name, f); words != "" {
+			return words
+		}
+	}
+	before, after := value(field, field.Type, f.Before, ""), value(field, field.Type, f.After, "")
+	if f.Secret && before == after {
+		return "gets another " + name + " from outside the document"
+	}
+	return valuePredicate(field, name, f.Change, before, after)
+}
+
+// valuePredicate tells of a field by its values in words.
+func valuePredicate(field *schema.Field, name string, change config.Verb, before, after string) string {
+	isObject := field.Type.Kind == schema.Struct
+	isList := field.Type.Kind == schema.List
+	switch {
+	case isList && change == config.Added && after != "" && after != "none":
+		return "gets " + after
+	case isList && change == config.Added:
+		return "gets an empty list of " + name + ", and takes none over"
+	case isList && change == config.Removed:
+		return "loses all " + name
+	case change == config.Removed && (isObject || before == ""):
+		return "loses its " + name
+	case change == config.Removed:
+		return "loses its " + name + ", which was " + before
+	case change == config.Added && isObject && after == "":
+		return "gets " + article(name) + " with its defaults"
+	case change == config.Added && isObject:
+		return "gets " + article(name) + ": " + after
+	case change == config.Added && after == "":
+		return "gets an empty " + name
+	case before == after && before != "":
+		return "changes its " + name
+	case after == "":
+		return "clears its " + name + ", which was " + before
+	case before == "":
+		return "sets " + name + " to " + after
+	}
+	return "sets " + name + " to " + after + " (was " + before + ")"
+}
+
+// switched tells of a field that is on or off.
+func switched(name string, f *config.FieldChange) string {
+	switch {
+	case f.Change == config.Removed:
+		return "no longer says whether " + name + " is on"
+	case string(f.After) == "true":
+		return "switches " + name + " on"
+	case string(f.After) == "false":
+		return "switches " + name + " off"
+	}
+	return "sets " + name + " to " + value(nil, nil, f.After, "")
+}
+
+// hiddenPredicate tells of a field whose value is shown to nobody.
+func hiddenPredicate(name string, change config.Verb) string {
+	switch change {
+	case config.Added:
+		return "gets " + article(name)
+	case config.Removed:
+		return "loses its " + name
+	}
+	return "gets another " + name
+}
+
+// listChange tells what came to a list of plain values and what left it; "" if that
+// cannot be told.
+func listChange(name string, f *config.FieldChange) string {
+	var before, after []string
+	if len(f.Before) > 0 && json.Unmarshal(f.Before, &before) != nil || len(f.After) > 0 && json.Unmarshal(f.After, &after) != nil {
+		return ""
+	}
+	came, left := missing(after, before), missing(before, after)
+	switch {
+	case len(after) == 0 && f.Change == config.Removed:
+		return "loses all " + name + ": " + listed(shortened(before))
+	case len(came) == 0 && len(left) == 0:
+		return "changes the order of its " + name
+	case len(left) == 0:
+		return "adds to " + name + ": " + listed(shortened(came))
+	case len(came) == 0:
+		return "removes from " + name + ": " + listed(shortened(left))
+	}
+	return "adds to " + name + ": " + listed(shortened(came)) + "; removes: " + listed(shortened(left))
+}
+
+// missing returns what stands in a and not in b.
+func missing(a, b []string) []string {
+	in := make(map[string]bool, len(b))
+	for _, text := range b {
+		in[text] = true
+	}
+	return slices.DeleteFunc(slices.Clone(a), func(text string) bool { return in[text] })
+}
+
+// apart shortens two addresses whose hosts are the same to what tells them apart.
+func apart(before, after string) (string, string) {
+	i, j := strings.LastIndexByte(before, ':'), strings.LastIndexByte(after, ':')
+	if i >= 0 && j >= 0 && before[:i] == after[:j] {
+		return before[i:], after[j:]
+	}
+	return before, after
+}
+
+// article puts an article before a name, except before a plural.
+func article(name string) string {
+	switch {
+	case strings.HasSuffix(name, "s") && !strings.HasSuffix(name, "ss") || uncounted[name]:
+		return name
+	case strings.HasPrefix(name, "IP") || strings.HasPrefix(name, "HMAC") || strings.HasPrefix(name, "HTTP"):
+		return "an " + name
+	case strings.ContainsRune("aeio", rune(name[0])):
+		return "an " + name
+	}
+	return "a " + name
+}
