@@ -79,6 +79,16 @@ func (m *Managed) Put(name string, cert *tls.Certificate) {
 	m.index()
 }
 
+// Remove takes certificates out of use.
+func (m *Managed) Remove(names ...string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, name := range names {
+		delete(m.all, name)
+	}
+	m.index()
+}
+
 // index makes the names anew. Of two certificates for one host the one that ends
 // later is taken.
 func (m *Managed) index() {
@@ -98,20 +108,27 @@ func (m *Managed) index() {
 	m.names.Store(n)
 }
 
-// Find returns the certificate for a host, nil if there is none. It may be nil itself.
+// Find returns the certificate for a host, nil if there is none: one with just that
+// name, else a wildcard. One that has ended, such as that of a host which a wildcard
+// has covered since, gives way to the other. m may be nil.
 func (m *Managed) Find(host string) *Stored {
 	if m == nil {
 		return nil
 	}
 	n := m.names.Load()
-	if s := n.exact[host]; s != nil {
-		return s
+	exact := n.exact[host]
+	_, rest, _ := strings.Cut(host, ".")
+	wild := n.wild[rest]
+	switch {
+	case exact == nil:
+		return wild
+	case wild != nil && wild.until.After(exact.until) && exact.ended():
+		return wild
 	}
-	if _, rest, ok := strings.Cut(host, "."); ok {
-		return n.wild[rest]
-	}
-	return nil
+	return exact
 }
+
+func (s *Stored) ended() bool { return time.Now().After(s.until) }
 
 // retryOpen is how long a certificate that could not be read is left alone.
 const retryOpen = 10 * time.Second

@@ -132,7 +132,7 @@ func (s *Set) find(name string) holder {
 		return p
 	}
 	managed := s.managed.Find(name)
-	if managed != nil && slices.Contains(managed.hosts, name) {
+	if managed != nil && slices.Contains(managed.hosts, name) && !managed.ended() {
 		return managed
 	}
 	if _, rest, ok := strings.Cut(name, "."); ok && n.wild[rest] != nil {

@@ -1,6 +1,7 @@
 package acme
 
 import (
+	"bytes"
 	"context"
 	"crypto"
 	"crypto/ecdsa"
@@ -13,9 +14,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	neturl "net/url"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	protocol "github.com/mholt/acmez/v3/acme"
@@ -36,7 +40,7 @@ type accountRecord struct {
 
 // client returns the client for a directory. Each entry has its own, as nonces and
 // authorities belong to it.
-func (m *Manager) client(e *Config, url string) (*protocol.Client, error) {
+func (m *Manager) client(ctx context.Context, e *Config, url string) (*protocol.Client, error) {
 	transport := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		TLSHandshakeTimeout:   15 * time.Second,
@@ -56,9 +60,19 @@ func (m *Manager) client(e *Config, url string) (*protocol.Client, error) {
 		}
 		transport.TLSClientConfig = &tls.Config{RootCAs: pool}
 	}
+	b := &bounded{Transport: transport, limited: func(until time.Time) { m.limit(url, until) }}
+	client := &http.Client{Timeout: requestTimeout, Transport: b}
+	var err error
+	if b.directory, err = m.directory(ctx, client, m.agent, url); err != nil {
+		client.CloseIdleConnections()
+		return nil, err
+	}
+	if parsed, err := neturl.Parse(url); err == nil {
+		b.url = parsed.String() // as requests have it
+	}
 	return &protocol.Client{
 		Directory:   m.fresh(url),
-		HTTPClient:  &http.Client{Timeout: requestTimeout, Transport: bounded{transport}},
+		HTTPClient:  client,
 		UserAgent:   m.agent,
 		PollTimeout: pollTimeout,
 	}, nil
@@ -80,6 +94,50 @@ func (m *Manager) distrust(url string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.mu.stale[url] = m.mu.stale[url]%maxStale + 1
+	delete(m.mu.directories, url)
+}
+
+// knownDirectory is what a directory said.
+type knownDirectory struct {
+	body []byte
+	at   time.Time
+}
+
+// directoryLife is for how long a directory is believed. The library believes it for
+// longer, so it never finds its own copy out of date.
+const directoryLife = 6 * time.Hour
+
+// directory returns what a directory says. It is asked for here, not by the library,
+// which would keep every other authority waiting meanwhile.
+func (m *Manager) directory(ctx context.Context, c *http.Client, agent, url string) ([]byte, error) {
+	m.mu.Lock()
+	known := m.mu.directories[url]
+	m.mu.Unlock()
+	if known.body != nil && m.now().Sub(known.at).Abs() < directoryLife {
+		return known.body, nil
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("User-Agent", agent)
+	resp, err := c.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return nil, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, &Trouble{Code: "authority_error", Message: fmt.Sprintf("the directory %s answers %s", url, resp.Status), Hint: "it is asked again; check the URL of the directory", theirs: true}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.mu.directories[url] = knownDirectory{body, m.now()}
+	m.mu.stale[url] = m.mu.stale[url]%maxStale + 1 // the library is to read this one
+	return body, nil
 }
 
 // maxStale bounds how many answers of one directory the library keeps.
@@ -99,9 +157,8 @@ func accountName(e *Config, url string) string {
 // none. Its key is kept before the authority hears of it, so that a crash in between
 // finds the same account again.
 func (m *Manager) account(ctx context.Context, c *protocol.Client, e *Config, url string) (protocol.Account, error) {
-	m.accounts.Lock() // entries that share one do not make it twice
-	defer m.accounts.Unlock()
 	key := store.PrefixAccount + accountName(e, url)
+	defer m.lockAccount(key)() // entries that share one do not make it twice
 	rec, rev, err := m.readAccount(ctx, key)
 	if err != nil {
 		return protocol.Account{}, err
@@ -134,6 +191,14 @@ func (m *Manager) account(ctx context.Context, c *protocol.Client, e *Config, ur
 	rec.Account = account
 	_, err = m.writeAccount(ctx, key, rec, rev)
 	return account, err
+}
+
+// lockAccount keeps others from an account until what it returns is called. Each
+// account has a lock of its own: an authority that is slow holds nobody else up.
+func (m *Manager) lockAccount(key string) (unlock func()) {
+	lock, _ := m.accounts.LoadOrStore(key, &sync.Mutex{})
+	lock.(*sync.Mutex).Lock()
+	return lock.(*sync.Mutex).Unlock
 }
 
 func newAccount(e *Config, url string, now time.Time) (*accountRecord, error) {
@@ -198,17 +263,17 @@ func (m *Manager) Rollover(ctx context.Context, entry string) error {
 		return fmt.Errorf("no acme entry %q", entry)
 	}
 	url := directoryOf(e.Directory).url
-	c, err := m.client(e, url)
+	c, err := m.client(ctx, e, url)
 	if err != nil {
 		return err
 	}
+	defer c.HTTPClient.CloseIdleConnections()
 	account, err := m.account(ctx, c, e, url)
 	if err != nil {
 		return err
 	}
-	m.accounts.Lock()
-	defer m.accounts.Unlock()
 	key := store.PrefixAccount + accountName(e, url)
+	defer m.lockAccount(key)()
 	rec, rev, err := m.readAccount(ctx, key)
 	if err != nil {
 		return err
@@ -240,17 +305,34 @@ func (m *Manager) Rollover(ctx context.Context, entry string) error {
 }
 
 // bounded is a transport whose responses have at most maxResponse bytes: a directory
-// may be anybody's.
-type bounded struct{ http.RoundTripper }
+// may be anybody's. It takes note of when an authority wants to be asked again.
+type bounded struct {
+	*http.Transport
+	limited func(until time.Time)
+	// directory is what the directory at url says; the library gets it from here.
+	directory []byte
+	url       string
+}
 
 const maxResponse = 4 << 20
 
-func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := b.RoundTripper.RoundTrip(r)
-	if err == nil {
-		resp.Body = http.MaxBytesReader(nil, resp.Body, maxResponse)
+// RoundTrip sends a request.
+func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
+	if asked, _, _ := strings.Cut(r.URL.String(), "#"); b.directory != nil && r.Method == http.MethodGet && asked == b.url {
+		return &http.Response{
+			Status: "200 OK", StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
+			Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(b.directory)), ContentLength: int64(len(b.directory)),
+		}, nil
 	}
-	return resp, err
+	resp, err := b.Transport.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	resp.Body = http.MaxBytesReader(nil, resp.Body, maxResponse)
+	if resp.StatusCode == http.StatusTooManyRequests {
+		b.limited(retryAfter(resp.Header.Get("Retry-After"), time.Now()))
+	}
+	return resp, nil
 }
 
 // storeTrouble says that state cannot be kept; nothing is ordered then.

@@ -14,13 +14,16 @@ package acme
 
 import (
 	"context"
+	"crypto/sha256"
 	"crypto/x509"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"reflect"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -46,6 +49,9 @@ type Options struct {
 	// Install takes a new certificate into use. It is called after the certificate
 	// was kept.
 	Install func(*Issued)
+	// Forget hears that a certificate is kept no more: nobody wants it, and it ended
+	// long ago. It may be nil.
+	Forget func(name string)
 	// Tell hears of every change of a record's state. It may be nil.
 	Tell func(*Record)
 }
@@ -59,8 +65,12 @@ type Want struct {
 	Names []string
 }
 
-// maxParallel is how many orders are under way at once.
-const maxParallel = 8
+// How many orders are under way at once: of one entry, so that an authority that is
+// slow holds up its own only, and in all.
+const (
+	maxPerEntry = 8
+	maxParallel = 32
+)
 
 // Manager orders certificates and renews them. Its methods may be called by several
 // goroutines at once.
@@ -71,6 +81,7 @@ type Manager struct {
 	ports   Ports
 	agent   string
 	install func(*Issued)
+	forget  func(string)
 	tell    func(*Record)
 	answers Answers
 	pace    pace
@@ -78,7 +89,7 @@ type Manager struct {
 	stop    context.CancelFunc
 	ctx     context.Context
 
-	accounts sync.Mutex // held while an account is made
+	accounts sync.Map // by name, a *sync.Mutex that is held while an account is made
 	loading  sync.Mutex
 	loaded   bool // guarded by loading
 	stopped  sync.WaitGroup
@@ -87,9 +98,14 @@ type Manager struct {
 		sync.Mutex
 		jobs    map[string]*job // by name
 		entries map[string]*Config
-		running int
-		stale   map[string]int // answers of directories that are not to be used
+		running map[string]int         // orders under way, by entry
+		swept   time.Time              // when what is long gone was looked for last
+		stale   map[string]int         // answers of directories that are not to be used
+		limited map[string]time.Time   // until when directories want no more orders
+		placed  map[string][]time.Time // when orders were placed, by directory
 		closed  bool
+
+		directories map[string]knownDirectory // by URL
 	}
 }
 
@@ -119,8 +135,10 @@ type job struct {
 
 // New returns a manager that looks after nothing yet. Start begins, Close ends.
 func New(o Options) *Manager {
-	m := &Manager{log: o.Log, store: o.Store, ports: o.Ports, agent: o.Agent, install: o.Install, tell: o.Tell, pace: usualPace, wake: make(chan struct{}, 1)}
+	m := &Manager{log: o.Log, store: o.Store, ports: o.Ports, agent: o.Agent, install: o.Install, forget: o.Forget, tell: o.Tell, pace: usualPace, wake: make(chan struct{}, 1)}
 	m.mu.jobs, m.mu.entries, m.mu.stale = map[string]*job{}, map[string]*Config{}, map[string]int{}
+	m.mu.directories = map[string]knownDirectory{}
+	m.mu.running, m.mu.limited, m.mu.placed = map[string]int{}, map[string]time.Time{}, map[string][]time.Time{}
 	m.ctx, m.stop = context.WithCancel(context.Background())
 	return m
 }
@@ -186,6 +204,12 @@ func (m *Manager) Load() bool {
 		j := m.jobLocked(r.Name)
 		j.record = r
 		j.shown.Store(r.public())
+		if j.wanted { // it was wanted before its record could be read
+			j.at = m.firstLook(j)
+		}
+		for _, a := range r.Timeline {
+			m.notePlacedLocked(a.Directory, a.Began)
+		}
 	}
 	m.loaded = true
 	return true
@@ -218,10 +242,37 @@ func (m *Manager) Set(entries map[string]*Config, wants []Want) {
 		if j.entryName != w.Entry || !reflect.DeepEqual(j.entry, w.Settings) || !slices.Equal(j.names, w.Names) {
 			j.at = now
 			j.again = j.running
+			first := j.entry == nil
+			j.entryName, j.entry, j.names = w.Entry, w.Settings, w.Names
+			if first {
+				j.at = m.firstLook(j)
+			}
 		}
-		j.entryName, j.entry, j.names, j.wanted = w.Entry, w.Settings, w.Names, true
+		j.wanted = true
 	}
 	m.wakeUp()
+}
+
+// firstLook returns when a certificate is looked at first after a start: at once, but
+// an order that has failed with the same settings waits for its turn, so that a
+// process which is started again and again does not burn orders.
+func (m *Manager) firstLook(j *job) time.Time {
+	now := m.now()
+	r := j.record
+	if r.State == Failed && r.Open == nil && r.Tried == sumOf(j.entry, j.names) && r.NextTry.After(now) && r.NextTry.Sub(now) <= 2*m.pace.most {
+		return r.NextTry
+	}
+	return now
+}
+
+// sumOf tells settings apart.
+func sumOf(e *Config, names []string) string {
+	data, err := json.Marshal([]any{e, names})
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8])
 }
 
 // Look makes the manager look again at once at what is blocked or failed, such as
@@ -304,25 +355,86 @@ func (m *Manager) startDue() time.Duration {
 	defer m.mu.Unlock()
 	now := m.now()
 	next := m.pace.most
+	m.sweepLocked(now)
+	all := 0
+	for _, n := range m.mu.running {
+		all += n
+	}
+	if all >= maxParallel || m.mu.closed {
+		return next // one that ends wakes us
+	}
 	for _, name := range m.dueLocked(now) {
-		if m.mu.running >= maxParallel || m.mu.closed {
-			break // one that ends wakes us
+		j := m.mu.jobs[name]
+		if all >= maxParallel {
+			break
 		}
-		m.startLocked(m.mu.jobs[name])
+		if m.mu.running[j.entryName] < maxPerEntry {
+			m.startLocked(j)
+			all++
+		}
 	}
 	for _, j := range m.mu.jobs {
 		switch {
-		case !j.wanted || j.running:
+		case !j.wanted || j.running || m.mu.running[j.entryName] >= maxPerEntry:
 		case waitsForPort(j):
 			next = min(next, m.pace.look)
 		default:
 			next = min(next, max(j.at.Sub(now), time.Millisecond))
 		}
 	}
-	if m.mu.running >= maxParallel {
-		return m.pace.most
-	}
 	return next
+}
+
+// keepGone is for how long a certificate that nobody wants is kept after its end.
+const keepGone = 7 * 24 * time.Hour
+
+// sweepLocked forgets certificates that nobody wants and that ended long ago, an
+// hour apart: hosts come and go, and what is kept of them must not grow for ever.
+func (m *Manager) sweepLocked(now time.Time) {
+	if now.Sub(m.mu.swept).Abs() < time.Hour {
+		return
+	}
+	m.mu.swept = now
+	var gone []string
+	for name, j := range m.mu.jobs {
+		r := j.shown.Load()
+		if end := latest(r.Since, r.NotAfter); !j.wanted && !j.running && now.Sub(end) > keepGone {
+			gone = append(gone, name)
+			delete(m.mu.jobs, name)
+		}
+	}
+	if len(gone) > 0 {
+		m.stopped.Go(func() { m.remove(gone) })
+	}
+}
+
+// remove takes certificates out of the store that are not looked after any more.
+func (m *Manager) remove(names []string) {
+	for _, name := range names {
+		m.mu.Lock()
+		again := m.mu.jobs[name] != nil
+		m.mu.Unlock()
+		if again {
+			continue // it is wanted again
+		}
+		ctx, cancel := context.WithTimeout(m.ctx, 10*time.Second)
+		_, err := m.store.Commit(ctx, store.Change{Delete: []string{store.PrefixOrder + name, store.PrefixCertificate + name}, Who: who, Why: name + " ended and is not wanted any more"})
+		cancel()
+		if err != nil {
+			m.log.Warn("remove a certificate that ended", "certificate", name, "error", err) // the next start finds it again
+			continue
+		}
+		if m.forget != nil {
+			m.forget(name)
+		}
+	}
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // dueLocked returns what is to be looked at now, the longest overdue first.
@@ -363,11 +475,11 @@ func (m *Manager) portOpen(j *job) bool {
 // startLocked looks after one job beside the caller.
 func (m *Manager) startLocked(j *job) {
 	j.running, j.again = true, false
-	m.mu.running++
+	m.mu.running[j.entryName]++
 	name, entry, names, forced := j.entryName, j.entry, j.names, j.forced
 	j.forced = false
 	m.stopped.Go(func() {
-		at := m.run(j.record, name, entry, names, forced)
+		at := m.runSafely(j.record, name, entry, names, forced)
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		j.running = false
@@ -375,14 +487,29 @@ func (m *Manager) startLocked(j *job) {
 		if j.again {
 			j.at = m.now()
 		}
-		m.mu.running--
+		if m.mu.running[name]--; m.mu.running[name] == 0 {
+			delete(m.mu.running, name)
+		}
 		m.wakeUp()
 	})
+}
+
+// runSafely is run, which never ends the process: what authorities and providers send
+// is read by code of others.
+func (m *Manager) runSafely(r *Record, name string, entry *Config, names []string, forced bool) (at time.Time) {
+	defer func() {
+		if v := recover(); v != nil {
+			m.log.Error("an order broke", "certificate", r.Name, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+			at = m.failed(entry, r, names, &Trouble{Code: "broken", Message: cut(fmt.Sprintf("the order broke: %v", v)), Hint: "please report this with the log"})
+		}
+	}()
+	return m.run(r, name, entry, names, forced)
 }
 
 // run looks after one certificate and returns when it is to be looked at again.
 // forced orders one also if none is due.
 func (m *Manager) run(r *Record, name string, entry *Config, names []string, forced bool) time.Time {
+	before := r.public()
 	if r.Entry != name {
 		r.Entry, r.Server, r.ServerFailures, r.Rehearse = name, 0, 0, false
 	}
@@ -392,21 +519,23 @@ func (m *Manager) run(r *Record, name string, entry *Config, names []string, for
 		return m.now()
 	}
 	if due := m.dueAt(entry, r, names); !forced && due.After(m.now()) {
-		return m.rest(entry, r, due)
+		return m.rest(entry, r, due, before)
 	}
-	o := &order{m: m, entry: entry, names: names, record: r}
+	o := &order{m: m, entry: entry, names: names, record: r, forced: forced}
 	err := o.obtain(m.ctx)
 	switch {
 	case m.ctx.Err() != nil:
 		return m.now() // the next start goes on
+	case o.adopted:
+		return m.rest(entry, r, m.dueAt(entry, r, names), nil)
 	case err == nil && r.State != Valid:
 		return m.now() // it was tried out, now in earnest
 	case err == nil:
 		r.Failures, r.Server, r.ServerFailures, r.Trouble = 0, 0, 0, nil
 		m.log.Info("certificate issued", "certificate", r.Name, "names", r.Has, "directory", r.Directory, "not_after", r.NotAfter)
-		return m.rest(entry, r, renewAt(entry, r))
+		return m.rest(entry, r, m.dueAt(entry, r, names), nil)
 	}
-	return m.failed(entry, r, troubleOf(err))
+	return m.failed(entry, r, names, troubleOf(err))
 }
 
 // dueAt returns when an order is due: at once for names that the certificate in use
@@ -416,27 +545,34 @@ func (m *Manager) dueAt(e *Config, r *Record, names []string) time.Time {
 	case r.Open != nil || r.NotAfter.IsZero() || !slices.Equal(r.Has, names):
 		return time.Time{}
 	}
-	return renewAt(e, r)
+	return latest(renewAt(e, r), renewAgain(r))
 }
 
 // rest notes that nothing is to be done until a moment, or until the authority is to
-// be asked again.
-func (m *Manager) rest(e *Config, r *Record, due time.Time) time.Time {
+// be asked again. It is written only if that is news: before is what was known.
+func (m *Manager) rest(e *Config, r *Record, due time.Time, before *Record) time.Time {
 	if e.Renew == ByARI && r.Renewal != nil && r.Renewal.AskAgain.Before(due) {
 		due = r.Renewal.AskAgain
 	}
 	if r.State != Valid {
 		r.State, r.Since = Valid, m.now()
 	}
-	r.NextTry, r.Trouble = due, nil
-	m.keepLoud(r)
+	r.NextTry, r.Trouble, r.Tried = due, nil, ""
+	if before == nil || !reflect.DeepEqual(before, r.public()) {
+		m.keepLoud(r)
+	}
 	return due
 }
 
 // failed notes why there is no certificate, and returns when the next try is.
-func (m *Manager) failed(e *Config, r *Record, t *Trouble) time.Time {
+func (m *Manager) failed(e *Config, r *Record, names []string, t *Trouble) time.Time {
 	now := m.now()
 	server := serverOf(e, r)
+	if t.elsewhere { // what is kept is the other's
+		r.State, r.Since, r.Trouble, r.NextTry = Failed, now, t, now.Add(m.pause(r, now))
+		m.publish(r)
+		return r.NextTry
+	}
 	state := Failed
 	if t.blocked && (r.Open == nil || r.Open.URL == "") {
 		state = Blocked
@@ -445,7 +581,10 @@ func (m *Manager) failed(e *Config, r *Record, t *Trouble) time.Time {
 		r.giveUp(now, t) // else it is taken up again
 	}
 	r.Failures++
-	r.State, r.Since, r.Trouble = state, now, t
+	if r.State != state || r.Since.IsZero() {
+		r.Since = now
+	}
+	r.State, r.Trouble, r.Tried = state, t, sumOf(e, names)
 	next := now.Add(m.pause(r, now))
 	switch {
 	case t.Code == "account_unknown":
@@ -453,9 +592,18 @@ func (m *Manager) failed(e *Config, r *Record, t *Trouble) time.Time {
 	case t.Code == "already_replaced":
 		r.NoReplaces = true
 		next = now.Add(m.pace.first / 10)
+	case t.theirs && r.Rehearse: // trying it out is not worth more
+		r.Rehearse = false
+		r.giveUp(now, t)
 	case t.theirs:
+		if until := m.limitedUntil(directoryOf(server).url); t.Code == "rate_limited" && !until.IsZero() {
+			t.after = until.Sub(now)
+		}
 		m.distrust(directoryOf(server).url)
-		if r.ServerFailures++; r.ServerFailures >= 2 && len(e.Fallbacks) > 0 {
+		if r.ServerFailures++; r.ServerFailures%maxResumed == 0 {
+			r.giveUp(now, t) // the order itself may be what it cannot do
+		}
+		if r.ServerFailures >= 2 && len(e.Fallbacks) > 0 {
 			r.giveUp(now, t)
 			r.Server, r.ServerFailures, r.Rehearse = (r.Server+1)%(len(e.Fallbacks)+1), 0, false
 			next, t.after = now.Add(m.pace.first/10), 0
@@ -472,11 +620,17 @@ func (m *Manager) failed(e *Config, r *Record, t *Trouble) time.Time {
 	return next
 }
 
+// maxResumed is how often an order is taken up again after errors of the authority's.
+const maxResumed = 8
+
 // publish shows a record to others.
 func (m *Manager) publish(r *Record) {
 	m.mu.Lock()
 	j := m.mu.jobs[r.Name]
 	m.mu.Unlock()
+	if j == nil {
+		return
+	}
 	shown := r.public()
 	if before := j.shown.Swap(shown); m.tell != nil && before.State != shown.State {
 		m.tell(shown)

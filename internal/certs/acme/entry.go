@@ -141,6 +141,7 @@ type limits struct {
 	failures   int // failed orders an hour and set of names
 	duplicates int // certificates a week for the same names
 	domain     int // certificates a week for a registered domain
+	orders     int // within orderWindow
 }
 
 // directories are the servers that need no URL. The limits are those that Let's
@@ -149,7 +150,7 @@ var directories = map[string]directory{
 	"letsencrypt": {
 		url:     "https://acme-v02.api.letsencrypt.org/directory",
 		staging: "https://acme-staging-v02.api.letsencrypt.org/directory",
-		limits:  limits{failures: 4, duplicates: 5, domain: 50},
+		limits:  limits{failures: 4, duplicates: 5, domain: 50, orders: 290},
 	},
 	"letsencrypt-staging": {url: "https://acme-staging-v02.api.letsencrypt.org/directory"},
 	"zerossl":             {url: "https://acme.zerossl.com/v2/DV90", eab: true},

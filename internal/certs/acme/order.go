@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -36,6 +37,9 @@ type order struct {
 	entry  *Config
 	names  []string
 	record *Record // published by step and save
+	forced bool    // also if none is due
+
+	adopted bool // another process had ordered it meanwhile
 
 	lease   *store.Lease
 	client  *protocol.Client
@@ -57,7 +61,15 @@ func (o *order) obtain(ctx context.Context) error {
 		return err
 	}
 	defer release()
+	if err := o.adopt(ctx); err != nil || o.adopted {
+		return err
+	}
 	defer o.withdraw()
+	defer func() {
+		if o.client != nil {
+			o.client.HTTPClient.CloseIdleConnections()
+		}
+	}()
 	for _, step := range []func(context.Context) error{
 		o.openDirectory,
 		o.openAccount,
@@ -69,7 +81,7 @@ func (o *order) obtain(ctx context.Context) error {
 	} {
 		if err := step(ctx); err != nil {
 			if o.lease != nil && leaseLost(o.lease) {
-				return &Trouble{Code: "lease_lost", Message: "another process has taken the order over", Hint: "it is looked at again", after: time.Minute}
+				return &Trouble{Code: "lease_lost", Message: "another process has taken the order over", Hint: "it is looked at again", elsewhere: true}
 			}
 			return troubleOf(err)
 		}
@@ -84,7 +96,7 @@ func (o *order) takeLease(ctx context.Context) (context.Context, func(), error) 
 	var held *store.Held
 	switch {
 	case errors.As(err, &held):
-		return nil, nil, &Trouble{Code: "ordered_elsewhere", Message: "another process orders this certificate: " + held.By, Hint: "it is looked at again", after: time.Minute}
+		return nil, nil, &Trouble{Code: "ordered_elsewhere", Message: "another process orders this certificate: " + held.By, Hint: "it is looked at again", elsewhere: true}
 	case err != nil:
 		return nil, nil, storeTrouble(err)
 	}
@@ -118,6 +130,41 @@ func (o *order) takeLease(ctx context.Context) (context.Context, func(), error) 
 			o.m.log.Warn("release the lease of an order", "certificate", o.record.Name, "error", err)
 		}
 	}, nil
+}
+
+// adopt takes over what another process has done since we have read the record: a
+// certificate that it got, or an order that it left behind.
+func (o *order) adopt(ctx context.Context) error {
+	e, err := o.m.store.Get(ctx, store.PrefixOrder+o.record.Name)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return storeTrouble(err)
+	}
+	kept := &Record{}
+	if err := json.Unmarshal(e.Value, kept); err != nil || kept.Name != o.record.Name {
+		return nil // a new one is written
+	}
+	if kept.Open != nil && o.record.Open == nil {
+		o.record.Open, o.record.Timeline = kept.Open, kept.Timeline
+	}
+	if !kept.NotAfter.After(o.record.NotAfter) {
+		return nil
+	}
+	found, err := o.m.store.Get(ctx, store.PrefixCertificate+o.record.Name)
+	if err != nil {
+		return storeTrouble(err)
+	}
+	issued, err := ParseIssued(o.record.Name, found.Value)
+	if err != nil {
+		return nil // it is ordered anew
+	}
+	kept.Entry, kept.Names = o.record.Entry, o.record.Names
+	*o.record = *kept
+	o.m.install(issued)
+	o.adopted = !o.forced && o.m.dueAt(o.entry, o.record, o.names).After(o.m.now())
+	return nil
 }
 
 func leaseLost(l *store.Lease) bool {
@@ -159,7 +206,7 @@ func serverOf(e *Config, r *Record) string {
 
 func (o *order) openDirectory(ctx context.Context) (err error) {
 	_, url, _ := o.server()
-	if o.client, err = o.m.client(o.entry, url); err != nil {
+	if o.client, err = o.m.client(ctx, o.entry, url); err != nil {
 		return err
 	}
 	if o.dir, err = o.client.GetDirectory(ctx); err != nil {
@@ -229,6 +276,9 @@ func (o *order) place(ctx context.Context) error {
 		return err
 	}
 	name, url, staging := o.server()
+	if t := o.m.mayPlace(name, url); t != nil {
+		return t
+	}
 	if o.key, err = newKey(o.entry.KeyType); err != nil {
 		return err
 	}
@@ -346,7 +396,11 @@ func (o *order) solve(ctx context.Context, authz *protocol.Authorization, name s
 
 // withdraw takes answers back. It does so as well as it can.
 func (o *order) withdraw() {
-	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	most := 2 * time.Minute
+	if o.m.ctx.Err() != nil {
+		most = 5 * time.Second // the process ends; the order is taken up again
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), most)
 	defer cancel()
 	for _, s := range o.solvers {
 		if err := s.cleanUp(ctx); err != nil {
@@ -416,8 +470,9 @@ func (o *order) collect(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if !slices.ContainsFunc(o.names, func(n string) bool { return Covers(issued.names(), n) }) {
-		return &Trouble{Code: "wrong_certificate", Message: "the authority gave a certificate for other names", Hint: "it is not used", theirs: true}
+	has := issued.names()
+	if i := slices.IndexFunc(o.names, func(n string) bool { return !Covers(has, n) && !slices.Contains(has, n) }); i >= 0 {
+		return &Trouble{Code: "wrong_certificate", Message: "the authority gave a certificate without " + o.names[i], Hint: "it is not used", theirs: true}
 	}
 	name, _, staging := o.server()
 	last := o.record.last()
@@ -434,6 +489,9 @@ func (o *order) collect(ctx context.Context) error {
 	o.record.Has, o.record.Directory, o.record.Profile = o.names, name, o.entry.Profile
 	o.record.NotBefore, o.record.NotAfter = leaf.NotBefore, leaf.NotAfter
 	o.record.Renewal, o.record.NoReplaces = nil, false
+	if now := o.m.now(); now.After(leaf.NotAfter) || now.Before(leaf.NotBefore) {
+		o.record.Warnings = append(o.record.Warnings, fmt.Sprintf("the certificate holds from %s to %s, and this machine's clock says %s: check the clock", leaf.NotBefore.UTC().Format(time.RFC3339), leaf.NotAfter.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339)))
+	}
 	if err := o.save(ctx, store.Entry{Key: store.PrefixCertificate + issued.Name, Value: issued.PEM}); err != nil {
 		return err
 	}

@@ -181,8 +181,11 @@ func (m *Manager) overBudget(e *Config, names []string, r *Record) *Trouble {
 	case over(issued, allow.duplicates):
 		return &Trouble{Code: "budget_duplicates", Message: fmt.Sprintf("%d certificates were issued for the same names within a week, and the authority allows no more", issued), Hint: "it goes on by itself; find out why the certificates are not kept", blocked: true, after: 6 * time.Hour}
 	}
+	if allow.domain == 0 || !r.NotAfter.IsZero() {
+		return nil
+	}
 	domain := registered(names[0])
-	if n := m.issuedFor(domain, server, now); over(n, allow.domain) && r.NotAfter.IsZero() {
+	if n := m.issuedFor(domain, server, now); over(n, allow.domain) {
 		return &Trouble{Code: "budget_domain", Message: fmt.Sprintf("%d certificates were issued for names below %s within a week, and the authority allows no more", n, domain), Hint: "it goes on by itself; a wildcard needs one certificate only", blocked: true, after: 6 * time.Hour}
 	}
 	return nil

@@ -1,7 +1,6 @@
 package acme
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -63,6 +62,9 @@ type Record struct {
 	// Rehearse says that a staging directory is asked first, since the last check
 	// of a host failed.
 	Rehearse bool `json:"rehearse,omitempty"`
+	// Tried is the sum of the settings that the last order failed with: with others
+	// nobody waits for the next try.
+	Tried string `json:"tried,omitempty"`
 	// NoReplaces says that the next order does not name the one it replaces, since
 	// the authority has refused that.
 	NoReplaces bool `json:"no_replaces,omitempty"`
@@ -104,8 +106,9 @@ type Attempt struct {
 	// Issued says how it ended; Trouble is why it failed.
 	Issued  bool     `json:"issued,omitempty"`
 	Trouble *Trouble `json:"trouble,omitempty"`
-	// Steps are what happened, in order, at most maxSteps.
-	Steps []Step `json:"steps"`
+	// Steps are what happened, in order, at most maxSteps. Orders that ended well keep
+	// them for a while only.
+	Steps []Step `json:"steps,omitempty"`
 }
 
 // Step is one thing that happened to an order.
@@ -117,8 +120,9 @@ type Step struct {
 
 // The bounds of a timeline.
 const (
-	maxOrders = 20
-	maxSteps  = 100
+	maxOrders   = 20
+	maxSteps    = 100
+	maxDetailed = 4 // older orders that ended well are kept without their steps
 )
 
 // begin adds an order to the timeline.
@@ -127,6 +131,13 @@ func (r *Record) begin(directory string, staging bool, at time.Time) *Attempt {
 	r.Timeline = append(r.Timeline, a)
 	if n := len(r.Timeline) - maxOrders; n > 0 {
 		r.Timeline = slices.Clone(r.Timeline[n:])
+	}
+	for i, old := range r.Timeline[:max(len(r.Timeline)-maxDetailed, 0)] {
+		if old.Issued && old.Steps != nil { // others may look at it, so it is replaced
+			short := *old
+			short.Steps = nil
+			r.Timeline[i] = &short
+		}
 	}
 	return a
 }
@@ -163,6 +174,7 @@ func (r *Record) count(directory string, now time.Time) (failed, issued int) {
 	for _, a := range r.Timeline {
 		switch {
 		case a.Directory != directory || a.Staging || a.Ended.IsZero():
+		case a.Ended.Sub(now) > clockSlack: // the clock was ahead then
 		case a.Issued && now.Sub(a.Ended) < 7*24*time.Hour:
 			issued++
 		case !a.Issued && a.Trouble != nil && a.Trouble.Problem != nil && now.Sub(a.Ended) < time.Hour:
@@ -172,14 +184,24 @@ func (r *Record) count(directory string, now time.Time) (failed, issued int) {
 	return failed, issued
 }
 
+// clockSlack is by how much a clock that is right may have been set back.
+const clockSlack = time.Hour
+
 // public returns a copy that others may keep while the record goes on, without the
-// order that is under way: its key is nobody's business.
+// order that is under way: its key is nobody's business. What does not change any
+// more is shared, so that the copy costs little.
 func (r *Record) public() *Record {
-	data, err := json.Marshal(r)
-	out := &Record{}
-	if err != nil || json.Unmarshal(data, out) != nil {
-		panic("acme: a record cannot be written") // it is made of plain values
+	out := *r
+	out.Open, out.Tried = nil, ""
+	out.Timeline = slices.Clone(r.Timeline)
+	if n := len(out.Timeline); n > 0 {
+		last := *out.Timeline[n-1]
+		last.Steps = slices.Clip(last.Steps) // what follows is the record's
+		out.Timeline[n-1] = &last
 	}
-	out.Open = nil
-	return out
+	if r.Renewal != nil {
+		renewal := *r.Renewal
+		out.Renewal = &renewal
+	}
+	return &out
 }

@@ -49,7 +49,11 @@ const (
 // what is known, and is no reason not to serve.
 func (m *Manager) askRenewal(ctx context.Context, e *Config, r *Record) {
 	now := m.now()
-	if e.Renew != ByARI || r.NotAfter.IsZero() || r.Renewal != nil && now.Before(r.Renewal.AskAgain) {
+	if e.Renew != ByARI || r.NotAfter.IsZero() {
+		return
+	}
+	// A moment further away than any that is chosen was chosen by a clock that was ahead.
+	if w := r.Renewal; w != nil && now.Before(w.AskAgain) && w.AskAgain.Sub(now) <= latestAsk {
 		return
 	}
 	next := usualAsk
@@ -80,6 +84,20 @@ func (m *Manager) askRenewal(ctx context.Context, e *Config, r *Record) {
 	r.Renewal.AskAgain = now.Add(bound(next))
 }
 
+// shortestPause is the shortest pause of one that lives for seconds.
+const shortestPause = time.Second
+
+// renewAgain returns before when no other certificate is ordered after one was issued,
+// whatever the authority and the clock say: a tenth of its life, an hour at most.
+func renewAgain(r *Record) time.Time {
+	for i := len(r.Timeline) - 1; i >= 0; i-- {
+		if a := r.Timeline[i]; a.Issued && !a.Staging {
+			return a.Ended.Add(min(r.NotAfter.Sub(r.NotBefore)/10, time.Hour))
+		}
+	}
+	return time.Time{}
+}
+
 func (m *Manager) renewalInfo(ctx context.Context, e *Config, r *Record) (protocol.RenewalInfo, error) {
 	ctx, cancel := context.WithTimeout(ctx, 2*requestTimeout)
 	defer cancel()
@@ -87,20 +105,25 @@ func (m *Manager) renewalInfo(ctx context.Context, e *Config, r *Record) (protoc
 	if err != nil {
 		return protocol.RenewalInfo{}, err
 	}
-	c, err := m.client(e, directoryOf(r.Directory).url)
+	c, err := m.client(ctx, e, directoryOf(r.Directory).url)
 	if err != nil {
 		return protocol.RenewalInfo{}, err
 	}
+	defer c.HTTPClient.CloseIdleConnections()
 	return c.GetRenewalInfo(ctx, leaf)
 }
 
 // pause returns how long to wait after failures in a row: a minute, then twice as
-// long each time, up to an hour; less where the certificate ends before.
+// long each time, up to an hour; less where the certificate ends before. One that
+// lives for minutes is never waited for longer than a tenth of its life.
 func (m *Manager) pause(r *Record, now time.Time) time.Duration {
-	d := m.pace.first << min(max(r.Failures-1, 0), 10)
-	d = min(d, m.pace.most)
+	first, most := m.pace.first, m.pace.most
+	if life := r.NotAfter.Sub(r.NotBefore); life > 0 {
+		first, most = min(first, max(life/20, shortestPause)), min(most, max(life/10, shortestPause))
+	}
+	d := min(first<<min(max(r.Failures-1, 0), 10), most)
 	if left := r.NotAfter.Sub(now); left > 0 {
-		d = min(d, max(left/10, m.pace.first))
+		d = min(d, max(left/10, first))
 	}
 	h := fnv.New32a()
 	h.Write([]byte(r.Name + now.String()))

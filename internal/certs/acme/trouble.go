@@ -22,10 +22,11 @@ type Trouble struct {
 	// Problem is what the authority itself said, if it did.
 	Problem *Problem `json:"problem,omitempty"`
 
-	blocked bool          // no order is worth trying before something changes
-	theirs  bool          // the authority's own fault: another one may do better
-	checked bool          // a challenge was tried and failed: rehearse before the next
-	after   time.Duration // not before this time, if the authority says so
+	blocked   bool          // no order is worth trying before something changes
+	theirs    bool          // the authority's own fault: another one may do better
+	elsewhere bool          // another process has it
+	checked   bool          // a challenge was tried and failed: rehearse before the next
+	after     time.Duration // not before this time, if the authority says so
 }
 
 // Problem is a problem document of an authority (RFC 8555, section 6.7), bounded.

@@ -27,7 +27,7 @@ import (
 	"github.com/miekg/dns"
 )
 
-// Authority is an authority with its DNS. Its fields are not changed.
+// Authority is an authority with its DNS.
 type Authority struct {
 	// Directory is the URL of its directory, CAFile a file with the authority of its
 	// own TLS certificate.
@@ -39,6 +39,10 @@ type Authority struct {
 	Hooks string
 	// DB is what the authority keeps.
 	DB *db.MemoryStore
+
+	// Meddle, if it is set before the authority is used, sees every request first. If it
+	// reports true it has answered it.
+	Meddle func(w http.ResponseWriter, r *http.Request) bool
 
 	t       testing.TB
 	fail    atomic.Int32
@@ -83,6 +87,9 @@ func Start(t *testing.T, s Settings) *Authority {
 		if a.fail.Load() > 0 {
 			a.fail.Add(-1)
 			w.WriteHeader(http.StatusInternalServerError)
+			return
+		}
+		if a.Meddle != nil && a.Meddle(w, r) {
 			return
 		}
 		if strings.Contains(r.URL.Path, "order-plz") {
