@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"headgate/internal/admin"
+	"headgate/internal/admin/watch"
 	"headgate/internal/control"
 	"headgate/internal/metrics"
 	"headgate/internal/ports/listen"
@@ -12,8 +13,9 @@ import (
 // openHouse makes the house that run and demo serve with: a control, and above it
 // the admin listener, which takes part in its changes.
 func openHouse(o houseOptions) (house, error) {
-	b := thisBuild()
+	b, w := thisBuild(), watch.New()
 	c, err := control.New(control.Options{
+		Watcher:    w,
 		Log:        o.log,
 		ConfigFile: o.config,
 		StateDir:   o.state,
@@ -25,7 +27,7 @@ func openHouse(o houseOptions) (house, error) {
 		return nil, err
 	}
 	listener := admin.New(admin.Options{
-		Log: o.log, Metrics: c.Metrics(), Ready: c.Ready, Listen: listen.Listener, Purge: c.Purge, API: openManagement(o, c),
+		Log: o.log, Metrics: c.Metrics(), Ready: c.Ready, Listen: listen.Listener, Purge: c.Purge, API: openManagement(o, c, w),
 		Status: func(proxy string) any {
 			s := c.StatusOf(proxy)
 			if proxy != "" && len(s.Proxies)+len(s.TCPProxies)+len(s.UDPProxies) == 0 {

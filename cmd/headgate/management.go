@@ -10,6 +10,7 @@ import (
 
 	"headgate/internal/admin/api"
 	"headgate/internal/admin/operator"
+	"headgate/internal/admin/watch"
 	"headgate/internal/config"
 	"headgate/internal/control"
 	"headgate/internal/event"
@@ -21,7 +22,7 @@ const setupFile = "setup-token"
 // openManagement makes the management API over a control: operators, events, and what
 // they are told of changes. Without a store that can be read there is none, and
 // requests are served all the same.
-func openManagement(o houseOptions, c *control.Control) http.Handler {
+func openManagement(o houseOptions, c *control.Control, w *watch.Watch) http.Handler {
 	ctx := context.Background()
 	events, err := event.Open(ctx, c.Store(), o.log)
 	if err != nil {
@@ -40,11 +41,14 @@ func openManagement(o houseOptions, c *control.Control) http.Handler {
 	}
 	b := thisBuild()
 	c.Observe(func(e *control.Event) { events.Send(changed(e)) })
+	c.Observe(w.Changed)
 	c.Ending(func() {
+		w.Close()
 		events.Send(event.ProcessStopping{})
 		events.Close()
 	})
 	events.Send(event.ProcessStarted{Version: b.Version})
+	w.Start(c, events)
 	return api.New(api.Options{
 		Operators: operators, Events: events, Log: o.log, Recent: c.Recent,
 		Version: api.Version{Version: b.Version, Go: runtime.Version(), API: "v1"},
@@ -56,9 +60,18 @@ func changed(e *control.Event) event.Payload {
 	about := event.Config{Who: e.Who, Why: e.Why, Via: string(e.Via)}
 	digits, _, _ := strings.Cut(e.Revision, ".")
 	about.Revision, _ = strconv.Atoi(digits) // 0 where there is none
+	switch e.Verb {
+	case control.Confirmed:
+		return event.ConfigConfirmed{Config: about}
+	case control.Reverted:
+		about.Changes = differences(e.Difference)
+		return event.ConfigReverted{Config: about, To: about.Revision, Cause: "not_confirmed"}
+	case control.FellBack:
+		return event.ConfigReverted{Config: about, To: about.Revision, Cause: "restart"}
+	}
 	if e.Refused == nil {
 		about.Changes = differences(e.Difference)
-		return event.ConfigApplied{Config: about}
+		return event.ConfigApplied{Config: about, ConfirmBy: e.ConfirmBy}
 	}
 	refused := event.ConfigRefused{Config: about}
 	for _, p := range e.Refused.Problems {

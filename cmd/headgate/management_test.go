@@ -9,9 +9,12 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +23,7 @@ import (
 
 // managed is a house whose API is asked.
 type managed struct {
+	house   house
 	t       *testing.T
 	base    string
 	cookie  string
@@ -38,7 +42,7 @@ func manage(t *testing.T, file, state string) *managed {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	m.stop = stop
+	m.stop, m.house = stop, h
 	go func() { m.stopped <- h.Run(ctx) }()
 	select {
 	case <-ready:
@@ -155,6 +159,83 @@ func TestRecentRequestsAreShown(t *testing.T) {
 	if items, _ := out["items"].([]any); status != 200 || len(items) != 2 {
 		t.Errorf("recent requests: %d %v", status, out)
 	}
+}
+
+// TestEventsTellWhatHappens has a server die and come back, a port move and a
+// configuration refused.
+func TestEventsTellWhatHappens(t *testing.T) {
+	t.Cleanup(func() { goleak.VerifyNone(t) })
+	dir, web, moved := t.TempDir(), freeAddress(t), freeAddress(t)
+	file, state := filepath.Join(dir, "headgate.yaml"), filepath.Join(dir, "state")
+	var broken atomic.Bool
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if broken.Load() {
+			w.WriteHeader(500)
+		}
+	}))
+	defer server.Close()
+	admin := freeAddress(t)
+	write := func(address string) {
+		t.Helper()
+		config := "version: 1\nadmin: {address: \"" + admin + "\"}\naccess_log: {enabled: false}\nports:\n  web: {address: \"" + address + "\", protocol: http}\n" +
+			"proxies:\n  shop: {routes: [{servers: [{url: \"" + server.URL + "\"}], health_check: {path: /, interval: 1s, timeout: 900ms}}]}\n"
+		if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(web)
+	m := manage(t, file, state)
+	defer m.end()
+	m.setUp(state)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	rq, _ := http.NewRequestWithContext(ctx, "GET", m.base+"/events?after=0", nil)
+	rq.Header.Set("Cookie", "__Host-headgate="+m.cookie)
+	rq.Header.Set("Headgate-Session", m.secret)
+	rs, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(rq)
+	if err != nil || rs.StatusCode != 200 {
+		t.Fatal(rs, err)
+	}
+	defer rs.Body.Close()
+	lines := bufio.NewScanner(rs.Body)
+	var seen []string // events of one moment come in any order
+	until := func(kind, what string) {
+		t.Helper()
+		is := func(line string) bool {
+			return strings.Contains(line, `"type":"`+kind+`"`) && strings.Contains(line, what)
+		}
+		for !slices.ContainsFunc(seen, is) {
+			if !lines.Scan() {
+				break
+			}
+			seen = append(seen, lines.Text())
+		}
+		if slices.ContainsFunc(seen, is) {
+			return
+		}
+		t.Fatalf("the stream ended before %s with %s", kind, what)
+	}
+	until("port.listening", web)
+	broken.Store(true)
+	until("server.unhealthy", server.URL)
+	until("proxy.down", "shop")
+	broken.Store(false)
+	until("server.healthy", server.URL)
+	until("proxy.recovered", "shop")
+	write(moved)
+	if err := m.house.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	until("config.applied", "")
+	until("port.closed", web)
+	until("port.listening", moved)
+	if err := os.WriteFile(file, []byte("version: 1\nprots: {}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.house.Reload(); err == nil {
+		t.Error("a broken configuration is applied")
+	}
+	until("config.refused", "prots")
 }
 
 // TestFirstUserIsMadeAndOutlivesARestart goes the way of somebody who starts headgate

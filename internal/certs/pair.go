@@ -67,9 +67,11 @@ type Status struct {
 	Since time.Time `json:"since"`
 	// Problem is why the files as they are now are not used, or "".
 	Problem string `json:"problem,omitempty"`
-	// Names are the host names of the certificate, NotAfter its end.
-	Names    []string  `json:"names,omitempty"`
-	NotAfter time.Time `json:"not_after,omitzero"`
+	// Names are the host names of the certificate, NotBefore and NotAfter bound its
+	// life.
+	Names     []string  `json:"names,omitempty"`
+	NotBefore time.Time `json:"not_before,omitzero"`
+	NotAfter  time.Time `json:"not_after,omitzero"`
 }
 
 // newPair loads a certificate. What cannot be used is the pair's Problem. Nothing
@@ -126,7 +128,7 @@ func (p *Pair) Status() Status {
 	}
 	p.mu.Unlock()
 	if leaf := p.Leaf(); leaf != nil {
-		s.State, s.Names, s.NotAfter = stateOf(leaf, time.Now()), leaf.DNSNames, leaf.NotAfter
+		s.State, s.Names, s.NotBefore, s.NotAfter = stateOf(leaf, time.Now()), leaf.DNSNames, leaf.NotBefore, leaf.NotAfter
 	}
 	return s
 }

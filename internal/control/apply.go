@@ -167,7 +167,7 @@ func (ch *change) compile() error {
 	house := plan.House{
 		Log: c.log, Metrics: c.metrics, Record: ch.next.record.fn(), RecordPassage: c.records.passage, Recent: ch.next.ring.held(),
 		Tunnels: c.tunnels, Values: store.ValuesOf(c.state), RecordOf: ch.next.record, Inputs: ch.inputs, Start: ch.next.Starting(),
-		Managed: c.issuer.managed, Challenges: c.issuer.manager.Answers(),
+		Managed: c.issuer.managed, Challenges: c.issuer.manager.Answers(), Standing: c.watcher.Servers,
 	}
 	var problems []schema.Problem
 	if ch.next.Plan, problems = plan.Compile(ch.next.Config, ch.next.Previous, house, ch.next.Report); len(problems) > 0 {
@@ -303,6 +303,9 @@ func (ch *change) event(err error) Event {
 	if err != nil {
 		e.Verb, e.Refused = RefusedVerb, asRefused(err)
 		return e
+	}
+	if p := ch.control.mu.pending; p != nil && ch.within > 0 {
+		e.ConfirmBy = p.Until
 	}
 	e.After, e.Difference = ch.next.Config, config.Compare(ch.next.Before, ch.next.Config)
 	return e

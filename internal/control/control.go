@@ -53,6 +53,8 @@ type Options struct {
 	StateKey string
 	// Build is told in metrics.
 	Build metrics.Build
+	// Watcher hears what happens beside changes; nil is nobody.
+	Watcher Watcher
 	// Ready is called once, when the first configuration has been applied. It
 	// may be nil.
 	Ready func()
@@ -74,6 +76,7 @@ type Control struct {
 	records *records
 	rings   rings
 	issuer  *issuer
+	watcher Watcher
 	// participants, observers and endings are constant from Run on.
 	participants []Participant
 	observers    []func(*Event)
@@ -138,8 +141,11 @@ func New(o Options) (*Control, error) {
 		log: o.Log, options: o, state: state, history: revisions, source: disk.Open(o.ConfigFile, o.Log), metrics: metrics.New(o.Build), tunnels: exchange.NewTunnels(),
 		inputs: inputs.NewLoader(inputs.Options{Log: o.Log, Values: store.ValuesOf(state)}), records: &records{log: o.Log},
 	}
-	c.ports = ports.New(ports.Options{Log: o.Log, Metrics: c.metrics, Current: &c.current})
-	c.issuer = newIssuer(o.Log, state, c.ports, "headgate/"+o.Build.Version)
+	if c.watcher = o.Watcher; c.watcher == nil {
+		c.watcher = unwatched{}
+	}
+	c.ports = ports.New(ports.Options{Log: o.Log, Metrics: c.metrics, Current: &c.current, Changed: c.watcher.Ports})
+	c.issuer = newIssuer(o.Log, state, c.ports, "headgate/"+o.Build.Version, c.watcher.Order)
 	c.participants = []Participant{background{}, c.records, &c.rings, sockets{c.ports}, c.issuer}
 	c.observers = []func(*Event){c.tell, c.count}
 	c.metrics.AccessLog(c.records.dropped)

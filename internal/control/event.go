@@ -54,6 +54,8 @@ type Event struct {
 	Revision string
 	// Took is the time from the first step to the last.
 	Took time.Duration
+	// ConfirmBy is when it is taken back unless somebody confirms it; zero if it stays.
+	ConfirmBy time.Time
 	// Starting says that nothing was served before.
 	Starting bool
 	// Refused is why the configuration was not applied; nil if it was.

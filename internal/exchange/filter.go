@@ -63,6 +63,9 @@ type Env struct {
 	// SecurePorts are the numbers of the https ports that clients of the proxy are
 	// sent to, by the name of the http port that they came to.
 	SecurePorts map[string]int
+	// Standing is called when a server of a proxy stands otherwise than before. It only
+	// takes a note. Nil hears nothing.
+	Standing func(proxy string)
 	// Keep is what the function Keep makes its keys for: it returns what was kept
 	// under the key, or else what open makes. Key names the thing and
 	// everything its state depends on, so that equal settings give equal keys.

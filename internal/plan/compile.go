@@ -45,6 +45,8 @@ type House struct {
 	Managed *certs.Managed
 	// Challenges answer the authorities that those come from; nil answers none.
 	Challenges Challenges
+	// Standing is exchange.Env.Standing: the same for all plans.
+	Standing func(proxy string)
 	// Start says that nothing is served yet: a certificate that cannot be used is
 	// then no problem but a note, so that everything else is served.
 	Start bool
@@ -157,7 +159,7 @@ func newCompiler(cfg *config.Config, prev *Plan, house House, report *schema.Rep
 		c.recent = house.Recent.Record
 	}
 	c.keeper = newKeeper(prev)
-	c.env = exchange.Env{Log: house.Log, Clock: house.Clock, Source: c.source, Keep: c.keeper.keep, File: c.file, Note: c.note}
+	c.env = exchange.Env{Log: house.Log, Clock: house.Clock, Source: c.source, Keep: c.keeper.keep, File: c.file, Note: c.note, Standing: house.Standing}
 	c.plan = &Plan{config: cfg, house: house, parts: c.keeper.parts, rest: &unit{}}
 	c.keeper.unit = c.plan.rest
 	c.shared = newShared(cfg)

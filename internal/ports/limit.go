@@ -19,6 +19,7 @@ func (s *Set) divideLocked() {
 // again.
 func (s *Set) full(l *listener, full bool) {
 	l.counter.Load().AtLimit(full)
+	s.changed()
 	if !full || !l.mayTell() {
 		return
 	}

@@ -35,6 +35,9 @@ type Options struct {
 	// Pace is how long a port whose address is busy waits for the next try; zero is
 	// the usual one.
 	Pace Pace
+	// Changed is called when a port may stand otherwise than before. It may be called
+	// with locks held and must only take a note. Nil hears nothing.
+	Changed func()
 }
 
 // Set is the open sockets. Its methods may be called by several goroutines at
@@ -46,6 +49,7 @@ type Set struct {
 	current *atomic.Pointer[plan.Plan]
 	bind    Bind
 	pace    Pace
+	changed func()
 
 	serials atomic.Uint64 // of connections
 	drains  drains
@@ -70,7 +74,10 @@ func New(o Options) *Set {
 	if o.Pace == (Pace{}) {
 		o.Pace = Pace{firstRetry, lastRetry}
 	}
-	s := &Set{log: o.Log, metrics: o.Metrics, current: o.Current, bind: o.Bind, pace: o.Pace}
+	if o.Changed == nil {
+		o.Changed = func() {}
+	}
+	s := &Set{log: o.Log, metrics: o.Metrics, current: o.Current, bind: o.Bind, pace: o.Pace, changed: o.Changed}
 	s.mu.open = map[key]*listener{}
 	s.mu.waiting = map[key]*State{}
 	s.standing.Store(&standing{})

@@ -51,6 +51,7 @@ func (s *Set) publishLocked() {
 		now.waiting = append(now.waiting, *waiting)
 	}
 	s.standing.Store(now)
+	s.changed()
 }
 
 // States returns how the ports stand that listen, wait or drain, in no order.

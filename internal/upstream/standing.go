@@ -84,7 +84,7 @@ func (s *Server) keepState(t *Target, id string, queue *balance.Queue, p *Policy
 	}
 	s.live = env.Keep(key, func() exchange.Kept {
 		name := health.Name{Proxy: p.Proxy, Route: p.Route, Server: t.URL}
-		return health.NewServer(balance.NewGauge(t.MaxRequests, queue), name, env.Log)
+		return health.NewServer(balance.NewGauge(t.MaxRequests, queue), name, env.Log, env.Standing)
 	}).(*health.Server)
 	if b := p.Health.Breaker; b != nil {
 		s.circuit = env.Keep(fmt.Sprintf("circuit %s\n%+v", key, *b), func() exchange.Kept {

@@ -105,7 +105,7 @@ func begin(c *Config, probe Probe, rounds *Rounds, log *slog.Logger) *Check {
 }
 
 func newServer(log *slog.Logger) *Server {
-	return NewServer(balance.NewGauge(0, nil), Name{"shop", "/", "http://a"}, log)
+	return NewServer(balance.NewGauge(0, nil), Name{"shop", "/", "http://a"}, log, nil)
 }
 
 func TestCheckRisesAndFalls(t *testing.T) {

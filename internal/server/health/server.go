@@ -19,8 +19,9 @@ type Server struct {
 	// Gauge is how the balance of the route sees the server.
 	*balance.Gauge
 	// constant
-	name Name
-	log  *slog.Logger
+	name    Name
+	log     *slog.Logger
+	changed func(proxy string)
 
 	// The requests in a row that got no answer, and those that got one which broke
 	// off.
@@ -51,9 +52,11 @@ type Server struct {
 // Name is which server of which route it is, for the log.
 type Name struct{ Proxy, Route, Server string }
 
-// NewServer returns a server of which nothing is known.
-func NewServer(gauge *balance.Gauge, name Name, log *slog.Logger) *Server {
-	s := &Server{Gauge: gauge, name: name, log: log}
+// NewServer returns a server of which nothing is known. Changed, which may be nil, is
+// called with the name of the proxy when the server's state is another. It may be
+// called on the way of a request, with locks held: it must only take a note.
+func NewServer(gauge *balance.Gauge, name Name, log *slog.Logger, changed func(proxy string)) *Server {
+	s := &Server{Gauge: gauge, name: name, log: log, changed: changed}
 	s.mu.since = time.Now()
 	return s
 }
@@ -277,6 +280,9 @@ func (s *Server) settleLocked(reason string) {
 		return
 	}
 	s.mu.state, s.mu.since, s.mu.reason = state, time.Now(), reason
+	if s.changed != nil {
+		s.changed(s.name.Proxy)
+	}
 }
 
 func (s *Server) stateLocked() State {

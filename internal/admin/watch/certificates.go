@@ -1,0 +1,111 @@
+package watch
+
+import (
+	"time"
+
+	"headgate/internal/certs/acme"
+	"headgate/internal/event"
+)
+
+// stage is how far a certificate is in its life.
+type stage int
+
+// A certificate is told of when a third of its life is left, when a tenth is, and when
+// it has ended.
+const (
+	fine stage = iota
+	third
+	tenth
+	ended
+)
+
+// certificate is what was told of a certificate last.
+type certificate struct {
+	notAfter time.Time
+	stage    stage
+	problem  string
+	seen     bool // in the look that is under way
+}
+
+// stageAt returns how far a life is at a moment.
+func stageAt(notBefore, notAfter, now time.Time) stage {
+	left, life := notAfter.Sub(now), notAfter.Sub(notBefore)
+	switch {
+	case left <= 0:
+		return ended
+	case left <= life/10:
+		return tenth
+	case left <= life/3:
+		return third
+	}
+	return fine
+}
+
+// lookAtCertificates compares how the certificates stand with what was told last.
+func (w *Watch) lookAtCertificates(now time.Time) {
+	own, issued := w.house.Certificates()
+	for _, s := range own {
+		w.tellCertificate(s.Name, event.Certificate{Certificate: s.Name, Names: s.Names, NotAfter: s.NotAfter, Cause: s.Problem}, s.NotBefore, now)
+	}
+	for _, r := range issued {
+		if !r.NotAfter.IsZero() {
+			about := event.Certificate{Certificate: r.Name, Names: r.Has, NotAfter: r.NotAfter}
+			w.tellCertificate("acme "+r.Name, about, r.NotBefore, now) // that it is new is told as acme.issued
+		}
+	}
+	for key, c := range w.certificates {
+		if !c.seen {
+			delete(w.certificates, key)
+		}
+		c.seen = false
+	}
+}
+
+// tellCertificate tells what is new of a certificate. Its key tells it from others of
+// its name.
+func (w *Watch) tellCertificate(key string, about event.Certificate, notBefore, now time.Time) {
+	was := w.certificates[key]
+	is := &certificate{notAfter: about.NotAfter, problem: about.Cause, seen: true}
+	if !is.notAfter.IsZero() {
+		is.stage = stageAt(notBefore, is.notAfter, now)
+	}
+	w.certificates[key] = is
+	if is.problem != "" && (was == nil || was.problem != is.problem) {
+		w.events.Send(event.CertificateFailed{Certificate: about})
+	}
+	about.Cause = ""
+	renewed := was != nil && !was.notAfter.Equal(is.notAfter)
+	if renewed && !is.notAfter.IsZero() && len(key) == len(about.Certificate) {
+		w.events.Send(event.CertificateLoaded{Certificate: about})
+	}
+	if was != nil && !renewed && is.stage <= was.stage {
+		return
+	}
+	switch is.stage {
+	case third, tenth:
+		w.events.Send(event.CertificateExpiring{Certificate: about})
+	case ended:
+		w.events.Send(event.CertificateExpired{Certificate: about})
+	}
+}
+
+// tellOrder tells how the order of a certificate has ended, or why it is not begun.
+func (w *Watch) tellOrder(r *acme.Record) {
+	about := event.ACME{Certificate: r.Name, Directory: r.Directory, Names: r.Names, RetryAt: r.NextTry}
+	if n := len(r.Timeline); n > 0 {
+		about.Directory = r.Timeline[n-1].Directory
+	}
+	if r.Trouble != nil {
+		about.Cause, about.Hint = r.Trouble.Message, r.Trouble.Hint
+	}
+	switch r.State {
+	case acme.Valid:
+		if n := len(r.Timeline); n > 0 && r.Timeline[n-1].Issued && r.Timeline[n-1].Ended.After(w.began) {
+			w.events.Send(event.ACMEIssued{ACME: about})
+		}
+	case acme.Blocked:
+		w.events.Send(event.ACMEBlocked{ACME: about})
+	case acme.Failed:
+		w.events.Send(event.ACMEFailed{ACME: about})
+	}
+}

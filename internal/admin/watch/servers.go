@@ -1,0 +1,146 @@
+package watch
+
+import (
+	"maps"
+	"slices"
+
+	"headgate/internal/control"
+	"headgate/internal/event"
+	"headgate/internal/plan"
+	"headgate/internal/server/health"
+)
+
+// maxSingle is how many proxies are looked at one by one; more are looked at together.
+const maxSingle = 16
+
+// proxy is what was told of a proxy last: the servers of it that get no requests, by
+// route and server, and whether it has none that does.
+type proxy struct {
+	out  map[serverKey]health.State
+	down bool
+}
+
+type serverKey struct{ route, server string }
+
+// standing is how a proxy stands now.
+type standing struct {
+	name           string
+	servers        []server
+	down           bool
+	healthy, total int
+}
+
+type server struct {
+	serverKey
+	health.Status
+}
+
+// lookAtServers compares how the servers of proxies stand with what was told last.
+func (w *Watch) lookAtServers(noted map[string]bool) {
+	p := w.house.Plan()
+	if len(noted) == 0 || p == nil {
+		return
+	}
+	if len(noted) > maxSingle {
+		w.tellAll(noted, p.Proxies(""), w.house.Streams(""))
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(noted)) {
+		w.tellAll(noted, p.Proxies(name), w.house.Streams(name))
+	}
+}
+
+func (w *Watch) tellAll(noted map[string]bool, proxies []plan.ProxyState, streams []control.StreamState) {
+	for i := range proxies {
+		if noted[proxies[i].Name] {
+			w.tellServers(proxies[i].Name, ofProxy(&proxies[i]))
+		}
+	}
+	for i := range streams {
+		if noted[streams[i].Name] {
+			w.tellServers(streams[i].Protocol+" "+streams[i].Name, ofStream(&streams[i]))
+		}
+	}
+}
+
+func ofProxy(p *plan.ProxyState) standing {
+	s := standing{name: p.Name, down: p.State == plan.ProxyDown, healthy: p.Healthy, total: p.Total}
+	for _, r := range p.Routes {
+		for _, one := range r.Servers {
+			s.servers = append(s.servers, server{serverKey{r.Path, one.URL}, one.Status})
+		}
+	}
+	return s
+}
+
+func ofStream(p *control.StreamState) standing {
+	s := standing{name: p.Name, healthy: p.Healthy, total: len(p.Servers)}
+	s.down = s.total > 0 && s.healthy == 0
+	for _, one := range p.Servers {
+		s.servers = append(s.servers, server{serverKey{"", one.Address}, one.Status})
+	}
+	return s
+}
+
+// tellServers tells what is new of a proxy. Its key tells it from others of its name.
+func (w *Watch) tellServers(key string, now standing) {
+	was := w.proxies[key]
+	if was == nil {
+		was = &proxy{}
+	}
+	is := &proxy{out: map[serverKey]health.State{}, down: now.down}
+	for _, s := range now.servers {
+		before, wasOut := was.out[s.serverKey]
+		about := event.Server{Proxy: now.name, Route: s.route, Server: s.server, Reason: s.State.String(), Cause: s.Reason}
+		switch s.State {
+		case health.Unhealthy, health.Ejected:
+			is.out[s.serverKey] = s.State
+			if wasOut && before == s.State {
+				continue
+			}
+			if s.LastError != "" {
+				about.Cause = s.LastError
+			}
+			if s.State == health.Ejected {
+				w.events.Send(event.ServerEjected{Server: about})
+			} else {
+				w.events.Send(event.ServerUnhealthy{Server: about})
+			}
+		default:
+			if wasOut {
+				w.events.Send(event.ServerHealthy{Server: about})
+			}
+		}
+	}
+	whole := event.Proxy{Proxy: now.name, Healthy: now.healthy, Total: now.total}
+	switch {
+	case now.down && !was.down:
+		w.events.Send(event.ProxyDown{Proxy: whole})
+	case !now.down && was.down:
+		w.events.Send(event.ProxyRecovered{Proxy: whole})
+	}
+	if w.proxies[key] = is; len(is.out) == 0 && !is.down {
+		delete(w.proxies, key)
+	}
+}
+
+// forgetServers forgets what was told of proxies that are gone, and looks again at
+// the others of which something was told: their servers may be gone.
+func (w *Watch) forgetServers(p *plan.Plan) {
+	if p == nil || len(w.proxies) == 0 {
+		return
+	}
+	found := map[string]bool{}
+	tell := func(key string, now func() standing) {
+		if found[key] = true; w.proxies[key] != nil {
+			w.tellServers(key, now())
+		}
+	}
+	for _, s := range p.Proxies("") {
+		tell(s.Name, func() standing { return ofProxy(&s) })
+	}
+	for _, s := range w.house.Streams("") {
+		tell(s.Protocol+" "+s.Name, func() standing { return ofStream(&s) })
+	}
+	maps.DeleteFunc(w.proxies, func(key string, _ *proxy) bool { return !found[key] })
+}

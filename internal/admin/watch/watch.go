@@ -1,0 +1,163 @@
+// Package watch makes events of what happens beside changes of the configuration: to
+// ports, servers, proxies, certificates and their orders.
+//
+// A Watch takes notes of what may stand otherwise (it is the control's Watcher), which
+// costs those who tell a lock and no more. One goroutine then looks how that stands,
+// compares it with what it has told last, and sends the difference. What comes and goes
+// between two looks is not told; memory is bounded by the number of proxies, ports and
+// certificates.
+//
+// watch.go takes the notes, servers.go, ports.go and certificates.go compare.
+package watch
+
+import (
+	"sync"
+	"time"
+
+	"headgate/internal/certs"
+	"headgate/internal/certs/acme"
+	"headgate/internal/control"
+	"headgate/internal/event"
+	"headgate/internal/plan"
+	"headgate/internal/ports"
+)
+
+// lookInterval is how often certificates are looked at.
+const lookInterval = time.Minute
+
+// maxOrders is how many changes of orders wait to be told.
+const maxOrders = 1024
+
+// House is what is watched. A *control.Control is one.
+type House interface {
+	Plan() *plan.Plan
+	Ports() []ports.State
+	Streams(name string) []control.StreamState
+	Certificates() ([]certs.Status, []*acme.Record)
+}
+
+// Watch tells what happens. Its methods may be called by several goroutines at once.
+type Watch struct {
+	wake    chan struct{}
+	stop    chan struct{}
+	stopped sync.WaitGroup
+
+	notes struct {
+		sync.Mutex
+		proxies map[string]bool
+		ports   bool
+		config  bool
+		orders  []*acme.Record
+	}
+
+	// The rest belongs to the goroutine.
+	house  House
+	events event.Sender
+	began  time.Time
+
+	proxies      map[string]*proxy
+	ports        map[portKey]ports.State
+	certificates map[string]*certificate
+}
+
+// New returns a watch that takes notes, and tells nothing before Start.
+func New() *Watch {
+	return &Watch{
+		wake: make(chan struct{}, 1), stop: make(chan struct{}),
+		proxies: map[string]*proxy{}, ports: map[portKey]ports.State{}, certificates: map[string]*certificate{},
+	}
+}
+
+// Start begins to tell. It is called once, and Close ends it.
+func (w *Watch) Start(house House, events event.Sender) {
+	w.house, w.events, w.began = house, events, time.Now()
+	w.stopped.Go(w.run)
+}
+
+// Close tells what was noted until now, and ends. It is called once, after Start.
+func (w *Watch) Close() {
+	close(w.stop)
+	w.stopped.Wait()
+}
+
+// Servers notes that a server of a proxy may stand otherwise.
+func (w *Watch) Servers(proxy string) {
+	w.notes.Lock()
+	defer w.notes.Unlock()
+	if w.notes.proxies == nil {
+		w.notes.proxies = map[string]bool{}
+	}
+	w.notes.proxies[proxy] = true
+	w.rouse()
+}
+
+// Ports notes that a port may stand otherwise.
+func (w *Watch) Ports() {
+	w.notes.Lock()
+	defer w.notes.Unlock()
+	w.notes.ports = true
+	w.rouse()
+}
+
+// Order notes how a certificate by ACME stands now. Of too many the oldest are not
+// told.
+func (w *Watch) Order(r *acme.Record) {
+	w.notes.Lock()
+	defer w.notes.Unlock()
+	if len(w.notes.orders) == maxOrders {
+		w.notes.orders = w.notes.orders[1:]
+	}
+	w.notes.orders = append(w.notes.orders, r)
+	w.rouse()
+}
+
+// Changed notes that there is another configuration.
+func (w *Watch) Changed(*control.Event) {
+	w.notes.Lock()
+	defer w.notes.Unlock()
+	w.notes.config, w.notes.ports = true, true
+	w.rouse()
+}
+
+// rouse wakes the goroutine.
+func (w *Watch) rouse() {
+	select {
+	case w.wake <- struct{}{}:
+	default:
+	}
+}
+
+func (w *Watch) run() {
+	tick := time.NewTicker(lookInterval)
+	defer tick.Stop()
+	for {
+		select {
+		case <-w.wake:
+			w.look()
+		case now := <-tick.C:
+			w.lookAtCertificates(now)
+		case <-w.stop:
+			w.look()
+			return
+		}
+	}
+}
+
+// look tells of what was noted.
+func (w *Watch) look() {
+	w.notes.Lock()
+	proxies, orders, seePorts, config := w.notes.proxies, w.notes.orders, w.notes.ports, w.notes.config
+	w.notes.proxies, w.notes.orders, w.notes.ports, w.notes.config = nil, nil, false, false
+	w.notes.Unlock()
+	if seePorts {
+		w.lookAtPorts(w.house.Ports())
+	}
+	if config {
+		w.forgetServers(w.house.Plan())
+		w.lookAtCertificates(time.Now())
+	}
+	w.lookAtServers(proxies)
+	for _, r := range orders {
+		w.tellOrder(r)
+	}
+}

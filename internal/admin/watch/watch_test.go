@@ -1,0 +1,169 @@
+package watch
+
+import (
+	"reflect"
+	"slices"
+	"testing"
+	"time"
+
+	"headgate/internal/certs"
+	"headgate/internal/certs/acme"
+	"headgate/internal/control"
+	"headgate/internal/event"
+	"headgate/internal/plan"
+	"headgate/internal/ports"
+	"headgate/internal/server/health"
+)
+
+// told keeps what was sent.
+type told []event.Payload
+
+func (t *told) Send(p event.Payload) { *t = append(*t, p) }
+
+// take returns the texts of what was sent since.
+func (t *told) take(tb testing.TB) (types []string) {
+	tb.Helper()
+	for _, p := range *t {
+		e, err := event.Draft(p)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		types = append(types, e.Type+" "+e.Object)
+	}
+	*t = nil
+	return types
+}
+
+// stands is a house whose certificates are set by a test.
+type stands struct {
+	own    []certs.Status
+	issued []*acme.Record
+}
+
+func (*stands) Plan() *plan.Plan                                 { return nil }
+func (*stands) Ports() []ports.State                             { return nil }
+func (*stands) Streams(string) []control.StreamState             { return nil }
+func (s *stands) Certificates() ([]certs.Status, []*acme.Record) { return s.own, s.issued }
+
+func watching(house House) (*Watch, *told) {
+	w, t := New(), &told{}
+	w.house, w.events = house, t
+	return w, t
+}
+
+func same(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestPortsAreToldWhenTheyStandOtherwise(t *testing.T) {
+	w, events := watching(&stands{})
+	port := func(name, state, reason string, full bool) ports.State {
+		return ports.State{Name: name, Address: "127.0.0.1:1", Protocol: "http", State: state, Reason: reason, AtLimit: full}
+	}
+	w.lookAtPorts([]ports.State{port("a", "listening", "", false), port("b", "waiting", "address_in_use", false)})
+	same(t, events.take(t), "port.listening port a", "port.waiting port b")
+	w.lookAtPorts([]ports.State{port("a", "listening", "", true), port("b", "waiting", "address_in_use", false)})
+	same(t, events.take(t), "limit.reached port a limit max_connections")
+	w.lookAtPorts([]ports.State{port("a", "listening", "", true), port("b", "listening", "", false)})
+	same(t, events.take(t), "port.listening port b")
+	w.lookAtPorts([]ports.State{port("a", "draining", "", false), port("b", "listening", "", false)})
+	same(t, events.take(t), "port.closed port a")
+	w.lookAtPorts(nil)
+	same(t, events.take(t), "port.closed port b")
+}
+
+func TestServersAreToldWhenTheyStandOtherwise(t *testing.T) {
+	w, events := watching(&stands{})
+	look := func(down bool, states ...health.State) {
+		s := standing{name: "shop", down: down, total: len(states)}
+		for i, state := range states {
+			s.servers = append(s.servers, server{serverKey{"/", string(rune('a' + i))}, health.Status{State: state}})
+		}
+		w.tellServers("shop", s)
+	}
+	look(false, health.Healthy, health.Unknown)
+	same(t, events.take(t))
+	look(false, health.Unhealthy, health.Unknown)
+	same(t, events.take(t), "server.unhealthy proxy shop, route /, server a")
+	look(true, health.Unhealthy, health.Ejected)
+	same(t, events.take(t), "server.ejected proxy shop, route /, server b", "proxy.down proxy shop")
+	look(false, health.SlowStart, health.Ejected)
+	same(t, events.take(t), "server.healthy proxy shop, route /, server a", "proxy.recovered proxy shop")
+	look(false, health.Healthy, health.Healthy)
+	same(t, events.take(t), "server.healthy proxy shop, route /, server b")
+	if len(w.proxies) != 0 {
+		t.Errorf("a proxy that stands well is remembered: %v", w.proxies)
+	}
+}
+
+func TestCertificatesAreToldAtAThirdAndATenthOfTheirLife(t *testing.T) {
+	from := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	day := func(n int) time.Time { return from.AddDate(0, 0, n) }
+	house := &stands{
+		own:    []certs.Status{{Name: "own", NotBefore: from, NotAfter: day(90)}, {Name: "gone", Problem: "no such file"}},
+		issued: []*acme.Record{{Name: "own", NotBefore: from, NotAfter: day(6)}, {Name: "none"}},
+	}
+	w, events := watching(house)
+	w.lookAtCertificates(day(1))
+	same(t, events.take(t), "certificate.failed certificate gone")
+	w.lookAtCertificates(day(4))
+	same(t, events.take(t), "certificate.expiring certificate own")
+	house.issued[0] = &acme.Record{Name: "own", NotBefore: day(4), NotAfter: day(10)}
+	w.lookAtCertificates(day(5))
+	same(t, events.take(t))
+	house.issued = nil
+	for n, want := range map[int][]string{
+		59: nil, 60: {"certificate.expiring certificate own"}, 70: nil,
+		81: {"certificate.expiring certificate own"}, 89: nil, 90: {"certificate.expired certificate own"}, 91: nil,
+	} {
+		w.certificates["own"] = &certificate{notAfter: day(90), stage: stageAt(from, day(90), day(n-1))}
+		w.lookAtCertificates(day(n))
+		if got := events.take(t); !slices.Equal(got, want) {
+			t.Errorf("day %d: got %q, want %q", n, got, want)
+		}
+	}
+	house.own[0].NotBefore, house.own[0].NotAfter = day(80), day(170)
+	w.lookAtCertificates(day(92))
+	same(t, events.take(t), "certificate.loaded certificate own")
+	house.own = nil
+	w.lookAtCertificates(day(93))
+	if len(w.certificates) != 0 {
+		t.Errorf("certificates that are gone are remembered: %v", w.certificates)
+	}
+}
+
+func TestOrdersAreToldWhenTheyHaveEnded(t *testing.T) {
+	w, events := watching(&stands{})
+	w.began = time.Now()
+	ended := &acme.Attempt{Issued: true, Ended: w.began.Add(time.Second), Directory: "https://ca.example"}
+	for _, r := range []*acme.Record{
+		{Name: "a", State: acme.Pending},
+		{Name: "b", State: acme.Valid, Timeline: []*acme.Attempt{{Issued: true, Ended: w.began.Add(-time.Hour)}}}, // was told before a restart
+		{Name: "c", State: acme.Valid, Timeline: []*acme.Attempt{ended}},
+		{Name: "d", State: acme.Blocked, Trouble: &acme.Trouble{Message: "no such name", Hint: "make it"}},
+		{Name: "e", State: acme.Failed},
+	} {
+		w.Order(r)
+	}
+	w.look()
+	if got := (*events)[1]; !reflect.DeepEqual(got, event.ACMEBlocked{ACME: event.ACME{Certificate: "d", Cause: "no such name", Hint: "make it"}}) {
+		t.Errorf("got %+v", got)
+	}
+	same(t, events.take(t), "acme.issued certificate c", "acme.blocked certificate d", "acme.failed certificate e")
+}
+
+// TestNotesAreBounded holds that nobody who tells much fills the memory.
+func TestNotesAreBounded(t *testing.T) {
+	w := New()
+	for range 3 * maxOrders {
+		w.Order(&acme.Record{})
+		w.Servers("shop")
+		w.Ports()
+	}
+	if len(w.notes.orders) != maxOrders || len(w.notes.proxies) != 1 {
+		t.Errorf("%d orders and %d proxies wait", len(w.notes.orders), len(w.notes.proxies))
+	}
+}

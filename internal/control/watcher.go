@@ -1,0 +1,49 @@
+package control
+
+import (
+	"headgate/internal/certs"
+	"headgate/internal/certs/acme"
+	"headgate/internal/ports"
+)
+
+// Watcher hears that something may stand otherwise than before, without a change of
+// the configuration. Its methods are called with locks held, and Servers on the way of
+// a request: they must only take a note.
+type Watcher interface {
+	// Servers tells of the servers of a proxy.
+	Servers(proxy string)
+	// Ports tells of the ports.
+	Ports()
+	// Order tells of a certificate by ACME. The record is not changed.
+	Order(*acme.Record)
+}
+
+// unwatched is what hears nothing.
+type unwatched struct{}
+
+func (unwatched) Servers(string)     {}
+func (unwatched) Ports()             {}
+func (unwatched) Order(*acme.Record) {}
+
+// Ports returns how the ports stand that listen, wait or drain, in no order.
+func (c *Control) Ports() []ports.State { return c.ports.States() }
+
+// Streams returns how the TCP and UDP proxies of a name stand, those of all for "".
+func (c *Control) Streams(name string) []StreamState {
+	p := c.current.Load()
+	if p == nil {
+		return nil
+	}
+	tcp, udp := streamStates(p, name)
+	return append(tcp, udp...)
+}
+
+// Certificates returns how the certificates stand that come from files, and those that
+// come by ACME.
+func (c *Control) Certificates() ([]certs.Status, []*acme.Record) {
+	var own []certs.Status
+	if p := c.current.Load(); p != nil {
+		own = p.Certificates()
+	}
+	return own, c.issuer.manager.Records()
+}
