@@ -7,7 +7,7 @@ import "reflect"
 func (c *Config) SameAround(other *Config) bool {
 	a, b := *c, *other
 	for _, x := range []*Config{&a, &b} {
-		x.Proxies, x.TCPProxies, x.UDPProxies, x.Certificates, x.loaded, x.expanded = nil, nil, nil, nil, nil, nil
+		x.Proxies, x.TCPProxies, x.UDPProxies, x.Certificates, x.loaded, x.expanded, x.secrets = nil, nil, nil, nil, nil, nil, nil
 	}
 	return reflect.DeepEqual(&a, &b)
 }

@@ -17,6 +17,9 @@ import (
 const (
 	maxSecretFile = 64 * unit.KiB
 	maxExpanded   = 1 * unit.MiB
+	// minSecret is the length in bytes from which on what a file holds is masked.
+	// Shorter texts stand everywhere by chance, and are no secrets.
+	minSecret = 4
 )
 
 // expander puts values in the place of ${VAR}, ${VAR:-text} and ${file:/path}.
@@ -25,6 +28,8 @@ type expander struct {
 	dir    string
 	lookup func(name string) (string, bool)
 	read   func(path string) ([]byte, error)
+	// secrets are what files held, each with the ${file:…} that it stood for.
+	secrets map[string]string
 }
 
 // newExpander returns an expander over the environment and the file system, in which
@@ -89,6 +94,7 @@ func (e *expander) reference(reference string) (string, *fault) {
 }
 
 func (e *expander) file(path string) (string, *fault) {
+	named := path
 	switch {
 	case path == "":
 		return "", wrong("${file:} names no file", "write ${file:/run/secrets/name}")
@@ -104,7 +110,14 @@ func (e *expander) file(path string) (string, *fault) {
 	if !utf8.Valid(data) || strings.ContainsRune(string(data), 0) {
 		return "", wrong(fmt.Sprintf("the file %s is not valid UTF-8 text", path), "")
 	}
-	return strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r"), nil
+	value := strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
+	if len(value) >= minSecret {
+		if e.secrets == nil {
+			e.secrets = map[string]string{}
+		}
+		e.secrets[value] = "${file:" + named + "}"
+	}
+	return value, nil
 }
 
 // readSecret reads a small regular file.

@@ -137,7 +137,7 @@ func (l loader) load(docs Documents) (*Config, *Loaded, []Problem) {
 	report := schema.NewReport("", out)
 	d := &decoder{expand: l.expand, model: model().config, before: l.before, config: c}
 	unread := l.read(docs, out, d, report)
-	c.expanded, c.loaded = d.expanded, out
+	c.expanded, c.secrets, c.loaded = d.expanded, l.expand.secrets, out
 	c.name()
 	var before *Config
 	if l.before != nil {
@@ -212,6 +212,7 @@ func sameAround(a, b *Config) bool {
 	x.Proxies, y.Proxies = nil, nil
 	x.Dir, y.Dir = "", ""
 	x.expanded, y.expanded, x.loaded, y.loaded = nil, nil, nil, nil
+	x.secrets, y.secrets = nil, nil
 	return reflect.DeepEqual(x, y)
 }
 

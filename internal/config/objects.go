@@ -65,6 +65,8 @@ type Config struct {
 	loaded *Loaded
 	// expanded are the texts with ${…} in them, by the path of their field.
 	expanded map[string]string
+	// secrets are what ${file:…} stood for, each with the text that names the file.
+	secrets map[string]string
 }
 
 // Certificate is a certificate with its key, in files. The files are watched:

@@ -124,8 +124,31 @@ type Contender struct {
 }
 
 // Explain tells what the plan makes of a request. It asks the functions that
-// serve requests, and sends nothing.
+// serve requests, and sends nothing. What the configuration has from files by
+// ${file:…} stands as this reference in it.
 func (p *Plan) Explain(q Question) Explanation {
+	e := p.explain(q)
+	if m := p.config.Masker(); m != nil {
+		e.mask(m)
+	}
+	return e
+}
+
+// mask takes secrets out of an explanation.
+func (e *Explanation) mask(m *strings.Replacer) {
+	for i := range e.Servers {
+		s := &e.Servers[i]
+		s.URL, s.Head = m.Replace(s.URL), m.Replace(s.Head)
+	}
+	if a := e.Answer; a != nil {
+		a.Cause, a.Location = m.Replace(a.Cause), m.Replace(a.Location)
+	}
+	for i := range e.Notes {
+		e.Notes[i] = m.Replace(e.Notes[i])
+	}
+}
+
+func (p *Plan) explain(q Question) Explanation {
 	e := Explanation{Asked: q.Target, Routes: []Contender{}}
 	if i := strings.IndexByte(e.Asked, '?'); i >= 0 {
 		e.Asked = e.Asked[:i]

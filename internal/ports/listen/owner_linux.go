@@ -4,16 +4,19 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
+	"os/user"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
 
-// Owner returns the process that listens on an address or on one that overlaps
-// with it, such as "nginx (pid 812)". It is "" when that cannot be found out,
-// for example because the process belongs to another user.
+// Owner returns who listens on an address or on one that overlaps with it: a process,
+// such as "nginx (pid 812)", or, since the system tells the processes of other users
+// to root only, "a process of user www-data". It is "" when that cannot be found out.
 func Owner(address netip.AddrPort) string { return owner(address, listening, "tcp") }
 
 // PacketsOwner is Owner for datagrams.
@@ -27,24 +30,55 @@ const (
 
 // owner finds the process that has a socket in a state.
 func owner(address netip.AddrPort, state, transport string) string {
-	inodes := map[string]bool{}
+	inodes := map[string]string{}
 	for _, family := range []string{"", "6"} {
 		addListeners(inodes, "/proc/net/"+transport+family, state, address)
 	}
 	if len(inodes) == 0 {
 		return ""
 	}
+	if name := process(inodes); name != "" {
+		return name
+	}
+	return userOf(inodes)
+}
+
+// userOf returns whose process has one of the sockets.
+func userOf(inodes map[string]string) string {
+	for _, uid := range slices.Sorted(maps.Values(inodes)) {
+		if name := userName(uid); name != "" {
+			return "a process of " + name
+		}
+	}
+	return ""
+}
+
+// userName names a user by its number.
+func userName(uid string) string {
+	if u, err := user.LookupId(uid); err == nil {
+		return "user " + u.Username
+	}
+	if uid == "" {
+		return ""
+	}
+	return "the user with number " + uid
+}
+
+// process returns a process that has one of the sockets open and whose files we may
+// see. Sockets of our own are taken out of inodes.
+func process(inodes map[string]string) string {
 	fds, err := filepath.Glob("/proc/[0-9]*/fd/*")
 	if err != nil {
 		return ""
 	}
 	for _, fd := range fds {
 		link, err := os.Readlink(fd)
-		if err != nil || !inodes[link] {
+		if _, ok := inodes[link]; err != nil || !ok {
 			continue
 		}
 		pid := strings.Split(fd, "/")[2]
 		if pid == strconv.Itoa(os.Getpid()) {
+			delete(inodes, link)
 			continue
 		}
 		name, err := os.ReadFile("/proc/" + pid + "/comm")
@@ -57,8 +91,9 @@ func owner(address netip.AddrPort, state, transport string) string {
 }
 
 // addListeners adds the sockets of one table of the system that listen on an
-// address, in the form in which /proc links to them.
-func addListeners(inodes map[string]bool, table, state string, address netip.AddrPort) {
+// address, in the form in which /proc links to them, each with the number of its
+// user.
+func addListeners(inodes map[string]string, table, state string, address netip.AddrPort) {
 	data, err := os.ReadFile(table)
 	if err != nil {
 		return
@@ -73,7 +108,7 @@ func addListeners(inodes map[string]bool, table, state string, address netip.Add
 			continue
 		}
 		if a, b := at.Addr(), address.Addr(); a == b || a.IsUnspecified() || b.IsUnspecified() {
-			inodes["socket:["+f[9]+"]"] = true
+			inodes["socket:["+f[9]+"]"] = f[7]
 		}
 	}
 }
