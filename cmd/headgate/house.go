@@ -2,6 +2,9 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
+	"errors"
+	"os"
 
 	"headgate/internal/admin"
 	"headgate/internal/admin/watch"
@@ -19,6 +22,7 @@ func openHouse(o houseOptions) (house, error) {
 		Log:        o.log,
 		ConfigFile: o.config,
 		StateDir:   o.state,
+		StateKey:   o.key,
 		Strict:     o.strict,
 		Build:      metrics.Build{Version: b.Version, Revision: b.Revision},
 		Ready:      o.ready,
@@ -26,8 +30,8 @@ func openHouse(o houseOptions) (house, error) {
 	if err != nil {
 		return nil, err
 	}
-	listener := admin.New(admin.Options{
-		Log: o.log, Metrics: c.Metrics(), Ready: c.Ready, Listen: listen.Listener, Purge: c.Purge, API: openManagement(o, c, w),
+	options := admin.Options{
+		Log: o.log, Instance: newInstance(o), Metrics: c.Metrics(), Ready: c.Ready, Listen: listen.Listener, Purge: c.Purge, API: openManagement(o, c, w),
 		Status: func(proxy string) any {
 			s := c.StatusOf(proxy)
 			if proxy != "" && len(s.Proxies)+len(s.TCPProxies)+len(s.UDPProxies) == 0 {
@@ -35,20 +39,36 @@ func openHouse(o houseOptions) (house, error) {
 			}
 			return s
 		},
-	})
+	}
+	listener := admin.New(options)
 	c.Join(listener)
-	return &controlled{c, listener}, nil
+	return &controlled{c, listener, options}, nil
 }
 
-// controlled is a control with an admin listener.
+// newInstance returns what this process tells of itself on this machine.
+func newInstance(o houseOptions) *admin.Instance {
+	return &admin.Instance{ID: rand.Text(), Config: o.config, State: o.state, PID: os.Getpid(), Version: thisBuild().Version}
+}
+
+// controlled is a control with an admin listener and the admin socket.
 type controlled struct {
 	*control.Control
-	admin *admin.Server
+	admin   *admin.Server
+	options admin.Options
 }
 
-// Run is that of the control. The admin listener tells how things stand until the
-// last connection has drained.
+// Run is that of the control. The admin listener and socket tell how things stand until
+// the last connection has drained. Requests are served without a socket too.
 func (c *controlled) Run(ctx context.Context) error {
 	defer c.admin.Close()
+	path := admin.SocketPath(c.options.Instance.State)
+	socket, err := admin.OpenSocket(path, c.options)
+	switch {
+	case err == nil:
+		c.options.Instance.Socket = path // before anybody can ask
+	case !errors.Is(err, errors.ErrUnsupported):
+		c.options.Log.Warn("there is no admin socket: commands need --admin and a token", "error", err)
+	}
+	defer socket.Close()
 	return c.Control.Run(ctx)
 }

@@ -35,12 +35,13 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"freeport": freeport,
-			"http":     request,
-			"waitfile": waitFile,
-			"signal":   sendSignal,
-			"waitpage": waitPage,
-			"expand":   expand,
+			"freeport":   freeport,
+			"http":       request,
+			"waitfile":   waitFile,
+			"signal":     sendSignal,
+			"waitpage":   waitPage,
+			"expand":     expand,
+			"setenvfile": setEnvFile,
 		},
 	})
 }
@@ -80,6 +81,14 @@ func expand(ts *testscript.TestScript, neg bool, args []string) {
 		text := os.Expand(ts.ReadFile(name), ts.Getenv)
 		ts.Check(os.WriteFile(ts.MkAbs(name), []byte(text), 0o600))
 	}
+}
+
+// setenvfile NAME FILE sets a variable to what a file holds.
+func setEnvFile(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: setenvfile NAME FILE")
+	}
+	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile(args[1])))
 }
 
 // signal NAME sends a signal to the commands that run in the background.

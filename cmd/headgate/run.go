@@ -36,8 +36,7 @@ requests end and stop (a second one stops at once), SIGUSR1 opens log files agai
 		Args: noArguments,
 	}
 	file := addConfig(cmd)
-	state := cmd.Flags().String("state", "", "`DIR` where state is kept; without it /var/lib/headgate, or $XDG_STATE_HOME/headgate")
-	_ = cmd.MarkFlagDirname("state") // the flag exists
+	state := addState(cmd)
 	strict := cmd.Flags().Bool("strict", false, "refuse to start with a broken configuration, instead of serving the newest confirmed one")
 	logs := addLogs(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -53,7 +52,7 @@ requests end and stop (a second one stops at once), SIGUSR1 opens log files agai
 			return err
 		}
 		log := logs.open(cmd.ErrOrStderr())
-		return serve(cmd.Context(), open, houseOptions{log: log, config: name, state: dir, strict: *strict})
+		return serve(cmd.Context(), open, houseOptions{log: log, config: name, state: dir, key: os.Getenv(keyVariable), strict: *strict})
 	}
 	return cmd
 }
@@ -70,6 +69,9 @@ type house interface {
 type houseOptions struct {
 	log           *slog.Logger
 	config, state string
+	// key is the key that secrets in the state directory are sealed with, "" for the
+	// one in a file there.
+	key string
 	// strict refuses to start with a broken configuration.
 	strict bool
 	// ready is called once, when the first configuration was applied.

@@ -7,8 +7,8 @@
 // loopback address is guarded against pages in a browser (DNS rebinding), any other
 // address is the operator's to guard.
 //
-// admin.go is the listener, waiting.go opens one whose address was busy, pages.go
-// and purge.go are what it shows and takes.
+// admin.go is the listener, waiting.go opens one whose address was busy, socket.go is
+// the admin socket; pages.go, instance.go and purge.go are what they show and take.
 package admin
 
 import (
@@ -67,6 +67,11 @@ type Options struct {
 	// this listener speaks no TLS: elsewhere passwords would travel in the clear. Nil
 	// leaves it out.
 	API http.Handler
+	// Instance is told to programs on this machine at /instance. Nil leaves it out.
+	Instance *Instance
+	// Peers notes for the API who is at the other end of the admin socket. Nil is
+	// api.OthersContext, so that this process itself has no rights there.
+	Peers func(ctx context.Context, conn net.Conn) context.Context
 	// FirstRetry and LastRetry are how long the listener waits for the next try when
 	// its address is busy, at first and at most; zero is 2s and 30s.
 	FirstRetry, LastRetry time.Duration

@@ -26,7 +26,10 @@ func pages(o Options) http.Handler {
 			answer(o.Ready, "ready", "not ready")},
 	}
 	if o.Status != nil {
-		table = append(table, page{"/status", "how everything stands, as JSON; ?proxy=NAME tells all of one proxy", status(o.Status)})
+		table = append(table, page{"/status", "how everything stands, as JSON; ?proxy=NAME tells all of one proxy", direct(status(o.Status))})
+	}
+	if o.Instance != nil {
+		table = append(table, page{InstancePath, "which headgate this is, for programs on this machine", onLoopback(direct(http.HandlerFunc(o.Instance.show)))})
 	}
 	mux := http.NewServeMux()
 	index := "headgate admin listener\n\n"
@@ -35,7 +38,7 @@ func pages(o Options) http.Handler {
 		index += fmt.Sprintf("%-12s %s\n", p.path, p.about)
 	}
 	if o.Purge != nil {
-		mux.Handle(purgePath, purge(o.Purge))
+		mux.Handle(purgePath, direct(purge(o.Purge)))
 		index += fmt.Sprintf("%-12s %s\n", purgePath, "POST: take responses out of caches")
 	}
 	if o.API != nil {
@@ -107,11 +110,19 @@ func guard(next http.Handler, loopback bool) http.Handler {
 }
 
 // onLoopback refuses what comes to an address that others can reach. It looks at our
-// own end of the connection, which nobody can make up.
+// own end of the connection, which nobody can make up. The admin socket is one that
+// others cannot reach.
 func onLoopback(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, rq *http.Request) {
-		if local, ok := rq.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); !ok || !local.AddrPort().Addr().Unmap().IsLoopback() {
-			text(w, http.StatusForbidden, "the API is served on loopback addresses only: this listener speaks no TLS\n")
+		switch local := rq.Context().Value(http.LocalAddrContextKey).(type) {
+		case *net.TCPAddr:
+			if !local.AddrPort().Addr().Unmap().IsLoopback() {
+				text(w, http.StatusForbidden, "this is served on loopback addresses only: the listener speaks no TLS\n")
+				return
+			}
+		case *net.UnixAddr:
+		default:
+			text(w, http.StatusForbidden, "this is served on loopback addresses only\n")
 			return
 		}
 		next.ServeHTTP(w, rq)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/netip"
 
+	"headgate/internal/admin/api"
 	"headgate/internal/feature/cache"
 )
 
@@ -47,7 +48,8 @@ func purge(do func(cache.Purge) (purged, caches int)) http.Handler {
 
 // mayPurge returns "" for a request that may be heeded.
 func mayPurge(rq *http.Request) (status int, why string) {
-	if peer, err := netip.ParseAddrPort(rq.RemoteAddr); err != nil || !peer.Addr().Unmap().IsLoopback() {
+	peer, err := netip.ParseAddrPort(rq.RemoteAddr)
+	if loopback := err == nil && peer.Addr().Unmap().IsLoopback(); !loopback && !api.IsLocal(rq.Context()) {
 		return http.StatusForbidden, "caches are purged from this machine only"
 	}
 	if rq.Method != http.MethodPost {

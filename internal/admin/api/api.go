@@ -15,6 +15,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -66,6 +67,9 @@ type Options struct {
 
 	// Webhooks send events on; nil if there are none.
 	Webhooks *webhook.Sender
+	// Backup writes an archive of the state, sealed if there is a passphrase; nil where
+	// that cannot be had.
+	Backup func(ctx context.Context, w io.Writer, passphrase string) error
 	// Version is told.
 	Version Version
 	// Hosts are names that the listener answers to, beside localhost and addresses.

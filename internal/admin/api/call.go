@@ -48,8 +48,9 @@ type row struct {
 	current func(*call) (any, error)
 	// handle does it. What it returns is written as JSON.
 	handle func(*call) (any, error)
-	// stream does it when the answer is a stream of events.
+	// stream does it when the answer is a stream: of events, or of the type media.
 	stream func(*call) error
+	media  string
 
 	input *schema.Object
 }

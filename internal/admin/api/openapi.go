@@ -136,6 +136,8 @@ func (d *document) responses(r *row) bag {
 	status := r.status
 	content := bag{}
 	switch {
+	case r.media != "":
+		content[r.media] = bag{"schema": bag{"type": "string", "format": "binary"}}
 	case r.stream != nil:
 		content["text/event-stream"] = bag{"schema": bag{"type": "string"}}
 	case r.list:

@@ -13,14 +13,45 @@ type peerKey struct{}
 // the admin socket. Only root and our own user are noted; anybody else has to sign in
 // as everywhere.
 func ConnContext(ctx context.Context, conn net.Conn) context.Context {
-	unix, ok := conn.(*net.UnixConn)
+	uid, _, ok := trusted(conn)
 	if !ok {
 		return ctx
 	}
-	if uid, err := peerUID(unix); err == nil && (uid == 0 || uid == os.Geteuid()) {
-		return context.WithValue(ctx, peerKey{}, uid)
+	return WithLocal(ctx, uid)
+}
+
+// OthersContext is ConnContext for a process that sends requests for others: its own
+// connections are not noted, so that nobody gets rights by being proxied to the socket.
+func OthersContext(ctx context.Context, conn net.Conn) context.Context {
+	uid, pid, ok := trusted(conn)
+	if !ok || pid == os.Getpid() {
+		return ctx
 	}
-	return ctx
+	return WithLocal(ctx, uid)
+}
+
+// trusted returns user and process at the other end of a socket, and whether that user
+// is root or our own. The process is 0 where the system does not tell.
+func trusted(conn net.Conn) (uid, pid int, ok bool) {
+	unix, ok := conn.(*net.UnixConn)
+	if !ok {
+		return 0, 0, false
+	}
+	uid, pid, err := peerOfSocket(unix)
+	return uid, pid, err == nil && (uid == 0 || uid == os.Geteuid())
+}
+
+// WithLocal returns a context of requests by a user of this machine who has the rights
+// of the admin socket. It is for the command line when it serves itself, since no process
+// runs.
+func WithLocal(ctx context.Context, uid int) context.Context {
+	return context.WithValue(ctx, peerKey{}, uid)
+}
+
+// IsLocal reports whether a request came by the admin socket from root or our own user.
+func IsLocal(ctx context.Context) bool {
+	_, ok := peerOf(ctx)
+	return ok
 }
 
 // peerOf returns the user of a request by the admin socket.

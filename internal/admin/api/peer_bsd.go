@@ -8,13 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peerUID asks the kernel whose process opened the other end.
-func peerUID(conn *net.UnixConn) (int, error) {
+// KnowsPeers says whether the system tells who is at the other end of a socket.
+const KnowsPeers = true
+
+// peerOfSocket asks the kernel whose process opened the other end.
+func peerOfSocket(conn *net.UnixConn) (uid, pid int, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	uid := 0
 	var failed error
 	err = raw.Control(func(fd uintptr) {
 		var c *unix.Xucred
@@ -25,5 +27,5 @@ func peerUID(conn *net.UnixConn) (int, error) {
 	if err == nil {
 		err = failed
 	}
-	return uid, err
+	return uid, 0, err
 }

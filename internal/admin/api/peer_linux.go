@@ -6,22 +6,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// peerUID asks the kernel whose process opened the other end.
-func peerUID(conn *net.UnixConn) (int, error) {
+// KnowsPeers says whether the system tells who is at the other end of a socket.
+const KnowsPeers = true
+
+// peerOfSocket asks the kernel which process opened the other end, and whose that is.
+func peerOfSocket(conn *net.UnixConn) (uid, pid int, err error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	uid := 0
 	var failed error
 	err = raw.Control(func(fd uintptr) {
 		var c *unix.Ucred
 		if c, failed = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); failed == nil {
-			uid = int(c.Uid)
+			uid, pid = int(c.Uid), int(c.Pid)
 		}
 	})
 	if err == nil {
 		err = failed
 	}
-	return uid, err
+	return uid, pid, err
 }

@@ -7,6 +7,7 @@ import (
 
 // The areas that the scopes of tokens name.
 const (
+	areaBackup    = "backup"
 	areaEvents    = "events"
 	areaLogs      = "logs"
 	areaOperators = "operators"
@@ -77,6 +78,8 @@ func (a *API) table() []row {
 		{method: del, path: "/tokens/{name}", access: admin, area: areaOperators, match: true, dry: true, handle: a.revokeToken,
 			about: "Revokes a token."},
 
+		{method: post, path: "/backup", access: admin, area: areaBackup, in: of[backupInput](), media: "application/octet-stream", stream: a.backup,
+			about: "Gives one archive of everything in the state directory."},
 		{method: get, path: "/audit", access: admin, area: areaOperators, out: of[auditBody](), list: true, query: auditQuery, handle: a.audit,
 			about: "Tells who did what, the newest first, with before and after."},
 		{method: get, path: "/events", access: viewer, area: areaEvents, query: eventQuery, stream: a.events,

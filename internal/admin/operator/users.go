@@ -139,6 +139,9 @@ func (o *Operators) CreateUser(ctx context.Context, by Identity, n NewUser, dry 
 	if e, ok := err.(*Error); ok && e.Code == CodeStale {
 		return User{}, exists("user", n.Name)
 	}
+	if err == nil {
+		o.removeSetupFile() // its link opens nothing any more
+	}
 	return u.seen(r), err
 }
 

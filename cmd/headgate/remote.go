@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"headgate/internal/admin/api"
+)
+
+// The bounds of what a headgate is asked.
+const (
+	askTimeout  = time.Minute
+	headTimeout = 30 * time.Second
+	maxAnswer   = 256 << 20
+)
+
+// remote is a headgate that is asked through its API.
+type remote struct {
+	base, place string // where it is, for us and for people
+	id          string // of the instance
+	token       string
+	client      *http.Client
+	close       func()
+}
+
+func newRemote(base, place string, dial func(ctx context.Context, network, address string) (net.Conn, error)) *remote {
+	// No proxy of the environment stands between, and no redirect leads elsewhere.
+	transport := &http.Transport{DialContext: dial, ResponseHeaderTimeout: headTimeout, TLSHandshakeTimeout: headTimeout}
+	return &remote{
+		base: base, place: place, close: transport.CloseIdleConnections,
+		client: &http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }},
+	}
+}
+
+// send sends a request. The fields may be nil.
+func (to *remote) send(ctx context.Context, method, path string, body io.Reader, fields map[string]string) (*http.Response, error) {
+	rq, err := http.NewRequestWithContext(ctx, method, to.base+path, body)
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range fields {
+		rq.Header.Set(name, value)
+	}
+	if to.token != "" {
+		rq.Header.Set("Authorization", "Bearer "+to.token)
+	}
+	rs, err := to.client.Do(rq)
+	if err != nil {
+		return nil, fmt.Errorf("ask %s: %w", to.place, errorOf(err))
+	}
+	return rs, nil
+}
+
+// errorOf takes away from an error of http.Client what the message says already.
+func errorOf(err error) error {
+	type wrapped interface{ Unwrap() error }
+	if w, ok := err.(wrapped); ok && w.Unwrap() != nil {
+		return w.Unwrap()
+	}
+	return err
+}
+
+// refusal is what the API answers when it refuses.
+type refusal struct {
+	Code    string          `json:"code"`
+	Pointer string          `json:"pointer"`
+	Detail  string          `json:"detail"`
+	Remedy  string          `json:"remedy"`
+	More    json.RawMessage `json:"problems"`
+
+	status int
+}
+
+// Error tells what is wrong, where, and what to do.
+func (r *refusal) Error() string {
+	text := r.Detail
+	if r.Pointer != "" {
+		text = strings.TrimPrefix(r.Pointer, "/") + ": " + text
+	}
+	switch {
+	case r.status == http.StatusUnauthorized:
+		return text + "; put a token into $" + tokenVariable + ", or ask by the admin socket"
+	case r.Remedy != "":
+		return text + "; " + r.Remedy
+	}
+	return text
+}
+
+// ask asks the API: a method, a path below its prefix, and values that are written and
+// read as JSON, nil for none. A change is made of whatever is there. The error is a
+// *refusal when the API refuses.
+func (to *remote) ask(ctx context.Context, method, path string, in, out any) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	rs, err := to.begin(ctx, method, path, in)
+	if err != nil {
+		return err
+	}
+	defer rs.Body.Close()
+	if out == nil || rs.StatusCode == http.StatusNoContent {
+		return nil
+	}
+	data, err := io.ReadAll(http.MaxBytesReader(nil, rs.Body, maxAnswer))
+	if err == nil {
+		if raw, ok := out.(*json.RawMessage); ok {
+			*raw = data
+			return nil
+		}
+		err = json.Unmarshal(data, out)
+	}
+	if err != nil {
+		return fmt.Errorf("read the answer of %s: %w", to.place, err)
+	}
+	return nil
+}
+
+// begin is ask for an answer that is read by the caller, who closes its body.
+func (to *remote) begin(ctx context.Context, method, path string, in any) (*http.Response, error) {
+	fields := map[string]string{}
+	var body io.Reader
+	if in != nil {
+		data, err := json.Marshal(in)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(data)
+		fields["Content-Type"] = "application/json"
+	}
+	if method != http.MethodGet && method != http.MethodPost {
+		fields["If-Match"] = "*"
+	}
+	rs, err := to.send(ctx, method, api.Prefix+path, body, fields)
+	if err != nil {
+		return nil, err
+	}
+	if rs.StatusCode/100 == 2 {
+		return rs, nil
+	}
+	defer rs.Body.Close()
+	return nil, refusalOf(rs)
+}
+
+// refusalOf reads why a request was refused.
+func refusalOf(rs *http.Response) error {
+	data, _ := io.ReadAll(io.LimitReader(rs.Body, 1<<20)) // what came of it is shown
+	r := &refusal{status: rs.StatusCode}
+	kind, _, _ := mime.ParseMediaType(rs.Header.Get("Content-Type"))
+	if kind != "application/problem+json" || json.Unmarshal(data, r) != nil {
+		r.Detail = strings.TrimSpace(string(data))
+	}
+	if r.Detail == "" {
+		r.Detail = fmt.Sprintf("refused with status %d", rs.StatusCode)
+	}
+	return r
+}

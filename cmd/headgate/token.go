@@ -1,0 +1,144 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// operatorToken is a token as the API has it.
+type operatorToken struct {
+	Name        string         `json:"name"`
+	Role        string         `json:"role"`
+	Scopes      []string       `json:"scopes,omitempty"`
+	Description string         `json:"description,omitempty"`
+	Addresses   []netip.Prefix `json:"addresses,omitempty"`
+	Expires     time.Time      `json:"expires,omitzero"`
+	Used        time.Time      `json:"used,omitzero"`
+	UsedFrom    string         `json:"used_from,omitempty"`
+	Token       string         `json:"token,omitempty"`
+}
+
+func newToken() *cobra.Command {
+	cmd := group("token", "Manage tokens of the API", `token makes, lists and revokes what programs sign in with.`+reachHelp+`
+
+Where no headgate runs, the state directory is changed itself.`)
+	cmd.AddCommand(newTokenCreate(), newTokenList(), newTokenRevoke())
+	return cmd
+}
+
+func newTokenCreate() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "create NAME --role admin|editor|viewer",
+		Short: "Make a token and print it",
+		Long: `create makes a token and prints its text, hg_…, which is never shown again. Scopes narrow
+what it may do to areas of the API; area:read is enough to read.`,
+		Example: `  headgate token create ci --role editor --expires 90d
+  headgate token create metrics --role viewer --scope events:read --address 192.0.2.0/24`,
+		Args: oneName("token"),
+	}
+	r, output := addReach(cmd), addOutput(cmd)
+	role := &choice{"", []string{"admin", "editor", "viewer"}}
+	cmd.Flags().Var(role, "role", "what the token may do")
+	scopes := cmd.Flags().StringSlice("scope", nil, "`AREA` that it may be used for, or AREA:read; may be repeated; without it all")
+	addresses := cmd.Flags().StringSlice("address", nil, "`NETWORK` that it may be used from; may be repeated; without it all")
+	expires := cmd.Flags().String("expires", "", "`DURATION` for which it is good, like 90d or 12h; without it for ever")
+	description := cmd.Flags().String("description", "", "`TEXT` for people")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if role.value == "" {
+			return usage("name the role of the token with --role admin, editor or viewer")
+		}
+		t := operatorToken{Name: args[0], Role: role.value, Scopes: *scopes, Description: *description}
+		for _, text := range *addresses {
+			n, err := network(text)
+			if err != nil {
+				return usage("invalid network %q, want one like 192.0.2.0/24", text)
+			}
+			t.Addresses = append(t.Addresses, n)
+		}
+		if *expires != "" {
+			d, err := longDuration(*expires)
+			if err != nil || d <= 0 {
+				return usage("invalid duration %q, want one like 90d or 12h", *expires)
+			}
+			t.Expires = time.Now().Add(d).UTC().Truncate(time.Second)
+		}
+		return r.with(func(ctx context.Context, to *remote) error { return createToken(ctx, cmd, to, output, t) })
+	}
+	return cmd
+}
+
+func createToken(ctx context.Context, cmd *cobra.Command, to *remote, output *choice, t operatorToken) error {
+	var made operatorToken
+	if err := to.ask(ctx, http.MethodPost, "/tokens", t, &made); err != nil {
+		return err
+	}
+	if output.value != "json" {
+		fmt.Fprintln(cmd.ErrOrStderr(), "This token is not shown again:")
+	}
+	return done(cmd, output, made, "%s", made.Token)
+}
+
+// network reads a network, or an address, which is a network of one.
+func network(text string) (netip.Prefix, error) {
+	if a, err := netip.ParseAddr(text); err == nil {
+		return a.Prefix(a.BitLen())
+	}
+	return netip.ParsePrefix(text)
+}
+
+// longDuration reads a duration that may be in days.
+func longDuration(text string) (time.Duration, error) {
+	days, ok := strings.CutSuffix(text, "d")
+	if !ok {
+		return time.ParseDuration(text)
+	}
+	n, err := strconv.Atoi(days)
+	if err != nil || n < 0 || n > 36500 {
+		return 0, fmt.Errorf("invalid duration %q", text)
+	}
+	return time.Duration(n) * 24 * time.Hour, nil
+}
+
+func newTokenList() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "List tokens", Long: "list shows all tokens by name, without their text.", Example: "  headgate token list", Args: noArguments}
+	r, output := addReach(cmd), addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return r.with(func(ctx context.Context, to *remote) error {
+			all, err := askList[operatorToken](ctx, to, "/tokens")
+			if err != nil {
+				return err
+			}
+			if output.value == "json" {
+				return writeJSON(cmd, all.raw)
+			}
+			t := newTable(cmd.OutOrStdout(), "NAME", "ROLE", "SCOPES", "EXPIRES", "USED", "FROM", "DESCRIPTION")
+			for _, k := range all.items {
+				t.row(k.Name, k.Role, orNone(strings.Join(k.Scopes, " ")), moment(k.Expires), moment(k.Used), orNone(k.UsedFrom), k.Description)
+			}
+			return t.end()
+		})
+	}
+	return cmd
+}
+
+func newTokenRevoke() *cobra.Command {
+	cmd := &cobra.Command{Use: "revoke NAME", Short: "Revoke a token", Long: "revoke makes a token worth nothing, at once.", Example: "  headgate token revoke ci", Args: oneName("token")}
+	r, output := addReach(cmd), addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return r.with(func(ctx context.Context, to *remote) error {
+			if err := to.ask(ctx, http.MethodDelete, "/tokens/"+url.PathEscape(args[0]), nil, nil); err != nil {
+				return err
+			}
+			return done(cmd, output, map[string]string{"revoked": args[0]}, "token %s was revoked", args[0])
+		})
+	}
+	return cmd
+}

@@ -1,0 +1,249 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// operatorUser is a user as the API has it.
+type operatorUser struct {
+	Name        string    `json:"name"`
+	Role        string    `json:"role"`
+	Description string    `json:"description,omitempty"`
+	Disabled    bool      `json:"disabled"`
+	TOTP        bool      `json:"totp"`
+	Created     time.Time `json:"created"`
+	SignedIn    time.Time `json:"signed_in,omitzero"`
+}
+
+func newUser() *cobra.Command {
+	cmd := group("user", "Manage the users of the API and the console", `user makes, lists, changes and removes the people who may sign in.`+reachHelp+`
+
+Where no headgate runs, the state directory is changed itself.`)
+	cmd.AddCommand(newUserAdd(), newUserPasswd(), newUserList(), newUserRemove(), newUserReset())
+	return cmd
+}
+
+// group returns a command that only has others below it.
+func group(name, short, long string) *cobra.Command {
+	return &cobra.Command{Use: name, Short: short, Long: long, RunE: func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return unknownCommand(cmd, args[0])
+		}
+		return cmd.Help()
+	}, Args: cobra.ArbitraryArgs}
+}
+
+// oneName wants a command to have one argument, the name of something.
+func oneName(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 || args[0] == "" {
+			return usage("want the name of a %s, have %d arguments", what, len(args))
+		}
+		return nil
+	}
+}
+
+func newUserAdd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "add NAME",
+		Short: "Make a user",
+		Long: `add makes a user. The password is asked for at a terminal, else it is the one line of
+standard input; it has at least 10 characters.`,
+		Example: "  headgate user add ann\n  headgate user add bob --role viewer < password.txt",
+		Args:    oneName("user"),
+	}
+	r, output := addReach(cmd), addOutput(cmd)
+	role := newChoice("admin", "editor", "viewer")
+	cmd.Flags().Var(role, "role", "what the user may do")
+	description := cmd.Flags().String("description", "", "`TEXT` for people")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		password, err := readPassword(cmd)
+		if err != nil {
+			return err
+		}
+		return r.with(func(ctx context.Context, to *remote) error {
+			var u operatorUser
+			in := map[string]any{"name": args[0], "role": role.value, "description": *description, "disabled": false, "password": password}
+			if err := to.ask(ctx, http.MethodPost, "/users", in, &u); err != nil {
+				return err
+			}
+			return done(cmd, output, u, "user %s was made, with the role %s", u.Name, u.Role)
+		})
+	}
+	return cmd
+}
+
+// with calls a func with the headgate that runs, or with this process in its place.
+func (r *reach) with(do func(context.Context, *remote) error) error {
+	ctx := r.cmd.Context()
+	to, err := r.openOrServe(ctx)
+	if err != nil {
+		return err
+	}
+	defer to.close()
+	return do(ctx, to)
+}
+
+// done tells what was done: an object for programs, a sentence for people.
+func done(cmd *cobra.Command, output *choice, object any, format string, args ...any) error {
+	if output.value == "json" {
+		return writeJSON(cmd, object)
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), format+"\n", args...)
+	return err
+}
+
+func newUserPasswd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "passwd NAME",
+		Short: "Set the password of a user",
+		Long: `passwd sets the password of a user, and ends all sessions of the user. The password is
+asked for at a terminal, else it is the one line of standard input.`,
+		Example: "  headgate user passwd ann",
+		Args:    oneName("user"),
+	}
+	r, output := addReach(cmd), addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		password, err := readPassword(cmd)
+		if err != nil {
+			return err
+		}
+		return r.with(func(ctx context.Context, to *remote) error {
+			var u operatorUser
+			if err := to.ask(ctx, http.MethodPatch, "/users/"+url.PathEscape(args[0]), map[string]any{"password": password}, &u); err != nil {
+				return err
+			}
+			return done(cmd, output, u, "user %s has a new password; all sessions of the user have ended", u.Name)
+		})
+	}
+	return cmd
+}
+
+func newUserReset() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "reset NAME",
+		Short: "Let a user in again who is locked out",
+		Long: `reset sets a new password, takes the authenticator off the user and enables the user.
+All sessions of the user end.`,
+		Example: "  headgate user reset ann",
+		Args:    oneName("user"),
+	}
+	r, output := addReach(cmd), addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		password, err := readPassword(cmd)
+		if err != nil {
+			return err
+		}
+		return r.with(func(ctx context.Context, to *remote) error {
+			var u operatorUser
+			path := "/users/" + url.PathEscape(args[0])
+			if err := to.ask(ctx, http.MethodPatch, path, map[string]any{"password": password, "disabled": false}, nil); err != nil {
+				return err
+			}
+			if err := to.ask(ctx, http.MethodDelete, path+"/totp", nil, &u); err != nil {
+				return err
+			}
+			return done(cmd, output, u, "user %s can sign in with the new password only", u.Name)
+		})
+	}
+	return cmd
+}
+
+func newUserList() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "List users", Long: "list shows all users, by name.", Example: "  headgate user list -o json", Args: noArguments}
+	r, output := addReach(cmd), addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return r.with(func(ctx context.Context, to *remote) error {
+			all, err := askList[operatorUser](ctx, to, "/users")
+			if err != nil {
+				return err
+			}
+			if output.value == "json" {
+				return writeJSON(cmd, all.raw)
+			}
+			t := newTable(cmd.OutOrStdout(), "NAME", "ROLE", "STATE", "AUTHENTICATOR", "SIGNED IN", "DESCRIPTION")
+			for _, u := range all.items {
+				t.row(u.Name, u.Role, either(u.Disabled, "disabled", "enabled"), either(u.TOTP, "yes", "no"), moment(u.SignedIn), u.Description)
+			}
+			return t.end()
+		})
+	}
+	return cmd
+}
+
+func newUserRemove() *cobra.Command {
+	cmd := &cobra.Command{Use: "remove NAME", Short: "Remove a user", Long: "remove removes a user; all its sessions end. The last admin stays.",
+		Example: "  headgate user remove bob", Args: oneName("user")}
+	r, output := addReach(cmd), addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return r.with(func(ctx context.Context, to *remote) error {
+			if err := to.ask(ctx, http.MethodDelete, "/users/"+url.PathEscape(args[0]), nil, nil); err != nil {
+				return err
+			}
+			return done(cmd, output, map[string]string{"removed": args[0]}, "user %s was removed", args[0])
+		})
+	}
+	return cmd
+}
+
+// listOf is a whole list, read and as it came.
+type listOf[T any] struct {
+	items []T
+	raw   []json.RawMessage
+}
+
+// maxListPages bounds how many pages a list has.
+const maxListPages = 1000
+
+// askList reads a list of the API, page after page.
+func askList[T any](ctx context.Context, to *remote, path string) (all listOf[T], err error) {
+	all.raw = []json.RawMessage{}
+	cursor := ""
+	for range maxListPages {
+		var page struct {
+			Items []json.RawMessage `json:"items"`
+			Next  string            `json:"next"`
+		}
+		if err := to.ask(ctx, http.MethodGet, path+"?limit=1000"+cursor, nil, &page); err != nil {
+			return all, err
+		}
+		for _, raw := range page.Items {
+			var item T
+			if err := json.Unmarshal(raw, &item); err != nil {
+				return all, fmt.Errorf("read the answer of %s: %w", to.place, err)
+			}
+			all.items, all.raw = append(all.items, item), append(all.raw, raw)
+		}
+		if page.Next == "" {
+			break
+		}
+		cursor = "&cursor=" + url.QueryEscape(page.Next)
+	}
+	return all, nil
+}
+
+func either(yes bool, one, other string) string {
+	if yes {
+		return one
+	}
+	return other
+}
+
+// moment writes a time for people, - for none.
+func moment(t time.Time) string {
+	if t.IsZero() {
+		return "-"
+	}
+	return t.Local().Format(time.DateTime)
+}
+
+// orNone writes a text for people, - for none.
+func orNone(s string) string { return cmp.Or(s, "-") }
