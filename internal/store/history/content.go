@@ -27,22 +27,39 @@ func partKey(d Digest, i int) string { return fmt.Sprintf("%s%s/%d", store.Prefi
 
 // keep keeps a document under its digest unless it is kept already.
 func (h *History) keep(ctx context.Context, d Digest, data []byte) error {
-	// The last part is written last: it tells that all are there.
+	if kept, err := h.isKept(ctx, d); err != nil || kept {
+		return err
+	}
+	parts, err := pack(data)
+	if err != nil {
+		return err
+	}
+	return h.keepParts(ctx, d, parts)
+}
+
+// isKept reports whether a document is kept, whole: its last part is written last, and
+// is the only one that is not full. Of one whose last part is full it says no.
+func (h *History) isKept(ctx context.Context, d Digest) (bool, error) {
+	list, err := h.options.Store.List(ctx, store.PrefixBlob+string(d)+"/", "", store.MaxPage)
+	return slices.ContainsFunc(list, func(m store.Meta) bool { return m.Size < partSize }), err
+}
+
+// pack returns the parts of a document, compressed. Who makes a change waits for it, so
+// that it is quick before it is small.
+func pack(data []byte) ([][]byte, error) {
 	var b bytes.Buffer
-	z := gzip.NewWriter(&b)
-	if _, err := z.Write(data); err != nil {
-		return err
+	z, err := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+	if err == nil {
+		_, err = z.Write(data)
 	}
-	if err := z.Close(); err != nil {
-		return err
+	if err == nil {
+		err = z.Close()
 	}
-	parts := slices.Collect(slices.Chunk(b.Bytes(), partSize))
-	last := partKey(d, len(parts)-1)
-	if list, err := h.options.Store.List(ctx, last, "", 1); err != nil {
-		return err
-	} else if len(list) > 0 && list[0].Key == last && list[0].Size == len(parts[len(parts)-1]) {
-		return nil
-	}
+	return slices.Collect(slices.Chunk(b.Bytes(), partSize)), err
+}
+
+// keepParts keeps the parts of a document, the last of them last.
+func (h *History) keepParts(ctx context.Context, d Digest, parts [][]byte) error {
 	for i, part := range parts {
 		_, err := h.options.Store.Commit(ctx, store.Change{Put: []store.Entry{{Key: partKey(d, i), Value: part}}, Why: "content of a revision"})
 		if err != nil {

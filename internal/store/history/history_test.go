@@ -423,3 +423,41 @@ func TestRevisionsOfVersion1AreTakenOver(t *testing.T) {
 		t.Errorf("the next revision is %d, want 6", r.Number)
 	}
 }
+
+// TestContentsComeWithTheirCommit holds that a document that fits is kept by the commit
+// of its revision, also where two say the same, and can be read back.
+func TestContentsComeWithTheirCommit(t *testing.T) {
+	p := newPlace(t)
+	save := func(text string) history.Revision {
+		t.Helper()
+		q := history.Request{When: time.Now(), Via: "api"}
+		for _, name := range []string{p.file("a.yaml"), p.file("b.yaml")} {
+			was, err := os.ReadFile(name)
+			digest := history.DigestOf(was)
+			if err != nil {
+				digest = history.Absent
+			}
+			q.Documents = append(q.Documents, history.Document{Name: name, Was: digest, Data: []byte(text)})
+		}
+		r, err := p.h.Save(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	save("one")
+	before, err := p.store.Get(t.Context(), store.KeyHead)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := save("two")
+	after, err := p.store.Get(t.Context(), store.KeyHead)
+	if err != nil || after.Revision != before.Revision+1 {
+		t.Errorf("a save of what fits takes %d commits (%v), want one", after.Revision-before.Revision, err)
+	}
+	p.open()
+	docs, err := p.h.Documents(t.Context(), r.Number)
+	if err != nil || len(docs) != 2 || string(docs[0].Data) != "two" || string(docs[1].Data) != "two" {
+		t.Errorf("read back: %q, %v", docs, err)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"headgate/internal/store"
@@ -119,6 +120,7 @@ type save struct {
 	head     head
 	writes   []*write
 	old      map[Digest][]byte // content that is replaced
+	contents []store.Entry     // that are kept by the commit
 }
 
 // planLocked decides what a save does, without touching anything. It returns nil for
@@ -196,22 +198,53 @@ func (h *History) planWrite(d *Document, now Digest, old map[Digest][]byte) (*wr
 	return w, nil
 }
 
-// keepAll keeps the contents of a save, old and new: one side of them is needed after
-// a crash.
+// withCommit is how many bytes of contents go into the commit of their revision.
+const withCommit = store.MaxChange / 2
+
+// keepAll keeps the contents of a save, old and new. After a crash before the commit
+// the old ones are needed. The new ones are needed after it, so that those that fit go
+// into the commit itself; but for those that are written in place, which are needed to
+// tell what a crash has left of them.
 func (h *History) keepAll(ctx context.Context, v *save) error {
-	for i := range v.request.Documents {
-		if d := &v.request.Documents[i]; d.Data != nil {
-			if err := h.keep(ctx, d.now(), d.Data); err != nil {
-				return err
-			}
-		}
-	}
 	for digest, data := range v.old {
 		if err := h.keep(ctx, digest, data); err != nil {
 			return err
 		}
 	}
+	room := withCommit
+	for i := range v.request.Documents {
+		d := &v.request.Documents[i]
+		if d.Data == nil {
+			continue
+		}
+		digest := d.now()
+		if slices.ContainsFunc(v.contents, func(e store.Entry) bool { return e.Key == partKey(digest, 0) }) {
+			continue // two documents say the same
+		}
+		if kept, err := h.isKept(ctx, digest); err != nil {
+			return err
+		} else if kept {
+			continue
+		}
+		parts, err := pack(d.Data)
+		if err != nil {
+			return err
+		}
+		if len(parts) == 1 && len(parts[0]) <= room && len(v.contents) < store.MaxOperations/2 && !v.inPlace(digest) {
+			room -= len(parts[0])
+			v.contents = append(v.contents, store.Entry{Key: partKey(digest, 0), Value: parts[0]})
+			continue
+		}
+		if err := h.keepParts(ctx, digest, parts); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// inPlace reports whether a document with this content is written in place.
+func (v *save) inPlace(d Digest) bool {
+	return slices.ContainsFunc(v.writes, func(w *write) bool { return w.InPlace && w.Now == d })
 }
 
 // carryOut writes the intent, puts the documents in their places and commits. When
@@ -222,7 +255,7 @@ func (h *History) carryOut(ctx context.Context, v *save) error {
 			return fmt.Errorf("%w: write down what is to be saved: %w", store.ErrUnavailable, err)
 		}
 	}
-	err := h.placeAll(v)
+	err := h.placeAll(ctx, v)
 	if err == nil {
 		err = h.commit(ctx, v)
 	}
@@ -237,7 +270,7 @@ func (h *History) carryOut(ctx context.Context, v *save) error {
 }
 
 // placeAll puts the new documents in their places.
-func (h *History) placeAll(v *save) error {
+func (h *History) placeAll(ctx context.Context, v *save) error {
 	for _, w := range v.writes {
 		if err := w.prepare(h.point); err != nil {
 			return &ReadOnly{Name: w.Name, Err: err}
@@ -246,7 +279,7 @@ func (h *History) placeAll(v *save) error {
 	for _, w := range v.writes {
 		have, err := w.place(h.point)
 		if isBusy(err) {
-			have, err = h.placeBusy(v, w)
+			have, err = h.placeBusy(ctx, v, w)
 		}
 		var conflict *Conflict
 		switch {
@@ -261,8 +294,11 @@ func (h *History) placeAll(v *save) error {
 }
 
 // placeBusy writes a document in place because its name cannot be renamed over. The
-// intent has to tell that first.
-func (h *History) placeBusy(v *save, w *write) (Digest, error) {
+// intent has to tell that first, and the content has to be kept.
+func (h *History) placeBusy(ctx context.Context, v *save, w *write) (Digest, error) {
+	if err := h.keep(ctx, w.Now, w.data); err != nil {
+		return Absent, err
+	}
 	if err := removeTemp(w.Temp); err != nil {
 		return Absent, err
 	}
@@ -276,7 +312,7 @@ func (h *History) placeBusy(v *save, w *write) (Digest, error) {
 // commit is the atomic point of a save.
 func (h *History) commit(ctx context.Context, v *save) error {
 	q := v.request
-	c := store.Change{If: []store.Condition{{Key: store.KeyHead, Revision: h.mu.headAt}}, Append: q.Records, Who: q.Who, Why: q.Why}
+	c := store.Change{If: []store.Condition{{Key: store.KeyHead, Revision: h.mu.headAt}}, Put: slices.Clone(v.contents), Append: q.Records, Who: q.Who, Why: q.Why}
 	if err := addJSON(&c, store.KeyHead, v.head); err != nil {
 		return err
 	}
