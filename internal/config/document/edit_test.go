@@ -71,3 +71,23 @@ func TestManyEditsOfOneListStayInPlace(t *testing.T) {
 		t.Errorf("a value that is too deep: %v", p)
 	}
 }
+
+// TestAnEditBehindAccents holds that columns count characters on lines that are read
+// without the library.
+func TestAnEditBehindAccents(t *testing.T) {
+	section := func(key string) bool { return key == "a" }
+	d, p := Read("f", []byte("# Übung\na:\n  b: {c: \"größer\", d: é, e: 1, f: 2} # für später\n  g: ü\n"), Outline{Section: section})
+	if p != nil {
+		t.Fatal(p)
+	}
+	if d.Entry("a", "b").Text == "" {
+		t.Error("the library reads it")
+	}
+	d, p = d.Edit(Edit{Op: Set, Path: "a.b.e", Value: json.RawMessage(`3`)}, section)
+	if p != nil {
+		t.Fatal(p)
+	}
+	if got, want := d.Text(), "# Übung\na:\n  b: {c: \"größer\", d: é, e: 3, f: 2} # für später\n  g: ü\n"; got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}

@@ -110,7 +110,7 @@ func (o *outline) scan() bool {
 		}
 		rest := line[indent:]
 		if rest == "" || rest[0] == '#' {
-			if o.open == nil && !plainText(rest) {
+			if o.open == nil && !printable(rest) {
 				return false
 			}
 			continue
@@ -150,7 +150,7 @@ func (o *outline) entry(rest string, indent, start int) bool {
 	o.in, o.indent = "", -1
 	if after := strings.TrimLeft(rest[length+1:], " "); o.section(e.Name) && (after == "" || after[0] == '#') {
 		o.in = e.Name
-		return plainText(rest)
+		return printable(rest)
 	}
 	o.open = e
 	return true

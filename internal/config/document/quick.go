@@ -2,6 +2,7 @@ package document
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -65,10 +66,8 @@ func (q *quick) mappingOf(text string, first, indent int) (root *yaml.Node) {
 
 // split takes the file apart into lines and leaves out blank and comment lines.
 func (q *quick) split(text string, first int) bool {
-	for i := range len(text) {
-		if c := text[i]; c < ' ' && c != '\n' || c >= 0x7f {
-			return false
-		}
+	if !printable(text) {
+		return false
 	}
 	q.at, q.lines = 0, q.lines[:0]
 	number := first - 1
@@ -85,6 +84,28 @@ func (q *quick) split(text string, first int) bool {
 		q.lines = append(q.lines, quickLine{strings.TrimRight(trimmed, " "), indent, number})
 	}
 	return len(q.lines) > 0
+}
+
+// printable reports whether a text holds nothing but ends of lines and what every
+// reading of YAML takes for a character and for no end of a line.
+func printable(text string) bool {
+	for i := 0; i < len(text); {
+		c := text[i]
+		if c < utf8.RuneSelf {
+			if c < ' ' && c != '\n' || c == 0x7f {
+				return false
+			}
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case size == 1, r < 0xa0, r == '\u2028', r == '\u2029', r == '\ufeff', r == '\ufffe', r == '\uffff':
+			return false
+		}
+		i += size
+	}
+	return true
 }
 
 // node returns a new node. Nodes are made many at a time.

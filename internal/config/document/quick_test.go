@@ -81,6 +81,7 @@ func TestQuickReadsAsTheLibraryDoes(t *testing.T) {
 		"a: 1", "a:\n  b: c # d\n# e\n\n  f: [g, {h: i}, \"j\", 'k', []]\n",
 		"a:\n- b: c\n  d: e\n-   f: g\n    h:\n      - i\n      - /j/k.l\n", "a:   x  y   # z", "a: {}\nb: []\n",
 		"a: http://x:80/#b\nc: x#y\n", "a:\n    - {b: c}   # d\n    - e\n",
+		"# Übung\na: b # größer\n", "a: ü\nb: größe ü # ß\n", "a: [\"ü\", b, 'é€', {c: ñ, d: e}, 𝄞x, f]\n", "a:\n  - ü\n  - b: ü # é\n    c: \"\u00a0\"\n",
 	} {
 		if !againstLibrary(t, []byte(text)) {
 			t.Errorf("not for quick: %q", text)
@@ -92,7 +93,7 @@ func TestQuickGivesUp(t *testing.T) {
 	for _, text := range []string{
 		"", "#", "a", "- a", "a:", "a:\nb: c", "a: &b c", "a: *b", "a: !b c", "a: |\n  b", "a: >\n  b", "? a", "a: b: c",
 		"a: b\n  c", "a: b\n  c: d", "a: \"b\n  c\"", "a: \"b\\n\"", "a: 'b''c'", "a: [b\n  ]", "a: [b, ]", "a: [b: c]", "a: {b}", "a: {b: }",
-		"a: [b c]", "a: [b #c\n]", "\ta: b", "a: b\r\n", " a: b", "a: ü", "<<: b", "\"a\": b", "--- \na: b", "a: b\n...\n", "a: \"b\"c",
+		"a: [b c]", "a: [b #c\n]", "\ta: b", "a: b\r\n", " a: b", "ü: a", "<<: b", "a: b\u0085c", "a: b\u2028c", "# \u2029", "a: \ufeffb", "a: b\x80", "a: \x7f", "a: \"\ufffe\"", "\"a\": b", "--- \na: b", "a: b\n...\n", "a: \"b\"c",
 		"a:\n  b: c\n d: e", "a:\n - - b", "a:\n -\n  b", "a: - b", "a: b\n- c", "a:\n- b\nc", "a: [b]c", "a: [b]#c", "a: %b", "a: @b", "a: ``",
 		"a: " + strings.Repeat("[", 40) + strings.Repeat("]", 40),
 	} {
@@ -107,7 +108,7 @@ func FuzzQuick(f *testing.F) {
 	for _, data := range samples(f) {
 		f.Add(data)
 	}
-	for _, s := range []string{"a: [b, {c: d}]\n", "a:\n- b: c\n  d: 'e'\n", "a: x #y\nb: \"z\"\n", "a:\n  - /b:c\n"} {
+	for _, s := range []string{"a: [b, {c: d}]\n", "a:\n- b: c\n  d: 'e'\n", "a: x #y\nb: \"z\"\n", "a:\n  - /b:c\n", "a: [ü, \"é\", b]\n# ß\nc: ñ x #é\n", "proxies:\n  # é\n  a: {b: ü}\n  # \u0085\n  c: \u2028\n"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) { againstLibrary(t, data) })

@@ -2,6 +2,7 @@ package document
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -19,10 +20,14 @@ func (f *quickFlow) node(kind yaml.Kind) *yaml.Node {
 	return f.q.node(kind, f.line, f.column+f.i+1)
 }
 
+// wide moves the column by the characters of a value that have several bytes: columns
+// count characters.
+func (f *quickFlow) wide(value string) { f.column -= len(value) - utf8.RuneCountInString(value) }
+
 // plainBlock reads a scalar without quotes up to the end of the line.
 func (f *quickFlow) plainBlock() *yaml.Node {
 	c := f.text[0]
-	if !wordByte(c) && strings.IndexByte("/.^$~(+", c) < 0 {
+	if !wordByte(c) && c < utf8.RuneSelf && strings.IndexByte("/.^$~(+", c) < 0 {
 		panic(giveUp{})
 	}
 	text := f.text
@@ -74,6 +79,7 @@ func (f *quickFlow) quoted() *yaml.Node {
 	}
 	n.Value = f.text[f.i+1 : f.i+1+end]
 	f.i += end + 2
+	f.wide(n.Value)
 	n.Style = yaml.DoubleQuotedStyle
 	if quote == '\'' {
 		n.Style = yaml.SingleQuotedStyle
@@ -90,7 +96,7 @@ func (f *quickFlow) plain() *yaml.Node {
 	start := f.i
 	for ; f.i < len(f.text); f.i++ {
 		c := f.text[f.i]
-		if wordByte(c) || strings.IndexByte("/.^$~(", c) >= 0 {
+		if wordByte(c) || c >= utf8.RuneSelf || strings.IndexByte("/.^$~(", c) >= 0 {
 			continue
 		}
 		if f.i == start || strings.IndexByte("-+=)@*:", c) < 0 {
@@ -104,6 +110,7 @@ func (f *quickFlow) plain() *yaml.Node {
 	if n.Value == "" {
 		panic(giveUp{})
 	}
+	f.wide(n.Value)
 	f.blanks()
 	if c := f.peek(); c != ',' && c != ']' && c != '}' {
 		panic(giveUp{})
