@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"headgate/internal/config"
+	"headgate/internal/file"
+	"headgate/internal/importer"
+	"headgate/internal/importer/nginx"
+)
+
+// sources are the proxies whose configurations can be read.
+var sources = map[string]func(paths []string) ([]byte, *importer.Report, error){
+	"nginx": func(paths []string) ([]byte, *importer.Report, error) { return nginx.Import(paths, nginx.Files{}) },
+}
+
+func newImport() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "import nginx PATH...",
+		Short: "Translate the configuration of another proxy",
+		Long: `import reads the configuration of another proxy and writes a configuration of headgate
+that does the same. It applies nothing.
+
+The report says of every directive what became of it: the same, close (with the
+difference), ignored (with the reason), or not possible (with the reason). PATH is
+nginx.conf, a file of sites-enabled, or the output of nginx -T.
+
+The exit code is 1 when nothing could be read, or when what was written is not valid
+yet; then the problems say what a person has to add.`,
+		Example: `  headgate import nginx /etc/nginx/nginx.conf -o headgate.yaml --report report.html
+  nginx -T 2>/dev/null > all.conf && headgate import nginx all.conf -o headgate.yaml
+  headgate import nginx site.conf`,
+		Args:      cobra.MinimumNArgs(2),
+		ValidArgs: []string{"nginx"},
+	}
+	out := cmd.Flags().StringP("output", "o", "-", "write the configuration to `FILE`; - is the standard output")
+	report := cmd.Flags().String("report", "", "write the report to `FILE`, .json or .html; the default is a summary on standard error")
+	force := cmd.Flags().Bool("force", false, "overwrite files that are there")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		read := sources[args[0]]
+		if read == nil {
+			return usage("unknown source %q, want nginx", args[0])
+		}
+		if *report != "" && filepath.Ext(*report) != ".json" && filepath.Ext(*report) != ".html" {
+			return usage("invalid report %q, want a name that ends with .json or .html", *report)
+		}
+		document, told, err := read(args[1:])
+		if err != nil {
+			return err
+		}
+		if err := writeNew(cmd.OutOrStdout(), *out, document, *force); err != nil {
+			return err
+		}
+		if err := writeReport(*report, told, *force); err != nil {
+			return err
+		}
+		fmt.Fprintln(cmd.ErrOrStderr(), told.Summary())
+		for _, text := range told.Check {
+			fmt.Fprintln(cmd.ErrOrStderr(), "look at:", text)
+		}
+		return checkImported(*out, document)
+	}
+	return cmd
+}
+
+// writeNew writes a file that is not there yet.
+func writeNew(stdout io.Writer, name string, data []byte, force bool) error {
+	if name == "-" {
+		_, err := stdout.Write(data)
+		return err
+	}
+	if _, err := os.Lstat(name); err == nil && !force {
+		return fmt.Errorf("%s is there already; name another file, or add --force", name)
+	}
+	return file.Replace(name, data)
+}
+
+// writeReport writes the report in the form that its name asks for.
+func writeReport(name string, r *importer.Report, force bool) error {
+	var b bytes.Buffer
+	switch filepath.Ext(name) {
+	case ".json":
+		e := json.NewEncoder(&b)
+		e.SetIndent("", "  ")
+		e.SetEscapeHTML(false)
+		if err := e.Encode(r); err != nil {
+			return err
+		}
+	case ".html":
+		if err := r.WriteHTML(&b); err != nil {
+			return err
+		}
+	default:
+		return nil
+	}
+	return writeNew(nil, name, b.Bytes(), force)
+}
+
+// checkImported tells what of a document is not valid yet.
+func checkImported(name string, document []byte) error {
+	if name == "-" {
+		name = "the configuration"
+	}
+	_, _, problems := config.Load(name, document)
+	if len(problems) == 0 {
+		return nil
+	}
+	lines := make([]string, len(problems))
+	for i, p := range problems {
+		lines[i] = p.Error()
+	}
+	return fmt.Errorf("what was written is not valid yet:\n%s", strings.Join(lines, "\n"))
+}

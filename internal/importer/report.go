@@ -1,0 +1,103 @@
+// Package importer is what the importers of other proxies' configurations have in
+// common: the document that they write, and the report in which every directive of the
+// source has a verdict. It reads nothing itself; a folder below it does for each
+// proxy.
+package importer
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+)
+
+// Verdict is what became of a directive.
+type Verdict string
+
+// The verdicts.
+const (
+	// Same says that headgate does the same.
+	Same Verdict = "same"
+	// Close says that headgate does nearly the same; the note says the difference.
+	Close Verdict = "close"
+	// Ignored says that nothing has to be done; the note says why.
+	Ignored Verdict = "ignored"
+	// Impossible says that headgate cannot do it; the note says why, and what else
+	// helps.
+	Impossible Verdict = "not_possible"
+)
+
+// Entry is one directive of the source.
+type Entry struct {
+	// File and Line are where it stands.
+	File string `json:"file"`
+	Line int    `json:"line"`
+	// Directive is its text, shortened.
+	Directive string `json:"directive"`
+	// Verdict is what became of it, Note the reason or the difference.
+	Verdict Verdict `json:"verdict"`
+	Note    string  `json:"note,omitempty"`
+}
+
+// Report is what became of every directive.
+type Report struct {
+	// Source is the proxy that the configuration is for.
+	Source string `json:"source"`
+	// Entries are in the order of the source.
+	Entries []Entry `json:"entries"`
+	// Counts are the entries by verdict.
+	Counts map[Verdict]int `json:"counts"`
+	// Check is what a person should look at before the document is used.
+	Check []string `json:"check,omitempty"`
+}
+
+// maxDirective bounds the text of a directive in a report.
+const maxDirective = 200
+
+// Add adds an entry.
+func (r *Report) Add(e Entry) {
+	if runes := []rune(e.Directive); len(runes) > maxDirective {
+		e.Directive = string(runes[:maxDirective]) + "…"
+	}
+	r.Entries = append(r.Entries, e)
+}
+
+// Finish puts the entries in order and counts them.
+func (r *Report) Finish(files []string) {
+	slices.SortStableFunc(r.Entries, func(a, b Entry) int {
+		return cmp.Or(cmp.Compare(slices.Index(files, a.File), slices.Index(files, b.File)), cmp.Compare(a.Line, b.Line))
+	})
+	r.Counts = map[Verdict]int{Same: 0, Close: 0, Ignored: 0, Impossible: 0}
+	for _, e := range r.Entries {
+		r.Counts[e.Verdict]++
+	}
+}
+
+// Summary is one line about the whole.
+func (r *Report) Summary() string {
+	return fmt.Sprintf("%d directives: %d the same, %d close, %d ignored, %d not possible",
+		len(r.Entries), r.Counts[Same], r.Counts[Close], r.Counts[Ignored], r.Counts[Impossible])
+}
+
+// page is the report for people. It asks nobody for anything.
+var page = template.Must(template.New("report").Parse(`<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>Import of a {{.Source}} configuration</title>
+<style>
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; color: #1a1a1a; background: #fff }
+table { border-collapse: collapse; width: 100% } td, th { text-align: left; vertical-align: top; padding: .3rem .6rem; border-bottom: 1px solid #ddd }
+code { white-space: pre-wrap; overflow-wrap: anywhere } .not_possible { background: #fde8e8 } .close { background: #fef6dc }
+@media (prefers-color-scheme: dark) { body { color: #eee; background: #161616 } td, th { border-color: #444 } .not_possible { background: #4a1f1f } .close { background: #46391a } }
+</style>
+<h1>Import of a {{.Source}} configuration</h1>
+<p>{{.Summary}}</p>
+{{if .Check}}<h2>Look at these</h2><ul>{{range .Check}}<li>{{.}}</li>{{end}}</ul>{{end}}
+<h2>Every directive</h2>
+<table><thead><tr><th scope="col">Where</th><th scope="col">Directive</th><th scope="col">Verdict</th><th scope="col">Why</th></tr></thead>
+<tbody>{{range .Entries}}<tr class="{{.Verdict}}"><td>{{.File}}:{{.Line}}</td><td><code>{{.Directive}}</code></td><td>{{.Verdict}}</td><td>{{.Note}}</td></tr>
+{{end}}</tbody></table></html>
+`))
+
+// WriteHTML writes the report as a page.
+func (r *Report) WriteHTML(w io.Writer) error { return page.Execute(w, r) }
