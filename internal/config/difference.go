@@ -39,6 +39,9 @@ type ObjectChange struct {
 	Name string `json:"name,omitempty"`
 	// Change is added, changed or removed.
 	Change Verb `json:"change"`
+	// Origin is where the object comes from, or came from if it was removed. It is
+	// absent for one that no document mentions.
+	Origin *Origin `json:"origin,omitempty"`
 	// Fields are the fields of a changed object that are not the same.
 	Fields []FieldChange `json:"fields,omitempty"`
 }
@@ -96,6 +99,15 @@ func Compare(before, after *Config) *Difference {
 			cmp.single(d)
 		} else {
 			cmp.named(d)
+		}
+	}
+	for i := range d.Objects {
+		o := &d.Objects[i]
+		for _, c := range []*Config{after, before} {
+			if origin, ok := c.Origin(o.Kind, o.Name); ok {
+				o.Origin = &origin
+				break
+			}
 		}
 	}
 	return d

@@ -12,6 +12,7 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/plan"
 	"headgate/internal/plan/inputs"
+	"headgate/internal/review"
 	"headgate/internal/schema"
 	"headgate/internal/store"
 	"headgate/internal/store/history"
@@ -91,7 +92,8 @@ type change struct {
 	rollsBack int           // the revision that is left, 0 for none
 	next      Next
 	inputs    *inputs.Set
-	prepared  []Change // the inputs, then in the order of the participants
+	open      map[review.Address]int // connections, before anything is closed
+	prepared  []Change               // the inputs, then in the order of the participants
 }
 
 // newChangeLocked returns a change that nothing was done for yet.
@@ -308,5 +310,8 @@ func (ch *change) event(err error) Event {
 		e.ConfirmBy = p.Until
 	}
 	e.After, e.Difference = ch.next.Config, config.Compare(ch.next.Before, ch.next.Config)
+	if !e.Starting {
+		e.Review = ch.review(e.Difference)
+	}
 	return e
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"headgate/internal/config"
+	"headgate/internal/review"
 	"headgate/internal/schema"
 )
 
@@ -65,6 +66,9 @@ type Event struct {
 	Before, After *config.Config
 	// Difference is what After has otherwise than Before; nil if it was refused.
 	Difference *config.Difference
+	// Review tells the difference in words, with warnings and what is affected; nil if
+	// the change was refused, or nothing was served before.
+	Review *review.Review
 	// Notes are what works and is a bad idea.
 	Notes []schema.Problem
 }

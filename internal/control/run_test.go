@@ -109,19 +109,20 @@ func TestTheLinesOfAChange(t *testing.T) {
 	began := len(h.log.String())
 	h.apply(document(202, "a "+at[2], "c "+at[1]))
 	log := h.log.String()[began:]
+	moved := []string{at[0][strings.LastIndex(at[0], ":"):], at[2][strings.LastIndex(at[2], ":"):]}
 	for _, line := range []string{
 		`msg="configuration applied" revision=00000002 took=`,
-		`msg="port changed" port=a from=` + at[0] + ` to=` + at[2],
-		`msg="port removed" port=b`,
-		`msg="port added" port=c`,
-		`msg="proxy changed" proxy=all`,
+		`msg="port a moves from ` + moved[0] + ` to ` + moved[1] + `" kind=ports name=a origin=`,
+		`msg="port b is removed: it speaks http at ` + at[1] + `" kind=ports name=b origin=`,
+		`msg="port c is added: it speaks http at ` + at[1] + `" kind=ports name=c origin=`,
+		`msg="proxy all: route / sets fixed response status to 202 (was 201)" kind=proxies name=all origin=`,
 		`msg="port closes" port=a address=` + at[0],
 	} {
 		if n := strings.Count(log, line); n != 1 {
 			t.Errorf("%q stands there %d times, want once:\n%s", line, n, log)
 		}
 	}
-	if n := strings.Count(log, "\n"); n != 6 {
-		t.Errorf("%d lines, want 6:\n%s", n, log)
+	if n := strings.Count(log, "\n"); n != 7 {
+		t.Errorf("%d lines, want 7:\n%s", n, log)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"headgate/internal/certs"
 	"headgate/internal/certs/acme"
+	"headgate/internal/config"
 	"headgate/internal/plan"
 	"headgate/internal/ports"
 )
@@ -110,10 +111,45 @@ func (c *Control) StatusOf(proxy string) Status {
 			}
 		}
 	}
+	if p := c.current.Load(); p != nil {
+		out.addOrigins(p.Config())
+	}
 	slices.SortFunc(out.Ports, func(a, b ports.State) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Address, b.Address), a.Since.Compare(b.Since))
 	})
 	return out
+}
+
+// addOrigins says where the objects come from.
+func (s *Status) addOrigins(c *config.Config) {
+	of := func(kind, name string) string {
+		if o, ok := c.Origin(kind, name); ok {
+			return o.String()
+		}
+		return ""
+	}
+	for i := range s.Ports {
+		p := &s.Ports[i]
+		kind := "ports"
+		switch {
+		case p.State == "draining":
+			continue
+		case p.Protocol == config.TCP:
+			kind = "tcp_proxies"
+		case p.Protocol == config.UDP:
+			kind = "udp_proxies"
+		}
+		p.Origin = of(kind, p.Name)
+	}
+	for i := range s.Proxies {
+		s.Proxies[i].Origin = of("proxies", s.Proxies[i].Name)
+	}
+	for i := range s.TCPProxies {
+		s.TCPProxies[i].Origin = of("tcp_proxies", s.TCPProxies[i].Name)
+	}
+	for i := range s.UDPProxies {
+		s.UDPProxies[i].Origin = of("udp_proxies", s.UDPProxies[i].Name)
+	}
 }
 
 // configuration is the configuration file as a source.

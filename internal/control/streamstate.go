@@ -12,6 +12,8 @@ type StreamState struct {
 	// Name is the proxy's name, Protocol tcp or udp.
 	Name     string `json:"name"`
 	Protocol string `json:"protocol"`
+	// Origin is where the proxy comes from: "shop.yaml:12:3".
+	Origin string `json:"origin,omitempty"`
 	// Address is where it listens; Port and SNI say whose connections it takes if
 	// it has no address.
 	Address string   `json:"address,omitempty"`

@@ -1,14 +1,17 @@
 package control
 
 import (
-	"encoding/json"
 	"time"
 
-	"headgate/internal/config"
+	"headgate/internal/review"
 )
 
 // maxLines bounds the lines that tell of one change.
 const maxLines = 100
+
+// maxSentences bounds the sentences of a change that are logged. Warnings are logged
+// in any case, as many as a review has.
+const maxSentences = 40
 
 // tell logs what became of a change.
 func (c *Control) tell(e *Event) {
@@ -39,35 +42,52 @@ func (c *Control) tell(e *Event) {
 	for _, n := range e.Notes {
 		c.log.Warn("note: "+n.Error(), "object", n.Object)
 	}
-	if !e.Starting {
-		c.tellDifference(e.Difference)
+	if e.Review != nil {
+		c.tellReview(e.Review)
 	}
 }
 
-// tellDifference logs a line for each object that a change has changed.
-func (c *Control) tellDifference(d *config.Difference) {
-	for _, o := range d.Objects[:min(len(d.Objects), maxLines)] {
-		kind := config.KindOf(o.Kind)
-		if kind.Single {
-			c.log.Info("settings changed", "settings", kind.Name)
-			continue
+// tellReview logs what a change does, a line for each sentence, and what wants
+// attention as a warning.
+func (c *Control) tellReview(r *review.Review) {
+	told := 0
+	for i := range r.Objects {
+		o := &r.Objects[i]
+		for _, s := range o.Sentences {
+			if s.Code == review.Note {
+				continue // logged with all notes
+			}
+			if told++; told > maxSentences && s.Severity == review.Info {
+				continue
+			}
+			c.tellSentence(o, s)
 		}
-		c.log.Info(kind.Noun+" "+string(o.Change), append([]any{kind.Label, o.Name}, moved(o)...)...)
 	}
-	if more := len(d.Objects) - maxLines; more > 0 {
-		c.log.Info("more objects added, changed or removed", "objects", more)
+	left := max(told-maxSentences, 0)
+	for _, m := range r.More {
+		left += m.Count
+	}
+	if left > 0 {
+		c.log.Info("more was changed; headgate diff tells all of it", "summary", r.Summary)
 	}
 }
 
-// moved tells from where to where an object has gone that has another address.
-func moved(o config.ObjectChange) (attrs []any) {
-	for _, f := range o.Fields {
-		var from, to string
-		if f.Path == "address" && json.Unmarshal(f.Before, &from) == nil && json.Unmarshal(f.After, &to) == nil {
-			attrs = []any{"from", from, "to", to}
-		}
+func (c *Control) tellSentence(o *review.Object, s review.Sentence) {
+	attrs := []any{"kind", o.Kind}
+	if o.Name != "" {
+		attrs = append(attrs, "name", o.Name)
 	}
-	return attrs
+	if o.Origin != nil {
+		attrs = append(attrs, "origin", o.Origin.String())
+	}
+	if s.Severity == review.Info {
+		c.log.Info(s.Text, attrs...)
+		return
+	}
+	if s.Remedy != "" {
+		attrs = append(attrs, "remedy", s.Remedy)
+	}
+	c.log.Warn(s.Text, append(attrs, "severity", string(s.Severity))...)
 }
 
 // tellRefused logs why a configuration was not applied.

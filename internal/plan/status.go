@@ -13,6 +13,8 @@ type ProxyState struct {
 	// Name is the proxy's name, VirtualHosts those of the configuration.
 	Name         string   `json:"name"`
 	VirtualHosts []string `json:"virtual_hosts,omitempty"`
+	// Origin is where the proxy comes from: "shop.yaml:12:3".
+	Origin string `json:"origin,omitempty"`
 	// State is active; degraded when a server takes no requests; down when a route
 	// has no server that does; maintenance when every route is closed for it; or
 	// inactive.

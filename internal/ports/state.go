@@ -18,6 +18,9 @@ type State struct {
 	Name     string          `json:"name"`
 	Address  string          `json:"address"`
 	Protocol config.Protocol `json:"protocol"`
+	// Origin is where the port comes from: "shop.yaml:12:3". It is absent for one that
+	// drains.
+	Origin string `json:"origin,omitempty"`
 	// State is listening, draining, waiting, permission_denied, error or
 	// inactive, since Since.
 	State string    `json:"state"`

@@ -72,6 +72,9 @@ func (r *reviewer) judgePorts() {
 			if before == nil || !before.Active {
 				continue
 			}
+			if r.stillOpen(before) {
+				continue // renamed, or taken by another: its socket stays
+			}
 			switch moved := after != nil && after.Active && before.Address != after.Address; {
 			case after == nil || !after.Active:
 				r.warn(at, Warning, "port_closed", "", "", ": nobody listens at %v any more for %s", before.Address, r.onPort(o.Name))
@@ -93,6 +96,16 @@ func (r *reviewer) judgePorts() {
 		}
 	}
 	r.judgeCertificates()
+}
+
+// stillOpen reports whether some port listens where one did.
+func (r *reviewer) stillOpen(was *config.Port) bool {
+	for _, p := range r.After.Ports {
+		if p.Active && p.Address == was.Address && (p.Protocol == config.HTTP3) == (was.Protocol == config.HTTP3) {
+			return true
+		}
+	}
+	return false
 }
 
 // hasACME reports whether certificates come by themselves.
@@ -154,6 +167,9 @@ func (r *reviewer) takeNotes() {
 	ports := len(r.Difference.Of("ports")) > 0
 	for _, n := range r.Notes {
 		at, path := addressOf(n.Field)
+		if strings.HasSuffix(path, "insecure_skip_verify") || at.Kind == "admin" && path == "address" {
+			continue // judged by what changed
+		}
 		_, said := r.objects[at]
 		if k := config.KindOf(at.Kind); k == nil || !said && !(at.Kind == "proxies" && (ports || r.touched[at.Name])) {
 			continue
@@ -162,6 +178,6 @@ func (r *reviewer) takeNotes() {
 		if within := strings.TrimPrefix(n.Object, r.object(at).Title+", "); within != r.object(at).Title && within != "" {
 			text += shorten(within) + ": "
 		}
-		r.say(at, Sentence{Severity: Warning, Code: "note", Path: path, Text: text + n.What, Remedy: n.Remedy})
+		r.say(at, Sentence{Severity: Warning, Code: Note, Path: path, Text: text + n.What, Remedy: n.Remedy})
 	}
 }

@@ -32,6 +32,9 @@ const (
 	Danger Severity = "danger"
 )
 
+// Note is the code of a sentence that was made of a note about the configuration.
+const Note = "note"
+
 // rank orders severities.
 func (s Severity) rank() int {
 	switch s {
@@ -254,15 +257,21 @@ func (r *reviewer) result() *Review {
 	for _, at := range shown {
 		o := r.objects[at]
 		o.bound()
-		if origin, ok := r.After.Origin(at.Kind, at.Name); ok {
-			o.Origin = &origin
-		} else if origin, ok := r.Before.Origin(at.Kind, at.Name); ok {
-			o.Origin = &origin
-		}
+		o.Origin = r.origin(at)
 		r.addHosts(o)
 		out.Objects = append(out.Objects, *o)
 	}
 	return out
+}
+
+// origin returns where an object comes from, nil if nobody knows.
+func (r *reviewer) origin(at Address) *config.Origin {
+	for _, c := range []*config.Config{r.After, r.Before} {
+		if origin, ok := c.Origin(at.Kind, at.Name); ok {
+			return &origin
+		}
+	}
+	return nil
 }
 
 // bound leaves out sentences, those that want the least attention first.
