@@ -132,9 +132,9 @@ func (s *stage) serve(l net.Listener, p *plan.Plan) {
 func (s *stage) serveQUIC(text string) {
 	s.t.Helper()
 	var port atomic.Pointer[plan.Port]
-	front := func() *exchange.Port { return port.Load().Front() }
+	f := &h3.Front{Port: func() *exchange.Port { return port.Load().Front() }}
 	q, err := listen.OpenQUIC(netip.MustParseAddrPort("127.0.0.1:0"), nil, nil, listen.QUICSettings{
-		TLS: func() (*tls.Config, error) { return port.Load().TLS(), nil }, Config: func() *quic.Config { return h3.Config(front()) },
+		TLS: func() (*tls.Config, error) { return port.Load().TLS(), nil }, Config: f.Config,
 		Full: func() {}, Failed: func() {},
 	}, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -144,7 +144,6 @@ func (s *stage) serveQUIC(text string) {
 	p := compile(s.t, expand(s.way.onPort(text), s))
 	port.Store(p.Ports()[0])
 	var serials atomic.Uint64
-	f := &h3.Front{Port: front}
 	if err := q.Serve(func(qc *quic.Conn) listen.Conn { return f.NewConn(qc, serials.Add(1)) }); err != nil {
 		s.t.Fatal(err)
 	}

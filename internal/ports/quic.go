@@ -31,6 +31,8 @@ var errNotSecure = errors.New("the port has no TLS")
 // openQUIC opens the socket of a port.
 func (s *Set) openQUIC(l *listener, p *plan.Plan) (socket, error) {
 	look := func() *view { return l.look(s.current.Load()) }
+	front := &h3.Front{Port: func() *exchange.Port { return look().port }, Clients: clients.New(), Log: s.log, Flooded: s.metrics.Flooded}
+	front.Clients.Refused = l.refusals(s.log)
 	opened, err := listen.OpenQUIC(l.key.address, s.packets(p, l.key.address.Port()), l.share, listen.QUICSettings{
 		TLS: func() (*tls.Config, error) {
 			if cfg := look().on.TLS(); cfg != nil {
@@ -38,16 +40,14 @@ func (s *Set) openQUIC(l *listener, p *plan.Plan) (socket, error) {
 			}
 			return nil, errNotSecure
 		},
-		Config: func() *quic.Config { return h3.Config(look().port) },
+		Config: front.Config,
 		Full:   func() { l.counter.Load().Refused(metrics.RefusedFull) },
 		Failed: func() { l.counter.Load().Refused(metrics.RefusedHandshake) },
 	}, s.log)
 	if err != nil {
 		return nil, err
 	}
-	q := &quicSocket{QUIC: opened, set: s, of: l}
-	q.front = &h3.Front{Port: func() *exchange.Port { return look().port }, Clients: clients.New(), Log: s.log, Flooded: s.metrics.Flooded}
-	return q, nil
+	return &quicSocket{QUIC: opened, set: s, of: l, front: front}, nil
 }
 
 func (q *quicSocket) serve() error {

@@ -39,6 +39,7 @@ func (s *Set) openTCP(l *listener, p *plan.Plan) (socket, error) {
 	t.fronts = accept.New(accept.Options{
 		Log: s.log, Full: l.share.Full,
 		Port:    func() *exchange.Port { return l.port(s.current.Load()) },
+		Refused: l.refusals(s.log),
 		Flooded: func(f h2.Flood) { s.metrics.Flooded(f.String()) },
 	})
 	return t, nil

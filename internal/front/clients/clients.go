@@ -33,6 +33,10 @@ type Limits struct {
 // Clients knows the clients of a socket. It is safe for use by many goroutines at
 // once. A nil *Clients knows nobody and bounds nothing.
 type Clients struct {
+	// Refused, if not nil, hears whose memory was refused. It is set before the first
+	// Join and may be called by several goroutines at once.
+	Refused func(client netip.Prefix)
+
 	seed     maphash.Seed
 	offences bucket.Table
 
@@ -99,6 +103,23 @@ func (c *Clients) Join(a netip.Addr) *Member {
 
 // Take takes n bytes of memory, if the limits let the client have them.
 func (m *Member) Take(n int64, limits Limits) bool {
+	if m.take(n, limits) {
+		return true
+	}
+	m.refuse()
+	return false
+}
+
+// TryTake is Take for a caller who can do without: Refused does not hear of it.
+func (m *Member) TryTake(n int64, limits Limits) bool { return m.take(n, limits) }
+
+func (m *Member) refuse() {
+	if told := m.clients.Refused; told != nil {
+		told(m.prefix)
+	}
+}
+
+func (m *Member) take(n int64, limits Limits) bool {
 	if m == nil {
 		return true
 	}
@@ -124,10 +145,11 @@ const mostPlaces = 16
 // returns 0 if the limits do not let the client have it.
 func (m *Member) TakePlaces(have int, limits Limits) int {
 	for _, n := range [...]int{min(max(have, 1), mostPlaces), 1} {
-		if m.Take(int64(n)*RequestMemory, limits) {
+		if m.take(int64(n)*RequestMemory, limits) {
 			return n
 		}
 	}
+	m.refuse()
 	return 0
 }
 

@@ -117,6 +117,20 @@ func (c *Conn) offend() error {
 	return c.chargeLocked(floodReset)
 }
 
+// freeResets is how many requests a connection may have taken back, and not made good
+// by others, before they count for the client's address too: as many as somebody who
+// leaves a page.
+const freeResets = 32
+
+// takenBack counts a request that the client took back (CVE-2023-44487), also for its
+// address where that happens again and again. c.mu is held.
+func (c *Conn) takenBack() error {
+	if c.mu.budget.spent[ResetFlood] >= freeResets {
+		return c.offend()
+	}
+	return c.chargeLocked(floodReset)
+}
+
 // useful notes that a response was sent whole. c.mu is held.
 func (c *Conn) useful() {
 	b := &c.mu.budget
@@ -139,6 +153,11 @@ func (c *Conn) chargeLocked(f Flood) error {
 	if c.mu.budget.spend(f) {
 		return flooded(f)
 	}
+	return c.queuedLocked()
+}
+
+// queuedLocked bounds what is collected for a client that does not read.
+func (c *Conn) queuedLocked() error {
 	if len(c.mu.Out) > queueMost {
 		return flooded(QueueFlood)
 	}

@@ -3,6 +3,7 @@ package h2_test
 import (
 	"io"
 	"net"
+	"net/netip"
 	"strings"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"headgate/internal/exchange"
 	"headgate/internal/front/clients"
 	"headgate/internal/front/h2"
+	"headgate/internal/testhouse"
 	"headgate/internal/upstream"
 )
 
@@ -239,4 +241,80 @@ func TestBodiesThatNobodyReadsAreBounded(t *testing.T) {
 		t.Errorf("%d streams were reset, GOAWAY %v", n, code)
 	}
 	close(release)
+}
+
+// A client cannot know that there is no memory for its requests: however often that is
+// said, the connection goes on, and is served when there is some.
+func TestAClientWithoutMemoryKeepsItsConnection(t *testing.T) {
+	release, begun := make(chan struct{}), make(chan struct{}, 1)
+	let := sync.OnceFunc(func() { close(release) })
+	t.Cleanup(let)
+	p := newProxy(t, "", known, limits(func(l *exchange.Port) { l.MaxClientMemory = clients.RequestMemory }),
+		source(func(ex *exchange.Exchange) *exchange.Answer {
+			if _, ok := ex.Request.Header.Lookup("x-wait"); ok {
+				begun <- struct{}{}
+				<-release
+			}
+			ex.Response.Status = 200
+			return nil
+		}))
+	told := make(chan string, 10_000)
+	p.front.Clients.Refused = func(client netip.Prefix) { told <- client.String() }
+	holder, c := p.from("127.0.0.2"), p.from("127.0.0.2")
+	holder.request(1, true, append(bytesFields(get), "x-wait", "1")...)
+	holder.flush()
+	<-begun
+	for id := range uint32(1000) {
+		c.request(2*id+1, true, get...)
+		c.flush()
+		if n, code := c.resets(1); n != 1 || code != 0 {
+			t.Fatalf("request %d: %d resets, GOAWAY %v", id, n, code)
+		}
+	}
+	if len(told) != 1000 || <-told != "127.0.0.2/32" {
+		t.Errorf("%d refusals were told, want 1000", len(told))
+	}
+	let()
+	holder.await(1)
+	holder.nc.Close()
+	testhouse.Eventually(t, "the memory is given back", func() bool { return p.front.Clients.Used() == 0 })
+	c.request(3001, true, get...)
+	c.flush()
+	if rs := c.await(3001); rs.status != "200" {
+		t.Errorf("then got %+v", rs)
+	}
+}
+
+// A client that takes back its requests, and connects again before that is too much for
+// one connection, is bounded by its address (CVE-2023-44487).
+func TestRapidResetOverManyConnections(t *testing.T) {
+	p := newProxy(t, "", text("hello"), known)
+	sentAway := 0
+	for range 40 {
+		c := p.from("127.0.0.2")
+		for id := range uint32(200) { // fewer than one connection may
+			c.request(2*id+1, true, get...)
+			c.WriteRSTStream(2*id+1, http2.ErrCodeCancel)
+		}
+		c.WritePing(false, [8]byte{1})
+		c.flush()
+		for over := false; !over; {
+			f, err := c.ReadFrame()
+			if g, ok := f.(*http2.GoAwayFrame); ok && g.ErrCode == http2.ErrCodeEnhanceYourCalm {
+				sentAway++
+			}
+			_, over = f.(*http2.PingFrame)
+			over = over || err != nil
+		}
+		c.nc.Close()
+	}
+	if sentAway < 30 {
+		t.Errorf("%d connections of 40 were ended", sentAway)
+	}
+	good := p.from("127.0.0.1")
+	good.request(1, true, get...)
+	good.flush()
+	if rs := good.await(1); rs.status != "200" {
+		t.Errorf("another client: got %+v", rs)
+	}
 }

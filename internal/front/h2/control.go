@@ -147,7 +147,7 @@ func (c *Conn) onReset(h http2.Frame, p []byte) error {
 	c.mu.queue.remove(s)
 	c.closeLocked(s, false)
 	s.lookUp()
-	return c.chargeLocked(floodReset)
+	return c.takenBack()
 }
 
 var errReset = errors.New("the client reset the stream")

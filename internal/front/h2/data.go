@@ -74,7 +74,7 @@ func (c *Conn) receive(h http2.Frame, n int) error {
 		c.mu.budget.refund(floodEmpty, 1)
 		if !c.keep(c.lyingLocked()) {
 			c.resetLocked(s, http2.EnhanceYourCalm, errMemory)
-			return c.chargeLocked(floodReset)
+			return c.queuedLocked()
 		}
 		return nil
 	}

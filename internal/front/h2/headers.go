@@ -99,8 +99,10 @@ func (c *Conn) endBlock(id uint32, p []byte) error {
 		return c.lateHeaders(id, p)
 	case refused:
 		return c.skipBlock(p)
-	case full || !c.room(running):
-		return c.refuse(id, p)
+	case full:
+		return c.refuse(id, p, true)
+	case !c.room(running):
+		return c.refuse(id, p, false)
 	}
 	return c.open(id, p)
 }
@@ -169,8 +171,9 @@ func (c *Conn) lateHeaders(id uint32, p []byte) error {
 }
 
 // refuse resets a stream that is one too many. The client may try again (RFC
-// 9113, section 5.1.2).
-func (c *Conn) refuse(id uint32, p []byte) error {
+// 9113, section 5.1.2). It is charged where it was told how many there may be; that
+// there is no memory for its requests it cannot know.
+func (c *Conn) refuse(id uint32, p []byte, charged bool) error {
 	if err := c.skipBlock(p); err != nil {
 		return err
 	}
@@ -178,6 +181,9 @@ func (c *Conn) refuse(id uint32, p []byte) error {
 	defer c.mu.Unlock()
 	c.mu.Out = http2.AppendRSTStream(c.mu.Space(), id, http2.RefusedStream)
 	c.remember(id, true)
+	if !charged {
+		return c.queuedLocked()
+	}
 	return c.chargeLocked(floodReset)
 }
 

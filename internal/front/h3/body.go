@@ -297,10 +297,23 @@ const continueLook = time.Millisecond
 // Ready reports whether Read would not wait.
 func (b *body) Ready() bool {
 	if s := b.stream; s.ex.Request.Continue && !b.begun && !b.ended && !b.in.end && b.in.r == b.in.w {
-		s.quic.SetReadDeadline(time.Now().Add(continueLook))
+		b.mu.Lock()
+		closed := b.mu.closed
+		if !closed {
+			s.quic.SetReadDeadline(time.Now().Add(continueLook))
+		}
+		b.mu.Unlock()
+		if closed {
+			return true
+		}
 		b.until = 0
 		var one [1]byte
 		_, err := s.quic.Peek(one[:])
+		b.mu.Lock()
+		if !b.mu.closed {
+			s.quic.SetReadDeadline(time.Time{})
+		}
+		b.mu.Unlock()
 		return !errors.Is(err, os.ErrDeadlineExceeded)
 	}
 	return b.ended || b.in.r < b.in.w && (b.left > 0 || b.found) || b.in.end

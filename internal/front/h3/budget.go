@@ -68,6 +68,13 @@ func (b *budget) charge(f flood) error {
 	return excessive(f)
 }
 
+// over reports whether n actions or more were not forgiven.
+func (b *budget) over(f flood, n int32) bool {
+	b.Lock()
+	defer b.Unlock()
+	return b.spent[f] >= n
+}
+
 // excessive is the end of a connection for a flood.
 func excessive(f flood) error {
 	return &connError{code: excessiveLoad, flood: floods[f].word, text: floods[f].text}

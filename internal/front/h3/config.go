@@ -4,8 +4,6 @@ import (
 	"time"
 
 	"github.com/quic-go/quic-go"
-
-	"headgate/internal/exchange"
 )
 
 // How QUIC is spoken. A client that was told to keep the connection is asked for a
@@ -17,15 +15,18 @@ const (
 	quicKeepAlive = 20 * time.Second
 )
 
-// What a client may have in memory here, in bytes, as over HTTP/2.
+// What a client may have in memory here, in bytes, as over HTTP/2. What a connection
+// gets beyond its first window is counted for its client.
 const (
 	quicStreamWindow = 1 << 20
 	quicConnWindow   = 2 << 20
 )
 
-// Config returns how QUIC is spoken on a port. The config is the caller's.
-func Config(port *exchange.Port) *quic.Config {
+// Config returns how QUIC is spoken on the front's port. The config is the caller's.
+func (f *Front) Config() *quic.Config {
+	port := f.Port()
 	return &quic.Config{
+		AllowConnectionWindowIncrease:  func(qc *quic.Conn, n uint64) bool { return f.allow(qc, int64(n)) },
 		HandshakeIdleTimeout:           handshakeIdle,
 		MaxIdleTimeout:                 quicSilence,
 		KeepAlivePeriod:                quicKeepAlive,
@@ -34,7 +35,7 @@ func Config(port *exchange.Port) *quic.Config {
 		RequireStreamCreditRelease:     true,
 		InitialStreamReceiveWindow:     quicStreamWindow / 4,
 		MaxStreamReceiveWindow:         quicStreamWindow,
-		InitialConnectionReceiveWindow: quicConnWindow / 4,
+		InitialConnectionReceiveWindow: quicConnWindow / 8,
 		MaxConnectionReceiveWindow:     quicConnWindow,
 	}
 }

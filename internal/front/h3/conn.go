@@ -43,6 +43,8 @@ type Front struct {
 	// Flooded counts the connections that were ended for a flood, by its word.
 	// It may be called by several goroutines at once; nil counts nothing.
 	Flooded func(word string)
+
+	conns sync.Map // *quic.Conn: *Conn, of the connections that are served
 }
 
 // Conn is one connection of a client.
@@ -116,6 +118,8 @@ func (c *Conn) lookUp() {
 func (c *Conn) Serve() {
 	c.member = c.front.Clients.Join(c.facts.Remote.Addr())
 	defer c.member.Leave()
+	c.front.conns.Store(c.quic, c)
+	defer c.front.conns.Delete(c.quic)
 	defer c.workers.Wait()
 	defer close(c.done)
 	if c.member.Offender() {
@@ -207,32 +211,35 @@ func (c *Conn) acceptRequests() {
 			return
 		}
 		port := c.front.Port()
-		if !c.begin(qs.StreamID(), port) {
+		if taken, late := c.begin(qs.StreamID(), port); !taken {
 			qs.CancelRead(requestRejected.stream())
 			qs.CancelWrite(requestRejected.stream())
 			qs.ReleaseStreamCredit()
-			c.charge(resetFlood)
+			if late {
+				c.charge(resetFlood) // it was told; that there is no memory it cannot know
+			}
 			continue
 		}
 		c.give(c.newStream(qs, port))
 	}
 }
 
-// begin notes that a request has begun, and reports whether it is taken.
-func (c *Conn) begin(id quic.StreamID, port *exchange.Port) bool {
+// begin notes that a request has begun, and reports whether it is taken, and whether it
+// is not as the client was told to send no more.
+func (c *Conn) begin(id quic.StreamID, port *exchange.Port) (taken, late bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.last {
-		return false
+		return false, true
 	}
 	if id >= c.mu.next {
 		c.mu.next = id + 4
 	}
 	if !c.roomLocked(port) {
-		return false
+		return false, false
 	}
 	c.mu.running++
-	return true
+	return true, false
 }
 
 // roomLocked reports whether there is memory for one more request.
@@ -240,9 +247,21 @@ func (c *Conn) roomLocked(port *exchange.Port) bool {
 	if c.mu.running < c.mu.places {
 		return true
 	}
-	n := c.member.TakePlaces(c.mu.places, clients.Limits{Total: port.MaxMemory, Each: port.MaxClientMemory})
+	n := c.member.TakePlaces(c.mu.places, memory(port))
 	c.mu.places += n
 	return n > 0
+}
+
+// memory is what the clients of a port may hold.
+func memory(port *exchange.Port) clients.Limits {
+	return clients.Limits{Total: port.MaxMemory, Each: port.MaxClientMemory}
+}
+
+// allow reports whether a client may have n bytes more under way on a connection: what
+// lies here of bodies that nobody has read counts for it until the connection ends.
+func (f *Front) allow(qc *quic.Conn, n int64) bool {
+	c, ok := f.conns.Load(qc)
+	return ok && c.(*Conn).member.TryTake(n, memory(f.Port()))
 }
 
 // end notes that a request has ended.

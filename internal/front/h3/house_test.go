@@ -20,6 +20,7 @@ import (
 
 	"headgate/internal/certs/certstest"
 	"headgate/internal/exchange"
+	"headgate/internal/front/clients"
 	"headgate/internal/front/h3"
 	"headgate/internal/ports/listen"
 )
@@ -46,11 +47,13 @@ type seen struct {
 
 // front is a port with one source.
 type front struct {
-	t     testing.TB
-	addr  string
-	port  *exchange.Port
-	quic  *listen.QUIC
-	entry chan entry
+	speak  *h3.Front
+	served chan *quic.Conn
+	t      testing.TB
+	addr   string
+	port   *exchange.Port
+	quic   *listen.QUIC
+	entry  chan entry
 }
 
 // source answers an exchange.
@@ -70,7 +73,7 @@ func text(body string) source {
 // newFront serves a source until the test ends. change may be nil.
 func newFront(t testing.TB, s source, change func(*exchange.Port)) *front {
 	t.Helper()
-	f := &front{t: t, entry: make(chan entry, 1000)}
+	f := &front{t: t, entry: make(chan entry, 1000), served: make(chan *quic.Conn, 1000)}
 	pipe := &exchange.Pipeline{Source: s, Log: slog.New(slog.DiscardHandler), Done: []func(*exchange.Exchange){func(ex *exchange.Exchange) {
 		rq := &ex.Request
 		e := entry{ex.Reason, ex.Cause, ex.Status(), seen{rq.Method, rq.Host, rq.Path, rq.Length, rq.Body == nil}}
@@ -87,10 +90,11 @@ func newFront(t testing.TB, s source, change func(*exchange.Port)) *front {
 	if change != nil {
 		change(f.port)
 	}
+	f.speak = &h3.Front{Port: func() *exchange.Port { return f.port }, Clients: clients.New()}
 	cfg := &tls.Config{Certificates: []tls.Certificate{certstest.Sign(t, &x509.Certificate{DNSNames: []string{"h"}}, nil)}, NextProtos: []string{"h3"}, MinVersion: tls.VersionTLS13}
 	var err error
 	f.quic, err = listen.OpenQUIC(netip.MustParseAddrPort("127.0.0.1:0"), nil, nil, listen.QUICSettings{
-		TLS: func() (*tls.Config, error) { return cfg, nil }, Config: func() *quic.Config { return h3.Config(f.port) },
+		TLS: func() (*tls.Config, error) { return cfg, nil }, Config: func() *quic.Config { return f.speak.Config() },
 		Full: func() {}, Failed: func() {},
 	}, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -98,8 +102,7 @@ func newFront(t testing.TB, s source, change func(*exchange.Port)) *front {
 	}
 	f.addr = f.quic.Bound().String()
 	var serials atomic.Uint64
-	speak := &h3.Front{Port: func() *exchange.Port { return f.port }}
-	if err := f.quic.Serve(func(qc *quic.Conn) listen.Conn { return speak.NewConn(qc, serials.Add(1)) }); err != nil {
+	if err := f.quic.Serve(func(qc *quic.Conn) listen.Conn { f.served <- qc; return f.speak.NewConn(qc, serials.Add(1)) }); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(f.quic.Close)

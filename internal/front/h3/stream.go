@@ -88,7 +88,7 @@ func (s *stream) finish(err error) {
 	case !s.told && s.takenBack():
 		qs.CancelRead(noError.stream())
 		qs.CancelWrite(requestCancelled.stream())
-		c.charge(resetFlood) // CVE-2023-44487
+		c.countTakenBack()
 	default:
 		// What is left of the request is not wanted (RFC 9114, section 4.1). If
 		// the response is not whole, Send and Abort have reset it.
@@ -111,6 +111,8 @@ func (s *stream) giveUp(err error) {
 		s.conn.fail(err)
 	case errors.As(err, &reset):
 		s.cancel(requestCancelled)
+		s.conn.countTakenBack()
+		return
 	case err == errEnd:
 		s.cancel(requestIncomplete)
 	default:
@@ -139,6 +141,21 @@ func (c *Conn) charge(f flood) {
 func (c *Conn) offend() {
 	if c.member.Offend() {
 		c.fail(excessive(resetFlood))
+		return
+	}
+	c.charge(resetFlood)
+}
+
+// freeResets is how many requests a connection may have taken back, and not made good
+// by others, before they count for the client's address too: as many as somebody who
+// leaves a page.
+const freeResets = 32
+
+// countTakenBack counts a request that the client took back (CVE-2023-44487), also for
+// its address where that happens again and again.
+func (c *Conn) countTakenBack() {
+	if c.budget.over(resetFlood, freeResets) {
+		c.offend()
 		return
 	}
 	c.charge(resetFlood)
@@ -192,8 +209,8 @@ func (s *stream) readHead() error {
 		s.answer = exchange.Fail(exchange.RequestTimeout, "the request head did not arrive in time")
 		return err
 	}
-	if err == nil && s.port.HeadTimeout > 0 {
-		s.quic.SetReadDeadline(time.Time{})
+	if err == nil {
+		s.quic.SetReadDeadline(time.Time{}) // also that of find
 	}
 	return err
 }

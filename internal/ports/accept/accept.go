@@ -12,6 +12,7 @@ import (
 	"crypto/tls"
 	"log/slog"
 	"net"
+	"net/netip"
 	"sync"
 	"time"
 
@@ -37,6 +38,8 @@ type Options struct {
 	// Full reports whether connections wait for room; then nobody waits for clients
 	// that seem to have left.
 	Full func() bool
+	// Refused hears of clients whose requests were refused as they hold too much memory.
+	Refused func(client netip.Prefix)
 	// Flooded hears of a client of HTTP/2 that was cut off for flooding.
 	Flooded func(h2.Flood)
 }
@@ -57,6 +60,7 @@ type speaker struct {
 // New returns what speaks on a socket.
 func New(o Options) *Fronts {
 	known := clients.New()
+	known.Refused = o.Refused
 	return &Fronts{plain: newSpeaker(&o, "http", known), secure: newSpeaker(&o, "https", known), turn: make(chan struct{}, handshakesAtOnce)}
 }
 

@@ -1,0 +1,30 @@
+package ports
+
+import (
+	"log/slog"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"headgate/internal/exchange"
+)
+
+// refusalPause is how long the log says nothing after it has told of a client whose
+// requests were refused. The metric counts them all.
+const refusalPause = int64(time.Minute)
+
+// refusals returns what counts requests that are refused as their clients hold too much
+// memory, and tells the log of the first in a minute.
+func (l *listener) refusals(log *slog.Logger) func(netip.Prefix) {
+	var told atomic.Int64
+	return func(client netip.Prefix) {
+		l.counter.Load().MemoryRefused()
+		now, last := exchange.Now(), told.Load()
+		if last != 0 && now < last+refusalPause || !told.CompareAndSwap(last, now) {
+			return
+		}
+		log.Warn("requests refused, clients hold too much memory",
+			"client", client.String(), "address", l.key.address.String(),
+			"remedy", "limits.max_memory and max_memory_per_client of the port bound it; headgate_memory_refused_total counts")
+	}
+}
