@@ -50,7 +50,7 @@ func openManagement(o houseOptions, c *control.Control, w *watch.Watch) http.Han
 	events.Send(event.ProcessStarted{Version: b.Version})
 	w.Start(c, events)
 	return api.New(api.Options{
-		Operators: operators, Events: events, Log: o.log, Recent: c.Recent, Backup: c.Backup,
+		Control: c, Operators: operators, Events: events, Log: o.log, Recent: c.Recent, Backup: c.Backup,
 		Version: api.Version{Version: b.Version, Go: runtime.Version(), API: "v1"},
 	})
 }

@@ -27,7 +27,7 @@ func (c *Config) ETag(kind, name string) string {
 // Canonical returns the canonical form of an object as JSON: what its document
 // says, without what has its default, and with ${…} in place of what that stands
 // for. Mask puts schema.Masked in the place of secrets, for all who may not know
-// them. It returns false when there is no such object.
+// them, and NAME_set: true beside each. It returns false when there is no such object.
 func (c *Config) Canonical(kind, name string, mask bool) (form []byte, ok bool) {
 	k := KindOf(kind)
 	if k == nil || k.Single != (name == "") {
@@ -41,7 +41,7 @@ func (c *Config) Canonical(kind, name string, mask bool) (form []byte, ok bool) 
 	} else {
 		return nil, false
 	}
-	return k.Schema().AppendJSON(nil, v, path, schema.Form{Written: c.Written, Mask: mask}), true
+	return k.Schema().AppendJSON(nil, v, path, schema.Form{Written: c.Written, Mask: mask, Flag: mask}), true
 }
 
 // ETag returns the tag of a whole configuration: that of the texts of its documents

@@ -76,10 +76,10 @@ type Certificate struct {
 	Object
 	// CertFile is a PEM file with the certificate, followed by those that lead
 	// to its authority. A relative path begins at the configuration file.
-	CertFile string `json:"cert_file" required:"true" max:"4096" example:"cert.pem"`
+	CertFile string `json:"cert_file" host:"admin" required:"true" max:"4096" example:"cert.pem"`
 	// KeyFile is a PEM file with the certificate's private key. A relative path
 	// begins at the configuration file.
-	KeyFile string `json:"key_file" required:"true" max:"4096" example:"key.pem"`
+	KeyFile string `json:"key_file" host:"admin" required:"true" max:"4096" example:"key.pem"`
 }
 
 // Admin is the listener for operators: /metrics, /status, /healthz, /livez and
@@ -109,7 +109,7 @@ type AccessLog struct {
 	Format LogFormat `json:"format" default:"json" enum:"json,combined"`
 	// Path is `stdout`, `stderr` or a file, which is opened again on SIGUSR1
 	// for log rotation.
-	Path string `json:"path" default:"stdout" max:"4096"`
+	Path string `json:"path" host:"admin" default:"stdout" max:"4096"`
 	// Recent is what is kept of requests in memory.
 	Recent Recent `json:"recent"`
 }

@@ -230,6 +230,10 @@ func (c *Config) Users(kind, name string) []Reference {
 		for _, of := range sortedNames(c.TCPProxies) {
 			add("tcp_proxies", of, "port", c.TCPProxies[of].Port)
 		}
+	case "acme":
+		for _, of := range sortedNames(c.Proxies) {
+			add("proxies", of, "acme", c.Proxies[of].ACME)
+		}
 	case "certificates":
 		for _, of := range sortedNames(c.Ports) {
 			add("ports", of, "tls.default_certificate", c.Ports[of].TLS.DefaultCertificate)

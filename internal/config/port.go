@@ -72,7 +72,7 @@ type TLS struct {
 	// ClientCA is a PEM file with the certificates of the authorities that sign
 	// clients' certificates. It is needed unless client_auth is off. A relative
 	// path begins at the configuration file.
-	ClientCA string `json:"client_ca,omitempty" max:"4096" example:"clients-ca.pem"`
+	ClientCA string `json:"client_ca,omitempty" host:"admin" max:"4096" example:"clients-ca.pem"`
 	// DefaultCertificate names the certificate for clients that ask for no name
 	// or for one that no certificate has. Without it they get a self-signed one.
 	DefaultCertificate string `json:"default_certificate,omitempty" max:"128" example:"main"`

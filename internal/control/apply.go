@@ -88,6 +88,9 @@ type change struct {
 	// made are the digests of the documents that the change was made from and will
 	// write; nil if it writes none.
 	made      map[string]history.Digest
+	now       *config.Config // what the documents said that it was made from
+	checked   func(now, after *config.Config) error
+	records   func(now, after *config.Config) []store.Record
 	within    time.Duration // to be confirmed; 0 does not wait
 	rollsBack int           // the revision that is left, 0 for none
 	next      Next
@@ -125,7 +128,7 @@ func (ch *change) do(steps ...step) (err error) {
 		}
 	}()
 	if ch.control.mu.closed {
-		return asRefused(errStopping)
+		return asRefused(ErrStopping)
 	}
 	for _, s := range steps {
 		at = s.name
@@ -150,6 +153,9 @@ func (ch *change) check() error {
 		return &Refused{Problems: problems}
 	}
 	ch.next.Config, ch.next.Report, ch.notes = cfg, doc.Report(), doc.Notes()
+	if ch.checked != nil {
+		return ch.checked(ch.now, cfg)
+	}
 	return nil
 }
 
@@ -211,6 +217,9 @@ func (ch *change) request() history.Request {
 	q := history.Request{
 		When: ch.cause.When, Who: ch.cause.Who, Why: ch.cause.Why, Via: string(ch.cause.Via),
 		Within: ch.within, RollsBack: ch.rollsBack,
+	}
+	if ch.records != nil {
+		q.Records = ch.records(ch.now, ch.next.Config)
 	}
 	removed := maps.Clone(ch.made)
 	for _, d := range ch.docs.List {

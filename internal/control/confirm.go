@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"headgate/internal/config"
+	"headgate/internal/store"
 	"headgate/internal/store/history"
 )
 
@@ -63,6 +64,24 @@ func (c *Control) endConfirmLocked() {
 	}
 }
 
+// Pending returns the change that waits to be confirmed, nil for none.
+func (c *Control) Pending() *PendingState {
+	if s := c.standing.Load(); s != nil {
+		return s.pending
+	}
+	return nil
+}
+
+// ConfirmRevision is Confirm for the change of that revision only, by its name.
+func (c *Control) ConfirmRevision(cause Cause, revision string, records ...store.Record) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.pending == nil || fmt.Sprintf("%08d", c.mu.pending.Revision) != revision {
+		return ErrNothingPending
+	}
+	return c.confirmLocked(cause, records...)
+}
+
 // Confirm makes the change that waits to be confirmed stay. The error is
 // ErrNothingPending when none does.
 func (c *Control) Confirm(cause Cause) error {
@@ -74,9 +93,9 @@ func (c *Control) Confirm(cause Cause) error {
 	return c.confirmLocked(cause)
 }
 
-func (c *Control) confirmLocked(cause Cause) error {
+func (c *Control) confirmLocked(cause Cause, records ...store.Record) error {
 	number := c.mu.pending.Revision
-	if err := c.history.Confirm(context.Background(), number); err != nil {
+	if err := c.history.Confirm(context.Background(), number, records...); err != nil {
 		return err
 	}
 	c.endConfirmLocked()

@@ -241,6 +241,7 @@ func (c *Control) applyReadLocked(cause Cause, docs config.Documents, err error)
 	c.mu.seen = ""
 	if err = c.applyLocked(cause, docs, err); err == nil {
 		c.mu.seen = ETag(docs)
+		c.publishLocked()
 	}
 	return err
 }
@@ -248,8 +249,8 @@ func (c *Control) applyReadLocked(cause Cause, docs config.Documents, err error)
 // Reopen opens the access log's file again, for log rotation.
 func (c *Control) Reopen() error { return c.records.reopen() }
 
-// errStopping refuses changes that come while ports drain for the last time.
-var errStopping = errors.New("headgate is stopping")
+// ErrStopping refuses changes that come while ports drain for the last time.
+var ErrStopping = errors.New("headgate is stopping")
 
 // close drains and ends everything. To close again does no harm.
 func (c *Control) close() {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"headgate/internal/config"
+	"headgate/internal/store"
 	"headgate/internal/store/history"
 )
 
@@ -27,9 +28,15 @@ type Edit struct {
 	DryRun bool
 	// Do returns the documents as they should be: several edits, of several
 	// documents, are one change. It is called while no other change runs, with the
-	// documents as they are and the configuration in force, which may be of an
-	// earlier text of them. Its error is that of the edit.
+	// documents as they are and the configuration that they say; if they are refused as
+	// they are, with the one in force. Its error is that of the edit.
 	Do func(docs config.Documents, now *config.Config) (config.Documents, error)
+	// Check may refuse what the edit makes of the configuration: after is good in
+	// itself. It may be nil.
+	Check func(now, after *config.Config) error
+	// Records returns what is put in streams, such as the audit, in the same commit as
+	// the change. It may be nil.
+	Records func(now, after *config.Config) []store.Record
 }
 
 // The bounds of ConfirmWithin.
@@ -76,8 +83,10 @@ func (c *Control) Change(e Edit) (Event, error) {
 			return now, &Stale{tag}
 		}
 		ch.made = digests(now)
-		return e.Do(now, ch.next.Before)
+		ch.now = c.saidLocked(now, ch.next.Before)
+		return e.Do(now, ch.now)
 	}
+	ch.checked, ch.records = e.Check, e.Records
 	if e.DryRun {
 		err := c.dryRunLocked(ch)
 		return ch.event(err), err
@@ -91,6 +100,30 @@ func (c *Control) Change(e Edit) (Event, error) {
 		err = asRefused(fmt.Errorf("%w: %w", conflict, &Stale{tag}))
 	}
 	return ch.event(err), err
+}
+
+// saidLocked returns what documents say: the configuration in force, unless somebody has
+// edited them since it was applied.
+func (c *Control) saidLocked(docs config.Documents, inForce *config.Config) *config.Config {
+	if inForce != nil && ETag(docs) == c.mu.seen {
+		return inForce
+	}
+	if said, _, problems := config.LoadDocuments(docs, inForce); len(problems) == 0 {
+		return said
+	}
+	if inForce == nil {
+		return config.New()
+	}
+	return inForce
+}
+
+// ETag returns the entity tag of the documents that were applied last, "" if they were
+// refused. It reads nothing.
+func (c *Control) ETag() string {
+	if s := c.standing.Load(); s != nil {
+		return s.etag
+	}
+	return ""
 }
 
 // Documents returns the documents as they are now, and their ETag.
@@ -109,6 +142,17 @@ func ETag(docs config.Documents) string {
 	slices.SortFunc(list, func(a, b config.Document) int { return strings.Compare(a.Name, b.Name) })
 	for _, d := range list {
 		fmt.Fprintf(h, "%q %s\n", d.Name, history.DigestOf(d.Data))
+	}
+	return `"` + hex.EncodeToString(h.Sum(nil)[:16]) + `"`
+}
+
+// ETagOf returns the entity tag that a configuration had at a revision.
+func ETagOf(r history.Revision) string {
+	h := sha256.New()
+	list := slices.Clone(r.Documents)
+	slices.SortFunc(list, func(a, b history.Kept) int { return strings.Compare(a.Name, b.Name) })
+	for _, d := range list {
+		fmt.Fprintf(h, "%q %s\n", d.Name, d.Digest)
 	}
 	return `"` + hex.EncodeToString(h.Sum(nil)[:16]) + `"`
 }

@@ -19,7 +19,7 @@ func (c *Control) start() error {
 		return nil
 	}
 	err := c.reloadLocked(ViaFile)
-	if err == nil || c.options.Strict || errors.Is(err, errStopping) {
+	if err == nil || c.options.Strict || errors.Is(err, ErrStopping) {
 		return err
 	}
 	if c.fallBackLocked() != nil {

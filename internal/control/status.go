@@ -72,6 +72,7 @@ type RefusedState struct {
 type standing struct {
 	since    time.Time
 	revision string
+	etag     string
 	refused  *RefusedState
 	pending  *PendingState
 	degraded bool
@@ -79,7 +80,7 @@ type standing struct {
 
 // publishLocked shows how things stand when a change has ended.
 func (c *Control) publishLocked() {
-	s := &standing{since: c.mu.since, revision: c.mu.revision, refused: c.mu.refused, degraded: c.mu.degraded}
+	s := &standing{since: c.mu.since, revision: c.mu.revision, etag: c.mu.seen, refused: c.mu.refused, degraded: c.mu.degraded}
 	if p := c.mu.pending; p != nil {
 		s.pending = &PendingState{Revision: fmt.Sprintf("%08d", p.Revision), Until: p.Until}
 	}

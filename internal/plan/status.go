@@ -57,10 +57,19 @@ const (
 // Proxies returns how the proxies stand, by name. With a name it is that one alone,
 // with the results of its servers' checks.
 func (p *Plan) Proxies(name string) []ProxyState {
-	out := make([]ProxyState, 0, len(p.proxies))
+	return p.proxiesOf(func(of string) bool { return name == "" || of == name }, name != "")
+}
+
+// ProxiesNamed returns how those proxies stand whose names are keys of the map.
+func (p *Plan) ProxiesNamed(names map[string]bool) []ProxyState {
+	return p.proxiesOf(func(of string) bool { return names[of] }, false)
+}
+
+func (p *Plan) proxiesOf(want func(name string) bool, results bool) []ProxyState {
+	out := []ProxyState{}
 	for i := range p.proxies {
-		if compiled := p.proxies[i]; name == "" || compiled.settings.Name == name {
-			out = append(out, compiled.state(name != ""))
+		if compiled := p.proxies[i]; want(compiled.settings.Name) {
+			out = append(out, compiled.state(results))
 		}
 	}
 	return out

@@ -13,6 +13,9 @@ import (
 // Masked stands in the place of a secret in what is shown.
 const Masked = "********"
 
+// FlagSuffix is what Form.Flag puts behind the name of a secret.
+const FlagSuffix = "_set"
+
 // Form says how values are written as JSON. The zero Form writes them as they
 // are, secrets too.
 type Form struct {
@@ -21,6 +24,8 @@ type Form struct {
 	Written func(path string) (text string, ok bool)
 	// Mask writes Masked in the place of secrets.
 	Mask bool
+	// Flag writes a field NAME_set beside each secret NAME that is there.
+	Flag bool
 }
 
 // AppendJSON appends the canonical form of v, an object of o's type that stands
@@ -41,6 +46,9 @@ func (o *Object) AppendJSON(out []byte, v reflect.Value, path string, form Form)
 		first = false
 		out = append(strconv.AppendQuote(out, f.Name), ':')
 		out = f.AppendJSON(out, value, JoinPath(path, f.Name), form)
+		if form.Flag && f.Secret && !value.IsZero() {
+			out = append(strconv.AppendQuote(append(out, ','), f.Name+FlagSuffix), ":true"...)
+		}
 	}
 	return append(out, '}')
 }

@@ -97,6 +97,10 @@ type Field struct {
 	NoExpand bool
 	// Secret is whether its value is shown to nobody: a password hash, a token.
 	Secret bool
+	// Host is who may set the field beside the one who writes the documents on the
+	// machine: "" everybody who may change the object, HostAdmin admins, HostDisk
+	// nobody. It is for what reaches for other things of the machine, such as files.
+	Host string
 	// Unordered is whether the order of a list's elements says nothing.
 	Unordered bool
 	// Called is the word for an element of this list or map ("route"), and
@@ -106,6 +110,12 @@ type Field struct {
 
 	fallback reflect.Value
 }
+
+// The values of Field.Host.
+const (
+	HostAdmin = "admin"
+	HostDisk  = "disk"
+)
 
 // Describe returns the description of a struct type and all that it holds. It
 // panics when a tag cannot be read: that is a mistake in the program, and any
@@ -233,7 +243,7 @@ func (d describer) field(owner reflect.Type, sf reflect.StructField, name string
 		Later:    split(sf.Tag.Get("later")),
 		Example:  sf.Tag.Get("example"),
 		NoExpand: sf.Tag.Get("expand") == "no",
-		Secret:   sf.Tag.Get("secret") == "true", Unordered: sf.Tag.Get("order") == "no",
+		Secret:   sf.Tag.Get("secret") == "true", Host: sf.Tag.Get("host"), Unordered: sf.Tag.Get("order") == "no",
 		MinText: sf.Tag.Get("min"),
 		MaxText: sf.Tag.Get("max"),
 	}

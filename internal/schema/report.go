@@ -12,8 +12,9 @@ import (
 type Problem struct {
 	// File is the configuration's name, "" when it came from elsewhere.
 	File string `json:"file,omitempty"`
-	// Line and Column say where it is, counted from 1; 0 when nobody knows.
-	Line   int `json:"line,omitempty"`
+	// Line says where it is, counted from 1; 0 when nobody knows.
+	Line int `json:"line,omitempty"`
+	// Column says where in the line, counted from 1; 0 when nobody knows.
 	Column int `json:"column,omitempty"`
 	// Object is the object's kind and name: "proxy shop, route /api".
 	Object string `json:"object,omitempty"`

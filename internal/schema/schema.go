@@ -8,8 +8,9 @@
 // default:"30s", min:"1" and max:"100" (of a number; of the length of a text,
 // list or map), enum:"a,b", later:"c,d" (words that are known and refused until
 // they are built), was:"x,y" (names it had before, which are refused and answered
-// with the new one), example:"x", and expand:"no" (variables are not expanded in
-// it). A default on a pointer is what holds when nobody set it; it is not
+// with the new one), example:"x", expand:"no" (variables are not expanded in it), secret:"true" (its
+// value is shown to nobody), and host:"admin" or host:"disk" (it reaches for something
+// of the machine, such as a file: through the API admins alone may set it, or nobody). A default on a pointer is what holds when nobody set it; it is not
 // filled in.
 //
 // It does not know any object of the configuration: internal/config and the

@@ -15,7 +15,7 @@ type TLS struct {
 	// CAFile is a PEM file with the certificates of the authorities that may have
 	// signed the server's, in place of the system's. A relative path begins at
 	// the configuration file.
-	CAFile string `json:"ca_file,omitempty" max:"4096" example:"internal-ca.pem"`
+	CAFile string `json:"ca_file,omitempty" host:"admin" max:"4096" example:"internal-ca.pem"`
 	// InsecureSkipVerify is whether the server's certificate is not checked at
 	// all. Whoever can get between headgate and the server can then read and
 	// change everything; `validate`, the log and the state warn of it as long as it is set.
@@ -23,9 +23,9 @@ type TLS struct {
 	// ClientCertFile is a PEM file with the certificate that is shown to the
 	// server, for servers that ask for one. A relative path begins at the
 	// configuration file. A changed file is used for new connections.
-	ClientCertFile string `json:"client_cert_file,omitempty" max:"4096" example:"client.pem"`
+	ClientCertFile string `json:"client_cert_file,omitempty" host:"admin" max:"4096" example:"client.pem"`
 	// ClientKeyFile is a PEM file with the private key of that certificate.
-	ClientKeyFile string `json:"client_key_file,omitempty" max:"4096" example:"client.key"`
+	ClientKeyFile string `json:"client_key_file,omitempty" host:"admin" max:"4096" example:"client.key"`
 }
 
 // Secure is how TLS is spoken to a server: settings whose files were read.

@@ -7,6 +7,10 @@
 // holds for every row stands in api.go (who may ask at all), call.go (parameters,
 // preconditions, pages), decode.go (bodies) and problem.go (refusals).
 //
+// documents.go and tree.go are the objects of the configuration, change.go is the one way
+// in which they are changed, configuration.go and revisions.go are what is about the
+// configuration as a whole.
+//
 // It keeps nothing: users and tokens are in admin/operator, events in event.
 package api
 
@@ -29,6 +33,7 @@ import (
 
 	"headgate/internal/accesslog/recent"
 	"headgate/internal/admin/operator"
+	"headgate/internal/control"
 	"headgate/internal/event"
 	"headgate/internal/event/webhook"
 	"headgate/internal/schema"
@@ -61,6 +66,8 @@ type Options struct {
 	Operators *operator.Operators
 	// Events is the log of events.
 	Events *event.Log
+	// Control holds the configuration and changes it. Without one there are no objects.
+	Control *control.Control
 	// Recent returns what holds the last requests, nil if they are not kept now. It may
 	// be nil itself.
 	Recent func() *recent.Ring
@@ -95,8 +102,11 @@ func New(o Options) *API {
 	a := &API{Options: o, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection()}
 	byPath := map[string]map[string]*row{}
 	var paths []string
-	for _, r := range a.table() {
-		if r.in != nil {
+	for _, r := range a.whole() {
+		if r.tree && r.kind != nil {
+			r.input = r.kind.Schema()
+			r.in = r.input.Go
+		} else if r.in != nil {
 			r.input = schema.Describe(r.in)
 		}
 		a.rows = append(a.rows, &r)
@@ -295,9 +305,18 @@ func addressOf(rq *http.Request) netip.Addr {
 
 // answer writes what a handler returned.
 func (a *API) answer(c *call, out any) {
-	if o, ok := out.(object); ok && o.revision() > 0 {
-		c.w.Header().Set("ETag", tag(o.revision()))
-		if c.rq.Method == http.MethodGet && c.rq.Header.Get("If-None-Match") == tag(o.revision()) {
+	entity := ""
+	switch o := out.(type) {
+	case object:
+		if o.revision() > 0 {
+			entity = tag(o.revision())
+		}
+	case interface{ entityTag() string }:
+		entity = o.entityTag()
+	}
+	if entity != "" {
+		c.w.Header().Set("ETag", entity)
+		if c.rq.Method == http.MethodGet && c.rq.Header.Get("If-None-Match") == entity {
 			c.w.WriteHeader(http.StatusNotModified)
 			return
 		}
@@ -308,6 +327,10 @@ func (a *API) answer(c *call, out any) {
 	}
 	if out == nil {
 		c.w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	if text, ok := out.(plainText); ok {
+		c.w.Write([]byte(text.text))
 		return
 	}
 	body, err := json.Marshal(out)

@@ -22,10 +22,10 @@ import (
 
 	"headgate/internal/accesslog/recent"
 	"headgate/internal/admin/operator"
+	"headgate/internal/control"
 	"headgate/internal/event"
 	"headgate/internal/event/webhook"
 	"headgate/internal/schema"
-	"headgate/internal/store/memory"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -40,10 +40,12 @@ const good = "correct horse battery"
 type house struct {
 	t      *testing.T
 	api    *API
+	c      *control.Control
 	ops    *operator.Operators
 	events *event.Log
 	ring   *recent.Ring
 	server *httptest.Server
+	file   string // the document
 	client *http.Client
 	tokens map[string]string
 
@@ -54,13 +56,15 @@ var root = operator.Identity{Name: "local:0", Role: operator.Admin}
 
 func start(t *testing.T) *house {
 	t.Helper()
-	st := memory.New()
+	h := &house{t: t, ring: recent.New(recent.Config{}), tokens: map[string]string{}}
+	h.control(t)
+	st := h.c.Store()
 	events, err := event.Open(t.Context(), st, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(events.Close)
-	h := &house{t: t, events: events, ring: recent.New(recent.Config{}), tokens: map[string]string{}}
+	h.events = events
 	h.ops = operator.New(operator.Options{Store: st, Events: events, Log: slog.New(slog.DiscardHandler)})
 	hooks := webhook.New(webhook.Options{Events: events, Store: st, Log: slog.New(slog.DiscardHandler)})
 	t.Cleanup(hooks.Close)
@@ -68,6 +72,7 @@ func start(t *testing.T) *house {
 	t.Cleanup(h.receiver.Close)
 	hooks.Set([]webhook.Hook{{Name: "chat", URL: h.receiver.URL, Secret: "x"}})
 	h.api = New(Options{
+		Control:  h.c,
 		Webhooks: hooks, Operators: h.ops, Events: events, Recent: func() *recent.Ring { return h.ring }, Hosts: []string{"gate.example.com"},
 		Version: Version{Version: "1.2.3", API: "v1"}, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})

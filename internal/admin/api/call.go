@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"headgate/internal/admin/operator"
+	"headgate/internal/config"
 	"headgate/internal/schema"
 	"headgate/internal/store"
 )
@@ -52,6 +53,20 @@ type row struct {
 	stream func(*call) error
 	media  string
 
+	// kind is the kind of the document objects that the row is about, nil for none;
+	// gives says that the answer is such an object.
+	kind  *config.Kind
+	gives bool
+	// tree says that the body is kept as a JSON value, which the configuration checks;
+	// merge that it is a patch.
+	tree, merge bool
+	// write says that the row changes the documents. If-Match names texts then.
+	write bool
+	// free says that the answer is an object whose fields are not described here.
+	free bool
+	// maxBody is the largest body, 0 for that of all.
+	maxBody int64
+
 	input *schema.Object
 }
 
@@ -73,6 +88,11 @@ type call struct {
 	in any
 	// have is what If-Match names.
 	have store.Revision
+	// tree is the body of a row that keeps it so.
+	tree    map[string]any
+	newName string // that it gives the object
+	// ifMatch is If-Match of a change of the documents: an entity tag, or "*".
+	ifMatch string
 	// dryRun says that nothing is to be done.
 	dryRun bool
 }
@@ -153,8 +173,11 @@ func (c *call) precondition() error {
 	case "":
 		return refuse("precondition_required", "", "the request has no If-Match", "send the ETag of the object that you have seen, or * for any")
 	case "*":
-		c.have = operator.Any
+		c.have, c.ifMatch = operator.Any, "*"
 		return nil
+	}
+	if c.row.write {
+		return c.documentTag(text)
 	}
 	digits, ok := strings.CutPrefix(text, `"`)
 	digits, end := strings.CutSuffix(digits, `"`)
@@ -171,10 +194,13 @@ func tag(r store.Revision) string { return `"` + strconv.FormatUint(uint64(r), 1
 
 // body reads and checks the body of the request.
 func (c *call) body() error {
-	patch := c.row.current != nil
-	v, err := readBody(c.w, c.rq, patch)
+	patch := c.row.current != nil || c.row.merge
+	v, err := readBody(c.w, c.rq, patch, c.row.maxBody)
 	if err != nil {
 		return err
+	}
+	if c.row.tree {
+		return c.keepTree(v)
 	}
 	if patch {
 		now, err := c.row.current(c)
@@ -277,6 +303,28 @@ func (c *call) list(all []listed) (any, error) {
 		p.Next = base64.RawURLEncoding.EncodeToString([]byte(all[end-1].name))
 	}
 	return p, nil
+}
+
+// cut returns the page of a list of names that the query asks for, and where the next one
+// begins. A cursor whose name is gone goes on behind where it was.
+func (c *call) cut(names []string) (page []string, next string, err error) {
+	begin := 0
+	if cursor := c.text("cursor"); cursor != "" {
+		after, err := base64.RawURLEncoding.DecodeString(cursor)
+		if err != nil {
+			return nil, "", badCursor()
+		}
+		down := strings.HasPrefix(c.text("sort"), "-")
+		begin = slices.IndexFunc(names, func(name string) bool { return name != string(after) && (name > string(after)) != down })
+		if begin < 0 {
+			begin = len(names)
+		}
+	}
+	end := min(begin+max(c.number("limit", defaultPage, maxPage), 1), len(names))
+	if end < len(names) {
+		next = base64.RawURLEncoding.EncodeToString([]byte(names[end-1]))
+	}
+	return names[begin:end], next, nil
 }
 
 func badCursor() error {

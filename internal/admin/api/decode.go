@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -29,7 +30,8 @@ const (
 const masked = "********"
 
 // readBody returns the JSON value of a body.
-func readBody(w http.ResponseWriter, rq *http.Request, patch bool) (any, error) {
+func readBody(w http.ResponseWriter, rq *http.Request, patch bool, limit int64) (any, error) {
+	limit = cmp.Or(limit, maxBody)
 	kind, parameters, err := mime.ParseMediaType(rq.Header.Get("Content-Type"))
 	charset := parameters["charset"]
 	switch {
@@ -38,12 +40,12 @@ func readBody(w http.ResponseWriter, rq *http.Request, patch bool) (any, error) 
 		return nil, refuse("media_type", "", "the body has the type "+strconv.Quote(rq.Header.Get("Content-Type")), "send it as application/json")
 	case rq.Header.Get("Content-Encoding") != "":
 		return nil, refuse("media_type", "", "the body is encoded", "send it without a Content-Encoding")
-	case rq.ContentLength > maxBody:
-		return nil, tooLarge()
+	case rq.ContentLength > limit:
+		return nil, tooLarge(limit)
 	}
-	data, err := io.ReadAll(http.MaxBytesReader(w, rq.Body, maxBody))
+	data, err := io.ReadAll(http.MaxBytesReader(w, rq.Body, limit))
 	if tooMuch := (*http.MaxBytesError)(nil); errors.As(err, &tooMuch) {
-		return nil, tooLarge()
+		return nil, tooLarge(limit)
 	}
 	if err != nil {
 		return nil, refuse("invalid_json", "", "the body did not come whole", "")
@@ -51,8 +53,8 @@ func readBody(w http.ResponseWriter, rq *http.Request, patch bool) (any, error) 
 	return parse(data)
 }
 
-func tooLarge() error {
-	return refuse("too_large", "", fmt.Sprintf("the body is larger than %d bytes", maxBody), "")
+func tooLarge(limit int64) error {
+	return refuse("too_large", "", fmt.Sprintf("the body is larger than %d bytes", limit), "")
 }
 
 // parse returns the value of a JSON text. What two readers may read differently is

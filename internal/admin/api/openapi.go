@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"headgate/internal/config"
 	"headgate/internal/schema"
 )
 
@@ -32,7 +33,7 @@ var placeholder = regexp.MustCompile(`\{([a-z]+)\}`)
 // Document returns the OpenAPI 3.1 document of the table as JSON. Every field needs a
 // comment; the error names one that has none.
 func (a *API) Document(comments *schema.Comments) ([]byte, error) {
-	d := &document{schemas: bag{}, comments: comments}
+	d := &specification{schemas: bag{}, comments: comments}
 	paths := bag{}
 	for _, r := range a.rows {
 		path, ok := paths[Prefix+r.path].(bag)
@@ -65,14 +66,14 @@ func (a *API) Document(comments *schema.Comments) ([]byte, error) {
 	return b.Bytes(), errors.Join(d.failed, err)
 }
 
-// document collects the schemas that operations refer to.
-type document struct {
+// specification collects the schemas that operations refer to.
+type specification struct {
 	schemas  bag
 	comments *schema.Comments
 	failed   error // the first field without a comment
 }
 
-func (d *document) operation(r *row) bag {
+func (d *specification) operation(r *row) bag {
 	op := bag{"summary": r.about, "operationId": r.id(), "tags": []string{strings.Split(r.path, "/")[1]}, "responses": d.responses(r)}
 	if r.access == public {
 		op["security"] = []bag{{}}
@@ -84,12 +85,18 @@ func (d *document) operation(r *row) bag {
 	}
 	if r.in != nil {
 		kind := "application/json"
-		if r.current != nil {
+		if r.current != nil || r.merge {
 			kind = "application/merge-patch+json"
 			op["requestBody"] = bag{"required": true, "content": bag{kind: bag{"schema": bag{"type": "object"}}}}
 			return op
 		}
-		op["requestBody"] = bag{"required": true, "content": bag{kind: bag{"schema": d.schema(r.in)}}}
+		body := bag{}
+		if r.tree {
+			body = bag{"allOf": []bag{d.objectSchema(r.kind), {"type": "object", "properties": bag{"name": bag{"type": "string"}}}}}
+		} else {
+			body = d.schema(r.in)
+		}
+		op["requestBody"] = bag{"required": true, "content": bag{kind: bag{"schema": body}}}
 	}
 	return op
 }
@@ -128,7 +135,7 @@ func parameters(r *row) []bag {
 	return all
 }
 
-func (d *document) responses(r *row) bag {
+func (d *specification) responses(r *row) bag {
 	refused := func(what string) bag {
 		return bag{"description": what, "content": bag{"application/problem+json": bag{"schema": ref("problem")}}}
 	}
@@ -142,10 +149,10 @@ func (d *document) responses(r *row) bag {
 		content["text/event-stream"] = bag{"schema": bag{"type": "string"}}
 	case r.list:
 		content["application/json"] = bag{"schema": bag{"type": "object", "required": []string{"items"}, "properties": bag{
-			"items": bag{"type": "array", "items": d.schema(r.out)}, "next": bag{"type": "string"}}}}
-	case r.out != nil:
-		content["application/json"] = bag{"schema": d.schema(r.out)}
-	case r.path == "/openapi.json":
+			"items": bag{"type": "array", "items": d.answer(r)}, "next": bag{"type": "string"}}}}
+	case r.out != nil || r.gives:
+		content["application/json"] = bag{"schema": d.answer(r)}
+	case r.path == "/openapi.json" || r.free:
 		content["application/json"] = bag{"schema": bag{"type": "object"}}
 	}
 	success := bag{"description": "Done."}
@@ -176,7 +183,7 @@ func (r *row) statuses() []int {
 	if r.in != nil {
 		all = append(all, 413, 415)
 	}
-	if r.match || r.in != nil && r.access == admin {
+	if r.match || r.in != nil && r.access == admin || r.area == areaConfig {
 		all = append(all, 409, 412)
 	}
 	if r.match {
@@ -191,8 +198,23 @@ func (r *row) statuses() []int {
 
 func ref(name string) bag { return bag{"$ref": "#/components/schemas/" + name} }
 
+// answer returns the schema of what a row gives.
+func (d *specification) answer(r *row) bag {
+	if !r.gives {
+		return d.schema(r.out)
+	}
+	return bag{"allOf": []bag{d.schema(stateOf(r.kind)), d.objectSchema(r.kind)}}
+}
+
+// objectSchema refers to the schema of the objects of a kind.
+func (d *specification) objectSchema(k *config.Kind) bag {
+	o := k.Schema()
+	d.object(o, o.Name())
+	return ref(o.Name())
+}
+
 // schema adds a struct to the schemas and refers to it.
-func (d *document) schema(t reflect.Type) bag {
+func (d *specification) schema(t reflect.Type) bag {
 	if t.Kind() != reflect.Struct {
 		return bag{}
 	}
@@ -208,7 +230,7 @@ func (d *document) schema(t reflect.Type) bag {
 // problemObject describes the answer to a request that was refused.
 func problemObject() *schema.Object { return schema.Describe(of[problem]()) }
 
-func (d *document) object(o *schema.Object, name string) {
+func (d *specification) object(o *schema.Object, name string) {
 	if d.schemas[name] != nil {
 		return
 	}
@@ -239,7 +261,7 @@ func (d *document) object(o *schema.Object, name string) {
 }
 
 // value returns the schema of a value of a field's type t, or of its elements.
-func (d *document) value(f *schema.Field, t *schema.Type) bag {
+func (d *specification) value(f *schema.Field, t *schema.Type) bag {
 	s := bag{}
 	bound := func(low, high string) {
 		if f.Min != nil {
@@ -268,6 +290,9 @@ func (d *document) value(f *schema.Field, t *schema.Type) bag {
 		s["type"] = "number"
 	case schema.Text:
 		s["type"] = "string"
+		if f.Secret {
+			s["format"] = "password"
+		}
 		if len(f.Enum) > 0 {
 			s["enum"] = f.Enum
 		} else if t == f.Type {

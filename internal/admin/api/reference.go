@@ -31,6 +31,13 @@ left out, they stay. PATCH merges (RFC 7396).
 object was changed meanwhile, 412, with the object as it is now in ` + "`current`" + `. ` + "`dry_run=true`" + ` does everything but the
 change.
 
+**Objects of the configuration** have an ETag, and so has the configuration as a whole: ` + "`GET /status`" + ` and every list
+of objects tell it. PUT, PATCH and DELETE take that of the object, that of the configuration, or ` + "`*`" + `; everything
+else that changes the configuration takes that of the configuration, or ` + "`*`" + `. A 412 tells in ` + "`current`" + ` what was
+changed meanwhile. Every such change takes ` + "`confirm_within`" + ` and ` + "`why`" + `, is made whole or not at all, and writes the
+documents: comments and what it does not touch stay as they are. Values with ` + "`${…}`" + `, sockets (` + "`unix:`" + `) and files of the
+machine can be set by admins only, commands by nobody: 403 ` + "`host_field`" + `.
+
 **Lists** have ` + "`items`" + `, and ` + "`next`" + ` if there are more: that is the ` + "`cursor`" + ` of the next page.
 
 **Refusals** are ` + "`application/problem+json`" + ` (RFC 9457) with a ` + "`code`" + `, ` + "`pointer`" + ` to the field, ` + "`detail`" + ` and ` + "`remedy`" + `:
@@ -79,11 +86,26 @@ func (a *API) referenceRow(b *strings.Builder, r *row, word func(reflect.Type) s
 	if r.access != public {
 		needs = "role `" + string(r.access) + "`, scope `" + r.area + "`"
 	}
-	out := word(r.out)
+	in, out := "", word(r.out)
+	if !r.tree {
+		in = word(r.in)
+	}
+	if r.kind != nil {
+		settings := "[" + r.kind.Noun + "](configuration.md#" + strings.ToLower(r.kind.Schema().Name()) + ")"
+		if r.tree {
+			in = settings
+		}
+		if r.gives {
+			out = settings + " with its " + word(stateOf(r.kind))
+		}
+	}
+	if r.free {
+		out = "an object"
+	}
 	if r.list {
 		out = "list of " + out
 	}
-	fmt.Fprintf(b, "Needs: %s. Takes: %s. Gives: %s.", needs, word(r.in), out)
+	fmt.Fprintf(b, "Needs: %s. Takes: %s. Gives: %s.", needs, in, out)
 	if r.match {
 		b.WriteString(" With `If-Match`.")
 	}

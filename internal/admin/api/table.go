@@ -3,11 +3,15 @@ package api
 import (
 	"net/http"
 	"reflect"
+
+	"headgate/internal/config"
 )
 
 // The areas that the scopes of tokens name.
 const (
 	areaBackup    = "backup"
+	areaCache     = "cache"
+	areaConfig    = "config"
 	areaEvents    = "events"
 	areaLogs      = "logs"
 	areaOperators = "operators"
@@ -17,6 +21,15 @@ const (
 )
 
 func of[T any]() reflect.Type { return reflect.TypeFor[T]() }
+
+// whole is the table with the rows of the configuration.
+func (a *API) whole() []row {
+	rows := a.table()
+	for _, k := range config.Kinds() {
+		rows = append(rows, a.documentRows(k)...)
+	}
+	return append(rows, a.configRows()...)
+}
 
 // table is all that the API does. Paths are below Prefix.
 func (a *API) table() []row {

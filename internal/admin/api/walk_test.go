@@ -2,6 +2,7 @@ package api
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -28,8 +29,9 @@ func request(serial uint64, path string, status int) *exchange.Exchange {
 
 // at returns the path of a row with a name that is there.
 func (r *row) at() string {
+	path := strings.NewReplacer("{number}", "1", "{other}", "1").Replace(r.path)
 	name := map[string]string{"users": "bob", "tokens": "viewer", "sessions": "0123456789abcdef", "webhooks": "chat"}[strings.Split(r.path, "/")[1]]
-	return strings.ReplaceAll(r.path, "{name}", name)
+	return strings.ReplaceAll(path, "{name}", cmp.Or(name, "main"))
 }
 
 // TestEveryRowRefuses walks the table.
@@ -182,12 +184,17 @@ func randomObject(r *rand.Rand, o *schema.Object) map[string]any {
 // TestRandomBodiesNeverBreakAnything sends what the schema allows, or nearly.
 func TestRandomBodiesNeverBreakAnything(t *testing.T) {
 	h := start(t)
+	t.Chdir(t.TempDir()) // an access log may be opened
 	r := rand.New(rand.NewPCG(1, uint64(time.Now().UnixNano())))
 	for _, row := range h.api.rows {
 		if row.input == nil {
 			continue
 		}
-		for range 60 {
+		n := 60
+		if row.area == areaConfig {
+			n = 20 // each is tried out, and saved if it is good
+		}
+		for range n {
 			body, err := json.Marshal(randomObject(r, row.input))
 			if err != nil {
 				t.Fatal(err)

@@ -27,7 +27,7 @@ type Config struct {
 	Fallbacks []string `json:"fallbacks,omitempty" max:"4" example:"zerossl"`
 	// CAFile is a PEM file with the authorities that the directory's own TLS
 	// certificate is checked with, for a private one. Absent means the system's.
-	CAFile string `json:"ca_file,omitempty" max:"4096" example:"ca.pem"`
+	CAFile string `json:"ca_file,omitempty" host:"admin" max:"4096" example:"ca.pem"`
 	// Email is told to the directory, which may write there before a certificate
 	// ends or when it has to be revoked.
 	Email string `json:"email,omitempty" max:"256" example:"ops@example.com"`
@@ -88,7 +88,7 @@ type DNS struct {
 	Credentials map[string]string `json:"credentials,omitempty" secret:"true" max:"16"`
 	// Command is what `exec` runs, with the arguments `present NAME VALUE` and
 	// later `cleanup NAME VALUE`. It has a minute to end with status 0.
-	Command string `json:"command,omitempty" max:"4096" example:"/usr/local/bin/acme-dns"`
+	Command string `json:"command,omitempty" host:"disk" max:"4096" example:"/usr/local/bin/acme-dns"`
 	// Propagation is how long a record may take to be seen at the zone's name
 	// servers.
 	Propagation unit.Duration `json:"propagation" default:"10m" min:"0s" max:"1h"`

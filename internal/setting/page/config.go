@@ -19,7 +19,7 @@ type Config struct {
 	// are replaced too, and all other braces stand for themselves. A relative path
 	// begins at the configuration file. A change of the file is taken up within
 	// seconds.
-	File string `json:"file,omitempty" max:"4096" example:"pages/503.html"`
+	File string `json:"file,omitempty" host:"admin" max:"4096" example:"pages/503.html"`
 	// ContentType is the media type of the page. Absent means by the name of the
 	// file; of a text, HTML when it begins with <, JSON when it begins with { or [,
 	// else plain text.

@@ -1,0 +1,276 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"mime"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"headgate/internal/config"
+	"headgate/internal/config/document"
+	"headgate/internal/control"
+	"headgate/internal/schema"
+)
+
+// configRows are the rows of the configuration as a whole.
+func (a *API) configRows() []row {
+	const get, post, put = http.MethodGet, http.MethodPost, http.MethodPut
+	rows := []row{
+		{method: get, path: "/config", access: admin, out: of[configBody](), handle: a.config,
+			about: "Gives the documents as they are, with their secrets. Accept: application/yaml gives the text of one."},
+		{method: put, path: "/config", access: admin, in: of[configInput](), out: of[changeBody](), match: true, write: true, maxBody: maxConfig, handle: takes(a.putConfig),
+			about: "Replaces the texts of documents, in one change. If-Match names the ETag of the configuration."},
+		{method: post, path: "/config/edits", access: editor, in: of[editsInput](), out: of[changeBody](), match: true, write: true, maxBody: maxConfig, handle: takes(a.edits),
+			about: "Makes several edits in one change. If-Match names the ETag of the configuration."},
+		{method: post, path: "/config/plan", access: editor, in: of[editsInput](), out: of[changeBody](), maxBody: maxConfig, handle: takes(a.planEdits),
+			about: "Tells what edits would change, after all checks, and changes nothing."},
+		{method: post, path: "/config/validate", access: admin, in: of[configInput](), out: of[validation](), maxBody: maxConfig, handle: takes(a.validate),
+			about: "Tells every problem of documents, which are not applied."},
+	}
+	rows = append(rows, a.revisionRows()...)
+	for i := range rows {
+		r := &rows[i]
+		if r.area == "" {
+			r.area = areaConfig
+		}
+		if r.write {
+			r.query, r.dry = append(r.query, changeQuery...), true
+		}
+	}
+	return rows
+}
+
+// maxConfig bounds a body with whole documents.
+const maxConfig = int64(document.MaxSize) + maxBody
+
+// configBody is the configuration.
+type configBody struct {
+	// ETag is that of the configuration: all documents.
+	ETag string `json:"etag"`
+	// Documents are the documents.
+	Documents []documentBody `json:"documents"`
+}
+
+func (c configBody) entityTag() string { return c.ETag }
+
+// documentBody is one document.
+type documentBody struct {
+	// Name is the name of the file.
+	Name string `json:"name" required:"true" max:"4096"`
+	// Text is what stands in it: YAML, or JSON, which is YAML.
+	Text string `json:"text" required:"true" max:"8388608"`
+	// ReadOnly is why it cannot be written, absent if it can.
+	ReadOnly string `json:"read_only,omitempty" readonly:"true"`
+}
+
+// configInput are documents.
+type configInput struct {
+	// Documents are the documents that get another text. The name may be left to the last
+	// part of its path; those that are not named stay.
+	Documents []documentBody `json:"documents" required:"true" min:"1" max:"200"`
+}
+
+// changeBody is what became of a change.
+type changeBody struct {
+	// Revision is that of the change, "" of a dry run.
+	Revision string `json:"revision,omitempty"`
+	// ETag is that of the configuration after it, "" of a dry run.
+	ETag string `json:"etag,omitempty"`
+	// DryRun is whether nothing was changed.
+	DryRun bool `json:"dry_run,omitempty"`
+	// Until is when the configuration before comes back, unless the change is confirmed.
+	Until time.Time `json:"until,omitzero"`
+	// Changes are the objects that are not the same, with their fields.
+	Changes []config.ObjectChange `json:"changes"`
+	// Notes are what works and is a bad idea.
+	Notes []schema.Problem `json:"notes,omitempty"`
+}
+
+func (c changeBody) entityTag() string { return c.ETag }
+
+// changed tells what became of a change.
+func (a *API) changed(c *call, ev control.Event) changeBody {
+	b := changeBody{DryRun: c.dryRun, Changes: ev.Difference.Objects, Notes: ev.Notes}
+	if c.dryRun {
+		return b
+	}
+	b.Revision, b.ETag = ev.Revision, a.Control.ETag()
+	if p := a.Control.Pending(); p != nil && p.Revision == ev.Revision {
+		b.Until = p.Until
+	}
+	return b
+}
+
+// config gives the documents.
+func (a *API) config(c *call) (any, error) {
+	if a.Control == nil {
+		return nil, refuse("unavailable", "", "no configuration is in force yet", "")
+	}
+	docs, tag, err := a.Control.Documents()
+	if err != nil {
+		return nil, refuse("unavailable", "", err.Error(), "")
+	}
+	b := configBody{ETag: tag, Documents: []documentBody{}}
+	for _, d := range docs.List {
+		one := documentBody{Name: d.Name, Text: string(d.Data)}
+		if err := a.Control.Writable(d.Name); err != nil {
+			one.ReadOnly = err.Error()
+		}
+		b.Documents = append(b.Documents, one)
+	}
+	if wantsYAML(c.rq) && len(b.Documents) == 1 {
+		c.w.Header().Set("Content-Type", "application/yaml")
+		return plainText{b.Documents[0].Text, tag}, nil
+	}
+	return b, nil
+}
+
+// plainText is an answer that is no JSON.
+type plainText struct{ text, etag string }
+
+func (p plainText) entityTag() string { return p.etag }
+
+func wantsYAML(rq *http.Request) bool {
+	kind, _, err := mime.ParseMediaType(rq.Header.Get("Accept"))
+	return err == nil && (kind == "application/yaml" || kind == "text/yaml")
+}
+
+// replaced returns documents with other texts in them.
+func replaced(docs config.Documents, in *configInput) (config.Documents, error) {
+	out := config.Documents{Dir: docs.Dir, List: append([]config.Document(nil), docs.List...)}
+	for i, d := range in.Documents {
+		found := false
+		for j := range out.List {
+			if name := out.List[j].Name; name == d.Name || filepath.Base(name) == d.Name {
+				out.List[j].Data, found = []byte(d.Text), true
+				break
+			}
+		}
+		if !found {
+			return docs, refuse("invalid", "/documents/"+itoa(i)+"/name", "there is no such document", "name one that GET /config lists")
+		}
+	}
+	return out, nil
+}
+
+// putConfig replaces texts of documents.
+func (a *API) putConfig(c *call, in *configInput) (any, error) {
+	e := &edit{call: c, make: func(docs config.Documents, _ *config.Config) (config.Documents, error) { return replaced(docs, in) }}
+	return e.tell()
+}
+
+// tell makes the change and tells what became of it.
+func (e *edit) tell() (any, error) {
+	ev, err := e.do()
+	if err != nil {
+		return nil, err
+	}
+	return e.call.api.changed(e.call, ev), nil
+}
+
+// editsInput are edits.
+type editsInput struct {
+	// Edits are made one after the other, all or none.
+	Edits []editBody `json:"edits" required:"true" min:"1" max:"1000"`
+}
+
+// editBody is one edit of a document.
+type editBody struct {
+	// Op is what is done: set gives a field or object a value, remove takes it out, and
+	// rename gives an object another name, wherever it is named.
+	Op string `json:"op" required:"true" enum:"set,remove,rename"`
+	// Path is where: `proxies.shop.routes[0].path`. The index after the last element of a
+	// list appends one.
+	Path string `json:"path" required:"true" max:"1024"`
+	// Value is the value of a set, as JSON. Fields that are null are absent.
+	Value json.RawMessage `json:"value,omitempty"`
+	// To is the new name of a rename.
+	To string `json:"to,omitempty" max:"128"`
+	// Document is the document that a new object goes to; without it the first.
+	Document string `json:"document,omitempty" max:"4096"`
+}
+
+// editing returns the change that edits make.
+func (c *call) editing(in *editsInput) *edit {
+	e := &edit{call: c}
+	e.make = func(docs config.Documents, now *config.Config) (config.Documents, error) {
+		var edits []document.Edit
+		for i, b := range in.Edits {
+			at := "/edits/" + itoa(i)
+			if len(b.Value) > 0 {
+				value, err := parse(b.Value)
+				if err != nil {
+					return docs, err
+				}
+				if err := e.mayWrite(value, now); err != nil {
+					return docs, hostField(at + "/value")
+				}
+			}
+			kind, name, isObject := objectAt(b.Path)
+			if b.Op == string(document.Rename) && isObject {
+				edits = append(edits, now.RenameEdits(kind.Name, name, b.To)...)
+				continue
+			}
+			edit := document.Edit{Op: document.Op(b.Op), Path: b.Path, To: b.To, Document: b.Document}
+			if edit.Op == document.Set {
+				edit.Value = b.Value
+			}
+			edits = append(edits, edit)
+		}
+		return apply(docs, edits...)
+	}
+	return e
+}
+
+// objectAt returns the object that a path names, if it names a whole one.
+func objectAt(path string) (k *config.Kind, name string, ok bool) {
+	section, rest := document.CutStep(path)
+	object, more := document.CutStep(rest)
+	k = config.KindOf(section.Name)
+	return k, object.Name, k != nil && !k.Single && rest != "" && more == "" && object.Index < 0
+}
+
+// edits makes edits in one change.
+func (a *API) edits(c *call, in *editsInput) (any, error) { return c.editing(in).tell() }
+
+// planEdits tells what edits would change.
+func (a *API) planEdits(c *call, in *editsInput) (any, error) {
+	c.dryRun, c.ifMatch = true, "*"
+	return c.editing(in).tell()
+}
+
+// validation is what a check of documents has found.
+type validation struct {
+	// Valid is whether they could be applied, as far as the documents say.
+	Valid bool `json:"valid"`
+	// Problems are what is wrong.
+	Problems []schema.Problem `json:"problems,omitempty"`
+	// Notes are what works and is a bad idea.
+	Notes []schema.Problem `json:"notes,omitempty"`
+}
+
+// validate checks documents together with those that are not named.
+func (a *API) validate(_ *call, in *configInput) (any, error) {
+	if a.Control == nil {
+		return nil, refuse("unavailable", "", "no configuration is in force yet", "")
+	}
+	docs, _, err := a.Control.Documents()
+	if err != nil {
+		return nil, refuse("unavailable", "", err.Error(), "")
+	}
+	if docs, err = replaced(docs, in); err != nil {
+		return nil, err
+	}
+	ev, err := a.Control.DryRun(control.Cause{Via: control.ViaAPI}, docs)
+	if err == nil {
+		return validation{Valid: true, Notes: ev.Notes}, nil
+	}
+	var refused *control.Refused
+	if errors.As(err, &refused) && len(refused.Problems) > 0 {
+		return validation{Problems: refused.Problems[:min(len(refused.Problems), maxMistakes)], Notes: ev.Notes}, nil
+	}
+	return validation{Problems: []schema.Problem{{What: strings.TrimSpace(err.Error())}}}, nil
+}

@@ -1,0 +1,267 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+
+	"headgate/internal/admin/operator"
+	"headgate/internal/config"
+	"headgate/internal/control"
+)
+
+// objectState is what is told of an object of the documents beside what they say.
+type objectState struct {
+	// Name is the object's name.
+	Name string `json:"name" required:"true" max:"128"`
+	// Origin is where the object stands: the document and the line, or the container. It
+	// is absent for one that no document mentions, which has its defaults.
+	Origin *config.Origin `json:"origin,omitempty" readonly:"true"`
+	// State is how it stands: of a proxy active, degraded, down, maintenance or inactive;
+	// of a port and a certificate the word that the status has; else active or inactive.
+	State string `json:"state" readonly:"true"`
+	// ETag is what If-Match names.
+	ETag string `json:"etag" readonly:"true"`
+}
+
+// proxyState is what is told of a proxy beyond that.
+type proxyState struct {
+	objectState
+	// Servers counts the servers of the proxy. One of two routes counts twice.
+	Servers serverCount `json:"servers" readonly:"true"`
+	// Issues are what is wrong with it now.
+	Issues []string `json:"issues,omitempty" readonly:"true"`
+}
+
+// serverCount counts servers.
+type serverCount struct {
+	// Healthy are those that are known to be well.
+	Healthy int `json:"healthy"`
+	// Unknown are those of which nothing is known yet.
+	Unknown int `json:"unknown"`
+	// Total is all of them.
+	Total int `json:"total"`
+}
+
+// stateOf returns the struct that says how the objects of a kind stand.
+func stateOf(k *config.Kind) reflect.Type {
+	if k.Name == "proxies" {
+		return of[proxyState]()
+	}
+	return of[objectState]()
+}
+
+// documentRows are the rows of one kind of object.
+func (a *API) documentRows(k *config.Kind) []row {
+	const get, post, put, patch, del = http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete
+	path, it := "/"+k.Path(), k.Noun
+	with := func(method, path string, access access, about string, r row) row {
+		r.method, r.path, r.access, r.area, r.about, r.kind = method, path, access, areaConfig, about, k
+		r.gives = method != del
+		if r.write {
+			r.query = append(r.query, changeQuery...)
+			r.dry = true
+		}
+		return r
+	}
+	if k.Single {
+		return []row{
+			with(get, path, viewer, "Gives the "+it+".", row{handle: a.object}),
+			with(put, path, editor, "Replaces the "+it+".", row{match: true, write: true, tree: true, handle: a.putObject}),
+			with(patch, path, editor, "Changes what the body names of the "+it+" (RFC 7396).", row{match: true, write: true, tree: true, merge: true, handle: a.putObject}),
+			with(del, path, editor, "Gives the "+it+" its defaults again.", row{match: true, write: true, handle: a.deleteObject}),
+		}
+	}
+	one := path + "/{name}"
+	article := "a "
+	if strings.ContainsAny(it[:1], "Aaeio") {
+		article = "an "
+	}
+	return []row{
+		with(get, path, viewer, "Lists objects of the kind "+k.Name+". The ETag is that of the configuration.", row{list: true, query: paging("name"), handle: a.objects}),
+		with(post, path, editor, "Makes "+article+it+". If-Match names the ETag of the configuration.", row{match: true, write: true, tree: true, status: http.StatusCreated, handle: a.createObject}),
+		with(get, one, viewer, "Gives one "+it+".", row{handle: a.object}),
+		with(put, one, editor, "Replaces "+article+it+". If-Match names its ETag, or that of the configuration.", row{match: true, write: true, tree: true, handle: a.putObject}),
+		with(patch, one, editor, "Changes what the body names of "+article+it+" (RFC 7396).", row{match: true, write: true, tree: true, merge: true, handle: a.putObject}),
+		with(del, one, editor, "Removes "+article+it+" that no other object names.", row{match: true, write: true, handle: a.deleteObject}),
+		with(post, one+"/rename", editor, "Gives "+article+it+" another name, wherever it is named.", row{in: of[renameInput](), match: true, write: true, handle: takes(a.renameObject)}),
+	}
+}
+
+// running returns the configuration in force. There is none before the first.
+func (a *API) running() (*config.Config, error) {
+	if a.Control == nil || a.Control.Plan() == nil {
+		return nil, refuse("unavailable", "", "no configuration is in force yet", "look at the status")
+	}
+	return a.Control.Plan().Config(), nil
+}
+
+// states are how objects stand, by name.
+type states struct {
+	words   map[string]string
+	proxies map[string]proxyState
+}
+
+// statesOf returns how objects of a kind stand.
+func (a *API) statesOf(k *config.Kind, names []string) states {
+	s := states{words: map[string]string{}}
+	switch k.Name {
+	case "proxies":
+		s.proxies = map[string]proxyState{}
+		wanted := make(map[string]bool, len(names))
+		for _, name := range names {
+			wanted[name] = true
+		}
+		for _, p := range a.Control.Plan().ProxiesNamed(wanted) {
+			now := proxyState{objectState: objectState{State: p.State}, Servers: serverCount{p.Healthy, p.Unknown, p.Total}}
+			if p.Reason != "" {
+				now.Issues = []string{p.Reason}
+			}
+			s.words[p.Name], s.proxies[p.Name] = p.State, now
+		}
+	case "ports", "certificates":
+		now := a.Control.StatusOf("\x00") // no proxy has that name
+		for _, p := range now.Ports {
+			if s.words["ports "+p.Name] == "" || p.State != "draining" {
+				s.words["ports "+p.Name] = p.State
+			}
+		}
+		for _, c := range now.Certificates {
+			s.words["certificates "+c.Name] = string(c.State)
+		}
+	}
+	return s
+}
+
+func (s *states) word(k *config.Kind, name string, o config.Named) string {
+	if word := s.words[k.Name+" "+name]; word != "" {
+		return word
+	}
+	if word := s.words[name]; word != "" {
+		return word
+	}
+	switch o := o.(type) {
+	case *config.TCPProxy:
+		if !o.Active {
+			return "inactive"
+		}
+	case *config.UDPProxy:
+		if !o.Active {
+			return "inactive"
+		}
+	}
+	return "active"
+}
+
+// shown is an object as an answer: what its document says, and how it stands.
+type shown struct {
+	text []byte
+	etag string
+}
+
+// MarshalJSON returns the object.
+func (s shown) MarshalJSON() ([]byte, error) { return s.text, nil }
+
+func (s shown) entityTag() string { return s.etag }
+
+// show writes an object. It has to be there.
+func (a *API) show(cfg *config.Config, k *config.Kind, name string, s *states) (shown, error) {
+	form, ok := cfg.Canonical(k.Name, name, true)
+	if !ok {
+		return shown{}, noObject(k)
+	}
+	told := proxyState{objectState: objectState{Name: name, ETag: cfg.ETag(k.Name, name)}}
+	if k.Single {
+		told.Name = k.Name
+	}
+	told.State = s.word(k, name, k.Find(cfg, name))
+	if o, ok := cfg.Origin(k.Name, name); ok {
+		told.Origin = &o
+	}
+	var v any = told.objectState
+	if now, ok := s.proxies[name]; ok {
+		told.Servers, told.Issues = now.Servers, now.Issues
+		v = told
+	}
+	data, err := json.Marshal(v)
+	if err != nil {
+		return shown{}, err
+	}
+	if inner := bytes.TrimSuffix(bytes.TrimPrefix(form, []byte("{")), []byte("}")); len(inner) > 0 {
+		data = append(append(data[:len(data)-1], ','), append(inner, '}')...)
+	}
+	return shown{data, told.ETag}, nil
+}
+
+func noObject(k *config.Kind) error {
+	return refuse(operator.CodeNotFound, "", "there is no such "+k.Noun, "")
+}
+
+// object gives one object.
+func (a *API) object(c *call) (any, error) {
+	cfg, err := a.running()
+	if err != nil {
+		return nil, err
+	}
+	return a.showOne(cfg, c.row.kind, c.name())
+}
+
+func (a *API) showOne(cfg *config.Config, k *config.Kind, name string) (any, error) {
+	s := a.statesOf(k, []string{name})
+	o, err := a.show(cfg, k, name, &s)
+	if err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// objects lists the objects of a kind. Only those of the page are written.
+func (a *API) objects(c *call) (any, error) {
+	cfg, err := a.running()
+	if err != nil {
+		return nil, err
+	}
+	k := c.row.kind
+	names := k.Names(cfg)
+	if q := strings.ToLower(c.text("q")); q != "" {
+		names = slices.DeleteFunc(names, func(name string) bool { return !strings.Contains(strings.ToLower(words(k.Find(cfg, name))), q) })
+	}
+	if strings.HasPrefix(c.text("sort"), "-") {
+		slices.Reverse(names)
+	}
+	names, next, err := c.cut(names)
+	if err != nil {
+		return nil, err
+	}
+	s := a.statesOf(k, names)
+	items := make([]any, 0, len(names))
+	for _, name := range names {
+		o, err := a.show(cfg, k, name, &s)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, o)
+	}
+	if tag := a.Control.ETag(); tag != "" {
+		c.w.Header().Set("ETag", tag)
+	}
+	return page{Items: items, Next: next}, nil
+}
+
+// words are what an object is found by.
+func words(o config.Named) string {
+	info := o.Info()
+	all := append([]string{info.Name, info.Description}, info.Tags...)
+	if p, ok := o.(*config.Proxy); ok {
+		all = append(all, p.VirtualHosts...)
+	}
+	return strings.Join(all, "\n")
+}
+
+// cause says who makes a change, and why, for revisions, events and the audit.
+func (c *call) cause() control.Cause {
+	return control.Cause{Who: c.who.Name, Why: c.text("why"), Via: control.Via(c.who.Via)}
+}

@@ -1,0 +1,349 @@
+package api
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"headgate/internal/admin/operator"
+	"headgate/internal/config"
+	"headgate/internal/control"
+	"headgate/internal/feature/cache"
+	"headgate/internal/plan"
+	"headgate/internal/store/history"
+)
+
+func itoa(n int) string { return strconv.Itoa(n) }
+
+// revisionRows are the rows of what was in force, and of what is.
+func (a *API) revisionRows() []row {
+	const get, post = http.MethodGet, http.MethodPost
+	return []row{
+		{method: get, path: "/revisions", access: viewer, out: of[revisionBody](), list: true, query: revisionQuery, handle: a.revisions,
+			about: "Lists kept revisions, the newest first."},
+		{method: get, path: "/revisions/{number}", access: admin, out: of[revisionBody](), handle: a.revision,
+			about: "Gives one revision with its documents."},
+		{method: get, path: "/revisions/{number}/diff/{other}", access: viewer, out: of[differenceBody](), handle: a.difference,
+			about: "Tells what another revision has otherwise than this one. The other may be current."},
+		{method: post, path: "/revisions/{number}/rollback", access: editor, in: of[empty](), out: of[changeBody](), match: true, write: true, handle: takes(a.rollBack),
+			about: "Puts the documents of a revision in force again, as a new revision."},
+		{method: post, path: "/confirm", access: editor, in: of[confirmInput](), out: of[confirmBody](), handle: takes(a.confirm),
+			about: "Makes the change that waits to be confirmed stay."},
+		{method: get, path: "/status", access: viewer, area: areaStatus, query: statusQuery, free: true, handle: a.status,
+			about: "Tells how everything stands: ports, proxies, servers, certificates, sources, and what waits to be confirmed."},
+		{method: post, path: "/explain", access: viewer, area: areaStatus, in: of[explainInput](), free: true, handle: takes(a.explain),
+			about: "Tells what becomes of a request: the route that takes it, the filters, the server. Nothing is sent. The head that servers get is told to admins only."},
+		{method: post, path: "/cache/purge", access: editor, area: areaCache, in: of[purgeInput](), out: of[purgeBody](), handle: takes(a.purge),
+			about: "Takes responses out of the caches, and tells how many."},
+	}
+}
+
+var revisionQuery = []parameter{
+	{name: "limit", about: "How many entries there are at most, up to 1000.", kind: "integer"},
+	{name: "cursor", about: "Where to go on: `next` of the page before.", kind: "integer"},
+}
+
+var statusQuery = []parameter{{name: "proxy", about: "The name of one proxy, which is told in full."}}
+
+// revisionBody is a revision.
+type revisionBody struct {
+	// Number grows with every revision.
+	Number int `json:"number"`
+	// When is when it was put in force.
+	When time.Time `json:"when"`
+	// Who did it, "" when that is not known.
+	Who string `json:"who,omitempty"`
+	// Why is what the person said of it.
+	Why string `json:"why,omitempty"`
+	// Via is how it came: api, console, file, cli or docker.
+	Via string `json:"via"`
+	// State is applied, confirmed or rolled_back.
+	State string `json:"state"`
+	// ETag is that of the configuration as it was.
+	ETag string `json:"etag"`
+	// Documents are the texts; a list of revisions has the names only.
+	Documents []revisionDocument `json:"documents"`
+}
+
+// revisionDocument is a document of a revision.
+type revisionDocument struct {
+	// Name is the name of the file.
+	Name string `json:"name"`
+	// Size is how many bytes it has.
+	Size int `json:"size"`
+	// Text is what stood in it.
+	Text string `json:"text,omitempty"`
+}
+
+func showRevision(r history.Revision) revisionBody {
+	b := revisionBody{r.Number, r.When, r.Who, r.Why, r.Via, string(r.State), control.ETagOf(r), []revisionDocument{}}
+	for _, d := range r.Documents {
+		b.Documents = append(b.Documents, revisionDocument{Name: d.Name, Size: d.Size})
+	}
+	return b
+}
+
+// revisions lists revisions.
+func (a *API) revisions(c *call) (any, error) {
+	if a.Control == nil {
+		return page{Items: []any{}}, nil
+	}
+	n := max(c.number("limit", defaultPage, maxPage), 1)
+	items := []revisionBody{}
+	list := a.Control.Revisions(c.number("cursor", 0, 1<<53), n+1)
+	for _, r := range list[:min(n, len(list))] {
+		items = append(items, showRevision(r))
+	}
+	p := page{Items: items}
+	if len(list) > n {
+		p.Next = itoa(list[n-1].Number)
+	}
+	return p, nil
+}
+
+// numbered returns the revision that a part of the path names.
+func (a *API) numbered(c *call, part string) (history.Revision, config.Documents, error) {
+	text := c.rq.PathValue(part)
+	number, err := strconv.Atoi(text)
+	if err != nil || number <= 0 || a.Control == nil {
+		return history.Revision{}, config.Documents{}, refuse(operator.CodeNotFound, "", "there is no such revision", "")
+	}
+	r, docs, err := a.Control.Revision(number)
+	if errors.Is(err, history.ErrUnknown) {
+		err = refuse(operator.CodeNotFound, "", fmt.Sprintf("there is no revision %d, or it is not kept any more", number), "")
+	}
+	return r, docs, err
+}
+
+// revision gives one revision.
+func (a *API) revision(c *call) (any, error) {
+	r, docs, err := a.numbered(c, "number")
+	if err != nil {
+		return nil, err
+	}
+	b := showRevision(r)
+	for i, d := range docs.List {
+		b.Documents[i].Text = string(d.Data)
+	}
+	return b, nil
+}
+
+// differenceBody is what one configuration has otherwise than another.
+type differenceBody struct {
+	// Changes are the objects that are not the same, with their fields.
+	Changes []config.ObjectChange `json:"changes"`
+}
+
+// difference compares two revisions.
+func (a *API) difference(c *call) (any, error) {
+	_, docs, err := a.numbered(c, "number")
+	if err != nil {
+		return nil, err
+	}
+	before, err := loaded(docs)
+	if err != nil {
+		return nil, err
+	}
+	if c.rq.PathValue("other") == "current" {
+		now, err := a.running()
+		if err != nil {
+			return nil, err
+		}
+		return differenceBody{config.Compare(before, now).Objects}, nil
+	}
+	if _, docs, err = a.numbered(c, "other"); err != nil {
+		return nil, err
+	}
+	after, err := loaded(docs)
+	if err != nil {
+		return nil, err
+	}
+	return differenceBody{config.Compare(before, after).Objects}, nil
+}
+
+// loaded reads documents that were good once. A variable or file that they name may be
+// gone since.
+func loaded(docs config.Documents) (*config.Config, error) {
+	cfg, _, wrong := config.LoadDocuments(docs, nil)
+	if len(wrong) > 0 {
+		p := problems(wrong, "")
+		p.Status, p.Title, p.Code = http.StatusConflict, "The change could not be applied", "not_applied"
+		return nil, p
+	}
+	return cfg, nil
+}
+
+// rollBack puts the documents of a revision in force.
+func (a *API) rollBack(c *call, _ *empty) (any, error) {
+	r, docs, err := a.numbered(c, "number")
+	if err != nil {
+		return nil, err
+	}
+	e := &edit{call: c, action: "config.roll_back"}
+	e.make = func(config.Documents, *config.Config) (config.Documents, error) { return docs, nil }
+	if c.text("why") == "" {
+		e.why = fmt.Sprintf("back to revision %d", r.Number)
+	}
+	return e.tell()
+}
+
+// confirmInput says which change is confirmed.
+type confirmInput struct {
+	// Revision is the one that waits; without it the one that does.
+	Revision string `json:"revision,omitempty" max:"32"`
+}
+
+// confirmBody is what was confirmed.
+type confirmBody struct {
+	// Revision is the one that stays.
+	Revision string `json:"revision"`
+}
+
+// confirm makes the change that waits stay.
+func (a *API) confirm(c *call, in *confirmInput) (any, error) {
+	if a.Control == nil {
+		return nil, nothingPending()
+	}
+	p := a.Control.Pending()
+	if p == nil || in.Revision != "" && strings.TrimLeft(in.Revision, "0") != strings.TrimLeft(p.Revision, "0") {
+		return nil, nothingPending()
+	}
+	record := c.who.Audit("config.confirm", "revision "+p.Revision, "", nil, nil)
+	if err := a.Control.ConfirmRevision(c.cause(), p.Revision, record); errors.Is(err, control.ErrNothingPending) {
+		return nil, nothingPending()
+	} else if err != nil {
+		return nil, err
+	}
+	return confirmBody{p.Revision}, nil
+}
+
+func nothingPending() error {
+	return refuse("nothing_pending", "", "no such change waits to be confirmed", "it was confirmed, or taken back: the revisions tell")
+}
+
+// status tells how everything stands.
+func (a *API) status(c *call) (any, error) {
+	if a.Control == nil {
+		return nil, refuse("unavailable", "", "nothing is served yet", "")
+	}
+	proxy := c.text("proxy")
+	s := a.Control.StatusOf(proxy)
+	if proxy != "" && len(s.Proxies)+len(s.TCPProxies)+len(s.UDPProxies) == 0 {
+		return nil, refuse(operator.CodeNotFound, "proxy", "there is no such proxy", "")
+	}
+	return struct {
+		control.Status
+		ETag string `json:"etag,omitempty"`
+	}{s, a.Control.ETag()}, nil
+}
+
+// explainInput is a request to think through.
+type explainInput struct {
+	// Method is the method of the request; without it GET.
+	Method string `json:"method,omitempty" max:"64"`
+	// URL is its address: `https://shop.example.com/api?x=1`.
+	URL string `json:"url" required:"true" max:"8192"`
+	// Headers are further header fields, each as `name: value`.
+	Headers []string `json:"headers,omitempty" max:"100"`
+	// From is the client's address; without it 127.0.0.1.
+	From string `json:"from,omitempty" max:"64"`
+	// HTTP3 asks the ports for HTTP/3 alone.
+	HTTP3 bool `json:"http3,omitempty"`
+}
+
+// explain tells what becomes of a request.
+func (a *API) explain(c *call, in *explainInput) (any, error) {
+	if _, err := a.running(); err != nil {
+		return nil, err
+	}
+	q, err := in.question()
+	if err != nil {
+		return nil, err
+	}
+	e := a.Control.Plan().Explain(q)
+	if !c.who.Role.AtLeast(operator.Admin) {
+		for i := range e.Servers {
+			e.Servers[i].Head = "" // it has what ${…} stands for
+		}
+	}
+	return e, nil
+}
+
+func (in *explainInput) question() (q plan.Question, err error) {
+	scheme, rest, ok := strings.Cut(in.URL, "://")
+	scheme = strings.ToLower(scheme)
+	rest, _, _ = strings.Cut(rest, "#")
+	end := strings.IndexAny(rest+"/", "/?")
+	if !ok || scheme != "http" && scheme != "https" || end == 0 || strings.ContainsAny(in.URL, " \r\n\t\x00") {
+		return q, refuse("invalid", "/url", "this is no address of http or https", "write one like https://shop.example.com/api")
+	}
+	q = plan.Question{Method: strings.ToUpper(in.Method), Scheme: scheme, Authority: rest[:end], Target: rest[end:], HTTP3: in.HTTP3}
+	if q.Method == "" {
+		q.Method = http.MethodGet
+	}
+	if !strings.HasPrefix(q.Target, "/") {
+		q.Target = "/" + q.Target
+	}
+	for i, h := range in.Headers {
+		name, value, ok := strings.Cut(h, ":")
+		if !ok || name == "" || strings.ContainsAny(h, "\r\n\x00") || strings.TrimSpace(name) != name {
+			return q, refuse("invalid", "/headers/"+itoa(i), "this is no header field", "write it as name: value")
+		}
+		q.Fields = append(q.Fields, [2]string{name, strings.TrimSpace(value)})
+	}
+	if in.From != "" {
+		if q.From, err = netip.ParseAddr(in.From); err != nil {
+			return q, refuse("invalid", "/from", "this is no IP address", "write one like 192.0.2.1")
+		}
+	}
+	return q, nil
+}
+
+// purgeInput says what is taken out of caches: one of url, prefix, tag and all.
+type purgeInput struct {
+	// Proxy bounds it to the caches of one proxy; without it all.
+	Proxy string `json:"proxy,omitempty" max:"128"`
+	// URL takes out what is stored of one address, over either scheme.
+	URL string `json:"url,omitempty" max:"8192"`
+	// Prefix takes out what is stored of addresses that begin so.
+	Prefix string `json:"prefix,omitempty" max:"8192"`
+	// Tag takes out responses that have this word in Cache-Tag or Surrogate-Key.
+	Tag string `json:"tag,omitempty" max:"1024"`
+	// All takes out everything.
+	All bool `json:"all,omitempty"`
+	// Soft makes stale instead of taking out.
+	Soft bool `json:"soft,omitempty"`
+}
+
+// purgeBody is what was taken out.
+type purgeBody struct {
+	// Purged is how many responses there were.
+	Purged int `json:"purged"`
+	// Caches is of how many caches.
+	Caches int `json:"caches"`
+}
+
+// purge takes responses out of caches.
+func (a *API) purge(c *call, in *purgeInput) (any, error) {
+	q := cache.Purge{Proxy: in.Proxy, URL: in.URL, Prefix: in.Prefix, Tag: in.Tag, All: in.All, Soft: in.Soft}
+	if err := q.Check(); err != nil {
+		return nil, refuse("invalid", "", err.Error(), "")
+	}
+	if a.Control == nil {
+		return nil, refuse("unavailable", "", "nothing is served yet", "")
+	}
+	purged, caches := a.Control.Purge(q)
+	if caches == 0 {
+		return nil, refuse(operator.CodeNotFound, "/proxy", "there is no such cache", "")
+	}
+	what, _ := json.Marshal(in) // texts and switches
+	if err := a.Operators.Note(c.rq.Context(), c.who, "cache.purge", in.Proxy, string(what)); err != nil {
+		a.Log.Error("audit record was not kept", "error", err)
+	}
+	return purgeBody{purged, caches}, nil
+}

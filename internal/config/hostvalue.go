@@ -1,0 +1,113 @@
+package config
+
+import (
+	"fmt"
+	"reflect"
+	"strings"
+
+	"headgate/internal/schema"
+)
+
+// HostValue is a value that reaches for something of the machine: a file, a socket, a
+// variable of the process, a command. Whoever may change an object need not be the one
+// to set it.
+type HostValue struct {
+	// Path is where it stands: "proxies.shop.routes[0].servers[0].url".
+	Path string
+	// Text is the value as a document has it.
+	Text string
+	// Disk is whether nothing but the document itself may set it.
+	Disk bool
+
+	field string
+}
+
+// NewHostValues returns the host values of after that before has not: in objects that
+// are the same in both nothing is looked for, and a value that only moved within the
+// objects of its kind is not new.
+func NewHostValues(before, after *Config) []HostValue {
+	var out []HostValue
+	for _, k := range Kinds() {
+		had := map[[2]string]int{}
+		for _, v := range before.hostValues(k, after) {
+			had[[2]string{v.field, v.Text}]++
+		}
+		for _, v := range after.hostValues(k, before) {
+			key := [2]string{v.field, v.Text}
+			if had[key]--; had[key] < 0 {
+				out = append(out, v)
+			}
+		}
+	}
+	return out
+}
+
+// hostValues returns those of the objects of a kind that other has not as they are.
+func (c *Config) hostValues(k *Kind, other *Config) []HostValue {
+	w := hostWalk{config: c}
+	if k.Single {
+		w.object(k.Schema(), reflect.ValueOf(c).Elem().FieldByIndex(model().config.Field(k.Name).Index), k.Name)
+		return w.found
+	}
+	for _, name := range k.Names(c) {
+		if o := k.Find(c, name); o != k.Find(other, name) {
+			w.object(k.Schema(), reflect.ValueOf(o).Elem(), schema.JoinPath(k.Name, name))
+		}
+	}
+	return w.found
+}
+
+// hostWalk looks for host values.
+type hostWalk struct {
+	config *Config
+	found  []HostValue
+}
+
+func (w *hostWalk) object(o *schema.Object, v reflect.Value, path string) {
+	for _, f := range o.Fields {
+		w.value(f, f.Type, v.FieldByIndex(f.Index), schema.JoinPath(path, f.Name))
+	}
+}
+
+func (w *hostWalk) value(f *schema.Field, t *schema.Type, v reflect.Value, path string) {
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return
+		}
+		v = v.Elem()
+	}
+	switch t.Kind {
+	case schema.Struct:
+		w.object(t.Object, v, path)
+	case schema.List:
+		for i := range v.Len() {
+			w.value(f, t.Elem, v.Index(i), fmt.Sprintf("%s[%d]", path, i))
+		}
+	case schema.Map:
+		for _, key := range v.MapKeys() {
+			w.value(f, t.Elem, v.MapIndex(key), schema.JoinPath(path, key.String()))
+		}
+	default:
+		w.plain(f, v, path)
+	}
+}
+
+func (w *hostWalk) plain(f *schema.Field, v reflect.Value, path string) {
+	text, variable := w.config.Written(path)
+	if !variable {
+		text = fmt.Sprint(v.Interface())
+	}
+	if variable || f.Host != "" && text != "" && text != f.Default || strings.HasPrefix(text, "unix:") || strings.HasPrefix(text, "unix+") {
+		w.found = append(w.found, HostValue{Path: path, Text: text, Disk: f.Host == schema.HostDisk, field: f.Owner.String() + "." + f.GoName})
+	}
+}
+
+// Writes reports whether a text with ${…} in it stands somewhere in the documents.
+func (c *Config) Writes(text string) bool {
+	for _, have := range c.expanded {
+		if have == text {
+			return true
+		}
+	}
+	return false
+}
