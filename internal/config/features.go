@@ -37,7 +37,7 @@ type Features struct {
 	// ClientIP says whom to believe about the client's address. Absent means
 	// nobody: the client is who opened the connection.
 	ClientIP *clientip.Config `json:"client_ip,omitempty"`
-	// IPFilter says which clients may come in, by address; others get 403.
+	// IPFilter says which clients are let in, by address; others get 403.
 	IPFilter *ipfilter.Config `json:"ip_filter,omitempty"`
 	// RateLimit bounds how many requests each client may make; more get 429.
 	RateLimit *ratelimit.Config `json:"rate_limit,omitempty"`

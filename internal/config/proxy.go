@@ -60,7 +60,7 @@ type Proxy struct {
 	// configured for all.
 	AccessLog *ProxyLog `json:"access_log,omitempty"`
 	// Use names policies, whose features hold as if they stood here. Of two that set
-	// the same feature the later one holds, and a feature that stands here itself
+	// the same feature the later one holds, and a feature that is set here itself
 	// holds before all of them.
 	Use []string `json:"use,omitempty" max:"32" example:"staff"`
 	// Features that every route of the proxy inherits.

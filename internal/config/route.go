@@ -19,7 +19,7 @@ type Route struct {
 	Servers []*Server `json:"servers,omitempty" max:"256" object:"server,url"`
 	// FixedResponse makes the route answer by itself.
 	FixedResponse *FixedResponse `json:"fixed_response,omitempty"`
-	// StripPrefix is whether the route's path is taken off before the path is
+	// StripPrefix is whether the route's path is stripped before the path is
 	// joined to the server's base path.
 	StripPrefix bool `json:"strip_prefix" default:"true"`
 	// LoadBalancing is how requests are shared among servers, by their weights:
@@ -60,7 +60,7 @@ type Route struct {
 	// servers read paths as headgate does.
 	AmbiguousPaths AmbiguousPaths `json:"ambiguous_paths" default:"refuse" enum:"refuse,allow"`
 	// Use names policies, whose features hold as if they stood here. Of two that set
-	// the same feature the later one holds, and a feature that stands here itself
+	// the same feature the later one holds, and a feature that is set here itself
 	// holds before all of them.
 	Use []string `json:"use,omitempty" max:"32" example:"staff"`
 	// Features of this route, in place of the proxy's.

@@ -41,7 +41,7 @@ type TCPProxy struct {
 	// for an address.
 	LoadBalancing string `json:"load_balancing" default:"round_robin" enum:"round_robin,least_connections,random,first,client_ip_hash"`
 	// HealthCheck says how the servers are asked whether they take connections.
-	// Absent asks nothing: a server that fails connections is left alone for a
+	// Absent asks nothing: a server that fails connections is ejected for a
 	// while all the same.
 	HealthCheck *StreamCheck `json:"health_check,omitempty"`
 	// ConnectTimeout is the time for a connection to a server, name look-up
@@ -57,7 +57,7 @@ type TCPProxy struct {
 	// with a PROXY header. Absent means none. With port the port's own settings
 	// hold.
 	AcceptProxyProtocol *ProxyProtocol `json:"accept_proxy_protocol,omitempty"`
-	// IPFilter says which clients may come in, by address; connections of others
+	// IPFilter says which clients are let in, by address; connections of others
 	// are closed.
 	IPFilter *ipfilter.Config `json:"ip_filter,omitempty"`
 	// MaxConnections is the largest number of open connections of the address; more
@@ -130,14 +130,14 @@ type UDPProxy struct {
 	// the first that takes some; `client_ip_hash` always to the same one for an
 	// address.
 	LoadBalancing string `json:"load_balancing" default:"round_robin" enum:"round_robin,least_connections,random,first,client_ip_hash"`
-	// IdleTimeout is how long nothing may come in either direction. Then the session
+	// IdleTimeout is how long both directions may be silent. Then the session
 	// ends, and its client's next datagram begins another.
 	IdleTimeout unit.Duration `json:"idle_timeout" default:"60s" min:"100ms" max:"24h"`
 	// MaxSessions is how many there may be at once. One more ends another: of the
 	// clients that have not yet spoken again after an answer the one that was quiet
 	// for longest, since a flood of forged addresses is of that kind.
 	MaxSessions int `json:"max_sessions" was:"sessions" default:"10000" min:"1" max:"1000000"`
-	// IPFilter says whose datagrams may come in, by address; others are dropped.
+	// IPFilter says whose datagrams are let in, by address; others are dropped.
 	IPFilter *ipfilter.Config `json:"ip_filter,omitempty"`
 	// Active is whether the proxy takes datagrams.
 	Active bool `json:"active" default:"true"`

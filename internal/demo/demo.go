@@ -37,7 +37,7 @@ func Hints(p Places) string {
   # what an upstream sees, as text and as JSON
   curl -i http://LISTEN/hello
   curl -i http://LISTEN/hello -H 'Accept: application/json'
-  # the route's path is taken off: /v2/users
+  # the route's path is stripped: /v2/users
   curl -i 'http://LISTEN/api/users?page=2'
   # strip_prefix: false keeps it
   curl -i http://LISTEN/kept/users

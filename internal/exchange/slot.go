@@ -66,7 +66,7 @@ func (s *Slot[T]) Drop(ex *Exchange) {
 }
 
 // CarrySlots puts what travels with ex to the server on another exchange. What
-// travels and is not on ex is taken off the other.
+// travels and is not on ex is removed from the other.
 func (ex *Exchange) CarrySlots(to *Exchange) {
 	for i := range to.slots {
 		to.slots[i].of.carry(ex, to)

@@ -3,7 +3,7 @@ package header
 // Servers that make variables of names (CGI, WSGI, PHP) read "X-User", "X_User" and
 // "x.user" as one: whatever is neither letter nor digit is the same to them. A
 // client that sends the second beside a first that we vouch for would forge it. The
-// rule for such twins of a name stands here and nowhere else.
+// rule for such twins of a name is here and nowhere else.
 
 // Twins reports whether a server that makes variables of names may take one name
 // for the other: they differ only in case and in what is neither letter nor digit

@@ -80,6 +80,7 @@ func rules() []rule {
 		{"room", "a room is a folder under internal/feature with config.go (type Config), guide.md and a test", checkRooms},
 		{"status", "return an Answer with a Reason; the table in internal/exchange knows the status", checkStatus},
 		{"pure", "a compile only makes values: have inputs load it, tell it by env.Note, and start it in a method Begin of what is kept", checkPure},
+		{"max", "the largest number of something begins with max", checkMax},
 		{"log-key", "the log key of an error is \"error\"", checkLogKeys},
 	}
 }

@@ -1,6 +1,9 @@
 package lint
 
-import "go/ast"
+import (
+	"go/ast"
+	"strings"
+)
 
 // logMethods are the methods by which a line is logged.
 var logMethods = map[string]bool{"Debug": true, "Info": true, "Warn": true, "Error": true, "With": true}
@@ -25,6 +28,24 @@ func checkLogKeys(t *Tree, report report) {
 				if key, ok := arg.(*ast.BasicLit); ok && key.Value == `"err"` {
 					report(f.Path, t.line(key), `the log key "err"`)
 				}
+			}
+			return true
+		})
+	})
+}
+
+// checkMax finds names of a maximum that begin with most, each once in a file.
+func checkMax(t *Tree, report report) {
+	t.eachFile(func(f *File) {
+		told := map[string]bool{}
+		ast.Inspect(f.AST, func(n ast.Node) bool {
+			id, ok := n.(*ast.Ident)
+			if !ok || told[id.Name] {
+				return true
+			}
+			if rest, most := strings.CutPrefix(id.Name, "most"); most && rest != "" && 'A' <= rest[0] && rest[0] <= 'Z' {
+				told[id.Name] = true
+				report(f.Path, t.line(id), "the name %s", id.Name)
 			}
 			return true
 		})

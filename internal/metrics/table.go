@@ -103,7 +103,7 @@ func table() families {
 		active: family{"headgate_upstream_active", gauge, server,
 			"Requests that run on a server."},
 		ejections: family{"headgate_upstream_ejections_total", counter, server,
-			"How often a server was left alone for a while because requests in a row failed."},
+			"How often a server was ejected because requests in a row failed."},
 		checks: family{"headgate_upstream_checks_total", counter, append(server[:3:3], "result"),
 			"Health checks of a server that passed or failed. Routes that share a check count the same ones."},
 		open: family{"headgate_upstream_circuit_open", gauge, server,

@@ -115,7 +115,7 @@ func (p *Plan) explainTCP(q StreamQuestion, e *StreamExplanation) {
 	}
 }
 
-// take tells whether the client may come in, and who would serve it.
+// take tells whether the client is let in, and who would serve it.
 func (e *StreamExplanation) take(q StreamQuestion, filter *ipfilter.Config, how string, servers []*StreamServer, group *balance.Group) {
 	if filter != nil && !filter.Off() {
 		e.Denied = denied(filter, q.From)

@@ -179,7 +179,7 @@ func Of(c Change) *Review {
 	r.describe()    // one sentence for each field, or for an object that comes or goes
 	r.touch()       // the proxies that act otherwise
 	r.judgeFields() // what one field opens
-	r.judgeAccess() // who may come in
+	r.judgeAccess() // who is let in
 	r.judgeHosts()  // who answers
 	r.judgeRules()  // what can never match
 	r.judgePorts()  // what drains, and who has no certificate

@@ -57,7 +57,7 @@ type room struct {
 	wrong                    []header.Field
 }
 
-// user is somebody who may come in.
+// user is somebody who may sign in.
 type user struct {
 	name string
 	hash *password.Hash

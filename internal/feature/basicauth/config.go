@@ -19,14 +19,14 @@ type Config struct {
 	// Realm is what browsers may show when they ask. Its letters are those of
 	// ASCII.
 	Realm string `json:"realm" default:"Restricted" max:"128"`
-	// Users are who may come in. There has to be one.
+	// Users are who may sign in. There has to be one.
 	Users []User `json:"users,omitempty" max:"10000" object:"user,name" example:"[{name: ada, password_hash: \"$2y$12$…\"}]"`
 	// ForwardCredentials is whether servers get the user name and the password
 	// too. Otherwise they are taken out of the request.
 	ForwardCredentials bool `json:"forward_credentials" default:"false"`
 }
 
-// User is somebody who may come in.
+// User is somebody who may sign in.
 type User struct {
 	// Name is the user name. It holds no colon.
 	Name string `json:"name" required:"true" max:"255" example:"ada"`

@@ -15,7 +15,7 @@ type Config struct {
 	// Enabled is whether responses are compressed. `enabled: false` on a route
 	// switches off what the proxy would hand down.
 	Enabled bool `json:"enabled" default:"true"`
-	// Algorithms are those that are used, the one liked best first: `zstd`, `br`
+	// Algorithms are those that are used, the preferred one first: `zstd`, `br`
 	// and `gzip`. Which one a client gets is what it likes best itself, and of
 	// those it likes equally the first here. Absent means zstd, br, gzip.
 	Algorithms []string `json:"algorithms,omitempty" max:"3" example:"[zstd, br, gzip]"`

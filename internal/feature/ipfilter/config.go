@@ -5,13 +5,13 @@ import (
 	"headgate/internal/setting/ipset"
 )
 
-// Config says which clients may come in, by address. The address is the one
+// Config says which clients are let in, by address. The address is the one
 // that client_ip found. Who may not gets 403.
 type Config struct {
 	// Enabled is whether the filter acts. `enabled: false` on a route switches
 	// off what the proxy would hand down.
 	Enabled bool `json:"enabled" default:"true"`
-	// Allow are the addresses and networks that may come in, such as 192.0.2.7
+	// Allow are the addresses and networks that are let in, such as 192.0.2.7
 	// or 2001:db8::/32. Empty means everyone but who is in deny; otherwise
 	// everyone else is refused.
 	Allow []string `json:"allow,omitempty" max:"200000" example:"192.0.2.0/24"`

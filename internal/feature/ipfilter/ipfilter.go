@@ -114,7 +114,7 @@ var (
 // judge refuses who may not come in.
 func (l *lists) judge(ex *exchange.Exchange) *exchange.Answer { return l.answer(ex.ClientIP) }
 
-// answer returns the answer for an address, nil if it may come in.
+// answer returns the answer for an address, nil if it is let in.
 func (l *lists) answer(a netip.Addr) *exchange.Answer {
 	if l.deny.Contains(a) {
 		return denied

@@ -136,15 +136,15 @@ func (m *Member) take(n int64, limits Limits) bool {
 	return true
 }
 
-// mostPlaces is the largest number of requests that memory is taken for at once.
-const mostPlaces = 16
+// maxPlaces is the largest number of requests that memory is taken for at once.
+const maxPlaces = 16
 
 // TakePlaces takes memory for at least one request more on a connection that has it
 // for so many, and returns for how many it did: for one at first, and then for as
 // many as there are, so that it is asked seldom and seldom takes much too much. It
 // returns 0 if the limits do not let the client have it.
 func (m *Member) TakePlaces(have int, limits Limits) int {
-	for _, n := range [...]int{min(max(have, 1), mostPlaces), 1} {
+	for _, n := range [...]int{min(max(have, 1), maxPlaces), 1} {
 		if m.take(int64(n)*RequestMemory, limits) {
 			return n
 		}

@@ -13,8 +13,8 @@ import (
 	"headgate/internal/proto/http2"
 )
 
-// mostPieces is how many frames a field block may come in.
-const mostPieces = 32
+// maxPieces is how many frames a field block may have.
+const maxPieces = 32
 
 // stringSize is the longest name or value that is decoded, in bytes: more than a
 // head may have, so that a head that is only too large can still be answered.
@@ -69,7 +69,7 @@ func (c *Conn) onHeaders(h http2.Frame, p []byte) error {
 func (c *Conn) onContinuation(h http2.Frame, p []byte) error {
 	b := &c.block
 	b.pieces++
-	if b.pieces > mostPieces || len(b.mem)+len(p) > 2*c.stringSize() {
+	if b.pieces > maxPieces || len(b.mem)+len(p) > 2*c.stringSize() {
 		return flooded(ContinuationFlood)
 	}
 	b.mem = append(b.mem, p...)

@@ -8,8 +8,8 @@ import (
 	"headgate/internal/proto/http2"
 )
 
-// mostUpdates is how many priorities are kept for streams that are not open yet.
-const mostUpdates = 16
+// maxUpdates is how many priorities are kept for streams that are not open yet.
+const maxUpdates = 16
 
 // update is the priority of a stream that is not open yet.
 type update struct {
@@ -92,7 +92,7 @@ func (c *Conn) noteUpdate(u update) {
 			return
 		}
 	}
-	if len(c.mu.updates) == mostUpdates {
+	if len(c.mu.updates) == maxUpdates {
 		c.mu.updates = append(c.mu.updates[:0], c.mu.updates[1:]...)
 	}
 	c.mu.updates = append(c.mu.updates, u)

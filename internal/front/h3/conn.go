@@ -191,7 +191,7 @@ func (c *Conn) step() (wait time.Duration, end bool) {
 	case c.mu.draining || c.mu.running == 0 && still >= keep:
 		c.mu.draining, c.mu.told = true, true
 		c.mu.quiet = now
-		c.goAwayLocked(mostStreamID)
+		c.goAwayLocked(maxStreamID)
 		return drainGrace, false
 	case c.mu.running > 0:
 		return time.Hour, false // the end of the last request looks up
@@ -199,9 +199,9 @@ func (c *Conn) step() (wait time.Duration, end bool) {
 	return keep - still, false
 }
 
-// mostStreamID is the largest number of a stream that a client can open: a GOAWAY
+// maxStreamID is the largest number of a stream that a client can open: a GOAWAY
 // with it announces another one (RFC 9114, section 5.2).
-const mostStreamID = quic.StreamID(1<<62 - 4)
+const maxStreamID = quic.StreamID(1<<62 - 4)
 
 // acceptRequests takes the streams of requests.
 func (c *Conn) acceptRequests() {

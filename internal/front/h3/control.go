@@ -194,7 +194,7 @@ func (k *control) frame(in *input) error {
 		}
 		return in.skip(length, &k.conn.budget)
 	}
-	if length > mostControlFrame {
+	if length > maxControlFrame {
 		return broken(excessiveLoad, "a control frame is too long (RFC 9114, section 10.5)")
 	}
 	if err := in.await(int(length)); err != nil {

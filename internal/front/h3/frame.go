@@ -44,25 +44,25 @@ func broken(c code, text string) error { return &connError{code: c, text: text} 
 
 // Types of frames (RFC 9114, section 7.2; RFC 9218, section 7.2).
 const (
-	frameData             = 0x00
-	frameHeaders          = 0x01
-	frameCancelPush       = 0x03
-	frameSettings         = 0x04
-	framePushPromise      = 0x05
-	frameGoAway           = 0x07
-	frameMaxPushID        = 0x0d
-	framePriorityRequest  = 0xf0700
-	framePriorityPush     = 0xf0701
-	settingFieldSection   = 0x06
-	settingConnect        = 0x08 // RFC 9220
-	settingDatagram       = 0x33
-	streamControl         = 0x00
-	streamPush            = 0x01
-	streamEncoder         = 0x02
-	streamDecoder         = 0x03
-	mostFrameHead         = 16 // bytes of a type and a length
-	mostControlFrame      = 4 << 10
-	mostUnknownBeforeHead = 64
+	frameData            = 0x00
+	frameHeaders         = 0x01
+	frameCancelPush      = 0x03
+	frameSettings        = 0x04
+	framePushPromise     = 0x05
+	frameGoAway          = 0x07
+	frameMaxPushID       = 0x0d
+	framePriorityRequest = 0xf0700
+	framePriorityPush    = 0xf0701
+	settingFieldSection  = 0x06
+	settingConnect       = 0x08 // RFC 9220
+	settingDatagram      = 0x33
+	streamControl        = 0x00
+	streamPush           = 0x01
+	streamEncoder        = 0x02
+	streamDecoder        = 0x03
+	maxFrameHead         = 16 // bytes of a type and a length
+	maxControlFrame      = 4 << 10
+	maxUnknownBeforeHead = 64
 )
 
 // controlStreams is how many unidirectional streams a client may have open at once.

@@ -252,7 +252,7 @@ func (s *stream) head() error {
 // findHead reads up to the head and returns its length.
 func (s *stream) findHead() (length uint64, err error) {
 	in := &s.body.in
-	for range mostUnknownBeforeHead {
+	for range maxUnknownBeforeHead {
 		var kind uint64
 		if kind, length, err = in.frame(); err != nil {
 			return 0, err

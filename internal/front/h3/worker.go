@@ -1,8 +1,8 @@
 package h3
 
-// mostIdle is how many goroutines of a connection wait for a request. Their stacks
+// maxIdle is how many goroutines of a connection wait for a request. Their stacks
 // have grown to what one needs.
-const mostIdle = 8
+const maxIdle = 8
 
 // give has a stream served.
 func (c *Conn) give(s *stream) {
@@ -18,7 +18,7 @@ func (c *Conn) give(s *stream) {
 func (c *Conn) work(s *stream) {
 	for {
 		s.serve()
-		if c.idle.Add(1) > mostIdle {
+		if c.idle.Add(1) > maxIdle {
 			c.idle.Add(-1)
 			return
 		}

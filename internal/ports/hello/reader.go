@@ -29,7 +29,7 @@ func (r *reader) number(size int) int {
 	return n
 }
 
-// sized reads a field behind its length, which is a number of so many bytes and
+// sized reads a field with its length before it, which is a number of so many bytes and
 // within bounds.
 func (r *reader) sized(size, least, most int) []byte {
 	n := r.number(size)

@@ -6,7 +6,7 @@
 // connection with the addresses that it tells. Whom to believe is for the caller
 // to know: a header of a stranger is a forgery. Append writes a header.
 //
-// The parser is our own since the header has to be taken off the socket exactly:
+// The parser is our own since the header has to be read from the socket exactly:
 // what serves the connection afterwards waits on the descriptor itself, and a
 // library that wraps the connection in a reader would stand between.
 package proxyproto

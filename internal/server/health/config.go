@@ -101,7 +101,7 @@ func (c *Config) Check(at schema.Place) {
 // notQuery reports whether r has no place in an encoded query.
 func notQuery(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRune("#\"<>\\^`{|}", r) }
 
-// Ejection says when a server that fails requests is left alone for a while. It
+// Ejection says when a server that fails requests is ejected for a while. It
 // is on without being asked for: it needs no checks, and it never takes more than
 // half of a route's servers away.
 type Ejection struct {

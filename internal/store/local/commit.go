@@ -354,7 +354,7 @@ func (m *making) boundSessions(tx *bbolt.Tx, entries *bbolt.Bucket) error {
 }
 
 // notePending notes what has to be done with a file when the commit has been made: a
-// crash may come in between.
+// crash may happen in between.
 func notePending(tx *bbolt.Tx, st step) error {
 	value := append(st.ref.digest[:], st.staged...)
 	return tx.Bucket([]byte(bucketPending)).Put([]byte(st.key), value)

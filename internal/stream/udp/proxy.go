@@ -47,7 +47,7 @@ type Settings struct {
 	Servers []*Server
 	// Group chooses among them.
 	Group *balance.Group
-	// IdleTimeout is how long nothing may come in either direction.
+	// IdleTimeout is how long both directions may be silent.
 	IdleTimeout time.Duration
 	// Sessions is how many there may be at once.
 	Sessions int

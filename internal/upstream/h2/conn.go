@@ -55,14 +55,14 @@ const (
 	// off it, in bytes. It is granted anew as bytes come, so that a client that
 	// does not read holds up nobody else; the streams' windows bound the memory.
 	connWindow = 1 << 24
-	// mostStreams is how many requests a connection carries at once, whatever the
+	// maxStreams is how many requests a connection carries at once, whatever the
 	// server allows.
-	mostStreams = 1000
-	// mostUseless is how many frames of no use a server may send between two
+	maxStreams = 1000
+	// maxUseless is how many frames of no use a server may send between two
 	// responses.
-	mostUseless = 10_000
-	// mostPieces is how many frames a field block may come in.
-	mostPieces = 64
+	maxUseless = 10_000
+	// maxPieces is how many frames a field block may have.
+	maxPieces = 64
 	// lastStream is the number beyond which a connection opens no streams.
 	lastStream = 1 << 30
 )

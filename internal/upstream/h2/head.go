@@ -11,11 +11,11 @@ import (
 	"headgate/internal/proto/http2"
 )
 
-// mostInterim is how many interim responses a server may send before its answer.
-const mostInterim = 64
+// maxInterim is how many interim responses a server may send before its answer.
+const maxInterim = 64
 
-// mostFields is how many fields a head may have.
-const mostFields = 1000
+// maxFields is how many fields a head may have.
+const maxFields = 1000
 
 // block is a field block on its way, and what was found in it.
 type block struct {
@@ -69,7 +69,7 @@ func (c *Conn) onHeaders(f http2.Frame, p []byte) error {
 func (c *Conn) onContinuation(f http2.Frame, p []byte) error {
 	b := &c.block
 	b.pieces++
-	if b.pieces > mostPieces || len(b.mem)+len(p) > 2*c.settings.HeadSize+http2.MaxFrameSize {
+	if b.pieces > maxPieces || len(b.mem)+len(p) > 2*c.settings.HeadSize+http2.MaxFrameSize {
 		return broken(http2.EnhanceYourCalm, "a field block has too many pieces or too many bytes")
 	}
 	b.mem = append(b.mem, p...)
@@ -131,8 +131,8 @@ func (c *Conn) answer(s *Stream) {
 		s.breakLocked(http2.ProtocolError, "an interim response that ends the stream (RFC 9113, section 8.1)")
 	case b.status == 101:
 		s.breakLocked(http2.ProtocolError, "101 has no place in HTTP/2 (RFC 9113, section 8.6)")
-	case b.status < 200 && len(s.interims) >= mostInterim:
-		s.breakLocked(http2.EnhanceYourCalm, fmt.Sprintf("more than %d interim responses", mostInterim))
+	case b.status < 200 && len(s.interims) >= maxInterim:
+		s.breakLocked(http2.EnhanceYourCalm, fmt.Sprintf("more than %d interim responses", maxInterim))
 	case b.status < 200:
 		in := interim{status: b.status}
 		s.fields.CopyTo(&in.fields)
@@ -176,7 +176,7 @@ func (c *Conn) emit(hf hpack.HeaderField) {
 	}
 	b.size += len(hf.Name) + len(hf.Value) + len(": \r\n") // as in HTTP/1.1
 	switch {
-	case b.size > c.settings.HeadSize || b.list.Len() >= mostFields:
+	case b.size > c.settings.HeadSize || b.list.Len() >= maxFields:
 		b.fault = "the head is larger than the limit"
 		c.hpack.SetEmitEnabled(false)
 	case len(hf.Name) > 0 && hf.Name[0] == ':':

@@ -204,7 +204,7 @@ func TestServersThatBreakRules(t *testing.T) {
 		}, exchange.UpstreamInvalid, "within a field block", false},
 		{"no block", func(s *rawServer, id uint32) []byte { return raw(http2.FrameContinuation, 4, id, nil) }, exchange.UpstreamInvalid, "without a field block", false},
 		{"a block without end", func(s *rawServer, id uint32) []byte {
-			return join(raw(http2.FrameHeaders, 0, id, nil), bytes.Repeat(raw(http2.FrameContinuation, 0, id, nil), mostPieces+1))
+			return join(raw(http2.FrameHeaders, 0, id, nil), bytes.Repeat(raw(http2.FrameContinuation, 0, id, nil), maxPieces+1))
 		}, exchange.UpstreamInvalid, "too many pieces", false},
 		{"a broken block", func(s *rawServer, id uint32) []byte { return raw(http2.FrameHeaders, 4, id, []byte{0xff, 0xff, 0xff}) }, exchange.UpstreamInvalid, "cannot be decoded", false},
 		{"a huge field", func(s *rawServer, id uint32) []byte {
@@ -219,10 +219,10 @@ func TestServersThatBreakRules(t *testing.T) {
 			return raw(http2.FrameSettings, 0, 0, http2.AppendSetting(nil, http2.SettingMaxFrameSize, 1))
 		}, exchange.UpstreamInvalid, "MAX_FRAME_SIZE", false},
 		{"pings", func(s *rawServer, id uint32) []byte {
-			return bytes.Repeat(http2.AppendPing(nil, 0, []byte("12345678")), mostUseless+1)
+			return bytes.Repeat(http2.AppendPing(nil, 0, []byte("12345678")), maxUseless+1)
 		}, exchange.UpstreamInvalid, "of no use", false},
 		{"empty data", func(s *rawServer, id uint32) []byte {
-			return join(ok(s, id), bytes.Repeat(data(id, "", 0), mostUseless+1))
+			return join(ok(s, id), bytes.Repeat(data(id, "", 0), maxUseless+1))
 		}, exchange.UpstreamInvalid, "of no use", false},
 		{"leaves", nil, exchange.UpstreamReset, "closed the connection", false},
 	} {

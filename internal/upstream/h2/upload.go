@@ -206,7 +206,7 @@ func (s *Stream) push(p []byte, end bool) error {
 		if s.gone != nil || s.local {
 			return errOver
 		}
-		n := int64(min(len(p), mostPiece))
+		n := int64(min(len(p), maxPiece))
 		n = min(n, s.window, c.mu.window)
 		if (n > 0 || len(p) == 0) && len(c.mu.Out) < outMost {
 			n = max(n, 0)
@@ -223,8 +223,8 @@ func (s *Stream) push(p []byte, end bool) error {
 	}
 }
 
-// mostPiece is the largest content of a DATA frame, in bytes.
-const mostPiece = 1 << 14
+// maxPiece is the largest content of a DATA frame, in bytes.
+const maxPiece = 1 << 14
 
 var errOver = errors.New("the stream has ended")
 
