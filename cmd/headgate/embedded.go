@@ -42,16 +42,19 @@ func (r *reach) openOrServe(ctx context.Context) (*remote, error) {
 
 // serveState opens a state directory that no process uses, and returns the API over it.
 func serveState(ctx context.Context, dir string, log *slog.Logger) (*remote, error) {
-	if err := actAsOwner(dir); err != nil {
+	back, err := actAsOwner(dir)
+	if err != nil {
 		return nil, err
 	}
 	state, err := local.Open(local.Options{Dir: dir, Log: log, Key: os.Getenv(keyVariable)})
 	if err != nil {
+		back()
 		return nil, err
 	}
 	events, err := event.Open(ctx, state, log)
 	if err != nil {
 		state.Close()
+		back()
 		return nil, err
 	}
 	handler := api.New(api.Options{
@@ -78,6 +81,7 @@ func serveState(ctx context.Context, dir string, log *slog.Logger) (*remote, err
 		if err := state.Close(); err != nil {
 			log.Error("close state directory", "error", err)
 		}
+		back()
 	}
 	return to, nil
 }

@@ -62,11 +62,12 @@ type controlled struct {
 func (c *controlled) Run(ctx context.Context) error {
 	defer c.admin.Close()
 	path := admin.SocketPath(c.options.Instance.State)
+	c.options.Instance.Socket = path // before anybody can ask
 	socket, err := admin.OpenSocket(path, c.options)
-	switch {
-	case err == nil:
-		c.options.Instance.Socket = path // before anybody can ask
-	case !errors.Is(err, errors.ErrUnsupported):
+	if err != nil {
+		c.options.Instance.Socket = ""
+	}
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		c.options.Log.Warn("there is no admin socket: commands need --admin and a token", "error", err)
 	}
 	defer socket.Close()

@@ -3,4 +3,4 @@
 package main
 
 // actAsOwner does nothing: rights are not those of who has made a file here.
-func actAsOwner(string) error { return nil }
+func actAsOwner(string) (back func(), err error) { return func() {}, nil }

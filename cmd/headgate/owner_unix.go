@@ -10,32 +10,36 @@ import (
 	"syscall"
 )
 
-// actAsOwner makes root the user that a state directory belongs to, for the rest of the
-// process: what root writes there could not be read by a headgate that runs as another
-// user. Others stay who they are.
-func actAsOwner(dir string) error {
+// actAsOwner makes root the user that a state directory belongs to, until back is called:
+// what root writes there could not be read by a headgate that runs as another user.
+// Others stay who they are.
+func actAsOwner(dir string) (back func(), err error) {
+	back = func() {}
 	if os.Geteuid() != 0 {
-		return nil
+		return back, nil
 	}
 	info, err := os.Stat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // it is made, and belongs to root
+		return back, nil // it is made, and belongs to root
 	}
 	if err != nil {
-		return err
+		return back, err
 	}
 	owner, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || owner.Uid == 0 {
-		return nil
+		return back, nil
 	}
-	if err = syscall.Setgroups([]int{int(owner.Gid)}); err == nil {
-		err = syscall.Setgid(int(owner.Gid))
+	group := os.Getegid()
+	back = func() {
+		_ = syscall.Seteuid(0) // it was root, which is kept as the real user
+		_ = syscall.Setegid(group)
 	}
-	if err == nil {
-		err = syscall.Setuid(int(owner.Uid))
+	if err = syscall.Setegid(int(owner.Gid)); err == nil {
+		err = syscall.Seteuid(int(owner.Uid))
 	}
 	if err != nil {
-		return fmt.Errorf("become user %d, to whom %s belongs: %w", owner.Uid, dir, err)
+		back()
+		return func() {}, fmt.Errorf("become user %d, to whom %s belongs: %w", owner.Uid, dir, err)
 	}
-	return nil
+	return back, nil
 }

@@ -1,0 +1,210 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/signal"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"headgate/internal/accesslog/recent"
+	"headgate/internal/event"
+)
+
+// maxEventLine is how long a line of a stream of events may be, in bytes.
+const maxEventLine = 4 << 20
+
+// follow reads a stream of events of the API until it ends, the command is interrupted
+// or each returns an error. Each gets the kind and the data of an event.
+func (to *remote) follow(ctx context.Context, path string, each func(kind string, data []byte) error) error {
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt)
+	defer stop()
+	rs, err := to.begin(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return err
+	}
+	defer rs.Body.Close()
+	lines := bufio.NewScanner(rs.Body)
+	lines.Buffer(nil, maxEventLine)
+	kind, data := "", []byte(nil)
+	for lines.Scan() {
+		line := lines.Bytes()
+		switch {
+		case len(line) == 0 && len(data) > 0:
+			if err := each(kind, data); err != nil {
+				return err
+			}
+			kind, data = "", nil
+		case bytes.HasPrefix(line, []byte("event: ")):
+			kind = string(line[len("event: "):])
+		case bytes.HasPrefix(line, []byte("data: ")):
+			data = append(data, line[len("data: "):]...)
+		}
+	}
+	if ctx.Err() != nil {
+		return nil
+	}
+	if err := lines.Err(); err != nil {
+		return fmt.Errorf("follow %s: %w", to.place, err)
+	}
+	return errors.New("the stream has ended: headgate has stopped, or the rights have")
+}
+
+// show prints an object of a list or a stream: as one line of JSON, or as text.
+func (c *choice) show(out io.Writer, raw []byte, text func() (string, error)) error {
+	if c.value == "json" {
+		_, err := fmt.Fprintf(out, "%s\n", raw)
+		return err
+	}
+	line, err := text()
+	if err == nil {
+		_, err = fmt.Fprintln(out, printable(line))
+	}
+	return err
+}
+
+func newLogsCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "logs",
+		Short: "Show recent requests",
+		Long: `logs shows the last requests that headgate keeps in memory, the newest last; --follow
+goes on with those that end from now. With -o json each is a line.` + reachHelp,
+		Example: `  headgate logs --status 5xx
+  headgate logs --follow --host shop.example.com --slower-than 250ms`,
+		Args: noArguments,
+	}
+	r, output := addReach(cmd), addOutput(cmd)
+	follow := cmd.Flags().BoolP("follow", "f", false, "show requests as they end")
+	limit := cmd.Flags().IntP("limit", "n", 100, "most requests that are shown, up to 1000")
+	filters := map[string]*string{}
+	for _, f := range [][2]string{
+		{"host", "`HOST`; *.example.com is all below it"}, {"proxy", "`NAME` of the proxy"}, {"server", "`SERVER` that answered"},
+		{"status", "`STATUS`, a class like 5xx, or a range like 400-499"}, {"reason", "`WORD` of the reason; any is every request that has one"},
+		{"client", "`ADDRESS` of the client, or a network"}, {"method", "`METHOD`"}, {"path", "what the `PATH` begins with"},
+		{"slower-than", "least `DURATION`, like 250ms"}, {"request-id", "`ID` of the request"}, {"text", "`TEXT` in host, path, query, server, user, agent, referer or cause"},
+	} {
+		filters[f[0]] = cmd.Flags().String(f[0], "", f[1])
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *limit < 1 || *limit > 1000 {
+			return usage("invalid limit %d, want 1 to 1000", *limit)
+		}
+		q := url.Values{}
+		for name, value := range filters {
+			if *value != "" {
+				q.Set(strings.ReplaceAll(name, "-", "_"), *value)
+			}
+		}
+		to, err := r.open(cmd.Context())
+		if err != nil {
+			return err
+		}
+		defer to.close()
+		if !*follow {
+			q.Set("limit", strconv.Itoa(*limit))
+			return showPage(cmd, to, "/logs/access?"+q.Encode(), func(raw []byte) error { return showRequest(cmd, output, raw) })
+		}
+		return to.follow(cmd.Context(), "/logs/access/stream?"+q.Encode(), func(kind string, data []byte) error {
+			if kind == "request" {
+				return showRequest(cmd, output, data)
+			}
+			_, err := fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", printable(kind), data)
+			return err
+		})
+	}
+	return cmd
+}
+
+// showPage shows one page of a list, which comes the newest first, the newest last.
+func showPage(cmd *cobra.Command, to *remote, path string, show func([]byte) error) error {
+	var page struct {
+		Items []json.RawMessage `json:"items"`
+	}
+	if err := to.ask(cmd.Context(), http.MethodGet, path, nil, &page); err != nil {
+		return err
+	}
+	for i := len(page.Items) - 1; i >= 0; i-- {
+		if err := show(page.Items[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func showRequest(cmd *cobra.Command, output *choice, raw []byte) error {
+	return output.show(cmd.OutOrStdout(), raw, func() (string, error) {
+		var q recent.Request
+		if err := json.Unmarshal(raw, &q); err != nil {
+			return "", fmt.Errorf("read a request: %w", err)
+		}
+		line := fmt.Sprintf("%s %s %s", q.Time.Local().Format("2006-01-02 15:04:05.000"), orNone(q.Client), q.Protocol)
+		if q.Method != "" {
+			line += fmt.Sprintf(" %d %s %s://%s%s", q.Status, q.Method, q.Scheme, q.Host, q.Path)
+		}
+		line += fmt.Sprintf(" %.1fms proxy=%s", q.Duration, orNone(q.Proxy))
+		for _, f := range [][2]string{{"server", q.Server}, {"reason", q.Reason}, {"cause", q.Cause}} {
+			if f[1] != "" {
+				line += " " + f[0] + "=" + f[1]
+			}
+		}
+		return line, nil
+	})
+}
+
+func newEvents() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "events",
+		Short: "Show events",
+		Long: `events shows the last events, the newest last; --follow goes on with those that come.
+With -o json each is a line.` + reachHelp,
+		Example: `  headgate events --types config.*,certificate.*
+  headgate events --follow -o json`,
+		Args: noArguments,
+	}
+	r, output := addReach(cmd), addOutput(cmd)
+	follow := cmd.Flags().BoolP("follow", "f", false, "show events as they come")
+	limit := cmd.Flags().IntP("limit", "n", 100, "most events that are shown, up to 1000")
+	types := cmd.Flags().String("types", "", "`TYPES` of events, with commas between them; config.* is all of an object")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *limit < 1 || *limit > 1000 {
+			return usage("invalid limit %d, want 1 to 1000", *limit)
+		}
+		q := url.Values{}
+		if *types != "" {
+			q.Set("types", *types)
+		}
+		to, err := r.open(cmd.Context())
+		if err != nil {
+			return err
+		}
+		defer to.close()
+		show := func(raw []byte) error { return showEvent(cmd, output, raw) }
+		if !*follow {
+			q.Set("limit", strconv.Itoa(*limit))
+			return showPage(cmd, to, "/events/history?"+q.Encode(), show)
+		}
+		return to.follow(cmd.Context(), "/events?"+q.Encode(), func(_ string, data []byte) error { return show(data) })
+	}
+	return cmd
+}
+
+func showEvent(cmd *cobra.Command, output *choice, raw []byte) error {
+	return output.show(cmd.OutOrStdout(), raw, func() (string, error) {
+		var e event.Event
+		if err := json.Unmarshal(raw, &e); err != nil {
+			return "", fmt.Errorf("read an event: %w", err)
+		}
+		return fmt.Sprintf("%s %-7s %s %s", e.Time.Local().Format(time.DateTime), e.Level, e.Type, e.Text), nil
+	})
+}
