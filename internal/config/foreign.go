@@ -15,6 +15,9 @@ import (
 // guideOfPeers is the page that translates the words of other proxies.
 const guideOfPeers = "docs/guides/coming-from.md"
 
+// nginx is the one whose configuration "headgate import" translates.
+const nginx = "an nginx configuration"
+
 // maxForeign is how much of a file is looked at to tell whose configuration it is,
 // in bytes.
 const maxForeign = 64 << 10
@@ -29,11 +32,11 @@ var peers = []struct {
 		regexp.MustCompile(`(?m)^(global|defaults|(frontend|backend|listen)\s+[\w.-]+)[ \t]*(#.*)?\r?$`),
 		regexp.MustCompile(`(?m)^\s+(bind|server|mode|timeout|default_backend|use_backend|option|balance|log|maxconn|daemon|acl)[ \t]+[^:]`),
 	}},
-	{"an nginx configuration", []*regexp.Regexp{
+	{nginx, []*regexp.Regexp{
 		regexp.MustCompile(`(?m)^\s*(http|events|stream|server|upstream\s+\S+|location\s+[^{]+)\s*\{`),
 		regexp.MustCompile(`(?m)[^\s;{}]\s*;[ \t]*(\}|#.*|\r?$)`),
 	}},
-	{"an nginx configuration", []*regexp.Regexp{
+	{nginx, []*regexp.Regexp{
 		regexp.MustCompile(`(?m)^\s*(listen|server_name|proxy_pass|proxy_set_header|ssl_certificate|include|return|root|add_header)[ \t][^\n{]*;[ \t]*(#.*)?\r?$`),
 	}},
 	{"a Traefik configuration", []*regexp.Regexp{
@@ -65,8 +68,11 @@ func (d *decoder) foreign(src Document, doc *document.Document) *schema.Problem 
 	if name == "" {
 		return nil
 	}
-	return &schema.Problem{File: src.Name, Line: 1, Column: 1, What: fmt.Sprintf("this is %s, which headgate cannot read", name),
-		Remedy: fmt.Sprintf("write it in headgate's words: %s has a table of both", guideOfPeers)}
+	remedy := fmt.Sprintf("write it in headgate's words: %s has a table of both", guideOfPeers)
+	if name == nginx {
+		remedy = "translate it by headgate import nginx FILE, or " + remedy
+	}
+	return &schema.Problem{File: src.Name, Line: 1, Column: 1, What: fmt.Sprintf("this is %s, which headgate cannot read", name), Remedy: remedy}
 }
 
 // ours reports whether a mapping has a key of headgate's.

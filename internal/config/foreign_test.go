@@ -28,7 +28,11 @@ func TestConfigurationsOfOtherProxiesAreRecognised(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, _, problems := Load(c.name, []byte(c.text))
-			want := c.name + ":1:1: this is " + c.want + ", which headgate cannot read; write it in headgate's words: docs/guides/coming-from.md has a table of both"
+			imported := ""
+			if c.want == nginx {
+				imported = "translate it by headgate import nginx FILE, or "
+			}
+			want := c.name + ":1:1: this is " + c.want + ", which headgate cannot read; " + imported + "write it in headgate's words: docs/guides/coming-from.md has a table of both"
 			if len(problems) != 1 || problems[0].Error() != want {
 				t.Errorf("problems of\n%s\n%v, want\n%s", c.text, problems, want)
 			}
