@@ -18,12 +18,16 @@ func (c *Control) start() error {
 	if c.startRevertedLocked() {
 		return nil
 	}
-	err := c.reloadLocked(ViaFile)
+	docs, unread := c.source.Read()
+	err := c.applyReadLocked(Cause{Via: ViaFile}, docs, unread)
 	if err == nil || c.options.Strict || errors.Is(err, ErrStopping) {
 		return err
 	}
 	if c.fallBackLocked() != nil {
 		return err
+	}
+	if unread == nil {
+		c.mu.seen = ETag(docs) // the watch's first look is not to refuse them once more
 	}
 	return nil
 }
