@@ -38,7 +38,7 @@ const good = "correct horse battery"
 
 // house is a running API with a user ann (admin), bob (viewer), and tokens.
 type house struct {
-	t      *testing.T
+	t      testing.TB
 	api    *API
 	c      *control.Control
 	ops    *operator.Operators
@@ -54,10 +54,12 @@ type house struct {
 
 var root = operator.Identity{Name: "local:0", Role: operator.Admin}
 
-func start(t *testing.T) *house {
+func start(t *testing.T) *house { t.Helper(); return startWith(t, mainConfig) }
+
+func startWith(t testing.TB, text string) *house {
 	t.Helper()
 	h := &house{t: t, ring: recent.New(recent.Config{}), tokens: map[string]string{}}
-	h.control(t)
+	h.controlOf(t, text)
 	st := h.c.Store()
 	events, err := event.Open(t.Context(), st, slog.New(slog.DiscardHandler))
 	if err != nil {

@@ -44,10 +44,8 @@ acme:
   main: {email: ops@example.com, eab: {key_id: k, hmac_key: c2VjcmV0}}
 `
 
-// control gives the house a control that runs until the test has ended.
-func (h *house) control(t *testing.T) { h.controlOf(t, mainConfig) }
-
-func (h *house) controlOf(t *testing.T, text string) {
+// controlOf gives the house a control that runs until the test has ended.
+func (h *house) controlOf(t testing.TB, text string) {
 	t.Helper()
 	dir := t.TempDir()
 	h.file = filepath.Join(dir, "headgate.yaml")
