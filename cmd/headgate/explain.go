@@ -54,11 +54,11 @@ server; on an https port the host is the name that a TLS client asks for.`,
 		if q.HTTP3 = *http3; q.HTTP3 && q.Scheme != "https" {
 			return usage("HTTP/3 has https URLs only")
 		}
-		name, data, err := readConfig(cmd, *file)
+		_, documents, err := readDocuments(cmd, *file)
 		if err != nil {
 			return err
 		}
-		p, problems := loadPlan(name, data, *state)
+		p, problems := loadPlan(documents, *state)
 		if len(problems) > 0 {
 			return printProblems(cmd, problems)
 		}

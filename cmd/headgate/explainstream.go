@@ -23,11 +23,11 @@ func explainStream(cmd *cobra.Command, address, from, file, output string) error
 	if err != nil {
 		return err
 	}
-	name, data, err := readConfig(cmd, file)
+	_, documents, err := readDocuments(cmd, file)
 	if err != nil {
 		return err
 	}
-	p, problems := loadPlan(name, data, "")
+	p, problems := loadPlan(documents, "")
 	if len(problems) > 0 {
 		return printProblems(cmd, problems)
 	}

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"path/filepath"
-
 	"headgate/internal/config"
 	"headgate/internal/plan"
 	"headgate/internal/plan/inputs"
@@ -14,15 +12,14 @@ import (
 // objects say, and whether two routes want the same requests. The caller
 // retires the plan. State names the state directory whose keys it reads, "" for
 // none; nothing is written there.
-func loadPlan(name string, data []byte, state string) (*plan.Plan, []config.Problem) {
-	p, problems, _ := loadWithNotes(name, data, state)
+func loadPlan(documents config.Documents, state string) (*plan.Plan, []config.Problem) {
+	p, problems, _ := loadWithNotes(documents, state)
 	return p, problems
 }
 
 // loadWithNotes is loadPlan for who wants to know what is a bad idea, too.
-func loadWithNotes(name string, data []byte, state string) (*plan.Plan, []config.Problem, []config.Problem) {
-	dir := filepath.Dir(name)
-	c, doc, problems := config.LoadDocuments(config.Documents{Dir: dir, List: []config.Document{{Name: name, Data: data}}}, nil)
+func loadWithNotes(documents config.Documents, state string) (*plan.Plan, []config.Problem, []config.Problem) {
+	c, doc, problems := config.LoadDocuments(documents, nil)
 	if len(problems) > 0 {
 		return nil, problems, nil
 	}
@@ -30,7 +27,7 @@ func loadWithNotes(name string, data []byte, state string) (*plan.Plan, []config
 	if state != "" {
 		values = local.Files{Dir: state}
 	}
-	set := inputs.NewLoader(inputs.Options{Values: values}).Prepare(c, dir)
+	set := inputs.NewLoader(inputs.Options{Values: values}).Prepare(c, documents.Dir)
 	defer set.Cancel()
 	p, problems := plan.Compile(c, nil, plan.House{Values: values, Inputs: set}, doc.Report())
 	return p, problems, doc.Notes()

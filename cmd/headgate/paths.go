@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"headgate/internal/config"
+	"headgate/internal/source/disk"
 )
 
 // configName is the name of a configuration file that nobody named.
@@ -92,6 +93,20 @@ func configPath(named string) (string, error) {
 		}
 	}
 	return "", usage("no configuration file: looked for %s; name one with --config, or try headgate demo", strings.Join(paths, ", "))
+}
+
+// readDocuments reads the configuration that a command works on: a file, a folder, or
+// standard input.
+func readDocuments(cmd *cobra.Command, named string) (name string, d config.Documents, err error) {
+	if name, err = configPath(named); err != nil {
+		return "", d, err
+	}
+	if info, failed := os.Stat(name); failed == nil && info.IsDir() {
+		d, err = disk.Documents(name)
+		return name, d, err
+	}
+	name, data, err := readConfig(cmd, named)
+	return name, config.Documents{Dir: filepath.Dir(name), List: []config.Document{{Name: name, Data: data}}}, err
 }
 
 // readConfig reads the file that a command works on, or standard input when it

@@ -28,11 +28,11 @@ Exit codes: 0 the configuration is valid, 1 it is not, 2 the command line is wro
 		if len(args) == 1 {
 			*file = args[0]
 		}
-		name, data, err := readConfig(cmd, *file)
+		name, documents, err := readDocuments(cmd, *file)
 		if err != nil {
 			return err
 		}
-		p, problems, notes := loadWithNotes(name, data, "")
+		p, problems, notes := loadWithNotes(documents, "")
 		if p != nil {
 			p.Retire(nil)
 		}

@@ -146,7 +146,7 @@ func rateOf(zone *directive) (requests int, period string, ok bool) {
 	return 0, "", false
 }
 
-// access says who may come in.
+// access says who is let in.
 func (l *location) access(o importer.Object, at func(string) []*directive) {
 	filter := importer.NewObject()
 	denies := at("deny")
