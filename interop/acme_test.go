@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -126,6 +127,12 @@ proxies:
 	if n := authority.Orders(); n != 0 {
 		t.Errorf("%d orders were placed before the ports were open", n)
 	}
+	for _, args := range [][]string{{"acme", "status"}, {"acme", "status", "-o", "json"}, {"acme", "status", "shop.example.com"}, {"status"}} {
+		out, err := exec.Command(os.Getenv(binaryFolder), append(args, "--admin", admin)...).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), "blocked") || !strings.Contains(string(out), "port_not_open") {
+			t.Errorf("headgate %v: %v\n%s", args, err, out)
+		}
+	}
 	g.apply(config(fmt.Sprintf("web: {address: %q, protocol: http}, websecure: {address: %q, protocol: https}", web, secure)))
 	g.until(admin, "shop.example.com", "valid")
 	g.until(admin, "blog.example.com", "valid")
@@ -133,6 +140,10 @@ proxies:
 		if got := issuer(t, secure, name); !strings.HasPrefix(got, "Pebble") {
 			t.Errorf("%s has a certificate of %q", name, got)
 		}
+	}
+	told, err := exec.Command(os.Getenv(binaryFolder), "acme", "status", "shop.example.com", "--admin", admin).CombinedOutput()
+	if err != nil || !strings.Contains(string(told), ": issued\n") || !strings.Contains(string(told), "every name is ours") || strings.Contains(string(told), "blog") {
+		t.Errorf("acme status: %v\n%s", err, told)
 	}
 	for _, s := range g.acme(admin) {
 		if s.Name == "plain.example.com" {

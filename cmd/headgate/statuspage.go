@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"headgate/internal/certs/acme"
 	"headgate/internal/control"
 	"headgate/internal/plan"
 	"headgate/internal/ports"
@@ -24,6 +25,7 @@ type statusPage struct {
 	TCP      []control.StreamState `json:"tcp_proxies"`
 	UDP      []control.StreamState `json:"udp_proxies"`
 	Sources  []control.SourceState `json:"sources"`
+	ACME     []*acme.Record        `json:"acme"`
 }
 
 // print writes the page as tables. With all every server is listed, else those that
@@ -44,6 +46,10 @@ func (s *statusPage) print(out io.Writer, all, checks bool) error {
 	s.printProxies(w)
 	s.printStreams(w, all)
 	s.printServers(w, all)
+	if len(s.ACME) > 0 && !checks {
+		fmt.Fprintln(w)
+		tableOfACME(w, s.ACME)
+	}
 	if checks {
 		s.printChecks(w)
 	}

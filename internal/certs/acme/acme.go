@@ -23,7 +23,6 @@ import (
 	"log/slog"
 	"maps"
 	"reflect"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -89,7 +88,8 @@ type Manager struct {
 	stop    context.CancelFunc
 	ctx     context.Context
 
-	accounts sync.Map // by name, a *sync.Mutex that is held while an account is made
+	accounts sync.Map   // by name, a *sync.Mutex that is held while an account is made
+	sets     sync.Mutex // held while a provider reads and writes a set of records
 	loading  sync.Mutex
 	loaded   bool // guarded by loading
 	stopped  sync.WaitGroup
@@ -471,157 +471,6 @@ func (m *Manager) portOpen(j *job) bool {
 	}
 	return true
 }
-
-// startLocked looks after one job beside the caller.
-func (m *Manager) startLocked(j *job) {
-	j.running, j.again = true, false
-	m.mu.running[j.entryName]++
-	name, entry, names, forced := j.entryName, j.entry, j.names, j.forced
-	j.forced = false
-	m.stopped.Go(func() {
-		at := m.runSafely(j.record, name, entry, names, forced)
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		j.running = false
-		j.at = at
-		if j.again {
-			j.at = m.now()
-		}
-		if m.mu.running[name]--; m.mu.running[name] == 0 {
-			delete(m.mu.running, name)
-		}
-		m.wakeUp()
-	})
-}
-
-// runSafely is run, which never ends the process: what authorities and providers send
-// is read by code of others.
-func (m *Manager) runSafely(r *Record, name string, entry *Config, names []string, forced bool) (at time.Time) {
-	defer func() {
-		if v := recover(); v != nil {
-			m.log.Error("an order broke", "certificate", r.Name, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
-			at = m.failed(entry, r, names, &Trouble{Code: "broken", Message: cut(fmt.Sprintf("the order broke: %v", v)), Hint: "please report this with the log"})
-		}
-	}()
-	return m.run(r, name, entry, names, forced)
-}
-
-// run looks after one certificate and returns when it is to be looked at again.
-// forced orders one also if none is due.
-func (m *Manager) run(r *Record, name string, entry *Config, names []string, forced bool) time.Time {
-	before := r.public()
-	if r.Entry != name {
-		r.Entry, r.Server, r.ServerFailures, r.Rehearse = name, 0, 0, false
-	}
-	r.Names = names
-	m.askRenewal(m.ctx, entry, r)
-	if m.ctx.Err() != nil {
-		return m.now()
-	}
-	if due := m.dueAt(entry, r, names); !forced && due.After(m.now()) {
-		return m.rest(entry, r, due, before)
-	}
-	o := &order{m: m, entry: entry, names: names, record: r, forced: forced}
-	err := o.obtain(m.ctx)
-	switch {
-	case m.ctx.Err() != nil:
-		return m.now() // the next start goes on
-	case o.adopted:
-		return m.rest(entry, r, m.dueAt(entry, r, names), nil)
-	case err == nil && r.State != Valid:
-		return m.now() // it was tried out, now in earnest
-	case err == nil:
-		r.Failures, r.Server, r.ServerFailures, r.Trouble = 0, 0, 0, nil
-		m.log.Info("certificate issued", "certificate", r.Name, "names", r.Has, "directory", r.Directory, "not_after", r.NotAfter)
-		return m.rest(entry, r, m.dueAt(entry, r, names), nil)
-	}
-	return m.failed(entry, r, names, troubleOf(err))
-}
-
-// dueAt returns when an order is due: at once for names that the certificate in use
-// does not have, and after failures when the pause is over.
-func (m *Manager) dueAt(e *Config, r *Record, names []string) time.Time {
-	switch {
-	case r.Open != nil || r.NotAfter.IsZero() || !slices.Equal(r.Has, names):
-		return time.Time{}
-	}
-	return latest(renewAt(e, r), renewAgain(r))
-}
-
-// rest notes that nothing is to be done until a moment, or until the authority is to
-// be asked again. It is written only if that is news: before is what was known.
-func (m *Manager) rest(e *Config, r *Record, due time.Time, before *Record) time.Time {
-	if e.Renew == ByARI && r.Renewal != nil && r.Renewal.AskAgain.Before(due) {
-		due = r.Renewal.AskAgain
-	}
-	if r.State != Valid {
-		r.State, r.Since = Valid, m.now()
-	}
-	r.NextTry, r.Trouble, r.Tried = due, nil, ""
-	if before == nil || !reflect.DeepEqual(before, r.public()) {
-		m.keepLoud(r)
-	}
-	return due
-}
-
-// failed notes why there is no certificate, and returns when the next try is.
-func (m *Manager) failed(e *Config, r *Record, names []string, t *Trouble) time.Time {
-	now := m.now()
-	server := serverOf(e, r)
-	if t.elsewhere { // what is kept is the other's
-		r.State, r.Since, r.Trouble, r.NextTry = Failed, now, t, now.Add(m.pause(r, now))
-		m.publish(r)
-		return r.NextTry
-	}
-	state := Failed
-	if t.blocked && (r.Open == nil || r.Open.URL == "") {
-		state = Blocked
-	}
-	if !t.theirs {
-		r.giveUp(now, t) // else it is taken up again
-	}
-	r.Failures++
-	if r.State != state || r.Since.IsZero() {
-		r.Since = now
-	}
-	r.State, r.Trouble, r.Tried = state, t, sumOf(e, names)
-	next := now.Add(m.pause(r, now))
-	switch {
-	case t.Code == "account_unknown":
-		m.forgetAccount(m.ctx, e, directoryOf(server).url)
-	case t.Code == "already_replaced":
-		r.NoReplaces = true
-		next = now.Add(m.pace.first / 10)
-	case t.theirs && r.Rehearse: // trying it out is not worth more
-		r.Rehearse = false
-		r.giveUp(now, t)
-	case t.theirs:
-		if until := m.limitedUntil(directoryOf(server).url); t.Code == "rate_limited" && !until.IsZero() {
-			t.after = until.Sub(now)
-		}
-		m.distrust(directoryOf(server).url)
-		if r.ServerFailures++; r.ServerFailures%maxResumed == 0 {
-			r.giveUp(now, t) // the order itself may be what it cannot do
-		}
-		if r.ServerFailures >= 2 && len(e.Fallbacks) > 0 {
-			r.giveUp(now, t)
-			r.Server, r.ServerFailures, r.Rehearse = (r.Server+1)%(len(e.Fallbacks)+1), 0, false
-			next, t.after = now.Add(m.pace.first/10), 0
-		}
-	case t.checked:
-		r.Rehearse = directoryOf(server).staging != ""
-	}
-	if after := now.Add(t.after); t.after > 0 {
-		next = after
-	}
-	r.NextTry = next
-	m.keepLoud(r)
-	m.log.Warn("no certificate", "certificate", r.Name, "state", string(state), "reason", t.Code, "error", t.Message, "detail", t.detail(), "hint", t.Hint, "next_try", next)
-	return next
-}
-
-// maxResumed is how often an order is taken up again after errors of the authority's.
-const maxResumed = 8
 
 // publish shows a record to others.
 func (m *Manager) publish(r *Record) {

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"os/exec"
 	"slices"
 	"strings"
@@ -38,9 +40,17 @@ const execProvider = "exec"
 
 // providers are all kinds by name. It is never changed.
 var providers = map[string]kind{
-	"exec":    {open: func(d *DNS) (provider, error) { return command{d.Command}, nil }},
-	"httpreq": {needs: []string{"endpoint"}, may: []string{"username", "password"}, open: openHTTPReq},
-	"rfc2136": {needs: []string{"server"}, may: []string{"tsig_name", "tsig_secret", "tsig_algorithm"}, open: openUpdate},
+	"acme-dns":     {needs: []string{"username", "password", "subdomain"}, may: []string{anEndpoint}, open: openACMEDNS},
+	"cloudflare":   {needs: []string{"api_token"}, may: []string{anEndpoint}, open: openCloudflare},
+	"desec":        {needs: []string{"token"}, may: []string{anEndpoint}, open: openDesec},
+	"digitalocean": {needs: []string{"token"}, may: []string{anEndpoint}, open: openDigitalOcean},
+	"duckdns":      {needs: []string{"token"}, may: []string{anEndpoint}, open: openDuckDNS},
+	"exec":         {open: func(d *DNS) (provider, error) { return command{d.Command}, nil }},
+	"gandi":        {needs: []string{"token"}, may: []string{anEndpoint}, open: openGandi},
+	"hetzner":      {needs: []string{"api_token"}, may: []string{anEndpoint}, open: openHetzner},
+	"httpreq":      {needs: []string{"endpoint"}, may: []string{"username", "password"}, open: openHTTPReq},
+	"porkbun":      {needs: []string{"api_key", "secret_api_key"}, may: []string{anEndpoint}, open: openPorkbun},
+	"rfc2136":      {needs: []string{"server"}, may: []string{"tsig_name", "tsig_secret", "tsig_algorithm"}, open: openUpdate},
 }
 
 // Providers returns the names of all providers, in order.
@@ -133,13 +143,28 @@ func (h httpReq) post(ctx context.Context, path, name, value string) error {
 	return err
 }
 
+// statusError is a status of a provider other than 2xx.
+type statusError struct {
+	status int
+	text   string
+}
+
+// Error tells what was asked and what came back.
+func (e *statusError) Error() string { return e.text }
+
 // call sends a request to a provider and returns the body of its answer, which is
-// bounded. A status other than 2xx is an error with the beginning of the body.
+// bounded. A status other than 2xx is a *statusError with the beginning of the body.
+// No error has the query in it, where some APIs want their token, nor what the request
+// itself said.
 func call(req *http.Request) ([]byte, error) {
 	client := http.Client{Timeout: requestTimeout, Transport: http.DefaultTransport}
 	resp, err := client.Do(req)
 	if err != nil {
-		return nil, err
+		var whole *url.Error
+		if errors.As(err, &whole) {
+			err = whole.Err // the rest is the URL
+		}
+		return nil, fmt.Errorf("%s %s%s: %w", req.Method, req.URL.Host, req.URL.Path, err)
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxResponse))
@@ -147,7 +172,7 @@ func call(req *http.Request) ([]byte, error) {
 		return nil, err
 	}
 	if resp.StatusCode/100 != 2 {
-		return nil, fmt.Errorf("%s %s answers %s: %s", req.Method, req.URL.Redacted(), resp.Status, cut(string(body[:min(len(body), 512)])))
+		return nil, &statusError{resp.StatusCode, fmt.Sprintf("%s %s%s answers %s: %s", req.Method, req.URL.Host, req.URL.Path, resp.Status, cut(string(body[:min(len(body), 512)])))}
 	}
 	return body, nil
 }

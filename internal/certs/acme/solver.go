@@ -36,6 +36,9 @@ func (m *Manager) solverFor(kind Challenge, e *Config, c protocol.Challenge, nam
 		if err != nil {
 			return nil, &Trouble{Code: "dns_provider", Message: err.Error(), Hint: "correct dns in the entry", blocked: true}
 		}
+		if w, ok := p.(*setWriter); ok {
+			w.alone = &m.sets
+		}
 		return &dnsSolver{settings: e.DNS, provider: p, look: newLookup(e.Resolvers), name: c.DNS01TXTRecordName(), value: c.DNS01KeyAuthorization()}, nil
 	}
 	return nil, fmt.Errorf("unknown challenge %q", kind)

@@ -1,0 +1,400 @@
+package acme
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+)
+
+// The providers in this file speak to the APIs of those who serve zones. Each is what
+// its API asks for and nothing more; request carries what they have in common.
+
+// anEndpoint is the credential that leads to another URL of the same API, such as
+// that of a proxy which holds the real credentials.
+const anEndpoint = "endpoint"
+
+// restAPI is the API of a provider: where it is, and who asks.
+type restAPI struct {
+	base   string
+	header http.Header
+}
+
+func newAPI(d *DNS, base string, header ...string) restAPI {
+	a := restAPI{base: strings.TrimSuffix(cmp.Or(d.Credentials[anEndpoint], base), "/"), header: http.Header{}}
+	for i := 0; i+1 < len(header); i += 2 {
+		a.header.Set(header[i], header[i+1])
+	}
+	return a
+}
+
+// request sends a request whose body is in, nil for none, and reads the answer into
+// out, nil for an answer that does not matter.
+func (a restAPI) request(ctx context.Context, method, path string, in, out any) error {
+	var body []byte
+	if in != nil {
+		var err error
+		if body, err = json.Marshal(in); err != nil {
+			return err
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, method, a.base+path, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	req.Header = a.header.Clone()
+	req.Header.Set("Accept", "application/json")
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	answer, err := call(req)
+	if err != nil || out == nil {
+		return err
+	}
+	if err := json.Unmarshal(answer, out); err != nil {
+		return fmt.Errorf("%s %s answers what cannot be read: %w", method, req.URL.Path, err)
+	}
+	return nil
+}
+
+// gone reports whether an error says that there is nothing at a path.
+func gone(err error) bool {
+	var s *statusError
+	return errors.As(err, &s) && s.status == http.StatusNotFound
+}
+
+// below returns a name as it is written within its zone.
+func below(name, zone string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(name, zone), ".")
+}
+
+// cloudflare writes records by the API of Cloudflare, version 4.
+type cloudflare struct{ restAPI }
+
+func openCloudflare(d *DNS) (provider, error) {
+	return cloudflare{newAPI(d, "https://api.cloudflare.com/client/v4", "Authorization", "Bearer "+d.Credentials["api_token"])}, nil
+}
+
+func (cloudflare) wantsZone() bool { return true }
+
+// record returns the path of the zone's records, and the identifier of a record, ""
+// if it is not there.
+func (c cloudflare) record(ctx context.Context, zone, name, value string) (records, id string, err error) {
+	var zones struct{ Result []struct{ ID string } }
+	if err := c.request(ctx, http.MethodGet, "/zones?name="+url.QueryEscape(zone), nil, &zones); err != nil {
+		return "", "", err
+	}
+	if len(zones.Result) == 0 {
+		return "", "", fmt.Errorf("the token sees no zone %s; it needs the permissions Zone: Read and DNS: Edit", zone)
+	}
+	records = "/zones/" + url.PathEscape(zones.Result[0].ID) + "/dns_records"
+	var found struct {
+		Result []struct{ ID, Content string }
+	}
+	if err := c.request(ctx, http.MethodGet, records+"?type=TXT&name="+url.QueryEscape(name), nil, &found); err != nil {
+		return "", "", err
+	}
+	for _, r := range found.Result {
+		if strings.Trim(r.Content, `"`) == value {
+			return records, r.ID, nil
+		}
+	}
+	return records, "", nil
+}
+
+func (c cloudflare) present(ctx context.Context, zone, name, value string) error {
+	records, id, err := c.record(ctx, zone, name, value)
+	if err != nil || id != "" {
+		return err
+	}
+	return c.request(ctx, http.MethodPost, records, map[string]any{"type": "TXT", "name": name, "content": `"` + value + `"`, "ttl": 120}, nil)
+}
+
+func (c cloudflare) cleanUp(ctx context.Context, zone, name, value string) error {
+	records, id, err := c.record(ctx, zone, name, value)
+	if err != nil || id == "" {
+		return err
+	}
+	return c.request(ctx, http.MethodDelete, records+"/"+url.PathEscape(id), nil, nil)
+}
+
+// digitalOcean writes records by the API of DigitalOcean, version 2.
+type digitalOcean struct{ restAPI }
+
+func openDigitalOcean(d *DNS) (provider, error) {
+	return digitalOcean{newAPI(d, "https://api.digitalocean.com/v2", "Authorization", "Bearer "+d.Credentials["token"])}, nil
+}
+
+func (digitalOcean) wantsZone() bool { return true }
+
+func (p digitalOcean) present(ctx context.Context, zone, name, value string) error {
+	return p.request(ctx, http.MethodPost, "/domains/"+url.PathEscape(zone)+"/records", map[string]any{"type": "TXT", "name": below(name, zone), "data": value, "ttl": 30}, nil)
+}
+
+func (p digitalOcean) cleanUp(ctx context.Context, zone, name, value string) error {
+	records := "/domains/" + url.PathEscape(zone) + "/records"
+	var found struct {
+		Records []struct {
+			ID   int64
+			Data string
+		} `json:"domain_records"`
+	}
+	if err := p.request(ctx, http.MethodGet, records+"?type=TXT&per_page=200&name="+url.QueryEscape(name), nil, &found); err != nil {
+		return err
+	}
+	for _, r := range found.Records {
+		if r.Data != value {
+			continue
+		}
+		if err := p.request(ctx, http.MethodDelete, fmt.Sprintf("%s/%d", records, r.ID), nil, nil); err != nil && !gone(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+// porkbun writes records by the API of Porkbun, version 3. Its credentials are in the
+// body of every request.
+type porkbun struct {
+	restAPI
+	key, secret string
+}
+
+func openPorkbun(d *DNS) (provider, error) {
+	return porkbun{newAPI(d, "https://api.porkbun.com/api/json/v3"), d.Credentials["api_key"], d.Credentials["secret_api_key"]}, nil
+}
+
+func (porkbun) wantsZone() bool { return true }
+
+func (p porkbun) ask(ctx context.Context, path string, more map[string]string, out any) error {
+	in := map[string]string{"apikey": p.key, "secretapikey": p.secret}
+	for k, v := range more {
+		in[k] = v
+	}
+	return p.request(ctx, http.MethodPost, path, in, out)
+}
+
+func (p porkbun) present(ctx context.Context, zone, name, value string) error {
+	return p.ask(ctx, "/dns/create/"+url.PathEscape(zone), map[string]string{"name": below(name, zone), "type": "TXT", "content": value, "ttl": "600"}, nil)
+}
+
+func (p porkbun) cleanUp(ctx context.Context, zone, name, value string) error {
+	var found struct {
+		Records []struct{ ID, Content string }
+	}
+	if err := p.ask(ctx, "/dns/retrieveByNameType/"+url.PathEscape(zone)+"/TXT/"+url.PathEscape(below(name, zone)), nil, &found); err != nil {
+		return err
+	}
+	for _, r := range found.Records {
+		if r.Content != value {
+			continue
+		}
+		if err := p.ask(ctx, "/dns/delete/"+url.PathEscape(zone)+"/"+url.PathEscape(r.ID), nil, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hetzner writes records by the Cloud API of Hetzner, which adds values to a set and
+// removes them.
+type hetzner struct{ restAPI }
+
+func openHetzner(d *DNS) (provider, error) {
+	return hetzner{newAPI(d, "https://api.hetzner.cloud/v1", "Authorization", "Bearer "+d.Credentials["api_token"])}, nil
+}
+
+func (hetzner) wantsZone() bool { return true }
+
+func (h hetzner) act(ctx context.Context, zone, name, action string, body map[string]any) error {
+	return h.request(ctx, http.MethodPost, "/zones/"+url.PathEscape(zone)+"/rrsets/"+url.PathEscape(below(name, zone))+"/TXT/actions/"+action, body, nil)
+}
+
+func (h hetzner) present(ctx context.Context, zone, name, value string) error {
+	return h.act(ctx, zone, name, "add_records", map[string]any{"ttl": recordTTL, "records": []map[string]string{{"value": `"` + value + `"`}}})
+}
+
+func (h hetzner) cleanUp(ctx context.Context, zone, name, value string) error {
+	err := h.act(ctx, zone, name, "remove_records", map[string]any{"records": []map[string]string{{"value": `"` + value + `"`}}})
+	if gone(err) {
+		return nil
+	}
+	return err
+}
+
+// recordSet is an API that reads and writes all values of a name at once.
+type recordSet interface {
+	// read returns the values without quotes, none if the name is not there.
+	read(ctx context.Context, zone, sub string) ([]string, error)
+	// write sets the values; none removes the name.
+	write(ctx context.Context, zone, sub string, values []string) error
+}
+
+// setWriter changes one value of a set among others.
+type setWriter struct {
+	recordSet
+	// alone keeps two orders from changing one set at once: the second would undo what
+	// the first has done. It is the manager's.
+	alone *sync.Mutex
+}
+
+func (*setWriter) wantsZone() bool { return true }
+
+func (w *setWriter) present(ctx context.Context, zone, name, value string) error {
+	return w.change(ctx, zone, name, func(values []string) []string { return append(values, value) }, value, true)
+}
+
+func (w *setWriter) cleanUp(ctx context.Context, zone, name, value string) error {
+	return w.change(ctx, zone, name, func(values []string) []string {
+		return slices.DeleteFunc(values, func(v string) bool { return v == value })
+	}, value, false)
+}
+
+func (w *setWriter) change(ctx context.Context, zone, name string, edit func([]string) []string, value string, wanted bool) error {
+	w.alone.Lock()
+	defer w.alone.Unlock()
+	values, err := w.read(ctx, zone, below(name, zone))
+	if err != nil {
+		return err
+	}
+	if slices.Contains(values, value) == wanted {
+		return nil
+	}
+	return w.write(ctx, zone, below(name, zone), edit(values))
+}
+
+func quoted(values []string) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = `"` + v + `"`
+	}
+	return out
+}
+
+func unquoted(values []string) []string {
+	out := make([]string, len(values))
+	for i, v := range values {
+		out[i] = strings.Trim(v, `"`)
+	}
+	return out
+}
+
+// desec reads and writes sets by the API of deSEC, version 1.
+type desec struct{ restAPI }
+
+func openDesec(d *DNS) (provider, error) {
+	return &setWriter{desec{newAPI(d, "https://desec.io/api/v1", "Authorization", "Token "+d.Credentials["token"])}, &sync.Mutex{}}, nil
+}
+
+// desecTTL is the shortest time that deSEC allows without asking.
+const desecTTL = 3600
+
+func (p desec) read(ctx context.Context, zone, sub string) ([]string, error) {
+	var set struct{ Records []string }
+	err := p.request(ctx, http.MethodGet, "/domains/"+url.PathEscape(zone)+"/rrsets/"+url.PathEscape(sub)+"/TXT/", nil, &set)
+	if gone(err) {
+		return nil, nil
+	}
+	return unquoted(set.Records), err
+}
+
+func (p desec) write(ctx context.Context, zone, sub string, values []string) error {
+	return p.request(ctx, http.MethodPut, "/domains/"+url.PathEscape(zone)+"/rrsets/", []map[string]any{{"subname": sub, "type": "TXT", "ttl": desecTTL, "records": quoted(values)}}, nil)
+}
+
+// gandi reads and writes sets by the LiveDNS API of Gandi, version 5.
+type gandi struct{ restAPI }
+
+func openGandi(d *DNS) (provider, error) {
+	return &setWriter{gandi{newAPI(d, "https://api.gandi.net/v5/livedns", "Authorization", "Bearer "+d.Credentials["token"])}, &sync.Mutex{}}, nil
+}
+
+// gandiTTL is the shortest time that Gandi allows.
+const gandiTTL = 300
+
+func (gandi) path(zone, sub string) string {
+	return "/domains/" + url.PathEscape(zone) + "/records/" + url.PathEscape(sub) + "/TXT"
+}
+
+func (p gandi) read(ctx context.Context, zone, sub string) ([]string, error) {
+	var set struct {
+		Values []string `json:"rrset_values"`
+	}
+	err := p.request(ctx, http.MethodGet, p.path(zone, sub), nil, &set)
+	if gone(err) {
+		return nil, nil
+	}
+	return unquoted(set.Values), err
+}
+
+func (p gandi) write(ctx context.Context, zone, sub string, values []string) error {
+	if len(values) == 0 {
+		return p.request(ctx, http.MethodDelete, p.path(zone, sub), nil, nil)
+	}
+	return p.request(ctx, http.MethodPut, p.path(zone, sub), map[string]any{"rrset_ttl": gandiTTL, "rrset_values": quoted(values)}, nil)
+}
+
+// acmeDNS writes to a server of acme-dns, to which _acme-challenge leads by a CNAME
+// record. It holds the two newest values of a name, and none is taken back.
+type acmeDNS struct {
+	restAPI
+	subdomain string
+}
+
+func openACMEDNS(d *DNS) (provider, error) {
+	c := d.Credentials
+	return acmeDNS{newAPI(d, "https://auth.acme-dns.io", "X-Api-User", c["username"], "X-Api-Key", c["password"]), c["subdomain"]}, nil
+}
+
+func (acmeDNS) wantsZone() bool { return false }
+
+func (p acmeDNS) present(ctx context.Context, _, _, value string) error {
+	return p.request(ctx, http.MethodPost, "/update", map[string]string{"subdomain": p.subdomain, "txt": value}, nil)
+}
+
+func (acmeDNS) cleanUp(context.Context, string, string, string) error { return nil }
+
+// duckDNS writes the one TXT record that a name below duckdns.org has.
+type duckDNS struct{ base, token string }
+
+func openDuckDNS(d *DNS) (provider, error) {
+	return duckDNS{strings.TrimSuffix(cmp.Or(d.Credentials[anEndpoint], "https://www.duckdns.org"), "/"), d.Credentials["token"]}, nil
+}
+
+func (duckDNS) wantsZone() bool { return false }
+
+func (p duckDNS) present(ctx context.Context, _, name, value string) error {
+	return p.update(ctx, name, url.Values{"txt": {value}})
+}
+
+func (p duckDNS) cleanUp(ctx context.Context, _, name, value string) error {
+	return p.update(ctx, name, url.Values{"txt": {value}, "clear": {"true"}})
+}
+
+func (p duckDNS) update(ctx context.Context, name string, query url.Values) error {
+	host, ok := strings.CutSuffix(name, ".duckdns.org")
+	if !ok {
+		return fmt.Errorf("%s is not below duckdns.org", name)
+	}
+	query.Set("domains", host[strings.LastIndex(host, ".")+1:])
+	query.Set("token", p.token)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, p.base+"/update?"+query.Encode(), nil)
+	if err != nil {
+		return errors.New("the endpoint is not a URL") // the error has the token in it
+	}
+	answer, err := call(req)
+	if err != nil {
+		return err
+	}
+	if !bytes.HasPrefix(bytes.TrimSpace(answer), []byte("OK")) {
+		return errors.New("the token or the name is refused")
+	}
+	return nil
+}
