@@ -31,7 +31,7 @@ func openHouse(o houseOptions) (house, error) {
 		return nil, err
 	}
 	options := admin.Options{
-		Log: o.log, Instance: newInstance(o), Metrics: c.Metrics(), Ready: c.Ready, Listen: listen.Listener, Purge: c.Purge, API: openManagement(o, c, w),
+		Log: o.log, Instance: newInstance(o), Metrics: c.Metrics(), Ready: c.Ready, Listen: listen.Listener, Purge: c.Purge, API: openManagement(o, c, w), Hosts: adminHosts(c),
 		Status: func(proxy string) any {
 			s := c.StatusOf(proxy)
 			if proxy != "" && len(s.Proxies)+len(s.TCPProxies)+len(s.UDPProxies) == 0 {

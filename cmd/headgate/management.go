@@ -14,6 +14,7 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/control"
 	"headgate/internal/event"
+	"headgate/internal/event/webhook"
 )
 
 // setupFile holds the token for making the first user, below the state directory.
@@ -40,17 +41,22 @@ func openManagement(o houseOptions, c *control.Control, w *watch.Watch) http.Han
 		}
 	}
 	b := thisBuild()
+	hooks := webhook.New(webhook.Options{Events: events, Store: c.Store(), Log: o.log})
+	settings := follow(hooks, operators)
+	c.Observe(settings.changed)
 	c.Observe(func(e *control.Event) { events.Send(changed(e)) })
 	c.Observe(w.Changed)
 	c.Ending(func() {
 		w.Close()
+		settings.close()
+		hooks.Close()
 		events.Send(event.ProcessStopping{})
 		events.Close()
 	})
 	events.Send(event.ProcessStarted{Version: b.Version})
 	w.Start(c, events)
 	return api.New(api.Options{
-		Control: c, Operators: operators, Events: events, Log: o.log, Recent: c.Recent, Backup: c.Backup,
+		Control: c, Operators: operators, Events: events, Log: o.log, Recent: c.Recent, Backup: c.Backup, Webhooks: hooks, Hosts: adminHosts(c),
 		Version: api.Version{Version: b.Version, Go: runtime.Version(), API: "v1"},
 	})
 }

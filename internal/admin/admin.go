@@ -72,6 +72,9 @@ type Options struct {
 	// Peers notes for the API who is at the other end of the admin socket. Nil is
 	// api.OthersContext, so that this process itself has no rights there.
 	Peers func(ctx context.Context, conn net.Conn) context.Context
+	// Hosts returns the names that a loopback address answers to beside those of this
+	// machine; nil is none.
+	Hosts func() []string
 	// FirstRetry and LastRetry are how long the listener waits for the next try when
 	// its address is busy, at first and at most; zero is 2s and 30s.
 	FirstRetry, LastRetry time.Duration
@@ -83,6 +86,7 @@ type Server struct {
 	log     *slog.Logger
 	handler http.Handler
 	open    func(address netip.AddrPort, now net.Listener) (net.Listener, error)
+	hosts   func() []string
 	first   time.Duration
 	last    time.Duration
 
@@ -105,7 +109,7 @@ type listener struct {
 
 // New returns a server that listens nowhere yet.
 func New(o Options) *Server {
-	s := &Server{log: o.Log, handler: pages(o), open: o.Listen, first: cmp.Or(o.FirstRetry, firstRetry), last: cmp.Or(o.LastRetry, lastRetry)}
+	s := &Server{log: o.Log, handler: pages(o), open: o.Listen, hosts: o.Hosts, first: cmp.Or(o.FirstRetry, firstRetry), last: cmp.Or(o.LastRetry, lastRetry)}
 	if s.open == nil {
 		s.open = func(address netip.AddrPort, _ net.Listener) (net.Listener, error) {
 			return net.Listen("tcp", address.String())
@@ -162,7 +166,7 @@ func (s *Server) listenLocked(address netip.AddrPort) (*listener, error) {
 		address: address,
 		socket:  socket,
 		server: &http.Server{
-			Handler:           guard(s.handler, address.Addr().IsLoopback()),
+			Handler:           guard(s.handler, address.Addr().IsLoopback(), s.hosts),
 			ReadHeaderTimeout: headTimeout,
 			ReadTimeout:       readTimeout,
 			WriteTimeout:      writeTimeout,

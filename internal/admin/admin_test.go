@@ -125,7 +125,7 @@ func TestPages(t *testing.T) {
 }
 
 func TestGuardIsForLoopbackAddressesOnly(t *testing.T) {
-	h := guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { text(w, 200, "") }), false)
+	h := guard(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { text(w, 200, "") }), false, nil)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

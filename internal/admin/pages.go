@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -97,11 +98,11 @@ func readOnly(next http.Handler) http.Handler {
 // address is a loopback one: such a request was sent by a web page whose name
 // was made to point here (DNS rebinding). A client that names no host, which
 // no browser does, may pass.
-func guard(next http.Handler, loopback bool) http.Handler {
+func guard(next http.Handler, loopback bool, hosts func() []string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, rq *http.Request) {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
-		if loopback && rq.Host != "" && !isLoopback(rq.Host) {
+		if loopback && rq.Host != "" && !isLoopback(rq.Host) && !named(rq.Host, hosts) {
 			text(w, http.StatusMisdirectedRequest, "this listener answers to localhost and loopback addresses only\n")
 			return
 		}
@@ -127,6 +128,17 @@ func onLoopback(next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, rq)
 	})
+}
+
+// named reports whether a Host field is one of the names that operators have set.
+func named(host string, hosts func() []string) bool {
+	if hosts == nil {
+		return false
+	}
+	if h, _, err := net.SplitHostPort(host); err == nil {
+		host = h
+	}
+	return slices.Contains(hosts(), strings.ToLower(strings.TrimSuffix(host, ".")))
 }
 
 // isLoopback reports whether a Host field names this machine.

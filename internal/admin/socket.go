@@ -103,7 +103,7 @@ func localOnly(all, management http.Handler) http.Handler {
 		case !api.IsLocal(rq.Context()):
 			text(w, http.StatusForbidden, "the admin socket is for root and the user that headgate runs as\n")
 		default:
-			guard(all, false).ServeHTTP(w, rq)
+			guard(all, false, nil).ServeHTTP(w, rq)
 		}
 	})
 }

@@ -27,7 +27,7 @@ import (
 // It is not changed once it was loaded; a change makes another Config. It may
 // be read by several goroutines at once.
 type Config struct {
-	_ struct{} `later:"discovery,users,tokens,webhooks"`
+	_ struct{} `later:"discovery,users,tokens"`
 
 	// Version is the version of the configuration format. It is 1.
 	Version int `json:"version" required:"true" min:"1" max:"1" example:"1"`
@@ -48,6 +48,8 @@ type Config struct {
 	// ACME are the entries by which certificates come by themselves, by name.
 	// Proxies name theirs with acme.
 	ACME map[string]*ACME `json:"acme,omitempty" max:"100" object:"ACME entry"`
+	// Webhooks are where events are sent on to, by name.
+	Webhooks map[string]*Webhook `json:"webhooks,omitempty" max:"100" object:"webhook"`
 	// AccessLog says where and how requests are logged.
 	AccessLog AccessLog `json:"access_log"`
 	// Upstreams holds what is common to the connections to all servers.
@@ -89,6 +91,12 @@ type Admin struct {
 	// switches the listener off. It has no sign-in: keep it on loopback or
 	// behind a firewall.
 	Address netip.AddrPort `json:"address" default:"127.0.0.1:9080"`
+	// Hosts are names that the listener answers to, beside localhost and IP addresses.
+	// A page in a browser cannot reach it by any other name.
+	Hosts []string `json:"hosts,omitempty" max:"32" example:"[gate.example.com]"`
+	// OIDC lets operators sign in through a provider that speaks OpenID Connect.
+	// Users of headgate itself can always sign in.
+	OIDC *OIDC `json:"oidc,omitempty"`
 }
 
 // LogFormat is how an access log line is written.

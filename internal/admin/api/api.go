@@ -79,8 +79,9 @@ type Options struct {
 	Backup func(ctx context.Context, w io.Writer, passphrase string) error
 	// Version is told.
 	Version Version
-	// Hosts are names that the listener answers to, beside localhost and addresses.
-	Hosts []string
+	// Hosts returns the names that the listener answers to, beside localhost and
+	// addresses; nil is none.
+	Hosts func() []string
 	// Log hears of what nobody expects.
 	Log *slog.Logger
 }
@@ -176,7 +177,7 @@ func (a *API) hostAllowed(rq *http.Request) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return true
 	}
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || slices.Contains(a.Hosts, host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || a.Hosts != nil && slices.Contains(a.Hosts(), host)
 }
 
 // dispatch finds the row of a path by its method.

@@ -75,7 +75,7 @@ func startWith(t testing.TB, text string) *house {
 	hooks.Set([]webhook.Hook{{Name: "chat", URL: h.receiver.URL, Secret: "x"}})
 	h.api = New(Options{
 		Control:  h.c,
-		Webhooks: hooks, Operators: h.ops, Events: events, Recent: func() *recent.Ring { return h.ring }, Hosts: []string{"gate.example.com"},
+		Webhooks: hooks, Operators: h.ops, Events: events, Recent: func() *recent.Ring { return h.ring }, Hosts: func() []string { return []string{"gate.example.com"} },
 		Version: Version{Version: "1.2.3", API: "v1"}, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 	h.server = httptest.NewUnstartedServer(h.api)

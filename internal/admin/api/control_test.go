@@ -40,6 +40,8 @@ certificates:
   main: {cert_file: main.pem, key_file: main.key}
 policies:
   main: {compression: {}}
+webhooks:
+  chat: {url: "http://127.0.0.1:1/hook", secret: "a secret of sixteen or more"}
 acme:
   main: {email: ops@example.com, eab: {key_id: k, hmac_key: c2VjcmV0}}
 `

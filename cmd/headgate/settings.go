@@ -1,0 +1,101 @@
+package main
+
+import (
+	"slices"
+	"sync"
+
+	"headgate/internal/admin/operator"
+	"headgate/internal/config"
+	"headgate/internal/control"
+	"headgate/internal/event"
+	"headgate/internal/event/webhook"
+)
+
+// settings takes what configurations say of webhooks and the sign-in provider into
+// use, beside the changes: a webhook that ends must keep none of them waiting.
+type settings struct {
+	hooks     *webhook.Sender
+	operators *operator.Operators
+	next      chan *config.Config // the newest one
+	stopped   sync.WaitGroup
+	oidc      *config.OIDC // in use
+}
+
+// follow begins. Close ends it.
+func follow(hooks *webhook.Sender, operators *operator.Operators) *settings {
+	s := &settings{hooks: hooks, operators: operators, next: make(chan *config.Config, 1)}
+	s.stopped.Go(func() {
+		for cfg := range s.next {
+			s.use(cfg)
+		}
+	})
+	return s
+}
+
+// changed hears of changes, one at a time.
+func (s *settings) changed(e *control.Event) {
+	if e.After == nil {
+		return
+	}
+	select {
+	case <-s.next: // nobody has seen it
+	default:
+	}
+	s.next <- e.After
+}
+
+// close ends it, when there are no changes any more.
+func (s *settings) close() {
+	close(s.next)
+	s.stopped.Wait()
+}
+
+func (s *settings) use(cfg *config.Config) {
+	var hooks []webhook.Hook
+	for name, w := range cfg.Webhooks {
+		if w.Active {
+			hooks = append(hooks, webhook.Hook{Name: name, URL: w.URL, Secret: w.Secret, Filter: event.Filter{Types: w.Events}})
+		}
+	}
+	s.hooks.Set(hooks)
+	if was, is := s.oidc, cfg.Admin.OIDC; !sameOIDC(was, is) {
+		s.oidc = is
+		s.operators.SetOIDC(provider(is))
+	}
+}
+
+// sameOIDC reports whether two providers are set alike: who is on the way through one
+// need not begin anew.
+func sameOIDC(a, b *config.OIDC) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Issuer == b.Issuer && a.ClientID == b.ClientID && a.ClientSecret == b.ClientSecret &&
+		a.RedirectURL == b.RedirectURL && a.NameClaim == b.NameClaim &&
+		slices.Equal(a.Scopes, b.Scopes) && slices.Equal(a.Roles, b.Roles)
+}
+
+// provider returns a sign-in provider as operators are told of it.
+func provider(o *config.OIDC) *operator.OIDC {
+	if o == nil {
+		return nil
+	}
+	out := &operator.OIDC{
+		Issuer: o.Issuer, ClientID: o.ClientID, ClientSecret: o.ClientSecret, RedirectURL: o.RedirectURL,
+		Scopes: o.Scopes, NameClaim: o.NameClaim,
+	}
+	for _, r := range o.Roles {
+		out.Roles = append(out.Roles, operator.OIDCRole{Claim: r.Claim, Value: r.Value, Role: operator.Role(r.Role)})
+	}
+	return out
+}
+
+// adminHosts returns the names that the admin listener answers to.
+func adminHosts(c *control.Control) func() []string {
+	return func() []string {
+		if p := c.Plan(); p != nil {
+			return p.Config().Admin.Hosts
+		}
+		return nil
+	}
+}
