@@ -101,7 +101,7 @@ type change struct {
 
 // newChangeLocked returns a change that nothing was done for yet.
 func (c *Control) newChangeLocked(cause Cause, from func() (config.Documents, error)) *change {
-	ch := &change{control: c, began: time.Now(), cause: cause, verb: Applied, from: from}
+	ch := &change{control: c, began: time.Now(), cause: cause, verb: Applied, from: from, open: c.openConnections()}
 	if ch.cause.When.IsZero() {
 		ch.cause.When = ch.began
 	}

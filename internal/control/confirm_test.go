@@ -108,7 +108,7 @@ func TestAHandEditConfirmsAChangeThatWaits(t *testing.T) {
 	h.tentative(document(204, "a "+at[0]))
 	h.finish()
 	write(t, h.file, document(205, "a "+at[0]))
-	h = h.again()
+	h.again()
 	want(t, at[0], 205)
 }
 

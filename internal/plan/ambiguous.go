@@ -160,7 +160,9 @@ func newLoosePaths(routes []*Route) *loosePaths {
 		}
 		for i, c := range path {
 			if c == '/' {
-				l.routes[path[:i]] = l.routes[path[:i]] // the way to it
+				if _, known := l.routes[path[:i]]; !known {
+					l.routes[path[:i]] = nil // the way to it
+				}
 			}
 		}
 	}

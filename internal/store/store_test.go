@@ -83,7 +83,7 @@ func TestALeaseIsLostBeforeOthersCanHaveIt(t *testing.T) {
 		if isLost(l) {
 			t.Error("lost before two thirds of its time")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		synctest.Wait()
 		if !isLost(l) {
 			t.Error("not lost after two thirds of its time")

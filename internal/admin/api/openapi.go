@@ -90,7 +90,7 @@ func (d *specification) operation(r *row) bag {
 			op["requestBody"] = bag{"required": true, "content": bag{kind: bag{"schema": bag{"type": "object"}}}}
 			return op
 		}
-		body := bag{}
+		var body bag
 		if r.tree {
 			body = bag{"allOf": []bag{d.objectSchema(r.kind), {"type": "object", "properties": bag{"name": bag{"type": "string"}}}}}
 		} else {

@@ -297,10 +297,14 @@ func (m *Manager) Order(name string) error {
 	if j == nil || !j.wanted {
 		return fmt.Errorf("no certificate %q is wanted by an acme entry", name)
 	}
-	if j.running {
+	if j.running && j.shown.Load().State != Valid {
 		return fmt.Errorf("an order for %s is under way", name)
 	}
 	j.forced = true
+	if j.running { // one has just ended, and its end is being noted
+		j.again = true
+		return nil
+	}
 	j.record.Failures = 0
 	j.at = m.now()
 	m.wakeUp()

@@ -108,7 +108,6 @@ type translator struct {
 	all       []*directive // for directives that nobody looked at
 	servers   []*server
 	http      *directive
-	bodyLimit string
 }
 
 // say gives a directive its verdict.

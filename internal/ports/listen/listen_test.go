@@ -103,9 +103,6 @@ func say(c net.Conn) error {
 	return err
 }
 
-// wait lets others work between two looks.
-func wait(d time.Duration) { <-time.After(d) }
-
 func TestABusyAddressIsToldAsSuch(t *testing.T) {
 	s := listenAt(t, anyPort)
 	_, err := Open(s.Bound(), nil, slog.New(slog.DiscardHandler))
