@@ -5,8 +5,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"headgate/internal/config"
@@ -136,23 +136,22 @@ func (c *Control) Documents() (config.Documents, string, error) {
 }
 
 // ETag returns the entity tag of a configuration: that of all its documents.
-func ETag(docs config.Documents) string {
-	h := sha256.New()
-	list := slices.Clone(docs.List)
-	slices.SortFunc(list, func(a, b config.Document) int { return strings.Compare(a.Name, b.Name) })
-	for _, d := range list {
-		fmt.Fprintf(h, "%q %s\n", d.Name, history.DigestOf(d.Data))
-	}
-	return `"` + hex.EncodeToString(h.Sum(nil)[:16]) + `"`
-}
+func ETag(docs config.Documents) string { return etagOf(digests(docs)) }
 
 // ETagOf returns the entity tag that a configuration had at a revision.
 func ETagOf(r history.Revision) string {
+	all := make(map[string]history.Digest, len(r.Documents))
+	for _, d := range r.Documents {
+		all[d.Name] = d.Digest
+	}
+	return etagOf(all)
+}
+
+// etagOf returns the entity tag of documents with these names and digests.
+func etagOf(all map[string]history.Digest) string {
 	h := sha256.New()
-	list := slices.Clone(r.Documents)
-	slices.SortFunc(list, func(a, b history.Kept) int { return strings.Compare(a.Name, b.Name) })
-	for _, d := range list {
-		fmt.Fprintf(h, "%q %s\n", d.Name, d.Digest)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		fmt.Fprintf(h, "%q %s\n", name, all[name])
 	}
 	return `"` + hex.EncodeToString(h.Sum(nil)[:16]) + `"`
 }
