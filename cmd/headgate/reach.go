@@ -84,13 +84,22 @@ func (r *reach) open(ctx context.Context) (*remote, error) {
 		return nil, err
 	}
 	address, config, failed := r.configured()
-	if failed != nil {
+	if address == "" {
+		if failed == nil {
+			failed = fmt.Errorf("%w at %s, and the configuration switches the admin listener off", errNobody, path)
+		}
 		return nil, failed
 	}
-	if address == "" {
-		return nil, fmt.Errorf("%w at %s, and the configuration switches the admin listener off", errNobody, path)
+	to, err := r.openAddress(ctx, address, config)
+	switch {
+	case failed == nil:
+		return to, err
+	case err != nil:
+		return nil, fmt.Errorf("%w; asked at %s all the same: %w; --admin says where to ask without a configuration", failed, address, err)
+	case to.id == "":
+		return nil, fmt.Errorf("%w; who listens at %s does not tell which configuration it serves; --admin says where to ask without a configuration", failed, address)
 	}
-	return r.openAddress(ctx, address, config)
+	return to, nil
 }
 
 // isAbsent reports whether nobody listens at a socket or address.
@@ -99,7 +108,9 @@ func isAbsent(err error) bool {
 }
 
 // configured returns the address of the admin listener as the configuration has it, ""
-// if that switches it off, and the configuration's path, "" if there is none.
+// if that switches it off, and the configuration's path, "" if there is none. With an
+// error about what the configuration says the address is as much as can be read of it,
+// else where it is by default.
 func (r *reach) configured() (address, path string, err error) {
 	if path, err = configPath(*r.config); err != nil {
 		if *r.config != "" {
@@ -114,13 +125,22 @@ func (r *reach) configured() (address, path string, err error) {
 	cfg, _, problems := config.LoadDocuments(docs, nil)
 	switch {
 	case len(problems) > 0:
-		return "", "", fmt.Errorf("%v; --admin says where to ask without a configuration", problems[0])
+		if at, ok := config.AdminAddress(docs); ok {
+			return reachable(at), path, problems[0]
+		}
+		return adminAddress, path, problems[0]
 	case !cfg.Admin.Address.IsValid():
 		return "", path, nil
-	case cfg.Admin.Address.Addr().IsUnspecified():
-		return fmt.Sprintf("127.0.0.1:%d", cfg.Admin.Address.Port()), path, nil
 	}
-	return cfg.Admin.Address.String(), path, nil
+	return reachable(cfg.Admin.Address), path, nil
+}
+
+// reachable returns where a listener is asked from this machine.
+func reachable(at netip.AddrPort) string {
+	if at.Addr().IsUnspecified() {
+		return fmt.Sprintf("127.0.0.1:%d", at.Port())
+	}
+	return at.String()
 }
 
 // openSocket returns the headgate that listens at a socket.

@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"headgate/internal/certs"
 	"headgate/internal/certs/acme"
 	"headgate/internal/control"
 	"headgate/internal/plan"
@@ -17,15 +18,16 @@ import (
 
 // statusPage is what status prints of the page of the admin listener.
 type statusPage struct {
-	State    string                `json:"state"`
-	Since    time.Time             `json:"since"`
-	Revision string                `json:"revision"`
-	Ports    []ports.State         `json:"ports"`
-	Proxies  []plan.ProxyState     `json:"proxies"`
-	TCP      []control.StreamState `json:"tcp_proxies"`
-	UDP      []control.StreamState `json:"udp_proxies"`
-	Sources  []control.SourceState `json:"sources"`
-	ACME     []*acme.Record        `json:"acme"`
+	State        string                `json:"state"`
+	Since        time.Time             `json:"since"`
+	Revision     string                `json:"revision"`
+	Ports        []ports.State         `json:"ports"`
+	Proxies      []plan.ProxyState     `json:"proxies"`
+	TCP          []control.StreamState `json:"tcp_proxies"`
+	UDP          []control.StreamState `json:"udp_proxies"`
+	Sources      []control.SourceState `json:"sources"`
+	Certificates []certs.Status        `json:"certificates"`
+	ACME         []*acme.Record        `json:"acme"`
 }
 
 // print writes the page as tables. With all every server is listed, else those that
@@ -46,6 +48,9 @@ func (s *statusPage) print(out io.Writer, all, checks bool) error {
 	s.printProxies(w)
 	s.printStreams(w, all)
 	s.printServers(w, all)
+	if !checks {
+		s.printCertificates(w)
+	}
 	if len(s.ACME) > 0 && !checks {
 		fmt.Fprintln(w)
 		tableOfACME(w, s.ACME)
@@ -72,15 +77,54 @@ func (s *statusPage) printProxies(w io.Writer) {
 	fmt.Fprint(w, "\nPROXY\tSTATE\tHEALTHY\tHOSTS\tNOTE\n")
 	for i := range s.Proxies {
 		p := &s.Proxies[i]
-		healthy := fmt.Sprintf("%d/%d", p.Healthy, p.Total)
-		if p.Unknown > 0 {
-			healthy += fmt.Sprintf(" (%d unknown)", p.Unknown)
+		state := p.State
+		if p.FailingOpen > 0 && p.State == plan.ProxyDegraded {
+			state += ", failing open"
 		}
-		if p.Total == 0 {
-			healthy = "-"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", p.Name, p.State, healthy, hosts(p.VirtualHosts), p.Reason)
+		reason := strings.TrimPrefix(p.Reason, "failing open; ")
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", p.Name, state, healthy(p.Healthy, p.Unknown, p.Total), hosts(p.VirtualHosts), reason)
 	}
+}
+
+// healthy tells how many servers are well, and of how many nothing is known.
+func healthy(well, unknown, total int) string {
+	switch {
+	case total == 0:
+		return "-"
+	case unknown > 0:
+		return fmt.Sprintf("%d/%d (%d unknown)", well, total, unknown)
+	}
+	return fmt.Sprintf("%d/%d", well, total)
+}
+
+// printCertificates lists the certificates with the days that they have left.
+func (s *statusPage) printCertificates(w io.Writer) {
+	if len(s.Certificates) == 0 {
+		return
+	}
+	fmt.Fprint(w, "\nCERTIFICATE\tSTATE\tLEFT\tENDS\tNAMES\tNOTE\n")
+	for i := range s.Certificates {
+		c := &s.Certificates[i]
+		ends, names := "-", "-"
+		if !c.NotAfter.IsZero() {
+			ends, names = c.NotAfter.UTC().Format(time.DateOnly), hosts(c.Names)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", c.Name, c.State, left(c.NotAfter), ends, names, c.Problem)
+	}
+}
+
+// left returns in days, or the hours of the last two, how long a certificate is valid.
+func left(notAfter time.Time) string {
+	d := time.Until(notAfter)
+	switch {
+	case notAfter.IsZero():
+		return "-"
+	case d <= 0:
+		return "none"
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%dh", int(d.Hours()))
+	}
+	return fmt.Sprintf("%d days", int(d.Hours()/24))
 }
 
 // printStreams lists the TCP and UDP proxies, with those of their servers that are
@@ -90,7 +134,7 @@ func (s *statusPage) printStreams(w io.Writer, all bool) {
 	if len(streams) == 0 {
 		return
 	}
-	fmt.Fprint(w, "\nSTREAM\tPROTOCOL\tFROM\tHEALTHY\tCONNECTIONS\tNOTE\n")
+	fmt.Fprint(w, "\nSTREAM\tPROTOCOL\tFROM\tSTATE\tHEALTHY\tCONNECTIONS\tNOTE\n")
 	for i := range streams {
 		p := &streams[i]
 		from := p.Address
@@ -104,7 +148,11 @@ func (s *statusPage) printStreams(w io.Writer, all bool) {
 				notes = append(notes, strings.TrimSpace(fmt.Sprintf("%s %s %s", srv.Address, srv.State, srv.LastError)))
 			}
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d/%d\t%d\t%s\n", p.Name, p.Protocol, from, p.Healthy, len(p.Servers), p.Connections, strings.Join(notes, "; "))
+		if len(notes) == 0 && p.Reason != "" {
+			notes = append(notes, p.Reason)
+		}
+		state := strings.ReplaceAll(p.State, "_", " ")
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", p.Name, p.Protocol, from, state, healthy(p.Healthy, p.Unknown, len(p.Servers)), p.Connections, strings.Join(notes, "; "))
 	}
 }
 

@@ -32,6 +32,10 @@ type Route struct {
 	// HealthCheck has the servers asked whether they are well. Those that are not get
 	// no requests. Absent asks nothing.
 	HealthCheck *health.Config `json:"health_check,omitempty"`
+	// FailOpen is whether all servers are asked when every one of them is unhealthy or
+	// ejected: a check that is wrong then takes no site down. `false` answers 503 at
+	// once.
+	FailOpen bool `json:"fail_open" default:"true"`
 	// Ejection leaves servers alone for a while that fail requests.
 	Ejection health.Ejection `json:"ejection"`
 	// CircuitBreaker lets a server recover that answers with too many errors.

@@ -218,7 +218,7 @@ func TestAllServersUnhealthyAreAllAsked(t *testing.T) {
 	h := start(t, "version: 1\nadmin: {address: \"\"}\naccess_log: {enabled: false}\nports: {a: {address: "+at+", protocol: http}}\n"+
 		"proxies:\n  p:\n    routes:\n      - health_check: {path: /healthz, status: \"418\", unhealthy_interval: 100ms}\n"+
 		"        servers: [{url: \"http://"+servers[0].address+"\"}, {url: \"http://"+servers[1].address+"\"}]\n")
-	eventually(t, "the proxy is down", func() bool { return onlyProxy(h).State == plan.ProxyDown })
+	eventually(t, "the proxy fails open", func() bool { return onlyProxy(h).State == plan.ProxyDegraded && onlyProxy(h).FailingOpen == 1 })
 	for range 4 {
 		want(t, at, 200)
 	}
@@ -229,9 +229,17 @@ func TestAllServersUnhealthyAreAllAsked(t *testing.T) {
 	checks := onlyProxy(h).Routes[0].Servers[0].Failed
 	h.apply(strings.Replace(must(readText(h.file)), "proxies:\n", "proxies:\n  other: {virtual_hosts: [o.test], routes: [{fixed_response: {status: 204}}]}\n", 1))
 	for _, p := range h.c.Status().Proxies {
-		if p.Name == "p" && (p.State != plan.ProxyDown || p.Routes[0].Servers[0].Failed < checks) {
+		if p.Name == "p" && (p.FailingOpen != 1 || p.Routes[0].Servers[0].Failed < checks) {
 			t.Errorf("after a change of something else: %s, %d failed checks", p.State, p.Routes[0].Servers[0].Failed)
 		}
+	}
+	// With fail_open: false nobody is asked.
+	h.apply(strings.Replace(must(readText(h.file)), "- health_check", "- fail_open: false\n        health_check", 1))
+	eventually(t, "the proxy is down", func() bool { return onlyProxy(h).State == plan.ProxyDown })
+	before := servers[0].asked.Load() + servers[1].asked.Load()
+	want(t, at, 503)
+	if after := servers[0].asked.Load() + servers[1].asked.Load(); after != before {
+		t.Errorf("with fail_open off %d requests went to unhealthy servers", after-before)
 	}
 	// Without checks nothing is known against them.
 	h.apply(strings.Replace(must(readText(h.file)), `health_check: {path: /healthz, status: "418", unhealthy_interval: 100ms}`, "path: /", 1))

@@ -28,8 +28,11 @@ type StreamState struct {
 	Sent     uint64 `json:"bytes_sent"`
 	// Errors counts what failed, by the word of the access log.
 	Errors map[string]uint64 `json:"errors,omitempty"`
-	// Healthy of Servers take connections.
+	plan.Verdict
+	// Healthy counts the servers that are known to be well, Unknown those of which
+	// nothing is known yet.
 	Healthy int                 `json:"healthy"`
+	Unknown int                 `json:"unknown"`
 	Servers []StreamServerState `json:"servers"`
 }
 
@@ -75,10 +78,17 @@ func streamState(name, protocol string, n exchange.PassageCounts, servers []*pla
 		s.Errors[reason.String()] = n
 	}
 	for _, server := range servers {
-		if server.Live.Out() == 0 && server.Weight > 0 {
+		status := server.Live.Status(true)
+		switch {
+		case server.Weight == 0 && status.Usable():
+			status.State, status.Reason = health.Draining, "its weight is 0"
+		case status.State == health.Healthy || status.State == health.SlowStart:
 			s.Healthy++
+		case status.State == health.Unknown:
+			s.Unknown++
 		}
-		s.Servers = append(s.Servers, StreamServerState{server.Address, server.Weight, server.Live.Status(true)})
+		s.Servers = append(s.Servers, StreamServerState{server.Address, server.Weight, status})
 	}
+	s.Verdict = plan.JudgeStream(servers)
 	return s
 }

@@ -132,7 +132,7 @@ func policy(b *body) upstream.Policy {
 	return upstream.Policy{
 		Host: hostField(b.proxy.HostHeader), Retry: r.Retry, Expand: true,
 		Proxy: b.proxy.Name, Route: b.path(), Balance: choice, SlowStart: r.SlowStart.D(),
-		QueueLength: r.Queue.Length, QueueTimeout: r.Queue.Timeout.D(),
+		FailClosed: !r.FailOpen, QueueLength: r.Queue.Length, QueueTimeout: r.Queue.Timeout.D(),
 		Health: upstream.Health{Check: r.HealthCheck, Ejection: r.Ejection, Breaker: r.CircuitBreaker},
 	}
 }
@@ -199,6 +199,9 @@ func (c *compiler) serversKey(b *body, secure []*upstream.Secure) []byte {
 	}
 	if b := b.settings.CircuitBreaker; b != nil {
 		key = fmt.Appendf(key, "breaker %+v\n", *b)
+	}
+	if !b.settings.FailOpen {
+		key = append(key, "fail closed\n"...)
 	}
 	if isSticky(b.settings) {
 		key = fmt.Appendf(key, "sticky %+v\n", *b.settings.StickyCookie)

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"headgate/internal/server/health"
@@ -15,15 +16,18 @@ type ProxyState struct {
 	VirtualHosts []string `json:"virtual_hosts,omitempty"`
 	// Origin is where the proxy comes from: "shop.yaml:12:3".
 	Origin string `json:"origin,omitempty"`
-	// State is active; degraded when a server takes no requests; down when a route
-	// has no server that does; maintenance when every route is closed for it; or
-	// inactive.
+	// State is active; degraded when a server takes no requests, or a route fails
+	// open or is down; down when every route with servers is; maintenance when every
+	// route is closed for it; or inactive.
 	State string `json:"state"`
-	// Since is when the first server went that makes the proxy degraded, or the last
-	// that makes it down. Reason says which, or how many routes are closed for
-	// maintenance.
+	// Since is when the route came to its state that makes the proxy's. Reason says
+	// which, or how many routes are closed for maintenance.
 	Since  time.Time `json:"since,omitzero"`
 	Reason string    `json:"reason,omitempty"`
+	// FailingOpen counts the routes whose servers are all unhealthy and are asked all
+	// the same, Down those whose clients get 503.
+	FailingOpen int `json:"failing_open,omitempty"`
+	Down        int `json:"down,omitempty"`
 	// Healthy counts the servers that are known to be well, Unknown those of which
 	// nothing is known yet, Total all. A server of two routes counts twice.
 	Healthy int `json:"healthy"`
@@ -36,6 +40,7 @@ type ProxyState struct {
 // RouteState is how the servers of a route stand.
 type RouteState struct {
 	Path string `json:"path"`
+	Verdict
 	// Waiting is how many requests wait for a server.
 	Waiting int `json:"waiting"`
 	// Servers are in the order of the configuration.
@@ -45,8 +50,10 @@ type RouteState struct {
 // ServerState is how a server stands.
 type ServerState = upstream.Standing
 
-// The states of a proxy.
+// The states of a proxy, and of a route that fails open.
 const (
+	RouteFailingOpen = "failing_open"
+
 	ProxyActive      = "active"
 	ProxyDegraded    = "degraded"
 	ProxyDown        = "down"
@@ -89,8 +96,11 @@ func (c *proxy) state(results bool) ProxyState {
 			continue
 		}
 		r := RouteState{Path: b.path(), Waiting: b.servers.Waiting(), Servers: b.servers.Standing(results)}
-		s.judge(&r)
+		s.count(&r, !b.settings.FailOpen)
 		s.Routes = append(s.Routes, r)
+	}
+	if c.settings.Active {
+		s.sum()
 	}
 	s.close(closed, len(c.bodies))
 	return s
@@ -108,12 +118,12 @@ func (s *ProxyState) close(closed, routes int) {
 	}
 }
 
-// judge adds to the state what the servers of a route make of it.
-func (s *ProxyState) judge(r *RouteState) {
-	usable, clients := 0, 0
-	var first, last *ServerState // to go, of those that take no requests
+// count adds the servers of a route, and judges it.
+func (s *ProxyState) count(r *RouteState, failClosed bool) {
+	all := make([]judged, len(r.Servers))
 	for i := range r.Servers {
 		srv := &r.Servers[i]
+		all[i] = judged{srv.URL, srv.Weight, srv.Word(), &srv.Status}
 		s.Total++
 		switch srv.State {
 		case health.Healthy, health.SlowStart:
@@ -121,30 +131,45 @@ func (s *ProxyState) judge(r *RouteState) {
 		case health.Unknown:
 			s.Unknown++
 		}
-		if srv.Weight == 0 {
-			continue
-		}
-		clients++
-		if srv.Usable() {
-			usable++
-			continue
-		}
-		if first == nil || srv.Since.Before(first.Since) {
-			first = srv
-		}
-		if last == nil || srv.Since.After(last.Since) {
-			last = srv
+	}
+	r.Verdict = judge(all, failClosed)
+	switch r.State {
+	case RouteFailingOpen:
+		s.FailingOpen++
+	case ProxyDown:
+		s.Down++
+	}
+}
+
+// Unhealthy reports whether no route has a server that is well enough to be asked.
+func (s *ProxyState) Unhealthy() bool {
+	return len(s.Routes) > 0 && s.Down+s.FailingOpen == len(s.Routes)
+}
+
+// sum makes the state of the whole out of those of the routes: it is that of the worst,
+// but down only when no route is left.
+func (s *ProxyState) sum() {
+	var worst *RouteState
+	for i := range s.Routes {
+		if r := &s.Routes[i]; worst == nil || r.badness() > worst.badness() {
+			worst = r
 		}
 	}
-	switch {
-	case first == nil:
-	case usable == 0:
-		if s.State != ProxyDown {
-			s.State, s.Since = ProxyDown, last.Since
-			s.Reason = fmt.Sprintf("route %s: none of %d servers takes requests", r.Path, clients)
-		}
-	case s.State == ProxyActive:
-		s.State, s.Since = ProxyDegraded, first.Since
-		s.Reason = fmt.Sprintf("route %s: %d of %d servers take no requests; %s is %s: %s", r.Path, clients-usable, clients, first.URL, first.Word(), first.Reason)
+	if worst == nil || worst.State == ProxyActive {
+		return
 	}
+	s.State, s.Since, s.Reason = ProxyDegraded, worst.Since, "route "+worst.Path+": "+worst.Reason
+	switch n := len(s.Routes); {
+	case s.Down == n:
+		s.State = ProxyDown
+	case s.Down > 0 && n > 1:
+		s.Reason = fmt.Sprintf("%d of %d routes are down; %s", s.Down, n, s.Reason)
+	case s.FailingOpen > 0:
+		s.Reason = "failing open; " + s.Reason
+	}
+}
+
+// badness orders the states of routes.
+func (r *RouteState) badness() int {
+	return slices.Index([]string{ProxyActive, ProxyDegraded, RouteFailingOpen, ProxyDown}, r.State)
 }

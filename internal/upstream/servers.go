@@ -61,6 +61,8 @@ type Policy struct {
 	Proxy, Route string
 	// Health is how they are watched.
 	Health Health
+	// FailClosed is whether nobody is asked when all servers are unhealthy.
+	FailClosed bool
 	// Balance is how a server is chosen.
 	Balance balance.Choice
 	// SlowStart is the time in which a server that comes back gets its full share.

@@ -40,7 +40,7 @@ func (s *Servers) stand(targets []Target, settings Settings, env exchange.Env) {
 		judge.Servers = append(judge.Servers, srv.live)
 		members[i] = balance.Member{ID: id, Weight: t.Weight, Backup: t.Backup, Gauge: srv.live.Gauge}
 	}
-	s.group = balance.New(members, balance.Options{Method: p.Balance.Method, SlowStart: p.SlowStart, Queue: queue})
+	s.group = balance.New(members, balance.Options{Method: p.Balance.Method, SlowStart: p.SlowStart, Queue: queue, FailClosed: p.FailClosed})
 	if p.Health.Breaker != nil {
 		wait := int((p.Health.Breaker.OpenTime.D() + time.Second - 1) / time.Second)
 		s.allOpen = &exchange.Answer{Reason: exchange.CircuitOpen, RetryAfter: wait, Cause: "the circuits of all servers of the route are open"}
@@ -210,11 +210,6 @@ type Standing struct {
 	// Backup is whether it is asked only when no other can be.
 	Backup bool `json:"backup,omitempty"`
 	health.Status
-}
-
-// Usable reports whether the server takes requests.
-func (s *Standing) Usable() bool {
-	return s.State != health.Unhealthy && s.State != health.Ejected && s.Circuit != health.CircuitOpen
 }
 
 // Word returns the state in a word, the circuit's when that is what keeps requests

@@ -64,7 +64,7 @@ func (w *Watch) tellAll(noted map[string]bool, proxies []plan.ProxyState, stream
 }
 
 func ofProxy(p *plan.ProxyState) standing {
-	s := standing{name: p.Name, down: p.State == plan.ProxyDown, healthy: p.Healthy, total: p.Total}
+	s := standing{name: p.Name, down: p.State != plan.ProxyInactive && p.State != plan.ProxyMaintenance && p.Unhealthy(), healthy: p.Healthy, total: p.Total}
 	for _, r := range p.Routes {
 		for _, one := range r.Servers {
 			s.servers = append(s.servers, server{serverKey{r.Path, one.URL}, one.Status})
@@ -75,7 +75,7 @@ func ofProxy(p *plan.ProxyState) standing {
 
 func ofStream(p *control.StreamState) standing {
 	s := standing{name: p.Name, healthy: p.Healthy, total: len(p.Servers)}
-	s.down = s.total > 0 && s.healthy == 0
+	s.down = p.State == plan.ProxyDown || p.State == plan.RouteFailingOpen
 	for _, one := range p.Servers {
 		s.servers = append(s.servers, server{serverKey{"", one.Address}, one.Status})
 	}

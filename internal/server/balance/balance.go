@@ -90,6 +90,7 @@ type Group struct {
 	method    Method
 	equal     bool // all weights that are not 0 are the same
 	slowStart int64
+	closed    bool // nobody is asked who is out
 	queue     *Queue
 	// order is a full turn of the primary servers by their weights; nil when
 	// none takes clients, or the turn would be too long.
@@ -110,6 +111,9 @@ type Options struct {
 	// SlowStart is the time in which a server that comes back is given more and
 	// more; 0 gives it its full share at once.
 	SlowStart time.Duration
+	// FailClosed is whether unhealthy and ejected servers are not asked either when
+	// there is no other.
+	FailClosed bool
 	// Queue is where Wait waits; it outlives the group as gauges do. Nil lets
 	// nobody wait.
 	Queue *Queue
@@ -117,7 +121,7 @@ type Options struct {
 
 // New returns a group of at most MaxServers members.
 func New(members []Member, o Options) *Group {
-	g := &Group{members: members, method: o.Method, equal: true, slowStart: int64(o.SlowStart), queue: o.Queue}
+	g := &Group{members: members, method: o.Method, equal: true, slowStart: int64(o.SlowStart), closed: o.FailClosed, queue: o.Queue}
 	weight := 0
 	for i := range members {
 		m := &members[i]
@@ -268,7 +272,7 @@ func (g *Group) warming() bool {
 // candidates returns the places to choose from: the primary servers that can take
 // the request; else the backup servers that can; and when there is no server at
 // all that takes requests, those that are unhealthy or ejected, as one of them may
-// answer after all. Places in full are full.
+// answer after all, unless the group fails closed. Places in full are full.
 func (g *Group) candidates(a *Ask, full *Tried) (Tried, Outcome) {
 	var tier [3]struct {
 		set  Tried
@@ -307,7 +311,7 @@ func (g *Group) candidates(a *Ask, full *Tried) (Tried, Outcome) {
 		tier[at].some = true
 	}
 	for at := range tier {
-		if at == panicked && usable {
+		if at == panicked && (usable || g.closed) {
 			break
 		}
 		switch t := &tier[at]; {

@@ -374,3 +374,26 @@ func TestWordsOfLoadBalancing(t *testing.T) {
 		equal(t, text, what+"; "+remedy, want)
 	}
 }
+
+// With FailClosed a server that is out is not asked, although there is no other.
+func TestAGroupThatFailsClosedAsksNobody(t *testing.T) {
+	for _, why := range []Out{Unhealthy, Ejected} {
+		list := members(1, 1)
+		for _, closed := range []bool{false, true} {
+			g := New(list, Options{FailClosed: closed})
+			list[0].Gauge.Set(why)
+			equal(t, "one is left", turns(g, 4), "bbbb")
+			list[1].Gauge.Set(why)
+			want := "...."
+			if !closed {
+				want = "abab"
+			}
+			if got := turns(g, 4); got != want && (closed || strings.Contains(got, ".")) {
+				t.Errorf("all out, closed %v: got %s, want %s", closed, got, want)
+			}
+			list[0].Gauge.Clear(why)
+			equal(t, "one is back", turns(g, 4), "aaaa")
+			list[1].Gauge.Clear(why)
+		}
+	}
+}

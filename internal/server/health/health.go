@@ -83,3 +83,8 @@ type Result struct {
 	// Error says what was wrong.
 	Error string `json:"error,omitempty"`
 }
+
+// Usable reports whether the server takes requests.
+func (s *Status) Usable() bool {
+	return s.State != Unhealthy && s.State != Ejected && s.Circuit != CircuitOpen
+}
