@@ -4,6 +4,8 @@ import (
 	"crypto/tls"
 	"strings"
 
+	"headgate/internal/certs/acme"
+	"headgate/internal/config"
 	"headgate/internal/exchange"
 )
 
@@ -25,8 +27,8 @@ const challengePath = "/.well-known/acme-challenge/"
 
 // answerChallenge answers an authority, before the host is looked at and before every
 // redirect and filter: whoever is asked for a token of ours is asked by an authority
-// that we have told it to, or by somebody who learns nothing from the answer. Other
-// tokens are the servers', which may have certificates of their own.
+// that we have told it to, or by somebody who learns nothing from the answer. What
+// becomes of other tokens is decided by the host: see strange.
 func (p *Port) answerChallenge(ex *exchange.Exchange) *exchange.Answer {
 	rq := &ex.Request
 	token, ok := strings.CutPrefix(rq.Path, challengePath)
@@ -38,4 +40,74 @@ func (p *Port) answerChallenge(ex *exchange.Exchange) *exchange.Answer {
 		return nil
 	}
 	return &exchange.Answer{Reason: exchange.ACMEChallenge, Status: 200, Body: []byte(answer), ContentType: "application/octet-stream"}
+}
+
+// strangeToken answers who asks for a token that is not ours. It is the same for every
+// token, whether there was one or not.
+var strangeToken = &exchange.Answer{
+	Reason: exchange.ACMEChallenge, Status: 404, Body: []byte("no such challenge\n"), ContentType: "text/plain; charset=utf-8",
+	Cause: "no order of ours has this token; acme: none on the proxy leaves the path to its servers",
+}
+
+// challenged says of hosts whether an ACME entry gets their certificates by http-01: of
+// names, and by what follows "*." of wildcards. Below challengePath such a host is ours
+// alone, so that no server behind it can be made to answer an authority. Elsewhere the
+// path is the servers', which may have an ACME client of their own.
+type challenged struct{ exact, wildcard map[string]bool }
+
+// newChallenged returns the challenged hosts of a configuration, nil if there are none.
+func newChallenged(cfg *config.Config) *challenged {
+	if len(cfg.ACME) == 0 {
+		return nil
+	}
+	c := &challenged{map[string]bool{}, map[string]bool{}}
+	for _, e := range cfg.ACME {
+		if answersHTTP(e) {
+			c.add(e.Domains, true)
+		}
+	}
+	for _, p := range cfg.Proxies {
+		if e := cfg.ACMEEntry(p); p.Active && e != nil && answersHTTP(e) {
+			c.add(config.ACMEHosts(p), true)
+		}
+	}
+	for _, p := range cfg.Proxies { // who says none has the last word
+		if p.Active && p.ACME == acme.None {
+			c.add(config.ACMEHosts(p), false)
+		}
+	}
+	return c
+}
+
+// answersHTTP reports whether an entry may ever be asked by http-01.
+func answersHTTP(e *config.ACME) bool {
+	return e.Challenge == acme.Auto || e.Challenge == acme.HTTP01
+}
+
+// add says of hosts whether they are ours. A wildcard itself is shown by dns-01 only,
+// but the hosts below it may be asked by http-01 too.
+func (c *challenged) add(hosts []string, ours bool) {
+	for _, host := range hosts {
+		if rest, ok := strings.CutPrefix(host, "*."); ok {
+			c.wildcard[rest] = ours
+		} else {
+			c.exact[host] = ours
+		}
+	}
+}
+
+// has reports whether a host is challenged: what is said of its name holds before what
+// is said of a wildcard.
+func (c *challenged) has(host string) bool {
+	if ours, known := c.exact[strings.Trim(host, "[]")]; known {
+		return ours
+	}
+	_, rest, _ := strings.Cut(host, ".")
+	return c.wildcard[rest]
+}
+
+// strange reports whether a request asks for a challenge of ours by a token that is
+// none: answerChallenge has answered the others. The path is in its one form.
+func (p *Port) strange(host, path string) bool {
+	return p.challenged != nil && strings.HasPrefix(path, challengePath) && p.challenged.has(host)
 }

@@ -134,6 +134,8 @@ type compiler struct {
 	claims map[*Port]*claims
 	// told are the clashes that were told already.
 	told map[clash]bool
+	// challenged are the hosts that ACME entries get certificates for.
+	challenged *challenged
 }
 
 // claims is what the proxies of one port want.
@@ -154,7 +156,7 @@ func newCompiler(cfg *config.Config, prev *Plan, house House, report *schema.Rep
 	if house.Clock == nil {
 		house.Clock = time.Now
 	}
-	c := &compiler{config: cfg, house: house, report: report, claims: map[*Port]*claims{}, told: map[clash]bool{}}
+	c := &compiler{config: cfg, house: house, report: report, claims: map[*Port]*claims{}, told: map[clash]bool{}, challenged: newChallenged(cfg)}
 	if house.Recent != nil {
 		c.recent = house.Recent.Record
 	}
@@ -172,7 +174,7 @@ func (c *compiler) count(r retirer) { c.keeper.unit.counters = append(c.keeper.u
 func (c *compiler) newPort(settings *config.Port) *Port {
 	l := &settings.Limits
 	at := c.report.Root().Field("ports").Field(settings.Name).Called("port", settings.Name)
-	p := &Port{settings: settings, challenges: c.house.Challenges, announcers: newAnnouncers(settings.ProxyProtocol, at.Field("proxy_protocol"))}
+	p := &Port{settings: settings, challenges: c.house.Challenges, challenged: c.challenged, announcers: newAnnouncers(settings.ProxyProtocol, at.Field("proxy_protocol"))}
 	place := &exchange.Place{Port: settings.Name}
 	p.front = exchange.Port{
 		Place:       place,

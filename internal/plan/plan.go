@@ -78,6 +78,8 @@ type Port struct {
 	uncovered []string
 	// challenges answer authorities before everything else; nil answers none.
 	challenges Challenges
+	// challenged are the hosts whose challenges nobody else answers; nil is none.
+	challenged *challenged
 }
 
 // Config returns the configuration that the plan was compiled from. It must not

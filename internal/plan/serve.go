@@ -39,6 +39,9 @@ func (p *Port) take(ex *exchange.Exchange) (*Route, *exchange.Answer) {
 	if p.passthrough != nil && p.passthrough.find(host) != nil {
 		return nil, passedThrough
 	}
+	if p.strange(host, ex.Request.Path) {
+		return nil, strangeToken
+	}
 	r := p.hosts.route(host, ex.Request.Path)
 	if r == nil {
 		return nil, noRoute
