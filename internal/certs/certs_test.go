@@ -57,10 +57,10 @@ func put(t *testing.T, name string, data []byte) {
 
 func hosts(names ...string) *x509.Certificate { return &x509.Certificate{DNSNames: names} }
 
-func (a *authority) open(dir, name string, template *x509.Certificate) *Pair {
+func (a *authority) open(dir, name string, template *x509.Certificate) *Certificate {
 	a.t.Helper()
 	certFile, keyFile := a.write(dir, name, template)
-	p := newPair(name, NewFiles(certFile, keyFile), slog.New(slog.DiscardHandler))
+	p := newCertificate(name, NewFiles(certFile, keyFile), slog.New(slog.DiscardHandler))
 	if err := p.Problem(); err != nil {
 		a.t.Fatal(err)
 	}
@@ -72,21 +72,21 @@ func TestChoiceByName(t *testing.T) {
 	exact := a.open(dir, "exact", hosts("shop.example"))
 	wild := a.open(dir, "wild", hosts("*.example", "example"))
 	other := a.open(dir, "other", hosts("other.test"))
-	self, err := SelfSigned(nil)
+	self, err := OpenSelfSigned(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := NewSet([]*Pair{wild, exact, other}, nil, nil, self)
+	s := NewSet([]*Certificate{wild, exact, other}, nil, nil, self)
 	for _, c := range []struct {
 		name string
 		want *tls.Certificate
 	}{
-		{"shop.example", exact.Certificate()},
-		{"SHOP.Example.", exact.Certificate()},
-		{"www.example", wild.Certificate()},
+		{"shop.example", exact.TLS()},
+		{"SHOP.Example.", exact.TLS()},
+		{"www.example", wild.TLS()},
 		{"a.www.example", self.current()},
-		{"example", wild.Certificate()},
-		{"other.test", other.Certificate()},
+		{"example", wild.TLS()},
+		{"other.test", other.TLS()},
 		{"nobody.test", self.current()},
 		{"", self.current()},
 		{"127.0.0.1", self.current()},
@@ -95,7 +95,7 @@ func TestChoiceByName(t *testing.T) {
 			t.Errorf("Choose(%q): got the certificate for %v, want %v", c.name, got.Leaf.DNSNames, c.want.Leaf.DNSNames)
 		}
 	}
-	if got := NewSet([]*Pair{exact}, nil, other, self).Choose("nobody.test", ""); got != other.Certificate() {
+	if got := NewSet([]*Certificate{exact}, nil, other, self).Choose("nobody.test", ""); got != other.TLS() {
 		t.Errorf("with a default certificate: got %v, want %v", got.Leaf.DNSNames, other.Leaf().DNSNames)
 	}
 	if s.Covers("shop.example", "www.example") || !s.Covers("www.example", "mail.example") {
@@ -109,7 +109,7 @@ func TestCoversByTheDefault(t *testing.T) {
 	dir, a := t.TempDir(), newAuthority(t)
 	main, shop := a.open(dir, "main", hosts("main.example")), a.open(dir, "shop", hosts("shop.example"))
 	for _, c := range []struct {
-		fallback       *Pair
+		fallback       *Certificate
 		opened, wanted string
 		want           bool
 	}{
@@ -121,7 +121,7 @@ func TestCoversByTheDefault(t *testing.T) {
 		{nil, "main.example", "nobody.test", false},
 		{nil, "nobody.test", "nothing.test", true},
 	} {
-		if got := NewSet([]*Pair{main, shop}, nil, c.fallback, nil).Covers(c.opened, c.wanted); got != c.want {
+		if got := NewSet([]*Certificate{main, shop}, nil, c.fallback, nil).Covers(c.opened, c.wanted); got != c.want {
 			t.Errorf("Covers(%q, %q), default %v: got %v, want %v", c.opened, c.wanted, c.fallback != nil, got, c.want)
 		}
 	}
@@ -132,7 +132,7 @@ func TestTheLaterOneOfTwoIsTaken(t *testing.T) {
 	short, long := hosts("a.example"), hosts("a.example")
 	short.NotAfter, long.NotAfter = time.Now().Add(time.Hour), time.Now().Add(100*time.Hour)
 	first, second := a.open(dir, "short", short), a.open(dir, "long", long)
-	for _, pairs := range [][]*Pair{{first, second}, {second, first}} {
+	for _, pairs := range [][]*Certificate{{first, second}, {second, first}} {
 		if got := NewSet(pairs, nil, nil, nil).find("a.example"); got != holder(second) {
 			t.Errorf("got %v, want the one that ends later", got)
 		}
@@ -177,7 +177,7 @@ func TestBadFilesAreNamed(t *testing.T) {
 func TestReloadKeepsTheOldOneWhenTheNewIsWrong(t *testing.T) {
 	dir, a := t.TempDir(), newAuthority(t)
 	p := a.open(dir, "a", hosts("a.example"))
-	before := p.Certificate()
+	before := p.TLS()
 
 	_, wrongKey := a.write(t.TempDir(), "x", hosts("x.example"))
 	wrong, err := os.ReadFile(wrongKey)
@@ -186,7 +186,7 @@ func TestReloadKeepsTheOldOneWhenTheNewIsWrong(t *testing.T) {
 	}
 	put(t, filepath.Join(dir, "a.key"), wrong)
 	p.reload()
-	if p.Certificate() != before {
+	if p.TLS() != before {
 		t.Fatal("a certificate with a wrong key was taken up")
 	}
 	if got := p.Status().Problem; !strings.Contains(got, "does not match") {
@@ -207,7 +207,7 @@ func TestAChangedFileIsLoaded(t *testing.T) {
 	dir, a := t.TempDir(), newAuthority(t)
 	loaded := make(chan struct{}, 1)
 	certFile, keyFile := a.write(dir, "a", hosts("a.example"))
-	p := newPair("a", NewFiles(certFile, keyFile), slog.New(slog.NewTextHandler(onWrite(func(line string) {
+	p := newCertificate("a", NewFiles(certFile, keyFile), slog.New(slog.NewTextHandler(onWrite(func(line string) {
 		if strings.Contains(line, "certificate loaded") {
 			loaded <- struct{}{}
 		}
@@ -231,8 +231,8 @@ func TestTheLogHearsOfTheEnd(t *testing.T) {
 	template.NotAfter = time.Now().Add(30 * 24 * time.Hour)
 	p := a.open(dir, "a", template)
 	var log strings.Builder
-	q := &Pair{name: "a", log: slog.New(slog.NewTextHandler(&log, nil))}
-	q.current.Store(p.Certificate())
+	q := &Certificate{name: "a", log: slog.New(slog.NewTextHandler(&log, nil))}
+	q.current.Store(p.TLS())
 	end := p.Leaf().NotAfter
 	told := Valid
 	for _, before := range []time.Duration{20 * 24 * time.Hour, 9 * 24 * time.Hour, 8 * 24 * time.Hour, -time.Second, -time.Hour} {
@@ -290,7 +290,7 @@ func (f onWrite) Write(p []byte) (int, error) { f(string(p)); return len(p), nil
 
 func TestSelfSignedIsKept(t *testing.T) {
 	kept := store.ValuesOf(memory.New())
-	first, err := SelfSigned(kept)
+	first, err := OpenSelfSigned(kept)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -300,7 +300,7 @@ func TestSelfSignedIsKept(t *testing.T) {
 	if err := first.Keep(); err != nil {
 		t.Fatal(err)
 	}
-	second, err := SelfSigned(kept)
+	second, err := OpenSelfSigned(kept)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +310,7 @@ func TestSelfSignedIsKept(t *testing.T) {
 	if err := kept.Keep(store.KeySelfSigned, []byte("broken")); err != nil {
 		t.Fatal(err)
 	}
-	if third, err := SelfSigned(kept); err != nil || third.current() == nil {
+	if third, err := OpenSelfSigned(kept); err != nil || third.current() == nil {
 		t.Errorf("with a broken one: %v, want a new certificate", err)
 	}
 }
@@ -337,14 +337,14 @@ func TestStaple(t *testing.T) {
 		t.Fatal(err)
 	}
 	leaf = cert.Leaf
-	p := &Pair{name: "a", log: slog.New(slog.NewTextHandler(io.Discard, nil))}
+	p := &Certificate{name: "a", log: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	p.current.Store(cert)
 
-	if next := p.stapleOnce(context.Background()); next > time.Hour || p.Certificate().OCSPStaple == nil {
+	if next := p.stapleOnce(context.Background()); next > time.Hour || p.TLS().OCSPStaple == nil {
 		t.Fatalf("no answer was stapled; next look in %v", next)
 	}
 	status = ocsp.Revoked
-	if next := p.stapleOnce(context.Background()); next != stapleRetry || p.Certificate().OCSPStaple == nil {
+	if next := p.stapleOnce(context.Background()); next != stapleRetry || p.TLS().OCSPStaple == nil {
 		t.Errorf("a revoked answer: next look in %v, want %v and the good answer kept until it ends", next, stapleRetry)
 	}
 }

@@ -6,7 +6,7 @@ import "log/slog"
 // in changes, one at a time.
 type Keeper struct {
 	log   *slog.Logger
-	pairs map[string]*Pair // by their keys; those of the configuration in use
+	pairs map[string]*Certificate // by their keys; those of the configuration in use
 }
 
 // NewKeeper returns a keeper without certificates. Close ends it.
@@ -27,14 +27,14 @@ func key(name, loader string) string { return name + "\x00" + loader }
 // use: exactly one of Commit and Cancel is called.
 type Change struct {
 	keeper *Keeper
-	next   map[string]*Pair
-	loaded map[string]*Pair // those of next that are not in use yet
+	next   map[string]*Certificate
+	loaded map[string]*Certificate // those of next that are not in use yet
 }
 
 // Prepare loads the certificates that are not in use already. Nothing of it can be
 // seen, and nothing runs, before Commit.
 func (k *Keeper) Prepare(next []Wanted) *Change {
-	c := &Change{keeper: k, next: make(map[string]*Pair, len(next)), loaded: map[string]*Pair{}}
+	c := &Change{keeper: k, next: make(map[string]*Certificate, len(next)), loaded: map[string]*Certificate{}}
 	for _, w := range next {
 		key := key(w.Name, w.Loader.Key())
 		if c.next[key] != nil {
@@ -44,7 +44,7 @@ func (k *Keeper) Prepare(next []Wanted) *Change {
 			c.next[key] = p
 			continue
 		}
-		p := newPair(w.Name, w.Loader, k.log)
+		p := newCertificate(w.Name, w.Loader, k.log)
 		c.next[key], c.loaded[key] = p, p
 	}
 	return c
@@ -52,7 +52,7 @@ func (k *Keeper) Prepare(next []Wanted) *Change {
 
 // Pair returns the certificate of this name from the loader with this key, and
 // whether it comes into use by this change; nil if none such is wanted.
-func (c *Change) Pair(name, loader string) (pair *Pair, fresh bool) {
+func (c *Change) Pair(name, loader string) (pair *Certificate, fresh bool) {
 	k := key(name, loader)
 	return c.next[k], c.loaded[k] != nil
 }

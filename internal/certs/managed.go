@@ -133,8 +133,8 @@ func (s *Stored) ended() bool { return time.Now().After(s.until) }
 // retryOpen is how long a certificate that could not be read is left alone.
 const retryOpen = 10 * time.Second
 
-// Certificate returns the certificate, nil if it cannot be read.
-func (s *Stored) Certificate() *tls.Certificate {
+// TLS returns the certificate, nil if it cannot be read.
+func (s *Stored) TLS() *tls.Certificate {
 	if c := s.current.Load(); c != nil {
 		return c
 	}

@@ -26,10 +26,9 @@ const (
 // selfSignedName is the name in self-signed certificates. It is no host.
 const selfSignedName = "headgate.invalid"
 
-// Certificate is the self-signed certificate that answers where no other fits.
-// It is kept, so that who trusted it once finds it again. It is safe
-// for use by many goroutines at once.
-type Certificate struct {
+// SelfSigned is the certificate that answers where no other fits. It is kept, so that
+// who trusted it once finds it again. It is safe for use by many goroutines at once.
+type SelfSigned struct {
 	kept store.Values // nil for nowhere
 	mu   struct {
 		sync.Mutex
@@ -39,16 +38,16 @@ type Certificate struct {
 	}
 }
 
-// SelfSigned loads the self-signed certificate from where it is kept, or makes one.
+// OpenSelfSigned loads the self-signed certificate from where it is kept, or makes one.
 // Nothing is written before Keep. Nil keeps nothing.
-func SelfSigned(kept store.Values) (*Certificate, error) {
-	c := &Certificate{kept: kept}
+func OpenSelfSigned(kept store.Values) (*SelfSigned, error) {
+	c := &SelfSigned{kept: kept}
 	return c, c.load()
 }
 
-// Keep keeps a certificate that was made, and every later one. The error says why it could not be: who trusts the
-// certificate does not find it again after a restart then.
-func (c *Certificate) Keep() error {
+// Keep keeps a certificate that was made, and every later one. The error says why it
+// could not be: who trusts the certificate does not find it again after a restart then.
+func (c *SelfSigned) Keep() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.keeps = true
@@ -61,7 +60,7 @@ func (c *Certificate) Keep() error {
 }
 
 // current returns the certificate, a new one when it is about to end.
-func (c *Certificate) current() *tls.Certificate {
+func (c *SelfSigned) current() *tls.Certificate {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if time.Until(c.mu.cert.Leaf.NotAfter) < selfSignedRenew {
@@ -73,7 +72,7 @@ func (c *Certificate) current() *tls.Certificate {
 }
 
 // load takes the one that is kept, or makes a certificate where that cannot be used.
-func (c *Certificate) load() error {
+func (c *SelfSigned) load() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.kept != nil {
@@ -91,7 +90,7 @@ func (c *Certificate) load() error {
 }
 
 // make makes a certificate, and keeps it if it is to be kept.
-func (c *Certificate) make() (*tls.Certificate, error) {
+func (c *SelfSigned) make() (*tls.Certificate, error) {
 	pemBytes, err := generate(time.Now())
 	if err != nil {
 		return nil, err
@@ -110,7 +109,7 @@ func (c *Certificate) make() (*tls.Certificate, error) {
 	return &cert, err
 }
 
-func (c *Certificate) write(pemBytes []byte) error {
+func (c *SelfSigned) write(pemBytes []byte) error {
 	if err := c.kept.Keep(store.KeySelfSigned, pemBytes); err != nil {
 		return fmt.Errorf("keep the self-signed certificate: %w", err)
 	}

@@ -14,10 +14,10 @@ import (
 // goroutines at once.
 type Set struct {
 	// constant
-	pairs      []*Pair
+	pairs      []*Certificate
 	managed    *Managed     // those that come by themselves; may be nil
-	fallback   *Pair        // the default certificate, or nil
-	selfSigned *Certificate // when nothing fits
+	fallback   *Certificate        // the default certificate, or nil
+	selfSigned *SelfSigned // when nothing fits
 
 	names   atomic.Pointer[names]
 	renewal sync.Mutex
@@ -26,20 +26,20 @@ type Set struct {
 // names are the names of all pairs at one time.
 type names struct {
 	leaves      []*x509.Certificate // of the pairs, in order
-	exact, wild map[string]*Pair
+	exact, wild map[string]*Certificate
 }
 
 // NewSet returns the choice among pairs and, behind them, the managed certificates.
 // fallback, which may be nil, answers for names that none of them has; else
 // selfSigned does. Of two pairs with the same name the one that ends later is taken.
-func NewSet(pairs []*Pair, managed *Managed, fallback *Pair, selfSigned *Certificate) *Set {
+func NewSet(pairs []*Certificate, managed *Managed, fallback *Certificate, selfSigned *SelfSigned) *Set {
 	s := &Set{pairs: pairs, managed: managed, fallback: fallback, selfSigned: selfSigned}
 	s.names.Store(namesOf(pairs))
 	return s
 }
 
-func namesOf(pairs []*Pair) *names {
-	n := &names{exact: map[string]*Pair{}, wild: map[string]*Pair{}}
+func namesOf(pairs []*Certificate) *names {
+	n := &names{exact: map[string]*Certificate{}, wild: map[string]*Certificate{}}
 	for _, p := range pairs {
 		leaf := p.Leaf()
 		n.leaves = append(n.leaves, leaf)
@@ -61,7 +61,7 @@ func namesOf(pairs []*Pair) *names {
 	return n
 }
 
-func keepLater(m map[string]*Pair, name string, p *Pair) {
+func keepLater(m map[string]*Certificate, name string, p *Certificate) {
 	old, leaf := m[name], p.Leaf()
 	if old != nil {
 		if was := old.Leaf(); leaf == nil || was != nil && !leaf.NotAfter.After(was.NotAfter) {
@@ -104,7 +104,7 @@ func (s *Set) Choose(name, local string) *tls.Certificate {
 		name = local
 	}
 	if p := s.pick(name); p != nil {
-		if cert := p.Certificate(); cert != nil {
+		if cert := p.TLS(); cert != nil {
 			return cert
 		}
 	}
@@ -114,8 +114,8 @@ func (s *Set) Choose(name, local string) *tls.Certificate {
 // Empty reports whether there is nothing configured to choose from.
 func (s *Set) Empty() bool { return len(s.pairs) == 0 }
 
-// holder holds a certificate: a *Pair or a *Stored.
-type holder interface{ Certificate() *tls.Certificate }
+// holder holds a certificate: a *Certificate or a *Stored.
+type holder interface{ TLS() *tls.Certificate }
 
 // Has reports whether a certificate has the name.
 func (s *Set) Has(name string) bool { return s.find(name) != nil }
@@ -145,7 +145,7 @@ func (s *Set) find(name string) holder {
 }
 
 // HasDefault reports whether there is a default certificate that can be used.
-func (s *Set) HasDefault() bool { return s.fallback != nil && s.fallback.Certificate() != nil }
+func (s *Set) HasDefault() bool { return s.fallback != nil && s.fallback.TLS() != nil }
 
 // Covers reports whether a connection that was opened for one name may carry
 // requests for another: both get the same certificate (RFC 9110, section

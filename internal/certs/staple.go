@@ -22,7 +22,7 @@ const (
 	stapleLongest = 12 * time.Hour // an answer is renewed at least this often
 )
 
-// staple keeps the OCSP answer of a Pair fresh (RFC 6066, section 8).
+// staple keeps the OCSP answer of a Certificate fresh (RFC 6066, section 8).
 type staple struct {
 	wake chan struct{} // buffered: one new certificate waits
 }
@@ -37,7 +37,7 @@ func (s *staple) renew() {
 
 // keep fetches answers until p is retired. It fails open: without an answer the
 // certificate is served without one, and with an old answer until that ends.
-func (s *staple) keep(p *Pair) {
+func (s *staple) keep(p *Certificate) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	timer := time.NewTimer(0)
@@ -67,8 +67,8 @@ func (s *staple) keep(p *Pair) {
 const never = 365 * 24 * time.Hour
 
 // stapleOnce fetches one answer and returns when to fetch the next.
-func (p *Pair) stapleOnce(ctx context.Context) time.Duration {
-	cert := p.Certificate()
+func (p *Certificate) stapleOnce(ctx context.Context) time.Duration {
+	cert := p.TLS()
 	if cert == nil || len(cert.Leaf.OCSPServer) == 0 || len(cert.Certificate) < 2 {
 		return never
 	}
@@ -87,7 +87,7 @@ func (p *Pair) stapleOnce(ctx context.Context) time.Duration {
 }
 
 // dropOldStaple takes away an answer that has ended: clients would refuse it.
-func (p *Pair) dropOldStaple(cert *tls.Certificate) {
+func (p *Certificate) dropOldStaple(cert *tls.Certificate) {
 	if cert.OCSPStaple == nil {
 		return
 	}

@@ -53,7 +53,7 @@ type usedFile struct {
 // usedPair is a certificate that the unit was compiled with.
 type usedPair struct {
 	name, certFile, keyFile string
-	pair                    *certs.Pair
+	pair                    *certs.Certificate
 }
 
 // retire gives up what the unit uses.

@@ -47,7 +47,7 @@ type Plan struct {
 	// udpProxies are the active UDP proxies, by name.
 	udpProxies []*UDPProxy
 	// certificates are those of the configuration, by name.
-	certificates []*certs.Pair
+	certificates []*certs.Certificate
 	// unverified are the servers of TCP proxies whose certificates are not checked.
 	unverified []Unverified
 }

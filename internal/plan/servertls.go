@@ -111,7 +111,7 @@ func (c *compiler) secureServer(s *config.Server, t target.Target) (*upstream.Se
 		if err != nil {
 			return nil, &serverFault{field: "client_cert_file", err: err, remedy: "name files with a certificate and its key in PEM form"}
 		}
-		out.Certificate = pair.Certificate
+		out.Certificate = pair.TLS
 	}
 	out.Key = strings.Join([]string{out.Name, digest, strconv.FormatBool(out.Unverified), settings.ClientCertFile, settings.ClientKeyFile}, "\x00")
 	return out, nil

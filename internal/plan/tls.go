@@ -66,8 +66,8 @@ func (c *compiler) secure() {
 }
 
 // pairs returns the certificates of the configuration, by name.
-func (c *compiler) pairs() map[string]*certs.Pair {
-	all := map[string]*certs.Pair{}
+func (c *compiler) pairs() map[string]*certs.Certificate {
+	all := map[string]*certs.Certificate{}
 	for _, name := range slices.Sorted(maps.Keys(c.config.Certificates)) {
 		cert := c.config.Certificates[name]
 		p, err := c.pair(name, cert.CertFile, cert.KeyFile, "clients get a self-signed one")
@@ -85,7 +85,7 @@ func (c *compiler) pairs() map[string]*certs.Pair {
 // pair returns a certificate that was loaded. One that cannot be used refuses a
 // change that brings it; at the start, and when it was served by before, it is there
 // without one, and otherwise says what follows from that.
-func (c *compiler) pair(name, certFile, keyFile, otherwise string) (*certs.Pair, error) {
+func (c *compiler) pair(name, certFile, keyFile, otherwise string) (*certs.Certificate, error) {
 	p, fresh := c.house.Inputs.Pair(name, certFile, keyFile)
 	if p == nil {
 		return nil, fmt.Errorf("certificate %s was not loaded", certFile)
@@ -104,7 +104,7 @@ func (c *compiler) pair(name, certFile, keyFile, otherwise string) (*certs.Pair,
 }
 
 // selfSigned returns the certificate for names that no other has.
-func (c *compiler) selfSigned() *certs.Certificate {
+func (c *compiler) selfSigned() *certs.SelfSigned {
 	made, err := c.house.Inputs.SelfSigned()
 	if err != nil {
 		c.report.Root().Field("ports").Problem(err.Error(), "")
@@ -115,7 +115,7 @@ func (c *compiler) selfSigned() *certs.Certificate {
 
 // securePort gives one port its TLS settings, or those it had if nothing of
 // them has changed.
-func (c *compiler) securePort(port *Port, pairs map[string]*certs.Pair, selfSigned *certs.Certificate) {
+func (c *compiler) securePort(port *Port, pairs map[string]*certs.Certificate, selfSigned *certs.SelfSigned) {
 	policy, authorities, ok := c.policy(port)
 	if !ok {
 		return
@@ -124,7 +124,7 @@ func (c *compiler) securePort(port *Port, pairs map[string]*certs.Pair, selfSign
 	clients := string(settings.ClientAuth) + "\x00" + authorities
 	tickets := c.env.Keep("tickets\x00"+clients, func() exchange.Kept { return certs.NewTickets() }).(*certs.Tickets)
 	key := []string{"tls", fmt.Sprintf("%p", selfSigned), port.Name(), string(port.Protocol()), string(settings.MinVersion), clients, settings.DefaultCertificate}
-	list := make([]*certs.Pair, 0, len(pairs))
+	list := make([]*certs.Certificate, 0, len(pairs))
 	for _, name := range slices.Sorted(maps.Keys(pairs)) {
 		cert := c.config.Certificates[name]
 		key = append(key, name, cert.CertFile, cert.KeyFile, fmt.Sprintf("%p", pairs[name]))

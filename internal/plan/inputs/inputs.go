@@ -59,7 +59,7 @@ type Set struct {
 	lists  map[string]list   // of CDNs, by their names
 
 	certificates  *certs.Change
-	selfSigned    *certs.Certificate
+	selfSigned    *certs.SelfSigned
 	selfSignedErr error
 	affinity      *upstream.AffinityKey
 }
@@ -97,7 +97,7 @@ func (l *Loader) Prepare(cfg *config.Config, dir string) *Set {
 	}
 	s.certificates = l.certificates.Prepare(wanted)
 	if n.selfSigned && s.selfSigned == nil {
-		s.selfSigned, s.selfSignedErr = certs.SelfSigned(l.values)
+		s.selfSigned, s.selfSignedErr = certs.OpenSelfSigned(l.values)
 	}
 	if n.affinity && s.affinity == nil {
 		s.affinity = upstream.OpenAffinityKey(l.values)
@@ -155,7 +155,7 @@ func notLoaded(name string) error { return fmt.Errorf("read %s: it was not loade
 // Pair returns the certificate in two files that the settings name, and whether it
 // comes into use by this change; nil if there is none. Name is the certificate's own,
 // or ForServers of its file.
-func (s *Set) Pair(name, certFile, keyFile string) (pair *certs.Pair, fresh bool) {
+func (s *Set) Pair(name, certFile, keyFile string) (pair *certs.Certificate, fresh bool) {
 	if s == nil {
 		return nil, false
 	}
@@ -166,7 +166,7 @@ func (s *Set) Pair(name, certFile, keyFile string) (pair *certs.Pair, fresh bool
 func ForServers(certFile string) string { return "for servers: " + certFile }
 
 // SelfSigned returns the certificate for names that no other has.
-func (s *Set) SelfSigned() (*certs.Certificate, error) {
+func (s *Set) SelfSigned() (*certs.SelfSigned, error) {
 	if s == nil {
 		return nil, notLoaded(store.KeySelfSigned)
 	}

@@ -2,9 +2,9 @@
 // loads them again when the files change, staples OCSP answers, chooses one by
 // the name that a client asks for, and makes a self-signed one where none fits.
 //
-// A Pair is one certificate with its key. A Loader says where it comes from; what
-// the Loader has later is swapped in by the Pair itself, without a change of the
-// configuration. A Keeper holds the pairs that the configuration in use names, and
+// A Certificate is one with its key. A Loader says where it comes from; what the Loader
+// has later is swapped in by the Certificate itself, without a change of the
+// configuration. A Keeper holds those that the configuration in use names, and
 // takes part in changes: Prepare loads, Commit begins to follow files and to ask
 // for OCSP answers, Cancel forgets. A Set is what a port chooses from; it is
 // immutable. None of them knows what a port is or how a certificate is configured.
@@ -37,9 +37,9 @@ const (
 	Missing  State = "missing"
 )
 
-// Pair is a certificate and its key. It is safe for use by many goroutines at
+// Certificate is a certificate and its key. It is safe for use by many goroutines at
 // once.
-type Pair struct {
+type Certificate struct {
 	// constant
 	name    string
 	loader  Loader
@@ -74,10 +74,10 @@ type Status struct {
 	NotAfter  time.Time `json:"not_after,omitzero"`
 }
 
-// newPair loads a certificate. What cannot be used is the pair's Problem. Nothing
+// newCertificate loads a certificate. What cannot be used is the certificate's Problem. Nothing
 // runs before begin.
-func newPair(name string, loader Loader, log *slog.Logger) *Pair {
-	p := &Pair{name: name, loader: loader, log: log, stop: make(chan struct{}), staple: staple{wake: make(chan struct{}, 1)}}
+func newCertificate(name string, loader Loader, log *slog.Logger) *Certificate {
+	p := &Certificate{name: name, loader: loader, log: log, stop: make(chan struct{}), staple: staple{wake: make(chan struct{}, 1)}}
 	cert, err := loader.Load()
 	p.mu.problem, p.mu.since = err, time.Now()
 	if err == nil {
@@ -87,47 +87,47 @@ func newPair(name string, loader Loader, log *slog.Logger) *Pair {
 }
 
 // begin follows what the loader has, and keeps an OCSP answer.
-func (p *Pair) begin() {
-	p.stopped.Go(func() { p.loader.Follow(p.stop, p.reload) })
-	p.stopped.Go(p.watch)
-	p.stopped.Go(func() { p.staple.keep(p) })
+func (c *Certificate) begin() {
+	c.stopped.Go(func() { c.loader.Follow(c.stop, c.reload) })
+	c.stopped.Go(c.watch)
+	c.stopped.Go(func() { c.staple.keep(c) })
 }
 
 // retire ends what begin began, and waits until it has.
-func (p *Pair) retire() {
-	close(p.stop)
-	p.stopped.Wait()
+func (c *Certificate) retire() {
+	close(c.stop)
+	c.stopped.Wait()
 }
 
-// Certificate returns the certificate as it is now, nil if there is none that can
+// TLS returns the certificate as it is now, nil if there is none that can
 // be used.
-func (p *Pair) Certificate() *tls.Certificate { return p.current.Load() }
+func (c *Certificate) TLS() *tls.Certificate { return c.current.Load() }
 
 // Leaf returns the server's own certificate, nil if there is none.
-func (p *Pair) Leaf() *x509.Certificate {
-	if cert := p.current.Load(); cert != nil {
+func (c *Certificate) Leaf() *x509.Certificate {
+	if cert := c.current.Load(); cert != nil {
 		return cert.Leaf
 	}
 	return nil
 }
 
 // Problem returns why what the loader has now is not used, nil if it is.
-func (p *Pair) Problem() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.mu.problem
+func (c *Certificate) Problem() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.problem
 }
 
 // Status returns how the certificate stands.
-func (p *Pair) Status() Status {
-	s := Status{Name: p.name, State: Missing}
-	p.mu.Lock()
-	s.Since = p.mu.since
-	if p.mu.problem != nil {
-		s.Problem = p.mu.problem.Error()
+func (c *Certificate) Status() Status {
+	s := Status{Name: c.name, State: Missing}
+	c.mu.Lock()
+	s.Since = c.mu.since
+	if c.mu.problem != nil {
+		s.Problem = c.mu.problem.Error()
 	}
-	p.mu.Unlock()
-	if leaf := p.Leaf(); leaf != nil {
+	c.mu.Unlock()
+	if leaf := c.Leaf(); leaf != nil {
 		s.State, s.Names, s.NotBefore, s.NotAfter = stateOf(leaf, time.Now()), leaf.DNSNames, leaf.NotBefore, leaf.NotAfter
 	}
 	return s
@@ -151,8 +151,8 @@ func StateAt(notBefore, notAfter, now time.Time) State {
 
 // tell tells the log when the certificate that is served nears its end and when
 // it has come: nobody else may look. It returns the state that was told.
-func (p *Pair) tell(told State, now time.Time) State {
-	leaf := p.Leaf()
+func (c *Certificate) tell(told State, now time.Time) State {
+	leaf := c.Leaf()
 	if leaf == nil {
 		return told
 	}
@@ -160,22 +160,22 @@ func (p *Pair) tell(told State, now time.Time) State {
 	switch {
 	case state == told:
 	case state == Expiring:
-		p.log.Warn("certificate expires soon", "certificate", p.name, "not_after", leaf.NotAfter)
+		c.log.Warn("certificate expires soon", "certificate", c.name, "not_after", leaf.NotAfter)
 	case state == Expired:
-		p.log.Error("certificate has expired, clients reject it", "certificate", p.name, "not_after", leaf.NotAfter)
+		c.log.Error("certificate has expired, clients reject it", "certificate", c.name, "not_after", leaf.NotAfter)
 	}
 	return state
 }
 
 // watch tells the log of the certificate's end.
-func (p *Pair) watch() {
+func (c *Certificate) watch() {
 	tick := time.NewTicker(lookInterval)
 	defer tick.Stop()
 	told := Valid
 	for {
-		told = p.tell(told, time.Now())
+		told = c.tell(told, time.Now())
 		select {
-		case <-p.stop:
+		case <-c.stop:
 			return
 		case <-tick.C:
 		}
@@ -183,20 +183,20 @@ func (p *Pair) watch() {
 }
 
 // reload takes up what the loader has now, if it can be used.
-func (p *Pair) reload() {
-	cert, err := p.loader.Load()
-	p.mu.Lock()
-	p.mu.since, p.mu.problem = time.Now(), err
-	p.mu.Unlock()
+func (c *Certificate) reload() {
+	cert, err := c.loader.Load()
+	c.mu.Lock()
+	c.mu.since, c.mu.problem = time.Now(), err
+	c.mu.Unlock()
 	if err != nil {
 		what := "cannot load certificate, keeping the previous one"
-		if p.Certificate() == nil {
+		if c.TLS() == nil {
 			what = "cannot load certificate, clients get a self-signed one"
 		}
-		p.log.Error(what, "certificate", p.name, "error", err)
+		c.log.Error(what, "certificate", c.name, "error", err)
 		return
 	}
-	p.current.Store(cert)
-	p.staple.renew()
-	p.log.Info("certificate loaded", "certificate", p.name, "names", cert.Leaf.DNSNames, "not_after", cert.Leaf.NotAfter)
+	c.current.Store(cert)
+	c.staple.renew()
+	c.log.Info("certificate loaded", "certificate", c.name, "names", cert.Leaf.DNSNames, "not_after", cert.Leaf.NotAfter)
 }
