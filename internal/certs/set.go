@@ -16,8 +16,8 @@ type Set struct {
 	// constant
 	pairs      []*Certificate
 	managed    *Managed     // those that come by themselves; may be nil
-	fallback   *Certificate        // the default certificate, or nil
-	selfSigned *SelfSigned // when nothing fits
+	fallback   *Certificate // the default certificate, or nil
+	selfSigned *SelfSigned  // when nothing fits
 
 	names   atomic.Pointer[names]
 	renewal sync.Mutex
