@@ -180,6 +180,11 @@ func (s spot) field(name string) spot {
 // element goes to elements of a list, of which one may be absent: -1.
 func (s spot) element(i, j int, words string) spot {
 	s.a, s.b = fmt.Sprintf("%s[%d]", s.a, i), fmt.Sprintf("%s[%d]", s.b, j)
+	return s.inside(words)
+}
+
+// inside goes into a part of the object that has these words.
+func (s spot) inside(words string) spot {
 	if s.within != "" && words != "" {
 		words = s.within + ", " + words
 	}
@@ -214,6 +219,8 @@ func (c *comparison) field(f *schema.Field, a, b reflect.Value, at spot) {
 		c.object(t.Object, a, b, at)
 	case t.Kind == schema.List && t.Elem.Kind == schema.Struct && a.IsNil() == b.IsNil():
 		c.list(f, a, b, at)
+	case t.Kind == schema.Map && t.Elem.Kind == schema.Struct:
+		c.entries(f, a, b, at)
 	case t.Kind == schema.List && a.Len() == 0 && b.Len() == 0 && !t.Optional():
 	case !schema.SameValue(a, b):
 		c.add(f, a, b, at)
@@ -301,6 +308,24 @@ func (c *comparison) list(f *schema.Field, a, b reflect.Value, at spot) {
 	}
 	if moved && !f.Unordered {
 		c.fields = append(c.fields, FieldChange{Path: at.b[at.prefix:], Within: at.within, Change: Moved})
+	}
+}
+
+// entries compares two maps from names to objects.
+func (c *comparison) entries(f *schema.Field, a, b reflect.Value, at spot) {
+	names := map[string]bool{}
+	for _, key := range append(a.MapKeys(), b.MapKeys()...) {
+		names[key.String()] = true
+	}
+	for _, name := range sortedNames(names) {
+		key := reflect.ValueOf(name)
+		at := at.field(name).inside(words(f, name))
+		x, y := a.MapIndex(key), b.MapIndex(key)
+		if !x.IsValid() || !y.IsValid() {
+			c.one(f, x, y, at)
+			continue
+		}
+		c.object(f.Type.Elem.Object, reflect.Indirect(x), reflect.Indirect(y), at)
 	}
 }
 

@@ -209,6 +209,10 @@ func alter(t *schema.Type, v reflect.Value) bool {
 			v.Index(0).Set(reflect.New(t.Elem.Go))
 		}
 		return true
+	case schema.Map:
+		v.Set(reflect.MakeMap(t.Go))
+		v.SetMapIndex(reflect.ValueOf("x"), reflect.New(t.Elem.Go))
+		return true
 	case schema.Bool:
 		v.SetBool(!v.Bool())
 	case schema.Int:

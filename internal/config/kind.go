@@ -119,6 +119,7 @@ func kindTable() []*Kind {
 		many("policies", "policy", "policy", func(c *Config) map[string]*Policy { return c.Policies }, (*checker).policy),
 		single("defaults", "defaults", (*checker).defaults),
 		many("acme", "ACME entry", "acme", func(c *Config) map[string]*ACME { return c.ACME }, (*checker).acme),
+		single("discovery", "discovery", (*checker).discovery),
 		many("webhooks", "webhook", "webhook", func(c *Config) map[string]*Webhook { return c.Webhooks }, (*checker).webhook),
 		single("access_log", "access log", (*checker).accessLog),
 		single("upstreams", "settings for upstreams", (*checker).upstreams),

@@ -27,7 +27,7 @@ import (
 // It is not changed once it was loaded; a change makes another Config. It may
 // be read by several goroutines at once.
 type Config struct {
-	_ struct{} `later:"discovery,users,tokens"`
+	_ struct{} `later:"users,tokens"`
 
 	// Version is the version of the configuration format. It is 1.
 	Version int `json:"version" required:"true" min:"1" max:"1" example:"1"`
@@ -48,6 +48,8 @@ type Config struct {
 	// ACME are the entries by which certificates come by themselves, by name.
 	// Proxies name theirs with acme.
 	ACME map[string]*ACME `json:"acme,omitempty" max:"100" object:"ACME entry"`
+	// Discovery says where proxies are found that no document names.
+	Discovery Discovery `json:"discovery"`
 	// Webhooks are where events are sent on to, by name.
 	Webhooks map[string]*Webhook `json:"webhooks,omitempty" max:"100" object:"webhook"`
 	// AccessLog says where and how requests are logged.

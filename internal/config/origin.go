@@ -23,6 +23,8 @@ type Origin struct {
 	Line int `json:"line,omitempty"`
 	// Column is the column of its name, from 1.
 	Column int `json:"column,omitempty"`
+	// Provider is the entry of discovery that found it: "local".
+	Provider string `json:"provider,omitempty"`
 	// Container is the name of the container whose labels say it.
 	Container string `json:"container,omitempty"`
 	// Label is the label that says it.

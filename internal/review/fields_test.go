@@ -82,7 +82,7 @@ func eachLeaf(o *schema.Object, way []*schema.Field, look func(way []*schema.Fie
 	for _, f := range o.Fields {
 		at := append(way[:len(way):len(way)], f)
 		inner := f.Type.Innermost().Object
-		if inner == nil || f.Type.Pointer || f.Type.Kind == schema.List {
+		if inner == nil || f.Type.Pointer || f.Type.Kind == schema.List || f.Type.Kind == schema.Map {
 			look(at)
 		}
 		if inner != nil && len(at) < 6 {
@@ -132,6 +132,12 @@ func put(v reflect.Value, way []*schema.Field, which int) {
 		if f.CalledBy != "" && way[1].Name != f.CalledBy {
 			v.FieldByIndex(inner.Field(f.CalledBy).Index).SetString("THIS")
 		}
+	case f.Type.Kind == schema.Map:
+		o := reflect.New(f.Type.Elem.Go)
+		v.Set(reflect.MakeMap(f.Type.Go))
+		v.SetMapIndex(reflect.ValueOf("x"), o)
+		v = o.Elem()
+		inner.Fill(v)
 	case f.Type.Pointer:
 		v.Set(reflect.New(f.Type.Go))
 		v = v.Elem()
@@ -170,6 +176,14 @@ func fill(f *schema.Field, t *schema.Type, v reflect.Value, which int) {
 		}
 	case schema.Map:
 		v.Set(reflect.MakeMap(t.Go))
+		if t.Elem.Pointer {
+			for i := range which {
+				o := reflect.New(t.Elem.Go)
+				t.Elem.Object.Fill(o.Elem())
+				v.SetMapIndex(reflect.ValueOf(fmt.Sprintf("o%d", i)), o)
+			}
+			return
+		}
 		v.SetMapIndex(reflect.ValueOf("user"), reflect.ValueOf(word).Convert(t.Elem.Go))
 	case schema.Bool:
 		v.SetBool(which == 1 != (f.Default == "true"))

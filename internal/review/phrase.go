@@ -48,7 +48,7 @@ type spot struct {
 // place finds a field by its path, and names what stands around it.
 func place(o *schema.Object, f *config.FieldChange) spot {
 	var s spot
-	steps := split(f.Path)
+	steps := fold(o, split(f.Path))
 	lists := calledLists(o, steps)
 	within := f.Within
 	for i, step := range steps {
@@ -102,6 +102,26 @@ func split(path string) []step {
 			continue
 		}
 		out = append(out, step{name: s.Name})
+	}
+	return out
+}
+
+// fold makes one step of a map of objects and the key in it, as of a list and an index.
+func fold(o *schema.Object, steps []step) []step {
+	out := make([]step, 0, len(steps))
+	for i := 0; i < len(steps); i++ {
+		s := steps[i]
+		if o != nil {
+			f := o.Field(s.name)
+			if o = nil; f != nil {
+				o = f.Type.Innermost().Object
+				if f.Type.Kind == schema.Map && o != nil && i+1 < len(steps) {
+					s.indexed = true
+					i++
+				}
+			}
+		}
+		out = append(out, s)
 	}
 	return out
 }

@@ -1,0 +1,143 @@
+package config
+
+import (
+	"fmt"
+	"net"
+	"net/netip"
+	"path"
+	"strings"
+
+	"headgate/internal/certs/acme"
+	"headgate/internal/schema"
+	"headgate/internal/server/target"
+)
+
+// Discovery says where proxies are found that no document names.
+type Discovery struct {
+	// Docker are the engines whose containers say by their labels what they want to be
+	// proxied as, by name. Podman speaks the same.
+	Docker map[string]*Docker `json:"docker,omitempty" max:"16" object:"provider" example:"{local: {hosts: [\"*.example.com\"]}}"`
+}
+
+// Docker is an engine whose containers are looked at. Labels are written by people
+// with less trust than operators: what they may do at all is bounded here.
+type Docker struct {
+	// Endpoint is where the engine answers: `unix://` and the path of its socket,
+	// `tcp://host:port`, or `https://host:port` with tls. Whoever can write to the
+	// socket owns the machine: a socket proxy that lets through /_ping, /events and
+	// /containers/json is enough.
+	Endpoint string `json:"endpoint" host:"admin" default:"unix:///var/run/docker.sock" max:"2048" example:"tcp://socket-proxy:2375"`
+	// TLS says how an engine at a tcp or https endpoint is spoken to. Absent speaks
+	// plain to tcp, and checks the certificate by the system's authorities at https.
+	TLS *DockerTLS `json:"tls,omitempty"`
+	// ExposedByDefault is whether containers are proxied that do not say so by
+	// headgate.enable, or by another label of headgate. They still need a host.
+	ExposedByDefault bool `json:"exposed_by_default" default:"false"`
+	// Network is the network at which containers are reached, if a container does not
+	// name another. Absent means the one that headgate's own container shares with it,
+	// or else the container's only one.
+	Network string `json:"network,omitempty" max:"256" example:"proxy"`
+	// Filters bound which containers are looked at, as `docker ps --filter` writes
+	// them. Those with the same key are alternatives, different keys have all to match.
+	Filters []string `json:"filters,omitempty" max:"64" example:"[label=com.example.stage=production]"`
+	// Ports names the ports on which the proxies of containers answer; a label may
+	// choose some of them. Absent means all.
+	Ports []string `json:"ports,omitempty" max:"1000" example:"[web, websecure]"`
+	// Hosts are the virtual hosts that labels may name: names, and `*.` and a name for
+	// everything below it. Absent means any that the documents leave free.
+	Hosts []string `json:"hosts,omitempty" max:"1000" example:"[\"*.apps.example.com\"]"`
+	// ACME are the ACME entries that labels may name; `[none]` lets them name none.
+	// Absent means all of them.
+	ACME []string `json:"acme,omitempty" max:"100" example:"[main]"`
+	// Listen are the addresses on which TCP and UDP proxies of labels may listen.
+	// Absent means none: then they can only have names on an https port.
+	Listen []netip.AddrPort `json:"listen,omitempty" max:"1000" example:"[\"0.0.0.0:5432\"]"`
+}
+
+// DockerTLS says how TLS is spoken to an engine.
+type DockerTLS struct {
+	// CAFile is a PEM file with the certificates of the authorities that may have
+	// signed the engine's, in place of the system's. A relative path begins at the
+	// configuration file.
+	CAFile string `json:"ca_file,omitempty" host:"admin" max:"4096" example:"docker-ca.pem"`
+	// CertFile is a PEM file with the certificate that is shown to the engine. A
+	// relative path begins at the configuration file.
+	CertFile string `json:"cert_file,omitempty" host:"admin" max:"4096" example:"docker-cert.pem"`
+	// KeyFile is a PEM file with the private key of that certificate.
+	KeyFile string `json:"key_file,omitempty" host:"admin" max:"4096" example:"docker-key.pem"`
+	// ServerName is the name that the engine's certificate must have. Absent means the
+	// host of the endpoint.
+	ServerName string `json:"server_name,omitempty" max:"253" example:"docker.internal"`
+}
+
+// discovery tells what is wrong with the providers.
+func (ch *checker) discovery(at schema.Place) {
+	docker := at.Field("docker")
+	for _, name := range sortedNames(ch.c.Discovery.Docker) {
+		ch.docker(ch.c.Discovery.Docker[name], docker.Field(name).Called("provider", name))
+	}
+}
+
+func (ch *checker) docker(d *Docker, at schema.Place) {
+	checkEndpoint(d, at)
+	for i, f := range d.Filters {
+		if key, value, ok := strings.Cut(f, "="); !ok || key == "" || value == "" {
+			at.Field("filters").Index(i).Problemf("write it as `docker ps --filter` does, such as label=stage=production or name=web", "the filter %q is not a key and a value", shorten(f))
+		}
+	}
+	checkPortNames(ch.c, &Proxy{Ports: d.Ports}, at.Field("ports"))
+	for i, text := range d.Hosts {
+		switch h, f := parseVirtualHost(text); {
+		case f != nil:
+			at.Field("hosts").Index(i).Problem(f.What, f.Remedy)
+		case h.Class == HostRegex:
+			at.Field("hosts").Index(i).Problem("a regular expression is not allowed here", `write a name, or "*." and a name`)
+		}
+	}
+	for i, name := range d.ACME {
+		if name != acme.None && ch.c.ACME[name] == nil && !at.Root().Field("acme").Reported() {
+			remedy := "add it under acme"
+			if near := schema.Nearest(name, sortedNames(ch.c.ACME)); near != "" {
+				remedy = fmt.Sprintf("did you mean %q?", near)
+			}
+			at.Field("acme").Index(i).Problemf(remedy, "there is no acme entry %q", name)
+		}
+	}
+	for i, a := range d.Listen {
+		if !a.IsValid() {
+			at.Field("listen").Index(i).Problem("the address is empty", `write one like "0.0.0.0:5432"`)
+		}
+	}
+}
+
+// checkEndpoint tells of an endpoint that is none, and of TLS settings that do not fit.
+func checkEndpoint(d *Docker, at schema.Place) {
+	const form = "write it as unix:///var/run/docker.sock, tcp://host:2375 or https://host:2376"
+	scheme, rest, ok := strings.Cut(d.Endpoint, "://")
+	endpoint := at.Field("endpoint")
+	switch {
+	case ok && scheme == "unix":
+		if !path.IsAbs(rest) {
+			endpoint.Problem("the path of the socket is not absolute", form)
+		}
+		if d.TLS != nil {
+			at.Field("tls").Problem("tls is only valid for tcp and https endpoints", "remove it")
+		}
+	case ok && (scheme == "tcp" || scheme == "https"):
+		if host, port, err := net.SplitHostPort(rest); err != nil || host == "" || port == "" {
+			endpoint.Problemf(form, "the endpoint %q has no host, or no port", shorten(d.Endpoint))
+		} else if _, _, f := target.SplitAuthority(rest); f != nil {
+			endpoint.Problem(f.What, form)
+		}
+	default:
+		endpoint.Problemf(form, "the endpoint %q has an unknown form", shorten(d.Endpoint))
+	}
+	if t := d.TLS; t != nil {
+		switch {
+		case t.CertFile != "" && t.KeyFile == "":
+			at.Field("tls").Field("cert_file").Problem("the certificate has no key", "add key_file")
+		case t.CertFile == "" && t.KeyFile != "":
+			at.Field("tls").Field("key_file").Problem("the key has no certificate", "add cert_file")
+		}
+	}
+}
