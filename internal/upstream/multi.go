@@ -30,8 +30,9 @@ type multi struct {
 
 	mu struct {
 		sync.Mutex
-		conns   []*h2.Conn // the most recently opened last
-		dial    *dialing
+		conns   []*h2.Conn    // the most recently opened last
+		dial    *dialing      // for whoever comes
+		alone   int           // connections that are being opened for one request each
 		news    chan struct{} // closed when there may be room; nil while nobody waits
 		plain   bool          // the server chose HTTP/1.1 the last time
 		retired bool
@@ -57,8 +58,10 @@ func (p *Pool) speaksMulti(ex *exchange.Exchange) bool {
 	return p.multi != nil && ex.Request.Upgrade == ""
 }
 
-// open returns a connection for a request, one that is there or a new one.
-func (p *Pool) open(ex *exchange.Exchange) (opened, error) {
+// open returns a connection for a request, one that is there or a new one. alone asks
+// for a new one on which the request is the first to begin; where there are too many
+// connections for that, the request shares one.
+func (p *Pool) open(ex *exchange.Exchange, alone bool) (opened, error) {
 	m := p.multi
 	var end time.Time
 	if timeout := ex.Limits.ConnectTimeout; timeout > 0 {
@@ -66,6 +69,11 @@ func (p *Pool) open(ex *exchange.Exchange) (opened, error) {
 	}
 	for {
 		m.mu.Lock()
+		if alone && !m.mu.plain && m.roomLocked() {
+			m.mu.alone++
+			m.mu.Unlock()
+			return p.openAlone(ex, end)
+		}
 		if c := m.placeLocked(); c != nil {
 			m.mu.Unlock()
 			return opened{multi: c}, nil
@@ -75,14 +83,14 @@ func (p *Pool) open(ex *exchange.Exchange) (opened, error) {
 			if c := p.take(ex.Times.Start, mustBeQuiet(ex)); c != nil {
 				return opened{plain: c}, nil
 			}
-			return p.dialEither(ex, end)
+			return p.dialEither(ex, end, false)
 		}
 		d := m.mu.dial
-		if d == nil && len(m.mu.conns) < maxConnsPerPool {
+		if d == nil && len(m.mu.conns)+m.mu.alone < maxConnsPerPool {
 			d = &dialing{done: make(chan struct{})}
 			m.mu.dial = d
 			m.mu.Unlock()
-			o, err := p.dialEither(ex, end)
+			o, err := p.dialEither(ex, end, false)
 			m.mu.Lock()
 			m.mu.dial, d.err = nil, err
 			m.mu.Unlock()
@@ -95,6 +103,24 @@ func (p *Pool) open(ex *exchange.Exchange) (opened, error) {
 			return opened{}, err
 		}
 	}
+}
+
+// openAlone opens a connection for one request, which it has counted as one that is
+// being opened.
+func (p *Pool) openAlone(ex *exchange.Exchange, end time.Time) (opened, error) {
+	o, err := p.dialEither(ex, end, true)
+	p.multi.mu.Lock()
+	p.multi.mu.alone--
+	p.multi.mu.Unlock()
+	p.multi.freed()
+	return o, err
+}
+
+// roomLocked reports whether another connection may be opened, and forgets those that
+// take no requests any more.
+func (m *multi) roomLocked() bool {
+	m.mu.conns = slices.DeleteFunc(m.mu.conns, func(c *h2.Conn) bool { return !c.Usable() })
+	return len(m.mu.conns)+m.mu.alone < maxConnsPerPool
 }
 
 // placeLocked reserves a place on a connection, and forgets those that take no
@@ -170,8 +196,9 @@ func (p *Pool) awaitRoom(ex *exchange.Exchange, d *dialing, news chan struct{}, 
 // client is still there.
 const leftInterval = time.Second
 
-// dialEither opens a connection and speaks over it what the server prefers.
-func (p *Pool) dialEither(ex *exchange.Exchange, end time.Time) (opened, error) {
+// dialEither opens a connection and speaks over it what the server prefers. Of one that
+// is opened alone, other requests get no place until this one has begun.
+func (p *Pool) dialEither(ex *exchange.Exchange, end time.Time, alone bool) (opened, error) {
 	ex.Times.Dialed = exchange.Now()
 	defer func() { ex.Times.Connected = exchange.Now() }()
 	m := p.multi
@@ -197,7 +224,11 @@ func (p *Pool) dialEither(ex *exchange.Exchange, end time.Time) (opened, error) 
 	if err != nil {
 		return opened{}, p.greetFault(err)
 	}
-	if !c.Reserve() {
+	reserve := c.Reserve
+	if alone {
+		reserve = c.ReserveAlone
+	}
+	if !reserve() {
 		c.Retire()
 		return opened{}, &unseen{exchange.UpstreamReset, fmt.Errorf("%w: server %s lets no request begin on a new connection", h2.ErrUnprocessed, p.address)}
 	}

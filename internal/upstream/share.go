@@ -12,8 +12,14 @@ import (
 )
 
 // maxRepeats is how often a request is sent again to a server that has not looked
-// at it. From the second time on there is a pause before.
+// at it. From the second time on there is a pause before. None begins after the request
+// timeout.
 const maxRepeats = 10
+
+// maxShared is how many connections may end under a request before it gets one of its
+// own, on which it is the first: others begin before it on those that it shares, and a
+// server that ends its connections often may look at no more than those.
+const maxShared = 2
 
 // Ended ends an exchange whose response was closed. It is for the connection that
 // carried it, and called once.
@@ -26,15 +32,16 @@ func (s *Server) Broke(err error) { s.broke(err) }
 // the server has not looked at, as it ended the connection meanwhile, goes over
 // another one.
 func (s *Servers) attemptShared(ex *exchange.Exchange, srv *Server) *exchange.Error {
-	stream := h2.NewStream(ex, attemptBegan(ex), srv)
+	began := attemptBegan(ex)
+	stream := h2.NewStream(ex, began, srv)
 	if mustBeQuiet(ex) {
 		stream.Careful()
 	}
 	block := blocks.Get().(*[]byte)
 	defer blocks.Put(block)
-	for repeats := 0; ; repeats++ {
-		o, err := srv.pool.open(ex)
-		if errors.Is(err, h2.ErrUnprocessed) && repeats < maxRepeats && !ex.Front.Gone() {
+	for repeats, ended := 0, 0; ; repeats++ {
+		o, err := srv.pool.open(ex, ended >= maxShared)
+		if errors.Is(err, h2.ErrUnprocessed) && mayGoOn(ex, began, repeats) {
 			pause(repeats + 1)
 			continue
 		}
@@ -49,7 +56,10 @@ func (s *Servers) attemptShared(ex *exchange.Exchange, srv *Server) *exchange.Er
 			return nil
 		}
 		again := errors.Is(err, h2.ErrUnprocessed) || errors.Is(err, h2.ErrLost) && !o.fresh && idempotent(ex)
-		if again && repeats < maxRepeats && stream.Repeatable() && !ex.Front.Gone() {
+		if again && stream.Repeatable() && mayGoOn(ex, began, repeats) {
+			if !o.multi.Usable() {
+				ended++
+			}
 			if repeats > 0 {
 				pause(repeats)
 			}
@@ -65,6 +75,13 @@ func (s *Servers) attemptShared(ex *exchange.Exchange, srv *Server) *exchange.Er
 		}
 		return settle(ex, known, kept)
 	}
+}
+
+// mayGoOn reports whether a request that was repeated so often, since an attempt began,
+// may be repeated once more.
+func mayGoOn(ex *exchange.Exchange, began int64, repeats int) bool {
+	limit := int64(ex.Limits.RequestTimeout)
+	return repeats < maxRepeats && (limit <= 0 || exchange.Now()-began < limit) && !ex.Front.Gone()
 }
 
 // refusal gives a connection that did not come about its reason.

@@ -98,7 +98,10 @@ type Conn struct {
 
 	mu struct {
 		http2.Writer      // its Active are the places taken, by streams or for them
-		away         bool // no new streams: GOAWAY came, the pool is retired, the numbers are used up
+		away         bool // no stream begins: GOAWAY came, the numbers are used up
+		retired      bool // no place is given: the pool is retired
+		fresh        bool // it was opened for a request that has not begun yet
+		alone        bool // no other place is given until the first stream has begun
 		last         uint32
 		streams      http2.Streams[*Stream]
 		served       int // responses that came
@@ -135,7 +138,7 @@ func Open(nc net.Conn, secure bool, end time.Time, settings Settings) (*Conn, er
 	now := exchange.Now()
 	c.heard.Store(now)
 	c.mu.next, c.mu.last = 1, http2.MaxWindow
-	c.mu.most = 1
+	c.mu.most, c.mu.fresh = 1, true
 	c.mu.window, c.mu.initial = http2.InitialWindow, http2.InitialWindow
 	c.mu.pause, c.mu.rest = firstPing, now
 	b := append(c.mu.Space(), http2.Preface...)
@@ -175,13 +178,25 @@ func (c *Conn) await(end time.Time) error {
 func (c *Conn) Reserve() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.mu.Err != nil || c.mu.away || c.mu.Active >= c.mu.most {
+	if c.mu.Err != nil || c.mu.away || c.mu.retired || c.mu.alone || c.mu.Active >= c.mu.most {
 		return false
 	}
 	if c.mu.Active == 0 {
 		c.mu.pause = firstPing
 	}
 	c.mu.Active++
+	return true
+}
+
+// ReserveAlone is Reserve on a connection that nobody else knows yet: no other place
+// is given until the request has begun, so that it is the first that the server sees.
+func (c *Conn) ReserveAlone() bool {
+	if !c.Reserve() {
+		return false
+	}
+	c.mu.Lock()
+	c.mu.alone = true
+	c.mu.Unlock()
 	return true
 }
 
@@ -196,11 +211,12 @@ func (c *Conn) Release() {
 // releaseLocked gives a place back and ends a connection that has no more to do.
 func (c *Conn) releaseLocked() {
 	c.mu.Active--
+	c.mu.fresh, c.mu.alone = false, false
 	if c.mu.Active > 0 {
 		return
 	}
 	c.mu.rest = exchange.Now()
-	if c.mu.away || c.settings.IdleTimeout <= 0 {
+	if c.mu.away || c.mu.retired || c.settings.IdleTimeout <= 0 {
 		c.failLocked(errRetired)
 	}
 }
@@ -216,7 +232,7 @@ func (c *Conn) freed() {
 func (c *Conn) Usable() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.mu.Err == nil && !c.mu.away
+	return c.mu.Err == nil && !c.mu.away && !c.mu.retired
 }
 
 // Idle reports whether the connection is open and has no requests.
@@ -226,11 +242,12 @@ func (c *Conn) Idle() bool {
 	return c.mu.Err == nil && c.mu.Active == 0
 }
 
-// Retire lets no more requests begin. The connection ends with the last one.
+// Retire gives no more places. The connection ends with the last request that has
+// one, which may still begin.
 func (c *Conn) Retire() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.away = true
+	c.mu.retired = true
 	if c.mu.Active == 0 {
 		c.failLocked(errRetired)
 	}

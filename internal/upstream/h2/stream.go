@@ -74,6 +74,7 @@ type facts struct {
 	listed   bool            // the connection knows the stream
 	placed   bool            // the stream has a place on the connection
 	blocked  bool            // the sender waits
+	alone    bool            // nobody else was let on the connection before it
 	gone     *exchange.Error // why the stream ended early
 	status   int
 	length   int64        // Content-Length, or -1
@@ -138,6 +139,9 @@ func (s *Stream) send(c *Conn, head []byte) error {
 		s.readAhead()
 	}
 	sent, all, err := s.open(head)
+	if s.alone {
+		c.freed() // others may begin now
+	}
 	switch {
 	case err != nil:
 		s.leave()
@@ -182,6 +186,8 @@ func (s *Stream) open(head []byte) (sent int, all bool, err error) {
 	c.mu.next += 2
 	s.window, s.room = c.mu.initial, http2.NewWindow()
 	s.listed = true
+	s.alone = c.mu.alone
+	c.mu.fresh, c.mu.alone = false, false
 	c.mu.streams.Add(s.id, s)
 	c.askAfterRest()
 	// What came as a body goes out as one, also if it has ended already and is
@@ -207,9 +213,10 @@ func (s *Stream) open(head []byte) (sent int, all bool, err error) {
 const lookAfter = int64(time.Millisecond)
 
 // stale reports whether a connection that has rested has something to say, which
-// the reader has not heard yet: most often that it ends. conn.mu is held.
+// the reader has not heard yet: most often that it ends. On one that is fresh it is the
+// rest of the greeting. conn.mu is held.
 func (c *Conn) stale(careful bool) bool {
-	return c.mu.streams.Len() == 0 && (careful || exchange.Now()-c.heard.Load() > lookAfter) && !c.nc.Silent()
+	return !c.mu.fresh && c.mu.streams.Len() == 0 && (careful || exchange.Now()-c.heard.Load() > lookAfter) && !c.nc.Silent()
 }
 
 // Careful makes the stream look at a connection that rests before it begins there,
