@@ -104,7 +104,7 @@ func openUpstream(log *slog.Logger) (*upstream, error) {
 	u := &upstream{
 		address: l.Addr().String(),
 		server: &http.Server{
-			Handler:           demo.Upstream(),
+			Handler:           demo.Upstream("the demo upstream"),
 			ReadHeaderTimeout: upstreamTimeout,
 			IdleTimeout:       2 * upstreamTimeout,
 		},

@@ -37,7 +37,7 @@ func TestUpstreamTellsWhatReachedIt(t *testing.T) {
 		rq.Header.Set("Accept", accept)
 		rq.Header.Set("X-Odd", "<script>")
 		w := httptest.NewRecorder()
-		Upstream().ServeHTTP(w, rq)
+		Upstream("the demo upstream").ServeHTTP(w, rq)
 		return w
 	}
 	if got := ask("*/*").Body.String(); !strings.Contains(got, "POST /v2/x?<b>=1 HTTP/1.1\nHost: example.com\n") || !strings.Contains(got, "\n4 bytes of body\n") {

@@ -15,6 +15,7 @@ const maxBody = 64 << 20
 
 // echo is what reached the upstream.
 type echo struct {
+	Name       string      `json:"name"`
 	Method     string      `json:"method"`
 	Target     string      `json:"target"`
 	Host       string      `json:"host"`
@@ -26,16 +27,18 @@ type echo struct {
 
 // Upstream returns a handler that answers every request with what reached it:
 // as a page for browsers, as JSON for programs that accept it, as text
-// otherwise.
-func Upstream() http.Handler { return http.HandlerFunc(answer) }
+// otherwise. name says in the answer who answers.
+func Upstream(name string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, rq *http.Request) { answer(w, rq, name) })
+}
 
-func answer(w http.ResponseWriter, rq *http.Request) {
+func answer(w http.ResponseWriter, rq *http.Request, name string) {
 	n, err := io.Copy(io.Discard, http.MaxBytesReader(w, rq.Body, maxBody))
 	if err != nil {
-		http.Error(w, "the demo upstream could not read the body: "+err.Error(), http.StatusBadRequest)
+		http.Error(w, name+" could not read the body: "+err.Error(), http.StatusBadRequest)
 		return
 	}
-	e := echo{rq.Method, rq.RequestURI, rq.Host, rq.Proto, rq.Header, n, rq.Trailer}
+	e := echo{name, rq.Method, rq.RequestURI, rq.Host, rq.Proto, rq.Header, n, rq.Trailer}
 	accept := rq.Header.Get("Accept")
 	switch {
 	case strings.Contains(accept, "text/html"):
@@ -74,7 +77,7 @@ func (e *echo) fields() []field {
 
 func (e *echo) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "This is the demo upstream. What reached it:\n\n%s %s %s\n", e.Method, e.Target, e.Proto)
+	fmt.Fprintf(&b, "This is %s. What reached it:\n\n%s %s %s\n", e.Name, e.Method, e.Target, e.Proto)
 	for _, f := range e.fields() {
 		fmt.Fprintf(&b, "%s: %s\n", f.name, f.value)
 	}
@@ -94,7 +97,9 @@ th{text-align:left;vertical-align:top;padding:.15rem 1.5rem .15rem 0;font-weight
 td{overflow-wrap:anywhere}
 p{color:#5b6875}
 @media(prefers-color-scheme:dark){body{color:#e6ebf0;background:#12171d}p{color:#98a5b3}}
-</style></head><body><main><h1>It works</h1><p>This is the demo upstream behind headgate. What reached it:</p><p><code>`)
+</style></head><body><main><h1>It works</h1><p>This is `)
+	b.WriteString(html.EscapeString(e.Name))
+	b.WriteString(` behind headgate. What reached it:</p><p><code>`)
 	b.WriteString(html.EscapeString(e.Method + " " + e.Target + " " + e.Proto))
 	b.WriteString("</code></p><table><tbody>")
 	for _, f := range e.fields() {
