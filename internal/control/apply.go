@@ -95,6 +95,8 @@ type change struct {
 	rollsBack int           // the revision that is left, 0 for none
 	next      Next
 	inputs    *inputs.Set
+	differs   *config.Difference     // made when it is first wanted
+	changed   []string               // objects, as revisions name them
 	open      map[review.Address]int // connections, before anything is closed
 	prepared  []Change               // the inputs, then in the order of the participants
 }
@@ -203,6 +205,7 @@ func (ch *change) save() error {
 	if ch.verb == FellBack {
 		return nil // it is one of those that are kept
 	}
+	ch.nameChanges()
 	r, err := ch.control.history.Save(context.Background(), ch.request())
 	if err != nil && ch.next.Starting() {
 		ch.control.log.Error("configuration is active but could not be saved as a revision", "error", err)
@@ -216,7 +219,7 @@ func (ch *change) save() error {
 func (ch *change) request() history.Request {
 	q := history.Request{
 		When: ch.cause.When, Who: ch.cause.Who, Why: ch.cause.Why, Via: string(ch.cause.Via),
-		Within: ch.within, RollsBack: ch.rollsBack,
+		Within: ch.within, RollsBack: ch.rollsBack, Changes: ch.changed,
 	}
 	if ch.records != nil {
 		q.Records = ch.records(ch.now, ch.next.Config)
@@ -287,6 +290,7 @@ func (c *Control) noteLocked(ch *change, err error) {
 		return // what was refused is so still
 	}
 	c.mu.refused = nil
+	c.changes.note(ch.revision, ch.cause, ch.changed)
 	if ch.made != nil {
 		c.mu.seen = ETag(ch.docs) // so that the watch does not apply it again
 	}
@@ -305,6 +309,14 @@ func (c *Control) tellAll(e *Event) {
 	}
 }
 
+// difference is what the change makes otherwise.
+func (ch *change) difference() *config.Difference {
+	if ch.differs == nil {
+		ch.differs = config.Compare(ch.next.Before, ch.next.Config)
+	}
+	return ch.differs
+}
+
 // event is what became of the change.
 func (ch *change) event(err error) Event {
 	e := Event{
@@ -318,7 +330,7 @@ func (ch *change) event(err error) Event {
 	if p := ch.control.mu.pending; p != nil && ch.within > 0 {
 		e.ConfirmBy = p.Until
 	}
-	e.After, e.Difference = ch.next.Config, config.Compare(ch.next.Before, ch.next.Config)
+	e.After, e.Difference = ch.next.Config, ch.difference()
 	if !e.Starting {
 		e.Review = ch.review(e.Difference)
 	}

@@ -70,12 +70,14 @@ type Control struct {
 	history *history.History
 	source  *disk.Source
 	metrics *metrics.Registry
+	series  *metrics.Series
 	tunnels *exchange.Tunnels
 	inputs  *inputs.Loader
 	ports   *ports.Set
 	records *records
 	rings   rings
 	issuer  *issuer
+	changes changes
 	watcher Watcher
 	// participants, observers and endings are constant from Run on.
 	participants []Participant
@@ -144,6 +146,8 @@ func New(o Options) (*Control, error) {
 	if c.watcher = o.Watcher; c.watcher == nil {
 		c.watcher = unwatched{}
 	}
+	c.changes.remember(revisions)
+	c.series = metrics.NewSeries(c.metrics, 0)
 	c.ports = ports.New(ports.Options{Log: o.Log, Metrics: c.metrics, Current: &c.current, Changed: c.watcher.Ports})
 	c.issuer = newIssuer(o.Log, state, c.ports, "headgate/"+o.Build.Version, c.watcher.Order)
 	c.participants = []Participant{background{}, c.records, &c.rings, sockets{c.ports}, c.issuer}
@@ -155,6 +159,9 @@ func New(o Options) (*Control, error) {
 
 // Metrics is the page of metrics.
 func (c *Control) Metrics() http.Handler { return c.metrics.Handler() }
+
+// Series is what was counted over time.
+func (c *Control) Series() *metrics.Series { return c.series }
 
 // Purge takes responses out of the caches of the running configuration. It returns
 // how many there were, and of how many caches.
@@ -200,7 +207,13 @@ func (c *Control) Run(ctx context.Context) error {
 	if c.options.Ready != nil {
 		c.options.Ready()
 	}
+	sampled := make(chan struct{})
+	go func() {
+		defer close(sampled)
+		c.series.Run(ctx)
+	}()
 	c.source.Watch(ctx, c.changed)
+	<-sampled
 	c.stopping.Store(true)
 	return nil
 }

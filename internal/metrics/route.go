@@ -13,6 +13,7 @@ const classes = 6
 type Route struct {
 	shared[exchange.Place, Route]
 	cells stripes[routeNumbers]
+	seen  *routeSeen // owned by the sample of a Series
 }
 
 // routeNumbers is what is counted for a route.

@@ -8,6 +8,7 @@ type serverKey struct{ proxy, route, url string }
 type Server struct {
 	shared[serverKey, Server]
 	cells stripes[serverNumbers]
+	seen  Point // owned by the sample of a Series
 
 	standing Stander // guarded by owner.mu
 }

@@ -12,6 +12,7 @@ type streamKey struct{ protocol, proxy string }
 type Stream struct {
 	shared[streamKey, Stream]
 	counts func() exchange.PassageCounts // guarded by owner.mu
+	seen   Point                         // owned by the sample of a Series
 }
 
 // Stream returns the handle of a TCP or UDP proxy, whose numbers counts returns.

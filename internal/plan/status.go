@@ -64,19 +64,24 @@ const (
 // Proxies returns how the proxies stand, by name. With a name it is that one alone,
 // with the results of its servers' checks.
 func (p *Plan) Proxies(name string) []ProxyState {
-	return p.proxiesOf(func(of string) bool { return name == "" || of == name }, name != "")
+	if name != "" {
+		return p.proxiesNamed([]string{name}, true)
+	}
+	return p.ProxiesNamed(p.names)
 }
 
-// ProxiesNamed returns how those proxies stand whose names are keys of the map.
-func (p *Plan) ProxiesNamed(names map[string]bool) []ProxyState {
-	return p.proxiesOf(func(of string) bool { return names[of] }, false)
-}
+// ProxyNames returns the names of all proxies, sorted. The slice is the plan's own.
+func (p *Plan) ProxyNames() []string { return p.names }
 
-func (p *Plan) proxiesOf(want func(name string) bool, results bool) []ProxyState {
-	out := []ProxyState{}
-	for i := range p.proxies {
-		if compiled := p.proxies[i]; want(compiled.settings.Name) {
-			out = append(out, compiled.state(results))
+// ProxiesNamed returns how the proxies of some names stand, in the order of the names.
+// Those that are not there are left out.
+func (p *Plan) ProxiesNamed(names []string) []ProxyState { return p.proxiesNamed(names, false) }
+
+func (p *Plan) proxiesNamed(names []string, results bool) []ProxyState {
+	out := make([]ProxyState, 0, len(names))
+	for _, name := range names {
+		if i, ok := slices.BinarySearch(p.names, name); ok {
+			out = append(out, p.proxies[i].state(results))
 		}
 	}
 	return out

@@ -93,6 +93,7 @@ type API struct {
 	rows    []*row
 	origins *http.CrossOriginProtection
 	streams atomic.Int64
+	listing atomic.Pointer[listing]
 }
 
 // maxStreams is how many streams of events there are at once.

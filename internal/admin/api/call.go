@@ -305,28 +305,6 @@ func (c *call) list(all []listed) (any, error) {
 	return p, nil
 }
 
-// cut returns the page of a list of names that the query asks for, and where the next one
-// begins. A cursor whose name is gone goes on behind where it was.
-func (c *call) cut(names []string) (page []string, next string, err error) {
-	begin := 0
-	if cursor := c.text("cursor"); cursor != "" {
-		after, err := base64.RawURLEncoding.DecodeString(cursor)
-		if err != nil {
-			return nil, "", badCursor()
-		}
-		down := strings.HasPrefix(c.text("sort"), "-")
-		begin = slices.IndexFunc(names, func(name string) bool { return name != string(after) && (name > string(after)) != down })
-		if begin < 0 {
-			begin = len(names)
-		}
-	}
-	end := min(begin+max(c.number("limit", defaultPage, maxPage), 1), len(names))
-	if end < len(names) {
-		next = base64.RawURLEncoding.EncodeToString([]byte(names[end-1]))
-	}
-	return names[begin:end], next, nil
-}
-
 func badCursor() error {
 	return refuse("invalid", "cursor", "the cursor is not valid any more", "begin with the first page")
 }

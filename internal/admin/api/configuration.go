@@ -30,7 +30,7 @@ func (a *API) configRows() []row {
 		{method: post, path: "/config/validate", access: admin, in: of[configInput](), out: of[validation](), maxBody: maxConfig, handle: takes(a.validate),
 			about: "Tells every problem of documents, which are not applied."},
 	}
-	rows = append(rows, a.revisionRows()...)
+	rows = append(append(rows, a.revisionRows()...), a.seriesRows()...)
 	for i := range rows {
 		r := &rows[i]
 		if r.area == "" {

@@ -5,12 +5,13 @@ import (
 	"encoding/json"
 	"net/http"
 	"reflect"
-	"slices"
 	"strings"
+	"time"
 
 	"headgate/internal/admin/operator"
 	"headgate/internal/config"
 	"headgate/internal/control"
+	"headgate/internal/metrics"
 )
 
 // objectState is what is told of an object of the documents beside what they say.
@@ -25,6 +26,21 @@ type objectState struct {
 	State string `json:"state" readonly:"true"`
 	// ETag is what If-Match names.
 	ETag string `json:"etag" readonly:"true"`
+	// LastChange is when the object was made or changed last, as far as the kept
+	// revisions tell.
+	LastChange *lastChange `json:"last_change,omitempty" readonly:"true"`
+}
+
+// lastChange is when an object was changed.
+type lastChange struct {
+	// When is the moment.
+	When time.Time `json:"when"`
+	// Who did it; absent when it is not known, as of a file that was edited.
+	Who string `json:"who,omitempty"`
+	// Via is how it came: api, console, file, cli or docker.
+	Via string `json:"via"`
+	// Revision is the number of the revision.
+	Revision int `json:"revision"`
 }
 
 // proxyState is what is told of a proxy beyond that.
@@ -34,6 +50,22 @@ type proxyState struct {
 	Servers serverCount `json:"servers" readonly:"true"`
 	// Issues are what is wrong with it now.
 	Issues []string `json:"issues,omitempty" readonly:"true"`
+	// Recent counts the requests of the last five minutes.
+	Recent traffic `json:"recent" readonly:"true"`
+}
+
+// traffic counts requests of the last minutes.
+type traffic struct {
+	// Requests are those that ended.
+	Requests int64 `json:"requests"`
+	// ClientErrors are those with a status 4xx.
+	ClientErrors int64 `json:"errors_4xx"`
+	// ServerErrors are those with a status 5xx.
+	ServerErrors int64 `json:"errors_5xx"`
+}
+
+func showTraffic(p metrics.Point) traffic {
+	return traffic{bounded(p.Requests), bounded(p.ClientErrors), bounded(p.ServerErrors)}
 }
 
 // serverCount counts servers.
@@ -81,7 +113,7 @@ func (a *API) documentRows(k *config.Kind) []row {
 		article = "an "
 	}
 	return []row{
-		with(get, path, viewer, "Lists objects of the kind "+k.Name+". The ETag is that of the configuration.", row{list: true, query: paging("name"), handle: a.objects}),
+		with(get, path, viewer, "Lists objects of the kind "+k.Name+". The ETag is that of the configuration.", row{list: true, query: paging(ordersOf(k)...), handle: a.objects}),
 		with(post, path, editor, "Makes "+article+it+". If-Match names the ETag of the configuration.", row{match: true, write: true, tree: true, status: http.StatusCreated, handle: a.createObject}),
 		with(get, one, viewer, "Gives one "+it+".", row{handle: a.object}),
 		with(put, one, editor, "Replaces "+article+it+". If-Match names its ETag, or that of the configuration.", row{match: true, write: true, tree: true, handle: a.putObject}),
@@ -111,12 +143,8 @@ func (a *API) statesOf(k *config.Kind, names []string) states {
 	switch k.Name {
 	case "proxies":
 		s.proxies = map[string]proxyState{}
-		wanted := make(map[string]bool, len(names))
-		for _, name := range names {
-			wanted[name] = true
-		}
-		for _, p := range a.Control.Plan().ProxiesNamed(wanted) {
-			now := proxyState{objectState: objectState{State: p.State}, Servers: serverCount{p.Healthy, p.Unknown, p.Total}}
+		for _, p := range a.Control.Plan().ProxiesNamed(names) {
+			now := proxyState{Servers: serverCount{p.Healthy, p.Unknown, p.Total}, Recent: showTraffic(a.recently(p.Name))}
 			if p.Reason != "" {
 				now.Issues = []string{p.Reason}
 			}
@@ -181,9 +209,12 @@ func (a *API) show(cfg *config.Config, k *config.Kind, name string, s *states) (
 	if o, ok := cfg.Origin(k.Name, name); ok {
 		told.Origin = &o
 	}
+	if l := a.Control.LastChange(k.Name, name); l.Revision > 0 {
+		told.LastChange = &lastChange{l.When, l.Who, l.Via, l.Revision}
+	}
 	var v any = told.objectState
 	if now, ok := s.proxies[name]; ok {
-		told.Servers, told.Issues = now.Servers, now.Issues
+		told.Servers, told.Issues, told.Recent = now.Servers, now.Issues, now.Recent
 		v = told
 	}
 	data, err := json.Marshal(v)
@@ -225,14 +256,7 @@ func (a *API) objects(c *call) (any, error) {
 		return nil, err
 	}
 	k := c.row.kind
-	names := k.Names(cfg)
-	if q := strings.ToLower(c.text("q")); q != "" {
-		names = slices.DeleteFunc(names, func(name string) bool { return !strings.Contains(strings.ToLower(words(k.Find(cfg, name))), q) })
-	}
-	if strings.HasPrefix(c.text("sort"), "-") {
-		slices.Reverse(names)
-	}
-	names, next, err := c.cut(names)
+	names, next, err := a.chosen(c, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -249,16 +273,6 @@ func (a *API) objects(c *call) (any, error) {
 		c.w.Header().Set("ETag", tag)
 	}
 	return page{Items: items, Next: next}, nil
-}
-
-// words are what an object is found by.
-func words(o config.Named) string {
-	info := o.Info()
-	all := append([]string{info.Name, info.Description}, info.Tags...)
-	if p, ok := o.(*config.Proxy); ok {
-		all = append(all, p.VirtualHosts...)
-	}
-	return strings.Join(all, "\n")
 }
 
 // cause says who makes a change, and why, for revisions, events and the audit.

@@ -177,7 +177,8 @@ func (r *row) statuses() []int {
 	if r.access != public {
 		all = append(all, 401)
 	}
-	if strings.Contains(r.path, "{") || r.area == areaLogs || strings.HasSuffix(r.path, "/oidc") {
+	asked := func(p parameter) bool { return p.name == "proxy" } // for one that may not be there
+	if strings.Contains(r.path, "{") || slices.ContainsFunc(r.query, asked) || strings.HasSuffix(r.path, "/oidc") {
 		all = append(all, 404)
 	}
 	if r.in != nil {

@@ -65,6 +65,9 @@ type Revision struct {
 	Who  string    `json:"who,omitempty"`
 	Why  string    `json:"why,omitempty"`
 	Via  string    `json:"via"`
+	// Changes are the objects that were added, changed or removed, each as KIND/NAME, or
+	// Everything if there are more than MaxChanges. It is empty where that is not known.
+	Changes []string `json:"changes,omitempty"`
 	// State is how the revision stands now.
 	State State `json:"state"`
 	// Documents are all documents, not only those that were changed.
@@ -84,6 +87,9 @@ type Kept struct {
 	// Size is that of the content, in bytes.
 	Size int `json:"size"`
 }
+
+// Everything stands in a revision for all objects.
+const Everything = "*"
 
 // Pending is a revision that waits to be confirmed.
 type Pending struct {
@@ -108,6 +114,8 @@ const (
 	MaxRevisions = 500
 	// MaxContent is how many bytes their documents take in all, compressed.
 	MaxContent = 256 << 20
+	// MaxChanges is how many changed objects a revision names.
+	MaxChanges = 200
 	// AlwaysKept is how many of the newest confirmed revisions are kept in any case.
 	AlwaysKept = 10
 )

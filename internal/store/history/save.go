@@ -39,6 +39,9 @@ type Request struct {
 	// When, Who, Why and Via are told in the revision.
 	When          time.Time
 	Who, Why, Via string
+	// Changes are the objects that are not the same as in the revision before; see
+	// Revision.
+	Changes []string
 	// Within is for how long the change waits to be confirmed. 0 means that it is
 	// confirmed by being saved.
 	Within time.Duration
@@ -151,6 +154,9 @@ func (h *History) planLocked(q Request) (*save, error) {
 	}
 	v.revision.Number = number + 1
 	v.revision.When, v.revision.Who, v.revision.Why, v.revision.Via = q.When.UTC(), q.Who, q.Why, q.Via
+	if v.revision.Changes = q.Changes; len(q.Changes) > MaxChanges {
+		v.revision.Changes = []string{Everything}
+	}
 	v.revision.State = Confirmed
 	if q.Within > 0 || q.Unconfirmed {
 		v.revision.State = Applied

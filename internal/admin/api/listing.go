@@ -1,0 +1,221 @@
+package api
+
+import (
+	"cmp"
+	"encoding/base64"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"headgate/internal/config"
+	"headgate/internal/metrics"
+	"headgate/internal/plan"
+)
+
+// listing is what lists of one configuration are made of: the names of its objects and
+// what they are found by. It is kept as long as the configuration is in force, so that a
+// page costs what its objects cost.
+type listing struct {
+	cfg *config.Config
+
+	mu struct {
+		sync.Mutex
+		names map[string][]string // of a kind, sorted
+		texts map[string][]string // what they are found by, in lower case
+	}
+}
+
+// listingOf returns the listing of a configuration.
+func (a *API) listingOf(cfg *config.Config) *listing {
+	if l := a.listing.Load(); l != nil && l.cfg == cfg {
+		return l
+	}
+	l := &listing{cfg: cfg}
+	l.mu.names, l.mu.texts = map[string][]string{}, map[string][]string{}
+	a.listing.Store(l)
+	return l
+}
+
+// names returns the names of the objects of a kind, sorted. They must not be changed.
+func (l *listing) names(k *config.Kind) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.namesLocked(k)
+}
+
+func (l *listing) namesLocked(k *config.Kind) []string {
+	names, ok := l.mu.names[k.Name]
+	if !ok {
+		names = k.Names(l.cfg)
+		l.mu.names[k.Name] = names
+	}
+	return names
+}
+
+// search returns the names of the objects in which a text stands.
+func (l *listing) search(k *config.Kind, q string) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	names := l.namesLocked(k)
+	texts, ok := l.mu.texts[k.Name]
+	if !ok {
+		texts = make([]string, len(names))
+		for i, name := range names {
+			texts[i] = strings.ToLower(words(k.Find(l.cfg, name)))
+		}
+		l.mu.texts[k.Name] = texts
+	}
+	q = strings.ToLower(q)
+	found := []string{}
+	for i, text := range texts {
+		if strings.Contains(text, q) {
+			found = append(found, names[i])
+		}
+	}
+	return found
+}
+
+// words are what an object is found by.
+func words(o config.Named) string {
+	info := o.Info()
+	all := append([]string{info.Name, info.Description}, info.Tags...)
+	if p, ok := o.(*config.Proxy); ok {
+		all = append(all, p.VirtualHosts...)
+	}
+	return strings.Join(all, "\n")
+}
+
+// ordersOf are the fields that a list of objects of a kind can be sorted by.
+func ordersOf(k *config.Kind) []string {
+	switch k.Name {
+	case "proxies":
+		return []string{"name", "state", "servers", "last_change", "requests", "errors"}
+	case "ports", "certificates":
+		return []string{"name", "state", "last_change"}
+	}
+	return []string{"name", "last_change"}
+}
+
+// place is where an object stands in a list that is sorted by something.
+type place struct {
+	number int64
+	text   string
+	name   string
+}
+
+func (p place) compare(o place) int {
+	return cmp.Or(cmp.Compare(p.number, o.number), strings.Compare(p.text, o.text), strings.Compare(p.name, o.name))
+}
+
+// cursor returns the place as a cursor.
+func (p place) cursor() string {
+	return base64.RawURLEncoding.EncodeToString([]byte(strconv.FormatInt(p.number, 36) + "\x00" + p.text + "\x00" + p.name))
+}
+
+// placeOf reads a cursor.
+func placeOf(cursor string) (p place, ok bool) {
+	data, err := base64.RawURLEncoding.DecodeString(cursor)
+	parts := strings.Split(string(data), "\x00")
+	if err != nil || len(parts) != 3 {
+		return p, false
+	}
+	p.number, err = strconv.ParseInt(parts[0], 36, 64)
+	p.text, p.name = parts[1], parts[2]
+	return p, err == nil
+}
+
+// chosen returns the names of the page that a query asks for, and where the next page
+// begins. A cursor whose object is gone, or stands elsewhere now, goes on behind where it
+// was.
+func (a *API) chosen(c *call, cfg *config.Config) (page []string, next string, err error) {
+	k, l := c.row.kind, a.listingOf(cfg)
+	names := l.names(k)
+	if q := c.text("q"); q != "" {
+		names = l.search(k, q)
+	}
+	field, down := strings.CutPrefix(c.text("sort"), "-")
+	at := a.placing(k, field)
+	places := make([]place, len(names))
+	for i, name := range names {
+		places[i] = place{name: name}
+		at(&places[i])
+	}
+	order := place.compare
+	if down {
+		order = func(p, o place) int { return o.compare(p) }
+	}
+	if down || field != "" && field != "name" {
+		slices.SortFunc(places, order)
+	}
+	begin := 0
+	if cursor := c.text("cursor"); cursor != "" {
+		after, ok := placeOf(cursor)
+		if !ok {
+			return nil, "", badCursor()
+		}
+		var found bool
+		if begin, found = slices.BinarySearchFunc(places, after, order); found {
+			begin++
+		}
+	}
+	end := min(begin+max(c.number("limit", defaultPage, maxPage), 1), len(places))
+	for _, p := range places[begin:end] {
+		page = append(page, p.name)
+	}
+	if end < len(places) {
+		next = places[end-1].cursor()
+	}
+	return page, next, nil
+}
+
+// attention says which states of a proxy come first in a list that is sorted by them.
+var attention = []string{plan.ProxyDown, plan.ProxyDegraded, plan.ProxyMaintenance, plan.ProxyActive, plan.ProxyInactive}
+
+// placing returns a func that says where an object stands in a list that is sorted by a
+// field.
+func (a *API) placing(k *config.Kind, field string) func(*place) {
+	switch field {
+	case "state":
+		if k.Name != "proxies" {
+			s := a.statesOf(k, nil)
+			return func(p *place) { p.text = s.words[k.Name+" "+p.name] }
+		}
+		states := a.standing()
+		return func(p *place) { p.number = int64(slices.Index(attention, states[p.name].State)) }
+	case "servers":
+		states := a.standing()
+		return func(p *place) { s := states[p.name]; p.number = int64(s.Healthy)<<32 + int64(s.Total) }
+	case "last_change":
+		return func(p *place) {
+			if when := a.Control.LastChange(k.Name, p.name).When; !when.IsZero() {
+				p.number = when.UnixNano()
+			}
+		}
+	case "requests":
+		return func(p *place) { p.number = bounded(a.recently(p.name).Requests) }
+	case "errors":
+		return func(p *place) {
+			r := a.recently(p.name)
+			p.number = bounded(r.ClientErrors + r.ServerErrors)
+		}
+	}
+	return func(*place) {}
+}
+
+func bounded(n uint64) int64 { return int64(min(n, math.MaxInt64)) }
+
+// standing returns how all proxies stand.
+func (a *API) standing() map[string]plan.ProxyState {
+	all := map[string]plan.ProxyState{}
+	for _, p := range a.Control.Plan().Proxies("") {
+		all[p.Name] = p
+	}
+	return all
+}
+
+// recently returns what happened at a proxy within the last minutes.
+func (a *API) recently(proxy string) metrics.Point {
+	return a.Control.Series().Recent(metrics.Scope{Kind: metrics.ScopeHTTP, Proxy: proxy})
+}

@@ -1,0 +1,420 @@
+package metrics
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"headgate/internal/exchange"
+)
+
+// The two resolutions of a Series, and how far back each goes.
+const (
+	FineStep     = 10 * time.Second
+	FinePeriod   = time.Hour
+	CoarseStep   = time.Minute
+	CoarsePeriod = 24 * time.Hour
+	// RecentPeriod is the time that Recent tells of.
+	RecentPeriod = 5 * time.Minute
+)
+
+// DefaultSeriesMemory is how much memory the points of a Series take at most.
+const DefaultSeriesMemory = 64 << 20
+
+// Scope is what a line of a series is about. The zero Scope is the whole.
+type Scope struct {
+	// Kind is proxies, tcp_proxies or udp_proxies; "" is the whole.
+	Kind string
+	// Proxy is the name of the proxy.
+	Proxy string
+	// Server is the address of one of its servers, "" for the proxy itself.
+	Server string
+}
+
+// The kinds of a Scope.
+const (
+	ScopeHTTP = "proxies"
+	ScopeTCP  = "tcp_proxies"
+	ScopeUDP  = "udp_proxies"
+)
+
+// Point tells what happened within one step.
+type Point struct {
+	// Requests are the requests that ended: those of a proxy, the attempts at a server,
+	// the connections or sessions that began at a TCP or UDP proxy.
+	Requests uint64
+	// ClientErrors and ServerErrors are those with a status 4xx and 5xx; at a server,
+	// ServerErrors are attempts that gave no response, and of streams what failed.
+	ClientErrors, ServerErrors uint64
+	// CacheHits are the requests that a cache answered without the server's body.
+	CacheHits uint64
+	// Received and Sent are bytes of bodies from and to clients.
+	Received, Sent uint64
+	// P50 and P99 are quantiles of the duration, with an error of at most a tenth; zero
+	// where no duration is known.
+	P50, P99 time.Duration
+}
+
+// Series keeps what was counted over time, for charts. A sample reads the counters every
+// ten seconds: whoever counts knows nothing of it. Steps in which nothing happened take no
+// memory. Its methods may be called by several goroutines at once.
+type Series struct {
+	registry *Registry
+	limit    int
+
+	// sampling is held for the whole of a sample.
+	sampling struct {
+		sync.Mutex
+		last int64 // the fine step that was sampled last
+	}
+
+	mu struct {
+		sync.RWMutex
+		began  int64 // the first fine step
+		now    int64 // the fine step that was sampled last
+		tracks map[Scope]*track
+		memory int
+		// share is which part of the periods is kept, so that the memory is enough.
+		share float64
+	}
+}
+
+// NewSeries returns a series without points. limit is how much memory points take at
+// most, 0 for DefaultSeriesMemory.
+func NewSeries(r *Registry, limit int) *Series {
+	s := &Series{registry: r, limit: cmp.Or(limit, DefaultSeriesMemory)}
+	s.mu.tracks, s.mu.share = map[Scope]*track{}, 1
+	return s
+}
+
+// Run takes samples until ctx ends.
+func (s *Series) Run(ctx context.Context) {
+	s.Sample(time.Now())
+	for {
+		now := time.Now()
+		timer := time.NewTimer(now.Truncate(FineStep).Add(FineStep).Sub(now))
+		select {
+		case <-timer.C:
+			s.Sample(time.Now())
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// Sample reads the counters and keeps what was counted since the sample before, as what
+// happened within the step that has just ended. The first sample only notes where the
+// counters stand.
+func (s *Series) Sample(now time.Time) {
+	s.sampling.Lock()
+	defer s.sampling.Unlock()
+	step := now.Unix()/int64(FineStep/time.Second) - 1
+	first := s.sampling.last == 0 || step < s.sampling.last-coarseSteps // the clock was set back
+	if !first && step <= s.sampling.last {
+		return
+	}
+	s.sampling.last = step
+	found := s.registry.differences()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.now = step
+	if first {
+		s.mu.began = step + 1
+		clear(s.mu.tracks)
+		return
+	}
+	whole := &difference{}
+	for _, d := range found {
+		if d.scope.Proxy == "" { // requests that no route took
+			whole.join(d)
+			continue
+		}
+		s.trackLocked(d.scope).add(step, d)
+		if d.scope.Kind == ScopeHTTP && d.scope.Server == "" {
+			whole.join(d)
+		}
+	}
+	if whole.Requests > 0 {
+		s.trackLocked(Scope{}).add(step, whole)
+	}
+	s.tidyLocked(step)
+}
+
+func (s *Series) trackLocked(scope Scope) *track {
+	t := s.mu.tracks[scope]
+	if t == nil {
+		t = &track{}
+		s.mu.tracks[scope] = t
+	}
+	return t
+}
+
+// coarseSteps is how many fine steps are a coarse one.
+const coarseSteps = int64(CoarseStep / FineStep)
+
+// tidyLocked ends the minutes that are over, and drops what is too old, or too much.
+func (s *Series) tidyLocked(step int64) {
+	s.mu.memory = 0
+	fine := step - int64(float64(FinePeriod/FineStep)*s.mu.share)
+	coarse := step/coarseSteps - int64(float64(CoarsePeriod/CoarseStep)*s.mu.share)
+	for scope, t := range s.mu.tracks {
+		t.close(step)
+		t.fine.drop(fine)
+		t.coarse.drop(coarse)
+		if t.empty() {
+			delete(s.mu.tracks, scope)
+			continue
+		}
+		s.mu.memory += t.memory()
+	}
+	switch {
+	case s.mu.memory > s.limit:
+		s.mu.share = max(s.mu.share*0.8, 0.01)
+	case s.mu.memory < s.limit/2 && s.mu.share < 1:
+		s.mu.share = min(s.mu.share*1.05, 1)
+	}
+}
+
+// Line is a part of a series.
+type Line struct {
+	// Step is the time that a point tells of.
+	Step time.Duration
+	// Begin is the begin of the first point. Before that nothing is kept.
+	Begin time.Time
+	// Points are the points, without gaps.
+	Points []Point
+}
+
+// Find returns the points of a scope from a time on, up to the last whole step. What
+// nothing is known of is left out at the begin; a scope in which nothing happened has
+// points of zeros.
+func (s *Series) Find(scope Scope, from time.Time, step time.Duration) Line {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	ratio := int64(1)
+	if step == CoarseStep {
+		ratio = coarseSteps
+	} else {
+		step = FineStep
+	}
+	end := (s.mu.now + 1) / ratio
+	begin := max(from.Unix()/int64(step/time.Second), s.keptLocked(step), (s.mu.began+ratio-1)/ratio)
+	line := Line{Step: step, Begin: time.Unix(begin*int64(step/time.Second), 0).UTC(), Points: []Point{}}
+	if s.mu.now == 0 || begin >= end {
+		return line
+	}
+	line.Points = make([]Point, end-begin)
+	if t := s.mu.tracks[scope]; t != nil {
+		points := &t.fine
+		if ratio > 1 {
+			points = &t.coarse
+		}
+		points.each(begin, func(at int64, p Point) {
+			if at < end {
+				line.Points[at-begin] = p
+			}
+		})
+	}
+	return line
+}
+
+// keptLocked returns the first step of a resolution that is kept.
+func (s *Series) keptLocked(step time.Duration) int64 {
+	if step == CoarseStep {
+		return s.mu.now/coarseSteps - int64(float64(CoarsePeriod/CoarseStep)*s.mu.share) + 1
+	}
+	return s.mu.now - int64(float64(FinePeriod/FineStep)*s.mu.share) + 1
+}
+
+// Recent returns what happened in a scope within the last RecentPeriod. It has no
+// quantiles.
+func (s *Series) Recent(scope Scope) Point {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if t := s.mu.tracks[scope]; t != nil {
+		return t.recent(s.mu.now)
+	}
+	return Point{}
+}
+
+// Memory returns how many bytes the points take.
+func (s *Series) Memory() int {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.mu.memory
+}
+
+// difference is what was counted of a scope since the sample before.
+type difference struct {
+	scope Scope
+	Point
+	durations spread
+}
+
+// join adds what o counted.
+func (d *difference) join(o *difference) {
+	d.Point.join(o.Point)
+	d.durations.join(&o.durations)
+}
+
+// join adds the numbers of o, without quantiles.
+func (p *Point) join(o Point) {
+	p.Requests += o.Requests
+	p.ClientErrors += o.ClientErrors
+	p.ServerErrors += o.ServerErrors
+	p.CacheHits += o.CacheHits
+	p.Received += o.Received
+	p.Sent += o.Sent
+}
+
+// differences returns what was counted since it was called last, for each scope in which
+// something was. One caller at a time.
+func (r *Registry) differences() []*difference {
+	routes, servers, _, _ := r.handles()
+	var all []*difference
+	for _, h := range routes {
+		if d := h.difference(); d != nil {
+			d.scope = Scope{Kind: ScopeHTTP, Proxy: h.key.Proxy}
+			all = append(all, d)
+		}
+	}
+	for _, h := range servers {
+		if d := h.difference(); d != nil {
+			d.scope = Scope{kindOfRoute(h.key.route), h.key.proxy, h.key.url}
+			all = append(all, d)
+		}
+	}
+	for h, counts := range r.streamCounts() {
+		if d := h.difference(counts()); d != nil {
+			d.scope = Scope{Kind: kindOfRoute(h.key.protocol), Proxy: h.key.proxy}
+			all = append(all, d)
+		}
+	}
+	slices.SortFunc(all, func(a, b *difference) int {
+		return cmp.Or(strings.Compare(a.scope.Proxy, b.scope.Proxy), strings.Compare(a.scope.Kind, b.scope.Kind), strings.Compare(a.scope.Server, b.scope.Server))
+	})
+	// Routes of one proxy are one.
+	kept := all[:0]
+	for _, d := range all {
+		if n := len(kept); n > 0 && kept[n-1].scope == d.scope {
+			kept[n-1].join(d)
+			continue
+		}
+		kept = append(kept, d)
+	}
+	return kept
+}
+
+// kindOfRoute returns the kind of the proxies whose servers are counted under a route:
+// those of streams stand under their protocol.
+func kindOfRoute(route string) string {
+	switch route {
+	case "tcp":
+		return ScopeTCP
+	case "udp":
+		return ScopeUDP
+	}
+	return ScopeHTTP
+}
+
+// difference returns what was counted since it was called last, nil for nothing.
+func (h *Route) difference() *difference {
+	var count uint64
+	h.cells.each(func(n *routeNumbers) { count += n.count })
+	if count == 0 || h.seen != nil && count == h.seen.count {
+		return nil
+	}
+	if h.seen == nil {
+		h.seen = &routeSeen{}
+	}
+	total := h.sum()
+	now := routeSeen{count: count, Point: total.point()}
+	for i, n := range total.duration.native {
+		now.durations[i+1] = uint32(n)
+	}
+	now.durations[0] = uint32(total.duration.zero)
+	d := &difference{Point: now.Point.since(h.seen.Point)}
+	d.durations.since(&now.durations, &h.seen.durations)
+	*h.seen = now
+	return d
+}
+
+// routeSeen is what the sample before has found at a route.
+type routeSeen struct {
+	count uint64
+	Point
+	durations spread
+}
+
+// point returns the numbers of a chart.
+func (n *routeNumbers) point() Point {
+	p := Point{Received: n.received, Sent: n.sent}
+	class := func(class int, count uint64) {
+		p.Requests += count
+		switch class {
+		case 4:
+			p.ClientErrors += count
+		case 5:
+			p.ServerErrors += count
+		}
+	}
+	for c, count := range n.requests {
+		class(c, count)
+	}
+	if n.answers != nil {
+		for reason := range n.answers {
+			for c, count := range n.answers[reason] {
+				class(c, count)
+			}
+		}
+	}
+	if n.cached != nil {
+		for _, use := range []exchange.CacheUse{exchange.CacheHit, exchange.CacheStale, exchange.CacheRevalidated, exchange.CacheCollapsed} {
+			p.CacheHits += n.cached[use]
+		}
+	}
+	return p
+}
+
+// since returns the difference to an earlier sum.
+func (p Point) since(before Point) Point {
+	return Point{
+		Requests: p.Requests - before.Requests, ClientErrors: p.ClientErrors - before.ClientErrors, ServerErrors: p.ServerErrors - before.ServerErrors,
+		CacheHits: p.CacheHits - before.CacheHits, Received: p.Received - before.Received, Sent: p.Sent - before.Sent,
+	}
+}
+
+// difference returns what was counted since it was called last, nil for nothing.
+func (h *Server) difference() *difference {
+	attempts, errors := h.sum()
+	now := Point{Requests: attempts}
+	for _, n := range errors {
+		now.ServerErrors += n
+	}
+	return changed(&h.seen, now)
+}
+
+// difference returns what was counted since it was called last, nil for nothing.
+func (h *Stream) difference(n exchange.PassageCounts) *difference {
+	now := Point{Requests: n.Accepted, Received: n.Received, Sent: n.Sent}
+	for _, count := range n.Errors {
+		now.ServerErrors += count
+	}
+	if now.Requests < h.seen.Requests {
+		h.seen = Point{} // the proxy was made anew
+	}
+	return changed(&h.seen, now)
+}
+
+func changed(seen *Point, now Point) *difference {
+	if now == *seen {
+		return nil
+	}
+	d := &difference{Point: now.since(*seen)}
+	*seen = now
+	return d
+}
