@@ -37,7 +37,6 @@ type acmeState struct {
 	Name, State string
 	Trouble     struct{ Code, Message, Hint string }
 	Has         []string
-	Timeline    []struct{ Issued bool }
 }
 
 // acme returns how the certificates by ACME stand.
@@ -133,6 +132,15 @@ proxies:
 			t.Errorf("headgate %v: %v\n%s", args, err, out)
 		}
 	}
+	for _, args := range [][]string{{"preflight", "shop.example.com"}, {"order", "--timeout", "1m"}} {
+		out, err := exec.Command(os.Getenv(binaryFolder), append(append([]string{"acme"}, args...), "--admin", admin)...).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "blocked") || !strings.Contains(string(out), "port_not_open") {
+			t.Errorf("headgate acme %v: %v\n%s", args, err, out)
+		}
+	}
+	if n := authority.Orders(); n != 0 {
+		t.Errorf("%d orders were placed for what is blocked", n)
+	}
 	g.apply(config(fmt.Sprintf("web: {address: %q, protocol: http}, websecure: {address: %q, protocol: https}", web, secure)))
 	g.until(admin, "shop.example.com", "valid")
 	g.until(admin, "blog.example.com", "valid")
@@ -152,6 +160,23 @@ proxies:
 	}
 	if body := get(t, web, "plain.example.com", "/.well-known/acme-challenge/of-the-server"); body != "server /.well-known/acme-challenge/of-the-server" {
 		t.Errorf("a challenge of the server's got %q", body)
+	}
+
+	for _, step := range []struct{ args, want string }{
+		{"preflight shop.example.com", "shop.example.com by http-01"},
+		{"order", "every certificate by ACME is valid"},
+		{"renew shop.example.com", ": issued\n"},
+		{"rollover main", "has a new key"},
+		{"renew shop.example.com -o json", `"state": "valid"`},
+	} {
+		args := append(append([]string{"acme"}, strings.Fields(step.args)...), "--admin", admin)
+		out, err := exec.Command(os.Getenv(binaryFolder), args...).CombinedOutput()
+		if err != nil || !strings.Contains(string(out), step.want) {
+			t.Errorf("headgate %v: %v, want %q in\n%s", args, err, step.want, out)
+		}
+	}
+	if body := get(t, web, "shop.example.com", "/.well-known/acme-challenge/stranger"); body != "no such challenge\n" {
+		t.Errorf("a stranger's challenge got %q", body)
 	}
 
 	// The certificates outlive a kill, the authority and the entries.

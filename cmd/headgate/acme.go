@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
+	"net/url"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -19,88 +19,348 @@ import (
 )
 
 func newACME() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "acme",
-		Short: "Show certificates by ACME and their orders",
-		Long: `acme tells how the certificates stand that come by ACME: their states, why there is
-none, what to do, and when the next try is.`,
-		Example: `  headgate acme status
-  headgate acme status shop.example.com`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-	}
-	cmd.AddCommand(newACMEStatus())
+	cmd := group("acme", "Show and order certificates by ACME", `acme tells how the certificates stand that come by ACME: their states, why there is
+none, what to do, and when the next try is; and it has them ordered.`)
+	cmd.Example = `  headgate acme status
+  headgate acme status shop.example.com
+  headgate acme preflight
+  headgate acme order shop.example.com`
+	cmd.AddCommand(newACMEStatus(), newACMEOrder(), newACMERenew(), newACMEPreflight(), newACMERollover())
 	return cmd
 }
+
+// namesHelp tells what the argument of the commands is.
+const namesHelp = ` The name is that of the certificate, or a host that it is for.`
 
 func newACMEStatus() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [NAME]",
 		Short: "Show the states of certificates by ACME",
 		Long: `status lists the certificates that come by ACME, with their states: idle, preflight,
-blocked, pending, ready, processing, valid, failed. A name adds its orders, step by
-step, with the authority's own words. The name is that of the certificate, or a host
-that it is for.` + reachHelp,
+blocked, pending, ready, processing, valid, failed. A name adds its last orders, step by
+step, with the authority's own words and what they mean.` + namesHelp + reachHelp,
 		Example: `  headgate acme status
   headgate acme status '*.example.com'
   headgate acme status shop.example.com -o json`,
 		Args: cobra.MaximumNArgs(1),
 	}
-	at, output := addReach(cmd), addOutput(cmd)
+	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		records, err := askACME(cmd.Context(), at)
-		if err != nil {
-			return err
-		}
-		if len(args) > 0 {
-			if records = slices.DeleteFunc(records, func(r *acme.Record) bool { return !isAbout(r, args[0]) }); len(records) == 0 {
-				return fmt.Errorf("no certificate by ACME is for %q", args[0])
+		return r.ask(func(ctx context.Context, to *remote) error {
+			if len(args) == 0 {
+				all, err := askList[*acme.Record](ctx, to, "/orders")
+				if err != nil {
+					return err
+				}
+				if output.value == "json" {
+					return writeJSON(cmd, all.raw)
+				}
+				return printACME(cmd.OutOrStdout(), all.items, false)
 			}
-		}
-		if output.value == "json" {
-			if records == nil {
-				records = []*acme.Record{}
+			var raw json.RawMessage
+			if err := to.ask(ctx, http.MethodGet, orderPath(args[0], ""), nil, &raw); err != nil {
+				return err
 			}
-			return writeJSON(cmd, records)
-		}
-		return printACME(cmd.OutOrStdout(), records, len(args) > 0)
+			if output.value == "json" {
+				return writeJSON(cmd, raw)
+			}
+			record := &acme.Record{}
+			if err := json.Unmarshal(raw, record); err != nil {
+				return fmt.Errorf("read the answer of %s: %w", to.place, err)
+			}
+			return printACME(cmd.OutOrStdout(), []*acme.Record{record}, true)
+		})
 	}
 	return cmd
 }
 
-// askACME returns how the certificates by ACME stand.
-func askACME(ctx context.Context, at *reach) ([]*acme.Record, error) {
-	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
-	defer cancel()
-	to, err := at.open(ctx)
+// ask calls a func with the headgate that runs.
+func (r *reach) ask(do func(context.Context, *remote) error) error {
+	ctx := r.cmd.Context()
+	to, err := r.open(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer to.close()
-	rs, err := to.send(ctx, http.MethodGet, "/status", nil, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer rs.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(rs.Body, statusSize))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("read the status: %w", err)
-	case rs.StatusCode != http.StatusOK:
-		return nil, errors.New(strings.TrimSpace(string(body)))
-	}
-	var page struct {
-		ACME []*acme.Record `json:"acme"`
-	}
-	if err := json.Unmarshal(body, &page); err != nil {
-		return nil, fmt.Errorf("read the status: %w", err)
-	}
-	return page.ACME, nil
+	return do(ctx, to)
 }
 
-// isAbout reports whether a certificate has a name, or is for a host.
-func isAbout(r *acme.Record, name string) bool {
-	return r.Name == name || slices.Contains(r.Names, name) || acme.Covers(r.Names, name) || acme.Covers(r.Has, name)
+// orderPath returns the path of a certificate by ACME, or of what is done to it.
+func orderPath(name, action string) string {
+	path := "/orders/" + url.PathEscape(name)
+	if action != "" {
+		path += "/" + action
+	}
+	return path
+}
+
+func newACMEOrder() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "order [NAME]",
+		Short: "Order a certificate now",
+		Long: `order has a certificate ordered now, without waiting for the next try, and shows the
+steps until it is there or cannot be had. Without a name it is every one that is not
+valid.` + namesHelp + ` One that is valid is left alone: see renew.` + reachHelp,
+		Example: `  headgate acme order
+  headgate acme order shop.example.com`,
+		Args: cobra.MaximumNArgs(1),
+	}
+	f := addOrdering(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return f.reach.ask(func(ctx context.Context, to *remote) error {
+			if len(args) > 0 {
+				return f.begin(ctx, to, "order", args)
+			}
+			all, err := askList[*acme.Record](ctx, to, "/orders")
+			if err != nil {
+				return err
+			}
+			var names []string
+			for _, r := range all.items {
+				if r.State != acme.Valid {
+					names = append(names, r.Name)
+				}
+			}
+			return f.begin(ctx, to, "order", names)
+		})
+	}
+	return cmd
+}
+
+func newACMERenew() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "renew NAME",
+		Short: "Order a certificate anew, also if it is valid",
+		Long: `renew has a certificate ordered anew now, also if it is valid still, and shows the
+steps. It counts against the authority's limits: Let's Encrypt gives five certificates a
+week for the same names.` + namesHelp + reachHelp,
+		Example: `  headgate acme renew shop.example.com`,
+		Args:    oneName("certificate"),
+	}
+	f := addOrdering(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return f.reach.ask(func(ctx context.Context, to *remote) error { return f.begin(ctx, to, "renew", args) })
+	}
+	return cmd
+}
+
+func newACMEPreflight() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "preflight [NAME]",
+		Short: "Look whether an order can succeed",
+		Long: `preflight looks whether an order for a certificate can succeed, and places none: at the
+name, its addresses and CAA records in the DNS, at our ports, at the authority's limits
+as far as they are known. What is certain to fail is blocked, and the exit code is 1 then;
+what is doubtful is a warning. Without a name it is every certificate.` + namesHelp + reachHelp,
+		Example: `  headgate acme preflight
+  headgate acme preflight shop.example.com -o json`,
+		Args: cobra.MaximumNArgs(1),
+	}
+	r, output := addReach(cmd), addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return r.ask(func(ctx context.Context, to *remote) error {
+			names := args
+			if len(args) == 0 {
+				all, err := askList[*acme.Record](ctx, to, "/orders")
+				if err != nil {
+					return err
+				}
+				for _, r := range all.items {
+					names = append(names, r.Name)
+				}
+			}
+			return preflight(ctx, cmd, to, names, output.value == "json")
+		})
+	}
+	return cmd
+}
+
+// outlook is what a look before an order has found.
+type outlook struct {
+	Name       string        `json:"name"`
+	Blocked    bool          `json:"blocked"`
+	Trouble    *acme.Trouble `json:"trouble"`
+	Warnings   []string      `json:"warnings"`
+	Challenges []struct{ Name, Challenge string }
+}
+
+// preflight looks at certificates one after the other, and tells what it found.
+func preflight(ctx context.Context, cmd *cobra.Command, to *remote, names []string, asJSON bool) error {
+	all, blocked := []json.RawMessage{}, 0
+	out := cmd.OutOrStdout()
+	for _, name := range names {
+		var raw json.RawMessage
+		var o outlook
+		err := to.ask(ctx, http.MethodPost, orderPath(name, "preflight"), struct{}{}, &raw)
+		if err == nil {
+			err = json.Unmarshal(raw, &o)
+		}
+		if err != nil {
+			return err
+		}
+		if o.Blocked {
+			blocked++
+		}
+		if all = append(all, raw); !asJSON {
+			o.print(out)
+		}
+	}
+	if asJSON {
+		if err := writeJSON(cmd, all); err != nil {
+			return err
+		}
+	} else if len(names) == 0 {
+		fmt.Fprintln(out, "no certificate comes by ACME")
+	}
+	if blocked > 0 {
+		return fmt.Errorf("%d of %d blocked: an order would fail, and none is placed", blocked, len(names))
+	}
+	return nil
+}
+
+func (o *outlook) print(out io.Writer) {
+	var by []string
+	for _, c := range o.Challenges {
+		by = append(by, c.Name+" by "+c.Challenge)
+	}
+	state := "an order can be placed"
+	if o.Blocked {
+		state = "blocked"
+	}
+	fmt.Fprintf(out, "%s: %s\n", o.Name, state)
+	if len(by) > 0 {
+		fmt.Fprintf(out, "  %s\n", strings.Join(by, ", "))
+	}
+	for _, w := range o.Warnings {
+		fmt.Fprintf(out, "  ! %s\n", w)
+	}
+	if o.Trouble != nil {
+		fmt.Fprintf(out, "  %s\n", strings.ReplaceAll(wordsOf(o.Trouble), "\n", "\n  "))
+	}
+}
+
+func newACMERollover() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "rollover ENTRY",
+		Short: "Give an account a new key",
+		Long: `rollover gives the account of an acme entry at its directory a new key. Certificates and
+orders stay as they are.` + reachHelp,
+		Example: `  headgate acme rollover main`,
+		Args:    oneName("acme entry"),
+	}
+	r, output := addReach(cmd), addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return r.ask(func(ctx context.Context, to *remote) error {
+			if err := to.ask(ctx, http.MethodPost, "/acme/"+url.PathEscape(args[0])+"/rollover", struct{}{}, nil); err != nil {
+				return err
+			}
+			return done(cmd, output, map[string]string{"entry": args[0]}, "the account of %s has a new key", args[0])
+		})
+	}
+	return cmd
+}
+
+// ordering is what commands have in common that place orders.
+type ordering struct {
+	cmd     *cobra.Command
+	reach   *reach
+	output  *choice
+	noWait  *bool
+	timeout *time.Duration
+}
+
+func addOrdering(cmd *cobra.Command) *ordering {
+	return &ordering{
+		cmd: cmd, reach: addReach(cmd), output: addOutput(cmd),
+		noWait:  cmd.Flags().Bool("no-wait", false, "return when the order has begun"),
+		timeout: cmd.Flags().Duration("timeout", 10*time.Minute, "how long to wait for all orders; they go on afterwards"),
+	}
+}
+
+// askPause is the pause between two looks at an order.
+const askPause = 300 * time.Millisecond
+
+// begin has certificates ordered, and shows what becomes of them.
+func (f *ordering) begin(ctx context.Context, to *remote, action string, names []string) error {
+	ctx, cancel := context.WithTimeout(ctx, *f.timeout)
+	defer cancel()
+	began := make([]*acme.Record, 0, len(names))
+	for _, name := range names {
+		was := &acme.Record{} // before, so that no end is missed
+		if err := to.ask(ctx, http.MethodGet, orderPath(name, ""), nil, was); err != nil {
+			return err
+		}
+		if err := to.ask(ctx, http.MethodPost, orderPath(was.Name, action), struct{}{}, nil); err != nil {
+			return err
+		}
+		began = append(began, was)
+	}
+	ended, failed := []*acme.Record{}, 0
+	for _, was := range began {
+		is := was
+		if !*f.noWait {
+			var err error
+			if is, err = f.wait(ctx, to, was); err != nil {
+				return err
+			}
+			if is.State != acme.Valid {
+				failed++
+			}
+		}
+		ended = append(ended, is)
+	}
+	if err := f.tell(ended); err != nil {
+		return err
+	}
+	if failed > 0 {
+		return fmt.Errorf("%d of %d certificates could not be had", failed, len(began))
+	}
+	return nil
+}
+
+// wait waits until an order has ended that began after a record.
+func (f *ordering) wait(ctx context.Context, to *remote, was *acme.Record) (*acme.Record, error) {
+	for {
+		is := &acme.Record{}
+		if err := to.ask(ctx, http.MethodGet, orderPath(was.Name, ""), nil, is); err != nil {
+			return nil, timedOut(ctx, err, was.Name)
+		}
+		switch is.State {
+		case acme.Valid, acme.Blocked, acme.Failed:
+			if !is.NextTry.Equal(was.NextTry) || !is.NotBefore.Equal(was.NotBefore) || is.Failures != was.Failures {
+				return is, nil
+			}
+		}
+		select {
+		case <-ctx.Done():
+			return nil, timedOut(ctx, ctx.Err(), was.Name)
+		case <-time.After(askPause):
+		}
+	}
+}
+
+// timedOut says that an order takes longer than the command waits.
+func timedOut(ctx context.Context, err error, name string) error {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("the order for %s has not ended yet; it goes on, and headgate acme status tells how", name)
+	}
+	return err
+}
+
+func (f *ordering) tell(ended []*acme.Record) error {
+	if f.output.value == "json" {
+		return writeJSON(f.cmd, ended)
+	}
+	if len(ended) == 0 {
+		_, err := fmt.Fprintln(f.cmd.OutOrStdout(), "every certificate by ACME is valid")
+		return err
+	}
+	for _, r := range ended { // of older orders the status tells
+		if n := len(r.Timeline); n > 1 {
+			r.Timeline = r.Timeline[n-1:]
+		}
+	}
+	return printACME(f.cmd.OutOrStdout(), ended, !*f.noWait)
 }
 
 // printACME writes certificates as a table, and with orders what happened to each.

@@ -38,8 +38,8 @@ type Status struct {
 	Sources []SourceState `json:"sources"`
 	// Certificates are the certificates by name, where HTTPS ports use them.
 	Certificates []certs.Status `json:"certificates,omitempty"`
-	// ACME are the certificates that come by ACME, by name, with the timelines of
-	// their orders.
+	// ACME are the certificates that come by ACME, by name. The API tells the
+	// timelines of their orders.
 	ACME []*acme.Record `json:"acme,omitempty"`
 	// Unverified are the https servers whose certificates are not checked
 	// (insecure_skip_verify).
@@ -101,7 +101,7 @@ func (c *Control) StatusOf(proxy string) Status {
 	out.Since, out.Revision, out.Refused, out.Pending = s.since, s.revision, s.refused, s.pending
 	out.Sources = append(out.Sources, s.configuration())
 	out.Ports = append(out.Ports, c.ports.States()...)
-	out.ACME = c.issuer.manager.Records()
+	out.ACME = summaries(c.issuer.manager.Records())
 	if p := c.current.Load(); p != nil {
 		out.TCPProxies, out.UDPProxies = streamStates(p, proxy)
 		out.Certificates, out.Unverified = p.Certificates(), p.Unverified()

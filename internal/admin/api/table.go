@@ -9,22 +9,23 @@ import (
 
 // The areas that the scopes of tokens name.
 const (
-	areaBackup    = "backup"
-	areaCache     = "cache"
-	areaConfig    = "config"
-	areaEvents    = "events"
-	areaLogs      = "logs"
-	areaOperators = "operators"
-	areaSession   = "session"
-	areaStatus    = "status"
-	areaWebhooks  = "webhooks"
+	areaBackup       = "backup"
+	areaCache        = "cache"
+	areaCertificates = "certificates"
+	areaConfig       = "config"
+	areaEvents       = "events"
+	areaLogs         = "logs"
+	areaOperators    = "operators"
+	areaSession      = "session"
+	areaStatus       = "status"
+	areaWebhooks     = "webhooks"
 )
 
 func of[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
 // whole is the table with the rows of the configuration.
 func (a *API) whole() []row {
-	rows := a.table()
+	rows := append(a.table(), a.orderRows()...)
 	for _, k := range config.Kinds() {
 		rows = append(rows, a.documentRows(k)...)
 	}

@@ -1,0 +1,78 @@
+package acme
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Outlook is what a look before an order has found.
+type Outlook struct {
+	// Trouble is why an order would fail, nil if nothing is known against it.
+	Trouble *Trouble
+	// Warnings are what is doubtful.
+	Warnings []string
+	// Chosen is the challenge for each name, as far as it could be chosen.
+	Chosen map[string]Challenge
+}
+
+// Find returns how the certificate stands that has a name, or is for a host; nil if
+// there is none. One with just the name of the host comes before a wildcard.
+func (m *Manager) Find(name string) *Record {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	host := fold(name)
+	for _, n := range []string{name, nameOf([]string{host})} {
+		if j := m.mu.jobs[n]; j != nil {
+			return j.shown.Load()
+		}
+	}
+	_, rest, dotted := strings.Cut(host, ".")
+	if !dotted || strings.HasPrefix(host, "*.") {
+		return nil
+	}
+	if j := m.mu.jobs[nameOf([]string{"*." + rest})]; j != nil {
+		return j.shown.Load()
+	}
+	for _, j := range m.mu.jobs { // the second name of a wildcard's certificate
+		if r := j.shown.Load(); slices.Contains(r.Names, host) || slices.Contains(r.Has, host) {
+			return r
+		}
+	}
+	return nil
+}
+
+// Preflight looks whether an order for a certificate that is wanted can succeed, as it is
+// looked before each order, and places none. The error says that it is not wanted.
+func (m *Manager) Preflight(ctx context.Context, name string) (Outlook, error) {
+	m.mu.Lock()
+	j := m.mu.jobs[name]
+	if j == nil || !j.wanted {
+		m.mu.Unlock()
+		return Outlook{}, fmt.Errorf("no certificate %q is wanted by an acme entry", name)
+	}
+	e, names, r := j.entry, j.names, j.shown.Load()
+	m.mu.Unlock()
+	o := order{m: m, entry: e, names: names, record: r}
+	if err := o.openDirectory(ctx); err != nil {
+		if o.client != nil {
+			o.client.HTTPClient.CloseIdleConnections()
+		}
+		return Outlook{Trouble: troubleOf(err)}, nil
+	}
+	defer o.client.HTTPClient.CloseIdleConnections()
+	chosen, warnings, err := m.preflight(ctx, e, names, r, o.dir)
+	out := Outlook{Warnings: warnings, Chosen: chosen}
+	if err != nil {
+		out.Trouble = troubleOf(err)
+	}
+	return out, nil
+}
+
+// Brief returns the record without the timeline of its orders.
+func (r *Record) Brief() *Record {
+	out := *r
+	out.Timeline = nil
+	return &out
+}
