@@ -105,6 +105,12 @@ type Limits struct {
 	// BodyIdleTimeout is the longest pause in a request body before the
 	// connection is cut.
 	BodyIdleTimeout unit.Duration `json:"body_idle_timeout" default:"60s" min:"100ms" max:"24h"`
+	// MinBodyRate is how many bytes a second a client has to send of a request body.
+	// headgate waits for it as long as body_idle_timeout in all, and for what it sent
+	// as long again as that takes at this rate; then the request ends with 408. Time in
+	// which a server does not take the body does not count. Streams that clients keep
+	// open, such as those of gRPC, are held to it too. 0 is no bound.
+	MinBodyRate unit.Size `json:"min_body_rate" default:"0" min:"0" max:"1GiB" example:"1KiB"`
 	// WriteIdleTimeout is how long a client may take no byte of a response
 	// before its connection is cut.
 	WriteIdleTimeout unit.Duration `json:"write_idle_timeout" default:"60s" min:"100ms" max:"24h"`
@@ -126,11 +132,13 @@ type Limits struct {
 	// on one HTTP/2 or HTTP/3 connection; more are refused, and clients send them
 	// again.
 	MaxConcurrentStreams int `json:"max_concurrent_streams" was:"streams" default:"256" min:"1" max:"10000"`
-	// MaxMemory bounds the memory that requests over HTTP/2 and HTTP/3 hold while
-	// they are under way, with what is buffered of their bodies. A request counts as
-	// 64 KiB, and what was not read yet of its body on top. A client may have as much
-	// as is left of it, so one alone gets half, and a newcomer always something; what
-	// is more is refused, and clients send it again. 0 is no bound.
+	// MaxMemory bounds the memory that requests hold while they are under way, with
+	// what is buffered of their heads and bodies. A request over HTTP/2 and HTTP/3 counts
+	// as 64 KiB, and what was not read yet of its body on top; one over HTTP/1.1 as 32 KiB
+	// while its client or server is waited for, and a head that did not come whole as its
+	// size. A client may have as much as is left of it, so one alone gets half, and a
+	// newcomer always something; what is more is refused (over HTTP/1.1 with 503), and
+	// clients send it again. 0 is no bound.
 	MaxMemory unit.Size `json:"max_memory" default:"1GiB" min:"0" max:"1TiB"`
 	// MaxMemoryPerClient is the same for one client address (IPv6 by /64). Raise it
 	// where a load balancer or CDN in front has few addresses and many clients. 0 is

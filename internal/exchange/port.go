@@ -23,8 +23,7 @@ type Port struct {
 	// Streams is how many requests a client may have under way on one connection
 	// of HTTP/2 or HTTP/3.
 	Streams int
-	// MaxMemory bounds what the requests of all clients of HTTP/2 and HTTP/3 may hold
-	// in memory, and MaxClientMemory those of one address, in bytes; 0 is no bound.
+	// MaxMemory bounds what the requests of all clients may hold in memory, and MaxClientMemory those of one address, in bytes; 0 is no bound.
 	MaxMemory, MaxClientMemory int64
 	// Limits are what an exchange begins with.
 	Limits Limits

@@ -174,7 +174,7 @@ func (c *compiler) count(r retirer) { c.keeper.unit.counters = append(c.keeper.u
 func (c *compiler) newPort(settings *config.Port) *Port {
 	l := &settings.Limits
 	at := c.report.Root().Field("ports").Field(settings.Name).Called("port", settings.Name)
-	p := &Port{settings: settings, challenges: c.house.Challenges, challenged: c.challenged, announcers: newAnnouncers(settings.ProxyProtocol, at.Field("proxy_protocol"))}
+	p := &Port{settings: settings, minBodyRate: int64(l.MinBodyRate), challenges: c.house.Challenges, challenged: c.challenged, announcers: newAnnouncers(settings.ProxyProtocol, at.Field("proxy_protocol"))}
 	place := &exchange.Place{Port: settings.Name}
 	p.front = exchange.Port{
 		Place:       place,

@@ -60,6 +60,8 @@ type Port struct {
 	settings *config.Port
 	front    exchange.Port
 	hosts    hosts
+	// minBodyRate is the least rate of request bodies, in bytes a second; 0 is none.
+	minBodyRate int64
 	// outside takes what no route takes.
 	outside exchange.Pipeline
 	// tls is how an HTTPS port speaks TLS; nil on others.

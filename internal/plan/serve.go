@@ -23,6 +23,9 @@ func (p *Port) serve(ex *exchange.Exchange) {
 		p.refuse(ex, answer)
 		return
 	}
+	if p.minBodyRate > 0 {
+		p.paceBody(ex)
+	}
 	r.pipeline.Serve(ex)
 }
 

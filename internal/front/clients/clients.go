@@ -11,6 +11,7 @@ import (
 	"hash/maphash"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"headgate/internal/bucket"
@@ -39,6 +40,7 @@ type Clients struct {
 
 	seed     maphash.Seed
 	offences bucket.Table
+	total    atomic.Int64 // mu.used, for who only looks
 
 	mu struct {
 		sync.Mutex
@@ -51,6 +53,7 @@ type Clients struct {
 type client struct {
 	connections int
 	used        int64
+	total       atomic.Int64 // used, for who only looks
 }
 
 // New returns an empty Clients.
@@ -130,11 +133,33 @@ func (m *Member) take(n int64, limits Limits) bool {
 	if limits.Each > 0 && after > limits.Each || limits.Total > 0 && after > limits.Total-c.mu.used {
 		return false
 	}
-	m.held += n
-	m.client.used = after
-	c.mu.used += n
+	m.giveLocked(-n)
 	return true
 }
+
+// Hold counts n bytes of memory that are held already, over the limits too.
+func (m *Member) Hold(n int64) { m.Give(-n) }
+
+// Room reports whether the limits would let the client have n bytes more. It takes no
+// lock. Refused hears of it when there is none.
+func (m *Member) Room(n int64, limits Limits) bool {
+	if m == nil {
+		return true
+	}
+	used := m.client.total.Load()
+	if used == 0 { // a newcomer always has room
+		return true
+	}
+	after := used + n
+	if limits.Each > 0 && after > limits.Each || limits.Total > 0 && after > limits.Total-m.clients.total.Load() {
+		m.refuse()
+		return false
+	}
+	return true
+}
+
+// Busy reports whether any client holds memory.
+func (c *Clients) Busy() bool { return c != nil && c.total.Load() > 0 }
 
 // maxPlaces is the largest number of requests that memory is taken for at once.
 const maxPlaces = 16
@@ -170,6 +195,8 @@ func (m *Member) giveLocked(n int64) {
 	m.held -= n
 	m.client.used -= n
 	m.clients.mu.used -= n
+	m.client.total.Store(m.client.used)
+	m.clients.total.Store(m.clients.mu.used)
 }
 
 // Leave removes the connection, and gives back what it holds.

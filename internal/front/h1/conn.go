@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
+	"headgate/internal/front/clients"
 	"headgate/internal/netconn"
 	"headgate/internal/proto/http1"
 )
@@ -33,6 +34,8 @@ type Front struct {
 	// closed its side is taken for gone at once, as it takes the room of one that
 	// has not. Nil is never.
 	Full func() bool
+	// Clients bounds what the clients of the socket hold in memory. Nil bounds nothing.
+	Clients *clients.Clients
 }
 
 // idleGrace is how long a connection that is told to drain still waits for a
@@ -53,6 +56,10 @@ type Conn struct {
 	work *work // held while a request is at hand
 	last state // what came of the last step
 	left int64 // when the client was first seen to have closed its side, or 0
+
+	member *clients.Member // of its client, nil before that matters
+	held   int64           // bytes that were counted for it
+	waits  bool            // those of a request that waits are among them
 
 	broken bool // the connection ends with a reset
 	parted bool // the client has said that it sends nothing more
@@ -119,6 +126,7 @@ const halfClosed = int64(time.Second)
 
 // Gone reports whether the client has left. It is asked while a server thinks.
 func (c *Conn) Gone() bool {
+	c.hold() // who is asked has waited a while
 	switch c.nc.Peer() {
 	case netconn.Present:
 		return false
@@ -146,6 +154,12 @@ func (c *Conn) Serve() {
 	c.nc.SetReadWait(c.port.HeadTimeout)
 	c.nc.SetWriteWait(c.port.WriteIdle)
 	for c.next() {
+		if c.work.ex.Request.Upgrade == "" && !c.take(waitMemory) {
+			c.refuse(holdsTooMuch)
+			c.last = ended
+			break
+		}
+		c.waits = c.held > 0
 		c.last = c.serve(c.work)
 	}
 	switch {
@@ -183,6 +197,7 @@ func (c *Conn) end() {
 	c.nc.Close()
 	c.release()
 	c.buf.Drop()
+	c.member.Leave()
 }
 
 func (c *Conn) release() {
@@ -190,6 +205,7 @@ func (c *Conn) release() {
 		works.Put(c.work)
 		c.work = nil
 		c.buf.Free()
+		c.yield()
 	}
 }
 
@@ -238,6 +254,9 @@ func (c *Conn) request() state {
 		return ended
 	case n == 0:
 		return c.awaitHead(w)
+	case !c.room():
+		c.refuse(holdsTooMuch)
+		return ended
 	}
 	c.buf.Use(n)
 	c.buf.Hold()
@@ -274,8 +293,13 @@ func (c *Conn) awaitHead(w *work) state {
 	if w.begun == 0 {
 		w.begun = exchange.Now()
 	}
+	before := c.buf.Cap()
 	if !c.buf.Grow(c.port.HeadSize + 4096) {
 		c.refuse(&exchange.Answer{Reason: exchange.HeadTooLarge, Cause: http1.HeadTooLarge.Error()})
+		return ended
+	}
+	if more := c.buf.Cap() - before; more > 0 && !c.take(int64(more)) {
+		c.refuse(holdsTooMuch)
 		return ended
 	}
 	c.nc.SetReadWait(0)

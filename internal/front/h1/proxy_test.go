@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
+	"headgate/internal/front/clients"
 	"headgate/internal/front/h1"
 	"headgate/internal/upstream"
 )
@@ -98,7 +99,7 @@ func newProxy(t testing.TB, address string, options ...option) *proxy {
 		target := upstream.Target{URL: "http://" + address, Address: address, Authority: address, Weight: 1}
 		p.pipe.Source = upstream.New([]upstream.Target{target}, settings, upstream.Policy{}, env)
 	}
-	p.front = &h1.Front{Port: func() *exchange.Port { return p.port }, Scheme: "http"}
+	p.front = &h1.Front{Port: func() *exchange.Port { return p.port }, Scheme: "http", Clients: clients.New()}
 	p.listen()
 	return p
 }

@@ -171,6 +171,9 @@ func (c *Conn) sendPlain(ex *exchange.Exchange) error {
 				return err
 			}
 		}
+		if ex.Sent > slowSent {
+			c.hold()
+		}
 		n, err := body.Read(p[:])
 		ex.Sent += int64(n)
 		if n > 0 {
@@ -247,6 +250,9 @@ func (c *Conn) sendChunked(ex *exchange.Exchange) error {
 			if err := c.nc.Flush(); err != nil {
 				return err
 			}
+		}
+		if ex.Sent > slowSent {
+			c.hold()
 		}
 		n, err := body.Read(p[:])
 		ex.Sent += int64(n)

@@ -46,6 +46,7 @@ func (c *Conn) sendTunnel(ex *exchange.Exchange) error {
 	if err := c.nc.Flush(); err != nil {
 		return err
 	}
+	c.yield() // a tunnel holds little
 	client := &clientStream{c: c}
 	tunnel.Join(ex, client, rs.Tunnel, ex.Limits.TunnelIdle)
 	return nil

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/quic-go/quic-go"
+
+	"headgate/internal/front/clients"
 )
 
 // How QUIC is spoken. A client that was told to keep the connection is asked for a
@@ -15,9 +17,11 @@ const (
 	quicKeepAlive = 20 * time.Second
 )
 
-// What a client may have in memory here, in bytes, as over HTTP/2. What a connection
-// gets beyond its first window is counted for its client.
+// What a client may have in memory here, in bytes, as over HTTP/2. The first window is
+// part of what is taken for its first request; what a connection gets beyond it is counted
+// for its client. It grows within a few round trips where a body comes fast.
 const (
+	quicFirstWindow  = clients.RequestMemory
 	quicStreamWindow = 1 << 20
 	quicConnWindow   = 2 << 20
 )
@@ -33,9 +37,9 @@ func (f *Front) Config() *quic.Config {
 		MaxIncomingStreams:             int64(port.Streams),
 		MaxIncomingUniStreams:          controlStreams,
 		RequireStreamCreditRelease:     true,
-		InitialStreamReceiveWindow:     quicStreamWindow / 4,
+		InitialStreamReceiveWindow:     quicFirstWindow,
 		MaxStreamReceiveWindow:         quicStreamWindow,
-		InitialConnectionReceiveWindow: quicConnWindow / 8,
+		InitialConnectionReceiveWindow: quicFirstWindow,
 		MaxConnectionReceiveWindow:     quicConnWindow,
 	}
 }

@@ -66,7 +66,7 @@ func New(o Options) *Fronts {
 
 func newSpeaker(o *Options, scheme string, known *clients.Clients) speaker {
 	return speaker{
-		h1: &h1.Front{Scheme: scheme, Port: o.Port, Full: o.Full},
+		h1: &h1.Front{Scheme: scheme, Port: o.Port, Full: o.Full, Clients: known},
 		h2: &h2.Front{Scheme: scheme, Port: o.Port, Clients: known, Log: o.Log, Flooded: o.Flooded},
 	}
 }

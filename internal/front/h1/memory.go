@@ -1,0 +1,72 @@
+package h1
+
+import (
+	"headgate/internal/exchange"
+	"headgate/internal/front/clients"
+)
+
+// What a connection holds while somebody is waited for counts for its client, as over
+// HTTP/2: a head that did not come whole, a body that has still to come, a server that
+// thinks, and a client that takes a long response slowly. A request that is answered
+// at once counts nothing.
+
+// waitMemory is what a request is taken to hold while it waits, in bytes.
+const waitMemory = 32 << 10
+
+// slowSent is how much of a response has to be sent before it counts as a long one.
+const slowSent = 256 << 10
+
+func (c *Conn) memory() clients.Limits {
+	return clients.Limits{Total: c.port.MaxMemory, Each: c.port.MaxClientMemory}
+}
+
+// join makes the connection one of its client's.
+func (c *Conn) join() {
+	if c.member == nil {
+		c.member = c.front.Clients.Join(c.facts.Remote.Addr())
+	}
+}
+
+// room reports whether the client may have one more request. While nobody holds
+// anything, that is not even asked.
+func (c *Conn) room() bool {
+	if !c.front.Clients.Busy() {
+		return true
+	}
+	c.join()
+	return c.member.Room(waitMemory, c.memory())
+}
+
+// take counts n bytes for the client, if it may have them.
+func (c *Conn) take(n int64) bool {
+	c.join()
+	if !c.member.Take(n, c.memory()) {
+		return false
+	}
+	c.held += n
+	return true
+}
+
+// hold counts what a request under way holds for its client, over the bound too: it is
+// the client's next requests that are refused then.
+func (c *Conn) hold() {
+	if c.waits {
+		return
+	}
+	c.waits = true
+	c.join()
+	c.member.Hold(waitMemory)
+	c.held += waitMemory
+}
+
+// yield gives back what was counted.
+func (c *Conn) yield() {
+	c.waits = false
+	if c.held > 0 {
+		c.member.Give(c.held)
+		c.held = 0
+	}
+}
+
+// holdsTooMuch is the answer to a client that may have no more memory.
+var holdsTooMuch = &exchange.Answer{Reason: exchange.Overloaded, RetryAfter: 1, Cause: "the requests of the client hold more memory than it may have (max_memory, max_memory_per_client)"}
