@@ -102,7 +102,7 @@ func (c *compiler) secureServer(s *config.Server, t target.Target) (*upstream.Se
 	digest := ""
 	if settings.CAFile != "" {
 		var err error
-		if out.Authorities, digest, err = c.authorities(settings.CAFile); err != nil {
+		if out.Authorities, digest, err = c.trusted(settings.CAFile, "requests to the server fail with upstream_tls", "server", s.URL); err != nil {
 			return nil, &serverFault{field: "ca_file", err: err, remedy: "name a PEM file with the certificates of the authorities"}
 		}
 	}

@@ -212,7 +212,7 @@ func (c *compiler) policy(port *Port) (p certs.Policy, authorities string, ok bo
 		p.ClientAuth = tls.RequireAndVerifyClientCert
 	}
 	var err error
-	if p.ClientCAs, authorities, err = c.authorities(settings.ClientCA); err != nil {
+	if p.ClientCAs, authorities, err = c.trusted(settings.ClientCA, "the port refuses every client certificate", "port", port.Name()); err != nil {
 		c.report.Root().Field("ports").Field(port.Name()).Called("port", port.Name()).Field("tls").Field("client_ca").
 			Problem(err.Error(), "name a PEM file with the certificates of the authorities")
 		return p, "", false
@@ -228,19 +228,33 @@ type authorities struct {
 
 // authorities returns those in a file.
 func (c *compiler) authorities(name string) (*x509.CertPool, string, error) {
-	if a, known := c.shared.authorities[name]; known {
-		return a.pool, a.digest, nil
-	}
-	f, err := c.house.Inputs.File(name)
+	f, err := c.file(name)
 	if err != nil {
 		return nil, "", err
 	}
-	data := f.Content().Data
-	sum := sha256.Sum256(data)
+	content := f.Content()
+	if a, known := c.shared.authorities[name]; known {
+		return a.pool, a.digest, nil
+	}
+	sum := sha256.Sum256(content.Data)
 	a := authorities{digest: hex.EncodeToString(sum[:])}
-	if a.pool, err = certs.Authorities(name, data); err != nil {
+	if a.pool, err = certs.Authorities(name, content.Data); err != nil {
 		return nil, "", err
 	}
 	c.shared.authorities[name] = a
 	return a.pool, a.digest, nil
+}
+
+// trusted is authorities, but at the start a file that cannot be used is one with no
+// authority in it, so that nobody is trusted and all else is served. What follows from
+// that is told by closed. A change is refused.
+func (c *compiler) trusted(name, closed string, attrs ...any) (*x509.CertPool, string, error) {
+	pool, digest, err := c.authorities(name)
+	if err == nil || !c.house.Start {
+		return pool, digest, err
+	}
+	c.keeper.unit.files = append(c.keeper.unit.files, usedFile{name: name}) // is never the same
+	c.note(exchange.Note{Level: slog.LevelError, Text: "authorities cannot be used, " + closed + "; everything else is served",
+		Attrs: append(attrs, "error", err.Error(), "remedy", "put right the file and reload the configuration")})
+	return x509.NewCertPool(), "none", nil
 }
