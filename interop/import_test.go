@@ -1,6 +1,7 @@
 package interop
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -98,6 +99,40 @@ func TestAnImportOfNginxAnswersAsNginxDoes(t *testing.T) {
 		}
 	}
 	t.Logf("%d requests were answered otherwise", different)
+	compareWithNginx(t, theirs, ours, dir)
+}
+
+// compareWithNginx lets headgate compare itself with nginx: all is alike, and a host
+// that only nginx has is told.
+func compareWithNginx(t *testing.T, theirs, ours, dir string) {
+	list := filepath.Join(dir, "list")
+	paths := []string{"/", "/a?b", "/api/users", "/gone", "/text", "/moved/a?b", "/denied", "/local"}
+	var text strings.Builder
+	for _, path := range paths {
+		fmt.Fprintf(&text, "http://shop.example.com%s\n", path)
+	}
+	if err := os.WriteFile(list, []byte(text.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func(rest ...string) (string, error) {
+		out, err := exec.Command(os.Getenv(binaryFolder), append([]string{"compare", "--old", theirs, "--new", ours, "--rate", "500", "--no-dns"}, rest...)...).CombinedOutput()
+		return string(out), err
+	}
+	if out, err := run("--from", list); err != nil || !strings.Contains(out, fmt.Sprintf("%d of %[1]d requests are answered alike: 100 %%", len(paths))) {
+		t.Errorf("compare: %v\n%s", err, out)
+	}
+	if err := os.WriteFile(list, []byte("http://shop.example.com/\nhttp://v1.example.com.other/\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := run("--from", list, "-o", "json")
+	var report struct {
+		Percent int
+		Results []struct{ Differences []struct{ Text string } }
+	}
+	if e := json.Unmarshal([]byte(out), &report); e != nil || err == nil || report.Percent != 50 ||
+		!strings.Contains(fmt.Sprint(report.Results), "status 200 became 404") {
+		t.Errorf("compare of a host that only nginx has: %v %v\n%s", err, e, out)
+	}
 }
 
 // ask returns what can be seen of an answer: its status, where it leads, and what the

@@ -18,7 +18,7 @@ type edit struct {
 // unifiedDiff returns what turns a file's old content into the new one, in the
 // form of "diff -u".
 func unifiedDiff(name string, old, new []byte) string {
-	edits := compare(splitLines(old), splitLines(new))
+	edits := lineEdits(splitLines(old), splitLines(new))
 	var b strings.Builder
 	fmt.Fprintf(&b, "--- %s\n+++ %s (formatted)\n", name, name)
 	oldLine, newLine := 1, 1
@@ -81,10 +81,10 @@ func splitLines(text []byte) []string {
 	return lines
 }
 
-// compare returns the edits that turn old into new. Lines that begin and end
+// lineEdits returns the edits that turn old into new. Lines that begin and end
 // both are set aside; of the rest the longest common part is kept, or nothing
 // when it is too long to compare.
-func compare(old, new []string) []edit {
+func lineEdits(old, new []string) []edit {
 	var head, tail []edit
 	for len(old) > 0 && len(new) > 0 && old[0] == new[0] {
 		head = append(head, edit{' ', old[0]})

@@ -26,7 +26,7 @@ func TestEditsTurnOneTextIntoTheOther(t *testing.T) {
 			return strings.Join(rapid.SliceOfN(rapid.SampledFrom([]string{"a\n", "b\n", "c\n", "\n"}), 0, 12).Draw(t, "lines"), "")
 		})
 		old, new := text.Draw(t, "old"), text.Draw(t, "new")
-		gotOld, gotNew := apply(compare(splitLines([]byte(old)), splitLines([]byte(new))))
+		gotOld, gotNew := apply(lineEdits(splitLines([]byte(old)), splitLines([]byte(new))))
 		if gotOld != old || gotNew != new {
 			t.Fatalf("got %q to %q, want %q to %q", gotOld, gotNew, old, new)
 		}

@@ -117,3 +117,14 @@ func owner(all []*cdn, a netip.Addr) *cdn {
 	}
 	return nil
 }
+
+// CDNOf returns the name of the CDN whose networks, as far as they are known, have an
+// address; empty if none has. It may be called from several goroutines at once.
+func CDNOf(a netip.Addr) string {
+	for _, c := range known() {
+		if c.has(a.Unmap()) {
+			return c.name
+		}
+	}
+	return ""
+}

@@ -1,0 +1,191 @@
+package compare
+
+import (
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// answer is what one side said.
+type answer struct {
+	err       error
+	status    int
+	proto     string
+	header    http.Header
+	body      string // hash of the decoded body
+	size      int64  // of the decoded body, as far as it was read
+	cut       bool   // the body is longer than what is compared
+	broken    bool   // the body ended too early, or could not be decoded
+	headAfter time.Duration
+	tls       *tlsFacts
+}
+
+// tlsFacts are what a client checks of a certificate.
+type tlsFacts struct {
+	version  uint16
+	covers   bool // the certificate names the host
+	trusted  bool // it leads to an authority that this machine trusts
+	issuer   string
+	notAfter time.Time
+}
+
+// Summary is an answer in a report.
+type Summary struct {
+	Status int     `json:"status,omitempty"`
+	Proto  string  `json:"protocol,omitempty"`
+	Size   int64   `json:"size"`
+	HeadMS float64 `json:"head_ms"`
+	Error  string  `json:"error,omitempty"`
+}
+
+func (a *answer) summary() Summary {
+	s := Summary{Status: a.status, Proto: a.proto, Size: a.size, HeadMS: float64(a.headAfter.Microseconds()) / 1000}
+	if a.err != nil {
+		s.Error = a.err.Error()
+	}
+	return s
+}
+
+// client asks one side.
+type client struct {
+	side      Side
+	transport *http.Transport
+	timeout   time.Duration
+	maxBody   int64
+}
+
+// maxHeader bounds the header of an answer.
+const maxHeader = 256 << 10
+
+func newClient(side Side, o Options) *client {
+	c := &client{side: side, timeout: o.Timeout, maxBody: o.MaxBody}
+	dialer := &net.Dialer{Timeout: o.Timeout}
+	c.transport = &http.Transport{
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return dialer.DialContext(ctx, network, ctx.Value(addressKey{}).(string))
+		},
+		// Certificates are judged by differences, not by the connection: during a
+		// test side by side the new side's may be self-signed.
+		TLSClientConfig:        &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS12}, //nolint:gosec // compared, see tlsFacts
+		DisableCompression:     true,
+		ForceAttemptHTTP2:      true,
+		MaxIdleConnsPerHost:    atOnce,
+		MaxIdleConns:           64,
+		IdleConnTimeout:        30 * time.Second,
+		ResponseHeaderTimeout:  o.Timeout,
+		TLSHandshakeTimeout:    o.Timeout,
+		MaxResponseHeaderBytes: maxHeader,
+	}
+	return c
+}
+
+// addressKey carries the address that a connection is made to, in place of the
+// host of the URL.
+type addressKey struct{}
+
+func (c *client) close() { c.transport.CloseIdleConnections() }
+
+// ask sends a request and reads its answer.
+func (c *client) ask(ctx context.Context, rq Request) *answer {
+	ctx, cancel := context.WithTimeout(context.WithValue(ctx, addressKey{}, c.side.address(rq.Scheme)), c.timeout)
+	defer cancel()
+	sent, err := build(ctx, rq)
+	if err != nil {
+		return &answer{err: err}
+	}
+	began := time.Now()
+	rs, err := c.transport.RoundTrip(sent)
+	if err != nil {
+		return &answer{err: plain(err), headAfter: time.Since(began)}
+	}
+	defer rs.Body.Close()
+	a := &answer{status: rs.StatusCode, proto: rs.Proto, header: rs.Header, headAfter: time.Since(began)}
+	if rs.TLS != nil {
+		a.tls = factsOf(rs.TLS, sent.URL.Hostname())
+	}
+	a.readBody(rs, c.maxBody)
+	return a
+}
+
+func build(ctx context.Context, rq Request) (*http.Request, error) {
+	u, err := url.Parse(rq.Scheme + "://" + rq.Host)
+	if err != nil || u.Host == "" || u.Path != "" {
+		return nil, fmt.Errorf("invalid host %q", rq.Host)
+	}
+	if !strings.HasPrefix(rq.Target, "/") {
+		return nil, fmt.Errorf("invalid target %q: it begins with a slash", rq.Target)
+	}
+	// The target is kept byte for byte: what both sides make of %2F and of dots is
+	// part of what is compared. An Opaque that begins with // would be sent with the
+	// scheme, so such a path goes the other way.
+	path, query, asked := strings.Cut(rq.Target, "?")
+	u.RawQuery, u.ForceQuery = query, asked && query == ""
+	if u.Opaque = path; strings.HasPrefix(path, "//") {
+		u.Opaque = ""
+		if u.Path, err = url.PathUnescape(path); err != nil {
+			return nil, fmt.Errorf("invalid path %q: %w", path, err)
+		}
+		u.RawPath = path
+	}
+	sent := (&http.Request{Method: rq.Method, URL: u, Host: rq.Host, Header: http.Header{}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1}).WithContext(ctx)
+	sent.Header.Set("User-Agent", "headgate-compare")
+	sent.Header.Set("Accept-Encoding", "gzip")
+	for name, values := range rq.Header {
+		sent.Header[name] = values
+	}
+	return sent, nil
+}
+
+// plain takes what differs from run to run out of an error: ports of our own end.
+func plain(err error) error {
+	var op *net.OpError
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return errors.New("no answer in time")
+	case errors.As(err, &op):
+		return fmt.Errorf("%s: %w", op.Op, op.Err)
+	}
+	return err
+}
+
+func factsOf(s *tls.ConnectionState, host string) *tlsFacts {
+	leaf := s.PeerCertificates[0]
+	between := x509.NewCertPool()
+	for _, c := range s.PeerCertificates[1:] {
+		between.AddCert(c)
+	}
+	_, err := leaf.Verify(x509.VerifyOptions{Intermediates: between})
+	return &tlsFacts{version: s.Version, covers: leaf.VerifyHostname(host) == nil, trusted: err == nil,
+		issuer: leaf.Issuer.String(), notAfter: leaf.NotAfter}
+}
+
+// readBody hashes the body, decoded, up to a bound.
+func (a *answer) readBody(rs *http.Response, most int64) {
+	limited := &io.LimitedReader{R: rs.Body, N: most + 1}
+	var body io.Reader = limited
+	if strings.EqualFold(rs.Header.Get("Content-Encoding"), "gzip") && rs.ContentLength != 0 && rs.Request.Method != http.MethodHead {
+		z, err := gzip.NewReader(limited)
+		if err != nil {
+			a.broken = true
+			return
+		}
+		// What is decoded is bounded too: a small body may stand for a large one.
+		body = io.LimitReader(z, 16*most)
+	}
+	hash := sha256.New()
+	n, err := io.Copy(hash, body)
+	a.size, a.cut = n, limited.N == 0
+	a.broken = err != nil && !a.cut
+	a.body = hex.EncodeToString(hash.Sum(nil)[:8])
+}

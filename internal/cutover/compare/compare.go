@@ -1,0 +1,230 @@
+// Package compare asks two proxies the same requests and tells how their answers
+// differ, so that one can take over from the other without a surprise.
+//
+// Run sends each request to the old proxy, to the new one, and to the old one again:
+// what differs between the two answers of the old one is noise and is left out. Only
+// safe methods are sent unless Options.Unsafe says otherwise, and redirects are not
+// followed. Host and the name in TLS are those of the request, whatever address is
+// asked.
+//
+// FromRoutes and FromList make the requests: from a configuration, or from a list of
+// URLs or an access log. The Report tells every difference with its kind, and how
+// ready each proxy is.
+package compare
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Side is one of the two proxies: where it is asked for http and https.
+type Side struct {
+	// HTTP and HTTPS are addresses, host:port. One of them may be empty: requests of
+	// that scheme are then left out.
+	HTTP, HTTPS string
+}
+
+// address returns where a scheme is asked.
+func (s Side) address(scheme string) string {
+	if scheme == "https" {
+		return s.HTTPS
+	}
+	return s.HTTP
+}
+
+// Request is one request that both sides get.
+type Request struct {
+	Method string `json:"method"`
+	Scheme string `json:"scheme"` // http or https
+	Host   string `json:"host"`   // with its port, where the client gave one
+	Target string `json:"target"` // path and query
+	// Header is sent besides Host, User-Agent and Accept-Encoding.
+	Header http.Header `json:"-"`
+	// Proxy is the proxy of our configuration that the request belongs to; empty if
+	// that is not known.
+	Proxy string `json:"proxy,omitempty"`
+}
+
+// URL is the request's URL as a person writes it.
+func (r Request) URL() string { return r.Scheme + "://" + r.Host + r.Target }
+
+// Options say what is asked, and how.
+type Options struct {
+	Old, New Side
+	Requests []Request
+	// Unsafe sends methods other than GET, HEAD and OPTIONS too. They then act twice
+	// on each side's servers, so it is for tests.
+	Unsafe bool
+	// Rate is how many requests a second each side gets at most; 0 is 20.
+	Rate float64
+	// Timeout bounds one answer with its body; 0 is 10s.
+	Timeout time.Duration
+	// MaxBody is how many bytes of a body are compared, before decoding; 0 is 4 MiB.
+	MaxBody int64
+	// Slower is how many times slower the new side may answer before it is told;
+	// 0 is 3. Differences below 100ms are never told.
+	Slower float64
+	// Progress is called after each request with how many are done; nil is fine.
+	Progress func(done, all int)
+}
+
+const (
+	defaultRate    = 20
+	defaultTimeout = 10 * time.Second
+	defaultBody    = 4 << 20
+	defaultSlower  = 3
+	atOnce         = 4
+	// maxRequests bounds one comparison.
+	maxRequests = 100_000
+)
+
+func (o *Options) setDefaults() {
+	o.Rate = cmp.Or(o.Rate, defaultRate)
+	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
+	o.MaxBody = cmp.Or(o.MaxBody, defaultBody)
+	o.Slower = cmp.Or(o.Slower, defaultSlower)
+}
+
+// Run compares. It returns what was found so far when ctx ends, with its error.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	o.setDefaults()
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	r := &runner{options: o, old: newClient(o.Old, o), new: newClient(o.New, o)}
+	defer r.old.close()
+	defer r.new.close()
+	report := &Report{Old: o.Old, New: o.New, Began: time.Now().UTC()}
+	requests := r.choose(report)
+	results := r.ask(ctx, requests)
+	report.finish(results)
+	return report, ctx.Err()
+}
+
+func (o *Options) check() error {
+	switch {
+	case o.Old == Side{} || o.New == Side{}:
+		return errors.New("compare: both sides need an address")
+	case len(o.Requests) == 0:
+		return errors.New("compare: there is no request to send")
+	case len(o.Requests) > maxRequests:
+		return fmt.Errorf("compare: %d requests, at most %d are compared in one run", len(o.Requests), maxRequests)
+	case o.Rate < 0 || o.Timeout < 0 || o.MaxBody < 0 || o.Slower < 0:
+		return errors.New("compare: a rate, time or size is negative")
+	}
+	return nil
+}
+
+type runner struct {
+	options  Options
+	old, new *client
+}
+
+// choose leaves out what cannot or must not be sent, and says so.
+func (r *runner) choose(report *Report) []Request {
+	var chosen []Request
+	unsafe, without := 0, 0
+	for _, rq := range r.options.Requests {
+		switch {
+		case !r.options.Unsafe && !safe(rq.Method):
+			unsafe++
+		case r.options.Old.address(rq.Scheme) == "" || r.options.New.address(rq.Scheme) == "":
+			without++
+		default:
+			chosen = append(chosen, rq)
+		}
+	}
+	if unsafe > 0 {
+		report.Notes = append(report.Notes, fmt.Sprintf("%d requests with methods that change something were not sent", unsafe))
+	}
+	if without > 0 {
+		report.Notes = append(report.Notes, fmt.Sprintf("%d requests were not sent: one of the sides has no address for their scheme", without))
+	}
+	return chosen
+}
+
+func safe(method string) bool {
+	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
+}
+
+// ask sends the requests, a few at a time and no faster than the rate.
+func (r *runner) ask(ctx context.Context, requests []Request) []Result {
+	results := make([]Result, len(requests))
+	pace := newPace(r.options.Rate)
+	next := make(chan int)
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	done := 0
+	for range min(atOnce, len(requests)) {
+		all.Go(func() {
+			for i := range next {
+				results[i] = r.one(ctx, requests[i])
+				mu.Lock()
+				done++
+				if r.options.Progress != nil {
+					r.options.Progress(done, len(requests))
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	sent := 0
+	for i := range requests {
+		if !pace.wait(ctx) {
+			break
+		}
+		next <- i
+		sent++
+	}
+	close(next)
+	all.Wait()
+	return slices.DeleteFunc(results[:sent], func(r Result) bool { return r.Request.Method == "" })
+}
+
+// one compares the answers to one request.
+func (r *runner) one(ctx context.Context, rq Request) Result {
+	first := r.old.ask(ctx, rq)
+	ours := r.new.ask(ctx, rq)
+	again := r.old.ask(ctx, rq)
+	if ctx.Err() != nil {
+		return Result{}
+	}
+	return Result{Request: rq, Old: first.summary(), New: ours.summary(),
+		Differences: differences(first, again, ours, r.options.Slower)}
+}
+
+// pace lets so many begin in a second.
+type pace struct {
+	gap  time.Duration
+	next time.Time
+}
+
+// The old side gets two requests for each one, so it is the one that is paced.
+func newPace(rate float64) *pace {
+	return &pace{gap: time.Duration(2 * float64(time.Second) / rate)}
+}
+
+func (p *pace) wait(ctx context.Context) bool {
+	if ctx.Err() != nil {
+		return false
+	}
+	now := time.Now()
+	if p.next.Before(now) {
+		p.next = now
+	}
+	timer := time.NewTimer(p.next.Sub(now))
+	defer timer.Stop()
+	p.next = p.next.Add(p.gap)
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,384 @@
+package compare
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Kind is what a difference is about.
+type Kind string
+
+// The kinds of differences.
+const (
+	KindError    Kind = "error"    // one side did not answer
+	KindStatus   Kind = "status"   // the status code
+	KindLocation Kind = "location" // where a redirect leads
+	KindCookie   Kind = "cookie"   // Set-Cookie, attribute by attribute
+	KindCORS     Kind = "cors"     // Access-Control-*
+	KindCache    Kind = "cache"    // what caches are told
+	KindSecurity Kind = "security" // what browsers are told for security
+	KindHeader   Kind = "header"   // other header fields
+	KindBody     Kind = "body"     // the content
+	KindTLS      Kind = "tls"      // the certificate
+	KindProtocol Kind = "protocol" // the version of HTTP
+	KindTime     Kind = "time"     // how long the head of the answer took
+)
+
+// Weight is how much a difference matters.
+type Weight string
+
+// The weights, from what breaks clients to what may be read.
+const (
+	// Breaks says that clients notice: the request does not count as ready.
+	Breaks Weight = "breaks"
+	// Differs says that a person should look: the request does not count as ready.
+	Differs Weight = "differs"
+	// Note says that it is known and harmless; the request counts as ready.
+	Note Weight = "note"
+)
+
+// Difference is one thing in which the new side's answer is not the old one's.
+type Difference struct {
+	Kind   Kind   `json:"kind"`
+	Weight Weight `json:"weight"`
+	// Name is the header field or cookie; empty for others.
+	Name string `json:"name,omitempty"`
+	Old  string `json:"old"`
+	New  string `json:"new"`
+	// Text says it in a sentence.
+	Text string `json:"text"`
+}
+
+// differences compares two answers of the old side with one of the new side.
+func differences(old, again, ours *answer, slower float64) []Difference {
+	c := &comparison{old: old, again: again, new: ours}
+	if old.err != nil || ours.err != nil {
+		c.errors()
+		return c.found
+	}
+	c.status()
+	c.cookies()
+	c.fields()
+	c.content()
+	c.certificate()
+	c.protocol()
+	c.time(slower)
+	return c.found
+}
+
+// comparison gathers the differences of one request.
+type comparison struct {
+	old, again, new *answer
+	found           []Difference
+}
+
+func (c *comparison) add(kind Kind, weight Weight, name, old, ours, text string) {
+	c.found = append(c.found, Difference{kind, weight, name, shorten(old), shorten(ours), text})
+}
+
+// maxShown bounds a value in a report, in bytes.
+const maxShown = 300
+
+func shorten(s string) string {
+	if len(s) <= maxShown {
+		return s
+	}
+	return strings.ToValidUTF8(s[:maxShown], "") + "…"
+}
+
+func (c *comparison) errors() {
+	old, ours := errorText(c.old), errorText(c.new)
+	switch {
+	case c.new.err == nil:
+		c.add(KindError, Note, "", old, ours, "only the new proxy answers")
+	case c.old.err == nil:
+		c.add(KindError, Breaks, "", old, ours, "the new proxy does not answer: "+ours)
+	case old != ours:
+		c.add(KindError, Note, "", old, ours, "neither proxy answers, for different reasons")
+	}
+}
+
+func errorText(a *answer) string {
+	if a.err == nil {
+		return fmt.Sprintf("status %d", a.status)
+	}
+	return a.err.Error()
+}
+
+func (c *comparison) status() {
+	if c.old.status == c.new.status {
+		return
+	}
+	weight := Breaks
+	if c.again.err == nil && c.again.status == c.new.status {
+		weight = Note // the old side is not of one mind itself
+	}
+	c.add(KindStatus, weight, "", fmt.Sprint(c.old.status), fmt.Sprint(c.new.status),
+		fmt.Sprintf("status %d became %d", c.old.status, c.new.status))
+}
+
+// noise reports whether the old side's own two answers differ in a field.
+func (c *comparison) noise(name string) bool {
+	return c.again.err == nil && !slices.Equal(c.old.header.Values(name), c.again.header.Values(name))
+}
+
+// always differ, or belong to the connection: they say nothing about the answer.
+var always = []string{"Date", "Age", "Connection", "Keep-Alive", "Transfer-Encoding", "Content-Length", "Set-Cookie",
+	"X-Request-Id", "Cf-Ray", "Expires", "X-Runtime", "X-Response-Time", "Server-Timing", "Traceparent"}
+
+// known differ between proxies by their nature: they are told as notes.
+var known = []string{"Server", "Via", "Alt-Svc", "Proxy-Status", "Cache-Status", "X-Cache", "X-Cache-Status", "X-Powered-By", "X-Proxy-Cache"}
+
+// fields compares the header fields other than cookies.
+func (c *comparison) fields() {
+	for _, name := range names(c.old.header, c.new.header) {
+		if slices.Contains(always, name) {
+			continue
+		}
+		old, ours := strings.Join(c.old.header.Values(name), ", "), strings.Join(c.new.header.Values(name), ", ")
+		if same(name, old, ours) || c.noise(name) {
+			continue
+		}
+		if name == "Location" {
+			c.location(old, ours)
+			continue
+		}
+		kind, weight := kindOf(name)
+		c.add(kind, weight, name, old, ours, fieldText(name, old, ours))
+	}
+}
+
+func names(headers ...http.Header) []string {
+	var all []string
+	for _, h := range headers {
+		for name := range h {
+			all = append(all, name)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// lists are fields whose value is a set: order, spaces and letter case say nothing.
+var lists = []string{"Vary", "Cache-Control", "Allow", "Access-Control-Allow-Methods", "Access-Control-Allow-Headers",
+	"Access-Control-Expose-Headers", "Content-Encoding", "Accept-Ranges"}
+
+func same(name, old, ours string) bool {
+	if slices.Contains(lists, name) {
+		return slices.Equal(members(old), members(ours))
+	}
+	if name == "Etag" { // a proxy that compresses weakens it (RFC 9110, section 8.8.1)
+		return strings.TrimPrefix(old, "W/") == strings.TrimPrefix(ours, "W/")
+	}
+	if name == "Content-Type" {
+		return strings.EqualFold(strings.ReplaceAll(old, " ", ""), strings.ReplaceAll(ours, " ", ""))
+	}
+	return old == ours
+}
+
+func members(list string) []string {
+	parts := strings.Split(strings.ToLower(list), ",")
+	for i := range parts {
+		parts[i] = strings.TrimSpace(parts[i])
+	}
+	parts = slices.DeleteFunc(parts, func(s string) bool { return s == "" })
+	slices.Sort(parts)
+	return slices.Compact(parts)
+}
+
+// kindOf says what a field is about, and how much it matters.
+func kindOf(name string) (Kind, Weight) {
+	switch {
+	case slices.Contains(known, name):
+		return KindHeader, Note
+	case strings.HasPrefix(name, "Access-Control-"), name == "Timing-Allow-Origin":
+		return KindCORS, Breaks
+	}
+	switch name {
+	case "Cache-Control", "Etag", "Last-Modified", "Vary", "Pragma", "Cdn-Cache-Control", "Surrogate-Control":
+		return KindCache, Differs
+	case "Strict-Transport-Security", "Content-Security-Policy", "Content-Security-Policy-Report-Only", "X-Frame-Options",
+		"X-Content-Type-Options", "Referrer-Policy", "Permissions-Policy", "Cross-Origin-Opener-Policy",
+		"Cross-Origin-Embedder-Policy", "Cross-Origin-Resource-Policy", "Www-Authenticate", "X-Xss-Protection":
+		return KindSecurity, Differs
+	case "Content-Encoding":
+		return KindHeader, Note
+	}
+	return KindHeader, Differs
+}
+
+func fieldText(name, old, ours string) string {
+	switch {
+	case old == "":
+		return fmt.Sprintf("%s is new: %s", name, shorten(ours))
+	case ours == "":
+		return fmt.Sprintf("%s is missing; it was %s", name, shorten(old))
+	}
+	return fmt.Sprintf("%s was %s and is %s", name, shorten(old), shorten(ours))
+}
+
+// location compares where redirects lead. During a test side by side the new side
+// listens on other ports, and leads to these.
+func (c *comparison) location(old, ours string) {
+	weight := Breaks
+	a, errA := url.Parse(old)
+	b, errB := url.Parse(ours)
+	if errA == nil && errB == nil && a.Hostname() == b.Hostname() && a.Port() != b.Port() {
+		a.Host, b.Host = a.Hostname(), b.Hostname()
+		if a.String() == b.String() {
+			weight = Note
+		}
+	}
+	c.add(KindLocation, weight, "Location", old, ours, fieldText("Location", old, ours))
+}
+
+// cookies compares Set-Cookie by name: attributes, not values, which are sessions.
+func (c *comparison) cookies() {
+	old, ours := cookiesOf(c.old), cookiesOf(c.new)
+	again := map[string]*http.Cookie{}
+	if c.again.err == nil {
+		again = cookiesOf(c.again)
+	}
+	for _, name := range names2(old, ours) {
+		a, b := old[name], ours[name]
+		switch {
+		case a == nil:
+			weight := Differs
+			if again[name] != nil {
+				weight = Note
+			}
+			c.add(KindCookie, weight, name, "", attributes(b), "cookie "+name+" is new")
+		case b == nil:
+			if again[name] == nil && c.again.err == nil {
+				continue // the old side sets it now and then only
+			}
+			c.add(KindCookie, Breaks, name, attributes(a), "", "cookie "+name+" is missing")
+		case attributes(a) != attributes(b):
+			c.add(KindCookie, Breaks, name, attributes(a), attributes(b), fmt.Sprintf("cookie %s had %s and has %s", name, attributes(a), attributes(b)))
+		}
+	}
+}
+
+func cookiesOf(a *answer) map[string]*http.Cookie {
+	all := map[string]*http.Cookie{}
+	for _, c := range (&http.Response{Header: a.header}).Cookies() {
+		all[c.Name] = c
+	}
+	return all
+}
+
+func names2(a, b map[string]*http.Cookie) []string {
+	var all []string
+	for name := range a {
+		all = append(all, name)
+	}
+	for name := range b {
+		all = append(all, name)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// attributes are those of a cookie, its value left out. A time at which it ends is
+// told as "Expires" alone, since it moves with the clock.
+func attributes(c *http.Cookie) string {
+	out := []string{"Path=" + c.Path}
+	if c.Domain != "" {
+		out = append(out, "Domain="+strings.ToLower(c.Domain))
+	}
+	if c.MaxAge != 0 {
+		out = append(out, fmt.Sprintf("Max-Age=%d", max(c.MaxAge, 0)))
+	}
+	if !c.Expires.IsZero() && c.MaxAge == 0 {
+		if c.Expires.Before(time.Now()) {
+			out = append(out, "Expires in the past")
+		} else {
+			out = append(out, "Expires")
+		}
+	}
+	if c.Secure {
+		out = append(out, "Secure")
+	}
+	if c.HttpOnly {
+		out = append(out, "HttpOnly")
+	}
+	if c.Partitioned {
+		out = append(out, "Partitioned")
+	}
+	switch c.SameSite {
+	case http.SameSiteLaxMode:
+		out = append(out, "SameSite=Lax")
+	case http.SameSiteStrictMode:
+		out = append(out, "SameSite=Strict")
+	case http.SameSiteNoneMode:
+		out = append(out, "SameSite=None")
+	}
+	return strings.Join(out, "; ")
+}
+
+// content compares bodies. Pages that a proxy makes itself, with a status of 300 or
+// more, are its own words and do not count.
+func (c *comparison) content() {
+	switch {
+	case c.new.broken && !c.old.broken:
+		c.add(KindBody, Breaks, "", c.old.body, "", "the body ends too early or cannot be decoded")
+		return
+	case c.old.body == c.new.body && c.old.size == c.new.size, c.old.cut || c.new.cut,
+		c.again.err == nil && c.again.body != c.old.body: // noise: the page differs each time
+		return
+	}
+	weight := Breaks
+	if c.old.status >= 300 && c.old.status == c.new.status {
+		weight = Note
+	}
+	c.add(KindBody, weight, "", fmt.Sprintf("%d bytes, %s", c.old.size, c.old.body), fmt.Sprintf("%d bytes, %s", c.new.size, c.new.body),
+		fmt.Sprintf("the content differs: %d bytes became %d", c.old.size, c.new.size))
+}
+
+func (c *comparison) certificate() {
+	a, b := c.old.tls, c.new.tls
+	if a == nil || b == nil {
+		return
+	}
+	if a.covers && !b.covers {
+		c.add(KindTLS, Breaks, "", "names the host", "does not name the host", "the new certificate does not name the host")
+	}
+	if a.trusted && !b.trusted {
+		c.add(KindTLS, Breaks, "", a.issuer, b.issuer, "the new certificate is not one that clients trust; its issuer is "+shorten(b.issuer))
+	}
+	if soon := time.Now().AddDate(0, 0, 7); b.notAfter.Before(soon) && !a.notAfter.Before(soon) {
+		c.add(KindTLS, Differs, "", a.notAfter.Format(time.DateOnly), b.notAfter.Format(time.DateOnly), "the new certificate ends on "+b.notAfter.Format(time.DateOnly))
+	}
+	if a.version > b.version {
+		c.add(KindTLS, Differs, "", tls.VersionName(a.version), tls.VersionName(b.version), "TLS became older: "+tls.VersionName(b.version))
+	}
+}
+
+func (c *comparison) protocol() {
+	if c.old.proto != c.new.proto {
+		weight := Note
+		if strings.HasPrefix(c.old.proto, "HTTP/2") {
+			weight = Differs
+		}
+		c.add(KindProtocol, weight, "", c.old.proto, c.new.proto, c.old.proto+" became "+c.new.proto)
+	}
+}
+
+// noticeable is the least time that is told.
+const noticeable = 100 * time.Millisecond
+
+func (c *comparison) time(slower float64) {
+	old := c.old.headAfter
+	if c.again.err == nil {
+		old = max(old, c.again.headAfter)
+	}
+	if c.new.headAfter > old+noticeable && float64(c.new.headAfter) > slower*float64(old) {
+		c.add(KindTime, Note, "", old.Round(time.Millisecond).String(), c.new.headAfter.Round(time.Millisecond).String(),
+			fmt.Sprintf("the head took %v, it was %v", c.new.headAfter.Round(time.Millisecond), old.Round(time.Millisecond)))
+	}
+}

@@ -1,0 +1,199 @@
+package compare
+
+import (
+	"cmp"
+	"fmt"
+	"html/template"
+	"io"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Result is what one request gave.
+type Result struct {
+	Request     Request      `json:"request"`
+	Old         Summary      `json:"old"`
+	New         Summary      `json:"new"`
+	Differences []Difference `json:"differences"`
+}
+
+// ready reports whether the new side may answer this request in the old one's place.
+func (r Result) ready() bool {
+	return !slices.ContainsFunc(r.Differences, func(d Difference) bool { return d.Weight != Note })
+}
+
+// Reason is a difference that several requests share.
+type Reason struct {
+	Kind   Kind   `json:"kind"`
+	Weight Weight `json:"weight"`
+	Name   string `json:"name,omitempty"`
+	// Text is that of the first request that has it, Example its URL.
+	Text    string `json:"text"`
+	Example string `json:"example"`
+	// Requests is how many requests have it.
+	Requests int `json:"requests"`
+}
+
+// Readiness is how ready a proxy is to take over.
+type Readiness struct {
+	// Proxy is the proxy's name; empty for requests that belong to none.
+	Proxy string `json:"proxy"`
+	// Requests were compared; Ready of them are answered alike. Percent is their
+	// share, rounded down, so that 100 means all.
+	Requests int `json:"requests"`
+	Ready    int `json:"ready"`
+	Percent  int `json:"percent"`
+	// Reasons tell what differs, the weightiest and most frequent first.
+	Reasons []Reason `json:"reasons"`
+}
+
+// Report is what a comparison found.
+type Report struct {
+	Old      Side        `json:"old"`
+	New      Side        `json:"new"`
+	Began    time.Time   `json:"began"`
+	Took     float64     `json:"took_s"`
+	Requests int         `json:"requests"`
+	Ready    int         `json:"ready"`
+	Percent  int         `json:"percent"`
+	Proxies  []Readiness `json:"proxies"`
+	// Results are the requests with differences, in the order in which they were sent.
+	Results []Result `json:"results"`
+	// Notes tell what was not compared, and what else to look at.
+	Notes []string `json:"notes"`
+}
+
+// maxReasons bounds the reasons that are told of one proxy.
+const maxReasons = 50
+
+func (r *Report) finish(results []Result) {
+	r.Took = time.Since(r.Began).Seconds()
+	r.Requests = len(results)
+	byProxy := map[string]*Readiness{}
+	for _, one := range results {
+		p := byProxy[one.Request.Proxy]
+		if p == nil {
+			p = &Readiness{Proxy: one.Request.Proxy, Reasons: []Reason{}}
+			byProxy[one.Request.Proxy] = p
+		}
+		p.Requests++
+		if one.ready() {
+			p.Ready++
+			r.Ready++
+		}
+		p.take(one)
+	}
+	r.Percent = percent(r.Ready, r.Requests)
+	r.Proxies = []Readiness{}
+	for _, p := range byProxy {
+		p.Percent = percent(p.Ready, p.Requests)
+		slices.SortStableFunc(p.Reasons, func(a, b Reason) int {
+			return cmp.Or(cmp.Compare(heavy(b.Weight), heavy(a.Weight)), cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Text, b.Text))
+		})
+		p.Reasons = p.Reasons[:min(len(p.Reasons), maxReasons)]
+		r.Proxies = append(r.Proxies, *p)
+	}
+	slices.SortFunc(r.Proxies, func(a, b Readiness) int {
+		return cmp.Or(cmp.Compare(a.Percent, b.Percent), cmp.Compare(a.Proxy, b.Proxy))
+	})
+	r.Results = slices.DeleteFunc(results, func(one Result) bool { return len(one.Differences) == 0 })
+	if r.Notes == nil {
+		r.Notes = []string{}
+	}
+}
+
+func heavy(w Weight) int {
+	switch w {
+	case Breaks:
+		return 2
+	case Differs:
+		return 1
+	}
+	return 0
+}
+
+func percent(part, all int) int {
+	if all == 0 {
+		return 0
+	}
+	return 100 * part / all
+}
+
+// take adds the differences of a request to the reasons.
+func (p *Readiness) take(one Result) {
+	for _, d := range one.Differences {
+		i := slices.IndexFunc(p.Reasons, func(r Reason) bool {
+			return r.Kind == d.Kind && r.Name == d.Name && r.Weight == d.Weight && (r.Text == d.Text || d.Kind != KindStatus && d.Kind != KindError)
+		})
+		if i < 0 {
+			if len(p.Reasons) >= 20*maxReasons {
+				continue
+			}
+			p.Reasons = append(p.Reasons, Reason{Kind: d.Kind, Weight: d.Weight, Name: d.Name, Text: d.Text,
+				Example: one.Request.Method + " " + one.Request.URL()})
+			i = len(p.Reasons) - 1
+		}
+		p.Reasons[i].Requests++
+	}
+}
+
+// WriteText writes the report for a terminal. Texts of the other side are quoted, so
+// that they cannot steer it.
+func (r *Report) WriteText(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d of %d requests are answered alike: %d %%\n", r.Ready, r.Requests, r.Percent)
+	for _, p := range r.Proxies {
+		fmt.Fprintf(&b, "\n%3d %%  %s (%d of %d requests)\n", p.Percent, cmp.Or(p.Proxy, "no proxy of ours"), p.Ready, p.Requests)
+		for _, reason := range p.Reasons {
+			fmt.Fprintf(&b, "       %-7s  %-8s  %s\n                          %d requests, such as %s\n", reason.Weight, reason.Kind, visible(reason.Text), reason.Requests, visible(reason.Example))
+		}
+	}
+	for i, note := range r.Notes {
+		if i == 0 {
+			b.WriteByte('\n')
+		}
+		fmt.Fprintf(&b, "note   %s\n", visible(note))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// visible takes control characters out of a text.
+func visible(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c < ' ' || c == 0x7f || c >= 0x80 && c < 0xa0 {
+			return '\uFFFD'
+		}
+		return c
+	}, s)
+}
+
+// WriteHTML writes the report as a page that needs nothing else.
+func (r *Report) WriteHTML(w io.Writer) error { return page.Execute(w, r) }
+
+var page = template.Must(template.New("compare").Parse(`<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width,initial-scale=1">
+<title>Comparison: {{.Percent}} % alike</title><style>
+:root{color-scheme:light dark;--line:#d5dbe1;--soft:#5b6875;--bad:#b3261e;--warn:#8a5a00}
+@media(prefers-color-scheme:dark){:root{--line:#2c353f;--soft:#98a5b3;--bad:#ff8a80;--warn:#ffc266}}
+body{font:16px/1.5 system-ui,sans-serif;max-width:70rem;margin:3rem auto;padding:0 1.25rem}
+h1{font-size:1.6rem;margin:0}h2{font-size:1.15rem;margin:2.25rem 0 .5rem}
+p,li{color:var(--soft)}table{border-collapse:collapse;width:100%;font-size:.9rem}
+th,td{text-align:left;vertical-align:top;padding:.4rem .75rem .4rem 0;border-top:1px solid var(--line);overflow-wrap:anywhere}
+code{font:13px ui-monospace,monospace}.breaks{color:var(--bad);font-weight:600}.differs{color:var(--warn);font-weight:600}
+</style></head><body><main>
+<h1>{{.Percent}} % alike</h1>
+<p>{{.Ready}} of {{.Requests}} requests are answered alike. Old: {{.Old.HTTP}} {{.Old.HTTPS}}; new: {{.New.HTTP}} {{.New.HTTPS}}. {{.Began.Format "2006-01-02 15:04 MST"}}</p>
+{{range .Notes}}<p>{{.}}</p>{{end}}
+{{range .Proxies}}<h2>{{if .Proxy}}{{.Proxy}}{{else}}No proxy of ours{{end}}: {{.Percent}} %</h2>
+<p>{{.Ready}} of {{.Requests}} requests</p>
+{{if .Reasons}}<table><thead><tr><th scope="col">Weight</th><th scope="col">About</th><th scope="col">What</th><th scope="col">Requests</th></tr></thead><tbody>
+{{range .Reasons}}<tr><td class="{{.Weight}}">{{.Weight}}</td><td>{{.Kind}}</td><td>{{.Text}}<br><code>{{.Example}}</code></td><td>{{.Requests}}</td></tr>
+{{end}}</tbody></table>{{end}}{{end}}
+<h2>Every request with a difference</h2>
+<table><thead><tr><th scope="col">Request</th><th scope="col">Old</th><th scope="col">New</th><th scope="col">Differences</th></tr></thead><tbody>
+{{range .Results}}<tr><td><code>{{.Request.Method}} {{.Request.URL}}</code></td><td>{{.Old.Status}}{{.Old.Error}}</td><td>{{.New.Status}}{{.New.Error}}</td><td>{{range .Differences}}<span class="{{.Weight}}">{{.Text}}</span><br>{{end}}</td></tr>
+{{end}}</tbody></table>
+</main></body></html>
+`))
