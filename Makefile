@@ -8,8 +8,21 @@ help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: build
-build: ## build bin/headgate
+build: console ## build bin/headgate
 	$(GO) build -trimpath -o bin/headgate ./cmd/headgate
+
+.PHONY: web
+web: ## build the console from web/; needs Node 20.19 or newer
+	.ci/console build
+
+# A build without Node is whole but for the console, and its first page says so.
+.PHONY: console
+console:
+	@.ci/console build-if-possible
+
+.PHONY: screenshots
+screenshots: build ## make the pictures of the console that docs have
+	.ci/console screenshots
 
 .PHONY: run
 run: build ## build, and start the demonstration

@@ -8,6 +8,7 @@ import (
 
 	"headgate/internal/admin"
 	"headgate/internal/admin/watch"
+	"headgate/internal/console"
 	"headgate/internal/control"
 	"headgate/internal/metrics"
 	"headgate/internal/ports/listen"
@@ -31,7 +32,7 @@ func openHouse(o houseOptions) (house, error) {
 		return nil, err
 	}
 	options := admin.Options{
-		Log: o.log, Instance: newInstance(o), Metrics: c.Metrics(), Ready: c.Ready, Listen: listen.Listener, Purge: c.Purge, API: openManagement(o, c, w), Hosts: adminHosts(c),
+		Log: o.log, Instance: newInstance(o), Metrics: c.Metrics(), Ready: c.Ready, Listen: listen.Listener, Purge: c.Purge, API: openManagement(o, c, w), Console: console.New(), Hosts: adminHosts(c),
 		Status: func(proxy string) any {
 			s := c.StatusOf(proxy)
 			if proxy != "" && len(s.Proxies)+len(s.TCPProxies)+len(s.UDPProxies) == 0 {

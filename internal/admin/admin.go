@@ -67,6 +67,10 @@ type Options struct {
 	// this listener speaks no TLS: elsewhere passwords would travel in the clear. Nil
 	// leaves it out.
 	API http.Handler
+	// Console answers what no other page does: the pages for browsers. It is served on
+	// loopback addresses only, as the API is, without which it can do nothing. Nil leaves
+	// it out.
+	Console http.Handler
 	// Instance is told to programs on this machine at /instance. Nil leaves it out.
 	Instance *Instance
 	// Peers notes for the API who is at the other end of the admin socket. Nil is

@@ -34,6 +34,9 @@ func pages(o Options) http.Handler {
 	}
 	mux := http.NewServeMux()
 	index := "headgate admin listener\n\n"
+	if o.Console != nil {
+		index += fmt.Sprintf("%-12s %s\n", "/", "the console")
+	}
 	for _, p := range table {
 		mux.Handle(p.path, readOnly(p.handler))
 		index += fmt.Sprintf("%-12s %s\n", p.path, p.about)
@@ -46,9 +49,15 @@ func pages(o Options) http.Handler {
 		mux.Handle("/api/", onLoopback(o.API))
 		index += fmt.Sprintf("%-12s %s\n", "/api/v1/", "the management API, for who has signed in; see docs/reference/api.md")
 	}
-	mux.Handle("/{$}", readOnly(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	list := readOnly(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		text(w, http.StatusOK, index)
-	})))
+	}))
+	mux.Handle("/pages", list)
+	if o.Console == nil {
+		mux.Handle("/{$}", list)
+		return mux
+	}
+	mux.Handle("/", readOnly(orElse(o.Console, list)))
 	return mux
 }
 
@@ -107,6 +116,19 @@ func guard(next http.Handler, loopback bool, hosts func() []string) http.Handler
 			return
 		}
 		next.ServeHTTP(w, rq)
+	})
+}
+
+// orElse serves the console where the API is served too. At other addresses the first
+// page is the list of what is there.
+func orElse(console, list http.Handler) http.Handler {
+	console = onLoopback(console)
+	return http.HandlerFunc(func(w http.ResponseWriter, rq *http.Request) {
+		if local, ok := rq.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); ok && rq.URL.Path == "/" && !local.AddrPort().Addr().Unmap().IsLoopback() {
+			list.ServeHTTP(w, rq)
+			return
+		}
+		console.ServeHTTP(w, rq)
 	})
 }
 

@@ -93,6 +93,18 @@ func (c *Control) Confirm(cause Cause) error {
 	return c.confirmLocked(cause)
 }
 
+// RevertRevision brings the configuration back that was in force before the change of
+// that revision, by its name, without waiting longer for it to be confirmed. The error is
+// ErrNothingPending when it does not wait.
+func (c *Control) RevertRevision(revision string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.pending == nil || fmt.Sprintf("%08d", c.mu.pending.Revision) != revision {
+		return ErrNothingPending
+	}
+	return c.revertLocked(*c.mu.pending)
+}
+
 func (c *Control) confirmLocked(cause Cause, records ...store.Record) error {
 	number := c.mu.pending.Revision
 	if err := c.history.Confirm(context.Background(), number, records...); err != nil {

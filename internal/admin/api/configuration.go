@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"mime"
@@ -23,6 +24,8 @@ func (a *API) configRows() []row {
 			about: "Gives the documents as they are, with their secrets. Accept: application/yaml gives the text of one."},
 		{method: put, path: "/config", access: admin, in: of[configInput](), out: of[changeBody](), match: true, write: true, maxBody: maxConfig, handle: takes(a.putConfig),
 			about: "Replaces the texts of documents, in one change. If-Match names the ETag of the configuration."},
+		{method: get, path: "/config/schema", access: viewer, free: true, handle: a.configSchema,
+			about: "Gives the JSON Schema of the configuration: every field with its help, default and bounds."},
 		{method: post, path: "/config/edits", access: editor, in: of[editsInput](), out: of[changeBody](), match: true, write: true, maxBody: maxConfig, handle: takes(a.edits),
 			about: "Makes several edits in one change. If-Match names the ETag of the configuration."},
 		{method: post, path: "/config/plan", access: editor, in: of[editsInput](), out: of[changeBody](), maxBody: maxConfig, handle: takes(a.planEdits),
@@ -42,6 +45,9 @@ func (a *API) configRows() []row {
 	}
 	return rows
 }
+
+// configSchema gives what forms and editors are made from.
+func (a *API) configSchema(*call) (any, error) { return json.RawMessage(config.JSONSchema()), nil }
 
 // maxConfig bounds a body with whole documents.
 const maxConfig = int64(document.MaxSize) + maxBody
@@ -198,6 +204,7 @@ func (c *call) editing(in *editsInput) *edit {
 	e := &edit{call: c}
 	e.make = func(docs config.Documents, now *config.Config) (config.Documents, error) {
 		var edits []document.Edit
+		var err error
 		for i, b := range in.Edits {
 			at := "/edits/" + itoa(i)
 			if len(b.Value) > 0 {
@@ -210,6 +217,11 @@ func (c *call) editing(in *editsInput) *edit {
 				}
 			}
 			kind, name, isObject := objectAt(b.Path)
+			if isObject || kind != nil && kind.Single && b.Path == kind.Name {
+				if b.Value, err = unmasked(b.Value, treeOf(now, kind, name), kind, at+"/value"); err != nil {
+					return docs, err
+				}
+			}
 			if b.Op == string(document.Rename) && isObject {
 				edits = append(edits, now.RenameEdits(kind.Name, name, b.To)...)
 				continue
@@ -223,6 +235,22 @@ func (c *call) editing(in *editsInput) *edit {
 		return apply(docs, edits...)
 	}
 	return e
+}
+
+// unmasked returns the value of a whole object with the secrets of the object as it is
+// in the places where it has the mask.
+func unmasked(value json.RawMessage, was map[string]any, k *config.Kind, at string) (json.RawMessage, error) {
+	if !bytes.Contains(value, []byte(masked)) {
+		return value, nil
+	}
+	tree, err := parse(value)
+	if err != nil {
+		return nil, err
+	}
+	if err := unmask(tree, was, k.Schema(), at); err != nil {
+		return nil, err
+	}
+	return jsonOf(tree), nil
 }
 
 // objectAt returns the object that a path names, if it names a whole one.

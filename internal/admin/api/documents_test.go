@@ -176,6 +176,19 @@ func TestHostFieldsAreForAdmins(t *testing.T) {
 	}
 }
 
+func TestAChangeThatWaitsIsTakenBackAtOnce(t *testing.T) {
+	h := start(t)
+	h.does("POST", "/revert", `{}`, 409, "nothing_pending", "as: editor")
+	h.does("PATCH", "/proxies/main?confirm_within=5m", `{"description":"a"}`, 200, "", "as: editor", always)
+	h.does("POST", "/revert", `{"revision":"7"}`, 409, "nothing_pending", "as: editor")
+	h.does("POST", "/revert", `{"revision":"2"}`, 403, "forbidden", "as: viewer")
+	h.does("POST", "/revert", `{"revision":"2"}`, 200, "", "as: editor")
+	if h.text() != mainConfig {
+		t.Errorf("after the revert: %s", h.text())
+	}
+	h.does("POST", "/confirm", `{}`, 409, "nothing_pending", "as: editor")
+}
+
 func TestAChangeWaitsToBeConfirmed(t *testing.T) {
 	h := start(t)
 	h.does("POST", "/confirm", `{}`, 409, "nothing_pending", "as: editor")

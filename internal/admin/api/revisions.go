@@ -34,6 +34,8 @@ func (a *API) revisionRows() []row {
 			about: "Puts the documents of a revision in force again, as a new revision."},
 		{method: post, path: "/confirm", access: editor, in: of[confirmInput](), out: of[confirmBody](), handle: takes(a.confirm),
 			about: "Makes the change that waits to be confirmed stay."},
+		{method: post, path: "/revert", access: editor, in: of[confirmInput](), out: of[confirmBody](), handle: takes(a.revert),
+			about: "Takes the change back at once that waits to be confirmed."},
 		{method: get, path: "/status", access: viewer, area: areaStatus, query: statusQuery, free: true, handle: a.status,
 			about: "Tells how everything stands: ports, proxies, servers, certificates, sources, and what waits to be confirmed."},
 		{method: post, path: "/explain", access: viewer, area: areaStatus, in: of[explainInput](), free: true, handle: takes(a.explain),
@@ -198,9 +200,9 @@ type confirmInput struct {
 	Revision string `json:"revision,omitempty" max:"32"`
 }
 
-// confirmBody is what was confirmed.
+// confirmBody is what was confirmed, or taken back.
 type confirmBody struct {
-	// Revision is the one that stays.
+	// Revision is the one that waited.
 	Revision string `json:"revision"`
 }
 
@@ -218,6 +220,26 @@ func (a *API) confirm(c *call, in *confirmInput) (any, error) {
 		return nil, nothingPending()
 	} else if err != nil {
 		return nil, err
+	}
+	return confirmBody{p.Revision}, nil
+}
+
+// revert takes the change that waits back.
+func (a *API) revert(c *call, in *confirmInput) (any, error) {
+	if a.Control == nil {
+		return nil, nothingPending()
+	}
+	p := a.Control.Pending()
+	if p == nil || in.Revision != "" && strings.TrimLeft(in.Revision, "0") != strings.TrimLeft(p.Revision, "0") {
+		return nil, nothingPending()
+	}
+	if err := a.Control.RevertRevision(p.Revision); errors.Is(err, control.ErrNothingPending) {
+		return nil, nothingPending()
+	} else if err != nil {
+		return nil, refuse("not_applied", "", err.Error(), "it is tried again when the time to confirm has passed")
+	}
+	if err := a.Operators.Note(c.rq.Context(), c.who, "config.revert", "revision "+p.Revision, ""); err != nil {
+		a.Log.Error("audit record was not kept", "error", err)
 	}
 	return confirmBody{p.Revision}, nil
 }

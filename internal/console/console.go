@@ -1,0 +1,214 @@
+// Package console serves the console: the pages in a browser that operators use. They
+// are built from web/ into dist, and are part of the program when they were there as it
+// was compiled; `make web` builds them. Without them a page says so. New makes the
+// handler.
+//
+// It knows nothing of what the pages do: they ask the API, like everybody else.
+package console
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"embed"
+	"encoding/base64"
+	"encoding/json"
+	"io/fs"
+	"mime"
+	"net/http"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+//go:embed all:dist
+var dist embed.FS
+
+// nonceMark stands in index.html where the nonce of a response goes.
+const nonceMark = "__NONCE__"
+
+// Console is the handler of all pages and of what they are made of. It may be used by
+// several goroutines at once.
+type Console struct {
+	index []byte           // nil without a build
+	files map[string]*file // by path, such as /assets/index-4f3a.js
+	pages []string         // the first segments of the paths of pages
+}
+
+// file is one file of the build. It never changes.
+type file struct {
+	kind    string // the media type
+	etag    string
+	forever bool // its name changes with its content
+	plain   []byte
+	coded   map[string][]byte // by coding: br, gzip
+}
+
+// New returns the console that was built into the program.
+func New() *Console {
+	built, err := fs.Sub(dist, "dist")
+	if err != nil {
+		built = dist // the folder is there: it is embedded
+	}
+	return Of(built)
+}
+
+// Of returns the console of a build in a folder. A folder without index.html has none.
+func Of(built fs.FS) *Console {
+	c := &Console{files: map[string]*file{}}
+	index, err := fs.ReadFile(built, "index.html")
+	if err != nil {
+		return c
+	}
+	var pages []string
+	if text, err := fs.ReadFile(built, "pages.json"); err != nil || json.Unmarshal(text, &pages) != nil {
+		return c
+	}
+	c.index, c.pages = index, pages
+	_ = fs.WalkDir(built, ".", func(name string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			c.add(built, name)
+		}
+		return nil
+	})
+	return c
+}
+
+// add takes up a file of the build. Those with .br and .gz at the end are the same
+// content, compressed.
+func (c *Console) add(built fs.FS, name string) {
+	switch path.Ext(name) {
+	case ".br", ".gz", ".keep", ".html":
+		return
+	}
+	if name == "pages.json" {
+		return
+	}
+	plain, err := fs.ReadFile(built, name)
+	if err != nil {
+		return
+	}
+	sum := sha256.Sum256(plain)
+	f := &file{
+		kind: mime.TypeByExtension(path.Ext(name)), etag: `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`,
+		forever: strings.HasPrefix(name, "assets/"), plain: plain, coded: map[string][]byte{},
+	}
+	switch path.Ext(name) { // the tables of the machine may say other things
+	case ".js":
+		f.kind = "text/javascript; charset=utf-8"
+	case ".css":
+		f.kind = "text/css; charset=utf-8"
+	case ".svg":
+		f.kind = "image/svg+xml"
+	}
+	for coding, end := range map[string]string{"br": ".br", "gzip": ".gz"} {
+		if data, err := fs.ReadFile(built, name+end); err == nil {
+			f.coded[coding] = data
+		}
+	}
+	c.files["/"+name] = f
+}
+
+// Built reports whether there is a build.
+func (c *Console) Built() bool { return c.index != nil }
+
+// ServeHTTP answers with a file of the build, or with the page of the console if the
+// path is that of one. Everything else is 404.
+func (c *Console) ServeHTTP(w http.ResponseWriter, rq *http.Request) {
+	h := w.Header()
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	if f := c.files[rq.URL.Path]; f != nil {
+		f.serve(w, rq)
+		return
+	}
+	first, _, _ := strings.Cut(strings.TrimPrefix(rq.URL.Path, "/"), "/")
+	switch {
+	case !c.Built() && first == "":
+		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+		html(w, []byte(unbuilt))
+	case slices.Contains(c.pages, first):
+		c.page(w)
+	default:
+		h.Set("Content-Type", "text/plain; charset=utf-8")
+		w.WriteHeader(http.StatusNotFound)
+		_, _ = w.Write([]byte("there is no such page\n"))
+	}
+}
+
+// page sends the console. Styles that it makes at run time carry a nonce: the library
+// of its controls writes them for values that depend on the width of the screen. There
+// is no inline script.
+func (c *Console) page(w http.ResponseWriter) {
+	nonce := rand.Text()
+	w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-"+nonce+"'; "+
+		"img-src 'self'; font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; "+
+		"frame-ancestors 'none'")
+	html(w, bytes.ReplaceAll(c.index, []byte(nonceMark), []byte(nonce)))
+}
+
+func html(w http.ResponseWriter, text []byte) {
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Cache-Control", "no-cache")
+	h.Set("Content-Length", strconv.Itoa(len(text)))
+	_, _ = w.Write(text) // the client went away
+}
+
+// serve sends the file in the smallest form that the client takes.
+func (f *file) serve(w http.ResponseWriter, rq *http.Request) {
+	h := w.Header()
+	h.Set("Content-Type", f.kind)
+	h.Set("Vary", "Accept-Encoding")
+	h.Set("ETag", f.etag)
+	h.Set("Cache-Control", "no-cache")
+	if f.forever {
+		h.Set("Cache-Control", "public, max-age=31536000, immutable")
+	}
+	if rq.Header.Get("If-None-Match") == f.etag {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	body := f.plain
+	for _, coding := range []string{"br", "gzip"} {
+		if data := f.coded[coding]; data != nil && accepts(rq.Header.Get("Accept-Encoding"), coding) {
+			body = data
+			h.Set("Content-Encoding", coding)
+			break
+		}
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	_, _ = w.Write(body) // the client went away
+}
+
+// accepts reports whether Accept-Encoding names a coding, and not with q=0.
+func accepts(field, coding string) bool {
+	for part := range strings.SplitSeq(field, ",") {
+		name, weight, _ := strings.Cut(part, ";")
+		if !strings.EqualFold(strings.TrimSpace(name), coding) {
+			continue
+		}
+		q, found := strings.CutPrefix(strings.ReplaceAll(weight, " ", ""), "q=")
+		if !found {
+			return true
+		}
+		n, err := strconv.ParseFloat(q, 64)
+		return err == nil && n > 0
+	}
+	return false
+}
+
+// unbuilt is shown where the program was compiled without the console.
+const unbuilt = `<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>headgate</title><meta name="viewport" content="width=device-width"></head>
+<body><h1>headgate</h1>
+<p>This program was compiled without the console. Everything else works.</p>
+<p>To have it, install Node.js 20.19 or newer and run <code>make build</code> in the source tree: it builds the console from
+<code>web/</code> and compiles it in. The released programs have it.</p>
+<p>What else is here: <a href="/pages">the list of pages</a>.</p>
+</body></html>
+`

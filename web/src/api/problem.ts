@@ -1,0 +1,68 @@
+import type { components } from './schema'
+
+export type ProblemBody = components['schemas']['problem']
+
+/** A request that was refused, in the words of the API (RFC 9457). */
+export class Problem extends Error {
+  constructor(readonly body: ProblemBody) {
+    super(body.detail || body.title || 'refused')
+  }
+  get code() {
+    return this.body.code ?? ''
+  }
+  get status() {
+    return this.body.status ?? 0
+  }
+  /** All that is wrong, each with its place. */
+  get mistakes(): { pointer: string; detail: string; remedy?: string }[] {
+    const { problems, pointer, detail, remedy } = this.body
+    if (problems?.length) return problems.map((p) => ({ pointer: p.pointer ?? '', detail: p.detail ?? '', remedy: p.remedy }))
+    return [{ pointer: pointer ?? '', detail: detail ?? '', remedy }]
+  }
+}
+
+/** The server could not be reached at all. */
+export class Unreachable extends Error {}
+
+/** Reads the problem of an answer; one that is none of ours becomes one. */
+export async function problemOf(response: Response): Promise<Problem> {
+  const text = await response.text().catch(() => '')
+  if (response.headers.get('Content-Type')?.includes('json')) {
+    try {
+      return new Problem(JSON.parse(text))
+    } catch {
+      // told below
+    }
+  }
+  return new Problem({ type: 'about:blank', title: `HTTP ${response.status}`, status: response.status, code: 'internal', detail: text.slice(0, 300) || `HTTP ${response.status}` })
+}
+
+/** Says a refusal as a person reads it: what is wrong, and what to do. */
+export function sentence(error: unknown): string {
+  if (error instanceof Problem) {
+    const { detail, remedy } = error.body
+    return capital(remedy ? `${detail}; ${remedy}` : (detail ?? error.message)) + '.'
+  }
+  return error instanceof Error ? error.message : String(error)
+}
+
+const capital = (s: string) => s.charAt(0).toUpperCase() + s.slice(1)
+
+/**
+ * The place of a problem as the path of a field: `routes[0].path`. The API gives JSON
+ * pointers for the fields of a body, and paths of the documents for edits; the path of
+ * the object is cut off.
+ */
+export function fieldOf(pointer: string, object = ''): string {
+  let path = pointer
+  if (pointer.startsWith('/')) {
+    path = pointer
+      .slice(1)
+      .split('/')
+      .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
+      .reduce((at, step) => (/^\d+$/.test(step) ? `${at}[${step}]` : at ? `${at}.${step}` : step), '')
+  }
+  if (object && path === object) return ''
+  if (object && path.startsWith(object)) return path.slice(object.length).replace(/^\./, '')
+  return path
+}

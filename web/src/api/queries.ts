@@ -1,0 +1,87 @@
+import { queryOptions } from '@tanstack/react-query'
+import { call, client, data, type Tagged } from './client'
+import type { components } from './schema'
+
+type S = components['schemas']
+export type ObjectState = S['objectState']
+export type Proxy = S['proxyState'] & S['Proxy']
+export type Change = S['changeBody']
+export type ObjectChange = S['ObjectChange']
+export type FieldChange = S['FieldChange']
+export type Note = S['Problem']
+export type Revision = S['revisionBody']
+
+/** An object of any kind, as the API gives it. */
+export type AnyObject = ObjectState & Record<string, unknown>
+
+type Page<T> = { items: T[]; next?: string }
+
+/** Gets all pages of a list. */
+export async function all<T>(path: string, signal?: AbortSignal): Promise<Tagged<T[]>> {
+  const items: T[] = []
+  let cursor: string | undefined
+  let etag = ''
+  do {
+    const page = await call<Page<T>>('GET', path, { query: { limit: 1000, cursor }, signal })
+    items.push(...page.value.items)
+    etag ||= page.etag
+    cursor = page.value.next
+  } while (cursor)
+  return { value: items, etag }
+}
+
+/** The path of a kind in the API. Settings are single objects. */
+const singles = ['admin', 'access_log', 'defaults', 'upstreams', 'cdn_networks']
+export const pathOf = (kind: string, name = '') => (singles.includes(kind) ? `/settings/${kind}` : name ? `/${kind}/${encodeURIComponent(name)}` : `/${kind}`)
+export const isSingle = (kind: string) => singles.includes(kind)
+
+/** The path of an object in the documents. */
+export function documentPath(kind: string, name: string): string {
+  if (isSingle(kind)) return kind
+  return /^[A-Za-z0-9_-]+$/.test(name) ? `${kind}.${name}` : `${kind}[${JSON.stringify(name)}]`
+}
+
+export const objects = <T = AnyObject>(kind: string) =>
+  queryOptions({ queryKey: ['objects', kind], queryFn: ({ signal }) => all<T>(pathOf(kind), signal).then((p) => p.value), staleTime: 5_000 })
+
+export const object = <T = AnyObject>(kind: string, name: string) =>
+  queryOptions({ queryKey: ['object', kind, name], queryFn: ({ signal }) => call<T>('GET', pathOf(kind, name), { signal }).then((o) => o.value) })
+
+export const me = queryOptions({ queryKey: ['session'], queryFn: () => data(client.GET('/api/v1/session')), staleTime: 60_000 })
+export const setupState = queryOptions({ queryKey: ['setup'], queryFn: () => data(client.GET('/api/v1/setup')) })
+export const version = queryOptions({ queryKey: ['version'], queryFn: () => data(client.GET('/api/v1/version')), staleTime: Infinity })
+export const schema = queryOptions({ queryKey: ['schema'], queryFn: () => call<import('@/edit/schema').JSONSchema>('GET', '/config/schema').then((s) => s.value), staleTime: Infinity })
+export const recentEvents = queryOptions({ queryKey: ['events'], queryFn: () => data(client.GET('/api/v1/events/history', { params: { query: { limit: 30 } } })).then((p) => p.items) })
+export const revisions = (limit: number) =>
+  queryOptions({ queryKey: ['revisions', limit], queryFn: () => data(client.GET('/api/v1/revisions', { params: { query: { limit } } })).then((p) => p.items) })
+
+/** How everything stands. The API describes it in words only; these are its fields. */
+export type Status = {
+  state: string
+  since: string
+  revision: string
+  etag?: string
+  refused?: { since: string; problems: string[] }
+  pending?: { revision: string; until: string }
+  ports?: { name: string; address: string; protocol: string; state: string; reason?: string; hint?: string; connections: number; accepted: number }[]
+  proxies?: ProxyStatus[]
+  certificates?: CertificateStatus[]
+  sources?: { name: string; state: string; since: string; issues?: string[] }[]
+}
+export type ProxyStatus = {
+  name: string
+  state: string
+  reason?: string
+  virtual_hosts?: string[]
+  healthy: number
+  unknown: number
+  total: number
+  routes?: { path: string; waiting: number; servers?: ServerStatus[] }[]
+}
+export type ServerStatus = { url: string; weight: number; state: string; reason?: string; since: string; active: number }
+export type CertificateStatus = { name: string; state: string; names?: string[]; not_after?: string; problem?: string }
+
+/** The status without the proxies, of which there may be very many. */
+export const status = queryOptions({ queryKey: ['status'], queryFn: () => call<Status>('GET', '/status').then((s) => s.value), refetchInterval: 10_000 })
+export const proxyStatus = (name: string) =>
+  queryOptions({ queryKey: ['status', name], queryFn: () => call<Status>('GET', '/status', { query: { proxy: name } }).then((s) => s.value), refetchInterval: 5_000 })

@@ -1,0 +1,115 @@
+import { Alert, Button, Drawer, SegmentedControl } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { lazy, Suspense, useState } from 'react'
+import { Problem, fieldOf, sentence } from '@/api/problem'
+import { documentPath, schema as schemaQuery, type AnyObject } from '@/api/queries'
+import { useStore } from '@/api/store'
+import { Loading } from '@/ui/basics'
+import { t } from '@/text'
+import { basket, editOf, plan, put, reviewing } from './basket'
+import { written, type Value } from './object'
+import { schemaOf } from './schema'
+import { SchemaForm, type Errors } from './SchemaForm'
+
+const YamlEditor = lazy(() => import('./YamlEditor'))
+
+/** Problems of a refusal by the field of one object. */
+export function errorsOf(e: unknown, kind: string, name: string): Errors {
+  if (!(e instanceof Problem)) return { '': sentence(e) }
+  const out: Errors = {}
+  for (const m of e.mistakes) {
+    const text = m.remedy ? `${m.detail}; ${m.remedy}` : m.detail
+    const field = m.pointer.startsWith('/edits/') ? fieldOf(m.pointer.replace(/^\/edits\/\d+(\/value)?/, '')) : fieldOf(m.pointer, documentPath(kind, name))
+    out[field] = out[field] ? `${out[field]}. ${text}` : text
+  }
+  return out
+}
+
+/**
+ * Edits one object in a drawer: as a form and as YAML, which are two views of one value.
+ * The server checks it before it goes into the basket; nothing is applied from here.
+ */
+export function ObjectEditor({ kind, name, object, initial, usual, title, onClose }: {
+  kind: string
+  name: string
+  /** The object as it is; absent for a new one. */
+  object?: AnyObject
+  initial?: Value
+  usual?: string[]
+  title: string
+  onClose: () => void
+}) {
+  const root = useQuery(schemaQuery)
+  const waiting = editOf(useStore(basket), kind, name)
+  const [value, setValue] = useState<Value>(() => waiting?.value ?? initial ?? (object ? written(kind, object) : {}))
+  const [view, setView] = useState('form')
+  const [errors, setErrors] = useState<Errors>({})
+  const [badText, setBadText] = useState(false)
+  const [busy, setBusy] = useState(false)
+
+  async function save(review: boolean) {
+    setBusy(true)
+    setErrors({})
+    const edit = { kind, name, op: 'set' as const, value, base: object }
+    try {
+      // Others that wait are part of it: a proxy may name a policy that is new.
+      await plan([...basket.get().filter((e) => e.kind !== kind || e.name !== name), edit])
+      put(edit)
+      onClose()
+      if (review) reviewing.set(true)
+    } catch (e) {
+      setErrors(errorsOf(e, kind, name))
+    } finally {
+      setBusy(false)
+    }
+  }
+
+  return (
+    <Drawer opened onClose={onClose} position="right" size="min(720px, 100%)" title={title} closeOnClickOutside={false} closeButtonProps={{ 'aria-label': t.edit.cancel }}>
+      {!root.data ? (
+        <Loading />
+      ) : (
+        <div className="stack">
+          <SegmentedControl value={view} onChange={setView} disabled={badText} data={[{ value: 'form', label: t.edit.form }, { value: 'yaml', label: t.edit.yaml }]} aria-label={t.edit.form} />
+          {Object.keys(errors).length > 0 && (
+            <Alert color="red" role="alert" title={t.edit.refused}>
+              <ul style={{ margin: 0, paddingLeft: 18 }}>
+                {Object.entries(errors).map(([path, text]) => (
+                  <li key={path}>
+                    {path && <code>{path}</code>} {text}
+                  </li>
+                ))}
+              </ul>
+            </Alert>
+          )}
+          {view === 'form' ? (
+            <SchemaForm schema={schemaOf(kind, root.data)} root={root.data} value={value} onChange={setValue} usual={usual} errors={errors} />
+          ) : (
+            <Suspense fallback={<Loading />}>
+              <YamlEditor
+                value={value}
+                errors={errors}
+                label={`${t.edit.yaml} ${name}`}
+                onChange={(v) => {
+                  setBadText(v === undefined)
+                  if (v) setValue(v)
+                }}
+              />
+            </Suspense>
+          )}
+          <div style={{ display: 'flex', gap: 10, position: 'sticky', bottom: 0, padding: '12px 0', background: 'var(--mantine-color-body)' }}>
+            <Button loading={busy} disabled={badText} onClick={() => void save(true)}>
+              {t.edit.review}
+            </Button>
+            <Button variant="default" loading={busy} disabled={badText} onClick={() => void save(false)}>
+              {t.edit.save}
+            </Button>
+            <Button variant="subtle" onClick={onClose}>
+              {t.edit.cancel}
+            </Button>
+          </div>
+        </div>
+      )}
+    </Drawer>
+  )
+}

@@ -1,0 +1,269 @@
+import { Alert, Button, Drawer, Radio, Select, Stack, TextInput } from '@mantine/core'
+import { notifications } from '@mantine/notifications'
+import { IconChecklist } from '@tabler/icons-react'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState } from 'react'
+import { Problem, sentence } from '@/api/problem'
+import type { Change, ObjectChange } from '@/api/queries'
+import { useStore } from '@/api/store'
+import { Loading, StateBadge, Tag } from '@/ui/basics'
+import { t } from '@/text'
+import { apply, basket, body, configTag, conflicts, drop, plan, reviewing, settle, type Conflict, type Edit } from './basket'
+import { changedFields, written } from './object'
+import { label, place, shown } from './words'
+
+/** The button of the bar that counts edits. */
+export function BasketButton() {
+  const edits = useStore(basket)
+  if (edits.length === 0) return null
+  return (
+    <Button leftSection={<IconChecklist size={16} aria-hidden />} onClick={() => reviewing.set(true)}>
+      <span className="not-phone">{t.edit.basket(edits.length)}</span>
+      <span className="only-phone">{`${t.edit.basketShort} (${edits.length})`}</span>
+    </Button>
+  )
+}
+
+/** What a review knows: the plan, and who else has changed the same. */
+async function look(edits: Edit[]): Promise<{ etag: string; conflicts: Conflict[]; plan?: Change }> {
+  const etag = await configTag()
+  const found = await conflicts(edits)
+  return { etag, conflicts: found, plan: found.length ? undefined : await plan(edits) }
+}
+
+/** Always shows the plan before anything is applied. */
+export function ReviewDrawer() {
+  const edits = useStore(basket)
+  const open = useStore(reviewing)
+  return (
+    <Drawer opened={open} onClose={() => reviewing.set(false)} position="right" size="min(640px, 100%)" title={t.edit.title} closeButtonProps={{ 'aria-label': t.edit.cancel }}>
+      {open && (edits.length === 0 ? <p>{t.edit.empty}</p> : <Review edits={edits} />)}
+    </Drawer>
+  )
+}
+
+function Review({ edits }: { edits: Edit[] }) {
+  const queries = useQueryClient()
+  const review = useQuery({ queryKey: ['review', JSON.stringify(body(edits)), edits.map((e) => e.base?.etag).join()], queryFn: () => look(edits), gcTime: 0, staleTime: 0, retry: false })
+  const [why, setWhy] = useState('')
+  const [within, setWithin] = useState<string | null>('2m')
+  const [busy, setBusy] = useState(false)
+  const [failed, setFailed] = useState<unknown>()
+
+  async function go(confirm: boolean) {
+    setBusy(true)
+    setFailed(undefined)
+    try {
+      const done = await apply(edits, review.data!.etag, { why: why || undefined, within: confirm ? (within ?? '2m') : undefined })
+      basket.set([])
+      reviewing.set(false)
+      notifications.show({ message: done.revision ? t.edit.appliedRevision(done.revision) : t.edit.applied, color: 'teal' })
+      void queries.invalidateQueries()
+    } catch (e) {
+      // Somebody was faster: the plan is made again, and asks where it has to.
+      if (e instanceof Problem && e.status === 412) await review.refetch()
+      else setFailed(e)
+    } finally {
+      setBusy(false)
+    }
+  }
+
+  if (review.isPending) return <Loading />
+  if (review.data?.conflicts.length) return <Conflicts list={review.data.conflicts} />
+  const p = review.data?.plan
+  const hosts = p ? hostsOf(p.changes ?? [], edits) : []
+  return (
+    <Stack gap="lg">
+      <p style={{ margin: 0 }}>{t.edit.lead}</p>
+      {review.error && (
+        <Alert color="red" role="alert" title={t.edit.refused}>
+          <Mistakes error={review.error} />
+        </Alert>
+      )}
+      {failed !== undefined && (
+        <Alert color="red" role="alert" title={t.edit.failed}>
+          <Mistakes error={failed} />
+        </Alert>
+      )}
+      {p?.changes?.length === 0 && <p>{t.edit.nothing}</p>}
+      {(p?.changes ?? []).map((c) => (
+        <ChangeCard key={`${c.kind} ${c.name}`} change={c} edit={edits.find((e) => e.kind === c.kind && e.name === c.name)} />
+      ))}
+      {!p && edits.map((e) => <EditCard key={`${e.kind} ${e.name}`} edit={e} />)}
+      {hosts.length > 0 && (
+        <div>
+          <strong>{t.edit.hosts}</strong>
+          <div style={{ display: 'flex', flexWrap: 'wrap', gap: 6, marginTop: 6 }}>
+            {hosts.map((h) => (
+              <Tag key={h}>{h}</Tag>
+            ))}
+          </div>
+        </div>
+      )}
+      {p?.notes?.length ? (
+        <Alert color="yellow" title={t.edit.warnings}>
+          <ul style={{ margin: 0, paddingLeft: 18 }}>
+            {p.notes.map((n, i) => (
+              <li key={i}>
+                {n.object ? `${n.object}: ` : ''}
+                {n.what}
+                {n.remedy ? `; ${n.remedy}` : ''}
+              </li>
+            ))}
+          </ul>
+        </Alert>
+      ) : null}
+      {p && p.changes!.length > 0 && (
+        <>
+          <TextInput label={t.edit.why} value={why} maxLength={500} onChange={(e) => setWhy(e.currentTarget.value)} />
+          <Button size="md" loading={busy} onClick={() => void go(false)} data-autofocus>
+            {t.edit.apply}
+          </Button>
+          <div style={{ display: 'flex', gap: 10, alignItems: 'end', flexWrap: 'wrap' }}>
+            <Select label={t.edit.within} value={within} onChange={setWithin} data={['30s', '1m', '2m', '5m', '15m', '1h']} w={120} allowDeselect={false} />
+            <Button variant="default" loading={busy} onClick={() => void go(true)} style={{ flex: 1 }}>
+              {t.edit.applyConfirm}
+            </Button>
+          </div>
+          <p className="small" style={{ margin: 0 }}>
+            {t.edit.withinHelp}
+          </p>
+        </>
+      )}
+      <Button variant="subtle" color="red" onClick={() => basket.set([])}>
+        {t.edit.discard}
+      </Button>
+    </Stack>
+  )
+}
+
+function Mistakes({ error }: { error: unknown }) {
+  if (!(error instanceof Problem) || error.mistakes.length < 2) return <>{sentence(error)}</>
+  return (
+    <ul style={{ margin: 0, paddingLeft: 18 }}>
+      {error.mistakes.map((m, i) => (
+        <li key={i}>
+          <code>{m.pointer}</code> {m.detail}
+          {m.remedy ? `; ${m.remedy}` : ''}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+/** One object of a plan. */
+export function ChangeCard({ change: c, edit }: { change: ObjectChange; edit?: Edit }) {
+  return (
+    <section className="change">
+      <div className="change-head">
+        <StateBadge state={c.change ?? ''}>{t.edit.verb[c.change ?? ''] ?? c.change}</StateBadge>
+        <span style={{ flex: 1 }}>
+          {label(c.kind ?? '')} {c.name}
+        </span>
+        {edit && (
+          <Button size="compact-xs" variant="subtle" onClick={() => drop(edit)}>
+            {t.edit.drop}
+          </Button>
+        )}
+      </div>
+      <ul className="change-fields">
+        {(c.fields ?? []).map((f, i) => (
+          <li key={i}>
+            <strong>{place(f)}</strong> <span className="small">{t.edit.verb[f.change ?? ''] ?? f.change}</span>
+            {f.secret && f.before === undefined && f.after === undefined && <span className="small"> – {t.edit.secret}</span>}
+            {f.before !== undefined && (
+              <span className="before">
+                <span aria-hidden>− </span>
+                {shown(f.before)}
+              </span>
+            )}
+            {f.after !== undefined && (
+              <span className="after">
+                <span aria-hidden>+ </span>
+                {shown(f.after)}
+              </span>
+            )}
+          </li>
+        ))}
+        {!c.fields?.length && c.change === 'added' && edit?.value && (
+          <li>
+            <span className="after">{shown(edit.value)}</span>
+          </li>
+        )}
+      </ul>
+    </section>
+  )
+}
+
+const EditCard = ({ edit }: { edit: Edit }) => (
+  <section className="change">
+    <div className="change-head">
+      <span style={{ flex: 1 }}>
+        {label(edit.kind)} {edit.name}
+      </span>
+      <Button size="compact-xs" variant="subtle" onClick={() => drop(edit)}>
+        {t.edit.drop}
+      </Button>
+    </div>
+  </section>
+)
+
+/** The host names of the proxies that a change is about, before and after. */
+function hostsOf(changes: ObjectChange[], edits: Edit[]): string[] {
+  const hosts = new Set<string>()
+  for (const c of changes) {
+    const e = edits.find((e) => e.kind === c.kind && e.name === c.name)
+    if (c.kind !== 'proxies' || !e) continue
+    for (const h of [...((e.base?.virtual_hosts as string[]) ?? []), ...((e.value?.virtual_hosts as string[]) ?? [])]) hosts.add(h)
+  }
+  return [...hosts]
+}
+
+/** Three ways out for each object that somebody else has changed. */
+function Conflicts({ list }: { list: Conflict[] }) {
+  const [choices, setChoices] = useState<Record<string, string>>({})
+  const key = (c: Conflict) => `${c.edit.kind} ${c.edit.name}`
+  return (
+    <Stack gap="lg">
+      <Alert color="yellow" role="alert" title={t.conflict.title}>
+        {t.conflict.text}
+      </Alert>
+      {list.map((c) => (
+        <section className="change" key={key(c)}>
+          <div className="change-head">
+            {label(c.edit.kind)} {c.edit.name}
+          </div>
+          <div style={{ padding: '12px 14px' }}>
+            <Differences title={t.conflict.you} before={c.edit.base && written(c.edit.kind, c.edit.base)} after={c.edit.op === 'remove' ? undefined : c.edit.value} />
+            {c.theirs ? <Differences title={t.conflict.they} before={c.edit.base && written(c.edit.kind, c.edit.base)} after={written(c.edit.kind, c.theirs)} /> : <p>{t.conflict.gone}</p>}
+            <Radio.Group value={choices[key(c)] ?? ''} onChange={(v) => setChoices({ ...choices, [key(c)]: v })} aria-label={key(c)}>
+              <Stack gap="xs" mt="sm">
+                <Radio value="theirs" label={t.conflict.theirs} description={t.conflict.theirsHelp} />
+                <Radio value="mine" label={t.conflict.mine} description={t.conflict.mineHelp} />
+                <Radio value="both" label={t.conflict.both} description={c.both ? t.conflict.bothHelp : t.conflict.bothNot} disabled={!c.both} />
+              </Stack>
+            </Radio.Group>
+          </div>
+        </section>
+      ))}
+      <Button disabled={list.some((c) => !choices[key(c)])} onClick={() => list.forEach((c) => settle(c, choices[key(c)] as 'mine'))}>
+        {t.conflict.go}
+      </Button>
+    </Stack>
+  )
+}
+
+function Differences({ title, before, after }: { title: string; before?: Record<string, unknown>; after?: Record<string, unknown> }) {
+  return (
+    <div style={{ marginBottom: 10 }}>
+      <strong>{title}</strong>
+      {changedFields(before, after).map((f) => (
+        <div key={f}>
+          {label(f)}
+          {before?.[f] !== undefined && <span className="before">− {shown(before[f])}</span>}
+          {after?.[f] !== undefined && <span className="after">+ {shown(after[f])}</span>}
+        </div>
+      ))}
+    </div>
+  )
+}

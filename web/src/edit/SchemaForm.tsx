@@ -1,0 +1,264 @@
+import { ActionIcon, Button, NumberInput, Select, Switch, Textarea, TextInput } from '@mantine/core'
+import { IconTrash } from '@tabler/icons-react'
+import { useState } from 'react'
+import { t } from '@/text'
+import type { Value } from './object'
+import { check, fieldOf, help, type Field, type JSONSchema, type Wrong } from './schema'
+import { label, shown } from './words'
+
+/** Problems by the path of their field, such as routes[0].path. */
+export type Errors = Record<string, string>
+
+type Common = { root: JSONSchema; errors: Errors; disabled?: boolean }
+
+/**
+ * A form of an object, made from its schema: help, default, bounds and unit of every
+ * field. A page names the usual fields, in its order; the rest is folded below them.
+ */
+export function SchemaForm({ schema, root, value, onChange, usual, skip = [], errors = {}, at = '', disabled }: Partial<Common> & {
+  schema: JSONSchema
+  root: JSONSchema
+  value: Value
+  onChange: (v: Value) => void
+  usual?: string[]
+  skip?: string[]
+  /** The path of the object in the form, for errors. */
+  at?: string
+}) {
+  const names = Object.keys(schema.properties ?? {}).filter((n) => !skip.includes(n))
+  const first = (usual ?? names).filter((n) => names.includes(n))
+  const rest = names.filter((n) => !first.includes(n))
+  const inRest = rest.filter((n) => value[n] !== undefined)
+  const wrongInRest = Object.keys(errors).some((p) => rest.some((n) => under(p, join(at, n))))
+  const one = (name: string) => (
+    <SchemaField key={name} name={name} schema={schema.properties![name]!} required={schema.required?.includes(name)} root={root} value={value[name]} errors={errors} disabled={disabled} at={join(at, name)} onChange={(v) => onChange(withField(value, name, v))} />
+  )
+  return (
+    <div className="fields">
+      {first.map(one)}
+      {rest.length > 0 && (
+        <details open={wrongInRest || undefined}>
+          <summary style={{ cursor: 'pointer', fontWeight: 600, padding: '6px 0' }}>
+            {t.edit.rest}
+            {inRest.length > 0 && <span className="small"> – {inRest.map(label).join(', ')}</span>}
+          </summary>
+          <div className="fields" style={{ paddingTop: 10 }}>
+            {rest.map(one)}
+          </div>
+        </details>
+      )}
+    </div>
+  )
+}
+
+const join = (at: string, name: string) => (at ? `${at}.${name}` : name)
+const under = (path: string, at: string) => path === at || path.startsWith(at + '.') || path.startsWith(at + '[')
+
+/** A field that is undefined is not written. */
+export function withField(value: Value, name: string, v: unknown): Value {
+  const { [name]: _, ...others } = value
+  if (v === undefined) return others
+  return name in value ? { ...value, [name]: v } : { ...others, [name]: v }
+}
+
+export function wrongText(w: Wrong | undefined): string {
+  switch (w?.what) {
+    case 'missing':
+      return t.edit.needed
+    case 'number':
+      return t.edit.notNumber
+    case 'duration':
+      return t.edit.notDuration
+    case 'long':
+      return t.edit.longest(w.max!)
+    case 'between':
+      return bounds(w.min, w.max)
+    default:
+      return ''
+  }
+}
+
+function bounds(min?: number, max?: number): string {
+  const n = (x: number) => x.toLocaleString('en')
+  if (min !== undefined && max !== undefined) return t.edit.between(n(min), n(max))
+  return min !== undefined ? t.edit.atLeast(n(min)) : max !== undefined ? t.edit.atMost(n(max)) : ''
+}
+
+function about(f: Field): string {
+  const hints = [f.unit && t.edit.unit[f.unit], f.control === 'number' && bounds(f.schema.minimum, f.schema.maximum), f.control === 'lines' && t.edit.listHelp].filter(Boolean)
+  return [help(f.schema), hints.length ? `(${hints.join('; ')})` : ''].filter(Boolean).join(' ')
+}
+
+const placeholder = (s: JSONSchema) =>
+  s.default !== undefined && s.default !== null && s.default !== '' ? t.edit.defaultIs(shown(s.default)) : s.examples?.[0] !== undefined ? t.edit.example(shown(s.examples[0])) : t.edit.optional
+
+/** One field, by its schema. */
+export function SchemaField({ name, schema, root, value, onChange, errors, at, required, disabled, title = label(name) }: Common & {
+  name: string
+  schema: JSONSchema
+  value: unknown
+  onChange: (v: unknown) => void
+  at: string
+  required?: boolean
+  title?: string
+}) {
+  const f = fieldOf(schema, root)
+  const [left, setLeft] = useState(false)
+  const error = errors[at] || (left ? wrongText(check(value, f, required)) : '') || undefined
+  const common = { label: title, description: about(f), error, disabled, required, withAsterisk: required, onBlur: () => setLeft(true) }
+  switch (f.control) {
+    case 'switch':
+      return (
+        <Switch
+          label={title}
+          description={[help(f.schema), placeholder(f.schema)].join(' ')}
+          error={error}
+          disabled={disabled}
+          checked={(value ?? f.schema.default ?? false) === true}
+          onChange={(e) => onChange(e.currentTarget.checked === (f.schema.default ?? false) ? undefined : e.currentTarget.checked)}
+        />
+      )
+    case 'choice':
+      return <Select {...common} data={f.choices} value={value === undefined ? null : String(value)} placeholder={placeholder(f.schema)} clearable onChange={(v) => onChange(v ?? undefined)} />
+    case 'number':
+      return typeof value === 'string' ? (
+        <TextInput {...common} value={value} onChange={(e) => onChange(e.currentTarget.value || undefined)} />
+      ) : (
+        <NumberInput {...common} value={(value as number) ?? ''} placeholder={placeholder(f.schema)} allowDecimal={f.schema.type === 'number'} onChange={(v) => onChange(v === '' ? undefined : typeof v === 'string' ? Number(v) : v)} />
+      )
+    case 'lines':
+      return <Lines {...common} value={value} placeholder={placeholder(f.schema)} inner={f.inner} onChange={onChange} />
+    case 'object':
+      return <Nested f={f} title={title} value={value as Value | undefined} {...{ root, errors, at, disabled, onChange }} />
+    case 'objects':
+      return <List f={f} title={title} value={value as Value[] | undefined} {...{ root, errors, at, disabled, onChange }} />
+    case 'map':
+      return <Entries {...common} value={value as Value | undefined} onChange={onChange} />
+    default: {
+      const text = value === undefined || value === null ? '' : String(value)
+      const change = (v: string) => onChange(v === '' ? undefined : v)
+      if (f.schema.format === 'password') return <TextInput {...common} type="password" autoComplete="new-password" value={text} onChange={(e) => change(e.currentTarget.value)} />
+      if ((f.schema.maxLength ?? 0) > 4096) return <Textarea {...common} autosize minRows={2} maxRows={12} value={text} placeholder={placeholder(f.schema)} onChange={(e) => change(e.currentTarget.value)} />
+      return <TextInput {...common} value={text} placeholder={placeholder(f.schema)} onChange={(e) => change(e.currentTarget.value)} />
+    }
+  }
+}
+
+type LinesProps = { value: unknown; onChange: (v: unknown) => void; inner?: JSONSchema; label: string; description: string; error?: string; disabled?: boolean; placeholder: string; onBlur: () => void }
+
+/** A list of words: one per line. What is typed stays as it is until the field is left. */
+function Lines({ value, onChange, inner, onBlur, ...rest }: LinesProps) {
+  const list = Array.isArray(value) ? value.map(String) : []
+  const [typed, setTyped] = useState<string | null>(null)
+  const numbers = [inner?.type].flat().includes('integer')
+  return (
+    <Textarea
+      {...rest}
+      autosize
+      minRows={1}
+      maxRows={10}
+      value={typed ?? list.join('\n')}
+      onChange={(e) => {
+        setTyped(e.currentTarget.value)
+        const lines = e.currentTarget.value.split(/[\n,]/).map((s) => s.trim()).filter(Boolean)
+        onChange(lines.length ? lines.map((s) => (numbers && /^\d+$/.test(s) ? Number(s) : s)) : undefined)
+      }}
+      onBlur={() => {
+        setTyped(null)
+        onBlur()
+      }}
+    />
+  )
+}
+
+/** A map of words: `name: value` on each line. */
+function Entries({ value, onChange, onBlur, ...rest }: { value?: Value; onChange: (v: unknown) => void; label: string; description: string; error?: string; disabled?: boolean; onBlur: () => void }) {
+  const [typed, setTyped] = useState<string | null>(null)
+  const text = Object.entries(value ?? {}).map(([k, v]) => `${k}: ${typeof v === 'object' ? JSON.stringify(v) : v}`).join('\n')
+  return (
+    <Textarea
+      {...rest}
+      autosize
+      minRows={1}
+      value={typed ?? text}
+      onChange={(e) => {
+        setTyped(e.currentTarget.value)
+        const entries = e.currentTarget.value.split('\n').map((l) => /^([^:]+):\s*(.*)$/.exec(l)).filter((m) => m !== null).map((m) => [m[1]!.trim(), parsed(m[2]!)])
+        onChange(entries.length ? Object.fromEntries(entries) : undefined)
+      }}
+      onBlur={() => {
+        setTyped(null)
+        onBlur()
+      }}
+    />
+  )
+}
+
+function parsed(text: string): unknown {
+  if (!/^[[{]/.test(text)) return text
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}
+
+type Inside = Common & { f: Field; title: string; at: string; onChange: (v: unknown) => void }
+
+/** An object that may be absent: it is set with a button, and taken back with another. */
+function Nested({ f, title, value, root, errors, at, disabled, onChange }: Inside & { value?: Value }) {
+  if (value === undefined)
+    return (
+      <div>
+        <strong>{title}</strong>
+        <div className="small">{help(f.schema)}</div>
+        <Button mt={6} size="compact-sm" variant="default" disabled={disabled} onClick={() => onChange({})}>
+          {t.edit.set(title.toLowerCase())}
+        </Button>
+      </div>
+    )
+  return (
+    <fieldset style={{ border: 0, padding: 0, margin: 0 }}>
+      <legend style={{ display: 'flex', alignItems: 'center', gap: 10, padding: 0, marginBottom: 6 }}>
+        <strong>{title}</strong>
+        <Button size="compact-xs" variant="subtle" disabled={disabled} onClick={() => onChange(undefined)}>
+          {t.edit.unset}
+        </Button>
+      </legend>
+      {errors[at] && <p style={{ color: 'var(--bad)', margin: '0 0 6px' }}>{errors[at]}</p>}
+      <div className="nested">
+        <SchemaForm schema={f.inner!} root={root} value={value} onChange={onChange} errors={errors} at={at} disabled={disabled} usual={usualOf(f.inner!, value)} />
+      </div>
+    </fieldset>
+  )
+}
+
+/** Of an object inside another: what it needs, what is set, and a few more. */
+function usualOf(s: JSONSchema, value: Value): string[] {
+  const names = Object.keys(s.properties ?? {})
+  return names.filter((n, i) => s.required?.includes(n) || value[n] !== undefined || i < 4)
+}
+
+function List({ f, title, value = [], root, errors, at, disabled, onChange }: Inside & { value?: Value[] }) {
+  const change = (list: Value[]) => onChange(list.length ? list : undefined)
+  return (
+    <fieldset style={{ border: 0, padding: 0, margin: 0 }}>
+      <legend style={{ padding: 0 }}>
+        <strong>{title}</strong>
+        <div className="small">{help(f.schema)}</div>
+      </legend>
+      {errors[at] && <p style={{ color: 'var(--bad)', margin: '6px 0' }}>{errors[at]}</p>}
+      {value.map((item, i) => (
+        <div key={i} className="nested" style={{ margin: '10px 0', position: 'relative', paddingRight: 40 }}>
+          <ActionIcon variant="subtle" color="red" disabled={disabled} style={{ position: 'absolute', right: 0, top: 0 }} aria-label={t.edit.removeItem(`${title.toLowerCase()} ${i + 1}`)} onClick={() => change(value.filter((_, j) => j !== i))}>
+            <IconTrash size={16} />
+          </ActionIcon>
+          <SchemaForm schema={f.inner!} root={root} value={item} errors={errors} at={`${at}[${i}]`} disabled={disabled} usual={usualOf(f.inner!, item)} onChange={(v) => change(value.map((x, j) => (j === i ? v : x)))} />
+        </div>
+      ))}
+      <Button mt={6} size="compact-sm" variant="default" disabled={disabled || (f.schema.maxItems !== undefined && value.length >= f.schema.maxItems)} onClick={() => change([...value, {}])}>
+        {t.edit.add(title.toLowerCase().replace(/s$/, ''))}
+      </Button>
+    </fieldset>
+  )
+}

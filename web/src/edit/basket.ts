@@ -1,0 +1,78 @@
+import { call, client, data } from '@/api/client'
+import { Problem } from '@/api/problem'
+import { documentPath, pathOf, type AnyObject, type Change } from '@/api/queries'
+import { Store } from '@/api/store'
+import { equal, merge, written, type Value } from './object'
+
+/** One edit of an object that waits to be reviewed. */
+export type Edit = {
+  kind: string
+  name: string
+  op: 'set' | 'remove'
+  /** What the document shall say; of a set. */
+  value?: Value
+  /** The object as it was when the edit began; absent for a new one. */
+  base?: AnyObject
+}
+
+/** The edits that are gathered to one change. They live as long as the page. */
+export const basket = new Store<Edit[]>([])
+
+/** Whether the drawer is open that shows them. */
+export const reviewing = new Store<boolean>(false)
+
+const same = (a: Edit, b: Edit) => a.kind === b.kind && a.name === b.name
+
+/** Puts an edit into the basket; an earlier one of the object goes, its base stays. */
+export function put(edit: Edit) {
+  const earlier = basket.get().find((e) => same(e, edit))
+  const next = earlier ? { ...edit, base: earlier.base } : edit
+  const rest = basket.get().filter((e) => !same(e, edit))
+  const nothing = next.op === 'set' && next.base && equal(written(next.kind, next.base), next.value)
+  const gone = next.op === 'remove' && !next.base // it was only in the basket
+  basket.set(nothing || gone ? rest : [...rest, next])
+}
+
+export const drop = (edit: Edit) => basket.set(basket.get().filter((e) => !same(e, edit)))
+export const editOf = (edits: Edit[], kind: string, name: string) => edits.find((e) => e.kind === kind && e.name === name)
+
+/** The edits as the API takes them. */
+export const body = (edits: Edit[]) => ({
+  edits: edits.map((e) => (e.op === 'set' ? { op: 'set' as const, path: documentPath(e.kind, e.name), value: e.value } : { op: 'remove' as const, path: documentPath(e.kind, e.name) })),
+})
+
+/** An object that somebody else has changed since the edit began. */
+export type Conflict = { edit: Edit; theirs?: AnyObject; both: Value | null }
+
+/** Finds edits whose object is not any more what it was. */
+export async function conflicts(edits: Edit[]): Promise<Conflict[]> {
+  const found: Conflict[] = []
+  for (const edit of edits) {
+    let theirs: AnyObject | undefined
+    try {
+      theirs = (await call<AnyObject>('GET', pathOf(edit.kind, edit.name))).value
+    } catch (e) {
+      if (!(e instanceof Problem) || e.status !== 404) throw e
+    }
+    const was = edit.base && written(edit.kind, edit.base)
+    const now = theirs && written(edit.kind, theirs)
+    if (equal(was, now)) continue
+    found.push({ edit, theirs, both: edit.op === 'set' && was && now && edit.value ? merge(was, edit.value, now) : null })
+  }
+  return found
+}
+
+/** Settles a conflict: the edit goes on from the object as it is now, or is left out. */
+export function settle(c: Conflict, choice: 'mine' | 'theirs' | 'both') {
+  if (choice === 'theirs') return drop(c.edit)
+  basket.set(basket.get().map((e) => (same(e, c.edit) ? { ...e, base: c.theirs, value: choice === 'both' ? (c.both ?? e.value) : e.value } : e)))
+}
+
+/** The ETag of the configuration as it is now. */
+export const configTag = async () => (await call('GET', '/proxies', { query: { limit: 1 } })).etag
+
+export const plan = (edits: Edit[]): Promise<Change> => data(client.POST('/api/v1/config/plan', { body: body(edits) as never }))
+
+export async function apply(edits: Edit[], etag: string, options: { why?: string; within?: string }): Promise<Change> {
+  return (await call<Change>('POST', '/config/edits', { body: body(edits), ifMatch: etag, query: { why: options.why, confirm_within: options.within } })).value
+}

@@ -1,0 +1,21 @@
+import { describe, expect, it } from 'vitest'
+import { changedFields, equal, merge, written } from './object'
+
+describe('objects', () => {
+  it('leaves out what the API tells beside the document', () => {
+    const o = { name: 'a', state: 'active', etag: 'x', servers: { healthy: 0, unknown: 1, total: 1 }, virtual_hosts: ['a'] }
+    expect(written('proxies', o)).toEqual({ virtual_hosts: ['a'] })
+    expect(written('tcp_proxies', { ...o, servers: [{ address: 'x' }] })).toHaveProperty('servers')
+  })
+  it('finds the fields that differ', () => {
+    expect(changedFields({ a: 1, b: [1] }, { a: 1, b: [2], c: 3 })).toEqual(['b', 'c'])
+    expect(equal({ a: [{ b: 1 }] }, { a: [{ b: 1 }] })).toBe(true)
+    expect(equal([], {})).toBe(false)
+  })
+  it('merges changes of different fields and refuses those of the same', () => {
+    const base = { a: 1, b: 1, c: 1 }
+    expect(merge(base, { a: 2, b: 1, c: 1 }, { a: 1, b: 3 })).toEqual({ a: 2, b: 3 })
+    expect(merge(base, { a: 2, b: 1, c: 1 }, { a: 3, b: 1, c: 1 })).toBeNull()
+    expect(merge(base, { b: 1, c: 1 }, { a: 1, b: 2, c: 1 })).toEqual({ b: 2, c: 1 })
+  })
+})

@@ -1,0 +1,36 @@
+import type { AnyObject } from '@/api/queries'
+
+/** What the API tells of an object beside what its document says. */
+const told = ['name', 'origin', 'state', 'etag', 'issues']
+
+export type Value = Record<string, unknown>
+
+/** The object as its document says it. Of a proxy, `servers` are a count. */
+export function written(kind: string, o: AnyObject): Value {
+  const skip = kind === 'proxies' ? [...told, 'servers'] : told
+  return Object.fromEntries(Object.entries(o).filter(([key]) => !skip.includes(key)))
+}
+
+export const equal = (a: unknown, b: unknown): boolean => {
+  if (a === b) return true
+  if (typeof a !== 'object' || typeof b !== 'object' || !a || !b || Array.isArray(a) !== Array.isArray(b)) return false
+  const keys = Object.keys(a)
+  return keys.length === Object.keys(b).length && keys.every((k) => k in b && equal((a as Value)[k], (b as Value)[k]))
+}
+
+/** The fields of an object, first level, that are not the same. */
+export function changedFields(before: Value | undefined, after: Value | undefined): string[] {
+  const keys = new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])
+  return [...keys].filter((k) => !equal(before?.[k], after?.[k]))
+}
+
+/** Merges two changes of one object; null when both changed the same field otherwise. */
+export function merge(base: Value, mine: Value, theirs: Value): Value | null {
+  const out: Value = { ...theirs }
+  for (const key of changedFields(base, mine)) {
+    if (!equal(base[key], theirs[key]) && !equal(mine[key], theirs[key])) return null
+    if (key in mine) out[key] = mine[key]
+    else delete out[key]
+  }
+  return out
+}

@@ -1,0 +1,35 @@
+import type { FieldChange } from '@/api/queries'
+import { t } from '@/text'
+
+/** A value of a plan as a person reads it. */
+export function shown(v: unknown): string {
+  if (v === undefined || v === null) return ''
+  if (typeof v === 'string') return v
+  if (typeof v === 'boolean') return v ? t.edit.yes : t.edit.no
+  if (Array.isArray(v) && v.every((x) => typeof x !== 'object')) return v.join(', ')
+  return typeof v === 'object' ? lines(v, 0) : String(v)
+}
+
+function lines(v: object, depth: number): string {
+  const pad = '  '.repeat(depth)
+  return Object.entries(v)
+    .map(([key, x]) => {
+      const name = Array.isArray(v) ? '-' : label(key) + ':'
+      if (x && typeof x === 'object' && !(Array.isArray(x) && x.every((y) => typeof y !== 'object'))) return `${pad}${name}\n${lines(x, depth + 1)}`
+      return `${pad}${name} ${shown(x)}`
+    })
+    .join('\n')
+}
+
+/** The name of a field as a person reads it: request_timeout is "Request timeout". */
+export function label(field: string): string {
+  const words = field.replaceAll('_', ' ')
+  const whole = words.charAt(0).toUpperCase() + words.slice(1)
+  return whole.replace(/\b(url|ip|tls|acme|http3|http|cdn|dns|oidc|udp|tcp|id|ttl|hsts|sni|h2|cors)\b/gi, (w) => w.toUpperCase())
+}
+
+/** Where a changed field stands, in words. */
+export function place(f: FieldChange): string {
+  const field = (f.path ?? '').split(/[.[]/).filter((s) => s && !/^\d+\]$/.test(s)).pop() ?? ''
+  return f.within ? `${f.within} · ${label(field)}` : label(field)
+}

@@ -1,0 +1,24 @@
+/**
+ * All pages: the one table that the router, the navigation, the command palette and the
+ * server (which answers with the console at these paths only) are made from. It imports
+ * nothing, because the build reads it too.
+ */
+export type PageName = 'overview' | 'proxies' | 'proxy' | 'newProxy'
+
+export type PagePath = {
+  name: PageName
+  /** The path; $name is a part that varies. */
+  path: string
+  /** Where it stands in the navigation; pages without a group are reached from others. */
+  group?: 'traffic' | 'look' | 'manage'
+}
+
+export const pagePaths: PagePath[] = [
+  { name: 'overview', path: '/', group: 'traffic' },
+  { name: 'proxies', path: '/proxies', group: 'traffic' },
+  { name: 'newProxy', path: '/proxies/new' },
+  { name: 'proxy', path: '/proxies/$name' },
+]
+
+/** The first segments of all paths, and those of the pages for who has not signed in. */
+export const firstSegments = () => [...new Set([...pagePaths.map((p) => p.path.split('/')[1] ?? ''), 'setup', 'signed-in'])]

@@ -1,0 +1,18 @@
+/**
+ * What a state means to a person. The word is the API's; the mark and the colour say the
+ * same twice, so that nobody needs the colour.
+ */
+export type Meaning = 'good' | 'warn' | 'bad' | 'calm' | 'info'
+
+const meanings: Record<string, Meaning> = {
+  active: 'good', serving: 'good', listening: 'good', healthy: 'good', valid: 'good', running: 'good', connected: 'good', applied: 'good', confirmed: 'good', added: 'good', ready: 'good',
+  degraded: 'warn', waiting: 'warn', draining: 'warn', expiring: 'warn', retrying: 'warn', pending: 'warn', maintenance: 'warn', ejected: 'warn', changed: 'warn', warning: 'warn', stale: 'warn', moved: 'warn',
+  down: 'bad', unhealthy: 'bad', failed: 'bad', expired: 'bad', error: 'bad', refused: 'bad', lost: 'bad', removed: 'bad', missing: 'bad', closed: 'bad',
+  inactive: 'calm', unknown: 'calm', rolled_back: 'calm', drained: 'calm', unchecked: 'calm', disabled: 'calm',
+  info: 'info', added_by: 'info', ordering: 'info', starting: 'info',
+}
+
+export const meaningOf = (state: string): Meaning => meanings[state] ?? 'calm'
+
+/** Marks differ in form, not in colour alone. */
+export const marks: Record<Meaning, string> = { good: '●', warn: '▲', bad: '■', calm: '○', info: '◆' }
