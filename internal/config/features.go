@@ -9,6 +9,7 @@ import (
 	"headgate/internal/feature/cache"
 	"headgate/internal/feature/clientip"
 	"headgate/internal/feature/compression"
+	"headgate/internal/feature/cors"
 	"headgate/internal/feature/errorpages"
 	"headgate/internal/feature/fixed"
 	"headgate/internal/feature/forwardauth"
@@ -18,6 +19,7 @@ import (
 	"headgate/internal/feature/ratelimit"
 	"headgate/internal/feature/redirects"
 	"headgate/internal/feature/rewrite"
+	"headgate/internal/feature/securityheaders"
 	"headgate/internal/feature/timeout"
 	"headgate/internal/feature/tohttps"
 	"headgate/internal/file"
@@ -46,6 +48,8 @@ type Features struct {
 	// What certificate authorities ask for below /.well-known/acme-challenge/ is
 	// left alone. GET and HEAD get 301, other methods 308.
 	RedirectHTTPToHTTPS *tohttps.Config `json:"redirect_http_to_https,omitempty" example:"true"`
+	// CORS lets pages of other origins read responses.
+	CORS *cors.Config `json:"cors,omitempty"`
 	// Maintenance closes the site with 503 while it is worked on.
 	Maintenance *maintenance.Config `json:"maintenance,omitempty"`
 	// Redirects send clients from one path to another, or to another host.
@@ -71,6 +75,8 @@ type Features struct {
 	Cache *cache.Config `json:"cache,omitempty"`
 	// Compression compresses responses for clients that can read that.
 	Compression *compression.Config `json:"compression,omitempty"`
+	// SecurityHeaders add fields to responses by which browsers protect a page.
+	SecurityHeaders *securityheaders.Config `json:"security_headers,omitempty"`
 	// ErrorPages are the bodies of error responses. They act on every response.
 	ErrorPages errorpages.Config `json:"error_pages,omitempty" max:"200" object:"error page,file"`
 }

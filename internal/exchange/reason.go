@@ -38,6 +38,7 @@ const (
 	Redirected
 	LastHop
 	ACMEChallenge
+	CORSPreflight
 	AuthFailed
 	AuthTimeout
 	ClientClosed
@@ -91,6 +92,7 @@ var reasons = [reasonCount]struct {
 	Redirected:      {word: "redirected"},
 	LastHop:         {word: "last_hop"},
 	ACMEChallenge:   {word: "acme_challenge"},
+	CORSPreflight:   {word: "cors_preflight"},
 	AuthFailed:      {"auth_failed", 502, "destination_unavailable", false, "Bad gateway", "The sign-in service of this site could not be reached."},
 	AuthTimeout:     {"auth_timeout", 504, "http_response_timeout", false, "Gateway time-out", "The sign-in service of this site did not answer in time."},
 	ClientClosed:    {"client_closed", StatusClientClosed, "", true, "Client closed request", ""},

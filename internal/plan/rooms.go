@@ -9,6 +9,7 @@ import (
 	"headgate/internal/feature/bodylimit"
 	"headgate/internal/feature/clientip"
 	"headgate/internal/feature/compression"
+	"headgate/internal/feature/cors"
 	"headgate/internal/feature/errorpages"
 	"headgate/internal/feature/forwardauth"
 	"headgate/internal/feature/headers"
@@ -17,6 +18,7 @@ import (
 	"headgate/internal/feature/ratelimit"
 	"headgate/internal/feature/redirects"
 	"headgate/internal/feature/rewrite"
+	"headgate/internal/feature/securityheaders"
 	"headgate/internal/feature/timeout"
 	"headgate/internal/feature/tohttps"
 	"headgate/internal/schema"
@@ -46,6 +48,8 @@ const (
 	always
 	// served means that only routes with servers have it.
 	served
+	// again marks the second row of a room that has settings in two.
+	again
 )
 
 // sources is the table of what stands around the source of a route, the innermost
@@ -68,11 +72,14 @@ func (c *compiler) filters() []room {
 	}
 	return []room{
 		list("headers", memoized, func(f *config.Features) headers.Config { return f.Headers }, headers.CompileResponse),
+		feature("security_headers", memoized, func(f *config.Features) *securityheaders.Config { return f.SecurityHeaders }, securityheaders.Compile),
+		feature("cors", memoized, func(f *config.Features) *cors.Config { return f.CORS }, cors.CompileResponse),
 		list("error_pages", memoized, func(f *config.Features) errorpages.Config { return f.ErrorPages }, errorpages.Compile),
 		feature("client_ip", memoized|always, func(f *config.Features) *clientip.Config { return f.ClientIP }, client),
 		feature("ip_filter", memoized, func(f *config.Features) *ipfilter.Config { return f.IPFilter }, ipfilter.Compile, exchange.AddressDenied).forStreams(),
 		feature("rate_limit", memoized, rateLimit(false), ratelimit.Compile, exchange.RateLimited),
 		feature("redirect_http_to_https", memoized, func(f *config.Features) *tohttps.Config { return f.RedirectHTTPToHTTPS }, tohttps.Compile, exchange.Redirected, exchange.BadRequest),
+		feature("cors", memoized|again, func(f *config.Features) *cors.Config { return f.CORS }, cors.CompileRequest, exchange.CORSPreflight),
 		feature("maintenance", memoized, func(f *config.Features) *maintenance.Config { return f.Maintenance }, maintenance.Compile, exchange.Maintenance),
 		list("redirects", memoized, func(f *config.Features) redirects.Config { return f.Redirects }, redirects.Compile, exchange.Redirected, exchange.BadRequest, exchange.URITooLong),
 		feature("request_body_limit", memoized, func(f *config.Features) *bodylimit.Config { return f.RequestBodyLimit }, bodylimit.Compile, exchange.BodyTooLarge),
@@ -169,10 +176,10 @@ func (c *compiler) addRoom(r *room, b *body, own bool, settings any, compile fun
 	return err
 }
 
-// key tells the two rows of headers apart, of which each has half of the rules.
+// key tells the two rows of a room apart, of which each has half of it.
 func (r *room) key() string {
-	if r.of&served != 0 {
-		return r.name + " for servers"
+	if r.of&(served|again) != 0 {
+		return r.name + " again"
 	}
 	return r.name
 }

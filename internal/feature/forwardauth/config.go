@@ -19,6 +19,10 @@ type Config struct {
 	// Enabled is whether the auth server is asked. `enabled: false` on a route
 	// lets everyone in there.
 	Enabled bool `json:"enabled" default:"true"`
+	// Preset is the auth server that url is of: `authelia`, `authentik` or
+	// `oauth2_proxy`. It adds the path to a url without one, and response_headers and
+	// signin_url where they are absent.
+	Preset Preset `json:"preset,omitempty" enum:"authelia,authentik,oauth2_proxy" example:"authelia"`
 	// URL is what is asked, with GET and without a body. It may have a query. It
 	// has to be set.
 	URL string `json:"url,omitempty" max:"2048" example:"http://authelia:9091/api/authz/forward-auth"`

@@ -21,6 +21,7 @@ import (
 
 // Compile returns the filter. Settings that were checked give no error.
 func Compile(c *Config, env exchange.Env) (exchange.Filter, error) {
+	c = c.full()
 	base, query := splitQuery(c.URL)
 	source, err := env.Source(base)
 	if err != nil {

@@ -1,0 +1,105 @@
+package cors
+
+import (
+	"net/url"
+	"slices"
+	"strings"
+
+	"headgate/internal/header"
+	"headgate/internal/proto/http1"
+	"headgate/internal/schema"
+	"headgate/internal/setting/unit"
+)
+
+// Config lets pages of other origins read responses (CORS, as the Fetch standard has
+// it). Preflight requests are answered by headgate. Fields by which servers say the same
+// are replaced.
+type Config struct {
+	// Enabled is whether other origins are let in. `enabled: false` takes no part in
+	// CORS: what servers say of it passes.
+	Enabled bool `json:"enabled" default:"true"`
+	// AllowOrigins are the origins whose pages may read responses: exact ones; with
+	// `*.` in front of the host for any one label; or `*` alone for every origin.
+	AllowOrigins []string `json:"allow_origins,omitempty" max:"1000" example:"[\"https://app.example.com\", \"https://*.example.com\"]"`
+	// AllowMethods are the methods that those pages may use. `*` is all; absent means
+	// GET, HEAD and POST.
+	AllowMethods []string `json:"allow_methods,omitempty" max:"64" example:"[GET, POST, PUT, DELETE]"`
+	// AllowHeaders are the fields that their requests may carry, beside those that every
+	// page may send. `*` is all.
+	AllowHeaders []string `json:"allow_headers,omitempty" max:"256" example:"[Content-Type, Authorization]"`
+	// ExposeHeaders are the fields of responses that their scripts may read, beside those
+	// that every script may. `*` is all.
+	ExposeHeaders []string `json:"expose_headers,omitempty" max:"256" example:"[ETag, X-Total]"`
+	// AllowCredentials is whether their requests may carry cookies and sign-ins. Then
+	// origins have to be named.
+	AllowCredentials bool `json:"allow_credentials" default:"false"`
+	// MaxAge is how long browsers remember the answer to a preflight request. 0 has
+	// them ask each time.
+	MaxAge unit.Duration `json:"max_age" default:"10m" min:"0" max:"24h"`
+}
+
+// Off reports whether headgate takes no part in CORS.
+func (c *Config) Off() bool { return !c.Enabled }
+
+// Check tells what is wrong with the settings, which stand at at.
+func (c *Config) Check(at schema.Place) {
+	if c.Enabled && len(c.AllowOrigins) == 0 {
+		at.Field("allow_origins").Problem("missing", `name the origins, like https://app.example.com, or write "*" for all`)
+	}
+	for i, text := range c.AllowOrigins {
+		c.checkOrigin(text, at.Field("allow_origins").Index(i))
+	}
+	if len(c.AllowOrigins) > 1 && slices.Contains(c.AllowOrigins, "*") {
+		at.Field("allow_origins").Problem(`"*" stands beside other origins`, "leave it away, or the others")
+	}
+	checkNames(c.AllowMethods, at.Field("allow_methods"), "a method like PUT")
+	checkNames(c.AllowHeaders, at.Field("allow_headers"), "a field like Content-Type")
+	checkNames(c.ExposeHeaders, at.Field("expose_headers"), "a field like ETag")
+	if c.AllowCredentials && slices.Contains(c.ExposeHeaders, "*") {
+		at.Field("expose_headers").Problem(`"*" is the name of a field where credentials are allowed`, "name the fields")
+	}
+}
+
+func (c *Config) checkOrigin(text string, at schema.Place) {
+	switch {
+	case text == "*" && c.AllowCredentials:
+		at.Problem("every origin would act with the sign-in of whoever visits it", "name the origins, or switch allow_credentials off")
+	case text == "*":
+	case text == "null":
+		at.Problem("null is the origin of files and sandboxed pages of everybody", "leave it away")
+	default:
+		if what := originFault(text); what != "" {
+			at.Problem(what, "write scheme, host and port if it is not the usual one: https://app.example.com")
+		}
+	}
+}
+
+// originFault returns what is wrong with an origin, or "".
+func originFault(text string) string {
+	plain := strings.Replace(text, "://*.", "://", 1)
+	u, err := url.Parse(plain)
+	switch {
+	case err != nil || u.Scheme == "" || u.Host == "" || strings.Contains(plain, "*"):
+		return "this is no origin"
+	case u.Path != "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil:
+		return "an origin has neither path nor query"
+	case strings.ToLower(text) != text:
+		return "browsers write origins in lower case"
+	case u.Scheme == "http" && u.Port() == "80" || u.Scheme == "https" && u.Port() == "443":
+		return "browsers leave the usual port away"
+	}
+	return ""
+}
+
+func checkNames(names []string, at schema.Place, like string) {
+	for i, name := range names {
+		switch {
+		case name == "*" && len(names) > 1:
+			at.Index(i).Problem(`"*" stands beside other names`, "leave it away, or the others")
+		case !http1.ValidName(name):
+			at.Index(i).Problem("invalid name", "write "+like)
+		case slices.ContainsFunc(names[:i], func(other string) bool { return header.EqualFold(other, name) }):
+			at.Index(i).Problem("duplicate entry", "remove one of them")
+		}
+	}
+}

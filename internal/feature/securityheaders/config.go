@@ -1,0 +1,67 @@
+package securityheaders
+
+import "headgate/internal/schema"
+
+// Config adds fields to responses by which browsers protect a page. What a server says
+// itself stays.
+type Config struct {
+	// Enabled is whether fields are added.
+	Enabled bool `json:"enabled" default:"true"`
+	// Preset is what is added: `basic` for any site; `strict` for one that loads
+	// everything from its own origin and is shown in no frame; `api` for one that
+	// serves no pages. The guide lists the fields.
+	Preset Preset `json:"preset" default:"basic" enum:"basic,strict,api"`
+	// Override is whether the preset's fields stand in place of the server's.
+	Override bool `json:"override" default:"false"`
+	// HSTS is the value of Strict-Transport-Security in place of the preset's. It is sent
+	// over HTTPS only. `off` sends none.
+	HSTS string `json:"hsts,omitempty" max:"256" example:"max-age=63072000; includeSubDomains; preload"`
+	// ContentSecurityPolicy is the value of Content-Security-Policy in place of the
+	// preset's; `off` sends none.
+	ContentSecurityPolicy string `json:"content_security_policy,omitempty" max:"4096" example:"default-src 'self'; img-src *"`
+	// FrameOptions is the value of X-Frame-Options in place of the preset's; `off` sends
+	// none, so that any site may show the page in a frame.
+	FrameOptions string `json:"frame_options,omitempty" max:"64" example:"DENY"`
+	// ReferrerPolicy is the value of Referrer-Policy in place of the preset's; `off`
+	// sends none.
+	ReferrerPolicy string `json:"referrer_policy,omitempty" max:"128" example:"no-referrer"`
+	// PermissionsPolicy is the value of Permissions-Policy in place of the preset's;
+	// `off` sends none.
+	PermissionsPolicy string `json:"permissions_policy,omitempty" max:"2048" example:"geolocation=(self)"`
+}
+
+// Preset is a set of fields.
+type Preset string
+
+// The presets.
+const (
+	Basic  Preset = "basic"
+	Strict Preset = "strict"
+	API    Preset = "api"
+)
+
+// off is the value that sends no field.
+const off = "off"
+
+// Off reports whether nothing is added.
+func (c *Config) Off() bool { return !c.Enabled }
+
+// Check tells what is wrong with the settings, which stand at at.
+func (c *Config) Check(at schema.Place) {
+	for _, o := range c.own() {
+		if what, remedy := schema.CheckFieldValue(o.value); o.value != "" && what != "" {
+			at.Field(o.setting).Problem(what, remedy)
+		}
+	}
+}
+
+// own are the settings that stand in place of a preset's field.
+func (c *Config) own() []struct{ setting, name, value string } {
+	return []struct{ setting, name, value string }{
+		{"hsts", hsts, c.HSTS},
+		{"content_security_policy", csp, c.ContentSecurityPolicy},
+		{"frame_options", frames, c.FrameOptions},
+		{"referrer_policy", referrer, c.ReferrerPolicy},
+		{"permissions_policy", permissions, c.PermissionsPolicy},
+	}
+}
