@@ -1,0 +1,148 @@
+package docker
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"headgate/internal/config"
+	"headgate/internal/source"
+)
+
+// script answers calls within a test whose time is not that of the world.
+type script struct {
+	mu                 sync.Mutex
+	list, events, ping func() (*http.Response, error)
+	asked              map[string][]time.Time
+}
+
+// RoundTrip answers a call.
+func (s *script) RoundTrip(rq *http.Request) (*http.Response, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	path := rq.URL.Path
+	if rest, ok := strings.CutPrefix(path, "/v1.41"); ok {
+		path = rest
+	}
+	s.asked[path] = append(s.asked[path], time.Now())
+	rs, err := map[string]func() (*http.Response, error){"/_ping": s.ping, "/containers/json": s.list, "/events": s.events}[path]()
+	if rs != nil {
+		rs.Request = rq
+		if p, ok := rs.Body.(*io.PipeReader); ok {
+			context.AfterFunc(rq.Context(), func() { p.CloseWithError(context.Canceled) })
+		}
+	}
+	return rs, err
+}
+
+// times returns when a call was made.
+func (s *script) times(path string) []time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.asked[path])
+}
+
+func answer(body io.Reader) func() (*http.Response, error) {
+	return func() (*http.Response, error) {
+		return &http.Response{StatusCode: 200, Status: "200 OK", Header: http.Header{"Api-Version": {"1.41"}}, Body: io.NopCloser(body)}, nil
+	}
+}
+
+// scripted starts a source over a script.
+func scripted(t *testing.T) (*Source, *script) {
+	s, err := open("local", &config.Docker{Endpoint: "unix:///run/none.sock"}, source.Environment{}, here{reaches: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sc := &script{asked: map[string][]time.Time{}}
+	sc.up(`[{"Id":"a","Names":["/app"],"State":"running","Status":"Up 1 second (health: starting)","Labels":{"headgate.host":"a.example"},"Ports":[{"PrivatePort":80,"Type":"tcp"}],"NetworkSettings":{"Networks":{"web":{"IPAddress":"172.18.0.2"}}}}]`)
+	s.engine.client.Transport = sc
+	return s, sc
+}
+
+// up has the engine answer with a list, and tell no events.
+func (sc *script) up(list string) {
+	sc.mu.Lock()
+	defer sc.mu.Unlock()
+	sc.ping = func() (*http.Response, error) { return answer(strings.NewReader("OK"))() }
+	sc.list = func() (*http.Response, error) { return answer(strings.NewReader(list))() }
+	sc.events = func() (*http.Response, error) {
+		r, _ := io.Pipe()
+		rs, err := answer(nil)()
+		rs.Body = r
+		return rs, err
+	}
+}
+
+// down has the engine answer nothing.
+func (sc *script) down() {
+	refuse := func() (*http.Response, error) { return nil, syscall.ECONNREFUSED }
+	sc.mu.Lock()
+	defer sc.mu.Unlock()
+	sc.ping, sc.list, sc.events = refuse, refuse, refuse
+}
+
+// TestEngineIsAwayForHours holds that the source goes on asking, at most 30 seconds
+// apart, keeps what it knew, and is back when the engine is.
+func TestEngineIsAwayForHours(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, sc := scripted(t)
+		s.Start()
+		time.Sleep(time.Second)
+		if got := s.Snapshot(); got.State != source.Running || len(got.Objects) != 1 {
+			t.Fatalf("at first: %+v", got)
+		}
+		sc.down()
+		time.Sleep(5 * time.Hour)
+		got := s.Snapshot()
+		if got.State != source.Failed || len(got.Objects) != 1 || !got.Known {
+			t.Errorf("after five hours: %+v", got)
+		}
+		pings := sc.times("/_ping")
+		for i := 1; i < len(pings); i++ {
+			if gap := pings[i].Sub(pings[i-1]); i > 1 && gap > 30*time.Second {
+				t.Errorf("%v between two attempts", gap)
+			}
+		}
+		if n := len(pings); n < 600 || n > 1000 {
+			t.Errorf("%d attempts in five hours", n)
+		}
+		sc.up(`[]`)
+		time.Sleep(31 * time.Second)
+		if got := s.Snapshot(); got.State != source.Running || len(got.Objects) != 0 {
+			t.Errorf("when the engine is back: %+v", got)
+		}
+		s.Stop()
+	})
+}
+
+// TestTimes holds what happens by itself: a container that never becomes ready is used
+// after a minute, and everything is listed each minute.
+func TestTimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, sc := scripted(t)
+		sc.up(strings.ReplaceAll(`[{"Id":"a","Names":["/app"],"State":"running","Status":"Up 1 second (health: starting)","Labels":{"headgate.host":"a.example"},"Ports":[{"PrivatePort":80,"Type":"tcp"}],"NetworkSettings":{"Networks":{"web":{"IPAddress":"172.18.0.2"}}}}]`, "Up 1 second ", ""))
+		s.Start()
+		time.Sleep(58 * time.Second)
+		if got := story(s.Snapshot()); got != "not_ready app\nproxies app: virtual_hosts=a.example -> " {
+			t.Errorf("before a minute:\n%s", got)
+		}
+		time.Sleep(3 * time.Second)
+		if got := story(s.Snapshot()); got != "not_ready app\nproxies app: virtual_hosts=a.example -> http://172.18.0.2:80" {
+			t.Errorf("after a minute:\n%s", got)
+		}
+		before := len(sc.times("/containers/json"))
+		time.Sleep(time.Hour)
+		if n := len(sc.times("/containers/json")) - before; n < 59 || n > 61 {
+			t.Errorf("%d listings in an hour without events", n)
+		}
+		s.Stop()
+	})
+}

@@ -1,0 +1,11 @@
+//go:build !unix
+
+package docker
+
+import "io/fs"
+
+// owners says who may use a file.
+func owners(fs.FileInfo) string { return "belongs to somebody else" }
+
+// ourselves says as whom this process runs.
+func ourselves() string { return "another user" }
