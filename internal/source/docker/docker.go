@@ -5,8 +5,7 @@
 // read what it answers within bounds; fault.go says in words why it does not. labels.go
 // takes the labels of a container apart, world.go makes objects of containers over time,
 // address.go finds where a container is reached, and here.go where we are ourselves.
-// follow.go is the loop over all of it. compose.go and check.go say what a Compose file
-// would give.
+// follow.go is the loop over all of it.
 //
 // It decides about containers and their addresses. What the labels say of an object is
 // decoded, bounded and merged with the rest of the configuration above.
