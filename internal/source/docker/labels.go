@@ -38,10 +38,6 @@ var kinds = map[string]string{"http": "proxies", "tcp": "tcp_proxies", "udp": "u
 // shortLabels are the labels without a name, in the order of the reference.
 var shortLabels = []string{"enable", "host", "path", "port", "scheme", "network", "ports", "acme"}
 
-// targetWords are the fields of full labels that say which server a container is. They
-// are read here and are no fields of the configuration.
-var targetWords = []string{"port", "scheme", "network", "base_path"}
-
 // serverWords are the fields of full labels that are about the container as a server of
 // its object.
 var serverWords = []string{"weight", "max_requests", "backup", "tls"}
