@@ -133,19 +133,32 @@ func plainName(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
+// neighbour is the entry behind which a new one is put: the last of its section, or,
+// where the section itself is new, the last of the document.
+func (ed *editing) neighbour(d *Document) place {
+	last := func(n *yaml.Node) string {
+		if n = Resolved(n); n.Kind != yaml.MappingNode || len(n.Content) < 2 {
+			return ""
+		}
+		return n.Content[len(n.Content)-2].Value
+	}
+	if e := d.Entry("", ed.focus.section); ed.focus.section != "" && e != nil {
+		return place{ed.focus.section, last(e.value)}
+	}
+	if e := d.Entry("", last(d.root)); e != nil {
+		return place{e.Name, last(e.value)}
+	}
+	return place{}
+}
+
 // read reads a text of which nothing but the entry that is edited needs to be
 // parsed, and its neighbour.
 func (ed *editing) read(text string, before *Document) (p *schema.Problem) {
-	last := ""
-	if e := before.Entry("", ed.focus.section); ed.focus.section != "" && e != nil {
-		if n := Resolved(e.value); n.Kind == yaml.MappingNode && len(n.Content) > 0 {
-			last = n.Content[len(n.Content)-2].Value
-		}
-	}
+	neighbour := ed.neighbour(before)
 	known := func(e *Entry) bool {
 		at := place{e.Section, e.Name}
 		was := before.entries[at]
-		edited := at == ed.focus || e.Section == ed.focus.section && (e.Name == last || e.Name == ed.edit.To) || e.Section == ed.focus.name
+		edited := at == ed.focus || at == neighbour || e.Section == ed.focus.section && e.Name == ed.edit.To || e.Section == ed.focus.name
 		return !edited && was != nil && was.Text == e.Text
 	}
 	ed.now, p = Read(before.name, []byte(text), Outline{Section: ed.section, Known: known})

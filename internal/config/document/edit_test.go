@@ -91,3 +91,29 @@ func TestAnEditBehindAccents(t *testing.T) {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
 }
+
+// TestANewSectionIsPutBehindTheLast adds a section and a setting to documents that end
+// with the entry of another section.
+func TestANewSectionIsPutBehindTheLast(t *testing.T) {
+	section := func(name string) bool { return name == "ports" || name == "proxies" }
+	const before = "version: 1\nports:\n  web:\n    address: \"0.0.0.0:80\"\n    protocol: http\n"
+	for _, c := range []struct{ text, path, value, want string }{
+		{before, "proxies.shop", `{"active": true}`, before + "proxies:\n  shop:\n    active: true\n"},
+		{before, "admin.address", `"127.0.0.1:1"`, before + "admin:\n  address: \"127.0.0.1:1\"\n"},
+		{before, "ports.tls", `{"active": true}`, before + "  tls:\n    active: true\n"},
+		{before + "# the end\n", "proxies.shop", `{"active": true}`, before + "proxies:\n  shop:\n    active: true\n# the end\n"},
+	} {
+		d, p := Read("f", []byte(c.text), Outline{Section: section})
+		if p != nil {
+			t.Fatal(p)
+		}
+		after, p := d.Edit(Edit{Op: Set, Path: c.path, Value: json.RawMessage(c.value)}, section)
+		if p != nil {
+			t.Errorf("%s: %v", c.path, p)
+			continue
+		}
+		if after.Text() != c.want {
+			t.Errorf("%s: got\n%swant\n%s", c.path, after.Text(), c.want)
+		}
+	}
+}
