@@ -2,7 +2,6 @@ package interop
 
 import (
 	"crypto/tls"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -40,25 +39,20 @@ type acmeState struct {
 }
 
 // acme returns how the certificates by ACME stand.
-func (g *gate) acme(admin string) (out []acmeState) {
-	resp, err := http.Get("http://" + admin + "/status")
-	if err != nil {
-		return nil
-	}
-	defer resp.Body.Close()
+func (g *gate) acme() []acmeState {
 	var status struct{ ACME []acmeState }
-	if err := json.NewDecoder(resp.Body).Decode(&status); err != nil {
-		g.t.Fatal(err)
+	if g.status("", &status) != nil {
+		return nil
 	}
 	return status.ACME
 }
 
 // until waits until a certificate stands so.
-func (g *gate) until(admin, name, state string) acmeState {
+func (g *gate) until(name, state string) acmeState {
 	g.t.Helper()
 	var last []acmeState
 	for end := time.Now().Add(2 * patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-		last = g.acme(admin)
+		last = g.acme()
 		for _, s := range last {
 			if s.Name == name && s.State == state {
 				return s
@@ -119,7 +113,7 @@ proxies:
 			authority.Directory, authority.CAFile, authority.Names, portOf(t, secure), server.URL, server.URL, server.URL)
 	}
 	g := start(t, config(fmt.Sprintf("web: {address: %q, protocol: http}, websecure: {address: %q, protocol: https}", free(t), free(t))))
-	blocked := g.until(admin, "shop.example.com", "blocked")
+	blocked := g.until("shop.example.com", "blocked")
 	if blocked.Trouble.Code != "port_not_open" || !strings.Contains(blocked.Trouble.Hint, "by itself") {
 		t.Errorf("got %+v", blocked.Trouble)
 	}
@@ -142,8 +136,8 @@ proxies:
 		t.Errorf("%d orders were placed for what is blocked", n)
 	}
 	g.apply(config(fmt.Sprintf("web: {address: %q, protocol: http}, websecure: {address: %q, protocol: https}", web, secure)))
-	g.until(admin, "shop.example.com", "valid")
-	g.until(admin, "blog.example.com", "valid")
+	g.until("shop.example.com", "valid")
+	g.until("blog.example.com", "valid")
 	for _, name := range []string{"shop.example.com", "blog.example.com"} {
 		if got := issuer(t, secure, name); !strings.HasPrefix(got, "Pebble") {
 			t.Errorf("%s has a certificate of %q", name, got)
@@ -153,7 +147,7 @@ proxies:
 	if err != nil || !strings.Contains(string(told), ": issued\n") || !strings.Contains(string(told), "every name is ours") || strings.Contains(string(told), "blog") {
 		t.Errorf("acme status: %v\n%s", err, told)
 	}
-	for _, s := range g.acme(admin) {
+	for _, s := range g.acme() {
 		if s.Name == "plain.example.com" {
 			t.Error("a proxy with acme: none got an order")
 		}

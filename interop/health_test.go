@@ -1,11 +1,8 @@
 package interop
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"net"
-	"net/http"
 	"testing"
 	"time"
 
@@ -33,12 +30,12 @@ func TestGRPCHealth(t *testing.T) {
 	for name, service := range map[string]string{"whole": "", "shop": "shop", "other": "nobody"} {
 		config += fmt.Sprintf(proxy, name, name, service, l.Addr())
 	}
-	start(t, config)
+	g := start(t, config)
 	await := func(proxy, state, fault string) {
 		t.Helper()
 		var last string
 		for begun := time.Now(); time.Since(begun) < 20*time.Second; <-time.After(20 * time.Millisecond) {
-			s := serverState(t, admin, proxy)
+			s := serverState(t, g, proxy)
 			if last = s.State + " " + s.LastError; s.State == state && (fault == "" || s.LastError == fault) {
 				return
 			}
@@ -62,13 +59,8 @@ type server struct {
 }
 
 // serverState returns how the only server of a proxy stands.
-func serverState(t *testing.T, admin, proxy string) server {
+func serverState(t *testing.T, g *gate, proxy string) server {
 	t.Helper()
-	rs, err := http.Get("http://" + admin + "/status?proxy=" + proxy)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rs.Body.Close()
 	var page struct {
 		Proxies []struct {
 			Routes []struct {
@@ -76,12 +68,8 @@ func serverState(t *testing.T, admin, proxy string) server {
 			} `json:"routes"`
 		} `json:"proxies"`
 	}
-	var b bytes.Buffer
-	if _, err := b.ReadFrom(rs.Body); err != nil {
-		t.Fatal(err)
-	}
-	if err := json.Unmarshal(b.Bytes(), &page); err != nil || len(page.Proxies) != 1 {
-		t.Fatalf("%v: %s", err, b.String())
+	if err := g.status("?proxy="+proxy, &page); err != nil || len(page.Proxies) != 1 {
+		t.Fatalf("%v: %+v", err, page)
 	}
 	return page.Proxies[0].Routes[0].Servers[0]
 }

@@ -2,8 +2,11 @@ package interop
 
 import (
 	"bytes"
+	"context"
+	"encoding/json"
 	"fmt"
 	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -104,6 +107,33 @@ func shortDir(t *testing.T) string {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
+}
+
+// status asks how everything stands, by the admin socket, and reads the answer into out.
+// The error says that nobody answers yet.
+func (g *gate) status(query string, out any) error {
+	g.t.Helper()
+	// The path of a test's folder may be too long for a socket: it goes by a short link.
+	link := filepath.Join(shortDir(g.t), "state")
+	if err := os.Symlink(filepath.Join(g.dir, "state"), link); err != nil {
+		g.t.Fatal(err)
+	}
+	client := &http.Client{Timeout: patience, Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(link, "admin.sock"))
+		}}}
+	rs, err := client.Get("http://headgate/status" + query)
+	if err != nil {
+		return err
+	}
+	defer rs.Body.Close()
+	if rs.StatusCode != http.StatusOK {
+		g.t.Fatalf("the status cannot be read: %s", rs.Status)
+	}
+	if err := json.NewDecoder(rs.Body).Decode(out); err != nil {
+		g.t.Fatal(err)
+	}
+	return nil
 }
 
 // end stops the gate before the test ends.

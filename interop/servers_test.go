@@ -2,7 +2,6 @@ package interop
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -207,19 +206,14 @@ func (f *fleet) await(what string, want ...string) {
 	eventually(f.t, what, func() bool { return slices.Equal(f.states(), want) })
 }
 
-// states are the states of the servers, as the admin listener tells them.
+// states are the states of the servers, as the admin socket tells them.
 func (f *fleet) states() (out []string) {
-	rs, err := http.Get("http://" + f.admin + "/status")
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	defer rs.Body.Close()
 	var page struct {
 		Proxies []struct {
 			Routes []struct{ Servers []struct{ State string } }
 		}
 	}
-	if err := json.NewDecoder(rs.Body).Decode(&page); err != nil {
+	if err := f.status("", &page); err != nil {
 		f.t.Fatal(err)
 	}
 	for _, s := range page.Proxies[0].Routes[0].Servers {

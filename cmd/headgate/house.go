@@ -18,6 +18,7 @@ import (
 // the admin listener, which takes part in its changes.
 func openHouse(o houseOptions) (house, error) {
 	b, w := thisBuild(), watch.New()
+	begun := &atReady{next: o.ready}
 	c, err := control.New(control.Options{
 		Watcher:    w,
 		Log:        o.log,
@@ -26,13 +27,14 @@ func openHouse(o houseOptions) (house, error) {
 		StateKey:   o.key,
 		Strict:     o.strict,
 		Build:      metrics.Build{Version: b.Version, Revision: b.Revision},
-		Ready:      o.ready,
+		Ready:      begun.ready,
 	})
 	if err != nil {
 		return nil, err
 	}
+	m := openManagement(o, c, w)
 	options := admin.Options{
-		Log: o.log, Instance: newInstance(o), Metrics: c.Metrics(), Ready: c.Ready, Listen: listen.Listener, Purge: c.Purge, API: openManagement(o, c, w), Console: console.New(), Hosts: adminHosts(c),
+		Log: o.log, Instance: newInstance(o), Metrics: c.Metrics(), Ready: c.Ready, Listen: listen.Listener, API: m.api, Console: console.New(), Hosts: adminHosts(c),
 		Status: func(proxy string) any {
 			s := c.StatusOf(proxy)
 			if proxy != "" && len(s.Proxies)+len(s.TCPProxies)+len(s.UDPProxies) == 0 {
@@ -43,7 +45,18 @@ func openHouse(o houseOptions) (house, error) {
 	}
 	listener := admin.New(options)
 	c.Join(listener)
+	begun.do = func() { m.inviteFirst(listener) }
 	return &controlled{c, listener, options}, nil
+}
+
+// atReady is told that the first configuration was applied, and tells others.
+type atReady struct{ do, next func() }
+
+func (r *atReady) ready() {
+	r.do()
+	if r.next != nil {
+		r.next()
+	}
 }
 
 // newInstance returns what this process tells of itself on this machine.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/tls"
 	"flag"
 	"fmt"
 	"io"
@@ -104,20 +105,34 @@ func sendSignal(ts *testscript.TestScript, neg bool, args []string) {
 // patience is how long a script waits for something to happen.
 const patience = 20 * time.Second
 
+// client is one that believes every certificate.
+func client() *http.Client {
+	return &http.Client{Timeout: patience, Transport: &http.Transport{
+		DisableKeepAlives: true, ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
+	}}
+}
+
 // request METHOD URL STATUS [name:value...] sends a request until the answer
-// has the status, and sets stdout to its body. "! request METHOD URL" waits
-// until nobody answers.
+// has the status, and sets stdout to its body. The field body:FILE is no field: the
+// request has the file as its body, in JSON. "! request METHOD URL" waits until nobody
+// answers.
 func request(ts *testscript.TestScript, neg bool, args []string) {
 	if len(args) < 2 || !neg && len(args) < 3 {
 		ts.Fatalf("usage: [!] http METHOD URL STATUS [name:value...]")
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
+	client := client()
 	var last string
 	waitFor(ts, func() bool {
 		rq, err := http.NewRequest(args[0], args[1], nil)
 		ts.Check(err)
 		for _, h := range args[min(3, len(args)):] {
 			name, value, _ := strings.Cut(h, ":")
+			if name == "body" {
+				text := ts.ReadFile(value)
+				rq.Body, rq.ContentLength = io.NopCloser(strings.NewReader(text)), int64(len(text))
+				rq.Header.Set("Content-Type", "application/json")
+				continue
+			}
 			if rq.Header.Set(name, value); strings.EqualFold(name, "host") {
 				rq.Host = value
 			}
@@ -157,7 +172,7 @@ func waitPage(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 2 {
 		ts.Fatalf("usage: waitpage URL TEXT")
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: patience}
+	client := client()
 	var last []byte
 	waitFor(ts, func() bool {
 		rs, err := client.Get(args[0])

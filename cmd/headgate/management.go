@@ -2,12 +2,15 @@ package main
 
 import (
 	"context"
-	"net/http"
+	"log/slog"
+	"net"
+	"net/netip"
 	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
 
+	"headgate/internal/admin"
 	"headgate/internal/admin/api"
 	"headgate/internal/admin/operator"
 	"headgate/internal/admin/watch"
@@ -20,26 +23,26 @@ import (
 // setupFile holds the token for making the first user, below the state directory.
 const setupFile = "setup-token"
 
+// management is the management API of a house.
+type management struct {
+	api       *api.API // nil if there is none
+	operators *operator.Operators
+	log       *slog.Logger
+	file      string // holds the token of the set-up link
+}
+
 // openManagement makes the management API over a control: operators, events, and what
 // they are told of changes. Without a store that can be read there is none, and
 // requests are served all the same.
-func openManagement(o houseOptions, c *control.Control, w *watch.Watch) http.Handler {
-	ctx := context.Background()
-	events, err := event.Open(ctx, c.Store(), o.log)
+func openManagement(o houseOptions, c *control.Control, w *watch.Watch) *management {
+	m := &management{log: o.log, file: filepath.Join(o.state, setupFile)}
+	events, err := event.Open(context.Background(), c.Store(), o.log)
 	if err != nil {
 		o.log.Error("the management API is off", "error", err)
-		return nil
+		return m
 	}
-	operators := operator.New(operator.Options{Store: c.Store(), Events: events, Log: o.log, SetupFile: filepath.Join(o.state, setupFile)})
-	if needed, err := operators.NeedsSetup(ctx); err != nil {
-		o.log.Error("users cannot be listed", "error", err)
-	} else if needed {
-		if _, err := operators.NewSetup(ctx); err != nil {
-			o.log.Error("the first user cannot be made", "error", err)
-		} else {
-			o.log.Info("there is no user yet: POST a name, a password and the token in this file to /api/v1/setup", "file", filepath.Join(o.state, setupFile))
-		}
-	}
+	operators := operator.New(operator.Options{Store: c.Store(), Events: events, Log: o.log, SetupFile: m.file})
+	m.operators = operators
 	b := thisBuild()
 	hooks := webhook.New(webhook.Options{Events: events, Store: c.Store(), Log: o.log})
 	settings := follow(hooks, operators)
@@ -55,10 +58,61 @@ func openManagement(o houseOptions, c *control.Control, w *watch.Watch) http.Han
 	})
 	events.Send(event.ProcessStarted{Version: b.Version})
 	w.Start(c, events)
-	return api.New(api.Options{
+	m.api = api.New(api.Options{
 		Control: c, Operators: operators, Events: events, Log: o.log, Recent: c.Recent, Backup: c.Backup, Webhooks: hooks, Hosts: adminHosts(c),
+		Trusted: trustedProxies(c),
 		Version: api.Version{Version: b.Version, Go: runtime.Version(), API: "v1"},
 	})
+	return m
+}
+
+// inviteFirst prints a link that lets one person become the first admin, while there is
+// no user. The listener serves by now, if it can.
+func (m *management) inviteFirst(listener *admin.Server) {
+	if m.operators == nil {
+		return
+	}
+	needed, err := m.operators.NeedsSetup(context.Background())
+	if err != nil {
+		m.log.Error("users cannot be listed", "error", err)
+	}
+	if err != nil || !needed {
+		return
+	}
+	token, err := m.operators.NewSetup(context.Background())
+	if err != nil {
+		m.log.Error("the first user cannot be made", "error", err, "remedy", "run headgate user add NAME on this machine")
+		return
+	}
+	base := listener.URL(ownAddress())
+	if base == "" {
+		m.log.Info("there is no user yet: the token in this file makes the first one, once the admin listener is open", "file", m.file, "good_for", "24h")
+		return
+	}
+	m.log.Info("there is no user yet: open this link to make the first one", "link", base+"/setup#"+token, "file", m.file, "good_for", "24h")
+}
+
+// ownAddress returns an address by which other machines may reach this one, the zero
+// address if there is none.
+func ownAddress() netip.Addr {
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return netip.Addr{}
+	}
+	var six netip.Addr
+	for _, a := range all {
+		p, err := netip.ParsePrefix(a.String())
+		if err != nil || !p.Addr().IsGlobalUnicast() {
+			continue
+		}
+		if p.Addr().Is4() {
+			return p.Addr()
+		}
+		if !six.IsValid() {
+			six = p.Addr()
+		}
+	}
+	return six
 }
 
 // changed returns the event of a change.

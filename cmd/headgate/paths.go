@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -8,10 +9,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"headgate/internal/config"
+	"headgate/internal/file"
 	"headgate/internal/source/disk"
 )
 
@@ -21,7 +24,7 @@ const configName = "headgate.yaml"
 // addConfig adds the flag --config to a command.
 func addConfig(cmd *cobra.Command) *string {
 	c := new(string)
-	cmd.Flags().VarP(&once{name: "--config", value: c}, "config", "c", "configuration `FILE`; without it the first of "+strings.Join(displayed(), ", "))
+	cmd.Flags().VarP(&once{name: "--config", value: c}, "config", "c", "configuration `FILE`; without it the first of "+strings.Join(displayed(), ", ")+", DIR/"+configName+" of --state")
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml", "json") // the flag exists
 	return c
 }
@@ -81,24 +84,55 @@ func searchPath() []string {
 	return append(paths, configName)
 }
 
-// configPath returns the file that a command works on.
-func configPath(named string) (string, error) {
+// configPath returns the file that a command works on: the named one, else the first
+// that is there on the search path, else the one in the state directory, by which
+// headgate serves that nobody has given a configuration.
+func configPath(named, state string) (string, error) {
 	if named != "" {
 		return named, nil
 	}
 	paths := searchPath()
+	if dir, err := stateDir(cmp.Or(state, os.Getenv(variable("state")))); err == nil {
+		paths = append(paths, filepath.Join(dir, configName))
+	}
 	for _, p := range paths {
-		if _, err := os.Stat(p); !errors.Is(err, os.ErrNotExist) {
+		if _, err := os.Stat(p); !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
 			return p, nil
 		}
 	}
 	return "", usage("no configuration file: looked for %s; name one with --config, or try headgate demo", strings.Join(paths, ", "))
 }
 
+// emptyConfig is the configuration of a headgate that nobody has given one.
+const emptyConfig = `# The configuration of this headgate. The API and the console change it, and so may
+# you: saving it applies it. docs/reference/configuration.md tells every field.
+version: 1
+`
+
+// configToRun is configPath for run: without any file it makes one in the state
+// directory. Address is where its admin listener is to be, "" for where it is by default.
+func configToRun(named, state, address string) (name string, made bool, err error) {
+	if name, err = configPath(named, state); err == nil {
+		return name, false, nil
+	}
+	text := emptyConfig
+	if address != "" {
+		text += fmt.Sprintf("admin:\n  address: %q\n", address)
+	}
+	name = filepath.Join(state, configName)
+	if err = os.MkdirAll(state, 0o700); err == nil {
+		err = file.Replace(name, []byte(text))
+	}
+	if err != nil {
+		return "", false, fmt.Errorf("no configuration file was found, and none can be made in the state directory: %w; name a file with --config, or another directory with --state", err)
+	}
+	return name, true, nil
+}
+
 // readDocuments reads the configuration that a command works on: a file, a folder, or
 // standard input.
 func readDocuments(cmd *cobra.Command, named string) (name string, d config.Documents, err error) {
-	if name, err = configPath(named); err != nil {
+	if name, err = configPath(named, ""); err != nil {
 		return "", d, err
 	}
 	if info, failed := os.Stat(name); failed == nil && info.IsDir() {
@@ -112,7 +146,7 @@ func readDocuments(cmd *cobra.Command, named string) (name string, d config.Docu
 // readConfig reads the file that a command works on, or standard input when it
 // is called "-". It reads no more than a configuration may have.
 func readConfig(cmd *cobra.Command, named string) (name string, data []byte, err error) {
-	if name, err = configPath(named); err != nil {
+	if name, err = configPath(named, ""); err != nil {
 		return "", nil, err
 	}
 	in := cmd.InOrStdin()

@@ -27,8 +27,8 @@ const tokenVariable = "HEADGATE_TOKEN"
 
 // reach finds the headgate that a command is for.
 type reach struct {
-	cmd                  *cobra.Command
-	config, state, admin *string
+	cmd                               *cobra.Command
+	config, state, admin, fingerprint *string
 }
 
 // reachHelp tells in the help of a command how it finds its headgate.
@@ -36,13 +36,15 @@ const reachHelp = `
 
 It asks the headgate that runs on this machine by its admin socket, which needs no
 sign-in for root and the user that headgate runs as. --admin names another one, by the
-address or URL of its admin listener; the token in $HEADGATE_TOKEN says who asks.`
+address or URL of its admin listener; the token in $HEADGATE_TOKEN says who asks. A
+self-signed certificate of another machine is believed by its --fingerprint only.`
 
 // addReach adds the flags that say which headgate a command is for.
 func addReach(cmd *cobra.Command) *reach {
 	r := &reach{cmd: cmd, config: addConfig(cmd)}
 	r.state = addState(cmd)
 	r.admin = cmd.Flags().String("admin", "", "`ADDRESS` or URL of the admin listener; without it the admin socket in the state directory")
+	r.fingerprint = cmd.Flags().String("fingerprint", "", "`SHA-256` of the certificate at that address, as headgate logs it")
 	return r
 }
 
@@ -112,10 +114,7 @@ func isAbsent(err error) bool {
 // error about what the configuration says the address is as much as can be read of it,
 // else where it is by default.
 func (r *reach) configured() (address, path string, err error) {
-	if path, err = configPath(*r.config); err != nil {
-		if *r.config != "" {
-			return "", "", err
-		}
+	if path, err = configPath(*r.config, *r.state); err != nil {
 		return adminAddress, "", nil // where it is by default
 	}
 	docs, err := disk.Open(path, nil).Read()
@@ -171,9 +170,18 @@ func (r *reach) openAddress(ctx context.Context, address, config string) (*remot
 	if token != "" && !loopback && strings.HasPrefix(base, "http:") {
 		return nil, usage("a token may not go to %s in the clear; name the listener by an https:// URL", address)
 	}
+	believe, err := believer(*r.fingerprint, base, loopback)
+	if err != nil {
+		return nil, err
+	}
 	to := newRemote(base, address, (&net.Dialer{}).DialContext)
+	to.believe(believe)
+	i, status, err := to.instance(ctx)
+	if err == nil && status == http.StatusBadRequest && strings.HasPrefix(base, "http:") && loopback {
+		to.base = "https:" + strings.TrimPrefix(base, "http:") // it speaks TLS here too
+		i, _, err = to.instance(ctx)
+	}
 	to.token = token
-	i, _, err := to.instance(ctx)
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		return nil, fmt.Errorf("%w: %w; start headgate, or name its admin listener with --admin", errNobody, err)
 	}
@@ -193,10 +201,16 @@ func (r *reach) openAddress(ctx context.Context, address, config string) (*remot
 }
 
 // adminURL returns the URL of an admin listener that is named by IP:PORT or a URL, and
-// whether it is on this machine.
+// whether it is on this machine. On addresses of others it speaks TLS.
 func adminURL(named string) (base string, loopback bool, err error) {
 	if at, err := netip.ParseAddrPort(named); err == nil {
-		return "http://" + named, at.Addr().Unmap().IsLoopback(), nil
+		switch {
+		case at.Addr().Unmap().IsLoopback():
+			return "http://" + named, true, nil
+		case at.Addr().IsUnspecified():
+			return fmt.Sprintf("http://127.0.0.1:%d", at.Port()), true, nil
+		}
+		return "https://" + named, false, nil
 	}
 	u, err := url.Parse(named)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {

@@ -34,7 +34,7 @@ not valid, and 2 when the command line is wrong.`,
 			next = args[1]
 		} else {
 			var err error
-			if next, err = configPath(*file); err != nil {
+			if next, err = configPath(*file, ""); err != nil {
 				return err
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -25,6 +26,11 @@ file applies at once, or is refused whole, with the place of each mistake, and
 everything goes on as it was. The configuration may be a folder: then all its *.yaml
 files are read, in order of name.
 
+Without a configuration, none named and none in the usual places, it makes an empty one
+in the state directory, and everything is set up in the console or through the API. While
+there is no user the log has a link for making the first one: it is good for a day and
+for one use.
+
 A configuration that is broken at the start leaves the newest one to be served that was
 confirmed; the log and the status say "degraded" until the file is right. --strict
 refuses to start instead.
@@ -38,23 +44,38 @@ requests end and stop (a second one stops at once), SIGUSR1 opens log files agai
 	file := addConfig(cmd)
 	state := addState(cmd)
 	strict := cmd.Flags().Bool("strict", false, "refuse to start with a broken configuration, instead of serving the newest confirmed one")
+	address := cmd.Flags().String("admin-address", "", "`IP:PORT` of the admin listener, written into the configuration that is made where there is none")
 	logs := addLogs(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		name, err := configPath(*file)
-		if err != nil {
-			return err
-		}
-		if name, err = filepath.Abs(name); err != nil {
+		if err := checkAddress(*address); err != nil {
 			return err
 		}
 		dir, err := stateDir(*state)
 		if err != nil {
 			return err
 		}
+		name, made, err := configToRun(*file, dir, *address)
+		if err != nil {
+			return err
+		}
+		if name, err = filepath.Abs(name); err != nil {
+			return err
+		}
 		log := logs.open(cmd.ErrOrStderr())
+		if made {
+			log.Info("no configuration file was found; an empty one was made, to be filled by the console or the API", "file", name)
+		}
 		return serve(cmd.Context(), open, houseOptions{log: log, config: name, state: dir, key: os.Getenv(keyVariable), strict: *strict})
 	}
 	return cmd
+}
+
+// checkAddress refuses what is no address; "" is none.
+func checkAddress(text string) error {
+	if _, err := netip.ParseAddrPort(text); err != nil && text != "" {
+		return usage("invalid address %q, want one like 0.0.0.0:9080", text)
+	}
+	return nil
 }
 
 // house is a proxy that serves.

@@ -1,14 +1,17 @@
 package main
 
 import (
+	"net/netip"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"headgate/internal/admin/operator"
 	"headgate/internal/config"
 	"headgate/internal/control"
 	"headgate/internal/event"
 	"headgate/internal/event/webhook"
+	"headgate/internal/setting/ipset"
 )
 
 // settings takes what configurations say of webhooks and the sign-in provider into
@@ -97,5 +100,31 @@ func adminHosts(c *control.Control) func() []string {
 			return p.Config().Admin.Hosts
 		}
 		return nil
+	}
+}
+
+// trustedProxies reports whether an address is that of a proxy in front of the admin
+// listener. The networks are read anew when the configuration has changed.
+func trustedProxies(c *control.Control) func(netip.Addr) bool {
+	type networks struct {
+		of  *config.Config
+		set *ipset.Set
+	}
+	var known atomic.Pointer[networks]
+	return func(a netip.Addr) bool {
+		p := c.Plan()
+		if p == nil {
+			return false
+		}
+		n := known.Load()
+		if n == nil || n.of != p.Config() {
+			set, err := ipset.New(p.Config().Admin.TrustedProxies)
+			if err != nil {
+				return false // the configuration was checked
+			}
+			n = &networks{p.Config(), set}
+			known.Store(n)
+		}
+		return n.set.Contains(a)
 	}
 }

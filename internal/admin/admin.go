@@ -1,14 +1,20 @@
-// Package admin is the listener for operators: metrics, status and health pages
-// over plain HTTP, on a loopback address unless the configuration says otherwise.
+// Package admin is the listener for operators: the API, metrics, status and health
+// pages, on a loopback address unless the configuration says otherwise.
 //
 // New makes a Server that listens nowhere. It stands above the control, and takes
 // part in its changes: Prepare opens the address that a configuration names, and the
-// change is committed or cancelled together with the rest. There is no sign-in: a
-// loopback address is guarded against pages in a browser (DNS rebinding), any other
-// address is the operator's to guard.
+// change is committed or cancelled together with the rest. On a loopback address it
+// speaks plain HTTP unless a certificate is named for it, elsewhere always TLS.
 //
-// admin.go is the listener, waiting.go opens one whose address was busy, socket.go is
-// the admin socket; pages.go, instance.go and purge.go are what they show and take.
+// It answers to addresses, localhost and the names that the configuration gives it,
+// against pages in a browser whose name was made to point here (DNS rebinding). Who
+// asks signs in, as the API says; without that only the health pages are given, and to
+// programs on this machine the metrics. A loopback address alone gives no rights: any
+// proxy on this machine, this one too, has one.
+//
+// admin.go is the listener, tls.go how it speaks TLS, waiting.go opens one whose address
+// was busy, socket.go is the admin socket; guard.go says who may see what, pages.go and
+// instance.go are what they show.
 package admin
 
 import (
@@ -25,8 +31,9 @@ import (
 
 	"golang.org/x/net/netutil"
 
+	"headgate/internal/admin/api"
 	"headgate/internal/control"
-	"headgate/internal/feature/cache"
+	"headgate/internal/plan"
 	"headgate/internal/ports"
 )
 
@@ -38,6 +45,7 @@ const (
 	idleTimeout  = 60 * time.Second
 	headSize     = 16 << 10
 	connections  = 2304 // streams of events among them
+	streams      = 100  // of a connection that speaks HTTP/2
 	closeTimeout = 2 * time.Second
 )
 
@@ -59,25 +67,19 @@ type Options struct {
 	// when there is none of that name. It may be called by several goroutines at
 	// once. Without it there is no such page.
 	Status func(proxy string) any
-	// Purge takes out of caches what was asked, which was checked, and returns how
-	// many responses there were, and of how many caches. It may be called by
-	// several goroutines at once. Nil leaves the page out.
-	Purge func(cache.Purge) (purged, caches int)
-	// API answers what is below /api/. It is served on loopback addresses only, since
-	// this listener speaks no TLS: elsewhere passwords would travel in the clear. Nil
-	// leaves it out.
-	API http.Handler
-	// Console answers what no other page does: the pages for browsers. It is served on
-	// loopback addresses only, as the API is, without which it can do nothing. Nil leaves
-	// it out.
+	// API answers what is below /api/, and knows who may see the pages. Without it
+	// they are for the admin socket only.
+	API *api.API
+	// Console answers what no other page does: the pages for browsers. Nil leaves it
+	// out.
 	Console http.Handler
 	// Instance is told to programs on this machine at /instance. Nil leaves it out.
 	Instance *Instance
 	// Peers notes for the API who is at the other end of the admin socket. Nil is
 	// api.OthersContext, so that this process itself has no rights there.
 	Peers func(ctx context.Context, conn net.Conn) context.Context
-	// Hosts returns the names that a loopback address answers to beside those of this
-	// machine; nil is none.
+	// Hosts returns the names that are answered to beside localhost and addresses; nil
+	// is none.
 	Hosts func() []string
 	// FirstRetry and LastRetry are how long the listener waits for the next try when
 	// its address is busy, at first and at most; zero is 2s and 30s.
@@ -90,7 +92,6 @@ type Server struct {
 	log     *slog.Logger
 	handler http.Handler
 	open    func(address netip.AddrPort, now net.Listener) (net.Listener, error)
-	hosts   func() []string
 	first   time.Duration
 	last    time.Duration
 
@@ -99,6 +100,8 @@ type Server struct {
 		open    *listener
 		waiting netip.AddrPort // that cannot be opened yet; the zero address if none
 		retry   *time.Timer
+		tls     *plan.AdminTLS // of the configuration in use
+		told    string         // the fingerprint that was logged
 		closed  bool
 	}
 }
@@ -108,12 +111,13 @@ type listener struct {
 	address netip.AddrPort
 	socket  net.Listener
 	server  *http.Server
+	secret  *secret       // nil speaks plain HTTP
 	done    chan struct{} // serving has ended
 }
 
 // New returns a server that listens nowhere yet.
 func New(o Options) *Server {
-	s := &Server{log: o.Log, handler: pages(o), open: o.Listen, hosts: o.Hosts, first: cmp.Or(o.FirstRetry, firstRetry), last: cmp.Or(o.LastRetry, lastRetry)}
+	s := &Server{log: o.Log, handler: guard(pages(o), o.Hosts), open: o.Listen, first: cmp.Or(o.FirstRetry, firstRetry), last: cmp.Or(o.LastRetry, lastRetry)}
 	if s.open == nil {
 		s.open = func(address netip.AddrPort, _ net.Listener) (net.Listener, error) {
 			return net.Listen("tcp", address.String())
@@ -128,6 +132,7 @@ type change struct {
 	next   *listener
 	same   bool
 	waits  netip.AddrPort // the address that could not be opened
+	tls    *plan.AdminTLS // nil for plain HTTP
 }
 
 // Prepare opens the address that the listener should have; the zero address
@@ -135,18 +140,18 @@ type change struct {
 // opened refuses the change. At the start, and if it waits already, it waits: ports
 // are served all the same. The error wraps that of net.Listen.
 func (s *Server) Prepare(next *control.Next) (control.Change, error) {
-	address := next.Config.Admin.Address
+	address, secure := next.Config.Admin.Address, next.Plan.AdminTLS()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now := s.mu.open; now != nil && now.address == address || now == nil && !address.IsValid() {
-		return &change{server: s, same: true}, nil
+	if now := s.mu.open; now != nil && now.address == address && (now.secret == nil) == (secure == nil) || now == nil && !address.IsValid() {
+		return &change{server: s, same: true, tls: secure}, nil
 	}
 	if !address.IsValid() {
 		return &change{server: s}, nil
 	}
-	l, err := s.listenLocked(address)
+	l, err := s.listenLocked(address, secure)
 	if err == nil {
-		return &change{server: s, next: l}, nil
+		return &change{server: s, next: l, tls: secure}, nil
 	}
 	if !ports.Temporary(err) || !next.Starting() && s.mu.waiting != address {
 		return nil, fmt.Errorf("open admin address %s: %w; %s", address, err, ports.Help(err, address))
@@ -154,10 +159,10 @@ func (s *Server) Prepare(next *control.Next) (control.Change, error) {
 	if next.Starting() {
 		s.log.Warn("cannot bind admin listener, retrying; ports are serving", "address", address.String(), "error", err, "hint", ports.Help(err, address))
 	}
-	return &change{server: s, waits: address}, nil
+	return &change{server: s, waits: address, tls: secure}, nil
 }
 
-func (s *Server) listenLocked(address netip.AddrPort) (*listener, error) {
+func (s *Server) listenLocked(address netip.AddrPort, secure *plan.AdminTLS) (*listener, error) {
 	var now net.Listener
 	if s.mu.open != nil {
 		now = s.mu.open.socket
@@ -166,28 +171,36 @@ func (s *Server) listenLocked(address netip.AddrPort) (*listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &listener{
+	l := &listener{
 		address: address,
 		socket:  socket,
 		server: &http.Server{
-			Handler:           guard(s.handler, address.Addr().IsLoopback(), s.hosts),
+			Handler:           s.handler,
 			ReadHeaderTimeout: headTimeout,
 			ReadTimeout:       readTimeout,
 			WriteTimeout:      writeTimeout,
 			IdleTimeout:       idleTimeout,
 			MaxHeaderBytes:    headSize,
+			HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: streams},
 			ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 		},
 		done: make(chan struct{}),
-	}, nil
+	}
+	if secure != nil {
+		l.secret = &secret{}
+		l.server.TLSConfig = l.secret.config()
+	}
+	return l, nil
 }
 
 // Commit begins to serve the new address and stops serving the old one.
 func (c *change) Commit() {
 	s := c.server
 	s.mu.Lock()
+	s.mu.tls = c.tls
 	s.waitLocked(c.waits, s.first)
 	if c.same {
+		s.secureLocked()
 		s.mu.Unlock()
 		return
 	}
@@ -201,6 +214,7 @@ func (c *change) Commit() {
 func (s *Server) serveLocked(l *listener) {
 	s.mu.open = l
 	if l != nil {
+		s.secureLocked()
 		go l.serve(s.log)
 	}
 }
@@ -237,7 +251,13 @@ func (s *Server) Close() {
 
 func (l *listener) serve(log *slog.Logger) {
 	defer close(l.done)
-	err := l.server.Serve(netutil.LimitListener(l.socket, connections))
+	bounded := netutil.LimitListener(l.socket, connections)
+	var err error
+	if l.secret != nil {
+		err = l.server.ServeTLS(bounded, "", "")
+	} else {
+		err = l.server.Serve(bounded)
+	}
 	if !errors.Is(err, http.ErrServerClosed) {
 		log.Error("admin listener ended", "address", l.address, "error", err)
 	}

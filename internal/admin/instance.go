@@ -30,20 +30,3 @@ func (i *Instance) show(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.Write(append(body, '\n'))
 }
-
-// forwardedFields are those of requests that came through a proxy.
-var forwardedFields = []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "Via"}
-
-// direct refuses requests that came through a proxy, such as this headgate: then the
-// peer's loopback address says nothing of who asks.
-func direct(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, rq *http.Request) {
-		for _, name := range forwardedFields {
-			if rq.Header.Get(name) != "" {
-				text(w, http.StatusForbidden, "this page is not given through a proxy\n")
-				return
-			}
-		}
-		next.ServeHTTP(w, rq)
-	})
-}

@@ -95,7 +95,7 @@ func (s *Socket) Close() {
 
 // localOnly refuses peers that are neither root nor our own user, except at the API,
 // where they can sign in as everywhere.
-func localOnly(all, management http.Handler) http.Handler {
+func localOnly(all http.Handler, management *api.API) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, rq *http.Request) {
 		switch {
 		case management != nil && strings.HasPrefix(rq.URL.Path, "/api/"):
@@ -103,7 +103,7 @@ func localOnly(all, management http.Handler) http.Handler {
 		case !api.IsLocal(rq.Context()):
 			text(w, http.StatusForbidden, "the admin socket is for root and the user that headgate runs as\n")
 		default:
-			guard(all, false, nil).ServeHTTP(w, rq)
+			guard(all, nil).ServeHTTP(w, rq)
 		}
 	})
 }

@@ -31,7 +31,7 @@ func (s *Server) try(address netip.AddrPort, waited time.Duration) {
 	if s.mu.closed || s.mu.waiting != address || s.mu.open != nil {
 		return
 	}
-	l, err := s.listenLocked(address)
+	l, err := s.listenLocked(address, s.mu.tls)
 	if err != nil {
 		s.waitLocked(address, min(2*waited, s.last))
 		return

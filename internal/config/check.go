@@ -94,13 +94,19 @@ func checkTLS(c *Config, p *Port, at schema.Place) {
 	case p.TLS.ClientAuth != ClientAuthOff && p.TLS.ClientCA == "":
 		tls.Field("client_ca").Problem("missing", "name the PEM file of the authorities that sign clients' certificates")
 	}
-	if name := p.TLS.DefaultCertificate; name != "" && c.Certificates[name] == nil && !at.Root().Field("certificates").Reported() {
-		remedy := "add it under certificates"
-		if near := schema.Nearest(name, sortedNames(c.Certificates)); near != "" {
-			remedy = fmt.Sprintf("did you mean %q?", near)
-		}
-		tls.Field("default_certificate").Problemf(remedy, "there is no certificate %q", name)
+	checkCertificate(c, p.TLS.DefaultCertificate, tls.Field("default_certificate"))
+}
+
+// checkCertificate tells of a certificate that is not there; "" names none.
+func checkCertificate(c *Config, name string, at schema.Place) {
+	if name == "" || c.Certificates[name] != nil || at.Root().Field("certificates").Reported() {
+		return
 	}
+	remedy := "add it under certificates"
+	if near := schema.Nearest(name, sortedNames(c.Certificates)); near != "" {
+		remedy = fmt.Sprintf("did you mean %q?", near)
+	}
+	at.Problemf(remedy, "there is no certificate %q", name)
 }
 
 // checkProxyProtocol tells of peers that are none, and of a port whose clients

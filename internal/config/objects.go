@@ -59,7 +59,8 @@ type Config struct {
 	// CDNNetworks says how the networks of CDNs that client_ip names are kept up to
 	// date.
 	CDNNetworks clientip.Refresh `json:"cdn_networks"`
-	// Admin is the listener for /metrics, /status and the health pages.
+	// Admin is the listener for operators: the API, the console, /metrics, /status and
+	// the health pages.
 	Admin Admin `json:"admin"`
 
 	// Dir is the folder where relative paths begin.
@@ -86,19 +87,31 @@ type Certificate struct {
 	KeyFile string `json:"key_file" host:"admin" required:"true" max:"4096" example:"key.pem"`
 }
 
-// Admin is the listener for operators: /metrics, /status, /healthz, /livez and
-// /readyz.
+// Admin is the listener for operators: the API, the console, /metrics, /status and
+// the health pages.
 type Admin struct {
 	// Address is the IP address and port number to listen on. An empty string
-	// switches the listener off. It has no sign-in: keep it on loopback or
-	// behind a firewall.
+	// switches the listener off. On an address that is not loopback it speaks TLS.
 	Address netip.AddrPort `json:"address" default:"127.0.0.1:9080"`
+	// Certificate names the certificate for clients that ask for no name or for one
+	// that no certificate has; with one the listener speaks TLS on loopback too.
+	// Absent, they get a self-signed one, whose fingerprint the log tells.
+	Certificate string `json:"certificate,omitempty" max:"128" example:"main"`
 	// Hosts are names that the listener answers to, beside localhost and IP addresses.
 	// A page in a browser cannot reach it by any other name.
 	Hosts []string `json:"hosts,omitempty" max:"32" example:"[gate.example.com]"`
+	// TrustedProxies are the networks of proxies in front of the listener whose
+	// x-forwarded-for is believed: sign-ins are bounded, audited and allowed by the
+	// address that it names.
+	TrustedProxies []string `json:"trusted_proxies,omitempty" max:"64" example:"[127.0.0.1]"`
 	// OIDC lets operators sign in through a provider that speaks OpenID Connect.
 	// Users of headgate itself can always sign in.
 	OIDC *OIDC `json:"oidc,omitempty"`
+}
+
+// TLS reports whether the listener speaks TLS.
+func (a *Admin) TLS() bool {
+	return a.Address.IsValid() && (a.Certificate != "" || !a.Address.Addr().Unmap().IsLoopback())
 }
 
 // LogFormat is how an access log line is written.

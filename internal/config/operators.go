@@ -8,6 +8,7 @@ import (
 
 	"headgate/internal/event"
 	"headgate/internal/schema"
+	"headgate/internal/setting/ipset"
 )
 
 // Webhook is an address that events are sent on to. Messages are signed as the
@@ -94,9 +95,11 @@ func onThisMachine(host string) bool {
 	return host == "localhost" || err == nil && a.Unmap().IsLoopback()
 }
 
-// operators tells what is wrong with the names of the admin listener and its sign-in
-// provider.
-func (ch *checker) operators(at schema.Place) {
+// admin tells what is wrong with the admin listener's certificate, names and proxies,
+// and its sign-in provider.
+func (ch *checker) admin(at schema.Place) {
+	checkCertificate(ch.c, ch.c.Admin.Certificate, at.Field("certificate"))
+	ipset.Check(ch.c.Admin.TrustedProxies, at.Field("trusted_proxies"))
 	for i, host := range ch.c.Admin.Hosts {
 		h, wrong := parseVirtualHost(host)
 		if _, address := netip.ParseAddr(host); address == nil {

@@ -238,6 +238,9 @@ func (c *Config) Users(kind, name string) []Reference {
 		for _, of := range sortedNames(c.Ports) {
 			add("ports", of, "tls.default_certificate", c.Ports[of].TLS.DefaultCertificate)
 		}
+		if c.Admin.Certificate == name {
+			out = append(out, Reference{Kind: "admin", Path: "admin.certificate"})
+		}
 	}
 	return out
 }

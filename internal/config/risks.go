@@ -10,15 +10,6 @@ import (
 	"headgate/internal/schema"
 )
 
-// admin notes an admin listener that other machines can reach. It speaks no TLS.
-func (ch *checker) admin(at schema.Place) {
-	ch.operators(at)
-	if a := ch.c.Admin.Address; a.IsValid() && !a.Addr().IsLoopback() {
-		at.Field("address").Note(fmt.Sprintf("%v can be reached from other machines, and metrics and health pages need no sign-in there", a),
-			fmt.Sprintf("write 127.0.0.1:%d, or keep others away by a firewall", a.Port()))
-	}
-}
-
 // What is said of a server whose certificate nobody looks at.
 const (
 	notVerified       = "server certificate is not verified, traffic can be intercepted"

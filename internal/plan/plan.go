@@ -50,6 +50,8 @@ type Plan struct {
 	certificates []*certs.Certificate
 	// unverified are the servers of TCP proxies whose certificates are not checked.
 	unverified []Unverified
+	// admin is how the admin listener speaks TLS; nil if it does not.
+	admin *portTLS
 }
 
 // retirer is what has to hear that a plan is no longer used.

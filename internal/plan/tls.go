@@ -50,7 +50,7 @@ func (p *Port) Continues(was *Port) bool {
 
 // secure gives the ports with TLS their certificates.
 func (c *compiler) secure() {
-	if !slices.ContainsFunc(c.plan.ports, (*Port).Secure) {
+	if !c.config.Admin.TLS() && !slices.ContainsFunc(c.plan.ports, (*Port).Secure) {
 		return
 	}
 	pairs := c.pairs()
@@ -62,6 +62,9 @@ func (c *compiler) secure() {
 		if port.Secure() {
 			c.securePort(port, pairs, selfSigned)
 		}
+	}
+	if c.config.Admin.TLS() {
+		c.secureAdmin(pairs, selfSigned)
 	}
 }
 
@@ -124,17 +127,58 @@ func (c *compiler) securePort(port *Port, pairs map[string]*certs.Certificate, s
 	clients := string(settings.ClientAuth) + "\x00" + authorities
 	tickets := c.env.Keep("tickets\x00"+clients, func() exchange.Kept { return certs.NewTickets() }).(*certs.Tickets)
 	key := []string{"tls", fmt.Sprintf("%p", selfSigned), port.Name(), string(port.Protocol()), string(settings.MinVersion), clients, settings.DefaultCertificate}
+	list, key := c.listed(pairs, key)
+	port.tls = c.env.Keep(strings.Join(key, "\x00"), func() exchange.Kept {
+		set := certs.NewSet(list, c.house.Managed, pairs[settings.DefaultCertificate], selfSigned)
+		return &portTLS{config: certs.NewConfig(policy, set, tickets), set: set, tickets: tickets, clients: clients}
+	}).(*portTLS)
+	c.tellUncovered(port)
+}
+
+// secureAdmin gives the admin listener its TLS settings. It chooses as ports do: a
+// certificate with the name that the client asks for, else the one that is named for
+// it, else the self-signed one.
+func (c *compiler) secureAdmin(pairs map[string]*certs.Certificate, selfSigned *certs.SelfSigned) {
+	tickets := c.env.Keep("admin tickets", func() exchange.Kept { return certs.NewTickets() }).(*certs.Tickets)
+	key := []string{"admin tls", fmt.Sprintf("%p", selfSigned), c.config.Admin.Certificate}
+	list, key := c.listed(pairs, key)
+	c.plan.admin = c.env.Keep(strings.Join(key, "\x00"), func() exchange.Kept {
+		set := certs.NewSet(list, c.house.Managed, pairs[c.config.Admin.Certificate], selfSigned)
+		policy := certs.Policy{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}
+		return &portTLS{config: certs.NewConfig(policy, set, tickets), set: set, tickets: tickets}
+	}).(*portTLS)
+}
+
+// listed returns certificates in the order of their names, and a key with all that
+// tells them from others.
+func (c *compiler) listed(pairs map[string]*certs.Certificate, key []string) ([]*certs.Certificate, []string) {
 	list := make([]*certs.Certificate, 0, len(pairs))
 	for _, name := range slices.Sorted(maps.Keys(pairs)) {
 		cert := c.config.Certificates[name]
 		key = append(key, name, cert.CertFile, cert.KeyFile, fmt.Sprintf("%p", pairs[name]))
 		list = append(list, pairs[name])
 	}
-	port.tls = c.env.Keep(strings.Join(key, "\x00"), func() exchange.Kept {
-		set := certs.NewSet(list, c.house.Managed, pairs[settings.DefaultCertificate], selfSigned)
-		return &portTLS{config: certs.NewConfig(policy, set, tickets), set: set, tickets: tickets, clients: clients}
-	}).(*portTLS)
-	c.tellUncovered(port)
+	return list, key
+}
+
+// AdminTLS is how the admin listener speaks TLS.
+type AdminTLS struct {
+	// Config are the settings.
+	Config *tls.Config
+	// Default is the certificate for clients that ask for no name, or for one that no
+	// certificate has.
+	Default *tls.Certificate
+	// SelfSigned is whether that is a self-signed one.
+	SelfSigned bool
+}
+
+// AdminTLS returns how the admin listener speaks TLS, nil if it does not.
+func (p *Plan) AdminTLS() *AdminTLS {
+	if p == nil || p.admin == nil {
+		return nil
+	}
+	set := p.admin.set
+	return &AdminTLS{Config: p.admin.config, Default: set.Choose("", ""), SelfSigned: !set.HasDefault()}
 }
 
 // maxUncovered is how many hosts without a certificate the log names.

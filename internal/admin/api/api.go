@@ -82,6 +82,9 @@ type Options struct {
 	// Hosts returns the names that the listener answers to, beside localhost and
 	// addresses; nil is none.
 	Hosts func() []string
+	// Trusted reports whether an address is that of a proxy whose x-forwarded-for is
+	// believed; nil believes none.
+	Trusted func(netip.Addr) bool
 	// Log hears of what nobody expects.
 	Log *slog.Logger
 }
@@ -265,21 +268,43 @@ func (c *call) allowed() error {
 	return nil
 }
 
+// Protect serves next to those who have signed in with a role at least, and, if it is a
+// token with scopes, the scope of an area. Others are refused as by every row.
+func (a *API) Protect(role operator.Role, area string, next http.Handler) http.Handler {
+	r := &row{access: access(role), area: area}
+	return http.HandlerFunc(func(w http.ResponseWriter, rq *http.Request) {
+		defer a.recover(w, rq)
+		err := a.admit(rq)
+		if err == nil {
+			c := &call{api: a, row: r, w: w, rq: rq}
+			if c.who, err = a.identify(rq); err == nil {
+				err = c.allowed()
+			}
+		}
+		if err != nil {
+			a.fail(w, rq, err)
+			return
+		}
+		next.ServeHTTP(w, rq)
+	})
+}
+
 // identify finds out who asks: by the admin socket, a token or a session. A loopback
 // address is nobody.
 func (a *API) identify(rq *http.Request) (operator.Identity, error) {
-	from := addressOf(rq)
+	from := a.addressOf(rq)
 	if uid, local := peerOf(rq.Context()); local {
-		for _, name := range []string{"Forwarded", "X-Forwarded-For", "Via"} {
-			if rq.Header.Get(name) != "" {
-				return operator.Identity{}, refuse(operator.CodeForbidden, "", "the request came to the admin socket through a proxy", "")
-			}
+		if Forwarded(rq) {
+			return operator.Identity{}, refuse(operator.CodeForbidden, "", "the request came to the admin socket through a proxy", "")
 		}
 		return operator.Local(uid), nil
 	}
 	if scheme, token, ok := strings.Cut(rq.Header.Get("Authorization"), " "); ok {
 		if !strings.EqualFold(scheme, "Bearer") {
 			return operator.Identity{}, refuse(operator.CodeSignedOut, "", "only Bearer is taken in the field Authorization", "")
+		}
+		if from.IsLoopback() && Forwarded(rq) {
+			from = netip.Addr{} // a proxy on this machine, for whoever it is
 		}
 		return a.Operators.ByToken(rq.Context(), strings.TrimSpace(token), from)
 	}
@@ -295,14 +320,6 @@ func cookieOf(rq *http.Request) string {
 		return c.Value
 	}
 	return ""
-}
-
-func addressOf(rq *http.Request) netip.Addr {
-	at, err := netip.ParseAddrPort(rq.RemoteAddr)
-	if err != nil {
-		return netip.Addr{}
-	}
-	return at.Addr().Unmap()
 }
 
 // answer writes what a handler returned.

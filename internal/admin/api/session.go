@@ -61,7 +61,7 @@ func (c *call) start(s operator.Credentials, err error) (any, error) {
 }
 
 // comer is somebody who has not signed in yet.
-func (c *call) comer() operator.Identity { return operator.Anonymous(addressOf(c.rq), "console") }
+func (c *call) comer() operator.Identity { return operator.Anonymous(c.api.addressOf(c.rq), "console") }
 
 func (a *API) setUp(c *call, in *setupInput) (any, error) {
 	return c.start(a.Operators.SetUp(c.rq.Context(), c.comer(), in.Token, operator.SignIn{

@@ -17,9 +17,12 @@ const (
 	areaLogs         = "logs"
 	areaOperators    = "operators"
 	areaSession      = "session"
-	areaStatus       = "status"
+	areaStatus       = AreaStatus
 	areaWebhooks     = "webhooks"
 )
+
+// AreaStatus is the area of how everything stands.
+const AreaStatus = "status"
 
 func of[T any]() reflect.Type { return reflect.TypeFor[T]() }
 

@@ -12,8 +12,8 @@ type needs struct {
 	files []file.Wanted
 	cdns  []string
 	pairs []wantedPair
-	// selfSigned and affinity say that a port speaks TLS, and that a route has a
-	// sticky cookie.
+	// selfSigned and affinity say that a port or the admin listener speaks TLS, and
+	// that a route has a sticky cookie.
 	selfSigned, affinity bool
 }
 
@@ -33,6 +33,7 @@ func needsOf(cfg *config.Config) needs {
 			n.authorities(p.TLS.ClientCA)
 		}
 	}
+	n.selfSigned = n.selfSigned || cfg.Admin.TLS()
 	if n.selfSigned {
 		for name, c := range cfg.Certificates {
 			n.pairs = append(n.pairs, wantedPair{name, c.CertFile, c.KeyFile})

@@ -1,0 +1,91 @@
+package admin
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"fmt"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+
+	"headgate/internal/plan"
+)
+
+// secret is how a listener speaks TLS now. A change of the configuration swaps it;
+// connections go on with what they began with.
+type secret struct{ now atomic.Pointer[tls.Config] }
+
+// config returns the settings of the server, which asks for those of now with every
+// handshake.
+func (s *secret) config() *tls.Config {
+	return &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		NextProtos: []string{"h2", "http/1.1"},
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			return s.now.Load(), nil
+		},
+	}
+}
+
+// secureLocked takes the settings of the configuration into use. Of a self-signed
+// certificate it tells the fingerprint, once: people compare it with what their browser
+// shows.
+func (s *Server) secureLocked() {
+	l, t := s.mu.open, s.mu.tls
+	if l == nil || l.secret == nil || t == nil {
+		return
+	}
+	l.secret.now.Store(t.Config)
+	if !t.SelfSigned {
+		s.mu.told = ""
+		return
+	}
+	if shown := Fingerprint(t.Default.Certificate[0]); shown != s.mu.told {
+		s.mu.told = shown
+		s.log.Info("admin listener has a self-signed certificate", "address", l.socket.Addr().String(), "sha256_fingerprint", shown,
+			"hint", "compare the fingerprint with the one that the browser shows, or name a certificate with admin.certificate")
+	}
+}
+
+// Fingerprint returns the SHA-256 fingerprint of a certificate in DER form, as browsers
+// show it.
+func Fingerprint(der []byte) string {
+	sum := sha256.Sum256(der)
+	return strings.ReplaceAll(fmt.Sprintf("% X", sum), " ", ":")
+}
+
+// URL returns where the listener is for people, such as https://192.0.2.1:9080, "" when
+// it is off. Own is an address of this machine for a listener at all of them; the zero
+// address leaves it to localhost.
+func (s *Server) URL(own netip.Addr) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.open == nil {
+		return ""
+	}
+	at, err := netip.ParseAddrPort(s.mu.open.socket.Addr().String())
+	if err != nil {
+		return ""
+	}
+	scheme, host := "http", at.String()
+	if s.mu.open.secret != nil {
+		scheme = "https"
+	}
+	if at.Addr().IsUnspecified() {
+		host = fmt.Sprintf("localhost:%d", at.Port())
+		if own.IsValid() {
+			host = netip.AddrPortFrom(own, at.Port()).String()
+		}
+	}
+	return scheme + "://" + host
+}
+
+// TLS is how the listener speaks TLS now, nil if it does not.
+func (s *Server) TLS() *plan.AdminTLS {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.open == nil || s.mu.open.secret == nil {
+		return nil
+	}
+	return s.mu.tls
+}
