@@ -27,6 +27,8 @@ type decoder struct {
 	before *Loaded
 	// placed are the objects that were read, by kind and name.
 	placed map[string]placed
+	// labels is whether labels of a container are read, in which ${ stands for itself.
+	labels bool
 }
 
 // entry is a key of a mapping with its value.
@@ -87,8 +89,14 @@ func (d *decoder) unknown(key *yaml.Node, o *schema.Object, at schema.Place) {
 		d.problem(key, at.Field(shorten(name)), "unknown key", remedy)
 		return
 	}
-	if near := schema.Nearest(name, o.Names()); near != "" {
+	known := o.Names()
+	if d.labels {
+		known = o.LabelNames()
+	}
+	if near := schema.Nearest(name, known); near != "" {
 		remedy = fmt.Sprintf("did you mean %q?", near)
+	} else if d.labels {
+		remedy = "known are " + strings.Join(known, ", ")
 	} else if owners := d.owners(name); len(owners) > 0 {
 		remedy = fmt.Sprintf("%s belongs to %s", name, strings.Join(owners, " or "))
 	} else if near := schema.Nearest(name, o.Later); near != "" {
@@ -337,7 +345,7 @@ func (d *decoder) scalar(n *yaml.Node, f *schema.Field, t *schema.Type, v reflec
 		return
 	}
 	text := value.Value
-	if !f.NoExpand && strings.Contains(text, "${") {
+	if !f.NoExpand && !d.labels && strings.Contains(text, "${") {
 		expanded, fault := d.expand.text(text)
 		if fault != nil {
 			d.problem(n, at, fault.What, fault.Remedy)

@@ -40,45 +40,45 @@ type Features struct {
 	// nobody: the client is who opened the connection.
 	ClientIP *clientip.Config `json:"client_ip,omitempty"`
 	// IPFilter says which clients are let in, by address; others get 403.
-	IPFilter *ipfilter.Config `json:"ip_filter,omitempty"`
+	IPFilter *ipfilter.Config `json:"ip_filter,omitempty" label:"true"`
 	// RateLimit bounds how many requests each client may make; more get 429.
-	RateLimit *ratelimit.Config `json:"rate_limit,omitempty"`
+	RateLimit *ratelimit.Config `json:"rate_limit,omitempty" label:"true"`
 	// RedirectHTTPToHTTPS sends clients that come over plain HTTP to the HTTPS port
 	// of the same proxy: to 443, or with the port's number where it has another.
 	// What certificate authorities ask for below /.well-known/acme-challenge/ is
 	// left alone. GET and HEAD get 301, other methods 308.
-	RedirectHTTPToHTTPS *tohttps.Config `json:"redirect_http_to_https,omitempty" example:"true"`
+	RedirectHTTPToHTTPS *tohttps.Config `json:"redirect_http_to_https,omitempty" label:"true" example:"true"`
 	// CORS lets pages of other origins read responses.
-	CORS *cors.Config `json:"cors,omitempty"`
+	CORS *cors.Config `json:"cors,omitempty" label:"true"`
 	// Maintenance closes the site with 503 while it is worked on.
-	Maintenance *maintenance.Config `json:"maintenance,omitempty"`
+	Maintenance *maintenance.Config `json:"maintenance,omitempty" label:"true"`
 	// Redirects send clients from one path to another, or to another host.
-	Redirects redirects.Config `json:"redirects,omitempty" max:"1000" object:"redirect rule,regex"`
+	Redirects redirects.Config `json:"redirects,omitempty" label:"true" max:"1000" object:"redirect rule,regex"`
 	// RequestBodyLimit is the largest request body; a larger one gets 413. 0 or
 	// absent means no limit.
-	RequestBodyLimit *bodylimit.Config `json:"request_body_limit,omitempty" example:"10MiB"`
+	RequestBodyLimit *bodylimit.Config `json:"request_body_limit,omitempty" label:"true" example:"10MiB"`
 	// RequestTimeout is the time until a server's response head, for each attempt;
 	// then 504. 0 switches it off. Bodies and upgraded connections have idle
 	// time-outs and no total.
-	RequestTimeout *timeout.Config `json:"request_timeout,omitempty" default:"60s" max:"24h" example:"30s"`
+	RequestTimeout *timeout.Config `json:"request_timeout,omitempty" label:"true" default:"60s" max:"24h" example:"30s"`
 	// BasicAuth asks clients for a user name and a password; who has none gets
 	// 401.
-	BasicAuth *basicauth.Config `json:"basic_auth,omitempty"`
+	BasicAuth *basicauth.Config `json:"basic_auth,omitempty" label:"true"`
 	// ForwardAuth asks an auth server about each request; who is not let in gets
 	// its answer.
 	ForwardAuth *forwardauth.Config `json:"forward_auth,omitempty"`
 	// Rewrite changes the path that a server gets.
-	Rewrite *rewrite.Config `json:"rewrite,omitempty"`
+	Rewrite *rewrite.Config `json:"rewrite,omitempty" label:"true"`
 	// Headers change header fields of requests and responses.
-	Headers headers.Config `json:"headers,omitempty" max:"1000" object:"header rule,name"`
+	Headers headers.Config `json:"headers,omitempty" label:"true" max:"1000" object:"header rule,name"`
 	// Cache keeps responses in memory and answers with them.
-	Cache *cache.Config `json:"cache,omitempty"`
+	Cache *cache.Config `json:"cache,omitempty" label:"true"`
 	// Compression compresses responses for clients that can read that.
-	Compression *compression.Config `json:"compression,omitempty"`
+	Compression *compression.Config `json:"compression,omitempty" label:"true"`
 	// SecurityHeaders add fields to responses by which browsers protect a page.
-	SecurityHeaders *securityheaders.Config `json:"security_headers,omitempty"`
+	SecurityHeaders *securityheaders.Config `json:"security_headers,omitempty" label:"true"`
 	// ErrorPages are the bodies of error responses. They act on every response.
-	ErrorPages errorpages.Config `json:"error_pages,omitempty" max:"200" object:"error page,file"`
+	ErrorPages errorpages.Config `json:"error_pages,omitempty" label:"true" max:"200" object:"error page,file"`
 }
 
 // switchable is what every feature's settings can say of themselves.

@@ -14,10 +14,10 @@ type Object struct {
 	// Name is the object's name in the configuration.
 	Name string `json:"-"`
 	// Description is a text for people: what the object is for, who asked for it.
-	Description string `json:"description,omitempty" max:"1024" example:"the shop, and its API for partners"`
+	Description string `json:"description,omitempty" label:"true" max:"1024" example:"the shop, and its API for partners"`
 	// Tags are words to find objects by. They change nothing of what the object
 	// does.
-	Tags []string `json:"tags,omitempty" max:"32" example:"[team-a, public]"`
+	Tags []string `json:"tags,omitempty" label:"true" max:"32" example:"[team-a, public]"`
 }
 
 // Info returns o. It is how a program gets at the name of an object of any kind.

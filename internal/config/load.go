@@ -90,6 +90,15 @@ func (l *Loaded) Report() *schema.Report {
 	return schema.NewReport(name, l)
 }
 
+// Report returns an empty report for checks of the configuration after Load, whose
+// problems carry the places of their fields. One that a program made has none.
+func (c *Config) Report() *schema.Report {
+	if c.loaded == nil {
+		return schema.NewReport("", nil)
+	}
+	return c.loaded.Report()
+}
+
 // Position returns line and column, from 1, of the field with this path in its
 // document: see document.Document.Position.
 func (l *Loaded) Position(path string) (line, column int) {
@@ -213,6 +222,7 @@ func sameAround(a, b *Config) bool {
 	x.Dir, y.Dir = "", ""
 	x.expanded, y.expanded, x.loaded, y.loaded = nil, nil, nil, nil
 	x.secrets, y.secrets = nil, nil
+	x.documents, y.documents, x.found, y.found = nil, nil, nil, nil
 	return reflect.DeepEqual(x, y)
 }
 

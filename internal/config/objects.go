@@ -68,6 +68,10 @@ type Config struct {
 
 	// loaded is what it was made of, nil for one that a program made.
 	loaded *Loaded
+	// documents is the configuration that the documents alone say, nil if this is it;
+	// found are the objects beside, by kind and name.
+	documents *Config
+	found     map[[2]string]*Found
 	// expanded are the texts with ${…} in them, by the path of their field.
 	expanded map[string]string
 	// secrets are what ${file:…} stood for, each with the text that names the file.

@@ -52,6 +52,9 @@ func (c *Config) Origin(kind, name string) (Origin, bool) {
 	if c.loaded == nil {
 		return Origin{}, false
 	}
+	if d := c.found[[2]string{kind, name}]; d != nil {
+		return d.Discovered.Origin, true
+	}
 	section, entry := kind, name
 	if name == "" {
 		section, entry = "", kind

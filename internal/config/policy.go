@@ -41,16 +41,27 @@ func asWritten(o Named) Named {
 // resolve gives every proxy and route the features of the policies that it uses, and
 // every proxy the defaults. Those of before are taken over where nothing changed.
 func (c *Config) resolve(before *Config) {
-	same := before != nil && reflect.DeepEqual(before.Defaults, c.Defaults) && reflect.DeepEqual(before.Policies, c.Policies)
-	plain := isZero(&c.Defaults.Features)
+	same := c.sameFeatures(before)
 	for name, p := range c.Proxies {
-		if plain && len(p.Use) == 0 && !slices.ContainsFunc(p.Routes, func(r *Route) bool { return len(r.Use) > 0 }) {
-			continue
-		}
-		if same && before.Proxies[name] != nil && before.Proxies[name].Written() == p {
-			c.Proxies[name] = before.Proxies[name]
-			continue
-		}
+		c.resolveProxy(name, p, before, same)
+	}
+}
+
+// sameFeatures reports whether policies and defaults are those of before, which may be
+// nil.
+func (c *Config) sameFeatures(before *Config) bool {
+	return before != nil && reflect.DeepEqual(before.Defaults, c.Defaults) && reflect.DeepEqual(before.Policies, c.Policies)
+}
+
+// resolveProxy gives one proxy what policies and defaults have for it. Same is whether
+// these are those of before.
+func (c *Config) resolveProxy(name string, p *Proxy, before *Config, same bool) {
+	switch {
+	case isZero(&c.Defaults.Features) && len(p.Use) == 0 && !slices.ContainsFunc(p.Routes, func(r *Route) bool { return len(r.Use) > 0 }):
+		c.Proxies[name] = p
+	case same && before.Proxies[name] != nil && before.Proxies[name].Written() == p:
+		c.Proxies[name] = before.Proxies[name]
+	default:
 		c.Proxies[name] = c.resolved(p)
 	}
 }

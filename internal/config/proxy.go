@@ -34,40 +34,44 @@ type Proxy struct {
 	// win over wildcards, wildcards over expressions. Empty means every host
 	// that no other proxy names. Names are compared in lower case and in their
 	// ASCII form; no port stands in them.
-	VirtualHosts []string `json:"virtual_hosts,omitempty" max:"1000" example:"shop.example.com"`
+	VirtualHosts []string `json:"virtual_hosts,omitempty" label:"true" max:"1000" example:"shop.example.com"`
 	// Ports names the ports the proxy answers on. Empty means all.
-	Ports []string `json:"ports,omitempty" max:"1000" example:"web"`
+	Ports []string `json:"ports,omitempty" label:"true" max:"1000" example:"web"`
 	// Active is whether the proxy takes requests. An inactive proxy is checked
 	// and otherwise ignored.
-	Active bool `json:"active" default:"true"`
+	Active bool `json:"active" label:"true" default:"true"`
+	// ShareHosts is whether containers may add paths to the hosts of the proxy by their
+	// labels, and take hosts that its wildcards and expressions stand for. Otherwise
+	// the proxy keeps them all to itself. Paths that it has itself it keeps anyway.
+	ShareHosts bool `json:"share_hosts" default:"false"`
 	// HostHeader is the Host that servers get: `preserve` for what the client
 	// sent, `upstream` for the host and port of the server's URL, or a fixed
 	// value, sent as it is.
-	HostHeader string `json:"host_header" default:"preserve" max:"259"`
+	HostHeader string `json:"host_header" label:"true" default:"preserve" max:"259"`
 	// ForwardedStyle is the form of the forwarded fields: `compat` sends
 	// forwarded with commas (for=…, host=…, proto=…) and the x-forwarded
 	// fields; `rfc7239` sends forwarded with semicolons as RFC 7239 writes it,
 	// and the x-forwarded fields; `off` sends none of them.
-	ForwardedStyle ForwardedStyle `json:"forwarded_style" default:"compat" enum:"compat,rfc7239,off"`
+	ForwardedStyle ForwardedStyle `json:"forwarded_style" label:"true" default:"compat" enum:"compat,rfc7239,off"`
 	// ViaStyle is the form of the Via field: `compat` sends the fixed token
 	// proxy; `rfc9110` sends the protocol version and a name.
-	ViaStyle ViaStyle `json:"via_style" default:"compat" enum:"compat,rfc9110"`
+	ViaStyle ViaStyle `json:"via_style" label:"true" default:"compat" enum:"compat,rfc9110"`
 	// ACME is the entry by which the virtual hosts get certificates, or `none`.
 	// Absent means the entry that is the default, if one is. Hosts that another
 	// certificate covers already get none.
-	ACME string `json:"acme,omitempty" max:"256" example:"main"`
+	ACME string `json:"acme,omitempty" label:"true" max:"256" example:"main"`
 	// AccessLog changes the access log for this proxy. Absent means as
 	// configured for all.
 	AccessLog *ProxyLog `json:"access_log,omitempty"`
 	// Use names policies, whose features hold as if they stood here. Of two that set
 	// the same feature the later one holds, and a feature that is set here itself
 	// holds before all of them.
-	Use []string `json:"use,omitempty" max:"32" example:"staff"`
+	Use []string `json:"use,omitempty" label:"true" max:"32" example:"staff"`
 	// Features that every route of the proxy inherits.
 	Features
 	// Routes are the paths the proxy answers and what answers there. Their
 	// order does not matter: the longest path wins.
-	Routes []*Route `json:"routes" required:"true" max:"500" order:"no" object:"route,path" example:"[{servers: [{url: http://127.0.0.1:3000}]}]"`
+	Routes []*Route `json:"routes" label:"true" required:"true" max:"500" order:"no" object:"route,path" example:"[{servers: [{url: http://127.0.0.1:3000}]}]"`
 
 	// written is the proxy as its document says it, nil if that is the same.
 	written *Proxy

@@ -14,59 +14,59 @@ type Route struct {
 	// Path is matched as a prefix of whole segments: /api takes /api and
 	// /api/users, not /apis. The longest path of all proxies of a host wins. A
 	// slash at its end makes no difference.
-	Path string `json:"path" default:"/" max:"2048" example:"/api"`
+	Path string `json:"path" label:"true" default:"/" max:"2048" example:"/api"`
 	// Servers are the upstream servers that share the route's requests.
 	Servers []*Server `json:"servers,omitempty" max:"256" object:"server,url"`
 	// FixedResponse makes the route answer by itself.
-	FixedResponse *FixedResponse `json:"fixed_response,omitempty"`
+	FixedResponse *FixedResponse `json:"fixed_response,omitempty" label:"true"`
 	// StripPrefix is whether the route's path is stripped before the path is
 	// joined to the server's base path.
-	StripPrefix bool `json:"strip_prefix" default:"true"`
+	StripPrefix bool `json:"strip_prefix" label:"true" default:"true"`
 	// LoadBalancing is how requests are shared among servers, by their weights:
 	// `round_robin` in turn, spread evenly; `least_connections` to the one with the
 	// fewest running requests; `p2c_ewma` to the one of two drawn that will likely
 	// answer sooner; `random`; `first` to the first of the list that can take it;
 	// `client_ip_hash`, `hash:header:NAME`, `hash:cookie:NAME` and `hash:path`
 	// always to the same one for an address, field, cookie or path.
-	LoadBalancing string `json:"load_balancing" default:"round_robin" max:"256" example:"least_connections"`
+	LoadBalancing string `json:"load_balancing" label:"true" default:"round_robin" max:"256" example:"least_connections"`
 	// HealthCheck has the servers asked whether they are well. Those that are not get
 	// no requests. Absent asks nothing.
-	HealthCheck *health.Config `json:"health_check,omitempty"`
+	HealthCheck *health.Config `json:"health_check,omitempty" label:"true"`
 	// FailOpen is whether all servers are asked when every one of them is unhealthy or
 	// ejected: a check that is wrong then takes no site down. `false` answers 503 at
 	// once.
-	FailOpen bool `json:"fail_open" default:"true"`
+	FailOpen bool `json:"fail_open" label:"true" default:"true"`
 	// Ejection leaves servers alone for a while that fail requests.
-	Ejection health.Ejection `json:"ejection"`
+	Ejection health.Ejection `json:"ejection" label:"true"`
 	// CircuitBreaker lets a server recover that answers with too many errors.
 	// Absent breaks nothing.
-	CircuitBreaker *health.Breaker `json:"circuit_breaker,omitempty"`
+	CircuitBreaker *health.Breaker `json:"circuit_breaker,omitempty" label:"true"`
 	// SlowStart is the time in which a server that comes back, from being unhealthy
 	// or ejected, grows to its full share of the requests. 0 gives it at once.
-	SlowStart unit.Duration `json:"slow_start" default:"0s" max:"1h"`
+	SlowStart unit.Duration `json:"slow_start" label:"true" default:"0s" max:"1h"`
 	// Queue is where requests wait when every server has max_requests requests.
-	Queue Queue `json:"queue"`
+	Queue Queue `json:"queue" label:"true"`
 	// StickyCookie keeps a client at the server that answered it first.
-	StickyCookie *upstream.Sticky `json:"sticky_cookie,omitempty"`
+	StickyCookie *upstream.Sticky `json:"sticky_cookie,omitempty" label:"true"`
 	// Mirror sends copies of the requests to servers that are tried out.
 	Mirror *Mirror `json:"mirror,omitempty"`
 	// Retry says when a request is sent once more, to another server.
-	Retry *upstream.Retry `json:"retry,omitempty"`
+	Retry *upstream.Retry `json:"retry,omitempty" label:"true"`
 	// Timeouts bound the steps towards the route's servers.
-	Timeouts Timeouts `json:"timeouts"`
+	Timeouts Timeouts `json:"timeouts" label:"true"`
 	// AllowTrace is whether TRACE requests go to the route's servers, which answer
 	// with the request as they got it. Otherwise they get 405.
-	AllowTrace bool `json:"allow_trace" default:"false"`
+	AllowTrace bool `json:"allow_trace" label:"true" default:"false"`
 	// AmbiguousPaths is what becomes of a request for this route whose path a server
 	// may read as one of another route of the host that lets in fewer, such as
 	// `/ADMIN`, `/admin;x` or `/x/..%2fadmin` where `/admin` asks for a password:
 	// `refuse` answers 400, `allow` passes it on. Only `allow` it where the route's
 	// servers read paths as headgate does.
-	AmbiguousPaths AmbiguousPaths `json:"ambiguous_paths" default:"refuse" enum:"refuse,allow"`
+	AmbiguousPaths AmbiguousPaths `json:"ambiguous_paths" label:"true" default:"refuse" enum:"refuse,allow"`
 	// Use names policies, whose features hold as if they stood here. Of two that set
 	// the same feature the later one holds, and a feature that is set here itself
 	// holds before all of them.
-	Use []string `json:"use,omitempty" max:"32" example:"staff"`
+	Use []string `json:"use,omitempty" label:"true" max:"32" example:"staff"`
 	// Features of this route, in place of the proxy's.
 	Features
 }
@@ -87,15 +87,15 @@ func (r *Route) Prefix() string { return strings.TrimSuffix(r.Path, "/") }
 // max_requests. Who finds it full, or waits too long, gets 503.
 type Queue struct {
 	// Length is how many requests may wait. 0 lets none wait.
-	Length int `json:"length" default:"256" min:"0" max:"65536"`
+	Length int `json:"length" label:"true" default:"256" min:"0" max:"65536"`
 	// Timeout is how long a request may wait.
-	Timeout unit.Duration `json:"timeout" default:"5s" max:"10m"`
+	Timeout unit.Duration `json:"timeout" label:"true" default:"5s" max:"10m"`
 }
 
 // Timeouts bound the steps of a request towards a server.
 type Timeouts struct {
 	// Connect is the time for a connection to a server, name look-up included.
-	Connect unit.Duration `json:"connect" default:"5s" min:"10ms" max:"10m"`
+	Connect unit.Duration `json:"connect" label:"true" default:"5s" min:"10ms" max:"10m"`
 }
 
 // Server is one upstream address of a route.
@@ -112,14 +112,14 @@ type Server struct {
 	URL string `json:"url" required:"true" max:"2048" example:"http://127.0.0.1:3000/v2/"`
 	// Weight is the server's share of the route's requests, against the weights
 	// of the others. 0 takes no new clients.
-	Weight int `json:"weight" default:"1" min:"0" max:"65535"`
+	Weight int `json:"weight" label:"true" default:"1" min:"0" max:"65535"`
 	// TLS says how an https server is spoken to.
-	TLS *upstream.TLS `json:"tls,omitempty"`
+	TLS *upstream.TLS `json:"tls,omitempty" label:"true"`
 	// MaxRequests is how many requests may run on the server at once, for this
 	// route; others take another server or wait in the route's queue. 0 is no
 	// bound.
-	MaxRequests int `json:"max_requests" was:"max_connections" default:"0" min:"0" max:"1000000"`
+	MaxRequests int `json:"max_requests" label:"true" was:"max_connections" default:"0" min:"0" max:"1000000"`
 	// Backup is whether the server is used only when no other server of the route
 	// can be.
-	Backup bool `json:"backup" default:"false"`
+	Backup bool `json:"backup" label:"true" default:"false"`
 }

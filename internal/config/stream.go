@@ -26,49 +26,49 @@ const (
 type TCPProxy struct {
 	Object
 	// Address is the IP address and port number to listen on.
-	Address netip.AddrPort `json:"address,omitempty" example:"0.0.0.0:5432"`
+	Address netip.AddrPort `json:"address,omitempty" label:"true" example:"0.0.0.0:5432"`
 	// Port names the https port whose connections are passed on, together with
 	// sni.
-	Port string `json:"port,omitempty" max:"128" example:"websecure"`
+	Port string `json:"port,omitempty" label:"true" max:"128" example:"websecure"`
 	// SNI are the names that TLS clients ask for: exact ones, or `*.` and a name
 	// for any one label before it. All other names stay with the port.
-	SNI []string `json:"sni,omitempty" max:"1000" example:"db.example.com"`
+	SNI []string `json:"sni,omitempty" label:"true" max:"1000" example:"db.example.com"`
 	// Servers are the servers that share the connections.
 	Servers []*StreamServer `json:"servers" required:"true" min:"1" max:"256" object:"server,address" example:"[{address: \"127.0.0.1:5433\"}]"`
 	// LoadBalancing is how connections are shared among servers: `round_robin` in
 	// turn, by weight; `least_connections` to the least busy one; `random`; `first`
 	// to the first that takes connections; `client_ip_hash` always to the same one
 	// for an address.
-	LoadBalancing string `json:"load_balancing" default:"round_robin" enum:"round_robin,least_connections,random,first,client_ip_hash"`
+	LoadBalancing string `json:"load_balancing" label:"true" default:"round_robin" enum:"round_robin,least_connections,random,first,client_ip_hash"`
 	// HealthCheck says how the servers are asked whether they take connections.
 	// Absent asks nothing: a server that fails connections is ejected for a
 	// while all the same.
-	HealthCheck *StreamCheck `json:"health_check,omitempty"`
+	HealthCheck *StreamCheck `json:"health_check,omitempty" label:"true"`
 	// ConnectTimeout is the time for a connection to a server, name look-up
 	// included; then another server is tried.
-	ConnectTimeout unit.Duration `json:"connect_timeout" default:"5s" min:"10ms" max:"10m"`
+	ConnectTimeout unit.Duration `json:"connect_timeout" label:"true" default:"5s" min:"10ms" max:"10m"`
 	// IdleTimeout is how long nothing may move in either direction. Then the
 	// connection is closed.
-	IdleTimeout unit.Duration `json:"idle_timeout" default:"1h" min:"1s" max:"168h"`
+	IdleTimeout unit.Duration `json:"idle_timeout" label:"true" default:"1h" min:"1s" max:"168h"`
 	// ProxyProtocol is the PROXY header that servers get, which tells them whose
 	// connection it is: `off`, `v1` or `v2`.
-	ProxyProtocol SendVersion `json:"proxy_protocol" default:"off" enum:"off,v1,v2"`
+	ProxyProtocol SendVersion `json:"proxy_protocol" label:"true" default:"off" enum:"off,v1,v2"`
 	// AcceptProxyProtocol says which peers begin their connections to the address
 	// with a PROXY header. Absent means none. With port the port's own settings
 	// hold.
 	AcceptProxyProtocol *ProxyProtocol `json:"accept_proxy_protocol,omitempty"`
 	// IPFilter says which clients are let in, by address; connections of others
 	// are closed.
-	IPFilter *ipfilter.Config `json:"ip_filter,omitempty"`
+	IPFilter *ipfilter.Config `json:"ip_filter,omitempty" label:"true"`
 	// MaxConnections is the largest number of open connections of the address; more
 	// wait in the system's queue. 0 means as many as file descriptors allow.
-	MaxConnections int `json:"max_connections" was:"connections" min:"0" max:"10000000"`
+	MaxConnections int `json:"max_connections" label:"true" was:"connections" min:"0" max:"10000000"`
 	// DrainTimeout is how long connections may go on after the proxy was removed, its
 	// address was changed or headgate was stopped. Then they are cut. Other changes
 	// leave open connections alone.
-	DrainTimeout unit.Duration `json:"drain_timeout" was:"drain" default:"30s" max:"24h"`
+	DrainTimeout unit.Duration `json:"drain_timeout" label:"true" was:"drain" default:"30s" max:"24h"`
 	// Active is whether the proxy takes connections.
-	Active bool `json:"active" default:"true"`
+	Active bool `json:"active" label:"true" default:"true"`
 }
 
 // SendVersion is the PROXY header that servers of a TCP proxy get.
@@ -96,17 +96,17 @@ func (v SendVersion) Version() proxyproto.Version {
 // by a connection that is closed at once.
 type StreamCheck struct {
 	// Interval is the time between two checks of a server, give or take a tenth.
-	Interval unit.Duration `json:"interval" default:"10s" min:"100ms" max:"24h"`
+	Interval unit.Duration `json:"interval" label:"true" default:"10s" min:"100ms" max:"24h"`
 	// UnhealthyInterval is the time between two checks while a server is not
 	// healthy, or its last check failed.
-	UnhealthyInterval unit.Duration `json:"unhealthy_interval" default:"2s" min:"100ms" max:"24h"`
+	UnhealthyInterval unit.Duration `json:"unhealthy_interval" label:"true" default:"2s" min:"100ms" max:"24h"`
 	// Timeout is the time for a connection.
-	Timeout unit.Duration `json:"timeout" default:"3s" min:"10ms" max:"1m"`
+	Timeout unit.Duration `json:"timeout" label:"true" default:"3s" min:"10ms" max:"1m"`
 	// Rise is how many checks in a row an unhealthy server must pass to be healthy
 	// again.
-	Rise int `json:"rise" default:"2" min:"1" max:"100"`
+	Rise int `json:"rise" label:"true" default:"2" min:"1" max:"100"`
 	// Fall is how many checks in a row must fail for a server to be unhealthy.
-	Fall int `json:"fall" default:"3" min:"1" max:"100"`
+	Fall int `json:"fall" label:"true" default:"3" min:"1" max:"100"`
 }
 
 // Health returns the settings as package health has them.
@@ -122,25 +122,25 @@ func (c *StreamCheck) Health() health.Config {
 type UDPProxy struct {
 	Object
 	// Address is the IP address and port number to listen on.
-	Address netip.AddrPort `json:"address" required:"true" example:"0.0.0.0:53"`
+	Address netip.AddrPort `json:"address" label:"true" required:"true" example:"0.0.0.0:53"`
 	// Servers are the servers that share the sessions.
 	Servers []*StreamServer `json:"servers" required:"true" min:"1" max:"256" object:"server,address" example:"[{address: \"127.0.0.1:5353\"}]"`
 	// LoadBalancing is how sessions are shared among servers: `round_robin` in turn,
 	// by weight; `least_connections` to the one with the fewest; `random`; `first` to
 	// the first that takes some; `client_ip_hash` always to the same one for an
 	// address.
-	LoadBalancing string `json:"load_balancing" default:"round_robin" enum:"round_robin,least_connections,random,first,client_ip_hash"`
+	LoadBalancing string `json:"load_balancing" label:"true" default:"round_robin" enum:"round_robin,least_connections,random,first,client_ip_hash"`
 	// IdleTimeout is how long both directions may be silent. Then the session
 	// ends, and its client's next datagram begins another.
-	IdleTimeout unit.Duration `json:"idle_timeout" default:"60s" min:"100ms" max:"24h"`
+	IdleTimeout unit.Duration `json:"idle_timeout" label:"true" default:"60s" min:"100ms" max:"24h"`
 	// MaxSessions is how many there may be at once. One more ends another: of the
 	// clients that have not yet spoken again after an answer the one that was quiet
 	// for longest, since a flood of forged addresses is of that kind.
 	MaxSessions int `json:"max_sessions" was:"sessions" default:"10000" min:"1" max:"1000000"`
 	// IPFilter says whose datagrams are let in, by address; others are dropped.
-	IPFilter *ipfilter.Config `json:"ip_filter,omitempty"`
+	IPFilter *ipfilter.Config `json:"ip_filter,omitempty" label:"true"`
 	// Active is whether the proxy takes datagrams.
-	Active bool `json:"active" default:"true"`
+	Active bool `json:"active" label:"true" default:"true"`
 }
 
 // StreamServer is one server of a TCP or UDP proxy.
@@ -152,10 +152,10 @@ type StreamServer struct {
 	Address string `json:"address" required:"true" max:"512" example:"127.0.0.1:5433"`
 	// Weight is the server's share against the weights of the others. 0 takes no
 	// new clients.
-	Weight int `json:"weight" default:"1" min:"0" max:"65535"`
+	Weight int `json:"weight" label:"true" default:"1" min:"0" max:"65535"`
 	// TLS makes a TCP proxy speak TLS to the server, and says how. Absent passes the
 	// client's bytes on as they are.
-	TLS *upstream.TLS `json:"tls,omitempty"`
+	TLS *upstream.TLS `json:"tls,omitempty" label:"true"`
 }
 
 // HostPort returns the server's address in the form in which it is dialed. That of

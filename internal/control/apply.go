@@ -14,6 +14,7 @@ import (
 	"headgate/internal/plan/inputs"
 	"headgate/internal/review"
 	"headgate/internal/schema"
+	"headgate/internal/source"
 	"headgate/internal/store"
 	"headgate/internal/store/history"
 )
@@ -40,9 +41,7 @@ func (c *Control) dryRunLocked(ch *change) error {
 	err := ch.do(
 		step{"read", ch.read},
 		step{"check", ch.check},
-		step{"load", ch.load},
-		step{"compile", ch.compile},
-		step{"prepare", ch.prepare},
+		step{"build", ch.build},
 	)
 	ch.cancel()
 	return err
@@ -57,12 +56,10 @@ func (c *Control) applyLocked(cause Cause, docs config.Documents, err error) err
 // before it is taken back; from the swap on nothing can.
 func (c *Control) makeLocked(ch *change) error {
 	err := ch.do(
-		step{"read", ch.read},       // the documents as they are now
-		step{"check", ch.check},     // their objects, merged: types, bounds, references
-		step{"load", ch.load},       // what they need from outside: files, certificates, keys
-		step{"compile", ch.compile}, // the plan that requests are served by
-		step{"prepare", ch.prepare}, // participants open what can fail
-		step{"save", ch.save},       // the documents and a revision, with who, when and why
+		step{"read", ch.read},   // the documents as they are now
+		step{"check", ch.check}, // their objects: types, bounds, references
+		step{"build", ch.build}, // merge, load, compile and prepare: see there
+		step{"save", ch.save},   // the documents and a revision, with who, when and why
 	)
 	if err == nil {
 		ch.swap()   // from here on, every request that begins is served by the plan
@@ -83,7 +80,12 @@ type change struct {
 	verb     Verb
 	from     func() (config.Documents, error)
 	docs     config.Documents
-	notes    []schema.Problem
+	// documents is the configuration that they say. A change that comes from a source
+	// has it from the beginning, reads none and saves none.
+	documents *config.Config
+	merged    *source.Merged
+	blamed    map[*config.Discovered]source.Blame
+	notes     []schema.Problem
 	revision string
 	// made are the digests of the documents that the change was made from and will
 	// write; nil if it writes none.
@@ -144,20 +146,57 @@ func (ch *change) do(steps ...step) (err error) {
 // read takes the documents as they are now: no other change runs, so the last to be
 // applied are the last to be read.
 func (ch *change) read() (err error) {
+	if ch.discovered() {
+		return nil
+	}
 	ch.docs, err = ch.from()
 	return err
 }
 
+// discovered reports whether the change comes from a source.
+func (ch *change) discovered() bool { return ch.cause.Via == ViaDocker }
+
 // check makes objects of the documents.
 func (ch *change) check() error {
+	if ch.discovered() {
+		ch.blamed = ch.control.mu.blamed
+		return nil
+	}
 	cfg, doc, problems := config.LoadDocuments(ch.docs, ch.next.Before)
 	if len(problems) > 0 {
 		return &Refused{Problems: problems}
 	}
-	ch.next.Config, ch.next.Report, ch.notes = cfg, doc.Report(), doc.Notes()
+	ch.documents, ch.notes = cfg, doc.Notes()
 	if ch.checked != nil {
 		return ch.checked(ch.now, cfg)
 	}
+	return nil
+}
+
+// build makes everything that the change needs of its objects, and can fail. A discovered
+// object that it fails by is left out, and the rest is built again: what an operator or
+// another container does is never refused because of one.
+func (ch *change) build() error {
+	for round := 0; ; round++ {
+		err := ch.do(
+			step{"merge", ch.merge},     // what documents and sources say together
+			step{"load", ch.load},       // what that needs from outside: files, certificates, keys
+			step{"compile", ch.compile}, // the plan that requests are served by
+			step{"prepare", ch.prepare}, // participants open what can fail
+		)
+		if err == nil || !ch.leaveOut(err, round) {
+			return err
+		}
+		ch.cancel()
+		ch.prepared, ch.next.Plan = nil, nil
+	}
+}
+
+// merge puts what sources found beside what the documents say.
+func (ch *change) merge() error {
+	c := ch.control
+	ch.merged = source.Merge(ch.documents, c.providers.found(ch.documents), c.mu.merged, ch.blamed)
+	ch.next.Config, ch.next.Report = ch.merged.Config, ch.documents.Report()
 	return nil
 }
 
@@ -174,16 +213,21 @@ func (ch *change) load() error {
 func (ch *change) compile() error {
 	c := ch.control
 	ch.next.record, ch.next.ring = c.records.next(ch.next.Config), c.rings.next(ch.next.Config)
-	house := plan.House{
+	var problems []schema.Problem
+	if ch.next.Plan, problems = plan.Compile(ch.next.Config, ch.next.Previous, ch.house(), ch.next.Report); len(problems) > 0 {
+		return &Refused{Problems: problems}
+	}
+	return nil
+}
+
+// house is what the plan asks of the process around it.
+func (ch *change) house() plan.House {
+	c := ch.control
+	return plan.House{
 		Log: c.log, Metrics: c.metrics, Record: ch.next.record.fn(), RecordPassage: c.records.passage, Recent: ch.next.ring.held(),
 		Tunnels: c.tunnels, Values: store.ValuesOf(c.state), RecordOf: ch.next.record, Inputs: ch.inputs, Start: ch.next.Starting(),
 		Managed: c.issuer.managed, Challenges: c.issuer.manager.Answers(), Standing: c.watcher.Servers,
 	}
-	var problems []schema.Problem
-	if ch.next.Plan, problems = plan.Compile(ch.next.Config, ch.next.Previous, house, ch.next.Report); len(problems) > 0 {
-		return &Refused{Problems: problems}
-	}
-	return nil
 }
 
 // prepare has every participant open what can fail.
@@ -202,8 +246,12 @@ func (ch *change) prepare() error {
 // them as a revision: both or neither. A change that cannot be kept is refused, as
 // nobody could go back to it; a start goes on without.
 func (ch *change) save() error {
-	if ch.verb == FellBack {
+	switch {
+	case ch.verb == FellBack:
 		return nil // it is one of those that are kept
+	case ch.discovered():
+		ch.revision = ch.control.mu.revision
+		return nil // the documents are those of the revision in force
 	}
 	ch.nameChanges()
 	r, err := ch.control.history.Save(context.Background(), ch.request())
@@ -222,7 +270,7 @@ func (ch *change) request() history.Request {
 		Within: ch.within, RollsBack: ch.rollsBack, Changes: ch.changed,
 	}
 	if ch.records != nil {
-		q.Records = ch.records(ch.now, ch.next.Config)
+		q.Records = ch.records(ch.now, ch.documents)
 	}
 	removed := maps.Clone(ch.made)
 	for _, d := range ch.docs.List {
@@ -275,12 +323,25 @@ func (ch *change) cancel() {
 func (ch *change) tell(err error) {
 	ch.control.noteLocked(ch, err)
 	ch.control.publishLocked()
+	if ch.merged != nil {
+		ch.control.watcher.Discovery()
+	}
 	e := ch.event(err)
 	ch.control.tellAll(&e)
 }
 
 // noteLocked keeps what became of a change.
 func (c *Control) noteLocked(ch *change, err error) {
+	if err == nil {
+		c.mu.merged, c.mu.blamed = ch.merged, ch.merged.Blamed
+		c.mu.again = c.mu.again || len(ch.merged.Blamed) > 0
+	}
+	if ch.discovered() {
+		if err == nil {
+			c.mu.since = time.Now()
+		}
+		return // what was refused of the documents is so still
+	}
 	if err != nil {
 		c.mu.refused = refusedState(asRefused(err))
 		return

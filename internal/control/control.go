@@ -31,6 +31,7 @@ import (
 	"headgate/internal/plan/inputs"
 	"headgate/internal/ports"
 	"headgate/internal/schema"
+	"headgate/internal/source"
 	"headgate/internal/source/disk"
 	"headgate/internal/store"
 	"headgate/internal/store/history"
@@ -53,6 +54,8 @@ type Options struct {
 	StateKey string
 	// Build is told in metrics.
 	Build metrics.Build
+	// Docker opens the sources under discovery.docker; nil has none.
+	Docker source.DockerOpener
 	// Watcher hears what happens beside changes; nil is nobody.
 	Watcher Watcher
 	// Ready is called once, when the first configuration has been applied. It
@@ -79,6 +82,8 @@ type Control struct {
 	issuer  *issuer
 	changes changes
 	watcher Watcher
+	// providers are the sources of discovered objects.
+	providers *providers
 	// participants, observers and endings are constant from Run on.
 	participants []Participant
 	observers    []func(*Event)
@@ -96,6 +101,10 @@ type Control struct {
 		seen       string // the ETag of the documents that were applied last, "" if they were refused
 		pending    *history.Pending
 		confirm    *time.Timer // of pending
+		merged     *source.Merged // what is in force
+		blamed     map[*config.Discovered]source.Blame
+		again      bool // something that was discovered is to be tried again
+		issues     map[source.Issue]time.Time // since when, without Since
 		degraded   bool        // an older revision is served than the documents say
 		since      time.Time
 		revision   string
@@ -150,7 +159,8 @@ func New(o Options) (*Control, error) {
 	c.series = metrics.NewSeries(c.metrics, 0)
 	c.ports = ports.New(ports.Options{Log: o.Log, Metrics: c.metrics, Current: &c.current, Changed: c.watcher.Ports})
 	c.issuer = newIssuer(o.Log, state, c.ports, "headgate/"+o.Build.Version, c.watcher.Order)
-	c.participants = []Participant{background{}, c.records, &c.rings, sockets{c.ports}, c.issuer}
+	c.providers = newProviders(o.Log, o.Docker)
+	c.participants = []Participant{background{}, c.records, &c.rings, sockets{c.ports}, c.issuer, c.providers}
 	c.observers = []func(*Event){c.tell, c.count}
 	c.metrics.AccessLog(c.records.dropped)
 	c.metrics.Certificates(c.certificates)
@@ -207,13 +217,13 @@ func (c *Control) Run(ctx context.Context) error {
 	if c.options.Ready != nil {
 		c.options.Ready()
 	}
-	sampled := make(chan struct{})
-	go func() {
-		defer close(sampled)
-		c.series.Run(ctx)
-	}()
+	ctx, end := context.WithCancel(ctx)
+	var beside sync.WaitGroup
+	beside.Go(func() { c.series.Run(ctx) })
+	beside.Go(func() { c.discover(ctx) })
 	c.source.Watch(ctx, c.changed)
-	<-sampled
+	end()
+	beside.Wait()
 	c.stopping.Store(true)
 	return nil
 }
@@ -271,6 +281,7 @@ func (c *Control) close() {
 	if !c.closePorts() {
 		return
 	}
+	c.providers.close()
 	c.issuer.manager.Close()
 	c.ports.Wait()
 	if p := c.current.Load(); p != nil {

@@ -105,6 +105,7 @@ func (c *Control) Change(e Edit) (Event, error) {
 // saidLocked returns what documents say: the configuration in force, unless somebody has
 // edited them since it was applied.
 func (c *Control) saidLocked(docs config.Documents, inForce *config.Config) *config.Config {
+	inForce = inForce.Documents()
 	if inForce != nil && ETag(docs) == c.mu.seen {
 		return inForce
 	}

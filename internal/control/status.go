@@ -11,6 +11,7 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/plan"
 	"headgate/internal/ports"
+	"headgate/internal/source"
 )
 
 // Status is how everything stands.
@@ -48,10 +49,12 @@ type Status struct {
 
 // SourceState is how a source of objects stands.
 type SourceState struct {
-	// Name is the source: configuration for the configuration file.
+	// Name is the source: configuration for the documents, discovery.docker.NAME for a
+	// provider.
 	Name string `json:"name"`
-	// State is running, or error when what it said last was refused and what it said
-	// before is in force; since Since.
+	// State is running, or error when what it said last was refused, or it cannot be
+	// asked, and what it said before is in force; of a provider connecting until its
+	// first answer; since Since.
 	State string    `json:"state"`
 	Since time.Time `json:"since,omitzero"`
 	// Issues are what is wrong.
@@ -76,6 +79,8 @@ type standing struct {
 	refused  *RefusedState
 	pending  *PendingState
 	degraded bool
+	issues   []source.Issue // of discovery
+	found    map[string]int // objects in force by provider
 }
 
 // publishLocked shows how things stand when a change has ended.
@@ -84,7 +89,33 @@ func (c *Control) publishLocked() {
 	if p := c.mu.pending; p != nil {
 		s.pending = &PendingState{Revision: fmt.Sprintf("%08d", p.Revision), Until: p.Until}
 	}
+	s.issues, s.found = c.issuesLocked()
 	c.standing.Store(s)
+}
+
+// issuesLocked returns the issues of discovery, each with the moment at which it was seen
+// first, and how many objects each provider has in force.
+func (c *Control) issuesLocked() ([]source.Issue, map[string]int) {
+	m := c.mu.merged
+	if m == nil {
+		return nil, nil
+	}
+	now, since, issues := time.Now(), make(map[source.Issue]time.Time, len(m.Issues)), slices.Clone(m.Issues)
+	for i := range issues {
+		key := issues[i]
+		key.Since = time.Time{}
+		first, ok := c.mu.issues[key]
+		if !ok {
+			first = now
+		}
+		since[key], issues[i].Since = first, first
+	}
+	c.mu.issues = since
+	found := map[string]int{}
+	for name := range m.Config.Discovery.Docker {
+		found[name] = m.Count(name)
+	}
+	return issues, found
 }
 
 // Status returns how everything stands.
@@ -100,6 +131,9 @@ func (c *Control) StatusOf(proxy string) Status {
 	}
 	out.Since, out.Revision, out.Refused, out.Pending = s.since, s.revision, s.refused, s.pending
 	out.Sources = append(out.Sources, s.configuration())
+	for _, p := range c.Discovery() {
+		out.Sources = append(out.Sources, p.source())
+	}
 	out.Ports = append(out.Ports, c.ports.States()...)
 	out.ACME = summaries(c.issuer.manager.Records())
 	if p := c.current.Load(); p != nil {
@@ -115,6 +149,7 @@ func (c *Control) StatusOf(proxy string) Status {
 	if p := c.current.Load(); p != nil {
 		out.addOrigins(p.Config())
 	}
+	out.addIssues(s.issues)
 	slices.SortFunc(out.Ports, func(a, b ports.State) int {
 		return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.Address, b.Address), a.Since.Compare(b.Since))
 	})
@@ -151,6 +186,43 @@ func (s *Status) addOrigins(c *config.Config) {
 	for i := range s.UDPProxies {
 		s.UDPProxies[i].Origin = of("udp_proxies", s.UDPProxies[i].Name)
 	}
+}
+
+// addIssues shows the issues of discovery at the proxies that they are about.
+func (s *Status) addIssues(issues []source.Issue) {
+	at := map[[2]string][]string{}
+	for _, i := range issues {
+		if key := [2]string{i.Kind, i.Name}; i.Name != "" && len(at[key]) < maxIssuesShown {
+			at[key] = append(at[key], i.String())
+		}
+	}
+	for i := range s.Proxies {
+		s.Proxies[i].Issues = at[[2]string{"proxies", s.Proxies[i].Name}]
+	}
+	for i := range s.TCPProxies {
+		s.TCPProxies[i].Issues = at[[2]string{"tcp_proxies", s.TCPProxies[i].Name}]
+	}
+	for i := range s.UDPProxies {
+		s.UDPProxies[i].Issues = at[[2]string{"udp_proxies", s.UDPProxies[i].Name}]
+	}
+}
+
+// maxIssuesShown is how many issues are shown at one proxy or source.
+const maxIssuesShown = 100
+
+// source is a provider as a source.
+func (p *ProviderState) source() SourceState {
+	out := SourceState{Name: "discovery.docker." + p.Name, State: string(p.State), Since: p.Since}
+	if p.Reason != "" {
+		out.Issues = append(out.Issues, p.Reason)
+	}
+	for _, i := range p.Issues[:min(len(p.Issues), maxIssuesShown)] {
+		out.Issues = append(out.Issues, i.String())
+	}
+	if more := len(p.Issues) - maxIssuesShown; more > 0 {
+		out.Issues = append(out.Issues, fmt.Sprintf("%d more issues; the API lists them under discovery", more))
+	}
+	return out
 }
 
 // configuration is the configuration file as a source.

@@ -14,6 +14,8 @@ type StreamState struct {
 	Protocol string `json:"protocol"`
 	// Origin is where the proxy comes from: "shop.yaml:12:3".
 	Origin string `json:"origin,omitempty"`
+	// Issues are what discovery says of the proxy.
+	Issues []string `json:"issues,omitempty"`
 	// Address is where it listens; Port and SNI say whose connections it takes if
 	// it has no address.
 	Address string   `json:"address,omitempty"`

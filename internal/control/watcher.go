@@ -16,6 +16,8 @@ type Watcher interface {
 	Ports()
 	// Order tells of a certificate by ACME. The record is not changed.
 	Order(*acme.Record)
+	// Discovery tells of the providers and their issues.
+	Discovery()
 }
 
 // unwatched is what hears nothing.
@@ -24,6 +26,7 @@ type unwatched struct{}
 func (unwatched) Servers(string)     {}
 func (unwatched) Ports()             {}
 func (unwatched) Order(*acme.Record) {}
+func (unwatched) Discovery()         {}
 
 // Ports returns how the ports stand that listen, wait or drain, in no order.
 func (c *Control) Ports() []ports.State { return c.ports.States() }

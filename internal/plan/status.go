@@ -16,6 +16,8 @@ type ProxyState struct {
 	VirtualHosts []string `json:"virtual_hosts,omitempty"`
 	// Origin is where the proxy comes from: "shop.yaml:12:3".
 	Origin string `json:"origin,omitempty"`
+	// Issues are what discovery says of the proxy.
+	Issues []string `json:"issues,omitempty"`
 	// State is active; degraded when a server takes no requests, or a route fails
 	// open or is down; down when every route with servers is; maintenance when every
 	// route is closed for it; or inactive.

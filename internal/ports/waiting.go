@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"headgate/internal/config"
 	"headgate/internal/plan"
 	"headgate/internal/ports/listen"
 )
@@ -57,8 +58,26 @@ func (s *Set) retryWaiting(waited time.Duration) {
 
 // errPort says why a port cannot be opened, and what helps.
 func errPort(port *plan.Port, err error) error {
-	return fmt.Errorf("port %s: %w; %s", port.Name(), err, help(err, port))
+	return &OpenError{Name: port.Name(), Protocol: port.Protocol(), Remedy: help(err, port), Err: err}
 }
+
+// OpenError is the error of a change that wants an address which cannot be opened.
+type OpenError struct {
+	// Name and Protocol are those of the port, or of the TCP or UDP proxy, whose protocol
+	// is config.TCP or config.UDP.
+	Name     string
+	Protocol config.Protocol
+	// Remedy is what an operator can do.
+	Remedy string
+	// Err is what went wrong.
+	Err error
+}
+
+// Error tells the name, what went wrong, and what to do.
+func (e *OpenError) Error() string { return fmt.Sprintf("port %s: %v; %s", e.Name, e.Err, e.Remedy) }
+
+// Unwrap returns what went wrong.
+func (e *OpenError) Unwrap() error { return e.Err }
 
 // Temporary reports whether opening an address may succeed later without a
 // change of the configuration.

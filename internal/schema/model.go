@@ -101,6 +101,9 @@ type Field struct {
 	// machine: "" everybody who may change the object, HostAdmin admins, HostDisk
 	// nobody. It is for what reaches for other things of the machine, such as files.
 	Host string
+	// Label is whether labels of containers may set it, which are written by people with
+	// less trust than operators. Of an object in it only fields that are marked, too.
+	Label bool
 	// Unordered is whether the order of a list's elements says nothing.
 	Unordered bool
 	// Called is the word for an element of this list or map ("route"), and
@@ -164,6 +167,17 @@ func (o *Object) Names() []string {
 	names := make([]string, len(o.Fields))
 	for i, f := range o.Fields {
 		names[i] = f.Name
+	}
+	return names
+}
+
+// LabelNames returns the names of the fields that labels may set, in order.
+func (o *Object) LabelNames() []string {
+	var names []string
+	for _, f := range o.Fields {
+		if f.Label {
+			names = append(names, f.Name)
+		}
 	}
 	return names
 }
@@ -244,6 +258,7 @@ func (d describer) field(owner reflect.Type, sf reflect.StructField, name string
 		Example:  sf.Tag.Get("example"),
 		NoExpand: sf.Tag.Get("expand") == "no",
 		Secret:   sf.Tag.Get("secret") == "true", Host: sf.Tag.Get("host"), Unordered: sf.Tag.Get("order") == "no",
+		Label:   sf.Tag.Get("label") == "true",
 		MinText: sf.Tag.Get("min"),
 		MaxText: sf.Tag.Get("max"),
 	}

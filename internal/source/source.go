@@ -41,6 +41,7 @@ package source
 
 import (
 	"log/slog"
+	"strings"
 	"time"
 
 	"headgate/internal/config"
@@ -127,4 +128,24 @@ type Issue struct {
 	Hint string `json:"hint,omitempty"`
 	// Since is when it was seen first. Control fills it in.
 	Since time.Time `json:"since,omitzero"`
+}
+
+// String returns the issue in one line: "container shop-1, label headgate.host: the host
+// a.example is one of proxy shop; choose another host".
+func (i Issue) String() string {
+	var b strings.Builder
+	if i.Container != "" {
+		b.WriteString("container " + i.Container)
+	}
+	if i.Label != "" {
+		b.WriteString(", label " + i.Label)
+	}
+	if b.Len() > 0 {
+		b.WriteString(": ")
+	}
+	b.WriteString(i.Message)
+	if i.Hint != "" {
+		b.WriteString("; " + i.Hint)
+	}
+	return b.String()
 }

@@ -21,17 +21,17 @@ type Retry struct {
 	// Attempts is how often a request is sent at most, the first time included:
 	// 2 is one retry, 1 is none. Servers that could not be connected to do not
 	// count.
-	Attempts int `json:"attempts" default:"2" min:"1" max:"10"`
+	Attempts int `json:"attempts" label:"true" default:"2" min:"1" max:"10"`
 	// On is what a request is sent again for: `connect`, no connection came
 	// about, which is always in; `reset`, the server closed the connection
 	// before its answer; `timeout`, there was no response head in
 	// request_timeout; the statuses `502`, `503`, `504`, or a range of them,
 	// `502-504`. Absent means connect.
-	On []Condition `json:"on,omitempty" max:"16" example:"502-504"`
+	On []Condition `json:"on,omitempty" label:"true" max:"16" example:"502-504"`
 	// Budget is how many retries there may be for each hundred requests of the
 	// route in the last ten seconds, beside two a second, so that retries
 	// cannot make an outage worse. Failed connections do not count.
-	Budget int `json:"budget" default:"20" min:"0" max:"100"`
+	Budget int `json:"budget" label:"true" default:"20" min:"0" max:"100"`
 }
 
 // Condition is a word of Retry.On.

@@ -20,16 +20,16 @@ import (
 // client fails, the client gets another one and its cookie.
 type Sticky struct {
 	// Enabled is whether the cookie is used.
-	Enabled bool `json:"enabled" default:"true"`
+	Enabled bool `json:"enabled" label:"true" default:"true"`
 	// Name is the name of the cookie. No server ever sees a cookie with it.
-	Name string `json:"name" default:"headgate_affinity" min:"1" max:"128" example:"sid"`
+	Name string `json:"name" label:"true" default:"headgate_affinity" min:"1" max:"128" example:"sid"`
 	// MaxAge is how long the client keeps the cookie. 0 or absent is until the
 	// browser is closed.
-	MaxAge unit.Duration `json:"max_age" default:"0s" min:"0s" max:"400d" example:"1d"`
+	MaxAge unit.Duration `json:"max_age" label:"true" default:"0s" min:"0s" max:"400d" example:"1d"`
 	// SameSite is which requests from other sites carry the cookie: `lax` is
 	// those that open a page, `strict` none, `none` all. With none, browsers
 	// want HTTPS.
-	SameSite SameSite `json:"same_site" default:"lax" enum:"lax,strict,none"`
+	SameSite SameSite `json:"same_site" label:"true" default:"lax" enum:"lax,strict,none"`
 }
 
 // SameSite is the attribute of a cookie.

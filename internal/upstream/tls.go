@@ -11,7 +11,7 @@ import (
 type TLS struct {
 	// ServerName is the name that is asked for and that the server's certificate
 	// must have. Absent means the host of the URL.
-	ServerName string `json:"server_name,omitempty" max:"253" example:"app.internal"`
+	ServerName string `json:"server_name,omitempty" label:"true" max:"253" example:"app.internal"`
 	// CAFile is a PEM file with the certificates of the authorities that may have
 	// signed the server's, in place of the system's. A relative path begins at
 	// the configuration file.
@@ -19,7 +19,7 @@ type TLS struct {
 	// InsecureSkipVerify is whether the server's certificate is not checked at
 	// all. Whoever can get between headgate and the server can then read and
 	// change everything; `validate`, the log and the state warn of it as long as it is set.
-	InsecureSkipVerify bool `json:"insecure_skip_verify" default:"false"`
+	InsecureSkipVerify bool `json:"insecure_skip_verify" label:"true" default:"false"`
 	// ClientCertFile is a PEM file with the certificate that is shown to the
 	// server, for servers that ask for one. A relative path begins at the
 	// configuration file. A changed file is used for new connections.

@@ -7,7 +7,7 @@
 // between two looks is not told; memory is bounded by the number of proxies, ports and
 // certificates.
 //
-// watch.go takes the notes, servers.go, ports.go and certificates.go compare.
+// watch.go takes the notes, servers.go, ports.go, certificates.go and discovery.go compare.
 package watch
 
 import (
@@ -20,6 +20,7 @@ import (
 	"headgate/internal/event"
 	"headgate/internal/plan"
 	"headgate/internal/ports"
+	"headgate/internal/source"
 )
 
 // lookInterval is how often certificates are looked at.
@@ -34,6 +35,7 @@ type House interface {
 	Ports() []ports.State
 	Streams(name string) []control.StreamState
 	Certificates() ([]certs.Status, []*acme.Record)
+	Discovery() []control.ProviderState
 }
 
 // Watch tells what happens. Its methods may be called by several goroutines at once.
@@ -47,6 +49,7 @@ type Watch struct {
 		proxies map[string]bool
 		ports   bool
 		config  bool
+		sources bool
 		orders  []*acme.Record
 	}
 
@@ -58,6 +61,8 @@ type Watch struct {
 	proxies      map[string]*proxy
 	ports        map[portKey]ports.State
 	certificates map[string]*certificate
+	providers    map[string]bool // whether they answered, as far as that was told
+	issues       map[source.Issue]bool
 }
 
 // New returns a watch that takes notes, and tells nothing before Start.
@@ -65,6 +70,7 @@ func New() *Watch {
 	return &Watch{
 		wake: make(chan struct{}, 1), stop: make(chan struct{}),
 		proxies: map[string]*proxy{}, ports: map[portKey]ports.State{}, certificates: map[string]*certificate{},
+		providers: map[string]bool{}, issues: map[source.Issue]bool{},
 	}
 }
 
@@ -119,6 +125,14 @@ func (w *Watch) Changed(*control.Event) {
 	w.rouse()
 }
 
+// Discovery notes that a provider, or what it has to say, may stand otherwise.
+func (w *Watch) Discovery() {
+	w.notes.Lock()
+	defer w.notes.Unlock()
+	w.notes.sources = true
+	w.rouse()
+}
+
 // rouse wakes the goroutine.
 func (w *Watch) rouse() {
 	select {
@@ -146,8 +160,8 @@ func (w *Watch) run() {
 // look tells of what was noted.
 func (w *Watch) look() {
 	w.notes.Lock()
-	proxies, orders, seePorts, config := w.notes.proxies, w.notes.orders, w.notes.ports, w.notes.config
-	w.notes.proxies, w.notes.orders, w.notes.ports, w.notes.config = nil, nil, false, false
+	proxies, orders, seePorts, config, sources := w.notes.proxies, w.notes.orders, w.notes.ports, w.notes.config, w.notes.sources
+	w.notes.proxies, w.notes.orders, w.notes.ports, w.notes.config, w.notes.sources = nil, nil, false, false, false
 	w.notes.Unlock()
 	if seePorts {
 		w.lookAtPorts(w.house.Ports())
@@ -155,6 +169,9 @@ func (w *Watch) look() {
 	if config {
 		w.forgetServers(w.house.Plan())
 		w.lookAtCertificates(time.Now())
+	}
+	if sources {
+		w.lookAtDiscovery(w.house.Discovery())
 	}
 	w.lookAtServers(proxies)
 	for _, r := range orders {

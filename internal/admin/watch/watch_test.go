@@ -3,6 +3,7 @@ package watch
 import (
 	"reflect"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"headgate/internal/plan"
 	"headgate/internal/ports"
 	"headgate/internal/server/health"
+	"headgate/internal/source"
 )
 
 // told keeps what was sent.
@@ -38,11 +40,13 @@ func (t *told) take(tb testing.TB) (types []string) {
 type stands struct {
 	own    []certs.Status
 	issued []*acme.Record
+	found  []control.ProviderState
 }
 
 func (*stands) Plan() *plan.Plan                                 { return nil }
 func (*stands) Ports() []ports.State                             { return nil }
 func (*stands) Streams(string) []control.StreamState             { return nil }
+func (s *stands) Discovery() []control.ProviderState             { return s.found }
 func (s *stands) Certificates() ([]certs.Status, []*acme.Record) { return s.own, s.issued }
 
 func watching(house House) (*Watch, *told) {
@@ -165,5 +169,43 @@ func TestNotesAreBounded(t *testing.T) {
 	}
 	if len(w.notes.orders) != maxOrders || len(w.notes.proxies) != 1 {
 		t.Errorf("%d orders and %d proxies wait", len(w.notes.orders), len(w.notes.proxies))
+	}
+}
+
+func TestProvidersAndIssuesAreToldWhenTheyComeAndGo(t *testing.T) {
+	w, events := watching(&stands{})
+	issue := source.Issue{Provider: "local", Container: "shop-1", Label: "headgate.host", Code: source.Conflict, Message: "m"}
+	again := issue
+	again.Since = time.Now()
+	provider := func(state source.State, issues ...source.Issue) []control.ProviderState {
+		return []control.ProviderState{{Name: "local", State: state, Issues: issues}}
+	}
+	w.lookAtDiscovery(provider(source.Connecting))
+	same(t, events.take(t))
+	w.lookAtDiscovery(provider(source.Failed))
+	same(t, events.take(t), "discovery.lost provider local")
+	w.lookAtDiscovery(provider(source.Failed))
+	same(t, events.take(t))
+	w.lookAtDiscovery(provider(source.Running, issue))
+	same(t, events.take(t), "discovery.connected provider local", "discovery.issue_opened provider local, shop-1")
+	w.lookAtDiscovery(provider(source.Running, again))
+	same(t, events.take(t))
+	w.lookAtDiscovery(provider(source.Running))
+	same(t, events.take(t), "discovery.issue_closed provider local, shop-1")
+	w.lookAtDiscovery(nil)
+	same(t, events.take(t))
+	w.lookAtDiscovery(provider(source.Running))
+	same(t, events.take(t), "discovery.connected provider local")
+}
+
+func TestTooManyIssuesAreNotAllTold(t *testing.T) {
+	w, events := watching(&stands{})
+	p := control.ProviderState{Name: "local", State: source.Running}
+	for i := range 3 * maxIssues {
+		p.Issues = append(p.Issues, source.Issue{Provider: "local", Container: strconv.Itoa(i)})
+	}
+	w.lookAtDiscovery([]control.ProviderState{p})
+	if n := len(events.take(t)); n != maxIssues+1 {
+		t.Errorf("%d events", n)
 	}
 }

@@ -15,25 +15,25 @@ import (
 type Config struct {
 	// Enabled is whether clients are asked. `enabled: false` on a route lets
 	// everyone in there.
-	Enabled bool `json:"enabled" default:"true"`
+	Enabled bool `json:"enabled" label:"true" default:"true"`
 	// Realm is what browsers may show when they ask. Its letters are those of
 	// ASCII.
-	Realm string `json:"realm" default:"Restricted" max:"128"`
+	Realm string `json:"realm" label:"true" default:"Restricted" max:"128"`
 	// Users are who may sign in. There has to be one.
-	Users []User `json:"users,omitempty" max:"10000" object:"user,name" example:"[{name: ada, password_hash: \"$2y$12$…\"}]"`
+	Users []User `json:"users,omitempty" label:"true" max:"10000" object:"user,name" example:"[{name: ada, password_hash: \"$2y$12$…\"}]"`
 	// ForwardCredentials is whether servers get the user name and the password
 	// too. Otherwise they are taken out of the request.
-	ForwardCredentials bool `json:"forward_credentials" default:"false"`
+	ForwardCredentials bool `json:"forward_credentials" label:"true" default:"false"`
 }
 
 // User is somebody who may sign in.
 type User struct {
 	// Name is the user name. It holds no colon.
-	Name string `json:"name" required:"true" max:"255" example:"ada"`
+	Name string `json:"name" label:"true" required:"true" max:"255" example:"ada"`
 	// PasswordHash is the hash of the password, never the password itself:
 	// argon2id in the PHC form, bcrypt, or for files of htpasswd its apr1, which
 	// is weak. `headgate hash-password` makes one.
-	PasswordHash string `json:"password_hash" required:"true" secret:"true" max:"512" example:"$argon2id$v=19$m=19456,t=2,p=1$…"`
+	PasswordHash string `json:"password_hash" label:"true" required:"true" secret:"true" max:"512" example:"$argon2id$v=19$m=19456,t=2,p=1$…"`
 }
 
 // Off reports whether nobody is asked.

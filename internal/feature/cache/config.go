@@ -14,28 +14,28 @@ import (
 type Config struct {
 	// Enabled is whether responses are stored. `enabled: false` on a route
 	// switches off what the proxy would hand down.
-	Enabled bool `json:"enabled" default:"true"`
+	Enabled bool `json:"enabled" label:"true" default:"true"`
 	// MemoryLimit is how much memory the cache may hold: bodies, heads and the
 	// index over them. When it is full, what is asked for least is given up.
 	MemoryLimit unit.Size `json:"memory_limit" default:"64MiB" min:"1MiB" max:"1TiB"`
 	// MaxEntry is the largest response body that is stored. Larger ones pass
 	// through.
-	MaxEntry unit.Size `json:"max_entry" default:"1MiB" min:"1KiB" max:"16GiB"`
+	MaxEntry unit.Size `json:"max_entry" label:"true" default:"1MiB" min:"1KiB" max:"16GiB"`
 	// DefaultTTL is how long responses are fresh that say nothing of it
 	// themselves. With 0 they are not stored.
-	DefaultTTL unit.Duration `json:"default_ttl" default:"0s" max:"365d"`
+	DefaultTTL unit.Duration `json:"default_ttl" label:"true" default:"0s" max:"365d"`
 	// StaleWhileRevalidate is how long a response that is no longer fresh is
 	// still served, while it is fetched anew in the background. A response that
 	// says so itself has its own time.
-	StaleWhileRevalidate unit.Duration `json:"stale_while_revalidate" default:"0s" max:"365d"`
+	StaleWhileRevalidate unit.Duration `json:"stale_while_revalidate" label:"true" default:"0s" max:"365d"`
 	// StaleIfError is how long a response that is no longer fresh is still served
 	// when the servers fail. A response that says so itself has its own time.
-	StaleIfError unit.Duration `json:"stale_if_error" default:"0s" max:"365d"`
+	StaleIfError unit.Duration `json:"stale_if_error" label:"true" default:"0s" max:"365d"`
 	// IgnoreQuery names query parameters that make no difference to a response,
 	// such as those that count campaigns: requests that differ in them only
 	// share one stored response, and servers do not get them when a response is
 	// fetched to be stored. A name may end in `*`; `*` alone is the whole query.
-	IgnoreQuery []string `json:"ignore_query,omitempty" max:"100" example:"utm_*"`
+	IgnoreQuery []string `json:"ignore_query,omitempty" label:"true" max:"100" example:"utm_*"`
 }
 
 // Off reports whether the cache is switched off.

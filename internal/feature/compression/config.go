@@ -14,20 +14,20 @@ import (
 type Config struct {
 	// Enabled is whether responses are compressed. `enabled: false` on a route
 	// switches off what the proxy would hand down.
-	Enabled bool `json:"enabled" default:"true"`
+	Enabled bool `json:"enabled" label:"true" default:"true"`
 	// Algorithms are those that are used, the preferred one first: `zstd`, `br`
 	// and `gzip`. Which one a client gets is what it likes best itself, and of
 	// those it likes equally the first here. Absent means zstd, br, gzip.
-	Algorithms []string `json:"algorithms,omitempty" max:"3" example:"[zstd, br, gzip]"`
+	Algorithms []string `json:"algorithms,omitempty" label:"true" max:"3" example:"[zstd, br, gzip]"`
 	// MinSize is the size from which on bodies are compressed. Shorter ones would
 	// gain nothing. A body whose length is not known beforehand is held back until
 	// so much of it is there, or until the server pauses.
-	MinSize unit.Size `json:"min_size" default:"1KiB" max:"1MiB"`
+	MinSize unit.Size `json:"min_size" label:"true" default:"1KiB" max:"1MiB"`
 	// Types are the media types that are compressed: `text/html`, `text/*`, or
 	// `*+json` for a suffix. Absent means text, JSON, JavaScript, XML, SVG, wasm,
 	// fonts that are not compressed in themselves, and the like. Event streams and
 	// gRPC never are.
-	Types []string `json:"types,omitempty" max:"200" example:"[text/*, application/json]"`
+	Types []string `json:"types,omitempty" label:"true" max:"200" example:"[text/*, application/json]"`
 }
 
 // Off reports whether nothing is compressed.

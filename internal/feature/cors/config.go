@@ -17,25 +17,25 @@ import (
 type Config struct {
 	// Enabled is whether other origins are let in. `enabled: false` takes no part in
 	// CORS: what servers say of it passes.
-	Enabled bool `json:"enabled" default:"true"`
+	Enabled bool `json:"enabled" label:"true" default:"true"`
 	// AllowOrigins are the origins whose pages may read responses: exact ones; with
 	// `*.` in front of the host for any one label; or `*` alone for every origin.
-	AllowOrigins []string `json:"allow_origins,omitempty" max:"1000" example:"[\"https://app.example.com\", \"https://*.example.com\"]"`
+	AllowOrigins []string `json:"allow_origins,omitempty" label:"true" max:"1000" example:"[\"https://app.example.com\", \"https://*.example.com\"]"`
 	// AllowMethods are the methods that those pages may use. `*` is all; absent means
 	// GET, HEAD and POST.
-	AllowMethods []string `json:"allow_methods,omitempty" max:"64" example:"[GET, POST, PUT, DELETE]"`
+	AllowMethods []string `json:"allow_methods,omitempty" label:"true" max:"64" example:"[GET, POST, PUT, DELETE]"`
 	// AllowHeaders are the fields that their requests may carry, beside those that every
 	// page may send. `*` is all.
-	AllowHeaders []string `json:"allow_headers,omitempty" max:"256" example:"[Content-Type, Authorization]"`
+	AllowHeaders []string `json:"allow_headers,omitempty" label:"true" max:"256" example:"[Content-Type, Authorization]"`
 	// ExposeHeaders are the fields of responses that their scripts may read, beside those
 	// that every script may. `*` is all.
-	ExposeHeaders []string `json:"expose_headers,omitempty" max:"256" example:"[ETag, X-Total]"`
+	ExposeHeaders []string `json:"expose_headers,omitempty" label:"true" max:"256" example:"[ETag, X-Total]"`
 	// AllowCredentials is whether their requests may carry cookies and sign-ins. Then
 	// origins have to be named.
-	AllowCredentials bool `json:"allow_credentials" default:"false"`
+	AllowCredentials bool `json:"allow_credentials" label:"true" default:"false"`
 	// MaxAge is how long browsers remember the answer to a preflight request. 0 has
 	// them ask each time.
-	MaxAge unit.Duration `json:"max_age" default:"10m" min:"0" max:"24h"`
+	MaxAge unit.Duration `json:"max_age" label:"true" default:"10m" min:"0" max:"24h"`
 }
 
 // Off reports whether headgate takes no part in CORS.

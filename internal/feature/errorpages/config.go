@@ -17,14 +17,14 @@ type Config []Page
 type Page struct {
 	// Status are the statuses that the page is for: `404`, or a class, `4xx` or
 	// `5xx`.
-	Status []Status `json:"status" required:"true" max:"100" example:"[404]"`
+	Status []Status `json:"status" label:"true" required:"true" max:"100" example:"[404]"`
 	page.Config
 	// Upstream is whether responses of servers and fixed responses get the page
 	// too, in place of their own body. Otherwise only headgate's own answers do.
-	Upstream bool `json:"upstream" default:"false"`
+	Upstream bool `json:"upstream" label:"true" default:"false"`
 	// SendStatus is the status that is sent with the page. Absent means the one
 	// that the response had.
-	SendStatus int `json:"send_status,omitempty" min:"200" max:"599" example:"200"`
+	SendStatus int `json:"send_status,omitempty" label:"true" min:"200" max:"599" example:"200"`
 }
 
 // Status is a status from 400 to 599, or a class of them: 4xx or 5xx.

@@ -20,15 +20,15 @@ type Config []Rule
 type Rule struct {
 	// Direction is `request` for what servers get, `response` for what clients
 	// get, also of our own answers.
-	Direction Direction `json:"direction" required:"true" enum:"request,response" example:"request"`
+	Direction Direction `json:"direction" label:"true" required:"true" enum:"request,response" example:"request"`
 	// Operation is `set`, which leaves one field with this name and value;
 	// `append`, which adds a field beside those that are there; `remove`;
 	// `set_if_absent`, which leaves a field that is there; or `replace`, which
 	// puts value in the place of what regex matches, in every field with this
 	// name.
-	Operation Operation `json:"operation" default:"set" enum:"set,append,remove,set_if_absent,replace"`
+	Operation Operation `json:"operation" label:"true" default:"set" enum:"set,append,remove,set_if_absent,replace"`
 	// Name is the name of the field, in any case.
-	Name string `json:"name" required:"true" max:"256" example:"X-Real-IP"`
+	Name string `json:"name" label:"true" required:"true" max:"256" example:"X-Real-IP"`
 	// Value is the field's value; for replace, what each match becomes. The
 	// variables {client_ip}, {host} (without its port), {authority} (with it), {scheme}, {method}, {path}, {query},
 	// {request_id}, {proxy}, {route}, {user}, {client_cert_subject} and
@@ -36,10 +36,10 @@ type Rule struct {
 	// {reason} for what the response has; `{{` is a brace.
 	// In a replace, $1 stands for what a group matched, and $$ for a dollar sign.
 	// A value that comes out empty leaves no field.
-	Value string `json:"value,omitempty" max:"4096" example:"{client_ip}"`
+	Value string `json:"value,omitempty" label:"true" max:"4096" example:"{client_ip}"`
 	// Regex is the RE2 expression of a replace. It is matched anywhere in the
 	// value.
-	Regex string `json:"regex,omitempty" max:"1024" expand:"no" example:"^http://"`
+	Regex string `json:"regex,omitempty" label:"true" max:"1024" expand:"no" example:"^http://"`
 }
 
 // Direction is which heads a rule acts on.

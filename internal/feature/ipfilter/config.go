@@ -10,14 +10,14 @@ import (
 type Config struct {
 	// Enabled is whether the filter acts. `enabled: false` on a route switches
 	// off what the proxy would hand down.
-	Enabled bool `json:"enabled" default:"true"`
+	Enabled bool `json:"enabled" label:"true" default:"true"`
 	// Allow are the addresses and networks that are let in, such as 192.0.2.7
 	// or 2001:db8::/32. Empty means everyone but who is in deny; otherwise
 	// everyone else is refused.
-	Allow []string `json:"allow,omitempty" max:"200000" example:"192.0.2.0/24"`
+	Allow []string `json:"allow,omitempty" label:"true" max:"200000" example:"192.0.2.0/24"`
 	// Deny are the addresses and networks that are refused, even if they are in
 	// allow too.
-	Deny []string `json:"deny,omitempty" max:"200000" example:"192.0.2.7"`
+	Deny []string `json:"deny,omitempty" label:"true" max:"200000" example:"192.0.2.7"`
 }
 
 // Off reports whether the filter is switched off.

@@ -16,30 +16,30 @@ import (
 type Config struct {
 	// Enabled is whether the site is closed. `enabled: false` opens it again and
 	// keeps the settings.
-	Enabled bool `json:"enabled" default:"true"`
+	Enabled bool `json:"enabled" label:"true" default:"true"`
 	// RetryAfter tells clients when to come back.
-	RetryAfter unit.Duration `json:"retry_after" default:"5m" min:"1s" max:"168h"`
+	RetryAfter unit.Duration `json:"retry_after" label:"true" default:"5m" min:"1s" max:"168h"`
 	page.Config
 	// Bypass says who may pass. Absent means nobody.
-	Bypass Bypass `json:"bypass"`
+	Bypass Bypass `json:"bypass" label:"true"`
 }
 
 // Bypass is who may pass: whom any of these fits.
 type Bypass struct {
 	// Addresses are the addresses and networks of clients.
-	Addresses []string `json:"addresses,omitempty" max:"10000" example:"192.0.2.0/24"`
+	Addresses []string `json:"addresses,omitempty" label:"true" max:"10000" example:"192.0.2.0/24"`
 	// Header is a field with a secret value. It is not passed on to servers.
-	Header *Secret `json:"header,omitempty"`
+	Header *Secret `json:"header,omitempty" label:"true"`
 	// Cookie is a cookie with a secret value.
-	Cookie *Secret `json:"cookie,omitempty"`
+	Cookie *Secret `json:"cookie,omitempty" label:"true"`
 }
 
 // Secret is a name, and the value that it must have.
 type Secret struct {
 	// Name is the name of the field or cookie.
-	Name string `json:"name" required:"true" max:"256" example:"X-Maintenance-Pass"`
+	Name string `json:"name" label:"true" required:"true" max:"256" example:"X-Maintenance-Pass"`
 	// Value is the secret. Take it from a file: ${file:/run/secrets/pass}.
-	Value string `json:"value" required:"true" secret:"true" max:"1024" example:"a-long-random-text"`
+	Value string `json:"value" label:"true" required:"true" secret:"true" max:"1024" example:"a-long-random-text"`
 }
 
 // minSecret is the shortest secret, in bytes.

@@ -19,26 +19,26 @@ import (
 type Config struct {
 	// Enabled is whether the limit acts. `enabled: false` on a route switches
 	// off what the proxy would hand down; the route's requests are not counted.
-	Enabled bool `json:"enabled" default:"true"`
+	Enabled bool `json:"enabled" label:"true" default:"true"`
 	// Requests is how many requests a client may make in each period, in the
 	// long run. It has to be set.
-	Requests int `json:"requests,omitempty" min:"1" max:"1000000" example:"100"`
+	Requests int `json:"requests,omitempty" label:"true" min:"1" max:"1000000" example:"100"`
 	// Period is the time that requests are counted over: {requests: 600,
 	// period: 1m} is ten a second.
-	Period unit.Duration `json:"period" default:"1s" min:"1s" max:"24h"`
+	Period unit.Duration `json:"period" label:"true" default:"1s" min:"1s" max:"24h"`
 	// Burst is how many requests a client may make at once after a pause.
 	// Absent means as many as requests.
-	Burst int `json:"burst,omitempty" min:"1" max:"1000000" example:"200"`
+	Burst int `json:"burst,omitempty" label:"true" min:"1" max:"1000000" example:"200"`
 	// Key is what tells clients apart: `client_ip` for their address, IPv6
 	// addresses by their /64 network; `header:NAME` or `cookie:NAME` for the
 	// value of a field or cookie; `user` for who signed in. Requests without
 	// it are counted by address.
-	Key string `json:"key" default:"client_ip" max:"256" example:"header:X-Api-Key"`
+	Key string `json:"key" label:"true" default:"client_ip" max:"256" example:"header:X-Api-Key"`
 	// Mode is `enforce`, or `observe` to count and log without refusing
 	// anything.
-	Mode Mode `json:"mode" default:"enforce" enum:"enforce,observe"`
+	Mode Mode `json:"mode" label:"true" default:"enforce" enum:"enforce,observe"`
 	// Exempt are the addresses and networks of clients that are not counted.
-	Exempt []string `json:"exempt,omitempty" max:"10000" example:"10.0.0.0/8"`
+	Exempt []string `json:"exempt,omitempty" label:"true" max:"10000" example:"10.0.0.0/8"`
 }
 
 // Mode is what becomes of requests over the limit.

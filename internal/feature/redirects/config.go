@@ -19,16 +19,16 @@ type Rule struct {
 	// Regex is the RE2 expression. It is matched anywhere on the path in its one
 	// form, which begins with a slash and has no query. Write ^ and $ to match at
 	// the ends.
-	Regex string `json:"regex" required:"true" max:"1024" expand:"no" example:"^/old/(.*)$"`
+	Regex string `json:"regex" label:"true" required:"true" max:"1024" expand:"no" example:"^/old/(.*)$"`
 	// Target is where clients are sent: a path, or a URL that begins with
 	// http://, https:// or {scheme}://. $1 and ${name} stand for what a group
 	// matched, $$ for a dollar sign, and {host}, {path}, {query} and the other
 	// variables of header values for what the request has. The query of the
 	// request is kept, unless the target has a ? of its own.
-	Target string `json:"target" required:"true" max:"2048" expand:"no" example:"/new/$1"`
+	Target string `json:"target" label:"true" required:"true" max:"2048" expand:"no" example:"/new/$1"`
 	// Status is 301, 302, 303, 307 or 308. Browsers keep 301 and 308 for a long
 	// time; 307 and 308 let them send a form again, to the new place.
-	Status int `json:"status" default:"302" min:"301" max:"308"`
+	Status int `json:"status" label:"true" default:"302" min:"301" max:"308"`
 }
 
 // Off reports whether there is no rule, as in the empty list by which a route

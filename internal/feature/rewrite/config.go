@@ -14,20 +14,20 @@ import (
 type Config struct {
 	// Enabled is whether the rewrite acts. `enabled: false` on a route switches
 	// off what the proxy would hand down.
-	Enabled bool `json:"enabled" default:"true"`
+	Enabled bool `json:"enabled" label:"true" default:"true"`
 	// Regex is an RE2 expression that is matched anywhere on the path; every
 	// match is replaced. Write ^ and $ to match at the ends.
-	Regex string `json:"regex,omitempty" max:"1024" expand:"no" example:"^/old/(.*)$"`
+	Regex string `json:"regex,omitempty" label:"true" max:"1024" expand:"no" example:"^/old/(.*)$"`
 	// Replacement is what each match becomes. $1 and ${name} stand for what a
 	// group matched, $$ for a dollar sign.
-	Replacement string `json:"replacement,omitempty" max:"1024" expand:"no" example:"/new/$1"`
+	Replacement string `json:"replacement,omitempty" label:"true" max:"1024" expand:"no" example:"/new/$1"`
 	// AddPrefix is put in front of the path, after regex and replacement.
-	AddPrefix string `json:"add_prefix,omitempty" max:"1024" example:"/app"`
+	AddPrefix string `json:"add_prefix,omitempty" label:"true" max:"1024" example:"/app"`
 	// RewriteResponse also mends Location, Content-Location and the paths of
 	// cookies in the response, so that they hold for the client where its paths
 	// and the server's differ. Routes without a rewrite do so too; false
 	// switches it off.
-	RewriteResponse bool `json:"rewrite_response" default:"true"`
+	RewriteResponse bool `json:"rewrite_response" label:"true" default:"true"`
 }
 
 // Off reports whether the rewrite is switched off.

@@ -6,28 +6,28 @@ import "headgate/internal/schema"
 // itself stays.
 type Config struct {
 	// Enabled is whether fields are added.
-	Enabled bool `json:"enabled" default:"true"`
+	Enabled bool `json:"enabled" label:"true" default:"true"`
 	// Preset is what is added: `basic` for any site; `strict` for one that loads
 	// everything from its own origin and is shown in no frame; `api` for one that
 	// serves no pages. The guide lists the fields.
-	Preset Preset `json:"preset" default:"basic" enum:"basic,strict,api"`
+	Preset Preset `json:"preset" label:"true" default:"basic" enum:"basic,strict,api"`
 	// Override is whether the preset's fields stand in place of the server's.
-	Override bool `json:"override" default:"false"`
+	Override bool `json:"override" label:"true" default:"false"`
 	// HSTS is the value of Strict-Transport-Security in place of the preset's. It is sent
 	// over HTTPS only. `off` sends none.
-	HSTS string `json:"hsts,omitempty" max:"256" example:"max-age=63072000; includeSubDomains; preload"`
+	HSTS string `json:"hsts,omitempty" label:"true" max:"256" example:"max-age=63072000; includeSubDomains; preload"`
 	// ContentSecurityPolicy is the value of Content-Security-Policy in place of the
 	// preset's; `off` sends none.
-	ContentSecurityPolicy string `json:"content_security_policy,omitempty" max:"4096" example:"default-src 'self'; img-src *"`
+	ContentSecurityPolicy string `json:"content_security_policy,omitempty" label:"true" max:"4096" example:"default-src 'self'; img-src *"`
 	// FrameOptions is the value of X-Frame-Options in place of the preset's; `off` sends
 	// none, so that any site may show the page in a frame.
-	FrameOptions string `json:"frame_options,omitempty" max:"64" example:"DENY"`
+	FrameOptions string `json:"frame_options,omitempty" label:"true" max:"64" example:"DENY"`
 	// ReferrerPolicy is the value of Referrer-Policy in place of the preset's; `off`
 	// sends none.
-	ReferrerPolicy string `json:"referrer_policy,omitempty" max:"128" example:"no-referrer"`
+	ReferrerPolicy string `json:"referrer_policy,omitempty" label:"true" max:"128" example:"no-referrer"`
 	// PermissionsPolicy is the value of Permissions-Policy in place of the preset's;
 	// `off` sends none.
-	PermissionsPolicy string `json:"permissions_policy,omitempty" max:"2048" example:"geolocation=(self)"`
+	PermissionsPolicy string `json:"permissions_policy,omitempty" label:"true" max:"2048" example:"geolocation=(self)"`
 }
 
 // Preset is a set of fields.

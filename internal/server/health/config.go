@@ -17,37 +17,37 @@ import (
 type Config struct {
 	// Type is `http` for a request, or a connection when there is no path, or `grpc`
 	// for the gRPC health checking protocol, over h2c or https.
-	Type Type `json:"type" default:"http" enum:"http,grpc"`
+	Type Type `json:"type" label:"true" default:"http" enum:"http,grpc"`
 	// Service is the name of the service that type grpc asks for. Empty asks for the
 	// server as a whole.
-	Service string `json:"service,omitempty" max:"256" example:"shop.v1.Orders"`
+	Service string `json:"service,omitempty" label:"true" max:"256" example:"shop.v1.Orders"`
 	// Path is what is asked for with the method below, at the root of the server's
 	// address: its base path is not put in front. It may have a query. Empty means
 	// that a connection, with its TLS handshake, is all that is asked for.
-	Path string `json:"path,omitempty" max:"2048" example:"/healthz"`
+	Path string `json:"path,omitempty" label:"true" max:"2048" example:"/healthz"`
 	// Interval is the time between two checks of a server, give or take a tenth.
-	Interval unit.Duration `json:"interval" default:"10s" min:"100ms" max:"24h"`
+	Interval unit.Duration `json:"interval" label:"true" default:"10s" min:"100ms" max:"24h"`
 	// UnhealthyInterval is the time between two checks while a server is not
 	// healthy, or its last check failed.
-	UnhealthyInterval unit.Duration `json:"unhealthy_interval" default:"2s" min:"100ms" max:"24h"`
+	UnhealthyInterval unit.Duration `json:"unhealthy_interval" label:"true" default:"2s" min:"100ms" max:"24h"`
 	// Timeout is the time for a check: connection, answer and as much of its body
 	// as is looked at.
-	Timeout unit.Duration `json:"timeout" default:"3s" min:"10ms" max:"1m"`
+	Timeout unit.Duration `json:"timeout" label:"true" default:"3s" min:"10ms" max:"1m"`
 	// Method is the method of the request.
-	Method string `json:"method" default:"GET" enum:"GET,HEAD,OPTIONS"`
+	Method string `json:"method" label:"true" default:"GET" enum:"GET,HEAD,OPTIONS"`
 	// Status lists the status codes of a healthy answer, and ranges of them.
 	// Redirects are not followed: their own status counts.
-	Status string `json:"status" default:"200-399" max:"256" example:"200,204"`
+	Status string `json:"status" label:"true" default:"200-399" max:"256" example:"200,204"`
 	// Body is an RE2 expression that must match somewhere in the first 64KiB of the
 	// body. Empty looks at no body.
-	Body string `json:"body,omitempty" max:"1024" example:"\"status\": ?\"ok\""`
+	Body string `json:"body,omitempty" label:"true" max:"1024" example:"\"status\": ?\"ok\""`
 	// Host is the Host of the request. Empty means that of the server's URL.
-	Host string `json:"host,omitempty" max:"259" example:"shop.example.com"`
+	Host string `json:"host,omitempty" label:"true" max:"259" example:"shop.example.com"`
 	// Rise is how many checks in a row an unhealthy server must pass to be healthy
 	// again.
-	Rise int `json:"rise" default:"2" min:"1" max:"100"`
+	Rise int `json:"rise" label:"true" default:"2" min:"1" max:"100"`
 	// Fall is how many checks in a row must fail for a server to be unhealthy.
-	Fall int `json:"fall" default:"3" min:"1" max:"100"`
+	Fall int `json:"fall" label:"true" default:"3" min:"1" max:"100"`
 }
 
 // Type is how a server is asked.
@@ -106,18 +106,18 @@ func notQuery(r rune) bool { return r <= ' ' || r >= 0x7f || strings.ContainsRun
 // half of a route's servers away.
 type Ejection struct {
 	// Enabled is whether servers are ejected.
-	Enabled bool `json:"enabled" default:"true"`
+	Enabled bool `json:"enabled" label:"true" default:"true"`
 	// Failures is how many requests in a row must fail: no connection, no answer
 	// in time, none that is HTTP, or one that breaks off.
-	Failures int `json:"failures" default:"5" min:"1" max:"10000"`
+	Failures int `json:"failures" label:"true" default:"5" min:"1" max:"10000"`
 	// Time is how long a server is left alone the first time. The second time it is
 	// twice as long, and so on.
-	Time unit.Duration `json:"time" default:"10s" min:"100ms" max:"24h"`
+	Time unit.Duration `json:"time" label:"true" default:"10s" min:"100ms" max:"24h"`
 	// MaxTime bounds the growth of Time.
-	MaxTime unit.Duration `json:"max_time" default:"5m" min:"100ms" max:"24h"`
+	MaxTime unit.Duration `json:"max_time" label:"true" default:"5m" min:"100ms" max:"24h"`
 	// MaxPercent is how many of a hundred servers of the route may be ejected at
 	// once. With 50, a route's only server never is.
-	MaxPercent int `json:"max_percent" default:"50" min:"0" max:"100"`
+	MaxPercent int `json:"max_percent" label:"true" default:"50" min:"0" max:"100"`
 }
 
 // Check tells what is wrong with the settings, which stand at at.
@@ -134,20 +134,20 @@ func (e *Ejection) Check(at schema.Place) {
 type Breaker struct {
 	// ErrorPercent is how many of a hundred requests in the window must fail for the
 	// circuit to open.
-	ErrorPercent int `json:"error_percent" default:"50" min:"1" max:"100"`
+	ErrorPercent int `json:"error_percent" label:"true" default:"50" min:"1" max:"100"`
 	// Window is the time that requests are counted over.
-	Window unit.Duration `json:"window" default:"10s" min:"1s" max:"10m"`
+	Window unit.Duration `json:"window" label:"true" default:"10s" min:"1s" max:"10m"`
 	// MinRequests is how many requests the window must hold for it to say anything.
-	MinRequests int `json:"min_requests" default:"20" min:"1" max:"1000000"`
+	MinRequests int `json:"min_requests" label:"true" default:"20" min:"1" max:"1000000"`
 	// Status lists the status codes that count as errors. No answer always does.
-	Status string `json:"status" default:"500-599" max:"256"`
+	Status string `json:"status" label:"true" default:"500-599" max:"256"`
 	// SlowAfter is the time after which an answer counts as an error whatever its
 	// status. 0 lets answers take their time.
-	SlowAfter unit.Duration `json:"slow_after" default:"0s" max:"1h"`
+	SlowAfter unit.Duration `json:"slow_after" label:"true" default:"0s" max:"1h"`
 	// OpenTime is how long the circuit stays open.
-	OpenTime unit.Duration `json:"open_time" default:"10s" min:"100ms" max:"1h"`
+	OpenTime unit.Duration `json:"open_time" label:"true" default:"10s" min:"100ms" max:"1h"`
 	// Probes is how many requests are then let through, and have to go well.
-	Probes int `json:"probes" default:"3" min:"1" max:"1000"`
+	Probes int `json:"probes" label:"true" default:"3" min:"1" max:"1000"`
 }
 
 // Check tells what is wrong with the settings, which stand at at.

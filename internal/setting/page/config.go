@@ -14,7 +14,7 @@ type Config struct {
 	// Body is the text of the page, with the variables of header values and
 	// {status} and {reason}; `{{` is a brace. In HTML, XML and JSON their values are
 	// escaped. At most 64 KiB; a longer page stands in a file.
-	Body string `json:"body,omitempty" max:"65536" example:"<h1>Back soon</h1>"`
+	Body string `json:"body,omitempty" label:"true" max:"65536" example:"<h1>Back soon</h1>"`
 	// File is the file that the page stands in, at most 1 MiB. In it the variables
 	// are replaced too, and all other braces stand for themselves. A relative path
 	// begins at the configuration file. A change of the file is taken up within
@@ -23,7 +23,7 @@ type Config struct {
 	// ContentType is the media type of the page. Absent means by the name of the
 	// file; of a text, HTML when it begins with <, JSON when it begins with { or [,
 	// else plain text.
-	ContentType string `json:"content_type,omitempty" max:"256" example:"text/html; charset=utf-8"`
+	ContentType string `json:"content_type,omitempty" label:"true" max:"256" example:"text/html; charset=utf-8"`
 }
 
 // CheckPage tells what is wrong with the page, whose settings stand at at.

@@ -1,0 +1,62 @@
+package watch
+
+import (
+	"time"
+
+	"headgate/internal/control"
+	"headgate/internal/event"
+	"headgate/internal/source"
+)
+
+// maxIssues is how many issues that came or went in one look are told one by one. The
+// state has all of them.
+const maxIssues = 200
+
+// lookAtDiscovery compares how the providers stand with what was told last. One that has
+// not answered since it began is not lost yet.
+func (w *Watch) lookAtDiscovery(all []control.ProviderState) {
+	now := map[source.Issue]bool{}
+	there := map[string]bool{}
+	told := 0
+	for _, p := range all {
+		there[p.Name] = true
+		answers, known := w.providers[p.Name]
+		about := event.Issue{Provider: p.Name, Message: p.Reason, Hint: p.Hint}
+		switch {
+		case p.State == source.Running && !(known && answers):
+			w.providers[p.Name] = true
+			w.events.Send(event.DiscoveryConnected{Issue: about})
+		case p.State == source.Failed && (answers || !known):
+			w.providers[p.Name] = false
+			w.events.Send(event.DiscoveryLost{Issue: about})
+		}
+		for _, i := range p.Issues {
+			i.Since = time.Time{}
+			if now[i] = true; !w.issues[i] && told < maxIssues {
+				told++
+				w.events.Send(event.DiscoveryIssueOpened{Issue: asEvent(i)})
+			}
+		}
+	}
+	for i := range w.issues {
+		if !now[i] && told < maxIssues {
+			told++
+			w.events.Send(event.DiscoveryIssueClosed{Issue: asEvent(i)})
+		}
+	}
+	for name := range w.providers {
+		if !there[name] {
+			delete(w.providers, name)
+		}
+	}
+	w.issues = now
+}
+
+// asEvent returns an issue as events have it.
+func asEvent(i source.Issue) event.Issue {
+	object := i.Container
+	if object == "" && i.Name != "" {
+		object = i.Kind + " " + i.Name
+	}
+	return event.Issue{Provider: i.Provider, Object: object, Label: i.Label, Code: string(i.Code), Message: i.Message, Hint: i.Hint}
+}

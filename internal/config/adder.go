@@ -1,0 +1,120 @@
+package config
+
+import (
+	"maps"
+
+	"headgate/internal/schema"
+)
+
+// Adder puts discovered objects beside those of documents, one by one, and checks each
+// against what is there. The objects of the documents stay as they are. It belongs to
+// one goroutine.
+type Adder struct {
+	config *Config
+	before *Config
+	same   bool // policies and defaults are those of before
+	around bool // everything but proxies and streams is
+	ch     *checker
+}
+
+// NewAdder returns an adder to a configuration that documents say. Before is the
+// configuration that was made by an adder last, or nil: what it found good and is the
+// same need not be checked again.
+func NewAdder(documents, before *Config) *Adder {
+	c := *documents
+	c.Proxies, c.TCPProxies, c.UDPProxies = cloned(c.Proxies), cloned(c.TCPProxies), cloned(c.UDPProxies)
+	c.documents, c.found = documents, map[[2]string]*Found{}
+	a := &Adder{config: &c, before: before}
+	if before != nil {
+		a.same = documents.sameFeatures(before.Documents())
+		a.around = sameAround(streamless(documents), streamless(before.Documents()))
+	}
+	a.ch = newChecker(&c, schema.NewReport("", nil))
+	for _, name := range []string{"ports", "tcp_proxies", "udp_proxies"} { // for what they take
+		k := KindOf(name)
+		for _, o := range k.Names(documents) {
+			k.check(a.ch, o, a.ch.root.Field(name).Field(o))
+		}
+	}
+	return a
+}
+
+// streamless returns a configuration without TCP and UDP proxies, for comparing.
+func streamless(c *Config) *Config {
+	out := *c
+	out.TCPProxies, out.UDPProxies = nil, nil
+	return &out
+}
+
+func cloned[T any](m map[string]T) map[string]T {
+	if m == nil {
+		return map[string]T{}
+	}
+	return maps.Clone(m)
+}
+
+// Config returns the configuration with the objects that were added. Nothing is added
+// any more.
+func (a *Adder) Config() *Config { return a.config }
+
+// Has reports whether there is an object of a kind with this name.
+func (a *Adder) Has(kind, name string) bool { return KindOf(kind).Find(a.config, name) != nil }
+
+// Full reports whether a kind has as many objects as it may have.
+func (a *Adder) Full(kind string) bool {
+	return KindOf(kind).Count(a.config) >= int(*model().config.Field(kind).Max)
+}
+
+// Add adds an object that was found without problems, and whose name is free. If there
+// are problems it was not added.
+func (a *Adder) Add(f *Found) []LabelProblem {
+	d := f.Discovered
+	k := KindOf(d.Kind)
+	key := [2]string{d.Kind, d.Name}
+	switch o := f.Object.(type) {
+	case *Proxy:
+		a.config.resolveProxy(d.Name, o, a.before, a.same)
+	case *TCPProxy:
+		a.config.TCPProxies[d.Name] = o
+	case *UDPProxy:
+		a.config.UDPProxies[d.Name] = o
+	}
+	if d.Kind == "proxies" && a.around && a.before.found[key] == f {
+		a.config.found[key] = f
+		return nil
+	}
+	report := schema.NewReport("", &f.places)
+	a.ch.root = report.Root()
+	taken, names := len(a.ch.taken), a.ch.sni
+	if d.Kind == "tcp_proxies" {
+		names = maps.Clone(names)
+	}
+	k.check(a.ch, d.Name, a.ch.root.Field(d.Kind).Field(d.Name).Called(k.Noun, d.Name))
+	if report.Empty() {
+		a.config.found[key] = f
+		return nil
+	}
+	a.ch.taken, a.ch.sni = a.ch.taken[:taken], names
+	delete(a.config.Proxies, d.Name)
+	delete(a.config.TCPProxies, d.Name)
+	delete(a.config.UDPProxies, d.Name)
+	told := &Found{Discovered: d, places: f.places}
+	told.tell(report)
+	return told.Problems
+}
+
+// Documents returns the configuration that the documents alone say, without what was
+// discovered.
+func (c *Config) Documents() *Config {
+	if c == nil || c.documents == nil {
+		return c
+	}
+	return c.documents
+}
+
+// Found returns the discovered object of a kind with this name, nil if a document has it
+// or there is none.
+func (c *Config) Found(kind, name string) *Found { return c.found[[2]string{kind, name}] }
+
+// SameFound reports whether two configurations have the same discovered objects.
+func (c *Config) SameFound(other *Config) bool { return maps.Equal(c.found, other.found) }

@@ -1,0 +1,349 @@
+package control
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"reflect"
+	"slices"
+	"sync"
+	"time"
+
+	"headgate/internal/config"
+	"headgate/internal/schema"
+	"headgate/internal/source"
+)
+
+// providers are the sources that stand under discovery in the configuration. They take
+// part in changes: what a change adds is opened before it and started with it, what it
+// removes is stopped behind it, and so are the objects that it found gone.
+type providers struct {
+	log  *slog.Logger
+	open source.DockerOpener
+	// wake has a value when a source may know something new.
+	wake    chan struct{}
+	stopped sync.WaitGroup
+
+	mu struct {
+		sync.Mutex
+		running map[string]*running
+		closed  bool
+	}
+}
+
+// running is the source of one entry.
+type running struct {
+	name   string
+	dir    string
+	source source.Source // nil if it could not be opened
+	quit   chan struct{}
+
+	// guarded by providers.mu
+	settings *config.Docker
+	objects  []*config.Discovered // that were known last
+	failed   *source.Snapshot     // why there is no source
+}
+
+func newProviders(log *slog.Logger, open source.DockerOpener) *providers {
+	p := &providers{log: log, open: open, wake: make(chan struct{}, 1)}
+	p.mu.running = map[string]*running{}
+	return p
+}
+
+// rouse says that there may be something new.
+func (p *providers) rouse() {
+	select {
+	case p.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Prepare opens the sources that next wants and are not running. At the start nobody is
+// kept from being served by one that cannot be opened: it is tried again.
+func (p *providers) Prepare(next *Next) (Change, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	ch := &providing{providers: p, opened: map[string]*running{}, settings: next.Config.Discovery.Docker}
+	for _, name := range slices.Sorted(maps.Keys(ch.settings)) {
+		settings := ch.settings[name]
+		if r := p.mu.running[name]; r != nil && r.source != nil && r.dir == next.Config.Dir && sameSource(r.settings, settings) {
+			continue
+		}
+		r := &running{name: name, dir: next.Config.Dir, settings: settings, quit: make(chan struct{})}
+		if err := p.openSource(r); err != nil && !next.Starting() && p.open != nil {
+			ch.Cancel()
+			return nil, &Refused{Problems: []schema.Problem{{
+				Object: "discovery, provider " + name, Field: schema.JoinPath("discovery.docker", name), What: err.Error(),
+			}}}
+		}
+		ch.opened[name] = r
+	}
+	return ch, nil
+}
+
+// openSource opens a source, or notes why it could not be.
+func (p *providers) openSource(r *running) error {
+	err := error(errNoDocker)
+	if p.open != nil {
+		r.source, err = p.open(r.name, r.settings, source.Environment{Log: p.log, Dir: r.dir})
+	}
+	if err != nil {
+		r.source, r.failed = nil, &source.Snapshot{State: source.Failed, Since: time.Now(), Reason: err.Error()}
+		return err
+	}
+	r.failed = nil
+	return nil
+}
+
+var errNoDocker = fmt.Errorf("this headgate was built without discovery by Docker")
+
+// sameSource reports whether two settings ask the same of an engine: the bounds of what
+// is found are not the source's business.
+func sameSource(a, b *config.Docker) bool {
+	x, y := *a, *b
+	for _, d := range []*config.Docker{&x, &y} {
+		d.Hosts, d.ACME, d.Listen, d.Ports = nil, nil, nil, nil
+	}
+	return reflect.DeepEqual(x, y)
+}
+
+// providing is the sources that a change is about to have.
+type providing struct {
+	*providers
+	opened   map[string]*running
+	settings map[string]*config.Docker
+}
+
+// Commit starts what was opened, and stops what is not wanted any more.
+func (ch *providing) Commit() {
+	p := ch.providers
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, was := range p.mu.running {
+		if is := ch.opened[name]; is != nil {
+			is.objects = was.objects // until it knows better
+		} else if settings := ch.settings[name]; settings != nil {
+			was.settings = settings
+			continue
+		}
+		delete(p.mu.running, name)
+		p.end(was)
+	}
+	for name, r := range ch.opened {
+		p.mu.running[name] = r
+		p.begin(r)
+	}
+}
+
+// Cancel ends what was opened.
+func (ch *providing) Cancel() {
+	for _, r := range ch.opened {
+		ch.end(r)
+	}
+}
+
+// begin starts a source and hears it.
+func (p *providers) begin(r *running) {
+	if r.source == nil {
+		return
+	}
+	r.source.Start()
+	p.stopped.Go(func() {
+		for {
+			select {
+			case <-r.source.Changed():
+				p.rouse()
+			case <-r.quit:
+				return
+			}
+		}
+	})
+	p.rouse()
+}
+
+// end stops a source, in the background: a change does not wait for it.
+func (p *providers) end(r *running) {
+	close(r.quit)
+	if r.source != nil {
+		p.stopped.Go(r.source.Stop)
+	}
+}
+
+// close stops all sources and waits for them.
+func (p *providers) close() {
+	p.mu.Lock()
+	p.mu.closed = true
+	for name, r := range p.mu.running {
+		delete(p.mu.running, name)
+		p.end(r)
+	}
+	p.mu.Unlock()
+	p.stopped.Wait()
+}
+
+// reopen tries again to open what could not be opened at the start.
+func (p *providers) reopen() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name, r := range p.mu.running {
+		if r.source != nil || p.open == nil || p.mu.closed {
+			continue
+		}
+		again := &running{name: name, dir: r.dir, settings: r.settings, objects: r.objects, quit: make(chan struct{})}
+		if since := r.failed.Since; p.openSource(again) != nil {
+			again.failed.Since = since
+		}
+		p.mu.running[name] = again
+		p.begin(again)
+	}
+}
+
+// found returns what the entries of a configuration found, of which those that run
+// already have found something.
+func (p *providers) found(c *config.Config) []source.Provider {
+	if len(c.Discovery.Docker) == 0 {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var all []source.Provider
+	for _, name := range slices.Sorted(maps.Keys(c.Discovery.Docker)) {
+		one := source.Provider{Name: name, Settings: c.Discovery.Docker[name]}
+		if r := p.mu.running[name]; r != nil {
+			if s := r.snapshot(); s.Known {
+				r.objects, one.Issues = s.Objects, s.Issues
+			} else {
+				one.Issues = s.Issues
+			}
+			one.Objects = r.objects
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// snapshot returns what the source of an entry knows.
+func (r *running) snapshot() *source.Snapshot {
+	if r.source == nil {
+		return r.failed
+	}
+	return r.source.Snapshot()
+}
+
+// states returns how the sources stand, by name.
+func (p *providers) states() []ProviderState {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := []ProviderState{}
+	for _, name := range slices.Sorted(maps.Keys(p.mu.running)) {
+		r := p.mu.running[name]
+		s := r.snapshot()
+		all = append(all, ProviderState{
+			Name: name, Type: "docker", Endpoint: r.settings.Endpoint,
+			State: s.State, Since: s.Since, Reason: s.Reason, Hint: s.Hint, Issues: []source.Issue{},
+		})
+	}
+	return all
+}
+
+// ProviderState is how a provider of discovered objects stands.
+type ProviderState struct {
+	// Name is that of its entry in discovery.
+	Name string `json:"name"`
+	// Type is docker.
+	Type string `json:"type"`
+	// Endpoint is where it is asked.
+	Endpoint string `json:"endpoint"`
+	// State is connecting, running, or error, since Since.
+	State source.State `json:"state"`
+	Since time.Time    `json:"since,omitzero"`
+	// Reason is why it is in error, Hint what to do.
+	Reason string `json:"reason,omitempty"`
+	Hint   string `json:"hint,omitempty"`
+	// Objects is how many of the objects in force it found.
+	Objects int `json:"objects"`
+	// Issues are what cannot be used of what it found.
+	Issues []source.Issue `json:"issues"`
+}
+
+// Discovery returns how the providers stand, by name.
+func (c *Control) Discovery() []ProviderState {
+	all := c.providers.states()
+	s := c.standing.Load()
+	if s == nil {
+		return all
+	}
+	for i := range all {
+		p := &all[i]
+		p.Objects = s.found[p.Name]
+		for _, issue := range s.issues {
+			if issue.Provider == p.Name {
+				p.Issues = append(p.Issues, issue)
+			}
+		}
+	}
+	return all
+}
+
+// The times of discovery.
+const (
+	// gatherTime is for how long changes are gathered into one.
+	gatherTime = 100 * time.Millisecond
+	// againTime is after how long what could not be opened is tried again.
+	againTime = 30 * time.Second
+)
+
+// discover makes changes of what sources find, until ctx ends.
+func (c *Control) discover(ctx context.Context) {
+	again := time.NewTicker(againTime)
+	defer again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-again.C:
+			c.providers.reopen()
+			c.discovered(true)
+		case <-c.providers.wake:
+			gather := time.NewTimer(gatherTime)
+			select {
+			case <-ctx.Done():
+				gather.Stop()
+				return
+			case <-gather.C:
+			}
+			c.discovered(false)
+		}
+	}
+}
+
+// discovered takes what sources know now into the configuration, if it is something else
+// than before. Again is whether what failed is to be tried again.
+func (c *Control) discovered(again bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := c.configLocked()
+	if c.mu.closed || now == nil || len(now.Documents().Discovery.Docker) == 0 {
+		return
+	}
+	if again {
+		if !c.mu.again {
+			return
+		}
+		c.mu.blamed = nil
+	}
+	merged := source.Merge(now.Documents(), c.providers.found(now.Documents()), c.mu.merged, c.mu.blamed)
+	if merged.Same(c.mu.merged) {
+		c.mu.merged = merged
+		c.publishLocked()
+		c.watcher.Discovery()
+		return
+	}
+	ch := c.newChangeLocked(Cause{Via: ViaDocker}, nil)
+	ch.documents = now.Documents()
+	c.mu.again = false
+	if err := c.makeLocked(ch); err != nil {
+		c.mu.again = true
+	}
+}
