@@ -74,19 +74,19 @@ func (c *Control) makeLocked(ch *change) error {
 
 // change is a configuration on its way.
 type change struct {
-	control  *Control
-	began    time.Time
-	cause    Cause
-	verb     Verb
-	from     func() (config.Documents, error)
-	docs     config.Documents
+	control *Control
+	began   time.Time
+	cause   Cause
+	verb    Verb
+	from    func() (config.Documents, error)
+	docs    config.Documents
 	// documents is the configuration that they say. A change that comes from a source
 	// has it from the beginning, reads none and saves none.
 	documents *config.Config
 	merged    *source.Merged
 	blamed    map[*config.Discovered]source.Blame
 	notes     []schema.Problem
-	revision string
+	revision  string
 	// made are the digests of the documents that the change was made from and will
 	// write; nil if it writes none.
 	made      map[string]history.Digest

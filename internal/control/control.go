@@ -100,12 +100,12 @@ type Control struct {
 		sync.Mutex        // held for the whole of a change
 		seen       string // the ETag of the documents that were applied last, "" if they were refused
 		pending    *history.Pending
-		confirm    *time.Timer // of pending
+		confirm    *time.Timer    // of pending
 		merged     *source.Merged // what is in force
 		blamed     map[*config.Discovered]source.Blame
-		again      bool // something that was discovered is to be tried again
+		again      bool                       // something that was discovered is to be tried again
 		issues     map[source.Issue]time.Time // since when, without Since
-		degraded   bool        // an older revision is served than the documents say
+		degraded   bool                       // an older revision is served than the documents say
 		since      time.Time
 		revision   string
 		refused    *RefusedState
