@@ -149,6 +149,9 @@ func (c *comparison) fields() {
 			continue
 		}
 		kind, weight := kindOf(name)
+		if name == "Content-Type" && c.ownPage() {
+			weight = Note
+		}
 		c.add(kind, weight, name, old, ours, fieldText(name, old, ours))
 	}
 }
@@ -321,8 +324,11 @@ func attributes(c *http.Cookie) string {
 	return strings.Join(out, "; ")
 }
 
-// content compares bodies. Pages that a proxy makes itself, with a status of 300 or
-// more, are its own words and do not count.
+// ownPage reports whether both sides may have made the page by themselves: its words
+// are theirs, and do not count.
+func (c *comparison) ownPage() bool { return c.old.status >= 300 && c.old.status == c.new.status }
+
+// content compares bodies.
 func (c *comparison) content() {
 	switch {
 	case c.new.broken && !c.old.broken:
@@ -333,7 +339,7 @@ func (c *comparison) content() {
 		return
 	}
 	weight := Breaks
-	if c.old.status >= 300 && c.old.status == c.new.status {
+	if c.ownPage() {
 		weight = Note
 	}
 	c.add(KindBody, weight, "", fmt.Sprintf("%d bytes, %s", c.old.size, c.old.body), fmt.Sprintf("%d bytes, %s", c.new.size, c.new.body),
