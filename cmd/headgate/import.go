@@ -2,11 +2,14 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,44 +18,71 @@ import (
 	"headgate/internal/file"
 	"headgate/internal/importer"
 	"headgate/internal/importer/nginx"
+	"headgate/internal/importer/npm"
 )
 
 // sources are the proxies whose configurations can be read.
-var sources = map[string]func(paths []string) ([]byte, *importer.Report, error){
-	"nginx": func(paths []string) ([]byte, *importer.Report, error) { return nginx.Import(paths, nginx.Files{}) },
+var sources = map[string]func(paths []string, o sourceOptions) ([]byte, *importer.Report, error){
+	"nginx": func(paths []string, _ sourceOptions) ([]byte, *importer.Report, error) {
+		return nginx.Import(paths, nginx.Files{})
+	},
+	"npm": importNPM,
+}
+
+// sourceOptions are what some sources need besides their names.
+type sourceOptions struct {
+	ctx   context.Context
+	token string
+}
+
+// importNPM reads the database of Nginx Proxy Manager, or asks its API.
+func importNPM(paths []string, o sourceOptions) ([]byte, *importer.Report, error) {
+	if len(paths) != 1 {
+		return nil, nil, usage("want one database.sqlite, or the address of Nginx Proxy Manager, have %d names", len(paths))
+	}
+	if strings.HasPrefix(paths[0], "http://") || strings.HasPrefix(paths[0], "https://") {
+		return npm.FromAPI(o.ctx, paths[0], o.token)
+	}
+	return npm.Import(paths[0])
 }
 
 func newImport() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "import nginx PATH...",
+		Use:   "import nginx|npm PATH...",
 		Short: "Translate the configuration of another proxy",
 		Long: `import reads the configuration of another proxy and writes a configuration of headgate
 that does the same. It applies nothing.
 
 The report says of every directive what became of it: the same, close (with the
-difference), ignored (with the reason), or not possible (with the reason). PATH is
-nginx.conf, a file of sites-enabled, or the output of nginx -T.
+difference), ignored (with the reason), or not possible (with the reason).
+
+Of nginx, PATH is nginx.conf, a file of sites-enabled, or the output of nginx -T. Of
+npm, Nginx Proxy Manager, it is data/database.sqlite, which may be in use; or for
+installations with MySQL or PostgreSQL the address of its pages with --source-token.
 
 The exit code is 1 when nothing could be read, or when what was written is not valid
 yet; then the problems say what a person has to add.`,
 		Example: `  headgate import nginx /etc/nginx/nginx.conf -o headgate.yaml --report report.html
   nginx -T 2>/dev/null > all.conf && headgate import nginx all.conf -o headgate.yaml
-  headgate import nginx site.conf`,
+  headgate import nginx site.conf
+  headgate import npm /srv/npm/data/database.sqlite -o headgate.yaml --report report.html
+  HEADGATE_SOURCE_TOKEN=… headgate import npm http://127.0.0.1:81 -o headgate.yaml`,
 		Args:      cobra.MinimumNArgs(2),
-		ValidArgs: []string{"nginx"},
+		ValidArgs: []string{"nginx", "npm"},
 	}
 	out := cmd.Flags().StringP("output", "o", "-", "write the configuration to `FILE`; - is the standard output")
 	report := cmd.Flags().String("report", "", "write the report to `FILE`, .json or .html; the default is a summary on standard error")
+	token := cmd.Flags().String("source-token", "", "`TOKEN` of the API of the proxy that is read")
 	force := cmd.Flags().Bool("force", false, "overwrite files that are there")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		read := sources[args[0]]
 		if read == nil {
-			return usage("unknown source %q, want nginx", args[0])
+			return usage("unknown source %q, want one of %s", args[0], strings.Join(slices.Sorted(maps.Keys(sources)), ", "))
 		}
 		if *report != "" && filepath.Ext(*report) != ".json" && filepath.Ext(*report) != ".html" {
 			return usage("invalid report %q, want a name that ends with .json or .html", *report)
 		}
-		document, told, err := read(args[1:])
+		document, told, err := read(args[1:], sourceOptions{cmd.Context(), *token})
 		if err != nil {
 			return err
 		}
