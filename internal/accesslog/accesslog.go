@@ -63,6 +63,13 @@ type Config struct {
 	// Path is Stdout, Stderr or the name of a file, which is appended to and
 	// made with mode 0640 when it is absent; "" is Stdout.
 	Path string
+	// Headers are the fields of requests that stand in a JSON line too.
+	Headers []string
+	// Omit are the fields that a JSON line has not: see Omittable.
+	Omit []string
+	// Sample is how many percent of the requests that went well are logged; those that
+	// did not always are. 0 is all of them, less than 0 none.
+	Sample int
 }
 
 // Log is an open access log. All methods may be called by several goroutines
@@ -71,6 +78,7 @@ type Log struct {
 	// Constant.
 	app    *slog.Logger
 	format func(b []byte, ex *exchange.Exchange, c *clock) []byte
+	choice choice
 	path   string
 	// combined is whether lines are in the form of that name.
 	combined bool
@@ -120,9 +128,13 @@ func Open(c Config, app *slog.Logger) (*Log, error) {
 		flushed: make(chan struct{}),
 		written: make(chan struct{}),
 	}
+	var err error
+	if l.choice, err = newChoice(&c); err != nil {
+		return nil, fmt.Errorf("open access log: %w", err)
+	}
 	switch c.Format {
 	case JSON, "":
-		l.format = appendRecord
+		l.format = l.choice.appendRecord
 	case Combined:
 		l.format, l.combined = appendCombined, true
 	default:
@@ -155,7 +167,11 @@ func (l *Log) nextShard() *shard {
 }
 
 // Record writes the line of a finished exchange. It keeps nothing of ex.
-func (l *Log) Record(ex *exchange.Exchange) { l.record(ex, nil) }
+func (l *Log) Record(ex *exchange.Exchange) {
+	if l.choice.takes(ex) {
+		l.record(ex, nil)
+	}
+}
 
 // RecordPassage writes the line of a connection through a TCP proxy, or of a
 // session through a UDP proxy, that has ended. It keeps nothing of p.

@@ -2,6 +2,7 @@ package accesslog
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/json"
 	"log/slog"
 	"net/netip"
@@ -26,14 +27,16 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // sample returns a finished exchange with every field set.
 func sample() *exchange.Exchange {
 	ex := &exchange.Exchange{
-		Conn:     &exchange.Conn{Peer: "198.51.100.7", Serial: 3},
-		Place:    &exchange.Place{Port: "web", Proxy: "shop", Route: "/api"},
-		ClientIP: netip.MustParseAddr("203.0.113.9"),
-		User:     "ada",
-		Server:   "http://127.0.0.1:3000/v2/",
-		Attempts: 1,
-		Sent:     100,
-		Received: 7,
+		Conn: &exchange.Conn{Peer: "198.51.100.7", Serial: 3, Remote: netip.MustParseAddrPort("198.51.100.7:4711"),
+			TLSVersion: tls.VersionTLS13, TLSCipher: tls.TLS_AES_128_GCM_SHA256},
+		ServerStatus: 200,
+		Place:        &exchange.Place{Port: "web", Proxy: "shop", Route: "/api"},
+		ClientIP:     netip.MustParseAddr("203.0.113.9"),
+		User:         "ada",
+		Server:       "http://127.0.0.1:3000/v2/",
+		Attempts:     1,
+		Sent:         100,
+		Received:     7,
 	}
 	ex.Request.Method, ex.Request.Scheme = "GET", "http"
 	ex.Request.Host, ex.Request.Path, ex.Request.Query = "shop.example.com", "/api/x", "?a=1"
@@ -78,13 +81,69 @@ func TestJSONLineHasEveryField(t *testing.T) {
 		t.Errorf("time is not RFC 3339 with milliseconds: %s", line)
 	}
 	got := when.ReplaceAllString(line, `"time":"T"`)
-	want := `{"time":"T","client_ip":"203.0.113.9","peer":"198.51.100.7","method":"GET","scheme":"http",` +
-		`"host":"shop.example.com","path":"/api/x","query":"a=1","proto":"HTTP/1.1","status":200,"port":"web",` +
-		`"proxy":"shop","route":"/api","server":"http://127.0.0.1:3000/v2/","attempts":1,"user":"ada","request_id":"` + id +
+	want := `{"time":"T","client_ip":"203.0.113.9","peer":"198.51.100.7","client_port":4711,"method":"GET","scheme":"http",` +
+		`"host":"shop.example.com","path":"/api/x","query":"a=1","proto":"HTTP/1.1","tls_version":"TLS 1.3","tls_cipher":"TLS_AES_128_GCM_SHA256","status":200,"port":"web",` +
+		`"proxy":"shop","route":"/api","server":"http://127.0.0.1:3000/v2/","attempts":1,"upstream_status":200,"user":"ada","request_id":"` + id +
 		`","user_agent":"curl/8","referer":"http://example.org/","bytes_sent":100,"bytes_received":7,` +
 		`"duration_ms":2.000,"connect_ms":0.250,"upstream_head_ms":1.000}` + "\n"
 	if got != want {
 		t.Errorf("got  %swant %s", got, want)
+	}
+}
+
+// Fields can be chosen: some of the request's are there too, some are not.
+func TestALineHasTheFieldsThatAreChosen(t *testing.T) {
+	o, err := newChoice(&Config{Headers: []string{"X-Tenant", "X-None", "X-Two"}, Omit: Omittable()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ex := sample()
+	ex.Cause = "left out"
+	ex.Request.Header.AddField("x-tenant", "a\"b")
+	ex.Request.Header.AddField("X-Two", strings.Repeat("x", 2000))
+	line := string(o.appendRecord(nil, ex, &clock{}))
+	for _, absent := range []string{"203.0.113.9", "198.51.100.7", "4711", "ada", "a=1", "curl", "example.org", "left out", "TLS"} {
+		if strings.Contains(line, absent) {
+			t.Errorf("%q is in %s", absent, line)
+		}
+	}
+	var fields struct {
+		Headers map[string]string `json:"request_headers"`
+	}
+	if err := json.Unmarshal([]byte(line), &fields); err != nil {
+		t.Fatalf("%v: %s", err, line)
+	}
+	if h := fields.Headers; len(h) != 2 || h["x-tenant"] != `a"b` || len(h["x-two"]) != maxHeader+len("…") {
+		t.Errorf("got %q", h)
+	}
+	if _, err := newChoice(&Config{Omit: []string{"path"}}); err == nil {
+		t.Error("a line without a path is made")
+	}
+}
+
+// A sample has its part of what went well, and all of what did not.
+func TestASampleIsOfWhatWentWell(t *testing.T) {
+	for percent, want := range map[int]int{0: 1000, 100: 1000, -1: 0, 10: 100, 50: 500} {
+		o, _ := newChoice(&Config{Sample: percent})
+		good, bad := 0, 0
+		for serial := range uint64(100) {
+			conn := &exchange.Conn{Serial: serial + 1}
+			ex := &exchange.Exchange{}
+			for range 10 {
+				ex.Begin(conn, nil)
+				ex.Response.Status = 200
+				if o.takes(ex) {
+					good++
+				}
+				ex.Response.Status = 404
+				if o.takes(ex) {
+					bad++
+				}
+			}
+		}
+		if good < want*8/10 || good > want*12/10 || bad != 1000 {
+			t.Errorf("%d%%: %d of 1000 that went well, want about %d; %d of 1000 that did not", percent, good, want, bad)
+		}
 	}
 }
 
@@ -278,7 +337,7 @@ func FuzzLineIsOneLine(f *testing.F) {
 		}
 		var c clock
 		c.set()
-		line := appendRecord(nil, ex, &c)
+		line := new(choice).appendRecord(nil, ex, &c)
 		var record struct {
 			Agent string `json:"user_agent"`
 			Path  string `json:"path"`

@@ -1,7 +1,9 @@
 package accesslog
 
 import (
+	"crypto/tls"
 	"strconv"
+	"sync"
 	"time"
 
 	"headgate/internal/exchange"
@@ -23,31 +25,52 @@ const (
 
 // appendRecord appends the line of an exchange as a JSON object. Fields that do
 // not apply, such as the server of a fixed response, are left out.
-func appendRecord(b []byte, ex *exchange.Exchange, c *clock) []byte {
+func (o *choice) appendRecord(b []byte, ex *exchange.Exchange, c *clock) []byte {
 	rq := &ex.Request
 	b = append(b, `{"time":"`...)
 	b = c.appendISO(b, ex.Times.Start)
-	b = append(b, `","client_ip":"`...)
-	b = appendClient(b, ex)
-	b = appendText(append(b, `","peer":`...), ex.Conn.Peer, maxName)
+	b = append(b, '"')
+	if o.has(clientIP) {
+		b = append(b, `,"client_ip":"`...)
+		b = append(appendClient(b, ex), '"')
+	}
+	if o.has(peer) {
+		b = appendText(append(b, `,"peer":`...), ex.Conn.Peer, maxName)
+	}
+	if port := ex.Conn.Remote.Port(); port > 0 && o.has(clientPort) {
+		b = strconv.AppendInt(append(b, `,"client_port":`...), int64(port), 10)
+	}
 	b = appendText(append(b, `,"method":`...), rq.Method, maxMethod)
 	b = appendText(append(b, `,"scheme":`...), rq.Scheme, maxMethod)
 	b = appendText(append(b, `,"host":`...), rq.Host, maxHost)
 	b = appendText(append(b, `,"path":`...), rq.Path, maxTarget)
-	if rq.Query != "" {
+	if rq.Query != "" && o.has(query) {
 		b = appendText(append(b, `,"query":`...), rq.Query[1:], maxTarget) // without its "?"
 	}
 	b = appendText(append(b, `,"proto":`...), rq.Proto.String(), maxMethod)
+	if o.has(tlsOf) && ex.Conn.TLSVersion != 0 {
+		b = appendText(append(b, `,"tls_version":`...), tls.VersionName(ex.Conn.TLSVersion), maxName)
+		b = appendText(append(b, `,"tls_cipher":`...), ciphers()[ex.Conn.TLSCipher], maxName)
+	}
 	b = strconv.AppendInt(append(b, `,"status":`...), int64(ex.Status()), 10)
 	b = appendOptional(b, `,"reason":`, ex.Reason.String(), maxName)
-	b = appendOptional(b, `,"cause":`, ex.Cause, maxCause)
+	if o.has(cause) {
+		b = appendOptional(b, `,"cause":`, ex.Cause, maxCause)
+	}
 	b = appendPlace(b, ex)
-	b = appendOptional(b, `,"user":`, ex.User, maxUser)
+	if o.has(user) {
+		b = appendOptional(b, `,"user":`, ex.User, maxUser)
+	}
 	b = append(b, `,"request_id":"`...)
 	b = append(b, ex.ID()...)
 	b = append(b, '"')
-	b = appendOptional(b, `,"user_agent":`, rq.Header.Get(header.UserAgent), maxAgent)
-	b = appendOptional(b, `,"referer":`, rq.Header.Get(header.Referer), maxReferer)
+	if o.has(userAgent) {
+		b = appendOptional(b, `,"user_agent":`, rq.Header.Get(header.UserAgent), maxAgent)
+	}
+	if o.has(referer) {
+		b = appendOptional(b, `,"referer":`, rq.Header.Get(header.Referer), maxReferer)
+	}
+	b = o.appendHeaders(b, &rq.Header)
 	b = strconv.AppendInt(append(b, `,"bytes_sent":`...), ex.Sent, 10)
 	b = strconv.AppendInt(append(b, `,"bytes_received":`...), ex.Received, 10)
 	b = appendTimes(b, &ex.Times)
@@ -62,6 +85,9 @@ func appendPlace(b []byte, ex *exchange.Exchange) []byte {
 	b = appendOptional(b, `,"server":`, ex.Server, maxName)
 	if ex.Attempts > 0 {
 		b = strconv.AppendInt(append(b, `,"attempts":`...), int64(ex.Attempts), 10)
+	}
+	if ex.ServerStatus > 0 {
+		b = strconv.AppendInt(append(b, `,"upstream_status":`...), int64(ex.ServerStatus), 10)
 	}
 	b = appendOptional(b, `,"cache":`, ex.Cache.Use.String(), maxName)
 	return b
@@ -190,3 +216,14 @@ func floorDiv(a, b int64) int64 {
 	}
 	return q
 }
+
+// ciphers are the names of cipher suites. tls.CipherSuiteName makes lists to find one.
+var ciphers = sync.OnceValue(func() map[uint16]string {
+	names := map[uint16]string{}
+	for _, list := range [][]*tls.CipherSuite{tls.CipherSuites(), tls.InsecureCipherSuites()} {
+		for _, c := range list {
+			names[c.ID] = c.Name
+		}
+	}
+	return names
+})

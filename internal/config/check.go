@@ -41,15 +41,6 @@ func newChecker(c *Config, report *schema.Report) *checker {
 	return ch
 }
 
-// accessLog tells of a log that has no place to go to.
-func (ch *checker) accessLog(at schema.Place) {
-	at = at.Field("path")
-	if l := &ch.c.AccessLog; l.Path == "" && l.Enabled {
-		at.Problem("the path is empty", "write stdout, stderr or a file, or enabled: false")
-	} else if strings.ContainsRune(l.Path, 0) {
-		at.Problem("the path contains a NUL", "remove it")
-	}
-}
 
 func (ch *checker) upstreams(at schema.Place) {
 	checkResolvers(ch.c.Upstreams.Resolvers, at.Field("resolvers"))

@@ -75,7 +75,7 @@ func TestDefaultsAreTheDocumentedOnes(t *testing.T) {
 	c, p, r, s := New(), NewPort("p"), NewRoute(), NewServer("http://x")
 	for _, v := range []struct{ got, want any }{
 		{c.Admin.Address.String(), "127.0.0.1:9080"},
-		{c.AccessLog, AccessLog{Enabled: true, Format: LogJSON, Path: "stdout", Recent: Recent{Enabled: true, MemoryLimit: 32 << 20}}},
+		{c.AccessLog, AccessLog{Enabled: true, Format: LogJSON, Path: "stdout", Sample: 100, Recent: Recent{Enabled: true, MemoryLimit: 32 << 20}}},
 		{c.Upstreams.IdleTimeout.String(), "1m30s"},
 		{c.Upstreams.MaxIdleConnections, 128},
 		{c.Upstreams.HeaderSize, 64 * unit.KiB},

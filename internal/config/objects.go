@@ -137,6 +137,18 @@ type AccessLog struct {
 	// Path is `stdout`, `stderr` or a file, which is opened again on SIGUSR1
 	// for log rotation.
 	Path string `json:"path" host:"admin" default:"stdout" max:"4096"`
+	// RedactQuery names query parameters whose values are logged as REDACTED, in the
+	// request and in its Referer, here and in what is kept of recent requests. A name may
+	// end in `*`.
+	RedactQuery []string `json:"redact_query,omitempty" max:"100" example:"[token, api_key, \"x_*\"]"`
+	// RequestHeaders names fields of requests that are logged too, in `json`.
+	RequestHeaders []string `json:"request_headers,omitempty" max:"32" example:"[X-Tenant]"`
+	// Omit names fields that are left out in `json`: client_ip, peer, client_port, user,
+	// query, user_agent, referer, cause or tls.
+	Omit []string `json:"omit,omitempty" max:"16" example:"[user_agent, referer]"`
+	// Sample is how many percent of the requests that went well are logged. Those with a
+	// status of 400 and more, or a reason, always are.
+	Sample int `json:"sample" default:"100" min:"0" max:"100"`
 	// Recent is what is kept of requests in memory.
 	Recent Recent `json:"recent"`
 }

@@ -2,6 +2,7 @@ package control
 
 import (
 	"log/slog"
+	"reflect"
 	"sync/atomic"
 
 	"headgate/internal/accesslog"
@@ -42,10 +43,11 @@ func (r *record) close() {
 func (r *records) next(cfg *config.Config) *record {
 	settings := cfg.AccessLog
 	settings.Enabled, settings.Recent = true, config.Recent{} // no file is opened for them
+	settings.RedactQuery = nil                                // it acts before the log
 	switch now := r.current.Load(); {
 	case !plan.Logs(cfg):
 		return nil
-	case now != nil && now.settings == settings:
+	case now != nil && reflect.DeepEqual(now.settings, settings):
 		return now
 	}
 	return &record{settings: settings}
@@ -58,7 +60,13 @@ func (r *records) Prepare(next *Next) (Change, error) {
 		return ch, nil
 	}
 	s := &next.record.settings
-	log, err := accesslog.Open(accesslog.Config{Format: string(s.Format), Path: s.Path}, r.log)
+	sample := s.Sample
+	if sample == 0 {
+		sample = -1
+	}
+	log, err := accesslog.Open(accesslog.Config{
+		Format: string(s.Format), Path: s.Path, Headers: s.RequestHeaders, Omit: s.Omit, Sample: sample,
+	}, r.log)
 	if err != nil {
 		next.Report.Root().Field("access_log").Field("path").Problem(err.Error(), "name a file that can be written to, or stdout")
 		return nil, &Refused{Problems: next.Report.Problems()}

@@ -50,8 +50,10 @@ type Exchange struct {
 	Cookies []string
 	// Server is the URL of the server that answered or was tried last, or "".
 	Server string
-	// Attempts counts the servers that were tried.
-	Attempts int
+	// Attempts counts the servers that were tried, and ServerStatus is the status of the
+	// last that answered, 0 if none did.
+	Attempts     int
+	ServerStatus int
 
 	// Reason says why the response is ours and not a server's, or why it broke
 	// off; None otherwise.
@@ -200,6 +202,9 @@ type Conn struct {
 	// that was checked, in the form of RFC 2253, and ClientFingerprint its
 	// SHA-256 in hexadecimal; both are "" without one.
 	ClientSubject, ClientFingerprint string
+	// TLSVersion and TLSCipher are what the handshake chose, as crypto/tls has them; both
+	// are 0 without TLS.
+	TLSVersion, TLSCipher uint16
 	// Serial is a number no other connection of this process has.
 	Serial uint64
 
@@ -212,6 +217,7 @@ func (c *Conn) Copy() Conn {
 	return Conn{
 		Remote: c.Remote, Local: c.Local, Peer: c.Peer, Scheme: c.Scheme, ServerName: c.ServerName,
 		ClientSubject: c.ClientSubject, ClientFingerprint: c.ClientFingerprint, Serial: c.Serial,
+		TLSVersion: c.TLSVersion, TLSCipher: c.TLSCipher,
 	}
 }
 

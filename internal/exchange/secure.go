@@ -41,7 +41,7 @@ func addrOf(a net.Addr) netip.AddrPort {
 
 // secure notes what a TLS handshake told of the connection.
 func (c *Conn) secure(state *tls.ConnectionState) {
-	c.ServerName = state.ServerName
+	c.ServerName, c.TLSVersion, c.TLSCipher = state.ServerName, state.Version, state.CipherSuite
 	if len(state.VerifiedChains) == 0 {
 		return
 	}

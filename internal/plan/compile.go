@@ -128,6 +128,8 @@ type compiler struct {
 	shared shared
 	// recent is Record of house.Recent, made once for all places; nil without one.
 	recent func(*exchange.Exchange)
+	// redact takes secrets out of a finished exchange; nil takes none.
+	redact func(*exchange.Exchange)
 	// compiling is the proxy that is being compiled.
 	compiling *proxy
 	// claims are the proxies of each port.
@@ -164,6 +166,7 @@ func newCompiler(cfg *config.Config, prev *Plan, house House, report *schema.Rep
 	c.env = exchange.Env{Log: house.Log, Clock: house.Clock, Source: c.source, Keep: c.keeper.keep, File: c.file, Note: c.note, Standing: house.Standing}
 	c.plan = &Plan{config: cfg, house: house, parts: c.keeper.parts, rest: &unit{}}
 	c.keeper.unit = c.plan.rest
+	c.redact = redactor(cfg.AccessLog.RedactQuery)
 	c.shared = newShared(cfg)
 	return c
 }

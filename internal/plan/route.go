@@ -136,7 +136,7 @@ func (c *compiler) routes(port *Port, p *config.Proxy, bodies []*body) []*Route 
 }
 
 // maxDone is how many hear of an exchange that is done.
-const maxDone = 3
+const maxDone = 4
 
 // appendDone appends what hears of the finished exchanges of a place: the metrics, the
 // access log if they are logged, and the memory of recent requests if they are kept.
@@ -145,6 +145,9 @@ func (c *compiler) appendDone(out []func(*exchange.Exchange), place exchange.Pla
 		counter := c.house.Metrics.Route(place)
 		c.count(counter)
 		out = append(out, counter.Done)
+	}
+	if c.redact != nil && (logged || kept) {
+		out = append(out, c.redact)
 	}
 	if logged && c.house.Record != nil {
 		out = append(out, c.house.Record)

@@ -243,6 +243,9 @@ func (s *Servers) Respond(ex *exchange.Exchange) *exchange.Answer {
 		ex.Attempts++
 		failure := s.attempt(ex, srv)
 		srv.tell(ex, failure)
+		if failure == nil {
+			ex.ServerStatus = ex.Response.Status
+		}
 		if failure == nil && s.pins != nil {
 			s.pins.served(ex, at)
 		}
