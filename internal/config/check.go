@@ -41,7 +41,6 @@ func newChecker(c *Config, report *schema.Report) *checker {
 	return ch
 }
 
-
 func (ch *checker) upstreams(at schema.Place) {
 	checkResolvers(ch.c.Upstreams.Resolvers, at.Field("resolvers"))
 }
