@@ -164,6 +164,7 @@ func New(o Options) (*Control, error) {
 	c.observers = []func(*Event){c.tell, c.count}
 	c.metrics.AccessLog(c.records.dropped)
 	c.metrics.Certificates(c.certificates)
+	c.metrics.Providers(c.providerMetrics)
 	return c, nil
 }
 

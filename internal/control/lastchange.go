@@ -81,6 +81,9 @@ func (ch *change) nameChanges() {
 		}
 	}
 	for _, o := range d.Objects {
+		if o.Origin != nil && o.Origin.Via != config.ViaDocument {
+			continue // a revision is of documents
+		}
 		ch.changed = append(ch.changed, o.Kind+"/"+o.Name)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"headgate/internal/config"
+	"headgate/internal/metrics"
 	"headgate/internal/schema"
 	"headgate/internal/source"
 )
@@ -282,6 +283,15 @@ func (c *Control) Discovery() []ProviderState {
 				p.Issues = append(p.Issues, issue)
 			}
 		}
+	}
+	return all
+}
+
+// providerMetrics tells the metrics how the providers stand.
+func (c *Control) providerMetrics() []metrics.Provider {
+	var all []metrics.Provider
+	for _, p := range c.Discovery() {
+		all = append(all, metrics.Provider{Name: p.Name, Up: p.State == source.Running, Issues: len(p.Issues)})
 	}
 	return all
 }

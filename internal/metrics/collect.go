@@ -40,9 +40,27 @@ func (r *Registry) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(f.dropped.desc(), prometheus.CounterValue, float64(dropped()))
 	}
 	r.collectCertificates(out, &f)
+	r.collectProviders(out, &f)
 	r.collectConfig(out, &f)
 	out <- prometheus.MustNewConstMetric(f.me.desc(), prometheus.GaugeValue, 1,
 		labels(r.build.Version, r.build.Revision, runtime.Version())...)
+}
+
+func (r *Registry) collectProviders(out chan<- prometheus.Metric, f *families) {
+	r.mu.Lock()
+	stand := r.mu.providers
+	r.mu.Unlock()
+	if stand == nil {
+		return
+	}
+	for _, p := range stand() {
+		up := 0.0
+		if p.Up {
+			up = 1
+		}
+		out <- prometheus.MustNewConstMetric(f.providerUp.desc(), prometheus.GaugeValue, up, labels(p.Name)...)
+		out <- prometheus.MustNewConstMetric(f.providerIssues.desc(), prometheus.GaugeValue, float64(p.Issues), labels(p.Name)...)
+	}
 }
 
 func (r *Registry) collectCertificates(out chan<- prometheus.Metric, f *families) {

@@ -58,6 +58,7 @@ type Registry struct {
 		dropped func() uint64
 
 		certificates func() []Certificate
+		providers    func() []Provider
 		floods       map[string]uint64
 	}
 }
@@ -142,6 +143,21 @@ func (r *Registry) Certificates(stand func() []Certificate) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.certificates = stand
+}
+
+// Provider is how a provider of discovery stands.
+type Provider struct {
+	// Name is that of its entry, Up whether it answers, Issues how many it has.
+	Name   string
+	Up     bool
+	Issues int
+}
+
+// Providers tells where it is found how the providers stand.
+func (r *Registry) Providers(stand func() []Provider) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.providers = stand
 }
 
 // Route returns the handle for exchanges of a place. A place without a proxy

@@ -39,6 +39,7 @@ type families struct {
 	state, active, ejections, checks             family
 	open, opened, waiting                        family
 	certificate, notAfter                        family
+	providerUp, providerIssues                   family
 	applies, appliedTime, applied, dropped, me   family
 }
 
@@ -116,6 +117,10 @@ func table() families {
 			"1, with the state of a certificate in the labels: valid, expiring, expired, or missing when its files cannot be used."},
 		notAfter: family{"headgate_certificate_not_after_seconds", gauge, []string{"certificate"},
 			"Unix time at which a certificate ends. One that is missing has none."},
+		providerUp: family{"headgate_discovery_up", gauge, []string{"provider"},
+			"1 while a provider of discovery answers, 0 while it does not."},
+		providerIssues: family{"headgate_discovery_issues", gauge, []string{"provider"},
+			"What cannot be used of what a provider of discovery found."},
 		applies: family{"headgate_config_applies_total", counter, []string{"result"},
 			"Changes of the configuration: applied, or refused because something in them was wrong."},
 		appliedTime: family{"headgate_config_last_apply_timestamp_seconds", gauge, nil,
@@ -137,7 +142,7 @@ func (f *families) all() []*family {
 		&f.floods, &f.attempts, &f.errors,
 		&f.retries, &f.retriesRefused, &f.mirrored,
 		&f.state, &f.active, &f.ejections, &f.checks, &f.open, &f.opened, &f.waiting,
-		&f.certificate, &f.notAfter,
+		&f.certificate, &f.notAfter, &f.providerUp, &f.providerIssues,
 		&f.applies, &f.appliedTime, &f.applied, &f.dropped, &f.me,
 	}
 }

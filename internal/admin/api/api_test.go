@@ -26,6 +26,7 @@ import (
 	"headgate/internal/event"
 	"headgate/internal/event/webhook"
 	"headgate/internal/schema"
+	"headgate/internal/source/sourcetest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -38,16 +39,17 @@ const good = "correct horse battery"
 
 // house is a running API with a user ann (admin), bob (viewer), and tokens.
 type house struct {
-	t      testing.TB
-	api    *API
-	c      *control.Control
-	ops    *operator.Operators
-	events *event.Log
-	ring   *recent.Ring
-	server *httptest.Server
-	file   string // the document
-	client *http.Client
-	tokens map[string]string
+	engines sourcetest.Engines
+	t       testing.TB
+	api     *API
+	c       *control.Control
+	ops     *operator.Operators
+	events  *event.Log
+	ring    *recent.Ring
+	server  *httptest.Server
+	file    string // the document
+	client  *http.Client
+	tokens  map[string]string
 
 	receiver *httptest.Server // of the webhook chat; it refuses all
 }

@@ -114,6 +114,9 @@ func (e *edit) do() (control.Event, error) {
 	if c.api.Control == nil {
 		return control.Event{}, refuse("unavailable", "", "no configuration is in force yet", "")
 	}
+	if err := e.discovered(); err != nil {
+		return control.Event{}, err
+	}
 	within, err := c.within()
 	if err != nil {
 		return control.Event{}, err

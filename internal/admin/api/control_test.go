@@ -57,7 +57,7 @@ func (h *house) controlOf(t testing.TB, text string) {
 	}
 	log := slog.New(slog.NewTextHandler(t.Output(), nil))
 	ready := make(chan struct{})
-	c, err := control.New(control.Options{Log: log, ConfigFile: h.file, StateDir: filepath.Join(dir, "state"), Ready: func() { close(ready) }})
+	c, err := control.New(control.Options{Log: log, ConfigFile: h.file, StateDir: filepath.Join(dir, "state"), Docker: h.engines.Open, Ready: func() { close(ready) }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -143,11 +143,13 @@ func (a *API) statesOf(k *config.Kind, names []string) states {
 	switch k.Name {
 	case "proxies":
 		s.proxies = map[string]proxyState{}
+		issues := a.issuesOf(k.Name)
 		for _, p := range a.Control.Plan().ProxiesNamed(names) {
 			now := proxyState{Servers: serverCount{p.Healthy, p.Unknown, p.Total}, Recent: showTraffic(a.recently(p.Name))}
 			if p.Reason != "" {
 				now.Issues = []string{p.Reason}
 			}
+			now.Issues = append(now.Issues, issues[p.Name]...)
 			s.words[p.Name], s.proxies[p.Name] = p.State, now
 		}
 	case "ports", "certificates":

@@ -99,6 +99,8 @@ func (a *API) table() []row {
 			about: "Gives one archive of everything in the state directory."},
 		{method: get, path: "/audit", access: admin, area: areaOperators, out: of[auditBody](), list: true, query: auditQuery, handle: a.audit,
 			about: "Tells who did what, the newest first, with before and after."},
+		{method: get, path: "/discovery", access: viewer, area: areaStatus, out: of[discoveryBody](), handle: a.discovery,
+			about: "Tells how the providers of discovered objects stand, and what cannot be used of what they found."},
 		{method: get, path: "/events", access: viewer, area: areaEvents, query: eventQuery, stream: a.events,
 			about: "Streams events as they come (text/event-stream). Last-Event-ID goes on after an event."},
 		{method: get, path: "/events/history", access: viewer, area: areaEvents, out: of[eventBody](), list: true, query: historyQuery, handle: a.history,

@@ -19,6 +19,11 @@ import (
 //go:embed intro.md
 var intro string
 
+// labels is the text above the fields on the page of labels.
+//
+//go:embed labels.md
+var labels string
+
 func main() {
 	root := flag.String("root", ".", "the folder of the module")
 	flag.Parse()
@@ -57,7 +62,16 @@ func generate(root string) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	var kinds []*schema.Object
+	for _, name := range []string{"proxies", "tcp_proxies", "udp_proxies"} {
+		kinds = append(kinds, config.KindOf(name).Schema())
+	}
+	page, err := schema.LabelReference(kinds, comments, labels)
+	if err != nil {
+		return nil, err
+	}
 	return map[string][]byte{
+		"docs/reference/labels.md":        page,
 		"docs/reference/configuration.md": reference,
 		"internal/config/schema.json":     document,
 	}, nil

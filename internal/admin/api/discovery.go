@@ -1,0 +1,105 @@
+package api
+
+import (
+	"time"
+
+	"headgate/internal/config"
+	"headgate/internal/source"
+)
+
+// discoveryBody is how discovery stands.
+type discoveryBody struct {
+	// Providers are those of the configuration, by name.
+	Providers []providerBody `json:"providers"`
+}
+
+// providerBody is how a provider of discovered objects stands.
+type providerBody struct {
+	// Name is that of its entry in discovery.
+	Name string `json:"name"`
+	// Type is docker.
+	Type string `json:"type"`
+	// Endpoint is where it is asked.
+	Endpoint string `json:"endpoint"`
+	// State is connecting until the first answer, running, or error.
+	State string `json:"state"`
+	// Since is when it came to the state.
+	Since time.Time `json:"since,omitzero"`
+	// Reason is why it is in error. What it found before is in force still.
+	Reason string `json:"reason,omitempty"`
+	// Hint is what to do about that.
+	Hint string `json:"hint,omitempty"`
+	// Objects is how many of the objects in force it found.
+	Objects int `json:"objects"`
+	// Issues are what cannot be used of what it found.
+	Issues []issueBody `json:"issues"`
+}
+
+// issueBody is something in what a provider found that cannot be used.
+type issueBody struct {
+	// Container is whose it is; absent for the provider itself.
+	Container string `json:"container,omitempty"`
+	// Label is the label that is meant, if it is one.
+	Label string `json:"label,omitempty"`
+	// Kind is the kind of the object that is concerned, such as proxies.
+	Kind string `json:"kind,omitempty"`
+	// Name is the object's name. It is not in force if it is the container's.
+	Name string `json:"name,omitempty"`
+	// Code is the kind of issue, in one word.
+	Code string `json:"code"`
+	// Message says what is wrong.
+	Message string `json:"message"`
+	// Hint says what to do.
+	Hint string `json:"hint,omitempty"`
+	// Since is when it was seen first.
+	Since time.Time `json:"since,omitzero"`
+}
+
+// discovery tells how the providers stand.
+func (a *API) discovery(*call) (any, error) {
+	if _, err := a.running(); err != nil {
+		return nil, err
+	}
+	out := discoveryBody{Providers: []providerBody{}}
+	for _, p := range a.Control.Discovery() {
+		b := providerBody{
+			Name: p.Name, Type: p.Type, Endpoint: p.Endpoint, State: string(p.State), Since: p.Since, Reason: p.Reason, Hint: p.Hint,
+			Objects: p.Objects, Issues: make([]issueBody, len(p.Issues)),
+		}
+		for i, s := range p.Issues {
+			b.Issues[i] = issueBody{s.Container, s.Label, s.Kind, s.Name, string(s.Code), s.Message, s.Hint, s.Since}
+		}
+		out.Providers = append(out.Providers, b)
+	}
+	return out, nil
+}
+
+// issuesOf returns what discovery says of objects of a kind, by name.
+func (a *API) issuesOf(kind string) map[string][]string {
+	out := map[string][]string{}
+	for _, p := range a.Control.Discovery() {
+		for _, i := range p.Issues {
+			if i.Kind == kind && len(out[i.Name]) < maxNamed {
+				out[i.Name] = append(out[i.Name], source.Issue.String(i))
+			}
+		}
+	}
+	return out
+}
+
+// discovered refuses to change an object that containers say by their labels.
+func (e *edit) discovered() error {
+	if e.kind == nil || e.name == "" {
+		return nil
+	}
+	cfg, err := e.call.api.running()
+	if err != nil || cfg.Found(e.kind.Name, e.name) == nil {
+		return nil
+	}
+	origin, _ := cfg.Origin(e.kind.Name, e.name)
+	p := refuse("read_only", "", "the "+e.kind.Noun+" comes from "+origin.String(), "change the labels there, or make one of the same name here, which wins")
+	p.Current = jsonOf(struct {
+		Origin config.Origin `json:"origin"`
+	}{origin})
+	return p
+}
