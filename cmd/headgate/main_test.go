@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"strings"
@@ -14,6 +13,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"headgate/internal/testhouse"
 )
 
 var update = flag.Bool("update", false, "write the wanted output of scripts anew")
@@ -67,10 +68,10 @@ func freeport(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: freeport NAME")
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	port, release, err := testhouse.Port()
 	ts.Check(err)
-	defer l.Close()
-	ts.Setenv(args[0], l.Addr().String())
+	ts.Defer(release)
+	ts.Setenv(args[0], fmt.Sprintf("127.0.0.1:%d", port))
 }
 
 // expand FILE... replaces $NAME in files by the script's variables.

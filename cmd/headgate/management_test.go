@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -19,6 +18,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"headgate/internal/testhouse"
 )
 
 // managed is a house whose API is asked.
@@ -101,23 +102,12 @@ func (m *managed) setUp(state string) {
 	}
 }
 
-// freeAddress returns a loopback address that nobody listens on.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer free.Close()
-	return free.Addr().String()
-}
-
 // TestRecentRequestsAreShown asks for requests that were served, and follows them.
 func TestRecentRequestsAreShown(t *testing.T) {
 	t.Cleanup(func() { goleak.VerifyNone(t) })
-	dir, web := t.TempDir(), freeAddress(t)
+	dir, web := t.TempDir(), testhouse.Address(t)
 	file, state := filepath.Join(dir, "headgate.yaml"), filepath.Join(dir, "state")
-	config := "version: 1\nadmin: {address: \"" + freeAddress(t) + "\"}\naccess_log: {enabled: false}\n" +
+	config := "version: 1\nadmin: {address: \"" + testhouse.Address(t) + "\"}\naccess_log: {enabled: false}\n" +
 		"ports:\n  web: {address: \"" + web + "\", protocol: http}\nproxies:\n  shop: {routes: [{fixed_response: {status: 204}}]}\n"
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
@@ -165,7 +155,7 @@ func TestRecentRequestsAreShown(t *testing.T) {
 // configuration refused.
 func TestEventsTellWhatHappens(t *testing.T) {
 	t.Cleanup(func() { goleak.VerifyNone(t) })
-	dir, web, moved := t.TempDir(), freeAddress(t), freeAddress(t)
+	dir, web, moved := t.TempDir(), testhouse.Address(t), testhouse.Address(t)
 	file, state := filepath.Join(dir, "headgate.yaml"), filepath.Join(dir, "state")
 	var broken atomic.Bool
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -174,7 +164,7 @@ func TestEventsTellWhatHappens(t *testing.T) {
 		}
 	}))
 	defer server.Close()
-	admin := freeAddress(t)
+	admin := testhouse.Address(t)
 	write := func(address string) {
 		t.Helper()
 		config := "version: 1\nadmin: {address: \"" + admin + "\"}\naccess_log: {enabled: false}\nports:\n  web: {address: \"" + address + "\", protocol: http}\n" +
@@ -244,7 +234,7 @@ func TestFirstUserIsMadeAndOutlivesARestart(t *testing.T) {
 	t.Cleanup(func() { goleak.VerifyNone(t) })
 	dir := t.TempDir()
 	file, state := filepath.Join(dir, "headgate.yaml"), filepath.Join(dir, "state")
-	config := "version: 1\nadmin: {address: \"" + freeAddress(t) + "\"}\nproxies:\n  shop: {routes: [{fixed_response: {status: 204}}]}\n"
+	config := "version: 1\nadmin: {address: \"" + testhouse.Address(t) + "\"}\nproxies:\n  shop: {routes: [{fixed_response: {status: 204}}]}\n"
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -242,7 +242,7 @@ func TestTheImageStartsEmpty(t *testing.T) {
 	needsRoot(t, "unshare", "mount", "chroot")
 	i := readImage(t)
 	root := i.place(t, binary(t))
-	address := freeAddress(t)
+	address := testhouse.Address(t)
 	env := append(slices.Clone(i.env), "HEADGATE_LOG_FORMAT=json")
 	for n, e := range env {
 		if strings.HasPrefix(e, "HEADGATE_ADMIN_ADDRESS=0.0.0.0:") {
@@ -300,7 +300,7 @@ exec chroot --userspec="$user" "$root" "$@"`
 	if !strings.HasPrefix(bearer, "Authorization: Bearer hg_") {
 		t.Fatal(bearer)
 	}
-	web := freeAddress(t)
+	web := testhouse.Address(t)
 	for path, body := range map[string]string{
 		"/ports":   fmt.Sprintf(`{"name":"web","address":%q,"protocol":"http"}`, web),
 		"/proxies": `{"name":"shop","routes":[{"fixed_response":{"status":410}}]}`,
@@ -428,7 +428,7 @@ mount -o remount,ro,bind /
 cd /
 exec setpriv --reuid 61184 --regid 61184 --clear-groups --no-new-privs --inh-caps +net_bind_service --ambient-caps +net_bind_service --bounding-set -all,+net_bind_service -- "$1" run`
 	cmd := exec.Command("unshare", "--mount", "sh", "-c", script, state, exe)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "STATE_DIRECTORY=" + state, "NOTIFY_SOCKET=" + filepath.Join(dir, "notify"), "HEADGATE_ADMIN_ADDRESS=" + freeAddress(t)}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "STATE_DIRECTORY=" + state, "NOTIFY_SOCKET=" + filepath.Join(dir, "notify"), "HEADGATE_ADMIN_ADDRESS=" + testhouse.Address(t)}
 	p := begin(t, cmd)
 	buffer := make([]byte, 1024)
 	told.SetReadDeadline(time.Now().Add(patience))

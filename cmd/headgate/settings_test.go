@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"headgate/internal/testhouse"
 )
 
 // TestSettingsForOperatorsAreUsed holds that webhooks, the sign-in provider and the
@@ -25,7 +27,7 @@ func TestSettingsForOperatorsAreUsed(t *testing.T) {
 		}
 	}))
 	defer receiver.Close()
-	dir, admin := t.TempDir(), freeAddress(t)
+	dir, admin := t.TempDir(), testhouse.Address(t)
 	file, state := filepath.Join(dir, "headgate.yaml"), filepath.Join(dir, "state")
 	write := func(more, adminMore string) {
 		t.Helper()

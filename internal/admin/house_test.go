@@ -18,6 +18,7 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/control"
 	"headgate/internal/ports/listen"
+	"headgate/internal/testhouse"
 )
 
 // patience is how long a test waits for what has to happen.
@@ -117,21 +118,6 @@ func document(status int, admin string, ports ...string) string {
 	return b.String()
 }
 
-// free returns addresses on 127.0.0.1 that nobody has.
-func free(t *testing.T, n int) []string {
-	t.Helper()
-	var all []string
-	for range n {
-		l, err := net.Listen("tcp", "0.0.0.0:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		all = append(all, fmt.Sprintf("127.0.0.1:%d", l.Addr().(*net.TCPAddr).Port))
-	}
-	return all
-}
-
 // get returns the status and body of a page, 0 if there is none.
 func get(address, path string) (int, string) { return getURL("http://" + address + path) }
 
@@ -147,7 +133,7 @@ func getURL(url string) (int, string) {
 }
 
 func TestABusyAddressKeepsNobodyFromBeingServed(t *testing.T) {
-	at := free(t, 2)
+	at := testhouse.Addresses(t, 2)
 	busy, err := net.Listen("tcp", at[1])
 	if err != nil {
 		t.Fatal(err)
@@ -178,7 +164,7 @@ func TestABusyAddressKeepsNobodyFromBeingServed(t *testing.T) {
 // A change that cannot be made leaves the listener where it is; one of which another
 // part cannot be made closes what it has opened.
 func TestARefusedChangeLeavesTheListener(t *testing.T) {
-	at := free(t, 4)
+	at := testhouse.Addresses(t, 4)
 	h := open(t, document(201, at[1], "a "+at[0]))
 	busy, err := net.Listen("tcp", at[2])
 	if err != nil {
@@ -206,7 +192,7 @@ func TestARefusedChangeLeavesTheListener(t *testing.T) {
 }
 
 func TestADryRunOpensNothing(t *testing.T) {
-	at := free(t, 3)
+	at := testhouse.Addresses(t, 3)
 	h := open(t, document(201, at[1], "a "+at[0]))
 	d := doc(document(202, at[2], "a "+at[0]))
 	if _, err := h.c.DryRun(control.Cause{}, d); err != nil {
@@ -222,7 +208,7 @@ func TestADryRunOpensNothing(t *testing.T) {
 }
 
 func TestTheListenerMovesToAllInterfacesAndBack(t *testing.T) {
-	at := free(t, 2)
+	at := testhouse.Addresses(t, 2)
 	narrow, port := at[1], at[1][strings.LastIndexByte(at[1], ':'):]
 	h := open(t, document(201, narrow, "a "+at[0]))
 	for _, address := range []string{"0.0.0.0" + port, narrow, "[::]" + port, "0.0.0.0" + port, narrow} {

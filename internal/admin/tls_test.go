@@ -14,6 +14,7 @@ import (
 
 	"headgate/internal/certs/certstest"
 	"headgate/internal/control"
+	"headgate/internal/testhouse"
 )
 
 // shake shakes hands with a listener and returns what it shows.
@@ -47,7 +48,7 @@ func made(t *testing.T, name, host string) string {
 }
 
 func TestOffLoopbackTheListenerSpeaksTLS(t *testing.T) {
-	at := free(t, 2)
+	at := testhouse.Addresses(t, 2)
 	_, port, _ := net.SplitHostPort(at[1])
 	h := open(t, document(201, "0.0.0.0:"+port, "a "+at[0]))
 	s := shake(t, at[1], "")
@@ -84,7 +85,7 @@ func TestOffLoopbackTheListenerSpeaksTLS(t *testing.T) {
 }
 
 func TestTheListenerShowsTheCertificateThatFits(t *testing.T) {
-	at := free(t, 2)
+	at := testhouse.Addresses(t, 2)
 	certificates := map[string]string{"main": made(t, "main", "gate.example.com"), "other": made(t, "other", "other.example.com")}
 	h := open(t, withAdmin(fmt.Sprintf("{address: %q}", at[1]), at[0], certificates))
 	if got, _ := get(at[1], "/healthz"); got != 200 {
@@ -122,7 +123,7 @@ func TestTheListenerShowsTheCertificateThatFits(t *testing.T) {
 }
 
 func TestACertificateThatCannotBeUsedRefusesAChange(t *testing.T) {
-	at := free(t, 2)
+	at := testhouse.Addresses(t, 2)
 	h := open(t, document(201, at[1], "a "+at[0]))
 	dir := t.TempDir()
 	write(t, dir+"/main.pem", "nothing")

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"headgate/internal/testhouse"
 )
 
 // announced is a configuration with two ports that take PROXY headers from
@@ -61,7 +63,7 @@ func tell(t *testing.T, address, header string, secure, slowly bool) string {
 
 func TestATrustedPeerTellsTheClientsAddress(t *testing.T) {
 	t.Parallel()
-	at := free(t, 2)
+	at := testhouse.Addresses(t, 2)
 	h := start(t, announced(t, "127.0.0.0/8", at, ""))
 	const v1 = "PROXY TCP4 192.0.2.77 198.51.100.1 4000 80\r\n"
 	const v2 = "\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c\xc0\x00\x02\x4d\xc6\x33\x64\x01\x0f\xa0\x00\x50"
@@ -102,7 +104,7 @@ func TestATrustedPeerTellsTheClientsAddress(t *testing.T) {
 
 func TestAnAnnouncedAddressIsFiltered(t *testing.T) {
 	t.Parallel()
-	at := free(t, 2)
+	at := testhouse.Addresses(t, 2)
 	start(t, announced(t, "127.0.0.1", at, `, ip_filter: {deny: [192.0.2.66]}`))
 	if got := tell(t, at[0], "PROXY TCP4 192.0.2.66 198.51.100.1 4000 80\r\n", false, false); !strings.HasPrefix(got, "HTTP/1.1 403") {
 		t.Errorf("got %q, want 403", got)
@@ -114,7 +116,7 @@ func TestAnAnnouncedAddressIsFiltered(t *testing.T) {
 
 func TestAHeaderOfAStrangerIsABadRequest(t *testing.T) {
 	t.Parallel()
-	at := free(t, 2)
+	at := testhouse.Addresses(t, 2)
 	start(t, announced(t, "192.0.2.0/24", at, ""))
 	if got := tell(t, at[0], "PROXY TCP4 192.0.2.77 198.51.100.1 4000 80\r\n", false, false); !strings.HasPrefix(got, "HTTP/1.1 400") {
 		t.Errorf("got %q, want 400", got)
@@ -129,7 +131,7 @@ func TestAHeaderOfAStrangerIsABadRequest(t *testing.T) {
 
 func TestAnAnnouncedClientPassesThroughByName(t *testing.T) {
 	t.Parallel()
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	heard := make(chan string, 1)
 	server := tcpServer(t, func(c net.Conn) {
 		line, _ := bufio.NewReader(c).ReadString('\n')

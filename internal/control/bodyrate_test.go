@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"headgate/internal/testhouse"
 )
 
 // drip is a body that comes byte by byte for as long as somebody takes it.
@@ -29,7 +31,7 @@ func TestABodyThatDripsIsRefused(t *testing.T) {
 		io.Copy(io.Discard, rq.Body)
 	}))
 	t.Cleanup(server.Close)
-	at := free(t, 1)[0]
+	at := testhouse.Addresses(t, 1)[0]
 	h := start(t, through(server.URL, "a "+at+" h2c: true, limits: {body_idle_timeout: 300ms, min_body_rate: 1MiB}"))
 	h2 := &http.Client{Transport: &http.Transport{Protocols: new(http.Protocols)}, Timeout: patience}
 	h2.Transport.(*http.Transport).Protocols.SetUnencryptedHTTP2(true)

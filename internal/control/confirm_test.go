@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"headgate/internal/store/history"
+	"headgate/internal/testhouse"
 )
 
 // tentative makes an edit that has to be confirmed.
@@ -20,7 +21,7 @@ func (h *house) tentative(text string) {
 }
 
 func TestAChangeThatNobodyConfirmsIsReverted(t *testing.T) {
-	at := free(t, 2)
+	at := testhouse.Addresses(t, 2)
 	before := document(201, "a "+at[0])
 	h := start(t, before)
 	h.tentative(document(202, "a "+at[1]))
@@ -54,7 +55,7 @@ func TestAChangeThatNobodyConfirmsIsReverted(t *testing.T) {
 }
 
 func TestAChangeThatIsConfirmedStays(t *testing.T) {
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	h := start(t, document(201, "a "+at[0]))
 	var verbs []Verb
 	h.c.Observe(func(e *Event) { verbs = append(verbs, e.Verb) })
@@ -77,7 +78,7 @@ func TestAChangeThatIsConfirmedStays(t *testing.T) {
 
 // A process that ended while a change waited begins with what was there before it.
 func TestAChangeThatWaitedIsRevertedByTheNextStart(t *testing.T) {
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	before := document(201, "a "+at[0])
 	h := start(t, before)
 	h.tentative(document(202, "a "+at[0]))
@@ -89,7 +90,7 @@ func TestAChangeThatWaitedIsRevertedByTheNextStart(t *testing.T) {
 }
 
 func TestAHandEditConfirmsAChangeThatWaits(t *testing.T) {
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	h := start(t, document(201, "a "+at[0]))
 	h.tentative(document(202, "a "+at[0]))
 	write(t, h.file, document(203, "a "+at[0]))
@@ -113,7 +114,7 @@ func TestAHandEditConfirmsAChangeThatWaits(t *testing.T) {
 }
 
 func TestTheTimeToConfirmIsBounded(t *testing.T) {
-	h := start(t, document(201, "a "+free(t, 1)[0]))
+	h := start(t, document(201, "a "+testhouse.Addresses(t, 1)[0]))
 	for _, within := range []time.Duration{-time.Second, time.Second, 2 * time.Hour} {
 		edit := says(Cause{}, h.text())
 		edit.ConfirmWithin = within

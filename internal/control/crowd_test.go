@@ -6,6 +6,8 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"headgate/internal/testhouse"
 )
 
 // Clients that hang at a port's limit, and then all leave, leave no rest: those that
@@ -16,7 +18,7 @@ func TestServiceComesBackWhenHungClientsHaveLeft(t *testing.T) {
 		t.Run(protocol, func(t *testing.T) {
 			t.Parallel()
 			const limit, crowd = 8, 80
-			at := free(t, 1)
+			at := testhouse.Addresses(t, 1)
 			server := startSlow(t)
 			text := through(server.url, "a "+at[0]+fmt.Sprintf(" limits: {max_connections: %d}", limit))
 			text += "  quick: {virtual_hosts: [quick.test], routes: [{fixed_response: {status: 204}}]}\n"

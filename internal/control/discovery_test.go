@@ -16,6 +16,7 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/source"
 	"headgate/internal/source/sourcetest"
+	"headgate/internal/testhouse"
 )
 
 // found is a house with one Docker provider, whose containers a test makes up.
@@ -33,7 +34,7 @@ func discovering(t *testing.T, text string) *found {
 	t.Helper()
 	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(200) }))
 	t.Cleanup(app.Close)
-	f := &found{Engines: &sourcetest.Engines{}, port: free(t, 1)[0], server: app.URL}
+	f := &found{Engines: &sourcetest.Engines{}, port: testhouse.Addresses(t, 1)[0], server: app.URL}
 	f.house = prepare(t, f.document(text))
 	f.c.providers.open = f.Open
 	f.c.Observe(func(e *Event) {
@@ -283,7 +284,7 @@ func TestWhatDoesNotCompileIsLeftOut(t *testing.T) {
 
 func TestABusyAddressOfALabelKeepsNobodyElseAway(t *testing.T) {
 	f := discovering(t, "")
-	addresses := free(t, 1)
+	addresses := testhouse.Addresses(t, 1)
 	busy := f.port // ours, and told by the check
 	write(t, f.file, strings.Replace(f.document(""), "local: {}", fmt.Sprintf("local: {listen: [%q, %q]}", addresses[0], busy), 1))
 	if err := f.c.Reload(); err != nil {
@@ -359,7 +360,7 @@ func TestEditsAndContainersInAnyOrderEndTheSame(t *testing.T) {
 func TestASourceThatCannotBeOpened(t *testing.T) {
 	e := &sourcetest.Engines{}
 	e.Fail(errors.New("read docker-ca.pem: no such file"))
-	f := &found{Engines: e, port: free(t, 1)[0]}
+	f := &found{Engines: e, port: testhouse.Addresses(t, 1)[0]}
 	f.house = prepare(t, f.document(""))
 	f.c.providers.open = e.Open
 	f.run() // the start does not depend on it

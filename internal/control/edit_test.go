@@ -9,6 +9,7 @@ import (
 
 	"headgate/internal/config"
 	"headgate/internal/store/history"
+	"headgate/internal/testhouse"
 )
 
 // says returns an edit that makes the documents of a house say something else.
@@ -29,7 +30,7 @@ func (h *house) text() string {
 }
 
 func TestAnEditIsAppliedAndWritten(t *testing.T) {
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	h := start(t, document(201, "a "+at[0]))
 	_, tag, err := h.c.Documents()
 	if err != nil {
@@ -79,7 +80,7 @@ func TestAnEditIsAppliedAndWritten(t *testing.T) {
 // Several documents are changed, made and removed in one change, and a person who edits
 // one at the same moment loses nothing.
 func TestAnEditOfAFolder(t *testing.T) {
-	at := free(t, 2)
+	at := testhouse.Addresses(t, 2)
 	dir := t.TempDir()
 	put := func(name, text string) { write(t, filepath.Join(dir, name), text) }
 	ports := "version: 1\nadmin: {address: \"\"}\naccess_log: {enabled: false}\nports: {a: {address: \"" + at[0] + "\", protocol: http}}\n"

@@ -14,6 +14,7 @@ import (
 
 	"headgate/internal/plan"
 	"headgate/internal/server/health"
+	"headgate/internal/testhouse"
 )
 
 // killable is a server that can die as a process does that is killed: its socket is
@@ -165,7 +166,7 @@ func TestAServerIsKilledUnderLoad(t *testing.T) {
 	for _, retry := range []bool{true, false} {
 		t.Run(fmt.Sprintf("retry=%v", retry), func(t *testing.T) {
 			servers := []*killable{newKillable(t), newKillable(t), newKillable(t)}
-			at := free(t, 1)[0]
+			at := testhouse.Addresses(t, 1)[0]
 			text := "version: 1\nadmin: {address: \"\"}\naccess_log: {enabled: false}\nports: {a: {address: " + at + ", protocol: http}}\n" +
 				"proxies:\n  p:\n    routes:\n      - health_check: {path: /healthz, interval: 200ms, unhealthy_interval: 100ms, rise: 2, fall: 2}\n" +
 				"        ejection: {time: 100ms}\n"
@@ -214,7 +215,7 @@ func TestAServerIsKilledUnderLoad(t *testing.T) {
 // When all servers are unhealthy all are asked: a wrong check takes no site down.
 func TestAllServersUnhealthyAreAllAsked(t *testing.T) {
 	servers := []*killable{newKillable(t), newKillable(t)}
-	at := free(t, 1)[0]
+	at := testhouse.Addresses(t, 1)[0]
 	h := start(t, "version: 1\nadmin: {address: \"\"}\naccess_log: {enabled: false}\nports: {a: {address: "+at+", protocol: http}}\n"+
 		"proxies:\n  p:\n    routes:\n      - health_check: {path: /healthz, status: \"418\", unhealthy_interval: 100ms}\n"+
 		"        servers: [{url: \"http://"+servers[0].address+"\"}, {url: \"http://"+servers[1].address+"\"}]\n")

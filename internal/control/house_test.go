@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -190,26 +189,6 @@ func eventually(t *testing.T, what string, holds func() bool) {
 		}
 		<-time.After(2 * time.Millisecond)
 	}
-}
-
-// free returns addresses on 127.0.0.1 that nobody has. They are below those from
-// which the system takes the addresses of clients, which would get in the way.
-func free(t *testing.T, n int) []string {
-	t.Helper()
-	var all []string
-	for range 10_000 {
-		address := fmt.Sprintf("127.0.0.1:%d", 12_000+rand.IntN(18_000))
-		l, err := net.Listen("tcp", "0.0.0.0"+address[len("127.0.0.1"):])
-		if err != nil {
-			continue
-		}
-		l.Close()
-		if all = append(all, address); len(all) == n {
-			return all
-		}
-	}
-	t.Fatal("no address is free")
-	return nil
 }
 
 // document writes a configuration: ports as "name address" with more settings

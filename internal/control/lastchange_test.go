@@ -3,10 +3,12 @@ package control
 import (
 	"strings"
 	"testing"
+
+	"headgate/internal/testhouse"
 )
 
 func TestTheLastChangeOfAnObjectIsKnown(t *testing.T) {
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	h := start(t, document(201, "a "+at[0]))
 	first := h.c.LastChange("proxies", "all")
 	if first.Revision != 1 || first.Via != "file" || first.When.IsZero() {

@@ -17,6 +17,7 @@ import (
 
 	"headgate/internal/config"
 	"headgate/internal/plan"
+	"headgate/internal/testhouse"
 )
 
 // fds returns how many descriptors the process has open, -1 if it cannot tell.
@@ -112,9 +113,9 @@ func (l *crowd) renew(address string, always bool) {
 }
 
 func TestNoRequestIsLostOverRandomChanges(t *testing.T) {
+	at := testhouse.Addresses(t, 5) // which are held until the end
 	goroutines, descriptors := runtime.NumGoroutine(), fds()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "hello") }))
-	at := free(t, 5)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))

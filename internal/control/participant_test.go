@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"headgate/internal/config"
+	"headgate/internal/testhouse"
 )
 
 // diary is a participant that notes what it is told.
@@ -31,7 +32,7 @@ func (d diary) Commit() { *d.all = append(*d.all, "commit "+d.name) }
 func (d diary) Cancel() { *d.all = append(*d.all, "cancel "+d.name) }
 
 func TestParticipantsCommitInOrderAndCancelInReverse(t *testing.T) {
-	at := free(t, 2)
+	at := testhouse.Addresses(t, 2)
 	h := prepare(t, document(201, "a "+at[0]))
 	var all []string
 	var fail string
@@ -76,7 +77,7 @@ func TestParticipantsCommitInOrderAndCancelInReverse(t *testing.T) {
 }
 
 func TestADryRunLeavesEverything(t *testing.T) {
-	at := free(t, 2)
+	at := testhouse.Addresses(t, 2)
 	h := start(t, document(201, "a "+at[0]))
 	h.try("version: 2\n") // so that there is a refusal that has to stay
 	before := snapshot(h)
@@ -99,7 +100,7 @@ func TestADryRunLeavesEverything(t *testing.T) {
 }
 
 func TestAnEventTellsOfEachChange(t *testing.T) {
-	at := free(t, 2)
+	at := testhouse.Addresses(t, 2)
 	h := prepare(t, document(201, "a "+at[0]))
 	var all []Event
 	h.c.Observe(func(e *Event) { all = append(all, *e) })

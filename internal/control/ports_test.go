@@ -11,11 +11,12 @@ import (
 	"testing"
 
 	"headgate/internal/ports/listen"
+	"headgate/internal/testhouse"
 )
 
 func TestAPortMovesIsSwappedAndRemoved(t *testing.T) {
 	t.Parallel()
-	at := free(t, 3)
+	at := testhouse.Addresses(t, 3)
 	h := start(t, document(201, "a "+at[0], "b "+at[1]))
 	want(t, at[0], 201)
 	h.apply(document(202, "a "+at[2], "b "+at[1]))
@@ -49,7 +50,7 @@ func TestAPortMovesIsSwappedAndRemoved(t *testing.T) {
 
 func TestAPortMovesToAllInterfacesAndBack(t *testing.T) {
 	t.Parallel()
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	narrow, port := at[0], at[0][strings.LastIndexByte(at[0], ':'):]
 	h := start(t, document(200, "a "+narrow))
 	for i, address := range []string{"0.0.0.0" + port, narrow, "[::]" + port, narrow, "[::]" + port, "0.0.0.0" + port, narrow} {
@@ -59,7 +60,7 @@ func TestAPortMovesToAllInterfacesAndBack(t *testing.T) {
 }
 
 func TestAnAddressIsFreeAgainAtOnce(t *testing.T) {
-	at := free(t, 2)
+	at := testhouse.Addresses(t, 2)
 	h := start(t, document(200, "a "+at[0], "b "+at[1]))
 	for i := range 5 {
 		h.apply(document(201+i, "b "+at[1]))
@@ -70,7 +71,7 @@ func TestAnAddressIsFreeAgainAtOnce(t *testing.T) {
 
 func TestARunningRequestEndsWhenItsPortIsRemoved(t *testing.T) {
 	t.Parallel()
-	at := free(t, 2)
+	at := testhouse.Addresses(t, 2)
 	server := startSlow(t)
 	h := start(t, through(server.url, "a "+at[0]))
 	running, err := connect(at[0])
@@ -107,7 +108,7 @@ func TestARunningRequestEndsWhenItsPortIsRemoved(t *testing.T) {
 
 func TestABusyAddressIsWaitedForAtTheStart(t *testing.T) {
 	t.Parallel()
-	at := free(t, 3)
+	at := testhouse.Addresses(t, 3)
 	busy, err := net.Listen("tcp", at[0])
 	if err != nil {
 		t.Fatal(err)
@@ -143,7 +144,7 @@ func TestABusyAddressIsWaitedForAtTheStart(t *testing.T) {
 
 func TestAWaitingPortIsOpenedWhenItsAddressIsFree(t *testing.T) {
 	t.Parallel()
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	busy, err := net.Listen("tcp", at[0])
 	if err != nil {
 		t.Fatal(err)
@@ -163,7 +164,7 @@ func TestAWaitingPortIsOpenedWhenItsAddressIsFree(t *testing.T) {
 }
 
 func TestABusyAddressRefusesAChange(t *testing.T) {
-	at := free(t, 3)
+	at := testhouse.Addresses(t, 3)
 	h := start(t, document(201, "a "+at[0]))
 	busy, err := net.Listen("tcp", at[1])
 	if err != nil {
@@ -182,7 +183,7 @@ func TestABusyAddressRefusesAChange(t *testing.T) {
 }
 
 func TestWhatTheSystemDoesNotAllow(t *testing.T) {
-	at := free(t, 2)
+	at := testhouse.Addresses(t, 2)
 	h := prepare(t, document(201, "a "+at[0], "b "+at[1]))
 	allowed := make(chan struct{})
 	h.retrySoon(func(address netip.AddrPort, beside []*listen.Socket, share *listen.Share, log *slog.Logger) (*listen.Socket, error) {
@@ -213,7 +214,7 @@ func TestWhatTheSystemDoesNotAllow(t *testing.T) {
 }
 
 func TestTheBoundOfConnectionsOfAPort(t *testing.T) {
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	h := start(t, document(200, "a "+at[0]+" limits: {max_connections: 2}"))
 	var clients []*client
 	for i := range 4 {
@@ -244,7 +245,7 @@ func TestTheBoundOfConnectionsOfAPort(t *testing.T) {
 }
 
 func TestConnectionsAreCountedUnderThePortsName(t *testing.T) {
-	at := free(t, 2)
+	at := testhouse.Addresses(t, 2)
 	h := start(t, document(200, "a "+at[0], "b "+at[1]))
 	h.apply(document(200, "b "+at[0], "a "+at[1]))
 	h.apply(document(200, "c "+at[0], "a "+at[1]))

@@ -10,6 +10,8 @@ import (
 
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/http3"
+
+	"headgate/internal/testhouse"
 )
 
 // http3s makes the ports of a configuration speak HTTP/3.
@@ -42,7 +44,7 @@ func status3(t *testing.T, address string) int {
 
 func TestAnHTTP3PortServes(t *testing.T) {
 	t.Parallel()
-	at := free(t, 2)
+	at := testhouse.Addresses(t, 2)
 	h := start(t, http3s(document(201, "a "+at[0]+" drain_timeout: 5s")))
 	if got := status3(t, at[0]); got != 201 {
 		t.Fatalf("got status %d, want 201", got)
@@ -70,7 +72,7 @@ func TestAnHTTP3PortServes(t *testing.T) {
 
 func TestAnHTTP3ClientIsToldToLeave(t *testing.T) {
 	t.Parallel()
-	at := free(t, 2)
+	at := testhouse.Addresses(t, 2)
 	slow := startSlow(t)
 	h := start(t, http3s(through(slow.url, "a "+at[0]+" drain_timeout: 10s")))
 	c := client3(t)
@@ -104,7 +106,7 @@ func TestAnHTTP3ClientIsToldToLeave(t *testing.T) {
 
 func TestABusyUDPAddressRefusesAChange(t *testing.T) {
 	t.Parallel()
-	at := free(t, 2)
+	at := testhouse.Addresses(t, 2)
 	h := start(t, http3s(document(201, "a "+at[0])))
 	udp, err := quic.ListenAddr(at[1], &tls.Config{Certificates: []tls.Certificate{{}}}, nil)
 	if err != nil {

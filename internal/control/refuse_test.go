@@ -15,6 +15,7 @@ import (
 
 	"headgate/internal/plan"
 	"headgate/internal/store/history"
+	"headgate/internal/testhouse"
 )
 
 // scene is what a refused change must not touch.
@@ -78,7 +79,7 @@ func withLog(status int, log string, ports ...string) string {
 
 func TestARefusedChangeLeavesEverything(t *testing.T) {
 	t.Parallel()
-	at := free(t, 5)
+	at := testhouse.Addresses(t, 5)
 	dir := t.TempDir()
 	log := filepath.Join(dir, "access.log")
 	good := withLog(201, log, "a "+at[0])
@@ -118,7 +119,7 @@ func TestARefusedChangeLeavesEverything(t *testing.T) {
 }
 
 func TestAChangeThatCannotBeSavedIsRefused(t *testing.T) {
-	at := free(t, 2)
+	at := testhouse.Addresses(t, 2)
 	h := start(t, document(201, "a "+at[0]))
 	before := snapshot(h)
 	// Whoever is root may write everywhere, but not where there is no folder.
@@ -140,7 +141,7 @@ func TestAChangeThatCannotBeSavedIsRefused(t *testing.T) {
 }
 
 func TestAChangeThatComesWhileStoppingIsRefused(t *testing.T) {
-	at := free(t, 2)
+	at := testhouse.Addresses(t, 2)
 	h := start(t, document(201, "a "+at[0]))
 	h.finish()
 	if err := h.try(document(202, "a "+at[1])); err == nil || !strings.Contains(err.Error(), "stopping") {
@@ -154,7 +155,7 @@ func TestAChangeThatComesWhileStoppingIsRefused(t *testing.T) {
 }
 
 func TestStatusAndMetricsNeverWaitForAChange(t *testing.T) {
-	at := free(t, 3)
+	at := testhouse.Addresses(t, 3)
 	h := start(t, document(201, "a "+at[0]))
 	done := make(chan struct{})
 	var readers sync.WaitGroup
@@ -188,7 +189,7 @@ func TestStatusAndMetricsNeverWaitForAChange(t *testing.T) {
 
 func TestTheStatusPage(t *testing.T) {
 	t.Parallel()
-	at := free(t, 4)
+	at := testhouse.Addresses(t, 4)
 	busy, err := net.Listen("tcp", at[2])
 	if err != nil {
 		t.Fatal(err)

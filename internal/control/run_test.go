@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"headgate/internal/testhouse"
 )
 
 func TestABrokenFirstConfigurationIsTheErrorOfRun(t *testing.T) {
@@ -24,7 +26,7 @@ func TestABrokenFirstConfigurationIsTheErrorOfRun(t *testing.T) {
 
 func TestRunDrainsAtItsEnd(t *testing.T) {
 	t.Parallel()
-	at := free(t, 2)
+	at := testhouse.Addresses(t, 2)
 	server := startSlow(t)
 	h := start(t, through(server.url, "a "+at[0]))
 	running, err := connect(at[0])
@@ -62,7 +64,7 @@ func TestRunDrainsAtItsEnd(t *testing.T) {
 }
 
 func TestWhatHangsIsCutAtTheEndOfTheDrainTime(t *testing.T) {
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	server := startSlow(t)
 	h := start(t, through(server.url, "a "+at[0]+" drain_timeout: 100ms"))
 	hanging, err := connect(at[0])
@@ -86,7 +88,7 @@ func TestWhatHangsIsCutAtTheEndOfTheDrainTime(t *testing.T) {
 }
 
 func TestAHangingUploadIsCutToo(t *testing.T) {
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	server := startSlow(t)
 	h := start(t, through(server.url, "a "+at[0]+" drain_timeout: 100ms"))
 	hanging, err := connect(at[0])
@@ -104,7 +106,7 @@ func TestAHangingUploadIsCutToo(t *testing.T) {
 }
 
 func TestTheLinesOfAChange(t *testing.T) {
-	at := free(t, 3)
+	at := testhouse.Addresses(t, 3)
 	h := start(t, document(201, "a "+at[0], "b "+at[1]))
 	began := len(h.log.String())
 	h.apply(document(202, "a "+at[2], "c "+at[1]))

@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"headgate/internal/testhouse"
 )
 
 // https makes the ports of a configuration speak TLS.
@@ -29,7 +31,7 @@ func shake(c *client) error {
 
 func TestAPortChangesItsProtocolOnItsSocket(t *testing.T) {
 	t.Parallel()
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	h := start(t, document(201, "a "+at[0]+" drain_timeout: 5s"))
 	p, _ := h.port("a", at[0])
 	open, err := connect(at[0])
@@ -65,7 +67,7 @@ func TestAPortChangesItsProtocolOnItsSocket(t *testing.T) {
 }
 
 func TestWhoWaitsForAPortThatMovesIsServedWithTLS(t *testing.T) {
-	at := free(t, 2)
+	at := testhouse.Addresses(t, 2)
 	h := start(t, https(document(201, "a "+at[0]+" drain_timeout: 5s, limits: {max_connections: 1}")))
 	var clients []*client
 	for range 5 {
@@ -94,7 +96,7 @@ func TestWhoWaitsForAPortThatMovesIsServedWithTLS(t *testing.T) {
 
 func TestASilentClientDoesNotHoldUpADrain(t *testing.T) {
 	t.Parallel()
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	h := start(t, https(document(201, "a "+at[0]+" drain_timeout: 30s")))
 	silent, err := net.Dial("tcp", at[0])
 	if err != nil {
@@ -113,7 +115,7 @@ func TestASilentClientDoesNotHoldUpADrain(t *testing.T) {
 }
 
 func TestWhoHasABusyAddressIsNamed(t *testing.T) {
-	at := free(t, 2)
+	at := testhouse.Addresses(t, 2)
 	pid := occupy(t, at[1])
 	h := start(t, document(201, "a "+at[0]))
 	err := h.try(document(202, "a "+at[1]))

@@ -5,10 +5,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"headgate/internal/testhouse"
 )
 
 func TestABrokenDocumentAtTheStartLeavesTheNewestConfirmedRevision(t *testing.T) {
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	h := start(t, document(201, "a "+at[0]))
 	h.finish()
 	write(t, h.file, "version: 1\nports: {a: {addr")
@@ -38,7 +40,7 @@ func TestABrokenDocumentAtTheStartLeavesTheNewestConfirmedRevision(t *testing.T)
 
 // What is kept of another file is not served in the place of a wrong one.
 func TestARevisionOfAnotherFileIsNotServed(t *testing.T) {
-	h := start(t, document(201, "a "+free(t, 1)[0]))
+	h := start(t, document(201, "a "+testhouse.Addresses(t, 1)[0]))
 	h.finish()
 	for _, name := range []string{"absent.yaml", "wrong.yaml"} {
 		file := filepath.Join(filepath.Dir(h.file), name)
@@ -52,7 +54,7 @@ func TestARevisionOfAnotherFileIsNotServed(t *testing.T) {
 }
 
 func TestAStrictStartRefusesABrokenDocument(t *testing.T) {
-	h := start(t, document(201, "a "+free(t, 1)[0]))
+	h := start(t, document(201, "a "+testhouse.Addresses(t, 1)[0]))
 	h.finish()
 	write(t, h.file, "version: 2\n")
 	h = prepareAt(t, h.file, h.state)

@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"headgate/internal/testhouse"
 )
 
 // speaks runs a server of lines: it says who it is, then sends back what it gets.
@@ -88,7 +90,7 @@ func echoes(c *client) error {
 
 func TestATCPProxyCarriesBothWays(t *testing.T) {
 	t.Parallel()
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	server := tcpServer(t, func(c net.Conn) {
 		b, _ := io.ReadAll(c)
 		fmt.Fprintf(c, "%x", sha256.Sum256(b))
@@ -113,7 +115,7 @@ func TestATCPProxyCarriesBothWays(t *testing.T) {
 
 func TestServersThatFailAreLeft(t *testing.T) {
 	t.Parallel()
-	at := free(t, 3)
+	at := testhouse.Addresses(t, 3)
 	a, b := speaks(t, "a"), speaks(t, "b")
 	start(t, streams(own("db", at[0], "", a, at[1], b), own("none", at[2], "", at[1])))
 	seen := map[string]int{}
@@ -137,7 +139,7 @@ func TestServersThatFailAreLeft(t *testing.T) {
 
 func TestATCPProxyRefusesAddresses(t *testing.T) {
 	t.Parallel()
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	a := speaks(t, "a")
 	h := start(t, streams(own("db", at[0], ", ip_filter: {deny: [127.0.0.1]}", a)))
 	if c, name := greeted(t, at[0]); name != "" {
@@ -164,7 +166,7 @@ func TestATCPProxyRefusesAddresses(t *testing.T) {
 
 func TestTheServerOfATCPProxyHearsOfTheClient(t *testing.T) {
 	t.Parallel()
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	server := tcpServer(t, func(c net.Conn) { io.Copy(c, c) })
 	h := start(t, streams(own("db", at[0], ", proxy_protocol: v1", server)))
 	c, line := greeted(t, at[0])
@@ -188,7 +190,7 @@ func TestTheServerOfATCPProxyHearsOfTheClient(t *testing.T) {
 
 func TestConnectionsOutliveEveryChangeButTheEndOfTheirProxy(t *testing.T) {
 	t.Parallel()
-	at := free(t, 4)
+	at := testhouse.Addresses(t, 4)
 	a, b := speaks(t, "a"), speaks(t, "b")
 	other := own("other", at[3], "", a)
 	h := start(t, streams(own("db", at[0], "", a), other))
@@ -230,7 +232,7 @@ func TestConnectionsOutliveEveryChangeButTheEndOfTheirProxy(t *testing.T) {
 
 func TestAnAddressChangesBetweenHTTPAndTCP(t *testing.T) {
 	t.Parallel()
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	a := speaks(t, "a")
 	h := start(t, document(201, "db "+at[0]+" drain_timeout: 5s"))
 	web, err := connect(at[0])
@@ -293,7 +295,7 @@ func subject(t *testing.T, address, name string, small bool, protocols ...string
 
 func TestTLSClientsPassThroughByName(t *testing.T) {
 	t.Parallel()
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	inner := httptest.NewTLSServer(nil)
 	t.Cleanup(inner.Close)
 	server := inner.Listener.Addr().String()
@@ -342,7 +344,7 @@ func TestTLSClientsPassThroughByName(t *testing.T) {
 
 func TestAClientThatSaysNothingOfTLSIsThePorts(t *testing.T) {
 	t.Parallel()
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	a := speaks(t, "a")
 	start(t, https(document(201, "secure "+at[0]+" drain_timeout: 5s"))+fmt.Sprintf("tcp_proxies:\n  db: {port: secure, sni: [db.example.com], servers: [{address: %q}]}\n", a))
 	c, err := connect(at[0])

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"headgate/internal/testhouse"
 )
 
 // talk sends random amounts over a connection that echoes them, until stop is
@@ -54,7 +56,7 @@ func talk(c net.Conn, seed uint64, stop chan struct{}) (int64, error) {
 }
 
 func TestTwentyChangesUnderLoadLoseNoByte(t *testing.T) {
-	at := free(t, 6)
+	at := testhouse.Addresses(t, 6)
 	raw := func(c net.Conn) { io.Copy(c, c) }
 	a, b := tcpServer(t, raw), tcpServer(t, raw)
 	other := httptest.NewTLSServer(nil)

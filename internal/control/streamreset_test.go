@@ -7,13 +7,15 @@ import (
 	"net/http/httptest"
 	"testing"
 	"time"
+
+	"headgate/internal/testhouse"
 )
 
 // A client that resets its connection is noticed while the proxy waits until it may
 // write to it: the server hears of it at once, not after the idle time.
 func TestAResetOfAClientThatDoesNotReadIsNoticed(t *testing.T) {
 	t.Parallel()
-	at := free(t, 2)
+	at := testhouse.Addresses(t, 2)
 	left := make(chan error, 1)
 	flood := func(c net.Conn) {
 		p := make([]byte, 64<<10)

@@ -8,11 +8,13 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"headgate/internal/testhouse"
 )
 
 func TestATCPProxySpeaksTLSToItsServers(t *testing.T) {
 	t.Parallel()
-	at := free(t, 2)
+	at := testhouse.Addresses(t, 2)
 	inner := httptest.NewTLSServer(nil)
 	t.Cleanup(inner.Close)
 	ca := filepath.Join(t.TempDir(), "ca.pem")
@@ -45,7 +47,7 @@ func TestATCPProxySpeaksTLSToItsServers(t *testing.T) {
 
 func TestAHostThatPassesThroughIsNotServedToOthers(t *testing.T) {
 	t.Parallel()
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	a := speaks(t, "a")
 	start(t, https(document(201, "secure "+at[0]+" drain_timeout: 5s"))+fmt.Sprintf("tcp_proxies:\n  db: {port: secure, sni: [test], servers: [{address: %q}]}\n", a))
 	c, err := connect(at[0])
@@ -63,7 +65,7 @@ func TestAHostThatPassesThroughIsNotServedToOthers(t *testing.T) {
 
 func TestTheServersOfATCPProxyAreChecked(t *testing.T) {
 	t.Parallel()
-	at := free(t, 2)
+	at := testhouse.Addresses(t, 2)
 	a := speaks(t, "a")
 	l, err := net.Listen("tcp", at[1])
 	if err != nil {

@@ -3,13 +3,15 @@ package control
 import (
 	"fmt"
 	"testing"
+
+	"headgate/internal/testhouse"
 )
 
 // An http3 port and a UDP proxy speak on sockets of the same kind, and may want
 // each other's in one change.
 func TestAnHTTP3PortAndAUDPProxySwapAddresses(t *testing.T) {
 	t.Parallel()
-	at := free(t, 2)
+	at := testhouse.Addresses(t, 2)
 	a := parrot(t, "a")
 	text := func(quic, dns string, status int) string {
 		return fmt.Sprintf(`version: 1

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"headgate/internal/testhouse"
 )
 
 // parrot is a UDP server that sends each datagram back behind its name.
@@ -61,7 +63,7 @@ func udpFile(proxies ...string) string {
 
 func TestAUDPProxyIsLive(t *testing.T) {
 	t.Parallel()
-	at := free(t, 2)
+	at := testhouse.Addresses(t, 2)
 	a, b := parrot(t, "a"), parrot(t, "b")
 	h := start(t, udpFile(own("dns", at[0], "", a)))
 	c := dialUDP(t, at[0])
@@ -106,7 +108,7 @@ func TestAUDPProxyIsLive(t *testing.T) {
 
 func TestAUDPAddressThatIsBusy(t *testing.T) {
 	t.Parallel()
-	at := free(t, 2)
+	at := testhouse.Addresses(t, 2)
 	a := parrot(t, "a")
 	busy, err := net.ListenPacket("udp", at[1])
 	if err != nil {
@@ -136,7 +138,7 @@ func TestAUDPAddressThatIsBusy(t *testing.T) {
 
 func TestAUDPProxyMovesToAllInterfacesAndBack(t *testing.T) {
 	t.Parallel()
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	a := parrot(t, "a")
 	narrow, port := at[0], at[0][strings.LastIndexByte(at[0], ':'):]
 	h := start(t, udpFile(own("dns", narrow, "", a)))

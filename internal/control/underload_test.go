@@ -21,6 +21,7 @@ import (
 	"pgregory.net/rapid"
 
 	"headgate/internal/control"
+	"headgate/internal/testhouse"
 )
 
 // records is a log that is read by tests.
@@ -146,22 +147,6 @@ func (s setup) String() string {
 	return b.String()
 }
 
-// freePorts returns port numbers that nobody listened on just now.
-func freePorts(t testing.TB, n int) []string {
-	t.Helper()
-	var all []string
-	for range n {
-		l, err := net.Listen("tcp4", "0.0.0.0:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer l.Close()
-		_, port, _ := net.SplitHostPort(l.Addr().String())
-		all = append(all, port)
-	}
-	return all
-}
-
 // get asks on a connection of its own and returns the status.
 func get(address string) (int, error) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
@@ -245,7 +230,7 @@ func (l *traffic) stop(t testing.TB) {
 // a change declares holds when it was applied, also where an address overlaps
 // with that of a port before.
 func TestRandomChangesUnderLoadLoseNothing(t *testing.T) {
-	ports := freePorts(t, 4)
+	ports := testhouse.Ports(t, 4)
 	steady := portSetup{"127.0.0.1:" + ports[0], 201}
 	r := run(t, setup{"steady": steady}.String())
 	l := begin(steady.address, func(status int) bool { return status >= 201 && status <= 203 })
@@ -277,7 +262,7 @@ func TestRandomChangesUnderLoadLoseNothing(t *testing.T) {
 // A port that covers more or fewer addresses than before serves the common ones
 // throughout.
 func TestAnAddressWidensAndNarrowsUnderLoad(t *testing.T) {
-	port := freePorts(t, 1)[0]
+	port := testhouse.Ports(t, 1)[0]
 	narrow := setup{"web": {"127.0.0.1:" + port, 201}}.String()
 	wide := setup{"web": {"0.0.0.0:" + port, 201}}.String()
 	r := run(t, narrow)
@@ -293,7 +278,7 @@ func TestAnAddressWidensAndNarrowsUnderLoad(t *testing.T) {
 }
 
 func TestPortsSwapTheirAddressesWithoutTouchingSockets(t *testing.T) {
-	ports := freePorts(t, 2)
+	ports := testhouse.Ports(t, 2)
 	x, y := "127.0.0.1:"+ports[0], "127.0.0.1:"+ports[1]
 	r := run(t, setup{"a": {x, 201}, "b": {y, 202}}.String())
 	since := map[string]time.Time{}

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"headgate/internal/testhouse"
 )
 
 // serves returns a question whether an address answers with a status.
@@ -23,7 +25,7 @@ func rename(t *testing.T, from, to string) {
 
 func TestTheFileIsWatched(t *testing.T) {
 	t.Parallel()
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	h := start(t, document(201, "a "+at[0]))
 	eventually(t, "the first file is served", serves(at[0], 201))
 	next := func(what string, wanted int, change func(text string)) {
@@ -69,7 +71,7 @@ func TestTheFileIsWatched(t *testing.T) {
 
 func TestWhatIsServedIsNotAppliedAgain(t *testing.T) {
 	t.Parallel()
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	text := document(201, "a "+at[0])
 	h := start(t, text)
 	p := h.c.Plan()
@@ -84,7 +86,7 @@ func TestWhatIsServedIsNotAppliedAgain(t *testing.T) {
 }
 
 func TestLinksAreFollowedWhenTheyAreSwapped(t *testing.T) {
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	h := prepare(t, "")
 	dir := filepath.Dir(h.file)
 	version := func(name string, status int) {
@@ -115,7 +117,7 @@ func TestLinksAreFollowedWhenTheyAreSwapped(t *testing.T) {
 }
 
 func TestOtherFilesOfTheDirectoryDoNotPutAChangeOff(t *testing.T) {
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	h := start(t, document(201, "a "+at[0]))
 	done := make(chan struct{})
 	var busy sync.WaitGroup
@@ -141,7 +143,7 @@ func TestADirectoryThatCannotBeReadLeavesEverything(t *testing.T) {
 	if os.Getuid() == 0 {
 		t.Skip("root may read everything")
 	}
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	h := start(t, document(201, "a "+at[0]))
 	dir := filepath.Dir(h.file)
 	if err := os.Chmod(dir, 0); err != nil {
@@ -159,7 +161,7 @@ func TestADirectoryThatCannotBeReadLeavesEverything(t *testing.T) {
 }
 
 func TestReloadOfABrokenFileIsRefused(t *testing.T) {
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	h := start(t, document(201, "a "+at[0]))
 	before := snapshot(h)
 	write(t, h.file, "version: 1\nports: [\n")
@@ -172,7 +174,7 @@ func TestReloadOfABrokenFileIsRefused(t *testing.T) {
 
 func TestReloadAndWatchTogetherEndWithTheNewestFile(t *testing.T) {
 	t.Parallel()
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	h := start(t, document(200, "a "+at[0]))
 	done := make(chan struct{})
 	var reloads sync.WaitGroup

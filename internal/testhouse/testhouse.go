@@ -5,7 +5,12 @@ package testhouse
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
+	"math/rand/v2"
 	"net"
+	"runtime"
+	"strconv"
 	"sync"
 	"testing"
 	"time"
@@ -69,4 +74,82 @@ func (l *Log) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.mu.text.String()
+}
+
+// Ports returns port numbers at which nobody listens, by TCP or UDP, on any address of
+// the machine. No other test gets them before this one has ended, also in another
+// package's process. They are below those from which the system takes the ports of
+// clients.
+func Ports(t testing.TB, n int) []string {
+	t.Helper()
+	all := make([]string, n)
+	for i := range all {
+		port, release, err := Port()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(release)
+		all[i] = strconv.Itoa(port)
+	}
+	return all
+}
+
+// Addresses returns addresses on 127.0.0.1 with free Ports.
+func Addresses(t testing.TB, n int) []string {
+	t.Helper()
+	all := make([]string, n)
+	for i, port := range Ports(t, n) {
+		all[i] = "127.0.0.1:" + port
+	}
+	return all
+}
+
+// Address is one of Addresses.
+func Address(t testing.TB) string {
+	t.Helper()
+	return Addresses(t, 1)[0]
+}
+
+// Where Port looks.
+const firstPort, ports = 12_000, 18_000
+
+// Port is one of Ports, for those who have no test at hand. Release gives it back.
+func Port() (port int, release func(), err error) {
+	for range 10_000 {
+		port := firstPort + rand.IntN(ports)
+		release, ok := reserve(port)
+		if ok && unused(port) {
+			return port, release, nil
+		}
+		release()
+	}
+	return 0, nil, errors.New("no port is free")
+}
+
+// reserve takes a port by a name of the abstract namespace, which ends with the process
+// at the latest. Other systems than Linux have none: there nothing is reserved.
+func reserve(port int) (release func(), ok bool) {
+	if runtime.GOOS != "linux" {
+		return func() {}, true
+	}
+	held, err := net.Listen("unix", fmt.Sprintf("@headgate-test-port-%d", port))
+	if err != nil {
+		return func() {}, false
+	}
+	return func() { held.Close() }, true
+}
+
+// unused reports whether a port can be listened on just now.
+func unused(port int) bool {
+	l, err := net.Listen("tcp", fmt.Sprintf(":%d", port))
+	if err != nil {
+		return false
+	}
+	l.Close()
+	c, err := net.ListenPacket("udp", fmt.Sprintf(":%d", port))
+	if err != nil {
+		return false
+	}
+	c.Close()
+	return true
 }

@@ -21,3 +21,13 @@ func TestLogIsReadWhileItIsWritten(t *testing.T) {
 	go io.WriteString(&l, "a line")
 	Eventually(t, "the line is there", func() bool { return l.String() == "a line" })
 }
+
+func TestPortsAreGivenOnce(t *testing.T) {
+	seen := map[string]bool{}
+	for _, port := range append(Ports(t, 100), Ports(t, 100)...) {
+		if seen[port] {
+			t.Errorf("port %s was given twice", port)
+		}
+		seen[port] = true
+	}
+}

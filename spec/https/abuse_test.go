@@ -16,13 +16,15 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"headgate/internal/testhouse"
 )
 
 // plainHouse is a house with one certificate, and its address.
 func plainHouse(t *testing.T) (*house, string) {
 	h, a := newHouse(t), newAuthority(t, "test authority")
 	keep(t, h.dir, "main", a.host([]string{"a.example"}))
-	address := free(t)
+	address := testhouse.Address(t)
 	h.start(secured(address, ""))
 	return h, address
 }

@@ -6,11 +6,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"headgate/internal/testhouse"
 )
 
 func TestTheHTTP3PortIsAdvertised(t *testing.T) {
 	t.Parallel()
-	h, address := newHouse(t), free(t)
+	h, address := newHouse(t), testhouse.Address(t)
 	own := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Alt-Svc", "clear") }))
 	t.Cleanup(own.Close)
 	_, port, _ := net.SplitHostPort(address)
@@ -44,7 +46,7 @@ func TestTheHTTP3PortIsAdvertised(t *testing.T) {
 
 func TestAnHTTP3PortThatWaitsIsNotAdvertised(t *testing.T) {
 	t.Parallel()
-	h, address := newHouse(t), free(t)
+	h, address := newHouse(t), testhouse.Address(t)
 	busy := takePackets(t, address)
 	h.start(withPorts(address, true, "all: {routes: [{fixed_response: {status: 200}}]}"))
 	if got := alternative(t, address, "h2", "a.example", "/"); got != "" {

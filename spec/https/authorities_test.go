@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"headgate/internal/testhouse"
 )
 
 // TestMissingAuthoritiesAtTheStartFailClosed starts without the files of authorities:
@@ -16,7 +18,7 @@ func TestMissingAuthoritiesAtTheStartFailClosed(t *testing.T) {
 	h, a := newHouse(t), newAuthority(t, "authority")
 	keep(t, h.dir, "main", a.host([]string{"a.example"}))
 	server := secureServer(t, &tls.Config{Certificates: []tls.Certificate{a.host([]string{"x"}, forAddress("127.0.0.1"))}}, sayProto)
-	required, optional, plain := free(t), free(t), free(t)
+	required, optional, plain := testhouse.Address(t), testhouse.Address(t), testhouse.Address(t)
 	text := fmt.Sprintf(`
 version: 1
 admin: {address: ""}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"testing"
+
+	"headgate/internal/testhouse"
 )
 
 // Certificates and ports change twenty times while clients ask without a pause:
@@ -15,7 +17,7 @@ func TestTwentyChangesUnderLoad(t *testing.T) {
 		keep(t, h.dir, name, a.host([]string{"a.example"}))
 	}
 	put(t, filepath.Join(h.dir, "clients.pem"), a.pem())
-	addresses := []string{free(t), free(t)}
+	addresses := []string{testhouse.Address(t), testhouse.Address(t)}
 	text := func(address, cert, settings string) string {
 		return fmt.Sprintf(`
 version: 1
@@ -56,7 +58,7 @@ func TestHTTPAndHTTPSOnOneAddressUnderLoad(t *testing.T) {
 	t.Parallel()
 	h, a := newHouse(t), newAuthority(t, "test authority")
 	keep(t, h.dir, "main", a.host([]string{"a.example"}))
-	address := free(t)
+	address := testhouse.Address(t)
 	text := func(protocol string) string {
 		return fmt.Sprintf(`
 version: 1

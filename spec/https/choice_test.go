@@ -9,6 +9,8 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"headgate/internal/testhouse"
 )
 
 // choices is a house with certificates of every kind.
@@ -19,7 +21,7 @@ func choices(t *testing.T, settings string) (address string, a *authority) {
 	keep(t, h.dir, "wild", a.host([]string{"*.example", "example"}))
 	keep(t, h.dir, "other", a.host([]string{"other.test"}))
 	keep(t, h.dir, "here", a.host([]string{"here.test"}, forAddress("127.0.0.1")))
-	address = free(t)
+	address = testhouse.Address(t)
 	h.start(fmt.Sprintf(`
 version: 1
 admin: {address: ""}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"headgate/internal/certs"
+	"headgate/internal/testhouse"
 )
 
 // twoHosts is a configuration with two certificates.
@@ -32,7 +33,7 @@ func TestFilesThatChange(t *testing.T) {
 	h, a := newHouse(t), newAuthority(t, "test authority")
 	keep(t, h.dir, "a", a.host([]string{"a.example"}))
 	keep(t, h.dir, "b", a.host([]string{"b.example"}))
-	address := free(t)
+	address := testhouse.Address(t)
 	h.start(twoHosts(address))
 	h1 := dialed{address: address, name: "a.example"}.must(t)
 	h2 := dialed{address: address, name: "a.example", proto: "h2"}.must(t)
@@ -94,7 +95,7 @@ func TestABadCertificateAtTheStartStopsNothingElse(t *testing.T) {
 			h := newHouse(t)
 			keep(t, h.dir, "a", a.host([]string{"a.example"}))
 			keep(t, h.dir, "b", a.host([]string{"b.example"}))
-			address := free(t)
+			address := testhouse.Address(t)
 			c.spoil(h.dir)
 			h.start(twoHosts(address))
 			if name != "wrong key" { // which takes that of a
@@ -128,7 +129,7 @@ func TestAChangeBesideABadCertificate(t *testing.T) {
 	t.Parallel()
 	h, a := newHouse(t), newAuthority(t, "test authority")
 	keep(t, h.dir, "a", a.host([]string{"a.example"}))
-	address := free(t)
+	address := testhouse.Address(t)
 	h.start(twoHosts(address))
 	h.apply(strings.Replace(twoHosts(address), "{host}", "{host}!", 1))
 	dialed{address: address, name: "a.example"}.must(t).want(t, "a.example", "/", 200, "a.example!")
@@ -140,7 +141,7 @@ func TestAChangeToBadFilesIsRefused(t *testing.T) {
 	h, a := newHouse(t), newAuthority(t, "test authority")
 	keep(t, h.dir, "a", a.host([]string{"a.example"}))
 	keep(t, h.dir, "b", a.host([]string{"b.example"}))
-	address := free(t)
+	address := testhouse.Address(t)
 	good := twoHosts(address)
 	h.start(good)
 	c := dialed{address: address, name: "b.example"}.must(t)
@@ -167,7 +168,7 @@ func TestAChangeToBadFilesIsRefused(t *testing.T) {
 func TestSelfSigned(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	address := free(t)
+	address := testhouse.Address(t)
 	h.start(fmt.Sprintf("version: 1\nadmin: {address: \"\"}\naccess_log: {enabled: false}\nports: {web: {address: %q, protocol: https}}\nproxies: {all: {routes: [{fixed_response: {status: 204}}]}}\n", address))
 	h.log.await(t, "port has no certificate", "port=web", "self-signed")
 	got := dialed{address: address}.must(t).ConnectionState().PeerCertificates[0]
@@ -183,7 +184,7 @@ func TestHostsWithoutCertificate(t *testing.T) {
 	h, a := newHouse(t), newAuthority(t, "test authority")
 	keep(t, h.dir, "a", a.host([]string{"a.example", "*.d.example"}))
 	keep(t, h.dir, "b", a.host([]string{"unused.example"}))
-	text := strings.Replace(twoHosts(free(t)), "{all: {", `{all: {virtual_hosts: [a.example, b.example, "*.c.example", "*.d.example", x.d.example], `, 1)
+	text := strings.Replace(twoHosts(testhouse.Address(t)), "{all: {", `{all: {virtual_hosts: [a.example, b.example, "*.c.example", "*.d.example", x.d.example], `, 1)
 	h.start(text)
 	h.log.await(t, "hosts have no certificate", "port=web", `hosts="[*.c.example b.example]"`)
 	quiet := h.log.String()

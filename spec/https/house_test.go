@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
-	"net"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -92,17 +91,6 @@ func (h *house) apply(text string) {
 	if err := h.Reload(); err != nil {
 		h.t.Fatal(err)
 	}
-}
-
-// free returns an address of this machine at which nobody listens.
-func free(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 // isReady is the word in a log of a house that runs, or has ended.

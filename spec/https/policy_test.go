@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"headgate/internal/testhouse"
 )
 
 // secured returns a configuration of one port with TLS settings, whose answer
@@ -43,7 +45,7 @@ func TestMinVersion(t *testing.T) {
 		{`min_version: "1.3"`, tls.VersionTLS13, true},
 	} {
 		h, _ := withClients(t)
-		address := free(t)
+		address := testhouse.Address(t)
 		h.start(secured(address, c.settings))
 		conn, err := tls.Dial("tcp4", address, &tls.Config{InsecureSkipVerify: true, MinVersion: c.version, MaxVersion: c.version})
 		if err == nil {
@@ -133,7 +135,7 @@ func (h *house) withPolicy(t *testing.T, policy string) {
 		settings = `client_auth: "off"`
 	}
 	if h.address == "" {
-		h.address = free(t)
+		h.address = testhouse.Address(t)
 		h.start(secured(h.address, settings))
 	} else {
 		h.apply(secured(h.address, settings))

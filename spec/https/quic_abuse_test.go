@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/quic-go/quic-go/quicvarint"
+
+	"headgate/internal/testhouse"
 )
 
 // datagram makes a datagram that means no good.
@@ -41,7 +43,7 @@ func datagram(kind int, r *rand.Rand) []byte {
 
 func TestForgedDatagramsDoNoHarm(t *testing.T) {
 	const sources = 100_000
-	h, address := newHouse(t), free(t)
+	h, address := newHouse(t), testhouse.Address(t)
 	h.start(withPorts(address, true, "all: {routes: [{fixed_response: {status: 200}}]}"))
 	to := net.UDPAddrFromAddrPort(netip.MustParseAddrPort(address))
 	before := runtime.NumGoroutine()

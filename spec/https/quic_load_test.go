@@ -12,6 +12,8 @@ import (
 
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/http3"
+
+	"headgate/internal/testhouse"
 )
 
 // three asks over HTTP/3, on one connection after the other. What the server has
@@ -72,7 +74,7 @@ func TestNothingIsLostOverHTTP3(t *testing.T) {
 	keep(t, h.dir, "main", a.host([]string{"a.example"}))
 	keep(t, h.dir, "other", a.host([]string{"a.example", "b.example"}))
 	put(t, h.dir+"/ca.pem", a.pem())
-	at := []string{free(t), free(t)}
+	at := []string{testhouse.Address(t), testhouse.Address(t)}
 	text := func(address, certificate, more string) string {
 		return fmt.Sprintf(`
 version: 1

@@ -10,6 +10,8 @@ import (
 
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/http3"
+
+	"headgate/internal/testhouse"
 )
 
 // dial3 connects over QUIC. What is wrong with a client's certificate is told when it
@@ -49,7 +51,7 @@ func TestAnHTTP3PortHasThePoliciesOfHTTPS(t *testing.T) {
 	keep(t, h.dir, "a", a.host([]string{"a.example"}))
 	keep(t, h.dir, "b", a.host([]string{"b.example"}))
 	put(t, h.dir+"/ca.pem", a.pem())
-	at := []string{free(t), free(t)}
+	at := []string{testhouse.Address(t), testhouse.Address(t)}
 	text := func(body string) string {
 		return fmt.Sprintf(`
 version: 1

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"headgate/internal/testhouse"
 )
 
 // secureServer runs an https server until the test ends and returns its address.
@@ -68,7 +70,7 @@ type inFront struct {
 // front readies a house whose routes are to have https servers.
 func front(t *testing.T) *inFront {
 	t.Helper()
-	f := &inFront{house: newHouse(t), address: free(t)}
+	f := &inFront{house: newHouse(t), address: testhouse.Address(t)}
 	f.text = fmt.Sprintf(`
 version: 1
 admin: {address: ""}

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"headgate/internal/testhouse"
 )
 
 // tool is a program that people use, run against a house.
@@ -69,7 +71,7 @@ func newSite(t *testing.T, handler http.Handler) *site {
 	t.Cleanup(upstream.Close)
 	cert := a.host([]string{"a.example"})
 	keep(t, h.dir, "main", cert)
-	s := &site{house: h, address: free(t), ca: filepath.Join(h.dir, "ca.pem"), leaf: cert.Leaf.RawSubjectPublicKeyInfo}
+	s := &site{house: h, address: testhouse.Address(t), ca: filepath.Join(h.dir, "ca.pem"), leaf: cert.Leaf.RawSubjectPublicKeyInfo}
 	put(t, s.ca, a.pem())
 	_, s.port, _ = strings.Cut(s.address, ":")
 	h.start(fmt.Sprintf(`

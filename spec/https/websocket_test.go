@@ -21,6 +21,8 @@ import (
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/http3"
 	"golang.org/x/net/http2"
+
+	"headgate/internal/testhouse"
 )
 
 // webSocket is what a client has of an extended CONNECT.
@@ -160,7 +162,7 @@ func TestAWebSocketOverAStream(t *testing.T) {
 	for name, dial := range bothExtended {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			u, h, address := newUpgraded(t, rightAccept), newHouse(t), free(t)
+			u, h, address := newUpgraded(t, rightAccept), newHouse(t), testhouse.Address(t)
 			route := fmt.Sprintf("all: {routes: [{path: /chat, strip_prefix: false, servers: [{url: %q}]}", u.url)
 			h.start(bothPorts(address, route+"]}"))
 			ws := dial(t, address, "/chat/room", "websocket")
@@ -200,7 +202,7 @@ func TestAWebSocketEndsWithItsRoute(t *testing.T) {
 	for name, dial := range bothExtended {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			u, h, address := newUpgraded(t, rightAccept), newHouse(t), free(t)
+			u, h, address := newUpgraded(t, rightAccept), newHouse(t), testhouse.Address(t)
 			h.start(bothPorts(address, fmt.Sprintf("all: {routes: [{servers: [{url: %q}]}]}", u.url)))
 			ws := dial(t, address, "/", "websocket")
 			ws.echoes(t, "hello")
@@ -239,7 +241,7 @@ func TestAWebSocketThatCannotBe(t *testing.T) {
 		for name, dial := range bothExtended {
 			t.Run(tt.name+"/"+name, func(t *testing.T) {
 				t.Parallel()
-				u, h, address := newUpgraded(t, tt.accept), newHouse(t), free(t)
+				u, h, address := newUpgraded(t, tt.accept), newHouse(t), testhouse.Address(t)
 				ordinary, auth := newOrdinary(t), newRefusing(t)
 				h.start(bothPorts(address, fmt.Sprintf(`all: {routes: [
   {servers: [{url: %q}]}, {path: /plain, servers: [{url: %q}]}, {path: /fixed, fixed_response: {status: 200}},
