@@ -30,7 +30,7 @@ type checker struct {
 	sni map[string]string
 	// unchanged reports whether nothing can have become wrong with a proxy. It may
 	// be nil.
-	unchanged func(p *Proxy) bool
+	unchanged func(name string, p *Proxy) bool
 }
 
 func newChecker(c *Config, report *schema.Report) *checker {
@@ -136,9 +136,6 @@ func covers(a, b netip.Addr) bool {
 }
 
 func (ch *checker) proxy(p *Proxy, at schema.Place) {
-	if ch.unchanged != nil && ch.unchanged(p) {
-		return
-	}
 	c := ch.c
 	checkHosts(p, at.Field("virtual_hosts"))
 	checkPortNames(c, p, at.Field("ports"))

@@ -26,7 +26,9 @@ type decoder struct {
 	doc    *document.Document
 	before *Loaded
 	// placed are the objects that were read, by kind and name.
-	placed map[string]placed
+	placed map[[2]string]placed
+	// alone is whether there is one document, in which every place is there once.
+	alone bool
 	// labels is whether labels of a container are read, in which ${ stands for itself.
 	labels bool
 }
@@ -270,39 +272,69 @@ func (d *decoder) list(n *yaml.Node, f *schema.Field, v reflect.Value, at schema
 
 // names reads a mapping from names to objects.
 func (d *decoder) names(n *yaml.Node, f *schema.Field, v reflect.Value, at schema.Place) {
+	section := f.Owner == d.model.Go
+	if section {
+		if list, ok := d.doc.Objects(f.Name); ok {
+			d.objects(list, f, v, at)
+			d.check(n, f, v, at)
+			return
+		}
+	}
 	entries, ok := d.entries(n, at, nil)
 	if !ok {
 		return
 	}
-	if v.IsNil() {
-		v.Set(reflect.MakeMapWithSize(f.Type.Go, len(entries)))
-	}
-	section := f.Owner == d.model.Go
+	d.room(f, v, len(entries))
 	for _, e := range entries {
-		if section {
-			if !d.first(f.Name, e.key.Value, e.key, at.Field(e.key.Value)) {
-				continue
-			}
-			if o := d.carried(f.Name, e.key.Value); o != nil {
-				v.SetMapIndex(reflect.ValueOf(e.key.Value), reflect.ValueOf(o))
-				continue
-			}
+		if !section || d.first(f.Name, e.key.Value, e.key.Line, e.key.Column, at) {
+			d.named(e, f, v, at, section)
 		}
-		value := reflect.New(f.Type.Go.Elem()).Elem()
-		place := at.Field(e.key.Value)
-		if fault := checkName(e.key.Value); fault != nil {
-			d.problem(e.key, place, fault.What, fault.Remedy)
-		}
-		if document.IsNull(document.Resolved(e.value)) {
-			e.value = &yaml.Node{Kind: yaml.MappingNode, Line: e.key.Line, Column: e.key.Column}
-		}
-		d.element(e.value, f, value, place)
-		if section {
-			value = d.same(f.Name, e.key.Value, value)
-		}
-		v.SetMapIndex(reflect.ValueOf(e.key.Value), value)
 	}
 	d.check(n, f, v, at)
+}
+
+// objects reads the objects of a section that the document's outline has found. Those
+// that are known are those of the configuration before.
+func (d *decoder) objects(list []document.Entry, f *schema.Field, v reflect.Value, at schema.Place) {
+	d.room(f, v, len(list))
+	kind := KindOf(f.Name)
+	for i := range list {
+		e := &list[i]
+		if !d.first(f.Name, e.Name, e.Line, e.Column, at) {
+			continue
+		}
+		if e.Known() && kind.carry(d.before.config, d.config, e.Name) {
+			continue
+		}
+		key, value := e.Nodes()
+		d.named(entry{key, value}, f, v, at, true)
+	}
+}
+
+// room makes the map v if there is none.
+func (d *decoder) room(f *schema.Field, v reflect.Value, n int) {
+	if v.IsNil() {
+		v.Set(reflect.MakeMapWithSize(f.Type.Go, n))
+	}
+}
+
+// named reads an object that has a name into the map v. Section is whether it is an
+// object of the configuration.
+func (d *decoder) named(e entry, f *schema.Field, v reflect.Value, at schema.Place, section bool) {
+	value := reflect.New(f.Type.Go.Elem()).Elem()
+	place := at.Field(e.key.Value)
+	if fault := checkName(e.key.Value); fault != nil {
+		d.problem(e.key, place, fault.What, fault.Remedy)
+	}
+	if document.IsNull(document.Resolved(e.value)) {
+		e.value = &yaml.Node{Kind: yaml.MappingNode, Line: e.key.Line, Column: e.key.Column}
+	}
+	d.element(e.value, f, value, place)
+	if section {
+		value.Interface().(Named).Info().Name = e.key.Value
+		value = d.same(f.Name, e.key.Value, value)
+	}
+	v.SetMapIndex(reflect.ValueOf(e.key.Value), value)
 }
 
 // element reads an element of the list or mapping f.

@@ -133,23 +133,19 @@ func (c *comparison) single(d *Difference) {
 // named compares the objects of a kind by name.
 func (c *comparison) named(d *Difference) {
 	first := len(d.Objects)
-	for name, is := range c.kind.objects(c.after) {
-		was := c.kind.find(c.before, name)
+	c.kind.changed(c.before, c.after, func(name string, was, is Named) {
 		switch {
 		case was == nil:
 			d.Objects = append(d.Objects, ObjectChange{Kind: c.kind.Name, Name: name, Change: Added})
+		case is == nil:
+			d.Objects = append(d.Objects, ObjectChange{Kind: c.kind.Name, Name: name, Change: Removed})
 		case was != is:
 			a, b := reflect.ValueOf(was).Elem(), reflect.ValueOf(is).Elem()
 			if fields := c.compare(a, b, schema.JoinPath(c.kind.Name, name)); len(fields) > 0 {
 				d.Objects = append(d.Objects, ObjectChange{Kind: c.kind.Name, Name: name, Change: Changed, Fields: fields})
 			}
 		}
-	}
-	for name := range c.kind.objects(c.before) {
-		if c.kind.find(c.after, name) == nil {
-			d.Objects = append(d.Objects, ObjectChange{Kind: c.kind.Name, Name: name, Change: Removed})
-		}
-	}
+	})
 	slices.SortFunc(d.Objects[first:], func(a, b ObjectChange) int { return strings.Compare(a.Name, b.Name) })
 }
 

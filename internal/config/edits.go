@@ -15,9 +15,12 @@ import (
 func (d Documents) Edit(edits ...document.Edit) (Documents, *Problem) {
 	read := make([]*document.Document, len(d.List))
 	for i, doc := range d.List {
-		outline := document.Outline{Section: isSection, Known: func(*document.Entry) bool { return true }}
+		if before := d.before.named(doc.Name); before != nil && before.Text() == string(doc.Data) {
+			read[i] = before
+			continue
+		}
 		var p *Problem
-		if read[i], p = document.Read(doc.Name, doc.Data, outline); p != nil {
+		if read[i], p = document.Read(doc.Name, doc.Data, document.Outline{Section: isSection, Before: d.before.named(doc.Name)}); p != nil {
 			return d, p
 		}
 	}
@@ -33,13 +36,20 @@ func (d Documents) Edit(edits ...document.Edit) (Documents, *Problem) {
 		}
 		read[i], changed[i] = after, true
 	}
-	out := Documents{Dir: d.Dir, List: make([]Document, len(d.List))}
+	out := Documents{Dir: d.Dir, before: d.before, List: make([]Document, len(d.List))}
 	for i, doc := range d.List {
 		if out.List[i] = doc; changed[i] {
 			out.List[i].Data = []byte(read[i].Text())
 		}
 	}
 	return out, nil
+}
+
+// Recall returns documents together with what c knows of their texts, so that edits of
+// them read no more than is new.
+func (c *Config) Recall(docs Documents) Documents {
+	docs.before = c.loaded
+	return docs
 }
 
 // choose returns the index of the document that an edit goes to.

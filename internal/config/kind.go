@@ -46,6 +46,12 @@ type Kind struct {
 	find    func(c *Config, name string) Named
 	count   func(c *Config) int
 	check   func(k *checker, name string, at schema.Place)
+	// carry takes an object as its document says it from one configuration over to
+	// another. It returns false if there is none.
+	carry func(from, to *Config, name string) bool
+	// changed calls visit for the objects that two configurations do not share, as
+	// their documents say them; one of the two is nil for what only the other has.
+	changed func(before, after *Config, visit func(name string, was, is Named))
 }
 
 // Kinds returns the table of kinds, in the order of the reference. It is shared
@@ -136,6 +142,13 @@ func many[T any, P interface {
 	k := &Kind{
 		Name: name, Noun: noun, Label: label,
 		count: func(c *Config) int { return len(in(c)) },
+		carry: func(from, to *Config, name string) bool {
+			o := in(from)[name]
+			if o != nil {
+				in(to)[name] = asWritten(o).(P)
+			}
+			return o != nil
+		},
 		find: func(c *Config, name string) Named {
 			if o := in(c)[name]; o != nil {
 				return asWritten(o)
@@ -152,6 +165,28 @@ func many[T any, P interface {
 			}
 		},
 	}
+	k.changed = func(before, after *Config, visit func(name string, was, is Named)) {
+		old, now, shared := in(before), in(after), 0
+		for name, is := range now {
+			switch was := old[name]; {
+			case was == nil:
+				visit(name, nil, asWritten(is))
+			case was != is:
+				visit(name, asWritten(was), asWritten(is))
+				shared++
+			default:
+				shared++
+			}
+		}
+		if shared == len(old) {
+			return
+		}
+		for name, was := range old {
+			if now[name] == nil {
+				visit(name, asWritten(was), nil)
+			}
+		}
+	}
 	if check != nil {
 		k.check = func(ch *checker, name string, at schema.Place) { check(ch, in(ch.c)[name], at) }
 	}
@@ -167,20 +202,6 @@ func single(name, noun string, check func(k *checker, at schema.Place)) *Kind {
 	return k
 }
 
-// name gives the objects their names.
-func (c *Config) name() {
-	for _, k := range Kinds() {
-		if k.Single {
-			continue
-		}
-		for name, o := range k.objects(c) {
-			if i := o.Info(); i.Name != name { // objects that were carried over are shared
-				i.Name = name
-			}
-		}
-	}
-}
-
 // checkKinds has every object checked, kind by kind.
 func (ch *checker) checkKinds() {
 	for _, k := range Kinds() {
@@ -192,10 +213,25 @@ func (ch *checker) checkKinds() {
 			k.check(ch, "", at)
 			continue
 		}
-		for _, name := range k.Names(ch.c) {
+		for _, name := range ch.names(k) {
 			k.check(ch, name, at.Field(name).Called(k.Noun, name))
 		}
 	}
+}
+
+// names returns the names of the objects of a kind that have to be checked, sorted.
+func (ch *checker) names(k *Kind) []string {
+	if ch.unchanged == nil || k.Name != "proxies" {
+		return k.Names(ch.c)
+	}
+	var names []string
+	for name, p := range ch.c.Proxies {
+		if !ch.unchanged(name, p) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // sortedNames returns the names of objects, sorted.

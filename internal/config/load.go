@@ -5,8 +5,6 @@ import (
 	"reflect"
 	"strings"
 
-	"go.yaml.in/yaml/v4"
-
 	"headgate/internal/config/document"
 	"headgate/internal/schema"
 )
@@ -31,6 +29,8 @@ type Documents struct {
 	Dir string
 	// List are the documents. An object stands in one of them.
 	List []Document
+
+	before *Loaded // see Config.Recall
 }
 
 // Load reads a configuration that is one file: YAML, or JSON, which is YAML. Name
@@ -49,7 +49,7 @@ type Documents struct {
 // Keys of the outermost object that begin with x- are ignored: a place for
 // anchors.
 func Load(name string, data []byte) (*Config, *Loaded, []Problem) {
-	return LoadDocuments(Documents{List: []Document{{name, data}}}, nil)
+	return LoadDocuments(Documents{List: []Document{{Name: name, Data: data}}}, nil)
 }
 
 // LoadDocuments is Load for a configuration of several documents, each of which is
@@ -117,6 +117,18 @@ func (l *Loaded) File(path string) string {
 	return ""
 }
 
+// named returns the document with a name, or nil. l may be nil.
+func (l *Loaded) named(name string) *document.Document {
+	if l != nil {
+		for _, d := range l.docs {
+			if d.Name() == name {
+				return d
+			}
+		}
+	}
+	return nil
+}
+
 // document returns the document that a path leads to; the first, if none has it.
 func (l *Loaded) document(path string) *document.Document {
 	if len(l.docs) == 0 {
@@ -144,10 +156,9 @@ func (l loader) load(docs Documents) (*Config, *Loaded, []Problem) {
 		return nil, nil, []Problem{{What: fmt.Sprintf("the configuration has %d documents", n), Remedy: fmt.Sprintf("it needs at least one, and at most %d", MaxDocuments)}}
 	}
 	report := schema.NewReport("", out)
-	d := &decoder{expand: l.expand, model: model().config, before: l.before, config: c}
+	d := &decoder{alone: len(docs.List) == 1, expand: l.expand, model: model().config, before: l.before, config: c}
 	unread := l.read(docs, out, d, report)
 	c.expanded, c.secrets, c.loaded = d.expanded, l.expand.secrets, out
-	c.name()
 	var before *Config
 	if l.before != nil {
 		before = l.before.config
@@ -163,6 +174,9 @@ func (l loader) load(docs Documents) (*Config, *Loaded, []Problem) {
 		return nil, out, report.Problems()
 	}
 	out.notes = report.Notes()
+	for _, doc := range out.docs {
+		doc.Forget()
+	}
 	return c, out, nil
 }
 
@@ -170,7 +184,7 @@ func (l loader) load(docs Documents) (*Config, *Loaded, []Problem) {
 // one of which nothing could be read.
 func (l loader) read(docs Documents, out *Loaded, d *decoder, report *schema.Report) (unread bool) {
 	for _, src := range docs.List {
-		doc, p := document.Read(src.Name, src.Data, document.Outline{Section: isSection, Known: d.knows})
+		doc, p := document.Read(src.Name, src.Data, document.Outline{Section: isSection, Before: l.before.named(src.Name)})
 		if f := d.foreign(src, doc); f != nil {
 			p = f
 		}
@@ -192,9 +206,9 @@ func (l loader) read(docs Documents, out *Loaded, d *decoder, report *schema.Rep
 func (l loader) check(c *Config, d *decoder, report *schema.Report) {
 	ch := newChecker(c, report)
 	if l.before != nil && len(l.before.notes) < schema.MaxNotes && sameAround(l.before.config, c) {
-		ch.unchanged = func(p *Proxy) bool { return l.before.config.Proxies[p.Name] == p }
+		ch.unchanged = func(name string, p *Proxy) bool { return l.before.config.Proxies[name] == p }
 		for _, n := range l.before.notes {
-			if p := proxyOf(c, n.Field); p != nil && ch.unchanged(p) {
+			if p := proxyOf(c, n.Field); p != nil && ch.unchanged(p.Name, p) {
 				n.File = ""
 				n.Line, n.Column = 0, 0
 				report.AddNote(n)
@@ -255,7 +269,7 @@ func (d *decoder) whole(doc *document.Document, at schema.Place) {
 			d.unknown(e.key, o, at)
 		case isSection(f.Name) || f.Name == "version":
 			d.field(e.value, f, v.FieldByIndex(f.Index), at.Field(f.Name))
-		case d.first(f.Name, "", e.key, at.Field(f.Name)):
+		case d.first(f.Name, "", e.key.Line, e.key.Column, at.Field(f.Name)):
 			d.field(e.value, f, v.FieldByIndex(f.Index), at.Field(f.Name))
 		}
 	}
@@ -264,18 +278,24 @@ func (d *decoder) whole(doc *document.Document, at schema.Place) {
 	}
 }
 
-// first reports whether no document before has the object, and tells of it
-// otherwise.
-func (d *decoder) first(section, name string, key *yaml.Node, at schema.Place) bool {
-	id := section + "\x00" + name
+// first reports whether no document before has the object of a section, or the single
+// one for which name is "", and tells of it otherwise.
+func (d *decoder) first(section, name string, line, column int, at schema.Place) bool {
+	if d.alone {
+		return true
+	}
+	id := [2]string{section, name}
 	if by, twice := d.placed[id]; twice && by.doc != d.doc {
-		d.problem(key, at, fmt.Sprintf("stands in %s:%d:%d too", by.doc.Name(), by.line, by.column), "remove one of them, or choose another name")
+		if name != "" {
+			at = at.Field(name)
+		}
+		at.ProblemAt(line, column, fmt.Sprintf("stands in %s:%d:%d too", by.doc.Name(), by.line, by.column), "remove one of them, or choose another name")
 		return false
 	}
 	if d.placed == nil {
-		d.placed = map[string]placed{}
+		d.placed = map[[2]string]placed{}
 	}
-	d.placed[id] = placed{d.doc, key.Line, key.Column}
+	d.placed[id] = placed{d.doc, line, column}
 	return true
 }
 
@@ -283,28 +303,6 @@ func (d *decoder) first(section, name string, key *yaml.Node, at schema.Place) b
 type placed struct {
 	doc          *document.Document
 	line, column int
-}
-
-// knows reports whether the configuration before has what an entry's text says.
-func (d *decoder) knows(e *document.Entry) bool {
-	if d.before == nil || e.HasVariable() {
-		return false
-	}
-	for _, doc := range d.before.docs {
-		if was := doc.Entry(e.Section, e.Name); was != nil {
-			return was.Text == e.Text && KindOf(e.Section).Find(d.before.config, e.Name) != nil
-		}
-	}
-	return false
-}
-
-// carried returns the object of the configuration before, if the document that is
-// read says of it what was said then.
-func (d *decoder) carried(section, name string) Named {
-	if e := d.doc.Entry(section, name); e == nil || !e.Known() {
-		return nil
-	}
-	return KindOf(section).Find(d.before.config, name)
 }
 
 // same returns the object of the configuration before if it is like the one that
@@ -317,7 +315,6 @@ func (d *decoder) same(section, name string, v reflect.Value) reflect.Value {
 	if was == nil {
 		return v
 	}
-	v.Interface().(Named).Info().Name = name
 	if before := reflect.ValueOf(was); reflect.DeepEqual(was, v.Interface()) {
 		return before
 	}

@@ -80,6 +80,7 @@ type change struct {
 	verb    Verb
 	from    func() (config.Documents, error)
 	docs    config.Documents
+	digests map[string]history.Digest // of docs, by name
 	// documents is the configuration that they say. A change that comes from a source
 	// has it from the beginning, reads none and saves none.
 	documents *config.Config
@@ -150,6 +151,7 @@ func (ch *change) read() (err error) {
 		return nil
 	}
 	ch.docs, err = ch.from()
+	ch.digests = digests(ch.docs)
 	return err
 }
 
@@ -278,12 +280,13 @@ func (ch *change) request() history.Request {
 		if full, err := filepath.Abs(name); err == nil {
 			name = full
 		}
-		was := history.DigestOf(d.Data) // is not written
+		now := ch.digests[d.Name]
+		was := now // is not written
 		if ch.made != nil {
 			was = ch.made[name]
 		}
 		delete(removed, name)
-		q.Documents = append(q.Documents, history.Document{Name: name, Was: was, Data: d.Data})
+		q.Documents = append(q.Documents, history.Document{Name: name, Was: was, Data: d.Data, Now: now})
 	}
 	for _, name := range slices.Sorted(maps.Keys(removed)) {
 		q.Documents = append(q.Documents, history.Document{Name: name, Was: ch.made[name]})
@@ -353,7 +356,7 @@ func (c *Control) noteLocked(ch *change, err error) {
 	c.mu.refused = nil
 	c.changes.note(ch.revision, ch.cause, ch.changed)
 	if ch.made != nil {
-		c.mu.seen = ETag(ch.docs) // so that the watch does not apply it again
+		c.mu.seen = etagOf(ch.digests) // so that the watch does not apply it again
 	}
 	switch {
 	case ch.rollsBack != 0:

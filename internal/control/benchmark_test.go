@@ -11,6 +11,7 @@ import (
 
 	"headgate/internal/config"
 	edits "headgate/internal/config/document"
+	"headgate/internal/testhouse"
 )
 
 // crowdOf returns a configuration of n proxies with three routes each. Note stands in
@@ -30,7 +31,7 @@ func crowdOf(n, note int) string {
 // editable returns a control that serves a file of ten thousand proxies and one more.
 func editable(b *testing.B, note string) *Control {
 	name := filepath.Join(b.TempDir(), "headgate.yaml")
-	text := crowdOf(9_999, 0) + "  last: {routes: [{fixed_response: {status: 200}}]}" + note + "\n"
+	text := "ports: {web: {address: \"" + testhouse.Address(b) + "\", protocol: http}}\n" + crowdOf(9_999, 0) + "  last: {routes: [{fixed_response: {status: 200}}]}" + note + "\n"
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		b.Fatal(err)
 	}
@@ -110,7 +111,8 @@ func BenchmarkApplyAll(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer c.close()
-	texts := []string{crowdOf(10_000, 1), crowdOf(10_000, 2)}
+	port := "ports: {web: {address: \"" + testhouse.Address(b) + "\", protocol: http}}\n"
+	texts := []string{port + crowdOf(10_000, 1), port + crowdOf(10_000, 2)}
 	n := 0
 	b.ReportAllocs()
 	for b.Loop() {

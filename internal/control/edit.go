@@ -79,12 +79,13 @@ func (c *Control) Change(e Edit) (Event, error) {
 		if err != nil {
 			return now, err
 		}
-		if tag := ETag(now); e.IfMatch != "" && e.IfMatch != "*" && e.IfMatch != tag {
+		ch.made = digests(now)
+		tag := etagOf(ch.made)
+		if e.IfMatch != "" && e.IfMatch != "*" && e.IfMatch != tag {
 			return now, &Stale{tag}
 		}
-		ch.made = digests(now)
-		ch.now = c.saidLocked(now, ch.next.Before)
-		return e.Do(now, ch.now)
+		ch.now = c.saidLocked(now, tag, ch.next.Before)
+		return e.Do(ch.now.Recall(now), ch.now)
 	}
 	ch.checked, ch.records = e.Check, e.Records
 	if e.DryRun {
@@ -102,11 +103,11 @@ func (c *Control) Change(e Edit) (Event, error) {
 	return ch.event(err), err
 }
 
-// saidLocked returns what documents say: the configuration in force, unless somebody has
+// saidLocked returns what documents with this tag say: those in force, unless somebody has
 // edited them since it was applied.
-func (c *Control) saidLocked(docs config.Documents, inForce *config.Config) *config.Config {
+func (c *Control) saidLocked(docs config.Documents, tag string, inForce *config.Config) *config.Config {
 	inForce = inForce.Documents()
-	if inForce != nil && ETag(docs) == c.mu.seen {
+	if inForce != nil && tag == c.mu.seen {
 		return inForce
 	}
 	if said, _, problems := config.LoadDocuments(docs, inForce); len(problems) == 0 {

@@ -3,6 +3,7 @@
 package file
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -34,11 +35,15 @@ func Read(name string, most int64, tooLarge string) ([]byte, error) {
 	case info.Size() > most:
 		return nil, fmt.Errorf("read %s: it has %d bytes, %s", name, info.Size(), tooLarge)
 	}
-	data, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err != nil {
+	var b bytes.Buffer
+	b.Grow(int(info.Size()) + bytes.MinRead)
+	if _, err := b.ReadFrom(io.LimitReader(f, most+1)); err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, cause(err))
 	}
-	return data, nil
+	if int64(b.Len()) > most { // it has grown meanwhile
+		return nil, fmt.Errorf("read %s: it has %d bytes, %s", name, b.Len(), tooLarge)
+	}
+	return b.Bytes(), nil
 }
 
 // cause returns what is below the path and operation of a file error.

@@ -86,7 +86,7 @@ func Compile(cfg *config.Config, prev *Plan, house House, report *schema.Report)
 	c := newCompiler(cfg, prev, house, report)
 	for _, name := range slices.Sorted(maps.Keys(cfg.Ports)) {
 		if port := cfg.Ports[name]; port.Active {
-			c.plan.ports = append(c.plan.ports, c.newPort(port))
+			c.plan.ports = append(c.plan.ports, c.newPort(port, prev.hostsOf(name)))
 		}
 	}
 	c.pairPorts()
@@ -174,7 +174,8 @@ func newCompiler(cfg *config.Config, prev *Plan, house House, report *schema.Rep
 // count notes a counter of the unit that is being compiled.
 func (c *compiler) count(r retirer) { c.keeper.unit.counters = append(c.keeper.unit.counters, r) }
 
-func (c *compiler) newPort(settings *config.Port) *Port {
+// newPort makes a port, which will have about as many hosts as hosts says.
+func (c *compiler) newPort(settings *config.Port, hosts int) *Port {
 	l := &settings.Limits
 	at := c.report.Root().Field("ports").Field(settings.Name).Called("port", settings.Name)
 	p := &Port{settings: settings, minBodyRate: int64(l.MinBodyRate), challenges: c.house.Challenges, challenged: c.challenged, announcers: newAnnouncers(settings.ProxyProtocol, at.Field("proxy_protocol"))}
@@ -195,7 +196,7 @@ func (c *compiler) newPort(settings *config.Port) *Port {
 	}
 	p.outside = exchange.Pipeline{Log: c.house.Log, Done: c.appendDone(nil, *place, c.config.AccessLog.Enabled, true)}
 	c.claims[p] = &claims{
-		exact: map[string][]*member{}, wildcard: map[string][]*member{}, regex: map[string][]*member{},
+		exact: make(map[string][]*member, hosts), wildcard: map[string][]*member{}, regex: map[string][]*member{},
 		patterns: map[string]config.VirtualHost{},
 	}
 	return p

@@ -116,6 +116,14 @@ func (p *Plan) Port(name string) *Port {
 	return nil
 }
 
+// hostsOf returns how many exact hosts a port has. P may be nil.
+func (p *Plan) hostsOf(name string) int {
+	if p == nil || p.Port(name) == nil {
+		return 0
+	}
+	return len(p.Port(name).hosts.exact)
+}
+
 // At returns who listens on this address over TCP: an active port, or that of a
 // TCP proxy; nil if nobody does.
 func (p *Plan) At(address netip.AddrPort) *Port {

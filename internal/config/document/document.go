@@ -15,8 +15,6 @@
 package document
 
 import (
-	"strings"
-
 	"go.yaml.in/yaml/v4"
 
 	"headgate/internal/schema"
@@ -25,10 +23,16 @@ import (
 // Document is a file as it was read. It is not changed and may be used by several
 // goroutines at once.
 type Document struct {
-	name    string
-	text    string
-	root    *yaml.Node
-	entries map[place]*Entry
+	name string
+	text string
+	root *yaml.Node
+	// list are the entries that the outline has found, in their order, and index says
+	// where in it they are. It is nil for a file that was read as a whole.
+	list  []Entry
+	index map[place]int
+	// others are the entries that the outline did not find: those of sections that
+	// stand in brackets, or all.
+	others map[place]*Entry
 }
 
 // place is where an entry stands: a key of the outermost object, and a name below
@@ -46,10 +50,11 @@ type Entry struct {
 	// below it. It is "" where the file is not plain enough to tell.
 	Text string
 
-	start  int // of Text in the file
-	indent int
-	value  *yaml.Node
-	known  bool // not parsed, as the reader knows what the text says
+	start    int // of Text in the file
+	indent   int
+	value    *yaml.Node // nil where the text is known
+	known    bool       // not parsed, as the document before has the same text
+	variable bool       // there is ${ in Text
 }
 
 // Outline tells Read how to take a file apart.
@@ -57,45 +62,49 @@ type Outline struct {
 	// Section reports whether what stands at a key of the outermost object has
 	// entries of its own.
 	Section func(key string) bool
-	// Known reports whether the reader knows already what the entry's text says, so
-	// that it is not parsed. It may be nil. The entries were parsed before, in the
-	// same section.
-	Known func(e *Entry) bool
+	// Before is the file as it was read before, or nil. Entries of sections that have
+	// the text that they had then are known: they are not parsed, unless there is a
+	// variable in them. Where the file is the same but for one stretch, only that is
+	// looked at.
+	Before *Document
 }
 
 // Read reads a file. Name is what problems call it; data is not kept. The problem
 // says why the file is not YAML, or out of bounds.
 func Read(name string, data []byte, o Outline) (*Document, *schema.Problem) {
-	if p := checkSize(name, data); p != nil {
+	return read(name, string(data), o)
+}
+
+func read(name, text string, o Outline) (*Document, *schema.Problem) {
+	if p := checkSize(name, text); p != nil {
 		return nil, p
 	}
-	d := &Document{name: name, text: string(data)}
+	d := &Document{name: name, text: text}
 	if d.readOutline(o) {
 		return d, nil
 	}
-	root, p := Tree(name, data)
+	root, p := Tree(name, []byte(text))
 	if p != nil {
 		return nil, p
 	}
-	d.root = root
-	d.list(o)
+	d = &Document{name: name, text: d.text, root: root, others: map[place]*Entry{}}
+	d.enterAll(o)
 	return d, nil
 }
 
-// list notes the entries of a tree that was read as a whole.
-func (d *Document) list(o Outline) {
-	d.entries = map[place]*Entry{}
+// enterAll notes the entries of a tree that was read as a whole.
+func (d *Document) enterAll(o Outline) {
 	eachField(d.root, func(key, value *yaml.Node) {
 		d.enter(&Entry{Name: key.Value, Line: key.Line, Column: key.Column, value: value})
 		if o.Section == nil || !o.Section(key.Value) {
 			return
 		}
-		d.listSection(key.Value, value)
+		d.enterSection(key.Value, value)
 	})
 }
 
-// listSection notes the entries of a section whose value was parsed as a whole.
-func (d *Document) listSection(section string, n *yaml.Node) {
+// enterSection notes the entries of a section whose value was parsed as a whole.
+func (d *Document) enterSection(section string, n *yaml.Node) {
 	eachField(Resolved(n), func(key, value *yaml.Node) {
 		d.enter(&Entry{Section: section, Name: key.Value, Line: key.Line, Column: key.Column, value: value})
 	})
@@ -104,8 +113,8 @@ func (d *Document) listSection(section string, n *yaml.Node) {
 // enter notes an entry, unless there is one at its place.
 func (d *Document) enter(e *Entry) {
 	at := place{e.Section, e.Name}
-	if d.entries[at] == nil {
-		d.entries[at] = e
+	if d.others[at] == nil {
+		d.others[at] = e
 	}
 }
 
@@ -125,22 +134,53 @@ func (d *Document) Name() string { return d.name }
 // Text returns the file's content.
 func (d *Document) Text() string { return d.text }
 
-// Root returns the tree of the file. Entries that were known have an empty object
-// in their place.
+// Root returns the tree of the file. A section of which Objects returns the entries
+// is an empty object there.
 func (d *Document) Root() *yaml.Node { return d.root }
 
 // Entry returns the entry at a place, or nil. Section is "" for one of the
 // outermost object.
-func (d *Document) Entry(section, name string) *Entry { return d.entries[place{section, name}] }
+func (d *Document) Entry(section, name string) *Entry {
+	at := place{section, name}
+	if i, ok := d.index[at]; ok {
+		return &d.list[i]
+	}
+	return d.others[at]
+}
 
-// node returns the tree of an entry, which is parsed now if it was not.
-func (e *Entry) node() *yaml.Node {
-	if e.known {
-		if _, value := new(quick).entry(e); value != nil {
-			return value
+// Objects returns the entries of a section in their order. It returns false for one that
+// stands in the tree with all that is in it. The entries are not changed.
+func (d *Document) Objects(section string) ([]Entry, bool) {
+	i, ok := d.index[place{"", section}]
+	if !ok || d.list[i].Text != "" {
+		return nil, false
+	}
+	first := i + 1
+	for i = first; i < len(d.list) && d.list[i].Section == section; i++ {
+	}
+	return d.list[first:i], true
+}
+
+// Forget gives up the trees of the entries that can be parsed again from their text. It
+// is for whoever has read the document, before others do.
+func (d *Document) Forget() {
+	for i := range d.list {
+		if e := &d.list[i]; e.Section != "" && e.value != nil {
+			e.known, e.value = !e.variable, nil
 		}
 	}
-	return e.value
+}
+
+// Nodes returns the key and the tree of an entry. That of one that is known is parsed
+// now.
+func (e *Entry) Nodes() (key, value *yaml.Node) {
+	if e.value == nil {
+		if key, value = new(quick).entry(e); value != nil {
+			return key, value
+		}
+		return keyNode(e), &yaml.Node{Kind: yaml.MappingNode, Line: e.Line, Column: e.Column}
+	}
+	return keyNode(e), e.value
 }
 
 // Position returns line and column, from 1, of the value of the field with this
@@ -157,13 +197,13 @@ func (d *Document) Position(path string) (line, column int) {
 		var step Step
 		step, path = CutStep(path)
 		key, value := step.Find(Resolved(n))
+		if depth == 1 && step.Index < 0 && value == nil {
+			if e := d.Entry(section, step.Name); e != nil {
+				key, value = e.Nodes()
+			}
+		}
 		if value == nil {
 			break
-		}
-		if depth == 1 && step.Index < 0 {
-			if e := d.Entry(section, step.Name); e != nil && e.known {
-				value = e.node()
-			}
 		}
 		section = step.Name
 		n = value
@@ -191,9 +231,14 @@ func (d *Document) Holds(path string) bool {
 
 // hasSection reports whether the entries of a key were taken apart.
 func (d *Document) hasSection(key string) bool {
-	e := d.Entry("", key)
+	if _, ok := d.Objects(key); ok {
+		return true
+	}
+	e := d.others[place{"", key}]
 	if e == nil {
-		return false
+		if e = d.Entry("", key); e == nil {
+			return false
+		}
 	}
 	n := Resolved(e.value)
 	return n.Kind == yaml.MappingNode && len(n.Content) > 1 && d.Entry(key, n.Content[0].Value) != nil
@@ -201,6 +246,3 @@ func (d *Document) hasSection(key string) bool {
 
 // Known reports whether the entry was known, so that it was not parsed.
 func (e *Entry) Known() bool { return e.known }
-
-// HasVariable reports whether there is ${…} in the entry's text.
-func (e *Entry) HasVariable() bool { return strings.Contains(e.Text, "${") }

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -80,7 +81,8 @@ type editing struct {
 	want    *value // what it shall be, nil for none
 	value   *value
 	now     *Document
-	made    bool // the field that was not there
+	root    *yaml.Node // of now, see tree
+	made    bool       // the field that was not there
 	src     *source
 }
 
@@ -133,49 +135,64 @@ func plainName(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
-// neighbour is the entry behind which a new one is put: the last of its section, or,
-// where the section itself is new, the last of the document.
-func (ed *editing) neighbour(d *Document) place {
-	last := func(n *yaml.Node) string {
-		if n = Resolved(n); n.Kind != yaml.MappingNode || len(n.Content) < 2 {
-			return ""
-		}
-		return n.Content[len(n.Content)-2].Value
-	}
-	if e := d.Entry("", ed.focus.section); ed.focus.section != "" && e != nil {
-		return place{ed.focus.section, last(e.value)}
-	}
-	if e := d.Entry("", last(d.root)); e != nil {
-		return place{e.Name, last(e.value)}
-	}
-	return place{}
-}
-
-// read reads a text of which nothing but the entry that is edited needs to be
-// parsed, and its neighbour.
+// read reads a text of which nothing but what was changed needs to be parsed.
 func (ed *editing) read(text string, before *Document) (p *schema.Problem) {
-	neighbour := ed.neighbour(before)
-	known := func(e *Entry) bool {
-		at := place{e.Section, e.Name}
-		was := before.entries[at]
-		edited := at == ed.focus || at == neighbour || e.Section == ed.focus.section && e.Name == ed.edit.To || e.Section == ed.focus.name
-		return !edited && was != nil && was.Text == e.Text
-	}
-	ed.now, p = Read(before.name, []byte(text), Outline{Section: ed.section, Known: known})
-	if p != nil {
-		ed.now = before
-		return ed.problem(nil, "the document could not be read after the edit: "+p.What, "edit the file by hand")
+	ed.now = before
+	if text != before.text {
+		if ed.now, p = read(before.name, text, Outline{Section: ed.section, Before: before}); p != nil {
+			ed.now = before
+			return ed.problem(nil, "the document could not be read after the edit: "+p.What, "edit the file by hand")
+		}
 	}
 	ed.src = newSource(text)
+	ed.root = ed.tree()
 	return nil
 }
 
+// tree returns the tree of the document, with what an edit has to look at in it: of a
+// section whose entries stand beside it those are the one that is edited, the one that
+// gets its name, and the first and the last. A new section is put behind the last entry.
+func (ed *editing) tree() *yaml.Node {
+	if ed.now.list == nil {
+		return ed.now.root
+	}
+	section := cmp.Or(ed.focus.section, ed.focus.name)
+	root := *ed.now.root
+	root.Content = slices.Clone(root.Content)
+	for i := 0; i+1 < len(root.Content); i += 2 {
+		key := root.Content[i].Value
+		list, ok := ed.now.Objects(key)
+		if !ok || key != section && i+2 < len(root.Content) {
+			continue
+		}
+		part := yaml.Node{Kind: yaml.MappingNode, Line: root.Content[i+1].Line, Column: root.Content[i+1].Column}
+		for j := range list {
+			e := &list[j]
+			edited := key == section && (ed.focus.section == "" || e.Name == ed.focus.name || e.Name == ed.edit.To)
+			if edited || j == 0 || j == len(list)-1 {
+				key, value := e.Nodes()
+				part.Content = append(part.Content, key, value)
+			}
+		}
+		root.Content[i+1] = &part
+	}
+	return &root
+}
+
 // entry returns what an entry means, nil if there is none.
-func (ed *editing) entry(at place) *value { return ed.now.meaningOf(at) }
+func (ed *editing) entry(at place) *value {
+	if at.section == "" {
+		if _, n := (Step{at.name, -1}).Find(ed.root); n != nil {
+			return meaning(n)
+		}
+	}
+	return ed.now.meaningOf(at)
+}
 
 func (d *Document) meaningOf(at place) *value {
-	if e := d.entries[at]; e != nil {
-		return meaning(e.node())
+	if e := d.Entry(at.section, at.name); e != nil {
+		_, n := e.Nodes()
+		return meaning(n)
 	}
 	return nil
 }
@@ -279,30 +296,64 @@ func (ed *editing) verify(before *Document) *schema.Problem {
 	renamed := place{ed.focus.section, ""}
 	if ed.edit.Op == Rename && len(ed.steps) == ed.depth() {
 		renamed.name = ed.edit.To
-		if before.entries[renamed] != nil || !ed.entry(renamed).same(ed.want) {
+		if before.Entry(renamed.section, renamed.name) != nil || !ed.entry(renamed).same(ed.want) {
 			return ed.problem(nil, fmt.Sprintf("there is %q already", ed.edit.To), "take another name")
 		}
 	}
-	all := map[place]bool{}
-	for at := range before.entries {
-		all[at] = true
+	for i, e := range before.each {
+		if p := ed.untouched(e.place(), renamed, e, ed.now.near(i, e.place()), before); p != nil {
+			return p
+		}
 	}
-	for at := range ed.now.entries {
-		all[at] = true
-	}
-	for at := range all {
-		switch a, b := before.entries[at], ed.now.entries[at]; {
-		case at == ed.focus || at == renamed || at == (place{"", ed.focus.section}) || at.section == ed.focus.name && ed.focus.section == "":
-		case at.section == "" && ed.section(at.name): // it is its entries
-		case a != nil && b != nil && a.Text != "" && a.Text == b.Text:
-		case before.meaningOf(at).same(ed.now.meaningOf(at)):
-		default:
-			name := at.name
-			if at.section != "" {
-				name = schema.JoinPath(at.section, at.name)
-			}
-			return ed.problem(nil, "the edit would change "+name+" too, which has the same anchor", "edit the file by hand, where the anchor stands")
+	for i, e := range ed.now.each {
+		if before.near(i, e.place()) != nil {
+			continue
+		}
+		if p := ed.untouched(e.place(), renamed, nil, e, before); p != nil {
+			return p
 		}
 	}
 	return nil
 }
+
+// untouched holds that an entry which is not edited says what it said. Either may be
+// nil.
+func (ed *editing) untouched(at, renamed place, was, is *Entry, before *Document) *schema.Problem {
+	switch {
+	case was != nil && is != nil && was.Text != "" && was.Text == is.Text:
+	case at == ed.focus || at == renamed || at == (place{"", ed.focus.section}) || at.section == ed.focus.name && ed.focus.section == "":
+	case at.section == "" && ed.section(at.name): // it is its entries
+	case before.meaningOf(at).same(ed.now.meaningOf(at)):
+	default:
+		name := at.name
+		if at.section != "" {
+			name = schema.JoinPath(at.section, at.name)
+		}
+		return ed.problem(nil, "the edit would change "+name+" too, which has the same anchor", "edit the file by hand, where the anchor stands")
+	}
+	return nil
+}
+
+// each calls visit for every entry with its number, until it returns false.
+func (d *Document) each(visit func(i int, e *Entry) bool) {
+	for i := range d.list {
+		if !visit(i, &d.list[i]) {
+			return
+		}
+	}
+	for _, e := range d.others {
+		if !visit(len(d.list), e) {
+			return
+		}
+	}
+}
+
+// near returns the entry at a place, or nil. It is quick where that has the number i.
+func (d *Document) near(i int, at place) *Entry {
+	if i < len(d.list) && d.list[i].place() == at {
+		return &d.list[i]
+	}
+	return d.Entry(at.section, at.name)
+}
+
+func (e *Entry) place() place { return place{e.Section, e.Name} }

@@ -14,11 +14,11 @@ import (
 type outline struct {
 	text    string
 	section func(string) bool
-	entries []*Entry
+	entries []Entry
 
 	in     string // the section, "" outside of one
 	indent int    // of its entries, -1 before the first
-	open   *Entry
+	open   bool   // the last entry has not ended
 	at     int
 	line   int
 }
@@ -29,44 +29,70 @@ func (d *Document) readOutline(o Outline) bool {
 	if o.Section == nil {
 		return false
 	}
-	found := outline{text: d.text, section: o.Section, indent: -1}
-	if !found.scan() {
-		return false
+	if o.Before == nil || !d.reread(o) {
+		found := outline{text: d.text, section: o.Section, indent: -1}
+		if !found.scan() {
+			return false
+		}
+		d.list, d.index = found.entries, nil
+		d.know(0, o.Before)
 	}
-	d.entries = make(map[place]*Entry, len(found.entries))
-	d.root = &yaml.Node{Kind: yaml.MappingNode, Line: found.entries[0].Line, Column: 1}
-	var section *yaml.Node
+	return d.number() && d.parse(o)
+}
+
+// know marks the entries from first on whose text the document before has.
+func (d *Document) know(first int, before *Document) {
+	for i := range d.list[first:] {
+		e := &d.list[first+i]
+		if e.variable = strings.Contains(e.Text, "${"); e.variable || before == nil || e.Section == "" {
+			continue
+		}
+		was := before.Entry(e.Section, e.Name)
+		e.known = was != nil && was.Text == e.Text
+	}
+}
+
+// number makes the index, if it is not that of the document before. It returns false if
+// two entries are at one place.
+func (d *Document) number() bool {
+	if d.index != nil {
+		return true
+	}
+	d.index = make(map[place]int, len(d.list))
+	for i := range d.list {
+		d.index[d.list[i].place()] = i
+	}
+	return len(d.index) == len(d.list)
+}
+
+// parse makes the tree of the file, and those of the entries that are not known.
+func (d *Document) parse(o Outline) bool {
+	d.root = &yaml.Node{Kind: yaml.MappingNode, Line: d.list[0].Line, Column: 1}
 	var q quick
-	for i, e := range found.entries {
-		at := place{e.Section, e.Name}
-		if d.entries[at] != nil {
-			return false
-		}
-		d.entries[at] = e
-		if e.Section == "" && i+1 < len(found.entries) && found.entries[i+1].Section != "" && o.Section(e.Name) {
-			first := found.entries[i+1]
-			section = &yaml.Node{Kind: yaml.MappingNode, Line: first.Line, Column: first.Column}
-			e.value = section
-			d.root.Content = append(d.root.Content, keyNode(e), section)
+	for i := range d.list {
+		e := &d.list[i]
+		switch {
+		case e.known:
 			continue
+		case e.Text == "": // a section
+			if i+1 == len(d.list) || d.list[i+1].Section == "" {
+				return false
+			}
+			e.value = &yaml.Node{Kind: yaml.MappingNode, Line: d.list[i+1].Line, Column: d.list[i+1].Column}
+		default:
+			if _, e.value = q.entry(e); e.value == nil {
+				return false
+			}
 		}
-		into := d.root
 		if e.Section != "" {
-			into = section
-		}
-		if o.Known != nil && e.Section != "" && o.Known(e) {
-			e.known, e.value = true, &yaml.Node{Kind: yaml.MappingNode, Line: e.Line, Column: e.Column}
-			into.Content = append(into.Content, keyNode(e), e.value)
 			continue
 		}
-		key, value := q.entry(e)
-		if value == nil {
-			return false
-		}
-		e.value = value
-		into.Content = append(into.Content, key, value)
-		if e.Section == "" && o.Section(e.Name) {
-			d.listSection(e.Name, value)
+		d.root.Content = append(d.root.Content, keyNode(e), e.value)
+		if e.Text != "" && o.Section(e.Name) {
+			if d.others == nil {
+				d.others = map[place]*Entry{}
+			}
+			d.enterSection(e.Name, e.value)
 		}
 	}
 	return true
@@ -110,7 +136,7 @@ func (o *outline) scan() bool {
 		}
 		rest := line[indent:]
 		if rest == "" || rest[0] == '#' {
-			if o.open == nil && !printable(rest) {
+			if !o.open && !printable(rest) {
 				return false
 			}
 			continue
@@ -127,24 +153,24 @@ func (o *outline) scan() bool {
 func (o *outline) entry(rest string, indent, start int) bool {
 	switch {
 	case indent > 0 && o.in == "":
-		return o.open != nil
+		return o.open
 	case indent > 0 && o.indent < 0:
 		o.indent = indent
 	case indent > 0 && indent < o.indent:
 		return false
 	}
 	if indent > 0 && indent > o.indent {
-		return o.open != nil
+		return o.open
 	}
 	length := KeyLength(rest)
 	if length == 0 {
 		return false
 	}
 	o.close(start)
-	e := &Entry{Name: strings.Clone(rest[:length]), Line: o.line, Column: indent + 1, start: start, indent: indent}
-	o.entries = append(o.entries, e)
+	o.entries = append(o.entries, Entry{Name: strings.Clone(rest[:length]), Line: o.line, Column: indent + 1, start: start, indent: indent})
+	e := &o.entries[len(o.entries)-1]
 	if indent > 0 {
-		e.Section, o.open = o.in, e
+		e.Section, o.open = o.in, true
 		return true
 	}
 	o.in, o.indent = "", -1
@@ -152,15 +178,16 @@ func (o *outline) entry(rest string, indent, start int) bool {
 		o.in = e.Name
 		return printable(rest)
 	}
-	o.open = e
+	o.open = true
 	return true
 }
 
 // close ends the entry that is open.
 func (o *outline) close(end int) {
-	if o.open != nil {
-		o.open.Text = o.text[o.open.start:end]
-		o.open = nil
+	if o.open {
+		e := &o.entries[len(o.entries)-1]
+		e.Text = o.text[e.start:end]
+		o.open = false
 	}
 }
 

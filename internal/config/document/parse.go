@@ -66,12 +66,12 @@ func Parse(name string, data []byte) (*yaml.Node, *schema.Problem) {
 }
 
 // checkSize refuses what is too large to be a configuration.
-func checkSize(name string, data []byte) *schema.Problem {
+func checkSize(name, data string) *schema.Problem {
 	if len(data) > int(MaxSize) {
 		return &schema.Problem{File: name, What: fmt.Sprintf("the file has %d bytes, more than the maximum of %v", len(data), MaxSize),
 			Remedy: "name the configuration file, not another one"}
 	}
-	if n := bytes.Count(data, []byte("\n")) + bytes.Count(data, []byte(",")); n > maxParts {
+	if n := strings.Count(data, "\n") + strings.Count(data, ","); n > maxParts {
 		return &schema.Problem{File: name, What: fmt.Sprintf("the file has %d lines and commas, more than the maximum of %d", n, maxParts),
 			Remedy: "name the configuration file, not another one"}
 	}
@@ -80,7 +80,7 @@ func checkSize(name string, data []byte) *schema.Problem {
 
 // checkBytes refuses what cannot be a configuration without parsing it.
 func checkBytes(name string, data []byte) *schema.Problem {
-	if p := checkSize(name, data); p != nil {
+	if p := checkSize(name, string(data)); p != nil {
 		return p
 	}
 	for i := 0; i < len(data); {

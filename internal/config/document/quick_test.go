@@ -27,6 +27,18 @@ func describeNode(n *yaml.Node) string {
 	return fmt.Sprintf("%d:%d: kind %v, style %v, %q", n.Line, n.Column, n.Kind, n.Style, n.Value)
 }
 
+// wholeTree returns the tree of a document with the objects of its sections in it.
+func wholeTree(d *Document) *yaml.Node {
+	for i := 0; i+1 < len(d.root.Content); i += 2 {
+		list, _ := d.Objects(d.root.Content[i].Value)
+		for j := range list {
+			key, value := list[j].Nodes()
+			d.root.Content[i+1].Content = append(d.root.Content[i+1].Content, key, value)
+		}
+	}
+	return d.root
+}
+
 // samples are the files by which package config is tested.
 func samples(t testing.TB) map[string][]byte {
 	t.Helper()
@@ -60,7 +72,7 @@ func againstLibrary(t *testing.T, data []byte) (read bool) {
 		t.Fatalf("quick reads what the library refuses: %s\n%q", p.Error(), data)
 	}
 	if outlined {
-		if diff := sameTree(parts.root, doc.Content[0]); diff != "" {
+		if diff := sameTree(wholeTree(&parts), doc.Content[0]); diff != "" {
 			t.Fatalf("the outline and the library differ: %s\n%q", diff, data)
 		}
 	}
@@ -101,6 +113,68 @@ func TestQuickGivesUp(t *testing.T) {
 			t.Errorf("quick read %q", text)
 		}
 	}
+}
+
+// A file of which something is known reads like one of which nothing is, whatever was
+// changed in it.
+func TestReadAfterAChange(t *testing.T) {
+	const text = "# top\nversion: 1\nproxies:\n  a: {b: c}\n  # of d\n  d:\n    e: f # é\n\n  g:\n    h: ${I}\nx: y\nports:\n  j: {k: l}\n  m: n\n"
+	for at := range len(text) + 1 {
+		for _, piece := range []string{"", " ", "\n", "#", "z", ":", "\n  z: {b: c}\n", "  ", "proxies:\n"} {
+			for _, cut := range []int{0, 1, 7, 30} {
+				after := text[:at] + piece + text[min(len(text), at+cut):]
+				afterAChange(t, text, after)
+				afterAChange(t, after, text)
+			}
+		}
+	}
+}
+
+// afterAChange fails when a file that is read with another one before reads in another
+// way than alone.
+func afterAChange(t *testing.T, before, after string) {
+	t.Helper()
+	o := Outline{Section: func(key string) bool { return key == "proxies" || key == "ports" }}
+	was, p := Read("f", []byte(before), o)
+	if p != nil {
+		return
+	}
+	alone, p := Read("f", []byte(after), o)
+	o.Before = was
+	known, q := Read("f", []byte(after), o)
+	if (p == nil) != (q == nil) {
+		t.Fatalf("%v with %q before, %v alone:\n%q", q, before, p, after)
+	}
+	if p != nil {
+		return
+	}
+	for i, e := range alone.each {
+		k := known.near(i, e.place())
+		if k == nil {
+			t.Fatalf("%v is missing with %q before:\n%q", e.place(), before, after)
+		}
+		if k.Line != e.Line || k.Column != e.Column || k.Text != e.Text || k.variable != e.variable {
+			t.Fatalf("%+v with %q before, want %+v:\n%q", k, before, e, after)
+		}
+		if is := was.Entry(e.Section, e.Name); k.Known() && (is == nil || is.Text != e.Text) {
+			t.Fatalf("%v is known, which is not what %q says:\n%q", e.place(), before, after)
+		}
+	}
+	if diff := sameTree(wholeTree(known), wholeTree(alone)); diff != "" {
+		t.Fatalf("with %q before and alone differ: %s\n%q", before, diff, after)
+	}
+}
+
+// FuzzReadAfterAChange is TestReadAfterAChange for any two files.
+func FuzzReadAfterAChange(f *testing.F) {
+	f.Add("version: 1\nproxies:\n  a: {b: c}\n  d: e\n", "version: 1\nproxies:\n  a: {b: f}\n  d: e\n")
+	f.Add("proxies:\n  a: b\n", "proxies:\n a: b\n")
+	f.Add("ports: {a: b}\nproxies:\n  c: d\n", "ports:\n  a: b\nproxies:\n  c: d\n")
+	f.Fuzz(func(t *testing.T, before, after string) {
+		if checkBytes("f", []byte(before)) == nil && checkBytes("f", []byte(after)) == nil {
+			afterAChange(t, before, after)
+		}
+	})
 }
 
 // FuzzQuick holds quick to the library's reading.

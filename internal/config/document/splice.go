@@ -74,7 +74,7 @@ func (ed *editing) next() (splice, *schema.Problem) {
 // walk follows the path as far as there are nodes. Rest is what is left of it: at
 // is what holds the first of that.
 func (ed *editing) walk() (at held, rest []Step, p *schema.Problem) {
-	at.node = ed.now.root
+	at.node = ed.root
 	for i, s := range ed.steps {
 		if p := ed.mine(at.node); p != nil {
 			return at, nil, p
@@ -109,7 +109,7 @@ func (ed *editing) mine(n *yaml.Node) *schema.Problem {
 	switch {
 	case n.Kind == yaml.AliasNode:
 		return ed.problem(n, fmt.Sprintf("it stands at the anchor &%s, which others use", n.Value), remedy)
-	case n.Anchor != "" && uses(ed.now.root, n) > 0:
+	case n.Anchor != "" && uses(ed.root, n) > 0:
 		return ed.problem(n, fmt.Sprintf("it is below the anchor &%s, which others use", n.Anchor), remedy)
 	case n.Style&yaml.TaggedStyle != 0:
 		return ed.problem(n, "it has a tag", "edit the file by hand")
@@ -223,8 +223,8 @@ func (ed *editing) replace(at held, want *value) (splice, *schema.Problem) {
 
 // indent returns by how many blanks the file indents a level.
 func (ed *editing) indent() int {
-	for i := 1; i < len(ed.now.root.Content); i += 2 {
-		if n := ed.now.root.Content[i]; n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle == 0 && n.Column > 1 && n.Column <= 9 {
+	for i := 1; i < len(ed.root.Content); i += 2 {
+		if n := ed.root.Content[i]; n.Kind == yaml.MappingNode && n.Style&yaml.FlowStyle == 0 && n.Column > 1 && n.Column <= 9 {
 			return n.Column - 1
 		}
 	}
@@ -313,7 +313,7 @@ func (ed *editing) remove(at held) (splice, *schema.Problem) {
 	case last && len(ed.steps) < 2:
 		return splice{}, ed.problem(at.node, "it is all that the document holds", "")
 	case last:
-		ed := &editing{edit: ed.edit, section: ed.section, steps: ed.steps[:len(ed.steps)-1], focus: ed.focus, now: ed.now, src: ed.src}
+		ed := &editing{edit: ed.edit, section: ed.section, steps: ed.steps[:len(ed.steps)-1], focus: ed.focus, now: ed.now, root: ed.root, src: ed.src}
 		outer, _, p := ed.walk()
 		if p != nil {
 			return splice{}, p
@@ -327,7 +327,7 @@ func (ed *editing) remove(at held) (splice, *schema.Problem) {
 
 // inAnchor refuses to take out what others stand for.
 func (ed *editing) inAnchor(n *yaml.Node) *schema.Problem {
-	if n.Anchor != "" && uses(ed.now.root, n) > 0 {
+	if n.Anchor != "" && uses(ed.root, n) > 0 {
 		return ed.mine(n)
 	}
 	if n.Kind != yaml.AliasNode {

@@ -55,8 +55,10 @@ func (l *Loader) Close() { l.certificates.Close() }
 type Set struct {
 	loader *Loader
 	dir    string
-	files  map[string]loaded // by name as the settings have it
-	lists  map[string]list   // of CDNs, by their names
+	config *config.Config
+	needs  map[*config.Proxy]needs // of the proxies of config that need something
+	files  map[string]loaded       // by name as the settings have it
+	lists  map[string]list         // of CDNs, by their names
 
 	certificates  *certs.Change
 	selfSigned    *certs.SelfSigned
@@ -84,7 +86,8 @@ func (l *Loader) Prepare(cfg *config.Config, dir string) *Set {
 		loader: l, dir: dir, files: map[string]loaded{}, lists: map[string]list{},
 		selfSigned: l.current.selfSigned, affinity: l.current.affinity,
 	}
-	n := needsOf(cfg)
+	n := needsOf(cfg, l.current.config, l.current.needs)
+	s.config, s.needs = cfg, n.by
 	for _, want := range n.files {
 		s.load(want)
 	}

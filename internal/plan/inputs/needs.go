@@ -15,15 +15,17 @@ type needs struct {
 	// selfSigned and affinity say that a port or the admin listener speaks TLS, and
 	// that a route has a sticky cookie.
 	selfSigned, affinity bool
+	// by are the proxies that need something, each with what that is.
+	by map[*config.Proxy]needs
 }
 
 // wantedPair is a certificate and its key.
 type wantedPair struct{ name, certFile, keyFile string }
 
-// needsOf goes over a configuration. Most proxies need nothing, so that this is
-// quick for ten thousand of them.
-func needsOf(cfg *config.Config) needs {
-	n := needs{}
+// needsOf goes over a configuration. What is known of the proxies of the one before,
+// which may be nil, is not worked out again. Most need nothing.
+func needsOf(cfg, before *config.Config, known map[*config.Proxy]needs) needs {
+	n := needs{by: map[*config.Proxy]needs{}}
 	for _, p := range cfg.Ports {
 		if !p.Active || p.Protocol != config.HTTPS && p.Protocol != config.HTTP3 {
 			continue
@@ -39,9 +41,15 @@ func needsOf(cfg *config.Config) needs {
 			n.pairs = append(n.pairs, wantedPair{name, c.CertFile, c.KeyFile})
 		}
 	}
-	for _, p := range cfg.Proxies {
-		if p.Active {
-			n.proxy(p)
+	for name, p := range cfg.Proxies {
+		one := needs{}
+		if before != nil && before.Proxies[name] == p {
+			one = known[p]
+		} else if p.Active {
+			one.proxy(p)
+		}
+		if len(one.files)+len(one.cdns)+len(one.pairs) > 0 || one.affinity {
+			n.add(p, one)
 		}
 	}
 	for _, p := range cfg.TCPProxies {
@@ -52,6 +60,15 @@ func needsOf(cfg *config.Config) needs {
 		}
 	}
 	return n
+}
+
+// add adds what a proxy needs.
+func (n *needs) add(p *config.Proxy, one needs) {
+	n.by[p] = one
+	n.files = append(n.files, one.files...)
+	n.cdns = append(n.cdns, one.cdns...)
+	n.pairs = append(n.pairs, one.pairs...)
+	n.affinity = n.affinity || one.affinity
 }
 
 func (n *needs) proxy(p *config.Proxy) {

@@ -22,13 +22,15 @@ type Document struct {
 	Was Digest
 	// Data is the document, nil for one that is to be removed.
 	Data []byte
+	// Now is the digest of Data, if the caller knows it; otherwise it is worked out.
+	Now Digest
 }
 
 func (d *Document) now() Digest {
-	if d.Data == nil {
-		return Absent
+	if d.Now == Absent && d.Data != nil {
+		d.Now = DigestOf(d.Data)
 	}
-	return DigestOf(d.Data)
+	return d.Now
 }
 
 // Request is what is to be saved.

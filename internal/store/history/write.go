@@ -69,6 +69,19 @@ func current(path string) ([]byte, Digest, error) {
 	return data, DigestOf(data), nil
 }
 
+// digestAt returns the digest of what stands at a path, Absent for nothing.
+func digestAt(path string) (Digest, error) {
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Absent, nil
+	}
+	if err != nil {
+		return Absent, err
+	}
+	defer f.Close()
+	return digestOfFile(f)
+}
+
 // Writable returns why a document cannot be saved, nil if it can, as far as that can
 // be told without doing it.
 func Writable(name string) error {
@@ -199,19 +212,22 @@ func (w *write) remove() (Digest, error) {
 // swap exchanges the new document with what stands there, and back if that is not the
 // old one: an edit by hand is never lost.
 func (w *write) swap(point func(string)) (Digest, error) {
-	if _, have, err := current(w.Path); err != nil || have != w.Was {
-		return have, errors.Join(err, &Conflict{Name: w.Name, Have: have})
-	}
 	point("before exchange")
 	if err := exchange(w.Temp, w.Path); err != nil {
-		if !isUnsupported(err) {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return Absent, &Conflict{Name: w.Name}
+		case !isUnsupported(err):
 			return Absent, err
 		}
-		// No exchange here: between the look above and this an edit can be lost.
+		// No exchange here: between the look and the renaming an edit can be lost.
+		if _, have, err := current(w.Path); err != nil || have != w.Was {
+			return have, errors.Join(err, &Conflict{Name: w.Name, Have: have})
+		}
 		return w.Was, os.Rename(w.Temp, w.Path)
 	}
 	point("exchanged")
-	_, have, err := current(w.Temp)
+	have, err := digestAt(w.Temp)
 	if err == nil && have == w.Was {
 		return have, nil
 	}
