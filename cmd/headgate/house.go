@@ -12,6 +12,7 @@ import (
 	"headgate/internal/control"
 	"headgate/internal/metrics"
 	"headgate/internal/ports/listen"
+	"headgate/internal/source/docker"
 )
 
 // openHouse makes the house that run and demo serve with: a control, and above it
@@ -28,6 +29,7 @@ func openHouse(o houseOptions) (house, error) {
 		Strict:     o.strict,
 		Build:      metrics.Build{Version: b.Version, Revision: b.Revision},
 		Ready:      begun.ready,
+		Docker:     docker.Open,
 	})
 	if err != nil {
 		return nil, err

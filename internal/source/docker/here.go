@@ -106,15 +106,15 @@ func (h here) around(containers []*container, peer netip.Addr) *surroundings {
 		}
 	}
 	s.self = h.self(containers)
-	s.isolated = h.contained && !(s.self != nil && s.self.hostNetwork())
-	if s.self != nil && s.isolated {
-		s.networks = networkOf(s.self, containers).NetworkSettings.Networks
-	}
 	proxy := attachedAt(containers, peer)
-	if proxy != nil && s.isolated && s.networks == nil {
+	switch {
+	case s.self != nil && !s.self.hostNetwork():
+		s.isolated, s.networks = true, networkOf(s.self, containers).NetworkSettings.Networks
+	case s.self == nil && h.contained && proxy != nil:
 		// A socket proxy is among the containers, and is reached: its networks are ours.
-		s.networks = proxy.NetworkSettings.Networks
+		s.isolated, s.networks = true, proxy.NetworkSettings.Networks
 	}
+	// A container that this engine does not know is the machine that the engine runs on.
 	s.remote = peer.IsValid() && !peer.IsLoopback() && s.self == nil && proxy == nil
 	s.elsewhere = s.remote || !h.reaches && !h.contained
 	switch {
