@@ -4,7 +4,6 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -240,20 +239,14 @@ proxies:
     routes: [{fixed_response: {status: 200, body: by hand}}]
 `
 
-// stateOf returns what headgate says of itself.
-func stateOf(t *testing.T, admin string) string {
-	t.Helper()
-	rs, err := http.Get("http://" + admin + "/status")
-	if err != nil {
-		t.Fatal(err)
+// state returns what headgate says of itself, by its own command and admin socket.
+func (g *gate) state() string {
+	g.t.Helper()
+	out, err := exec.Command(os.Getenv(binaryFolder), "status", "-o", "json", "--config", g.file, "--state", filepath.Join(g.dir, "state")).Output()
+	if err != nil && len(out) == 0 {
+		g.t.Fatalf("headgate status: %v", err)
 	}
-	defer rs.Body.Close()
-	var v any
-	if err := json.NewDecoder(rs.Body).Decode(&v); err != nil {
-		t.Fatal(err)
-	}
-	data, _ := json.Marshal(v)
-	return string(data)
+	return string(out)
 }
 
 // TestDocker holds that headgate follows a real engine: through the life of containers,
@@ -292,9 +285,9 @@ func TestDocker(t *testing.T) {
 	// While the engine is away everything goes on, and what it does is found afterwards.
 	c = v.crowd("shop.example")
 	d.down()
-	for until := time.Now().Add(patience); !strings.Contains(stateOf(t, admin), `"state":"error"`); time.Sleep(10 * time.Millisecond) {
+	for until := time.Now().Add(patience); !strings.Contains(g.state(), `"error"`); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(until) {
-			t.Fatalf("the status does not tell that the engine is away: %s", stateOf(t, admin))
+			t.Fatalf("the status does not tell that the engine is away: %s", g.state())
 		}
 	}
 	v.sees("before.example", 200, "before")
@@ -318,14 +311,14 @@ func TestDockerNetworks(t *testing.T) {
 	}
 	d.do("network", "create", "--subnet=172.29.252.0/24", "second")
 	admin, address := free(t), free(t)
-	start(t, fmt.Sprintf(discovered, admin, address, d.endpoint()))
+	g := start(t, fmt.Sprintf(discovered, admin, address, d.endpoint()))
 	v := newVisitor(t, address)
 
 	d.runAt("app", "first", ":8080", "headgate.host=app.example", "headgate.port=8080")
 	v.sees("app.example", 200, "app")
 	d.do("network", "connect", "second", "app")
 	v.sees("app.example", 503, "")
-	if text := stateOf(t, admin); !strings.Contains(text, "the networks first, second") {
+	if text := g.state(); !strings.Contains(text, "the networks first, second") {
 		t.Errorf("the status does not tell of several networks: %s", text)
 	}
 	d.do("network", "disconnect", "first", "app")
@@ -378,7 +371,7 @@ func TestDockerLabelsAreNotTrusted(t *testing.T) {
 		d.do(append(args, image, "/container", free(t), name)...)
 		text := ""
 		for until := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
-			if text = stateOf(t, admin); strings.Contains(text, attack.told) && strings.Contains(text, "container "+name) {
+			if text = g.state(); strings.Contains(text, attack.told) && strings.Contains(text, "container "+name) {
 				break
 			}
 			if time.Now().After(until) {
