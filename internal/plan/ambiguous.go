@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -131,6 +132,8 @@ type loosePaths struct {
 	routes map[string][]*Route
 	// firsts are the first segments of routes that let in fewer than another.
 	firsts map[string]bool
+	// compared are the same, where they are so few that comparing is quicker than a map.
+	compared []string
 	// fewer tells by which feature the first gate keeps out whom the second lets in.
 	fewer map[[2]*gate]string
 }
@@ -166,6 +169,9 @@ func newLoosePaths(routes []*Route) *loosePaths {
 			}
 		}
 	}
+	if len(l.firsts) <= few {
+		l.compared = slices.Sorted(maps.Keys(l.firsts))
+	}
 	return l
 }
 
@@ -194,6 +200,14 @@ func (b *body) refusesAmbiguous() bool {
 // otherwise: its segments are the same for all readers.
 func (l *loosePaths) hasFirst(path string) bool {
 	if l == nil {
+		return false
+	}
+	for _, first := range l.compared {
+		if uri.IsFirst(path, first) {
+			return true
+		}
+	}
+	if len(l.firsts) <= few {
 		return false
 	}
 	var buf [128]byte
@@ -254,6 +268,11 @@ func (h *hosts) ambiguous(name, path string, r *Route) *exchange.Answer {
 	spelling := uri.SpellingOf(path)
 	if spelling == uri.Plain {
 		return nil
+	}
+	if spelling == uri.Spelled {
+		if p := h.exact[name]; p != nil && !p.loose.hasFirst(path) {
+			return nil // most of them, without a function for each table
+		}
 	}
 	why := ""
 	h.each(name, func(p *paths) bool {

@@ -89,6 +89,23 @@ func AppendFirst(dst []byte, path string) []byte {
 	return dst
 }
 
+// IsFirst reports whether AppendFirst would append first, without doing it.
+func IsFirst(path, first string) bool {
+	at := 1 // in first, whose slash is that of the path
+	for i := 1; i < len(path) && path[i] != '/'; i++ {
+		c := path[i]
+		if c == '%' {
+			c = unhex(path[i+1])<<4 | unhex(path[i+2])
+			i += 2
+		}
+		if at == len(first) || lower(c) != first[at] {
+			return false
+		}
+		at++
+	}
+	return at == len(first)
+}
+
 // The bounds of readings: how often a path is decoded, and how many bytes all readings
 // of one path may have. A path of several hundred bytes can have every way to be read,
 // one of 16 KiB a few.

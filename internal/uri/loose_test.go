@@ -148,6 +148,9 @@ func FuzzReadings(f *testing.F) {
 				if got, want := strings.Count(reading, "/"), strings.Count(strings.TrimSuffix(string(normal), "/"), "/"); got != want {
 					t.Fatalf("%q has the same segments for all, and is read as %q", normal, reading)
 				}
+				if first := string(AppendFirst(nil, string(normal))); !IsFirst(string(normal), first) || IsFirst(string(normal), first+"x") || IsFirst(string(normal), first[:len(first)-1]) {
+					t.Fatalf("%q: IsFirst does not say that it begins with %q", normal, first)
+				}
 				if first := string(AppendFirst(nil, string(normal))); reading == all[len(all)-1] && !strings.HasPrefix(reading+"/", first+"/") && first != "/" {
 					t.Fatalf("%q begins with %q, and is read as %q", normal, first, reading)
 				}
