@@ -61,7 +61,7 @@ func serveState(ctx context.Context, dir string, log *slog.Logger) (*remote, err
 		Operators: operator.New(operator.Options{Store: state, Events: events, Log: log, SetupFile: filepath.Join(dir, setupFile)}),
 		Events:    events, Log: log,
 		Version: api.Version{Version: thisBuild().Version, Go: runtime.Version(), API: "v1"},
-		Backup:  state.Backup,
+		Backup:  state.Backup, Store: state,
 	})
 	l := newInside()
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: headTimeout, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),

@@ -72,6 +72,9 @@ type Status struct {
 	Names     []string  `json:"names,omitempty"`
 	NotBefore time.Time `json:"not_before,omitzero"`
 	NotAfter  time.Time `json:"not_after,omitzero"`
+	// DaysLeft is how many whole days of it are left, below zero when it has ended;
+	// nil while there is none.
+	DaysLeft *int `json:"days_left,omitempty"`
 }
 
 // newCertificate loads a certificate. What cannot be used is the certificate's Problem. Nothing
@@ -103,6 +106,14 @@ func (c *Certificate) retire() {
 // be used.
 func (c *Certificate) TLS() *tls.Certificate { return c.current.Load() }
 
+// from says where the certificate comes from.
+func (c *Certificate) from() string {
+	if _, ok := c.loader.(*onShelf); ok {
+		return "stored"
+	}
+	return "file"
+}
+
 // Leaf returns the server's own certificate, nil if there is none.
 func (c *Certificate) Leaf() *x509.Certificate {
 	if cert := c.current.Load(); cert != nil {
@@ -128,9 +139,22 @@ func (c *Certificate) Status() Status {
 	}
 	c.mu.Unlock()
 	if leaf := c.Leaf(); leaf != nil {
-		s.State, s.Names, s.NotBefore, s.NotAfter = stateOf(leaf, time.Now()), leaf.DNSNames, leaf.NotBefore, leaf.NotAfter
+		now := time.Now()
+		days := DaysLeft(leaf.NotAfter, now)
+		s.State, s.Names, s.NotBefore, s.NotAfter, s.DaysLeft = stateOf(leaf, now), leaf.DNSNames, leaf.NotBefore, leaf.NotAfter, &days
 	}
 	return s
+}
+
+// DaysLeft returns the whole days until a moment, rounded down: below zero it is past.
+func DaysLeft(end, now time.Time) int {
+	const day = 24 * time.Hour
+	left := end.Sub(now)
+	days := int(left / day)
+	if left < 0 && left%day != 0 {
+		days--
+	}
+	return days
 }
 
 // stateOf returns how a certificate stands at a time.

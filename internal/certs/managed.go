@@ -71,7 +71,7 @@ type Announced struct {
 
 // Put takes a certificate into use, in place of the one with the same name.
 func (m *Managed) Put(name string, cert *tls.Certificate) {
-	s := &Stored{name: name, hosts: leafNames(cert.Leaf), until: cert.Leaf.NotAfter, owner: m}
+	s := &Stored{name: name, hosts: Hosts(cert.Leaf), until: cert.Leaf.NotAfter, owner: m}
 	s.current.Store(cert)
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -152,8 +152,8 @@ func (s *Stored) TLS() *tls.Certificate {
 	return cert
 }
 
-// leafNames returns the hosts that a certificate is for.
-func leafNames(leaf *x509.Certificate) []string {
+// Hosts returns the names and addresses that a certificate is for.
+func Hosts(leaf *x509.Certificate) []string {
 	out := make([]string, 0, len(leaf.DNSNames)+len(leaf.IPAddresses))
 	for _, name := range leaf.DNSNames {
 		out = append(out, strings.ToLower(strings.TrimSuffix(name, ".")))

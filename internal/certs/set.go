@@ -162,3 +162,52 @@ func (s *Set) pick(name string) holder {
 	}
 	return nil
 }
+
+// Choice is which certificate a host gets on a port, and why.
+type Choice struct {
+	// Name is what the certificate is called, "" for the self-signed one of the port.
+	Name string
+	// From is where it comes from: file, stored, acme or self-signed.
+	From string
+	// Leaf is the certificate, nil if it could not be read.
+	Leaf *x509.Certificate
+	// Why says why it is this one.
+	Why string
+}
+
+// Explain returns which certificate the port gives a client that asks for a name. It
+// asks what handshakes ask.
+func (s *Set) Explain(name string) Choice {
+	h := s.find(name)
+	switch h := h.(type) {
+	case *Certificate:
+		return Choice{h.name, h.from(), h.Leaf(), "it is configured and " + hasName(h.Leaf(), name)}
+	case *Stored:
+		c := Choice{Name: h.name, From: "acme", Why: "no configured certificate has the name, and this one by ACME has"}
+		if cert := h.TLS(); cert != nil {
+			c.Leaf, c.Why = cert.Leaf, c.Why+"; it "+hasName(cert.Leaf, name)
+			return c
+		}
+	}
+	if h == nil && s.HasDefault() {
+		return Choice{s.fallback.name, s.fallback.from(), s.fallback.Leaf(), "no certificate has the name, and this is the port's default_certificate"}
+	}
+	why := "no certificate has the name"
+	if h != nil {
+		why = "the certificate with the name cannot be used"
+	}
+	return Choice{From: "self-signed", Leaf: s.selfSigned.current().Leaf, Why: why + ", and the port has no default_certificate: clients refuse this one"}
+}
+
+// hasName says how a certificate has a name.
+func hasName(leaf *x509.Certificate, name string) string {
+	if leaf == nil {
+		return "cannot be used"
+	}
+	name = strings.ToLower(strings.TrimSuffix(name, "."))
+	if slices.Contains(Hosts(leaf), name) {
+		return "has the name " + name
+	}
+	_, rest, _ := strings.Cut(name, ".")
+	return "has the wildcard *." + rest
+}

@@ -121,7 +121,7 @@ func kindTable() []*Kind {
 		many("proxies", "proxy", "proxy", func(c *Config) map[string]*Proxy { return c.Proxies }, (*checker).proxy),
 		many("tcp_proxies", "TCP proxy", "tcp_proxy", func(c *Config) map[string]*TCPProxy { return c.TCPProxies }, (*checker).tcpProxy),
 		many("udp_proxies", "UDP proxy", "udp_proxy", func(c *Config) map[string]*UDPProxy { return c.UDPProxies }, (*checker).udpProxy),
-		many("certificates", "certificate", "certificate", func(c *Config) map[string]*Certificate { return c.Certificates }, nil),
+		many("certificates", "certificate", "certificate", func(c *Config) map[string]*Certificate { return c.Certificates }, (*checker).certificate),
 		many("policies", "policy", "policy", func(c *Config) map[string]*Policy { return c.Policies }, (*checker).policy),
 		single("defaults", "defaults", (*checker).defaults),
 		many("acme", "ACME entry", "acme", func(c *Config) map[string]*ACME { return c.ACME }, (*checker).acme),

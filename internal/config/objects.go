@@ -85,10 +85,14 @@ type Certificate struct {
 	Object
 	// CertFile is a PEM file with the certificate, followed by those that lead
 	// to its authority. A relative path begins at the configuration file.
-	CertFile string `json:"cert_file" host:"admin" required:"true" max:"4096" example:"cert.pem"`
+	CertFile string `json:"cert_file,omitempty" host:"admin" max:"4096" example:"cert.pem"`
 	// KeyFile is a PEM file with the certificate's private key. A relative path
 	// begins at the configuration file.
-	KeyFile string `json:"key_file" host:"admin" required:"true" max:"4096" example:"key.pem"`
+	KeyFile string `json:"key_file,omitempty" host:"admin" max:"4096" example:"key.pem"`
+	// Stored is the name of a certificate in the state directory, in place of
+	// files: one that was uploaded, or made by `headgate certificate self-signed`.
+	// A new upload under the name is taken into use at once.
+	Stored string `json:"stored,omitempty" max:"63" example:"shop"`
 }
 
 // Admin is the listener for operators: the API, the console, /metrics, /status and

@@ -40,6 +40,8 @@ type Explanation struct {
 	Port string `json:"port,omitempty"`
 	// Address is what it listens on.
 	Address string `json:"address,omitempty"`
+	// Certificate is what clients of the host get on a port with TLS; nil on others.
+	Certificate *Chosen `json:"certificate,omitempty"`
 	// Notes are what was assumed, and hints.
 	Notes []string `json:"notes,omitempty"`
 	// Host is the host as it was looked up, Class what of the host table has it:
@@ -159,6 +161,11 @@ func (p *Plan) explain(q Question) Explanation {
 		return e
 	}
 	e.Port, e.Address = port.Name(), port.Address().String()
+	if port.tls != nil {
+		host := hostName(q.Authority, new(exchange.Text))
+		chosen := p.chosenOn(port, host)
+		e.Certificate = &chosen
+	}
 	ex, answer := port.read(q)
 	if answer != nil {
 		e.refused("http", answer)

@@ -4,6 +4,7 @@ import (
 	"headgate/internal/certs"
 	"headgate/internal/exchange"
 	"headgate/internal/file"
+	"headgate/internal/plan/inputs"
 )
 
 // held is a part that outlives plans. It is retired when the last unit or part that
@@ -52,8 +53,9 @@ type usedFile struct {
 
 // usedPair is a certificate that the unit was compiled with.
 type usedPair struct {
-	name, certFile, keyFile string
-	pair                    *certs.Certificate
+	name  string
+	place inputs.Place
+	pair  *certs.Certificate
 }
 
 // retire gives up what the unit uses.
@@ -74,7 +76,7 @@ func (u *unit) same(house *House) bool {
 		}
 	}
 	for _, p := range u.pairs {
-		if now, _ := house.Inputs.Pair(p.name, p.certFile, p.keyFile); now != p.pair {
+		if now, _ := house.Inputs.Pair(p.name, p.place); now != p.pair {
 			return false
 		}
 	}

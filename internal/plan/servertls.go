@@ -107,7 +107,7 @@ func (c *compiler) secureServer(s *config.Server, t target.Target) (*upstream.Se
 		}
 	}
 	if settings.ClientCertFile != "" {
-		pair, err := c.pair(inputs.ForServers(settings.ClientCertFile), settings.ClientCertFile, settings.ClientKeyFile, "servers that ask for it get none")
+		pair, err := c.pair(inputs.ForServers(settings.ClientCertFile), inputs.Place{CertFile: settings.ClientCertFile, KeyFile: settings.ClientKeyFile}, "servers that ask for it get none")
 		if err != nil {
 			return nil, &serverFault{field: "client_cert_file", err: err, remedy: "name files with a certificate and its key in PEM form"}
 		}

@@ -12,6 +12,9 @@ func (e *Explanation) Text() string {
 	if e.Port != "" {
 		line("port", e.Port+", "+e.Address)
 	}
+	if c := e.Certificate; c != nil {
+		line("TLS", c.text())
+	}
 	if e.Host != "" || e.Class != "" {
 		line("host", orNone(e.Host)+classNote(e.Class))
 	}
@@ -54,6 +57,18 @@ func (e *Explanation) Text() string {
 	e.writeServers(&b)
 	e.writeRoutes(&b)
 	return b.String()
+}
+
+func (c *Chosen) text() string {
+	name := c.Name
+	if name == "" {
+		name = "none of its own"
+	}
+	text := fmt.Sprintf("%s (%s): %s", name, c.From, c.Why)
+	if !c.NotAfter.IsZero() {
+		text += "; " + c.State + " until " + c.NotAfter.UTC().Format("2006-01-02")
+	}
+	return text
 }
 
 func orNone(host string) string {

@@ -14,6 +14,7 @@ import (
 	"headgate/internal/certs"
 	"headgate/internal/config"
 	"headgate/internal/exchange"
+	"headgate/internal/plan/inputs"
 )
 
 // portTLS is how an HTTPS port speaks TLS. It is kept as long as nothing of it
@@ -73,10 +74,10 @@ func (c *compiler) pairs() map[string]*certs.Certificate {
 	all := map[string]*certs.Certificate{}
 	for _, name := range slices.Sorted(maps.Keys(c.config.Certificates)) {
 		cert := c.config.Certificates[name]
-		p, err := c.pair(name, cert.CertFile, cert.KeyFile, "clients get a self-signed one")
+		p, err := c.pair(name, inputs.PlaceOf(cert), "clients get a self-signed one")
 		if err != nil {
 			c.report.Root().Field("certificates").Field(name).Called("certificate", name).
-				Problem(err.Error(), "name files with a certificate and its key in PEM form")
+				Problem(err.Error(), remedyOf(inputs.PlaceOf(cert)))
 			continue
 		}
 		all[name] = p
@@ -88,12 +89,12 @@ func (c *compiler) pairs() map[string]*certs.Certificate {
 // pair returns a certificate that was loaded. One that cannot be used refuses a
 // change that brings it; at the start, and when it was served by before, it is there
 // without one, and otherwise says what follows from that.
-func (c *compiler) pair(name, certFile, keyFile, otherwise string) (*certs.Certificate, error) {
-	p, fresh := c.house.Inputs.Pair(name, certFile, keyFile)
+func (c *compiler) pair(name string, at inputs.Place, otherwise string) (*certs.Certificate, error) {
+	p, fresh := c.house.Inputs.Pair(name, at)
 	if p == nil {
-		return nil, fmt.Errorf("certificate %s was not loaded", certFile)
+		return nil, fmt.Errorf("certificate %s was not loaded", name)
 	}
-	c.keeper.unit.pairs = append(c.keeper.unit.pairs, usedPair{name, certFile, keyFile, p})
+	c.keeper.unit.pairs = append(c.keeper.unit.pairs, usedPair{name, at, p})
 	err := p.Problem()
 	switch {
 	case err == nil || !fresh:
@@ -102,8 +103,16 @@ func (c *compiler) pair(name, certFile, keyFile, otherwise string) (*certs.Certi
 		return nil, err
 	}
 	c.note(exchange.Note{Level: slog.LevelError, Text: "certificate cannot be used, " + otherwise + "; everything else is served",
-		Attrs: []any{"certificate", name, "error", err.Error(), "remedy", "put right the files: they are taken up within seconds"}})
+		Attrs: []any{"certificate", name, "error", err.Error(), "remedy", "put it right: it is taken up within seconds"}})
 	return p, nil
+}
+
+// remedyOf says what to do about a certificate that cannot be used.
+func remedyOf(at inputs.Place) string {
+	if at.Stored != "" {
+		return "upload it: headgate certificate upload " + at.Stored + " CERT KEY"
+	}
+	return "name files with a certificate and its key in PEM form"
 }
 
 // selfSigned returns the certificate for names that no other has.
@@ -155,7 +164,7 @@ func (c *compiler) listed(pairs map[string]*certs.Certificate, key []string) ([]
 	list := make([]*certs.Certificate, 0, len(pairs))
 	for _, name := range slices.Sorted(maps.Keys(pairs)) {
 		cert := c.config.Certificates[name]
-		key = append(key, name, cert.CertFile, cert.KeyFile, fmt.Sprintf("%p", pairs[name]))
+		key = append(key, name, cert.CertFile, cert.KeyFile, cert.Stored, fmt.Sprintf("%p", pairs[name]))
 		list = append(list, pairs[name])
 	}
 	return list, key

@@ -37,6 +37,7 @@ import (
 	"headgate/internal/event"
 	"headgate/internal/event/webhook"
 	"headgate/internal/schema"
+	"headgate/internal/store"
 )
 
 // Prefix is where the API stands.
@@ -68,6 +69,8 @@ type Options struct {
 	Events *event.Log
 	// Control holds the configuration and changes it. Without one there are no objects.
 	Control *control.Control
+	// Store keeps certificates where there is no Control.
+	Store store.Store
 	// Recent returns what holds the last requests, nil if they are not kept now. It may
 	// be nil itself.
 	Recent func() *recent.Ring

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"headgate/internal/admin/operator"
+	"headgate/internal/certs"
 	"headgate/internal/certs/acme"
 )
 
@@ -279,7 +280,7 @@ func showOrder(r *acme.Record) orderBody {
 		NotBefore: r.NotBefore, NotAfter: r.NotAfter, Directory: r.Directory, Profile: r.Profile,
 	}
 	if !r.NotAfter.IsZero() {
-		days := daysLeft(r.NotAfter, time.Now())
+		days := certs.DaysLeft(r.NotAfter, time.Now())
 		b.DaysLeft = &days
 	}
 	if w := r.Renewal; w != nil {
@@ -307,17 +308,6 @@ func showTrouble(t *acme.Trouble) *troubleBody {
 		}
 	}
 	return b
-}
-
-// daysLeft returns the whole days until a moment, rounded down.
-func daysLeft(end, now time.Time) int {
-	const day = 24 * time.Hour
-	left := end.Sub(now)
-	days := int(left / day)
-	if left < 0 && left%day != 0 {
-		days--
-	}
-	return days
 }
 
 // notNil returns a list that is written as [] when it is empty.

@@ -88,13 +88,3 @@ func text(t *testing.T, answer map[string]any) string {
 	}
 	return string(data)
 }
-
-// TestDaysAreCountedDown rounds towards the past.
-func TestDaysAreCountedDown(t *testing.T) {
-	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	for left, want := range map[time.Duration]int{0: 0, time.Hour: 0, 25 * time.Hour: 1, 90 * 24 * time.Hour: 90, -time.Second: -1, -24 * time.Hour: -1, -25 * time.Hour: -2} {
-		if got := daysLeft(now.Add(left), now); got != want {
-			t.Errorf("%v left are %d days, want %d", left, got, want)
-		}
-	}
-}

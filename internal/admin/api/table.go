@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"reflect"
+	"slices"
 
 	"headgate/internal/config"
 )
@@ -28,7 +29,7 @@ func of[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
 // whole is the table with the rows of the configuration.
 func (a *API) whole() []row {
-	rows := append(a.table(), a.orderRows()...)
+	rows := slices.Concat(a.table(), a.orderRows(), a.storedRows())
 	for _, k := range config.Kinds() {
 		rows = append(rows, a.documentRows(k)...)
 	}

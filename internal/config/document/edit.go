@@ -61,9 +61,10 @@ func (d *Document) Edit(e Edit, section func(string) bool) (*Document, *schema.P
 	if p := ed.start(d); p != nil {
 		return nil, p
 	}
+	before := ed.now // has parsed what the edit is near to
 	for range maxSteps {
 		if ed.done() {
-			return ed.now, ed.verify(d)
+			return ed.now, ed.verify(before)
 		}
 		if p := ed.step(); p != nil {
 			return nil, p

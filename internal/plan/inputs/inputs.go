@@ -28,13 +28,20 @@ type Options struct {
 	// Values is where the self-signed certificate, the key of sticky cookies and the
 	// lists of CDNs are kept; nil keeps them in memory.
 	Values store.Values
+	// Shelf has the stored certificates; nil is one over Values that nobody tells of
+	// changes.
+	Shelf *certs.Shelf
 }
+
+// Place is where a certificate is: in two files, or stored under a name.
+type Place struct{ CertFile, KeyFile, Stored string }
 
 // Loader loads the inputs of one configuration after the other and holds those in
 // use. Its methods are not for several goroutines at once.
 type Loader struct {
 	log          *slog.Logger
 	values       store.Values
+	shelf        *certs.Shelf
 	certificates *certs.Keeper
 	current      *Set // of the configuration in use, or empty
 }
@@ -44,7 +51,10 @@ func NewLoader(o Options) *Loader {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Loader{log: o.Log, values: o.Values, certificates: certs.NewKeeper(o.Log), current: &Set{}}
+	if o.Shelf == nil {
+		o.Shelf = certs.NewShelf(o.Values)
+	}
+	return &Loader{log: o.Log, values: o.Values, shelf: o.Shelf, certificates: certs.NewKeeper(o.Log), current: &Set{}}
 }
 
 // Close ends what runs for the inputs in use.
@@ -96,7 +106,7 @@ func (l *Loader) Prepare(cfg *config.Config, dir string) *Set {
 	}
 	wanted := make([]certs.Wanted, len(n.pairs))
 	for i, p := range n.pairs {
-		wanted[i] = certs.Wanted{Name: p.name, Loader: certs.NewFiles(s.path(p.certFile), s.path(p.keyFile))}
+		wanted[i] = certs.Wanted{Name: p.name, Loader: s.loaderOf(p.place)}
 	}
 	s.certificates = l.certificates.Prepare(wanted)
 	if n.selfSigned && s.selfSigned == nil {
@@ -155,14 +165,26 @@ func (s *Set) File(name string) (*file.Followed, error) {
 
 func notLoaded(name string) error { return fmt.Errorf("read %s: it was not loaded", name) }
 
-// Pair returns the certificate in two files that the settings name, and whether it
-// comes into use by this change; nil if there is none. Name is the certificate's own,
-// or ForServers of its file.
-func (s *Set) Pair(name, certFile, keyFile string) (pair *certs.Certificate, fresh bool) {
+// Pair returns the certificate at a place that the settings name, and whether it comes
+// into use by this change; nil if there is none. Name is the certificate's own, or
+// ForServers of its file.
+func (s *Set) Pair(name string, at Place) (pair *certs.Certificate, fresh bool) {
 	if s == nil {
 		return nil, false
 	}
-	return s.certificates.Pair(name, certs.FilesKey(s.path(certFile), s.path(keyFile)))
+	key := certs.StoredKey(at.Stored)
+	if at.Stored == "" {
+		key = certs.FilesKey(s.path(at.CertFile), s.path(at.KeyFile))
+	}
+	return s.certificates.Pair(name, key)
+}
+
+// loaderOf returns the loader of a certificate.
+func (s *Set) loaderOf(at Place) certs.Loader {
+	if at.Stored != "" {
+		return s.loader.shelf.Loader(at.Stored)
+	}
+	return certs.NewFiles(s.path(at.CertFile), s.path(at.KeyFile))
 }
 
 // ForServers returns the name of a certificate that is shown to servers.

@@ -20,7 +20,10 @@ type needs struct {
 }
 
 // wantedPair is a certificate and its key.
-type wantedPair struct{ name, certFile, keyFile string }
+type wantedPair struct {
+	name  string
+	place Place
+}
 
 // needsOf goes over a configuration. What is known of the proxies of the one before,
 // which may be nil, is not worked out again. Most need nothing.
@@ -38,7 +41,7 @@ func needsOf(cfg, before *config.Config, known map[*config.Proxy]needs) needs {
 	n.selfSigned = n.selfSigned || cfg.Admin.TLS()
 	if n.selfSigned {
 		for name, c := range cfg.Certificates {
-			n.pairs = append(n.pairs, wantedPair{name, c.CertFile, c.KeyFile})
+			n.pairs = append(n.pairs, wantedPair{name, PlaceOf(c)})
 		}
 	}
 	for name, p := range cfg.Proxies {
@@ -107,6 +110,9 @@ func (n *needs) server(t *upstream.TLS) {
 		n.authorities(t.CAFile)
 	}
 	if t.ClientCertFile != "" {
-		n.pairs = append(n.pairs, wantedPair{ForServers(t.ClientCertFile), t.ClientCertFile, t.ClientKeyFile})
+		n.pairs = append(n.pairs, wantedPair{ForServers(t.ClientCertFile), Place{CertFile: t.ClientCertFile, KeyFile: t.ClientKeyFile}})
 	}
 }
+
+// PlaceOf returns where a certificate of the configuration is.
+func PlaceOf(c *config.Certificate) Place { return Place{c.CertFile, c.KeyFile, c.Stored} }

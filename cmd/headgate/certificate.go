@@ -1,0 +1,265 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"headgate/internal/file"
+)
+
+// storedCertificate is a certificate in the state directory as the API has it.
+type storedCertificate struct {
+	Name     string    `json:"name"`
+	Names    []string  `json:"names"`
+	Issuer   string    `json:"issuer"`
+	State    string    `json:"state"`
+	NotAfter time.Time `json:"not_after"`
+	DaysLeft int       `json:"days_left"`
+	UsedBy   []string  `json:"used_by"`
+	Notes    []string  `json:"notes"`
+}
+
+// certificateOf is which certificate the clients of a host get.
+type certificateOf struct {
+	Host     string    `json:"host"`
+	Port     string    `json:"port"`
+	Name     string    `json:"name"`
+	From     string    `json:"from"`
+	Why      string    `json:"why"`
+	State    string    `json:"state"`
+	NotAfter time.Time `json:"not_after"`
+}
+
+func newCertificate() *cobra.Command {
+	cmd := group("certificate", "Keep certificates in the state directory", `certificate uploads, makes, shows, exports and removes certificates that headgate keeps
+itself. The configuration names one by certificates: {NAME: {stored: NAME}}; a new upload
+is taken into use at once. Certificates by ACME are told by headgate acme.`+reachHelp)
+	cmd.AddCommand(newCertificateList(), newCertificateUpload(), newCertificateSelfSigned(), newCertificateRemove(), newCertificateExport(), newCertificateChosen())
+	return cmd
+}
+
+func newCertificateList() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "List stored certificates", Long: "list shows the certificates that were uploaded, by name.", Example: "  headgate certificate list -o json", Args: noArguments}
+	r, output := addReach(cmd), addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return r.with(func(ctx context.Context, to *remote) error {
+			all, err := askList[storedCertificate](ctx, to, storedPath(""))
+			if err != nil {
+				return err
+			}
+			if output.value == "json" {
+				return writeJSON(cmd, all.raw)
+			}
+			t := newTable(cmd.OutOrStdout(), "NAME", "STATE", "DAYS LEFT", "HOSTS", "USED BY", "ISSUER")
+			for _, c := range all.items {
+				t.row(c.Name, c.State, fmt.Sprint(c.DaysLeft), strings.Join(c.Names, " "), orNone(strings.Join(c.UsedBy, " ")), c.Issuer)
+			}
+			return t.end()
+		})
+	}
+	return cmd
+}
+
+// storedPath returns the path of a stored certificate, that of the list for "".
+func storedPath(name string) string {
+	if name == "" {
+		return "/stored_certificates"
+	}
+	return "/stored_certificates/" + url.PathEscape(name)
+}
+
+// maxPEM is the largest file that is uploaded.
+const maxPEM = 256 << 10
+
+func newCertificateUpload() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "upload NAME CERT [KEY]",
+		Short: "Keep a certificate with its key",
+		Long: `upload keeps the certificate of a PEM file, with the intermediates in it in any order,
+and its key, which may stand in the same file. The key is checked, the chain is put in
+order, and what clients may not like, such as a missing intermediate, is told.
+--replace takes the place of one with the name.` + reachHelp,
+		Example: `  headgate certificate upload shop fullchain.pem privkey.pem
+  headgate certificate upload shop both.pem --replace`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) < 2 || len(args) > 3 {
+				return usage("want NAME CERT [KEY], have %d arguments", len(args))
+			}
+			return nil
+		},
+	}
+	r, output := addReach(cmd), addOutput(cmd)
+	replace := cmd.Flags().Bool("replace", false, "replace the certificate that has the name")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		in := map[string]string{"name": args[0]}
+		for i, field := range []string{"certificate", "key"} {
+			if i+1 < len(args) {
+				text, err := file.Read(args[i+1], maxPEM, "more than a certificate can have")
+				if err != nil {
+					return err
+				}
+				in[field] = string(text)
+			}
+		}
+		return r.with(func(ctx context.Context, to *remote) error {
+			var c storedCertificate
+			method, path := http.MethodPost, "/certificates/upload"
+			if *replace {
+				method, path = http.MethodPut, storedPath(args[0])
+			}
+			if err := to.ask(ctx, method, path, in, &c); err != nil {
+				return err
+			}
+			return tellStored(cmd, output, &c)
+		})
+	}
+	return cmd
+}
+
+// tellStored tells of a certificate that was kept.
+func tellStored(cmd *cobra.Command, output *choice, c *storedCertificate) error {
+	if err := done(cmd, output, c, "certificate %s for %s is kept, good until %s", c.Name, strings.Join(c.Names, ", "), c.NotAfter.Local().Format(time.DateOnly)); err != nil || output.value == "json" {
+		return err
+	}
+	for _, note := range c.Notes {
+		fmt.Fprintf(cmd.OutOrStdout(), "! %s\n", note)
+	}
+	if len(c.UsedBy) == 0 {
+		fmt.Fprintf(cmd.OutOrStdout(), "no certificate of the configuration names it yet: certificates: {%s: {stored: %s}}\n", c.Name, c.Name)
+	}
+	return nil
+}
+
+func newCertificateSelfSigned() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "self-signed NAME HOST...",
+		Short:   "Make a certificate that has signed itself",
+		Long:    "self-signed makes a certificate for hosts and addresses that has signed itself, and keeps it.",
+		Example: "  headgate certificate self-signed lab lab.example.com 192.0.2.1 --days 30",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return usage("want NAME and at least one HOST, have %d arguments", len(args))
+			}
+			return nil
+		},
+	}
+	r, output := addReach(cmd), addOutput(cmd)
+	days := cmd.Flags().Int("days", 365, "how long it is good")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return r.with(func(ctx context.Context, to *remote) error {
+			var c storedCertificate
+			in := map[string]any{"name": args[0], "hosts": args[1:], "days": *days}
+			if err := to.ask(ctx, http.MethodPost, "/certificates/self_signed", in, &c); err != nil {
+				return err
+			}
+			return tellStored(cmd, output, &c)
+		})
+	}
+	return cmd
+}
+
+func newCertificateRemove() *cobra.Command {
+	cmd := &cobra.Command{Use: "remove NAME", Short: "Remove a stored certificate", Long: "remove removes a stored certificate that the configuration does not name.",
+		Example: "  headgate certificate remove old", Args: oneName("certificate")}
+	r, output := addReach(cmd), addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return r.with(func(ctx context.Context, to *remote) error {
+			if err := to.ask(ctx, http.MethodDelete, storedPath(args[0]), nil, nil); err != nil {
+				return err
+			}
+			return done(cmd, output, map[string]string{"removed": args[0]}, "certificate %s was removed", args[0])
+		})
+	}
+	return cmd
+}
+
+func newCertificateExport() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "export NAME",
+		Short: "Write a certificate with its key",
+		Long: `export writes the PEM text of a certificate, its intermediates and its private key to
+standard output, or to files: an uploaded one, or one by ACME by its name or a host. Only
+an admin may, and the audit tells of it.` + reachHelp,
+		Example: `  headgate certificate export shop.example.com --cert fullchain.pem --key privkey.pem`,
+		Args:    oneName("certificate"),
+	}
+	r, output := addReach(cmd), addOutput(cmd)
+	certFile := cmd.Flags().String("cert", "", "`FILE` for the certificates")
+	keyFile := cmd.Flags().String("key", "", "`FILE` for the key, which only its owner may read")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if (*certFile == "") != (*keyFile == "") {
+			return usage("--cert and --key belong together")
+		}
+		return r.with(func(ctx context.Context, to *remote) error {
+			var c struct {
+				Name        string `json:"name"`
+				Certificate string `json:"certificate"`
+				Key         string `json:"key"`
+			}
+			if err := to.ask(ctx, http.MethodPost, storedPath(args[0])+"/export", struct{}{}, &c); err != nil {
+				return err
+			}
+			switch {
+			case *certFile != "":
+				if err := os.WriteFile(*certFile, []byte(c.Certificate), 0o644); err != nil {
+					return err
+				}
+				if err := file.Replace(*keyFile, []byte(c.Key)); err != nil { // with mode 0600
+					return err
+				}
+				return done(cmd, output, map[string]string{"cert": *certFile, "key": *keyFile}, "certificate %s was written to %s and its key to %s", c.Name, *certFile, *keyFile)
+			case output.value == "json":
+				return writeJSON(cmd, c)
+			}
+			_, err := fmt.Fprint(cmd.OutOrStdout(), c.Certificate, c.Key)
+			return err
+		})
+	}
+	return cmd
+}
+
+func newCertificateChosen() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "chosen HOST",
+		Short: "Tell which certificate the clients of a host get",
+		Long: `chosen tells which certificate the clients of a host get on each port with TLS, and why;
+with --proxy it is told of all virtual hosts of a proxy.` + reachHelp,
+		Example: "  headgate certificate chosen shop.example.com\n  headgate certificate chosen --proxy shop",
+		Args:    cobra.MaximumNArgs(1),
+	}
+	r, output := addReach(cmd), addOutput(cmd)
+	proxy := cmd.Flags().String("proxy", "", "`NAME` of a proxy")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if (len(args) == 0) == (*proxy == "") {
+			return usage("want either a HOST or --proxy")
+		}
+		query := "proxy=" + url.QueryEscape(*proxy)
+		if len(args) > 0 {
+			query = "host=" + url.QueryEscape(args[0])
+		}
+		return r.ask(func(ctx context.Context, to *remote) error {
+			var all struct {
+				Items []certificateOf `json:"items"`
+			}
+			if err := to.ask(ctx, http.MethodGet, "/certificates/chosen?"+query, nil, &all); err != nil {
+				return err
+			}
+			if output.value == "json" {
+				return writeJSON(cmd, all.Items)
+			}
+			t := newTable(cmd.OutOrStdout(), "HOST", "PORT", "CERTIFICATE", "FROM", "STATE", "ENDS", "WHY")
+			for _, c := range all.Items {
+				t.row(c.Host, c.Port, orNone(c.Name), c.From, c.State, moment(c.NotAfter), c.Why)
+			}
+			return t.end()
+		})
+	}
+	return cmd
+}

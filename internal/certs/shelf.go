@@ -1,0 +1,113 @@
+package certs
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"regexp"
+	"sync"
+	"time"
+
+	"headgate/internal/store"
+)
+
+// storedName is what stored certificates are called. Those by ACME have the names of
+// hosts, with a dot or an underscore, so that neither takes the other's place.
+var storedName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+
+// CheckStoredName reports whether a stored certificate may have a name: lower-case
+// letters, digits and hyphens, at most 63.
+func CheckStoredName(name string) bool { return storedName.MatchString(name) }
+
+// Shelf is where certificates lie that were uploaded. Its methods may be called by
+// several goroutines at once.
+type Shelf struct {
+	values store.Values
+
+	mu        sync.Mutex
+	followers map[string]map[chan struct{}]bool // by name
+}
+
+// NewShelf returns a shelf over what is kept; nil has nothing on it.
+func NewShelf(values store.Values) *Shelf {
+	return &Shelf{values: values, followers: map[string]map[chan struct{}]bool{}}
+}
+
+// Changed tells those that follow a certificate that it may be another one now.
+func (s *Shelf) Changed(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for c := range s.followers[name] {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// Loader returns the loader of a stored certificate. It may be missing still.
+func (s *Shelf) Loader(name string) Loader {
+	return &onShelf{shelf: s, name: name, news: make(chan struct{}, 1)}
+}
+
+// StoredKey returns the key of the loader of a stored certificate.
+func StoredKey(name string) string { return "stored\x00" + name }
+
+// onShelf loads a stored certificate.
+type onShelf struct {
+	shelf *Shelf
+	name  string
+	news  chan struct{}
+}
+
+// Key names the certificate.
+func (l *onShelf) Key() string { return StoredKey(l.name) }
+
+// Load reads the certificate.
+func (l *onShelf) Load() (*tls.Certificate, error) {
+	if l.shelf.values == nil {
+		return nil, fmt.Errorf("stored certificate %s cannot be looked at without a state directory", l.name)
+	}
+	text, err := l.shelf.values.Load(store.PrefixCertificate + l.name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("no certificate is stored as %s", l.name)
+	case err != nil:
+		return nil, fmt.Errorf("read stored certificate %s: %w", l.name, err)
+	}
+	cert, err := tls.X509KeyPair(text, text)
+	if err != nil {
+		return nil, fmt.Errorf("stored certificate %s: %w", l.name, plain(err))
+	}
+	if now := time.Now(); now.After(cert.Leaf.NotAfter) {
+		return nil, fmt.Errorf("stored certificate %s: expired on %s", l.name, cert.Leaf.NotAfter.Format(time.DateOnly))
+	}
+	return &cert, nil
+}
+
+// Follow waits for Changed.
+func (l *onShelf) Follow(stop <-chan struct{}, changed func()) {
+	s := l.shelf
+	s.mu.Lock()
+	if s.followers[l.name] == nil {
+		s.followers[l.name] = map[chan struct{}]bool{}
+	}
+	s.followers[l.name][l.news] = true
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if delete(s.followers[l.name], l.news); len(s.followers[l.name]) == 0 {
+			delete(s.followers, l.name)
+		}
+	}()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-l.news:
+			changed()
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"headgate/internal/certs"
+	"headgate/internal/store"
+)
+
+// rewatch is the pause before the store is watched again after it was away.
+const rewatch = 2 * time.Second
+
+// followShelf tells the stored certificates that are in use when another is uploaded, by
+// whichever machine, until ctx ends.
+func followShelf(ctx context.Context, kept store.Store, shelf *certs.Shelf) {
+	var after store.Revision
+	for ctx.Err() == nil {
+		if after == 0 {
+			_, revision, err := kept.Snapshot(ctx, store.KeyHead) // for the revision only
+			if err != nil {
+				pauseFor(ctx, rewatch)
+				continue
+			}
+			after = revision
+		}
+		for batch, err := range kept.Watch(ctx, store.PrefixCertificate, after) {
+			if errors.Is(err, store.ErrTooOld) {
+				after = 0
+			}
+			if err != nil {
+				break
+			}
+			after = batch.Revision
+			for _, e := range batch.Put {
+				shelf.Changed(strings.TrimPrefix(e.Key, store.PrefixCertificate))
+			}
+		}
+		pauseFor(ctx, rewatch)
+	}
+}
+
+func pauseFor(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
