@@ -28,6 +28,7 @@ type Cache struct {
 	ignored ignored
 	// seconds, and bytes
 	defaultTTL, whileRevalidate, ifError int64
+	heuristic                            int64 // percent of a response's age
 	maxEntry                             int64
 }
 
@@ -58,7 +59,7 @@ func (s Store) Memory() (held, limit, entries int64, evicted uint64) {
 func New(c *Config, s Store, inner exchange.Source) *Cache {
 	return &Cache{
 		inner: inner, store: s.store, plan: s.plan, limit: c.MemoryLimit.Int64(), ignored: s.ignored,
-		defaultTTL: toSeconds(c.DefaultTTL.D()), whileRevalidate: toSeconds(c.StaleWhileRevalidate.D()),
+		heuristic: int64(c.Heuristic), defaultTTL: toSeconds(c.DefaultTTL.D()), whileRevalidate: toSeconds(c.StaleWhileRevalidate.D()),
 		ifError: toSeconds(c.StaleIfError.D()), maxEntry: min(c.MaxEntry.Int64(), c.MemoryLimit.Int64()),
 	}
 }
@@ -253,6 +254,9 @@ func (c *Cache) await(h *hit, fl *flight) *exchange.Answer {
 	for waited := time.Duration(0); waited < patience; waited += goneEvery {
 		select {
 		case <-fl.landed:
+			if !h.collapsed {
+				h.wanted, h.wantedNear = h.use, h.near
+			}
 			h.collapsed = true
 			if fl.failure == nil {
 				return nil

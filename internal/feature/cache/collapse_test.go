@@ -32,7 +32,7 @@ func TestThousandMissesAreOneRequest(t *testing.T) {
 	var bad atomic.Int32
 	for range clients {
 		wg.Go(func() {
-			if f := s.ask("GET /"); f.Status != 200 || len(f.Body) != 5000 {
+			if f := s.ask("GET /"); f.Status != 200 || len(f.Body) != 5000 || !strings.Contains(f.Field("Cache-Status"), "fwd=uri-miss") {
 				bad.Add(1)
 			}
 		})

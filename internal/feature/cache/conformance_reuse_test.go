@@ -396,6 +396,31 @@ var invalidationRules = []rule{
 	invalidates("Content-Location of a failure", "/b", "POST /a", "500|Content-Location: /b", false),
 }
 
+func byAge(c *Config) { c.Heuristic = 10 }
+
+var ageRules = func() []rule {
+	changed := func(r rule) rule { r.change = byAge; return r }
+	return []rule{
+		{section: "RFC 9111 4.2.2", name: "a tenth of the age", change: byAge, turns: []turn{
+			{reply: "200|Last-Modified: {-1000}|Date: {0}||one", asked: true},
+			{wait: 99, want: "||one"},
+			{wait: 2, send: "GET /", reply: "200||two", asked: true, want: "||two"},
+		}},
+		{section: "ours", name: "a day at most", change: byAge, turns: []turn{
+			{reply: "200|Last-Modified: {-100000000}|Date: {0}||one", asked: true},
+			{wait: 86399, want: "||one"},
+			{wait: 2, reply: "200||two", asked: true, want: "||two"},
+		}},
+		changed(notReused("RFC 9111 4.2.2", "without a Last-Modified nothing is guessed", "200|Date: {0}||x")),
+		changed(notReused("RFC 9111 4.2.2", "nor for a status that is not cacheable by default", "202|Last-Modified: {-1000}|Date: {0}||x")),
+		changed(notReused("ours", "nor where cookies are set", "200|Last-Modified: {-1000}|Set-Cookie: a=b|Date: {0}||x")),
+		{section: "ours", name: "nor with a query", change: byAge, turns: []turn{
+			{send: "GET /?a=1", reply: "200|Last-Modified: {-1000}|Date: {0}||x", asked: true},
+			{send: "GET /?a=1", reply: "200||y", asked: true, want: "||y"},
+		}},
+	}
+}()
+
 func byDefault(c *Config) { c.DefaultTTL = unit.Duration(time.Minute) }
 
 var heuristicRules = func() (all []rule) {

@@ -41,7 +41,7 @@ func TestConformance(t *testing.T) {
 		"freshness": freshnessRules, "parsing": parsingRules, "storing": storingRules, "status": statusRules,
 		"targeted": targetedRules, "vary": varyRules, "conditional": conditionalRules, "update": updateRules,
 		"requests": requestRules, "stale": staleRules, "range": rangeRules, "invalidation": invalidationRules,
-		"heuristic": heuristicRules, "head": headRules, "fields": fieldRules,
+		"heuristic": heuristicRules, "age": ageRules, "head": headRules, "fields": fieldRules,
 	}
 	for group, rules := range groups {
 		for _, r := range rules {
@@ -187,6 +187,11 @@ var storingRules = []rule{
 	{section: "RFC 6265 ours", name: "Set-Cookie is not stored", turns: []turn{
 		{reply: "200|Cache-Control: max-age=3600|Set-Cookie: a=b||x", asked: true, want: "|Set-Cookie: a=b"},
 		{reply: again, asked: true},
+	}},
+	notReused("ours", "Set-Cookie2 is not stored", "200|Cache-Control: max-age=3600|Set-Cookie2: a=b||x"),
+	{section: "ours", name: "Set-Cookie2 with public: stored without it", turns: []turn{
+		{reply: "200|Cache-Control: max-age=3600, public|Set-Cookie2: a=b||y", asked: true},
+		{want: "|!Set-Cookie2||y"},
 	}},
 	{section: "RFC 6265 ours", name: "Set-Cookie with public: stored without it", turns: []turn{
 		{reply: "200|Cache-Control: max-age=3600, public|Set-Cookie: a=b||x", asked: true, want: "|Set-Cookie: a=b"},

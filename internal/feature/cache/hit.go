@@ -28,6 +28,8 @@ type hit struct {
 	rounds            int
 	use               use
 	collapsed         bool
+	wanted            use // before it waited for another request's answer
+	wantedNear        bool
 	partly            bool // a part is to be fetched
 	forwarded, stored bool
 	revalidated       bool

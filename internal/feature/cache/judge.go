@@ -46,7 +46,8 @@ func (c *Cache) judge(ex *exchange.Exchange, status int, fields *header.List, at
 	if !v.targeted {
 		v.rules.parse(fields, header.CacheControl)
 	}
-	v.cookies = fields.Has(header.SetCookie)
+	_, older := fields.Lookup("Set-Cookie2") // dropped when stored, as the other is
+	v.cookies = older || fields.Has(header.SetCookie)
 	v.dates(fields, at, delay)
 	explicit := v.freshness(fields)
 	if v.part && (!explicit || v.life == 0) {
@@ -141,12 +142,21 @@ func (c *Cache) forbidden(v *verdict, ex *exchange.Exchange, status int, fields 
 	return ""
 }
 
+// maxHeuristic is how long a response is fresh at most that says nothing of it, in
+// seconds, where its age is what its life is guessed by.
+const maxHeuristic = 24 * 60 * 60
+
 // guess gives a response that says nothing of its life the default one, if it is
 // of a kind that may have it (RFC 9111, section 4.2.2). To a request with cookies
 // the answer may be for one person: only what has a Last-Modified, as files have
 // it and pages have not, is shared then.
 func (c *Cache) guess(v *verdict, ex *exchange.Exchange, status int, fields *header.List) bool {
 	d := &v.rules
+	if c.heuristic > 0 && v.modified != noDate && v.modified < v.date && ex.Request.Query == "" &&
+		(http1.CacheableByDefault(status) || d.has&public != 0) && (!v.cookies || d.has&public != 0) {
+		v.life = min((v.date-v.modified)*c.heuristic/100, maxHeuristic)
+		return true
+	}
 	if c.defaultTTL <= 0 {
 		return d.has&public != 0 && (v.modified != noDate || fields.Has(header.ETag))
 	}

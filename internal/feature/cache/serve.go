@@ -124,10 +124,14 @@ const (
 // appendForward appends why a request went on to the servers.
 func (h *hit) appendForward(b []byte) []byte {
 	b = append(b, "headgate; fwd="...)
+	use, near := h.use, h.near
+	if h.collapsed {
+		use, near = h.wanted, h.wantedNear
+	}
 	switch {
-	case h.use == none && h.near:
+	case use == none && near:
 		b = append(b, "vary-miss"...)
-	case h.use == none:
+	case use == none:
 		b = append(b, "uri-miss"...)
 	case h.cc.has&(noCache|maxAge|minFresh) != 0:
 		b = append(b, "request"...)
