@@ -12,6 +12,12 @@ const load: Record<PageName, () => Promise<{ default: React.ComponentType }>> = 
   proxies: () => import('./pages/proxies/ProxiesPage'),
   proxy: () => import('./pages/proxies/ProxyPage'),
   newProxy: () => import('./pages/proxies/NewProxyPage'),
+  certificates: () => import('./pages/certificates/CertificatesPage'),
+  certificate: () => import('./pages/certificates/CertificatePage'),
+  history: () => import('./pages/history/HistoryPage'),
+  revision: () => import('./pages/history/RevisionPage'),
+  log: () => import('./pages/log/LogPage'),
+  explain: () => import('./pages/explain/ExplainPage'),
 }
 
 function Broken({ error, reset }: ErrorComponentProps) {

@@ -47,6 +47,10 @@ export const objects = <T = AnyObject>(kind: string) =>
 export const object = <T = AnyObject>(kind: string, name: string) =>
   queryOptions({ queryKey: ['object', kind, name], queryFn: ({ signal }) => call<T>('GET', pathOf(kind, name), { signal }).then((o) => o.value) })
 
+/** Who may write. The server decides; pages only hide what it would refuse. */
+export const canEdit = (role?: string) => role === 'admin' || role === 'editor'
+export const isAdmin = (role?: string) => role === 'admin'
+
 export const me = queryOptions({ queryKey: ['session'], queryFn: () => data(client.GET('/api/v1/session')), staleTime: 60_000 })
 export const setupState = queryOptions({ queryKey: ['setup'], queryFn: () => data(client.GET('/api/v1/setup')) })
 export const version = queryOptions({ queryKey: ['version'], queryFn: () => data(client.GET('/api/v1/version')), staleTime: Infinity })

@@ -1,4 +1,4 @@
-import { IconArrowsSplit2, IconLayoutDashboard } from '@tabler/icons-react'
+import { IconArrowsSplit2, IconCertificate, IconHistory, IconLayoutDashboard, IconListDetails, IconRoute } from '@tabler/icons-react'
 import type { Icon } from '@tabler/icons-react'
 import type { PageName } from './paths'
 
@@ -6,4 +6,8 @@ import type { PageName } from './paths'
 export const pageIcons: Partial<Record<PageName, Icon>> = {
   overview: IconLayoutDashboard,
   proxies: IconArrowsSplit2,
+  certificates: IconCertificate,
+  history: IconHistory,
+  log: IconListDetails,
+  explain: IconRoute,
 }

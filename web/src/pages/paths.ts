@@ -3,7 +3,7 @@
  * server (which answers with the console at these paths only) are made from. It imports
  * nothing, because the build reads it too.
  */
-export type PageName = 'overview' | 'proxies' | 'proxy' | 'newProxy'
+export type PageName = 'overview' | 'proxies' | 'proxy' | 'newProxy' | 'explain' | 'log' | 'certificates' | 'certificate' | 'history' | 'revision'
 
 export type PagePath = {
   name: PageName
@@ -18,6 +18,12 @@ export const pagePaths: PagePath[] = [
   { name: 'proxies', path: '/proxies', group: 'traffic' },
   { name: 'newProxy', path: '/proxies/new' },
   { name: 'proxy', path: '/proxies/$name' },
+  { name: 'certificates', path: '/certificates', group: 'traffic' },
+  { name: 'certificate', path: '/certificates/$name' },
+  { name: 'log', path: '/log', group: 'look' },
+  { name: 'explain', path: '/explain', group: 'look' },
+  { name: 'history', path: '/history', group: 'look' },
+  { name: 'revision', path: '/history/$number' },
 ]
 
 /** The first segments of all paths, and those of the pages for who has not signed in. */

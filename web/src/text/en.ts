@@ -1,16 +1,31 @@
-/** "1 server", "2 servers". */
-export const many = (n: number, one: string, more = one + 's') => `${n.toLocaleString('en')} ${n === 1 ? one : more}`
+import { certificates } from './certificates'
+import { entries } from './entries'
+import { explain } from './explain'
+import { history } from './history'
+import { log } from './log'
+import { many } from './many'
 
 const pages = {
   overview: 'Overview',
   proxies: 'Proxies',
   proxy: 'Proxy',
   newProxy: 'New proxy',
+  explain: 'Explain',
+  log: 'Live log',
+  certificates: 'Certificates',
+  certificate: 'Certificate',
+  history: 'History',
+  revision: 'Revision',
 }
 
 export const en = {
   brand: 'headgate',
   pages,
+  certificates,
+  entries,
+  explain,
+  history,
+  log,
   groups: { traffic: 'Traffic', look: 'Look', manage: 'Manage' },
   shell: {
     skip: 'Skip to content',

@@ -9,6 +9,7 @@ const meanings: Record<string, Meaning> = {
   degraded: 'warn', waiting: 'warn', draining: 'warn', expiring: 'warn', retrying: 'warn', pending: 'warn', maintenance: 'warn', ejected: 'warn', changed: 'warn', warning: 'warn', stale: 'warn', moved: 'warn',
   down: 'bad', unhealthy: 'bad', failed: 'bad', expired: 'bad', error: 'bad', refused: 'bad', lost: 'bad', removed: 'bad', missing: 'bad', closed: 'bad',
   inactive: 'calm', unknown: 'calm', rolled_back: 'calm', drained: 'calm', unchecked: 'calm', disabled: 'calm',
+  blocked: 'bad', idle: 'calm', preflight: 'info', processing: 'info', self_signed: 'warn',
   info: 'info', added_by: 'info', ordering: 'info', starting: 'info',
 }
 

@@ -9,7 +9,7 @@ const slate: MantineColorsTuple = ['#c9d1da', '#aeb8c4', '#8b97a5', '#647181', '
  */
 export const theme = createTheme({
   primaryColor: 'tide',
-  primaryShade: { light: 7, dark: 5 },
+  primaryShade: 7,
   autoContrast: true,
   colors: { tide, dark: slate },
   fontFamily: 'system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif',

@@ -99,7 +99,7 @@ export function DataTable<T>({ rows, columns, id, searchable, noun, empty, open,
           <tbody>
             {before > 0 && (
               <tr aria-hidden>
-                <td colSpan={columns.length} style={{ height: before, padding: 0, border: 0 }} />
+                <td style={{ height: before, padding: 0, border: 0 }} />
               </tr>
             )}
             {items.map((item) => {
@@ -121,7 +121,7 @@ export function DataTable<T>({ rows, columns, id, searchable, noun, empty, open,
             })}
             {after > 0 && (
               <tr aria-hidden>
-                <td colSpan={columns.length} style={{ height: after, padding: 0, border: 0 }} />
+                <td style={{ height: after, padding: 0, border: 0 }} />
               </tr>
             )}
           </tbody>

@@ -2,7 +2,7 @@ import { Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useCallback, useMemo } from 'react'
-import { me, objects, status, type CertificateStatus, type Proxy } from '@/api/queries'
+import { canEdit, me, objects, status, type CertificateStatus, type Proxy } from '@/api/queries'
 import { traffic } from '@/api/traffic'
 import { DataTable, type Column } from '@/ui/DataTable'
 import { Empty, Failure, Loading, PageHeader, StateBadge, Tag } from '@/ui/basics'
@@ -10,8 +10,6 @@ import { t } from '@/text'
 
 const count = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 const worst: Record<string, number> = { down: 0, degraded: 1, maintenance: 2, active: 3, inactive: 4 }
-
-export const canEdit = (role?: string) => role === 'admin' || role === 'editor'
 
 /** All proxies: how they stand, and what passes through them. */
 export default function ProxiesPage() {

@@ -5,7 +5,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { Problem } from '@/api/problem'
-import { me, object, objects, proxyStatus, recentEvents, status, type AnyObject, type Proxy, type ProxyStatus } from '@/api/queries'
+import { canEdit, me, object, objects, proxyStatus, recentEvents, status, type AnyObject, type Proxy, type ProxyStatus } from '@/api/queries'
 import { useStore } from '@/api/store'
 import { basket, editOf, put } from '@/edit/basket'
 import { written } from '@/edit/object'
@@ -16,7 +16,7 @@ import { meaningOf } from '@/theme/states'
 import { useView } from '@/ui/view'
 import { t } from '@/text'
 import { filtersOf } from './flow'
-import { canEdit, certificateOf } from './ProxiesPage'
+import { certificateOf } from './ProxiesPage'
 
 export const usualFields = ['virtual_hosts', 'routes', 'redirect_https', 'description', 'tags', 'active']
 

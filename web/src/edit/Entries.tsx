@@ -1,0 +1,136 @@
+import { Button, Modal, TextInput } from '@mantine/core'
+import { notifications } from '@mantine/notifications'
+import { useQuery } from '@tanstack/react-query'
+import { useState, type FormEvent, type ReactNode } from 'react'
+import { canEdit, me, objects, type AnyObject } from '@/api/queries'
+import { useStore } from '@/api/store'
+import { Card, Empty, Failure, Loading, StateBadge } from '@/ui/basics'
+import { t } from '@/text'
+import { basket, put } from './basket'
+import { written, type Value } from './object'
+import { ObjectEditor } from './ObjectEditor'
+
+/**
+ * The objects of one kind as a card: each is edited, duplicated and removed from here, and
+ * a new one begins with its name. What waits to be reviewed is marked.
+ */
+export function Entries({ kind, title, lead, empty, usual, initial, line, mark, actions }: {
+  kind: string
+  title: string
+  lead?: string
+  empty: ReactNode
+  usual?: string[]
+  /** What a new one has from the beginning. */
+  initial?: Value
+  /** A second line. */
+  line?: (o: AnyObject) => ReactNode
+  mark?: (o: AnyObject) => ReactNode
+  /** Further buttons of a row. */
+  actions?: (o: AnyObject) => ReactNode
+}) {
+  const list = useQuery(objects(kind))
+  const edits = useStore(basket).filter((e) => e.kind === kind)
+  const { data: who } = useQuery(me)
+  const [edited, setEdited] = useState<{ name: string; object?: AnyObject; initial?: Value }>()
+  const [naming, setNaming] = useState<Value>()
+  const may = canEdit(who?.role)
+  const rows = list.data ?? []
+  const fresh = edits.filter((e) => e.op === 'set' && !rows.some((o) => o.name === e.name))
+  const add = may && <Button size="compact-sm" variant="default" onClick={() => setNaming(initial ?? {})}>{t.entries.add}</Button>
+  return (
+    <Card title={title} actions={add}>
+      {lead && <p className="small lead">{lead}</p>}
+      {list.error ? (
+        <Failure error={list.error} again={() => void list.refetch()} />
+      ) : !list.data ? (
+        <Loading />
+      ) : rows.length + fresh.length === 0 ? (
+        <p className="small lead">{empty}</p>
+      ) : (
+        <ul className="rows">
+          {rows.map((o) => {
+            const edit = edits.find((e) => e.name === o.name)
+            return (
+              <li key={o.name} className="entry">
+                <span className="entry-name">
+                  <strong><bdi>{o.name}</bdi></strong> {mark?.(o)} {edit && <StateBadge state="pending">{edit.op === 'remove' ? t.entries.goes : t.edit.unsaved}</StateBadge>}
+                  <span className="small block">{line?.(o)}</span>
+                  {!!o.description && <span className="small block"><bdi>{String(o.description)}</bdi></span>}
+                  {!!o.origin?.container && <span className="small block">{t.entries.discovered(o.origin.container)}</span>}
+                </span>
+                <span className="entry-actions">
+                  {actions?.(o)}
+                  {may && (
+                    <>
+                      <Button size="compact-sm" variant="default" onClick={() => setEdited({ name: o.name!, object: o })} aria-label={`${t.entries.edit} ${o.name}`}>
+                        {t.entries.edit}
+                      </Button>
+                      <Button size="compact-sm" variant="subtle" onClick={() => setNaming(written(kind, o))} aria-label={`${t.proxy.duplicate} ${o.name}`}>
+                        {t.proxy.duplicate}
+                      </Button>
+                      <Button size="compact-sm" variant="subtle" color="red" aria-label={`${t.proxy.remove} ${o.name}`} onClick={() => { put({ kind, name: o.name!, op: 'remove', base: o, value: written(kind, o) }); notifications.show({ message: t.proxy.removed }) }}>
+                        {t.proxy.remove}
+                      </Button>
+                    </>
+                  )}
+                </span>
+              </li>
+            )
+          })}
+          {fresh.map((e) => (
+            <li key={e.name} className="entry">
+              <span className="entry-name">
+                <strong><bdi>{e.name}</bdi></strong> <StateBadge state="pending">{t.edit.unsaved}</StateBadge>
+              </span>
+              <span className="entry-actions">
+                <Button size="compact-sm" variant="default" onClick={() => setEdited({ name: e.name, initial: e.value })}>
+                  {t.entries.edit}
+                </Button>
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+      {naming && (
+        <NewName
+          title={title}
+          taken={[...rows.map((o) => o.name!), ...fresh.map((e) => e.name)]}
+          close={() => setNaming(undefined)}
+          go={(name) => {
+            setEdited({ name, initial: naming })
+            setNaming(undefined)
+          }}
+        />
+      )}
+      {edited && <ObjectEditor kind={kind} name={edited.name} object={edited.object} initial={edited.initial} usual={usual} title={`${title}: ${edited.name}`} onClose={() => setEdited(undefined)} />}
+    </Card>
+  )
+}
+
+/** Asks for the name of a new object; the form follows. */
+export function NewName({ title, taken, close, go }: { title: string; taken: string[]; close: () => void; go: (name: string) => void }) {
+  const [name, setName] = useState('')
+  const [wrong, setWrong] = useState('')
+  function submit(e: FormEvent) {
+    e.preventDefault()
+    const n = name.trim()
+    if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(n)) return setWrong(t.entries.badName)
+    if (taken.includes(n)) return setWrong(t.entries.takenName)
+    go(n)
+  }
+  return (
+    <Modal opened onClose={close} title={t.entries.newTitle(title)} closeButtonProps={{ 'aria-label': t.edit.cancel }}>
+      <form onSubmit={submit} className="fields" noValidate>
+        <TextInput label={t.entries.newName} value={name} error={wrong} onChange={(e) => setName(e.currentTarget.value)} data-autofocus autoComplete="off" spellCheck={false} />
+        <Button type="submit">{t.entries.goOn}</Button>
+      </form>
+    </Modal>
+  )
+}
+
+/** An empty page that has only a name and a text to say. */
+export const EmptyCard = ({ title, children }: { title: string; children: ReactNode }) => (
+  <Card>
+    <Empty title={title}>{children}</Empty>
+  </Card>
+)

@@ -1,0 +1,167 @@
+import { Alert, Button, Modal } from '@mantine/core'
+import { notifications } from '@mantine/notifications'
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useNavigate, useParams } from '@tanstack/react-router'
+import { useState, type ReactNode } from 'react'
+import { call } from '@/api/client'
+import { Problem, sentence } from '@/api/problem'
+import { canEdit, me } from '@/api/queries'
+import { Ago, Card, Detail, Empty, Failure, KeyValues, Loading, PageHeader, StateBadge, Tag } from '@/ui/basics'
+import { marks, meaningOf } from '@/theme/states'
+import { t } from '@/text'
+import { order, rowsOf, standing, type Attempt, type Preflight, type Trouble } from './orders'
+
+const words = t.certificates.detail
+
+/** One certificate by ACME: how it stands, why there is none, and the steps of its orders. */
+export default function CertificatePage() {
+  const { name } = useParams({ strict: false }) as { name: string }
+  const one = useQuery(order(name))
+  const { data: who } = useQuery(me)
+  const queries = useQueryClient()
+  const go = useNavigate()
+  const [busy, setBusy] = useState('')
+  const [looked, setLooked] = useState<Preflight>()
+  const [asking, setAsking] = useState(false)
+
+  async function act(what: 'order' | 'renew' | 'preflight') {
+    setAsking(false)
+    setBusy(what)
+    try {
+      const answer = await call<Preflight>('POST', `/orders/${encodeURIComponent(name)}/${what}`, { body: {} })
+      if (what === 'preflight') setLooked(answer.value)
+      else notifications.show({ message: words.ordered, color: 'teal' })
+    } catch (e) {
+      notifications.show({ message: sentence(e), color: 'red' })
+    } finally {
+      setBusy('')
+      void queries.invalidateQueries({ queryKey: ['acme'] })
+    }
+  }
+
+  if (one.error instanceof Problem && one.error.status === 404)
+    return (
+      <Card>
+        <Empty title={words.notFound} action={<Button onClick={() => void go({ to: '/certificates' })}>{t.pages.certificates}</Button>} />
+      </Card>
+    )
+  if (one.error) return <Failure error={one.error} again={() => void one.refetch()} />
+  if (!one.data) return <Loading />
+  const o = one.data
+  const row = rowsOf([o], [])[0]!
+  const s = standing(row)
+  const date = (x?: string) => (x ? new Date(x).toLocaleString('en', { dateStyle: 'medium', timeStyle: 'short' }) : '')
+  const facts: [ReactNode, ReactNode][] = [
+    [t.certificates.left, row.daysLeft === undefined ? t.certificates.noDays : t.certificates.days(row.daysLeft)],
+    [words.until, date(o.not_after)],
+    [words.from, date(o.not_before)],
+    [words.directory, o.directory],
+    [words.entry, o.entry],
+    [words.profile, o.profile],
+    [words.renewal, o.renewal?.start && words.between(date(o.renewal.start), date(o.renewal.end))],
+    [words.planned, o.renewal?.at && <Ago time={o.renewal.at} />],
+    [words.since, o.since && <Ago time={o.since} />],
+    [words.failures, o.failures || ''],
+    [words.nextTry, o.next_try && <Ago time={o.next_try} />],
+  ]
+  return (
+    <>
+      <PageHeader
+        title={<bdi>{o.names?.[0] ?? name}</bdi>}
+        badge={<StateBadge state={s.word} meaning={s.meaning}>{t.certificates.word[s.word] ?? s.word}</StateBadge>}
+        actions={
+          canEdit(who?.role) ? (
+            <>
+              {o.state === 'valid' ? (
+                <Button loading={busy === 'renew'} onClick={() => setAsking(true)}>{words.renew}</Button>
+              ) : (
+                <Button loading={busy === 'order'} onClick={() => void act('order')}>{words.order}</Button>
+              )}
+              <Button variant="default" loading={busy === 'preflight'} onClick={() => void act('preflight')}>
+                {words.preflight}
+              </Button>
+            </>
+          ) : (
+            <span className="small">{t.edit.readOnly}</span>
+          )
+        }
+      />
+      <Detail aside={<Card title={words.about}><KeyValues rows={facts.filter(([, v]) => v)} /></Card>}>
+        {looked && (
+          <Alert color={looked.blocked ? 'red' : 'teal'} role="status" title={looked.blocked ? words.wouldFail : words.fine} withCloseButton closeButtonLabel={t.edit.cancel} onClose={() => setLooked(undefined)}>
+            {looked.blocked ? <TroubleText it={looked.trouble} /> : <p className="lead">{words.fineText}</p>}
+            <ul className="plain-list">
+              {(looked.challenges ?? []).map((c) => <li key={c.name}>{words.challenge(c.name!, c.challenge!)}</li>)}
+              {(looked.warnings ?? []).map((w) => <li key={w}>{w}</li>)}
+            </ul>
+          </Alert>
+        )}
+        {o.trouble && (
+          <Card title={words.trouble}>
+            <TroubleText it={o.trouble} />
+          </Card>
+        )}
+        {!!o.warnings?.length && (
+          <Card title={words.warnings}>
+            <ul className="plain-list">{o.warnings.map((w) => <li key={w}>{w}</li>)}</ul>
+          </Card>
+        )}
+        <Card title={words.names}>
+          <div className="tags">{(o.names ?? []).map((n) => <Tag key={n}>{n}</Tag>)}</div>
+          {!!o.has?.length && o.has.join() !== o.names?.join() && <p className="small">{words.has}: {o.has.join(', ')}</p>}
+        </Card>
+        <Card title={words.timeline}>
+          {!o.timeline?.length && <p className="small lead">{words.noTimeline}</p>}
+          <div className="stack">{[...(o.timeline ?? [])].reverse().map((a, i) => <AttemptCard key={a.began ?? i} it={a} open={i === 0} />)}</div>
+        </Card>
+      </Detail>
+      <Modal opened={asking} onClose={() => setAsking(false)} title={words.renew} closeButtonProps={{ 'aria-label': t.edit.cancel }}>
+        <p className="lead">{words.renewConfirm}</p>
+        <Button data-autofocus onClick={() => void act('renew')}>{words.renew}</Button>
+      </Modal>
+    </>
+  )
+}
+
+/** Why something fails: the API's sentence, its meaning, and the authority's own words. */
+function TroubleText({ it }: { it?: Trouble }) {
+  if (!it) return null
+  const p = it.problem
+  return (
+    <>
+      <p className="lead"><strong>{it.message}</strong></p>
+      {it.hint && <p className="lead">{it.hint}</p>}
+      {p && (
+        <details open>
+          <summary>{words.authority}</summary>
+          <pre className="code">{[words.error(p.status ?? 0, p.type ?? ''), p.detail, ...(p.subproblems ?? []).map((x) => `${x.name}: ${x.detail}`)].filter(Boolean).join('\n')}</pre>
+        </details>
+      )}
+    </>
+  )
+}
+
+function AttemptCard({ it: a, open }: { it: Attempt; open: boolean }) {
+  const state = a.issued ? 'issued' : a.trouble ? 'failed' : 'running'
+  return (
+    <details open={open || undefined} className="attempt">
+      <summary>
+        <StateBadge state={state} meaning={a.issued ? 'good' : a.trouble ? 'bad' : 'info'}>{words[state]}</StateBadge> <Ago time={a.began!} />{' '}
+        <span className="small">{[a.directory && words.at(a.directory), a.staging && words.staging].filter(Boolean).join(', ')}</span>
+      </summary>
+      <ol className="timeline">
+        {(a.steps ?? []).map((s, i) => {
+          const meaning = meaningOf(s.state ?? '')
+          return (
+            <li key={i}>
+              <span className="mark" data-meaning={meaning} aria-hidden>{marks[meaning]}</span>
+              <div>{s.text || s.state}</div>
+              <div className="small">{new Date(s.at!).toLocaleTimeString()} {t.certificates.word[s.state ?? ''] ?? s.state}</div>
+            </li>
+          )
+        })}
+      </ol>
+      {a.trouble && <TroubleText it={a.trouble} />}
+    </details>
+  )
+}

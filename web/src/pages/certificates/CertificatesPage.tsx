@@ -1,0 +1,63 @@
+import { useQuery } from '@tanstack/react-query'
+import { Link, useNavigate } from '@tanstack/react-router'
+import { useMemo } from 'react'
+import { objects, status } from '@/api/queries'
+import { Entries } from '@/edit/Entries'
+import { DataTable, type Column } from '@/ui/DataTable'
+import { Ago, Empty, Failure, Loading, PageHeader, StateBadge } from '@/ui/basics'
+import { t } from '@/text'
+import { orders, rowsOf, standing, type Row } from './orders'
+
+const searchable = (r: Row) => ({ '': [r.name, ...r.hosts, r.entry].join(' '), state: r.state, host: r.hosts.join(' '), entry: r.entry ?? '' })
+
+/** Every certificate with the hosts that get it, and the entries that make them. */
+export default function CertificatesPage() {
+  const list = useQuery(orders)
+  const all = useQuery(status)
+  const own = useQuery(objects('certificates'))
+  const go = useNavigate()
+  const rows = useMemo(() => (list.data && all.data ? rowsOf(list.data, all.data.certificates ?? []) : undefined), [list.data, all.data])
+  const columns = useMemo<Column<Row>[]>(
+    () => [
+      {
+        id: 'name',
+        title: t.certificates.hosts,
+        sort: (r) => r.hosts[0] ?? r.name,
+        cell: (r) => (
+          <>
+            {r.order ? (
+              <Link to="/certificates/$name" params={{ name: r.name }} className="row-name clip">
+                <bdi>{r.hosts[0] ?? r.name}</bdi>
+              </Link>
+            ) : (
+              <span className="row-name clip"><bdi>{r.hosts[0] ?? r.name}</bdi></span>
+            )}
+            <span className="small clip" title={r.hosts.join('\n')}>{r.problem ?? (r.hosts.length > 1 ? t.proxies.more(r.hosts.length - 1) : r.name)}</span>
+          </>
+        ),
+      },
+      { id: 'state', title: t.certificates.state, width: '130px', sort: (r) => standing(r).meaning, cell: (r) => { const s = standing(r); return <StateBadge state={s.word} meaning={s.meaning}>{t.certificates.word[s.word] ?? s.word}</StateBadge> } },
+      { id: 'left', title: t.certificates.left, width: '120px', sort: (r) => r.daysLeft ?? -1e9, cell: (r) => <span title={r.notAfter && new Date(r.notAfter).toLocaleString()}>{r.daysLeft === undefined ? t.certificates.noDays : t.certificates.days(r.daysLeft)}</span> },
+      { id: 'entry', title: t.certificates.source, width: '18%', phone: false, sort: (r) => r.entry ?? '', cell: (r) => <span className="clip">{r.entry ? t.certificates.acme(r.entry) : t.certificates.own}</span> },
+      { id: 'next', title: t.certificates.nextTry, width: '120px', phone: false, sort: (r) => r.order?.next_try ?? '', cell: (r) => (r.order?.next_try ? <Ago time={r.order.next_try} /> : '–') },
+    ],
+    [],
+  )
+  const error = list.error ?? all.error
+  return (
+    <>
+      <PageHeader title={t.pages.certificates} lead={t.certificates.lead} />
+      <div className="stack">
+        {error ? (
+          <Failure error={error} again={() => { void list.refetch(); void all.refetch() }} />
+        ) : !rows ? (
+          <Loading />
+        ) : (
+          <DataTable rows={rows} columns={columns} id={(r) => r.name} searchable={searchable} noun={[t.certificates.noun, t.certificates.nouns]} open={(r) => r.order && void go({ to: '/certificates/$name', params: { name: r.name } })} empty={<Empty title={t.certificates.emptyTitle}>{t.certificates.empty}</Empty>} />
+        )}
+        <Entries kind="acme" title={t.certificates.accounts} lead={t.certificates.accountsLead} empty={t.certificates.noAccounts} usual={['directory', 'email', 'domains', 'challenge', 'default', 'description']} initial={{ directory: 'letsencrypt' }} line={(o) => [o.directory ?? 'letsencrypt', o.email].filter(Boolean).join(' · ')} />
+        <Entries kind="certificates" title={t.certificates.ownEntries} empty={t.certificates.noOwn} line={(o) => String(o.certificate_file ?? o.cert_file ?? '')} mark={(o) => { const r = rows?.find((x) => x.name === o.name); if (!r || !own.data) return null; const s = standing(r); return <StateBadge state={s.word} meaning={s.meaning}>{t.certificates.word[s.word] ?? s.word}</StateBadge> }} />
+      </div>
+    </>
+  )
+}

@@ -1,0 +1,65 @@
+import { Button, Drawer } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { type ReactNode } from 'react'
+import { objects } from '@/api/queries'
+import { KeyValues, StateBadge } from '@/ui/basics'
+import { t } from '@/text'
+import { addressOf, bytes, meaningOfRequest, took, type Filters, type Request } from './livelog'
+
+const order = ['time', 'client_ip', 'method', 'address', 'proto', 'status', 'reason', 'cause', 'port', 'proxy', 'route', 'server', 'attempts', 'cache', 'user', 'duration_ms', 'connect_ms', 'upstream_head_ms', 'bytes_sent', 'bytes_received', 'user_agent', 'referer', 'request_id']
+
+/** All that is known of one request, and the way from it to explain. */
+export function RequestDrawer({ request: r, close, only }: { request?: Request; close: () => void; only: (name: keyof Filters, value: string) => void }) {
+  const ports = useQuery({ ...objects('ports'), enabled: !!r })
+  return (
+    <Drawer opened={!!r} onClose={close} position="right" size="min(560px, 100%)" title={t.log.detail} closeButtonProps={{ 'aria-label': t.edit.cancel }}>
+      {r && (
+        <div className="stack">
+          {r.method && (
+            <Button component={Link} to="/explain" search={{ url: addressOf(r, ports.data ?? []), method: r.method === 'GET' ? undefined : r.method, from: r.client_ip } as never}>
+              {t.log.explain}
+            </Button>
+          )}
+          <KeyValues rows={order.flatMap((name) => {
+            const value = shown(r, name, addressOf(r, ports.data ?? []))
+            return value ? [[t.log.parts[name], value] as [ReactNode, ReactNode]] : []
+          })} />
+          <div style={{ display: 'flex', gap: 8, flexWrap: 'wrap' }}>
+            {([['host', r.host], ['proxy', r.proxy], ['client', r.client_ip], ['server', r.server]] as const).map(([name, value]) => value && (
+              <Button key={name} size="compact-sm" variant="default" onClick={() => only(name, value)}>
+                {t.log.only(t.log.fields[name]!.toLowerCase())}
+              </Button>
+            ))}
+          </div>
+        </div>
+      )}
+    </Drawer>
+  )
+}
+
+function shown(r: Request, name: string, address: string): ReactNode {
+  const value = r[name as keyof Request]
+  switch (name) {
+    case 'time':
+      return new Date(r.time!).toLocaleString('en', { dateStyle: 'medium', timeStyle: 'medium' })
+    case 'address':
+      return r.method ? <bdi>{address}</bdi> : r.host
+    case 'status': {
+      const { meaning } = meaningOfRequest(r)
+      return r.status ? <StateBadge state={String(r.status)} meaning={meaning}>{r.status}</StateBadge> : ''
+    }
+    case 'proxy':
+      return r.proxy && (r.method ? <Link to="/proxies/$name" params={{ name: r.proxy }}><bdi>{r.proxy}</bdi></Link> : r.proxy)
+    case 'duration_ms':
+      return took(r.duration_ms)
+    case 'connect_ms':
+    case 'upstream_head_ms':
+      return value ? took(value as number) : ''
+    case 'bytes_sent':
+    case 'bytes_received':
+      return bytes(value as number)
+    default:
+      return value === undefined || value === '' ? '' : String(value)
+  }
+}
