@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -157,6 +158,9 @@ func (c *call) within() (time.Duration, error) {
 // them. They are refused before anything of them is opened.
 func (e *edit) mayBeHost(now, after *config.Config) error {
 	isAdmin := e.call.who.Role.AtLeast(operator.Admin)
+	if !isAdmin && !sameAdmin(now, after) {
+		return refuse(operator.CodeForbidden, pointerOf(adminKind, e.path()), "the settings of the admin listener say who may sign in, and as what: only an admin may change them", "ask an admin")
+	}
 	for _, v := range config.NewHostValues(now, after) {
 		if v.Disk {
 			return refuse("host_field", pointerOf(v.Path, e.path()), "the field can be set on the machine only", "edit the document there")
@@ -166,6 +170,16 @@ func (e *edit) mayBeHost(now, after *config.Config) error {
 		}
 	}
 	return nil
+}
+
+// adminKind is the kind of the admin listener's settings.
+const adminKind = "admin"
+
+// sameAdmin reports whether two configurations say the same of the admin listener.
+func sameAdmin(now, after *config.Config) bool {
+	a, _ := now.Canonical(adminKind, "", false)
+	b, _ := after.Canonical(adminKind, "", false)
+	return bytes.Equal(a, b)
 }
 
 func hostField(at string) error {

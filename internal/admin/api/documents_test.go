@@ -176,6 +176,32 @@ func TestHostFieldsAreForAdmins(t *testing.T) {
 	}
 }
 
+// TestEditorsCannotMakeThemselvesAdmins tries the settings that say who may sign in.
+func TestEditorsCannotMakeThemselvesAdmins(t *testing.T) {
+	h := start(t)
+	const oidc = `{"issuer":"https://login.evil.example","client_id":"a","client_secret":"b","redirect_url":"https://gate.example.com/","roles":[{"claim":"sub","role":"admin"}]}`
+	before := h.text()
+	for _, c := range []struct{ method, path, body string }{
+		{"PATCH", "/settings/admin", `{"oidc":` + oidc + `}`},
+		{"PUT", "/settings/admin", `{"hosts":["evil.example"]}`},
+		{"DELETE", "/settings/admin", ""},
+		{"POST", "/config/edits", `{"edits":[{"op":"set","path":"admin.oidc","value":` + oidc + `}]}`},
+		{"POST", "/config/edits", `{"edits":[{"op":"set","path":"admin.trusted_proxies","value":["0.0.0.0/0"]}]}`},
+		{"POST", "/config/plan", `{"edits":[{"op":"set","path":"admin.hosts","value":["evil.example"]}]}`},
+	} {
+		h.does(c.method, c.path, c.body, 403, "forbidden", "as: editor", always)
+	}
+	if h.text() != before {
+		t.Errorf("the document is\n%s", h.text())
+	}
+	h.does("PATCH", "/settings/admin", `{"hosts":["gate.example.com"]}`, 200, "", "as: admin", always)
+	// To go back to a revision that says otherwise is a change of it, too.
+	_, list := h.does("GET", "/revisions", "", 200, "", "as: editor")
+	first := list["items"].([]any)[len(list["items"].([]any))-1].(map[string]any)["number"]
+	h.does("POST", fmt.Sprintf("/revisions/%v/rollback", first), "{}", 403, "forbidden", "as: editor", always)
+	h.does("PATCH", "/settings/upstreams", `{"idle_timeout":"80s"}`, 200, "", "as: editor", always)
+}
+
 func TestAChangeThatWaitsIsTakenBackAtOnce(t *testing.T) {
 	h := start(t)
 	h.does("POST", "/revert", `{}`, 409, "nothing_pending", "as: editor")
