@@ -1,7 +1,6 @@
 package api
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -158,8 +157,10 @@ func (c *call) within() (time.Duration, error) {
 // them. They are refused before anything of them is opened.
 func (e *edit) mayBeHost(now, after *config.Config) error {
 	isAdmin := e.call.who.Role.AtLeast(operator.Admin)
-	if !isAdmin && !sameAdmin(now, after) {
-		return refuse(operator.CodeForbidden, pointerOf(adminKind, e.path()), "the settings of the admin listener say who may sign in, and as what: only an admin may change them", "ask an admin")
+	if !isAdmin {
+		if err := e.withinRights(now, after); err != nil {
+			return err
+		}
 	}
 	for _, v := range config.NewHostValues(now, after) {
 		if v.Disk {
@@ -170,16 +171,6 @@ func (e *edit) mayBeHost(now, after *config.Config) error {
 		}
 	}
 	return nil
-}
-
-// adminKind is the kind of the admin listener's settings.
-const adminKind = "admin"
-
-// sameAdmin reports whether two configurations say the same of the admin listener.
-func sameAdmin(now, after *config.Config) bool {
-	a, _ := now.Canonical(adminKind, "", false)
-	b, _ := after.Canonical(adminKind, "", false)
-	return bytes.Equal(a, b)
 }
 
 func hostField(at string) error {

