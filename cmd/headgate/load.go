@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+
 	"headgate/internal/config"
 	"headgate/internal/plan"
 	"headgate/internal/plan/inputs"
@@ -25,7 +27,7 @@ func loadWithNotes(documents config.Documents, state string) (*plan.Plan, []conf
 	}
 	var values store.Values
 	if state != "" {
-		values = local.Files{Dir: state}
+		values = local.Files{Dir: state, Key: os.Getenv(keyVariable)}
 	}
 	set := inputs.NewLoader(inputs.Options{Values: values}).Prepare(c, documents.Dir)
 	defer set.Cancel()

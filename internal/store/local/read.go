@@ -195,12 +195,18 @@ func (s *Store) Snapshot(ctx context.Context, prefix string) (all []store.Entry,
 
 // Files are the entries of a state directory that are files of their own, to be looked
 // at without opening it. Nothing can be kept.
-type Files struct{ Dir string }
+type Files struct {
+	// Dir is the state directory.
+	Dir string
+	// Key is the key from outside of it that files may be sealed with, "" if there is
+	// none: see Options.
+	Key string
+}
 
 // Load returns the value of a key: see store.Values. In a directory that no headgate
 // of this version has opened yet, what version 1 has kept is found too.
 func (f Files) Load(key string) ([]byte, error) {
-	value, err := ReadFile(f.Dir, key)
+	value, err := ReadFile(f.Dir, key, f.Key)
 	if errors.Is(err, fs.ErrNotExist) {
 		for _, m := range moved {
 			if m.key == key {
@@ -217,9 +223,10 @@ func (f Files) Keep(key string, _ []byte) error {
 }
 
 // ReadFile returns the value of an entry that is a file of its own, without opening
-// the directory: for commands that only look while headgate runs. The error wraps
-// fs.ErrNotExist when there is none.
-func ReadFile(dir, key string) ([]byte, error) {
+// the directory: for commands that only look while headgate runs. Outside is the key
+// that it may be sealed with, "" for none. The error wraps fs.ErrNotExist when there is
+// no such file.
+func ReadFile(dir, key, outside string) ([]byte, error) {
 	name, err := fileOf(key)
 	if err != nil {
 		return nil, err
@@ -228,8 +235,15 @@ func ReadFile(dir, key string) ([]byte, error) {
 		return nil, fmt.Errorf("%s is not in a file of its own", key)
 	}
 	data, err := file.Read(filepath.Join(dir, name), maxOnDisk, "an entry has less")
-	if err == nil && bytes.HasPrefix(data, []byte(sealedMark)) {
-		err = fmt.Errorf("read %s: it is sealed", filepath.Join(dir, name))
+	if err != nil || !bytes.HasPrefix(data, []byte(sealedMark)) {
+		return data, err
 	}
-	return data, err
+	keys, err := openKeys(dir, outside, false)
+	if err == nil {
+		data, err = keys.openFile(key, data)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", filepath.Join(dir, name), err)
+	}
+	return data, nil
 }

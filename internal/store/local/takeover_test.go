@@ -29,10 +29,10 @@ func TestStateOfVersion1IsTakenOver(t *testing.T) {
 			}
 		}
 	}
-	check("before", Files{dir}.Load)
+	check("before", Files{Dir: dir}.Load)
 	s := openDir(t, Options{Dir: dir})
 	check("taken over", store.ValuesOf(s).Load)
-	check("looked at", Files{dir}.Load)
+	check("looked at", Files{Dir: dir}.Load)
 	for _, name := range []string{"affinity.key", "self-signed.pem"} {
 		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
 			t.Errorf("%s is left behind", name)
@@ -41,7 +41,7 @@ func TestStateOfVersion1IsTakenOver(t *testing.T) {
 	s.Close()
 	s = openDir(t, Options{Dir: dir})
 	check("opened again", store.ValuesOf(s).Load)
-	if err := (Files{dir}).Keep(store.KeySticky, nil); err == nil {
+	if err := (Files{Dir: dir}).Keep(store.KeySticky, nil); err == nil {
 		t.Error("a directory that is only looked at is written to")
 	}
 }
