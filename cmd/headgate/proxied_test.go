@@ -9,13 +9,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"headgate/internal/testhouse"
 )
 
 // TestNobodyBecomesLocalThroughAProxy asks for everything that the admin listener has,
 // by an HTTP proxy and by a TCP proxy of the same headgate in front of it. Its
 // connections come from a loopback address then, whoever sends them.
 func TestNobodyBecomesLocalThroughAProxy(t *testing.T) {
-	dir, admin, web, tcp := t.TempDir(), freeAddress(t), freeAddress(t), freeAddress(t)
+	dir, admin, web, tcp := t.TempDir(), testhouse.Address(t), testhouse.Address(t), testhouse.Address(t)
 	file, state := filepath.Join(dir, "headgate.yaml"), filepath.Join(dir, "state")
 	config := fmt.Sprintf(`version: 1
 admin: {address: %q}
