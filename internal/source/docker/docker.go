@@ -5,7 +5,7 @@
 // read what it answers within bounds; fault.go says in words why it does not. labels.go
 // takes the labels of a container apart, world.go makes objects of containers over time,
 // address.go finds where a container is reached, and here.go where we are ourselves.
-// follow.go is the loop over all of it.
+// follow.go is the loop over all of it. compose.go says what a Compose file would give.
 //
 // It decides about containers and their addresses. What the labels say of an object is
 // decoded, bounded and merged with the rest of the configuration above.
