@@ -5,7 +5,7 @@ GO ?= go
 
 .PHONY: help
 help: ## list the commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: build
 build: console ## build bin/headgate
@@ -19,6 +19,10 @@ web: ## build the console from web/; needs Node 20.19 or newer
 .PHONY: console
 console:
 	@.ci/console build-if-possible
+
+.PHONY: e2e
+e2e: build ## use the console of bin/headgate in Chromium, as people do
+	.ci/console e2e
 
 .PHONY: screenshots
 screenshots: build ## make the pictures of the console that docs have

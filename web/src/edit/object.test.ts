@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { changedFields, equal, merge, written } from './object'
+import openapi from '../../../internal/admin/api/openapi.json'
+import { pathOf } from '@/api/queries'
+import { changedFields, equal, merge, told, written } from './object'
 
 describe('objects', () => {
   it('leaves out what the API tells beside the document', () => {
@@ -17,5 +19,14 @@ describe('objects', () => {
     expect(merge(base, { a: 2, b: 1, c: 1 }, { a: 1, b: 3 })).toEqual({ a: 2, b: 3 })
     expect(merge(base, { a: 2, b: 1, c: 1 }, { a: 3, b: 1, c: 1 })).toBeNull()
     expect(merge(base, { b: 1, c: 1 }, { a: 1, b: 2, c: 1 })).toEqual({ b: 2, c: 1 })
+  })
+  it('knows everything that the API tells beside the document', () => {
+    const { schemas } = openapi.components
+    for (const state of ['objectState', 'proxyState'] as const)
+      expect(Object.keys(schemas[state].properties).filter((name) => name !== 'servers' && !told.includes(name))).toEqual([])
+  })
+  it('knows the path of every single object', () => {
+    const singles = Object.keys(openapi.paths).filter((p) => p.startsWith('/api/v1/settings/'))
+    expect(singles.map((p) => '/api/v1' + pathOf(p.split('/').pop()!))).toEqual(singles)
   })
 })

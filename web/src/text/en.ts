@@ -54,6 +54,7 @@ export const en = {
     title: 'This did not work',
     unreachable: 'headgate cannot be reached. Nothing was changed.',
     again: 'Try again',
+    close: 'Close',
     broken: 'This page has a fault',
     brokenText: 'The rest of the console works. Load the page again; if the fault comes back, please report it with this text:',
     reload: 'Load the page again',

@@ -1,4 +1,5 @@
 import { createTheme, type CSSVariablesResolver, type MantineColorsTuple } from '@mantine/core'
+import { t } from '@/text'
 
 const tide: MantineColorsTuple = ['#e6f7fa', '#d0ecf1', '#a1d8e2', '#6fc3d2', '#47b1c4', '#2ea5bb', '#1a93aa', '#0b7285', '#06606f', '#004c59']
 const slate: MantineColorsTuple = ['#c9d1da', '#aeb8c4', '#8b97a5', '#647181', '#43505f', '#2e3945', '#222b35', '#19212a', '#121921', '#0c1117']
@@ -21,7 +22,10 @@ export const theme = createTheme({
   respectReducedMotion: true,
   components: {
     Button: { defaultProps: { size: 'sm' } },
-    Modal: { defaultProps: { centered: true, overlayProps: { blur: 2, backgroundOpacity: 0.45 } } },
+    Notification: { defaultProps: { closeButtonProps: { 'aria-label': t.problem.close } } },
+    // Their heads are no banners of the page, of which there is one at most.
+    Drawer: { defaultProps: { attributes: { header: { role: 'presentation' } } } },
+    Modal: { defaultProps: { attributes: { header: { role: 'presentation' } }, centered: true, overlayProps: { blur: 2, backgroundOpacity: 0.45 } } },
     Tooltip: { defaultProps: { withArrow: true, multiline: true, maw: 320, openDelay: 250, events: { hover: true, focus: true, touch: true } } },
     TextInput: { defaultProps: { inputWrapperOrder: ['label', 'input', 'description', 'error'] } },
   },

@@ -1,7 +1,7 @@
 import { Button, TextInput } from '@mantine/core'
 import { IconArrowDown, IconArrowUp, IconSearch } from '@tabler/icons-react'
 import { useVirtualizer } from '@tanstack/react-virtual'
-import { useDeferredValue, useMemo, useRef, type ReactNode } from 'react'
+import { memo, useDeferredValue, useMemo, useRef, type ReactNode } from 'react'
 import { t } from '@/text'
 import { matches, parseFilter, type Searchable } from './filter'
 import { useView } from './view'
@@ -57,7 +57,6 @@ export function DataTable<T>({ rows, columns, id, searchable, noun, empty, open,
   const items = virtual.getVirtualItems()
   const before = items[0]?.start ?? 0
   const after = items.length ? virtual.getTotalSize() - items.at(-1)!.end : 0
-  const classes = (c: Column<T>) => [c.number && 'number', c.phone === false && 'not-phone'].filter(Boolean).join(' ') || undefined
 
   if (rows.length === 0 && empty) return <div className="card">{empty}</div>
   return (
@@ -104,20 +103,7 @@ export function DataTable<T>({ rows, columns, id, searchable, noun, empty, open,
             )}
             {items.map((item) => {
               const row = shown[item.index]!
-              return (
-                <tr
-                  key={id(row)}
-                  aria-rowindex={item.index + 2}
-                  className={open ? 'row link' : 'row'}
-                  onClick={open && ((e) => !(e.target as Element).closest('a,button,input') && !getSelection()?.toString() && open(row))}
-                >
-                  {columns.map((c) => (
-                    <td key={c.id} className={classes(c)}>
-                      {c.cell(row)}
-                    </td>
-                  ))}
-                </tr>
-              )
+              return <Row key={id(row)} row={row} index={item.index} columns={columns as Column<unknown>[]} open={open as ((row: unknown) => void) | undefined} />
             })}
             {after > 0 && (
               <tr aria-hidden>
@@ -138,5 +124,24 @@ export function DataTable<T>({ rows, columns, id, searchable, noun, empty, open,
     </div>
   )
 }
+
+const classes = (c: Pick<Column<never>, 'number' | 'phone'>) => [c.number && 'number', c.phone === false && 'not-phone'].filter(Boolean).join(' ') || undefined
+
+/** A row is drawn again only when it changes, not whenever others come by scrolling. */
+const Row = memo(function Row({ row, index, columns, open }: { row: unknown; index: number; columns: Column<unknown>[]; open?: (row: unknown) => void }) {
+  return (
+    <tr
+      aria-rowindex={index + 2}
+      className={open ? 'row link' : 'row'}
+      onClick={open && ((e) => !(e.target as Element).closest('a,button,input') && !getSelection()?.toString() && open(row))}
+    >
+      {columns.map((c) => (
+        <td key={c.id} className={classes(c)}>
+          {c.cell(row)}
+        </td>
+      ))}
+    </tr>
+  )
+})
 
 const collator = new Intl.Collator('en', { numeric: true, sensitivity: 'base' })

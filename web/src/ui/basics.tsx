@@ -19,7 +19,7 @@ export const Tag = ({ children }: { children: ReactNode }) => <span className="t
 /** The head of every page: one h1, a sentence, what can be done. */
 export function PageHeader({ title, badge, lead, actions }: { title: ReactNode; badge?: ReactNode; lead?: ReactNode; actions?: ReactNode }) {
   return (
-    <header className="page-head">
+    <div className="page-head">
       <div>
         <h1>
           {title}
@@ -28,7 +28,7 @@ export function PageHeader({ title, badge, lead, actions }: { title: ReactNode; 
         {lead && <p>{lead}</p>}
       </div>
       {actions && <div className="actions">{actions}</div>}
-    </header>
+    </div>
   )
 }
 

@@ -2,7 +2,7 @@ import { Alert, Button, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useState, type FormEvent } from 'react'
-import { object, objects, type AnyObject } from '@/api/queries'
+import { canEdit, me, object, objects, type AnyObject } from '@/api/queries'
 import { basket, plan, put, reviewing, type Edit } from '@/edit/basket'
 import { written, type Value } from '@/edit/object'
 import { errorsOf, ObjectEditor } from '@/edit/ObjectEditor'
@@ -17,6 +17,7 @@ export default function NewProxyPage() {
   const proxies = useQuery(objects('proxies'))
   const ports = useQuery(objects('ports'))
   const model = useQuery({ ...object<AnyObject>('proxies', like ?? ''), enabled: !!like })
+  const { data: who } = useQuery(me)
   const [hosts, setHosts] = useState('')
   const [server, setServer] = useState<string | null>(null)
   const [name, setName] = useState('')
@@ -63,6 +64,7 @@ export default function NewProxyPage() {
     }
   }
 
+  if (who && !canEdit(who.role)) return <PageHeader title={t.newProxy.title} lead={t.edit.readOnly} />
   return (
     <>
       <PageHeader title={t.newProxy.title} lead={t.newProxy.lead} />
