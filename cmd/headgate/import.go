@@ -19,6 +19,7 @@ import (
 	"headgate/internal/importer"
 	"headgate/internal/importer/nginx"
 	"headgate/internal/importer/npm"
+	"headgate/internal/importer/traefik"
 )
 
 // sources are the proxies whose configurations can be read.
@@ -27,6 +28,9 @@ var sources = map[string]func(paths []string, o sourceOptions) ([]byte, *importe
 		return nginx.Import(paths, nginx.Files{})
 	},
 	"npm": importNPM,
+	"traefik": func(paths []string, _ sourceOptions) ([]byte, *importer.Report, error) {
+		return traefik.Import(paths)
+	},
 }
 
 // sourceOptions are what some sources need besides their names.
@@ -48,7 +52,7 @@ func importNPM(paths []string, o sourceOptions) ([]byte, *importer.Report, error
 
 func newImport() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "import nginx|npm PATH...",
+		Use:   "import nginx|npm|traefik PATH...",
 		Short: "Translate the configuration of another proxy",
 		Long: `import reads the configuration of another proxy and writes a configuration of headgate
 that does the same. It applies nothing.
@@ -58,17 +62,21 @@ difference), ignored (with the reason), or not possible (with the reason).
 
 Of nginx, PATH is nginx.conf, a file of sites-enabled, or the output of nginx -T. Of
 npm, Nginx Proxy Manager, it is data/database.sqlite, which may be in use; or for
-installations with MySQL or PostgreSQL the address of its pages with --source-token.
+installations with MySQL or PostgreSQL the address of its pages with --source-token. Of
+traefik, they are its static and dynamic files, YAML or TOML, Compose files whose
+services have its labels, and acme.json, whose certificates are taken along into the
+folder imported beside the output.
 
 The exit code is 1 when nothing could be read, or when what was written is not valid
 yet; then the problems say what a person has to add.`,
 		Example: `  headgate import nginx /etc/nginx/nginx.conf -o headgate.yaml --report report.html
   nginx -T 2>/dev/null > all.conf && headgate import nginx all.conf -o headgate.yaml
   headgate import nginx site.conf
+  headgate import traefik traefik.yml dynamic.yml acme.json -o headgate.yaml --report report.html
   headgate import npm /srv/npm/data/database.sqlite -o headgate.yaml --report report.html
   HEADGATE_SOURCE_TOKEN=… headgate import npm http://127.0.0.1:81 -o headgate.yaml`,
 		Args:      cobra.MinimumNArgs(2),
-		ValidArgs: []string{"nginx", "npm"},
+		ValidArgs: []string{"nginx", "npm", "traefik"},
 	}
 	out := cmd.Flags().StringP("output", "o", "-", "write the configuration to `FILE`; - is the standard output")
 	report := cmd.Flags().String("report", "", "write the report to `FILE`, .json or .html; the default is a summary on standard error")
@@ -87,6 +95,9 @@ yet; then the problems say what a person has to add.`,
 			return err
 		}
 		if err := writeNew(cmd.OutOrStdout(), *out, document, *force); err != nil {
+			return err
+		}
+		if err := writeFiles(*out, told.Files, *force); err != nil {
 			return err
 		}
 		if err := writeReport(*report, told, *force); err != nil {
@@ -111,6 +122,28 @@ func writeNew(stdout io.Writer, name string, data []byte, force bool) error {
 		return fmt.Errorf("%s is there already; name another file, or add --force", name)
 	}
 	return file.Replace(name, data)
+}
+
+// writeFiles writes certificates and keys that the source had inside of itself, beside
+// the document. Only their owner may read them.
+func writeFiles(document string, files map[string][]byte, force bool) error {
+	if len(files) == 0 {
+		return nil
+	}
+	folder := "."
+	if document != "-" {
+		folder = filepath.Dir(document)
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		path := filepath.Join(folder, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			return err
+		}
+		if err := writeNew(nil, path, files[name], force); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writeReport writes the report in the form that its name asks for.

@@ -68,6 +68,19 @@ func (o Object) Object(name string) Object {
 	return Object{}
 }
 
+// Objects returns the elements of a field that is a list of objects.
+func (o Object) Objects(name string) []Object {
+	var all []Object
+	if n := o.get(name); n != nil {
+		for _, c := range n.Content {
+			if c.Kind == yaml.MappingNode {
+				all = append(all, Object{c})
+			}
+		}
+	}
+	return all
+}
+
 // Remove removes a field.
 func (o Object) Remove(name string) {
 	for i := 0; i < len(o.node.Content); i += 2 {

@@ -10,6 +10,7 @@ import (
 	"html/template"
 	"io"
 	"slices"
+	"strings"
 )
 
 // Verdict is what became of a directive.
@@ -50,6 +51,27 @@ type Report struct {
 	Counts map[Verdict]int `json:"counts"`
 	// Check is what a person should look at before the document is used.
 	Check []string `json:"check,omitempty"`
+	// Files are certificates and keys that the source holds inside of itself, by the
+	// names that the document has for them: paths below the document's own folder.
+	Files map[string][]byte `json:"-"`
+}
+
+// filesFolder is where what a source holds inside of itself is written.
+const filesFolder = "imported"
+
+// Keep adds a file that is written beside the document and returns its name there.
+func (r *Report) Keep(name string, data []byte) string {
+	if r.Files == nil {
+		r.Files = map[string][]byte{}
+	}
+	name = filesFolder + "/" + strings.Map(func(c rune) rune {
+		if c == '/' || c == '\\' || c < ' ' {
+			return '-'
+		}
+		return c
+	}, name)
+	r.Files[name] = data
+	return name
 }
 
 // maxDirective bounds the text of a directive in a report.
