@@ -19,7 +19,6 @@ type router struct {
 	acme    string
 	route   importer.Object
 	toHTTPS bool // it does nothing but send clients to https
-	uses    []string
 }
 
 // httpRouters reads the routers, and makes each alternative of a rule a route.
