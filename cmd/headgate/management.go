@@ -124,13 +124,13 @@ func changed(e *control.Event) event.Payload {
 	case control.Confirmed:
 		return event.ConfigConfirmed{Config: about}
 	case control.Reverted:
-		about.Changes = differences(e.Difference)
+		about.Changes = sentences(e)
 		return event.ConfigReverted{Config: about, To: about.Revision, Cause: "not_confirmed"}
 	case control.FellBack:
 		return event.ConfigReverted{Config: about, To: about.Revision, Cause: "restart"}
 	}
 	if e.Refused == nil {
-		about.Changes = differences(e.Difference)
+		about.Changes = sentences(e)
 		return event.ConfigApplied{Config: about, ConfirmBy: e.ConfirmBy}
 	}
 	refused := event.ConfigRefused{Config: about}
@@ -143,6 +143,17 @@ func changed(e *control.Event) event.Payload {
 	refused.Problems = bounded(refused.Problems)
 	return refused
 }
+
+// sentences tells a change in words, warnings too.
+func sentences(e *control.Event) []string {
+	if e.Review == nil {
+		return differences(e.Difference)
+	}
+	return e.Review.Lines(maxSentences)
+}
+
+// maxSentences bounds what an event tells of a change.
+const maxSentences = 20
 
 // differences tells which objects a change is about.
 func differences(d *config.Difference) (words []string) {
@@ -162,9 +173,8 @@ func differences(d *config.Difference) (words []string) {
 
 // bounded leaves out what is too much for an event.
 func bounded(lines []string) []string {
-	const most = 20
-	if n := len(lines); n > most {
-		return append(lines[:most:most], strconv.Itoa(n-most)+" more")
+	if n := len(lines); n > maxSentences {
+		return append(lines[:maxSentences:maxSentences], strconv.Itoa(n-maxSentences)+" more")
 	}
 	return lines
 }

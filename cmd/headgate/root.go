@@ -108,6 +108,7 @@ succeed, 2 the command line is wrong.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitError{exitUsage, err} })
 	root.AddCommand(newRun(openHouse), newValidate(), newFormat(), newExplain(), newSchema(), newHashPassword(), newDemo(openHouse), newRespond(), newHealth(), newStatus(), newImport(), newCompare(), newDocker(), newDiff(), newVersion())
 	root.AddCommand(newUser(), newToken(), newLogsCommand(), newEvents(), newBackup(), newACME(), newCertificate())
+	root.AddCommand(newServer())
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.InitDefaultHelpCmd()
 	root.InitDefaultVersionFlag()

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -74,7 +75,7 @@ func (s *statusPage) printProxies(w io.Writer) {
 	if len(s.Proxies) == 0 && len(s.TCP)+len(s.UDP) > 0 {
 		return
 	}
-	fmt.Fprint(w, "\nPROXY\tSTATE\tHEALTHY\tHOSTS\tNOTE\n")
+	fmt.Fprint(w, "\nPROXY\tSTATE\tHEALTHY\tHOSTS\tORIGIN\tNOTE\n")
 	for i := range s.Proxies {
 		p := &s.Proxies[i]
 		state := p.State
@@ -82,7 +83,7 @@ func (s *statusPage) printProxies(w io.Writer) {
 			state += ", failing open"
 		}
 		reason := strings.TrimPrefix(p.Reason, "failing open; ")
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", p.Name, state, healthy(p.Healthy, p.Unknown, p.Total), hosts(p.VirtualHosts), reason)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", p.Name, state, healthy(p.Healthy, p.Unknown, p.Total), hosts(p.VirtualHosts), orNone(filepath.Base(p.Origin)), reason)
 	}
 }
 

@@ -228,7 +228,7 @@ func (ch *change) house() plan.House {
 	return plan.House{
 		Log: c.log, Metrics: c.metrics, Record: ch.next.record.fn(), RecordPassage: c.records.passage, Recent: ch.next.ring.held(),
 		Tunnels: c.tunnels, Values: store.ValuesOf(c.state), RecordOf: ch.next.record, Inputs: ch.inputs, Start: ch.next.Starting(),
-		Managed: c.issuer.managed, Challenges: c.issuer.manager.Answers(), Standing: c.watcher.Servers,
+		Managed: c.issuer.managed, Challenges: c.issuer.manager.Answers(), Standing: c.watcher.Servers, Join: c.holds.Join,
 	}
 }
 

@@ -83,6 +83,7 @@ type Control struct {
 	rings   rings
 	issuer  *issuer
 	changes changes
+	holds   *holds
 	watcher Watcher
 	// providers are the sources of discovered objects.
 	providers *providers
@@ -159,11 +160,13 @@ func New(o Options) (*Control, error) {
 		c.watcher = unwatched{}
 	}
 	c.changes.remember(revisions)
+	c.holds = newHolds(state, o.Log, c.watcher.Held)
+	c.holds.remember(context.Background())
 	c.series = metrics.NewSeries(c.metrics, 0)
 	c.ports = ports.New(ports.Options{Log: o.Log, Metrics: c.metrics, Current: &c.current, Changed: c.watcher.Ports})
 	c.issuer = newIssuer(o.Log, state, c.ports, "headgate/"+o.Build.Version, c.watcher.Order)
 	c.providers = newProviders(o.Log, o.Docker)
-	c.participants = []Participant{background{}, c.records, &c.rings, sockets{c.ports}, c.issuer, c.providers}
+	c.participants = []Participant{background{}, c.records, &c.rings, sockets{c.ports}, c.issuer, c.providers, c.holds}
 	c.observers = []func(*Event){c.tell, c.count}
 	c.metrics.AccessLog(c.records.dropped)
 	c.metrics.Certificates(c.certificates)
@@ -288,6 +291,7 @@ func (c *Control) close() {
 	}
 	c.providers.close()
 	c.issuer.manager.Close()
+	c.holds.close()
 	c.ports.Wait()
 	if p := c.current.Load(); p != nil {
 		p.Retire(nil)

@@ -42,6 +42,8 @@ type Status struct {
 	// ACME are the certificates that come by ACME, by name. The API tells the
 	// timelines of their orders.
 	ACME []*acme.Record `json:"acme,omitempty"`
+	// Held are the servers that operators drain or have disabled.
+	Held []HeldServer `json:"held_servers,omitempty"`
 	// Unverified are the https servers whose certificates are not checked
 	// (insecure_skip_verify).
 	Unverified []plan.Unverified `json:"unverified_servers,omitempty"`
@@ -136,6 +138,11 @@ func (c *Control) StatusOf(proxy string) Status {
 	}
 	out.Ports = append(out.Ports, c.ports.States()...)
 	out.ACME = summaries(c.issuer.manager.Records())
+	for _, s := range c.holds.list() {
+		if proxy == "" || s.Proxy == proxy {
+			out.Held = append(out.Held, s)
+		}
+	}
 	if p := c.current.Load(); p != nil {
 		out.TCPProxies, out.UDPProxies = streamStates(p, proxy)
 		out.Certificates, out.Unverified = p.Certificates(), p.Unverified()

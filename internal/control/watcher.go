@@ -14,6 +14,8 @@ type Watcher interface {
 	Servers(proxy string)
 	// Ports tells of the ports.
 	Ports()
+	// Held tells that an operator has drained, disabled or enabled a server.
+	Held(HeldServer)
 	// Order tells of a certificate by ACME. The record is not changed.
 	Order(*acme.Record)
 	// Discovery tells of the providers and their issues.
@@ -25,6 +27,7 @@ type unwatched struct{}
 
 func (unwatched) Servers(string)     {}
 func (unwatched) Ports()             {}
+func (unwatched) Held(HeldServer)    {}
 func (unwatched) Order(*acme.Record) {}
 func (unwatched) Discovery()         {}
 

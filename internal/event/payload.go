@@ -94,13 +94,17 @@ type ServerUnhealthy struct{ Server }
 // in a row.
 type ServerEjected struct{ Server }
 
-// ServerDrained tells of a server that an operator has taken out or put back.
+// ServerDrained tells of a server that an operator has taken out or put back, and that
+// nothing runs any more on one that was taken out.
 type ServerDrained struct {
 	Server
-	// State is what the operator has set: draining, disabled or enabled.
+	// State is what the operator has set: draining, disabled or enabled; or drained when
+	// nothing runs on the server any more.
 	State string `json:"state"`
 	// Who did it.
 	Who string `json:"who,omitempty"`
+	// Until is when it ends by itself.
+	Until time.Time `json:"until,omitzero"`
 }
 
 // Proxy is what events of whole proxies have in common.

@@ -67,7 +67,13 @@ func (p ServerEjected) about() (string, string) {
 	return p.say("gets no requests for a while" + because(p.Cause))
 }
 func (p ServerDrained) about() (string, string) {
-	return p.say("was set to " + p.State + Config{Who: p.Who}.by())
+	switch p.State {
+	case "drained":
+		return p.say("is drained: nothing runs on it any more")
+	case "draining":
+		return p.say("gets no new clients, drained" + Config{Who: p.Who}.by() + because(p.Cause))
+	}
+	return p.say("is " + p.State + Config{Who: p.Who}.by() + because(p.Cause))
 }
 
 func (p Server) say(what string) (string, string) {

@@ -100,7 +100,7 @@ func table() families {
 		mirrored: family{"headgate_mirror_requests_total", counter, []string{"proxy", "route", "result"},
 			"Copies for a mirror: sent (it answered), failed (it did not), dropped (too many were under way), too_long (the body)."},
 		state: family{"headgate_upstream_state", gauge, append(server[:3:3], "state"),
-			"1, with the state of the server in the labels: unknown, healthy, unhealthy, ejected, slow_start or draining."},
+			"1, with the state of the server in the labels: unknown, healthy, unhealthy, ejected, slow_start, draining or disabled."},
 		active: family{"headgate_upstream_active", gauge, server,
 			"Requests that run on a server."},
 		ejections: family{"headgate_upstream_ejections_total", counter, server,

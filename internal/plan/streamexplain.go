@@ -10,6 +10,7 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/feature/ipfilter"
 	"headgate/internal/server/balance"
+	"headgate/internal/server/health"
 	"headgate/internal/server/target"
 	"headgate/internal/setting/ipset"
 )
@@ -55,6 +56,8 @@ type StreamCandidate struct {
 	Weight  int    `json:"weight"`
 	// Next is whether it would be the server now.
 	Next bool `json:"next"`
+	// State is how it stands, "" when nothing is known against it.
+	State string `json:"state,omitempty"`
 }
 
 // ExplainStream tells what the plan makes of a connection or a session. Nothing is
@@ -124,7 +127,11 @@ func (e *StreamExplanation) take(q StreamQuestion, filter *ipfilter.Config, how 
 	ask := balance.Ask{Now: clock.Now(), Key: balance.HashAddr(q.From)}
 	likely, _ := group.Likely(&ask)
 	for i, s := range servers {
-		e.Servers = append(e.Servers, StreamCandidate{s.Address, s.Weight, i == likely})
+		c := StreamCandidate{Address: s.Address, Weight: s.Weight, Next: i == likely}
+		if state := s.Live.Status(false).State; state != health.Unknown && state != health.Healthy {
+			c.State = state.String()
+		}
+		e.Servers = append(e.Servers, c)
 	}
 }
 

@@ -87,7 +87,7 @@ func (c *compiler) streamServer(k streamKind, address string, weight int) *Strea
 	url := k.protocol + "://" + address
 	key := strings.Join([]string{"server of " + k.protocol, k.proxy, address}, "\n")
 	s.Live = c.env.Keep(key, func() exchange.Kept {
-		return health.NewServer(balance.NewGauge(0, nil), health.Name{Proxy: k.proxy, Route: k.protocol, Server: url}, c.house.Log, c.env.Standing)
+		return health.NewServer(balance.NewGauge(0, nil), health.Name{Proxy: k.proxy, Route: k.protocol, Server: url}, c.house.Log, c.env.Standing).Join(c.env.Join)
 	}).(*health.Server)
 	if c.house.Metrics != nil {
 		counter := c.house.Metrics.Server(k.proxy, k.protocol, url)

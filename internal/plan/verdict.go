@@ -33,7 +33,7 @@ func judge(servers []judged, failClosed bool) Verdict {
 	var first, last *judged // to go, of those that take no requests
 	for i := range servers {
 		srv := &servers[i]
-		if srv.weight == 0 {
+		if srv.weight == 0 || srv.Hold != "" {
 			continue
 		}
 		clients++
@@ -53,7 +53,7 @@ func judge(servers []judged, failClosed bool) Verdict {
 	}
 	switch {
 	case clients == 0 && len(servers) > 0:
-		return Verdict{State: ProxyDown, Reason: "every server has weight 0 and takes no new clients"}
+		return Verdict{State: ProxyDown, Reason: noClients(servers)}
 	case first == nil:
 		return Verdict{State: ProxyActive}
 	case usable > 0:
@@ -64,6 +64,16 @@ func judge(servers []judged, failClosed bool) Verdict {
 		return Verdict{ProxyDown, last.Since, fmt.Sprintf("none of %d servers is well, and fail_open is off", clients)}
 	}
 	return Verdict{RouteFailingOpen, last.Since, fmt.Sprintf("none of %d servers is well, and all are asked all the same; %s is %s: %s", clients, last.name, last.word, last.Reason)}
+}
+
+// noClients says why no server takes new clients.
+func noClients(servers []judged) string {
+	for i := range servers {
+		if servers[i].Hold != "" {
+			return fmt.Sprintf("no server takes new clients: %s is %s, %s", servers[i].name, servers[i].word, servers[i].Reason)
+		}
+	}
+	return "every server has weight 0 and takes no new clients"
 }
 
 // JudgeStream says what its servers make of a TCP or UDP proxy.

@@ -85,9 +85,10 @@ type Impact struct {
 	Proxies int `json:"proxies"`
 	// Hosts are the virtual hosts of these proxies.
 	Hosts int `json:"hosts"`
-	// NeedPassword are the hosts that ask for a password from now on, and
-	// NeedNoPassword those that no longer do, on some of their routes or all.
-	NeedPassword   int `json:"need_password,omitempty"`
+	// NeedPassword are the hosts that ask for a password from now on, on some of their
+	// routes or all.
+	NeedPassword int `json:"need_password,omitempty"`
+	// NeedNoPassword are the hosts that no longer do.
 	NeedNoPassword int `json:"need_no_password,omitempty"`
 	// Connections are open ones that will drain. It is absent when nobody was asked.
 	Connections *int `json:"connections,omitempty"`
@@ -110,11 +111,13 @@ type Object struct {
 	Origin *config.Origin `json:"origin,omitempty"`
 	// Hosts are the first of the virtual hosts that are affected, HostCount is how many
 	// there are.
-	Hosts     []string `json:"hosts,omitempty"`
-	HostCount int      `json:"host_count,omitempty"`
+	Hosts []string `json:"hosts,omitempty"`
+	// HostCount is how many virtual hosts are affected.
+	HostCount int `json:"host_count,omitempty"`
 	// Sentences are what becomes of it, the warnings last; More were left out.
 	Sentences []Sentence `json:"sentences"`
-	More      int        `json:"more,omitempty"`
+	// More is how many sentences were left out.
+	More int `json:"more,omitempty"`
 }
 
 // Sentence is one thing that becomes of an object.
@@ -134,9 +137,12 @@ type Sentence struct {
 
 // More counts objects of a kind that were left out.
 type More struct {
-	Kind   string      `json:"kind"`
+	// Kind is the name of the kind.
+	Kind string `json:"kind"`
+	// Change is added, changed or removed.
 	Change config.Verb `json:"change,omitempty"`
-	Count  int         `json:"count"`
+	// Count is how many there are.
+	Count int `json:"count"`
 }
 
 // Running is what only the running process knows. It is optional.

@@ -49,6 +49,9 @@ const (
 	PrefixWebhook = "webhook/"
 	// PrefixNode is followed by the name of a machine.
 	PrefixNode = "node/"
+	// PrefixHeld is followed by a digest of the name of a server that an operator drains or
+	// has disabled.
+	PrefixHeld = "held/"
 	// PrefixSetup is followed by what setting up the first operator needs.
 	PrefixSetup = "setup/"
 )

@@ -84,7 +84,7 @@ func (s *Server) keepState(t *Target, id string, queue *balance.Queue, p *Policy
 	}
 	s.live = env.Keep(key, func() exchange.Kept {
 		name := health.Name{Proxy: p.Proxy, Route: p.Route, Server: t.URL}
-		return health.NewServer(balance.NewGauge(t.MaxRequests, queue), name, env.Log, env.Standing)
+		return health.NewServer(balance.NewGauge(t.MaxRequests, queue), name, env.Log, env.Standing).Join(env.Join)
 	}).(*health.Server)
 	if b := p.Health.Breaker; b != nil {
 		s.circuit = env.Keep(fmt.Sprintf("circuit %s\n%+v", key, *b), func() exchange.Kept {
@@ -239,7 +239,7 @@ func (s *Server) standing(results bool) Standing {
 	if s.circuit != nil {
 		out.Circuit, out.Opened = s.circuit.State(), s.circuit.Opened()
 	}
-	if s.Weight == 0 && (out.State == health.Unknown || out.State == health.Healthy || out.State == health.SlowStart) {
+	if s.Weight == 0 && out.Hold == "" && (out.State == health.Unknown || out.State == health.Healthy || out.State == health.SlowStart) {
 		out.State, out.Reason = health.Draining, "its weight is 0"
 	}
 	return out

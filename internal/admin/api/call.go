@@ -64,6 +64,9 @@ type row struct {
 	write bool
 	// free says that the answer is an object whose fields are not described here.
 	free bool
+	// missing says that what the body names may not be there, conflict that it may stand
+	// otherwise than the row wants.
+	missing, conflict bool
 	// maxBody is the largest body, 0 for that of all.
 	maxBody int64
 

@@ -318,7 +318,7 @@ func (a *API) createObject(c *call) (any, error) {
 		return nil, err
 	}
 	c.w.Header().Set("Location", Prefix+"/"+k.Path()+"/"+name)
-	return a.showOne(ev.After, k, name)
+	return a.showChanged(&ev, k, name)
 }
 
 // putObject replaces an object, or merges a patch with it.
@@ -346,7 +346,7 @@ func (a *API) putObject(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return a.showOne(ev.After, k, name)
+	return a.showChanged(&ev, k, name)
 }
 
 // deleteObject removes an object that nobody names. Settings get their defaults.
@@ -408,5 +408,5 @@ func (a *API) renameObject(c *call, in *renameInput) (any, error) {
 		return nil, err
 	}
 	c.w.Header().Set("Location", Prefix+"/"+k.Path()+"/"+in.Name)
-	return a.showOne(ev.After, k, in.Name)
+	return a.showChanged(&ev, k, in.Name)
 }

@@ -13,6 +13,7 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/config/document"
 	"headgate/internal/control"
+	"headgate/internal/review"
 	"headgate/internal/schema"
 )
 
@@ -91,6 +92,8 @@ type changeBody struct {
 	Until time.Time `json:"until,omitzero"`
 	// Changes are the objects that are not the same, with their fields.
 	Changes []config.ObjectChange `json:"changes"`
+	// Plan tells the change in words, with warnings and what is affected.
+	Plan *review.Review `json:"plan,omitempty"`
 	// Notes are what works and is a bad idea.
 	Notes []schema.Problem `json:"notes,omitempty"`
 }
@@ -99,7 +102,7 @@ func (c changeBody) entityTag() string { return c.ETag }
 
 // changed tells what became of a change.
 func (a *API) changed(c *call, ev control.Event) changeBody {
-	b := changeBody{DryRun: c.dryRun, Changes: ev.Difference.Objects, Notes: ev.Notes}
+	b := changeBody{DryRun: c.dryRun, Changes: ev.Difference.Objects, Plan: ev.Review, Notes: ev.Notes}
 	if c.dryRun {
 		return b
 	}

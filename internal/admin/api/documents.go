@@ -12,6 +12,7 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/control"
 	"headgate/internal/metrics"
+	"headgate/internal/review"
 )
 
 // objectState is what is told of an object of the documents beside what they say.
@@ -29,6 +30,9 @@ type objectState struct {
 	// LastChange is when the object was made or changed last, as far as the kept
 	// revisions tell.
 	LastChange *lastChange `json:"last_change,omitempty" readonly:"true"`
+	// Plan tells the change in words, with warnings and what is affected, in the answer to
+	// a change and to a dry run.
+	Plan *review.Review `json:"plan,omitempty" readonly:"true"`
 }
 
 // lastChange is when an object was changed.
@@ -139,6 +143,7 @@ func (a *API) running() (*config.Config, error) {
 type states struct {
 	words   map[string]string
 	proxies map[string]proxyState
+	plan    *review.Review // of the change that the object is told after
 }
 
 // statesOf returns how objects of a kind stand.
@@ -211,6 +216,7 @@ func (a *API) show(cfg *config.Config, k *config.Kind, name string, s *states) (
 	if k.Single {
 		told.Name = k.Name
 	}
+	told.Plan = s.plan
 	told.State = s.word(k, name, k.Find(cfg, name))
 	if o, ok := cfg.Origin(k.Name, name); ok {
 		told.Origin = &o
@@ -244,6 +250,18 @@ func (a *API) object(c *call) (any, error) {
 		return nil, err
 	}
 	return a.showOne(cfg, c.row.kind, c.name())
+}
+
+// showChanged gives the object that a change has made, or would make, and tells the
+// change in words.
+func (a *API) showChanged(ev *control.Event, k *config.Kind, name string) (any, error) {
+	s := a.statesOf(k, []string{name})
+	s.plan = ev.Review
+	o, err := a.show(ev.After, k, name, &s)
+	if err != nil {
+		return nil, err
+	}
+	return o, nil
 }
 
 func (a *API) showOne(cfg *config.Config, k *config.Kind, name string) (any, error) {

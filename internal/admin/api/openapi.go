@@ -181,6 +181,12 @@ func (r *row) statuses() []int {
 	if strings.Contains(r.path, "{") || slices.ContainsFunc(r.query, asked) || strings.HasSuffix(r.path, "/oidc") {
 		all = append(all, 404)
 	}
+	if r.missing {
+		all = append(all, 404)
+	}
+	if r.conflict {
+		all = append(all, 409)
+	}
 	if r.in != nil {
 		all = append(all, 413, 415)
 	}

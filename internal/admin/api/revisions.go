@@ -15,6 +15,7 @@ import (
 	"headgate/internal/control"
 	"headgate/internal/feature/cache"
 	"headgate/internal/plan"
+	"headgate/internal/review"
 	"headgate/internal/store/history"
 )
 
@@ -139,6 +140,14 @@ func (a *API) revision(c *call) (any, error) {
 type differenceBody struct {
 	// Changes are the objects that are not the same, with their fields.
 	Changes []config.ObjectChange `json:"changes"`
+	// Plan tells in words what a change from the one to the other does.
+	Plan *review.Review `json:"plan"`
+}
+
+// compared compares two configurations.
+func compared(before, after *config.Config) differenceBody {
+	d := config.Compare(before, after)
+	return differenceBody{d.Objects, review.Of(review.Change{Before: before, After: after, Difference: d})}
 }
 
 // difference compares two revisions.
@@ -156,7 +165,7 @@ func (a *API) difference(c *call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return differenceBody{config.Compare(before, now).Objects}, nil
+		return compared(before, now), nil
 	}
 	if _, docs, err = a.numbered(c, "other"); err != nil {
 		return nil, err
@@ -165,7 +174,7 @@ func (a *API) difference(c *call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return differenceBody{config.Compare(before, after).Objects}, nil
+	return compared(before, after), nil
 }
 
 // loaded reads documents that were good once. A variable or file that they name may be

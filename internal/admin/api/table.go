@@ -17,6 +17,7 @@ const (
 	areaEvents       = "events"
 	areaLogs         = "logs"
 	areaOperators    = "operators"
+	areaServers      = "servers"
 	areaSession      = "session"
 	areaStatus       = AreaStatus
 	areaWebhooks     = "webhooks"
@@ -33,7 +34,7 @@ func (a *API) whole() []row {
 	for _, k := range config.Kinds() {
 		rows = append(rows, a.documentRows(k)...)
 	}
-	return append(rows, a.configRows()...)
+	return append(append(rows, a.configRows()...), a.serverRows()...)
 }
 
 // table is all that the API does. Paths are below Prefix.

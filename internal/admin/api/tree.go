@@ -14,7 +14,7 @@ import (
 
 // told are the fields of an answer that say how an object stands. They may be sent back,
 // and do nothing. A kind that has a field of such a name keeps it.
-var told = []string{"name", "origin", "state", "etag", "servers", "issues", "recent", "last_change"}
+var told = []string{"name", "origin", "state", "etag", "servers", "issues", "recent", "last_change", "plan"}
 
 // keepTree keeps a body that the configuration is going to check. Fields that it does
 // not know are refused here, with where they are.

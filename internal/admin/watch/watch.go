@@ -7,7 +7,8 @@
 // between two looks is not told; memory is bounded by the number of proxies, ports and
 // certificates.
 //
-// watch.go takes the notes, servers.go, ports.go, certificates.go and discovery.go compare.
+// watch.go takes the notes; servers.go, held.go, ports.go, certificates.go and
+// discovery.go compare.
 package watch
 
 import (
@@ -26,6 +27,12 @@ import (
 // lookInterval is how often certificates are looked at.
 const lookInterval = time.Minute
 
+// maxHeld is how many decisions about servers wait to be told.
+const maxHeld = 1024
+
+// drainInterval is how often servers that drain are looked at.
+const drainInterval = time.Second
+
 // maxOrders is how many changes of orders wait to be told.
 const maxOrders = 1024
 
@@ -36,6 +43,7 @@ type House interface {
 	Streams(name string) []control.StreamState
 	Certificates() ([]certs.Status, []*acme.Record)
 	Discovery() []control.ProviderState
+	HeldServers() []control.HeldServer
 }
 
 // Watch tells what happens. Its methods may be called by several goroutines at once.
@@ -51,6 +59,7 @@ type Watch struct {
 		config  bool
 		sources bool
 		orders  []*acme.Record
+		held    []control.HeldServer
 	}
 
 	// The rest belongs to the goroutine.
@@ -63,6 +72,7 @@ type Watch struct {
 	certificates map[string]*certificate
 	providers    map[string]bool // whether they answered, as far as that was told
 	issues       map[source.Issue]bool
+	draining     map[control.HeldServer]bool // servers that something runs on still
 }
 
 // New returns a watch that takes notes, and tells nothing before Start.
@@ -71,6 +81,7 @@ func New() *Watch {
 		wake: make(chan struct{}, 1), stop: make(chan struct{}),
 		proxies: map[string]*proxy{}, ports: map[portKey]ports.State{}, certificates: map[string]*certificate{},
 		providers: map[string]bool{}, issues: map[source.Issue]bool{},
+		draining: map[control.HeldServer]bool{},
 	}
 }
 
@@ -102,6 +113,18 @@ func (w *Watch) Ports() {
 	w.notes.Lock()
 	defer w.notes.Unlock()
 	w.notes.ports = true
+	w.rouse()
+}
+
+// Held notes what an operator has decided about a server. Of too many the oldest are not
+// told.
+func (w *Watch) Held(s control.HeldServer) {
+	w.notes.Lock()
+	defer w.notes.Unlock()
+	if len(w.notes.held) == maxHeld {
+		w.notes.held = w.notes.held[1:]
+	}
+	w.notes.held = append(w.notes.held, s)
 	w.rouse()
 }
 
@@ -144,12 +167,16 @@ func (w *Watch) rouse() {
 func (w *Watch) run() {
 	tick := time.NewTicker(lookInterval)
 	defer tick.Stop()
+	drained := time.NewTicker(drainInterval)
+	defer drained.Stop()
 	for {
 		select {
 		case <-w.wake:
 			w.look()
 		case now := <-tick.C:
 			w.lookAtCertificates(now)
+		case <-drains(w.draining, drained):
+			w.lookAtDraining()
 		case <-w.stop:
 			w.look()
 			return
@@ -160,8 +187,8 @@ func (w *Watch) run() {
 // look tells of what was noted.
 func (w *Watch) look() {
 	w.notes.Lock()
-	proxies, orders, seePorts, config, sources := w.notes.proxies, w.notes.orders, w.notes.ports, w.notes.config, w.notes.sources
-	w.notes.proxies, w.notes.orders, w.notes.ports, w.notes.config, w.notes.sources = nil, nil, false, false, false
+	proxies, orders, held, seePorts, config, sources := w.notes.proxies, w.notes.orders, w.notes.held, w.notes.ports, w.notes.config, w.notes.sources
+	w.notes.proxies, w.notes.orders, w.notes.held, w.notes.ports, w.notes.config, w.notes.sources = nil, nil, nil, false, false, false
 	w.notes.Unlock()
 	if seePorts {
 		w.lookAtPorts(w.house.Ports())
@@ -174,6 +201,7 @@ func (w *Watch) look() {
 		w.lookAtDiscovery(w.house.Discovery())
 	}
 	w.lookAtServers(proxies)
+	w.tellHeld(held)
 	for _, r := range orders {
 		w.tellOrder(r)
 	}

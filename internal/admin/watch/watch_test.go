@@ -41,10 +41,12 @@ type stands struct {
 	own    []certs.Status
 	issued []*acme.Record
 	found  []control.ProviderState
+	held   []control.HeldServer
 }
 
 func (*stands) Plan() *plan.Plan                                 { return nil }
 func (*stands) Ports() []ports.State                             { return nil }
+func (s *stands) HeldServers() []control.HeldServer              { return s.held }
 func (*stands) Streams(string) []control.StreamState             { return nil }
 func (s *stands) Discovery() []control.ProviderState             { return s.found }
 func (s *stands) Certificates() ([]certs.Status, []*acme.Record) { return s.own, s.issued }
@@ -207,5 +209,43 @@ func TestTooManyIssuesAreNotAllTold(t *testing.T) {
 	w.lookAtDiscovery([]control.ProviderState{p})
 	if n := len(events.take(t)); n != maxIssues+1 {
 		t.Errorf("%d events", n)
+	}
+}
+
+func TestDrainedServersAreTold(t *testing.T) {
+	house := &stands{}
+	w, events := watching(house)
+	drain := control.HeldServer{Kind: "proxies", Proxy: "shop", Server: "http://a", Hold: "draining", Active: 2}
+	states := func(want ...string) {
+		t.Helper()
+		var got []string
+		for _, p := range *events {
+			got = append(got, p.(event.ServerDrained).State)
+		}
+		if *events = nil; !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	house.held = []control.HeldServer{drain}
+	w.Held(drain)
+	w.look()
+	states("draining")
+	w.lookAtDraining()
+	states()
+	house.held[0].Active = 0
+	w.lookAtDraining()
+	states("drained")
+	w.lookAtDraining()
+	states()
+	house.held[0].Active, house.held[0].Hold = 1, "disabled"
+	w.Held(house.held[0])
+	enabled := drain
+	enabled.Hold = control.Enabled
+	house.held = nil
+	w.Held(enabled)
+	w.look()
+	states("disabled", "enabled")
+	if len(w.draining) != 0 {
+		t.Errorf("%v is waited for", w.draining)
 	}
 }

@@ -177,10 +177,10 @@ func (g *Group) Take(a *Ask) (int, Outcome) {
 }
 
 // Claim takes the server at place i, for a client that belongs there, if it can
-// take requests and was not tried. Its weight does not matter.
+// take requests and was not tried. Its weight does not matter, nor that it drains.
 func (g *Group) Claim(i int, a *Ask) bool {
 	gauge := g.members[i].Gauge
-	return !a.Tried.Has(i) && gauge.out.Load()&^uint32(HalfOpen) == 0 && gauge.acquire(a.waiter)
+	return !a.Tried.Has(i) && gauge.out.Load()&^uint32(HalfOpen|Draining) == 0 && gauge.acquire(a.waiter)
 }
 
 // Likely returns whom Take would choose now and changes nothing; -1 with Chosen
@@ -288,6 +288,9 @@ func (g *Group) candidates(a *Ask, full *Tried) (Tried, Outcome) {
 		}
 		gauge := m.Gauge
 		out := Out(gauge.out.Load())
+		if out&(Draining|Disabled) != 0 {
+			continue // not even when there is no other
+		}
 		usable = usable || out == 0
 		if a.Tried.Has(i) {
 			continue

@@ -17,6 +17,10 @@ const (
 	Ejected
 	// Open: its circuit is open. Not even in a panic is it asked.
 	Open
+	// Draining: an operator wants no new clients on it. Those that belong to it go on.
+	Draining
+	// Disabled: an operator wants nobody on it.
+	Disabled
 	// HalfOpen: its circuit lets a few requests through, as many as AllowProbes
 	// said.
 	HalfOpen

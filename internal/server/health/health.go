@@ -22,9 +22,10 @@ const (
 	Ejected
 	SlowStart
 	Draining
+	Disabled
 )
 
-var states = [...]string{"unknown", "healthy", "unhealthy", "ejected", "slow_start", "draining"}
+var states = [...]string{"unknown", "healthy", "unhealthy", "ejected", "slow_start", "draining", "disabled"}
 
 // String returns the state's word.
 func (s State) String() string { return states[s] }
@@ -49,7 +50,9 @@ type Status struct {
 	State  State     `json:"state"`
 	Since  time.Time `json:"since"`
 	Reason string    `json:"reason,omitempty"`
-	// Until is when an ejection ends.
+	// Hold is what an operator has decided: draining, disabled, or "" for nothing.
+	Hold string `json:"hold,omitempty"`
+	// Until is when an ejection, or what an operator has decided, ends.
 	Until time.Time `json:"until,omitzero"`
 	// LastError is what went wrong last, in a check or a request, at LastErrorAt.
 	LastError   string    `json:"last_error,omitempty"`
@@ -86,5 +89,5 @@ type Result struct {
 
 // Usable reports whether the server takes requests.
 func (s *Status) Usable() bool {
-	return s.State != Unhealthy && s.State != Ejected && s.Circuit != CircuitOpen
+	return s.Hold == "" && s.State != Unhealthy && s.State != Ejected && s.Circuit != CircuitOpen
 }

@@ -45,6 +45,8 @@ type Server struct {
 		times   int       // how often it was ejected lately
 		back    time.Time // when the last ejection ended
 		warm    *time.Timer
+		held    exchange.Held
+		leave   func() // of the holds; nil without any
 		retired bool
 	}
 }
@@ -61,6 +63,48 @@ func NewServer(gauge *balance.Gauge, name Name, log *slog.Logger, changed func(p
 	return s
 }
 
+// Join lets operators hold the server, until it is retired. Join may be nil.
+func (s *Server) Join(join func(proxy, route, server string, h exchange.Holdable) (leave func())) *Server {
+	if join != nil {
+		leave := join(s.name.Proxy, s.name.Route, s.name.Server, s)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.mu.leave = leave
+	}
+	return s
+}
+
+// Hold makes what an operator has decided about the server so. One that comes back
+// begins slowly if it should.
+func (s *Server) Hold(h exchange.Held) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.held = h
+	switch h.Hold {
+	case exchange.HeldDraining:
+		s.Set(balance.Draining)
+		s.Clear(balance.Disabled)
+	case exchange.HeldDisabled:
+		s.Set(balance.Disabled)
+		s.Clear(balance.Draining)
+	default:
+		s.backLocked(balance.Draining | balance.Disabled)
+	}
+	s.settleLocked(heldReason(h))
+}
+
+// heldReason says why a server is held, or is not any more.
+func heldReason(h exchange.Held) string {
+	text := map[exchange.Hold]string{exchange.NotHeld: "enabled", exchange.HeldDraining: "drained", exchange.HeldDisabled: "disabled"}[h.Hold]
+	if h.Who != "" {
+		text += " by " + h.Who
+	}
+	if h.Why != "" {
+		text += ": " + h.Why
+	}
+	return text
+}
+
 // tell logs what happened to the server.
 func (s *Server) tell(level slog.Level, what string, more ...any) {
 	s.log.Log(context.Background(), level, what, append([]any{"proxy", s.name.Proxy, "route", s.name.Route, "server", s.name.Server}, more...)...)
@@ -68,6 +112,12 @@ func (s *Server) tell(level slog.Level, what string, more ...any) {
 
 // Retire ends what waits for its time. Requests under way may go on telling.
 func (s *Server) Retire() {
+	if leave := s.retire(); leave != nil {
+		leave() // it locks what holds servers, which locks servers
+	}
+}
+
+func (s *Server) retire() (leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.retired = true
@@ -76,6 +126,8 @@ func (s *Server) Retire() {
 			t.Stop()
 		}
 	}
+	leave, s.mu.leave = s.mu.leave, nil
+	return leave
 }
 
 // Policy is how the servers of a route are judged by their requests. It is not
@@ -287,6 +339,10 @@ func (s *Server) settleLocked(reason string) {
 
 func (s *Server) stateLocked() State {
 	switch {
+	case s.mu.held.Hold == exchange.HeldDisabled:
+		return Disabled
+	case s.mu.held.Hold == exchange.HeldDraining:
+		return Draining
 	case s.mu.verdict == Unhealthy:
 		return Unhealthy
 	case s.mu.ejected != nil:
@@ -307,6 +363,9 @@ func (s *Server) Status(results bool) Status {
 	out := Status{
 		State: s.mu.state, Since: s.mu.since, Reason: s.mu.reason, Until: s.mu.until,
 		LastError: s.mu.failure, LastErrorAt: s.mu.failedAt, Active: s.Active(), Ejections: s.ejections.Load(),
+	}
+	if s.mu.held.Hold != exchange.NotHeld {
+		out.Hold, out.Until, out.Reason = s.mu.held.Hold.String(), s.mu.held.Until, heldReason(s.mu.held)
 	}
 	if n := len(s.mu.watches); n > 0 {
 		s.mu.watches[n-1].check.status(&out, results)

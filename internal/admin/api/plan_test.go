@@ -1,0 +1,67 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestChangesAreToldInWords asks every way of changing something what it would do, or has
+// done.
+func TestChangesAreToldInWords(t *testing.T) {
+	h := start(t)
+	opens := func(what string, out map[string]any) {
+		t.Helper()
+		plan, _ := out["plan"].(map[string]any)
+		if text := fmt.Sprint(plan); plan["severity"] != "danger" || !strings.Contains(text, "proxy main") || !strings.Contains(text, "need_no_password") {
+			t.Errorf("%s: got %v, want that a password is gone", what, plan)
+		}
+	}
+	edits := `{"edits":[{"op":"remove","path":"proxies.main.basic_auth"}]}`
+	_, out := h.does("POST", "/config/plan", edits, 200, "", "as: editor")
+	opens("config/plan", out)
+	_, out = h.does("PATCH", "/proxies/main?dry_run=true", `{"basic_auth":null}`, 200, "", "as: editor", always)
+	opens("a dry run", out)
+	if _, out = h.does("GET", "/proxies/main", "", 200, "", "as: viewer"); out["plan"] != nil {
+		t.Errorf("an object that nobody changes has the plan %v", out["plan"])
+	}
+	_, out = h.does("POST", "/config/edits", edits, 200, "", "as: editor", always)
+	opens("a change", out)
+	_, out = h.does("GET", "/revisions/1/diff/current", "", 200, "", "as: viewer")
+	opens("a difference to now", out)
+	_, out = h.does("GET", "/revisions/1/diff/2", "", 200, "", "as: viewer")
+	opens("a difference", out)
+	_, out = h.does("POST", "/revisions/1/rollback?dry_run=true", `{}`, 200, "", "as: editor", always)
+	if text := fmt.Sprint(out["plan"]); !strings.Contains(text, "need_password") {
+		t.Errorf("a roll-back: %v", text)
+	}
+	_, out = h.does("POST", "/config/plan", `{"edits":[{"op":"set","path":"proxies.main.virtual_hosts","value":["other.example.com"]}]}`, 200, "", "as: editor")
+	if text := fmt.Sprint(out["plan"]); !strings.Contains(text, "shop.example.com") || !strings.Contains(text, "warning") {
+		t.Errorf("a host that is lost: %v", text)
+	}
+}
+
+func TestServersAreDrainedThroughTheAPI(t *testing.T) {
+	h := start(t)
+	server := `"proxy":"main","server":"127.0.0.1:1"`
+	h.does("POST", "/servers/drain", `{`+server+`,"kind":"proxies","for":"1x"}`, 400, "invalid", "as: editor")
+	h.does("POST", "/servers/drain", `{`+server+`}`, 400, "invalid", "as: editor") // there are three proxies main
+	h.does("POST", "/servers/drain", `{"proxy":"none","server":"127.0.0.1:1"}`, 404, "not_found", "as: editor")
+	h.does("POST", "/servers/enable", `{`+server+`,"kind":"proxies"}`, 409, "not_held", "as: editor")
+	_, out := h.does("POST", "/servers/drain", `{`+server+`,"kind":"proxies","for":"10m","why":"a disk"}`, 200, "", "as: editor")
+	if out["hold"] != "draining" || out["server"] != "http://127.0.0.1:1" || out["until"] == nil || out["who"] != "token:editor" {
+		t.Errorf("got %v", out)
+	}
+	_, out = h.does("GET", "/status?proxy=main", "", 200, "", "as: viewer")
+	if text := fmt.Sprint(out["proxies"]); !strings.Contains(text, "state:draining") || !strings.Contains(text, "drained by token:editor: a disk") {
+		t.Errorf("status: %s", text)
+	}
+	if _, out = h.does("GET", "/servers/held", "", 200, "", "as: viewer"); len(out["items"].([]any)) != 1 {
+		t.Errorf("held: %v", out)
+	}
+	_, out = h.does("GET", "/audit?action=server.", "", 200, "", "as: admin")
+	if text := fmt.Sprint(out["items"]); !strings.Contains(text, "server.drain") || !strings.Contains(text, "a disk") {
+		t.Errorf("audit: %s", text)
+	}
+	h.does("POST", "/servers/enable", `{`+server+`,"kind":"proxies"}`, 200, "", "as: editor")
+}
