@@ -46,28 +46,53 @@ type follower struct {
 	missed uint64 // guarded by followers.mu
 }
 
-// Follow calls each with the requests of a query as they come, a moment after they
-// have ended, until ctx is done, each returns false or the ring is retired. A
-// follower that is slow holds up nobody: it is told how many it has missed.
+// Follow is Subscribe and Run.
 func (r *Ring) Follow(ctx context.Context, q Query, each func(Live) bool) error {
+	s, err := r.Subscribe(q)
+	if err == nil {
+		s.Run(ctx, each)
+	}
+	return err
+}
+
+// Subscription is a follower that hears of everything that comes from now on. It is for
+// one goroutine, and ends with Run or Close.
+type Subscription struct {
+	ring *Ring
+	f    *follower
+}
+
+// Subscribe returns a subscription to the requests of a query. The error is ErrFollowers.
+func (r *Ring) Subscribe(q Query) (*Subscription, error) {
 	f := &follower{m: newMatcher(q, wallClock()), queue: make(chan Request, queueSize)}
 	if !r.enter(f) {
-		return ErrFollowers
+		return nil, ErrFollowers
 	}
+	return &Subscription{r, f}, nil
+}
+
+// Close ends a subscription that does not Run.
+func (s *Subscription) Close() { s.ring.leave(s.f) }
+
+// Run calls each with the requests as they come, a moment after they have ended, until
+// ctx is done, each returns false or the ring is retired. A follower that is slow holds
+// up nobody: it is told how many it has missed.
+func (s *Subscription) Run(ctx context.Context, each func(Live) bool) {
+	r, f := s.ring, s.f
 	defer r.leave(f)
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
+			return
 		case <-r.retired:
-			return nil
+			return
 		case request := <-f.queue:
 			if !each(Live{Request: request}) {
-				return nil
+				return
 			}
 		}
 		if missed := r.missed(f); missed > 0 && len(f.queue) == 0 && !each(Live{Missed: missed}) {
-			return nil
+			return
 		}
 	}
 }
@@ -235,11 +260,4 @@ func (c *cursor) advance(parts []part) (fresh [][]byte, lost uint64) {
 	}
 	c.newest, c.read = newest, read
 	return fresh, lost
-}
-
-// Full reports whether Follow would return ErrFollowers now.
-func (r *Ring) Full() bool {
-	r.live.mu.Lock()
-	defer r.live.mu.Unlock()
-	return len(r.live.mu.all) >= maxFollowers
 }

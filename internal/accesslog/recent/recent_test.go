@@ -207,6 +207,32 @@ func TestFollowersHearWhatComes(t *testing.T) {
 	}
 }
 
+// TestASubscriptionHearsWhatComesBeforeItRuns holds that nothing is lost between the two.
+func TestASubscriptionHearsWhatComesBeforeItRuns(t *testing.T) {
+	r := New(Config{})
+	s, err := r.Subscribe(Query{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Record(finished(1, "/early", 200, 0))
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	got := ""
+	s.Run(ctx, func(l Live) bool {
+		got = l.Request.Path
+		return false
+	})
+	if got != "/early" {
+		t.Errorf("got %q, want what came before Run", got)
+	}
+	if s, err = r.Subscribe(Query{}); err != nil {
+		t.Fatal(err)
+	}
+	if s.Close(); r.followed() {
+		t.Error("a subscription that was closed is followed")
+	}
+}
+
 // TestFollowersOfARetiredRingEnd holds that nobody waits for what will not come.
 func TestFollowersOfARetiredRingEnd(t *testing.T) {
 	r := New(Config{})

@@ -147,11 +147,13 @@ func (a *API) followLogs(c *call) error {
 	if err != nil {
 		return err
 	}
-	if ring.Full() {
+	following, err := ring.Subscribe(q) // before the head: the client sees what ends from then on
+	if err != nil {
 		return refuse(operator.CodeOverloaded, "", "too many are following already", "close some")
 	}
 	s, err := c.openStream()
 	if err != nil {
+		following.Close()
 		return err
 	}
 	ctx, cancel := context.WithCancel(c.rq.Context())
@@ -162,14 +164,14 @@ func (a *API) followLogs(c *call) error {
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		_ = ring.Follow(ctx, q, func(l recent.Live) bool {
+		following.Run(ctx, func(l recent.Live) bool {
 			select {
 			case lines <- l:
 				return true
 			case <-ctx.Done():
 				return false
 			}
-		}) // a client that is refused comes again
+		})
 	}()
 	defer func() { cancel(); <-over }()
 	for {
