@@ -98,9 +98,14 @@ func (r *refusal) Error() string {
 // read as JSON, nil for none. A change is made of whatever is there. The error is a
 // *refusal when the API refuses.
 func (to *remote) ask(ctx context.Context, method, path string, in, out any) error {
+	return to.change(ctx, method, path, "*", in, out)
+}
+
+// change is ask for a change that was made of what has an entity tag.
+func (to *remote) change(ctx context.Context, method, path, tag string, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	rs, err := to.begin(ctx, method, path, in)
+	rs, err := to.beginMatch(ctx, method, path, tag, in)
 	if err != nil {
 		return err
 	}
@@ -124,6 +129,10 @@ func (to *remote) ask(ctx context.Context, method, path string, in, out any) err
 
 // begin is ask for an answer that is read by the caller, who closes its body.
 func (to *remote) begin(ctx context.Context, method, path string, in any) (*http.Response, error) {
+	return to.beginMatch(ctx, method, path, "*", in)
+}
+
+func (to *remote) beginMatch(ctx context.Context, method, path, tag string, in any) (*http.Response, error) {
 	fields := map[string]string{}
 	var body io.Reader
 	if in != nil {
@@ -134,8 +143,8 @@ func (to *remote) begin(ctx context.Context, method, path string, in any) (*http
 		body = bytes.NewReader(data)
 		fields["Content-Type"] = "application/json"
 	}
-	if method != http.MethodGet && method != http.MethodPost {
-		fields["If-Match"] = "*"
+	if method != http.MethodGet {
+		fields["If-Match"] = tag
 	}
 	rs, err := to.send(ctx, method, api.Prefix+path, body, fields)
 	if err != nil {

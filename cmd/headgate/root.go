@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -17,6 +18,8 @@ const (
 	exitOK      = 0
 	exitInvalid = 1 // the configuration is wrong, or the command did not succeed
 	exitUsage   = 2 // the command line is wrong
+	exitNobody  = 3 // no headgate answers, or it is another one than the command is for
+	exitStale   = 4 // somebody has changed the configuration meanwhile
 )
 
 // stdio is where a command reads and writes.
@@ -62,9 +65,16 @@ func execute(args []string, s stdio) int {
 	}
 	code := exitInvalid
 	var e *exitError
-	if errors.As(err, &e) {
+	var other *otherHeadgate
+	var refused *refusal
+	switch {
+	case errors.As(err, &e):
 		code = e.code
 		err = e.err
+	case errors.Is(err, errNobody), errors.As(err, &other):
+		code = exitNobody
+	case errors.As(err, &refused) && refused.status == http.StatusPreconditionFailed:
+		code = exitStale
 	}
 	if err != nil {
 		fmt.Fprintf(s.err, "headgate: %v\n", err)
@@ -88,7 +98,8 @@ Every flag can be set by an environment variable too: HEADGATE_ and its name in
 capitals, with _ for -. A flag beats its variable.
 
 Exit codes: 0 all is well, 1 the configuration is wrong or the command did not
-succeed, 2 the command line is wrong.`,
+succeed, 2 the command line is wrong, 3 no headgate answers, or it is another one.
+4 somebody has changed the configuration meanwhile.`,
 		Example: `  headgate demo                                   try it, nothing else needed
   headgate validate --config headgate.yaml        check a configuration
   headgate run --config headgate.yaml             serve`,
@@ -108,7 +119,7 @@ succeed, 2 the command line is wrong.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exitError{exitUsage, err} })
 	root.AddCommand(newRun(openHouse), newValidate(), newFormat(), newExplain(), newSchema(), newHashPassword(), newDemo(openHouse), newRespond(), newHealth(), newStatus(), newImport(), newCompare(), newDocker(), newDiff(), newVersion())
 	root.AddCommand(newUser(), newToken(), newLogsCommand(), newEvents(), newBackup(), newACME(), newCertificate())
-	root.AddCommand(newServer())
+	root.AddCommand(newApply(), newPlan(), newConfirm(), newRollback(), newRevisions(), newPurge(), newServer())
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.InitDefaultHelpCmd()
 	root.InitDefaultVersionFlag()

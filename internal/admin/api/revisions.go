@@ -65,6 +65,9 @@ type revisionBody struct {
 	Why string `json:"why,omitempty"`
 	// Via is how it came: api, console, file, cli or docker.
 	Via string `json:"via"`
+	// Changes are the objects that were added, changed or removed, each as KIND/NAME; * for
+	// very many. It is absent where that is not known.
+	Changes []string `json:"changes,omitempty"`
 	// State is applied, confirmed or rolled_back.
 	State string `json:"state"`
 	// ETag is that of the configuration as it was.
@@ -84,7 +87,7 @@ type revisionDocument struct {
 }
 
 func showRevision(r history.Revision) revisionBody {
-	b := revisionBody{r.Number, r.When, r.Who, r.Why, r.Via, string(r.State), control.ETagOf(r), []revisionDocument{}}
+	b := revisionBody{r.Number, r.When, r.Who, r.Why, r.Via, r.Changes, string(r.State), control.ETagOf(r), []revisionDocument{}}
 	for _, d := range r.Documents {
 		b.Documents = append(b.Documents, revisionDocument{Name: d.Name, Size: d.Size})
 	}

@@ -1,0 +1,424 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"headgate/internal/file"
+	"headgate/internal/review"
+)
+
+// answered is what the API answers to a change.
+type answered struct {
+	Revision string         `json:"revision,omitempty"`
+	ETag     string         `json:"etag,omitempty"`
+	DryRun   bool           `json:"dry_run,omitempty"`
+	Until    time.Time      `json:"until,omitzero"`
+	Plan     *review.Review `json:"plan,omitempty"`
+}
+
+// changeFlags are the flags of commands that change the configuration.
+type changeFlags struct {
+	confirm, why *string
+	dryRun       *bool
+}
+
+func addChange(cmd *cobra.Command) changeFlags {
+	return changeFlags{
+		confirm: cmd.Flags().String("confirm", "", "`DURATION`, 10s to 1h: unless headgate confirm follows within it, the configuration before comes back"),
+		why:     cmd.Flags().String("why", "", "`TEXT` that revisions, events and the audit tell"),
+		dryRun:  cmd.Flags().Bool("dry-run", false, "check all that can fail and show the plan, and change nothing"),
+	}
+}
+
+// query returns the parameters of the flags.
+func (f changeFlags) query() (string, error) {
+	q := url.Values{}
+	if *f.confirm != "" {
+		d, err := time.ParseDuration(*f.confirm)
+		if err != nil {
+			return "", usage("invalid duration %q, want one like 2m", *f.confirm)
+		}
+		q.Set("confirm_within", d.String())
+	}
+	if *f.why != "" {
+		q.Set("why", *f.why)
+	}
+	if *f.dryRun {
+		q.Set("dry_run", "true")
+	}
+	if len(q) == 0 {
+		return "", nil
+	}
+	return "?" + q.Encode(), nil
+}
+
+// tell prints what became of a change, or would.
+func (c *answered) tell(cmd *cobra.Command, output *choice) error {
+	if output.value == "json" {
+		return writeJSON(cmd, c)
+	}
+	out := cmd.OutOrStdout()
+	if c.Plan != nil {
+		for _, line := range c.Plan.Lines(math.MaxInt) {
+			fmt.Fprintln(out, printable(line))
+		}
+		fmt.Fprintln(out, printable(c.Plan.Summary))
+	}
+	switch {
+	case c.DryRun:
+		fmt.Fprintln(out, "nothing was changed: this is a plan")
+	case !c.Until.IsZero():
+		fmt.Fprintf(out, "revision %s is in force until %s; headgate confirm makes it stay\n", c.Revision, c.Until.Local().Format(time.DateTime))
+	default:
+		fmt.Fprintf(out, "revision %s is in force\n", c.Revision)
+	}
+	return nil
+}
+
+// maxDocument is how large a document may be, in bytes.
+const maxDocument = 8 << 20
+
+func newApply() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "apply FILE...",
+		Short: "Put documents in force",
+		Long: `apply sends documents to the headgate that runs: all of them are checked and put in force,
+and written to the places of those of the same name, or nothing changes. Where headgate
+serves one document, one FILE of any name takes its place. What changes is told in words.
+With --confirm, a change that locks you out takes itself back. A document that somebody
+changes at the same moment is never overwritten: the command is refused then.` + reachHelp,
+		Example: `  headgate apply headgate.yaml --dry-run
+  headgate apply headgate.yaml --confirm 2m --why 'new shop' && curl -f https://shop.example.com/ && headgate confirm`,
+		Args: someFiles,
+	}
+	r, output, flags := addReach(cmd), addOutput(cmd), addChange(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return applyFiles(cmd, r, output, flags, args) }
+	return cmd
+}
+
+func newPlan() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "plan FILE...",
+		Short: "Tell what apply would change",
+		Long: `plan is apply --dry-run: it has the headgate that runs check documents as far as it goes
+without changing anything, and tells in words what would change, with warnings and the
+hosts and connections that are affected.` + reachHelp,
+		Example: "  headgate plan headgate.yaml",
+		Args:    someFiles,
+	}
+	r, output := addReach(cmd), addOutput(cmd)
+	none, yes := "", true
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		return applyFiles(cmd, r, output, changeFlags{confirm: &none, why: &none, dryRun: &yes}, args)
+	}
+	return cmd
+}
+
+func someFiles(_ *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return usage("name the documents")
+	}
+	return nil
+}
+
+// documentText is a document as the API has it.
+type documentText struct {
+	Name string `json:"name"`
+	Text string `json:"text"`
+}
+
+// applyFiles puts files in the places of documents.
+func applyFiles(cmd *cobra.Command, r *reach, output *choice, flags changeFlags, files []string) error {
+	q, err := flags.query()
+	if err != nil {
+		return err
+	}
+	var texts []documentText
+	for _, name := range files {
+		data, err := file.Read(name, maxDocument, "a document has at most 8 MiB")
+		if err != nil {
+			return err
+		}
+		texts = append(texts, documentText{filepath.Base(name), string(data)})
+	}
+	to, err := r.open(cmd.Context())
+	if err != nil {
+		return err
+	}
+	defer to.close()
+	var now struct {
+		ETag      string         `json:"etag"`
+		Documents []documentText `json:"documents"`
+	}
+	if err := to.ask(cmd.Context(), http.MethodGet, "/config", nil, &now); err != nil {
+		return err
+	}
+	if len(texts) == 1 && len(now.Documents) == 1 {
+		texts[0].Name = now.Documents[0].Name
+	}
+	var out answered
+	if err := to.change(cmd.Context(), http.MethodPut, "/config"+q, now.ETag, map[string]any{"documents": texts}, &out); err != nil {
+		return err
+	}
+	return out.tell(cmd, output)
+}
+
+// revision is a revision as the API has it.
+type revision struct {
+	Number  int       `json:"number"`
+	When    time.Time `json:"when"`
+	Who     string    `json:"who,omitempty"`
+	Why     string    `json:"why,omitempty"`
+	Via     string    `json:"via"`
+	State   string    `json:"state"`
+	Changes []string  `json:"changes,omitempty"`
+}
+
+func newRevisions() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "revisions [FROM [TO]]",
+		Short: "List revisions, or tell what differs between two",
+		Long: `revisions lists the configurations that were in force, the newest first: who changed what,
+when, why, and by which way. With a number it tells in words what has changed since that
+revision; with two, what the second has otherwise than the first.` + reachHelp,
+		Example: `  headgate revisions -n 20
+  headgate revisions 17
+  headgate revisions 17 19`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 2 {
+				return usage("want at most two revisions, have %d arguments", len(args))
+			}
+			for _, text := range args {
+				if n, err := strconv.Atoi(text); err != nil || n <= 0 {
+					return usage("invalid revision %q, want a number like 17", text)
+				}
+			}
+			return nil
+		},
+	}
+	r, output := addReach(cmd), addOutput(cmd)
+	limit := cmd.Flags().IntP("limit", "n", 20, "most revisions that are listed, up to 1000")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *limit < 1 || *limit > 1000 {
+			return usage("invalid limit %d, want 1 to 1000", *limit)
+		}
+		to, err := r.open(cmd.Context())
+		if err != nil {
+			return err
+		}
+		defer to.close()
+		if len(args) > 0 {
+			return tellDifference(cmd, to, output, args)
+		}
+		return listRevisions(cmd, to, output, *limit)
+	}
+	return cmd
+}
+
+func listRevisions(cmd *cobra.Command, to *remote, output *choice, limit int) error {
+	var page struct {
+		Items []json.RawMessage `json:"items"`
+	}
+	if err := to.ask(cmd.Context(), http.MethodGet, "/revisions?limit="+strconv.Itoa(limit), nil, &page); err != nil {
+		return err
+	}
+	if output.value == "json" {
+		return writeJSON(cmd, page.Items)
+	}
+	t := newTable(cmd.OutOrStdout(), "REVISION", "WHEN", "WHO", "VIA", "STATE", "CHANGES", "WHY")
+	for _, raw := range page.Items {
+		var v revision
+		if err := json.Unmarshal(raw, &v); err != nil {
+			return fmt.Errorf("read a revision: %w", err)
+		}
+		t.row(strconv.Itoa(v.Number), v.When.Local().Format(time.DateTime), orNone(v.Who), v.Via, v.State, objectsOf(v.Changes), orNone(v.Why))
+	}
+	return t.end()
+}
+
+// objectsOf tells in a few words which objects a revision changed.
+func objectsOf(all []string) string {
+	switch {
+	case len(all) == 0:
+		return "-"
+	case all[0] == "*":
+		return "many"
+	case len(all) == 1:
+		return all[0]
+	}
+	return fmt.Sprintf("%s and %d more", all[0], len(all)-1)
+}
+
+func tellDifference(cmd *cobra.Command, to *remote, output *choice, args []string) error {
+	other := "current"
+	if len(args) == 2 {
+		other = args[1]
+	}
+	var raw json.RawMessage
+	if err := to.ask(cmd.Context(), http.MethodGet, "/revisions/"+args[0]+"/diff/"+other, nil, &raw); err != nil {
+		return err
+	}
+	if output.value == "json" {
+		return writeJSON(cmd, raw)
+	}
+	var d answered
+	if err := json.Unmarshal(raw, &d); err != nil {
+		return fmt.Errorf("read the difference: %w", err)
+	}
+	if d.Plan != nil {
+		for _, line := range d.Plan.Lines(math.MaxInt) {
+			fmt.Fprintln(cmd.OutOrStdout(), printable(line))
+		}
+		fmt.Fprintln(cmd.OutOrStdout(), printable(d.Plan.Summary))
+	}
+	return nil
+}
+
+func newRollback() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "rollback [REVISION]",
+		Short: "Put an earlier revision in force again",
+		Long: `rollback puts the documents of a revision in force again, as a new revision. Without a
+number it is the one before that in force now. What changes is told in words.` + reachHelp,
+		Example: `  headgate rollback
+  headgate rollback 17 --dry-run`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usage("want one revision, have %d arguments", len(args))
+			}
+			if len(args) == 1 {
+				if n, err := strconv.Atoi(args[0]); err != nil || n <= 0 {
+					return usage("invalid revision %q, want a number like 17", args[0])
+				}
+			}
+			return nil
+		},
+	}
+	r, output, flags := addReach(cmd), addOutput(cmd), addChange(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		q, err := flags.query()
+		if err != nil {
+			return err
+		}
+		to, err := r.open(cmd.Context())
+		if err != nil {
+			return err
+		}
+		defer to.close()
+		number := ""
+		if len(args) == 1 {
+			number = args[0]
+		} else if number, err = to.before(cmd.Context()); err != nil {
+			return err
+		}
+		var out answered
+		if err := to.change(cmd.Context(), http.MethodPost, "/revisions/"+number+"/rollback"+q, "*", struct{}{}, &out); err != nil {
+			return err
+		}
+		return out.tell(cmd, output)
+	}
+	return cmd
+}
+
+// before returns the revision before the newest.
+func (to *remote) before(ctx context.Context) (string, error) {
+	var page struct {
+		Items []revision `json:"items"`
+	}
+	if err := to.ask(ctx, http.MethodGet, "/revisions?limit=2", nil, &page); err != nil {
+		return "", err
+	}
+	if len(page.Items) < 2 {
+		return "", fmt.Errorf("there is no revision before the one in force")
+	}
+	return strconv.Itoa(page.Items[1].Number), nil
+}
+
+func newConfirm() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "confirm",
+		Short:   "Make the change that waits to be confirmed stay",
+		Long:    `confirm makes a change stay that was made with --confirm, or confirm_within in the API.` + reachHelp,
+		Example: "  headgate confirm",
+		Args:    noArguments,
+	}
+	r, output := addReach(cmd), addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		to, err := r.open(cmd.Context())
+		if err != nil {
+			return err
+		}
+		defer to.close()
+		var out answered
+		if err := to.ask(cmd.Context(), http.MethodPost, "/confirm", struct{}{}, &out); err != nil {
+			return err
+		}
+		return done(cmd, output, out, "revision %s stays", out.Revision)
+	}
+	return cmd
+}
+
+func newPurge() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "purge",
+		Short: "Take responses out of the caches",
+		Long:  `purge takes responses out of the caches: those that one of --url, --prefix, --tag and --all names.` + reachHelp,
+		Example: `  headgate purge --url https://shop.example.com/logo.png
+  headgate purge --proxy shop --tag product-7 --soft`,
+		Args: noArguments,
+	}
+	r, output := addReach(cmd), addOutput(cmd)
+	texts := map[string]*string{
+		"proxy":  cmd.Flags().String("proxy", "", "`NAME` of the proxy whose caches are meant; without it all"),
+		"url":    cmd.Flags().String("url", "", "`URL` of a response, over either scheme"),
+		"prefix": cmd.Flags().String("prefix", "", "what the `URL` begins with"),
+		"tag":    cmd.Flags().String("tag", "", "`WORD` of Cache-Tag or Surrogate-Key"),
+	}
+	all := cmd.Flags().Bool("all", false, "everything")
+	soft := cmd.Flags().Bool("soft", false, "make stale instead of taking out")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		in, named := map[string]any{}, 0
+		for name, value := range texts {
+			if *value != "" {
+				in[name] = *value
+				if name != "proxy" {
+					named++
+				}
+			}
+		}
+		if *all {
+			in["all"] = true
+			named++
+		}
+		if *soft {
+			in["soft"] = true
+		}
+		if named != 1 {
+			return usage("name one of --url, --prefix, --tag and --all")
+		}
+		to, err := r.open(cmd.Context())
+		if err != nil {
+			return err
+		}
+		defer to.close()
+		var out struct {
+			Purged int `json:"purged"`
+			Caches int `json:"caches"`
+		}
+		if err := to.ask(cmd.Context(), http.MethodPost, "/cache/purge", in, &out); err != nil {
+			return err
+		}
+		return done(cmd, output, out, "%d responses were taken out of %d caches", out.Purged, out.Caches)
+	}
+	return cmd
+}
