@@ -183,7 +183,7 @@ func (l *Log) Close() {
 // write keeps events until the log is closed.
 func (l *Log) write() {
 	defer close(l.ended)
-	retry := firstRetry
+	retry, away := firstRetry, false
 	for {
 		select {
 		case <-l.wake:
@@ -191,8 +191,16 @@ func (l *Log) write() {
 			l.writeLast()
 			return
 		}
-		for l.writeBatch(storeTimeout) == nil {
-			retry = firstRetry
+		for {
+			err := l.writeBatch(storeTimeout)
+			if err != nil {
+				if !away && !errors.Is(err, store.ErrClosed) {
+					l.Send(StoreUnavailable{Cause: err.Error()}) // readers hear of it now, the store later
+				}
+				away = true
+				break
+			}
+			retry, away = firstRetry, false
 			if l.empty() {
 				break
 			}

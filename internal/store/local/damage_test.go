@@ -142,8 +142,13 @@ func openDamaged(t *testing.T, what, master string, db []byte) (restored int) {
 	}
 	if len(aside) > 0 {
 		events, err := s.Page(t.Context(), store.StreamEvents, 0, 1)
-		var event map[string]string
-		if err != nil || len(events) == 0 || json.Unmarshal(events[0].Data, &event) != nil || event["type"] != "state.restored" || event["set_aside"] == "" {
+		var event struct {
+			Type string `json:"type"`
+			Data struct {
+				Aside string `json:"aside"`
+			} `json:"data"`
+		}
+		if err != nil || len(events) == 0 || json.Unmarshal(events[0].Data, &event) != nil || event.Type != "store.restored" || event.Data.Aside == "" {
 			t.Errorf("%s: no event tells of it: %v, %v", what, events, err)
 		}
 		return 1

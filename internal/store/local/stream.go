@@ -10,6 +10,7 @@ import (
 
 	"go.etcd.io/bbolt"
 
+	"headgate/internal/event"
 	"headgate/internal/store"
 )
 
@@ -130,10 +131,15 @@ func (s *Store) tellRestored(tx *bbolt.Tx, damage error, aside, from string) err
 		return err
 	}
 	now := s.clock()
-	data, err := json.Marshal(map[string]string{
-		"type": "state.restored", "time": now.UTC().Format(time.RFC3339Nano),
-		"reason": fmt.Sprint(damage), "set_aside": aside, "copy": from,
-	})
+	if from == "none" {
+		from = ""
+	}
+	e, err := event.Draft(event.StoreRestored{Cause: fmt.Sprint(damage), Aside: aside, From: from})
+	if err != nil {
+		return err
+	}
+	e.ID, e.Time = event.ID(now.UnixMicro()), now.UTC()
+	data, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
