@@ -72,7 +72,7 @@ proxies:
 func TestADrainedServerGetsNoNewClients(t *testing.T) {
 	for _, balance := range []string{"round_robin", "least_connections", "p2c_ewma", "random", "first", "client_ip_hash", "hash:path"} {
 		t.Run(balance, func(t *testing.T) {
-			at := free(t, 1)
+			at := testhouse.Addresses(t, 1)
 			a, b := named(t, "a"), named(t, "b")
 			h := start(t, holdingHouse(t, at[0], balance, a, b))
 			shop := func(server string) HeldServer {
@@ -109,7 +109,7 @@ func TestADrainedServerGetsNoNewClients(t *testing.T) {
 }
 
 func TestStickyClientsOfADrainingServerGoOn(t *testing.T) {
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	a, b := named(t, "a"), named(t, "b")
 	h := start(t, holdingHouse(t, at[0], "round_robin", a, b))
 	shop := HeldServer{Kind: "proxies", Proxy: "shop", Server: a}
@@ -150,7 +150,7 @@ func TestStickyClientsOfADrainingServerGoOn(t *testing.T) {
 }
 
 func TestAHoldLastsOverChangesAndRestarts(t *testing.T) {
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	a, b := named(t, "a"), named(t, "b")
 	text := holdingHouse(t, at[0], "round_robin", a, b)
 	h := start(t, text)
@@ -181,7 +181,7 @@ func TestAHoldLastsOverChangesAndRestarts(t *testing.T) {
 }
 
 func TestAHoldEndsByItself(t *testing.T) {
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	a, b := named(t, "a"), named(t, "b")
 	h := start(t, holdingHouse(t, at[0], "first", a, b))
 	shop := HeldServer{Kind: "proxies", Proxy: "shop", Server: a, Until: time.Now().Add(time.Hour)}
@@ -209,7 +209,7 @@ func TestAHoldEndsByItself(t *testing.T) {
 }
 
 func TestStreamsKeepTheirConnectionsToADrainingServer(t *testing.T) {
-	at := free(t, 1)
+	at := testhouse.Addresses(t, 1)
 	a, b := named(t, "a"), named(t, "b")
 	h := start(t, fmt.Sprintf(`version: 1
 admin: {address: ""}
