@@ -11,6 +11,7 @@ type requestID struct {
 	request uint32
 	text    [idSize]byte
 	made    bool
+	foreign string // the id that a trusted peer gave, "" for our own
 }
 
 const idSize = 26
@@ -25,11 +26,45 @@ var process = func() uint64 {
 // alphabet is Crockford's base 32: no letters that look like digits.
 const alphabet = "0123456789abcdefghjkmnpqrstvwxyz"
 
-// ID returns the request id: 26 characters, unique in practice across
-// processes and machines. It is no secret and not hard to guess. The view dies
-// with the exchange.
+// MaxID is the length of the longest request id, in bytes.
+const MaxID = 128
+
+// AdoptID makes id the request id, which a trusted peer has given the request. It does
+// nothing if the id is empty, longer than MaxID, or has other characters than letters,
+// digits and -._~:/+=@, which stand everywhere without escapes. The view has to live
+// as long as the exchange.
+func (ex *Exchange) AdoptID(id string) {
+	if len(id) == 0 || len(id) > MaxID {
+		return
+	}
+	for i := range len(id) {
+		if !inID[id[i]] {
+			return
+		}
+	}
+	ex.id.foreign = id
+}
+
+// inID are the characters of an id that is adopted.
+var inID = func() (t [256]bool) {
+	for _, c := range "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:/+=@" {
+		t[c] = true
+	}
+	return t
+}()
+
+// AdoptedID returns the request id that a trusted peer gave, "" if it is our own,
+// which IDOf makes of the Number.
+func (ex *Exchange) AdoptedID() string { return ex.id.foreign }
+
+// ID returns the request id: that of a trusted peer, or else 26 characters, unique in
+// practice across processes and machines. It is no secret and not hard to guess. The
+// view dies with the exchange.
 func (ex *Exchange) ID() string {
 	r := &ex.id
+	if r.foreign != "" {
+		return r.foreign
+	}
 	if !r.made {
 		writeID(&r.text, ex.Number())
 		r.made = true
@@ -38,12 +73,12 @@ func (ex *Exchange) ID() string {
 }
 
 // Number returns what tells this exchange from others of this process; IDOf makes
-// the request id of it.
+// the request id of it, if none was adopted.
 func (ex *Exchange) Number() uint64 {
 	return ex.Conn.Serial<<24 | uint64(ex.id.request)&0xffffff
 }
 
-// IDOf returns the request id of the exchange with this number.
+// IDOf returns the request id of the exchange with this number that has adopted none.
 func IDOf(number uint64) string {
 	var text [idSize]byte
 	writeID(&text, number)

@@ -187,7 +187,7 @@ func (m *matcher) matches(v view) bool {
 		return false
 	case !m.hostMatches(v), !m.textMatches(v):
 		return false
-	case q.ID != "" && (v.passage() || exchange.IDOf(v.number()) != q.ID):
+	case q.ID != "" && (v.passage() || v.id() != q.ID):
 		return false
 	}
 	return true

@@ -378,3 +378,22 @@ func BenchmarkFindInFullRing(b *testing.B) {
 		r.Find(Query{Text: "nothing like it"}, Cursor{}, 100)
 	}
 }
+
+func TestRequestIDsOfTrustedPeersAreKept(t *testing.T) {
+	r := New(Config{})
+	own, adopted, longest := finished(1, "/own", 200, 0), finished(2, "/adopted", 200, 0), finished(3, "/longest", 200, 0)
+	adopted.AdoptID("0193b2f0-6f5c-7c9e-9f2a-1d3c5b7a9e01")
+	longest.AdoptID(strings.Repeat("x", exchange.MaxID))
+	for _, ex := range []*exchange.Exchange{own, adopted, longest} {
+		r.Record(ex)
+	}
+	for _, ex := range []*exchange.Exchange{own, adopted, longest} {
+		page := r.Find(Query{ID: ex.ID()}, Cursor{}, 10)
+		if len(page.Requests) != 1 || page.Requests[0].Path != ex.Request.Path || page.Requests[0].ID != ex.ID() {
+			t.Errorf("%s: found %+v", ex.ID(), page.Requests)
+		}
+	}
+	if page := r.Find(Query{ID: exchange.IDOf(adopted.Number())}, Cursor{}, 10); len(page.Requests) != 0 {
+		t.Errorf("by the id that it has not: %+v", page.Requests)
+	}
+}

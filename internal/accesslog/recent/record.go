@@ -55,11 +55,12 @@ const (
 	textAgent
 	textReferer
 	textCause
+	textID // that of a trusted peer; empty for one that the number makes
 	texts
 )
 
 // maxRecord is the length of the longest record.
-const maxRecord = fixed + 7*maxShort + maxPath + maxQuery + maxRoute + maxAgent + maxRefer + maxCause
+const maxRecord = fixed + 7*maxShort + maxPath + maxQuery + maxRoute + maxAgent + maxRefer + maxCause + exchange.MaxID
 
 // Protocols beside those of exchanges.
 const (
@@ -75,7 +76,7 @@ const (
 
 // limits are the bounds of the texts.
 var limits = [texts]int{
-	maxShort, maxShort, maxPath, maxQuery, maxShort, maxShort, maxRoute, maxShort, maxShort, maxShort, maxAgent, maxRefer, maxCause,
+	maxShort, maxShort, maxPath, maxQuery, maxShort, maxShort, maxRoute, maxShort, maxShort, maxShort, maxAgent, maxRefer, maxCause, exchange.MaxID,
 }
 
 // appendExchange appends a record. There is room for the longest.
@@ -130,6 +131,7 @@ func appendExchange(b []byte, ex *exchange.Exchange, status int, end int64) []by
 	b = put(b, f, textAgent, rq.Header.Get(header.UserAgent))
 	b = put(b, f, textReferer, rq.Header.Get(header.Referer))
 	b = put(b, f, textCause, ex.Cause)
+	b = put(b, f, textID, ex.AdoptedID())
 	le.PutUint16(f[atLength:], uint16(len(b)-at))
 	return b
 }
@@ -207,6 +209,14 @@ func (v view) client() netip.Addr {
 		return netip.Addr{}
 	}
 	return netip.AddrFrom16([16]byte(v[atClient : atClient+16])).Unmap()
+}
+
+// id returns the request id.
+func (v view) id() string {
+	if adopted := v.text(textID); len(adopted) > 0 {
+		return string(adopted)
+	}
+	return exchange.IDOf(v.number())
 }
 
 // text returns one text of the record.
@@ -304,7 +314,7 @@ func (v view) read(wall int64) Request {
 	case protoUDP:
 		q.Protocol = "udp"
 	default:
-		q.Protocol, q.ID = exchange.Proto(v[atProto]).String(), exchange.IDOf(v.number())
+		q.Protocol, q.ID = exchange.Proto(v[atProto]).String(), v.id()
 		q.Scheme = "http"
 		if v.is(flagTLS) {
 			q.Scheme = "https"

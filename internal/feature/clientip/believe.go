@@ -73,10 +73,12 @@ func (b *believer) settle(ex *exchange.Exchange) header.ID {
 	return peer.own
 }
 
-// listen notes what a trusted proxy says of the request beside its client. CDNs pass
-// on what visitors say, so they are not listened to.
+// listen notes what a trusted proxy says of the request beside its client, and takes
+// over the request id that it gave. CDNs pass on what visitors say, so they are not
+// listened to.
 func listen(ex *exchange.Exchange) {
 	list := &ex.Request.Header
+	ex.AdoptID(list.Get(header.XRequestID))
 	ex.Told = exchange.Told{Method: list.Get(header.XForwardedMethod), Host: list.Get(header.XForwardedHost), URI: list.Get(header.XForwardedUri)}
 }
 

@@ -264,3 +264,23 @@ func BenchmarkClientIP(b *testing.B) {
 		}
 	})
 }
+
+func TestRequestIDOfTrustedPeersOnly(t *testing.T) {
+	for _, c := range []struct {
+		name, peer string
+		set        *Config
+		adopted    string
+	}{
+		{"trusted", "10.0.0.1", behindProxies, "abc-123"},
+		{"not trusted", "192.0.2.1", behindProxies, ""},
+		{"nobody is", "10.0.0.1", nil, ""},
+		{"switched off", "10.0.0.1", &Config{Trusted: behindProxies.Trusted}, ""},
+		{"a CDN passes on what visitors say", "173.245.48.1", &Config{Enabled: true, CDN: []string{"cloudflare"}}, ""},
+	} {
+		ex := exchangetest.New(t, exchangetest.From(c.peer), exchangetest.Head("GET", "/", "X-Request-ID: abc-123"))
+		compile(t, c.set).Request(ex)
+		if got := ex.AdoptedID(); got != c.adopted {
+			t.Errorf("%s: adopted %q, want %q", c.name, got, c.adopted)
+		}
+	}
+}
