@@ -27,6 +27,9 @@ func (p *ConfirmPending) Error() string {
 // ErrNothingPending is the error of Confirm when no change waits.
 var ErrNothingPending = errors.New("no change waits to be confirmed")
 
+// ErrEdited is the error of a revert that would undo what somebody has edited by hand.
+var ErrEdited = errors.New("the documents were edited by hand since, which confirms the change")
+
 // PendingState is a change that waits to be confirmed.
 type PendingState struct {
 	// Revision is its name in the state directory.
@@ -95,14 +98,19 @@ func (c *Control) Confirm(cause Cause) error {
 
 // RevertRevision brings the configuration back that was in force before the change of
 // that revision, by its name, without waiting longer for it to be confirmed. The error is
-// ErrNothingPending when it does not wait.
+// ErrNothingPending when it does not wait, and ErrEdited when the documents were edited
+// by hand since, which confirms the change.
 func (c *Control) RevertRevision(revision string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.pending == nil || fmt.Sprintf("%08d", c.mu.pending.Revision) != revision {
 		return ErrNothingPending
 	}
-	return c.revertLocked(*c.mu.pending)
+	confirmed, err := c.revertLocked(*c.mu.pending)
+	if err == nil && confirmed {
+		return ErrEdited
+	}
+	return err
 }
 
 func (c *Control) confirmLocked(cause Cause, records ...store.Record) error {
@@ -134,7 +142,7 @@ func (c *Control) revert(number int) {
 	if c.mu.closed || c.mu.pending == nil || c.mu.pending.Revision != number {
 		return
 	}
-	if err := c.revertLocked(*c.mu.pending); err != nil && c.mu.pending != nil {
+	if _, err := c.revertLocked(*c.mu.pending); err != nil && c.mu.pending != nil {
 		c.mu.confirm = time.AfterFunc(revertRetry, func() { c.revert(number) })
 	}
 }
@@ -142,13 +150,13 @@ func (c *Control) revert(number int) {
 // revertLocked puts the documents before a revision back, and applies them. When the
 // documents are not those of the revision, somebody has edited them by hand, which
 // confirms it.
-func (c *Control) revertLocked(p history.Pending) error {
+func (c *Control) revertLocked(p history.Pending) (confirmed bool, err error) {
 	now, err := c.source.Read()
 	if err != nil {
-		return err
+		return false, err
 	}
 	if c.editedLocked(p, now) {
-		return c.confirmEditedLocked()
+		return true, c.confirmEditedLocked()
 	}
 	ch := c.newChangeLocked(Cause{Who: "headgate", Why: fmt.Sprintf("revision %d was not confirmed", p.Revision), Via: ViaFile}, nil)
 	if r, err := c.history.Get(p.Revision); err == nil {
@@ -156,7 +164,7 @@ func (c *Control) revertLocked(p history.Pending) error {
 	}
 	ch.verb, ch.rollsBack, ch.made = Reverted, p.Revision, digests(now)
 	ch.from = func() (config.Documents, error) { return c.kept(p.Before) }
-	return c.makeLocked(ch)
+	return false, c.makeLocked(ch)
 }
 
 // kept returns the documents of a revision.

@@ -46,7 +46,7 @@ func (c *Control) startRevertedLocked() bool {
 		return false
 	}
 	c.mu.pending = &p
-	if err := c.revertLocked(p); err != nil {
+	if _, err := c.revertLocked(p); err != nil {
 		c.log.Error("configuration before a change that was not confirmed cannot be brought back", "revision", p.Before, "error", err)
 		c.mu.pending = nil
 		return false

@@ -123,6 +123,10 @@ func (c *Control) issuesLocked() ([]source.Issue, map[string]int) {
 // Status returns how everything stands.
 func (c *Control) Status() Status { return c.StatusOf("") }
 
+// NoProxy is the name that no proxy has: for the status of all but the proxies, of which
+// there may be very many.
+const NoProxy = "\x00"
+
 // StatusOf is Status with the proxy of a name only, whatever it carries, and in
 // full: with the results of its servers' checks. "" is all proxies.
 func (c *Control) StatusOf(proxy string) Status {

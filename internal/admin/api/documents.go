@@ -162,7 +162,7 @@ func (a *API) statesOf(k *config.Kind, names []string) states {
 			s.words[p.Name], s.proxies[p.Name] = p.State, now
 		}
 	case "ports", "certificates":
-		now := a.Control.StatusOf("\x00") // no proxy has that name
+		now := a.Control.StatusOf(control.NoProxy)
 		for _, p := range now.Ports {
 			if s.words["ports "+p.Name] == "" || p.State != "draining" {
 				s.words["ports "+p.Name] = p.State

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"headgate/internal/config"
 )
 
 // tagOf returns the ETag of a path.
@@ -227,6 +229,66 @@ func TestEditorsCannotHaveCredentialsSentToThem(t *testing.T) {
 		t.Errorf("the document is\n%s", h.text())
 	}
 	h.does("PATCH", "/acme/main", `{"dns":{"credentials":{"api_token":"another","endpoint":"https://dns.example"}}}`, 200, "", "as: editor", always)
+}
+
+func TestARevertKeepsWhatWasEditedByHand(t *testing.T) {
+	h := start(t)
+	h.does("PATCH", "/proxies/main?confirm_within=5m", `{"description":"a"}`, 200, "", "as: editor", always)
+	edited := h.text() + "# by hand\n"
+	if err := os.WriteFile(h.file, []byte(edited), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.does("POST", "/revert", `{}`, 409, "nothing_pending", "as: editor")
+	if h.text() != edited {
+		t.Errorf("the document is\n%s", h.text())
+	}
+	h.does("POST", "/confirm", `{}`, 409, "nothing_pending", "as: editor")
+}
+
+func TestAMaskedSecretStaysInEdits(t *testing.T) {
+	h := start(t)
+	_, object := h.does("GET", "/proxies/main", "", 200, "", "as: viewer")
+	value := map[string]any{"virtual_hosts": object["virtual_hosts"], "routes": object["routes"], "basic_auth": object["basic_auth"], "description": "by an edit"}
+	body, err := json.Marshal(map[string]any{"edits": []any{map[string]any{"op": "set", "path": "proxies.main", "value": value}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What is only told is not written back.
+	text := strings.ReplaceAll(string(body), `,"password_hash_set":true`, "")
+	if !strings.Contains(text, masked) || strings.Contains(text, "_set") {
+		t.Fatalf("what is written back: %s", text)
+	}
+	_, out := h.does("POST", "/config/plan", text, 200, "", "as: editor")
+	if text := fmt.Sprint(out); strings.Contains(text, "password_hash") || !strings.Contains(text, "by an edit") {
+		t.Errorf("the plan: %s", text)
+	}
+	h.does("POST", "/config/edits", text, 200, "", "as: editor", always)
+	if text := h.text(); !strings.Contains(text, `password_hash: "$2y$12$abc`) || !strings.Contains(text, "by an edit") {
+		t.Errorf("the document is\n%s", text)
+	}
+	h.does("POST", "/config/edits", `{"edits":[{"op":"set","path":"proxies.new","value":{"basic_auth":{"users":[{"name":"eve","password_hash":"********"}]}}}]}`, 400, "invalid", "as: editor", always)
+}
+
+func TestTheSchemaOfTheConfigurationIsTold(t *testing.T) {
+	h := start(t)
+	_, out := h.does("GET", "/config/schema", "", 200, "", "as: viewer")
+	properties, _ := out["properties"].(map[string]any)
+	for _, k := range config.Kinds() {
+		if properties[k.Name] == nil {
+			t.Errorf("the schema does not tell %s", k.Name)
+		}
+	}
+}
+
+func TestAStatusLeavesTheProxiesOut(t *testing.T) {
+	h := start(t)
+	if _, out := h.does("GET", "/status", "", 200, "", "as: viewer"); len(out["proxies"].([]any)) == 0 {
+		t.Errorf("the whole status tells %v", out["proxies"])
+	}
+	_, out := h.does("GET", "/status?proxies=false", "", 200, "", "as: viewer")
+	if len(out["proxies"].([]any)) != 0 || len(out["ports"].([]any)) == 0 {
+		t.Errorf("the status tells %v and %v", out["proxies"], out["ports"])
+	}
 }
 
 func TestAChangeThatWaitsIsTakenBackAtOnce(t *testing.T) {

@@ -51,7 +51,10 @@ var revisionQuery = []parameter{
 	{name: "cursor", about: "Where to go on: `next` of the page before.", kind: "integer"},
 }
 
-var statusQuery = []parameter{{name: "proxy", about: "The name of one proxy, which is told in full."}}
+var statusQuery = []parameter{
+	{name: "proxy", about: "The name of one proxy, which is told in full."},
+	{name: "proxies", about: "Whether the proxies are told too; without it true. There may be very many.", kind: "boolean"},
+}
 
 // revisionBody is a revision.
 type revisionBody struct {
@@ -247,6 +250,8 @@ func (a *API) revert(c *call, in *confirmInput) (any, error) {
 	}
 	if err := a.Control.RevertRevision(p.Revision); errors.Is(err, control.ErrNothingPending) {
 		return nil, nothingPending()
+	} else if errors.Is(err, control.ErrEdited) {
+		return nil, refuse("nothing_pending", "", err.Error(), "roll back to the revision before, which takes the edit back too")
 	} else if err != nil {
 		return nil, refuse("not_applied", "", err.Error(), "it is tried again when the time to confirm has passed")
 	}
@@ -266,8 +271,11 @@ func (a *API) status(c *call) (any, error) {
 		return nil, refuse("unavailable", "", "nothing is served yet", "")
 	}
 	proxy := c.text("proxy")
+	if proxy == "" && c.text("proxies") == "false" {
+		proxy = control.NoProxy
+	}
 	s := a.Control.StatusOf(proxy)
-	if proxy != "" && len(s.Proxies)+len(s.TCPProxies)+len(s.UDPProxies) == 0 {
+	if proxy != "" && proxy != control.NoProxy && len(s.Proxies)+len(s.TCPProxies)+len(s.UDPProxies) == 0 {
 		return nil, refuse(operator.CodeNotFound, "proxy", "there is no such proxy", "")
 	}
 	return struct {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import configuration from '../../../internal/config/schema.json'
 import openapi from '../../../internal/admin/api/openapi.json'
 import { pathOf } from '@/api/queries'
 import { changedFields, equal, merge, told, written } from './object'
@@ -8,6 +9,12 @@ describe('objects', () => {
     const o = { name: 'a', state: 'active', etag: 'x', servers: { healthy: 0, unknown: 1, total: 1 }, virtual_hosts: ['a'] }
     expect(written('proxies', o)).toEqual({ virtual_hosts: ['a'] })
     expect(written('tcp_proxies', { ...o, servers: [{ address: 'x' }] })).toHaveProperty('servers')
+  })
+  it('leaves out whether a secret is set, and keeps its mask', () => {
+    const users = [{ name: 'ada', password_hash: '********', password_hash_set: true }]
+    expect(written('proxies', { name: 'a', state: 'active', etag: 'x', basic_auth: { users } })).toEqual({ basic_auth: { users: [{ name: 'ada', password_hash: '********' }] } })
+    // No field of the configuration is called so.
+    expect(JSON.stringify(configuration)).not.toMatch(/"[a-z_]+_set":/)
   })
   it('finds the fields that differ', () => {
     expect(changedFields({ a: 1, b: [1] }, { a: 1, b: [2], c: 3 })).toEqual(['b', 'c'])

@@ -5,10 +5,19 @@ export const told = ['name', 'origin', 'state', 'etag', 'issues', 'last_change',
 
 export type Value = Record<string, unknown>
 
-/** The object as its document says it. Of a proxy, `servers` are a count. */
+/**
+ * The object as its document says it. Of a proxy, `servers` are a count; beside a secret
+ * the API tells whether it is set.
+ */
 export function written(kind: string, o: AnyObject): Value {
   const skip = kind === 'proxies' ? [...told, 'servers'] : told
-  return Object.fromEntries(Object.entries(o).filter(([key]) => !skip.includes(key)))
+  return withoutSet(Object.fromEntries(Object.entries(o).filter(([key]) => !skip.includes(key)))) as Value
+}
+
+function withoutSet(v: unknown): unknown {
+  if (Array.isArray(v)) return v.map(withoutSet)
+  if (typeof v !== 'object' || !v) return v
+  return Object.fromEntries(Object.entries(v).filter(([key, x]) => !(key.endsWith('_set') && typeof x === 'boolean')).map(([key, x]) => [key, withoutSet(x)]))
 }
 
 export const equal = (a: unknown, b: unknown): boolean => {
