@@ -9,9 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
-	"sync"
 )
 
 // The providers in this file speak to the APIs of those who serve zones. Each is what
@@ -70,10 +68,13 @@ func gone(err error) bool {
 	return errors.As(err, &s) && s.status == http.StatusNotFound
 }
 
-// below returns a name as it is written within its zone.
+// below returns a name as it is written within its zone, "" for the zone itself.
 func below(name, zone string) string {
 	return strings.TrimSuffix(strings.TrimSuffix(name, zone), ".")
 }
+
+// belowAt is below for APIs that call the zone itself @.
+func belowAt(name, zone string) string { return cmp.Or(below(name, zone), "@") }
 
 // cloudflare writes records by the API of Cloudflare, version 4.
 type cloudflare struct{ restAPI }
@@ -92,7 +93,7 @@ func (c cloudflare) record(ctx context.Context, zone, name, value string) (recor
 		return "", "", err
 	}
 	if len(zones.Result) == 0 {
-		return "", "", fmt.Errorf("the token sees no zone %s; it needs the permissions Zone: Read and DNS: Edit", zone)
+		return "", "", noZone(zone, "the token sees no such zone; it needs the permissions Zone: Read and DNS: Edit for it")
 	}
 	records = "/zones/" + url.PathEscape(zones.Result[0].ID) + "/dns_records"
 	var found struct {
@@ -135,7 +136,7 @@ func openDigitalOcean(d *DNS) (provider, error) {
 func (digitalOcean) wantsZone() bool { return true }
 
 func (p digitalOcean) present(ctx context.Context, zone, name, value string) error {
-	return p.request(ctx, http.MethodPost, "/domains/"+url.PathEscape(zone)+"/records", map[string]any{"type": "TXT", "name": below(name, zone), "data": value, "ttl": 30}, nil)
+	return p.request(ctx, http.MethodPost, "/domains/"+url.PathEscape(zone)+"/records", map[string]any{"type": "TXT", "name": belowAt(name, zone), "data": value, "ttl": 30}, nil)
 }
 
 func (p digitalOcean) cleanUp(ctx context.Context, zone, name, value string) error {
@@ -173,172 +174,48 @@ func openPorkbun(d *DNS) (provider, error) {
 
 func (porkbun) wantsZone() bool { return true }
 
-func (p porkbun) ask(ctx context.Context, path string, more map[string]string, out any) error {
+func (p porkbun) ask(ctx context.Context, path string, more map[string]string) ([]porkbunRecord, error) {
 	in := map[string]string{"apikey": p.key, "secretapikey": p.secret}
 	for k, v := range more {
 		in[k] = v
 	}
-	return p.request(ctx, http.MethodPost, path, in, out)
+	var out struct {
+		Status, Message string
+		Records         []porkbunRecord
+	}
+	if err := p.request(ctx, http.MethodPost, path, in, &out); err != nil {
+		return nil, err
+	}
+	if out.Status != "SUCCESS" {
+		return nil, &statusError{http.StatusBadRequest, "POST " + path + " answers " + cut(out.Status+": "+out.Message)}
+	}
+	return out.Records, nil
+}
+
+type porkbunRecord struct {
+	ID      json.Number // written as a text or as a number
+	Content string
 }
 
 func (p porkbun) present(ctx context.Context, zone, name, value string) error {
-	return p.ask(ctx, "/dns/create/"+url.PathEscape(zone), map[string]string{"name": below(name, zone), "type": "TXT", "content": value, "ttl": "600"}, nil)
+	_, err := p.ask(ctx, "/dns/create/"+url.PathEscape(zone), map[string]string{"name": below(name, zone), "type": "TXT", "content": value, "ttl": "600"})
+	return err
 }
 
 func (p porkbun) cleanUp(ctx context.Context, zone, name, value string) error {
-	var found struct {
-		Records []struct{ ID, Content string }
-	}
-	if err := p.ask(ctx, "/dns/retrieveByNameType/"+url.PathEscape(zone)+"/TXT/"+url.PathEscape(below(name, zone)), nil, &found); err != nil {
+	found, err := p.ask(ctx, "/dns/retrieveByNameType/"+url.PathEscape(zone)+"/TXT/"+url.PathEscape(below(name, zone)), nil)
+	if err != nil {
 		return err
 	}
-	for _, r := range found.Records {
-		if r.Content != value {
+	for _, r := range found {
+		if strings.Trim(r.Content, `"`) != value {
 			continue
 		}
-		if err := p.ask(ctx, "/dns/delete/"+url.PathEscape(zone)+"/"+url.PathEscape(r.ID), nil, nil); err != nil {
+		if _, err := p.ask(ctx, "/dns/delete/"+url.PathEscape(zone)+"/"+r.ID.String(), nil); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// hetzner writes records by the Cloud API of Hetzner, which adds values to a set and
-// removes them.
-type hetzner struct{ restAPI }
-
-func openHetzner(d *DNS) (provider, error) {
-	return hetzner{newAPI(d, "https://api.hetzner.cloud/v1", "Authorization", "Bearer "+d.Credentials["api_token"])}, nil
-}
-
-func (hetzner) wantsZone() bool { return true }
-
-func (h hetzner) act(ctx context.Context, zone, name, action string, body map[string]any) error {
-	return h.request(ctx, http.MethodPost, "/zones/"+url.PathEscape(zone)+"/rrsets/"+url.PathEscape(below(name, zone))+"/TXT/actions/"+action, body, nil)
-}
-
-func (h hetzner) present(ctx context.Context, zone, name, value string) error {
-	return h.act(ctx, zone, name, "add_records", map[string]any{"ttl": recordTTL, "records": []map[string]string{{"value": `"` + value + `"`}}})
-}
-
-func (h hetzner) cleanUp(ctx context.Context, zone, name, value string) error {
-	err := h.act(ctx, zone, name, "remove_records", map[string]any{"records": []map[string]string{{"value": `"` + value + `"`}}})
-	if gone(err) {
-		return nil
-	}
-	return err
-}
-
-// recordSet is an API that reads and writes all values of a name at once.
-type recordSet interface {
-	// read returns the values without quotes, none if the name is not there.
-	read(ctx context.Context, zone, sub string) ([]string, error)
-	// write sets the values; none removes the name.
-	write(ctx context.Context, zone, sub string, values []string) error
-}
-
-// setWriter changes one value of a set among others.
-type setWriter struct {
-	recordSet
-	// alone keeps two orders from changing one set at once: the second would undo what
-	// the first has done. It is the manager's.
-	alone *sync.Mutex
-}
-
-func (*setWriter) wantsZone() bool { return true }
-
-func (w *setWriter) present(ctx context.Context, zone, name, value string) error {
-	return w.change(ctx, zone, name, func(values []string) []string { return append(values, value) }, value, true)
-}
-
-func (w *setWriter) cleanUp(ctx context.Context, zone, name, value string) error {
-	return w.change(ctx, zone, name, func(values []string) []string {
-		return slices.DeleteFunc(values, func(v string) bool { return v == value })
-	}, value, false)
-}
-
-func (w *setWriter) change(ctx context.Context, zone, name string, edit func([]string) []string, value string, wanted bool) error {
-	w.alone.Lock()
-	defer w.alone.Unlock()
-	values, err := w.read(ctx, zone, below(name, zone))
-	if err != nil {
-		return err
-	}
-	if slices.Contains(values, value) == wanted {
-		return nil
-	}
-	return w.write(ctx, zone, below(name, zone), edit(values))
-}
-
-func quoted(values []string) []string {
-	out := make([]string, len(values))
-	for i, v := range values {
-		out[i] = `"` + v + `"`
-	}
-	return out
-}
-
-func unquoted(values []string) []string {
-	out := make([]string, len(values))
-	for i, v := range values {
-		out[i] = strings.Trim(v, `"`)
-	}
-	return out
-}
-
-// desec reads and writes sets by the API of deSEC, version 1.
-type desec struct{ restAPI }
-
-func openDesec(d *DNS) (provider, error) {
-	return &setWriter{desec{newAPI(d, "https://desec.io/api/v1", "Authorization", "Token "+d.Credentials["token"])}, &sync.Mutex{}}, nil
-}
-
-// desecTTL is the shortest time that deSEC allows without asking.
-const desecTTL = 3600
-
-func (p desec) read(ctx context.Context, zone, sub string) ([]string, error) {
-	var set struct{ Records []string }
-	err := p.request(ctx, http.MethodGet, "/domains/"+url.PathEscape(zone)+"/rrsets/"+url.PathEscape(sub)+"/TXT/", nil, &set)
-	if gone(err) {
-		return nil, nil
-	}
-	return unquoted(set.Records), err
-}
-
-func (p desec) write(ctx context.Context, zone, sub string, values []string) error {
-	return p.request(ctx, http.MethodPut, "/domains/"+url.PathEscape(zone)+"/rrsets/", []map[string]any{{"subname": sub, "type": "TXT", "ttl": desecTTL, "records": quoted(values)}}, nil)
-}
-
-// gandi reads and writes sets by the LiveDNS API of Gandi, version 5.
-type gandi struct{ restAPI }
-
-func openGandi(d *DNS) (provider, error) {
-	return &setWriter{gandi{newAPI(d, "https://api.gandi.net/v5/livedns", "Authorization", "Bearer "+d.Credentials["token"])}, &sync.Mutex{}}, nil
-}
-
-// gandiTTL is the shortest time that Gandi allows.
-const gandiTTL = 300
-
-func (gandi) path(zone, sub string) string {
-	return "/domains/" + url.PathEscape(zone) + "/records/" + url.PathEscape(sub) + "/TXT"
-}
-
-func (p gandi) read(ctx context.Context, zone, sub string) ([]string, error) {
-	var set struct {
-		Values []string `json:"rrset_values"`
-	}
-	err := p.request(ctx, http.MethodGet, p.path(zone, sub), nil, &set)
-	if gone(err) {
-		return nil, nil
-	}
-	return unquoted(set.Values), err
-}
-
-func (p gandi) write(ctx context.Context, zone, sub string, values []string) error {
-	if len(values) == 0 {
-		return p.request(ctx, http.MethodDelete, p.path(zone, sub), nil, nil)
-	}
-	return p.request(ctx, http.MethodPut, p.path(zone, sub), map[string]any{"rrset_ttl": gandiTTL, "rrset_values": quoted(values)}, nil)
 }
 
 // acmeDNS writes to a server of acme-dns, to which _acme-challenge leads by a CNAME

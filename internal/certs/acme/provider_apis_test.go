@@ -2,6 +2,8 @@ package acme
 
 import (
 	"context"
+	"encoding/xml"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -42,12 +44,14 @@ func TestProvidersSpeakTheirAPIs(t *testing.T) {
 			{"DELETE /domains/example.com/records/7", 204, ""},
 		}},
 		"hetzner": {map[string]string{"api_token": "s3cret"}, "example.com", "_acme-challenge.a.example.com", [2]string{"Authorization", "Bearer s3cret"}, []exchanged{
-			{`POST /zones/example.com/rrsets/_acme-challenge.a/TXT/actions/add_records {"records":[{"value":"\"v1\""}],"ttl":60}`, 201, `{"action":{"id":1}}`},
+			{`POST /zones/example.com/rrsets/_acme-challenge.a/TXT/actions/add_records {"records":[{"value":"\"v1\""}],"ttl":60}`, 201, `{"action":{"id":1,"command":"add_rrset_records","status":"running","progress":50,"error":null}}`},
+			{"GET /actions/1", ok, `{"action":{"id":1,"status":"running","error":null}}`},
+			{"GET /actions/1", ok, `{"action":{"id":1,"status":"success","error":null}}`},
 			{`POST /zones/example.com/rrsets/_acme-challenge.a/TXT/actions/remove_records {"records":[{"value":"\"v1\""}]}`, 404, `{"error":{"code":"not_found"}}`},
 		}},
 		"porkbun": {map[string]string{"api_key": "pk", "secret_api_key": "s3cret"}, "example.com", "_acme-challenge.a.example.com", [2]string{"Content-Type", "application/json"}, []exchanged{
 			{`POST /dns/create/example.com {"apikey":"pk","content":"v1","name":"_acme-challenge.a","secretapikey":"s3cret","ttl":"600","type":"TXT"}`, ok, `{"status":"SUCCESS","id":"9"}`},
-			{`POST /dns/retrieveByNameType/example.com/TXT/_acme-challenge.a {"apikey":"pk","secretapikey":"s3cret"}`, ok, `{"status":"SUCCESS","records":[{"id":"8","content":"other"},{"id":"9","content":"v1"}]}`},
+			{`POST /dns/retrieveByNameType/example.com/TXT/_acme-challenge.a {"apikey":"pk","secretapikey":"s3cret"}`, ok, `{"status":"SUCCESS","records":[{"id":"8","content":"other"},{"id":9,"content":"v1"}]}`},
 			{`POST /dns/delete/example.com/9 {"apikey":"pk","secretapikey":"s3cret"}`, ok, `{"status":"SUCCESS"}`},
 		}},
 		"desec": {map[string]string{"token": "s3cret"}, "example.dedyn.io", "_acme-challenge.example.dedyn.io", [2]string{"Authorization", "Token s3cret"}, []exchanged{
@@ -61,6 +65,56 @@ func TestProvidersSpeakTheirAPIs(t *testing.T) {
 			{`PUT /domains/example.com/records/_acme-challenge/TXT {"rrset_ttl":300,"rrset_values":["\"other\"","\"v1\""]}`, 201, `{}`},
 			{"GET /domains/example.com/records/_acme-challenge/TXT", ok, `{"rrset_values":["\"v1\""]}`},
 			{"DELETE /domains/example.com/records/_acme-challenge/TXT", 204, ""},
+		}},
+		"ionos": {map[string]string{"api_key": "pre.s3cret"}, "example.com", "_acme-challenge.example.com", [2]string{"X-API-Key", "pre.s3cret"}, []exchanged{
+			{"GET /v1/zones", ok, `[{"id":"z0","name":"a.example.com"},{"id":"z1","name":"example.com","type":"NATIVE"}]`},
+			{`POST /v1/zones/z1/records [{"content":"v1","name":"_acme-challenge.example.com","ttl":60,"type":"TXT"}]`, 201, `[]`},
+			{"GET /v1/zones", ok, `[{"id":"z1","name":"example.com"}]`},
+			{"GET /v1/zones/z1?recordName=_acme-challenge.example.com&recordType=TXT", ok, `{"records":[{"id":"r0","content":"\"other\""},{"id":"r1","content":"\"v1\""}]}`},
+			{"DELETE /v1/zones/z1/records/r1", ok, ""},
+		}},
+		"linode": {map[string]string{"token": "s3cret"}, "example.com", "_acme-challenge.a.example.com", [2]string{"Authorization", "Bearer s3cret"}, []exchanged{
+			{`GET /domains X-Filter {"domain":"example.com"}`, ok, `{"data":[{"id":12,"domain":"example.com"}],"page":1,"pages":1}`},
+			{`POST /domains/12/records {"name":"_acme-challenge.a","target":"v1","ttl_sec":300,"type":"TXT"}`, ok, `{"id":7}`},
+			{`GET /domains X-Filter {"domain":"example.com"}`, ok, `{"data":[{"id":12,"domain":"example.com"}]}`},
+			{`GET /domains/12/records X-Filter {"name":"_acme-challenge.a","type":"TXT"}`, ok, `{"data":[{"id":6,"target":"other"},{"id":7,"target":"v1"}]}`},
+			{"DELETE /domains/12/records/7", ok, "{}"},
+		}},
+		"vultr": {map[string]string{"api_key": "s3cret"}, "example.com", "_acme-challenge.example.com", [2]string{"Authorization", "Bearer s3cret"}, []exchanged{
+			{`POST /domains/example.com/records {"data":"\"v1\"","name":"_acme-challenge","ttl":120,"type":"TXT"}`, 201, `{"record":{"id":"r1"}}`},
+			{"GET /domains/example.com/records?per_page=500&cursor=", ok, `{"records":[{"id":"r0","type":"TXT","name":"_acme-challenge","data":"\"other\""}],"meta":{"total":2,"links":{"next":"bmV4dA==","prev":""}}}`},
+			{"GET /domains/example.com/records?per_page=500&cursor=bmV4dA%3D%3D", ok, `{"records":[{"id":"r1","type":"TXT","name":"_acme-challenge","data":"\"v1\""}],"meta":{"links":{"next":"","prev":""}}}`},
+			{"DELETE /domains/example.com/records/r1", 204, ""},
+		}},
+		"netcup": {map[string]string{"customer_number": "77", "api_key": "k", "api_password": "s3cret"}, "example.com", "_acme-challenge.example.com", [2]string{"Content-Type", "application/json"}, []exchanged{
+			{`POST /?JSON {"action":"login","param":{"apikey":"k","apipassword":"s3cret","customernumber":"77"}}`, ok, `{"status":"success","statuscode":2000,"responsedata":{"apisessionid":"s1"}}`},
+			{`POST /?JSON {"action":"updateDnsRecords","param":{"apikey":"k","apisessionid":"s1","customernumber":"77","dnsrecordset":{"dnsrecords":[{"hostname":"_acme-challenge","type":"TXT","destination":"v1"}]},"domainname":"example.com"}}`, ok, `{"status":"success","statuscode":2000,"responsedata":{"dnsrecords":[]}}`},
+			{`POST /?JSON {"action":"logout","param":{"apikey":"k","apisessionid":"s1","customernumber":"77"}}`, ok, `{"status":"success","statuscode":2000,"responsedata":""}`},
+			{`POST /?JSON {"action":"login","param":{"apikey":"k","apipassword":"s3cret","customernumber":"77"}}`, ok, `{"status":"success","responsedata":{"apisessionid":"s2"}}`},
+			{`POST /?JSON {"action":"infoDnsRecords","param":{"apikey":"k","apisessionid":"s2","customernumber":"77","domainname":"example.com"}}`, ok, `{"status":"success","responsedata":{"dnsrecords":[{"id":"1","hostname":"_acme-challenge","type":"TXT","destination":"other","priority":"0","deleterecord":false,"state":"yes"},{"id":"2","hostname":"_acme-challenge","type":"TXT","destination":"v1","deleterecord":false}]}}`},
+			{`POST /?JSON {"action":"updateDnsRecords","param":{"apikey":"k","apisessionid":"s2","customernumber":"77","dnsrecordset":{"dnsrecords":[{"id":"2","hostname":"_acme-challenge","type":"TXT","destination":"v1","deleterecord":true}]},"domainname":"example.com"}}`, ok, `{"status":"success","responsedata":{}}`},
+			{`POST /?JSON {"action":"logout","param":{"apikey":"k","apisessionid":"s2","customernumber":"77"}}`, ok, `{"status":"success","responsedata":""}`},
+		}},
+		"ovh": {map[string]string{"application_key": "ak", "application_secret": "s3cret", "consumer_key": "ck"}, "example.com", "_acme-challenge.a.example.com", [2]string{"X-Ovh-Application", "ak"}, []exchanged{
+			{"GET /auth/time", ok, "1366560945"},
+			{`POST /domain/zone/example.com/record {"fieldType":"TXT","subDomain":"_acme-challenge.a","target":"v1","ttl":60}`, ok, `{"id":7}`},
+			{"POST /domain/zone/example.com/refresh", ok, "null"},
+			{"GET /domain/zone/example.com/record?fieldType=TXT&subDomain=_acme-challenge.a", ok, `[6,7]`},
+			{"GET /domain/zone/example.com/record/6", ok, `{"id":6,"target":"other"}`},
+			{"GET /domain/zone/example.com/record/7", ok, `{"id":7,"target":"\"v1\""}`},
+			{"DELETE /domain/zone/example.com/record/7", ok, "null"},
+			{"POST /domain/zone/example.com/refresh", ok, "null"},
+		}},
+		"route53": {map[string]string{"access_key_id": "AKID", "secret_access_key": "s3cret", "session_token": "st"}, "example.com", "_acme-challenge.example.com", [2]string{"X-Amz-Security-Token", "st"}, []exchanged{
+			{"GET /2013-04-01/hostedzonesbyname?dnsname=example.com", ok, xmlAnswer("ListHostedZonesByNameResponse", `<HostedZones><HostedZone><Id>/hostedzone/Z0</Id><Name>example.com.</Name><Config><PrivateZone>true</PrivateZone></Config></HostedZone><HostedZone><Id>/hostedzone/Z1</Id><Name>example.com.</Name><Config><PrivateZone>false</PrivateZone></Config></HostedZone></HostedZones>`)},
+			{"GET /2013-04-01/hostedzone/Z1/rrset?maxitems=1&name=_acme-challenge.example.com.&type=TXT", ok, xmlAnswer("ListResourceRecordSetsResponse", `<ResourceRecordSets><ResourceRecordSet><Name>a.example.com.</Name><Type>A</Type><TTL>5</TTL></ResourceRecordSet></ResourceRecordSets>`)},
+			{"GET /2013-04-01/hostedzonesbyname?dnsname=example.com", ok, xmlAnswer("ListHostedZonesByNameResponse", `<HostedZones><HostedZone><Id>/hostedzone/Z1</Id><Name>example.com.</Name></HostedZone></HostedZones>`)},
+			{`POST /2013-04-01/hostedzone/Z1/rrset/ ` + xmlChange("UPSERT", 60, "v1"), ok, xmlAnswer("ChangeResourceRecordSetsResponse", `<ChangeInfo><Id>/change/C1</Id><Status>PENDING</Status></ChangeInfo>`)},
+			{"GET /2013-04-01/change/C1", ok, xmlAnswer("GetChangeResponse", `<ChangeInfo><Id>/change/C1</Id><Status>INSYNC</Status></ChangeInfo>`)},
+			{"GET /2013-04-01/hostedzonesbyname?dnsname=example.com", ok, xmlAnswer("ListHostedZonesByNameResponse", `<HostedZones><HostedZone><Id>/hostedzone/Z1</Id><Name>example.com.</Name></HostedZone></HostedZones>`)},
+			{"GET /2013-04-01/hostedzone/Z1/rrset?maxitems=1&name=_acme-challenge.example.com.&type=TXT", ok, xmlAnswer("ListResourceRecordSetsResponse", `<ResourceRecordSets><ResourceRecordSet><Name>_acme-challenge.example.com.</Name><Type>TXT</Type><TTL>99</TTL><ResourceRecords><ResourceRecord><Value>"v1"</Value></ResourceRecord></ResourceRecords></ResourceRecordSet></ResourceRecordSets>`)},
+			{"GET /2013-04-01/hostedzonesbyname?dnsname=example.com", ok, xmlAnswer("ListHostedZonesByNameResponse", `<HostedZones><HostedZone><Id>/hostedzone/Z1</Id><Name>example.com.</Name></HostedZone></HostedZones>`)},
+			{`POST /2013-04-01/hostedzone/Z1/rrset/ ` + xmlChange("DELETE", 99, "v1"), ok, xmlAnswer("ChangeResourceRecordSetsResponse", `<ChangeInfo><Id>/change/C2</Id><Status>INSYNC</Status></ChangeInfo>`)},
 		}},
 		"acme-dns": {map[string]string{"username": "u", "password": "s3cret", "subdomain": "d420"}, "", "d420.auth.example.org", [2]string{"X-Api-Key", "s3cret"}, []exchanged{
 			{`POST /update {"subdomain":"d420","txt":"v1"}`, ok, `{"txt":"v1"}`},
@@ -79,6 +133,9 @@ func TestProvidersSpeakTheirAPIs(t *testing.T) {
 					t.Error(err)
 				}
 				got := strings.TrimSpace(r.Method + " " + r.RequestURI + " " + string(body))
+				if filter := r.Header.Get("X-Filter"); filter != "" {
+					got += " X-Filter " + filter
+				}
 				if seen >= len(test.want) {
 					t.Errorf("one request too many: %s", got)
 					return
@@ -117,6 +174,15 @@ func TestProvidersSpeakTheirAPIs(t *testing.T) {
 	}
 }
 
+// xmlAnswer and xmlChange are documents as Route 53 documents them.
+func xmlAnswer(name, content string) string {
+	return `<?xml version="1.0" encoding="UTF-8"?><` + name + ` xmlns="https://route53.amazonaws.com/doc/2013-04-01/">` + content + `</` + name + `>`
+}
+
+func xmlChange(action string, ttl int, value string) string {
+	return fmt.Sprintf("%s<ChangeResourceRecordSetsRequest xmlns=\"https://route53.amazonaws.com/doc/2013-04-01/\"><ChangeBatch><Changes><Change><Action>%s</Action><ResourceRecordSet><Name>_acme-challenge.example.com.</Name><Type>TXT</Type><TTL>%d</TTL><ResourceRecords><ResourceRecord><Value>&#34;%s&#34;</Value></ResourceRecord></ResourceRecords></ResourceRecordSet></Change></Changes></ChangeBatch></ChangeResourceRecordSetsRequest>", xml.Header, action, ttl, value)
+}
+
 // check returns what is wrong with settings.
 func check(d *DNS) []schema.Problem {
 	report := schema.NewReport("", nil)
@@ -142,6 +208,9 @@ func TestProvidersKeepTheirSecrets(t *testing.T) {
 			d := &DNS{Provider: name, Credentials: map[string]string{anEndpoint: endpoint}}
 			for _, key := range k.needs {
 				d.Credentials[key] = "s3cret"
+			}
+			if name == "google" {
+				d.Credentials["service_account"] = accountFile(t, accountKey(t), endpoint)
 			}
 			p, err := newProvider(d)
 			if err != nil {

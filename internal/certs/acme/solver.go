@@ -125,7 +125,7 @@ func (s *dnsSolver) present(ctx context.Context, _ *order) (err error) {
 	}
 	s.written = true // also if it fails: it may have been written
 	if err := s.provider.present(ctx, s.zone, s.at, s.value); err != nil {
-		return &Trouble{Code: "dns_provider", Message: cut(fmt.Sprintf("%s: write the record %s: %v", s.settings.Provider, s.at, err)), Hint: "check the credentials, and that they may write to the zone " + s.zone}
+		return &Trouble{Code: "dns_provider", Message: cut(fmt.Sprintf("%s: write the record %s: %v", s.settings.Provider, s.at, err)), Hint: hintFor(err, s.settings, s.zone)}
 	}
 	return nil
 }

@@ -1,0 +1,66 @@
+package acme
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// noZone says that an account does not have a zone.
+func noZone(zone, text string) error {
+	return &statusError{http.StatusNotFound, "zone " + zone + ": " + text}
+}
+
+// credentialWords are what APIs write about credentials that are wrong or have
+// expired and answer with a status that does not say so.
+var credentialWords = []string{
+	"Invalid API key", "Invalid API Key", "API Key is invalid or API access has not been enabled", // Porkbun, Namecheap
+	"Invalid format for Authorization header", "Invalid access token", "Authentication error", // Cloudflare
+	"INVALID_CREDENTIAL", "NOT_CREDENTIAL", "INVALID_KEY", "This application key is invalid", "This credential is not valid", "Invalid signature", // OVH
+	"InvalidClientTokenId", "SignatureDoesNotMatch", "ExpiredToken", "UnrecognizedClientException", // AWS
+	"invalid_grant", // Google
+	"BADKEY", "BADSIG",
+}
+
+// clockWords are what APIs write about a clock that is wrong.
+var clockWords = []string{"RequestExpired", "RequestTimeTooSkewed", "QUERY_TIME_OUT", "BADTIME"}
+
+// zoneWords are what APIs write about a zone that is not theirs.
+var zoneWords = []string{"NOTZONE", "NOTAUTH", "Could not route to /zones", "Invalid domain"}
+
+// hintFor says what to do about an error of a provider.
+func hintFor(err error, d *DNS, zone string) string {
+	text := err.Error()
+	says := func(words []string) bool {
+		for _, w := range words {
+			if strings.Contains(text, w) {
+				return true
+			}
+		}
+		return false
+	}
+	status := 0
+	var s *statusError
+	if errors.As(err, &s) {
+		status = s.status
+	}
+	if zone == "" {
+		zone = "of the record"
+	}
+	switch {
+	case says(clockWords):
+		return "the clock of this machine is wrong: set it, by NTP for instance"
+	case says(credentialWords) || status == http.StatusUnauthorized:
+		return fmt.Sprintf("the credentials are wrong, have expired or were revoked: make new ones at %s and write them under dns: {credentials: …}", d.Provider)
+	case says(zoneWords) || status == http.StatusNotFound:
+		return fmt.Sprintf("the account of the credentials has no zone %s: use the credentials of the account that has it, or name the right zone with dns: {zone: …}", zone)
+	case status == http.StatusForbidden || says([]string{"REFUSED"}):
+		return fmt.Sprintf("the credentials may not change zone %s: give them the permission to edit its records, or use those of the account that has it", zone)
+	case status == http.StatusTooManyRequests:
+		return "the provider was asked too often; it is asked again by itself"
+	case status >= http.StatusInternalServerError:
+		return "the provider is out of order; it is asked again by itself"
+	}
+	return "check the credentials, and that they may write to the zone " + zone
+}
