@@ -2,6 +2,7 @@ package acme
 
 import (
 	"context"
+	"encoding/base64"
 	"fmt"
 	"net"
 	"strings"
@@ -40,6 +41,9 @@ func openUpdate(d *DNS) (provider, error) {
 	if (c["tsig_name"] == "") != (c["tsig_secret"] == "") {
 		return nil, fmt.Errorf("tsig_name and tsig_secret belong together")
 	}
+	if _, err := base64.StdEncoding.DecodeString(c["tsig_secret"]); err != nil {
+		return nil, fmt.Errorf("tsig_secret is not base64; copy it as the name server's key file has it")
+	}
 	u.keyName, u.key, u.algor = dns.Fqdn(c["tsig_name"]), c["tsig_secret"], algorithm
 	return u, nil
 }
@@ -71,6 +75,9 @@ func (u update) send(ctx context.Context, zone string, fill func(*dns.Msg)) erro
 		m.SetTsig(u.keyName, u.algor, 300, time.Now().Unix())
 	}
 	answer, _, err := client.ExchangeContext(ctx, m, u.server)
+	if why := keyRefused(answer); why != "" {
+		return fmt.Errorf("name server %s refuses the key %s: %s", u.server, u.keyName, why)
+	}
 	if err != nil {
 		return fmt.Errorf("update at name server %s: %w", u.server, err)
 	}
@@ -78,4 +85,20 @@ func (u update) send(ctx context.Context, zone string, fill func(*dns.Msg)) erro
 		return fmt.Errorf("name server %s refuses the update of %s: %s", u.server, zone, dns.RcodeToString[answer.Rcode])
 	}
 	return nil
+}
+
+// keyRefused returns why a server did not take the signature of a request, "" if it did
+// (RFC 8945, section 5.2). Such an answer is not signed, so it comes with an error.
+func keyRefused(answer *dns.Msg) string {
+	if answer == nil {
+		return ""
+	}
+	t := answer.IsTsig()
+	if t == nil || t.Error == dns.RcodeSuccess {
+		return ""
+	}
+	if word, ok := dns.RcodeToString[int(t.Error)]; ok {
+		return word
+	}
+	return fmt.Sprintf("TSIG error %d", t.Error)
 }
