@@ -17,6 +17,7 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/file"
 	"headgate/internal/importer"
+	"headgate/internal/importer/caddy"
 	"headgate/internal/importer/nginx"
 	"headgate/internal/importer/npm"
 	"headgate/internal/importer/traefik"
@@ -24,6 +25,9 @@ import (
 
 // sources are the proxies whose configurations can be read.
 var sources = map[string]func(paths []string, o sourceOptions) ([]byte, *importer.Report, error){
+	"caddy": func(paths []string, _ sourceOptions) ([]byte, *importer.Report, error) {
+		return caddy.Import(paths)
+	},
 	"nginx": func(paths []string, _ sourceOptions) ([]byte, *importer.Report, error) {
 		return nginx.Import(paths, nginx.Files{})
 	},
@@ -52,7 +56,7 @@ func importNPM(paths []string, o sourceOptions) ([]byte, *importer.Report, error
 
 func newImport() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "import nginx|npm|traefik PATH...",
+		Use:   "import caddy|nginx|npm|traefik PATH...",
 		Short: "Translate the configuration of another proxy",
 		Long: `import reads the configuration of another proxy and writes a configuration of headgate
 that does the same. It applies nothing.
@@ -60,7 +64,7 @@ that does the same. It applies nothing.
 The report says of every directive what became of it: the same, close (with the
 difference), ignored (with the reason), or not possible (with the reason).
 
-Of nginx, PATH is nginx.conf, a file of sites-enabled, or the output of nginx -T. Of
+Of caddy, PATH is a Caddyfile. Of nginx, it is nginx.conf, a file of sites-enabled, or the output of nginx -T. Of
 npm, Nginx Proxy Manager, it is data/database.sqlite, which may be in use; or for
 installations with MySQL or PostgreSQL the address of its pages with --source-token. Of
 traefik, they are its static and dynamic files, YAML or TOML, Compose files whose
@@ -76,7 +80,7 @@ yet; then the problems say what a person has to add.`,
   headgate import npm /srv/npm/data/database.sqlite -o headgate.yaml --report report.html
   HEADGATE_SOURCE_TOKEN=… headgate import npm http://127.0.0.1:81 -o headgate.yaml`,
 		Args:      cobra.MinimumNArgs(2),
-		ValidArgs: []string{"nginx", "npm", "traefik"},
+		ValidArgs: []string{"caddy", "nginx", "npm", "traefik"},
 	}
 	out := cmd.Flags().StringP("output", "o", "-", "write the configuration to `FILE`; - is the standard output")
 	report := cmd.Flags().String("report", "", "write the report to `FILE`, .json or .html; the default is a summary on standard error")

@@ -81,6 +81,16 @@ func (o Object) Objects(name string) []Object {
 	return all
 }
 
+// Merge sets all fields of another object and returns o.
+func (o Object) Merge(other Object) Object {
+	for i := 0; i+1 < len(other.node.Content); i += 2 {
+		name := other.node.Content[i].Value
+		o.Remove(name)
+		o.node.Content = append(o.node.Content, other.node.Content[i], other.node.Content[i+1])
+	}
+	return o
+}
+
 // Remove removes a field.
 func (o Object) Remove(name string) {
 	for i := 0; i < len(o.node.Content); i += 2 {
