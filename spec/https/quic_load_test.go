@@ -44,14 +44,25 @@ func (l *load) use3(qc *quic.Conn) {
 			return // before anything was asked
 		}
 		status, err := ask3(s, rq)
-		var rejected *http3.Error
-		if errors.As(err, &rejected) && rejected.ErrorCode == http3.ErrCodeRequestRejected {
+		if notTaken(err) {
 			return
 		}
 		if !l.count(status, err) || err != nil {
 			return
 		}
 	}
+}
+
+// notTaken reports whether err says that a request never came to be: the server has
+// rejected it, or the client has closed the connection before it was sent. After GOAWAY
+// the client closes a connection without requests by itself, and does not see one whose
+// stream it opens at that moment. What it waits for an answer to it does see.
+func notTaken(err error) bool {
+	var e *http3.Error
+	if !errors.As(err, &e) {
+		return false
+	}
+	return e.ErrorCode == http3.ErrCodeRequestRejected || e.ErrorCode == http3.ErrCodeNoError && !e.Remote
 }
 
 // ask3 sends a request on a stream and reads the response.
