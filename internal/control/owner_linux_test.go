@@ -1,6 +1,18 @@
 package control
 
-import "fmt"
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"testing"
+)
 
-// ownerWords is how the child process is named.
-func ownerWords(pid int) string { return fmt.Sprintf("control.test (pid %d) has it", pid) }
+// ownerWords is how a child process, which runs the same binary, is named.
+func ownerWords(t *testing.T, pid int) string {
+	t.Helper()
+	name, err := os.ReadFile("/proc/self/comm")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("%s (pid %d) has it", bytes.TrimSpace(name), pid)
+}

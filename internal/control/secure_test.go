@@ -122,7 +122,7 @@ func TestWhoHasABusyAddressIsNamed(t *testing.T) {
 	if !errors.Is(err, syscall.EADDRINUSE) {
 		t.Fatalf("got %v", err)
 	}
-	if owner := ownerWords(pid); !strings.Contains(err.Error(), owner) || strings.Count(err.Error(), at[1]) != 1 {
+	if owner := ownerWords(t, pid); !strings.Contains(err.Error(), owner) || strings.Count(err.Error(), at[1]) != 1 {
 		t.Errorf("got %s, want %s once and that %s", err, at[1], owner)
 	}
 }
