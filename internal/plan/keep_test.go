@@ -180,7 +180,7 @@ func TestUnchangedPartsAreCarriedOver(t *testing.T) {
 			continue // belongs to no route
 		}
 		carried := was[key] == is[key]
-		if want := !strings.HasPrefix(key, "servers ") && strings.Contains(key, "3000"); carried != want {
+		if want := !strings.HasPrefix(key, "servers ") && strings.Contains(key, ":3000"); carried != want {
 			t.Errorf("%q: carried over %v, want %v", key, carried, want)
 		}
 	}

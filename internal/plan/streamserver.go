@@ -3,9 +3,7 @@ package plan
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
 	"net"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -85,31 +83,44 @@ func (c *compiler) streamServers(k streamKind) ([]*StreamServer, *balance.Group)
 func (c *compiler) streamServer(k streamKind, address string, weight int) *StreamServer {
 	s := &StreamServer{Address: address, Weight: weight, name: c.streamName(address)}
 	url := k.protocol + "://" + address
-	key := strings.Join([]string{"server of " + k.protocol, k.proxy, address}, "\n")
-	s.Live = c.env.Keep(key, func() exchange.Kept {
+	of := streamPlace{protocol: k.protocol, proxy: k.proxy, address: address}
+	s.Live = exchange.Keep(c.env, "server of a stream", of, func() *health.Server {
 		return health.NewServer(balance.NewGauge(0, nil), health.Name{Proxy: k.proxy, Route: k.protocol, Server: url}, c.house.Log, c.env.Standing).Join(c.env.Join)
-	}).(*health.Server)
+	})
 	if c.house.Metrics != nil {
 		counter := c.house.Metrics.Server(k.proxy, k.protocol, url)
 		c.count(counter)
 		s.tried = counter.Tried
 	}
 	if k.check != nil {
-		c.checkStream(k, s, key)
+		c.checkStream(k, s, of)
 	}
 	return s
 }
 
+// streamPlace is where a server of a stream stands.
+type streamPlace struct{ protocol, proxy, address string }
+
 // checkStream has a server asked whether it takes connections. One check serves
 // all proxies that want the same of the same address.
-func (c *compiler) checkStream(k streamKind, s *StreamServer, key string) {
-	rounds := c.env.Keep("rounds of checks", func() exchange.Kept { return health.NewRounds() }).(*health.Rounds)
+func (c *compiler) checkStream(k streamKind, s *StreamServer, at streamPlace) {
+	rounds := health.KeepRounds(c.env)
 	settings := k.check.Health()
-	checkKey := fmt.Sprintf("check tcp %s\n%s %+v", s.Address, c.shared.settings, settings)
-	check := c.env.Keep(checkKey, func() exchange.Kept {
+	of := streamChecked{s.Address, c.shared.settings, settings}
+	check := exchange.Keep(c.env, "check of a stream", of, func() *health.Check {
 		return health.NewCheck(&settings, health.Probe{Name: "tcp://" + s.Address, Connect: connects(s.name)}, rounds, c.house.Log)
-	}).(*health.Check)
-	c.env.Keep("watch "+key+"\n"+checkKey, func() exchange.Kept { return check.Watch(s.Live, 0) })
+	})
+	watch := struct {
+		streamPlace
+		streamChecked
+	}{at, of}
+	exchange.Keep(c.env, "watch of a stream", watch, func() exchange.Kept { return check.Watch(s.Live, 0) })
+}
+
+// streamChecked is what a check asks, where, and with which settings of upstreams.
+type streamChecked struct {
+	address, upstream string
+	check             health.Config
 }
 
 // connects returns what opens a connection and closes it again.
@@ -129,9 +140,9 @@ func connects(name *resolve.Name) func(time.Duration) error {
 // which all streams share.
 func (c *compiler) streamName(address string) *resolve.Name {
 	u := &c.shared.upstream
-	return c.env.Keep("stream name\n"+address+"\n"+c.shared.settings, func() exchange.Kept {
+	return exchange.Keep(c.env, "name of a stream", [2]string{address, c.shared.settings}, func() keptName {
 		return keptName{resolve.New(address, resolve.Options{Interval: u.ResolveInterval, Servers: u.Resolvers, Log: c.house.Log})}
-	}).(keptName).Name
+	}).Name
 }
 
 // keptName is a name that outlives plans.
@@ -153,7 +164,7 @@ func (c *compiler) secureStream(proxy string, i int, settings *config.StreamServ
 		url := "tcp://" + address
 		c.plan.unverified = append(c.plan.unverified, Unverified{Proxy: proxy, Route: "tcp", Server: url})
 	}
-	return c.env.Keep("stream tls\n"+secure.Key, func() exchange.Kept { return keptTLS{secure.Config()} }).(keptTLS).Config
+	return exchange.Keep(c.env, "tls of a stream", secure.Key, func() keptTLS { return keptTLS{secure.Config()} }).Config
 }
 
 // keptTLS is how TLS is spoken to servers, with the sessions of earlier

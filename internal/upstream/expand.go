@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"fmt"
 	"net/netip"
 	"strings"
 	"sync"
@@ -93,8 +92,8 @@ func (s *Servers) expand(targets []Target, settings Settings, policy Policy, env
 		return
 	}
 	s.expansion = e
-	key := fmt.Sprintf("members %s %s", policy.Proxy, policy.Route)
-	e.held = env.Keep(key, func() exchange.Kept { return &holdings{} }).(*holdings)
+	of := [2]string{policy.Proxy, policy.Route}
+	e.held = exchange.Keep(env, "members", of, func() *holdings { return &holdings{} })
 }
 
 // current returns the servers that ex is shared among at this moment.

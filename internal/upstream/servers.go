@@ -11,7 +11,6 @@ package upstream
 
 import (
 	"errors"
-	"fmt"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -193,14 +192,12 @@ func newServer(t *Target, settings Settings, env exchange.Env) *Server {
 	if srv.base[len(srv.base)-1] == '/' {
 		srv.base = srv.base[:len(srv.base)-1]
 	}
-	key := fmt.Sprintf("pool %s %s %s %+v", t.Network, t.Address, t.Reach, settings)
-	if t.HTTP2 {
-		key += " h2c"
-	}
-	if t.Secure != nil {
-		key += " tls " + t.Secure.Key
-	}
-	srv.pool = env.Keep(key, func() exchange.Kept { return newPool(t, settings, env.Log) }).(*Pool)
+	of := struct {
+		way
+		reach string
+		Settings
+	}{wayTo(t), t.Reach, settings}
+	srv.pool = exchange.Keep(env, "pool", of, func() *Pool { return newPool(t, settings, env.Log) })
 	return srv
 }
 

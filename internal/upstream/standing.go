@@ -1,7 +1,6 @@
 package upstream
 
 import (
-	"fmt"
 	"strconv"
 	"time"
 
@@ -69,8 +68,11 @@ func identity(targets []Target, i int) string {
 func newQueue(targets []Target, p *Policy, env exchange.Env) *balance.Queue {
 	for i := range targets {
 		if targets[i].MaxRequests > 0 {
-			key := fmt.Sprintf("queue %s %s\n%d", p.Proxy, p.Route, p.QueueLength)
-			return env.Keep(key, func() exchange.Kept { return balance.NewQueue(p.QueueLength) }).(*balance.Queue)
+			of := struct {
+				proxy, route string
+				length       int
+			}{p.Proxy, p.Route, p.QueueLength}
+			return exchange.Keep(env, "queue", of, func() *balance.Queue { return balance.NewQueue(p.QueueLength) })
 		}
 	}
 	return nil
@@ -78,19 +80,27 @@ func newQueue(targets []Target, p *Policy, env exchange.Env) *balance.Queue {
 
 // keepState gives a server what is known of it, and its circuit.
 func (s *Server) keepState(t *Target, id string, queue *balance.Queue, p *Policy, env exchange.Env) {
-	key := "server " + p.Proxy + " " + p.Route + "\n" + id
+	of := place{proxy: p.Proxy, route: p.Route, server: id}
 	if t.MaxRequests > 0 {
-		key += fmt.Sprintf("\n%d %d", t.MaxRequests, p.QueueLength)
+		of.maxRequests, of.queueLength = t.MaxRequests, p.QueueLength
 	}
-	s.live = env.Keep(key, func() exchange.Kept {
+	s.live = exchange.Keep(env, "server", of, func() *health.Server {
 		name := health.Name{Proxy: p.Proxy, Route: p.Route, Server: t.URL}
 		return health.NewServer(balance.NewGauge(t.MaxRequests, queue), name, env.Log, env.Standing).Join(env.Join)
-	}).(*health.Server)
+	})
 	if b := p.Health.Breaker; b != nil {
-		s.circuit = env.Keep(fmt.Sprintf("circuit %s\n%+v", key, *b), func() exchange.Kept {
-			return health.NewCircuit(b, s.live)
-		}).(*health.Circuit)
+		of := struct {
+			place
+			health.Breaker
+		}{of, *b}
+		s.circuit = exchange.Keep(env, "circuit", of, func() *health.Circuit { return health.NewCircuit(b, s.live) })
 	}
+}
+
+// place is where a server stands, with the bounds that its state was made for.
+type place struct {
+	proxy, route, server     string
+	maxRequests, queueLength int // of a server without a bound 0
 }
 
 // check has a server asked whether it is well. One check serves all routes that
@@ -98,25 +108,46 @@ func (s *Server) keepState(t *Target, id string, queue *balance.Queue, p *Policy
 // that keeps no connection.
 func (s *Server) check(t *Target, id string, settings Settings, p *Policy, env exchange.Env) {
 	c := p.Health.Check
-	rounds := env.Keep("rounds of checks", func() exchange.Kept { return health.NewRounds() }).(*health.Rounds)
+	rounds := health.KeepRounds(env)
 	alone := *t
 	alone.Base, alone.Tried, alone.Weight, alone.MaxRequests, alone.Backup = "", nil, 1, 0, false
-	key := fmt.Sprintf("check %s %s %s\n%+v", t.Network, t.Address, t.Authority, *c)
-	if t.HTTP2 {
-		key += " h2c"
-	}
-	if t.Secure != nil {
-		key += " tls " + t.Secure.Key
-	}
 	settings.IdleConnections = 0
-	check := env.Keep(key, func() exchange.Kept {
+	of := checked{way: wayTo(t), authority: t.Authority, settings: settings, check: *c}
+	check := exchange.Keep(env, "check", of, func() *health.Check {
 		source := New([]Target{alone}, settings, Policy{Host: HostField{Upstream: c.Host == "", Fixed: c.Host}, Proxy: "checks"}, env)
 		probe := health.Probe{Name: t.URL, Source: source, Connect: source.list[0].pool.try}
 		return health.NewCheck(c, probe, rounds, env.Log)
-	}).(*health.Check)
-	env.Keep(fmt.Sprintf("watch %s %s\n%s\n%v\n%s", p.Proxy, p.Route, id, p.SlowStart, key), func() exchange.Kept {
-		return check.Watch(s.live, p.SlowStart)
 	})
+	watch := struct {
+		proxy, route, server string
+		slowStart            time.Duration
+		checked
+	}{p.Proxy, p.Route, id, p.SlowStart, of}
+	exchange.Keep(env, "watch", watch, func() exchange.Kept { return check.Watch(s.live, p.SlowStart) })
+}
+
+// checked is what a check asks, and where, with the settings of its connections.
+type checked struct {
+	way
+	authority string
+	settings  Settings
+	check     health.Config
+}
+
+// way is how connections to a server come about.
+type way struct {
+	network, address string
+	http2            bool
+	tls              string // the key of how TLS is spoken, "" for none
+}
+
+// wayTo returns the way to a server.
+func wayTo(t *Target) way {
+	w := way{network: t.Network, address: t.Address, http2: t.HTTP2}
+	if t.Secure != nil {
+		w.tls = "tls " + t.Secure.Key
+	}
+	return w
 }
 
 // try opens a connection, to see whether one comes about.

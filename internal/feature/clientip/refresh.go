@@ -87,8 +87,12 @@ func current(known *cdn, lists Lists, env exchange.Env) *cdn {
 	if len(known.from) == 0 || env.Keep == nil {
 		return known
 	}
-	key := fmt.Sprintf("networks of %s\n%+v\n%v", known.name, lists.Refresh, lists.Values != nil)
-	return env.Keep(key, func() exchange.Kept { return newFresh(known, lists, env) }).(*fresh).cdn
+	of := struct {
+		name string
+		Refresh
+		kept bool
+	}{known.name, lists.Refresh, lists.Values != nil}
+	return exchange.Keep(env, "networks of a CDN", of, func() *fresh { return newFresh(known, lists, env) }).cdn
 }
 
 // Begin begins the fetching.

@@ -38,8 +38,7 @@ func newWatch(b *believer, env exchange.Env) *watch {
 	if b != nil && len(b.cdns) > 0 || env.Keep == nil || env.Log == nil || env.Clock == nil {
 		return nil
 	}
-	kept := env.Keep(watchName, func() exchange.Kept { return &watch{log: env.Log, clock: env.Clock} })
-	return kept.(*watch)
+	return exchange.Keep(env, watchName, nil, func() *watch { return &watch{log: env.Log, clock: env.Clock} })
 }
 
 // Retire does nothing: the watch holds nothing.

@@ -69,7 +69,7 @@ func (e *encoders) Retire() {}
 
 // shared returns the encoders that all routes have in common.
 func shared(env exchange.Env) *encoders {
-	return env.Keep("compression encoders", func() exchange.Kept { return newEncoders() }).(*encoders)
+	return exchange.Keep(env, "compression encoders", nil, newEncoders)
 }
 
 // take returns an encoder that writes to w, or nil when there is no memory for one.

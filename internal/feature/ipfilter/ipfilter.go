@@ -44,23 +44,22 @@ func Denier(c *Config, env exchange.Env) (func(netip.Addr) string, error) {
 
 func keep(c *Config, env exchange.Env) (*lists, error) {
 	var err error
-	kept := env.Keep(key(c), func() exchange.Kept {
-		var l *lists
+	l := exchange.Keep(env, "ip_filter", digest(c), func() (l *lists) {
 		l, err = newLists(c, env)
 		return l
 	})
 	if err != nil {
 		return nil, err
 	}
-	return kept.(*lists), nil
+	return l, nil
 }
 
-// key names the lists by what is in them, in order.
-func key(c *Config) string {
+// digest stands for what is in the lists, in order: they may be long.
+func digest(c *Config) string {
 	h := sha256.New()
 	add(h, c.Allow)
 	add(h, c.Deny)
-	return "ip_filter " + string(h.Sum(nil))
+	return string(h.Sum(nil))
 }
 
 func add(h hash.Hash, list []string) {

@@ -228,6 +228,11 @@ type Rounds struct {
 	begun atomic.Int64 // checks that got their first moment
 }
 
+// KeepRounds returns the rounds that all checks of a process share.
+func KeepRounds(env exchange.Env) *Rounds {
+	return exchange.Keep(env, "rounds of checks", nil, NewRounds)
+}
+
 // NewRounds returns the rounds of a process.
 func NewRounds() *Rounds { return &Rounds{slots: make(chan struct{}, atOnce)} }
 
