@@ -12,9 +12,11 @@ import (
 const planFolder = "internal/plan"
 
 // checkPure finds what a compile must not do. All of plan is a compile, but for its
-// Begin, which starts what was compiled. In rooms and in what stands beside them it is each function that asks for an exchange.Env, and
-// the functions and methods of the package that it uses: by their names, as no types
-// are known here. What a filter does with an exchange happens later and is left out.
+// Begin, which starts what was compiled. In rooms and in upstream it is each function
+// that asks for an exchange.Env, in the folders of server and stream each that makes
+// something, and the functions and methods of the package that it uses: by their names,
+// as no types are known here. What a filter does with an exchange happens later and is
+// left out.
 func checkPure(t *Tree, report report) {
 	for _, p := range t.Packages {
 		switch {
@@ -23,15 +25,32 @@ func checkPure(t *Tree, report report) {
 				t.impure(f, f.AST, report)
 			}
 		case inRoom(p.Dir) || p.Dir == "internal/upstream":
-			for fn, f := range p.compiles() {
+			for fn, f := range p.compiles(asksForEnv) {
 				t.impure(f, fn, report)
+			}
+		case path.Dir(p.Dir) == "internal/server" || path.Dir(p.Dir) == "internal/stream":
+			for fn, f := range p.compiles(makes) {
+				if !takes(fn.Type, "context", "Context") { // what waits for others is called later
+					t.impure(f, fn, report)
+				}
 			}
 		}
 	}
 }
 
-// compiles returns the functions and methods of a compile, with their files.
-func (p *Package) compiles() map[*ast.FuncDecl]*File {
+// asksForEnv reports whether a function is where the compile of a room begins.
+func asksForEnv(fn *ast.FuncDecl) bool {
+	return fn.Recv == nil && takes(fn.Type, "exchange", "Env")
+}
+
+// makes reports whether a function makes what a compile asks servers and streams for.
+func makes(fn *ast.FuncDecl) bool {
+	return asksForEnv(fn) || fn.Recv == nil && strings.HasPrefix(fn.Name.Name, "New")
+}
+
+// compiles returns the functions and methods of a compile, with their files: those
+// with which one begins, and what they use.
+func (p *Package) compiles(begins func(*ast.FuncDecl) bool) map[*ast.FuncDecl]*File {
 	all, byName := map[*ast.FuncDecl]*File{}, map[string][]*ast.FuncDecl{}
 	var open []*ast.FuncDecl
 	for _, f := range p.sources() {
@@ -39,7 +58,7 @@ func (p *Package) compiles() map[*ast.FuncDecl]*File {
 			if fn, ok := d.(*ast.FuncDecl); ok && fn.Body != nil {
 				all[fn] = f
 				byName[fn.Name.Name] = append(byName[fn.Name.Name], fn)
-				if fn.Recv == nil && takes(fn.Type, "exchange", "Env") {
+				if begins(fn) {
 					open = append(open, fn)
 				}
 			}
