@@ -44,18 +44,6 @@ func (c *Config) Canonical(kind, name string, mask bool) (form []byte, ok bool) 
 	return k.Schema().AppendJSON(nil, v, path, schema.Form{Written: c.Written, Mask: mask, Flag: mask}), true
 }
 
-// ETag returns the tag of a whole configuration: that of the texts of its documents
-// and their names, so that a comment counts, too.
-func (d Documents) ETag() string {
-	h := sha256.New()
-	for _, doc := range d.List {
-		sum := sha256.Sum256(doc.Data)
-		h.Write([]byte(doc.Name + "\x00"))
-		h.Write(sum[:])
-	}
-	return tag(h)
-}
-
 // tag returns an entity tag as HTTP writes it (RFC 9110, section 8.8.3).
 func tag(h hash.Hash) string {
 	return `"` + hex.EncodeToString(h.Sum(nil)[:16]) + `"`
