@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -22,6 +21,7 @@ import (
 	"headgate/internal/plan"
 	"headgate/internal/plan/inputs"
 	"headgate/internal/ports/listen"
+	"headgate/internal/testhouse"
 )
 
 // stage is where a script plays: a compiled configuration, a socket that serves
@@ -54,7 +54,7 @@ func playing(t *testing.T, way transport) *stage {
 	t.Helper()
 	s := &stage{t: t, way: way, server: newServer(t, "upstream"), server2: newServer(t, "upstream2")}
 	s.server.loose, s.server2.loose = way.streams(), way.streams()
-	s.dead = deadAddress(t)
+	s.dead = testhouse.Address(t)
 	return s
 }
 
@@ -175,17 +175,4 @@ func (s *stage) speak(nc net.Conn, port *plan.Port, serial uint64) conn {
 		}
 	}
 	return (&h1.Front{Scheme: scheme, Port: front}).NewConn(nc, serial)
-}
-
-// deadAddress returns an address where nobody listens: one that is bound by a
-// socket which never listens.
-func deadAddress(t *testing.T) string {
-	l, err := net.ListenPacket("udp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	// The TCP port of the same number is free in practice; the system hands out
-	// others first.
-	return strings.Replace(l.LocalAddr().String(), "udp", "tcp", 1)
 }
