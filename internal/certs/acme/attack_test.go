@@ -16,11 +16,9 @@ import (
 	"headgate/internal/store"
 )
 
-// patient makes the pauses after failures longer than any test.
-func (u *under) patient() {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	u.pace.first, u.pace.most = time.Hour, time.Hour
+// patient is manager with pauses after failures that are longer than any test.
+func (a *authority) patient(s store.Store) *under {
+	return a.managerAt(s, pace{first: time.Hour, most: time.Hour, look: quickPace.look})
 }
 
 func TestFailuresDoNotStarveWhatLivesShortly(t *testing.T) {
@@ -134,16 +132,14 @@ func TestAStagingDirectoryThatIsAwayHoldsNothingUp(t *testing.T) {
 func TestAStartAgainBurnsNoOrder(t *testing.T) {
 	a := start(t, acmetest.Settings{})
 	s := newStore()
-	u := a.manager(s)
-	u.patient()
+	u := a.patient(s)
 	a.answers.Store(&Answers{})
 	u.want(a.entry(), []string{"shop.example.com"})
 	u.until("shop.example.com", "failed", func(r *Record) bool { return r.State == Failed })
 	u.Close()
 	orders := a.Orders()
 	for range 3 {
-		v := a.manager(s)
-		v.patient()
+		v := a.patient(s)
 		v.want(a.entry(), []string{"shop.example.com"})
 		v.until("shop.example.com", "loaded", func(r *Record) bool { return r.State == Failed && !r.NextTry.IsZero() })
 		runtime.Gosched()
@@ -152,8 +148,7 @@ func TestAStartAgainBurnsNoOrder(t *testing.T) {
 	if n := a.Orders(); n != orders {
 		t.Errorf("%d more orders after three starts", n-orders)
 	}
-	v := a.manager(s)
-	v.patient()
+	v := a.patient(s)
 	e := a.entry()
 	e.Challenge = TLSALPN01 // somebody has corrected the entry meanwhile
 	v.want(e, []string{"shop.example.com"})

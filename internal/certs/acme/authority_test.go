@@ -135,7 +135,13 @@ type under struct {
 }
 
 // manager starts a manager over a store. It is closed with the test.
-func (a *authority) manager(s store.Store) *under {
+func (a *authority) manager(s store.Store) *under { return a.managerAt(s, quickPace) }
+
+// quickPace has pauses that a test can wait for.
+var quickPace = pace{first: 20 * time.Millisecond, most: 200 * time.Millisecond, look: 20 * time.Millisecond}
+
+// managerAt is manager with a pace, which has to stand before the start.
+func (a *authority) managerAt(s store.Store, p pace) *under {
 	u := &under{t: a.t, installed: map[string]*Issued{}}
 	u.Manager = New(Options{
 		Log: slog.New(slog.NewTextHandler(a.t.Output(), nil)), Store: s, Ports: &a.ports, Agent: "headgate/test",
@@ -146,7 +152,7 @@ func (a *authority) manager(s store.Store) *under {
 			u.count++
 		},
 	})
-	u.pace = pace{first: 20 * time.Millisecond, most: 200 * time.Millisecond, look: 20 * time.Millisecond}
+	u.pace = p
 	a.answers.Store(u.Answers())
 	u.Start()
 	a.t.Cleanup(u.Close)
