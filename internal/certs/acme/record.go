@@ -66,7 +66,7 @@ type Record struct {
 	// nobody waits for the next try.
 	Tried string `json:"tried,omitempty"`
 	// NoReplaces says that the next order does not name the one it replaces, since
-	// the authority has refused that.
+	// the authority has refused that, or failed at it.
 	NoReplaces bool `json:"no_replaces,omitempty"`
 }
 

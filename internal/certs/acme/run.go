@@ -135,6 +135,9 @@ func (m *Manager) failed(e *Config, r *Record, names []string, t *Trouble) time.
 		if until := m.limitedUntil(directoryOf(server).url); t.Code == "rate_limited" && !until.IsZero() {
 			t.after = until.Sub(now)
 		}
+		if t.Code == "authority_error" && r.Open != nil && r.Open.URL == "" {
+			r.NoReplaces = true // naming the one before may be what it cannot do
+		}
 		m.distrust(directoryOf(server).url)
 		if r.ServerFailures++; r.ServerFailures%maxResumed == 0 {
 			r.giveUp(now, t) // the order itself may be what it cannot do
