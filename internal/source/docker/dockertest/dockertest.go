@@ -98,7 +98,7 @@ func NewTCP(t testing.TB, secure *tls.Config) *Engine {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close()
+	l.Close() // each Up listens anew
 	return at(t, "tcp", l.Addr().String(), secure)
 }
 
