@@ -16,19 +16,23 @@ export function touched(type: string): string[] {
   const object = type.split('.')[0]
   switch (object) {
     case 'config':
-      return ['objects', 'object', 'status', 'revisions', 'pending']
+      return ['objects', 'object', 'status', 'revisions', 'pending', 'discovery']
     case 'server':
     case 'proxy':
     case 'port':
       return ['objects', 'object', 'status']
     case 'certificate':
     case 'acme':
-      return ['objects', 'object', 'status', 'acme']
+      return ['objects', 'object', 'status', 'acme', 'stored']
     case 'auth':
     case 'user':
     case 'token':
     case 'session':
       return ['users', 'tokens', 'sessions', 'audit', 'session']
+    case 'discovery':
+      return ['discovery', 'objects', 'object', 'status']
+    case 'webhook':
+      return ['webhooks']
     default:
       return ['status']
   }

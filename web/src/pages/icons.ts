@@ -1,4 +1,4 @@
-import { IconArrowsSplit2, IconCertificate, IconHistory, IconLayoutDashboard, IconListDetails, IconRoute } from '@tabler/icons-react'
+import { IconArrowsSplit2, IconCertificate, IconChartLine, IconHistory, IconLayoutDashboard, IconListDetails, IconPlug, IconRadar2, IconRoute, IconSettings, IconSwitchHorizontal, IconTransferVertical, IconUsers, IconWebhook } from '@tabler/icons-react'
 import type { Icon } from '@tabler/icons-react'
 import type { PageName } from './paths'
 
@@ -7,6 +7,14 @@ export const pageIcons: Partial<Record<PageName, Icon>> = {
   overview: IconLayoutDashboard,
   proxies: IconArrowsSplit2,
   certificates: IconCertificate,
+  streams: IconTransferVertical,
+  ports: IconPlug,
+  discovery: IconRadar2,
+  charts: IconChartLine,
+  cutover: IconSwitchHorizontal,
+  operators: IconUsers,
+  webhooks: IconWebhook,
+  settings: IconSettings,
   history: IconHistory,
   log: IconListDetails,
   explain: IconRoute,

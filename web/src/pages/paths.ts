@@ -3,7 +3,7 @@
  * server (which answers with the console at these paths only) are made from. It imports
  * nothing, because the build reads it too.
  */
-export type PageName = 'overview' | 'proxies' | 'proxy' | 'newProxy' | 'explain' | 'log' | 'certificates' | 'certificate' | 'history' | 'revision'
+export type PageName = 'overview' | 'proxies' | 'proxy' | 'newProxy' | 'explain' | 'log' | 'certificates' | 'certificate' | 'history' | 'revision' | 'ports' | 'streams' | 'stream' | 'discovery' | 'charts' | 'cutover' | 'operators' | 'account' | 'webhooks' | 'settings'
 
 export type PagePath = {
   name: PageName
@@ -18,12 +18,22 @@ export const pagePaths: PagePath[] = [
   { name: 'proxies', path: '/proxies', group: 'traffic' },
   { name: 'newProxy', path: '/proxies/new' },
   { name: 'proxy', path: '/proxies/$name' },
+  { name: 'streams', path: '/streams', group: 'traffic' },
+  { name: 'stream', path: '/streams/$kind/$name' },
+  { name: 'ports', path: '/ports', group: 'traffic' },
   { name: 'certificates', path: '/certificates', group: 'traffic' },
   { name: 'certificate', path: '/certificates/$name' },
+  { name: 'discovery', path: '/discovery', group: 'traffic' },
+  { name: 'charts', path: '/charts', group: 'look' },
   { name: 'log', path: '/log', group: 'look' },
   { name: 'explain', path: '/explain', group: 'look' },
   { name: 'history', path: '/history', group: 'look' },
   { name: 'revision', path: '/history/$number' },
+  { name: 'cutover', path: '/cut-over', group: 'manage' },
+  { name: 'operators', path: '/operators', group: 'manage' },
+  { name: 'webhooks', path: '/webhooks', group: 'manage' },
+  { name: 'settings', path: '/settings', group: 'manage' },
+  { name: 'account', path: '/account' },
 ]
 
 /** The first segments of all paths, and those of the pages for who has not signed in. */

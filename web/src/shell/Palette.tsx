@@ -1,34 +1,50 @@
 import { Spotlight, spotlight, type SpotlightActionGroupData } from '@mantine/spotlight'
-import { useQuery } from '@tanstack/react-query'
+import { useQueries, useQuery } from '@tanstack/react-query'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { objects, type Proxy } from '@/api/queries'
+import { canEdit, me, objects } from '@/api/queries'
+import { useStore } from '@/api/store'
+import { basket, reviewing } from '@/edit/basket'
+import { label } from '@/edit/words'
 import { pagePaths } from '@/pages/paths'
 import { t } from '@/text'
+import { find, has, isAddress, kinds } from './found'
 
-/** Search for pages, commands and objects, by mod+K. */
+/** Search for pages, commands and objects of every kind, by mod+K. */
 export function Palette() {
   const [query, setQuery] = useState('')
   const [open, setOpen] = useState(false)
   const go = useNavigate()
-  const proxies = useQuery({ ...objects<Proxy>('proxies'), enabled: open })
-  const to = (path: string) => () => void go({ to: path })
+  const edits = useStore(basket)
+  const { data: who } = useQuery({ ...me, enabled: open })
+  const lists = useQueries({ queries: kinds.map((k) => ({ ...objects(k.kind), enabled: open })) })
+  const to = (path: string, search?: Record<string, string>) => () => void go({ to: path, search: (search ?? {}) as never })
   const words = query.toLowerCase().split(/\s+/).filter(Boolean)
-  const matches = (text: string) => words.every((w) => text.toLowerCase().includes(w))
+  const command = (id: string, text: string, onClick: () => void) => ({ id: 'command ' + id, label: text, onClick })
 
-  const groups: SpotlightActionGroupData[] = [
-    { group: t.shell.goTo, actions: pagePaths.filter((p) => !p.path.includes('$') && matches(t.pages[p.name])).map((p) => ({ id: p.path, label: t.pages[p.name], onClick: to(p.path) })) },
-  ]
-  if (words.length > 0) {
-    const found = []
-    for (const p of proxies.data ?? []) {
-      if (found.length >= 20) break
-      const hosts = (p.virtual_hosts ?? []).join(', ')
-      if (matches(`${p.name} ${hosts} ${p.description ?? ''} ${(p.tags ?? []).join(' ')}`))
-        found.push({ id: 'proxy ' + p.name, label: p.name, description: hosts, onClick: to('/proxies/' + encodeURIComponent(p.name)) })
-    }
-    groups.push({ group: t.pages.proxies, actions: found })
+  const commands = [
+    ...(edits.length ? [command('review', t.edit.basket(edits.length), () => reviewing.set(true))] : []),
+    ...(canEdit(who?.role) ? [command('new', t.pages.newProxy, to('/proxies/new'))] : []),
+    command('errors', t.shell.errors, to('/log', { status: '400-599' })),
+    command('slow', t.shell.slow, to('/log', { slower_than: '1s' })),
+    command('audit', t.operators.tabs.audit!, to('/operators', { tab: 'audit' })),
+    command('tokens', t.operators.addToken, to('/operators', { tab: 'tokens' })),
+    command('backup', t.settings.download, to('/settings')),
+  ].filter((c) => has(c.label, words))
+  if (isAddress(query)) {
+    const url = query.trim()
+    commands.unshift(command('explain', t.shell.explain(url), to('/explain', { url: /^https?:/i.test(url) ? url : 'https://' + url })))
+    commands.push(command('log', t.shell.inLog(url), to('/log', { host: url.replace(/^https?:\/\//i, '').replace(/[:/].*$/, '') })))
   }
+  const groups: SpotlightActionGroupData[] = [
+    { group: t.shell.goTo, actions: pagePaths.filter((p) => !p.path.includes('$') && p.name !== 'newProxy' && has(t.pages[p.name], words)).map((p) => ({ id: p.path, label: t.pages[p.name], onClick: to(p.path) })) },
+    { group: t.shell.commands, actions: commands },
+  ]
+  if (words.length > 0)
+    kinds.forEach((k, i) => {
+      const found = find(k, lists[i]!.data ?? [], words)
+      groups.push({ group: label(k.kind), actions: found.map((e) => ({ id: e.id, label: e.label, description: e.description, onClick: to(e.to) })) })
+    })
   return (
     <Spotlight
       actions={groups.filter((g) => g.actions.length > 0)}

@@ -122,6 +122,7 @@ function UserMenu() {
           </Menu.Item>
         ))}
         <Menu.Divider />
+        <Menu.Item component={Link} to="/account">{t.pages.account}</Menu.Item>
         <Menu.Item onClick={() => void signOut().then(() => queries.clear())}>{t.shell.signOut}</Menu.Item>
       </Menu.Dropdown>
     </Menu>

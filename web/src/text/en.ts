@@ -2,8 +2,14 @@ import { certificates } from './certificates'
 import { entries } from './entries'
 import { explain } from './explain'
 import { history } from './history'
+import { charts } from './charts'
+import { cutover } from './cutover'
+import { discovery } from './discovery'
 import { log } from './log'
 import { many } from './many'
+import { account, operators, webhooks } from './operators'
+import { ports } from './ports'
+import { settings } from './settings'
 
 const pages = {
   overview: 'Overview',
@@ -16,6 +22,16 @@ const pages = {
   certificate: 'Certificate',
   history: 'History',
   revision: 'Revision',
+  ports: 'Ports',
+  streams: 'TCP and UDP',
+  stream: 'Stream',
+  discovery: 'Discovery',
+  charts: 'Charts',
+  cutover: 'Cut-over',
+  operators: 'Operators',
+  account: 'Account',
+  webhooks: 'Webhooks',
+  settings: 'Settings',
 }
 
 export const en = {
@@ -26,6 +42,14 @@ export const en = {
   explain,
   history,
   log,
+  account,
+  charts,
+  cutover,
+  discovery,
+  operators,
+  ports,
+  settings,
+  webhooks,
   groups: { traffic: 'Traffic', look: 'Look', manage: 'Manage' },
   shell: {
     skip: 'Skip to content',
@@ -37,6 +61,10 @@ export const en = {
     nothingFound: 'Nothing found. Try a host name, or a part of a name.',
     goTo: 'Pages',
     commands: 'Commands',
+    errors: 'Requests that failed',
+    slow: 'Slow requests',
+    explain: (url: string) => `Explain ${url}`,
+    inLog: (host: string) => `Requests for ${host} in the log`,
     userMenu: (name: string) => `Menu of ${name}`,
     role: (role: string) => `Signed in as ${role}`,
     signOut: 'Sign out',

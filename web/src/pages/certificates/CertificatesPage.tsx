@@ -6,6 +6,7 @@ import { Entries } from '@/edit/Entries'
 import { DataTable, type Column } from '@/ui/DataTable'
 import { Ago, Empty, Failure, Loading, PageHeader, StateBadge } from '@/ui/basics'
 import { t } from '@/text'
+import { Stored } from './Stored'
 import { orders, rowsOf, standing, type Row } from './orders'
 
 const searchable = (r: Row) => ({ '': [r.name, ...r.hosts, r.entry].join(' '), state: r.state, host: r.hosts.join(' '), entry: r.entry ?? '' })
@@ -56,7 +57,8 @@ export default function CertificatesPage() {
           <DataTable rows={rows} columns={columns} id={(r) => r.name} searchable={searchable} noun={[t.certificates.noun, t.certificates.nouns]} open={(r) => r.order && void go({ to: '/certificates/$name', params: { name: r.name } })} empty={<Empty title={t.certificates.emptyTitle}>{t.certificates.empty}</Empty>} />
         )}
         <Entries kind="acme" title={t.certificates.accounts} lead={t.certificates.accountsLead} empty={t.certificates.noAccounts} usual={['directory', 'email', 'domains', 'challenge', 'default', 'description']} initial={{ directory: 'letsencrypt' }} line={(o) => [o.directory ?? 'letsencrypt', o.email].filter(Boolean).join(' · ')} />
-        <Entries kind="certificates" title={t.certificates.ownEntries} empty={t.certificates.noOwn} line={(o) => String(o.certificate_file ?? o.cert_file ?? '')} mark={(o) => { const r = rows?.find((x) => x.name === o.name); if (!r || !own.data) return null; const s = standing(r); return <StateBadge state={s.word} meaning={s.meaning}>{t.certificates.word[s.word] ?? s.word}</StateBadge> }} />
+        <Stored />
+        <Entries kind="certificates" title={t.certificates.ownEntries} empty={t.certificates.noOwn} line={(o) => String(o.stored ? t.certificates.storedAs(String(o.stored)) : (o.cert_file ?? ''))} mark={(o) => { const r = rows?.find((x) => x.name === o.name); if (!r || !own.data) return null; const s = standing(r); return <StateBadge state={s.word} meaning={s.meaning}>{t.certificates.word[s.word] ?? s.word}</StateBadge> }} />
       </div>
     </>
   )

@@ -1,0 +1,34 @@
+import { Select } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { lazy, Suspense } from 'react'
+import { objects, type Proxy } from '@/api/queries'
+import { Loading, PageHeader } from '@/ui/basics'
+import { useView } from '@/ui/view'
+import { t } from '@/text'
+
+const Charts = lazy(() => import('@/charts/Charts'))
+
+/** Charts of the whole, of one proxy, or of one of its servers. */
+export default function ChartsPage() {
+  const proxies = useQuery(objects<Proxy>('proxies'))
+  const [proxy, setProxy] = useView('proxy')
+  const [server, setServer] = useView('server')
+  const servers = [...new Set((proxies.data?.find((p) => p.name === proxy)?.routes ?? []).flatMap((r) => (r.servers ?? []).map((s) => s.url!)))]
+  return (
+    <>
+      <PageHeader
+        title={t.pages.charts}
+        lead={t.charts.lead}
+        actions={
+          <>
+            <Select aria-label={t.charts.what} searchable value={proxy} onChange={(v) => setProxy(v ?? '')} data={[{ value: '', label: t.charts.whole }, ...(proxies.data ?? []).map((p) => ({ value: p.name!, label: p.name! }))]} allowDeselect={false} limit={50} w={220} />
+            {servers.length > 1 && <Select aria-label={t.charts.server} value={servers.includes(server) ? server : ''} onChange={(v) => setServer(v ?? '')} data={[{ value: '', label: t.charts.allServers }, ...servers.map((s) => ({ value: s, label: s }))]} allowDeselect={false} w={240} />}
+          </>
+        }
+      />
+      <Suspense fallback={<Loading />}>
+        <Charts of={{ proxy: proxy || undefined, server: (proxy && servers.includes(server) && server) || undefined }} />
+      </Suspense>
+    </>
+  )
+}

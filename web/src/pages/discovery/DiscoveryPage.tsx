@@ -1,0 +1,119 @@
+import { Button } from '@mantine/core'
+import { queryOptions, useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
+import { call } from '@/api/client'
+import { canEdit, me, object, objects, type AnyObject } from '@/api/queries'
+import type { components } from '@/api/schema'
+import { ObjectEditor } from '@/edit/ObjectEditor'
+import { label } from '@/edit/words'
+import { Ago, Card, Empty, Failure, Loading, PageHeader, StateBadge } from '@/ui/basics'
+import { t } from '@/text'
+
+type Provider = components['schemas']['providerBody']
+const discovery = queryOptions({ queryKey: ['discovery'], queryFn: () => call<{ providers: Provider[] }>('GET', '/discovery').then((d) => d.value.providers ?? []), refetchInterval: 10_000, retry: false })
+
+/** The providers of discovered objects: how they stand, what they give, what cannot be used. */
+export default function DiscoveryPage() {
+  const list = useQuery(discovery)
+  const { data: who } = useQuery(me)
+  const settings = useQuery({ ...object<AnyObject>('discovery', ''), retry: false })
+  const [editing, setEditing] = useState(false)
+  const edit = canEdit(who?.role) && settings.data && (
+    <Button variant={list.data?.length ? 'default' : 'filled'} onClick={() => setEditing(true)}>
+      {t.discovery.edit}
+    </Button>
+  )
+  return (
+    <>
+      <PageHeader title={t.pages.discovery} lead={t.discovery.lead} actions={list.data?.length ? edit : undefined} />
+      {list.error ? (
+        <Failure error={list.error} again={() => void list.refetch()} />
+      ) : !list.data ? (
+        <Loading />
+      ) : list.data.length === 0 ? (
+        <Card>
+          <Empty title={t.discovery.emptyTitle} action={edit}>
+            {t.discovery.empty}
+          </Empty>
+        </Card>
+      ) : (
+        <div className="stack">
+          {list.data.map((p) => (
+            <ProviderCard key={p.name} it={p} />
+          ))}
+          <Card title={t.discovery.takeOver}>
+            <p className="lead">{t.discovery.takeOverText}</p>
+          </Card>
+        </div>
+      )}
+      {editing && settings.data && <ObjectEditor kind="discovery" name="" object={settings.data} title={t.discovery.settings} onClose={() => setEditing(false)} />}
+    </>
+  )
+}
+
+function ProviderCard({ it: p }: { it: Provider }) {
+  const issues = p.issues ?? []
+  return (
+    <Card title={<bdi>{p.name}</bdi>} actions={<StateBadge state={p.state ?? ''} meaning={p.state === 'connecting' ? 'info' : undefined} />}>
+      <p className="small lead">
+        {[label(p.type ?? ''), p.endpoint].filter(Boolean).join(' · ')} · {t.discovery.since} <Ago time={p.since!} />
+      </p>
+      {p.reason && (
+        <p className="lead" role="alert">
+          <strong>{p.reason}</strong> {p.hint}
+        </p>
+      )}
+      <h3>{t.discovery.issues}</h3>
+      {issues.length === 0 && <p className="small lead">{t.discovery.noIssues}</p>}
+      <ul className="rows">
+        {issues.map((x, i) => (
+          <li key={i}>
+            <StateBadge state="warning">{x.code}</StateBadge>
+            <span style={{ minWidth: 0 }}>
+              {x.container && <strong><bdi>{x.container}</bdi> </strong>}
+              {x.message}
+              {x.hint && <span className="block">{x.hint}</span>}
+              <span className="small block">
+                {x.label && <>{t.discovery.label} <code>{x.label}</code> · </>}
+                {t.discovery.since} <Ago time={x.since!} />
+              </span>
+            </span>
+          </li>
+        ))}
+      </ul>
+      <h3>{t.discovery.objects}</h3>
+      <Given provider={p} />
+    </Card>
+  )
+}
+
+/** The objects in force that a provider gave; each says whose container it is. */
+function Given({ provider }: { provider: Provider }) {
+  const proxies = useQuery(objects('proxies'))
+  const tcp = useQuery(objects('tcp_proxies'))
+  const udp = useQuery(objects('udp_proxies'))
+  const from = (kind: string, list: AnyObject[] = []) => list.filter((o) => o.origin?.provider === provider.name || o.origin?.provider === `${provider.type}.${provider.name}`).map((o) => ({ kind, o }))
+  const all = [...from('proxies', proxies.data), ...from('tcp', tcp.data), ...from('udp', udp.data)]
+  if (!provider.objects) return <p className="small lead">{t.discovery.noObjects}</p>
+  return (
+    <>
+      <p className="small lead">{t.discovery.count(provider.objects)}</p>
+      <ul className="rows">
+        {all.map(({ kind, o }) => (
+          <li key={`${kind} ${o.name}`} className="entry">
+            <span className="entry-name">
+              <Link to={(kind === 'proxies' ? `/proxies/${encodeURIComponent(o.name!)}` : `/streams/${kind}/${encodeURIComponent(o.name!)}`) as '/'}><bdi>{o.name}</bdi></Link> {o.state && <StateBadge state={o.state} />}
+              {o.origin?.container && <span className="small block">{t.proxy.container(o.origin.container)}</span>}
+            </span>
+            {kind === 'proxies' && (
+              <Button size="compact-sm" variant="default" component={Link} to={`/proxies/new?like=${encodeURIComponent(o.name!)}`} aria-label={`${t.discovery.takeOver} ${o.name}`}>
+                {t.discovery.takeOver}
+              </Button>
+            )}
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}

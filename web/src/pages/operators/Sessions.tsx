@@ -1,0 +1,48 @@
+import { Button } from '@mantine/core'
+import { queryOptions, useQuery } from '@tanstack/react-query'
+import { call } from '@/api/client'
+import { all } from '@/api/queries'
+import type { components } from '@/api/schema'
+import { Ago, Card, Failure, Loading, StateBadge } from '@/ui/basics'
+import { t } from '@/text'
+import { useAct } from './common'
+
+type Session = components['schemas']['sessionBody']
+const sessions = queryOptions({ queryKey: ['sessions'], queryFn: ({ signal }) => all<Session>('/sessions', signal).then((p) => p.value) })
+
+/** The browser and system of a user agent, as far as a person knows them. */
+export function deviceOf(agent = ''): string {
+  const browser = /Edg\//.test(agent) ? 'Edge' : /Firefox\//.test(agent) ? 'Firefox' : /Chrome\//.test(agent) ? 'Chrome' : /Safari\//.test(agent) ? 'Safari' : agent.split(/[ /]/)[0]
+  const system = /Windows/.test(agent) ? 'Windows' : /iPhone|iPad/.test(agent) ? 'iOS' : /Mac OS X/.test(agent) ? 'macOS' : /Android/.test(agent) ? 'Android' : /Linux/.test(agent) ? 'Linux' : ''
+  return [browser || '–', system].filter(Boolean).join(', ')
+}
+
+/** Sessions of all, or of one user; each can be ended. */
+export function Sessions({ of, title }: { of?: string; title?: string }) {
+  const list = useQuery(sessions)
+  const { act, busy } = useAct('sessions', 'audit')
+  if (list.error) return <Failure error={list.error} again={() => void list.refetch()} />
+  if (!list.data) return <Loading />
+  const rows = list.data.filter((s) => !of || s.user === of).sort((a, b) => (b.seen ?? '').localeCompare(a.seen ?? ''))
+  return (
+    <Card title={title ?? t.operators.tabs.sessions}>
+      {rows.length === 0 && <p className="small lead">{t.operators.noSessions}</p>}
+      <ul className="rows">
+        {rows.map((s) => (
+          <li key={s.id} className="entry">
+            <span className="entry-name">
+              {!of && <strong>{s.user} </strong>}
+              <span title={s.user_agent}>{deviceOf(s.user_agent)}</span> {s.current && <StateBadge state="current" meaning="good">{t.operators.current}</StateBadge>}
+              <span className="small block">
+                {t.operators.from(s.address ?? '')}, {t.operators.method[s.method ?? ''] ?? s.method}; {t.operators.seen.toLowerCase()} <Ago time={s.seen!} />
+              </span>
+            </span>
+            <Button size="compact-sm" variant="default" disabled={s.current} loading={busy === s.id} onClick={() => void act(s.id!, () => call('DELETE', `/sessions/${encodeURIComponent(s.id!)}`, { ifMatch: '*' }), t.operators.sessionEnded)} aria-label={`${t.operators.endSession} ${s.user} ${deviceOf(s.user_agent)}`}>
+              {t.operators.endSession}
+            </Button>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  )
+}

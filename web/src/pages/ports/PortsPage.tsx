@@ -1,0 +1,50 @@
+import { useQuery } from '@tanstack/react-query'
+import { status } from '@/api/queries'
+import { Entries } from '@/edit/Entries'
+import { Card, PageHeader, StateBadge } from '@/ui/basics'
+import { t } from '@/text'
+
+/** The ports with how they stand, and what keeps one from listening. */
+export default function PortsPage() {
+  const { data: all } = useQuery(status)
+  const live = all?.ports ?? []
+  const wrong = live.filter((p) => p.reason)
+  return (
+    <>
+      <PageHeader title={t.pages.ports} lead={t.ports.lead} />
+      <div className="stack">
+        {wrong.length > 0 && (
+          <Card title={t.ports.attention}>
+            <ul className="rows">
+              {wrong.map((p) => (
+                <li key={p.name}>
+                  <StateBadge state={p.state} />
+                  <span>
+                    <strong>{p.name}</strong> {p.address}
+                    <span className="block">{p.reason}</span>
+                    {p.hint && <span className="small block">{t.ports.hint}: {p.hint}</span>}
+                  </span>
+                </li>
+              ))}
+            </ul>
+          </Card>
+        )}
+        <Entries
+          kind="ports"
+          title={t.ports.title}
+          empty={t.ports.none}
+          usual={['address', 'protocol', 'active', 'description']}
+          initial={{ address: '0.0.0.0:80', protocol: 'http' }}
+          mark={(o) => {
+            const now = live.find((p) => p.name === o.name)
+            return <StateBadge state={now?.state ?? o.state ?? ''} />
+          }}
+          line={(o) => {
+            const now = live.find((p) => p.name === o.name)
+            return [String(o.address ?? ''), String(o.protocol ?? ''), now && t.ports.connections(now.connections, now.accepted)].filter(Boolean).join(' · ')
+          }}
+        />
+      </div>
+    </>
+  )
+}

@@ -1,0 +1,108 @@
+import { Button, PasswordInput } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { useState, type FormEvent } from 'react'
+import { send } from '@/api/client'
+import { canEdit, isAdmin, me, object, version, type AnyObject } from '@/api/queries'
+import { useStore } from '@/api/store'
+import { basket, editOf } from '@/edit/basket'
+import { Entries } from '@/edit/Entries'
+import { written } from '@/edit/object'
+import { ObjectEditor } from '@/edit/ObjectEditor'
+import { label } from '@/edit/words'
+import { Card, Detail, KeyValues, PageHeader, StateBadge } from '@/ui/basics'
+import { useAct, Wrong } from '../operators/common'
+import { t } from '@/text'
+
+const kinds = Object.keys(t.settings.kinds)
+
+/** What holds for all of headgate, the policies, and the backup. */
+export default function SettingsPage() {
+  const { data: who } = useQuery(me)
+  const { data: v } = useQuery(version)
+  return (
+    <>
+      <PageHeader title={t.pages.settings} lead={t.settings.lead} />
+      <Detail
+        aside={
+          <>
+            <Backup may={isAdmin(who?.role)} />
+            <Card title={t.settings.about}>
+              <KeyValues rows={[[t.settings.version, v?.version], [t.settings.go, v?.go], [t.settings.instance, v?.instance]]} />
+            </Card>
+          </>
+        }
+      >
+        <Card title={t.pages.settings}>
+          <ul className="rows">
+            {kinds.map((kind) => (
+              <Setting key={kind} kind={kind} may={canEdit(who?.role)} />
+            ))}
+          </ul>
+        </Card>
+        <Entries kind="policies" title={t.settings.policies} lead={t.settings.policiesLead} empty={t.settings.noPolicies} line={(o) => Object.keys(written('policies', o)).filter((k) => !['description', 'tags'].includes(k)).map(label).join(', ')} />
+      </Detail>
+    </>
+  )
+}
+
+function Setting({ kind, may }: { kind: string; may: boolean }) {
+  const one = useQuery({ ...object<AnyObject>(kind, ''), retry: false })
+  const waiting = editOf(useStore(basket), kind, '')
+  const [open, setOpen] = useState(false)
+  const [title, about] = t.settings.kinds[kind]!
+  const set = one.data ? Object.entries(written(kind, one.data)).filter(([, v]) => v !== undefined && v !== null && !(typeof v === 'object' && Object.keys(v).length === 0)).map(([k]) => k) : []
+  return (
+    <li className="entry">
+      <span className="entry-name">
+        <strong>{title}</strong> {waiting && <StateBadge state="pending">{t.edit.unsaved}</StateBadge>}
+        <span className="small block">{about}</span>
+        <span className="small block">{set.length ? `${t.settings.set}: ${set.map(label).join(', ')}` : t.settings.unset}</span>
+      </span>
+      {may && (
+        <Button size="compact-sm" variant="default" disabled={!one.data} onClick={() => setOpen(true)} aria-label={`${t.settings.edit} ${title}`}>
+          {t.settings.edit}
+        </Button>
+      )}
+      {open && one.data && <ObjectEditor kind={kind} name="" object={one.data} title={title} onClose={() => setOpen(false)} />}
+    </li>
+  )
+}
+
+/** The archive comes as the answer of a request with the session, so it is handed on here. */
+function Backup({ may }: { may: boolean }) {
+  const [passphrase, setPassphrase] = useState('')
+  const { act, busy, wrong } = useAct('audit')
+  async function submit(e: FormEvent) {
+    e.preventDefault()
+    await act(
+      'go',
+      async () => {
+        const response = await send(new Request(new URL('/api/v1/backup', location.origin), { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(passphrase ? { passphrase } : {}) }))
+        const url = URL.createObjectURL(await response.blob())
+        const a = document.createElement('a')
+        a.href = url
+        a.download = /filename="?([^";]+)/.exec(response.headers.get('Content-Disposition') ?? '')?.[1] ?? `headgate-${new Date().toISOString().slice(0, 10)}.backup`
+        a.click()
+        setTimeout(() => URL.revokeObjectURL(url), 60_000)
+        setPassphrase('')
+      },
+      t.settings.downloaded,
+    )
+  }
+  return (
+    <Card title={t.settings.backupTitle}>
+      <p className="small lead">{t.settings.backupText}</p>
+      {!may ? (
+        <p className="small lead">{t.settings.backupAdmins}</p>
+      ) : (
+        <form onSubmit={submit} className="fields" noValidate>
+          <Wrong wrong={wrong} fields={['passphrase']} />
+          <PasswordInput label={t.settings.passphrase} description={t.settings.passphraseHelp} value={passphrase} error={wrong.passphrase} onChange={(e) => setPassphrase(e.currentTarget.value)} autoComplete="new-password" />
+          <Button type="submit" variant="default" loading={busy === 'go'}>
+            {t.settings.download}
+          </Button>
+        </form>
+      )}
+    </Card>
+  )
+}

@@ -1,0 +1,63 @@
+import { Button } from '@mantine/core'
+import { useQuery } from '@tanstack/react-query'
+import { Link, useParams } from '@tanstack/react-router'
+import { lazy, Suspense } from 'react'
+import { Problem } from '@/api/problem'
+import { canEdit, me, object, type AnyObject } from '@/api/queries'
+import { ObjectEditor } from '@/edit/ObjectEditor'
+import { EmptyCard } from '@/edit/Entries'
+import { Card, Failure, Loading, PageHeader, StateBadge } from '@/ui/basics'
+import { useView } from '@/ui/view'
+import { t } from '@/text'
+import { serversOf, streamUsual } from './StreamsPage'
+
+const Charts = lazy(() => import('@/charts/Charts'))
+
+/** One TCP or UDP proxy: its path, and what passes through it. */
+export default function StreamPage() {
+  const { kind, name } = useParams({ strict: false }) as { kind: string; name: string }
+  const section = kind === 'udp' ? 'udp_proxies' : 'tcp_proxies'
+  const one = useQuery(object<AnyObject>(section, name))
+  const { data: who } = useQuery(me)
+  const [editing, setEditing] = useView('edit')
+  if (one.error instanceof Problem && one.error.status === 404) return <EmptyCard title={t.ports.notFound}><Link to="/streams">{t.pages.streams}</Link></EmptyCard>
+  if (one.error) return <Failure error={one.error} again={() => void one.refetch()} />
+  if (!one.data) return <Loading />
+  const o = one.data
+  const names = (o.sni as string[] | undefined) ?? []
+  const steps: [string, React.ReactNode][] = [
+    [t.ports.listens, <strong key="a">{String(o.address ?? o.port ?? '')}</strong>],
+    ...(names.length ? [[t.ports.names, names.map((n) => <span key={n}>{n}</span>)] as [string, React.ReactNode]] : []),
+    [t.ports.servers, serversOf(o).map((s) => <span key={s.address}>{s.address}{s.backup && <span className="small"> {t.explain.backup}</span>}</span>)],
+  ]
+  return (
+    <>
+      <PageHeader
+        title={<bdi>{name}</bdi>}
+        badge={<StateBadge state={o.state ?? ''} />}
+        lead={!!o.description && <bdi>{String(o.description)}</bdi>}
+        actions={canEdit(who?.role) && <Button onClick={() => setEditing('1')}>{t.entries.edit}</Button>}
+      />
+      <div className="stack">
+        <Card title={t.ports.path}>
+          <div className="flow fits">
+            {steps.map(([title, body], i) => (
+              <div key={title} style={{ display: 'contents' }}>
+                {i > 0 && <span className="arrow" aria-hidden>→</span>}
+                <div className="step" data-kind={i === steps.length - 1 ? 'servers' : undefined}>
+                  <span className="step-name">{title}</span>
+                  {body}
+                </div>
+              </div>
+            ))}
+          </div>
+          {Array.isArray(o.issues) && o.issues.length > 0 && <ul className="plain-list">{(o.issues as string[]).map((x) => <li key={x}>{x}</li>)}</ul>}
+        </Card>
+        <Suspense fallback={<Loading />}>
+          <Charts of={{ [kind === 'udp' ? 'udp_proxy' : 'tcp_proxy']: name }} stream />
+        </Suspense>
+      </div>
+      {editing && canEdit(who?.role) && <ObjectEditor kind={section} name={name} object={o} usual={streamUsual} title={`${t.entries.edit} ${name}`} onClose={() => setEditing('')} />}
+    </>
+  )
+}

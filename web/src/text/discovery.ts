@@ -1,0 +1,18 @@
+import { many } from './many'
+
+export const discovery = {
+  lead: 'What Docker and other providers give, and what of it cannot be used.',
+  emptyTitle: 'No provider yet',
+  empty: 'With a provider, proxies come from the labels of containers and go with them. Add discovery.docker in the settings of discovery.',
+  issues: 'Issues',
+  noIssues: 'Everything that was found can be used.',
+  since: 'since',
+  objects: 'Objects that it gives',
+  noObjects: 'None. Containers need the label headgate.enable=true, or exposed_by_default.',
+  count: (n: number) => many(n, 'object'),
+  label: 'Label',
+  takeOver: 'Take over',
+  takeOverText: 'Discovered objects are read-only here: their labels say what they are. To take one over, duplicate it to an object of your document with the same hosts. What is written by hand wins over what is discovered.',
+  settings: 'Settings of discovery',
+  edit: 'Edit the settings',
+}
