@@ -41,9 +41,12 @@ export default function CertificatePage() {
 
   if (one.error instanceof Problem && one.error.status === 404)
     return (
-      <Card>
-        <Empty title={words.notFound} action={<Button onClick={() => void go({ to: '/certificates' })}>{t.pages.certificates}</Button>} />
-      </Card>
+      <>
+        <PageHeader title={<bdi>{name}</bdi>} />
+        <Card>
+          <Empty title={words.notFound} action={<Button onClick={() => void go({ to: '/certificates' })}>{t.pages.certificates}</Button>} />
+        </Card>
+      </>
     )
   if (one.error) return <Failure error={one.error} again={() => void one.refetch()} />
   if (!one.data) return <Loading />

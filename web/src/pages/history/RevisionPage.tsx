@@ -30,11 +30,14 @@ export default function RevisionPage() {
   const now = Number(all?.revision) || list.data[0]?.number
   if (!r)
     return (
-      <Card>
-        <Empty title={t.history.notFound} action={<Button onClick={() => void go({ to: '/history' })}>{t.pages.history}</Button>}>
-          {t.history.notFoundText}
-        </Empty>
-      </Card>
+      <>
+        <PageHeader title={t.history.title(n)} />
+        <Card>
+          <Empty title={t.history.notFound} action={<Button onClick={() => void go({ to: '/history' })}>{t.pages.history}</Button>}>
+            {t.history.notFoundText}
+          </Empty>
+        </Card>
+      </>
     )
   const current = n === now
   return (

@@ -20,7 +20,14 @@ export default function StreamPage() {
   const one = useQuery(object<AnyObject>(section, name))
   const { data: who } = useQuery(me)
   const [editing, setEditing] = useView('edit')
-  if (one.error instanceof Problem && one.error.status === 404) return <EmptyCard title={t.ports.notFound}><Link to="/streams">{t.pages.streams}</Link></EmptyCard>
+  if (one.error instanceof Problem && one.error.status === 404) return (
+      <>
+        <PageHeader title={<bdi>{name}</bdi>} />
+        <EmptyCard title={t.ports.notFound}>
+          <Link to="/streams">{t.pages.streams}</Link>
+        </EmptyCard>
+      </>
+    )
   if (one.error) return <Failure error={one.error} again={() => void one.refetch()} />
   if (!one.data) return <Loading />
   const o = one.data
