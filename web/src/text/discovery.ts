@@ -6,6 +6,7 @@ export const discovery = {
   empty: 'With a provider, proxies come from the labels of containers and go with them. Add discovery.docker in the settings of discovery.',
   issues: 'Issues',
   noIssues: 'Everything that was found can be used.',
+  notAsked: 'What it has is not known while it cannot be reached. What it gave before stays in force.',
   since: 'since',
   objects: 'Objects that it gives',
   noObjects: 'None. Containers need the label headgate.enable=true, or exposed_by_default.',

@@ -71,9 +71,9 @@ export function Stored() {
 }
 
 /** An entry of the configuration that names it goes into the changes. */
-function use(name: string) {
+function use(name: string, message = words.inChanges) {
   put({ kind: 'certificates', name, op: 'set', value: { stored: name } })
-  notifications.show({ message: words.inChanges })
+  notifications.show({ message, color: 'teal' })
 }
 
 function Make({ kind, close }: { kind: 'upload' | 'self_signed'; close: () => void }) {
@@ -86,9 +86,9 @@ function Make({ kind, close }: { kind: 'upload' | 'self_signed'; close: () => vo
   async function submit(e: FormEvent) {
     e.preventDefault()
     const body = kind === 'upload' ? { name, certificate, key } : { name, hosts: hosts.split(/[\s,]+/).filter(Boolean), days: Number(days) }
-    const made = await act('go', () => call<StoredCertificate>('POST', `/certificates/${kind}`, { body }), words.kept)
+    const made = await act('go', () => call<StoredCertificate>('POST', `/certificates/${kind}`, { body }))
     if (!made) return
-    use(name)
+    use(name, words.kept)
     close()
   }
   const file = (set: (text: string) => void) => (f: File | null) => void f?.text().then(set)

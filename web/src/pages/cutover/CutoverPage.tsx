@@ -37,6 +37,7 @@ const kept = {
 export default function CutoverPage() {
   const ports = useQuery(objects('ports'))
   const { data: who } = useQuery(me)
+  const { data: all } = useQuery(status)
   const [typed, setTyped] = useState<Record<string, string>>({})
   const [shown, setShown] = useState<Move[]>()
   if (ports.error) return <Failure error={ports.error} again={() => void ports.refetch()} />
@@ -53,10 +54,10 @@ export default function CutoverPage() {
         actions={
           may ? (
             <>
-              <Button disabled={moving.length === 0} onClick={() => setShown(moving)}>
+              <Button disabled={moving.length === 0 || !!all?.pending} onClick={() => setShown(moving)}>
                 {words.plan}
               </Button>
-              {before.length > 0 && (
+              {before.length > 0 && !all?.pending && (
                 <Button variant="default" onClick={() => setShown(reversed(before))}>
                   {words.back}
                 </Button>

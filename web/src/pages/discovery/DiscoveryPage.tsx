@@ -61,11 +61,12 @@ function ProviderCard({ it: p }: { it: Provider }) {
       </p>
       {p.reason && (
         <p className="lead" role="alert">
-          <strong>{p.reason}</strong> {p.hint}
+          <strong>{p.reason}</strong>
+          {p.hint && <span className="block">{p.hint}</span>}
         </p>
       )}
       <h3>{t.discovery.issues}</h3>
-      {issues.length === 0 && <p className="small lead">{t.discovery.noIssues}</p>}
+      {issues.length === 0 && <p className="small lead">{p.reason ? t.discovery.notAsked : t.discovery.noIssues}</p>}
       <ul className="rows">
         {issues.map((x, i) => (
           <li key={i}>
