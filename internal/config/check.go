@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"headgate/internal/feature/clientip"
+	"headgate/internal/matchers"
 	"headgate/internal/schema"
 	"headgate/internal/server/balance"
 	"headgate/internal/server/health"
@@ -153,17 +154,16 @@ func (ch *checker) proxy(p *Proxy, at schema.Place) {
 	if len(p.Routes) == 0 {
 		at.Field("routes").Problem("the proxy has no route", "add a route with servers or a fixed_response")
 	}
-	seen := make(map[string]int, len(p.Routes))
+	seen := make(map[string][]int, len(p.Routes))
 	for i, r := range w.Routes {
-		place := at.Field("routes").Index(i).Called("route", r.Path)
+		place := at.Field("routes").Index(i).Called("route", r.Label())
 		if what, remedy := checkPattern(r.Path); what != "" {
 			place.Field("path").Problem(what, remedy)
 		} else if what, remedy := schema.CheckPath(r.Path); what != "" {
 			place.Field("path").Problem(what, remedy)
-		} else if first, twice := seen[r.Prefix()]; twice {
-			place.Field("path").Problemf("remove one of them, or choose another path", "duplicate path, routes[%d] has it too", first)
 		} else {
-			seen[r.Prefix()] = i
+			checkTwice(w.Routes, i, seen[r.Prefix()], place)
+			seen[r.Prefix()] = append(seen[r.Prefix()], i)
 		}
 		checkUse(c, r.Use, place.Field("use"))
 		checkFetched(c, r.ClientIP, place)
@@ -172,6 +172,25 @@ func (ch *checker) proxy(p *Proxy, at schema.Place) {
 		if r.AmbiguousPaths == AllowAmbiguous {
 			noteAmbiguous(p, p.Routes[i], place.Field("ambiguous_paths"))
 		}
+	}
+}
+
+// checkTwice tells of a route that would take the requests of an earlier one with the same
+// path.
+func checkTwice(routes []*Route, i int, earlier []int, at schema.Place) {
+	r := routes[i]
+	for _, first := range earlier {
+		before := routes[first]
+		switch {
+		case before.Matchers.Count() != r.Matchers.Count() || !matchers.Overlap(before.Matchers, r.Matchers):
+			continue
+		case r.Matchers == nil:
+			at.Field("path").Problemf("remove one of them, choose another path, or give one of them matchers", "duplicate path, routes[%d] has it too", first)
+		default:
+			at.Field("matchers").Problemf("add a matcher to one of them, or let them want different values of the same header or parameter",
+				"a request can match routes[%d], %s, too, which has the same path and as many matchers", first, before.Label())
+		}
+		return
 	}
 }
 
@@ -295,6 +314,9 @@ func checkRoute(r *Route, at schema.Place) {
 		checkHealth(r, at)
 	case !servers.Reported() && !fixed.Reported():
 		at.Problem("the route has neither servers nor fixed_response", "add servers, or fixed_response with a status")
+	}
+	if r.Matchers != nil {
+		r.Matchers.Check(at.Field("matchers"))
 	}
 	if r.StickyCookie != nil {
 		r.StickyCookie.Check(r.Path, at.Field("sticky_cookie"))

@@ -185,3 +185,31 @@ func TestACheckOfAProgramsObjects(t *testing.T) {
 		t.Errorf("problems: %q", got)
 	}
 }
+
+func TestMatchersTellRoutesApart(t *testing.T) {
+	route := func(matchers string) string {
+		return "      - {path: /a, " + matchers + "fixed_response: {status: 200}}\n"
+	}
+	for _, c := range []struct{ name, routes, want string }{
+		{"fewer and more", route("") + route("matchers: {methods: [GET]}, ") + route("matchers: {methods: [GET], query: [{name: v}]}, "), ""},
+		{"other values", route("matchers: {query: [{name: v, value: \"1\"}]}, ") + route("matchers: {query: [{name: v, value: \"2\"}]}, "), ""},
+		{"tie", route("matchers: {query: [{name: v}]}, ") + route("matchers: {methods: [GET]}, "),
+			"proxies.p.routes[1].matchers: a request can match routes[0], /a ?v, too, which has the same path and as many matchers"},
+		{"empty", route("matchers: {}, "), "proxies.p.routes[0].matchers: matchers is empty"},
+		{"method", route("matchers: {methods: [get]}, "), "proxies.p.routes[0].matchers.methods[0]: methods are in capitals, and \"get\" never matches"},
+		{"host", route("matchers: {headers: [{name: Host, value: x}]}, "), "proxies.p.routes[0].matchers.headers[0].name: the Host is matched by virtual_hosts"},
+		{"hop by hop", route("matchers: {headers: [{name: Connection}]}, "), "proxies.p.routes[0].matchers.headers[0].name: Connection belongs to one connection and is not matched"},
+		{"name twice", route("matchers: {headers: [{name: X-A}, {name: x-a, value: y}]}, "), "proxies.p.routes[0].matchers.headers[1].name: duplicate name x-a"},
+		{"value and regex", route("matchers: {query: [{name: v, value: a, regex: b}]}, "), "proxies.p.routes[0].matchers.query[0].regex: regex cannot be combined with value"},
+		{"broken regex", route("matchers: {query: [{name: v, regex: \"(\"}]}, "), "proxies.p.routes[0].matchers.query[0].regex: invalid regular expression"},
+	} {
+		_, _, problems := Load("t.yaml", []byte("version: 1\nproxies:\n  p:\n    routes:\n"+c.routes))
+		got := ""
+		for _, p := range problems {
+			got += p.Field + ": " + p.What
+		}
+		if c.want == "" && got != "" || !strings.HasPrefix(got, c.want) || len(problems) > 1 {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}

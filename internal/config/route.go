@@ -3,6 +3,7 @@ package config
 import (
 	"strings"
 
+	"headgate/internal/matchers"
 	"headgate/internal/server/health"
 	"headgate/internal/setting/unit"
 	"headgate/internal/upstream"
@@ -15,6 +16,9 @@ type Route struct {
 	// /api/users, not /apis. The longest path of all proxies of a host wins. A
 	// slash at its end makes no difference.
 	Path string `json:"path" label:"true" default:"/" max:"2048" example:"/api"`
+	// Matchers narrow the requests that the route takes, by method, header and query.
+	// Absent takes all that its path has.
+	Matchers *matchers.Config `json:"matchers,omitempty" label:"true"`
 	// Servers are the upstream servers that share the route's requests.
 	Servers []*Server `json:"servers,omitempty" max:"256" object:"server,url"`
 	// FixedResponse makes the route answer by itself.
@@ -82,6 +86,10 @@ const (
 
 // Prefix returns the path without a slash at its end; "" matches every path.
 func (r *Route) Prefix() string { return strings.TrimSuffix(r.Path, "/") }
+
+// Label returns the path as it was written, with the matchers: what tells the route from
+// the others of its proxy.
+func (r *Route) Label() string { return matchers.Label(r.Path, r.Matchers) }
 
 // Queue is where requests wait when every server of the route has as many as its
 // max_requests. Who finds it full, or waits too long, gets 503.

@@ -62,7 +62,7 @@ func checkToHTTPS(c *Config, p *Proxy, at schema.Place) {
 		trusted := trustsSomebody(p.Effective(r).ClientIP)
 		inFront = inFront || trusted
 		if !trusted {
-			tell(r.RedirectHTTPToHTTPS, at.Field("routes").Index(i).Called("route", r.Path))
+			tell(r.RedirectHTTPToHTTPS, at.Field("routes").Index(i).Called("route", r.Label()))
 		}
 	}
 	if !inFront {
@@ -103,7 +103,7 @@ func noteOpenPasswords(c *Config, p *Proxy, at schema.Place) {
 			inherited = true
 			continue
 		}
-		tell(at.Field("routes").Index(i).Called("route", r.Path))
+		tell(at.Field("routes").Index(i).Called("route", r.Label()))
 	}
 	if inherited {
 		tell(at)
@@ -125,7 +125,7 @@ func noteUnknownUsers(p *Proxy, at schema.Place) {
 			inherited = true
 			continue
 		}
-		at.Field("routes").Index(i).Called("route", r.Path).Field("rate_limit").Field("key").Note(what, remedy)
+		at.Field("routes").Index(i).Called("route", r.Label()).Field("rate_limit").Field("key").Note(what, remedy)
 	}
 	if inherited {
 		at.Field("rate_limit").Field("key").Note(what, remedy)

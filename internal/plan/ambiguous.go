@@ -169,6 +169,9 @@ func newLoosePaths(routes []*Route) *loosePaths {
 			}
 		}
 	}
+	for _, same := range l.routes {
+		slices.SortStableFunc(same, func(a, b *Route) int { return b.matchers.Count() - a.matchers.Count() })
+	}
 	if len(l.firsts) <= few {
 		l.compared = slices.Sorted(maps.Keys(l.firsts))
 	}
@@ -218,7 +221,7 @@ var readings = sync.Pool{New: func() any { return &uri.Readings{} }}
 
 // stricter returns why a path that r takes may be one of another route, which lets in
 // fewer, or "".
-func (l *loosePaths) stricter(path string, r *Route) string {
+func (l *loosePaths) stricter(ex *exchange.Exchange, path string, r *Route) string {
 	if l == nil || !r.refusesAmbiguous() {
 		return ""
 	}
@@ -232,17 +235,33 @@ func (l *loosePaths) stricter(path string, r *Route) string {
 		if all.Excessive() {
 			return "a server may read the path in more ways than can be looked at"
 		}
-		for _, other := range l.longest(reading) {
+		routes := l.longest(ex, reading)
+		for i, other := range routes {
+			if !takes(ex, routes, i) {
+				continue
+			}
 			if feature := l.fewer[[2]*gate{other.gate, r.gate}]; feature != "" && other.body != r.body {
-				return "a server may read the path as one of route " + other.path() + " of proxy " + other.proxy.Name + ", whose " + feature + " lets in fewer"
+				return "a server may read the path as one of route " + other.label + " of proxy " + other.proxy.Name + ", whose " + feature + " lets in fewer"
 			}
 		}
 	}
 }
 
+// takes reports whether the i-th of routes with one loose path, of which those with the
+// most matchers come first, is the one of its path that takes a request.
+func takes(ex *exchange.Exchange, routes []*Route, i int) bool {
+	r := routes[i]
+	for _, first := range routes[:i] {
+		if first.prefix == r.prefix && first.matchers.Match(ex) {
+			return false
+		}
+	}
+	return r.matchers.Match(ex)
+}
+
 // longest returns the routes with the longest path that is a prefix of a reading, by
-// whole segments.
-func (l *loosePaths) longest(reading []byte) []*Route {
+// whole segments, and where one of them has matchers that match.
+func (l *loosePaths) longest(ex *exchange.Exchange, reading []byte) []*Route {
 	best := l.routes[""]
 	for i := 1; i <= len(reading); i++ {
 		if i < len(reading) && reading[i] != '/' {
@@ -252,7 +271,7 @@ func (l *loosePaths) longest(reading []byte) []*Route {
 		if !way {
 			break
 		}
-		if routes != nil {
+		if slices.ContainsFunc(routes, func(r *Route) bool { return r.matchers.Match(ex) }) {
 			best = routes
 		}
 	}
@@ -261,7 +280,7 @@ func (l *loosePaths) longest(reading []byte) []*Route {
 
 // ambiguous returns the answer to a request that r takes although its path may be read
 // as one of a stricter route of the host, or nil.
-func (h *hosts) ambiguous(name, path string, r *Route) *exchange.Answer {
+func (h *hosts) ambiguous(ex *exchange.Exchange, name, path string, r *Route) *exchange.Answer {
 	if !h.guarded || path == "*" {
 		return nil
 	}
@@ -277,7 +296,7 @@ func (h *hosts) ambiguous(name, path string, r *Route) *exchange.Answer {
 	why := ""
 	h.each(name, func(p *paths) bool {
 		if spelling == uri.Loose || p.loose.hasFirst(path) {
-			why = p.loose.stricter(path, r)
+			why = p.loose.stricter(ex, path, r)
 		}
 		return why == ""
 	})

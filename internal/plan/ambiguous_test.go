@@ -159,9 +159,10 @@ func BenchmarkAmbiguous(b *testing.B) {
 	port := compile(b, guardedShop).Port("web")
 	for _, path := range []string{"/api/v1/users/12345/orders", "/static/app.min.4f2a9c.js", "/watch/dQw4w9WgXcQ", "/caf%C3%A9", "/x;y/..%2Fz"} {
 		b.Run(path, func(b *testing.B) {
-			r := port.hosts.route("shop.example", path)
+			ex := &exchange.Exchange{}
+			r := port.hosts.route(ex, "shop.example", path)
 			for b.Loop() {
-				port.hosts.ambiguous("shop.example", path, r)
+				port.hosts.ambiguous(ex, "shop.example", path, r)
 			}
 		})
 	}

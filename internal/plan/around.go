@@ -22,7 +22,7 @@ func (c *compiler) cache(b *body, f *config.Features) error {
 func (c *compiler) store(b *body, settings *cache.Config) cache.Store {
 	owner, own := stored{proxy: b.proxy.Name}, settings == b.settings.Cache
 	if own {
-		owner.route = b.path()
+		owner.route = b.label
 	}
 	for _, known := range c.compiling.stores {
 		if known.route == owner.route {

@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"headgate/internal/config"
+	"headgate/internal/exchange"
+	"headgate/internal/matchers"
 	"headgate/internal/schema"
 	"headgate/internal/uri"
 )
@@ -61,7 +63,7 @@ func matchHost(virtual []config.VirtualHost, name string) match {
 
 // contenders tells of every route whose virtual hosts have the host why it won
 // or lost. winner is nil when no route takes the request.
-func (p *Plan) contenders(port *Port, winner *Route, e *Explanation) {
+func (p *Plan) contenders(port *Port, winner *Route, ex *exchange.Exchange, e *Explanation) {
 	matches := map[string]match{}
 	best := noHost
 	for name, proxy := range p.config.Proxies {
@@ -84,11 +86,11 @@ func (p *Plan) contenders(port *Port, winner *Route, e *Explanation) {
 			continue
 		}
 		for _, r := range proxy.Routes {
-			c := Contender{Proxy: name, Route: r.Path}
+			c := Contender{Proxy: name, Route: r.Label()}
 			if winner != nil && winner.settings == r {
 				c.Won = true
 			}
-			c.Why = why(proxy, r, port, m, best, winner, e.Path, c.Won)
+			c.Why = why(proxy, r, port, m, best, winner, ex, c.Won)
 			e.Routes = append(e.Routes, c)
 		}
 	}
@@ -99,10 +101,13 @@ func (p *Plan) contenders(port *Port, winner *Route, e *Explanation) {
 }
 
 // why tells why a route that has the host won or lost.
-func why(proxy *config.Proxy, r *config.Route, port *Port, m match, best config.HostClass, winner *Route, path string, won bool) string {
+func why(proxy *config.Proxy, r *config.Route, port *Port, m match, best config.HostClass, winner *Route, ex *exchange.Exchange, won bool) string {
+	path := ex.Request.Path
 	prefix, _ := onePath(r.Path)
 	prefix = strings.TrimSuffix(prefix, "/")
 	switch {
+	case won && winner.matchers != nil:
+		return "the longest path of the class " + classWord(best) + ", and its matchers match"
 	case won:
 		return "the longest path of the class " + classWord(best)
 	case !proxy.Active:
@@ -118,7 +123,22 @@ func why(proxy *config.Proxy, r *config.Route, port *Port, m match, best config.
 	case winner != nil && len(prefix) < len(winner.prefix):
 		return "its path is shorter than " + winner.path()
 	}
+	if miss := missed(r, ex); miss != "" {
+		return miss
+	}
+	if winner != nil && r.Matchers.Count() < winner.matchers.Count() {
+		return fmt.Sprintf("it has fewer matchers than %s: %d, not %d", winner.label, r.Matchers.Count(), winner.matchers.Count())
+	}
 	return "the expression of another proxy comes first"
+}
+
+// missed tells which matcher of a route does not match a request, "" if all do.
+func missed(r *config.Route, ex *exchange.Exchange) string {
+	m, err := matchers.Compile(r.Matchers)
+	if err != nil {
+		return err.Error()
+	}
+	return m.Miss(ex)
 }
 
 // nearHost is a hint at a host that looks like one that nobody has.

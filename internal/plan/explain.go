@@ -176,13 +176,13 @@ func (p *Plan) explain(q Question) Explanation {
 	e.Host = hostName(ex.Request.Host, &ex.Text)
 	if answer == nil || answer.Reason == exchange.NoRoute || answer.Reason == exchange.AmbiguousPath || answer.Reason == exchange.MethodRefused {
 		e.Path = strings.Clone(ex.Request.Path)
-		p.contenders(port, r, &e)
+		p.contenders(port, r, ex, &e)
 	}
 	if answer != nil {
 		e.refused("match", answer)
 		return e
 	}
-	e.Proxy, e.Route = r.proxy.Name, r.path()
+	e.Proxy, e.Route = r.proxy.Name, r.label
 	if o, ok := p.config.Origin("proxies", e.Proxy); ok {
 		e.Origin = o.String()
 	}

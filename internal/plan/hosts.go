@@ -30,45 +30,53 @@ type pattern struct {
 	paths *paths
 }
 
-// route returns the route for a host, as hostName gives it, and a path in its
-// one form; nil if there is none. A request without a host, which HTTP/1.0
+// route returns the route for a request with a host, as hostName gives it, and a path in
+// its one form; nil if there is none. A request without a host, which HTTP/1.0
 // allows, goes to proxies without virtual hosts.
-func (h *hosts) route(name, path string) *Route {
+func (h *hosts) route(ex *exchange.Exchange, name, path string) *Route {
 	if p := h.exact[name]; p != nil {
-		return p.longest(path)
+		return p.find(ex, path)
 	}
 	if len(h.wildcard) > 0 {
 		if i := strings.IndexByte(name, '.'); i > 0 {
 			if p := h.wildcard[name[i+1:]]; p != nil {
-				return p.longest(path)
+				return p.find(ex, path)
 			}
 		}
 	}
 	if len(h.patterns) > 0 && name != "" {
-		if r, matched := h.byPattern(name, path); matched {
+		if r, matched := h.byPattern(ex, name, path); matched {
 			return r
 		}
 	}
 	if h.any == nil {
 		return nil
 	}
-	return h.any.longest(path)
+	return h.any.find(ex, path)
 }
 
 // byPattern returns the longest route of all expressions that match. Of equally
-// long ones, the expression that stands first wins.
-func (h *hosts) byPattern(name, path string) (best *Route, matched bool) {
+// long ones that with the most matchers wins, and then the expression that stands first.
+func (h *hosts) byPattern(ex *exchange.Exchange, name, path string) (best *Route, matched bool) {
 	for i := range h.patterns {
 		p := &h.patterns[i]
 		if !p.regex.MatchString(name) {
 			continue
 		}
 		matched = true
-		if r := p.paths.longest(path); r != nil && (best == nil || len(r.prefix) > len(best.prefix)) {
+		if r := p.paths.find(ex, path); r != nil && (best == nil || r.before(best)) {
 			best = r
 		}
 	}
 	return best, matched
+}
+
+// before reports whether a route of one expression goes before that of another one.
+func (b *body) before(other *Route) bool {
+	if len(b.prefix) != len(other.prefix) {
+		return len(b.prefix) > len(other.prefix)
+	}
+	return b.matchers.Count() > other.matchers.Count()
 }
 
 // sortPatterns puts expressions into the order in which they win where their

@@ -84,6 +84,13 @@ func (c *compiler) clash(port *Port, host string, first, second *Route) {
 	if host == "" {
 		where = "no virtual host"
 	}
+	if second.matchers != nil {
+		place(c.report, second.proxy, second.number).Field("matchers").Problemf(
+			"add a matcher to one of them, or let them want different values of the same header or parameter",
+			"port %s, %s: a request can match both route %s and route %s of %s, which have as many matchers",
+			port.Name(), where, second.label, first.label, place(c.report, first.proxy, first.number).Path())
+		return
+	}
 	place(c.report, second.proxy, second.number).Field("path").Problemf(
 		"give one of them another path, virtual host or port, or active: false",
 		"port %s, %s, path %s belong to %s too",

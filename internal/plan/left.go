@@ -1,11 +1,13 @@
 package plan
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
 
 	"headgate/internal/exchange"
+	"headgate/internal/matchers"
 )
 
 // Left reports whether a route is no longer there in the plan, and how long what it
@@ -27,7 +29,7 @@ func (p *Plan) has(place *exchange.Place) bool {
 	}
 	for _, r := range proxy.Routes {
 		path, err := onePath(r.Path)
-		if err == nil && strings.TrimSuffix(path, "/") == strings.TrimSuffix(place.Route, "/") && r.FixedResponse == nil {
+		if err == nil && matchers.Label(cmp.Or(strings.TrimSuffix(path, "/"), "/"), r.Matchers) == place.Route && r.FixedResponse == nil {
 			return true
 		}
 	}

@@ -74,10 +74,10 @@ func (c *compiler) keptMirror(b *body, m *config.Mirror) (*keptMirror, error) {
 			list[i].Secure = s
 		}
 		if c.house.Metrics != nil {
-			counter := c.house.Metrics.Mirror(b.proxy.Name, b.path())
+			counter := c.house.Metrics.Mirror(b.proxy.Name, b.label)
 			k.counter, k.told = counter, func(result upstream.Copied) { counter.Told(uint8(result)) }
 		}
-		policy := upstream.Policy{Host: hostField(b.proxy.HostHeader), Proxy: b.proxy.Name, Route: "mirror of " + b.path(), Expand: true}
+		policy := upstream.Policy{Host: hostField(b.proxy.HostHeader), Proxy: b.proxy.Name, Route: "mirror of " + b.label, Expand: true}
 		k.to = upstream.New(list, c.shared.upstream, policy, c.env)
 		return k
 	}).(*keptMirror), nil

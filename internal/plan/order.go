@@ -55,7 +55,7 @@ func (b *body) add(f exchange.Filter) {
 func scopeOf(b *body, own bool) string {
 	scope := "proxy " + b.proxy.Name
 	if own {
-		scope += ", route " + b.path()
+		scope += ", route " + b.label
 	}
 	return scope
 }

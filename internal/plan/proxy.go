@@ -117,5 +117,5 @@ func (c *compiler) proxy(settings *config.Proxy) *proxy {
 // place returns the place of a route in the configuration.
 func place(report *schema.Report, p *config.Proxy, number int) schema.Place {
 	return report.Root().Field("proxies").Field(p.Name).Called("proxy", p.Name).
-		Field("routes").Index(number).Called("route", p.Routes[number].Path)
+		Field("routes").Index(number).Called("route", p.Routes[number].Label())
 }

@@ -12,6 +12,7 @@ import (
 	"headgate/internal/feature/cache"
 	"headgate/internal/feature/fixed"
 	"headgate/internal/feature/redirects"
+	"headgate/internal/matchers"
 	"headgate/internal/schema"
 	"headgate/internal/server/health"
 	"headgate/internal/upstream"
@@ -31,6 +32,8 @@ type body struct {
 	settings *config.Route
 	number   int    // its place in the proxy's list
 	prefix   string // the path in its one form, without a slash at its end
+	label    string // the path as it is shown, with the matchers: no other route has it
+	matchers *matchers.Matchers
 	connect  time.Duration
 	filters  []exchange.Filter
 	source   exchange.Source
@@ -42,7 +45,7 @@ type body struct {
 	redirects redirects.Config
 }
 
-// path returns the route's path as it is shown.
+// path returns the route's path, which is never "".
 func (b *body) path() string {
 	if b.prefix == "" {
 		return "/"
@@ -102,7 +105,7 @@ func (c *compiler) bodies(p *config.Proxy, at schema.Place) []*body {
 		*b = body{proxy: p, settings: r, number: i, connect: r.Timeouts.Connect.D()}
 		b.filters = filters[i*maxFilters : i*maxFilters : (i+1)*maxFilters]
 		if err := c.body(b); err != nil {
-			place := at.Field("routes").Index(i).Called("route", r.Path)
+			place := at.Field("routes").Index(i).Called("route", r.Label())
 			if fault := (*serverFault)(nil); errors.As(err, &fault) {
 				fault.tell(place, r.Servers)
 			} else {
@@ -127,7 +130,7 @@ func (c *compiler) routes(port *Port, p *config.Proxy, bodies []*body) []*Route 
 	for i, b := range bodies {
 		r := &all[i]
 		r.body = b
-		r.place = exchange.Place{Port: port.Name(), Proxy: p.Name, Route: b.path()}
+		r.place = exchange.Place{Port: port.Name(), Proxy: p.Name, Route: b.label}
 		tell = c.appendDone(tell[len(tell):], r.place, logged, kept)
 		r.pipeline = exchange.Pipeline{Filters: b.filters, Source: b.source, Log: c.house.Log, Tunnels: c.house.Tunnels, Alternative: port.tells(p), Done: slices.Clip(tell)}
 		out[i] = r
@@ -185,6 +188,10 @@ func (c *compiler) body(b *body) error {
 		return err
 	}
 	b.prefix = strings.TrimSuffix(prefix, "/")
+	b.label = matchers.Label(b.path(), b.settings.Matchers)
+	if b.matchers, err = matchers.Compile(b.settings.Matchers); err != nil {
+		return err
+	}
 	if b.settings.FixedResponse != nil {
 		b.source, err = fixed.Compile(b.settings.FixedResponse)
 	} else {

@@ -45,14 +45,14 @@ func (p *Port) take(ex *exchange.Exchange) (*Route, *exchange.Answer) {
 	if p.strange(host, ex.Request.Path) {
 		return nil, strangeToken
 	}
-	r := p.hosts.route(host, ex.Request.Path)
+	r := p.hosts.route(ex, host, ex.Request.Path)
 	if r == nil {
 		return nil, noRoute
 	}
 	if ex.Request.Method == "TRACE" && !r.settings.AllowTrace {
 		return r, traceRefused
 	}
-	if answer := p.hosts.ambiguous(host, ex.Request.Path, r); answer != nil {
+	if answer := p.hosts.ambiguous(ex, host, ex.Request.Path, r); answer != nil {
 		return r, answer
 	}
 	ex.Place = &r.place

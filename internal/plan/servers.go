@@ -74,7 +74,7 @@ func (c *compiler) servers(b *body) error {
 		}
 		kept.counters = c.countAttempts(b, list)
 		if policy.Retry != nil && c.house.Metrics != nil {
-			counter := c.house.Metrics.Retries(b.proxy.Name, b.path())
+			counter := c.house.Metrics.Retries(b.proxy.Name, b.label)
 			kept.counters = append(kept.counters, counter)
 			policy.Retried = counter.Told
 		}
@@ -95,7 +95,7 @@ func (c *compiler) showServers(b *body, kept *keptServers) {
 		kept.counters[i].(*metrics.Server).Stands(kept.Place(i))
 	}
 	if kept.Bounded() {
-		kept.counters = append(kept.counters, c.house.Metrics.Queue(b.proxy.Name, b.path(), kept.Waiting))
+		kept.counters = append(kept.counters, c.house.Metrics.Queue(b.proxy.Name, b.label, kept.Waiting))
 	}
 }
 
@@ -106,7 +106,7 @@ func (c *compiler) countAttempts(b *body, list []upstream.Target) []retirer {
 	}
 	counters := make([]retirer, len(list), len(list)+1)
 	for i := range list {
-		counter := c.house.Metrics.Server(b.proxy.Name, b.path(), list[i].URL)
+		counter := c.house.Metrics.Server(b.proxy.Name, b.label, list[i].URL)
 		counters[i], list[i].Tried = counter, counter.Tried
 	}
 	return counters
@@ -131,7 +131,7 @@ func policy(b *body) upstream.Policy {
 	choice, _, _ := balance.Parse(r.LoadBalancing)
 	return upstream.Policy{
 		Host: hostField(b.proxy.HostHeader), Retry: r.Retry, Expand: true,
-		Proxy: b.proxy.Name, Route: b.path(), Balance: choice, SlowStart: r.SlowStart.D(),
+		Proxy: b.proxy.Name, Route: b.label, Balance: choice, SlowStart: r.SlowStart.D(),
 		FailClosed: !r.FailOpen, QueueLength: r.Queue.Length, QueueTimeout: r.Queue.Timeout.D(),
 		Health: upstream.Health{Check: r.HealthCheck, Ejection: r.Ejection, Breaker: r.CircuitBreaker},
 	}
@@ -173,7 +173,7 @@ func targets(r *config.Route) ([]upstream.Target, error) {
 // overwrites it.
 func (c *compiler) serversKey(b *body, secure []*upstream.Secure) []byte {
 	key := append(c.shared.keyBuffer[:0], "servers "...)
-	for _, s := range []string{b.proxy.Name, b.prefix, c.shared.settings, b.proxy.HostHeader, b.settings.LoadBalancing} {
+	for _, s := range []string{b.proxy.Name, b.label, c.shared.settings, b.proxy.HostHeader, b.settings.LoadBalancing} {
 		key = append(append(key, s...), '\n')
 	}
 	for i, s := range b.settings.Servers {

@@ -78,7 +78,7 @@ func (c *compiler) secureServers(b *body) ([]*upstream.Secure, error) {
 		}
 		all[i] = secure
 		if secure.Unverified {
-			c.compiling.unverified = append(c.compiling.unverified, Unverified{Proxy: b.proxy.Name, Route: b.path(), Server: s.URL})
+			c.compiling.unverified = append(c.compiling.unverified, Unverified{Proxy: b.proxy.Name, Route: b.label, Server: s.URL})
 		}
 	}
 	return all, nil

@@ -102,7 +102,7 @@ func (c *proxy) state(results bool) ProxyState {
 		if b.servers == nil {
 			continue
 		}
-		r := RouteState{Path: b.path(), Waiting: b.servers.Waiting(), Servers: b.servers.Standing(results)}
+		r := RouteState{Path: b.label, Waiting: b.servers.Waiting(), Servers: b.servers.Standing(results)}
 		s.count(&r, !b.settings.FailOpen)
 		s.Routes = append(s.Routes, r)
 	}

@@ -1,6 +1,7 @@
 package review
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -9,6 +10,7 @@ import (
 	"headgate/internal/feature/forwardauth"
 	"headgate/internal/feature/ipfilter"
 	"headgate/internal/feature/ratelimit"
+	"headgate/internal/matchers"
 )
 
 // access is who may use a route.
@@ -144,15 +146,16 @@ func (r *reviewer) tellAccess(name string, before, after *config.Proxy) {
 		paths []string
 	}
 	var all []told
-	paths := map[string]bool{}
+	paths := map[string]*config.Route{}
 	for _, p := range []*config.Proxy{before, after} {
 		for _, route := range p.Routes {
-			paths[route.Prefix()] = true
+			paths[labelOf(route)] = route
 		}
 	}
 	compared := 0
-	for _, path := range sortedKeys(paths) {
-		was, is := longest(before, path), longest(after, path)
+	for _, path := range slices.Sorted(maps.Keys(paths)) {
+		asked := paths[path]
+		was, is := longest(before, asked.Prefix(), asked.Matchers), longest(after, asked.Prefix(), asked.Matchers)
 		if was == nil || is == nil {
 			continue
 		}
@@ -163,7 +166,7 @@ func (r *reviewer) tellAccess(name string, before, after *config.Proxy) {
 				i = len(all)
 				all = append(all, told{finding: f})
 			}
-			all[i].paths = append(all[i].paths, shown(path))
+			all[i].paths = append(all[i].paths, path)
 		}
 	}
 	for _, t := range all {
@@ -186,15 +189,19 @@ func shown(prefix string) string {
 	return prefix
 }
 
-// longest returns the route of a proxy that takes the requests for a path, nil if
-// none does.
-func longest(p *config.Proxy, path string) (best *config.Route) {
+// labelOf is what tells a route from the others of its proxy.
+func labelOf(r *config.Route) string { return matchers.Label(shown(r.Prefix()), r.Matchers) }
+
+// longest returns the route of a proxy that takes the requests for a path which match some
+// matchers and no others, nil if none does.
+func longest(p *config.Proxy, path string, match *matchers.Config) (best *config.Route) {
+	want := matchers.Label("", match)
 	for _, route := range p.Routes {
 		prefix := route.Prefix()
-		if !below(path, prefix) {
+		if !below(path, prefix) || route.Matchers != nil && matchers.Label("", route.Matchers) != want {
 			continue
 		}
-		if best == nil || len(prefix) > len(best.Prefix()) {
+		if best == nil || len(prefix) > len(best.Prefix()) || len(prefix) == len(best.Prefix()) && route.Matchers.Count() > best.Matchers.Count() {
 			best = route
 		}
 	}

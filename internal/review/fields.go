@@ -112,13 +112,13 @@ func (r *reviewer) judgeServers(at Address, before, after *config.Proxy) {
 	}
 }
 
-// sameRoute returns the route of a proxy with the same path, nil if there is none.
+// sameRoute returns the route of a proxy with the same path and matchers, nil if there is none.
 func sameRoute(p *config.Proxy, like *config.Route) *config.Route {
 	if p == nil {
 		return nil
 	}
 	for _, r := range p.Routes {
-		if r.Prefix() == like.Prefix() {
+		if labelOf(r) == labelOf(like) {
 			return r
 		}
 	}

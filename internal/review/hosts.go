@@ -141,7 +141,7 @@ func best(proxies []*config.Proxy, path string, ports []string) (t taker, named 
 			continue
 		}
 		named = true
-		if r := longest(p, path); r != nil && (t.route == nil || len(r.Prefix()) > len(t.route.Prefix())) {
+		if r := longest(p, path, nil); r != nil && (t.route == nil || len(r.Prefix()) > len(t.route.Prefix())) {
 			t.proxy, t.route = p, r
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"headgate/internal/config"
+	"headgate/internal/matchers"
 )
 
 // owners are the hosts that the documents name, and whose they are.
@@ -123,6 +124,7 @@ func literalEnd(expr string) string {
 type claim struct {
 	ports  []string // empty is all
 	prefix string
+	match  *matchers.Config
 	whole  bool               // all paths, as of a TCP proxy for names
 	by     *config.Discovered // nil if a document has it
 	owner  owner
@@ -139,7 +141,7 @@ func (m *merge) hostTaken(o *object) bool {
 				return true
 			}
 			for _, r := range by.proxy.Routes {
-				has := claim{ports: by.proxy.Ports, prefix: r.Prefix(), owner: by}
+				has := claim{ports: by.proxy.Ports, prefix: r.Prefix(), match: r.Matchers, owner: by}
 				if by.host.String() == h.String() && slices.ContainsFunc(wants, has.clashes) {
 					m.issue(o, o.hostLabel(), HostTaken, fmt.Sprintf("%s (%s) has the path %s of %s", by.noun(), m.where(by.kind, by.name), r.Path, h), "choose another path")
 					return true
@@ -188,7 +190,7 @@ func wanted(o *object) []claim {
 		var out []claim
 		for _, r := range settings.Routes {
 			if settings.Active {
-				out = append(out, claim{ports: settings.Ports, prefix: r.Prefix(), by: o.Discovered})
+				out = append(out, claim{ports: settings.Ports, prefix: r.Prefix(), match: r.Matchers, by: o.Discovered})
 			}
 		}
 		return out
@@ -209,7 +211,7 @@ func (m *merge) claim(o *object) {
 
 // clashes reports whether two cannot have both what they want of a host.
 func (c claim) clashes(other claim) bool {
-	if !c.whole && !other.whole && c.prefix != other.prefix {
+	if !c.whole && !other.whole && (c.prefix != other.prefix || c.match.Count() != other.match.Count() || !matchers.Overlap(c.match, other.match)) {
 		return false
 	}
 	return len(c.ports) == 0 || len(other.ports) == 0 || slices.ContainsFunc(c.ports, func(p string) bool { return slices.Contains(other.ports, p) })
