@@ -13,6 +13,7 @@ import { Problem } from './api/problem'
 import { me, setupState } from './api/queries'
 import { keepSecret, secret } from './api/session'
 import { useStore } from './api/store'
+import { basket, isKept } from './edit/basket'
 import { router } from './router'
 import { SetUpPage } from './session/SetUp'
 import { finishProvider, SignInAgain, SignInPage } from './session/SignIn'
@@ -51,6 +52,7 @@ function Gate() {
   }, [returning])
   // Somebody else's data goes with the session.
   useEffect(() => {
+    if (!key) basket.set([])
     if (!key) client.removeQueries({ predicate: (q) => q.queryKey[0] !== 'setup' })
   }, [key, client])
 
@@ -73,6 +75,11 @@ function Gate() {
 // A session kept in the browser that another tab has ended is ended here too.
 addEventListener('storage', (e) => {
   if (e.key === 'headgate.session' && e.newValue !== secret.get()) keepSecret(e.newValue)
+})
+
+// Edits that no reload brings back are not left without a word.
+addEventListener('beforeunload', (e) => {
+  if (!isKept()) e.preventDefault()
 })
 
 createRoot(document.getElementById('root')!).render(

@@ -86,6 +86,6 @@ export type ServerStatus = { url: string; weight: number; state: string; reason?
 export type CertificateStatus = { name: string; state: string; names?: string[]; not_after?: string; problem?: string }
 
 /** The status without the proxies, of which there may be very many. */
-export const status = queryOptions({ queryKey: ['status'], queryFn: () => call<Status>('GET', '/status').then((s) => s.value), refetchInterval: 10_000 })
+export const status = queryOptions({ queryKey: ['status'], queryFn: () => call<Status>('GET', '/status', { query: { proxies: false } }).then((s) => s.value), refetchInterval: 10_000 })
 export const proxyStatus = (name: string) =>
   queryOptions({ queryKey: ['status', name], queryFn: () => call<Status>('GET', '/status', { query: { proxy: name } }).then((s) => s.value), refetchInterval: 5_000 })

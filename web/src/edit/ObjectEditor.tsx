@@ -1,6 +1,6 @@
 import { Alert, Button, Drawer, SegmentedControl } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { lazy, Suspense, useState } from 'react'
+import { lazy, Suspense, useEffect, useState } from 'react'
 import { Problem, fieldOf, sentence } from '@/api/problem'
 import { documentPath, schema as schemaQuery, type AnyObject } from '@/api/queries'
 import { useStore } from '@/api/store'
@@ -8,8 +8,9 @@ import { Loading } from '@/ui/basics'
 import { t } from '@/text'
 import { basket, editOf, plan, put, reviewing } from './basket'
 import { written, type Value } from './object'
-import { schemaOf } from './schema'
-import { SchemaForm, type Errors } from './SchemaForm'
+import { emptyPart, schemaAt, stepsOf, valueAt, withPart } from './part'
+import { schemaOf, type JSONSchema } from './schema'
+import { SchemaField, SchemaForm, type Errors } from './SchemaForm'
 
 const YamlEditor = lazy(() => import('./YamlEditor'))
 
@@ -29,13 +30,15 @@ export function errorsOf(e: unknown, kind: string, name: string): Errors {
  * Edits one object in a drawer: as a form and as YAML, which are two views of one value.
  * The server checks it before it goes into the basket; nothing is applied from here.
  */
-export function ObjectEditor({ kind, name, object, initial, usual, title, onClose }: {
+export function ObjectEditor({ kind, name, object, initial, usual, part, title, onClose }: {
   kind: string
   name: string
   /** The object as it is; absent for a new one. */
   object?: AnyObject
   initial?: Value
   usual?: string[]
+  /** The path of the one setting that is edited; the others are a click away. */
+  part?: string
   title: string
   onClose: () => void
 }) {
@@ -46,6 +49,9 @@ export function ObjectEditor({ kind, name, object, initial, usual, title, onClos
   const [errors, setErrors] = useState<Errors>({})
   const [badText, setBadText] = useState(false)
   const [busy, setBusy] = useState(false)
+  const [whole, setWhole] = useState(!part)
+  // A refusal of another field shows all of them.
+  const one = !whole && part && Object.keys(errors).every((p) => p === '' || p.startsWith(part)) ? part : undefined
 
   async function save(review: boolean) {
     setBusy(true)
@@ -82,7 +88,9 @@ export function ObjectEditor({ kind, name, object, initial, usual, title, onClos
               </ul>
             </Alert>
           )}
-          {view === 'form' ? (
+          {view === 'form' && one ? (
+            <Part path={one} schema={schemaOf(kind, root.data)} root={root.data} value={value} onChange={setValue} errors={errors} all={() => setWhole(true)} />
+          ) : view === 'form' ? (
             <SchemaForm schema={schemaOf(kind, root.data)} root={root.data} value={value} onChange={setValue} usual={usual} errors={errors} />
           ) : (
             <Suspense fallback={<Loading />}>
@@ -111,5 +119,27 @@ export function ObjectEditor({ kind, name, object, initial, usual, title, onClos
         </div>
       )}
     </Drawer>
+  )
+}
+
+/** One setting of the object alone. */
+function Part({ path, schema, root, value, onChange, errors, all }: { path: string; schema: JSONSchema; root: JSONSchema; value: Value; onChange: (v: Value) => void; errors: Errors; all: () => void }) {
+  const steps = stepsOf(path)
+  const field = schemaAt(schema, steps, root)
+  const change = (v: unknown) => onChange(withPart(value, steps, v))
+  const begin = valueAt(value, steps) === undefined ? emptyPart(field ?? {}, root) : undefined
+  // A filter that is opened is meant: it is set, with its defaults.
+  useEffect(() => {
+    if (begin !== undefined) change(begin)
+    // eslint-disable-next-line react-hooks/exhaustive-deps
+  }, [])
+  if (!field) return null
+  return (
+    <>
+      <SchemaField name={String(steps.at(-1))} schema={field} root={root} value={valueAt(value, steps)} onChange={change} errors={errors} at={path} />
+      <Button variant="default" onClick={all} style={{ alignSelf: 'flex-start' }}>
+        {t.edit.all}
+      </Button>
+    </>
   )
 }

@@ -104,7 +104,9 @@ export function SchemaField({ name, schema, root, value, onChange, errors, at, r
 }) {
   const f = fieldOf(schema, root)
   const [left, setLeft] = useState(false)
-  const error = errors[at] || (left ? wrongText(check(value, f, required)) : '') || undefined
+  // A list of words is one control: the problem of a word is its.
+  const inside = f.control === 'lines' || f.control === 'map' ? Object.keys(errors).find((p) => p !== at && under(p, at)) : undefined
+  const error = errors[at] || (inside && errors[inside]) || (left ? wrongText(check(value, f, required)) : '') || undefined
   const common = { label: title, description: about(f), error, disabled, required, withAsterisk: required, onBlur: () => setLeft(true) }
   switch (f.control) {
     case 'switch':

@@ -8,15 +8,46 @@ import { equal, merge, written, type Value } from './object'
 export type Edit = {
   kind: string
   name: string
-  op: 'set' | 'remove'
+  op: 'set' | 'remove' | 'rename'
+  /** The new name, of a rename. */
+  to?: string
   /** What the document shall say; of a set. */
   value?: Value
   /** The object as it was when the edit began; absent for a new one. */
   base?: AnyObject
 }
 
-/** The edits that are gathered to one change. They live as long as the page. */
-export const basket = new Store<Edit[]>([])
+const key = 'headgate.edits'
+const mask = '********'
+
+/** Whether a value has a secret in it that was typed here; one that is masked is none. */
+export const secretIn = (v: unknown, name = ''): boolean => {
+  if (typeof v === 'string') return v !== mask && /password|secret|token|private|hmac_key|credential/.test(name)
+  return typeof v === 'object' && v !== null && Object.entries(v).some(([k, x]) => secretIn(x, Array.isArray(v) || /credentials/.test(name) ? name : k))
+}
+
+function restored(): Edit[] {
+  try {
+    return JSON.parse(sessionStorage.getItem(key) ?? '[]') as Edit[]
+  } catch {
+    return []
+  }
+}
+
+/**
+ * The edits that are gathered to one change. They outlive a reload of the page, but for
+ * those with secrets, which no browser is to keep: leaving the page warns of them.
+ */
+export const basket = new Store<Edit[]>(restored())
+basket.subscribe(() => {
+  try {
+    sessionStorage.setItem(key, JSON.stringify(basket.get().filter((e) => !secretIn(e.value))))
+  } catch {
+    // the browser keeps nothing: leaving the page warns
+  }
+})
+/** Whether all edits would be there again after a reload. */
+export const isKept = () => restored().length === basket.get().length
 
 /** Whether the drawer is open that shows them. */
 export const reviewing = new Store<boolean>(false)
@@ -38,7 +69,7 @@ export const editOf = (edits: Edit[], kind: string, name: string) => edits.find(
 
 /** The edits as the API takes them. */
 export const body = (edits: Edit[]) => ({
-  edits: edits.map((e) => (e.op === 'set' ? { op: 'set' as const, path: documentPath(e.kind, e.name), value: e.value } : { op: 'remove' as const, path: documentPath(e.kind, e.name) })),
+  edits: edits.map((e) => ({ op: e.op, path: documentPath(e.kind, e.name), ...(e.op === 'set' ? { value: e.value } : e.op === 'rename' ? { to: e.to } : {}) })),
 })
 
 /** An object that somebody else has changed since the edit began. */

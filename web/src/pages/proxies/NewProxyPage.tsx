@@ -9,7 +9,7 @@ import { errorsOf, ObjectEditor } from '@/edit/ObjectEditor'
 import { PageHeader } from '@/ui/basics'
 import { t } from '@/text'
 import { hostsOf, isHost, nameFor, serverURL } from './names'
-import { usualFields } from './ProxyPage'
+import { usualFields } from './usual'
 
 /** A new proxy in two fields. The rest is the editor that every proxy has. */
 export default function NewProxyPage() {

@@ -3,9 +3,8 @@ import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useCallback, useMemo } from 'react'
 import { canEdit, me, objects, status, type CertificateStatus, type Proxy } from '@/api/queries'
-import { traffic } from '@/api/traffic'
 import { DataTable, type Column } from '@/ui/DataTable'
-import { Empty, Failure, Loading, PageHeader, StateBadge, Tag } from '@/ui/basics'
+import { Ago, Empty, Failure, Loading, PageHeader, StateBadge, Tag } from '@/ui/basics'
 import { t } from '@/text'
 
 const count = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
@@ -13,8 +12,7 @@ const worst: Record<string, number> = { down: 0, degraded: 1, maintenance: 2, ac
 
 /** All proxies: how they stand, and what passes through them. */
 export default function ProxiesPage() {
-  const list = useQuery(objects<Proxy>('proxies'))
-  const { data: numbers } = useQuery(traffic)
+  const list = useQuery({ ...objects<Proxy>('proxies'), refetchInterval: (q) => ((q.state.data?.length ?? 0) > 1000 ? 60_000 : 10_000) })
   const { data: all } = useQuery(status)
   const { data: who } = useQuery(me)
   const go = useNavigate()
@@ -56,19 +54,30 @@ export default function ProxiesPage() {
         },
       },
       { id: 'certificate', title: t.proxies.certificate, width: '108px', phone: false, cell: (p) => <CertificateCell proxy={p} certificates={certificates} /> },
-      { id: 'requests', title: t.proxies.requests, width: '100px', number: true, phone: false, sort: (p) => numbers?.counts.get(p.name!)?.requests ?? 0, cell: (p) => <Requests n={numbers?.counts.get(p.name!)?.requests} rate={numbers?.perMinute.get(p.name!)} /> },
+      { id: 'auth', title: t.proxy.signIn, width: '92px', phone: false, sort: (p) => authOf(p).join(), cell: (p) => <span className="clip">{authOf(p).map((a) => t.proxies.auth[a]).join(', ') || '–'}</span> },
+      { id: 'requests', title: t.proxies.requests, width: '96px', number: true, phone: false, sort: (p) => p.recent?.requests ?? 0, cell: (p) => <span title={t.proxies.recently}>{count.format(p.recent?.requests ?? 0)}</span> },
+      { id: 'errors', title: t.proxies.errors, width: '76px', number: true, phone: false, sort: errors, cell: (p) => <span title={`${t.proxies.errorsOf(p.recent?.errors_4xx ?? 0, p.recent?.errors_5xx ?? 0)}. ${t.proxies.recently}`}>{count.format(errors(p))}</span> },
       {
-        id: 'errors',
-        title: t.proxies.errors,
-        width: '76px',
-        number: true,
+        id: 'changed',
+        title: t.proxies.changed,
+        width: '104px',
         phone: false,
-        sort: (p) => numbers?.counts.get(p.name!)?.errors ?? 0,
-        cell: (p) => count.format(numbers?.counts.get(p.name!)?.errors ?? 0),
+        sort: (p) => p.last_change?.when ?? '',
+        cell: (p) =>
+          p.last_change?.when ? (
+            <>
+              <span className="clip">
+                <Ago time={p.last_change.when} />
+              </span>
+              <span className="small clip">{p.last_change.who || p.last_change.via}</span>
+            </>
+          ) : (
+            '–'
+          ),
       },
       { id: 'tags', title: t.proxies.tags, width: '116px', phone: false, cell: (p) => <span className="clip">{(p.tags ?? []).map((tag) => <span key={tag}><Tag>{tag}</Tag> </span>)}</span> },
     ],
-    [numbers, certificates],
+    [certificates],
   )
   const searchable = useCallback(
     (p: Proxy) => ({
@@ -123,14 +132,10 @@ function Hosts({ hosts }: { hosts: string[] }) {
   )
 }
 
-function Requests({ n = 0, rate }: { n?: number; rate?: number }) {
-  return (
-    <>
-      <span className="clip">{count.format(n)}</span>
-      {rate ? <span className="small clip">{t.proxies.perMinute(count.format(rate))}</span> : null}
-    </>
-  )
-}
+const errors = (p: Proxy) => (p.recent?.errors_4xx ?? 0) + (p.recent?.errors_5xx ?? 0)
+
+/** How people sign in at a proxy, on any of its routes. */
+export const authOf = (p: Proxy) => (['basic_auth', 'forward_auth'] as const).filter((name) => [p, ...(p.routes ?? [])].some((o) => o[name] && o[name].enabled !== false))
 
 /** Finds the certificate of the first host: by its name, or a wildcard for it. */
 export function certificateOf(hosts: string[], certificates: CertificateStatus[] = []): CertificateStatus | undefined {

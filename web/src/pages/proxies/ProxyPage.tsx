@@ -1,6 +1,6 @@
 import { Button, Menu } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
-import { IconChevronDown } from '@tabler/icons-react'
+import { IconChevronDown, IconPencil } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
@@ -10,15 +10,15 @@ import { useStore } from '@/api/store'
 import { basket, editOf, put } from '@/edit/basket'
 import { written } from '@/edit/object'
 import { ObjectEditor } from '@/edit/ObjectEditor'
+import { Rename } from '@/edit/Rename'
 import { label } from '@/edit/words'
-import { Card, Detail, Empty, Failure, KeyValues, Loading, PageHeader, StateBadge, Tag, Timeline } from '@/ui/basics'
+import { Ago, Card, Detail, Empty, Failure, KeyValues, Loading, PageHeader, StateBadge, Tag, Timeline } from '@/ui/basics'
 import { meaningOf } from '@/theme/states'
 import { useView } from '@/ui/view'
 import { t } from '@/text'
-import { filtersOf } from './flow'
+import { filtersOf, missing, type Policies } from './flow'
+import { usualFields } from './usual'
 import { certificateOf } from './ProxiesPage'
-
-export const usualFields = ['virtual_hosts', 'routes', 'redirect_https', 'description', 'tags', 'active']
 
 /** One proxy: the path that its requests take, and what is known of it. */
 export default function ProxyPage() {
@@ -30,6 +30,7 @@ export default function ProxyPage() {
   const { data: events } = useQuery(recentEvents)
   const waiting = editOf(useStore(basket), 'proxies', name)
   const [editing, setEditing] = useView('edit')
+  const [renaming, setRenaming] = useState(false)
   const go = useNavigate()
 
   if (one.error instanceof Problem && one.error.status === 404 && !waiting)
@@ -44,6 +45,8 @@ export default function ProxyPage() {
   const now = live.data?.proxies?.[0]
   const certificate = certificateOf(p.virtual_hosts ?? [], all?.certificates)
   const issues = p.issues ?? []
+  const found = !!p.origin?.container
+  const changed = p.last_change
   return (
     <>
       <PageHeader
@@ -58,8 +61,8 @@ export default function ProxyPage() {
         actions={
           canEdit(who?.role) ? (
             <>
-              <Button onClick={() => setEditing('1')}>{t.proxy.edit}</Button>
-              <More proxy={p} />
+              <Button onClick={() => setEditing('1')}>{found ? t.proxy.takeOver : t.proxy.edit}</Button>
+              {!found && <More proxy={p} rename={() => setRenaming(true)} />}
             </>
           ) : (
             <span className="small">{t.edit.readOnly}</span>
@@ -67,13 +70,14 @@ export default function ProxyPage() {
         }
       />
       <div className="stack">
+        {found && <p className="small" style={{ margin: 0 }}>{t.proxy.discovered}</p>}
         <Card title={t.proxy.path}>
           <p className="small" style={{ marginTop: 0 }}>
             {t.proxy.pathLead}
           </p>
           <div className="stack">
             {(p.routes ?? []).map((r, i) => (
-              <Flow key={i} proxy={p} route={r} live={now?.routes?.find((x) => x.path === (r.path ?? '/'))} edit={canEdit(who?.role) ? () => setEditing('1') : undefined} />
+              <Flow key={i} index={i} proxy={p} route={r} live={now?.routes?.find((x) => x.path === (r.path ?? '/'))} edit={canEdit(who?.role) && !found ? setEditing : undefined} />
             ))}
           </div>
         </Card>
@@ -85,6 +89,7 @@ export default function ProxyPage() {
                   [t.proxies.servers, t.proxies.serverCount(p.servers?.healthy ?? 0, p.servers?.unknown ?? 0, p.servers?.total ?? 0)],
                   [t.proxy.tls, certificate ? <StateBadge key="c" state={certificate.state}>{certificate.name}</StateBadge> : t.proxies.noCertificate],
                   [t.proxy.origin, <Where key="o" proxy={p} />],
+                  ...(changed?.when ? [[t.proxy.lastChange, <span key="l"><Ago time={changed.when} /> {t.proxy.by(changed.who ?? '', changed.via ?? '')}</span>] as [string, React.ReactNode]] : []),
                   ...(p.tags?.length ? [[t.proxy.tags, p.tags.map((x) => <span key={x}><Tag>{x}</Tag> </span>)] as [string, React.ReactNode]] : []),
                 ]}
               />
@@ -108,25 +113,30 @@ export default function ProxyPage() {
             </Card>
       </Detail>
       </div>
-      {editing && canEdit(who?.role) && <ObjectEditor kind="proxies" name={name} object={p as AnyObject} usual={usualFields} title={`${t.proxy.edit} ${name}`} onClose={() => setEditing('')} />}
+      {renaming && <Rename kind="proxies" object={p as AnyObject} onClose={() => setRenaming(false)} />}
+      {editing && canEdit(who?.role) && <ObjectEditor key={editing} part={editing === '1' ? undefined : editing} kind="proxies" name={name} object={p as AnyObject} usual={usualFields} title={`${t.proxy.edit} ${name}`} onClose={() => setEditing('')} />}
     </>
   )
 }
 
 /** Port, host, path, filters in order, servers. */
-function Flow({ proxy, route, live, edit }: { proxy: Proxy; route: NonNullable<Proxy['routes']>[number]; live?: NonNullable<ProxyStatus['routes']>[number]; edit?: () => void }) {
+function Flow({ proxy, route, index, live, edit }: { proxy: Proxy; route: NonNullable<Proxy['routes']>[number]; index: number; live?: NonNullable<ProxyStatus['routes']>[number]; edit?: (path: string) => void }) {
   const ports = useQuery(objects('ports')).data ?? []
   const named = (proxy as { ports?: string[] }).ports
   const mine = ports.filter((p) => !named || named.includes(p.name!))
-  const filters = filtersOf(proxy, route)
+  const uses = !!proxy.use?.length || !!route.use?.length
+  const policies = useQuery({ ...objects('policies'), enabled: uses }).data
+  const filters = filtersOf(proxy, route, index, Object.fromEntries((policies ?? []).map((p) => [p.name!, p])) as Policies)
+  const at = `routes[${index}]`
+  const step = (path: string, what: string) => edit && <StepButton what={what} edit={() => edit(path)} />
   const fixed = route.fixed_response
   return (
     <div className="flow" role="group" aria-label={`${t.proxy.path} ${route.path ?? '/'}`}>
-      <Step name={t.proxy.port}>
+      <Step name={t.proxy.port} edit={step('ports', t.proxy.port)}>
         {mine.length === 0 ? <span>{t.proxy.unnamed}</span> : mine.map((p) => <span key={p.name}><strong>{p.name}</strong> <span className="small">{String(p.address ?? '')}</span></span>)}
       </Step>
       <Arrow />
-      <Step name={t.proxy.host}>
+      <Step name={t.proxy.host} edit={step('virtual_hosts', t.proxy.host)}>
         {(proxy.virtual_hosts ?? []).slice(0, 4).map((h) => (
           <span key={h} className="clip" title={h}>
             {h}
@@ -136,24 +146,40 @@ function Flow({ proxy, route, live, edit }: { proxy: Proxy; route: NonNullable<P
         {!proxy.virtual_hosts?.length && t.proxies.anyHost}
       </Step>
       <Arrow />
-      <Step name={t.proxy.route}>
+      <Step name={t.proxy.route} edit={step(at + '.path', t.proxy.route)}>
         <code>{route.path ?? '/'}</code>
       </Step>
       <Arrow />
       <Step name={t.proxy.filters}>
         {filters.length === 0 && <span className="small">{t.proxy.noFilters}</span>}
         {filters.map((f) =>
-          edit ? (
-            <button key={f.name} className="chip" onClick={edit} title={t.proxy.from(f.level)}>
+          edit && f.at ? (
+            <button key={f.name} className="chip" onClick={() => edit(f.at)} title={t.proxy.from(f.level)}>
               {label(f.name)}
             </button>
           ) : (
-            <span key={f.name}>{label(f.name)}</span>
+            <span key={f.name} title={f.policy && t.proxy.fromPolicy(f.policy)}>
+              {label(f.name)}
+            </span>
           ),
+        )}
+        {edit && (
+          <Menu position="bottom-start" withinPortal>
+            <Menu.Target>
+              <button className="chip">+ {t.proxy.addFilter}</button>
+            </Menu.Target>
+            <Menu.Dropdown mah={360} style={{ overflowY: 'auto' }}>
+              {missing(filters, !fixed).map((name) => (
+                <Menu.Item key={name} onClick={() => edit(`${at}.${name}`)}>
+                  {label(name)}
+                </Menu.Item>
+              ))}
+            </Menu.Dropdown>
+          </Menu>
         )}
       </Step>
       <Arrow />
-      <Step name={fixed ? t.proxy.answers : t.proxy.servers} kind="servers">
+      <Step name={fixed ? t.proxy.answers : t.proxy.servers} kind="servers" edit={step(at + (fixed ? '.fixed_response' : '.servers'), fixed ? t.proxy.answers : t.proxy.servers)}>
         {fixed && <span>{t.proxy.fixed(fixed.status ?? 200)}</span>}
         {(route.servers ?? []).map((s, i) => {
           const now = live?.servers?.find((x) => x.url === s.url)
@@ -176,11 +202,20 @@ function Flow({ proxy, route, live, edit }: { proxy: Proxy; route: NonNullable<P
   )
 }
 
-const Step = ({ name, kind, children }: { name: string; kind?: string; children: React.ReactNode }) => (
+const Step = ({ name, kind, edit, children }: { name: string; kind?: string; edit?: React.ReactNode; children: React.ReactNode }) => (
   <div className="step" data-kind={kind}>
-    <span className="step-name">{name}</span>
+    <span className="step-name">
+      {name}
+      {edit}
+    </span>
     {children}
   </div>
+)
+
+const StepButton = ({ what, edit }: { what: string; edit: () => void }) => (
+  <button className="chip step-edit" aria-label={t.proxy.step(what.toLowerCase())} title={t.proxy.step(what.toLowerCase())} onClick={edit}>
+    <IconPencil size={13} aria-hidden />
+  </button>
 )
 
 const Arrow = () => (
@@ -196,7 +231,7 @@ function Where({ proxy }: { proxy: Proxy }) {
   return <span title={o.document}>{t.proxy.originWord(o.document?.split('/').pop() ?? '', o.line)}</span>
 }
 
-function More({ proxy }: { proxy: Proxy }) {
+function More({ proxy, rename }: { proxy: Proxy; rename: () => void }) {
   const go = useNavigate()
   const [open, setOpen] = useState(false)
   return (
@@ -208,6 +243,7 @@ function More({ proxy }: { proxy: Proxy }) {
       </Menu.Target>
       <Menu.Dropdown>
         <Menu.Item onClick={() => void go({ to: '/proxies/new', search: { like: proxy.name } })}>{t.proxy.duplicate}</Menu.Item>
+        <Menu.Item onClick={rename}>{t.proxy.rename}</Menu.Item>
         <Menu.Item
           color="red"
           onClick={() => {

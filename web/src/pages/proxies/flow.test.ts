@@ -1,0 +1,38 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, it } from 'vitest'
+import type { Proxy } from '@/api/queries'
+import { aroundServer, filtersOf, missing, onRequest, onResponse } from './flow'
+
+/** The names of a table of the server, in its order. */
+function table(of: string): string[] {
+  const text = readFileSync(join(import.meta.dirname, '../../../../internal/plan/rooms.go'), 'utf8')
+  const body = text.slice(text.indexOf(of))
+  return [...body.slice(0, body.indexOf('\n}')).matchAll(/^\t\t(?:\w+\(|\{name: )"(\w+)"/gm)].map((m) => m[1]!).filter((n) => n !== 'around')
+}
+
+it('has the filters of the server in their order', () => {
+  const rooms = table('filters() []room')
+  expect(rooms.length).toBeGreaterThan(15)
+  const known: string[] = [...onRequest, ...onResponse, 'forwarded'] // forwarded is no setting
+  expect(rooms.filter((n) => !known.includes(n))).toEqual([])
+  // Of a room with two rows the one for requests counts; a rate limit has both there.
+  const last = (n: string) => (n === 'rate_limit' ? rooms.indexOf(n) : rooms.lastIndexOf(n))
+  expect([...onRequest]).toEqual([...onRequest].sort((a, b) => last(a) - last(b)))
+  expect([...onRequest].filter((n) => !rooms.includes(n))).toEqual([])
+  expect([...aroundServer].sort()).toEqual(table('func sources()').sort())
+})
+
+it('tells where each filter is set', () => {
+  const proxy = { name: 'p', use: ['a', 'b'], compression: {}, rate_limit: { requests: 1 }, request_timeout: '5s' } as unknown as Proxy
+  const route = { use: ['c'], rate_limit: { enabled: false }, basic_auth: { users: [] } } as never
+  const policies = { a: { cache: {} }, b: { cache: { enabled: false }, cors: {} }, c: { compression: { enabled: false } } }
+  const filters = filtersOf(proxy, route, 2, policies)
+  expect(filters).toEqual([
+    { name: 'cors', level: 'policy', at: '', policy: 'b' },
+    { name: 'request_timeout', level: 'proxy', at: 'request_timeout' },
+    { name: 'basic_auth', level: 'route', at: 'routes[2].basic_auth' },
+  ])
+  expect(missing(filters, false)).not.toContain('mirror')
+  expect(missing(filters, true)).toContain('mirror')
+})
