@@ -142,6 +142,8 @@ func (s *stage) serveQUIC(text string) {
 	}
 	s.addr = q.Bound().String()
 	p := compile(s.t, expand(s.way.onPort(text), s))
+	p.Begin()
+	s.t.Cleanup(func() { p.Retire(nil) })
 	port.Store(p.Ports()[0])
 	var serials atomic.Uint64
 	if err := q.Serve(func(qc *quic.Conn) listen.Conn { return f.NewConn(qc, serials.Add(1)) }); err != nil {

@@ -64,6 +64,7 @@ func (o *choice) appendRecord(b []byte, ex *exchange.Exchange, c *clock) []byte 
 	b = append(b, `,"request_id":"`...)
 	b = append(b, ex.ID()...)
 	b = append(b, '"')
+	b = appendOptional(b, `,"trace_id":`, ex.TraceID, maxName)
 	if o.has(userAgent) {
 		b = appendOptional(b, `,"user_agent":`, rq.Header.Get(header.UserAgent), maxAgent)
 	}

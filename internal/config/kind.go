@@ -128,6 +128,7 @@ func kindTable() []*Kind {
 		single("discovery", "discovery", (*checker).discovery),
 		many("webhooks", "webhook", "webhook", func(c *Config) map[string]*Webhook { return c.Webhooks }, (*checker).webhook),
 		single("access_log", "access log", (*checker).accessLog),
+		single("tracing", "tracing", func(ch *checker, at schema.Place) { ch.c.Tracing.Check(at) }),
 		single("upstreams", "settings for upstreams", (*checker).upstreams),
 		single("cdn_networks", "networks of CDNs", nil),
 		single("admin", "admin listener", (*checker).admin),

@@ -20,6 +20,7 @@ import (
 
 	"headgate/internal/feature/clientip"
 	"headgate/internal/setting/unit"
+	"headgate/internal/tracing"
 )
 
 // Config is the whole configuration.
@@ -54,6 +55,8 @@ type Config struct {
 	Webhooks map[string]*Webhook `json:"webhooks,omitempty" max:"100" object:"webhook"`
 	// AccessLog says where and how requests are logged.
 	AccessLog AccessLog `json:"access_log"`
+	// Tracing says whether requests are traced, and where spans are sent.
+	Tracing tracing.Config `json:"tracing"`
 	// Upstreams holds what is common to the connections to all servers.
 	Upstreams Upstreams `json:"upstreams"`
 	// CDNNetworks says how the networks of CDNs that client_ip names are kept up to

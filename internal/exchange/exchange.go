@@ -45,6 +45,9 @@ type Exchange struct {
 	Personal bool
 	// Told is what a trusted proxy says of the request that it got.
 	Told Told
+	// TraceID is the id of the trace that the request belongs to, 32 hexadecimal
+	// digits; "" when nothing is traced.
+	TraceID string
 	// Cookies are values of Set-Cookie that filters of the request want the client
 	// to get, whatever makes the response.
 	Cookies []string
@@ -230,6 +233,9 @@ type Place struct {
 // its X-Forwarded fields; "" where it says nothing. What anyone else says is never
 // in it.
 type Told struct {
+	// Trusted says that the peer is such a proxy.
+	Trusted bool
+
 	Method, Host, URI string
 }
 

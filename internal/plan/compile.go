@@ -14,6 +14,7 @@ import (
 	"headgate/internal/plan/inputs"
 	"headgate/internal/schema"
 	"headgate/internal/store"
+	"headgate/internal/tracing"
 )
 
 // House is what a plan asks of the process around it.
@@ -132,6 +133,8 @@ type compiler struct {
 	recent func(*exchange.Exchange)
 	// redact takes secrets out of a finished exchange; nil takes none.
 	redact func(*exchange.Exchange)
+	// tracer traces requests, once a route was compiled; nil when nothing is traced.
+	tracer *tracing.Tracer
 	// compiling is the proxy that is being compiled.
 	compiling *proxy
 	// claims are the proxies of each port.

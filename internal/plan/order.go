@@ -8,6 +8,7 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/exchange"
 	"headgate/internal/schema"
+	"headgate/internal/tracing"
 	"headgate/internal/upstream"
 )
 
@@ -75,6 +76,19 @@ func (c *compiler) sticky(b *body, _ *config.Features) error {
 		b.add(c.affinity(b).Filter())
 	}
 	return nil
+}
+
+// tracing adds what gives requests their trace, if the configuration wants that.
+func (c *compiler) tracing(b *body, _ *config.Features) error {
+	if !c.config.Tracing.Enabled {
+		return nil
+	}
+	filter, err := c.once(memoKey{"tracing", nil}, func() (exchange.Filter, error) {
+		c.tracer = tracing.Open(&c.config.Tracing, c.env)
+		return c.tracer.Filter(), nil
+	})
+	b.add(filter)
+	return err
 }
 
 // forwarding is how a proxy wants the forwarded fields.

@@ -76,6 +76,7 @@ func (c *compiler) filters() []room {
 		feature("cors", memoized, func(f *config.Features) *cors.Config { return f.CORS }, cors.CompileResponse),
 		list("error_pages", memoized, func(f *config.Features) errorpages.Config { return f.ErrorPages }, errorpages.Compile),
 		feature("client_ip", memoized|always, func(f *config.Features) *clientip.Config { return f.ClientIP }, client),
+		{name: "tracing", add: (*compiler).tracing},
 		feature("ip_filter", memoized, func(f *config.Features) *ipfilter.Config { return f.IPFilter }, ipfilter.Compile, exchange.AddressDenied).forStreams(),
 		feature("rate_limit", memoized, rateLimit(false), ratelimit.Compile, exchange.RateLimited),
 		feature("redirect_http_to_https", memoized, func(f *config.Features) *tohttps.Config { return f.RedirectHTTPToHTTPS }, tohttps.Compile, exchange.Redirected, exchange.BadRequest),

@@ -139,17 +139,18 @@ func (c *compiler) routes(port *Port, p *config.Proxy, bodies []*body) []*Route 
 }
 
 // maxDone is how many hear of an exchange that is done.
-const maxDone = 4
+const maxDone = 5
 
 // appendDone appends what hears of the finished exchanges of a place: the metrics, the
-// access log if they are logged, and the memory of recent requests if they are kept.
+// access log if they are logged, the memory of recent requests if they are kept, and the
+// tracer.
 func (c *compiler) appendDone(out []func(*exchange.Exchange), place exchange.Place, logged, kept bool) []func(*exchange.Exchange) {
 	if c.house.Metrics != nil {
 		counter := c.house.Metrics.Route(place)
 		c.count(counter)
 		out = append(out, counter.Done)
 	}
-	if c.redact != nil && (logged || kept) {
+	if c.redact != nil && (logged || kept || c.tracer != nil) {
 		out = append(out, c.redact)
 	}
 	if logged && c.house.Record != nil {
@@ -157,6 +158,9 @@ func (c *compiler) appendDone(out []func(*exchange.Exchange), place exchange.Pla
 	}
 	if kept && c.recent != nil {
 		out = append(out, c.recent)
+	}
+	if c.tracer != nil {
+		out = append(out, c.tracer.Done)
 	}
 	return out
 }

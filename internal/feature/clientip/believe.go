@@ -79,7 +79,7 @@ func (b *believer) settle(ex *exchange.Exchange) header.ID {
 func listen(ex *exchange.Exchange) {
 	list := &ex.Request.Header
 	ex.AdoptID(list.Get(header.XRequestID))
-	ex.Told = exchange.Told{Method: list.Get(header.XForwardedMethod), Host: list.Get(header.XForwardedHost), URI: list.Get(header.XForwardedUri)}
+	ex.Told = exchange.Told{Trusted: true, Method: list.Get(header.XForwardedMethod), Host: list.Get(header.XForwardedHost), URI: list.Get(header.XForwardedUri)}
 }
 
 // ask reads the fields of a trusted peer, which is a server of a CDN or, when
