@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"headgate/internal/cutover/whatif"
 	"headgate/internal/file"
 	"headgate/internal/review"
 )
@@ -24,6 +25,7 @@ type answered struct {
 	DryRun   bool           `json:"dry_run,omitempty"`
 	Until    time.Time      `json:"until,omitzero"`
 	Plan     *review.Review `json:"plan,omitempty"`
+	WhatIf   *whatif.Result `json:"what_if,omitempty"`
 }
 
 // changeFlags are the flags of commands that change the configuration.
@@ -73,6 +75,9 @@ func (c *answered) tell(cmd *cobra.Command, output *choice) error {
 			fmt.Fprintln(out, printable(line))
 		}
 		fmt.Fprintln(out, printable(c.Plan.Summary))
+	}
+	for _, line := range c.WhatIf.Lines() {
+		fmt.Fprintln(out, printable(line))
 	}
 	switch {
 	case c.DryRun:

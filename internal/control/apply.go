@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"headgate/internal/config"
+	"headgate/internal/cutover/whatif"
 	"headgate/internal/plan"
 	"headgate/internal/plan/inputs"
 	"headgate/internal/review"
@@ -42,6 +43,7 @@ func (c *Control) dryRunLocked(ch *change) error {
 		step{"read", ch.read},
 		step{"check", ch.check},
 		step{"build", ch.build},
+		step{"rehearse", ch.rehearse},
 	)
 	ch.cancel()
 	return err
@@ -101,7 +103,8 @@ type change struct {
 	differs   *config.Difference     // made when it is first wanted
 	changed   []string               // objects, as revisions name them
 	open      map[review.Address]int // connections, before anything is closed
-	prepared  []Change               // the inputs, then in the order of the participants
+	whatIf    *whatif.Result
+	prepared  []Change // the inputs, then in the order of the participants
 }
 
 // newChangeLocked returns a change that nothing was done for yet.
@@ -241,6 +244,16 @@ func (ch *change) prepare() error {
 		}
 		ch.prepared = append(ch.prepared, prepared)
 	}
+	return nil
+}
+
+// rehearse decides recent requests by the new plan, for the event of an edit that is not
+// made. Documents that are only checked are not asked about.
+func (ch *change) rehearse() error {
+	if ch.made == nil {
+		return nil
+	}
+	ch.whatIf = whatif.Run(ch.control.Recent(), ch.next.Previous, ch.next.Plan)
 	return nil
 }
 
@@ -394,7 +407,7 @@ func (ch *change) event(err error) Event {
 	if p := ch.control.mu.pending; p != nil && ch.within > 0 {
 		e.ConfirmBy = p.Until
 	}
-	e.After, e.Difference = ch.next.Config, ch.difference()
+	e.After, e.Difference, e.WhatIf = ch.next.Config, ch.difference(), ch.whatIf
 	if !e.Starting {
 		e.Review = ch.review(e.Difference)
 	}

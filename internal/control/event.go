@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"headgate/internal/config"
+	"headgate/internal/cutover/whatif"
 	"headgate/internal/review"
 	"headgate/internal/schema"
 )
@@ -69,6 +70,9 @@ type Event struct {
 	// Review tells the difference in words, with warnings and what is affected; nil if
 	// the change was refused, or nothing was served before.
 	Review *review.Review
+	// WhatIf is what would become of recent requests; nil unless it was a dry run, and
+	// where none are kept.
+	WhatIf *whatif.Result
 	// Notes are what works and is a bad idea.
 	Notes []schema.Problem
 }

@@ -322,3 +322,8 @@ func (v view) read(wall int64) Request {
 	}
 	return q
 }
+
+// Cut reports whether a part of the target of a request was too long to be kept whole.
+func Cut(q *Request) bool {
+	return len(q.Path) >= maxPath || len(q.Query) >= maxQuery || len(q.Host) >= maxShort || len(q.Method) >= maxShort
+}

@@ -13,6 +13,7 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/config/document"
 	"headgate/internal/control"
+	"headgate/internal/cutover/whatif"
 	"headgate/internal/review"
 	"headgate/internal/schema"
 )
@@ -94,6 +95,9 @@ type changeBody struct {
 	Changes []config.ObjectChange `json:"changes"`
 	// Plan tells the change in words, with warnings and what is affected.
 	Plan *review.Review `json:"plan,omitempty"`
+	// WhatIf is what would become of recent requests. It is there for dry runs and plans
+	// only, where recent requests are kept.
+	WhatIf *whatif.Result `json:"what_if,omitempty"`
 	// Notes are what works and is a bad idea.
 	Notes []schema.Problem `json:"notes,omitempty"`
 }
@@ -102,7 +106,7 @@ func (c changeBody) entityTag() string { return c.ETag }
 
 // changed tells what became of a change.
 func (a *API) changed(c *call, ev control.Event) changeBody {
-	b := changeBody{DryRun: c.dryRun, Changes: ev.Difference.Objects, Plan: ev.Review, Notes: ev.Notes}
+	b := changeBody{DryRun: c.dryRun, Changes: ev.Difference.Objects, Plan: ev.Review, WhatIf: ev.WhatIf, Notes: ev.Notes}
 	if c.dryRun {
 		return b
 	}

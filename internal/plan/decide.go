@@ -1,0 +1,89 @@
+package plan
+
+import (
+	"slices"
+	"strings"
+
+	"headgate/internal/exchange"
+)
+
+// Decision is what a plan makes of a request, as far as it is known without asking a
+// server.
+type Decision struct {
+	// Proxy is the name of the proxy that takes the request, "" if none does.
+	Proxy string `json:"proxy,omitempty"`
+	// Route is the path of the route that takes it.
+	Route string `json:"route,omitempty"`
+	// Servers are the addresses of the servers that may get it, in order. There are none
+	// when it is answered without one.
+	Servers []string `json:"servers,omitempty"`
+	// By is the filter or source that answers without a server, "" if a server is asked.
+	By string `json:"by,omitempty"`
+	// Status is that of this answer.
+	Status int `json:"status,omitempty"`
+	// Reason is the word for why it is answered.
+	Reason string `json:"reason,omitempty"`
+	// Location is where a redirect leads to.
+	Location string `json:"location,omitempty"`
+}
+
+// Equal reports whether two decisions are the same.
+func (d *Decision) Equal(e *Decision) bool {
+	return d.Proxy == e.Proxy && d.Route == e.Route && slices.Equal(d.Servers, e.Servers) && d.SameAnswer(e)
+}
+
+// SameAnswer reports whether two decisions give the same answer without a server, or
+// both ask one.
+func (d *Decision) SameAnswer(e *Decision) bool {
+	return d.By == e.By && d.Status == e.Status && d.Reason == e.Reason && d.Location == e.Location
+}
+
+// Decide tells in short what the plan makes of a request that comes to a port: what
+// Explain tells at length. The port number of the question is not looked at. It sends
+// nothing.
+func (p *Port) Decide(q Question) Decision {
+	var d Decision
+	ex, answer := p.read(q)
+	if answer != nil {
+		d.answered("http", answer)
+		return d
+	}
+	r, answer := p.take(ex)
+	if r != nil {
+		d.Proxy, d.Route = r.proxy.Name, r.path()
+	}
+	if answer != nil {
+		d.answered("match", answer)
+		return d
+	}
+	if answer, by := r.pipeline.Rehearse(ex); answer != nil {
+		d.answered(by, answer)
+		return d
+	}
+	if r.servers == nil {
+		if answer := r.source.Respond(ex); answer != nil {
+			d.answered(r.source.Describe(), answer)
+			return d
+		}
+		d.By, d.Status = r.source.Describe(), ex.Response.Status
+		if body := ex.Response.Body; body != nil {
+			body.Close()
+		}
+		return d
+	}
+	list := r.servers.List()
+	d.Servers = make([]string, len(list))
+	for i, s := range list {
+		d.Servers[i] = s.URL
+	}
+	return d
+}
+
+// answered notes an answer that is made without a server.
+func (d *Decision) answered(by string, answer *exchange.Answer) {
+	d.By, d.Status, d.Reason = by, answer.Status, answer.Reason.String()
+	if d.Status == 0 {
+		d.Status = answer.Reason.Status()
+	}
+	d.Location = strings.Clone(locationOf(answer))
+}
