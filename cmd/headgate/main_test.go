@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -63,7 +64,7 @@ func hasCommand(condition string) (bool, error) {
 }
 
 // freeport NAME sets the variable NAME to an address on 127.0.0.1 that nobody
-// listens on.
+// listens on, and NAMEPORT to its number.
 func freeport(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
 		ts.Fatalf("usage: freeport NAME")
@@ -72,6 +73,7 @@ func freeport(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Defer(release)
 	ts.Setenv(args[0], fmt.Sprintf("127.0.0.1:%d", port))
+	ts.Setenv(args[0]+"PORT", strconv.Itoa(port))
 }
 
 // expand FILE... replaces $NAME in files by the script's variables.

@@ -229,3 +229,15 @@ func (c *stream) Read(p []byte) (int, error) {
 	}
 	return n, err
 }
+
+// Lookup returns the addresses of a host, and for how long they hold as far as the name
+// servers that were asked have it; below 0 if nobody told.
+func Lookup(ctx context.Context, host string) (addrs []netip.Addr, ttl time.Duration, err error) {
+	found, ttl, err := asker{}.host(ctx, host, 0)
+	for _, e := range found {
+		for _, a := range e.Addresses {
+			addrs = append(addrs, a.Addr())
+		}
+	}
+	return addrs, ttl, err
+}

@@ -1,0 +1,364 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"os/signal"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"headgate/internal/control"
+	"headgate/internal/ports"
+)
+
+// cutoverFlags are the flags of the command cutover.
+type cutoverFlags struct {
+	reach              *reach
+	http, https, http3 *string
+	confirm, wait      *time.Duration
+	report             *string
+	yes, back, noDNS   *bool
+	maxErrors          *float64
+	minHealthy         *float64
+}
+
+func newCutover() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "cutover --http 80 --https 443 | --back",
+		Short: "Take over the ports of another proxy",
+		Long: `cutover gives the ports of the headgate that runs the numbers of the proxy that it takes
+over from, all in one change. It first shows who has the new addresses, how the
+certificates and the DNS of the hosts stand, and asks. With --wait it waits until the
+old proxy has let go. Open requests on the old addresses are finished.
+
+The change has to be confirmed within --confirm. The command watches the share of answers
+with 5xx and of healthy servers for three quarters of that time, and then confirms; below
+its bounds the ports before come back at once. They also come back when the command is
+interrupted and nobody runs headgate confirm, and at the next start when the process was
+killed. --yes asks nothing and returns when the change is in force.
+
+--back gives the ports the addresses that they had before the last cutover. All else that
+was changed since stays.` + reachHelp,
+		Example: `  headgate cutover --http 80 --https 443
+  headgate cutover --http 80 --https 443 --http3 443 --confirm 10m --wait
+  headgate cutover --http web=80 --yes && curl -f http://shop.example.com/ && headgate confirm
+  headgate cutover --back`,
+		Args: noArguments,
+	}
+	flags := cmd.Flags()
+	f := cutoverFlags{
+		reach:      addReach(cmd),
+		http:       flags.String("http", "", "`PORT` number of the http port, or NAME=PORT if there are several"),
+		https:      flags.String("https", "", "`PORT` number of the https port, or NAME=PORT"),
+		http3:      flags.String("http3", "", "`PORT` number of the http3 port, or NAME=PORT"),
+		confirm:    flags.Duration("confirm", 10*time.Minute, "the ports before come back unless the change is confirmed within this time, 10s to 1h"),
+		wait:       flags.Duration("wait", 0, "wait so long for the old proxy to let go of its ports; 10m if no time is given"),
+		report:     flags.String("report", "", "`FILE` that headgate compare -o json has written, to be shown"),
+		yes:        flags.BoolP("yes", "y", false, "ask nothing, and return when the change is in force"),
+		back:       flags.Bool("back", false, "give the ports the addresses before the last cutover"),
+		noDNS:      flags.Bool("no-dns", false, "do not look up the hosts"),
+		maxErrors:  flags.Float64("max-errors", 5, "go back when more `PERCENT` of at least 20 answers are 5xx"),
+		minHealthy: flags.Float64("min-healthy", 50, "go back when fewer `PERCENT` of the servers that were healthy are"),
+	}
+	flags.Lookup("wait").NoOptDefVal = "10m"
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if err := f.check(); err != nil {
+			return err
+		}
+		ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		to, err := f.reach.open(ctx)
+		if err != nil {
+			return err
+		}
+		defer to.close()
+		c := &cutover{cutoverFlags: f, to: to, in: cmd.InOrStdin(), out: cmd.OutOrStdout()}
+		if *f.back {
+			return c.goBack(ctx)
+		}
+		return c.run(ctx)
+	}
+	return cmd
+}
+
+func (f *cutoverFlags) check() error {
+	named := *f.http != "" || *f.https != "" || *f.http3 != ""
+	switch {
+	case *f.back && named:
+		return usage("--back finds the ports by itself; leave --http, --https and --http3 out")
+	case !*f.back && !named:
+		return usage("want --http, --https or --http3 with the port to take over, like --http 80 --https 443, or --back")
+	case *f.confirm < control.MinConfirm || *f.confirm > control.MaxConfirm:
+		return usage("--confirm is %s to %s", control.MinConfirm, control.MaxConfirm)
+	case *f.wait < 0 || *f.wait > 24*time.Hour:
+		return usage("--wait is at most 24h")
+	case *f.maxErrors < 0 || *f.maxErrors > 100 || *f.minHealthy < 0 || *f.minHealthy > 100:
+		return usage("--max-errors and --min-healthy are 0 to 100")
+	}
+	return nil
+}
+
+// cutover is one run of the command.
+type cutover struct {
+	cutoverFlags
+	to    *remote
+	in    io.Reader
+	out   io.Writer
+	moves []move
+	// status is how everything stood before the change.
+	status cutoverStatus
+}
+
+// cutoverStatus is what is looked at of the status.
+type cutoverStatus struct {
+	control.Status
+	ETag string `json:"etag"`
+}
+
+// move is a port that gets another address.
+type move struct {
+	name     string
+	from, to netip.AddrPort
+}
+
+func (m move) String() string { return fmt.Sprintf("%s %s -> %s", m.name, m.from, m.to) }
+
+// movePattern reads what String writes.
+var movePattern = regexp.MustCompile(`(\S+) (\S+) -> (\S+?)(?:, |$)`)
+
+// The reasons that revisions tell. --back finds a cutover by the first.
+const (
+	cutoverWhy = "cutover: "
+	backWhy    = "cutover taken back: "
+)
+
+func (c *cutover) say(format string, args ...any) {
+	fmt.Fprintln(c.out, printable(fmt.Sprintf(format, args...)))
+}
+
+// run takes over.
+func (c *cutover) run(ctx context.Context) error {
+	if err := c.to.ask(ctx, http.MethodGet, "/status", nil, &c.status); err != nil {
+		return err
+	}
+	for _, w := range []struct{ protocol, want string }{{"http", *c.http}, {"https", *c.https}, {"http3", *c.http3}} {
+		if w.want == "" {
+			continue
+		}
+		m, err := c.choose(w.protocol, w.want)
+		if err != nil {
+			return err
+		}
+		if m.from != m.to {
+			c.moves = append(c.moves, m)
+		}
+	}
+	if len(c.moves) == 0 {
+		c.say("the ports have these numbers already; nothing was changed")
+		return nil
+	}
+	if err := c.preconditions(ctx); err != nil {
+		return err
+	}
+	c.say("the ports before come back when more than %g %% of at least %d answers are 5xx, when fewer than %g %% of the servers that are healthy now are, or after %s without a confirmation", *c.maxErrors, minAnswers, *c.minHealthy, *c.confirm)
+	if !*c.yes && !c.asked("take over?") {
+		return errors.New("nothing was changed")
+	}
+	before, err := c.to.counts(ctx)
+	if err != nil {
+		return err
+	}
+	done, err := c.apply(ctx, c.moves, cutoverWhy, *c.confirm)
+	if err != nil {
+		return err
+	}
+	c.say("revision %s is in force until %s", done.Revision, done.Until.Local().Format(time.DateTime))
+	if *c.yes {
+		c.say("headgate confirm makes it stay, headgate cutover --back takes it back")
+		return nil
+	}
+	return c.watch(ctx, done, before)
+}
+
+// choose finds the port of a protocol that gets a number.
+func (c *cutover) choose(protocol, want string) (m move, err error) {
+	name, text, named := strings.Cut(want, "=")
+	if !named {
+		name, text = "", want
+	}
+	number, err := strconv.ParseUint(text, 10, 16)
+	if err != nil || number == 0 {
+		return m, usage("invalid --%s %q, want a port number like 80, or NAME=80", protocol, want)
+	}
+	var found []ports.State
+	for _, p := range c.status.Ports {
+		if string(p.Protocol) == protocol && p.State != "draining" && p.State != "inactive" && (!named || p.Name == name) {
+			found = append(found, p)
+		}
+	}
+	switch {
+	case len(found) == 0 && named:
+		return m, fmt.Errorf("there is no active port %s with protocol %s; headgate status lists the ports", name, protocol)
+	case len(found) == 0:
+		return m, fmt.Errorf("there is no active port with protocol %s; add one to the configuration, on any address", protocol)
+	case len(found) > 1:
+		return m, fmt.Errorf("ports %s and %s have protocol %s; say which by --%s NAME=%d", found[0].Name, found[1].Name, protocol, protocol, number)
+	}
+	m.name = found[0].Name
+	if m.from, err = netip.ParseAddrPort(found[0].Address); err != nil {
+		return m, fmt.Errorf("read the address of port %s: %w", m.name, err)
+	}
+	m.to = netip.AddrPortFrom(m.from.Addr(), uint16(number))
+	return m, nil
+}
+
+// asked asks a question, and reports whether the answer is yes.
+func (c *cutover) asked(question string) bool {
+	fmt.Fprintf(c.out, "%s [y/N] ", question)
+	line, _ := bufio.NewReader(io.LimitReader(c.in, 1024)).ReadString('\n') // no answer is no
+	answer := strings.ToLower(strings.TrimSpace(line))
+	return answer == "y" || answer == "yes"
+}
+
+// edits are the edits of moves, in one change.
+func edits(moves []move) any {
+	type edit struct {
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		Value string `json:"value"`
+	}
+	var in struct {
+		Edits []edit `json:"edits"`
+	}
+	for _, m := range moves {
+		in.Edits = append(in.Edits, edit{"set", "ports." + m.name + ".address", m.to.String()})
+	}
+	return in
+}
+
+// retryBusy is how long it takes until a busy address is tried again.
+const retryBusy = 250 * time.Millisecond
+
+// apply moves ports in one change. While an address is busy it waits for as long as the
+// flags say.
+func (c *cutover) apply(ctx context.Context, moves []move, why string, within time.Duration) (*answered, error) {
+	words := make([]string, len(moves))
+	for i, m := range moves {
+		words[i] = m.String()
+	}
+	q := url.Values{"why": {why + strings.Join(words, ", ")}}
+	if within > 0 {
+		q.Set("confirm_within", within.String())
+	}
+	end, told := time.Now().Add(*c.wait), false
+	for {
+		var done answered
+		err := c.to.change(ctx, http.MethodPost, "/config/edits?"+q.Encode(), c.status.ETag, edits(moves), &done)
+		if err == nil || !busy(err) || !time.Now().Before(end) {
+			return &done, err
+		}
+		if !told {
+			told = true
+			c.say("waiting up to %s: %v", *c.wait, err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil, errors.New("interrupted while the ports were busy; nothing was changed")
+		case <-time.After(retryBusy):
+		}
+	}
+}
+
+// busy reports whether a change was refused since somebody has an address.
+func busy(err error) bool {
+	var r *refusal
+	return errors.As(err, &r) && r.Code == "not_applied" && strings.Contains(r.Detail, "address already in use")
+}
+
+// goBack gives ports the addresses before the last cutover.
+func (c *cutover) goBack(ctx context.Context) error {
+	if err := c.to.ask(ctx, http.MethodGet, "/status", nil, &c.status); err != nil {
+		return err
+	}
+	last, err := c.last(ctx)
+	if err != nil {
+		return err
+	}
+	if p := c.status.Pending; p != nil && strings.TrimLeft(p.Revision, "0") == strconv.Itoa(last.Number) {
+		if !*c.yes && !c.asked("go back to the ports before revision "+p.Revision+"?") {
+			return errors.New("nothing was changed")
+		}
+		return c.revert(ctx, p.Revision)
+	}
+	var moves []move
+	for _, found := range movePattern.FindAllStringSubmatch(strings.TrimPrefix(last.Why, cutoverWhy), -1) {
+		from, err1 := netip.ParseAddrPort(found[2])
+		to, err2 := netip.ParseAddrPort(found[3])
+		if err1 != nil || err2 != nil {
+			continue
+		}
+		for _, p := range c.status.Ports {
+			if p.Name == found[1] && p.Address == to.String() && p.State != "draining" {
+				moves = append(moves, move{p.Name, to, from})
+			}
+		}
+	}
+	if len(moves) == 0 {
+		return fmt.Errorf("the ports of the cutover of revision %d have other addresses by now; nothing was changed", last.Number)
+	}
+	for _, m := range moves {
+		c.say("port %s", m)
+	}
+	if !*c.yes && !c.asked("go back?") {
+		return errors.New("nothing was changed")
+	}
+	done, err := c.apply(ctx, moves, backWhy, 0)
+	if err != nil {
+		return err
+	}
+	c.say("revision %s is in force; start the old proxy", done.Revision)
+	return nil
+}
+
+// last returns the last cutover that was not taken back.
+func (c *cutover) last(ctx context.Context) (*revision, error) {
+	var page struct {
+		Items []revision `json:"items"`
+	}
+	if err := c.to.ask(ctx, http.MethodGet, "/revisions?limit=1000", nil, &page); err != nil {
+		return nil, err
+	}
+	for i := range page.Items {
+		r := &page.Items[i]
+		if strings.HasPrefix(r.Why, backWhy) {
+			break
+		}
+		if strings.HasPrefix(r.Why, cutoverWhy) && r.State != "rolled_back" {
+			return r, nil
+		}
+	}
+	return nil, errors.New("there is no cutover that could be taken back; headgate rollback goes back to any revision")
+}
+
+// revert takes a change back at once that waits.
+func (c *cutover) revert(ctx context.Context, revision string) error {
+	began := time.Now()
+	if err := c.to.ask(ctx, http.MethodPost, "/revert", map[string]string{"revision": revision}, &json.RawMessage{}); err != nil {
+		return fmt.Errorf("take revision %s back: %w", revision, err)
+	}
+	c.say("the ports before are back, after %s", time.Since(began).Round(time.Millisecond))
+	return nil
+}

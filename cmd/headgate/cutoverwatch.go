@@ -1,0 +1,257 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"headgate/internal/control"
+	"headgate/internal/cutover/compare"
+	"headgate/internal/file"
+	"headgate/internal/server/resolve"
+)
+
+// The bounds of what is looked at before a cutover, and after it.
+const (
+	minAnswers   = 20 // fewer say nothing about a share
+	watchEvery   = time.Second
+	maxHosts     = 20
+	lookupTime   = 5 * time.Second
+	maxReport    = 256 << 20
+	longestTTL   = 5 * time.Minute
+	maxTroubles  = 20
+	failedChecks = 5
+)
+
+// preconditions shows what decides about the success of a cutover. Its error is that
+// of a change that can never be made.
+func (c *cutover) preconditions(ctx context.Context) error {
+	for _, m := range c.moves {
+		c.say("port %s", m)
+	}
+	err := c.to.change(ctx, http.MethodPost, "/config/plan", c.status.ETag, edits(c.moves), &json.RawMessage{})
+	switch {
+	case busy(err) && *c.wait > 0:
+		c.say("not free yet: %v", err)
+	case err != nil:
+		return err
+	default:
+		c.say("the new addresses are free")
+	}
+	if c.status.Pending != nil {
+		return fmt.Errorf("revision %s waits to be confirmed; run headgate confirm, or wait until %s", c.status.Pending.Revision, c.status.Pending.Until.Local().Format(time.DateTime))
+	}
+	c.certificates()
+	if !*c.noDNS {
+		c.dns(ctx)
+	}
+	return c.compared()
+}
+
+// certificates tells which hosts have no certificate that clients believe.
+func (c *cutover) certificates() {
+	lines := 0
+	tell := func(format string, args ...any) {
+		if lines++; lines <= maxTroubles {
+			c.say(format, args...)
+		}
+	}
+	for _, p := range c.status.Ports {
+		if len(p.SelfSigned) > 0 && p.State != "draining" {
+			tell("certificates: port %s has a self-signed one for %s; browsers will refuse it", p.Name, strings.Join(p.SelfSigned[:min(len(p.SelfSigned), 10)], ", "))
+		}
+	}
+	for _, r := range c.status.ACME {
+		if r.Trouble != nil {
+			tell("certificates: %s is %s: %s; %s", r.Name, r.State, r.Trouble.Message, r.Trouble.Hint)
+		} else if r.NotAfter.IsZero() {
+			tell("certificates: %s is %s and has none yet; HTTP-01 needs port 80, TLS-ALPN-01 port 443", r.Name, r.State)
+		}
+	}
+	switch {
+	case lines > maxTroubles:
+		c.say("certificates: and %d more", lines-maxTroubles)
+	case lines == 0 && *c.https+*c.http3 != "":
+		c.say("certificates: ready")
+	}
+}
+
+// dns tells where the hosts lead to, and for how long that is remembered.
+func (c *cutover) dns(ctx context.Context) {
+	var hosts []string
+	for _, p := range c.status.Proxies {
+		for _, h := range p.VirtualHosts {
+			if _, err := netip.ParseAddr(h); err != nil && !strings.ContainsAny(h, "*~:/^") && strings.Contains(h, ".") && !slices.Contains(hosts, h) {
+				hosts = append(hosts, h)
+			}
+		}
+	}
+	more := max(0, len(hosts)-maxHosts)
+	hosts = hosts[:len(hosts)-more]
+	ctx, cancel := context.WithTimeout(ctx, lookupTime)
+	defer cancel()
+	lines := make([]string, len(hosts))
+	var all sync.WaitGroup
+	for i, h := range hosts {
+		all.Go(func() { lines[i] = lookup(ctx, h) })
+	}
+	all.Wait()
+	for _, line := range lines {
+		c.say("DNS: %s", line)
+	}
+	if more > 0 {
+		c.say("DNS: %d more hosts were not looked up", more)
+	}
+}
+
+func lookup(ctx context.Context, host string) string {
+	addrs, ttl, err := resolve.Lookup(ctx, host)
+	if err != nil {
+		return fmt.Sprintf("%s cannot be looked up: %v", host, err)
+	}
+	words := make([]string, 0, len(addrs))
+	for _, a := range addrs[:min(len(addrs), 4)] {
+		words = append(words, a.String())
+	}
+	line := host + " is at " + strings.Join(words, ", ")
+	switch {
+	case ttl < 0:
+		return line
+	case ttl > longestTTL:
+		return fmt.Sprintf("%s for %s more; if its record is to change, lower its TTL to 5m a day ahead", line, ttl)
+	}
+	return fmt.Sprintf("%s for %s more", line, ttl)
+}
+
+// compared tells what the report of a comparison says.
+func (c *cutover) compared() error {
+	if *c.report == "" {
+		return nil
+	}
+	data, err := file.Read(*c.report, maxReport, "a report has at most 256 MiB")
+	if err != nil {
+		return err
+	}
+	var r compare.Report
+	if err := json.Unmarshal(data, &r); err != nil || r.Requests == 0 {
+		return fmt.Errorf("%s is no report of headgate compare -o json", *c.report)
+	}
+	c.say("compare: %d of %d requests were answered alike, on %s", r.Ready, r.Requests, r.Began.Local().Format(time.DateTime))
+	return nil
+}
+
+// counts are what was answered until a moment.
+type counts struct {
+	Begin  time.Time `json:"begin"`
+	Points []struct {
+		Time         time.Time `json:"time"`
+		Requests     int64     `json:"requests"`
+		ServerErrors int64     `json:"errors_5xx"`
+	} `json:"points"`
+}
+
+// counts asks what was answered in the last hour.
+func (to *remote) counts(ctx context.Context) (*counts, error) {
+	var n counts
+	return &n, to.ask(ctx, http.MethodGet, "/series?step=10s&period=1h", nil, &n)
+}
+
+// since returns how many answers there were after others were counted, and how many of
+// them were 5xx.
+func (n *counts) since(before *counts) (requests, failed int64) {
+	was := map[int64][2]int64{}
+	var last time.Time
+	for _, p := range before.Points {
+		was[p.Time.UnixNano()] = [2]int64{p.Requests, p.ServerErrors}
+		last = p.Time
+	}
+	for _, p := range n.Points {
+		if p.Time.Before(last) {
+			continue
+		}
+		w := was[p.Time.UnixNano()]
+		requests += max(0, p.Requests-w[0])
+		failed += max(0, p.ServerErrors-w[1])
+	}
+	return requests, failed
+}
+
+func healthyServers(s *control.Status) (n int) {
+	for _, p := range s.Proxies {
+		n += p.Healthy
+	}
+	return n
+}
+
+// watch looks after a cutover, and confirms it or takes it back.
+func (c *cutover) watch(ctx context.Context, done *answered, before *counts) error {
+	end := time.Now().Add(time.Until(done.Until) * 3 / 4)
+	c.say("watching until %s", end.Local().Format(time.DateTime))
+	was, failures := healthyServers(&c.status.Status), 0
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for time.Now().Before(end) {
+		select {
+		case <-ctx.Done():
+			c.say("no longer watching: headgate confirm makes revision %s stay, else the ports before come back by %s", done.Revision, done.Until.Local().Format(time.DateTime))
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+		trouble, err := c.trouble(ctx, done, before, was)
+		switch {
+		case errors.Is(err, errNotPending):
+			c.say("%v", err)
+			return nil
+		case ctx.Err() != nil:
+		case err != nil:
+			if failures++; failures >= failedChecks {
+				return fmt.Errorf("%w; the ports before come back by themselves, at the latest by %s", err, done.Until.Local().Format(time.DateTime))
+			}
+		case trouble != "":
+			c.say("%s", trouble)
+			if err := c.revert(ctx, done.Revision); err != nil {
+				return err
+			}
+			return errors.New("the cutover was taken back")
+		default:
+			failures = 0
+		}
+	}
+	if err := c.to.ask(ctx, http.MethodPost, "/confirm", map[string]string{"revision": done.Revision}, &json.RawMessage{}); err != nil {
+		return err
+	}
+	c.say("revision %s stays; keep the old proxy's configuration until you are sure, and go back by headgate cutover --back", done.Revision)
+	return nil
+}
+
+// errNotPending says that somebody else has decided.
+var errNotPending = errors.New("the change was confirmed or taken back by somebody else")
+
+// trouble tells which bound is crossed, "" for none.
+func (c *cutover) trouble(ctx context.Context, done *answered, before *counts, was int) (string, error) {
+	var now cutoverStatus
+	if err := c.to.ask(ctx, http.MethodGet, "/status", nil, &now); err != nil {
+		return "", err
+	}
+	if now.Pending == nil || now.Pending.Revision != done.Revision {
+		return "", errNotPending
+	}
+	if is := healthyServers(&now.Status); was > 0 && float64(is)*100 < *c.minHealthy*float64(was) {
+		return fmt.Sprintf("%d of the %d servers that were healthy are, below %g %%", is, was, *c.minHealthy), nil
+	}
+	n, err := c.to.counts(ctx)
+	if err != nil {
+		return "", err
+	}
+	if all, failed := n.since(before); all >= minAnswers && float64(failed)*100 > *c.maxErrors*float64(all) {
+		return fmt.Sprintf("%d of %d answers since the cutover are 5xx, more than %g %%", failed, all, *c.maxErrors), nil
+	}
+	return "", nil
+}
