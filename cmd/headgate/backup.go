@@ -41,7 +41,7 @@ Where no headgate runs, the state directory is read itself.`,
 	from := cmd.Flags().String("passphrase-file", "", "`FILE` whose one line is the passphrase")
 	_ = cmd.MarkFlagFilename("passphrase-file") // the flag exists
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		passphrase, err := readPassphrase(cmd, *from)
+		passphrase, err := readPassphrase(cmd, *from, "leaves it unsealed")
 		if err != nil {
 			return err
 		}
@@ -97,13 +97,13 @@ func keepAs(temp *os.File, name string) error {
 
 // readPassphrase reads a passphrase from a file, or asks at a terminal; else there is
 // none.
-func readPassphrase(cmd *cobra.Command, from string) (string, error) {
+func readPassphrase(cmd *cobra.Command, from, empty string) (string, error) {
 	if from == "" {
 		in, ok := cmd.InOrStdin().(*os.File)
 		if !ok || !term.IsTerminal(int(in.Fd())) {
 			return "", nil
 		}
-		fmt.Fprintln(cmd.ErrOrStderr(), "The passphrase of the archive; empty leaves it unsealed.")
+		fmt.Fprintln(cmd.ErrOrStderr(), "The passphrase of the archive; empty "+empty+".")
 		return readPassword(cmd)
 	}
 	data, err := file.Read(from, maxPassphrase, fmt.Sprintf("a passphrase has at most %d", maxPassphrase))

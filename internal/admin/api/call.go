@@ -52,6 +52,8 @@ type row struct {
 	// stream does it when the answer is a stream: of events, or of the type media.
 	stream func(*call) error
 	media  string
+	// upload is the type of a body that handle reads itself, "" for none.
+	upload string
 
 	// kind is the kind of the document objects that the row is about, nil for none;
 	// gives says that the answer is such an object.

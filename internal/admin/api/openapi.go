@@ -83,6 +83,9 @@ func (d *specification) operation(r *row) bag {
 	if p := parameters(r); len(p) > 0 {
 		op["parameters"] = p
 	}
+	if r.upload != "" {
+		op["requestBody"] = bag{"required": true, "content": bag{r.upload: bag{"schema": bag{"type": "string", "format": "binary"}}}}
+	}
 	if r.in != nil {
 		kind := "application/json"
 		if r.current != nil || r.merge {
@@ -131,6 +134,9 @@ func parameters(r *row) []bag {
 	}
 	if r.match {
 		all = append(all, bag{"name": "If-Match", "in": "header", "required": true, "description": "The ETag of the object that was seen, or *.", "schema": bag{"type": "string"}})
+	}
+	if r.upload != "" {
+		all = append(all, bag{"name": passphraseField, "in": "header", "description": "The passphrase of an archive that is sealed, in base64.", "schema": bag{"type": "string"}})
 	}
 	return all
 }
@@ -189,6 +195,9 @@ func (r *row) statuses() []int {
 	}
 	if r.in != nil {
 		all = append(all, 413, 415)
+	}
+	if r.upload != "" {
+		all = append(all, 413)
 	}
 	if r.match || r.in != nil && r.access == admin || r.area == areaConfig {
 		all = append(all, 409, 412)

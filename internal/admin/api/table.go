@@ -97,8 +97,10 @@ func (a *API) table() []row {
 		{method: del, path: "/tokens/{name}", access: admin, area: areaOperators, match: true, dry: true, handle: a.revokeToken,
 			about: "Revokes a token."},
 
-		{method: post, path: "/backup", access: admin, area: areaBackup, in: of[backupInput](), media: "application/octet-stream", stream: a.backup,
+		{method: post, path: "/backup", access: admin, area: areaBackup, in: of[backupInput](), media: archiveMedia, stream: a.backup,
 			about: "Gives one archive of everything in the state directory."},
+		{method: post, path: "/restore", access: admin, area: areaBackup, out: of[changeBody](), upload: archiveMedia, match: true, write: true, dry: true, query: changeQuery[1:], conflict: true, handle: a.restore,
+			about: "Takes an archive, and puts its documents in force as a change, with its users, tokens and certificates. All sessions end. If-Match names the ETag of the configuration."},
 		{method: get, path: "/audit", access: admin, area: areaOperators, out: of[auditBody](), list: true, query: auditQuery, handle: a.audit,
 			about: "Tells who did what, the newest first, with before and after."},
 		{method: get, path: "/discovery", access: viewer, area: areaStatus, out: of[discoveryBody](), handle: a.discovery,

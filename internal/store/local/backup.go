@@ -234,7 +234,11 @@ func unpack(ctx context.Context, r io.Reader, passphrase, into string) error {
 		if !isStateFile(h.Name) || h.Typeflag != tar.TypeReg {
 			return fmt.Errorf("the archive holds %q, which is no file of the state", h.Name)
 		}
-		if have[h.Name], err = unpackFile(filepath.Join(into, filepath.FromSlash(h.Name)), t); err != nil {
+		have[h.Name], err = unpackFile(filepath.Join(into, filepath.FromSlash(h.Name)), t)
+		if onDisk := (*fs.PathError)(nil); err != nil && !errors.As(err, &onDisk) {
+			return fmt.Errorf("the archive is cut off or damaged: %w", err)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -283,7 +287,7 @@ func unpackFile(path string, r io.Reader) (c content, err error) {
 func checkManifest(r io.Reader, have map[string]content) error {
 	var m manifest
 	if err := json.NewDecoder(r).Decode(&m); err != nil {
-		return fmt.Errorf("the archive's manifest cannot be read: %v", err)
+		return fmt.Errorf("the archive is cut off or damaged: its manifest cannot be read: %w", err)
 	}
 	if m.Version > Version {
 		return fmt.Errorf("the archive has version %d, this headgate knows versions up to %d: restore it with a newer one", m.Version, Version)
@@ -292,6 +296,9 @@ func checkManifest(r io.Reader, have map[string]content) error {
 		if have[name] != want {
 			return fmt.Errorf("the archive's file %s is missing or damaged", name)
 		}
+	}
+	if _, ok := have[dbName]; !ok {
+		return fmt.Errorf("the archive has no %s: it is no whole backup", dbName)
 	}
 	if len(have) != len(m.Files) {
 		return errors.New("the archive holds files that its manifest does not tell of")

@@ -98,9 +98,13 @@ type Store struct {
 	point func(string)
 	keys  *keyring
 	lock  *os.File // nil where no file can be made
+	// outside is the key of the secrets, "" if it is in the directory.
+	outside string
 	stop  context.CancelFunc
 	done  chan struct{}
 
+	// archive is held while an archive is unpacked and open.
+	archive sync.Mutex
 	// writer is held for the whole of a commit.
 	writer sync.Mutex
 	// mu guards the file that is open, and makes entries in files change together
@@ -132,7 +136,7 @@ var _ store.Store = (*Store)(nil)
 // is no directory and none can be made; everything else that is wrong with it is
 // told by Trouble, and what can be read is.
 func Open(o Options) (*Store, error) {
-	s := &Store{dir: o.Dir, node: o.Node, log: o.Log, clock: o.Clock, point: o.Point, done: make(chan struct{})}
+	s := &Store{dir: o.Dir, node: o.Node, log: o.Log, clock: o.Clock, point: o.Point, outside: o.Key, done: make(chan struct{})}
 	s.defaults()
 	mkdirErr := os.MkdirAll(s.dir, 0o700)
 	if info, err := os.Stat(s.dir); err != nil || !info.IsDir() {

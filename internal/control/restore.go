@@ -1,0 +1,197 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"headgate/internal/config"
+	"headgate/internal/store"
+	"headgate/internal/store/history"
+	"headgate/internal/store/local"
+)
+
+// Archive is a backup on its way back. Its documents are for an Edit: Begin puts what
+// these may need before it, and after it Finish restores the rest, or Undo takes back
+// what Begin did. Close it.
+type Archive struct {
+	control *Control
+	from    *local.Archive
+	docs    []history.Document
+	added   []string // keys that Begin has put
+}
+
+// ErrNoDocuments says that an archive holds no configuration.
+var ErrNoDocuments = errors.New("the archive holds no configuration")
+
+// OpenArchive unpacks an archive and reads the documents that were in force when it was
+// made. Nothing else is touched.
+func (c *Control) OpenArchive(ctx context.Context, r io.Reader, passphrase string) (*Archive, error) {
+	from, err := c.state.OpenArchive(ctx, r, passphrase)
+	if err != nil {
+		return nil, err
+	}
+	a := &Archive{control: c, from: from}
+	if a.docs, err = headOf(ctx, from); err != nil {
+		from.Close()
+		return nil, fmt.Errorf("restore: %w; nothing was changed", err)
+	}
+	return a, nil
+}
+
+// headOf returns the documents of the newest revision in a store.
+func headOf(ctx context.Context, from *local.Archive) ([]history.Document, error) {
+	h, err := history.Open(ctx, history.Options{Store: from, Dir: from.Dir()})
+	if err != nil {
+		return nil, err
+	}
+	r, ok := h.Head()
+	if !ok || len(r.Documents) == 0 {
+		return nil, ErrNoDocuments
+	}
+	return h.Documents(ctx, r.Number)
+}
+
+// Close removes what was unpacked.
+func (a *Archive) Close() error { return a.from.Close() }
+
+// Documents returns the documents of the archive under the names that they have here:
+// the same path or the same file name; where there is one document here and one in the
+// archive, it is that. In a folder, documents that are not in the archive are removed.
+func (a *Archive) Documents(now config.Documents) (config.Documents, error) {
+	out := config.Documents{Dir: now.Dir}
+	one := len(now.List) == 1 && len(a.docs) == 1
+	for _, d := range a.docs {
+		name := ""
+		for _, have := range now.List {
+			if full, err := filepath.Abs(have.Name); one || err == nil && full == d.Name || filepath.Base(have.Name) == filepath.Base(d.Name) {
+				name = have.Name
+				break
+			}
+		}
+		switch {
+		case name != "":
+		case filepath.Clean(now.Dir) == filepath.Clean(a.control.source.Path()): // a folder
+			name = filepath.Join(now.Dir, filepath.Base(d.Name))
+		default:
+			return now, fmt.Errorf("the archive has the documents %s, and this headgate serves one file: start it with a folder as --config, and restore again", a.names())
+		}
+		if slices.ContainsFunc(out.List, func(o config.Document) bool { return o.Name == name }) {
+			return now, fmt.Errorf("two documents of the archive have the name %s", filepath.Base(name))
+		}
+		out.List = append(out.List, config.Document{Name: name, Data: d.Data})
+	}
+	return out, nil
+}
+
+func (a *Archive) names() string {
+	var all []string
+	for _, d := range a.docs {
+		all = append(all, filepath.Base(d.Name))
+	}
+	return strings.Join(all, ", ")
+}
+
+// What Begin puts if it is absent. A certificate that is here is newer, or was put here
+// by somebody.
+var restoredIfAbsent = []string{store.PrefixCertificate, store.PrefixAccount, store.KeySticky}
+
+// Begin puts certificates, and the accounts that they are ordered with, that are not
+// here.
+func (a *Archive) Begin(ctx context.Context) error {
+	var put []store.Entry
+	for _, prefix := range restoredIfAbsent {
+		entries, _, err := a.from.Snapshot(ctx, prefix)
+		if err != nil {
+			return err
+		}
+		for _, e := range entries {
+			if _, err := a.control.state.Get(ctx, e.Key); errors.Is(err, store.ErrNotFound) {
+				put = append(put, e)
+			} else if err != nil {
+				return err
+			}
+		}
+	}
+	for _, e := range put {
+		a.added = append(a.added, e.Key)
+	}
+	if err := a.commit(ctx, put, nil); err != nil {
+		return errors.Join(err, a.Undo(context.WithoutCancel(ctx)))
+	}
+	return nil
+}
+
+// Undo takes back what Begin has put.
+func (a *Archive) Undo(ctx context.Context) error {
+	gone := a.added
+	a.added = nil
+	return a.commit(ctx, nil, gone)
+}
+
+// Finish restores users and tokens: those of the archive are there afterwards and no
+// others, and all sessions end. An archive without users leaves those that are here, so
+// that nobody else becomes the first.
+func (a *Archive) Finish(ctx context.Context) error {
+	users, err := a.from.List(ctx, store.PrefixUser, "", 1)
+	if err != nil || len(users) == 0 {
+		return err
+	}
+	var put []store.Entry
+	var gone []string
+	for _, prefix := range []string{store.PrefixUser, store.PrefixToken} {
+		wanted, _, err := a.from.Snapshot(ctx, prefix)
+		if err != nil {
+			return err
+		}
+		put = append(put, wanted...)
+		have, _, err := a.control.state.Snapshot(ctx, prefix)
+		if err != nil {
+			return err
+		}
+		for _, e := range have {
+			if !slices.ContainsFunc(wanted, func(w store.Entry) bool { return w.Key == e.Key }) {
+				gone = append(gone, e.Key)
+			}
+		}
+	}
+	sessions, _, err := a.control.state.Snapshot(ctx, store.PrefixSession)
+	if err != nil {
+		return err
+	}
+	for _, e := range sessions {
+		gone = append(gone, e.Key)
+	}
+	return a.commit(ctx, put, gone)
+}
+
+// inCommit is how many entries are put or deleted in one commit, and how many bytes.
+const (
+	inCommit      = store.MaxOperations
+	bytesInCommit = store.MaxChange / 2
+)
+
+// commit puts entries and deletes keys, in as many commits as it takes.
+func (a *Archive) commit(ctx context.Context, put []store.Entry, gone []string) error {
+	for len(put)+len(gone) > 0 {
+		c := store.Change{Why: "restore"}
+		size := 0
+		for len(put) > 0 && len(c.Put) < inCommit && (size == 0 || size+len(put[0].Value) <= bytesInCommit) {
+			c.Put = append(c.Put, store.Entry{Key: put[0].Key, Value: put[0].Value, Expires: put[0].Expires})
+			size += len(put[0].Value)
+			put = put[1:]
+		}
+		if len(put) == 0 {
+			n := min(len(gone), inCommit-len(c.Put))
+			c.Delete, gone = gone[:n], gone[n:]
+		}
+		if _, err := a.control.state.Commit(ctx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}

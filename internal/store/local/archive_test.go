@@ -1,0 +1,95 @@
+package local
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"headgate/internal/store"
+)
+
+func TestAnArchiveIsReadBesideTheStoreInUse(t *testing.T) {
+	_, archive := backed(t, "correct horse")
+	dir := t.TempDir()
+	s := openDir(t, Options{Dir: dir})
+	defer s.Close()
+	commitOne(t, s, "user/0", "here")
+	a, err := s.OpenArchive(t.Context(), bytes.NewReader(archive), "correct horse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := valueOf(t, a.Store, "user/3"); got != strings.Repeat("u", 3000) {
+		t.Errorf("a user of the archive has %d bytes", len(got))
+	}
+	if got := valueOf(t, a.Store, "certificate/3.example"); got != "pem 3" {
+		t.Errorf("a certificate of the archive is %q", got)
+	}
+	if _, err := s.OpenArchive(t.Context(), bytes.NewReader(archive), "correct horse"); !errors.Is(err, ErrArchiveOpen) {
+		t.Errorf("a second archive at the same time: %v", err)
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got := valueOf(t, s, "user/0"); got != "here" {
+		t.Errorf("the store has %q now", got)
+	}
+	if _, err := os.Stat(filepath.Join(dir, restoringName)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("something is left of the archive: %v", err)
+	}
+}
+
+func TestArchivesThatDoNotFitAreRefused(t *testing.T) {
+	_, plain := backed(t, "")
+	_, sealed := backed(t, "correct horse")
+	flipped := bytes.Clone(plain)
+	flipped[len(flipped)/2] ^= 1
+	newer := func(version int) []byte {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		w := &archive{tar: tar.NewWriter(z), manifest: manifest{Version: version, Files: map[string]content{}}}
+		if err := errors.Join(w.add(versionName, fmt.Appendln(nil, version)), w.end(), w.tar.Close(), z.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	for what, c := range map[string]struct {
+		archive          []byte
+		passphrase, want string
+	}{
+		"no archive":         {[]byte("version: 1\n"), "", "it is no backup of headgate"},
+		"nothing":            {nil, "", "it is no backup of headgate"},
+		"another passphrase": {sealed, "battery staple", "the passphrase is wrong"},
+		"no passphrase":      {sealed, "", "give its passphrase"},
+		"cut off":            {plain[:len(plain)/2], "", "cut off or damaged"},
+		"sealed and cut off": {sealed[:len(sealed)/2], "correct horse", "the passphrase is wrong, or the archive is damaged"},
+		"a bit is flipped":   {flipped, "", "damaged"},
+		"a newer version":    {newer(Version + 1), "", "restore it with a newer one"},
+		"no database":        {newer(Version), "", "it is no whole backup"},
+	} {
+		dir := t.TempDir()
+		s := openDir(t, Options{Dir: dir})
+		commitOne(t, s, "user/0", "here")
+		_, err := s.OpenArchive(t.Context(), bytes.NewReader(c.archive), c.passphrase)
+		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "nothing was changed") {
+			t.Errorf("%s: %v", what, err)
+		}
+		if errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("%s: the disk is blamed: %v", what, err)
+		}
+		if got := valueOf(t, s, "user/0"); got != "here" {
+			t.Errorf("%s: the store has %q now", what, got)
+		}
+		if _, err := os.Stat(filepath.Join(dir, restoringName)); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%s: something is left of the archive: %v", what, err)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
