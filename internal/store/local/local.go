@@ -100,8 +100,8 @@ type Store struct {
 	lock  *os.File // nil where no file can be made
 	// outside is the key of the secrets, "" if it is in the directory.
 	outside string
-	stop  context.CancelFunc
-	done  chan struct{}
+	stop    context.CancelFunc
+	done    chan struct{}
 
 	// archive is held while an archive is unpacked and open.
 	archive sync.Mutex
