@@ -182,7 +182,7 @@ func (e *exporter) deliver(ctx context.Context, body []byte) error {
 	for try := 1; ; try++ {
 		ended := ctx.Err() != nil
 		wait, err := e.send(ctx, body)
-		if err == nil || ended || errors.As(err, new(refused)) || try >= maxTries && ctx.Err() == nil {
+		if err == nil || ended || errors.As(err, new(refused)) || try >= maxTries {
 			return err
 		}
 		if wait == 0 {
@@ -200,12 +200,12 @@ func (e *exporter) deliver(ctx context.Context, body []byte) error {
 
 // send tries once. It returns how long the collector wants to be left alone.
 func (e *exporter) send(ctx context.Context, body []byte) (time.Duration, error) {
-	if ctx.Err() != nil {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(context.WithoutCancel(ctx), lastTry)
-		defer cancel()
-	}
-	rq, err := http.NewRequestWithContext(ctx, http.MethodPost, e.url, bytes.NewReader(body))
+	// A try that is under way when ctx ends is not broken off at once: the collector may
+	// have taken the spans, and would get them twice.
+	request, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastTry, cancel) })()
+	rq, err := http.NewRequestWithContext(request, http.MethodPost, e.url, bytes.NewReader(body))
 	if err != nil {
 		return 0, refused{err}
 	}

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -185,22 +186,27 @@ func raw(t *testing.T, serve func(net.Conn)) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { l.Close() })
-	go func() {
+	var all sync.WaitGroup
+	t.Cleanup(func() { l.Close(); all.Wait() })
+	all.Go(func() {
 		for {
 			c, err := l.Accept()
 			if err != nil {
 				return
 			}
-			go func() { defer c.Close(); serve(c) }()
+			all.Go(func() { defer c.Close(); serve(c) })
 		}
-	}()
+	})
 	return l.Addr().String()
 }
 
 // A side that answers garbage, without end, or not at all costs no more than its
 // bounds.
 func TestHostileSides(t *testing.T) {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = z.Write(make([]byte, 64<<20))
+	z.Close()
 	for name, serve := range map[string]func(net.Conn){
 		"garbage": func(c net.Conn) { fmt.Fprint(c, "\x00\x01SSH-2.0\r\n\r\n") },
 		"endless body": func(c net.Conn) {
@@ -217,10 +223,6 @@ func TestHostileSides(t *testing.T) {
 		},
 		"silent": func(c net.Conn) { _, _ = io.Copy(io.Discard, c) },
 		"bomb": func(c net.Conn) {
-			var b bytes.Buffer
-			z := gzip.NewWriter(&b)
-			_, _ = z.Write(make([]byte, 64<<20))
-			z.Close()
 			fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", b.Len(), b.Bytes())
 		},
 	} {
