@@ -96,17 +96,9 @@ func replaceFile(name string, data []byte) error {
 	if _, err = temp.Write(data); err == nil {
 		err = temp.Chmod(info.Mode().Perm())
 	}
-	if err == nil {
-		err = temp.Sync()
-	}
-	if e := temp.Close(); err == nil {
-		err = e
-	}
-	if err == nil {
-		err = os.Rename(temp.Name(), name)
-	}
 	if err != nil {
+		temp.Close()
 		return fmt.Errorf("write %s: %w", name, err)
 	}
-	return nil
+	return keepAs(temp, name)
 }
