@@ -79,84 +79,107 @@ func (t *translator) command(name string, n *yaml.Node) error {
 	return nil
 }
 
+// label is a label of a service in either form of Compose.
+type label struct {
+	key, value string
+	line       int
+}
+
+// labelsOf returns the labels of a list or a map, in their order.
+func labelsOf(n *yaml.Node) (all []label) {
+	switch {
+	case n == nil:
+	case n.Kind == yaml.SequenceNode:
+		for _, item := range n.Content {
+			key, value, _ := strings.Cut(item.Value, "=")
+			all = append(all, label{key, value, item.Line})
+		}
+	case n.Kind == yaml.MappingNode:
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			all = append(all, label{n.Content[i].Value, n.Content[i+1].Value, n.Content[i].Line})
+		}
+	}
+	return all
+}
+
+// described is what the labels of one service describe.
+type described struct {
+	off      bool            // traefik.enable=false
+	used     bool            // there is a label of a router, service or middleware
+	services map[string]bool // as kind/name, in lower case
+	routers  []string        // as kind.routers.name
+}
+
 // labels adds the labels of one service.
 func (t *translator) labels(name, service string, s, labels *yaml.Node) error {
-	type label struct {
-		key, value string
-		line       int
-	}
-	var all []label
-	switch {
-	case labels == nil:
-		return nil
-	case labels.Kind == yaml.SequenceNode:
-		for _, n := range labels.Content {
-			key, value, _ := strings.Cut(n.Value, "=")
-			all = append(all, label{key, value, n.Line})
-		}
-	case labels.Kind == yaml.MappingNode:
-		for i := 0; i+1 < len(labels.Content); i += 2 {
-			all = append(all, label{labels.Content[i].Value, labels.Content[i+1].Value, labels.Content[i].Line})
-		}
-	}
-	used, off := false, false
-	own := map[string]bool{} // services that the labels describe
-	var routers []string
-	for _, l := range all {
-		key, ok := strings.CutPrefix(strings.ToLower(l.key), "traefik.")
-		if !ok {
-			continue
-		}
-		rest := l.key[len("traefik."):]
-		at := importer.Entry{File: name, Line: l.line, Directive: service + ": " + l.key + "=" + l.value, Verdict: importer.Same}
-		switch key {
-		case "enable":
-			off = strings.EqualFold(l.value, "false")
-			at.Note = "what is written is served"
-			t.report.Add(at)
-			continue
-		case "docker.network", "swarm.network", "docker.lbswarm", "swarm.lbswarm":
-			at.Verdict, at.Note = importer.Ignored, "servers are named by their service; headgate has to be in the same network"
-			t.report.Add(at)
-			continue
-		}
-		used = true
-		if err := t.build.label(t.root, rest, l.value, name, l.line); err != nil {
+	d := described{services: map[string]bool{}}
+	for _, l := range labelsOf(labels) {
+		if err := t.label(name, service, l, &d); err != nil {
 			return err
 		}
-		parts := strings.Split(rest, ".")
-		if len(parts) > 2 && strings.EqualFold(parts[1], "services") {
-			own[strings.ToLower(parts[0]+"/"+parts[2])] = true
-		}
-		if len(parts) > 2 && strings.EqualFold(parts[1], "routers") {
-			routers = append(routers, parts[0]+"."+parts[1]+"."+parts[2])
-		}
 	}
-	if off || !used {
+	if d.off || !d.used {
 		return nil
 	}
-	if len(own) == 0 { // Traefik makes a service of the container's name
-		own["http/"+strings.ToLower(service)] = true
+	if len(d.services) == 0 { // Traefik makes a service of the container's name
+		d.services["http/"+strings.ToLower(service)] = true
 		t.build.count++
 		t.root.below("http", name, s.Line).below("services", name, s.Line).below(service, name, s.Line).done = true
 	}
 	port := firstPort(s)
-	for id := range own {
+	for id := range d.services {
 		t.servers[id] = append(t.servers[id], fmt.Sprintf("%s:%s", service, port))
 	}
-	if len(own) == 1 {
-		for id := range own {
-			_, only, _ := strings.Cut(id, "/")
-			for _, path := range routers {
-				r := t.root.get(strings.Split(path, ".")...)
-				if !r.get("service").is() {
-					r.below("service", name, s.Line).value = only
-					r.get("service").done = true
-				}
+	t.onlyService(name, s.Line, &d)
+	return nil
+}
+
+// label adds one label, or says why there is nothing to add.
+func (t *translator) label(name, service string, l label, d *described) error {
+	key, ok := strings.CutPrefix(strings.ToLower(l.key), "traefik.")
+	if !ok {
+		return nil
+	}
+	rest := l.key[len("traefik."):]
+	at := importer.Entry{File: name, Line: l.line, Directive: service + ": " + l.key + "=" + l.value, Verdict: importer.Same}
+	switch key {
+	case "enable":
+		d.off = strings.EqualFold(l.value, "false")
+		at.Note = "what is written is served"
+		t.report.Add(at)
+		return nil
+	case "docker.network", "swarm.network", "docker.lbswarm", "swarm.lbswarm":
+		at.Verdict, at.Note = importer.Ignored, "servers are named by their service; headgate has to be in the same network"
+		t.report.Add(at)
+		return nil
+	}
+	d.used = true
+	if parts := strings.Split(rest, "."); len(parts) > 2 {
+		switch strings.ToLower(parts[1]) {
+		case "services":
+			d.services[strings.ToLower(parts[0]+"/"+parts[2])] = true
+		case "routers":
+			d.routers = append(d.routers, strings.Join(parts[:3], "."))
+		}
+	}
+	return t.build.label(t.root, rest, l.value, name, l.line)
+}
+
+// onlyService gives routers that name no service the only one that there is.
+func (t *translator) onlyService(name string, line int, d *described) {
+	if len(d.services) != 1 {
+		return
+	}
+	for id := range d.services {
+		_, only, _ := strings.Cut(id, "/")
+		for _, path := range d.routers {
+			r := t.root.get(strings.Split(path, ".")...)
+			if !r.get("service").is() {
+				r.below("service", name, line).value = only
+				r.get("service").done = true
 			}
 		}
 	}
-	return nil
 }
 
 // firstPort is the port that a container says it listens on: by expose, else inside of
