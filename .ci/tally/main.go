@@ -1,5 +1,6 @@
-// Tally reads the output of go test -json. It shows what failed and which packages
-// are slow, appends each test's result to a file, and fails when anything failed.
+// Tally reads the output of go test -json. It shows what failed and what is slow,
+// appends each test's result to a file, and fails when anything failed. Another file
+// gets the tests that are worth a second run.
 package main
 
 import (
@@ -9,10 +10,12 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 )
 
 func main() {
 	results := flag.String("results", os.DevNull, "`file` to which lines of result and test are appended")
+	again := flag.String("again", os.DevNull, "`file` to which lines of package and test are written that may be run once more")
 	flag.Parse()
 	file, err := os.OpenFile(*results, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
@@ -25,6 +28,10 @@ func main() {
 		os.Exit(2)
 	}
 	if err := file.Close(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(2)
+	}
+	if err := os.WriteFile(*again, []byte(t.again()), 0o644); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(2)
 	}
@@ -43,7 +50,7 @@ type event struct {
 	Elapsed    float64 // in seconds
 }
 
-// slow is from when on a package is told of, in seconds.
+// slow is from when on a package or a test is told of, in seconds.
 const slow = 15
 
 // tally follows one run of go test.
@@ -53,6 +60,8 @@ type tally struct {
 	output  map[string][]string // by test, until its result is known
 	failing map[string]bool     // packages of which a test failed
 	failed  bool
+	lost    []string // package and test, a line each, of the outermost tests that failed
+	final   bool     // something failed that a second run must not hide
 }
 
 func newTally(shown, results io.Writer) *tally {
@@ -92,21 +101,42 @@ func (t *tally) event(e event) {
 	case "build-output":
 		fmt.Fprint(t.shown, e.Output)
 	case "build-fail":
-		t.failed = true
+		t.failed, t.final = true, true
 	case "output":
 		t.output[name] = append(t.output[name], e.Output)
 	case "fail":
 		t.failed = true
 		for _, line := range t.output[name] {
 			fmt.Fprint(t.shown, line)
+			t.final = t.final || strings.Contains(line, "DATA RACE") || strings.HasPrefix(line, "panic:")
 		}
+		t.lose(e)
 		t.result(e, name)
 	case "pass", "skip":
 		t.result(e, name)
 	}
-	if e.Test == "" && e.Elapsed >= slow {
-		fmt.Fprintf(t.shown, "note: %.0f s in %s\n", e.Elapsed, e.Package)
+	if e.Elapsed >= slow && !strings.Contains(e.Test, "/") {
+		fmt.Fprintf(t.shown, "note: %.0f s in %s\n", e.Elapsed, name)
 	}
+}
+
+// lose notes what a second run would have to show. A package that failed without a
+// test of its own cannot show anything.
+func (t *tally) lose(e event) {
+	switch {
+	case e.Test == "":
+		t.final = t.final || !t.failing[e.Package]
+	case !strings.Contains(e.Test, "/"):
+		t.lost = append(t.lost, e.Package+" "+e.Test+"\n")
+	}
+}
+
+// again returns a line of package and test for each test that may be run once more.
+func (t *tally) again() string {
+	if t.final {
+		return ""
+	}
+	return strings.Join(t.lost, "")
 }
 
 // result notes a test's result. A package counts when it failed and none of its

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"strings"
 	"testing"
 )
@@ -30,6 +31,34 @@ plain text
 	}
 	if !tally.failed {
 		t.Error("got passed, want failed")
+	}
+	if got, want := tally.again(), "p TestB\n"; got != want {
+		t.Errorf("again: got %q, want %q", got, want)
+	}
+}
+
+func TestWhatASecondRunMustNotHide(t *testing.T) {
+	for name, in := range map[string]string{
+		"data race": `{"Action":"output","Package":"p","Test":"TestA","Output":"WARNING: DATA RACE\n"}
+{"Action":"fail","Package":"p","Test":"TestA"}
+{"Action":"fail","Package":"p"}
+`,
+		"panic": `{"Action":"output","Package":"p","Test":"TestA","Output":"panic: no\n"}
+{"Action":"fail","Package":"p","Test":"TestA"}
+{"Action":"fail","Package":"p"}
+`,
+		"package": `{"Action":"fail","Package":"p"}
+`,
+		"build": `{"ImportPath":"p","Action":"build-fail"}
+`,
+	} {
+		tally := newTally(io.Discard, io.Discard)
+		if err := tally.read(strings.NewReader(in)); err != nil {
+			t.Fatal(err)
+		}
+		if got := tally.again(); got != "" || !tally.failed {
+			t.Errorf("%s: again: got %q, want nothing", name, got)
+		}
 	}
 }
 
