@@ -6,7 +6,7 @@ import react from '@vitejs/plugin-react'
 import { defineConfig, type Plugin } from 'vite'
 import { firstSegments } from './src/pages/paths.ts'
 
-const out = join(import.meta.dirname, '../internal/console/dist')
+const out = join(import.meta.dirname, '../internal/admin/console/dist')
 
 /** The most that the first load may be, compressed. */
 const maxFirstLoad = 300 * 1024

@@ -13,9 +13,9 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"headgate/internal/control/review"
 	"headgate/internal/cutover/whatif"
 	"headgate/internal/file"
-	"headgate/internal/review"
 )
 
 // answered is what the API answers to a change.

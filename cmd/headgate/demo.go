@@ -14,7 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"headgate/internal/demo"
+	"headgate/cmd/headgate/demo"
 )
 
 // newDemo returns the command that shows headgate; open makes what it serves

@@ -7,8 +7,8 @@ import (
 	"os"
 
 	"headgate/internal/admin"
+	"headgate/internal/admin/console"
 	"headgate/internal/admin/watch"
-	"headgate/internal/console"
 	"headgate/internal/control"
 	"headgate/internal/metrics"
 	"headgate/internal/ports/listen"

@@ -15,12 +15,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"headgate/internal/config"
+	"headgate/internal/cutover/importer"
+	"headgate/internal/cutover/importer/caddy"
+	"headgate/internal/cutover/importer/nginx"
+	"headgate/internal/cutover/importer/npm"
+	"headgate/internal/cutover/importer/traefik"
 	"headgate/internal/file"
-	"headgate/internal/importer"
-	"headgate/internal/importer/caddy"
-	"headgate/internal/importer/nginx"
-	"headgate/internal/importer/npm"
-	"headgate/internal/importer/traefik"
 )
 
 // sources are the proxies whose configurations can be read.

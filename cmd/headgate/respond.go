@@ -16,7 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"headgate/internal/demo"
+	"headgate/cmd/headgate/demo"
 )
 
 // newRespond returns the command that serves in place of an upstream.

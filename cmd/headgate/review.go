@@ -7,7 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"headgate/internal/config"
-	"headgate/internal/review"
+	"headgate/internal/control/review"
 	"headgate/internal/source/disk"
 )
 

@@ -19,7 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // choice is what of which requests is logged. It is immutable.

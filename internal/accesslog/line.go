@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // How much of a client's or server's text stands in a record, in bytes. Longer

@@ -3,7 +3,7 @@ package config
 import (
 	"strings"
 
-	"headgate/internal/matchers"
+	"headgate/internal/plan/matchers"
 	"headgate/internal/server/health"
 	"headgate/internal/setting/unit"
 	"headgate/internal/upstream"

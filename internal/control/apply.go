@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"headgate/internal/config"
+	"headgate/internal/control/review"
 	"headgate/internal/cutover/whatif"
 	"headgate/internal/plan"
 	"headgate/internal/plan/inputs"
-	"headgate/internal/review"
 	"headgate/internal/schema"
 	"headgate/internal/source"
 	"headgate/internal/store"

@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"headgate/internal/config"
+	"headgate/internal/control/review"
 	"headgate/internal/cutover/whatif"
-	"headgate/internal/review"
 	"headgate/internal/schema"
 )
 

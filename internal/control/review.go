@@ -2,8 +2,8 @@ package control
 
 import (
 	"headgate/internal/config"
+	"headgate/internal/control/review"
 	"headgate/internal/plan"
-	"headgate/internal/review"
 )
 
 // review tells the change in words, with what only the running process knows.

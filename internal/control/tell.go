@@ -3,7 +3,7 @@ package control
 import (
 	"time"
 
-	"headgate/internal/review"
+	"headgate/internal/control/review"
 )
 
 // maxLines bounds the lines that tell of one change.

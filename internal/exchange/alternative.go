@@ -3,7 +3,7 @@ package exchange
 import (
 	"sync/atomic"
 
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // Alternative tells clients of another port on which the same is served: the

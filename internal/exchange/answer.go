@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // Answer is a response that we make ourselves. An Answer that a room returns

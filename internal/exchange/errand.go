@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"time"
 
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // Errand is a request of our own: the question to an auth service, a health

@@ -9,7 +9,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/exchange/exchangetest"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // answering is a source that answers as a function says.

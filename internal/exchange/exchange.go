@@ -11,7 +11,7 @@ import (
 	"net/netip"
 	"time"
 
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // Exchange is one request and its response. It belongs to one goroutine, the

@@ -5,7 +5,7 @@ import (
 	"crypto/sha1"
 	"encoding/base64"
 
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // Clients of HTTP/2 and HTTP/3 open a WebSocket by an extended CONNECT (RFC 8441,

@@ -1,6 +1,6 @@
 package exchange
 
-import "headgate/internal/header"
+import "headgate/internal/proto/header"
 
 // Own copies what is told of the request later, when it is done, into memory of its
 // own, and forgets the fields of the response. A tunnel lives long, and the buffers

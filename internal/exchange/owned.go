@@ -1,6 +1,6 @@
 package exchange
 
-import "headgate/internal/header"
+import "headgate/internal/proto/header"
 
 // Owned tells which fields a filter answers for, so that none of them passes where
 // no filter looks: in trailers, which come when the filters are through, and in

@@ -13,7 +13,7 @@ import (
 	"headgate/internal/feature/forwardauth"
 	"headgate/internal/feature/ipfilter"
 	"headgate/internal/feature/ratelimit"
-	"headgate/internal/uri"
+	"headgate/internal/proto/uri"
 )
 
 // A path has one form here, and a server may read it as another one: "/ADMIN",

@@ -8,9 +8,9 @@ import (
 
 	"headgate/internal/config"
 	"headgate/internal/exchange"
-	"headgate/internal/matchers"
+	"headgate/internal/plan/matchers"
+	"headgate/internal/proto/uri"
 	"headgate/internal/schema"
-	"headgate/internal/uri"
 )
 
 // anyHost is the class of proxies without virtual hosts, below all others.

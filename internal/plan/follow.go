@@ -9,7 +9,7 @@ import (
 	"headgate/internal/exchange"
 	"headgate/internal/feature/redirects"
 	"headgate/internal/feature/tohttps"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // maxHops is how many redirects in a row are too many. Browsers give up after 20.

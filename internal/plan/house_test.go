@@ -8,8 +8,8 @@ import (
 
 	"headgate/internal/config"
 	"headgate/internal/exchange"
-	"headgate/internal/header"
 	"headgate/internal/plan/inputs"
+	"headgate/internal/proto/header"
 )
 
 // load reads a configuration that begins with a port "web" on 8080.

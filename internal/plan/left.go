@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
-	"headgate/internal/matchers"
+	"headgate/internal/plan/matchers"
 )
 
 // Left reports whether a route is no longer there in the plan, and how long what it

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"headgate/internal/exchange"
-	"headgate/internal/matchers"
+	"headgate/internal/plan/matchers"
 )
 
 // paths is a path table: a tree of segments. It finds the route with the longest

@@ -2,7 +2,7 @@ package plan
 
 import (
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 	"headgate/internal/setting/redact"
 )
 

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"headgate/internal/exchange/exchangetest"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 func TestTheLogSeesNoSecretsOfURLs(t *testing.T) {

@@ -12,11 +12,11 @@ import (
 	"headgate/internal/feature/cache"
 	"headgate/internal/feature/fixed"
 	"headgate/internal/feature/redirects"
-	"headgate/internal/matchers"
+	"headgate/internal/plan/matchers"
+	"headgate/internal/proto/uri"
 	"headgate/internal/schema"
 	"headgate/internal/server/health"
 	"headgate/internal/upstream"
-	"headgate/internal/uri"
 )
 
 // Route is a route of a proxy on one port.

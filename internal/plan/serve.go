@@ -4,10 +4,10 @@ import (
 	"strings"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 	"headgate/internal/proto/http1"
+	"headgate/internal/proto/uri"
 	"headgate/internal/upstream"
-	"headgate/internal/uri"
 )
 
 // serve takes an exchange whose head was read, to its end.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"headgate/internal/uri"
+	"headgate/internal/proto/uri"
 )
 
 // CheckPath tells what is wrong with a path that an operator writes (a route's,

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"headgate/internal/config"
-	"headgate/internal/matchers"
+	"headgate/internal/plan/matchers"
 )
 
 // owners are the hosts that the documents name, and whose they are.

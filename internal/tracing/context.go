@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // The names of W3C Trace Context.

@@ -9,7 +9,7 @@ import (
 
 	"headgate/internal/clock"
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // The longest texts in a span, in bytes. What is longer is cut.

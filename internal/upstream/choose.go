@@ -2,7 +2,7 @@ package upstream
 
 import (
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 	"headgate/internal/server/balance"
 )
 

@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // AppendHead appends the request head that srv gets, byte for byte, to b. The

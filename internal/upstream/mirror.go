@@ -9,7 +9,7 @@ import (
 	"unsafe"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // Mirror is a source that answers by another one, and sends copies of requests to

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
 	"headgate/internal/netconn"
+	"headgate/internal/proto/header"
 	"headgate/internal/proto/http1"
 	"headgate/internal/proto/wire"
 )

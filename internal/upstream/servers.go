@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 	"headgate/internal/server/balance"
 	"headgate/internal/server/health"
 )

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 	"headgate/internal/proto/http2"
 	"headgate/internal/upstream/h2"
 )

@@ -7,7 +7,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/exchange/exchangetest"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 	"headgate/internal/schema"
 	"headgate/internal/setting/unit"
 	"headgate/internal/store"

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // How much of each text is kept, in bytes. What is longer is cut.

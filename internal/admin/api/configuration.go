@@ -13,8 +13,8 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/config/document"
 	"headgate/internal/control"
+	"headgate/internal/control/review"
 	"headgate/internal/cutover/whatif"
-	"headgate/internal/review"
 	"headgate/internal/schema"
 )
 

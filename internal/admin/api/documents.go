@@ -11,8 +11,8 @@ import (
 	"headgate/internal/admin/operator"
 	"headgate/internal/config"
 	"headgate/internal/control"
+	"headgate/internal/control/review"
 	"headgate/internal/metrics"
-	"headgate/internal/review"
 )
 
 // objectState is what is told of an object of the documents beside what they say.

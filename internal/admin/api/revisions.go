@@ -13,9 +13,9 @@ import (
 	"headgate/internal/admin/operator"
 	"headgate/internal/config"
 	"headgate/internal/control"
+	"headgate/internal/control/review"
 	"headgate/internal/feature/cache"
 	"headgate/internal/plan"
-	"headgate/internal/review"
 	"headgate/internal/store/history"
 )
 

@@ -15,7 +15,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/file"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // Option changes an exchange before New returns it.

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 	"headgate/internal/setting/password"
 )
 

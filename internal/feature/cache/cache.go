@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // Cache is a source that stores what another one answers. It is compiled with a

@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // unchanged makes the response a 304 if the client has it already (RFC 9111, section

@@ -1,7 +1,7 @@
 package cache
 
 import (
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // has is a set of cache directives.

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // entry is a stored response: its head, what was made of it when it came, and

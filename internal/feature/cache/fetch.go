@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // fetch is a request of the cache's own to the servers, made of one that missed.

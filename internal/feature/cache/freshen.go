@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // freshen makes an entry of a stored one and the head that says it is still good

@@ -4,7 +4,7 @@ import (
 	"io"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // hit is what a request needs of the cache, from its key to the last byte of the

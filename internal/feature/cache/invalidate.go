@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // invalidate takes out what an unsafe request has changed: what is stored of its

@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
-	"headgate/internal/uri"
+	"headgate/internal/proto/header"
+	"headgate/internal/proto/uri"
 )
 
 // A key is what tells stored responses apart before Vary does: scheme, host,

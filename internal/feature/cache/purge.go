@@ -5,7 +5,7 @@ import (
 	"errors"
 	"strings"
 
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // Purge says what to take out of caches. Exactly one of URL, Prefix, Tag and All

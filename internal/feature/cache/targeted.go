@@ -3,7 +3,7 @@ package cache
 import (
 	"strings"
 
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // targeted reads CDN-Cache-Control, a dictionary of structured fields that

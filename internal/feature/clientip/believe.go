@@ -5,7 +5,7 @@ import (
 	"net/netip"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 	"headgate/internal/setting/ipset"
 )
 

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 	"headgate/internal/setting/ipset"
 )
 

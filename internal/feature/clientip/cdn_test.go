@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"headgate/internal/exchange/exchangetest"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 	"headgate/internal/schema"
 )
 

@@ -4,7 +4,7 @@ import (
 	"net/netip"
 	"strings"
 
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 	"headgate/internal/setting/ipset"
 )
 

@@ -1,6 +1,6 @@
 package clientip
 
-import "headgate/internal/header"
+import "headgate/internal/proto/header"
 
 // drop removes every field that claims who the client is or how it came, but
 // for kept, the field of a CDN that came from that CDN; Other keeps none.

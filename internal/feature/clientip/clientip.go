@@ -11,7 +11,7 @@ package clientip
 
 import (
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 	"headgate/internal/setting/ipset"
 )
 

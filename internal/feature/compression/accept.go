@@ -3,7 +3,7 @@ package compression
 import (
 	"strings"
 
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // algorithm is a content coding that we can make.

@@ -3,7 +3,7 @@ package compression
 import (
 	"testing"
 
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 func TestClientsWish(t *testing.T) {

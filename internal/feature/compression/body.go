@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // readSize is the size of the pieces in which a body is compressed, in bytes, and

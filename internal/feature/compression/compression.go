@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // Wrap returns a source that answers as inner does, compressed. Settings that were

@@ -14,7 +14,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/exchange/exchangetest"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 	"headgate/internal/schema"
 	"headgate/internal/setting/unit"
 )

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 	"headgate/internal/proto/http1"
 	"headgate/internal/schema"
 	"headgate/internal/setting/unit"

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 	"headgate/internal/schema"
 	"headgate/internal/setting/page"
 )

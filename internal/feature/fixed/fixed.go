@@ -4,7 +4,7 @@ package fixed
 
 import (
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 	"headgate/internal/setting/page"
 )
 

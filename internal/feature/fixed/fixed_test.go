@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 func exchangeFor(path, query string) *exchange.Exchange {

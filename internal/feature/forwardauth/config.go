@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"strings"
 
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 	"headgate/internal/proto/http1"
+	"headgate/internal/proto/uri"
 	"headgate/internal/schema"
 	"headgate/internal/server/target"
 	"headgate/internal/setting/unit"
-	"headgate/internal/uri"
 )
 
 // Config asks an auth server about every request, before anything else is done

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
-	"headgate/internal/uri"
+	"headgate/internal/proto/header"
+	"headgate/internal/proto/uri"
 )
 
 // Compile returns the filter. Settings that were checked give no error.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // The bounds of what is kept: 4 096 answers, of 4 KiB each.

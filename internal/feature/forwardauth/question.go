@@ -2,7 +2,7 @@ package forwardauth
 
 import (
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // question makes the request that asks about ex: the fields of the client, and

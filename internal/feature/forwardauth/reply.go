@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // The bounds of what is read of an answer's body: what a client gets of it, and

@@ -3,7 +3,7 @@ package maintenance
 import (
 	"strings"
 
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 	"headgate/internal/proto/http1"
 	"headgate/internal/schema"
 	"headgate/internal/setting/ipset"

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 	"headgate/internal/setting/ipset"
 	"headgate/internal/setting/page"
 )

@@ -6,7 +6,7 @@ import (
 
 	"headgate/internal/bucket"
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // key is what tells clients apart.

@@ -16,7 +16,7 @@ import (
 
 	"headgate/internal/bucket"
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 	"headgate/internal/setting/ipset"
 )
 

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // Name is the filter's name.

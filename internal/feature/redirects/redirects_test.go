@@ -6,10 +6,10 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/exchange/exchangetest"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 	"headgate/internal/proto/http1"
+	"headgate/internal/proto/uri"
 	"headgate/internal/schema"
-	"headgate/internal/uri"
 )
 
 // sent returns where one rule sends a request, "" for nowhere, and the answer.

@@ -4,8 +4,8 @@ import (
 	"strings"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
-	"headgate/internal/uri"
+	"headgate/internal/proto/header"
+	"headgate/internal/proto/uri"
 )
 
 // mend is the way back. It is immutable.

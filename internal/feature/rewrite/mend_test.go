@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // mended returns what the client gets of a field.

@@ -11,7 +11,7 @@ import (
 	"regexp"
 
 	"headgate/internal/exchange"
-	"headgate/internal/uri"
+	"headgate/internal/proto/uri"
 )
 
 // Compile returns the filter of the route in env. c is nil when there is no rewrite;

@@ -8,8 +8,8 @@ import (
 	"pgregory.net/rapid"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
-	"headgate/internal/uri"
+	"headgate/internal/proto/header"
+	"headgate/internal/proto/uri"
 )
 
 func exchangeFor(path string) *exchange.Exchange {

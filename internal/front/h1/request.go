@@ -2,7 +2,7 @@ package h1
 
 import (
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 	"headgate/internal/proto/http1"
 )
 

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
 	"headgate/internal/netconn"
+	"headgate/internal/proto/header"
 	"headgate/internal/proto/http1"
 )
 

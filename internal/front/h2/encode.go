@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 	"headgate/internal/proto/http1"
 	"headgate/internal/proto/http2"
 )

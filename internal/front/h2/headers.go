@@ -9,7 +9,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/front/section"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 	"headgate/internal/proto/http2"
 )
 

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/net/http2"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // seen is what a source saw of a request.

@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
 	"headgate/internal/netconn"
+	"headgate/internal/proto/header"
 	"headgate/internal/proto/http2"
 )
 

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 	"headgate/internal/proto/http2"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/quic-go/quic-go"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // Codes of RFC 9114, section 8.1, and RFC 9204, section 8.3.

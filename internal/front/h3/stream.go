@@ -11,7 +11,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/front/section"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 	"headgate/internal/proto/qpack"
 )
 

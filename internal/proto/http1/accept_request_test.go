@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 func TestRequestsAreAccepted(t *testing.T) {

@@ -1,6 +1,6 @@
 package http1
 
-import "headgate/internal/header"
+import "headgate/internal/proto/header"
 
 // Bounds of what a chunked body holds beside data. Extensions mean nothing to
 // this proxy and are dropped.

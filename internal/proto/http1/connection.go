@@ -1,6 +1,6 @@
 package http1
 
-import "headgate/internal/header"
+import "headgate/internal/proto/header"
 
 // maxOptions is the largest number of connection options that a message may
 // hold, and so of fields that it can nominate.

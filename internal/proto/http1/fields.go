@@ -1,6 +1,6 @@
 package http1
 
-import "headgate/internal/header"
+import "headgate/internal/proto/header"
 
 // slot numbers the fields that decide how a message is read.
 type slot uint8

@@ -4,7 +4,7 @@ import (
 	"math"
 	"strings"
 
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // Framing tells how the end of a message body is found (RFC 9112, section 6.3).

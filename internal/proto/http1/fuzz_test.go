@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // FuzzRequest holds what must be true of every request: net/http accepts what we

@@ -1,6 +1,6 @@
 package http1
 
-import "headgate/internal/header"
+import "headgate/internal/proto/header"
 
 // Form is the form of a request target (RFC 9112, section 3.2). The authority
 // form belongs to CONNECT, which is refused.

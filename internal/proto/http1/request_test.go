@@ -3,7 +3,7 @@ package http1
 import (
 	"testing"
 
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 func parse(t *testing.T, head string) (*RequestHead, error) {

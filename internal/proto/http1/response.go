@@ -3,7 +3,7 @@ package http1
 import (
 	"strings"
 
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // Asked is what a response depends on of the request that it answers.

@@ -3,7 +3,7 @@ package http1
 import (
 	"strings"
 
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // parseTarget reads the request target and the space behind it. full says that

@@ -3,7 +3,7 @@ package http1
 import (
 	"bytes"
 
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // trailer takes bytes of the trailer section from src and returns how many.

@@ -3,7 +3,7 @@ package http1_test
 import (
 	"testing"
 
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 	"headgate/internal/proto/http1"
 )
 

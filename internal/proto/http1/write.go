@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"strconv"
 
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // What ends lines, heads and bodies.

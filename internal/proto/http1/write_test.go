@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 func TestLinesAreWritten(t *testing.T) {

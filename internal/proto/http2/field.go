@@ -1,7 +1,7 @@
 package http2
 
 import (
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 	"headgate/internal/proto/prefixed"
 )
 

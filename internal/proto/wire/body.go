@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"headgate/internal/clock"
-	"headgate/internal/header"
 	"headgate/internal/netconn"
+	"headgate/internal/proto/header"
 	"headgate/internal/proto/http1"
 )
 

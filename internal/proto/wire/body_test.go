@@ -10,8 +10,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"headgate/internal/header"
 	"headgate/internal/netconn"
+	"headgate/internal/proto/header"
 	"headgate/internal/proto/http1"
 	"headgate/internal/proto/wire"
 	"headgate/internal/testhouse"

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 	"headgate/internal/proto/http1"
 	"headgate/internal/schema"
 )

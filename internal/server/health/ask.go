@@ -7,7 +7,7 @@ import (
 
 	"headgate/internal/clock"
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // maxBody is how much of an answer's body is looked at, in bytes.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 )
 
 // grpcPath is where the gRPC health checking protocol asks.

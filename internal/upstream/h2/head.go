@@ -6,7 +6,7 @@ import (
 
 	"golang.org/x/net/http2/hpack"
 
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 	"headgate/internal/proto/http1"
 	"headgate/internal/proto/http2"
 )

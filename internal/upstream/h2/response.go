@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"headgate/internal/exchange"
-	"headgate/internal/header"
+	"headgate/internal/proto/header"
 	"headgate/internal/proto/http1"
 )
 

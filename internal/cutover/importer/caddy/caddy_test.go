@@ -1,0 +1,220 @@
+package caddy
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"headgate/internal/config"
+	"headgate/internal/cutover/importer"
+)
+
+// imported writes a Caddyfile, and files beside it, and imports it.
+func imported(t *testing.T, text string, beside ...string) (string, *importer.Report, error) {
+	t.Helper()
+	dir := t.TempDir()
+	for i := 0; i+1 < len(beside); i += 2 {
+		if err := os.WriteFile(filepath.Join(dir, beside[i]), []byte(beside[i+1]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	name := filepath.Join(dir, "Caddyfile")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	data, report, err := Import([]string{name})
+	return string(data), report, err
+}
+
+// accepted imports a Caddyfile and fails where the document is not valid.
+func accepted(t *testing.T, text string, beside ...string) (string, *importer.Report) {
+	t.Helper()
+	got, report, err := imported(t, text, beside...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, problems := config.Load("headgate.yaml", []byte(got)); len(problems) > 0 {
+		t.Errorf("not valid: %v\n%s", problems, got)
+	}
+	for _, e := range report.Entries {
+		if e.Line == 0 || e.File == "" || e.Verdict == "" || e.Verdict == importer.Impossible && e.Note == "" {
+			t.Errorf("an entry without place, verdict or reason: %+v", e)
+		}
+	}
+	return strings.NewReplacer("'", "", `"`, "").Replace(got), report
+}
+
+func wants(t *testing.T, text string, all ...string) {
+	t.Helper()
+	for _, want := range all {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
+const caddyfile = `
+{
+	email ada@example.com
+	log {
+		output stdout
+	}
+}
+
+(secure) {
+	header {
+		Strict-Transport-Security "max-age=31536000"
+		-Server
+		?X-Frame-Options {args[0]}
+	}
+}
+
+shop.example.com, www.shop.example.com {
+	import secure DENY
+	encode zstd gzip
+	# a comment
+	handle_path /api/* {
+		reverse_proxy 10.0.0.1:3000 10.0.0.2:3000 {
+			lb_policy least_conn
+			health_uri /up
+			health_interval 5s
+			header_up X-Real-IP {remote_host}
+			header_up Host {upstream_hostport}
+		}
+	}
+	handle /admin* {
+		basic_auth {
+			ada $2a$14$Zkx19XLiW6VYouLHR5NmfOFU0z2GTNmpkT/5qqR7hx4IjWJPDhjvG
+		}
+		reverse_proxy https://10.0.0.3 {
+			transport http {
+				tls_insecure_skip_verify
+			}
+		}
+	}
+	@static path /css/* /js/*
+	handle @static {
+		reverse_proxy cdn:8080
+	}
+	@post method POST
+	handle @post {
+		reverse_proxy other:1
+	}
+	redir /old /new permanent
+	handle {
+		reverse_proxy h2c://10.0.0.4:9000
+	}
+	log
+}
+
+http://plain.example.com {
+	respond /health 200
+	respond "hello {host}" 203
+}
+
+old.example.com {
+	redir https://new.example.com{uri} 301
+}
+
+files.example.com {
+	root * /srv
+	file_server
+}
+
+*.wild.example.com {
+	tls /certs/a.pem /certs/a.key
+	forward_auth authelia:9091 {
+		uri /api/authz/forward-auth
+		copy_headers Remote-User Remote-Groups
+	}
+	reverse_proxy localhost:8080
+	request_body {
+		max_size 10MB
+	}
+	nonsense here
+}
+
+:8080 {
+	reverse_proxy 127.0.0.1:1
+}
+`
+
+func TestCaddyfile(t *testing.T) {
+	got, report := accepted(t, caddyfile)
+	wants(t, got,
+		"web: {address: 0.0.0.0:80, protocol: http}", "websecure: {address: 0.0.0.0:443, protocol: https}", "quic: {address: 0.0.0.0:443, protocol: http3}", "web-8080: {address: 0.0.0.0:8080, protocol: http}",
+		"main:\n    directory: letsencrypt\n    email: ada@example.com", "cert_file: /certs/a.pem",
+		"virtual_hosts: [shop.example.com, www.shop.example.com]\n    redirect_http_to_https: true\n    acme: main\n    ports: [quic, web, websecure]",
+		"name: Strict-Transport-Security\n        value: max-age=31536000", "operation: remove", "operation: set_if_absent\n        value: DENY", "compression: {enabled: true}",
+		"path: /api\n        strip_prefix: true", "url: http://10.0.0.2:3000", "load_balancing: least_connections", "health_check:\n          path: /up\n          interval: 5s", "value: {client_ip}",
+		"path: /admin\n        strip_prefix: false", "name: ada", "url: https://10.0.0.3:443\n            tls:\n              insecure_skip_verify: true",
+		"path: /css\n", "path: /js\n", "url: h2c://10.0.0.4:9000", "regex: ^/old$\n        target: /new\n        status: 301",
+		"path: /health\n        fixed_response:\n          status: 200", "status: 203\n          body: hello {host}", "target: https://new.example.com{path}\n        status: 301",
+		"virtual_hosts: [*.wild.example.com]", "url: http://authelia:9091/api/authz/forward-auth", "response_headers: [Remote-User, Remote-Groups]", "request_body_limit: 10MB")
+	check := strings.Join(report.Check, "\n")
+	wants(t, check, "handle @post { … } was left out", "headgate serves no files", "set host_header of the proxy")
+	told := fmt.Sprint(report.Entries)
+	wants(t, told, "nonsense here", "/adminx does not reach it", "a route cannot be chosen by method POST")
+	if strings.Contains(told, "$2a$14") {
+		t.Error("a hash is in the report")
+	}
+	if strings.Contains(got, "other:1") {
+		t.Error("what a matcher chose is served to everybody")
+	}
+}
+
+func TestImportsAndForms(t *testing.T) {
+	got, _ := accepted(t, "import sites/*.conf\nimport one.conf\n", "one.conf", "one.example.com {\n\treverse_proxy {$BACKEND:localhost}:80 127.0.0.1:7\n}\n")
+	wants(t, got, "one.example.com", "url: http://127.0.0.1:7")
+	got, _ = accepted(t, "bare.example.com\nreverse_proxy 127.0.0.1:1\nencode gzip\n")
+	wants(t, got, "virtual_hosts: [bare.example.com]", "url: http://127.0.0.1:1", "compression")
+	got, _ = accepted(t, "a.example.com {\n\trespond <<TEXT\n\t\thello\n\t\tthere\n\t\tTEXT 201\n}\n")
+	wants(t, got, "status: 201", "there")
+	got, _ = accepted(t, "a.example.com,\nb.example.com {\n\treverse_proxy `127.0.0.1:1` \\\n\t\t127.0.0.1:2\n}\n")
+	wants(t, got, "[a.example.com, b.example.com]", "127.0.0.1:2")
+}
+
+func TestWhatCannotBeRead(t *testing.T) {
+	laughs := "x.example.com {\n\timport l0\n}\n"
+	for i := range 25 {
+		laughs += fmt.Sprintf("(l%d) {\n\timport l%d\n\timport l%d\n}\n", i, i+1, i+1)
+	}
+	laughs += "(l25) {\n\tencode gzip\n}\n"
+	circle := "(a) {\n\timport b\n}\n(b) {\n\timport a\n}\nx.example.com {\n\timport a\n}\n"
+	for name, c := range map[string]struct{ text, want string }{
+		"binary":  {"\x00", "not a text"},
+		"open":    {"a {\n", "not closed"},
+		"closed":  {"a {\n}\n}\n", ":3: a } closes nothing"},
+		"quote":   {"a {\n\trespond \"x\n}\n", ":2: a text is not closed"},
+		"heredoc": {"a {\n\trespond <<X\n}\n", ":2:"},
+		"deep":    {strings.Repeat("a {\n", 100), "nested too deep"},
+		"circle":  {circle, "circle"},
+		"self":    {"import Caddyfile\n", "without end"},
+		"laughs":  {laughs, "imports put in more"},
+		"empty":   {"", "no site"},
+		"json":    {`{"apps": {"http": {}}}`, "JSON"},
+	} {
+		if _, _, err := imported(t, c.text); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func FuzzImport(f *testing.F) {
+	f.Add([]byte(caddyfile))
+	f.Add([]byte("(a) {\nimport a\n}\nb {\nimport a\n}"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r := &reader{read: func(string) ([]byte, error) { return data, nil }, glob: func(string) ([]string, error) { return nil, nil }, snippets: map[string]*directive{}}
+		_, report, err := importWith([]string{"Caddyfile"}, r)
+		if err != nil {
+			return
+		}
+		for _, e := range report.Entries {
+			if e.Verdict == "" {
+				t.Errorf("%+v has no verdict", e)
+			}
+		}
+	})
+}

@@ -1,0 +1,324 @@
+package caddy
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	"headgate/internal/cutover/importer"
+)
+
+// site is a site with its addresses.
+type site struct {
+	d        *directive
+	o        importer.Object
+	matchers map[string]*directive
+	routes   []route
+	unique   map[string]bool
+}
+
+// route is a route before it is written.
+type route struct {
+	path string
+	o    importer.Object
+}
+
+// site makes a site a proxy.
+func (t *translator) site(d *directive) {
+	t.sites++
+	d.done = true
+	s := &site{d: d, o: importer.NewObject(), matchers: map[string]*directive{}, unique: map[string]bool{}}
+	for _, c := range d.block {
+		if strings.HasPrefix(c.name(), "@") {
+			s.matchers[c.name()] = c
+			t.sayAll(c, importer.Same, "a matcher; where it is used the verdict is told")
+		}
+	}
+	t.addresses(s)
+	root := importer.NewObject()
+	t.inside(s, d.block, s.o, root, "/", true)
+	if root.Has("servers") || root.Has("fixed_response") {
+		s.add(t, d, "/", root)
+	}
+	if len(s.routes) == 0 {
+		if !s.o.Has("redirects") {
+			t.check("%s:%d: the site %s has nothing that headgate can serve; it answers 404", d.file, d.line, strings.Join(d.words, " "))
+		}
+		s.routes = append(s.routes, route{"/", importer.NewObject().Set("fixed_response", importer.NewObject().Set("status", 404).Flow())})
+	}
+	var routes []importer.Object
+	for _, r := range s.routes {
+		o := importer.NewObject()
+		if r.path != "/" {
+			o.Set("path", r.path)
+		}
+		routes = append(routes, o.Merge(r.o))
+	}
+	s.o.Set("routes", routes)
+	t.proxies.Set(t.siteName(d.words[0]), s.o)
+}
+
+func (t *translator) siteName(address string) string {
+	address = strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(address, "https://"), "http://"), ",")
+	name := strings.Trim(strings.Map(func(c rune) rune {
+		if c == '.' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' {
+			return c
+		}
+		return '-'
+	}, address), "-.")
+	if name == "" {
+		name = "site"
+	}
+	for base, n := name, 2; t.proxies.Has(name); n++ {
+		name = fmt.Sprintf("%s-%d", base, n)
+	}
+	return name
+}
+
+// addresses makes a site's addresses virtual hosts and ports.
+func (t *translator) addresses(s *site) {
+	var hosts, ports []string
+	secure, plain := false, false
+	for _, word := range s.d.words {
+		for _, address := range strings.Split(strings.Trim(word, ","), ",") {
+			if address == "" {
+				continue
+			}
+			scheme, rest, ok := strings.Cut(address, "://")
+			if !ok {
+				scheme, rest = "", address
+			}
+			rest, path, _ := strings.Cut(rest, "/")
+			if path != "" {
+				t.check("%s:%d: the path /%s of the address %s was left out", s.d.file, s.d.line, path, address)
+			}
+			host, port, err := net.SplitHostPort(rest)
+			if err != nil {
+				host, port = rest, ""
+			}
+			host = strings.Trim(host, "[]")
+			isPlain := scheme == "http" || port == t.http || t.noHTTPS || scheme == "" && host == ""
+			if isPlain && port == t.https {
+				isPlain = false
+			}
+			protocol := "https"
+			if isPlain {
+				protocol, plain = "http", true
+			} else {
+				secure = true
+			}
+			if port == "" {
+				port = map[string]string{"http": t.http, "https": t.https}[protocol]
+			}
+			ports = append(ports, t.port(port, protocol))
+			if host != "" && host != "*" {
+				host = strings.ReplaceAll(host, "{$", "${")
+				if !slices.Contains(hosts, host) {
+					hosts = append(hosts, host)
+				}
+			}
+		}
+	}
+	t.report.Add(importer.Entry{File: s.d.file, Line: s.d.line, Directive: s.d.text(), Verdict: importer.Same, Note: "a proxy with its virtual hosts"})
+	if len(hosts) > 0 {
+		s.o.Set("virtual_hosts", hosts)
+	}
+	if secure && !plain && !t.noRedirects {
+		ports = append(ports, t.port(t.http, "http"))
+		s.o.Set("redirect_http_to_https", true)
+	}
+	if secure {
+		ports = append(ports, t.port(t.https, "http3"))
+		if len(hosts) > 0 && !slices.ContainsFunc(s.d.block, func(c *directive) bool { return c.name() == "tls" }) {
+			t.wantACME = true
+			s.o.Set("acme", "main")
+		}
+	}
+	slices.Sort(ports)
+	s.o.Set("ports", slices.Compact(ports))
+}
+
+func (t *translator) port(number, protocol string) string {
+	name := map[string]string{"http": "web", "https": "websecure", "http3": "quic"}[protocol]
+	if number != map[string]string{"http": t.http, "https": t.https, "http3": t.https}[protocol] {
+		name += "-" + number
+	}
+	if !t.ports.Has(name) {
+		t.ports.Set(name, importer.NewObject().Set("address", "0.0.0.0:"+number).Set("protocol", protocol).Flow())
+	}
+	return name
+}
+
+// add adds a route, unless its path is taken.
+func (s *site) add(t *translator, d *directive, path string, o importer.Object) {
+	if s.unique[path] {
+		t.check("%s:%d: the site has the path %s twice; only the first was taken over", d.file, d.line, path)
+		return
+	}
+	s.unique[path] = true
+	s.routes = append(s.routes, route{path, o})
+}
+
+// inside goes through the directives of a site or of a handle block. Features are set
+// on o, the proxy or the route; what answers is set on main.
+func (t *translator) inside(s *site, list []*directive, o, main importer.Object, base string, top bool) {
+	for _, d := range list {
+		if d.done {
+			continue
+		}
+		switch d.name() {
+		case "handle", "handle_path", "route":
+			t.handle(s, d, o, main, base)
+		case "reverse_proxy":
+			t.matched(s, d, base, func(path string, exact bool, words []string) {
+				r := main
+				if path != base {
+					r = importer.NewObject()
+				}
+				t.reverseProxy(d, words, r)
+				if !r.Has("strip_prefix") && path != "/" {
+					r.Set("strip_prefix", false)
+				}
+				if path != base {
+					s.add(t, d, path, r)
+				}
+			})
+		case "respond", "abort", "error":
+			t.matched(s, d, base, func(path string, exact bool, words []string) {
+				r := importer.NewObject().Set("fixed_response", fixed(d, words))
+				if path == base {
+					main.Merge(r)
+					return
+				}
+				s.add(t, d, path, r)
+			})
+		default:
+			t.feature(s, d, o, main, base, top)
+		}
+	}
+}
+
+// handle makes a handle block a route, or several where its matcher names several paths.
+func (t *translator) handle(s *site, d *directive, o, main importer.Object, base string) {
+	if len(d.args()) == 0 { // for all that no other handle takes
+		d.done = true
+		t.inside(s, d.block, main, main, base, false)
+		return
+	}
+	t.matched(s, d, base, func(path string, exact bool, _ []string) {
+		if path == base {
+			t.inside(s, d.block, main, main, base, false)
+			return
+		}
+		r := importer.NewObject().Set("strip_prefix", d.name() == "handle_path")
+		for _, c := range d.block {
+			undo(c)
+		}
+		t.inside(s, d.block, r, r, path, false)
+		if r.Has("servers") || r.Has("fixed_response") || r.Has("redirects") {
+			if !r.Has("servers") {
+				r.Remove("strip_prefix")
+				if !r.Has("fixed_response") {
+					r.Set("fixed_response", importer.NewObject().Set("status", 404).Flow())
+				}
+			}
+			s.add(t, d, path, r)
+		} else {
+			t.check("%s:%d: %s has nothing that headgate can serve; its requests go to another route", d.file, d.line, d.text())
+		}
+	})
+}
+
+// undo lets a block be read again for its next path; its verdicts are in the report
+// already.
+func undo(d *directive) {
+	if !d.open && d.name() != "reverse_proxy" && d.name() != "respond" {
+		return
+	}
+	d.done = false
+	for _, c := range d.block {
+		undo(c)
+	}
+}
+
+// matched calls each with every path that a directive's matcher stands for, and with
+// the arguments behind it. What cannot be matched is told and not called.
+func (t *translator) matched(s *site, d *directive, base string, each func(path string, exact bool, words []string)) {
+	words := d.args()
+	patterns := []string{base}
+	switch first := d.arg(0); {
+	case first == "*":
+		words = words[1:]
+	case strings.HasPrefix(first, "/") && (len(words) > 1 || d.open):
+		patterns, words = []string{first}, words[1:]
+	case strings.HasPrefix(first, "@"):
+		m := s.matchers[first]
+		paths, problem := pathsOf(m)
+		if problem != "" {
+			t.sayAll(d, importer.Impossible, "the matcher %s cannot be taken over: %s", first, problem)
+			t.check("%s:%d: %s was left out: %s", d.file, d.line, d.text(), problem)
+			return
+		}
+		patterns, words = paths, words[1:]
+	}
+	verdict, note := importer.Same, ""
+	for _, pattern := range patterns {
+		path, exact, what := pathOf(pattern, base)
+		if what != "" {
+			verdict, note = importer.Close, what
+		}
+		if path == "" {
+			t.sayAll(d, importer.Impossible, what)
+			t.check("%s:%d: %s was left out: %s", d.file, d.line, d.text(), what)
+			return
+		}
+		each(path, exact, words)
+	}
+	t.say(d, verdict, note)
+}
+
+// pathOf makes the prefix of a route from a path of Caddy: /api/* or /api*.
+func pathOf(pattern, base string) (path string, exact bool, what string) {
+	if pattern == base || pattern == "/*" || pattern == "*" {
+		return base, false, ""
+	}
+	switch inner, ends := strings.CutSuffix(pattern, "*"); {
+	case strings.Contains(inner, "*"), strings.Contains(inner, "{"):
+		return "", false, "only prefixes of paths are possible, not " + pattern
+	case !ends:
+		return orRoot(strings.TrimSuffix(pattern, "/")), true, "a path takes what is below it too: exact paths do not exist"
+	case !strings.HasSuffix(inner, "/"):
+		return orRoot(inner), false, "headgate takes whole segments: " + inner + "x does not reach it"
+	default:
+		return orRoot(strings.TrimSuffix(inner, "/")), false, ""
+	}
+}
+
+func orRoot(path string) string {
+	if path == "" {
+		return "/"
+	}
+	return path
+}
+
+// pathsOf returns the paths of a named matcher, or why it cannot be taken over.
+func pathsOf(m *directive) (paths []string, problem string) {
+	if m == nil {
+		return nil, "there is no such matcher"
+	}
+	list := m.block
+	if !m.open {
+		list = []*directive{{file: m.file, line: m.line, words: m.args()}}
+	}
+	for _, c := range list {
+		if len(c.words) == 0 || c.name() != "path" {
+			return nil, "a route cannot be chosen by " + c.text()
+		}
+		paths = append(paths, c.args()...)
+	}
+	if len(list) > 1 {
+		return nil, "several conditions at once"
+	}
+	return paths, ""
+}

@@ -1,0 +1,218 @@
+// Package nginx reads configurations of nginx and writes what headgate makes of them:
+// a document, and a report in which every directive has a verdict. Import is the way;
+// parse.go reads the text, servers.go and locations.go go through the blocks, tables.go
+// has the verdicts of directives that stand for themselves.
+//
+// It never applies anything, and opens no file but those that it is given and what they
+// include.
+package nginx
+
+import (
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"headgate/internal/cutover/importer"
+	"headgate/internal/file"
+)
+
+// Files is how files are read. The zero value reads those of the system.
+type Files struct {
+	// Read returns a file, Glob the names that match a pattern.
+	Read func(name string) ([]byte, error)
+	Glob func(pattern string) ([]string, error)
+}
+
+// Import reads configurations, or the output of nginx -T, and returns the document of
+// headgate that does the same and the report. The error has the place of what cannot be
+// read: nothing is written then.
+func Import(names []string, files Files) ([]byte, *importer.Report, error) {
+	if files.Read == nil {
+		files.Read = func(name string) ([]byte, error) {
+			return file.Read(name, maxFileSize, "more than a configuration has")
+		}
+		files.Glob = filepath.Glob
+	}
+	t := &translator{report: &importer.Report{Source: "nginx"}, read: files.Read, upstreams: map[string]*directive{}, zones: map[string]*directive{}, ports: map[string]string{}}
+	for _, name := range names {
+		tree, err := t.parse(name, files)
+		if err != nil {
+			return nil, nil, err
+		}
+		t.top(tree)
+	}
+	return t.finish()
+}
+
+// parse reads one configuration with what it includes.
+func (t *translator) parse(name string, files Files) ([]*directive, error) {
+	r := &reader{read: files.Read, glob: files.Glob, root: filepath.Dir(name)}
+	data, err := files.Read(name)
+	if err != nil {
+		return nil, err
+	}
+	if parts := dump(data); len(parts) > 0 {
+		r.read = func(name string) ([]byte, error) {
+			if d, ok := parts[name]; ok {
+				return d, nil
+			}
+			return nil, fmt.Errorf("%s: %w in the output of nginx -T", name, fs.ErrNotExist)
+		}
+		r.glob = func(pattern string) ([]string, error) {
+			var out []string
+			for n := range parts {
+				if ok, err := filepath.Match(pattern, n); err != nil {
+					return nil, err
+				} else if ok {
+					out = append(out, n)
+				}
+			}
+			slices.Sort(out)
+			return out, nil
+		}
+		name = firstFile(data)
+		r.root = filepath.Dir(name)
+	}
+	tree, err := r.file(name)
+	t.files = append(t.files, r.files...)
+	t.dir = r.root
+	return tree, err
+}
+
+func firstFile(data []byte) string {
+	for line := range strings.Lines(string(data)) {
+		if rest, ok := strings.CutPrefix(line, "# configuration file "); ok {
+			return strings.TrimSuffix(strings.TrimSpace(rest), ":")
+		}
+	}
+	return ""
+}
+
+// translator goes through one configuration.
+type translator struct {
+	report    *importer.Report
+	files     []string
+	dir       string
+	read      func(string) ([]byte, error)
+	upstreams map[string]*directive
+	zones     map[string]*directive // of limit_req_zone, by name
+	ports     map[string]string     // by address and protocol
+	document  importer.Object
+	portsOut  importer.Object
+	proxies   importer.Object
+	certs     importer.Object
+	streams   importer.Object
+	datagrams importer.Object
+	all       []*directive // for directives that nobody looked at
+	servers   []*server
+	http      *directive
+}
+
+// say gives a directive its verdict.
+func (t *translator) say(d *directive, v importer.Verdict, note string, args ...any) {
+	if d.done {
+		return
+	}
+	d.done, d.verdict = true, v
+	if len(args) > 0 {
+		note = fmt.Sprintf(note, args...)
+	}
+	t.report.Add(importer.Entry{File: d.file, Line: d.line, Directive: d.text(), Verdict: v, Note: note})
+}
+
+// check notes what a person should look at.
+func (t *translator) check(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	if !slices.Contains(t.report.Check, text) {
+		t.report.Check = append(t.report.Check, text)
+	}
+}
+
+// top goes through the outermost directives.
+func (t *translator) top(tree []*directive) {
+	t.all = append(t.all, tree...)
+	for _, o := range []*importer.Object{&t.document, &t.portsOut, &t.proxies, &t.certs, &t.streams, &t.datagrams} {
+		if o.Empty() {
+			*o = importer.NewObject()
+		}
+	}
+	bare := false
+	for _, d := range tree {
+		switch d.name {
+		case "http":
+			t.say(d, importer.Same, "")
+			t.httpBlock(d)
+		case "stream":
+			t.say(d, importer.Same, "")
+			t.streamBlock(d)
+		case "server", "upstream":
+			bare = true
+		default:
+			t.known(d, "main")
+		}
+	}
+	if bare { // a file of sites-enabled stands in http
+		t.httpBlock(&directive{name: "http", block: tree, is: true, done: true, file: tree[0].file, line: tree[0].line})
+	}
+}
+
+// known gives a directive the verdict of the table, where there is one.
+func (t *translator) known(d *directive, context string) {
+	if k, ok := table[d.name]; ok {
+		t.say(d, k.verdict, k.note)
+	}
+}
+
+// finish writes the document, and gives those a verdict that nobody looked at.
+func (t *translator) finish() ([]byte, *importer.Report, error) {
+	t.writeServers()
+	t.rest(t.all)
+	out := importer.NewObject().Set("version", 1)
+	for _, part := range []struct {
+		name string
+		o    importer.Object
+	}{{"ports", t.portsOut}, {"certificates", t.certs}, {"proxies", t.proxies}, {"tcp_proxies", t.streams}, {"udp_proxies", t.datagrams}} {
+		if part.o.Len() > 0 {
+			out.Set(part.name, part.o)
+		}
+	}
+	t.report.Finish(t.files)
+	data, err := out.Write("Made from a configuration of nginx by headgate import.\n" + t.report.Summary() + ".\nThe report says what became of every directive.")
+	return data, t.report, err
+}
+
+// guards are the directives that keep somebody out.
+var guards = []string{"deny", "allow", "auth_basic", "auth_request", "auth_jwt", "satisfy", "ssl_verify_client", "internal", "limit_req"}
+
+// protects reports whether a block keeps somebody out.
+func protects(d *directive) bool {
+	return slices.ContainsFunc(d.block, func(c *directive) bool {
+		return slices.Contains(guards, c.name) || c.name == "return" && strings.HasPrefix(c.arg(0), "4") || protects(c)
+	})
+}
+
+// rest gives a verdict to all that has none: whatever is unknown is told.
+func (t *translator) rest(list []*directive) {
+	for _, d := range list {
+		if d.left() && protects(d) {
+			t.check("%s:%d: %s could not be taken over, and what it protects is served by other routes: protect it before you take the ports over", d.file, d.line, strings.TrimSuffix(d.text(), " { … }"))
+		}
+		if !d.done {
+			t.known(d, "")
+		}
+		if !d.done {
+			t.say(d, importer.Impossible, "headgate does not know this directive here, or the block around it could not be taken over")
+		}
+		t.rest(d.block)
+	}
+}
+
+// exists reports whether a file can be read by a name of the configuration.
+func (t *translator) path(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(t.dir, name)
+}

@@ -1,0 +1,224 @@
+package nginx
+
+import (
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"headgate/internal/config"
+	"headgate/internal/cutover/importer"
+)
+
+var update = flag.Bool("update", false, "write the golden files again")
+
+// text imports configurations by name; the first is the main one.
+func text(files ...string) ([]byte, *importer.Report, error) {
+	all := map[string]string{}
+	for i := 0; i < len(files); i += 2 {
+		all[files[i]] = files[i+1]
+	}
+	return Import([]string{files[0]}, Files{
+		Read: func(name string) ([]byte, error) {
+			if s, ok := all[name]; ok {
+				return []byte(s), nil
+			}
+			return nil, fmt.Errorf("open %s: %w", name, fs.ErrNotExist)
+		},
+		Glob: func(pattern string) (out []string, err error) {
+			for n := range all {
+				if ok, err := filepath.Match(pattern, n); err != nil {
+					return nil, err
+				} else if ok {
+					out = append(out, n)
+				}
+			}
+			slices.Sort(out)
+			return out, nil
+		},
+	})
+}
+
+// site imports a configuration in an http block and returns the document and what
+// became of each directive.
+func site(t *testing.T, s string) (string, map[string]importer.Entry) {
+	t.Helper()
+	doc, report, err := text("/etc/nginx/nginx.conf", "http {\n"+s+"\n}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, problems := config.Load("x.yaml", doc); len(problems) > 0 {
+		t.Errorf("%v\n%s", problems, doc)
+	}
+	entries := map[string]importer.Entry{}
+	for _, e := range report.Entries {
+		entries[strings.TrimSuffix(e.Directive, ";")] = e
+	}
+	return string(doc), entries
+}
+
+func TestAUsualConfiguration(t *testing.T) {
+	data, err := os.ReadFile("testdata/usual.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, report, err := text("/etc/nginx/nginx.conf", string(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	b.Write(doc)
+	b.WriteString("\n# ---- report ----\n")
+	for _, e := range report.Entries {
+		fmt.Fprintf(&b, "%d %s | %s | %s\n", e.Line, e.Verdict, e.Directive, e.Note)
+	}
+	for _, c := range report.Check {
+		fmt.Fprintf(&b, "look at: %s\n", c)
+	}
+	const golden = "testdata/usual.golden"
+	if *update {
+		if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), b.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, _, problems := config.Load("headgate.yaml", doc); len(problems) > 0 {
+		t.Errorf("the document is not valid: %v", problems)
+	}
+	if n := strings.Count(string(data), ";") + strings.Count(string(data), "{"); len(report.Entries) < n-2 {
+		t.Errorf("%d entries for about %d directives", len(report.Entries), n)
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, source, directive string
+		want                    importer.Verdict
+		document                string // a part of it
+	}{
+		{"a prefix with a slash and a base path", `server { listen 80; location /api/ { proxy_pass http://127.0.0.1:3000/v2/; } }`, "proxy_pass http://127.0.0.1:3000/v2/", importer.Same, "path: /api\n        servers:\n          - {url: 'http://127.0.0.1:3000/v2/'}"},
+		{"no URI keeps the path", `server { listen 80; location /api { proxy_pass http://127.0.0.1:3000; } }`, "proxy_pass http://127.0.0.1:3000", importer.Close, "strip_prefix: false"},
+		{"variables in the server", `server { listen 80; location / { proxy_pass http://$backend; } }`, "proxy_pass http://$backend", importer.Impossible, ""},
+		{"a regex that RE2 lacks", `server { listen 80; location / { rewrite ^/(?!x)(.*)$ /y/$1 break; proxy_pass http://127.0.0.1:1; } }`, "rewrite ^/(?!x)(.*)$ /y/$1 break", importer.Impossible, ""},
+		{"a permanent rewrite", `server { listen 80; rewrite ^/a/(.*)$ /b/$1 permanent; location / { proxy_pass http://127.0.0.1:1; } }`, "rewrite ^/a/(.*)$ /b/$1 permanent", importer.Close, "target: /b/$1, status: 301"},
+		{"an unknown directive", `server { listen 80; frobnicate on; location / { return 204; } }`, "frobnicate on", importer.Impossible, ""},
+		{"lua", `server { listen 80; location / { content_by_lua_block { ngx.say("{") } } }`, "content_by_lua_block { … }", importer.Impossible, ""},
+		{"the size of bodies", `server { listen 80; client_max_body_size 5m; location / { proxy_pass http://127.0.0.1:1; } }`, "client_max_body_size 5m", importer.Close, "request_body_limit: 5MiB"},
+		{"a header with a variable", `server { listen 80; location / { proxy_pass http://127.0.0.1:1; proxy_set_header X-Host $host; } }`, "proxy_set_header X-Host $host", importer.Close, `value: '{host}'`},
+		{"a header with an unknown variable", `server { listen 80; location / { proxy_pass http://127.0.0.1:1; proxy_set_header X-A $geoip_country; } }`, "proxy_set_header X-A $geoip_country", importer.Impossible, ""},
+		{"braces stay braces", `server { listen 80; location / { proxy_pass http://127.0.0.1:1; proxy_set_header X-A '{"a":1}'; } }`, `proxy_set_header X-A "{"a":1}"`, importer.Same, `value: '{{"a":1}'`},
+		{"a dot before a name", `server { listen 80; server_name .example.com; location / { return 204; } }`, "server_name .example.com", importer.Close, `'*.example.com'`},
+		{"allow without deny", `server { listen 80; allow 10.0.0.0/8; location / { return 204; } }`, "allow 10.0.0.0/8", importer.Ignored, ""},
+		{"the size that nginx allows by itself", `server { listen 80; location / { proxy_pass http://127.0.0.1:1; } }`, "proxy_pass http://127.0.0.1:1", importer.Close, "request_body_limit: 1MiB"},
+		{"locations with different Hosts", `server { listen 80; location / { proxy_pass http://127.0.0.1:1; proxy_set_header Host $http_host; } location /x { proxy_pass http://127.0.0.1:2/; } }`, "proxy_pass http://127.0.0.1:2/", importer.Close, ""},
+		{"the name of an upstream as Host", `upstream app { server 127.0.0.1:1; } server { listen 80; location / { proxy_pass http://app/; } }`, "proxy_pass http://app/", importer.Same, "host_header: app"},
+		{"trusted proxies", `server { listen 80; set_real_ip_from 10.0.0.0/8; real_ip_header X-Forwarded-For; location / { return 204; } }`, "set_real_ip_from 10.0.0.0/8", importer.Same, "trusted: [10.0.0.0/8]"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			doc, entries := site(t, test.source)
+			e, ok := entries[test.directive]
+			if !ok {
+				t.Fatalf("no entry for %q in %v", test.directive, entries)
+			}
+			if e.Verdict != test.want {
+				t.Errorf("got %s (%s), want %s", e.Verdict, e.Note, test.want)
+			}
+			if (e.Verdict == importer.Impossible || e.Verdict == importer.Ignored) && e.Note == "" {
+				t.Error("no reason is given")
+			}
+			if !strings.Contains(doc, test.document) {
+				t.Errorf("the document has no %q:\n%s", test.document, doc)
+			}
+		})
+	}
+}
+
+// TestWhatIsLeftOutIsToldWhereItProtects holds that nobody finds out by an open door
+// that a rule could not be taken over.
+func TestWhatIsLeftOutIsToldWhereItProtects(t *testing.T) {
+	t.Parallel()
+	_, report, err := text("/n.conf", `http { server { listen 80; location / { proxy_pass http://127.0.0.1:1; }
+location ~ ^/admin { deny all; } if ($arg_x) { return 403; } } }`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Join(report.Check, "\n")
+	for _, want := range []string{"location ~ ^/admin", "if ($arg_x)"} {
+		if !strings.Contains(all, want) || !strings.Contains(all, "protects") {
+			t.Errorf("%q is not told in:\n%s", want, all)
+		}
+	}
+}
+
+func TestIncludesAndDumpsAreRead(t *testing.T) {
+	t.Parallel()
+	main, part := "http { include sites/*.conf; }", "server { listen 8080; server_name a.example.com; location / { return 204; } }"
+	doc, report, err := text("/etc/nginx/nginx.conf", main, "/etc/nginx/sites/a.conf", part)
+	if err != nil || !strings.Contains(string(doc), "a.example.com") {
+		t.Fatalf("%v\n%s", err, doc)
+	}
+	if !slices.ContainsFunc(report.Entries, func(e importer.Entry) bool { return e.File == "/etc/nginx/sites/a.conf" && e.Line == 1 }) {
+		t.Errorf("no entry has its place in the included file: %+v", report.Entries)
+	}
+	dumped, _, err := text("all.txt", "nginx: ok\n# configuration file /etc/nginx/nginx.conf:\n"+main+"\n# configuration file /etc/nginx/sites/a.conf:\n"+part+"\n")
+	if err != nil || string(dumped) != string(doc) {
+		t.Errorf("%v; the dump gave\n%s\nwant\n%s", err, dumped, doc)
+	}
+}
+
+func TestBadInputHasItsPlace(t *testing.T) {
+	t.Parallel()
+	deep := strings.Repeat("a {", 100) + strings.Repeat("}", 100)
+	for _, test := range []struct{ source, want string }{
+		{"http {\nserver {\nlisten 80;\n", "/n.conf:4: the file ends inside of a block"},
+		{"http {}\n}\n", "/n.conf:2: a } without a {"},
+		{"worker_processes 1\n", "/n.conf:1: the file ends in the directive worker_processes"},
+		{"a \"b\n\n", "/n.conf:1: a quote is not closed"},
+		{"include nothing.conf;", "/n.conf:1: include nothing.conf: the file is not there"},
+		{"include n.conf;", "/n.conf: it includes itself"},
+		{"a \x00;", "/n.conf: not a text"},
+		{deep, "nested more than"},
+		{"x { lua_block_by_lua_block { ((", "not closed"},
+	} {
+		_, _, err := text("/n.conf", test.source)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%q: got %v, want %s", test.source, err, test.want)
+		}
+	}
+}
+
+func FuzzImport(f *testing.F) {
+	data, err := os.ReadFile("testdata/usual.conf")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(data))
+	f.Add("http{server{listen 1;location ~ x{return 200 ${host}a;}}}")
+	f.Add("stream{server{listen 1 udp;proxy_pass a:1;}}server{}upstream x{server;}")
+	f.Fuzz(func(t *testing.T, s string) {
+		doc, report, err := text("/n.conf", s)
+		if err != nil {
+			return
+		}
+		for _, e := range report.Entries {
+			if e.Verdict == importer.Impossible && e.Note == "" {
+				t.Errorf("no reason for %s", e.Directive)
+			}
+		}
+		config.Load("x.yaml", doc) // must not panic
+	})
+}

@@ -1,0 +1,362 @@
+package nginx
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+
+	"headgate/internal/cutover/importer"
+)
+
+// server is a server block.
+type server struct {
+	d       *directive
+	names   []string // virtual hosts; none is any host
+	ports   []string // names of ports
+	secure  bool     // one of them is https
+	plain   bool     // one of them is http
+	isFirst bool     // of its port: nginx gives it the hosts that nobody has
+	marked  bool     // it says default_server
+
+	plainToo []string // ports whose clients are sent to https
+	merged   bool     // it is nothing but such a port
+}
+
+// httpBlock goes through an http block: what is common first, then the servers.
+func (t *translator) httpBlock(d *directive) {
+	t.http = d
+	for _, c := range d.block {
+		switch c.name {
+		case "upstream":
+			t.say(c, importer.Same, "its servers stand at each route that uses it")
+			t.upstreams[c.arg(0)] = c
+		case "limit_req_zone":
+			t.zones[zoneName(c)] = c
+			t.say(c, importer.Same, "the rate stands at each route that uses the zone")
+		case "map":
+			if isUpgradeMap(c) {
+				t.say(c, importer.Same, "upgrades such as WebSocket are passed on by themselves")
+				for _, line := range c.block {
+					t.say(line, importer.Same, "")
+				}
+			}
+		case "server":
+			t.server(c)
+		}
+	}
+	for _, c := range d.block {
+		if c.name != "server" && !inherited(c) {
+			t.known(c, "http")
+		}
+	}
+}
+
+// isUpgradeMap reports whether a map does nothing but set Connection for upgrades.
+func isUpgradeMap(d *directive) bool {
+	return d.arg(0) == "$http_upgrade" && len(d.block) <= 3
+}
+
+// server goes through the listen and server_name directives of a server.
+func (t *translator) server(d *directive) {
+	s := &server{d: d}
+	t.say(d, importer.Same, "")
+	for _, l := range d.find("listen") {
+		t.listen(s, l)
+	}
+	if len(s.ports) == 0 {
+		s.ports = append(s.ports, t.port("0.0.0.0:80", "http"))
+		s.plain = true
+		t.check("%s:%d: the server has no listen; port 80 was taken", d.file, d.line)
+	}
+	for _, n := range d.find("server_name") {
+		t.serverName(s, n)
+	}
+	s.isFirst = !slices.ContainsFunc(t.servers, func(o *server) bool { return overlap(o.ports, s.ports) })
+	t.servers = append(t.servers, s)
+}
+
+func overlap(a, b []string) bool {
+	return slices.ContainsFunc(a, func(x string) bool { return slices.Contains(b, x) })
+}
+
+// listen makes a port.
+func (t *translator) listen(s *server, d *directive) {
+	address, what := listenAddress(d.arg(0))
+	if what != "" {
+		t.say(d, importer.Impossible, what)
+		return
+	}
+	protocol, verdict, note := "http", importer.Same, ""
+	for _, option := range d.args[min(1, len(d.args)):] {
+		switch {
+		case option == "ssl":
+			protocol = "https"
+		case option == "quic":
+			protocol = "http3"
+		case option == "default_server" || option == "default":
+			s.marked = true
+		case option == "proxy_protocol":
+			verdict, note = importer.Close, "name the load balancers that send the header: proxy_protocol: {trusted: […]} at the port"
+			t.check("%s:%d: proxy_protocol needs the addresses of the load balancers at port %s", d.file, d.line, address)
+		case option == "http2" || strings.HasPrefix(option, "backlog=") || option == "reuseport" || option == "deferred" || strings.HasPrefix(option, "so_keepalive=") || strings.HasPrefix(option, "ipv6only=") || strings.HasPrefix(option, "fastopen="):
+		default:
+			verdict, note = importer.Close, "the option "+option+" is left out"
+		}
+	}
+	if protocol == "http" && len(s.d.find("ssl")) > 0 && s.d.find("ssl")[0].arg(0) == "on" {
+		protocol = "https"
+	}
+	name := t.port(address, protocol)
+	if !slices.Contains(s.ports, name) {
+		s.ports = append(s.ports, name)
+	}
+	s.secure = s.secure || protocol != "http"
+	s.plain = s.plain || protocol == "http"
+	t.say(d, verdict, note)
+}
+
+// listenAddress returns an address as headgate writes it, or what is wrong.
+func listenAddress(text string) (address, what string) {
+	switch {
+	case strings.HasPrefix(text, "unix:"):
+		return "", "ports are addresses of IP, not sockets in files"
+	case text == "":
+		return "", "the directive names no address"
+	}
+	if n, err := strconv.ParseUint(text, 10, 16); err == nil {
+		return fmt.Sprintf("0.0.0.0:%d", n), ""
+	}
+	text = strings.Replace(text, "*:", "0.0.0.0:", 1)
+	if strings.HasPrefix(text, "localhost") {
+		text = strings.Replace(text, "localhost", "127.0.0.1", 1)
+	}
+	if a, err := netip.ParseAddrPort(text); err == nil {
+		return a.String(), ""
+	}
+	if a, err := netip.ParseAddr(strings.Trim(text, "[]")); err == nil {
+		return netip.AddrPortFrom(a, 80).String(), ""
+	}
+	return "", "an address by name; write its IP address"
+}
+
+// port returns the name of the port with an address, which is made if it is new. The
+// unspecified addresses of IPv4 and IPv6 with one number are one port.
+func (t *translator) port(address, protocol string) string {
+	a := netip.MustParseAddrPort(address)
+	if a.Addr().IsUnspecified() {
+		for _, other := range []string{"0.0.0.0", "[::]"} {
+			if name, ok := t.ports[fmt.Sprintf("%s:%d %s", other, a.Port(), protocol)]; ok {
+				if a.Addr().Is6() && other == "0.0.0.0" {
+					t.portsOut.Set(name, importer.NewObject().Set("address", fmt.Sprintf("[::]:%d", a.Port())).Set("protocol", protocol).Flow())
+				}
+				return name
+			}
+		}
+	}
+	key := address + " " + protocol
+	if name, ok := t.ports[key]; ok {
+		return name
+	}
+	name := map[string]string{"http": "web", "https": "websecure", "http3": "quic"}[protocol]
+	if usual := map[string]uint16{"http": 80, "https": 443, "http3": 443}[protocol]; a.Port() != usual {
+		name = fmt.Sprintf("%s-%d", name, a.Port())
+	}
+	for base, n := name, 2; t.portsOut.Has(name); n++ {
+		name = fmt.Sprintf("%s-%d", base, n)
+	}
+	t.ports[key] = name
+	t.portsOut.Set(name, importer.NewObject().Set("address", address).Set("protocol", protocol).Flow())
+	return name
+}
+
+// serverName takes the names of a server.
+func (t *translator) serverName(s *server, d *directive) {
+	verdict, note := importer.Same, ""
+	for _, n := range d.args {
+		switch {
+		case n == "_" || n == "":
+			note = "no name: any host that no other proxy has"
+		case n == "$hostname":
+			verdict, note = importer.Impossible, "the name of the machine is not known here; write it"
+		case strings.HasPrefix(n, "~"):
+			expr := strings.TrimPrefix(strings.TrimPrefix(n, "~"), "*")
+			if what := checkRegex(expr); what != "" {
+				verdict, note = importer.Impossible, what
+				continue
+			}
+			if !strings.HasPrefix(expr, "^") {
+				expr = "^.*" + expr
+			}
+			if !strings.HasSuffix(expr, "$") {
+				expr += ".*$"
+			}
+			s.names = append(s.names, "~"+expr)
+		case strings.HasPrefix(n, "."):
+			s.names = append(s.names, n[1:], "*"+n)
+			verdict, note = importer.Close, "a wildcard stands for one label; nginx takes several"
+		case strings.HasPrefix(n, "*."):
+			s.names = append(s.names, n)
+			verdict, note = importer.Close, "a wildcard stands for one label; nginx takes several"
+		case strings.HasSuffix(n, ".*"):
+			s.names = append(s.names, "~^"+strings.ReplaceAll(strings.TrimSuffix(n, "*"), ".", `\.`)+".+$")
+		default:
+			s.names = append(s.names, strings.ToLower(n))
+		}
+	}
+	slices.Sort(s.names)
+	s.names = slices.Compact(s.names)
+	t.say(d, verdict, note)
+}
+
+// writeServers makes proxies of all servers.
+func (t *translator) writeServers() {
+	for _, s := range t.servers {
+		if target := t.redirectsTo(s); target != nil {
+			t.say(s.d.find("return")[0], importer.Same, "redirect_http_to_https of the proxy with these hosts; GET and HEAD get 301, other methods 308")
+			target.plainToo = append(target.plainToo, s.ports...)
+			s.merged = true
+			t.leftover(s)
+		}
+	}
+	for _, s := range t.servers {
+		if !s.merged {
+			t.proxy(s)
+		}
+	}
+}
+
+// redirectsTo returns the server that serves the same hosts by https, if all that s
+// does is to send clients there.
+func (t *translator) redirectsTo(s *server) *server {
+	returns := s.d.find("return")
+	if s.secure || len(returns) != 1 || len(s.d.find("location")) > 0 || !isToHTTPS(returns[0]) {
+		return nil
+	}
+	for _, o := range t.servers {
+		if o != s && o.secure && !o.plain && slices.Equal(o.names, s.names) {
+			return o
+		}
+	}
+	return nil
+}
+
+// isToHTTPS reports whether a return sends clients to the same URL by https.
+func isToHTTPS(d *directive) bool {
+	code := d.arg(0)
+	url := d.arg(len(d.args) - 1)
+	return (code == "301" || code == "302" || code == "307" || code == "308" || len(d.args) == 1) &&
+		(url == "https://$host$request_uri" || url == "https://$server_name$request_uri" || url == "https://$http_host$request_uri")
+}
+
+// leftover gives a verdict to what else stands in a server that was merged.
+func (t *translator) leftover(s *server) {
+	for _, c := range s.d.block {
+		if !c.done {
+			t.known(c, "server")
+		}
+		if !c.done {
+			t.say(c, importer.Ignored, "the server only sends clients to https")
+		}
+	}
+}
+
+// proxy makes a proxy of a server.
+func (t *translator) proxy(s *server) {
+	p := importer.NewObject()
+	name := t.proxyName(s)
+	if len(s.names) > 0 {
+		p.Set("virtual_hosts", s.names)
+		if s.marked || s.isFirst && len(t.servers) > 1 {
+			p.Comment("virtual_hosts", "nginx gave this server the requests for hosts that no server has, too; here they get 404.")
+			t.check("proxy %s: nginx gave it the requests for unknown hosts, too", name)
+		}
+	}
+	ports := slices.Concat(s.plainToo, s.ports)
+	slices.Sort(ports)
+	ports = slices.Compact(ports)
+	if len(ports) < t.portsOut.Len() {
+		p.Set("ports", ports)
+	}
+	if len(s.plainToo) > 0 {
+		p.Set("redirect_http_to_https", true)
+	}
+	t.certificate(s, name)
+	l := &location{t: t, server: s, proxy: p, name: name}
+	l.features(p, s.d, nil)
+	l.routes()
+	if !p.Has("routes") {
+		p.Append("routes", importer.NewObject().Set("path", "/").Set("fixed_response", importer.NewObject().Set("status", 404).Flow()))
+	}
+	t.proxies.Set(name, p)
+}
+
+// proxyName returns a name for the proxy of a server.
+func (t *translator) proxyName(s *server) string {
+	name := "default"
+	for _, n := range s.names {
+		if !strings.HasPrefix(n, "~") {
+			name = strings.NewReplacer("*.", "wildcard-", ".", "-").Replace(n)
+			break
+		}
+	}
+	for base, n := name, 2; t.proxies.Has(name); n++ {
+		name = fmt.Sprintf("%s-%d", base, n)
+	}
+	return name
+}
+
+// certificate takes the certificates of a server.
+func (t *translator) certificate(s *server, name string) {
+	certs, keys := t.effective(s.d, "ssl_certificate"), t.effective(s.d, "ssl_certificate_key")
+	for i, c := range certs {
+		if i >= len(keys) {
+			t.say(c, importer.Impossible, "the certificate has no key beside it")
+			continue
+		}
+		cert, key := t.path(c.arg(0)), t.path(keys[i].arg(0))
+		t.say(keys[i], importer.Same, "")
+		if strings.HasPrefix(c.arg(0), "data:") || strings.HasPrefix(keys[i].arg(0), "engine:") || strings.Contains(c.arg(0), "$") {
+			t.say(c, importer.Impossible, "a certificate has to be in a file with a fixed name")
+			continue
+		}
+		t.say(c, importer.Same, "certificates are chosen by the names in them")
+		at := name
+		if i > 0 {
+			at = fmt.Sprintf("%s-%d", name, i+1)
+		}
+		t.certs.Set(at, importer.NewObject().Set("cert_file", cert).Set("key_file", key))
+	}
+	for _, d := range s.d.find("ssl_client_certificate") {
+		t.say(d, importer.Close, "client certificates are asked for by the port, for all its hosts: tls: {client_auth: required, client_ca: "+d.arg(0)+"}")
+		t.check("proxy %s: set tls.client_auth and client_ca at its https port", name)
+	}
+	for _, d := range s.d.find("ssl_verify_client") {
+		t.say(d, importer.Close, "client certificates are asked for by the port, for all its hosts")
+	}
+	for _, d := range t.effective(s.d, "ssl_protocols") {
+		if slices.Contains(d.args, "TLSv1.2") || !slices.Contains(d.args, "TLSv1.3") {
+			t.say(d, importer.Same, "TLS 1.2 and later; older versions are not spoken")
+			continue
+		}
+		for _, port := range s.ports {
+			if o := t.portsOut.Object(port); !o.Empty() && strings.HasPrefix(port, "websecure") {
+				o.Set("tls", importer.NewObject().Set("min_version", "1.3").Flow())
+			}
+		}
+		t.say(d, importer.Same, "")
+	}
+	for _, d := range s.d.find("ssl") {
+		t.say(d, importer.Same, "")
+	}
+}
+
+// effective returns the directives with a name that hold in a server: its own, else
+// those around it.
+func (t *translator) effective(d *directive, name string) []*directive {
+	if own := d.find(name); len(own) > 0 || t.http == nil {
+		return own
+	}
+	return t.http.find(name)
+}

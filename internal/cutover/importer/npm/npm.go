@@ -1,0 +1,316 @@
+// Package npm reads what Nginx Proxy Manager keeps and writes what headgate makes of
+// it: a document, and a report in which every setting has a verdict.
+//
+// Import reads its database, /data/database.sqlite, without SQLite and without taking
+// a lock, so that Nginx Proxy Manager may go on running. FromAPI reads the same over its
+// API, for those who keep it in MySQL or PostgreSQL. Columns are looked up by their
+// names, since forks and versions differ.
+//
+// hosts.go has the hosts, access.go access lists and certificates.
+package npm
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"headgate/internal/cutover/importer"
+	"headgate/internal/cutover/importer/npm/sqlite"
+	"headgate/internal/file"
+)
+
+// record is a row of a table, or an object of the API.
+type record struct {
+	table  string
+	id     int64
+	fields map[string]any
+	seen   map[string]bool // fields that have a verdict, or need none
+}
+
+// source is all that is read.
+type source struct {
+	name   string // the file or the address
+	folder string // of the database; empty for the API
+	tables map[string][]*record
+}
+
+// tables are those that an importer reads.
+var tables = []string{"proxy_host", "redirection_host", "dead_host", "stream", "access_list", "access_list_auth", "access_list_client", "certificate", "setting"}
+
+// Import reads the database of Nginx Proxy Manager. An error says what cannot be read;
+// nothing is written then.
+func Import(name string) ([]byte, *importer.Report, error) {
+	s, err := readDatabase(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	return translate(s)
+}
+
+func readDatabase(name string) (*source, error) {
+	data, err := file.Read(name, sqlite.MaxSize, "more than a database of Nginx Proxy Manager has")
+	if err != nil {
+		return nil, err
+	}
+	if !sqlite.Is(data) {
+		return nil, fmt.Errorf("%s: not a database of SQLite; name the file database.sqlite of Nginx Proxy Manager's data folder", name)
+	}
+	if info, err := os.Stat(name + "-journal"); err == nil && info.Size() > 0 {
+		return nil, fmt.Errorf("%s: a change of it is under way or was broken off (%s-journal is there); try again, or stop Nginx Proxy Manager first", name, filepath.Base(name))
+	}
+	wal, err := file.Read(name+"-wal", sqlite.MaxSize, "more than a write-ahead log has")
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	db, err := sqlite.Open(data, wal)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if !slices.Contains(db.Tables(), "proxy_host") {
+		return nil, fmt.Errorf("%s: there is no table proxy_host in it, so it is not the database of Nginx Proxy Manager", name)
+	}
+	s := &source{name: name, folder: filepath.Dir(name), tables: map[string][]*record{}}
+	for _, table := range tables {
+		rows, err := db.Rows(table)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		for _, row := range rows {
+			s.add(table, row)
+		}
+	}
+	return s, nil
+}
+
+// add takes a record, unless it was deleted: Nginx Proxy Manager keeps those.
+func (s *source) add(table string, fields map[string]any) {
+	r := &record{table: table, fields: fields, seen: map[string]bool{}}
+	if r.flag("is_deleted") {
+		return
+	}
+	r.id = r.number("id")
+	r.ignore("id", "created_on", "modified_on", "owner_user_id", "is_deleted", "owner", "meta")
+	s.tables[table] = append(s.tables[table], r)
+}
+
+// ignore says that fields need no verdict.
+func (r *record) ignore(names ...string) {
+	for _, name := range names {
+		r.seen[name] = true
+	}
+}
+
+// text, number, flag and list return a field, and count it as looked at.
+func (r *record) text(name string) string {
+	r.seen[name] = true
+	switch v := r.fields[name].(type) {
+	case string:
+		return v
+	case []byte:
+		return string(v)
+	case nil:
+		return ""
+	default:
+		return fmt.Sprint(v)
+	}
+}
+
+func (r *record) number(name string) int64 {
+	r.seen[name] = true
+	switch v := r.fields[name].(type) {
+	case int64:
+		return v
+	case float64:
+		return int64(v)
+	case bool:
+		if v {
+			return 1
+		}
+	case string:
+		var n int64
+		if _, err := fmt.Sscan(v, &n); err == nil {
+			return n
+		}
+	}
+	return 0
+}
+
+func (r *record) flag(name string) bool { return r.number(name) != 0 }
+
+// into reads a field that holds JSON, as a text or as it is.
+func (r *record) into(name string, to any) error {
+	r.seen[name] = true
+	var data []byte
+	switch v := r.fields[name].(type) {
+	case nil:
+		return nil
+	case string:
+		data = []byte(v)
+	case []byte:
+		data = v
+	default:
+		var err error
+		if data, err = json.Marshal(v); err != nil {
+			return err
+		}
+	}
+	if len(data) == 0 {
+		return nil
+	}
+	return json.Unmarshal(data, to)
+}
+
+func (r *record) domains() []string {
+	var names []string
+	if r.into("domain_names", &names) != nil {
+		return nil
+	}
+	return slices.DeleteFunc(names, func(s string) bool { return s == "" })
+}
+
+// translator goes through the records.
+type translator struct {
+	*source
+	report  *importer.Report
+	ports   importer.Object
+	proxies importer.Object
+	streams importer.Object
+	packets importer.Object
+	certs   importer.Object
+	acme    importer.Object
+	lists   importer.Object // policies
+
+	policies map[int64]string // by id of the access list
+	wantTLS  bool
+	email    string
+}
+
+func translate(s *source) ([]byte, *importer.Report, error) {
+	t := &translator{source: s, report: &importer.Report{Source: "Nginx Proxy Manager"}, policies: map[int64]string{}}
+	for _, o := range []*importer.Object{&t.ports, &t.proxies, &t.streams, &t.packets, &t.certs, &t.acme, &t.lists} {
+		*o = importer.NewObject()
+	}
+	t.ports.Set("web", importer.NewObject().Set("address", "0.0.0.0:80").Set("protocol", "http").Flow())
+	if err := t.accessLists(); err != nil {
+		return nil, nil, err
+	}
+	t.certificates()
+	for _, r := range s.tables["proxy_host"] {
+		t.proxyHost(r)
+	}
+	for _, r := range s.tables["redirection_host"] {
+		t.redirectionHost(r)
+	}
+	for _, r := range s.tables["dead_host"] {
+		t.deadHost(r)
+	}
+	for _, r := range s.tables["stream"] {
+		t.stream(r)
+	}
+	for _, r := range s.tables["setting"] {
+		t.setting(r)
+	}
+	t.rest()
+	return t.finish()
+}
+
+// say gives a setting of a record its verdict.
+func (t *translator) say(r *record, name string, v importer.Verdict, note string, args ...any) {
+	if len(args) > 0 {
+		note = fmt.Sprintf(note, args...)
+	}
+	r.seen[name] = true
+	t.report.Add(importer.Entry{File: t.name, Line: int(r.id), Directive: r.title() + ": " + name + " = " + r.shown(name), Verdict: v, Note: note})
+}
+
+// title names a record for people.
+func (r *record) title() string {
+	text := strings.ReplaceAll(r.table, "_", " ") + " " + fmt.Sprint(r.id)
+	for _, name := range []string{"name", "nice_name", "incoming_port"} {
+		if v := r.fields[name]; v != nil && v != "" {
+			return text + " (" + fmt.Sprint(v) + ")"
+		}
+	}
+	if names := r.domains(); len(names) > 0 {
+		return text + " (" + names[0] + ")"
+	}
+	return text
+}
+
+// secrets are never shown.
+var secrets = []string{"password", "meta", "certificate_key"}
+
+func (r *record) shown(name string) string {
+	if slices.Contains(secrets, name) {
+		return "…"
+	}
+	switch v := r.fields[name].(type) {
+	case nil:
+		return "null"
+	case string:
+		return strings.Join(strings.Fields(v), " ")
+	case int64, float64, bool:
+		return fmt.Sprint(v)
+	}
+	data, err := json.Marshal(r.fields[name])
+	if err != nil {
+		return "…"
+	}
+	return string(data)
+}
+
+func (t *translator) check(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(t.report.Check, text) {
+		t.report.Check = append(t.report.Check, text)
+	}
+}
+
+// rest gives a verdict to every field that nobody looked at and that says something.
+func (t *translator) rest() {
+	for _, table := range tables {
+		for _, r := range t.tables[table] {
+			for _, name := range slices.Sorted(maps.Keys(r.fields)) {
+				if r.seen[name] {
+					continue
+				}
+				switch v := r.fields[name].(type) {
+				case nil:
+				case string:
+					if v != "" && v != "0" && v != "[]" && v != "{}" && v != "null" {
+						t.say(r, name, importer.Impossible, "headgate does not know this field")
+					}
+				case map[string]any: // an object that the API expands
+				default:
+					if text := fmt.Sprint(v); text != "0" && text != "false" && text != "[]" {
+						t.say(r, name, importer.Impossible, "headgate does not know this field")
+					}
+				}
+			}
+		}
+	}
+}
+
+func (t *translator) finish() ([]byte, *importer.Report, error) {
+	if t.wantTLS {
+		t.ports.Set("websecure", importer.NewObject().Set("address", "0.0.0.0:443").Set("protocol", "https").Flow())
+	}
+	out := importer.NewObject().Set("version", 1)
+	for _, part := range []struct {
+		name string
+		o    importer.Object
+	}{{"ports", t.ports}, {"acme", t.acme}, {"certificates", t.certs}, {"policies", t.lists}, {"proxies", t.proxies}, {"tcp_proxies", t.streams}, {"udp_proxies", t.packets}} {
+		if part.o.Len() > 0 {
+			out.Set(part.name, part.o)
+		}
+	}
+	t.report.Finish([]string{t.name})
+	slices.SortStableFunc(t.report.Entries, func(a, b importer.Entry) int { return cmp.Compare(a.Directive, b.Directive) })
+	data, err := out.Write("Made from the database of Nginx Proxy Manager by headgate import.\n" + t.report.Summary() + ".\nThe report says what became of every setting.")
+	return data, t.report, err
+}

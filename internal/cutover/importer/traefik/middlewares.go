@@ -1,0 +1,382 @@
+package traefik
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"headgate/internal/cutover/importer"
+)
+
+// middleware gives a route what a middleware does.
+func (t *translator) middleware(r *router, name string, depth int) {
+	name, _, _ = strings.Cut(name, "@")
+	m := t.root.get("http", "middlewares", name)
+	if !m.is() || depth > maxDepth {
+		t.check("router %s uses the middleware %s, which is not in the files that were given: what it keeps out is let in", r.name, name)
+		return
+	}
+	for _, n := range m.children() {
+		if strings.EqualFold(n.name(), "chain") {
+			for _, next := range n.get("middlewares").texts() {
+				t.middleware(r, next, depth+1)
+			}
+			t.say(n, importer.Same, "one after another")
+			continue
+		}
+		translate := kindOf(n.name())
+		if translate == nil {
+			t.say(n, importer.Impossible, "headgate has nothing like the middleware %s", n.name())
+			t.check("middleware %s (%s) was left out; router %s uses it", name, n.name(), r.name)
+			continue
+		}
+		translate(t, r, n)
+	}
+}
+
+// kindOf returns how a kind of middleware is taken over, nil if it cannot be.
+func kindOf(name string) func(*translator, *router, *node) {
+	switch strings.ToLower(name) {
+	case "stripprefix":
+		return stripPrefix
+	case "addprefix":
+		return addPrefix
+	case "replacepathregex":
+		return replacePathRegex
+	case "replacepath":
+		return replacePath
+	case "redirectscheme":
+		return redirectScheme
+	case "redirectregex":
+		return redirectRegex
+	case "headers":
+		return headers
+	case "basicauth":
+		return basicAuth
+	case "forwardauth":
+		return forwardAuth
+	case "ipallowlist", "ipwhitelist":
+		return ipAllowList
+	case "ratelimit":
+		return rateLimit
+	case "compress":
+		return compress
+	case "retry":
+		return retry
+	case "buffering":
+		return buffering
+	case "circuitbreaker":
+		return circuitBreaker
+	case "contenttype":
+		return func(t *translator, _ *router, n *node) {
+			t.say(n, importer.Ignored, "types are never guessed")
+		}
+	}
+	return nil
+}
+
+// stripPrefix is what a route does by itself where the prefix is its path.
+func stripPrefix(t *translator, r *router, n *node) {
+	list := n.get("prefixes").texts()
+	if slices.ContainsFunc(list, func(p string) bool { return strings.TrimSuffix(p, "/") == r.when.path }) {
+		r.route.Set("strip_prefix", true)
+		t.say(n, importer.Same, "strip_prefix")
+		return
+	}
+	var parts []string
+	for _, p := range list {
+		parts = append(parts, regexp.QuoteMeta(strings.TrimSuffix(p, "/")))
+	}
+	if len(parts) == 0 {
+		return
+	}
+	r.route.Set("strip_prefix", false)
+	t.rewrite(r, "regex", "^(?:"+strings.Join(parts, "|")+")(?:/|$)").Set("replacement", "/")
+	t.say(n, importer.Same, "a rewrite by an expression")
+}
+
+// rewrite sets a field of the route's rewrite and returns it.
+func (t *translator) rewrite(r *router, name, value string) importer.Object {
+	o := r.route.Object("rewrite")
+	if o.Empty() {
+		o = importer.NewObject()
+		r.route.Set("rewrite", o)
+		o = r.route.Object("rewrite")
+	}
+	if o.Has(name) {
+		t.check("router %s rewrites its path more than once; only the last was taken over", r.name)
+	}
+	return o.Set(name, value)
+}
+
+func addPrefix(t *translator, r *router, n *node) {
+	t.rewrite(r, "add_prefix", n.get("prefix").text())
+	if !r.route.Has("strip_prefix") {
+		r.route.Set("strip_prefix", false)
+	}
+	t.say(n, importer.Same, "rewrite.add_prefix")
+}
+
+func replacePathRegex(t *translator, r *router, n *node) {
+	if _, err := regexp.Compile(n.get("regex").text()); err != nil {
+		t.say(n, importer.Impossible, "invalid regular expression: %v", err)
+		return
+	}
+	t.rewrite(r, "regex", n.get("regex").text()).Set("replacement", n.get("replacement").text())
+	if !r.route.Has("strip_prefix") {
+		r.route.Set("strip_prefix", false)
+	}
+	t.say(n, importer.Same, "rewrite; X-Replaced-Path is not sent")
+}
+
+func replacePath(t *translator, r *router, n *node) {
+	t.rewrite(r, "regex", "^.*$").Set("replacement", n.get("path").text())
+	r.route.Set("strip_prefix", false)
+	t.say(n, importer.Same, "rewrite; X-Replaced-Path is not sent")
+}
+
+func redirectScheme(t *translator, r *router, n *node) {
+	if !strings.EqualFold(n.get("scheme").text(), "https") {
+		t.say(n, importer.Impossible, "redirects of the scheme lead to https")
+		return
+	}
+	if r.onPlain() {
+		r.toHTTPS = true
+	}
+	t.say(n, importer.Same, "redirect_http_to_https: 301 for GET, 308 for others, to the https port")
+}
+
+// redirectRegex is matched by Traefik on the whole URL; a rule of headgate on the path.
+func redirectRegex(t *translator, r *router, n *node) {
+	expression, target := n.get("regex").text(), n.get("replacement").text()
+	status := 302
+	if n.get("permanent").on() {
+		status = 301
+	}
+	found := wholeURL.FindStringSubmatch(expression)
+	if found == nil || strings.ContainsAny(found[1], "()") {
+		t.say(n, importer.Impossible, "its expression is for the whole URL, and that for the path cannot be told from it")
+		t.check("router %s: write the redirect %q to %q by hand; rules of headgate match the path", r.name, expression, target)
+		return
+	}
+	path := "^" + strings.TrimPrefix(found[2], "^")
+	if path == "^" || path == "^(.*)" {
+		path = "^/?(.*)"
+		if strings.HasPrefix(found[2], "/") {
+			path = "^/(.*)"
+		}
+	}
+	rule := importer.NewObject().Set("regex", path).Set("target", braces.ReplaceAllString(target, "$$$1")).Set("status", status)
+	r.route.Append("redirects", rule)
+	t.say(n, importer.Close, "the rule is matched on the path; the host is that of the route")
+}
+
+var (
+	// wholeURL cuts scheme and host off an expression: (1) the host, (2) the path.
+	wholeURL = regexp.MustCompile(`^\^?https?\??(?:\(s\))?://([^/]+)(/.*)$`)
+	braces   = regexp.MustCompile(`\$\{([0-9]+)\}`)
+)
+
+// headers makes fields rules. An empty value removes a field.
+func headers(t *translator, r *router, n *node) {
+	for field, direction := range map[string]string{"customRequestHeaders": "request", "customResponseHeaders": "response"} {
+		for _, one := range n.get(field).children() {
+			rule := importer.NewObject().Set("direction", direction).Set("name", one.name())
+			if one.value == "" {
+				rule.Set("operation", "remove")
+			} else {
+				rule.Set("value", strings.ReplaceAll(one.value, "{", "{{"))
+			}
+			if strings.EqualFold(one.name(), "Host") && direction == "request" {
+				t.say(one, importer.Close, "host_header of the proxy")
+				t.check("router %s sets Host to %q: set host_header of its proxy", r.name, one.value)
+				continue
+			}
+			r.route.Append("headers", rule.Flow())
+			t.say(one, importer.Same, "a header rule")
+		}
+	}
+	for _, s := range securityFields(n) {
+		r.route.Append("headers", importer.NewObject().Set("direction", "response").Set("name", s.name).Set("value", s.value))
+	}
+	for _, name := range []string{"stsSeconds", "stsIncludeSubdomains", "stsPreload", "frameDeny", "customFrameOptionsValue", "contentTypeNosniff", "browserXssFilter", "referrerPolicy", "contentSecurityPolicy", "permissionsPolicy"} {
+		t.say(n.get(name), importer.Same, "a header rule")
+	}
+	if n.get("forceSTSHeader").is() {
+		t.say(n.get("forceSTSHeader"), importer.Close, "the rule is for http too; browsers ignore it there")
+	}
+	corsOf(t, r, n)
+}
+
+type pair struct{ name, value string }
+
+// securityFields are the fields that switches of the middleware stand for.
+func securityFields(n *node) (out []pair) {
+	if seconds := n.get("stsSeconds").number(0); seconds > 0 {
+		value := "max-age=" + strconv.Itoa(seconds)
+		if n.get("stsIncludeSubdomains").on() {
+			value += "; includeSubDomains"
+		}
+		if n.get("stsPreload").on() {
+			value += "; preload"
+		}
+		out = append(out, pair{"Strict-Transport-Security", value})
+	}
+	if frame := n.get("customFrameOptionsValue").text(); frame != "" {
+		out = append(out, pair{"X-Frame-Options", frame})
+	} else if n.get("frameDeny").on() {
+		out = append(out, pair{"X-Frame-Options", "DENY"})
+	}
+	if n.get("contentTypeNosniff").on() {
+		out = append(out, pair{"X-Content-Type-Options", "nosniff"})
+	}
+	if n.get("browserXssFilter").on() {
+		out = append(out, pair{"X-XSS-Protection", "1; mode=block"})
+	}
+	for field, name := range map[string]string{"referrerPolicy": "Referrer-Policy", "contentSecurityPolicy": "Content-Security-Policy", "permissionsPolicy": "Permissions-Policy"} {
+		if v := n.get(field).text(); v != "" {
+			out = append(out, pair{name, v})
+		}
+	}
+	slices.SortFunc(out, func(a, b pair) int { return strings.Compare(a.name, b.name) })
+	return out
+}
+
+func corsOf(t *translator, r *router, n *node) {
+	cors := importer.NewObject()
+	for from, to := range map[string]string{"accessControlAllowOriginList": "allow_origins", "accessControlAllowMethods": "allow_methods", "accessControlAllowHeaders": "allow_headers", "accessControlExposeHeaders": "expose_headers"} {
+		if list := n.get(from).texts(); len(list) > 0 {
+			cors.Set(to, list)
+			t.say(n.get(from), importer.Same, "cors."+to)
+		}
+	}
+	if cors.Len() == 0 {
+		return
+	}
+	if n.get("accessControlAllowCredentials").on() {
+		cors.Set("allow_credentials", true)
+	}
+	t.say(n.get("accessControlAllowCredentials"), importer.Same, "cors.allow_credentials")
+	if age := n.get("accessControlMaxAge").number(0); age > 0 {
+		cors.Set("max_age", strconv.Itoa(min(age, 86400))+"s")
+	}
+	t.say(n.get("accessControlMaxAge"), importer.Same, "cors.max_age")
+	t.say(n.get("addVaryHeader"), importer.Same, "Vary is always set")
+	r.route.Set("cors", cors)
+}
+
+func basicAuth(t *translator, r *router, n *node) {
+	auth, users := importer.NewObject(), []importer.Object{}
+	if realm := n.get("realm").text(); realm != "" {
+		auth.Set("realm", realm)
+	}
+	for _, text := range n.get("users").texts() {
+		name, hash, _ := strings.Cut(strings.ReplaceAll(text, "$$", "$"), ":")
+		if !strings.HasPrefix(hash, "$2") && !strings.HasPrefix(hash, "$apr1$") && !strings.HasPrefix(hash, "$argon2id$") {
+			t.check("router %s: the password of user %q is hashed with something that headgate does not check: make a new one by headgate hash-password", r.name, name)
+			hash = ""
+		}
+		users = append(users, importer.NewObject().Set("name", name).Set("password_hash", hash))
+	}
+	if file := n.get("usersFile"); file.is() {
+		t.say(file, importer.Close, "give the users of %s as basic_auth.users", file.text())
+		t.check("router %s: put the users of %s into basic_auth.users", r.name, file.text())
+	}
+	if field := n.get("headerField"); field.is() {
+		t.say(field, importer.Close, "a header rule with {user}")
+		r.route.Append("headers", importer.NewObject().Set("direction", "request").Set("name", field.text()).Set("value", "{user}").Flow())
+	}
+	if !n.get("removeHeader").on() {
+		auth.Set("forward_credentials", true)
+	}
+	r.route.Set("basic_auth", auth.Set("users", users))
+	t.say(n, importer.Same, "basic_auth")
+}
+
+func forwardAuth(t *translator, r *router, n *node) {
+	auth := importer.NewObject().Set("url", n.get("address").text())
+	t.say(n.get("address"), importer.Same, "forward_auth.url")
+	if n.get("trustForwardHeader").on() {
+		auth.Set("trust_forward_header", true)
+	}
+	t.say(n.get("trustForwardHeader"), importer.Same, "trust_forward_header")
+	if list := n.get("authResponseHeaders").texts(); len(list) > 0 {
+		auth.Set("response_headers", list)
+		t.say(n.get("authResponseHeaders"), importer.Same, "response_headers")
+	}
+	for _, name := range []string{"authResponseHeadersRegex", "authRequestHeaders", "tls", "addAuthCookiesToResponse", "forwardBody", "headerField", "preserveLocationHeader", "preserveRequestMethod", "maxBodySize"} {
+		if v := n.get(name); v.is() {
+			t.say(v, importer.Close, "it is left out: all headers of the client are sent, named ones of the answer are copied")
+		}
+	}
+	r.route.Set("forward_auth", auth)
+}
+
+func ipAllowList(t *translator, r *router, n *node) {
+	r.route.Set("ip_filter", importer.NewObject().Set("allow", n.get("sourceRange").texts()))
+	t.say(n.get("sourceRange"), importer.Same, "ip_filter.allow")
+	if s := n.get("ipStrategy"); s.is() {
+		t.say(s, importer.Close, "client_ip says which proxies in front are believed")
+		t.check("router %s takes the client's address from a header (ipStrategy): name the proxies in front in client_ip", r.name)
+	}
+	t.say(n.get("rejectStatusCode"), importer.Close, "refused clients get 403")
+}
+
+func rateLimit(t *translator, r *router, n *node) {
+	average, period := n.get("average").number(0), time.Second
+	if text := n.get("period").text(); text != "" {
+		if p, err := time.ParseDuration(duration(text)); err == nil && p > 0 {
+			period = p
+		}
+	}
+	if average <= 0 {
+		t.say(n, importer.Ignored, "an average of 0 limits nothing")
+		return
+	}
+	for period < time.Second { // the shortest period is a second
+		average, period = int(math.Ceil(float64(average)*float64(time.Second)/float64(period))), time.Second
+	}
+	limit := importer.NewObject().Set("requests", average).Set("period", period.String()).Set("burst", max(n.get("burst").number(1), 1))
+	if name := n.get("sourceCriterion", "requestHeaderName").text(); name != "" {
+		limit.Set("key", "header:"+name)
+	}
+	t.say(n.get("sourceCriterion"), importer.Close, "rate_limit.key")
+	for _, name := range []string{"average", "period", "burst"} {
+		t.say(n.get(name), importer.Same, "rate_limit")
+	}
+	t.say(n.get("redis"), importer.Impossible, "each headgate counts by itself")
+	r.route.Set("rate_limit", limit)
+}
+
+func compress(t *translator, r *router, n *node) {
+	c := importer.NewObject().Set("enabled", true)
+	if size := n.get("minResponseBodyBytes").number(0); size > 0 {
+		c.Set("min_size", fmt.Sprintf("%dB", size))
+	}
+	t.say(n.get("minResponseBodyBytes"), importer.Same, "compression.min_size")
+	t.say(n, importer.Close, "compression chooses among zstd, br and gzip by the type of the content")
+	r.route.Set("compression", c.Flow())
+}
+
+func retry(t *translator, r *router, n *node) {
+	r.route.Set("retry", importer.NewObject().Set("attempts", min(max(n.get("attempts").number(2), 1), 10)).Flow())
+	t.say(n, importer.Close, "only what is idempotent or was not sent yet is sent again")
+}
+
+func buffering(t *translator, r *router, n *node) {
+	if size := n.get("maxRequestBodyBytes").number(0); size > 0 {
+		r.route.Set("request_body_limit", fmt.Sprintf("%dB", size))
+		t.say(n.get("maxRequestBodyBytes"), importer.Same, "request_body_limit")
+	}
+	t.say(n, importer.Ignored, "nothing is buffered")
+}
+
+func circuitBreaker(t *translator, r *router, n *node) {
+	r.route.Set("circuit_breaker", importer.NewObject().Set("error_percent", 50).Flow())
+	t.say(n, importer.Close, "circuit_breaker opens by the share of errors, 50 % here")
+	t.check("router %s has a circuit breaker by an expression: set circuit_breaker.error_percent", r.name)
+}

@@ -1,0 +1,343 @@
+package traefik
+
+import (
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+
+	"headgate/internal/cutover/importer"
+)
+
+// router is one alternative of a router's rule, which becomes a route.
+type router struct {
+	name    string
+	n       *node
+	when    condition
+	entries []*entry
+	tls     bool
+	acme    string
+	route   importer.Object
+	toHTTPS bool // it does nothing but send clients to https
+}
+
+// httpRouters reads the routers, and makes each alternative of a rule a route.
+func (t *translator) httpRouters() {
+	for _, n := range t.root.get("http", "routers").children() {
+		rule := n.get("rule")
+		alternatives, err := parseRule(rule.text())
+		if err != nil || len(alternatives) == 0 {
+			t.say(n, importer.Impossible, "the rule cannot be read: %v", err)
+			t.check("router %s was left out: its rule cannot be read: %v", n.name(), err)
+			continue
+		}
+		t.router(n, rule, alternatives)
+	}
+	t.writePorts()
+}
+
+func (t *translator) router(n, rule *node, alternatives [][]match) {
+	verdict, note := importer.Same, "hosts and a path"
+	taken := 0
+	for _, all := range alternatives {
+		when, problem := conditionOf(all)
+		r := &router{name: n.name(), n: n, when: when}
+		if problem == "" && len(when.other) > 0 {
+			problem = "headgate cannot choose a route by " + namesOf(when.other)
+		}
+		if problem != "" {
+			verdict, note = importer.Impossible, problem
+			t.check("router %s was left out in part or whole: %s (%s)", n.name(), problem, rule.text())
+			continue
+		}
+		taken++
+		switch {
+		case when.exact:
+			verdict, note = importer.Close, "a path takes what is below it too: exact paths do not exist"
+		case when.loose && verdict == importer.Same:
+			verdict, note = importer.Close, "headgate takes whole segments: "+when.path+"x does not reach it"
+		}
+		t.routeOf(r)
+		t.routers = append(t.routers, r)
+	}
+	if taken == 0 {
+		t.say(n, importer.Impossible, note)
+		return
+	}
+	t.say(rule, verdict, note)
+	if p := n.get("priority"); p.is() {
+		t.say(p, importer.Close, "the longest path wins, whatever the priority")
+		t.check("router %s has a priority; headgate chooses the longest path: check it with headgate explain", n.name())
+	}
+	t.say(n.get("ruleSyntax"), importer.Ignored, "both syntaxes are read")
+	t.say(n.get("observability"), importer.Ignored, "logs and metrics are for all routes")
+}
+
+func namesOf(other []match) string {
+	var names []string
+	for _, m := range other {
+		text := m.name
+		if m.not {
+			text = "!" + text
+		}
+		names = append(names, text)
+	}
+	return strings.Join(names, ", ")
+}
+
+// routeOf fills in a route: entry points, TLS, middlewares and service.
+func (t *translator) routeOf(r *router) {
+	r.route = importer.NewObject()
+	if r.when.path != "/" {
+		r.route.Set("path", r.when.path)
+	}
+	names := r.n.get("entryPoints").texts()
+	for _, name := range names {
+		if e := t.entries[strings.ToLower(name)]; e != nil {
+			r.entries = append(r.entries, e)
+		} else {
+			t.check("router %s names the entry point %s, which is not there", r.name, name)
+		}
+	}
+	t.say(r.n.get("entryPoints"), importer.Same, "ports")
+	if len(names) == 0 {
+		for _, name := range t.names {
+			r.entries = append(r.entries, t.entries[name])
+		}
+	}
+	if tls := r.n.get("tls"); tls.is() && tls.text() != "false" {
+		r.tls, r.acme = true, tls.get("certResolver").text()
+		t.say(tls.get("certResolver"), importer.Same, "acme")
+		for _, d := range tls.get("domains").list {
+			t.say(d, importer.Same, "its hosts are ordered; name a wildcard in domains of the acme entry")
+		}
+		t.say(tls.get("options"), importer.Close, "TLS options stand at the port")
+		if tls.text() != "" {
+			t.say(tls, importer.Same, "an https port")
+		}
+	}
+	for _, e := range r.entries {
+		if r.acme == "" {
+			if resolver := e.n.get("http", "tls", "certResolver").text(); e.secure && resolver != "" {
+				r.acme = resolver
+			}
+		}
+		if r.tls && len(r.entries) == 1 {
+			e.secure = true
+		}
+	}
+	if len(r.when.allow) > 0 {
+		r.route.Set("ip_filter", importer.NewObject().Set("allow", r.when.allow))
+		t.check("router %s chooses by the client's address; others get 403 here, not another router", r.name)
+	}
+	for _, name := range r.n.get("middlewares").texts() {
+		t.middleware(r, name, 0)
+	}
+	t.say(r.n.get("middlewares"), importer.Same, "features of the route")
+	if r.toHTTPS {
+		t.say(r.n.get("service"), importer.Ignored, "clients are sent to https before")
+		return
+	}
+	if r.route.Has("strip_prefix") || r.route.Has("rewrite") {
+	} else {
+		r.route.Set("strip_prefix", false)
+	}
+	t.service(r, r.n.get("service").text(), 0)
+	t.say(r.n.get("service"), importer.Same, "servers of the route")
+}
+
+// writeProxies puts routes of the same hosts and ports into one proxy.
+func (t *translator) writeProxies() {
+	type group struct {
+		o       importer.Object
+		routes  []*router
+		entries []*entry
+		hosts   []string
+	}
+	var groups []*group
+	for _, r := range t.routers {
+		if r.toHTTPS {
+			for _, h := range append(slices.Clone(r.when.hosts), "") {
+				t.redirected[strings.ToLower(h)] = true
+			}
+			continue
+		}
+		i := slices.IndexFunc(groups, func(g *group) bool {
+			return slices.Equal(g.hosts, r.when.hosts) && slices.Equal(g.entries, r.entries) && g.routes[0].acme == r.acme
+		})
+		if i < 0 {
+			groups = append(groups, &group{entries: r.entries, hosts: r.when.hosts})
+			i = len(groups) - 1
+		}
+		groups[i].routes = append(groups[i].routes, r)
+	}
+	for _, g := range groups {
+		first := g.routes[0]
+		g.o = importer.NewObject()
+		if len(g.hosts) > 0 {
+			g.o.Set("virtual_hosts", g.hosts)
+		}
+		t.proxyPorts(g.o, g.entries, first)
+		if first.acme != "" {
+			g.o.Set("acme", first.acme)
+		}
+		if trusted := trustedBy(g.entries); len(trusted) > 0 {
+			g.o.Set("client_ip", importer.NewObject().Set("trusted", trusted).Flow())
+		}
+		seen := map[string]string{}
+		for _, r := range g.routes {
+			if other, twice := seen[r.when.path]; twice {
+				t.check("routers %s and %s have the same hosts and path; only the first was taken over", other, r.name)
+				continue
+			}
+			seen[r.when.path] = r.name
+			if !g.o.Has("routes") {
+				g.o.Set("routes", []importer.Object{})
+			}
+			g.o.Append("routes", r.route)
+		}
+		t.proxies.Set(t.unused(t.proxies, first.name), g.o)
+	}
+}
+
+// proxyPorts names the ports of a proxy where it is not on all, and sends clients from
+// http to https.
+func (t *translator) proxyPorts(o importer.Object, entries []*entry, r *router) {
+	var names []string
+	secure, redirected := false, slices.ContainsFunc(r.when.hosts, func(h string) bool { return t.redirected[strings.ToLower(h)] }) || t.redirected[""] && len(r.when.hosts) > 0 && !r.onPlain()
+	for _, e := range entries {
+		names = append(names, e.name)
+		if e.secure && e.http3 {
+			names = append(names, e.name+"-http3")
+		}
+		secure = secure || e.secure
+	}
+	for _, name := range t.names {
+		e := t.entries[name]
+		if secure && !e.secure && !e.udp && !slices.Contains(entries, e) && (e.toHTTPS || redirected) {
+			names = append(names, e.name)
+			redirected = true
+		}
+	}
+	if secure && redirected {
+		o.Set("redirect_http_to_https", true)
+	}
+	if len(names) < t.ports.Len() {
+		o.Set("ports", names)
+	}
+}
+
+func (r *router) onPlain() bool {
+	return slices.ContainsFunc(r.entries, func(e *entry) bool { return !e.secure })
+}
+
+func trustedBy(entries []*entry) (trusted []string) {
+	for _, e := range entries {
+		for _, p := range e.n.get("forwardedHeaders", "trustedIPs").texts() {
+			if !slices.Contains(trusted, p) {
+				trusted = append(trusted, p)
+			}
+		}
+	}
+	return trusted
+}
+
+// unused returns a name that no object has, in the letters that names have.
+func (t *translator) unused(in importer.Object, wish string) string {
+	name, _, _ := strings.Cut(wish, "@")
+	name = strings.Map(func(c rune) rune {
+		if c == '-' || c == '_' || c == '.' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' {
+			return c
+		}
+		return '-'
+	}, name)
+	for base, n := name, 2; in.Has(name); n++ {
+		name = fmt.Sprintf("%s-%d", base, n)
+	}
+	return name
+}
+
+// onlyTCP reports whether an entry point serves TCP routers and no HTTP ones.
+func (t *translator) onlyTCP(e *entry) bool {
+	tcp := false
+	for _, n := range t.root.get("tcp", "routers").children() {
+		for _, name := range n.get("entryPoints").texts() {
+			tcp = tcp || strings.EqualFold(name, e.name) && strings.Contains(n.get("rule").text(), "`*`")
+		}
+	}
+	return tcp && !slices.ContainsFunc(t.routers, func(r *router) bool { return len(r.n.get("entryPoints").texts()) > 0 && slices.Contains(r.entries, e) })
+}
+
+// tcpRouters makes TCP routers TCP proxies: by address, or by the name in TLS.
+func (t *translator) tcpRouters() {
+	for _, n := range t.root.get("tcp", "routers").children() {
+		servers := t.streamServers("tcp", n)
+		alternatives, err := parseRule(n.get("rule").text())
+		if err != nil || len(servers) == 0 || len(alternatives) != 1 {
+			t.say(n, importer.Impossible, "one HostSNI and a service with servers are possible")
+			t.check("TCP router %s was left out", n.name())
+			continue
+		}
+		when, problem := conditionOf(alternatives[0])
+		passthrough := n.get("tls", "passthrough").on()
+		if problem != "" || len(when.other) > 0 || n.get("tls").is() && !passthrough {
+			t.say(n, importer.Impossible, "TLS is passed on by its name, not ended, and rules are HostSNI only")
+			t.check("TCP router %s was left out: headgate does not end TLS for TCP", n.name())
+			continue
+		}
+		for _, name := range n.get("entryPoints").texts() {
+			e := t.entries[strings.ToLower(name)]
+			if e == nil {
+				continue
+			}
+			o := importer.NewObject()
+			if len(when.hosts) > 0 {
+				e.secure = true
+				o.Set("port", e.name).Set("sni", when.hosts)
+				t.ports.Set(e.name, importer.NewObject().Set("address", e.address).Set("protocol", "https"))
+			} else {
+				o.Set("address", e.address)
+			}
+			t.streams.Set(t.unused(t.streams, n.name()), o.Set("servers", servers))
+		}
+		t.say(n, importer.Same, "a TCP proxy")
+	}
+}
+
+func (t *translator) udpRouters() {
+	for _, n := range t.root.get("udp", "routers").children() {
+		servers := t.streamServers("udp", n)
+		if len(servers) == 0 {
+			t.say(n, importer.Impossible, "its service has no servers")
+			continue
+		}
+		for _, name := range n.get("entryPoints").texts() {
+			if e := t.entries[strings.ToLower(name)]; e != nil {
+				t.packets.Set(t.unused(t.packets, n.name()), importer.NewObject().Set("address", e.address).Set("servers", servers))
+			}
+		}
+		t.say(n, importer.Same, "a UDP proxy")
+	}
+}
+
+// streamServers are the servers of a TCP or UDP router's service.
+func (t *translator) streamServers(kind string, n *node) (servers []importer.Object) {
+	name, _, _ := strings.Cut(n.get("service").text(), "@")
+	s := t.root.get(kind, "services", name)
+	for _, one := range s.get("loadBalancer", "servers").list {
+		if address := one.get("address").text(); address != "" {
+			servers = append(servers, importer.NewObject().Set("address", address).Flow())
+			t.say(one.get("address"), importer.Same, "a server")
+		}
+	}
+	if port := s.get("loadBalancer", "server", "port"); port.is() {
+		for _, at := range t.servers[kind+"/"+strings.ToLower(name)] {
+			host, _, err := net.SplitHostPort(at)
+			if err == nil {
+				servers = append(servers, importer.NewObject().Set("address", net.JoinHostPort(host, port.text())).Flow())
+			}
+		}
+		t.say(port, importer.Same, "the port of the server")
+	}
+	return servers
+}

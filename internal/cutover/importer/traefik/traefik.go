@@ -1,0 +1,207 @@
+// Package traefik reads configurations of Traefik, versions 2 and 3, and writes what
+// headgate makes of them: a document, and a report in which every field has a verdict.
+//
+// Import takes files in any order: static and dynamic configuration in YAML or TOML,
+// Compose files whose services have labels, and acme.json. tree.go makes one tree of
+// them, rule.go reads the rules of routers, static.go has entry points, certificate
+// resolvers and certificates, routers.go the routers, services.go the services, and
+// middlewares.go the middlewares.
+//
+// Go templates, plugins and providers other than files and Docker are told, not
+// translated. It never applies anything.
+package traefik
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+	"go.yaml.in/yaml/v4"
+
+	"headgate/internal/cutover/importer"
+	"headgate/internal/file"
+)
+
+// maxFile is the largest file that is read, in bytes.
+const maxFile = 64 << 20
+
+// Import reads configurations of Traefik. An error has the place of what cannot be
+// read; nothing is written then.
+func Import(names []string) ([]byte, *importer.Report, error) {
+	t := newTranslator("Traefik")
+	for _, name := range names {
+		data, err := file.Read(name, maxFile, "more than a configuration has")
+		if err != nil {
+			return nil, nil, err
+		}
+		if err := t.read(name, data); err != nil {
+			return nil, nil, err
+		}
+	}
+	return t.translate()
+}
+
+// translator goes through one configuration.
+type translator struct {
+	report *importer.Report
+	build  builder
+	files  []string
+	root   *node // static and dynamic configuration in one tree
+	// servers are the addresses of containers, by the name of the service that
+	// Traefik makes of their labels.
+	servers map[string][]string
+
+	ports, acme, certs, proxies, streams, packets importer.Object
+
+	entries    map[string]*entry
+	names      []string // of entries, in order
+	routers    []*router
+	keys       []keyPair
+	redirected map[string]bool // hosts whose http is sent to https
+}
+
+func newTranslator(source string) *translator {
+	t := &translator{report: &importer.Report{Source: source}, root: &node{}, servers: map[string][]string{}, entries: map[string]*entry{}, redirected: map[string]bool{}}
+	for _, o := range []*importer.Object{&t.ports, &t.acme, &t.certs, &t.proxies, &t.streams, &t.packets} {
+		*o = importer.NewObject()
+	}
+	return t
+}
+
+// read adds a file to the tree.
+func (t *translator) read(name string, data []byte) error {
+	t.files = append(t.files, name)
+	if bytes.IndexByte(data, 0) >= 0 {
+		return fmt.Errorf("%s: not a text", name)
+	}
+	if i := bytes.Index(data, []byte("{{")); i >= 0 && templated(data) {
+		return fmt.Errorf("%s:%d: a Go template, which is not evaluated here; give the file that it makes (Traefik shows the result at /api/rawdata)", name, 1+bytes.Count(data[:i], []byte("\n")))
+	}
+	switch {
+	case filepath.Base(name) == "acme.json":
+		return t.readStorage(name, data)
+	case strings.EqualFold(filepath.Ext(name), ".toml"):
+		var value map[string]any
+		if _, err := toml.Decode(string(data), &value); err != nil {
+			var at toml.ParseError
+			if errors.As(err, &at) {
+				return fmt.Errorf("%s:%d: %s", name, at.Position.Line, at.Message)
+			}
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		t.root.file = name
+		return t.build.fromTOML(t.root, value, strings.Split(string(data), "\n"), 0)
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if isCompose(&doc) {
+		return t.readCompose(name, &doc)
+	}
+	t.root.file = name
+	return t.build.fromYAML(t.root, &doc, 0)
+}
+
+// templated tells a Go template from rules that hold braces, such as
+// HostRegexp(`{sub:[a-z]+}.example`).
+func templated(data []byte) bool {
+	for _, word := range []string{"{{ ", "{{- ", "{{range", "{{if", "{{end", "{{env", "{{."} {
+		if bytes.Contains(data, []byte(word)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *translator) translate() ([]byte, *importer.Report, error) {
+	if len(t.root.keys) == 0 && len(t.keys) == 0 {
+		return nil, nil, fmt.Errorf("%s: nothing of Traefik is in it: no entryPoints, http, tcp, udp, tls and no labels that begin with traefik", strings.Join(t.files, ", "))
+	}
+	t.static()
+	t.httpRouters()
+	t.writeProxies()
+	t.tcpRouters()
+	t.udpRouters()
+	t.rest()
+	return t.finish()
+}
+
+// say gives all values below a node their verdict.
+func (t *translator) say(n *node, v importer.Verdict, note string, args ...any) {
+	if len(args) > 0 {
+		note = fmt.Sprintf(note, args...)
+	}
+	n.leaves(func(leaf *node) {
+		if leaf.done {
+			return
+		}
+		leaf.done = true
+		t.report.Add(importer.Entry{File: leaf.file, Line: leaf.line, Directive: leaf.path + ": " + leaf.shown(), Verdict: v, Note: note})
+	})
+}
+
+// shown is a value for a report: nothing of secrets.
+func (n *node) shown() string {
+	path := strings.ToLower(n.path)
+	if strings.Contains(path, "basicauth.users") || strings.Contains(path, "digestauth.users") || strings.Contains(path, "hmac") || strings.Contains(path, "certificate.key") {
+		return "…"
+	}
+	return n.value
+}
+
+func (t *translator) check(format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); !slices.Contains(t.report.Check, text) {
+		t.report.Check = append(t.report.Check, text)
+	}
+}
+
+// rest gives what nobody looked at a verdict.
+func (t *translator) rest() {
+	t.root.leaves(func(n *node) {
+		if n.done || n.value == "" && n.fields == nil && !n.isList {
+			n.done = true
+			return
+		}
+		if note, ok := nothingToDo(n.path); ok {
+			t.say(n, importer.Ignored, note)
+			return
+		}
+		t.say(n, importer.Impossible, "headgate does not know this field here, or what it belongs to could not be taken over")
+	})
+}
+
+// nothingToDo has the fields of the static configuration that need nothing.
+func nothingToDo(path string) (string, bool) {
+	path = strings.ToLower(path)
+	for prefix, note := range map[string]string{
+		"global.": "about Traefik itself", "api.": "the console of headgate is at the admin address", "ping": "health pages are at the admin address: /livez, /readyz",
+		"log.": "headgate's own log has flags of run", "accesslog": "the access log is on; access_log sets its place and form", "metrics.": "metrics are at /metrics of the admin address",
+		"providers.file": "the files are read by the import", "providers.docker": "containers are found by discovery.docker", "hostresolver.": "names are looked up as the system does",
+		"experimental.": "about Traefik itself", "serverstransport.": "",
+	} {
+		if note != "" && strings.HasPrefix(path, prefix) {
+			return note, true
+		}
+	}
+	return "", false
+}
+
+func (t *translator) finish() ([]byte, *importer.Report, error) {
+	out := importer.NewObject().Set("version", 1)
+	for _, part := range []struct {
+		name string
+		o    importer.Object
+	}{{"ports", t.ports}, {"acme", t.acme}, {"certificates", t.certs}, {"proxies", t.proxies}, {"tcp_proxies", t.streams}, {"udp_proxies", t.packets}} {
+		if part.o.Len() > 0 {
+			out.Set(part.name, part.o)
+		}
+	}
+	t.report.Finish(t.files)
+	data, err := out.Write("Made from a configuration of " + t.report.Source + " by headgate import.\n" + t.report.Summary() + ".\nThe report says what became of every field.")
+	return data, t.report, err
+}

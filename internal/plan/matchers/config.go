@@ -1,0 +1,161 @@
+// Package matchers decides by method, header fields and query parameters whether a route
+// takes a request whose host and path it has. Config is what an operator writes, Compile
+// makes Matchers of it, and Match asks one request. Overlap tells whether a request can
+// exist that two routes would take.
+//
+// The package does not know routes or their paths: internal/plan asks it after those.
+package matchers
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"headgate/internal/proto/header"
+	"headgate/internal/proto/http1"
+	"headgate/internal/schema"
+)
+
+// Config narrows the requests that a route takes, beyond its path: each matcher has to
+// match. Of several routes with the same path the one with the most matchers that match
+// takes a request, counting methods as one and each header and parameter as one. If none
+// matches, the next shorter path is looked at. Two routes with the same path and the same
+// number of matchers are refused, unless no request can match both.
+type Config struct {
+	// Methods are the methods that the route takes, in capitals. GET does not stand for
+	// HEAD.
+	Methods []string `json:"methods,omitempty" label:"true" max:"32" example:"GET"`
+	// Headers are conditions on the request's header fields, as the client sent them.
+	// A field that was sent more than once has the values of all, with `, ` in between.
+	Headers []Condition `json:"headers,omitempty" label:"true" max:"32" object:"header matcher,name"`
+	// Query are conditions on the parameters of the query, decoded. Of a parameter that
+	// was sent more than once the first counts.
+	Query []Condition `json:"query,omitempty" label:"true" max:"32" object:"query matcher,name"`
+}
+
+// Condition is what a header field or a query parameter has to be. With neither value
+// nor regex it has to be there, whatever its value.
+type Condition struct {
+	// Name is the name: of a header field in any case, of a parameter exactly.
+	Name string `json:"name" label:"true" required:"true" max:"256" example:"X-Version"`
+	// Value is the whole value, exactly.
+	Value string `json:"value,omitempty" label:"true" max:"1024" example:"2"`
+	// Regex is an RE2 expression, matched anywhere in the value. Write ^ and $ to match
+	// at the ends.
+	Regex string `json:"regex,omitempty" label:"true" max:"1024" expand:"no" example:"^2[.]"`
+}
+
+// Check tells what is wrong with the matchers that stand at at.
+func (c *Config) Check(at schema.Place) {
+	if len(c.Methods)+len(c.Headers)+len(c.Query) == 0 && !at.Reported() {
+		at.Problem("matchers is empty", "add methods, headers or query, or remove matchers")
+	}
+	for i, m := range c.Methods {
+		place := at.Field("methods").Index(i)
+		switch {
+		case !http1.ValidName(m):
+			place.Problemf("write one like GET", "%q is not a method", m)
+		case strings.ToUpper(m) != m:
+			place.Problemf("write "+strings.ToUpper(m), "methods are in capitals, and %q never matches", m)
+		case slices.Contains(c.Methods[:i], m):
+			place.Problemf("remove one of them", "duplicate entry %s", m)
+		}
+	}
+	check(c.Headers, at.Field("headers"), true)
+	check(c.Query, at.Field("query"), false)
+}
+
+func check(all []Condition, at schema.Place, headers bool) {
+	for i, c := range all {
+		place := at.Index(i)
+		if place.Field("name").Reported() {
+			continue
+		}
+		if what, remedy := c.checkName(headers); what != "" {
+			place.Field("name").Problem(what, remedy)
+			continue
+		}
+		if slices.ContainsFunc(all[:i], func(other Condition) bool { return sameName(other.Name, c.Name, headers) }) {
+			place.Field("name").Problemf("write one condition, with a regex if it needs one", "duplicate name %s", c.Name)
+		}
+		if c.Value != "" && c.Regex != "" {
+			place.Field("regex").Problem("regex cannot be combined with value", "keep one of them")
+		}
+		if _, err := regexp.Compile(c.Regex); err != nil {
+			place.Field("regex").Problem("invalid regular expression: "+schema.RegexError(err), "write it in RE2 syntax, without look-around and backreferences")
+		}
+		if what, remedy := schema.CheckFieldValue(c.Value); what != "" {
+			place.Field("value").Problem(what, remedy)
+		}
+	}
+}
+
+// checkName tells what is wrong with a name. Fields of the connection are gone before a
+// route is chosen.
+func (c *Condition) checkName(headers bool) (what, remedy string) {
+	id := header.Lookup(c.Name)
+	switch {
+	case c.Name == "":
+		return "the name is empty", "write the name of a header field or parameter"
+	case !headers:
+		return schema.CheckFieldValue(c.Name)
+	case !http1.ValidName(c.Name):
+		return "invalid header name " + c.Name, "write one like X-Version"
+	case id == header.Host:
+		return "the Host is matched by virtual_hosts", "name the host there"
+	case id == header.Upgrade:
+		return "", ""
+	case id == header.ContentLength, id == header.Expect, id.HopByHop():
+		return c.Name + " belongs to one connection and is not matched", "remove it"
+	}
+	return "", ""
+}
+
+func sameName(a, b string, headers bool) bool {
+	return a == b || headers && header.EqualFold(a, b)
+}
+
+// Count returns how many matchers there are: methods are one. Nil has none.
+func (c *Config) Count() int {
+	if c == nil {
+		return 0
+	}
+	return min(len(c.Methods), 1) + len(c.Headers) + len(c.Query)
+}
+
+// Overlap reports whether one request can match both, as far as their settings tell. Nil
+// matches every request. Of two expressions nobody can tell, so that they overlap.
+func Overlap(a, b *Config) bool {
+	if a == nil || b == nil {
+		return true
+	}
+	if len(a.Methods) > 0 && len(b.Methods) > 0 && !slices.ContainsFunc(a.Methods, func(m string) bool { return slices.Contains(b.Methods, m) }) {
+		return false
+	}
+	return !apart(a.Headers, b.Headers, true) && !apart(a.Query, b.Query, false)
+}
+
+// apart reports whether there is a name that two lists want different values of.
+func apart(a, b []Condition, headers bool) bool {
+	for _, x := range a {
+		for _, y := range b {
+			if sameName(x.Name, y.Name, headers) && x.excludes(&y) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (c *Condition) excludes(other *Condition) bool {
+	switch {
+	case c.Value != "" && other.Value != "":
+		return c.Value != other.Value && !(header.Lookup(c.Name) == header.Upgrade && header.EqualFold(c.Value, other.Value))
+	case c.Value != "" && other.Regex != "":
+		expr, err := regexp.Compile(other.Regex)
+		return err == nil && !expr.MatchString(c.Value)
+	case c.Regex != "" && other.Value != "":
+		return other.excludes(c)
+	}
+	return false
+}
