@@ -3,7 +3,7 @@
 // it means, and when the next try is.
 //
 // A Manager is told which certificates are wanted (Set) and keeps them valid. An order
-// is a list of steps (order.go): account → preflight → order → authorizations →
+// is a list of steps (order.go, finish.go): account → preflight → order → authorizations →
 // challenge → finalize → chain → one commit. What is needed to go on is kept in the
 // store before each step, so that a crash at any of them costs no second order; a
 // lease of the store fences out other machines. Answers are what our ports are asked
@@ -14,14 +14,9 @@ package acme
 
 import (
 	"context"
-	"crypto/sha256"
-	"crypto/x509"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -253,28 +248,6 @@ func (m *Manager) Set(entries map[string]*Config, wants []Want) {
 	m.wakeUp()
 }
 
-// firstLook returns when a certificate is looked at first after a start: at once, but
-// an order that has failed with the same settings waits for its turn, so that a
-// process which is started again and again does not burn orders.
-func (m *Manager) firstLook(j *job) time.Time {
-	now := m.now()
-	r := j.record
-	if r.State == Failed && r.Open == nil && r.Tried == sumOf(j.entry, j.names) && r.NextTry.After(now) && r.NextTry.Sub(now) <= 2*m.pace.most {
-		return r.NextTry
-	}
-	return now
-}
-
-// sumOf tells settings apart.
-func sumOf(e *Config, names []string) string {
-	data, err := json.Marshal([]any{e, names})
-	if err != nil {
-		return ""
-	}
-	sum := sha256.Sum256(data)
-	return hex.EncodeToString(sum[:8])
-}
-
 // Look makes the manager look again at once at what is blocked or failed, such as
 // when a port has opened.
 func (m *Manager) Look() {
@@ -311,23 +284,6 @@ func (m *Manager) Order(name string) error {
 	return nil
 }
 
-// Records returns how all certificates stand, by name.
-func (m *Manager) Records() []*Record {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var out []*Record
-	for _, name := range slices.Sorted(maps.Keys(m.mu.jobs)) {
-		out = append(out, m.mu.jobs[name].shown.Load())
-	}
-	return out
-}
-
-func (m *Manager) entry(name string) *Config {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.mu.entries[name]
-}
-
 func (m *Manager) now() time.Time { return time.Now() }
 
 func (m *Manager) wakeUp() {
@@ -336,216 +292,3 @@ func (m *Manager) wakeUp() {
 	default:
 	}
 }
-
-// loop starts what is due, until the manager is closed.
-func (m *Manager) loop() {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-m.ctx.Done():
-			return
-		case <-m.wake:
-		case <-timer.C:
-		}
-		timer.Reset(m.startDue())
-	}
-}
-
-// startDue starts what is due, as far as there is room, and returns for how long
-// nothing else is.
-func (m *Manager) startDue() time.Duration {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	now := m.now()
-	next := m.pace.most
-	m.sweepLocked(now)
-	all := 0
-	for _, n := range m.mu.running {
-		all += n
-	}
-	if all >= maxParallel || m.mu.closed {
-		return next // one that ends wakes us
-	}
-	for _, name := range m.dueLocked(now) {
-		j := m.mu.jobs[name]
-		if all >= maxParallel {
-			break
-		}
-		if m.mu.running[j.entryName] < maxPerEntry {
-			m.startLocked(j)
-			all++
-		}
-	}
-	for _, j := range m.mu.jobs {
-		switch {
-		case !j.wanted || j.running || m.mu.running[j.entryName] >= maxPerEntry:
-		case waitsForPort(j):
-			next = min(next, m.pace.look)
-		default:
-			next = min(next, max(j.at.Sub(now), time.Millisecond))
-		}
-	}
-	return next
-}
-
-// keepGone is for how long a certificate that nobody wants is kept after its end.
-const keepGone = 7 * 24 * time.Hour
-
-// sweepLocked forgets certificates that nobody wants and that ended long ago, an
-// hour apart: hosts come and go, and what is kept of them must not grow for ever.
-func (m *Manager) sweepLocked(now time.Time) {
-	if now.Sub(m.mu.swept).Abs() < time.Hour {
-		return
-	}
-	m.mu.swept = now
-	var gone []string
-	for name, j := range m.mu.jobs {
-		r := j.shown.Load()
-		if end := latest(r.Since, r.NotAfter); !j.wanted && !j.running && now.Sub(end) > keepGone {
-			gone = append(gone, name)
-			delete(m.mu.jobs, name)
-		}
-	}
-	if len(gone) > 0 {
-		m.stopped.Go(func() { m.remove(gone) })
-	}
-}
-
-// remove takes certificates out of the store that are not looked after any more.
-func (m *Manager) remove(names []string) {
-	for _, name := range names {
-		m.mu.Lock()
-		again := m.mu.jobs[name] != nil
-		m.mu.Unlock()
-		if again {
-			continue // it is wanted again
-		}
-		ctx, cancel := context.WithTimeout(m.ctx, 10*time.Second)
-		_, err := m.store.Commit(ctx, store.Change{Delete: []string{store.PrefixOrder + name, store.PrefixCertificate + name}, Who: who, Why: name + " ended and is not wanted any more"})
-		cancel()
-		if err != nil {
-			m.log.Warn("remove a certificate that ended", "certificate", name, "error", err) // the next start finds it again
-			continue
-		}
-		if m.forget != nil {
-			m.forget(name)
-		}
-	}
-}
-
-func latest(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
-}
-
-// dueLocked returns what is to be looked at now, the longest overdue first.
-func (m *Manager) dueLocked(now time.Time) []string {
-	var due []string
-	for name, j := range m.mu.jobs {
-		if !j.wanted || j.running {
-			continue
-		}
-		if !j.at.After(now) || waitsForPort(j) && m.portOpen(j) {
-			due = append(due, name)
-		}
-	}
-	slices.SortFunc(due, func(a, b string) int {
-		if c := m.mu.jobs[a].at.Compare(m.mu.jobs[b].at); c != 0 {
-			return c
-		}
-		return strings.Compare(a, b)
-	})
-	return due
-}
-
-// waitsForPort reports whether a job goes on when one of our ports opens.
-func waitsForPort(j *job) bool {
-	r := j.shown.Load()
-	return r.State == Blocked && r.Trouble != nil && r.Trouble.Code == "port_not_open"
-}
-
-func (m *Manager) portOpen(j *job) bool {
-	for _, name := range j.names {
-		if _, t := m.choose(j.entry, name); t != nil {
-			return false
-		}
-	}
-	return true
-}
-
-// publish shows a record to others.
-func (m *Manager) publish(r *Record) {
-	m.mu.Lock()
-	j := m.mu.jobs[r.Name]
-	m.mu.Unlock()
-	if j == nil {
-		return
-	}
-	shown := r.public()
-	if before := j.shown.Swap(shown); m.tell != nil && before.State != shown.State {
-		m.tell(shown)
-	}
-}
-
-// keep writes a record to the store, with other entries in the same commit, and
-// shows it.
-func (m *Manager) keep(ctx context.Context, r *Record, lease *store.Lease, more ...store.Entry) error {
-	data, err := json.Marshal(r)
-	if err != nil {
-		return err
-	}
-	put := append(more, store.Entry{Key: store.PrefixOrder + r.Name, Value: data})
-	if _, err = m.store.Commit(ctx, store.Change{Put: put, Under: lease, Who: who, Why: r.Name + " is " + string(r.State)}); err != nil {
-		if errors.Is(err, store.ErrFenced) {
-			return err
-		}
-		return storeTrouble(err)
-	}
-	m.publish(r)
-	return nil
-}
-
-// keepLoud is keep where nobody waits for the result.
-func (m *Manager) keepLoud(r *Record) {
-	ctx, cancel := context.WithTimeout(m.ctx, 10*time.Second)
-	defer cancel()
-	if err := m.keep(ctx, r, nil); err != nil {
-		m.publish(r)
-		if m.ctx.Err() == nil {
-			m.log.Error("keep the state of an order", "certificate", r.Name, "error", err)
-		}
-	}
-}
-
-// leaf returns the certificate that is in use.
-func (m *Manager) leaf(ctx context.Context, name string) (*x509.Certificate, error) {
-	e, err := m.store.Get(ctx, store.PrefixCertificate+name)
-	if err != nil {
-		return nil, err
-	}
-	issued, err := ParseIssued(name, e.Value)
-	if err != nil {
-		return nil, err
-	}
-	return issued.Certificate.Leaf, nil
-}
-
-// issuedFor counts the certificates that a directory has issued below a domain within
-// a week.
-func (m *Manager) issuedFor(domain, directory string, now time.Time) (n int) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, j := range m.mu.jobs {
-		r := j.shown.Load()
-		if len(r.Has) > 0 && registered(r.Has[0]) == domain {
-			_, issued := r.count(directory, now)
-			n += issued
-		}
-	}
-	return n
-}
-
-func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

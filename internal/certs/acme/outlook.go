@@ -3,8 +3,6 @@ package acme
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 )
 
 // Outlook is what a look before an order has found.
@@ -15,32 +13,6 @@ type Outlook struct {
 	Warnings []string
 	// Chosen is the challenge for each name, as far as it could be chosen.
 	Chosen map[string]Challenge
-}
-
-// Find returns how the certificate stands that has a name, or is for a host; nil if
-// there is none. One with just the name of the host comes before a wildcard.
-func (m *Manager) Find(name string) *Record {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	host := fold(name)
-	for _, n := range []string{name, nameOf([]string{host})} {
-		if j := m.mu.jobs[n]; j != nil {
-			return j.shown.Load()
-		}
-	}
-	_, rest, dotted := strings.Cut(host, ".")
-	if !dotted || strings.HasPrefix(host, "*.") {
-		return nil
-	}
-	if j := m.mu.jobs[nameOf([]string{"*." + rest})]; j != nil {
-		return j.shown.Load()
-	}
-	for _, j := range m.mu.jobs { // the second name of a wildcard's certificate
-		if r := j.shown.Load(); slices.Contains(r.Names, host) || slices.Contains(r.Has, host) {
-			return r
-		}
-	}
-	return nil
 }
 
 // Preflight looks whether an order for a certificate that is wanted can succeed, as it is
@@ -68,11 +40,4 @@ func (m *Manager) Preflight(ctx context.Context, name string) (Outlook, error) {
 		out.Trouble = troubleOf(err)
 	}
 	return out, nil
-}
-
-// Brief returns the record without the timeline of its orders.
-func (r *Record) Brief() *Record {
-	out := *r
-	out.Timeline = nil
-	return &out
 }

@@ -205,3 +205,10 @@ func (r *Record) public() *Record {
 	}
 	return &out
 }
+
+// Brief returns the record without the timeline of its orders.
+func (r *Record) Brief() *Record {
+	out := *r
+	out.Timeline = nil
+	return &out
+}

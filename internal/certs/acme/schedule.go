@@ -1,0 +1,174 @@
+package acme
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"headgate/internal/store"
+)
+
+// loop starts what is due, until the manager is closed.
+func (m *Manager) loop() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-m.ctx.Done():
+			return
+		case <-m.wake:
+		case <-timer.C:
+		}
+		timer.Reset(m.startDue())
+	}
+}
+
+// startDue starts what is due, as far as there is room, and returns for how long
+// nothing else is.
+func (m *Manager) startDue() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	next := m.pace.most
+	m.sweepLocked(now)
+	all := 0
+	for _, n := range m.mu.running {
+		all += n
+	}
+	if all >= maxParallel || m.mu.closed {
+		return next // one that ends wakes us
+	}
+	for _, name := range m.dueLocked(now) {
+		j := m.mu.jobs[name]
+		if all >= maxParallel {
+			break
+		}
+		if m.mu.running[j.entryName] < maxPerEntry {
+			m.startLocked(j)
+			all++
+		}
+	}
+	for _, j := range m.mu.jobs {
+		switch {
+		case !j.wanted || j.running || m.mu.running[j.entryName] >= maxPerEntry:
+		case waitsForPort(j):
+			next = min(next, m.pace.look)
+		default:
+			next = min(next, max(j.at.Sub(now), time.Millisecond))
+		}
+	}
+	return next
+}
+
+// keepGone is for how long a certificate that nobody wants is kept after its end.
+const keepGone = 7 * 24 * time.Hour
+
+// sweepLocked forgets certificates that nobody wants and that ended long ago, an
+// hour apart: hosts come and go, and what is kept of them must not grow for ever.
+func (m *Manager) sweepLocked(now time.Time) {
+	if now.Sub(m.mu.swept).Abs() < time.Hour {
+		return
+	}
+	m.mu.swept = now
+	var gone []string
+	for name, j := range m.mu.jobs {
+		r := j.shown.Load()
+		if end := latest(r.Since, r.NotAfter); !j.wanted && !j.running && now.Sub(end) > keepGone {
+			gone = append(gone, name)
+			delete(m.mu.jobs, name)
+		}
+	}
+	if len(gone) > 0 {
+		m.stopped.Go(func() { m.remove(gone) })
+	}
+}
+
+// remove takes certificates out of the store that are not looked after any more.
+func (m *Manager) remove(names []string) {
+	for _, name := range names {
+		m.mu.Lock()
+		again := m.mu.jobs[name] != nil
+		m.mu.Unlock()
+		if again {
+			continue // it is wanted again
+		}
+		ctx, cancel := context.WithTimeout(m.ctx, 10*time.Second)
+		_, err := m.store.Commit(ctx, store.Change{Delete: []string{store.PrefixOrder + name, store.PrefixCertificate + name}, Who: who, Why: name + " ended and is not wanted any more"})
+		cancel()
+		if err != nil {
+			m.log.Warn("remove a certificate that ended", "certificate", name, "error", err) // the next start finds it again
+			continue
+		}
+		if m.forget != nil {
+			m.forget(name)
+		}
+	}
+}
+
+func latest(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// dueLocked returns what is to be looked at now, the longest overdue first.
+func (m *Manager) dueLocked(now time.Time) []string {
+	var due []string
+	for name, j := range m.mu.jobs {
+		if !j.wanted || j.running {
+			continue
+		}
+		if !j.at.After(now) || waitsForPort(j) && m.portOpen(j) {
+			due = append(due, name)
+		}
+	}
+	slices.SortFunc(due, func(a, b string) int {
+		if c := m.mu.jobs[a].at.Compare(m.mu.jobs[b].at); c != 0 {
+			return c
+		}
+		return strings.Compare(a, b)
+	})
+	return due
+}
+
+// waitsForPort reports whether a job goes on when one of our ports opens.
+func waitsForPort(j *job) bool {
+	r := j.shown.Load()
+	return r.State == Blocked && r.Trouble != nil && r.Trouble.Code == "port_not_open"
+}
+
+func (m *Manager) portOpen(j *job) bool {
+	for _, name := range j.names {
+		if _, t := m.choose(j.entry, name); t != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// firstLook returns when a certificate is looked at first after a start: at once, but
+// an order that has failed with the same settings waits for its turn, so that a
+// process which is started again and again does not burn orders.
+func (m *Manager) firstLook(j *job) time.Time {
+	now := m.now()
+	r := j.record
+	if r.State == Failed && r.Open == nil && r.Tried == sumOf(j.entry, j.names) && r.NextTry.After(now) && r.NextTry.Sub(now) <= 2*m.pace.most {
+		return r.NextTry
+	}
+	return now
+}
+
+// sumOf tells settings apart.
+func sumOf(e *Config, names []string) string {
+	data, err := json.Marshal([]any{e, names})
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:8])
+}
