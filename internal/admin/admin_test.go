@@ -73,7 +73,7 @@ func ask(t *testing.T, address netip.AddrPort, head string) (int, http.Header, s
 		t.Fatal(err)
 	}
 	defer c.Close()
-	c.SetDeadline(time.Now().Add(10 * time.Second))
+	c.SetDeadline(time.Now().Add(time.Minute))
 	fmt.Fprintf(c, "%s\r\nConnection: close\r\n\r\n", head)
 	rs, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 )
 
 // patience is how long a test waits for what has to happen.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // house is a control that runs, with the listener above it.
 type house struct {

@@ -37,7 +37,7 @@ func open(t *testing.T, st store.Store) *Log {
 // read returns the next events of a subscription in short: their ports, or "gap".
 func read(t *testing.T, s *Subscription, n int) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	var got []string
 	for range n {

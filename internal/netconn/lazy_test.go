@@ -22,7 +22,7 @@ func tcpPair(t *testing.T) (client, server net.Conn) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { client.Close(); server.Close() })
-	client.SetDeadline(time.Now().Add(10 * time.Second))
+	client.SetDeadline(time.Now().Add(time.Minute))
 	return client, server
 }
 
@@ -42,7 +42,7 @@ func TestHeldBytesGoWithTheNextRead(t *testing.T) {
 	if n, err := client.Read(make([]byte, 1)); n > 0 || err == nil {
 		t.Fatalf("the peer got %d bytes that are held", n)
 	}
-	client.SetReadDeadline(time.Now().Add(10 * time.Second))
+	client.SetReadDeadline(time.Now().Add(time.Minute))
 	answered := make(chan error, 1)
 	go func() {
 		var p [16]byte

@@ -24,8 +24,8 @@ func relay(t *testing.T, idle time.Duration) (r *netconn.Relay, client, server *
 	r = &netconn.Relay{Client: near, Server: toServer, Idle: idle, Up: &atomic.Uint64{}, Down: &atomic.Uint64{}}
 	end = make(chan error, 1)
 	go func() { end <- r.Run() }()
-	far.SetDeadline(time.Now().Add(10 * time.Second))
-	atServer.SetDeadline(time.Now().Add(10 * time.Second))
+	far.SetDeadline(time.Now().Add(time.Minute))
+	atServer.SetDeadline(time.Now().Add(time.Minute))
 	return r, far, atServer, end
 }
 

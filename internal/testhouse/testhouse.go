@@ -17,7 +17,7 @@ import (
 )
 
 // Patience is how long a test waits for what must come at once.
-const Patience = 20 * time.Second
+const Patience = time.Minute
 
 // Eventually waits until something holds, and fails the test when that takes longer
 // than Patience. what is said of it then.

@@ -41,7 +41,7 @@ func newMirrored(t *testing.T, of, to *odd, c Copies) *mirrored {
 	t.Cleanup(func() {
 		state.Retire()
 		for begun := time.Now(); state.running.Load() > 0; {
-			if time.Since(begun) > 10*time.Second {
+			if time.Since(begun) > time.Minute {
 				t.Fatal("a copy goes on after the mirror was retired")
 			}
 			<-time.After(time.Millisecond)
@@ -56,7 +56,7 @@ func (m *mirrored) next(t *testing.T) Copied {
 	select {
 	case c := <-m.told:
 		return c
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatal("nothing becomes of the copy")
 		return 0
 	}

@@ -355,7 +355,7 @@ func TestTokensAreShownOnce(t *testing.T) {
 // lines reads a stream until each returns false.
 func (h *house) lines(path string, fields []string, each func(line string) bool) {
 	h.t.Helper()
-	ctx, cancel := context.WithTimeout(h.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(h.t.Context(), time.Minute)
 	defer cancel()
 	rq, err := http.NewRequestWithContext(ctx, "GET", h.server.URL+Prefix+path, nil)
 	if err != nil {

@@ -116,7 +116,7 @@ func (h *house) huge(r *row) {
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		c.SetDeadline(time.Now().Add(20 * time.Second))
+		c.SetDeadline(time.Now().Add(time.Minute))
 		fmt.Fprintf(c, "%s %s%s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\nIf-Match: *\r\nContent-Type: application/json\r\n%s\r\n\r\n",
 			r.method, Prefix, r.at(), h.tokens["admin"], framing)
 		written := make(chan int)

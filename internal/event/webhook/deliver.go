@@ -83,8 +83,12 @@ func (h *hook) due() (Letter, bool) {
 // next waits for an event and sends it. It returns false when there will be none.
 func (h *hook) next(ctx context.Context, sub *event.Subscription) bool {
 	wait, cancel := context.WithTimeout(ctx, h.untilDue())
-	defer cancel()
-	go func() { // ends with this call
+	ended := make(chan struct{})
+	// Whoever was woken here is gone before the next look at what is due: later it
+	// would take a wake-up that is not meant for this call, and nobody would look.
+	defer func() { cancel(); <-ended }()
+	go func() {
+		defer close(ended)
 		select {
 		case <-h.wake:
 			cancel()

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -84,7 +85,7 @@ func (r *receiver) next() string {
 		p := event.Port{}
 		json.Unmarshal(e.Data, &p)
 		return p.Port
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		r.t.Fatal("no message comes")
 		return ""
 	}
@@ -109,7 +110,7 @@ func open(t *testing.T, st store.Store) (*Sender, *event.Log) {
 // until waits for a state.
 func until(t *testing.T, s *Sender, holds func(State) bool) State {
 	t.Helper()
-	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
 		st, err := s.State("a")
 		if err != nil {
 			t.Fatal(err)
@@ -317,5 +318,26 @@ func TestSetEndsWhatIsNotSet(t *testing.T) {
 	}
 	if err := s.Forget(t.Context(), "b"); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestAWakeUpIsNotLostToTheWaitBefore(t *testing.T) {
+	s, events := open(t, memory.New())
+	h := &hook{Hook: Hook{Name: "a", Filter: event.Filter{Types: []string{"webhook.*"}}}, sender: s, wake: make(chan struct{}, 1)}
+	sub := events.Subscribe(h.Filter, 0)
+	for range 1000 {
+		events.Send(event.WebhookTested{Webhook: "a"}) // its own, so it is not sent
+		if !h.next(t.Context(), sub) {
+			t.Fatal("no more events")
+		}
+		h.wake <- struct{}{} // somebody wants to be heard after that wait
+		for range 10 {
+			runtime.Gosched()
+		}
+		select {
+		case <-h.wake:
+		default:
+			t.Fatal("the wake-up is gone, and nobody has looked")
+		}
 	}
 }

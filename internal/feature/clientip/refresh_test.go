@@ -176,7 +176,7 @@ func TestNetworksThatAreOnlyFetched(t *testing.T) {
 	ctx, stop := context.WithCancel(context.Background())
 	f.stop, f.done = stop, make(chan struct{})
 	go f.run(ctx)
-	for end := time.Now().Add(20 * time.Second); !f.trusts("203.0.113.7"); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); !f.trusts("203.0.113.7"); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("never fetched")
 		}
