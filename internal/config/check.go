@@ -287,8 +287,16 @@ func checkHostHeader(value string) (what, remedy string) {
 // checkFeatures asks each feature that is set.
 func checkFeatures(f *Features, at schema.Place) {
 	noteRules(f.Headers, at)
-	v := reflect.ValueOf(f).Elem()
-	for _, field := range model().features.Fields {
+	checkEach(reflect.ValueOf(f).Elem(), model().features.Fields, at)
+}
+
+// checkStreamFeatures does so for those of a TCP or UDP proxy.
+func checkStreamFeatures(f *StreamFeatures, at schema.Place) {
+	checkEach(reflect.ValueOf(f).Elem(), model().streamFeatures.Fields, at)
+}
+
+func checkEach(v reflect.Value, fields []*schema.Field, at schema.Place) {
+	for _, field := range fields {
 		setting := v.FieldByIndex(field.Index)
 		if setting.IsNil() {
 			continue

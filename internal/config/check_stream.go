@@ -25,9 +25,7 @@ func (ch *checker) tcpProxy(p *TCPProxy, at schema.Place) {
 	if p.AcceptProxyProtocol != nil {
 		ipset.Check(p.AcceptProxyProtocol.Trusted, at.Field("accept_proxy_protocol").Field("trusted"))
 	}
-	if p.IPFilter != nil {
-		p.IPFilter.Check(at.Field("ip_filter"))
-	}
+	checkStreamFeatures(&p.StreamFeatures, at)
 	checkStreamServers(p.Servers, at.Field("servers"))
 	for i, s := range p.Servers {
 		if s.TLS != nil && s.TLS.InsecureSkipVerify {
@@ -46,9 +44,7 @@ func (ch *checker) udpProxy(p *UDPProxy, at schema.Place) {
 	case p.Active:
 		ch.claim(taken{p.Address, true, "UDP proxy " + p.Name}, at.Field("address"))
 	}
-	if p.IPFilter != nil {
-		p.IPFilter.Check(at.Field("ip_filter"))
-	}
+	checkStreamFeatures(&p.StreamFeatures, at)
 	checkStreamServers(p.Servers, at.Field("servers"))
 	for i, s := range p.Servers {
 		if s.TLS != nil {

@@ -13,14 +13,14 @@ type Problem = schema.Problem
 
 // descriptions are what the types of this package say of themselves.
 type descriptions struct {
-	config, port, proxy, route, server, features *schema.Object
+	config, port, proxy, route, server, features, streamFeatures *schema.Object
 }
 
 // model returns the descriptions, which are made once.
 var model = sync.OnceValue(func() *descriptions {
 	d := &descriptions{
 		config:   schema.Describe(reflect.TypeFor[Config]()),
-		features: schema.Describe(reflect.TypeFor[Features]()),
+		features: schema.Describe(reflect.TypeFor[Features]()), streamFeatures: schema.Describe(reflect.TypeFor[StreamFeatures]()),
 	}
 	for _, o := range d.config.Objects() {
 		switch o.Go {

@@ -57,9 +57,7 @@ type TCPProxy struct {
 	// with a PROXY header. Absent means none. With port the port's own settings
 	// hold.
 	AcceptProxyProtocol *ProxyProtocol `json:"accept_proxy_protocol,omitempty"`
-	// IPFilter says which clients are let in, by address; connections of others
-	// are closed.
-	IPFilter *ipfilter.Config `json:"ip_filter,omitempty" label:"true"`
+	StreamFeatures
 	// MaxConnections is the largest number of open connections of the address; more
 	// wait in the system's queue. 0 means as many as file descriptors allow.
 	MaxConnections int `json:"max_connections" label:"true" was:"connections" min:"0" max:"10000000"`
@@ -69,6 +67,14 @@ type TCPProxy struct {
 	DrainTimeout unit.Duration `json:"drain_timeout" label:"true" was:"drain" default:"30s" max:"24h"`
 	// Active is whether the proxy takes connections.
 	Active bool `json:"active" label:"true" default:"true"`
+}
+
+// StreamFeatures are the optional behaviours that TCP and UDP proxies share with
+// others, in the order in which they act. Nil is off.
+type StreamFeatures struct {
+	// IPFilter says which clients are let in, by address. Connections of others are
+	// closed, and their datagrams dropped.
+	IPFilter *ipfilter.Config `json:"ip_filter,omitempty" label:"true"`
 }
 
 // SendVersion is the PROXY header that servers of a TCP proxy get.
@@ -137,8 +143,7 @@ type UDPProxy struct {
 	// clients that have not yet spoken again after an answer the one that was quiet
 	// for longest, since a flood of forged addresses is of that kind.
 	MaxSessions int `json:"max_sessions" was:"sessions" default:"10000" min:"1" max:"1000000"`
-	// IPFilter says whose datagrams are let in, by address; others are dropped.
-	IPFilter *ipfilter.Config `json:"ip_filter,omitempty" label:"true"`
+	StreamFeatures
 	// Active is whether the proxy takes datagrams.
 	Active bool `json:"active" label:"true" default:"true"`
 }

@@ -42,3 +42,26 @@ type PassageCounts struct {
 	// Errors are those that failed, and the attempts at servers that did.
 	Errors map[Reason]uint64
 }
+
+// StreamFilter is what a feature compiles to for TCP and UDP proxies.
+type StreamFilter struct {
+	// Name is the feature's word, as that of a Filter.
+	Name string
+	// Admit looks at the client of a connection, or of the first datagram of a
+	// session, before a server is chosen. A non-nil Answer refuses it: only the
+	// answer's Reason and Cause count. It is called by many goroutines at once.
+	Admit func(client netip.Addr) *Answer
+}
+
+// StreamFilters are filters in the order in which they act.
+type StreamFilters []StreamFilter
+
+// Admit asks the filters in order. The first answer wins; nil lets the client in.
+func (l StreamFilters) Admit(client netip.Addr) *Answer {
+	for i := range l {
+		if answer := l[i].Admit(client); answer != nil {
+			return answer
+		}
+	}
+	return nil
+}

@@ -32,8 +32,9 @@ type room struct {
 	of scope
 	// answers are the reasons for which it answers in place of the source.
 	answers []exchange.Reason
-	// streams says that the room acts on TCP and UDP proxies too.
-	streams bool
+	// stream compiles the room for a TCP or UDP proxy that has its settings; nil where
+	// the room does not act on those. A room that is switched off gives no Admit.
+	stream func(f *config.StreamFeatures, env exchange.Env) (exchange.StreamFilter, error)
 	// add puts what the room compiles to into a route that has its settings.
 	add func(c *compiler, b *body, f *config.Features) error
 }
@@ -77,7 +78,8 @@ func (c *compiler) filters() []room {
 		list("error_pages", memoized, func(f *config.Features) errorpages.Config { return f.ErrorPages }, errorpages.Compile),
 		feature("client_ip", memoized|always, func(f *config.Features) *clientip.Config { return f.ClientIP }, client),
 		{name: "tracing", add: (*compiler).tracing},
-		feature("ip_filter", memoized, func(f *config.Features) *ipfilter.Config { return f.IPFilter }, ipfilter.Compile, exchange.AddressDenied).forStreams(),
+		onStreams(feature("ip_filter", memoized, func(f *config.Features) *ipfilter.Config { return f.IPFilter }, ipfilter.Compile, exchange.AddressDenied),
+			func(f *config.StreamFeatures) *ipfilter.Config { return f.IPFilter }, ipfilter.CompileStream),
 		feature("rate_limit", memoized, rateLimit(false), ratelimit.Compile, exchange.RateLimited),
 		feature("redirect_http_to_https", memoized, func(f *config.Features) *tohttps.Config { return f.RedirectHTTPToHTTPS }, tohttps.Compile, exchange.Redirected, exchange.BadRequest),
 		feature("cors", memoized|again, func(f *config.Features) *cors.Config { return f.CORS }, cors.CompileRequest, exchange.CORSPreflight),
@@ -147,9 +149,21 @@ func around[C any](name string, of scope, get func(*config.Features) *C, wrap fu
 	return r
 }
 
-// forStreams marks a room that acts on TCP and UDP proxies too.
-func (r room) forStreams() room {
-	r.streams = true
+// switchable is settings that can be switched off where they stand.
+type switchable[C any] interface {
+	*C
+	Off() bool
+}
+
+// onStreams makes a room act on TCP and UDP proxies too.
+func onStreams[C any, P switchable[C]](r room, get func(*config.StreamFeatures) P, compile func(P, exchange.Env) (exchange.StreamFilter, error)) room {
+	r.stream = func(f *config.StreamFeatures, env exchange.Env) (exchange.StreamFilter, error) {
+		settings := get(f)
+		if settings == nil || settings.Off() {
+			return exchange.StreamFilter{}, nil
+		}
+		return compile(settings, env)
+	}
 	return r
 }
 

@@ -10,7 +10,7 @@ import (
 
 // TestEveryFeatureIsARowOfTheTable holds that each field of config.Features is a row
 // of one of the tables of rooms, so that no feature parses and does nothing, and that
-// what TCP and UDP proxies have of them is marked.
+// what TCP and UDP proxies have of them is compiled by the same rows.
 func TestEveryFeatureIsARowOfTheTable(t *testing.T) {
 	c := newCompiler(config.New(), nil, House{}, nil)
 	rows := map[string]room{}
@@ -28,10 +28,22 @@ func TestEveryFeatureIsARowOfTheTable(t *testing.T) {
 			t.Errorf("%s is no row of a table of rooms", name(f))
 		}
 	}
+	streams := map[string]bool{}
+	for _, f := range reflect.VisibleFields(reflect.TypeFor[config.StreamFeatures]()) {
+		streams[name(f)] = true
+		if rows[name(f)].stream == nil {
+			t.Errorf("%s of TCP and UDP proxies: its row does not act on streams", name(f))
+		}
+	}
+	for word, r := range rows {
+		if r.stream != nil && !streams[word] {
+			t.Errorf("the row %s acts on streams, and config.StreamFeatures has no such setting", word)
+		}
+	}
 	for _, stream := range []reflect.Type{reflect.TypeFor[config.TCPProxy](), reflect.TypeFor[config.UDPProxy]()} {
 		for _, f := range reflect.VisibleFields(stream) {
-			if features[name(f)] && !rows[name(f)].streams {
-				t.Errorf("%s of %s: its row does not say that it acts on streams", name(f), stream.Name())
+			if features[name(f)] && !streams[name(f)] {
+				t.Errorf("%s of %s is no field of config.StreamFeatures", name(f), stream.Name())
 			}
 		}
 	}

@@ -7,7 +7,6 @@ import (
 
 	"headgate/internal/config"
 	"headgate/internal/exchange"
-	"headgate/internal/feature/ipfilter"
 	"headgate/internal/schema"
 	"headgate/internal/stream/tcp"
 	"headgate/internal/upstream"
@@ -82,6 +81,27 @@ func (c *compiler) tcp() {
 	}
 }
 
+// streamRooms compiles the features of a TCP or UDP proxy, in the order of the table of
+// rooms. It reports false after a problem.
+func (c *compiler) streamRooms(scope string, f *config.StreamFeatures, at schema.Place) (filters exchange.StreamFilters, ok bool) {
+	env := c.env
+	env.Scope = scope
+	for i := range c.shared.filters {
+		r := &c.shared.filters[i]
+		if r.stream == nil {
+			continue
+		}
+		switch filter, err := r.stream(f, env); {
+		case err != nil:
+			at.Field(r.name).Problem(err.Error(), "")
+			return nil, false
+		case filter.Admit != nil:
+			filters = append(filters, filter)
+		}
+	}
+	return filters, true
+}
+
 // newStream returns the port of a TCP proxy with an address.
 func (c *compiler) newStream(settings *config.TCPProxy, proxy *tcp.Proxy, at schema.Place) *Port {
 	return &Port{
@@ -123,12 +143,9 @@ func (c *compiler) tcpProxy(settings *config.TCPProxy, at schema.Place) (*tcp.Pr
 		Drain:          settings.DrainTimeout.D(),
 		Send:           settings.ProxyProtocol.Version(),
 	}
-	if f := settings.IPFilter; f != nil && !f.Off() {
-		var err error
-		if out.Denied, err = ipfilter.Denier(f, c.env); err != nil {
-			at.Field("ip_filter").Problem(err.Error(), "")
-			return nil, nil
-		}
+	var ok bool
+	if out.Filters, ok = c.streamRooms("TCP proxy "+settings.Name, &settings.StreamFeatures, at); !ok {
+		return nil, nil
 	}
 	list, group := c.streamServers(streamKind{"tcp", settings.Name, settings.Servers, settings.LoadBalancing, settings.HealthCheck, at})
 	if group == nil {

@@ -8,11 +8,10 @@ import (
 
 	"headgate/internal/clock"
 	"headgate/internal/config"
-	"headgate/internal/feature/ipfilter"
+	"headgate/internal/exchange"
 	"headgate/internal/server/balance"
 	"headgate/internal/server/health"
 	"headgate/internal/server/target"
-	"headgate/internal/setting/ipset"
 )
 
 // StreamQuestion is a connection, or the first datagram of a session, that
@@ -39,6 +38,8 @@ type StreamExplanation struct {
 	// by which it was found.
 	Proxy string `json:"proxy,omitempty"`
 	Name  string `json:"name,omitempty"`
+	// Filters are the proxy's filters in the order in which they act.
+	Filters []string `json:"filters,omitempty"`
 	// Denied is why the client may not come in.
 	Denied string `json:"denied,omitempty"`
 	// Header is the version of the PROXY header that servers get.
@@ -78,7 +79,7 @@ func (p *Plan) explainUDP(q StreamQuestion, e *StreamExplanation) {
 			continue
 		}
 		e.Listener, e.Proxy, e.Address = u.Settings.Name, u.Settings.Name, u.Settings.Address.String()
-		e.take(q, u.Settings.IPFilter, u.Settings.LoadBalancing, u.Servers, u.Proxy.Group)
+		e.take(q, u.Proxy.Filters, u.Settings.LoadBalancing, u.Servers, u.Proxy.Group)
 		return
 	}
 	e.Notes = append(e.Notes, fmt.Sprintf("no active UDP proxy listens on %d", q.Port))
@@ -113,15 +114,18 @@ func (p *Plan) explainTCP(q StreamQuestion, e *StreamExplanation) {
 			if v := t.Settings.ProxyProtocol; v != config.SendOff {
 				e.Header = string(v)
 			}
-			e.take(q, t.Settings.IPFilter, t.Settings.LoadBalancing, t.Servers, proxy.Group)
+			e.take(q, proxy.Filters, t.Settings.LoadBalancing, t.Servers, proxy.Group)
 		}
 	}
 }
 
 // take tells whether the client is let in, and who would serve it.
-func (e *StreamExplanation) take(q StreamQuestion, filter *ipfilter.Config, how string, servers []*StreamServer, group *balance.Group) {
-	if filter != nil && !filter.Off() {
-		e.Denied = denied(filter, q.From)
+func (e *StreamExplanation) take(q StreamQuestion, filters exchange.StreamFilters, how string, servers []*StreamServer, group *balance.Group) {
+	for i := range filters {
+		e.Filters = append(e.Filters, filters[i].Name)
+	}
+	if answer := filters.Admit(q.From.Unmap().WithZone("")); answer != nil {
+		e.Denied = answer.Cause
 	}
 	e.Balance = how
 	ask := balance.Ask{Now: clock.Now(), Key: balance.HashAddr(q.From)}
@@ -133,21 +137,6 @@ func (e *StreamExplanation) take(q StreamQuestion, filter *ipfilter.Config, how 
 		}
 		e.Servers = append(e.Servers, c)
 	}
-}
-
-// denied says why a filter refuses an address, "" if it does not.
-func denied(c *ipfilter.Config, a netip.Addr) string {
-	deny, err := ipset.New(c.Deny)
-	allow, err2 := ipset.New(c.Allow)
-	switch {
-	case err != nil || err2 != nil:
-		return ""
-	case deny.Contains(a):
-		return "the address is in ip_filter.deny"
-	case allow.Len() > 0 && !allow.Contains(a):
-		return "the address is not in ip_filter.allow"
-	}
-	return ""
 }
 
 // Text returns the explanation for people.
@@ -163,6 +152,7 @@ func (e *StreamExplanation) Text() string {
 	}
 	line("name", e.Name)
 	line("proxy", e.Proxy)
+	line("filters", strings.Join(e.Filters, " → "))
 	if e.Denied != "" {
 		line("answer", "closed: "+e.Denied)
 	}

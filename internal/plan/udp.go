@@ -7,7 +7,6 @@ import (
 
 	"headgate/internal/config"
 	"headgate/internal/exchange"
-	"headgate/internal/feature/ipfilter"
 	"headgate/internal/schema"
 	"headgate/internal/stream/udp"
 )
@@ -54,12 +53,9 @@ func (c *compiler) udp() {
 // udpProxy compiles one UDP proxy; nil after a problem.
 func (c *compiler) udpProxy(settings *config.UDPProxy, at schema.Place) *UDPProxy {
 	out := udp.Settings{Name: settings.Name, IdleTimeout: settings.IdleTimeout.D(), Sessions: settings.MaxSessions}
-	if f := settings.IPFilter; f != nil && !f.Off() {
-		var err error
-		if out.Denied, err = ipfilter.Denier(f, c.env); err != nil {
-			at.Field("ip_filter").Problem(err.Error(), "")
-			return nil
-		}
+	var ok bool
+	if out.Filters, ok = c.streamRooms("UDP proxy "+settings.Name, &settings.StreamFeatures, at); !ok {
+		return nil
 	}
 	list, group := c.streamServers(streamKind{"udp", settings.Name, settings.Servers, settings.LoadBalancing, nil, at})
 	if group == nil {

@@ -27,19 +27,13 @@ func Compile(c *Config, env exchange.Env) (exchange.Filter, error) {
 	return exchange.Filter{Name: "ip_filter", Request: l.judge}, nil
 }
 
-// Denier returns what says for an address why it may not come in, "" if it may. It
-// is for what has no requests.
-func Denier(c *Config, env exchange.Env) (func(netip.Addr) string, error) {
+// CompileStream returns the filter for a TCP or UDP proxy.
+func CompileStream(c *Config, env exchange.Env) (exchange.StreamFilter, error) {
 	l, err := keep(c, env)
 	if err != nil {
-		return nil, err
+		return exchange.StreamFilter{}, err
 	}
-	return func(a netip.Addr) string {
-		if answer := l.answer(a); answer != nil {
-			return answer.Cause
-		}
-		return ""
-	}, nil
+	return exchange.StreamFilter{Name: "ip_filter", Admit: l.answer}, nil
 }
 
 func keep(c *Config, env exchange.Env) (*lists, error) {

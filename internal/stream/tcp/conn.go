@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"runtime/debug"
 	"sync"
 	"syscall"
@@ -49,9 +48,9 @@ func (p *Proxy) NewConn(nc net.Conn, early []byte, name string) *Conn {
 func (c *Conn) Serve() {
 	c.proxy.Roster.add(c)
 	defer c.tell()
-	if why := c.denied(c.told.Client.Addr()); why != "" {
-		c.told.Reason, c.told.Cause = exchange.AddressDenied, why
-		c.proxy.Roster.failed(exchange.AddressDenied)
+	if answer := c.proxy.Filters.Admit(c.told.Client.Addr()); answer != nil {
+		c.told.Reason, c.told.Cause = answer.Reason, answer.Cause
+		c.proxy.Roster.failed(answer.Reason)
 		c.nc.Close()
 		return
 	}
@@ -100,13 +99,6 @@ func (c *Conn) Close() error {
 		return nil
 	}
 	return c.nc.Close()
-}
-
-func (c *Conn) denied(a netip.Addr) string {
-	if c.proxy.Denied == nil {
-		return ""
-	}
-	return c.proxy.Denied(a)
 }
 
 // gone reports whether the client has left before a server was found for it.

@@ -16,7 +16,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"net"
-	"net/netip"
 	"time"
 
 	"headgate/internal/clock"
@@ -59,8 +58,8 @@ type Settings struct {
 	Drain time.Duration
 	// Send is the version of the PROXY header that servers get; 0 sends none.
 	Send proxyproto.Version
-	// Denied says why an address may not come in; "" lets it. Nil lets all.
-	Denied func(netip.Addr) string
+	// Filters say which clients are let in; none lets all.
+	Filters exchange.StreamFilters
 	// Record hears of each connection when it has ended. It may be nil.
 	Record func(*exchange.Passage)
 	// Roster holds the connections.

@@ -155,7 +155,9 @@ func TestWhoMayNotComeInIsClosedBeforeAServerIsAsked(t *testing.T) {
 		t.Error("a server was asked")
 		return nil, errDown
 	})
-	h.Denied = func(netip.Addr) string { return "the address is in ip_filter.deny" }
+	h.Filters = exchange.StreamFilters{{Name: "ip_filter", Admit: func(netip.Addr) *exchange.Answer {
+		return exchange.Fail(exchange.AddressDenied, "the address is in ip_filter.deny")
+	}}}
 	client, _, done := h.connect(t, "")
 	if b, _ := io.ReadAll(client); len(b) > 0 {
 		t.Errorf("got %q", b)

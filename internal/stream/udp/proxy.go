@@ -51,8 +51,8 @@ type Settings struct {
 	IdleTimeout time.Duration
 	// Sessions is how many there may be at once.
 	Sessions int
-	// Denied says why an address may not come in; "" lets it. Nil lets all.
-	Denied func(netip.Addr) string
+	// Filters say which clients are let in; none lets all.
+	Filters exchange.StreamFilters
 	// Record hears of each session when it has ended. It may be nil.
 	Record func(*exchange.Passage)
 	// Tally counts.

@@ -157,8 +157,8 @@ func (t *Table) find(from netip.AddrPort, proxy *Proxy) *session {
 // begin makes a session, at a server other than avoid; nil if there cannot be one.
 func (t *Table) begin(proxy *Proxy, from netip.AddrPort, local []byte, avoid *Server) *session {
 	client := from.Addr().Unmap().WithZone("")
-	if proxy.Denied != nil && proxy.Denied(client) != "" {
-		proxy.Tally.failed(exchange.AddressDenied)
+	if answer := proxy.Filters.Admit(client); answer != nil {
+		proxy.Tally.failed(answer.Reason)
 		return nil
 	}
 	if !t.makeRoom(proxy) {
