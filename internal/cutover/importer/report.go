@@ -1,7 +1,8 @@
 // Package importer is what the importers of other proxies' configurations have in
-// common: the document that they write, and the report in which every directive of the
-// source has a verdict. It reads nothing itself; a folder below it does for each
-// proxy.
+// common. A Translation holds the document that an importer writes and the report in
+// which every Part of the source has a verdict; a Table has the verdicts of directives
+// that need no look at their arguments. It reads nothing itself; a folder below it does
+// for each proxy.
 package importer
 
 import (
@@ -87,8 +88,14 @@ func (r *Report) Add(e Entry) {
 
 // Finish puts the entries in order and counts them.
 func (r *Report) Finish(files []string) {
+	rank := map[string]int{}
+	for i, name := range files {
+		if _, twice := rank[name]; !twice {
+			rank[name] = i + 1
+		}
+	}
 	slices.SortStableFunc(r.Entries, func(a, b Entry) int {
-		return cmp.Or(cmp.Compare(slices.Index(files, a.File), slices.Index(files, b.File)), cmp.Compare(a.Line, b.Line))
+		return cmp.Or(cmp.Compare(rank[a.File], rank[b.File]), cmp.Compare(a.Line, b.Line))
 	})
 	r.Counts = map[Verdict]int{Same: 0, Close: 0, Ignored: 0, Impossible: 0}
 	for _, e := range r.Entries {

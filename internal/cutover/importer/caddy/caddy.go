@@ -31,16 +31,13 @@ func Import(names []string) ([]byte, *importer.Report, error) {
 }
 
 func importWith(names []string, r *reader) ([]byte, *importer.Report, error) {
-	t := &translator{report: &importer.Report{Source: "Caddy"}, reader: r, http: "80", https: "443"}
-	for _, o := range []*importer.Object{&t.ports, &t.acme, &t.certs, &t.proxies} {
-		*o = importer.NewObject()
-	}
+	t := &translator{Translation: importer.NewTranslation("Caddy"), reader: r, http: "80", https: "443"}
 	for _, name := range names {
 		list, err := r.file(name, 0)
 		if err != nil {
 			return nil, nil, err
 		}
-		if len(list) > 0 && strings.HasPrefix(strings.TrimSpace(list[0].text()), "{\"") {
+		if len(list) > 0 && strings.HasPrefix(strings.TrimSpace(list[0].Text()), "{\"") {
 			return nil, nil, fmt.Errorf("%s: this is Caddy's JSON; give the Caddyfile that it was made of", name)
 		}
 		r.define(list)
@@ -54,12 +51,8 @@ func importWith(names []string, r *reader) ([]byte, *importer.Report, error) {
 
 // translator goes through Caddyfiles.
 type translator struct {
-	report      *importer.Report
+	*importer.Translation
 	reader      *reader
-	ports       importer.Object
-	acme        importer.Object
-	certs       importer.Object
-	proxies     importer.Object
 	all         []*directive
 	http, https string // the numbers of the ports
 	email, ca   string
@@ -69,39 +62,26 @@ type translator struct {
 	sites       int
 }
 
-// say gives a directive its verdict.
-func (t *translator) say(d *directive, v importer.Verdict, note string, args ...any) {
-	if d.done {
-		return
-	}
-	if d.done = true; len(args) > 0 {
-		note = fmt.Sprintf(note, args...)
-	}
-	t.report.Add(importer.Entry{File: d.file, Line: d.line, Directive: shown(d), Verdict: v, Note: note})
-}
-
-// shown is a directive without secrets: hashes of passwords and tokens of providers.
-func shown(d *directive) string {
+// Text is a directive without secrets: hashes of passwords and tokens of providers.
+func (d *directive) Text() string {
 	if strings.HasPrefix(d.arg(0), "$2") || strings.HasPrefix(d.arg(0), "$argon2") {
 		return d.name() + " …"
 	}
 	if d.name() == "dns" || d.name() == "eab" {
 		return d.name() + " " + d.arg(0) + " …"
 	}
-	return d.text()
+	text := strings.Join(d.words, " ")
+	if d.open {
+		text += " { … }"
+	}
+	return text
 }
 
 // sayAll gives a directive and all in its block one verdict.
 func (t *translator) sayAll(d *directive, v importer.Verdict, note string, args ...any) {
-	t.say(d, v, note, args...)
+	t.Say(d, v, note, args...)
 	for _, c := range d.block {
 		t.sayAll(c, v, note, args...)
-	}
-}
-
-func (t *translator) check(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !slices.Contains(t.report.Check, text) {
-		t.report.Check = append(t.report.Check, text)
 	}
 }
 
@@ -118,8 +98,8 @@ func (t *translator) top(list []*directive) {
 	}
 	if len(sites) == 0 && len(list) > 0 && list[0].name() != "" && !list[0].open {
 		// A file of one site may have no braces: the first line is its addresses.
-		sites = append(sites, &directive{file: list[0].file, line: list[0].line, words: list[0].words, block: list[1:], open: true})
-		list[0].done = true
+		sites = append(sites, &directive{Origin: list[0].Origin, words: list[0].words, block: list[1:], open: true})
+		list[0].Settle()
 	}
 	for _, d := range sites {
 		t.site(d)
@@ -128,21 +108,21 @@ func (t *translator) top(list []*directive) {
 
 // global goes through the global options.
 func (t *translator) global(d *directive) {
-	d.done = true
+	d.Settle()
 	for _, o := range d.block {
 		switch o.name() {
 		case "email":
 			t.email = o.arg(0)
-			t.say(o, importer.Same, "acme.main.email")
+			t.Say(o, importer.Same, "acme.main.email")
 		case "acme_ca":
 			t.ca = o.arg(0)
-			t.say(o, importer.Same, "acme.main.directory")
+			t.Say(o, importer.Same, "acme.main.directory")
 		case "http_port":
 			t.http = o.arg(0)
-			t.say(o, importer.Same, "the port web")
+			t.Say(o, importer.Same, "the port web")
 		case "https_port":
 			t.https = o.arg(0)
-			t.say(o, importer.Same, "the port websecure")
+			t.Say(o, importer.Same, "the port websecure")
 		case "auto_https":
 			switch o.arg(0) {
 			case "off":
@@ -150,10 +130,10 @@ func (t *translator) global(d *directive) {
 			case "disable_redirects":
 				t.noRedirects = true
 			}
-			t.say(o, importer.Same, "")
+			t.Say(o, importer.Same, "")
 		case "acme_dns":
-			t.say(o, importer.Close, "give acme.main.dns the provider and its credentials")
-			t.check("certificates came by DNS at %s: set acme.main.dns", o.arg(0))
+			t.Say(o, importer.Close, "give acme.main.dns the provider and its credentials")
+			t.Check("certificates came by DNS at %s: set acme.main.dns", o.arg(0))
 		case "admin", "log", "debug", "grace_period", "shutdown_delay", "storage", "order", "persist_config", "metrics":
 			t.sayAll(o, importer.Ignored, "about Caddy itself")
 		case "servers":
@@ -164,12 +144,12 @@ func (t *translator) global(d *directive) {
 
 // servers reads who is trusted in front.
 func (t *translator) servers(d *directive) {
-	d.done = true
+	d.Settle()
 	for _, o := range d.block {
 		switch o.name() {
 		case "trusted_proxies":
-			t.say(o, importer.Close, "client_ip: {trusted: […]} of the proxies")
-			t.check("trusted_proxies %s: name them in client_ip of the proxies, or in defaults", strings.Join(o.args(), " "))
+			t.Say(o, importer.Close, "client_ip: {trusted: […]} of the proxies")
+			t.Check("trusted_proxies %s: name them in client_ip of the proxies, or in defaults", strings.Join(o.args(), " "))
 		case "protocols", "timeouts", "max_header_size", "metrics", "keepalive_interval", "enable_full_duplex", "log_credentials", "name":
 			t.sayAll(o, importer.Ignored, "ports have their own limits")
 		}
@@ -183,28 +163,17 @@ func (t *translator) finish() ([]byte, *importer.Report, error) {
 		if t.email != "" {
 			entry.Set("email", t.email)
 		}
-		t.acme.Set("main", entry)
+		t.ACME.Set("main", entry)
 	}
 	t.rest(t.all)
 	for _, d := range t.reader.unknown {
-		t.say(d, importer.Impossible, "there is no such snippet or file")
-		t.check("%s:%d: import %s: there is no such snippet or file", d.file, d.line, d.arg(0))
-	}
-	out := importer.NewObject().Set("version", 1)
-	for _, part := range []struct {
-		name string
-		o    importer.Object
-	}{{"ports", t.ports}, {"acme", t.acme}, {"certificates", t.certs}, {"proxies", t.proxies}} {
-		if part.o.Len() > 0 {
-			out.Set(part.name, part.o)
-		}
+		t.Say(d, importer.Impossible, "there is no such snippet or file")
+		t.Check("%s:%d: import %s: there is no such snippet or file", d.File, d.Line, d.arg(0))
 	}
 	if t.sites == 0 {
 		return nil, nil, fmt.Errorf("%s: there is no site in it", strings.Join(t.reader.files, ", "))
 	}
-	t.report.Finish(t.reader.files)
-	data, err := out.Write("Made from a Caddyfile by headgate import.\n" + t.report.Summary() + ".\nThe report says what became of every directive.")
-	return data, t.report, err
+	return t.Finish("a Caddyfile", "directive", t.reader.files)
 }
 
 func directoryOf(ca string) string {
@@ -222,8 +191,8 @@ func directoryOf(ca string) string {
 // rest gives a verdict to what nobody looked at.
 func (t *translator) rest(list []*directive) {
 	for _, d := range list {
-		if !d.done {
-			t.say(d, importer.Impossible, "headgate does not know this directive here, or what it stands in could not be taken over")
+		if !d.Settled() {
+			t.Say(d, importer.Impossible, "headgate does not know this directive here, or what it stands in could not be taken over")
 		}
 		t.rest(d.block)
 	}

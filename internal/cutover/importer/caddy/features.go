@@ -26,25 +26,25 @@ func (t *translator) feature(s *site, d *directive, o, main importer.Object, bas
 		for _, c := range d.block {
 			if c.name() == "max_size" {
 				o.Set("request_body_limit", size(c.arg(0)))
-				t.say(c, importer.Same, "request_body_limit")
+				t.Say(c, importer.Same, "request_body_limit")
 			}
 		}
-		t.say(d, importer.Same, "")
+		t.Say(d, importer.Same, "")
 	case "uri":
 		t.uri(d, o, base)
 	case "rewrite":
-		t.say(d, importer.Impossible, "write it as rewrite of the route: {regex, replacement}")
-		t.check("%s:%d: %s was left out: requests reach the server with their own path", d.file, d.line, d.text())
+		t.Say(d, importer.Impossible, "write it as rewrite of the route: {regex, replacement}")
+		t.Check("%s:%d: %s was left out: requests reach the server with their own path", d.File, d.Line, d.Text())
 	case "tls":
 		t.tls(d, s)
 	case "log", "log_skip", "skip_log", "log_append", "log_name", "tracing", "metrics", "push":
 		t.sayAll(d, importer.Ignored, "requests of all hosts are logged and measured")
 	case "bind":
-		t.say(d, importer.Close, "the address stands at the port")
-		t.check("%s:%d: bind %s: set the address of the ports", d.file, d.line, strings.Join(d.args(), " "))
+		t.Say(d, importer.Close, "the address stands at the port")
+		t.Check("%s:%d: bind %s: set the address of the ports", d.File, d.Line, strings.Join(d.args(), " "))
 	case "file_server", "root", "php_fastcgi", "try_files", "templates", "browse":
 		t.sayAll(d, importer.Impossible, "headgate serves no files: give it a server that does")
-		t.check("%s:%d: %s: headgate serves no files", d.file, d.line, d.text())
+		t.Check("%s:%d: %s: headgate serves no files", d.File, d.Line, d.Text())
 	}
 }
 
@@ -76,7 +76,7 @@ func (t *translator) redirect(s *site, d *directive, o importer.Object, base str
 				status = http.StatusMovedPermanently
 			case "temporary":
 			case "html":
-				t.check("%s:%d: %s: a page that redirects became a redirect", d.file, d.line, d.text())
+				t.Check("%s:%d: %s: a page that redirects became a redirect", d.File, d.Line, d.Text())
 			default:
 				if n, err := strconv.Atoi(words[1]); err == nil && n >= 301 && n <= 308 {
 					status = n
@@ -120,15 +120,15 @@ func (t *translator) headers(s *site, d *directive, o importer.Object, base stri
 	direction := map[string]string{"header": "response", "request_header": "request"}[d.name()]
 	t.matched(s, d, base, func(path string, _ bool, words []string) {
 		if path != base {
-			t.say(d, importer.Close, "the rule is for all paths of its route")
-			t.check("%s:%d: %s is for the path %s only; here it is for the whole route", d.file, d.line, d.text(), path)
+			t.Say(d, importer.Close, "the rule is for all paths of its route")
+			t.Check("%s:%d: %s is for the path %s only; here it is for the whole route", d.File, d.Line, d.Text(), path)
 		}
 		if len(words) > 0 {
 			t.headerRule(d, o, direction, words)
 		}
 		for _, c := range d.block {
 			if c.name() == "defer" {
-				t.say(c, importer.Same, "rules for responses come last")
+				t.Say(c, importer.Same, "rules for responses come last")
 				continue
 			}
 			t.headerRule(c, o, direction, c.words)
@@ -153,19 +153,19 @@ func (t *translator) headerRule(d *directive, o importer.Object, direction strin
 		name = name[1:]
 	}
 	if strings.EqualFold(name, "Host") && direction == "request" {
-		t.say(d, importer.Close, "host_header of the proxy")
-		t.check("%s:%d: set host_header of the proxy: %s", d.file, d.line, d.text())
+		t.Say(d, importer.Close, "host_header of the proxy")
+		t.Check("%s:%d: set host_header of the proxy: %s", d.File, d.Line, d.Text())
 		return
 	}
 	if len(words) > 2 || strings.Contains(name, "*") || name == "" {
-		t.say(d, importer.Impossible, "rules set, append or remove one header; write a replacement as operation: replace")
-		t.check("%s:%d: %s was left out", d.file, d.line, d.text())
+		t.Say(d, importer.Impossible, "rules set, append or remove one header; write a replacement as operation: replace")
+		t.Check("%s:%d: %s was left out", d.File, d.Line, d.Text())
 		return
 	}
 	known := []string{"x-forwarded-for", "x-forwarded-proto", "x-forwarded-host"}
 	for _, k := range known {
 		if direction == "request" && strings.EqualFold(name, k) && operation != "remove" {
-			t.say(d, importer.Ignored, "it is sent by itself")
+			t.Say(d, importer.Ignored, "it is sent by itself")
 			return
 		}
 	}
@@ -181,24 +181,24 @@ func (t *translator) headerRule(d *directive, o importer.Object, direction strin
 		rule.Set("value", value)
 	}
 	o.Append("headers", rule)
-	t.say(d, importer.Same, "a header rule")
+	t.Say(d, importer.Same, "a header rule")
 }
 
 // basicAuth takes users with the hashes that they have.
 func (t *translator) basicAuth(s *site, d *directive, o importer.Object, base string) {
 	t.matched(s, d, base, func(path string, _ bool, _ []string) {
 		if path != base {
-			t.check("%s:%d: %s is for the path %s only; here it is for the whole route, which is stricter", d.file, d.line, d.text(), path)
+			t.Check("%s:%d: %s is for the path %s only; here it is for the whole route, which is stricter", d.File, d.Line, d.Text(), path)
 		}
 		var users []importer.Object
 		for _, c := range d.block {
 			if strings.HasPrefix(c.arg(0), "$2") || strings.HasPrefix(c.arg(0), "$argon2id$") {
 				users = append(users, importer.NewObject().Set("name", c.name()).Set("password_hash", c.arg(0)))
-				t.say(c, importer.Same, "a user")
+				t.Say(c, importer.Same, "a user")
 				continue
 			}
-			t.say(c, importer.Impossible, "the hash is not bcrypt or argon2id: make one by headgate hash-password")
-			t.check("%s:%d: the user %s was left out: its hash is not bcrypt or argon2id", c.file, c.line, c.name())
+			t.Say(c, importer.Impossible, "the hash is not bcrypt or argon2id: make one by headgate hash-password")
+			t.Check("%s:%d: the user %s was left out: its hash is not bcrypt or argon2id", c.File, c.Line, c.name())
 		}
 		o.Set("basic_auth", importer.NewObject().Set("users", users))
 	})
@@ -208,7 +208,7 @@ func (t *translator) basicAuth(s *site, d *directive, o importer.Object, base st
 func (t *translator) forwardAuth(s *site, d *directive, o importer.Object, base string) {
 	t.matched(s, d, base, func(path string, _ bool, words []string) {
 		if path != base {
-			t.check("%s:%d: %s is for the path %s only; here it is for the whole route, which is stricter", d.file, d.line, d.text(), path)
+			t.Check("%s:%d: %s is for the path %s only; here it is for the whole route, which is stricter", d.File, d.Line, d.Text(), path)
 		}
 		address := ""
 		if len(words) > 0 {
@@ -220,13 +220,13 @@ func (t *translator) forwardAuth(s *site, d *directive, o importer.Object, base 
 			switch c.name() {
 			case "uri":
 				uri = c.arg(0)
-				t.say(c, importer.Same, "forward_auth.url")
+				t.Say(c, importer.Same, "forward_auth.url")
 			case "copy_headers":
 				names := append(append([]string{}, c.args()...), wordsOf(c.block)...)
 				for _, name := range names {
 					before, _, renamed := strings.Cut(name, ">")
 					if renamed {
-						t.check("%s:%d: copy_headers %s: headers keep their names", c.file, c.line, name)
+						t.Check("%s:%d: copy_headers %s: headers keep their names", c.File, c.Line, name)
 					}
 					copied = append(copied, before)
 				}
@@ -256,16 +256,16 @@ func (t *translator) uri(d *directive, o importer.Object, base string) {
 	}
 	if len(args) == 2 && args[0] == "strip_prefix" && strings.TrimSuffix(args[1], "/") == base {
 		o.Set("strip_prefix", true)
-		t.say(d, importer.Same, "strip_prefix")
+		t.Say(d, importer.Same, "strip_prefix")
 		return
 	}
 	if len(args) == 3 && args[0] == "path_regexp" {
 		o.Set("rewrite", importer.NewObject().Set("regex", args[1]).Set("replacement", args[2]))
-		t.say(d, importer.Same, "rewrite")
+		t.Say(d, importer.Same, "rewrite")
 		return
 	}
-	t.say(d, importer.Impossible, "write it as rewrite: {regex, replacement}")
-	t.check("%s:%d: %s was left out", d.file, d.line, d.text())
+	t.Say(d, importer.Impossible, "write it as rewrite: {regex, replacement}")
+	t.Check("%s:%d: %s was left out", d.File, d.Line, d.Text())
 }
 
 // tls takes certificates of files along, and says what is done about others.
@@ -273,30 +273,30 @@ func (t *translator) tls(d *directive, s *site) {
 	args := d.args()
 	switch {
 	case len(args) == 2:
-		name := "caddy-" + strconv.Itoa(t.certs.Len()+1)
-		t.certs.Set(name, importer.NewObject().Set("cert_file", args[0]).Set("key_file", args[1]))
-		t.say(d, importer.Same, "certificates.%s", name)
+		name := "caddy-" + strconv.Itoa(t.Certificates.Len()+1)
+		t.Certificates.Set(name, importer.NewObject().Set("cert_file", args[0]).Set("key_file", args[1]))
+		t.Say(d, importer.Same, "certificates.%s", name)
 	case len(args) == 1 && args[0] == "internal":
-		t.say(d, importer.Close, "the self-signed certificate of headgate")
+		t.Say(d, importer.Close, "the self-signed certificate of headgate")
 	case len(args) == 1 && strings.Contains(args[0], "@"):
 		t.email, t.wantACME = args[0], true
 		s.o.Set("acme", "main")
-		t.say(d, importer.Same, "acme.main.email")
+		t.Say(d, importer.Same, "acme.main.email")
 	default:
 		t.wantACME = true
 		s.o.Set("acme", "main")
-		t.say(d, importer.Close, "acme: main")
+		t.Say(d, importer.Close, "acme: main")
 	}
 	for _, c := range d.block {
 		switch c.name() {
 		case "dns":
-			t.say(c, importer.Close, "give acme.main.dns the provider and its credentials")
-			t.check("%s:%d: the certificate came by DNS at %s: set acme.main.dns", c.file, c.line, c.arg(0))
+			t.Say(c, importer.Close, "give acme.main.dns the provider and its credentials")
+			t.Check("%s:%d: the certificate came by DNS at %s: set acme.main.dns", c.File, c.Line, c.arg(0))
 		case "protocols":
-			t.say(c, importer.Close, "tls.min_version of the port")
+			t.Say(c, importer.Close, "tls.min_version of the port")
 		case "client_auth":
 			t.sayAll(c, importer.Impossible, "set tls.client_auth and tls.client_ca of the https port")
-			t.check("%s:%d: clients had to show a certificate: set tls.client_auth of the https port", c.file, c.line)
+			t.Check("%s:%d: clients had to show a certificate: set tls.client_auth of the https port", c.File, c.Line)
 		}
 	}
 }

@@ -5,17 +5,16 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"headgate/internal/cutover/importer"
 )
 
 // directive is a line of a Caddyfile with the block that it opens, if any.
 type directive struct {
-	file  string
-	line  int
+	importer.Origin
 	words []string // the name first
 	block []*directive
 	open  bool // it has a block
-
-	done bool // it has a verdict
 }
 
 func (d *directive) name() string { return d.words[0] }
@@ -29,15 +28,6 @@ func (d *directive) arg(i int) string {
 }
 
 func (d *directive) args() []string { return d.words[1:] }
-
-// text is the directive on one line.
-func (d *directive) text() string {
-	t := strings.Join(d.words, " ")
-	if d.open {
-		t += " { … }"
-	}
-	return t
-}
 
 // token is a word of a Caddyfile.
 type token struct {
@@ -224,7 +214,7 @@ func (p *parser) list(depth int) ([]*directive, error) {
 // directive reads one line, and its block. On the outermost level a comma goes on to
 // the next line: those are addresses.
 func (p *parser) directive(depth int) (*directive, error) {
-	d := &directive{file: p.file, line: p.tokens[p.at].line}
+	d := &directive{Origin: importer.Origin{File: p.file, Line: p.tokens[p.at].line}}
 	for p.at < len(p.tokens) {
 		t := p.tokens[p.at]
 		goesOn := depth == 0 && len(d.words) > 0 && strings.HasSuffix(d.words[len(d.words)-1], ",")
@@ -254,7 +244,7 @@ func (p *parser) directive(depth int) (*directive, error) {
 // expand puts in what a list imports: snippets with their arguments, and files.
 func (r *reader) expand(list []*directive, depth int) ([]*directive, error) {
 	if depth > maxDepth {
-		return nil, fmt.Errorf("%s:%d: imports lead in a circle", list[0].file, list[0].line)
+		return nil, fmt.Errorf("%s:%d: imports lead in a circle", list[0].File, list[0].Line)
 	}
 	var out []*directive
 	for _, d := range list {
@@ -266,7 +256,7 @@ func (r *reader) expand(list []*directive, depth int) ([]*directive, error) {
 			out = append(out, d)
 			continue
 		}
-		d.done = true
+		d.Settle()
 		var found []*directive
 		var err error
 		if s := r.snippets[d.arg(0)]; s != nil {
@@ -275,7 +265,7 @@ func (r *reader) expand(list []*directive, depth int) ([]*directive, error) {
 			return nil, err
 		}
 		if r.expanded += 1 + len(found); r.expanded > maxExpanded {
-			return nil, fmt.Errorf("%s:%d: imports put in more than %d lines", d.file, d.line, maxExpanded)
+			return nil, fmt.Errorf("%s:%d: imports put in more than %d lines", d.File, d.Line, maxExpanded)
 		}
 		if found, err = r.expand(found, depth+1); err != nil {
 			return nil, err
@@ -292,11 +282,11 @@ func (r *reader) imported(d *directive, depth int) ([]*directive, error) {
 		return nil, nil
 	}
 	if !filepath.IsAbs(pattern) {
-		pattern = filepath.Join(filepath.Dir(d.file), pattern)
+		pattern = filepath.Join(filepath.Dir(d.File), pattern)
 	}
 	names, err := r.glob(pattern)
 	if err != nil || len(names) == 0 {
-		d.done = false
+		d.Reopen()
 		r.unknown = append(r.unknown, d)
 		return nil, nil
 	}
@@ -321,7 +311,7 @@ func isSnippet(d *directive) bool {
 func (r *reader) define(list []*directive) {
 	for _, d := range list {
 		if isSnippet(d) {
-			d.done = true
+			d.Settle()
 			r.snippets[strings.Trim(d.name(), "()")] = d
 		}
 	}

@@ -16,7 +16,7 @@ func (t *translator) reverseProxy(d *directive, words []string, r importer.Objec
 		switch o.name() {
 		case "to":
 			upstreams = append(upstreams, o.args()...)
-			t.say(o, importer.Same, "servers")
+			t.Say(o, importer.Same, "servers")
 		case "transport":
 			t.transport(o, tls)
 		default:
@@ -27,7 +27,7 @@ func (t *translator) reverseProxy(d *directive, words []string, r importer.Objec
 	for _, text := range upstreams {
 		url, ok := serverURL(text)
 		if !ok {
-			t.check("%s:%d: %q is not an address of a server that can be taken over", d.file, d.line, text)
+			t.Check("%s:%d: %q is not an address of a server that can be taken over", d.File, d.Line, text)
 			continue
 		}
 		s := importer.NewObject().Set("url", url)
@@ -38,7 +38,7 @@ func (t *translator) reverseProxy(d *directive, words []string, r importer.Objec
 	}
 	if len(servers) == 0 {
 		r.Set("fixed_response", importer.NewObject().Set("status", 502).Flow())
-		t.check("%s:%d: the route answers 502 until it has servers", d.file, d.line)
+		t.Check("%s:%d: the route answers 502 until it has servers", d.File, d.Line)
 		return
 	}
 	r.Set("servers", servers)
@@ -71,20 +71,20 @@ func serverURL(text string) (string, bool) {
 
 // transport reads how servers are reached.
 func (t *translator) transport(d *directive, tls importer.Object) {
-	t.say(d, importer.Same, "")
+	t.Say(d, importer.Same, "")
 	for _, o := range d.block {
 		switch o.name() {
 		case "tls_insecure_skip_verify":
 			tls.Set("insecure_skip_verify", true)
-			t.say(o, importer.Same, "tls.insecure_skip_verify")
+			t.Say(o, importer.Same, "tls.insecure_skip_verify")
 		case "tls_server_name":
 			tls.Set("server_name", o.arg(0))
-			t.say(o, importer.Same, "tls.server_name")
+			t.Say(o, importer.Same, "tls.server_name")
 		case "tls_trusted_ca_certs":
 			tls.Set("ca_file", o.arg(0))
-			t.say(o, importer.Same, "tls.ca_file")
+			t.Say(o, importer.Same, "tls.ca_file")
 		case "tls", "versions", "compression", "keepalive", "keepalive_idle_conns":
-			t.say(o, importer.Ignored, "the scheme of the server says it, or it is on by itself")
+			t.Say(o, importer.Ignored, "the scheme of the server says it, or it is on by itself")
 		}
 	}
 }
@@ -98,29 +98,29 @@ func (t *translator) proxyOption(d, o *directive, r importer.Object) {
 		switch {
 		case ok:
 			r.Set("load_balancing", policy)
-			t.say(o, importer.Same, "load_balancing")
+			t.Say(o, importer.Same, "load_balancing")
 		case o.arg(0) == "header":
 			r.Set("load_balancing", "hash:header:"+o.arg(1))
-			t.say(o, importer.Same, "load_balancing")
+			t.Say(o, importer.Same, "load_balancing")
 		case o.arg(0) == "cookie":
 			cookie := importer.NewObject().Set("enabled", true)
 			if name := o.arg(1); name != "" {
 				cookie.Set("name", name)
 			}
 			r.Set("sticky_cookie", cookie.Flow())
-			t.say(o, importer.Same, "sticky_cookie")
+			t.Say(o, importer.Same, "sticky_cookie")
 		}
 	case "health_uri", "health_interval", "health_timeout", "health_status", "health_body", "health_passes", "health_fails", "health_port", "health_headers", "health_method":
 		t.health(o, r)
 	case "fail_duration", "max_fails", "unhealthy_status", "unhealthy_latency", "unhealthy_request_count":
-		t.say(o, importer.Close, "servers that fail are ejected by default: ejection of the route")
+		t.Say(o, importer.Close, "servers that fail are ejected by default: ejection of the route")
 	case "lb_try_duration", "lb_retries", "lb_try_interval":
-		t.say(o, importer.Close, "what is idempotent or was not sent yet goes to another server: retry of the route")
+		t.Say(o, importer.Close, "what is idempotent or was not sent yet goes to another server: retry of the route")
 	case "flush_interval":
-		t.say(o, importer.Same, "responses are passed on as they come")
+		t.Say(o, importer.Same, "responses are passed on as they come")
 	case "trusted_proxies":
-		t.say(o, importer.Close, "client_ip: {trusted: […]} of the proxy")
-		t.check("%s:%d: trusted_proxies: name them in client_ip of the proxy", o.file, o.line)
+		t.Say(o, importer.Close, "client_ip: {trusted: […]} of the proxy")
+		t.Check("%s:%d: trusted_proxies: name them in client_ip of the proxy", o.File, o.Line)
 	case "header_up", "header_down":
 		t.headerRule(o, r, map[string]string{"header_up": "request", "header_down": "response"}[o.name()], o.args())
 	}
@@ -135,7 +135,7 @@ func (t *translator) health(o *directive, r importer.Object) {
 	name, value := map[string]string{"health_uri": "path", "health_interval": "interval", "health_timeout": "timeout", "health_status": "status", "health_body": "body", "health_passes": "rise", "health_fails": "fall", "health_method": "method"}[o.name()], o.arg(0)
 	switch {
 	case name == "":
-		t.say(o, importer.Impossible, "checks go to the server's own port, with the headers of headgate")
+		t.Say(o, importer.Impossible, "checks go to the server's own port, with the headers of headgate")
 		return
 	case name == "rise" || name == "fall":
 		n, err := strconv.Atoi(value)
@@ -148,5 +148,5 @@ func (t *translator) health(o *directive, r importer.Object) {
 	default:
 		check.Set(name, value)
 	}
-	t.say(o, importer.Same, "health_check.%s", name)
+	t.Say(o, importer.Same, "health_check.%s", name)
 }

@@ -1,7 +1,6 @@
 package caddy
 
 import (
-	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -27,7 +26,7 @@ type route struct {
 // site makes a site a proxy.
 func (t *translator) site(d *directive) {
 	t.sites++
-	d.done = true
+	d.Settle()
 	s := &site{d: d, o: importer.NewObject(), matchers: map[string]*directive{}, unique: map[string]bool{}}
 	for _, c := range d.block {
 		if strings.HasPrefix(c.name(), "@") {
@@ -43,7 +42,7 @@ func (t *translator) site(d *directive) {
 	}
 	if len(s.routes) == 0 {
 		if !s.o.Has("redirects") {
-			t.check("%s:%d: the site %s has nothing that headgate can serve; it answers 404", d.file, d.line, strings.Join(d.words, " "))
+			t.Check("%s:%d: the site %s has nothing that headgate can serve; it answers 404", d.File, d.Line, strings.Join(d.words, " "))
 		}
 		s.routes = append(s.routes, route{"/", importer.NewObject().Set("fixed_response", importer.NewObject().Set("status", 404).Flow())})
 	}
@@ -56,24 +55,12 @@ func (t *translator) site(d *directive) {
 		routes = append(routes, o.Merge(r.o))
 	}
 	s.o.Set("routes", routes)
-	t.proxies.Set(t.siteName(d.words[0]), s.o)
+	t.Proxies.Set(t.siteName(d.words[0]), s.o)
 }
 
 func (t *translator) siteName(address string) string {
 	address = strings.TrimSuffix(strings.TrimPrefix(strings.TrimPrefix(address, "https://"), "http://"), ",")
-	name := strings.Trim(strings.Map(func(c rune) rune {
-		if c == '.' || c == '-' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' {
-			return c
-		}
-		return '-'
-	}, address), "-.")
-	if name == "" {
-		name = "site"
-	}
-	for base, n := name, 2; t.proxies.Has(name); n++ {
-		name = fmt.Sprintf("%s-%d", base, n)
-	}
-	return name
+	return importer.Unused(t.Proxies, address, "site")
 }
 
 // addresses makes a site's addresses virtual hosts and ports.
@@ -91,7 +78,7 @@ func (t *translator) addresses(s *site) {
 			}
 			rest, path, _ := strings.Cut(rest, "/")
 			if path != "" {
-				t.check("%s:%d: the path /%s of the address %s was left out", s.d.file, s.d.line, path, address)
+				t.Check("%s:%d: the path /%s of the address %s was left out", s.d.File, s.d.Line, path, address)
 			}
 			host, port, err := net.SplitHostPort(rest)
 			if err != nil {
@@ -120,7 +107,7 @@ func (t *translator) addresses(s *site) {
 			}
 		}
 	}
-	t.report.Add(importer.Entry{File: s.d.file, Line: s.d.line, Directive: s.d.text(), Verdict: importer.Same, Note: "a proxy with its virtual hosts"})
+	t.Report.Add(importer.Entry{File: s.d.File, Line: s.d.Line, Directive: s.d.Text(), Verdict: importer.Same, Note: "a proxy with its virtual hosts"})
 	if len(hosts) > 0 {
 		s.o.Set("virtual_hosts", hosts)
 	}
@@ -144,8 +131,8 @@ func (t *translator) port(number, protocol string) string {
 	if number != map[string]string{"http": t.http, "https": t.https, "http3": t.https}[protocol] {
 		name += "-" + number
 	}
-	if !t.ports.Has(name) {
-		t.ports.Set(name, importer.NewObject().Set("address", "0.0.0.0:"+number).Set("protocol", protocol).Flow())
+	if !t.Ports.Has(name) {
+		t.Ports.Set(name, importer.NewObject().Set("address", "0.0.0.0:"+number).Set("protocol", protocol).Flow())
 	}
 	return name
 }
@@ -153,7 +140,7 @@ func (t *translator) port(number, protocol string) string {
 // add adds a route, unless its path is taken.
 func (s *site) add(t *translator, d *directive, path string, o importer.Object) {
 	if s.unique[path] {
-		t.check("%s:%d: the site has the path %s twice; only the first was taken over", d.file, d.line, path)
+		t.Check("%s:%d: the site has the path %s twice; only the first was taken over", d.File, d.Line, path)
 		return
 	}
 	s.unique[path] = true
@@ -164,7 +151,7 @@ func (s *site) add(t *translator, d *directive, path string, o importer.Object) 
 // on o, the proxy or the route; what answers is set on main.
 func (t *translator) inside(s *site, list []*directive, o, main importer.Object, base string, top bool) {
 	for _, d := range list {
-		if d.done {
+		if d.Settled() {
 			continue
 		}
 		switch d.name() {
@@ -202,7 +189,7 @@ func (t *translator) inside(s *site, list []*directive, o, main importer.Object,
 // handle makes a handle block a route, or several where its matcher names several paths.
 func (t *translator) handle(s *site, d *directive, o, main importer.Object, base string) {
 	if len(d.args()) == 0 { // for all that no other handle takes
-		d.done = true
+		d.Settle()
 		t.inside(s, d.block, main, main, base, false)
 		return
 	}
@@ -225,7 +212,7 @@ func (t *translator) handle(s *site, d *directive, o, main importer.Object, base
 			}
 			s.add(t, d, path, r)
 		} else {
-			t.check("%s:%d: %s has nothing that headgate can serve; its requests go to another route", d.file, d.line, d.text())
+			t.Check("%s:%d: %s has nothing that headgate can serve; its requests go to another route", d.File, d.Line, d.Text())
 		}
 	})
 }
@@ -236,7 +223,7 @@ func undo(d *directive) {
 	if !d.open && d.name() != "reverse_proxy" && d.name() != "respond" {
 		return
 	}
-	d.done = false
+	d.Reopen()
 	for _, c := range d.block {
 		undo(c)
 	}
@@ -257,7 +244,7 @@ func (t *translator) matched(s *site, d *directive, base string, each func(path 
 		paths, problem := pathsOf(m)
 		if problem != "" {
 			t.sayAll(d, importer.Impossible, "the matcher %s cannot be taken over: %s", first, problem)
-			t.check("%s:%d: %s was left out: %s", d.file, d.line, d.text(), problem)
+			t.Check("%s:%d: %s was left out: %s", d.File, d.Line, d.Text(), problem)
 			return
 		}
 		patterns, words = paths, words[1:]
@@ -270,12 +257,12 @@ func (t *translator) matched(s *site, d *directive, base string, each func(path 
 		}
 		if path == "" {
 			t.sayAll(d, importer.Impossible, what)
-			t.check("%s:%d: %s was left out: %s", d.file, d.line, d.text(), what)
+			t.Check("%s:%d: %s was left out: %s", d.File, d.Line, d.Text(), what)
 			return
 		}
 		each(path, exact, words)
 	}
-	t.say(d, verdict, note)
+	t.Say(d, verdict, note)
 }
 
 // pathOf makes the prefix of a route from a path of Caddy: /api/* or /api*.
@@ -309,11 +296,11 @@ func pathsOf(m *directive) (paths []string, problem string) {
 	}
 	list := m.block
 	if !m.open {
-		list = []*directive{{file: m.file, line: m.line, words: m.args()}}
+		list = []*directive{{Origin: m.Origin, words: m.args()}}
 	}
 	for _, c := range list {
 		if len(c.words) == 0 || c.name() != "path" {
-			return nil, "a route cannot be chosen by " + c.text()
+			return nil, "a route cannot be chosen by " + c.Text()
 		}
 		paths = append(paths, c.args()...)
 	}

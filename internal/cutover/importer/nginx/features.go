@@ -39,7 +39,7 @@ func (l *location) features(o importer.Object, d, around *directive) {
 		}
 		for _, c := range d.block {
 			if c.name != "location" {
-				l.t.known(c, "location")
+				l.t.known(c)
 			}
 		}
 	}
@@ -50,11 +50,11 @@ func (l *location) limits(o importer.Object, at func(string) []*directive) {
 	for _, c := range at("client_max_body_size") {
 		size, ok := size(c.arg(0))
 		if !ok {
-			l.t.say(c, importer.Impossible, "not a size")
+			l.t.Say(c, importer.Impossible, "not a size")
 			continue
 		}
 		o.Set("request_body_limit", size)
-		l.t.say(c, importer.Close, "a request that is refused or redirected by another rule is not measured first")
+		l.t.Say(c, importer.Close, "a request that is refused or redirected by another rule is not measured first")
 	}
 	if !o.Has("request_body_limit") && !o.Has("path") {
 		o.Set("request_body_limit", "1MiB") // what nginx allows by itself
@@ -63,25 +63,25 @@ func (l *location) limits(o importer.Object, at func(string) []*directive) {
 		for _, c := range at(name) {
 			if d, ok := duration(c.arg(0)); ok {
 				o.Set("request_timeout", d)
-				l.t.say(c, importer.Close, "until the response head; bodies have an idle time-out of 60s (upstreams: {body_idle_timeout: …})")
+				l.t.Say(c, importer.Close, "until the response head; bodies have an idle time-out of 60s (upstreams: {body_idle_timeout: …})")
 			} else {
-				l.t.say(c, importer.Impossible, "not a time")
+				l.t.Say(c, importer.Impossible, "not a time")
 			}
 		}
 	}
 	for _, c := range at("proxy_connect_timeout") {
 		if d, ok := duration(c.arg(0)); ok && o.Has("path") {
 			o.Set("timeouts", importer.NewObject().Set("connect", d).Flow())
-			l.t.say(c, importer.Same, "")
+			l.t.Say(c, importer.Same, "")
 		} else {
-			l.t.say(c, importer.Close, "timeouts: {connect: …} stands at each route; 5s is the default")
+			l.t.Say(c, importer.Close, "timeouts: {connect: …} stands at each route; 5s is the default")
 		}
 	}
 	for _, c := range at("proxy_send_timeout") {
-		l.t.say(c, importer.Ignored, "request bodies have the idle time-out of the port")
+		l.t.Say(c, importer.Ignored, "request bodies have the idle time-out of the port")
 	}
 	for _, c := range at("keepalive_timeout") {
-		l.t.say(c, importer.Close, "keep_alive_timeout stands in the limits of a port; 120s is the default")
+		l.t.Say(c, importer.Close, "keep_alive_timeout stands in the limits of a port; 120s is the default")
 	}
 	for _, c := range at("limit_req") {
 		l.rate(o, c)
@@ -101,12 +101,12 @@ func (l *location) rate(o importer.Object, d *directive) {
 	}
 	zone := l.t.zones[name]
 	if zone == nil {
-		l.t.say(d, importer.Impossible, "there is no zone of this name")
+		l.t.Say(d, importer.Impossible, "there is no zone of this name")
 		return
 	}
 	requests, period, ok := rateOf(zone)
 	if !ok {
-		l.t.say(d, importer.Impossible, "the zone has no rate that can be read")
+		l.t.Say(d, importer.Impossible, "the zone has no rate that can be read")
 		return
 	}
 	limit := importer.NewObject().Set("requests", requests).Set("period", period).Set("burst", burst+1)
@@ -117,11 +117,11 @@ func (l *location) rate(o importer.Object, d *directive) {
 	case strings.HasPrefix(key, "$cookie_"):
 		limit.Set("key", "cookie:"+strings.TrimPrefix(key, "$cookie_"))
 	default:
-		l.t.say(d, importer.Impossible, "clients are told apart by address, header, cookie or user, not by "+key)
+		l.t.Say(d, importer.Impossible, "clients are told apart by address, header, cookie or user, not by "+key)
 		return
 	}
 	o.Set("rate_limit", limit.Flow())
-	l.t.say(d, importer.Close, "who is over the limit gets 429 at once; nginx delays requests unless nodelay is there, and answers 503")
+	l.t.Say(d, importer.Close, "who is over the limit gets 429 at once; nginx delays requests unless nodelay is there, and answers 503")
 }
 
 func zoneName(d *directive) string {
@@ -155,17 +155,17 @@ func (l *location) access(o importer.Object, at func(string) []*directive) {
 		who := c.arg(0)
 		switch {
 		case c.name == "allow" && !closed:
-			l.t.say(c, importer.Ignored, "without deny all everybody is let in anyway")
-		case o.Object("fixed_response").Len() > 0 && c.done:
+			l.t.Say(c, importer.Ignored, "without deny all everybody is let in anyway")
+		case o.Object("fixed_response").Len() > 0 && c.Settled():
 		case who == "all" && c.name == "deny":
-			l.t.say(c, importer.Same, "a list of allow denies all others")
+			l.t.Say(c, importer.Same, "a list of allow denies all others")
 		case who == "all":
-			l.t.say(c, importer.Same, "")
+			l.t.Say(c, importer.Same, "")
 		case strings.HasPrefix(who, "unix:"):
-			l.t.say(c, importer.Ignored, "clients come by IP")
+			l.t.Say(c, importer.Ignored, "clients come by IP")
 		default:
 			filter.Append(c.name, who)
-			l.t.say(c, importer.Close, "deny wins over allow here, whatever their order")
+			l.t.Say(c, importer.Close, "deny wins over allow here, whatever their order")
 		}
 	}
 	if filter.Len() > 0 {
@@ -177,7 +177,7 @@ func (l *location) access(o importer.Object, at func(string) []*directive) {
 		if realm == "off" {
 			o.Set("basic_auth", importer.NewObject().Set("enabled", false).Flow())
 		}
-		l.t.say(c, importer.Same, "")
+		l.t.Say(c, importer.Same, "")
 	}
 	for _, c := range at("auth_basic_user_file") {
 		if realm != "off" {
@@ -187,11 +187,11 @@ func (l *location) access(o importer.Object, at func(string) []*directive) {
 	for _, c := range at("auth_request") {
 		if c.arg(0) == "off" {
 			o.Set("forward_auth", importer.NewObject().Set("enabled", false).Flow())
-			l.t.say(c, importer.Same, "")
+			l.t.Say(c, importer.Same, "")
 			continue
 		}
-		l.t.say(c, importer.Impossible, "forward_auth names the URL of the auth server itself; nginx asks a location: take its proxy_pass")
-		l.t.check("proxy %s: auth_request %s becomes forward_auth: {url: …} by hand", l.name, c.arg(0))
+		l.t.Say(c, importer.Impossible, "forward_auth names the URL of the auth server itself; nginx asks a location: take its proxy_pass")
+		l.t.Check("proxy %s: auth_request %s becomes forward_auth: {url: …} by hand", l.name, c.arg(0))
 	}
 	l.realIP(o, at)
 }
@@ -201,21 +201,21 @@ func (l *location) realIP(o importer.Object, at func(string) []*directive) {
 	client := importer.NewObject()
 	for _, c := range at("set_real_ip_from") {
 		if c.arg(0) == "unix:" {
-			l.t.say(c, importer.Ignored, "clients come by IP")
+			l.t.Say(c, importer.Ignored, "clients come by IP")
 			continue
 		}
 		client.Append("trusted", c.arg(0))
-		l.t.say(c, importer.Same, "")
+		l.t.Say(c, importer.Same, "")
 	}
 	for _, c := range at("real_ip_header") {
 		switch h := c.arg(0); {
 		case strings.EqualFold(h, "X-Forwarded-For"):
-			l.t.say(c, importer.Same, "")
+			l.t.Say(c, importer.Same, "")
 		case strings.EqualFold(h, "proxy_protocol"):
-			l.t.say(c, importer.Close, "proxy_protocol stands at the port")
+			l.t.Say(c, importer.Close, "proxy_protocol stands at the port")
 		default:
 			client.Set("header", h)
-			l.t.say(c, importer.Same, "")
+			l.t.Say(c, importer.Same, "")
 		}
 	}
 	if client.Has("trusted") {
@@ -227,8 +227,8 @@ func (l *location) realIP(o importer.Object, at func(string) []*directive) {
 func (l *location) users(o importer.Object, d *directive, realm string) {
 	data, err := l.t.read(l.t.path(d.arg(0)))
 	if err != nil {
-		l.t.say(d, importer.Impossible, "the file cannot be read: %v; add its users under basic_auth", err)
-		l.t.check("proxy %s: nobody can sign in before basic_auth has users", l.name)
+		l.t.Say(d, importer.Impossible, "the file cannot be read: %v; add its users under basic_auth", err)
+		l.t.Check("proxy %s: nobody can sign in before basic_auth has users", l.name)
 		o.Set("fixed_response", importer.NewObject().Set("status", 403).Flow())
 		o.Remove("servers")
 		return
@@ -251,17 +251,17 @@ func (l *location) users(o importer.Object, d *directive, realm string) {
 		auth.Append("users", importer.NewObject().Set("name", name).Set("password_hash", hash).Flow())
 	}
 	if !auth.Has("users") {
-		l.t.say(d, importer.Impossible, "none of its password hashes can be used; make new ones with headgate hash-password")
+		l.t.Say(d, importer.Impossible, "none of its password hashes can be used; make new ones with headgate hash-password")
 		o.Set("fixed_response", importer.NewObject().Set("status", 403).Flow())
 		o.Remove("servers")
 		return
 	}
 	o.Set("basic_auth", auth)
 	if left > 0 {
-		l.t.say(d, importer.Close, "%d users have password hashes that are too weak to be taken over; make new ones with headgate hash-password", left)
+		l.t.Say(d, importer.Close, "%d users have password hashes that are too weak to be taken over; make new ones with headgate hash-password", left)
 		return
 	}
-	l.t.say(d, importer.Same, "")
+	l.t.Say(d, importer.Same, "")
 }
 
 // content is what becomes of bodies.
@@ -270,7 +270,7 @@ func (l *location) content(o importer.Object, at func(string) []*directive, isSe
 	for _, name := range []string{"gzip", "brotli", "zstd"} {
 		for _, c := range at(name) {
 			compress = compress || c.arg(0) == "on"
-			l.t.say(c, importer.Close, "clients get zstd, br or gzip, as they prefer")
+			l.t.Say(c, importer.Close, "clients get zstd, br or gzip, as they prefer")
 		}
 	}
 	settings := importer.NewObject()
@@ -278,10 +278,10 @@ func (l *location) content(o importer.Object, at func(string) []*directive, isSe
 		if n, err := strconv.Atoi(c.arg(0)); err == nil {
 			settings.Set("min_size", strconv.Itoa(n)+"B")
 		}
-		l.t.say(c, importer.Same, "")
+		l.t.Say(c, importer.Same, "")
 	}
 	for _, c := range at("gzip_types") {
-		l.t.say(c, importer.Close, "the usual types are compressed: text, scripts, JSON, XML, SVG, fonts; compression: {types: […]} names others")
+		l.t.Say(c, importer.Close, "the usual types are compressed: text, scripts, JSON, XML, SVG, fonts; compression: {types: […]} names others")
 	}
 	if compress {
 		o.Set("compression", settings.Flow())
@@ -289,33 +289,33 @@ func (l *location) content(o importer.Object, at func(string) []*directive, isSe
 	for _, c := range at("proxy_cache") {
 		if c.arg(0) == "off" {
 			o.Set("cache", importer.NewObject().Set("enabled", false).Flow())
-			l.t.say(c, importer.Same, "")
+			l.t.Say(c, importer.Same, "")
 			continue
 		}
 		o.Set("cache", importer.NewObject().Set("enabled", true).Flow())
-		l.t.say(c, importer.Close, "the cache is in memory and keeps to what servers say")
+		l.t.Say(c, importer.Close, "the cache is in memory and keeps to what servers say")
 	}
 	for _, c := range at("proxy_cache_valid") {
 		if d, ok := duration(c.arg(len(c.args) - 1)); ok && o.Object("cache").Len() > 0 {
 			o.Object("cache").Set("default_ttl", d)
-			l.t.say(c, importer.Close, "default_ttl: for responses that say nothing themselves, whatever their status")
+			l.t.Say(c, importer.Close, "default_ttl: for responses that say nothing themselves, whatever their status")
 		} else {
-			l.t.say(c, importer.Ignored, "there is no cache here")
+			l.t.Say(c, importer.Ignored, "there is no cache here")
 		}
 	}
 	for _, c := range at("proxy_cache_path") {
-		l.t.say(c, importer.Close, "the cache is in memory: cache: {memory_limit: …}")
+		l.t.Say(c, importer.Close, "the cache is in memory: cache: {memory_limit: …}")
 	}
 	for _, c := range at("error_page") {
-		l.t.say(c, importer.Impossible, "error_pages have a body or a file of their own; nginx asks a location")
+		l.t.Say(c, importer.Impossible, "error_pages have a body or a file of their own; nginx asks a location")
 	}
 	for _, c := range at("access_log") {
 		if c.arg(0) == "off" && isServer {
 			o.Set("access_log", importer.NewObject().Set("enabled", false).Flow())
-			l.t.say(c, importer.Same, "")
+			l.t.Say(c, importer.Same, "")
 			continue
 		}
-		l.t.say(c, importer.Close, "there is one access log for all: access_log: {path: …, format: combined}")
+		l.t.Say(c, importer.Close, "there is one access log for all: access_log: {path: …, format: combined}")
 	}
 }
 

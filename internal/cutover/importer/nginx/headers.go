@@ -34,10 +34,10 @@ func (l *location) headers(o importer.Object, d, around *directive) {
 		if proxied || around == nil && len(d.find("location")) == 0 {
 			o.Append("headers", importer.NewObject().Set("direction", "response").Set("operation", "remove").Set("name", c.arg(0)).Flow())
 		}
-		l.t.say(c, importer.Same, "")
+		l.t.Say(c, importer.Same, "")
 	}
 	for _, c := range level("proxy_pass_header") {
-		l.t.say(c, importer.Same, "fields of servers are passed on")
+		l.t.Say(c, importer.Same, "fields of servers are passed on")
 	}
 }
 
@@ -49,18 +49,18 @@ func (l *location) requestHeaders(o importer.Object, list []*directive, host str
 		case lower == "host":
 			host = l.host(c, value)
 		case lower == "upgrade" || lower == "connection":
-			l.t.say(c, importer.Same, "upgrades such as WebSocket are passed on by themselves")
+			l.t.Say(c, importer.Same, "upgrades such as WebSocket are passed on by themselves")
 		case lower == "x-forwarded-for" && (value == "$proxy_add_x_forwarded_for" || value == "$remote_addr"):
-			l.t.say(c, importer.Same, "sent by itself: the client's address, as client_ip finds it")
+			l.t.Say(c, importer.Same, "sent by itself: the client's address, as client_ip finds it")
 		case lower == "x-forwarded-proto" && (value == "$scheme" || value == "https" || value == "$http_x_forwarded_proto"):
-			l.t.say(c, importer.Same, "sent by itself")
+			l.t.Say(c, importer.Same, "sent by itself")
 		case lower == "x-forwarded-host" && (value == "$host" || value == "$http_host"):
-			l.t.say(c, importer.Same, "sent by itself")
+			l.t.Say(c, importer.Same, "sent by itself")
 		case lower == "accept-encoding" && value == "":
-			l.t.say(c, importer.Ignored, "compression takes care of it")
+			l.t.Say(c, importer.Ignored, "compression takes care of it")
 		case value == "":
 			o.Append("headers", importer.NewObject().Set("direction", "request").Set("operation", "remove").Set("name", name).Flow())
-			l.t.say(c, importer.Same, "")
+			l.t.Say(c, importer.Same, "")
 		default:
 			l.rule(o, c, "request", name, value)
 		}
@@ -94,20 +94,20 @@ func defaultHost(d *directive, upstreams map[string]*directive) (string, *direct
 func (l *location) host(d *directive, value string) string {
 	switch value {
 	case "$http_host":
-		l.t.say(d, importer.Same, "host_header: preserve")
+		l.t.Say(d, importer.Same, "host_header: preserve")
 		return "preserve"
 	case "$host", "$host:$server_port", "$host:$proxy_port":
-		l.t.say(d, importer.Close, "host_header: preserve sends it as the client wrote it, with its port")
+		l.t.Say(d, importer.Close, "host_header: preserve sends it as the client wrote it, with its port")
 		return "preserve"
 	case "$proxy_host", "$upstream_addr":
-		l.t.say(d, importer.Same, "host_header: upstream")
+		l.t.Say(d, importer.Same, "host_header: upstream")
 		return "upstream"
 	}
 	if strings.Contains(value, "$") {
-		l.t.say(d, importer.Impossible, "host_header is preserve, upstream or a fixed value")
+		l.t.Say(d, importer.Impossible, "host_header is preserve, upstream or a fixed value")
 		return "preserve"
 	}
-	l.t.say(d, importer.Same, "host_header")
+	l.t.Say(d, importer.Same, "host_header")
 	return value
 }
 
@@ -119,7 +119,7 @@ func (l *location) responseHeader(o importer.Object, d *directive) {
 	}
 	if l.rule(o, d, "response", d.arg(0), d.arg(1)) && note != "" {
 		// The verdict was given: the first one stands.
-		l.t.amend(d, importer.Close, note)
+		l.t.Amend(d, importer.Close, note)
 	}
 }
 
@@ -127,7 +127,7 @@ func (l *location) responseHeader(o importer.Object, d *directive) {
 func (l *location) rule(o importer.Object, d *directive, direction, name, value string) bool {
 	text, what := variables(value)
 	if what != "" {
-		l.t.say(d, importer.Impossible, what)
+		l.t.Say(d, importer.Impossible, what)
 		return false
 	}
 	o.Append("headers", importer.NewObject().Set("direction", direction).Set("name", name).Set("value", text).Flow())
@@ -138,28 +138,10 @@ func (l *location) rule(o importer.Object, d *directive, direction, name, value 
 // sayValue gives a directive the verdict of a text with variables.
 func (t *translator) sayValue(d *directive, value string) {
 	if strings.Contains(value, "$host") || strings.Contains(value, "${host}") {
-		t.say(d, importer.Close, "{host} is in the letters that the client used; nginx writes small ones")
+		t.Say(d, importer.Close, "{host} is in the letters that the client used; nginx writes small ones")
 		return
 	}
-	t.say(d, importer.Same, "")
-}
-
-// amend changes the verdict that a directive has got.
-func (t *translator) amend(d *directive, v importer.Verdict, note string) {
-	if d == nil {
-		return
-	}
-	for i := range t.report.Entries {
-		e := &t.report.Entries[i]
-		if e.File != d.file || e.Line != d.line || !strings.HasPrefix(d.text(), strings.TrimSuffix(e.Directive, "…")) {
-			continue
-		}
-		if e.Note != "" {
-			note = e.Note + "; " + note
-		}
-		e.Verdict, e.Note = v, note
-		return
-	}
+	t.Say(d, importer.Same, "")
 }
 
 // ours are the variables of nginx that headgate has by another name.

@@ -48,8 +48,8 @@ func (l *location) serverReturn(r *directive) {
 	route := importer.NewObject().Set("path", "/")
 	if isToHTTPS(r) && l.server.plain {
 		l.proxy.Set("redirect_http_to_https", true)
-		l.t.say(r, importer.Close, "redirect_http_to_https needs an https port of the same proxy; there is none with these names in the source")
-		l.t.check("proxy %s sends clients to https, where no server has its names", l.name)
+		l.t.Say(r, importer.Close, "redirect_http_to_https needs an https port of the same proxy; there is none with these names in the source")
+		l.t.Check("proxy %s sends clients to https, where no server has its names", l.name)
 		route.Set("fixed_response", importer.NewObject().Set("status", 404).Flow())
 	} else if !l.answer(route, r, "/") {
 		return
@@ -72,41 +72,41 @@ func (l *location) location(d *directive) {
 	}
 	switch {
 	case strings.HasPrefix(path, "@"):
-		l.t.say(d, importer.Impossible, "there are no named locations; error_pages and retry do most of what they are used for")
+		l.t.Say(d, importer.Impossible, "there are no named locations; error_pages and retry do most of what they are used for")
 		return
 	case strings.HasPrefix(modifier, "~"):
-		l.t.say(d, importer.Impossible, "routes are prefixes of the path, not expressions; write a route for each prefix, or redirect rules")
+		l.t.Say(d, importer.Impossible, "routes are prefixes of the path, not expressions; write a route for each prefix, or redirect rules")
 		return
 	case strings.HasPrefix(path, "/.well-known/acme-challenge"):
-		l.t.say(d, importer.Ignored, "with an acme entry headgate answers these itself; else they go the way of the path /")
+		l.t.Say(d, importer.Ignored, "with an acme entry headgate answers these itself; else they go the way of the path /")
 		for _, c := range d.block {
-			l.t.say(c, importer.Ignored, "with an acme entry headgate answers these itself")
+			l.t.Say(c, importer.Ignored, "with an acme entry headgate answers these itself")
 		}
 		return
 	case !strings.HasPrefix(path, "/"):
-		l.t.say(d, importer.Impossible, "a path begins with /")
+		l.t.Say(d, importer.Impossible, "a path begins with /")
 		return
 	}
 	slash := strings.HasSuffix(path, "/") && path != "/"
 	clean := cmp.Or(strings.TrimSuffix(path, "/"), "/")
 	route := importer.NewObject().Set("path", clean)
 	if !l.source(route, d, path) {
-		l.t.say(d, importer.Impossible, "nothing in it can be taken over")
+		l.t.Say(d, importer.Impossible, "nothing in it can be taken over")
 		return
 	}
 	l.features(route, d, l.server.d)
 	switch {
 	case !l.add(clean, route):
-		l.t.say(d, importer.Close, "another location has the path "+clean+" here, since a path stands for whole segments; that one was taken")
-		l.t.check("proxy %s: two locations became the path %s", l.name, clean)
+		l.t.Say(d, importer.Close, "another location has the path "+clean+" here, since a path stands for whole segments; that one was taken")
+		l.t.Check("proxy %s: two locations became the path %s", l.name, clean)
 	case modifier == "=":
-		l.t.say(d, importer.Close, "exact match does not exist; the route takes what is below the path, too")
+		l.t.Say(d, importer.Close, "exact match does not exist; the route takes what is below the path, too")
 	case clean == "/":
-		l.t.say(d, importer.Same, "")
+		l.t.Say(d, importer.Same, "")
 	case slash:
-		l.t.say(d, importer.Close, "the route takes "+clean+" without the slash, too, where nginx redirects")
+		l.t.Say(d, importer.Close, "the route takes "+clean+" without the slash, too, where nginx redirects")
 	default:
-		l.t.say(d, importer.Close, "a path stands for whole segments: "+clean+"x is not below "+clean)
+		l.t.Say(d, importer.Close, "a path stands for whole segments: "+clean+"x is not below "+clean)
 	}
 }
 
@@ -130,7 +130,7 @@ func (l *location) source(route importer.Object, d *directive, path string) bool
 			return l.answer(route, c, path)
 		case "deny":
 			if c.arg(0) == "all" && !slices.ContainsFunc(d.block, func(o *directive) bool { return o.name == "allow" }) {
-				l.t.say(c, importer.Same, "")
+				l.t.Say(c, importer.Same, "")
 				route.Set("fixed_response", importer.NewObject().Set("status", 403).Flow())
 				return true
 			}
@@ -145,11 +145,11 @@ func (l *location) pass(route importer.Object, d *directive, path string) bool {
 	scheme, rest, ok := strings.Cut(text, "://")
 	switch {
 	case strings.Contains(text, "$"):
-		l.t.say(d, importer.Impossible, "the server is made of variables; name the servers")
-		l.t.check("proxy %s, path %s: proxy_pass %s has variables", l.name, path, text)
+		l.t.Say(d, importer.Impossible, "the server is made of variables; name the servers")
+		l.t.Check("proxy %s, path %s: proxy_pass %s has variables", l.name, path, text)
 		return false
 	case !ok:
-		l.t.say(d, importer.Impossible, "the address has no scheme")
+		l.t.Say(d, importer.Impossible, "the address has no scheme")
 		return false
 	}
 	host, uri, hasURI := rest, "", false
@@ -176,7 +176,7 @@ func (l *location) pass(route importer.Object, d *directive, path string) bool {
 		verdict, note = importer.Close, "nginx joins the texts as they are; here the paths are joined by whole segments"
 	}
 	l.servers(route, scheme, host, uri)
-	l.t.say(d, verdict, note)
+	l.t.Say(d, verdict, note)
 	return true
 }
 
@@ -193,20 +193,20 @@ func (l *location) servers(route importer.Object, scheme, host, uri string) {
 			l.upstreamServer(route, c, scheme, uri)
 		case "least_conn":
 			route.Set("load_balancing", "least_connections")
-			l.t.say(c, importer.Same, "")
+			l.t.Say(c, importer.Same, "")
 		case "ip_hash":
 			route.Set("load_balancing", "client_ip_hash")
-			l.t.say(c, importer.Same, "")
+			l.t.Say(c, importer.Same, "")
 		case "hash":
 			l.hash(route, c)
 		case "random":
 			route.Set("load_balancing", "random")
-			l.t.say(c, importer.Same, "")
+			l.t.Say(c, importer.Same, "")
 		case "sticky":
 			route.Set("sticky_cookie", importer.NewObject().Set("enabled", true).Set("name", cmp.Or(c.arg(1), "headgate_affinity")).Flow())
-			l.t.say(c, importer.Close, "the cookie has another value")
+			l.t.Say(c, importer.Close, "the cookie has another value")
 		default:
-			l.t.known(c, "upstream")
+			l.t.known(c)
 		}
 	}
 }
@@ -222,10 +222,10 @@ func (l *location) hash(route importer.Object, d *directive) {
 	case strings.HasPrefix(d.arg(0), "$cookie_"):
 		route.Set("load_balancing", "hash:cookie:"+strings.TrimPrefix(d.arg(0), "$cookie_"))
 	default:
-		l.t.say(d, importer.Impossible, "hashes are of the client's address, the path, a header or a cookie")
+		l.t.Say(d, importer.Impossible, "hashes are of the client's address, the path, a header or a cookie")
 		return
 	}
-	l.t.say(d, importer.Same, "")
+	l.t.Say(d, importer.Same, "")
 }
 
 // upstreamServer adds one server of an upstream block.
@@ -256,7 +256,7 @@ func (l *location) upstreamServer(route importer.Object, d *directive, scheme, u
 		}
 	}
 	route.Append("servers", o)
-	l.t.say(d, verdict, note)
+	l.t.Say(d, verdict, note)
 }
 
 // serverURL returns the URL of a server.
@@ -286,27 +286,27 @@ func (l *location) answer(route importer.Object, d *directive, path string) bool
 	switch {
 	case code == 444:
 		route.Set("fixed_response", importer.NewObject().Set("status", 403).Flow())
-		l.t.say(d, importer.Close, "connections are not closed without an answer; 403 is sent")
+		l.t.Say(d, importer.Close, "connections are not closed without an answer; 403 is sent")
 	case code >= 301 && code <= 308 && text != "":
 		target, what := target(text)
 		if what != "" {
-			l.t.say(d, importer.Impossible, what)
+			l.t.Say(d, importer.Impossible, what)
 			return false
 		}
 		rule := importer.NewObject().Set("regex", "^(.*)$").Set("target", target).Set("status", code).Flow()
 		route.Append("redirects", rule)
 		route.Set("fixed_response", importer.NewObject().Set("status", 404).Flow())
 		if strings.Contains(text, "$request_uri") || !strings.Contains(text, "$") && !strings.Contains(text, "?") {
-			l.t.say(d, importer.Close, "the query of the request is kept")
+			l.t.Say(d, importer.Close, "the query of the request is kept")
 		} else {
-			l.t.say(d, importer.Same, "")
+			l.t.Say(d, importer.Same, "")
 		}
 	default:
 		o := importer.NewObject().Set("status", code)
 		if text != "" {
 			body, what := variables(text)
 			if what != "" {
-				l.t.say(d, importer.Impossible, what)
+				l.t.Say(d, importer.Impossible, what)
 				return false
 			}
 			o.Set("body", body)
@@ -329,7 +329,7 @@ func target(text string) (out, what string) {
 func (l *location) redirectRule(o importer.Object, d *directive) {
 	regex, replacement, flag := d.arg(0), d.arg(1), d.arg(2)
 	if what := checkRegex(regex); what != "" {
-		l.t.say(d, importer.Impossible, what)
+		l.t.Say(d, importer.Impossible, what)
 		return
 	}
 	status := map[string]int{"permanent": 301, "redirect": 302}[flag]
@@ -341,18 +341,18 @@ func (l *location) redirectRule(o importer.Object, d *directive) {
 	text = strings.TrimSuffix(strings.ReplaceAll(text, "\x00", "$"), "?")
 	switch {
 	case what != "":
-		l.t.say(d, importer.Impossible, what)
+		l.t.Say(d, importer.Impossible, what)
 	case status != 0:
 		o.Append("redirects", importer.NewObject().Set("regex", regex).Set("target", text).Set("status", status).Flow())
 		if strings.HasPrefix(text, "/") {
-			l.t.say(d, importer.Close, "Location is relative; nginx writes scheme, host and port in front")
+			l.t.Say(d, importer.Close, "Location is relative; nginx writes scheme, host and port in front")
 		}
 		l.t.sayValue(d, replacement)
 	case o.Has("rewrite"):
-		l.t.say(d, importer.Impossible, "a route has one rewrite; this is another")
+		l.t.Say(d, importer.Impossible, "a route has one rewrite; this is another")
 	default:
 		o.Set("rewrite", importer.NewObject().Set("regex", regex).Set("replacement", text).Flow())
-		l.t.say(d, importer.Close, "the path that a server gets is rewritten; no other location is chosen by it")
+		l.t.Say(d, importer.Close, "the path that a server gets is rewritten; no other location is chosen by it")
 	}
 }
 
@@ -381,8 +381,8 @@ func (l *location) hostHeader() {
 	}
 	for _, h := range l.hosts {
 		if h.value != best {
-			l.t.amend(h.pass, importer.Close, "the server gets another Host: a proxy has one host_header, here "+best+", and this location wants "+h.value)
-			l.t.check("proxy %s: its locations send different Host fields; host_header %s was taken", l.name, best)
+			l.t.Amend(h.pass, importer.Close, "the server gets another Host: a proxy has one host_header, here "+best+", and this location wants "+h.value)
+			l.t.Check("proxy %s: its locations send different Host fields; host_header %s was taken", l.name, best)
 		}
 	}
 }

@@ -35,7 +35,7 @@ func Import(names []string, files Files) ([]byte, *importer.Report, error) {
 		}
 		files.Glob = filepath.Glob
 	}
-	t := &translator{report: &importer.Report{Source: "nginx"}, read: files.Read, upstreams: map[string]*directive{}, zones: map[string]*directive{}, ports: map[string]string{}}
+	t := &translator{Translation: importer.NewTranslation("nginx"), read: files.Read, upstreams: map[string]*directive{}, zones: map[string]*directive{}, portNames: map[string]string{}}
 	for _, name := range names {
 		tree, err := t.parse(name, files)
 		if err != nil {
@@ -92,95 +92,51 @@ func firstFile(data []byte) string {
 
 // translator goes through one configuration.
 type translator struct {
-	report    *importer.Report
+	*importer.Translation
 	files     []string
 	dir       string
 	read      func(string) ([]byte, error)
 	upstreams map[string]*directive
 	zones     map[string]*directive // of limit_req_zone, by name
-	ports     map[string]string     // by address and protocol
-	document  importer.Object
-	portsOut  importer.Object
-	proxies   importer.Object
-	certs     importer.Object
-	streams   importer.Object
-	datagrams importer.Object
-	all       []*directive // for directives that nobody looked at
+	portNames map[string]string     // by address and protocol
+	all       []*directive          // for directives that nobody looked at
 	servers   []*server
 	http      *directive
-}
-
-// say gives a directive its verdict.
-func (t *translator) say(d *directive, v importer.Verdict, note string, args ...any) {
-	if d.done {
-		return
-	}
-	d.done, d.verdict = true, v
-	if len(args) > 0 {
-		note = fmt.Sprintf(note, args...)
-	}
-	t.report.Add(importer.Entry{File: d.file, Line: d.line, Directive: d.text(), Verdict: v, Note: note})
-}
-
-// check notes what a person should look at.
-func (t *translator) check(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	if !slices.Contains(t.report.Check, text) {
-		t.report.Check = append(t.report.Check, text)
-	}
 }
 
 // top goes through the outermost directives.
 func (t *translator) top(tree []*directive) {
 	t.all = append(t.all, tree...)
-	for _, o := range []*importer.Object{&t.document, &t.portsOut, &t.proxies, &t.certs, &t.streams, &t.datagrams} {
-		if o.Empty() {
-			*o = importer.NewObject()
-		}
-	}
 	bare := false
 	for _, d := range tree {
 		switch d.name {
 		case "http":
-			t.say(d, importer.Same, "")
+			t.Say(d, importer.Same, "")
 			t.httpBlock(d)
 		case "stream":
-			t.say(d, importer.Same, "")
+			t.Say(d, importer.Same, "")
 			t.streamBlock(d)
 		case "server", "upstream":
 			bare = true
 		default:
-			t.known(d, "main")
+			t.known(d)
 		}
 	}
 	if bare { // a file of sites-enabled stands in http
-		t.httpBlock(&directive{name: "http", block: tree, is: true, done: true, file: tree[0].file, line: tree[0].line})
+		around := &directive{Origin: tree[0].Origin, name: "http", block: tree, is: true}
+		around.Settle()
+		t.httpBlock(around)
 	}
 }
 
 // known gives a directive the verdict of the table, where there is one.
-func (t *translator) known(d *directive, context string) {
-	if k, ok := table[d.name]; ok {
-		t.say(d, k.verdict, k.note)
-	}
-}
+func (t *translator) known(d *directive) { t.SayKnown(d, table, d.name) }
 
 // finish writes the document, and gives those a verdict that nobody looked at.
 func (t *translator) finish() ([]byte, *importer.Report, error) {
 	t.writeServers()
 	t.rest(t.all)
-	out := importer.NewObject().Set("version", 1)
-	for _, part := range []struct {
-		name string
-		o    importer.Object
-	}{{"ports", t.portsOut}, {"certificates", t.certs}, {"proxies", t.proxies}, {"tcp_proxies", t.streams}, {"udp_proxies", t.datagrams}} {
-		if part.o.Len() > 0 {
-			out.Set(part.name, part.o)
-		}
-	}
-	t.report.Finish(t.files)
-	data, err := out.Write("Made from a configuration of nginx by headgate import.\n" + t.report.Summary() + ".\nThe report says what became of every directive.")
-	return data, t.report, err
+	return t.Finish("a configuration of nginx", "directive", t.files)
 }
 
 // guards are the directives that keep somebody out.
@@ -197,13 +153,10 @@ func protects(d *directive) bool {
 func (t *translator) rest(list []*directive) {
 	for _, d := range list {
 		if d.left() && protects(d) {
-			t.check("%s:%d: %s could not be taken over, and what it protects is served by other routes: protect it before you take the ports over", d.file, d.line, strings.TrimSuffix(d.text(), " { … }"))
+			t.Check("%s:%d: %s could not be taken over, and what it protects is served by other routes: protect it before you take the ports over", d.File, d.Line, strings.TrimSuffix(d.Text(), " { … }"))
 		}
-		if !d.done {
-			t.known(d, "")
-		}
-		if !d.done {
-			t.say(d, importer.Impossible, "headgate does not know this directive here, or the block around it could not be taken over")
+		if t.known(d); !d.Settled() {
+			t.Say(d, importer.Impossible, "headgate does not know this directive here, or the block around it could not be taken over")
 		}
 		t.rest(d.block)
 	}

@@ -22,22 +22,18 @@ const (
 
 // directive is one directive with where it stands. A block has directives of its own.
 type directive struct {
-	file  string
-	line  int
+	importer.Origin
 	name  string
 	args  []string
 	block []*directive
 	is    bool // a block, also without directives
-
-	done    bool // it has a verdict
-	verdict importer.Verdict
 }
 
 // left reports whether a block was not taken over.
-func (d *directive) left() bool { return d.is && (!d.done || d.verdict == importer.Impossible) }
+func (d *directive) left() bool { return d.is && (!d.Settled() || d.Verdict() == importer.Impossible) }
 
-// text returns the directive as it was written, without its block.
-func (d *directive) text() string {
+// Text returns the directive as it was written, without its block.
+func (d *directive) Text() string {
 	words := append([]string{d.name}, d.args...)
 	for i, w := range words {
 		if w == "" || strings.ContainsAny(w, " \t;{}") {
@@ -155,7 +151,7 @@ func (r *reader) block(l *lexer, depth int, inside bool) (out []*directive, err 
 		if r.count++; r.count > maxDirectives {
 			return nil, syntaxError(l.file, line, "more than %d directives", maxDirectives)
 		}
-		d := &directive{file: l.file, line: line, name: words[0], args: words[1:]}
+		d := &directive{Origin: importer.Origin{File: l.file, Line: line}, name: words[0], args: words[1:]}
 		switch {
 		case end == '{' && strings.HasSuffix(d.name, "_by_lua_block"):
 			d.is = true
@@ -191,14 +187,14 @@ func (r *reader) include(d *directive) (out []*directive, err error) {
 	names := []string{name}
 	if strings.ContainsAny(name, "*?[") {
 		if names, err = r.glob(name); err != nil {
-			return nil, syntaxError(d.file, d.line, "include %s: %v", d.arg(0), err)
+			return nil, syntaxError(d.File, d.Line, "include %s: %v", d.arg(0), err)
 		}
 	}
 	for _, n := range names {
 		more, err := r.file(n)
 		if err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
-				return nil, syntaxError(d.file, d.line, "include %s: the file is not there; give it beside, or use the output of nginx -T", d.arg(0))
+				return nil, syntaxError(d.File, d.Line, "include %s: the file is not there; give it beside, or use the output of nginx -T", d.arg(0))
 			}
 			return nil, err
 		}

@@ -30,16 +30,16 @@ func (t *translator) httpBlock(d *directive) {
 	for _, c := range d.block {
 		switch c.name {
 		case "upstream":
-			t.say(c, importer.Same, "its servers stand at each route that uses it")
+			t.Say(c, importer.Same, "its servers stand at each route that uses it")
 			t.upstreams[c.arg(0)] = c
 		case "limit_req_zone":
 			t.zones[zoneName(c)] = c
-			t.say(c, importer.Same, "the rate stands at each route that uses the zone")
+			t.Say(c, importer.Same, "the rate stands at each route that uses the zone")
 		case "map":
 			if isUpgradeMap(c) {
-				t.say(c, importer.Same, "upgrades such as WebSocket are passed on by themselves")
+				t.Say(c, importer.Same, "upgrades such as WebSocket are passed on by themselves")
 				for _, line := range c.block {
-					t.say(line, importer.Same, "")
+					t.Say(line, importer.Same, "")
 				}
 			}
 		case "server":
@@ -48,7 +48,7 @@ func (t *translator) httpBlock(d *directive) {
 	}
 	for _, c := range d.block {
 		if c.name != "server" && !inherited(c) {
-			t.known(c, "http")
+			t.known(c)
 		}
 	}
 }
@@ -61,14 +61,14 @@ func isUpgradeMap(d *directive) bool {
 // server goes through the listen and server_name directives of a server.
 func (t *translator) server(d *directive) {
 	s := &server{d: d}
-	t.say(d, importer.Same, "")
+	t.Say(d, importer.Same, "")
 	for _, l := range d.find("listen") {
 		t.listen(s, l)
 	}
 	if len(s.ports) == 0 {
 		s.ports = append(s.ports, t.port("0.0.0.0:80", "http"))
 		s.plain = true
-		t.check("%s:%d: the server has no listen; port 80 was taken", d.file, d.line)
+		t.Check("%s:%d: the server has no listen; port 80 was taken", d.File, d.Line)
 	}
 	for _, n := range d.find("server_name") {
 		t.serverName(s, n)
@@ -85,7 +85,7 @@ func overlap(a, b []string) bool {
 func (t *translator) listen(s *server, d *directive) {
 	address, what := listenAddress(d.arg(0))
 	if what != "" {
-		t.say(d, importer.Impossible, what)
+		t.Say(d, importer.Impossible, what)
 		return
 	}
 	protocol, verdict, note := "http", importer.Same, ""
@@ -99,7 +99,7 @@ func (t *translator) listen(s *server, d *directive) {
 			s.marked = true
 		case option == "proxy_protocol":
 			verdict, note = importer.Close, "name the load balancers that send the header: proxy_protocol: {trusted: […]} at the port"
-			t.check("%s:%d: proxy_protocol needs the addresses of the load balancers at port %s", d.file, d.line, address)
+			t.Check("%s:%d: proxy_protocol needs the addresses of the load balancers at port %s", d.File, d.Line, address)
 		case option == "http2" || strings.HasPrefix(option, "backlog=") || option == "reuseport" || option == "deferred" || strings.HasPrefix(option, "so_keepalive=") || strings.HasPrefix(option, "ipv6only=") || strings.HasPrefix(option, "fastopen="):
 		default:
 			verdict, note = importer.Close, "the option "+option+" is left out"
@@ -114,7 +114,7 @@ func (t *translator) listen(s *server, d *directive) {
 	}
 	s.secure = s.secure || protocol != "http"
 	s.plain = s.plain || protocol == "http"
-	t.say(d, verdict, note)
+	t.Say(d, verdict, note)
 }
 
 // listenAddress returns an address as headgate writes it, or what is wrong.
@@ -147,27 +147,25 @@ func (t *translator) port(address, protocol string) string {
 	a := netip.MustParseAddrPort(address)
 	if a.Addr().IsUnspecified() {
 		for _, other := range []string{"0.0.0.0", "[::]"} {
-			if name, ok := t.ports[fmt.Sprintf("%s:%d %s", other, a.Port(), protocol)]; ok {
+			if name, ok := t.portNames[fmt.Sprintf("%s:%d %s", other, a.Port(), protocol)]; ok {
 				if a.Addr().Is6() && other == "0.0.0.0" {
-					t.portsOut.Set(name, importer.NewObject().Set("address", fmt.Sprintf("[::]:%d", a.Port())).Set("protocol", protocol).Flow())
+					t.Ports.Set(name, importer.NewObject().Set("address", fmt.Sprintf("[::]:%d", a.Port())).Set("protocol", protocol).Flow())
 				}
 				return name
 			}
 		}
 	}
 	key := address + " " + protocol
-	if name, ok := t.ports[key]; ok {
+	if name, ok := t.portNames[key]; ok {
 		return name
 	}
 	name := map[string]string{"http": "web", "https": "websecure", "http3": "quic"}[protocol]
 	if usual := map[string]uint16{"http": 80, "https": 443, "http3": 443}[protocol]; a.Port() != usual {
 		name = fmt.Sprintf("%s-%d", name, a.Port())
 	}
-	for base, n := name, 2; t.portsOut.Has(name); n++ {
-		name = fmt.Sprintf("%s-%d", base, n)
-	}
-	t.ports[key] = name
-	t.portsOut.Set(name, importer.NewObject().Set("address", address).Set("protocol", protocol).Flow())
+	name = importer.Unused(t.Ports, name, "port")
+	t.portNames[key] = name
+	t.Ports.Set(name, importer.NewObject().Set("address", address).Set("protocol", protocol).Flow())
 	return name
 }
 
@@ -207,14 +205,14 @@ func (t *translator) serverName(s *server, d *directive) {
 	}
 	slices.Sort(s.names)
 	s.names = slices.Compact(s.names)
-	t.say(d, verdict, note)
+	t.Say(d, verdict, note)
 }
 
 // writeServers makes proxies of all servers.
 func (t *translator) writeServers() {
 	for _, s := range t.servers {
 		if target := t.redirectsTo(s); target != nil {
-			t.say(s.d.find("return")[0], importer.Same, "redirect_http_to_https of the proxy with these hosts; GET and HEAD get 301, other methods 308")
+			t.Say(s.d.find("return")[0], importer.Same, "redirect_http_to_https of the proxy with these hosts; GET and HEAD get 301, other methods 308")
 			target.plainToo = append(target.plainToo, s.ports...)
 			s.merged = true
 			t.leftover(s)
@@ -253,11 +251,11 @@ func isToHTTPS(d *directive) bool {
 // leftover gives a verdict to what else stands in a server that was merged.
 func (t *translator) leftover(s *server) {
 	for _, c := range s.d.block {
-		if !c.done {
-			t.known(c, "server")
+		if !c.Settled() {
+			t.known(c)
 		}
-		if !c.done {
-			t.say(c, importer.Ignored, "the server only sends clients to https")
+		if !c.Settled() {
+			t.Say(c, importer.Ignored, "the server only sends clients to https")
 		}
 	}
 }
@@ -270,13 +268,13 @@ func (t *translator) proxy(s *server) {
 		p.Set("virtual_hosts", s.names)
 		if s.marked || s.isFirst && len(t.servers) > 1 {
 			p.Comment("virtual_hosts", "nginx gave this server the requests for hosts that no server has, too; here they get 404.")
-			t.check("proxy %s: nginx gave it the requests for unknown hosts, too", name)
+			t.Check("proxy %s: nginx gave it the requests for unknown hosts, too", name)
 		}
 	}
 	ports := slices.Concat(s.plainToo, s.ports)
 	slices.Sort(ports)
 	ports = slices.Compact(ports)
-	if len(ports) < t.portsOut.Len() {
+	if len(ports) < t.Ports.Len() {
 		p.Set("ports", ports)
 	}
 	if len(s.plainToo) > 0 {
@@ -289,7 +287,7 @@ func (t *translator) proxy(s *server) {
 	if !p.Has("routes") {
 		p.Append("routes", importer.NewObject().Set("path", "/").Set("fixed_response", importer.NewObject().Set("status", 404).Flow()))
 	}
-	t.proxies.Set(name, p)
+	t.Proxies.Set(name, p)
 }
 
 // proxyName returns a name for the proxy of a server.
@@ -301,10 +299,7 @@ func (t *translator) proxyName(s *server) string {
 			break
 		}
 	}
-	for base, n := name, 2; t.proxies.Has(name); n++ {
-		name = fmt.Sprintf("%s-%d", base, n)
-	}
-	return name
+	return importer.Unused(t.Proxies, name, "default")
 }
 
 // certificate takes the certificates of a server.
@@ -312,43 +307,43 @@ func (t *translator) certificate(s *server, name string) {
 	certs, keys := t.effective(s.d, "ssl_certificate"), t.effective(s.d, "ssl_certificate_key")
 	for i, c := range certs {
 		if i >= len(keys) {
-			t.say(c, importer.Impossible, "the certificate has no key beside it")
+			t.Say(c, importer.Impossible, "the certificate has no key beside it")
 			continue
 		}
 		cert, key := t.path(c.arg(0)), t.path(keys[i].arg(0))
-		t.say(keys[i], importer.Same, "")
+		t.Say(keys[i], importer.Same, "")
 		if strings.HasPrefix(c.arg(0), "data:") || strings.HasPrefix(keys[i].arg(0), "engine:") || strings.Contains(c.arg(0), "$") {
-			t.say(c, importer.Impossible, "a certificate has to be in a file with a fixed name")
+			t.Say(c, importer.Impossible, "a certificate has to be in a file with a fixed name")
 			continue
 		}
-		t.say(c, importer.Same, "certificates are chosen by the names in them")
+		t.Say(c, importer.Same, "certificates are chosen by the names in them")
 		at := name
 		if i > 0 {
 			at = fmt.Sprintf("%s-%d", name, i+1)
 		}
-		t.certs.Set(at, importer.NewObject().Set("cert_file", cert).Set("key_file", key))
+		t.Certificates.Set(at, importer.NewObject().Set("cert_file", cert).Set("key_file", key))
 	}
 	for _, d := range s.d.find("ssl_client_certificate") {
-		t.say(d, importer.Close, "client certificates are asked for by the port, for all its hosts: tls: {client_auth: required, client_ca: "+d.arg(0)+"}")
-		t.check("proxy %s: set tls.client_auth and client_ca at its https port", name)
+		t.Say(d, importer.Close, "client certificates are asked for by the port, for all its hosts: tls: {client_auth: required, client_ca: "+d.arg(0)+"}")
+		t.Check("proxy %s: set tls.client_auth and client_ca at its https port", name)
 	}
 	for _, d := range s.d.find("ssl_verify_client") {
-		t.say(d, importer.Close, "client certificates are asked for by the port, for all its hosts")
+		t.Say(d, importer.Close, "client certificates are asked for by the port, for all its hosts")
 	}
 	for _, d := range t.effective(s.d, "ssl_protocols") {
 		if slices.Contains(d.args, "TLSv1.2") || !slices.Contains(d.args, "TLSv1.3") {
-			t.say(d, importer.Same, "TLS 1.2 and later; older versions are not spoken")
+			t.Say(d, importer.Same, "TLS 1.2 and later; older versions are not spoken")
 			continue
 		}
 		for _, port := range s.ports {
-			if o := t.portsOut.Object(port); !o.Empty() && strings.HasPrefix(port, "websecure") {
+			if o := t.Ports.Object(port); !o.Empty() && strings.HasPrefix(port, "websecure") {
 				o.Set("tls", importer.NewObject().Set("min_version", "1.3").Flow())
 			}
 		}
-		t.say(d, importer.Same, "")
+		t.Say(d, importer.Same, "")
 	}
 	for _, d := range s.d.find("ssl") {
-		t.say(d, importer.Same, "")
+		t.Say(d, importer.Same, "")
 	}
 }
 

@@ -13,13 +13,13 @@ func (t *translator) streamBlock(d *directive) {
 	upstreams := map[string]*directive{}
 	for _, u := range d.find("upstream") {
 		upstreams[u.arg(0)] = u
-		t.say(u, importer.Same, "its servers stand at each proxy that uses it")
+		t.Say(u, importer.Same, "its servers stand at each proxy that uses it")
 	}
 	for _, s := range d.find("server") {
 		t.streamServer(s, upstreams)
 	}
 	for _, c := range d.block {
-		t.known(c, "stream")
+		t.known(c)
 	}
 }
 
@@ -27,31 +27,31 @@ func (t *translator) streamBlock(d *directive) {
 func (t *translator) streamServer(d *directive, upstreams map[string]*directive) {
 	listens, passes := d.find("listen"), d.find("proxy_pass")
 	if len(listens) == 0 || len(passes) != 1 || strings.Contains(passes[0].arg(0), "$") {
-		t.say(d, importer.Impossible, "it needs a listen and one proxy_pass without variables; TLS names are passed on by a TCP proxy with port and sni")
+		t.Say(d, importer.Impossible, "it needs a listen and one proxy_pass without variables; TLS names are passed on by a TCP proxy with port and sni")
 		return
 	}
 	for _, listen := range listens {
 		address, what := listenAddress(listen.arg(0))
 		if what != "" {
-			t.say(listen, importer.Impossible, what)
+			t.Say(listen, importer.Impossible, what)
 			continue
 		}
-		out, kind := t.streams, "tcp"
+		out, kind := t.TCP, "tcp"
 		if slices.Contains(listen.args, "udp") {
-			out, kind = t.datagrams, "udp"
+			out, kind = t.UDP, "udp"
 		}
 		if slices.Contains(listen.args, "ssl") {
-			t.say(listen, importer.Impossible, "TCP proxies do not end TLS")
+			t.Say(listen, importer.Impossible, "TCP proxies do not end TLS")
 			continue
 		}
 		o := importer.NewObject().Set("address", address)
 		t.streamServers(o, passes[0].arg(0), upstreams)
 		t.streamSettings(o, d, kind)
 		out.Set(fmt.Sprintf("%s-%s", kind, address[strings.LastIndexByte(address, ':')+1:]), o)
-		t.say(listen, importer.Same, "")
+		t.Say(listen, importer.Same, "")
 	}
-	t.say(d, importer.Same, "")
-	t.say(passes[0], importer.Same, "")
+	t.Say(d, importer.Same, "")
+	t.Say(passes[0], importer.Same, "")
 }
 
 func (t *translator) streamServers(o importer.Object, pass string, upstreams map[string]*directive) {
@@ -76,15 +76,15 @@ func (t *translator) streamServers(o importer.Object, pass string, upstreams map
 				verdict, note = importer.Close, "the option "+option+" is left out"
 			}
 			o.Append("servers", s)
-			t.say(c, verdict, note)
+			t.Say(c, verdict, note)
 		case "least_conn":
 			o.Set("load_balancing", "least_connections")
-			t.say(c, importer.Same, "")
+			t.Say(c, importer.Same, "")
 		case "hash":
 			o.Set("load_balancing", "client_ip_hash")
-			t.say(c, importer.Close, "by the client's address")
+			t.Say(c, importer.Close, "by the client's address")
 		default:
-			t.known(c, "upstream")
+			t.known(c)
 		}
 	}
 }
@@ -95,18 +95,18 @@ func (t *translator) streamSettings(o importer.Object, d *directive, kind string
 		case "proxy_timeout":
 			if v, ok := duration(c.arg(0)); ok {
 				o.Set("idle_timeout", v)
-				t.say(c, importer.Same, "")
+				t.Say(c, importer.Same, "")
 			}
 		case "proxy_connect_timeout":
 			if v, ok := duration(c.arg(0)); ok && kind == "tcp" {
 				o.Set("connect_timeout", v)
-				t.say(c, importer.Same, "")
+				t.Say(c, importer.Same, "")
 			}
 		case "proxy_protocol":
 			if c.arg(0) == "on" && kind == "tcp" {
 				o.Set("proxy_protocol", "v1")
 			}
-			t.say(c, importer.Same, "")
+			t.Say(c, importer.Same, "")
 		case "allow", "deny":
 			if c.arg(0) != "all" {
 				filter := o.Object("ip_filter")
@@ -115,9 +115,9 @@ func (t *translator) streamSettings(o importer.Object, d *directive, kind string
 					filter = o.Object("ip_filter")
 				}
 				filter.Append(c.name, c.arg(0))
-				t.say(c, importer.Close, "deny wins over allow here, whatever their order")
+				t.Say(c, importer.Close, "deny wins over allow here, whatever their order")
 			} else {
-				t.say(c, importer.Same, "a list of allow denies all others")
+				t.Say(c, importer.Same, "a list of allow denies all others")
 			}
 		}
 	}

@@ -19,7 +19,7 @@ func (t *translator) accessLists() error {
 	users := 0
 	for _, r := range t.tables["access_list"] {
 		p := importer.NewObject()
-		name := t.unused(t.lists, "access", r.text("name"))
+		name := importer.Unused(t.Policies, strings.ToLower(r.text("name")), "access")
 		t.policies[r.id] = name
 		t.say(r, "name", importer.Same, "policy %s, which its proxies use", name)
 		auth, err := t.users(r, &users)
@@ -31,7 +31,7 @@ func (t *translator) accessLists() error {
 		switch {
 		case any && auth.Len() > 0 && filter.Len() > 0:
 			t.say(r, "satisfy_any", importer.Close, "headgate asks for both: the address and the password")
-			t.check("access list %q lets clients in by their address or by a password; headgate's policy %s asks for both, which is stricter: give those addresses a proxy or port of their own if they must come in without a password", r.text("name"), name)
+			t.Check("access list %q lets clients in by their address or by a password; headgate's policy %s asks for both, which is stricter: give those addresses a proxy or port of their own if they must come in without a password", r.text("name"), name)
 		case any:
 			t.say(r, "satisfy_any", importer.Same, "there is only one of both")
 		default:
@@ -49,10 +49,10 @@ func (t *translator) accessLists() error {
 		}
 		r.ignore("pass_auth", "proxy_host_count", "items", "clients")
 		if p.Len() == 0 {
-			t.check("access list %q has neither addresses nor users; its policy is empty", r.text("name"))
+			t.Check("access list %q has neither addresses nor users; its policy is empty", r.text("name"))
 			p.Set("description", "An access list without entries")
 		}
-		t.lists.Set(name, p)
+		t.Policies.Set(name, p)
 	}
 	return nil
 }
@@ -73,13 +73,13 @@ func (t *translator) users(list *record, count *int) (importer.Object, error) {
 		user := importer.NewObject().Set("name", name)
 		if secret == "" {
 			t.say(r, "username", importer.Close, "the API does not give passwords: set password_hash by headgate hash-password")
-			t.check("user %q of access list %q needs a password: set password_hash by headgate hash-password", name, list.text("name"))
+			t.Check("user %q of access list %q needs a password: set password_hash by headgate hash-password", name, list.text("name"))
 			user.Set("password_hash", "")
 		} else {
 			hash, err := password.Argon2id(secret)
 			if err != nil {
 				t.say(r, "username", importer.Impossible, "the password cannot be used: %v", err)
-				t.check("user %q of access list %q was left out: %v", name, list.text("name"), err)
+				t.Check("user %q of access list %q was left out: %v", name, list.text("name"), err)
 				continue
 			}
 			user.Set("password_hash", hash)
@@ -114,7 +114,7 @@ func (t *translator) clients(list *record) importer.Object {
 		p, err := prefix(address)
 		if err != nil {
 			t.say(r, "address", importer.Impossible, "not an address: names are not looked up")
-			t.check("access list %q: %s is not an address and was left out", list.text("name"), address)
+			t.Check("access list %q: %s is not an address and was left out", list.text("name"), address)
 			continue
 		}
 		switch {
@@ -170,7 +170,7 @@ func (t *translator) certificates() {
 			if dns, _ := meta["dns_challenge"].(bool); dns {
 				provider, _ := meta["dns_provider"].(string)
 				t.say(r, "provider", importer.Close, "it is ordered by DNS (%s): give acme.letsencrypt.dns the provider and its credentials", provider)
-				t.check("certificate %s is ordered by DNS at %q: set acme.letsencrypt.dns, which cannot be read from here", r.title(), provider)
+				t.Check("certificate %s is ordered by DNS at %q: set acme.letsencrypt.dns, which cannot be read from here", r.title(), provider)
 			} else {
 				t.say(r, "provider", importer.Same, "headgate orders it by acme.letsencrypt; the files are used until they end")
 			}
@@ -186,7 +186,7 @@ func (t *translator) certificates() {
 		if t.email != "" {
 			entry.Set("email", t.email)
 		}
-		t.acme.Set("letsencrypt", entry)
+		t.ACME.Set("letsencrypt", entry)
 	}
 }
 
@@ -209,10 +209,10 @@ func (t *translator) certificate(name string, folders []string, r *record) {
 		if _, err := os.Stat(chain); err != nil {
 			continue
 		}
-		t.certs.Set(name, importer.NewObject().Set("cert_file", clean(chain)).Set("key_file", clean(key)))
+		t.Certificates.Set(name, importer.NewObject().Set("cert_file", clean(chain)).Set("key_file", clean(key)))
 		return
 	}
-	t.check("the files of certificate %s were not found (looked for %s): name them in certificates, or let acme order it", r.title(), strings.Join(folders, " and "))
+	t.Check("the files of certificate %s were not found (looked for %s): name them in certificates, or let acme order it", r.title(), strings.Join(folders, " and "))
 }
 
 func clean(name string) string {

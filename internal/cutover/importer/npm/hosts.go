@@ -4,27 +4,11 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"headgate/internal/cutover/importer"
 )
-
-// unused returns a name for an object that no other has.
-func (t *translator) unused(in importer.Object, otherwise, wish string) string {
-	name := strings.Trim(odd.ReplaceAllString(strings.ToLower(wish), "-"), "-.")
-	if name == "" {
-		name = otherwise
-	}
-	name = name[:min(len(name), 60)]
-	for base, n := name, 2; in.Has(name); n++ {
-		name = fmt.Sprintf("%s-%d", base, n)
-	}
-	return name
-}
-
-var odd = regexp.MustCompile(`[^a-z0-9.-]+`)
 
 // proxyHost makes a proxy host a proxy.
 func (t *translator) proxyHost(r *record) {
@@ -45,9 +29,9 @@ func (t *translator) proxyHost(r *record) {
 	server := serverURL(r.text("forward_scheme"), r.text("forward_host"), r.text("forward_port"), "")
 	if server == "" {
 		t.say(r, "forward_host", importer.Impossible, "not an address that a request can be sent to; the host answers 502 until its server is named")
-		t.check("%s: its server %s://%s:%s cannot be used", r.title(), r.text("forward_scheme"), r.text("forward_host"), r.text("forward_port"))
+		t.Check("%s: its server %s://%s:%s cannot be used", r.title(), r.text("forward_scheme"), r.text("forward_host"), r.text("forward_port"))
 		p.Set("routes", []importer.Object{importer.NewObject().Set("fixed_response", importer.NewObject().Set("status", 502))})
-		t.proxies.Set(t.proxyName(r), p)
+		t.Proxies.Set(t.proxyName(r), p)
 		return
 	}
 	t.say(r, "forward_host", importer.Same, server)
@@ -57,15 +41,15 @@ func (t *translator) proxyHost(r *record) {
 		p.Append("routes", route)
 	}
 	p.Append("routes", main)
-	t.proxies.Set(t.proxyName(r), p)
+	t.Proxies.Set(t.proxyName(r), p)
 }
 
 func (t *translator) proxyName(r *record) string {
 	names := r.domains()
 	if len(names) == 0 {
-		return t.unused(t.proxies, fmt.Sprintf("host-%d", r.id), "")
+		return importer.Unused(t.Proxies, "", fmt.Sprintf("host-%d", r.id))
 	}
-	return t.unused(t.proxies, fmt.Sprintf("host-%d", r.id), strings.TrimPrefix(names[0], "*."))
+	return importer.Unused(t.Proxies, strings.ToLower(strings.TrimPrefix(names[0], "*.")), fmt.Sprintf("host-%d", r.id))
 }
 
 // realIP is what Nginx Proxy Manager sends to every server.
@@ -133,7 +117,7 @@ func (t *translator) host(r *record) importer.Object {
 		}
 		if r.flag("http3_support") {
 			t.say(r, "http3_support", importer.Close, "add a port with protocol http3 at 0.0.0.0:443")
-			t.check("HTTP/3 was on for %s: add a port {address: \"0.0.0.0:443\", protocol: http3}", names[0])
+			t.Check("HTTP/3 was on for %s: add a port {address: \"0.0.0.0:443\", protocol: http3}", names[0])
 		}
 	} else {
 		t.onlyPlain(r)
@@ -160,7 +144,7 @@ func (t *translator) access(r *record, p importer.Object, name string) {
 	policy, ok := t.policies[id]
 	if !ok {
 		t.say(r, name, importer.Impossible, "there is no such access list")
-		t.check("%s names access list %d, which is not there: it is open to everybody", r.title(), id)
+		t.Check("%s names access list %d, which is not there: it is open to everybody", r.title(), id)
 		return
 	}
 	p.Set("use", []string{policy})
@@ -198,7 +182,7 @@ func (t *translator) plainFlags(r *record) {
 	}
 	if r.flag("trust_forwarded_proto") {
 		t.say(r, "trust_forwarded_proto", importer.Close, "name the proxies in front: client_ip: {trusted: […]}")
-		t.check("%s believes X-Forwarded-Proto of everybody: name the proxies in front of it in client_ip", r.title())
+		t.Check("%s believes X-Forwarded-Proto of everybody: name the proxies in front of it in client_ip", r.title())
 	}
 }
 
@@ -209,7 +193,7 @@ func (t *translator) advanced(r *record) {
 		return
 	}
 	t.say(r, "advanced_config", importer.Impossible, "lines of nginx are not taken over from here; headgate import nginx reads the whole file data/nginx/%s/%d.conf", r.table, r.id)
-	t.check("%s has lines of nginx of its own (advanced): %s", r.title(), shortText(text))
+	t.Check("%s has lines of nginx of its own (advanced): %s", r.title(), shortText(text))
 }
 
 func shortText(text string) string {
@@ -244,15 +228,15 @@ func (t *translator) locations(r *record, p importer.Object) (routes []importer.
 		switch {
 		case !strings.HasPrefix(l.Path, "/"):
 			t.say(&one, "location", importer.Impossible, "only prefixes of paths are possible, not %q", l.Path)
-			t.check("%s: the location %q was left out; its requests go to the host's own server", r.title(), l.Path)
+			t.Check("%s: the location %q was left out; its requests go to the host's own server", r.title(), l.Path)
 			continue
 		case server == "":
 			t.say(&one, "location", importer.Impossible, "its server is not an address")
-			t.check("%s: the location %q was left out: its server is not an address", r.title(), l.Path)
+			t.Check("%s: the location %q was left out: its server is not an address", r.title(), l.Path)
 			continue
 		case l.Path == "/":
 			t.say(&one, "location", importer.Impossible, "the host has a server for / already")
-			t.check("%s: the location / was left out", r.title())
+			t.Check("%s: the location / was left out", r.title())
 			continue
 		}
 		route := importer.NewObject().Set("path", strings.TrimSuffix(l.Path, "/"))
@@ -267,7 +251,7 @@ func (t *translator) locations(r *record, p importer.Object) (routes []importer.
 		}
 		if strings.TrimSpace(l.AdvancedConfig) != "" {
 			verdict, note = importer.Close, "its lines of nginx were left out: "+shortText(l.AdvancedConfig)
-			t.check("%s: location %s has lines of nginx of its own: %s", r.title(), l.Path, shortText(l.AdvancedConfig))
+			t.Check("%s: location %s has lines of nginx of its own: %s", r.title(), l.Path, shortText(l.AdvancedConfig))
 		}
 		t.say(&one, "location", verdict, note)
 		routes = append(routes, route.Set("servers", []importer.Object{insecure(server)}))
@@ -312,7 +296,7 @@ func (t *translator) redirectionHost(r *record) {
 	}
 	p.Set("redirects", []importer.Object{rule})
 	p.Set("routes", []importer.Object{importer.NewObject().Set("fixed_response", importer.NewObject().Set("status", 404).Flow())})
-	t.proxies.Set(t.proxyName(r), p)
+	t.Proxies.Set(t.proxyName(r), p)
 }
 
 // deadHost makes a 404 host a fixed response.
@@ -324,7 +308,7 @@ func (t *translator) deadHost(r *record) {
 	t.hsts(r, p)
 	t.advanced(r)
 	p.Set("routes", []importer.Object{importer.NewObject().Set("fixed_response", importer.NewObject().Set("status", 404).Flow())})
-	t.proxies.Set(t.proxyName(r), p)
+	t.Proxies.Set(t.proxyName(r), p)
 }
 
 // stream makes a stream a TCP proxy, a UDP proxy, or both.
@@ -338,7 +322,7 @@ func (t *translator) stream(r *record) {
 	m, bad := strconv.ParseUint(r.text("forwarding_port"), 10, 16)
 	if err != nil || n == 0 || bad != nil || m == 0 || host == "" {
 		t.say(r, "incoming_port", importer.Impossible, "ranges and empty ports are not possible: write one stream a port")
-		t.check("%s: its ports cannot be taken over", r.title())
+		t.Check("%s: its ports cannot be taken over", r.title())
 		return
 	}
 	s := importer.NewObject().Set("address", "0.0.0.0:"+port)
@@ -350,14 +334,14 @@ func (t *translator) stream(r *record) {
 	r.ignore("enabled", "forwarding_host", "forwarding_port", "certificate")
 	if r.number("certificate_id") > 0 {
 		t.say(r, "certificate_id", importer.Impossible, "TLS is not ended for TCP; pass it on by its name, or let the server speak it")
-		t.check("%s: TLS was ended here; its clients now reach the server as they are", r.title())
+		t.Check("%s: TLS was ended here; its clients now reach the server as they are", r.title())
 	}
 	if r.flag("tcp_forwarding") {
-		t.streams.Set(t.unused(t.streams, "tcp", "tcp-"+port), s)
+		t.TCP.Set(importer.Unused(t.TCP, "tcp-"+port, "tcp"), s)
 		t.say(r, "tcp_forwarding", importer.Same, "a TCP proxy")
 	}
 	if r.flag("udp_forwarding") {
-		t.packets.Set(t.unused(t.packets, "udp", "udp-"+port), s)
+		t.UDP.Set(importer.Unused(t.UDP, "udp-"+port, "udp"), s)
 		t.say(r, "udp_forwarding", importer.Same, "a UDP proxy")
 	}
 }
@@ -380,11 +364,11 @@ func (t *translator) setting(r *record) {
 	case "redirect":
 		p := importer.NewObject().Set("redirects", []importer.Object{importer.NewObject().Set("regex", "^").Set("target", meta.Redirect)})
 		p.Set("routes", []importer.Object{importer.NewObject().Set("fixed_response", importer.NewObject().Set("status", 404).Flow())})
-		t.proxies.Set(t.unused(t.proxies, "default", "default-site"), p)
+		t.Proxies.Set(importer.Unused(t.Proxies, "default-site", "default"), p)
 		t.say(r, "value", importer.Same, "a proxy without virtual hosts")
 	case "html":
 		p := importer.NewObject().Set("routes", []importer.Object{importer.NewObject().Set("fixed_response", importer.NewObject().Set("status", 200).Set("body", meta.HTML).Set("content_type", "text/html; charset=utf-8"))})
-		t.proxies.Set(t.unused(t.proxies, "default", "default-site"), p)
+		t.Proxies.Set(importer.Unused(t.Proxies, "default-site", "default"), p)
 		t.say(r, "value", importer.Same, "a fixed response")
 	default: // congratulations
 		t.say(r, "value", importer.Ignored, "a page of Nginx Proxy Manager itself (%s); a host that nobody has gets 404", value)

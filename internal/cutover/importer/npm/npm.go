@@ -177,14 +177,7 @@ func (r *record) domains() []string {
 // translator goes through the records.
 type translator struct {
 	*source
-	report  *importer.Report
-	ports   importer.Object
-	proxies importer.Object
-	streams importer.Object
-	packets importer.Object
-	certs   importer.Object
-	acme    importer.Object
-	lists   importer.Object // policies
+	*importer.Translation
 
 	policies map[int64]string // by id of the access list
 	wantTLS  bool
@@ -192,11 +185,8 @@ type translator struct {
 }
 
 func translate(s *source) ([]byte, *importer.Report, error) {
-	t := &translator{source: s, report: &importer.Report{Source: "Nginx Proxy Manager"}, policies: map[int64]string{}}
-	for _, o := range []*importer.Object{&t.ports, &t.proxies, &t.streams, &t.packets, &t.certs, &t.acme, &t.lists} {
-		*o = importer.NewObject()
-	}
-	t.ports.Set("web", importer.NewObject().Set("address", "0.0.0.0:80").Set("protocol", "http").Flow())
+	t := &translator{source: s, Translation: importer.NewTranslation("Nginx Proxy Manager"), policies: map[int64]string{}}
+	t.Ports.Set("web", importer.NewObject().Set("address", "0.0.0.0:80").Set("protocol", "http").Flow())
 	if err := t.accessLists(); err != nil {
 		return nil, nil, err
 	}
@@ -220,13 +210,20 @@ func translate(s *source) ([]byte, *importer.Report, error) {
 	return t.finish()
 }
 
-// say gives a setting of a record its verdict.
+// setting is a field of a record in the report.
+type setting struct {
+	importer.Origin
+	text string
+}
+
+// Text is the record, the name of the field and its value.
+func (s *setting) Text() string { return s.text }
+
+// say gives a setting of a record its verdict. A field may have several, one for each
+// of its effects.
 func (t *translator) say(r *record, name string, v importer.Verdict, note string, args ...any) {
-	if len(args) > 0 {
-		note = fmt.Sprintf(note, args...)
-	}
 	r.seen[name] = true
-	t.report.Add(importer.Entry{File: t.name, Line: int(r.id), Directive: r.title() + ": " + name + " = " + r.shown(name), Verdict: v, Note: note})
+	t.Say(&setting{importer.Origin{File: t.name, Line: int(r.id)}, r.title() + ": " + name + " = " + r.shown(name)}, v, note, args...)
 }
 
 // title names a record for people.
@@ -265,12 +262,6 @@ func (r *record) shown(name string) string {
 	return string(data)
 }
 
-func (t *translator) check(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !slices.Contains(t.report.Check, text) {
-		t.report.Check = append(t.report.Check, text)
-	}
-}
-
 // rest gives a verdict to every field that nobody looked at and that says something.
 func (t *translator) rest() {
 	for _, table := range tables {
@@ -298,19 +289,9 @@ func (t *translator) rest() {
 
 func (t *translator) finish() ([]byte, *importer.Report, error) {
 	if t.wantTLS {
-		t.ports.Set("websecure", importer.NewObject().Set("address", "0.0.0.0:443").Set("protocol", "https").Flow())
+		t.Ports.Set("websecure", importer.NewObject().Set("address", "0.0.0.0:443").Set("protocol", "https").Flow())
 	}
-	out := importer.NewObject().Set("version", 1)
-	for _, part := range []struct {
-		name string
-		o    importer.Object
-	}{{"ports", t.ports}, {"acme", t.acme}, {"certificates", t.certs}, {"policies", t.lists}, {"proxies", t.proxies}, {"tcp_proxies", t.streams}, {"udp_proxies", t.packets}} {
-		if part.o.Len() > 0 {
-			out.Set(part.name, part.o)
-		}
-	}
-	t.report.Finish([]string{t.name})
-	slices.SortStableFunc(t.report.Entries, func(a, b importer.Entry) int { return cmp.Compare(a.Directive, b.Directive) })
-	data, err := out.Write("Made from the database of Nginx Proxy Manager by headgate import.\n" + t.report.Summary() + ".\nThe report says what became of every setting.")
-	return data, t.report, err
+	data, report, err := t.Finish("the database of Nginx Proxy Manager", "setting", []string{t.name})
+	slices.SortStableFunc(report.Entries, func(a, b importer.Entry) int { return cmp.Compare(a.Directive, b.Directive) })
+	return data, report, err
 }

@@ -124,7 +124,7 @@ func (t *translator) labels(name, service string, s, labels *yaml.Node) error {
 	if len(d.services) == 0 { // Traefik makes a service of the container's name
 		d.services["http/"+strings.ToLower(service)] = true
 		t.build.count++
-		t.root.below("http", name, s.Line).below("services", name, s.Line).below(service, name, s.Line).done = true
+		t.root.below("http", name, s.Line).below("services", name, s.Line).below(service, name, s.Line).Settle()
 	}
 	port := firstPort(s)
 	for id := range d.services {
@@ -146,11 +146,11 @@ func (t *translator) label(name, service string, l label, d *described) error {
 	case "enable":
 		d.off = strings.EqualFold(l.value, "false")
 		at.Note = "what is written is served"
-		t.report.Add(at)
+		t.Report.Add(at)
 		return nil
 	case "docker.network", "swarm.network", "docker.lbswarm", "swarm.lbswarm":
 		at.Verdict, at.Note = importer.Ignored, "servers are named by their service; headgate has to be in the same network"
-		t.report.Add(at)
+		t.Report.Add(at)
 		return nil
 	}
 	d.used = true
@@ -176,7 +176,7 @@ func (t *translator) onlyService(name string, line int, d *described) {
 			r := t.root.get(strings.Split(path, ".")...)
 			if !r.get("service").is() {
 				r.below("service", name, line).value = only
-				r.get("service").done = true
+				r.get("service").Settle()
 			}
 		}
 	}

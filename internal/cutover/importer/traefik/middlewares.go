@@ -17,7 +17,7 @@ func (t *translator) middleware(r *router, name string, depth int) {
 	name, _, _ = strings.Cut(name, "@")
 	m := t.root.get("http", "middlewares", name)
 	if !m.is() || depth > maxDepth {
-		t.check("router %s uses the middleware %s, which is not in the files that were given: what it keeps out is let in", r.name, name)
+		t.Check("router %s uses the middleware %s, which is not in the files that were given: what it keeps out is let in", r.name, name)
 		return
 	}
 	for _, n := range m.children() {
@@ -25,13 +25,13 @@ func (t *translator) middleware(r *router, name string, depth int) {
 			for _, next := range n.get("middlewares").texts() {
 				t.middleware(r, next, depth+1)
 			}
-			t.say(n, importer.Same, "one after another")
+			t.sayAll(n, importer.Same, "one after another")
 			continue
 		}
 		translate := kindOf(n.name())
 		if translate == nil {
-			t.say(n, importer.Impossible, "headgate has nothing like the middleware %s", n.name())
-			t.check("middleware %s (%s) was left out; router %s uses it", name, n.name(), r.name)
+			t.sayAll(n, importer.Impossible, "headgate has nothing like the middleware %s", n.name())
+			t.Check("middleware %s (%s) was left out; router %s uses it", name, n.name(), r.name)
 			continue
 		}
 		translate(t, r, n)
@@ -73,7 +73,7 @@ func kindOf(name string) func(*translator, *router, *node) {
 		return circuitBreaker
 	case "contenttype":
 		return func(t *translator, _ *router, n *node) {
-			t.say(n, importer.Ignored, "types are never guessed")
+			t.sayAll(n, importer.Ignored, "types are never guessed")
 		}
 	}
 	return nil
@@ -84,7 +84,7 @@ func stripPrefix(t *translator, r *router, n *node) {
 	list := n.get("prefixes").texts()
 	if slices.ContainsFunc(list, func(p string) bool { return strings.TrimSuffix(p, "/") == r.when.path }) {
 		r.route.Set("strip_prefix", true)
-		t.say(n, importer.Same, "strip_prefix")
+		t.sayAll(n, importer.Same, "strip_prefix")
 		return
 	}
 	var parts []string
@@ -96,7 +96,7 @@ func stripPrefix(t *translator, r *router, n *node) {
 	}
 	r.route.Set("strip_prefix", false)
 	t.rewrite(r, "regex", "^(?:"+strings.Join(parts, "|")+")(?:/|$)").Set("replacement", "/")
-	t.say(n, importer.Same, "a rewrite by an expression")
+	t.sayAll(n, importer.Same, "a rewrite by an expression")
 }
 
 // rewrite sets a field of the route's rewrite and returns it.
@@ -108,7 +108,7 @@ func (t *translator) rewrite(r *router, name, value string) importer.Object {
 		o = r.route.Object("rewrite")
 	}
 	if o.Has(name) {
-		t.check("router %s rewrites its path more than once; only the last was taken over", r.name)
+		t.Check("router %s rewrites its path more than once; only the last was taken over", r.name)
 	}
 	return o.Set(name, value)
 }
@@ -118,36 +118,36 @@ func addPrefix(t *translator, r *router, n *node) {
 	if !r.route.Has("strip_prefix") {
 		r.route.Set("strip_prefix", false)
 	}
-	t.say(n, importer.Same, "rewrite.add_prefix")
+	t.sayAll(n, importer.Same, "rewrite.add_prefix")
 }
 
 func replacePathRegex(t *translator, r *router, n *node) {
 	if _, err := regexp.Compile(n.get("regex").text()); err != nil {
-		t.say(n, importer.Impossible, "invalid regular expression: %v", err)
+		t.sayAll(n, importer.Impossible, "invalid regular expression: %v", err)
 		return
 	}
 	t.rewrite(r, "regex", n.get("regex").text()).Set("replacement", n.get("replacement").text())
 	if !r.route.Has("strip_prefix") {
 		r.route.Set("strip_prefix", false)
 	}
-	t.say(n, importer.Same, "rewrite; X-Replaced-Path is not sent")
+	t.sayAll(n, importer.Same, "rewrite; X-Replaced-Path is not sent")
 }
 
 func replacePath(t *translator, r *router, n *node) {
 	t.rewrite(r, "regex", "^.*$").Set("replacement", n.get("path").text())
 	r.route.Set("strip_prefix", false)
-	t.say(n, importer.Same, "rewrite; X-Replaced-Path is not sent")
+	t.sayAll(n, importer.Same, "rewrite; X-Replaced-Path is not sent")
 }
 
 func redirectScheme(t *translator, r *router, n *node) {
 	if !strings.EqualFold(n.get("scheme").text(), "https") {
-		t.say(n, importer.Impossible, "redirects of the scheme lead to https")
+		t.sayAll(n, importer.Impossible, "redirects of the scheme lead to https")
 		return
 	}
 	if r.onPlain() {
 		r.toHTTPS = true
 	}
-	t.say(n, importer.Same, "redirect_http_to_https: 301 for GET, 308 for others, to the https port")
+	t.sayAll(n, importer.Same, "redirect_http_to_https: 301 for GET, 308 for others, to the https port")
 }
 
 // redirectRegex is matched by Traefik on the whole URL; a rule of headgate on the path.
@@ -159,8 +159,8 @@ func redirectRegex(t *translator, r *router, n *node) {
 	}
 	found := wholeURL.FindStringSubmatch(expression)
 	if found == nil || strings.ContainsAny(found[1], "()") {
-		t.say(n, importer.Impossible, "its expression is for the whole URL, and that for the path cannot be told from it")
-		t.check("router %s: write the redirect %q to %q by hand; rules of headgate match the path", r.name, expression, target)
+		t.sayAll(n, importer.Impossible, "its expression is for the whole URL, and that for the path cannot be told from it")
+		t.Check("router %s: write the redirect %q to %q by hand; rules of headgate match the path", r.name, expression, target)
 		return
 	}
 	path := "^" + strings.TrimPrefix(found[2], "^")
@@ -172,7 +172,7 @@ func redirectRegex(t *translator, r *router, n *node) {
 	}
 	rule := importer.NewObject().Set("regex", path).Set("target", braces.ReplaceAllString(target, "$$$1")).Set("status", status)
 	r.route.Append("redirects", rule)
-	t.say(n, importer.Close, "the rule is matched on the path; the host is that of the route")
+	t.sayAll(n, importer.Close, "the rule is matched on the path; the host is that of the route")
 }
 
 var (
@@ -192,22 +192,22 @@ func headers(t *translator, r *router, n *node) {
 				rule.Set("value", strings.ReplaceAll(one.value, "{", "{{"))
 			}
 			if strings.EqualFold(one.name(), "Host") && direction == "request" {
-				t.say(one, importer.Close, "host_header of the proxy")
-				t.check("router %s sets Host to %q: set host_header of its proxy", r.name, one.value)
+				t.sayAll(one, importer.Close, "host_header of the proxy")
+				t.Check("router %s sets Host to %q: set host_header of its proxy", r.name, one.value)
 				continue
 			}
 			r.route.Append("headers", rule.Flow())
-			t.say(one, importer.Same, "a header rule")
+			t.sayAll(one, importer.Same, "a header rule")
 		}
 	}
 	for _, s := range securityFields(n) {
 		r.route.Append("headers", importer.NewObject().Set("direction", "response").Set("name", s.name).Set("value", s.value))
 	}
 	for _, name := range []string{"stsSeconds", "stsIncludeSubdomains", "stsPreload", "frameDeny", "customFrameOptionsValue", "contentTypeNosniff", "browserXssFilter", "referrerPolicy", "contentSecurityPolicy", "permissionsPolicy"} {
-		t.say(n.get(name), importer.Same, "a header rule")
+		t.sayAll(n.get(name), importer.Same, "a header rule")
 	}
 	if n.get("forceSTSHeader").is() {
-		t.say(n.get("forceSTSHeader"), importer.Close, "the rule is for http too; browsers ignore it there")
+		t.sayAll(n.get("forceSTSHeader"), importer.Close, "the rule is for http too; browsers ignore it there")
 	}
 	corsOf(t, r, n)
 }
@@ -251,7 +251,7 @@ func corsOf(t *translator, r *router, n *node) {
 	for from, to := range map[string]string{"accessControlAllowOriginList": "allow_origins", "accessControlAllowMethods": "allow_methods", "accessControlAllowHeaders": "allow_headers", "accessControlExposeHeaders": "expose_headers"} {
 		if list := n.get(from).texts(); len(list) > 0 {
 			cors.Set(to, list)
-			t.say(n.get(from), importer.Same, "cors."+to)
+			t.sayAll(n.get(from), importer.Same, "cors."+to)
 		}
 	}
 	if cors.Len() == 0 {
@@ -260,12 +260,12 @@ func corsOf(t *translator, r *router, n *node) {
 	if n.get("accessControlAllowCredentials").on() {
 		cors.Set("allow_credentials", true)
 	}
-	t.say(n.get("accessControlAllowCredentials"), importer.Same, "cors.allow_credentials")
+	t.sayAll(n.get("accessControlAllowCredentials"), importer.Same, "cors.allow_credentials")
 	if age := n.get("accessControlMaxAge").number(0); age > 0 {
 		cors.Set("max_age", strconv.Itoa(min(age, 86400))+"s")
 	}
-	t.say(n.get("accessControlMaxAge"), importer.Same, "cors.max_age")
-	t.say(n.get("addVaryHeader"), importer.Same, "Vary is always set")
+	t.sayAll(n.get("accessControlMaxAge"), importer.Same, "cors.max_age")
+	t.sayAll(n.get("addVaryHeader"), importer.Same, "Vary is always set")
 	r.route.Set("cors", cors)
 }
 
@@ -277,40 +277,40 @@ func basicAuth(t *translator, r *router, n *node) {
 	for _, text := range n.get("users").texts() {
 		name, hash, _ := strings.Cut(strings.ReplaceAll(text, "$$", "$"), ":")
 		if !strings.HasPrefix(hash, "$2") && !strings.HasPrefix(hash, "$apr1$") && !strings.HasPrefix(hash, "$argon2id$") {
-			t.check("router %s: the password of user %q is hashed with something that headgate does not check: make a new one by headgate hash-password", r.name, name)
+			t.Check("router %s: the password of user %q is hashed with something that headgate does not check: make a new one by headgate hash-password", r.name, name)
 			hash = ""
 		}
 		users = append(users, importer.NewObject().Set("name", name).Set("password_hash", hash))
 	}
 	if file := n.get("usersFile"); file.is() {
-		t.say(file, importer.Close, "give the users of %s as basic_auth.users", file.text())
-		t.check("router %s: put the users of %s into basic_auth.users", r.name, file.text())
+		t.sayAll(file, importer.Close, "give the users of %s as basic_auth.users", file.text())
+		t.Check("router %s: put the users of %s into basic_auth.users", r.name, file.text())
 	}
 	if field := n.get("headerField"); field.is() {
-		t.say(field, importer.Close, "a header rule with {user}")
+		t.sayAll(field, importer.Close, "a header rule with {user}")
 		r.route.Append("headers", importer.NewObject().Set("direction", "request").Set("name", field.text()).Set("value", "{user}").Flow())
 	}
 	if !n.get("removeHeader").on() {
 		auth.Set("forward_credentials", true)
 	}
 	r.route.Set("basic_auth", auth.Set("users", users))
-	t.say(n, importer.Same, "basic_auth")
+	t.sayAll(n, importer.Same, "basic_auth")
 }
 
 func forwardAuth(t *translator, r *router, n *node) {
 	auth := importer.NewObject().Set("url", n.get("address").text())
-	t.say(n.get("address"), importer.Same, "forward_auth.url")
+	t.sayAll(n.get("address"), importer.Same, "forward_auth.url")
 	if n.get("trustForwardHeader").on() {
 		auth.Set("trust_forward_header", true)
 	}
-	t.say(n.get("trustForwardHeader"), importer.Same, "trust_forward_header")
+	t.sayAll(n.get("trustForwardHeader"), importer.Same, "trust_forward_header")
 	if list := n.get("authResponseHeaders").texts(); len(list) > 0 {
 		auth.Set("response_headers", list)
-		t.say(n.get("authResponseHeaders"), importer.Same, "response_headers")
+		t.sayAll(n.get("authResponseHeaders"), importer.Same, "response_headers")
 	}
 	for _, name := range []string{"authResponseHeadersRegex", "authRequestHeaders", "tls", "addAuthCookiesToResponse", "forwardBody", "headerField", "preserveLocationHeader", "preserveRequestMethod", "maxBodySize"} {
 		if v := n.get(name); v.is() {
-			t.say(v, importer.Close, "it is left out: all headers of the client are sent, named ones of the answer are copied")
+			t.sayAll(v, importer.Close, "it is left out: all headers of the client are sent, named ones of the answer are copied")
 		}
 	}
 	r.route.Set("forward_auth", auth)
@@ -318,12 +318,12 @@ func forwardAuth(t *translator, r *router, n *node) {
 
 func ipAllowList(t *translator, r *router, n *node) {
 	r.route.Set("ip_filter", importer.NewObject().Set("allow", n.get("sourceRange").texts()))
-	t.say(n.get("sourceRange"), importer.Same, "ip_filter.allow")
+	t.sayAll(n.get("sourceRange"), importer.Same, "ip_filter.allow")
 	if s := n.get("ipStrategy"); s.is() {
-		t.say(s, importer.Close, "client_ip says which proxies in front are believed")
-		t.check("router %s takes the client's address from a header (ipStrategy): name the proxies in front in client_ip", r.name)
+		t.sayAll(s, importer.Close, "client_ip says which proxies in front are believed")
+		t.Check("router %s takes the client's address from a header (ipStrategy): name the proxies in front in client_ip", r.name)
 	}
-	t.say(n.get("rejectStatusCode"), importer.Close, "refused clients get 403")
+	t.sayAll(n.get("rejectStatusCode"), importer.Close, "refused clients get 403")
 }
 
 func rateLimit(t *translator, r *router, n *node) {
@@ -334,7 +334,7 @@ func rateLimit(t *translator, r *router, n *node) {
 		}
 	}
 	if average <= 0 {
-		t.say(n, importer.Ignored, "an average of 0 limits nothing")
+		t.sayAll(n, importer.Ignored, "an average of 0 limits nothing")
 		return
 	}
 	for period < time.Second { // the shortest period is a second
@@ -344,11 +344,11 @@ func rateLimit(t *translator, r *router, n *node) {
 	if name := n.get("sourceCriterion", "requestHeaderName").text(); name != "" {
 		limit.Set("key", "header:"+name)
 	}
-	t.say(n.get("sourceCriterion"), importer.Close, "rate_limit.key")
+	t.sayAll(n.get("sourceCriterion"), importer.Close, "rate_limit.key")
 	for _, name := range []string{"average", "period", "burst"} {
-		t.say(n.get(name), importer.Same, "rate_limit")
+		t.sayAll(n.get(name), importer.Same, "rate_limit")
 	}
-	t.say(n.get("redis"), importer.Impossible, "each headgate counts by itself")
+	t.sayAll(n.get("redis"), importer.Impossible, "each headgate counts by itself")
 	r.route.Set("rate_limit", limit)
 }
 
@@ -357,26 +357,26 @@ func compress(t *translator, r *router, n *node) {
 	if size := n.get("minResponseBodyBytes").number(0); size > 0 {
 		c.Set("min_size", fmt.Sprintf("%dB", size))
 	}
-	t.say(n.get("minResponseBodyBytes"), importer.Same, "compression.min_size")
-	t.say(n, importer.Close, "compression chooses among zstd, br and gzip by the type of the content")
+	t.sayAll(n.get("minResponseBodyBytes"), importer.Same, "compression.min_size")
+	t.sayAll(n, importer.Close, "compression chooses among zstd, br and gzip by the type of the content")
 	r.route.Set("compression", c.Flow())
 }
 
 func retry(t *translator, r *router, n *node) {
 	r.route.Set("retry", importer.NewObject().Set("attempts", min(max(n.get("attempts").number(2), 1), 10)).Flow())
-	t.say(n, importer.Close, "only what is idempotent or was not sent yet is sent again")
+	t.sayAll(n, importer.Close, "only what is idempotent or was not sent yet is sent again")
 }
 
 func buffering(t *translator, r *router, n *node) {
 	if size := n.get("maxRequestBodyBytes").number(0); size > 0 {
 		r.route.Set("request_body_limit", fmt.Sprintf("%dB", size))
-		t.say(n.get("maxRequestBodyBytes"), importer.Same, "request_body_limit")
+		t.sayAll(n.get("maxRequestBodyBytes"), importer.Same, "request_body_limit")
 	}
-	t.say(n, importer.Ignored, "nothing is buffered")
+	t.sayAll(n, importer.Ignored, "nothing is buffered")
 }
 
 func circuitBreaker(t *translator, r *router, n *node) {
 	r.route.Set("circuit_breaker", importer.NewObject().Set("error_percent", 50).Flow())
-	t.say(n, importer.Close, "circuit_breaker opens by the share of errors, 50 % here")
-	t.check("router %s has a circuit breaker by an expression: set circuit_breaker.error_percent", r.name)
+	t.sayAll(n, importer.Close, "circuit_breaker opens by the share of errors, 50 % here")
+	t.Check("router %s has a circuit breaker by an expression: set circuit_breaker.error_percent", r.name)
 }

@@ -1,7 +1,6 @@
 package traefik
 
 import (
-	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -27,8 +26,8 @@ func (t *translator) httpRouters() {
 		rule := n.get("rule")
 		alternatives, err := parseRule(rule.text())
 		if err != nil || len(alternatives) == 0 {
-			t.say(n, importer.Impossible, "the rule cannot be read: %v", err)
-			t.check("router %s was left out: its rule cannot be read: %v", n.name(), err)
+			t.sayAll(n, importer.Impossible, "the rule cannot be read: %v", err)
+			t.Check("router %s was left out: its rule cannot be read: %v", n.name(), err)
 			continue
 		}
 		t.router(n, rule, alternatives)
@@ -47,7 +46,7 @@ func (t *translator) router(n, rule *node, alternatives [][]match) {
 		}
 		if problem != "" {
 			verdict, note = importer.Impossible, problem
-			t.check("router %s was left out in part or whole: %s (%s)", n.name(), problem, rule.text())
+			t.Check("router %s was left out in part or whole: %s (%s)", n.name(), problem, rule.text())
 			continue
 		}
 		taken++
@@ -61,16 +60,16 @@ func (t *translator) router(n, rule *node, alternatives [][]match) {
 		t.routers = append(t.routers, r)
 	}
 	if taken == 0 {
-		t.say(n, importer.Impossible, note)
+		t.sayAll(n, importer.Impossible, note)
 		return
 	}
-	t.say(rule, verdict, note)
+	t.sayAll(rule, verdict, note)
 	if p := n.get("priority"); p.is() {
-		t.say(p, importer.Close, "the longest path wins, whatever the priority")
-		t.check("router %s has a priority; headgate chooses the longest path: check it with headgate explain", n.name())
+		t.sayAll(p, importer.Close, "the longest path wins, whatever the priority")
+		t.Check("router %s has a priority; headgate chooses the longest path: check it with headgate explain", n.name())
 	}
-	t.say(n.get("ruleSyntax"), importer.Ignored, "both syntaxes are read")
-	t.say(n.get("observability"), importer.Ignored, "logs and metrics are for all routes")
+	t.sayAll(n.get("ruleSyntax"), importer.Ignored, "both syntaxes are read")
+	t.sayAll(n.get("observability"), importer.Ignored, "logs and metrics are for all routes")
 }
 
 func namesOf(other []match) string {
@@ -96,10 +95,10 @@ func (t *translator) routeOf(r *router) {
 		if e := t.entries[strings.ToLower(name)]; e != nil {
 			r.entries = append(r.entries, e)
 		} else {
-			t.check("router %s names the entry point %s, which is not there", r.name, name)
+			t.Check("router %s names the entry point %s, which is not there", r.name, name)
 		}
 	}
-	t.say(r.n.get("entryPoints"), importer.Same, "ports")
+	t.sayAll(r.n.get("entryPoints"), importer.Same, "ports")
 	if len(names) == 0 {
 		for _, name := range t.names {
 			r.entries = append(r.entries, t.entries[name])
@@ -107,13 +106,13 @@ func (t *translator) routeOf(r *router) {
 	}
 	if tls := r.n.get("tls"); tls.is() && tls.text() != "false" {
 		r.tls, r.acme = true, tls.get("certResolver").text()
-		t.say(tls.get("certResolver"), importer.Same, "acme")
+		t.sayAll(tls.get("certResolver"), importer.Same, "acme")
 		for _, d := range tls.get("domains").list {
-			t.say(d, importer.Same, "its hosts are ordered; name a wildcard in domains of the acme entry")
+			t.sayAll(d, importer.Same, "its hosts are ordered; name a wildcard in domains of the acme entry")
 		}
-		t.say(tls.get("options"), importer.Close, "TLS options stand at the port")
+		t.sayAll(tls.get("options"), importer.Close, "TLS options stand at the port")
 		if tls.text() != "" {
-			t.say(tls, importer.Same, "an https port")
+			t.sayAll(tls, importer.Same, "an https port")
 		}
 	}
 	for _, e := range r.entries {
@@ -128,14 +127,14 @@ func (t *translator) routeOf(r *router) {
 	}
 	if len(r.when.allow) > 0 {
 		r.route.Set("ip_filter", importer.NewObject().Set("allow", r.when.allow))
-		t.check("router %s chooses by the client's address; others get 403 here, not another router", r.name)
+		t.Check("router %s chooses by the client's address; others get 403 here, not another router", r.name)
 	}
 	for _, name := range r.n.get("middlewares").texts() {
 		t.middleware(r, name, 0)
 	}
-	t.say(r.n.get("middlewares"), importer.Same, "features of the route")
+	t.sayAll(r.n.get("middlewares"), importer.Same, "features of the route")
 	if r.toHTTPS {
-		t.say(r.n.get("service"), importer.Ignored, "clients are sent to https before")
+		t.sayAll(r.n.get("service"), importer.Ignored, "clients are sent to https before")
 		return
 	}
 	if r.route.Has("strip_prefix") || r.route.Has("rewrite") {
@@ -143,7 +142,7 @@ func (t *translator) routeOf(r *router) {
 		r.route.Set("strip_prefix", false)
 	}
 	t.service(r, r.n.get("service").text(), 0)
-	t.say(r.n.get("service"), importer.Same, "servers of the route")
+	t.sayAll(r.n.get("service"), importer.Same, "servers of the route")
 }
 
 // writeProxies puts routes of the same hosts and ports into one proxy.
@@ -187,7 +186,7 @@ func (t *translator) writeProxies() {
 		seen := map[string]string{}
 		for _, r := range g.routes {
 			if other, twice := seen[r.when.path]; twice {
-				t.check("routers %s and %s have the same hosts and path; only the first was taken over", other, r.name)
+				t.Check("routers %s and %s have the same hosts and path; only the first was taken over", other, r.name)
 				continue
 			}
 			seen[r.when.path] = r.name
@@ -196,7 +195,7 @@ func (t *translator) writeProxies() {
 			}
 			g.o.Append("routes", r.route)
 		}
-		t.proxies.Set(t.unused(t.proxies, first.name), g.o)
+		t.Proxies.Set(unused(t.Proxies, first.name), g.o)
 	}
 }
 
@@ -222,7 +221,7 @@ func (t *translator) proxyPorts(o importer.Object, entries []*entry, r *router) 
 	if secure && redirected {
 		o.Set("redirect_http_to_https", true)
 	}
-	if len(names) < t.ports.Len() {
+	if len(names) < t.Ports.Len() {
 		o.Set("ports", names)
 	}
 }
@@ -242,19 +241,10 @@ func trustedBy(entries []*entry) (trusted []string) {
 	return trusted
 }
 
-// unused returns a name that no object has, in the letters that names have.
-func (t *translator) unused(in importer.Object, wish string) string {
+// unused returns a name that no object has. Traefik writes the provider behind an @.
+func unused(in importer.Object, wish string) string {
 	name, _, _ := strings.Cut(wish, "@")
-	name = strings.Map(func(c rune) rune {
-		if c == '-' || c == '_' || c == '.' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' {
-			return c
-		}
-		return '-'
-	}, name)
-	for base, n := name, 2; in.Has(name); n++ {
-		name = fmt.Sprintf("%s-%d", base, n)
-	}
-	return name
+	return importer.Unused(in, name, "router")
 }
 
 // onlyTCP reports whether an entry point serves TCP routers and no HTTP ones.
@@ -274,15 +264,15 @@ func (t *translator) tcpRouters() {
 		servers := t.streamServers("tcp", n)
 		alternatives, err := parseRule(n.get("rule").text())
 		if err != nil || len(servers) == 0 || len(alternatives) != 1 {
-			t.say(n, importer.Impossible, "one HostSNI and a service with servers are possible")
-			t.check("TCP router %s was left out", n.name())
+			t.sayAll(n, importer.Impossible, "one HostSNI and a service with servers are possible")
+			t.Check("TCP router %s was left out", n.name())
 			continue
 		}
 		when, problem := conditionOf(alternatives[0])
 		passthrough := n.get("tls", "passthrough").on()
 		if problem != "" || len(when.other) > 0 || n.get("tls").is() && !passthrough {
-			t.say(n, importer.Impossible, "TLS is passed on by its name, not ended, and rules are HostSNI only")
-			t.check("TCP router %s was left out: headgate does not end TLS for TCP", n.name())
+			t.sayAll(n, importer.Impossible, "TLS is passed on by its name, not ended, and rules are HostSNI only")
+			t.Check("TCP router %s was left out: headgate does not end TLS for TCP", n.name())
 			continue
 		}
 		for _, name := range n.get("entryPoints").texts() {
@@ -294,13 +284,13 @@ func (t *translator) tcpRouters() {
 			if len(when.hosts) > 0 {
 				e.secure = true
 				o.Set("port", e.name).Set("sni", when.hosts)
-				t.ports.Set(e.name, importer.NewObject().Set("address", e.address).Set("protocol", "https"))
+				t.Ports.Set(e.name, importer.NewObject().Set("address", e.address).Set("protocol", "https"))
 			} else {
 				o.Set("address", e.address)
 			}
-			t.streams.Set(t.unused(t.streams, n.name()), o.Set("servers", servers))
+			t.TCP.Set(unused(t.TCP, n.name()), o.Set("servers", servers))
 		}
-		t.say(n, importer.Same, "a TCP proxy")
+		t.sayAll(n, importer.Same, "a TCP proxy")
 	}
 }
 
@@ -308,15 +298,15 @@ func (t *translator) udpRouters() {
 	for _, n := range t.root.get("udp", "routers").children() {
 		servers := t.streamServers("udp", n)
 		if len(servers) == 0 {
-			t.say(n, importer.Impossible, "its service has no servers")
+			t.sayAll(n, importer.Impossible, "its service has no servers")
 			continue
 		}
 		for _, name := range n.get("entryPoints").texts() {
 			if e := t.entries[strings.ToLower(name)]; e != nil {
-				t.packets.Set(t.unused(t.packets, n.name()), importer.NewObject().Set("address", e.address).Set("servers", servers))
+				t.UDP.Set(unused(t.UDP, n.name()), importer.NewObject().Set("address", e.address).Set("servers", servers))
 			}
 		}
-		t.say(n, importer.Same, "a UDP proxy")
+		t.sayAll(n, importer.Same, "a UDP proxy")
 	}
 }
 
@@ -327,7 +317,7 @@ func (t *translator) streamServers(kind string, n *node) (servers []importer.Obj
 	for _, one := range s.get("loadBalancer", "servers").list {
 		if address := one.get("address").text(); address != "" {
 			servers = append(servers, importer.NewObject().Set("address", address).Flow())
-			t.say(one.get("address"), importer.Same, "a server")
+			t.sayAll(one.get("address"), importer.Same, "a server")
 		}
 	}
 	if port := s.get("loadBalancer", "server", "port"); port.is() {
@@ -337,7 +327,7 @@ func (t *translator) streamServers(kind string, n *node) (servers []importer.Obj
 				servers = append(servers, importer.NewObject().Set("address", net.JoinHostPort(host, port.text())).Flow())
 			}
 		}
-		t.say(port, importer.Same, "the port of the server")
+		t.sayAll(port, importer.Same, "the port of the server")
 	}
 	return servers
 }

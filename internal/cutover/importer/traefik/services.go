@@ -29,7 +29,7 @@ func (t *translator) service(r *router, name string, depth int) {
 	case n.get("highestRandomWeight").is():
 		t.weighted(r, n.get("highestRandomWeight"), depth)
 		r.route.Set("load_balancing", "client_ip_hash")
-		t.check("service %s chooses by the client's address; its weights were kept", name)
+		t.Check("service %s chooses by the client's address; its weights were kept", name)
 	default:
 		t.unserved(r, fmt.Sprintf("the service %q is not in the files that were given", name))
 	}
@@ -40,7 +40,7 @@ func (t *translator) service(r *router, name string, depth int) {
 func (t *translator) unserved(r *router, why string) {
 	r.route.Remove("strip_prefix")
 	r.route.Set("fixed_response", importer.NewObject().Set("status", 503).Flow())
-	t.check("router %s: %s; the route answers 503 until it has servers", r.name, why)
+	t.Check("router %s: %s; the route answers 503 until it has servers", r.name, why)
 }
 
 func (t *translator) loadBalancer(r *router, name string, service, n *node) {
@@ -53,17 +53,17 @@ func (t *translator) loadBalancer(r *router, name string, service, n *node) {
 		}
 		s, ok := serverOf(text)
 		if !ok {
-			t.say(one, importer.Impossible, "not the URL of a server")
-			t.check("service %s: %q is not the URL of a server", name, text)
+			t.sayAll(one, importer.Impossible, "not the URL of a server")
+			t.Check("service %s: %q is not the URL of a server", name, text)
 			continue
 		}
 		if w := one.get("weight"); w.is() {
 			s.Set("weight", w.number(1))
-			t.say(w, importer.Same, "weight")
+			t.sayAll(w, importer.Same, "weight")
 		}
-		t.say(one.get("preservePath"), importer.Close, "the path of the URL stands before the request's path")
+		t.sayAll(one.get("preservePath"), importer.Close, "the path of the URL stands before the request's path")
 		servers = append(servers, t.secured(s, n))
-		t.say(one.get("url"), importer.Same, "a server")
+		t.sayAll(one.get("url"), importer.Same, "a server")
 	}
 	for _, at := range t.servers["http/"+strings.ToLower(name)] {
 		if len(n.get("servers").list) > 0 {
@@ -80,27 +80,27 @@ func (t *translator) loadBalancer(r *router, name string, service, n *node) {
 			servers = append(servers, t.secured(s, n))
 		}
 	}
-	t.say(n.get("server", "port"), importer.Same, "the port of the server")
-	t.say(n.get("server", "scheme"), importer.Same, "the scheme of the server")
-	t.say(n.get("server", "url"), importer.Same, "a server")
+	t.sayAll(n.get("server", "port"), importer.Same, "the port of the server")
+	t.sayAll(n.get("server", "scheme"), importer.Same, "the scheme of the server")
+	t.sayAll(n.get("server", "url"), importer.Same, "a server")
 	if len(servers) == 0 {
 		t.unserved(r, "the service "+name+" has no servers")
 		return
 	}
 	r.route.Set("servers", servers)
 	t.balancing(r, n)
-	t.say(service.get("loadBalancer", "responseForwarding"), importer.Ignored, "responses are passed on as they come")
+	t.sayAll(service.get("loadBalancer", "responseForwarding"), importer.Ignored, "responses are passed on as they come")
 }
 
 // balancing reads how the load of a service is shared, and how its servers are watched.
 func (t *translator) balancing(r *router, n *node) {
 	if pass := n.get("passHostHeader"); pass.is() && !pass.on() && pass.text() != "" {
-		t.say(pass, importer.Close, "host_header: upstream on the proxy")
-		t.check("router %s sends the server's own name as Host: set host_header: upstream on its proxy", r.name)
+		t.sayAll(pass, importer.Close, "host_header: upstream on the proxy")
+		t.Check("router %s sends the server's own name as Host: set host_header: upstream on its proxy", r.name)
 	} else {
-		t.say(pass, importer.Same, "the Host is the client's")
+		t.sayAll(pass, importer.Same, "the Host is the client's")
 	}
-	t.say(n.get("serversTransport"), importer.Close, "tls of the servers")
+	t.sayAll(n.get("serversTransport"), importer.Close, "tls of the servers")
 	switch strategy := n.get("strategy").text(); strings.ToLower(strategy) {
 	case "", "wrr":
 	case "p2c":
@@ -110,7 +110,7 @@ func (t *translator) balancing(r *router, n *node) {
 	case "leasttime":
 		r.route.Set("load_balancing", "p2c_ewma")
 	}
-	t.say(n.get("strategy"), importer.Close, "load_balancing")
+	t.sayAll(n.get("strategy"), importer.Close, "load_balancing")
 	if c := n.get("sticky", "cookie"); c.is() || n.get("sticky").is() {
 		sticky := importer.NewObject().Set("enabled", true)
 		if name := c.get("name").text(); name != "" {
@@ -120,7 +120,7 @@ func (t *translator) balancing(r *router, n *node) {
 			sticky.Set("same_site", site)
 		}
 		r.route.Set("sticky_cookie", sticky.Flow())
-		t.say(n.get("sticky"), importer.Same, "sticky_cookie; HttpOnly always, Secure on TLS")
+		t.sayAll(n.get("sticky"), importer.Same, "sticky_cookie; HttpOnly always, Secure on TLS")
 	}
 	h := n.get("healthCheck")
 	if !h.is() {
@@ -130,7 +130,7 @@ func (t *translator) balancing(r *router, n *node) {
 	for from, to := range map[string]string{"interval": "interval", "timeout": "timeout", "unhealthyInterval": "unhealthy_interval"} {
 		if v := h.get(from); v.is() {
 			check.Set(to, duration(v.text()))
-			t.say(v, importer.Same, to)
+			t.sayAll(v, importer.Same, to)
 		}
 	}
 	if method := strings.ToUpper(h.get("method").text()); method == "HEAD" || method == "OPTIONS" {
@@ -143,9 +143,9 @@ func (t *translator) balancing(r *router, n *node) {
 		check.Set("host", host)
 	}
 	for _, name := range []string{"path", "method", "status", "hostname"} {
-		t.say(h.get(name), importer.Same, "health_check")
+		t.sayAll(h.get(name), importer.Same, "health_check")
 	}
-	t.say(h, importer.Close, "the check goes to the server's own port, without headers of its own")
+	t.sayAll(h, importer.Close, "the check goes to the server's own port, without headers of its own")
 	r.route.Set("health_check", check)
 }
 
@@ -191,7 +191,7 @@ func (t *translator) secured(s importer.Object, n *node) importer.Object {
 		tls.Set("ca_file", list[0])
 	}
 	for _, field := range []string{"insecureSkipVerify", "serverName", "rootCAs"} {
-		t.say(transport.get(field), importer.Same, "tls of the servers")
+		t.sayAll(transport.get(field), importer.Same, "tls of the servers")
 	}
 	if tls.Len() > 0 {
 		s.Set("tls", tls.Flow())
@@ -209,12 +209,12 @@ func (t *translator) weighted(r *router, n *node, depth int) {
 		for _, s := range part.route.Objects("servers") {
 			servers = append(servers, s.Set("weight", one.get("weight").number(1)))
 		}
-		t.say(one.get("name"), importer.Same, "servers of the route")
-		t.say(one.get("weight"), importer.Close, "the weight of each of its servers; with another number of servers the shares differ")
+		t.sayAll(one.get("name"), importer.Same, "servers of the route")
+		t.sayAll(one.get("weight"), importer.Close, "the weight of each of its servers; with another number of servers the shares differ")
 	}
 	if n.get("sticky").is() {
 		r.route.Set("sticky_cookie", importer.NewObject().Set("enabled", true).Flow())
-		t.say(n.get("sticky"), importer.Close, "sticky_cookie keeps to a server, not to a service")
+		t.sayAll(n.get("sticky"), importer.Close, "sticky_cookie keeps to a server, not to a service")
 	}
 	if len(servers) == 0 {
 		t.unserved(r, "none of its services has servers")
@@ -225,20 +225,20 @@ func (t *translator) weighted(r *router, n *node, depth int) {
 
 func (t *translator) mirroring(r *router, n *node, depth int) {
 	t.service(r, n.get("service").text(), depth+1)
-	t.say(n.get("service"), importer.Same, "servers of the route")
+	t.sayAll(n.get("service"), importer.Same, "servers of the route")
 	for i, one := range n.get("mirrors").list {
 		part := &router{name: r.name, n: r.n, when: r.when, route: importer.NewObject()}
 		t.service(part, one.get("name").text(), depth+1)
 		servers := part.route.Objects("servers")
 		if i > 0 || len(servers) == 0 {
-			t.say(one, importer.Impossible, "a route has one mirror")
-			t.check("router %s: the mirror %s was left out", r.name, one.get("name").text())
+			t.sayAll(one, importer.Impossible, "a route has one mirror")
+			t.Check("router %s: the mirror %s was left out", r.name, one.get("name").text())
 			continue
 		}
 		r.route.Set("mirror", importer.NewObject().Set("servers", servers).Set("percent", one.get("percent").number(100)))
-		t.say(one, importer.Same, "mirror")
+		t.sayAll(one, importer.Same, "mirror")
 	}
-	t.say(n.get("maxBodySize"), importer.Close, "mirror.max_body is 64KiB unless it is set")
+	t.sayAll(n.get("maxBodySize"), importer.Close, "mirror.max_body is 64KiB unless it is set")
 }
 
 func (t *translator) failover(r *router, n *node, depth int) {
@@ -248,5 +248,5 @@ func (t *translator) failover(r *router, n *node, depth int) {
 	for _, s := range part.route.Objects("servers") {
 		r.route.Append("servers", s.Set("backup", true))
 	}
-	t.say(n, importer.Same, "servers, and those of the fallback as backup")
+	t.sayAll(n, importer.Same, "servers, and those of the fallback as backup")
 }

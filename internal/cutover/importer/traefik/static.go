@@ -33,7 +33,7 @@ func (t *translator) static() {
 		t.entryPoint(n)
 	}
 	if len(t.names) == 0 {
-		t.check("the static configuration, which has the entry points, was not given: ports 80 and 443 were taken; give traefik.yml too")
+		t.Check("the static configuration, which has the entry points, was not given: ports 80 and 443 were taken; give traefik.yml too")
 		t.addEntry(&entry{name: "web", address: "0.0.0.0:80", n: points})
 		t.addEntry(&entry{name: "websecure", address: "0.0.0.0:443", secure: true, n: points})
 	}
@@ -45,14 +45,14 @@ func (t *translator) static() {
 	}
 	if def := t.root.get("tls", "stores", "default", "defaultCertificate"); def.is() {
 		t.tlsCertificate(def, "default")
-		t.check("a default certificate is set: name it in tls.default_certificate of the https ports")
+		t.Check("a default certificate is set: name it in tls.default_certificate of the https ports")
 	}
 	for _, n := range t.root.get("tls", "options").children() {
-		t.say(n, importer.Impossible, "TLS options stand at the port: tls.min_version, tls.client_auth; ciphers are chosen by headgate")
-		t.check("TLS options %s: set tls.min_version and tls.client_auth of the https port by hand", n.name())
+		t.sayAll(n, importer.Impossible, "TLS options stand at the port: tls.min_version, tls.client_auth; ciphers are chosen by headgate")
+		t.Check("TLS options %s: set tls.min_version and tls.client_auth of the https port by hand", n.name())
 	}
 	for _, pair := range t.keys {
-		t.certs.Set(pair.name, importer.NewObject().Set("cert_file", pair.chain).Set("key_file", pair.key))
+		t.Certificates.Set(pair.name, importer.NewObject().Set("cert_file", pair.chain).Set("key_file", pair.key))
 	}
 }
 
@@ -66,33 +66,33 @@ func (t *translator) entryPoint(n *node) {
 	address, protocol, _ := strings.Cut(n.get("address").text(), "/")
 	host, port, err := net.SplitHostPort(address)
 	if number, bad := strconv.ParseUint(port, 10, 16); err != nil || bad != nil || number == 0 {
-		t.say(n, importer.Impossible, "the address is not one of a port")
-		t.check("entry point %s has an address that cannot be used: %q", e.name, n.get("address").text())
+		t.sayAll(n, importer.Impossible, "the address is not one of a port")
+		t.Check("entry point %s has an address that cannot be used: %q", e.name, n.get("address").text())
 		return
 	}
 	if host == "" {
 		host = "0.0.0.0"
 	}
 	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err != nil {
-		t.say(n.get("address"), importer.Impossible, "a port listens on an address, not on a name")
+		t.sayAll(n.get("address"), importer.Impossible, "a port listens on an address, not on a name")
 		host = "0.0.0.0"
 	}
 	e.address, e.udp = net.JoinHostPort(host, port), protocol == "udp"
-	t.say(n.get("address"), importer.Same, "a port")
+	t.sayAll(n.get("address"), importer.Same, "a port")
 	e.secure = n.get("http", "tls").is() || port == "443"
 	e.http3 = n.get("http3").is()
-	t.say(n.get("http", "tls"), importer.Same, "an https port")
-	t.say(n.get("http3"), importer.Same, "a port with protocol http3 beside it")
+	t.sayAll(n.get("http", "tls"), importer.Same, "an https port")
+	t.sayAll(n.get("http3"), importer.Same, "a port with protocol http3 beside it")
 	if to := n.get("http", "redirections", "entryPoint"); to.is() {
 		e.toHTTPS = true
-		t.say(to, importer.Same, "redirect_http_to_https on the proxies: 301 for GET, 308 for others")
+		t.sayAll(to, importer.Same, "redirect_http_to_https on the proxies: 301 for GET, 308 for others")
 	}
 	if trusted := n.get("forwardedHeaders"); trusted.is() {
 		if list := trusted.get("trustedIPs").texts(); len(list) > 0 {
-			t.say(trusted, importer.Same, "client_ip of the proxies")
+			t.sayAll(trusted, importer.Same, "client_ip of the proxies")
 		} else if trusted.get("insecure").on() {
-			t.say(trusted, importer.Impossible, "believing everybody is not possible: name the proxies in front in client_ip")
-			t.check("entry point %s believes forwarded headers of everybody: name the proxies in front in client_ip", e.name)
+			t.sayAll(trusted, importer.Impossible, "believing everybody is not possible: name the proxies in front in client_ip")
+			t.Check("entry point %s believes forwarded headers of everybody: name the proxies in front in client_ip", e.name)
 		}
 	}
 	t.addEntry(e)
@@ -113,11 +113,11 @@ func (t *translator) writePorts() {
 		p := importer.NewObject().Set("address", e.address).Set("protocol", protocol)
 		if trusted := e.n.get("proxyProtocol", "trustedIPs").texts(); len(trusted) > 0 {
 			p.Set("proxy_protocol", importer.NewObject().Set("trusted", trusted).Flow())
-			t.say(e.n.get("proxyProtocol"), importer.Same, "proxy_protocol of the port")
+			t.sayAll(e.n.get("proxyProtocol"), importer.Same, "proxy_protocol of the port")
 		}
-		t.ports.Set(e.name, p)
+		t.Ports.Set(e.name, p)
 		if e.http3 && e.secure {
-			t.ports.Set(e.name+"-http3", importer.NewObject().Set("address", e.address).Set("protocol", "http3"))
+			t.Ports.Set(e.name+"-http3", importer.NewObject().Set("address", e.address).Set("protocol", "http3"))
 		}
 	}
 }
@@ -126,48 +126,48 @@ func (t *translator) writePorts() {
 func (t *translator) resolver(n *node) {
 	a := n.get("acme")
 	if !a.is() {
-		t.say(n, importer.Impossible, "only certificates by ACME are possible")
+		t.sayAll(n, importer.Impossible, "only certificates by ACME are possible")
 		return
 	}
 	o := importer.NewObject().Set("directory", directoryOf(a.get("caServer").text()))
-	t.say(a.get("caServer"), importer.Same, "directory")
+	t.sayAll(a.get("caServer"), importer.Same, "directory")
 	if email := a.get("email").text(); email != "" {
 		o.Set("email", email)
-		t.say(a.get("email"), importer.Same, "email")
+		t.sayAll(a.get("email"), importer.Same, "email")
 	}
-	t.say(a.get("storage"), importer.Ignored, "certificates are kept in the state directory; give acme.json to the import to take those along that are there")
+	t.sayAll(a.get("storage"), importer.Ignored, "certificates are kept in the state directory; give acme.json to the import to take those along that are there")
 	switch {
 	case a.get("dnsChallenge").is():
 		provider := a.get("dnsChallenge", "provider").text()
 		o.Set("challenge", "dns-01").Set("dns", importer.NewObject().Set("provider", provider))
-		t.say(a.get("dnsChallenge", "provider"), importer.Close, "give dns.credentials: Traefik reads them from its environment")
-		t.check("acme.%s: set dns.credentials for %s; Traefik had them in its environment", n.name(), provider)
+		t.sayAll(a.get("dnsChallenge", "provider"), importer.Close, "give dns.credentials: Traefik reads them from its environment")
+		t.Check("acme.%s: set dns.credentials for %s; Traefik had them in its environment", n.name(), provider)
 		if list := a.get("dnsChallenge", "resolvers").texts(); len(list) > 0 {
 			o.Set("resolvers", list)
-			t.say(a.get("dnsChallenge", "resolvers"), importer.Same, "resolvers")
+			t.sayAll(a.get("dnsChallenge", "resolvers"), importer.Same, "resolvers")
 		}
 	case a.get("tlsChallenge").is():
 		o.Set("challenge", "tls-alpn-01")
-		t.say(a.get("tlsChallenge"), importer.Same, "challenge")
+		t.sayAll(a.get("tlsChallenge"), importer.Same, "challenge")
 	case a.get("httpChallenge").is():
 		o.Set("challenge", "http-01")
-		t.say(a.get("httpChallenge"), importer.Same, "challenge; it is answered on every http port")
+		t.sayAll(a.get("httpChallenge"), importer.Same, "challenge; it is answered on every http port")
 	}
 	if profile := a.get("profile").text(); profile != "" {
 		o.Set("profile", profile)
-		t.say(a.get("profile"), importer.Same, "profile")
+		t.sayAll(a.get("profile"), importer.Same, "profile")
 	}
 	if chain := a.get("preferredChain").text(); chain != "" {
 		o.Set("preferred_chain", chain)
-		t.say(a.get("preferredChain"), importer.Same, "preferred_chain")
+		t.sayAll(a.get("preferredChain"), importer.Same, "preferred_chain")
 	}
 	if eab := a.get("eab"); eab.is() {
 		o.Set("eab", importer.NewObject().Set("key_id", eab.get("kid").text()).Set("hmac_key", eab.get("hmacEncoded").text()))
-		t.say(eab, importer.Same, "eab")
+		t.sayAll(eab, importer.Same, "eab")
 	}
-	t.say(a.get("keyType"), importer.Close, "key_type is ec256 unless it is set")
-	t.say(a.get("certificatesDuration"), importer.Ignored, "the authority says when to renew (ARI)")
-	t.acme.Set(n.name(), o)
+	t.sayAll(a.get("keyType"), importer.Close, "key_type is ec256 unless it is set")
+	t.sayAll(a.get("certificatesDuration"), importer.Ignored, "the authority says when to renew (ARI)")
+	t.ACME.Set(n.name(), o)
 }
 
 func directoryOf(server string) string {
@@ -187,13 +187,13 @@ func directoryOf(server string) string {
 func (t *translator) tlsCertificate(n *node, name string) {
 	chain, key := n.get("certFile").text(), n.get("keyFile").text()
 	if chain == "" || key == "" || strings.Contains(chain, "-----BEGIN") {
-		t.say(n, importer.Impossible, "a certificate needs the names of two files")
+		t.sayAll(n, importer.Impossible, "a certificate needs the names of two files")
 		return
 	}
 	t.keys = append(t.keys, keyPair{name, chain, key})
-	t.say(n.get("certFile"), importer.Same, "certificates.%s", name)
-	t.say(n.get("keyFile"), importer.Same, "certificates.%s", name)
-	t.say(n.get("stores"), importer.Ignored, "there is one store")
+	t.sayAll(n.get("certFile"), importer.Same, "certificates.%s", name)
+	t.sayAll(n.get("keyFile"), importer.Same, "certificates.%s", name)
+	t.sayAll(n.get("stores"), importer.Ignored, "there is one store")
 }
 
 // readStorage takes the certificates of acme.json along: they are written beside the
@@ -219,13 +219,13 @@ func (t *translator) readStorage(name string, data []byte) error {
 			key, err2 := base64.StdEncoding.DecodeString(c.Key)
 			if err1 != nil || err2 != nil || c.Domain.Main == "" {
 				at.Verdict, at.Note = importer.Impossible, "the certificate cannot be decoded"
-				t.report.Add(at)
+				t.Report.Add(at)
 				continue
 			}
 			id := "acme-" + strings.NewReplacer("*", "wildcard", ":", "-").Replace(c.Domain.Main)
-			t.keys = append(t.keys, keyPair{id, t.report.Keep(id+".pem", chain), t.report.Keep(id+".key", key)})
+			t.keys = append(t.keys, keyPair{id, t.Report.Keep(id+".pem", chain), t.Report.Keep(id+".key", key)})
 			at.Verdict, at.Note = importer.Same, "certificates."+id
-			t.report.Add(at)
+			t.Report.Add(at)
 		}
 	}
 	return nil

@@ -16,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/BurntSushi/toml"
@@ -47,15 +46,13 @@ func Import(names []string) ([]byte, *importer.Report, error) {
 
 // translator goes through one configuration.
 type translator struct {
-	report *importer.Report
-	build  builder
-	files  []string
-	root   *node // static and dynamic configuration in one tree
+	*importer.Translation
+	build builder
+	files []string
+	root  *node // static and dynamic configuration in one tree
 	// servers are the addresses of containers, by the name of the service that
 	// Traefik makes of their labels.
 	servers map[string][]string
-
-	ports, acme, certs, proxies, streams, packets importer.Object
 
 	entries    map[string]*entry
 	names      []string // of entries, in order
@@ -65,10 +62,7 @@ type translator struct {
 }
 
 func newTranslator(source string) *translator {
-	t := &translator{report: &importer.Report{Source: source}, root: &node{}, servers: map[string][]string{}, entries: map[string]*entry{}, redirected: map[string]bool{}}
-	for _, o := range []*importer.Object{&t.ports, &t.acme, &t.certs, &t.proxies, &t.streams, &t.packets} {
-		*o = importer.NewObject()
-	}
+	t := &translator{Translation: importer.NewTranslation(source), root: &node{}, servers: map[string][]string{}, entries: map[string]*entry{}, redirected: map[string]bool{}}
 	return t
 }
 
@@ -93,7 +87,7 @@ func (t *translator) read(name string, data []byte) error {
 			}
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		t.root.file = name
+		t.root.File = name
 		return t.build.fromTOML(t.root, value, strings.Split(string(data), "\n"), 0)
 	}
 	var doc yaml.Node
@@ -103,7 +97,7 @@ func (t *translator) read(name string, data []byte) error {
 	if isCompose(&doc) {
 		return t.readCompose(name, &doc)
 	}
-	t.root.file = name
+	t.root.File = name
 	return t.build.fromYAML(t.root, &doc, 0)
 }
 
@@ -128,50 +122,37 @@ func (t *translator) translate() ([]byte, *importer.Report, error) {
 	t.tcpRouters()
 	t.udpRouters()
 	t.rest()
-	return t.finish()
+	return t.Finish("a configuration of "+t.Report.Source, "field", t.files)
 }
 
-// say gives all values below a node their verdict.
-func (t *translator) say(n *node, v importer.Verdict, note string, args ...any) {
-	if len(args) > 0 {
-		note = fmt.Sprintf(note, args...)
-	}
-	n.leaves(func(leaf *node) {
-		if leaf.done {
-			return
-		}
-		leaf.done = true
-		t.report.Add(importer.Entry{File: leaf.file, Line: leaf.line, Directive: leaf.path + ": " + leaf.shown(), Verdict: v, Note: note})
-	})
+// sayAll gives all values below a node their verdict.
+func (t *translator) sayAll(n *node, v importer.Verdict, note string, args ...any) {
+	n.leaves(func(leaf *node) { t.Say(leaf, v, note, args...) })
 }
 
-// shown is a value for a report: nothing of secrets.
-func (n *node) shown() string {
+// Text is the field with its value, but for secrets.
+func (n *node) Text() string {
 	path := strings.ToLower(n.path)
-	if strings.Contains(path, "basicauth.users") || strings.Contains(path, "digestauth.users") || strings.Contains(path, "hmac") || strings.Contains(path, "certificate.key") {
-		return "…"
+	for _, secret := range []string{"basicauth.users", "digestauth.users", "hmac", "certificate.key"} {
+		if strings.Contains(path, secret) {
+			return n.path + ": …"
+		}
 	}
-	return n.value
-}
-
-func (t *translator) check(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !slices.Contains(t.report.Check, text) {
-		t.report.Check = append(t.report.Check, text)
-	}
+	return n.path + ": " + n.value
 }
 
 // rest gives what nobody looked at a verdict.
 func (t *translator) rest() {
 	t.root.leaves(func(n *node) {
-		if n.done || n.value == "" && n.fields == nil && !n.isList {
-			n.done = true
+		if n.Settled() || n.value == "" && n.fields == nil && !n.isList {
+			n.Settle()
 			return
 		}
 		if note, ok := nothingToDo(n.path); ok {
-			t.say(n, importer.Ignored, note)
+			t.Say(n, importer.Ignored, note)
 			return
 		}
-		t.say(n, importer.Impossible, "headgate does not know this field here, or what it belongs to could not be taken over")
+		t.Say(n, importer.Impossible, "headgate does not know this field here, or what it belongs to could not be taken over")
 	})
 }
 
@@ -189,19 +170,4 @@ func nothingToDo(path string) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-func (t *translator) finish() ([]byte, *importer.Report, error) {
-	out := importer.NewObject().Set("version", 1)
-	for _, part := range []struct {
-		name string
-		o    importer.Object
-	}{{"ports", t.ports}, {"acme", t.acme}, {"certificates", t.certs}, {"proxies", t.proxies}, {"tcp_proxies", t.streams}, {"udp_proxies", t.packets}} {
-		if part.o.Len() > 0 {
-			out.Set(part.name, part.o)
-		}
-	}
-	t.report.Finish(t.files)
-	data, err := out.Write("Made from a configuration of " + t.report.Source + " by headgate import.\n" + t.report.Summary() + ".\nThe report says what became of every field.")
-	return data, t.report, err
 }

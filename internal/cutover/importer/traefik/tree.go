@@ -7,14 +7,15 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v4"
+
+	"headgate/internal/cutover/importer"
 )
 
 // node is a place in a configuration, whatever it was written in: a value, a list or a
 // map, with the file and line where it stands. Names of fields are compared without
 // regard to case, as Traefik does.
 type node struct {
-	file string
-	line int
+	importer.Origin
 	path string // as a person names it: http.routers.shop.rule
 
 	value  string
@@ -22,8 +23,10 @@ type node struct {
 	list   []*node
 	keys   []string // in the order of the source, as they are written
 	fields map[string]*node
+}
 
-	done bool // it has a verdict
+func newNode(file string, line int, path string) *node {
+	return &node{Origin: importer.Origin{File: file, Line: line}, path: path}
 }
 
 // get returns the node below names; an empty one if there is none, so that calls can be
@@ -32,7 +35,9 @@ func (n *node) get(names ...string) *node {
 	for _, name := range names {
 		next := n.fields[strings.ToLower(name)]
 		if next == nil {
-			return &node{file: n.file, line: n.line, path: join(n.path, name), done: true}
+			missing := newNode(n.File, n.Line, join(n.path, name))
+			missing.Settle()
+			return missing
 		}
 		n = next
 	}
@@ -40,7 +45,7 @@ func (n *node) get(names ...string) *node {
 }
 
 // is reports whether there is anything.
-func (n *node) is() bool { return n.value != "" || n.isList || n.fields != nil || !n.done }
+func (n *node) is() bool { return n.value != "" || n.isList || n.fields != nil || !n.Settled() }
 
 // text returns the value.
 func (n *node) text() string { return strings.TrimSpace(n.value) }
@@ -118,7 +123,7 @@ func (n *node) below(name, file string, line int) *node {
 	if n.fields == nil {
 		n.fields = map[string]*node{}
 	}
-	c := &node{file: file, line: line, path: join(n.path, name)}
+	c := newNode(file, line, join(n.path, name))
 	n.fields[key] = c
 	n.keys = append(n.keys, name)
 	return c
@@ -136,7 +141,7 @@ type builder struct{ count int }
 // fromYAML adds what a YAML node holds to n.
 func (b *builder) fromYAML(n *node, y *yaml.Node, depth int) error {
 	if b.count++; b.count > maxNodes || depth > maxDepth {
-		return fmt.Errorf("%s:%d: nested too deep, or too much for one configuration", n.file, y.Line)
+		return fmt.Errorf("%s:%d: nested too deep, or too much for one configuration", n.File, y.Line)
 	}
 	switch y.Kind {
 	case yaml.DocumentNode:
@@ -153,7 +158,7 @@ func (b *builder) fromYAML(n *node, y *yaml.Node, depth int) error {
 	case yaml.SequenceNode:
 		n.isList = true
 		for i, item := range y.Content {
-			c := &node{file: n.file, line: item.Line, path: join(n.path, strconv.Itoa(i))}
+			c := newNode(n.File, item.Line, join(n.path, strconv.Itoa(i)))
 			n.list = append(n.list, c)
 			if err := b.fromYAML(c, item, depth+1); err != nil {
 				return err
@@ -171,7 +176,7 @@ func (b *builder) fromYAML(n *node, y *yaml.Node, depth int) error {
 				}
 				continue
 			}
-			if err := b.fromYAML(n.below(key.Value, n.file, key.Line), value, depth+1); err != nil {
+			if err := b.fromYAML(n.below(key.Value, n.File, key.Line), value, depth+1); err != nil {
 				return err
 			}
 		}
@@ -189,7 +194,7 @@ func (b *builder) merge(n *node, y *yaml.Node, depth int) error {
 		}
 		return nil
 	}
-	other := &node{file: n.file, path: n.path}
+	other := newNode(n.File, 0, n.path)
 	if err := b.fromYAML(other, y, depth+1); err != nil {
 		return err
 	}
@@ -207,7 +212,7 @@ func (b *builder) merge(n *node, y *yaml.Node, depth int) error {
 // looked for: the first on which the last name of the path stands.
 func (b *builder) fromTOML(n *node, value any, lines []string, depth int) error {
 	if b.count++; b.count > maxNodes || depth > maxDepth {
-		return fmt.Errorf("%s: nested too deep, or too much for one configuration", n.file)
+		return fmt.Errorf("%s: nested too deep, or too much for one configuration", n.File)
 	}
 	switch v := value.(type) {
 	case map[string]any:
@@ -220,7 +225,7 @@ func (b *builder) fromTOML(n *node, value any, lines []string, depth int) error 
 			n.fields = map[string]*node{}
 		}
 		for _, name := range names {
-			c := n.below(name, n.file, lineOf(lines, name, n.line))
+			c := n.below(name, n.File, lineOf(lines, name, n.Line))
 			if err := b.fromTOML(c, v[name], lines, depth+1); err != nil {
 				return err
 			}
@@ -234,7 +239,7 @@ func (b *builder) fromTOML(n *node, value any, lines []string, depth int) error 
 	case []any:
 		n.isList = true
 		for i, item := range v {
-			c := &node{file: n.file, line: n.line, path: join(n.path, strconv.Itoa(i))}
+			c := newNode(n.File, n.Line, join(n.path, strconv.Itoa(i)))
 			n.list = append(n.list, c)
 			if err := b.fromTOML(c, item, lines, depth+1); err != nil {
 				return err
@@ -285,10 +290,10 @@ func (b *builder) label(root *node, name, value, file string, line int) error {
 		}
 		n.isList = true
 		for len(n.list) <= i {
-			n.list = append(n.list, &node{file: file, line: line, path: join(n.path, strconv.Itoa(len(n.list)))})
+			n.list = append(n.list, newNode(file, line, join(n.path, strconv.Itoa(len(n.list)))))
 		}
 		n = n.list[i]
 	}
-	n.value, n.file, n.line = value, file, line
+	n.value, n.File, n.Line = value, file, line
 	return nil
 }
