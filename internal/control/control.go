@@ -192,6 +192,25 @@ func (c *Control) Purge(q cache.Purge) (purged, caches int) {
 	return purged, caches
 }
 
+// ResetPort closes what is open on the port of a kind and name at once, and tries at once
+// to open one that waits: kind is ports, tcp_proxies or udp_proxies. It returns how many
+// connections and sessions were closed, and how the port's sockets stand; none if it has
+// none and waits for none.
+func (c *Control) ResetPort(kind, name string) (closed int, stands []ports.State) {
+	return c.ports.Reset(name, func(p config.Protocol) bool { return kindOfPort(p) == kind })
+}
+
+// kindOfPort returns the kind of the objects whose sockets have a protocol.
+func kindOfPort(p config.Protocol) string {
+	switch p {
+	case config.TCP:
+		return "tcp_proxies"
+	case config.UDP:
+		return "udp_proxies"
+	}
+	return "ports"
+}
+
 // certificates tells the metrics how the certificates stand.
 func (c *Control) certificates() []metrics.Certificate {
 	p := c.Plan()

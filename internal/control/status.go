@@ -177,16 +177,9 @@ func (s *Status) addOrigins(c *config.Config) {
 	}
 	for i := range s.Ports {
 		p := &s.Ports[i]
-		kind := "ports"
-		switch {
-		case p.State == "draining":
-			continue
-		case p.Protocol == config.TCP:
-			kind = "tcp_proxies"
-		case p.Protocol == config.UDP:
-			kind = "udp_proxies"
+		if p.State != "draining" {
+			p.Origin = of(kindOfPort(p.Protocol), p.Name)
 		}
-		p.Origin = of(kind, p.Name)
 	}
 	for i := range s.Proxies {
 		s.Proxies[i].Origin = of("proxies", s.Proxies[i].Name)

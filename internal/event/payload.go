@@ -70,6 +70,18 @@ type PortWaiting struct{ Port }
 // PortClosed tells of a port that takes no connections any more.
 type PortClosed struct{ Port }
 
+// PortReset tells that an operator has closed all connections of a port at once, and had
+// one that waits tried again.
+type PortReset struct {
+	Port
+	// Closed is how many connections or sessions were closed.
+	Closed int `json:"closed"`
+	// Who did it.
+	Who string `json:"who,omitempty"`
+	// Why is what the operator said of it.
+	Why string `json:"why,omitempty"`
+}
+
 // Server is what events of servers have in common.
 type Server struct {
 	// Proxy is the name of the proxy.

@@ -54,6 +54,10 @@ func (p PortWaiting) about() (string, string) {
 }
 func (p PortClosed) about() (string, string) { return p.say("was closed") }
 
+func (p PortReset) about() (string, string) {
+	return p.say("was reset" + Config{Who: p.Who}.by() + because(p.Why) + ", connections closed: " + strconv.Itoa(p.Closed))
+}
+
 func (p Port) say(what string) (string, string) {
 	object := "port " + p.Port
 	return object, object + " " + what

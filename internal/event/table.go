@@ -41,6 +41,7 @@ var table = [...]struct {
 	{"port.listening", Info, PortListening{}},
 	{"port.waiting", Error, PortWaiting{}},
 	{"port.closed", Info, PortClosed{}},
+	{"port.reset", Info, PortReset{}},
 	{"server.healthy", Info, ServerHealthy{}},
 	{"server.unhealthy", Warning, ServerUnhealthy{}},
 	{"server.ejected", Warning, ServerEjected{}},

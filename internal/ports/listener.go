@@ -89,6 +89,9 @@ type socket interface {
 	// resume takes the socket back into use while it drains. It reports false if
 	// that cannot be.
 	resume() bool
+	// Cut ends at once what is open, and returns how much there was. The socket takes
+	// new clients as before.
+	Cut() int
 	// Close closes the socket with all that is open on it.
 	Close()
 	// Released is closed when the address is free for another socket.

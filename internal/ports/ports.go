@@ -5,6 +5,7 @@
 // ports.go is the life of a change. listener.go is an open socket, whatever it takes;
 // tcp.go, quic.go and udp.go are what is different for each kind. waiting.go opens
 // sockets whose address was busy, drains.go closes those that nobody wants any more,
+// reset.go closes what is open on one,
 // limit.go shares out how many connections there may be, state.go tells how ports
 // stand. What is spoken on a connection is found out in accept; listen, below, holds
 // the sockets and knows nothing of the configuration.

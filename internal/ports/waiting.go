@@ -42,18 +42,24 @@ func (s *Set) retryWaiting(waited time.Duration) {
 	}
 	p := s.current.Load()
 	for k, before := range s.mu.waiting {
-		port := k.in(p)
-		l, err := s.open(p, port)
-		if err != nil {
-			s.mu.waiting[k] = waitingState(port, err, before)
-			continue
-		}
-		delete(s.mu.waiting, k)
-		s.serve(l)
-		s.log.Info("port opened", "port", before.Name, "address", port.Address().String(), "protocol", port.Protocol())
+		s.retryLocked(p, k, before)
 	}
 	s.endLocked(p)
 	s.scheduleRetryLocked(min(2*waited, s.pace.Last))
+}
+
+// retryLocked opens a waiting port if that can be now. before is its state, as far as it
+// is to stay.
+func (s *Set) retryLocked(p *plan.Plan, k key, before *State) {
+	port := k.in(p)
+	l, err := s.open(p, port)
+	if err != nil {
+		s.mu.waiting[k] = waitingState(port, err, before)
+		return
+	}
+	delete(s.mu.waiting, k)
+	s.serve(l)
+	s.log.Info("port opened", "port", port.Name(), "address", port.Address().String(), "protocol", port.Protocol())
 }
 
 // errPort says why a port cannot be opened, and what helps.

@@ -2,16 +2,23 @@ package api
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"headgate/internal/certs/certstest"
 	"headgate/internal/control"
+	"headgate/internal/ports"
+	"headgate/internal/testhouse"
 )
 
 // mainConfig has one object of every kind, called main.
@@ -88,3 +95,36 @@ func (h *house) request(method, path string) *http.Request {
 }
 
 func body(text string) io.ReadCloser { return io.NopCloser(strings.NewReader(text)) }
+
+func TestAPortIsResetWithAnEventAndARecord(t *testing.T) {
+	at := testhouse.Addresses(t, 1)[0]
+	h := startWith(t, strings.Replace(mainConfig, "ports:\n", "ports:\n  web: {address: \""+at+"\", protocol: http}\n", 1))
+	open, err := net.Dial("tcp", at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Close()
+	testhouse.Eventually(t, "the connection is counted", func() bool {
+		return slices.ContainsFunc(h.c.Status().Ports, func(p ports.State) bool { return p.Name == "web" && p.Connections == 1 })
+	})
+	_, out := h.does("POST", "/ports/web/reset", `{"why":"stuck"}`, 200, "", "as: editor")
+	if out["closed"] != 1.0 || out["state"] != "listening" || out["address"] != at {
+		t.Errorf("got %v", out)
+	}
+	open.SetReadDeadline(time.Now().Add(time.Minute))
+	if _, err := open.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the connection is open still: %v", err)
+	}
+	_, out = h.does("GET", "/audit?object=ports/web", "", 200, "", "as: admin")
+	if text := fmt.Sprint(out["items"]); !strings.Contains(text, "port.reset") || !strings.Contains(text, "token:editor") || !strings.Contains(text, "stuck") {
+		t.Errorf("audit: %s", text)
+	}
+	_, out = h.does("GET", "/events/history?types=port.reset", "", 200, "", "as: viewer")
+	if text := fmt.Sprint(out["items"]); !strings.Contains(text, "closed:1") || !strings.Contains(text, "token:editor") {
+		t.Errorf("events: %s", text)
+	}
+	h.does("POST", "/ports/none/reset", `{}`, 404, "not_found", "as: editor")
+	for _, kind := range []string{"ports", "tcp_proxies", "udp_proxies"} { // none is active
+		h.does("POST", "/"+kind+"/main/reset", `{}`, 409, "not_open", "as: editor")
+	}
+}

@@ -75,6 +75,7 @@ var codes = [...]struct {
 	{"confirm_pending", 409, "A change waits to be confirmed"},
 	{"nothing_pending", 409, "No change waits to be confirmed"},
 	{"not_held", 409, "The server is not drained or disabled"},
+	{"not_open", 409, "The port is not open"},
 	{"not_applied", 409, "The change could not be applied"},
 	{operator.CodeLastAdmin, 409, "Nobody would be left to administer"},
 	{operator.CodeStale, 412, "It was changed meanwhile"},

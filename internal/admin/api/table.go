@@ -17,6 +17,7 @@ const (
 	areaEvents       = "events"
 	areaLogs         = "logs"
 	areaOperators    = "operators"
+	areaPorts        = "ports"
 	areaServers      = "servers"
 	areaSession      = "session"
 	areaStatus       = AreaStatus
@@ -34,7 +35,7 @@ func (a *API) whole() []row {
 	for _, k := range config.Kinds() {
 		rows = append(rows, a.documentRows(k)...)
 	}
-	return append(append(rows, a.configRows()...), a.serverRows()...)
+	return slices.Concat(rows, a.configRows(), a.serverRows(), a.portRows())
 }
 
 // table is all that the API does. Paths are below Prefix.

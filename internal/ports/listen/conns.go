@@ -141,8 +141,9 @@ func (c *conns) await(late <-chan time.Time, over func() bool) bool {
 	}
 }
 
-// cut ends the open connections at once, and returns how many there were.
-func (c *conns) cut() int {
+// Cut ends the open connections at once, and returns how many there were. The socket
+// takes new ones as before.
+func (c *conns) Cut() int {
 	c.mu.Lock()
 	all := make([]Conn, 0, len(c.mu.open))
 	for conn := range c.mu.open {

@@ -250,7 +250,7 @@ func (q *QUIC) end() {
 	}
 	q.ended = true // from here on, Resume is too late
 	q.mu.Unlock()
-	q.cut()
+	q.Cut()
 	if l != nil {
 		l.Close()
 	}

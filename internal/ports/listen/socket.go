@@ -208,7 +208,7 @@ func (s *Socket) Drain(within time.Duration) (cut int) {
 	defer late.Stop()
 	none := func() bool { return len(s.mu.open) == 0 }
 	if within <= 0 || !s.await(late.C, none) {
-		cut = s.cut()
+		cut = s.Cut()
 		s.await(nil, none)
 	}
 	s.share.Leave()

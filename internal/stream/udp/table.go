@@ -82,6 +82,18 @@ func (t *Table) Begun() uint64 {
 // Conn returns the socket.
 func (t *Table) Conn() *net.UDPConn { return t.socket.conn }
 
+// Cut ends all sessions, and returns how many there were. Their clients' next datagrams
+// begin new ones.
+func (t *Table) Cut() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := len(t.mu.byClient)
+	for _, s := range t.mu.byClient {
+		s.endLocked("the port was reset")
+	}
+	return n
+}
+
 // Close closes the socket and ends all sessions. To close again does no harm.
 func (t *Table) Close() {
 	t.mu.Lock()

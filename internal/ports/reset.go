@@ -1,0 +1,69 @@
+package ports
+
+import "headgate/internal/config"
+
+// Reset closes what is open on a port at once, on sockets of it that drain too, and tries
+// at once to open it if it waits. New clients are served as before. The port is that of a
+// name whose protocol is one of those that of takes: ports, TCP proxies and UDP proxies
+// may have the same name.
+//
+// It returns how many connections and sessions were closed, and how the port stands, by
+// socket; none if it has no socket and waits for none.
+func (s *Set) Reset(name string, of func(config.Protocol) bool) (closed int, stands []State) {
+	meant := func(v *State) bool { return v.Name == name && of(v.Protocol) }
+	for _, l := range s.listeners() {
+		if v := l.state("", l.since); meant(&v) {
+			closed += l.Cut()
+		}
+	}
+	s.openWaiting(meant)
+	for _, v := range s.States() {
+		if meant(&v) {
+			stands = append(stands, v)
+		}
+	}
+	if len(stands) > 0 {
+		s.log.Info("port reset", "port", name, "connections", closed)
+	}
+	return closed, stands
+}
+
+// listeners returns those that are open and those that drain.
+func (s *Set) listeners() []*listener {
+	all := s.standing.Load().open
+	draining := s.drains.all()
+	out := make([]*listener, 0, len(all)+len(draining))
+	for _, l := range all {
+		if _, ok := draining[l]; !ok {
+			out = append(out, l)
+		}
+	}
+	for l := range draining {
+		out = append(out, l)
+	}
+	return out
+}
+
+// openWaiting opens the waiting ports that are meant, those that can be opened. Who has
+// the address of another is asked again: it may be somebody else by now.
+func (s *Set) openWaiting(meant func(*State) bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.closed {
+		return
+	}
+	p, tried := s.current.Load(), false
+	for k, before := range s.mu.waiting {
+		if !meant(before) {
+			continue
+		}
+		tried = true
+		s.retryLocked(p, k, nil)
+		if now := s.mu.waiting[k]; now != nil && now.Reason == before.Reason {
+			now.Since = before.Since
+		}
+	}
+	if tried {
+		s.endLocked(p)
+	}
+}
