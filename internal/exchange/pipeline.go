@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime/debug"
+	"slices"
 )
 
 // Pipeline is what a route compiles to: filters in the order in which they
@@ -81,6 +82,18 @@ func (p *Pipeline) Rehearse(ex *Exchange) (answer *Answer, by string) {
 		by = p.Filters[ex.ran-1].Name
 	}
 	return answer, by
+}
+
+// Only returns a pipeline to rehearse with that has, of p's filters, those with one of
+// these names. Nothing hears of its exchanges.
+func (p *Pipeline) Only(names ...string) *Pipeline {
+	only := &Pipeline{Source: p.Source, Log: p.Log}
+	for i := range p.Filters {
+		if slices.Contains(names, p.Filters[i].Name) {
+			only.Filters = append(only.Filters, p.Filters[i])
+		}
+	}
+	return only
 }
 
 // request asks the filters in order. The first answer wins.

@@ -114,14 +114,11 @@ func (p *Plan) hop(at *url.URL) string {
 	if answer != nil {
 		return ""
 	}
-	for i := range r.filters {
-		if f := &r.filters[i]; f.Name == redirects.Name || f.Name == tohttps.Name {
-			if answer := f.Request(ex); answer != nil {
-				return strings.Clone(locationOf(answer))
-			}
-		}
+	answer, _ = r.pipeline.Only(redirects.Name, tohttps.Name).Rehearse(ex)
+	if answer == nil {
+		return ""
 	}
-	return ""
+	return strings.Clone(locationOf(answer))
 }
 
 // locationOf returns where an answer sends the client, or "".
