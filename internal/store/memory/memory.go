@@ -4,6 +4,7 @@
 package memory
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -15,12 +16,18 @@ import (
 	"headgate/internal/store"
 )
 
-// maxHistory is how many commits a watch may be behind.
-const maxHistory = 4096
+// maxHistory is how many commits a watch may be behind, and maxHistorySize how many
+// bytes they have.
+const (
+	maxHistory     = 4096
+	maxHistorySize = 16 << 20
+)
 
 // Store is a store in memory. Its methods may be called by several goroutines at
 // once.
 type Store struct {
+	clock func() time.Time // constant
+
 	mu struct {
 		sync.Mutex
 		revision store.Revision
@@ -29,7 +36,9 @@ type Store struct {
 		leases   map[string]lease
 		token    uint64
 		history  []store.Batch // the newest commits, oldest first
+		size     int           // of the history, in bytes
 		changed  chan struct{}
+		due      time.Time // not after the first entry that expires
 		closed   bool
 	}
 }
@@ -45,11 +54,28 @@ type lease struct {
 }
 
 // New returns an empty store.
-func New() *Store {
-	s := &Store{}
+func New() *Store { return NewAt(time.Now) }
+
+// NewAt returns an empty store whose engine has this clock.
+func NewAt(clock func() time.Time) *Store {
+	s := &Store{clock: clock}
 	s.mu.entries, s.mu.streams, s.mu.leases = map[string]store.Entry{}, map[string]*stream{}, map[string]lease{}
 	s.mu.changed = make(chan struct{})
 	return s
+}
+
+// Reopen closes the store and returns another with the same state, as a process has
+// that begins anew: for tests of what has to outlive one.
+func (s *Store) Reopen() *Store {
+	s.Close()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	again := &Store{clock: s.clock}
+	again.mu.revision, again.mu.token, again.mu.due = s.mu.revision, s.mu.token, s.mu.due
+	again.mu.entries, again.mu.streams, again.mu.leases = s.mu.entries, s.mu.streams, map[string]lease{}
+	again.mu.changed = make(chan struct{})
+	s.mu.entries, s.mu.streams, s.mu.history = nil, nil, nil
+	return again
 }
 
 // lock locks the store, or returns why it cannot be used; then it is not locked.
@@ -62,25 +88,52 @@ func (s *Store) lock(ctx context.Context) error {
 		s.mu.Unlock()
 		return store.ErrClosed
 	}
+	s.expireLocked()
 	return nil
 }
 
-// findLocked returns the entry of a key, without those that have expired.
-func (s *Store) findLocked(key string) (store.Entry, bool) {
-	e, ok := s.mu.entries[key]
-	if ok && !e.Expires.IsZero() && !time.Now().Before(e.Expires) {
-		return store.Entry{}, false
+// expireLocked removes what has expired, as a commit of the engine.
+func (s *Store) expireLocked() {
+	now := s.clock()
+	if s.mu.due.IsZero() || now.Before(s.mu.due) {
+		return
 	}
-	return e, ok
+	s.mu.due = time.Time{}
+	var gone []string
+	for key, e := range s.mu.entries {
+		switch {
+		case e.Expires.IsZero():
+		case now.Before(e.Expires):
+			s.expiresLocked(e)
+		default:
+			gone = append(gone, key)
+			delete(s.mu.entries, key)
+		}
+	}
+	if len(gone) > 0 {
+		slices.Sort(gone)
+		s.mu.revision++
+		s.tellLocked(store.Batch{Revision: s.mu.revision, Delete: gone})
+	}
+}
+
+// expiresLocked notes when an entry expires.
+func (s *Store) expiresLocked(e store.Entry) {
+	if !e.Expires.IsZero() && (s.mu.due.IsZero() || e.Expires.Before(s.mu.due)) {
+		s.mu.due = e.Expires
+	}
 }
 
 // Get returns one entry.
 func (s *Store) Get(ctx context.Context, key string) (store.Entry, error) {
+	if err := store.CheckKey(key); err != nil {
+		return store.Entry{}, err
+	}
 	if err := s.lock(ctx); err != nil {
 		return store.Entry{}, err
 	}
 	defer s.mu.Unlock()
-	e, ok := s.findLocked(key)
+	e, ok := s.mu.entries[key]
 	if !ok {
 		return store.Entry{}, fmt.Errorf("%s: %w", key, store.ErrNotFound)
 	}
@@ -92,7 +145,7 @@ func (s *Store) Get(ctx context.Context, key string) (store.Entry, error) {
 func (s *Store) keysLocked(prefix string) []string {
 	var keys []string
 	for key := range s.mu.entries {
-		if _, ok := s.findLocked(key); ok && strings.HasPrefix(key, prefix) {
+		if strings.HasPrefix(key, prefix) {
 			keys = append(keys, key)
 		}
 	}
@@ -106,9 +159,10 @@ func (s *Store) List(ctx context.Context, prefix, after string, n int) ([]store.
 		return nil, err
 	}
 	defer s.mu.Unlock()
+	n = min(max(n, 1), store.MaxPage)
 	var all []store.Meta
 	for _, key := range s.keysLocked(prefix) {
-		if key > after && len(all) < min(n, store.MaxPage) {
+		if key > after && len(all) < n {
 			e := s.mu.entries[key]
 			all = append(all, store.Meta{Key: key, Size: len(e.Value), Expires: e.Expires, Revision: e.Revision, Modified: e.Modified})
 		}
@@ -141,20 +195,21 @@ func (s *Store) Commit(ctx context.Context, c store.Change) (store.Revision, err
 	}
 	defer s.mu.Unlock()
 	for _, cond := range c.If {
-		if e, _ := s.findLocked(cond.Key); e.Revision != cond.Revision {
+		if e := s.mu.entries[cond.Key]; e.Revision != cond.Revision {
 			return 0, &store.Conflict{Key: cond.Key, Have: e.Revision}
 		}
 	}
 	if l := c.Under; l != nil {
-		if held := s.mu.leases[l.Name]; held.token != l.Token || !time.Now().Before(held.until) {
+		if held := s.mu.leases[l.Name]; held.token != l.Token || !s.clock().Before(held.until) {
 			return 0, store.ErrFenced
 		}
 	}
 	s.mu.revision++
 	batch := store.Batch{Revision: s.mu.revision, Delete: slices.Clone(c.Delete), Who: c.Who, Why: c.Why}
 	for _, e := range c.Put {
-		e.Value, e.Revision, e.Modified = slices.Clone(e.Value), s.mu.revision, time.Now()
+		e.Value, e.Revision, e.Modified = slices.Clone(e.Value), s.mu.revision, s.clock()
 		s.mu.entries[e.Key] = e
+		s.expiresLocked(e)
 		batch.Put = append(batch.Put, e)
 	}
 	for _, key := range c.Delete {
@@ -163,23 +218,44 @@ func (s *Store) Commit(ctx context.Context, c store.Change) (store.Revision, err
 	for _, r := range c.Append {
 		s.appendLocked(r.Stream, r.Data)
 	}
-	s.boundSessionsLocked()
-	if s.mu.history = append(s.mu.history, batch); len(s.mu.history) > maxHistory {
+	batch.Delete = append(batch.Delete, s.boundSessionsLocked()...)
+	s.tellLocked(batch)
+	return s.mu.revision, nil
+}
+
+// tellLocked has watchers hear of a commit.
+func (s *Store) tellLocked(b store.Batch) {
+	s.mu.history = append(s.mu.history, b)
+	s.mu.size += sizeOf(b)
+	for len(s.mu.history) > maxHistory || s.mu.size > maxHistorySize {
+		s.mu.size -= sizeOf(s.mu.history[0])
 		s.mu.history = slices.Delete(s.mu.history, 0, 1)
 	}
 	close(s.mu.changed)
 	s.mu.changed = make(chan struct{})
-	return s.mu.revision, nil
 }
 
-// boundSessionsLocked removes the oldest sessions over their bound.
-func (s *Store) boundSessionsLocked() {
-	keys := s.keysLocked(store.PrefixSession)
-	slices.SortFunc(keys, func(a, b string) int { return int(int64(s.mu.entries[a].Revision) - int64(s.mu.entries[b].Revision)) })
-	for len(keys) > store.MaxSessions {
-		delete(s.mu.entries, keys[0])
-		keys = keys[1:]
+// sizeOf returns how many bytes the keys and values of a commit have.
+func sizeOf(b store.Batch) (n int) {
+	for _, e := range b.Put {
+		n += len(e.Key) + len(e.Value)
 	}
+	for _, key := range b.Delete {
+		n += len(key)
+	}
+	return n
+}
+
+// boundSessionsLocked removes the oldest sessions over their bound, and returns their
+// keys.
+func (s *Store) boundSessionsLocked() []string {
+	keys := s.keysLocked(store.PrefixSession)
+	over := max(len(keys)-store.MaxSessions, 0)
+	slices.SortStableFunc(keys, func(a, b string) int { return cmp.Compare(s.mu.entries[a].Revision, s.mu.entries[b].Revision) })
+	for _, key := range keys[:over] {
+		delete(s.mu.entries, key)
+	}
+	return keys[:over]
 }
 
 func (s *Store) appendLocked(name string, data []byte) store.Sequence {
@@ -189,10 +265,13 @@ func (s *Store) appendLocked(name string, data []byte) store.Sequence {
 		s.mu.streams[name] = st
 	}
 	st.last++
-	st.records = append(st.records, store.Record{Stream: name, Sequence: st.last, Time: time.Now(), Data: slices.Clone(data)})
-	if _, most := store.Retention(name); len(st.records) > most {
-		st.records = slices.Delete(st.records, 0, len(st.records)-most)
+	st.records = append(st.records, store.Record{Stream: name, Sequence: st.last, Time: s.clock(), Data: slices.Clone(data)})
+	age, limit := store.Retention(name)
+	old := max(len(st.records)-limit, 0)
+	for old < len(st.records) && s.clock().Sub(st.records[old].Time) > age {
+		old++
 	}
+	st.records = slices.Delete(st.records, 0, old)
 	return st.last
 }
 
@@ -211,6 +290,9 @@ func (s *Store) Watch(ctx context.Context, prefix string, after store.Revision) 
 					return
 				}
 			}
+			if len(batches) > 0 {
+				continue // what is forgotten meanwhile is noticed
+			}
 			select {
 			case <-changed:
 			case <-ctx.Done():
@@ -227,7 +309,7 @@ func (s *Store) since(ctx context.Context, prefix string, after store.Revision) 
 		return nil, nil, err
 	}
 	defer s.mu.Unlock()
-	if after < s.mu.revision && (len(s.mu.history) == 0 || s.mu.history[0].Revision > after+1) {
+	if after > s.mu.revision || after < s.mu.revision && (len(s.mu.history) == 0 || s.mu.history[0].Revision > after+1) {
 		return nil, nil, store.ErrTooOld
 	}
 	var all []store.Batch
@@ -254,16 +336,23 @@ func (s *Store) since(ctx context.Context, prefix string, after store.Revision) 
 
 // Acquire takes a lease.
 func (s *Store) Acquire(ctx context.Context, name string, ttl time.Duration) (*store.Lease, error) {
+	if err := store.CheckName(name); err != nil {
+		return nil, err
+	}
+	if ttl <= 0 || ttl > store.MaxLease {
+		return nil, fmt.Errorf("acquire lease %s for %v: it is at most %v: %w", name, ttl, store.MaxLease, store.ErrTooLarge)
+	}
 	asked := time.Now()
 	if err := s.lock(ctx); err != nil {
 		return nil, err
 	}
 	defer s.mu.Unlock()
-	if held, ok := s.mu.leases[name]; ok && asked.Before(held.until) {
+	now := s.clock()
+	if held, ok := s.mu.leases[name]; ok && now.Before(held.until) {
 		return nil, &store.Held{By: "this process", Until: held.until}
 	}
 	s.mu.token++
-	s.mu.leases[name] = lease{s.mu.token, asked.Add(ttl)}
+	s.mu.leases[name] = lease{s.mu.token, now.Add(ttl)}
 	return store.NewLease(s, name, s.mu.token, ttl, asked), nil
 }
 
@@ -273,10 +362,10 @@ func (s *Store) RenewLease(ctx context.Context, name string, token uint64, ttl t
 		return err
 	}
 	defer s.mu.Unlock()
-	if held := s.mu.leases[name]; held.token != token || !time.Now().Before(held.until) {
+	if held := s.mu.leases[name]; held.token != token || !s.clock().Before(held.until) {
 		return store.ErrFenced
 	}
-	s.mu.leases[name] = lease{token, time.Now().Add(ttl)}
+	s.mu.leases[name] = lease{token, s.clock().Add(ttl)}
 	return nil
 }
 
@@ -294,6 +383,13 @@ func (s *Store) ReleaseLease(ctx context.Context, name string, token uint64) err
 
 // Append adds records to a stream.
 func (s *Store) Append(ctx context.Context, name string, records [][]byte) (store.Sequence, error) {
+	c := store.Change{Append: make([]store.Record, len(records))}
+	for i, data := range records {
+		c.Append[i] = store.Record{Stream: name, Data: data}
+	}
+	if err := c.Check(); err != nil {
+		return 0, err
+	}
 	if err := s.lock(ctx); err != nil {
 		return 0, err
 	}
@@ -307,6 +403,9 @@ func (s *Store) Append(ctx context.Context, name string, records [][]byte) (stor
 
 // Page returns records, the newest first.
 func (s *Store) Page(ctx context.Context, name string, before store.Sequence, n int) ([]store.Record, error) {
+	if err := store.CheckName(name); err != nil {
+		return nil, err
+	}
 	if err := s.lock(ctx); err != nil {
 		return nil, err
 	}
@@ -315,9 +414,11 @@ func (s *Store) Page(ctx context.Context, name string, before store.Sequence, n 
 	if st == nil {
 		return nil, nil
 	}
+	n = min(max(n, 1), store.MaxPage)
 	var all []store.Record
 	for _, r := range slices.Backward(st.records) {
-		if (before == 0 || r.Sequence < before) && len(all) < min(n, store.MaxPage) {
+		if (before == 0 || r.Sequence < before) && len(all) < n {
+			r.Data = slices.Clone(r.Data)
 			all = append(all, r)
 		}
 	}
