@@ -1,9 +1,9 @@
 package certs
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -14,18 +14,18 @@ import (
 // Managed are certificates that come, change and go without a change of the
 // configuration: those by ACME. Every HTTPS port chooses among them too, behind the
 // configured ones with the same name. Its methods may be called by several goroutines
-// at once; looking a name up takes no lock.
+// at once; looking a name up takes no lock, and one that comes or goes costs the same
+// however many there are.
 type Managed struct {
 	// open reads a certificate that is known by name only. It is constant.
 	open func(name string) (*tls.Certificate, error)
 
-	mu    sync.Mutex // held to change what follows
-	all   map[string]*Stored
-	names atomic.Pointer[storedNames]
+	mu     sync.Mutex // held to change what follows
+	all    map[string]*Stored
+	issued map[string][]byte // the issuers' certificates, each once: see share
+	exact  hostIndex         // by host
+	wild   hostIndex         // by what follows "*."
 }
-
-// storedNames are the certificates by the names of hosts.
-type storedNames struct{ exact, wild map[string]*Stored }
 
 // Stored is a managed certificate. It is read when it is asked for first, so that
 // thousands of them cost a start nothing.
@@ -44,9 +44,7 @@ type Stored struct {
 // NewManaged returns an empty set. open reads a certificate by its name; it is called
 // in a handshake, for a certificate that was announced and not given.
 func NewManaged(open func(name string) (*tls.Certificate, error)) *Managed {
-	m := &Managed{open: open, all: map[string]*Stored{}}
-	m.names.Store(&storedNames{})
-	return m
+	return &Managed{open: open, all: map[string]*Stored{}, issued: map[string][]byte{}}
 }
 
 // Announce makes certificates known that are read when they are asked for. One that
@@ -56,10 +54,9 @@ func (m *Managed) Announce(known []Announced) {
 	defer m.mu.Unlock()
 	for _, k := range known {
 		if m.all[k.Name] == nil {
-			m.all[k.Name] = &Stored{name: k.Name, hosts: k.Hosts, until: k.Until, owner: m}
+			m.add(&Stored{name: k.Name, hosts: k.Hosts, until: k.Until, owner: m})
 		}
 	}
-	m.index()
 }
 
 // Announced is a certificate that is known by its name and what it is for.
@@ -72,11 +69,14 @@ type Announced struct {
 // Put takes a certificate into use, in place of the one with the same name.
 func (m *Managed) Put(name string, cert *tls.Certificate) {
 	s := &Stored{name: name, hosts: Hosts(cert.Leaf), until: cert.Leaf.NotAfter, owner: m}
-	s.current.Store(cert)
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.all[name] = s
-	m.index()
+	s.current.Store(m.lean(cert))
+	before := m.all[name]
+	m.add(s)
+	if before != nil {
+		m.drop(before)
+	}
 }
 
 // Remove takes certificates out of use.
@@ -84,28 +84,64 @@ func (m *Managed) Remove(names ...string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, name := range names {
-		delete(m.all, name)
-	}
-	m.index()
-}
-
-// index makes the names anew. Of two certificates for one host the one that ends
-// later is taken.
-func (m *Managed) index() {
-	n := &storedNames{exact: make(map[string]*Stored, len(m.all)), wild: map[string]*Stored{}}
-	for _, name := range slices.Sorted(maps.Keys(m.all)) {
-		s := m.all[name]
-		for _, host := range s.hosts {
-			at, key := n.exact, host
-			if rest, ok := strings.CutPrefix(host, "*."); ok {
-				at, key = n.wild, rest
-			}
-			if was := at[key]; was == nil || s.until.After(was.until) {
-				at[key] = s
-			}
+		if s := m.all[name]; s != nil {
+			delete(m.all, name)
+			m.drop(s)
 		}
 	}
-	m.names.Store(n)
+}
+
+// add makes a certificate found by its hosts. Of two certificates for one host the one
+// that ends later is found.
+func (m *Managed) add(s *Stored) {
+	m.all[s.name] = s
+	for _, host := range s.hosts {
+		index, key := m.indexOf(host)
+		switch was := index.get(key); {
+		case was == nil || s.before(was) || was.name == s.name && s.until.Equal(was.until):
+			index.set(key, s)
+		case was.name == s.name: // it ends earlier than the one that it replaces
+			index.set(key, m.best(host))
+		}
+	}
+}
+
+// drop takes a certificate that is in use no more out of the indexes. Where it was the
+// one that is found, another that has the host takes its place.
+func (m *Managed) drop(s *Stored) {
+	for _, host := range s.hosts {
+		index, key := m.indexOf(host)
+		if index.get(key) == s {
+			index.set(key, m.best(host))
+		}
+	}
+}
+
+// best returns the certificate that is found for a host, nil if none has it. It looks
+// at all of them, as next to no host has two.
+func (m *Managed) best(host string) (best *Stored) {
+	for _, s := range m.all {
+		if slices.Contains(s.hosts, host) && (best == nil || s.before(best)) {
+			best = s
+		}
+	}
+	return best
+}
+
+// before reports whether a certificate is found before another with the same host.
+func (s *Stored) before(other *Stored) bool {
+	if s.until.Equal(other.until) {
+		return s.name < other.name
+	}
+	return s.until.After(other.until)
+}
+
+// indexOf returns where a host of a certificate stands, and as what.
+func (m *Managed) indexOf(host string) (index *hostIndex, key string) {
+	if rest, ok := strings.CutPrefix(host, "*."); ok {
+		return &m.wild, rest
+	}
+	return &m.exact, host
 }
 
 // Find returns the certificate for a host, nil if there is none: one with just that
@@ -115,10 +151,9 @@ func (m *Managed) Find(host string) *Stored {
 	if m == nil {
 		return nil
 	}
-	n := m.names.Load()
-	exact := n.exact[host]
+	exact := m.exact.get(host)
 	_, rest, _ := strings.Cut(host, ".")
-	wild := n.wild[rest]
+	wild := m.wild.get(rest)
 	switch {
 	case exact == nil:
 		return wild
@@ -148,8 +183,52 @@ func (s *Stored) TLS() *tls.Certificate {
 		s.tried = time.Now()
 		return nil
 	}
+	s.owner.mu.Lock()
+	cert = s.owner.lean(cert)
+	s.owner.mu.Unlock()
 	s.current.Store(cert)
 	return cert
+}
+
+// leaf returns the server's own certificate, nil if it cannot be read. It is parsed
+// anew, as handshakes do not need it and thousands of them would be kept.
+func (s *Stored) leaf() *x509.Certificate {
+	cert := s.TLS()
+	if cert == nil {
+		return nil
+	}
+	leaf, err := x509.ParseCertificate(cert.Certificate[0])
+	if err != nil {
+		return nil
+	}
+	return leaf
+}
+
+// maxIssuers is how many certificates of issuers are remembered.
+const maxIssuers = 64
+
+// lean returns a certificate that takes less memory: without its parsed leaf, and with
+// the issuers' certificates that others have too. mu is held.
+func (m *Managed) lean(cert *tls.Certificate) *tls.Certificate {
+	small := *cert
+	small.Leaf = nil
+	small.Certificate = slices.Clone(cert.Certificate)
+	for i, der := range small.Certificate {
+		if i == 0 {
+			small.Certificate[i] = bytes.Clone(der)
+			continue
+		}
+		kept, ok := m.issued[string(der)]
+		if !ok {
+			if len(m.issued) >= maxIssuers { // authorities change them now and then
+				clear(m.issued)
+			}
+			kept = bytes.Clone(der)
+			m.issued[string(kept)] = kept
+		}
+		small.Certificate[i] = kept
+	}
+	return &small
 }
 
 // Hosts returns the names and addresses that a certificate is for.

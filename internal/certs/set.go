@@ -184,8 +184,8 @@ func (s *Set) Explain(name string) Choice {
 		return Choice{h.name, h.from(), h.Leaf(), "it is configured and " + hasName(h.Leaf(), name)}
 	case *Stored:
 		c := Choice{Name: h.name, From: "acme", Why: "no configured certificate has the name, and this one by ACME has"}
-		if cert := h.TLS(); cert != nil {
-			c.Leaf, c.Why = cert.Leaf, c.Why+"; it "+hasName(cert.Leaf, name)
+		if leaf := h.leaf(); leaf != nil {
+			c.Leaf, c.Why = leaf, c.Why+"; it "+hasName(leaf, name)
 			return c
 		}
 	}

@@ -34,6 +34,7 @@ func newIssuer(log *slog.Logger, kept store.Store, open *ports.Set, agent string
 	i.manager = acme.New(acme.Options{
 		Log: log, Store: kept, Ports: openPorts{open}, Agent: agent, Tell: tell,
 		Install: func(c *acme.Issued) { i.managed.Put(c.Name, c.Certificate) },
+		Loaded:  i.announce,
 		Forget:  func(name string) { i.managed.Remove(name) },
 	})
 	if i.manager.Load() {

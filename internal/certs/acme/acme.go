@@ -43,6 +43,9 @@ type Options struct {
 	// Install takes a new certificate into use. It is called after the certificate
 	// was kept.
 	Install func(*Issued)
+	// Loaded hears that what is kept has been read after Start, since the store was away
+	// before. It may be nil.
+	Loaded func()
 	// Forget hears that a certificate is kept no more: nobody wants it, and it ended
 	// long ago. It may be nil.
 	Forget func(name string)
@@ -75,6 +78,7 @@ type Manager struct {
 	ports   Ports
 	agent   string
 	install func(*Issued)
+	loaded  func()
 	forget  func(string)
 	tell    func(*Record)
 	answers Answers
@@ -86,7 +90,7 @@ type Manager struct {
 	accounts sync.Map   // by name, a *sync.Mutex that is held while an account is made
 	sets     sync.Mutex // held while a provider reads and writes a set of records
 	loading  sync.Mutex
-	loaded   bool // guarded by loading
+	isLoaded bool // guarded by loading
 	stopped  sync.WaitGroup
 
 	mu struct {
@@ -130,7 +134,7 @@ type job struct {
 
 // New returns a manager that looks after nothing yet. Start begins, Close ends.
 func New(o Options) *Manager {
-	m := &Manager{log: o.Log, store: o.Store, ports: o.Ports, agent: o.Agent, install: o.Install, forget: o.Forget, tell: o.Tell, pace: usualPace, wake: make(chan struct{}, 1)}
+	m := &Manager{log: o.Log, store: o.Store, ports: o.Ports, agent: o.Agent, install: o.Install, loaded: o.Loaded, forget: o.Forget, tell: o.Tell, pace: usualPace, wake: make(chan struct{}, 1)}
 	m.mu.jobs, m.mu.entries, m.mu.stale = map[string]*job{}, map[string]*Config{}, map[string]int{}
 	m.mu.directories = map[string]knownDirectory{}
 	m.mu.running, m.mu.limited, m.mu.placed = map[string]int{}, map[string]time.Time{}, map[string][]time.Time{}
@@ -145,12 +149,18 @@ func (m *Manager) Answers() *Answers { return &m.answers }
 // else beside the caller, as often as it takes.
 func (m *Manager) Start() {
 	m.stopped.Go(func() {
+		m.loading.Lock()
+		late := !m.isLoaded
+		m.loading.Unlock()
 		for !m.Load() {
 			select {
 			case <-m.ctx.Done():
 				return
 			case <-time.After(m.pace.look):
 			}
+		}
+		if late && m.loaded != nil {
+			m.loaded()
 		}
 		m.loop()
 	})
@@ -171,7 +181,7 @@ func (m *Manager) Close() {
 func (m *Manager) Load() bool {
 	m.loading.Lock()
 	defer m.loading.Unlock()
-	if m.loaded {
+	if m.isLoaded {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(m.ctx, 30*time.Second)
@@ -206,7 +216,7 @@ func (m *Manager) Load() bool {
 			m.notePlacedLocked(a.Directory, a.Began)
 		}
 	}
-	m.loaded = true
+	m.isLoaded = true
 	return true
 }
 

@@ -120,7 +120,7 @@ func (m *Manager) issuedFor(domain, directory string, now time.Time) (n int) {
 	defer m.mu.Unlock()
 	for _, j := range m.mu.jobs {
 		r := j.shown.Load()
-		if len(r.Has) > 0 && registered(r.Has[0]) == domain {
+		if len(r.Has) > 0 && strings.HasSuffix(r.Has[0], domain) && registered(r.Has[0]) == domain {
 			_, issued := r.count(directory, now)
 			n += issued
 		}

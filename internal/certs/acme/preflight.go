@@ -37,7 +37,7 @@ func (m *Manager) preflight(ctx context.Context, e *Config, names []string, r *R
 		if what, remedy := CheckName(name); what != "" {
 			return nil, nil, &Trouble{Code: "bad_name", Message: name + ": " + what, Hint: remedy, blocked: true}
 		}
-		c, t := m.choose(e, name)
+		c, t := choose(m.ports, e, name)
 		if t != nil {
 			return nil, nil, t
 		}
@@ -53,10 +53,10 @@ func (m *Manager) preflight(ctx context.Context, e *Config, names []string, r *R
 
 // choose returns the challenge for a name. With auto it is the one that can work:
 // dns-01 for wildcards, else http-01, else tls-alpn-01, else dns-01.
-func (m *Manager) choose(e *Config, name string) (Challenge, *Trouble) {
+func choose(ports Ports, e *Config, name string) (Challenge, *Trouble) {
 	_, notName := netip.ParseAddr(name)
 	address := notName == nil
-	http, https := m.ports.OpenHTTP(e.HTTPPort), m.ports.OpenHTTPS(e.HTTPSPort)
+	http, https := ports.OpenHTTP(e.HTTPPort), ports.OpenHTTPS(e.HTTPSPort)
 	wildcard := strings.HasPrefix(name, "*.")
 	switch {
 	case wildcard && e.DNS != nil && (e.Challenge == Auto || e.Challenge == DNS01):

@@ -42,14 +42,9 @@ func (m *Manager) startDue() time.Duration {
 	if all >= maxParallel || m.mu.closed {
 		return next // one that ends wakes us
 	}
-	for _, name := range m.dueLocked(now) {
-		j := m.mu.jobs[name]
-		if all >= maxParallel {
-			break
-		}
+	for _, j := range m.dueLocked(now, maxParallel-all) {
 		if m.mu.running[j.entryName] < maxPerEntry {
 			m.startLocked(j)
-			all++
 		}
 	}
 	for _, j := range m.mu.jobs {
@@ -109,6 +104,13 @@ func (m *Manager) remove(names []string) {
 	}
 }
 
+func sooner(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
+
 func latest(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
@@ -116,24 +118,32 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
-// dueLocked returns what is to be looked at now, the longest overdue first.
-func (m *Manager) dueLocked(now time.Time) []string {
-	var due []string
-	for name, j := range m.mu.jobs {
-		if !j.wanted || j.running {
+// dueLocked returns what is to be looked at now, the longest overdue first, at most limit
+// of them and none whose entry has its share under way.
+func (m *Manager) dueLocked(now time.Time, limit int) []*job {
+	var due []*job
+	ports := &portsNow{Ports: m.ports}
+	for _, j := range m.mu.jobs {
+		if !j.wanted || j.running || m.mu.running[j.entryName] >= maxPerEntry {
 			continue
 		}
-		if !j.at.After(now) || waitsForPort(j) && m.portOpen(j) {
-			due = append(due, name)
+		if j.at.After(now) && !(waitsForPort(j) && portOpen(ports, j)) {
+			continue
+		}
+		at, _ := slices.BinarySearchFunc(due, j, jobOrder)
+		if at < limit {
+			due = slices.Insert(due[:min(len(due), limit-1)], at, j)
 		}
 	}
-	slices.SortFunc(due, func(a, b string) int {
-		if c := m.mu.jobs[a].at.Compare(m.mu.jobs[b].at); c != 0 {
-			return c
-		}
-		return strings.Compare(a, b)
-	})
 	return due
+}
+
+// jobOrder puts jobs in the order in which they are due.
+func jobOrder(a, b *job) int {
+	if c := a.at.Compare(b.at); c != 0 {
+		return c
+	}
+	return strings.Compare(a.record.Name, b.record.Name)
 }
 
 // waitsForPort reports whether a job goes on when one of our ports opens.
@@ -142,22 +152,55 @@ func waitsForPort(j *job) bool {
 	return r.State == Blocked && r.Trouble != nil && r.Trouble.Code == "port_not_open"
 }
 
-func (m *Manager) portOpen(j *job) bool {
+func portOpen(ports Ports, j *job) bool {
 	for _, name := range j.names {
-		if _, t := m.choose(j.entry, name); t != nil {
+		if _, t := choose(ports, j.entry, name); t != nil {
 			return false
 		}
 	}
 	return true
 }
 
-// firstLook returns when a certificate is looked at first after a start: at once, but
-// an order that has failed with the same settings waits for its turn, so that a
-// process which is started again and again does not burn orders.
+// portsNow asks for each port once, where thousands of names wait for the same.
+type portsNow struct {
+	Ports
+	http, https map[int]bool
+}
+
+// OpenHTTP reports whether an http port is open at a number.
+func (p *portsNow) OpenHTTP(number int) bool { return once(&p.http, number, p.Ports.OpenHTTP) }
+
+// OpenHTTPS reports whether an https port is open at a number.
+func (p *portsNow) OpenHTTPS(number int) bool { return once(&p.https, number, p.Ports.OpenHTTPS) }
+
+func once(known *map[int]bool, number int, ask func(int) bool) bool {
+	if _, ok := (*known)[number]; !ok {
+		if *known == nil {
+			*known = map[int]bool{}
+		}
+		(*known)[number] = ask(number)
+	}
+	return (*known)[number]
+}
+
+// firstLook returns when a certificate is looked at first after a start. One that is
+// valid waits for its turn, as it would without the start; so does an order that has
+// failed with the same settings, so that a process which is started again and again does
+// not burn orders. Everything else is looked at now.
 func (m *Manager) firstLook(j *job) time.Time {
 	now := m.now()
 	r := j.record
-	if r.State == Failed && r.Open == nil && r.Tried == sumOf(j.entry, j.names) && r.NextTry.After(now) && r.NextTry.Sub(now) <= 2*m.pace.most {
+	switch {
+	case r.Open != nil || !r.NextTry.After(now):
+	case r.State == Valid && r.Entry == j.entryName && slices.Equal(r.Names, j.names):
+		due := m.dueAt(j.entry, r, j.names)
+		if j.entry.Renew != ByARI {
+			return due
+		}
+		if w := r.Renewal; w != nil && w.AskAgain.Sub(now) <= latestAsk {
+			return sooner(due, w.AskAgain)
+		}
+	case r.State == Failed && r.Tried == sumOf(j.entry, j.names) && r.NextTry.Sub(now) <= 2*m.pace.most:
 		return r.NextTry
 	}
 	return now
