@@ -3,18 +3,12 @@ package main
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"net"
-	"net/netip"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"slices"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -84,7 +78,7 @@ could be compared, 2 when the command line is wrong.`,
 		ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 		defer stop()
 		if c != nil && !*noDNS {
-			notes = append(notes, compare.CheckCDN(ctx, c, net.DefaultResolver, comparedProxies(o.Requests))...)
+			notes = append(notes, compare.CheckCDN(ctx, c, net.DefaultResolver, compare.Proxies(o.Requests))...)
 		}
 		return runCompare(ctx, cmd, o, notes, output.value)
 	}
@@ -113,114 +107,39 @@ func sides(old, ours []string, c *config.Config) (a, b compare.Side, err error) 
 	if len(old) == 0 {
 		return a, b, usage("want --old, the address of the proxy that runs today, like --old 127.0.0.1:80")
 	}
-	if a, err = sideOf("--old", old); err != nil {
-		return a, b, err
+	if a, err = compare.ParseSide(old); err != nil {
+		return a, b, usage("%v of --old", err)
 	}
 	if len(ours) > 0 {
-		b, err = sideOf("--new", ours)
-		return a, b, err
+		if b, err = compare.ParseSide(ours); err != nil {
+			return a, b, usage("%v of --new", err)
+		}
+		return a, b, nil
 	}
-	b = sideOfPorts(c)
+	b = compare.SideOfPorts(c)
 	if b == (compare.Side{}) {
 		err = usage("the configuration has no http or https port; name one with --new")
 	}
 	return a, b, err
 }
 
-func sideOf(flag string, addresses []string) (compare.Side, error) {
-	var s compare.Side
-	for _, text := range addresses {
-		scheme, at, ok := strings.Cut(text, "://")
-		if !ok {
-			scheme, at = "", text
-		}
-		at = strings.TrimSuffix(at, "/")
-		host, port, err := net.SplitHostPort(at)
-		if err != nil {
-			host, port = strings.Trim(at, "[]"), ""
-		}
-		number, bad := strconv.ParseUint(port, 10, 16)
-		if host == "" || strings.ContainsAny(host, "/@ ") || port != "" && (bad != nil || number == 0) || scheme != "" && scheme != "http" && scheme != "https" {
-			return s, usage("invalid address %q of %s, want one like 127.0.0.1:80 or https://127.0.0.1:443", text, flag)
-		}
-		if scheme == "http" || scheme == "" {
-			s.HTTP = net.JoinHostPort(host, orPort(port, "80"))
-		}
-		if scheme == "https" || scheme == "" && port == "" {
-			s.HTTPS = net.JoinHostPort(host, orPort(port, "443"))
-		}
-	}
-	return s, nil
-}
-
-func orPort(port, otherwise string) string {
-	if port == "" {
-		return otherwise
-	}
-	return port
-}
-
-// sideOfPorts returns the first http and https port of a configuration, on loopback
-// where they listen on all addresses.
-func sideOfPorts(c *config.Config) compare.Side {
-	var s compare.Side
-	for _, name := range slices.Sorted(maps.Keys(c.Ports)) {
-		p := c.Ports[name]
-		if !p.Active {
-			continue
-		}
-		at := p.Address
-		if at.Addr().IsUnspecified() {
-			at = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), at.Port())
-		}
-		switch {
-		case p.Protocol == config.HTTP && s.HTTP == "":
-			s.HTTP = at.String()
-		case p.Protocol == config.HTTPS && s.HTTPS == "":
-			s.HTTPS = at.String()
-		}
-	}
-	return s
-}
-
 // chooseRequests fills in the requests.
 func chooseRequests(cmd *cobra.Command, o *compare.Options, c *config.Config, from, host string, limit int) (notes []string, err error) {
-	var proxyOf func(compare.Request) string
-	if c != nil {
-		proxyOf = compare.ProxyOf(c)
-	}
+	choice := compare.Choice{Config: c, Host: host, Limit: limit}
 	switch from {
 	case "routes":
-		o.Requests, notes = compare.FromRoutes(c)
-		if len(o.Requests) > limit {
-			notes = append(notes, fmt.Sprintf("%d of %d requests are compared; --limit sets how many", limit, len(o.Requests)))
-			o.Requests = compare.Spread(o.Requests, limit)
-		}
 	case "-":
-		o.Requests, notes, err = compare.FromList(cmd.InOrStdin(), host, limit, proxyOf)
+		choice.List = cmd.InOrStdin()
 	default:
-		var f *os.File
-		if f, err = os.Open(from); err != nil {
+		f, err := os.Open(from)
+		if err != nil {
 			return nil, err
 		}
 		defer f.Close()
-		o.Requests, notes, err = compare.FromList(f, host, limit, proxyOf)
+		choice.List = f
 	}
-	if err == nil && len(o.Requests) == 0 {
-		err = errors.New("there is no request to send")
-		for _, note := range notes {
-			err = fmt.Errorf("%w: %s", err, note)
-		}
-	}
+	o.Requests, notes, err = choice.Requests()
 	return notes, err
-}
-
-func comparedProxies(requests []compare.Request) map[string]bool {
-	all := map[string]bool{}
-	for _, rq := range requests {
-		all[rq.Proxy] = true
-	}
-	return all
 }
 
 // runCompare compares and prints the report.
@@ -232,7 +151,7 @@ func runCompare(ctx context.Context, cmd *cobra.Command, o compare.Options, note
 	if err != nil {
 		report.Notes = append(report.Notes, "the comparison was stopped before its end")
 	}
-	report.Notes = append(notes, report.Notes...)
+	report.Note(notes...)
 	var b bytes.Buffer
 	switch format {
 	case "json":

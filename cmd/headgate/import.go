@@ -2,8 +2,8 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -14,45 +14,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"headgate/internal/config"
 	"headgate/internal/cutover/importer"
-	"headgate/internal/cutover/importer/caddy"
-	"headgate/internal/cutover/importer/nginx"
-	"headgate/internal/cutover/importer/npm"
-	"headgate/internal/cutover/importer/traefik"
+	"headgate/internal/cutover/translate"
 	"headgate/internal/file"
+	"headgate/internal/schema"
 )
-
-// sources are the proxies whose configurations can be read.
-var sources = map[string]func(paths []string, o sourceOptions) ([]byte, *importer.Report, error){
-	"caddy": func(paths []string, _ sourceOptions) ([]byte, *importer.Report, error) {
-		return caddy.Import(paths)
-	},
-	"nginx": func(paths []string, _ sourceOptions) ([]byte, *importer.Report, error) {
-		return nginx.Import(paths, nginx.Files{})
-	},
-	"npm": importNPM,
-	"traefik": func(paths []string, _ sourceOptions) ([]byte, *importer.Report, error) {
-		return traefik.Import(paths)
-	},
-}
-
-// sourceOptions are what some sources need besides their names.
-type sourceOptions struct {
-	ctx   context.Context
-	token string
-}
-
-// importNPM reads the database of Nginx Proxy Manager, or asks its API.
-func importNPM(paths []string, o sourceOptions) ([]byte, *importer.Report, error) {
-	if len(paths) != 1 {
-		return nil, nil, usage("want one database.sqlite, or the address of Nginx Proxy Manager, have %d names", len(paths))
-	}
-	if strings.HasPrefix(paths[0], "http://") || strings.HasPrefix(paths[0], "https://") {
-		return npm.FromAPI(o.ctx, paths[0], o.token)
-	}
-	return npm.Import(paths[0])
-}
 
 func newImport() *cobra.Command {
 	cmd := &cobra.Command{
@@ -80,25 +46,25 @@ yet; then the problems say what a person has to add.`,
   headgate import npm /srv/npm/data/database.sqlite -o headgate.yaml --report report.html
   HEADGATE_SOURCE_TOKEN=… headgate import npm http://127.0.0.1:81 -o headgate.yaml`,
 		Args:      cobra.MinimumNArgs(2),
-		ValidArgs: []string{"caddy", "nginx", "npm", "traefik"},
+		ValidArgs: translate.Kinds(),
 	}
 	out := cmd.Flags().StringP("output", "o", "-", "write the configuration to `FILE`; - is the standard output")
 	report := cmd.Flags().String("report", "", "write the report to `FILE`, .json or .html; the default is a summary on standard error")
 	token := cmd.Flags().String("source-token", "", "`TOKEN` of the API of the proxy that is read")
 	force := cmd.Flags().Bool("force", false, "overwrite files that are there")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		read := sources[args[0]]
-		if read == nil {
-			return usage("unknown source %q, want one of %s", args[0], strings.Join(slices.Sorted(maps.Keys(sources)), ", "))
-		}
 		if *report != "" && filepath.Ext(*report) != ".json" && filepath.Ext(*report) != ".html" {
 			return usage("invalid report %q, want a name that ends with .json or .html", *report)
 		}
-		document, told, err := read(args[1:], sourceOptions{cmd.Context(), *token})
+		result, err := translate.Run(cmd.Context(), translate.Source{Kind: args[0], Names: args[1:], Output: outputName(*out), Token: *token})
+		if misuse := (*translate.Misuse)(nil); errors.As(err, &misuse) {
+			return usage("%v", err)
+		}
 		if err != nil {
 			return err
 		}
-		if err := writeNew(cmd.OutOrStdout(), *out, document, *force); err != nil {
+		told := result.Report
+		if err := writeNew(cmd.OutOrStdout(), *out, result.Document, *force); err != nil {
 			return err
 		}
 		if err := writeFiles(*out, told.Files, *force); err != nil {
@@ -111,7 +77,7 @@ yet; then the problems say what a person has to add.`,
 		for _, text := range told.Check {
 			fmt.Fprintln(cmd.ErrOrStderr(), "look at:", text)
 		}
-		return checkImported(*out, document)
+		return stillMissing(result.Problems)
 	}
 	return cmd
 }
@@ -171,12 +137,16 @@ func writeReport(name string, r *importer.Report, force bool) error {
 	return writeNew(nil, name, b.Bytes(), force)
 }
 
-// checkImported tells what of a document is not valid yet.
-func checkImported(name string, document []byte) error {
-	if name == "-" {
-		name = "the configuration"
+// outputName is what problems call the document.
+func outputName(out string) string {
+	if out == "-" {
+		return "the configuration"
 	}
-	_, _, problems := config.Load(name, document)
+	return out
+}
+
+// stillMissing tells what of a document is not valid yet.
+func stillMissing(problems []schema.Problem) error {
 	if len(problems) == 0 {
 		return nil
 	}

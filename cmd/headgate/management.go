@@ -50,6 +50,7 @@ func openManagement(o houseOptions, c *control.Control, w *watch.Watch) *managem
 	c.Observe(func(e *control.Event) { events.Send(changed(e)) })
 	c.Observe(w.Changed)
 	c.Ending(func() {
+		m.api.Close()
 		w.Close()
 		settings.close()
 		hooks.Close()

@@ -100,6 +100,8 @@ type API struct {
 	origins *http.CrossOriginProtection
 	streams atomic.Int64
 	listing atomic.Pointer[listing]
+
+	comparisons comparisons
 }
 
 // maxStreams is how many streams of events there are at once.

@@ -29,12 +29,8 @@ const (
 // masked stands for a secret that is not shown. Written back it leaves the secret.
 const masked = "********"
 
-// readBody returns the JSON value of a body. A POST without a body has an object
-// without fields: a call that needs none can be made without one.
+// readBody returns the JSON value of a body.
 func readBody(w http.ResponseWriter, rq *http.Request, patch bool, limit int64) (any, error) {
-	if rq.Method == http.MethodPost && rq.ContentLength == 0 {
-		return map[string]any{}, nil
-	}
 	limit = cmp.Or(limit, maxBody)
 	kind, parameters, err := mime.ParseMediaType(rq.Header.Get("Content-Type"))
 	charset := parameters["charset"]
@@ -296,7 +292,7 @@ func (c *checker) text(v any, f *schema.Field, t *schema.Type, at string) {
 	switch {
 	case !ok:
 		c.add("invalid", at, "a text is wanted here", "")
-	case len(text) > maxText:
+	case len(text) > maxText && (f.Max == nil || t != f.Type || int64(len(text)) > *f.Max):
 		c.add("invalid", at, fmt.Sprintf("the text is longer than %d bytes", maxText), "")
 	case len(f.Enum) > 0 && !slices.Contains(f.Enum, text):
 		c.add("invalid", at, "the value is not known", "write "+strings.Join(f.Enum, ", "))

@@ -74,6 +74,7 @@ var codes = [...]struct {
 	{"in_use", 409, "Others use it"},
 	{"confirm_pending", 409, "A change waits to be confirmed"},
 	{"nothing_pending", 409, "No change waits to be confirmed"},
+	{"compare_running", 409, "A comparison runs already"},
 	{"not_held", 409, "The server is not drained or disabled"},
 	{"not_open", 409, "The port is not open"},
 	{"not_applied", 409, "The change could not be applied"},

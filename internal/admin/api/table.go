@@ -14,6 +14,7 @@ const (
 	areaCache        = "cache"
 	areaCertificates = "certificates"
 	areaConfig       = "config"
+	areaCutover      = "cutover"
 	areaEvents       = "events"
 	areaLogs         = "logs"
 	areaOperators    = "operators"
@@ -31,7 +32,7 @@ func of[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
 // whole is the table with the rows of the configuration.
 func (a *API) whole() []row {
-	rows := slices.Concat(a.table(), a.orderRows(), a.storedRows())
+	rows := slices.Concat(a.table(), a.orderRows(), a.storedRows(), a.compareRows(), a.importRows())
 	for _, k := range config.Kinds() {
 		rows = append(rows, a.documentRows(k)...)
 	}

@@ -42,11 +42,16 @@ type tlsFacts struct {
 
 // Summary is an answer in a report.
 type Summary struct {
-	Status int     `json:"status,omitempty"`
-	Proto  string  `json:"protocol,omitempty"`
-	Size   int64   `json:"size"`
+	// Status is that of the answer, 0 if there was none.
+	Status int `json:"status,omitempty"`
+	// Proto is the version of HTTP.
+	Proto string `json:"protocol,omitempty"`
+	// Size is that of the body after decoding, in bytes.
+	Size int64 `json:"size"`
+	// HeadMS is after how many milliseconds the header came.
 	HeadMS float64 `json:"head_ms"`
-	Error  string  `json:"error,omitempty"`
+	// Error is why there is no answer.
+	Error string `json:"error,omitempty"`
 }
 
 func (a *answer) summary() Summary {
@@ -70,7 +75,7 @@ const maxHeader = 256 << 10
 
 func newClient(side Side, o Options) *client {
 	c := &client{side: side, timeout: o.Timeout, maxBody: o.MaxBody}
-	dialer := &net.Dialer{Timeout: o.Timeout}
+	dialer := &net.Dialer{Timeout: o.Timeout, ControlContext: o.Dial}
 	c.transport = &http.Transport{
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return dialer.DialContext(ctx, network, ctx.Value(addressKey{}).(string))

@@ -20,14 +20,16 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 )
 
 // Side is one of the two proxies: where it is asked for http and https.
 type Side struct {
-	// HTTP and HTTPS are addresses, host:port. One of them may be empty: requests of
-	// that scheme are then left out.
-	HTTP, HTTPS string
+	// HTTP is the address for http, host:port. Without one, requests of http are left out.
+	HTTP string `json:"http,omitempty"`
+	// HTTPS is the address for https, host:port, or empty as well.
+	HTTPS string `json:"https,omitempty"`
 }
 
 // address returns where a scheme is asked.
@@ -40,10 +42,14 @@ func (s Side) address(scheme string) string {
 
 // Request is one request that both sides get.
 type Request struct {
+	// Method is the method.
 	Method string `json:"method"`
-	Scheme string `json:"scheme"` // http or https
-	Host   string `json:"host"`   // with its port, where the client gave one
-	Target string `json:"target"` // path and query
+	// Scheme is http or https.
+	Scheme string `json:"scheme"`
+	// Host is the host, with its port where the client gave one.
+	Host string `json:"host"`
+	// Target is path and query.
+	Target string `json:"target"`
 	// Header is sent besides Host, User-Agent and Accept-Encoding.
 	Header http.Header `json:"-"`
 	// Proxy is the proxy of our configuration that the request belongs to; empty if
@@ -70,6 +76,9 @@ type Options struct {
 	// Slower is how many times slower the new side may answer before it is told;
 	// 0 is 3. Differences below 100ms are never told.
 	Slower float64
+	// Dial sees each address as it is about to be connected to, and may refuse it (see
+	// net.Dialer.ControlContext); nil lets all pass.
+	Dial func(ctx context.Context, network, address string, c syscall.RawConn) error
 	// Progress is called after each request with how many are done; nil is fine.
 	Progress func(done, all int)
 }

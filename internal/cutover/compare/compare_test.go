@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -175,7 +176,7 @@ func TestASideThatDoesNotAnswer(t *testing.T) {
 		t.Errorf("%+v", r.Results)
 	}
 	o.Old.HTTP = o.New.HTTP
-	if r = run(t, o); r.Percent != 100 {
+	if r = run(t, o); r.Percent != 0 { // a wrong address is not a proxy that is ready
 		t.Errorf("neither answers: %+v", r.Results)
 	}
 }
@@ -304,5 +305,19 @@ func TestAComparisonCanBeStopped(t *testing.T) {
 	o.Progress = func(int, int) { cancel() }
 	if r, err := Run(ctx, o); !errors.Is(err, context.Canceled) || r == nil || r.Requests > 3 {
 		t.Errorf("%+v %v", r, err)
+	}
+}
+
+// What Dial refuses is not asked.
+func TestDialMayRefuse(t *testing.T) {
+	var asked atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked.Add(1) }))
+	defer s.Close()
+	at := Side{HTTP: s.Listener.Addr().String()}
+	refused := errors.New("not allowed")
+	report, err := Run(t.Context(), Options{Old: at, New: at, Rate: 1000, Requests: []Request{{Method: "GET", Scheme: "http", Host: "a.example", Target: "/"}},
+		Dial: func(context.Context, string, string, syscall.RawConn) error { return refused }})
+	if err != nil || asked.Load() != 0 || len(report.Results) != 1 || !strings.Contains(report.Results[0].New.Error, "not allowed") {
+		t.Errorf("%v %d %+v", err, asked.Load(), report)
 	}
 }

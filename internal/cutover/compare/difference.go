@@ -44,12 +44,16 @@ const (
 
 // Difference is one thing in which the new side's answer is not the old one's.
 type Difference struct {
-	Kind   Kind   `json:"kind"`
+	// Kind is what it is about.
+	Kind Kind `json:"kind"`
+	// Weight is how much it matters.
 	Weight Weight `json:"weight"`
-	// Name is the header field or cookie; empty for others.
+	// Name is the name of the header or cookie; empty for others.
 	Name string `json:"name,omitempty"`
-	Old  string `json:"old"`
-	New  string `json:"new"`
+	// Old is what the old side answers.
+	Old string `json:"old"`
+	// New is what the new side answers.
+	New string `json:"new"`
 	// Text says it in a sentence.
 	Text string `json:"text"`
 }
@@ -95,11 +99,11 @@ func (c *comparison) errors() {
 	old, ours := errorText(c.old), errorText(c.new)
 	switch {
 	case c.new.err == nil:
-		c.add(KindError, Note, "", old, ours, "only the new proxy answers")
+		c.add(KindError, Differs, "", old, ours, "the old proxy does not answer, so there is nothing to compare with: "+old)
 	case c.old.err == nil:
 		c.add(KindError, Breaks, "", old, ours, "the new proxy does not answer: "+ours)
-	case old != ours:
-		c.add(KindError, Note, "", old, ours, "neither proxy answers, for different reasons")
+	default:
+		c.add(KindError, Differs, "", old, ours, "neither proxy answers: "+old)
 	}
 }
 

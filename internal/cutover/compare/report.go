@@ -12,9 +12,13 @@ import (
 
 // Result is what one request gave.
 type Result struct {
-	Request     Request      `json:"request"`
-	Old         Summary      `json:"old"`
-	New         Summary      `json:"new"`
+	// Request is what both sides were asked.
+	Request Request `json:"request"`
+	// Old is what the old side answered, the first time.
+	Old Summary `json:"old"`
+	// New is what the new side answered.
+	New Summary `json:"new"`
+	// Differences are what is not alike.
 	Differences []Difference `json:"differences"`
 }
 
@@ -25,11 +29,15 @@ func (r Result) ready() bool {
 
 // Reason is a difference that several requests share.
 type Reason struct {
-	Kind   Kind   `json:"kind"`
+	// Kind is what it is about.
+	Kind Kind `json:"kind"`
+	// Weight is how much it matters.
 	Weight Weight `json:"weight"`
-	Name   string `json:"name,omitempty"`
-	// Text is that of the first request that has it, Example its URL.
-	Text    string `json:"text"`
+	// Name is the name of the header or cookie, if it is about one.
+	Name string `json:"name,omitempty"`
+	// Text is that of the first request that has it.
+	Text string `json:"text"`
+	// Example is the method and the URL of that request.
 	Example string `json:"example"`
 	// Requests is how many requests have it.
 	Requests int `json:"requests"`
@@ -39,25 +47,34 @@ type Reason struct {
 type Readiness struct {
 	// Proxy is the proxy's name; empty for requests that belong to none.
 	Proxy string `json:"proxy"`
-	// Requests were compared; Ready of them are answered alike. Percent is their
-	// share, rounded down, so that 100 means all.
+	// Requests is how many were compared.
 	Requests int `json:"requests"`
-	Ready    int `json:"ready"`
-	Percent  int `json:"percent"`
+	// Ready is how many of them are answered alike.
+	Ready int `json:"ready"`
+	// Percent is their share, rounded down, so that 100 means all.
+	Percent int `json:"percent"`
 	// Reasons tell what differs, the weightiest and most frequent first.
 	Reasons []Reason `json:"reasons"`
 }
 
 // Report is what a comparison found.
 type Report struct {
-	Old      Side        `json:"old"`
-	New      Side        `json:"new"`
-	Began    time.Time   `json:"began"`
-	Took     float64     `json:"took_s"`
-	Requests int         `json:"requests"`
-	Ready    int         `json:"ready"`
-	Percent  int         `json:"percent"`
-	Proxies  []Readiness `json:"proxies"`
+	// Old is where the old side was asked.
+	Old Side `json:"old"`
+	// New is where the new side was asked.
+	New Side `json:"new"`
+	// Began is when the first request was sent.
+	Began time.Time `json:"began"`
+	// Took is how long all of them took, in seconds.
+	Took float64 `json:"took_s"`
+	// Requests is how many were compared.
+	Requests int `json:"requests"`
+	// Ready is how many of them are answered alike.
+	Ready int `json:"ready"`
+	// Percent is their share, rounded down, so that 100 means all.
+	Percent int `json:"percent"`
+	// Proxies are the proxies, the least ready first.
+	Proxies []Readiness `json:"proxies"`
 	// Results are the requests with differences, in the order in which they were sent.
 	Results []Result `json:"results"`
 	// Notes tell what was not compared, and what else to look at.
@@ -102,6 +119,9 @@ func (r *Report) finish(results []Result) {
 		r.Notes = []string{}
 	}
 }
+
+// Note puts notes before those that the report has.
+func (r *Report) Note(notes ...string) { r.Notes = slices.Concat([]string{}, notes, r.Notes) }
 
 func heavy(w Weight) int {
 	switch w {

@@ -32,14 +32,16 @@ const (
 
 // Entry is one directive of the source.
 type Entry struct {
-	// File and Line are where it stands.
+	// File is where it stands.
 	File string `json:"file"`
-	Line int    `json:"line"`
+	// Line is its line there.
+	Line int `json:"line"`
 	// Directive is its text, shortened.
 	Directive string `json:"directive"`
-	// Verdict is what became of it, Note the reason or the difference.
+	// Verdict is what became of it: same, close, ignored or not_possible.
 	Verdict Verdict `json:"verdict"`
-	Note    string  `json:"note,omitempty"`
+	// Note is the reason or the difference.
+	Note string `json:"note,omitempty"`
 }
 
 // Report is what became of every directive.

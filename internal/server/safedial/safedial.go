@@ -87,7 +87,7 @@ func embedded(a netip.Addr) netip.Addr {
 // authorities to trust, nil for those of the system. The caller ends it with
 // CloseIdleConnections.
 func Client(timeout time.Duration, roots *x509.CertPool) *http.Client {
-	dialer := &net.Dialer{Timeout: dialTimeout, ControlContext: control}
+	dialer := &net.Dialer{Timeout: dialTimeout, ControlContext: Control}
 	return &http.Client{
 		Timeout:       timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -104,8 +104,9 @@ func Client(timeout time.Duration, roots *x509.CertPool) *http.Client {
 	}
 }
 
-// control sees each address as it is about to be connected to.
-func control(_ context.Context, _, address string, _ syscall.RawConn) error {
+// Control sees each address as it is about to be connected to, and refuses what Check
+// refuses. It is for net.Dialer.ControlContext.
+func Control(_ context.Context, _, address string, _ syscall.RawConn) error {
 	at, err := netip.ParseAddrPort(address)
 	if err != nil {
 		return fmt.Errorf("dial %s: %w", address, ErrRefused)

@@ -9,12 +9,10 @@ package caddy
 
 import (
 	"fmt"
-	"path/filepath"
 	"slices"
 	"strings"
 
 	"headgate/internal/cutover/importer"
-	"headgate/internal/file"
 )
 
 // maxFile is the largest Caddyfile, in bytes.
@@ -22,12 +20,9 @@ const maxFile = 16 << 20
 
 // Import reads Caddyfiles. An error has the place of what cannot be read; nothing is
 // written then.
-func Import(names []string) ([]byte, *importer.Report, error) {
-	return importWith(names, &reader{
-		read:     func(name string) ([]byte, error) { return file.Read(name, maxFile, "more than a Caddyfile has") },
-		glob:     filepath.Glob,
-		snippets: map[string]*directive{},
-	})
+func Import(names []string, files importer.Files) ([]byte, *importer.Report, error) {
+	files = files.Bounded(maxFile, "more than a Caddyfile has")
+	return importWith(names, &reader{read: files.Read, glob: files.Glob, snippets: map[string]*directive{}})
 }
 
 func importWith(names []string, r *reader) ([]byte, *importer.Report, error) {

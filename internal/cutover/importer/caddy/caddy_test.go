@@ -24,7 +24,7 @@ func imported(t *testing.T, text string, beside ...string) (string, *importer.Re
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	data, report, err := Import([]string{name})
+	data, report, err := Import([]string{name}, importer.Files{})
 	return string(data), report, err
 }
 

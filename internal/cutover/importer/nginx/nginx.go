@@ -8,33 +8,21 @@
 package nginx
 
 import (
-	"fmt"
-	"io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"headgate/internal/cutover/importer"
-	"headgate/internal/file"
 )
 
-// Files is how files are read. The zero value reads those of the system.
-type Files struct {
-	// Read returns a file, Glob the names that match a pattern.
-	Read func(name string) ([]byte, error)
-	Glob func(pattern string) ([]string, error)
-}
+// Files is how files are read.
+type Files = importer.Files
 
 // Import reads configurations, or the output of nginx -T, and returns the document of
 // headgate that does the same and the report. The error has the place of what cannot be
 // read: nothing is written then.
 func Import(names []string, files Files) ([]byte, *importer.Report, error) {
-	if files.Read == nil {
-		files.Read = func(name string) ([]byte, error) {
-			return file.Read(name, maxFileSize, "more than a configuration has")
-		}
-		files.Glob = filepath.Glob
-	}
+	files = files.Bounded(maxFileSize, "more than a configuration has")
 	t := &translator{Translation: importer.NewTranslation("nginx"), read: files.Read, upstreams: map[string]*directive{}, zones: map[string]*directive{}, portNames: map[string]string{}}
 	for _, name := range names {
 		tree, err := t.parse(name, files)
@@ -54,24 +42,8 @@ func (t *translator) parse(name string, files Files) ([]*directive, error) {
 		return nil, err
 	}
 	if parts := dump(data); len(parts) > 0 {
-		r.read = func(name string) ([]byte, error) {
-			if d, ok := parts[name]; ok {
-				return d, nil
-			}
-			return nil, fmt.Errorf("%s: %w in the output of nginx -T", name, fs.ErrNotExist)
-		}
-		r.glob = func(pattern string) ([]string, error) {
-			var out []string
-			for n := range parts {
-				if ok, err := filepath.Match(pattern, n); err != nil {
-					return nil, err
-				} else if ok {
-					out = append(out, n)
-				}
-			}
-			slices.Sort(out)
-			return out, nil
-		}
+		given := importer.Given(parts)
+		r.read, r.glob = given.Read, given.Glob
 		name = firstFile(data)
 		r.root = filepath.Dir(name)
 	}

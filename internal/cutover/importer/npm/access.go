@@ -3,7 +3,6 @@ package npm
 import (
 	"fmt"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -206,7 +205,7 @@ func (t *translator) certificate(name string, folders []string, r *record) {
 		if t.folder == "" {
 			break
 		}
-		if _, err := os.Stat(chain); err != nil {
+		if _, err := t.files.Read(chain); err != nil {
 			continue
 		}
 		t.Certificates.Set(name, importer.NewObject().Set("cert_file", clean(chain)).Set("key_file", clean(key)))

@@ -8,15 +8,12 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"headgate/internal/cutover/importer"
 )
 
-const (
-	apiTimeout = 30 * time.Second
-	maxAnswer  = 64 << 20
-)
+// maxAnswer bounds one answer of the API, in bytes.
+const maxAnswer = 64 << 20
 
 // asked are the lists of the API by the tables that they stand for.
 var asked = []struct{ table, path string }{
@@ -31,8 +28,8 @@ var asked = []struct{ table, path string }{
 
 // FromAPI reads the same as Import over the API of Nginx Proxy Manager at address, such
 // as http://127.0.0.1:81, with a token of it. Passwords of access lists are not part of
-// its answers. It waits 30s at most for each of its seven questions.
-func FromAPI(ctx context.Context, address, token string) ([]byte, *importer.Report, error) {
+// its answers. The client bounds each of its seven questions.
+func FromAPI(ctx context.Context, client *http.Client, address, token string) ([]byte, *importer.Report, error) {
 	base, err := url.Parse(strings.TrimSuffix(address, "/"))
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" || base.User != nil {
 		return nil, nil, fmt.Errorf("invalid address %q of Nginx Proxy Manager, want one like http://127.0.0.1:81", address)
@@ -40,8 +37,6 @@ func FromAPI(ctx context.Context, address, token string) ([]byte, *importer.Repo
 	if token == "" {
 		return nil, nil, fmt.Errorf("%s: a token is needed; POST an identity and a secret to /api/tokens of Nginx Proxy Manager gives one", address)
 	}
-	client := &http.Client{Timeout: apiTimeout, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	defer client.CloseIdleConnections()
 	s := &source{name: base.Redacted(), tables: map[string][]*record{}}
 	for _, q := range asked {
 		rows, err := getList(ctx, client, base.String()+q.path, token)

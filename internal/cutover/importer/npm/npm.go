@@ -14,15 +14,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"headgate/internal/cutover/importer"
 	"headgate/internal/cutover/importer/npm/sqlite"
-	"headgate/internal/file"
 )
 
 // record is a row of a table, or an object of the API.
@@ -37,6 +36,7 @@ type record struct {
 type source struct {
 	name   string // the file or the address
 	folder string // of the database; empty for the API
+	files  importer.Files
 	tables map[string][]*record
 }
 
@@ -45,27 +45,27 @@ var tables = []string{"proxy_host", "redirection_host", "dead_host", "stream", "
 
 // Import reads the database of Nginx Proxy Manager. An error says what cannot be read;
 // nothing is written then.
-func Import(name string) ([]byte, *importer.Report, error) {
-	s, err := readDatabase(name)
+func Import(name string, files importer.Files) ([]byte, *importer.Report, error) {
+	s, err := readDatabase(name, files.Bounded(sqlite.MaxSize, "more than a database of Nginx Proxy Manager has"))
 	if err != nil {
 		return nil, nil, err
 	}
 	return translate(s)
 }
 
-func readDatabase(name string) (*source, error) {
-	data, err := file.Read(name, sqlite.MaxSize, "more than a database of Nginx Proxy Manager has")
+func readDatabase(name string, files importer.Files) (*source, error) {
+	data, err := files.Read(name)
 	if err != nil {
 		return nil, err
 	}
 	if !sqlite.Is(data) {
 		return nil, fmt.Errorf("%s: not a database of SQLite; name the file database.sqlite of Nginx Proxy Manager's data folder", name)
 	}
-	if info, err := os.Stat(name + "-journal"); err == nil && info.Size() > 0 {
+	if journal, err := files.Read(name + "-journal"); err == nil && len(journal) > 0 {
 		return nil, fmt.Errorf("%s: a change of it is under way or was broken off (%s-journal is there); try again, or stop Nginx Proxy Manager first", name, filepath.Base(name))
 	}
-	wal, err := file.Read(name+"-wal", sqlite.MaxSize, "more than a write-ahead log has")
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	wal, err := files.Read(name + "-wal")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
 	db, err := sqlite.Open(data, wal)
@@ -75,7 +75,7 @@ func readDatabase(name string) (*source, error) {
 	if !slices.Contains(db.Tables(), "proxy_host") {
 		return nil, fmt.Errorf("%s: there is no table proxy_host in it, so it is not the database of Nginx Proxy Manager", name)
 	}
-	s := &source{name: name, folder: filepath.Dir(name), tables: map[string][]*record{}}
+	s := &source{name: name, folder: filepath.Dir(name), files: files, tables: map[string][]*record{}}
 	for _, table := range tables {
 		rows, err := db.Rows(table)
 		if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"headgate/internal/config"
 	"headgate/internal/cutover/importer"
+	"headgate/internal/cutover/importer/npm/sqlite"
 	"headgate/internal/setting/password"
 )
 
@@ -71,7 +72,7 @@ func makeDatabase(t *testing.T) string {
 
 func TestImport(t *testing.T) {
 	name := makeDatabase(t)
-	data, report, err := Import(name)
+	data, report, err := Import(name, importer.Files{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +118,7 @@ func everyFieldHasAVerdict(t *testing.T, name string, report *importer.Report) {
 	if !strings.Contains(fmt.Sprint(report.Entries), "odd_field = says") {
 		t.Error("an unknown field is not told")
 	}
-	s, err := readDatabase(name)
+	s, err := readDatabase(name, importer.Files{}.Bounded(sqlite.MaxSize, ""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +139,7 @@ func everyFieldHasAVerdict(t *testing.T, name string, report *importer.Report) {
 // The API gives the same, without passwords.
 func TestFromAPI(t *testing.T) {
 	name := makeDatabase(t)
-	s, err := readDatabase(name)
+	s, err := readDatabase(name, importer.Files{}.Bounded(sqlite.MaxSize, ""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +162,7 @@ func TestFromAPI(t *testing.T) {
 		w.WriteHeader(http.StatusNotFound)
 	}))
 	defer server.Close()
-	got, report, err := FromAPI(t.Context(), server.URL, "secret")
+	got, report, err := FromAPI(t.Context(), http.DefaultClient, server.URL, "secret")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,11 +174,11 @@ func TestFromAPI(t *testing.T) {
 	if !strings.Contains(fmt.Sprint(report.Check), "needs a password") {
 		t.Errorf("%q", report.Check)
 	}
-	if _, _, err := FromAPI(t.Context(), server.URL, "other"); err == nil || !strings.Contains(err.Error(), "the token is wrong") {
+	if _, _, err := FromAPI(t.Context(), http.DefaultClient, server.URL, "other"); err == nil || !strings.Contains(err.Error(), "the token is wrong") {
 		t.Error(err)
 	}
 	for _, address := range []string{"", "ftp://x", "127.0.0.1:81", "http://ada:secret@127.0.0.1"} {
-		if _, _, err := FromAPI(t.Context(), address, "secret"); err == nil {
+		if _, _, err := FromAPI(t.Context(), http.DefaultClient, address, "secret"); err == nil {
 			t.Errorf("%q was asked", address)
 		}
 	}
@@ -230,7 +231,7 @@ func TestFilesThatAreNotItsDatabase(t *testing.T) {
 		t.Fatal(err)
 	}
 	for file, want := range map[string]string{text: "not a database", other: "no table proxy_host", name: "try again, or stop", filepath.Join(dir, "none"): "no such file"} {
-		if _, _, err := Import(file); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, err := Import(file, importer.Files{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", file, err, want)
 		}
 	}

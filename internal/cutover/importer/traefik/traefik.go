@@ -22,7 +22,6 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"headgate/internal/cutover/importer"
-	"headgate/internal/file"
 )
 
 // maxFile is the largest file that is read, in bytes.
@@ -30,10 +29,11 @@ const maxFile = 64 << 20
 
 // Import reads configurations of Traefik. An error has the place of what cannot be
 // read; nothing is written then.
-func Import(names []string) ([]byte, *importer.Report, error) {
+func Import(names []string, files importer.Files) ([]byte, *importer.Report, error) {
+	files = files.Bounded(maxFile, "more than a configuration has")
 	t := newTranslator("Traefik")
 	for _, name := range names {
-		data, err := file.Read(name, maxFile, "more than a configuration has")
+		data, err := files.Read(name)
 		if err != nil {
 			return nil, nil, err
 		}

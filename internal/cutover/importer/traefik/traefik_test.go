@@ -24,7 +24,7 @@ func imported(t *testing.T, files map[string]string) (string, *importer.Report, 
 		}
 		names = append(names, path)
 	}
-	data, report, err := Import(names)
+	data, report, err := Import(names, importer.Files{})
 	return string(data), report, err
 }
 
