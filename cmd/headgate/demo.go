@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -38,8 +39,8 @@ that may be edited while the demo runs.`,
 		if err != nil || at.Port() == 0 {
 			return usage("invalid address %q, want one like 127.0.0.1:8080", *address)
 		}
-		if *admin == adminAddress && !free(adminAddress) {
-			*admin = ""
+		if !cmd.Flags().Changed("admin") {
+			*admin = firstFree(adminAddress)
 		}
 		return runDemo(cmd, open, demo.Places{Listen: at.String(), Admin: *admin}, logs)
 	}
@@ -68,19 +69,25 @@ func runDemo(cmd *cobra.Command, open opener, places demo.Places, logs logFlags)
 	if err := os.WriteFile(file, demo.Config(places), 0o600); err != nil {
 		return fmt.Errorf("write the demo's configuration: %w", err)
 	}
+	state := filepath.Join(dir, "state")
 	return serve(cmd.Context(), open, houseOptions{
-		log: log, config: file, state: filepath.Join(dir, "state"),
-		ready: func() { greet(cmd, places, file) },
+		log: log, config: file, state: state,
+		ready: func() { greet(cmd, places, file, state) },
 	})
 }
 
-func greet(cmd *cobra.Command, places demo.Places, file string) {
+// greet tells what there is to see. The link to the console makes its first user.
+func greet(cmd *cobra.Command, places demo.Places, file, state string) {
 	out := cmd.OutOrStdout()
 	fmt.Fprintf(out, "\nheadgate listens on http://%s and proxies to an upstream that shows what reached it.\n\n", places.Listen)
 	fmt.Fprint(out, demo.Hints(places))
 	fmt.Fprintf(out, "\nEdit %s: a change applies at once.\n", file)
 	if places.Admin != "" {
-		fmt.Fprintf(out, "Metrics and health: http://%s/\n", places.Admin)
+		link := "http://" + places.Admin + "/"
+		if token, err := os.ReadFile(filepath.Join(state, setupFile)); err == nil {
+			link += "setup#" + strings.TrimSpace(string(token))
+		}
+		fmt.Fprintf(out, "The console, where you choose a name and a password first:\n  %s\n", link)
 	}
 	fmt.Fprint(out, "Stop with Ctrl-C. The access log follows.\n\n")
 }
@@ -125,8 +132,17 @@ func (u *upstream) close() {
 	<-u.done
 }
 
-// free reports whether an address can be listened on.
-func free(address string) bool { return probe(address) == nil }
+// firstFree returns the address, or one with the next port that nobody has, or "" if
+// the ten after it are busy too.
+func firstFree(address string) string {
+	at := netip.MustParseAddrPort(address)
+	for port := at.Port(); port <= at.Port()+10; port++ {
+		if next := netip.AddrPortFrom(at.Addr(), port).String(); probe(next) == nil {
+			return next
+		}
+	}
+	return ""
+}
 
 // probe says why an address cannot be listened on.
 func probe(address string) error {

@@ -34,7 +34,8 @@ const (
 	bufferRoom = 8 << 10
 	// queueSize is how many full buffers may wait for the writer.
 	queueSize = 64
-	// spareSize is how many empty buffers are kept.
+	// spareSize is how many empty buffers are kept; a log with a shorter queue keeps
+	// fewer.
 	spareSize = 16
 	// maxShards bounds the number of buffers that are being filled.
 	maxShards = 64
@@ -65,11 +66,16 @@ type Config struct {
 	Path string
 	// Headers are the fields of requests that stand in a JSON line too.
 	Headers []string
+	// ResponseHeaders are the fields of responses that stand in a JSON line too.
+	// Pipeline.Logged has to name them.
+	ResponseHeaders []string
 	// Omit are the fields that a JSON line has not: see Omittable.
 	Omit []string
 	// Sample is how many percent of the requests that went well are logged; those that
 	// did not always are. 0 is all of them, less than 0 none.
 	Sample int
+	// Queue is how many full buffers may wait for the disk; 0 is 64, which is 4.5 MiB.
+	Queue int
 }
 
 // Log is an open access log. All methods may be called by several goroutines
@@ -116,12 +122,16 @@ type shard struct {
 // dropped records and write errors, once until things are well again. The
 // caller ends the log with Close or Retire.
 func Open(c Config, app *slog.Logger) (*Log, error) {
+	queue := c.Queue
+	if queue == 0 {
+		queue = queueSize
+	}
 	l := &Log{
 		app:     app,
 		path:    c.Path,
 		shards:  make([]shard, shardCount()),
-		full:    make(chan []byte, queueSize),
-		spare:   make(chan []byte, spareSize),
+		full:    make(chan []byte, queue),
+		spare:   make(chan []byte, min(spareSize, queue/4+1)),
 		wake:    make(chan struct{}, 1),
 		reopen:  make(chan chan error),
 		stop:    make(chan struct{}),

@@ -93,7 +93,7 @@ func TestJSONLineHasEveryField(t *testing.T) {
 
 // Fields can be chosen: some of the request's are there too, some are not.
 func TestALineHasTheFieldsThatAreChosen(t *testing.T) {
-	o, err := newChoice(&Config{Headers: []string{"X-Tenant", "X-None", "X-Two"}, Omit: Omittable()})
+	o, err := newChoice(&Config{Headers: []string{"X-Tenant", "X-None", "X-Two"}, ResponseHeaders: []string{"Content-Type", "ETag"}, Omit: Omittable()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,20 +101,26 @@ func TestALineHasTheFieldsThatAreChosen(t *testing.T) {
 	ex.Cause = "left out"
 	ex.Request.Header.AddField("x-tenant", "a\"b")
 	ex.Request.Header.AddField("X-Two", strings.Repeat("x", 2000))
+	ex.Response.Header.Add(header.ContentType, "text/\nhtml")
+	ex.Response.Header.AddField("X-Two", "not chosen")
 	line := string(o.appendRecord(nil, ex, &clock{}))
-	for _, absent := range []string{"203.0.113.9", "198.51.100.7", "4711", "ada", "a=1", "curl", "example.org", "left out", "TLS"} {
+	for _, absent := range []string{"203.0.113.9", "198.51.100.7", "4711", "ada", "a=1", "curl", "example.org", "left out", "TLS", "not chosen"} {
 		if strings.Contains(line, absent) {
 			t.Errorf("%q is in %s", absent, line)
 		}
 	}
 	var fields struct {
-		Headers map[string]string `json:"request_headers"`
+		Headers  map[string]string `json:"request_headers"`
+		Response map[string]string `json:"response_headers"`
 	}
 	if err := json.Unmarshal([]byte(line), &fields); err != nil {
 		t.Fatalf("%v: %s", err, line)
 	}
 	if h := fields.Headers; len(h) != 2 || h["x-tenant"] != `a"b` || len(h["x-two"]) != maxHeader+len("…") {
 		t.Errorf("got %q", h)
+	}
+	if h := fields.Response; len(h) != 1 || h["content-type"] != "text/\nhtml" {
+		t.Errorf("of the response: got %q", h)
 	}
 	if _, err := newChoice(&Config{Omit: []string{"path"}}); err == nil {
 		t.Error("a line without a path is made")

@@ -11,12 +11,12 @@ import (
 
 // choice is what of which requests is logged. It is immutable.
 type choice struct {
-	headers []named
-	omit    field
-	sample  uint64 // of 100
+	request, response []named
+	omit              field
+	sample            uint64 // of 100
 }
 
-// named is a field of requests that is logged, by the key that it has.
+// named is a field of requests or responses that is logged, by the key that it has.
 type named struct{ name, key string }
 
 // field is a set of fields of a line that can be left out.
@@ -52,10 +52,16 @@ func newChoice(c *Config) (choice, error) {
 		}
 		o.omit |= 1 << i
 	}
-	for _, name := range c.Headers {
-		o.headers = append(o.headers, named{name, strings.ToLower(name)})
-	}
+	o.request, o.response = namesOf(c.Headers), namesOf(c.ResponseHeaders)
 	return o, nil
+}
+
+func namesOf(fields []string) []named {
+	var out []named
+	for _, name := range fields {
+		out = append(out, named{name, strings.ToLower(name)})
+	}
+	return out
 }
 
 // has reports whether a field is logged.
@@ -74,21 +80,21 @@ func (o *choice) takes(ex *exchange.Exchange) bool {
 // maxHeader is how much of a field is logged, in bytes.
 const maxHeader = 1024
 
-// appendHeaders appends the fields of a request that are logged.
-func (o *choice) appendHeaders(b []byte, list *header.List) []byte {
+// appendHeaders appends the fields of a list that are logged, as an object named by key.
+func appendHeaders(b []byte, key string, wanted []named, list *header.List) []byte {
 	begun := false
-	for i := range o.headers {
-		value, there := list.Lookup(o.headers[i].name)
+	for i := range wanted {
+		value, there := list.Lookup(wanted[i].name)
 		if !there {
 			continue
 		}
 		if begun {
 			b = append(b, ',')
 		} else {
-			b = append(b, `,"request_headers":{`...)
+			b = append(append(b, key...), '{')
 			begun = true
 		}
-		b = append(appendText(b, o.headers[i].key, maxName), ':')
+		b = append(appendText(b, wanted[i].key, maxName), ':')
 		b = appendText(b, value, maxHeader)
 	}
 	if begun {

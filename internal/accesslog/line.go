@@ -71,7 +71,8 @@ func (o *choice) appendRecord(b []byte, ex *exchange.Exchange, c *clock) []byte 
 	if o.has(referer) {
 		b = appendOptional(b, `,"referer":`, rq.Header.Get(header.Referer), maxReferer)
 	}
-	b = o.appendHeaders(b, &rq.Header)
+	b = appendHeaders(b, `,"request_headers":`, o.request, &rq.Header)
+	b = appendHeaders(b, `,"response_headers":`, o.response, &ex.Response.Header)
 	b = strconv.AppendInt(append(b, `,"bytes_sent":`...), ex.Sent, 10)
 	b = strconv.AppendInt(append(b, `,"bytes_received":`...), ex.Received, 10)
 	b = appendTimes(b, &ex.Times)

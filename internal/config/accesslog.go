@@ -1,6 +1,9 @@
 package config
 
 import (
+	"maps"
+	"path/filepath"
+	"slices"
 	"strings"
 
 	"headgate/internal/accesslog"
@@ -17,14 +20,9 @@ func (ch *checker) accessLog(at schema.Place) {
 	} else if strings.ContainsRune(l.Path, 0) {
 		at.Field("path").Problem("the path contains a NUL", "remove it")
 	}
-	for i, name := range l.RequestHeaders {
-		switch id := header.Lookup(name); {
-		case !http1.ValidName(name):
-			at.Field("request_headers").Index(i).Problem("invalid name", "write one like X-Tenant")
-		case id == header.Cookie || id == header.Authorization || id == header.ProxyAuthorization:
-			at.Field("request_headers").Index(i).Problem(name+" carries secrets", "remove it")
-		}
-	}
+	checkLogged(l.RequestHeaders, at.Field("request_headers"))
+	checkLogged(l.ResponseHeaders, at.Field("response_headers"))
+	ch.logs(at.Root())
 	known := accesslog.Omittable()
 	for i, name := range l.Omit {
 		found := false
@@ -44,10 +42,62 @@ func (ch *checker) accessLog(at schema.Place) {
 		for _, f := range []struct {
 			name string
 			set  bool
-		}{{"request_headers", len(l.RequestHeaders) > 0}, {"omit", len(l.Omit) > 0}} {
+		}{{"request_headers", len(l.RequestHeaders) > 0}, {"response_headers", len(l.ResponseHeaders) > 0}, {"omit", len(l.Omit) > 0}} {
 			if f.set {
 				at.Field(f.name).Problem(f.name+" is only valid with format: json", "write format: json, or remove it")
 			}
 		}
 	}
+}
+
+// checkLogged tells of names of fields that cannot be logged.
+func checkLogged(names []string, at schema.Place) {
+	for i, name := range names {
+		switch id := header.Lookup(name); {
+		case !http1.ValidName(name):
+			at.Index(i).Problem("invalid name", "write one like X-Tenant")
+		case id == header.Cookie || id == header.SetCookie || id == header.Authorization || id == header.ProxyAuthorization:
+			at.Index(i).Problem(name+" carries secrets", "remove it")
+		}
+	}
+}
+
+// maxLogs is how many files proxies may have for their access logs, which each hold
+// memory.
+const maxLogs = 64
+
+// logs tells of proxies whose access log has no place to go to, and of too many of them.
+func (ch *checker) logs(root schema.Place) {
+	paths := map[string]bool{}
+	for _, name := range slices.Sorted(maps.Keys(ch.c.Proxies)) {
+		l := ch.c.Proxies[name].AccessLog
+		if l == nil || l.Path == "" {
+			continue
+		}
+		at := root.Field("proxies").Field(name).Called("proxy", name).Field("access_log").Field("path")
+		if strings.ContainsRune(l.Path, 0) {
+			at.Problem("the path contains a NUL", "remove it")
+		}
+		if path := l.File(); !paths[path] {
+			paths[path] = true
+			if len(paths) == maxLogs+1 {
+				at.Problemf("have several proxies share a file; their lines name the proxy", "access logs in more than %d files", maxLogs)
+			}
+		}
+	}
+}
+
+// File returns the name that the common log is opened by.
+func (l *AccessLog) File() string { return logFile(l.Path) }
+
+// File returns the name that the log is opened by, "" for the common one.
+func (l *ProxyLog) File() string { return logFile(l.Path) }
+
+// logFile returns the one form of the path of a log.
+func logFile(path string) string {
+	switch path {
+	case "", accesslog.Stdout, accesslog.Stderr:
+		return path
+	}
+	return filepath.Clean(path)
 }

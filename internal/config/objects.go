@@ -150,6 +150,9 @@ type AccessLog struct {
 	RedactQuery []string `json:"redact_query,omitempty" max:"100" example:"[token, api_key, \"x_*\"]"`
 	// RequestHeaders names fields of requests that are logged too, in `json`.
 	RequestHeaders []string `json:"request_headers,omitempty" max:"32" example:"[X-Tenant]"`
+	// ResponseHeaders names fields of responses, as clients get them, that are logged
+	// too, in `json`.
+	ResponseHeaders []string `json:"response_headers,omitempty" max:"32" example:"[Content-Type]"`
 	// Omit names fields that are left out in `json`: client_ip, peer, client_port, user,
 	// query, user_agent, referer, cause or tls.
 	Omit []string `json:"omit,omitempty" max:"16" example:"[user_agent, referer]"`

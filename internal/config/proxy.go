@@ -81,4 +81,9 @@ type Proxy struct {
 type ProxyLog struct {
 	// Enabled is whether requests of this proxy are logged.
 	Enabled bool `json:"enabled" default:"true"`
+	// Path is `stdout`, `stderr` or a file that requests of this proxy are logged to,
+	// in the form and with the fields of the common access log. Several proxies may
+	// name one file. It is opened again as the common one is. Absent is the path of
+	// the common log.
+	Path string `json:"path,omitempty" host:"admin" max:"4096" example:"/var/log/headgate/shop.log"`
 }

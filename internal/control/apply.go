@@ -217,7 +217,7 @@ func (ch *change) load() error {
 // over.
 func (ch *change) compile() error {
 	c := ch.control
-	ch.next.record, ch.next.ring = c.records.next(ch.next.Config), c.rings.next(ch.next.Config)
+	ch.next.records, ch.next.ring = c.records.next(ch.next.Config), c.rings.next(ch.next.Config)
 	var problems []schema.Problem
 	if ch.next.Plan, problems = plan.Compile(ch.next.Config, ch.next.Previous, ch.house(), ch.next.Report); len(problems) > 0 {
 		return &Refused{Problems: problems}
@@ -229,8 +229,8 @@ func (ch *change) compile() error {
 func (ch *change) house() plan.House {
 	c := ch.control
 	return plan.House{
-		Log: c.log, Metrics: c.metrics, Record: ch.next.record.fn(), RecordPassage: c.records.passage, Recent: ch.next.ring.held(),
-		Tunnels: c.tunnels, Values: store.ValuesOf(c.state), RecordOf: ch.next.record, Inputs: ch.inputs, Start: ch.next.Starting(),
+		Log: c.log, Metrics: c.metrics, Record: ch.next.records.to, RecordPassage: c.records.passage, Recent: ch.next.ring.held(),
+		Tunnels: c.tunnels, Values: store.ValuesOf(c.state), RecordOf: ch.next.records.form, Inputs: ch.inputs, Start: ch.next.Starting(),
 		Managed: c.issuer.managed, Challenges: c.issuer.manager.Answers(), Standing: c.watcher.Servers, Join: c.holds.Join,
 	}
 }

@@ -39,8 +39,8 @@ type Next struct {
 	// Report takes problems of a participant, and knows their places.
 	Report *schema.Report
 
-	record *record // the access log after the change
-	ring   *ring   // the memory of recent requests after it
+	records *recordSet // the access logs after the change
+	ring    *ring      // the memory of recent requests after it
 }
 
 // Starting reports whether nothing was served before. Then what cannot be opened now

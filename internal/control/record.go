@@ -1,122 +1,226 @@
 package control
 
 import (
+	"cmp"
+	"errors"
 	"log/slog"
+	"maps"
 	"reflect"
+	"slices"
 	"sync/atomic"
 
 	"headgate/internal/accesslog"
 	"headgate/internal/config"
 	"headgate/internal/exchange"
-	"headgate/internal/plan"
+	"headgate/internal/schema"
 )
 
-// records is the access log as a participant.
+// records are the access logs as a participant.
 type records struct {
 	log     *slog.Logger
-	current atomic.Pointer[record]
+	current atomic.Pointer[recordSet]
 	lost    atomic.Uint64 // records that closed logs have lost
 }
 
-// record is an access log with the settings it is opened by. A nil record is none.
-type record struct {
-	settings config.AccessLog
-	log      *accesslog.Log // nil before Prepare
+// recordSet are the access logs of a configuration: the common one, and those that
+// proxies have for themselves. It is immutable.
+type recordSet struct {
+	form *recordForm
+	logs map[string]*record // by the paths that they are opened by
 }
 
-// fn returns what is told of each exchange once the log is open, nil for none.
-func (r *record) fn() func(*exchange.Exchange) {
+// recordForm is what all access logs have in common. Sets with the same settings have
+// the same one.
+type recordForm struct {
+	common   string // the path of the common log
+	settings config.AccessLog
+}
+
+// record is an access log. A nil record is none.
+type record struct {
+	log *accesslog.Log // nil before Prepare
+}
+
+// queueOfProxy is how many buffers of a proxy's own log may wait for the disk: there may
+// be many such logs.
+const queueOfProxy = 8
+
+// to returns what is told of each exchange whose log is at path, once that is open; ""
+// is the common one. It is nil if there is no such log.
+func (s *recordSet) to(path string) func(*exchange.Exchange) {
+	r := s.logs[cmp.Or(path, s.form.common)]
 	if r == nil {
 		return nil
 	}
 	return func(ex *exchange.Exchange) { r.log.Record(ex) }
 }
 
-func (r *record) close() {
-	if r != nil && r.log != nil {
-		r.log.Close()
+// common returns the common log, nil if there is none.
+func (s *recordSet) common() *record {
+	if s == nil {
+		return nil
+	}
+	return s.logs[s.form.common]
+}
+
+func (s *recordSet) close() {
+	if s == nil {
+		return
+	}
+	for _, r := range s.logs {
+		if r.log != nil {
+			r.log.Close()
+		}
 	}
 }
 
-// next returns the record of a configuration: the one in use if its settings are the
-// same, else one that has to be prepared.
-func (r *records) next(cfg *config.Config) *record {
+// next returns the logs of a configuration: those in use where the settings are the
+// same, and new ones that have to be prepared.
+func (r *records) next(cfg *config.Config) *recordSet {
 	settings := cfg.AccessLog
 	settings.Enabled, settings.Recent = true, config.Recent{} // no file is opened for them
 	settings.RedactQuery = nil                                // it acts before the log
-	switch now := r.current.Load(); {
-	case !plan.Logs(cfg):
-		return nil
-	case now != nil && reflect.DeepEqual(now.settings, settings):
-		return now
+	set, now := &recordSet{form: &recordForm{cfg.AccessLog.File(), settings}, logs: map[string]*record{}}, r.current.Load()
+	same := now != nil && reflect.DeepEqual(now.form, set.form)
+	if same {
+		set.form = now.form
 	}
-	return &record{settings: settings}
+	for path := range logPlaces(cfg, schema.Place{}) {
+		if same && now.logs[path] != nil {
+			set.logs[path] = now.logs[path]
+		} else {
+			set.logs[path] = &record{}
+		}
+	}
+	return set
 }
 
-// Prepare opens the file of the log, unless it is in use already.
+// logPlaces returns the paths of all access logs that requests of a configuration can
+// come into, each with the place of the first setting that names it.
+func logPlaces(cfg *config.Config, root schema.Place) map[string]schema.Place {
+	places := map[string]schema.Place{}
+	common := cfg.AccessLog.File()
+	if cfg.AccessLog.Enabled {
+		places[common] = root.Field("access_log").Field("path")
+	}
+	for _, name := range slices.Sorted(maps.Keys(cfg.Proxies)) {
+		p := cfg.Proxies[name]
+		if !p.Active || p.AccessLog == nil || !p.AccessLog.Enabled {
+			continue
+		}
+		path, at := p.AccessLog.File(), root.Field("proxies").Field(name).Called("proxy", name).Field("access_log").Field("path")
+		if path == "" {
+			path, at = common, root.Field("access_log").Field("path")
+		}
+		if _, there := places[path]; !there {
+			places[path] = at
+		}
+	}
+	return places
+}
+
+// Prepare opens the files of the logs that are not in use already.
 func (r *records) Prepare(next *Next) (Change, error) {
-	ch := recordChange{r, next.record}
-	if next.record == nil || next.record.log != nil {
-		return ch, nil
+	ch := recordChange{r, next.records}
+	places := logPlaces(next.Config, next.Report.Root())
+	for _, path := range slices.Sorted(maps.Keys(next.records.logs)) {
+		one := next.records.logs[path]
+		if one.log != nil {
+			continue
+		}
+		var err error
+		if one.log, err = accesslog.Open(next.records.form.config(path), r.log); err != nil {
+			ch.Cancel()
+			places[path].Problem(err.Error(), "name a file that can be written to, or stdout")
+			return nil, &Refused{Problems: next.Report.Problems()}
+		}
 	}
-	s := &next.record.settings
-	sample := s.Sample
-	if sample == 0 {
-		sample = -1
-	}
-	log, err := accesslog.Open(accesslog.Config{
-		Format: string(s.Format), Path: s.Path, Headers: s.RequestHeaders, Omit: s.Omit, Sample: sample,
-	}, r.log)
-	if err != nil {
-		next.Report.Root().Field("access_log").Field("path").Problem(err.Error(), "name a file that can be written to, or stdout")
-		return nil, &Refused{Problems: next.Report.Problems()}
-	}
-	next.record.log = log
 	return ch, nil
 }
 
-// recordChange is the log after a change.
+// config returns what the log at path is opened by.
+func (f *recordForm) config(path string) accesslog.Config {
+	s := &f.settings
+	c := accesslog.Config{
+		Format: string(s.Format), Path: path, Headers: s.RequestHeaders, ResponseHeaders: s.ResponseHeaders, Omit: s.Omit, Sample: s.Sample,
+	}
+	if c.Sample == 0 {
+		c.Sample = -1
+	}
+	if path != f.common {
+		c.Queue = queueOfProxy
+	}
+	return c
+}
+
+// recordChange are the logs after a change.
 type recordChange struct {
 	records *records
-	next    *record
+	next    *recordSet
 }
 
-// Commit ends the old log. Exchanges that began before may still write to it.
+// Commit ends the logs that are not in use any more. Exchanges that began before may
+// still write to them.
 func (ch recordChange) Commit() {
-	if old := ch.records.current.Swap(ch.next); old != nil && old != ch.next {
-		old.log.Retire()
-		ch.records.lost.Add(old.log.Lost())
+	old := ch.records.current.Swap(ch.next)
+	for _, one := range ch.next.without(old) {
+		one.log.Retire()
+		ch.records.lost.Add(one.log.Lost())
 	}
 }
 
-// Cancel closes the new log.
+// Cancel closes the new logs.
 func (ch recordChange) Cancel() {
-	if ch.next != ch.records.current.Load() {
-		ch.next.close()
+	for _, one := range ch.records.current.Load().without(ch.next) {
+		if one.log != nil {
+			one.log.Close()
+			one.log = nil
+		}
 	}
 }
 
-// passage tells the access log of the moment about a connection that has ended,
+// without returns the logs of other that are not in s. Both may be nil.
+func (s *recordSet) without(other *recordSet) []*record {
+	var out []*record
+	if other == nil {
+		return nil
+	}
+	for path, one := range other.logs {
+		if s == nil || s.logs[path] != one {
+			out = append(out, one)
+		}
+	}
+	return out
+}
+
+// passage tells the common access log of the moment about a connection that has ended,
 // which may have begun when there was another.
 func (r *records) passage(p *exchange.Passage) {
-	if now := r.current.Load(); now != nil {
+	if now := r.current.Load().common(); now != nil {
 		now.log.RecordPassage(p)
 	}
 }
 
-// reopen opens the file again, for log rotation.
+// reopen opens the files again, for log rotation.
 func (r *records) reopen() error {
-	if now := r.current.Load(); now != nil {
-		return now.log.Reopen()
+	now := r.current.Load()
+	if now == nil {
+		return nil
 	}
-	return nil
+	var failed []error
+	for _, path := range slices.Sorted(maps.Keys(now.logs)) {
+		failed = append(failed, now.logs[path].log.Reopen())
+	}
+	return errors.Join(failed...)
 }
 
 // dropped returns how many records were lost.
 func (r *records) dropped() uint64 {
 	lost := r.lost.Load()
 	if now := r.current.Load(); now != nil {
-		lost += now.log.Lost()
+		for _, one := range now.logs {
+			lost += one.log.Lost()
+		}
 	}
 	return lost
 }

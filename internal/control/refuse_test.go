@@ -21,7 +21,7 @@ import (
 // scene is what a refused change must not touch.
 type scene struct {
 	plan      *plan.Plan
-	record    *record
+	record    *recordSet
 	revisions []history.Revision
 	status    Status
 }

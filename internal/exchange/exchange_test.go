@@ -2,9 +2,11 @@ package exchange_test
 
 import (
 	"errors"
+	"io"
 	"log/slog"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"headgate/internal/exchange"
 	"headgate/internal/exchange/exchangetest"
@@ -148,4 +150,48 @@ func TestEveryReasonIsComplete(t *testing.T) {
 			t.Errorf("%s: nothing to tell a person", r)
 		}
 	}
+}
+
+// TestFieldsThatAreLoggedOutliveTheResponse holds that Done sees the named fields of a
+// response after its memory is gone, and no others, and that naming none costs nothing.
+func TestFieldsThatAreLoggedOutliveTheResponse(t *testing.T) {
+	memory := []byte("X-Seen: value")
+	value := unsafe.String(&memory[8], 5)
+	var seen string
+	p := &exchange.Pipeline{Log: slog.New(slog.DiscardHandler), Done: []func(*exchange.Exchange){func(ex *exchange.Exchange) {
+		seen = ""
+		for _, f := range ex.Response.Header.All() {
+			seen += f.Name + ": " + f.Value + "\n"
+		}
+	}}}
+	p.Filters = []exchange.Filter{{Response: func(ex *exchange.Exchange) {
+		ex.Response.Header.AddField("X-Seen", value)
+		ex.Response.Header.AddField("X-Other", "other")
+		ex.Response.Body = dying{memory}
+	}}}
+	for _, logged := range [][]string{nil, {"x-seen", "X-None"}} {
+		copy(memory, "X-Seen: value")
+		p.Source, p.Logged = &exchangetest.Source{Status: 200}, logged
+		ex := exchangetest.New(t)
+		p.Serve(ex)
+		want := ""
+		if logged != nil {
+			want = "x-seen: value\n"
+		}
+		if seen != want {
+			t.Errorf("logged %q: got %q, want %q", logged, seen, want)
+		}
+	}
+}
+
+// dying is a body whose memory is another's once it is closed.
+type dying struct{ memory []byte }
+
+func (dying) Read([]byte) (int, error) { return 0, io.EOF }
+func (dying) Ready() bool              { return true }
+func (d dying) Close() error {
+	for i := range d.memory {
+		d.memory[i] = '#'
+	}
+	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"slices"
+
+	"headgate/internal/proto/header"
 )
 
 // Pipeline is what a route compiles to: filters in the order in which they
@@ -18,8 +20,11 @@ type Pipeline struct {
 	Source Source
 	// Done hears of every finished exchange: the access log, metrics. It must
 	// keep nothing of it. The response of a server is closed by then, and the
-	// fields of its head are gone.
+	// fields of its head are gone, but for those that Logged names.
 	Done []func(*Exchange)
+	// Logged names the fields of responses that Done reads. They are copied, so nil,
+	// for none, costs nothing.
+	Logged []string
 	// Alternative is told to clients with every response; it may be nil.
 	Alternative *Alternative
 	// Tunnels knows the upgraded connections; it may be nil.
@@ -154,13 +159,32 @@ func (p *Pipeline) done(ex *Exchange) {
 		return // Join goes on
 	}
 	if ex.Response.Body != nil {
+		if p.Logged != nil {
+			p.keepLogged(ex)
+		}
 		ex.Response.Body.Close()
 		ex.Response.Body = nil
-		ex.Response.Header.Reset()
+		if p.Logged == nil {
+			ex.Response.Header.Reset()
+		}
 	}
 	for _, tell := range p.Done {
 		tell(ex)
 	}
+}
+
+// keepLogged leaves of the response's fields those that Done reads, as copies that do
+// not die with the server's connection.
+func (p *Pipeline) keepLogged(ex *Exchange) {
+	ex.Response.Header.DeleteFunc(func(f *header.Field) bool {
+		for _, name := range p.Logged {
+			if f.Is(name) {
+				f.Name, f.Value = name, ex.Text.Join(f.Value)
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // broken answers an exchange whose filter or source panicked.

@@ -88,7 +88,7 @@ func BenchmarkMatch(b *testing.B) {
 
 func BenchmarkCompile(b *testing.B) {
 	cfg := many(10_000)
-	house := House{Metrics: metrics.New(metrics.Build{}), Record: func(*exchange.Exchange) {}, RecordOf: "log"}
+	house := House{Metrics: metrics.New(metrics.Build{}), Record: func(string) func(*exchange.Exchange) { return func(*exchange.Exchange) {} }, RecordOf: "log"}
 	b.Run("first", func(b *testing.B) {
 		for b.Loop() {
 			p, _ := Compile(cfg, nil, house, nil)

@@ -25,9 +25,10 @@ type House struct {
 	Clock func() time.Time
 	// Metrics counts requests; nil counts nothing.
 	Metrics *metrics.Registry
-	// Record is the access log: accesslog.Log.Record. Nil logs nothing.
-	Record func(*exchange.Exchange)
-	// RecordOf tells one access log from another: the proxies of a plan are carried
+	// Record returns the access log at a path: accesslog.Log.Record. "" is the common
+	// one. It returns nil if there is none; a nil Record logs nothing.
+	Record func(path string) func(*exchange.Exchange)
+	// RecordOf tells some access logs from others: the proxies of a plan are carried
 	// over to the next only if it is equal, and not nil where there is a Record.
 	RecordOf any
 	// Tunnels knows the upgraded connections; nil keeps no list of them.
@@ -57,20 +58,6 @@ type House struct {
 
 // discard is the log of a house without one.
 var discard = slog.New(slog.DiscardHandler)
-
-// Logs reports whether a request of the configuration can come into the access
-// log, so that there has to be one.
-func Logs(cfg *config.Config) bool {
-	if cfg.AccessLog.Enabled {
-		return true
-	}
-	for _, p := range cfg.Proxies {
-		if p.Active && p.AccessLog != nil && p.AccessLog.Enabled {
-			return true
-		}
-	}
-	return false
-}
 
 // Compile makes a plan of a configuration that was checked. It is pure: it reads no
 // file, starts nothing, sends nothing and logs nothing. What it needs from outside is
@@ -199,7 +186,7 @@ func (c *compiler) newPort(settings *config.Port, hosts int) *Port {
 		Serve:  p.serve,
 		Refuse: p.refuse,
 	}
-	p.outside = exchange.Pipeline{Log: c.house.Log, Done: c.appendDone(nil, *place, c.config.AccessLog.Enabled, true)}
+	p.outside = exchange.Pipeline{Log: c.house.Log, Logged: c.config.AccessLog.ResponseHeaders, Done: c.appendDone(nil, *place, c.record(nil), true)}
 	c.claims[p] = &claims{
 		exact: make(map[string][]*member, hosts), wildcard: map[string][]*member{}, regex: map[string][]*member{},
 		patterns: map[string]config.VirtualHost{},

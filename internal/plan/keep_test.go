@@ -280,7 +280,7 @@ func TestRequestsGoOnWhilePlansChange(t *testing.T) {
 		"proxies:\n" + named("two", "h.example", "/", "/a/b") + named("one", "", "/"),
 	}
 	wanted := map[string]bool{"one /a": true, "two /a/b": true}
-	house := House{Metrics: metrics.New(metrics.Build{}), Record: func(*exchange.Exchange) {}}
+	house := House{Metrics: metrics.New(metrics.Build{}), Record: func(string) func(*exchange.Exchange) { return func(*exchange.Exchange) {} }}
 	var current atomic.Pointer[Plan]
 	first, _ := Compile(load(t, texts[0]), nil, house, nil)
 	current.Store(first)
@@ -318,11 +318,14 @@ func TestRequestsGoOnWhilePlansChange(t *testing.T) {
 
 func TestDoneHearsOfEveryExchange(t *testing.T) {
 	cfg := load(t, "proxies:\n"+named("a", "a.example", "/x")+
-		"  quiet: {virtual_hosts: [q.example], access_log: {enabled: false}, routes: [{fixed_response: {status: 204}}]}\n")
+		"  quiet: {virtual_hosts: [q.example], access_log: {enabled: false}, routes: [{fixed_response: {status: 204}}]}\n"+
+		"  own: {virtual_hosts: [o.example], access_log: {path: ./own//log}, routes: [{fixed_response: {status: 204}}]}\n")
 	var lines []string
 	registry := metrics.New(metrics.Build{})
-	house := House{Metrics: registry, Record: func(ex *exchange.Exchange) {
-		lines = append(lines, fmt.Sprintf("%s %s %s %d %v", ex.Place.Port, ex.Place.Proxy, ex.Place.Route, ex.Response.Status, ex.Reason))
+	house := House{Metrics: registry, Record: func(path string) func(*exchange.Exchange) {
+		return func(ex *exchange.Exchange) {
+			lines = append(lines, fmt.Sprintf("%s%s %s %s %d %v", path, ex.Place.Port, ex.Place.Proxy, ex.Place.Route, ex.Response.Status, ex.Reason))
+		}
 	}}
 	p, problems := Compile(cfg, nil, house, nil)
 	if problems != nil {
@@ -331,13 +334,11 @@ func TestDoneHearsOfEveryExchange(t *testing.T) {
 	ask(p.Port("web"), "GET", "a.example", "/x/y")
 	ask(p.Port("web"), "GET", "a.example", "/y")
 	ask(p.Port("web"), "GET", "q.example", "/y")
+	ask(p.Port("web"), "GET", "o.example", "/y")
 	ask(p.Port("web"), "GET", "a.example", "/%")
-	want := []string{"web a /x 200 ", "web   404 no_route", "web   400 bad_request"}
+	want := []string{"web a /x 200 ", "web   404 no_route", "own/logweb own / 204 ", "web   400 bad_request"}
 	if !slices.Equal(lines, want) {
 		t.Errorf("got %q, want %q", lines, want)
-	}
-	if !Logs(cfg) {
-		t.Error("Logs is false")
 	}
 	p.Retire(nil)
 }

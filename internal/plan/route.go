@@ -120,10 +120,7 @@ func (c *compiler) bodies(p *config.Proxy, at schema.Place) []*body {
 
 // routes puts the routes of a proxy on a port.
 func (c *compiler) routes(port *Port, p *config.Proxy, bodies []*body) []*Route {
-	logged, kept := c.config.AccessLog.Enabled, true
-	if p.AccessLog != nil {
-		logged, kept = p.AccessLog.Enabled, p.AccessLog.Enabled
-	}
+	record, kept := c.record(p.AccessLog), p.AccessLog == nil || p.AccessLog.Enabled
 	all := make([]Route, len(bodies))
 	out := make([]*Route, len(bodies))
 	tell := make([]func(*exchange.Exchange), 0, len(bodies)*maxDone)
@@ -131,8 +128,11 @@ func (c *compiler) routes(port *Port, p *config.Proxy, bodies []*body) []*Route 
 		r := &all[i]
 		r.body = b
 		r.place = exchange.Place{Port: port.Name(), Proxy: p.Name, Route: b.label}
-		tell = c.appendDone(tell[len(tell):], r.place, logged, kept)
+		tell = c.appendDone(tell[len(tell):], r.place, record, kept)
 		r.pipeline = exchange.Pipeline{Filters: b.filters, Source: b.source, Log: c.house.Log, Tunnels: c.house.Tunnels, Alternative: port.tells(p), Done: slices.Clip(tell)}
+		if record != nil {
+			r.pipeline.Logged = c.config.AccessLog.ResponseHeaders
+		}
 		out[i] = r
 	}
 	return out
@@ -142,19 +142,19 @@ func (c *compiler) routes(port *Port, p *config.Proxy, bodies []*body) []*Route 
 const maxDone = 5
 
 // appendDone appends what hears of the finished exchanges of a place: the metrics, the
-// access log if they are logged, the memory of recent requests if they are kept, and the
+// access log if there is one, the memory of recent requests if they are kept, and the
 // tracer.
-func (c *compiler) appendDone(out []func(*exchange.Exchange), place exchange.Place, logged, kept bool) []func(*exchange.Exchange) {
+func (c *compiler) appendDone(out []func(*exchange.Exchange), place exchange.Place, record func(*exchange.Exchange), kept bool) []func(*exchange.Exchange) {
 	if c.house.Metrics != nil {
 		counter := c.house.Metrics.Route(place)
 		c.count(counter)
 		out = append(out, counter.Done)
 	}
-	if c.redact != nil && (logged || kept || c.tracer != nil) {
+	if c.redact != nil && (record != nil || kept || c.tracer != nil) {
 		out = append(out, c.redact)
 	}
-	if logged && c.house.Record != nil {
-		out = append(out, c.house.Record)
+	if record != nil {
+		out = append(out, record)
 	}
 	if kept && c.recent != nil {
 		out = append(out, c.recent)
@@ -163,6 +163,19 @@ func (c *compiler) appendDone(out []func(*exchange.Exchange), place exchange.Pla
 		out = append(out, c.tracer.Done)
 	}
 	return out
+}
+
+// record returns the access log of a proxy with its settings, nil if it has none. Nil
+// settings are those of a proxy without any.
+func (c *compiler) record(l *config.ProxyLog) func(*exchange.Exchange) {
+	logged, path := c.config.AccessLog.Enabled, ""
+	if l != nil {
+		logged, path = l.Enabled, l.File()
+	}
+	if !logged || c.house.Record == nil {
+		return nil
+	}
+	return c.house.Record(path)
 }
 
 // recordPassage returns what hears of the passages of TCP and UDP proxies, nil if

@@ -29,8 +29,12 @@ const (
 // masked stands for a secret that is not shown. Written back it leaves the secret.
 const masked = "********"
 
-// readBody returns the JSON value of a body.
+// readBody returns the JSON value of a body. A POST without a body has an object
+// without fields: a call that needs none can be made without one.
 func readBody(w http.ResponseWriter, rq *http.Request, patch bool, limit int64) (any, error) {
+	if rq.Method == http.MethodPost && rq.ContentLength == 0 {
+		return map[string]any{}, nil
+	}
 	limit = cmp.Or(limit, maxBody)
 	kind, parameters, err := mime.ParseMediaType(rq.Header.Get("Content-Type"))
 	charset := parameters["charset"]

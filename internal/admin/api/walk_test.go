@@ -84,6 +84,9 @@ func TestEveryRowRefuses(t *testing.T) {
 			as := with("as: admin")
 			refused("with an unknown field", 400, "unknown_field", `{"nonsense":1}`, as...)
 			refused("with no object", 400, "invalid", `[]`, as...)
+			if rs, out := h.ask(r.method, r.at(), "", as...); r.method == "POST" && (rs.StatusCode == 415 || out["code"] == "invalid_json") {
+				t.Errorf("%s without a body: %d %v", what, rs.StatusCode, out)
+			}
 			refused("with no JSON", 400, "invalid_json", `{"a":`, as...)
 			refused("with a name twice", 400, "invalid_json", `{"name":"a","name":"b"}`, as...)
 			refused("with two values", 400, "invalid_json", `{} {}`, as...)
