@@ -43,6 +43,8 @@ type Authority struct {
 	// Meddle, if it is set before the authority is used, sees every request first. If it
 	// reports true it has answered it.
 	Meddle func(w http.ResponseWriter, r *http.Request) bool
+	// Done, if it is set too, is called after every request that Meddle has seen.
+	Done func()
 
 	t       testing.TB
 	fail    atomic.Int32
@@ -88,6 +90,9 @@ func Start(t *testing.T, s Settings) *Authority {
 			a.fail.Add(-1)
 			w.WriteHeader(http.StatusInternalServerError)
 			return
+		}
+		if a.Done != nil {
+			defer a.Done()
 		}
 		if a.Meddle != nil && a.Meddle(w, r) {
 			return
