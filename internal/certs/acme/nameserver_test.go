@@ -147,6 +147,9 @@ func TestRecordsAreWrittenToARealNameServer(t *testing.T) {
 		}
 		s := &dnsSolver{settings: settings, provider: p, look: look, name: "_acme-challenge.shop.example.com", value: value}
 		solvers = append(solvers, s)
+		if err := p.(checker).check(t.Context(), "example.com", "shop.dns.example.com"); err != nil {
+			t.Errorf("good credentials are refused: %v", err)
+		}
 		if err := s.present(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
@@ -203,6 +206,9 @@ func TestARealNameServersRefusalSaysWhatToDo(t *testing.T) {
 			continue
 		}
 		t.Logf("%s: %v", test.name, err)
+		if err := p.(checker).check(t.Context(), test.zone, s.name); test.key != "" && !isRefusal(err) {
+			t.Errorf("%s: the check says %v, want a refusal", test.name, err)
+		}
 		if got := hintFor(err, d, test.zone); !strings.Contains(got, test.want) {
 			t.Errorf("%s: %v has the hint %q, want %q", test.name, err, got, test.want)
 		}

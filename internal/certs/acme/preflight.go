@@ -48,7 +48,11 @@ func (m *Manager) preflight(ctx context.Context, e *Config, names []string, r *R
 		}
 		warnings = append(warnings, more...)
 	}
-	return chosen, warnings, nil
+	more, err := m.checkCredentials(ctx, look, e, chosen)
+	if err != nil {
+		return nil, nil, err
+	}
+	return chosen, append(warnings, more...), nil
 }
 
 // choose returns the challenge for a name. With auto it is the one that can work:

@@ -62,6 +62,11 @@ func (a restAPI) request(ctx context.Context, method, path string, in, out any) 
 	return nil
 }
 
+// readable reports whether a path can be read with the credentials.
+func (a restAPI) readable(ctx context.Context, path string) error {
+	return a.request(ctx, http.MethodGet, path, nil, nil)
+}
+
 // gone reports whether an error says that there is nothing at a path.
 func gone(err error) bool {
 	var s *statusError

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -29,17 +30,13 @@ var clockWords = []string{"RequestExpired", "RequestTimeTooSkewed", "QUERY_TIME_
 // zoneWords are what APIs write about a zone that is not theirs.
 var zoneWords = []string{"NOTZONE", "NOTAUTH", "Could not route to /zones", "Invalid domain"}
 
+func containsAny(text string, words []string) bool {
+	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
+}
+
 // hintFor says what to do about an error of a provider.
 func hintFor(err error, d *DNS, zone string) string {
-	text := err.Error()
-	says := func(words []string) bool {
-		for _, w := range words {
-			if strings.Contains(text, w) {
-				return true
-			}
-		}
-		return false
-	}
+	says := func(words []string) bool { return containsAny(err.Error(), words) }
 	status := 0
 	var s *statusError
 	if errors.As(err, &s) {
@@ -49,6 +46,8 @@ func hintFor(err error, d *DNS, zone string) string {
 		zone = "of the record"
 	}
 	switch {
+	case errors.Is(err, errRefused):
+		return "correct dns in the entry"
 	case says(clockWords):
 		return "the clock of this machine is wrong: set it, by NTP for instance"
 	case says(credentialWords) || status == http.StatusUnauthorized:

@@ -32,14 +32,12 @@ func (m *Manager) solverFor(kind Challenge, e *Config, c protocol.Challenge, nam
 	case TLSALPN01:
 		return &alpnSolver{m: m, challenge: c, name: name}, nil
 	case DNS01:
-		p, err := newProvider(e.DNS)
+		s, err := newDNSSolver(m, e, newLookup(e.Resolvers))
 		if err != nil {
-			return nil, &Trouble{Code: "dns_provider", Message: err.Error(), Hint: "correct dns in the entry", blocked: true}
+			return nil, err
 		}
-		if w, ok := p.(*setWriter); ok {
-			w.alone = &m.sets
-		}
-		return &dnsSolver{settings: e.DNS, provider: p, look: newLookup(e.Resolvers), name: c.DNS01TXTRecordName(), value: c.DNS01KeyAuthorization()}, nil
+		s.name, s.value = c.DNS01TXTRecordName(), c.DNS01KeyAuthorization()
+		return s, nil
 	}
 	return nil, fmt.Errorf("unknown challenge %q", kind)
 }
@@ -114,14 +112,34 @@ type dnsSolver struct {
 	written  bool
 }
 
-func (s *dnsSolver) present(ctx context.Context, _ *order) (err error) {
-	if s.at, err = s.look.target(ctx, s.name); err != nil {
-		return &Trouble{Code: "dns", Message: cut(fmt.Sprintf("look up where the record of dns-01 goes: %v", err)), Hint: "check the zone's name servers"}
+// newDNSSolver returns a solver that writes to the provider of an entry.
+func newDNSSolver(m *Manager, e *Config, look lookup) (*dnsSolver, error) {
+	p, err := newProvider(e.DNS)
+	if err != nil {
+		return nil, &Trouble{Code: "dns_provider", Message: err.Error(), Hint: "correct dns in the entry", blocked: true}
+	}
+	if w, ok := p.(*setWriter); ok {
+		w.alone = &m.sets
+	}
+	return &dnsSolver{settings: e.DNS, provider: p, look: look}, nil
+}
+
+// locate finds out where the record with a name is written. The error is a *Trouble.
+func (s *dnsSolver) locate(ctx context.Context, name string) (err error) {
+	if s.at, err = s.look.target(ctx, name); err != nil {
+		return &Trouble{Code: "dns", Message: cut(fmt.Sprintf("look up where the record of dns-01 goes: %v", err)), Hint: "check the zone's name servers", blocked: true}
 	}
 	if s.zone = s.settings.Zone; s.zone == "" && s.provider.wantsZone() {
 		if s.zone, err = s.look.zone(ctx, s.at); err != nil {
-			return &Trouble{Code: "dns", Message: cut(fmt.Sprintf("find the zone of %s: %v", s.at, err)), Hint: "name it: dns: {zone: …}"}
+			return &Trouble{Code: "dns", Message: cut(fmt.Sprintf("find the zone of %s: %v", s.at, err)), Hint: "name it: dns: {zone: …}", blocked: true}
 		}
+	}
+	return nil
+}
+
+func (s *dnsSolver) present(ctx context.Context, _ *order) error {
+	if err := s.locate(ctx, s.name); err != nil {
+		return err
 	}
 	s.written = true // also if it fails: it may have been written
 	if err := s.provider.present(ctx, s.zone, s.at, s.value); err != nil {
