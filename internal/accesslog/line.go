@@ -102,10 +102,10 @@ func appendTimes(b []byte, t *exchange.Times) []byte {
 		end = exchange.Now()
 	}
 	b = appendMillis(append(b, `,"duration_ms":`...), end-t.Start)
-	asked := t.Start
+	asked := max(t.Start, t.Tried)
 	if t.Dialed > 0 && t.Connected > 0 {
 		b = appendMillis(append(b, `,"connect_ms":`...), t.Connected-t.Dialed)
-		asked = t.Connected
+		asked = max(asked, t.Connected)
 	}
 	if t.Head > 0 {
 		b = appendMillis(append(b, `,"upstream_head_ms":`...), t.Head-asked)

@@ -122,4 +122,14 @@ proxies:
 	}
 	ask("own.test", "/i")
 	files.has("own.log", `"path":"/i"`)
+
+	page := metricsPage(h)
+	for _, line := range []string{
+		`headgate_responses_total{method="GET",port="web",proxy="other",route="/",status="204"}`,
+		`headgate_upstream_first_byte_seconds_count{proxy="own",route="/",server="` + server.URL + `"}`,
+	} {
+		if !strings.Contains(page, line) {
+			t.Errorf("%s is missing in %s", line, lines(page, "headgate_"))
+		}
+	}
 }

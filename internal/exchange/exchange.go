@@ -256,6 +256,9 @@ type Limits struct {
 type Times struct {
 	// Start is when the head was complete.
 	Start int64
+	// Passed is when the last filter that waited let the exchange go on, zero if none
+	// waited.
+	Passed int64
 	// Tried is when the last attempt at a server began.
 	Tried int64
 	// Dialed is when the last new connection to a server was begun, Connected

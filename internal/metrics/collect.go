@@ -107,7 +107,7 @@ func (r *Registry) collectConfig(out chan<- prometheus.Metric, f *families) {
 
 func collectRoutes(out chan<- prometheus.Metric, f *families, routes []*Route) {
 	observed := f.observed.desc()
-	requests, received, sent, duration := f.requests.desc(), f.received.desc(), f.sent.desc(), f.duration.desc()
+	requests, responses, received, sent, duration := f.requests.desc(), f.responses.desc(), f.received.desc(), f.sent.desc(), f.duration.desc()
 	for _, h := range routes {
 		total := h.sum()
 		count := func(class int, reason string, n uint64) {
@@ -119,6 +119,9 @@ func collectRoutes(out chan<- prometheus.Metric, f *families, routes []*Route) {
 		for class, n := range total.requests {
 			count(class, "", n)
 		}
+		total.outcomes.each(func(method, status string, n uint64) {
+			out <- prometheus.MustNewConstMetric(responses, prometheus.CounterValue, float64(n), append(h.labels[:3:3], method, status)...)
+		})
 		collectUses(out, f, h.labels, total.cached)
 		if total.answers != nil {
 			for _, reason := range exchange.Reasons() {
@@ -148,11 +151,14 @@ func collectUses(out chan<- prometheus.Metric, f *families, labels []string, n *
 }
 
 func collectServers(out chan<- prometheus.Metric, f *families, servers []*Server) {
-	attemptsDesc, errorsDesc := f.attempts.desc(), f.errors.desc()
+	attemptsDesc, errorsDesc, firstByteDesc := f.attempts.desc(), f.errors.desc(), f.firstByte.desc()
 	standing := f.standing()
 	for _, h := range servers {
 		collectStanding(out, standing, h)
-		attempts, errors := h.sum()
+		attempts, errors, firstByte := h.sum()
+		if firstByte != nil {
+			out <- &durationMetric{firstByteDesc, h.labels, firstByte}
+		}
 		out <- prometheus.MustNewConstMetric(attemptsDesc, prometheus.CounterValue, float64(attempts), h.labels...)
 		for _, reason := range exchange.Reasons() {
 			if n := errors[reason]; n > 0 {

@@ -10,8 +10,9 @@ import (
 // bounds are the upper bounds of the classic buckets: few, because every route
 // has them. Readers that take native histograms get finer ones.
 var bounds = [...]time.Duration{
-	time.Millisecond, 5 * time.Millisecond, 25 * time.Millisecond, 100 * time.Millisecond,
-	500 * time.Millisecond, 2500 * time.Millisecond, 10 * time.Second,
+	100 * time.Microsecond, 250 * time.Microsecond, 500 * time.Microsecond,
+	time.Millisecond, 2500 * time.Microsecond, 5 * time.Millisecond, 10 * time.Millisecond, 25 * time.Millisecond,
+	100 * time.Millisecond, 500 * time.Millisecond, 2500 * time.Millisecond, 10 * time.Second,
 }
 
 // The native buckets: schema 2 has four buckets for each power of two. Bucket k

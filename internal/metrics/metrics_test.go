@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +27,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func done(status int, reason exchange.Reason, d time.Duration) *exchange.Exchange {
 	ex := &exchange.Exchange{Reason: reason, Sent: 100, Received: 10}
+	ex.Request.Method = "GET"
 	ex.Response.Status, ex.Response.HeadSent = status, true
 	ex.Times.Start, ex.Times.End = 1, 1+int64(d)
 	return ex
@@ -59,8 +61,8 @@ func TestPageShowsWhatWasCounted(t *testing.T) {
 	route.Done(gone)
 	route.Done(done(101, exchange.None, time.Hour))
 	server := r.Server("shop", "/api", "http://127.0.0.1:3000")
-	server.Tried(exchange.None)
-	server.Tried(exchange.UpstreamRefused)
+	server.Tried(exchange.None, 300*time.Microsecond)
+	server.Tried(exchange.UpstreamRefused, time.Hour)
 	port := r.Port("web")
 	port.Opened()
 	port.Opened()
@@ -81,8 +83,13 @@ headgate_connections_at_limit{port="web"} 0
 headgate_connections_open{port="web"} 1
 headgate_memory_refused_total{port="web"} 0
 headgate_received_bytes_total{port="web",proxy="shop",route="/api"} 50
+headgate_request_duration_seconds_bucket{port="web",proxy="shop",route="/api",le="0.0001"} 1
+headgate_request_duration_seconds_bucket{port="web",proxy="shop",route="/api",le="0.00025"} 1
+headgate_request_duration_seconds_bucket{port="web",proxy="shop",route="/api",le="0.0005"} 1
 headgate_request_duration_seconds_bucket{port="web",proxy="shop",route="/api",le="0.001"} 2
+headgate_request_duration_seconds_bucket{port="web",proxy="shop",route="/api",le="0.0025"} 3
 headgate_request_duration_seconds_bucket{port="web",proxy="shop",route="/api",le="0.005"} 3
+headgate_request_duration_seconds_bucket{port="web",proxy="shop",route="/api",le="0.01"} 3
 headgate_request_duration_seconds_bucket{port="web",proxy="shop",route="/api",le="0.025"} 3
 headgate_request_duration_seconds_bucket{port="web",proxy="shop",route="/api",le="0.1"} 3
 headgate_request_duration_seconds_bucket{port="web",proxy="shop",route="/api",le="0.5"} 3
@@ -95,9 +102,28 @@ headgate_requests_total{port="web",proxy="shop",reason="",route="/api",status_cl
 headgate_requests_total{port="web",proxy="shop",reason="",route="/api",status_class="2xx"} 2
 headgate_requests_total{port="web",proxy="shop",reason="client_closed",route="/api",status_class="4xx"} 1
 headgate_requests_total{port="web",proxy="shop",reason="upstream_refused",route="/api",status_class="5xx"} 1
+headgate_responses_total{method="GET",port="web",proxy="shop",route="/api",status="101"} 1
+headgate_responses_total{method="GET",port="web",proxy="shop",route="/api",status="200"} 2
+headgate_responses_total{method="GET",port="web",proxy="shop",route="/api",status="499"} 1
+headgate_responses_total{method="GET",port="web",proxy="shop",route="/api",status="502"} 1
 headgate_sent_bytes_total{port="web",proxy="shop",route="/api"} 500
 headgate_upstream_attempts_total{proxy="shop",route="/api",server="http://127.0.0.1:3000"} 2
 headgate_upstream_errors_total{proxy="shop",reason="upstream_refused",route="/api",server="http://127.0.0.1:3000"} 1
+headgate_upstream_first_byte_seconds_bucket{proxy="shop",route="/api",server="http://127.0.0.1:3000",le="0.0001"} 0
+headgate_upstream_first_byte_seconds_bucket{proxy="shop",route="/api",server="http://127.0.0.1:3000",le="0.00025"} 0
+headgate_upstream_first_byte_seconds_bucket{proxy="shop",route="/api",server="http://127.0.0.1:3000",le="0.0005"} 1
+headgate_upstream_first_byte_seconds_bucket{proxy="shop",route="/api",server="http://127.0.0.1:3000",le="0.001"} 1
+headgate_upstream_first_byte_seconds_bucket{proxy="shop",route="/api",server="http://127.0.0.1:3000",le="0.0025"} 1
+headgate_upstream_first_byte_seconds_bucket{proxy="shop",route="/api",server="http://127.0.0.1:3000",le="0.005"} 1
+headgate_upstream_first_byte_seconds_bucket{proxy="shop",route="/api",server="http://127.0.0.1:3000",le="0.01"} 1
+headgate_upstream_first_byte_seconds_bucket{proxy="shop",route="/api",server="http://127.0.0.1:3000",le="0.025"} 1
+headgate_upstream_first_byte_seconds_bucket{proxy="shop",route="/api",server="http://127.0.0.1:3000",le="0.1"} 1
+headgate_upstream_first_byte_seconds_bucket{proxy="shop",route="/api",server="http://127.0.0.1:3000",le="0.5"} 1
+headgate_upstream_first_byte_seconds_bucket{proxy="shop",route="/api",server="http://127.0.0.1:3000",le="2.5"} 1
+headgate_upstream_first_byte_seconds_bucket{proxy="shop",route="/api",server="http://127.0.0.1:3000",le="10"} 1
+headgate_upstream_first_byte_seconds_bucket{proxy="shop",route="/api",server="http://127.0.0.1:3000",le="+Inf"} 1
+headgate_upstream_first_byte_seconds_sum{proxy="shop",route="/api",server="http://127.0.0.1:3000"} 0.0003
+headgate_upstream_first_byte_seconds_count{proxy="shop",route="/api",server="http://127.0.0.1:3000"} 1
 `
 	if got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
@@ -124,7 +150,7 @@ func TestRetiredHandlesDisappear(t *testing.T) {
 	}
 	second.Retire()
 	server, port := r.Server("shop", "/", "http://x"), r.Port("web")
-	server.Tried(exchange.None)
+	server.Tried(exchange.None, 0)
 	server.Retire()
 	port.Retire()
 	if got := page(t, r, "headgate_requests") + page(t, r, "headgate_upstream") + page(t, r, "headgate_connections"); got != "" {
@@ -145,7 +171,7 @@ func TestNothingIsLostWhenARouteGetsHot(t *testing.T) {
 			for range each {
 				route.Done(ex)
 				route.Done(bad)
-				server.Tried(exchange.UpstreamReset)
+				server.Tried(exchange.UpstreamReset, 0)
 			}
 		})
 	}
@@ -156,7 +182,7 @@ func TestNothingIsLostWhenARouteGetsHot(t *testing.T) {
 		t.Errorf("got %d, %d, %d, want %d each, twice at last",
 			total.requests[2], total.answers[exchange.RateLimited][4], total.duration.count, want)
 	}
-	if attempts, errors := server.sum(); attempts != want || errors[exchange.UpstreamReset] != want {
+	if attempts, errors, _ := server.sum(); attempts != want || errors[exchange.UpstreamReset] != want {
 		t.Errorf("got %d attempts, %d errors, want %d", attempts, errors[exchange.UpstreamReset], want)
 	}
 }
@@ -268,7 +294,7 @@ func BenchmarkTried(b *testing.B) {
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			server.Tried(exchange.None)
+			server.Tried(exchange.None, 3*time.Millisecond)
 		}
 	})
 }
@@ -299,5 +325,29 @@ func TestWhatALimitObservesIsCounted(t *testing.T) {
 	route.Done(over)
 	if got, want := page(t, r, "headgate_rate_limit"), `headgate_rate_limit_observed_total{port="web",proxy="shop",route="/api"} 2`+"\n"; got != want {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestMethodsAndStatusesHaveFewValues holds that neither clients nor servers can make
+// series without end.
+func TestMethodsAndStatusesHaveFewValues(t *testing.T) {
+	r := New(Build{})
+	route := r.Route(exchange.Place{Port: "web", Proxy: "shop", Route: "/"})
+	for i := range 2000 {
+		ex := done(i%1000, exchange.None, time.Millisecond)
+		ex.Request.Method = []string{"GET", "BREW", "M" + strconv.Itoa(i)}[i%3]
+		route.Done(ex)
+	}
+	got := page(t, r, "headgate_responses_total")
+	if n := strings.Count(got, "\n"); n > 2*maxStatuses {
+		t.Errorf("%d series", n)
+	}
+	for _, want := range []string{`method="GET",port="web",proxy="shop",route="/",status="200"`, `method="other",port="web",proxy="shop",route="/",status="2xx"`} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%s is missing in\n%s", want, got)
+		}
+	}
+	if len(statusNames) > maxStatuses {
+		t.Errorf("%d statuses, room for %d", len(statusNames), maxStatuses)
 	}
 }

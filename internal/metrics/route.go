@@ -20,6 +20,7 @@ type Route struct {
 type routeNumbers struct {
 	count    uint64
 	requests [classes]uint64
+	outcomes outcomes
 	// answers counts the requests with a reason; it is made for the first.
 	answers *answers
 	// cached counts what a cache made of requests; it is made for the first.
@@ -41,13 +42,15 @@ type cached [int(exchange.CachePass) + 1]uint64
 
 // Done counts a finished exchange. It fits exchange.Pipeline.Done.
 func (h *Route) Done(ex *exchange.Exchange) {
-	class := ex.Status() / 100
+	status := ex.Status()
+	class := status / 100
 	if uint(class) >= classes {
 		class = 0
 	}
 	c, t := h.cells.lock(h.owner)
 	n := &c.n
 	n.count++
+	n.outcomes.count(ex.Request.Method, status)
 	if ex.Reason == exchange.None {
 		n.requests[class]++
 	} else {
@@ -97,6 +100,7 @@ func (h *Route) sum() *routeNumbers {
 		if part.answers != nil {
 			total.join(part.answers)
 		}
+		total.outcomes.join(&part.outcomes)
 		total.observed += part.observed
 		if part.cached != nil {
 			if total.cached == nil {

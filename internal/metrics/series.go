@@ -390,7 +390,7 @@ func (p Point) since(before Point) Point {
 
 // difference returns what was counted since it was called last, nil for nothing.
 func (h *Server) difference() *difference {
-	attempts, errors := h.sum()
+	attempts, errors, _ := h.sum()
 	now := Point{Requests: attempts}
 	for _, n := range errors {
 		now.ServerErrors += n

@@ -53,8 +53,8 @@ func TestASeriesTellsWhatHappenedInEachStep(t *testing.T) {
 	tls.Done(ended(404, 10*time.Millisecond))
 	tls.Done(ended(502, time.Second))
 	none.Done(ended(404, time.Millisecond))
-	server.Tried(exchange.None)
-	server.Tried(exchange.Reasons()[0])
+	server.Tried(exchange.None, 0)
+	server.Tried(exchange.Reasons()[0], 0)
 	passages = exchange.PassageCounts{Accepted: 3, Received: 5, Sent: 7, Errors: map[exchange.Reason]uint64{exchange.Reasons()[0]: 2}}
 	c.step()
 	c.step() // nothing happens

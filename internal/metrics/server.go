@@ -1,6 +1,10 @@
 package metrics
 
-import "headgate/internal/exchange"
+import (
+	"time"
+
+	"headgate/internal/exchange"
+)
 
 type serverKey struct{ proxy, route, url string }
 
@@ -17,11 +21,13 @@ type Server struct {
 type serverNumbers struct {
 	attempts uint64
 	errors   *[reasons]uint64 // by reason; made for the first error
+	// firstByte is made for the first response.
+	firstByte *histogram
 }
 
-// Tried counts an attempt: exchange.None when a response head came, else the reason
-// why none did.
-func (h *Server) Tried(reason exchange.Reason) {
+// Tried counts an attempt: exchange.None when a response head came, and after how long,
+// else the reason why none did. No time is known where it is zero.
+func (h *Server) Tried(reason exchange.Reason, firstByte time.Duration) {
 	c, t := h.cells.lock(h.owner)
 	n := &c.n
 	n.attempts++
@@ -30,11 +36,17 @@ func (h *Server) Tried(reason exchange.Reason) {
 			n.errors = new([reasons]uint64)
 		}
 		n.errors[reason]++
+	} else if firstByte > 0 {
+		if n.firstByte == nil {
+			n.firstByte = new(histogram)
+		}
+		n.firstByte.add(firstByte)
 	}
 	h.cells.unlock(h.owner, c, t, n.attempts)
 }
 
-func (h *Server) sum() (attempts uint64, errors [reasons]uint64) {
+// sum returns all numbers of the server; firstByte is nil if no response came.
+func (h *Server) sum() (attempts uint64, errors [reasons]uint64, firstByte *histogram) {
 	h.cells.each(func(part *serverNumbers) {
 		attempts += part.attempts
 		if part.errors != nil {
@@ -42,6 +54,12 @@ func (h *Server) sum() (attempts uint64, errors [reasons]uint64) {
 				errors[reason] += n
 			}
 		}
+		if part.firstByte != nil {
+			if firstByte == nil {
+				firstByte = new(histogram)
+			}
+			firstByte.join(part.firstByte)
+		}
 	})
-	return attempts, errors
+	return attempts, errors, firstByte
 }

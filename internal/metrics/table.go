@@ -31,16 +31,16 @@ type families struct {
 
 	cached, cacheBytes, cacheLimit, cacheEntries, cacheEvicted family
 
-	requests, observed, duration, received, sent family
-	connections, accepted, refused, floods       family
-	atLimit, memory                              family
-	attempts, errors                             family
-	retries, retriesRefused, mirrored            family
-	state, active, ejections, checks             family
-	open, opened, waiting                        family
-	certificate, notAfter                        family
-	providerUp, providerIssues                   family
-	applies, appliedTime, applied, dropped, me   family
+	requests, responses, observed, duration, received, sent family
+	connections, accepted, refused, floods                  family
+	atLimit, memory                                         family
+	attempts, errors, firstByte                             family
+	retries, retriesRefused, mirrored                       family
+	state, active, ejections, checks                        family
+	open, opened, waiting                                   family
+	certificate, notAfter                                   family
+	providerUp, providerIssues                              family
+	applies, appliedTime, applied, dropped, me              family
 }
 
 func table() families {
@@ -49,6 +49,8 @@ func table() families {
 	return families{
 		requests: family{"headgate_requests_total", counter, append(route[:3:3], "status_class", "reason"),
 			"Finished requests. reason is empty for responses of servers, and the word of the access log for our own."},
+		responses: family{"headgate_responses_total", counter, append(route[:3:3], "method", "status"),
+			"Finished requests by method and status, as the access log has it. Methods that are not well known are `other`, statuses without a name a class such as `2xx`."},
 		observed: family{"headgate_rate_limit_observed_total", counter, route,
 			"Requests that a rate_limit with `mode: observe` would have refused."},
 		duration: family{"headgate_request_duration_seconds", histo, route,
@@ -93,6 +95,8 @@ func table() families {
 			"Requests that were sent, or should have been sent, to a server."},
 		errors: family{"headgate_upstream_errors_total", counter, append(server[:3:3], "reason"),
 			"Attempts that gave no response head, by the word of the access log."},
+		firstByte: family{"headgate_upstream_first_byte_seconds", histo, server,
+			"Time from the choice of a server to its response head, with the connection if a new one was needed."},
 		retries: family{"headgate_retries_total", counter, []string{"proxy", "route"},
 			"Requests that were sent once more to another server, for a reason that `retry` names."},
 		retriesRefused: family{"headgate_retries_refused_total", counter, []string{"proxy", "route"},
@@ -138,8 +142,8 @@ func table() families {
 func (f *families) all() []*family {
 	return []*family{
 		&f.cached, &f.cacheBytes, &f.cacheLimit, &f.cacheEntries, &f.cacheEvicted,
-		&f.requests, &f.observed, &f.duration, &f.received, &f.sent, &f.connections, &f.accepted, &f.refused, &f.atLimit, &f.memory, &f.streamOpen, &f.streamAccepted, &f.streamReceived, &f.streamSent, &f.streamErrors,
-		&f.floods, &f.attempts, &f.errors,
+		&f.requests, &f.responses, &f.observed, &f.duration, &f.received, &f.sent, &f.connections, &f.accepted, &f.refused, &f.atLimit, &f.memory, &f.streamOpen, &f.streamAccepted, &f.streamReceived, &f.streamSent, &f.streamErrors,
+		&f.floods, &f.attempts, &f.errors, &f.firstByte,
 		&f.retries, &f.retriesRefused, &f.mirrored,
 		&f.state, &f.active, &f.ejections, &f.checks, &f.open, &f.opened, &f.waiting,
 		&f.certificate, &f.notAfter, &f.providerUp, &f.providerIssues,
@@ -175,7 +179,7 @@ the access log. A route or server that a change removed disappears from the page
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", m.name, m.kind, labels, m.help)
 	}
-	b.WriteString("\nBuckets of `" + f.duration.name + "`: ")
+	b.WriteString("\nBuckets of `" + f.duration.name + "` and `" + f.firstByte.name + "`: ")
 	for i, bound := range bounds {
 		if i > 0 {
 			b.WriteString(", ")

@@ -26,14 +26,14 @@ type StreamServer struct {
 
 	name  *resolve.Name
 	judge *health.Policy
-	tried func(exchange.Reason)
+	tried func(reason exchange.Reason, firstByte time.Duration)
 	turn  atomic.Uint32 // whose turn it is among the addresses of a name
 }
 
 // told hears how an attempt at the server went, of its whole length where it was taken.
 func (s *StreamServer) told(reason exchange.Reason, err error) {
 	if s.tried != nil {
-		s.tried(reason)
+		s.tried(reason, 0)
 	}
 	if reason == exchange.None {
 		s.Live.Answered()

@@ -17,7 +17,7 @@ type tried = balance.Tried
 // A server that was chosen is told how the attempt went, and released when the
 // exchange on it is over.
 func (s *Servers) choose(ex *exchange.Exchange, tried tried) (*Server, int, *exchange.Answer) {
-	ask := balance.Ask{Now: ex.Times.Start, Tried: tried}
+	ask := balance.Ask{Now: max(ex.Times.Start, ex.Times.Passed), Tried: tried}
 	if ex.Attempts > 0 {
 		ask.Now = exchange.Now()
 	}
@@ -39,7 +39,7 @@ func (s *Servers) choose(ex *exchange.Exchange, tried tried) (*Server, int, *exc
 // Claim takes the server at place i for a client that belongs there, also if it
 // takes no new clients; false if it cannot take requests or was tried.
 func (s *Servers) claim(ex *exchange.Exchange, i int, tried tried) (*Server, bool) {
-	ask := balance.Ask{Now: ex.Times.Start, Tried: tried}
+	ask := balance.Ask{Now: max(ex.Times.Start, ex.Times.Passed), Tried: tried}
 	if ex.Attempts > 0 {
 		ask.Now = exchange.Now()
 	}

@@ -92,3 +92,17 @@ func TestKeyOfAHash(t *testing.T) {
 		equal(t, c.setting+" has the same key", same, c.same)
 	}
 }
+
+// The time of an attempt does not begin while a filter still waits, such as for an auth
+// server.
+func TestAnAttemptBeginsBehindTheFilters(t *testing.T) {
+	s := newServers(t, settings, target("127.0.0.1:1", 1))
+	ex := exchangetest.New(t)
+	ex.Times.Passed = ex.Times.Start + int64(time.Second)
+	first, _, none := s.choose(ex, tried{})
+	if first == nil {
+		t.Fatal(none.Cause)
+	}
+	equal(t, "tried", ex.Times.Tried, ex.Times.Passed)
+	first.released()
+}

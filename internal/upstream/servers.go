@@ -88,7 +88,7 @@ type Server struct {
 	pool   *Pool
 	base   string // Base without a final slash
 	member string // the address, of a name that stands for several
-	tried  func(exchange.Reason)
+	tried  func(reason exchange.Reason, firstByte time.Duration)
 	live   *health.Server
 	judge  *health.Policy
 	timed  bool // the balance wants to know how long answers take
@@ -126,10 +126,10 @@ type Target struct {
 	MaxRequests int
 	// Backup is whether the server is used only when no other can be.
 	Backup bool
-	// Tried hears of each attempt: exchange.None when a response head came, else
-	// the reason why none did. It is called by many goroutines at once; nil
-	// hears nothing.
-	Tried func(exchange.Reason)
+	// Tried hears of each attempt: exchange.None when a response head came, and how
+	// long that took, else the reason why none did. It is called by many goroutines
+	// at once; nil hears nothing.
+	Tried func(reason exchange.Reason, firstByte time.Duration)
 }
 
 // Settings hold for the connections to all servers. Zero times mean no limit.

@@ -188,7 +188,7 @@ func (s *Server) tell(ex *exchange.Exchange, failure *exchange.Error) {
 		s.observe(ex, reason)
 	}
 	if s.tried != nil {
-		s.tried(reason)
+		s.tried(reason, time.Duration(ex.Times.Head-ex.Times.Tried))
 	}
 }
 

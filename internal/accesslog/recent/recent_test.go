@@ -31,7 +31,7 @@ func finished(serial uint64, path string, status int, took time.Duration) *excha
 	ex.Server, ex.Attempts = "http://10.0.0.1:3000", 1
 	ex.Response.Status, ex.Sent, ex.Received = status, 1234, 5
 	now := exchange.Now()
-	ex.Times = exchange.Times{Start: now - int64(took), Head: now, End: now}
+	ex.Times = exchange.Times{Start: now - int64(took), Tried: now - int64(took), Head: now, End: now}
 	return ex
 }
 

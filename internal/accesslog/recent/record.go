@@ -100,10 +100,10 @@ func appendExchange(b []byte, ex *exchange.Exchange, status int, end int64) []by
 	le.PutUint64(f[atStart:], uint64(t.Start))
 	le.PutUint64(f[atEnd:], uint64(end))
 	le.PutUint64(f[atNumber:], ex.Number())
-	asked := t.Start
+	asked := max(t.Start, t.Tried)
 	connect := uint32(0)
 	if t.Dialed > 0 && t.Connected > 0 {
-		connect, asked = micros(t.Connected-t.Dialed), t.Connected
+		connect, asked = micros(t.Connected-t.Dialed), max(asked, t.Connected)
 	}
 	head := uint32(0)
 	if t.Head > 0 {

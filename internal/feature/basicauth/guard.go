@@ -77,6 +77,7 @@ func (g *guard) check(ex *exchange.Exchange, r *room, coded string) (*user, *exc
 	}
 	q.clean = left == wrongAtOnce
 	v := g.desk.ask(ex, q, g.answer)
+	ex.Times.Passed = exchange.Now()
 	switch {
 	case v.gone:
 		return nil, exchange.Fail(exchange.ClientClosed, "the client left while its password waited to be checked")

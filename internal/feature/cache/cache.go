@@ -251,6 +251,7 @@ func (c *Cache) await(h *hit, fl *flight) *exchange.Answer {
 	}
 	tick := time.NewTicker(goneEvery)
 	defer tick.Stop()
+	defer func() { h.ex.Times.Passed = exchange.Now() }()
 	for waited := time.Duration(0); waited < patience; waited += goneEvery {
 		select {
 		case <-fl.landed:

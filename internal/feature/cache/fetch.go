@@ -90,7 +90,8 @@ func (f *fetch) ask(source exchange.Source, e *entry) *exchange.Answer {
 	if ex := f.leader.Load(); ex != nil {
 		ex.Server, ex.Attempts = f.ex.Server, f.ex.Attempts
 		f.ex.CarrySlots(ex)
-		ex.Times.Dialed, ex.Times.Connected, ex.Times.Head = f.ex.Times.Dialed, f.ex.Times.Connected, f.ex.Times.Head
+		ex.Times.Tried, ex.Times.Dialed = f.ex.Times.Tried, f.ex.Times.Dialed
+		ex.Times.Connected, ex.Times.Head = f.ex.Times.Connected, f.ex.Times.Head
 	}
 	return answer
 }

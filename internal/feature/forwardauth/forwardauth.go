@@ -102,7 +102,9 @@ func (r *room) request(ex *exchange.Exchange) *exchange.Answer {
 	defer r.errands.Put(e)
 	defer e.Close()
 	r.question(e, ex)
-	if answer := e.Ask(r.source); answer != nil {
+	answer := e.Ask(r.source)
+	ex.Times.Passed = exchange.Now()
+	if answer != nil {
 		return failed(answer)
 	}
 	if status := e.Response.Status; status < 200 || status > 299 {
