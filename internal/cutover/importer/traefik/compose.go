@@ -2,6 +2,7 @@ package traefik
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -49,11 +50,49 @@ func (t *translator) readCompose(name string, doc *yaml.Node) error {
 		if err := t.command(name, field(s, "command")); err != nil {
 			return err
 		}
-		if err := t.labels(name, key.Value, s, labels); err != nil {
+		t.composed = append(t.composed, composed{name, key.Value, s, labels})
+	}
+	return nil
+}
+
+// composed is a service of a Compose file. Whether its labels count is known when all
+// files are read.
+type composed struct {
+	file, service string
+	s, labels     *yaml.Node
+}
+
+// readLabels takes the labels of all services into the tree.
+func (t *translator) readLabels() error {
+	for _, c := range t.composed {
+		if err := t.labels(c.file, c.service, c.s, c.labels); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// hidden tells why Traefik does not see a service, "" if it does.
+func (t *translator) hidden(labels []label) string {
+	on := true
+	for _, provider := range []string{"docker", "swarm"} {
+		if v := t.root.get("providers", provider, "exposedByDefault"); v.is() && !v.on() {
+			on = false
+		}
+	}
+	why := "providers.docker.exposedByDefault is false, and the service has no traefik.enable=true"
+	for _, l := range labels {
+		if !strings.EqualFold(l.key, "traefik.enable") {
+			continue
+		}
+		if v, err := strconv.ParseBool(l.value); err == nil {
+			on, why = v, "traefik.enable is false, so Traefik does not see the service"
+		}
+	}
+	if on {
+		return ""
+	}
+	return why
 }
 
 // command reads flags such as --entryPoints.web.address=:80.
@@ -104,7 +143,6 @@ func labelsOf(n *yaml.Node) (all []label) {
 
 // described is what the labels of one service describe.
 type described struct {
-	off      bool            // traefik.enable=false
 	used     bool            // there is a label of a router, service or middleware
 	services map[string]bool // as kind/name, in lower case
 	routers  []string        // as kind.routers.name
@@ -113,12 +151,21 @@ type described struct {
 // labels adds the labels of one service.
 func (t *translator) labels(name, service string, s, labels *yaml.Node) error {
 	d := described{services: map[string]bool{}}
-	for _, l := range labelsOf(labels) {
+	all := labelsOf(labels)
+	if why := t.hidden(all); why != "" {
+		for _, l := range all {
+			if strings.HasPrefix(strings.ToLower(l.key), "traefik.") {
+				t.Report.Add(importer.Entry{File: name, Line: l.line, Directive: service + ": " + shownLabel(l), Verdict: importer.Ignored, Note: why})
+			}
+		}
+		return nil
+	}
+	for _, l := range all {
 		if err := t.label(name, service, l, &d); err != nil {
 			return err
 		}
 	}
-	if d.off || !d.used {
+	if !d.used {
 		return nil
 	}
 	if len(d.services) == 0 { // Traefik makes a service of the container's name
@@ -144,7 +191,6 @@ func (t *translator) label(name, service string, l label, d *described) error {
 	at := importer.Entry{File: name, Line: l.line, Directive: service + ": " + l.key + "=" + l.value, Verdict: importer.Same}
 	switch key {
 	case "enable":
-		d.off = strings.EqualFold(l.value, "false")
 		at.Note = "what is written is served"
 		t.Report.Add(at)
 		return nil
@@ -163,6 +209,14 @@ func (t *translator) label(name, service string, l label, d *described) error {
 		}
 	}
 	return t.build.label(t.root, rest, l.value, name, l.line)
+}
+
+// shownLabel is a label without what may be a secret.
+func shownLabel(l label) string {
+	if strings.Contains(strings.ToLower(l.key), "auth.") {
+		return l.key
+	}
+	return l.key + "=" + l.value
 }
 
 // onlyService gives routers that name no service the only one that there is.

@@ -52,7 +52,8 @@ type translator struct {
 	root  *node // static and dynamic configuration in one tree
 	// servers are the addresses of containers, by the name of the service that
 	// Traefik makes of their labels.
-	servers map[string][]string
+	servers  map[string][]string
+	composed []composed
 
 	entries    map[string]*entry
 	names      []string // of entries, in order
@@ -113,6 +114,9 @@ func templated(data []byte) bool {
 }
 
 func (t *translator) translate() ([]byte, *importer.Report, error) {
+	if err := t.readLabels(); err != nil {
+		return nil, nil, err
+	}
 	if len(t.root.keys) == 0 && len(t.keys) == 0 {
 		return nil, nil, fmt.Errorf("%s: nothing of Traefik is in it: no entryPoints, http, tcp, udp, tls and no labels that begin with traefik", strings.Join(t.files, ", "))
 	}

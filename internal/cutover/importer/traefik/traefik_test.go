@@ -178,6 +178,34 @@ func TestComposeLabels(t *testing.T) {
 	}
 }
 
+// A service that Traefik does not see has routers that answer nobody.
+func TestComposeServicesThatAreNotExposed(t *testing.T) {
+	compose := func(flag, label string) string {
+		return "services:\n  traefik:\n    image: traefik:v3\n    command: [\"--entryPoints.web.address=:80\"" + flag + "]\n" +
+			"  seen:\n    expose: [1]\n    labels: [\"traefik.enable=true\", \"traefik.http.routers.seen.rule=Host(`seen.example.com`)\"]\n" +
+			"  hidden:\n    expose: [1]\n    labels:\n" + label + "      - traefik.http.routers.hidden.rule=Host(`hidden.example.com`)\n"
+	}
+	off := `, "--providers.docker.exposedByDefault=false"`
+	for name, c := range map[string]struct {
+		text  string
+		there bool
+	}{
+		"enable=false":             {compose("", "      - traefik.enable=false\n"), false},
+		"not by default":           {compose(off, ""), false},
+		"by default":               {compose("", ""), true},
+		"enable=true":              {compose(off, "      - traefik.enable=true\n"), true},
+		"enable=FALSE in a letter": {compose("", "      - Traefik.Enable=FALSE\n"), false},
+	} {
+		got, report := accepted(t, map[string]string{"compose.yml": c.text})
+		if strings.Contains(got, "hidden.example.com") != c.there || !strings.Contains(got, "seen.example.com") {
+			t.Errorf("%s:\n%s", name, got)
+		}
+		if told := fmt.Sprint(report.Entries); !c.there && !strings.Contains(told, "hidden: traefik.http.routers.hidden.rule") {
+			t.Errorf("%s: the label is not told: %s", name, told)
+		}
+	}
+}
+
 func TestStorageIsTakenAlong(t *testing.T) {
 	encode := base64.StdEncoding.EncodeToString
 	got, report := accepted(t, map[string]string{"traefik.yml": static, "dynamic.yml": dynamic, "acme.json": `{"le":{"Account":{},"Certificates":[
