@@ -34,19 +34,17 @@ func (c *Control) DryRun(cause Cause, docs config.Documents) (Event, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	ch := c.newChangeLocked(cause, func() (config.Documents, error) { return docs, nil })
-	err := c.dryRunLocked(ch)
-	return ch.event(err), err
+	return c.dryRunLocked(ch)
 }
 
-func (c *Control) dryRunLocked(ch *change) error {
+func (c *Control) dryRunLocked(ch *change) (Event, error) {
 	err := ch.do(
 		step{"read", ch.read},
 		step{"check", ch.check},
 		step{"build", ch.build},
-		step{"rehearse", ch.rehearse},
 	)
 	ch.cancel()
-	return err
+	return ch.event(err), err
 }
 
 // applyLocked applies documents, or refuses them because they could not be read.
@@ -103,8 +101,7 @@ type change struct {
 	differs   *config.Difference     // made when it is first wanted
 	changed   []string               // objects, as revisions name them
 	open      map[review.Address]int // connections, before anything is closed
-	whatIf    *whatif.Result
-	prepared  []Change // the inputs, then in the order of the participants
+	prepared  []Change               // the inputs, then in the order of the participants
 }
 
 // newChangeLocked returns a change that nothing was done for yet.
@@ -247,14 +244,17 @@ func (ch *change) prepare() error {
 	return nil
 }
 
-// rehearse decides recent requests by the new plan, for the event of an edit that is not
-// made. Documents that are only checked are not asked about.
-func (ch *change) rehearse() error {
-	if ch.made == nil {
-		return nil
-	}
-	ch.whatIf = whatif.Run(ch.control.Recent(), ch.next.Previous, ch.next.Plan)
-	return nil
+// rehearse decides recent requests by the plan of an edit that was not made. It may take
+// up to whatif.MaxTime and needs no lock: other changes go on meanwhile. A mistake of ours
+// in it must not cost the answer.
+func (c *Control) rehearse(ch *change) (result *whatif.Result) {
+	defer func() {
+		if v := recover(); v != nil {
+			c.log.Error("broken invariant in a rehearsal", "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+			result = nil
+		}
+	}()
+	return whatif.Run(c.Recent(), ch.next.Previous, ch.next.Plan)
 }
 
 // save puts the documents in their places, if the change has edited them, and keeps
@@ -407,7 +407,7 @@ func (ch *change) event(err error) Event {
 	if p := ch.control.mu.pending; p != nil && ch.within > 0 {
 		e.ConfirmBy = p.Until
 	}
-	e.After, e.Difference, e.WhatIf = ch.next.Config, ch.difference(), ch.whatIf
+	e.After, e.Difference = ch.next.Config, ch.difference()
 	if !e.Starting {
 		e.Review = ch.review(e.Difference)
 	}

@@ -64,13 +64,22 @@ var ErrWithin = fmt.Errorf("confirm within %s to %s", MinConfirm, MaxConfirm)
 // error is a *Refused around what went wrong: *Stale, *ConfirmPending,
 // *history.ReadOnly for a document that cannot be written, or that of Do.
 func (c *Control) Change(e Edit) (Event, error) {
+	ev, ch, err := c.change(e)
+	if e.DryRun && ch != nil && err == nil {
+		ev.WhatIf = c.rehearse(ch)
+	}
+	return ev, err
+}
+
+// change makes an edit under the lock. The change is nil if it was not begun.
+func (c *Control) change(e Edit) (Event, *change, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
 	case e.ConfirmWithin != 0 && (e.ConfirmWithin < MinConfirm || e.ConfirmWithin > MaxConfirm):
-		return Event{Cause: e.Cause}, asRefused(ErrWithin)
+		return Event{Cause: e.Cause}, nil, asRefused(ErrWithin)
 	case c.mu.pending != nil && !e.DryRun:
-		return Event{Cause: e.Cause}, asRefused(c.confirmPendingLocked())
+		return Event{Cause: e.Cause}, nil, asRefused(c.confirmPendingLocked())
 	}
 	ch := c.newChangeLocked(e.Cause, nil)
 	ch.within = e.ConfirmWithin
@@ -89,8 +98,8 @@ func (c *Control) Change(e Edit) (Event, error) {
 	}
 	ch.checked, ch.records = e.Check, e.Records
 	if e.DryRun {
-		err := c.dryRunLocked(ch)
-		return ch.event(err), err
+		ev, err := c.dryRunLocked(ch)
+		return ev, ch, err
 	}
 	err := c.makeLocked(ch)
 	if conflict := (*history.Conflict)(nil); errors.As(err, &conflict) {
@@ -100,7 +109,7 @@ func (c *Control) Change(e Edit) (Event, error) {
 		}
 		err = asRefused(fmt.Errorf("%w: %w", conflict, &Stale{tag}))
 	}
-	return ch.event(err), err
+	return ch.event(err), ch, err
 }
 
 // saidLocked returns what documents with this tag say: those in force, unless somebody has

@@ -79,6 +79,8 @@ func TestRecentRequestsAreDecidedByADraft(t *testing.T) {
 		"what was gone comes back": {replace("410", "200"), whatif.Result{Changed: 1, Answer: 1, Allowed: 1}, "1 no longer refused"},
 		"an address is refused": {replace("  shop:\n", "  shop:\n    ip_filter: {deny: [127.0.0.0/8]}\n"),
 			whatif.Result{Changed: 7, Answer: 7, Refused: 6}, "6 refused"},
+		"a password is wanted": {replace("  other:\n", "  other:\n    basic_auth: {users: [{name: ada, password_hash: \"$2y$12$abcdefghijklmnopqrstuuhX0qcGnmcz0DC0GI4ihGoSUtTvsT7Se\"}]}\n"),
+			whatif.Result{Changed: 2, Answer: 2, Password: 2}, "2 now need a password"},
 		"a proxy is renamed": {replace("  other:\n", "  renamed:\n"), whatif.Result{Changed: 2, Proxy: 2}, "2 taken by another proxy"},
 		"no port is left": {replace("protocol: http}", "protocol: http, active: false}"),
 			whatif.Result{Changed: 10, Proxy: 9, Route: 9, Answer: 10, Refused: 8}, "no port"},

@@ -20,7 +20,7 @@ func (r *Result) Lines() []string {
 	for _, p := range []struct {
 		n    int
 		text string
-	}{{r.Refused, "refused"}, {r.Allowed, "no longer refused"}, {r.Proxy, "taken by another proxy"}, {r.Route, "taken by another route"}, {r.Servers, "sent to other servers"}, {r.Answer, "answered otherwise"}} {
+	}{{r.Refused, "refused"}, {r.Password, "now need a password"}, {r.Allowed, "no longer refused"}, {r.Proxy, "taken by another proxy"}, {r.Route, "taken by another route"}, {r.Servers, "sent to other servers"}, {r.Answer, "answered otherwise"}} {
 		if p.n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", p.n, p.text))
 		}

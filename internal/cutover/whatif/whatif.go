@@ -12,6 +12,7 @@ package whatif
 import (
 	"cmp"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -55,6 +56,10 @@ type Result struct {
 	Answer int `json:"answer"`
 	// Refused is how many would be refused that are not refused now.
 	Refused int `json:"refused"`
+	// Password is how many would be asked for a password or a token (401) that are not
+	// asked now. They may have one: credentials are not kept, so they do not count as
+	// refused.
+	Password int `json:"password"`
 	// Allowed is how many would not be refused that are refused now.
 	Allowed int `json:"allowed"`
 	// Left is how many were not decided because the time was over or a part of them is
@@ -187,7 +192,10 @@ func (r *run) compare(rq *recent.Request, was, is plan.Decision) {
 	count(2, len(was.Servers) > 0 && len(is.Servers) > 0 && !slices.Equal(was.Servers, is.Servers), &out.Servers)
 	count(3, !was.SameAnswer(&is), &out.Answer)
 	now, then := refused(&was), refused(&is)
+	asked := then && !now && is.Status == http.StatusUnauthorized
 	switch {
+	case asked:
+		out.Password++
 	case then && !now:
 		out.Refused++
 	case now && !then:
@@ -199,7 +207,7 @@ func (r *run) compare(rq *recent.Request, was, is plan.Decision) {
 		return
 	}
 	if len(r.groups) < maxGroups {
-		r.groups[key] = &Example{Count: 1, Method: rq.Method, URL: rq.Scheme + "://" + rq.Host + cut(rq.Path), Before: was, After: is, Refused: then && !now}
+		r.groups[key] = &Example{Count: 1, Method: rq.Method, URL: rq.Scheme + "://" + rq.Host + cut(rq.Path), Before: was, After: is, Refused: then && !now && !asked}
 	}
 }
 
