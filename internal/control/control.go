@@ -37,6 +37,7 @@ import (
 	"headgate/internal/store"
 	"headgate/internal/store/history"
 	"headgate/internal/store/local"
+	"headgate/internal/tracing"
 )
 
 // Options is what a Control is made of.
@@ -80,6 +81,7 @@ type Control struct {
 	inputs  *inputs.Loader
 	ports   *ports.Set
 	records *records
+	spans   tracing.Counts
 	rings   rings
 	issuer  *issuer
 	changes changes
@@ -169,6 +171,9 @@ func New(o Options) (*Control, error) {
 	c.participants = []Participant{background{}, c.records, &c.rings, sockets{c.ports}, c.issuer, c.providers, c.holds}
 	c.observers = []func(*Event){c.tell, c.count}
 	c.metrics.AccessLog(c.records.dropped)
+	c.metrics.Spans(func() (sent, dropped, lost uint64) {
+		return c.spans.Sent.Load(), c.spans.Dropped.Load(), c.spans.Lost.Load()
+	})
 	c.metrics.Certificates(c.certificates)
 	c.metrics.Providers(c.providerMetrics)
 	return c, nil

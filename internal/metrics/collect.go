@@ -39,11 +39,25 @@ func (r *Registry) Collect(out chan<- prometheus.Metric) {
 	if dropped != nil {
 		out <- prometheus.MustNewConstMetric(f.dropped.desc(), prometheus.CounterValue, float64(dropped()))
 	}
+	r.collectSpans(out, &f)
 	r.collectCertificates(out, &f)
 	r.collectProviders(out, &f)
 	r.collectConfig(out, &f)
 	out <- prometheus.MustNewConstMetric(f.me.desc(), prometheus.GaugeValue, 1,
 		labels(r.build.Version, r.build.Revision, runtime.Version())...)
+}
+
+func (r *Registry) collectSpans(out chan<- prometheus.Metric, f *families) {
+	r.mu.Lock()
+	spans := r.mu.spans
+	r.mu.Unlock()
+	if spans == nil {
+		return
+	}
+	sent, dropped, lost := spans()
+	for word, n := range map[string]uint64{"sent": sent, "dropped": dropped, "lost": lost} {
+		out <- prometheus.MustNewConstMetric(f.spans.desc(), prometheus.CounterValue, float64(n), word)
+	}
 }
 
 func (r *Registry) collectProviders(out chan<- prometheus.Metric, f *families) {

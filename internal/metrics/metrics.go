@@ -56,6 +56,7 @@ type Registry struct {
 		caches  map[routeKey]*Cache
 		streams map[streamKey]*Stream
 		dropped func() uint64
+		spans   func() (sent, dropped, lost uint64)
 
 		certificates func() []Certificate
 		providers    func() []Provider
@@ -119,6 +120,14 @@ func (r *Registry) Flooded(word string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.floods[word]++
+}
+
+// Spans tells where the numbers of spans of traces are found that were sent, dropped and
+// lost. Nil removes them.
+func (r *Registry) Spans(counts func() (sent, dropped, lost uint64)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.spans = counts
 }
 
 // AccessLog tells where the number of dropped access log records is found: in

@@ -41,6 +41,7 @@ type families struct {
 	certificate, notAfter                                   family
 	providerUp, providerIssues                              family
 	applies, appliedTime, applied, dropped, me              family
+	spans                                                   family
 }
 
 func table() families {
@@ -133,6 +134,8 @@ func table() families {
 			"1 if the last change was applied, 0 if it was refused and an older configuration is running."},
 		dropped: family{"headgate_access_log_dropped_total", counter, nil,
 			"Access log records that were dropped because the disk or pipe was too slow, or could not be written."},
+		spans: family{"headgate_tracing_spans_total", counter, []string{"result"},
+			"Spans of sampled requests: sent to the collector, dropped because it is slower than they come, lost because it did not take them."},
 		me: family{"headgate_build_info", gauge, []string{"version", "revision", "goversion"},
 			"1, with the version of headgate in the labels."},
 	}
@@ -147,7 +150,7 @@ func (f *families) all() []*family {
 		&f.retries, &f.retriesRefused, &f.mirrored,
 		&f.state, &f.active, &f.ejections, &f.checks, &f.open, &f.opened, &f.waiting,
 		&f.certificate, &f.notAfter, &f.providerUp, &f.providerIssues,
-		&f.applies, &f.appliedTime, &f.applied, &f.dropped, &f.me,
+		&f.applies, &f.appliedTime, &f.applied, &f.dropped, &f.spans, &f.me,
 	}
 }
 

@@ -33,6 +33,8 @@ type House struct {
 	RecordOf any
 	// Tunnels knows the upgraded connections; nil keeps no list of them.
 	Tunnels *exchange.Tunnels
+	// Spans counts what becomes of spans of traces; nil counts nothing.
+	Spans *tracing.Counts
 	// Recent keeps the last exchanges and passages in memory; nil keeps none.
 	Recent *recent.Ring
 	// RecordPassage is the access log of TCP and UDP proxies. Nil logs nothing.
@@ -120,7 +122,7 @@ type compiler struct {
 	recent func(*exchange.Exchange)
 	// redact takes secrets out of a finished exchange; nil takes none.
 	redact func(*exchange.Exchange)
-	// tracer traces requests, once a route was compiled; nil when nothing is traced.
+	// tracer traces requests; nil when nothing is traced.
 	tracer *tracing.Tracer
 	// compiling is the proxy that is being compiled.
 	compiling *proxy
@@ -159,6 +161,9 @@ func newCompiler(cfg *config.Config, prev *Plan, house House, report *schema.Rep
 	c.plan = &Plan{config: cfg, house: house, parts: c.keeper.parts, rest: &unit{}}
 	c.keeper.unit = c.plan.rest
 	c.redact = redactor(cfg.AccessLog.RedactQuery)
+	if cfg.Tracing.Enabled {
+		c.tracer = tracing.Open(&cfg.Tracing, c.env, house.Spans)
+	}
 	c.shared = newShared(cfg)
 	return c
 }
@@ -170,7 +175,7 @@ func (c *compiler) count(r retirer) { c.keeper.unit.counters = append(c.keeper.u
 func (c *compiler) newPort(settings *config.Port, hosts int) *Port {
 	l := &settings.Limits
 	at := c.report.Root().Field("ports").Field(settings.Name).Called("port", settings.Name)
-	p := &Port{settings: settings, minBodyRate: int64(l.MinBodyRate), challenges: c.house.Challenges, challenged: c.challenged, announcers: newAnnouncers(settings.ProxyProtocol, at.Field("proxy_protocol"))}
+	p := &Port{settings: settings, minBodyRate: int64(l.MinBodyRate), challenges: c.house.Challenges, challenged: c.challenged, tracer: c.tracer, announcers: newAnnouncers(settings.ProxyProtocol, at.Field("proxy_protocol"))}
 	place := &exchange.Place{Port: settings.Name}
 	p.front = exchange.Port{
 		Place:       place,

@@ -8,7 +8,6 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/exchange"
 	"headgate/internal/schema"
-	"headgate/internal/tracing"
 	"headgate/internal/upstream"
 )
 
@@ -80,15 +79,10 @@ func (c *compiler) sticky(b *body, _ *config.Features) error {
 
 // tracing adds what gives requests their trace, if the configuration wants that.
 func (c *compiler) tracing(b *body, _ *config.Features) error {
-	if !c.config.Tracing.Enabled {
-		return nil
+	if c.tracer != nil {
+		b.add(c.tracer.Filter())
 	}
-	filter, err := c.once(memoKey{"tracing", nil}, func() (exchange.Filter, error) {
-		c.tracer = tracing.Open(&c.config.Tracing, c.env)
-		return c.tracer.Filter(), nil
-	})
-	b.add(filter)
-	return err
+	return nil
 }
 
 // forwarding is how a proxy wants the forwarded fields.

@@ -25,6 +25,7 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/exchange"
 	"headgate/internal/stream/tcp"
+	"headgate/internal/tracing"
 )
 
 // Plan is the compiled form of a configuration.
@@ -72,6 +73,8 @@ type Port struct {
 	stream *tcp.Proxy
 	// passthrough takes TLS connections for some names; nil if none does.
 	passthrough *passthrough
+	// tracer traces what no route takes; nil traces nothing.
+	tracer *tracing.Tracer
 	// announcers are the peers that tell of clients by a header; nil if none do.
 	announcers *announcers
 	// quic is the http3 port that an https port tells clients of by alternative;

@@ -62,6 +62,9 @@ func (p *Port) take(ex *exchange.Exchange) (*Route, *exchange.Answer) {
 
 // refuse answers an exchange that no route takes.
 func (p *Port) refuse(ex *exchange.Exchange, answer *exchange.Answer) {
+	if p.tracer != nil {
+		p.tracer.Trace(ex)
+	}
 	p.outside.Refuse(ex, answer)
 }
 

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"headgate/internal/server/safedial"
@@ -42,6 +43,8 @@ const (
 type exporter struct {
 	// Constant.
 	url         string
+	headers     []Header
+	counts      *Counts
 	before      []byte // what stands before the spans of a request
 	log         *slog.Logger
 	client      *http.Client
@@ -60,6 +63,13 @@ type exporter struct {
 	done chan struct{}
 }
 
+// Counts are what became of spans, over all tracers that it is given to.
+type Counts struct {
+	// Sent were taken by the collector, Dropped came faster than it takes them, and
+	// Lost were refused by it or could not be sent.
+	Sent, Dropped, Lost atomic.Uint64
+}
+
 const after = `]}]}]}`
 
 func newExporter(c *Config, log *slog.Logger) *exporter {
@@ -67,7 +77,7 @@ func newExporter(c *Config, log *slog.Logger) *exporter {
 	b = appendText(b, c.ServiceName, maxText)
 	b = append(b, `}}]},"scopeSpans":[{"scope":{"name":"headgate"},"spans":[`...)
 	return &exporter{
-		url: c.Endpoint, before: b, log: log, client: safedial.Client(sendTimeout, nil), delay: flushDelay, rest: firstPause,
+		url: c.Endpoint, headers: c.Headers, counts: &Counts{}, before: b, log: log, client: safedial.Client(sendTimeout, nil), delay: flushDelay, rest: firstPause,
 		wake: make(chan struct{}, 1), full: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 }
@@ -78,6 +88,7 @@ func (e *exporter) add(span []byte) {
 	if e.mu.closed || len(e.mu.buf)+len(span) >= maxWaiting {
 		e.mu.dropped++
 		e.mu.Unlock()
+		e.counts.Dropped.Add(1)
 		return
 	}
 	if len(e.mu.buf) > 0 {
@@ -166,7 +177,10 @@ func (e *exporter) flush(ctx context.Context, empty []byte) []byte {
 	}
 	body := make([]byte, 0, len(e.before)+len(buf)+len(after))
 	body = append(append(append(body, e.before...), buf...), after...)
-	if err := e.deliver(ctx, body); err != nil {
+	if err := e.deliver(ctx, body); err == nil {
+		e.counts.Sent.Add(uint64(spans))
+	} else {
+		e.counts.Lost.Add(uint64(spans))
 		e.log.Warn("spans lost: the collector does not take them", "endpoint", e.url, "spans", spans, "error", err)
 	}
 	return buf
@@ -211,6 +225,9 @@ func (e *exporter) send(ctx context.Context, body []byte) (time.Duration, error)
 	}
 	rq.Header.Set("Content-Type", "application/json")
 	rq.Header.Set("User-Agent", "headgate")
+	for i := range e.headers {
+		rq.Header.Add(e.headers[i].Name, e.headers[i].Value)
+	}
 	rs, err := e.client.Do(rq)
 	if err != nil {
 		return 0, err

@@ -47,9 +47,12 @@ func appendSpan(b []byte, s *span, ex *exchange.Exchange) []byte {
 	}
 	b = strconv.AppendInt(append(b, `,"flags":`...), flags, 10)
 	method, known := methodOf(rq.Method)
-	name := ex.Text.Join(method, " ", ex.Place.Route)
+	name := method
 	if !known {
-		name = ex.Text.Join("HTTP ", ex.Place.Route)
+		name = "HTTP"
+	}
+	if ex.Place.Route != "" {
+		name = ex.Text.Join(name, " ", ex.Place.Route)
 	}
 	b = appendText(append(b, `,"name":`...), name, maxText)
 	end := ex.Times.End
@@ -62,7 +65,7 @@ func appendSpan(b []byte, s *span, ex *exchange.Exchange) []byte {
 	b = append(b, `","attributes":[{"key":"http.request.method","value":{"stringValue":"`...)
 	b = append(b, method...)
 	b = append(b, `"}}`...)
-	if !known {
+	if !known && rq.Method != "" {
 		b = text(b, "http.request.method_original", rq.Method, maxText)
 	}
 	b = appendRequest(b, ex)
@@ -93,7 +96,9 @@ func appendRequest(b []byte, ex *exchange.Exchange) []byte {
 		b = text(b, "url.query", rq.Query[1:], maxURL)
 	}
 	b = text(b, "url.scheme", rq.Scheme, maxText)
-	b = text(b, "http.route", ex.Place.Route, maxText)
+	if ex.Place.Route != "" {
+		b = text(b, "http.route", ex.Place.Route, maxText)
+	}
 	b = text(b, "network.protocol.version", versionOf(rq.Proto), maxText)
 	if host := rq.HostName(); host != "" {
 		b = text(b, "server.address", host, maxText)
@@ -129,7 +134,9 @@ func appendResult(b []byte, ex *exchange.Exchange) []byte {
 	}
 	b = number(b, "http.request.body.size", ex.Received)
 	b = number(b, "http.response.body.size", ex.Sent)
-	b = text(b, "headgate.proxy", ex.Place.Proxy, maxText)
+	if ex.Place.Proxy != "" {
+		b = text(b, "headgate.proxy", ex.Place.Proxy, maxText)
+	}
 	b = text(b, "headgate.request_id", ex.ID(), maxText)
 	if ex.Reason != exchange.None {
 		b = text(b, "headgate.reason", ex.Reason.String(), maxText)

@@ -33,7 +33,9 @@ var spans = exchange.NewSlot[span](false)
 
 // Open returns the tracer of settings, which is kept from plan to plan while they are
 // the same.
-func Open(c *Config, env exchange.Env) *Tracer {
+//
+// Counts takes what becomes of spans; nil counts nothing.
+func Open(c *Config, env exchange.Env, counts *Counts) *Tracer {
 	return exchange.Keep(env, "tracing", *c, func() *Tracer {
 		t := &Tracer{reject: 1 << 56 / 100 * uint64(100-c.Sample)}
 		if c.Sample == 0 {
@@ -42,6 +44,9 @@ func Open(c *Config, env exchange.Env) *Tracer {
 		t.scratch.New = func() any { b := make([]byte, 0, 2<<10); return &b }
 		if c.Endpoint != "" {
 			t.out = newExporter(c, env.Log)
+			if counts != nil {
+				t.out.counts = counts
+			}
 		}
 		return t
 	})
@@ -74,6 +79,13 @@ func (t *Tracer) Filter() exchange.Filter {
 const traceAt, traceDigits = 3, 32
 
 func (t *Tracer) request(ex *exchange.Exchange) *exchange.Answer {
+	t.Trace(ex)
+	return nil
+}
+
+// Trace gives a request its traceparent. It is for requests that no route takes, which
+// meet no filter.
+func (t *Tracer) Trace(ex *exchange.Exchange) {
 	list := &ex.Request.Header
 	s := span{}
 	if ex.Told.Trusted {
@@ -93,7 +105,6 @@ func (t *Tracer) request(ex *exchange.Exchange) *exchange.Answer {
 	if t.out != nil && s.flags&flagSampled != 0 && !ex.Rehearsal {
 		*spans.Take(ex) = s
 	}
-	return nil
 }
 
 // Done hears of a finished exchange. It keeps nothing of it.

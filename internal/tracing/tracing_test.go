@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -31,7 +32,7 @@ func open(t testing.TB, c *Config, log *slog.Logger) *Tracer {
 		env.Log = log
 	}
 	env.Keep = func(_ string, open func() exchange.Kept) exchange.Kept { return open() }
-	tracer := Open(c, env)
+	tracer := Open(c, env, &Counts{})
 	if tracer.out != nil {
 		tracer.out.delay, tracer.out.rest = time.Millisecond, time.Millisecond
 	}
@@ -54,12 +55,21 @@ func TestParentIsReadAsTheStandardSays(t *testing.T) {
 	}
 }
 
+// parentForm is the form of traceparent as the standard's grammar has it.
+var parentForm = regexp.MustCompile(`(?s)^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?$`)
+
 func FuzzParse(f *testing.F) {
 	for _, value := range []string{parent, "cc" + parent[2:] + "-more", "", "00-", strings.Repeat("0", parentSize)} {
 		f.Add(value)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
 		c, ok := parse(value)
+		m := parentForm.FindStringSubmatch(value)
+		valid := m != nil && m[1] != "ff" && (m[1] != "00" || m[4] == "") &&
+			strings.Trim(m[2], "0") != "" && strings.Trim(m[3], "0") != ""
+		if ok != valid {
+			t.Fatalf("%q: valid is %v, want %v", value, ok, valid)
+		}
 		if !ok {
 			return
 		}
@@ -272,6 +282,72 @@ func TestSpansAreWhatTheConventionsSay(t *testing.T) {
 	}
 }
 
+// A request that no route takes has a span too, which names no route.
+func TestWhatNoRouteTakesHasASpan(t *testing.T) {
+	c := newCollector(t)
+	tracer := open(t, &Config{Enabled: true, Sample: 100, Endpoint: c.URL + "/v1/traces"}, nil)
+	tracer.Begin()
+	ex := exchangetest.New(t, exchangetest.Head("BREW", "/x", "traceparent: "+parent))
+	ex.Place = &exchange.Place{Port: "web"}
+	tracer.Trace(ex)
+	tracer.Done(ex)
+	tracer.Retire()
+	spans := c.got()
+	if len(spans) != 1 {
+		t.Fatalf("%d spans, want 1", len(spans))
+	}
+	s := spans[0]
+	if s.Name != "HTTP" || s.TraceID == parent[3:35] || s.get("http.route") != "" || s.get("headgate.proxy") != "" || ex.TraceID != s.TraceID {
+		t.Errorf("got %+v, trace id %s", s, ex.TraceID)
+	}
+}
+
+// A collector gets the fields that the settings name.
+func TestCollectorsGetTheirToken(t *testing.T) {
+	got := make(chan http.Header, 1)
+	at := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got <- r.Header }))
+	defer at.Close()
+	tracer := open(t, &Config{Enabled: true, Sample: 100, Endpoint: at.URL, Headers: []Header{{"Authorization", "Bearer secret"}, {"x-org", "a"}}}, nil)
+	tracer.Begin()
+	served(t, tracer, tracer.Filter(), 200)
+	tracer.Retire()
+	if h := <-got; h.Get("Authorization") != "Bearer secret" || h.Get("X-Org") != "a" {
+		t.Errorf("got %q", h)
+	}
+}
+
+// BenchmarkPipeline is what tracing costs a request on its way through a pipeline.
+func BenchmarkPipeline(b *testing.B) {
+	for _, c := range []struct {
+		name            string
+		traced, exports bool
+		sample          int
+	}{{"off", false, false, 0}, {"no endpoint", true, false, 0}, {"1 percent", true, true, 1}, {"all", true, true, 100}} {
+		b.Run(c.name, func(b *testing.B) {
+			p := &exchange.Pipeline{Source: &exchangetest.Source{Status: 200}, Log: slog.New(slog.DiscardHandler)}
+			settings := Config{Enabled: true, Sample: c.sample}
+			if c.exports {
+				settings.Endpoint = "http://127.0.0.1:1/"
+			}
+			tracer := open(b, &settings, nil)
+			if c.traced {
+				p.Filters, p.Done = []exchange.Filter{tracer.Filter()}, []func(*exchange.Exchange){tracer.Done}
+			}
+			ex := exchangetest.New(b, exchangetest.Head("GET", "/"))
+			conn, front, place := ex.Conn, ex.Front, ex.Place
+			b.ReportAllocs()
+			for b.Loop() {
+				ex.Begin(conn, front)
+				ex.Place = place
+				p.Serve(ex)
+				if tracer.out != nil && tracer.out.mu.spans > 100 {
+					tracer.out.mu.buf, tracer.out.mu.spans = tracer.out.mu.buf[:0], 0
+				}
+			}
+		})
+	}
+}
+
 func TestBatchIsTriedAgainUnlessItIsRefused(t *testing.T) {
 	later := func(w http.ResponseWriter) {
 		w.Header().Set("Retry-After", "Thu, 01 Jan 1970 00:00:00 GMT")
@@ -299,6 +375,13 @@ func TestBatchIsTriedAgainUnlessItIsRefused(t *testing.T) {
 			served(t, tracer, tracer.Filter(), 200)
 			testhouse.Eventually(t, "the tries", func() bool { at.Lock(); defer at.Unlock(); return at.tries >= c.tries })
 			tracer.Retire()
+			counts, lost := tracer.out.counts, uint64(1)
+			if c.log == "" || c.name == "in part" {
+				lost = 0
+			}
+			if counts.Lost.Load() != lost || counts.Sent.Load() != 1-lost {
+				t.Errorf("%d sent, %d lost, want %d lost", counts.Sent.Load(), counts.Lost.Load(), lost)
+			}
 			if len(at.got()) != c.spans || at.tries != c.tries || (c.log == "") != (log.String() == "") || !strings.Contains(log.String(), c.log) {
 				t.Errorf("%d spans, %d tries, log %q", len(at.got()), at.tries, log)
 			}
@@ -313,6 +396,9 @@ func TestWaitingSpansAreBounded(t *testing.T) {
 		if tracer.out.mu.dropped > 100 {
 			break
 		}
+	}
+	if n := tracer.out.counts.Dropped.Load(); n != uint64(tracer.out.mu.dropped) {
+		t.Errorf("%d spans are counted as dropped, want %d", n, tracer.out.mu.dropped)
 	}
 	if n := len(tracer.out.mu.buf); n > maxWaiting || n < maxWaiting/2 || tracer.out.mu.dropped == 0 {
 		t.Errorf("%d bytes wait, %d spans were dropped", n, tracer.out.mu.dropped)
