@@ -44,7 +44,7 @@ func (m *Manager) client(ctx context.Context, e *Config, url string) (*protocol.
 	transport := &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,
 		TLSHandshakeTimeout:   15 * time.Second,
-		ResponseHeaderTimeout: requestTimeout,
+		ResponseHeaderTimeout: m.pace.request,
 		MaxIdleConns:          4,
 		IdleConnTimeout:       30 * time.Second,
 		ForceAttemptHTTP2:     true,
@@ -61,7 +61,7 @@ func (m *Manager) client(ctx context.Context, e *Config, url string) (*protocol.
 		transport.TLSClientConfig = &tls.Config{RootCAs: pool}
 	}
 	b := &bounded{Transport: transport, limited: func(until time.Time) { m.limit(url, until) }}
-	client := &http.Client{Timeout: requestTimeout, Transport: b}
+	client := &http.Client{Timeout: m.pace.request, Transport: b, CheckRedirect: stayWithinHTTPS}
 	var err error
 	if b.directory, err = m.directory(ctx, client, m.agent, url); err != nil {
 		client.CloseIdleConnections()
@@ -71,10 +71,11 @@ func (m *Manager) client(ctx context.Context, e *Config, url string) (*protocol.
 		b.url = parsed.String() // as requests have it
 	}
 	return &protocol.Client{
-		Directory:   m.fresh(url),
-		HTTPClient:  client,
-		UserAgent:   m.agent,
-		PollTimeout: pollTimeout,
+		Directory:    m.fresh(url),
+		HTTPClient:   client,
+		UserAgent:    m.agent,
+		PollInterval: m.pace.poll,
+		PollTimeout:  pollTimeout,
 	}, nil
 }
 
@@ -316,6 +317,37 @@ type bounded struct {
 
 const maxResponse = 4 << 20
 
+// maxRedirects is how often an authority may send us elsewhere for one request.
+const maxRedirects = 5
+
+// stayWithinHTTPS follows an authority elsewhere, but not to where anybody on the way
+// could answer for it.
+func stayWithinHTTPS(r *http.Request, via []*http.Request) error {
+	switch {
+	case r.URL.Scheme != "https":
+		return fmt.Errorf("the authority redirects to %s, which is not https", r.URL.Redacted())
+	case len(via) >= maxRedirects:
+		return fmt.Errorf("the authority redirects without end: more than %d redirects", maxRedirects)
+	}
+	return nil
+}
+
+// boundedBody is the body of a response, of which maxResponse bytes are read.
+type boundedBody struct {
+	io.ReadCloser
+	left int
+}
+
+// Read reads more. The error of a longer body says so.
+func (b *boundedBody) Read(p []byte) (int, error) {
+	if b.left <= 0 {
+		return 0, fmt.Errorf("its answer is larger than %d bytes", maxResponse)
+	}
+	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
+	b.left -= n
+	return n, err
+}
+
 // RoundTrip sends a request.
 func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if asked, _, _ := strings.Cut(r.URL.String(), "#"); b.directory != nil && r.Method == http.MethodGet && asked == b.url {
@@ -328,7 +360,7 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp.Body = http.MaxBytesReader(nil, resp.Body, maxResponse)
+	resp.Body = &boundedBody{resp.Body, maxResponse}
 	if resp.StatusCode == http.StatusTooManyRequests {
 		b.limited(retryAfter(resp.Header.Get("Retry-After"), time.Now()))
 	}

@@ -112,9 +112,11 @@ type Manager struct {
 type pace struct {
 	first, most time.Duration // the pause after a failure
 	look        time.Duration // between two looks whether a port has opened
+	request     time.Duration // for one request to an authority
+	poll        time.Duration // between two looks at an order; 0 is the library's own
 }
 
-var usualPace = pace{first: time.Minute, most: time.Hour, look: 2 * time.Second}
+var usualPace = pace{first: time.Minute, most: time.Hour, look: 2 * time.Second, request: requestTimeout}
 
 // job is a certificate that is looked after. Its fields are guarded by Manager.mu,
 // but for the record while running, which belongs to the runner.

@@ -18,7 +18,7 @@ import (
 
 // patient is manager with pauses after failures that are longer than any test.
 func (a *authority) patient(s store.Store) *under {
-	return a.managerAt(s, pace{first: time.Hour, most: time.Hour, look: quickPace.look})
+	return a.managerAt(s, pace{first: time.Hour, most: time.Hour, look: quickPace.look, request: requestTimeout, poll: quickPace.poll})
 }
 
 func TestFailuresDoNotStarveWhatLivesShortly(t *testing.T) {

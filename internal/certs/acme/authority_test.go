@@ -138,7 +138,7 @@ type under struct {
 func (a *authority) manager(s store.Store) *under { return a.managerAt(s, quickPace) }
 
 // quickPace has pauses that a test can wait for.
-var quickPace = pace{first: 20 * time.Millisecond, most: 200 * time.Millisecond, look: 20 * time.Millisecond}
+var quickPace = pace{first: 20 * time.Millisecond, most: 200 * time.Millisecond, look: 20 * time.Millisecond, request: requestTimeout, poll: 10 * time.Millisecond}
 
 // managerAt is manager with a pace, which has to stand before the start.
 func (a *authority) managerAt(s store.Store, p pace) *under {

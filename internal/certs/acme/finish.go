@@ -67,7 +67,7 @@ func (o *order) poll(ctx context.Context) (protocol.Order, error) {
 
 // collect takes the chain and puts it into use, in one commit with the end of the
 // order. What a staging directory has issued is thrown away.
-func (o *order) collect(ctx context.Context) error {
+func (o *order) collect(ctx context.Context) (err error) {
 	chains, err := o.client.GetCertificateChain(ctx, o.account, o.order.Certificate)
 	if err != nil {
 		return err
@@ -85,6 +85,13 @@ func (o *order) collect(ctx context.Context) error {
 	}
 	name, _, staging := o.server()
 	last := o.record.last()
+	before, lastBefore := *o.record, *last
+	defer func() {
+		if err != nil { // nothing was kept: the order is taken up again
+			*last = lastBefore
+			*o.record = before
+		}
+	}()
 	last.Ended, last.Issued = o.m.now(), true
 	o.record.Open = nil
 	if staging {

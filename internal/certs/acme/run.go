@@ -2,6 +2,7 @@ package acme
 
 import (
 	"fmt"
+	"net/http"
 	"reflect"
 	"runtime/debug"
 	"slices"
@@ -113,8 +114,11 @@ func (m *Manager) failed(e *Config, r *Record, names []string, t *Trouble) time.
 	if t.blocked && (r.Open == nil || r.Open.URL == "") {
 		state = Blocked
 	}
-	if !t.theirs {
+	if !t.theirs && t.Code != "store" {
 		r.giveUp(now, t) // else it is taken up again
+	}
+	if p := t.Problem; p != nil && (p.Status == http.StatusNotFound || p.Status == http.StatusGone || p.Status == http.StatusMethodNotAllowed) {
+		m.distrust(directoryOf(server).url) // what was asked for may have moved
 	}
 	r.Failures++
 	if r.State != state || r.Since.IsZero() {

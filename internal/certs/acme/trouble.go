@@ -128,8 +128,9 @@ func troubleOf(err error) *Trouble {
 		return fromProblem(p)
 	}
 	var dial *net.OpError
+	var slow net.Error
 	switch {
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, context.DeadlineExceeded) || errors.As(err, &slow) && slow.Timeout():
 		return &Trouble{Code: "authority_slow", Message: "the authority did not answer in time", Hint: "it is asked again", theirs: true}
 	case errors.As(err, &dial):
 		return &Trouble{Code: "authority_away", Message: cut("the directory cannot be reached: " + dial.Error()), Hint: "check this machine's way out", theirs: true}
