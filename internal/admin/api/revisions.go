@@ -39,6 +39,8 @@ func (a *API) revisionRows() []row {
 			about: "Takes the change back at once that waits to be confirmed."},
 		{method: get, path: "/status", access: viewer, area: areaStatus, query: statusQuery, free: true, handle: a.status,
 			about: "Tells how everything stands: ports, proxies, servers, certificates, sources, and what waits to be confirmed."},
+		{method: get, path: "/summary", access: viewer, area: areaStatus, out: of[summaryBody](), handle: a.summary,
+			about: "Counts the proxies by state and their servers by health, and names the proxies that need attention."},
 		{method: post, path: "/explain", access: viewer, area: areaStatus, in: of[explainInput](), free: true, handle: takes(a.explain),
 			about: "Tells what becomes of a request: the route that takes it, the filters, the server. Nothing is sent. The head that servers get is told to admins only."},
 		{method: post, path: "/cache/purge", access: editor, area: areaCache, in: of[purgeInput](), out: of[purgeBody](), handle: takes(a.purge),
