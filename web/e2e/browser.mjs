@@ -43,7 +43,10 @@ export async function startHeadgate(text = '') {
   h.start = async () => {
     h.process = spawn(binary, ['run', '-c', config, '--state', join(dir, 'state')], { stdio: ['ignore', 'ignore', 'pipe'] })
     h.process.stderr.on('data', (d) => (h.log += d))
-    await until('headgate to answer\n' + h.log, async () => (await fetch(h.url + '/livez').catch(() => null))?.ok)
+    await until('headgate to answer', async () => {
+      if (h.process.exitCode !== null) throw new Error('headgate ended at its start\n' + h.log)
+      return (await fetch(h.url + '/livez').catch(() => null))?.ok
+    })
   }
   h.stop = async () => {
     if (h.process.exitCode === null) {

@@ -14,6 +14,7 @@ beforeAll(
 policies:
   small: {request_body_limit: 1MB}
 proxies:
+  plain: {virtual_hosts: [plain.example.com], routes: [{servers: [{url: "http://127.0.0.1:9"}]}]}
   # what people type
   shop:
     description: '${bad} ${rtl}'
@@ -121,6 +122,35 @@ it('duplicates a proxy with all that it has', async () => {
   await review().click()
   await applyNow(page)
   expect(config()).toMatch(/docs:/)
+})
+
+it('completes keys and values of YAML, and marks what is wrong at its place', async () => {
+  const { page, h } = w
+  await visit(page, h, '/proxies/plain?edit=1')
+  await dialog().getByText('YAML', { exact: true }).click()
+  const text = page.locator('.cm-content')
+  await text.click()
+  await page.keyboard.press('Control+End')
+  await page.keyboard.press('Enter')
+  await page.keyboard.press('Home')
+  await page.keyboard.type('rate_l')
+  // The keys of this place with their help, by the schema.
+  await page.getByRole('option', { name: /^rate_limit/ }).waitFor()
+  await page.locator('.cm-completionInfo').waitFor()
+  expect(await findings(page)).toEqual([])
+  await page.keyboard.press('Enter')
+  await page.getByRole('option', { name: /^requests/ }).waitFor()
+  await page.keyboard.press('Escape')
+  await page.keyboard.type('reqests: 5')
+  await page.locator('.cm-lintRange-error', { hasText: 'reqests' }).waitFor()
+  await page.locator('.cm-lintRange-error').hover()
+  await page.getByText('did you mean requests?').waitFor()
+  expect(await findings(page)).toEqual([])
+  for (let i = 0; i < 'reqests: 5'.length; i++) await page.keyboard.press('Backspace')
+  await page.keyboard.type('requests: 5')
+  await review().click()
+  await applyNow(page)
+  expect(config()).toMatch(/rate_limit: *(\{ *requests: 5 *\}|\n +requests: 5)/)
 })
 
 it('breaks no rule of its policy', () => expect(w.complaints).toEqual([]))

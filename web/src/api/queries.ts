@@ -85,6 +85,12 @@ export type ProxyStatus = {
 export type ServerStatus = { url: string; weight: number; state: string; reason?: string; since: string; active: number }
 export type CertificateStatus = { name: string; state: string; names?: string[]; not_after?: string; problem?: string }
 
+type Whole<T> = { [K in keyof T]-?: Whole<T[K]> }
+type Summary = Whole<S['summaryBody']>
+
+/** Counts of all proxies, and those that need a look: an overview never lists them all. */
+export const summary = queryOptions({ queryKey: ['status', 'summary'], queryFn: () => call<Summary>('GET', '/summary').then((s) => s.value), refetchInterval: 10_000 })
+
 /** The status without the proxies, of which there may be very many. */
 export const status = queryOptions({ queryKey: ['status'], queryFn: () => call<Status>('GET', '/status', { query: { proxies: false } }).then((s) => s.value), refetchInterval: 10_000 })
 export const proxyStatus = (name: string) =>

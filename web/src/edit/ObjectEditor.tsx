@@ -96,6 +96,8 @@ export function ObjectEditor({ kind, name, object, initial, usual, part, title, 
             <Suspense fallback={<Loading />}>
               <YamlEditor
                 value={value}
+                schema={schemaOf(kind, root.data)}
+                root={root.data}
                 errors={errors}
                 label={`${t.edit.yaml} ${name}`}
                 onChange={(v) => {
@@ -105,7 +107,7 @@ export function ObjectEditor({ kind, name, object, initial, usual, part, title, 
               />
             </Suspense>
           )}
-          <div style={{ display: 'flex', gap: 10, position: 'sticky', bottom: 0, padding: '12px 0', background: 'var(--mantine-color-body)' }}>
+          <div className="actions-foot">
             <Button loading={busy} disabled={badText} onClick={() => void save(true)}>
               {t.edit.review}
             </Button>

@@ -10,7 +10,7 @@ import { Loading, StateBadge, Tag } from '@/ui/basics'
 import { t } from '@/text'
 import { apply, basket, body, configTag, conflicts, drop, plan, reviewing, settle, type Conflict, type Edit } from './basket'
 import { changedFields, written } from './object'
-import { label, place, shown } from './words'
+import { kindWord, label, place, shown } from './words'
 
 /** The button of the bar that counts edits. */
 export function BasketButton() {
@@ -71,6 +71,8 @@ function Review({ edits }: { edits: Edit[] }) {
   if (review.isPending) return <Loading />
   if (review.data?.conflicts.length) return <Conflicts list={review.data.conflicts} />
   const p = review.data?.plan
+  // What is taken over as it is makes no difference to traffic, and is a change of the document all the same.
+  const taken = p ? edits.filter((e) => e.op === 'set' && e.base?.origin?.container && !p.changes?.some((c) => c.kind === e.kind && c.name === e.name)) : []
   const hosts = p ? hostsOf(p.changes ?? [], edits) : []
   return (
     <Stack gap="lg">
@@ -85,10 +87,11 @@ function Review({ edits }: { edits: Edit[] }) {
           <Mistakes error={failed} />
         </Alert>
       )}
-      {p?.changes?.length === 0 && <p>{t.edit.nothing}</p>}
+      {p?.changes?.length === 0 && taken.length === 0 && <p>{t.edit.nothing}</p>}
       {(p?.changes ?? []).map((c) => (
         <ChangeCard key={`${c.kind} ${c.name}`} change={c} edit={edits.find((e) => e.kind === c.kind && e.name === c.name)} />
       ))}
+      {taken.map((e) => <EditCard key={`${e.kind} ${e.name}`} edit={e} text={t.edit.taken} />)}
       {!p && edits.map((e) => <EditCard key={`${e.kind} ${e.name}`} edit={e} />)}
       {hosts.length > 0 && (
         <div>
@@ -113,7 +116,7 @@ function Review({ edits }: { edits: Edit[] }) {
           </ul>
         </Alert>
       ) : null}
-      {p && p.changes!.length > 0 && (
+      {p && p.changes!.length + taken.length > 0 && (
         <>
           <TextInput label={t.edit.why} value={why} maxLength={500} onChange={(e) => setWhy(e.currentTarget.value)} />
           <Button size="md" loading={busy} onClick={() => void go(false)} data-autofocus>
@@ -158,7 +161,7 @@ export function ChangeCard({ change: c, edit }: { change: ObjectChange; edit?: E
       <div className="change-head">
         <StateBadge state={c.change ?? ''}>{t.edit.verb[c.change ?? ''] ?? c.change}</StateBadge>
         <span style={{ flex: 1 }}>
-          {label(c.kind ?? '')} {c.name}
+          {kindWord(c.kind ?? '')} <bdi>{c.name}</bdi>
         </span>
         {edit && (
           <Button size="compact-xs" variant="subtle" onClick={() => drop(edit)}>
@@ -195,16 +198,24 @@ export function ChangeCard({ change: c, edit }: { change: ObjectChange; edit?: E
   )
 }
 
-const EditCard = ({ edit }: { edit: Edit }) => (
+const EditCard = ({ edit, text }: { edit: Edit; text?: string }) => (
   <section className="change">
     <div className="change-head">
       <span style={{ flex: 1 }}>
-        {label(edit.kind)} {edit.name}
+        {kindWord(edit.kind)} <bdi>{edit.name}</bdi>
       </span>
       <Button size="compact-xs" variant="subtle" onClick={() => drop(edit)}>
         {t.edit.drop}
       </Button>
     </div>
+    {text && (
+      <ul className="change-fields">
+        <li>{text}</li>
+        <li>
+          <span className="after">{shown(edit.value)}</span>
+        </li>
+      </ul>
+    )}
   </section>
 )
 
@@ -231,7 +242,7 @@ function Conflicts({ list }: { list: Conflict[] }) {
       {list.map((c) => (
         <section className="change" key={key(c)}>
           <div className="change-head">
-            {label(c.edit.kind)} {c.edit.name}
+            {kindWord(c.edit.kind)} <bdi>{c.edit.name}</bdi>
           </div>
           <div style={{ padding: '12px 14px' }}>
             <Differences title={t.conflict.you} before={c.edit.base && written(c.edit.kind, c.edit.base)} after={c.edit.op === 'remove' ? undefined : c.edit.value} />

@@ -1,9 +1,9 @@
 import { ActionIcon, Button, NumberInput, Select, Switch, Textarea, TextInput } from '@mantine/core'
 import { IconTrash } from '@tabler/icons-react'
-import { useState } from 'react'
+import { useState, type ReactNode } from 'react'
 import { t } from '@/text'
 import type { Value } from './object'
-import { check, fieldOf, help, type Field, type JSONSchema, type Wrong } from './schema'
+import { check, fieldOf, help, sentences, type Field, type JSONSchema, type Wrong } from './schema'
 import { label, shown } from './words'
 
 /** Problems by the path of their field, such as routes[0].path. */
@@ -84,9 +84,22 @@ function bounds(min?: number, max?: number): string {
   return min !== undefined ? t.edit.atLeast(n(min)) : max !== undefined ? t.edit.atMost(n(max)) : ''
 }
 
-function about(f: Field): string {
-  const hints = [f.unit && t.edit.unit[f.unit], f.control === 'number' && bounds(f.schema.minimum, f.schema.maximum), f.control === 'lines' && t.edit.listHelp].filter(Boolean)
-  return [help(f.schema), hints.length ? `(${hints.join('; ')})` : ''].filter(Boolean).join(' ')
+/** The help of a field: its first sentence and its bounds; the rest on demand. */
+function About({ f }: { f: Field }) {
+  const [whole, setWhole] = useState(false)
+  const [first, rest] = sentences(help(f.schema))
+  return (
+    <>
+      {first}{' '}
+      {rest && (whole ? `${rest} ` : <button type="button" className="link" onClick={() => setWhole(true)}>{t.edit.moreHelp}</button>)}
+      {hints(f)}
+    </>
+  )
+}
+
+function hints(f: Field): string {
+  const list = [f.unit && t.edit.unit[f.unit], f.control === 'number' && bounds(f.schema.minimum, f.schema.maximum), f.control === 'lines' && t.edit.listHelp].filter(Boolean)
+  return list.length ? ` (${list.join('; ')})` : ''
 }
 
 const placeholder = (s: JSONSchema) =>
@@ -107,13 +120,13 @@ export function SchemaField({ name, schema, root, value, onChange, errors, at, r
   // A list of words is one control: the problem of a word is its.
   const inside = f.control === 'lines' || f.control === 'map' ? Object.keys(errors).find((p) => p !== at && under(p, at)) : undefined
   const error = errors[at] || (inside && errors[inside]) || (left ? wrongText(check(value, f, required)) : '') || undefined
-  const common = { label: title, description: about(f), error, disabled, required, withAsterisk: required, onBlur: () => setLeft(true) }
+  const common = { label: title, description: <About f={f} />, error, disabled, required, withAsterisk: required, onBlur: () => setLeft(true) }
   switch (f.control) {
     case 'switch':
       return (
         <Switch
           label={title}
-          description={[help(f.schema), placeholder(f.schema)].join(' ')}
+          description={<><About f={f} /> {placeholder(f.schema)}</>}
           error={error}
           disabled={disabled}
           checked={(value ?? f.schema.default ?? false) === true}
@@ -146,7 +159,7 @@ export function SchemaField({ name, schema, root, value, onChange, errors, at, r
   }
 }
 
-type LinesProps = { value: unknown; onChange: (v: unknown) => void; inner?: JSONSchema; label: string; description: string; error?: string; disabled?: boolean; placeholder: string; onBlur: () => void }
+type LinesProps = { value: unknown; onChange: (v: unknown) => void; inner?: JSONSchema; label: string; description: ReactNode; error?: string; disabled?: boolean; placeholder: string; onBlur: () => void }
 
 /** A list of words: one per line. What is typed stays as it is until the field is left. */
 function Lines({ value, onChange, inner, onBlur, ...rest }: LinesProps) {
@@ -174,7 +187,7 @@ function Lines({ value, onChange, inner, onBlur, ...rest }: LinesProps) {
 }
 
 /** A map of words: `name: value` on each line. */
-function Entries({ value, onChange, onBlur, ...rest }: { value?: Value; onChange: (v: unknown) => void; label: string; description: string; error?: string; disabled?: boolean; onBlur: () => void }) {
+function Entries({ value, onChange, onBlur, ...rest }: { value?: Value; onChange: (v: unknown) => void; label: string; description: ReactNode; error?: string; disabled?: boolean; onBlur: () => void }) {
   const [typed, setTyped] = useState<string | null>(null)
   const text = Object.entries(value ?? {}).map(([k, v]) => `${k}: ${typeof v === 'object' ? JSON.stringify(v) : v}`).join('\n')
   return (
@@ -213,7 +226,7 @@ function Nested({ f, title, value, root, errors, at, disabled, onChange }: Insid
     return (
       <div>
         <strong>{title}</strong>
-        <div className="small">{help(f.schema)}</div>
+        <div className="small"><About f={f} /></div>
         <Button mt={6} size="compact-sm" variant="default" disabled={disabled} onClick={() => onChange({})}>
           {t.edit.set(title.toLowerCase())}
         </Button>
@@ -247,7 +260,7 @@ function List({ f, title, value = [], root, errors, at, disabled, onChange }: In
     <fieldset style={{ border: 0, padding: 0, margin: 0 }}>
       <legend style={{ padding: 0 }}>
         <strong>{title}</strong>
-        <div className="small">{help(f.schema)}</div>
+        <div className="small"><About f={f} /></div>
       </legend>
       {errors[at] && <p style={{ color: 'var(--bad)', margin: '6px 0' }}>{errors[at]}</p>}
       {value.map((item, i) => (

@@ -1,3 +1,4 @@
+import { autocompletion, startCompletion, type CompletionContext, type CompletionResult } from '@codemirror/autocomplete'
 import { yaml } from '@codemirror/lang-yaml'
 import { linter, lintGutter, type Diagnostic } from '@codemirror/lint'
 import { EditorState } from '@codemirror/state'
@@ -5,7 +6,10 @@ import { basicSetup } from 'codemirror'
 import { EditorView } from '@codemirror/view'
 import { useEffect, useRef } from 'react'
 import { parseDocument, stringify } from 'yaml'
-import type { Errors } from './SchemaForm'
+import { t } from '@/text'
+import { inspect, nearest, options, placeOf, type Found } from './complete'
+import type { JSONSchema } from './schema'
+import { wrongText, type Errors } from './SchemaForm'
 import type { Value } from './object'
 
 /** Reads YAML; the problems are those of the syntax. */
@@ -30,8 +34,51 @@ export function positionOf(text: string, path: string): [number, number] {
   return [0, Math.min(1, text.length)]
 }
 
-/** The YAML of one object, with problems at their place. */
-export default function YamlEditor({ value, onChange, errors, readOnly, label }: { value: Value; onChange: (v: Value | undefined) => void; errors: Errors; readOnly?: boolean; label: string }) {
+/** The marks of problems are drawn by text, for the policy allows no images in styles. */
+const marks = EditorView.theme({
+  '.cm-lintRange-error': { backgroundImage: 'none', textDecoration: 'underline wavy var(--bad)' },
+  '.cm-lintRange-active': { backgroundColor: 'var(--bad-soft)' },
+  '.cm-lint-marker': { color: 'var(--bad)' },
+  '.cm-lint-marker-error': { content: '"■"', fontSize: '0.7em' },
+  '.cm-tooltip': { background: 'var(--surface)', color: 'var(--ink)', border: '1px solid var(--line)', borderRadius: '8px' },
+  '.cm-tooltip.cm-tooltip-autocomplete > ul > li[aria-selected]': { background: 'var(--info-soft)', color: 'var(--info)' },
+  '.cm-completionInfo': { maxWidth: '320px', fontFamily: 'inherit' },
+  '.cm-completionDetail': { color: 'var(--ink-2)', fontStyle: 'normal' },
+  '.cm-diagnostic-error': { borderLeftColor: 'var(--bad)' },
+})
+
+function said(f: Found): string {
+  if (f.wrong) return wrongText(f.wrong)
+  if (f.choices) return t.edit.oneOf(f.choices.join(', '))
+  const meant = nearest(f.key, f.known ?? [])
+  return meant ? t.edit.unknownMeant(f.key, meant) : t.edit.unknownKey(f.key)
+}
+
+/** Offers keys with their help, and the values of a field. */
+const completion = (schema: JSONSchema, root: JSONSchema) => (c: CompletionContext): CompletionResult | null => {
+  const place = placeOf(c.state.doc.toString(), c.pos)
+  if (!place || (place.from === c.pos && !c.explicit && !place.value)) return null
+  const list = options(place, schema, root)
+  if (list.length === 0) return null
+  return {
+    from: place.from,
+    options: list.map((o) => ({
+      label: o.label,
+      detail: o.detail,
+      info: o.info || undefined,
+      type: place.value ? 'constant' : 'property',
+      // After a key its value is offered at once.
+      apply: (view, _, from, to) => {
+        view.dispatch({ changes: { from, to, insert: o.apply }, selection: { anchor: from + o.apply.length }, userEvent: 'input.complete' })
+        if (!place.value) setTimeout(() => startCompletion(view))
+      },
+    })),
+    validFor: /^[\w.-]*$/,
+  }
+}
+
+/** The YAML of one object, with completion by its schema, and with problems at their place. */
+export default function YamlEditor({ value, onChange, errors, readOnly, label, schema, root }: { schema: JSONSchema; root: JSONSchema; value: Value; onChange: (v: Value | undefined) => void; errors: Errors; readOnly?: boolean; label: string }) {
   const at = useRef<HTMLDivElement>(null)
   const view = useRef<EditorView>(null)
   const tell = useRef(onChange)
@@ -48,21 +95,26 @@ export default function YamlEditor({ value, onChange, errors, readOnly, label }:
         extensions: [
           basicSetup,
           yaml(),
+          autocompletion({ override: [completion(schema, root)] }),
           lintGutter(),
           EditorView.lineWrapping,
           EditorView.cspNonce.of(nonce),
           EditorView.editable.of(!readOnly),
           EditorState.readOnly.of(!!readOnly),
-          EditorView.contentAttributes.of({ 'aria-label': label }),
+          // Escape closes what is offered, not the drawer around.
+          EditorView.contentAttributes.of({ 'aria-label': label, 'data-mantine-stop-propagation': 'true' }),
+          marks,
           linter(
             (v): Diagnostic[] => {
               const text = v.state.doc.toString()
               const { problems } = read(text)
               if (problems.length) return problems.map((p) => ({ ...p, to: Math.min(p.to, text.length), severity: 'error' }))
-              return Object.entries(wrong.current).map(([path, message]) => {
+              const here = inspect(text, schema, root).map((f): Diagnostic => ({ from: f.from, to: f.to, message: said(f), severity: 'error' }))
+              const told = Object.entries(wrong.current).map(([path, message]): Diagnostic => {
                 const [from, to] = positionOf(text, path)
                 return { from, to, message, severity: 'error' }
               })
+              return [...here, ...told]
             },
             { delay: 200 },
           ),

@@ -59,9 +59,16 @@ export function put(edit: Edit) {
   const earlier = basket.get().find((e) => same(e, edit))
   const next = earlier ? { ...edit, base: earlier.base } : edit
   const rest = basket.get().filter((e) => !same(e, edit))
-  const nothing = next.op === 'set' && next.base && equal(written(next.kind, next.base), next.value)
+  // A discovered object that is taken over says the same, but in a document.
+  const nothing = !next.base?.origin?.container && next.op === 'set' && next.base && equal(written(next.kind, next.base), next.value)
   const gone = next.op === 'remove' && !next.base // it was only in the basket
   basket.set(nothing || gone ? rest : [...rest, next])
+}
+
+/** Makes an object of the document of a discovered one: the plan is shown, nothing is applied. */
+export function takeOver(kind: string, o: AnyObject) {
+  put({ kind, name: o.name!, op: 'set', base: o, value: written(kind, o) })
+  reviewing.set(true)
 }
 
 export const drop = (edit: Edit) => basket.set(basket.get().filter((e) => !same(e, edit)))

@@ -1,7 +1,7 @@
 import type { Value } from './object'
 import { fieldOf, resolve, type JSONSchema } from './schema'
 
-type Step = string | number
+export type Step = string | number
 
 /** The steps of a path: routes[0].rate_limit is routes, 0, rate_limit. */
 export const stepsOf = (path: string): Step[] => path.split(/[.[\]]+/).filter(Boolean).map((s) => (/^\d+$/.test(s) ? Number(s) : s))
@@ -11,7 +11,7 @@ export function schemaAt(schema: JSONSchema, steps: Step[], root: JSONSchema): J
   let at: JSONSchema | undefined = schema
   for (const step of steps) {
     const here: JSONSchema = resolve(at, root)
-    at = typeof step === 'number' ? here.items : here.properties?.[step]
+    at = typeof step === 'number' ? here.items : (here.properties?.[step] ?? (typeof here.additionalProperties === 'object' ? here.additionalProperties : undefined))
     if (!at) return undefined
   }
   return at

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { check, fieldOf, schemaOf, type JSONSchema } from './schema'
+import { check, fieldOf, schemaOf, type JSONSchema, help, sentences } from './schema'
 
 const duration = { anyOf: [{ type: ['string', 'integer'], pattern: '^(0|([0-9]+(ns|us|ms|s|m|h))*)$' }, { type: 'string', pattern: '\\$\\{' }], default: '1s' }
 const root: JSONSchema = {
@@ -37,4 +37,17 @@ it('checks bounds, and leaves variables to the server', () => {
   expect(check(undefined, requests, true)).toMatchObject({ what: 'missing' })
   expect(check('5 minutes', fieldOf(limit.period!, root))).toMatchObject({ what: 'duration' })
   expect(check('5m', fieldOf(limit.period!, root))).toBeUndefined()
+})
+
+it.each([
+  ['period is the time that requests are counted over', 'The time that requests are counted over'],
+  ['routes are the paths the proxy answers', 'The paths the proxy answers'],
+  ['matchers narrow the requests', 'Matchers narrow the requests'],
+  ['`enabled` is whether the limit acts', 'Whether the limit acts'],
+])('tells a reader of a label: %s', (description, want) => expect(help({ description })).toBe(want))
+
+it('folds what follows the first sentence of a long help', () => {
+  const long = 'An exact name ("shop.example.com"), a wildcard ("*.example.com"), or an expression from ~^ to $. Exact names win over wildcards. Empty means every host.'
+  expect(sentences(long)).toEqual(['An exact name ("shop.example.com"), a wildcard ("*.example.com"), or an expression from ~^ to $.', 'Exact names win over wildcards. Empty means every host.'])
+  expect(sentences('Short. Whole.')).toEqual(['Short. Whole.', ''])
 })

@@ -101,5 +101,19 @@ export function check(value: unknown, f: Field, required = false): Wrong | undef
   return undefined
 }
 
-/** The help of a field as plain words: the name at its beginning goes, code marks too. */
-export const help = (s: JSONSchema) => (s.description ?? '').replaceAll('`', '')
+/**
+ * The help of a field as plain words, for a reader who has its label before him: "period is
+ * the time that …" is "The time that …". Code marks go.
+ */
+export function help(s: JSONSchema): string {
+  const text = (s.description ?? '').replaceAll('`', '').replace(/^[a-z0-9_]+ (?:is|are) (?=[a-z])/, '')
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+/** A help in two: its first sentence, and what follows, which is shown when asked for. */
+export function sentences(text: string): [string, string] {
+  const end = /[^.][^.\s]\.(?=\s+[A-Z"{[(/0-9])/.exec(text)
+  if (!end || text.length < 100) return [text, '']
+  const at = end.index + end[0].length
+  return [text.slice(0, at), text.slice(at).trim()]
+}

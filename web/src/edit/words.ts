@@ -15,6 +15,7 @@ function lines(v: object, depth: number): string {
   return Object.entries(v)
     .map(([key, x]) => {
       const name = Array.isArray(v) ? '-' : label(key) + ':'
+      if (Array.isArray(v) && x && typeof x === 'object') return `${pad}- ${lines(x, depth + 1).trimStart()}`
       if (x && typeof x === 'object' && !(Array.isArray(x) && x.every((y) => typeof y !== 'object'))) return `${pad}${name}\n${lines(x, depth + 1)}`
       return `${pad}${name} ${shown(x)}`
     })
@@ -27,6 +28,9 @@ export function label(field: string): string {
   const whole = words.charAt(0).toUpperCase() + words.slice(1)
   return whole.replace(/\b(url|ip|tls|acme|http3|http|cdn|dns|oidc|udp|tcp|id|ttl|hsts|sni|h2|cors)\b/gi, (w) => w.toUpperCase())
 }
+
+/** The word of a kind of object: "proxies" is "Proxy". */
+export const kindWord = (kind: string) => t.kinds[kind] ?? label(kind)
 
 /** Where a changed field stands, in words. */
 export function place(f: FieldChange): string {

@@ -13,7 +13,7 @@ export const discovery = {
   count: (n: number) => many(n, 'object'),
   label: 'Label',
   takeOver: 'Take over',
-  takeOverText: 'Discovered objects are read-only here: their labels say what they are. To take one over, duplicate it to an object of your document with the same hosts. What is written by hand wins over what is discovered.',
+  takeOverText: 'Discovered objects are read-only here: their labels say what they are. Take over puts one into your document as it is now, with the addresses that its servers have. The plan is shown first. What is written by hand wins over what is discovered.',
   settings: 'Settings of discovery',
   edit: 'Edit the settings',
 }

@@ -4,6 +4,8 @@ import { t } from '@/text'
 const tide: MantineColorsTuple = ['#e6f7fa', '#d0ecf1', '#a1d8e2', '#6fc3d2', '#47b1c4', '#2ea5bb', '#1a93aa', '#0b7285', '#06606f', '#004c59']
 const slate: MantineColorsTuple = ['#c9d1da', '#aeb8c4', '#8b97a5', '#647181', '#43505f', '#2e3945', '#222b35', '#19212a', '#121921', '#0c1117']
 
+const inputWrapperOrder: ('label' | 'input' | 'description' | 'error')[] = ['label', 'input', 'description', 'error']
+
 /**
  * One design: spacing in steps of four, few sizes of type, one accent, and colours that
  * mean something (theme/states.ts). Pages take these and set none of their own.
@@ -27,7 +29,12 @@ export const theme = createTheme({
     Drawer: { defaultProps: { attributes: { header: { role: 'presentation' } } } },
     Modal: { defaultProps: { attributes: { header: { role: 'presentation' } }, centered: true, overlayProps: { blur: 2, backgroundOpacity: 0.45 } } },
     Tooltip: { defaultProps: { withArrow: true, multiline: true, maw: 320, openDelay: 250, events: { hover: true, focus: true, touch: true } } },
-    TextInput: { defaultProps: { inputWrapperOrder: ['label', 'input', 'description', 'error'] } },
+    // Help stands below its field everywhere, so that fields of a form begin at one line.
+    TextInput: { defaultProps: { inputWrapperOrder } },
+    Textarea: { defaultProps: { inputWrapperOrder } },
+    NumberInput: { defaultProps: { inputWrapperOrder } },
+    PasswordInput: { defaultProps: { inputWrapperOrder } },
+    Select: { defaultProps: { inputWrapperOrder } },
   },
 })
 

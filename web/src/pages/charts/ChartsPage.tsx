@@ -12,7 +12,6 @@ const Charts = lazy(() => import('@/charts/Charts'))
 export default function ChartsPage() {
   const proxies = useQuery(objects<Proxy>('proxies'))
   const [proxy, setProxy] = useView('proxy')
-  const [server, setServer] = useView('server')
   const servers = [...new Set((proxies.data?.find((p) => p.name === proxy)?.routes ?? []).flatMap((r) => (r.servers ?? []).map((s) => s.url!)))]
   return (
     <>
@@ -22,12 +21,11 @@ export default function ChartsPage() {
         actions={
           <>
             <Select aria-label={t.charts.what} searchable value={proxy} onChange={(v) => setProxy(v ?? '')} data={[{ value: '', label: t.charts.whole }, ...(proxies.data ?? []).map((p) => ({ value: p.name!, label: p.name! }))]} allowDeselect={false} limit={50} w={220} />
-            {servers.length > 1 && <Select aria-label={t.charts.server} value={servers.includes(server) ? server : ''} onChange={(v) => setServer(v ?? '')} data={[{ value: '', label: t.charts.allServers }, ...servers.map((s) => ({ value: s, label: s }))]} allowDeselect={false} w={240} />}
           </>
         }
       />
       <Suspense fallback={<Loading />}>
-        <Charts of={{ proxy: proxy || undefined, server: (proxy && servers.includes(server) && server) || undefined }} />
+        <Charts of={{ proxy: proxy || undefined }} servers={servers} />
       </Suspense>
     </>
   )

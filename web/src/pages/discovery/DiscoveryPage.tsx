@@ -5,6 +5,7 @@ import { useState } from 'react'
 import { call } from '@/api/client'
 import { canEdit, me, object, objects, type AnyObject } from '@/api/queries'
 import type { components } from '@/api/schema'
+import { takeOver } from '@/edit/basket'
 import { ObjectEditor } from '@/edit/ObjectEditor'
 import { label } from '@/edit/words'
 import { Ago, Card, Empty, Failure, Loading, PageHeader, StateBadge } from '@/ui/basics'
@@ -91,6 +92,7 @@ function ProviderCard({ it: p }: { it: Provider }) {
 
 /** The objects in force that a provider gave; each says whose container it is. */
 function Given({ provider }: { provider: Provider }) {
+  const { data: who } = useQuery(me)
   const proxies = useQuery(objects('proxies'))
   const tcp = useQuery(objects('tcp_proxies'))
   const udp = useQuery(objects('udp_proxies'))
@@ -107,8 +109,8 @@ function Given({ provider }: { provider: Provider }) {
               <Link to={(kind === 'proxies' ? `/proxies/${encodeURIComponent(o.name!)}` : `/streams/${kind}/${encodeURIComponent(o.name!)}`) as '/'}><bdi>{o.name}</bdi></Link> {o.state && <StateBadge state={o.state} />}
               {o.origin?.container && <span className="small block">{t.proxy.container(o.origin.container)}</span>}
             </span>
-            {kind === 'proxies' && (
-              <Button size="compact-sm" variant="default" component={Link} to={`/proxies/new?like=${encodeURIComponent(o.name!)}`} aria-label={`${t.discovery.takeOver} ${o.name}`}>
+            {canEdit(who?.role) && (
+              <Button size="compact-sm" variant="default" onClick={() => takeOver(kind === 'proxies' ? kind : `${kind}_proxies`, o)} aria-label={`${t.discovery.takeOver} ${o.name}`}>
                 {t.discovery.takeOver}
               </Button>
             )}

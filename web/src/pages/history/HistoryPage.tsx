@@ -8,6 +8,12 @@ import { Ago, Empty, Failure, Loading, PageHeader, StateBadge } from '@/ui/basic
 import { useView } from '@/ui/view'
 import { t } from '@/text'
 
+/** The objects that a revision changed, in few words. */
+function objectsOf(r: Revision): string {
+  const list = (r.changes ?? []).map((c) => (c === '*' ? t.history.veryMany : c.replace('/', ' ')))
+  return list.slice(0, 3).join(', ') + (list.length > 3 ? ` ${t.proxies.more(list.length - 3)}` : '')
+}
+
 /** All revisions that are kept, the newest first. */
 export default function HistoryPage() {
   const [limit, setLimit] = useView('limit', '100')
@@ -20,7 +26,7 @@ export default function HistoryPage() {
       {
         id: 'number',
         title: t.history.revision,
-        width: '104px',
+        width: '120px',
         sort: (r) => -(r.number ?? 0),
         cell: (r) => (
           <Link to="/history/$number" params={{ number: String(r.number) }} className="row-name">
@@ -30,7 +36,7 @@ export default function HistoryPage() {
       },
       { id: 'when', title: t.history.when, width: '120px', sort: (r) => r.when ?? '', cell: (r) => <Ago time={r.when!} /> },
       { id: 'who', title: t.history.who, phone: false, width: '18%', sort: (r) => r.who ?? '', cell: (r) => <><span className="clip">{r.who || t.history.nobody}</span><span className="small clip">{t.history.doors[r.via!] ?? r.via}</span></> },
-      { id: 'why', title: t.history.why, phone: false, cell: (r) => <span className="clip" title={r.why}><bdi>{r.why}</bdi></span> },
+      { id: 'why', title: t.history.why, phone: false, cell: (r) => <><span className="clip" title={r.why}><bdi>{r.why || objectsOf(r)}</bdi></span>{r.why && <span className="small clip">{objectsOf(r)}</span>}</> },
       { id: 'state', title: t.history.state, width: '136px', cell: (r) => (r.number === now ? <StateBadge state="current" meaning="good">{t.history.current}</StateBadge> : <StateBadge state={r.state ?? ''} meaning={r.state === 'rolled_back' ? 'warn' : 'calm'} />) },
     ],
     [now],

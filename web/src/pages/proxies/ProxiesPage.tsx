@@ -4,7 +4,8 @@ import { Link, useNavigate } from '@tanstack/react-router'
 import { useCallback, useMemo } from 'react'
 import { canEdit, me, objects, status, type CertificateStatus, type Proxy } from '@/api/queries'
 import { DataTable, type Column } from '@/ui/DataTable'
-import { Ago, Empty, Failure, Loading, PageHeader, StateBadge, Tag } from '@/ui/basics'
+import { Ago, Empty, Failure, Loading, PageHeader, StateBadge } from '@/ui/basics'
+import { useView } from '@/ui/view'
 import { t } from '@/text'
 
 const count = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
@@ -26,41 +27,43 @@ export default function ProxiesPage() {
         sort: (p) => p.name ?? '',
         cell: (p) => (
           <>
-            <Link to="/proxies/$name" params={{ name: p.name! }} className="row-name clip" preload={false}>
-              <bdi>{p.name}</bdi>
-            </Link>
-            <span className="small clip">
-              <bdi>{p.description || (p.virtual_hosts ?? []).join(', ') || t.proxies.anyHost}</bdi>
+            <span className="row-tags">
+              <Link to="/proxies/$name" params={{ name: p.name! }} className="row-name clip" preload={false}>
+                <bdi>{p.name}</bdi>
+              </Link>
+              {(p.tags ?? []).slice(0, 2).map((tag) => (
+                <TagButton key={tag} tag={tag} />
+              ))}
             </span>
+            <Hosts hosts={p.virtual_hosts ?? []} secure={!!certificateOf(p.virtual_hosts ?? [], certificates)} title={p.description} />
           </>
         ),
       },
-      { id: 'hosts', title: t.proxies.hosts, phone: false, sort: (p) => p.virtual_hosts?.[0] ?? '', cell: (p) => <Hosts hosts={p.virtual_hosts ?? []} /> },
-      { id: 'state', title: t.proxies.state, width: '122px', sort: (p) => worst[p.state ?? ''] ?? 5, cell: (p) => <span title={p.issues?.join('\n')}><StateBadge state={p.state ?? ''} /></span> },
+      { id: 'state', title: t.proxies.state, width: '132px', sort: (p) => worst[p.state ?? ''] ?? 5, cell: (p) => <span title={p.issues?.join('\n')}><StateBadge state={p.state ?? ''} /></span> },
       {
         id: 'servers',
         title: t.proxies.servers,
-        width: '126px',
+        width: '196px',
         phone: false,
         sort: (p) => (p.servers!.total ? p.servers!.healthy! / p.servers!.total! : 2),
         cell: (p) => {
           const { healthy = 0, unknown = 0, total = 0 } = p.servers ?? {}
           return (
             <>
-              <span className="clip">{t.proxies.serverCount(healthy, unknown, total)}</span>
-              {p.issues?.length ? <span className="small clip" title={p.issues.join('\n')}>{p.issues[0]}</span> : null}
+              <ServerOf proxy={p} />
+              <span className="small clip" title={p.issues?.join('\n')}>{[t.proxies.serverCount(healthy, unknown, total), ...(p.issues ?? []).slice(0, 1)].join('; ')}</span>
             </>
           )
         },
       },
-      { id: 'certificate', title: t.proxies.certificate, width: '108px', phone: false, cell: (p) => <CertificateCell proxy={p} certificates={certificates} /> },
+      { id: 'certificate', title: t.proxies.certificate, width: '116px', phone: false, cell: (p) => <CertificateCell proxy={p} certificates={certificates} /> },
       { id: 'auth', title: t.proxy.signIn, width: '92px', phone: false, sort: (p) => authOf(p).join(), cell: (p) => <span className="clip">{authOf(p).map((a) => t.proxies.auth[a]).join(', ') || '–'}</span> },
-      { id: 'requests', title: t.proxies.requests, width: '96px', number: true, phone: false, sort: (p) => p.recent?.requests ?? 0, cell: (p) => <span title={t.proxies.recently}>{count.format(p.recent?.requests ?? 0)}</span> },
-      { id: 'errors', title: t.proxies.errors, width: '76px', number: true, phone: false, sort: errors, cell: (p) => <span title={`${t.proxies.errorsOf(p.recent?.errors_4xx ?? 0, p.recent?.errors_5xx ?? 0)}. ${t.proxies.recently}`}>{count.format(errors(p))}</span> },
+      { id: 'requests', title: t.proxies.requests, width: '100px', number: true, phone: false, sort: (p) => p.recent?.requests ?? 0, cell: (p) => <span title={t.proxies.recently}>{count.format(p.recent?.requests ?? 0)}</span> },
+      { id: 'errors', title: t.proxies.errors, width: '80px', number: true, phone: false, sort: errors, cell: (p) => <span title={`${t.proxies.errorsOf(p.recent?.errors_4xx ?? 0, p.recent?.errors_5xx ?? 0)}. ${t.proxies.recently}`}>{count.format(errors(p))}</span> },
       {
         id: 'changed',
         title: t.proxies.changed,
-        width: '104px',
+        width: '96px',
         phone: false,
         sort: (p) => p.last_change?.when ?? '',
         cell: (p) =>
@@ -75,7 +78,6 @@ export default function ProxiesPage() {
             '–'
           ),
       },
-      { id: 'tags', title: t.proxies.tags, width: '116px', phone: false, cell: (p) => <span className="clip">{(p.tags ?? []).map((tag) => <span key={tag}><Tag>{tag}</Tag> </span>)}</span> },
     ],
     [certificates],
   )
@@ -122,13 +124,38 @@ export default function ProxiesPage() {
   )
 }
 
-function Hosts({ hosts }: { hosts: string[] }) {
-  if (hosts.length === 0) return <span className="small">{t.proxies.anyHost}</span>
+/** The first host, to be opened; the others are in the title. */
+function Hosts({ hosts, secure, title }: { hosts: string[]; secure: boolean; title?: string }) {
+  const [first] = hosts
+  const plain = first && !/[*~^$]/.test(first)
   return (
-    <span title={hosts.join('\n')}>
-      <span className="clip">{hosts[0]}</span>
-      {hosts.length > 1 && <span className="small">{t.proxies.more(hosts.length - 1)}</span>}
+    <span className="small clip" title={[title, ...hosts].filter(Boolean).join('\n')}>
+      {plain ? <a className="row-link" href={`${secure ? 'https' : 'http'}://${first}/`} target="_blank" rel="noreferrer"><bdi>{first}</bdi></a> : <bdi>{first ?? t.proxies.anyHost}</bdi>}
+      {hosts.length > 1 && ` ${t.proxies.more(hosts.length - 1)}`}
     </span>
+  )
+}
+
+/** The first server, to be opened, or what answers in its place. */
+function ServerOf({ proxy }: { proxy: Proxy }) {
+  const urls = [...new Set((proxy.routes ?? []).flatMap((r) => (r.servers ?? []).map((s) => s.url ?? '')))]
+  const [first] = urls
+  if (!first) return <span className="clip">{proxy.routes?.[0]?.fixed_response ? t.proxy.fixed(proxy.routes[0].fixed_response.status ?? 200) : '–'}</span>
+  return (
+    <span className="clip" title={urls.join('\n')}>
+      {/^https?:/.test(first) ? <a className="row-link" href={first} target="_blank" rel="noreferrer">{first}</a> : first}
+      {urls.length > 1 && <span className="small"> +{urls.length - 1}</span>}
+    </span>
+  )
+}
+
+/** A tag; a click shows all that have it. */
+function TagButton({ tag }: { tag: string }) {
+  const [, filter] = useView('q')
+  return (
+    <button className="tag" onClick={() => filter(`tag:${/\s/.test(tag) ? `"${tag}"` : tag}`)} title={t.proxies.withTag(tag)}>
+      {tag}
+    </button>
   )
 }
 

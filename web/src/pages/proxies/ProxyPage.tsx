@@ -3,11 +3,11 @@ import { notifications } from '@mantine/notifications'
 import { IconChevronDown, IconPencil } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams } from '@tanstack/react-router'
-import { useState } from 'react'
+import { lazy, Suspense, useState } from 'react'
 import { Problem } from '@/api/problem'
 import { canEdit, me, object, objects, proxyStatus, recentEvents, status, type AnyObject, type Proxy, type ProxyStatus } from '@/api/queries'
 import { useStore } from '@/api/store'
-import { basket, editOf, put } from '@/edit/basket'
+import { basket, editOf, put, takeOver } from '@/edit/basket'
 import { written } from '@/edit/object'
 import { ObjectEditor } from '@/edit/ObjectEditor'
 import { Rename } from '@/edit/Rename'
@@ -19,6 +19,8 @@ import { t } from '@/text'
 import { filtersOf, missing, type Policies } from './flow'
 import { usualFields } from './usual'
 import { certificateOf } from './ProxiesPage'
+
+const Charts = lazy(() => import('@/charts/Charts'))
 
 /** One proxy: the path that its requests take, and what is known of it. */
 export default function ProxyPage() {
@@ -47,6 +49,7 @@ export default function ProxyPage() {
   const issues = p.issues ?? []
   const found = !!p.origin?.container
   const changed = p.last_change
+  const servers = [...new Set((p.routes ?? []).flatMap((r) => (r.servers ?? []).map((s) => s.url!)))]
   return (
     <>
       <PageHeader
@@ -61,7 +64,7 @@ export default function ProxyPage() {
         actions={
           canEdit(who?.role) ? (
             <>
-              <Button onClick={() => setEditing('1')}>{found ? t.proxy.takeOver : t.proxy.edit}</Button>
+              {found ? <Button onClick={() => takeOver('proxies', p as AnyObject)}>{t.proxy.takeOver}</Button> : <Button onClick={() => setEditing('1')}>{t.proxy.edit}</Button>}
               {!found && <More proxy={p} rename={() => setRenaming(true)} />}
             </>
           ) : (
@@ -77,10 +80,13 @@ export default function ProxyPage() {
           </p>
           <div className="stack">
             {(p.routes ?? []).map((r, i) => (
-              <Flow key={i} index={i} proxy={p} route={r} live={now?.routes?.find((x) => x.path === (r.path ?? '/'))} edit={canEdit(who?.role) && !found ? setEditing : undefined} />
+              <Flow key={i} index={i} secure={!!certificate} proxy={p} route={r} live={now?.routes?.find((x) => x.path === (r.path ?? '/'))} edit={canEdit(who?.role) && !found ? setEditing : undefined} />
             ))}
           </div>
         </Card>
+      <Suspense fallback={<Loading />}>
+        <Charts of={{ proxy: name }} servers={servers} />
+      </Suspense>
       <Detail
         aside={
             <Card title={t.proxy.about}>
@@ -114,13 +120,13 @@ export default function ProxyPage() {
       </Detail>
       </div>
       {renaming && <Rename kind="proxies" object={p as AnyObject} onClose={() => setRenaming(false)} />}
-      {editing && canEdit(who?.role) && <ObjectEditor key={editing} part={editing === '1' ? undefined : editing} kind="proxies" name={name} object={p as AnyObject} usual={usualFields} title={`${t.proxy.edit} ${name}`} onClose={() => setEditing('')} />}
+      {editing && !found && canEdit(who?.role) && <ObjectEditor key={editing} part={editing === '1' ? undefined : editing} kind="proxies" name={name} object={p as AnyObject} usual={usualFields} title={`${t.proxy.edit} ${name}`} onClose={() => setEditing('')} />}
     </>
   )
 }
 
 /** Port, host, path, filters in order, servers. */
-function Flow({ proxy, route, index, live, edit }: { proxy: Proxy; route: NonNullable<Proxy['routes']>[number]; index: number; live?: NonNullable<ProxyStatus['routes']>[number]; edit?: (path: string) => void }) {
+function Flow({ proxy, route, index, live, secure, edit }: { secure: boolean; proxy: Proxy; route: NonNullable<Proxy['routes']>[number]; index: number; live?: NonNullable<ProxyStatus['routes']>[number]; edit?: (path: string) => void }) {
   const ports = useQuery(objects('ports')).data ?? []
   const named = (proxy as { ports?: string[] }).ports
   const mine = ports.filter((p) => !named || named.includes(p.name!))
@@ -133,14 +139,12 @@ function Flow({ proxy, route, index, live, edit }: { proxy: Proxy; route: NonNul
   return (
     <div className="flow" role="group" aria-label={`${t.proxy.path} ${route.path ?? '/'}`}>
       <Step name={t.proxy.port} edit={step('ports', t.proxy.port)}>
-        {mine.length === 0 ? <span>{t.proxy.unnamed}</span> : mine.map((p) => <span key={p.name}><strong>{p.name}</strong> <span className="small">{String(p.address ?? '')}</span></span>)}
+        {mine.length === 0 ? <span>{t.proxy.unnamed}</span> : mine.map((p) => <span key={p.name}><strong>{p.name}</strong><span className="small block">{String(p.address ?? '')}</span></span>)}
       </Step>
       <Arrow />
       <Step name={t.proxy.host} edit={step('virtual_hosts', t.proxy.host)}>
         {(proxy.virtual_hosts ?? []).slice(0, 4).map((h) => (
-          <span key={h} className="clip" title={h}>
-            {h}
-          </span>
+          <HostLink key={h} host={h} secure={secure} />
         ))}
         {(proxy.virtual_hosts ?? []).length > 4 && <span className="small">{t.proxies.more(proxy.virtual_hosts!.length - 4)}</span>}
         {!proxy.virtual_hosts?.length && t.proxies.anyHost}
@@ -190,7 +194,7 @@ function Flow({ proxy, route, index, live, edit }: { proxy: Proxy; route: NonNul
                   {s.url}
                 </a>
                 <span className="small">
-                  {s.weight !== undefined && t.proxy.weight(s.weight)} {now?.active ? t.proxy.running(now.active) : ''} {now?.reason}
+                  {s.weight !== undefined && t.proxy.weight(s.weight)} {now?.active ? t.proxy.running(now.active) : ''} {now?.state === 'healthy' ? '' : now?.reason}
                 </span>
               </span>
               {now && <StateBadge state={now.state} />}
@@ -201,6 +205,14 @@ function Flow({ proxy, route, index, live, edit }: { proxy: Proxy; route: NonNul
     </div>
   )
 }
+
+/** A host, to be opened where it is one and not a pattern. */
+const HostLink = ({ host, secure }: { host: string; secure: boolean }) =>
+  /[*~^$]/.test(host) ? (
+    <span className="clip" title={host}>{host}</span>
+  ) : (
+    <a className="clip" title={host} href={`${secure ? 'https' : 'http'}://${host}/`} target="_blank" rel="noreferrer">{host}</a>
+  )
 
 const Step = ({ name, kind, edit, children }: { name: string; kind?: string; edit?: React.ReactNode; children: React.ReactNode }) => (
   <div className="step" data-kind={kind}>

@@ -27,7 +27,7 @@ export default function SettingsPage() {
           <>
             <Backup may={isAdmin(who?.role)} />
             <Card title={t.settings.about}>
-              <KeyValues rows={[[t.settings.version, v?.version], [t.settings.go, v?.go], [t.settings.instance, v?.instance]]} />
+              <KeyValues rows={[[t.settings.version, v?.version], [t.settings.go, v?.go], ...(v?.instance ? [[t.settings.instance, v.instance] as [string, string]] : [])]} />
             </Card>
           </>
         }

@@ -4,6 +4,7 @@ import { Link, useParams } from '@tanstack/react-router'
 import { lazy, Suspense } from 'react'
 import { Problem } from '@/api/problem'
 import { canEdit, me, object, type AnyObject } from '@/api/queries'
+import { takeOver } from '@/edit/basket'
 import { ObjectEditor } from '@/edit/ObjectEditor'
 import { EmptyCard } from '@/edit/Entries'
 import { Card, Failure, Loading, PageHeader, StateBadge } from '@/ui/basics'
@@ -31,6 +32,7 @@ export default function StreamPage() {
   if (one.error) return <Failure error={one.error} again={() => void one.refetch()} />
   if (!one.data) return <Loading />
   const o = one.data
+  const found = !!o.origin?.container
   const names = (o.sni as string[] | undefined) ?? []
   const steps: [string, React.ReactNode][] = [
     [t.ports.listens, <strong key="a">{String(o.address ?? o.port ?? '')}</strong>],
@@ -43,9 +45,10 @@ export default function StreamPage() {
         title={<bdi>{name}</bdi>}
         badge={<StateBadge state={o.state ?? ''} />}
         lead={!!o.description && <bdi>{String(o.description)}</bdi>}
-        actions={canEdit(who?.role) && <Button onClick={() => setEditing('1')}>{t.entries.edit}</Button>}
+        actions={canEdit(who?.role) && (found ? <Button onClick={() => takeOver(section, o)}>{t.proxy.takeOver}</Button> : <Button onClick={() => setEditing('1')}>{t.entries.edit}</Button>)}
       />
       <div className="stack">
+        {found && <p className="small lead">{t.proxy.container(o.origin!.container!)}. {t.proxy.discovered}</p>}
         <Card title={t.ports.path}>
           <div className="flow fits">
             {steps.map(([title, body], i) => (
@@ -61,10 +64,10 @@ export default function StreamPage() {
           {Array.isArray(o.issues) && o.issues.length > 0 && <ul className="plain-list">{(o.issues as string[]).map((x) => <li key={x}>{x}</li>)}</ul>}
         </Card>
         <Suspense fallback={<Loading />}>
-          <Charts of={{ [kind === 'udp' ? 'udp_proxy' : 'tcp_proxy']: name }} stream />
+          <Charts of={{ [kind === 'udp' ? 'udp_proxy' : 'tcp_proxy']: name }} servers={serversOf(o).map((s) => s.address ?? '')} stream />
         </Suspense>
       </div>
-      {editing && canEdit(who?.role) && <ObjectEditor kind={section} name={name} object={o} usual={streamUsual} title={`${t.entries.edit} ${name}`} onClose={() => setEditing('')} />}
+      {editing && !found && canEdit(who?.role) && <ObjectEditor kind={section} name={name} object={o} usual={streamUsual} title={`${t.entries.edit} ${name}`} onClose={() => setEditing('')} />}
     </>
   )
 }
