@@ -35,7 +35,8 @@ npm, Nginx Proxy Manager, it is data/database.sqlite, which may be in use; or fo
 installations with MySQL or PostgreSQL the address of its pages with --source-token. Of
 traefik, they are its static and dynamic files, YAML or TOML, Compose files whose
 services have its labels, and acme.json, whose certificates are taken along into the
-folder imported beside the output.
+folder imported beside the output; or the address of its API, which tells what it made of
+files, labels and templates.
 
 The exit code is 1 when nothing could be read, or when what was written is not valid
 yet; then the problems say what a person has to add.`,

@@ -70,7 +70,7 @@ var readers = map[string]reader{
 	"caddy":   {files: caddy.Import},
 	"nginx":   {files: nginx.Import},
 	"npm":     {files: oneDatabase, live: npm.FromAPI},
-	"traefik": {files: traefik.Import},
+	"traefik": {files: traefik.Import, live: traefik.FromAPI},
 }
 
 // Kinds returns the names of the sources that can be read.

@@ -4,16 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net/http"
-	"net/url"
-	"strings"
 
 	"headgate/internal/cutover/importer"
 )
-
-// maxAnswer bounds one answer of the API, in bytes.
-const maxAnswer = 64 << 20
 
 // asked are the lists of the API by the tables that they stand for.
 var asked = []struct{ table, path string }{
@@ -30,16 +24,16 @@ var asked = []struct{ table, path string }{
 // as http://127.0.0.1:81, with a token of it. Passwords of access lists are not part of
 // its answers. The client bounds each of its seven questions.
 func FromAPI(ctx context.Context, client *http.Client, address, token string) ([]byte, *importer.Report, error) {
-	base, err := url.Parse(strings.TrimSuffix(address, "/"))
-	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" || base.User != nil {
-		return nil, nil, fmt.Errorf("invalid address %q of Nginx Proxy Manager, want one like http://127.0.0.1:81", address)
+	base, err := importer.Base(address, "Nginx Proxy Manager", "http://127.0.0.1:81")
+	if err != nil {
+		return nil, nil, err
 	}
 	if token == "" {
 		return nil, nil, fmt.Errorf("%s: a token is needed; POST an identity and a secret to /api/tokens of Nginx Proxy Manager gives one", address)
 	}
-	s := &source{name: base.Redacted(), tables: map[string][]*record{}}
+	s := &source{name: base, tables: map[string][]*record{}}
 	for _, q := range asked {
-		rows, err := getList(ctx, client, base.String()+q.path, token)
+		rows, err := getList(ctx, client, base+q.path, token)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -68,27 +62,9 @@ func (s *source) expanded(table string, row map[string]any) {
 }
 
 func getList(ctx context.Context, client *http.Client, address, token string) ([]map[string]any, error) {
-	rq, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	data, err := importer.Fetch(ctx, client, address, token)
 	if err != nil {
 		return nil, err
-	}
-	rq.Header.Set("Authorization", "Bearer "+token)
-	rq.Header.Set("Accept", "application/json")
-	rs, err := client.Do(rq)
-	if err != nil {
-		return nil, err
-	}
-	defer rs.Body.Close()
-	data, err := io.ReadAll(io.LimitReader(rs.Body, maxAnswer+1))
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("%s: %w", address, err)
-	case len(data) > maxAnswer:
-		return nil, fmt.Errorf("%s: the answer is larger than %d MiB", address, maxAnswer>>20)
-	case rs.StatusCode == http.StatusUnauthorized || rs.StatusCode == http.StatusForbidden:
-		return nil, fmt.Errorf("%s: status %d: the token is wrong, has expired, or may not read this", address, rs.StatusCode)
-	case rs.StatusCode != http.StatusOK:
-		return nil, fmt.Errorf("%s: status %d; is this the address of Nginx Proxy Manager's own pages (port 81)?", address, rs.StatusCode)
 	}
 	var rows []map[string]any
 	if err := json.Unmarshal(data, &rows); err != nil {

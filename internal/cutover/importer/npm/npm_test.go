@@ -174,7 +174,7 @@ func TestFromAPI(t *testing.T) {
 	if !strings.Contains(fmt.Sprint(report.Check), "needs a password") {
 		t.Errorf("%q", report.Check)
 	}
-	if _, _, err := FromAPI(t.Context(), http.DefaultClient, server.URL, "other"); err == nil || !strings.Contains(err.Error(), "the token is wrong") {
+	if _, _, err := FromAPI(t.Context(), http.DefaultClient, server.URL, "other"); err == nil || !strings.Contains(err.Error(), "the token is missing, wrong") {
 		t.Error(err)
 	}
 	for _, address := range []string{"", "ftp://x", "127.0.0.1:81", "http://ada:secret@127.0.0.1"} {

@@ -1,6 +1,7 @@
 package traefik
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"regexp"
@@ -30,7 +31,7 @@ func (t *translator) middleware(r *router, name string, depth int) {
 		}
 		translate := kindOf(n.name())
 		if translate == nil {
-			t.sayAll(n, importer.Impossible, "headgate has nothing like the middleware %s", n.name())
+			t.sayAll(n, importer.Impossible, "%s", cmp.Or(without[strings.ToLower(n.name())], "headgate has nothing like the middleware "+n.name()))
 			t.Check("middleware %s (%s) was left out; router %s uses it", name, n.name(), r.name)
 			continue
 		}
@@ -38,11 +39,24 @@ func (t *translator) middleware(r *router, name string, depth int) {
 	}
 }
 
+// without says why kinds of middlewares are not taken over, and what helps.
+var without = map[string]string{
+	"digestauth":        "digest authentication is not offered: use basic_auth over https",
+	"errors":            "pages of a service are not fetched: write them as error_pages",
+	"inflightreq":       "requests of one client at once are not counted: set max_connections of the servers, or rate_limit",
+	"passtlsclientcert": "set what the server gets of a client's certificate with a header rule; see the guide of client certificates",
+	"grpcweb":           "gRPC-Web is not translated to gRPC; it is passed on as it is",
+	"plugin":            "plugins of Traefik do not run here",
+	"encodedcharacters": "how encoded characters are taken is not set for each route",
+}
+
 // kindOf returns how a kind of middleware is taken over, nil if it cannot be.
 func kindOf(name string) func(*translator, *router, *node) {
 	switch strings.ToLower(name) {
 	case "stripprefix":
 		return stripPrefix
+	case "stripprefixregex":
+		return stripPrefixRegex
 	case "addprefix":
 		return addPrefix
 	case "replacepathregex":
@@ -97,6 +111,29 @@ func stripPrefix(t *translator, r *router, n *node) {
 	r.route.Set("strip_prefix", false)
 	t.rewrite(r, "regex", "^(?:"+strings.Join(parts, "|")+")(?:/|$)").Set("replacement", "/")
 	t.sayAll(n, importer.Same, "a rewrite by an expression")
+}
+
+// stripPrefixRegex cuts off what its first expression that matches takes from the
+// beginning of the path.
+func stripPrefixRegex(t *translator, r *router, n *node) {
+	list := n.get("regex").texts()
+	for _, text := range list {
+		if _, err := regexp.Compile(text); err != nil || strings.Contains(text, "{") {
+			t.sayAll(n, importer.Impossible, "the expression cannot be taken over: %s", text)
+			t.Check("router %s: write the rewrite of %s by hand", r.name, n.path)
+			return
+		}
+	}
+	if len(list) == 0 {
+		return
+	}
+	var parts []string
+	for _, text := range list {
+		parts = append(parts, strings.TrimPrefix(text, "^"))
+	}
+	r.route.Set("strip_prefix", false)
+	t.rewrite(r, "regex", "^(?:"+strings.Join(parts, "|")+")/?").Set("replacement", "/")
+	t.sayAll(n, importer.Close, "a rewrite by an expression; X-Forwarded-Prefix is not sent")
 }
 
 // rewrite sets a field of the route's rewrite and returns it.

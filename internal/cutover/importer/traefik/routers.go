@@ -55,6 +55,8 @@ func (t *translator) router(n, rule *node, alternatives [][]match) {
 			verdict, note = importer.Close, "a path takes what is below it too: exact paths do not exist"
 		case when.loose && verdict == importer.Same:
 			verdict, note = importer.Close, "headgate takes whole segments: "+when.path+"x does not reach it"
+		case len(when.allow) > 0 && verdict == importer.Same:
+			verdict, note = importer.Close, "other clients get 403, and not another router"
 		}
 		t.routeOf(r)
 		t.routers = append(t.routers, r)
@@ -64,10 +66,7 @@ func (t *translator) router(n, rule *node, alternatives [][]match) {
 		return
 	}
 	t.sayAll(rule, verdict, note)
-	if p := n.get("priority"); p.is() {
-		t.sayAll(p, importer.Close, "the longest path wins, whatever the priority")
-		t.Check("router %s has a priority; headgate chooses the longest path: check it with headgate explain", n.name())
-	}
+	t.sayAll(n.get("priority"), importer.Same, "the longest path wins, then the most matchers; where the priority says otherwise, the rule says so")
 	t.sayAll(n.get("ruleSyntax"), importer.Ignored, "both syntaxes are read")
 	t.sayAll(n.get("observability"), importer.Ignored, "logs and metrics are for all routes")
 }
@@ -89,6 +88,9 @@ func (t *translator) routeOf(r *router) {
 	r.route = importer.NewObject()
 	if r.when.path != "/" {
 		r.route.Set("path", r.when.path)
+	}
+	if m := object(&r.when.matchers); !m.Empty() {
+		r.route.Set("matchers", m)
 	}
 	names := r.n.get("entryPoints").texts()
 	for _, name := range names {
@@ -183,13 +185,7 @@ func (t *translator) writeProxies() {
 		if trusted := trustedBy(g.entries); len(trusted) > 0 {
 			g.o.Set("client_ip", importer.NewObject().Set("trusted", trusted).Flow())
 		}
-		seen := map[string]string{}
-		for _, r := range g.routes {
-			if other, twice := seen[r.when.path]; twice {
-				t.Check("routers %s and %s have the same hosts and path; only the first was taken over", other, r.name)
-				continue
-			}
-			seen[r.when.path] = r.name
+		for _, r := range t.inOrder(g.routes) {
 			if !g.o.Has("routes") {
 				g.o.Set("routes", []importer.Object{})
 			}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"headgate/internal/plan/matchers"
 )
 
 // match is one call of a rule, such as Host(`a.example`).
@@ -163,6 +165,8 @@ type condition struct {
 	loose bool     // the prefix does not end at a segment
 	allow []string // networks of clients
 	other []match  // what a route cannot ask for
+
+	matchers matchers.Config
 }
 
 // conditionOf sorts the matches of an alternative.
@@ -202,7 +206,9 @@ func conditionOf(all []match) (c condition, problem string) {
 		case "clientip":
 			c.allow = append(c.allow, m.args...)
 		default:
-			c.other = append(c.other, m)
+			if !c.narrow(m) {
+				c.other = append(c.other, m)
+			}
 		}
 	}
 	return c, ""

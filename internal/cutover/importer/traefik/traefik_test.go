@@ -3,6 +3,8 @@ package traefik
 import (
 	"encoding/base64"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,7 +78,7 @@ const dynamic = "http:\n" +
 	"    shop: {rule: \"Host(`shop.example.com`) || Host(`www.shop.example.com`)\", service: shop, entryPoints: [websecure], middlewares: [secure, auth]}\n" +
 	"    api: {rule: \"Host(`shop.example.com`) && PathPrefix(`/api/`)\", service: api, entryPoints: [websecure], middlewares: [strip, limit@file, cors], priority: 50}\n" +
 	"    exact: {rule: \"Host(`shop.example.com`) && Path(`/health`)\", service: both, entryPoints: [websecure]}\n" +
-	"    odd: {rule: \"Host(`odd.example.com`) && Header(`X-A`, `b`)\", service: shop, entryPoints: [websecure]}\n" +
+	"    odd: {rule: \"Host(`odd.example.com`) && !Header(`X-A`, `b`)\", service: shop, entryPoints: [websecure]}\n" +
 	"    broken: {rule: \"Host(`a\", service: shop}\n" +
 	"    dashboard: {rule: \"Host(`t.example.com`)\", service: api@internal, entryPoints: [websecure]}\n" +
 	"  services:\n" +
@@ -139,6 +141,84 @@ certificatesResolvers:
 	wants(t, fmt.Sprint(report.Check), "set dns.credentials for cloudflare")
 	if _, _, problems := config.Load("headgate.yaml", []byte(got)); len(problems) == 0 {
 		t.Error("valid without credentials")
+	}
+}
+
+// Matchers become those of routes; where Traefik's priority says otherwise than headgate's
+// order, it is told.
+func TestMatchers(t *testing.T) {
+	const head = "entryPoints: {web: {address: \":8081\"}}\nhttp:\n  services: {s: {loadBalancer: {servers: [{url: \"http://127.0.0.1:1\"}]}}}\n  routers:\n"
+	got, report := accepted(t, map[string]string{"a.yml": head +
+		"    all: {rule: \"Host(`a.example`)\", service: s}\n" +
+		"    get: {rule: \"Host(`a.example`) && Method(`get`)\", service: s}\n" +
+		"    post: {rule: \"Host(`a.example`) && Method(`POST`) && Header(`X-V`, `2`)\", service: s}\n" +
+		"    beta: {rule: \"Host(`a.example`) && PathPrefix(`/b/`) && HeaderRegexp(`Cookie`, `(^|; )beta=1`) && Query(`x`, `1`) && Query(`y`)\", service: s}\n" +
+		"    old: {rule: \"Host(`a.example`) && PathPrefix(`/q/`) && Query(`m=1`)\", service: s}\n" +
+		"    loud: {rule: \"Host(`b.example`)\", service: s, priority: 1000}\n" +
+		"    quiet: {rule: \"Host(`b.example`) && PathPrefix(`/x/`)\", service: s}\n" +
+		"    one: {rule: \"Host(`c.example`) && Header(`A`, `1`)\", service: s, priority: 5}\n" +
+		"    two: {rule: \"Host(`c.example`) && Header(`B`, `1`)\", service: s, priority: 6}\n" +
+		"    near: {rule: \"Host(`d.example`) && ClientIP(`10.0.0.0/8`)\", service: s}\n"})
+	wants(t, got, "matchers:\n          methods: [GET]", "methods: [POST]\n          headers:\n            - {name: X-V, value: 2}",
+		"{name: Cookie, regex: (^|; )beta=1}", "{name: x, value: 1}\n            - {name: y}", "{name: m, value: 1}", "{name: B, value: 1}", "allow: [10.0.0.0/8]")
+	wants(t, strings.Join(report.Check, "\n"), "routers loud and quiet: Traefik prefers loud", "routers two and one have the same hosts and path; only two was taken over")
+	if strings.Contains(got, "{name: A, value: 1}") || strings.Contains(fmt.Sprint(report.Check), "routers all") {
+		t.Errorf("%s\n%v", got, report.Check)
+	}
+	verdicts := map[string]importer.Verdict{}
+	for _, e := range report.Entries {
+		name, _, _ := strings.Cut(e.Directive, ":")
+		verdicts[name] = e.Verdict
+	}
+	for name, want := range map[string]importer.Verdict{"get": importer.Same, "post": importer.Same, "beta": importer.Same, "quiet": importer.Close, "loud": importer.Same, "one": importer.Impossible, "two": importer.Same, "near": importer.Close} {
+		if got := verdicts["http.routers."+name+".rule"]; got != want {
+			t.Errorf("%s is %s, want %s", name, got, want)
+		}
+	}
+}
+
+// TestRawData asks a Traefik that runs.
+func TestRawData(t *testing.T) {
+	answers := map[string]string{
+		"/api/entrypoints": `[{"name":"web","address":":8081","transport":{"lifeCycle":{"graceTimeOut":"10s"}},"http":{}},{"name":"traefik","address":":8080"}]`,
+		"/api/rawdata": `{"routers":{"api@internal":{"rule":"PathPrefix(` + "`/api`" + `)","service":"api@internal","entryPoints":["traefik"]},
+			"shop@docker":{"entryPoints":["web"],"middlewares":["strip@file"],"service":"shop","rule":"Host(` + "`shop.example.com`) && PathPrefix(`/s/`)" + `","status":"enabled","using":["web"]}},
+			"middlewares":{"strip@file":{"stripPrefix":{"prefixes":["/s/"]},"status":"enabled","usedBy":["shop@docker"]}},
+			"services":{"shop@docker":{"loadBalancer":{"servers":[{"url":"http://172.17.0.2:80"}],"passHostHeader":true},"status":"enabled","usedBy":["shop@docker"],"serverStatus":{"http://172.17.0.2:80":"UP"}}}}`,
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user, password, _ := r.BasicAuth(); user != "ada" || password != "pw" {
+			w.WriteHeader(401)
+			return
+		}
+		w.Write([]byte(answers[r.URL.Path]))
+	}))
+	defer server.Close()
+	data, report, err := FromAPI(t.Context(), server.Client(), server.URL+"/dashboard/", "ada:pw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, problems := config.Load("headgate.yaml", data); len(problems) > 0 {
+		t.Errorf("not valid: %v\n%s", problems, data)
+	}
+	got := plain(string(data))
+	wants(t, got, "address: 0.0.0.0:8081", "virtual_hosts: [shop.example.com]", "path: /s", "strip_prefix: true", "url: http://172.17.0.2:80")
+	if strings.Contains(got, ":8080") {
+		t.Errorf("the port of Traefik's own pages was taken over:\n%s", got)
+	}
+	for _, e := range report.Entries {
+		if e.Verdict == importer.Impossible || e.Line == 0 {
+			t.Errorf("%+v", e)
+		}
+	}
+	for token, want := range map[string]string{"": "401", "x": "401"} {
+		if _, _, err := FromAPI(t.Context(), server.Client(), server.URL, token); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", token, err)
+		}
+	}
+	answers["/api/rawdata"] = "<html>"
+	if _, _, err := FromAPI(t.Context(), server.Client(), server.URL, "ada:pw"); err == nil {
+		t.Error("garbage was taken")
 	}
 }
 
