@@ -17,7 +17,7 @@ import (
 
 // patience is how long a script waits for anything. It only matters when a test
 // fails.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // quiet is how long a script watches that nothing comes.
 const quiet = 100 * time.Millisecond

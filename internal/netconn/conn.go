@@ -245,11 +245,14 @@ func (c *Conn) Tells() bool { return c.raw != nil }
 // when step ended it, io.EOF when the peer closed, ErrTimeout after the time of
 // SetReadWait, which step may change, and ErrKicked after Kick. step must not
 // read from the connection.
-func (c *Conn) Serve(b *Buffer, step func() bool) error {
+func (c *Conn) Serve(b *Buffer, step func() bool) error { return c.serve(b, step, false) }
+
+// serve is Serve; leaves says that a wait that takes long is given up.
+func (c *Conn) serve(b *Buffer, step func() bool, leaves bool) error {
 	if c.raw == nil {
-		return c.servePlain(b, step)
+		return c.servePlain(b, step, leaves)
 	}
-	c.rd = readOp{buf: b, step: step}
+	c.rd = readOp{buf: b, step: step, leaves: leaves}
 	err := c.rawRead(c.serveFn)
 	if err == nil {
 		err = c.rd.err
@@ -258,12 +261,13 @@ func (c *Conn) Serve(b *Buffer, step func() bool) error {
 	return err
 }
 
-func (c *Conn) servePlain(b *Buffer, step func() bool) error {
+func (c *Conn) servePlain(b *Buffer, step func() bool, leaves bool) error {
 	for {
 		if err := c.flushLazily(); err != nil {
 			return err
 		}
-		if err := c.Fill(b); err != nil {
+		c.rd = readOp{buf: b, leaves: leaves}
+		if _, err := c.read(); err != nil {
 			return err
 		}
 		if !step() {
@@ -325,11 +329,11 @@ func (c *Conn) ResetOnClose() {
 // when no read or write uses the connection any more, so a step of Serve must
 // not call it.
 func (c *Conn) Close() error {
+	nc := c.nc
 	if c.lazy != nil {
-		// A TLS connection would say goodbye first, and wait for that.
-		return c.lazy.Close()
+		nc = c.lazy // a TLS connection would say goodbye first, and wait for that
 	}
-	err := c.nc.Close()
+	err := nc.Close()
 	c.Unpark()
 	return err
 }

@@ -27,6 +27,9 @@ func (c *Conn) readPlain() (int, error) {
 		n, err := c.nc.Read(p)
 		if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
 			err = c.expired()
+			if err == nil && r.leaves && c.parkable() {
+				err = ErrQuiet
+			}
 			if err == nil && r.buf != nil && c.lazy != nil && len(c.lazy.held) == 0 && r.buf.unused() {
 				r.buf.Release()
 				err = c.rest()

@@ -13,6 +13,32 @@ func (c *Conn) FillOrQuiet(b *Buffer) error {
 	return err
 }
 
+// ReadOrQuiet is Read as FillOrQuiet is Fill.
+func (c *Conn) ReadOrQuiet(p []byte) (int, error) {
+	c.rd = readOp{p: p, leaves: parks}
+	return c.read()
+}
+
+// ServeOrQuiet is Serve as FillOrQuiet is Fill.
+func (c *Conn) ServeOrQuiet(b *Buffer, step func() bool) error { return c.serve(b, step, parks) }
+
+// ParkWait goes on, by Park, with the wait that has just returned ErrQuiet: it ends
+// when that wait would have ended. So does the reader's next wait, unless it sets
+// another time.
+func (c *Conn) ParkWait(resume func()) bool {
+	c.readUntil = c.until
+	return c.Park(c.until, resume)
+}
+
+// parkable reports whether Park can wait for the connection as it is.
+func (c *Conn) parkable() bool {
+	if c.lazy == nil {
+		return c.raw != nil
+	}
+	l := c.lazy
+	return l.direct != nil && l.leave == nil && len(l.held) == 0 && len(l.early) == 0
+}
+
 // Unpark ends the wait of a connection that is parked. Any goroutine may call it.
 func (c *Conn) Unpark() {
 	if c.parked.Load() != 0 {

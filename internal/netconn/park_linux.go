@@ -44,12 +44,19 @@ type wait struct {
 // calls resume in a goroutine of its own. Until then nothing may read from the
 // connection. It returns false, and never calls resume, if it cannot wait; the
 // caller then goes on as before.
+//
+// Under TLS the wait is for bytes on the socket, so nothing that has come may still
+// lie in TLS: a read that has waited has used up all of it.
 func (c *Conn) Park(until int64, resume func()) bool {
-	if c.raw == nil {
+	if !c.parkable() {
 		return false
 	}
+	raw := c.raw
+	if c.lazy != nil {
+		raw = c.lazy.direct.raw
+	}
 	ok := false
-	err := c.raw.Control(func(fd uintptr) { ok = parked.add(c, int32(fd), until, resume) })
+	err := raw.Control(func(fd uintptr) { ok = parked.add(c, int32(fd), until, resume) })
 	return err == nil && ok
 }
 

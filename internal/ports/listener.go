@@ -296,9 +296,13 @@ type counted struct {
 }
 
 // Serve serves the connection.
-func (c *counted) Serve() {
-	defer c.counter.Closed()
-	c.Conn.Serve()
+func (c *counted) Serve() (park func(resume func()) bool) {
+	defer func() {
+		if park == nil {
+			c.counter.Closed()
+		}
+	}()
+	return c.Conn.Serve()
 }
 
 // Bind opens an address, beside sockets that will be closed soon.

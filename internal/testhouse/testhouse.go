@@ -153,3 +153,20 @@ func unused(port int) bool {
 	c.Close()
 	return true
 }
+
+// Serve serves a connection to its end, as a socket does: one that is parked is served
+// again when there is something to do.
+func Serve(c interface {
+	Serve() (park func(resume func()) bool)
+}) {
+	for {
+		park := c.Serve()
+		if park == nil {
+			return
+		}
+		resumed := make(chan struct{})
+		if park(func() { close(resumed) }) {
+			<-resumed
+		}
+	}
+}

@@ -91,6 +91,7 @@ const (
 	waiting state = iota // for the next request, or for the rest of a head
 	ready                // a request is at hand that has to be served outside the wait
 	ended                // the connection has to be closed
+	idle                 // the connection can wait without its goroutine
 )
 
 var works = sync.Pool{New: func() any { return &work{} }}
@@ -147,12 +148,20 @@ func (c *Conn) Gone() bool {
 // should ask Gone more often.
 func (c *Conn) Hurry() bool { return c.front.Full != nil && c.front.Full() }
 
-// Serve serves the requests of the connection until it ends, and closes it.
-func (c *Conn) Serve() {
-	defer c.end()
-	c.port = c.front.Port()
-	c.nc.SetReadWait(c.port.HeadTimeout)
-	c.nc.SetWriteWait(c.port.WriteIdle)
+// Serve serves the requests of the connection until it ends, closes it, and returns
+// nil; or until it has been idle for a while, and returns what waits on.
+func (c *Conn) Serve() (park func(resume func()) bool) {
+	defer func() {
+		if park == nil {
+			c.end()
+		}
+	}()
+	if c.port == nil {
+		c.port = c.front.Port()
+		c.nc.SetReadWait(c.port.HeadTimeout)
+		c.nc.SetWriteWait(c.port.WriteIdle)
+	}
+	c.last = waiting
 	for c.next() {
 		if c.work.ex.Request.Upgrade == "" && !c.take(waitMemory) {
 			c.refuse(holdsTooMuch)
@@ -163,12 +172,15 @@ func (c *Conn) Serve() {
 		c.last = c.serve(c.work)
 	}
 	switch {
+	case c.last == idle:
+		return c.nc.ParkWait
 	case c.last != ended || c.broken:
 	case c.parted:
 		c.part()
 	default:
 		c.linger()
 	}
+	return nil
 }
 
 // next serves requests inside the connection's wait, until one is at hand that
@@ -182,15 +194,31 @@ func (c *Conn) next() bool {
 		return c.last == ready
 	}
 	for {
-		err := c.nc.Serve(&c.buf, c.step)
-		if err == nil {
+		err := c.wait()
+		switch {
+		case err == nil:
 			return c.last == ready
-		}
-		if !c.waitOn(err) {
+		case err == netconn.ErrQuiet:
+			if c.rests() {
+				c.last = idle
+				return false
+			}
+		case !c.waitOn(err):
 			return false
 		}
 	}
 }
+
+// wait serves requests inside one wait of the connection.
+func (c *Conn) wait() error {
+	if c.rests() {
+		return c.nc.ServeOrQuiet(&c.buf, c.step)
+	}
+	return c.nc.Serve(&c.buf, c.step)
+}
+
+// rests reports whether nothing of a request has come.
+func (c *Conn) rests() bool { return c.work == nil && c.buf.Len() == 0 }
 
 // end gives back what the connection holds.
 func (c *Conn) end() {

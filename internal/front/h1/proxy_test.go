@@ -18,11 +18,12 @@ import (
 	"headgate/internal/exchange"
 	"headgate/internal/front/clients"
 	"headgate/internal/front/h1"
+	"headgate/internal/testhouse"
 	"headgate/internal/upstream"
 )
 
 // patience is how long a test waits for what must come at once.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // proxy is a port with one route to one server, with real sockets on both
 // sides.
@@ -125,7 +126,7 @@ func (p *proxy) listen() {
 			p.served.Add(1)
 			go func() {
 				defer p.served.Done()
-				c.Serve()
+				testhouse.Serve(c)
 			}()
 		}
 	}()

@@ -77,6 +77,7 @@ type Conn struct {
 	partial int64     // when the frame under way was first waited for, or 0
 	patient bool      // the frame under way is part of a body: it may take its time
 	greeted bool      // the client's SETTINGS came
+	still   bool      // no stream was under way and no worker idle, a moment ago
 	settled bool      // the client has acknowledged ours
 	drain   drainStep
 	until   int64 // when the current step of draining ends
@@ -157,20 +158,28 @@ func (c *Conn) Close() error {
 	return nil
 }
 
-// Serve serves the requests of the connection until it ends, and closes it. It
-// returns when the last exchange has ended.
-func (c *Conn) Serve() {
-	c.begin()
-	err := c.greet()
-	if c.weak {
-		err = broken(http2.InadequateSecurity, "TLS below 1.2, or a cipher without forward secrecy and authenticated encryption (RFC 9113, section 9.2)")
+// Serve serves the requests of the connection until it ends, closes it, and returns
+// nil when the last exchange has ended; or until it has been idle for a while, and
+// returns what waits on.
+func (c *Conn) Serve() (park func(resume func()) bool) {
+	var err error
+	if c.began == 0 {
+		c.begin()
+		err = c.greet()
+		if c.weak {
+			err = broken(http2.InadequateSecurity, "TLS below 1.2, or a cipher without forward secrecy and authenticated encryption (RFC 9113, section 9.2)")
+		}
 	}
 	for err == nil {
 		err = c.frame()
 	}
+	if err == netconn.ErrQuiet {
+		return c.nc.ParkWait
+	}
 	c.conclude(err)
 	c.workers.Wait()
 	c.member.Leave()
+	return nil
 }
 
 // begin readies the connection and sends our side of the preface, which is the

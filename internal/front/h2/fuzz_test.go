@@ -11,6 +11,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	"headgate/internal/exchange"
+	"headgate/internal/testhouse"
 )
 
 // FuzzConnection sends bytes to a connection and looks at what comes back: it
@@ -64,7 +65,7 @@ func FuzzConnection(f *testing.F) {
 		}
 		c := p.front.NewConn(nc, p.serial.Add(1))
 		served := make(chan struct{})
-		go func() { c.Serve(); close(served) }()
+		go func() { testhouse.Serve(c); close(served) }()
 		select {
 		case <-served:
 		case <-time.After(patience / 2):

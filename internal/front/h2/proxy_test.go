@@ -16,11 +16,12 @@ import (
 	"headgate/internal/exchange"
 	"headgate/internal/front/h2"
 	"headgate/internal/netconn"
+	"headgate/internal/testhouse"
 	"headgate/internal/upstream"
 )
 
 // patience is how long a test waits for what must come at once.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // proxy is a port with one route to one server, with real sockets on both
 // sides.
@@ -167,7 +168,7 @@ func (p *proxy) serve(nc net.Conn) {
 	p.mu.Unlock()
 	p.open.Add(1)
 	defer p.open.Add(-1)
-	c.Serve()
+	testhouse.Serve(c)
 }
 
 // wait waits until every connection has ended.

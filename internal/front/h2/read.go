@@ -53,19 +53,32 @@ func (c *Conn) more(p []byte) (int, error) {
 
 // read makes one read. Under TLS an empty buffer waits for the head of a frame in
 // the connection's own few bytes, so that an idle connection holds no memory; a
-// plain connection waits without any.
+// plain connection waits without any. While the client has nothing under way the
+// read may be given up, with netconn.ErrQuiet.
 func (c *Conn) read(p []byte) (int, error) {
 	switch {
 	case p != nil:
 		return c.nc.Read(p)
 	case c.secure && c.buf.Len() == 0:
-		n, err := c.nc.Read(c.first[:])
+		read := c.nc.Read
+		if c.rests() {
+			read = c.nc.ReadOrQuiet
+		}
+		n, err := read(c.first[:])
 		if n > 0 {
 			c.buf.Append(c.first[:n])
 		}
 		return n, err
+	case c.rests():
+		return 0, c.nc.FillOrQuiet(&c.buf)
 	}
 	return 0, c.nc.Fill(&c.buf)
+}
+
+// rests reports whether the client has no request under way and no frame. It is for
+// just after setDeadline.
+func (c *Conn) rests() bool {
+	return c.still && c.greeted && c.buf.Len() == 0 && c.drain == notDraining
 }
 
 // handOver gives the streams that were opened to workers, and has written what
@@ -173,7 +186,9 @@ func (c *Conn) deadline(now int64) (until int64, busy bool) {
 	if c.mu.streams.Len() == 0 && c.partial == 0 {
 		until = sooner(until, c.mu.quiet+c.keepAlive())
 	}
-	return until, c.mu.streams.Len() > 0 || c.mu.idles > 0
+	busy = c.mu.streams.Len() > 0 || c.mu.idles > 0
+	c.still = !busy && c.mu.Active == 0
+	return until, busy
 }
 
 // firstRequest is how long the first request may take to come where neither a

@@ -113,9 +113,9 @@ func (c *Conn) lookUp() {
 	}
 }
 
-// Serve serves the requests of the connection until it ends. It returns when the
+// Serve serves the requests of the connection until it ends. It returns nil, when the
 // last exchange has ended.
-func (c *Conn) Serve() {
+func (c *Conn) Serve() (park func(resume func()) bool) {
 	c.member = c.front.Clients.Join(c.facts.Remote.Addr())
 	defer c.member.Leave()
 	c.front.conns.Store(c.quic, c)
@@ -127,11 +127,12 @@ func (c *Conn) Serve() {
 	}
 	if err := c.greet(); err != nil {
 		c.fail(broken(streamCreationError, "the client takes no control stream (RFC 9114, section 6.2)"))
-		return
+		return nil
 	}
 	c.workers.Go(c.acceptRequests)
 	c.workers.Go(c.acceptControls)
 	c.attend()
+	return nil
 }
 
 // drainGrace is how long requests are still taken after the client was told to

@@ -26,7 +26,7 @@ import (
 )
 
 // patience is how long a test waits for what must come at once.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 

@@ -113,11 +113,16 @@ type fresh struct {
 }
 
 // Serve finds out what is spoken, and serves it.
-func (f *fresh) Serve() {
-	c := f.begin()
-	if c == nil {
+func (f *fresh) Serve() (park func(resume func()) bool) {
+	f.mu.Lock()
+	c := f.mu.conn
+	f.mu.Unlock()
+	if c != nil {
+		return c.Serve() // it was parked
+	}
+	if c = f.begin(); c == nil {
 		f.nc.Close()
-		return
+		return nil
 	}
 	f.mu.Lock()
 	f.mu.conn = c
@@ -126,11 +131,11 @@ func (f *fresh) Serve() {
 	switch {
 	case closed:
 		f.nc.Close()
-		return
+		return nil
 	case draining:
 		c.Drain()
 	}
-	c.Serve()
+	return c.Serve()
 }
 
 // begin returns what speaks on the connection, nil if nothing can.

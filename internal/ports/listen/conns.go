@@ -11,8 +11,12 @@ import (
 
 // Conn is a connection as its socket sees it.
 type Conn interface {
-	// Serve serves the connection to its end and closes it.
-	Serve()
+	// Serve serves the connection to its end, closes it and returns nil. One that
+	// has been idle for a while may return what waits for it without a goroutine:
+	// that func calls resume once, in a goroutine of its own, when there is something
+	// to do, and Serve is called again then; or it returns false, and Serve is to be
+	// called at once.
+	Serve() (park func(resume func()) bool)
 	// Drain makes the connection end after the request at hand, or soon.
 	Drain()
 	// Close ends the connection at once.
@@ -93,14 +97,26 @@ func (c *conns) start(conn Conn) {
 
 // run serves a connection. A broken invariant ends this connection and no other.
 func (c *conns) run(conn Conn) {
-	defer c.remove(conn)
+	parked := false
 	defer func() {
 		if v := recover(); v != nil {
 			conn.Close()
 			c.log.Error("connection ended by a broken invariant", "address", c.address.String(), "panic", v, "stack", string(debug.Stack()))
 		}
+		if !parked {
+			c.remove(conn)
+		}
 	}()
-	conn.Serve()
+	for {
+		park := conn.Serve()
+		if park == nil {
+			return
+		}
+		// From here on the connection may be served again already.
+		if parked = park(func() { c.running.Go(func() { c.run(conn) }) }); parked {
+			return
+		}
+	}
 }
 
 func (c *conns) remove(conn Conn) {

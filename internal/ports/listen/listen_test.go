@@ -21,7 +21,7 @@ import (
 )
 
 // patience is how long a test waits for what has to happen.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 var anyPort = netip.MustParseAddrPort("127.0.0.1:0")
 
@@ -40,16 +40,16 @@ type echo struct {
 }
 
 // Serve answers lines until the client leaves or the connection drains.
-func (e *echo) Serve() {
+func (e *echo) Serve() (park func(resume func()) bool) {
 	defer e.Conn.Close()
 	r := bufio.NewReader(e.Conn)
 	for {
 		line, err := r.ReadString('\n')
 		if err != nil {
-			return
+			return nil
 		}
 		if _, err := io.WriteString(e.Conn, line); err != nil || e.draining.Load() {
-			return
+			return nil
 		}
 	}
 }

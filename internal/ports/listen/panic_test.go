@@ -13,11 +13,12 @@ import (
 // breaks is a connection that answers one byte and breaks on the next.
 type breaks struct{ net.Conn }
 
-func (b breaks) Serve() {
+func (b breaks) Serve() (park func(resume func()) bool) {
 	io.CopyN(b.Conn, b.Conn, 1)
 	if _, err := io.ReadFull(b.Conn, make([]byte, 1)); err == nil {
 		panic("told to")
 	}
+	return nil
 }
 
 func (b breaks) Drain() { b.Close() }

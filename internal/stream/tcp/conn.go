@@ -44,25 +44,26 @@ func (p *Proxy) NewConn(nc net.Conn, early []byte, name string) *Conn {
 	return c
 }
 
-// Serve carries the connection to its end.
-func (c *Conn) Serve() {
+// Serve carries the connection to its end. It returns nil.
+func (c *Conn) Serve() (park func(resume func()) bool) {
 	c.proxy.Roster.add(c)
 	defer c.tell()
 	if answer := c.proxy.Filters.Admit(c.told.Client.Addr()); answer != nil {
 		c.told.Reason, c.told.Cause = answer.Reason, answer.Cause
 		c.proxy.Roster.failed(answer.Reason)
 		c.nc.Close()
-		return
+		return nil
 	}
 	client := netconn.New(c.nc)
 	server, conn := c.take(client)
 	if conn == nil {
 		c.giveUp(client)
-		return
+		return nil
 	}
 	defer server.Gauge.Release()
 	c.told.Connected = exchange.Now()
 	c.carry(client, conn)
+	return nil
 }
 
 // take finds a server, on a stack of its own: that of a dial is deep, and would be

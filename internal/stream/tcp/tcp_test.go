@@ -20,7 +20,7 @@ import (
 )
 
 // patience is how long a test waits for what has to happen.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -53,7 +53,7 @@ func (h *house) connect(t *testing.T, early string) (client *net.TCPConn, c *Con
 	near, far := testhouse.Pair(t)
 	c = New(h.Settings).NewConn(near, []byte(early), "")
 	done = &sync.WaitGroup{}
-	done.Go(c.Serve)
+	done.Go(func() { c.Serve() })
 	return far, c, done
 }
 
