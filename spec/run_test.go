@@ -112,7 +112,7 @@ func (s *stage) serve(l net.Listener, p *plan.Plan) {
 			open.Go(func() {
 				if c := s.speak(nc, p.Ports()[0], serial); c != nil {
 					closeLater(c)
-					c.Serve()
+					testhouse.Serve(c)
 				}
 			})
 		}
@@ -157,7 +157,7 @@ func (s *stage) serveQUIC(text string) {
 
 // conn is a connection of any front.
 type conn interface {
-	Serve()
+	Serve() (park func(resume func()) bool)
 	Close() error
 }
 
