@@ -43,6 +43,16 @@ func TestCredentialsAreTriedByReading(t *testing.T) {
 			{`POST /?JSON {"action":"infoDnsZone","param":{"apikey":"s3cret","apisessionid":"s1","customernumber":"s3cret","domainname":"example.com"}}`, ok, `{"status":"success","responsedata":{"name":"example.com"}}`},
 			{`POST /?JSON {"action":"logout","param":{"apikey":"s3cret","apisessionid":"s1","customernumber":"s3cret"}}`, ok, `{"status":"success","responsedata":""}`},
 		}, exchanged{"", ok, `{"status":"error","statuscode":4013,"shortmessage":"Validation Error","longmessage":"The login was refused"}`}},
+		"bunny": {[]exchanged{{"GET /dnszone?page=1&perPage=1000&search=example.com", ok, `{"Items":[{"Id":2,"Domain":"example.com"}]}`}}, exchanged{"", ok, `{"Items":[]}`}},
+		"dnsimple": {[]exchanged{
+			{"GET /whoami", ok, `{"data":{"account":{"id":1010}}}`},
+			{"GET /1010/zones/example.com/records?type=TXT&name=_acme-challenge", ok, `{"data":[]}`},
+		}, exchanged{"", ok, `{"data":{"user":{"id":1},"account":null}}`}},
+		"godaddy":  {[]exchanged{{"GET /v1/domains/example.com/records/TXT/_acme-challenge", ok, `[]`}}, exchanged{"", 403, `{"code":"ACCESS_DENIED","message":"Authenticated user is not allowed access"}`}},
+		"scaleway": {[]exchanged{{"GET /dns-zones/example.com/records?type=TXT&name=_acme-challenge", ok, `{"records":[]}`}}, exchanged{"", 403, `{"message":"insufficient permissions"}`}},
+		"namecheap": {[]exchanged{
+			{"POST / ApiKey=s3cret&ApiUser=s3cret&ClientIp=s3cret&Command=namecheap.domains.dns.getHosts&SLD=example&TLD=com&UserName=s3cret", ok, namecheapHosts("")},
+		}, exchanged{"", ok, `<ApiResponse Status="ERROR" xmlns="http://api.namecheap.com/xml.response"><Errors><Error Number="1011150">Invalid request IP: 192.0.2.7</Error></Errors></ApiResponse>`}},
 		"route53": {[]exchanged{
 			{"GET /2013-04-01/hostedzonesbyname?dnsname=example.com", ok, xmlAnswer("ListHostedZonesByNameResponse", `<HostedZones><HostedZone><Id>/hostedzone/Z1</Id><Name>example.com.</Name></HostedZone></HostedZones>`)},
 			{"GET /2013-04-01/hostedzone/Z1/rrset?maxitems=1&name=_acme-challenge.example.com.&type=TXT", ok, xmlAnswer("ListResourceRecordSetsResponse", `<ResourceRecordSets></ResourceRecordSets>`)},
@@ -92,9 +102,6 @@ func TestCredentialsAreTriedByReading(t *testing.T) {
 			}
 			test.refusal.request = ""
 			refusals := []exchanged{test.refusal, {"", 401, "no such token"}}
-			if name == "ovh" {
-				refusals[0] = exchanged{"", 403, test.refusal.answer}
-			}
 			for _, refusal := range refusals {
 				if err := try([]exchanged{refusal}); !isRefusal(err) {
 					t.Errorf("%d %s: got %v, want a refusal", refusal.status, refusal.answer, err)

@@ -29,7 +29,7 @@ func CheckName(name string) (what, remedy string) {
 		return "authorities give no certificates for names with an underscore", "use a hyphen"
 	case strings.Contains(host, "*"):
 		return "a * stands for the first label only", "write *.example.com"
-	case err != nil || ascii == "" || len(ascii) > 253:
+	case err != nil || !isHost(ascii):
 		return "not a host name", "write a name such as shop.example.com"
 	case !strings.Contains(strings.TrimSuffix(ascii, "."), "."):
 		return "authorities give no certificates for names of one label", "use a name below a public domain"
@@ -39,6 +39,27 @@ func CheckName(name string) (what, remedy string) {
 		return ascii + " is a public suffix, under which others register their names", "name a domain below it"
 	}
 	return "", ""
+}
+
+// The bounds of a host name (RFC 1035, section 2.3.4).
+const (
+	maxHost  = 253
+	maxLabel = 63
+)
+
+// isHost reports whether a name in ASCII is that of a host: labels of letters, digits and
+// hyphens. What brings names into ASCII lets empty and long labels pass.
+func isHost(name string) bool {
+	name = strings.TrimSuffix(name, ".")
+	if len(name) > maxHost {
+		return false
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if label == "" || len(label) > maxLabel || label[0] == '-' || label[len(label)-1] == '-' {
+			return false
+		}
+	}
+	return true
 }
 
 // fold brings a name into its one form: lower case, ASCII, without a dot at the end.

@@ -47,6 +47,9 @@ type order struct {
 // operator sees it, and what is needed to go on is kept before the authority hears
 // of the next. The error is a *Trouble.
 func (o *order) obtain(ctx context.Context) error {
+	if err := checkNames(o.names); err != nil {
+		return err // before anything is asked or kept under such a name
+	}
 	ctx, cancel := context.WithTimeout(ctx, orderTimeout)
 	defer cancel()
 	ctx, release, err := o.takeLease(ctx)

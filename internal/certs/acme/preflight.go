@@ -31,12 +31,12 @@ func (m *Manager) preflight(ctx context.Context, e *Config, names []string, r *R
 	if t := m.overBudget(e, names, r); t != nil {
 		return nil, nil, t
 	}
+	if err := checkNames(names); err != nil {
+		return nil, nil, err
+	}
 	chosen = map[string]Challenge{}
 	look := newLookup(e.Resolvers)
 	for _, name := range names {
-		if what, remedy := CheckName(name); what != "" {
-			return nil, nil, &Trouble{Code: "bad_name", Message: name + ": " + what, Hint: remedy, blocked: true}
-		}
 		c, t := choose(m.ports, e, name)
 		if t != nil {
 			return nil, nil, t
@@ -53,6 +53,16 @@ func (m *Manager) preflight(ctx context.Context, e *Config, names []string, r *R
 		return nil, nil, err
 	}
 	return chosen, append(warnings, more...), nil
+}
+
+// checkNames tells of names that nobody gets a certificate for.
+func checkNames(names []string) error {
+	for _, name := range names {
+		if what, remedy := CheckName(name); what != "" {
+			return &Trouble{Code: "bad_name", Message: name + ": " + what, Hint: remedy, blocked: true}
+		}
+	}
+	return nil
 }
 
 // choose returns the challenge for a name. With auto it is the one that can work:

@@ -41,22 +41,27 @@ const execProvider = "exec"
 // providers are all kinds by name. It is never changed.
 var providers = map[string]kind{
 	"acme-dns":     {needs: []string{"username", "password", "subdomain"}, may: []string{anEndpoint}, open: openACMEDNS},
+	"bunny":        {needs: []string{"api_key"}, may: []string{anEndpoint}, open: openBunny},
 	"cloudflare":   {needs: []string{"api_token"}, may: []string{anEndpoint}, open: openCloudflare},
 	"desec":        {needs: []string{"token"}, may: []string{anEndpoint}, open: openDesec},
 	"digitalocean": {needs: []string{"token"}, may: []string{anEndpoint}, open: openDigitalOcean},
+	"dnsimple":     {needs: []string{"token"}, may: []string{anEndpoint}, open: openDNSimple},
 	"duckdns":      {needs: []string{"token"}, may: []string{anEndpoint}, open: openDuckDNS},
 	"exec":         {open: func(d *DNS) (provider, error) { return command{d.Command}, nil }},
 	"gandi":        {needs: []string{"token"}, may: []string{anEndpoint}, open: openGandi},
+	"godaddy":      {needs: []string{"api_key", "api_secret"}, may: []string{anEndpoint}, open: openGoDaddy},
 	"google":       {needs: []string{"service_account"}, may: []string{"project", anEndpoint}, open: openGoogleDNS},
 	"hetzner":      {needs: []string{"api_token"}, may: []string{anEndpoint}, open: openHetzner},
 	"httpreq":      {needs: []string{"endpoint"}, may: []string{"username", "password"}, open: openHTTPReq},
 	"ionos":        {needs: []string{"api_key"}, may: []string{anEndpoint}, open: openIonos},
 	"linode":       {needs: []string{"token"}, may: []string{anEndpoint}, open: openLinode},
+	"namecheap":    {needs: []string{"api_user", "api_key", "client_ip"}, may: []string{anEndpoint}, open: openNamecheap},
 	"netcup":       {needs: []string{"customer_number", "api_key", "api_password"}, may: []string{anEndpoint}, open: openNetcup},
 	"ovh":          {needs: []string{"application_key", "application_secret", "consumer_key"}, may: []string{anEndpoint}, open: openOVH},
 	"porkbun":      {needs: []string{"api_key", "secret_api_key"}, may: []string{anEndpoint}, open: openPorkbun},
 	"rfc2136":      {needs: []string{"server"}, may: []string{"tsig_name", "tsig_secret", "tsig_algorithm"}, open: openUpdate},
 	"route53":      {needs: []string{"access_key_id", "secret_access_key"}, may: []string{"session_token", "hosted_zone_id", anEndpoint}, open: openRoute53},
+	"scaleway":     {needs: []string{"secret_key"}, may: []string{anEndpoint}, open: openScaleway},
 	"vultr":        {needs: []string{"api_key"}, may: []string{anEndpoint}, open: openVultr},
 }
 

@@ -86,6 +86,35 @@ func TestProvidersSpeakTheirAPIs(t *testing.T) {
 			{"GET /domains/example.com/records?per_page=500&cursor=bmV4dA%3D%3D", ok, `{"records":[{"id":"r1","type":"TXT","name":"_acme-challenge","data":"\"v1\""}],"meta":{"links":{"next":"","prev":""}}}`},
 			{"DELETE /domains/example.com/records/r1", 204, ""},
 		}},
+		"bunny": {map[string]string{"api_key": "s3cret"}, "example.com", "_acme-challenge.a.example.com", [2]string{"AccessKey", "s3cret"}, []exchanged{
+			{"GET /dnszone?page=1&perPage=1000&search=example.com", ok, `{"Items":[{"Id":1,"Domain":"my-example.com"},{"Id":2,"Domain":"example.com","Records":[]}]}`},
+			{`PUT /dnszone/2/records {"Name":"_acme-challenge.a","Ttl":60,"Type":3,"Value":"v1"}`, 201, `{"Id":9}`},
+			{"GET /dnszone?page=1&perPage=1000&search=example.com", ok, `{"Items":[{"Id":2,"Domain":"example.com","Records":[{"Id":7,"Type":0,"Name":"_acme-challenge.a","Value":"v1"},{"Id":8,"Type":3,"Name":"_acme-challenge.a","Value":"other"},{"Id":9,"Type":3,"Name":"_acme-challenge.a","Value":"v1"}]}]}`},
+			{"DELETE /dnszone/2/records/9", 204, ""},
+		}},
+		"dnsimple": {map[string]string{"token": "s3cret"}, "example.com", "_acme-challenge.example.com", [2]string{"Authorization", "Bearer s3cret"}, []exchanged{
+			{"GET /whoami", ok, `{"data":{"user":null,"account":{"id":1010,"email":"a@example.com"}}}`},
+			{`POST /1010/zones/example.com/records {"content":"v1","name":"_acme-challenge","ttl":60,"type":"TXT"}`, 201, `{"data":{"id":5}}`},
+			{"GET /whoami", ok, `{"data":{"user":null,"account":{"id":1010}}}`},
+			{"GET /1010/zones/example.com/records?type=TXT&name=_acme-challenge", ok, `{"data":[{"id":4,"content":"other"},{"id":5,"content":"v1"}]}`},
+			{"DELETE /1010/zones/example.com/records/5", 204, ""},
+		}},
+		"godaddy": {map[string]string{"api_key": "k", "api_secret": "s3cret"}, "example.com", "_acme-challenge.example.com", [2]string{"Authorization", "sso-key k:s3cret"}, []exchanged{
+			{"GET /v1/domains/example.com/records/TXT/_acme-challenge", ok, `[{"type":"TXT","name":"_acme-challenge","data":"other","ttl":3600}]`},
+			{`PUT /v1/domains/example.com/records/TXT/_acme-challenge [{"data":"other","ttl":600},{"data":"v1","ttl":600}]`, ok, ""},
+			{"GET /v1/domains/example.com/records/TXT/_acme-challenge", ok, `[{"data":"v1","ttl":600}]`},
+			{"DELETE /v1/domains/example.com/records/TXT/_acme-challenge", 204, ""},
+		}},
+		"scaleway": {map[string]string{"secret_key": "s3cret"}, "example.com", "_acme-challenge.a.example.com", [2]string{"X-Auth-Token", "s3cret"}, []exchanged{
+			{`PATCH /dns-zones/example.com/records {"changes":[{"add":{"records":[{"data":"\"v1\"","name":"_acme-challenge.a","ttl":60,"type":"TXT"}]}}],"return_all_records":false}`, ok, `{"records":[]}`},
+			{`PATCH /dns-zones/example.com/records {"changes":[{"delete":{"id_fields":{"data":"\"v1\"","name":"_acme-challenge.a","type":"TXT"}}}],"return_all_records":false}`, ok, `{"records":[]}`},
+		}},
+		"namecheap": {map[string]string{"api_user": "me", "api_key": "s3cret", "client_ip": "192.0.2.1"}, "example.co.uk", "_acme-challenge.example.co.uk", [2]string{"Content-Type", "application/x-www-form-urlencoded"}, []exchanged{
+			{"POST / " + namecheapForm + "&Command=namecheap.domains.dns.getHosts&SLD=example&TLD=co.uk&UserName=me", ok, namecheapHosts("")},
+			{"POST / Address1=192.0.2.9&Address2=mail.example.net.&Address3=v1&" + namecheapForm + "&Command=namecheap.domains.dns.setHosts&EmailType=MX&HostName1=%40&HostName2=%40&HostName3=_acme-challenge&MXPref1=10&MXPref2=5&RecordType1=A&RecordType2=MX&RecordType3=TXT&SLD=example&TLD=co.uk&TTL1=1800&TTL2=300&TTL3=60&UserName=me", ok, namecheapSet},
+			{"POST / " + namecheapForm + "&Command=namecheap.domains.dns.getHosts&SLD=example&TLD=co.uk&UserName=me", ok, namecheapHosts(`<host HostId="3" Name="_acme-challenge" Type="TXT" Address="v1" MXPref="10" TTL="60" />`)},
+			{"POST / Address1=192.0.2.9&Address2=mail.example.net.&" + namecheapForm + "&Command=namecheap.domains.dns.setHosts&EmailType=MX&HostName1=%40&HostName2=%40&MXPref1=10&MXPref2=5&RecordType1=A&RecordType2=MX&SLD=example&TLD=co.uk&TTL1=1800&TTL2=300&UserName=me", ok, namecheapSet},
+		}},
 		"netcup": {map[string]string{"customer_number": "77", "api_key": "k", "api_password": "s3cret"}, "example.com", "_acme-challenge.example.com", [2]string{"Content-Type", "application/json"}, []exchanged{
 			{`POST /?JSON {"action":"login","param":{"apikey":"k","apipassword":"s3cret","customernumber":"77"}}`, ok, `{"status":"success","statuscode":2000,"responsedata":{"apisessionid":"s1"}}`},
 			{`POST /?JSON {"action":"updateDnsRecords","param":{"apikey":"k","apisessionid":"s1","customernumber":"77","dnsrecordset":{"dnsrecords":[{"hostname":"_acme-challenge","type":"TXT","destination":"v1"}]},"domainname":"example.com"}}`, ok, `{"status":"success","statuscode":2000,"responsedata":{"dnsrecords":[]}}`},
@@ -172,6 +201,16 @@ func TestProvidersSpeakTheirAPIs(t *testing.T) {
 			}
 		})
 	}
+}
+
+// namecheapForm is what every command has in its form, in the order of the alphabet, and
+// what follows are answers as Namecheap documents them.
+const namecheapForm = "ApiKey=s3cret&ApiUser=me&ClientIp=192.0.2.1"
+
+const namecheapSet = `<?xml version="1.0" encoding="utf-8"?><ApiResponse Status="OK" xmlns="http://api.namecheap.com/xml.response"><Errors /><CommandResponse Type="namecheap.domains.dns.setHosts"><DomainDNSSetHostsResult Domain="example.co.uk" IsSuccess="true" /></CommandResponse></ApiResponse>`
+
+func namecheapHosts(more string) string {
+	return `<?xml version="1.0" encoding="utf-8"?><ApiResponse Status="OK" xmlns="http://api.namecheap.com/xml.response"><Errors /><CommandResponse Type="namecheap.domains.dns.getHosts"><DomainDNSGetHostsResult Domain="example.co.uk" EmailType="MX" IsUsingOurDNS="true"><host HostId="1" Name="@" Type="A" Address="192.0.2.9" MXPref="10" TTL="1800" /><host HostId="2" Name="@" Type="MX" Address="mail.example.net." MXPref="5" TTL="300" />` + more + `</DomainDNSGetHostsResult></CommandResponse></ApiResponse>`
 }
 
 // xmlAnswer and xmlChange are documents as Route 53 documents them.
