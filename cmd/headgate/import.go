@@ -22,7 +22,7 @@ import (
 
 func newImport() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "import caddy|nginx|npm|traefik PATH...",
+		Use:   "import caddy|haproxy|nginx|npm|traefik PATH...",
 		Short: "Translate the configuration of another proxy",
 		Long: `import reads the configuration of another proxy and writes a configuration of headgate
 that does the same. It applies nothing.
@@ -30,7 +30,8 @@ that does the same. It applies nothing.
 The report says of every directive what became of it: the same, close (with the
 difference), ignored (with the reason), or not possible (with the reason).
 
-Of caddy, PATH is a Caddyfile. Of nginx, it is nginx.conf, a file of sites-enabled, or the output of nginx -T. Of
+Of caddy, PATH is a Caddyfile. Of haproxy, it is haproxy.cfg, or the files and folders
+that it is started with, in their order. Of nginx, it is nginx.conf, a file of sites-enabled, or the output of nginx -T. Of
 npm, Nginx Proxy Manager, it is data/database.sqlite, which may be in use; or for
 installations with MySQL or PostgreSQL the address of its pages with --source-token. Of
 traefik, they are its static and dynamic files, YAML or TOML, Compose files whose
@@ -43,6 +44,7 @@ yet; then the problems say what a person has to add.`,
 		Example: `  headgate import nginx /etc/nginx/nginx.conf -o headgate.yaml --report report.html
   nginx -T 2>/dev/null > all.conf && headgate import nginx all.conf -o headgate.yaml
   headgate import nginx site.conf
+  headgate import haproxy /etc/haproxy/haproxy.cfg -o headgate.yaml --report report.html
   headgate import traefik traefik.yml dynamic.yml acme.json -o headgate.yaml --report report.html
   headgate import npm /srv/npm/data/database.sqlite -o headgate.yaml --report report.html
   HEADGATE_SOURCE_TOKEN=… headgate import npm http://127.0.0.1:81 -o headgate.yaml`,

@@ -159,3 +159,12 @@ func (o Object) Write(head string) ([]byte, error) {
 
 // Empty reports whether o is the zero Object, which cannot be written to.
 func (o Object) Empty() bool { return o.node == nil }
+
+// Take sets a field to what another object has in it, and returns o.
+func (o Object) Take(from Object, name string) Object {
+	if n := from.get(name); n != nil {
+		o.Remove(name)
+		o.node.Content = append(o.node.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: name}, n)
+	}
+	return o
+}

@@ -93,7 +93,10 @@ func (t *Translation) Amend(p Part, v Verdict, note string) {
 		return
 	}
 	e := &t.Report.Entries[o.entry-1]
-	if e.Note != "" && e.Note != note {
+	switch {
+	case strings.Contains(e.Note, note):
+		note = e.Note
+	case e.Note != "":
 		note = e.Note + "; " + note
 	}
 	o.verdict, e.Verdict, e.Note = v, v, note

@@ -20,6 +20,7 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/cutover/importer"
 	"headgate/internal/cutover/importer/caddy"
+	"headgate/internal/cutover/importer/haproxy"
 	"headgate/internal/cutover/importer/nginx"
 	"headgate/internal/cutover/importer/npm"
 	"headgate/internal/cutover/importer/traefik"
@@ -68,6 +69,7 @@ type reader struct {
 
 var readers = map[string]reader{
 	"caddy":   {files: caddy.Import},
+	"haproxy": {files: haproxy.Import},
 	"nginx":   {files: nginx.Import},
 	"npm":     {files: oneDatabase, live: npm.FromAPI},
 	"traefik": {files: traefik.Import, live: traefik.FromAPI},
