@@ -61,7 +61,8 @@ type Conn struct {
 	hand    chan *stream // to a worker that waits
 	idle    atomic.Int32 // workers that wait
 
-	budget budget
+	budget   budget
+	together together
 
 	mu struct {
 		sync.Mutex

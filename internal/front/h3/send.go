@@ -73,6 +73,10 @@ func (s *stream) Send(ex *exchange.Exchange) error {
 
 // last writes the end of a response.
 func (s *stream) last(b []byte) error {
+	if 0 < len(b) && len(b) <= joinMax && s.conn.others() && s.sendWhole(b) {
+		s.told, s.whole = true, true
+		return nil
+	}
 	if err := s.write(b); err != nil {
 		return err
 	}

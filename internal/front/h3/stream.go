@@ -38,6 +38,10 @@ type stream struct {
 
 	body body
 
+	// guarded by the connection's together
+	ready []byte // the end of the response, to be written
+	sent  error  // what came of it
+
 	sending struct {
 		sync.Mutex
 		begun bool // the final response has begun; nothing interim may follow
