@@ -32,7 +32,7 @@ export async function open({ text = '', signedIn = true, ...options }: { text?: 
   const complaints: string[] = []
   async function another(more: BrowserContextOptions = {}) {
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', ...more })
-    context.setDefaultTimeout(30_000)
+    context.setDefaultTimeout(60_000)
     const page = await context.newPage()
     page.on('request', (r) => void (/^https?:/.test(r.url()) && new URL(r.url()).host !== `127.0.0.1:${h.port}` && elsewhere.push(r.url())))
     page.on('console', (m) => void (/Content.Security.Policy|violates/i.test(m.text()) && complaints.push(m.text())))

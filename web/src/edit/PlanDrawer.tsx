@@ -12,7 +12,7 @@ import { ChangeCard } from './Review'
  * Shows the plan of a change that is no gathering of edits, such as going back to a
  * revision, and applies it: at once, or with the time to confirm it.
  */
-export function PlanDrawer({ id, title, lead, nothing, plan, apply, done, close, within: first = null, children }: {
+export function PlanDrawer({ id, title, lead, nothing, plan, apply, done, close, within: first = null, always = false, confirmable = true, children }: {
   id: string
   title: string
   lead: ReactNode
@@ -23,6 +23,10 @@ export function PlanDrawer({ id, title, lead, nothing, plan, apply, done, close,
   close: () => void
   /** A change that should be confirmed names the time for it; then that is the first button. */
   within?: string | null
+  /** Whether it can be applied though the plan has no changes: what it does besides is not in it. */
+  always?: boolean
+  /** Whether it can wait to be confirmed. */
+  confirmable?: boolean
   children?: ReactNode
 }) {
   const queries = useQueryClient()
@@ -94,13 +98,15 @@ export function PlanDrawer({ id, title, lead, nothing, plan, apply, done, close,
               </ul>
             </Alert>
           )}
-          {changes.length > 0 && (
+          {look.data && (changes.length > 0 || always) && (
             <>
               <TextInput label={t.edit.why} value={why} maxLength={500} onChange={(e) => setWhy(e.currentTarget.value)} />
-              {first ? [confirmed, now] : [now, confirmed]}
-              <p className="small" style={{ margin: 0 }}>
-                {t.edit.withinHelp}
-              </p>
+              {!confirmable ? now : first ? [confirmed, now] : [now, confirmed]}
+              {confirmable && (
+                <p className="small" style={{ margin: 0 }}>
+                  {t.edit.withinHelp}
+                </p>
+              )}
             </>
           )}
         </Stack>

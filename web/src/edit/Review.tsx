@@ -9,7 +9,7 @@ import { useStore } from '@/api/store'
 import { Loading, StateBadge, Tag } from '@/ui/basics'
 import { t } from '@/text'
 import { apply, basket, body, configTag, conflicts, drop, plan, reviewing, settle, type Conflict, type Edit } from './basket'
-import { changedFields, written } from './object'
+import { changedFields, written, type Side } from './object'
 import { kindWord, label, place, shown } from './words'
 
 /** The button of the bar that counts edits. */
@@ -230,34 +230,55 @@ function hostsOf(changes: ObjectChange[], edits: Edit[]): string[] {
   return [...hosts]
 }
 
-/** Three ways out for each object that somebody else has changed. */
+/** Three ways out for each object that somebody else has changed: theirs, mine, or field by field. */
 function Conflicts({ list }: { list: Conflict[] }) {
   const [choices, setChoices] = useState<Record<string, string>>({})
+  const [sides, setSides] = useState<Record<string, Record<string, Side>>>({})
   const key = (c: Conflict) => `${c.edit.kind} ${c.edit.name}`
+  const open = (c: Conflict) => !choices[key(c)] || (choices[key(c)] === 'fields' && c.fields!.some((f) => !sides[key(c)]?.[f]))
   return (
     <Stack gap="lg">
       <Alert color="yellow" role="alert" title={t.conflict.title}>
         {t.conflict.text}
       </Alert>
-      {list.map((c) => (
-        <section className="change" key={key(c)}>
-          <div className="change-head">
-            {kindWord(c.edit.kind)} <bdi>{c.edit.name}</bdi>
-          </div>
-          <div style={{ padding: '12px 14px' }}>
-            <Differences title={t.conflict.you} before={c.edit.base && written(c.edit.kind, c.edit.base)} after={c.edit.op === 'remove' ? undefined : c.edit.value} />
-            {c.theirs ? <Differences title={t.conflict.they} before={c.edit.base && written(c.edit.kind, c.edit.base)} after={written(c.edit.kind, c.theirs)} /> : <p>{t.conflict.gone}</p>}
-            <Radio.Group value={choices[key(c)] ?? ''} onChange={(v) => setChoices({ ...choices, [key(c)]: v })} aria-label={key(c)}>
-              <Stack gap="xs" mt="sm">
-                <Radio value="theirs" label={t.conflict.theirs} description={t.conflict.theirsHelp} />
-                <Radio value="mine" label={t.conflict.mine} description={t.conflict.mineHelp} />
-                <Radio value="both" label={t.conflict.both} description={c.both ? t.conflict.bothHelp : t.conflict.bothNot} disabled={!c.both} />
-              </Stack>
-            </Radio.Group>
-          </div>
-        </section>
-      ))}
-      <Button disabled={list.some((c) => !choices[key(c)])} onClick={() => list.forEach((c) => settle(c, choices[key(c)] as 'mine'))}>
+      {list.map((c) => {
+        const k = key(c)
+        const base = c.edit.base && written(c.edit.kind, c.edit.base)
+        const theirs = c.theirs && written(c.edit.kind, c.theirs)
+        return (
+          <section className="change" key={k}>
+            <div className="change-head">
+              {kindWord(c.edit.kind)} <bdi>{c.edit.name}</bdi>
+            </div>
+            <div style={{ padding: '12px 14px' }}>
+              {c.edit.op === 'rename' ? <p className="lead">{t.conflict.renamed(c.edit.to ?? '')}</p> : c.edit.op === 'remove' ? <p className="lead">{t.conflict.removed}</p> : <Differences title={t.conflict.you} before={base} after={c.edit.value} />}
+              {theirs ? <Differences title={t.conflict.they} before={base} after={theirs} /> : <p className="lead">{t.conflict.gone}</p>}
+              <Radio.Group value={choices[k] ?? ''} onChange={(v) => setChoices({ ...choices, [k]: v })} aria-label={k}>
+                <Stack gap="xs" mt="sm">
+                  <Radio value="theirs" label={t.conflict.theirs} description={t.conflict.theirsHelp} />
+                  <Radio value="mine" label={t.conflict.mine} description={c.theirs || c.edit.op === 'set' ? (c.theirs ? (c.edit.op === 'set' ? t.conflict.mineHelp : t.conflict.mineToo) : t.conflict.mineAgain) : t.conflict.mineNot} disabled={!c.theirs && c.edit.op !== 'set'} />
+                  <Radio value="fields" label={t.conflict.both} description={!c.fields ? t.conflict.bothNot : c.fields.length ? t.conflict.bothAsk(c.fields.length) : t.conflict.bothHelp} disabled={!c.fields} />
+                </Stack>
+              </Radio.Group>
+              {choices[k] === 'fields' && c.fields!.length > 0 && (
+                <ul className="change-fields" style={{ padding: '8px 0 0 28px' }}>
+                  {c.fields!.map((f) => (
+                    <li key={f}>
+                      <Radio.Group label={label(f)} value={sides[k]?.[f] ?? ''} onChange={(v) => setSides({ ...sides, [k]: { ...sides[k], [f]: v as Side } })}>
+                        <Stack gap={6} mt={6}>
+                          <Radio value="mine" label={t.conflict.fieldMine} description={<span className="after">{shown(c.edit.value?.[f]) || t.conflict.unset}</span>} />
+                          <Radio value="theirs" label={t.conflict.fieldTheirs} description={<span className="after">{shown(theirs?.[f]) || t.conflict.unset}</span>} />
+                        </Stack>
+                      </Radio.Group>
+                    </li>
+                  ))}
+                </ul>
+              )}
+            </div>
+          </section>
+        )
+      })}
+      <Button disabled={list.some(open)} onClick={() => list.forEach((c) => settle(c, choices[key(c)] as 'mine', sides[key(c)]))}>
         {t.conflict.go}
       </Button>
     </Stack>

@@ -23,12 +23,26 @@ describe('the basket', () => {
     expect(body(basket.get()).edits[0]!.path).toBe('proxies["a.b \\"c\\""]')
   })
   it('settles a conflict by any of three ways', () => {
-    put({ kind: 'ports', name: 'web', op: 'set', value: { address: 'mine' }, base })
-    const c = { edit: basket.get()[0]!, theirs: { ...base, etag: 'z' }, both: { address: 'both' } }
-    settle(c, 'both')
-    expect(basket.get()[0]).toMatchObject({ value: { address: 'both' }, base: { etag: 'z' } })
+    const was = { name: 'web', state: 'listening', etag: 'x', address: 'a', protocol: 'http', tags: ['old'] }
+    const edit = () => put({ kind: 'ports', name: 'web', op: 'set', value: { address: 'mine', protocol: 'https', tags: ['old'] }, base: was })
+    const now = { ...was, etag: 'z', address: 'theirs', tags: ['new'] }
+    edit()
+    const c = { edit: basket.get()[0]!, theirs: now, fields: ['address'] }
+    settle(c, 'fields', { address: 'theirs' })
+    expect(basket.get()[0]).toMatchObject({ value: { address: 'theirs', protocol: 'https', tags: ['new'] }, base: { etag: 'z' } })
+    basket.set([c.edit])
+    settle(c, 'fields', { address: 'mine' })
+    expect(basket.get()[0]!.value).toEqual({ address: 'mine', protocol: 'https', tags: ['new'] })
+    basket.set([c.edit])
+    settle(c, 'mine')
+    expect(basket.get()[0]).toMatchObject({ value: { address: 'mine', tags: ['old'] }, base: { etag: 'z' } })
     settle(c, 'theirs')
     expect(basket.get()).toEqual([])
+  })
+  it('keeps a rename over what somebody else changed', () => {
+    put({ kind: 'proxies', name: 'shop', op: 'rename', to: 'store', base })
+    settle({ edit: basket.get()[0]!, theirs: { ...base, etag: 'z' } }, 'mine')
+    expect(basket.get()).toEqual([{ kind: 'proxies', name: 'shop', op: 'rename', to: 'store', base: { ...base, etag: 'z' }, value: undefined }])
   })
   it('renames', () => {
     put({ kind: 'proxies', name: 'shop', op: 'rename', to: 'store', base })

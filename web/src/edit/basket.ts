@@ -2,7 +2,7 @@ import { call, client, data } from '@/api/client'
 import { Problem } from '@/api/problem'
 import { documentPath, pathOf, type AnyObject, type Change } from '@/api/queries'
 import { Store } from '@/api/store'
-import { equal, merge, written, type Value } from './object'
+import { contested, equal, merge, written, type Side, type Value } from './object'
 
 /** One edit of an object that waits to be reviewed. */
 export type Edit = {
@@ -80,7 +80,13 @@ export const body = (edits: Edit[]) => ({
 })
 
 /** An object that somebody else has changed since the edit began. */
-export type Conflict = { edit: Edit; theirs?: AnyObject; both: Value | null }
+export type Conflict = {
+  edit: Edit
+  /** The object as it is now; absent when it was removed. */
+  theirs?: AnyObject
+  /** The fields that both changed, each otherwise. It is absent where no field can be chosen. */
+  fields?: string[]
+}
 
 /** Finds edits whose object is not any more what it was. */
 export async function conflicts(edits: Edit[]): Promise<Conflict[]> {
@@ -95,16 +101,23 @@ export async function conflicts(edits: Edit[]): Promise<Conflict[]> {
     const was = edit.base && written(edit.kind, edit.base)
     const now = theirs && written(edit.kind, theirs)
     if (equal(was, now)) continue
-    found.push({ edit, theirs, both: edit.op === 'set' && was && now && edit.value ? merge(was, edit.value, now) : null })
+    if (edit.op === 'remove' && !theirs) {
+      drop(edit) // both removed it
+      continue
+    }
+    found.push({ edit, theirs, fields: edit.op === 'set' && was && now && edit.value ? contested(was, edit.value, now) : undefined })
   }
   return found
 }
 
 /** Settles a conflict: the edit goes on from the object as it is now, or is left out. */
-export function settle(c: Conflict, choice: 'mine' | 'theirs' | 'both') {
+export function settle(c: Conflict, choice: 'mine' | 'theirs' | 'fields', sides: Record<string, Side> = {}) {
   if (choice === 'theirs') return drop(c.edit)
-  basket.set(basket.get().map((e) => (same(e, c.edit) ? { ...e, base: c.theirs, value: choice === 'both' ? (c.both ?? e.value) : e.value } : e)))
+  basket.set(basket.get().map((e) => (same(e, c.edit) ? { ...e, base: c.theirs, value: choice === 'fields' ? merged(c, sides) : e.value } : e)))
 }
+
+const merged = ({ edit: e, theirs }: Conflict, sides: Record<string, Side>) =>
+  (e.base && theirs && e.value && merge(written(e.kind, e.base), e.value, written(e.kind, theirs), sides)) || e.value
 
 /** The ETag of the configuration as it is now. */
 export const configTag = async () => (await call('GET', '/proxies', { query: { limit: 1 } })).etag

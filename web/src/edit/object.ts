@@ -33,11 +33,18 @@ export function changedFields(before: Value | undefined, after: Value | undefine
   return [...keys].filter((k) => !equal(before?.[k], after?.[k]))
 }
 
-/** Merges two changes of one object; null when both changed the same field otherwise. */
-export function merge(base: Value, mine: Value, theirs: Value): Value | null {
+/** The fields that both changed, each otherwise: of these somebody has to choose. */
+export const contested = (base: Value, mine: Value, theirs: Value): string[] => changedFields(base, mine).filter((k) => !equal(base[k], theirs[k]) && !equal(mine[k], theirs[k]))
+
+export type Side = 'mine' | 'theirs'
+
+/** Merges two changes of one object; sides say whose counts of the fields that both changed, and null is that one is not said. */
+export function merge(base: Value, mine: Value, theirs: Value, sides: Record<string, Side> = {}): Value | null {
   const out: Value = { ...theirs }
+  const open = contested(base, mine, theirs)
+  if (open.some((key) => !sides[key])) return null
   for (const key of changedFields(base, mine)) {
-    if (!equal(base[key], theirs[key]) && !equal(mine[key], theirs[key])) return null
+    if (open.includes(key) && sides[key] === 'theirs') continue
     if (key in mine) out[key] = mine[key]
     else delete out[key]
   }

@@ -116,7 +116,7 @@ export function Failure({ error, again }: { error: unknown; again?: () => void }
 }
 
 export const Loading = () => (
-  <div className="stack" aria-busy="true" aria-label={t.table.loading}>
+  <div className="stack" role="group" aria-busy="true" aria-label={t.table.loading}>
     <Skeleton height={30} width={220} />
     <Skeleton height={120} />
     <Skeleton height={240} />

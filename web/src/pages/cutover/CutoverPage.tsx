@@ -2,6 +2,7 @@ import { Button, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
+import { sentence } from '@/api/problem'
 import { canEdit, me, objects, status, type AnyObject, type Proxy } from '@/api/queries'
 import { apply, configTag, plan, type Edit } from '@/edit/basket'
 import { written } from '@/edit/object'
@@ -10,7 +11,7 @@ import { Card, Detail, Failure, Loading, PageHeader, StateBadge } from '@/ui/bas
 import { meaningOf, type Meaning } from '@/theme/states'
 import { orders } from '../certificates/orders'
 import { t } from '@/text'
-import { proposed, reversed, wanted, type Move } from './moves'
+import { proposed, reversed, type Move } from './moves'
 
 const words = t.cutover
 const key = 'headgate.moved'
@@ -100,7 +101,7 @@ export default function CutoverPage() {
             ))}
           </ul>
         </Card>
-        <Before moves={moves} />
+        <Before moves={moving} ports={ports.data} may={may} />
       </Detail>
       {shown && <MoveDrawer moves={shown} ports={ports.data} close={() => setShown(undefined)} />}
     </>
@@ -108,7 +109,9 @@ export default function CutoverPage() {
 }
 
 /** What should be so before the ports move, as far as it is known. */
-function Before({ moves }: { moves: Move[] }) {
+function Before({ moves, ports, may }: { moves: Move[]; ports: AnyObject[]; may: boolean }) {
+  // The plan of the move opens the addresses and lets go of them: it knows who holds them.
+  const free = useQuery({ queryKey: ['cutover', moves], queryFn: () => plan(editsOf(moves, ports)), enabled: may && moves.length > 0, retry: false, refetchInterval: 5_000, gcTime: 0 })
   const { data: all } = useQuery(status)
   const { data: list } = useQuery(orders)
   const { data: proxies } = useQuery(objects<Proxy>('proxies'))
@@ -116,7 +119,9 @@ function Before({ moves }: { moves: Move[] }) {
   const down = (proxies ?? []).filter((p) => meaningOf(p.state ?? '') === 'bad')
   const closed = (all?.ports ?? []).filter((p) => p.reason)
   const rows: { meaning: Meaning; title: string; text: React.ReactNode; link?: string }[] = [
-    ...wanted(moves).map((n) => ({ meaning: 'info' as Meaning, title: words.free(n), text: words.freeText })),
+    ...(moves.length === 0
+      ? []
+      : [{ meaning: (free.error ? 'bad' : free.data ? 'good' : 'info') as Meaning, title: words.addresses(moves.map((m) => m.to).join(', ')), text: free.error ? sentence(free.error) : free.data ? words.areFree : words.freeText }]),
     {
       meaning: blocked.length ? 'warn' : 'good',
       title: words.certificates,
@@ -151,11 +156,13 @@ function Before({ moves }: { moves: Move[] }) {
   )
 }
 
-function MoveDrawer({ moves, ports, close }: { moves: Move[]; ports: AnyObject[]; close: () => void }) {
-  const edits = (): Edit[] => moves.map((m) => {
+const editsOf = (moves: Move[], ports: AnyObject[]): Edit[] =>
+  moves.map((m) => {
     const base = ports.find((p) => p.name === m.name)!
     return { kind: 'ports', name: m.name, op: 'set', base, value: { ...written('ports', base), address: m.to } }
   })
+
+function MoveDrawer({ moves, ports, close }: { moves: Move[]; ports: AnyObject[]; close: () => void }) {
   return (
     <PlanDrawer
       id={`cutover ${JSON.stringify(moves)}`}
@@ -164,9 +171,9 @@ function MoveDrawer({ moves, ports, close }: { moves: Move[]; ports: AnyObject[]
       nothing={words.nothing}
       within="2m"
       close={close}
-      plan={async () => ({ etag: await configTag(), change: await plan(edits()) })}
+      plan={async () => ({ etag: await configTag(), change: await plan(editsOf(moves, ports)) })}
       apply={async (etag, options) => {
-        const change = await apply(edits(), etag, options)
+        const change = await apply(editsOf(moves, ports), etag, options)
         kept.set(moves)
         return change
       }}

@@ -22,9 +22,3 @@ export function proposed(ports: AnyObject[]): Move[] {
 
 /** The way back from a move. */
 export const reversed = (moves: Move[]): Move[] => moves.map((m) => ({ ...m, from: m.to, to: m.from }))
-
-/** The numbers that are taken newly, and by nobody of ours now. */
-export function wanted(moves: Move[]): string[] {
-  const now = new Set(moves.map((m) => numberOf(m.from)))
-  return [...new Set(moves.filter((m) => m.to !== m.from).map((m) => numberOf(m.to)))].filter((n) => n && !now.has(n))
-}

@@ -40,6 +40,9 @@ export default function RevisionPage() {
       </>
     )
   const current = n === now
+  // The older of two comes first, so that what was added later is added.
+  const other = Number(against)
+  const [from, to] = against === 'now' ? [String(n), 'current'] : other ? [String(Math.min(n, other)), String(Math.max(n, other))] : [String(before?.number ?? ''), String(n)]
   return (
     <>
       <PageHeader
@@ -66,7 +69,7 @@ export default function RevisionPage() {
           title={t.history.changed}
           actions={
             <div className="ask">
-              <Select aria-label={t.history.against} value={against} onChange={(v) => setAgainst(v ?? 'before')} allowDeselect={false} data={[{ value: 'before', label: t.history.before }, { value: 'now', label: t.history.now }]} w={200} />
+              <Select aria-label={t.history.against} value={against} onChange={(v) => setAgainst(v ?? 'before')} allowDeselect={false} data={[{ value: 'before', label: t.history.before }, { value: 'now', label: t.history.now }, ...list.data.filter((x) => x.number !== n).slice(0, 200).map((x) => ({ value: String(x.number), label: t.history.title(x.number!) }))]} w={200} searchable />
               <SegmentedControl value={view} onChange={setView} data={[{ value: 'words', label: t.history.inWords }, { value: 'text', label: t.history.asText }]} aria-label={t.history.changed} />
             </div>
           }
@@ -74,11 +77,11 @@ export default function RevisionPage() {
           {against === 'before' && !before ? (
             <p className="small lead">{t.history.first}</p>
           ) : view === 'words' ? (
-            <Words from={against === 'now' ? String(n) : String(before!.number)} to={against === 'now' ? 'current' : String(n)} />
+            <Words from={from} to={to} />
           ) : !isAdmin(who?.role) ? (
             <p className="small lead">{t.history.textAdmins}</p>
           ) : (
-            <Texts from={against === 'now' ? n : before!.number!} to={against === 'now' ? now! : n} />
+            <Texts from={Number(from)} to={to === 'current' ? now! : Number(to)} />
           )}
         </Card>
       </Detail>

@@ -1,13 +1,14 @@
-import { Button, PasswordInput } from '@mantine/core'
+import { Button, FileInput, PasswordInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
 import { send } from '@/api/client'
-import { canEdit, isAdmin, me, object, version, type AnyObject } from '@/api/queries'
+import { canEdit, isAdmin, me, object, version, type AnyObject, type Change } from '@/api/queries'
 import { useStore } from '@/api/store'
-import { basket, editOf } from '@/edit/basket'
+import { basket, configTag, editOf } from '@/edit/basket'
 import { Entries } from '@/edit/Entries'
 import { written } from '@/edit/object'
 import { ObjectEditor } from '@/edit/ObjectEditor'
+import { PlanDrawer } from '@/edit/PlanDrawer'
 import { label } from '@/edit/words'
 import { Card, Detail, KeyValues, PageHeader, StateBadge } from '@/ui/basics'
 import { useAct, Wrong } from '../operators/common'
@@ -26,6 +27,7 @@ export default function SettingsPage() {
         aside={
           <>
             <Backup may={isAdmin(who?.role)} />
+            {isAdmin(who?.role) && <Restore />}
             <Card title={t.settings.about}>
               <KeyValues rows={[[t.settings.version, v?.version], [t.settings.go, v?.go], ...(v?.instance ? [[t.settings.instance, v.instance] as [string, string]] : [])]} />
             </Card>
@@ -102,6 +104,57 @@ function Backup({ may }: { may: boolean }) {
             {t.settings.download}
           </Button>
         </form>
+      )}
+    </Card>
+  )
+}
+
+/** Restores an archive: its plan is shown like that of every change, and nothing happens before it is applied. */
+function Restore() {
+  const [file, setFile] = useState<File | null>(null)
+  const [passphrase, setPassphrase] = useState('')
+  const [shown, setShown] = useState(false)
+  const archive = (options: { etag: string; dryRun?: boolean; why?: string; within?: string }) => {
+    const url = new URL('/api/v1/restore', location.origin)
+    if (options.dryRun) url.searchParams.set('dry_run', 'true')
+    if (options.why) url.searchParams.set('why', options.why)
+    const headers: Record<string, string> = { 'Content-Type': 'application/octet-stream', 'If-Match': options.etag }
+    if (passphrase) headers['Headgate-Passphrase'] = btoa(String.fromCharCode(...new TextEncoder().encode(passphrase)))
+    return send(new Request(url, { method: 'POST', headers, body: file })).then((r) => r.json() as Promise<Change>)
+  }
+  return (
+    <Card title={t.settings.restoreTitle}>
+      <p className="small lead">{t.settings.restoreText}</p>
+      <form
+        className="fields"
+        noValidate
+        onSubmit={(e) => {
+          e.preventDefault()
+          setShown(true)
+        }}
+      >
+        <FileInput label={t.settings.archive} placeholder={t.settings.chooseArchive} value={file} onChange={setFile} clearable={false} />
+        <PasswordInput label={t.settings.passphrase} value={passphrase} onChange={(e) => setPassphrase(e.currentTarget.value)} autoComplete="off" />
+        <Button type="submit" variant="default" disabled={!file}>
+          {t.settings.restorePlan}
+        </Button>
+      </form>
+      {shown && file && (
+        <PlanDrawer
+          id={`restore ${file.name} ${file.lastModified}`}
+          title={t.settings.restoreTitle}
+          lead={t.settings.restoreLead}
+          nothing={t.settings.restoreNothing}
+          always
+          confirmable={false}
+          close={() => setShown(false)}
+          plan={async () => {
+            const etag = await configTag()
+            return { etag, change: await archive({ etag, dryRun: true }) }
+          }}
+          apply={(etag, options) => archive({ etag, why: options.why })}
+          done={() => t.settings.restored}
+        />
       )}
     </Card>
   )

@@ -1,0 +1,117 @@
+import { readFileSync } from 'node:fs'
+import { Agent, get } from 'node:http'
+import { createServer, type Server } from 'node:net'
+import { afterAll, beforeAll, expect, it } from 'vitest'
+import { freePort, until } from './browser.mjs'
+import { api, findings, open, visit, type World } from './world'
+
+let w: World
+let port = 0
+beforeAll(async () => {
+  port = await freePort()
+  w = await open({ text: `ports:\n  web: {address: "127.0.0.1:${port}", protocol: http}\nproxies:\n  shop: {description: the first, virtual_hosts: [shop.example.com], routes: [{fixed_response: {status: 200, body: hello}}]}\n` })
+})
+afterAll(() => w?.close())
+
+const config = () => readFileSync(w.h.config, 'utf8')
+
+it('says who holds an address before the ports move, and that it is free when it is', async () => {
+  const { page, h } = w
+  const wanted = await freePort()
+  const other = await new Promise<Server>((ready) => {
+    const s = createServer().listen(wanted, '127.0.0.1', () => ready(s))
+  })
+  const before = config()
+  await visit(page, h, '/cut-over')
+  await page.getByLabel('New address of web').fill(`127.0.0.1:${wanted}`)
+  await page.getByText('address already in use').first().waitFor()
+  expect(await findings(page)).toEqual([])
+  await new Promise((done) => other.close(done))
+  await page.getByText('Free: they can be taken at once.').waitFor()
+  expect(config()).toBe(before)
+  await page.getByRole('button', { name: 'Show the plan' }).click()
+  await page.getByRole('button', { name: 'Apply, and take back' }).click()
+  await page.getByRole('button', { name: 'Revert now' }).click()
+  await page.getByRole('button', { name: 'Revert now' }).waitFor({ state: 'detached' })
+  expect(config()).toBe(before)
+})
+
+it('compares any two revisions, in words and as text', async () => {
+  const { page, h } = w
+  for (const description of ['the second', 'the third']) expect((await api(page, 'PATCH', '/proxies/shop', { description })).status).toBe(200)
+  const list = await api<{ items: { number: number }[] }>(page, 'GET', '/revisions')
+  const newest = list.value.items[0]!.number
+  await visit(page, h, `/history/${newest}?against=1`)
+  await page.getByText('the first').waitFor()
+  await page.getByText('the third').waitFor()
+  expect(await page.getByText('the second').count()).toBe(0)
+  expect(await findings(page)).toEqual([])
+  await page.getByText('As text').click()
+  await page.locator('.diff').getByText('the first').waitFor()
+})
+
+it('does not grow while it follows the log', async () => {
+  const { page, h } = w
+  await visit(page, h, '/log')
+  const devtools = await page.context().newCDPSession(page)
+  const heap = async () => {
+    await devtools.send('HeapProfiler.collectGarbage')
+    return (await devtools.send('Runtime.getHeapUsage')).usedSize / 1e6
+  }
+  const agent = new Agent({ keepAlive: true, maxSockets: 20 })
+  const load = async (n: number) => {
+    const one = () => new Promise<void>((done) => void get({ host: '127.0.0.1', port, headers: { host: 'shop.example.com' }, agent }, (r) => r.resume().on('end', done)).on('error', () => done()))
+    for (let i = 0; i < n; i += 20) await Promise.all(Array.from({ length: 20 }, one))
+  }
+  const shown = page.getByText('1,000 requests')
+  await until('as many rows as are kept', async () => {
+    await load(200)
+    return shown.isVisible()
+  })
+  const first = await heap()
+  await load(5000)
+  const last = await heap()
+  console.log(`note: the heap of the log is ${first.toFixed(1)} MB with 1,000 rows, and ${last.toFixed(1)} MB after 5,000 more requests`)
+  expect(last).toBeLessThan(first + 10)
+  await shown.waitFor()
+  agent.destroy()
+})
+
+it('downloads a backup, and restores it after its plan', async () => {
+  const { page, h } = w
+  await visit(page, h, '/settings')
+  const coming = page.waitForEvent('download')
+  await page.getByLabel('Passphrase').first().fill('correct horse 11')
+  await page.getByRole('button', { name: 'Download a backup' }).click()
+  const path = await (await coming).path()
+  expect((await api(page, 'PATCH', '/proxies/shop', { description: 'after the backup' })).status).toBe(200)
+  const before = config()
+  await visit(page, h, '/settings')
+  await page.locator('input[type=file]').setInputFiles(path)
+  await page.getByLabel('Passphrase').last().fill('correct horse 11')
+  await page.getByRole('button', { name: 'Show the plan' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('after the backup').waitFor()
+  expect(await findings(page)).toEqual([])
+  expect(config()).toBe(before)
+  await dialog.getByRole('button', { name: 'Apply', exact: true }).click()
+  await page.getByText('The archive is restored.').waitFor()
+  expect(config()).toContain('the third')
+  expect(config()).not.toContain('after the backup')
+})
+
+it('is usable soon on a slow processor', async () => {
+  const page = await w.another()
+  const devtools = await page.context().newCDPSession(page)
+  await devtools.send('Emulation.setCPUThrottlingRate', { rate: 4 })
+  const began = performance.now()
+  await page.goto(w.h.url)
+  await page.getByLabel('Name').click()
+  console.log(`note: usable after ${Math.round(performance.now() - began)} ms with the processor at a quarter of its speed`)
+  await page.context().close()
+})
+
+it('asks no other host and breaks no rule of its policy', () => {
+  expect(w.elsewhere).toEqual([])
+  expect(w.complaints).toEqual([])
+})
