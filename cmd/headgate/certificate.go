@@ -208,10 +208,14 @@ an admin may, and the audit tells of it.` + reachHelp,
 			}
 			switch {
 			case *certFile != "":
-				if err := os.WriteFile(*certFile, []byte(c.Certificate), 0o644); err != nil {
+				// Each file is whole at any time, also for who reads it meanwhile.
+				if err := file.Replace(*keyFile, []byte(c.Key)); err != nil { // with mode 0600
 					return err
 				}
-				if err := file.Replace(*keyFile, []byte(c.Key)); err != nil { // with mode 0600
+				if err := file.Replace(*certFile, []byte(c.Certificate)); err != nil {
+					return err
+				}
+				if err := os.Chmod(*certFile, 0o644); err != nil {
 					return err
 				}
 				return done(cmd, output, map[string]string{"cert": *certFile, "key": *keyFile}, "certificate %s was written to %s and its key to %s", c.Name, *certFile, *keyFile)
