@@ -176,8 +176,9 @@ func (l *location) access(o importer.Object, at func(string) []*directive) {
 		realm = c.arg(0)
 		if realm == "off" {
 			o.Set("basic_auth", importer.NewObject().Set("enabled", false).Flow())
+			l.t.Say(c, importer.Same, "")
 		}
-		l.t.Say(c, importer.Same, "")
+		l.t.Say(c, importer.Close, "the challenge names UTF-8, and an address with many wrong passwords gets 429 for a while")
 	}
 	for _, c := range at("auth_basic_user_file") {
 		if realm != "off" {
@@ -233,7 +234,7 @@ func (l *location) users(o importer.Object, d *directive, realm string) {
 		o.Remove("servers")
 		return
 	}
-	auth := importer.NewObject()
+	auth := importer.NewObject().Set("forward_credentials", true) // as nginx passes them on
 	if realm != "" {
 		auth.Set("realm", realm)
 	}
