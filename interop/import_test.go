@@ -144,6 +144,11 @@ func ask(address, method, host, path, body string) string {
 	}
 	req.Host = host
 	req.URL.Opaque = path
+	return seen(req)
+}
+
+// seen sends a request and returns what can be seen of its answer.
+func seen(req *http.Request) string {
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true}, Timeout: patience}
 	resp, err := client.Do(req)
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 
 func newImport() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "import caddy|haproxy|nginx|npm|traefik PATH...",
+		Use:   "import caddy|compose|haproxy|nginx|npm|traefik PATH...",
 		Short: "Translate the configuration of another proxy",
 		Long: `import reads the configuration of another proxy and writes a configuration of headgate
 that does the same. It applies nothing.
@@ -39,6 +39,10 @@ services have its labels, and acme.json, whose certificates are taken along into
 folder imported beside the output; or the address of its API, which tells what it made of
 files, labels and templates.
 
+Of compose, they are Compose files whose services have labels of Traefik or of
+caddy-docker-proxy, or variables of nginx-proxy such as VIRTUAL_HOST. Servers are named
+as their services, so headgate has to be in the same network.
+
 The exit code is 1 when nothing could be read, or when what was written is not valid
 yet; then the problems say what a person has to add.`,
 		Example: `  headgate import nginx /etc/nginx/nginx.conf -o headgate.yaml --report report.html
@@ -46,6 +50,7 @@ yet; then the problems say what a person has to add.`,
   headgate import nginx site.conf
   headgate import haproxy /etc/haproxy/haproxy.cfg -o headgate.yaml --report report.html
   headgate import traefik traefik.yml dynamic.yml acme.json -o headgate.yaml --report report.html
+  headgate import compose compose.yaml -o headgate.yaml --report report.html
   headgate import npm /srv/npm/data/database.sqlite -o headgate.yaml --report report.html
   HEADGATE_SOURCE_TOKEN=… headgate import npm http://127.0.0.1:81 -o headgate.yaml`,
 		Args:      cobra.MinimumNArgs(2),

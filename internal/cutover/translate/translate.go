@@ -69,6 +69,7 @@ type reader struct {
 
 var readers = map[string]reader{
 	"caddy":   {files: caddy.Import},
+	"compose": {files: composeFiles},
 	"haproxy": {files: haproxy.Import},
 	"nginx":   {files: nginx.Import},
 	"npm":     {files: oneDatabase, live: npm.FromAPI},

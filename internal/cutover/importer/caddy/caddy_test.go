@@ -98,7 +98,7 @@ shop.example.com, www.shop.example.com {
 	handle @static {
 		reverse_proxy cdn:8080
 	}
-	@post method POST
+	@post not method GET
 	handle @post {
 		reverse_proxy other:1
 	}
@@ -156,7 +156,7 @@ func TestCaddyfile(t *testing.T) {
 	check := strings.Join(report.Check, "\n")
 	wants(t, check, "handle @post { … } was left out", "headgate serves no files", "set host_header of the proxy")
 	told := fmt.Sprint(report.Entries)
-	wants(t, told, "nonsense here", "/adminx does not reach it", "a route cannot be chosen by method POST")
+	wants(t, told, "nonsense here", "/adminx does not reach it", "a route cannot be chosen by not method GET")
 	if strings.Contains(told, "$2a$14") {
 		t.Error("a hash is in the report")
 	}
@@ -217,4 +217,66 @@ func FuzzImport(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Named matchers become those of routes.
+func TestNamedMatchers(t *testing.T) {
+	got, report := accepted(t, `
+a.example.com {
+	@api {
+		path /api/*
+		method get HEAD
+		header X-V 2*
+	}
+	@beta header_regexp Cookie (^|;\s*)beta=1
+	@q query a=1 b=*
+	@odd not path /x
+	@twin {
+		path /api/*
+		method GET
+		header X-V 3
+		query c=1
+	}
+	handle @api {
+		reverse_proxy 127.0.0.1:1
+	}
+	reverse_proxy @beta 127.0.0.1:2
+	respond @q "query" 200
+	respond @odd 403
+	header @q X-A b
+	reverse_proxy @twin 127.0.0.1:4
+	reverse_proxy 127.0.0.1:3
+}
+`)
+	text := got
+	for _, want := range []string{"path: /api\n        matchers:\n          methods: [GET, HEAD]\n          headers:\n            - {name: X-V, regex: ^2}", "{name: Cookie, regex: (^|;\\s*)beta=1}",
+		"query:\n            - {name: a, value: 1}\n            - {name: b}", "127.0.0.1:3", "127.0.0.1:4"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	for _, e := range report.Entries {
+		if strings.Contains(e.Directive, "@odd") && strings.Contains(e.Directive, "respond") && e.Verdict != importer.Impossible || strings.HasPrefix(e.Directive, "header @q") && e.Verdict != importer.Impossible ||
+			strings.HasPrefix(e.Directive, "reverse_proxy @beta") && e.Verdict != importer.Same {
+			t.Errorf("%+v", e)
+		}
+	}
+}
+
+// Header rules of a site hold for routes with rules of their own, too.
+func TestHeadersOfSiteAndRoute(t *testing.T) {
+	got, _ := accepted(t, "http://a.example.com:8080 {\n\theader X-Frame-Options DENY\n\thandle /x/* {\n\t\treverse_proxy 127.0.0.1:1 {\n\t\t\theader_up X-A b\n\t\t}\n\t}\n\treverse_proxy 127.0.0.1:2\n}\n")
+	if strings.Count(got, "X-Frame-Options") != 2 {
+		t.Errorf("the route has lost the site's rule:\n%s", got)
+	}
+}
+
+// Of two routes that headgate cannot tell apart the second is not the same.
+func TestRoutesThatCannotStandBesideEachOther(t *testing.T) {
+	_, report := accepted(t, "http://a.example.com:8080 {\n\t@a header A 1\n\t@b query b=1\n\trespond @a a 200\n\trespond @b b 200\n\treverse_proxy 127.0.0.1:2\n}\n")
+	for _, e := range report.Entries {
+		if want := map[int]importer.Verdict{4: importer.Same, 5: importer.Impossible}[e.Line]; want != "" && e.Verdict != want {
+			t.Errorf("%+v, want %s", e, want)
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"headgate/internal/cutover/importer"
+	"headgate/internal/plan/matchers"
 )
 
 // site is a site with its addresses.
@@ -14,7 +15,7 @@ type site struct {
 	o        importer.Object
 	matchers map[string]*directive
 	routes   []route
-	unique   map[string]bool
+	unique   map[string][]*matchers.Config // by path
 }
 
 // route is a route before it is written.
@@ -27,7 +28,7 @@ type route struct {
 func (t *translator) site(d *directive) {
 	t.sites++
 	d.Settle()
-	s := &site{d: d, o: importer.NewObject(), matchers: map[string]*directive{}, unique: map[string]bool{}}
+	s := &site{d: d, o: importer.NewObject(), matchers: map[string]*directive{}, unique: map[string][]*matchers.Config{}}
 	for _, c := range d.block {
 		if strings.HasPrefix(c.name(), "@") {
 			s.matchers[c.name()] = c
@@ -38,7 +39,7 @@ func (t *translator) site(d *directive) {
 	root := importer.NewObject()
 	t.inside(s, d.block, s.o, root, "/", true)
 	if root.Has("servers") || root.Has("fixed_response") {
-		s.add(t, d, "/", root)
+		s.add(t, d, "/", root, &matchers.Config{})
 	}
 	if len(s.routes) == 0 {
 		if !s.o.Has("redirects") {
@@ -48,6 +49,10 @@ func (t *translator) site(d *directive) {
 	}
 	var routes []importer.Object
 	for _, r := range s.routes {
+		// Rules of a route stand in the place of the site's, not beside them.
+		if own, all := r.o.Objects("headers"), s.o.Objects("headers"); len(own) > 0 && len(all) > 0 {
+			r.o.Set("headers", slices.Concat(all, own))
+		}
 		o := importer.NewObject()
 		if r.path != "/" {
 			o.Set("path", r.path)
@@ -137,13 +142,19 @@ func (t *translator) port(number, protocol string) string {
 	return name
 }
 
-// add adds a route, unless its path is taken.
-func (s *site) add(t *translator, d *directive, path string, o importer.Object) {
-	if s.unique[path] {
-		t.Check("%s:%d: the site has the path %s twice; only the first was taken over", d.File, d.Line, path)
-		return
+// add adds a route, unless one that is as narrow takes the same requests.
+func (s *site) add(t *translator, d *directive, path string, o importer.Object, m *matchers.Config) {
+	for _, other := range s.unique[path] {
+		if other.Count() == m.Count() && matchers.Overlap(other, m) {
+			t.Say(d, importer.Impossible, "another route of the site has this path and as many matchers, and a request could match both")
+			t.Check("%s:%d: the site has the path %s twice; only the first was taken over", d.File, d.Line, path)
+			return
+		}
 	}
-	s.unique[path] = true
+	s.unique[path] = append(s.unique[path], m)
+	if m.Count() > 0 {
+		o = importer.NewObject().Set("matchers", object(m)).Merge(o)
+	}
 	s.routes = append(s.routes, route{path, o})
 }
 
@@ -158,27 +169,28 @@ func (t *translator) inside(s *site, list []*directive, o, main importer.Object,
 		case "handle", "handle_path", "route":
 			t.handle(s, d, o, main, base)
 		case "reverse_proxy":
-			t.matched(s, d, base, func(path string, exact bool, words []string) {
+			t.routed(s, d, base, func(path string, words []string, m *matchers.Config) {
 				r := main
-				if path != base {
+				own := path != base || m.Count() > 0
+				if own {
 					r = importer.NewObject()
 				}
 				t.reverseProxy(d, words, r)
 				if !r.Has("strip_prefix") && path != "/" {
 					r.Set("strip_prefix", false)
 				}
-				if path != base {
-					s.add(t, d, path, r)
+				if own {
+					s.add(t, d, path, r, m)
 				}
 			})
 		case "respond", "abort", "error":
-			t.matched(s, d, base, func(path string, exact bool, words []string) {
+			t.routed(s, d, base, func(path string, words []string, m *matchers.Config) {
 				r := importer.NewObject().Set("fixed_response", fixed(d, words))
-				if path == base {
+				if path == base && m.Count() == 0 {
 					main.Merge(r)
 					return
 				}
-				s.add(t, d, path, r)
+				s.add(t, d, path, r, m)
 			})
 		default:
 			t.feature(s, d, o, main, base, top)
@@ -193,8 +205,8 @@ func (t *translator) handle(s *site, d *directive, o, main importer.Object, base
 		t.inside(s, d.block, main, main, base, false)
 		return
 	}
-	t.matched(s, d, base, func(path string, exact bool, _ []string) {
-		if path == base {
+	t.routed(s, d, base, func(path string, _ []string, m *matchers.Config) {
+		if path == base && m.Count() == 0 {
 			t.inside(s, d.block, main, main, base, false)
 			return
 		}
@@ -210,7 +222,7 @@ func (t *translator) handle(s *site, d *directive, o, main importer.Object, base
 					r.Set("fixed_response", importer.NewObject().Set("status", 404).Flow())
 				}
 			}
-			s.add(t, d, path, r)
+			s.add(t, d, path, r, m)
 		} else {
 			t.Check("%s:%d: %s has nothing that headgate can serve; its requests go to another route", d.File, d.Line, d.Text())
 		}
@@ -249,6 +261,11 @@ func (t *translator) matched(s *site, d *directive, base string, each func(path 
 		}
 		patterns, words = paths, words[1:]
 	}
+	t.patterns(d, base, patterns, words, each)
+}
+
+// patterns calls each with the path of every pattern.
+func (t *translator) patterns(d *directive, base string, patterns, words []string, each func(path string, exact bool, words []string)) {
 	verdict, note := importer.Same, ""
 	for _, pattern := range patterns {
 		path, exact, what := pathOf(pattern, base)
@@ -289,23 +306,12 @@ func orRoot(path string) string {
 	return path
 }
 
-// pathsOf returns the paths of a named matcher, or why it cannot be taken over.
+// pathsOf returns the paths of a named matcher that asks for nothing else, or why it
+// cannot be taken over.
 func pathsOf(m *directive) (paths []string, problem string) {
-	if m == nil {
-		return nil, "there is no such matcher"
+	c, problem := chosenBy(m)
+	if problem == "" && c.rest.Count() > 0 {
+		problem = "only a route can be chosen by more than its path"
 	}
-	list := m.block
-	if !m.open {
-		list = []*directive{{Origin: m.Origin, words: m.args()}}
-	}
-	for _, c := range list {
-		if len(c.words) == 0 || c.name() != "path" {
-			return nil, "a route cannot be chosen by " + c.Text()
-		}
-		paths = append(paths, c.args()...)
-	}
-	if len(list) > 1 {
-		return nil, "several conditions at once"
-	}
-	return paths, ""
+	return c.paths, problem
 }

@@ -10,6 +10,7 @@
 package npm
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -54,19 +55,12 @@ func Import(name string, files importer.Files) ([]byte, *importer.Report, error)
 }
 
 func readDatabase(name string, files importer.Files) (*source, error) {
-	data, err := files.Read(name)
+	data, wal, err := snapshot(name, files)
 	if err != nil {
 		return nil, err
 	}
 	if !sqlite.Is(data) {
 		return nil, fmt.Errorf("%s: not a database of SQLite; name the file database.sqlite of Nginx Proxy Manager's data folder", name)
-	}
-	if journal, err := files.Read(name + "-journal"); err == nil && len(journal) > 0 {
-		return nil, fmt.Errorf("%s: a change of it is under way or was broken off (%s-journal is there); try again, or stop Nginx Proxy Manager first", name, filepath.Base(name))
-	}
-	wal, err := files.Read(name + "-wal")
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, err
 	}
 	db, err := sqlite.Open(data, wal)
 	if err != nil {
@@ -86,6 +80,59 @@ func readDatabase(name string, files importer.Files) (*source, error) {
 		}
 	}
 	return s, nil
+}
+
+const (
+	// maxReads is how often a database is read that is written at the moment.
+	maxReads = 5
+	// walHeader is the part of a write-ahead log that is another one when the log begins
+	// anew.
+	walHeader = 32
+)
+
+// snapshot reads the database and its write-ahead log as they were at one moment. No lock
+// is taken, so both may be written meanwhile: what was read counts if the log was not
+// begun anew between, as it then holds every page that the database got since, or if
+// there is none and the database stayed as it was.
+func snapshot(name string, files importer.Files) (data, wal []byte, err error) {
+	for range maxReads {
+		before, err := readLog(name, files)
+		if err != nil {
+			return nil, nil, err
+		}
+		if data, err = files.Read(name); err != nil {
+			return nil, nil, err
+		}
+		if journal, err := files.Read(name + "-journal"); err == nil && len(journal) > 0 {
+			return nil, nil, fmt.Errorf("%s: a change of it is under way or was broken off (%s-journal is there); try again, or stop Nginx Proxy Manager first", name, filepath.Base(name))
+		}
+		if wal, err = readLog(name, files); err != nil {
+			return nil, nil, err
+		}
+		if len(wal) >= walHeader {
+			if bytes.HasPrefix(before, wal[:walHeader]) {
+				return data, wal, nil
+			}
+			continue
+		}
+		again, err := files.Read(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		if len(before) < walHeader && bytes.Equal(data, again) {
+			return data, wal, nil
+		}
+	}
+	return nil, nil, fmt.Errorf("%s: it is written all the time; try again, or stop Nginx Proxy Manager first", name)
+}
+
+// readLog reads the write-ahead log; without one it is empty.
+func readLog(name string, files importer.Files) ([]byte, error) {
+	wal, err := files.Read(name + "-wal")
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return wal, err
 }
 
 // add takes a record, unless it was deleted: Nginx Proxy Manager keeps those.

@@ -1,8 +1,10 @@
 package npm
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -234,5 +236,57 @@ func TestFilesThatAreNotItsDatabase(t *testing.T) {
 		if _, _, err := Import(file, importer.Files{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", file, err, want)
 		}
+	}
+}
+
+// A database that is written while it is read is read again.
+func TestDatabaseThatIsWritten(t *testing.T) {
+	const name = "database.sqlite"
+	header := func(first byte) []byte { return append(bytes.Repeat([]byte{first}, walHeader), first) }
+	for what, c := range map[string]struct {
+		data, wal [][]byte // by the number of the reading, the last for all after it
+		want      string
+	}{
+		"at rest":             {[][]byte{{1}}, [][]byte{nil}, "1/"},
+		"written without log": {[][]byte{{1}, {2}}, [][]byte{nil}, "2/"},
+		"a log that grows":    {[][]byte{{1}, {2}}, [][]byte{header(7), append(header(7), 8)}, "1/8"},
+		"a log begins anew":   {[][]byte{{1}, {2}}, [][]byte{header(7), header(8), header(8)}, "2/8"},
+		"a log goes away":     {[][]byte{{1}, {2}}, [][]byte{header(7), nil}, "2/"},
+	} {
+		reads := map[string]int{}
+		next := func(name string, all [][]byte) []byte {
+			i := min(reads[name], len(all)-1)
+			reads[name]++
+			return all[i]
+		}
+		files := importer.Files{Read: func(file string) ([]byte, error) {
+			switch file {
+			case name:
+				return next(file, c.data), nil
+			case name + "-wal":
+				if wal := next(file, c.wal); wal != nil {
+					return wal, nil
+				}
+			}
+			return nil, fs.ErrNotExist
+		}}
+		data, wal, err := snapshot(name, files)
+		last := ""
+		if len(wal) > 0 {
+			last = fmt.Sprint(wal[len(wal)-1])
+		}
+		if got := fmt.Sprintf("%d/%s", data[0], last); err != nil || got != c.want {
+			t.Errorf("%s: got %s, %v, want %s", what, got, err, c.want)
+		}
+	}
+	n := byte(0)
+	restless := importer.Files{Read: func(file string) ([]byte, error) {
+		if n++; file == name {
+			return []byte{n}, nil
+		}
+		return nil, fs.ErrNotExist
+	}}
+	if _, _, err := snapshot(name, restless); err == nil || !strings.Contains(err.Error(), "written all the time") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -1,0 +1,152 @@
+package caddy
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"headgate/internal/cutover/importer"
+	"headgate/internal/plan/matchers"
+)
+
+// chosen is what a named matcher asks for: one of the paths, and all of the rest.
+type chosen struct {
+	paths []string
+	rest  matchers.Config
+}
+
+// chosenBy returns what a named matcher asks for, or why it cannot be taken over.
+func chosenBy(m *directive) (c chosen, problem string) {
+	if m == nil {
+		return c, "there is no such matcher"
+	}
+	list := m.block
+	if !m.open {
+		list = []*directive{{Origin: m.Origin, words: m.args()}}
+	}
+	for _, d := range list {
+		if len(d.words) == 0 || !c.take(d) {
+			return c, "a route cannot be chosen by " + d.Text()
+		}
+	}
+	return c, ""
+}
+
+// take adds one condition, and reports whether a route can have it.
+func (c *chosen) take(d *directive) bool {
+	switch d.name() {
+	case "path":
+		if len(c.paths) > 0 {
+			return false
+		}
+		c.paths = d.args()
+		return len(c.paths) > 0
+	case "method":
+		if len(c.rest.Methods) > 0 || len(d.args()) == 0 {
+			return false
+		}
+		for _, name := range d.args() {
+			c.rest.Methods = append(c.rest.Methods, strings.ToUpper(name))
+		}
+		return true
+	case "header":
+		return c.header(d)
+	case "header_regexp":
+		words := d.args()
+		if len(words) == 3 { // with a name for its groups
+			words = words[1:]
+		}
+		if len(words) != 2 {
+			return false
+		}
+		return add(&c.rest.Headers, matchers.Condition{Name: words[0], Regex: words[1]})
+	case "query":
+		for _, pair := range d.args() {
+			name, value, ok := strings.Cut(pair, "=")
+			if value == "*" {
+				value = ""
+			} else if value == "" {
+				return false
+			}
+			if !ok || strings.Contains(value, "{") || !add(&c.rest.Query, matchers.Condition{Name: name, Value: value}) {
+				return false
+			}
+		}
+		return len(d.args()) > 0
+	}
+	return false
+}
+
+// header takes header NAME [VALUE], whose value may begin or end with a star.
+func (c *chosen) header(d *directive) bool {
+	name, value := d.arg(0), d.arg(1)
+	one := matchers.Condition{Name: name}
+	head, tail := strings.HasPrefix(value, "*"), strings.HasSuffix(value, "*")
+	inner := regexp.QuoteMeta(strings.Trim(value, "*"))
+	switch {
+	case len(d.args()) > 2 || strings.HasPrefix(name, "!") || strings.Contains(value, "{") || strings.Contains(strings.Trim(value, "*"), "*"):
+		return false
+	case value == "" || value == "*":
+	case head && tail:
+		one.Regex = inner
+	case head:
+		one.Regex = inner + "$"
+	case tail:
+		one.Regex = "^" + inner
+	default:
+		one.Value = value
+	}
+	return add(&c.rest.Headers, one)
+}
+
+func add(list *[]matchers.Condition, c matchers.Condition) bool {
+	if _, err := regexp.Compile(c.Regex); err != nil || c.Name == "" {
+		return false
+	}
+	if slices.ContainsFunc(*list, func(o matchers.Condition) bool { return strings.EqualFold(o.Name, c.Name) }) {
+		return false // Caddy takes any of the values then
+	}
+	*list = append(*list, c)
+	return true
+}
+
+// object is the field matchers of a route.
+func object(m *matchers.Config) importer.Object {
+	o := importer.NewObject()
+	if len(m.Methods) > 0 {
+		o.Set("methods", m.Methods)
+	}
+	for _, list := range []struct {
+		name string
+		all  []matchers.Condition
+	}{{"headers", m.Headers}, {"query", m.Query}} {
+		for _, c := range list.all {
+			one := importer.NewObject().Set("name", c.Name)
+			if c.Value != "" {
+				one.Set("value", c.Value)
+			}
+			if c.Regex != "" {
+				one.Set("regex", c.Regex)
+			}
+			o.Append(list.name, one.Flow())
+		}
+	}
+	return o
+}
+
+// routed is matched for what becomes a route of its own: methods, headers and parameters
+// of the matcher are told to each, which gives them to add.
+func (t *translator) routed(s *site, d *directive, base string, each func(path string, words []string, m *matchers.Config)) {
+	none := &matchers.Config{}
+	if first := d.arg(0); strings.HasPrefix(first, "@") {
+		if c, problem := chosenBy(s.matchers[first]); problem == "" && c.rest.Count() > 0 {
+			paths := c.paths
+			if len(paths) == 0 {
+				paths = []string{base}
+			}
+			t.patterns(d, base, paths, d.args()[1:], func(path string, _ bool, words []string) { each(path, words, &c.rest) })
+			return
+		}
+	}
+	t.matched(s, d, base, func(path string, _ bool, words []string) { each(path, words, none) })
+}
