@@ -8,31 +8,9 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-)
 
-// misbehaving serves every connection by a function and returns the address, and
-// how many connections there were.
-func misbehaving(t *testing.T, serve func(net.Conn)) (addr string, conns *atomic.Int64) {
-	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	conns = &atomic.Int64{}
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			conns.Add(1)
-			t.Cleanup(func() { c.Close() })
-			go serve(c)
-		}
-	}()
-	return l.Addr().String(), conns
-}
+	"headgate/internal/testhouse"
+)
 
 // asked reads one request head and answers with a text.
 func asked(text string) func(net.Conn) {
@@ -65,7 +43,7 @@ func TestAuthServersThatMisbehave(t *testing.T) {
 		most   int // bytes of body
 	}{
 		{"closes", func(c net.Conn) { c.Close() }, 502, 1 << 10},
-		{"is silent", func(net.Conn) {}, 504, 1 << 10},
+		{"is silent", func(c net.Conn) { io.Copy(io.Discard, c) }, 504, 1 << 10},
 		{"speaks no HTTP", asked("SSH-2.0-OpenSSH_9.9\r\n"), 502, 1 << 10},
 		{"half a head", asked("HTTP/1.1 200 OK\r\nRemote-User: admin"), 502, 1 << 10},
 		{"switches protocols", asked("HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n"), 502, 1 << 10},
@@ -85,7 +63,7 @@ func TestAuthServersThatMisbehave(t *testing.T) {
 		{"a body that stops", asked("HTTP/1.1 403 Forbidden\r\nContent-Length: 100\r\n\r\nabc"), 502, 1 << 10},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			addr, _ := misbehaving(t, c.serve)
+			addr := testhouse.Server(t, c.serve)
 			s := newStage(t, fmt.Sprintf(behindAuth, addr), transports[0])
 			client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 			defer client.CloseIdleConnections()
@@ -140,7 +118,7 @@ func (c counting) Accept() (net.Conn, error) {
 // back: there is no other one to ask meanwhile.
 func TestAuthServerThatComesBack(t *testing.T) {
 	var n atomic.Int64
-	addr, _ := misbehaving(t, func(c net.Conn) {
+	addr := testhouse.Server(t, func(c net.Conn) {
 		if n.Add(1) > 12 {
 			asked("HTTP/1.1 200 OK\r\nRemote-User: ada\r\nContent-Length: 0\r\n\r\n")(c)
 			return

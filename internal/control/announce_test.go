@@ -96,7 +96,7 @@ func TestATrustedPeerTellsTheClientsAddress(t *testing.T) {
 	if want := `headgate_connections_refused_total{port="plain",reason="proxy_protocol"} 4`; !strings.Contains(w.Body.String(), want) {
 		t.Errorf("the metrics lack %s", want)
 	}
-	eventually(t, "every connection has ended", func() bool {
+	testhouse.Eventually(t, "every connection has ended", func() bool {
 		p, _ := h.port("plain", at[0])
 		return p.Connections == 0
 	})
@@ -133,7 +133,7 @@ func TestAnAnnouncedClientPassesThroughByName(t *testing.T) {
 	t.Parallel()
 	at := testhouse.Addresses(t, 1)
 	heard := make(chan string, 1)
-	server := tcpServer(t, func(c net.Conn) {
+	server := testhouse.Server(t, func(c net.Conn) {
 		line, _ := bufio.NewReader(c).ReadString('\n')
 		heard <- line
 	})

@@ -94,7 +94,7 @@ func TestAHandEditConfirmsAChangeThatWaits(t *testing.T) {
 	h := start(t, document(201, "a "+at[0]))
 	h.tentative(document(202, "a "+at[0]))
 	write(t, h.file, document(203, "a "+at[0]))
-	eventually(t, "the hand edit is applied", serves(at[0], 203))
+	testhouse.Eventually(t, "the hand edit is applied", serves(at[0], 203))
 	if h.c.Status().Pending != nil {
 		t.Error("it waits still")
 	}

@@ -41,7 +41,7 @@ func TestServiceComesBackWhenHungClientsHaveLeft(t *testing.T) {
 				<-server.arrived
 			}
 			p, _ := h.port("a", at[0])
-			eventually(t, "the port says that it is full", func() bool {
+			testhouse.Eventually(t, "the port says that it is full", func() bool {
 				p, _ = h.port("a", at[0])
 				return p.AtLimit
 			})
@@ -71,7 +71,7 @@ func TestServiceComesBackWhenHungClientsHaveLeft(t *testing.T) {
 			if n := len(server.arrived); n > 0 {
 				t.Errorf("%d requests of clients who had left came to the server", n)
 			}
-			eventually(t, "the port is not full any more", func() bool {
+			testhouse.Eventually(t, "the port is not full any more", func() bool {
 				p, _ = h.port("a", at[0])
 				return !p.AtLimit
 			})

@@ -72,7 +72,7 @@ func (f *found) status(host, path string) int {
 
 func (f *found) becomes(host string, status int) {
 	f.t.Helper()
-	eventually(f.t, fmt.Sprintf("%s answers %d, not %d", host, status, f.status(host, "/")), func() bool { return f.status(host, "/") == status })
+	testhouse.Eventually(f.t, fmt.Sprintf("%s answers %d, not %d", host, status, f.status(host, "/")), func() bool { return f.status(host, "/") == status })
 }
 
 // issues returns the issues in short.
@@ -88,7 +88,7 @@ func (f *found) issues() (out []string) {
 // has waits until the issues are these, in short.
 func (f *found) has(want ...string) {
 	f.t.Helper()
-	eventually(f.t, fmt.Sprintf("the issues are %q, not %q", f.issues(), want), func() bool { return slices.Equal(f.issues(), want) })
+	testhouse.Eventually(f.t, fmt.Sprintf("the issues are %q, not %q", f.issues(), want), func() bool { return slices.Equal(f.issues(), want) })
 }
 
 func (f *found) proxy(name string, age int, host string, labels ...string) *config.Discovered {
@@ -117,7 +117,7 @@ func TestContainersAreServed(t *testing.T) {
 			t.Errorf("origin %q", p.Origin)
 		}
 	}
-	eventually(t, "no event", func() bool { return len(f.told()) == 2 })
+	testhouse.Eventually(t, "no event", func() bool { return len(f.told()) == 2 })
 	events := f.told()
 	last := events[len(events)-1]
 	if last.Via != ViaDocker || len(last.Difference.Objects) != 1 || last.Difference.Objects[0].Origin.Container != "shop-1" || last.Revision != revision {
@@ -133,7 +133,7 @@ func TestWithoutAnEngineThereIsALastGoodState(t *testing.T) {
 	f.Get("local").Find(f.proxy("shop", 1, "shop.example"))
 	f.becomes("shop.example", 200)
 	f.Get("local").Lose("connection refused")
-	eventually(t, "the state is not error", func() bool { return f.c.Discovery()[0].State == source.Failed })
+	testhouse.Eventually(t, "the state is not error", func() bool { return f.c.Discovery()[0].State == source.Failed })
 	f.becomes("shop.example", 200)
 	// An operator's change leaves it, too, and so does another endpoint that has not answered yet.
 	write(t, f.file, f.document("proxies: {hand: {virtual_hosts: [hand.example], routes: [{fixed_response: {status: 204}}]}}\n"))
@@ -147,7 +147,7 @@ func TestWithoutAnEngineThereIsALastGoodState(t *testing.T) {
 	if n := len(f.All("local")); n != 2 {
 		t.Fatalf("%d sources were opened", n)
 	}
-	eventually(t, "the old source runs on", func() bool { return !f.All("local")[0].Running() && f.Get("local").Running() })
+	testhouse.Eventually(t, "the old source runs on", func() bool { return !f.All("local")[0].Running() && f.Get("local").Running() })
 	f.becomes("shop.example", 200)
 	f.Get("local").Find()
 	f.becomes("shop.example", 404)
@@ -188,7 +188,7 @@ func TestASourceThatLeavesTheConfigurationTakesItsObjectsAlong(t *testing.T) {
 	if got := f.status("shop.example", "/"); got != 404 {
 		t.Errorf("it answers %d", got)
 	}
-	eventually(t, "the source runs on", func() bool { return !f.Get("local").Running() })
+	testhouse.Eventually(t, "the source runs on", func() bool { return !f.Get("local").Running() })
 }
 
 func TestAnOperatorWinsOverWhatWasDiscovered(t *testing.T) {
@@ -260,17 +260,17 @@ func TestWhatDoesNotCompileIsLeftOut(t *testing.T) {
 	f.becomes("shop.example", 200)
 	f.becomes("good899.example", 200)
 	f.becomes("loop00.example", 404)
-	eventually(t, "there are no issues", func() bool { return len(f.issues()) > 0 })
+	testhouse.Eventually(t, "there are no issues", func() bool { return len(f.issues()) > 0 })
 	issues := f.c.Discovery()[0].Issues
 	if len(issues) != 100 || issues[0].Code != source.Invalid || !strings.Contains(issues[0].Message, "redirect") {
 		t.Fatalf("%d issues: %v", len(issues), issues[:min(len(issues), 2)])
 	}
-	eventually(t, "no event", func() bool { return len(f.told()) == 2 })
+	testhouse.Eventually(t, "no event", func() bool { return len(f.told()) == 2 })
 	const changes = 2
 	// They are not tried again by what another container does.
 	f.Get("local").Find(append(objects, f.proxy("late", 4, "late.example"))...)
 	f.becomes("late.example", 200)
-	eventually(t, "no event", func() bool { return len(f.told()) > changes })
+	testhouse.Eventually(t, "no event", func() bool { return len(f.told()) > changes })
 	if got := len(f.told()); got != changes+1 {
 		t.Errorf("%d changes", got-changes)
 	}
@@ -301,7 +301,7 @@ func TestABusyAddressOfALabelKeepsNobodyElseAway(t *testing.T) {
 	f.has("db-1 address_in_use db", "self-1 bad_value self")
 	blocker.Close()
 	f.c.discovered(true) // as after a while
-	eventually(t, "nobody listens", func() bool { return status(addresses[0]) == 200 })
+	testhouse.Eventually(t, "nobody listens", func() bool { return status(addresses[0]) == 200 })
 }
 
 // TestEditsAndContainersInAnyOrderEndTheSame changes documents and containers at the same

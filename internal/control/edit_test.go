@@ -121,5 +121,5 @@ func TestAnEditOfAFolder(t *testing.T) {
 	if got, _ := os.ReadFile(filepath.Join(dir, "30-other.yaml")); string(got) != mine {
 		t.Errorf("the hand edit is lost: %s", got)
 	}
-	eventually(t, "the hand edit is applied", serves(at[1], 204))
+	testhouse.Eventually(t, "the hand edit is applied", serves(at[1], 204))
 }

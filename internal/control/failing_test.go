@@ -145,7 +145,7 @@ func must[T any](v T, err error) T {
 func (g *getters) more(t *testing.T, n int64) {
 	t.Helper()
 	begun := g.served.Load() + g.failed.Load()
-	eventually(t, "requests are answered", func() bool { return g.served.Load()+g.failed.Load() >= begun+n })
+	testhouse.Eventually(t, "requests are answered", func() bool { return g.served.Load()+g.failed.Load() >= begun+n })
 }
 
 func (g *getters) end() {
@@ -178,21 +178,21 @@ func TestAServerIsKilledUnderLoad(t *testing.T) {
 				text += "          - {url: \"http://" + s.address + "\"}\n"
 			}
 			h := start(t, text)
-			eventually(t, "all are healthy", func() bool { return onlyProxy(h).Healthy == 3 })
+			testhouse.Eventually(t, "all are healthy", func() bool { return onlyProxy(h).Healthy == 3 })
 			g := get(at, clients)
 			g.more(t, 300)
 			began := time.Now()
 			servers[1].kill()
-			eventually(t, "it is out", func() bool { return !onlyProxy(h).Routes[0].Servers[1].Usable() })
+			testhouse.Eventually(t, "it is out", func() bool { return !onlyProxy(h).Routes[0].Servers[1].Usable() })
 			out := time.Since(began)
-			eventually(t, "it is unhealthy", func() bool { return onlyProxy(h).Routes[0].Servers[1].State == health.Unhealthy })
+			testhouse.Eventually(t, "it is unhealthy", func() bool { return onlyProxy(h).Routes[0].Servers[1].State == health.Unhealthy })
 			if s := onlyProxy(h); s.State != plan.ProxyDegraded || s.Healthy != 2 {
 				t.Errorf("the proxy is %s with %d healthy servers", s.State, s.Healthy)
 			}
 			g.more(t, 300)
 			began = time.Now()
 			servers[1].live(t)
-			eventually(t, "it is back", func() bool { return onlyProxy(h).Healthy == 3 })
+			testhouse.Eventually(t, "it is back", func() bool { return onlyProxy(h).Healthy == 3 })
 			t.Logf("out after %v, back after %v", out.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
 			before, all := servers[1].asked.Load(), g.served.Load()
 			g.more(t, 600)
@@ -219,7 +219,7 @@ func TestAllServersUnhealthyAreAllAsked(t *testing.T) {
 	h := start(t, "version: 1\nadmin: {address: \"\"}\naccess_log: {enabled: false}\nports: {a: {address: "+at+", protocol: http}}\n"+
 		"proxies:\n  p:\n    routes:\n      - health_check: {path: /healthz, status: \"418\", unhealthy_interval: 100ms}\n"+
 		"        servers: [{url: \"http://"+servers[0].address+"\"}, {url: \"http://"+servers[1].address+"\"}]\n")
-	eventually(t, "the proxy fails open", func() bool { return onlyProxy(h).State == plan.ProxyDegraded && onlyProxy(h).FailingOpen == 1 })
+	testhouse.Eventually(t, "the proxy fails open", func() bool { return onlyProxy(h).State == plan.ProxyDegraded && onlyProxy(h).FailingOpen == 1 })
 	for range 4 {
 		want(t, at, 200)
 	}
@@ -236,7 +236,7 @@ func TestAllServersUnhealthyAreAllAsked(t *testing.T) {
 	}
 	// With fail_open: false nobody is asked.
 	h.apply(strings.Replace(must(readText(h.file)), "- health_check", "- fail_open: false\n        health_check", 1))
-	eventually(t, "the proxy is down", func() bool { return onlyProxy(h).State == plan.ProxyDown })
+	testhouse.Eventually(t, "the proxy is down", func() bool { return onlyProxy(h).State == plan.ProxyDown })
 	before := servers[0].asked.Load() + servers[1].asked.Load()
 	want(t, at, 503)
 	if after := servers[0].asked.Load() + servers[1].asked.Load(); after != before {
@@ -244,7 +244,7 @@ func TestAllServersUnhealthyAreAllAsked(t *testing.T) {
 	}
 	// Without checks nothing is known against them.
 	h.apply(strings.Replace(must(readText(h.file)), `health_check: {path: /healthz, status: "418", unhealthy_interval: 100ms}`, "path: /", 1))
-	eventually(t, "the proxy is active", func() bool { return onlyProxy(h).State == plan.ProxyActive })
+	testhouse.Eventually(t, "the proxy is active", func() bool { return onlyProxy(h).State == plan.ProxyActive })
 }
 
 func readText(file string) (string, error) {

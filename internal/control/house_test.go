@@ -180,17 +180,6 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// eventually waits until something holds.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for end := time.Now().Add(patience); !holds(); {
-		if time.Now().After(end) {
-			t.Fatalf("it never came true: %s", what)
-		}
-		<-time.After(2 * time.Millisecond)
-	}
-}
-
 // document writes a configuration: ports as "name address" with more settings
 // behind, and the status that every request gets.
 func document(status int, ports ...string) string {
@@ -268,7 +257,7 @@ func want(t *testing.T, address string, wanted int) {
 // closed waits until an address takes nobody any more.
 func closed(t *testing.T, address string) {
 	t.Helper()
-	eventually(t, address+" is closed", func() bool { return status(address) == 0 })
+	testhouse.Eventually(t, address+" is closed", func() bool { return status(address) == 0 })
 }
 
 // slow is an upstream that answers when it is told to.

@@ -134,7 +134,7 @@ func TestNoRequestIsLostOverRandomChanges(t *testing.T) {
 		before := l.served.Load()
 		text = draw(r, at, server.URL)
 		h.apply(text)
-		eventually(t, "requests are served", func() bool { return l.served.Load() > before+20 || l.lost.Load() > 0 })
+		testhouse.Eventually(t, "requests are served", func() bool { return l.served.Load() > before+20 || l.lost.Load() > 0 })
 		sameAsFresh(t, h.c.Plan(), text, at)
 	}
 	close(l.stop)
@@ -143,8 +143,8 @@ func TestNoRequestIsLostOverRandomChanges(t *testing.T) {
 	t.Logf("%d of %d requests lost over %d changes", l.lost.Load(), l.lost.Load()+l.served.Load(), changes)
 	h.finish()
 	server.Close()
-	eventually(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= goroutines })
-	eventually(t, "no descriptor is left", func() bool { return fds() <= descriptors })
+	testhouse.Eventually(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= goroutines })
+	testhouse.Eventually(t, "no descriptor is left", func() bool { return fds() <= descriptors })
 }
 
 // sameAsFresh holds that a plan answers as one does that was compiled from

@@ -45,7 +45,7 @@ func TestAPortMovesIsSwappedAndRemoved(t *testing.T) {
 	h.apply(document(204, "b "+at[2]))
 	closed(t, at[1])
 	want(t, at[2], 204)
-	eventually(t, "the removed port has drained", func() bool { return len(h.c.Status().Ports) == 1 })
+	testhouse.Eventually(t, "the removed port has drained", func() bool { return len(h.c.Status().Ports) == 1 })
 }
 
 func TestAPortMovesToAllInterfacesAndBack(t *testing.T) {
@@ -89,12 +89,12 @@ func TestARunningRequestEndsWhenItsPortIsRemoved(t *testing.T) {
 	}
 	<-server.arrived
 	h.apply(document(200, "b "+at[1]))
-	eventually(t, "the port drains", h.is("a", at[0], "draining"))
+	testhouse.Eventually(t, "the port drains", h.is("a", at[0], "draining"))
 	if _, err := idle.r.ReadByte(); err == nil {
 		t.Error("the idle connection got something")
 	}
 	idle.Close()
-	eventually(t, "one connection is left", func() bool {
+	testhouse.Eventually(t, "one connection is left", func() bool {
 		p, _ := h.port("a", at[0])
 		return p.Connections == 1
 	})
@@ -103,7 +103,7 @@ func TestARunningRequestEndsWhenItsPortIsRemoved(t *testing.T) {
 		t.Errorf("the running request got %d and %v, want 200", got, err)
 	}
 	running.Close()
-	eventually(t, "the port is gone", func() bool { return len(h.c.Status().Ports) == 1 })
+	testhouse.Eventually(t, "the port is gone", func() bool { return len(h.c.Status().Ports) == 1 })
 }
 
 func TestABusyAddressIsWaitedForAtTheStart(t *testing.T) {
@@ -156,7 +156,7 @@ func TestAWaitingPortIsOpenedWhenItsAddressIsFree(t *testing.T) {
 		t.Error("a port that waits keeps the house from being ready")
 	}
 	busy.Close()
-	eventually(t, "the port listens", h.is("a", at[0], "listening"))
+	testhouse.Eventually(t, "the port listens", h.is("a", at[0], "listening"))
 	want(t, at[0], 201)
 	if n := h.log.count(`msg="port opened" port=a address=` + at[0]); n != 1 {
 		t.Errorf("it was said %d times, want once", n)

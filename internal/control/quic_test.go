@@ -67,7 +67,7 @@ func TestAnHTTP3PortServes(t *testing.T) {
 	if got := status3(t, at[1]); got != 203 {
 		t.Errorf("moved: got status %d, want 203", got)
 	}
-	eventually(t, "the old socket has closed", func() bool { _, ok := h.port("a", at[0]); return !ok })
+	testhouse.Eventually(t, "the old socket has closed", func() bool { _, ok := h.port("a", at[0]); return !ok })
 }
 
 func TestAnHTTP3ClientIsToldToLeave(t *testing.T) {

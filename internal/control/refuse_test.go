@@ -175,7 +175,7 @@ func TestStatusAndMetricsNeverWaitForAChange(t *testing.T) {
 		h.apply(document(201+i, "a "+at[i%2]))
 	}
 	h.apply(document(201, "a "+at[0]))
-	eventually(t, "the other port has drained", func() bool { return len(h.c.Status().Ports) == 1 })
+	testhouse.Eventually(t, "the other port has drained", func() bool { return len(h.c.Status().Ports) == 1 })
 	close(done)
 	readers.Wait()
 	// A change under way holds nobody up.

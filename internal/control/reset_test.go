@@ -38,7 +38,7 @@ func TestAResetClosesWhatIsOpenOnThePort(t *testing.T) {
 		}
 		<-server.arrived
 	}
-	eventually(t, "three connections are open", func() bool {
+	testhouse.Eventually(t, "three connections are open", func() bool {
 		a, _ := h.port("a", at[0])
 		b, _ := h.port("a", at[1])
 		return a.Connections == 2 && b.Connections == 1
@@ -50,7 +50,7 @@ func TestAResetClosesWhatIsOpenOnThePort(t *testing.T) {
 	if !ended(idle) || !ended(running) {
 		t.Error("a connection of the port is open still")
 	}
-	eventually(t, "no connection is left", func() bool { p, _ := h.port("a", at[0]); return p.Connections == 0 })
+	testhouse.Eventually(t, "no connection is left", func() bool { p, _ := h.port("a", at[0]); return p.Connections == 0 })
 	if p, _ := h.port("a", at[1]); p.Connections != 1 {
 		t.Errorf("the TCP proxy of the same name was reset: %+v", p)
 	}
@@ -72,12 +72,12 @@ func TestAResetClosesWhatIsOpenOnThePort(t *testing.T) {
 	if _, err := half.Write([]byte("GET / HTTP/1.1\r\n")); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "it is open", func() bool { p, _ := h.port("a", at[0]); return p.Connections == 2 })
+	testhouse.Eventually(t, "it is open", func() bool { p, _ := h.port("a", at[0]); return p.Connections == 2 })
 	h.apply(through(server.url, "a "+at[2]))
 	if _, stands = h.c.ResetPort("ports", "a"); len(stands) == 0 || !ended(half) {
 		t.Errorf("the socket that drains was not reset: %+v", stands)
 	}
-	eventually(t, "the old socket is gone", func() bool { _, there := h.port("a", at[0]); return !there })
+	testhouse.Eventually(t, "the old socket is gone", func() bool { _, there := h.port("a", at[0]); return !there })
 }
 
 func TestAResetEndsHTTP3AndSessions(t *testing.T) {
@@ -103,7 +103,7 @@ func TestAResetEndsHTTP3AndSessions(t *testing.T) {
 	if closed, _ := h.c.ResetPort("ports", "a"); closed != 1 {
 		t.Errorf("%d connections of HTTP/3 were closed, want 1", closed)
 	}
-	eventually(t, "a new connection is served", func() bool { return get() == 201 })
+	testhouse.Eventually(t, "a new connection is served", func() bool { return get() == 201 })
 	if p, _ := h.port("a", at[0]); p.Accepted < 2 {
 		t.Errorf("the connection was not closed: %+v", p)
 	}

@@ -43,8 +43,8 @@ func TestRunDrainsAtItsEnd(t *testing.T) {
 	defer idle.Close()
 	began := time.Now()
 	h.stop()
-	eventually(t, "it is not ready while it drains", func() bool { return !h.c.Ready() })
-	eventually(t, "the port drains", h.is("a", at[0], "draining"))
+	testhouse.Eventually(t, "it is not ready while it drains", func() bool { return !h.c.Ready() })
+	testhouse.Eventually(t, "the port drains", h.is("a", at[0], "draining"))
 	if s := h.c.Status().State; s != "stopping" {
 		t.Errorf("the state is %s", s)
 	}

@@ -103,7 +103,7 @@ func TestASilentClientDoesNotHoldUpADrain(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer silent.Close()
-	eventually(t, "it is connected", func() bool {
+	testhouse.Eventually(t, "it is connected", func() bool {
 		p, _ := h.port("a", at[0])
 		return p.Connections == 1
 	})

@@ -31,8 +31,8 @@ func TestABrokenDocumentAtTheStartLeavesTheNewestConfirmedRevision(t *testing.T)
 		t.Error("the document was written")
 	}
 	write(t, h.file, document(202, "a "+at[0]))
-	eventually(t, "the document is applied when it is right", serves(at[0], 202))
-	eventually(t, "the status tells so", func() bool {
+	testhouse.Eventually(t, "the document is applied when it is right", serves(at[0], 202))
+	testhouse.Eventually(t, "the status tells so", func() bool {
 		s := h.c.Status()
 		return s.State == "serving" && s.Refused == nil
 	})

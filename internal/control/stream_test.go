@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -20,34 +19,10 @@ import (
 // speaks runs a server of lines: it says who it is, then sends back what it gets.
 func speaks(t *testing.T, name string) string {
 	t.Helper()
-	return tcpServer(t, func(c net.Conn) {
+	return testhouse.Server(t, func(c net.Conn) {
 		io.WriteString(c, name+"\n")
 		io.Copy(c, c)
 	})
-}
-
-// tcpServer runs a server and returns its address.
-func tcpServer(t *testing.T, serve func(net.Conn)) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var running sync.WaitGroup
-	running.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			running.Go(func() {
-				defer c.Close()
-				serve(c)
-			})
-		}
-	})
-	t.Cleanup(func() { l.Close(); running.Wait() })
-	return l.Addr().String()
 }
 
 // streams writes a configuration with TCP proxies, each "name: {…}".
@@ -91,7 +66,7 @@ func echoes(c *client) error {
 func TestATCPProxyCarriesBothWays(t *testing.T) {
 	t.Parallel()
 	at := testhouse.Addresses(t, 1)
-	server := tcpServer(t, func(c net.Conn) {
+	server := testhouse.Server(t, func(c net.Conn) {
 		b, _ := io.ReadAll(c)
 		fmt.Fprintf(c, "%x", sha256.Sum256(b))
 	})
@@ -167,7 +142,7 @@ func TestATCPProxyRefusesAddresses(t *testing.T) {
 func TestTheServerOfATCPProxyHearsOfTheClient(t *testing.T) {
 	t.Parallel()
 	at := testhouse.Addresses(t, 1)
-	server := tcpServer(t, func(c net.Conn) { io.Copy(c, c) })
+	server := testhouse.Server(t, func(c net.Conn) { io.Copy(c, c) })
 	h := start(t, streams(own("db", at[0], ", proxy_protocol: v1", server)))
 	c, line := greeted(t, at[0])
 	local := c.LocalAddr().(*net.TCPAddr)

@@ -58,11 +58,11 @@ func talk(c net.Conn, seed uint64, stop chan struct{}) (int64, error) {
 func TestTwentyChangesUnderLoadLoseNoByte(t *testing.T) {
 	at := testhouse.Addresses(t, 6)
 	raw := func(c net.Conn) { io.Copy(c, c) }
-	a, b := tcpServer(t, raw), tcpServer(t, raw)
+	a, b := testhouse.Server(t, raw), testhouse.Server(t, raw)
 	other := httptest.NewTLSServer(nil)
 	t.Cleanup(other.Close)
 	certificate := other.TLS.Certificates[0]
-	secret := tcpServer(t, func(c net.Conn) {
+	secret := testhouse.Server(t, func(c net.Conn) {
 		s := tls.Server(c, &tls.Config{Certificates: []tls.Certificate{certificate}})
 		io.Copy(s, s)
 	})
@@ -133,7 +133,7 @@ tcp_proxies:
 	for i := 1; i <= 20; i++ {
 		before := bytes.Load()
 		connected := connections.Load()
-		eventually(t, "clients are served", func() bool { return bytes.Load() > before || connections.Load() > connected+3 || t.Failed() })
+		testhouse.Eventually(t, "clients are served", func() bool { return bytes.Load() > before || connections.Load() > connected+3 || t.Failed() })
 		h.apply(text(i % 20))
 	}
 	close(stop)

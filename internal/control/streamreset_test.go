@@ -26,10 +26,10 @@ func TestAResetOfAClientThatDoesNotReadIsNoticed(t *testing.T) {
 			}
 		}
 	}
-	raw := tcpServer(t, flood)
+	raw := testhouse.Server(t, flood)
 	other := httptest.NewTLSServer(nil)
 	t.Cleanup(other.Close)
-	secret := tcpServer(t, func(c net.Conn) { flood(tls.Server(c, &tls.Config{Certificates: other.TLS.Certificates})) })
+	secret := testhouse.Server(t, func(c net.Conn) { flood(tls.Server(c, &tls.Config{Certificates: other.TLS.Certificates})) })
 	h := start(t, fmt.Sprintf(`version: 1
 admin: {address: ""}
 access_log: {enabled: false}
@@ -58,7 +58,7 @@ tcp_proxies:
 			return n
 		}
 		var last uint64
-		eventually(t, name+" waits to write", func() bool {
+		testhouse.Eventually(t, name+" waits to write", func() bool {
 			now := sent()
 			waits := now > 0 && now == last
 			last = now
@@ -71,7 +71,7 @@ tcp_proxies:
 		case <-time.After(patience):
 			t.Fatalf("%s: the server does not hear of it", name)
 		}
-		eventually(t, name+" has ended", func() bool {
+		testhouse.Eventually(t, name+" has ended", func() bool {
 			return h.c.Status().TCPProxies[map[string]int{"plain": 0, "through": 1}[name]].Connections == 0
 		})
 	}

@@ -80,9 +80,9 @@ func TestTheServersOfATCPProxyAreChecked(t *testing.T) {
 		}
 		return fmt.Sprint(s.Healthy, words)
 	}
-	eventually(t, "both are healthy", func() bool { return states() == "2 [healthy healthy]" })
+	testhouse.Eventually(t, "both are healthy", func() bool { return states() == "2 [healthy healthy]" })
 	l.Close()
-	eventually(t, "one is not", func() bool { return states() == "1 [healthy unhealthy]" })
+	testhouse.Eventually(t, "one is not", func() bool { return states() == "1 [healthy unhealthy]" })
 	for range 4 {
 		c, name := greeted(t, at[0])
 		if name != "a" {
@@ -97,5 +97,5 @@ func TestTheServersOfATCPProxyAreChecked(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	eventually(t, "it is healthy again", func() bool { return states() == "2 [healthy healthy]" })
+	testhouse.Eventually(t, "it is healthy again", func() bool { return states() == "2 [healthy healthy]" })
 }

@@ -130,7 +130,7 @@ func TestAUDPAddressThatIsBusy(t *testing.T) {
 		t.Errorf("got %+v, want that it waits", p)
 	}
 	busy.Close()
-	eventually(t, "it listens", waits.is("dns", at[1], "listening"))
+	testhouse.Eventually(t, "it listens", waits.is("dns", at[1], "listening"))
 	if got := dialUDP(t, at[1]).ask("1"); got != "a1" {
 		t.Errorf("when the address was free: got %q", got)
 	}

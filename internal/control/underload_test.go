@@ -170,16 +170,6 @@ func wantStatus(t testing.TB, address string, want int) {
 	}
 }
 
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for end := time.Now().Add(15 * time.Second); !ok(); {
-		if time.Now().After(end) {
-			t.Fatalf("did not come: %s", what)
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
-}
-
 // traffic asks an address all the time, on kept and on new connections, and counts
 // the answers that are not wanted.
 type traffic struct {
@@ -218,7 +208,7 @@ func begin(address string, wanted func(status int) bool) *traffic {
 func (l *traffic) stop(t testing.TB) {
 	t.Helper()
 	before := l.asked.Load()
-	eventually(t, "load after the last change", func() bool { return l.asked.Load() > before+20 })
+	testhouse.Eventually(t, "load after the last change", func() bool { return l.asked.Load() > before+20 })
 	close(l.end)
 	l.clients.Wait()
 	if l.lost.Load() > 0 {

@@ -27,11 +27,11 @@ func TestTheFileIsWatched(t *testing.T) {
 	t.Parallel()
 	at := testhouse.Addresses(t, 1)
 	h := start(t, document(201, "a "+at[0]))
-	eventually(t, "the first file is served", serves(at[0], 201))
+	testhouse.Eventually(t, "the first file is served", serves(at[0], 201))
 	next := func(what string, wanted int, change func(text string)) {
 		t.Helper()
 		change(document(wanted, "a "+at[0]))
-		eventually(t, what, serves(at[0], wanted))
+		testhouse.Eventually(t, what, serves(at[0], wanted))
 	}
 	next("written in place", 202, func(text string) { write(t, h.file, text) })
 	next("an editor's rename", 203, func(text string) {
@@ -52,7 +52,7 @@ func TestTheFileIsWatched(t *testing.T) {
 	})
 	next("half, then whole", 205, func(text string) {
 		write(t, h.file, text[:len(text)/2])
-		eventually(t, "the half is refused", func() bool { return h.c.Status().Refused != nil })
+		testhouse.Eventually(t, "the half is refused", func() bool { return h.c.Status().Refused != nil })
 		want(t, at[0], 204)
 		write(t, h.file, text)
 	})
@@ -60,7 +60,7 @@ func TestTheFileIsWatched(t *testing.T) {
 		if err := os.Remove(h.file); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "the absence is told", func() bool {
+		testhouse.Eventually(t, "the absence is told", func() bool {
 			r := h.c.Status().Refused
 			return r != nil && strings.Contains(r.Problems[0], "no such file")
 		})
@@ -77,12 +77,12 @@ func TestWhatIsServedIsNotAppliedAgain(t *testing.T) {
 	p := h.c.Plan()
 	write(t, h.file, text)
 	write(t, h.file, strings.Replace(text, "status: 201", "status: 9999", 1))
-	eventually(t, "the wrong one is refused", func() bool { return h.c.Status().Refused != nil })
+	testhouse.Eventually(t, "the wrong one is refused", func() bool { return h.c.Status().Refused != nil })
 	if h.c.Plan() != p || h.log.count("configuration applied") != 1 {
 		t.Error("the same content was applied again")
 	}
 	write(t, h.file, text)
-	eventually(t, "the refusal is over", func() bool { return h.c.Status().Refused == nil })
+	testhouse.Eventually(t, "the refusal is over", func() bool { return h.c.Status().Refused == nil })
 }
 
 func TestLinksAreFollowedWhenTheyAreSwapped(t *testing.T) {
@@ -113,7 +113,7 @@ func TestLinksAreFollowedWhenTheyAreSwapped(t *testing.T) {
 	want(t, at[0], 201)
 	link("..2", "..data_tmp")
 	rename(t, filepath.Join(dir, "..data_tmp"), filepath.Join(dir, "..data"))
-	eventually(t, "the swapped file is served", serves(at[0], 202))
+	testhouse.Eventually(t, "the swapped file is served", serves(at[0], 202))
 }
 
 func TestOtherFilesOfTheDirectoryDoNotPutAChangeOff(t *testing.T) {
@@ -134,7 +134,7 @@ func TestOtherFilesOfTheDirectoryDoNotPutAChangeOff(t *testing.T) {
 		}
 	})
 	write(t, h.file, document(202, "a "+at[0]))
-	eventually(t, "the change is served", serves(at[0], 202))
+	testhouse.Eventually(t, "the change is served", serves(at[0], 202))
 	close(done)
 	busy.Wait()
 }
@@ -157,7 +157,7 @@ func TestADirectoryThatCannotBeReadLeavesEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, h.file, document(202, "a "+at[0]))
-	eventually(t, "the change is served", serves(at[0], 202))
+	testhouse.Eventually(t, "the change is served", serves(at[0], 202))
 }
 
 func TestReloadOfABrokenFileIsRefused(t *testing.T) {
@@ -196,7 +196,7 @@ func TestReloadAndWatchTogetherEndWithTheNewestFile(t *testing.T) {
 	}
 	close(done)
 	reloads.Wait()
-	eventually(t, "the newest file is served", serves(at[0], 230))
+	testhouse.Eventually(t, "the newest file is served", serves(at[0], 230))
 	if r := h.c.Status().Refused; r != nil {
 		t.Errorf("refused: %v", r.Problems)
 	}

@@ -57,7 +57,7 @@ func TestRecentRequestsAreDecidedByADraft(t *testing.T) {
 	send(1, "shop.example.com", "/gone")
 	send(2, "other.example.com", "/")
 	send(1, "nobody.example.com", "/")
-	eventually(t, "all requests are kept", func() bool {
+	testhouse.Eventually(t, "all requests are kept", func() bool {
 		return len(h.c.Recent().Find(recent.Query{StatusFrom: 1}, recent.Cursor{}, 100).Requests) == 10
 	})
 	replace := strings.NewReplacer

@@ -5,31 +5,14 @@ import (
 	"net"
 	"testing"
 	"time"
-)
 
-// tcpPair returns both ends of a connection.
-func tcpPair(t *testing.T) (client, server net.Conn) {
-	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	if client, err = net.Dial("tcp4", l.Addr().String()); err != nil {
-		t.Fatal(err)
-	}
-	if server, err = l.Accept(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { client.Close(); server.Close() })
-	client.SetDeadline(time.Now().Add(time.Minute))
-	return client, server
-}
+	"headgate/internal/testhouse"
+)
 
 // TestHeldBytesGoWithTheNextRead shows what is sent when: nothing while it is
 // held, all of it before the wait for an answer.
 func TestHeldBytesGoWithTheNextRead(t *testing.T) {
-	client, server := tcpPair(t)
+	server, client := testhouse.Pair(t)
 	l := NewLazy(server)
 	l.holding = true
 	for _, s := range []string{"one ", "two"} {
@@ -65,7 +48,7 @@ func TestHeldBytesGoWithTheNextRead(t *testing.T) {
 }
 
 func TestLazyWritesAtOnceWhenNotTold(t *testing.T) {
-	client, server := tcpPair(t)
+	server, client := testhouse.Pair(t)
 	l := NewLazy(server)
 	if _, err := l.Write([]byte("now")); err != nil {
 		t.Fatal(err)
@@ -79,7 +62,7 @@ func TestLazyWritesAtOnceWhenNotTold(t *testing.T) {
 // TestYieldWhileWaiting holds that a reader gives up its turn for the time of its
 // wait, and that it does not read on when it gets none any more.
 func TestYieldWhileWaiting(t *testing.T) {
-	client, server := tcpPair(t)
+	server, client := testhouse.Pair(t)
 	l := NewLazy(server)
 	held, waits := true, make(chan struct{}, 1)
 	var denied error
@@ -107,7 +90,7 @@ type sealed struct{ *Lazy }
 func (s sealed) NetConn() net.Conn { return s.Lazy }
 
 func TestALongWaitUnderTLSHoldsNoMemory(t *testing.T) {
-	client, server := tcpPair(t)
+	server, client := testhouse.Pair(t)
 	c := New(sealed{NewLazy(server)})
 	if c.lazy.direct == nil {
 		t.Skip("this system waits in the plain way")

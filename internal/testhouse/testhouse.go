@@ -1,5 +1,5 @@
 // Package testhouse holds what the tests of many packages need alike: connected
-// sockets, free addresses, patience, and a log that can be read while it is written.
+// sockets, servers of connections, free addresses, patience, and a log that can be read while it is written.
 // Only tests import it.
 package testhouse
 
@@ -52,6 +52,57 @@ func Pair(t testing.TB) (near, far *net.TCPConn) {
 	c.SetDeadline(time.Now().Add(Patience))
 	t.Cleanup(func() { c.Close(); s.Close() })
 	return s.(*net.TCPConn), c.(*net.TCPConn)
+}
+
+// Server runs a server on a free port of this machine, calls serve for each of its
+// connections and closes it then. It returns the address. When the test ends, the
+// connections are closed that are still open, and serve has returned for all.
+func Server(t testing.TB, serve func(net.Conn)) (address string) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ServerOn(t, l, serve)
+	return l.Addr().String()
+}
+
+// ServerOn is Server on a listener, which it closes when the test ends.
+func ServerOn(t testing.TB, l net.Listener, serve func(net.Conn)) {
+	var all sync.WaitGroup
+	var open sync.Map
+	all.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			open.Store(c, nil)
+			all.Go(func() {
+				defer open.Delete(c)
+				defer c.Close()
+				serve(c)
+			})
+		}
+	})
+	t.Cleanup(func() {
+		l.Close()
+		for waiting := closedBy(&all); ; {
+			open.Range(func(c, _ any) bool { c.(net.Conn).Close(); return true })
+			select {
+			case <-waiting:
+				return
+			case <-time.After(time.Millisecond): // one may just have been accepted
+			}
+		}
+	})
+}
+
+// closedBy returns a channel that is closed when a group has ended.
+func closedBy(all *sync.WaitGroup) <-chan struct{} {
+	done := make(chan struct{})
+	go func() { all.Wait(); close(done) }()
+	return done
 }
 
 // Log is a log that can be read while it is written. The zero value is empty.

@@ -2,6 +2,8 @@ package testhouse
 
 import (
 	"io"
+	"net"
+	"sync/atomic"
 	"testing"
 )
 
@@ -29,5 +31,29 @@ func TestPortsAreGivenOnce(t *testing.T) {
 			t.Errorf("port %s was given twice", port)
 		}
 		seen[port] = true
+	}
+}
+
+func TestServersEndWithTheirTest(t *testing.T) {
+	var ended atomic.Int32
+	t.Run("serves", func(t *testing.T) {
+		address := Server(t, func(c net.Conn) {
+			defer ended.Add(1)
+			io.Copy(c, c)
+		})
+		for range 3 {
+			c, err := net.Dial("tcp", address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			io.WriteString(c, "x")
+			if _, err := io.ReadFull(c, make([]byte, 1)); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	if n := ended.Load(); n != 3 {
+		t.Errorf("%d of 3 connections have ended with the test", n)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"headgate/internal/exchange"
 	"headgate/internal/exchange/exchangetest"
 	"headgate/internal/proto/http2"
+	"headgate/internal/testhouse"
 	"headgate/internal/upstream/h2"
 )
 
@@ -20,35 +21,20 @@ const status204 = 9
 // oneEach is a server that looks at one request of each connection, the first, and says
 // so by GOAWAY before it answers.
 type oneEach struct {
-	ln      net.Listener
-	conns   sync.WaitGroup
+	address string
 	opened  atomic.Int32
 	ignored atomic.Int32 // requests that it did not look at
 }
 
 func newOneEach(t *testing.T) *oneEach {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &oneEach{ln: ln}
-	s.conns.Go(func() {
-		for {
-			c, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			s.opened.Add(1)
-			s.conns.Go(func() { s.serve(c) })
-		}
-	})
-	t.Cleanup(func() { ln.Close(); s.conns.Wait() })
+	s := &oneEach{}
+	s.address = testhouse.Server(t, s.serve)
 	return s
 }
 
 func (s *oneEach) target() Target {
-	to := target(s.ln.Addr().String(), 1)
+	to := target(s.address, 1)
 	to.HTTP2 = true
 	return to
 }
@@ -56,7 +42,7 @@ func (s *oneEach) target() Target {
 // serve reads until the other side closes the connection. The answer has no body and
 // comes when the request is whole.
 func (s *oneEach) serve(c net.Conn) {
-	defer c.Close()
+	s.opened.Add(1)
 	c.Write(http2.AppendFrame(nil, 0, http2.FrameSettings, 0, 0))
 	io.CopyN(io.Discard, c, int64(len(http2.Preface)))
 	for head := make([]byte, http2.FrameHeaderSize); ; {

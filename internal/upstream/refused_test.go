@@ -8,6 +8,7 @@ import (
 
 	"headgate/internal/exchange/exchangetest"
 	"headgate/internal/proto/http2"
+	"headgate/internal/testhouse"
 )
 
 // refuses starts a server that speaks HTTP/2, refuses its first request when the
@@ -51,38 +52,24 @@ func refuses(t *testing.T) Target {
 
 // A server that lets no request begin gets none, and is left for another one.
 func TestServerThatTakesNoStreamsGetsNone(t *testing.T) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
 	requests := make(chan struct{}, 100)
-	go func() {
-		defer close(done)
-		for {
-			c, err := ln.Accept()
-			if err != nil {
+	address := testhouse.Server(t, func(c net.Conn) {
+		b := http2.AppendFrame(nil, http2.SettingSize, http2.FrameSettings, 0, 0)
+		c.Write(http2.AppendSetting(b, http2.SettingMaxConcurrentStreams, 0))
+		io.CopyN(io.Discard, c, int64(len(http2.Preface)))
+		for head := make([]byte, http2.FrameHeaderSize); ; {
+			if _, err := io.ReadFull(c, head); err != nil {
 				return
 			}
-			b := http2.AppendFrame(nil, http2.SettingSize, http2.FrameSettings, 0, 0)
-			c.Write(http2.AppendSetting(b, http2.SettingMaxConcurrentStreams, 0))
-			io.CopyN(io.Discard, c, int64(len(http2.Preface)))
-			for head := make([]byte, http2.FrameHeaderSize); ; {
-				if _, err := io.ReadFull(c, head); err != nil {
-					break
-				}
-				f := http2.ParseFrame(head)
-				io.CopyN(io.Discard, c, int64(f.Length))
-				if f.Type == http2.FrameHeaders {
-					requests <- struct{}{}
-					c.Write(http2.AppendRSTStream(nil, f.Stream, http2.RefusedStream))
-				}
+			f := http2.ParseFrame(head)
+			io.CopyN(io.Discard, c, int64(f.Length))
+			if f.Type == http2.FrameHeaders {
+				requests <- struct{}{}
+				c.Write(http2.AppendRSTStream(nil, f.Stream, http2.RefusedStream))
 			}
-			c.Close()
 		}
-	}()
-	t.Cleanup(func() { ln.Close(); <-done })
-	full := target(ln.Addr().String(), 1)
+	})
+	full := target(address, 1)
 	full.HTTP2 = true
 	good := newOdd(t, says(fine))
 	s := newServersWith(t, Policy{}, full, target(good.address, 1))

@@ -12,6 +12,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/exchange/exchangetest"
+	"headgate/internal/testhouse"
 )
 
 // odd is a server that does what a test wants with each request. It counts the
@@ -40,41 +41,24 @@ func newOddAt(t *testing.T, address string, answer func(net.Conn, *http.Request)
 		t.Skipf("no %s here: %v", address, err)
 	}
 	o := &odd{address: ln.Addr().String()}
-	var all sync.WaitGroup
-	var open sync.Map
-	all.Go(func() {
-		for {
-			c, err := ln.Accept()
+	testhouse.ServerOn(t, ln, func(c net.Conn) {
+		o.mu.Lock()
+		o.mu.conns++
+		o.mu.Unlock()
+		for r := bufio.NewReader(c); ; {
+			rq, err := http.ReadRequest(r)
 			if err != nil {
 				return
 			}
-			open.Store(c, nil)
+			body, _ := io.ReadAll(rq.Body)
 			o.mu.Lock()
-			o.mu.conns++
+			o.mu.requests++
+			o.mu.bodies = append(o.mu.bodies, string(body))
 			o.mu.Unlock()
-			all.Go(func() {
-				defer c.Close()
-				for r := bufio.NewReader(c); ; {
-					rq, err := http.ReadRequest(r)
-					if err != nil {
-						return
-					}
-					body, _ := io.ReadAll(rq.Body)
-					o.mu.Lock()
-					o.mu.requests++
-					o.mu.bodies = append(o.mu.bodies, string(body))
-					o.mu.Unlock()
-					if !answer(c, rq) {
-						return
-					}
-				}
-			})
+			if !answer(c, rq) {
+				return
+			}
 		}
-	})
-	t.Cleanup(func() {
-		ln.Close()
-		open.Range(func(c, _ any) bool { c.(net.Conn).Close(); return true })
-		all.Wait()
 	})
 	return o
 }

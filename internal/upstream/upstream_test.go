@@ -11,6 +11,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/exchange/exchangetest"
+	"headgate/internal/testhouse"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -49,35 +50,15 @@ func newEnv(t *testing.T) exchange.Env {
 // ends. It returns the address.
 func serve(t *testing.T, text string) string {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
+	return testhouse.Server(t, func(c net.Conn) {
+		b := make([]byte, 8192)
 		for {
-			c, err := ln.Accept()
-			if err != nil {
+			if _, err := c.Read(b); err != nil {
 				return
 			}
-			defer c.Close()
-			go func() {
-				b := make([]byte, 8192)
-				for {
-					if _, err := c.Read(b); err != nil {
-						return
-					}
-					c.Write([]byte("HTTP/1.1 200 OK\r\nContent-Length: " + string('0'+rune(len(text))) + "\r\n\r\n" + text))
-				}
-			}()
+			c.Write([]byte("HTTP/1.1 200 OK\r\nContent-Length: " + string('0'+rune(len(text))) + "\r\n\r\n" + text))
 		}
-	}()
-	t.Cleanup(func() {
-		ln.Close()
-		<-done
 	})
-	return ln.Addr().String()
 }
 
 func target(address string, weight int) Target {

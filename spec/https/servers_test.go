@@ -37,29 +37,6 @@ func sayProto(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "%s %s", r.Proto, r.TLS.ServerName)
 }
 
-// rawServer gives every connection to serve, and closes it then.
-func rawServer(t *testing.T, serve func(net.Conn)) string {
-	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			nc, err := l.Accept()
-			if err != nil {
-				return
-			}
-			serve(nc)
-			nc.Close()
-		}
-	}()
-	t.Cleanup(func() { l.Close(); <-done })
-	return l.Addr().String()
-}
-
 // inFront is a house in front of servers, each of which has a route.
 type inFront struct {
 	*house
@@ -167,11 +144,11 @@ func TestServersAreVerified(t *testing.T) {
 		{"shown a stranger's", with(a.host([]string{"x"}, here), asks, onlyH1), ca + ", client_cert_file: stranger.pem, client_key_file: stranger.key", "the server "},
 		{"too old", with(a.host([]string{"x"}, here), ancient), ca, "the server refused the handshake: protocol version"},
 		{"other protocols", with(a.host([]string{"x"}, here), foreign), ca, "no application protocol"},
-		{"no TLS", rawServer(t, func(nc net.Conn) {
+		{"no TLS", testhouse.Server(t, func(nc net.Conn) {
 			nc.Read(make([]byte, 1<<10))
 			fmt.Fprint(nc, "HTTP/1.1 400 Bad Request\r\n\r\n")
 		}), ca, "does not speak TLS; is its scheme http?"},
-		{"closes in the handshake", rawServer(t, func(nc net.Conn) { nc.Read(make([]byte, 10)) }), ca, "closed the connection during the handshake"},
+		{"closes in the handshake", testhouse.Server(t, func(nc net.Conn) { nc.Read(make([]byte, 10)) }), ca, "closed the connection during the handshake"},
 	}
 	var routes []string
 	for i, c := range all {

@@ -43,25 +43,8 @@ type upgraded struct {
 // newUpgraded starts one. accept makes the Sec-WebSocket-Accept of the key's.
 func newUpgraded(t *testing.T, accept func(string) string) *upgraded {
 	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	u := &upgraded{url: "http://" + l.Addr().String(), heads: make(chan string, 100)}
-	var running sync.WaitGroup
-	running.Go(func() {
-		for {
-			nc, err := l.Accept()
-			if err != nil {
-				return
-			}
-			running.Go(func() { u.serve(nc, accept) })
-		}
-	})
-	t.Cleanup(func() {
-		l.Close()
-		running.Wait()
-	})
+	u := &upgraded{heads: make(chan string, 100)}
+	u.url = "http://" + testhouse.Server(t, func(nc net.Conn) { u.serve(nc, accept) })
 	return u
 }
 

@@ -176,8 +176,8 @@ func factsOf(s *tls.ConnectionState, host string) *tlsFacts {
 }
 
 // readBody hashes the body, decoded, up to a bound.
-func (a *answer) readBody(rs *http.Response, most int64) {
-	limited := &io.LimitedReader{R: rs.Body, N: most + 1}
+func (a *answer) readBody(rs *http.Response, limit int64) {
+	limited := &io.LimitedReader{R: rs.Body, N: limit + 1}
 	var body io.Reader = limited
 	if strings.EqualFold(rs.Header.Get("Content-Encoding"), "gzip") && rs.ContentLength != 0 && rs.Request.Method != http.MethodHead {
 		z, err := gzip.NewReader(limited)
@@ -186,7 +186,7 @@ func (a *answer) readBody(rs *http.Response, most int64) {
 			return
 		}
 		// What is decoded is bounded too: a small body may stand for a large one.
-		body = io.LimitReader(z, 16*most)
+		body = io.LimitReader(z, 16*limit)
 	}
 	hash := sha256.New()
 	n, err := io.Copy(hash, body)

@@ -12,13 +12,14 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
+
+	"headgate/internal/testhouse"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -181,26 +182,6 @@ func TestASideThatDoesNotAnswer(t *testing.T) {
 	}
 }
 
-// raw serves connections with a function.
-func raw(t *testing.T, serve func(net.Conn)) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all sync.WaitGroup
-	t.Cleanup(func() { l.Close(); all.Wait() })
-	all.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			all.Go(func() { defer c.Close(); serve(c) })
-		}
-	})
-	return l.Addr().String()
-}
-
 // A side that answers garbage, without end, or not at all costs no more than its
 // bounds.
 func TestHostileSides(t *testing.T) {
@@ -229,7 +210,7 @@ func TestHostileSides(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := two(t, answers(200, "x"), answers(200, "x"), "/")
-			o.New.HTTP, o.Timeout, o.MaxBody = raw(t, serve), 2*time.Second, 1<<20
+			o.New.HTTP, o.Timeout, o.MaxBody = testhouse.Server(t, serve), 2*time.Second, 1<<20
 			if r := run(t, o); r.Requests != 1 || r.Ready != 0 {
 				t.Errorf("%+v", r)
 			}

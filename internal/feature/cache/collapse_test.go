@@ -15,6 +15,7 @@ import (
 	"headgate/internal/exchange"
 	"headgate/internal/exchange/exchangetest"
 	"headgate/internal/setting/unit"
+	"headgate/internal/testhouse"
 )
 
 // TestThousandMissesAreOneRequest asks for one thing a thousand times at once.
@@ -37,7 +38,7 @@ func TestThousandMissesAreOneRequest(t *testing.T) {
 			}
 		})
 	}
-	waitFor(t, func() bool { return s.waiting() == clients-1 })
+	testhouse.Eventually(t, "all wait for one request", func() bool { return s.waiting() == clients-1 })
 	close(begun)
 	wg.Wait()
 	if asked.Load() != 1 || bad.Load() != 0 {
@@ -56,15 +57,6 @@ func (s *stage) waiting() (n int) {
 		sh.mu.Unlock()
 	}
 	return n
-}
-
-func waitFor(t *testing.T, done func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !done(); time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("it did not happen")
-		}
-	}
 }
 
 // streamed makes an origin whose body comes in pieces.
@@ -183,7 +175,7 @@ func TestBodyGoesOnWhenItsClientLeaves(t *testing.T) {
 	p.come <- "world"
 	close(p.come)
 	<-p.closed
-	waitFor(t, func() bool { return s.ask("GET /").Body == "hello world" })
+	testhouse.Eventually(t, "the new body is served", func() bool { return s.ask("GET /").Body == "hello world" })
 	if s.origin.count() != 1 {
 		t.Errorf("asked %d times, want 1", s.origin.count())
 	}
@@ -259,7 +251,7 @@ func TestReloadsAreOneRequest(t *testing.T) {
 			}
 		})
 	}
-	waitFor(t, func() bool { return s.waiting() == 19 })
+	testhouse.Eventually(t, "all wait for one request", func() bool { return s.waiting() == 19 })
 	close(begun)
 	wg.Wait()
 	if s.origin.count() != 2 {
@@ -406,7 +398,7 @@ func TestWaitersShareAFailure(t *testing.T) {
 			}
 		})
 	}
-	waitFor(t, func() bool { return s.waiting() == 19 })
+	testhouse.Eventually(t, "all wait for one request", func() bool { return s.waiting() == 19 })
 	close(begun)
 	wg.Wait()
 	if s.origin.count() != 1 || bad.Load() > 0 {
@@ -434,7 +426,7 @@ func TestStaleWhileRevalidate(t *testing.T) {
 		}
 	}
 	close(begun)
-	waitFor(t, func() bool { return s.ask("GET /").Body == "two" })
+	testhouse.Eventually(t, "the new body is served", func() bool { return s.ask("GET /").Body == "two" })
 	if s.origin.count() != 2 {
 		t.Errorf("asked %d times, want 2", s.origin.count())
 	}
@@ -457,7 +449,7 @@ func TestInvalidatedWhileItIsFetched(t *testing.T) {
 	}
 	done := make(chan string)
 	go func() { done <- s.ask("GET /").Body }()
-	waitFor(t, func() bool { return s.origin.count() == 1 })
+	testhouse.Eventually(t, "the origin is asked", func() bool { return s.origin.count() == 1 })
 	s.ask("POST /")
 	close(begun)
 	if got := <-done; got != "old" {
@@ -484,7 +476,7 @@ func TestInvalidatedWhileItIsValidated(t *testing.T) {
 	}
 	done := make(chan string)
 	go func() { done <- s.ask("GET /").Body }()
-	waitFor(t, func() bool { return s.origin.count() == 2 })
+	testhouse.Eventually(t, "the origin is asked", func() bool { return s.origin.count() == 2 })
 	s.ask("POST /")
 	close(begun)
 	if got := <-done; got != "old" {

@@ -332,39 +332,12 @@ type origin struct {
 // behind it; n counts connections from 1.
 func newOrigin(t testing.TB, play func(c *peer, n int)) *origin {
 	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	o := &origin{addr: ln.Addr().String()}
-	var playing sync.WaitGroup
-	var mu sync.Mutex
-	var open []net.Conn
-	playing.Go(func() {
-		for {
-			nc, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			mu.Lock()
-			open = append(open, nc)
-			mu.Unlock()
-			n := int(o.conns.Add(1))
-			playing.Go(func() {
-				c := newPeer(t, nc)
-				defer c.Close()
-				play(c, n)
-			})
-		}
-	})
-	t.Cleanup(func() {
-		ln.Close()
-		mu.Lock()
-		for _, nc := range open {
-			nc.Close()
-		}
-		mu.Unlock()
-		playing.Wait()
+	o := &origin{}
+	o.addr = testhouse.Server(t, func(nc net.Conn) {
+		n := int(o.conns.Add(1))
+		c := newPeer(t, nc)
+		defer c.Close()
+		play(c, n)
 	})
 	return o
 }

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"headgate/internal/server/resolve/resolvetest"
+	"headgate/internal/testhouse"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -197,17 +198,6 @@ func listenAt(t *testing.T, address string) netip.AddrPort {
 	if err != nil {
 		t.Skipf("no %s here: %v", address, err)
 	}
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for {
-			c, err := ln.Accept()
-			if err != nil {
-				return
-			}
-			c.Close()
-		}
-	}()
-	t.Cleanup(func() { ln.Close(); <-done })
+	testhouse.ServerOn(t, ln, func(net.Conn) {})
 	return ln.Addr().(*net.TCPAddr).AddrPort()
 }
