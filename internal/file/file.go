@@ -16,10 +16,10 @@ import (
 // that is left over from a crash may be removed.
 const Unfinished = ".new-*"
 
-// Read reads a regular file of at most most bytes. A larger one is refused with
+// Read reads a regular file of at most limit bytes. A larger one is refused with
 // the words of tooLarge behind its size. The error names the file; what is below
 // it is the system's, for errors.Is.
-func Read(name string, most int64, tooLarge string) ([]byte, error) {
+func Read(name string, limit int64, tooLarge string) ([]byte, error) {
 	// A pipe would make the opener wait for its writer.
 	f, err := os.OpenFile(name, os.O_RDONLY|noWait, 0)
 	if err != nil {
@@ -32,15 +32,15 @@ func Read(name string, most int64, tooLarge string) ([]byte, error) {
 		return nil, fmt.Errorf("read %s: %w", name, cause(err))
 	case !info.Mode().IsRegular():
 		return nil, fmt.Errorf("read %s: it is not a regular file", name)
-	case info.Size() > most:
+	case info.Size() > limit:
 		return nil, fmt.Errorf("read %s: it has %d bytes, %s", name, info.Size(), tooLarge)
 	}
 	var b bytes.Buffer
 	b.Grow(int(info.Size()) + bytes.MinRead)
-	if _, err := b.ReadFrom(io.LimitReader(f, most+1)); err != nil {
+	if _, err := b.ReadFrom(io.LimitReader(f, limit+1)); err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, cause(err))
 	}
-	if int64(b.Len()) > most { // it has grown meanwhile
+	if int64(b.Len()) > limit { // it has grown meanwhile
 		return nil, fmt.Errorf("read %s: it has %d bytes, %s", name, b.Len(), tooLarge)
 	}
 	return b.Bytes(), nil

@@ -34,7 +34,7 @@ func checkLogKeys(t *Tree, report report) {
 	})
 }
 
-// checkMax finds names of a maximum that begin with most, each once in a file.
+// checkMax finds names of a maximum that begin or end with most, each once in a file.
 func checkMax(t *Tree, report report) {
 	t.eachFile(func(f *File) {
 		told := map[string]bool{}
@@ -43,7 +43,8 @@ func checkMax(t *Tree, report report) {
 			if !ok || told[id.Name] {
 				return true
 			}
-			if rest, most := strings.CutPrefix(id.Name, "most"); most && rest != "" && 'A' <= rest[0] && rest[0] <= 'Z' {
+			rest, begins := strings.CutPrefix(id.Name, "most")
+			if ends := strings.HasSuffix(id.Name, "Most") && !strings.HasSuffix(id.Name, "AtMost"); ends || begins && rest != "" && 'A' <= rest[0] && rest[0] <= 'Z' {
 				told[id.Name] = true
 				report(f.Path, t.line(id), "the name %s", id.Name)
 			}

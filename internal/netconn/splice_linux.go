@@ -73,11 +73,11 @@ func Splice(dst, src *Conn, n int64) (moved int64, ok bool, err error) {
 		return 0, true, &WriteError{err}
 	}
 	for n < 0 || moved < n {
-		most := maxSplice
+		limit := maxSplice
 		if n >= 0 {
-			most = int(min(n-moved, maxSplice))
+			limit = int(min(n-moved, maxSplice))
 		}
-		if err := src.pull(p, most); err != nil {
+		if err := src.pull(p, limit); err != nil {
 			if err == io.EOF && n >= 0 {
 				err = io.ErrUnexpectedEOF
 			}
@@ -137,9 +137,9 @@ func (c *Conn) pullFn() func(uintptr) bool {
 	return c.spliceIn
 }
 
-// pull moves at least one and at most most bytes from the socket into p.
-func (c *Conn) pull(p *pipe, most int) error {
-	c.rd = readOp{pipe: p, pipeMax: most}
+// pull moves at least one and at most limit bytes from the socket into p.
+func (c *Conn) pull(p *pipe, limit int) error {
+	c.rd = readOp{pipe: p, pipeMax: limit}
 	err := c.rawRead(c.pullFn())
 	if err == nil {
 		err = c.rd.err
@@ -198,10 +198,10 @@ func (c *Conn) onPush(fd uintptr) bool {
 // spliceOnce moves what it can without waiting. Like those of a socket the call goes
 // past the scheduler: it is work and no wait, and a scheduler that takes it for a
 // wait wakes another thread for each piece.
-func spliceOnce(from, to, most int) (int, error) {
+func spliceOnce(from, to, limit int) (int, error) {
 	const flags = unix.SPLICE_F_MOVE | unix.SPLICE_F_NONBLOCK
 	for {
-		n, _, errno := syscall.RawSyscall6(unix.SYS_SPLICE, uintptr(from), 0, uintptr(to), 0, uintptr(most), flags)
+		n, _, errno := syscall.RawSyscall6(unix.SYS_SPLICE, uintptr(from), 0, uintptr(to), 0, uintptr(limit), flags)
 		switch errno {
 		case 0:
 			return int(n), nil

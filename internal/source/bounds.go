@@ -179,10 +179,10 @@ func (s sockets) at(port uint16, udp bool) string {
 
 // some returns the beginning of a list.
 func some(list []string) string {
-	const most = 10
-	out := strings.Join(list[:min(len(list), most)], ", ")
-	if len(list) > most {
-		out += fmt.Sprintf(" and %d more", len(list)-most)
+	const limit = 10
+	out := strings.Join(list[:min(len(list), limit)], ", ")
+	if len(list) > limit {
+		out += fmt.Sprintf(" and %d more", len(list)-limit)
 	}
 	return out
 }

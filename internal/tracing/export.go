@@ -27,9 +27,9 @@ const (
 	maxWaiting = 4 << 20
 	// flushDelay is how long a span waits for others.
 	flushDelay = time.Second
-	// sendTimeout is how long a try may take, and maxTries how many there are.
+	// sendTimeout is how long an attempt may take, and maxAttempts how many there are.
 	sendTimeout = 10 * time.Second
-	maxTries    = 6
+	maxAttempts = 6
 	// firstPause is the pause after the first try that failed; it doubles up to maxPause.
 	firstPause = time.Second
 	maxPause   = 30 * time.Second
@@ -196,7 +196,7 @@ func (e *exporter) deliver(ctx context.Context, body []byte) error {
 	for try := 1; ; try++ {
 		ended := ctx.Err() != nil
 		wait, err := e.send(ctx, body)
-		if err == nil || ended || errors.As(err, new(refused)) || try >= maxTries {
+		if err == nil || ended || errors.As(err, new(refused)) || try >= maxAttempts {
 			return err
 		}
 		if wait == 0 {

@@ -139,9 +139,9 @@ func TestSampleTakesItsPart(t *testing.T) {
 type collector struct {
 	*httptest.Server
 	sync.Mutex
-	answers []func(http.ResponseWriter) // in order; then 200
-	spans   []otlpSpan
-	tries   int
+	answers  []func(http.ResponseWriter) // in order; then 200
+	spans    []otlpSpan
+	attempts int
 }
 
 type otlpValue struct {
@@ -208,7 +208,7 @@ func newCollector(t *testing.T, answers ...func(http.ResponseWriter)) *collector
 		}
 		c.Lock()
 		defer c.Unlock()
-		c.tries++
+		c.attempts++
 		if len(c.answers) > 0 {
 			answer := c.answers[0]
 			c.answers = c.answers[1:]
@@ -354,10 +354,10 @@ func TestBatchIsTriedAgainUnlessItIsRefused(t *testing.T) {
 		w.WriteHeader(429)
 	}
 	for _, c := range []struct {
-		name         string
-		answers      []func(http.ResponseWriter)
-		tries, spans int
-		log          string
+		name            string
+		answers         []func(http.ResponseWriter)
+		attempts, spans int
+		log             string
 	}{
 		{"taken", nil, 1, 1, ""},
 		{"busy", []func(http.ResponseWriter){status(503), later, status(502), status(504)}, 5, 1, ""},
@@ -373,7 +373,7 @@ func TestBatchIsTriedAgainUnlessItIsRefused(t *testing.T) {
 			tracer := open(t, &Config{Enabled: true, Sample: 100, Endpoint: at.URL + "/v1/traces"}, slog.New(slog.NewTextHandler(log, nil)))
 			tracer.Begin()
 			served(t, tracer, tracer.Filter(), 200)
-			testhouse.Eventually(t, "the tries", func() bool { at.Lock(); defer at.Unlock(); return at.tries >= c.tries })
+			testhouse.Eventually(t, "the attempts", func() bool { at.Lock(); defer at.Unlock(); return at.attempts >= c.attempts })
 			tracer.Retire()
 			counts, lost := tracer.out.counts, uint64(1)
 			if c.log == "" || c.name == "in part" {
@@ -382,8 +382,8 @@ func TestBatchIsTriedAgainUnlessItIsRefused(t *testing.T) {
 			if counts.Lost.Load() != lost || counts.Sent.Load() != 1-lost {
 				t.Errorf("%d sent, %d lost, want %d lost", counts.Sent.Load(), counts.Lost.Load(), lost)
 			}
-			if len(at.got()) != c.spans || at.tries != c.tries || (c.log == "") != (log.String() == "") || !strings.Contains(log.String(), c.log) {
-				t.Errorf("%d spans, %d tries, log %q", len(at.got()), at.tries, log)
+			if len(at.got()) != c.spans || at.attempts != c.attempts || (c.log == "") != (log.String() == "") || !strings.Contains(log.String(), c.log) {
+				t.Errorf("%d spans, %d attempts, log %q", len(at.got()), at.attempts, log)
 			}
 		})
 	}

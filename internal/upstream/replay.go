@@ -18,7 +18,7 @@ type replay struct {
 	// known says that the length of the body was known before, so that there
 	// are no trailers behind it.
 	known bool
-	most  int         // how much is kept, in bytes
+	limit int         // how much is kept, in bytes
 	whole atomic.Bool // all of the body came and is kept
 	lost  atomic.Bool // it is too long, broke off or was given up
 
@@ -27,8 +27,8 @@ type replay struct {
 	at   int // how much of kept this try has read
 }
 
-func newReplay(body exchange.Body, length int64, most int) *replay {
-	r := &replay{body: body, known: length >= 0, most: most}
+func newReplay(body exchange.Body, length int64, limit int) *replay {
+	r := &replay{body: body, known: length >= 0, limit: limit}
 	if w, ok := body.(exchange.Whole); ok && r.known {
 		if all, ok := w.Whole(); ok {
 			r.kept = all
@@ -51,7 +51,7 @@ func (r *replay) Read(p []byte) (int, error) {
 	n, err := r.body.Read(p)
 	switch {
 	case r.lost.Load():
-	case len(r.kept)+n > r.most || err != nil && err != io.EOF:
+	case len(r.kept)+n > r.limit || err != nil && err != io.EOF:
 		r.lost.Store(true)
 		r.kept, r.at = nil, 0
 	default:

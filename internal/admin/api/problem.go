@@ -84,7 +84,7 @@ var codes = [...]struct {
 	{"media_type", 415, "The body is not JSON"},
 	{"misdirected", 421, "Another host was asked for"},
 	{"precondition_required", 428, "If-Match is required"},
-	{operator.CodeThrottled, 429, "Too many tries"},
+	{operator.CodeThrottled, 429, "Too many attempts"},
 	{"internal", 500, "Internal error"},
 	{operator.CodeProvider, 502, "The sign-in provider failed"},
 	{operator.CodeOverloaded, 503, "Too much at once"},

@@ -15,8 +15,8 @@ type letterBody struct {
 	Event eventBody `json:"event"`
 	// First is when it was tried first.
 	First time.Time `json:"first"`
-	// Tries is how often it was tried.
-	Tries int `json:"tries"`
+	// Attempts is how often it was sent.
+	Attempts int `json:"attempts"`
 	// Due is when it is tried next.
 	Due time.Time `json:"due,omitzero"`
 	// Error is what the last try ended with.
@@ -37,7 +37,7 @@ type webhookState struct {
 	Dead []letterBody `json:"dead"`
 	// Lost is how many dead letters were too many to keep.
 	Lost int64 `json:"lost"`
-	// Failures is how many tries in a row did not reach the receiver.
+	// Failures is how many attempts in a row did not reach the receiver.
 	Failures int `json:"failures"`
 	// PausedUntil is when it is tried again.
 	PausedUntil time.Time `json:"paused_until,omitzero"`
@@ -52,7 +52,7 @@ type webhookState struct {
 func showLetters(all []webhook.Letter) []letterBody {
 	out := make([]letterBody, 0, len(all))
 	for _, l := range all {
-		out = append(out, letterBody{showEvent(l.Event), l.First, l.Tries, l.Due, l.Error})
+		out = append(out, letterBody{showEvent(l.Event), l.First, l.Attempts, l.Due, l.Error})
 	}
 	return out
 }

@@ -112,7 +112,7 @@ const (
 	CodeStale      = "stale"         // it was changed meanwhile
 	CodeSignedOut  = "signed_out"    // no valid credentials
 	CodeTOTP       = "totp_required" // the password is right, a code is missing
-	CodeThrottled  = "throttled"     // too many tries
+	CodeThrottled  = "throttled"     // too many attempts
 	CodeOverloaded = "overloaded"    // too much at once
 	CodeForbidden  = "forbidden"     // not with this role, from this address, …
 	CodeLastAdmin  = "last_admin"    // nobody would be left to administer

@@ -207,7 +207,7 @@ func TestSignInRefusals(t *testing.T) {
 func TestTriesAreThrottledByAddressAndByUser(t *testing.T) {
 	o, _, _ := open(t)
 	make1(t, o, "ann", Admin)
-	for range addressTries {
+	for range addressAttempts {
 		o.throttle.try(home, "")
 	}
 	_, err := o.SignIn(t.Context(), here, SignIn{User: "ann", Password: good})
@@ -219,7 +219,7 @@ func TestTriesAreThrottledByAddressAndByUser(t *testing.T) {
 	if _, err := o.SignIn(t.Context(), elsewhere, SignIn{User: "ann", Password: good}); err != nil {
 		t.Errorf("from another address: %v", err)
 	}
-	for range userTries {
+	for range userAttempts {
 		o.throttle.try(netip.Addr{}, "ann")
 	}
 	if _, err := o.SignIn(t.Context(), elsewhere, SignIn{User: "ann", Password: good}); code(err) != CodeThrottled {

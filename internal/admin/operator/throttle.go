@@ -11,16 +11,16 @@ import (
 	"headgate/internal/clock"
 )
 
-// How often somebody may try to sign in. Both bounds count every try, also one that
+// How often somebody may try to sign in. Both bounds count every attempt, also one that
 // succeeds. That of a user is wider, because others can use it up.
 const (
-	addressTries  = 10
-	userTries     = 30
-	triesPeriod   = 5 * time.Minute
-	checkPatience = 3 * time.Second
+	addressAttempts = 10
+	userAttempts    = 30
+	attemptsPeriod  = 5 * time.Minute
+	checkPatience   = 3 * time.Second
 )
 
-// throttle bounds tries by address and by user, and how many passwords are checked at
+// throttle bounds attempts by address and by user, and how many passwords are checked at
 // once: each check takes 19 MiB and a processor for a while.
 type throttle struct {
 	now                      func() int64
@@ -33,14 +33,14 @@ type throttle struct {
 func newThrottle() *throttle {
 	return &throttle{
 		now:     clock.Now,
-		address: bucket.New(addressTries, triesPeriod, 0), user: bucket.New(userTries, triesPeriod, 0),
+		address: bucket.New(addressAttempts, attemptsPeriod, 0), user: bucket.New(userAttempts, attemptsPeriod, 0),
 		telling:       bucket.New(60, time.Minute, 0),
 		addressesSeed: maphash.MakeSeed(), usersSeed: maphash.MakeSeed(),
 		checks: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
 	}
 }
 
-// try takes one try of an address and of a user, which may be "". It returns an error
+// try takes one attempt of an address and of a user, which may be "". It returns an error
 // when either has used up all.
 func (t *throttle) try(address netip.Addr, user string) error {
 	if address.IsValid() {
@@ -66,7 +66,7 @@ func (t *throttle) tellable() bool {
 }
 
 func throttled(wait time.Duration) error {
-	return &Error{Code: CodeThrottled, Detail: "too many tries to sign in", Remedy: "wait, then try again", RetryAfter: max(wait, time.Second)}
+	return &Error{Code: CodeThrottled, Detail: "too many attempts to sign in", Remedy: "wait, then try again", RetryAfter: max(wait, time.Second)}
 }
 
 // check runs f when there is a place for it; the error says that there is none.

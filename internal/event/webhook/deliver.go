@@ -155,9 +155,9 @@ func (h *hook) try(ctx context.Context, l Letter) {
 		h.save()
 		return
 	}
-	l.Tries++
+	l.Attempts++
 	l.Error, st.LastError = err.Error(), err.Error()
-	wait := max(h.sender.pause(l.Tries-1), after)
+	wait := max(h.sender.pause(l.Attempts-1), after)
 	if status >= 400 && status < 500 && status != http.StatusRequestTimeout && status != http.StatusTooManyRequests {
 		st.Failures = 0 // it is there; this message is what it does not want
 	} else {

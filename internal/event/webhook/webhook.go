@@ -123,9 +123,9 @@ type hook struct {
 type Letter struct {
 	// Event is what it tells.
 	Event *event.Event `json:"event"`
-	// First is when it was tried first, and Tries how often.
-	First time.Time `json:"first"`
-	Tries int       `json:"tries"`
+	// First is when it was tried first, and Attempts how often.
+	First    time.Time `json:"first"`
+	Attempts int       `json:"attempts"`
 	// Due is when it is tried next.
 	Due time.Time `json:"due,omitzero"`
 	// Error is what the last try ended with.
@@ -145,7 +145,7 @@ type State struct {
 	Waiting []Letter `json:"waiting,omitempty"`
 	Dead    []Letter `json:"dead,omitempty"`
 	Lost    uint64   `json:"lost"`
-	// Failures is how many tries in a row did not reach the receiver, and PausedUntil
+	// Failures is how many attempts in a row did not reach the receiver, and PausedUntil
 	// when it is tried again.
 	Failures    int       `json:"failures"`
 	PausedUntil time.Time `json:"paused_until,omitzero"`

@@ -202,7 +202,7 @@ func TestMessageThatIsRefusedHoldsUpNoOther(t *testing.T) {
 		t.Errorf("got %q, %q", one, two)
 	}
 	st := until(t, s, func(st State) bool { return st.Sent == 1 && len(st.Waiting) == 1 })
-	if l := st.Waiting[0]; l.Tries != 1 || l.Error != "answered with 400" {
+	if l := st.Waiting[0]; l.Attempts != 1 || l.Error != "answered with 400" {
 		t.Errorf("%+v", l)
 	}
 }
@@ -288,17 +288,17 @@ func TestAddressesThatAreRefused(t *testing.T) {
 func addressOf(s *Sender) string { return s.find("a").URL }
 
 func TestPauses(t *testing.T) {
-	sum, tries := time.Duration(0), 0
+	sum, attempts := time.Duration(0), 0
 	for sum < maxAge {
-		p := pause(tries)
+		p := pause(attempts)
 		if p < firstRetry || p > lastRetry {
-			t.Fatalf("try %d: %v", tries, p)
+			t.Fatalf("attempt %d: %v", attempts, p)
 		}
 		sum += p
-		tries++
+		attempts++
 	}
-	if tries < 20 || tries > 60 {
-		t.Errorf("%d tries in a day", tries)
+	if attempts < 20 || attempts > 60 {
+		t.Errorf("%d attempts in a day", attempts)
 	}
 }
 

@@ -158,12 +158,12 @@ func checkFetched(networks, floor []netip.Prefix) error {
 			}
 		}
 	}
-	most := float64(maxAlone)
+	limit := float64(maxAlone)
 	if len(floor) > 0 {
-		most = maxGrowth * addresses(floor)
+		limit = maxGrowth * addresses(floor)
 	}
-	if n := addresses(networks); n > most {
-		return fmt.Errorf("the list has %.0f IPv4 addresses, more than %.0f", n, most)
+	if n := addresses(networks); n > limit {
+		return fmt.Errorf("the list has %.0f IPv4 addresses, more than %.0f", n, limit)
 	}
 	set := (&list{networks: networks}).set()
 	same := 0

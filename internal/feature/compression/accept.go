@@ -54,14 +54,14 @@ func wishOf(list *header.List, order []algorithm) wish {
 	}
 	weights, others := weightsOf(list)
 	w := wish{best: identity}
-	most := 0
+	highest := 0
 	for _, a := range order {
 		weight := weights[a]
 		if weight == unsaid {
 			weight = max(others, 0)
 		}
-		if weight > most {
-			w.best, most = a, weight
+		if weight > highest {
+			w.best, highest = a, weight
 		}
 	}
 	switch plain := weights[identity]; {
@@ -69,7 +69,7 @@ func wishOf(list *header.List, order []algorithm) wish {
 		w.plain = others != 0
 	default:
 		w.plain = plain > 0
-		if plain > most {
+		if plain > highest {
 			w.best = identity
 		}
 	}

@@ -158,7 +158,7 @@ func (c *Conn) chargeLocked(f Flood) error {
 
 // queuedLocked bounds what is collected for a client that does not read.
 func (c *Conn) queuedLocked() error {
-	if len(c.mu.Out) > queueMost {
+	if len(c.mu.Out) > maxQueue {
 		return flooded(QueueFlood)
 	}
 	return nil

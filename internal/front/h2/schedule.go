@@ -110,7 +110,7 @@ func (s *stream) canSend() bool {
 // fill moves what streams have to send into the buffer while there is room. c.mu
 // is held.
 func (c *Conn) fill() {
-	for len(c.mu.Out) < outMost && c.mu.Err == nil {
+	for len(c.mu.Out) < maxOut && c.mu.Err == nil {
 		s := c.pick()
 		if s == nil {
 			return

@@ -2,13 +2,13 @@ package h2
 
 import "fmt"
 
-// outMost is how many bytes are collected before streams have to wait, and
-// queueMost how many may be collected of what does not wait: answers to PING and
+// maxOut is how many bytes are collected before streams have to wait, and
+// maxQueue how many may be collected of what does not wait: answers to PING and
 // SETTINGS, resets.
 const (
-	outMost   = 32 << 10
-	queueMost = 256 << 10
-	outKeep   = 64 << 10
+	maxOut   = 32 << 10
+	maxQueue = 256 << 10
+	outKeep  = 64 << 10
 )
 
 // rounds is how often one stream writes before another takes its turn.

@@ -147,8 +147,8 @@ func (w *Writer) StopLocked() (idle bool) {
 
 // write writes what is collected, at most so many times, and passes on what is left.
 // The lock is held, but not while writing.
-func (w *Writer) write(most int) {
-	for ; most > 0 && len(w.Out) > 0 && w.Err == nil; most-- {
+func (w *Writer) write(limit int) {
+	for ; limit > 0 && len(w.Out) > 0 && w.Err == nil; limit-- {
 		b := w.Out
 		w.Out = nil
 		w.Unlock()

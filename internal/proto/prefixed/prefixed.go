@@ -5,12 +5,12 @@ package prefixed
 // AppendInteger appends an integer with a prefix of n bits (RFC 7541, section
 // 5.1); high are the bits before it.
 func AppendInteger(b []byte, high byte, n uint, v uint64) []byte {
-	most := uint64(1)<<n - 1
-	if v < most {
+	limit := uint64(1)<<n - 1
+	if v < limit {
 		return append(b, high|byte(v))
 	}
-	b = append(b, high|byte(most))
-	for v -= most; v >= 0x80; v >>= 7 {
+	b = append(b, high|byte(limit))
+	for v -= limit; v >= 0x80; v >>= 7 {
 		b = append(b, byte(v)|0x80)
 	}
 	return append(b, byte(v))

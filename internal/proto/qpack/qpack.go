@@ -141,9 +141,9 @@ func literal(p []byte, n uint, text *Text) (string, []byte, error) {
 
 // decode decodes a string in Huffman's code. No code is shorter than five bits.
 func (t *Text) decode(p []byte) (string, error) {
-	most := len(p)*8/5 + 1
-	if cap(t.buf)-len(t.buf) < most {
-		t.buf = make([]byte, 0, max(most, textLeast)) // what is in the old memory stays there
+	limit := len(p)*8/5 + 1
+	if cap(t.buf)-len(t.buf) < limit {
+		t.buf = make([]byte, 0, max(limit, textLeast)) // what is in the old memory stays there
 	}
 	begin := len(t.buf)
 	if _, err := hpack.HuffmanDecode(t, p); err != nil {
@@ -157,9 +157,9 @@ func integer(p []byte, n uint) (uint64, []byte, error) {
 	if len(p) == 0 {
 		return 0, nil, errTruncated
 	}
-	most := uint64(1)<<n - 1
-	v := uint64(p[0]) & most
-	if p = p[1:]; v < most {
+	limit := uint64(1)<<n - 1
+	v := uint64(p[0]) & limit
+	if p = p[1:]; v < limit {
 		return v, p, nil
 	}
 	for shift := uint(0); ; shift += 7 {

@@ -201,13 +201,13 @@ func (b *Body) Consume() {
 	}
 }
 
-// Discard reads the rest of the body, at most most bytes, and reports whether
+// Discard reads the rest of the body, at most limit bytes, and reports whether
 // its end was reached.
-func (b *Body) Discard(most int64) bool {
+func (b *Body) Discard(limit int64) bool {
 	var sink [4096]byte
-	for !b.done && most > 0 {
+	for !b.done && limit > 0 {
 		n, err := b.Read(sink[:])
-		most -= int64(n)
+		limit -= int64(n)
 		if err != nil && !errors.Is(err, io.EOF) {
 			return false
 		}

@@ -30,7 +30,7 @@ const (
 // whether it takes requests. It is safe for use by many goroutines at once.
 type Gauge struct {
 	// constant
-	most  int64 // requests at once; 0 is no bound
+	limit int64 // requests at once; 0 is no bound
 	queue *Queue
 
 	out    atomic.Uint32
@@ -43,9 +43,9 @@ type Gauge struct {
 	_      [56]byte
 }
 
-// NewGauge returns the gauge of a server that may run most requests at once; 0
+// NewGauge returns the gauge of a server that may run limit requests at once; 0
 // is no bound. Who finds it full waits in queue, which may be nil.
-func NewGauge(most int, queue *Queue) *Gauge { return &Gauge{most: int64(most), queue: queue} }
+func NewGauge(limit int, queue *Queue) *Gauge { return &Gauge{limit: int64(limit), queue: queue} }
 
 // Set gives reasons why the server takes no requests, Clear takes them away.
 func (g *Gauge) Set(why Out) { g.out.Or(uint32(why)) }
@@ -76,11 +76,11 @@ func (g *Gauge) Warm(now int64) { g.warm.Store(now) }
 func (g *Gauge) Active() int { return int(g.active.Load()) }
 
 // Full reports whether the server runs as many requests as it may.
-func (g *Gauge) Full() bool { return g.most > 0 && g.active.Load() >= g.most }
+func (g *Gauge) Full() bool { return g.limit > 0 && g.active.Load() >= g.limit }
 
 // full is Full for somebody who must not overtake those who wait.
 func (g *Gauge) full(waiter bool) bool {
-	return g.most > 0 && (g.active.Load() >= g.most || !waiter && g.queue != nil && g.queue.waiting.Load() > 0)
+	return g.limit > 0 && (g.active.Load() >= g.limit || !waiter && g.queue != nil && g.queue.waiting.Load() > 0)
 }
 
 // acquire counts a request, unless the server is full or its circuit lets no more
@@ -97,12 +97,12 @@ func (g *Gauge) acquire(waiter bool) bool {
 }
 
 func (g *Gauge) count(waiter bool) bool {
-	if g.most == 0 {
+	if g.limit == 0 {
 		g.active.Add(1)
 		return true
 	}
 	for !g.full(waiter) {
-		if n := g.active.Load(); n < g.most && g.active.CompareAndSwap(n, n+1) {
+		if n := g.active.Load(); n < g.limit && g.active.CompareAndSwap(n, n+1) {
 			return true
 		}
 	}

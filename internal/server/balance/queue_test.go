@@ -11,11 +11,11 @@ import (
 func wanted() bool { return false }
 
 // bounded returns a group of servers that run most requests each.
-func bounded(servers, most, length int) *Group {
+func bounded(servers, limit, length int) *Group {
 	q := NewQueue(length)
 	var list []Member
 	for i := range servers {
-		list = append(list, Member{ID: name(i), Weight: 1, Gauge: NewGauge(most, q)})
+		list = append(list, Member{ID: name(i), Weight: 1, Gauge: NewGauge(limit, q)})
 	}
 	return New(list, Options{Queue: q})
 }
@@ -106,8 +106,8 @@ func TestAServerThatComesBackIsHandedToThoseWhoWait(t *testing.T) {
 // Under load no server ever runs more than it may, nobody is forgotten, and at the
 // end nothing runs.
 func TestBoundHoldsUnderLoad(t *testing.T) {
-	const servers, most, clients, rounds = 3, 2, 40, 300
-	g := bounded(servers, most, clients)
+	const servers, limit, clients, rounds = 3, 2, 40, 300
+	g := bounded(servers, limit, clients)
 	var running [servers]atomic.Int32
 	var all sync.WaitGroup
 	var failed atomic.Int32
@@ -119,7 +119,7 @@ func TestBoundHoldsUnderLoad(t *testing.T) {
 					failed.Add(1)
 					continue
 				}
-				if running[i].Add(1) > most {
+				if running[i].Add(1) > limit {
 					t.Error("more than it may")
 				}
 				running[i].Add(-1)

@@ -87,10 +87,10 @@ func (s *Stream) Ready() bool {
 var errLate = errors.New("late")
 
 // A wait looks now and then whether the client is still there: after lookFirst,
-// then after pauses that double up to lookMost.
+// then after pauses that double up to maxLook.
 const (
 	lookFirst = 500 * time.Millisecond
-	lookMost  = 2 * time.Second
+	maxLook   = 2 * time.Second
 )
 
 // waiting is a wait for news of a stream.
@@ -134,6 +134,6 @@ func (w *waiting) wait() error {
 		if s.ex.Front.Gone() {
 			return &exchange.Error{Reason: exchange.ClientClosed, Err: errors.New("the client left before the answer was there")}
 		}
-		w.look = min(2*w.look, lookMost)
+		w.look = min(2*w.look, maxLook)
 	}
 }

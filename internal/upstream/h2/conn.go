@@ -105,7 +105,7 @@ type Conn struct {
 		last         uint32
 		streams      http2.Streams[*Stream]
 		served       int // responses that came
-		most         int // of places
+		places       int // that there are
 		next         uint32
 		useless      int
 
@@ -138,7 +138,7 @@ func Open(nc net.Conn, secure bool, end time.Time, settings Settings) (*Conn, er
 	now := exchange.Now()
 	c.heard.Store(now)
 	c.mu.next, c.mu.last = 1, http2.MaxWindow
-	c.mu.most, c.mu.fresh = 1, true
+	c.mu.places, c.mu.fresh = 1, true
 	c.mu.window, c.mu.initial = http2.InitialWindow, http2.InitialWindow
 	c.mu.pause, c.mu.rest = firstPing, now
 	b := append(c.mu.Space(), http2.Preface...)
@@ -178,7 +178,7 @@ func (c *Conn) await(end time.Time) error {
 func (c *Conn) Reserve() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.mu.Err != nil || c.mu.away || c.mu.retired || c.mu.alone || c.mu.Active >= c.mu.most {
+	if c.mu.Err != nil || c.mu.away || c.mu.retired || c.mu.alone || c.mu.Active >= c.mu.places {
 		return false
 	}
 	if c.mu.Active == 0 {

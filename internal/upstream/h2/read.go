@@ -111,7 +111,7 @@ func (c *Conn) dispatch(f http2.Frame, p []byte) error {
 
 // useless counts a frame that is of no use.
 func (c *Conn) useless() error {
-	if c.mu.useless++; c.mu.useless > maxUseless || len(c.mu.Out) > queueMost {
+	if c.mu.useless++; c.mu.useless > maxUseless || len(c.mu.Out) > maxQueue {
 		return broken(http2.EnhanceYourCalm, "too many frames that are of no use")
 	}
 	return nil
@@ -232,7 +232,7 @@ func (c *Conn) onSettings(f http2.Frame, p []byte) error {
 		return broken(http2.FrameSizeError, "SETTINGS of a size that is no multiple of 6 (RFC 9113, section 6.5)")
 	}
 	if !c.first {
-		c.mu.most = maxStreams
+		c.mu.places = maxStreams
 	}
 	for ; len(p) > 0; p = p[http2.SettingSize:] {
 		if err := c.set(http2.Setting(binary.BigEndian.Uint16(p)), binary.BigEndian.Uint32(p[2:])); err != nil {
@@ -251,7 +251,7 @@ func (c *Conn) onSettings(f http2.Frame, p []byte) error {
 func (c *Conn) set(id http2.Setting, value uint32) error {
 	switch id {
 	case http2.SettingMaxConcurrentStreams:
-		c.mu.most = int(min(value, maxStreams))
+		c.mu.places = int(min(value, maxStreams))
 	case http2.SettingEnablePush:
 		if value != 0 {
 			return broken(http2.ProtocolError, "a server that says it takes pushes (RFC 9113, section 6.5.2)")

@@ -10,11 +10,11 @@ import (
 	"headgate/internal/netconn"
 )
 
-// tapeMost is how much of a request's body is kept to be sent again, in bytes,
-// and aheadMost how much of it is read before the request is sent.
+// maxTape is how much of a request's body is kept to be sent again, in bytes,
+// and maxAhead how much of it is read before the request is sent.
 const (
-	tapeMost  = 64 << 10
-	aheadMost = 16 << 10
+	maxTape  = 64 << 10
+	maxAhead = 16 << 10
 )
 
 // tape is what was read of a request's body. It is kept until the head of the
@@ -24,10 +24,10 @@ type tape struct {
 	keep  atomic.Bool
 	lost  bool // more was read than is kept, or the body broke off
 	ended bool // b is all of the body
-	mem   *[aheadMost]byte
+	mem   *[maxAhead]byte
 }
 
-var aheads = sync.Pool{New: func() any { return new([aheadMost]byte) }}
+var aheads = sync.Pool{New: func() any { return new([maxAhead]byte) }}
 
 func (t *tape) drop() {
 	if t.mem != nil {
@@ -40,7 +40,7 @@ func (t *tape) drop() {
 func (t *tape) add(p []byte) {
 	switch {
 	case t.lost:
-	case !t.keep.Load() || len(t.b)+len(p) > tapeMost:
+	case !t.keep.Load() || len(t.b)+len(p) > maxTape:
 		t.lost, t.b = true, nil
 	default:
 		t.b = append(t.b, p...)
@@ -55,9 +55,9 @@ func (s *Stream) readAhead() {
 	if !rq.Body.Ready() {
 		return
 	}
-	t.mem = aheads.Get().(*[aheadMost]byte)
+	t.mem = aheads.Get().(*[maxAhead]byte)
 	t.b = t.mem[:0]
-	for len(t.b) < aheadMost && rq.Body.Ready() {
+	for len(t.b) < maxAhead && rq.Body.Ready() {
 		n, err := rq.Body.Read(t.mem[len(t.b):])
 		t.b = t.mem[:len(t.b)+n]
 		s.ex.Received += int64(n)
@@ -208,7 +208,7 @@ func (s *Stream) push(p []byte, end bool) error {
 		}
 		n := int64(min(len(p), maxPiece))
 		n = min(n, s.window, c.mu.window)
-		if (n > 0 || len(p) == 0) && len(c.mu.Out) < outMost {
+		if (n > 0 || len(p) == 0) && len(c.mu.Out) < maxOut {
 			n = max(n, 0)
 			s.appendData(p[:n], end && int(n) == len(p))
 			s.active.Store(exchange.Now())

@@ -1,11 +1,11 @@
 package h2
 
-// outMost is how many bytes are collected before bodies have to wait, queueMost
+// maxOut is how many bytes are collected before bodies have to wait, maxQueue
 // how many of what does not wait, and outKeep how large a buffer is kept.
 const (
-	outMost   = 64 << 10
-	queueMost = 256 << 10
-	outKeep   = 128 << 10
+	maxOut   = 64 << 10
+	maxQueue = 256 << 10
+	outKeep  = 128 << 10
 )
 
 // sink is what the connection is to its writer.

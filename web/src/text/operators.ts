@@ -134,5 +134,5 @@ export const webhooks = {
   resent: 'It is sent again.',
   lost: (n: number) => `${many(n, 'dead letter')} were too many to keep.`,
   missed: (n: number) => `${many(n, 'gap')}: events that were gone before they were sent.`,
-  tries: (n: number) => many(n, 'try', 'tries'),
+  attempts: (n: number) => many(n, 'attempt', 'attempts'),
 }

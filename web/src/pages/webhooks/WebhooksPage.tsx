@@ -73,7 +73,7 @@ function Standing({ name, may }: { name: string; may: boolean }) {
               <li key={l.event?.id} className="entry">
                 <span className="entry-name">
                   <strong>{l.event?.type}</strong> {l.event?.text}
-                  <span className="small block"><Ago time={l.first!} />, {t.webhooks.tries(l.tries ?? 0)}: {l.error}</span>
+                  <span className="small block"><Ago time={l.first!} />, {t.webhooks.attempts(l.attempts ?? 0)}: {l.error}</span>
                 </span>
                 {may && <Button size="compact-sm" variant="default" loading={busy === String(l.event?.id)} onClick={() => void act(String(l.event?.id), () => call('POST', path(name) + '/resend', { body: { event: l.event?.id } }), t.webhooks.resent)}>{t.webhooks.resend}</Button>}
               </li>

@@ -237,10 +237,10 @@ func (d *DB) payload(c []byte, size uint64) ([]byte, error) {
 		return nil, fmt.Errorf("a row of %d bytes", size)
 	}
 	local := int(size)
-	if most := d.usable - 35; local > most {
+	if limit := d.usable - 35; local > limit {
 		least := (d.usable-12)*32/255 - 23
 		local = least + (int(size)-least)%(d.usable-4)
-		if local > most {
+		if local > limit {
 			local = least
 		}
 	}
