@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"testing"
@@ -29,7 +30,7 @@ func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:           "testdata/script",
 		UpdateScripts: *update,
-		Condition:     hasCommand,
+		Condition:     condition,
 		Setup: func(env *testscript.Env) error {
 			env.Setenv("GORACE", "atexit_sleep_ms=10") // a second for each command otherwise
 			env.Setenv("HOME", env.WorkDir)
@@ -49,8 +50,11 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// hasCommand is the condition [command:NAME].
-func hasCommand(condition string) (bool, error) {
+// condition is [command:NAME], and [mounts] where file systems can be mounted.
+func condition(condition string) (bool, error) {
+	if condition == "mounts" {
+		return exec.Command("unshare", "-m", "mount", "-t", "tmpfs", "none", os.TempDir()).Run() == nil, nil
+	}
 	name, ok := strings.CutPrefix(condition, "command:")
 	if !ok {
 		return false, fmt.Errorf("unknown condition %q", condition)

@@ -143,7 +143,7 @@ func Open(o Options) (*Store, error) {
 		if mkdirErr == nil {
 			mkdirErr = errors.New("it is not a folder")
 		}
-		return nil, fmt.Errorf("make state directory %s: %w", s.dir, mkdirErr)
+		return nil, fmt.Errorf("make state directory %s: %w; give another with --state", s.dir, mkdirErr)
 	}
 	trouble := s.takeLock()
 	var inUse *InUse
@@ -164,6 +164,9 @@ func Open(o Options) (*Store, error) {
 	if s.keys, err = openKeys(s.dir, o.Key, trouble == nil); err != nil {
 		s.lock.Close()
 		return nil, err
+	}
+	if trouble == nil && s.keys.unkept != nil {
+		trouble = s.explain(s.keys.unkept)
 	}
 	if err := s.start(trouble); err != nil {
 		s.lock.Close()

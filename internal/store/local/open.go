@@ -103,7 +103,11 @@ func (s *Store) openFileLocked() error {
 		return s.openCopyLocked(errGone, "none")
 	}
 	s.tellMetaPages(name)
+	_, absent := os.Stat(name)
 	db, raw, err := openDB(name)
+	if err != nil && errors.Is(absent, fs.ErrNotExist) {
+		os.Remove(name) // half of it was written, and the next start would find it damaged
+	}
 	if err == nil {
 		s.mu.db, s.mu.raw = db, raw
 		return nil

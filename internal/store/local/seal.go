@@ -30,6 +30,7 @@ type keyring struct {
 	broken error
 	fault  error  // why the key in the file is not used
 	made   []byte // a key that is in no file yet
+	unkept error  // why it is not, where it should be
 }
 
 // openKeys returns the key from outside, if there is one, and that in the file. A
@@ -63,9 +64,7 @@ func openKeys(dir, outside string, write bool) (*keyring, error) {
 		key := make([]byte, keyBytes)
 		rand.Read(key)
 		if k.made = key; write {
-			if err := file.Replace(name, []byte(hex.EncodeToString(key)+"\n")); err != nil {
-				return nil, fmt.Errorf("make %s: %w", name, err)
-			}
+			k.unkept = file.Replace(name, []byte(hex.EncodeToString(key)+"\n"))
 		}
 		k.add(key)
 	}
