@@ -2,11 +2,13 @@ package disk
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"headgate/internal/config"
+	"headgate/internal/file"
 )
 
 // maxTotal bounds what the documents of a folder hold together.
@@ -17,38 +19,69 @@ const maxTotal = 64 << 20
 // the order of their names. Relative paths begin in that folder, or in the file's.
 // The error says what cannot be read, and names the file.
 func Documents(name string) (config.Documents, error) {
-	info, err := os.Stat(name)
-	if err != nil || !info.IsDir() {
+	names, dir, err := paths(name)
+	if err != nil {
+		return config.Documents{}, err
+	}
+	docs, total := config.Documents{Dir: dir}, 0
+	for _, name := range names {
 		data, err := Read(name)
 		if err != nil {
 			return config.Documents{}, err
 		}
-		return config.Documents{Dir: filepath.Dir(name), List: []config.Document{{Name: name, Data: data}}}, nil
-	}
-	entries, err := os.ReadDir(name)
-	if err != nil {
-		return config.Documents{}, fmt.Errorf("read folder %s: %w", name, err)
-	}
-	docs, total := config.Documents{Dir: name}, 0
-	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), ".yaml") || strings.HasPrefix(e.Name(), ".") || e.IsDir() {
-			continue
-		}
-		if len(docs.List) == config.MaxDocuments {
-			return config.Documents{}, fmt.Errorf("read folder %s: it has more than %d .yaml files", name, config.MaxDocuments)
-		}
-		path := filepath.Join(name, e.Name())
-		data, err := Read(path)
-		if err != nil {
-			return config.Documents{}, err
-		}
 		if total += len(data); total > maxTotal {
-			return config.Documents{}, fmt.Errorf("read folder %s: its .yaml files have more than %d bytes", name, maxTotal)
+			return config.Documents{}, fmt.Errorf("folder %s: its .yaml files have more than %d bytes; move what is no configuration out of it", docs.Dir, maxTotal)
 		}
-		docs.List = append(docs.List, config.Document{Name: path, Data: data})
-	}
-	if len(docs.List) == 0 {
-		return config.Documents{}, fmt.Errorf("read folder %s: it has no .yaml file", name)
+		docs.List = append(docs.List, config.Document{Name: name, Data: data})
 	}
 	return docs, nil
+}
+
+// paths returns the paths of the documents of a file or folder, in the order of their
+// names, and the folder.
+func paths(name string) (names []string, folder string, err error) {
+	info, err := os.Stat(name)
+	if err != nil || !info.IsDir() {
+		return []string{name}, filepath.Dir(name), nil // Read says what is wrong
+	}
+	names, err = documentsOf(name)
+	return names, name, err
+}
+
+func documentsOf(folder string) (names []string, err error) {
+	entries, err := os.ReadDir(folder) // in order of name
+	if err != nil {
+		return nil, fmt.Errorf("read folder %s: %w", folder, err)
+	}
+	likely := ""
+	for _, e := range entries {
+		switch {
+		case isDocument(e):
+			names = append(names, filepath.Join(folder, e.Name()))
+		case likely == "" && filepath.Ext(e.Name()) == ".yml" && !e.IsDir():
+			likely = e.Name()
+		}
+	}
+	switch {
+	case len(names) == 0 && likely != "":
+		return nil, fmt.Errorf("folder %s has no .yaml file; rename %s to %s.yaml", folder, likely, strings.TrimSuffix(likely, ".yml"))
+	case len(names) == 0:
+		return nil, fmt.Errorf("folder %s has no .yaml file; name the folder or the file with the configuration", folder)
+	case len(names) > config.MaxDocuments:
+		return nil, fmt.Errorf("folder %s has %d .yaml files, at most %d are allowed; put several objects into one file, or move what is no configuration out of it", folder, len(names), config.MaxDocuments)
+	}
+	return names, nil
+}
+
+// isDocument reports whether an entry of a folder is a document. Those with a dot in
+// front are not: editors and saves keep their work in such.
+func isDocument(e fs.DirEntry) bool {
+	return !strings.HasPrefix(e.Name(), ".") && filepath.Ext(e.Name()) == ".yaml" && !e.IsDir()
+}
+
+// Read reads a configuration file. The error says what is wrong with it: not
+// there, not a regular file, too large, not readable.
+func Read(name string) ([]byte, error) {
+	const max = int64(config.MaxFileSize)
+	return file.Read(name, max, fmt.Sprintf("a configuration has at most %d", max))
 }

@@ -40,7 +40,8 @@ func TestDocumentsOfAFolderComeInTheOrderOfTheirNames(t *testing.T) {
 }
 
 func TestFoldersThatAreNoConfigurationAreRefused(t *testing.T) {
-	empty, full, odd := t.TempDir(), t.TempDir(), t.TempDir()
+	empty, full, odd, other := t.TempDir(), t.TempDir(), t.TempDir(), t.TempDir()
+	write(t, other, "shop.yml", "version: 1\n")
 	for i := range config.MaxDocuments + 1 {
 		write(t, full, fmt.Sprintf("%03d.yaml", i), "version: 1\n")
 	}
@@ -48,7 +49,8 @@ func TestFoldersThatAreNoConfigurationAreRefused(t *testing.T) {
 		t.Skip(err)
 	}
 	for dir, want := range map[string]string{
-		empty: "it has no .yaml file", full: "it has more than 200 .yaml files", odd: "a.yaml: no such file",
+		empty: "has no .yaml file; name the folder or the file with the configuration", other: "rename shop.yml to shop.yaml",
+		full: "has 201 .yaml files, at most 200 are allowed; put several objects into one file", odd: "a.yaml: no such file",
 		filepath.Join(empty, "absent"): "no such file",
 	} {
 		if docs, err := Documents(dir); err == nil || !strings.Contains(err.Error(), want) {

@@ -57,7 +57,7 @@ func (s *Source) Watch(ctx context.Context, changed func()) {
 func (s *Source) subscribe() (<-chan fsnotify.Event, func()) {
 	w, err := fsnotify.NewWatcher()
 	if err == nil {
-		_, dir, _ := s.names()
+		_, dir, _ := paths(s.path)
 		if dir == "" {
 			dir = s.path
 		}
@@ -81,7 +81,7 @@ func (s *Source) subscribe() (<-chan fsnotify.Event, func()) {
 type stamps map[string]stamp
 
 func (s *Source) stamps() stamps {
-	names, _, _ := s.names() // without any, Read says why
+	names, _, _ := paths(s.path) // without any, Read says why
 	all := make(stamps, len(names))
 	for _, name := range names {
 		all[name] = stampOf(name)
