@@ -383,9 +383,9 @@ proxies:
 	}{
 		{document.Edit{Op: document.Set, Path: "proxies.a.active", Value: []byte("false")}, "it is below the anchor &a, which others use"},
 		{document.Edit{Op: document.Set, Path: "proxies.b.active", Value: []byte("false")}, "it stands at the anchor &a, which others use"},
-		{document.Edit{Op: document.Set, Path: "proxies.c.rate_limit.requests", Value: []byte("6")}, "it comes from an anchor that others use"},
+		{document.Edit{Op: document.Set, Path: "proxies.c.rate_limit.requests", Value: []byte("6")}, "rate_limit comes from a merge (<<), and others may have it from there too"},
 		{document.Edit{Op: document.Set, Path: "proxies.c.routes[0].path", Value: []byte(`"/x"`)}, "it stands at the anchor &routes, which others use"},
-		{document.Edit{Op: document.Remove, Path: "proxies.c.request_timeout"}, "it comes from an anchor that others use"},
+		{document.Edit{Op: document.Remove, Path: "proxies.c.request_timeout"}, "request_timeout comes from a merge (<<), and others may have it from there too"},
 		{document.Edit{Op: document.Remove, Path: "proxies.a"}, "it is below the anchor &a, which others use"},
 		{document.Edit{Op: document.Set, Path: "proxies.d.routes[0].fixed_response.status", Value: []byte("201")}, "it has a tag"},
 		{document.Edit{Op: document.Remove, Path: "proxies.none"}, "there is nothing to remove"},

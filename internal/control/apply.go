@@ -91,6 +91,7 @@ type change struct {
 	// made are the digests of the documents that the change was made from and will
 	// write; nil if it writes none.
 	made      map[string]history.Digest
+	edit      bool           // it was asked for, and what it says stands nowhere yet
 	now       *config.Config // what the documents said that it was made from
 	checked   func(now, after *config.Config) error
 	records   func(now, after *config.Config) []store.Record
@@ -335,12 +336,16 @@ func (ch *change) cancel() {
 	}
 }
 
-// tell notes what became of the change, and tells everybody.
+// tell notes what became of the change, and tells everybody if there is something to
+// tell.
 func (ch *change) tell(err error) {
 	ch.control.noteLocked(ch, err)
 	ch.control.publishLocked()
 	if ch.merged != nil {
 		ch.control.watcher.Discovery()
+	}
+	if err == nil && ch.discovered() && ch.difference().Empty() {
+		return // an object that cannot be used came or went: that is an issue of its source
 	}
 	e := ch.event(err)
 	ch.control.tellAll(&e)
@@ -359,8 +364,10 @@ func (c *Control) noteLocked(ch *change, err error) {
 		return // what was refused of the documents is so still
 	}
 	if err != nil {
-		c.mu.refused = refusedState(asRefused(err))
-		return
+		if !ch.edit {
+			c.mu.refused = refusedState(asRefused(err))
+		}
+		return // the operator hears of an edit, and the documents are as they were
 	}
 	c.mu.since, c.mu.revision = time.Now(), ch.revision
 	if c.mu.degraded = ch.verb == FellBack; c.mu.degraded {
@@ -398,7 +405,7 @@ func (ch *change) difference() *config.Difference {
 func (ch *change) event(err error) Event {
 	e := Event{
 		Verb: ch.verb, Cause: ch.cause, Revision: ch.revision, Took: time.Since(ch.began),
-		Starting: ch.next.Starting(), Before: ch.next.Before, Notes: ch.notes,
+		Edit: ch.edit, Starting: ch.next.Starting(), Before: ch.next.Before, Notes: ch.notes,
 	}
 	if err != nil {
 		e.Verb, e.Refused = RefusedVerb, asRefused(err)

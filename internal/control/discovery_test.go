@@ -282,6 +282,39 @@ func TestWhatDoesNotCompileIsLeftOut(t *testing.T) {
 	}
 }
 
+// TestOneLineTellsOfContainers holds that a change of containers is one line of the log,
+// however many there are, and none when only an object came that cannot be used.
+func TestOneLineTellsOfContainers(t *testing.T) {
+	f := discovering(t, "")
+	var objects []*config.Discovered
+	for i := range 60 {
+		objects = append(objects, f.proxy(fmt.Sprintf("p%02d", i), 1, fmt.Sprintf("p%02d.example", i)))
+	}
+	f.Get("local").Find(objects...)
+	f.becomes("p59.example", 200)
+	told := func() (lines []string) {
+		for line := range strings.Lines(f.log.String()) {
+			if strings.Contains(line, "via=docker") || strings.Contains(line, "p59") {
+				lines = append(lines, line)
+			}
+		}
+		return lines
+	}
+	testhouse.Eventually(t, "nothing is told", func() bool { return len(told()) > 0 })
+	if lines := told(); len(lines) != 1 || !strings.Contains(lines[0], "added=60") || !strings.Contains(lines[0], "summary=") {
+		t.Errorf("60 containers are told of by %q", lines)
+	}
+	events := len(f.told())
+	loop := f.proxy("loop", 2, "loop.example", "redirects.0.regex=^/a$", "redirects.0.target=/b", "redirects.1.regex=^/b$", "redirects.1.target=/a")
+	f.Get("local").Find(append(objects, loop)...)
+	f.has("loop-1 invalid loop")
+	f.c.mu.Lock() // until the change has ended
+	defer f.c.mu.Unlock()
+	if lines := told(); len(lines) != 1 || len(f.told()) != events {
+		t.Errorf("an object that cannot be used is told of by %q and %d events", lines, len(f.told())-events)
+	}
+}
+
 func TestABusyAddressOfALabelKeepsNobodyElseAway(t *testing.T) {
 	f := discovering(t, "")
 	addresses := testhouse.Addresses(t, 1)

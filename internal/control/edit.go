@@ -82,7 +82,7 @@ func (c *Control) change(e Edit) (Event, *change, error) {
 		return Event{Cause: e.Cause}, nil, asRefused(c.confirmPendingLocked())
 	}
 	ch := c.newChangeLocked(e.Cause, nil)
-	ch.within = e.ConfirmWithin
+	ch.within, ch.edit = e.ConfirmWithin, true
 	ch.from = func() (config.Documents, error) {
 		now, err := c.source.Read()
 		if err != nil {

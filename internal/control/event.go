@@ -58,6 +58,9 @@ type Event struct {
 	Took time.Duration
 	// ConfirmBy is when it is taken back unless somebody confirms it; zero if it stays.
 	ConfirmBy time.Time
+	// Edit says that the change was an operator's edit, which stands nowhere if it was
+	// refused.
+	Edit bool
 	// Starting says that nothing was served before.
 	Starting bool
 	// Refused is why the configuration was not applied; nil if it was.
@@ -87,7 +90,13 @@ func (c *Control) count(e *Event) {
 	switch e.Verb {
 	case Applied, Reverted:
 		c.metrics.Applied(true)
+		if e.Via != ViaDocker {
+			c.metrics.InForce(true)
+		}
 	case RefusedVerb:
 		c.metrics.Applied(false)
+		if e.Via != ViaDocker && !e.Edit {
+			c.metrics.InForce(false)
+		}
 	}
 }

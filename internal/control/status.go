@@ -23,8 +23,8 @@ type Status struct {
 	// the state directory.
 	Since    time.Time `json:"since,omitzero"`
 	Revision string    `json:"revision"`
-	// Refused is why the configuration that was tried last was refused; nil if
-	// it was applied.
+	// Refused is why the documents are refused as they stand; nil if they are in
+	// force. An edit that was refused stands nowhere.
 	Refused *RefusedState `json:"refused,omitempty"`
 	// Pending is the change that waits to be confirmed, nil for none.
 	Pending *PendingState `json:"pending,omitempty"`

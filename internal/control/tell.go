@@ -1,8 +1,11 @@
 package control
 
 import (
+	"context"
+	"log/slog"
 	"time"
 
+	"headgate/internal/config"
 	"headgate/internal/control/review"
 )
 
@@ -28,6 +31,10 @@ func (c *Control) tell(e *Event) {
 	case Reverted:
 		c.log.Warn("configuration reverted, nobody has confirmed it", "why", e.Why)
 	}
+	if e.Via == ViaDocker {
+		c.tellDiscovered(e)
+		return
+	}
 	attrs := []any{
 		"revision", e.Revision, "took", e.Took.Round(time.Microsecond).String(),
 		"ports", len(e.After.Ports), "proxies", len(e.After.Proxies), "via", string(e.Via),
@@ -44,6 +51,31 @@ func (c *Control) tell(e *Event) {
 	}
 	if e.Review != nil {
 		c.tellReview(e.Review)
+	}
+}
+
+// tellDiscovered logs what containers have changed in one line: they come and go all
+// day. What it is in words is there for who looks for it.
+func (c *Control) tellDiscovered(e *Event) {
+	objects := map[config.Verb]int{}
+	for i := range e.Difference.Objects {
+		objects[e.Difference.Objects[i].Change]++
+	}
+	attrs := []any{"via", string(e.Via), "took", e.Took.Round(time.Microsecond).String(), "proxies", len(e.After.Proxies)}
+	for _, change := range []config.Verb{config.Added, config.Changed, config.Removed} {
+		if n := objects[change]; n > 0 {
+			attrs = append(attrs, string(change), n)
+		}
+	}
+	if e.Review != nil {
+		attrs = append(attrs, "severity", string(e.Review.Severity), "summary", e.Review.Summary)
+	}
+	c.log.Info("configuration applied", attrs...)
+	if e.Review == nil || !c.log.Enabled(context.Background(), slog.LevelDebug) {
+		return
+	}
+	for _, line := range e.Review.Lines(maxLines) {
+		c.log.Debug(line, "via", string(e.Via))
 	}
 }
 
@@ -93,6 +125,10 @@ func (c *Control) tellSentence(o *review.Object, s review.Sentence) {
 // tellRefused logs why a configuration was not applied.
 func (c *Control) tellRefused(e *Event) {
 	r := e.Refused
+	if e.Edit {
+		c.log.Warn("edit refused, everything stays as it was", "via", string(e.Via), "who", e.Who, "problems", max(len(r.Problems), 1), "error", r.Error())
+		return // whoever made it has the answer
+	}
 	what := "configuration refused, everything stays as it was"
 	if e.Starting {
 		what = "configuration refused, nothing is served"

@@ -106,7 +106,6 @@ const (
 // Applied counts a change of the configuration: one that took effect, or one
 // that was refused.
 func (r *Registry) Applied(ok bool) {
-	r.last.Store(ok)
 	if !ok {
 		r.refused.Add(1)
 		return
@@ -114,6 +113,9 @@ func (r *Registry) Applied(ok bool) {
 	r.applied.Add(1)
 	r.appliedT.Store(time.Now().UnixNano())
 }
+
+// InForce says whether the documents are in force as they stand, or were refused.
+func (r *Registry) InForce(ok bool) { r.last.Store(ok) }
 
 // Flooded counts a connection that was ended for a flood. There are few words.
 func (r *Registry) Flooded(word string) {

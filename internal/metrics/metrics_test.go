@@ -69,6 +69,7 @@ func TestPageShowsWhatWasCounted(t *testing.T) {
 	port.Closed()
 	r.Applied(true)
 	r.Applied(false)
+	r.InForce(false)
 	r.AccessLog(func() uint64 { return 7 })
 
 	got := regexp.MustCompile(`(goversion|last_apply_timestamp_seconds)([="{ ]+)[^",}\n]+`).ReplaceAllString(page(t, r, "headgate_"), "$1${2}X")

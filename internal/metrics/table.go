@@ -131,7 +131,7 @@ func table() families {
 		appliedTime: family{"headgate_config_last_apply_timestamp_seconds", gauge, nil,
 			"Unix time at which the running configuration was applied, 0 before the first."},
 		applied: family{"headgate_config_last_apply_successful", gauge, nil,
-			"1 if the last change was applied, 0 if it was refused and an older configuration is running."},
+			"1 if the documents of the configuration are in force as they stand, 0 if they were refused and an older configuration is running."},
 		dropped: family{"headgate_access_log_dropped_total", counter, nil,
 			"Access log records that were dropped because the disk or pipe was too slow, or could not be written."},
 		spans: family{"headgate_tracing_spans_total", counter, []string{"result"},

@@ -291,7 +291,11 @@ func problems(all []config.Problem, object string) *problem {
 func apply(docs config.Documents, edits ...document.Edit) (config.Documents, error) {
 	out, p := docs.Edit(edits...)
 	if p != nil {
-		return docs, refuse("invalid", p.Field, p.What, p.Remedy)
+		what := p.What
+		if p.File != "" && p.Line > 0 {
+			what = fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.What) // it is to be edited there, by hand
+		}
+		return docs, refuse("invalid", p.Field, what, p.Remedy)
 	}
 	return out, nil
 }

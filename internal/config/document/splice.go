@@ -91,7 +91,7 @@ func (ed *editing) walk() (at held, rest []Step, p *schema.Problem) {
 			}
 			if found.node == nil {
 				if _, merged := s.Find(n); merged != nil && (i < len(ed.steps)-1 || ed.edit.Op != Set) {
-					return at, nil, ed.problem(merged, "it comes from an anchor that others use", "edit the file by hand, where the anchor stands")
+					return at, nil, ed.merged(s.Name, merged)
 				}
 			}
 		}
@@ -186,7 +186,18 @@ func (ed *editing) convergeFields(at held, have, want *value) (splice, *schema.P
 	if other != nil {
 		return ed.removeField(*other)
 	}
-	return splice{}, ed.problem(n, "it comes from an anchor that others use", "edit the file by hand, where the anchor stands")
+	for _, name := range have.names {
+		if _, merged := (Step{Name: name, Index: -1}).Find(n); merged != nil && !own[name] && want.fields[name] == nil {
+			return splice{}, ed.merged(name, merged)
+		}
+	}
+	return splice{}, ed.problem(n, "a field comes from a merge (<<)", "edit the file by hand")
+}
+
+// merged refuses to change a field that a merge key brings: others may have it from the
+// same place.
+func (ed *editing) merged(name string, n *yaml.Node) *schema.Problem {
+	return ed.problem(n, name+" comes from a merge (<<), and others may have it from there too", "edit the file by hand, where it stands")
 }
 
 // replace writes a value in the place of a whole node.
