@@ -69,6 +69,42 @@ func (h *History) keepParts(ctx context.Context, d Digest, parts [][]byte) error
 	return nil
 }
 
+// contents keeps documents, many of them in one commit: each commit waits for the disk.
+type contents struct {
+	history *History
+	waiting []store.Entry
+	size    int
+}
+
+// add keeps a document, with those after it or at once.
+func (c *contents) add(ctx context.Context, d Digest, parts [][]byte) error {
+	if len(parts) > 1 {
+		return c.history.keepParts(ctx, d, parts)
+	}
+	size := len(partKey(d, 0)) + len(parts[0])
+	if len(c.waiting) == store.MaxOperations || c.size+size > store.MaxChange {
+		if err := c.commit(ctx); err != nil {
+			return err
+		}
+	}
+	c.waiting = append(c.waiting, store.Entry{Key: partKey(d, 0), Value: parts[0]})
+	c.size += size
+	return nil
+}
+
+// commit keeps the documents that wait.
+func (c *contents) commit(ctx context.Context) error {
+	if len(c.waiting) == 0 {
+		return nil
+	}
+	_, err := c.history.options.Store.Commit(ctx, store.Change{Put: c.waiting, Why: "contents of a revision"})
+	if err != nil {
+		return fmt.Errorf("keep the contents of documents: %w", err)
+	}
+	c.waiting, c.size = nil, 0
+	return nil
+}
+
 // content returns a document by its digest.
 func (h *History) content(ctx context.Context, d Digest) ([]byte, error) {
 	var b bytes.Buffer

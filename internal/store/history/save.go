@@ -219,7 +219,7 @@ func (h *History) keepAll(ctx context.Context, v *save) error {
 			return err
 		}
 	}
-	room := withCommit
+	room, many := withCommit, contents{history: h}
 	for i := range v.request.Documents {
 		d := &v.request.Documents[i]
 		if d.Data == nil {
@@ -243,11 +243,11 @@ func (h *History) keepAll(ctx context.Context, v *save) error {
 			v.contents = append(v.contents, store.Entry{Key: partKey(digest, 0), Value: parts[0]})
 			continue
 		}
-		if err := h.keepParts(ctx, digest, parts); err != nil {
+		if err := many.add(ctx, digest, parts); err != nil {
 			return err
 		}
 	}
-	return nil
+	return many.commit(ctx)
 }
 
 // inPlace reports whether a document with this content is written in place.

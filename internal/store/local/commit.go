@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -73,7 +74,8 @@ type making struct {
 
 	batch  store.Batch
 	steps  []step
-	added  int // entries more than before
+	open   []*os.File // staged and not synced yet
+	added  int        // entries more than before
 	staged int
 }
 
@@ -113,6 +115,7 @@ func (s *Store) makeOnce(m *making) error {
 	s.point("begin")
 	err := guard(func() error { return s.mu.db.Update(m.write) })
 	if err != nil {
+		m.closeStaged() // those of a commit that failed before they were synced
 		s.unstage(m.steps)
 		return err
 	}
@@ -181,12 +184,36 @@ func (m *making) write(tx *bbolt.Tx) error {
 		return err
 	}
 	if m.staged > 0 {
+		if err := m.syncStaged(); err != nil {
+			return err
+		}
 		if err := file.SyncDir(filepath.Join(m.s.dir, stagedName)); err != nil {
 			return err
 		}
 	}
 	m.s.point("decide")
 	return nil
+}
+
+// syncStaged waits until the staged files are on the disk.
+func (m *making) syncStaged() error {
+	failed := make([]error, len(m.open))
+	var all sync.WaitGroup
+	for i, f := range m.open { // at once, so that the disk can take them together
+		all.Go(func() { failed[i] = f.Sync() })
+	}
+	all.Wait()
+	return errors.Join(append(failed, m.closeStaged())...)
+}
+
+// closeStaged closes the staged files that are open.
+func (m *making) closeStaged() error {
+	var failed []error
+	for _, f := range m.open {
+		failed = append(failed, f.Close())
+	}
+	m.open = nil
+	return errors.Join(failed...)
 }
 
 func revisionOf(meta *bbolt.Bucket) store.Revision {
@@ -244,10 +271,11 @@ func (m *making) put(tx *bbolt.Tx, entries *bbolt.Bucket, e store.Entry) error {
 		return err
 	case name != "":
 		r.flags |= rowInFile
-		st, err := m.s.stage(e.Key, name, m.s.keys.sealFile(e.Key, e.Value, store.Sealed(e.Key)), m.nextStage())
+		st, f, err := m.s.stage(e.Key, name, m.s.keys.sealFile(e.Key, e.Value, store.Sealed(e.Key)), m.nextStage())
 		if err != nil {
 			return err
 		}
+		m.open = append(m.open, f)
 		r.file = st.ref
 		m.steps = append(m.steps, st)
 		if err := notePending(tx, st); err != nil {

@@ -138,30 +138,26 @@ type step struct {
 	ref    fileRef
 }
 
-// stage writes the file of an entry beside its place, synced.
-func (s *Store) stage(key, name string, data []byte, n int) (step, error) {
+// stage writes the file of an entry beside its place. It is not synced: the files of a
+// commit are when all of them are written, as the disk is then waited for once.
+func (s *Store) stage(key, name string, data []byte, n int) (step, *os.File, error) {
 	st := step{key: key, name: name, ref: fileRef{digest: sha256.Sum256(data), size: int64(len(data))}}
 	path := filepath.Join(s.dir, stagedName, fmt.Sprintf("%d", n))
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
 	if err != nil {
-		return st, err
+		return st, nil, err
 	}
-	_, err = f.Write(data)
-	if err == nil {
-		s.point("staged")
-		err = f.Sync()
+	if _, err := f.Write(data); err != nil {
+		f.Close()
+		os.Remove(path)
+		return st, nil, err
 	}
-	if info, serr := f.Stat(); serr == nil {
+	s.point("staged")
+	if info, err := f.Stat(); err == nil {
 		st.ref.written = info.ModTime()
 	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		os.Remove(path)
-	}
 	st.staged = filepath.Join(stagedName, filepath.Base(path))
-	return st, err
+	return st, f, nil
 }
 
 // place puts files in their places after their commit. What fails is told and done
