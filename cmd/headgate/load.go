@@ -1,11 +1,15 @@
 package main
 
 import (
+	"fmt"
 	"os"
+	"strings"
 
 	"headgate/internal/config"
+	"headgate/internal/exchange"
 	"headgate/internal/plan"
 	"headgate/internal/plan/inputs"
+	"headgate/internal/schema"
 	"headgate/internal/store"
 	"headgate/internal/store/local"
 )
@@ -32,5 +36,33 @@ func loadWithNotes(documents config.Documents, state string) (*plan.Plan, []conf
 	set := inputs.NewLoader(inputs.Options{Values: values}).Prepare(c, documents.Dir)
 	defer set.Cancel()
 	p, problems := plan.Compile(c, nil, plan.House{Values: values, Inputs: set}, doc.Report())
-	return p, problems, doc.Notes()
+	notes := doc.Notes()
+	if p != nil {
+		for _, n := range p.Notes() {
+			notes = append(notes, noteOf(n))
+		}
+	}
+	return p, problems, notes
+}
+
+// noteOf returns a note of a plan in the form of those about a document: the port or
+// certificate that it is about, what it says with its values, and the remedy.
+func noteOf(n exchange.Note) config.Problem {
+	var out config.Problem
+	var details []string
+	for i := 0; i+1 < len(n.Attrs); i += 2 {
+		key, value := fmt.Sprint(n.Attrs[i]), fmt.Sprint(n.Attrs[i+1])
+		switch {
+		case key == "remedy":
+			out.Remedy = value
+		case key == "port" && out.Field == "":
+			out.Field, out.Object = schema.JoinPath("ports", value), "port "+value
+		default:
+			details = append(details, key+" "+value)
+		}
+	}
+	if out.What = n.Text; len(details) > 0 {
+		out.What += " (" + strings.Join(details, ", ") + ")"
+	}
+	return out
 }
