@@ -163,6 +163,7 @@ func (ch *checker) proxy(p *Proxy, at schema.Place) {
 			place.Field("path").Problem(what, remedy)
 		} else {
 			checkTwice(w.Routes, i, seen[r.Prefix()], place)
+			checkStickyTwice(w.Routes, i, seen[r.Prefix()], place)
 			seen[r.Prefix()] = append(seen[r.Prefix()], i)
 		}
 		checkUse(c, r.Use, place.Field("use"))
@@ -192,6 +193,35 @@ func checkTwice(routes []*Route, i int, earlier []int, at schema.Place) {
 		}
 		return
 	}
+}
+
+// checkStickyTwice tells of a route whose clients would lose the server that they are
+// pinned to: an earlier one on the same path sets the same cookie, for other servers.
+func checkStickyTwice(routes []*Route, i int, earlier []int, at schema.Place) {
+	r := routes[i]
+	for _, first := range earlier {
+		before := routes[first]
+		if r.StickyCookie == nil || before.StickyCookie == nil || !r.StickyCookie.Enabled || !before.StickyCookie.Enabled ||
+			r.StickyCookie.Name != before.StickyCookie.Name || sameServers(r, before) {
+			continue
+		}
+		at.Field("sticky_cookie").Field("name").Problemf("give one of them another name",
+			"routes[%d], %s, has the cookie %s for other servers, and browsers keep one of a name and path", first, before.Label(), r.StickyCookie.Name)
+		return
+	}
+}
+
+// sameServers reports whether two routes have the servers of the same URLs.
+func sameServers(a, b *Route) bool {
+	urls := func(r *Route) []string {
+		var out []string
+		for _, s := range r.Servers {
+			out = append(out, s.URL)
+		}
+		slices.Sort(out)
+		return slices.Compact(out)
+	}
+	return slices.Equal(urls(a), urls(b))
 }
 
 // checkPattern tells of a path that is written as a pattern. A ^, a * or a $ at such

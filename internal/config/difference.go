@@ -269,9 +269,13 @@ func present(v reflect.Value) bool {
 }
 
 // list compares two lists of objects. Elements with the same name are the same
-// element; where names are not unique, those at the same place.
+// element; where names are not unique, those with the same label, and where there are no
+// labels those at the same place.
 func (c *comparison) list(f *schema.Field, a, b reflect.Value, at spot) {
 	before, after := elementNames(f, a), elementNames(f, b)
+	if before == nil || after == nil {
+		before, after = elementLabels(f, a), elementLabels(f, b)
+	}
 	if before == nil || after == nil {
 		before, after = placeNames(a.Len()), placeNames(b.Len())
 	}
@@ -357,6 +361,24 @@ func elementNames(f *schema.Field, v reflect.Value) []string {
 		seen[names[i]] = true
 	}
 	return names
+}
+
+// elementLabels returns the labels of the elements of a list, which tell routes on one
+// path from each other; nil when the elements have none, or one stands twice.
+func elementLabels(f *schema.Field, v reflect.Value) []string {
+	labels, seen := make([]string, v.Len()), make(map[string]bool, v.Len())
+	for i := range v.Len() {
+		e, ok := v.Index(i).Interface().(interface{ Label() string })
+		if !ok {
+			return nil
+		}
+		labels[i] = e.Label()
+		if seen[labels[i]] {
+			return nil
+		}
+		seen[labels[i]] = true
+	}
+	return labels
 }
 
 // placeNames returns names for elements that have none but their place.

@@ -104,6 +104,32 @@ changed access_log
 // lines returns the lines of a text, sorted into no other order.
 func lines(text string) []string { return strings.Split(text, "\n") }
 
+// TestRoutesOnOnePathAreNotMixedUp holds that routes on one path are told apart by their
+// matchers, wherever they stand.
+func TestRoutesOnOnePathAreNotMixedUp(t *testing.T) {
+	load := func(routes ...string) *Config {
+		c, _, problems := Load("a.yaml", []byte("version: 1\nproxies:\n  shop:\n    routes:\n      - "+strings.Join(routes, "\n      - ")+"\n"))
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		return c
+	}
+	all, get, post := "{path: /a, fixed_response: {status: %d}}", "{path: /a, matchers: {methods: [GET]}, fixed_response: {status: %d}}", "{path: /a, matchers: {methods: [POST]}, fixed_response: {status: %d}}"
+	one := func(route string, status int) string { return fmt.Sprintf(route, status) }
+	d := Compare(load(one(all, 200), one(get, 201), one(post, 202)), load(one(post, 202), one(all, 200), one(get, 301)))
+	if got, want := told(d), "changed proxies shop\n  changed routes[2].fixed_response.status (route /a GET) 201 -> 301\n"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	d = Compare(load(one(all, 200)), load(one(get, 201), one(all, 200)))
+	if got := told(d); !strings.Contains(got, "added routes[0] (route /a GET)") || strings.Count(got, "\n") != 2 {
+		t.Errorf("got %s", got)
+	}
+	d = Compare(load(one(get, 200)), load(one(post, 200)))
+	if got := told(d); !strings.Contains(got, "routes[0].matchers.methods (route /a)") {
+		t.Errorf("got %s", got)
+	}
+}
+
 func TestDifferenceShowsNothingThatCameFromOutside(t *testing.T) {
 	load := func(secret string) *Config {
 		l := loader{expand: &expander{

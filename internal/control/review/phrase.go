@@ -184,7 +184,10 @@ func (s spot) sentence(f *config.FieldChange) string {
 	}
 	names := make([]string, len(s.leaf))
 	for i, l := range s.leaf {
-		names[i] = plain(l.Name)
+		names[i] = plainOf(l)
+	}
+	if strings.HasSuffix(field.Called, " matcher") {
+		names = names[len(names)-1:]
 	}
 	if field.Type.Kind == schema.Bool && (field.Name == "enabled" || field.Name == "active") {
 		if names = names[:len(names)-1]; len(names) == 0 {

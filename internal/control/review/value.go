@@ -48,6 +48,17 @@ func plain(name string) string {
 	return strings.Join(words, " ")
 }
 
+// plainOf returns the words for a field. A list of matchers is called by what it has in it.
+func plainOf(f *schema.Field) string {
+	if strings.HasSuffix(f.Called, " matcher") {
+		return f.Called + "s"
+	}
+	if f.Name == "headers" && f.Called == "" {
+		return f.Name
+	}
+	return plain(f.Name)
+}
+
 // maxText is how much of a text is shown, in bytes.
 const maxText = 80
 
@@ -239,7 +250,7 @@ func objectValue(o *schema.Object, raw json.RawMessage, calledBy string) string 
 		case f.Type.Kind == schema.List && f.Type.Elem.Kind == schema.Struct:
 			out = append(out, value(f, f.Type, v, ""))
 		default:
-			out = append(out, plain(f.Name)+" "+value(f, f.Type, v, ""))
+			out = append(out, plainOf(f)+" "+value(f, f.Type, v, ""))
 		}
 	}
 	return strings.Join(out, ", ")

@@ -1,0 +1,35 @@
+package config
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// TestRoutesOnOnePathHaveCookiesOfTheirOwn holds that two routes on one path do not take
+// the sticky cookie of each other, unless it means the same servers.
+func TestRoutesOnOnePathHaveCookiesOfTheirOwn(t *testing.T) {
+	const text = `version: 1
+proxies:
+  shop:
+    routes:
+      - {path: /a, sticky_cookie: {}, servers: [{url: "http://10.0.0.1:80"}, {url: "http://10.0.0.2:80"}]}
+      - {path: %s, matchers: {methods: [GET]}, sticky_cookie: {%s}, servers: [%s{url: "http://10.0.0.1:80"}]}
+`
+	for _, c := range []struct {
+		path, cookie, servers string
+		refused               bool
+	}{
+		{"/a", "", "", true},
+		{"/a", "", `{url: "http://10.0.0.2:80"}, `, false},
+		{"/a", "name: other", "", false},
+		{"/a", "enabled: false", "", false},
+		{"/a/b", "", "", false},
+	} {
+		_, _, problems := Load("a.yaml", []byte(fmt.Sprintf(text, c.path, c.cookie, c.servers)))
+		refused := len(problems) == 1 && strings.Contains(problems[0].Error(), "routes[1].sticky_cookie.name: routes[0], /a, has the cookie headgate_affinity")
+		if refused != c.refused || len(problems) > 1 {
+			t.Errorf("%+v: got %v", c, problems)
+		}
+	}
+}
