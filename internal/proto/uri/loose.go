@@ -22,28 +22,48 @@ const (
 	Loose
 )
 
-// SpellingOf returns how a path is spelled.
+// SpellingOf returns how a path is spelled. It looks at eight bytes at a time, most of
+// which need no second look.
 func SpellingOf(path string) (s Spelling) {
-	for i := 0; i < len(path); i++ {
-		switch loose[path[i]] {
-		case 0:
-		case looseCapital:
-			s = Spelled
-		case looseCut:
-			return Loose
-		case looseEnd:
-			if i+1 == len(path) || path[i+1] == '/' {
+	for i := 0; i < len(path); {
+		if len(path)-i >= 8 && plain(path[i:i+8]) {
+			i += 8
+			continue
+		}
+		for end := min(i+8, len(path)); i < end; i++ {
+			switch loose[path[i]] {
+			case 0:
+			case looseCapital:
+				s = Spelled
+			case looseCut:
 				return Loose
+			case looseEnd:
+				if i+1 == len(path) || path[i+1] == '/' {
+					return Loose
+				}
+			case looseEncoding:
+				if decodesLoosely(path[i:]) {
+					return Loose
+				}
+				s = Spelled
+				i += 2
 			}
-		case looseEncoding:
-			if decodesLoosely(path[i:]) {
-				return Loose
-			}
-			s = Spelled
-			i += 2
 		}
 	}
 	return s
+}
+
+// plain reports whether none of eight bytes lets a path be read in another way: all are
+// looked at as one number. It may be false for bytes that are no ASCII.
+func plain(s string) bool {
+	const each, high = 0x0101010101010101, 0x8080808080808080
+	w := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+	seven := w &^ high
+	capital := (seven + (0x80-'A')*each) &^ (seven + (0x80-'Z'-1)*each)
+	dot, cut, encoding := w^'.'*each, w^';'*each, w^'%'*each
+	zero := (dot-each)&^dot | (cut-each)&^cut | (encoding-each)&^encoding
+	return (capital|zero)&high == 0
 }
 
 // decodesLoosely reports whether the encoded character at the beginning of s may begin

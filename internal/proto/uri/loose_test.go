@@ -171,3 +171,33 @@ func BenchmarkSpelling(b *testing.B) {
 		})
 	}
 }
+
+// TestSpellingSeesEveryByteAtEveryPlace holds that a byte is seen wherever it stands among
+// those that are looked at together.
+func TestSpellingSeesEveryByteAtEveryPlace(t *testing.T) {
+	const long = "/aaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+	for at := 1; at < len(long); at++ {
+		for c := range 256 {
+			b := []byte(long)
+			b[at] = byte(c)
+			path := string(b)
+			want := Plain
+			switch {
+			case c == '%':
+				continue
+			case c >= 'A' && c <= 'Z':
+				want = Spelled
+			case c == ';', c == '.' && at == len(long)-1:
+				want = Loose
+			}
+			if got := SpellingOf(path); got != want {
+				t.Fatalf("%q: got %v, want %v", path, got, want)
+			}
+		}
+		for text, want := range map[string]Spelling{"%C3": Spelled, "%2F": Loose, "./": Loose, ".b": Plain} {
+			if path := long[:at] + text + long[at:]; SpellingOf(path) != want {
+				t.Fatalf("%q: got %v, want %v", path, SpellingOf(path), want)
+			}
+		}
+	}
+}
