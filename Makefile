@@ -51,6 +51,12 @@ bench: build ## measure side by side with nginx, HAProxy and net/http (BENCH="-r
 	$(GO) build -trimpath -o bin/bench ./bench
 	./bin/bench -headgate bin/headgate -out docs/performance.md $(BENCH)
 
+.PHONY: abuse
+abuse: build ## attack headgate and nginx alike, and tell what it costs them (ABUSE="-attacks window" for a part)
+	@.ci/install nginx:nginx-light
+	$(GO) build -trimpath -o bin/abuse ./bench/abuse
+	./bin/abuse -headgate bin/headgate -out docs/performance.md $(ABUSE)
+
 .PHONY: features
 features: ## measure what each feature adds to a request
 	$(GO) build -trimpath -o bin/bench ./bench
