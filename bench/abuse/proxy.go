@@ -93,7 +93,7 @@ proxies:
   all:
     headers: [{direction: request, operation: remove, name: Remote-User}]
     compression: {algorithms: [gzip]}
-    routes: [{servers: [{url: "http://%s"}]}]
+    routes: [{path: /fixed, fixed_response: {status: 200, body: ok}}, {servers: [{url: "http://%s"}]}]
 `, h1, limits, h2, up)
 		},
 		argv: func(string) []string {
@@ -131,6 +131,7 @@ http {
     listen %s;
     listen %s http2;
     http2_max_concurrent_streams 256;
+    location = /fixed { return 200 "ok"; }
     location / { proxy_pass http://%s; proxy_set_header Connection ""; proxy_set_header Remote-User ""; }
   }
 }
@@ -193,7 +194,7 @@ func (t *target) probe(ctx context.Context, patience time.Duration) bool {
 	defer cancel()
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}
 	client := http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}}
-	rq, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+t.h1+"/probe", nil)
+	rq, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+t.h1+"/fixed", nil)
 	if err != nil {
 		return false
 	}
