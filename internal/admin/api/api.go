@@ -220,9 +220,8 @@ func (a *API) dispatch(w http.ResponseWriter, rq *http.Request, methods map[stri
 
 // run takes a request through the checks of its row, and does it.
 func (a *API) run(c *call) (any, error) {
-	var err error
-	if c.who, err = a.identify(c.rq); err != nil && c.row.access != public {
-		return nil, err
+	if c.who, c.unknown = a.identify(c.rq); c.unknown != nil && c.row.access != public {
+		return nil, c.unknown
 	}
 	if err := c.allowed(); err != nil {
 		return nil, err

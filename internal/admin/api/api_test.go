@@ -29,7 +29,10 @@ import (
 	"headgate/internal/source/sourcetest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	// An authority of a test cannot be ended.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/letsencrypt/pebble/v2/va.VAImpl.processTasks"))
+}
 
 var update = flag.Bool("update", false, "write the generated files")
 

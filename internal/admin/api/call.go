@@ -66,9 +66,10 @@ type row struct {
 	write bool
 	// free says that the answer is an object whose fields are not described here.
 	free bool
-	// missing says that what the body names may not be there, conflict that it may stand
-	// otherwise than the row wants.
-	missing, conflict bool
+	// may are the statuses of refusals beyond those that its other fields tell of; steady
+	// says that it needs nothing that can be away.
+	may    []int
+	steady bool
 	// maxBody is the largest body, 0 for that of all.
 	maxBody int64
 
@@ -89,6 +90,8 @@ type call struct {
 	w   http.ResponseWriter
 	rq  *http.Request
 	who operator.Identity
+	// unknown is why nobody knows who asks; only rows for everybody see it.
+	unknown error
 	// in points to the struct of the body.
 	in any
 	// have is what If-Match names.

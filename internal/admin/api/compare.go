@@ -22,11 +22,11 @@ import (
 func (a *API) compareRows() []row {
 	const path = "/compare"
 	return []row{
-		{method: http.MethodPost, path: path, access: admin, area: areaCutover, in: of[compareInput](), out: of[comparisonBody](), status: http.StatusAccepted, conflict: true, maxBody: maxList + maxBody, handle: takes(a.startComparison),
+		{method: http.MethodPost, path: path, access: admin, area: areaCutover, in: of[compareInput](), out: of[comparisonBody](), status: http.StatusAccepted, may: []int{409}, maxBody: maxList + maxBody, handle: takes(a.startComparison),
 			about: "Begins to ask two proxies the same requests. Link-local addresses and those of cloud metadata are refused."},
-		{method: http.MethodGet, path: path, access: admin, area: areaCutover, out: of[comparisonBody](), missing: true, handle: a.comparison,
+		{method: http.MethodGet, path: path, access: admin, area: areaCutover, out: of[comparisonBody](), may: []int{404}, handle: a.comparison,
 			about: "Tells how far the comparison is, and when it has ended its report."},
-		{method: http.MethodDelete, path: path, access: admin, area: areaCutover, missing: true, handle: a.stopComparison,
+		{method: http.MethodDelete, path: path, access: admin, area: areaCutover, may: []int{404}, handle: a.stopComparison,
 			about: "Stops the comparison; what was compared so far stays."},
 	}
 }

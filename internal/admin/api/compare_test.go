@@ -14,7 +14,7 @@ import (
 )
 
 // side is a proxy to be compared: it answers with text, after gate has let it.
-func side(t *testing.T, text string, gate chan struct{}) *httptest.Server {
+func side(t testing.TB, text string, gate chan struct{}) *httptest.Server {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, rq *http.Request) {
 		if gate != nil {

@@ -179,19 +179,16 @@ func (d *specification) responses(r *row) bag {
 
 // statuses returns those of the refusals that a row may answer with.
 func (r *row) statuses() []int {
-	all := []int{400, 403, 421, 500, 503}
+	all := append([]int{400, 403, 421, 500}, r.may...)
+	if !r.steady {
+		all = append(all, 503)
+	}
 	if r.access != public {
 		all = append(all, 401)
 	}
 	asked := func(p parameter) bool { return p.name == "proxy" } // for one that may not be there
-	if strings.Contains(r.path, "{") || slices.ContainsFunc(r.query, asked) || strings.HasSuffix(r.path, "/oidc") {
+	if strings.Contains(r.path, "{") || slices.ContainsFunc(r.query, asked) {
 		all = append(all, 404)
-	}
-	if r.missing {
-		all = append(all, 404)
-	}
-	if r.conflict {
-		all = append(all, 409)
 	}
 	if r.in != nil {
 		all = append(all, 413, 415)
@@ -199,14 +196,11 @@ func (r *row) statuses() []int {
 	if r.upload != "" {
 		all = append(all, 413)
 	}
-	if r.match || r.in != nil && r.access == admin || r.area == areaConfig {
-		all = append(all, 409, 412)
-	}
 	if r.match {
-		all = append(all, 428)
+		all = append(all, 412, 428)
 	}
-	if r.area == areaSession && r.in != nil || r.access == public && r.in != nil {
-		all = append(all, 401, 429, 502, 404, 409, 412)
+	if r.write {
+		all = append(all, 409)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)

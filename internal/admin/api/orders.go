@@ -156,13 +156,13 @@ func (a *API) orderRows() []row {
 			about: "Lists the certificates that come by ACME, with their states and why there is none."},
 		{method: get, path: "/orders/{name}", access: viewer, area: areaCertificates, out: of[orderBody](), handle: a.order,
 			about: "Gives one certificate by ACME with the timeline of its last orders. The name is its own, or a host that it is for."},
-		{method: post, path: "/orders/{name}/order", access: editor, area: areaCertificates, in: of[empty](), out: of[orderBody](), status: http.StatusAccepted, handle: takes(a.placeOrder),
+		{method: post, path: "/orders/{name}/order", may: []int{409}, access: editor, area: areaCertificates, in: of[empty](), out: of[orderBody](), status: http.StatusAccepted, handle: takes(a.placeOrder),
 			about: "Orders a certificate now, without waiting for the next try. One that is valid is left alone."},
-		{method: post, path: "/orders/{name}/renew", access: editor, area: areaCertificates, in: of[empty](), out: of[orderBody](), status: http.StatusAccepted, handle: takes(a.renewOrder),
+		{method: post, path: "/orders/{name}/renew", may: []int{409}, access: editor, area: areaCertificates, in: of[empty](), out: of[orderBody](), status: http.StatusAccepted, handle: takes(a.renewOrder),
 			about: "Orders a certificate anew now, also if it is valid still. It counts against the authority's limits."},
 		{method: post, path: "/orders/{name}/preflight", access: editor, area: areaCertificates, in: of[empty](), out: of[preflightBody](), handle: takes(a.preflightOrder),
 			about: "Looks whether an order can succeed, and places none."},
-		{method: post, path: "/acme/{name}/rollover", access: admin, area: areaCertificates, in: of[empty](), handle: takes(a.rollOver),
+		{method: post, path: "/acme/{name}/rollover", may: []int{409}, access: admin, area: areaCertificates, in: of[empty](), handle: takes(a.rollOver),
 			about: "Gives the account of an acme entry a new key (RFC 8555, section 7.3.5)."},
 	}
 }

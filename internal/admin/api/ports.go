@@ -11,7 +11,7 @@ import (
 // portRows are the rows of what operators do to open ports at run time.
 func (a *API) portRows() []row {
 	reset := func(kind, about string) row {
-		return row{method: http.MethodPost, path: "/" + kind + "/{name}/reset", access: editor, area: areaPorts, in: of[resetInput](), out: of[resetBody](), conflict: true, about: about,
+		return row{method: http.MethodPost, path: "/" + kind + "/{name}/reset", access: editor, area: areaPorts, in: of[resetInput](), out: of[resetBody](), may: []int{409}, about: about,
 			handle: takes(func(c *call, in *resetInput) (any, error) { return a.resetPort(c, in, config.KindOf(kind)) })}
 	}
 	return []row{

@@ -30,6 +30,9 @@ func (a *API) restore(c *call) (any, error) {
 	if a.Control == nil {
 		return nil, refuse("unavailable", "", "an archive is restored by the headgate that runs", "start headgate, which needs no configuration for it, and restore then")
 	}
+	if c.rq.ContentLength > maxArchive {
+		return nil, tooLarge(maxArchive)
+	}
 	e := &edit{call: c, action: "config.restore", why: "restore of a backup"}
 	if c.ifMatch != "*" { // before an archive is read for nothing
 		docs, tag, err := a.Control.Documents()

@@ -14,16 +14,16 @@ import (
 // serverRows are the rows of what operators decide about servers at run time.
 func (a *API) serverRows() []row {
 	const get, post = http.MethodGet, http.MethodPost
-	decide := func(path, about string, hold exchange.Hold) row {
-		return row{method: post, path: "/servers/" + path, access: editor, area: areaServers, in: of[holdInput](), out: of[heldBody](), missing: true, conflict: true,
+	decide := func(path, about string, hold exchange.Hold, may ...int) row {
+		return row{method: post, path: "/servers/" + path, access: editor, area: areaServers, in: of[holdInput](), out: of[heldBody](), may: may,
 			about: about, handle: takes(func(c *call, in *holdInput) (any, error) { return a.hold(c, in, hold, path) })}
 	}
 	return []row{
 		{method: get, path: "/servers/held", access: viewer, area: areaServers, out: of[heldBody](), list: true, query: paging("name"), handle: a.held,
 			about: "Lists the servers that operators drain or have disabled."},
-		decide("drain", "Gives a server no new clients; those whose sticky cookie names it go on. No document is touched. It lasts over changes and restarts.", exchange.HeldDraining),
-		decide("disable", "Gives a server nobody at all. What runs on it ends by itself. No document is touched. It lasts over changes and restarts.", exchange.HeldDisabled),
-		decide("enable", "Gives a server that was drained or disabled its clients again.", exchange.NotHeld),
+		decide("drain", "Gives a server no new clients; those whose sticky cookie names it go on. No document is touched. It lasts over changes and restarts.", exchange.HeldDraining, 404),
+		decide("disable", "Gives a server nobody at all. What runs on it ends by itself. No document is touched. It lasts over changes and restarts.", exchange.HeldDisabled, 404),
+		decide("enable", "Gives a server that was drained or disabled its clients again.", exchange.NotHeld, 404, 409),
 	}
 }
 

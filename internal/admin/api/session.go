@@ -1,10 +1,12 @@
 package api
 
 import (
+	"errors"
 	"net/http"
 	"time"
 
 	"headgate/internal/admin/operator"
+	"headgate/internal/store"
 )
 
 func (a *API) version(*call) (any, error) { return a.Version, nil }
@@ -87,7 +89,10 @@ func (a *API) signIn(c *call, in *signInInput) (any, error) {
 
 func (a *API) signOut(c *call) (any, error) {
 	http.SetCookie(c.w, &http.Cookie{Name: Cookie, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteStrictMode, MaxAge: -1})
-	if c.who.Session == "" {
+	switch {
+	case errors.Is(c.unknown, store.ErrUnavailable), errors.Is(c.unknown, store.ErrClosed):
+		return nil, c.unknown // it would go on
+	case c.who.Session == "":
 		return nil, nil // whoever has only the cookie cannot end the session
 	}
 	return nil, a.Operators.SignOut(c.rq.Context(), c.who, cookieOf(c.rq))
