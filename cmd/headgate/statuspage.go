@@ -63,11 +63,11 @@ func (s *statusPage) print(out io.Writer, all, checks bool) error {
 }
 
 func (s *statusPage) printPorts(w io.Writer) {
-	fmt.Fprint(w, "\nPORT\tADDRESS\tPROTOCOL\tSTATE\tSINCE\tCONNECTIONS\tNOTE\n")
+	fmt.Fprint(w, "\nPORT\tADDRESS\tPROTOCOL\tSTATE\tSINCE\tCONNECTIONS\tORIGIN\tNOTE\n")
 	for i := range s.Ports {
 		p := &s.Ports[i]
 		note := strings.TrimSpace(p.Reason + " " + p.Hint)
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", p.Name, p.Address, p.Protocol, p.State, ago(p.Since), p.Connections, note)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", p.Name, p.Address, p.Protocol, p.State, ago(p.Since), p.Connections, origin(p.Origin), note)
 	}
 }
 
@@ -83,8 +83,16 @@ func (s *statusPage) printProxies(w io.Writer) {
 			state += ", failing open"
 		}
 		reason := strings.TrimPrefix(p.Reason, "failing open; ")
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", p.Name, state, healthy(p.Healthy, p.Unknown, p.Total), hosts(p.VirtualHosts), orNone(filepath.Base(p.Origin)), reason)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", p.Name, state, healthy(p.Healthy, p.Unknown, p.Total), hosts(p.VirtualHosts), origin(p.Origin), reason)
 	}
+}
+
+// origin is where an object stands, without the folder of its document.
+func origin(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return filepath.Base(text)
 }
 
 // healthy tells how many servers are well, and of how many nothing is known.
@@ -135,7 +143,7 @@ func (s *statusPage) printStreams(w io.Writer, all bool) {
 	if len(streams) == 0 {
 		return
 	}
-	fmt.Fprint(w, "\nSTREAM\tPROTOCOL\tFROM\tSTATE\tHEALTHY\tCONNECTIONS\tNOTE\n")
+	fmt.Fprint(w, "\nSTREAM\tPROTOCOL\tFROM\tSTATE\tHEALTHY\tCONNECTIONS\tORIGIN\tNOTE\n")
 	for i := range streams {
 		p := &streams[i]
 		from := p.Address
@@ -153,7 +161,7 @@ func (s *statusPage) printStreams(w io.Writer, all bool) {
 			notes = append(notes, p.Reason)
 		}
 		state := strings.ReplaceAll(p.State, "_", " ")
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\n", p.Name, p.Protocol, from, state, healthy(p.Healthy, p.Unknown, len(p.Servers)), p.Connections, strings.Join(notes, "; "))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", p.Name, p.Protocol, from, state, healthy(p.Healthy, p.Unknown, len(p.Servers)), p.Connections, origin(p.Origin), strings.Join(notes, "; "))
 	}
 }
 

@@ -132,7 +132,15 @@ type Proxy struct {
 // ProxyDown tells of a proxy without a healthy server.
 type ProxyDown struct{ Proxy }
 
-// ProxyRecovered tells of a proxy that has a healthy server again.
+// ProxyDegraded tells of a proxy that answers, but not with all of its servers, or not on
+// all of its routes. It comes after proxy.down, too, when only some come back.
+type ProxyDegraded struct {
+	Proxy
+	// Reason is what is away.
+	Reason string `json:"reason,omitempty"`
+}
+
+// ProxyRecovered tells of a proxy that was down or degraded and stands well again.
 type ProxyRecovered struct{ Proxy }
 
 // Certificate is what events of certificates have in common.

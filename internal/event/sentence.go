@@ -89,7 +89,8 @@ func (p Server) say(what string) (string, string) {
 	return object, object + " " + what
 }
 
-func (p ProxyDown) about() (string, string) { return p.say("has no healthy server") }
+func (p ProxyDown) about() (string, string)     { return p.say("has no healthy server") }
+func (p ProxyDegraded) about() (string, string) { return p.say("is degraded" + because(p.Reason)) }
 func (p ProxyRecovered) about() (string, string) {
 	return p.say(fmt.Sprintf("has %d of %d healthy servers", p.Healthy, p.Total))
 }

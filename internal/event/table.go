@@ -47,6 +47,7 @@ var table = [...]struct {
 	{"server.ejected", Warning, ServerEjected{}},
 	{"server.drained", Info, ServerDrained{}},
 	{"proxy.down", Error, ProxyDown{}},
+	{"proxy.degraded", Warning, ProxyDegraded{}},
 	{"proxy.recovered", Info, ProxyRecovered{}},
 	{"certificate.loaded", Info, CertificateLoaded{}},
 	{"certificate.expiring", Warning, CertificateExpiring{}},

@@ -14,11 +14,20 @@ import (
 const maxSingle = 16
 
 // proxy is what was told of a proxy last: the servers of it that get no requests, by
-// route and server, and whether it has none that does.
+// route and server, and how it stands as a whole.
 type proxy struct {
 	out  map[serverKey]health.State
-	down bool
+	well wellness
 }
+
+// wellness is how a proxy stands as a whole.
+type wellness uint8
+
+const (
+	well     wellness = iota
+	degraded          // some of what it needs is away
+	down              // no server takes requests
+)
 
 type serverKey struct{ route, server string }
 
@@ -26,7 +35,8 @@ type serverKey struct{ route, server string }
 type standing struct {
 	name           string
 	servers        []server
-	down           bool
+	well           wellness
+	reason         string
 	healthy, total int
 }
 
@@ -64,7 +74,14 @@ func (w *Watch) tellAll(noted map[string]bool, proxies []plan.ProxyState, stream
 }
 
 func ofProxy(p *plan.ProxyState) standing {
-	s := standing{name: p.Name, down: p.State != plan.ProxyInactive && p.State != plan.ProxyMaintenance && p.Unhealthy(), healthy: p.Healthy, total: p.Total}
+	s := standing{name: p.Name, reason: p.Reason, healthy: p.Healthy, total: p.Total}
+	switch {
+	case p.State == plan.ProxyInactive, p.State == plan.ProxyMaintenance:
+	case p.Unhealthy():
+		s.well = down
+	case p.State == plan.ProxyDegraded:
+		s.well = degraded
+	}
 	for _, r := range p.Routes {
 		for _, one := range r.Servers {
 			s.servers = append(s.servers, server{serverKey{r.Path, one.URL}, one.Status})
@@ -74,8 +91,13 @@ func ofProxy(p *plan.ProxyState) standing {
 }
 
 func ofStream(p *control.StreamState) standing {
-	s := standing{name: p.Name, healthy: p.Healthy, total: len(p.Servers)}
-	s.down = p.State == plan.ProxyDown || p.State == plan.RouteFailingOpen
+	s := standing{name: p.Name, reason: p.Reason, healthy: p.Healthy, total: len(p.Servers)}
+	switch p.State {
+	case plan.ProxyDown, plan.RouteFailingOpen:
+		s.well = down
+	case plan.ProxyDegraded:
+		s.well = degraded
+	}
 	for _, one := range p.Servers {
 		s.servers = append(s.servers, server{serverKey{"", one.Address}, one.Status})
 	}
@@ -88,7 +110,7 @@ func (w *Watch) tellServers(key string, now standing) {
 	if was == nil {
 		was = &proxy{}
 	}
-	is := &proxy{out: map[serverKey]health.State{}, down: now.down}
+	is := &proxy{out: map[serverKey]health.State{}, well: now.well}
 	for _, s := range now.servers {
 		before, wasOut := was.out[s.serverKey]
 		about := event.Server{Proxy: now.name, Route: s.route, Server: s.server, Reason: s.State.String(), Cause: s.Reason}
@@ -112,15 +134,24 @@ func (w *Watch) tellServers(key string, now standing) {
 			}
 		}
 	}
-	whole := event.Proxy{Proxy: now.name, Healthy: now.healthy, Total: now.total}
-	switch {
-	case now.down && !was.down:
-		w.events.Send(event.ProxyDown{Proxy: whole})
-	case !now.down && was.down:
-		w.events.Send(event.ProxyRecovered{Proxy: whole})
+	if is.well != was.well {
+		w.tellProxy(&now)
 	}
-	if w.proxies[key] = is; len(is.out) == 0 && !is.down {
+	if w.proxies[key] = is; len(is.out) == 0 && is.well == well {
 		delete(w.proxies, key)
+	}
+}
+
+// tellProxy tells how a proxy stands as a whole.
+func (w *Watch) tellProxy(now *standing) {
+	about := event.Proxy{Proxy: now.name, Healthy: now.healthy, Total: now.total}
+	switch now.well {
+	case down:
+		w.events.Send(event.ProxyDown{Proxy: about})
+	case degraded:
+		w.events.Send(event.ProxyDegraded{Proxy: about, Reason: now.reason})
+	default:
+		w.events.Send(event.ProxyRecovered{Proxy: about})
 	}
 }
 

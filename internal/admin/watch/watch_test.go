@@ -83,23 +83,25 @@ func TestPortsAreToldWhenTheyStandOtherwise(t *testing.T) {
 
 func TestServersAreToldWhenTheyStandOtherwise(t *testing.T) {
 	w, events := watching(&stands{})
-	look := func(down bool, states ...health.State) {
-		s := standing{name: "shop", down: down, total: len(states)}
+	look := func(now wellness, states ...health.State) {
+		s := standing{name: "shop", well: now, total: len(states)}
 		for i, state := range states {
 			s.servers = append(s.servers, server{serverKey{"/", string(rune('a' + i))}, health.Status{State: state}})
 		}
 		w.tellServers("shop", s)
 	}
-	look(false, health.Healthy, health.Unknown)
+	look(well, health.Healthy, health.Unknown)
 	same(t, events.take(t))
-	look(false, health.Unhealthy, health.Unknown)
-	same(t, events.take(t), "server.unhealthy proxy shop, route /, server a")
-	look(true, health.Unhealthy, health.Ejected)
+	look(degraded, health.Unhealthy, health.Unknown)
+	same(t, events.take(t), "server.unhealthy proxy shop, route /, server a", "proxy.degraded proxy shop")
+	look(down, health.Unhealthy, health.Ejected)
 	same(t, events.take(t), "server.ejected proxy shop, route /, server b", "proxy.down proxy shop")
-	look(false, health.SlowStart, health.Ejected)
-	same(t, events.take(t), "server.healthy proxy shop, route /, server a", "proxy.recovered proxy shop")
-	look(false, health.Healthy, health.Healthy)
-	same(t, events.take(t), "server.healthy proxy shop, route /, server b")
+	look(degraded, health.SlowStart, health.Ejected)
+	same(t, events.take(t), "server.healthy proxy shop, route /, server a", "proxy.degraded proxy shop")
+	look(well, health.Healthy, health.Healthy)
+	same(t, events.take(t), "server.healthy proxy shop, route /, server b", "proxy.recovered proxy shop")
+	look(well, health.Healthy, health.Healthy)
+	same(t, events.take(t))
 	if len(w.proxies) != 0 {
 		t.Errorf("a proxy that stands well is remembered: %v", w.proxies)
 	}

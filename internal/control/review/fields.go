@@ -160,7 +160,8 @@ func (r *reviewer) judgeAdmin(at Address) {
 	case !after.IsValid() && before.IsValid():
 		r.warn(at, Warning, "admin_closed", "address", "", ": metrics, status and the API are answered nowhere")
 	case after.IsValid() && !after.Addr().IsLoopback() && (!before.IsValid() || before.Addr().IsLoopback()):
-		r.warn(at, Danger, "admin_opened", "address", "keep it on loopback, or behind a firewall", ": other machines can reach it at %v", after)
+		// There it speaks TLS only, and nobody gets anything without a sign-in.
+		r.warn(at, Warning, "admin_opened", "address", "let a firewall keep away who needs not reach it", ": other machines can reach it at %v, by TLS and with a sign-in", after)
 	}
 }
 
