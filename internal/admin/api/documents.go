@@ -208,11 +208,11 @@ func (s shown) entityTag() string { return s.etag }
 
 // show writes an object. It has to be there.
 func (a *API) show(cfg *config.Config, k *config.Kind, name string, s *states) (shown, error) {
-	form, ok := cfg.Canonical(k.Name, name, true)
+	form, ok := a.formOf(cfg, k, name)
 	if !ok {
 		return shown{}, noObject(k)
 	}
-	told := proxyState{objectState: objectState{Name: name, ETag: cfg.ETag(k.Name, name)}}
+	told := proxyState{objectState: objectState{Name: name, ETag: form.etag}}
 	if k.Single {
 		told.Name = k.Name
 	}
@@ -233,8 +233,8 @@ func (a *API) show(cfg *config.Config, k *config.Kind, name string, s *states) (
 	if err != nil {
 		return shown{}, err
 	}
-	if inner := bytes.TrimSuffix(bytes.TrimPrefix(form, []byte("{")), []byte("}")); len(inner) > 0 {
-		data = append(append(data[:len(data)-1], ','), append(inner, '}')...)
+	if inner := bytes.TrimSuffix(bytes.TrimPrefix(form.text, []byte("{")), []byte("}")); len(inner) > 0 {
+		data = append(append(append(data[:len(data)-1], ','), inner...), '}')
 	}
 	return shown{data, told.ETag}, nil
 }

@@ -14,9 +14,9 @@ import (
 	"headgate/internal/plan"
 )
 
-// listing is what lists of one configuration are made of: the names of its objects and
-// what they are found by. It is kept as long as the configuration is in force, so that a
-// page costs what its objects cost.
+// listing is what lists of one configuration are made of: the names of its objects, what
+// they are found by, and what was written of them lately. It is kept as long as the
+// configuration is in force, so that a page costs what its objects cost.
 type listing struct {
 	cfg *config.Config
 
@@ -24,8 +24,76 @@ type listing struct {
 		sync.Mutex
 		names map[string][]string // of a kind, sorted
 		texts map[string][]string // what they are found by, in lower case
+		forms map[formKey]written
+		size  int // of forms, in bytes
 	}
 }
+
+// formKey is an object of a configuration.
+type formKey struct{ kind, name string }
+
+// written is what the documents say of an object, with secrets masked, and its ETag. It is
+// not changed.
+type written struct {
+	text []byte
+	etag string
+}
+
+// maxForms bounds the forms that are kept, in bytes. Beyond it they are made anew.
+const maxForms = 4 << 20
+
+// formOf returns the form of an object of a configuration, false if there is none. Those
+// of the configuration in force are kept.
+func (a *API) formOf(cfg *config.Config, k *config.Kind, name string) (written, bool) {
+	l := a.listing.Load()
+	if running, err := a.running(); err == nil && running == cfg {
+		l = a.listingOf(cfg)
+	}
+	kept := l != nil && l.cfg == cfg // not that of a draft
+	key := formKey{k.Name, name}
+	if kept {
+		if f, ok := l.form(key); ok {
+			return f, true
+		}
+	}
+	text, ok := cfg.Canonical(k.Name, name, true)
+	if !ok {
+		return written{}, false
+	}
+	f := written{text, cfg.ETag(k.Name, name)}
+	if kept {
+		l.keep(key, f)
+	}
+	return f, true
+}
+
+func (l *listing) form(key formKey) (written, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	f, ok := l.mu.forms[key]
+	return f, ok
+}
+
+// keep keeps a form, unless it alone would be much of what may be kept.
+func (l *listing) keep(key formKey, f written) {
+	size := len(f.text) + len(f.etag) + len(key.name) + formOverhead
+	if size > maxForms/16 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, ok := l.mu.forms[key]; ok {
+		return
+	}
+	if l.mu.size+size > maxForms || l.mu.forms == nil {
+		l.mu.forms, l.mu.size = map[formKey]written{}, 0
+	}
+	l.mu.forms[key] = f
+	l.mu.size += size
+}
+
+// formOverhead is about what one entry of a map takes beside its texts, in bytes.
+const formOverhead = 128
 
 // listingOf returns the listing of a configuration.
 func (a *API) listingOf(cfg *config.Config) *listing {
