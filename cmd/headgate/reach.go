@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"headgate/internal/admin"
+	"headgate/internal/admin/api"
 	"headgate/internal/config"
 	"headgate/internal/source/disk"
 )
@@ -80,6 +81,9 @@ func (r *reach) open(ctx context.Context) (*remote, error) {
 		err = fmt.Errorf("%w; run the command as root or as the user that headgate runs as, or give --admin and $%s", err, tokenVariable)
 	}
 	if r.cmd.Flags().Changed("state") {
+		if !api.KnowsPeers {
+			return nil, noSocket()
+		}
 		if isAbsent(err) {
 			return nil, fmt.Errorf("%w at %s", errNobody, path)
 		}
@@ -102,6 +106,12 @@ func (r *reach) open(ctx context.Context) (*remote, error) {
 		return nil, fmt.Errorf("%w; who listens at %s does not tell which configuration it serves; --admin says where to ask without a configuration", failed, address)
 	}
 	return to, nil
+}
+
+// noSocket is the error of a command that asks for a state directory where no system has
+// an admin socket.
+func noSocket() error {
+	return fmt.Errorf("%w by an admin socket, which this system does not have; name the admin listener with --admin, and put a token into $%s", errNobody, tokenVariable)
 }
 
 // isAbsent reports whether nobody listens at a socket or address.

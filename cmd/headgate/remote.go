@@ -87,11 +87,19 @@ func (r *refusal) Error() string {
 	}
 	switch {
 	case r.status == http.StatusUnauthorized:
-		return text + "; put a token into $" + tokenVariable + ", or ask by the admin socket"
+		return text + "; " + signInHelp(api.KnowsPeers)
 	case r.Remedy != "":
 		return text + "; " + r.Remedy
 	}
 	return text
+}
+
+// signInHelp says how a command signs in. Not every system has an admin socket.
+func signInHelp(socket bool) string {
+	if socket {
+		return "put a token into $" + tokenVariable + ", or ask by the admin socket"
+	}
+	return "put a token into $" + tokenVariable + ", which `headgate token create` makes while headgate does not run; this system has no admin socket"
 }
 
 // ask asks the API: a method, a path below its prefix, and values that are written and

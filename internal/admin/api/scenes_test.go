@@ -1,0 +1,227 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"headgate/internal/certs/acme/acmetest"
+	"headgate/internal/event"
+	"headgate/internal/event/webhook"
+	"headgate/internal/store"
+	"headgate/internal/store/memory"
+	"headgate/internal/testhouse"
+)
+
+// runtime is what is done and told beside the configuration.
+func (s *scene) runtime() {
+	s.does(200, "GET", "/servers/held", "")
+	meant := `{"proxy":"main","server":"127.0.0.1:1"%s}`
+	for _, verb := range []string{"drain", "disable", "enable"} {
+		s.does(404, "POST", "/servers/"+verb, `{"proxy":"none","server":"127.0.0.1:1"}`)
+		s.does(200, "POST", "/servers/"+verb, fmt.Sprintf(meant, `,"kind":"proxies"`))
+	}
+	s.does(409, "POST", "/servers/enable", fmt.Sprintf(meant, `,"kind":"proxies"`))
+	for _, kind := range []string{"ports", "tcp_proxies", "udp_proxies"} {
+		s.does(404, "POST", "/"+kind+"/none/reset", "{}")
+		s.does(409, "POST", "/"+kind+"/main/reset", "{}")
+	}
+	at := testhouse.Addresses(s.h.t, 3)
+	s.does(200, "PATCH", "/ports/main", `{"address":"`+at[0]+`","active":true}`, always)
+	s.does(200, "PATCH", "/tcp_proxies/main", `{"address":"`+at[1]+`","active":true}`, always)
+	s.does(200, "PATCH", "/udp_proxies/main", `{"address":"`+at[2]+`","active":true}`, always)
+	for _, kind := range []string{"ports", "tcp_proxies", "udp_proxies"} {
+		s.does(200, "POST", "/"+kind+"/main/reset", "{}")
+	}
+	s.does(200, "GET", "/discovery", "")
+	s.does(200, "GET", "/status", "")
+	s.does(404, "GET", "/status?proxy=none", "")
+	s.does(200, "GET", "/summary", "")
+	s.does(200, "GET", "/series", "")
+	s.does(404, "GET", "/series?proxy=none", "")
+	s.does(200, "POST", "/explain", `{"url":"http://shop.example.com/"}`)
+	s.does(404, "POST", "/cache/purge", `{"all":true}`)
+	s.does(200, "PATCH", "/proxies/main", `{"cache":{}}`, always)
+	s.does(200, "POST", "/cache/purge", `{"all":true}`)
+
+	s.does(200, "GET", "/events/history", "")
+	s.does(200, "GET", "/webhooks/chat/state", "")
+	s.does(404, "GET", "/webhooks/none/state", "")
+	s.does(200, "POST", "/webhooks/chat/test", "{}")
+	s.does(404, "POST", "/webhooks/none/test", "{}")
+	s.does(404, "POST", "/webhooks/chat/resend", `{"event":1}`)
+	s.deadLetter()
+	s.does(200, "GET", "/logs/access", "")
+	for _, path := range []string{"/events", "/logs/access/stream"} {
+		ctx, stop := context.WithCancel(s.h.t.Context())
+		stop() // it ends when its head is sent
+		rq := httptest.NewRequestWithContext(ctx, "GET", "http://localhost"+Prefix+path, nil)
+		rq.Header.Set("Authorization", "Bearer "+s.h.tokens["viewer"])
+		s.to.ServeHTTP(httptest.NewRecorder(), rq)
+	}
+	kept := s.h.ring
+	s.h.ring = nil
+	s.does(404, "GET", "/logs/access", "")
+	s.does(404, "GET", "/logs/access/stream", "")
+	s.h.ring = kept
+}
+
+// deadLetter has one sent again.
+func (s *scene) deadLetter() {
+	kept := memory.New()
+	state, err := json.Marshal(webhook.State{Dead: []webhook.Letter{{Event: &event.Event{ID: 1, Type: "process.started"}}}})
+	if err != nil {
+		s.h.t.Fatal(err)
+	}
+	if _, err := kept.Commit(s.h.t.Context(), store.Change{Put: []store.Entry{{Key: store.PrefixWebhook + "chat", Value: state}}}); err != nil {
+		s.h.t.Fatal(err)
+	}
+	o := s.h.api.Options
+	o.Webhooks = webhook.New(webhook.Options{Events: s.h.events, Store: kept, Log: slog.New(slog.DiscardHandler)})
+	defer o.Webhooks.Close()
+	o.Webhooks.Set([]webhook.Hook{{Name: "chat", URL: s.h.receiver.URL, Secret: "x"}})
+	(&scene{s.h, s.seen.of(New(o)), s.seen}).does(204, "POST", "/webhooks/chat/resend", `{"event":1}`)
+}
+
+// configuration is the configuration as a whole, its revisions, and a backup of it.
+func (s *scene) configuration() {
+	_, out := s.does(200, "GET", "/config", "")
+	data, err := json.Marshal(map[string]any{"documents": out["documents"]})
+	if err != nil {
+		s.h.t.Fatal(err)
+	}
+	whole, edits := string(data), `{"edits":[{"op":"set","path":"proxies.main.description","value":"by an edit"}]}`
+	s.does(200, "GET", "/config/schema", "")
+	s.does(200, "PUT", "/config", whole, always)
+	s.does(200, "POST", "/config/edits", edits, always)
+	s.does(200, "POST", "/config/plan", edits)
+	s.does(200, "POST", "/config/validate", whole)
+	s.does(200, "GET", "/revisions", "")
+	s.does(200, "GET", "/revisions/1", "")
+	s.does(404, "GET", "/revisions/9999", "")
+	s.does(200, "GET", "/revisions/1/diff/current", "")
+	s.does(404, "GET", "/revisions/9999/diff/current", "")
+	s.does(200, "POST", "/revisions/1/rollback", "{}", always)
+	s.does(404, "POST", "/revisions/9999/rollback", "{}", always)
+	s.h.t.Setenv("HEADGATE_TEST_GONE", "x")
+	s.does(200, "PATCH", "/proxies/main", `{"description":"${HEADGATE_TEST_GONE}"}`, always)
+	os.Unsetenv("HEADGATE_TEST_GONE")
+	_, out = s.does(200, "GET", "/revisions", "")
+	gone := fmt.Sprint(out["items"].([]any)[0].(map[string]any)["number"])
+	s.does(409, "GET", "/revisions/"+gone+"/diff/1", "")
+	s.h.t.Setenv("HEADGATE_TEST_GONE", "x")
+	s.does(200, "POST", "/revisions/1/rollback", "{}", always)
+
+	s.does(409, "POST", "/confirm", "{}")
+	s.does(409, "POST", "/revert", "{}")
+	s.does(404, "POST", "/backup", "{}") // of an API without a state directory
+	o := s.h.api.Options
+	o.Backup = s.h.c.Backup
+	kept := scene{s.h, s.seen.of(New(o)), s.seen}
+	w, _ := kept.does(200, "POST", "/backup", "{}")
+	archive := w.Body.String()
+	kept.does(400, "POST", "/restore", "no archive", always)
+	kept.pending(func() {
+		s.does(409, "PUT", "/config", whole, always)
+		s.does(409, "POST", "/config/edits", edits, always)
+		s.does(409, "POST", "/revisions/1/rollback", "{}", always)
+		kept.does(409, "POST", "/restore", archive, always)
+	})
+	s.does(200, "PATCH", "/proxies/main?confirm_within=5m", `{"description":"stays"}`, always)
+	s.does(200, "POST", "/confirm", "{}")
+	kept.does(413, "POST", "/restore", archive, always, "Length: ")
+	kept.does(200, "POST", "/restore", archive, always)
+}
+
+// cutover is what helps to leave another proxy.
+func (s *scene) cutover() {
+	s.does(404, "GET", "/compare", "")
+	s.does(404, "DELETE", "/compare", "")
+	gate := make(chan struct{})
+	held := side(s.h.t, "x", gate)
+	defer s.h.api.Close()
+	defer close(gate)
+	in := fmt.Sprintf(`{"old":[%[1]q],"new":[%[1]q],"list":"http://shop.example.com/","no_dns":true}`, held.Listener.Addr())
+	s.does(202, "POST", "/compare", in)
+	s.does(409, "POST", "/compare", in)
+	s.does(200, "GET", "/compare", "")
+	w, _ := s.ask("DELETE", "/compare", "")
+	if w.Code >= 300 {
+		s.h.t.Errorf("DELETE /compare: %d", w.Code)
+	}
+	s.does(200, "POST", "/import", `{"source":"nginx","files":[{"name":"nginx.conf","text":"http { server { listen 80; } }"}]}`)
+}
+
+// orders are certificates by ACME of an authority.
+func orders(t *testing.T, seen *answers) {
+	at := testhouse.Addresses(t, 1)[0]
+	_, text, _ := strings.Cut(at, ":")
+	port, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	authority := acmetest.Start(t, acmetest.Settings{HTTPPort: port, HTTPSPort: 1})
+	held := make(chan struct{})
+	release := sync.OnceFunc(func() { close(held) })
+	authority.Meddle = func(_ http.ResponseWriter, rq *http.Request) bool {
+		if strings.Contains(rq.URL.Path, "order-plz") {
+			<-held
+		}
+		return false
+	}
+	defer release()
+	h := startWith(t, `version: 1
+admin: {address: ""}
+access_log: {enabled: false}
+ports:
+  web: {address: "`+at+`", protocol: http}
+acme:
+  main: {directory: "`+authority.Directory+`", ca_file: "`+authority.CAFile+`", challenge: http-01, resolvers: ["`+authority.Names+`"], http_port: `+text+`}
+proxies:
+  main:
+    acme: main
+    virtual_hosts: [shop.example.com]
+    routes: [{fixed_response: {status: 200}}]
+`)
+	s := h.scene(seen)
+	const one = "/orders/shop.example.com"
+	eventually := func(what string, holds func() bool) { t.Helper(); testhouse.Eventually(t, what, holds) }
+	s.does(200, "GET", "/orders", "")
+	s.does(404, "GET", "/orders/none.example.com", "")
+	for _, verb := range []string{"order", "renew", "preflight"} {
+		s.does(404, "POST", "/orders/none.example.com/"+verb, "{}")
+	}
+	eventually("the order is under way", func() bool {
+		w, _ := s.ask("POST", one+"/renew", "{}")
+		return w.Code == 409
+	})
+	release()
+	eventually("the certificate has come", func() bool {
+		_, out := s.does(200, "GET", one, "")
+		return out["state"] == "valid"
+	})
+	s.does(409, "POST", one+"/order", "{}")
+	s.does(200, "POST", one+"/preflight", "{}")
+	s.does(204, "POST", "/acme/main/rollover", "{}")
+	s.does(404, "POST", "/acme/none/rollover", "{}")
+	s.does(202, "POST", one+"/renew", "{}")
+	s.does(200, "PATCH", "/acme/main", `{"directory":"https://127.0.0.1:1/directory"}`, always)
+	s.does(409, "POST", "/acme/main/rollover", "{}")
+	s.does(200, "PATCH", "/proxies/main", `{"virtual_hosts":["new.example.com"]}`, always)
+	eventually("the order has failed", func() bool {
+		_, out := s.ask("GET", "/orders/new.example.com", "")
+		return out["state"] == "failed"
+	})
+	eventually("it is ordered again", func() bool {
+		w, _ := s.ask("POST", "/orders/new.example.com/order", "{}")
+		return w.Code == 202
+	})
+}
