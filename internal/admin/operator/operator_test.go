@@ -222,8 +222,41 @@ func TestTriesAreThrottledByAddressAndByUser(t *testing.T) {
 	for range userAttempts {
 		o.throttle.try(netip.Addr{}, "ann")
 	}
-	if _, err := o.SignIn(t.Context(), elsewhere, SignIn{User: "ann", Password: good}); code(err) != CodeThrottled {
+	stranger := Anonymous(netip.MustParseAddr("2001:db8::2"), "console")
+	if _, err := o.SignIn(t.Context(), stranger, SignIn{User: "ann", Password: good}); code(err) != CodeThrottled {
 		t.Errorf("by user: got %v", err)
+	}
+	if _, err := o.SignIn(t.Context(), elsewhere, SignIn{User: "ann", Password: good}); err != nil {
+		t.Errorf("from an address that she has signed in from: %v", err)
+	}
+}
+
+// Whoever tries passwords from everywhere keeps only strangers from signing in.
+func TestWhoIsKnownIsNotLockedOut(t *testing.T) {
+	o, _, _ := open(t)
+	make1(t, o, "ann", Admin)
+	signIn(t, o, "ann")
+	for range cap(o.throttle.checks) { // all places are taken
+		o.throttle.checks <- struct{}{}
+	}
+	if _, err := o.SignIn(t.Context(), here, SignIn{User: "ann", Password: good}); err != nil {
+		t.Errorf("from a known address: %v", err)
+	}
+	soon, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	stranger := Anonymous(netip.MustParseAddr("2001:db8::2"), "console")
+	if _, err := o.SignIn(soon, stranger, SignIn{User: "ann", Password: good}); code(err) != CodeOverloaded {
+		t.Errorf("from another address: %v", err)
+	}
+}
+
+func TestKnownAddressesAreBounded(t *testing.T) {
+	k := newKnown()
+	for i := range 2 * maxKnown {
+		k.add(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)}), "ann")
+	}
+	if len(k.all) != maxKnown {
+		t.Errorf("%d are remembered, want %d", len(k.all), maxKnown)
 	}
 }
 

@@ -86,6 +86,7 @@ func (o *Operators) begin(ctx context.Context, by Identity, s session, agent, ol
 	if _, err := o.commit(ctx, also, "session"); err != nil {
 		return Credentials{}, err
 	}
+	o.throttle.known.add(by.Address, s.User)
 	c.Expires, c.Session = s.Expires, s.Session
 	return c, nil
 }
@@ -105,6 +106,7 @@ func (o *Operators) BySession(ctx context.Context, cookie, header string, from n
 		return Identity{}, errCredentials()
 	}
 	o.noteSeen(ctx, key, s, r)
+	o.throttle.known.add(from, s.User)
 	return Identity{Name: s.User, Role: s.Role, Session: s.ID, Address: from.Unmap(), Via: "console"}, nil
 }
 

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"net/netip"
 	"strings"
 	"time"
 
@@ -32,7 +33,7 @@ func (o *Operators) SignIn(ctx context.Context, from Identity, in SignIn) (Crede
 		o.throttled(event.Auth{User: name, Address: addressText(from.Address), Method: "password"})
 		return Credentials{}, err
 	}
-	u, r, err := o.checkPassword(ctx, name, in.Password)
+	u, r, err := o.checkPassword(ctx, from.Address, name, in.Password)
 	if err != nil {
 		if e, ok := err.(*Error); ok && e.Code == CodeSignedOut {
 			o.refused(event.Auth{User: name, Address: addressText(from.Address), Method: "password", Reason: "credentials"})
@@ -84,7 +85,7 @@ func (o *Operators) finish(ctx context.Context, from Identity, u *user, r store.
 
 // checkPassword returns the user if the password is right. It takes as long for users
 // that are not there.
-func (o *Operators) checkPassword(ctx context.Context, name, text string) (*user, store.Revision, error) {
+func (o *Operators) checkPassword(ctx context.Context, from netip.Addr, name, text string) (*user, store.Revision, error) {
 	u, r, err := o.user(ctx, name)
 	if e, ok := err.(*Error); ok && e.Code == CodeNotFound {
 		u, err = &user{User: User{Disabled: true}}, nil
@@ -99,7 +100,7 @@ func (o *Operators) checkPassword(ctx context.Context, name, text string) (*user
 		}
 	}
 	right := false
-	if err := o.throttle.check(ctx, func() { right = h.Matches(password.Prepare(text)) }); err != nil {
+	if err := o.throttle.check(ctx, o.throttle.known.has(from, name), func() { right = h.Matches(password.Prepare(text)) }); err != nil {
 		return nil, 0, err
 	}
 	if !right || u.Disabled || u.Hash == "" {
@@ -132,7 +133,7 @@ func (o *Operators) Verify(ctx context.Context, by Identity, text string) error 
 	if err := o.throttle.try(by.Address, by.Name); err != nil {
 		return err
 	}
-	_, _, err := o.checkPassword(ctx, by.Name, text)
+	_, _, err := o.checkPassword(ctx, by.Address, by.Name, text)
 	if e, ok := err.(*Error); ok && e.Code == CodeSignedOut {
 		return &Error{Code: CodeInvalid, Field: "current_password", Detail: "the current password is wrong"}
 	}

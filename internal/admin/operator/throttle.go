@@ -12,7 +12,8 @@ import (
 )
 
 // How often somebody may try to sign in. Both bounds count every attempt, also one that
-// succeeds. That of a user is wider, because others can use it up.
+// succeeds. That of a user is wider, because others can use it up, and is not for who
+// comes from a known address.
 const (
 	addressAttempts = 10
 	userAttempts    = 30
@@ -27,7 +28,8 @@ type throttle struct {
 	address, user, telling   bucket.Policy
 	addresses, users, told   bucket.Table
 	addressesSeed, usersSeed maphash.Seed
-	checks                   chan struct{}
+	known                    *known
+	checks, reserved         chan struct{} // places for everybody, and for those who are known
 }
 
 func newThrottle() *throttle {
@@ -36,7 +38,8 @@ func newThrottle() *throttle {
 		address: bucket.New(addressAttempts, attemptsPeriod, 0), user: bucket.New(userAttempts, attemptsPeriod, 0),
 		telling:       bucket.New(60, time.Minute, 0),
 		addressesSeed: maphash.MakeSeed(), usersSeed: maphash.MakeSeed(),
-		checks: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)),
+		known:  newKnown(),
+		checks: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), reserved: make(chan struct{}, 1),
 	}
 }
 
@@ -49,7 +52,7 @@ func (t *throttle) try(address netip.Addr, user string) error {
 			return throttled(time.Duration(wait))
 		}
 	}
-	if user != "" {
+	if user != "" && !t.known.has(address, user) {
 		_, wait := t.users.Take(maphash.String(t.usersSeed, user), t.now(), &t.user, false)
 		if wait > 0 {
 			return throttled(time.Duration(wait))
@@ -69,11 +72,20 @@ func throttled(wait time.Duration) error {
 	return &Error{Code: CodeThrottled, Detail: "too many attempts to sign in", Remedy: "wait, then try again", RetryAfter: max(wait, time.Second)}
 }
 
-// check runs f when there is a place for it; the error says that there is none.
-func (t *throttle) check(ctx context.Context, f func()) error {
+// check runs f when there is a place for it; the error says that there is none. isKnown
+// says that it is for somebody who is known.
+func (t *throttle) check(ctx context.Context, isKnown bool, f func()) error {
 	timer := time.NewTimer(checkPatience)
 	defer timer.Stop()
+	var reserved chan struct{}
+	if isKnown {
+		reserved = t.reserved
+	}
 	select {
+	case reserved <- struct{}{}:
+		defer func() { <-reserved }()
+		f()
+		return nil
 	case t.checks <- struct{}{}:
 		defer func() { <-t.checks }()
 		f()

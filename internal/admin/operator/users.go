@@ -162,7 +162,7 @@ func (o *Operators) newUser(ctx context.Context, n NewUser) (*user, error) {
 	}
 	var hash string
 	var failed error
-	if err := o.throttle.check(ctx, func() { hash, failed = hashPassword(n.Name, n.Password) }); err != nil {
+	if err := o.throttle.check(ctx, true, func() { hash, failed = hashPassword(n.Name, n.Password) }); err != nil {
 		return nil, err
 	}
 	if failed != nil {
@@ -244,7 +244,7 @@ func (o *Operators) apply(ctx context.Context, u *user, c UserChange) error {
 		return nil
 	}
 	var failed error
-	if err := o.throttle.check(ctx, func() { u.Hash, failed = hashPassword(u.Name, *c.Password) }); err != nil {
+	if err := o.throttle.check(ctx, true, func() { u.Hash, failed = hashPassword(u.Name, *c.Password) }); err != nil {
 		return err
 	}
 	u.Generation++
