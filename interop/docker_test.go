@@ -44,7 +44,7 @@ func startDocker(t *testing.T) *dockerEngine {
 	d.up()
 	program := filepath.Join(d.dir, "container")
 	build := exec.Command("go", "build", "-o", program, "./container")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-buildvcs=false")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath -buildvcs=false")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}

@@ -42,7 +42,7 @@ func run(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	build := exec.Command("go", "build", "-o", filepath.Join(dir, "headgate"), "./cmd/headgate")
-	build.Dir, build.Env = "..", append(os.Environ(), "GOFLAGS=-buildvcs=false")
+	build.Dir, build.Env = "..", append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath -buildvcs=false")
 	if out, err := build.CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build headgate: %v\n%s", err, out)
 		return 1
