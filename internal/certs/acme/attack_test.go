@@ -321,10 +321,10 @@ func (p *panicPorts) Addresses() []netip.Addr {
 
 func TestAnOrderThatBreaksEndsNothingElse(t *testing.T) {
 	a := start(t, acmetest.Settings{})
-	u := a.manager(newStore())
 	p := &panicPorts{fakePorts: &a.ports}
 	p.broken.Store(true)
-	u.ports = p
+	a.instead = p
+	u := a.manager(newStore())
 	u.want(a.entry(), []string{"shop.example.com"})
 	u.until("shop.example.com", "broken", func(r *Record) bool { return r.Trouble != nil && r.Trouble.Code == "broken" })
 	p.broken.Store(false)

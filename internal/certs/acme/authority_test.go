@@ -34,6 +34,7 @@ type authority struct {
 	http    *httptest.Server
 	https   net.Listener
 	ports   fakePorts
+	instead Ports // of ports, for the managers that come; nil for ports
 }
 
 // fakePorts are the ports of the machine under test.
@@ -143,8 +144,12 @@ var quickPace = pace{first: 20 * time.Millisecond, most: 200 * time.Millisecond,
 // managerAt is manager with a pace, which has to stand before the start.
 func (a *authority) managerAt(s store.Store, p pace) *under {
 	u := &under{t: a.t, installed: map[string]*Issued{}}
+	ports := a.instead
+	if ports == nil {
+		ports = &a.ports
+	}
 	u.Manager = New(Options{
-		Log: slog.New(slog.NewTextHandler(a.t.Output(), nil)), Store: s, Ports: &a.ports, Agent: "headgate/test",
+		Log: slog.New(slog.NewTextHandler(a.t.Output(), nil)), Store: s, Ports: ports, Agent: "headgate/test",
 		Install: func(i *Issued) {
 			u.mu.Lock()
 			defer u.mu.Unlock()
