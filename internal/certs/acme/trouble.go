@@ -135,6 +135,12 @@ func troubleOf(err error) *Trouble {
 	case errors.As(err, &dial):
 		return &Trouble{Code: "authority_away", Message: cut("the directory cannot be reached: " + dial.Error()), Hint: "check this machine's way out", theirs: true}
 	}
+	// The library tells of the kind only in words of its own.
+	if _, what, found := strings.Cut(err.Error(), "response Content-Type is "); found {
+		kind, _, _ := strings.Cut(what, " but ")
+		return &Trouble{Code: "authority_error", Message: cut("the authority answered with " + kind + " in place of JSON"),
+			Hint: "it is asked again; check that directory is the address of an ACME directory", theirs: true}
+	}
 	return &Trouble{Code: "authority_error", Message: cut(fmt.Sprintf("the authority's answer could not be used: %v", err)), Hint: "it is asked again", theirs: true}
 }
 
