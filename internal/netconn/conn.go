@@ -85,6 +85,7 @@ type readOp struct {
 	once    bool // do not wait at all
 	again   bool // Serve has read before
 	leaves  bool // a wait that takes long is given up
+	struck  bool // a deadline has struck in the wait under way
 	step    func() bool
 	pipe    *pipe
 	pipeMax int

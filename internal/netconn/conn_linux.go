@@ -51,7 +51,7 @@ func (c *Conn) rawRead(fn func(uintptr) bool) error {
 		if err = c.expired(); err != nil {
 			return err
 		}
-		if c.rd.leaves && c.until != 0 {
+		if c.isQuiet() {
 			return ErrQuiet
 		}
 		// The wait before was given up, and with it the edge: look first.
@@ -137,7 +137,7 @@ func (c *Conn) onServe(fd uintptr) bool {
 			return true
 		}
 		r.buf.w += n
-		c.until = 0 // what comes now is a new wait
+		c.until, r.struck = 0, false // what comes now is a new wait
 		if !r.step() {
 			r.err = nil
 			return true

@@ -27,7 +27,7 @@ func (c *Conn) readPlain() (int, error) {
 		n, err := c.nc.Read(p)
 		if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) {
 			err = c.expired()
-			if err == nil && r.leaves && c.parkable() {
+			if err == nil && c.parkable() && c.isQuiet() {
 				err = ErrQuiet
 			}
 			if err == nil && r.buf != nil && c.lazy != nil && len(c.lazy.held) == 0 && r.buf.unused() {
@@ -63,6 +63,9 @@ func (c *Conn) rest() error {
 		}
 		if err = c.expired(); err != nil {
 			return err
+		}
+		if c.parkable() && c.isQuiet() {
+			return ErrQuiet
 		}
 	}
 }

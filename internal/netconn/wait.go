@@ -57,6 +57,18 @@ func (c *Conn) arm() {
 	c.setDeadline(min(c.until, clock.Now()+int64(first)))
 }
 
+// isQuiet reports, after a deadline has struck, whether the wait under way is to be
+// given up. A deadline that was set before the wait may strike at its beginning, so the
+// first one only sets another, soon: a connection that is busy is not parked.
+func (c *Conn) isQuiet() bool {
+	if !c.rd.leaves || c.until == 0 || c.rd.struck {
+		return c.rd.leaves && c.until != 0
+	}
+	c.rd.struck, c.rested = true, true
+	c.setDeadline(min(c.until, clock.Now()+int64(quietFirst)))
+	return false
+}
+
 // nextLook returns when a wait that goes on has to be looked at again.
 func (c *Conn) nextLook(now int64) int64 {
 	if c.watch == nil {
