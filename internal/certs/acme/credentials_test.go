@@ -61,27 +61,7 @@ func TestCredentialsAreTriedByReading(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			try := func(want []exchanged) error {
-				seen := 0
-				server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					body, err := io.ReadAll(r.Body)
-					if err != nil {
-						t.Error(err)
-					}
-					got := strings.TrimSpace(r.Method + " " + r.RequestURI + " " + string(body))
-					if filter := r.Header.Get("X-Filter"); filter != "" {
-						got += " X-Filter " + filter
-					}
-					if seen >= len(want) {
-						t.Errorf("one request too many: %s", got)
-						return
-					}
-					if w := want[seen].request; w != "" && got != w {
-						t.Errorf("got %s, want %s", got, w)
-					}
-					seen++
-					w.WriteHeader(want[seen-1].status)
-					io.WriteString(w, want[seen-1].answer)
-				}))
+				server, seen := vendor(t, want, nil)
 				defer server.Close()
 				d := &DNS{Provider: name, Credentials: map[string]string{anEndpoint: server.URL + "/"}}
 				for _, key := range providers[name].needs {
@@ -92,22 +72,22 @@ func TestCredentialsAreTriedByReading(t *testing.T) {
 					t.Fatal(err)
 				}
 				err = p.(checker).check(t.Context(), "example.com", "_acme-challenge.example.com")
-				if seen != len(want) {
-					t.Errorf("%d requests, want %d: %v", seen, len(want), err)
+				if *seen != len(want) {
+					t.Errorf("%d requests, want %d: %v", *seen, len(want), err)
 				}
 				return err
 			}
 			if err := try(test.want); err != nil {
 				t.Errorf("good credentials are refused: %v", err)
 			}
-			test.refusal.request = ""
-			refusals := []exchanged{test.refusal, {"", 401, "no such token"}}
+			test.refusal.request = anyRequest
+			refusals := []exchanged{test.refusal, {anyRequest, 401, "no such token"}}
 			for _, refusal := range refusals {
 				if err := try([]exchanged{refusal}); !isRefusal(err) {
 					t.Errorf("%d %s: got %v, want a refusal", refusal.status, refusal.answer, err)
 				}
 			}
-			if err := try([]exchanged{{"", 503, "away"}}); err == nil || isRefusal(err) {
+			if err := try([]exchanged{{anyRequest, 503, "away"}}); err == nil || isRefusal(err) {
 				t.Errorf("503: got %v, want an error that is no refusal", err)
 			}
 		})

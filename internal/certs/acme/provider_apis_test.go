@@ -155,31 +155,11 @@ func TestProvidersSpeakTheirAPIs(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			seen := 0
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				body, err := io.ReadAll(r.Body)
-				if err != nil {
-					t.Error(err)
-				}
-				got := strings.TrimSpace(r.Method + " " + r.RequestURI + " " + string(body))
-				if filter := r.Header.Get("X-Filter"); filter != "" {
-					got += " X-Filter " + filter
-				}
-				if seen >= len(test.want) {
-					t.Errorf("one request too many: %s", got)
-					return
-				}
-				want := test.want[seen]
-				seen++
-				if got != want.request {
-					t.Errorf("request %d is\n%s, want\n%s", seen, got, want.request)
-				}
+			server, seen := vendor(t, test.want, func(r *http.Request, body []byte) {
 				if h := test.header; h[0] != "" && (r.Header.Get(h[0]) != h[1] && len(body) > 0 || h[0] == "Authorization" && r.Header.Get(h[0]) != h[1]) {
 					t.Errorf("%s is %q, want %q", h[0], r.Header.Get(h[0]), h[1])
 				}
-				w.WriteHeader(want.status)
-				io.WriteString(w, want.answer)
-			}))
+			})
 			defer server.Close()
 			test.credentials[anEndpoint] = server.URL + "/"
 			d := &DNS{Provider: name, Credentials: test.credentials}
@@ -196,11 +176,44 @@ func TestProvidersSpeakTheirAPIs(t *testing.T) {
 			if err := p.cleanUp(t.Context(), test.zone, test.name, "v1"); err != nil {
 				t.Fatal(err)
 			}
-			if seen != len(test.want) {
-				t.Errorf("%d requests, want %d", seen, len(test.want))
+			if *seen != len(test.want) {
+				t.Errorf("%d requests, want %d", *seen, len(test.want))
 			}
 		})
 	}
+}
+
+// anyRequest is the request of an answer that is given whatever is asked.
+const anyRequest = "*"
+
+// vendor serves the API of a provider: it expects requests in their order, and gives
+// their answers. look sees each request, nil none. seen counts them.
+func vendor(t *testing.T, want []exchanged, look func(r *http.Request, body []byte)) (server *httptest.Server, seen *int) {
+	seen = new(int)
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		got := strings.TrimSpace(r.Method + " " + r.RequestURI + " " + string(body))
+		if filter := r.Header.Get("X-Filter"); filter != "" {
+			got += " X-Filter " + filter
+		}
+		if *seen >= len(want) {
+			t.Errorf("one request too many: %s", got)
+			return
+		}
+		next := want[*seen]
+		*seen++
+		if next.request != anyRequest && got != next.request {
+			t.Errorf("request %d is\n%s, want\n%s", *seen, got, next.request)
+		}
+		if look != nil {
+			look(r, body)
+		}
+		w.WriteHeader(next.status)
+		io.WriteString(w, next.answer)
+	})), seen
 }
 
 // namecheapForm is what every command has in its form, in the order of the alphabet, and
