@@ -66,7 +66,7 @@ type Conn struct {
 	gap       time.Duration // between the last two looks of the wait under way
 	rd        readOp
 	near      bool // armed strikes soon, and a new wait need not set it
-	rested    bool // was parked before
+	rested    bool // was looked at, or parked, before
 	over      bool // TLS has read the end of the stream already
 
 	// of all goroutines

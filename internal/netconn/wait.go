@@ -12,10 +12,11 @@ import (
 // the end.
 const recheck = 3 * time.Second
 
-// quietFirst is how long nothing comes before a connection is parked for the first
-// time: most begin with a few bytes and then rest for long, and stacks that go
-// early serve the next connections. Later it is recheck, so that one on which
-// something comes every second is not parked each time.
+// quietFirst is when a new connection is looked at for the first time: most begin with
+// a few bytes and then rest for long, and stacks that go early serve the next
+// connections. Later it is recheck, so that one on which something comes every second
+// is not parked each time. It is also how long a wait goes on after the first look,
+// before the connection is parked.
 const quietFirst = 200 * time.Millisecond
 
 // A watch is asked after lookFirst of a wait, then after pauses that double up
