@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -286,79 +285,4 @@ func (c *cutover) apply(ctx context.Context, moves []move, why string, within ti
 func busy(err error) bool {
 	var r *refusal
 	return errors.As(err, &r) && r.Code == "not_applied" && strings.Contains(r.Detail, "address already in use")
-}
-
-// goBack gives ports the addresses before the last cutover.
-func (c *cutover) goBack(ctx context.Context) error {
-	if err := c.to.ask(ctx, http.MethodGet, "/status", nil, &c.status); err != nil {
-		return err
-	}
-	last, err := c.last(ctx)
-	if err != nil {
-		return err
-	}
-	if p := c.status.Pending; p != nil && strings.TrimLeft(p.Revision, "0") == strconv.Itoa(last.Number) {
-		if !*c.yes && !c.asked("go back to the ports before revision "+p.Revision+"?") {
-			return errors.New("nothing was changed")
-		}
-		return c.revert(ctx, p.Revision)
-	}
-	var moves []move
-	for _, found := range movePattern.FindAllStringSubmatch(strings.TrimPrefix(last.Why, cutoverWhy), -1) {
-		from, err1 := netip.ParseAddrPort(found[2])
-		to, err2 := netip.ParseAddrPort(found[3])
-		if err1 != nil || err2 != nil {
-			continue
-		}
-		for _, p := range c.status.Ports {
-			if p.Name == found[1] && p.Address == to.String() && p.State != "draining" {
-				moves = append(moves, move{p.Name, to, from})
-			}
-		}
-	}
-	if len(moves) == 0 {
-		return fmt.Errorf("the ports of the cutover of revision %d have other addresses by now; nothing was changed", last.Number)
-	}
-	for _, m := range moves {
-		c.say("port %s", m)
-	}
-	if !*c.yes && !c.asked("go back?") {
-		return errors.New("nothing was changed")
-	}
-	done, err := c.apply(ctx, moves, backWhy, 0)
-	if err != nil {
-		return err
-	}
-	c.say("revision %s is in force; start the old proxy", done.Revision)
-	return nil
-}
-
-// last returns the last cutover that was not taken back.
-func (c *cutover) last(ctx context.Context) (*revision, error) {
-	var page struct {
-		Items []revision `json:"items"`
-	}
-	if err := c.to.ask(ctx, http.MethodGet, "/revisions?limit=1000", nil, &page); err != nil {
-		return nil, err
-	}
-	for i := range page.Items {
-		r := &page.Items[i]
-		if strings.HasPrefix(r.Why, backWhy) {
-			break
-		}
-		if strings.HasPrefix(r.Why, cutoverWhy) && r.State != "rolled_back" {
-			return r, nil
-		}
-	}
-	return nil, errors.New("there is no cutover that could be taken back; headgate rollback goes back to any revision")
-}
-
-// revert takes a change back at once that waits.
-func (c *cutover) revert(ctx context.Context, revision string) error {
-	began := time.Now()
-	if err := c.to.ask(ctx, http.MethodPost, "/revert", map[string]string{"revision": revision}, &json.RawMessage{}); err != nil {
-		return fmt.Errorf("take revision %s back: %w", revision, err)
-	}
-	c.say("the ports before are back, after %s", time.Since(began).Round(time.Millisecond))
-	return nil
 }

@@ -219,6 +219,9 @@ func (c *cutover) watch(ctx context.Context, done *answered, before *counts) err
 			if err := c.revert(ctx, done.Revision); err != nil {
 				return err
 			}
+			if err := c.letGo(ctx, reversed(c.moves)); err != nil {
+				return err
+			}
 			return errors.New("the cutover was taken back")
 		default:
 			failures = 0

@@ -43,9 +43,13 @@ Of compose, they are Compose files whose services have labels of Traefik or of
 caddy-docker-proxy, or variables of nginx-proxy such as VIRTUAL_HOST. Servers are named
 as their services, so headgate has to be in the same network.
 
+--ports gives ports other numbers than the source has, so that headgate can run beside
+the proxy that it takes over from; headgate cutover gives them the numbers of the source.
+
 The exit code is 1 when nothing could be read, or when what was written is not valid
 yet; then the problems say what a person has to add.`,
 		Example: `  headgate import nginx /etc/nginx/nginx.conf -o headgate.yaml --report report.html
+  headgate import nginx /etc/nginx/nginx.conf --ports 80=8080,443=8443 -o headgate.yaml
   nginx -T 2>/dev/null > all.conf && headgate import nginx all.conf -o headgate.yaml
   headgate import nginx site.conf
   headgate import haproxy /etc/haproxy/haproxy.cfg -o headgate.yaml --report report.html
@@ -58,13 +62,19 @@ yet; then the problems say what a person has to add.`,
 	}
 	out := cmd.Flags().StringP("output", "o", "-", "write the configuration to `FILE`; - is the standard output")
 	report := cmd.Flags().String("report", "", "write the report to `FILE`, .json or .html; the default is a summary on standard error")
+	numbers := cmd.Flags().StringSlice("ports", nil, "`OLD=NEW` numbers of ports, to run beside the proxy that is read; such as 80=8080,443=8443")
 	token := cmd.Flags().String("source-token", "", "`TOKEN` of the API of the proxy that is read")
 	force := cmd.Flags().Bool("force", false, "overwrite files that are there")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *report != "" && filepath.Ext(*report) != ".json" && filepath.Ext(*report) != ".html" {
 			return usage("invalid report %q, want a name that ends with .json or .html", *report)
 		}
-		result, err := translate.Run(cmd.Context(), translate.Source{Kind: args[0], Names: args[1:], Output: outputName(*out), Token: *token})
+		source := translate.Source{Kind: args[0], Names: args[1:], Output: outputName(*out), Token: *token}
+		var err error
+		if source.Ports, err = translate.ParsePorts(*numbers); err != nil {
+			return usage("%v", err)
+		}
+		result, err := translate.Run(cmd.Context(), source)
 		if misuse := (*translate.Misuse)(nil); errors.As(err, &misuse) {
 			return usage("%v", err)
 		}

@@ -35,6 +35,9 @@ type State struct {
 	// AtLimit says that there are as many connections as there may be, and that more
 	// wait or are refused.
 	AtLimit bool `json:"at_limit,omitempty"`
+	// Holds says of a port that drains that its address is not free yet for another
+	// process: that of HTTP/3 and UDP has to wait for its last connection.
+	Holds bool `json:"holds_address,omitempty"`
 	// SelfSigned are the hosts whose clients get a self-signed certificate,
 	// which browsers refuse; "*" stands for all.
 	SelfSigned []string `json:"self_signed,omitempty"`
@@ -63,7 +66,13 @@ func (s *Set) States() []State {
 	out := slices.Clone(now.waiting)
 	draining := s.drains.all()
 	for l, since := range draining {
-		out = append(out, l.state("draining", since))
+		s := l.state("draining", since)
+		select {
+		case <-l.Released():
+		default:
+			s.Holds = true
+		}
+		out = append(out, s)
 	}
 	for _, l := range now.open {
 		if _, ok := draining[l]; !ok {

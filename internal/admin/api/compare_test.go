@@ -155,12 +155,15 @@ func TestImport(t *testing.T) {
 	} else if strings.Contains(fmt.Sprint(out), "root:") {
 		t.Error("a file of this machine was read")
 	}
-	rs, out = h.ask("POST", "/import", `{"source":"nginx","files":[
+	rs, out = h.ask("POST", "/import", `{"source":"nginx","ports":["80=8080"],"files":[
 		{"name":"/etc/nginx/nginx.conf","text":"http { include sites/*.conf; }"},
 		{"name":"/etc/nginx/sites/a.conf","included":true,"data":"c2VydmVyIHsgbGlzdGVuIDgwOyBzZXJ2ZXJfbmFtZSBhLmV4YW1wbGU7IGZvbyBiYXI7IGxvY2F0aW9uIC8geyBwcm94eV9wYXNzIGh0dHA6Ly8xMjcuMC4wLjE6OTAwMDsgfSB9"}]}`, "as: admin")
 	h.want("files", rs, out, 200, "")
 	if !strings.Contains(fmt.Sprint(out["document"]), "virtual_hosts: [a.example]") || fmt.Sprint(out["problems"]) != "[]" {
 		t.Errorf("got %v", out)
+	}
+	if !strings.Contains(fmt.Sprint(out["document"]), "0.0.0.0:8080") {
+		t.Errorf("the port keeps its number: %v", out["document"])
 	}
 	report, _ := out["report"].(map[string]any)
 	counts, _ := report["counts"].(map[string]any)
@@ -173,6 +176,7 @@ func TestImport(t *testing.T) {
 		"twice":    {`{"source":"nginx","files":[{"name":"a","text":"b"},{"name":"a","text":"b"}]}`, "twice"},
 		"both":     {`{"source":"nginx","files":[{"name":"a","text":"b","data":"YQ=="}]}`, "text and data"},
 		"broken":   {`{"source":"nginx","files":[{"name":"a.conf","text":"http {"}]}`, "a.conf:1"},
+		"ports":    {`{"source":"nginx","ports":["80"],"files":[{"name":"a","text":"b"}]}`, "want pairs like"},
 		"as a URL": {`{"source":"npm","files":[{"name":"http://127.0.0.1:81","text":"x"}]}`, "an address for its name"},
 		"metadata": {`{"source":"npm","address":"http://169.254.169.254","token":"x"}`, "not allowed"},
 	} {

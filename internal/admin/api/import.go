@@ -35,6 +35,9 @@ type importInput struct {
 	Address string `json:"address,omitempty" max:"2048"`
 	// Token is what the proxy at the address wants to see.
 	Token string `json:"token,omitempty" writeonly:"true" max:"16384"`
+	// Ports are the numbers that ports get in the place of those in the source, such as
+	// 80=8080, to run beside the proxy that is read.
+	Ports []string `json:"ports,omitempty" max:"100"`
 }
 
 // importedFile is one file of a source.
@@ -64,7 +67,11 @@ type importBody struct {
 
 // importSource translates what the body holds.
 func (a *API) importSource(c *call, in *importInput) (any, error) {
-	s := translate.Source{Kind: in.Source, Token: in.Token}
+	numbers, err := translate.ParsePorts(in.Ports)
+	if err != nil {
+		return nil, refuse("invalid", "/ports", err.Error(), "")
+	}
+	s := translate.Source{Kind: in.Source, Token: in.Token, Ports: numbers}
 	if in.Address != "" {
 		s.Names = []string{in.Address}
 	}

@@ -106,12 +106,22 @@ func Run(ctx context.Context, o Options) (*Report, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	r := &runner{options: o, old: newClient(o.Old, o), new: newClient(o.New, o)}
+	r := &runner{options: o, old: newClient(o.Old, o), new: newClient(o.New, o), budget: maxKept}
 	defer r.old.close()
 	defer r.new.close()
 	report := &Report{Old: o.Old, New: o.New, Began: time.Now().UTC()}
 	requests := r.choose(report)
 	results := r.ask(ctx, requests)
+	if r.over() {
+		side := "old"
+		if r.silentNew >= maxSilent {
+			side = "new"
+		}
+		report.Notes = append(report.Notes, fmt.Sprintf("the %s proxy let %d requests one after the other wait without an answer, or did not take their connections: %d requests were not sent", side, maxSilent, len(requests)-len(results)))
+	}
+	if r.cut > 0 {
+		report.Notes = append(report.Notes, fmt.Sprintf("there is so much that differs that of %d requests only the weightiest difference is told", r.cut))
+	}
 	report.finish(results)
 	return report, ctx.Err()
 }
@@ -133,7 +143,21 @@ func (o *Options) check() error {
 type runner struct {
 	options  Options
 	old, new *client
+	// silentOld and silentNew count how many requests one after the other a side let
+	// wait until their time was over, or did not let in.
+	silentOld, silentNew int
+	// budget is how many bytes of differences may still be kept.
+	budget int
+	cut    int // results of which only the weightiest difference was kept
 }
+
+const (
+	// maxSilent is how many such requests end the comparison: a proxy that is not there
+	// would take hours.
+	maxSilent = 20
+	// maxKept bounds the differences that are kept, in bytes.
+	maxKept = 64 << 20
+)
 
 // choose leaves out what cannot or must not be sent, and says so.
 func (r *runner) choose(report *Report) []Request {
@@ -173,8 +197,9 @@ func (r *runner) ask(ctx context.Context, requests []Request) []Result {
 	for range min(atOnce, len(requests)) {
 		all.Go(func() {
 			for i := range next {
-				results[i] = r.one(ctx, requests[i])
+				result := r.one(ctx, requests[i])
 				mu.Lock()
+				results[i] = r.keep(result)
 				done++
 				if r.options.Progress != nil {
 					r.options.Progress(done, len(requests))
@@ -185,7 +210,10 @@ func (r *runner) ask(ctx context.Context, requests []Request) []Result {
 	}
 	sent := 0
 	for i := range requests {
-		if !pace.wait(ctx) {
+		mu.Lock()
+		over := r.over()
+		mu.Unlock()
+		if over || !pace.wait(ctx) {
 			break
 		}
 		next <- i
@@ -200,13 +228,45 @@ func (r *runner) ask(ctx context.Context, requests []Request) []Result {
 func (r *runner) one(ctx context.Context, rq Request) Result {
 	first := r.old.ask(ctx, rq)
 	ours := r.new.ask(ctx, rq)
-	again := r.old.ask(ctx, rq)
+	again := first // where there is no answer, there is no noise
+	if first.err == nil {
+		again = r.old.ask(ctx, rq)
+	}
 	if ctx.Err() != nil {
 		return Result{}
 	}
 	return Result{Request: rq, Old: first.summary(), New: ours.summary(),
-		Differences: differences(first, again, ours, r.options.Slower)}
+		Differences: differences(rq, first, again, ours, r.options.Slower), silent: silence{first.silent(), ours.silent()}}
 }
+
+// keep takes a result into account, and returns what is kept of it.
+func (r *runner) keep(one Result) Result {
+	if one.Request.Method == "" {
+		return one
+	}
+	if !r.over() {
+		r.silentOld, r.silentNew = r.silentOld+1, r.silentNew+1
+		if !one.silent.old {
+			r.silentOld = 0
+		}
+		if !one.silent.new {
+			r.silentNew = 0
+		}
+	}
+	for _, d := range one.Differences {
+		r.budget -= len(d.Text) + len(d.Old) + len(d.New) + len(d.Name) + 100
+	}
+	if r.budget < 0 && len(one.Differences) > 0 {
+		r.cut++
+		d := slices.MaxFunc(one.Differences, func(a, b Difference) int { return heavy(a.Weight) - heavy(b.Weight) })
+		d.Text, d.Old, d.New = shortenTo(d.Text, maxName), "", ""
+		one.Differences = []Difference{d}
+	}
+	return one
+}
+
+// over reports whether a side is silent for too long to go on.
+func (r *runner) over() bool { return r.silentOld >= maxSilent || r.silentNew >= maxSilent }
 
 // pace lets so many begin in a second.
 type pace struct {

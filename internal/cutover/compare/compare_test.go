@@ -302,3 +302,133 @@ func TestDialMayRefuse(t *testing.T) {
 		t.Errorf("%v %d %+v", err, asked.Load(), report)
 	}
 }
+
+func TestCookiesAreComparedAttributeByAttribute(t *testing.T) {
+	for _, c := range []struct{ name, old, again, ours, want string }{
+		{"order and case", "sid=1; path=/; httponly; SameSite=lax", "", "sid=2; SameSite=Lax; HttpOnly; Path=/", ""},
+		{"missing and changed", "sid=1; Path=/; Secure; SameSite=Lax", "", "sid=1; Path=/; SameSite=None", "cookie sid: Secure is missing; SameSite was Lax and is None"},
+		{"new", "sid=1; Path=/", "", "sid=1; Path=/; Partitioned", "cookie sid: Partitioned is new"},
+		{"unknown attributes count", "sid=1; Priority=High", "", "sid=1", "cookie sid: Priority is missing"},
+		{"session and lasting", "sid=1", "", "sid=1; Expires=Fri, 01 Jan 2100 00:00:00 GMT", "cookie sid: Expires is new"},
+		{"an age that runs down is noise", "sid=1; Max-Age=9; Path=/", "sid=1; Max-Age=8; Path=/", "sid=1; Max-Age=7; Path=/", ""},
+		{"but nothing else of it is", "sid=1; Max-Age=9; Secure", "sid=1; Max-Age=8; Secure", "sid=1; Max-Age=7", "cookie sid: Secure is missing"},
+		{"deleted either way", "sid=; Max-Age=-1", "", "sid=; Max-Age=0", ""},
+		{"domain", "sid=1; Domain=.Example.com", "", "sid=1; Domain=example.com", ""},
+		{"what net/http would not take", "a b=1; Secure", "", "a b=1", "cookie a b: Secure is missing"},
+		{"no name", "loose", "", "", "cookie  is missing"},
+		{"twice with other paths", "sid=1; Path=/\nsid=1; Path=/a", "", "sid=1; Path=/a\nsid=1; Path=/b", "cookie sid: Path was / and is /b"},
+	} {
+		answerOf := func(fields string) *answer {
+			a := &answer{header: http.Header{}}
+			for line := range strings.SplitSeq(fields, "\n") {
+				if line != "" {
+					a.header.Add("Set-Cookie", line)
+				}
+			}
+			return a
+		}
+		again := answerOf(c.again)
+		if c.again == "" {
+			again = answerOf(c.old)
+		}
+		compared := &comparison{old: answerOf(c.old), again: again, new: answerOf(c.ours)}
+		compared.cookies()
+		got := ""
+		for _, d := range compared.found {
+			got += d.Text
+		}
+		if got != c.want {
+			t.Errorf("%s: got %q, want %q", c.name, got, c.want)
+		}
+	}
+}
+
+// A proxy that sends its clients in a circle is told, and not followed.
+func TestCirclesAreTold(t *testing.T) {
+	circle := func(w http.ResponseWriter, rq *http.Request) {
+		w.Header().Set("Location", "http://"+rq.Host+rq.RequestURI)
+		w.WriteHeader(302)
+	}
+	for _, c := range []struct {
+		name      string
+		old, ours http.HandlerFunc
+		want      string
+		ready     int
+	}{
+		{"only the new one", answers(302, "", "Location: /b"), circle, "the new proxy sends the client back to where it is, in a circle", 0},
+		{"both", circle, circle, "both proxies send the client back to where it is, in a circle", 1},
+		{"only the old one", circle, answers(302, "", "Location: /b"), "Location was http://shop.example.com/a?b and is /b", 0},
+	} {
+		r := run(t, two(t, c.old, c.ours, "/a?b"))
+		if r.Ready != c.ready || len(r.Results) != 1 || !strings.Contains(r.Results[0].Differences[0].Text, c.want) {
+			t.Errorf("%s: %+v", c.name, r.Results)
+		}
+	}
+}
+
+// A side that says nothing, or is not there, ends the comparison after a while, and what
+// was not asked is told.
+func TestASilentSideEndsTheComparison(t *testing.T) {
+	gone := free(t)
+	for name, address := range map[string]string{"gone": gone, "silent": testhouse.Server(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })} {
+		targets := make([]string, 100)
+		for i := range targets {
+			targets[i] = fmt.Sprint("/", i)
+		}
+		o := two(t, answers(200, ""), answers(200, ""), targets...)
+		o.Old.HTTP, o.Timeout = address, 50*time.Millisecond
+		r := run(t, o)
+		if r.Requests < maxSilent || r.Requests > maxSilent+2*atOnce || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "the old proxy let 20 requests one after the other wait") {
+			t.Errorf("%s: %d requests, %q", name, r.Requests, r.Notes)
+		}
+	}
+}
+
+func free(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// What one answer can make the report hold is bounded, and so is the whole.
+func TestWhatIsToldIsBounded(t *testing.T) {
+	flood := func(w http.ResponseWriter, _ *http.Request) {
+		for i := range 5000 {
+			w.Header().Set(fmt.Sprintf("X-%d-%s", i, strings.Repeat("n", 20)), "v")
+		}
+		w.Header().Set("Set-Cookie", strings.Repeat("c", 50_000)+"=1; "+strings.Repeat("a", 50_000))
+		w.Header().Set("Access-Control-Allow-Origin", "*")
+		w.WriteHeader(200)
+	}
+	r := run(t, two(t, flood, answers(200, ""), "/"))
+	if len(r.Results) != 1 || len(r.Results[0].Differences) != maxDifferences+1 {
+		t.Fatalf("%d results", len(r.Results))
+	}
+	size := 0
+	for _, d := range r.Results[0].Differences {
+		size += len(d.Text) + len(d.Old) + len(d.New) + len(d.Name)
+	}
+	if size > maxDifferences*2000 {
+		t.Errorf("%d bytes are kept", size)
+	}
+	k := &runner{budget: 100}
+	one := Result{Request: Request{Method: "GET"}, Differences: []Difference{{Weight: Note, Text: strings.Repeat("x", 100)}, {Weight: Breaks, Text: strings.Repeat("y", 500)}}}
+	if got := k.keep(one); len(got.Differences) != 1 || got.Differences[0].Weight != Breaks || len(got.Differences[0].Text) > 2*maxName || k.cut != 1 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestTextsForATerminal(t *testing.T) {
+	for _, hostile := range []string{"\x1b[2J", "\u009b31m", "\u202eabc", "\u2066", "a\r\nb", "\x7f", "\u2028", "\xff"} {
+		if got := visible(hostile); !strings.Contains(got, "\uFFFD") || strings.ContainsAny(got, "\x1b\u009b\u202e\u2066\r\n\x7f\u2028") {
+			t.Errorf("%q became %q", hostile, got)
+		}
+	}
+	if got := visible("Grüße ✓ 你好"); got != "Grüße ✓ 你好" {
+		t.Errorf("got %q", got)
+	}
+}

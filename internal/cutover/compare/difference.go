@@ -58,12 +58,23 @@ type Difference struct {
 	Text string `json:"text"`
 }
 
+// maxDifferences bounds what is told of one request. A side can send thousands of fields.
+const maxDifferences = 50
+
 // differences compares two answers of the old side with one of the new side.
-func differences(old, again, ours *answer, slower float64) []Difference {
-	c := &comparison{old: old, again: again, new: ours}
-	if old.err != nil || ours.err != nil {
+func differences(rq Request, old, again, ours *answer, slower float64) []Difference {
+	c := &comparison{request: rq, old: old, again: again, new: ours}
+	c.all(slower)
+	if c.more > 0 {
+		c.found = append(c.found, Difference{Kind: KindHeader, Weight: c.heaviest, Text: fmt.Sprintf("more than %d differences; the rest is left out", maxDifferences)})
+	}
+	return c.found
+}
+
+func (c *comparison) all(slower float64) {
+	if c.old.err != nil || c.new.err != nil {
 		c.errors()
-		return c.found
+		return
 	}
 	c.status()
 	c.cookies()
@@ -72,27 +83,40 @@ func differences(old, again, ours *answer, slower float64) []Difference {
 	c.certificate()
 	c.protocol()
 	c.time(slower)
-	return c.found
 }
 
 // comparison gathers the differences of one request.
 type comparison struct {
+	request         Request
 	old, again, new *answer
 	found           []Difference
+	more            int    // differences that were left out
+	heaviest        Weight // of these
 }
 
 func (c *comparison) add(kind Kind, weight Weight, name, old, ours, text string) {
-	c.found = append(c.found, Difference{kind, weight, name, shorten(old), shorten(ours), text})
+	if len(c.found) >= maxDifferences {
+		if c.more++; heavy(weight) >= heavy(c.heaviest) {
+			c.heaviest = weight
+		}
+		return
+	}
+	c.found = append(c.found, Difference{kind, weight, shortenTo(name, maxName), shorten(old), shorten(ours), shortenTo(text, 3*maxShown)})
 }
 
-// maxShown bounds a value in a report, in bytes.
-const maxShown = 300
+// The bounds of values, and of the names of fields and cookies, in a report, in bytes.
+const (
+	maxShown = 300
+	maxName  = 100
+)
 
-func shorten(s string) string {
-	if len(s) <= maxShown {
+func shorten(s string) string { return shortenTo(s, maxShown) }
+
+func shortenTo(s string, most int) string {
+	if len(s) <= most {
 		return s
 	}
-	return strings.ToValidUTF8(s[:maxShown], "") + "…"
+	return strings.ToValidUTF8(s[:most], "") + "…"
 }
 
 func (c *comparison) errors() {
@@ -145,6 +169,9 @@ func (c *comparison) fields() {
 			continue
 		}
 		old, ours := strings.Join(c.old.header.Values(name), ", "), strings.Join(c.new.header.Values(name), ", ")
+		if name == "Location" && c.circles(old, ours) {
+			continue
+		}
 		if same(name, old, ours) || c.noise(name) {
 			continue
 		}
@@ -220,6 +247,7 @@ func kindOf(name string) (Kind, Weight) {
 }
 
 func fieldText(name, old, ours string) string {
+	name = shortenTo(name, maxName)
 	switch {
 	case old == "":
 		return fmt.Sprintf("%s is new: %s", name, shorten(ours))
@@ -244,88 +272,29 @@ func (c *comparison) location(old, ours string) {
 	c.add(KindLocation, weight, "Location", old, ours, fieldText("Location", old, ours))
 }
 
-// cookies compares Set-Cookie by name: attributes, not values, which are sessions.
-func (c *comparison) cookies() {
-	old, ours := cookiesOf(c.old), cookiesOf(c.new)
-	again := map[string]*http.Cookie{}
-	if c.again.err == nil {
-		again = cookiesOf(c.again)
+// circles tells of redirects that lead back to the request, and reports whether there is
+// nothing else to say of Location.
+func (c *comparison) circles(old, ours string) bool {
+	if !c.leadsBack(ours) || c.new.status < 300 || c.new.status > 399 {
+		return false
 	}
-	for _, name := range names2(old, ours) {
-		a, b := old[name], ours[name]
-		switch {
-		case a == nil:
-			weight := Differs
-			if again[name] != nil {
-				weight = Note
-			}
-			c.add(KindCookie, weight, name, "", attributes(b), "cookie "+name+" is new")
-		case b == nil:
-			if again[name] == nil && c.again.err == nil {
-				continue // the old side sets it now and then only
-			}
-			c.add(KindCookie, Breaks, name, attributes(a), "", "cookie "+name+" is missing")
-		case attributes(a) != attributes(b):
-			c.add(KindCookie, Breaks, name, attributes(a), attributes(b), fmt.Sprintf("cookie %s had %s and has %s", name, attributes(a), attributes(b)))
-		}
+	if c.leadsBack(old) {
+		c.add(KindLocation, Note, "Location", old, ours, "both proxies send the client back to where it is, in a circle: "+shorten(ours))
+		return true
 	}
+	c.add(KindLocation, Breaks, "Location", old, ours, "the new proxy sends the client back to where it is, in a circle: "+shorten(ours))
+	return true
 }
 
-func cookiesOf(a *answer) map[string]*http.Cookie {
-	all := map[string]*http.Cookie{}
-	for _, c := range (&http.Response{Header: a.header}).Cookies() {
-		all[c.Name] = c
+// leadsBack reports whether a Location is the URL of the request itself. Ports are those
+// of the test, and do not count.
+func (c *comparison) leadsBack(location string) bool {
+	base, err := url.Parse(c.request.URL())
+	if err != nil || location == "" {
+		return false
 	}
-	return all
-}
-
-func names2(a, b map[string]*http.Cookie) []string {
-	var all []string
-	for name := range a {
-		all = append(all, name)
-	}
-	for name := range b {
-		all = append(all, name)
-	}
-	slices.Sort(all)
-	return slices.Compact(all)
-}
-
-// attributes are those of a cookie, its value left out. A time at which it ends is
-// told as "Expires" alone, since it moves with the clock.
-func attributes(c *http.Cookie) string {
-	out := []string{"Path=" + c.Path}
-	if c.Domain != "" {
-		out = append(out, "Domain="+strings.ToLower(c.Domain))
-	}
-	if c.MaxAge != 0 {
-		out = append(out, fmt.Sprintf("Max-Age=%d", max(c.MaxAge, 0)))
-	}
-	if !c.Expires.IsZero() && c.MaxAge == 0 {
-		if c.Expires.Before(time.Now()) {
-			out = append(out, "Expires in the past")
-		} else {
-			out = append(out, "Expires")
-		}
-	}
-	if c.Secure {
-		out = append(out, "Secure")
-	}
-	if c.HttpOnly {
-		out = append(out, "HttpOnly")
-	}
-	if c.Partitioned {
-		out = append(out, "Partitioned")
-	}
-	switch c.SameSite {
-	case http.SameSiteLaxMode:
-		out = append(out, "SameSite=Lax")
-	case http.SameSiteStrictMode:
-		out = append(out, "SameSite=Strict")
-	case http.SameSiteNoneMode:
-		out = append(out, "SameSite=None")
-	}
-	return strings.Join(out, "; ")
+	to, err := base.Parse(location)
+	return err == nil && to.Scheme == base.Scheme && strings.EqualFold(to.Hostname(), base.Hostname()) && to.RequestURI() == base.RequestURI()
 }
 
 // ownPage reports whether both sides may have made the page by themselves: its words

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Result is what one request gave.
@@ -20,7 +21,12 @@ type Result struct {
 	New Summary `json:"new"`
 	// Differences are what is not alike.
 	Differences []Difference `json:"differences"`
+
+	silent silence
 }
+
+// silence says which sides gave no answer in time.
+type silence struct{ old, new bool }
 
 // ready reports whether the new side may answer this request in the old one's place.
 func (r Result) ready() bool {
@@ -179,10 +185,11 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// visible takes control characters out of a text.
+// visible takes characters out of a text that a terminal obeys or that turn its order
+// about.
 func visible(s string) string {
 	return strings.Map(func(c rune) rune {
-		if c < ' ' || c == 0x7f || c >= 0x80 && c < 0xa0 {
+		if unicode.IsControl(c) || unicode.In(c, unicode.Cf, unicode.Zl, unicode.Zp) {
 			return '\uFFFD'
 		}
 		return c

@@ -3,6 +3,7 @@ package compare
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -107,18 +108,23 @@ const maxLine = 64 << 10
 // sent once. At most n are returned, spread over the list. proxyOf says which proxy a
 // request belongs to; nil if that is not known.
 func FromList(r io.Reader, host string, n int, proxyOf func(Request) string) (requests []Request, notes []string, err error) {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(make([]byte, 0, 4096), maxLine)
+	lines := bufio.NewReaderSize(r, maxLine)
 	seen := map[string]bool{}
 	number, odd, firstOdd := 0, 0, 0
-	for lines.Scan() {
+	for {
+		text, whole, err := readWhole(lines)
+		if errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return nil, nil, fmt.Errorf("read line %d: %w", number+1, err)
+		}
 		number++
-		line := strings.TrimSpace(lines.Text())
+		line := strings.TrimSpace(text)
 		if line == "" || strings.HasPrefix(line, "#") {
 			continue
 		}
 		rq, ok := readLine(line, host)
-		if !ok {
+		if !ok || !whole {
 			if odd++; odd == 1 {
 				firstOdd = number
 			}
@@ -128,9 +134,6 @@ func FromList(r io.Reader, host string, n int, proxyOf func(Request) string) (re
 			seen[key] = true
 			requests = append(requests, rq)
 		}
-	}
-	if err := lines.Err(); err != nil {
-		return nil, nil, fmt.Errorf("read line %d: %w", number+1, err)
 	}
 	if odd > 0 {
 		notes = append(notes, fmt.Sprintf("%d lines were left out, the first is line %d: they are no URL and no line of an access log that names a host (give --host for logs without)", odd, firstOdd))
@@ -145,6 +148,19 @@ func FromList(r io.Reader, host string, n int, proxyOf func(Request) string) (re
 		}
 	}
 	return requests, notes, nil
+}
+
+// readWhole reads a line, and reports whether it is within the bound.
+func readWhole(r *bufio.Reader) (line string, whole bool, err error) {
+	part, more, err := r.ReadLine()
+	line, whole = string(part), !more
+	for more && err == nil {
+		_, more, err = r.ReadLine()
+	}
+	if errors.Is(err, io.EOF) && !whole {
+		err = nil
+	}
+	return line, whole, err
 }
 
 // Spread keeps n requests from the whole of a list.

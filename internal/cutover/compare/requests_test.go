@@ -55,8 +55,9 @@ func TestListsAreBounded(t *testing.T) {
 	if err != nil || len(requests) != 4 || requests[3].Target != "/75" || requests[0].Proxy != "p" {
 		t.Errorf("%+v %v", requests, err)
 	}
-	if _, _, err := FromList(strings.NewReader(strings.Repeat("x", maxLine+1)), "", 4, nil); err == nil {
-		t.Error("a line without end was read")
+	long, notes, err := FromList(strings.NewReader(strings.Repeat("x", 3*maxLine)+"\nhttp://a.example/\nhttp://b.example/"+strings.Repeat("y", maxLine)), "", 4, nil)
+	if err != nil || len(long) != 1 || len(notes) != 1 || !strings.Contains(notes[0], "2 lines were left out, the first is line 1") {
+		t.Errorf("lines that are too long: %v, %q, %v", long, notes, err)
 	}
 }
 

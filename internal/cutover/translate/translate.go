@@ -40,6 +40,9 @@ type Source struct {
 	Output string
 	// Token is what the proxy at an address wants to see.
 	Token string
+	// Ports are the numbers that ports get in the document in the place of those in the
+	// source (see ParsePorts), so that both proxies can run side by side.
+	Ports map[uint16]uint16
 }
 
 // Result is what a source became.
@@ -105,6 +108,13 @@ func Run(ctx context.Context, s Source) (*Result, error) {
 	document, report, err := r.read(ctx, s)
 	if err != nil {
 		return nil, err
+	}
+	if len(s.Ports) > 0 {
+		var checks []string
+		if document, checks, err = moved(document, s.Ports); err != nil {
+			return nil, err
+		}
+		report.Check = append(report.Check, checks...)
 	}
 	_, _, problems := config.Load(cmp.Or(s.Output, "headgate.yaml"), document)
 	return &Result{Document: document, Report: report, Problems: problems}, nil

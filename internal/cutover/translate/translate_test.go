@@ -56,3 +56,33 @@ func TestMisuse(t *testing.T) {
 		}
 	}
 }
+
+func TestPorts(t *testing.T) {
+	numbers, err := ParsePorts([]string{"80=8080", "443=8443"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const text = `
+http {
+  server { listen 80; listen [::1]:81; server_name a.example.com; return 301 https://$host$request_uri; }
+  server { listen 443 ssl; listen 443 quic; server_name a.example.com; ssl_certificate a.crt; ssl_certificate_key a.key; location / { proxy_pass http://127.0.0.1:80; } }
+}
+stream { server { listen 2222; proxy_pass 127.0.0.1:22; } }`
+	r, err := Run(t.Context(), Source{Kind: "nginx", Names: []string{"n"}, Files: importer.Given(map[string][]byte{"n": []byte(text)}), Ports: numbers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"web: {address: '0.0.0.0:8080', protocol: http}", "websecure: {address: '0.0.0.0:8443', protocol: https}", "quic: {address: '0.0.0.0:8443', protocol: http3}", "http://127.0.0.1:80/", "[::1]:81", "0.0.0.0:2222"} {
+		if got := strings.ReplaceAll(string(r.Document), `"`, "'"); !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, r.Document)
+		}
+	}
+	if told := strings.Join(r.Report.Check, "\n"); !strings.Contains(told, "keeps 0.0.0.0:2222") || !strings.Contains(told, "keeps [::1]:81") {
+		t.Errorf("ports that both have are not told: %s", told)
+	}
+	for _, wrong := range []string{"80", "80=", "=80", "80=0", "0=80", "80=65536", "a=b", "80=1,80=2"} {
+		if _, err := ParsePorts(strings.Split(wrong, ",")); err == nil {
+			t.Errorf("%q was taken", wrong)
+		}
+	}
+}
