@@ -132,6 +132,23 @@ type Letter struct {
 	Error string `json:"error"`
 }
 
+// UnmarshalJSON reads a letter as it is kept, also by versions that called the attempts
+// tries.
+func (l *Letter) UnmarshalJSON(data []byte) error {
+	type letter Letter
+	kept := struct {
+		*letter
+		Tries int `json:"tries"`
+	}{letter: (*letter)(l)}
+	if err := json.Unmarshal(data, &kept); err != nil {
+		return err
+	}
+	if l.Attempts == 0 {
+		l.Attempts = kept.Tries
+	}
+	return nil
+}
+
 // State is how a webhook stands.
 type State struct {
 	// After is the last event that was looked at.
@@ -225,6 +242,27 @@ func (s *Sender) State(name string) (State, error) {
 	return state, nil
 }
 
+// CanResend returns what Resend would, and sends nothing.
+func (s *Sender) CanResend(name string, id event.ID) error {
+	h := s.find(name)
+	if h == nil {
+		return fmt.Errorf("webhook %s: %w", name, ErrUnknown)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, err := h.deadLocked(id)
+	return err
+}
+
+// deadLocked returns which of the dead letters is of an event.
+func (h *hook) deadLocked(id event.ID) (int, error) {
+	i := slices.IndexFunc(h.mu.state.Dead, func(l Letter) bool { return l.Event.ID == id })
+	if i < 0 {
+		return i, fmt.Errorf("webhook %s, event %d: %w", h.Name, id, ErrUnknown)
+	}
+	return i, nil
+}
+
 // Resend sends a dead letter once more, and for another day. The error wraps
 // ErrUnknown.
 func (s *Sender) Resend(name string, id event.ID) error {
@@ -233,10 +271,10 @@ func (s *Sender) Resend(name string, id event.ID) error {
 		return fmt.Errorf("webhook %s: %w", name, ErrUnknown)
 	}
 	h.mu.Lock()
-	i := slices.IndexFunc(h.mu.state.Dead, func(l Letter) bool { return l.Event.ID == id })
-	if i < 0 {
+	i, err := h.deadLocked(id)
+	if err != nil {
 		h.mu.Unlock()
-		return fmt.Errorf("webhook %s, event %d: %w", name, id, ErrUnknown)
+		return err
 	}
 	l := h.mu.state.Dead[i]
 	h.mu.state.Dead = slices.Delete(slices.Clone(h.mu.state.Dead), i, i+1)

@@ -240,6 +240,33 @@ func TestOldMessagesAreDeadLettersAndCanBeSentAgain(t *testing.T) {
 	until(t, s, func(st State) bool { return st.Sent == 1 && len(st.Dead) == 0 && len(st.Waiting) == 0 })
 }
 
+// TestLettersOfEarlierVersionsKeepTheirAttempts reads what was kept when attempts were
+// called tries.
+func TestLettersOfEarlierVersionsKeepTheirAttempts(t *testing.T) {
+	st := memory.New()
+	const kept = `{"after":3,"sent":1,"missed":0,"lost":0,"failures":0,"last_status":410,
+		"dead":[{"event":{"id":2,"type":"port.opened"},"first":"2026-01-01T00:00:00Z","tries":7,"error":"answered with 410"}],
+		"waiting":[{"event":{"id":3,"type":"port.opened"},"first":"2126-01-01T00:00:00Z","due":"2126-01-01T00:00:00Z","attempts":4,"error":"answered with 410"}]}`
+	if _, err := st.Commit(t.Context(), store.Change{Put: []store.Entry{{Key: store.PrefixWebhook + "a", Value: []byte(kept)}}}); err != nil {
+		t.Fatal(err)
+	}
+	s, _ := open(t, st)
+	s.Set([]Hook{{Name: "a", URL: receive(t, taken).URL, Secret: secretText, Filter: event.Filter{Types: []string{"port.*"}}}})
+	got, err := s.State("a")
+	if err != nil || len(got.Dead) != 1 || got.Dead[0].Attempts != 7 || got.Dead[0].Error == "" || got.Dead[0].Event.ID != 2 {
+		t.Errorf("dead letters %+v, %v", got.Dead, err)
+	}
+	if len(got.Waiting) != 1 || got.Waiting[0].Attempts != 4 {
+		t.Errorf("waiting %+v", got.Waiting)
+	}
+	if err := errors.Join(s.CanResend("a", 2), s.CanResend("a", 2)); err != nil {
+		t.Errorf("a dead letter could not be sent again: %v", err)
+	}
+	if err := s.CanResend("a", 3); !errors.Is(err, ErrUnknown) {
+		t.Errorf("one that waits could be sent again: %v", err)
+	}
+}
+
 func TestWebhookGoesOnAfterARestart(t *testing.T) {
 	st := memory.New()
 	s, events := open(t, st)
