@@ -89,6 +89,12 @@ func (f *Field) AppendJSON(out []byte, v reflect.Value, path string, form Form) 
 	return f.appendType(out, f.Type, v, path, form)
 }
 
+// masks reports whether an element of f's type is a secret that is not shown: of a map
+// of secrets only the names are.
+func (f *Field) masks(t *Type, form Form) bool {
+	return f.Secret && form.Mask && t != f.Type && t.Elem == nil
+}
+
 // AppendElement appends the canonical form of an element of the list or map f.
 func (f *Field) AppendElement(out []byte, v reflect.Value, path string, form Form) []byte {
 	return f.appendType(out, f.Type.Elem, v, path, form)
@@ -100,6 +106,9 @@ func (f *Field) appendType(out []byte, t *Type, v reflect.Value, path string, fo
 			return append(out, "null"...)
 		}
 		v = v.Elem()
+	}
+	if f.masks(t, form) && !v.IsZero() {
+		return appendText(out, Masked)
 	}
 	switch t.Kind {
 	case Struct:

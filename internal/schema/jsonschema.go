@@ -30,6 +30,7 @@ type jsonType struct {
 	Patterns    orderedTypes `json:"patternProperties,omitempty"`
 	Additional  any          `json:"additionalProperties,omitempty"`
 	Names       *jsonType    `json:"propertyNames,omitempty"`
+	WriteOnly   bool         `json:"writeOnly,omitempty"`
 	Items       *jsonType    `json:"items,omitempty"`
 	Required    []string     `json:"required,omitempty"`
 	MaxItems    *int64       `json:"maxItems,omitempty"`
@@ -101,6 +102,7 @@ func objectSchema(o *Object, comments *Comments) (*jsonType, error) {
 		if ft.Description, err = comments.Field(f); err != nil {
 			return nil, err
 		}
+		ft.WriteOnly = f.Secret
 		if f.HasDefault {
 			ft.Default = plainValue(f.Type, f.Default)
 		}
