@@ -99,7 +99,8 @@ func newApply() *cobra.Command {
 		Short: "Put documents in force",
 		Long: `apply sends documents to the headgate that runs: all of them are checked and put in force,
 and written to the places of those of the same name, or nothing changes. Where headgate
-serves one document, one FILE of any name takes its place. What changes is told in words.
+serves one file, one FILE of any name takes its place; where it serves a folder, a FILE of
+another name becomes a new document there. What changes is told in words.
 With --confirm, a change that locks you out takes itself back. A document that somebody
 changes at the same moment is never overwritten: the command is refused then.` + reachHelp,
 		Example: `  headgate apply headgate.yaml --dry-run
@@ -163,12 +164,13 @@ func applyFiles(cmd *cobra.Command, r *reach, output *choice, flags changeFlags,
 	defer to.close()
 	var now struct {
 		ETag      string         `json:"etag"`
+		Folder    string         `json:"folder"`
 		Documents []documentText `json:"documents"`
 	}
 	if err := to.ask(cmd.Context(), http.MethodGet, "/config", nil, &now); err != nil {
 		return err
 	}
-	if len(texts) == 1 && len(now.Documents) == 1 {
+	if len(texts) == 1 && len(now.Documents) == 1 && now.Folder == "" {
 		texts[0].Name = now.Documents[0].Name
 	}
 	var out answered

@@ -82,7 +82,7 @@ func (m *management) inviteFirst(listener *admin.Server) {
 	}
 	token, err := m.operators.NewSetup(context.Background())
 	if err != nil {
-		m.log.Error("the first user cannot be made", "error", err, "remedy", "run headgate user add NAME on this machine")
+		m.log.Error("the first user cannot be made", "error", err, "remedy", "make the state directory writable, which keeps users, and restart headgate", "state", filepath.Dir(m.file))
 		return
 	}
 	base := listener.URL(ownAddress())

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,10 +10,12 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
 	"headgate/internal/admin/api"
+	"headgate/internal/schema"
 )
 
 // The bounds of what a headgate is asked.
@@ -70,11 +73,12 @@ func errorOf(err error) error {
 
 // refusal is what the API answers when it refuses.
 type refusal struct {
-	Code    string          `json:"code"`
-	Pointer string          `json:"pointer"`
-	Detail  string          `json:"detail"`
-	Remedy  string          `json:"remedy"`
-	More    json.RawMessage `json:"problems"`
+	Code      string          `json:"code"`
+	Pointer   string          `json:"pointer"`
+	Parameter string          `json:"parameter"`
+	Detail    string          `json:"detail"`
+	Remedy    string          `json:"remedy"`
+	More      json.RawMessage `json:"problems"`
 
 	status int
 }
@@ -82,8 +86,8 @@ type refusal struct {
 // Error tells what is wrong, where, and what to do.
 func (r *refusal) Error() string {
 	text := r.Detail
-	if r.Pointer != "" {
-		text = strings.TrimPrefix(r.Pointer, "/") + ": " + text
+	if at := cmp.Or(fieldAt(r.Pointer), r.Parameter); at != "" {
+		text = at + ": " + text
 	}
 	switch {
 	case r.status == http.StatusUnauthorized:
@@ -92,6 +96,24 @@ func (r *refusal) Error() string {
 		return text + "; " + r.Remedy
 	}
 	return text
+}
+
+// fieldAt returns a JSON pointer as people write the path of a field:
+// proxies.shop.routes[0].path.
+func fieldAt(pointer string) string {
+	path := ""
+	for i, step := range strings.Split(pointer, "/") {
+		step = strings.NewReplacer("~1", "/", "~0", "~").Replace(step)
+		_, err := strconv.ParseUint(step, 10, 32)
+		switch {
+		case i == 0: // what stands before the first slash
+		case err == nil && path != "":
+			path += "[" + step + "]"
+		default:
+			path = schema.JoinPath(path, step)
+		}
+	}
+	return path
 }
 
 // signInHelp says how a command signs in. Not every system has an admin socket.

@@ -34,15 +34,17 @@ func (c *Control) DryRun(cause Cause, docs config.Documents) (Event, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	ch := c.newChangeLocked(cause, func() (config.Documents, error) { return docs, nil })
-	return c.dryRunLocked(ch)
+	return c.dryRunLocked(ch, false)
 }
 
-func (c *Control) dryRunLocked(ch *change) (Event, error) {
-	err := ch.do(
-		step{"read", ch.read},
-		step{"check", ch.check},
-		step{"build", ch.build},
-	)
+// dryRunLocked takes a change through what can fail. Saved says that the documents are to
+// be written, too.
+func (c *Control) dryRunLocked(ch *change, saved bool) (Event, error) {
+	steps := []step{{"read", ch.read}, {"check", ch.check}, {"build", ch.build}}
+	if saved {
+		steps = append(steps, step{"save", func() error { return c.history.Try(ch.request()) }})
+	}
+	err := ch.do(steps...)
 	ch.cancel()
 	return ch.event(err), err
 }

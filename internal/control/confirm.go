@@ -158,13 +158,36 @@ func (c *Control) revertLocked(p history.Pending) (confirmed bool, err error) {
 	if c.editedLocked(p, now) {
 		return true, c.confirmEditedLocked()
 	}
+	return false, c.makeLocked(c.revertingLocked(p, now))
+}
+
+// TryRevert returns what RevertRevision would, and changes nothing.
+func (c *Control) TryRevert(revision string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.pending == nil || fmt.Sprintf("%08d", c.mu.pending.Revision) != revision {
+		return ErrNothingPending
+	}
+	now, err := c.source.Read()
+	if err != nil {
+		return err
+	}
+	if c.editedLocked(*c.mu.pending, now) {
+		return ErrEdited
+	}
+	_, err = c.dryRunLocked(c.revertingLocked(*c.mu.pending, now), true)
+	return err
+}
+
+// revertingLocked returns the change that puts the documents before a revision back.
+func (c *Control) revertingLocked(p history.Pending, now config.Documents) *change {
 	ch := c.newChangeLocked(Cause{Who: "headgate", Why: fmt.Sprintf("revision %d was not confirmed", p.Revision), Via: ViaFile}, nil)
 	if r, err := c.history.Get(p.Revision); err == nil {
 		ch.cause.Via = Via(r.Via)
 	}
 	ch.verb, ch.rollsBack, ch.made = Reverted, p.Revision, digests(now)
 	ch.from = func() (config.Documents, error) { return c.kept(p.Before) }
-	return false, c.makeLocked(ch)
+	return ch
 }
 
 // kept returns the documents of a revision.

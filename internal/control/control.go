@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -192,7 +193,9 @@ func (c *Control) Purge(q cache.Purge) (purged, caches int) {
 	if p == nil {
 		return 0, 0
 	}
-	purged, caches = p.Purge(q)
+	if purged, caches = p.Purge(q); q.Count {
+		return purged, caches
+	}
 	c.log.Info("purged", "responses", purged, "proxy", q.Proxy, "url", q.URL, "prefix", q.Prefix, "tag", q.Tag, "all", q.All, "soft", q.Soft)
 	return purged, caches
 }
@@ -203,6 +206,12 @@ func (c *Control) Purge(q cache.Purge) (purged, caches int) {
 // none and waits for none.
 func (c *Control) ResetPort(kind, name string) (closed int, stands []ports.State) {
 	return c.ports.Reset(name, func(p config.Protocol) bool { return kindOfPort(p) == kind })
+}
+
+// PortStands returns how the sockets of the port of a kind and name stand; none if it has
+// none and waits for none. Kinds are those of ResetPort.
+func (c *Control) PortStands(kind, name string) []ports.State {
+	return slices.DeleteFunc(c.ports.States(), func(s ports.State) bool { return s.Name != name || kindOfPort(s.Protocol) != kind })
 }
 
 // kindOfPort returns the kind of the objects whose sockets have a protocol.

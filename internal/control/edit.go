@@ -24,8 +24,9 @@ type Edit struct {
 	// configuration until then comes back; 0 does not wait. It is between
 	// MinConfirm and MaxConfirm.
 	ConfirmWithin time.Duration
-	// DryRun takes the change through all that can fail, and makes it not.
-	DryRun bool
+	// DryRun takes the change through all that can fail, and makes it not. OnPaper leaves
+	// out whether the documents can be written, as for a change that is made by hand.
+	DryRun, OnPaper bool
 	// Do returns the documents as they should be: several edits, of several
 	// documents, are one change. It is called while no other change runs, with the
 	// documents as they are and the configuration that they say; if they are refused as
@@ -78,7 +79,7 @@ func (c *Control) change(e Edit) (Event, *change, error) {
 	switch {
 	case e.ConfirmWithin != 0 && (e.ConfirmWithin < MinConfirm || e.ConfirmWithin > MaxConfirm):
 		return Event{Cause: e.Cause}, nil, asRefused(ErrWithin)
-	case c.mu.pending != nil && !e.DryRun:
+	case c.mu.pending != nil && !e.OnPaper:
 		return Event{Cause: e.Cause}, nil, asRefused(c.confirmPendingLocked())
 	}
 	ch := c.newChangeLocked(e.Cause, nil)
@@ -98,7 +99,7 @@ func (c *Control) change(e Edit) (Event, *change, error) {
 	}
 	ch.checked, ch.records = e.Check, e.Records
 	if e.DryRun {
-		ev, err := c.dryRunLocked(ch)
+		ev, err := c.dryRunLocked(ch, !e.OnPaper)
 		return ev, ch, err
 	}
 	err := c.makeLocked(ch)

@@ -212,34 +212,21 @@ func (h *holds) close() {
 // records are kept in the same commit. The error is ErrNoServer, ErrNotHeld, ErrHeldMany,
 // or that of the store.
 func (c *Control) Hold(ctx context.Context, s HeldServer, hold exchange.Hold, records ...store.Record) (HeldServer, error) {
-	p := c.Plan()
-	if p == nil {
-		return s, ErrNoServer
-	}
-	server, ok := findServer(p.Config(), s.Kind, s.Proxy, s.Server)
-	if !ok {
-		return s, ErrNoServer
-	}
-	s.Server, s.Since = server, time.Now().UTC()
 	h := c.holds
 	h.acting.Lock()
 	defer h.acting.Unlock()
-	h.mu.Lock()
-	held, many := h.mu.held[s.keyOf()] != nil, len(h.mu.held) >= maxHeld
-	h.mu.Unlock()
+	s, err := c.decide(s, hold)
+	if err != nil {
+		return s, err
+	}
 	key := storeKey(s.keyOf())
 	change := store.Change{Append: records, Who: s.Who, Why: s.Why}
-	switch {
-	case hold == exchange.NotHeld && !held:
-		return s, ErrNotHeld
-	case hold == exchange.NotHeld:
-		s.Hold, s.Until = Enabled, time.Time{}
+	if hold == exchange.NotHeld {
 		change.Delete = []string{key}
-	case many && !held:
-		return s, ErrHeldMany
-	default:
-		s.Hold = hold.String()
-		data, err := json.Marshal(s)
+	} else {
+		kept := s
+		kept.Active = 0
+		data, err := json.Marshal(kept)
 		if err != nil {
 			return s, err
 		}
@@ -251,6 +238,40 @@ func (c *Control) Hold(ctx context.Context, s HeldServer, hold exchange.Hold, re
 	h.act(s, hold)
 	s.Active = h.Active(s.keyOf())
 	h.tell(s)
+	return s, nil
+}
+
+// TryHold returns what Hold would, and changes nothing.
+func (c *Control) TryHold(s HeldServer, hold exchange.Hold) (HeldServer, error) {
+	return c.decide(s, hold)
+}
+
+// decide returns what a decision makes of a server, or why it cannot be made.
+func (c *Control) decide(s HeldServer, hold exchange.Hold) (HeldServer, error) {
+	p := c.Plan()
+	if p == nil {
+		return s, ErrNoServer
+	}
+	server, ok := findServer(p.Config(), s.Kind, s.Proxy, s.Server)
+	if !ok {
+		return s, ErrNoServer
+	}
+	s.Server, s.Since = server, time.Now().UTC()
+	h := c.holds
+	h.mu.Lock()
+	held, many := h.mu.held[s.keyOf()] != nil, len(h.mu.held) >= maxHeld
+	h.mu.Unlock()
+	switch {
+	case hold == exchange.NotHeld && !held:
+		return s, ErrNotHeld
+	case hold == exchange.NotHeld:
+		s.Hold, s.Until = Enabled, time.Time{}
+	case many && !held:
+		return s, ErrHeldMany
+	default:
+		s.Hold = hold.String()
+	}
+	s.Active = h.Active(s.keyOf())
 	return s, nil
 }
 

@@ -18,6 +18,9 @@ func (c *Control) OrderOf(name string) *acme.Record { return c.issuer.manager.Fi
 // it cannot.
 func (c *Control) Order(name string) error { return c.issuer.manager.Order(name) }
 
+// CanOrder returns what Order would, and orders nothing.
+func (c *Control) CanOrder(name string) error { return c.issuer.manager.CanOrder(name) }
+
 // Preflight looks whether an order for a certificate by ACME can succeed, and places
 // none. The error says why it could not look.
 func (c *Control) Preflight(ctx context.Context, name string) (acme.Outlook, error) {

@@ -75,7 +75,7 @@ func (a *Archive) Documents(now config.Documents) (config.Documents, error) {
 		}
 		switch {
 		case name != "":
-		case filepath.Clean(now.Dir) == filepath.Clean(a.control.source.Path()): // a folder
+		case a.control.Folder(now) != "":
 			name = filepath.Join(now.Dir, filepath.Base(d.Name))
 		default:
 			return now, fmt.Errorf("the archive has the documents %s, and this headgate serves one file: start it with a folder as --config, and restore again", a.names())

@@ -87,15 +87,22 @@ func (s *scene) ask(method, path, body string, fields ...string) (*httptest.Resp
 	s.to.ServeHTTP(w, rq)
 	out := map[string]any{}
 	json.Unmarshal(w.Body.Bytes(), &out)
+	checkPlaces(s.h.t, method+" "+path+" "+body, out)
 	return w, out
 }
 
-// does wants a status.
+// does wants a status, and that a dry run before says the same.
 func (s *scene) does(status int, method, path, body string, fields ...string) (*httptest.ResponseRecorder, map[string]any) {
 	s.h.t.Helper()
+	dry := s.tries(method, path, body, fields...)
+	before := s.h.audited()
 	w, out := s.ask(method, path, body, fields...)
 	if w.Code != status {
 		s.h.t.Errorf("%s %s %.200q: got %d %v, want %d", method, path, body, w.Code, out, status)
+	}
+	dry.matches(w.Code, out)
+	if r := s.rowOf(method, path); r != nil && w.Code < 300 && r.changes() && before >= 0 && s.h.audited() <= before {
+		s.h.t.Errorf("%s %s is not in the audit", method, path)
 	}
 	return w, out
 }

@@ -166,7 +166,7 @@ func (a *API) admit(rq *http.Request) error {
 	}
 	for name, values := range rq.URL.Query() {
 		if name == "token" || name == "access_token" || slices.ContainsFunc(values, func(v string) bool { return strings.HasPrefix(v, "hg_") }) {
-			return refuse("token_in_url", name, "a token in an address is written to logs and histories", "send it in the field Authorization: Bearer, and revoke this one")
+			return refuseParameter("token_in_url", name, "a token in an address is written to logs and histories", "send it in the field Authorization: Bearer, and revoke this one")
 		}
 	}
 	return nil
@@ -197,7 +197,7 @@ func (a *API) dispatch(w http.ResponseWriter, rq *http.Request, methods map[stri
 	}
 	r := methods[method]
 	if r == nil {
-		p := refuse("method_not_allowed", "", "this path does not take "+escape(rq.Method), "")
+		p := refuse("method_not_allowed", "", "this path does not take "+clean(rq.Method), "")
 		var allow []string
 		for m := range methods {
 			allow = append(allow, m)
@@ -244,7 +244,7 @@ func (a *API) run(c *call) (any, error) {
 		c.dryRun = true
 	case "", "false":
 	default:
-		return nil, refuse("invalid", "dry_run", "true or false is wanted here", "")
+		return nil, refuseParameter("invalid", "dry_run", "true or false is wanted here", "")
 	}
 	if c.row.stream == nil {
 		return c.row.handle(c)
@@ -345,7 +345,7 @@ func (a *API) answer(c *call, out any) {
 		}
 	}
 	status := c.row.status
-	if c.dryRun && status == http.StatusCreated {
+	if c.dryRun && (status == http.StatusCreated || status == http.StatusAccepted) {
 		status = http.StatusOK
 	}
 	if out == nil {

@@ -146,6 +146,7 @@ func (h *house) ask(method, path, body string, fields ...string) (*http.Response
 	if len(data) > 0 && json.Unmarshal(data, &out) != nil {
 		h.t.Errorf("%s %s: %d with a body that is no JSON object: %.200s", method, path, rs.StatusCode, data)
 	}
+	checkPlaces(h.t, method+" "+path+" "+body, out)
 	return rs, out
 }
 

@@ -43,8 +43,9 @@ type row struct {
 	status int
 	// match says that If-Match is required.
 	match bool
-	// dry says that dry_run is taken.
-	dry bool
+	// dry says that dry_run is taken. noDry is why not, of other rows that are no GET.
+	dry   bool
+	noDry string
 	// current returns the object that a patch is merged with.
 	current func(*call) (any, error)
 	// handle does it. What it returns is written as JSON.
@@ -138,14 +139,17 @@ func (c *call) checkQuery() error {
 	query := c.rq.URL.Query()
 	for name, values := range query {
 		i := slices.IndexFunc(c.row.query, func(p parameter) bool { return p.name == name })
-		if name == "dry_run" && c.row.dry {
+		switch {
+		case name == "dry_run" && c.row.dry:
 			i = len(c.row.query)
+		case name == "dry_run" && c.row.noDry != "":
+			return refuseParameter("invalid", name, c.row.noDry, "leave it out")
 		}
 		if i < 0 {
-			return refuse("unknown_parameter", escape(name), "the parameter is not known", "")
+			return refuseParameter("unknown_parameter", clean(name), "the parameter is not known", "")
 		}
 		if len(values) > 1 || len(values[0]) > 1024 {
-			return refuse("invalid", name, "the parameter stands more than once, or is too long", "")
+			return refuseParameter("invalid", name, "the parameter stands more than once, or is too long", "")
 		}
 		if i == len(c.row.query) {
 			continue
@@ -163,12 +167,12 @@ func (p *parameter) check(text string) error {
 		return nil
 	case p.kind == "integer":
 		if n, err := strconv.ParseInt(text, 10, 53); err != nil || n < 0 {
-			return refuse("invalid", p.name, "a whole number is wanted here", "")
+			return refuseParameter("invalid", p.name, "a whole number is wanted here", "")
 		}
 	case p.kind == "boolean" && text != "true" && text != "false":
-		return refuse("invalid", p.name, "true or false is wanted here", "")
+		return refuseParameter("invalid", p.name, "true or false is wanted here", "")
 	case len(p.enum) > 0 && !slices.Contains(p.enum, text):
-		return refuse("invalid", p.name, "the value is not known", "write "+strings.Join(p.enum, ", "))
+		return refuseParameter("invalid", p.name, "the value is not known", "write "+strings.Join(p.enum, ", "))
 	}
 	return nil
 }
@@ -195,6 +199,14 @@ func (c *call) precondition() error {
 	}
 	c.have = store.Revision(n)
 	return nil
+}
+
+// note keeps in the audit what was done to something that no store holds. It is done
+// already, so that a failure is only logged.
+func (c *call) note(action, object, why string) {
+	if err := c.api.Operators.Note(c.rq.Context(), c.who, action, object, why); err != nil {
+		c.api.Log.Error("audit record was not kept", "error", err)
+	}
 }
 
 // tag returns the entity tag of a revision.
@@ -314,5 +326,5 @@ func (c *call) list(all []listed) (any, error) {
 }
 
 func badCursor() error {
-	return refuse("invalid", "cursor", "the cursor is not valid any more", "begin with the first page")
+	return refuseParameter("invalid", "cursor", "the cursor is not valid any more", "begin with the first page")
 }

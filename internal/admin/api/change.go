@@ -46,6 +46,8 @@ type edit struct {
 	// action and object are what the audit says; "" is config.change of what was changed.
 	action string
 	why    string // "" is that of the query
+	// planned says that the change is only told, whether documents can be written or not.
+	planned bool
 }
 
 // matches says whether If-Match names the object or the configuration as they are.
@@ -124,7 +126,7 @@ func (e *edit) do() (control.Event, error) {
 	cause := c.cause()
 	cause.Why = cmp.Or(cause.Why, e.why)
 	ev, err := c.api.Control.Change(control.Edit{
-		Cause: cause, DryRun: c.dryRun, ConfirmWithin: within,
+		Cause: cause, DryRun: c.dryRun, OnPaper: e.planned, ConfirmWithin: within,
 		Do: func(docs config.Documents, now *config.Config) (config.Documents, error) {
 			if err := e.matches(docs, now); err != nil {
 				return docs, err
@@ -148,7 +150,7 @@ func (c *call) within() (time.Duration, error) {
 	}
 	d, err := time.ParseDuration(text)
 	if err != nil || d < control.MinConfirm || d > control.MaxConfirm {
-		return 0, refuse("invalid", "confirm_within", control.ErrWithin.Error(), "write it as 2m")
+		return 0, refuseParameter("invalid", "confirm_within", control.ErrWithin.Error(), "write it as 2m")
 	}
 	return d, nil
 }
@@ -287,15 +289,15 @@ func problems(all []config.Problem, object string) *problem {
 	return out
 }
 
-// apply makes document edits.
-func apply(docs config.Documents, edits ...document.Edit) (config.Documents, error) {
+// apply makes document edits. Object is the path of the object that the body is.
+func apply(docs config.Documents, object string, edits ...document.Edit) (config.Documents, error) {
 	out, p := docs.Edit(edits...)
 	if p != nil {
 		what := p.What
 		if p.File != "" && p.Line > 0 {
 			what = fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.What) // it is to be edited there, by hand
 		}
-		return docs, refuse("invalid", p.Field, what, p.Remedy)
+		return docs, refuse("invalid", pointerOf(p.Field, object), what, p.Remedy)
 	}
 	return out, nil
 }
@@ -315,7 +317,7 @@ func (a *API) createObject(c *call) (any, error) {
 		if err := e.mayWrite(c.tree, now); err != nil {
 			return docs, err
 		}
-		return apply(docs, document.Edit{Op: document.Set, Path: e.path(), Value: jsonOf(c.tree)})
+		return apply(docs, e.path(), document.Edit{Op: document.Set, Path: e.path(), Value: jsonOf(c.tree)})
 	}
 	ev, err := e.do()
 	if err != nil {
@@ -344,7 +346,7 @@ func (a *API) putObject(c *call) (any, error) {
 		if err := e.mayWrite(tree, now); err != nil {
 			return docs, err
 		}
-		return apply(docs, document.Edit{Op: document.Set, Path: e.path(), Value: jsonOf(tree)})
+		return apply(docs, e.path(), document.Edit{Op: document.Set, Path: e.path(), Value: jsonOf(tree)})
 	}
 	ev, err := e.do()
 	if err != nil {
@@ -367,7 +369,7 @@ func (a *API) deleteObject(c *call) (any, error) {
 		if users := now.Users(k.Name, name); len(users) > 0 {
 			return docs, inUse(k, users)
 		}
-		return apply(docs, document.Edit{Op: document.Remove, Path: e.path()})
+		return apply(docs, e.path(), document.Edit{Op: document.Remove, Path: e.path()})
 	}
 	_, err := e.do()
 	return nil, err
@@ -405,7 +407,7 @@ func (a *API) renameObject(c *call, in *renameInput) (any, error) {
 		case in.Name == name:
 			return docs, nil
 		}
-		return apply(docs, now.RenameEdits(k.Name, name, in.Name)...)
+		return apply(docs, "", now.RenameEdits(k.Name, name, in.Name)...)
 	}
 	ev, err := e.do()
 	if err != nil {

@@ -22,11 +22,11 @@ import (
 func (a *API) compareRows() []row {
 	const path = "/compare"
 	return []row{
-		{method: http.MethodPost, path: path, access: admin, area: areaCutover, in: of[compareInput](), out: of[comparisonBody](), status: http.StatusAccepted, may: []int{409}, maxBody: maxList + maxBody, handle: takes(a.startComparison),
+		{method: http.MethodPost, path: path, access: admin, area: areaCutover, in: of[compareInput](), out: of[comparisonBody](), status: http.StatusAccepted, may: []int{409}, maxBody: maxList + maxBody, dry: true, handle: takes(a.startComparison),
 			about: "Begins to ask two proxies the same requests. Link-local addresses and those of cloud metadata are refused."},
 		{method: http.MethodGet, path: path, access: admin, area: areaCutover, out: of[comparisonBody](), may: []int{404}, handle: a.comparison,
 			about: "Tells how far the comparison is, and when it has ended its report."},
-		{method: http.MethodDelete, path: path, access: admin, area: areaCutover, may: []int{404}, handle: a.stopComparison,
+		{method: http.MethodDelete, path: path, access: admin, area: areaCutover, may: []int{404}, dry: true, handle: a.stopComparison,
 			about: "Stops the comparison; what was compared so far stays."},
 	}
 }
@@ -66,12 +66,12 @@ type compareInput struct {
 
 // comparisonBody is a comparison that runs or has ended.
 type comparisonBody struct {
-	// State is running, done or stopped.
+	// State is running, done or stopped; planned in a dry run.
 	State string `json:"state"`
 	// Who has begun it.
 	Who string `json:"who"`
 	// Began is when it was begun.
-	Began time.Time `json:"began"`
+	Began time.Time `json:"began,omitzero"`
 	// Done is how many requests were compared so far.
 	Done int `json:"done"`
 	// Requests is how many there are.
@@ -149,6 +149,8 @@ func (a *API) startComparison(c *call, in *compareInput) (any, error) {
 		return nil, refuse("unavailable", "", "headgate is stopping", "")
 	case all.last != nil && all.last.running():
 		return nil, refuse("compare_running", "", "a comparison runs already", "wait for its end, or DELETE it")
+	case c.dryRun:
+		return comparisonBody{State: "planned", Who: c.who.Name, Requests: len(o.Requests)}, nil
 	}
 	if err := a.Operators.Note(c.rq.Context(), c.who, "compare.start", strings.Join(in.Old, " "), fmt.Sprintf("%d requests", len(o.Requests))); err != nil {
 		return nil, err
@@ -259,9 +261,13 @@ func (a *API) stopComparison(c *call) (any, error) {
 	if last == nil {
 		return nil, noComparison()
 	}
+	if c.dryRun {
+		return nil, nil
+	}
 	last.stop()
 	select {
 	case <-last.over:
+		c.note("compare.stop", "", "")
 		return nil, nil
 	case <-c.rq.Context().Done():
 		return nil, c.rq.Context().Err()

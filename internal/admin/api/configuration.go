@@ -1,15 +1,16 @@
 package api
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"mime"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
+	"headgate/internal/admin/operator"
 	"headgate/internal/config"
 	"headgate/internal/config/document"
 	"headgate/internal/control"
@@ -30,9 +31,9 @@ func (a *API) configRows() []row {
 			about: "Gives the JSON Schema of the configuration: every field with its help, default and bounds."},
 		{method: post, path: "/config/edits", access: editor, in: of[editsInput](), out: of[changeBody](), match: true, write: true, maxBody: maxConfig, handle: takes(a.edits),
 			about: "Makes several edits in one change. If-Match names the ETag of the configuration."},
-		{method: post, path: "/config/plan", access: editor, in: of[editsInput](), out: of[changeBody](), maxBody: maxConfig, handle: takes(a.planEdits),
-			about: "Tells what edits would change, after all checks, and changes nothing."},
-		{method: post, path: "/config/validate", access: admin, in: of[configInput](), out: of[validation](), maxBody: maxConfig, handle: takes(a.validate),
+		{method: post, path: "/config/plan", access: editor, in: of[planInput](), out: of[changeBody](), maxBody: maxConfig, dry: true, handle: takes(a.planEdits),
+			about: "Tells what edits, or other texts of documents, would change, after all checks, and changes nothing. Documents need not be writable for it. Texts of documents are taken from admins only."},
+		{method: post, path: "/config/validate", access: admin, in: of[configInput](), out: of[validation](), maxBody: maxConfig, dry: true, handle: takes(a.validate),
 			about: "Tells every problem of documents, which are not applied."},
 	}
 	rows = append(append(rows, a.revisionRows()...), a.seriesRows()...)
@@ -58,6 +59,9 @@ const maxConfig = int64(document.MaxSize) + maxBody
 type configBody struct {
 	// ETag is that of the configuration: all documents.
 	ETag string `json:"etag"`
+	// Folder is the folder that the documents stand in and where others can be made. It is
+	// absent where headgate serves one file.
+	Folder string `json:"folder,omitempty"`
 	// Documents are the documents.
 	Documents []documentBody `json:"documents"`
 }
@@ -77,7 +81,8 @@ type documentBody struct {
 // configInput are documents.
 type configInput struct {
 	// Documents are the documents that get another text. The name may be left to the last
-	// part of its path; those that are not named stay.
+	// part of its path; those that are not named stay. Where the configuration is a folder,
+	// one of another name is made there.
 	Documents []documentBody `json:"documents" required:"true" min:"1" max:"200"`
 }
 
@@ -126,7 +131,7 @@ func (a *API) config(c *call) (any, error) {
 	if err != nil {
 		return nil, refuse("unavailable", "", err.Error(), "")
 	}
-	b := configBody{ETag: tag, Documents: []documentBody{}}
+	b := configBody{ETag: tag, Folder: a.Control.Folder(docs), Documents: []documentBody{}}
 	for _, d := range docs.List {
 		one := documentBody{Name: d.Name, Text: string(d.Data)}
 		if err := a.Control.Writable(d.Name); err != nil {
@@ -151,27 +156,38 @@ func wantsYAML(rq *http.Request) bool {
 	return err == nil && (kind == "application/yaml" || kind == "text/yaml")
 }
 
-// replaced returns documents with other texts in them.
-func replaced(docs config.Documents, in *configInput) (config.Documents, error) {
-	out := config.Documents{Dir: docs.Dir, List: append([]config.Document(nil), docs.List...)}
-	for i, d := range in.Documents {
-		found := false
-		for j := range out.List {
-			if name := out.List[j].Name; name == d.Name || filepath.Base(name) == d.Name {
-				out.List[j].Data, found = []byte(d.Text), true
-				break
-			}
+// replaced returns documents with other texts in them, and with new ones where the
+// configuration is a folder.
+func (a *API) replaced(docs config.Documents, texts []documentBody) (config.Documents, error) {
+	out := config.Documents{Dir: docs.Dir, List: slices.Clone(docs.List)}
+	for i, d := range texts {
+		var name string
+		var err error
+		if out, name, err = a.withDocument(out, d.Name); err != nil {
+			return docs, refuse("invalid", "/documents/"+itoa(i)+"/name", err.Error(), "")
 		}
-		if !found {
-			return docs, refuse("invalid", "/documents/"+itoa(i)+"/name", "there is no such document", "name one that GET /config lists")
-		}
+		at := slices.IndexFunc(out.List, func(o config.Document) bool { return o.Name == name })
+		out.List[at].Data = []byte(d.Text)
 	}
 	return out, nil
 }
 
+// withDocument returns documents with one that is called name, by its path or the last
+// part of it, and its path. It is made where it is not there.
+func (a *API) withDocument(docs config.Documents, name string) (config.Documents, string, error) {
+	for _, d := range docs.List {
+		if d.Name == name || filepath.Base(d.Name) == name {
+			return docs, d.Name, nil
+		}
+	}
+	return a.Control.NewDocument(docs, name)
+}
+
 // putConfig replaces texts of documents.
 func (a *API) putConfig(c *call, in *configInput) (any, error) {
-	e := &edit{call: c, make: func(docs config.Documents, _ *config.Config) (config.Documents, error) { return replaced(docs, in) }}
+	e := &edit{call: c, make: func(docs config.Documents, _ *config.Config) (config.Documents, error) {
+		return a.replaced(docs, in.Documents)
+	}}
 	return e.tell()
 }
 
@@ -202,7 +218,8 @@ type editBody struct {
 	Value json.RawMessage `json:"value,omitempty"`
 	// To is the new name of a rename.
 	To string `json:"to,omitempty" max:"128"`
-	// Document is the document that a new object goes to; without it the first.
+	// Document is the document that a new object goes to; without it the first. Where the
+	// configuration is a folder, one that is not there is made.
 	Document string `json:"document,omitempty" max:"4096"`
 }
 
@@ -211,7 +228,6 @@ func (c *call) editing(in *editsInput) *edit {
 	e := &edit{call: c}
 	e.make = func(docs config.Documents, now *config.Config) (config.Documents, error) {
 		var edits []document.Edit
-		var err error
 		for i, b := range in.Edits {
 			at := "/edits/" + itoa(i)
 			if len(b.Value) > 0 {
@@ -222,42 +238,33 @@ func (c *call) editing(in *editsInput) *edit {
 				if err := e.mayWrite(value, now); err != nil {
 					return docs, hostField(at + "/value")
 				}
-			}
-			kind, name, isObject := objectAt(b.Path)
-			if isObject || kind != nil && kind.Single && b.Path == kind.Name {
-				if b.Value, err = unmasked(b.Value, treeOf(now, kind, name), kind, at+"/value"); err != nil {
-					return docs, err
+				if hasMask(value) {
+					if value, err = unmaskAt(b.Path, value, now, at+"/value"); err != nil {
+						return docs, err
+					}
+					b.Value = jsonOf(value)
 				}
 			}
+			kind, name, isObject := objectAt(b.Path)
 			if b.Op == string(document.Rename) && isObject {
 				edits = append(edits, now.RenameEdits(kind.Name, name, b.To)...)
 				continue
 			}
-			edit := document.Edit{Op: document.Op(b.Op), Path: b.Path, To: b.To, Document: b.Document}
+			edit := document.Edit{Op: document.Op(b.Op), Path: b.Path, To: b.To}
 			if edit.Op == document.Set {
 				edit.Value = b.Value
 			}
+			if b.Document != "" {
+				var err error
+				if docs, edit.Document, err = c.api.withDocument(docs, b.Document); err != nil {
+					return docs, refuse("invalid", at+"/document", err.Error(), "")
+				}
+			}
 			edits = append(edits, edit)
 		}
-		return apply(docs, edits...)
+		return apply(docs, "", edits...)
 	}
 	return e
-}
-
-// unmasked returns the value of a whole object with the secrets of the object as it is
-// in the places where it has the mask.
-func unmasked(value json.RawMessage, was map[string]any, k *config.Kind, at string) (json.RawMessage, error) {
-	if !bytes.Contains(value, []byte(masked)) {
-		return value, nil
-	}
-	tree, err := parse(value)
-	if err != nil {
-		return nil, err
-	}
-	if err := unmask(tree, was, k.Schema(), at); err != nil {
-		return nil, err
-	}
-	return jsonOf(tree), nil
 }
 
 // objectAt returns the object that a path names, if it names a whole one.
@@ -271,10 +278,31 @@ func objectAt(path string) (k *config.Kind, name string, ok bool) {
 // edits makes edits in one change.
 func (a *API) edits(c *call, in *editsInput) (any, error) { return c.editing(in).tell() }
 
-// planEdits tells what edits would change.
-func (a *API) planEdits(c *call, in *editsInput) (any, error) {
+// planInput is what is planned: edits, or documents.
+type planInput struct {
+	// Edits are made one after the other, all or none.
+	Edits []editBody `json:"edits,omitempty" max:"1000"`
+	// Documents are the documents that get another text, as in PUT /config.
+	Documents []documentBody `json:"documents,omitempty" max:"200"`
+}
+
+// planEdits tells what edits or documents would change.
+func (a *API) planEdits(c *call, in *planInput) (any, error) {
 	c.dryRun, c.ifMatch = true, "*"
-	return c.editing(in).tell()
+	e := c.editing(&editsInput{in.Edits})
+	switch {
+	case (len(in.Edits) == 0) == (len(in.Documents) == 0):
+		return nil, refuse("invalid", "/edits", "either edits or documents are wanted", "")
+	case len(in.Edits) > 0:
+	case !c.who.Role.AtLeast(operator.Admin):
+		return nil, refuse(operator.CodeForbidden, "/documents", "texts of documents are taken from admins only", "send edits, or ask an admin")
+	default:
+		e.make = func(docs config.Documents, _ *config.Config) (config.Documents, error) {
+			return a.replaced(docs, in.Documents)
+		}
+	}
+	e.planned = true
+	return e.tell()
 }
 
 // validation is what a check of documents has found.
@@ -296,7 +324,7 @@ func (a *API) validate(_ *call, in *configInput) (any, error) {
 	if err != nil {
 		return nil, refuse("unavailable", "", err.Error(), "")
 	}
-	if docs, err = replaced(docs, in); err != nil {
+	if docs, err = a.replaced(docs, in.Documents); err != nil {
 		return nil, err
 	}
 	ev, err := a.Control.DryRun(control.Cause{Via: control.ViaAPI}, docs)

@@ -140,10 +140,12 @@ func brief(err error) string {
 
 // escape writes a name as a part of a JSON pointer (RFC 6901, section 3).
 func escape(name string) string {
-	if len(name) > 128 {
-		name = name[:128]
-	}
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(strings.ToValidUTF8(name, ""))
+	return strings.NewReplacer("~", "~0", "/", "~1").Replace(clean(name))
+}
+
+// clean returns what a client has sent as a name, cut short and as UTF-8.
+func clean(name string) string {
+	return strings.ToValidUTF8(name[:min(len(name), 128)], "")
 }
 
 // mergePatch applies a patch to a value (RFC 7396).

@@ -97,7 +97,7 @@ func (e *edit) discovered() error {
 		return nil
 	}
 	origin, _ := cfg.Origin(e.kind.Name, e.name)
-	p := refuse("read_only", "", "the "+e.kind.Noun+" comes from "+origin.String(), "change the labels there, or make one of the same name here, which wins")
+	p := refuse("read_only", "", fromElsewhere(e.kind, origin), "change the labels there, or make one of the same name here, which wins")
 	p.Current = jsonOf(struct {
 		Origin config.Origin `json:"origin"`
 	}{origin})

@@ -27,6 +27,9 @@ type objectState struct {
 	State string `json:"state" readonly:"true"`
 	// ETag is what If-Match names.
 	ETag string `json:"etag" readonly:"true"`
+	// ReadOnly is why the object cannot be changed here: its document cannot be written, or
+	// a provider has discovered it. It is absent if it can.
+	ReadOnly string `json:"read_only,omitempty" readonly:"true"`
 	// LastChange is when the object was made or changed last, as far as the kept
 	// revisions tell.
 	LastChange *lastChange `json:"last_change,omitempty" readonly:"true"`
@@ -143,12 +146,13 @@ func (a *API) running() (*config.Config, error) {
 type states struct {
 	words   map[string]string
 	proxies map[string]proxyState
-	plan    *review.Review // of the change that the object is told after
+	written map[string]string // why documents cannot be written, by name; "" if they can
+	plan    *review.Review    // of the change that the object is told after
 }
 
 // statesOf returns how objects of a kind stand.
 func (a *API) statesOf(k *config.Kind, names []string) states {
-	s := states{words: map[string]string{}}
+	s := states{words: map[string]string{}, written: map[string]string{}}
 	switch k.Name {
 	case "proxies":
 		s.proxies = map[string]proxyState{}
@@ -219,7 +223,7 @@ func (a *API) show(cfg *config.Config, k *config.Kind, name string, s *states) (
 	told.Plan = s.plan
 	told.State = s.word(k, name, k.Find(cfg, name))
 	if o, ok := cfg.Origin(k.Name, name); ok {
-		told.Origin = &o
+		told.Origin, told.ReadOnly = &o, a.readOnly(k, o, s)
 	}
 	if l := a.Control.LastChange(k.Name, name); l.Revision > 0 {
 		told.LastChange = &lastChange{l.When, l.Who, l.Via, l.Revision}
@@ -237,6 +241,25 @@ func (a *API) show(cfg *config.Config, k *config.Kind, name string, s *states) (
 		data = append(append(append(data[:len(data)-1], ','), inner...), '}')
 	}
 	return shown{data, told.ETag}, nil
+}
+
+// readOnly returns why an object with an origin cannot be changed here, "" if it can.
+func (a *API) readOnly(k *config.Kind, o config.Origin, s *states) string {
+	if o.Via != config.ViaDocument {
+		return fromElsewhere(k, o)
+	}
+	why, known := s.written[o.Document]
+	if !known {
+		if err := a.Control.Writable(o.Document); err != nil {
+			why = err.Error()
+		}
+		s.written[o.Document] = why
+	}
+	return why
+}
+
+func fromElsewhere(k *config.Kind, o config.Origin) string {
+	return "the " + k.Noun + " comes from " + o.String()
 }
 
 func noObject(k *config.Kind) error {

@@ -56,7 +56,7 @@ func (c *call) filter() (event.Filter, error) {
 	if text := c.text("types"); text != "" {
 		for pattern := range strings.SplitSeq(text, ",") {
 			if err := event.CheckPattern(pattern); err != nil {
-				return f, refuse("invalid", "types", err.Error(), "the reference page of events lists them")
+				return f, refuseParameter("invalid", "types", err.Error(), "the reference page of events lists them")
 			}
 			f.Types = append(f.Types, pattern)
 		}
@@ -98,7 +98,7 @@ func (a *API) events(c *call) error {
 	if text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 0 {
-			return refuse("invalid", "Last-Event-ID", "a whole number is wanted here", "send the id of the last event that you have seen")
+			return refuseParameter("invalid", "Last-Event-ID", "a whole number is wanted here", "send the id of the last event that you have seen")
 		}
 		after = event.ID(n)
 	}

@@ -51,18 +51,18 @@ func (c *call) requestQuery() (recent.Query, error) {
 	}
 	if text := c.text("client"); text != "" {
 		if q.Client, err = network(text); err != nil {
-			return q, refuse("invalid", "client", "the address cannot be read", "write an address, or a network as 192.0.2.0/24")
+			return q, refuseParameter("invalid", "client", "the address cannot be read", "write an address, or a network as 192.0.2.0/24")
 		}
 	}
 	if text := c.text("slower_than"); text != "" {
 		if q.SlowerThan, err = time.ParseDuration(text); err != nil || q.SlowerThan < 0 {
-			return q, refuse("invalid", "slower_than", "the duration cannot be read", "write it as 250ms or 2s")
+			return q, refuseParameter("invalid", "slower_than", "the duration cannot be read", "write it as 250ms or 2s")
 		}
 	}
 	for name, into := range map[string]*time.Time{"since": &q.Since, "until": &q.Until} {
 		if text := c.text(name); text != "" {
 			if *into, err = time.Parse(time.RFC3339, text); err != nil {
-				return q, refuse("invalid", name, "the time cannot be read", "write it as 2026-01-31T12:00:00Z")
+				return q, refuseParameter("invalid", name, "the time cannot be read", "write it as 2026-01-31T12:00:00Z")
 			}
 		}
 	}
@@ -71,7 +71,7 @@ func (c *call) requestQuery() (recent.Query, error) {
 
 // statusRange reads "", "404", "5xx" or "400-499".
 func statusRange(text string) (from, to int, err error) {
-	bad := refuse("invalid", "status", "the status cannot be read", "write 404, 5xx or 400-499")
+	bad := refuseParameter("invalid", "status", "the status cannot be read", "write 404, 5xx or 400-499")
 	low, high, ranged := strings.Cut(text, "-")
 	switch {
 	case text == "":

@@ -171,6 +171,13 @@ func (d *specification) responses(r *row) bag {
 		status = http.StatusNoContent
 	}
 	all[strconv.Itoa(status)] = success
+	if r.dry && (status == http.StatusCreated || status == http.StatusAccepted) {
+		dry := bag{"description": "What it would be, of a dry run."}
+		if len(content) > 0 {
+			dry["content"] = content
+		}
+		all["200"] = dry
+	}
 	for _, code := range r.statuses() {
 		all[strconv.Itoa(code)] = refused(http.StatusText(code))
 	}
@@ -257,7 +264,7 @@ func (d *specification) object(o *schema.Object, name string) {
 		if tagged(f, "readonly") {
 			v["readOnly"] = true
 		}
-		if tagged(f, "writeonly") {
+		if f.Secret || tagged(f, "writeonly") {
 			v["writeOnly"] = true
 		}
 		properties[f.Name] = v

@@ -118,7 +118,7 @@ func (a *API) deleteUser(c *call) (any, error) {
 }
 
 func (a *API) removeTOTP(c *call) (any, error) {
-	u, err := a.Operators.RemoveTOTP(c.rq.Context(), c.who, c.name())
+	u, err := a.Operators.RemoveTOTP(c.rq.Context(), c.who, c.name(), c.dryRun)
 	if err != nil {
 		return nil, err
 	}

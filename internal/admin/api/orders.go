@@ -156,13 +156,13 @@ func (a *API) orderRows() []row {
 			about: "Lists the certificates that come by ACME, with their states and why there is none."},
 		{method: get, path: "/orders/{name}", access: viewer, area: areaCertificates, out: of[orderBody](), handle: a.order,
 			about: "Gives one certificate by ACME with the timeline of its last orders. The name is its own, or a host that it is for."},
-		{method: post, path: "/orders/{name}/order", may: []int{409}, access: editor, area: areaCertificates, in: of[empty](), out: of[orderBody](), status: http.StatusAccepted, handle: takes(a.placeOrder),
+		{method: post, path: "/orders/{name}/order", may: []int{409}, access: editor, area: areaCertificates, in: of[empty](), out: of[orderBody](), status: http.StatusAccepted, dry: true, handle: takes(a.placeOrder),
 			about: "Orders a certificate now, without waiting for the next try. One that is valid is left alone."},
-		{method: post, path: "/orders/{name}/renew", may: []int{409}, access: editor, area: areaCertificates, in: of[empty](), out: of[orderBody](), status: http.StatusAccepted, handle: takes(a.renewOrder),
+		{method: post, path: "/orders/{name}/renew", may: []int{409}, access: editor, area: areaCertificates, in: of[empty](), out: of[orderBody](), status: http.StatusAccepted, dry: true, handle: takes(a.renewOrder),
 			about: "Orders a certificate anew now, also if it is valid still. It counts against the authority's limits."},
-		{method: post, path: "/orders/{name}/preflight", access: editor, area: areaCertificates, in: of[empty](), out: of[preflightBody](), handle: takes(a.preflightOrder),
+		{method: post, path: "/orders/{name}/preflight", access: editor, area: areaCertificates, in: of[empty](), out: of[preflightBody](), dry: true, handle: takes(a.preflightOrder),
 			about: "Looks whether an order can succeed, and places none."},
-		{method: post, path: "/acme/{name}/rollover", may: []int{409}, access: admin, area: areaCertificates, in: of[empty](), handle: takes(a.rollOver),
+		{method: post, path: "/acme/{name}/rollover", may: []int{409}, access: admin, area: areaCertificates, in: of[empty](), dry: true, handle: takes(a.rollOver),
 			about: "Gives the account of an acme entry a new key (RFC 8555, section 7.3.5)."},
 	}
 }
@@ -222,6 +222,12 @@ func (a *API) begin(c *call, action string, renew bool) (any, error) {
 	if !renew && r.State == acme.Valid {
 		return nil, refuse("not_applied", "", r.Name+" is valid until "+r.NotAfter.UTC().Format(time.RFC3339), "renew it, to have another one all the same")
 	}
+	if c.dryRun {
+		if err := a.Control.CanOrder(r.Name); err != nil {
+			return nil, refuse("not_applied", "", err.Error(), "look at its state")
+		}
+		return showOrder(r), nil
+	}
 	if err := a.Operators.Note(c.rq.Context(), c.who, action, r.Name, ""); err != nil {
 		return nil, err
 	}
@@ -261,6 +267,9 @@ func (a *API) rollOver(c *call, _ *empty) (any, error) {
 	}
 	if p := a.Control.Plan(); p == nil || p.Config().ACME[c.name()] == nil {
 		return nil, refuse(operator.CodeNotFound, "", "there is no such acme entry", "")
+	}
+	if c.dryRun {
+		return nil, nil // whether the authority takes the key is not known before it is asked
 	}
 	if err := a.Operators.Note(c.rq.Context(), c.who, "acme.rollover", c.name(), ""); err != nil {
 		return nil, err

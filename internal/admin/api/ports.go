@@ -6,12 +6,13 @@ import (
 
 	"headgate/internal/config"
 	"headgate/internal/event"
+	"headgate/internal/ports"
 )
 
 // portRows are the rows of what operators do to open ports at run time.
 func (a *API) portRows() []row {
 	reset := func(kind, about string) row {
-		return row{method: http.MethodPost, path: "/" + kind + "/{name}/reset", access: editor, area: areaPorts, in: of[resetInput](), out: of[resetBody](), may: []int{409}, about: about,
+		return row{method: http.MethodPost, path: "/" + kind + "/{name}/reset", access: editor, area: areaPorts, in: of[resetInput](), out: of[resetBody](), dry: true, may: []int{409}, about: about,
 			handle: takes(func(c *call, in *resetInput) (any, error) { return a.resetPort(c, in, config.KindOf(kind)) })}
 	}
 	return []row{
@@ -31,7 +32,7 @@ type resetInput struct {
 type resetBody struct {
 	// Port is the name of the port, or of the TCP or UDP proxy.
 	Port string `json:"port"`
-	// Closed is how many connections or sessions were closed.
+	// Closed is how many connections or sessions were closed, or would be in a dry run.
 	Closed int `json:"closed"`
 	// State is how the port stands now: listening, draining, waiting, permission_denied or
 	// error.
@@ -50,7 +51,16 @@ func (a *API) resetPort(c *call, in *resetInput, k *config.Kind) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	closed, stands := a.Control.ResetPort(k.Name, c.name())
+	var closed int
+	var stands []ports.State
+	if c.dryRun {
+		stands = a.Control.PortStands(k.Name, c.name())
+		for _, s := range stands {
+			closed += s.Connections
+		}
+	} else {
+		closed, stands = a.Control.ResetPort(k.Name, c.name())
+	}
 	if len(stands) == 0 {
 		if k.Find(cfg, c.name()) == nil {
 			return nil, noObject(k)
@@ -63,7 +73,9 @@ func (a *API) resetPort(c *call, in *resetInput, k *config.Kind) (any, error) {
 			b.State, b.Address, b.Reason, b.Hint = s.State, s.Address, s.Reason, s.Hint
 		}
 	}
-	a.toldReset(c, in, k, &b)
+	if !c.dryRun {
+		a.toldReset(c, in, k, &b)
+	}
 	return b, nil
 }
 
@@ -73,9 +85,7 @@ func (a *API) toldReset(c *call, in *resetInput, k *config.Kind, b *resetBody) {
 	if in.Why != "" {
 		what = in.Why + "; " + what
 	}
-	if err := a.Operators.Note(c.rq.Context(), c.who, "port.reset", k.Name+"/"+b.Port, what); err != nil {
-		a.Log.Error("audit record was not kept", "error", err)
-	}
+	c.note("port.reset", k.Name+"/"+b.Port, what)
 	a.Events.Send(event.PortReset{
 		Port: event.Port{Port: b.Port, Address: b.Address, Reason: b.Reason, Hint: b.Hint}, Closed: b.Closed, Who: c.who.Name, Why: in.Why,
 	})

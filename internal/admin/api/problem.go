@@ -21,8 +21,12 @@ type problem struct {
 	Status int `json:"status"`
 	// Code is one word, of the table of codes.
 	Code string `json:"code"`
-	// Pointer is where in the body it is (RFC 6901), or the name of a query parameter.
+	// Pointer is where in the body it is, as a JSON pointer (RFC 6901). What is wrong with
+	// documents, or would be after edits, is told by where it is in the configuration.
 	Pointer string `json:"pointer,omitempty"`
+	// Parameter is the name of the parameter of the query, or of the header field, that it
+	// is about.
+	Parameter string `json:"parameter,omitempty"`
 	// Detail says what is wrong.
 	Detail string `json:"detail"`
 	// Remedy says what to do.
@@ -40,7 +44,7 @@ type problem struct {
 type mistake struct {
 	// Code is one word, of the table of codes.
 	Code string `json:"code"`
-	// Pointer is where in the body it is (RFC 6901).
+	// Pointer is where in the body or the configuration it is, as a JSON pointer (RFC 6901).
 	Pointer string `json:"pointer"`
 	// Detail says what is wrong.
 	Detail string `json:"detail"`
@@ -101,6 +105,13 @@ func refuse(code, pointer, detail, remedy string) *problem {
 		}
 	}
 	p.Code, p.Status, p.Title = "internal", http.StatusInternalServerError, "Internal error"
+	return p
+}
+
+// refuseParameter returns a problem with a parameter of the query, or a header field.
+func refuseParameter(code, name, detail, remedy string) *problem {
+	p := refuse(code, "", detail, remedy)
+	p.Parameter = name
 	return p
 }
 

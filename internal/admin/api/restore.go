@@ -45,7 +45,7 @@ func (a *API) restore(c *call) (any, error) {
 	}
 	passphrase, err := base64.StdEncoding.DecodeString(c.rq.Header.Get(passphraseField))
 	if err != nil || len(passphrase) > maxPassphrase {
-		return nil, refuse("invalid", passphraseField, "the passphrase is not in base64, or is too long", "")
+		return nil, refuseParameter("invalid", passphraseField, "the passphrase is not in base64, or is too long", "")
 	}
 	ctx, cancel := context.WithTimeout(c.rq.Context(), backupTimeout)
 	defer cancel()

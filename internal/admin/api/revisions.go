@@ -33,17 +33,17 @@ func (a *API) revisionRows() []row {
 			about: "Tells what another revision has otherwise than this one. The other may be current."},
 		{method: post, path: "/revisions/{number}/rollback", access: editor, in: of[empty](), out: of[changeBody](), match: true, write: true, handle: takes(a.rollBack),
 			about: "Puts the documents of a revision in force again, as a new revision."},
-		{method: post, path: "/confirm", may: []int{409}, access: editor, in: of[confirmInput](), out: of[confirmBody](), handle: takes(a.confirm),
+		{method: post, path: "/confirm", may: []int{409}, access: editor, in: of[confirmInput](), out: of[confirmBody](), dry: true, handle: takes(a.confirm),
 			about: "Makes the change that waits to be confirmed stay."},
-		{method: post, path: "/revert", may: []int{409}, access: editor, in: of[confirmInput](), out: of[confirmBody](), handle: takes(a.revert),
+		{method: post, path: "/revert", may: []int{409}, access: editor, in: of[confirmInput](), out: of[confirmBody](), dry: true, handle: takes(a.revert),
 			about: "Takes the change back at once that waits to be confirmed."},
 		{method: get, path: "/status", access: viewer, area: areaStatus, query: statusQuery, free: true, handle: a.status,
 			about: "Tells how everything stands: ports, proxies, servers, certificates, sources, and what waits to be confirmed."},
 		{method: get, path: "/summary", access: viewer, area: areaStatus, out: of[summaryBody](), handle: a.summary,
 			about: "Counts the proxies by state and their servers by health, and names the proxies that need attention."},
-		{method: post, path: "/explain", access: viewer, area: areaStatus, in: of[explainInput](), free: true, handle: takes(a.explain),
+		{method: post, path: "/explain", access: viewer, area: areaStatus, in: of[explainInput](), free: true, dry: true, handle: takes(a.explain),
 			about: "Tells what becomes of a request: the route that takes it, the filters, the server. Nothing is sent. The head that servers get is told to admins only."},
-		{method: post, path: "/cache/purge", may: []int{404}, access: editor, area: areaCache, in: of[purgeInput](), out: of[purgeBody](), handle: takes(a.purge),
+		{method: post, path: "/cache/purge", may: []int{404}, access: editor, area: areaCache, in: of[purgeInput](), out: of[purgeBody](), dry: true, handle: takes(a.purge),
 			about: "Takes responses out of the caches, and tells how many."},
 	}
 }
@@ -232,6 +232,9 @@ func (a *API) confirm(c *call, in *confirmInput) (any, error) {
 	if p == nil || in.Revision != "" && strings.TrimLeft(in.Revision, "0") != strings.TrimLeft(p.Revision, "0") {
 		return nil, nothingPending()
 	}
+	if c.dryRun {
+		return confirmBody{p.Revision}, nil
+	}
 	record := c.who.Audit("config.confirm", "revision "+p.Revision, "", nil, nil)
 	if err := a.Control.ConfirmRevision(c.cause(), p.Revision, record); errors.Is(err, control.ErrNothingPending) {
 		return nil, nothingPending()
@@ -250,15 +253,19 @@ func (a *API) revert(c *call, in *confirmInput) (any, error) {
 	if p == nil || in.Revision != "" && strings.TrimLeft(in.Revision, "0") != strings.TrimLeft(p.Revision, "0") {
 		return nil, nothingPending()
 	}
-	if err := a.Control.RevertRevision(p.Revision); errors.Is(err, control.ErrNothingPending) {
+	revert := a.Control.RevertRevision
+	if c.dryRun {
+		revert = a.Control.TryRevert
+	}
+	if err := revert(p.Revision); errors.Is(err, control.ErrNothingPending) {
 		return nil, nothingPending()
 	} else if errors.Is(err, control.ErrEdited) {
 		return nil, refuse("nothing_pending", "", err.Error(), "roll back to the revision before, which takes the edit back too")
 	} else if err != nil {
 		return nil, refuse("not_applied", "", err.Error(), "it is tried again when the time to confirm has passed")
 	}
-	if err := a.Operators.Note(c.rq.Context(), c.who, "config.revert", "revision "+p.Revision, ""); err != nil {
-		a.Log.Error("audit record was not kept", "error", err)
+	if !c.dryRun {
+		c.note("config.revert", "revision "+p.Revision, "")
 	}
 	return confirmBody{p.Revision}, nil
 }
@@ -278,7 +285,7 @@ func (a *API) status(c *call) (any, error) {
 	}
 	s := a.Control.StatusOf(proxy)
 	if proxy != "" && proxy != control.NoProxy && len(s.Proxies)+len(s.TCPProxies)+len(s.UDPProxies) == 0 {
-		return nil, refuse(operator.CodeNotFound, "proxy", "there is no such proxy", "")
+		return nil, refuseParameter(operator.CodeNotFound, "proxy", "there is no such proxy", "")
 	}
 	return struct {
 		control.Status
@@ -366,7 +373,7 @@ type purgeInput struct {
 
 // purgeBody is what was taken out.
 type purgeBody struct {
-	// Purged is how many responses there were.
+	// Purged is how many responses there were, or are in a dry run.
 	Purged int `json:"purged"`
 	// Caches is of how many caches.
 	Caches int `json:"caches"`
@@ -374,7 +381,7 @@ type purgeBody struct {
 
 // purge takes responses out of caches.
 func (a *API) purge(c *call, in *purgeInput) (any, error) {
-	q := cache.Purge{Proxy: in.Proxy, URL: in.URL, Prefix: in.Prefix, Tag: in.Tag, All: in.All, Soft: in.Soft}
+	q := cache.Purge{Proxy: in.Proxy, URL: in.URL, Prefix: in.Prefix, Tag: in.Tag, All: in.All, Soft: in.Soft, Count: c.dryRun}
 	if err := q.Check(); err != nil {
 		return nil, refuse("invalid", "", err.Error(), "")
 	}
@@ -385,9 +392,9 @@ func (a *API) purge(c *call, in *purgeInput) (any, error) {
 	if caches == 0 {
 		return nil, refuse(operator.CodeNotFound, "/proxy", "there is no such cache", "")
 	}
-	what, _ := json.Marshal(in) // texts and switches
-	if err := a.Operators.Note(c.rq.Context(), c.who, "cache.purge", in.Proxy, string(what)); err != nil {
-		a.Log.Error("audit record was not kept", "error", err)
+	if !c.dryRun {
+		what, _ := json.Marshal(in) // texts and switches
+		c.note("cache.purge", in.Proxy, string(what))
 	}
 	return purgeBody{purged, caches}, nil
 }

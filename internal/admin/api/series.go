@@ -87,7 +87,7 @@ func (a *API) seriesOf(c *call) (any, error) {
 	period := time.Hour
 	if text := c.text("period"); text != "" {
 		if period, err = time.ParseDuration(text); err != nil || period < metrics.FineStep {
-			return nil, refuse("invalid", "period", "the duration cannot be read, or is below 10s", "write it as 15m or 24h")
+			return nil, refuseParameter("invalid", "period", "the duration cannot be read, or is below 10s", "write it as 15m or 24h")
 		}
 	}
 	step := metrics.FineStep
@@ -115,22 +115,22 @@ func (c *call) scope(cfg *config.Config) (metrics.Scope, error) {
 		case name == "":
 			continue
 		case scope.Proxy != "":
-			return scope, refuse("invalid", kind.parameter, "a series is about one proxy", "name one of proxy, tcp_proxy and udp_proxy")
+			return scope, refuseParameter("invalid", kind.parameter, "a series is about one proxy", "name one of proxy, tcp_proxy and udp_proxy")
 		}
 		scope.Kind, scope.Proxy = kind.name, name
 		if config.KindOf(kind.name).Find(cfg, name) == nil {
-			return scope, refuse(operator.CodeNotFound, kind.parameter, "there is no such proxy", "")
+			return scope, refuseParameter(operator.CodeNotFound, kind.parameter, "there is no such proxy", "")
 		}
 	}
 	if scope.Server == "" {
 		return scope, nil
 	}
 	if scope.Proxy == "" {
-		return scope, refuse("invalid", "server", "a server belongs to a proxy", "name the proxy too")
+		return scope, refuseParameter("invalid", "server", "a server belongs to a proxy", "name the proxy too")
 	}
 	var ok bool
 	if scope.Server, ok = countedAs(cfg, scope); !ok {
-		return scope, refuse(operator.CodeNotFound, "server", "the proxy has no such server", "")
+		return scope, refuseParameter(operator.CodeNotFound, "server", "the proxy has no such server", "")
 	}
 	return scope, nil
 }

@@ -15,7 +15,7 @@ import (
 func (a *API) serverRows() []row {
 	const get, post = http.MethodGet, http.MethodPost
 	decide := func(path, about string, hold exchange.Hold, may ...int) row {
-		return row{method: post, path: "/servers/" + path, access: editor, area: areaServers, in: of[holdInput](), out: of[heldBody](), may: may,
+		return row{method: post, path: "/servers/" + path, access: editor, area: areaServers, in: of[holdInput](), out: of[heldBody](), may: may, dry: true,
 			about: about, handle: takes(func(c *call, in *holdInput) (any, error) { return a.hold(c, in, hold, path) })}
 	}
 	return []row{
@@ -97,8 +97,12 @@ func (a *API) hold(c *call, in *holdInput, hold exchange.Hold, verb string) (any
 		}
 		s.Until = time.Now().Add(d).UTC()
 	}
-	record := c.who.Audit("server."+verb, s.Kind+"/"+s.Proxy+" "+s.Server, in.Why, nil, jsonOf(in))
-	s, err = a.Control.Hold(c.rq.Context(), s, hold, record)
+	if c.dryRun {
+		s, err = a.Control.TryHold(s, hold)
+	} else {
+		record := c.who.Audit("server."+verb, s.Kind+"/"+s.Proxy+" "+s.Server, in.Why, nil, jsonOf(in))
+		s, err = a.Control.Hold(c.rq.Context(), s, hold, record)
+	}
 	switch {
 	case errors.Is(err, control.ErrNoServer):
 		return nil, refuse(operator.CodeNotFound, "/server", "the proxy has no such server, or several that are meant", "GET /status?proxy="+in.Proxy+" lists them")

@@ -150,7 +150,7 @@ func (a *API) changePassword(c *call, in *passwordInput) (any, error) {
 	if err := c.verify(in.CurrentPassword); err != nil {
 		return nil, err
 	}
-	_, err := a.Operators.ChangeUser(c.rq.Context(), c.who, c.who.Name, operator.Any, operator.UserChange{Password: &in.Password}, false)
+	_, err := a.Operators.ChangeUser(c.rq.Context(), c.who, c.who.Name, operator.Any, operator.UserChange{Password: &in.Password}, c.dryRun)
 	return nil, err
 }
 
@@ -273,5 +273,5 @@ func (a *API) sessions(c *call) (any, error) {
 }
 
 func (a *API) revokeSession(c *call) (any, error) {
-	return nil, a.Operators.RevokeSession(c.rq.Context(), c.who, c.name(), c.others())
+	return nil, a.Operators.RevokeSession(c.rq.Context(), c.who, c.name(), c.others(), c.dryRun)
 }

@@ -129,7 +129,7 @@ func (a *API) storedRows() []row {
 			about: "Replaces a certificate and its key. It is taken into use at once."},
 		{method: del, path: one, may: []int{409}, access: editor, area: areaCertificates, match: true, dry: true, handle: a.deleteStored,
 			about: "Removes a certificate that the configuration does not name."},
-		{method: post, path: one + "/export", access: admin, area: areaCertificates, in: of[empty](), out: of[exportBody](), handle: takes(a.export),
+		{method: post, path: one + "/export", access: admin, area: areaCertificates, in: of[empty](), out: of[exportBody](), noDry: noDryAnswer, handle: takes(a.export),
 			about: "Gives a certificate with its private key: an uploaded one, or one by ACME by its name or a host."},
 		{method: get, path: "/certificates/chosen", access: viewer, area: areaCertificates, out: of[chosenBody](), list: true, query: chosenQuery, handle: a.certificatesOf,
 			about: "Tells which certificate the clients of a host, or of the virtual hosts of a proxy, get on each port with TLS, and why."},
@@ -439,11 +439,11 @@ func (a *API) certificatesOf(c *call) (any, error) {
 	var hosts []string
 	switch host, name := c.text("host"), c.text("proxy"); {
 	case (host == "") == (name == ""):
-		return nil, refuse("invalid", "host", "either a host or a proxy is wanted", "")
+		return nil, refuseParameter("invalid", "host", "either a host or a proxy is wanted", "")
 	case host != "":
 		hosts = []string{host}
 	case now.Proxies[name] == nil:
-		return nil, refuse(operator.CodeNotFound, "proxy", "there is no such proxy", "")
+		return nil, refuseParameter(operator.CodeNotFound, "proxy", "there is no such proxy", "")
 	default:
 		hosts = config.ACMEHosts(now.Proxies[name])
 	}

@@ -28,6 +28,13 @@ const (
 // AreaStatus is the area of how everything stands.
 const AreaStatus = "status"
 
+// Why some rows cannot be tried out.
+const (
+	noDrySignIn = "signing in or out cannot be tried without doing it"
+	noDryTOTP   = "an authenticator cannot be tried without keeping its secret"
+	noDryAnswer = "nothing is changed: the answer is all that is done"
+)
+
 func of[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
 // whole is the table with the rows of the configuration.
@@ -51,28 +58,28 @@ func (a *API) table() []row {
 
 		{method: get, path: "/setup", access: public, out: of[setupState](), handle: a.setupState,
 			about: "Tells whether the first user has to be made, and how people can sign in."},
-		{method: post, path: "/setup", may: []int{429}, access: public, in: of[setupInput](), out: of[sessionStarted](), status: created, handle: takes(a.setUp),
+		{method: post, path: "/setup", may: []int{429}, access: public, in: of[setupInput](), out: of[sessionStarted](), status: created, noDry: noDrySignIn, handle: takes(a.setUp),
 			about: "Makes the first user, an admin, with the token of the set-up link, and signs it in."},
 		{method: get, path: "/session", access: viewer, area: areaSession, out: of[whoAmI](), handle: a.session,
 			about: "Tells who is asking, and what that may do."},
-		{method: post, path: "/session", may: []int{401, 429}, access: public, in: of[signInInput](), out: of[sessionStarted](), status: created, handle: takes(a.signIn),
+		{method: post, path: "/session", may: []int{401, 429}, access: public, in: of[signInInput](), out: of[sessionStarted](), status: created, noDry: noDrySignIn, handle: takes(a.signIn),
 			about: "Signs in with a name and a password, and a code if the user has an authenticator."},
-		{method: del, path: "/session", access: public, handle: a.signOut,
+		{method: del, path: "/session", access: public, noDry: noDrySignIn, handle: a.signOut,
 			about: "Signs out: ends the session of the cookie."},
-		{method: put, path: "/session/password", may: []int{429}, access: viewer, area: areaSession, in: of[passwordInput](), handle: takes(a.changePassword),
+		{method: put, path: "/session/password", may: []int{429}, access: viewer, area: areaSession, in: of[passwordInput](), dry: true, handle: takes(a.changePassword),
 			about: "Changes the own password; all own sessions end."},
-		{method: post, path: "/session/totp", may: []int{429}, access: viewer, area: areaSession, in: of[verifyInput](), out: of[enrolment](), handle: takes(a.beginTOTP),
+		{method: post, path: "/session/totp", may: []int{429}, access: viewer, area: areaSession, in: of[verifyInput](), out: of[enrolment](), noDry: noDryTOTP, handle: takes(a.beginTOTP),
 			about: "Makes a secret for the own authenticator, to be proven by a code."},
-		{method: put, path: "/session/totp", may: []int{429}, access: viewer, area: areaSession, in: of[codeInput](), out: of[recoveryCodes](), handle: takes(a.finishTOTP),
+		{method: put, path: "/session/totp", may: []int{429}, access: viewer, area: areaSession, in: of[codeInput](), out: of[recoveryCodes](), noDry: noDryTOTP, handle: takes(a.finishTOTP),
 			about: "Takes a code of the new authenticator, and gives the recovery codes, which are shown once."},
-		{method: post, path: "/session/oidc", may: []int{404, 429, 502}, access: public, in: of[empty](), out: of[oidcStart](), handle: takes(a.beginOIDC),
+		{method: post, path: "/session/oidc", may: []int{404, 429, 502}, access: public, in: of[empty](), out: of[oidcStart](), noDry: noDrySignIn, handle: takes(a.beginOIDC),
 			about: "Tells where a browser is sent to sign in through the provider."},
-		{method: put, path: "/session/oidc", may: []int{401, 404, 429, 502}, access: public, in: of[oidcInput](), out: of[sessionStarted](), status: created, handle: takes(a.finishOIDC),
+		{method: put, path: "/session/oidc", may: []int{401, 404, 429, 502}, access: public, in: of[oidcInput](), out: of[sessionStarted](), status: created, noDry: noDrySignIn, handle: takes(a.finishOIDC),
 			about: "Signs in with what the provider has sent back to the console's page."},
 
 		{method: get, path: "/sessions", access: viewer, area: areaSession, out: of[sessionBody](), list: true, query: paging("created", "user"), handle: a.sessions,
 			about: "Lists sessions: those of all for an admin, else the own ones."},
-		{method: del, path: "/sessions/{name}", access: viewer, area: areaSession, handle: a.revokeSession,
+		{method: del, path: "/sessions/{name}", access: viewer, area: areaSession, dry: true, handle: a.revokeSession,
 			about: "Ends a session: any for an admin, else an own one."},
 
 		{method: get, path: "/users", access: admin, area: areaOperators, out: of[userBody](), list: true, query: users, handle: a.users,
@@ -87,7 +94,7 @@ func (a *API) table() []row {
 			about: "Changes what the body names of a user (RFC 7396)."},
 		{method: del, path: "/users/{name}", may: []int{409}, access: admin, area: areaOperators, match: true, dry: true, handle: a.deleteUser,
 			about: "Removes a user; all its sessions end."},
-		{method: del, path: "/users/{name}/totp", access: admin, area: areaOperators, out: of[userBody](), handle: a.removeTOTP,
+		{method: del, path: "/users/{name}/totp", access: admin, area: areaOperators, out: of[userBody](), dry: true, handle: a.removeTOTP,
 			about: "Takes the authenticator off a user who has lost it."},
 
 		{method: get, path: "/tokens", access: admin, area: areaOperators, out: of[tokenBody](), list: true, query: tokens, handle: a.tokens,
@@ -99,7 +106,7 @@ func (a *API) table() []row {
 		{method: del, path: "/tokens/{name}", access: admin, area: areaOperators, match: true, dry: true, handle: a.revokeToken,
 			about: "Revokes a token."},
 
-		{method: post, path: "/backup", may: []int{404}, access: admin, area: areaBackup, in: of[backupInput](), media: archiveMedia, stream: a.backup,
+		{method: post, path: "/backup", may: []int{404}, access: admin, area: areaBackup, in: of[backupInput](), media: archiveMedia, noDry: noDryAnswer, stream: a.backup,
 			about: "Gives one archive of everything in the state directory."},
 		{method: post, path: "/restore", access: admin, area: areaBackup, out: of[changeBody](), upload: archiveMedia, match: true, write: true, dry: true, query: changeQuery[1:], handle: a.restore,
 			about: "Takes an archive, and puts its documents in force as a change, with its users, tokens and certificates. All sessions end. If-Match names the ETag of the configuration."},
@@ -118,9 +125,9 @@ func (a *API) table() []row {
 
 		{method: get, path: "/webhooks/{name}/state", access: viewer, area: areaWebhooks, out: of[webhookState](), handle: a.webhookState,
 			about: "Tells how a webhook stands, and which messages wait or are dead."},
-		{method: post, path: "/webhooks/{name}/test", access: editor, area: areaWebhooks, in: of[empty](), out: of[webhookTest](), handle: takes(a.testWebhook),
+		{method: post, path: "/webhooks/{name}/test", access: editor, area: areaWebhooks, in: of[empty](), out: of[webhookTest](), noDry: "a test message that is not sent tests nothing", handle: takes(a.testWebhook),
 			about: "Sends a test message to a webhook at once, and tells how it ended."},
-		{method: post, path: "/webhooks/{name}/resend", access: editor, area: areaWebhooks, in: of[resendInput](), handle: takes(a.resend),
+		{method: post, path: "/webhooks/{name}/resend", access: editor, area: areaWebhooks, in: of[resendInput](), dry: true, handle: takes(a.resend),
 			about: "Sends a dead letter once more, for another day."},
 	}
 }

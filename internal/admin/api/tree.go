@@ -14,7 +14,7 @@ import (
 
 // told are the fields of an answer that say how an object stands. They may be sent back,
 // and do nothing. A kind that has a field of such a name keeps it.
-var told = []string{"name", "origin", "state", "etag", "servers", "issues", "recent", "last_change", "plan"}
+var told = []string{"name", "origin", "state", "etag", "servers", "issues", "recent", "last_change", "read_only", "plan"}
 
 // keepTree keeps a body that the configuration is going to check. Fields that it does
 // not know are refused here, with where they are.
@@ -139,40 +139,118 @@ func unmask(v, was any, o *schema.Object, at string) error {
 		if f == nil {
 			continue
 		}
-		inner := at + "/" + escape(name)
-		if f.Secret && value == masked {
-			if old[name] == nil || old[name] == masked {
-				return refuse("invalid", inner, "there is no secret here that could stay", "send the secret")
-			}
-			object[name] = old[name]
-			continue
-		}
-		if err := unmaskIn(value, old[name], f, f.Type, inner); err != nil {
+		var err error
+		if object[name], err = unmaskIn(value, old[name], f, f.Type, at+"/"+escape(name)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func unmaskIn(v, was any, f *schema.Field, t *schema.Type, at string) error {
-	switch t.Kind {
-	case schema.Struct:
-		return unmask(v, was, t.Object, at)
-	case schema.Map:
+// unmaskIn returns a value of a field's type t, or of its elements, with the secrets that
+// it has the mask of.
+func unmaskIn(v, was any, f *schema.Field, t *schema.Type, at string) (out any, err error) {
+	switch {
+	case f.Secret && v == masked:
+		if was == nil || was == masked || t.Elem != nil {
+			return nil, refuse("invalid", at, "there is no secret here that could stay", "send the secret")
+		}
+		return was, nil
+	case t.Kind == schema.Struct:
+		return v, unmask(v, was, t.Object, at)
+	case t.Kind == schema.Map:
 		entries, _ := v.(map[string]any)
 		old, _ := was.(map[string]any)
 		for name, e := range entries {
-			if err := unmaskIn(e, old[name], f, t.Elem, at+"/"+escape(name)); err != nil {
-				return err
+			if entries[name], err = unmaskIn(e, old[name], f, t.Elem, at+"/"+escape(name)); err != nil {
+				return nil, err
 			}
 		}
-	case schema.List:
+	case t.Kind == schema.List:
 		list, _ := v.([]any)
 		old, _ := was.([]any)
 		for i, e := range list {
-			if err := unmaskIn(e, counterpart(e, i, old, f), f, t.Elem, at+"/"+strconv.Itoa(i)); err != nil {
-				return err
+			if list[i], err = unmaskIn(e, counterpart(e, i, old, f), f, t.Elem, at+"/"+strconv.Itoa(i)); err != nil {
+				return nil, err
 			}
+		}
+	}
+	return v, nil
+}
+
+// unmaskAt is unmask for a value that an edit sets at a path of the documents: an object,
+// a field in one, or all objects of a kind.
+func unmaskAt(path string, v any, now *config.Config, at string) (any, error) {
+	section, rest := document.CutStep(path)
+	k := config.KindOf(section.Name)
+	if k == nil {
+		return v, nil // the configuration says what is wrong
+	}
+	if !k.Single && rest == "" {
+		objects, _ := v.(map[string]any)
+		for name, o := range objects {
+			if err := unmask(o, asAny(treeOf(now, k, name)), k.Schema(), at+"/"+escape(name)); err != nil {
+				return nil, err
+			}
+		}
+		return v, nil
+	}
+	var s document.Step
+	if !k.Single {
+		s, rest = document.CutStep(rest)
+	}
+	was, f, t := asAny(treeOf(now, k, s.Name)), &schema.Field{}, &schema.Type{Kind: schema.Struct, Object: k.Schema()}
+	for rest != "" {
+		s, rest = document.CutStep(rest)
+		switch {
+		case t.Kind == schema.Struct && s.Index < 0:
+			if f = t.Object.Field(s.Name); f == nil {
+				return v, nil
+			}
+			t = f.Type
+		case t.Elem != nil && (t.Kind == schema.List) == (s.Index >= 0):
+			t = t.Elem
+		default:
+			return v, nil
+		}
+		was = inside(was, s)
+	}
+	return unmaskIn(v, was, f, t, at)
+}
+
+// hasMask reports whether a value has the mask of a secret in it.
+func hasMask(v any) bool {
+	switch v := v.(type) {
+	case string:
+		return v == masked
+	case []any:
+		return slices.ContainsFunc(v, hasMask)
+	case map[string]any:
+		for _, e := range v {
+			if hasMask(e) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// asAny returns a value without a type that hides that there is none.
+func asAny(tree map[string]any) any {
+	if tree == nil {
+		return nil
+	}
+	return tree
+}
+
+// inside returns what a step leads to in a JSON value, nil for nothing.
+func inside(v any, s document.Step) any {
+	switch v := v.(type) {
+	case map[string]any:
+		return v[s.Name]
+	case []any:
+		if s.Index >= 0 && s.Index < len(v) {
+			return v[s.Index]
 		}
 	}
 	return nil
@@ -214,13 +292,13 @@ func variables(v any) (texts []string) {
 	return texts
 }
 
-// pointerOf returns the JSON pointer into the body of a row for a field of the
-// configuration, such as proxies.shop.routes[0].path. A field that the body has not is
-// returned as it is.
+// pointerOf returns the JSON pointer (RFC 6901) for a field of the configuration, such as
+// proxies.shop.routes[0].path: into the body, if that is the object at the path object,
+// else into the configuration.
 func pointerOf(field, object string) string {
 	rest, ok := strings.CutPrefix(field, object)
-	if object == "" || !ok {
-		return field
+	if object == "" || !ok || rest != "" && rest[0] != '.' && rest[0] != '[' {
+		rest = field
 	}
 	pointer := ""
 	for rest = strings.TrimPrefix(rest, "."); rest != ""; {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"headgate/internal/admin/operator"
@@ -114,6 +115,7 @@ func (a *API) testWebhook(c *call, _ *empty) (any, error) {
 	if err != nil {
 		out.Error = err.Error()
 	}
+	c.note("webhook.test", "webhook "+c.name(), "")
 	return out, nil
 }
 
@@ -128,5 +130,12 @@ func (a *API) resend(c *call, in *resendInput) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, unknownHook(hooks.Resend(c.name(), event.ID(in.Event)))
+	if c.dryRun {
+		return nil, unknownHook(hooks.CanResend(c.name(), event.ID(in.Event)))
+	}
+	if err := hooks.Resend(c.name(), event.ID(in.Event)); err != nil {
+		return nil, unknownHook(err)
+	}
+	c.note("webhook.resend", "webhook "+c.name(), fmt.Sprintf("event %d", in.Event))
+	return nil, nil
 }

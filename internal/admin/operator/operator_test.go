@@ -281,7 +281,7 @@ func TestSessionsEnd(t *testing.T) {
 	for name, end := range map[string]func(*Operators, Credentials) error{
 		"sign-out": func(o *Operators, c Credentials) error { return o.SignOut(t.Context(), root, c.Cookie) },
 		"revoked": func(o *Operators, c Credentials) error {
-			return o.RevokeSession(t.Context(), root, c.Session.ID, "ann")
+			return o.RevokeSession(t.Context(), root, c.Session.ID, "ann", false)
 		},
 		"user deleted": func(o *Operators, _ Credentials) error { return o.DeleteUser(t.Context(), root, "ann", Any, false) },
 		"user disabled": func(o *Operators, _ Credentials) error {
@@ -390,7 +390,7 @@ func TestSecondFactor(t *testing.T) {
 	if got := try(""); got != CodeSignedOut {
 		t.Errorf("a wrong password tells of the second factor: %q", got)
 	}
-	if u, err := o.RemoveTOTP(t.Context(), root, "ann"); err != nil || u.TOTP || u.RecoveryCodes != 0 {
+	if u, err := o.RemoveTOTP(t.Context(), root, "ann", false); err != nil || u.TOTP || u.RecoveryCodes != 0 {
 		t.Errorf("%+v, %v", u, err)
 	}
 }

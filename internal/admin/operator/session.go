@@ -183,8 +183,9 @@ func (o *Operators) SignOut(ctx context.Context, by Identity, cookie string) err
 	return o.endSession(ctx, by, store.PrefixSession+digest(cookie), "session.sign_out")
 }
 
-// RevokeSession ends the session with an id of a user, or of anybody for "".
-func (o *Operators) RevokeSession(ctx context.Context, by Identity, id, name string) error {
+// RevokeSession ends the session with an id of a user, or of anybody for "". With dry it
+// only says whether it could.
+func (o *Operators) RevokeSession(ctx context.Context, by Identity, id, name string, dry bool) error {
 	entries, _, err := o.store.Snapshot(ctx, store.PrefixSession)
 	if err != nil {
 		return fmt.Errorf("list sessions: %w", err)
@@ -192,6 +193,9 @@ func (o *Operators) RevokeSession(ctx context.Context, by Identity, id, name str
 	for _, e := range entries {
 		s := session{}
 		if json.Unmarshal(e.Value, &s) == nil && s.ID == id && (name == "" || s.User == name) {
+			if dry {
+				return nil
+			}
 			return o.endSession(ctx, by, e.Key, "session.revoke")
 		}
 	}

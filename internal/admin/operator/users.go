@@ -344,7 +344,8 @@ func (o *Operators) FinishTOTP(ctx context.Context, by Identity, name, code stri
 }
 
 // RemoveTOTP lets a user sign in with the password only, and ends the user's sessions.
-func (o *Operators) RemoveTOTP(ctx context.Context, by Identity, name string) (User, error) {
+// With dry it only says what the user would be.
+func (o *Operators) RemoveTOTP(ctx context.Context, by Identity, name string, dry bool) (User, error) {
 	u, r, err := o.user(ctx, name)
 	if err != nil {
 		return User{}, err
@@ -352,5 +353,8 @@ func (o *Operators) RemoveTOTP(ctx context.Context, by Identity, name string) (U
 	before := u.seen(r)
 	u.Secret, u.Pending, u.LastStep, u.Recovery = "", "", 0, nil
 	u.Generation++
+	if dry {
+		return u.seen(r), nil
+	}
 	return o.putUser(ctx, by, u, store.Change{If: []store.Condition{{Key: store.PrefixUser + name, Revision: r}}}, "user.totp_remove", before)
 }

@@ -278,12 +278,9 @@ func (m *Manager) Look() {
 func (m *Manager) Order(name string) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	j := m.mu.jobs[name]
-	if j == nil || !j.wanted {
-		return fmt.Errorf("no certificate %q is wanted by an acme entry", name)
-	}
-	if j.running && j.shown.Load().State != Valid {
-		return fmt.Errorf("an order for %s is under way", name)
+	j, err := m.orderableLocked(name)
+	if err != nil {
+		return err
 	}
 	j.forced = true
 	if j.running { // one has just ended, and its end is being noted
@@ -294,6 +291,26 @@ func (m *Manager) Order(name string) error {
 	j.at = m.now()
 	m.wakeUp()
 	return nil
+}
+
+// CanOrder returns what Order would, and orders nothing.
+func (m *Manager) CanOrder(name string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	_, err := m.orderableLocked(name)
+	return err
+}
+
+// orderableLocked returns the certificate with a name if it can be ordered now.
+func (m *Manager) orderableLocked(name string) (*job, error) {
+	j := m.mu.jobs[name]
+	if j == nil || !j.wanted {
+		return nil, fmt.Errorf("no certificate %q is wanted by an acme entry", name)
+	}
+	if j.running && j.shown.Load().State != Valid {
+		return nil, fmt.Errorf("an order for %s is under way", name)
+	}
+	return j, nil
 }
 
 func (m *Manager) now() time.Time { return time.Now() }

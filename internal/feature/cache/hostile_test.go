@@ -15,7 +15,7 @@ func TestInvalidatedWhileHeadIsAsked(t *testing.T) {
 	s.ask("GET /")
 	s.origin.reply = func(ex *exchange.Exchange) *exchange.Answer {
 		if ex.Request.Method == "HEAD" {
-			s.cache.store.forget([]byte("http\x00example.com\x00/"), false)
+			s.cache.store.forget([]byte("http\x00example.com\x00/"), takeOut)
 		}
 		return answer(`200|Cache-Control: max-age=60|ETag: "a"||old`, s.clock)(ex)
 	}

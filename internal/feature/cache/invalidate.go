@@ -34,18 +34,18 @@ func (c *Cache) forget(host, path, query string) {
 		b = appendHost(append(b, 0), host, scheme)
 		b = append(append(b, 0), path...)
 		b = c.ignored.appendQuery(b, query)
-		c.store.forget(b, false)
+		c.store.forget(b, takeOut)
 	}
 }
 
-// forget takes out everything whose key begins with url, or makes it stale, and
-// returns how many there were. What is on its way is not stored.
-func (s *store) forget(url []byte, soft bool) (n int) {
+// forget takes out everything whose key begins with url, makes it stale or counts it,
+// and returns how many there were. What is on its way is not stored once it was taken out.
+func (s *store) forget(url []byte, how sweep) (n int) {
 	hash := s.hash(url)
 	sh := s.shard(hash)
 	var out []*entry
 	sh.mu.Lock()
-	if !soft {
+	if how == takeOut {
 		if sh.mu.swept == nil {
 			sh.mu.swept = new([marks]uint64)
 		}
@@ -55,9 +55,10 @@ func (s *store) forget(url []byte, soft bool) (n int) {
 		next := e.next
 		if key := e.key(); len(key) > len(url) && string(key[:len(url)]) == string(url) && key[len(url)] == 0 {
 			n++
-			if soft {
+			switch how {
+			case makeStale:
 				e.purged.Store(true)
-			} else {
+			case takeOut:
 				sh.unlinkLocked(e)
 				out = append(out, e)
 			}

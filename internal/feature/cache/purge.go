@@ -25,6 +25,28 @@ type Purge struct {
 	// Soft makes stale instead of taking out: what is stored is validated before
 	// it is used again, or served stale where that is allowed.
 	Soft bool `json:"soft,omitempty"`
+	// Count only counts what would be taken out.
+	Count bool `json:"-"`
+}
+
+// sweep is what becomes of entries that are meant.
+type sweep uint8
+
+const (
+	takeOut   sweep = iota
+	makeStale       // they are validated before they are used again
+	onlyCount
+)
+
+// sweep returns what becomes of the entries that the purge means.
+func (p *Purge) sweep() sweep {
+	switch {
+	case p.Count:
+		return onlyCount
+	case p.Soft:
+		return makeStale
+	}
+	return takeOut
 }
 
 // Check returns what is wrong with a purge, for who wrote it.
@@ -49,8 +71,8 @@ func (p *Purge) Check() error {
 	return nil
 }
 
-// Purge takes out what p says, which was checked, and returns how many responses
-// there were.
+// Purge takes out what p says, which was checked, or counts it, and returns how many
+// responses there were.
 func (s Store) Purge(p Purge) (n int) {
 	switch {
 	case p.URL != "":
@@ -62,7 +84,7 @@ func (s Store) Purge(p Purge) (n int) {
 		for _, scheme := range [...]string{"http", "https"} {
 			b := appendHost(append([]byte(scheme), 0), host, schemeOf(p.URL))
 			b = append(append(b, 0), normalPath(path)...)
-			n += s.forget(s.ignored.appendQuery(b, query), p.Soft)
+			n += s.forget(s.ignored.appendQuery(b, query), p.sweep())
 		}
 	case p.Prefix != "":
 		host, path, _ := splitURL(p.Prefix)
@@ -71,11 +93,11 @@ func (s Store) Purge(p Purge) (n int) {
 		n = s.drop(func(e *entry) bool {
 			_, rest, _ := bytes.Cut(e.key(), []byte{0})
 			return bytes.HasPrefix(rest, begin)
-		}, p.Soft)
+		}, p.sweep())
 	case p.Tag != "":
-		n = s.drop(func(e *entry) bool { return e.tagged && e.hasTag(p.Tag) }, p.Soft)
+		n = s.drop(func(e *entry) bool { return e.tagged && e.hasTag(p.Tag) }, p.sweep())
 	case p.All:
-		n = s.drop(func(*entry) bool { return true }, p.Soft)
+		n = s.drop(func(*entry) bool { return true }, p.sweep())
 	}
 	return n
 }

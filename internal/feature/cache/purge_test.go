@@ -52,7 +52,13 @@ func TestPurge(t *testing.T) {
 			if err := c.purge.Check(); err != nil {
 				t.Fatalf("%s: %v", c.name, err)
 			}
-			c.purge.Soft = soft
+			c.purge.Soft, c.purge.Count = soft, true
+			for range 2 { // nothing is gone that was only counted
+				if n := (Store{s.cache.store, 0, s.cache.ignored}).Purge(c.purge); n != len(c.gone) {
+					t.Errorf("%s, soft %v: %d responses are counted, want %d", c.name, soft, n, len(c.gone))
+				}
+			}
+			c.purge.Count = false
 			if n := (Store{s.cache.store, 0, s.cache.ignored}).Purge(c.purge); n != len(c.gone) {
 				t.Errorf("%s, soft %v: %d responses, want %d", c.name, soft, n, len(c.gone))
 			}

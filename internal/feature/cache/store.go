@@ -73,7 +73,7 @@ func newStore(name string, limit int64, clock func() time.Time, log *slog.Logger
 // Retire gives all memory back. Exchanges under way keep what they hold.
 func (s *store) Retire() {
 	s.closed.Store(true)
-	s.drop(func(*entry) bool { return true }, false)
+	s.drop(func(*entry) bool { return true }, takeOut)
 	s.arena.close()
 }
 
@@ -322,8 +322,8 @@ func (s *store) empty() {
 
 // drop gives up the entries that match, or makes them stale if soft is true, and
 // returns how many.
-func (s *store) drop(match func(*entry) bool, soft bool) (n int) {
-	if !soft {
+func (s *store) drop(match func(*entry) bool, how sweep) (n int) {
+	if how == takeOut {
 		s.wide.Store(s.sweeps.Add(1))
 	}
 	var out []*entry
@@ -339,15 +339,16 @@ func (s *store) drop(match func(*entry) bool, soft bool) (n int) {
 		}
 		n += len(out)
 		for _, e := range out {
-			if soft {
+			switch how {
+			case makeStale:
 				e.purged.Store(true)
-			} else {
+			case takeOut:
 				sh.unlinkLocked(e)
 			}
 		}
 		sh.mu.Unlock()
 		for _, e := range out {
-			if !soft {
+			if how == takeOut {
 				s.unqueue(e)
 			}
 		}

@@ -76,7 +76,24 @@ func documentsOf(folder string) (names []string, err error) {
 // isDocument reports whether an entry of a folder is a document. Those with a dot in
 // front are not: editors and saves keep their work in such.
 func isDocument(e fs.DirEntry) bool {
-	return !strings.HasPrefix(e.Name(), ".") && filepath.Ext(e.Name()) == ".yaml" && !e.IsDir()
+	return isDocumentName(e.Name()) && !e.IsDir()
+}
+
+func isDocumentName(name string) bool {
+	return !strings.HasPrefix(name, ".") && filepath.Ext(name) == ".yaml"
+}
+
+// maxName is how long the name of a document that is made may be: file systems take no
+// more.
+const maxName = 200
+
+// IsName reports whether a document of a folder can be made under a name: one without a
+// path, that every system takes.
+func IsName(name string) bool {
+	strange := func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r))
+	}
+	return isDocumentName(name) && len(name) <= maxName && !strings.ContainsFunc(name, strange)
 }
 
 // Read reads a configuration file. The error says what is wrong with it: not

@@ -19,6 +19,9 @@ func mayWrite(path string) error {
 // mayWriteFolder says nothing here: making the file does.
 func mayWriteFolder(string) error { return nil }
 
+// isReadOnly is always false here: what cannot be written is not permitted.
+func isReadOnly(error) bool { return false }
+
 // replaceable is always true here.
 func replaceable(string, fs.FileInfo) bool { return true }
 

@@ -3,6 +3,7 @@
 package history
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"syscall"
@@ -25,6 +26,9 @@ func mayWriteFolder(dir string) error {
 	}
 	return nil
 }
+
+// isReadOnly reports whether an error says that nothing can be written to a file system.
+func isReadOnly(err error) bool { return errors.Is(err, unix.EROFS) }
 
 // replaceable reports whether another file can take the place of one: it has one name
 // only, and is ours or we may give files to its owner.

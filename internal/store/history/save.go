@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"slices"
 	"time"
@@ -116,6 +117,15 @@ func (h *History) Save(ctx context.Context, q Request) (Revision, error) {
 		h.log.Error("old revisions are not removed", "error", err)
 	}
 	return v.revision, nil
+}
+
+// Try returns why Save could not put documents in their places, as far as that can be
+// told without doing it.
+func (h *History) Try(q Request) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, err := h.planLocked(q)
+	return err
 }
 
 // save is a Save on its way.
@@ -281,7 +291,7 @@ func (h *History) carryOut(ctx context.Context, v *save) error {
 func (h *History) placeAll(ctx context.Context, v *save) error {
 	for _, w := range v.writes {
 		if err := w.prepare(h.point); err != nil {
-			return &ReadOnly{Name: w.Name, Err: err}
+			return unwritten(w.Name, err)
 		}
 	}
 	for _, w := range v.writes {
@@ -294,11 +304,20 @@ func (h *History) placeAll(ctx context.Context, v *save) error {
 		case errors.As(err, &conflict):
 			return &Conflict{Name: w.Name, Have: have}
 		case err != nil:
-			return &ReadOnly{Name: w.Name, Err: err}
+			return unwritten(w.Name, err)
 		}
 		h.point("document placed")
 	}
 	return syncFolders(v.writes)
+}
+
+// unwritten returns the error of a document that could not be written: *ReadOnly if
+// nobody may, else one that wraps store.ErrUnavailable, as for a disk that is full.
+func unwritten(name string, err error) error {
+	if errors.Is(err, fs.ErrPermission) || isReadOnly(err) {
+		return &ReadOnly{Name: name, Err: err}
+	}
+	return fmt.Errorf("%w: %s cannot be written: %w", store.ErrUnavailable, name, err)
 }
 
 // placeBusy writes a document in place because its name cannot be renamed over. The

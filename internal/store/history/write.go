@@ -341,7 +341,7 @@ func syncFolders(writes []*write) error {
 		if dir := filepath.Dir(w.Path); !w.InPlace && !done[dir] {
 			done[dir] = true
 			if err := file.SyncDir(dir); err != nil {
-				return &ReadOnly{Name: w.Name, Err: err}
+				return unwritten(w.Name, err)
 			}
 		}
 	}

@@ -15,9 +15,9 @@ export class Problem extends Error {
   }
   /** All that is wrong, each with its place. */
   get mistakes(): { pointer: string; detail: string; remedy?: string }[] {
-    const { problems, pointer, detail, remedy } = this.body
+    const { problems, pointer, parameter, detail, remedy } = this.body
     if (problems?.length) return problems.map((p) => ({ pointer: p.pointer ?? '', detail: p.detail ?? '', remedy: p.remedy }))
-    return [{ pointer: pointer ?? '', detail: detail ?? '', remedy }]
+    return [{ pointer: pointer || parameter || '', detail: detail ?? '', remedy }]
   }
 }
 
@@ -50,8 +50,8 @@ const capital = (s: string) => s.charAt(0).toUpperCase() + s.slice(1)
 
 /**
  * The place of a problem as the path of a field: `routes[0].path`. The API gives JSON
- * pointers for the fields of a body, and paths of the documents for edits; the path of
- * the object is cut off.
+ * pointers into the body, and for edits into the configuration; the path of the object is
+ * cut off.
  */
 export function fieldOf(pointer: string, object = ''): string {
   let path = pointer
@@ -60,7 +60,7 @@ export function fieldOf(pointer: string, object = ''): string {
       .slice(1)
       .split('/')
       .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
-      .reduce((at, step) => (/^\d+$/.test(step) ? `${at}[${step}]` : at ? `${at}.${step}` : step), '')
+      .reduce((at, step) => (/^\d+$/.test(step) ? `${at}[${step}]` : /[.[\]" ]/.test(step) ? `${at}[${JSON.stringify(step)}]` : at ? `${at}.${step}` : step), '')
   }
   if (object && path === object) return ''
   if (object && path.startsWith(object)) return path.slice(object.length).replace(/^\./, '')
