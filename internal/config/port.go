@@ -144,7 +144,8 @@ type Limits struct {
 	// where a load balancer or CDN in front has few addresses and many clients. 0 is
 	// no bound but max_memory.
 	MaxMemoryPerClient unit.Size `json:"max_memory_per_client" default:"128MiB" min:"0" max:"1TiB"`
-	// MaxConnections is the largest number of open connections of the port; more
-	// wait in the system's queue. 0 means as many as file descriptors allow.
+	// MaxConnections is the largest number of open connections of the port; a new one
+	// takes the place of one without a request, or waits in the system's queue. 0 means
+	// as many as file descriptors allow.
 	MaxConnections int `json:"max_connections" was:"connections" min:"0" max:"10000000"`
 }

@@ -82,6 +82,7 @@ headgate_config_last_apply_timestamp_seconds X
 headgate_connections_accepted_total{port="web"} 2
 headgate_connections_at_limit{port="web"} 0
 headgate_connections_open{port="web"} 1
+headgate_connections_yielded_total{port="web"} 0
 headgate_memory_refused_total{port="web"} 0
 headgate_received_bytes_total{port="web",proxy="shop",route="/api"} 50
 headgate_request_duration_seconds_bucket{port="web",proxy="shop",route="/api",le="0.0001"} 1

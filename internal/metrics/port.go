@@ -30,6 +30,7 @@ type Port struct {
 	refused  [refusals]atomic.Uint64
 	atLimit  atomic.Bool
 	memory   atomic.Uint64
+	yielded  atomic.Uint64
 }
 
 // AtLimit notes whether the port has no room for a connection that wants to come.
@@ -44,12 +45,16 @@ func (h *Port) Closed() { h.closed.Add(1) }
 // Refused counts a connection that was ended before anything was served on it.
 func (h *Port) Refused(why Refusal) { h.refused[why].Add(1) }
 
+// Yielded counts an idle connection that was closed to make room for another.
+func (h *Port) Yielded() { h.yielded.Add(1) }
+
 // MemoryRefused counts a request that was refused or reset as its client holds too much
 // memory.
 func (h *Port) MemoryRefused() { h.memory.Add(1) }
 
 func collectPorts(out chan<- prometheus.Metric, f *families, ports []*Port) {
-	connections, accepted, refused, atLimit, memory := f.connections.desc(), f.accepted.desc(), f.refused.desc(), f.atLimit.desc(), f.memory.desc()
+	connections, accepted, refused, atLimit := f.connections.desc(), f.accepted.desc(), f.refused.desc(), f.atLimit.desc()
+	memory, yielded := f.memory.desc(), f.yielded.desc()
 	for _, h := range ports {
 		closed := h.closed.Load() // before accepted: open is never negative
 		opened := h.accepted.Load()
@@ -60,6 +65,7 @@ func collectPorts(out chan<- prometheus.Metric, f *families, ports []*Port) {
 			full = 1
 		}
 		out <- prometheus.MustNewConstMetric(atLimit, prometheus.GaugeValue, full, h.labels...)
+		out <- prometheus.MustNewConstMetric(yielded, prometheus.CounterValue, float64(h.yielded.Load()), h.labels...)
 		out <- prometheus.MustNewConstMetric(memory, prometheus.CounterValue, float64(h.memory.Load()), h.labels...)
 		for why := range refusals {
 			if n := h.refused[why].Load(); n > 0 {

@@ -33,7 +33,7 @@ type families struct {
 
 	requests, responses, observed, duration, received, sent family
 	connections, accepted, refused, floods                  family
-	atLimit, memory                                         family
+	atLimit, yielded, memory                                family
 	attempts, errors, firstByte                             family
 	retries, retriesRefused, mirrored                       family
 	state, active, ejections, checks                        family
@@ -77,9 +77,11 @@ func table() families {
 		refused: family{"headgate_connections_refused_total", counter, []string{"port", "reason"},
 			"Connections that were ended before anything was served on them: `tls_handshake` failed, `proxy_protocol` for a trusted peer without a good header, `full` for QUIC when there is no room for more, and for a client that left while it waited for room."},
 		atLimit: family{"headgate_connections_at_limit", gauge, []string{"port"},
-			"1 while new connections of a port wait, or are refused, because there are as many as there may be."},
+			"1 while a port has as many connections as it may: new ones take the place of idle ones, or wait, or are refused."},
+		yielded: family{"headgate_connections_yielded_total", counter, []string{"port"},
+			"Idle connections, between requests or before a first one was whole, that were closed to make room for others because there are as many as there may be."},
 		memory: family{"headgate_memory_refused_total", counter, []string{"port"},
-			"Requests over HTTP/2 and HTTP/3 that were refused, or reset in their bodies, because of `limits.max_memory` or `max_memory_per_client`."},
+			"Requests that were refused, or reset in their bodies, because of `limits.max_memory` or `max_memory_per_client`."},
 		streamOpen: family{"headgate_stream_connections_open", gauge, []string{"protocol", "proxy"},
 			"Open connections of a TCP proxy, sessions of a UDP proxy."},
 		streamAccepted: family{"headgate_stream_connections_total", counter, []string{"protocol", "proxy"},
@@ -145,7 +147,7 @@ func table() families {
 func (f *families) all() []*family {
 	return []*family{
 		&f.cached, &f.cacheBytes, &f.cacheLimit, &f.cacheEntries, &f.cacheEvicted,
-		&f.requests, &f.responses, &f.observed, &f.duration, &f.received, &f.sent, &f.connections, &f.accepted, &f.refused, &f.atLimit, &f.memory, &f.streamOpen, &f.streamAccepted, &f.streamReceived, &f.streamSent, &f.streamErrors,
+		&f.requests, &f.responses, &f.observed, &f.duration, &f.received, &f.sent, &f.connections, &f.accepted, &f.refused, &f.atLimit, &f.yielded, &f.memory, &f.streamOpen, &f.streamAccepted, &f.streamReceived, &f.streamSent, &f.streamErrors,
 		&f.floods, &f.attempts, &f.errors, &f.firstByte,
 		&f.retries, &f.retriesRefused, &f.mirrored,
 		&f.state, &f.active, &f.ejections, &f.checks, &f.open, &f.opened, &f.waiting,

@@ -27,5 +27,5 @@ func (s *Set) full(l *listener, full bool) {
 	if max := l.view.Load().on.Connections(); max > 0 && l.Len() >= max {
 		hint = "raise limits.max_connections of the port, or find out who holds the connections"
 	}
-	s.log.Warn("connection limit reached, new connections wait", "port", l.name(), "address", l.key.address.String(), "connections", l.Len(), "hint", hint)
+	s.log.Warn("connection limit reached, idle connections are closed for new ones, or these wait", "port", l.name(), "address", l.key.address.String(), "connections", l.Len(), "hint", hint)
 }

@@ -305,5 +305,24 @@ func (c *counted) Serve() (park func(resume func()) bool) {
 	return c.Conn.Serve()
 }
 
+// Idle returns whose connection it is, and since when it has no request under way. ok
+// is false also for one that never makes room for another.
+func (c *counted) Idle() (client netip.Addr, since int64, ok bool) {
+	if y, can := c.Conn.(listen.Yielder); can {
+		return y.Idle()
+	}
+	return client, 0, false
+}
+
+// Yield closes the connection if it has been idle since then, and counts it.
+func (c *counted) Yield(since int64) bool {
+	y, can := c.Conn.(listen.Yielder)
+	if !can || !y.Yield(since) {
+		return false
+	}
+	c.counter.Yielded()
+	return true
+}
+
 // Bind opens an address, beside sockets that will be closed soon.
 type Bind func(address netip.AddrPort, beside []*listen.Socket, share *listen.Share, log *slog.Logger) (*listen.Socket, error)

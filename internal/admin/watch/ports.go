@@ -36,7 +36,7 @@ func (w *Watch) lookAtPorts(all []ports.State) {
 		}
 		if is.AtLimit && !was.AtLimit {
 			w.events.Send(event.LimitReached{
-				Limit: "max_connections", Object: "port " + is.Name, Value: strconv.Itoa(is.Connections), Effect: "new connections wait",
+				Limit: "max_connections", Object: "port " + is.Name, Value: strconv.Itoa(is.Connections), Effect: "idle connections are closed for new ones, or these wait",
 			})
 		}
 	}

@@ -2,8 +2,9 @@
 //
 // conn.go is the life of a connection: wait for a head, serve the exchange,
 // wait again. request.go makes an Exchange of a head, send.go writes responses,
-// body.go reads request bodies, tunnel.go joins upgraded connections, and
-// linger.go ends a connection so that the client still reads the last answer.
+// body.go reads request bodies, tunnel.go joins upgraded connections,
+// linger.go ends a connection so that the client still reads the last answer;
+// yield.go ends one that is idle when another needs its place.
 //
 // The usual request has no body and is served inside the connection's one wait
 // (see netconn). A request whose body has still to come, or that wants to
@@ -64,6 +65,7 @@ type Conn struct {
 	broken bool // the connection ends with a reset
 	parted bool // the client has said that it sends nothing more
 
+	idle     atomic.Int64 // since when no request is under way; 0 while one is, or yielded
 	draining atomic.Bool
 	sending  struct {
 		sync.Mutex
@@ -92,6 +94,7 @@ const (
 	ready                // a request is at hand that has to be served outside the wait
 	ended                // the connection has to be closed
 	idle                 // the connection can wait without its goroutine
+	gaveWay              // the connection is closed already, for the sake of another
 )
 
 var works = sync.Pool{New: func() any { return &work{} }}
@@ -101,6 +104,7 @@ var works = sync.Pool{New: func() any { return &work{} }}
 func (f *Front) NewConn(nc net.Conn, serial uint64) *Conn {
 	c := &Conn{front: f, nc: netconn.New(nc), facts: exchange.NewConn(nc, f.Scheme, serial)}
 	c.step = c.onBytes
+	c.idle.Store(exchange.Now())
 	return c
 }
 
@@ -174,7 +178,7 @@ func (c *Conn) Serve() (park func(resume func()) bool) {
 	switch {
 	case c.last == idle:
 		return c.nc.ParkWait
-	case c.last != ended || c.broken:
+	case c.last != ended || c.broken: // gaveWay among them
 	case c.parted:
 		c.part()
 	default:
@@ -282,6 +286,8 @@ func (c *Conn) request() state {
 		return ended
 	case n == 0:
 		return c.awaitHead(w)
+	case c.idle.Swap(0) == yielded:
+		return gaveWay
 	case !c.room():
 		c.refuse(holdsTooMuch)
 		return ended
@@ -320,6 +326,7 @@ func (c *Conn) parse(w *work) (int, error) {
 func (c *Conn) awaitHead(w *work) state {
 	if w.begun == 0 {
 		w.begun = exchange.Now()
+		c.since(w.begun)
 	}
 	before := c.buf.Cap()
 	if !c.buf.Grow(c.port.HeadSize + 4096) {
@@ -357,6 +364,7 @@ func (c *Conn) finish(w *work) state {
 		return ended
 	}
 	c.sending.begun = false
+	c.idle.Store(now)
 	c.nc.SetReadUntil(now + int64(c.port.KeepAlive))
 	c.nc.SetWriteWait(c.port.WriteIdle)
 	return waiting

@@ -7,7 +7,8 @@
 // whoever finds nobody writing writes it (write.go).
 //
 // Nothing a client sends is unbounded: budget.go counts what it makes us do for
-// nothing, body.go what it may have in memory.
+// nothing, body.go what it may have in memory. yield.go ends a connection without
+// streams when another needs its place.
 package h2
 
 import (
@@ -90,6 +91,7 @@ type Conn struct {
 		http2.Writer        // its Active are the streams whose exchange has not ended
 		lastID       uint32 // of the newest stream
 		refused      bool   // no new streams are taken: they come too late
+		yielded      bool   // the connection makes room for another
 		streams      http2.Streams[*stream]
 		gone         [64]uint32 // the last streams that ended; see ended
 		turn         int
@@ -311,7 +313,7 @@ func (c *Conn) conclude(err error) {
 	c.seal(err)
 	c.withdraw(c.opened)
 	c.opened = nil
-	if (told || err == errDrained) && c.lastWrite() == nil && c.nc.CloseWrite() == nil {
+	if (told || err == errDrained) && c.lastWrite() == nil && c.nc.CloseWrite() == nil && err != errYielded {
 		c.linger()
 	}
 	c.fail(err)

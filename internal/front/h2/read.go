@@ -249,6 +249,9 @@ func (c *Conn) lookUp() error {
 	if err := c.lastWrite(); err != nil {
 		return err
 	}
+	if c.hasYielded() {
+		return errYielded
+	}
 	switch {
 	case !c.draining.Load():
 		return nil

@@ -12,7 +12,8 @@
 //
 // Nothing a client sends is unbounded: QUIC's windows bound what it has in memory,
 // a stream is granted anew only when its exchange has ended, and budget.go counts
-// what it makes us do for nothing.
+// what it makes us do for nothing. yield.go ends a connection without requests when
+// another needs its place.
 package h3
 
 import (

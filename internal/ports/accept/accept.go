@@ -4,7 +4,8 @@
 // for leads through a TCP proxy.
 //
 // accept.go is the way of a connection, handshake.go the handshake of TLS in its
-// turn, pass.go the name that a client of TLS asks for. It knows no sockets: who
+// turn, pass.go the name that a client of TLS asks for, yield.go the end of one that
+// makes room for another. It knows no sockets: who
 // accepts a connection hands it over with the port that it came to.
 package accept
 
@@ -79,11 +80,11 @@ func (f *Fronts) Conn(nc net.Conn, port *plan.Port, serial uint64, counter *metr
 	case port.Stream() != nil && header == 0:
 		return port.Stream().NewConn(nc, nil, "")
 	case port.Stream() != nil:
-		return &fresh{nc: nc, header: header, on: port, to: &f.plain, counter: counter}
+		return &fresh{nc: nc, header: header, on: port, to: &f.plain, counter: counter, began: exchange.Now()}
 	case port.TLS() != nil:
-		return &fresh{nc: nc, header: header, on: port, tls: port.TLS(), to: &f.secure, serial: serial, turn: f.turn, counter: counter}
+		return &fresh{nc: nc, header: header, on: port, tls: port.TLS(), to: &f.secure, serial: serial, turn: f.turn, counter: counter, began: exchange.Now()}
 	case header > 0 || port.H2C():
-		return &fresh{nc: nc, header: header, on: port, to: &f.plain, serial: serial, counter: counter}
+		return &fresh{nc: nc, header: header, on: port, to: &f.plain, serial: serial, counter: counter, began: exchange.Now()}
 	}
 	return f.plain.h1.NewConn(nc, serial)
 }
@@ -100,6 +101,7 @@ type fresh struct {
 	serial  uint64
 	turn    chan struct{} // room for running handshakes
 	counter *metrics.Port
+	began   int64 // when the connection was accepted
 
 	nc    net.Conn // replaced, with mu held, by itself with other addresses
 	early []byte   // was read from nc to find out what the client asks for
@@ -179,7 +181,7 @@ func (f *fresh) announce() bool {
 	}
 	nc, err := proxyproto.Take(tcp, f.header)
 	if err != nil {
-		f.counter.Refused(metrics.RefusedHeader)
+		f.refused(metrics.RefusedHeader)
 		f.to.h2.Log.Debug("connection of a trusted peer refused", "peer", f.nc.RemoteAddr().String(), "error", err)
 		return false
 	}

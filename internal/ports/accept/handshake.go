@@ -41,7 +41,7 @@ func (f *fresh) shake() *tls.Conn {
 	t.leave()
 	lazy.Yield(nil, nil)
 	if err != nil {
-		f.counter.Refused(metrics.RefusedHandshake)
+		f.refused(metrics.RefusedHandshake)
 		f.refuse(err)
 		return nil
 	}

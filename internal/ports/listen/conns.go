@@ -47,6 +47,7 @@ func (c *conns) init(address netip.AddrPort, share *Share, log *slog.Logger) {
 	if share == nil {
 		c.share = new(Limit).NewShare(nil)
 	}
+	c.share.belong(c)
 	c.mu.open = map[Conn]struct{}{}
 }
 
@@ -160,12 +161,7 @@ func (c *conns) await(late <-chan time.Time, over func() bool) bool {
 // Cut ends the open connections at once, and returns how many there were. The socket
 // takes new ones as before.
 func (c *conns) Cut() int {
-	c.mu.Lock()
-	all := make([]Conn, 0, len(c.mu.open))
-	for conn := range c.mu.open {
-		all = append(all, conn)
-	}
-	c.mu.Unlock()
+	all := c.all()
 	for _, conn := range all {
 		conn.Close()
 	}

@@ -1,6 +1,7 @@
 package listen
 
 import (
+	"math"
 	"sync"
 	"sync/atomic"
 )
@@ -29,6 +30,7 @@ type Share struct {
 	max     int // connections of this share; 0 is no bound of its own
 	reserve int
 	open    int
+	of      *conns // the socket; nil for one whose connections never make room
 }
 
 // NewShare returns the share of another socket, with no bound of its own and no
@@ -76,10 +78,15 @@ func beyond(s *Share) int {
 	return 0
 }
 
+// easing is the part of a bound, one in so many, that has to be free before a share
+// that was full is full no more: one that closes idle connections for new ones stays at
+// its bound.
+const easing = 16
+
 // newsLocked lets those look again who wait for room.
 func (l *Limit) newsLocked() {
 	for s := range l.mu.shares {
-		if s.full.Load() && s.roomLocked() {
+		if s.full.Load() && s.freeLocked() > s.boundLocked()/easing {
 			s.turn(false)
 		}
 	}
@@ -96,15 +103,30 @@ func (s *Share) turn(full bool) {
 	}
 }
 
-// Full reports whether a connection waits for room, or was refused for want of it.
+// Full reports whether there was no room for a connection a moment ago: it waits, was
+// refused, or another one was closed for it.
 func (s *Share) Full() bool { return s.full.Load() }
 
-func (s *Share) roomLocked() bool {
-	l := s.limit
-	if s.max > 0 && s.open >= s.max {
-		return false
+// freeLocked returns for how many connections more there is room.
+func (s *Share) freeLocked() int {
+	l, free := s.limit, math.MaxInt
+	if l.mu.total > 0 {
+		free = max(s.reserve-s.open, 0) + max(l.mu.total-l.mu.reserved-l.mu.common, 0)
 	}
-	return l.mu.total == 0 || s.open < s.reserve || l.mu.common < l.mu.total-l.mu.reserved
+	if s.max > 0 {
+		free = min(free, s.max-s.open)
+	}
+	return free
+}
+
+// boundLocked returns how many connections the share may have if all others have what
+// is reserved for them; 0 is no bound.
+func (s *Share) boundLocked() int {
+	l, bound := s.limit, s.max
+	if all := l.mu.total - l.mu.reserved + s.reserve; l.mu.total > 0 && (bound == 0 || all < bound) {
+		bound = all
+	}
+	return bound
 }
 
 // room reports whether there is room for a connection. If not, it returns what is
@@ -113,7 +135,7 @@ func (s *Share) room() (news <-chan struct{}, ok bool) {
 	l := s.limit
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s.roomLocked() {
+	if s.freeLocked() > 0 {
 		return nil, true
 	}
 	s.turn(true)
@@ -168,4 +190,11 @@ func (s *Share) Leave() {
 	l.mu.common -= beyond(s)
 	s.turn(false)
 	l.newsLocked()
+}
+
+// belong notes whose connections the share counts.
+func (s *Share) belong(c *conns) {
+	s.limit.mu.Lock()
+	defer s.limit.mu.Unlock()
+	s.of = c
 }

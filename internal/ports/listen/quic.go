@@ -28,6 +28,7 @@ type QUIC struct {
 	transport *quic.Transport
 	settings  QUICSettings
 	released  chan struct{} // closed when the address is free again
+	crowd     lockedCrowd
 
 	accepting sync.WaitGroup
 	shaking   atomic.Int64 // handshakes under way
@@ -169,11 +170,10 @@ var (
 
 // admit decides whether a connection may begin.
 func (q *QUIC) admit(ctx context.Context, _ *quic.ClientInfo) (context.Context, error) {
-	_, room := q.share.room()
 	switch {
 	case q.Draining():
 		return nil, errDraining
-	case !room, q.shaking.Load() >= maxHandshakes:
+	case q.shaking.Load() >= maxHandshakes, !q.room():
 		q.settings.Full()
 		return nil, errFull
 	}
@@ -182,6 +182,13 @@ func (q *QUIC) admit(ctx context.Context, _ *quic.ClientInfo) (context.Context, 
 	s := &shake{of: q}
 	context.AfterFunc(ctx, func() { s.end(true) })
 	return context.WithValue(ctx, shakeKey{}, s), nil
+}
+
+// room reports whether there is room for a connection. One that closes to make it may
+// be open for a moment still.
+func (q *QUIC) room() bool {
+	_, room := q.share.room()
+	return room || q.crowd.makeRoom(q.share)
 }
 
 // Released is closed when the address is free for another socket.

@@ -151,10 +151,13 @@ const queueCheck = time.Second
 func (s *Socket) loop(accept Accept) {
 	var trouble trouble
 	var queue queue
+	var crowd crowd
 	var crowded time.Time // when there was no room last
 	for {
-		if s.awaitRoom() {
+		if s.awaitRoom(&crowd) {
 			crowded = time.Now()
+		} else {
+			crowd.forget()
 		}
 		nc, err := s.file.Accept()
 		if err != nil {
@@ -180,14 +183,14 @@ func (s *Socket) loop(accept Accept) {
 
 // awaitRoom waits until there may be another connection, and reports whether it had
 // to. A socket that drains empties its queue, room or not.
-func (s *Socket) awaitRoom() (waited bool) {
+func (s *Socket) awaitRoom(crowd *crowd) (waited bool) {
 	for {
 		news, ok := s.share.room()
 		if ok || s.Draining() {
 			return waited
 		}
 		waited = true
-		<-news
+		s.awaitYield(crowd, news)
 	}
 }
 
