@@ -129,9 +129,23 @@ func (c *client) get(path string) (uint32, error) {
 	return id, c.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: c.block.Bytes(), EndStream: true, EndHeaders: true})
 }
 
-// again opens connections, one after the other, and has each used until it fails.
+// again opens connections, one after the other and as many at once as there are to be
+// clients, and has each used until it fails.
 func again(ctx context.Context, t *target, what string, use func(*client) error) string {
-	opened, used := 0, 0
+	var all sync.WaitGroup
+	var opened, used atomic.Int64
+	for range clients {
+		all.Go(func() {
+			o, u := oneAgain(ctx, t, use)
+			opened.Add(int64(o))
+			used.Add(int64(u))
+		})
+	}
+	all.Wait()
+	return fmt.Sprintf("%d %s on %d connections", used.Load(), what, opened.Load())
+}
+
+func oneAgain(ctx context.Context, t *target, use func(*client) error) (opened, used int) {
 	for ctx.Err() == nil {
 		c, err := dial(t)
 		if err != nil {
@@ -149,7 +163,7 @@ func again(ctx context.Context, t *target, what string, use func(*client) error)
 		stop()
 		c.Close()
 	}
-	return fmt.Sprintf("%d %s on %d connections", used, what, opened)
+	return opened, used
 }
 
 // hpackBomb sends heads whose few bytes stand for many: references to a long field.

@@ -31,14 +31,19 @@ func main() {
 	}
 }
 
-// length is how long an attack lasts.
-var length time.Duration
+// length is how long an attack lasts, clients how many attack at once where one opens
+// connection after connection.
+var (
+	length  time.Duration
+	clients int
+)
 
 func run(ctx context.Context) error {
 	program := flag.String("headgate", "bin/headgate", "`path` of headgate")
 	out := flag.String("out", "", "`page` into which the table is written; empty means print only")
 	only := flag.String("attacks", "", "`names` of the attacks, with commas between; empty means all")
 	flag.DurationVar(&length, "length", 5*time.Second, "how `long` each attack lasts")
+	flag.IntVar(&clients, "clients", 1, "how `many` attack at once where one opens connection after connection")
 	flag.Parse()
 	headgate, err := filepath.Abs(*program)
 	if err != nil {

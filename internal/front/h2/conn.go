@@ -47,6 +47,8 @@ type Front struct {
 	// Flooded counts the connections that were ended for a flood. It may be
 	// called by several goroutines at once; nil counts nothing.
 	Flooded func(Flood)
+
+	held holds
 }
 
 // usualStreams is how many requests a client may have under way where the port
@@ -80,6 +82,7 @@ type Conn struct {
 	greeted bool      // the client's SETTINGS came
 	still   bool      // no stream was under way and no worker idle, a moment ago
 	settled bool      // the client has acknowledged ours
+	offends bool      // the client broke too many rules on other connections
 	drain   drainStep
 	until   int64 // when the current step of draining ends
 	trimmed int64 // when idle workers were last sent home
@@ -88,10 +91,11 @@ type Conn struct {
 	workers  sync.WaitGroup
 
 	mu struct {
-		http2.Writer        // its Active are the streams whose exchange has not ended
-		lastID       uint32 // of the newest stream
-		refused      bool   // no new streams are taken: they come too late
-		yielded      bool   // the connection makes room for another
+		http2.Writer               // its Active are the streams whose exchange has not ended
+		lastID       uint32        // of the newest stream
+		refused      bool          // no new streams are taken: they come too late
+		yielded      bool          // the connection makes room for another
+		held         chan struct{} // closed to end the wait of hold; nil if it does not wait
 		streams      http2.Streams[*stream]
 		gone         [64]uint32 // the last streams that ended; see ended
 		turn         int
@@ -151,6 +155,9 @@ func weak(state *tls.ConnectionState) bool {
 func (c *Conn) Drain() {
 	c.draining.Store(true)
 	c.nc.Kick()
+	c.mu.Lock()
+	c.releaseLocked()
+	c.mu.Unlock()
 }
 
 // Close ends the connection at once. Exchanges under way notice soon; Close does
@@ -197,7 +204,7 @@ func (c *Conn) begin() {
 	c.mu.quiet = c.began
 	c.mu.budget.since = c.began
 	c.member = c.front.Clients.Join(c.facts.Remote.Addr())
-	if c.member.Offender() {
+	if c.offends = c.member.Offender(); c.offends {
 		c.mu.budget.spent[ResetFlood] = floodTable[ResetFlood].most - offenderResets
 	}
 	b := http2.AppendFrame(c.mu.Space(), 4*http2.SettingSize, http2.FrameSettings, 0, 0)
@@ -313,8 +320,8 @@ func (c *Conn) conclude(err error) {
 	c.seal(err)
 	c.withdraw(c.opened)
 	c.opened = nil
-	if (told || err == errDrained) && c.lastWrite() == nil && c.nc.CloseWrite() == nil && err != errYielded {
-		c.linger()
+	if told || err == errDrained || err == errYielded {
+		c.part(rule)
 	}
 	c.fail(err)
 	c.buf.Drop()
@@ -326,7 +333,11 @@ func (c *Conn) report(e *connError) {
 	level := slog.LevelDebug
 	word := "protocol_error"
 	if e.flood != NoFlood {
-		level, word = slog.LevelWarn, e.flood.String()
+		c.member.Offend()
+		word = e.flood.String()
+		if !c.offends { // else the log has told of the client
+			level = slog.LevelWarn
+		}
 		if c.front.Flooded != nil {
 			c.front.Flooded(e.flood)
 		}
@@ -334,6 +345,18 @@ func (c *Conn) report(e *connError) {
 	if c.front.Log != nil && e.code != http2.NoError {
 		c.front.Log.Log(context.Background(), level, "HTTP/2 connection ended", "reason", word, "cause", e.text,
 			"peer", c.facts.Peer, "port", c.port.Place.Port)
+	}
+}
+
+// part says goodbye for the reason rule, which may be nil. A client that floods us on
+// connection after connection is held up instead.
+func (c *Conn) part(rule *connError) {
+	switch {
+	case c.lastWrite() != nil:
+	case c.offends && rule != nil && rule.flood != NoFlood:
+		c.hold()
+	case c.nc.CloseWrite() == nil && !c.hasYielded():
+		c.linger()
 	}
 }
 

@@ -28,7 +28,9 @@ type block struct {
 	mem    []byte // what came of a block in several pieces
 	pieces int
 
-	fields section.Section
+	fields  section.Section
+	decoded int  // bytes of names and values that were decoded
+	enough  bool // no more fields are wanted
 }
 
 // onHeaders begins a field block (RFC 9113, section 6.2).
@@ -107,14 +109,35 @@ func (c *Conn) endBlock(id uint32, p []byte) error {
 	return c.open(id, p)
 }
 
+// What makes a block a bomb (CVE-2016-6581): that it stands for many times its size. All
+// that the table holds, each once, and everything else in the best code there is, is
+// far less than this.
+const (
+	maxInflation = 4
+	maxReferred  = 64 << 10
+	decodeAtOnce = 2 << 10 // bytes, before it is looked at what came of them
+)
+
+var errBomb = errors.New("a field block stands for many times its size")
+
 // decode decodes a block: field by field it comes to emit.
 func (c *Conn) decode(p []byte) error {
-	_, err := c.hpack.Write(p)
+	var err error
+	c.block.decoded, c.block.enough = 0, false
+	for done := 0; done < len(p) && err == nil; {
+		next := min(done+decodeAtOnce, len(p))
+		_, err = c.hpack.Write(p[done:next])
+		if done = next; c.block.decoded > maxInflation*done+maxReferred {
+			err = errBomb
+		}
+	}
 	if err == nil {
 		err = c.hpack.Close()
 	}
 	c.hpack.SetEmitEnabled(true)
 	switch {
+	case err == errBomb:
+		return flooded(HeaderFlood)
 	case errors.Is(err, hpack.ErrStringLength):
 		return flooded(HeaderFlood)
 	case err != nil:
@@ -125,9 +148,9 @@ func (c *Conn) decode(p []byte) error {
 
 // emit takes one field from the decoder.
 func (c *Conn) emit(f hpack.HeaderField) {
-	if !c.block.fields.Add(f.Name, f.Value) {
-		c.hpack.SetEmitEnabled(false)
-	}
+	b := &c.block
+	b.decoded += len(f.Name) + len(f.Value)
+	b.enough = b.enough || !b.fields.Add(f.Name, f.Value)
 }
 
 // settle makes the request of a stream out of its fields, and returns the rule

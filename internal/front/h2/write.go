@@ -76,6 +76,7 @@ func (c *Conn) failLocked(err error) {
 		return
 	}
 	c.mu.EndLocked(errLeft(err))
+	c.releaseLocked()
 	for _, o := range c.mu.streams.All() {
 		s := o.Stream
 		if s.gone == nil {

@@ -39,6 +39,7 @@ func (c *Conn) Yield(since int64) bool {
 	c.mu.refused, c.mu.yielded = true, true
 	c.mu.Out = http2.AppendGoAway(c.mu.Space(), c.mu.lastID, http2.NoError, "")
 	c.nc.Kick()
+	c.releaseLocked()
 	time.AfterFunc(yieldTime, func() { c.fail(errYielded) }) // it may not read
 	return true
 }
