@@ -183,16 +183,24 @@ func checkTwice(routes []*Route, i int, earlier []int, at schema.Place) {
 	for _, first := range earlier {
 		before := routes[first]
 		switch {
-		case before.Matchers.Count() != r.Matchers.Count() || !matchers.Overlap(before.Matchers, r.Matchers):
+		case before.Matchers.Count() != r.Matchers.Count() || !matchers.Overlap(before.Matchers, r.Matchers) || covered(routes, before, r):
 			continue
 		case r.Matchers == nil:
 			at.Field("path").Problemf("remove one of them, choose another path, or give one of them matchers", "duplicate path, routes[%d] has it too", first)
 		default:
-			at.Field("matchers").Problemf("add a matcher to one of them, or let them want different values of the same header or parameter",
+			at.Field("matchers").Problemf("add a matcher to one of them, let them want different values of the same header or parameter, or add a route with the matchers of both",
 				"a request can match routes[%d], %s, too, which has the same path and as many matchers", first, before.Label())
 		}
 		return
 	}
+}
+
+// covered reports whether another route with the same path takes the requests that two
+// would take.
+func covered(routes []*Route, a, b *Route) bool {
+	return slices.ContainsFunc(routes, func(r *Route) bool {
+		return r.Matchers.Count() > a.Matchers.Count() && r.Prefix() == a.Prefix() && matchers.Covers(r.Matchers, a.Matchers, b.Matchers)
+	})
 }
 
 // checkStickyTwice tells of a route whose clients would lose the server that they are

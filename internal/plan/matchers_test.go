@@ -74,6 +74,32 @@ func TestMatchersOfTwoProxiesThatTieAreRefused(t *testing.T) {
 	}
 }
 
+// Two routes of two proxies may meet where a third takes the requests of both.
+func TestMatchersThatTieMayMeetInAThirdRoute(t *testing.T) {
+	cfg := load(t, "proxies:\n"+
+		"  a:\n    virtual_hosts: [x.example]\n    routes:\n"+answering("/api", "matchers: {headers: [{name: X-A, value: \"1\"}]}, ")+
+		"  b:\n    virtual_hosts: [x.example]\n    routes:\n"+answering("/api", "matchers: {methods: [GET]}, ")+
+		answering("/api", "matchers: {methods: [GET], headers: [{name: X-A, value: \"1\"}]}, "))
+	plan, problems := Compile(cfg, nil, House{}, nil)
+	if len(problems) > 0 {
+		t.Fatalf("%v", problems)
+	}
+	for _, c := range []struct{ method, a, want string }{{"GET", "", "/api GET"}, {"POST", "1", "/api x-a=1"}, {"GET", "1", "/api GET x-a=1"}, {"POST", "2", ""}} {
+		ex := &exchange.Exchange{}
+		begin(ex, plan.Port("web"), &sent{}, c.method, "x.example", "/api")
+		if c.a != "" {
+			ex.Request.Header.AddField("X-A", c.a)
+		}
+		got := ""
+		if r, _ := plan.Port("web").take(ex); r != nil {
+			got = r.label
+		}
+		if got != c.want {
+			t.Errorf("%s with %q: route %q, want %q", c.method, c.a, got, c.want)
+		}
+	}
+}
+
 // A reading of a path belongs to the route that would take the request with its matchers.
 func TestAmbiguousPathsRespectMatchers(t *testing.T) {
 	server := "servers: [{url: \"http://127.0.0.1:3000\"}]}\n"

@@ -145,12 +145,16 @@ func newPaths(routes []*Route, clash func(first, second *Route)) *paths {
 }
 
 // withoutClashes returns the routes of one path, in their order, without those that would
-// take the requests of an earlier one.
+// take the requests of an earlier one. Two with as many matchers may meet where one with
+// more, which comes before them, takes the requests of both.
 func withoutClashes(routes []*Route, clash func(first, second *Route)) []*Route {
 	kept := routes[:1:1]
 	for _, r := range routes[1:] {
 		i := slices.IndexFunc(kept, func(first *Route) bool {
-			return first.matchers.Count() == r.matchers.Count() && matchers.Overlap(first.settings.Matchers, r.settings.Matchers)
+			return first.matchers.Count() == r.matchers.Count() && matchers.Overlap(first.settings.Matchers, r.settings.Matchers) &&
+				!slices.ContainsFunc(kept, func(c *Route) bool {
+					return matchers.Covers(c.settings.Matchers, first.settings.Matchers, r.settings.Matchers)
+				})
 		})
 		if i >= 0 {
 			clash(kept[i], r)

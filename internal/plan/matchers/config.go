@@ -20,7 +20,8 @@ import (
 // match. Of several routes with the same path the one with the most matchers that match
 // takes a request, counting methods as one and each header and parameter as one. If none
 // matches, the next shorter path is looked at. Two routes with the same path and the same
-// number of matchers are refused, unless no request can match both.
+// number of matchers are refused, unless no request can match both, or a route with more
+// matchers takes those that do.
 type Config struct {
 	// Methods are the methods that the route takes, in capitals. GET does not stand for
 	// HEAD.
@@ -133,6 +134,55 @@ func Overlap(a, b *Config) bool {
 		return false
 	}
 	return !apart(a.Headers, b.Headers, true) && !apart(a.Query, b.Query, false)
+}
+
+// Covers reports whether c comes before both a and b, which have as many matchers as each
+// other, and takes every request that both would take. Then it is clear which of the three
+// takes a request.
+func Covers(c, a, b *Config) bool {
+	if c.Count() <= max(a.Count(), b.Count()) || a == nil || b == nil {
+		return false
+	}
+	for _, m := range common(a.Methods, b.Methods) {
+		if len(c.Methods) > 0 && !slices.Contains(c.Methods, m) {
+			return false
+		}
+	}
+	if len(c.Methods) > 0 && len(a.Methods)+len(b.Methods) == 0 {
+		return false
+	}
+	return wantedBy(c.Headers, slices.Concat(a.Headers, b.Headers), true) && wantedBy(c.Query, slices.Concat(a.Query, b.Query), false)
+}
+
+// common returns the methods that are in both lists, of which an empty one has all.
+func common(a, b []string) []string {
+	switch {
+	case len(a) == 0:
+		return b
+	case len(b) == 0:
+		return a
+	}
+	return slices.DeleteFunc(slices.Clone(a), func(m string) bool { return !slices.Contains(b, m) })
+}
+
+// wantedBy reports whether whoever meets all of other meets each of list.
+func wantedBy(list, other []Condition, headers bool) bool {
+	return !slices.ContainsFunc(list, func(c Condition) bool {
+		return !slices.ContainsFunc(other, func(o Condition) bool { return sameName(o.Name, c.Name, headers) && o.implies(&c) })
+	})
+}
+
+// implies reports whether every value that meets c meets other, as far as that can be
+// told.
+func (c *Condition) implies(other *Condition) bool {
+	switch {
+	case other.Value == "" && other.Regex == "":
+		return true
+	case c.Value != "" && other.Regex != "":
+		expr, err := regexp.Compile(other.Regex)
+		return err == nil && expr.MatchString(c.Value)
+	}
+	return c.Value == other.Value && c.Regex == other.Regex
 }
 
 // apart reports whether there is a name that two lists want different values of.

@@ -91,6 +91,28 @@ func TestOverlap(t *testing.T) {
 	}
 }
 
+func TestCovers(t *testing.T) {
+	get, a, b := &Config{Methods: []string{"GET", "HEAD"}}, headers(Condition{Name: "X-A", Value: "1"}), headers(Condition{Name: "X-B", Regex: "^2"})
+	for _, c := range []struct {
+		name    string
+		c, a, b *Config
+		want    bool
+	}{
+		{"the matchers of both", headers(a.Headers[0], b.Headers[0]), a, b, true},
+		{"a wider one of each", headers(Condition{Name: "x-a", Regex: "[0-9]"}, Condition{Name: "X-B"}), a, b, true},
+		{"method and header", &Config{Methods: []string{"GET", "HEAD", "PUT"}, Headers: a.Headers}, get, a, true},
+		{"a method is missing", &Config{Methods: []string{"GET"}, Headers: a.Headers}, get, a, false},
+		{"methods that nobody asked for", &Config{Methods: []string{"GET"}, Headers: []Condition{a.Headers[0]}}, a, b, false},
+		{"another value", headers(Condition{Name: "X-A", Value: "2"}, b.Headers[0]), a, b, false},
+		{"as many", a, a, b, false},
+		{"nil", headers(a.Headers[0], b.Headers[0]), nil, nil, false},
+	} {
+		if got := Covers(c.c, c.a, c.b); got != c.want || Covers(c.c, c.b, c.a) != got {
+			t.Errorf("%s: %v, want %v", c.name, got, c.want)
+		}
+	}
+}
+
 func TestLabel(t *testing.T) {
 	c := &Config{
 		Methods: []string{"PUT", "GET"}, Query: []Condition{{Name: "v", Regex: "^2"}, {Name: "beta"}},
