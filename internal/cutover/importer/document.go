@@ -3,7 +3,9 @@ package importer
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"go.yaml.in/yaml/v4"
 )
@@ -143,6 +145,45 @@ func valueNode(value any) *yaml.Node {
 		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: strconv.FormatBool(v)}
 	}
 	panic(fmt.Sprintf("importer: a value of type %T", value))
+}
+
+// Key returns a text that equal objects have alike, to compare them by. It is no document.
+func (o Object) Key() string {
+	var b strings.Builder
+	if o.node != nil {
+		writeKey(&b, o.node)
+	}
+	return b.String()
+}
+
+func writeKey(b *strings.Builder, n *yaml.Node) {
+	b.WriteByte(byte('0' + n.Kind))
+	b.WriteString(strconv.Itoa(len(n.Value)))
+	b.WriteByte(':')
+	b.WriteString(n.Value)
+	b.WriteByte('[')
+	for _, c := range n.Content {
+		writeKey(b, c)
+	}
+	b.WriteByte(']')
+}
+
+// Hoist moves the fields with these names that all routes have alike to their proxy.
+func Hoist(proxy Object, routes []Object, names []string) {
+	for _, name := range names {
+		if len(routes) < 2 || !routes[0].Has(name) {
+			continue
+		}
+		first := NewObject().Take(routes[0], name)
+		key := first.Key()
+		if slices.ContainsFunc(routes[1:], func(r Object) bool { return !r.Has(name) || NewObject().Take(r, name).Key() != key }) {
+			continue
+		}
+		for _, r := range routes {
+			r.Remove(name)
+		}
+		proxy.Merge(first)
+	}
 }
 
 // Write returns the document with a comment at its head.

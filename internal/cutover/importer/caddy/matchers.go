@@ -2,7 +2,6 @@ package caddy
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 
 	"headgate/internal/cutover/importer"
@@ -59,7 +58,7 @@ func (c *chosen) take(d *directive) bool {
 		if len(words) != 2 {
 			return false
 		}
-		return add(&c.rest.Headers, matchers.Condition{Name: words[0], Regex: words[1]})
+		return importer.AddMatcher(&c.rest.Headers, matchers.Condition{Name: words[0], Regex: words[1]})
 	case "query":
 		for _, pair := range d.args() {
 			name, value, ok := strings.Cut(pair, "=")
@@ -68,7 +67,7 @@ func (c *chosen) take(d *directive) bool {
 			} else if value == "" {
 				return false
 			}
-			if !ok || strings.Contains(value, "{") || !add(&c.rest.Query, matchers.Condition{Name: name, Value: value}) {
+			if !ok || strings.Contains(value, "{") || !importer.AddMatcher(&c.rest.Query, matchers.Condition{Name: name, Value: value}) {
 				return false
 			}
 		}
@@ -96,42 +95,7 @@ func (c *chosen) header(d *directive) bool {
 	default:
 		one.Value = value
 	}
-	return add(&c.rest.Headers, one)
-}
-
-func add(list *[]matchers.Condition, c matchers.Condition) bool {
-	if _, err := regexp.Compile(c.Regex); err != nil || c.Name == "" {
-		return false
-	}
-	if slices.ContainsFunc(*list, func(o matchers.Condition) bool { return strings.EqualFold(o.Name, c.Name) }) {
-		return false // Caddy takes any of the values then
-	}
-	*list = append(*list, c)
-	return true
-}
-
-// object is the field matchers of a route.
-func object(m *matchers.Config) importer.Object {
-	o := importer.NewObject()
-	if len(m.Methods) > 0 {
-		o.Set("methods", m.Methods)
-	}
-	for _, list := range []struct {
-		name string
-		all  []matchers.Condition
-	}{{"headers", m.Headers}, {"query", m.Query}} {
-		for _, c := range list.all {
-			one := importer.NewObject().Set("name", c.Name)
-			if c.Value != "" {
-				one.Set("value", c.Value)
-			}
-			if c.Regex != "" {
-				one.Set("regex", c.Regex)
-			}
-			o.Append(list.name, one.Flow())
-		}
-	}
-	return o
+	return importer.AddMatcher(&c.rest.Headers, one)
 }
 
 // routed is matched for what becomes a route of its own: methods, headers and parameters

@@ -153,7 +153,7 @@ func (s *site) add(t *translator, d *directive, path string, o importer.Object, 
 	}
 	s.unique[path] = append(s.unique[path], m)
 	if m.Count() > 0 {
-		o = importer.NewObject().Set("matchers", object(m)).Merge(o)
+		o = importer.NewObject().Set("matchers", importer.Matchers(m)).Merge(o)
 	}
 	s.routes = append(s.routes, route{path, o})
 }

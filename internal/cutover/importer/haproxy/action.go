@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"headgate/internal/cutover/importer"
+	"headgate/internal/cutover/importer/rules"
 )
 
 // rules reads http-request and redirect of a section. f is the frontend, nil in a
@@ -39,23 +40,23 @@ func (t *translator) rules(s *section, acls map[string]condition, f *front) (out
 }
 
 func asksForPaths(c condition) bool {
-	return slices.ContainsFunc(c.any, func(list []literal) bool {
-		return slices.ContainsFunc(list, func(l literal) bool { return l.kind == byPath })
+	return slices.ContainsFunc(c.Any, func(list []literal) bool {
+		return slices.ContainsFunc(list, func(l literal) bool { return l.Kind == rules.Path })
 	})
 }
 
 // redirectsAll reports whether a line sends all that comes without TLS to https, but
 // for what certificate authorities ask for.
 func (f *front) redirectsAll(words []string, c condition) bool {
-	if len(words) < 3 || words[0] != "redirect" || words[1] != "scheme" || words[2] != "https" || len(c.any) != 1 {
+	if len(words) < 3 || words[0] != "redirect" || words[1] != "scheme" || words[2] != "https" || len(c.Any) != 1 {
 		return false
 	}
 	plain := !slices.ContainsFunc(f.ports, func(p *port) bool { return p.secure })
-	for _, l := range c.any[0] {
+	for _, l := range c.Any[0] {
 		switch {
-		case l.kind == byTLS && l.not:
+		case l.Kind == rules.TLS && l.Not:
 			plain = true
-		case l.kind == byPath && l.not && strings.HasPrefix(l.value, "/.well-known"):
+		case l.Kind == rules.Path && l.Not && strings.HasPrefix(l.Value, "/.well-known"):
 		default:
 			return false
 		}
@@ -70,11 +71,11 @@ func (t *translator) action(s *section, d *directive, words []string, c conditio
 	if !keepsOut {
 		c = routable(c)
 	}
-	if c.problem == "" && keepsOut {
-		c.problem = refusable(c, name == "auth")
+	if c.Problem == "" && keepsOut {
+		c.Problem = refusable(c, name == "auth")
 	}
-	if c.problem != "" {
-		if t.Say(d, importer.Impossible, "%s", c.problem); keepsOut {
+	if c.Problem != "" {
+		if t.Say(d, importer.Impossible, "%s", c.Problem); keepsOut {
 			t.Check("%s:%d: %s could not be taken over, and what it protects is open: protect it before you take the ports over", d.File, d.Line, d.Text())
 		}
 		return nil
@@ -105,7 +106,7 @@ func (t *translator) action(s *section, d *directive, words []string, c conditio
 		}
 		return nil
 	}
-	notes := slices.Clone(c.notes)
+	notes := slices.Clone(c.Notes)
 	if note != "" {
 		notes = append(notes, note)
 	}
@@ -118,13 +119,13 @@ func (t *translator) action(s *section, d *directive, words []string, c conditio
 
 // refusable says why clients cannot be kept out by a condition.
 func refusable(c condition, login bool) string {
-	for _, list := range c.any {
-		count := map[kind]int{}
+	for _, list := range c.Any {
+		count := map[rules.Kind]int{}
 		denied := 0
 		for _, l := range list {
-			if l.kind == byClient || l.kind == byRate || l.kind == byLogin || l.kind == bySNI {
-				count[l.kind]++
-				if !l.not {
+			if l.Kind == rules.Client || l.Kind == rules.Rate || l.Kind == rules.Login || l.Kind == rules.SNI {
+				count[l.Kind]++
+				if !l.Not {
 					denied++
 				}
 			}
@@ -132,13 +133,13 @@ func refusable(c condition, login bool) string {
 		switch {
 		case len(count) > 1:
 			return "addresses, rates and sign-in cannot be asked for at once"
-		case count[bySNI] > 0:
+		case count[rules.SNI] > 0:
 			return "in mode http the host of the request chooses"
-		case login != (count[byLogin] == 1 && denied == 0):
+		case login != (count[rules.Login] == 1 && denied == 0):
 			return "a password is asked for by http-request auth unless { http_auth(LIST) }"
-		case count[byClient] > 1 && denied > 0:
+		case count[rules.Client] > 1 && denied > 0:
 			return "of addresses, deny wins over allow: a network without a part of it cannot be refused"
-		case count[byRate] > 0 && (count[byRate] != 1 || denied != 1):
+		case count[rules.Rate] > 0 && (count[rules.Rate] != 1 || denied != 1):
 			return "a rate is compared by one gt or ge"
 		}
 	}
@@ -160,7 +161,7 @@ func (t *translator) refusal(s *section, d *directive, name string) (func(*outco
 	}
 	limit, period := importer.NewObject(), t.period(s, d)
 	for _, l := range slices.Concat(t.lists(s, d)...) {
-		if l.kind == byRate && period == "" {
+		if l.Kind == rules.Rate && period == "" {
 			return nil, "there is no stick-table with http_req_rate that counts clients by src"
 		}
 	}
@@ -168,19 +169,19 @@ func (t *translator) refusal(s *section, d *directive, name string) (func(*outco
 		switch {
 		case len(who) == 0:
 			o.fixed, o.over = importer.NewObject().Set("status", status), true
-		case who[0].kind == byRate:
-			n, _ := strconv.Atoi(who[0].value)
+		case who[0].Kind == rules.Rate:
+			n, _ := strconv.Atoi(who[0].Value)
 			limit.Set("requests", n).Set("period", period)
 			o.features.Set("rate_limit", limit.Flow())
-		case who[0].not:
+		case who[0].Not:
 			for _, l := range who {
-				if !slices.Contains(o.allow, l.value) {
-					o.allow = append(o.allow, l.value)
+				if !slices.Contains(o.allow, l.Value) {
+					o.allow = append(o.allow, l.Value)
 				}
 			}
 		default:
-			if !slices.Contains(o.deny, who[0].value) {
-				o.deny = append(o.deny, who[0].value)
+			if !slices.Contains(o.deny, who[0].Value) {
+				o.deny = append(o.deny, who[0].Value)
 			}
 		}
 	}, t.refusalNote(s, d, note, status)
@@ -189,15 +190,15 @@ func (t *translator) refusal(s *section, d *directive, name string) (func(*outco
 // lists are the lists of a line's condition.
 func (t *translator) lists(s *section, d *directive) [][]literal {
 	_, c := t.splitIf(s, d, t.acls(s))
-	return c.any
+	return c.Any
 }
 
 func (t *translator) refusalNote(s *section, d *directive, note string, status int) string {
 	for _, l := range slices.Concat(t.lists(s, d)...) {
 		switch {
-		case l.kind == byRate:
+		case l.Kind == rules.Rate:
 			return "rate_limit: who is over it gets 429, the requests come back steadily, and IPv6 clients are counted by their /64 network"
-		case l.kind == byClient && status != 403:
+		case l.Kind == rules.Client && status != 403:
 			return "ip_filter answers 403"
 		}
 	}
@@ -233,26 +234,26 @@ func (t *translator) period(s *section, d *directive) string {
 
 // login asks for a password of a userlist.
 func (t *translator) login(d *directive, c condition) (func(*outcome, []literal), string) {
-	if len(c.any) == 0 {
+	if len(c.Any) == 0 {
 		return func(*outcome, []literal) {}, ""
 	}
 	auths := map[string]importer.Object{}
 	note := "the challenge names UTF-8, and an address with many wrong passwords gets 429 for a while"
-	for _, l := range slices.Concat(c.any...) {
-		if l.kind != byLogin {
+	for _, l := range slices.Concat(c.Any...) {
+		if l.Kind != rules.Login {
 			continue
 		}
-		auth, what := t.userlist(d, l.name)
+		auth, what := t.userlist(d, l.Name)
 		if what != "" {
 			note += "; " + what
 		}
 		if auth.Len() == 0 {
 			t.Check("%s:%d: nobody can sign in before basic_auth has users (%s)", d.File, d.Line, what)
 		}
-		auths[l.name] = auth
+		auths[l.Name] = auth
 	}
 	return func(o *outcome, who []literal) {
-		auth := auths[who[len(who)-1].name]
+		auth := auths[who[len(who)-1].Name]
 		if auth.Len() == 0 {
 			o.fixed, o.over = importer.NewObject().Set("status", 403), true
 			return

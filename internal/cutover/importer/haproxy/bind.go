@@ -239,7 +239,7 @@ func (t *translator) pair(path string) {
 		if o := t.Certificates.Object(at); o.Empty() {
 			t.Certificates.Set(at, importer.NewObject().Set("cert_file", path).Set("key_file", key))
 			return
-		} else if text(o) == text(importer.NewObject().Set("cert_file", path).Set("key_file", key)) {
+		} else if o.Key() == importer.NewObject().Set("cert_file", path).Set("key_file", key).Key() {
 			return
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"headgate/internal/cutover/importer/rules"
 )
 
 // sample is what an ACL or a map asks for: hdr(host),lower.
@@ -78,7 +80,7 @@ type question struct {
 // asked makes a condition of the words behind an acl's name.
 func (t *translator) asked(s *section, d *directive, words []string) condition {
 	if len(words) == 0 {
-		return impossible("nothing is asked")
+		return rules.Impossible("nothing is asked")
 	}
 	q := question{sample: t.sampleOf(s, words[0])}
 	for i := 1; i < len(words); i++ {
@@ -92,7 +94,7 @@ func (t *translator) asked(s *section, d *directive, words []string) condition {
 			i++
 			lines, err := t.entries(d, words[i])
 			if err != nil {
-				return impossible(fmt.Sprintf("the list %s cannot be read: %v", words[i], err))
+				return rules.Impossible(fmt.Sprintf("the list %s cannot be read: %v", words[i], err))
 			}
 			for _, l := range lines {
 				q.values = append(q.values, l[0])
@@ -121,7 +123,7 @@ func (q question) condition() condition {
 			q.noPort = c != "port_only"
 		case c == "url_dec" && q.name == "url_param":
 		default:
-			return impossible("headgate cannot ask for " + c + " of a request")
+			return rules.Impossible("headgate cannot ask for " + c + " of a request")
 		}
 	}
 	if q.how == "" {
@@ -129,13 +131,13 @@ func (q question) condition() condition {
 	}
 	switch q.name {
 	case "always_true":
-		return holdsAlways
+		return rules.Holds()
 	case "always_false":
 		return condition{}
 	case "ssl_fc":
-		c := one(&atom{kind: byTLS})
+		c := rules.One(&atom{Kind: rules.TLS})
 		if slices.Contains(q.values, "0") || slices.Contains(q.values, "false") {
-			return c.not()
+			return c.Not()
 		}
 		return c
 	}
@@ -145,17 +147,17 @@ func (q question) condition() condition {
 		return q.rate()
 	}
 	if ask == nil {
-		return impossible("headgate cannot ask for " + q.name + " of a request")
+		return rules.Impossible("headgate cannot ask for " + q.name + " of a request")
 	}
 	if len(q.values) == 0 {
 		if q.how != "found" && q.name != "http_auth" && q.name != "ssl_fc_sni" {
-			return impossible("no value is compared")
+			return rules.Impossible("no value is compared")
 		}
 		return ask(q, "")
 	}
 	var out condition
 	for _, v := range q.values {
-		if out = out.or(ask(q, v)); out.problem != "" {
+		if out = out.Or(ask(q, v)); out.Problem != "" {
 			return out
 		}
 	}
@@ -168,33 +170,33 @@ func (q question) header(value string) condition {
 	}
 	name, _, numbered := strings.Cut(q.arg, ",")
 	if name == "" || numbered {
-		return impossible("a header is asked for by its name, whatever its place")
+		return rules.Impossible("a header is asked for by its name, whatever its place")
 	}
-	return q.valued(&atom{kind: byHeader, name: name}, value)
+	return q.valued(&atom{Kind: rules.Header, Name: name}, value)
 }
 
 func (q question) query(value string) condition {
 	if q.arg == "" || strings.Contains(q.arg, ",") {
-		return impossible("a parameter is asked for by its name")
+		return rules.Impossible("a parameter is asked for by its name")
 	}
-	c := q.valued(&atom{kind: byQuery, name: q.arg}, value).noted("parameters are compared decoded")
+	c := q.valued(&atom{Kind: rules.Query, Name: q.arg}, value).Noted("parameters are compared decoded")
 	if q.how == "found" {
-		c = c.noted("a parameter without = counts as there, too")
+		c = c.Noted("a parameter without = counts as there, too")
 	}
 	return c
 }
 
 // cookie asks for one in the header Cookie.
 func (q question) cookie(value string) condition {
-	a := &atom{kind: byHeader, name: "Cookie", regex: `(?:^|;[ ]*)` + regexp.QuoteMeta(q.arg) + "="}
+	a := &atom{Kind: rules.Header, Name: "Cookie", Regex: `(?:^|;[ ]*)` + regexp.QuoteMeta(q.arg) + "="}
 	if q.how == "found" {
-		return one(a)
+		return rules.One(a)
 	}
 	if q.how != "str" || q.fold {
-		return impossible("a cookie is asked for by its whole value")
+		return rules.Impossible("a cookie is asked for by its whole value")
 	}
-	a.regex += regexp.QuoteMeta(value) + "(?:;|$)"
-	return one(a)
+	a.Regex += regexp.QuoteMeta(value) + "(?:;|$)"
+	return rules.One(a)
 }
 
 // valued compares the value of a header or parameter.
@@ -202,32 +204,32 @@ func (q question) valued(a *atom, value string) condition {
 	quoted := regexp.QuoteMeta(value)
 	switch q.how {
 	case "found":
-		return one(a)
+		return rules.One(a)
 	case "str":
 		if q.fold || q.lower {
-			a.regex = "^" + quoted + "$"
+			a.Regex = "^" + quoted + "$"
 		} else {
-			a.value = value
+			a.Value = value
 		}
 	case "beg":
-		a.regex = "^" + quoted
+		a.Regex = "^" + quoted
 	case "end":
-		a.regex = quoted + "$"
+		a.Regex = quoted + "$"
 	case "sub":
-		a.regex = quoted
+		a.Regex = quoted
 	case "reg":
-		if a.regex = value; checkRegex(value) != "" {
-			return impossible(checkRegex(value))
+		if a.Regex = value; checkRegex(value) != "" {
+			return rules.Impossible(checkRegex(value))
 		}
 	default:
-		return impossible("a value is not compared by " + q.how)
+		return rules.Impossible("a value is not compared by " + q.how)
 	}
-	if a.regex != "" && (q.fold || q.lower) {
-		a.regex = "(?i)" + a.regex
+	if a.Regex != "" && (q.fold || q.lower) {
+		a.Regex = "(?i)" + a.Regex
 	}
-	c := one(a)
-	if a.kind == byHeader && q.how != "sub" {
-		c = c.noted("the whole header is compared, where HAProxy asks for each of its parts between commas")
+	c := rules.One(a)
+	if a.Kind == rules.Header && q.how != "sub" {
+		c = c.Noted("the whole header is compared, where HAProxy asks for each of its parts between commas")
 	}
 	return c
 }
@@ -241,36 +243,36 @@ func checkRegex(expr string) string {
 
 // host asks for the host, which headgate knows without port and in small letters.
 func (q question) host(value string) condition {
-	a := &atom{kind: byHost, value: strings.ToLower(value)}
-	quoted := regexp.QuoteMeta(a.value)
+	a := &atom{Kind: rules.Host, Value: strings.ToLower(value)}
+	quoted := regexp.QuoteMeta(a.Value)
 	switch q.how {
 	case "str":
-		a.value, _, _ = strings.Cut(strings.TrimSuffix(a.value, "."), ":")
+		a.Value, _, _ = strings.Cut(strings.TrimSuffix(a.Value, "."), ":")
 	case "beg":
-		a.value = "~^" + quoted + ".*$"
+		a.Value = "~^" + quoted + ".*$"
 	case "end":
-		a.value = "~^.*" + quoted + "$"
+		a.Value = "~^.*" + quoted + "$"
 	case "sub":
-		a.value = "~^.*" + quoted + ".*$"
+		a.Value = "~^.*" + quoted + ".*$"
 	case "dom":
-		a.value = `~^(.*\.)?` + quoted + `(\..*)?$`
+		a.Value = `~^(.*\.)?` + quoted + `(\..*)?$`
 	case "reg":
-		if a.value = hostExpression(value); checkRegex(a.value[1:]) != "" {
-			return impossible(checkRegex(a.value[1:]))
+		if a.Value = hostExpression(value); checkRegex(a.Value[1:]) != "" {
+			return rules.Impossible(checkRegex(a.Value[1:]))
 		}
 	default:
-		return impossible("a host is not compared by " + q.how)
+		return rules.Impossible("a host is not compared by " + q.how)
 	}
-	if a.value[0] == '~' {
-		a.pattern = regexp.MustCompile(a.value[1:])
-	} else if !hostName.MatchString(a.value) {
-		return impossible(strconv.Quote(value) + " is not the name of a host")
+	if a.Value[0] == '~' {
+		a.Pattern = regexp.MustCompile(a.Value[1:])
+	} else if !hostName.MatchString(a.Value) {
+		return rules.Impossible(strconv.Quote(value) + " is not the name of a host")
 	}
-	c := one(a)
+	c := rules.One(a)
 	if !q.noPort && q.how != "dom" && q.how != "beg" && q.how != "sub" {
-		c = c.noted("the host is compared without its port, in small letters")
+		c = c.Noted("the host is compared without its port, in small letters")
 	} else if !q.fold && !q.lower {
-		c = c.noted("the host is compared in small letters")
+		c = c.Noted("the host is compared in small letters")
 	}
 	return c
 }
@@ -289,20 +291,20 @@ func hostExpression(expr string) string {
 
 func (q question) serverName(value string) condition {
 	if value == "" {
-		return one(&atom{kind: byTLS}).noted("whether a name is in TLS is not asked")
+		return rules.One(&atom{Kind: rules.TLS}).Noted("whether a name is in TLS is not asked")
 	}
 	q.fold, q.noPort = true, true
-	return q.host(value).noted("by the host of the request, which may be another than the name in TLS")
+	return q.host(value).Noted("by the host of the request, which may be another than the name in TLS")
 }
 
 func (q question) sni(value string) condition {
 	switch {
 	case q.how == "str":
-		return one(&atom{kind: bySNI, value: strings.ToLower(value)})
+		return rules.One(&atom{Kind: rules.SNI, Value: strings.ToLower(value)})
 	case q.how == "end" && strings.HasPrefix(value, "."):
-		return one(&atom{kind: bySNI, value: "*" + strings.ToLower(value)}).noted("a wildcard stands for one label")
+		return rules.One(&atom{Kind: rules.SNI, Value: "*" + strings.ToLower(value)}).Noted("a wildcard stands for one label")
 	}
-	return impossible("names in TLS are exact ones or *. and a name")
+	return rules.Impossible("names in TLS are exact ones or *. and a name")
 }
 
 var (
@@ -319,45 +321,45 @@ func (q question) path(value string) condition {
 	switch q.how {
 	case "str":
 		if value == "/" {
-			return impossible("only the path / itself: there are no exact paths, and the prefix / takes all")
+			return rules.Impossible("only the path / itself: there are no exact paths, and the prefix / takes all")
 		}
-		return q.prefix(value, "the path takes what is below it, too: there are no exact paths").noted(note)
+		return q.prefix(value, "the path takes what is below it, too: there are no exact paths").Noted(note)
 	case "beg":
 		switch {
 		case value == "/":
-			return holdsAlways
+			return rules.Holds()
 		case strings.HasSuffix(value, "/"):
-			return q.prefix(value, strings.TrimSuffix(value, "/")+" without the slash is taken, too").noted(note)
+			return q.prefix(value, strings.TrimSuffix(value, "/")+" without the slash is taken, too").Noted(note)
 		}
-		return q.prefix(value, "a path stands for whole segments: "+value+"x is not below "+value).noted(note)
+		return q.prefix(value, "a path stands for whole segments: "+value+"x is not below "+value).Noted(note)
 	case "reg":
 		m := prefixExpr.FindStringSubmatch(value)
 		if m == nil || value[0] != '^' {
-			return impossible("a route cannot be chosen by an expression on the path; write a route for each prefix")
+			return rules.Impossible("a route cannot be chosen by an expression on the path; write a route for each prefix")
 		}
 		switch m[2] {
 		case "":
-			return q.prefix(m[1], "a path stands for whole segments: "+m[1]+"x is not below "+m[1]).noted(note)
+			return q.prefix(m[1], "a path stands for whole segments: "+m[1]+"x is not below "+m[1]).Noted(note)
 		case "/", "/.*", "/.*$":
-			return q.prefix(m[1], m[1]+" without the slash is taken, too").noted(note)
+			return q.prefix(m[1], m[1]+" without the slash is taken, too").Noted(note)
 		}
-		return q.prefix(m[1], "").noted(note)
+		return q.prefix(m[1], "").Noted(note)
 	}
-	return impossible("a route is chosen by a prefix of the path, not by " + q.how)
+	return rules.Impossible("a route is chosen by a prefix of the path, not by " + q.how)
 }
 
 func (q question) prefix(value, note string) condition {
 	if !plainPath.MatchString(value) || strings.Contains(value, "/.") {
-		return impossible(strconv.Quote(value) + " is not a path of whole segments")
+		return rules.Impossible(strconv.Quote(value) + " is not a path of whole segments")
 	}
-	return one(&atom{kind: byPath, value: strings.TrimSuffix(value, "/")}).noted(note)
+	return rules.One(&atom{Kind: rules.Path, Value: strings.TrimSuffix(value, "/")}).Noted(note)
 }
 
 func (q question) method(value string) condition {
 	if q.how != "str" {
-		return impossible("methods are compared as a whole")
+		return rules.Impossible("methods are compared as a whole")
 	}
-	return one(&atom{kind: byMethod, value: strings.ToUpper(value)})
+	return rules.One(&atom{Kind: rules.Method, Value: strings.ToUpper(value)})
 }
 
 func (q question) client(value string) condition {
@@ -366,31 +368,31 @@ func (q question) client(value string) condition {
 		p, err = netip.PrefixFrom(a, a.BitLen()), nil
 	}
 	if err != nil {
-		return impossible(strconv.Quote(value) + " is not an address or network")
+		return rules.Impossible(strconv.Quote(value) + " is not an address or network")
 	}
-	return one(&atom{kind: byClient, value: p.Masked().String()})
+	return rules.One(&atom{Kind: rules.Client, Value: p.Masked().String()})
 }
 
 func (q question) port(value string) condition {
 	if n, err := strconv.ParseUint(value, 10, 16); err != nil || n == 0 {
-		return impossible("a port is compared with a number")
+		return rules.Impossible("a port is compared with a number")
 	}
-	return one(&atom{kind: byPort, value: value})
+	return rules.One(&atom{Kind: rules.Port, Value: value})
 }
 
-func (q question) login(string) condition { return one(&atom{kind: byLogin, name: q.arg}) }
+func (q question) login(string) condition { return rules.One(&atom{Kind: rules.Login, Name: q.arg}) }
 
 // rate asks whether a client has made more than so many requests.
 func (q question) rate() condition {
 	if len(q.values) != 2 || q.values[0] != "gt" && q.values[0] != "ge" {
-		return impossible("a rate is compared by gt or ge and a number")
+		return rules.Impossible("a rate is compared by gt or ge and a number")
 	}
 	n, err := strconv.Atoi(q.values[1])
 	if err != nil || n < 1 {
-		return impossible("a rate is compared with a number above 0")
+		return rules.Impossible("a rate is compared with a number above 0")
 	}
 	if q.values[0] == "ge" {
 		n--
 	}
-	return one(&atom{kind: byRate, name: q.arg, value: strconv.Itoa(max(1, n))})
+	return rules.One(&atom{Kind: rules.Rate, Name: q.arg, Value: strconv.Itoa(max(1, n))})
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"headgate/internal/cutover/importer"
+	"headgate/internal/cutover/importer/rules"
 )
 
 // front is a frontend, or the front half of a listen.
@@ -16,6 +17,8 @@ type front struct {
 	rules []*rule // http-request and redirect, in order
 	uses  []*rule // use_backend and default_backend
 	heads []*rule // http-response and http-after-response
+
+	rulesByHost, usesByHost *byHost // of rules and uses
 
 	features importer.Object // of all of its routes
 
@@ -123,14 +126,14 @@ func (t *translator) collect(f *front) {
 		d := last[len(last)-1]
 		if b := t.backend(d, d.arg(0)); b != nil {
 			t.Say(d, importer.Same, "the route of all other requests")
-			f.uses = append(f.uses, &rule{d: d, when: holdsAlways, act: b.take})
+			f.uses = append(f.uses, &rule{d: d, when: rules.Holds(), act: b.take})
 		}
 	} else if f.s.kind == "listen" {
 		if b := t.backend(f.s.d, f.s.name); b != nil {
-			f.uses = append(f.uses, &rule{d: f.s.d, when: holdsAlways, act: b.take})
+			f.uses = append(f.uses, &rule{d: f.s.d, when: rules.Holds(), act: b.take})
 		}
 	}
-	f.uses = slices.DeleteFunc(f.uses, func(r *rule) bool { return r.when.problem != "" })
+	f.uses = slices.DeleteFunc(f.uses, func(r *rule) bool { return r.when.Problem != "" })
 }
 
 // use makes rules of use_backend: one, or one for each entry of a map.
@@ -142,14 +145,14 @@ func (t *translator) use(f *front, d *directive) []*rule {
 	}
 	found := mapFound.FindStringSubmatch(strings.Join(d.words[1:], " "))
 	if found != nil && found[1] == found[2] { // only what the map has
-		return t.useMap(f, d, found[1], condition{problem: "not in the map"})
+		return t.useMap(f, d, found[1], condition{Problem: "not in the map"})
 	}
 	if strings.HasPrefix(words[1], "%[") {
 		return t.useMap(f, d, strings.TrimSuffix(strings.TrimPrefix(words[1], "%["), "]"), c)
 	}
-	if c = routable(c); c.problem != "" {
+	if c = routable(c); c.Problem != "" {
 		t.sayCondition(d, c)
-		t.Check("%s:%d: %s was left out: its requests go on to the next rule (%s)", d.File, d.Line, d.Text(), c.problem)
+		t.Check("%s:%d: %s was left out: its requests go on to the next rule (%s)", d.File, d.Line, d.Text(), c.Problem)
 		return nil
 	}
 	b := t.backend(d, words[1])
@@ -162,13 +165,13 @@ func (t *translator) use(f *front, d *directive) []*rule {
 
 // routable refuses conditions about the client, by which no route is chosen.
 func routable(c condition) condition {
-	for _, list := range c.any {
+	for _, list := range c.Any {
 		for _, l := range list {
-			switch l.kind {
-			case byClient, byRate, byLogin:
-				return impossible("a route cannot be chosen by who the client is")
-			case bySNI:
-				return impossible("in mode http the host of the request chooses")
+			switch l.Kind {
+			case rules.Client, rules.Rate, rules.Login:
+				return rules.Impossible("a route cannot be chosen by who the client is")
+			case rules.SNI:
+				return rules.Impossible("in mode http the host of the request chooses")
 			}
 		}
 	}
@@ -189,9 +192,9 @@ func (t *translator) useMap(f *front, d *directive, text string, c condition) (o
 		return nil
 	}
 	name, otherwise, _ := strings.Cut(strings.TrimSuffix(args, ")"), ",")
-	onlyFound := c.problem != ""
+	onlyFound := c.Problem != ""
 	if onlyFound {
-		c = holdsAlways
+		c = rules.Holds()
 	} else if last := f.s.find("default_backend"); otherwise == "" && len(last) > 0 {
 		otherwise = last[len(last)-1].arg(0)
 	}
@@ -210,26 +213,26 @@ func (t *translator) useMap(f *front, d *directive, text string, c condition) (o
 	for _, l := range append(lines, []string{"", otherwise}) {
 		one := q
 		one.values = []string{l[0]}
-		when := holdsAlways
+		when := rules.Holds()
 		if l[0] != "" {
 			when = one.condition()
 		}
-		when = routable(when.and(c))
+		when = routable(when.And(c))
 		if l[1] == "" {
 			continue
 		}
-		if when.problem != "" {
-			t.Check("%s:%d: the entry %q of %s was left out: %s", d.File, d.Line, l[0], name, when.problem)
-			all = all.or(condition{notes: []string{"some entries are left out: " + when.problem}})
+		if when.Problem != "" {
+			t.Check("%s:%d: the entry %q of %s was left out: %s", d.File, d.Line, l[0], name, when.Problem)
+			all = all.Or(condition{Notes: []string{"some entries are left out: " + when.Problem}})
 			continue
 		}
 		if t.backends[l[1]] == nil {
 			t.Check("%s:%d: the entry %q of %s was left out: there is no backend %s", d.File, d.Line, l[0], name, l[1])
-			all = all.or(condition{notes: []string{"entries without a backend are left out"}})
+			all = all.Or(condition{Notes: []string{"entries without a backend are left out"}})
 			continue
 		}
 		if b := t.backend(d, l[1]); b != nil {
-			all = all.or(condition{notes: when.notes})
+			all = all.Or(condition{Notes: when.Notes})
 			out = append(out, &rule{d: d, when: when, act: b.take})
 		}
 	}
@@ -241,12 +244,15 @@ func (t *translator) useMap(f *front, d *directive, text string, c condition) (o
 // one for all others. Those that do the same are one.
 func (t *translator) write(f *front) {
 	var all []*proxy
+	same := map[string]*proxy{}
 	for _, p := range f.ports {
 		for _, q := range t.atPort(f, p) {
-			if i := slices.IndexFunc(all, func(o *proxy) bool { return o.text == q.text && slices.Equal(o.hosts, q.hosts) }); i >= 0 {
-				all[i].ports = append(all[i].ports, q.ports...)
+			key := q.text + "\x00" + strings.Join(q.hosts, "\x00")
+			if o := same[key]; o != nil {
+				o.ports = append(o.ports, q.ports...)
 				continue
 			}
+			same[key] = q
 			all = append(all, q)
 		}
 	}
@@ -271,6 +277,7 @@ func (t *translator) write(f *front) {
 // atPort makes the proxies of one port.
 func (t *translator) atPort(f *front, port *port) (all []*proxy) {
 	places := f.places(port)
+	same := map[string]*proxy{}
 	var common []*atom // of all expressions, whose routes are compared with each other
 	chains := make([]*chain, len(places))
 	for i, p := range places {
@@ -284,14 +291,14 @@ func (t *translator) atPort(f *front, port *port) (all []*proxy) {
 			chains[i].atoms = slices.Concat(chains[i].atoms, common)
 		}
 		for _, o := range t.routes(f, chains[i]) {
-			q := &proxy{front: f, ports: []string{port.name}, o: o, text: text(o)}
+			q := &proxy{front: f, ports: []string{port.name}, o: o, text: o.Key()}
 			if p.host != "" {
 				q.hosts = []string{p.host}
-				at := slices.IndexFunc(all, func(o *proxy) bool { return o.text == q.text && len(o.hosts) > 0 })
-				if at >= 0 {
-					all[at].hosts = append(all[at].hosts, p.host)
+				if o := same[q.text]; o != nil {
+					o.hosts = append(o.hosts, p.host)
 					continue
 				}
+				same[q.text] = q
 			}
 			all = append(all, q)
 		}

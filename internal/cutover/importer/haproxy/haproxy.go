@@ -3,10 +3,10 @@
 //
 // parse.go reads the text. condition.go makes conditions of ACLs, fetch.go says what a
 // sample stands for. HAProxy asks a list of rules in order; headgate takes the route
-// with the longest path and the most matchers: region.go makes routes of the rules so
+// with the longest path and the most matchers: importer/rules makes routes of the rules so
 // that both decide alike. frontend.go collects the rules of a frontend, chain.go asks
 // them with those of its backends, action.go, rewrite.go and header.go have what they do,
-// outcome.go what becomes of a request, servers.go and health.go the servers, stream.go
+// outcome.go what becomes of a request, servers.go, server.go and health.go the servers, stream.go
 // mode tcp, tables.go the lines that stand for themselves.
 //
 // It never applies anything, and opens no file but those that it is given, and the

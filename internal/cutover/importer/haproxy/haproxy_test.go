@@ -113,13 +113,15 @@ func TestWhatProtectsIsToldWhereItIsLost(t *testing.T) {
 	_, report, entries := site(t, `frontend f
  bind :80
  http-request deny if { path_end .php }
- use_backend b if { hdr(X-A) -m found }
- use_backend a if { hdr(X-B) -m found }`)
+ use_backend b if { hdr_reg(X-A) ^1 }
+ use_backend a if { hdr_reg(X-A) 2$ }
+ use_backend a if { hdr(X-B) -m found }
+ use_backend b if { hdr(X-C) -m found }`)
 	all := strings.Join(report.Check, "\n")
 	if !strings.Contains(all, "what it protects is open") || !strings.Contains(all, "cannot tell it from") {
 		t.Errorf("got\n%s", all)
 	}
-	if e := entries["use_backend a if { hdr(X-B) -m found }"]; e.Verdict != importer.Close {
+	if e := entries["use_backend a if { hdr_reg(X-A) 2$ }"]; e.Verdict != importer.Close || !strings.Contains(e.Note, "cannot tell them apart") {
 		t.Errorf("got %s (%s) for a route that was left out", e.Verdict, e.Note)
 	}
 }

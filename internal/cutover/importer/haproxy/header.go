@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"headgate/internal/cutover/importer"
+	"headgate/internal/cutover/importer/rules"
 )
 
 // heads reads http-response and http-after-response of a section: rules for headers of
@@ -15,15 +16,15 @@ func (t *translator) heads(s *section, acls map[string]condition, f *front) (out
 		if len(words) < 2 || !slices.Contains([]string{"set-header", "add-header", "del-header", "replace-header", "replace-value"}, words[1]) {
 			continue
 		}
-		for _, l := range slices.Concat(c.any...) {
-			if l.kind != byTLS && l.kind != byPort && c.problem == "" {
-				c.problem = "a rule for responses has no condition but the port"
+		for _, l := range slices.Concat(c.Any...) {
+			if l.Kind != rules.TLS && l.Kind != rules.Port && c.Problem == "" {
+				c.Problem = "a rule for responses has no condition but the port"
 			}
 		}
 		act, note := headerAction("response", words[1], words[2:])
 		switch {
-		case c.problem != "":
-			t.Say(d, importer.Impossible, "%s", c.problem)
+		case c.Problem != "":
+			t.Say(d, importer.Impossible, "%s", c.Problem)
 			continue
 		case act == nil:
 			t.Say(d, importer.Impossible, "%s", note)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"headgate/internal/cutover/importer"
+	"headgate/internal/cutover/importer/rules"
 )
 
 // outcome is what becomes of the requests of a region: what is done to them, and what
@@ -52,17 +53,17 @@ type place struct {
 // at answers what is asked about the place.
 func (r *rule) at(p place) (settled, bool) {
 	out := settled{rule: r}
-	for _, list := range r.when.any {
+	for _, list := range r.when.Any {
 		var left []literal
 		possible := true
 		for _, l := range list {
-			switch l.kind {
-			case byHost:
-				possible = possible && p.has(l.atom) != l.not
-			case byTLS:
-				possible = possible && p.port.secure != l.not
-			case byPort:
-				possible = possible && (p.port.number == l.value) != l.not
+			switch l.Kind {
+			case rules.Host:
+				possible = possible && p.has(l.Atom) != l.Not
+			case rules.TLS:
+				possible = possible && p.port.secure != l.Not
+			case rules.Port:
+				possible = possible && (p.port.number == l.Value) != l.Not
 			default:
 				left = append(left, l)
 			}
@@ -79,14 +80,14 @@ func (p place) has(a *atom) bool {
 	switch {
 	case p.host == "":
 		return false
-	case p.expr != nil && a.pattern != nil:
-		return a == p.expr || a.value == p.expr.value || covers(a.value, p.expr.value)
+	case p.expr != nil && a.Pattern != nil:
+		return a == p.expr || a.Value == p.expr.Value || covers(a.Value, p.expr.Value)
 	case p.expr != nil:
 		return false
-	case a.pattern != nil:
-		return a.pattern.MatchString(p.host)
+	case a.Pattern != nil:
+		return a.Pattern.MatchString(p.host)
 	}
-	return a.value == p.host
+	return a.Value == p.host
 }
 
 // covers reports whether an expression ^.*SUFFIX$ has all hosts of another.
@@ -102,11 +103,11 @@ func (r settled) apply(o *outcome, at region) {
 		var who []literal
 		holds := true
 		for _, l := range list {
-			if l.kind == byClient || l.kind == byRate || l.kind == byLogin {
+			if l.Kind == rules.Client || l.Kind == rules.Rate || l.Kind == rules.Login {
 				who = append(who, l)
 				continue
 			}
-			holds = holds && at.within(l.atom) != l.not
+			holds = holds && at.Within(l.Atom) != l.Not
 		}
 		switch {
 		case !holds:
@@ -171,37 +172,3 @@ func (o *outcome) set(route importer.Object) {
 
 // hoisted are the features that stand at the proxy when all of its routes have the same.
 var hoisted = []string{"ip_filter", "rate_limit", "redirects", "basic_auth", "headers", "compression", "error_pages", "request_timeout"}
-
-// hoist moves what all routes have alike to their proxy.
-func hoist(proxy importer.Object, routes []importer.Object) {
-	for _, name := range hoisted {
-		var first importer.Object
-		same := len(routes) > 1
-		for i, r := range routes {
-			if !r.Has(name) {
-				same = false
-				break
-			}
-			one := importer.NewObject().Take(r, name)
-			if i == 0 {
-				first = one
-			}
-			same = same && text(one) == text(first)
-		}
-		if !same {
-			continue
-		}
-		for _, r := range routes {
-			r.Remove(name)
-		}
-		proxy.Merge(first)
-	}
-}
-
-func text(o importer.Object) string {
-	data, err := o.Write("")
-	if err != nil {
-		return err.Error()
-	}
-	return string(data)
-}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"net"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -74,95 +73,6 @@ func (t *translator) servers(s *section, b *backend) {
 		b.o.Append("servers", importer.NewObject().Set("url", "http://"+net.JoinHostPort(host, cmp.Or(number, "80"))).Flow())
 		t.Say(d, importer.Close, "one server by its name: each address that it stands for is a server, however many")
 	}
-}
-
-// server makes one server.
-func (t *translator) server(s *section, d *directive) (o importer.Object, verdict importer.Verdict, note string) {
-	var notes []string
-	words := slices.Clone(d.words)
-	for _, def := range s.find("default-server") {
-		words = append(words, def.words[1:]...)
-		t.Say(def, importer.Same, "its options stand at each server")
-	}
-	scheme := "http"
-	if i := slices.Index(words, "ssl"); i > 0 {
-		scheme = "https"
-	} else if p := slices.Index(words, "proto"); p > 0 && p+1 < len(words) && words[p+1] == "h2" {
-		scheme = "h2c"
-	}
-	url, what := serverURL(scheme, d.arg(1))
-	if what != "" {
-		return importer.Object{}, importer.Impossible, what
-	}
-	o = importer.NewObject().Set("url", url)
-	tls := importer.NewObject()
-	if scheme == "https" {
-		// HAProxy checks the name only when verifyhost says so, and nothing by verify none.
-		tls.Set("insecure_skip_verify", true)
-	}
-	for i := 3; i < len(words); i++ {
-		w, value := words[i], ""
-		if i+1 < len(words) {
-			value = words[i+1]
-		}
-		switch w {
-		case "weight":
-			if n, err := strconv.Atoi(value); err == nil {
-				o.Set("weight", n)
-			}
-			i++
-		case "maxconn":
-			if n, err := strconv.Atoi(value); err == nil && n > 0 {
-				o.Set("max_requests", n)
-				notes = append(notes, "max_requests counts requests, for each route by itself")
-			}
-			i++
-		case "backup":
-			o.Set("backup", true)
-		case "disabled":
-			o.Set("weight", 0)
-			notes = append(notes, "weight 0: the server gets no new clients")
-		case "verify":
-			if value == "required" {
-				tls.Remove("insecure_skip_verify")
-				notes = append(notes, "the name in the certificate is checked, too")
-			}
-			i++
-		case "ca-file":
-			tls.Set("ca_file", t.path(d, value))
-			i++
-		case "crt":
-			tls.Set("client_cert_file", t.path(d, value)).Set("client_key_file", t.path(d, value))
-			i++
-		case "verifyhost":
-			tls.Set("server_name", value)
-			i++
-		case "sni":
-			if name, ok := strings.CutPrefix(value, "str("); ok {
-				tls.Set("server_name", strings.TrimSuffix(name, ")"))
-			} else {
-				notes = append(notes, "the name in TLS is that of the server's URL, or server_name")
-			}
-			i++
-		case "send-proxy", "send-proxy-v2", "send-proxy-v2-ssl", "send-proxy-v2-ssl-cn":
-			notes = append(notes, "servers of HTTP get the client's address in x-forwarded-for, not in a PROXY header")
-			t.Check("%s:%d: the server expects a PROXY header, which headgate sends to servers of TCP proxies only: switch it off there", d.File, d.Line)
-		case "check", "ssl", "check-ssl", "enabled", "no-check", "no-ssl", "ssl-reuse", "allow-0rtt", "tfo", "check-send-proxy", "no-backup", "stick", "no-tls-tickets":
-		case "inter", "fastinter", "downinter", "rise", "fall", "cookie", "proto", "alpn", "check-alpn", "check-proto", "check-sni", "id", "slowstart", "observe", "error-limit", "on-error", "on-marked-down",
-			"on-marked-up", "resolvers", "resolve-prefer", "init-addr", "ciphers", "ciphersuites", "ssl-min-ver", "ssl-max-ver", "pool-max-conn", "pool-purge-delay", "pool-low-conn", "max-reuse", "maxqueue",
-			"minconn", "port", "addr", "track", "resolve-opts", "crl-file", "source", "tcp-ut", "agent-check", "agent-port", "agent-addr", "agent-inter", "log-proto", "name":
-			if slices.Contains([]string{"port", "addr", "track", "minconn", "agent-check", "source"}, w) {
-				notes = append(notes, "the option "+w+" is left out")
-			}
-			i++
-		default:
-			notes = append(notes, "the option "+w+" is left out")
-		}
-	}
-	if tls.Len() > 0 && scheme == "https" {
-		o.Set("tls", tls.Flow())
-	}
-	return o, verdictOf(strings.Join(notes, "; ")), strings.Join(notes, "; ")
 }
 
 var portOffset = regexp.MustCompile(`:[+-]\d+$`)

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"headgate/internal/cutover/importer"
+	"headgate/internal/cutover/importer/rules"
 )
 
 // stream makes TCP proxies of a frontend in mode tcp: one for its addresses, or those of
@@ -58,14 +59,14 @@ func (t *translator) stream(s *section) {
 
 // serverNames are the names that a condition asks for.
 func serverNames(c condition) (names []string, what string) {
-	if c.problem != "" {
-		return nil, c.problem
+	if c.Problem != "" {
+		return nil, c.Problem
 	}
-	for _, list := range c.any {
-		if len(list) != 1 || list[0].kind != bySNI || list[0].not {
+	for _, list := range c.Any {
+		if len(list) != 1 || list[0].Kind != rules.SNI || list[0].Not {
 			return nil, "in mode tcp a backend is chosen by the name in TLS alone"
 		}
-		names = append(names, list[0].value)
+		names = append(names, list[0].Value)
 	}
 	if len(names) == 0 {
 		return nil, "it is never chosen"

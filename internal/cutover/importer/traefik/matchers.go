@@ -2,7 +2,6 @@ package traefik
 
 import (
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -38,59 +37,16 @@ func (c *condition) narrow(m match) bool {
 		if strings.HasSuffix(m.name, "regexp") {
 			one.Value, one.Regex = "", value(1)
 		}
-		return add(&c.matchers.Headers, one, len(m.args) == 2)
+		return len(m.args) == 2 && importer.AddMatcher(&c.matchers.Headers, one)
 	case "queryregexp":
-		return add(&c.matchers.Query, matchers.Condition{Name: value(0), Regex: value(1)}, len(m.args) == 2)
+		return len(m.args) == 2 && importer.AddMatcher(&c.matchers.Query, matchers.Condition{Name: value(0), Regex: value(1)})
 	case "query":
 		if name, v, old := strings.Cut(value(0), "="); old { // version 2: Query(`name=value`)
-			return add(&c.matchers.Query, matchers.Condition{Name: name, Value: v}, len(m.args) == 1)
+			return len(m.args) == 1 && importer.AddMatcher(&c.matchers.Query, matchers.Condition{Name: name, Value: v})
 		}
-		return add(&c.matchers.Query, matchers.Condition{Name: value(0), Value: value(1)}, len(m.args) == 1 || len(m.args) == 2)
+		return (len(m.args) == 1 || len(m.args) == 2) && importer.AddMatcher(&c.matchers.Query, matchers.Condition{Name: value(0), Value: value(1)})
 	}
 	return false
-}
-
-// add adds a condition that headgate can ask.
-func add(list *[]matchers.Condition, c matchers.Condition, ok bool) bool {
-	if _, err := regexp.Compile(c.Regex); err != nil || !ok || c.Name == "" {
-		return false
-	}
-	if slices.ContainsFunc(*list, func(o matchers.Condition) bool { return strings.EqualFold(o.Name, c.Name) }) {
-		return false // one name, two conditions
-	}
-	*list = append(*list, c)
-	return true
-}
-
-// object returns the matchers as a field of a route, the zero Object if there are none.
-func object(m *matchers.Config) importer.Object {
-	if m.Count() == 0 {
-		return importer.Object{}
-	}
-	o := importer.NewObject()
-	if len(m.Methods) > 0 {
-		o.Set("methods", m.Methods)
-	}
-	for _, list := range []struct {
-		name string
-		all  []matchers.Condition
-	}{{"headers", m.Headers}, {"query", m.Query}} {
-		var out []importer.Object
-		for _, c := range list.all {
-			one := importer.NewObject().Set("name", c.Name)
-			if c.Value != "" {
-				one.Set("value", c.Value)
-			}
-			if c.Regex != "" {
-				one.Set("regex", c.Regex)
-			}
-			out = append(out, one.Flow())
-		}
-		if len(out) > 0 {
-			o.Set(list.name, out)
-		}
-	}
-	return o
 }
 
 // priority is what Traefik goes by: the number, else the length of the rule.

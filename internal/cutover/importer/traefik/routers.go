@@ -89,7 +89,7 @@ func (t *translator) routeOf(r *router) {
 	if r.when.path != "/" {
 		r.route.Set("path", r.when.path)
 	}
-	if m := object(&r.when.matchers); !m.Empty() {
+	if m := importer.Matchers(&r.when.matchers); !m.Empty() {
 		r.route.Set("matchers", m)
 	}
 	names := r.n.get("entryPoints").texts()
