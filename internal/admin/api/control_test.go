@@ -50,7 +50,7 @@ policies:
 webhooks:
   chat: {url: "http://127.0.0.1:1/hook", secret: "a secret of sixteen or more"}
 acme:
-  main: {email: ops@example.com, eab: {key_id: k, hmac_key: c2VjcmV0}}
+  main: {email: ops@example.com, directory: "https://127.0.0.1:1/directory", eab: {key_id: k, hmac_key: c2VjcmV0}}
 `
 
 // controlOf gives the house a control that runs until the test has ended.
