@@ -92,6 +92,7 @@ func TestABadCertificateAtTheStartStopsNothingElse(t *testing.T) {
 		}, "too many levels of symbolic links"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			h := newHouse(t)
 			keep(t, h.dir, "a", a.host([]string{"a.example"}))
 			keep(t, h.dir, "b", a.host([]string{"b.example"}))
