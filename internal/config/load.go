@@ -240,13 +240,6 @@ func sameAround(a, b *Config) bool {
 	return reflect.DeepEqual(x, y)
 }
 
-// Check tells every problem of a configuration that Load's reading of single
-// values cannot: what does not fit together, and what no bound can say. Load
-// has called it already; it is for a Config that was put together by a program.
-// Routes of different proxies that want the same requests are found when the
-// plan is compiled.
-func Check(c *Config, report *schema.Report) { newChecker(c, report).checkKinds() }
-
 // isSection reports whether a key of the outermost object holds objects by name.
 func isSection(key string) bool {
 	k := KindOf(key)

@@ -194,7 +194,7 @@ func TestWhatTheSystemDoesNotAllow(t *testing.T) {
 				return nil, fmt.Errorf("open %s: %w", address, syscall.EACCES)
 			}
 		}
-		return listen.OpenBeside(address, beside, share, log)
+		return listen.Open(address, beside, share, log)
 	})
 	h.run()
 	p, _ := h.port("a", at[0])

@@ -31,7 +31,7 @@ type Options struct {
 	// Current is the plan that requests are served by.
 	Current *atomic.Pointer[plan.Plan]
 	// Bind opens an address beside sockets that will be closed soon; nil is
-	// listen.OpenBeside.
+	// listen.Open.
 	Bind Bind
 	// Pace is how long a port whose address is busy waits for the next try; zero is
 	// the usual one.
@@ -70,7 +70,7 @@ type Set struct {
 // New returns a set without sockets.
 func New(o Options) *Set {
 	if o.Bind == nil {
-		o.Bind = listen.OpenBeside
+		o.Bind = listen.Open
 	}
 	if o.Pace == (Pace{}) {
 		o.Pace = Pace{firstRetry, lastRetry}

@@ -28,7 +28,7 @@ func isChild() bool { return os.Getenv(childTask) != "" }
 // only listens.
 func runChild() {
 	log := &testhouse.Log{}
-	s, err := Open(netip.MustParseAddrPort("127.0.0.1:0"), nil, slog.New(slog.NewTextHandler(log, nil)))
+	s, err := Open(netip.MustParseAddrPort("127.0.0.1:0"), nil, nil, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)

@@ -69,7 +69,7 @@ func serveEcho(nc net.Conn, _ bool) Conn { return &echo{Conn: nc} }
 
 func listenAt(t *testing.T, address netip.AddrPort) *Socket {
 	t.Helper()
-	s, err := Open(address, nil, slog.New(slog.DiscardHandler))
+	s, err := Open(address, nil, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,7 @@ func say(c net.Conn) error {
 
 func TestABusyAddressIsToldAsSuch(t *testing.T) {
 	s := listenAt(t, anyPort)
-	_, err := Open(s.Bound(), nil, slog.New(slog.DiscardHandler))
+	_, err := Open(s.Bound(), nil, nil, slog.New(slog.DiscardHandler))
 	if !errors.Is(err, syscall.EADDRINUSE) || !strings.HasPrefix(err.Error(), "open "+s.Bound().String()+": ") {
 		t.Errorf("got %v", err)
 	}
@@ -296,7 +296,7 @@ func TestAddressesMoveToAllInterfacesAndBack(t *testing.T) {
 	for _, next := range []string{"0.0.0.0", "127.0.0.1", "[::]", "127.0.0.1", "[::]", "0.0.0.0", "127.0.0.1"} {
 		before := narrow
 		address := netip.MustParseAddrPort(fmt.Sprintf("%s:%d", next, port))
-		wide, err := OpenBeside(address, []*Socket{before}, nil, log)
+		wide, err := Open(address, []*Socket{before}, nil, log)
 		if err != nil {
 			t.Fatalf("from %v: %v", before.Address(), err)
 		}
@@ -315,7 +315,7 @@ func TestAddressesMoveToAllInterfacesAndBack(t *testing.T) {
 	}
 	// The permission to share lasts no longer than that.
 	for _, foreign := range []string{"127.0.0.1", "0.0.0.0"} {
-		s, err := Open(netip.MustParseAddrPort(fmt.Sprintf("%s:%d", foreign, port)), nil, log)
+		s, err := Open(netip.MustParseAddrPort(fmt.Sprintf("%s:%d", foreign, port)), nil, nil, log)
 		if !errors.Is(err, syscall.EADDRINUSE) {
 			t.Errorf("somebody else got %s: %v", foreign, err)
 			s.Close()
@@ -332,7 +332,7 @@ func TestAForeignSocketIsNoticedBesideOurs(t *testing.T) {
 	defer foreign.Close()
 	port := foreign.Addr().(*net.TCPAddr).Port
 	ours := listenAt(t, netip.MustParseAddrPort(fmt.Sprintf("127.0.0.1:%d", port)))
-	wide, err := OpenBeside(netip.MustParseAddrPort(fmt.Sprintf("0.0.0.0:%d", port)), []*Socket{ours}, nil, slog.New(slog.DiscardHandler))
+	wide, err := Open(netip.MustParseAddrPort(fmt.Sprintf("0.0.0.0:%d", port)), []*Socket{ours}, nil, slog.New(slog.DiscardHandler))
 	if !errors.Is(err, syscall.EADDRINUSE) {
 		t.Errorf("got %v, want that it is in use", err)
 		wide.Close()

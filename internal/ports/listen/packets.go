@@ -8,7 +8,7 @@ import (
 )
 
 // Packets binds an address for datagrams. beside are sockets of this process on
-// overlapping addresses that will be closed soon; see OpenBeside. The error is the
+// overlapping addresses that will be closed soon; see Open. The error is the
 // system's alone.
 func Packets(address netip.AddrPort, beside []*net.UDPConn) (*net.UDPConn, error) {
 	shared := len(beside) > 0

@@ -40,7 +40,7 @@ func (l *lastLine) Write(p []byte) (int, error) {
 
 func TestABrokenInvariantEndsOneConnection(t *testing.T) {
 	log := &lastLine{told: make(chan struct{})}
-	s, err := Open(netip.MustParseAddrPort("127.0.0.1:0"), nil, slog.New(slog.NewTextHandler(log, nil)))
+	s, err := Open(netip.MustParseAddrPort("127.0.0.1:0"), nil, nil, slog.New(slog.NewTextHandler(log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,16 +46,13 @@ type Socket struct {
 // addresses, [::] for all of both families. The error wraps that of the system:
 // errors.Is(err, syscall.EADDRINUSE) tells a busy address.
 //
+// beside are sockets of this process that overlap with the address and will be closed
+// soon, such as 127.0.0.1:80 for 0.0.0.0:80. The system refuses that unless both sides
+// allow it, so it is allowed while the new socket is bound: a foreign process on the
+// address is noticed as ever.
+//
 // The connections count in share, which ends with the socket; nil is no bound.
-func Open(address netip.AddrPort, share *Share, log *slog.Logger) (*Socket, error) {
-	return open(address, nil, share, log)
-}
-
-// OpenBeside is Open for an address that overlaps with sockets of this process
-// that will be closed soon, such as 0.0.0.0:80 beside 127.0.0.1:80. The system
-// refuses that unless both sides allow it, so it is allowed while the new
-// socket is bound: a foreign process on the address is noticed as ever.
-func OpenBeside(address netip.AddrPort, beside []*Socket, share *Share, log *slog.Logger) (*Socket, error) {
+func Open(address netip.AddrPort, beside []*Socket, share *Share, log *slog.Logger) (*Socket, error) {
 	var files []*net.TCPListener
 	for _, s := range beside {
 		files = append(files, s.file)
@@ -63,7 +60,7 @@ func OpenBeside(address netip.AddrPort, beside []*Socket, share *Share, log *slo
 	return open(address, files, share, log)
 }
 
-// Listener is OpenBeside for what serves its connections by itself. beside is nil
+// Listener is Open for what serves its connections by itself. beside is nil
 // or one that this func has returned. The error is the system's alone.
 func Listener(address netip.AddrPort, beside net.Listener) (net.Listener, error) {
 	var files []*net.TCPListener
