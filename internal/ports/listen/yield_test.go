@@ -85,7 +85,7 @@ func TestIdleConnectionsMakeRoom(t *testing.T) {
 	a, b := limit.NewShare(nil), limit.NewShare(nil)
 	limit.Divide(8, map[*Share]int{a: 0, b: 0}) // 2 reserved each, 4 for all
 	listen := func(share *Share) *Socket {
-		s, err := Open(anyPort, share, slog.New(slog.DiscardHandler))
+		s, err := Open(anyPort, nil, share, slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}
