@@ -95,13 +95,6 @@ func told(r *Review) string {
 	return fmt.Sprintf("%s (%s)\n%s\n", r.Summary, r.Severity, strings.Join(r.Lines(1000), "\n"))
 }
 
-// proxy returns a proxy without routes.
-func proxy(name string) *config.Proxy {
-	p := &config.Proxy{}
-	p.Name = name
-	return p
-}
-
 // TestReviewIsBounded changes more objects than a review has room for: the worst are
 // shown, the others counted.
 func TestReviewIsBounded(t *testing.T) {
@@ -110,7 +103,7 @@ func TestReviewIsBounded(t *testing.T) {
 	before.Proxies, after.Proxies = map[string]*config.Proxy{}, map[string]*config.Proxy{}
 	for i := range n {
 		name := fmt.Sprintf("p%04d", i)
-		a, b := proxy(name), proxy(name)
+		a, b := config.NewProxy(name), config.NewProxy(name)
 		route := config.NewRoute()
 		route.FixedResponse = &config.FixedResponse{Status: 200}
 		a.Routes, b.Routes = []*config.Route{route}, []*config.Route{route}
@@ -139,10 +132,10 @@ func BenchmarkOneAmong10000(b *testing.B) {
 	before.Proxies, after.Proxies = map[string]*config.Proxy{}, map[string]*config.Proxy{}
 	for i := range 10_000 {
 		name := fmt.Sprintf("p%05d", i)
-		p := proxy(name)
+		p := config.NewProxy(name)
 		for _, path := range []string{"/", "/api"} {
 			r := config.NewRoute()
-			r.Path, r.Servers = path, []*config.Server{{URL: "http://10.0.0.1:3000"}}
+			r.Path, r.Servers = path, []*config.Server{config.NewServer("http://10.0.0.1:3000")}
 			p.Routes = append(p.Routes, r)
 		}
 		p.VirtualHosts = []string{name + ".example.com", "www." + name + ".example.com"}
