@@ -139,13 +139,13 @@ func covers(a, b netip.Addr) bool {
 func (ch *checker) proxy(p *Proxy, at schema.Place) {
 	c := ch.c
 	checkHosts(p, at.Field("virtual_hosts"))
-	checkPortNames(c, p, at.Field("ports"))
+	checkNames(p.Ports, c.Ports, "port", "ports", at.Field("ports"))
 	checkACME(c, p, at.Field("acme"))
 	if what, remedy := checkHostHeader(p.HostHeader); what != "" {
 		at.Field("host_header").Problem(what, remedy)
 	}
 	w := p.Written() // what is wrong with a policy is told there
-	checkUse(c, w.Use, at.Field("use"))
+	checkNames(w.Use, c.Policies, "policy", "policies", at.Field("use"))
 	checkFeatures(&w.Features, at)
 	checkFetched(c, w.ClientIP, at)
 	checkToHTTPS(c, p, at)
@@ -166,7 +166,7 @@ func (ch *checker) proxy(p *Proxy, at schema.Place) {
 			checkStickyTwice(w.Routes, i, seen[r.Prefix()], place)
 			seen[r.Prefix()] = append(seen[r.Prefix()], i)
 		}
-		checkUse(c, r.Use, place.Field("use"))
+		checkNames(r.Use, c.Policies, "policy", "policies", place.Field("use"))
 		checkFetched(c, r.ClientIP, place)
 		checkRoute(r, place)
 		noteRoute(r, place)
@@ -281,23 +281,25 @@ func checkHosts(p *Proxy, at schema.Place) {
 	}
 }
 
-func checkPortNames(c *Config, p *Proxy, at schema.Place) {
-	for i, name := range p.Ports {
-		if slices.Contains(p.Ports[:i], name) {
-			at.Index(i).Problemf("remove one of them", "duplicate entry %s", name)
+// checkNames tells of names, of ports or of policies, that stand twice, or of which
+// there is no such object in section.
+func checkNames[T any](names []string, known map[string]T, object, section string, at schema.Place) {
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			at.Index(i).Problemf("remove one of them", "duplicate %s %s", object, name)
 			continue
 		}
-		if c.Ports[name] != nil || at.Root().Field("ports").Reported() {
+		if _, ok := known[name]; ok || at.Root().Field(section).Reported() {
 			continue
 		}
-		names := sortedNames(c.Ports)
-		remedy := "add it under ports"
-		if near := schema.Nearest(name, names); near != "" {
+		all := sortedNames(known)
+		remedy := "add it under " + section
+		if near := schema.Nearest(name, all); near != "" {
 			remedy = fmt.Sprintf("did you mean %q?", near)
-		} else if len(names) > 0 {
-			remedy = "known are " + strings.Join(names[:min(len(names), 10)], ", ")
+		} else if len(all) > 0 {
+			remedy = "known are " + strings.Join(all[:min(len(all), 10)], ", ")
 		}
-		at.Index(i).Problemf(remedy, "there is no port %q", name)
+		at.Index(i).Problemf(remedy, "there is no %s %q", object, name)
 	}
 }
 

@@ -85,7 +85,7 @@ func (ch *checker) docker(d *Docker, at schema.Place) {
 			at.Field("filters").Index(i).Problemf("write it as `docker ps --filter` does, such as label=stage=production or name=web", "the filter %q is not a key and a value", shorten(f))
 		}
 	}
-	checkPortNames(ch.c, &Proxy{Ports: d.Ports}, at.Field("ports"))
+	checkNames(d.Ports, ch.c.Ports, "port", "ports", at.Field("ports"))
 	for i, text := range d.Hosts {
 		switch h, f := parseVirtualHost(text); {
 		case f != nil:

@@ -267,24 +267,3 @@ func (ch *checker) defaults(at schema.Place) {
 	checkFeatures(&ch.c.Defaults.Features, at)
 	checkFetched(ch.c, ch.c.Defaults.ClientIP, at)
 }
-
-// checkUse tells of policies that are not there.
-func checkUse(c *Config, use []string, at schema.Place) {
-	for i, name := range use {
-		if slices.Contains(use[:i], name) {
-			at.Index(i).Problemf("remove one of them", "duplicate policy %s", name)
-			continue
-		}
-		if c.Policies[name] != nil || at.Root().Field("policies").Reported() {
-			continue
-		}
-		names := sortedNames(c.Policies)
-		remedy := "add it under policies"
-		if near := schema.Nearest(name, names); near != "" {
-			remedy = fmt.Sprintf("did you mean %q?", near)
-		} else if len(names) > 0 {
-			remedy = "known are " + strings.Join(names[:min(len(names), 10)], ", ")
-		}
-		at.Index(i).Problemf(remedy, "there is no policy %q", name)
-	}
-}
