@@ -21,6 +21,9 @@ type wanted struct {
 	header                   http.Header
 }
 
+// authHeader is what the auth server of tests wants to see.
+const authHeader = "X-Pass"
+
 // told is a difference of which the report says that it is one: note is a part of what
 // it says, of which requests is what follows from it.
 type told struct {
@@ -71,6 +74,7 @@ func equivalent(t *testing.T, theirs, ours string, got imported, requests []want
 		}
 	}
 	alike, known, wrong := 0, 0, 0
+	shown := map[string]bool{} // one of each host and path
 	for _, rq := range requests {
 		want, have := askAll(theirs, rq), askAll(ours, rq)
 		switch {
@@ -79,10 +83,14 @@ func equivalent(t *testing.T, theirs, ours string, got imported, requests []want
 		case slices.ContainsFunc(differences, func(d told) bool { return d.of(rq, want, have) }):
 			known++
 		default:
-			if wrong++; wrong <= 20 {
+			if wrong++; !shown[rq.host+rq.path] && len(shown) < 20 {
+				shown[rq.host+rq.path] = true
 				t.Errorf("%s %s%s %v with %d bytes:\ntheirs %+v\nours   %+v", rq.method, rq.host, rq.path, rq.header, len(rq.body), want, have)
 			}
 		}
+	}
+	if wrong > 0 {
+		t.Errorf("%d are answered otherwise", wrong)
 	}
 	t.Logf("%d requests: %d are answered alike, %d otherwise as the report tells, %d otherwise without a word", len(requests), alike, known, wrong)
 }
@@ -137,7 +145,25 @@ func echo(t *testing.T, name string) (address string) {
 		body, _ := io.ReadAll(r.Body)
 		w.Header().Set("X-Server", name)
 		w.Header().Add("X-Answer", "from "+name)
-		fmt.Fprintf(w, "%s: %s %s host=%s real=%q secret=%q list=%q auth=%q body=%d", name, r.Method, r.URL.RequestURI(), r.Host, r.Header.Values("X-Real-Ip"), r.Header.Values("X-Secret"), r.Header.Values("X-List"), r.Header.Get("Authorization"), len(body))
+		if strings.HasPrefix(r.URL.Path, "/location/") {
+			w.Header().Set("Location", "http://internal.example.com/there")
+			w.WriteHeader(http.StatusFound)
+		}
+		fmt.Fprintf(w, "%s: %s %s host=%s real=%q secret=%q list=%q who=%q auth=%q body=%d", name, r.Method, r.URL.RequestURI(), r.Host, r.Header.Values("X-Real-Ip"), r.Header.Values("X-Secret"), r.Header.Values("X-List"), r.Header.Values("X-Who"), r.Header.Get("Authorization"), len(body))
+	}))
+	t.Cleanup(server.Close)
+	return strings.TrimPrefix(server.URL, "http://")
+}
+
+// doorkeeper is an auth server, which lets in who has the right header.
+func doorkeeper(t *testing.T) (address string) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/check" || r.Header.Get(authHeader) != "right" {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		w.Header().Set("X-Who", "anna")
 	}))
 	t.Cleanup(server.Close)
 	return strings.TrimPrefix(server.URL, "http://")

@@ -70,6 +70,14 @@ func (o Object) Object(name string) Object {
 	return Object{}
 }
 
+// Text returns a field that is a single value as text, "" if there is none.
+func (o Object) Text(name string) string {
+	if n := o.get(name); n != nil && n.Kind == yaml.ScalarNode {
+		return n.Value
+	}
+	return ""
+}
+
 // Objects returns the elements of a field that is a list of objects.
 func (o Object) Objects(name string) []Object {
 	var all []Object

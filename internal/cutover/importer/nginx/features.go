@@ -1,8 +1,7 @@
 package nginx
 
 import (
-	"bufio"
-	"bytes"
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -10,118 +9,132 @@ import (
 	"headgate/internal/cutover/importer"
 )
 
-// inheritedNames are directives that hold in the blocks below, and are looked at there.
-var inheritedNames = []string{
-	"client_max_body_size", "proxy_read_timeout", "proxy_connect_timeout", "proxy_send_timeout", "proxy_set_header", "add_header", "more_set_headers",
-	"gzip", "gzip_types", "gzip_min_length", "allow", "deny", "auth_basic", "auth_basic_user_file", "auth_request", "limit_req", "proxy_cache", "proxy_cache_valid",
-	"proxy_cache_path", "proxy_hide_header", "proxy_pass_header", "set_real_ip_from", "real_ip_header", "keepalive_timeout", "error_page", "access_log",
-	"ssl_certificate", "ssl_certificate_key", "ssl_protocols", "grpc_read_timeout", "brotli", "zstd",
+// features gives the route what its blocks say besides what answers.
+func (c *content) features() {
+	if !c.byServer {
+		c.bodyLimit()
+	}
+	if c.flow.answer == nil && !c.flow.closed {
+		c.times()
+		c.rates()
+		c.access()
+		c.caching()
+		c.retries()
+		c.redirects()
+		c.mirror()
+	}
+	c.realIP()
+	c.headers()
+	c.compression()
+	c.errorPages()
+	c.t.sayLogs(c.scope)
 }
 
-func inherited(d *directive) bool { return slices.Contains(inheritedNames, d.name) }
-
-// features gives a proxy or a route the features that a block says. Those of a server
-// come from the http block, too; a location's own replace them.
-func (l *location) features(o importer.Object, d, around *directive) {
-	at := func(name string) []*directive {
-		if around == nil {
-			return l.t.effective(d, name)
-		}
-		return d.find(name)
+// bodyLimit sets how large bodies may be. nginx allows 1 MiB by itself.
+func (c *content) bodyLimit() {
+	d := c.scope.last("client_max_body_size")
+	if d == nil {
+		c.o.Set("request_body_limit", "1MiB")
+		return
 	}
-	l.limits(o, at)
-	l.access(o, at)
-	l.headers(o, d, around)
-	l.content(o, at, around == nil)
-	if around != nil {
-		for _, c := range d.find("rewrite") {
-			l.redirectRule(o, c)
+	text, ok := size(d.arg(0))
+	if !ok {
+		c.t.Say(d, importer.Impossible, "not a size")
+		return
+	}
+	c.o.Set("request_body_limit", text)
+	c.t.Say(d, importer.Close, "a request that is refused or redirected by another rule is not measured first")
+}
+
+// times are those towards servers.
+func (c *content) times() {
+	for _, d := range c.scope.level("proxy_read_timeout", "grpc_read_timeout") {
+		if v, ok := duration(d.arg(0)); ok {
+			c.o.Set("request_timeout", v)
+			c.t.Say(d, importer.Close, "until the response head; bodies have an idle time-out of 60s (upstreams: {body_idle_timeout: …})")
+		} else {
+			c.t.Say(d, importer.Impossible, "not a time")
 		}
-		for _, c := range d.block {
-			if c.name != "location" {
-				l.t.known(c)
+	}
+	for _, d := range c.scope.level("proxy_connect_timeout", "grpc_connect_timeout") {
+		if v, ok := duration(d.arg(0)); ok {
+			if c.o.Has("servers") {
+				c.o.Set("timeouts", importer.NewObject().Set("connect", v).Flow())
 			}
+			c.t.Say(d, importer.Same, "timeouts: {connect}")
+		} else {
+			c.t.Say(d, importer.Impossible, "not a time")
 		}
+	}
+	for _, d := range c.scope.level("proxy_send_timeout", "grpc_send_timeout") {
+		c.t.Say(d, importer.Ignored, "request bodies have the idle time-out of the port")
+	}
+	for _, d := range c.scope.level("keepalive_timeout") {
+		c.t.Say(d, importer.Close, "keep_alive_timeout stands in the limits of a port; 120s is the default")
 	}
 }
 
-// limits are sizes and times.
-func (l *location) limits(o importer.Object, at func(string) []*directive) {
-	for _, c := range at("client_max_body_size") {
-		size, ok := size(c.arg(0))
-		if !ok {
-			l.t.Say(c, importer.Impossible, "not a size")
+// rates makes a rate limit of limit_req and its zone.
+func (c *content) rates() {
+	taken := false
+	for _, d := range c.scope.level("limit_req") {
+		name, burst, nodelay := "", 0, false
+		for _, a := range d.args {
+			if v, ok := strings.CutPrefix(a, "zone="); ok {
+				name = v
+			}
+			if v, ok := strings.CutPrefix(a, "burst="); ok {
+				burst, _ = strconv.Atoi(v)
+			}
+			nodelay = nodelay || a == "nodelay"
+		}
+		zone := c.t.zones[name]
+		if zone == nil {
+			c.t.Say(d, importer.Impossible, "there is no zone of this name")
 			continue
 		}
-		o.Set("request_body_limit", size)
-		l.t.Say(c, importer.Close, "a request that is refused or redirected by another rule is not measured first")
-	}
-	if !o.Has("request_body_limit") && !o.Has("path") {
-		o.Set("request_body_limit", "1MiB") // what nginx allows by itself
-	}
-	for _, name := range []string{"proxy_read_timeout", "grpc_read_timeout"} {
-		for _, c := range at(name) {
-			if d, ok := duration(c.arg(0)); ok {
-				o.Set("request_timeout", d)
-				l.t.Say(c, importer.Close, "until the response head; bodies have an idle time-out of 60s (upstreams: {body_idle_timeout: …})")
-			} else {
-				l.t.Say(c, importer.Impossible, "not a time")
-			}
+		requests, period, ok := rateOf(zone)
+		if !ok {
+			c.t.Say(d, importer.Impossible, "the zone has no rate that can be read")
+			continue
 		}
-	}
-	for _, c := range at("proxy_connect_timeout") {
-		if d, ok := duration(c.arg(0)); ok && o.Has("path") {
-			o.Set("timeouts", importer.NewObject().Set("connect", d).Flow())
-			l.t.Say(c, importer.Same, "")
-		} else {
-			l.t.Say(c, importer.Close, "timeouts: {connect: …} stands at each route; 5s is the default")
+		limit := importer.NewObject().Set("requests", requests).Set("period", period).Set("burst", burst+1)
+		switch key := zone.arg(0); {
+		case taken:
+			c.t.Say(d, importer.Impossible, "a route has one limit; this is another")
+			continue
+		case key == "$binary_remote_addr" || key == "$remote_addr":
+		case strings.HasPrefix(key, "$http_"):
+			limit.Set("key", "header:"+headerName(strings.TrimPrefix(key, "$http_")))
+		case strings.HasPrefix(key, "$cookie_"):
+			limit.Set("key", "cookie:"+strings.TrimPrefix(key, "$cookie_"))
+		case key == "$remote_user":
+			limit.Set("key", "user")
+		default:
+			c.t.Say(d, importer.Impossible, "clients are told apart by address, header, cookie or user, not by %s", key)
+			continue
 		}
-	}
-	for _, c := range at("proxy_send_timeout") {
-		l.t.Say(c, importer.Ignored, "request bodies have the idle time-out of the port")
-	}
-	for _, c := range at("keepalive_timeout") {
-		l.t.Say(c, importer.Close, "keep_alive_timeout stands in the limits of a port; 120s is the default")
-	}
-	for _, c := range at("limit_req") {
-		l.rate(o, c)
+		taken = true
+		c.o.Set("rate_limit", limit.Flow())
+		note := "responses tell the limit (RateLimit, Retry-After), and locations with one zone share it only where all of them have it"
+		if status := c.scope.last("limit_req_status"); status == nil || status.arg(0) != "429" {
+			note = "who is over the limit gets 429, not " + cmp.Or(statusOf(status), "503") + "; " + note
+		}
+		if !nodelay && burst > 0 {
+			note = "requests of a burst are passed on at once, where nginx delays them unless nodelay is there; " + note
+		}
+		c.t.Say(d, importer.Close, "%s", note)
+		if status := c.scope.last("limit_req_status"); status != nil && status.arg(0) == "429" {
+			c.t.Say(status, importer.Same, "")
+		}
 	}
 }
 
-// rate makes a rate limit of limit_req and its zone.
-func (l *location) rate(o importer.Object, d *directive) {
-	name, burst := "", 0
-	for _, a := range d.args {
-		if v, ok := strings.CutPrefix(a, "zone="); ok {
-			name = v
-		}
-		if v, ok := strings.CutPrefix(a, "burst="); ok {
-			burst, _ = strconv.Atoi(v)
-		}
+func statusOf(d *directive) string {
+	if d == nil {
+		return ""
 	}
-	zone := l.t.zones[name]
-	if zone == nil {
-		l.t.Say(d, importer.Impossible, "there is no zone of this name")
-		return
-	}
-	requests, period, ok := rateOf(zone)
-	if !ok {
-		l.t.Say(d, importer.Impossible, "the zone has no rate that can be read")
-		return
-	}
-	limit := importer.NewObject().Set("requests", requests).Set("period", period).Set("burst", burst+1)
-	switch key := zone.arg(0); {
-	case key == "$binary_remote_addr" || key == "$remote_addr":
-	case strings.HasPrefix(key, "$http_"):
-		limit.Set("key", "header:"+strings.ReplaceAll(strings.TrimPrefix(key, "$http_"), "_", "-"))
-	case strings.HasPrefix(key, "$cookie_"):
-		limit.Set("key", "cookie:"+strings.TrimPrefix(key, "$cookie_"))
-	default:
-		l.t.Say(d, importer.Impossible, "clients are told apart by address, header, cookie or user, not by "+key)
-		return
-	}
-	o.Set("rate_limit", limit.Flow())
-	l.t.Say(d, importer.Close, "who is over the limit gets 429 at once; nginx delays requests unless nodelay is there, and answers 503")
+	return d.arg(0)
 }
 
 func zoneName(d *directive) string {
@@ -146,177 +159,245 @@ func rateOf(zone *directive) (requests int, period string, ok bool) {
 	return 0, "", false
 }
 
-// access says who is let in.
-func (l *location) access(o importer.Object, at func(string) []*directive) {
-	filter := importer.NewObject()
-	denies := at("deny")
-	closed := slices.ContainsFunc(denies, func(d *directive) bool { return d.arg(0) == "all" })
-	for _, c := range slices.Concat(at("allow"), denies) {
-		who := c.arg(0)
+// caching makes a cache of proxy_cache and its companions.
+func (c *content) caching() {
+	d := c.scope.last("proxy_cache")
+	if d == nil || d.arg(0) == "off" {
+		if d != nil {
+			c.t.Say(d, importer.Same, "")
+		}
+		return
+	}
+	if !c.o.Has("servers") {
+		return
+	}
+	o := importer.NewObject().Set("enabled", true)
+	c.t.Say(d, importer.Close, "the cache is in memory and keeps to what servers say")
+	for _, valid := range c.scope.level("proxy_cache_valid") {
+		codes := valid.args[:max(0, len(valid.args)-1)]
+		v, ok := duration(valid.arg(len(valid.args) - 1))
 		switch {
-		case c.name == "allow" && !closed:
-			l.t.Say(c, importer.Ignored, "without deny all everybody is let in anyway")
-		case o.Object("fixed_response").Len() > 0 && c.Settled():
-		case who == "all" && c.name == "deny":
-			l.t.Say(c, importer.Same, "a list of allow denies all others")
-		case who == "all":
-			l.t.Say(c, importer.Same, "")
-		case strings.HasPrefix(who, "unix:"):
-			l.t.Say(c, importer.Ignored, "clients come by IP")
+		case ok && (len(codes) == 0 || slices.Contains(codes, "200") || slices.Contains(codes, "any")):
+			o.Set("default_ttl", v)
+			c.t.Say(valid, importer.Close, "default_ttl: for responses that say nothing themselves, whatever their status")
 		default:
-			filter.Append(c.name, who)
-			l.t.Say(c, importer.Close, "deny wins over allow here, whatever their order")
+			c.t.Say(valid, importer.Impossible, "there is one default_ttl, and it is that of 200")
 		}
 	}
-	if filter.Len() > 0 {
-		o.Set("ip_filter", filter.Flow())
-	}
-	realm := ""
-	for _, c := range at("auth_basic") {
-		realm = c.arg(0)
-		if realm == "off" {
-			o.Set("basic_auth", importer.NewObject().Set("enabled", false).Flow())
-			l.t.Say(c, importer.Same, "")
+	for _, stale := range c.scope.level("proxy_cache_use_stale") {
+		if slices.ContainsFunc(stale.args, func(a string) bool { return a == "error" || a == "timeout" || strings.HasPrefix(a, "http_5") }) {
+			o.Set("stale_if_error", "365d")
 		}
-		l.t.Say(c, importer.Close, "the challenge names UTF-8, and an address with many wrong passwords gets 429 for a while")
+		if background := c.scope.last("proxy_cache_background_update"); slices.Contains(stale.args, "updating") && background != nil && background.arg(0) == "on" {
+			o.Set("stale_while_revalidate", "365d")
+		}
+		c.t.Say(stale, importer.Close, "stale_if_error, and stale_while_revalidate with background updates, for a year; for all failures of servers alike")
 	}
-	for _, c := range at("auth_basic_user_file") {
-		if realm != "off" {
-			l.users(o, c, realm)
+	c.cacheKey(o)
+	for _, name := range []string{"proxy_no_cache", "proxy_cache_bypass"} {
+		for _, one := range c.scope.level(name) {
+			c.withoutCache(o, one)
 		}
 	}
-	for _, c := range at("auth_request") {
-		if c.arg(0) == "off" {
-			o.Set("forward_auth", importer.NewObject().Set("enabled", false).Flow())
-			l.t.Say(c, importer.Same, "")
-			continue
-		}
-		l.t.Say(c, importer.Impossible, "forward_auth names the URL of the auth server itself; nginx asks a location: take its proxy_pass")
-		l.t.Check("proxy %s: auth_request %s becomes forward_auth: {url: …} by hand", l.name, c.arg(0))
-	}
-	l.realIP(o, at)
+	c.o.Set("cache", o.Flow())
 }
 
-// realIP says which proxies in front are believed.
-func (l *location) realIP(o importer.Object, at func(string) []*directive) {
-	client := importer.NewObject()
-	for _, c := range at("set_real_ip_from") {
-		if c.arg(0) == "unix:" {
-			l.t.Say(c, importer.Ignored, "clients come by IP")
-			continue
+// withoutCache switches the cache off where a variable is there.
+func (c *content) withoutCache(o importer.Object, d *directive) {
+	problem := ""
+	for _, a := range d.args {
+		on := c.view.present(a)
+		if on.Problem != "" {
+			problem = on.Problem
+		} else if on.Within(c.view.region) {
+			o.Set("enabled", false)
 		}
-		client.Append("trusted", c.arg(0))
-		l.t.Say(c, importer.Same, "")
 	}
-	for _, c := range at("real_ip_header") {
-		switch h := c.arg(0); {
-		case strings.EqualFold(h, "X-Forwarded-For"):
-			l.t.Say(c, importer.Same, "")
-		case strings.EqualFold(h, "proxy_protocol"):
-			l.t.Say(c, importer.Close, "proxy_protocol stands at the port")
+	switch {
+	case problem != "":
+		c.t.Say(d, importer.Impossible, "%s", problem)
+	case d.name == "proxy_cache_bypass":
+		c.t.Say(d, importer.Close, "such requests go to a route without a cache: their responses are not stored either")
+	default:
+		c.t.Say(d, importer.Close, "such requests go to a route without a cache: they are not answered from it either")
+	}
+}
+
+// cacheKey looks at the key, which is the URL here.
+func (c *content) cacheKey(o importer.Object) {
+	for _, d := range c.scope.level("proxy_cache_key") {
+		key := strings.NewReplacer("$scheme", "", "$proxy_host", "", "$http_host", "", "$host", "", "$request_method", "", "GET", "", "|", "").Replace(strings.Join(d.args, ""))
+		switch key {
+		case "$request_uri", "$uri$is_args$args", "$uri?$args", "$uri$args":
+			c.t.Say(d, importer.Same, "the key is the whole URL")
+		case "$uri":
+			o.Set("ignore_query", []string{"*"})
+			c.t.Say(d, importer.Close, "ignore_query: servers do not get the query either when a response is fetched to be stored")
 		default:
-			client.Set("header", h)
-			l.t.Say(c, importer.Same, "")
+			c.t.Say(d, importer.Close, "the key is the whole URL, and what a response names in Vary")
 		}
-	}
-	if client.Has("trusted") {
-		o.Set("client_ip", client.Flow())
 	}
 }
 
-// users takes the users of a password file.
-func (l *location) users(o importer.Object, d *directive, realm string) {
-	data, err := l.t.read(l.t.path(d.arg(0)))
-	if err != nil {
-		l.t.Say(d, importer.Impossible, "the file cannot be read: %v; add its users under basic_auth", err)
-		l.t.Check("proxy %s: nobody can sign in before basic_auth has users", l.name)
-		o.Set("fixed_response", importer.NewObject().Set("status", 403).Flow())
-		o.Remove("servers")
+// retries says what is sent to another server.
+func (c *content) retries() {
+	if !c.o.Has("servers") {
 		return
 	}
-	auth := importer.NewObject().Set("forward_credentials", true) // as nginx passes them on
-	if realm != "" {
-		auth.Set("realm", realm)
-	}
-	left := 0
-	for lines := bufio.NewScanner(bytes.NewReader(data)); lines.Scan(); {
-		name, hash, ok := strings.Cut(strings.TrimSpace(lines.Text()), ":")
-		hash, _, _ = strings.Cut(hash, ":")
-		if !ok || name == "" || strings.HasPrefix(name, "#") {
-			continue
+	var on []string
+	o := importer.NewObject()
+	for _, d := range c.scope.level("proxy_next_upstream") {
+		for _, a := range d.args {
+			switch a {
+			case "error":
+				on = append(on, "reset")
+			case "timeout":
+				on = append(on, "timeout")
+			case "http_502", "http_503", "http_504":
+				on = append(on, a[len("http_"):])
+			case "off":
+				o.Set("attempts", 1)
+			}
 		}
-		if !strings.HasPrefix(hash, "$apr1$") && !strings.HasPrefix(hash, "$2") {
-			left++
-			continue
+		if len(on) > 0 {
+			o.Set("on", on)
 		}
-		auth.Append("users", importer.NewObject().Set("name", name).Set("password_hash", hash).Flow())
+		c.t.Say(d, importer.Close, "only idempotent requests are sent again, and of statuses 502, 503 and 504 count; a server that cannot be connected to is always left for another")
 	}
-	if !auth.Has("users") {
-		l.t.Say(d, importer.Impossible, "none of its password hashes can be used; make new ones with headgate hash-password")
-		o.Set("fixed_response", importer.NewObject().Set("status", 403).Flow())
-		o.Remove("servers")
-		return
+	for _, d := range c.scope.level("proxy_next_upstream_tries") {
+		if n, ok := number(d.arg(0)); ok && n > 0 && !o.Has("attempts") {
+			o.Set("attempts", min(n, 10))
+		}
+		c.t.Say(d, importer.Close, "attempts; servers that could not be connected to do not count")
 	}
-	o.Set("basic_auth", auth)
-	if left > 0 {
-		l.t.Say(d, importer.Close, "%d users have password hashes that are too weak to be taken over; make new ones with headgate hash-password", left)
-		return
+	if o.Len() > 0 {
+		c.o.Set("retry", o.Flow())
 	}
-	l.t.Say(d, importer.Same, "")
 }
 
-// content is what becomes of bodies.
-func (l *location) content(o importer.Object, at func(string) []*directive, isServer bool) {
+// mirror copies requests to the servers of the location that mirror names.
+func (c *content) mirror() {
+	for _, d := range c.scope.level("mirror") {
+		if d.arg(0) == "off" {
+			c.t.Say(d, importer.Same, "")
+			continue
+		}
+		l := c.asked(d.arg(0))
+		if l == nil || !c.o.Has("servers") || c.o.Has("mirror") {
+			c.t.Say(d, importer.Impossible, "a mirror names servers, one for each route: mirror: {servers: …}")
+			continue
+		}
+		part := *c
+		part.o, part.location, part.path = importer.NewObject(), l, l.clean()
+		for _, pass := range l.d.find("proxy_pass") {
+			if part.pass(pass, l) {
+				c.o.Set("mirror", importer.NewObject().Set("servers", part.o.Objects("servers")))
+				c.t.Say(d, importer.Close, "copies are those of requests as the route's servers get them, of bodies up to 64 KiB, and at most 64 at once")
+				c.t.Say(l.d, importer.Same, "its servers get the copies")
+				c.t.routed[l.d] = true
+			}
+		}
+		c.t.Say(d, importer.Impossible, "the servers of the mirror cannot be named")
+	}
+}
+
+// asked is the location that nginx asks by itself for a path.
+func (c *content) asked(uri string) *location {
+	l, _ := find(c.locations, uri, func(*location) {})
+	every(c.locations, func(e *location) {
+		if e.kind == byExact && e.path == uri {
+			l = e
+		}
+	})
+	return l
+}
+
+// redirects says how Location and cookies of servers are changed.
+func (c *content) redirects() {
+	for _, d := range c.scope.level("proxy_redirect") {
+		from, to := d.arg(0), c.view.expand(d.arg(1))
+		switch {
+		case from == "default":
+			c.t.Say(d, importer.Close, "Location is mapped back by itself where paths differ, and for servers that name themselves")
+		case from == "off":
+			if r := c.o.Object("rewrite"); !r.Empty() {
+				r.Set("rewrite_response", false)
+			} else if c.o.Has("servers") {
+				c.o.Set("rewrite", importer.NewObject().Set("rewrite_response", false).Flow())
+			}
+			c.t.Say(d, importer.Close, "rewrite_response: false leaves cookies alone, too")
+		default:
+			c.replaceLocation(d, from, to)
+		}
+	}
+}
+
+// replaceLocation makes a header rule of proxy_redirect.
+func (c *content) replaceLocation(d *directive, from, to string) {
+	fold, isExpr := strings.CutPrefix(from, "~*")
+	expr := "(?i)" + fold
+	if !isExpr {
+		expr, isExpr = strings.CutPrefix(from, "~")
+	}
+	if !isExpr {
+		expr = "^" + quote(c.view.expandAll(from))
+	}
+	marked := to
+	if isExpr {
+		marked = group.ReplaceAllString(to, "\x00$1")
+	}
+	value, what := variables(marked)
+	if what == "" {
+		what = checkRegex(expr)
+	}
+	if what == "" && strings.Contains(expr, "$") && !isExpr {
+		what = "the address is made of variables"
+	}
+	if what != "" {
+		c.t.Say(d, importer.Impossible, "%s", what)
+		return
+	}
+	value = strings.ReplaceAll(strings.ReplaceAll(value, "$", "$$"), "\x00", "$")
+	c.o.Append("headers", importer.NewObject().Set("direction", "response").Set("operation", "replace").Set("name", "Location").Set("regex", expr).Set("value", value).Flow())
+	note := ""
+	if strings.HasPrefix(to, "/") {
+		note = "Location is relative; nginx writes scheme, host and port in front"
+	}
+	c.t.Say(d, verdictOf(note), "%s", note)
+}
+
+// compression makes compression of gzip, brotli and zstd.
+func (c *content) compression() {
 	compress := false
 	for _, name := range []string{"gzip", "brotli", "zstd"} {
-		for _, c := range at(name) {
-			compress = compress || c.arg(0) == "on"
-			l.t.Say(c, importer.Close, "clients get zstd, br or gzip, as they prefer")
+		if d := c.scope.last(name); d != nil {
+			compress = compress || d.arg(0) == "on"
+			c.t.Say(d, importer.Close, "clients get zstd, br or gzip, as they prefer")
 		}
 	}
-	settings := importer.NewObject()
-	for _, c := range at("gzip_min_length") {
-		if n, err := strconv.Atoi(c.arg(0)); err == nil {
-			settings.Set("min_size", strconv.Itoa(n)+"B")
+	o := importer.NewObject()
+	if d := c.scope.last("gzip_min_length"); d != nil {
+		if n, err := strconv.Atoi(d.arg(0)); err == nil && n <= 1<<20 {
+			o.Set("min_size", strconv.Itoa(n)+"B")
 		}
-		l.t.Say(c, importer.Same, "")
+		c.t.Say(d, importer.Same, "")
 	}
-	for _, c := range at("gzip_types") {
-		l.t.Say(c, importer.Close, "the usual types are compressed: text, scripts, JSON, XML, SVG, fonts; compression: {types: […]} names others")
+	for _, d := range c.scope.level("gzip_types") {
+		c.t.Say(d, importer.Close, "the usual types are compressed: text, scripts, JSON, XML, SVG, fonts; compression: {types: […]} names others")
 	}
 	if compress {
-		o.Set("compression", settings.Flow())
+		c.o.Set("compression", o.Set("enabled", true).Flow())
 	}
-	for _, c := range at("proxy_cache") {
-		if c.arg(0) == "off" {
-			o.Set("cache", importer.NewObject().Set("enabled", false).Flow())
-			l.t.Say(c, importer.Same, "")
+}
+
+// sayLogs tells of access logs.
+func (t *translator) sayLogs(s scope) {
+	for _, d := range s.level("access_log") {
+		if d.arg(0) == "off" && len(s) > 0 && slices.Contains(s[0].block, d) {
+			t.Say(d, importer.Close, "a proxy has a log or none: access_log: {enabled: false}")
 			continue
 		}
-		o.Set("cache", importer.NewObject().Set("enabled", true).Flow())
-		l.t.Say(c, importer.Close, "the cache is in memory and keeps to what servers say")
-	}
-	for _, c := range at("proxy_cache_valid") {
-		if d, ok := duration(c.arg(len(c.args) - 1)); ok && o.Object("cache").Len() > 0 {
-			o.Object("cache").Set("default_ttl", d)
-			l.t.Say(c, importer.Close, "default_ttl: for responses that say nothing themselves, whatever their status")
-		} else {
-			l.t.Say(c, importer.Ignored, "there is no cache here")
-		}
-	}
-	for _, c := range at("proxy_cache_path") {
-		l.t.Say(c, importer.Close, "the cache is in memory: cache: {memory_limit: …}")
-	}
-	for _, c := range at("error_page") {
-		l.t.Say(c, importer.Impossible, "error_pages have a body or a file of their own; nginx asks a location")
-	}
-	for _, c := range at("access_log") {
-		if c.arg(0) == "off" && isServer {
-			o.Set("access_log", importer.NewObject().Set("enabled", false).Flow())
-			l.t.Say(c, importer.Same, "")
-			continue
-		}
-		l.t.Say(c, importer.Close, "there is one access log for all: access_log: {path: …, format: combined}")
+		t.Say(d, importer.Close, "there is one access log for all: access_log: {path: …, format: combined}")
 	}
 }
 

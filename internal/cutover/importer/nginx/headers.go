@@ -1,183 +1,195 @@
 package nginx
 
 import (
-	"fmt"
+	"slices"
 	"strings"
 
 	"headgate/internal/cutover/importer"
 )
 
-// headers gives a proxy or a route its header rules. In nginx a block that has any of
-// its own has none of those around it, so each takes what holds in it.
-func (l *location) headers(o importer.Object, d, around *directive) {
-	level := func(name string) []*directive {
-		for _, b := range []*directive{d, around, l.t.http} {
-			if b != nil {
-				if found := b.find(name); len(found) > 0 {
-					return found
-				}
-			}
-		}
-		return nil
-	}
-	proxied := o.Has("servers")
+// headers gives the route its header rules.
+func (c *content) headers() {
+	proxied := c.o.Has("servers")
 	if proxied {
-		host, pass := defaultHost(d, l.t.upstreams)
-		l.requestHeaders(o, level("proxy_set_header"), host, pass)
+		c.requestHeaders()
 	}
-	if around != nil || len(d.find("location")) == 0 {
-		for _, c := range level("add_header") {
-			l.responseHeader(o, c)
+	for _, d := range c.scope.level("add_header") {
+		c.responseHeader(d)
+	}
+	for _, d := range c.scope.level("proxy_hide_header") {
+		if proxied {
+			c.o.Append("headers", importer.NewObject().Set("direction", "response").Set("operation", "remove").Set("name", d.arg(0)).Flow())
+			c.t.Say(d, importer.Same, "")
 		}
 	}
-	for _, c := range level("proxy_hide_header") {
-		if proxied || around == nil && len(d.find("location")) == 0 {
-			o.Append("headers", importer.NewObject().Set("direction", "response").Set("operation", "remove").Set("name", c.arg(0)).Flow())
-		}
-		l.t.Say(c, importer.Same, "")
+	for _, d := range c.scope.level("proxy_pass_header") {
+		c.t.Say(d, importer.Same, "headers of servers are passed on")
 	}
-	for _, c := range level("proxy_pass_header") {
-		l.t.Say(c, importer.Same, "fields of servers are passed on")
+	for _, d := range c.scope.level("more_set_headers", "more_clear_headers", "more_set_input_headers", "more_clear_input_headers") {
+		c.moreHeaders(d)
 	}
 }
 
-// requestHeaders makes rules of proxy_set_header. host is what nginx sends by itself.
-func (l *location) requestHeaders(o importer.Object, list []*directive, host string, pass *directive) {
-	for _, c := range list {
-		name, value := c.arg(0), c.arg(1)
-		switch lower := strings.ToLower(name); {
-		case lower == "host":
-			host = l.host(c, value)
-		case lower == "upgrade" || lower == "connection":
-			l.t.Say(c, importer.Same, "upgrades such as WebSocket are passed on by themselves")
-		case lower == "x-forwarded-for" && (value == "$proxy_add_x_forwarded_for" || value == "$remote_addr"):
-			l.t.Say(c, importer.Same, "sent by itself: the client's address, as client_ip finds it")
-		case lower == "x-forwarded-proto" && (value == "$scheme" || value == "https" || value == "$http_x_forwarded_proto"):
-			l.t.Say(c, importer.Same, "sent by itself")
-		case lower == "x-forwarded-host" && (value == "$host" || value == "$http_host"):
-			l.t.Say(c, importer.Same, "sent by itself")
-		case lower == "accept-encoding" && value == "":
-			l.t.Say(c, importer.Ignored, "compression takes care of it")
-		case value == "":
-			o.Append("headers", importer.NewObject().Set("direction", "request").Set("operation", "remove").Set("name", name).Flow())
-			l.t.Say(c, importer.Same, "")
-		default:
-			l.rule(o, c, "request", name, value)
-		}
+// moreHeaders reads the directives of the module headers-more.
+func (c *content) moreHeaders(d *directive) {
+	direction := "response"
+	if strings.Contains(d.name, "input") {
+		direction = "request"
 	}
-	l.hosts = append(l.hosts, hostOf{host, pass})
-}
-
-// hostOf is the Host that a location sends.
-type hostOf struct {
-	value string
-	pass  *directive
-}
-
-// defaultHost returns the Host that nginx sends where nobody says another: the name
-// in proxy_pass.
-func defaultHost(d *directive, upstreams map[string]*directive) (string, *directive) {
-	for _, c := range d.block {
-		if c.name == "proxy_pass" || c.name == "grpc_pass" {
-			_, rest, _ := strings.Cut(c.arg(0), "://")
-			name, _, _ := strings.Cut(rest, "/")
-			if upstreams[name] != nil {
-				return name, c
+	if slices.ContainsFunc(d.args, func(a string) bool { return strings.HasPrefix(a, "-") }) {
+		c.t.Say(d, importer.Impossible, "a rule acts for every status and type")
+		return
+	}
+	for _, a := range d.args {
+		name, value, _ := strings.Cut(a, ":")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		if strings.Contains(d.name, "clear") || value == "" {
+			if strings.Contains(name, "*") {
+				c.t.Say(d, importer.Impossible, "a header is removed by its whole name")
+				return
 			}
-			return "upstream", c
+			c.o.Append("headers", importer.NewObject().Set("direction", direction).Set("operation", "remove").Set("name", name).Flow())
+			c.t.Say(d, importer.Same, "")
+			continue
 		}
+		c.rule(d, direction, name, c.view.expand(value), "")
 	}
-	return "upstream", nil
 }
 
-// host returns the host_header that a value of Host stands for.
-func (l *location) host(d *directive, value string) string {
+// requestHeaders makes rules of proxy_set_header.
+func (c *content) requestHeaders() {
+	for _, d := range c.scope.level("proxy_set_header", "grpc_set_header") {
+		name, value := d.arg(0), d.arg(1)
+		lower := strings.ToLower(name)
+		if lower == "upgrade" || lower == "connection" {
+			c.t.Say(d, importer.Same, "upgrades such as WebSocket are passed on by themselves")
+			continue
+		}
+		value = c.view.expand(value)
+		switch {
+		case lower == "host":
+		case c.ofAuth(d):
+		case lower == "x-forwarded-for" && (value == "$proxy_add_x_forwarded_for" || value == "$remote_addr"):
+			note := "sent by itself: the client's address, as client_ip finds it"
+			if value != "$remote_addr" {
+				c.t.Say(d, importer.Close, "%s, and nothing of what a client says of itself", note)
+			}
+			c.t.Say(d, importer.Same, "%s", note)
+		case lower == "x-forwarded-proto" && (value == "$scheme" || value == "https" || value == "$http_x_forwarded_proto"):
+			c.t.Say(d, importer.Same, "sent by itself")
+		case lower == "x-forwarded-host" && (value == "$host" || value == "$http_host"):
+			c.t.Say(d, importer.Same, "sent by itself")
+		case lower == "accept-encoding" && value == "":
+			c.t.Say(d, importer.Ignored, "compression takes care of it")
+		case lower == "content-length" || lower == "transfer-encoding" || lower == "te" || lower == "trailer" || lower == "expect":
+			c.t.Say(d, importer.Impossible, "%s belongs to one connection, and no rule changes it", name)
+		case value == "":
+			c.o.Append("headers", importer.NewObject().Set("direction", "request").Set("operation", "remove").Set("name", name).Flow())
+			c.t.Say(d, importer.Same, "")
+		default:
+			c.rule(d, "request", name, value, "")
+		}
+	}
+}
+
+// ofAuth reports whether a header is one that forward_auth copies.
+func (c *content) ofAuth(d *directive) bool {
+	for _, set := range c.scope.level("auth_request_set") {
+		if set.arg(0) == d.arg(1) {
+			return true
+		}
+	}
+	return false
+}
+
+// hostHeader returns the Host that servers get. nginx by itself sends the name in
+// proxy_pass.
+func (c *content) hostHeader(name string, pass *directive) string {
+	host := "upstream"
+	if c.t.upstreams[name] != nil {
+		host = name
+	}
+	for _, d := range c.scope.level("proxy_set_header", "grpc_set_header") {
+		if strings.EqualFold(d.arg(0), "host") {
+			host = c.hostOf(d, c.view.expand(d.arg(1)), host)
+		}
+	}
+	if strings.HasPrefix(name, "unix:") && host == "upstream" {
+		return "localhost"
+	}
+	return host
+}
+
+// hostOf returns the host_header that a value of Host stands for.
+func (c *content) hostOf(d *directive, value, own string) string {
 	switch value {
 	case "$http_host":
-		l.t.Say(d, importer.Same, "host_header: preserve")
+		c.t.Say(d, importer.Same, "host_header: preserve")
 		return "preserve"
 	case "$host", "$host:$server_port", "$host:$proxy_port":
-		l.t.Say(d, importer.Close, "host_header: preserve sends it as the client wrote it, with its port")
+		c.t.Say(d, importer.Close, "host_header: preserve sends it as the client wrote it, with its port")
 		return "preserve"
 	case "$proxy_host", "$upstream_addr":
-		l.t.Say(d, importer.Same, "host_header: upstream")
-		return "upstream"
+		c.t.Say(d, importer.Same, "host_header")
+		return own
 	}
-	if strings.Contains(value, "$") {
-		l.t.Say(d, importer.Impossible, "host_header is preserve, upstream or a fixed value")
+	if strings.Contains(value, "$") || value == "" {
+		c.t.Say(d, importer.Impossible, "host_header is preserve, upstream or a fixed value")
 		return "preserve"
 	}
-	l.t.Say(d, importer.Same, "host_header")
+	c.t.Say(d, importer.Same, "host_header")
 	return value
 }
 
+// okStatuses are those with which add_header acts without always.
+var okStatuses = []string{"200", "201", "204", "206", "301", "302", "303", "304", "307", "308"}
+
 // responseHeader makes a rule of add_header.
-func (l *location) responseHeader(o importer.Object, d *directive) {
+func (c *content) responseHeader(d *directive) {
+	if strings.EqualFold(d.arg(0), "content-type") && !c.o.Has("servers") {
+		c.t.Say(d, importer.Same, "the type of the content")
+		return
+	}
 	note := ""
 	if d.arg(2) != "always" {
+		if f := c.o.Object("fixed_response"); !f.Empty() && !c.o.Has("redirects") && !slices.Contains(okStatuses, f.Text("status")) {
+			c.t.Say(d, importer.Same, "it is not for errors")
+			return
+		}
 		note = "sent with every status; nginx leaves it out of errors unless always is there"
 	}
-	if l.rule(o, d, "response", d.arg(0), d.arg(1)) && note != "" {
-		// The verdict was given: the first one stands.
-		l.t.Amend(d, importer.Close, note)
+	value := c.view.expand(d.arg(1))
+	if value == "" { // nginx sends no empty header
+		c.t.Say(d, importer.Same, "")
+		return
 	}
+	c.rule(d, "response", d.arg(0), value, note)
 }
 
-// rule adds a header rule that sets a field.
-func (l *location) rule(o importer.Object, d *directive, direction, name, value string) bool {
+// rule adds a header rule. add_header adds a field beside those of servers.
+func (c *content) rule(d *directive, direction, name, value, note string) bool {
 	text, what := variables(value)
 	if what != "" {
-		l.t.Say(d, importer.Impossible, what)
+		c.t.Say(d, importer.Impossible, "%s", what)
 		return false
 	}
-	o.Append("headers", importer.NewObject().Set("direction", direction).Set("name", name).Set("value", text).Flow())
-	l.t.sayValue(d, value)
+	o := importer.NewObject().Set("direction", direction)
+	if d.name == "add_header" && c.o.Has("servers") {
+		o.Set("operation", "append")
+	}
+	c.o.Append("headers", o.Set("name", name).Set("value", text).Flow())
+	if strings.Contains(value, "$host") || strings.Contains(value, "${host}") {
+		note = join(note, hostNote)
+	}
+	c.t.Say(d, verdictOf(note), "%s", note)
 	return true
 }
 
 // sayValue gives a directive the verdict of a text with variables.
 func (t *translator) sayValue(d *directive, value string) {
 	if strings.Contains(value, "$host") || strings.Contains(value, "${host}") {
-		t.Say(d, importer.Close, "{host} is in the letters that the client used; nginx writes small ones")
+		t.Say(d, importer.Close, hostNote)
 		return
 	}
 	t.Say(d, importer.Same, "")
-}
-
-// ours are the variables of nginx that headgate has by another name.
-var ours = map[string]string{
-	"remote_addr": "{client_ip}", "realip_remote_addr": "{client_ip}", "host": "{host}", "http_host": "{authority}", "scheme": "{scheme}",
-	"request_method": "{method}", "uri": "{path}", "document_uri": "{path}", "args": "{query}", "query_string": "{query}",
-	"request_id": "{request_id}", "remote_user": "{user}", "ssl_client_s_dn": "{client_cert_subject}",
-}
-
-// variables writes a text with the variables of headgate. What says which is not
-// there.
-func variables(text string) (out, what string) {
-	text = strings.ReplaceAll(text, "{", "{{")
-	text = strings.ReplaceAll(text, "${{", "${")
-	for {
-		i := strings.IndexByte(text, '$')
-		if i < 0 {
-			return out + text, ""
-		}
-		out += text[:i]
-		rest := text[i+1:]
-		braced := strings.HasPrefix(rest, "{")
-		rest = strings.TrimPrefix(rest, "{")
-		n := 0
-		for n < len(rest) && (rest[n] == '_' || rest[n] >= 'a' && rest[n] <= 'z' || rest[n] >= '0' && rest[n] <= '9') {
-			n++
-		}
-		name := rest[:n]
-		value, ok := ours[name]
-		if !ok {
-			return "", fmt.Sprintf("there is no variable like $%s; there are %s", name, "{client_ip}, {host}, {authority}, {scheme}, {method}, {path}, {query}, {request_id}, {user}")
-		}
-		out += value
-		text = rest[n:]
-		if braced {
-			text = strings.TrimPrefix(text, "}")
-		}
-	}
 }

@@ -2,387 +2,485 @@ package nginx
 
 import (
 	"cmp"
-	"fmt"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"headgate/internal/cutover/importer"
+	"headgate/internal/cutover/importer/rules"
 )
 
-// location makes routes of the locations of a server.
-type location struct {
-	t      *translator
-	server *server
-	proxy  importer.Object
-	name   string // of the proxy
-	paths  []string
-	hosts  []hostOf // the values of host_header that locations want
+// writer makes the proxies of a site.
+type writer struct {
+	t         *translator
+	site      *site
+	name      string
+	around    scope // the server, http
+	locations []*location
+	paths     []string
+	routes    []routeOf
+	lost      map[*location]bool // nothing of them could be taken over
+	unreached bool               // the server answers before a location is chosen
 }
 
-// routes makes a route of every location, and one of what stands in the server.
-func (l *location) routes() {
-	for _, r := range l.server.d.find("return") {
-		l.serverReturn(r)
-	}
-	for _, r := range l.server.d.find("rewrite") {
-		l.redirectRule(l.proxy, r)
-	}
-	l.nested(l.server.d)
-	l.hostHeader()
+// routeOf is a route with the Host that its servers get.
+type routeOf struct {
+	o    importer.Object
+	host string
 }
 
-// nested goes through the locations of a block, in which others may stand.
-func (l *location) nested(d *directive) {
-	for _, c := range d.block {
-		if c.name == "location" {
-			l.location(c)
-			l.nested(c)
+// outcome is what becomes of the requests of a region.
+type outcome struct {
+	o    importer.Object // what the route has, but for its path and matchers
+	host string
+	ok   bool // there is something that answers
+}
+
+// write makes the proxies of a site: one for each Host that servers get.
+func (t *translator) write(s *site) {
+	w := &writer{t: t, site: s, name: t.proxyName(s), around: scope{s.s.d}, lost: map[*location]bool{}}
+	if t.http != nil {
+		w.around = append(w.around, t.http)
+	}
+	t.certificate(s.s, w.name)
+	w.locations = t.newLocations(s.s.d.block, nil)
+	w.choosePaths()
+	for _, path := range w.paths {
+		w.path(path)
+	}
+	t.writers = append(t.writers, w)
+	if len(w.routes) == 0 {
+		w.routes = append(w.routes, routeOf{importer.NewObject().Set("path", "/").Set("fixed_response", importer.NewObject().Set("status", 404).Flow()), ""})
+	}
+	var hosts []string
+	for _, r := range w.routes {
+		if !slices.Contains(hosts, r.host) {
+			hosts = append(hosts, r.host)
 		}
 	}
-}
-
-// serverReturn is a return that takes all requests of a server.
-func (l *location) serverReturn(r *directive) {
-	route := importer.NewObject().Set("path", "/")
-	if isToHTTPS(r) && l.server.plain {
-		l.proxy.Set("redirect_http_to_https", true)
-		l.t.Say(r, importer.Close, "redirect_http_to_https needs an https port of the same proxy; there is none with these names in the source")
-		l.t.Check("proxy %s sends clients to https, where no server has its names", l.name)
-		route.Set("fixed_response", importer.NewObject().Set("status", 404).Flow())
-	} else if !l.answer(route, r, "/") {
-		return
+	if len(hosts) > 1 { // what asks no server goes with the first
+		hosts = slices.DeleteFunc(hosts, func(h string) bool { return h == "" })
 	}
-	l.add("/", route)
+	for i, host := range hosts {
+		var routes []importer.Object
+		for _, r := range w.routes {
+			if r.host == host || r.host == "" && i == 0 {
+				routes = append(routes, r.o)
+			}
+		}
+		name := w.name
+		if i > 0 {
+			name = importer.Unused(t.Proxies, w.name, "default")
+		}
+		t.Proxies.Set(name, w.proxy(routes, host))
+	}
 }
 
-// location makes a route of one location.
-func (l *location) location(d *directive) {
-	modifier, path := "", d.arg(0)
-	if len(d.args) > 1 {
-		modifier, path = d.arg(0), d.arg(1)
-	} else {
-		for _, m := range []string{"~*", "~", "^~", "="} {
-			if rest, ok := strings.CutPrefix(path, m); ok {
-				modifier, path = m, rest
-				break
+// hoisted are the features that stand at the proxy when all of its routes have the same.
+var hoisted = []string{"client_ip", "ip_filter", "rate_limit", "redirects", "request_body_limit", "request_timeout", "basic_auth", "forward_auth", "cache", "compression", "error_pages", "headers"}
+
+func (w *writer) proxy(routes []importer.Object, host string) importer.Object {
+	t, s := w.t, w.site
+	p := importer.NewObject()
+	if len(s.names) > 0 {
+		p.Set("virtual_hosts", s.names)
+		if s.s.marked || s.s.isFirst && len(t.servers) > 1 {
+			p.Comment("virtual_hosts", "nginx gave this server the requests for hosts that no server has, too; here they get 404.")
+			t.Check("proxy %s: nginx gave it the requests for unknown hosts, too", w.name)
+			for _, d := range s.s.d.find("server_name") {
+				t.Amend(d, importer.Close, "nginx gives this server the requests for hosts that no server has, too; here they get 404")
 			}
 		}
 	}
-	switch {
-	case strings.HasPrefix(path, "@"):
-		l.t.Say(d, importer.Impossible, "there are no named locations; error_pages and retry do most of what they are used for")
-		return
-	case strings.HasPrefix(modifier, "~"):
-		l.t.Say(d, importer.Impossible, "routes are prefixes of the path, not expressions; write a route for each prefix, or redirect rules")
-		return
-	case strings.HasPrefix(path, "/.well-known/acme-challenge"):
-		l.t.Say(d, importer.Ignored, "with an acme entry headgate answers these itself; else they go the way of the path /")
-		for _, c := range d.block {
-			l.t.Say(c, importer.Ignored, "with an acme entry headgate answers these itself")
+	ports := slices.Concat(s.plainToo, s.ports)
+	slices.Sort(ports)
+	if ports = slices.Compact(ports); len(ports) < t.Ports.Len() {
+		p.Set("ports", ports)
+	}
+	if len(s.plainToo) > 0 {
+		p.Set("redirect_http_to_https", true)
+	}
+	if host != "" && host != "preserve" {
+		p.Set("host_header", host)
+	}
+	if log := w.around[:1].last("access_log"); log != nil && log.arg(0) == "off" {
+		p.Set("access_log", importer.NewObject().Set("enabled", false).Flow())
+		t.Say(log, importer.Same, "")
+	}
+	importer.Hoist(p, routes, hoisted)
+	if len(routes) == 1 {
+		for _, name := range []string{"client_ip", "request_body_limit"} {
+			if routes[0].Has(name) {
+				p.Take(routes[0], name)
+				routes[0].Remove(name)
+			}
 		}
-		return
-	case !strings.HasPrefix(path, "/"):
-		l.t.Say(d, importer.Impossible, "a path begins with /")
+	}
+	return p.Set("routes", routes)
+}
+
+// choosePaths collects the paths that need routes of their own.
+func (w *writer) choosePaths() {
+	add := func(path string) {
+		if !slices.Contains(w.paths, path) {
+			w.paths = append(w.paths, path)
+		}
+	}
+	add("")
+	if w.unreached = w.answersAll(); w.unreached {
 		return
 	}
-	slash := strings.HasSuffix(path, "/") && path != "/"
-	clean := cmp.Or(strings.TrimSuffix(path, "/"), "/")
-	route := importer.NewObject().Set("path", clean)
-	if !l.source(route, d, path) {
-		l.t.Say(d, importer.Impossible, "nothing in it can be taken over")
+	v := w.view(rules.Region{})
+	pathsAsked := func(a *rules.Atom) {
+		if a.Kind == rules.Path {
+			add(a.Value)
+		}
+	}
+	v.gather(w.site.s.d.block, pathsAsked)
+	for _, d := range w.site.s.d.find("rewrite") {
+		if all, ok := rules.Prefixes(d.arg(0)); ok && d.arg(2) != "permanent" && d.arg(2) != "redirect" && strings.HasPrefix(d.arg(1), "/") {
+			for _, p := range all {
+				add(p.Path)
+			}
+		}
+	}
+	every(w.locations, func(l *location) {
+		switch {
+		case l.kind == byPrefix || l.kind == byPrefixAt:
+			add(l.clean())
+		case l.kind == byExpr && !l.redirects():
+			for _, p := range l.prefixes {
+				add(p.Path)
+			}
+		}
+		v.gather(l.d.block, pathsAsked)
+	})
+	every(w.locations, func(l *location) { // a prefix of the same path comes before an exact one
+		if l.kind == byExact && !l.redirects() && l.path != "/" && l.answers() {
+			add(l.clean())
+		}
+	})
+	// In order of their lengths, so that a location is told at its own path first.
+	slices.SortStableFunc(w.paths, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
+}
+
+// answersAll reports whether the server itself answers everything, before a location is
+// chosen.
+func (w *writer) answersAll() bool {
+	v, f, asked := w.view(rules.Region{}), &flow{}, false
+	v.gather(w.site.s.d.block, func(*rules.Atom) { asked = true })
+	v.run(f, w.site.s.d.block)
+	return f.over() && !asked
+}
+
+// internal reports whether nginx alone asks the location.
+func (l *location) internal() bool { return len(l.d.find("internal")) > 0 }
+
+// answers reports whether there is something in a location that may answer.
+func (l *location) answers() bool {
+	return l.internal() || slices.ContainsFunc(l.d.block, func(d *directive) bool {
+		return d.name == "proxy_pass" || d.name == "grpc_pass" || d.name == "return" || d.name == "deny" || d.name == "try_files"
+	})
+}
+
+func (w *writer) view(r rules.Region) *view {
+	return &view{t: w.t, site: w.site, region: r, vars: map[string]string{}}
+}
+
+// chosen is the location of the paths below a route's, with the expressions that send
+// clients elsewhere before it is asked.
+func (w *writer) chosen(path string) (l *location, before []*location) {
+	l, _ = find(w.locations, path+"/", func(e *location) {
+		if e.redirects() {
+			before = append(before, e)
+		}
+	})
+	if path != "" && (l == nil || l.kind == byPrefix && l.clean() != path || l.kind == byPrefixAt && l.clean() != path) {
+		every(w.locations, func(e *location) {
+			if e.kind == byExact && e.clean() == path && !e.redirects() && e.answers() {
+				l, before = e, nil
+			}
+		})
+	}
+	return l, before
+}
+
+// path makes the routes of a path.
+func (w *writer) path(path string) {
+	l, before := w.chosen(path)
+	if path != "" && !w.apart(path, l) {
 		return
 	}
-	l.features(route, d, l.server.d)
-	switch {
-	case !l.add(clean, route):
-		l.t.Say(d, importer.Close, "another location has the path "+clean+" here, since a path stands for whole segments; that one was taken")
-		l.t.Check("proxy %s: two locations became the path %s", l.name, clean)
-	case modifier == "=":
-		l.t.Say(d, importer.Close, "exact match does not exist; the route takes what is below the path, too")
-	case clean == "/":
-		l.t.Say(d, importer.Same, "")
-	case slash:
-		l.t.Say(d, importer.Close, "the route takes "+clean+" without the slash, too, where nginx redirects")
-	default:
-		l.t.Say(d, importer.Close, "a path stands for whole segments: "+clean+"x is not below "+clean)
+	var atoms []*rules.Atom
+	add := func(a *rules.Atom) {
+		if a.Kind == rules.Method || a.Kind == rules.Header || a.Kind == rules.Query {
+			atoms = append(atoms, a)
+		}
+	}
+	v := w.view(rules.Region{Path: path})
+	v.gather(w.site.s.d.block, add)
+	for o := l; o != nil; o = o.around {
+		v.gather(o.d.block, add)
+	}
+	decide := func(r rules.Region) (*outcome, string) {
+		o := w.decide(r, path, l, before)
+		if len(atoms) == 0 {
+			return o, ""
+		}
+		return o, o.o.Key() + o.host
+	}
+	pieces, full := rules.Routes(path, atoms, decide, func(left, other rules.Piece[*outcome]) {
+		w.t.Check("proxy %s: the route %s was left out: headgate cannot tell it from %s, which has as many matchers; give it one more", w.name, left.Label(), other.Label())
+	})
+	if full {
+		w.t.Check("proxy %s, path %s: its conditions meet in more ways than routes can be written for: look at its routes with headgate explain", w.name, cmp.Or(path, "/"))
+	}
+	for _, p := range pieces {
+		if !p.Out.ok {
+			if p.Path == path && len(p.Asks)+len(p.Methods) == 0 && l != nil {
+				w.lost[l] = true
+			}
+			continue
+		}
+		route := importer.NewObject()
+		if p.Path == "" {
+			route.Set("path", "/")
+		}
+		p.Set(route)
+		w.routes = append(w.routes, routeOf{route.Merge(p.Out.o), p.Out.host})
 	}
 }
 
-// add adds a route, unless the proxy has one for the path.
-func (l *location) add(path string, route importer.Object) bool {
-	if slices.Contains(l.paths, path) {
-		return false
+// apart reports whether a path has another location than what is above it, or conditions
+// of its own.
+func (w *writer) apart(path string, l *location) bool {
+	asked := false
+	each := func(a *rules.Atom) { asked = asked || a.Kind == rules.Path && a.Value == path }
+	v := w.view(rules.Region{})
+	v.gather(w.site.s.d.block, each)
+	for o := l; o != nil; o = o.around {
+		v.gather(o.d.block, each)
 	}
-	l.paths = append(l.paths, path)
-	l.proxy.Append("routes", route)
-	return true
+	if asked {
+		return true
+	}
+	for _, d := range w.site.s.d.find("rewrite") {
+		if all, ok := rules.Prefixes(d.arg(0)); ok && slices.ContainsFunc(all, func(p rules.Prefix) bool { return p.Path == path }) {
+			return true
+		}
+	}
+	above := ""
+	for _, p := range w.paths {
+		if p != path && rules.Below(path, p) && len(p) > len(above) {
+			above = p
+		}
+	}
+	parent, _ := w.chosen(above)
+	return parent != l
 }
 
-// source gives a route what answers it, and reports whether it could.
-func (l *location) source(route importer.Object, d *directive, path string) bool {
-	for _, c := range d.block {
-		switch c.name {
-		case "proxy_pass", "grpc_pass":
-			return l.pass(route, c, path)
+// decide says what becomes of a region.
+func (w *writer) decide(r rules.Region, path string, l *location, before []*location) *outcome {
+	v, f := w.view(r), &flow{}
+	v.run(f, w.site.s.d.block)
+	server := f.over()
+	if !server {
+		w.exactRedirects(v, f, path)
+		for _, e := range before {
+			w.exprRedirects(v, f, e)
+		}
+		if f.rewrite != nil && l != nil {
+			l = w.rewritten(f, path, l)
+		}
+		if l != nil {
+			v.run(f, l.d.block)
+		}
+	}
+	c := &content{writer: w, view: v, flow: f, path: path, location: l, byServer: server}
+	return c.outcome()
+}
+
+// exactRedirects adds rules for exact paths, which belong to the longest path above them,
+// and sends clients to the path with a slash as nginx does.
+func (w *writer) exactRedirects(v *view, f *flow, path string) {
+	every(w.locations, func(l *location) {
+		if l.kind == byExact && l.redirects() && w.home(l.path) == path {
+			w.rules(v, f, l, "^"+quote(l.path)+"$")
+		}
+	})
+	every(w.locations, func(l *location) {
+		if l.clean() != path || path == "" || !l.slash() || w.has(path) {
+			return
+		}
+		f.redirects = append(f.redirects, redirect("^"+quote(path)+"$", path+"/", 301))
+	})
+}
+
+// slash reports whether nginx sends clients from the path without a slash to this one.
+func (l *location) slash() bool {
+	return (l.kind == byPrefix || l.kind == byPrefixAt) && strings.HasSuffix(l.path, "/") && len(l.d.find("proxy_pass", "grpc_pass")) > 0
+}
+
+// has reports whether a location has exactly a path.
+func (w *writer) has(path string) (found bool) {
+	every(w.locations, func(l *location) { found = found || l.kind != byExpr && l.kind != byName && l.path == path })
+	return found
+}
+
+// home is the longest of the paths that have a route and are above a path.
+func (w *writer) home(path string) (best string) {
+	for _, p := range w.paths {
+		if rules.Below(strings.TrimSuffix(path, "/"), p) && len(p) > len(best) {
+			best = p
+		}
+	}
+	return best
+}
+
+// exprRedirects adds the rules of a location by an expression.
+func (w *writer) exprRedirects(v *view, f *flow, l *location) {
+	if what := checkRegex(l.path); what != "" {
+		w.t.Say(l.d, importer.Impossible, "%s", what)
+		return
+	}
+	w.rules(v, f, l, l.path)
+}
+
+// rules adds what a location that only sends clients elsewhere does.
+func (w *writer) rules(v *view, f *flow, l *location, expr string) {
+	for _, d := range l.d.block {
+		switch d.name {
+		case "rewrite":
+			inner := &flow{}
+			v.redirectRule(inner, d)
+			f.redirects = append(f.redirects, inner.redirects...)
 		case "return":
-			return l.answer(route, c, path)
-		case "deny":
-			if c.arg(0) == "all" && !slices.ContainsFunc(d.block, func(o *directive) bool { return o.name == "allow" }) {
-				l.t.Say(c, importer.Same, "")
-				route.Set("fixed_response", importer.NewObject().Set("status", 403).Flow())
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// pass gives a route the servers of proxy_pass.
-func (l *location) pass(route importer.Object, d *directive, path string) bool {
-	text := d.arg(0)
-	scheme, rest, ok := strings.Cut(text, "://")
-	switch {
-	case strings.Contains(text, "$"):
-		l.t.Say(d, importer.Impossible, "the server is made of variables; name the servers")
-		l.t.Check("proxy %s, path %s: proxy_pass %s has variables", l.name, path, text)
-		return false
-	case !ok:
-		l.t.Say(d, importer.Impossible, "the address has no scheme")
-		return false
-	}
-	host, uri, hasURI := rest, "", false
-	if sock, after, unix := strings.Cut(strings.TrimPrefix(rest, "unix:"), ":"); strings.HasPrefix(rest, "unix:") {
-		host = "unix:" + sock
-		uri, hasURI = after, unix && after != ""
-	} else if i := strings.IndexByte(rest, '/'); i >= 0 {
-		host, uri, hasURI = rest[:i], rest[i:], true
-	}
-	if d.name == "grpc_pass" {
-		scheme = map[string]string{"grpc": "h2c", "grpcs": "https"}[scheme]
-	}
-	if !hasURI {
-		route.Set("strip_prefix", false)
-	}
-	if path == "/" && !hasURI {
-		route.Remove("strip_prefix")
-	}
-	note, verdict := "", importer.Same
-	if !hasURI {
-		verdict, note = importer.Close, "the path is sent in its normal form, as it was matched: dot segments resolved, // merged; nginx sends it as it came"
-	}
-	if hasURI && strings.HasSuffix(path, "/") != strings.HasSuffix(uri, "/") && path != "/" {
-		verdict, note = importer.Close, "nginx joins the texts as they are; here the paths are joined by whole segments"
-	}
-	l.servers(route, scheme, host, uri)
-	l.t.Say(d, verdict, note)
-	return true
-}
-
-// servers gives a route the servers of an upstream block, or the one that is named.
-func (l *location) servers(route importer.Object, scheme, host, uri string) {
-	up := l.t.upstreams[host]
-	if up == nil {
-		route.Append("servers", importer.NewObject().Set("url", serverURL(scheme, host, uri)).Flow())
-		return
-	}
-	for _, c := range up.block {
-		switch c.name {
-		case "server":
-			l.upstreamServer(route, c, scheme, uri)
-		case "least_conn":
-			route.Set("load_balancing", "least_connections")
-			l.t.Say(c, importer.Same, "")
-		case "ip_hash":
-			route.Set("load_balancing", "client_ip_hash")
-			l.t.Say(c, importer.Same, "")
-		case "hash":
-			l.hash(route, c)
-		case "random":
-			route.Set("load_balancing", "random")
-			l.t.Say(c, importer.Same, "")
-		case "sticky":
-			route.Set("sticky_cookie", importer.NewObject().Set("enabled", true).Set("name", cmp.Or(c.arg(1), "headgate_affinity")).Flow())
-			l.t.Say(c, importer.Close, "the cookie has another value")
-		default:
-			l.t.known(c)
-		}
-	}
-}
-
-func (l *location) hash(route importer.Object, d *directive) {
-	switch {
-	case d.arg(0) == "$remote_addr" || d.arg(0) == "$binary_remote_addr":
-		route.Set("load_balancing", "client_ip_hash")
-	case d.arg(0) == "$uri" || d.arg(0) == "$request_uri":
-		route.Set("load_balancing", "hash:path")
-	case strings.HasPrefix(d.arg(0), "$http_"):
-		route.Set("load_balancing", "hash:header:"+strings.ReplaceAll(strings.TrimPrefix(d.arg(0), "$http_"), "_", "-"))
-	case strings.HasPrefix(d.arg(0), "$cookie_"):
-		route.Set("load_balancing", "hash:cookie:"+strings.TrimPrefix(d.arg(0), "$cookie_"))
-	default:
-		l.t.Say(d, importer.Impossible, "hashes are of the client's address, the path, a header or a cookie")
-		return
-	}
-	l.t.Say(d, importer.Same, "")
-}
-
-// upstreamServer adds one server of an upstream block.
-func (l *location) upstreamServer(route importer.Object, d *directive, scheme, uri string) {
-	o := importer.NewObject().Set("url", serverURL(scheme, d.arg(0), uri)).Flow()
-	verdict, note := importer.Same, ""
-	for _, option := range d.args[min(1, len(d.args)):] {
-		key, value, _ := strings.Cut(option, "=")
-		switch key {
-		case "weight":
-			if n, err := strconv.Atoi(value); err == nil && n <= 65535 {
-				o.Set("weight", n)
-			}
-		case "backup":
-			o.Set("backup", true)
-		case "down":
-			o.Set("weight", 0)
-			verdict, note = importer.Close, "weight 0: the server gets no new clients"
-		case "max_conns":
-			if n, err := strconv.Atoi(value); err == nil {
-				o.Set("max_requests", n)
-			}
-		case "max_fails", "fail_timeout":
-			verdict, note = importer.Close, "servers that fail are ejected by themselves: ejection says after how many failures and for how long"
-		case "resolve":
-		default:
-			verdict, note = importer.Close, "the option "+option+" is left out"
-		}
-	}
-	route.Append("servers", o)
-	l.t.Say(d, verdict, note)
-}
-
-// serverURL returns the URL of a server.
-func serverURL(scheme, host, base string) string {
-	if sock, ok := strings.CutPrefix(host, "unix:"); ok {
-		return "unix:" + sock
-	}
-	if !strings.Contains(host[strings.LastIndexByte(host, ']')+1:], ":") {
-		host += map[string]string{"https": ":443"}[scheme]
-		if scheme != "https" {
-			host += ":80"
-		}
-	}
-	return scheme + "://" + host + cmp.Or(base, "/")
-}
-
-// answer gives a route the answer of a return.
-func (l *location) answer(route importer.Object, d *directive, path string) bool {
-	code, err := strconv.Atoi(d.arg(0))
-	if err != nil && len(d.args) == 1 {
-		code = 302
-	}
-	text := d.arg(len(d.args) - 1)
-	if len(d.args) == 1 && err == nil {
-		text = ""
-	}
-	switch {
-	case code == 444:
-		route.Set("fixed_response", importer.NewObject().Set("status", 403).Flow())
-		l.t.Say(d, importer.Close, "connections are not closed without an answer; 403 is sent")
-	case code >= 301 && code <= 308 && text != "":
-		target, what := target(text)
-		if what != "" {
-			l.t.Say(d, importer.Impossible, what)
-			return false
-		}
-		rule := importer.NewObject().Set("regex", "^(.*)$").Set("target", target).Set("status", code).Flow()
-		route.Append("redirects", rule)
-		route.Set("fixed_response", importer.NewObject().Set("status", 404).Flow())
-		if strings.Contains(text, "$request_uri") || !strings.Contains(text, "$") && !strings.Contains(text, "?") {
-			l.t.Say(d, importer.Close, "the query of the request is kept")
-		} else {
-			l.t.Say(d, importer.Same, "")
-		}
-	default:
-		o := importer.NewObject().Set("status", code)
-		if text != "" {
-			body, what := variables(text)
+			code, text := returned(d)
+			target, note, what := v.target(text, true)
 			if what != "" {
-				l.t.Say(d, importer.Impossible, what)
-				return false
+				w.t.Say(d, importer.Impossible, "%s", what)
+				return
 			}
-			o.Set("body", body)
+			f.redirects = append(f.redirects, redirect(expr, target, code))
+			w.t.Say(d, verdictOf(note), "%s", note)
+		default:
+			w.t.known(d)
 		}
-		route.Set("fixed_response", o.Flow())
-		l.t.sayValue(d, text)
 	}
-	return true
+	w.t.Say(l.d, importer.Same, "a redirect rule")
 }
 
-// target returns the target of a redirect rule whose expression is ^(.*)$.
-func target(text string) (out, what string) {
-	text = strings.NewReplacer("$request_uri", "$1", "${request_uri}", "$1", "$uri$is_args$args", "$1", "$uri", "$1").Replace(text)
-	hold := strings.ReplaceAll(text, "$1", "\x00")
-	out, what = variables(hold)
-	return strings.ReplaceAll(out, "\x00", "$1"), what
+// rewritten is the location to which a rewrite of the server leads.
+func (w *writer) rewritten(f *flow, path string, l *location) *location {
+	all, ok := rules.Prefixes(f.rewrite.arg(0))
+	if ok && !slices.ContainsFunc(all, func(p rules.Prefix) bool { return rules.Below(path, p.Path) }) {
+		f.rewrite = nil // no path below matches it
+		return l
+	}
+	if !ok || f.rewrite.arg(2) == "break" {
+		return l
+	}
+	if to := w.led(f.rewrite.arg(1)); to != nil {
+		return to
+	}
+	return l
 }
 
-// redirectRule makes a redirect or a rewrite of the directive rewrite.
-func (l *location) redirectRule(o importer.Object, d *directive) {
-	regex, replacement, flag := d.arg(0), d.arg(1), d.arg(2)
-	if what := checkRegex(regex); what != "" {
-		l.t.Say(d, importer.Impossible, what)
-		return
+// led is the location for a replacement, by the text that it begins with.
+func (w *writer) led(replacement string) *location {
+	literal, _, _ := strings.Cut(replacement, "$")
+	if !strings.HasPrefix(literal, "/") {
+		return nil
 	}
-	status := map[string]int{"permanent": 301, "redirect": 302}[flag]
-	if status == 0 && (strings.HasPrefix(replacement, "http://") || strings.HasPrefix(replacement, "https://")) {
-		status = 302
+	l, _ := find(w.locations, literal, func(*location) {})
+	every(w.locations, func(e *location) {
+		if e.kind == byExact && e.path == replacement && e.answers() {
+			l = e
+		}
+	})
+	return l
+}
+
+// quote escapes a path for an expression.
+func quote(path string) string {
+	var b strings.Builder
+	for _, c := range path {
+		if strings.ContainsRune(`\.+*?()|[]{}^$`, c) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(c)
 	}
-	hold := group.ReplaceAllString(replacement, "\x00$1")
-	text, what := variables(hold)
-	text = strings.TrimSuffix(strings.ReplaceAll(text, "\x00", "$"), "?")
+	return b.String()
+}
+
+// sayLocations gives the locations their verdicts, those first of which a route was made.
+func (t *translator) sayLocations() {
+	for _, w := range t.writers {
+		every(w.locations, func(l *location) {
+			if !l.d.Settled() && t.routed[l.d] && !w.unreached && !w.lost[l] && !l.internal() && l.kind != byName {
+				w.sayTaken(l)
+			}
+		})
+	}
+	for _, w := range t.writers {
+		w.sayOthers()
+	}
+}
+
+// sayOthers gives the locations their verdicts of which no route was made.
+func (w *writer) sayOthers() {
+	every(w.locations, func(l *location) {
+		d := l.d
+		switch {
+		case d.Settled():
+		case w.unreached:
+			sayAll(w.t, []*directive{d}, importer.Ignored, "the server answers before a location is chosen")
+		case l.kind == byName:
+			w.t.Say(d, importer.Impossible, "no directive that was taken over leads to it")
+		case l.internal():
+			w.t.Say(d, importer.Same, "clients get 404")
+			for _, c := range d.block {
+				if c.name == "internal" {
+					w.t.Say(c, importer.Same, "")
+				}
+				w.t.Say(c, importer.Ignored, "nginx alone asks for it, and nothing that was taken over does")
+			}
+		case l.kind == byExact && l.path == "/":
+			w.t.Say(d, importer.Impossible, "the path / alone: there are no exact paths, and the prefix / takes all")
+		case l.kind == byExpr && len(l.prefixes) == 0:
+			w.t.Say(d, importer.Impossible, "routes are prefixes of the path, and this expression is none; write a route for each prefix, or redirect rules")
+		case w.lost[l]:
+			w.t.Say(d, importer.Impossible, "nothing in it can be taken over")
+		default:
+			w.t.Say(d, importer.Impossible, "nothing in it can be taken over, or another location takes its requests")
+		}
+	})
+}
+
+func (w *writer) sayTaken(l *location) {
+	clean := cmp.Or(l.clean(), "/")
+	note := ""
 	switch {
-	case what != "":
-		l.t.Say(d, importer.Impossible, what)
-	case status != 0:
-		o.Append("redirects", importer.NewObject().Set("regex", regex).Set("target", text).Set("status", status).Flow())
-		if strings.HasPrefix(text, "/") {
-			l.t.Say(d, importer.Close, "Location is relative; nginx writes scheme, host and port in front")
+	case l.kind == byExact:
+		note = "exact match does not exist; the route takes what is below the path, too"
+		if found, _ := w.chosen(l.clean()); found != l {
+			note = "a prefix has the path, too, and takes its requests: exact match does not exist"
 		}
-		l.t.sayValue(d, replacement)
-	case o.Has("rewrite"):
-		l.t.Say(d, importer.Impossible, "a route has one rewrite; this is another")
+	case l.kind == byExpr:
+		for _, p := range l.prefixes {
+			note = join(note, p.Note)
+		}
+	case clean == "/":
+	case l.slash() && !w.has(clean):
+		note = "who asks for " + clean + " is sent to " + clean + "/: Location is relative; nginx writes scheme, host and port in front"
+		if len(l.scope(w.around).level("allow", "deny")) > 0 {
+			note += ", and does not look at allow and deny there"
+		}
+	case strings.HasSuffix(l.path, "/"):
+		note = "the route takes " + clean + " without the slash, too"
+	case w.has(l.path + "/"):
+		note = "another location has the path " + clean + "/, and its route takes both: a path stands for whole segments"
 	default:
-		o.Set("rewrite", importer.NewObject().Set("regex", regex).Set("replacement", text).Flow())
-		l.t.Say(d, importer.Close, "the path that a server gets is rewritten; no other location is chosen by it")
+		note = "a path stands for whole segments: " + clean + "x is not below " + clean
 	}
-}
-
-var group = regexp.MustCompile(`\$([0-9])`)
-
-// checkRegex returns why an expression cannot be used, "" if it can.
-func checkRegex(expr string) string {
-	if _, err := regexp.Compile(expr); err != nil {
-		return fmt.Sprintf("the expression cannot be used here, since RE2 has no look-arounds and back-references: %v", err)
-	}
-	return ""
-}
-
-// hostHeader sets the Host that servers get, which is one for the whole proxy: that of
-// most locations.
-func (l *location) hostHeader() {
-	count := map[string]int{}
-	best := "preserve"
-	for _, h := range l.hosts {
-		if count[h.value]++; count[h.value] > count[best] {
-			best = h.value
-		}
-	}
-	if best != "preserve" {
-		l.proxy.Set("host_header", best)
-	}
-	for _, h := range l.hosts {
-		if h.value != best {
-			l.t.Amend(h.pass, importer.Close, "the server gets another Host: a proxy has one host_header, here "+best+", and this location wants "+h.value)
-			l.t.Check("proxy %s: its locations send different Host fields; host_header %s was taken", l.name, best)
-		}
-	}
+	w.t.Say(l.d, verdictOf(note), "%s", note)
 }

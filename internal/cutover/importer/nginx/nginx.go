@@ -1,7 +1,14 @@
 // Package nginx reads configurations of nginx and writes what headgate makes of them:
-// a document, and a report in which every directive has a verdict. Import is the way;
-// parse.go reads the text, servers.go and locations.go go through the blocks, tables.go
-// has the verdicts of directives that stand for themselves.
+// a document, and a report in which every directive has a verdict. Import is the way.
+//
+// parse.go reads the text, servers.go the listen and server_name directives. sites.go
+// splits servers by what their conditions ask of the host and the scheme. location.go finds
+// the location of a path as nginx does, and locations.go makes the routes of a site: for each path, and for each region of methods,
+// headers and parameters that its conditions tell apart. view.go runs the rewrite
+// directives in such a region, where each condition has one answer; conditions.go, maps.go
+// and variables.go say what it is. content.go, pages.go and upstream.go have what answers,
+// features.go, access.go and headers.go what else is done, and stream.go the block stream.
+// tables.go has the verdicts of directives that stand for themselves.
 //
 // It never applies anything, and opens no file but those that it is given and what they
 // include.
@@ -23,7 +30,8 @@ type Files = importer.Files
 // read: nothing is written then.
 func Import(names []string, files Files) ([]byte, *importer.Report, error) {
 	files = files.Bounded(maxFileSize, "more than a configuration has")
-	t := &translator{Translation: importer.NewTranslation("nginx"), read: files.Read, upstreams: map[string]*directive{}, zones: map[string]*directive{}, portNames: map[string]string{}}
+	t := &translator{Translation: importer.NewTranslation("nginx"), read: files.Read, upstreams: map[string]*directive{}, zones: map[string]*directive{}, portNames: map[string]string{},
+		maps: map[string]*mapping{}, usedMaps: map[string]bool{}, set: map[string]bool{}, held: map[*directive]bool{}, routed: map[*directive]bool{}}
 	for _, name := range names {
 		tree, err := t.parse(name, files)
 		if err != nil {
@@ -71,8 +79,14 @@ type translator struct {
 	upstreams map[string]*directive
 	zones     map[string]*directive // of limit_req_zone, by name
 	portNames map[string]string     // by address and protocol
-	all       []*directive          // for directives that nobody looked at
+	maps      map[string]*mapping   // by their variables
+	usedMaps  map[string]bool
+	set       map[string]bool     // variables that a directive sets
+	held      map[*directive]bool // conditions that some request meets
+	routed    map[*directive]bool // locations of which a route was made
+	all       []*directive        // for directives that nobody looked at
 	servers   []*server
+	writers   []*writer
 	http      *directive
 }
 
@@ -107,7 +121,7 @@ func (t *translator) known(d *directive) { t.SayKnown(d, table, d.name) }
 // finish writes the document, and gives those a verdict that nobody looked at.
 func (t *translator) finish() ([]byte, *importer.Report, error) {
 	t.writeServers()
-	t.rest(t.all)
+	t.rest(t.all, false)
 	return t.Finish("a configuration of nginx", "directive", t.files)
 }
 
@@ -121,20 +135,27 @@ func protects(d *directive) bool {
 	})
 }
 
-// rest gives a verdict to all that has none: whatever is unknown is told.
-func (t *translator) rest(list []*directive) {
+// rest gives a verdict to all that has none: whatever is unknown is told. lost says that
+// the block around could not be taken over.
+func (t *translator) rest(list []*directive, lost bool) {
 	for _, d := range list {
 		if d.left() && protects(d) {
 			t.Check("%s:%d: %s could not be taken over, and what it protects is served by other routes: protect it before you take the ports over", d.File, d.Line, strings.TrimSuffix(d.Text(), " { … }"))
 		}
-		if t.known(d); !d.Settled() {
-			t.Say(d, importer.Impossible, "headgate does not know this directive here, or the block around it could not be taken over")
+		if t.known(d); !d.Settled() && !lost {
+			t.SayKnown(d, inherited, d.name)
 		}
-		t.rest(d.block)
+		switch {
+		case lost:
+			t.Say(d, importer.Impossible, "the block around it could not be taken over")
+		default:
+			t.Say(d, importer.Impossible, "headgate does not know this directive here")
+		}
+		t.rest(d.block, lost || d.left())
 	}
 }
 
-// exists reports whether a file can be read by a name of the configuration.
+// path is a name of the configuration from where its relative names begin.
 func (t *translator) path(name string) string {
 	if filepath.IsAbs(name) {
 		return name

@@ -27,6 +27,8 @@ type directive struct {
 	args  []string
 	block []*directive
 	is    bool // a block, also without directives
+
+	byName map[string][]*directive // of large blocks, made when it is needed
 }
 
 // left reports whether a block was not taken over.
@@ -48,17 +50,36 @@ func (d *directive) Text() string {
 
 // arg returns an argument, "" if there are fewer.
 func (d *directive) arg(i int) string {
-	if i < len(d.args) {
+	if i >= 0 && i < len(d.args) {
 		return d.args[i]
 	}
 	return ""
 }
 
-// find returns the directives of a block with a name.
-func (d *directive) find(name string) []*directive {
-	var out []*directive
+// indexed is from how many directives on a block is looked up by names.
+const indexed = 16
+
+// find returns the directives of a block with one of the names, in their order.
+func (d *directive) find(names ...string) (out []*directive) {
+	if len(names) == 1 && len(d.block) > indexed {
+		if d.byName == nil {
+			d.byName = map[string][]*directive{}
+			for _, c := range d.block {
+				d.byName[c.name] = append(d.byName[c.name], c)
+			}
+		}
+		return d.byName[names[0]]
+	}
+	if len(d.block) > indexed { // mostly there is none of them
+		if found := slices.DeleteFunc(slices.Clone(names), func(n string) bool { return len(d.find(n)) == 0 }); len(found) < 2 {
+			if len(found) == 0 {
+				return nil
+			}
+			return d.find(found[0])
+		}
+	}
 	for _, c := range d.block {
-		if c.name == name {
+		if slices.Contains(names, c.name) {
 			out = append(out, c)
 		}
 	}

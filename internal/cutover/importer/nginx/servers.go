@@ -20,13 +20,14 @@ type server struct {
 	isFirst bool     // of its port: nginx gives it the hosts that nobody has
 	marked  bool     // it says default_server
 
-	plainToo []string // ports whose clients are sent to https
-	merged   bool     // it is nothing but such a port
+	numbers   []string // of ports
+	firstName string   // $server_name
 }
 
 // httpBlock goes through an http block: what is common first, then the servers.
 func (t *translator) httpBlock(d *directive) {
 	t.http = d
+	t.variablesOf(d.block)
 	for _, c := range d.block {
 		switch c.name {
 		case "upstream":
@@ -36,26 +37,21 @@ func (t *translator) httpBlock(d *directive) {
 			t.zones[zoneName(c)] = c
 			t.Say(c, importer.Same, "the rate stands at each route that uses the zone")
 		case "map":
-			if isUpgradeMap(c) {
-				t.Say(c, importer.Same, "upgrades such as WebSocket are passed on by themselves")
-				for _, line := range c.block {
-					t.Say(line, importer.Same, "")
-				}
-			}
+			t.mapBlock(c)
 		case "server":
 			t.server(c)
 		}
 	}
-	for _, c := range d.block {
-		if c.name != "server" && !inherited(c) {
-			t.known(c)
-		}
-	}
 }
 
-// isUpgradeMap reports whether a map does nothing but set Connection for upgrades.
-func isUpgradeMap(d *directive) bool {
-	return d.arg(0) == "$http_upgrade" && len(d.block) <= 3
+// variablesOf notes which variables directives set.
+func (t *translator) variablesOf(block []*directive) {
+	for _, d := range block {
+		if d.name == "set" {
+			t.set[strings.TrimPrefix(d.arg(0), "$")] = true
+		}
+		t.variablesOf(d.block)
+	}
 }
 
 // server goes through the listen and server_name directives of a server.
@@ -66,7 +62,7 @@ func (t *translator) server(d *directive) {
 		t.listen(s, l)
 	}
 	if len(s.ports) == 0 {
-		s.ports = append(s.ports, t.port("0.0.0.0:80", "http"))
+		s.ports, s.numbers = append(s.ports, t.port("0.0.0.0:80", "http")), append(s.numbers, "80")
 		s.plain = true
 		t.Check("%s:%d: the server has no listen; port 80 was taken", d.File, d.Line)
 	}
@@ -110,7 +106,7 @@ func (t *translator) listen(s *server, d *directive) {
 	}
 	name := t.port(address, protocol)
 	if !slices.Contains(s.ports, name) {
-		s.ports = append(s.ports, name)
+		s.ports, s.numbers = append(s.ports, name), append(s.numbers, address[strings.LastIndexByte(address, ':')+1:])
 	}
 	s.secure = s.secure || protocol != "http"
 	s.plain = s.plain || protocol == "http"
@@ -173,8 +169,11 @@ func (t *translator) port(address, protocol string) string {
 func (t *translator) serverName(s *server, d *directive) {
 	verdict, note := importer.Same, ""
 	for _, n := range d.args {
+		if s.firstName == "" {
+			s.firstName = n
+		}
 		switch {
-		case n == "_" || n == "":
+		case n == "_" || n == "" || n == ".":
 			note = "no name: any host that no other proxy has"
 		case n == "$hostname":
 			verdict, note = importer.Impossible, "the name of the machine is not known here; write it"
@@ -206,100 +205,6 @@ func (t *translator) serverName(s *server, d *directive) {
 	slices.Sort(s.names)
 	s.names = slices.Compact(s.names)
 	t.Say(d, verdict, note)
-}
-
-// writeServers makes proxies of all servers.
-func (t *translator) writeServers() {
-	for _, s := range t.servers {
-		if target := t.redirectsTo(s); target != nil {
-			t.Say(s.d.find("return")[0], importer.Same, "redirect_http_to_https of the proxy with these hosts; GET and HEAD get 301, other methods 308")
-			target.plainToo = append(target.plainToo, s.ports...)
-			s.merged = true
-			t.leftover(s)
-		}
-	}
-	for _, s := range t.servers {
-		if !s.merged {
-			t.proxy(s)
-		}
-	}
-}
-
-// redirectsTo returns the server that serves the same hosts by https, if all that s
-// does is to send clients there.
-func (t *translator) redirectsTo(s *server) *server {
-	returns := s.d.find("return")
-	if s.secure || len(returns) != 1 || len(s.d.find("location")) > 0 || !isToHTTPS(returns[0]) {
-		return nil
-	}
-	for _, o := range t.servers {
-		if o != s && o.secure && !o.plain && slices.Equal(o.names, s.names) {
-			return o
-		}
-	}
-	return nil
-}
-
-// isToHTTPS reports whether a return sends clients to the same URL by https.
-func isToHTTPS(d *directive) bool {
-	code := d.arg(0)
-	url := d.arg(len(d.args) - 1)
-	return (code == "301" || code == "302" || code == "307" || code == "308" || len(d.args) == 1) &&
-		(url == "https://$host$request_uri" || url == "https://$server_name$request_uri" || url == "https://$http_host$request_uri")
-}
-
-// leftover gives a verdict to what else stands in a server that was merged.
-func (t *translator) leftover(s *server) {
-	for _, c := range s.d.block {
-		if !c.Settled() {
-			t.known(c)
-		}
-		if !c.Settled() {
-			t.Say(c, importer.Ignored, "the server only sends clients to https")
-		}
-	}
-}
-
-// proxy makes a proxy of a server.
-func (t *translator) proxy(s *server) {
-	p := importer.NewObject()
-	name := t.proxyName(s)
-	if len(s.names) > 0 {
-		p.Set("virtual_hosts", s.names)
-		if s.marked || s.isFirst && len(t.servers) > 1 {
-			p.Comment("virtual_hosts", "nginx gave this server the requests for hosts that no server has, too; here they get 404.")
-			t.Check("proxy %s: nginx gave it the requests for unknown hosts, too", name)
-		}
-	}
-	ports := slices.Concat(s.plainToo, s.ports)
-	slices.Sort(ports)
-	ports = slices.Compact(ports)
-	if len(ports) < t.Ports.Len() {
-		p.Set("ports", ports)
-	}
-	if len(s.plainToo) > 0 {
-		p.Set("redirect_http_to_https", true)
-	}
-	t.certificate(s, name)
-	l := &location{t: t, server: s, proxy: p, name: name}
-	l.features(p, s.d, nil)
-	l.routes()
-	if !p.Has("routes") {
-		p.Append("routes", importer.NewObject().Set("path", "/").Set("fixed_response", importer.NewObject().Set("status", 404).Flow()))
-	}
-	t.Proxies.Set(name, p)
-}
-
-// proxyName returns a name for the proxy of a server.
-func (t *translator) proxyName(s *server) string {
-	name := "default"
-	for _, n := range s.names {
-		if !strings.HasPrefix(n, "~") {
-			name = strings.NewReplacer("*.", "wildcard-", ".", "-").Replace(n)
-			break
-		}
-	}
-	return importer.Unused(t.Proxies, name, "default")
 }
 
 // certificate takes the certificates of a server.

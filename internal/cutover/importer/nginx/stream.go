@@ -15,7 +15,17 @@ func (t *translator) streamBlock(d *directive) {
 		upstreams[u.arg(0)] = u
 		t.Say(u, importer.Same, "its servers stand at each proxy that uses it")
 	}
+	names := map[string]*directive{}
+	for _, m := range d.find("map") {
+		if m.arg(0) == "$ssl_preread_server_name" {
+			names[m.arg(1)] = m
+		}
+	}
 	for _, s := range d.find("server") {
+		if passes := s.find("proxy_pass"); len(passes) == 1 && names[passes[0].arg(0)] != nil {
+			t.byServerName(s, passes[0], names[passes[0].arg(0)], upstreams)
+			continue
+		}
 		t.streamServer(s, upstreams)
 	}
 	for _, c := range d.block {
@@ -120,5 +130,61 @@ func (t *translator) streamSettings(o importer.Object, d *directive, kind string
 				t.Say(c, importer.Same, "a list of allow denies all others")
 			}
 		}
+	}
+}
+
+// byServerName makes TCP proxies of a server that chooses by the name in TLS: one for
+// each value of the map.
+func (t *translator) byServerName(d, pass, names *directive, upstreams map[string]*directive) {
+	hosts := map[string][]string{} // by upstream
+	var order []string
+	for _, e := range names.block {
+		to, name := e.arg(0), strings.ToLower(e.name)
+		switch {
+		case e.name == "hostnames" && len(e.args) == 0:
+			t.Say(e, importer.Same, "")
+			continue
+		case e.name == "default":
+			t.Say(e, importer.Impossible, "all other names stay with the https port: give it proxies and a certificate, or name them in sni")
+			t.Check("%s:%d: %s took all other names in TLS; name them in sni of a TCP proxy", e.File, e.Line, to)
+			continue
+		case strings.HasPrefix(name, "*."):
+			t.Say(e, importer.Close, "a wildcard stands for one label")
+		case !exactHost.MatchString(name) || strings.Contains(to, "$"):
+			t.Say(e, importer.Impossible, "names in TLS are exact ones or *. and a name")
+			continue
+		}
+		t.Say(e, importer.Same, "sni")
+		if hosts[to] == nil {
+			order = append(order, to)
+		}
+		hosts[to] = append(hosts[to], name)
+	}
+	made := 0
+	for _, listen := range d.find("listen") {
+		address, what := listenAddress(listen.arg(0))
+		if what != "" {
+			t.Say(listen, importer.Impossible, "%s", what)
+			continue
+		}
+		port := t.port(address, "https")
+		for _, to := range order {
+			o := importer.NewObject().Set("port", port).Set("sni", hosts[to])
+			t.streamServers(o, to, upstreams)
+			t.streamSettings(o, d, "tcp")
+			t.TCP.Set(importer.Unused(t.TCP, "sni-"+hosts[to][0], "tcp"), o)
+			made++
+		}
+		t.Say(listen, importer.Close, "an https port: other names than those of the map are served by its proxies")
+	}
+	if made == 0 {
+		t.Say(d, importer.Impossible, "it has no address and no names that can be taken over")
+		return
+	}
+	t.Say(d, importer.Same, "")
+	t.Say(pass, importer.Same, "by the map")
+	t.Say(names, importer.Same, "")
+	for _, p := range d.find("ssl_preread") {
+		t.Say(p, importer.Same, "")
 	}
 }

@@ -5,6 +5,12 @@ import "headgate/internal/cutover/importer"
 // table has the verdict of each directive that needs no look at its arguments.
 var table = importer.NewTable(rows)
 
+// inherited has what is said of directives that hold in the blocks below, where none of
+// these uses them.
+var inherited = importer.NewTable([]importer.Row{importer.NewRow("client_max_body_size proxy_read_timeout proxy_connect_timeout proxy_send_timeout grpc_read_timeout grpc_connect_timeout grpc_send_timeout proxy_set_header add_header more_set_headers more_clear_headers more_set_input_headers more_clear_input_headers "+
+	"gzip gzip_types gzip_min_length brotli zstd allow deny auth_basic auth_basic_user_file auth_request auth_request_set satisfy limit_req limit_req_status proxy_cache proxy_cache_valid proxy_cache_use_stale proxy_cache_key proxy_cache_bypass proxy_no_cache proxy_cache_background_update "+
+	"proxy_hide_header proxy_pass_header proxy_redirect proxy_intercept_errors proxy_next_upstream proxy_next_upstream_tries set_real_ip_from real_ip_header keepalive_timeout error_page access_log ssl_certificate ssl_certificate_key ssl_protocols return rewrite set break if location default_type server_name", importer.Ignored, "nothing that was taken over uses it")})
+
 // rows are the directives by what is to be said of them.
 var rows = []importer.Row{
 	importer.NewRow("user worker_processes worker_connections worker_rlimit_nofile worker_cpu_affinity worker_priority worker_shutdown_timeout use multi_accept accept_mutex events pid daemon master_process thread_pool pcre_jit timer_resolution lock_file working_directory debug_connection", importer.Ignored, "headgate has one process that uses all processors; systemd or the container says as whom it runs"),
@@ -31,10 +37,10 @@ var rows = []importer.Row{
 	importer.NewRow("client_body_timeout send_timeout", importer.Close, "limits of a port: body_idle_timeout, write_idle_timeout; the defaults are 60s"),
 	importer.NewRow("root index autoindex autoindex_exact_size autoindex_format alias try_files etag if_modified_since open_file_cache open_file_cache_valid open_file_cache_min_uses open_file_cache_errors disable_symlinks expires random_index gzip_static", importer.Impossible, "headgate serves no files; let a server of files stand behind a route"),
 	importer.NewRow("fastcgi_pass fastcgi_param fastcgi_index fastcgi_split_path_info fastcgi_buffers fastcgi_buffer_size fastcgi_read_timeout uwsgi_pass uwsgi_param scgi_pass scgi_param memcached_pass", importer.Impossible, "servers are spoken to by HTTP only; let a server that speaks FastCGI or uwsgi stand behind a route"),
-	importer.NewRow("grpc_set_header", importer.Close, "header rules: headers: [{direction: request, name: …, value: …}]"),
 	importer.NewRow("sub_filter sub_filter_once sub_filter_types addition_types add_before_body add_after_body ssi ssi_types xslt_stylesheet image_filter", importer.Impossible, "bodies of responses are not changed, on purpose"),
 	importer.NewRow("lua_package_path lua_shared_dict access_by_lua_block access_by_lua_file content_by_lua_block content_by_lua_file rewrite_by_lua_block rewrite_by_lua_file set_by_lua_block header_filter_by_lua_block body_filter_by_lua_block log_by_lua_block init_by_lua_block init_worker_by_lua_block balancer_by_lua_block ssl_certificate_by_lua_block js_import js_content js_set js_access perl_set perl_modules", importer.Impossible, "there is no scripting, on purpose"),
-	importer.NewRow("if set break rewrite_log uninitialized_variable_warn map split_clients geo geoip_country geoip2 userid perl", importer.Impossible, "there are no variables and conditions; hosts, paths, header rules, ip_filter and redirects say most of it"),
+	importer.NewRow("rewrite_log uninitialized_variable_warn", importer.Ignored, "headgate explain tells what becomes of a request"),
+	importer.NewRow("split_clients geo geoip_country geoip2 userid perl valid_referers", importer.Impossible, "no route is chosen by chance, by the country or by the Referer of a client; ip_filter says who is let in by address"),
 	importer.NewRow("limit_conn limit_conn_zone limit_conn_status limit_conn_log_level limit_rate limit_rate_after", importer.Impossible, "connections and bandwidth are not bounded by client; limits of a port bound memory and connections in all, rate_limit bounds requests"),
 	importer.NewRow("limit_req_status limit_req_log_level limit_req_dry_run", importer.Close, "who is over the limit gets 429; mode: observe only counts"),
 	importer.NewRow("gzip_comp_level gzip_buffers gzip_http_version gzip_proxied gzip_vary gzip_disable gunzip brotli_comp_level brotli_static brotli_types brotli_min_length zstd_types zstd_comp_level", importer.Ignored, "compression chooses the level and the form that the client prefers"),
@@ -42,11 +48,11 @@ var rows = []importer.Row{
 	importer.NewRow("proxy_cache_key proxy_cache_bypass proxy_no_cache", importer.Close, "the key is the whole URL (ignore_query leaves parameters out); Cache-Control of the servers says what is stored"),
 	importer.NewRow("proxy_ssl_verify proxy_ssl_trusted_certificate proxy_ssl_name proxy_ssl_server_name proxy_ssl_certificate proxy_ssl_certificate_key proxy_ssl_protocols proxy_ssl_ciphers proxy_ssl_session_reuse proxy_ssl_verify_depth", importer.Close, "https servers are verified; see tls of a server: server_name, ca_file, insecure_skip_verify"),
 	importer.NewRow("stub_status status api", importer.Ignored, "the admin listener has /metrics and /status"),
-	importer.NewRow("absolute_redirect port_in_redirect server_name_in_redirect merge_slashes underscores_in_headers ignore_invalid_headers chunked_transfer_encoding msie_padding msie_refresh recursive_error_pages satisfy internal auth_delay auth_request_set", importer.Close, "headgate has no such setting; look whether the default does"),
+	importer.NewRow("absolute_redirect port_in_redirect server_name_in_redirect merge_slashes underscores_in_headers ignore_invalid_headers chunked_transfer_encoding msie_padding msie_refresh recursive_error_pages auth_delay", importer.Close, "headgate has no such setting; look whether the default does"),
 	importer.NewRow("real_ip_recursive", importer.Same, "the right-most address that is not trusted is the client"),
 	importer.NewRow("keepalive keepalive_timeout_upstream zone ntlm queue random state sticky_cookie_insert", importer.Ignored, "connections to servers are kept and shared by themselves"),
 	importer.NewRow("proxy_next_upstream proxy_next_upstream_tries proxy_next_upstream_timeout", importer.Close, "a server that cannot be connected to is left for another; retry says what else is tried again"),
 	importer.NewRow("preread_timeout ssl_preread proxy_protocol_timeout proxy_upload_rate proxy_download_rate variables_hash", importer.Close, "headgate has no such setting; look whether the default does"),
 	importer.NewRow("auth_jwt auth_jwt_key_file ssl_crl ssl_verify_depth ssl_ocsp mirror_request_body", importer.Impossible, "headgate has no such check"),
-	importer.NewRow("mirror", importer.Impossible, "a mirror names servers, not a location: mirror: {servers: …} on the route"),
+	importer.NewRow("internal", importer.Same, "clients get 404"),
 }

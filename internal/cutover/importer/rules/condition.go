@@ -33,7 +33,7 @@ const (
 	SNI                // the name in TLS, of connections that are passed on
 )
 
-// Atom is one question about a request.
+// Atom is one question about a request. It is not changed once it was asked.
 type Atom struct {
 	Kind Kind
 	// Name is that of a header, a parameter or a list of users.
@@ -45,11 +45,29 @@ type Atom struct {
 	Regex string
 	// Pattern is the expression of hosts.
 	Pattern *regexp.Regexp
+
+	key   string         // made when it is needed, as
+	regex *regexp.Regexp // is the compiled Regex
 }
 
 // Key tells atoms apart.
 func (a *Atom) Key() string {
-	return strings.Join([]string{string('a' + rune(a.Kind)), strings.ToLower(a.Name), a.Value, a.Regex}, "\x00")
+	if a.key == "" {
+		a.key = strings.Join([]string{string('a' + rune(a.Kind)), strings.ToLower(a.Name), a.Value, a.Regex}, "\x00")
+	}
+	return a.key
+}
+
+// matches reports whether the expression matches a value. One that cannot be used
+// matches nothing.
+func (a *Atom) matches(value string) bool {
+	if a.regex == nil {
+		var err error
+		if a.regex, err = regexp.Compile(a.Regex); err != nil {
+			return false
+		}
+	}
+	return a.regex.MatchString(value)
 }
 
 // Routes reports whether a route can be chosen by the atom.
@@ -62,8 +80,7 @@ func (a *Atom) implies(b *Atom) bool {
 	case b.Value == "" && b.Regex == "", a.Key() == b.Key():
 		return true
 	case a.Value != "" && b.Regex != "":
-		re, err := regexp.Compile(b.Regex)
-		return err == nil && re.MatchString(a.Value)
+		return b.matches(a.Value)
 	}
 	return false
 }
