@@ -11,8 +11,8 @@ import (
 // NewConn returns what is known of a client's connection: its addresses and,
 // for a *tls.Conn after its handshake, what that told. serial must be unique.
 func NewConn(nc net.Conn, scheme string, serial uint64) Conn {
-	remote := addrOf(nc.RemoteAddr())
-	c := Conn{Remote: remote, Local: addrOf(nc.LocalAddr()), Peer: remote.Addr().String(), Scheme: scheme, Serial: serial}
+	remote, local := addrsOf(nc)
+	c := Conn{Remote: remote, Local: local, Peer: remote.Addr().String(), Scheme: scheme, Serial: serial}
 	if secure, ok := nc.(*tls.Conn); ok {
 		state := secure.ConnectionState()
 		c.secure(&state)
@@ -28,6 +28,16 @@ func NewSecureConn(remoteAddr, localAddr net.Addr, state *tls.ConnectionState, s
 	c := Conn{Remote: remote, Local: addrOf(localAddr), Peer: remote.Addr().String(), Scheme: "https", Serial: serial}
 	c.secure(state)
 	return c
+}
+
+// addrsOf returns the addresses of the two ends of a connection.
+func addrsOf(nc net.Conn) (remote, local netip.AddrPort) {
+	if known, ok := nc.(interface {
+		AddrPorts() (remote, local netip.AddrPort)
+	}); ok {
+		return known.AddrPorts()
+	}
+	return addrOf(nc.RemoteAddr()), addrOf(nc.LocalAddr())
 }
 
 // addrOf returns an address in the form in which it is compared and shown.

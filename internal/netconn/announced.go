@@ -6,12 +6,12 @@ import "net"
 // that the proxy has told. In all else it is the connection that it is made of,
 // and as cheap.
 type Announced struct {
-	*net.TCPConn
+	Stream
 	remote, local net.Addr
 }
 
 // Announce returns nc with other addresses.
-func Announce(nc *net.TCPConn, remote, local net.Addr) *Announced {
+func Announce(nc Stream, remote, local net.Addr) *Announced {
 	return &Announced{nc, remote, local}
 }
 

@@ -21,8 +21,11 @@ func await(nc net.Conn, within time.Duration, decide func([]byte) error, p []byt
 		if err == syscall.EAGAIN || err == syscall.EINTR {
 			return false
 		}
-		if err != nil || n <= 0 || n == seen {
-			return true // an end, or an edge without new bytes, which is one too
+		if err != nil || n <= 0 {
+			return true
+		}
+		if n == seen {
+			return isHungUp(fd) // nothing new: an end, or a look too many
 		}
 		seen = n
 		return decide(p[:n]) == nil

@@ -56,6 +56,7 @@ type Conn struct {
 	writeWait time.Duration
 	wr        writeOp
 	spliceOut func(uintptr) bool // made when it is first needed
+	writeOnce func(uintptr) bool // made when it is first needed
 
 	// owned by the reader
 	readWait  time.Duration // how long each wait may take, if readUntil is 0
@@ -65,9 +66,10 @@ type Conn struct {
 	watch     func() error
 	gap       time.Duration // between the last two looks of the wait under way
 	rd        readOp
-	near      bool // armed strikes soon, and a new wait need not set it
-	rested    bool // was looked at, or parked, before
-	over      bool // TLS has read the end of the stream already
+	flow      *flow // made when it is first needed
+	near      bool  // armed strikes soon, and a new wait need not set it
+	rested    bool  // was looked at, or parked, before
+	over      bool  // TLS has read the end of the stream already
 
 	// of all goroutines
 	kicked atomic.Bool

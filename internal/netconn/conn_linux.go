@@ -21,8 +21,10 @@ func rawOf(nc net.Conn) syscall.RawConn {
 	case *net.UnixConn:
 		raw, _ := c.SyscallConn()
 		return raw
+	case *Socket:
+		return (*rawSocket)(c)
 	case *Announced:
-		return rawOf(c.TCPConn)
+		return rawOf(c.Stream)
 	}
 	return nil
 }
@@ -315,12 +317,15 @@ func HasLeft(nc net.Conn) bool {
 
 // hungUp is HasLeft for a socket.
 func hungUp(raw syscall.RawConn) (yes bool) {
-	raw.Control(func(fd uintptr) {
-		p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
-		n, err := unix.Poll(p, 0)
-		yes = err == nil && n == 1
-	})
+	raw.Control(func(fd uintptr) { yes = isHungUp(fd) })
 	return yes
+}
+
+// isHungUp is HasLeft for a descriptor.
+func isHungUp(fd uintptr) bool {
+	p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLRDHUP}}
+	n, err := unix.Poll(p, 0)
+	return err == nil && n == 1
 }
 
 // errClosed stands for the end of the stream in the result of peek.

@@ -35,12 +35,19 @@ func pair(t testing.TB) (*netconn.Conn, *net.TCPConn) {
 // plain hides what a connection is, so that the plain way is taken.
 type plain struct{ *net.TCPConn }
 
-// both runs a test over the fast way and over the plain one.
+// both runs a test over the fast way, with a connection of package net and with one of
+// our own, and over the plain one.
 func both(t *testing.T, test func(t *testing.T, c *netconn.Conn, far *net.TCPConn)) {
 	t.Run("fast", func(t *testing.T) {
 		c, far := pair(t)
 		test(t, c, far)
 	})
+	if socket := socketPair; socket != nil {
+		t.Run("socket", func(t *testing.T) {
+			c, far := socket(t)
+			test(t, c, far)
+		})
+	}
 	t.Run("plain", func(t *testing.T) {
 		c, far := pair(t)
 		p := netconn.New(plain{c.NetConn().(*net.TCPConn)})

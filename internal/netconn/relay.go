@@ -56,7 +56,8 @@ func (e *ServerError) Error() string { return "server: " + e.Err.Error() }
 func (e *ServerError) Unwrap() error { return e.Err }
 
 // Run carries bytes until both sides have ended or one has failed, and closes
-// both. The end of one direction is passed on and leaves the other open; a
+// both. Once the server is silent, the system asks whether it is still there; to
+// accepted connections that has been told already. The end of one direction is passed on and leaves the other open; a
 // connection that was reset resets the other. The error is nil when both sides
 // have ended in order; ErrTimeout when nothing moved for the idle time, ErrCut, a
 // *ClientError or a *ServerError.
@@ -112,6 +113,7 @@ type direction struct {
 	bulk     bool // bytes come in amounts that are worth a pipe
 	draw     func(uintptr) bool
 	waiting  bool // the wait of from is not the usual one
+	kept     bool // from is asked whether its peer is there
 	err      error
 }
 
@@ -125,6 +127,10 @@ func (d *direction) run() {
 			d.buf.Drop()
 			d.relay.running.Done()
 			return
+		}
+		if !d.up && !d.kept {
+			d.kept = true
+			d.from.keepAlive()
 		}
 		if d.park() {
 			return
@@ -164,17 +170,7 @@ func (d *direction) end(err error) error {
 func (d *direction) carry() error {
 	for {
 		n, err := d.piece()
-		if n > 0 {
-			*d.moved += n
-			if d.counter != nil {
-				d.counter.Add(uint64(n))
-			}
-			d.relay.touch()
-			if d.waiting {
-				d.waiting = false
-				d.from.SetReadWait(d.relay.Idle)
-			}
-		}
+		d.count(n)
 		switch {
 		case err == io.EOF:
 			return nil
@@ -184,7 +180,24 @@ func (d *direction) carry() error {
 	}
 }
 
-// piece carries what is there, once there is something.
+// count notes that n bytes have moved.
+func (d *direction) count(n int64) {
+	if n == 0 {
+		return
+	}
+	*d.moved += n
+	if d.counter != nil {
+		d.counter.Add(uint64(n))
+	}
+	d.relay.touch()
+	if d.waiting {
+		d.waiting = false
+		d.from.SetReadWait(d.relay.Idle)
+	}
+}
+
+// piece carries what is there, once there is something, and returns how much of it
+// was not counted yet.
 func (d *direction) piece() (int64, error) {
 	if d.bulk {
 		n, err := d.pour()
@@ -194,20 +207,31 @@ func (d *direction) piece() (int64, error) {
 		}
 		d.bulk = false
 	}
-	if err := d.from.FillOrQuiet(&d.buf); err != nil {
+	both := CanFlow(d.to, d.from)
+	err := d.take(both)
+	if err != nil {
+		d.buf.Drop()
 		return 0, err
 	}
+	d.bulk = both && d.buf.Full()
 	n := int64(d.buf.Len())
-	d.bulk = d.buf.Full() && canPour(d.to, d.from)
-	_, err := d.to.Write(d.buf.Bytes())
-	if err == nil {
-		err = d.to.Flush()
+	if n > 0 {
+		_, err = d.to.writeNow(d.buf.Bytes())
 	}
 	d.buf.Drop()
 	if err != nil {
 		return 0, &WriteError{err}
 	}
 	return n, nil
+}
+
+// take leaves in the buffer what has come and was not sent at once: all of it, unless
+// both connections are plain.
+func (d *direction) take(both bool) error {
+	if both {
+		return Flow(d.to, d.from, &d.buf, func(n int) { d.count(int64(n)) })
+	}
+	return d.from.FillOrQuiet(&d.buf)
 }
 
 // goesOn reports whether a direction in which nothing came for the idle time goes

@@ -12,9 +12,6 @@ import (
 // errNoPipe tells that there is no pipe to be had: copying still works.
 var errNoPipe = errors.New("no pipe")
 
-// canPour reports whether bytes can go from one to the other in the kernel.
-func canPour(to, from *Conn) bool { return to.raw != nil && from.raw != nil }
-
 // pour moves what is there to read through a pipe. While it waits it holds none.
 func (d *direction) pour() (int64, error) {
 	if d.draw == nil {

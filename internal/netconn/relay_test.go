@@ -171,3 +171,31 @@ func TestRelayIsCut(t *testing.T) {
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+// Exchanges go on after the kernel was asked to tell what is left, and an end that
+// comes right behind the last bytes is passed on.
+func TestRelayPassesOnAnEndBehindTheLastBytes(t *testing.T) {
+	for rounds := range 8 {
+		_, client, server, end := relay(t, time.Minute)
+		p := make([]byte, 4)
+		for range rounds {
+			client.Write([]byte("ask"))
+			if _, err := io.ReadFull(server, p[:3]); err != nil {
+				t.Fatal(err)
+			}
+			server.Write([]byte("told"))
+			if _, err := io.ReadFull(client, p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		server.Write([]byte("last"))
+		server.Close()
+		if b, err := io.ReadAll(client); string(b) != "last" || err != nil {
+			t.Fatalf("after %d rounds the client got %q, %v", rounds, b, err)
+		}
+		client.Close()
+		if err := <-end; err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -3,6 +3,9 @@
 package netconn
 
 import (
+	"encoding/binary"
+	"net/netip"
+	"os"
 	"syscall"
 	"unsafe"
 )
@@ -60,4 +63,105 @@ func sysWriteBoth(fd uintptr, a, b []byte) (int, syscall.Errno) {
 		}
 		return int(n), 0
 	}
+}
+
+// sysReadHint is sysRead where the kernel tells with each read whether there is more.
+func sysReadHint(fd uintptr, p []byte) (n int, more bool, errno syscall.Errno) {
+	var h hint
+	part := syscall.Iovec{Base: unsafe.SliceData(p), Len: uint64(len(p))}
+	message := syscall.Msghdr{Iov: &part, Iovlen: 1, Control: &h[0], Controllen: uint64(len(h))}
+	for {
+		n, _, errno := syscall.RawSyscall(syscall.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&message)), 0)
+		switch errno {
+		case 0:
+			return int(n), h.more(int(message.Controllen)), 0
+		case syscall.EINTR:
+			continue
+		}
+		return 0, true, errno
+	}
+}
+
+// sysClose closes a descriptor that nobody waits for.
+func sysClose(fd int) error {
+	if _, _, errno := syscall.RawSyscall(syscall.SYS_CLOSE, uintptr(fd), 0, 0); errno != 0 {
+		return os.NewSyscallError("close", errno)
+	}
+	return nil
+}
+
+// sysConnect begins to connect a socket, or tells how that went.
+func sysConnect(fd int, to netip.AddrPort) syscall.Errno {
+	var at syscall.RawSockaddrInet6 // room for either family
+	size := uintptr(syscall.SizeofSockaddrInet6)
+	if addr := to.Addr().Unmap(); addr.Is4() {
+		four := (*syscall.RawSockaddrInet4)(unsafe.Pointer(&at))
+		four.Family, four.Addr = syscall.AF_INET, addr.As4()
+		setNetworkOrder(&four.Port, to.Port())
+		size = syscall.SizeofSockaddrInet4
+	} else {
+		at.Family, at.Addr = syscall.AF_INET6, addr.As16()
+		setNetworkOrder(&at.Port, to.Port())
+	}
+	_, _, errno := syscall.RawSyscall(syscall.SYS_CONNECT, uintptr(fd), uintptr(unsafe.Pointer(&at)), size)
+	return errno
+}
+
+// sysLocal returns the address that a socket has on our side.
+func sysLocal(fd int) (netip.AddrPort, syscall.Errno) {
+	var at syscall.RawSockaddrInet6
+	size := uint32(unsafe.Sizeof(at))
+	_, _, errno := syscall.RawSyscall(syscall.SYS_GETSOCKNAME, uintptr(fd), uintptr(unsafe.Pointer(&at)), uintptr(unsafe.Pointer(&size)))
+	return sockaddr(&at), errno
+}
+
+// sysSet sets an option of a socket.
+func sysSet(fd, level, option int, value int32) syscall.Errno {
+	_, _, errno := syscall.RawSyscall6(syscall.SYS_SETSOCKOPT, uintptr(fd), uintptr(level), uintptr(option), uintptr(unsafe.Pointer(&value)), unsafe.Sizeof(value), 0)
+	return errno
+}
+
+// sysShutdown ends our side of a stream.
+func sysShutdown(fd int) syscall.Errno {
+	_, _, errno := syscall.RawSyscall(syscall.SYS_SHUTDOWN, uintptr(fd), syscall.SHUT_WR, 0)
+	return errno
+}
+
+// sysAccept takes a connection from the queue of a listening socket.
+func sysAccept(fd uintptr) accepted {
+	for {
+		var from syscall.RawSockaddrInet6 // room for either family
+		size := uint32(unsafe.Sizeof(from))
+		n, _, errno := syscall.RawSyscall6(syscall.SYS_ACCEPT4, fd, uintptr(unsafe.Pointer(&from)), uintptr(unsafe.Pointer(&size)),
+			syscall.SOCK_NONBLOCK|syscall.SOCK_CLOEXEC, 0, 0)
+		switch errno {
+		case 0:
+			return accepted{fd: int(n), remote: sockaddr(&from)}
+		case syscall.EINTR:
+			continue
+		}
+		return accepted{errno: errno}
+	}
+}
+
+// sockaddr returns an address as the kernel writes it, an IPv4-mapped one as IPv4.
+func sockaddr(from *syscall.RawSockaddrInet6) netip.AddrPort {
+	switch from.Family {
+	case syscall.AF_INET:
+		four := (*syscall.RawSockaddrInet4)(unsafe.Pointer(from))
+		return netip.AddrPortFrom(netip.AddrFrom4(four.Addr), networkOrder(&four.Port))
+	case syscall.AF_INET6:
+		return netip.AddrPortFrom(netip.AddrFrom16(from.Addr).Unmap(), networkOrder(&from.Port))
+	}
+	return netip.AddrPort{}
+}
+
+// networkOrder reads a number that stands in the order of the network.
+func networkOrder(port *uint16) uint16 {
+	return binary.BigEndian.Uint16((*[2]byte)(unsafe.Pointer(port))[:])
+}
+
+// setNetworkOrder writes a number in the order of the network.
+func setNetworkOrder(port *uint16, value uint16) {
+	binary.BigEndian.PutUint16((*[2]byte)(unsafe.Pointer(port))[:], value)
 }

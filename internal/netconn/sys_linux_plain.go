@@ -4,7 +4,11 @@ package netconn
 
 import (
 	"errors"
+	"net/netip"
+	"os"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // In race builds, and where recv and send are no calls of their own, the calls
@@ -34,5 +38,76 @@ func sysCall(call func(int, []byte) (int, error), fd uintptr, p []byte) (int, sy
 			return 0, errno
 		}
 		return n, 0
+	}
+}
+
+// sysReadHint is sysRead where the kernel tells with each read whether there is more.
+func sysReadHint(fd uintptr, p []byte) (n int, more bool, errno syscall.Errno) {
+	more = true
+	n, errno = sysCall(func(fd int, p []byte) (int, error) {
+		var h hint
+		n, told, _, _, err := syscall.Recvmsg(fd, p, h[:], 0)
+		if err == nil {
+			more = h.more(told)
+		}
+		return n, err
+	}, fd, p)
+	return n, more, errno
+}
+
+// sysClose closes a descriptor that nobody waits for.
+func sysClose(fd int) error { return os.NewSyscallError("close", syscall.Close(fd)) }
+
+// sysConnect begins to connect a socket, or tells how that went.
+func sysConnect(fd int, to netip.AddrPort) syscall.Errno {
+	if addr := to.Addr().Unmap(); addr.Is4() {
+		return errnoOf(unix.Connect(fd, &unix.SockaddrInet4{Port: int(to.Port()), Addr: addr.As4()}))
+	}
+	return errnoOf(unix.Connect(fd, &unix.SockaddrInet6{Port: int(to.Port()), Addr: to.Addr().As16()}))
+}
+
+// sysLocal returns the address that a socket has on our side.
+func sysLocal(fd int) (netip.AddrPort, syscall.Errno) {
+	sa, err := unix.Getsockname(fd)
+	return addrPortOf(sa), errnoOf(err)
+}
+
+// sysSet sets an option of a socket.
+func sysSet(fd, level, option int, value int32) syscall.Errno {
+	return errnoOf(unix.SetsockoptInt(fd, level, option, int(value)))
+}
+
+// sysShutdown ends our side of a stream.
+func sysShutdown(fd int) syscall.Errno { return errnoOf(unix.Shutdown(fd, unix.SHUT_WR)) }
+
+// errnoOf returns the number of an error of the system.
+func errnoOf(err error) (errno syscall.Errno) {
+	errors.As(err, &errno)
+	return errno
+}
+
+// addrPortOf returns an address of the system, an IPv4-mapped one as IPv4.
+func addrPortOf(sa unix.Sockaddr) netip.AddrPort {
+	switch sa := sa.(type) {
+	case *unix.SockaddrInet4:
+		return netip.AddrPortFrom(netip.AddrFrom4(sa.Addr), uint16(sa.Port))
+	case *unix.SockaddrInet6:
+		return netip.AddrPortFrom(netip.AddrFrom16(sa.Addr).Unmap(), uint16(sa.Port))
+	}
+	return netip.AddrPort{}
+}
+
+// sysAccept takes a connection from the queue of a listening socket.
+func sysAccept(fd uintptr) accepted {
+	for {
+		n, from, err := unix.Accept4(int(fd), unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC)
+		var errno syscall.Errno
+		switch {
+		case err == nil:
+			return accepted{fd: n, remote: addrPortOf(from)}
+		case errors.As(err, &errno) && errno == syscall.EINTR:
+			continue
+		}
+		return accepted{errno: errno}
 	}
 }

@@ -32,7 +32,7 @@ func newAnnouncers(settings *config.ProxyProtocol, at schema.Place) *announcers 
 // within returns how long the header of a peer may take, 0 if the peer sends none.
 func (a *announcers) within(peer net.Addr) time.Duration {
 	tcp, ok := peer.(*net.TCPAddr)
-	if a == nil || !ok {
+	if !ok {
 		return 0
 	}
 	if addr, _ := netip.AddrFromSlice(tcp.IP); !a.trusted.Contains(addr) {
@@ -41,11 +41,11 @@ func (a *announcers) within(peer net.Addr) time.Duration {
 	return a.timeout
 }
 
-// Announced returns how long a peer may take for the PROXY header that its
-// connections begin with; 0 for one that sends none.
-func (p *Port) Announced(peer net.Addr) time.Duration {
+// Announced returns how long the peer of a new connection may take for the PROXY
+// header that its connections begin with; 0 for one that sends none.
+func (p *Port) Announced(nc net.Conn) time.Duration {
 	if p.announcers == nil {
 		return 0
 	}
-	return p.announcers.within(peer)
+	return p.announcers.within(nc.RemoteAddr())
 }

@@ -197,8 +197,6 @@ func (p *Pool) connect(timeout time.Duration) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	if tcp, ok := nc.(*net.TCPConn); ok {
-		tcp.SetNoDelay(true)
-	}
+	netconn.KeepAlive(nc)
 	return nc, nil
 }

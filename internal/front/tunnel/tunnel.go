@@ -137,7 +137,7 @@ func (w *way) moved(n int64) {
 // the other direction either.
 func (w *way) copy() error {
 	for {
-		n, err := step(w.to, w.from)
+		n, err := w.step()
 		if n > 0 {
 			w.moved(n)
 		}
@@ -152,17 +152,18 @@ func (w *way) copy() error {
 	}
 }
 
-// step carries what is there, in the way that both sides know.
-func step(to, from exchange.Stream) (int64, error) {
-	if src, ok := from.(Connected); ok {
-		dst, _ := to.(Connected)
-		return move(to, dst, src)
+// step carries what is there, in the way that both sides know, and returns how much
+// of it was not told to moved.
+func (w *way) step() (int64, error) {
+	if src, ok := w.from.(Connected); ok {
+		dst, _ := w.to.(Connected)
+		return w.move(dst, src)
 	}
-	if src, ok := from.(Nexter); ok {
+	if src, ok := w.from.(Nexter); ok {
 		p, err := src.Next()
-		return pass(to, p, err)
+		return pass(w.to, p, err)
 	}
-	return read(to, from)
+	return read(w.to, w.from)
 }
 
 // read carries what one read gives. The memory for it is on the stack of this func
@@ -188,25 +189,40 @@ func pass(to exchange.Stream, p []byte, err error) (int64, error) {
 // move carries what is there of a plain connection. It waits without memory: a
 // buffer is held only while there is something in it. A full one tells that much
 // is coming, which then goes through splice if the other side is one too.
-func move(to exchange.Stream, dst, src Connected) (int64, error) {
+func (w *way) move(dst, src Connected) (int64, error) {
 	from, buf := src.Conn()
+	var onto *netconn.Conn
+	if dst != nil {
+		onto, _ = dst.Conn()
+	}
 	if buf.Len() == 0 {
-		if err := from.FillOrQuiet(buf); err != nil {
+		if err := w.take(onto, from, buf); err != nil {
 			return 0, err
 		}
 	}
 	n, much := int64(buf.Len()), buf.Full()
-	_, err := to.Write(buf.Bytes())
+	var err error
+	if n > 0 {
+		_, err = w.to.Write(buf.Bytes())
+	}
 	buf.Drop()
 	if err != nil {
 		return n, &netconn.WriteError{Err: err}
 	}
-	if !much || dst == nil {
+	if !much || onto == nil {
 		return n, nil
 	}
-	onto, _ := dst.Conn()
 	m, err := netconn.SpliceReady(onto, from)
 	return n + m, err
+}
+
+// take leaves in the buffer what has come and was not sent at once: all of it, unless
+// both connections are plain. onto is nil if that of the other side is not known.
+func (w *way) take(onto, from *netconn.Conn, buf *netconn.Buffer) error {
+	if onto != nil && netconn.CanFlow(onto, from) {
+		return netconn.Flow(onto, from, buf, func(n int) { w.moved(int64(n)) })
+	}
+	return from.FillOrQuiet(buf)
 }
 
 // goesOn reports whether a direction that paused for the idle time goes on.

@@ -75,7 +75,7 @@ func newSpeaker(o *Options, scheme string, known *clients.Clients) speaker {
 // Conn returns what serves a new connection to a port. Serials are unique; counter
 // hears of connections that end before anything is served on them.
 func (f *Fronts) Conn(nc net.Conn, port *plan.Port, serial uint64, counter *metrics.Port) listen.Conn {
-	header := port.Announced(nc.RemoteAddr())
+	header := port.Announced(nc)
 	switch {
 	case port.Stream() != nil && header == 0:
 		return port.Stream().NewConn(nc, nil, "")
@@ -175,7 +175,7 @@ func (f *fresh) begin() listen.Conn {
 
 // announce takes the PROXY header and reports whether it is one.
 func (f *fresh) announce() bool {
-	tcp, ok := f.nc.(*net.TCPConn)
+	tcp, ok := f.nc.(netconn.Stream)
 	if !ok {
 		return false
 	}

@@ -23,6 +23,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"headgate/internal/netconn"
 )
 
 // Accept makes a Conn of an accepted connection. It must not wait. Nil means
@@ -34,7 +36,7 @@ type Accept func(nc net.Conn, waited bool) Conn
 // Socket is an open listening socket for connections of TCP.
 type Socket struct {
 	conns
-	file *net.TCPListener
+	file netconn.Listening
 
 	accepting sync.WaitGroup
 	before    atomic.Uint64 // accepted when the socket began to drain
@@ -53,7 +55,7 @@ type Socket struct {
 //
 // The connections count in share, which ends with the socket; nil is no bound.
 func Open(address netip.AddrPort, beside []*Socket, share *Share, log *slog.Logger) (*Socket, error) {
-	var files []*net.TCPListener
+	var files []syscall.Conn
 	for _, s := range beside {
 		files = append(files, s.file)
 	}
@@ -63,7 +65,7 @@ func Open(address netip.AddrPort, beside []*Socket, share *Share, log *slog.Logg
 // Listener is Open for what serves its connections by itself. beside is nil
 // or one that this func has returned. The error is the system's alone.
 func Listener(address netip.AddrPort, beside net.Listener) (net.Listener, error) {
-	var files []*net.TCPListener
+	var files []syscall.Conn
 	if l, ok := beside.(*net.TCPListener); ok {
 		files = append(files, l)
 	}
@@ -74,18 +76,18 @@ func Listener(address netip.AddrPort, beside net.Listener) (net.Listener, error)
 	return l, nil
 }
 
-func open(address netip.AddrPort, beside []*net.TCPListener, share *Share, log *slog.Logger) (*Socket, error) {
+func open(address netip.AddrPort, beside []syscall.Conn, share *Share, log *slog.Logger) (*Socket, error) {
 	l, err := bind(address, beside)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", address, err)
 	}
-	s := &Socket{file: l, released: make(chan struct{})}
+	s := &Socket{file: netconn.NewListener(l), released: make(chan struct{})}
 	s.init(address, share, log)
 	return s, nil
 }
 
 // bind binds an address, beside others that allow it for as long as that takes.
-func bind(address netip.AddrPort, beside []*net.TCPListener) (*net.TCPListener, error) {
+func bind(address netip.AddrPort, beside []syscall.Conn) (*net.TCPListener, error) {
 	shared := len(beside) > 0
 	for _, l := range beside {
 		share(l, true)

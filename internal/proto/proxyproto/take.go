@@ -14,7 +14,7 @@ import (
 // with the addresses that the header tells; nc itself when it tells of none. What
 // follows the header is left on the socket. After an error, nc is the caller's to
 // close.
-func Take(nc *net.TCPConn, within time.Duration) (net.Conn, error) {
+func Take(nc netconn.Stream, within time.Duration) (net.Conn, error) {
 	if err := nc.SetReadDeadline(time.Now().Add(within)); err != nil {
 		return nil, err
 	}

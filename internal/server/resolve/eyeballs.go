@@ -7,27 +7,23 @@ import (
 	"net/netip"
 	"syscall"
 	"time"
+
+	"headgate/internal/netconn"
 )
 
 // attemptDelay is how long an address has for itself before the next one is tried
 // beside it (RFC 8305, section 5).
 const attemptDelay = 250 * time.Millisecond
 
-// keepAlive finds out about servers that are gone without a word.
-var keepAlive = net.KeepAliveConfig{Enable: true, Idle: time.Minute, Interval: 15 * time.Second, Count: 4}
-
 // race connects to the first address of a list that answers: "happy eyeballs". An
 // address that fails makes room for the next one at once, one that is silent soon.
 // Those that lose are given up.
 func race(ctx context.Context, list []netip.AddrPort) (net.Conn, error) {
-	d := net.Dialer{KeepAliveConfig: keepAlive}
 	if len(list) == 1 {
-		return d.DialContext(ctx, "tcp", list[0].String())
+		return netconn.Dial(ctx, list[0])
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	r := &runners{results: make(chan result, len(list)), dial: func(a netip.AddrPort) (net.Conn, error) {
-		return d.DialContext(ctx, "tcp", a.String())
-	}}
+	r := &runners{results: make(chan result, len(list)), dial: func(a netip.AddrPort) (net.Conn, error) { return netconn.Dial(ctx, a) }}
 	nc, err := r.run(ctx, list)
 	cancel()
 	r.giveUp()

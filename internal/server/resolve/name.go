@@ -128,7 +128,8 @@ func newName(shown string, o Options) *Name {
 
 // Dial connects to an address of the name, beginning with another one each time.
 // ctx bounds all of it. An error is a *net.DNSError when there is no address, and
-// else says why the first of them could not be connected to.
+// else says why the first of them could not be connected to. Whoever keeps the
+// connection finds out by netconn.KeepAlive when its server is gone without a word.
 func (n *Name) Dial(ctx context.Context) (net.Conn, error) {
 	set, err := n.endpoints(ctx)
 	if err != nil {

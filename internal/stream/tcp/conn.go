@@ -39,7 +39,7 @@ func (p *Proxy) NewConn(nc net.Conn, early []byte, name string) *Conn {
 		Client: facts.Remote, Local: facts.Local, Peer: facts.Remote,
 	}
 	if a, ok := nc.(*netconn.Announced); ok {
-		c.told.Peer = exchange.NewConn(a.TCPConn, "tcp", 0).Remote
+		c.told.Peer = exchange.NewConn(a.Stream, "tcp", 0).Remote
 	}
 	return c
 }
