@@ -58,18 +58,31 @@ const (
 	tidyChange = 1000
 )
 
-// tidyMemory collects garbage after many connections have come, gone or fallen
-// silent. A connection that is idle needs little, but its stack shrinks, and what
-// it gave back is freed, only in a collection; a quiet process has none for two
-// minutes. It returns when ctx ends.
-func tidyMemory(ctx context.Context) {
+// settleAfter is how long after the first configuration was applied the memory is given
+// back that only the start needed: what begins with it has begun then.
+const settleAfter = time.Second
+
+// tidyMemory collects garbage after the start, and after many connections have come,
+// gone or fallen silent. A connection that is idle needs little, but its stack shrinks,
+// and what it gave back is freed, only in a collection; a quiet process has none for two
+// minutes. applied is closed when the first configuration was applied. It returns when
+// ctx ends.
+func tidyMemory(ctx context.Context, applied <-chan struct{}) {
 	tick := time.NewTicker(tidyEvery)
 	defer tick.Stop()
+	var settle <-chan time.Time
 	last, again := runtime.NumGoroutine(), false
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-applied:
+			applied, settle = nil, time.After(settleAfter)
+			continue
+		case <-settle:
+			settle = nil
+			settleMemory()
+			continue
 		case <-tick.C:
 		}
 		now := runtime.NumGoroutine()
@@ -80,4 +93,11 @@ func tidyMemory(ctx context.Context) {
 		}
 		again = changed // pools are emptied by the second collection
 	}
+}
+
+// settleMemory gives back the memory that the start needed: texts that were parsed, and
+// the pages of the program itself that only ran then.
+func settleMemory() {
+	debug.FreeOSMemory()
+	releaseProgram()
 }

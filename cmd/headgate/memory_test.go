@@ -32,12 +32,40 @@ func TestMemoryLimitIsTheSmallestOfTheControlGroups(t *testing.T) {
 	}
 }
 
+func TestMemoryOfTheStartIsGivenBackOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		applied := make(chan struct{})
+		go tidyMemory(ctx, applied)
+		collections := func(within time.Duration) uint32 {
+			var before, after runtime.MemStats
+			synctest.Wait()
+			runtime.ReadMemStats(&before)
+			time.Sleep(within)
+			synctest.Wait()
+			runtime.ReadMemStats(&after)
+			return after.NumForcedGC - before.NumForcedGC
+		}
+		if n := collections(time.Minute); n != 0 {
+			t.Errorf("%d collections before a configuration was applied", n)
+		}
+		close(applied)
+		if n := collections(settleAfter + time.Millisecond); n != 1 {
+			t.Errorf("%d collections after it was, want 1", n)
+		}
+		if n := collections(time.Minute); n != 0 {
+			t.Errorf("%d collections later", n)
+		}
+	})
+}
+
 func TestMemoryIsTidiedWhenManyHaveGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		var before, after runtime.MemStats
-		go tidyMemory(ctx)
+		go tidyMemory(ctx, nil)
 		synctest.Wait()
 		hold := make(chan struct{})
 		for range 2 * tidyChange {

@@ -111,8 +111,9 @@ func serve(ctx context.Context, open opener, o houseOptions) error {
 	log.Info("starting", "version", b.Version, "revision", b.Revision, "config", o.config, "state", o.state,
 		"processors", runtime.GOMAXPROCS(0), "pid", os.Getpid())
 	notify := notifier{log}
-	ready := o.ready
+	ready, applied := o.ready, make(chan struct{})
 	o.ready = func() {
+		close(applied)
 		notify.ready()
 		if ready != nil {
 			ready()
@@ -134,7 +135,7 @@ func serve(ctx context.Context, open opener, o houseOptions) error {
 	beside.Go(func() { s.serve(all) })
 	<-listening
 	beside.Go(func() { notify.watch(all) })
-	beside.Go(func() { tidyMemory(all) })
+	beside.Go(func() { tidyMemory(all, applied) })
 	err = h.Run(ctx)
 	if refused := (*control.Refused)(nil); errors.As(err, &refused) {
 		return &exitError{exitInvalid, nil} // the log has told each problem
