@@ -42,6 +42,9 @@ func allFeatures() []feature {
 		{"headers, three rules", "feature/headers", "Rules$/^three$", 0},
 		{"compression, a body that is no text", "feature/compression", "NotCompressed$", 0},
 		{"sticky_cookie", "upstream", "Sticky$", 0},
+		{"a request that is begun, for comparison", "tracing", "Request$/^off$", 0},
+		{"tracing, 1 in 100 sampled", "tracing", "Request$/^one_percent$", 270},
+		{"tracing, all sampled", "tracing", "Request$/^sampled$", 0},
 	}
 }
 

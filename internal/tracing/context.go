@@ -2,7 +2,7 @@ package tracing
 
 import (
 	"encoding/binary"
-	"encoding/hex"
+	"math/bits"
 	"math/rand/v2"
 
 	"headgate/internal/exchange"
@@ -29,8 +29,16 @@ type traceContext struct {
 	flags byte
 }
 
-// parentSize is the length of traceparent in version 00.
-const parentSize = 2 + 1 + 32 + 1 + 16 + 1 + 2
+// parentSize is the length of traceparent in version 00, and the others are where its
+// parts begin.
+const (
+	traceAt    = 2 + 1
+	spanAt     = traceAt + traceDigits + 1
+	flagsAt    = spanAt + 16 + 1
+	parentSize = flagsAt + 2
+
+	traceDigits = 32
+)
 
 // parse reads the value of traceparent. Later versions are read as far as this one
 // goes (Trace Context, section 3.2.4).
@@ -74,24 +82,59 @@ func digit(c byte) byte {
 
 // append appends the value of traceparent.
 func (c *traceContext) append(b []byte) []byte {
-	b = append(b, "00-"...)
-	b = append(hex.AppendEncode(b, c.trace[:]), '-')
-	b = append(hex.AppendEncode(b, c.span[:]), '-')
-	return hex.AppendEncode(b, []byte{c.flags})
+	at := len(b)
+	b = append(b, "00-00000000000000000000000000000000-0000000000000000-00"...)
+	out := b[at : at+parentSize]
+	encode(out[traceAt:], c.trace[:])
+	encode(out[spanAt:], c.span[:])
+	encode(out[flagsAt:], []byte{c.flags})
+	return b
+}
+
+// pairs are the two digits of each byte.
+var pairs = func() (t [256][2]byte) {
+	const digits = "0123456789abcdef"
+	for i := range t {
+		t[i] = [2]byte{digits[i>>4], digits[i&15]}
+	}
+	return t
+}()
+
+// encode writes bytes as hexadecimal digits.
+func encode(out, in []byte) {
+	for i, c := range in {
+		p := &pairs[c]
+		out[2*i], out[2*i+1] = p[0], p[1]
+	}
 }
 
 // newID fills an id of a span or half of one of a trace with random bits, never zero.
 func newID(id []byte) { binary.BigEndian.PutUint64(id, rand.Uint64()|1) }
 
-// begin begins a trace. reject is the part of 2^56 below which it is not sampled.
+// begin begins a trace and its first span, whose id is made of the trace's: it has to
+// differ from those of no other trace. reject is the part of 2^56 below which it is not
+// sampled.
 func begin(reject uint64) (c traceContext) {
-	binary.BigEndian.PutUint64(c.trace[:8], rand.Uint64())
-	newID(c.trace[8:])
+	high, low := rand.Uint64(), rand.Uint64()|1
+	binary.BigEndian.PutUint64(c.trace[:8], high)
+	binary.BigEndian.PutUint64(c.trace[8:], low)
+	binary.BigEndian.PutUint64(c.span[:], (high^bits.RotateLeft64(low, 32))|1)
 	c.flags = knownFlags &^ flagSampled
-	if binary.BigEndian.Uint64(c.trace[8:])&(1<<56-1) >= reject {
+	if low&(1<<56-1) >= reject {
 		c.flags |= flagSampled
 	}
 	return c
+}
+
+// hasContext reports whether there is a field of Trace Context, in few looks.
+func hasContext(list *header.List) bool {
+	all := list.All()
+	for i := range all {
+		if f := &all[i]; f.ID == header.Other && (len(f.Name) == len(traceparent) || len(f.Name) == len(tracestate)) && isContext(f) {
+			return true
+		}
+	}
+	return false
 }
 
 // isContext reports whether a field is one of Trace Context.

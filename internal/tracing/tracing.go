@@ -75,9 +75,6 @@ func (t *Tracer) Filter() exchange.Filter {
 	}
 }
 
-// traceDigits is the length of a trace id in traceparent, traceAt where it begins.
-const traceAt, traceDigits = 3, 32
-
 func (t *Tracer) request(ex *exchange.Exchange) *exchange.Answer {
 	t.Trace(ex)
 	return nil
@@ -94,11 +91,13 @@ func (t *Tracer) Trace(ex *exchange.Exchange) {
 	if s.remote {
 		s.parent = s.span
 		list.DeleteFunc(isParent)
+		newID(s.span[:])
 	} else {
 		s.traceContext = begin(t.reject)
-		list.DeleteFunc(isContext)
+		if hasContext(list) {
+			list.DeleteFunc(isContext)
+		}
 	}
-	newID(s.span[:])
 	value := ex.Text.End(s.append(ex.Text.Begin()))
 	list.AddKnown(0, traceparent, value)
 	ex.TraceID = value[traceAt : traceAt+traceDigits]

@@ -416,8 +416,10 @@ func TestTextsAreBoundedJSON(t *testing.T) {
 }
 
 func BenchmarkRequest(b *testing.B) {
-	for name, percent := range map[string]int{"sampled": 100, "not": 0} {
+	for name, percent := range map[string]int{"sampled": 100, "one_percent": 1, "not": 0, "off": -1} {
 		b.Run(name, func(b *testing.B) {
+			off := percent < 0 // what it takes to begin a request
+			percent := max(percent, 0)
 			tracer := open(b, &Config{Enabled: true, Sample: percent, Endpoint: "http://127.0.0.1:1/"}, nil)
 			filter := tracer.Filter()
 			ex := exchangetest.New(b, exchangetest.Head("GET", "/"))
@@ -426,6 +428,9 @@ func BenchmarkRequest(b *testing.B) {
 			for b.Loop() {
 				ex.Begin(conn, front)
 				ex.Place = place
+				if off {
+					continue
+				}
 				filter.Request(ex)
 				tracer.Done(ex)
 				if tracer.out.mu.spans > 100 {
