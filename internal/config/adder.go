@@ -36,6 +36,9 @@ func NewAdder(documents, before *Config) *Adder {
 			k.check(a.ch, o, a.ch.root.Field(name).Field(o))
 		}
 	}
+	for _, p := range documents.Proxies {
+		a.ch.pins.add(p, nil)
+	}
 	return a
 }
 
@@ -79,7 +82,7 @@ func (a *Adder) Add(f *Found) []LabelProblem {
 	case *UDPProxy:
 		a.config.UDPProxies[d.Name] = o
 	}
-	if d.Kind == "proxies" && a.around && a.before.found[key] == f {
+	if d.Kind == "proxies" && a.around && a.before.found[key] == f && !pinsClients(f.Object) {
 		a.config.found[key] = f
 		return nil
 	}
@@ -89,12 +92,18 @@ func (a *Adder) Add(f *Found) []LabelProblem {
 	if d.Kind == "tcp_proxies" {
 		names = maps.Clone(names)
 	}
-	k.check(a.ch, d.Name, a.ch.root.Field(d.Kind).Field(d.Name).Called(k.Noun, d.Name))
+	at := a.ch.root.Field(d.Kind).Field(d.Name).Called(k.Noun, d.Name)
+	k.check(a.ch, d.Name, at)
+	var added []pin
+	if p := a.config.Proxies[d.Name]; d.Kind == "proxies" && p != nil {
+		added = a.ch.pins.add(p, tellPinned(p, at))
+	}
 	if report.Empty() {
 		a.config.found[key] = f
 		return nil
 	}
 	a.ch.taken, a.ch.sni = a.ch.taken[:taken], names
+	a.ch.pins.drop(added)
 	delete(a.config.Proxies, d.Name)
 	delete(a.config.TCPProxies, d.Name)
 	delete(a.config.UDPProxies, d.Name)

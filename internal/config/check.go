@@ -29,6 +29,8 @@ type checker struct {
 	taken []taken
 	// sni are the TCP proxies that have names on a port.
 	sni map[string]string
+	// pins are the routes with sticky cookies; see sticky.go.
+	pins pins
 	// unchanged reports whether nothing can have become wrong with a proxy. It may
 	// be nil.
 	unchanged func(name string, p *Proxy) bool
@@ -163,7 +165,6 @@ func (ch *checker) proxy(p *Proxy, at schema.Place) {
 			place.Field("path").Problem(what, remedy)
 		} else {
 			checkTwice(w.Routes, i, seen[r.Prefix()], place)
-			checkStickyTwice(w.Routes, i, seen[r.Prefix()], place)
 			seen[r.Prefix()] = append(seen[r.Prefix()], i)
 		}
 		checkNames(r.Use, c.Policies, "policy", "policies", place.Field("use"))
@@ -201,35 +202,6 @@ func covered(routes []*Route, a, b *Route) bool {
 	return slices.ContainsFunc(routes, func(r *Route) bool {
 		return r.Matchers.Count() > a.Matchers.Count() && r.Prefix() == a.Prefix() && matchers.Covers(r.Matchers, a.Matchers, b.Matchers)
 	})
-}
-
-// checkStickyTwice tells of a route whose clients would lose the server that they are
-// pinned to: an earlier one on the same path sets the same cookie, for other servers.
-func checkStickyTwice(routes []*Route, i int, earlier []int, at schema.Place) {
-	r := routes[i]
-	for _, first := range earlier {
-		before := routes[first]
-		if r.StickyCookie == nil || before.StickyCookie == nil || !r.StickyCookie.Enabled || !before.StickyCookie.Enabled ||
-			r.StickyCookie.Name != before.StickyCookie.Name || sameServers(r, before) {
-			continue
-		}
-		at.Field("sticky_cookie").Field("name").Problemf("give one of them another name",
-			"routes[%d], %s, has the cookie %s for other servers, and browsers keep one of a name and path", first, before.Label(), r.StickyCookie.Name)
-		return
-	}
-}
-
-// sameServers reports whether two routes have the servers of the same URLs.
-func sameServers(a, b *Route) bool {
-	urls := func(r *Route) []string {
-		var out []string
-		for _, s := range r.Servers {
-			out = append(out, s.URL)
-		}
-		slices.Sort(out)
-		return slices.Compact(out)
-	}
-	return slices.Equal(urls(a), urls(b))
 }
 
 // checkPattern tells of a path that is written as a pattern. A ^, a * or a $ at such

@@ -218,6 +218,7 @@ func (ch *checker) checkKinds() {
 			k.check(ch, name, at.Field(name).Called(k.Noun, name))
 		}
 	}
+	ch.sticky(ch.root)
 }
 
 // names returns the names of the objects of a kind that have to be checked, sorted.
