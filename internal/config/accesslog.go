@@ -1,6 +1,7 @@
 package config
 
 import (
+	"iter"
 	"maps"
 	"path/filepath"
 	"slices"
@@ -69,12 +70,11 @@ const maxLogs = 64
 // logs tells of proxies whose access log has no place to go to, and of too many of them.
 func (ch *checker) logs(root schema.Place) {
 	paths := map[string]bool{}
-	for _, name := range slices.Sorted(maps.Keys(ch.c.Proxies)) {
-		l := ch.c.Proxies[name].AccessLog
-		if l == nil || l.Path == "" {
+	for o := range ch.c.OwnLogs(root) {
+		l, at := o.Log, o.At.Field("access_log").Field("path")
+		if l.Path == "" {
 			continue
 		}
-		at := root.Field("proxies").Field(name).Called("proxy", name).Field("access_log").Field("path")
 		if strings.ContainsRune(l.Path, 0) {
 			at.Problem("the path contains a NUL", "remove it")
 		}
@@ -85,6 +85,35 @@ func (ch *checker) logs(root schema.Place) {
 			}
 		}
 	}
+}
+
+// OwnLog is what a proxy says of its access log.
+type OwnLog struct {
+	// Log are the settings, At where the proxy stands.
+	Log *ProxyLog
+	At  schema.Place
+	// Active is whether the proxy is.
+	Active bool
+}
+
+// OwnLogs returns what proxies of HTTP, TCP and UDP say of their access logs, if they do,
+// by name.
+func (c *Config) OwnLogs(root schema.Place) iter.Seq[OwnLog] {
+	return func(yield func(OwnLog) bool) {
+		_ = ownLogs(c.Proxies, root, "proxies", "proxy", func(p *Proxy) (*ProxyLog, bool) { return p.AccessLog, p.Active }, yield) &&
+			ownLogs(c.TCPProxies, root, "tcp_proxies", "TCP proxy", func(p *TCPProxy) (*ProxyLog, bool) { return p.AccessLog, p.Active }, yield) &&
+			ownLogs(c.UDPProxies, root, "udp_proxies", "UDP proxy", func(p *UDPProxy) (*ProxyLog, bool) { return p.AccessLog, p.Active }, yield)
+	}
+}
+
+func ownLogs[P any](all map[string]*P, root schema.Place, kind, noun string, of func(*P) (*ProxyLog, bool), yield func(OwnLog) bool) bool {
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		l, active := of(all[name])
+		if l != nil && !yield(OwnLog{l, root.Field(kind).Field(name).Called(noun, name), active}) {
+			return false
+		}
+	}
+	return true
 }
 
 // File returns the name that the common log is opened by.

@@ -79,11 +79,11 @@ type Proxy struct {
 
 // ProxyLog changes the access log for one proxy.
 type ProxyLog struct {
-	// Enabled is whether requests of this proxy are logged.
+	// Enabled is whether requests of this proxy are logged; of a TCP or UDP proxy,
+	// connections or sessions.
 	Enabled bool `json:"enabled" default:"true"`
-	// Path is `stdout`, `stderr` or a file that requests of this proxy are logged to,
-	// in the form and with the fields of the common access log. Several proxies may
-	// name one file. It is opened again as the common one is. Absent is the path of
-	// the common log.
+	// Path is `stdout`, `stderr` or a file that they are logged to, in the form and with
+	// the fields of the common access log. Several proxies may name one file. It is
+	// opened again as the common one is. Absent is the path of the common log.
 	Path string `json:"path,omitempty" host:"admin" max:"4096" example:"/var/log/headgate/shop.log"`
 }

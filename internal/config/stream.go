@@ -65,6 +65,9 @@ type TCPProxy struct {
 	// address was changed or headgate was stopped. Then they are cut. Other changes
 	// leave open connections alone.
 	DrainTimeout unit.Duration `json:"drain_timeout" label:"true" was:"drain" default:"30s" max:"24h"`
+	// AccessLog changes the access log for the connections of this proxy: off, or a file of
+	// its own.
+	AccessLog *ProxyLog `json:"access_log,omitempty"`
 	// Active is whether the proxy takes connections.
 	Active bool `json:"active" label:"true" default:"true"`
 }
@@ -144,6 +147,9 @@ type UDPProxy struct {
 	// for longest, since a flood of forged addresses is of that kind.
 	MaxSessions int `json:"max_sessions" was:"sessions" default:"10000" min:"1" max:"1000000"`
 	StreamFeatures
+	// AccessLog changes the access log for the sessions of this proxy: off, or a file of
+	// its own.
+	AccessLog *ProxyLog `json:"access_log,omitempty"`
 	// Active is whether the proxy takes datagrams.
 	Active bool `json:"active" label:"true" default:"true"`
 }

@@ -55,14 +55,6 @@ func (s *recordSet) to(path string) func(*exchange.Exchange) {
 	return func(ex *exchange.Exchange) { r.log.Record(ex) }
 }
 
-// common returns the common log, nil if there is none.
-func (s *recordSet) common() *record {
-	if s == nil {
-		return nil
-	}
-	return s.logs[s.form.common]
-}
-
 func (s *recordSet) close() {
 	if s == nil {
 		return
@@ -103,12 +95,11 @@ func logPlaces(cfg *config.Config, root schema.Place) map[string]schema.Place {
 	if cfg.AccessLog.Enabled {
 		places[common] = root.Field("access_log").Field("path")
 	}
-	for _, name := range slices.Sorted(maps.Keys(cfg.Proxies)) {
-		p := cfg.Proxies[name]
-		if !p.Active || p.AccessLog == nil || !p.AccessLog.Enabled {
+	for o := range cfg.OwnLogs(root) {
+		if !o.Active || !o.Log.Enabled {
 			continue
 		}
-		path, at := p.AccessLog.File(), root.Field("proxies").Field(name).Called("proxy", name).Field("access_log").Field("path")
+		path, at := o.Log.File(), o.At.Field("access_log").Field("path")
 		if path == "" {
 			path, at = common, root.Field("access_log").Field("path")
 		}
@@ -193,11 +184,31 @@ func (s *recordSet) without(other *recordSet) []*record {
 	return out
 }
 
-// passage tells the common access log of the moment about a connection that has ended,
-// which may have begun when there was another.
-func (r *records) passage(p *exchange.Passage) {
-	if now := r.current.Load().common(); now != nil {
-		now.log.RecordPassage(p)
+// passages returns recordSet.to of the logs of a configuration for TCP and UDP proxies.
+func (r *records) passages(set *recordSet) func(path string) func(*exchange.Passage) {
+	return func(path string) func(*exchange.Passage) { return r.passage(set, path) }
+}
+
+// passage returns what is told of each connection of a TCP proxy and each session of a
+// UDP proxy whose log is at path. A connection may end long after it began: its line is
+// in the log that is at the path then. One of a proxy's own that is not there any more
+// takes the last lines still, the common one does not.
+func (r *records) passage(set *recordSet, path string) func(*exchange.Passage) {
+	own := set.logs[cmp.Or(path, set.form.common)]
+	if own == nil {
+		return nil
+	}
+	return func(p *exchange.Passage) {
+		one := own
+		if now := r.current.Load(); now != nil {
+			switch here := now.logs[cmp.Or(path, now.form.common)]; {
+			case here != nil:
+				one = here
+			case path == "":
+				return
+			}
+		}
+		one.log.RecordPassage(p)
 	}
 }
 

@@ -3,6 +3,7 @@ package control
 import (
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -131,5 +132,63 @@ proxies:
 		if !strings.Contains(page, line) {
 			t.Errorf("%s is missing in %s", line, lines(page, "headgate_"))
 		}
+	}
+}
+
+// TestAStreamHasAnAccessLogOfItsOwn holds the same for TCP and UDP proxies, whose lines
+// come when a connection or session ends: then the file that counts may be another.
+func TestAStreamHasAnAccessLogOfItsOwn(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	defer server.Close()
+	to := strings.TrimPrefix(server.URL, "http://")
+	at := testhouse.Addresses(t, 5)
+	files := &logs{t, t.TempDir()}
+	text := func(own string) string {
+		return fmt.Sprintf(`version: 1
+admin: {address: ""}
+access_log: {path: %q}
+tcp_proxies:
+  common: {address: %q, servers: [{address: %q}]}
+  own: {address: %q, access_log: {path: %q}, servers: [{address: %[3]q}]}
+  quiet: {address: %[6]q, access_log: {enabled: false}, servers: [{address: %[3]q}]}
+udp_proxies:
+  datagrams: {address: %[7]q, idle_timeout: 100ms, access_log: {path: %[8]q}, servers: [{address: %[3]q}]}
+`, files.path("common.log"), at[0], to, at[1], files.path(own), at[2], at[3], files.path("udp.log"))
+	}
+	h := start(t, text("own.log"))
+	use := func(network, address string) net.Conn {
+		t.Helper()
+		c, err := net.Dial(network, address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(c, "x")
+		return c
+	}
+	long := use("tcp", at[1])
+	for _, a := range []string{at[2], at[0], at[1]} {
+		use("tcp", a).Close()
+	}
+	use("udp", at[3]).Close()
+	files.has("common.log", `"proxy":"common"`)
+	files.has("own.log", `"proxy":"own"`)
+	files.has("udp.log", `"proxy":"datagrams"`)
+	for _, name := range []string{"own", "datagrams", "quiet"} {
+		files.not("common.log", `"proxy":"`+name+`"`)
+	}
+	// The log of a connection that is open is named anew, and one that began with the
+	// old name ends in the old file.
+	write(t, h.file, text("new.log"))
+	if err := h.c.Reload(); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.WriteString(long, strings.Repeat("y", 999))
+	long.Close()
+	files.has("own.log", `"bytes_received":1000`)
+	use("tcp", at[1]).Close()
+	files.has("new.log", `"proxy":"own"`)
+	write(t, h.file, text("missing/own.log"))
+	if err := h.c.Reload(); err == nil || !strings.Contains(err.Error(), "tcp_proxies.own.access_log.path") {
+		t.Errorf("a log that cannot be opened: %v", err)
 	}
 }

@@ -37,8 +37,8 @@ type House struct {
 	Spans *tracing.Counts
 	// Recent keeps the last exchanges and passages in memory; nil keeps none.
 	Recent *recent.Ring
-	// RecordPassage is the access log of TCP and UDP proxies. Nil logs nothing.
-	RecordPassage func(*exchange.Passage)
+	// RecordPassage is Record for TCP and UDP proxies. Nil logs nothing.
+	RecordPassage func(path string) func(*exchange.Passage)
 	// Values is where the lists of CDNs are kept that are fetched while the plan
 	// serves; nil is nowhere.
 	Values store.Values

@@ -178,16 +178,20 @@ func (c *compiler) record(l *config.ProxyLog) func(*exchange.Exchange) {
 	return c.house.Record(path)
 }
 
-// recordPassage returns what hears of the passages of TCP and UDP proxies, nil if
-// nobody does.
-func (c *compiler) recordPassage() func(*exchange.Passage) {
+// recordPassage returns what hears of the passages of a TCP or UDP proxy with its
+// settings, nil if nobody does. Nil settings are those of a proxy without any.
+func (c *compiler) recordPassage(l *config.ProxyLog) func(*exchange.Passage) {
+	wanted, path := c.config.AccessLog.Enabled, ""
+	if l != nil {
+		wanted, path = l.Enabled, l.File()
+	}
 	var logged func(*exchange.Passage)
-	if c.config.AccessLog.Enabled {
-		logged = c.house.RecordPassage
+	if wanted && c.house.RecordPassage != nil {
+		logged = c.house.RecordPassage(path)
 	}
 	ring := c.house.Recent
 	switch {
-	case ring == nil:
+	case ring == nil || l != nil && !l.Enabled:
 		return logged
 	case logged == nil:
 		return ring.RecordPassage
