@@ -187,6 +187,9 @@ type Response struct {
 	// Usual says that the body is the usual one of its reason, in the place of
 	// which a page may be put.
 	Usual bool
+	// Makeshift says that the body is not what the features of the route make of it when
+	// they have the memory for that: a cache keeps it for moments only.
+	Makeshift bool
 	// HeadSent says that the head has left: no Answer can replace it.
 	HeadSent bool
 }

@@ -175,6 +175,10 @@ func (c *Cache) keep(h *hit, f *fetch, began int64, p part) (e *entry, why strin
 		return nil, whyNotKeyed
 	}
 	e.received, e.part = wall.Unix(), p
+	if rs.Makeshift {
+		e.brief = true
+		e.life, e.while, e.onError = min(e.life, e.age+briefLife), 0, 0
+	}
 	e.body = newBody(c.store, e.hash, length, c.maxEntry)
 	e.body.mu.source = f
 	f.entry = e
@@ -194,6 +198,10 @@ func (c *Cache) keep(h *hit, f *fetch, began int64, p part) (e *entry, why strin
 }
 
 const statusNoContent = 204
+
+// briefLife is how long a body is kept that is not what the route would make of it when
+// it has the memory for that.
+const briefLife = 10 * second
 
 // publish puts an entry into the index, in the place of those that it replaces.
 func (c *Cache) publish(h *hit, old, e *entry) {

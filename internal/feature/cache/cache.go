@@ -6,7 +6,9 @@
 // directive.go, targeted.go and date.go read what fields say, and judge.go
 // applies the rules to it. fetch.go asks the servers, arrive.go takes what they
 // answer, freshen.go what they say of an entry; entry.go and body.go are what is stored, pump.go fills bodies, hit.go,
-// serve.go, condition.go and part.go make responses of them. store.go is the index, arena.go the memory, queue.go the choice of what is
+// serve.go, condition.go and part.go make responses of them. combine.go puts parts
+// together, post.go keeps what answers to POST are for GET, language.go has one form of
+// Accept-Language. store.go is the index, arena.go the memory, queue.go the choice of what is
 // given up. purge.go and invalidate.go take things out.
 package cache
 
@@ -29,6 +31,7 @@ type Cache struct {
 	// seconds, and bytes
 	defaultTTL, whileRevalidate, ifError int64
 	heuristic                            int64 // percent of a response's age
+	languages                            []string
 	maxEntry                             int64
 }
 
@@ -60,7 +63,8 @@ func New(c *Config, s Store, inner exchange.Source) *Cache {
 	return &Cache{
 		inner: inner, store: s.store, plan: s.plan, limit: c.MemoryLimit.Int64(), ignored: s.ignored,
 		heuristic: int64(c.Heuristic), defaultTTL: toSeconds(c.DefaultTTL.D()), whileRevalidate: toSeconds(c.StaleWhileRevalidate.D()),
-		ifError: toSeconds(c.StaleIfError.D()), maxEntry: min(c.MaxEntry.Int64(), c.MemoryLimit.Int64()),
+		languages: c.Languages,
+		ifError:   toSeconds(c.StaleIfError.D()), maxEntry: min(c.MaxEntry.Int64(), c.MemoryLimit.Int64()),
 	}
 }
 
@@ -94,7 +98,11 @@ func (c *Cache) Respond(ex *exchange.Exchange) *exchange.Answer {
 	if c.plan > c.store.serving.Load() {
 		c.store.resize(c.plan, c.limit)
 	}
+	c.chooseLanguage(ex)
 	if status := passes(ex); status != "" {
+		if ex.Request.Method == "POST" {
+			return c.post(ex)
+		}
 		return c.pass(ex, status)
 	}
 	h := c.begin(ex)

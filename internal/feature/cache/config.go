@@ -35,6 +35,12 @@ type Config struct {
 	// StaleIfError is how long a response that is no longer fresh is still served
 	// when the servers fail. A response that says so itself has its own time.
 	StaleIfError unit.Duration `json:"stale_if_error" label:"true" default:"0s" max:"365d"`
+	// Languages are the languages that the servers answer in. Accept-Language is
+	// replaced by the one that fits it best, for the servers too, and the first where
+	// none does: a response that varies by it is then stored once for each language,
+	// and not for each way in which browsers write what they like. Absent leaves
+	// the field alone.
+	Languages []string `json:"languages,omitempty" label:"true" max:"50" example:"en"`
 	// IgnoreQuery names query parameters that make no difference to a response,
 	// such as those that count campaigns: requests that differ in them only
 	// share one stored response, and servers do not get them when a response is
@@ -51,11 +57,31 @@ func (c *Config) Check(at schema.Place) {
 		at.Field("max_entry").Problemf("write max_entry: "+c.MemoryLimit.String()+", or a larger memory_limit",
 			"an entry of %v does not fit into a cache of %v", c.MaxEntry, c.MemoryLimit)
 	}
+	for i, name := range c.Languages {
+		if !validLanguage(name) {
+			at.Field("languages").Index(i).Problem("this is no tag of a language", "write one like en or pt-BR")
+		}
+	}
 	for i, name := range c.IgnoreQuery {
 		if what := checkParameter(name); what != "" {
 			at.Field("ignore_query").Index(i).Problem(what, `write the name of a parameter, such as utm_source, utm_* or *`)
 		}
 	}
+}
+
+// validLanguage reports whether a name has the form of a language tag (RFC 5646).
+func validLanguage(name string) bool {
+	for part := range strings.SplitSeq(name, "-") {
+		if part == "" || len(part) > 8 {
+			return false
+		}
+		for i := range len(part) {
+			if c := part[i] | 0x20; (c < 'a' || c > 'z') && (part[i] < '0' || part[i] > '9') {
+				return false
+			}
+		}
+	}
+	return len(name) <= 35
 }
 
 // checkParameter tells what is wrong with the name of a query parameter.

@@ -41,6 +41,7 @@ type entry struct {
 	lastMod  string // view
 	tagged   bool   // it has tags
 	guessed  bool   // life is default_ttl, and nothing tells of a file
+	brief    bool   // the body is not what it should be: it is kept for moments, and not validated
 
 	// changes
 	refs   atomic.Int32
@@ -131,6 +132,22 @@ func (e *entry) fields(list *header.List, pass func(header.ID) bool) {
 			list.AddKnown(id, view(b[:n]), view(b[n:n+v]))
 		}
 		b = b[n+v:]
+	}
+}
+
+// findValidators finds the tag and the date in the head.
+func (e *entry) findValidators() {
+	b := e.head.mem[e.keyLen+e.variant.names:]
+	for len(b) > 0 {
+		id, n, v := header.ID(b[0]), int(b[1]), int(binary.LittleEndian.Uint16(b[2:]))
+		b = b[fieldHead+n:]
+		switch id {
+		case header.ETag:
+			e.etag = view(b[:v])
+		case header.LastModified:
+			e.lastMod = view(b[:v])
+		}
+		b = b[v:]
 	}
 }
 

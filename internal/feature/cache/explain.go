@@ -27,6 +27,7 @@ type Told struct {
 // Explain tells what would become of a request, and changes nothing of what is
 // stored. It makes the request of ex the one that a server would get.
 func (c *Cache) Explain(ex *exchange.Exchange) Told {
+	c.chooseLanguage(ex)
 	if status := passes(ex); status != "" {
 		why := "the method is not for a cache"
 		if status != statusMethod {

@@ -36,6 +36,7 @@ type hit struct {
 	forwardStatus     int
 	spare             *entry         // held while waiting
 	extra             []header.Field // for this client only
+	post              *post          // what is stored of the answer to a POST
 
 	// what it gets
 	e       *entry

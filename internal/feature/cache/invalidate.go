@@ -19,6 +19,13 @@ func (c *Cache) invalidate(ex *exchange.Exchange) {
 	if rs.Ours || rs.Status < 200 || rs.Status > 399 {
 		return
 	}
+	if h := hits.Get(ex); h != nil && h.post != nil && h.post.entry != nil {
+		// What it takes out is older than its own answer.
+		stored := h.post
+		if swept := c.store.sweptSince(stored.entry.hash, stored.begun); !swept {
+			defer func() { stored.begun = c.store.sweeps.Load() }()
+		}
+	}
 	c.forget(rq.Host, rq.Path, rq.Query)
 	for _, id := range [...]header.ID{header.Location, header.ContentLocation} {
 		if path, query, ok := sameHost(rs.Header.Get(id), rq); ok {

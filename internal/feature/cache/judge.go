@@ -17,6 +17,7 @@ type verdict struct {
 	why      string
 	rules    directives
 	targeted bool
+	explicit bool // the response tells its life
 	guessed  bool
 	part     bool // of it may be stored
 	cookies  bool // it sets some, which are not stored
@@ -49,15 +50,15 @@ func (c *Cache) judge(ex *exchange.Exchange, status int, fields *header.List, at
 	_, older := fields.Lookup("Set-Cookie2") // dropped when stored, as the other is
 	v.cookies = older || fields.Has(header.SetCookie)
 	v.dates(fields, at, delay)
-	explicit := v.freshness(fields)
-	if v.part && (!explicit || v.life == 0) {
+	v.explicit = v.freshness(fields)
+	if v.part && (!v.explicit || v.life == 0) {
 		v.why = "range" // a part is not validated
 		return v
 	}
 	if v.why = c.forbidden(&v, ex, status, fields); v.why != "" {
 		return v
 	}
-	if !explicit && !c.guess(&v, ex, status, fields) {
+	if !v.explicit && !c.guess(&v, ex, status, fields) {
 		v.why = "no-lifetime"
 		return v
 	}

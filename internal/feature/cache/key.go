@@ -135,14 +135,22 @@ func passes(ex *exchange.Exchange) (status string) {
 		// Not for caches to judge (RFC 9111, section 4.3.2).
 		return statusBypass
 	}
-	fields := rq.Header.All()
+	if overridden(&rq.Header) {
+		return statusBypass
+	}
+	return ""
+}
+
+// overridden reports whether a request has a field that may change its method or path.
+func overridden(list *header.List) bool {
+	fields := list.All()
 	for i := range fields {
 		f := &fields[i]
 		if (f.ID == header.Other || f.ID == header.XOriginalURL) && len(f.Name) > 12 && (f.Name[0]|0x20) == 'x' && isOverride(f) {
-			return statusBypass
+			return true
 		}
 	}
-	return ""
+	return false
 }
 
 func isOverride(f *header.Field) bool {

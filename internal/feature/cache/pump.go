@@ -126,6 +126,7 @@ func (b *body) end(err error) {
 	source.close()
 	if stored {
 		b.store.settle(source.entry)
+		b.store.combine(source.entry)
 	} else {
 		b.store.unlink(source.entry)
 	}

@@ -161,7 +161,7 @@ func (s *store) link(h *hit, e *entry) (replaced []*entry) {
 	var last *entry
 	for x := sh.mu.entries[e.hash]; x != nil; {
 		next := x.next
-		if bytes.Equal(x.key(), h.key) && h.selects(x, h.ex) {
+		if bytes.Equal(x.key(), h.key) && h.replaces(e, x) {
 			sh.unlinkLocked(x)
 			replaced = append(replaced, x)
 		} else {
@@ -173,6 +173,12 @@ func (s *store) link(h *hit, e *entry) (replaced []*entry) {
 		sh.unlinkLocked(last)
 		replaced = append(replaced, last)
 	}
+	sh.linkLocked(e)
+	return replaced
+}
+
+// linkLocked puts an entry into the index, which holds it.
+func (sh *shard) linkLocked(e *entry) {
 	e.hold()
 	e.linked = true
 	if sh.mu.entries == nil {
@@ -180,7 +186,6 @@ func (s *store) link(h *hit, e *entry) (replaced []*entry) {
 	}
 	e.next = sh.mu.entries[e.hash]
 	sh.mu.entries[e.hash] = e
-	return replaced
 }
 
 // unlinkLocked takes an entry off the index and reports whether it was there.

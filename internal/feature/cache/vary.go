@@ -300,10 +300,21 @@ func appendNormal(b []byte, value string, fold bool) []byte {
 // selects reports whether an entry is a response to the request (RFC 9111,
 // section 4.1).
 func (h *hit) selects(e *entry, ex *exchange.Exchange) bool {
-	v := &e.variant
-	if e.part.total > 0 && (!e.part.has(ex) || h.judge(e) < byClient) {
-		return false
+	if e.part.total > 0 && !e.part.has(ex) || (e.part.total > 0 || e.brief) && h.judge(e) < byClient {
+		return false // and it is not validated
 	}
+	return h.matches(e, ex)
+}
+
+// replaces reports whether a new entry for the request takes the place of another: of
+// what the request would have got, and of what nobody needs beside it.
+func (h *hit) replaces(e, old *entry) bool {
+	return h.selects(old, h.ex) || (old.brief || old.part.total > 0 && e.part.total == 0) && h.matches(old, h.ex)
+}
+
+// matches reports whether an entry is the variant for a request.
+func (h *hit) matches(e *entry, ex *exchange.Exchange) bool {
+	v := &e.variant
 	if v.encoding && !v.accepts(h.codings(&ex.Request.Header)) {
 		return false
 	}

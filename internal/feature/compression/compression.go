@@ -171,6 +171,7 @@ func (s *source) begin(ex *exchange.Exchange, w wish) {
 	k := kindOf(w.best, rs.Length)
 	enc := s.encoders.take(k, r)
 	if enc == nil {
+		rs.Makeshift = true
 		s.unchanged(rs, r, held)
 		return
 	}

@@ -388,6 +388,9 @@ func TestWithoutMemoryNothingIsCompressed(t *testing.T) {
 	if got := second.Response.Header.Get(header.ContentEncoding); got != "" || second.Response.Header.Get(header.Vary) == "" {
 		t.Errorf("a second coding %q, want none", got)
 	}
+	if first.Response.Makeshift || !second.Response.Makeshift {
+		t.Error("a cache does not hear that a body is not as it should be")
+	}
 	unknown := html(long)
 	unknown.length = -1
 	third := ask(wrap(settings(), unknown, env))
