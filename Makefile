@@ -3,6 +3,10 @@
 
 GO ?= go
 
+# Without cgo a binary needs no library of the system and runs on any Linux, and all
+# builds find what another has compiled.
+export CGO_ENABLED ?= 0
+
 .PHONY: help
 help: ## list the commands
 	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
