@@ -130,3 +130,145 @@ func askWith(address, method, host, path string, header http.Header) string {
 	}
 	return seen(req)
 }
+
+// caddyRules are sites whose routes are asked in their order: those of JSON, which
+// "caddy adapt" makes of them, are translated by their order alone.
+const caddyRules = `{
+	admin %[5]s
+	auto_https off
+	default_bind 127.0.0.1
+}
+http://shop.example.com:%[1]s, http://www.shop.example.com:%[1]s {
+	@write {
+		path /api/*
+		method POST PUT
+	}
+	@beta {
+		header X-Beta 1*
+		not path /kept/*
+	}
+	@asked query a=1
+	@office not remote_ip 192.0.2.0/24
+	@office2 path /office/*
+	header X-Frame-Options DENY
+	handle @write {
+		reverse_proxy %[2]s {
+			header_up X-Secret write
+			header_up Host fixed.example.com
+		}
+	}
+	handle @beta {
+		respond "beta" 200
+	}
+	handle @asked {
+		respond "asked" 200
+	}
+	handle_path /api/* {
+		handle /deep/* {
+			reverse_proxy %[3]s
+		}
+		handle {
+			reverse_proxy %[2]s
+		}
+	}
+	handle /kept/* {
+		request_header X-Secret kept
+		reverse_proxy %[2]s
+	}
+	handle /rewritten/* {
+		uri replace /rewritten /new
+		reverse_proxy %[3]s
+	}
+	handle /office/* {
+		respond @office 403
+		reverse_proxy %[2]s
+	}
+	handle /staff/* {
+		basicauth {
+			anna $2a$04$%[6]s
+		}
+		reverse_proxy %[2]s
+	}
+	handle /private/* {
+		forward_auth %[4]s {
+			uri /check
+			copy_headers X-Who
+		}
+		reverse_proxy %[2]s
+	}
+	handle /gone/* {
+		error 404
+	}
+	redir /old /new 301
+	redir /older/* https://new.example.com{uri} 307
+	handle {
+		reverse_proxy %[2]s
+	}
+}
+http://old.example.com:%[1]s {
+	redir https://new.example.com{uri} 301
+}
+http://*.wild.example.com:%[1]s {
+	@x header X-Version 2
+	respond @x "two" 200
+	respond "hello {host}" 200
+}
+http://a.wild.example.com:%[1]s {
+	reverse_proxy %[3]s
+}
+`
+
+// TestCaddysJSONAnswersAsCaddyDoes gives Caddy and headgate the same requests, by the
+// import of what Caddy runs: once of the file that it adapted, once of its admin address.
+func TestCaddysJSONAnswersAsCaddyDoes(t *testing.T) {
+	program := needed(t, "caddy", "caddy")
+	theirs, admin, dir := free(t), free(t), t.TempDir()
+	_, port, err := net.SplitHostPort(theirs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", dir)
+	file, adapted := filepath.Join(dir, "Caddyfile"), filepath.Join(dir, "caddy.json")
+	const secret = "T6HZlQBSa6aaMTkvgOTGMuZ0p8yVnXk2G8NRoLlFdcRZ8QeBuLBq6" // not of a password that is asked
+	if err := os.WriteFile(file, fmt.Appendf(nil, caddyRules, port, echo(t, "one"), echo(t, "two"), doorkeeper(t), admin, secret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(program, "adapt", "--pretty", "--config", file).Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if err := os.WriteFile(adapted, out, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	startPeer(t, theirs, program, "run", "--config", adapted)
+
+	var requests []wanted
+	for _, host := range []string{"shop.example.com", "WWW.shop.example.com", "www.shop.example.com:8080", "old.example.com", "a.wild.example.com", "b.wild.example.com", "a.b.wild.example.com"} {
+		for _, path := range []string{"/", "/a/b?c=d&e", "/api/", "/api", "/api/users?page=2", "/apix", "/api/deep/x", "/api/deep", "/kept/x", "/kept", "/rewritten/x?y", "/office/x", "/staff/x", "/private/x", "/gone/x",
+			"/old", "/old/x", "/older/x?y=z", "/?a=1", "/b?x=2&a=1", "/kept/x?a=1", "/API/x"} {
+			for _, method := range []string{"GET", "POST", "PUT", "DELETE"} {
+				for _, header := range []http.Header{{}, {"X-Beta": {"12"}}, {"X-Beta": {"2"}}, {"X-Version": {"2"}}, {"X-Secret": {"mine"}}, {authHeader: {"right"}}} {
+					requests = append(requests, wanted{method: method, host: host, path: path, header: header})
+				}
+			}
+		}
+	}
+	for _, source := range []string{adapted, "http://" + admin} {
+		ours := free(t)
+		got := importOf(t, "caddy", source)
+		start(t, "admin: {address: \"\"}\n"+strings.ReplaceAll(got.document, theirs, ours))
+		equivalent(t, theirs, ours, got, requests, []told{
+			{"Caddy takes any", func(rq wanted, _, _ answer) bool { return strings.HasPrefix(rq.path, "/API") }},
+			{"without the slash is taken, too", func(rq wanted, _, _ answer) bool {
+				return rq.path == "/api" || rq.path == "/api/deep" || rq.path == "/kept"
+			}},
+			{"the challenge names UTF-8", func(_ wanted, want, have answer) bool {
+				return want.status == 401 && strings.TrimSuffix(have.auth, `, charset="UTF-8"`) == want.auth
+			}},
+			{"where Caddy answers 200 without a body", func(rq wanted, want, have answer) bool {
+				return rq.host == "a.b.wild.example.com" && have.status == 404 && want.status == 200 && want.body == ""
+			}},
+			{"exact paths do not exist", func(rq wanted, _, _ answer) bool { return rq.path == "/old/x" }},
+		})
+	}
+}

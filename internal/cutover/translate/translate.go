@@ -71,7 +71,7 @@ type reader struct {
 }
 
 var readers = map[string]reader{
-	"caddy":   {files: caddy.Import},
+	"caddy":   {files: caddy.Import, live: caddy.FromAPI},
 	"compose": {files: composeFiles},
 	"haproxy": {files: haproxy.Import},
 	"nginx":   {files: nginx.Import},

@@ -1,10 +1,15 @@
-// Package caddy reads Caddyfiles and writes what headgate makes of them: a document,
-// and a report in which every directive has a verdict.
+// Package caddy reads Caddyfiles and Caddy's JSON and writes what headgate makes of them:
+// a document, and a report in which every directive or key has a verdict. Import is the
+// way, and FromAPI asks a Caddy that runs.
 //
-// parse.go reads the text with its snippets and imports, site.go goes through sites and
-// their matchers, proxy.go has reverse_proxy, features.go the other directives. Import
-// is the way. It never applies anything, and opens no file but those that it is given
-// and what they import.
+// Of Caddyfiles parse.go reads the text with its snippets and imports, site.go goes
+// through sites and their matchers, proxy.go has reverse_proxy, features.go the other
+// directives. Of JSON json.go reads the text, jsonroutes.go makes a list of steps of the
+// routes and their handlers, jsonproxy.go has reverse_proxy, and jsonserver.go makes
+// routes that decide as the steps do.
+//
+// It never applies anything, and opens no file but those that it is given and what they
+// import.
 package caddy
 
 import (
@@ -26,14 +31,22 @@ func Import(names []string, files importer.Files) ([]byte, *importer.Report, err
 }
 
 func importWith(names []string, r *reader) ([]byte, *importer.Report, error) {
-	t := &translator{Translation: importer.NewTranslation("Caddy"), reader: r, http: "80", https: "443"}
+	t := newTranslator(r)
 	for _, name := range names {
-		list, err := r.file(name, 0)
+		data, err := r.read(name)
 		if err != nil {
 			return nil, nil, err
 		}
-		if len(list) > 0 && strings.HasPrefix(strings.TrimSpace(list[0].Text()), "{\"") {
-			return nil, nil, fmt.Errorf("%s: this is Caddy's JSON; give the Caddyfile that it was made of", name)
+		if looksLikeJSON(data) {
+			r.files = append(r.files, name)
+			if err := t.adapted(name, data); err != nil {
+				return nil, nil, err
+			}
+			continue
+		}
+		list, err := r.file(name, 0)
+		if err != nil {
+			return nil, nil, err
 		}
 		r.define(list)
 		if list, err = r.expand(slices.DeleteFunc(list, isSnippet), 0); err != nil {
@@ -44,7 +57,11 @@ func importWith(names []string, r *reader) ([]byte, *importer.Report, error) {
 	return t.finish()
 }
 
-// translator goes through Caddyfiles.
+func newTranslator(r *reader) *translator {
+	return &translator{Translation: importer.NewTranslation("Caddy"), reader: r, http: "80", https: "443"}
+}
+
+// translator goes through Caddyfiles, and Caddy's JSON.
 type translator struct {
 	*importer.Translation
 	reader      *reader
@@ -168,7 +185,7 @@ func (t *translator) finish() ([]byte, *importer.Report, error) {
 	if t.sites == 0 {
 		return nil, nil, fmt.Errorf("%s: there is no site in it", strings.Join(t.reader.files, ", "))
 	}
-	return t.Finish("a Caddyfile", "directive", t.reader.files)
+	return t.Finish("a configuration of Caddy", "directive", t.reader.files)
 }
 
 func directoryOf(ca string) string {

@@ -2,6 +2,8 @@ package caddy
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -184,17 +186,21 @@ func TestWhatCannotBeRead(t *testing.T) {
 	laughs += "(l25) {\n\tencode gzip\n}\n"
 	circle := "(a) {\n\timport b\n}\n(b) {\n\timport a\n}\nx.example.com {\n\timport a\n}\n"
 	for name, c := range map[string]struct{ text, want string }{
-		"binary":  {"\x00", "not a text"},
-		"open":    {"a {\n", "not closed"},
-		"closed":  {"a {\n}\n}\n", ":3: a } closes nothing"},
-		"quote":   {"a {\n\trespond \"x\n}\n", ":2: a text is not closed"},
-		"heredoc": {"a {\n\trespond <<X\n}\n", ":2:"},
-		"deep":    {strings.Repeat("a {\n", 100), "nested too deep"},
-		"circle":  {circle, "circle"},
-		"self":    {"import Caddyfile\n", "without end"},
-		"laughs":  {laughs, "imports put in more"},
-		"empty":   {"", "no site"},
-		"json":    {`{"apps": {"http": {}}}`, "JSON"},
+		"binary":         {"\x00", "not a text"},
+		"open":           {"a {\n", "not closed"},
+		"closed":         {"a {\n}\n}\n", ":3: a } closes nothing"},
+		"quote":          {"a {\n\trespond \"x\n}\n", ":2: a text is not closed"},
+		"heredoc":        {"a {\n\trespond <<X\n}\n", ":2:"},
+		"deep":           {strings.Repeat("a {\n", 100), "nested too deep"},
+		"circle":         {circle, "circle"},
+		"self":           {"import Caddyfile\n", "without end"},
+		"laughs":         {laughs, "imports put in more"},
+		"empty":          {"", "no site"},
+		"other json":     {`{"apps": {"http": {}}}`, "nothing of Caddy's HTTP server"},
+		"truncated json": {"{\"apps\":\n{\"http\": {\"servers\"", ":2: the file ends inside"},
+		"broken json":    {"{\"apps\":\n{\"http\" 1", ":2: invalid character"},
+		"two json":       {"{}\n{}", ":2: something follows"},
+		"deep json":      {`{"a":` + strings.Repeat("[", 500), "nested too deep"},
 	} {
 		if _, _, err := imported(t, c.text); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want %q", name, err, c.want)
@@ -202,8 +208,66 @@ func TestWhatCannotBeRead(t *testing.T) {
 	}
 }
 
+// adapted is what "caddy adapt --pretty" made of the Caddyfile of the tests with Caddy.
+func adapted(t testing.TB) []byte {
+	t.Helper()
+	data, err := os.ReadFile("testdata/adapted.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// Every key of Caddy's JSON has a verdict, at its own line, and secrets are not told.
+func TestJSON(t *testing.T) {
+	text := string(adapted(t))
+	got, report := accepted(t, text)
+	wants(t, got, "web-8080: {address: 127.0.0.1:8080, protocol: http}", "virtual_hosts: [shop.example.com]", "methods: [POST, PUT]", "host_header: fixed.example.com", "strip_prefix: true",
+		"regex: ^/api, replacement: ", "url: http://127.0.0.1:9000/check", "response_headers: [X-Who]", "ip_filter: {allow: [192.0.2.0/24]}", "target: https://new.example.com{path}, status: 301")
+	if strings.Contains(fmt.Sprint(report.Entries), "$2a$04") {
+		t.Error("a hash is in the report")
+	}
+	lines := strings.Split(text, "\n")
+	for _, e := range report.Entries {
+		name := e.Directive[:strings.Index(e.Directive, ": ")]
+		name = name[strings.LastIndexByte(name, '.')+1:]
+		if _, value, _ := strings.Cut(e.Directive, ": "); value != "…" && !strings.Contains(lines[e.Line-1], name) && !strings.Contains(strings.ReplaceAll(lines[e.Line-1], `\u003c`, "<"), value) {
+			t.Errorf("%s is not on line %d: %s", e.Directive, e.Line, lines[e.Line-1])
+		}
+	}
+	for _, e := range report.Entries {
+		if e.Verdict == importer.Impossible {
+			t.Errorf("%+v", e)
+		}
+	}
+}
+
+// A Caddy that runs is asked at its admin address.
+func TestFromAPI(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/config/" {
+			w.WriteHeader(http.StatusNotFound)
+			return
+		}
+		w.Write(adapted(t))
+	}))
+	defer server.Close()
+	doc, report, err := FromAPI(t.Context(), server.Client(), server.URL, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants(t, string(doc), "virtual_hosts: [shop.example.com]")
+	if report.Entries[0].File != server.URL+"/config/" {
+		t.Errorf("got %+v", report.Entries[0])
+	}
+	if _, _, err := FromAPI(t.Context(), server.Client(), "127.0.0.1:2019", ""); err == nil || !strings.Contains(err.Error(), "invalid address") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func FuzzImport(f *testing.F) {
 	f.Add([]byte(caddyfile))
+	f.Add(adapted(f))
 	f.Add([]byte("(a) {\nimport a\n}\nb {\nimport a\n}"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r := &reader{read: func(string) ([]byte, error) { return data, nil }, glob: func(string) ([]string, error) { return nil, nil }, snippets: map[string]*directive{}}

@@ -112,7 +112,8 @@ func variables(text string) string {
 	return strings.NewReplacer("{uri}", "{path}", "{http.request.uri}", "{path}", "{host}", "{host}", "{hostport}", "{authority}", "{http.request.host}", "{host}",
 		"{path}", "{path}", "{http.request.uri.path}", "{path}", "{query}", "{query}", "{scheme}", "{scheme}", "{method}", "{method}", "{http.request.method}", "{method}",
 		"{client_ip}", "{client_ip}", "{remote_host}", "{client_ip}", "{remote}", "{client_ip}", "{http.request.remote.host}", "{client_ip}", "{http.request.uuid}", "{request_id}",
-		"{http.auth.user.id}", "{user}", "{$", "${").Replace(text)
+		"{http.request.hostport}", "{authority}", "{http.request.scheme}", "{scheme}", "{http.request.uri.query}", "{query}",
+		"{http.request.remote}", "{client_ip}", "{http.vars.client_ip}", "{client_ip}", "{http.auth.user.id}", "{user}", "{$", "${").Replace(text)
 }
 
 // headers makes header and request_header rules.
