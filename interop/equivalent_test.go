@@ -41,10 +41,10 @@ type imported struct {
 }
 
 // importOf imports a configuration by the binary.
-func importOf(t *testing.T, source, file string) imported {
+func importOf(t *testing.T, source string, files ...string) imported {
 	t.Helper()
 	report := filepath.Join(t.TempDir(), "report.json")
-	out, err := exec.Command(os.Getenv(binaryFolder), "import", source, file, "--report", report).Output()
+	out, err := exec.Command(os.Getenv(binaryFolder), slices.Concat([]string{"import", source}, files, []string{"--report", report})...).Output()
 	if err != nil {
 		t.Fatalf("import: %v\n%s", err, out)
 	}
@@ -167,6 +167,18 @@ func doorkeeper(t *testing.T) (address string) {
 	}))
 	t.Cleanup(server.Close)
 	return strings.TrimPrefix(server.URL, "http://")
+}
+
+// awaitAnswer waits until a proxy answers a request with a status.
+func awaitAnswer(t *testing.T, address string, rq wanted, status int) {
+	t.Helper()
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		if a := askAll(address, rq); a.status == status {
+			return
+		} else if time.Now().After(end) {
+			t.Fatalf("%s answers %+v, want status %d", address, a, status)
+		}
+	}
 }
 
 // startPeer starts another proxy and waits until it answers.

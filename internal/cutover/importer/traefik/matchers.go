@@ -1,11 +1,11 @@
 package traefik
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
 	"headgate/internal/cutover/importer"
+	"headgate/internal/cutover/importer/rules"
 	"headgate/internal/plan/matchers"
 )
 
@@ -49,55 +49,51 @@ func (c *condition) narrow(m match) bool {
 	return false
 }
 
-// priority is what Traefik goes by: the number, else the length of the rule.
-func (r *router) priority() int {
-	if p := r.n.get("priority").number(0); p != 0 {
-		return p
+// atoms makes the condition of the path and the matchers, and of what must not be.
+func (c *condition) atoms() {
+	out := rules.Holds()
+	if path := strings.TrimSuffix(c.path, "/"); path != "" {
+		out = rules.One(&rules.Atom{Kind: rules.Path, Value: path})
 	}
-	return len(r.n.get("rule").text())
+	c.rules = out.And(conditionOfMatchers(&c.matchers))
+	for _, not := range c.nots {
+		c.rules = c.rules.And(not.Not())
+	}
 }
 
-// maxCompared bounds the routers of one proxy whose order is looked at.
-const maxCompared = 500
-
-// inOrder returns the routers of one proxy that can stand beside each other, and tells
-// where Traefik would choose another one: it goes by priority, headgate by the longest
-// path and then by the number of matchers.
-func (t *translator) inOrder(routers []*router) []*router {
-	byRank := slices.Clone(routers)
-	slices.SortStableFunc(byRank, func(a, b *router) int { return cmp.Compare(b.priority(), a.priority()) })
-	if len(byRank) > maxCompared {
-		t.Check("%d routers have the same hosts; their priorities were not compared: check them with headgate explain", len(byRank))
-	}
-	out := map[*router]bool{}
-	var kept []*router
-	for i, r := range byRank {
-		lost := ""
-		for _, before := range byRank[:min(i, maxCompared)] {
-			if !matchers.Overlap(&before.when.matchers, &r.when.matchers) {
-				continue
-			}
-			same := before.when.path == r.when.path
-			switch {
-			case same && before.when.matchers.Count() == r.when.matchers.Count():
-				lost = before.name
-			case (same && r.when.matchers.Count() > before.when.matchers.Count() || !same && below(r.when.path, before.when.path)) && out[before]:
-				t.Amend(r.n.get("rule"), importer.Close, "Traefik gives what both match to router "+before.name+", by its priority; headgate to this one, whose path is longer or which has more matchers")
-				t.Check("routers %s and %s: Traefik prefers %s by its priority, headgate %s, which is narrower: check them with headgate explain", before.name, r.name, before.name, r.name)
-			}
+func conditionOfMatchers(m *matchers.Config) rules.Condition {
+	out := rules.Holds()
+	if len(m.Methods) > 0 {
+		var any rules.Condition
+		for _, name := range m.Methods {
+			any = any.Or(rules.One(&rules.Atom{Kind: rules.Method, Value: name}))
 		}
-		if lost != "" {
-			t.Amend(r.n.get("rule"), importer.Impossible, "router "+lost+" has the same hosts, path and number of matchers, and a request could match both")
-			t.Check("routers %s and %s have the same hosts and path; only %s was taken over", lost, r.name, lost)
-			continue
-		}
-		out[r] = true
-		kept = append(kept, r)
+		out = out.And(any)
 	}
-	return slices.DeleteFunc(slices.Clone(routers), func(r *router) bool { return !slices.Contains(kept, r) })
+	for _, h := range m.Headers {
+		out = out.And(rules.One(&rules.Atom{Kind: rules.Header, Name: h.Name, Value: h.Value, Regex: h.Regex}))
+	}
+	for _, q := range m.Query {
+		out = out.And(rules.One(&rules.Atom{Kind: rules.Query, Name: q.Name, Value: q.Value, Regex: q.Regex}))
+	}
+	return out
 }
 
-// below reports whether a path is below another one, by whole segments.
-func below(path, of string) bool {
-	return of == "/" || strings.HasPrefix(path, strings.TrimSuffix(of, "/")+"/")
+// without notes what a request must not have, and reports whether that can be asked.
+func (c *condition) without(m match) bool {
+	var one condition
+	if m.name == "pathprefix" || m.name == "path" {
+		inner, problem := conditionOf([]match{{name: m.name, args: m.args}})
+		if problem != "" || inner.path == "/" {
+			return false
+		}
+		c.nots = append(c.nots, inner.rules)
+		c.loose, c.exact = c.loose || inner.loose, c.exact || inner.exact
+		return true
+	}
+	if !one.narrow(m) {
+		return false
+	}
+	c.nots = append(c.nots, conditionOfMatchers(&one.matchers))
+	return true
 }

@@ -209,7 +209,7 @@ func redirectRegex(t *translator, r *router, n *node) {
 	}
 	rule := importer.NewObject().Set("regex", path).Set("target", braces.ReplaceAllString(target, "$$$1")).Set("status", status)
 	r.route.Append("redirects", rule)
-	t.sayAll(n, importer.Close, "the rule is matched on the path; the host is that of the route")
+	t.sayAll(n, importer.Close, "the rule is matched on the path, and the host is that of the route, with or without its port; all methods get its status, where Traefik sends 308 or 307 to others than GET")
 }
 
 var (
@@ -229,8 +229,8 @@ func headers(t *translator, r *router, n *node) {
 				rule.Set("value", strings.ReplaceAll(one.value, "{", "{{"))
 			}
 			if strings.EqualFold(one.name(), "Host") && direction == "request" {
-				t.sayAll(one, importer.Close, "host_header of the proxy")
-				t.Check("router %s sets Host to %q: set host_header of its proxy", r.name, one.value)
+				r.host = one.value
+				t.sayAll(one, importer.Same, "host_header of the proxy")
 				continue
 			}
 			r.route.Append("headers", rule.Flow())
@@ -330,8 +330,11 @@ func basicAuth(t *translator, r *router, n *node) {
 	if !n.get("removeHeader").on() {
 		auth.Set("forward_credentials", true)
 	}
+	if !n.get("realm").is() {
+		auth.Set("realm", "traefik")
+	}
 	r.route.Set("basic_auth", auth.Set("users", users))
-	t.sayAll(n, importer.Same, "basic_auth")
+	t.sayAll(n, importer.Close, "basic_auth: the challenge names UTF-8, and an address with many wrong passwords gets 429 for a while")
 }
 
 func forwardAuth(t *translator, r *router, n *node) {

@@ -17,7 +17,8 @@ type router struct {
 	tls     bool
 	acme    string
 	route   importer.Object
-	toHTTPS bool // it does nothing but send clients to https
+	host    string // host_header, "" for the client's
+	toHTTPS bool   // it does nothing but send clients to https
 }
 
 // httpRouters reads the routers, and makes each alternative of a rule a route.
@@ -55,6 +56,8 @@ func (t *translator) router(n, rule *node, alternatives [][]match) {
 			verdict, note = importer.Close, "a path takes what is below it too: exact paths do not exist"
 		case when.loose && verdict == importer.Same:
 			verdict, note = importer.Close, "headgate takes whole segments: "+when.path+"x does not reach it"
+		case when.slashed && verdict == importer.Same:
+			verdict, note = importer.Close, when.path+" without the slash is taken, too"
 		case len(when.allow) > 0 && verdict == importer.Same:
 			verdict, note = importer.Close, "other clients get 403, and not another router"
 		}
@@ -66,7 +69,7 @@ func (t *translator) router(n, rule *node, alternatives [][]match) {
 		return
 	}
 	t.sayAll(rule, verdict, note)
-	t.sayAll(n.get("priority"), importer.Same, "the longest path wins, then the most matchers; where the priority says otherwise, the rule says so")
+	t.sayAll(n.get("priority"), importer.Same, "routes decide as the routers do in their order")
 	t.sayAll(n.get("ruleSyntax"), importer.Ignored, "both syntaxes are read")
 	t.sayAll(n.get("observability"), importer.Ignored, "logs and metrics are for all routes")
 }
@@ -86,12 +89,6 @@ func namesOf(other []match) string {
 // routeOf fills in a route: entry points, TLS, middlewares and service.
 func (t *translator) routeOf(r *router) {
 	r.route = importer.NewObject()
-	if r.when.path != "/" {
-		r.route.Set("path", r.when.path)
-	}
-	if m := importer.Matchers(&r.when.matchers); !m.Empty() {
-		r.route.Set("matchers", m)
-	}
 	names := r.n.get("entryPoints").texts()
 	for _, name := range names {
 		if e := t.entries[strings.ToLower(name)]; e != nil {
@@ -139,60 +136,14 @@ func (t *translator) routeOf(r *router) {
 		t.sayAll(r.n.get("service"), importer.Ignored, "clients are sent to https before")
 		return
 	}
-	if r.route.Has("strip_prefix") || r.route.Has("rewrite") {
-	} else {
+	if !r.route.Has("strip_prefix") && !r.route.Has("rewrite") {
 		r.route.Set("strip_prefix", false)
 	}
 	t.service(r, r.n.get("service").text(), 0)
-	t.sayAll(r.n.get("service"), importer.Same, "servers of the route")
-}
-
-// writeProxies puts routes of the same hosts and ports into one proxy.
-func (t *translator) writeProxies() {
-	type group struct {
-		o       importer.Object
-		routes  []*router
-		entries []*entry
-		hosts   []string
+	if r.route.Has("servers") {
+		r.route.Append("headers", importer.NewObject().Set("direction", "request").Set("name", "X-Real-Ip").Set("value", "{client_ip}").Flow())
 	}
-	var groups []*group
-	for _, r := range t.routers {
-		if r.toHTTPS {
-			for _, h := range append(slices.Clone(r.when.hosts), "") {
-				t.redirected[strings.ToLower(h)] = true
-			}
-			continue
-		}
-		i := slices.IndexFunc(groups, func(g *group) bool {
-			return slices.Equal(g.hosts, r.when.hosts) && slices.Equal(g.entries, r.entries) && g.routes[0].acme == r.acme
-		})
-		if i < 0 {
-			groups = append(groups, &group{entries: r.entries, hosts: r.when.hosts})
-			i = len(groups) - 1
-		}
-		groups[i].routes = append(groups[i].routes, r)
-	}
-	for _, g := range groups {
-		first := g.routes[0]
-		g.o = importer.NewObject()
-		if len(g.hosts) > 0 {
-			g.o.Set("virtual_hosts", g.hosts)
-		}
-		t.proxyPorts(g.o, g.entries, first)
-		if first.acme != "" {
-			g.o.Set("acme", first.acme)
-		}
-		if trusted := trustedBy(g.entries); len(trusted) > 0 {
-			g.o.Set("client_ip", importer.NewObject().Set("trusted", trusted).Flow())
-		}
-		for _, r := range t.inOrder(g.routes) {
-			if !g.o.Has("routes") {
-				g.o.Set("routes", []importer.Object{})
-			}
-			g.o.Append("routes", r.route)
-		}
-		t.Proxies.Set(unused(t.Proxies, first.name), g.o)
-	}
+	t.sayAll(r.n.get("service"), importer.Close, "servers of the route; X-Forwarded-Port, -Server and -Prefix are not sent")
 }
 
 // proxyPorts names the ports of a proxy where it is not on all, and sends clients from

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"headgate/internal/cutover/importer/rules"
 	"headgate/internal/plan/matchers"
 )
 
@@ -167,6 +168,9 @@ type condition struct {
 	other []match  // what a route cannot ask for
 
 	matchers matchers.Config
+	slashed  bool              // the prefix ends with a slash
+	nots     []rules.Condition // what must not be
+	rules    rules.Condition   // of all of these but the host
 }
 
 // conditionOf sorts the matches of an alternative.
@@ -174,7 +178,9 @@ func conditionOf(all []match) (c condition, problem string) {
 	c.path = "/"
 	for _, m := range all {
 		if m.not {
-			c.other = append(c.other, m)
+			if !c.without(m) {
+				c.other = append(c.other, m)
+			}
 			continue
 		}
 		switch m.name {
@@ -201,6 +207,7 @@ func conditionOf(all []match) (c condition, problem string) {
 			c.path, c.exact = m.args[0], m.name == "path" && m.args[0] != "/"
 			if len(c.path) > 1 {
 				c.loose = !strings.HasSuffix(c.path, "/") && !c.exact
+				c.slashed = strings.HasSuffix(c.path, "/") && !c.exact
 				c.path = strings.TrimSuffix(c.path, "/")
 			}
 		case "clientip":
@@ -211,7 +218,8 @@ func conditionOf(all []match) (c condition, problem string) {
 			}
 		}
 	}
-	return c, ""
+	c.atoms()
+	return c, c.rules.Problem
 }
 
 // hostExpression makes a virtual host of an expression: of version 3, which is RE2, or

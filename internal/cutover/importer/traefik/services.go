@@ -95,8 +95,8 @@ func (t *translator) loadBalancer(r *router, name string, service, n *node) {
 // balancing reads how the load of a service is shared, and how its servers are watched.
 func (t *translator) balancing(r *router, n *node) {
 	if pass := n.get("passHostHeader"); pass.is() && !pass.on() && pass.text() != "" {
-		t.sayAll(pass, importer.Close, "host_header: upstream on the proxy")
-		t.Check("router %s sends the server's own name as Host: set host_header: upstream on its proxy", r.name)
+		r.host = "upstream"
+		t.sayAll(pass, importer.Same, "host_header: upstream of the proxy")
 	} else {
 		t.sayAll(pass, importer.Same, "the Host is the client's")
 	}

@@ -47,12 +47,40 @@ func (t *translator) static() {
 		t.tlsCertificate(def, "default")
 		t.Check("a default certificate is set: name it in tls.default_certificate of the https ports")
 	}
+	t.defaultOptions(t.root.get("tls", "options", "default"))
 	for _, n := range t.root.get("tls", "options").children() {
 		t.sayAll(n, importer.Impossible, "TLS options stand at the port: tls.min_version, tls.client_auth; ciphers are chosen by headgate")
-		t.Check("TLS options %s: set tls.min_version and tls.client_auth of the https port by hand", n.name())
+		if n.name() != "default" {
+			t.Check("TLS options %s: set tls.min_version and tls.client_auth of the https port by hand", n.name())
+		}
 	}
 	for _, pair := range t.keys {
 		t.Certificates.Set(pair.name, importer.NewObject().Set("cert_file", pair.chain).Set("key_file", pair.key))
+	}
+}
+
+// defaultOptions takes the TLS options that hold where a router names none: they stand at
+// the https ports.
+func (t *translator) defaultOptions(n *node) {
+	if !n.is() {
+		return
+	}
+	if v := n.get("minVersion"); v.is() {
+		if v.text() == "VersionTLS13" {
+			t.tls.Set("min_version", "1.3")
+		}
+		t.sayAll(v, importer.Same, "tls.min_version of the https ports; TLS 1.2 is the oldest")
+	}
+	files, kind := n.get("clientAuth", "caFiles").texts(), n.get("clientAuth", "clientAuthType")
+	auth := map[string]string{"RequireAndVerifyClientCert": "required", "VerifyClientCertIfGiven": "optional"}[kind.text()]
+	if auth != "" && len(files) == 1 {
+		t.tls.Set("client_auth", auth).Set("client_ca", files[0])
+		t.sayAll(n.get("clientAuth"), importer.Same, "tls.client_auth and client_ca of the https ports")
+	} else if n.get("clientAuth").is() {
+		t.Check("clients had to show a certificate: set tls.client_auth and client_ca of the https ports by hand")
+	}
+	for _, name := range []string{"cipherSuites", "curvePreferences", "alpnProtocols", "sniStrict", "maxVersion", "preferServerCipherSuites", "disableSessionTickets"} {
+		t.sayAll(n.get(name), importer.Ignored, "TLS 1.2 and 1.3 with forward secrecy and authenticated encryption only")
 	}
 }
 
@@ -114,6 +142,9 @@ func (t *translator) writePorts() {
 		if trusted := e.n.get("proxyProtocol", "trustedIPs").texts(); len(trusted) > 0 {
 			p.Set("proxy_protocol", importer.NewObject().Set("trusted", trusted).Flow())
 			t.sayAll(e.n.get("proxyProtocol"), importer.Same, "proxy_protocol of the port")
+		}
+		if e.secure && t.tls.Len() > 0 {
+			p.Set("tls", t.tls.Flow())
 		}
 		t.Ports.Set(e.name, p)
 		if e.http3 && e.secure {

@@ -5,7 +5,8 @@
 // Compose files whose services have labels, and acme.json. tree.go makes one tree of
 // them, rule.go reads the rules of routers, static.go has entry points, certificate
 // resolvers and certificates, routers.go the routers, services.go the services, and
-// middlewares.go the middlewares.
+// middlewares.go the middlewares. proxies.go makes routes that decide as the routers do by
+// their priorities.
 //
 // Go templates, plugins and providers other than files and Docker are told, not
 // translated. It never applies anything.
@@ -59,11 +60,13 @@ type translator struct {
 	names      []string // of entries, in order
 	routers    []*router
 	keys       []keyPair
+	tls        importer.Object // of the https ports
+	used       map[*node]bool  // routers that some request goes to
 	redirected map[string]bool // hosts whose http is sent to https
 }
 
 func newTranslator(source string) *translator {
-	t := &translator{Translation: importer.NewTranslation(source), root: &node{}, servers: map[string][]string{}, entries: map[string]*entry{}, redirected: map[string]bool{}}
+	t := &translator{Translation: importer.NewTranslation(source), root: &node{}, servers: map[string][]string{}, entries: map[string]*entry{}, redirected: map[string]bool{}, tls: importer.NewObject(), used: map[*node]bool{}}
 	return t
 }
 
