@@ -21,6 +21,8 @@ const load: Record<PageName, () => Promise<{ default: React.ComponentType }>> = 
   stream: () => import('./pages/streams/StreamPage'),
   discovery: () => import('./pages/discovery/DiscoveryPage'),
   charts: () => import('./pages/charts/ChartsPage'),
+  import: () => import('./pages/import/ImportPage'),
+  compare: () => import('./pages/compare/ComparePage'),
   cutover: () => import('./pages/cutover/CutoverPage'),
   operators: () => import('./pages/operators/OperatorsPage'),
   account: () => import('./pages/account/AccountPage'),

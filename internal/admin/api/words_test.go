@@ -3,10 +3,12 @@ package api
 import (
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 
 	"headgate/internal/certs"
 	"headgate/internal/certs/acme"
+	"headgate/internal/event"
 	"headgate/internal/plan"
 	"headgate/internal/server/health"
 )
@@ -40,6 +42,55 @@ func TestConsoleKnowsEveryState(t *testing.T) {
 	for _, w := range words {
 		if !known[w] {
 			t.Errorf("the state %q has no meaning in web/src/theme/states.ts", w)
+		}
+	}
+}
+
+// TestConsoleWordsEveryEvent: the console names the types of events in words, where a
+// webhook chooses them and where it tells of one, so each stands in
+// web/src/text/events.ts, and no other.
+func TestConsoleWordsEveryEvent(t *testing.T) {
+	data, err := os.ReadFile("../../../web/src/text/events.ts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	worded := map[string]bool{}
+	for _, m := range regexp.MustCompile(`'([a-z]+\.[a-z_]+)': '[^']+'`).FindAllStringSubmatch(string(data), -1) {
+		worded[m[1]] = true
+	}
+	objects := regexp.MustCompile(`objects: \{[^}]*\}`).FindString(string(data))
+	for _, k := range event.Kinds() {
+		if !worded[k.Type] {
+			t.Errorf("the event %s has no words in web/src/text/events.ts", k.Type)
+		}
+		delete(worded, k.Type)
+		if object, _, _ := strings.Cut(k.Type, "."); !strings.Contains(objects, object+": '") {
+			t.Errorf("events about %s have no words in web/src/text/events.ts", object)
+		}
+	}
+	for name := range worded {
+		t.Errorf("web/src/text/events.ts words %s, which is no event", name)
+	}
+}
+
+// TestConsoleHasEverySetting: every single object of the configuration can be edited on
+// the page of the settings.
+func TestConsoleHasEverySetting(t *testing.T) {
+	data, err := os.ReadFile("../../../web/src/text/settings.ts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := os.ReadFile("openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`"/api/v1/settings/(\w+)"`).FindAllSubmatch(document, -1)
+	if len(found) < 5 {
+		t.Fatalf("openapi.json has %d settings", len(found))
+	}
+	for _, m := range found {
+		if !strings.Contains(string(data), "\n    "+string(m[1])+": ['") {
+			t.Errorf("web/src/text/settings.ts has no words for the setting %s", m[1])
 		}
 	}
 }

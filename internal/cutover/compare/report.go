@@ -127,7 +127,10 @@ func (r *Report) finish(results []Result) {
 }
 
 // Note puts notes before those that the report has.
-func (r *Report) Note(notes ...string) { r.Notes = slices.Concat([]string{}, notes, r.Notes) }
+func (r *Report) Note(notes ...string) {
+	// Concat gives nil where there is nothing, and a list in JSON is never null.
+	r.Notes = append([]string{}, slices.Concat(notes, r.Notes)...)
+}
 
 func heavy(w Weight) int {
 	switch w {

@@ -142,3 +142,18 @@ func FuzzReadLine(f *testing.F) {
 		}
 	})
 }
+
+// TestReportWithoutNotes: a list of the report is never null.
+func TestReportWithoutNotes(t *testing.T) {
+	var r Report
+	r.finish(nil)
+	r.Note()
+	if r.Notes == nil || r.Proxies == nil {
+		t.Errorf("notes are %#v, proxies %#v", r.Notes, r.Proxies)
+	}
+	r.Note("second")
+	r.Note("first")
+	if len(r.Notes) != 2 || r.Notes[0] != "first" {
+		t.Errorf("notes are %q", r.Notes)
+	}
+}

@@ -14,12 +14,11 @@ import { ObjectEditor } from './ObjectEditor'
  * The objects of one kind as a card: each is edited, duplicated and removed from here, and
  * a new one begins with its name. What waits to be reviewed is marked.
  */
-export function Entries({ kind, title, lead, empty, usual, initial, line, mark, actions }: {
+export function Entries({ kind, title, lead, empty, initial, line, mark, actions }: {
   kind: string
   title: string
   lead?: string
   empty: ReactNode
-  usual?: string[]
   /** What a new one has from the beginning. */
   initial?: Value
   /** A second line. */
@@ -102,7 +101,7 @@ export function Entries({ kind, title, lead, empty, usual, initial, line, mark, 
           }}
         />
       )}
-      {edited && <ObjectEditor kind={kind} name={edited.name} object={edited.object} initial={edited.initial} usual={usual} title={`${title}: ${edited.name}`} onClose={() => setEdited(undefined)} />}
+      {edited && <ObjectEditor kind={kind} name={edited.name} object={edited.object} initial={edited.initial} title={`${title}: ${edited.name}`} onClose={() => setEdited(undefined)} />}
     </Card>
   )
 }

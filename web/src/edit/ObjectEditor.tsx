@@ -8,7 +8,7 @@ import { Loading } from '@/ui/basics'
 import { t } from '@/text'
 import { basket, editOf, plan, put, reviewing } from './basket'
 import { written, type Value } from './object'
-import { emptyPart, schemaAt, stepsOf, valueAt, withPart } from './part'
+import { emptyPart, schemaAround, schemaAt, stepsOf, valueAt, withPart } from './part'
 import { schemaOf, type JSONSchema } from './schema'
 import { SchemaField, SchemaForm, type Errors } from './SchemaForm'
 
@@ -30,13 +30,12 @@ export function errorsOf(e: unknown, kind: string, name: string): Errors {
  * Edits one object in a drawer: as a form and as YAML, which are two views of one value.
  * The server checks it before it goes into the basket; nothing is applied from here.
  */
-export function ObjectEditor({ kind, name, object, initial, usual, part, title, onClose }: {
+export function ObjectEditor({ kind, name, object, initial, part, title, onClose }: {
   kind: string
   name: string
   /** The object as it is; absent for a new one. */
   object?: AnyObject
   initial?: Value
-  usual?: string[]
   /** The path of the one setting that is edited; the others are a click away. */
   part?: string
   title: string
@@ -91,7 +90,7 @@ export function ObjectEditor({ kind, name, object, initial, usual, part, title, 
           {view === 'form' && one ? (
             <Part path={one} schema={schemaOf(kind, root.data)} root={root.data} value={value} onChange={setValue} errors={errors} all={() => setWhole(true)} />
           ) : view === 'form' ? (
-            <SchemaForm schema={schemaOf(kind, root.data)} root={root.data} value={value} onChange={setValue} usual={usual} errors={errors} />
+            <SchemaForm schema={schemaOf(kind, root.data)} root={root.data} value={value} onChange={setValue} errors={errors} />
           ) : (
             <Suspense fallback={<Loading />}>
               <YamlEditor
@@ -138,7 +137,7 @@ function Part({ path, schema, root, value, onChange, errors, all }: { path: stri
   if (!field) return null
   return (
     <>
-      <SchemaField name={String(steps.at(-1))} schema={field} root={root} value={valueAt(value, steps)} onChange={change} errors={errors} at={path} />
+      <SchemaField name={String(steps.at(-1))} of={schemaAround(schema, steps, root)} schema={field} root={root} value={valueAt(value, steps)} onChange={change} errors={errors} at={path} />
       <Button variant="default" onClick={all} style={{ alignSelf: 'flex-start' }}>
         {t.edit.all}
       </Button>

@@ -6,7 +6,7 @@ import { Problem, sentence } from '@/api/problem'
 import type { Change } from '@/api/queries'
 import { Loading } from '@/ui/basics'
 import { t } from '@/text'
-import { ChangeCard } from './Review'
+import { PlanView } from './PlanView'
 
 /**
  * Shows the plan of a change that is no gathering of edits, such as going back to a
@@ -54,7 +54,6 @@ export function PlanDrawer({ id, title, lead, nothing, plan, apply, done, close,
   }
 
   const changes = look.data?.change.changes ?? []
-  const notes = look.data?.change.notes ?? []
   const now = (
     <Button key="now" size={first ? 'sm' : 'md'} variant={first ? 'default' : 'filled'} loading={busy} onClick={() => void go(false)}>
       {t.edit.apply}
@@ -82,22 +81,7 @@ export function PlanDrawer({ id, title, lead, nothing, plan, apply, done, close,
             </Alert>
           )}
           {look.data && changes.length === 0 && <p style={{ margin: 0 }}>{nothing}</p>}
-          {changes.map((c) => (
-            <ChangeCard key={`${c.kind} ${c.name}`} change={c} />
-          ))}
-          {notes.length > 0 && (
-            <Alert color="yellow" title={t.edit.warnings}>
-              <ul className="plain-list">
-                {notes.map((n, i) => (
-                  <li key={i}>
-                    {n.object ? `${n.object}: ` : ''}
-                    {n.what}
-                    {n.remedy ? `; ${n.remedy}` : ''}
-                  </li>
-                ))}
-              </ul>
-            </Alert>
-          )}
+          {look.data && <PlanView change={look.data.change} />}
           {look.data && (changes.length > 0 || always) && (
             <>
               <TextInput label={t.edit.why} value={why} maxLength={500} onChange={(e) => setWhy(e.currentTarget.value)} />

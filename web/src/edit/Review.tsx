@@ -2,19 +2,22 @@ import { Alert, Button, Drawer, Radio, Select, Stack, TextInput } from '@mantine
 import { notifications } from '@mantine/notifications'
 import { IconChecklist } from '@tabler/icons-react'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { Problem, sentence } from '@/api/problem'
-import type { Change, ObjectChange } from '@/api/queries'
+import { schema as schemaQuery, type Change } from '@/api/queries'
 import { useStore } from '@/api/store'
-import { Loading, StateBadge, Tag } from '@/ui/basics'
+import { Loading } from '@/ui/basics'
 import { t } from '@/text'
-import { apply, basket, body, configTag, conflicts, drop, plan, reviewing, settle, type Conflict, type Edit } from './basket'
+import { apply, basket, body, configTag, conflicts, drop, learn, plan, reviewing, settle, type Conflict, type Edit } from './basket'
 import { changedFields, written, type Side } from './object'
-import { kindWord, label, place, shown } from './words'
+import { PlanView } from './PlanView'
+import { kindWord, label, shown } from './words'
 
 /** The button of the bar that counts edits. */
 export function BasketButton() {
   const edits = useStore(basket)
+  const schema = useQuery({ ...schemaQuery, enabled: edits.length > 0 }).data
+  useEffect(() => schema && learn(schema), [schema])
   if (edits.length === 0) return null
   return (
     <Button leftSection={<IconChecklist size={16} aria-hidden />} onClick={() => reviewing.set(true)}>
@@ -73,7 +76,6 @@ function Review({ edits }: { edits: Edit[] }) {
   const p = review.data?.plan
   // What is taken over as it is makes no difference to traffic, and is a change of the document all the same.
   const taken = p ? edits.filter((e) => e.op === 'set' && e.base?.origin?.container && !p.changes?.some((c) => c.kind === e.kind && c.name === e.name)) : []
-  const hosts = p ? hostsOf(p.changes ?? [], edits) : []
   return (
     <Stack gap="lg">
       <p style={{ margin: 0 }}>{t.edit.lead}</p>
@@ -88,34 +90,9 @@ function Review({ edits }: { edits: Edit[] }) {
         </Alert>
       )}
       {p?.changes?.length === 0 && taken.length === 0 && <p>{t.edit.nothing}</p>}
-      {(p?.changes ?? []).map((c) => (
-        <ChangeCard key={`${c.kind} ${c.name}`} change={c} edit={edits.find((e) => e.kind === c.kind && e.name === c.name)} />
-      ))}
+      {p && <PlanView change={p} edits={edits} />}
       {taken.map((e) => <EditCard key={`${e.kind} ${e.name}`} edit={e} text={t.edit.taken} />)}
       {!p && edits.map((e) => <EditCard key={`${e.kind} ${e.name}`} edit={e} />)}
-      {hosts.length > 0 && (
-        <div>
-          <strong>{t.edit.hosts}</strong>
-          <div style={{ display: 'flex', flexWrap: 'wrap', gap: 6, marginTop: 6 }}>
-            {hosts.map((h) => (
-              <Tag key={h}>{h}</Tag>
-            ))}
-          </div>
-        </div>
-      )}
-      {p?.notes?.length ? (
-        <Alert color="yellow" title={t.edit.warnings}>
-          <ul style={{ margin: 0, paddingLeft: 18 }}>
-            {p.notes.map((n, i) => (
-              <li key={i}>
-                {n.object ? `${n.object}: ` : ''}
-                {n.what}
-                {n.remedy ? `; ${n.remedy}` : ''}
-              </li>
-            ))}
-          </ul>
-        </Alert>
-      ) : null}
       {p && p.changes!.length + taken.length > 0 && (
         <>
           <TextInput label={t.edit.why} value={why} maxLength={500} onChange={(e) => setWhy(e.currentTarget.value)} />
@@ -154,50 +131,6 @@ function Mistakes({ error }: { error: unknown }) {
   )
 }
 
-/** One object of a plan. */
-export function ChangeCard({ change: c, edit }: { change: ObjectChange; edit?: Edit }) {
-  return (
-    <section className="change">
-      <div className="change-head">
-        <StateBadge state={c.change ?? ''}>{t.edit.verb[c.change ?? ''] ?? c.change}</StateBadge>
-        <span style={{ flex: 1 }}>
-          {kindWord(c.kind ?? '')} <bdi>{c.name}</bdi>
-        </span>
-        {edit && (
-          <Button size="compact-xs" variant="subtle" onClick={() => drop(edit)}>
-            {t.edit.drop}
-          </Button>
-        )}
-      </div>
-      <ul className="change-fields">
-        {(c.fields ?? []).map((f, i) => (
-          <li key={i}>
-            <strong>{place(f)}</strong> <span className="small">{t.edit.verb[f.change ?? ''] ?? f.change}</span>
-            {f.secret && f.before === undefined && f.after === undefined && <span className="small"> – {t.edit.secret}</span>}
-            {f.before !== undefined && (
-              <span className="before">
-                <span aria-hidden>− </span>
-                {shown(f.before)}
-              </span>
-            )}
-            {f.after !== undefined && (
-              <span className="after">
-                <span aria-hidden>+ </span>
-                {shown(f.after)}
-              </span>
-            )}
-          </li>
-        ))}
-        {!c.fields?.length && c.change === 'added' && edit?.value && (
-          <li>
-            <span className="after">{shown(edit.value)}</span>
-          </li>
-        )}
-      </ul>
-    </section>
-  )
-}
-
 const EditCard = ({ edit, text }: { edit: Edit; text?: string }) => (
   <section className="change">
     <div className="change-head">
@@ -218,17 +151,6 @@ const EditCard = ({ edit, text }: { edit: Edit; text?: string }) => (
     )}
   </section>
 )
-
-/** The host names of the proxies that a change is about, before and after. */
-function hostsOf(changes: ObjectChange[], edits: Edit[]): string[] {
-  const hosts = new Set<string>()
-  for (const c of changes) {
-    const e = edits.find((e) => e.kind === c.kind && e.name === c.name)
-    if (c.kind !== 'proxies' || !e) continue
-    for (const h of [...((e.base?.virtual_hosts as string[]) ?? []), ...((e.value?.virtual_hosts as string[]) ?? [])]) hosts.add(h)
-  }
-  return [...hosts]
-}
 
 /** Three ways out for each object that somebody else has changed: theirs, mine, or field by field. */
 function Conflicts({ list }: { list: Conflict[] }) {

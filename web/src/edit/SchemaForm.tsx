@@ -2,7 +2,10 @@ import { ActionIcon, Button, NumberInput, Select, Switch, Textarea, TextInput } 
 import { IconTrash } from '@tabler/icons-react'
 import { useState, type ReactNode } from 'react'
 import { t } from '@/text'
+import { Named } from './Named'
+import { placed, references } from './layout'
 import type { Value } from './object'
+import { Reference, SecretInput } from './Reference'
 import { check, fieldOf, help, sentences, type Field, type JSONSchema, type Wrong } from './schema'
 import { label, shown } from './words'
 
@@ -12,47 +15,45 @@ export type Errors = Record<string, string>
 type Common = { root: JSONSchema; errors: Errors; disabled?: boolean }
 
 /**
- * A form of an object, made from its schema: help, default, bounds and unit of every
- * field. A page names the usual fields, in its order; the rest is folded below them.
+ * A form of an object, made from its schema and laid out by hand (layout.ts): help, default,
+ * bounds and unit of every field; the usual fields first, the rest folded in groups.
  */
-export function SchemaForm({ schema, root, value, onChange, usual, skip = [], errors = {}, at = '', disabled }: Partial<Common> & {
+export function SchemaForm({ schema, root, value, onChange, errors = {}, at = '', disabled }: Partial<Common> & {
   schema: JSONSchema
   root: JSONSchema
   value: Value
   onChange: (v: Value) => void
-  usual?: string[]
-  skip?: string[]
   /** The path of the object in the form, for errors. */
   at?: string
 }) {
-  const names = Object.keys(schema.properties ?? {}).filter((n) => !skip.includes(n))
-  const first = (usual ?? names).filter((n) => names.includes(n))
-  const rest = names.filter((n) => !first.includes(n))
-  const inRest = rest.filter((n) => value[n] !== undefined)
-  const wrongInRest = Object.keys(errors).some((p) => rest.some((n) => under(p, join(at, n))))
+  const names = Object.keys(schema.properties ?? {})
+  const { first, groups } = placed(schema.def ?? '', names, (n) => value[n] !== undefined, schema.required)
   const one = (name: string) => (
-    <SchemaField key={name} name={name} schema={schema.properties![name]!} required={schema.required?.includes(name)} root={root} value={value[name]} errors={errors} disabled={disabled} at={join(at, name)} onChange={(v) => onChange(withField(value, name, v))} />
+    <SchemaField key={name} name={name} of={schema.def} schema={schema.properties![name]!} required={schema.required?.includes(name)} root={root} value={value[name]} errors={errors} disabled={disabled} at={join(at, name)} onChange={(v) => onChange(withField(value, name, v))} />
   )
   return (
     <div className="fields">
       {first.map(one)}
-      {rest.length > 0 && (
-        <details open={wrongInRest || undefined}>
-          <summary style={{ cursor: 'pointer', fontWeight: 600, padding: '6px 0' }}>
-            {t.edit.rest}
-            {inRest.length > 0 && <span className="small"> – {inRest.map(label).join(', ')}</span>}
-          </summary>
-          <div className="fields" style={{ paddingTop: 10 }}>
-            {rest.map(one)}
-          </div>
-        </details>
-      )}
+      {groups.map(([group, list]) => {
+        const set = list.filter((n) => value[n] !== undefined)
+        const wrong = Object.keys(errors).some((p) => list.some((n) => under(p, join(at, n))))
+        return (
+          <details key={group} className="fold" open={wrong || undefined}>
+            <summary>
+              {group === '' ? t.edit.rest : t.edit.groups[group]}
+              <span className="small"> {set.length > 0 ? set.map(label).join(', ') : list.slice(0, 3).map(label).join(', ') + (list.length > 3 ? ', …' : '')}</span>
+              {set.length > 0 && <span className="tag">{t.edit.isSet(set.length)}</span>}
+            </summary>
+            <div className="fields">{list.map(one)}</div>
+          </details>
+        )
+      })}
     </div>
   )
 }
 
-const join = (at: string, name: string) => (at ? `${at}.${name}` : name)
-const under = (path: string, at: string) => path === at || path.startsWith(at + '.') || path.startsWith(at + '[')
+export const join = (at: string, name: string) => (at ? `${at}.${name}` : name)
+export const under = (path: string, at: string) => path === at || path.startsWith(at + '.') || path.startsWith(at + '[')
 
 /** A field that is undefined is not written. */
 export function withField(value: Value, name: string, v: unknown): Value {
@@ -85,7 +86,7 @@ function bounds(min?: number, max?: number): string {
 }
 
 /** The help of a field: its first sentence and its bounds; the rest on demand. */
-function About({ f }: { f: Field }) {
+export function About({ f }: { f: Field }) {
   const [whole, setWhole] = useState(false)
   const [first, rest] = sentences(help(f.schema))
   return (
@@ -106,8 +107,10 @@ const placeholder = (s: JSONSchema) =>
   s.default !== undefined && s.default !== null && s.default !== '' ? t.edit.defaultIs(shown(s.default)) : s.examples?.[0] !== undefined ? t.edit.example(shown(s.examples[0])) : t.edit.optional
 
 /** One field, by its schema. */
-export function SchemaField({ name, schema, root, value, onChange, errors, at, required, disabled, title = label(name) }: Common & {
+export function SchemaField({ name, of = '', schema, root, value, onChange, errors, at, required, disabled, title = label(name) }: Common & {
   name: string
+  /** The definition of the object around it. */
+  of?: string
   schema: JSONSchema
   value: unknown
   onChange: (v: unknown) => void
@@ -121,6 +124,8 @@ export function SchemaField({ name, schema, root, value, onChange, errors, at, r
   const inside = f.control === 'lines' || f.control === 'map' ? Object.keys(errors).find((p) => p !== at && under(p, at)) : undefined
   const error = errors[at] || (inside && errors[inside]) || (left ? wrongText(check(value, f, required)) : '') || undefined
   const common = { label: title, description: <About f={f} />, error, disabled, required, withAsterisk: required, onBlur: () => setLeft(true) }
+  const kind = references[of]?.[name]
+  if (kind && (f.control === 'lines' || f.control === 'text')) return <Reference {...common} kind={kind} list={f.control === 'lines'} value={value} placeholder={placeholder(f.schema)} onChange={onChange} />
   switch (f.control) {
     case 'switch':
       return (
@@ -147,12 +152,14 @@ export function SchemaField({ name, schema, root, value, onChange, errors, at, r
       return <Nested f={f} title={title} value={value as Value | undefined} {...{ root, errors, at, disabled, onChange }} />
     case 'objects':
       return <List f={f} title={title} value={value as Value[] | undefined} {...{ root, errors, at, disabled, onChange }} />
+    case 'entries':
+      return <Named f={f} title={title} value={value as Record<string, Value> | undefined} {...{ root, errors, at, disabled, onChange }} />
     case 'map':
       return <Entries {...common} value={value as Value | undefined} onChange={onChange} />
     default: {
       const text = value === undefined || value === null ? '' : String(value)
       const change = (v: string) => onChange(v === '' ? undefined : v)
-      if (f.schema.format === 'password') return <TextInput {...common} type="password" autoComplete="new-password" value={text} onChange={(e) => change(e.currentTarget.value)} />
+      if (f.schema.writeOnly) return <SecretInput {...common} value={text} placeholder={placeholder(f.schema)} onChange={(e) => change(e.currentTarget.value)} />
       if ((f.schema.maxLength ?? 0) > 4096) return <Textarea {...common} autosize minRows={2} maxRows={12} value={text} placeholder={placeholder(f.schema)} onChange={(e) => change(e.currentTarget.value)} />
       return <TextInput {...common} value={text} placeholder={placeholder(f.schema)} onChange={(e) => change(e.currentTarget.value)} />
     }
@@ -218,7 +225,7 @@ function parsed(text: string): unknown {
   }
 }
 
-type Inside = Common & { f: Field; title: string; at: string; onChange: (v: unknown) => void }
+export type Inside = Common & { f: Field; title: string; at: string; onChange: (v: unknown) => void }
 
 /** An object that may be absent: it is set with a button, and taken back with another. */
 function Nested({ f, title, value, root, errors, at, disabled, onChange }: Inside & { value?: Value }) {
@@ -242,16 +249,10 @@ function Nested({ f, title, value, root, errors, at, disabled, onChange }: Insid
       </legend>
       {errors[at] && <p style={{ color: 'var(--bad)', margin: '0 0 6px' }}>{errors[at]}</p>}
       <div className="nested">
-        <SchemaForm schema={f.inner!} root={root} value={value} onChange={onChange} errors={errors} at={at} disabled={disabled} usual={usualOf(f.inner!, value)} />
+        <SchemaForm schema={f.inner!} root={root} value={value} onChange={onChange} errors={errors} at={at} disabled={disabled} />
       </div>
     </fieldset>
   )
-}
-
-/** Of an object inside another: what it needs, what is set, and a few more. */
-function usualOf(s: JSONSchema, value: Value): string[] {
-  const names = Object.keys(s.properties ?? {})
-  return names.filter((n, i) => s.required?.includes(n) || value[n] !== undefined || i < 4)
 }
 
 function List({ f, title, value = [], root, errors, at, disabled, onChange }: Inside & { value?: Value[] }) {
@@ -268,7 +269,7 @@ function List({ f, title, value = [], root, errors, at, disabled, onChange }: In
           <ActionIcon variant="subtle" color="red" disabled={disabled} style={{ position: 'absolute', right: 0, top: 0 }} aria-label={t.edit.removeItem(`${title.toLowerCase()} ${i + 1}`)} onClick={() => change(value.filter((_, j) => j !== i))}>
             <IconTrash size={16} />
           </ActionIcon>
-          <SchemaForm schema={f.inner!} root={root} value={item} errors={errors} at={`${at}[${i}]`} disabled={disabled} usual={usualOf(f.inner!, item)} onChange={(v) => change(value.map((x, j) => (j === i ? v : x)))} />
+          <SchemaForm schema={f.inner!} root={root} value={item} errors={errors} at={`${at}[${i}]`} disabled={disabled} onChange={(v) => change(value.map((x, j) => (j === i ? v : x)))} />
         </div>
       ))}
       <Button mt={6} size="compact-sm" variant="default" disabled={disabled || (f.schema.maxItems !== undefined && value.length >= f.schema.maxItems)} onClick={() => change([...value, {}])}>

@@ -77,12 +77,15 @@ const completion = (schema: JSONSchema, root: JSONSchema) => (c: CompletionConte
   }
 }
 
-/** The YAML of one object, with completion by its schema, and with problems at their place. */
-export default function YamlEditor({ value, onChange, errors, readOnly, label, schema, root }: { schema: JSONSchema; root: JSONSchema; value: Value; onChange: (v: Value | undefined) => void; errors: Errors; readOnly?: boolean; label: string }) {
+/**
+ * The YAML of one object, with completion by its schema, and with problems at their place.
+ * A whole document is given as its text, whose comments stay.
+ */
+export default function YamlEditor({ value = {}, text, onChange, onText, errors, readOnly, label, schema, root }: { schema: JSONSchema; root: JSONSchema; value?: Value; text?: string; onChange?: (v: Value | undefined) => void; onText?: (text: string) => void; errors: Errors; readOnly?: boolean; label: string }) {
   const at = useRef<HTMLDivElement>(null)
   const view = useRef<EditorView>(null)
-  const tell = useRef(onChange)
-  tell.current = onChange
+  const tell = useRef({ onChange, onText })
+  tell.current = { onChange, onText }
   const wrong = useRef(errors)
   wrong.current = errors
 
@@ -91,7 +94,7 @@ export default function YamlEditor({ value, onChange, errors, readOnly, label, s
     const made = new EditorView({
       parent: at.current!,
       state: EditorState.create({
-        doc: write(value),
+        doc: text ?? write(value),
         extensions: [
           basicSetup,
           yaml(),
@@ -118,7 +121,12 @@ export default function YamlEditor({ value, onChange, errors, readOnly, label, s
             },
             { delay: 200 },
           ),
-          EditorView.updateListener.of((u) => u.docChanged && tell.current(read(u.state.doc.toString()).value)),
+          EditorView.updateListener.of((u) => {
+            if (!u.docChanged) return
+            const now = u.state.doc.toString()
+            tell.current.onText?.(now)
+            tell.current.onChange?.(read(now).value)
+          }),
         ],
       }),
     })

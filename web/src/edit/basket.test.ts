@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import { basket, body, put, secretIn, settle } from './basket'
+import { basket, body, put, settle } from './basket'
 
 const base = { name: 'shop', state: 'active', etag: 'x', virtual_hosts: ['a'] }
 beforeEach(() => basket.set([]))
@@ -47,11 +47,5 @@ describe('the basket', () => {
   it('renames', () => {
     put({ kind: 'proxies', name: 'shop', op: 'rename', to: 'store', base })
     expect(body(basket.get()).edits).toEqual([{ op: 'rename', path: 'proxies.shop', to: 'store' }])
-  })
-  it('knows what has secrets, which no browser keeps', () => {
-    expect(secretIn({ basic_auth: { users: [{ name: 'a', password_hash: 'x' }] } })).toBe(true)
-    expect(secretIn({ basic_auth: { users: [{ name: 'a', password_hash: '********' }] } })).toBe(false)
-    expect(secretIn({ dns: { credentials: { api: 'x' } } })).toBe(true)
-    expect(secretIn({ virtual_hosts: ['a'], routes: [{ servers: [{ url: 'http://a' }] }] })).toBe(false)
   })
 })

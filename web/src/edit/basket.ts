@@ -3,6 +3,8 @@ import { Problem } from '@/api/problem'
 import { documentPath, pathOf, type AnyObject, type Change } from '@/api/queries'
 import { Store } from '@/api/store'
 import { contested, equal, merge, written, type Side, type Value } from './object'
+import { schemaOf, type JSONSchema } from './schema'
+import { secretIn } from './secrets'
 
 /** One edit of an object that waits to be reviewed. */
 export type Edit = {
@@ -18,14 +20,6 @@ export type Edit = {
 }
 
 const key = 'headgate.edits'
-const mask = '********'
-
-/** Whether a value has a secret in it that was typed here; one that is masked is none. */
-export const secretIn = (v: unknown, name = ''): boolean => {
-  if (typeof v === 'string') return v !== mask && /password|secret|token|private|hmac_key|credential/.test(name)
-  return typeof v === 'object' && v !== null && Object.entries(v).some(([k, x]) => secretIn(x, Array.isArray(v) || /credentials/.test(name) ? name : k))
-}
-
 function restored(): Edit[] {
   try {
     return JSON.parse(sessionStorage.getItem(key) ?? '[]') as Edit[]
@@ -39,13 +33,23 @@ function restored(): Edit[] {
  * those with secrets, which no browser is to keep: leaving the page warns of them.
  */
 export const basket = new Store<Edit[]>(restored())
-basket.subscribe(() => {
+
+/** Which fields are secrets is known by the schema; before it is there no edit is kept. */
+let known: JSONSchema | undefined
+export function learn(schema: JSONSchema) {
+  known = schema
+  keep()
+}
+const mayKeep = (e: Edit) => e.value === undefined || (known !== undefined && !secretIn(e.value, schemaOf(e.kind, known), known))
+
+function keep() {
   try {
-    sessionStorage.setItem(key, JSON.stringify(basket.get().filter((e) => !secretIn(e.value))))
+    sessionStorage.setItem(key, JSON.stringify(basket.get().filter(mayKeep)))
   } catch {
     // the browser keeps nothing: leaving the page warns
   }
-})
+}
+basket.subscribe(keep)
 /** Whether all edits would be there again after a reload. */
 export const isKept = () => restored().length === basket.get().length
 

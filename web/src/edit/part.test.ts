@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest'
 import configuration from '../../../internal/config/schema.json'
 import { all } from '@/pages/proxies/flow'
-import { usualFields } from '@/pages/proxies/usual'
 import { emptyPart, schemaAt, stepsOf, valueAt, withPart } from './part'
 import { fieldOf, schemaOf, type JSONSchema } from './schema'
 
@@ -22,7 +21,4 @@ it('knows the schema of every filter that the path of a request shows', () => {
     expect(schema, name).toBeDefined()
     expect(fieldOf(schema!, root).control === 'object' ? emptyPart(schema!, root) : {}, name).toEqual({})
   }
-})
-it('names usual fields that there are', () => {
-  expect(usualFields.filter((n) => !schemaAt(schemaOf('proxies', root), [n], root))).toEqual([])
 })

@@ -17,6 +17,12 @@ export function schemaAt(schema: JSONSchema, steps: Step[], root: JSONSchema): J
   return at
 }
 
+/** The name of the definition of the object around a part. */
+export function schemaAround(schema: JSONSchema, steps: Step[], root: JSONSchema): string | undefined {
+  const around = schemaAt(schema, steps.slice(0, -1), root)
+  return around && resolve(around, root).def
+}
+
 export const valueAt = (value: unknown, steps: Step[]): unknown => steps.reduce<unknown>((v, step) => (v as Record<Step, unknown> | undefined)?.[step], value)
 
 /** The object with another value of a part; undefined takes it out. */

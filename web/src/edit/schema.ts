@@ -2,6 +2,8 @@
 export type JSONSchema = {
   $ref?: string
   $defs?: Record<string, JSONSchema>
+  /** The name of the definition that was put in; resolve sets it. */
+  def?: string
   type?: string | string[]
   description?: string
   default?: unknown
@@ -21,9 +23,10 @@ export type JSONSchema = {
   maxItems?: number
   pattern?: string
   format?: string
+  writeOnly?: boolean
 }
 
-export type Control = 'text' | 'number' | 'switch' | 'choice' | 'lines' | 'object' | 'objects' | 'map'
+export type Control = 'text' | 'number' | 'switch' | 'choice' | 'lines' | 'object' | 'objects' | 'map' | 'entries'
 export type Kind = 'duration' | 'size' | undefined
 
 /** A field as a form shows it. */
@@ -42,7 +45,7 @@ export function resolve(s: JSONSchema, root: JSONSchema): JSONSchema {
   if (s.$ref) {
     const name = s.$ref.replace(/^#\/\$defs\//, '')
     const { $ref: _, ...beside } = s
-    return { ...resolve(root.$defs?.[name] ?? {}, root), ...beside }
+    return { ...resolve(root.$defs?.[name] ?? {}, root), def: name, ...beside }
   }
   if (s.anyOf && !s.type) {
     // `${…}` may stand for any value; the form shows the other possibility.
@@ -70,7 +73,8 @@ export function fieldOf(given: JSONSchema, root: JSONSchema): Field {
   if (type.includes('object')) {
     if (schema.properties) return field('object', { inner: schema })
     const inner = typeof schema.additionalProperties === 'object' ? schema.additionalProperties : Object.values(schema.patternProperties ?? {})[0]
-    return field('map', { inner: inner && resolve(inner, root) })
+    const entry = inner && resolve(inner, root)
+    return field(entry?.properties ? 'entries' : 'map', { inner: entry })
   }
   if (type.length > 0 && type.every((x) => x === 'integer' || x === 'number')) return field('number')
   return field('text')

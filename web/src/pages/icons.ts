@@ -1,4 +1,4 @@
-import { IconArrowsSplit2, IconCertificate, IconChartLine, IconHistory, IconLayoutDashboard, IconListDetails, IconPlug, IconRadar2, IconRoute, IconSettings, IconSwitchHorizontal, IconTransferVertical, IconUsers, IconWebhook } from '@tabler/icons-react'
+import { IconArrowsSplit2, IconCertificate, IconChartLine, IconFileImport, IconHistory, IconLayoutDashboard, IconListDetails, IconPlug, IconRadar2, IconRoute, IconScale, IconSettings, IconSwitchHorizontal, IconTransferVertical, IconUsers, IconWebhook } from '@tabler/icons-react'
 import type { Icon } from '@tabler/icons-react'
 import type { PageName } from './paths'
 
@@ -11,6 +11,8 @@ export const pageIcons: Partial<Record<PageName, Icon>> = {
   ports: IconPlug,
   discovery: IconRadar2,
   charts: IconChartLine,
+  import: IconFileImport,
+  compare: IconScale,
   cutover: IconSwitchHorizontal,
   operators: IconUsers,
   webhooks: IconWebhook,

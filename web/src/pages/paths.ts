@@ -3,14 +3,14 @@
  * server (which answers with the console at these paths only) are made from. It imports
  * nothing, because the build reads it too.
  */
-export type PageName = 'overview' | 'proxies' | 'proxy' | 'newProxy' | 'explain' | 'log' | 'certificates' | 'certificate' | 'history' | 'revision' | 'ports' | 'streams' | 'stream' | 'discovery' | 'charts' | 'cutover' | 'operators' | 'account' | 'webhooks' | 'settings'
+export type PageName = 'overview' | 'proxies' | 'proxy' | 'newProxy' | 'explain' | 'log' | 'certificates' | 'certificate' | 'history' | 'revision' | 'ports' | 'streams' | 'stream' | 'discovery' | 'charts' | 'import' | 'compare' | 'cutover' | 'operators' | 'account' | 'webhooks' | 'settings'
 
 export type PagePath = {
   name: PageName
   /** The path; $name is a part that varies. */
   path: string
   /** Where it stands in the navigation; pages without a group are reached from others. */
-  group?: 'traffic' | 'look' | 'manage'
+  group?: 'traffic' | 'look' | 'move' | 'manage'
 }
 
 export const pagePaths: PagePath[] = [
@@ -29,7 +29,9 @@ export const pagePaths: PagePath[] = [
   { name: 'explain', path: '/explain', group: 'look' },
   { name: 'history', path: '/history', group: 'look' },
   { name: 'revision', path: '/history/$number' },
-  { name: 'cutover', path: '/cut-over', group: 'manage' },
+  { name: 'import', path: '/import', group: 'move' },
+  { name: 'compare', path: '/compare', group: 'move' },
+  { name: 'cutover', path: '/cut-over', group: 'move' },
   { name: 'operators', path: '/operators', group: 'manage' },
   { name: 'webhooks', path: '/webhooks', group: 'manage' },
   { name: 'settings', path: '/settings', group: 'manage' },

@@ -71,7 +71,7 @@ function Navigation({ open, path }: { open: boolean; path: string }) {
         <Logo />
         {t.brand}
       </Link>
-      {(['traffic', 'look', 'manage'] as const).map((group) => {
+      {(['traffic', 'look', 'move', 'manage'] as const).map((group) => {
         const pages = pagePaths.filter((p) => p.group === group)
         if (pages.length === 0) return null
         return (

@@ -35,7 +35,7 @@ export const cutover = {
   history: 'To the history',
   steps: 'How to move from another proxy',
   step: [
-    'Import its configuration, and compare both with headgate compare while the other one still serves.',
+    'Import its configuration on test ports, and compare both while the other one still serves.',
     'Stop the other proxy, so that ports 80 and 443 are free.',
     'Show the plan here, and apply it with the time to confirm.',
     'Try your sites. Confirm, or do nothing: then the addresses before come back.',

@@ -3,12 +3,17 @@ import { entries } from './entries'
 import { explain } from './explain'
 import { history } from './history'
 import { charts } from './charts'
+import { compare } from './compare'
 import { cutover } from './cutover'
 import { discovery } from './discovery'
+import { events } from './events'
+import { imports } from './import'
 import { log } from './log'
 import { many } from './many'
 import { account, operators, webhooks } from './operators'
+import { plan } from './plan'
 import { ports } from './ports'
+import { servers } from './servers'
 import { settings } from './settings'
 
 const pages = {
@@ -27,6 +32,8 @@ const pages = {
   stream: 'Stream',
   discovery: 'Discovery',
   charts: 'Charts',
+  import: 'Import',
+  compare: 'Compare',
   cutover: 'Cut-over',
   operators: 'Operators',
   account: 'Account',
@@ -44,17 +51,22 @@ export const en = {
   log,
   account,
   charts,
+  compare,
   cutover,
   discovery,
+  events,
+  imports,
   operators,
+  plan,
   ports,
+  servers,
   settings,
   webhooks,
   kinds: {
     proxies: 'Proxy', tcp_proxies: 'TCP proxy', udp_proxies: 'UDP proxy', ports: 'Port', certificates: 'Certificate', policies: 'Policy', acme: 'ACME entry',
     admin: 'Admin listener', upstreams: 'Connections to servers', cdn_networks: 'Networks of CDNs',
   } as Record<string, string>,
-  groups: { traffic: 'Traffic', look: 'Look', manage: 'Manage' },
+  groups: { traffic: 'Traffic', look: 'Look', move: 'Move in', manage: 'Manage' },
   shell: {
     skip: 'Skip to content',
     navigation: 'Pages',
@@ -126,7 +138,7 @@ export const en = {
   } as Record<string, string>,
   table: {
     filter: 'Filter',
-    filterHelp: 'Words to find; tag:web or -tag:web for tags, state:down for states.',
+    filterHelp: 'Words to find. tag:web and -tag:web ask for tags, state:down for states, server:10.0.0.7 for servers, auth:none for those without sign-in, kind:tcp for kinds.',
     count: (shown: number, total: number, noun: string) => (shown === total ? many(total, noun) : `${shown.toLocaleString('en')} of ${many(total, noun)}`),
     none: 'Nothing matches this filter.',
     clear: 'Clear the filter',
@@ -162,7 +174,7 @@ export const en = {
   proxies: {
     noun: 'proxy',
     nouns: 'proxies',
-    lead: 'Each proxy takes the requests for its hosts and sends them to servers.',
+    lead: 'Each takes the requests for its hosts and sends them to servers.',
     add: 'New proxy',
     name: 'Name and hosts',
     withTag: (tag: string) => `Show all with the tag ${tag}`,
@@ -176,6 +188,8 @@ export const en = {
     errorsOf: (client: number, server: number) => `${client.toLocaleString('en')} with 4xx, ${server.toLocaleString('en')} with 5xx`,
     changed: 'Changed',
     auth: { basic_auth: 'password', forward_auth: 'sign-in' } as Record<string, string>,
+    byDefaults: 'by the defaults',
+    server: 'server',
     origin: 'From',
     tags: 'Tags',
     emptyTitle: 'No proxies yet',
@@ -289,6 +303,15 @@ export const en = {
     moreHelp: 'more',
     all: 'All settings',
     rest: 'More settings',
+    groups: {
+      access: 'Who gets in', answers: 'What is answered', speed: 'Cache and compression', limits: 'Limits', failing: 'Several servers, and when one fails', served: 'Where it is served',
+      protocol: 'Details of the protocol', tls: 'TLS', proofs: 'How names are proven', account: 'Account', order: 'What is ordered', kept: 'What is written', labels: 'What labels may ask for', sending: 'Special cases',
+    } as Record<string, string>,
+    isSet: (n: number) => `${n} set`,
+    named: 'Name of the new one',
+    chooseOr: 'Choose, or type',
+    show: 'Show',
+    hide: 'Hide',
     optional: 'not set',
     defaultIs: (v: string) => `Default: ${v}`,
     example: (v: string) => `For example ${v}`,

@@ -5,6 +5,7 @@ export const settings = {
     access_log: ['Access log', 'What is written of each request, where, and what of it is kept for the live log.'],
     upstreams: ['Connections to servers', 'Timeouts, pools and limits towards all servers.'],
     defaults: ['Defaults', 'Features that all proxies have unless they say otherwise.'],
+    tracing: ['Tracing', 'Where spans of requests are sent to (OpenTelemetry).'],
     discovery: ['Discovery', 'Providers of proxies, such as Docker.'],
     cdn_networks: ['Networks of CDNs', 'From where fields such as X-Forwarded-For are believed.'],
   } as Record<string, [string, string]>,

@@ -56,7 +56,7 @@ export default function CertificatesPage() {
         ) : (
           <DataTable rows={rows} columns={columns} id={(r) => r.name} searchable={searchable} noun={[t.certificates.noun, t.certificates.nouns]} open={(r) => r.order && void go({ to: '/certificates/$name', params: { name: r.name } })} empty={<Empty title={t.certificates.emptyTitle}>{t.certificates.empty}</Empty>} />
         )}
-        <Entries kind="acme" title={t.certificates.accounts} lead={t.certificates.accountsLead} empty={t.certificates.noAccounts} usual={['directory', 'email', 'domains', 'challenge', 'default', 'description']} initial={{ directory: 'letsencrypt' }} line={(o) => [o.directory ?? 'letsencrypt', o.email].filter(Boolean).join(' · ')} />
+        <Entries kind="acme" title={t.certificates.accounts} lead={t.certificates.accountsLead} empty={t.certificates.noAccounts} initial={{ directory: 'letsencrypt' }} line={(o) => [o.directory ?? 'letsencrypt', o.email].filter(Boolean).join(' · ')} />
         <Stored />
         <Entries kind="certificates" title={t.certificates.ownEntries} empty={t.certificates.noOwn} line={(o) => String(o.stored ? t.certificates.storedAs(String(o.stored)) : (o.cert_file ?? ''))} mark={(o) => { const r = rows?.find((x) => x.name === o.name); if (!r || !own.data) return null; const s = standing(r); return <StateBadge state={s.word} meaning={s.meaning}>{t.certificates.word[s.word] ?? s.word}</StateBadge> }} />
       </div>

@@ -3,7 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { sentence } from '@/api/problem'
-import { canEdit, me, objects, status, type AnyObject, type Proxy } from '@/api/queries'
+import { canEdit, isAdmin, me, objects, status, type AnyObject, type Proxy } from '@/api/queries'
 import { apply, configTag, plan, type Edit } from '@/edit/basket'
 import { written } from '@/edit/object'
 import { PlanDrawer } from '@/edit/PlanDrawer'
@@ -11,6 +11,7 @@ import { Card, Detail, Failure, Loading, PageHeader, StateBadge } from '@/ui/bas
 import { meaningOf, type Meaning } from '@/theme/states'
 import { orders } from '../certificates/orders'
 import { t } from '@/text'
+import { comparison, meaningOfPercent } from '../compare/comparison'
 import { proposed, reversed, type Move } from './moves'
 
 const words = t.cutover
@@ -80,6 +81,9 @@ export default function CutoverPage() {
               ))}
             </ol>
             <p className="small">
+              <Link to="/import">{t.pages.import}</Link>, <Link to="/compare">{t.pages.compare}</Link>
+            </p>
+            <p className="small">
               {words.backText} <Link to="/history">{words.history}</Link>
             </p>
           </Card>
@@ -101,7 +105,7 @@ export default function CutoverPage() {
             ))}
           </ul>
         </Card>
-        <Before moves={moving} ports={ports.data} may={may} />
+        <Before moves={moving} ports={ports.data} may={may} admin={isAdmin(who?.role)} />
       </Detail>
       {shown && <MoveDrawer moves={shown} ports={ports.data} close={() => setShown(undefined)} />}
     </>
@@ -109,7 +113,8 @@ export default function CutoverPage() {
 }
 
 /** What should be so before the ports move, as far as it is known. */
-function Before({ moves, ports, may }: { moves: Move[]; ports: AnyObject[]; may: boolean }) {
+function Before({ moves, ports, may, admin }: { moves: Move[]; ports: AnyObject[]; may: boolean; admin: boolean }) {
+  const compared = useQuery({ ...comparison, enabled: admin }).data
   // The plan of the move opens the addresses and lets go of them: it knows who holds them.
   const free = useQuery({ queryKey: ['cutover', moves], queryFn: () => plan(editsOf(moves, ports)), enabled: may && moves.length > 0, retry: false, refetchInterval: 5_000, gcTime: 0 })
   const { data: all } = useQuery(status)
@@ -136,6 +141,7 @@ function Before({ moves, ports, may }: { moves: Move[]; ports: AnyObject[]; may:
     },
     { meaning: closed.length ? 'warn' : 'good', title: words.listening, text: closed.length ? <>{words.notListening(closed.length)}{closed.map((p) => <span key={p.name} className="small block">{p.name}: {p.reason}. {p.hint}</span>)}</> : words.allListening, link: '/ports' },
     { meaning: down.length ? 'warn' : 'good', title: words.servers, text: down.length ? words.serversDown(down.length) : words.serversFine, link: '/proxies' },
+    ...(admin ? [{ meaning: (compared?.report ? meaningOfPercent(compared.report.percent) : 'info') as Meaning, title: t.compare.before, text: compared?.report ? t.compare.beforeReady(compared.report.percent) : t.compare.beforeNone, link: '/compare' }] : []),
     { meaning: all?.pending ? 'bad' : 'good', title: words.pending, text: all?.pending ? words.isPending : '' },
   ]
   const word: Record<Meaning, string> = { good: words.good, warn: words.wait, bad: words.bad, info: words.wait, calm: words.wait }

@@ -33,7 +33,6 @@ export default function PortsPage() {
           kind="ports"
           title={t.ports.title}
           empty={t.ports.none}
-          usual={['address', 'protocol', 'active', 'description']}
           initial={{ address: '0.0.0.0:80', protocol: 'http' }}
           mark={(o) => {
             const now = live.find((p) => p.name === o.name)

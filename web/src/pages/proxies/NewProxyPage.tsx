@@ -9,7 +9,6 @@ import { errorsOf, ObjectEditor } from '@/edit/ObjectEditor'
 import { PageHeader } from '@/ui/basics'
 import { t } from '@/text'
 import { hostsOf, isHost, nameFor, serverURL } from './names'
-import { usualFields } from './usual'
 
 /** A new proxy in two fields. The rest is the editor that every proxy has. */
 export default function NewProxyPage() {
@@ -93,7 +92,7 @@ export default function NewProxyPage() {
           </div>
         </div>
       </form>
-      {more && <ObjectEditor kind="proxies" name={called} initial={value} usual={usualFields} title={t.newProxy.title} onClose={() => setMore(false)} />}
+      {more && <ObjectEditor kind="proxies" name={called} initial={value} title={t.newProxy.title} onClose={() => setMore(false)} />}
     </>
   )
 }

@@ -2,24 +2,48 @@ import { Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useCallback, useMemo } from 'react'
-import { canEdit, me, objects, status, type CertificateStatus, type Proxy } from '@/api/queries'
+import { canEdit, me, object, objects, status, type AnyObject, type CertificateStatus, type Proxy } from '@/api/queries'
 import { DataTable, type Column } from '@/ui/DataTable'
-import { Ago, Empty, Failure, Loading, PageHeader, StateBadge } from '@/ui/basics'
+import { Ago, Empty, Failure, Loading, PageHeader, StateBadge, Tag } from '@/ui/basics'
 import { useView } from '@/ui/view'
 import { t } from '@/text'
+import { many } from '@/text/many'
+import { serversOf } from '../streams/streams'
+import { authOf, defaultsName, type Auth } from './auth'
 
 const count = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
 const worst: Record<string, number> = { down: 0, degraded: 1, maintenance: 2, active: 3, inactive: 4 }
 
-/** All proxies: how they stand, and what passes through them. */
+/** A row: a proxy, or a TCP or UDP proxy with what it has of one. */
+type Row = Proxy & { kind?: 'tcp' | 'udp'; listens?: string; targets?: string[] }
+
+const stream = (kind: 'tcp' | 'udp', o: AnyObject): Row =>
+  ({
+    name: o.name, description: o.description, tags: o.tags, state: o.state, last_change: o.last_change, issues: o.issues,
+    kind, listens: String(o.address ?? o.port ?? ''), virtual_hosts: (o.sni as string[] | undefined) ?? [], targets: serversOf(o).map((s) => s.address ?? ''), routes: [],
+  }) as unknown as Row
+
+const targetsOf = (r: Row) => r.targets ?? [...new Set((r.routes ?? []).flatMap((x) => (x.servers ?? []).map((s) => s.url ?? '')))]
+const placeOf = (r: Row) => (r.kind ? ({ to: '/streams/$kind/$name', params: { kind: r.kind, name: r.name! } } as const) : ({ to: '/proxies/$name', params: { name: r.name! } } as const))
+
+/** All proxies, those of TCP and UDP too: how they stand, and what passes through them. */
 export default function ProxiesPage() {
   const list = useQuery({ ...objects<Proxy>('proxies'), refetchInterval: (q) => ((q.state.data?.length ?? 0) > 1000 ? 60_000 : 10_000) })
+  const tcp = useQuery(objects('tcp_proxies')).data
+  const udp = useQuery(objects('udp_proxies')).data
+  const policies = useQuery(objects('policies')).data
+  const defaults = useQuery({ ...object<AnyObject>('defaults', ''), retry: false }).data
   const { data: all } = useQuery(status)
   const { data: who } = useQuery(me)
   const go = useNavigate()
   const certificates = all?.certificates
+  const rows = useMemo<Row[]>(() => [...(list.data ?? []), ...(tcp ?? []).map((o) => stream('tcp', o)), ...(udp ?? []).map((o) => stream('udp', o))], [list.data, tcp, udp])
+  const auth = useMemo(() => {
+    const known = Object.fromEntries((policies ?? []).map((p) => [p.name!, p as object]))
+    return (r: Row) => (r.kind ? [] : authOf(r, known, defaults as object))
+  }, [policies, defaults])
 
-  const columns = useMemo<Column<Proxy>[]>(
+  const columns = useMemo<Column<Row>[]>(
     () => [
       {
         id: 'name',
@@ -28,14 +52,15 @@ export default function ProxiesPage() {
         cell: (p) => (
           <>
             <span className="row-tags">
-              <Link to="/proxies/$name" params={{ name: p.name! }} className="row-name clip" preload={false}>
+              <Link {...placeOf(p)} className="row-name clip" preload={false}>
                 <bdi>{p.name}</bdi>
               </Link>
+              {p.kind && <Tag>{p.kind.toUpperCase()}</Tag>}
               {(p.tags ?? []).slice(0, 2).map((tag) => (
                 <TagButton key={tag} tag={tag} />
               ))}
             </span>
-            <Hosts hosts={p.virtual_hosts ?? []} secure={!!certificateOf(p.virtual_hosts ?? [], certificates)} title={p.description} />
+            {p.kind ? <span className="small clip" title={p.description}>{[p.listens, ...(p.virtual_hosts ?? [])].filter(Boolean).join(', ')}</span> : <Hosts hosts={p.virtual_hosts ?? []} secure={!!certificateOf(p.virtual_hosts ?? [], certificates)} title={p.description} />}
           </>
         ),
       },
@@ -45,21 +70,21 @@ export default function ProxiesPage() {
         title: t.proxies.servers,
         width: '196px',
         phone: false,
-        sort: (p) => (p.servers!.total ? p.servers!.healthy! / p.servers!.total! : 2),
+        sort: (p) => (p.servers?.total ? p.servers.healthy! / p.servers.total : 2),
         cell: (p) => {
           const { healthy = 0, unknown = 0, total = 0 } = p.servers ?? {}
           return (
             <>
-              <ServerOf proxy={p} />
-              <span className="small clip" title={p.issues?.join('\n')}>{[t.proxies.serverCount(healthy, unknown, total), ...(p.issues ?? []).slice(0, 1)].join('; ')}</span>
+              <ServerOf row={p} />
+              <span className="small clip" title={p.issues?.join('\n')}>{[p.kind ? many(p.targets!.length, t.proxies.server) : t.proxies.serverCount(healthy, unknown, total), ...(p.issues ?? []).slice(0, 1)].join('; ')}</span>
             </>
           )
         },
       },
-      { id: 'certificate', title: t.proxies.certificate, width: '116px', phone: false, cell: (p) => <CertificateCell proxy={p} certificates={certificates} /> },
-      { id: 'auth', title: t.proxy.signIn, width: '92px', phone: false, sort: (p) => authOf(p).join(), cell: (p) => <span className="clip">{authOf(p).map((a) => t.proxies.auth[a]).join(', ') || '–'}</span> },
-      { id: 'requests', title: t.proxies.requests, width: '100px', number: true, phone: false, sort: (p) => p.recent?.requests ?? 0, cell: (p) => <span title={t.proxies.recently}>{count.format(p.recent?.requests ?? 0)}</span> },
-      { id: 'errors', title: t.proxies.errors, width: '80px', number: true, phone: false, sort: errors, cell: (p) => <span title={`${t.proxies.errorsOf(p.recent?.errors_4xx ?? 0, p.recent?.errors_5xx ?? 0)}. ${t.proxies.recently}`}>{count.format(errors(p))}</span> },
+      { id: 'certificate', title: t.proxies.certificate, width: '124px', phone: false, sort: (p) => certificateOf(p.virtual_hosts ?? [], certificates)?.not_after ?? '', cell: (p) => <CertificateCell proxy={p} certificates={certificates} /> },
+      { id: 'auth', title: t.proxy.signIn, width: '104px', phone: false, sort: (p) => auth(p).map((a) => a.how).join(), cell: (p) => <AuthCell list={auth(p)} /> },
+      { id: 'requests', title: t.proxies.requests, width: '100px', number: true, phone: false, sort: (p) => p.recent?.requests ?? 0, cell: (p) => (p.kind ? '–' : <span title={t.proxies.recently}>{count.format(p.recent?.requests ?? 0)}</span>) },
+      { id: 'errors', title: t.proxies.errors, width: '80px', number: true, phone: false, sort: errors, cell: (p) => (p.kind ? '–' : <span title={`${t.proxies.errorsOf(p.recent?.errors_4xx ?? 0, p.recent?.errors_5xx ?? 0)}. ${t.proxies.recently}`}>{count.format(errors(p))}</span>) },
       {
         id: 'changed',
         title: t.proxies.changed,
@@ -79,19 +104,27 @@ export default function ProxiesPage() {
           ),
       },
     ],
-    [certificates],
+    [certificates, auth],
   )
   const searchable = useCallback(
-    (p: Proxy) => ({
-      '': [p.name, p.description, ...(p.virtual_hosts ?? []), ...(p.routes ?? []).flatMap((r) => (r.servers ?? []).map((s) => s.url))].join(' '),
-      tag: p.tags ?? [],
-      state: p.state ?? '',
-      host: (p.virtual_hosts ?? []).join(' '),
-      name: p.name ?? '',
-    }),
-    [],
+    (p: Row) => {
+      const servers = targetsOf(p).join(' ')
+      const ways = auth(p)
+      return {
+        '': [p.name, p.description, p.listens, ...(p.virtual_hosts ?? []), servers].join(' '),
+        tag: p.tags ?? [],
+        state: p.state ?? '',
+        host: (p.virtual_hosts ?? []).join(' '),
+        name: p.name ?? '',
+        server: servers,
+        kind: [p.kind ?? 'http'],
+        auth: ways.length ? ways.flatMap((a) => [t.proxies.auth[a.how]!, a.policy ?? '']) : ['none'],
+        policy: [...(p.use ?? []), ...(p.routes ?? []).flatMap((r) => r.use ?? [])],
+      }
+    },
+    [auth],
   )
-  const id = useCallback((p: Proxy) => p.name!, [])
+  const id = useCallback((p: Row) => `${p.kind ?? ''} ${p.name}`, [])
 
   const add = canEdit(who?.role) && (
     <Button component={Link} to="/proxies/new">
@@ -107,12 +140,12 @@ export default function ProxiesPage() {
         <Loading />
       ) : (
         <DataTable
-          rows={list.data}
+          rows={rows}
           columns={columns}
           id={id}
           searchable={searchable}
           noun={[t.proxies.noun, t.proxies.nouns]}
-          open={(p) => void go({ to: '/proxies/$name', params: { name: p.name! } })}
+          open={(p) => void go(placeOf(p))}
           empty={
             <Empty title={t.proxies.emptyTitle} action={add}>
               {t.proxies.empty}
@@ -120,6 +153,18 @@ export default function ProxiesPage() {
           }
         />
       )}
+    </>
+  )
+}
+
+/** How people sign in, and the policy that says so. */
+function AuthCell({ list }: { list: Auth[] }) {
+  if (list.length === 0) return <>–</>
+  const policies = [...new Set(list.map((a) => a.policy && (a.policy === defaultsName ? t.proxies.byDefaults : a.policy)).filter(Boolean))]
+  return (
+    <>
+      <span className="clip">{[...new Set(list.map((a) => t.proxies.auth[a.how]))].join(', ')}</span>
+      {policies.length > 0 && <span className="small clip" title={policies.join(', ')}>{policies.join(', ')}</span>}
     </>
   )
 }
@@ -137,10 +182,10 @@ function Hosts({ hosts, secure, title }: { hosts: string[]; secure: boolean; tit
 }
 
 /** The first server, to be opened, or what answers in its place. */
-function ServerOf({ proxy }: { proxy: Proxy }) {
-  const urls = [...new Set((proxy.routes ?? []).flatMap((r) => (r.servers ?? []).map((s) => s.url ?? '')))]
+function ServerOf({ row }: { row: Row }) {
+  const urls = targetsOf(row)
   const [first] = urls
-  if (!first) return <span className="clip">{proxy.routes?.[0]?.fixed_response ? t.proxy.fixed(proxy.routes[0].fixed_response.status ?? 200) : '–'}</span>
+  if (!first) return <span className="clip">{row.routes?.[0]?.fixed_response ? t.proxy.fixed(row.routes[0].fixed_response.status ?? 200) : '–'}</span>
   return (
     <span className="clip" title={urls.join('\n')}>
       {/^https?:/.test(first) ? <a className="row-link" href={first} target="_blank" rel="noreferrer">{first}</a> : first}
@@ -161,9 +206,6 @@ function TagButton({ tag }: { tag: string }) {
 
 const errors = (p: Proxy) => (p.recent?.errors_4xx ?? 0) + (p.recent?.errors_5xx ?? 0)
 
-/** How people sign in at a proxy, on any of its routes. */
-export const authOf = (p: Proxy) => (['basic_auth', 'forward_auth'] as const).filter((name) => [p, ...(p.routes ?? [])].some((o) => o[name] && o[name].enabled !== false))
-
 /** Finds the certificate of the first host: by its name, or a wildcard for it. */
 export function certificateOf(hosts: string[], certificates: CertificateStatus[] = []): CertificateStatus | undefined {
   const host = hosts[0]?.toLowerCase()
@@ -175,9 +217,11 @@ export function certificateOf(hosts: string[], certificates: CertificateStatus[]
 function CertificateCell({ proxy, certificates }: { proxy: Proxy; certificates?: CertificateStatus[] }) {
   const c = certificateOf(proxy.virtual_hosts ?? [], certificates)
   if (!c) return <span className="small">{t.proxies.noCertificate}</span>
+  const days = c.not_after && Math.floor((Date.parse(c.not_after) - Date.now()) / 86_400_000)
   return (
-    <span title={[c.name, c.not_after && new Date(c.not_after).toLocaleString()].filter(Boolean).join(' · ')}>
-      <StateBadge state={c.state} />
+    <span title={[c.name, ...(c.names ?? []), c.not_after && new Date(c.not_after).toLocaleString()].filter(Boolean).join('\n')}>
+      <StateBadge state={c.state}>{t.certificates.word[c.state] ?? c.state}</StateBadge>
+      {typeof days === 'number' && <span className="small clip">{t.certificates.days(days)}</span>}
     </span>
   )
 }

@@ -17,8 +17,8 @@ import { meaningOf } from '@/theme/states'
 import { useView } from '@/ui/view'
 import { t } from '@/text'
 import { filtersOf, missing, type Policies } from './flow'
-import { usualFields } from './usual'
 import { certificateOf } from './ProxiesPage'
+import { AboutServer, ServerPanel } from './ServerPanel'
 
 const Charts = lazy(() => import('@/charts/Charts'))
 
@@ -32,6 +32,7 @@ export default function ProxyPage() {
   const { data: events } = useQuery(recentEvents)
   const waiting = editOf(useStore(basket), 'proxies', name)
   const [editing, setEditing] = useView('edit')
+  const [about, setAbout] = useView('about')
   const [renaming, setRenaming] = useState(false)
   const go = useNavigate()
 
@@ -80,7 +81,7 @@ export default function ProxyPage() {
           </p>
           <div className="stack">
             {(p.routes ?? []).map((r, i) => (
-              <Flow key={i} index={i} secure={!!certificate} proxy={p} route={r} live={now?.routes?.find((x) => x.path === (r.path ?? '/'))} edit={canEdit(who?.role) && !found ? setEditing : undefined} />
+              <Flow key={i} index={i} secure={!!certificate} proxy={p} route={r} live={now?.routes?.find((x) => x.path === (r.path ?? '/'))} edit={canEdit(who?.role) && !found ? setEditing : undefined} about={setAbout} />
             ))}
           </div>
         </Card>
@@ -119,14 +120,15 @@ export default function ProxyPage() {
             </Card>
       </Detail>
       </div>
+      <ServerPanel server={about} close={() => setAbout('')} />
       {renaming && <Rename kind="proxies" object={p as AnyObject} onClose={() => setRenaming(false)} />}
-      {editing && !found && canEdit(who?.role) && <ObjectEditor key={editing} part={editing === '1' ? undefined : editing} kind="proxies" name={name} object={p as AnyObject} usual={usualFields} title={`${t.proxy.edit} ${name}`} onClose={() => setEditing('')} />}
+      {editing && !found && canEdit(who?.role) && <ObjectEditor key={editing} part={editing === '1' ? undefined : editing} kind="proxies" name={name} object={p as AnyObject} title={`${t.proxy.edit} ${name}`} onClose={() => setEditing('')} />}
     </>
   )
 }
 
 /** Port, host, path, filters in order, servers. */
-function Flow({ proxy, route, index, live, secure, edit }: { secure: boolean; proxy: Proxy; route: NonNullable<Proxy['routes']>[number]; index: number; live?: NonNullable<ProxyStatus['routes']>[number]; edit?: (path: string) => void }) {
+function Flow({ proxy, route, index, live, secure, edit, about }: { about: (server: string) => void; secure: boolean; proxy: Proxy; route: NonNullable<Proxy['routes']>[number]; index: number; live?: NonNullable<ProxyStatus['routes']>[number]; edit?: (path: string) => void }) {
   const ports = useQuery(objects('ports')).data ?? []
   const named = (proxy as { ports?: string[] }).ports
   const mine = ports.filter((p) => !named || named.includes(p.name!))
@@ -190,9 +192,12 @@ function Flow({ proxy, route, index, live, secure, edit }: { secure: boolean; pr
           return (
             <div key={i} className="server">
               <span style={{ minWidth: 0 }}>
-                <a href={/^https?:/.test(s.url ?? '') ? s.url : undefined} target="_blank" rel="noreferrer" className="clip">
-                  {s.url}
-                </a>
+                <span className="server-name">
+                  <a href={/^https?:/.test(s.url ?? '') ? s.url : undefined} target="_blank" rel="noreferrer" className="clip">
+                    {s.url}
+                  </a>
+                  <AboutServer server={s.url ?? ''} open={about} />
+                </span>
                 <span className="small">
                   {s.weight !== undefined && t.proxy.weight(s.weight)} {now?.active ? t.proxy.running(now.active) : ''} {now?.state === 'healthy' ? '' : now?.reason}
                 </span>

@@ -10,7 +10,8 @@ import { EmptyCard } from '@/edit/Entries'
 import { Card, Failure, Loading, PageHeader, StateBadge } from '@/ui/basics'
 import { useView } from '@/ui/view'
 import { t } from '@/text'
-import { serversOf, streamUsual } from './StreamsPage'
+import { AboutServer, ServerPanel } from '../proxies/ServerPanel'
+import { serversOf } from './streams'
 
 const Charts = lazy(() => import('@/charts/Charts'))
 
@@ -21,6 +22,7 @@ export default function StreamPage() {
   const one = useQuery(object<AnyObject>(section, name))
   const { data: who } = useQuery(me)
   const [editing, setEditing] = useView('edit')
+  const [about, setAbout] = useView('about')
   if (one.error instanceof Problem && one.error.status === 404) return (
       <>
         <PageHeader title={<bdi>{name}</bdi>} />
@@ -37,7 +39,7 @@ export default function StreamPage() {
   const steps: [string, React.ReactNode][] = [
     [t.ports.listens, <strong key="a">{String(o.address ?? o.port ?? '')}</strong>],
     ...(names.length ? [[t.ports.names, names.map((n) => <span key={n}>{n}</span>)] as [string, React.ReactNode]] : []),
-    [t.ports.servers, serversOf(o).map((s) => <span key={s.address}>{s.address}{s.backup && <span className="small"> {t.explain.backup}</span>}</span>)],
+    [t.ports.servers, serversOf(o).map((s) => <span key={s.address} className="server-name">{s.address}{s.backup && <span className="small"> {t.explain.backup}</span>}<AboutServer server={s.address ?? ''} open={setAbout} /></span>)],
   ]
   return (
     <>
@@ -67,7 +69,8 @@ export default function StreamPage() {
           <Charts of={{ [kind === 'udp' ? 'udp_proxy' : 'tcp_proxy']: name }} servers={serversOf(o).map((s) => s.address ?? '')} stream />
         </Suspense>
       </div>
-      {editing && !found && canEdit(who?.role) && <ObjectEditor kind={section} name={name} object={o} usual={streamUsual} title={`${t.entries.edit} ${name}`} onClose={() => setEditing('')} />}
+      <ServerPanel server={about} close={() => setAbout('')} />
+      {editing && !found && canEdit(who?.role) && <ObjectEditor kind={section} name={name} object={o} title={`${t.entries.edit} ${name}`} onClose={() => setEditing('')} />}
     </>
   )
 }

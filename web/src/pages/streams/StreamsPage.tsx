@@ -4,10 +4,7 @@ import { Entries } from '@/edit/Entries'
 import { Button } from '@mantine/core'
 import { PageHeader, StateBadge } from '@/ui/basics'
 import { t } from '@/text'
-
-export type StreamServer = { address?: string; weight?: number; backup?: boolean }
-export const serversOf = (o: AnyObject) => (Array.isArray(o.servers) ? (o.servers as StreamServer[]) : [])
-export const streamUsual = ['address', 'port', 'sni', 'servers', 'load_balancing', 'description', 'tags']
+import { serversOf } from './streams'
 
 const line = (o: AnyObject) => [String(o.address ?? [o.port, ...((o.sni as string[]) ?? [])].filter(Boolean).join(' ')), serversOf(o).map((s) => s.address).join(', ')].filter(Boolean).join(' → ')
 
@@ -23,7 +20,6 @@ export default function StreamsPage() {
             kind={`${kind}_proxies`}
             title={t.ports[kind]}
             empty={kind === 'tcp' ? t.ports.noTcp : t.ports.noUdp}
-            usual={streamUsual}
             initial={{ address: kind === 'tcp' ? '0.0.0.0:5432' : '0.0.0.0:53', servers: [{ address: kind === 'tcp' ? '10.0.0.7:5432' : '10.0.0.7:53' }] }}
             mark={(o) => (o.state ? <StateBadge state={o.state} /> : null)}
             line={line}

@@ -34,9 +34,8 @@ export default function WebhooksPage() {
           kind="webhooks"
           title={t.webhooks.title}
           empty={t.webhooks.none}
-          usual={['url', 'secret', 'events', 'description']}
           initial={{ events: ['config.*', 'certificate.*', 'acme.*', 'server.*'] }}
-          line={(o) => String(o.url ?? '')}
+          line={(o) => [o.url, Array.isArray(o.events) && o.events.length ? (o.events as string[]).map((e) => t.events.types[e] ?? t.events.every(t.events.objects[e.replace('.*', '')] ?? e)).join(', ') : t.events.all].filter(Boolean).join(' · ')}
           actions={(o) => canEdit(who?.role) && <Button size="compact-sm" variant="default" loading={testing === o.name} onClick={() => void test(o.name!)}>{t.webhooks.test}</Button>}
         />
         {(list.data ?? []).map((o) => <Standing key={o.name} name={o.name!} may={canEdit(who?.role)} />)}
@@ -72,7 +71,7 @@ function Standing({ name, may }: { name: string; may: boolean }) {
             {letters.map((l) => (
               <li key={l.event?.id} className="entry">
                 <span className="entry-name">
-                  <strong>{l.event?.type}</strong> {l.event?.text}
+                  <strong>{t.events.types[l.event?.type ?? ''] ?? l.event?.type}</strong> {l.event?.text}
                   <span className="small block"><Ago time={l.first!} />, {t.webhooks.attempts(l.attempts ?? 0)}: {l.error}</span>
                 </span>
                 {may && <Button size="compact-sm" variant="default" loading={busy === String(l.event?.id)} onClick={() => void act(String(l.event?.id), () => call('POST', path(name) + '/resend', { body: { event: l.event?.id } }), t.webhooks.resent)}>{t.webhooks.resend}</Button>}

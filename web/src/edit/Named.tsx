@@ -1,0 +1,43 @@
+import { ActionIcon, Button, TextInput } from '@mantine/core'
+import { IconTrash } from '@tabler/icons-react'
+import { useState } from 'react'
+import { t } from '@/text'
+import type { Value } from './object'
+import { About, join, SchemaForm, type Inside } from './SchemaForm'
+
+/** Objects by name inside of another, such as the engines of Docker: each has a form of its own. */
+export function Named({ f, title, value = {}, root, errors, at, disabled, onChange }: Inside & { value?: Record<string, Value> }) {
+  const [name, setName] = useState('')
+  const [wrong, setWrong] = useState('')
+  const change = (v: Record<string, Value>) => onChange(Object.keys(v).length ? v : undefined)
+  function add() {
+    const n = name.trim()
+    if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/.test(n)) return setWrong(t.entries.badName)
+    if (n in value) return setWrong(t.entries.takenName)
+    setName('')
+    setWrong('')
+    change({ ...value, [n]: {} })
+  }
+  return (
+    <fieldset style={{ border: 0, padding: 0, margin: 0 }}>
+      <legend style={{ padding: 0 }}>
+        <strong>{title}</strong>
+        <div className="small"><About f={f} /></div>
+      </legend>
+      {errors[at] && <p style={{ color: 'var(--bad)', margin: '6px 0' }}>{errors[at]}</p>}
+      {Object.entries(value).map(([n, v]) => (
+        <div key={n} className="nested" style={{ margin: '10px 0', position: 'relative', paddingRight: 40 }}>
+          <ActionIcon variant="subtle" color="red" disabled={disabled} style={{ position: 'absolute', right: 0, top: 0 }} aria-label={t.edit.removeItem(n)} onClick={() => { const { [n]: _, ...rest } = value; change(rest) }}>
+            <IconTrash size={16} />
+          </ActionIcon>
+          <strong className="block" style={{ marginBottom: 8 }}><bdi>{n}</bdi></strong>
+          <SchemaForm schema={f.inner!} root={root} value={v ?? {}} errors={errors} at={join(at, n)} disabled={disabled} onChange={(x) => change({ ...value, [n]: x })} />
+        </div>
+      ))}
+      <div className="ask" style={{ marginTop: 8, alignItems: 'flex-start' }}>
+        <TextInput size="xs" aria-label={t.edit.named} placeholder={t.edit.named} value={name} error={wrong} disabled={disabled} onChange={(e) => setName(e.currentTarget.value)} onKeyDown={(e) => { if (e.key === 'Enter') { e.preventDefault(); add() } }} autoComplete="off" spellCheck={false} />
+        <Button size="compact-sm" variant="default" disabled={disabled} onClick={add}>{t.edit.add(title.toLowerCase())}</Button>
+      </div>
+    </fieldset>
+  )
+}
