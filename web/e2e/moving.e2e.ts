@@ -85,6 +85,7 @@ it('translates a configuration, shows every verdict, and takes it by a plan', as
   const lines = await page.locator('.cm-line').allInnerTexts()
   await page.locator('.cm-content').click()
   await page.keyboard.press('Control+a')
+  await page.keyboard.press('Delete')
   await page.keyboard.insertText(lines.join('\n').replace(/address: [^,}\n]+/, `address: 127.0.0.1:${free}`))
   await page.getByRole('button', { name: 'Show the plan' }).click()
   await plan.getByText(`127.0.0.1:${free}`).first().waitFor()

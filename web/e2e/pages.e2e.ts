@@ -40,10 +40,11 @@ describe.each(pagePaths)('the page $path', ({ path }) => {
     await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' })
     await visit(page, h, address)
     expect(await findings(page)).toEqual([])
+    // The structure is the same in the dark: what differs is contrast.
     await page.emulateMedia({ colorScheme: 'dark', reducedMotion: 'reduce' })
     await page.locator('html[data-mantine-color-scheme=dark]').waitFor()
-    expect(await findings(page)).toEqual([])
-    await page.setViewportSize({ width: 390, height: 844 })
+    expect(await findings(page, ['color-contrast'])).toEqual([])
+    await page.setViewportSize({ width: 360, height: 780 })
     await settled(page)
     expect(await findings(page)).toEqual([])
     const [wide, seen] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth])
@@ -51,12 +52,32 @@ describe.each(pagePaths)('the page $path', ({ path }) => {
   })
 })
 
+it('changes all colors with the scheme, at once', async () => {
+  const { page, h } = w
+  const colors = () => page.evaluate(() => [...document.querySelectorAll('body *')].filter((e) => e.checkVisibility()).map((e) => `${e.tagName}.${e.getAttribute('class') ?? ''} ${getComputedStyle(e).color}`))
+  await page.setViewportSize({ width: 360, height: 780 })
+  await page.emulateMedia({ colorScheme: 'dark', reducedMotion: 'reduce' })
+  await visit(page, h, '/proxies')
+  await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' })
+  await page.locator('html[data-mantine-color-scheme=light]').waitFor()
+  const switched = await colors()
+  await visit(page, h, '/proxies')
+  expect(switched).toEqual(await colors())
+  // By the menu, too, and without a breach of the policy.
+  await page.getByRole('button', { name: 'Menu of ann' }).click()
+  await page.getByRole('menuitemradio', { name: 'Dark' }).click()
+  await page.locator('html[data-mantine-color-scheme=dark]').waitFor()
+  await page.getByRole('menuitemradio', { name: 'As the system' }).click()
+  await page.locator('html[data-mantine-color-scheme=light]').waitFor()
+})
+
 it('shows every setting of a proxy without findings', async () => {
   const { page, h } = w
   await page.setViewportSize({ width: 1280, height: 800 })
   await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' })
   await visit(page, h, '/proxies/shop?edit=1')
-  await page.getByRole('dialog').getByText('More settings').first().click()
+  // All that is folded is opened.
+  await page.evaluate(() => document.querySelectorAll('[role=dialog] details').forEach((d) => ((d as HTMLDetailsElement).open = true)))
   expect(await findings(page)).toEqual([])
   await page.getByText('YAML', { exact: true }).click()
   await page.locator('.cm-content').waitFor()
@@ -65,7 +86,7 @@ it('shows every setting of a proxy without findings', async () => {
 
 it('is usable on a phone', async () => {
   const { page, h } = w
-  await page.setViewportSize({ width: 390, height: 844 })
+  await page.setViewportSize({ width: 360, height: 780 })
   await visit(page, h, '/')
   await page.getByRole('button', { name: 'Open the list of pages' }).click()
   await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Proxies' }).click()

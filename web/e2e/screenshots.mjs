@@ -112,6 +112,23 @@ const traffic = setInterval(() => {
   for (let i = 0; i < 3; i++, sent++) request({ host: '127.0.0.1', port, path: paths[(sent * 5) % paths.length], headers: { host: hosts[sent % hosts.length] }, agent: false }, (r) => r.resume()).on('error', () => {}).end()
 }, 50)
 
+/** What is done on a page before its picture. */
+const more = {
+  imported: async (page) => {
+    await page.getByText('Paste', { exact: true }).click()
+    await page.getByLabel('Text').fill(`http {\n  gzip on;\n  server {\n    listen 80;\n    server_name legacy.example.com;\n    autoindex on;\n    sendfile on;\n    location / { proxy_pass http://127.0.0.1:${a}; proxy_read_timeout 90s; proxy_set_header X-Real-IP $remote_addr; }\n    location /api/ { proxy_pass http://127.0.0.1:${b}/v2/; limit_req zone=one burst=5; }\n  }\n}\n`)
+    await page.getByRole('button', { name: 'Translate' }).click()
+    await page.getByText(/directives of/).waitFor()
+    await page.locator('.cm-content').waitFor()
+  },
+  compared: async (page) => {
+    await page.getByLabel('The old proxy').fill(`127.0.0.1:${a}`)
+    await page.getByRole('button', { name: 'Compare', exact: true }).click()
+    await page.getByText('answered alike', { exact: true }).waitFor()
+  },
+  'acme-form': async (page) => page.getByRole('button', { name: 'Edit main' }).click(),
+}
+
 const browser = await openBrowser()
 try {
   const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', colorScheme: 'light' })
@@ -152,6 +169,7 @@ try {
   if (all) {
     const of = { '/proxies/$name': '/proxies/shop', '/streams/$kind/$name': '/streams/tcp_proxies/database', '/certificates/$name': '/certificates/none', '/history/$number': '/history/2' }
     const places = [...pagePaths.map((p) => [p.name, of[p.path] ?? p.path]), ['edit', '/proxies/shop?edit=1'], ['part', '/proxies/shop?edit=routes%5B0%5D.rate_limit'], ['explained', `/explain?url=${encodeURIComponent('http://shop.example.com/api/orders')}`], ['discovered', '/proxies/grafana']]
+    places.push(['server', `/proxies/shop?about=${encodeURIComponent(`http://127.0.0.1:${d}`)}`], ['acme-form', '/certificates'], ['imported', '/import?from=nginx'], ['compared', '/compare'])
     const wanted = process.argv[3]?.split(',')
     for (const [name, path] of places) {
       if (wanted && !wanted.includes(name)) continue
@@ -159,11 +177,12 @@ try {
       await page.emulateMedia({ colorScheme: 'light' })
       await visit(path)
       if (name === 'log') await page.waitForTimeout(2000)
+      await more[name]?.(page)
       await picture(name)
       await page.emulateMedia({ colorScheme: 'dark' })
       await page.waitForTimeout(700)
       await picture(name + '-dark')
-      await page.setViewportSize({ width: 390, height: 844 })
+      await page.setViewportSize({ width: 360, height: 780 })
       await page.emulateMedia({ colorScheme: 'light' })
       await page.waitForTimeout(700)
       await picture(name + '-phone')

@@ -32,7 +32,7 @@ export async function open({ text = '', signedIn = true, ...options }: { text?: 
   const complaints: string[] = []
   async function another(more: BrowserContextOptions = {}) {
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', ...more })
-    context.setDefaultTimeout(60_000)
+    context.setDefaultTimeout(Number(process.env.PATIENCE ?? 60_000))
     const page = await context.newPage()
     page.on('request', (r) => void (/^https?:/.test(r.url()) && new URL(r.url()).host !== `127.0.0.1:${h.port}` && elsewhere.push(r.url())))
     page.on('console', (m) => void (/Content.Security.Policy|violates/i.test(m.text()) && complaints.push(m.text())))
@@ -54,10 +54,13 @@ export async function open({ text = '', signedIn = true, ...options }: { text?: 
 
 type Violation = { id: string; nodes: { html: string; failureSummary?: string }[] }
 
-/** Runs axe in the page. It is put in by the browser's protocol, which the policy does not bind. */
-export async function findings(page: Page): Promise<string[]> {
-  await page.evaluate(axe)
-  const violations = await page.evaluate(async () => (await (window as unknown as { axe: { run(): Promise<{ violations: Violation[] }> } }).axe.run()).violations)
+/** Runs axe in the page, all of its rules or some. It is put in by the browser's protocol, which the policy does not bind. */
+export async function findings(page: Page, rules?: string[]): Promise<string[]> {
+  if (!(await page.evaluate(() => 'axe' in window))) await page.evaluate(axe)
+  const violations = await page.evaluate(async (only) => {
+    const { axe } = window as unknown as { axe: { run(options: object): Promise<{ violations: Violation[] }> } }
+    return (await axe.run(only ? { runOnly: only } : {})).violations
+  }, rules)
   return violations.flatMap((v) => v.nodes.map((n) => `${v.id}: ${n.html.slice(0, 200)} ${n.failureSummary ?? ''}`))
 }
 

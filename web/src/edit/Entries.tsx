@@ -14,11 +14,13 @@ import { ObjectEditor } from './ObjectEditor'
  * The objects of one kind as a card: each is edited, duplicated and removed from here, and
  * a new one begins with its name. What waits to be reviewed is marked.
  */
-export function Entries({ kind, title, lead, empty, initial, line, mark, actions }: {
+export function Entries({ kind, title, lead, empty, emptyTitle, initial, line, mark, actions }: {
   kind: string
   title: string
   lead?: string
   empty: ReactNode
+  /** With one, an empty list is shown large, with the way on. */
+  emptyTitle?: string
   /** What a new one has from the beginning. */
   initial?: Value
   /** A second line. */
@@ -37,12 +39,16 @@ export function Entries({ kind, title, lead, empty, initial, line, mark, actions
   const fresh = edits.filter((e) => e.op === 'set' && !rows.some((o) => o.name === e.name))
   const add = may && <Button size="compact-sm" variant="default" onClick={() => setNaming(initial ?? {})}>{t.entries.add}</Button>
   return (
-    <Card title={title} actions={add}>
+    <Card title={title} actions={emptyTitle && list.data && rows.length + fresh.length === 0 ? undefined : add}>
       {lead && <p className="small lead">{lead}</p>}
       {list.error ? (
         <Failure error={list.error} again={() => void list.refetch()} />
       ) : !list.data ? (
         <Loading />
+      ) : rows.length + fresh.length === 0 && emptyTitle ? (
+        <Empty title={emptyTitle} action={may && <Button onClick={() => setNaming(initial ?? {})}>{t.entries.add}</Button>}>
+          {empty}
+        </Empty>
       ) : rows.length + fresh.length === 0 ? (
         <p className="small lead">{empty}</p>
       ) : (

@@ -26,11 +26,13 @@ export function Named({ f, title, value = {}, root, errors, at, disabled, onChan
       </legend>
       {errors[at] && <p style={{ color: 'var(--bad)', margin: '6px 0' }}>{errors[at]}</p>}
       {Object.entries(value).map(([n, v]) => (
-        <div key={n} className="nested" style={{ margin: '10px 0', position: 'relative', paddingRight: 40 }}>
-          <ActionIcon variant="subtle" color="red" disabled={disabled} style={{ position: 'absolute', right: 0, top: 0 }} aria-label={t.edit.removeItem(n)} onClick={() => { const { [n]: _, ...rest } = value; change(rest) }}>
-            <IconTrash size={16} />
-          </ActionIcon>
-          <strong className="block" style={{ marginBottom: 8 }}><bdi>{n}</bdi></strong>
+        <div key={n} className="nested" style={{ margin: '10px 0' }}>
+          <div className="nested-head">
+            <span className="clip"><bdi>{n}</bdi></span>
+            <ActionIcon variant="subtle" color="red" disabled={disabled} aria-label={t.edit.removeItem(n)} onClick={() => { const { [n]: _, ...rest } = value; change(rest) }}>
+              <IconTrash size={16} />
+            </ActionIcon>
+          </div>
           <SchemaForm schema={f.inner!} root={root} value={v ?? {}} errors={errors} at={join(at, n)} disabled={disabled} onChange={(x) => change({ ...value, [n]: x })} />
         </div>
       ))}

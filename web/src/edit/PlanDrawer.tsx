@@ -35,6 +35,7 @@ export function PlanDrawer({ id, title, lead, nothing, plan, apply, done, close,
   const [within, setWithin] = useState(first ?? '2m')
   const [busy, setBusy] = useState(false)
   const [failed, setFailed] = useState<unknown>()
+  const [renewed, setRenewed] = useState(false)
 
   async function go(confirm: boolean) {
     setBusy(true)
@@ -46,8 +47,10 @@ export function PlanDrawer({ id, title, lead, nothing, plan, apply, done, close,
       void queries.invalidateQueries()
     } catch (e) {
       // Somebody was faster: the plan is made again and shown.
-      if (e instanceof Problem && e.status === 412) await look.refetch()
-      else setFailed(e)
+      if (e instanceof Problem && e.status === 412) {
+        await look.refetch()
+        setRenewed(true)
+      } else setFailed(e)
     } finally {
       setBusy(false)
     }
@@ -78,6 +81,11 @@ export function PlanDrawer({ id, title, lead, nothing, plan, apply, done, close,
           {(look.error || failed !== undefined) && (
             <Alert color="red" role="alert" title={look.error ? t.edit.refused : t.edit.failed}>
               {sentence(look.error ?? failed)}
+            </Alert>
+          )}
+          {renewed && !failed && (
+            <Alert color="yellow" role="alert">
+              {t.edit.renewed}
             </Alert>
           )}
           {look.data && changes.length === 0 && <p style={{ margin: 0 }}>{nothing}</p>}

@@ -52,6 +52,7 @@ function Review({ edits }: { edits: Edit[] }) {
   const [within, setWithin] = useState<string | null>('2m')
   const [busy, setBusy] = useState(false)
   const [failed, setFailed] = useState<unknown>()
+  const [renewed, setRenewed] = useState(false)
 
   async function go(confirm: boolean) {
     setBusy(true)
@@ -64,8 +65,10 @@ function Review({ edits }: { edits: Edit[] }) {
       void queries.invalidateQueries()
     } catch (e) {
       // Somebody was faster: the plan is made again, and asks where it has to.
-      if (e instanceof Problem && e.status === 412) await review.refetch()
-      else setFailed(e)
+      if (e instanceof Problem && e.status === 412) {
+        await review.refetch()
+        setRenewed(true)
+      } else setFailed(e)
     } finally {
       setBusy(false)
     }
@@ -87,6 +90,11 @@ function Review({ edits }: { edits: Edit[] }) {
       {failed !== undefined && (
         <Alert color="red" role="alert" title={t.edit.failed}>
           <Mistakes error={failed} />
+        </Alert>
+      )}
+      {renewed && !failed && (
+        <Alert color="yellow" role="alert">
+          {t.edit.renewed}
         </Alert>
       )}
       {p?.changes?.length === 0 && taken.length === 0 && <p>{t.edit.nothing}</p>}

@@ -255,6 +255,9 @@ function Nested({ f, title, value, root, errors, at, disabled, onChange }: Insid
   )
 }
 
+/** "Error pages" is "Error page". */
+const singular = (title: string) => title.replace(/ies$/, 'y').replace(/s$/, '')
+
 function List({ f, title, value = [], root, errors, at, disabled, onChange }: Inside & { value?: Value[] }) {
   const change = (list: Value[]) => onChange(list.length ? list : undefined)
   return (
@@ -265,15 +268,18 @@ function List({ f, title, value = [], root, errors, at, disabled, onChange }: In
       </legend>
       {errors[at] && <p style={{ color: 'var(--bad)', margin: '6px 0' }}>{errors[at]}</p>}
       {value.map((item, i) => (
-        <div key={i} className="nested" style={{ margin: '10px 0', position: 'relative', paddingRight: 40 }}>
-          <ActionIcon variant="subtle" color="red" disabled={disabled} style={{ position: 'absolute', right: 0, top: 0 }} aria-label={t.edit.removeItem(`${title.toLowerCase()} ${i + 1}`)} onClick={() => change(value.filter((_, j) => j !== i))}>
-            <IconTrash size={16} />
-          </ActionIcon>
+        <div key={i} className="nested" style={{ margin: '10px 0' }}>
+          <div className="nested-head">
+            <span className="clip"><bdi>{singular(title)} {i + 1}</bdi></span>
+            <ActionIcon variant="subtle" color="red" disabled={disabled} aria-label={t.edit.removeItem(`${title.toLowerCase()} ${i + 1}`)} onClick={() => change(value.filter((_, j) => j !== i))}>
+              <IconTrash size={16} />
+            </ActionIcon>
+          </div>
           <SchemaForm schema={f.inner!} root={root} value={item} errors={errors} at={`${at}[${i}]`} disabled={disabled} onChange={(v) => change(value.map((x, j) => (j === i ? v : x)))} />
         </div>
       ))}
       <Button mt={6} size="compact-sm" variant="default" disabled={disabled || (f.schema.maxItems !== undefined && value.length >= f.schema.maxItems)} onClick={() => change([...value, {}])}>
-        {t.edit.add(title.toLowerCase().replace(/s$/, ''))}
+        {t.edit.add(singular(title).toLowerCase())}
       </Button>
     </fieldset>
   )

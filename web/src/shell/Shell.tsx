@@ -116,11 +116,13 @@ function UserMenu() {
         </Menu.Label>
         <Menu.Divider />
         <Menu.Label>{t.shell.scheme}</Menu.Label>
-        {schemes.map((s) => (
-          <Menu.Item key={s} onClick={() => setColorScheme(s)} rightSection={colorScheme === s ? '✓' : undefined} role="menuitemradio" aria-checked={colorScheme === s}>
-            {t.shell.schemes[s]}
-          </Menu.Item>
-        ))}
+        <Menu.RadioGroup value={colorScheme} onChange={(s) => setColorScheme(s as MantineColorScheme)}>
+          {schemes.map((s) => (
+            <Menu.RadioItem key={s} value={s}>
+              {t.shell.schemes[s]}
+            </Menu.RadioItem>
+          ))}
+        </Menu.RadioGroup>
         <Menu.Divider />
         <Menu.Item component={Link} to="/account">{t.pages.account}</Menu.Item>
         <Menu.Item onClick={() => void signOut().then(() => queries.clear())}>{t.shell.signOut}</Menu.Item>

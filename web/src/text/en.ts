@@ -282,6 +282,7 @@ export const en = {
     withinHelp: 'For a change that may lock you out: without your word the configuration before comes back.',
     discard: 'Discard all',
     drop: 'Leave this out',
+    renewed: 'Somebody else has changed the configuration meanwhile. Nothing was applied: this is the plan as it is now.',
     applied: 'Applied.',
     appliedRevision: (r: string) => `Applied as revision ${Number(r)}.`,
     failed: 'This was not saved, and nothing was changed.',

@@ -1,7 +1,8 @@
 export const ports = {
   lead: 'Where clients come in. A port serves all proxies that do not name other ports.',
   title: 'Ports',
-  none: 'No port yet. Without one nobody can come in: add one such as 0.0.0.0:80 for http, and 0.0.0.0:443 for https.',
+  noneTitle: 'No port yet',
+  none: 'Without one nobody can come in. Add 0.0.0.0:80 for http, and 0.0.0.0:443 for https; beside another proxy, 8080 and 8443.',
   connections: (n: number, accepted: number) => `${n.toLocaleString('en')} open, ${accepted.toLocaleString('en')} since the start`,
   attention: 'Not listening',
   hint: 'What to do',

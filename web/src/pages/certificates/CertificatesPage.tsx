@@ -33,7 +33,7 @@ export default function CertificatesPage() {
             ) : (
               <span className="row-name clip"><bdi>{r.hosts[0] ?? r.name}</bdi></span>
             )}
-            <span className="small clip" title={r.hosts.join('\n')}>{r.problem ?? [r.daysLeft !== undefined && t.certificates.days(r.daysLeft), r.hosts.length > 1 ? t.proxies.more(r.hosts.length - 1) : r.name].filter(Boolean).join(' · ')}</span>
+            <span className="small clip" title={r.hosts.join('\n')}>{r.problem ?? <>{r.daysLeft !== undefined && <span className="phone-inline">{t.certificates.days(r.daysLeft)} · </span>}{r.hosts.length > 1 ? t.proxies.more(r.hosts.length - 1) : r.name}</>}</span>
           </>
         ),
       },

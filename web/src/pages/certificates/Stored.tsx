@@ -50,7 +50,7 @@ export function Stored() {
                 <span className="entry-name">
                   <strong><bdi>{c.name}</bdi></strong> <StateBadge state={s.word} meaning={s.meaning}>{t.certificates.word[s.word] ?? s.word}</StateBadge>
                   <span className="small block">{(c.names ?? []).join(', ')}</span>
-                  <span className="small block">{[c.issuer, t.certificates.days(c.days_left ?? 0), c.used_by?.length ? words.usedBy(c.used_by.join(', ')) : words.unused].filter(Boolean).join(' · ')}</span>
+                  <span className="small block">{[issuerName(c.issuer), t.certificates.days(c.days_left ?? 0), c.used_by?.length ? words.usedBy(c.used_by.join(', ')) : words.unused].filter(Boolean).join(' · ')}</span>
                   {(c.notes ?? []).map((n) => <span key={n} className="small block">▲ {n}</span>)}
                 </span>
                 {may && (
@@ -68,6 +68,12 @@ export function Stored() {
       {gone && <Sure title={words.removeTitle(gone.name!)} text={words.removeText} yes={t.proxy.remove} close={() => setGone(undefined)} go={() => act('', () => call('DELETE', `/stored_certificates/${encodeURIComponent(gone.name!)}`, { ifMatch: gone.etag }), t.operators.removed)} />}
     </Card>
   )
+}
+
+/** Of a distinguished name what people read: its CN, else its O. */
+function issuerName(dn = ''): string {
+  const part = (key: string) => new RegExp(`(?:^|[,+])${key}=((?:\\\\.|[^,+])*)`).exec(dn)?.[1]?.replace(/\\(.)/g, '$1')
+  return part('CN') ?? part('O') ?? dn
 }
 
 /** An entry of the configuration that names it goes into the changes. */

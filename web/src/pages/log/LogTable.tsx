@@ -20,7 +20,7 @@ export function LogTable({ rows, open, top, more }: { rows: Row[]; open: (r: Req
       {top}
       <table aria-rowcount={rows.length + 1} className="log">
         <colgroup>
-          <col style={{ width: 96 }} />
+          <col className="not-phone" style={{ width: 96 }} />
           <col style={{ width: 92 }} />
           <col />
           <col className="not-phone" style={{ width: '20%' }} />
@@ -30,8 +30,8 @@ export function LogTable({ rows, open, top, more }: { rows: Row[]; open: (r: Req
         </colgroup>
         <thead>
           <tr aria-rowindex={1}>
-            {[t.log.time, t.log.status, t.log.request].map((x) => (
-              <th key={x} scope="col">
+            {[t.log.time, t.log.status, t.log.request].map((x, i) => (
+              <th key={x} scope="col" className={i === 0 ? 'not-phone' : undefined}>
                 <span className="head">{x}</span>
               </th>
             ))}
@@ -79,7 +79,7 @@ function Line({ request: r, index, open }: { request: Request; index: number; op
   const { meaning, word } = meaningOfRequest(r)
   return (
     <tr className="row link" data-meaning={meaning === 'good' ? undefined : meaning} aria-rowindex={index} onClick={() => !getSelection()?.toString() && open(r)}>
-      <td>
+      <td className="not-phone">
         <time dateTime={r.time} title={new Date(r.time!).toLocaleString()} className="mono">
           {clock.format(new Date(r.time!))}
         </time>
@@ -95,7 +95,8 @@ function Line({ request: r, index, open }: { request: Request; index: number; op
           <bdi className="path">{r.path}{r.query ? '?' + r.query : ''}</bdi>
           {!r.method && t.log.stream(bytes(r.bytes_sent))}
         </button>
-        {(r.reason || r.cause || word === 'slow') && <span className="small clip" title={r.cause}>{[word === 'slow' && t.log.slow + ', ' + took(r.duration_ms), r.reason, r.cause].filter(Boolean).join(' – ')}</span>}
+        <span className="small clip only-phone">{[clock.format(new Date(r.time!)), took(r.duration_ms), r.reason].filter(Boolean).join(' · ')}</span>
+        {(r.reason || r.cause || word === 'slow') && <span className="small clip not-phone" title={r.cause}>{[word === 'slow' && t.log.slow + ', ' + took(r.duration_ms), r.reason, r.cause].filter(Boolean).join(' – ')}</span>}
       </td>
       <td className="not-phone">
         <span className="clip" title={r.server}>{r.server ?? '–'}</span>

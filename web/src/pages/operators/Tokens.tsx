@@ -29,7 +29,7 @@ export function Tokens() {
       { id: 'scopes', title: t.operators.scopes, phone: false, cell: (x) => <span className="clip" title={x.scopes?.join(', ')}>{x.scopes?.join(', ') || t.operators.all}</span> },
       { id: 'expires', title: t.operators.expires, width: '120px', phone: false, sort: (x) => x.expires ?? '9', cell: (x) => (!x.expires ? t.operators.neverEnds : Date.parse(x.expires) < Date.now() ? <StateBadge state="expired">{t.certificates.word.expired}</StateBadge> : <Ago time={x.expires} />) },
       { id: 'used', title: t.operators.used, width: '140px', phone: false, sort: (x) => x.used ?? '', cell: (x) => (x.used ? <><Ago time={x.used} /><span className="small clip">{x.used_from && t.operators.from(x.used_from)}</span></> : t.operators.never) },
-      { id: 'revoke', title: '', width: '100px', cell: (x) => <Button size="compact-sm" variant="subtle" color="red" onClick={() => setGone(x)} aria-label={`${t.operators.revoke} ${x.name}`}>{t.operators.revoke}</Button> },
+      { id: 'revoke', title: '', width: '124px', cell: (x) => <Button size="compact-sm" variant="subtle" color="red" onClick={() => setGone(x)} aria-label={`${t.operators.revoke} ${x.name}`}>{t.operators.revoke}</Button> },
     ],
     [],
   )
@@ -50,7 +50,7 @@ export function Tokens() {
           </div>
         </Modal>
       )}
-      {gone && <Sure title={t.operators.revokeToken(gone.name!)} text={t.operators.revokeTokenText} yes={t.operators.revoke} close={() => setGone(undefined)} go={() => act('', () => call('DELETE', `/tokens/${encodeURIComponent(gone.name!)}`, { ifMatch: gone.etag }), t.operators.removed)} />}
+      {gone && <Sure title={t.operators.revokeToken(gone.name!)} text={t.operators.revokeTokenText} yes={t.operators.revoke} close={() => setGone(undefined)} go={() => act('', () => call('DELETE', `/tokens/${encodeURIComponent(gone.name!)}`, { ifMatch: '*' }), t.operators.removed)} />}
     </>
   )
 }

@@ -76,7 +76,7 @@ function UserForm({ user, self, close }: { user?: User; self: string; close: () 
           )}
         </div>
       </form>
-      {sure && user && <Sure title={t.operators.removeUser(user.name!)} text={t.operators.removeUserText} yes={t.operators.remove} close={() => setSure(false)} go={() => act('remove', () => call('DELETE', path(user.name!), { ifMatch: user.etag }), t.operators.removed).then((ok) => ok && close())} />}
+      {sure && user && <Sure title={t.operators.removeUser(user.name!)} text={t.operators.removeUserText} yes={t.operators.remove} close={() => setSure(false)} go={() => act('remove', () => call('DELETE', path(user.name!), { ifMatch: '*' }), t.operators.removed).then((ok) => ok && close())} />}
     </Drawer>
   )
 }

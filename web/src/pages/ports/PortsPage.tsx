@@ -33,6 +33,7 @@ export default function PortsPage() {
           kind="ports"
           title={t.ports.title}
           empty={t.ports.none}
+          emptyTitle={t.ports.noneTitle}
           initial={{ address: '0.0.0.0:80', protocol: 'http' }}
           mark={(o) => {
             const now = live.find((p) => p.name === o.name)

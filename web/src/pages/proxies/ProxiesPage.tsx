@@ -64,11 +64,11 @@ export default function ProxiesPage() {
           </>
         ),
       },
-      { id: 'state', title: t.proxies.state, width: '132px', sort: (p) => worst[p.state ?? ''] ?? 5, cell: (p) => <span title={p.issues?.join('\n')}><StateBadge state={p.state ?? ''} /></span> },
+      { id: 'state', title: t.proxies.state, width: '122px', sort: (p) => worst[p.state ?? ''] ?? 5, cell: (p) => <span title={p.issues?.join('\n')}><StateBadge state={p.state ?? ''} /></span> },
       {
         id: 'servers',
         title: t.proxies.servers,
-        width: '196px',
+        width: '178px',
         phone: false,
         sort: (p) => (p.servers?.total ? p.servers.healthy! / p.servers.total : 2),
         cell: (p) => {
@@ -81,14 +81,14 @@ export default function ProxiesPage() {
           )
         },
       },
-      { id: 'certificate', title: t.proxies.certificate, width: '124px', phone: false, sort: (p) => certificateOf(p.virtual_hosts ?? [], certificates)?.not_after ?? '', cell: (p) => <CertificateCell proxy={p} certificates={certificates} /> },
-      { id: 'auth', title: t.proxy.signIn, width: '104px', phone: false, sort: (p) => auth(p).map((a) => a.how).join(), cell: (p) => <AuthCell list={auth(p)} /> },
-      { id: 'requests', title: t.proxies.requests, width: '100px', number: true, phone: false, sort: (p) => p.recent?.requests ?? 0, cell: (p) => (p.kind ? '–' : <span title={t.proxies.recently}>{count.format(p.recent?.requests ?? 0)}</span>) },
-      { id: 'errors', title: t.proxies.errors, width: '80px', number: true, phone: false, sort: errors, cell: (p) => (p.kind ? '–' : <span title={`${t.proxies.errorsOf(p.recent?.errors_4xx ?? 0, p.recent?.errors_5xx ?? 0)}. ${t.proxies.recently}`}>{count.format(errors(p))}</span>) },
+      { id: 'certificate', title: t.proxies.certificate, width: '112px', phone: false, sort: (p) => certificateOf(p.virtual_hosts ?? [], certificates)?.not_after ?? '', cell: (p) => <CertificateCell proxy={p} certificates={certificates} /> },
+      { id: 'auth', title: t.proxy.signIn, width: '100px', phone: false, sort: (p) => auth(p).map((a) => a.how).join(), cell: (p) => <AuthCell list={auth(p)} /> },
+      { id: 'requests', title: t.proxies.requests, width: '92px', number: true, phone: false, sort: (p) => p.recent?.requests ?? 0, cell: (p) => (p.kind ? '–' : <span title={t.proxies.recently}>{count.format(p.recent?.requests ?? 0)}</span>) },
+      { id: 'errors', title: t.proxies.errors, width: '74px', number: true, phone: false, sort: errors, cell: (p) => (p.kind ? '–' : <span title={`${t.proxies.errorsOf(p.recent?.errors_4xx ?? 0, p.recent?.errors_5xx ?? 0)}. ${t.proxies.recently}`}>{count.format(errors(p))}</span>) },
       {
         id: 'changed',
         title: t.proxies.changed,
-        width: '96px',
+        width: '98px',
         phone: false,
         sort: (p) => p.last_change?.when ?? '',
         cell: (p) =>
@@ -133,7 +133,7 @@ export default function ProxiesPage() {
   )
   return (
     <>
-      <PageHeader title={t.pages.proxies} lead={t.proxies.lead} actions={add} />
+      <PageHeader title={t.pages.proxies} lead={t.proxies.lead} actions={rows.length > 0 && add} />
       {list.error ? (
         <Failure error={list.error} again={() => void list.refetch()} />
       ) : list.isPending ? (
@@ -181,6 +181,9 @@ function Hosts({ hosts, secure, title }: { hosts: string[]; secure: boolean; tit
   )
 }
 
+/** A server without what is usual. */
+export const shortServer = (url: string) => url.replace(/^http:\/\//, '').replace(/\/$/, '')
+
 /** The first server, to be opened, or what answers in its place. */
 function ServerOf({ row }: { row: Row }) {
   const urls = targetsOf(row)
@@ -188,7 +191,7 @@ function ServerOf({ row }: { row: Row }) {
   if (!first) return <span className="clip">{row.routes?.[0]?.fixed_response ? t.proxy.fixed(row.routes[0].fixed_response.status ?? 200) : '–'}</span>
   return (
     <span className="clip" title={urls.join('\n')}>
-      {/^https?:/.test(first) ? <a className="row-link" href={first} target="_blank" rel="noreferrer">{first}</a> : first}
+      {/^https?:/.test(first) ? <a className="row-link" href={first} target="_blank" rel="noreferrer">{shortServer(first)}</a> : first}
       {urls.length > 1 && <span className="small"> +{urls.length - 1}</span>}
     </span>
   )

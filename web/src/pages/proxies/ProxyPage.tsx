@@ -17,7 +17,7 @@ import { meaningOf } from '@/theme/states'
 import { useView } from '@/ui/view'
 import { t } from '@/text'
 import { filtersOf, missing, type Policies } from './flow'
-import { certificateOf } from './ProxiesPage'
+import { certificateOf, shortServer } from './ProxiesPage'
 import { AboutServer, ServerPanel } from './ServerPanel'
 
 const Charts = lazy(() => import('@/charts/Charts'))
@@ -193,8 +193,8 @@ function Flow({ proxy, route, index, live, secure, edit, about }: { about: (serv
             <div key={i} className="server">
               <span style={{ minWidth: 0 }}>
                 <span className="server-name">
-                  <a href={/^https?:/.test(s.url ?? '') ? s.url : undefined} target="_blank" rel="noreferrer" className="clip">
-                    {s.url}
+                  <a href={/^https?:/.test(s.url ?? '') ? s.url : undefined} target="_blank" rel="noreferrer" className="clip" title={s.url}>
+                    {shortServer(s.url ?? '')}
                   </a>
                   <AboutServer server={s.url ?? ''} open={about} />
                 </span>

@@ -34,6 +34,7 @@ export default function WebhooksPage() {
           kind="webhooks"
           title={t.webhooks.title}
           empty={t.webhooks.none}
+          emptyTitle={t.webhooks.noneTitle}
           initial={{ events: ['config.*', 'certificate.*', 'acme.*', 'server.*'] }}
           line={(o) => [o.url, Array.isArray(o.events) && o.events.length ? (o.events as string[]).map((e) => t.events.types[e] ?? t.events.every(t.events.objects[e.replace('.*', '')] ?? e)).join(', ') : t.events.all].filter(Boolean).join(' · ')}
           actions={(o) => canEdit(who?.role) && <Button size="compact-sm" variant="default" loading={testing === o.name} onClick={() => void test(o.name!)}>{t.webhooks.test}</Button>}
