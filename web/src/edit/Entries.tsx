@@ -6,7 +6,7 @@ import { canEdit, me, objects, type AnyObject } from '@/api/queries'
 import { useStore } from '@/api/store'
 import { Card, Empty, Failure, Loading, StateBadge } from '@/ui/basics'
 import { t } from '@/text'
-import { basket, put } from './basket'
+import { basket, put, takeOver } from './basket'
 import { written, type Value } from './object'
 import { ObjectEditor } from './ObjectEditor'
 
@@ -61,21 +61,31 @@ export function Entries({ kind, title, lead, empty, emptyTitle, initial, line, m
                   <strong><bdi>{o.name}</bdi></strong> {mark?.(o)} {edit && <StateBadge state="pending">{edit.op === 'remove' ? t.entries.goes : t.edit.unsaved}</StateBadge>}
                   <span className="small block">{line?.(o)}</span>
                   {!!o.description && <span className="small block"><bdi>{String(o.description)}</bdi></span>}
-                  {!!o.origin?.container && <span className="small block">{t.entries.discovered(o.origin.container)}</span>}
+                  {o.origin?.container ? <span className="small block">{t.entries.discovered(o.origin.container)}</span> : o.read_only && <span className="small block">{t.entries.locked(o.read_only)}</span>}
                 </span>
                 <span className="entry-actions">
                   {actions?.(o)}
                   {may && (
                     <>
-                      <Button size="compact-sm" variant="default" onClick={() => setEdited({ name: o.name!, object: o })} aria-label={`${t.entries.edit} ${o.name}`}>
-                        {t.entries.edit}
-                      </Button>
+                      {o.origin?.container ? (
+                        <Button size="compact-sm" variant="default" onClick={() => takeOver(kind, o)} aria-label={`${t.proxy.takeOver} ${o.name}`}>
+                          {t.proxy.takeOver}
+                        </Button>
+                      ) : (
+                        !o.read_only && (
+                          <Button size="compact-sm" variant="default" onClick={() => setEdited({ name: o.name!, object: o })} aria-label={`${t.entries.edit} ${o.name}`}>
+                            {t.entries.edit}
+                          </Button>
+                        )
+                      )}
                       <Button size="compact-sm" variant="subtle" onClick={() => setNaming(written(kind, o))} aria-label={`${t.proxy.duplicate} ${o.name}`}>
                         {t.proxy.duplicate}
                       </Button>
+                      {!o.read_only && (
                       <Button size="compact-sm" variant="subtle" color="red" aria-label={`${t.proxy.remove} ${o.name}`} onClick={() => { put({ kind, name: o.name!, op: 'remove', base: o, value: written(kind, o) }); notifications.show({ message: t.proxy.removed }) }}>
                         {t.proxy.remove}
                       </Button>
+                      )}
                     </>
                   )}
                 </span>

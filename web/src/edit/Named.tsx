@@ -3,6 +3,7 @@ import { IconTrash } from '@tabler/icons-react'
 import { useState } from 'react'
 import { t } from '@/text'
 import type { Value } from './object'
+import { small } from './words'
 import { About, join, SchemaForm, type Inside } from './SchemaForm'
 
 /** Objects by name inside of another, such as the engines of Docker: each has a form of its own. */
@@ -38,7 +39,7 @@ export function Named({ f, title, value = {}, root, errors, at, disabled, onChan
       ))}
       <div className="ask" style={{ marginTop: 8, alignItems: 'flex-start' }}>
         <TextInput size="xs" aria-label={t.edit.named} placeholder={t.edit.named} value={name} error={wrong} disabled={disabled} onChange={(e) => setName(e.currentTarget.value)} onKeyDown={(e) => { if (e.key === 'Enter') { e.preventDefault(); add() } }} autoComplete="off" spellCheck={false} />
-        <Button size="compact-sm" variant="default" disabled={disabled} onClick={add}>{t.edit.add(title.toLowerCase())}</Button>
+        <Button size="compact-sm" variant="default" disabled={disabled} onClick={add}>{t.edit.add(small(title))}</Button>
       </div>
     </fieldset>
   )

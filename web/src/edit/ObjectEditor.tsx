@@ -113,7 +113,7 @@ export function ObjectEditor({ kind, name, object, initial, part, title, onClose
             <Button variant="default" loading={busy} disabled={badText} onClick={() => void save(false)}>
               {t.edit.save}
             </Button>
-            <Button variant="subtle" onClick={onClose}>
+            <Button variant="subtle" className="not-phone" onClick={onClose}>
               {t.edit.cancel}
             </Button>
           </div>

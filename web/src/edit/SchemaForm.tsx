@@ -7,7 +7,7 @@ import { placed, references } from './layout'
 import type { Value } from './object'
 import { Reference, SecretInput } from './Reference'
 import { check, fieldOf, help, sentences, type Field, type JSONSchema, type Wrong } from './schema'
-import { label, shown } from './words'
+import { label, shown, small } from './words'
 
 /** Problems by the path of their field, such as routes[0].path. */
 export type Errors = Record<string, string>
@@ -131,7 +131,7 @@ export function SchemaField({ name, of = '', schema, root, value, onChange, erro
       return (
         <Switch
           label={title}
-          description={<><About f={f} /> {placeholder(f.schema)}</>}
+          description={<><About f={f} /> {f.schema.default !== undefined && placeholder(f.schema)}</>}
           error={error}
           disabled={disabled}
           checked={(value ?? f.schema.default ?? false) === true}
@@ -235,7 +235,7 @@ function Nested({ f, title, value, root, errors, at, disabled, onChange }: Insid
         <strong>{title}</strong>
         <div className="small"><About f={f} /></div>
         <Button mt={6} size="compact-sm" variant="default" disabled={disabled} onClick={() => onChange({})}>
-          {t.edit.set(title.toLowerCase())}
+          {t.edit.set(small(title))}
         </Button>
       </div>
     )
@@ -271,7 +271,7 @@ function List({ f, title, value = [], root, errors, at, disabled, onChange }: In
         <div key={i} className="nested" style={{ margin: '10px 0' }}>
           <div className="nested-head">
             <span className="clip"><bdi>{singular(title)} {i + 1}</bdi></span>
-            <ActionIcon variant="subtle" color="red" disabled={disabled} aria-label={t.edit.removeItem(`${title.toLowerCase()} ${i + 1}`)} onClick={() => change(value.filter((_, j) => j !== i))}>
+            <ActionIcon variant="subtle" color="red" disabled={disabled} aria-label={t.edit.removeItem(`${small(title)} ${i + 1}`)} onClick={() => change(value.filter((_, j) => j !== i))}>
               <IconTrash size={16} />
             </ActionIcon>
           </div>
@@ -279,7 +279,7 @@ function List({ f, title, value = [], root, errors, at, disabled, onChange }: In
         </div>
       ))}
       <Button mt={6} size="compact-sm" variant="default" disabled={disabled || (f.schema.maxItems !== undefined && value.length >= f.schema.maxItems)} onClick={() => change([...value, {}])}>
-        {t.edit.add(singular(title).toLowerCase())}
+        {t.edit.add(small(singular(title)))}
       </Button>
     </fieldset>
   )

@@ -37,3 +37,6 @@ export function place(f: FieldChange): string {
   const field = (f.path ?? '').split(/[.[]/).filter((s) => s && !/^\d+\]$/.test(s)).pop() ?? ''
   return f.within ? `${f.within} · ${label(field)}` : label(field)
 }
+
+/** A label inside of a sentence: small, but for words that are written large. */
+export const small = (title: string) => title.replace(/[A-Z][a-z]+/g, (w) => w.toLowerCase())

@@ -5,7 +5,7 @@ export const charts = {
   server: 'Server',
   allServers: 'all servers',
   period: 'Period',
-  periods: { '15m': '15 minutes', '1h': '1 hour', '6h': '6 hours', '24h': '24 hours' } as Record<string, string>,
+  periods: { '15m': '15 min', '1h': '1 h', '6h': '6 h', '24h': '24 h' } as Record<string, string>,
   requests: 'Requests',
   errors: 'Errors',
   duration: 'Duration',

@@ -7,6 +7,7 @@ export const compare = {
   new: 'headgate',
   newHelp: 'Left empty, its ports on this machine.',
   newPlaceholder: 'the ports in force',
+  what: 'What is compared',
   which: 'Which requests',
   from: { routes: 'From the routes', log: 'From the live log', list: 'A list or an access log' } as Record<string, string>,
   fromHelp: {
@@ -60,7 +61,7 @@ export const compare = {
   noun: 'request',
   nouns: 'requests',
   answers: 'Old, new',
-  what: 'What differs',
+  differs: 'What differs',
   such: (n: number, example: string) => `${many(n, 'request')}, such as ${example}`,
   notes: 'Worth knowing',
   oldSide: 'Old',

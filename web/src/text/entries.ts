@@ -7,5 +7,6 @@ export const entries = {
   goOn: 'Go on',
   badName: 'Letters, digits, dots, _ and - only; it begins with a letter or digit.',
   takenName: 'This name is taken.',
+  locked: (why: string) => `It cannot be changed here: ${why}.`,
   discovered: (container: string) => `from container ${container}`,
 }

@@ -104,7 +104,7 @@ function Form({ running }: { running: boolean }) {
   }
 
   return (
-    <Card title={words.which}>
+    <Card title={words.what}>
       <form onSubmit={(e) => void submit(e)} className="fields" noValidate>
         <Wrong wrong={wrong} fields={['old', 'new', 'list', 'host', 'limit', 'rate', 'timeout_s']} />
         <TextInput label={words.old} description={words.oldHelp} placeholder="127.0.0.1" value={old} error={wrong.old} onChange={(e) => setOld(e.currentTarget.value)} autoComplete="off" spellCheck={false} />

@@ -108,7 +108,7 @@ function Requests({ results }: { results: Result[] }) {
         ),
       },
       { id: 'answers', title: words.answers, width: '110px', phone: false, cell: (r) => `${status(r.old)}, ${status(r.new)}` },
-      { id: 'weight', title: words.what, width: '120px', sort: (r) => ({ breaks: 0, differs: 1, note: 2 })[worstOf(r.differences)], cell: (r) => { const w = worstOf(r.differences); return <StateBadge state={w} meaning={meaningOfWeight[w]}>{words.weight[w]}</StateBadge> } },
+      { id: 'weight', title: words.differs, width: '120px', sort: (r) => ({ breaks: 0, differs: 1, note: 2 })[worstOf(r.differences)], cell: (r) => { const w = worstOf(r.differences); return <StateBadge state={w} meaning={meaningOfWeight[w]}>{words.weight[w]}</StateBadge> } },
     ],
     [],
   )

@@ -1,4 +1,4 @@
-import { ActionIcon, Button, Checkbox, FileButton, PasswordInput, SegmentedControl, Textarea, TextInput } from '@mantine/core'
+import { ActionIcon, Button, Checkbox, FileButton, PasswordInput, SegmentedControl, Switch, Textarea, TextInput } from '@mantine/core'
 import { IconTrash, IconUpload } from '@tabler/icons-react'
 import { useEffect, useRef, useState, type DragEvent, type FormEvent } from 'react'
 import { call } from '@/api/client'
@@ -6,7 +6,7 @@ import { Card } from '@/ui/basics'
 import { t } from '@/text'
 import { bytes } from '../log/livelog'
 import { useAct, Wrong } from '../operators/common'
-import { guess, maxSize, read, type Imported, type Source } from './importing'
+import { besidePorts, guess, maxSize, read, type Imported, type Source } from './importing'
 
 const words = t.imports
 
@@ -18,6 +18,7 @@ export function Chooser({ kind, again, done }: { kind: string; again: boolean; d
   const [text, setText] = useState('')
   const [address, setAddress] = useState('')
   const [token, setToken] = useState('')
+  const [aside, setAside] = useState(true)
   const { act, busy, wrong, setWrong } = useAct('audit')
 
   async function submit(e: FormEvent) {
@@ -25,7 +26,8 @@ export function Chooser({ kind, again, done }: { kind: string; again: boolean; d
     const given = way === 'files' ? files.map(({ size: _, ...f }) => ({ ...f, included: f.included || undefined })) : way === 'paste' && text.trim() ? [{ name: words.pasteName[kind] ?? 'text', text }] : []
     if (way === 'address' ? !address.trim() : given.length === 0) return setWrong({ [way === 'address' ? 'address' : 'files']: words.nothing })
     if (files.reduce((n, f) => n + f.size, 0) > maxSize) return setWrong({ files: words.tooLarge })
-    const body = way === 'address' ? { source: kind, address: address.trim(), token: token || undefined } : { source: kind, files: given }
+    const ports = aside ? besidePorts : undefined
+    const body = way === 'address' ? { source: kind, ports, address: address.trim(), token: token || undefined } : { source: kind, ports, files: given }
     const answer = await act('go', () => call<Imported>('POST', '/import', { body }))
     if (answer) done(answer.value)
   }
@@ -42,6 +44,7 @@ export function Chooser({ kind, again, done }: { kind: string; again: boolean; d
             <PasswordInput label={words.token} description={words.tokenHelp[kind]} value={token} error={wrong.token} onChange={(e) => setToken(e.currentTarget.value)} autoComplete="off" maw={460} />
           </>
         )}
+        <Switch label={words.beside} description={words.besideHelp} checked={aside} onChange={(e) => setAside(e.currentTarget.checked)} />
         <Button type="submit" loading={busy === 'go'} variant={again ? 'default' : 'filled'} style={{ alignSelf: 'flex-start' }}>
           {again ? words.again : words.go}
         </Button>

@@ -1,4 +1,4 @@
-import { Alert, Button, Drawer, Switch } from '@mantine/core'
+import { Alert, Button, Drawer } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
@@ -14,7 +14,7 @@ import { useView } from '@/ui/view'
 import type { Meaning } from '@/theme/states'
 import { t } from '@/text'
 import { useAct, Wrong } from '../operators/common'
-import { beside, editsOf, keysOf, parsed, withStored, type Entry, type Imported, type Verdict } from './importing'
+import { editsOf, keysOf, parsed, withStored, type Entry, type Imported, type Verdict } from './importing'
 
 const YamlEditor = lazy(() => import('@/edit/YamlEditor'))
 const words = t.imports
@@ -118,11 +118,10 @@ const mapped = ['ports', 'proxies', 'tcp_proxies', 'udp_proxies', 'certificates'
 /** Takes the document into the configuration, by a plan. */
 function Take({ it, text, change }: { it: Imported; text: string; change: (text: string) => void }) {
   const lists = useQueries({ queries: mapped.map((kind) => objects(kind)) })
-  const [aside, setAside] = useState(true)
   const [shown, setShown] = useState(false)
   const [done, setDone] = useState(false)
   const { act, busy, wrong } = useAct('stored', 'audit')
-  const given = useMemo(() => parsed(aside ? beside(text) : text), [text, aside])
+  const given = useMemo(() => parsed(text), [text])
   const edits = useMemo(() => (given ? editsOf(given) : []), [given])
   const keys = useMemo(() => keysOf(text, it.files), [text, it.files])
   const here = (kind: string) => lists[mapped.indexOf(kind)]?.data ?? []
@@ -142,7 +141,6 @@ function Take({ it, text, change }: { it: Imported; text: string; change: (text:
     <Card title={words.take}>
       <div className="fields">
         {!given ? <p className="lead" role="alert" style={{ color: 'var(--bad)' }}>{words.bad}</p> : <p className="lead">{words.takeLead(edits.length)}</p>}
-        <Switch label={words.beside} description={words.besideHelp} checked={aside} onChange={(e) => setAside(e.currentTarget.checked)} />
         {replaced.length > 0 && <p className="small lead">{words.replaces(few(replaced.map((e) => `${kindWord(e.kind).toLowerCase()} ${e.name}`)))}</p>}
         <p className="small lead">{words.leaves(few(stay))}</p>
         {keys.length > 0 && (
@@ -164,7 +162,7 @@ function Take({ it, text, change }: { it: Imported; text: string; change: (text:
       </div>
       {shown && (
         <PlanDrawer
-          id={`import ${text.length} ${aside} ${JSON.stringify(edits).length}`}
+          id={`import ${text.length} ${JSON.stringify(edits).length}`}
           title={words.take}
           lead={words.planLead}
           nothing={words.none}

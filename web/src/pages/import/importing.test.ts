@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { beside, editsOf, guess, keysOf, parsed, withStored, type Source } from './importing'
+import { editsOf, guess, keysOf, parsed, withStored, type Source } from './importing'
 
 const text = `# from nginx
 version: 1
@@ -20,13 +20,6 @@ it('makes an edit of each object, and of settings as a whole', () => {
   expect(editsOf(parsed(text)!).map((e) => `${e.kind} ${e.name}`)).toEqual(['ports web', 'ports secure', 'ports other', 'certificates shop', 'certificates disk', 'proxies a.b', 'access_log '])
   expect(parsed('a: [')).toBeUndefined()
   expect(parsed('')).toBeUndefined()
-})
-
-it('moves the usual ports aside, and keeps all else', () => {
-  const moved = beside(text)
-  expect(parsed(moved)!.ports).toEqual({ web: { address: '[::]:8080', protocol: 'http' }, secure: { address: '0.0.0.0:8443', protocol: 'https' }, other: { address: '0.0.0.0:8000', protocol: 'http' } })
-  expect(moved).toContain('# the first')
-  expect(beside('version: 1\n')).toBe('version: 1\n')
 })
 
 it('finds certificates that came with their keys, and names them as kept', () => {

@@ -1,5 +1,5 @@
 import { parseDocument } from 'yaml'
-import { documentPath, isSingle } from '@/api/queries'
+import { isSingle } from '@/api/queries'
 import type { Edit } from '@/edit/basket'
 import type { Value } from '@/edit/object'
 
@@ -65,22 +65,8 @@ export function editsOf(document: Record<string, unknown>): Edit[] {
   return edits
 }
 
-export const pathsOf = (edits: Edit[]) => edits.map((e) => documentPath(e.kind, e.name))
-
-const test: Record<string, string> = { '80': '8080', '443': '8443' }
-
-/** Puts ports 80 and 443 aside, so that both proxies can run on one machine. Other lines and comments stay. */
-export function beside(text: string): string {
-  const d = parseDocument(text)
-  const ports = d.get('ports') as { items?: { key: { value: string } }[] } | undefined
-  for (const item of ports?.items ?? []) {
-    const path = ['ports', item.key.value, 'address']
-    const address = d.getIn(path)
-    const found = /^(.*):(80|443)$/.exec(String(address ?? ''))
-    if (found) d.setIn(path, `${found[1]}:${test[found[2]!]}`)
-  }
-  return String(d)
-}
+/** The numbers that the usual ports get beside the old proxy. */
+export const besidePorts = ['80=8080', '443=8443']
 
 /** Certificates that came with their keys, and are not kept in headgate yet. */
 export function keysOf(text: string, files: Imported['files']): { name: string; certificate: string; key: string }[] {

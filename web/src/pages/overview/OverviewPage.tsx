@@ -2,10 +2,11 @@ import { Alert } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { lazy, Suspense } from 'react'
-import { recentEvents, status, summary } from '@/api/queries'
-import { Card, Failure, KeyValues, Loading, PageHeader, StateBadge, Timeline, Ago, Detail, Empty } from '@/ui/basics'
+import { canEdit, me, recentEvents, status, summary } from '@/api/queries'
+import { Card, Failure, KeyValues, Loading, PageHeader, StateBadge, Timeline, Ago, Detail } from '@/ui/basics'
 import { meaningOf } from '@/theme/states'
 import { t } from '@/text'
+import { FirstSteps } from '../proxies/FirstSteps'
 
 const Charts = lazy(() => import('@/charts/Charts'))
 
@@ -14,6 +15,7 @@ export default function OverviewPage() {
   const all = useQuery(status)
   const counts = useQuery(summary)
   const { data: events } = useQuery(recentEvents)
+  const { data: who } = useQuery(me)
   if (all.error) return <Failure error={all.error} again={() => void all.refetch()} />
   if (counts.error) return <Failure error={counts.error} again={() => void counts.refetch()} />
   if (!all.data || !counts.data) return <Loading />
@@ -72,12 +74,10 @@ export default function OverviewPage() {
             </Card>
           }
         >
-          <Card title={t.overview.attention} flush>
+          <Card title={total === 0 && wrongPorts.length === 0 ? t.overview.first : t.overview.attention} flush>
             {attention.length + wrongPorts.length === 0 ? (
               total === 0 ? (
-                <Empty title={t.proxies.emptyTitle} action={<Link to="/proxies/new">{t.proxies.add}</Link>}>
-                  {t.proxies.empty}
-                </Empty>
+                <FirstSteps may={canEdit(who?.role)} />
               ) : (
                 <div className="card-body small">{t.overview.fine}</div>
               )

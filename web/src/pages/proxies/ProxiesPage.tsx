@@ -4,10 +4,11 @@ import { Link, useNavigate } from '@tanstack/react-router'
 import { useCallback, useMemo } from 'react'
 import { canEdit, me, object, objects, status, type AnyObject, type CertificateStatus, type Proxy } from '@/api/queries'
 import { DataTable, type Column } from '@/ui/DataTable'
-import { Ago, Empty, Failure, Loading, PageHeader, StateBadge, Tag } from '@/ui/basics'
+import { Ago, Failure, Loading, PageHeader, StateBadge, Tag } from '@/ui/basics'
 import { useView } from '@/ui/view'
 import { t } from '@/text'
 import { many } from '@/text/many'
+import { FirstSteps } from './FirstSteps'
 import { serversOf } from '../streams/streams'
 import { authOf, defaultsName, type Auth } from './auth'
 
@@ -64,7 +65,7 @@ export default function ProxiesPage() {
           </>
         ),
       },
-      { id: 'state', title: t.proxies.state, width: '122px', sort: (p) => worst[p.state ?? ''] ?? 5, cell: (p) => <span title={p.issues?.join('\n')}><StateBadge state={p.state ?? ''} /></span> },
+      { id: 'state', title: t.proxies.state, width: '130px', sort: (p) => worst[p.state ?? ''] ?? 5, cell: (p) => <span title={p.issues?.join('\n')}><StateBadge state={p.state ?? ''} /></span> },
       {
         id: 'servers',
         title: t.proxies.servers,
@@ -147,9 +148,7 @@ export default function ProxiesPage() {
           noun={[t.proxies.noun, t.proxies.nouns]}
           open={(p) => void go(placeOf(p))}
           empty={
-            <Empty title={t.proxies.emptyTitle} action={add}>
-              {t.proxies.empty}
-            </Empty>
+            <FirstSteps may={canEdit(who?.role)} />
           }
         />
       )}

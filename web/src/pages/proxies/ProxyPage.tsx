@@ -2,10 +2,12 @@ import { Button, Menu } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { IconChevronDown, IconPencil } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
-import { useNavigate, useParams } from '@tanstack/react-router'
+import { Link, useNavigate, useParams } from '@tanstack/react-router'
 import { lazy, Suspense, useState } from 'react'
+import { call } from '@/api/client'
 import { Problem } from '@/api/problem'
 import { canEdit, me, object, objects, proxyStatus, recentEvents, status, type AnyObject, type Proxy, type ProxyStatus } from '@/api/queries'
+import type { components } from '@/api/schema'
 import { useStore } from '@/api/store'
 import { basket, editOf, put, takeOver } from '@/edit/basket'
 import { written } from '@/edit/object'
@@ -20,6 +22,7 @@ import { filtersOf, missing, type Policies } from './flow'
 import { certificateOf, shortServer } from './ProxiesPage'
 import { AboutServer, ServerPanel } from './ServerPanel'
 
+type Choice = components['schemas']['chosenBody']
 const Charts = lazy(() => import('@/charts/Charts'))
 
 /** One proxy: the path that its requests take, and what is known of it. */
@@ -49,6 +52,8 @@ export default function ProxyPage() {
   const certificate = certificateOf(p.virtual_hosts ?? [], all?.certificates)
   const issues = p.issues ?? []
   const found = !!p.origin?.container
+  // The API says why an object cannot be changed where it stands.
+  const locked = !!p.read_only
   const changed = p.last_change
   const servers = [...new Set((p.routes ?? []).flatMap((r) => (r.servers ?? []).map((s) => s.url!)))]
   return (
@@ -65,8 +70,8 @@ export default function ProxyPage() {
         actions={
           canEdit(who?.role) ? (
             <>
-              {found ? <Button onClick={() => takeOver('proxies', p as AnyObject)}>{t.proxy.takeOver}</Button> : <Button onClick={() => setEditing('1')}>{t.proxy.edit}</Button>}
-              {!found && <More proxy={p} rename={() => setRenaming(true)} />}
+              {found ? <Button onClick={() => takeOver('proxies', p as AnyObject)}>{t.proxy.takeOver}</Button> : !locked && <Button onClick={() => setEditing('1')}>{t.proxy.edit}</Button>}
+              {!locked && <More proxy={p} rename={() => setRenaming(true)} />}
             </>
           ) : (
             <span className="small">{t.edit.readOnly}</span>
@@ -74,14 +79,14 @@ export default function ProxyPage() {
         }
       />
       <div className="stack">
-        {found && <p className="small" style={{ margin: 0 }}>{t.proxy.discovered}</p>}
+        {found ? <p className="small" style={{ margin: 0 }}>{t.proxy.discovered}</p> : locked && <p className="small" style={{ margin: 0 }}>{t.entries.locked(p.read_only!)}</p>}
         <Card title={t.proxy.path}>
           <p className="small" style={{ marginTop: 0 }}>
             {t.proxy.pathLead}
           </p>
           <div className="stack">
             {(p.routes ?? []).map((r, i) => (
-              <Flow key={i} index={i} secure={!!certificate} proxy={p} route={r} live={now?.routes?.find((x) => x.path === (r.path ?? '/'))} edit={canEdit(who?.role) && !found ? setEditing : undefined} about={setAbout} />
+              <Flow key={i} index={i} secure={!!certificate} proxy={p} route={r} live={now?.routes?.find((x) => x.path === (r.path ?? '/'))} edit={canEdit(who?.role) && !locked ? setEditing : undefined} about={setAbout} />
             ))}
           </div>
         </Card>
@@ -94,7 +99,7 @@ export default function ProxyPage() {
               <KeyValues
                 rows={[
                   [t.proxies.servers, t.proxies.serverCount(p.servers?.healthy ?? 0, p.servers?.unknown ?? 0, p.servers?.total ?? 0)],
-                  [t.proxy.tls, certificate ? <StateBadge key="c" state={certificate.state}>{certificate.name}</StateBadge> : t.proxies.noCertificate],
+                  [t.proxy.tls, <Chosen key="c" proxy={name} />],
                   [t.proxy.origin, <Where key="o" proxy={p} />],
                   ...(changed?.when ? [[t.proxy.lastChange, <span key="l"><Ago time={changed.when} /> {t.proxy.by(changed.who ?? '', changed.via ?? '')}</span>] as [string, React.ReactNode]] : []),
                   ...(p.tags?.length ? [[t.proxy.tags, p.tags.map((x) => <span key={x}><Tag>{x}</Tag> </span>)] as [string, React.ReactNode]] : []),
@@ -122,7 +127,7 @@ export default function ProxyPage() {
       </div>
       <ServerPanel server={about} close={() => setAbout('')} />
       {renaming && <Rename kind="proxies" object={p as AnyObject} onClose={() => setRenaming(false)} />}
-      {editing && !found && canEdit(who?.role) && <ObjectEditor key={editing} part={editing === '1' ? undefined : editing} kind="proxies" name={name} object={p as AnyObject} title={`${t.proxy.edit} ${name}`} onClose={() => setEditing('')} />}
+      {editing && !locked && canEdit(who?.role) && <ObjectEditor key={editing} part={editing === '1' ? undefined : editing} kind="proxies" name={name} object={p as AnyObject} title={`${t.proxy.edit} ${name}`} onClose={() => setEditing('')} />}
     </>
   )
 }
@@ -240,6 +245,30 @@ const Arrow = () => (
     →
   </span>
 )
+
+/** Which certificate the clients of each host get, as the server chooses it, and why. */
+function Chosen({ proxy }: { proxy: string }) {
+  const { data } = useQuery({ queryKey: ['status', 'chosen', proxy], queryFn: ({ signal }) => call<{ items: Choice[] }>('GET', '/certificates/chosen', { query: { proxy }, signal }).then((p) => p.value.items), retry: false })
+  // The ports with TLS mostly give the same: a line of each certificate tells its hosts.
+  const groups = new Map<string, Choice[]>()
+  for (const c of data ?? []) groups.set(c.name ?? '', [...(groups.get(c.name ?? '') ?? []), c])
+  if (groups.size === 0) return <>{t.proxies.noCertificate}</>
+  return (
+    <>
+      {[...groups].map(([name, list]) => {
+        const c = list[0]!
+        const hosts = [...new Set(list.map((x) => x.host ?? ''))]
+        return (
+          <div key={name} title={c.why}>
+            {c.from === 'acme' ? <Link to="/certificates/$name" params={{ name }}>{name}</Link> : name || t.proxy.portCertificate}{' '}
+            <StateBadge state={c.from === 'self-signed' ? 'self_signed' : (c.state ?? '')}>{c.from === 'self-signed' ? t.certificates.word.self_signed : (t.certificates.word[c.state ?? ''] ?? c.state)}</StateBadge>
+            <span className="small block">{[c.days_left !== undefined && t.certificates.days(c.days_left), c.names?.find((n) => n.startsWith('*.')), groups.size > 1 && t.proxy.forHosts(hosts.slice(0, 3).join(', '))].filter(Boolean).join(' · ')}</span>
+          </div>
+        )
+      })}
+    </>
+  )
+}
 
 function Where({ proxy }: { proxy: Proxy }) {
   const o = proxy.origin
