@@ -108,7 +108,13 @@ changes at the same moment is never overwritten: the command is refused then.` +
 		Args: someFiles,
 	}
 	r, output, flags := addReach(cmd), addOutput(cmd), addChange(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return applyFiles(cmd, r, output, flags, args) }
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		q, err := flags.query()
+		if err != nil {
+			return err
+		}
+		return applyFiles(cmd, r, output, http.MethodPut, "/config"+q, args)
+	}
 	return cmd
 }
 
@@ -116,16 +122,16 @@ func newPlan() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan FILE...",
 		Short: "Tell what apply would change",
-		Long: `plan is apply --dry-run: it has the headgate that runs check documents as far as it goes
-without changing anything, and tells in words what would change, with warnings and the
-hosts and connections that are affected.` + reachHelp,
+		Long: `plan has the headgate that runs check documents as far as it goes without changing
+anything, and tells in words what would change, with warnings and the hosts and connections
+that are affected. Unlike apply --dry-run it does so also where headgate may not write its
+documents, and somebody else puts them there.` + reachHelp,
 		Example: "  headgate plan headgate.yaml",
 		Args:    someFiles,
 	}
 	r, output := addReach(cmd), addOutput(cmd)
-	none, yes := "", true
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return applyFiles(cmd, r, output, changeFlags{confirm: &none, why: &none, dryRun: &yes}, args)
+		return applyFiles(cmd, r, output, http.MethodPost, "/config/plan", args)
 	}
 	return cmd
 }
@@ -143,12 +149,8 @@ type documentText struct {
 	Text string `json:"text"`
 }
 
-// applyFiles puts files in the places of documents.
-func applyFiles(cmd *cobra.Command, r *reach, output *choice, flags changeFlags, files []string) error {
-	q, err := flags.query()
-	if err != nil {
-		return err
-	}
+// applyFiles sends files to a row of the API that takes documents.
+func applyFiles(cmd *cobra.Command, r *reach, output *choice, method, path string, files []string) error {
 	var texts []documentText
 	for _, name := range files {
 		data, err := file.Read(name, maxDocument, "a document has at most 8 MiB")
@@ -174,7 +176,7 @@ func applyFiles(cmd *cobra.Command, r *reach, output *choice, flags changeFlags,
 		texts[0].Name = now.Documents[0].Name
 	}
 	var out answered
-	if err := to.change(cmd.Context(), http.MethodPut, "/config"+q, now.ETag, map[string]any{"documents": texts}, &out); err != nil {
+	if err := to.change(cmd.Context(), method, path, now.ETag, map[string]any{"documents": texts}, &out); err != nil {
 		return err
 	}
 	return out.tell(cmd, output)

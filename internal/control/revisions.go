@@ -44,7 +44,7 @@ func (c *Control) Folder(docs config.Documents) string {
 	return ""
 }
 
-// NewDocument returns documents with another one that is empty, and its name. It is made
+// NewDocument returns documents with another one without objects, and its name. It is made
 // when they are saved. The error says why it cannot be made.
 func (c *Control) NewDocument(docs config.Documents, name string) (config.Documents, string, error) {
 	folder := c.Folder(docs)
@@ -61,7 +61,7 @@ func (c *Control) NewDocument(docs config.Documents, name string) (config.Docume
 		return docs, "", fmt.Errorf("there are %d documents already, which is the most", len(docs.List))
 	}
 	full := filepath.Join(folder, name)
-	docs.List = append(slices.Clone(docs.List), config.Document{Name: full, Data: []byte{}})
+	docs.List = append(slices.Clone(docs.List), config.Document{Name: full, Data: []byte("version: 1\n")})
 	slices.SortFunc(docs.List, func(a, b config.Document) int { return strings.Compare(a.Name, b.Name) })
 	return docs, full, nil
 }

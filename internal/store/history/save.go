@@ -81,7 +81,13 @@ type ReadOnly struct {
 }
 
 // Error tells the document and why.
-func (r *ReadOnly) Error() string { return fmt.Sprintf("%s cannot be written: %v", r.Name, r.Err) }
+func (r *ReadOnly) Error() string {
+	err := r.Err
+	if at := (*fs.PathError)(nil); errors.As(err, &at) && at.Path == r.Name {
+		err = at.Err // the name is told already
+	}
+	return fmt.Sprintf("%s cannot be written: %v", r.Name, err)
+}
 
 // Unwrap returns the system's error.
 func (r *ReadOnly) Unwrap() error { return r.Err }
