@@ -42,7 +42,7 @@ step, with the authority's own words and what they mean.` + namesHelp + reachHel
 		Example: `  headgate acme status
   headgate acme status '*.example.com'
   headgate acme status shop.example.com -o json`,
-		Args: cobra.MaximumNArgs(1),
+		Args: arguments(0, 1),
 	}
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -103,7 +103,7 @@ steps until it is there or cannot be had. Without a name it is every one that is
 valid.` + namesHelp + ` One that is valid is left alone: see renew.` + reachHelp,
 		Example: `  headgate acme order
   headgate acme order shop.example.com`,
-		Args: cobra.MaximumNArgs(1),
+		Args: arguments(0, 1),
 	}
 	f := addOrdering(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -154,7 +154,7 @@ as far as they are known. What is certain to fail is blocked, and the exit code 
 what is doubtful is a warning. Without a name it is every certificate.` + namesHelp + reachHelp,
 		Example: `  headgate acme preflight
   headgate acme preflight shop.example.com -o json`,
-		Args: cobra.MaximumNArgs(1),
+		Args: arguments(0, 1),
 	}
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {

@@ -236,7 +236,7 @@ func newCertificateChosen() *cobra.Command {
 		Long: `chosen tells which certificate the clients of a host get on each port with TLS, and why;
 with --proxy it is told of all virtual hosts of a proxy.` + reachHelp,
 		Example: "  headgate certificate chosen shop.example.com\n  headgate certificate chosen --proxy shop",
-		Args:    cobra.MaximumNArgs(1),
+		Args:    arguments(0, 1),
 	}
 	r, output := addReach(cmd), addOutput(cmd)
 	proxy := cmd.Flags().String("proxy", "", "`NAME` of a proxy")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -57,7 +58,7 @@ yet; then the problems say what a person has to add.`,
   headgate import compose compose.yaml -o headgate.yaml --report report.html
   headgate import npm /srv/npm/data/database.sqlite -o headgate.yaml --report report.html
   HEADGATE_SOURCE_TOKEN=… headgate import npm http://127.0.0.1:81 -o headgate.yaml`,
-		Args:      cobra.MinimumNArgs(2),
+		Args:      arguments(2, math.MaxInt),
 		ValidArgs: translate.Kinds(),
 	}
 	out := cmd.Flags().StringP("output", "o", "-", "write the configuration to `FILE`; - is the standard output")

@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -46,6 +48,8 @@ func TestScripts(t *testing.T) {
 			"waitpage":   waitPage,
 			"expand":     expand,
 			"setenvfile": setEnvFile,
+			"code":       exitCode,
+			"json":       isJSON,
 		},
 	})
 }
@@ -97,6 +101,42 @@ func setEnvFile(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("usage: setenvfile NAME FILE")
 	}
 	ts.Setenv(args[0], strings.TrimSpace(ts.ReadFile(args[1])))
+}
+
+// code N COMMAND... runs a command, which has to end with that exit code.
+func exitCode(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code N COMMAND...")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	got := 0
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		got = exit.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if strconv.Itoa(got) != args[0] {
+		ts.Fatalf("exit code %d, want %s", got, args[0])
+	}
+}
+
+// json holds that stdout is JSON: one value, or one a line.
+func isJSON(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) > 0 {
+		ts.Fatalf("usage: json")
+	}
+	d, n := json.NewDecoder(strings.NewReader(ts.ReadFile("stdout"))), 0
+	for {
+		var v any
+		err := d.Decode(&v)
+		if err == io.EOF && n > 0 {
+			return
+		}
+		if err != nil {
+			ts.Fatalf("stdout is no JSON: %v", err)
+		}
+		n++
+	}
 }
 
 // signal NAME sends a signal to the commands that run in the background.
@@ -161,13 +201,19 @@ func request(ts *testscript.TestScript, neg bool, args []string) {
 	}, func() string { return "last answer: " + last })
 }
 
-// waitfile NAME TEXT waits until there is a file and holds a text.
+// waitfile NAME TEXT [URL] waits until there is a file and holds a text. With a URL, that
+// is asked for meanwhile.
 func waitFile(ts *testscript.TestScript, neg bool, args []string) {
-	if neg || len(args) != 2 {
-		ts.Fatalf("usage: waitfile NAME TEXT")
+	if neg || len(args) != 2 && len(args) != 3 {
+		ts.Fatalf("usage: waitfile NAME TEXT [URL]")
 	}
 	var last []byte
 	waitFor(ts, func() bool {
+		if len(args) == 3 {
+			rs, err := client().Get(args[2])
+			ts.Check(err)
+			rs.Body.Close()
+		}
 		var err error
 		last, err = os.ReadFile(ts.MkAbs(args[0]))
 		return err == nil && strings.Contains(string(last), args[1])

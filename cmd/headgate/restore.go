@@ -26,8 +26,9 @@ func newRestore() *cobra.Command {
 and brings its users and tokens back: those of the backup are there afterwards and no
 others, and all sessions end. Certificates and ACME accounts that are absent come back;
 those that are there stay, as they may be newer. Revisions, audit and events go on: the
-restore is one more revision, and a rollback takes its configuration back. What does not
-fit is refused whole. FILE may be - for standard input. On a new machine, start headgate
+restore is one more revision, and a rollback takes its configuration back. With --confirm,
+configuration, users and tokens are as before again unless headgate confirm follows. What
+does not fit is refused whole. FILE may be - for standard input. On a new machine, start headgate
 without a configuration first.` + reachHelp,
 		Example: `  headgate restore /backup/headgate.backup --dry-run
   headgate restore --passphrase-file /root/passphrase /backup/headgate.backup`,
@@ -41,12 +42,7 @@ without a configuration first.` + reachHelp,
 	r, output := addReach(cmd), addOutput(cmd)
 	from := cmd.Flags().String("passphrase-file", "", "`FILE` whose one line is the passphrase")
 	_ = cmd.MarkFlagFilename("passphrase-file") // the flag exists
-	never := ""
-	flags := changeFlags{
-		confirm: &never,
-		why:     cmd.Flags().String("why", "", "`TEXT` that revisions, events and the audit tell"),
-		dryRun:  cmd.Flags().Bool("dry-run", false, "check all that can fail and show the plan, and change nothing"),
-	}
+	flags := addChange(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		q, err := flags.query()
 		if err != nil {

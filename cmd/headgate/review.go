@@ -24,7 +24,7 @@ The exit code is 0 when nothing differs, 1 when something does or when one of th
 not valid, and 2 when the command line is wrong.`,
 		Example: `  headgate diff /var/lib/headgate/old.yaml headgate.yaml
   headgate diff old.yaml new.yaml -o json`,
-		Args: cobra.RangeArgs(1, 2),
+		Args: arguments(1, 2),
 	}
 	file := addConfig(cmd)
 	output := addOutput(cmd)

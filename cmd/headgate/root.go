@@ -209,6 +209,16 @@ func noArguments(_ *cobra.Command, args []string) error {
 	return nil
 }
 
+// arguments refuses fewer arguments than min, and more than max.
+func arguments(min, max int) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) < min || len(args) > max {
+			return usage("have %d arguments, want: %s", len(args), cmd.UseLine())
+		}
+		return nil
+	}
+}
+
 // choice is the value of a flag that takes one of a few words.
 type choice struct {
 	value string

@@ -41,7 +41,7 @@ last checks.` + reachHelp,
   headgate status shop
   headgate status --watch
   headgate status -o json`,
-		Args: cobra.MaximumNArgs(1),
+		Args: arguments(0, 1),
 	}
 	f := statusFlags{
 		reach:    addReach(cmd),

@@ -119,6 +119,7 @@ func (c *Control) confirmLocked(cause Cause, records ...store.Record) error {
 		return err
 	}
 	c.endConfirmLocked()
+	c.settle()
 	if cause.When.IsZero() {
 		cause.When = time.Now()
 	}
@@ -158,7 +159,11 @@ func (c *Control) revertLocked(p history.Pending) (confirmed bool, err error) {
 	if c.editedLocked(p, now) {
 		return true, c.confirmEditedLocked()
 	}
-	return false, c.makeLocked(c.revertingLocked(p, now))
+	if err := c.makeLocked(c.revertingLocked(p, now)); err != nil {
+		return false, err
+	}
+	c.settle()
+	return false, nil
 }
 
 // TryRevert returns what RevertRevision would, and changes nothing.

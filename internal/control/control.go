@@ -102,6 +102,8 @@ type Control struct {
 	// standing is what Status tells; it is replaced when a change has ended.
 	standing atomic.Pointer[standing]
 
+	restoring sync.Mutex // held while users and tokens are replaced; taken after mu
+
 	mu struct {
 		sync.Mutex        // held for the whole of a change
 		seen       string // the ETag of the documents that were applied last, "" if they were refused

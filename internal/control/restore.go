@@ -7,6 +7,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"headgate/internal/config"
@@ -135,26 +136,48 @@ func (a *Archive) Undo(ctx context.Context) error {
 
 // Finish restores users and tokens: those of the archive are there afterwards and no
 // others, and all sessions end. An archive without users leaves those that are here, so
-// that nobody else becomes the first.
-func (a *Archive) Finish(ctx context.Context) error {
+// that nobody else becomes the first. Waits is the name of the revision, if it waits to be
+// confirmed: if it never is, users and tokens come back with the documents before.
+func (a *Archive) Finish(ctx context.Context, waits string) error {
 	users, err := a.from.List(ctx, store.PrefixUser, "", 1)
 	if err != nil || len(users) == 0 {
 		return err
 	}
 	var put []store.Entry
-	var gone []string
-	for _, prefix := range []string{store.PrefixUser, store.PrefixToken} {
+	for _, prefix := range restoredWhole {
 		wanted, _, err := a.from.Snapshot(ctx, prefix)
 		if err != nil {
 			return err
 		}
 		put = append(put, wanted...)
+	}
+	if waits == "" {
+		return a.replaceWhole(ctx, put)
+	}
+	defer a.control.settle() // it may have been taken back meanwhile
+	a.control.restoring.Lock()
+	defer a.control.restoring.Unlock()
+	revision, err := strconv.Atoi(waits)
+	if err == nil {
+		err = a.control.keepBefore(ctx, revision)
+	}
+	if err != nil {
+		return err
+	}
+	return a.replaceWhole(ctx, put)
+}
+
+// replaceWhole puts users and tokens in the place of those that are here, and ends all
+// sessions.
+func (a *Archive) replaceWhole(ctx context.Context, put []store.Entry) error {
+	var gone []string
+	for _, prefix := range restoredWhole {
 		have, _, err := a.control.state.Snapshot(ctx, prefix)
 		if err != nil {
 			return err
 		}
 		for _, e := range have {
-			if !slices.ContainsFunc(wanted, func(w store.Entry) bool { return w.Key == e.Key }) {
+			if !slices.ContainsFunc(put, func(w store.Entry) bool { return w.Key == e.Key }) {
 				gone = append(gone, e.Key)
 			}
 		}

@@ -15,7 +15,9 @@ import (
 func (c *Control) start() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.startRevertedLocked() {
+	reverted := c.startRevertedLocked()
+	c.settle() // what a process that was killed has left
+	if reverted {
 		return nil
 	}
 	docs, unread := c.source.Read()

@@ -13,6 +13,8 @@ const (
 	KeyHead = "head"
 	// KeyConfirm holds the change that waits to be confirmed, if one does.
 	KeyConfirm = "confirm"
+	// KeyBefore holds the users and tokens before a restore that waits to be confirmed.
+	KeyBefore = "restore/before"
 	// KeySticky is the key that sticky cookies are made with.
 	KeySticky = "key/sticky"
 	// KeyTickets are the keys of TLS session tickets.

@@ -77,7 +77,11 @@ func (a *API) restore(c *call) (any, error) {
 		}
 		return out, err
 	}
-	if err := archive.Finish(context.WithoutCancel(ctx)); err != nil {
+	waits := ""
+	if b := out.(changeBody); !b.Until.IsZero() {
+		waits = b.Revision
+	}
+	if err := archive.Finish(context.WithoutCancel(ctx), waits); err != nil {
 		a.Log.Error("users and tokens of an archive are not restored", "error", err)
 		return nil, refuse(unlessKept(err), "", fmt.Sprintf("the configuration is restored, users and tokens are not: %v", err), "restore once more")
 	}

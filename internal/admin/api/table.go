@@ -108,8 +108,8 @@ func (a *API) table() []row {
 
 		{method: post, path: "/backup", may: []int{404}, access: admin, area: areaBackup, in: of[backupInput](), media: archiveMedia, noDry: noDryAnswer, stream: a.backup,
 			about: "Gives one archive of everything in the state directory."},
-		{method: post, path: "/restore", access: admin, area: areaBackup, out: of[changeBody](), upload: archiveMedia, match: true, write: true, dry: true, query: changeQuery[1:], handle: a.restore,
-			about: "Takes an archive, and puts its documents in force as a change, with its users, tokens and certificates. All sessions end. If-Match names the ETag of the configuration."},
+		{method: post, path: "/restore", access: admin, area: areaBackup, out: of[changeBody](), upload: archiveMedia, match: true, write: true, dry: true, query: changeQuery, handle: a.restore,
+			about: "Takes an archive, and puts its documents in force as a change, with its users, tokens and certificates. All sessions end. If-Match names the ETag of the configuration. Unless it is confirmed within confirm_within, users and tokens come back too."},
 		{method: get, path: "/audit", access: admin, area: areaOperators, out: of[auditBody](), list: true, query: auditQuery, handle: a.audit,
 			about: "Tells who did what, the newest first, with before and after."},
 		{method: get, path: "/discovery", access: viewer, area: areaStatus, out: of[discoveryBody](), handle: a.discovery,
