@@ -20,6 +20,10 @@ func guard(next http.Handler, hosts func() []string) http.Handler {
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		w.Header().Set("Cache-Control", "no-store")
 		if rq.Host != "" && !isAddress(rq.Host) && !isLoopback(rq.Host) && !named(rq.Host, hosts) && !api.IsLocal(rq.Context()) {
+			if strings.HasPrefix(rq.URL.Path, api.Prefix+"/") {
+				next.ServeHTTP(w, rq) // the API refuses it in its own form
+				return
+			}
 			text(w, http.StatusMisdirectedRequest, "this listener answers to addresses, localhost and the names in admin.hosts only\n")
 			return
 		}

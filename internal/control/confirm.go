@@ -99,14 +99,14 @@ func (c *Control) Confirm(cause Cause) error {
 // RevertRevision brings the configuration back that was in force before the change of
 // that revision, by its name, without waiting longer for it to be confirmed. The error is
 // ErrNothingPending when it does not wait, and ErrEdited when the documents were edited
-// by hand since, which confirms the change.
-func (c *Control) RevertRevision(revision string) error {
+// by hand since, which confirms the change. Check may refuse it, as that of an Edit may.
+func (c *Control) RevertRevision(revision string, check func(now, after *config.Config) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.pending == nil || fmt.Sprintf("%08d", c.mu.pending.Revision) != revision {
 		return ErrNothingPending
 	}
-	confirmed, err := c.revertLocked(*c.mu.pending)
+	confirmed, err := c.revertLocked(*c.mu.pending, check)
 	if err == nil && confirmed {
 		return ErrEdited
 	}
@@ -143,15 +143,15 @@ func (c *Control) revert(number int) {
 	if c.mu.closed || c.mu.pending == nil || c.mu.pending.Revision != number {
 		return
 	}
-	if _, err := c.revertLocked(*c.mu.pending); err != nil && c.mu.pending != nil {
+	if _, err := c.revertLocked(*c.mu.pending, nil); err != nil && c.mu.pending != nil {
 		c.mu.confirm = time.AfterFunc(revertRetry, func() { c.revert(number) })
 	}
 }
 
 // revertLocked puts the documents before a revision back, and applies them. When the
 // documents are not those of the revision, somebody has edited them by hand, which
-// confirms it.
-func (c *Control) revertLocked(p history.Pending) (confirmed bool, err error) {
+// confirms it. Check may be nil.
+func (c *Control) revertLocked(p history.Pending, check func(now, after *config.Config) error) (confirmed bool, err error) {
 	now, err := c.source.Read()
 	if err != nil {
 		return false, err
@@ -159,7 +159,7 @@ func (c *Control) revertLocked(p history.Pending) (confirmed bool, err error) {
 	if c.editedLocked(p, now) {
 		return true, c.confirmEditedLocked()
 	}
-	if err := c.makeLocked(c.revertingLocked(p, now)); err != nil {
+	if err := c.makeLocked(c.revertingLocked(p, now, check)); err != nil {
 		return false, err
 	}
 	c.settle()
@@ -167,7 +167,7 @@ func (c *Control) revertLocked(p history.Pending) (confirmed bool, err error) {
 }
 
 // TryRevert returns what RevertRevision would, and changes nothing.
-func (c *Control) TryRevert(revision string) error {
+func (c *Control) TryRevert(revision string, check func(now, after *config.Config) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.mu.pending == nil || fmt.Sprintf("%08d", c.mu.pending.Revision) != revision {
@@ -180,16 +180,17 @@ func (c *Control) TryRevert(revision string) error {
 	if c.editedLocked(*c.mu.pending, now) {
 		return ErrEdited
 	}
-	_, err = c.dryRunLocked(c.revertingLocked(*c.mu.pending, now), true)
+	_, err = c.dryRunLocked(c.revertingLocked(*c.mu.pending, now, check), true)
 	return err
 }
 
 // revertingLocked returns the change that puts the documents before a revision back.
-func (c *Control) revertingLocked(p history.Pending, now config.Documents) *change {
+func (c *Control) revertingLocked(p history.Pending, now config.Documents, check func(now, after *config.Config) error) *change {
 	ch := c.newChangeLocked(Cause{Who: "headgate", Why: fmt.Sprintf("revision %d was not confirmed", p.Revision), Via: ViaFile}, nil)
 	if r, err := c.history.Get(p.Revision); err == nil {
 		ch.cause.Via = Via(r.Via)
 	}
+	ch.checked, ch.now = check, ch.next.Before
 	ch.verb, ch.rollsBack, ch.made = Reverted, p.Revision, digests(now)
 	ch.from = func() (config.Documents, error) { return c.kept(p.Before) }
 	return ch

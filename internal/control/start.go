@@ -48,7 +48,7 @@ func (c *Control) startRevertedLocked() bool {
 		return false
 	}
 	c.mu.pending = &p
-	if _, err := c.revertLocked(p); err != nil {
+	if _, err := c.revertLocked(p, nil); err != nil {
 		c.log.Error("configuration before a change that was not confirmed cannot be brought back", "revision", p.Before, "error", err)
 		c.mu.pending = nil
 		return false

@@ -54,6 +54,19 @@ func (c *Control) keepBefore(ctx context.Context, revision int) error {
 	return err
 }
 
+// RestorePending reports whether the change that waits to be confirmed is a restore, which
+// has replaced users and tokens, too.
+func (c *Control) RestorePending(ctx context.Context) (bool, error) {
+	if c.Pending() == nil {
+		return false, nil
+	}
+	_, err := c.state.Get(ctx, store.KeyBefore)
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
 // settle looks what became of a restore: one that was taken back gives users and tokens
 // back, and when one was confirmed, those before are forgotten.
 func (c *Control) settle() {

@@ -102,6 +102,7 @@ type API struct {
 	listing atomic.Pointer[listing]
 
 	comparisons comparisons
+	comparing   chan struct{} // a place for who compares revisions
 }
 
 // maxStreams is how many streams of events there are at once.
@@ -109,7 +110,7 @@ const maxStreams = 2048
 
 // New returns the API.
 func New(o Options) *API {
-	a := &API{Options: o, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection()}
+	a := &API{Options: o, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection(), comparing: make(chan struct{}, 1)}
 	byPath := map[string]map[string]*row{}
 	var paths []string
 	for _, r := range a.whole() {
@@ -165,11 +166,20 @@ func (a *API) admit(rq *http.Request) error {
 		return refuse("cross_origin", "", "a page of another site may not ask here", "")
 	}
 	for name, values := range rq.URL.Query() {
-		if name == "token" || name == "access_token" || slices.ContainsFunc(values, func(v string) bool { return strings.HasPrefix(v, "hg_") }) {
-			return refuseParameter("token_in_url", name, "a token in an address is written to logs and histories", "send it in the field Authorization: Bearer, and revoke this one")
+		if name == "token" || name == "access_token" || slices.ContainsFunc(values, func(v string) bool { return strings.HasPrefix(v, operator.TokenPrefix) }) {
+			return tokenInURL(clean(name))
+		}
+	}
+	for part := range strings.SplitSeq(rq.URL.Path, "/") {
+		if operator.IsToken(part) {
+			return tokenInURL("")
 		}
 	}
 	return nil
+}
+
+func tokenInURL(parameter string) error {
+	return refuseParameter("token_in_url", parameter, "a token in an address is written to logs and histories", "send it in the field Authorization: Bearer, and revoke this one")
 }
 
 // hostAllowed refuses names that were made to point here (DNS rebinding). Addresses
@@ -254,7 +264,10 @@ func (a *API) run(c *call) (any, error) {
 		return nil, refuse(operator.CodeOverloaded, "", "too many streams are open", "close some")
 	}
 	defer a.streams.Add(-1)
-	return nil, c.row.stream(c)
+	if err := c.row.stream(c); !errors.Is(err, errHeadOnly) {
+		return nil, err
+	}
+	return nil, nil
 }
 
 // allowed checks role and scope.

@@ -110,3 +110,20 @@ func TestNothingInARequestWritesALineOfTheLog(t *testing.T) {
 		}
 	}
 }
+
+// TestAHeadOfAStreamEnds asks for the streams as HEAD: nobody is sent events then, and no
+// place of a stream stays taken.
+func TestAHeadOfAStreamEnds(t *testing.T) {
+	h := start(t)
+	for _, path := range []string{"/events", "/logs/access/stream"} {
+		rs, _ := h.ask("HEAD", path, "", "as: viewer")
+		if rs.StatusCode != 200 || rs.Header.Get("Content-Type") != "text/event-stream" {
+			t.Errorf("HEAD %s: %d %v", path, rs.StatusCode, rs.Header)
+		}
+	}
+	testhouse.Eventually(t, "the places of the streams are free", func() bool { return h.api.streams.Load() == 0 })
+	for _, path := range []string{"/users/" + h.tokens["admin"], "/nothing/" + h.tokens["viewer"] + "/x"} {
+		h.does("GET", path, "", 400, "token_in_url", "as: admin")
+	}
+	h.does("GET", "/users/hg_somebody", "", 404, "not_found", "as: admin")
+}

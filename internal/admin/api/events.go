@@ -139,8 +139,15 @@ func (c *call) openStream() (*stream, error) {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no")
 	c.w.WriteHeader(http.StatusOK)
+	if c.rq.Method == http.MethodHead {
+		return nil, errHeadOnly
+	}
 	return s, s.write("retry: 3000\n\n")
 }
+
+// errHeadOnly ends the stream of a HEAD request, which has no content (RFC 9110, section
+// 9.3.2).
+var errHeadOnly = errors.New("only the head was asked for")
 
 // write sends text. A client that does not read it in time has gone.
 func (s *stream) write(text string) error {

@@ -158,8 +158,23 @@ func compared(before, after *config.Config) differenceBody {
 	return differenceBody{d.Objects, review.Of(review.Change{Before: before, After: after, Difference: d})}
 }
 
-// difference compares two revisions.
+// comparePatience is how long a comparison waits for its turn.
+const comparePatience = 10 * time.Second
+
+// difference compares two revisions. They are read and compared anew, which takes a
+// processor for a while if they are large: one after the other, so that nobody who may look
+// can take more than that from those whose requests are served.
 func (a *API) difference(c *call) (any, error) {
+	wait := time.NewTimer(comparePatience)
+	defer wait.Stop()
+	select {
+	case a.comparing <- struct{}{}:
+		defer func() { <-a.comparing }()
+	case <-wait.C:
+		return nil, refuse(operator.CodeOverloaded, "", "too many revisions are being compared", "try again")
+	case <-c.rq.Context().Done():
+		return nil, c.rq.Context().Err()
+	}
 	_, docs, err := a.numbered(c, "number")
 	if err != nil {
 		return nil, err
@@ -232,6 +247,9 @@ func (a *API) confirm(c *call, in *confirmInput) (any, error) {
 	if p == nil || in.Revision != "" && strings.TrimLeft(in.Revision, "0") != strings.TrimLeft(p.Revision, "0") {
 		return nil, nothingPending()
 	}
+	if err := c.mayEndRestore(); err != nil {
+		return nil, err
+	}
 	if c.dryRun {
 		return confirmBody{p.Revision}, nil
 	}
@@ -253,11 +271,17 @@ func (a *API) revert(c *call, in *confirmInput) (any, error) {
 	if p == nil || in.Revision != "" && strings.TrimLeft(in.Revision, "0") != strings.TrimLeft(p.Revision, "0") {
 		return nil, nothingPending()
 	}
+	if err := c.mayEndRestore(); err != nil {
+		return nil, err
+	}
 	revert := a.Control.RevertRevision
 	if c.dryRun {
 		revert = a.Control.TryRevert
 	}
-	if err := revert(p.Revision); errors.Is(err, control.ErrNothingPending) {
+	refused := (*problem)(nil)
+	if err := revert(p.Revision, c.mayRevert); errors.As(err, &refused) {
+		return nil, refused
+	} else if errors.Is(err, control.ErrNothingPending) {
 		return nil, nothingPending()
 	} else if errors.Is(err, control.ErrEdited) {
 		return nil, refuse("nothing_pending", "", err.Error(), "roll back to the revision before, which takes the edit back too")
@@ -268,6 +292,26 @@ func (a *API) revert(c *call, in *confirmInput) (any, error) {
 		c.note("config.revert", "revision "+p.Revision, "")
 	}
 	return confirmBody{p.Revision}, nil
+}
+
+// mayRevert refuses others than admins to take back what admins alone may change.
+func (c *call) mayRevert(now, after *config.Config) error {
+	if c.who.Role.AtLeast(operator.Admin) || sameAdmin(now, after) {
+		return nil
+	}
+	return adminOnly("")
+}
+
+// mayEndRestore refuses others than admins to decide about a restore, which says who may
+// sign in.
+func (c *call) mayEndRestore() error {
+	if c.who.Role.AtLeast(operator.Admin) {
+		return nil
+	}
+	if restore, err := c.api.Control.RestorePending(c.rq.Context()); err != nil || !restore {
+		return err
+	}
+	return refuse(operator.CodeForbidden, "", "the change that waits is a restore, which has replaced the users: only an admin may decide about it", "ask an admin")
 }
 
 func nothingPending() error {

@@ -17,14 +17,17 @@ const adminKind = "admin"
 // may sign in, or to learn a secret that only headgate knows.
 func (e *edit) withinRights(now, after *config.Config) error {
 	if !sameAdmin(now, after) {
-		return refuse(operator.CodeForbidden, pointerOf(adminKind, e.path()),
-			"the settings of the admin listener say who may sign in, and as what: only an admin may change them", "ask an admin")
+		return adminOnly(pointerOf(adminKind, e.path()))
 	}
 	if path := movedCredential(now, after); path != "" {
 		return refuse(operator.CodeForbidden, pointerOf(path, e.path()),
 			"the credential would be sent to another provider or endpoint than it was given for", "send it anew, or ask an admin")
 	}
 	return nil
+}
+
+func adminOnly(at string) error {
+	return refuse(operator.CodeForbidden, at, "the settings of the admin listener say who may sign in, and as what: only an admin may change them", "ask an admin")
 }
 
 // sameAdmin reports whether two configurations say the same of the admin listener.

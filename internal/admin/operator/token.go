@@ -18,8 +18,16 @@ import (
 	"headgate/internal/store"
 )
 
-// tokenPrefix begins every token, so that scanners of leaked secrets find them.
-const tokenPrefix = "hg_"
+// TokenPrefix begins every token, so that scanners of leaked secrets find them.
+const TokenPrefix = "hg_"
+
+// tokenText is what the text of a token looks like.
+var tokenText = regexp.MustCompile(`^hg_.+_[0-9a-f]{48}$`)
+
+// IsToken reports whether a text looks like that of a token, good or not.
+func IsToken(text string) bool {
+	return strings.HasPrefix(text, TokenPrefix) && tokenText.MatchString(text)
+}
 
 // usedEvery is how often the last use of a token is written down.
 const usedEvery = time.Minute
@@ -132,7 +140,7 @@ func (o *Operators) CreateToken(ctx context.Context, by Identity, t Token, dry b
 	}
 	var random [24]byte
 	rand.Read(random[:])
-	text := tokenPrefix + t.Name + "_" + hex.EncodeToString(random[:])
+	text := TokenPrefix + t.Name + "_" + hex.EncodeToString(random[:])
 	kept := token{Token: t, Digest: digest(text)}
 	e := entry(key, kept)
 	e.Expires = t.Expires
@@ -208,8 +216,8 @@ func errCredentials() error {
 
 // ByToken returns whose token this is.
 func (o *Operators) ByToken(ctx context.Context, text string, from netip.Addr) (Identity, error) {
-	name, _, ok := cutLast(strings.TrimPrefix(text, tokenPrefix), "_")
-	if !ok || !strings.HasPrefix(text, tokenPrefix) || len(text) > 256 {
+	name, _, ok := cutLast(strings.TrimPrefix(text, TokenPrefix), "_")
+	if !ok || !strings.HasPrefix(text, TokenPrefix) || len(text) > 256 {
 		return Identity{}, errCredentials()
 	}
 	t, r, err := o.token(ctx, name)
