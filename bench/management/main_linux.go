@@ -21,6 +21,8 @@ var (
 	only   = flag.String("only", "", "the parts that are measured, with commas between them; without it all")
 	length = flag.Duration("length", 10*time.Second, "how long a phase lasts; edits last six times as long")
 	rounds = flag.Int("rounds", 5, "how often a part is repeated; medians are told")
+	target = flag.String("guess", "", "guess passwords at an `ADDRESS`, and measure nothing")
+	spread = flag.Bool("many", false, "guess from many addresses")
 	rate   = flag.Int("rate", 1000, "requests a second that the proxy gets meanwhile")
 )
 
@@ -39,6 +41,13 @@ func main() {
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
+	if *target != "" {
+		if err := guessAll(ctx, *target, *spread); err != nil {
+			fmt.Fprintln(os.Stderr, "management:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	for _, p := range parts {
 		if *only != "" && !strings.Contains(","+*only+",", ","+p.name+",") {
 			continue

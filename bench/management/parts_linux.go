@@ -8,6 +8,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -89,21 +92,27 @@ func edits(ctx context.Context) error {
 	during := make(chan times)
 	long := 6 * *length
 	go func() { during <- l.phase(ctx, long) }()
+	var mu sync.Mutex
 	var took []time.Duration
 	refused := 0
 	begun := time.Now()
-	for due := begun; time.Since(begun) < long; due = due.Add(10 * time.Millisecond) {
-		time.Sleep(time.Until(due))
-		at := time.Now()
-		if err := g.ask("PATCH", "/proxies/shop", map[string]string{"description": fmt.Sprint("x", len(took))}, nil); err != nil {
-			refused++
-			fmt.Println("  ", err)
-			if refused > 10 {
-				return err
+	var all sync.WaitGroup
+	const writers = 4
+	for w := range writers {
+		all.Go(func() {
+			for n, due := 0, begun.Add(time.Duration(w)*10*time.Millisecond); time.Since(begun) < long; n, due = n+1, due.Add(writers*10*time.Millisecond) {
+				time.Sleep(time.Until(due))
+				at := time.Now()
+				err := g.ask("PATCH", "/proxies/shop", map[string]string{"description": fmt.Sprint("x", w, "-", n)}, nil)
+				mu.Lock()
+				if took = append(took, time.Since(at)); err != nil {
+					refused++
+				}
+				mu.Unlock()
 			}
-		}
-		took = append(took, time.Since(at))
+		})
 	}
+	all.Wait()
 	now := <-during
 	l.end()
 	kept, next := 0, ""
@@ -143,14 +152,19 @@ func passwords(ctx context.Context) error {
 	l := begin(ctx, g.web, 200)
 	defer l.end()
 	fmt.Printf("  before: %v\n", l.phase(ctx, *length))
-	for _, many := range []bool{false, true} {
-		attack, stop := context.WithCancel(ctx)
-		var answers sync.Map
-		var all sync.WaitGroup
-		for i := range 50 {
-			all.Go(func() { guess(attack, g.admin, i, many, &answers) })
+	for i := range sittings * maxSignIns * 2 { // where ann has been before
+		if status, err := signIn(ctx, g.admin, annAt(i), "ann", good); err != nil || status != http.StatusCreated {
+			return fmt.Errorf("ann signs in: %d, %v", status, err)
 		}
-		l.phase(ctx, *length/4)
+	}
+	for round, many := range []bool{false, true} {
+		guesser := exec.CommandContext(ctx, os.Args[0], "-guess", g.admin, "-many="+strconv.FormatBool(many), "-length", (*length * 2).String())
+		var answers bytes.Buffer
+		guesser.Stdout, guesser.Stderr = &answers, os.Stderr
+		if err := guesser.Start(); err != nil {
+			return err
+		}
+		l.phase(ctx, *length/2)
 		var operator []time.Duration
 		signedIn, tried := 0, 0
 		during := make(chan times)
@@ -162,29 +176,58 @@ func passwords(ctx context.Context) error {
 				fmt.Println("  another operator:", err)
 			}
 			operator = append(operator, time.Since(at))
-			if status, err := signIn(ctx, g.admin, "127.9.9.9", "ann", good); err == nil && status == 201 {
-				signedIn++
+			if tried < sittings*maxSignIns {
+				if status, err := signIn(ctx, g.admin, annAt(round*sittings*maxSignIns+tried), "ann", good); err == nil && status == http.StatusCreated {
+					signedIn++
+				}
 			}
-			time.Sleep(100 * time.Millisecond)
+			time.Sleep(*length / (sittings * maxSignIns))
 		}
 		now, cpu := <-during, g.cpu()-used
-		stop()
-		all.Wait()
-		counts := map[any]int64{}
-		answers.Range(func(k, v any) bool { counts[k] = v.(*atomic.Int64).Load(); return true })
-		fmt.Printf("  from many addresses %v: proxy %v, lost %d; another operator asks: %v; ann signs in from elsewhere: %d of %d; processor %.0f %%; answers to guesses %v\n",
-			many, now, l.lost.Load(), timesOf(operator), signedIn, tried, 100*cpu.Seconds()/length.Seconds(), counts)
+		if err := guesser.Wait(); err != nil {
+			return err
+		}
+		fmt.Printf("  from many addresses %v: proxy %v, lost %d; another operator asks: %v; ann signs in where she has been before: %d of %d; processor %.0f %%; answers to guesses %s\n",
+			many, now, l.lost.Load(), timesOf(operator), signedIn, min(tried, sittings*maxSignIns), 100*cpu.Seconds()/length.Seconds(), strings.TrimSpace(answers.String()))
 	}
+	return nil
+}
+
+// How often ann signs in during a phase, from how many addresses.
+const (
+	sittings   = 4
+	maxSignIns = 5
+)
+
+func annAt(i int) string { return fmt.Sprintf("127.200.%d.9", 1+i/maxSignIns) }
+
+// guessAll guesses a thousand passwords a second, in a process of its own, so that it is
+// not in the way of who measures.
+func guessAll(ctx context.Context, address string, many bool) error {
+	ctx, stop := context.WithTimeout(ctx, *length)
+	defer stop()
+	var answers sync.Map
+	var all sync.WaitGroup
+	begun := time.Now()
+	for i := range 50 {
+		all.Go(func() { guess(ctx, address, i, many, &answers) })
+	}
+	all.Wait()
+	counts, sum := map[any]int64{}, int64(0)
+	answers.Range(func(k, v any) bool { counts[k] = v.(*atomic.Int64).Load(); sum += counts[k]; return true })
+	fmt.Printf("%v, %.0f a second\n", counts, float64(sum)/time.Since(begun).Seconds())
 	return nil
 }
 
 // guess signs in with wrong passwords, 20 times a second.
 func guess(ctx context.Context, address string, i int, many bool, answers *sync.Map) {
+	due := time.Now()
 	for n := 0; ; n++ {
+		due = due.Add(50 * time.Millisecond)
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(50 * time.Millisecond):
+		case <-time.After(time.Until(due)):
 		}
 		from := "127.0.0.1"
 		if many {
