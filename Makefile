@@ -61,6 +61,11 @@ abuse: build ## attack headgate and nginx alike, and tell what it costs them (AB
 	$(GO) build -trimpath -o bin/abuse ./bench/abuse
 	./bin/abuse -headgate bin/headgate -out docs/performance.md $(ABUSE)
 
+.PHONY: management
+management: build ## measure what the management API costs those who are served (MANAGEMENT="-only edits" for a part)
+	$(GO) build -trimpath -o bin/management ./bench/management
+	./bin/management -headgate bin/headgate $(MANAGEMENT)
+
 .PHONY: features
 features: ## measure what each feature adds to a request
 	$(GO) build -trimpath -o bin/bench ./bench

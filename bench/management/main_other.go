@@ -1,7 +1,5 @@
 //go:build !linux
 
-// Command management measures what the management API costs. It reads what a process uses
-// from /proc, which this system does not have.
 package main
 
 import (
@@ -10,6 +8,6 @@ import (
 )
 
 func main() {
-	fmt.Fprintln(os.Stderr, "management: it measures on Linux only")
+	fmt.Fprintln(os.Stderr, "management: needs Linux")
 	os.Exit(1)
 }
