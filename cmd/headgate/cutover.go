@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -248,8 +249,12 @@ func edits(moves []move) any {
 	return in
 }
 
-// retryBusy is how long it takes until a busy address is tried again.
-const retryBusy = 250 * time.Millisecond
+// How long it takes until a busy address is tried again: as long as the last try took, so
+// that tries do not take all of the machine's time.
+const (
+	soonest = 20 * time.Millisecond
+	latest  = 250 * time.Millisecond
+)
 
 // apply moves ports in one change. While an address is busy it waits for as long as the
 // flags say.
@@ -273,12 +278,28 @@ func (c *cutover) apply(ctx context.Context, moves []move, why string, within ti
 			told = true
 			c.say("waiting up to %s: %v", *c.wait, err)
 		}
-		select {
-		case <-ctx.Done():
-			return nil, errors.New("interrupted while the ports were busy; nothing was changed")
-		case <-time.After(retryBusy):
+		if err := c.awaitFree(ctx, moves, end); err != nil {
+			return nil, err
 		}
 	}
+}
+
+// awaitFree waits until the addresses are free, or the time is over. It tries by plans,
+// since a change that is refused is logged and told.
+func (c *cutover) awaitFree(ctx context.Context, moves []move, end time.Time) error {
+	for time.Now().Before(end) {
+		began := time.Now()
+		err := c.to.change(ctx, http.MethodPost, "/config/plan", c.status.ETag, edits(moves), &json.RawMessage{})
+		if ctx.Err() == nil && !busy(err) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return errors.New("interrupted while the ports were busy; nothing was changed")
+		case <-time.After(min(max(time.Since(began), soonest), latest)):
+		}
+	}
+	return nil
 }
 
 // busy reports whether a change was refused since somebody has an address.
