@@ -62,6 +62,15 @@ func (o Object) get(name string) *yaml.Node {
 	return nil
 }
 
+// Names returns the names of the fields, in their order.
+func (o Object) Names() []string {
+	var names []string
+	for i := 0; i < o.Len(); i++ {
+		names = append(names, o.node.Content[2*i].Value)
+	}
+	return names
+}
+
 // Object returns a field that is an object, the zero Object if there is none.
 func (o Object) Object(name string) Object {
 	if n := o.get(name); n != nil && n.Kind == yaml.MappingNode {

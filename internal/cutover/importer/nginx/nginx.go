@@ -29,17 +29,36 @@ type Files = importer.Files
 // headgate that does the same and the report. The error has the place of what cannot be
 // read: nothing is written then.
 func Import(names []string, files Files) ([]byte, *importer.Report, error) {
+	t, err := read(names, files)
+	if err != nil {
+		return nil, nil, err
+	}
+	return t.finish()
+}
+
+// Proxies is Import for what another program has nginx do: it returns the parts of the
+// document, and the report, before they are written.
+func Proxies(names []string, files Files) (*importer.Translation, error) {
+	t, err := read(names, files)
+	if err != nil {
+		return nil, err
+	}
+	t.complete()
+	return t.Translation, nil
+}
+
+func read(names []string, files Files) (*translator, error) {
 	files = files.Bounded(maxFileSize, "more than a configuration has")
 	t := &translator{Translation: importer.NewTranslation("nginx"), read: files.Read, upstreams: map[string]*directive{}, zones: map[string]*directive{}, portNames: map[string]string{},
 		maps: map[string]*mapping{}, usedMaps: map[string]bool{}, set: map[string]bool{}, held: map[*directive]bool{}, routed: map[*directive]bool{}}
 	for _, name := range names {
 		tree, err := t.parse(name, files)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		t.top(tree)
 	}
-	return t.finish()
+	return t, nil
 }
 
 // parse reads one configuration with what it includes.
@@ -120,9 +139,14 @@ func (t *translator) known(d *directive) { t.SayKnown(d, table, d.name) }
 
 // finish writes the document, and gives those a verdict that nobody looked at.
 func (t *translator) finish() ([]byte, *importer.Report, error) {
+	t.complete()
+	return t.Finish("a configuration of nginx", "directive", t.files)
+}
+
+// complete makes the proxies, and gives every directive its verdict.
+func (t *translator) complete() {
 	t.writeServers()
 	t.rest(t.all, false)
-	return t.Finish("a configuration of nginx", "directive", t.files)
 }
 
 // guards are the directives that keep somebody out.

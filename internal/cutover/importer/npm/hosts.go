@@ -22,7 +22,6 @@ func (t *translator) proxyHost(r *record) {
 	t.hsts(r, p)
 	t.caching(r, p)
 	t.plainFlags(r)
-	t.advanced(r)
 	for _, name := range []string{"forward_scheme", "forward_host", "forward_port"} {
 		r.seen[name] = true
 	}
@@ -31,16 +30,19 @@ func (t *translator) proxyHost(r *record) {
 		t.say(r, "forward_host", importer.Impossible, "not an address that a request can be sent to; the host answers 502 until its server is named")
 		t.Check("%s: its server %s://%s:%s cannot be used", r.title(), r.text("forward_scheme"), r.text("forward_host"), r.text("forward_port"))
 		p.Set("routes", []importer.Object{importer.NewObject().Set("fixed_response", importer.NewObject().Set("status", 502))})
+		t.asWritten(r, p, "return 502;\n", nil)
 		t.Proxies.Set(t.proxyName(r), p)
 		return
 	}
 	t.say(r, "forward_host", importer.Same, server)
 	main := importer.NewObject().Set("servers", []importer.Object{insecure(server)})
 	p.Set("routes", []importer.Object{})
-	for _, route := range t.locations(r, p) {
-		p.Append("routes", route)
+	locations := t.locations(r)
+	for _, l := range locations {
+		p.Append("routes", l.route)
 	}
 	p.Append("routes", main)
+	t.asWritten(r, p, "add_header X-Served-By $host;\n"+fields+"proxy_pass "+server+";\n", locations)
 	t.Proxies.Set(t.proxyName(r), p)
 }
 
@@ -186,24 +188,6 @@ func (t *translator) plainFlags(r *record) {
 	}
 }
 
-// advanced tells of lines of nginx that a person wrote.
-func (t *translator) advanced(r *record) {
-	text := strings.TrimSpace(r.text("advanced_config"))
-	if text == "" {
-		return
-	}
-	t.say(r, "advanced_config", importer.Impossible, "lines of nginx are not taken over from here; headgate import nginx reads the whole file data/nginx/%s/%d.conf", r.table, r.id)
-	t.Check("%s has lines of nginx of its own (advanced): %s", r.title(), shortText(text))
-}
-
-func shortText(text string) string {
-	text = strings.Join(strings.Fields(text), " ")
-	if len(text) > 120 {
-		return strings.ToValidUTF8(text[:120], "") + "…"
-	}
-	return text
-}
-
 // location is a custom location of a proxy host.
 type location struct {
 	Path           string `json:"path"`
@@ -213,8 +197,15 @@ type location struct {
 	AdvancedConfig string `json:"advanced_config"`
 }
 
+// custom is a custom location with its server and its route.
+type custom struct {
+	of     location
+	server string
+	route  importer.Object
+}
+
 // locations makes custom locations routes.
-func (t *translator) locations(r *record, p importer.Object) (routes []importer.Object) {
+func (t *translator) locations(r *record) (routes []custom) {
 	var list []location
 	if err := r.into("locations", &list); err != nil {
 		t.say(r, "locations", importer.Impossible, "cannot be read: %v", err)
@@ -249,12 +240,9 @@ func (t *translator) locations(r *record, p importer.Object) (routes []importer.
 		if !strings.HasSuffix(l.Path, "/") {
 			verdict, note = importer.Close, "headgate takes whole segments: "+l.Path+"x does not reach it"
 		}
-		if strings.TrimSpace(l.AdvancedConfig) != "" {
-			verdict, note = importer.Close, "its lines of nginx were left out: "+shortText(l.AdvancedConfig)
-			t.Check("%s: location %s has lines of nginx of its own: %s", r.title(), l.Path, shortText(l.AdvancedConfig))
-		}
 		t.say(&one, "location", verdict, note)
-		routes = append(routes, route.Set("servers", []importer.Object{insecure(server)}))
+		route.Set("servers", []importer.Object{insecure(server)})
+		routes = append(routes, custom{l, server, route})
 	}
 	return routes
 }
@@ -267,7 +255,6 @@ func (t *translator) redirectionHost(r *record) {
 	}
 	t.hsts(r, p)
 	t.plainFlags(r)
-	t.advanced(r)
 	scheme := strings.ToLower(r.text("forward_scheme"))
 	if scheme == "" || scheme == "$scheme" || scheme == "auto" {
 		scheme = "{scheme}"
@@ -294,8 +281,10 @@ func (t *translator) redirectionHost(r *record) {
 		rule.Set("target", to)
 		t.say(r, "forward_domain_name", importer.Close, "a redirect rule; the query of the request is kept")
 	}
+	asNginx := strings.ReplaceAll(strings.ReplaceAll(rule.Text("target"), "{scheme}", "$scheme"), "{path}", "$request_uri")
 	p.Set("redirects", []importer.Object{rule})
 	p.Set("routes", []importer.Object{importer.NewObject().Set("fixed_response", importer.NewObject().Set("status", 404).Flow())})
+	t.asWritten(r, p, fmt.Sprintf("return %d %s;\n", status, asNginx), nil)
 	t.Proxies.Set(t.proxyName(r), p)
 }
 
@@ -306,8 +295,8 @@ func (t *translator) deadHost(r *record) {
 		return
 	}
 	t.hsts(r, p)
-	t.advanced(r)
 	p.Set("routes", []importer.Object{importer.NewObject().Set("fixed_response", importer.NewObject().Set("status", 404).Flow())})
+	t.asWritten(r, p, "return 404;\n", nil)
 	t.Proxies.Set(t.proxyName(r), p)
 }
 

@@ -6,7 +6,8 @@
 // API, for those who keep it in MySQL or PostgreSQL. Columns are looked up by their
 // names, since forks and versions differ.
 //
-// hosts.go has the hosts, access.go access lists and certificates.
+// hosts.go has the hosts, advanced.go the lines of nginx that people have added to them,
+// access.go access lists and certificates.
 package npm
 
 import (
@@ -334,11 +335,17 @@ func (t *translator) rest() {
 	}
 }
 
+// recordOf is the record that an entry is about.
+func recordOf(e importer.Entry) string {
+	title, _, _ := strings.Cut(e.Directive, ": ")
+	return title
+}
+
 func (t *translator) finish() ([]byte, *importer.Report, error) {
 	if t.wantTLS {
 		t.Ports.Set("websecure", importer.NewObject().Set("address", "0.0.0.0:443").Set("protocol", "https").Flow())
 	}
 	data, report, err := t.Finish("the database of Nginx Proxy Manager", "setting", []string{t.name})
-	slices.SortStableFunc(report.Entries, func(a, b importer.Entry) int { return cmp.Compare(a.Directive, b.Directive) })
+	slices.SortStableFunc(report.Entries, func(a, b importer.Entry) int { return cmp.Compare(recordOf(a), recordOf(b)) })
 	return data, report, err
 }

@@ -82,7 +82,7 @@ func TestImport(t *testing.T) {
 	for _, want := range []string{
 		"virtual_hosts: [wiki.example.com, www.wiki.example.com]", "    redirect_http_to_https: true", "acme: letsencrypt", "email: ada@example.com", "use: [family-friends]",
 		"{direction: request, name: X-Real-IP, value: {client_ip}}", "max-age=63072000; preload", "- path: /drawings\n        strip_prefix: false", "https://10.0.0.5:8443/base",
-		"active: false", "url: https://nas:5001, tls: {insecure_skip_verify: true}", "target: {scheme}://new.example.com{path}", "status: 308", "tcp-2222:", "tcp-53:", "udp-53:", "address: 192.168.1.20:22",
+		"active: false", "request_timeout: 600s", "url: https://nas:5001/, tls: {insecure_skip_verify: true}", "target: {scheme}://new.example.com{path}", "status: 308", "tcp-2222:", "tcp-53:", "udp-53:", "address: 192.168.1.20:22",
 		"allow: [192.168.0.0/16, 203.0.113.7/32]", "deny: [0.0.0.0/0, ::/0]", "name: ada", "custom_ssl/npm-2/fullchain.pem", "default-site:", "websecure: {address: 0.0.0.0:443, protocol: https}",
 	} {
 		if !strings.Contains(got, want) {
@@ -102,7 +102,7 @@ func TestImport(t *testing.T) {
 	if err != nil || hash == nil {
 		t.Errorf("the hash cannot be read: %v", err)
 	}
-	for _, want := range []string{"asks for both, which is stricter", "proxy_read_timeout 600s", `"~ \\.php$" was left out`, "$odd", "my.host"} {
+	for _, want := range []string{"asks for both, which is stricter", "advanced: 1 of its 1 lines of nginx are not the same", `"~ \\.php$" was left out`, "$odd", "my.host"} {
 		if !strings.Contains(strings.Join(report.Check, "\n"), want) {
 			t.Errorf("nothing to look at about %q: %q", want, report.Check)
 		}
