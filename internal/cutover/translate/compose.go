@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -12,10 +13,11 @@ import (
 
 // composeFiles reads Compose files by the labels and variables that their services have.
 func composeFiles(names []string, files importer.Files) ([]byte, *importer.Report, error) {
-	services, err := compose.Read(names, files)
+	project, err := compose.Read(names, files)
 	if err != nil {
 		return nil, nil, err
 	}
+	services := project.Services
 	families := compose.Families(services)
 	switch {
 	case len(families) == 0:
@@ -24,10 +26,18 @@ func composeFiles(names []string, files importer.Files) ([]byte, *importer.Repor
 		return nil, nil, misused("%s: the services have labels or variables of %s; one host would be served twice: take those of all but one out of a copy, and import that", strings.Join(names, ", "), strings.Join(families, " and "))
 	case families[0] == compose.FamilyTraefik:
 		return traefik.Import(names, files)
-	case families[0] == compose.FamilyNginxProxy:
-		return compose.NginxProxy(services, names)
 	}
-	return caddyLabels(services, names)
+	of := caddyLabels
+	if families[0] == compose.FamilyNginxProxy {
+		of = compose.NginxProxy
+	}
+	document, report, err := of(services, names)
+	if err != nil {
+		return nil, nil, err
+	}
+	before := report.Summary()
+	project.Tell(report)
+	return bytes.Replace(document, []byte(before), []byte(report.Summary()), 1), report, nil
 }
 
 // caddyLabels translates the Caddyfile that caddy-docker-proxy makes of labels.

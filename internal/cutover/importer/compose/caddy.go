@@ -55,7 +55,7 @@ func CaddyfileOf(services []*Service, say func(*Setting, string)) Caddyfile {
 	var sites []*line
 	for _, s := range services {
 		own := &line{}
-		for _, l := range s.Labels {
+		for _, l := range s.AllLabels() {
 			if !isCaddy(l.Key) {
 				continue
 			}

@@ -1,27 +1,20 @@
 // Package compose reads Compose files whose services say by labels or variables how
 // another proxy is to serve them: caddy-docker-proxy (caddy.go) and nginx-proxy with its
-// ACME companion (nginxproxy.go). Labels of Traefik are read by importer/traefik.
+// ACME companion (nginxproxy.go). Labels of
+// Traefik are translated by importer/traefik, which finds the services by Read, too.
 //
-// Read finds the services, Families tells whose labels there are.
+// Read finds the services with what their files include, extend and fill in (read.go,
+// fill.go); Families tells whose labels there are.
 package compose
 
 import (
-	"fmt"
 	"slices"
 	"strings"
-
-	"go.yaml.in/yaml/v4"
 
 	"headgate/internal/cutover/importer"
 )
 
-// The bounds of what is read.
-const (
-	maxFile     = 16 << 20
-	maxSettings = 200_000
-)
-
-// Setting is a label or a variable of a service.
+// Setting is a label or a variable of a service, or an argument of its command.
 type Setting struct {
 	importer.Origin
 	Service    string
@@ -31,126 +24,45 @@ type Setting struct {
 // Text is the setting as the report shows it.
 func (s *Setting) Text() string { return s.Service + ": " + s.Key + "=" + s.Value }
 
-// Service is a service of a Compose file.
+// Service is a service of a Compose file, with what it extends and includes.
 type Service struct {
-	Name   string
+	Name string
+	// Origin is where it stands.
+	importer.Origin
 	Labels []*Setting
+	// Deploy are the labels of a service in a swarm, which its containers do not have.
+	Deploy []*Setting
 	Env    []*Setting
+	// Command are the arguments that its container is started with; they have a Key
+	// alone.
+	Command []*Setting
 	// Ports are those that its container listens on, as far as the file tells.
 	Ports []string
 }
 
-// Read returns the services of Compose files, in their order.
-func Read(names []string, files importer.Files) ([]*Service, error) {
-	files = files.Bounded(maxFile, "more than a Compose file has")
-	var out []*Service
-	count := 0
-	for _, name := range names {
-		data, err := files.Read(name)
-		if err != nil {
-			return nil, err
-		}
-		var doc yaml.Node
-		if err := yaml.Unmarshal(data, &doc); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		if len(doc.Content) == 0 {
-			return nil, fmt.Errorf("%s: the file is empty", name)
-		}
-		services := field(doc.Content[0], "services")
-		if services == nil || services.Kind != yaml.MappingNode {
-			return nil, fmt.Errorf("%s: there are no services, so it is no Compose file", name)
-		}
-		for i := 0; i+1 < len(services.Content); i += 2 {
-			s := service(name, services.Content[i].Value, resolved(services.Content[i+1]))
-			if count += len(s.Labels) + len(s.Env); count > maxSettings {
-				return nil, fmt.Errorf("%s: more than %d labels and variables", name, maxSettings)
-			}
-			out = append(out, s)
-		}
-	}
-	return out, nil
+// AllLabels are the labels of the service: those of its containers, and those that only
+// the service of a swarm has. Where both have a label, that of the swarm counts.
+func (s *Service) AllLabels() []*Setting { return with(s.Labels, s.Deploy) }
+
+// Project is what Compose files say.
+type Project struct {
+	Services []*Service
+	// Entries are the verdicts of what the files say besides of services, such as what
+	// they include.
+	Entries []importer.Entry
+	// Check is what a person should look at.
+	Check []string
+	// Files are those that were read, in their order.
+	Files []string
+
+	env map[string]map[string]string // variables by files .env
 }
 
-func service(file, name string, n *yaml.Node) *Service {
-	s := &Service{Name: name}
-	labels := field(n, "labels")
-	if deploy := field(field(n, "deploy"), "labels"); deploy != nil {
-		labels = deploy
-	}
-	s.Labels = settings(file, name, labels)
-	s.Env = settings(file, name, field(n, "environment"))
-	for _, list := range []string{"expose", "ports"} {
-		ports := field(n, list)
-		if ports == nil || ports.Kind != yaml.SequenceNode {
-			continue
-		}
-		for _, p := range ports.Content {
-			text := p.Value
-			if target := field(p, "target"); target != nil {
-				text = target.Value
-			}
-			text, _, _ = strings.Cut(text, "/")
-			if text = text[strings.LastIndexByte(text, ':')+1:]; text != "" && !slices.Contains(s.Ports, text) {
-				s.Ports = append(s.Ports, text)
-			}
-		}
-	}
-	return s
-}
-
-// settings reads a list of KEY=VALUE, or a map.
-func settings(file, service string, n *yaml.Node) (all []*Setting) {
-	add := func(key, value string, line int) {
-		all = append(all, &Setting{Origin: importer.Origin{File: file, Line: line}, Service: service, Key: key, Value: value})
-	}
-	switch {
-	case n == nil:
-	case n.Kind == yaml.SequenceNode:
-		for _, item := range n.Content {
-			key, value, _ := strings.Cut(item.Value, "=")
-			add(key, value, item.Line)
-		}
-	case n.Kind == yaml.MappingNode:
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			if key := n.Content[i]; key.Tag == "!!merge" {
-				all = append(all, settings(file, service, resolved(n.Content[i+1]))...)
-			} else {
-				add(key.Value, resolved(n.Content[i+1]).Value, key.Line)
-			}
-		}
-	}
-	return all
-}
-
-func resolved(n *yaml.Node) *yaml.Node {
-	if n.Kind == yaml.AliasNode {
-		return n.Alias
-	}
-	return n
-}
-
-// field returns a field of a map, or of one that is merged into it.
-func field(n *yaml.Node, name string) *yaml.Node {
-	if n == nil || n.Kind != yaml.MappingNode {
-		return nil
-	}
-	var merged *yaml.Node
-	for i := 0; i+1 < len(n.Content); i += 2 {
-		switch key := n.Content[i]; {
-		case key.Value == name:
-			return resolved(n.Content[i+1])
-		case key.Tag == "!!merge":
-			if from := resolved(n.Content[i+1]); from.Kind == yaml.MappingNode {
-				for j := 0; j+1 < len(from.Content); j += 2 {
-					if from.Content[j].Value == name {
-						merged = resolved(from.Content[j+1])
-					}
-				}
-			}
-		}
-	}
-	return merged
+// Tell adds to a report what the files say besides of services.
+func (p *Project) Tell(r *importer.Report) {
+	r.Entries = append(r.Entries, p.Entries...)
+	r.Check = append(r.Check, p.Check...)
+	r.Finish(p.Files)
 }
 
 // The families of labels and variables.
@@ -168,7 +80,7 @@ func Families(services []*Service) (all []string) {
 		}
 	}
 	for _, s := range services {
-		for _, l := range s.Labels {
+		for _, l := range s.AllLabels() {
 			switch {
 			case strings.HasPrefix(strings.ToLower(l.Key), "traefik."):
 				add(FamilyTraefik)

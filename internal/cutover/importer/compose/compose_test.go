@@ -16,11 +16,11 @@ func given(text string) ([]string, importer.Files) {
 func read(t *testing.T, text string) []*Service {
 	t.Helper()
 	names, files := given(text)
-	services, err := Read(names, files)
+	p, err := Read(names, files)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return services
+	return p.Services
 }
 
 const nginxProxy = `
@@ -158,7 +158,7 @@ func TestFamilies(t *testing.T) {
 		"services: {a: {labels: {caddy_1.tls: x}}, b: {environment: [VIRTUAL_HOST=x]}}":        "[caddy nginx-proxy]",
 		"services: {a: {labels: {caddyx: x}}, b: {environment: [A=x]}}":                        "[]",
 		"x: &l {labels: {caddy: x}}\nservices: {a: *l, b: {<<: *l}}":                           "[caddy]",
-		"services: {a: {deploy: {labels: [caddy=x]}, labels: [traefik.enable=true]}, b: null}": "[caddy]",
+		"services: {a: {deploy: {labels: [caddy=x]}, labels: [traefik.enable=true]}, b: null}": "[traefik caddy]",
 	} {
 		if got := fmt.Sprint(Families(read(t, text))); got != want {
 			t.Errorf("%s: got %s, want %s", text, got, want)
@@ -175,16 +175,19 @@ func TestFamilies(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(nginxProxy))
 	f.Add([]byte("services: {a: {labels: {caddy: a, caddy.1_x.y: \"{{upstreams 1}}\"}, ports: [{target: 1}, \"1:2/udp\"]}}"))
+	for _, seed := range []string{"services: {a: {extends: b}}", "x: &a {<<: *a}\nservices: *a", "include: [{path: .env}]\nservices: {}", "services: {a: {labels: [\"${A:-${B}}\", $$, $], env_file: [.env], ports: [':-/']}}"} {
+		f.Add([]byte(seed))
+	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		names, files := given(string(data))
+		names, files := []string{"compose.yml"}, importer.Given(map[string][]byte{"compose.yml": data, ".env": data})
 		services, err := Read(names, files)
 		if err != nil {
 			return
 		}
-		if c := CaddyfileOf(services, func(*Setting, string) {}); strings.Count(c.Text, "\n") != len(c.From) {
+		if c := CaddyfileOf(services.Services, func(*Setting, string) {}); strings.Count(c.Text, "\n") != len(c.From) {
 			t.Errorf("%q: %d places", c.Text, len(c.From))
 		}
-		_, report, err := NginxProxy(services, names)
+		_, report, err := NginxProxy(services.Services, names)
 		if err != nil {
 			return
 		}

@@ -93,7 +93,7 @@ func (c *companion) service(s *Service) {
 			c.Check("%s:%d: %s has ${…}, which Compose fills in; headgate does that from its own environment", e.File, e.Line, e.Key)
 		}
 	}
-	for _, l := range s.Labels {
+	for _, l := range s.AllLabels() {
 		if key, ok := strings.CutPrefix(l.Key, labelPrefix); ok {
 			c.label(l, key)
 		}

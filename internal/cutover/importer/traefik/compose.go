@@ -2,23 +2,17 @@ package traefik
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
 
 	"headgate/internal/cutover/importer"
+	"headgate/internal/cutover/importer/compose"
 )
 
-// isCompose reports whether a document is a Compose file.
-func isCompose(doc *yaml.Node) bool {
-	if len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {
-		return false
-	}
-	services := field(doc.Content[0], "services")
-	return services != nil && services.Kind == yaml.MappingNode && field(doc.Content[0], "entryPoints") == nil
-}
-
+// field returns a field of a map.
 func field(n *yaml.Node, name string) *yaml.Node {
 	if n == nil || n.Kind != yaml.MappingNode {
 		return nil
@@ -34,46 +28,66 @@ func field(n *yaml.Node, name string) *yaml.Node {
 	return nil
 }
 
-// readCompose takes the labels of a Compose file's services, and the flags of Traefik's
-// own service, which are static configuration.
-func (t *translator) readCompose(name string, doc *yaml.Node) error {
-	services := field(doc.Content[0], "services")
-	for i := 0; i+1 < len(services.Content); i += 2 {
-		key, s := services.Content[i], services.Content[i+1]
-		if s.Kind == yaml.AliasNode {
-			s = s.Alias
-		}
-		labels := field(s, "labels")
-		if deploy := field(field(s, "deploy"), "labels"); deploy != nil {
-			labels = deploy
-		}
-		if err := t.command(name, field(s, "command")); err != nil {
+// readComposed finds the services of the Compose files, and takes the flags and variables
+// of Traefik's own service, which are static configuration. Whether the labels of a
+// service count is known when all files are read.
+func (t *translator) readComposed(files importer.Files) (err error) {
+	if len(t.composeFiles) == 0 {
+		return nil
+	}
+	if t.project, err = compose.Read(t.composeFiles, files); err != nil {
+		return err
+	}
+	for _, s := range t.project.Services {
+		if err := t.command(s); err != nil {
 			return err
 		}
-		t.composed = append(t.composed, composed{name, key.Value, s, labels})
 	}
 	return nil
-}
-
-// composed is a service of a Compose file. Whether its labels count is known when all
-// files are read.
-type composed struct {
-	file, service string
-	s, labels     *yaml.Node
 }
 
 // readLabels takes the labels of all services into the tree.
 func (t *translator) readLabels() error {
-	for _, c := range t.composed {
-		if err := t.labels(c.file, c.service, c.s, c.labels); err != nil {
+	if t.project == nil {
+		return nil
+	}
+	for _, s := range t.project.Services {
+		if err := t.labels(s); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// seen are the labels of a service that Traefik reads: in a swarm those of the service,
+// else those of its containers.
+func (t *translator) seen(s *compose.Service) []*compose.Setting {
+	if !isTraefik(s.Deploy) {
+		return s.Labels
+	}
+	swarm := t.root.get("providers", "swarm").is() || t.root.get("providers", "docker", "swarmMode").on()
+	if swarm || !isTraefik(s.Labels) {
+		return s.AllLabels()
+	}
+	t.ignored(s.Name, s.Deploy, "labels below deploy are those of a swarm, and Traefik has the provider docker")
+	return s.Labels
+}
+
+func isTraefik(labels []*compose.Setting) bool {
+	return slices.ContainsFunc(labels, func(l *compose.Setting) bool { return strings.HasPrefix(strings.ToLower(l.Key), "traefik.") })
+}
+
+// ignored tells of labels that Traefik does not see.
+func (t *translator) ignored(service string, labels []*compose.Setting, why string) {
+	for _, l := range labels {
+		if strings.HasPrefix(strings.ToLower(l.Key), "traefik.") {
+			t.Report.Add(importer.Entry{File: l.File, Line: l.Line, Directive: service + ": " + shownLabel(l), Verdict: importer.Ignored, Note: why})
+		}
+	}
+}
+
 // hidden tells why Traefik does not see a service, "" if it does.
-func (t *translator) hidden(labels []label) string {
+func (t *translator) hidden(labels []*compose.Setting) string {
 	on := true
 	for _, provider := range []string{"docker", "swarm"} {
 		if v := t.root.get("providers", provider, "exposedByDefault"); v.is() && !v.on() {
@@ -82,10 +96,10 @@ func (t *translator) hidden(labels []label) string {
 	}
 	why := "providers.docker.exposedByDefault is false, and the service has no traefik.enable=true"
 	for _, l := range labels {
-		if !strings.EqualFold(l.key, "traefik.enable") {
+		if !strings.EqualFold(l.Key, "traefik.enable") {
 			continue
 		}
-		if v, err := strconv.ParseBool(l.value); err == nil {
+		if v, err := strconv.ParseBool(l.Value); err == nil {
 			on, why = v, "traefik.enable is false, so Traefik does not see the service"
 		}
 	}
@@ -95,50 +109,39 @@ func (t *translator) hidden(labels []label) string {
 	return why
 }
 
-// command reads flags such as --entryPoints.web.address=:80.
-func (t *translator) command(name string, n *yaml.Node) error {
-	if n == nil || n.Kind != yaml.SequenceNode {
-		return nil
+// command reads flags such as --entryPoints.web.address=:80, and variables such as
+// TRAEFIK_ENTRYPOINTS_WEB_ADDRESS.
+func (t *translator) command(s *compose.Service) error {
+	for _, e := range s.Env {
+		if name, ok := strings.CutPrefix(e.Key, "TRAEFIK_"); ok && isStatic(strings.ReplaceAll(name, "_", ".")) {
+			if err := t.build.label(t.root, strings.ReplaceAll(strings.ToLower(name), "_", "."), e.Value, e.File, e.Line); err != nil {
+				return err
+			}
+		}
 	}
-	for _, arg := range n.Content {
-		flag, value, given := strings.Cut(strings.TrimLeft(arg.Value, "-"), "=")
-		first, _, _ := strings.Cut(strings.ToLower(flag), ".")
-		switch first {
-		case "entrypoints", "certificatesresolvers", "providers", "api", "log", "accesslog", "metrics", "ping", "global", "serverstransport":
-		default:
+	for _, arg := range s.Command {
+		flag, value, given := strings.Cut(strings.TrimLeft(arg.Key, "-"), "=")
+		if !isStatic(flag) {
 			continue
 		}
 		if !given {
 			value = "true"
 		}
-		if err := t.build.label(t.root, flag, value, name, arg.Line); err != nil {
+		if err := t.build.label(t.root, flag, value, arg.File, arg.Line); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// label is a label of a service in either form of Compose.
-type label struct {
-	key, value string
-	line       int
-}
-
-// labelsOf returns the labels of a list or a map, in their order.
-func labelsOf(n *yaml.Node) (all []label) {
-	switch {
-	case n == nil:
-	case n.Kind == yaml.SequenceNode:
-		for _, item := range n.Content {
-			key, value, _ := strings.Cut(item.Value, "=")
-			all = append(all, label{key, value, item.Line})
-		}
-	case n.Kind == yaml.MappingNode:
-		for i := 0; i+1 < len(n.Content); i += 2 {
-			all = append(all, label{n.Content[i].Value, n.Content[i+1].Value, n.Content[i].Line})
-		}
+// isStatic reports whether a flag is one of Traefik's static configuration.
+func isStatic(flag string) bool {
+	first, _, _ := strings.Cut(strings.ToLower(flag), ".")
+	switch first {
+	case "entrypoints", "certificatesresolvers", "providers", "api", "log", "accesslog", "metrics", "ping", "global", "serverstransport":
+		return true
 	}
-	return all
+	return false
 }
 
 // described is what the labels of one service describe.
@@ -149,19 +152,15 @@ type described struct {
 }
 
 // labels adds the labels of one service.
-func (t *translator) labels(name, service string, s, labels *yaml.Node) error {
+func (t *translator) labels(s *compose.Service) error {
 	d := described{services: map[string]bool{}}
-	all := labelsOf(labels)
+	all := t.seen(s)
 	if why := t.hidden(all); why != "" {
-		for _, l := range all {
-			if strings.HasPrefix(strings.ToLower(l.key), "traefik.") {
-				t.Report.Add(importer.Entry{File: name, Line: l.line, Directive: service + ": " + shownLabel(l), Verdict: importer.Ignored, Note: why})
-			}
-		}
+		t.ignored(s.Name, all, why)
 		return nil
 	}
 	for _, l := range all {
-		if err := t.label(name, service, l, &d); err != nil {
+		if err := t.label(s.Name, l, &d); err != nil {
 			return err
 		}
 	}
@@ -169,26 +168,29 @@ func (t *translator) labels(name, service string, s, labels *yaml.Node) error {
 		return nil
 	}
 	if len(d.services) == 0 { // Traefik makes a service of the container's name
-		d.services["http/"+strings.ToLower(service)] = true
+		d.services["http/"+strings.ToLower(s.Name)] = true
 		t.build.count++
-		t.root.below("http", name, s.Line).below("services", name, s.Line).below(service, name, s.Line).Settle()
+		t.root.below("http", s.File, s.Line).below("services", s.File, s.Line).below(s.Name, s.File, s.Line).Settle()
 	}
-	port := firstPort(s)
+	port := "80"
+	if len(s.Ports) > 0 {
+		port = s.Ports[0]
+	}
 	for id := range d.services {
-		t.servers[id] = append(t.servers[id], fmt.Sprintf("%s:%s", service, port))
+		t.servers[id] = append(t.servers[id], fmt.Sprintf("%s:%s", s.Name, port))
 	}
-	t.onlyService(name, s.Line, &d)
+	t.onlyService(s.File, s.Line, &d)
 	return nil
 }
 
 // label adds one label, or says why there is nothing to add.
-func (t *translator) label(name, service string, l label, d *described) error {
-	key, ok := strings.CutPrefix(strings.ToLower(l.key), "traefik.")
+func (t *translator) label(service string, l *compose.Setting, d *described) error {
+	key, ok := strings.CutPrefix(strings.ToLower(l.Key), "traefik.")
 	if !ok {
 		return nil
 	}
-	rest := l.key[len("traefik."):]
-	at := importer.Entry{File: name, Line: l.line, Directive: service + ": " + l.key + "=" + l.value, Verdict: importer.Same}
+	rest := l.Key[len("traefik."):]
+	at := importer.Entry{File: l.File, Line: l.Line, Directive: service + ": " + l.Key + "=" + l.Value, Verdict: importer.Same}
 	switch key {
 	case "enable":
 		at.Note = "what is written is served"
@@ -208,15 +210,15 @@ func (t *translator) label(name, service string, l label, d *described) error {
 			d.routers = append(d.routers, strings.Join(parts[:3], "."))
 		}
 	}
-	return t.build.label(t.root, rest, l.value, name, l.line)
+	return t.build.label(t.root, rest, l.Value, l.File, l.Line)
 }
 
 // shownLabel is a label without what may be a secret.
-func shownLabel(l label) string {
-	if strings.Contains(strings.ToLower(l.key), "auth.") {
-		return l.key
+func shownLabel(l *compose.Setting) string {
+	if strings.Contains(strings.ToLower(l.Key), "auth.") {
+		return l.Key
 	}
-	return l.key + "=" + l.value
+	return l.Key + "=" + l.Value
 }
 
 // onlyService gives routers that name no service the only one that there is.
@@ -234,20 +236,4 @@ func (t *translator) onlyService(name string, line int, d *described) {
 			}
 		}
 	}
-}
-
-// firstPort is the port that a container says it listens on: by expose, else inside of
-// its first ports. Without one it is 80.
-func firstPort(s *yaml.Node) string {
-	for _, name := range []string{"expose", "ports"} {
-		if list := field(s, name); list != nil && list.Kind == yaml.SequenceNode && len(list.Content) > 0 {
-			text := list.Content[0].Value
-			if target := field(list.Content[0], "target"); target != nil {
-				text = target.Value
-			}
-			text, _, _ = strings.Cut(text, "/")
-			return text[strings.LastIndexByte(text, ':')+1:]
-		}
-	}
-	return "80"
 }

@@ -17,12 +17,14 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/BurntSushi/toml"
 	"go.yaml.in/yaml/v4"
 
 	"headgate/internal/cutover/importer"
+	"headgate/internal/cutover/importer/compose"
 )
 
 // maxFile is the largest file that is read, in bytes.
@@ -42,6 +44,9 @@ func Import(names []string, files importer.Files) ([]byte, *importer.Report, err
 			return nil, nil, err
 		}
 	}
+	if err := t.readComposed(files); err != nil {
+		return nil, nil, err
+	}
 	return t.translate()
 }
 
@@ -53,8 +58,10 @@ type translator struct {
 	root  *node // static and dynamic configuration in one tree
 	// servers are the addresses of containers, by the name of the service that
 	// Traefik makes of their labels.
-	servers  map[string][]string
-	composed []composed
+	servers map[string][]string
+	// composeFiles are Compose files, project what they say.
+	composeFiles []string
+	project      *compose.Project
 
 	entries    map[string]*entry
 	names      []string // of entries, in order
@@ -98,8 +105,9 @@ func (t *translator) read(name string, data []byte) error {
 	if err := yaml.Unmarshal(data, &doc); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	if isCompose(&doc) {
-		return t.readCompose(name, &doc)
+	if compose.Is(&doc) {
+		t.composeFiles = append(t.composeFiles, name)
+		return nil
 	}
 	t.root.File = name
 	return t.build.fromYAML(t.root, &doc, 0)
@@ -129,6 +137,10 @@ func (t *translator) translate() ([]byte, *importer.Report, error) {
 	t.tcpRouters()
 	t.udpRouters()
 	t.rest()
+	if t.project != nil {
+		t.project.Tell(t.Report)
+		t.files = slices.Concat(slices.DeleteFunc(t.files, func(name string) bool { return slices.Contains(t.project.Files, name) }), t.project.Files)
+	}
 	return t.Finish("a configuration of "+t.Report.Source, "field", t.files)
 }
 

@@ -382,3 +382,44 @@ func FuzzImport(f *testing.F) {
 		}
 	})
 }
+
+// What Compose makes of its files is what Traefik sees: merges, what is extended and
+// included, variables, and in a swarm the labels of the service.
+func TestComposeFilesAsComposeReadsThem(t *testing.T) {
+	files := map[string]string{"compose.yml": `
+include: [more.yml]
+x-labels: &labels {traefik.enable: "true", traefik.http.routers.a.entrypoints: web}
+services:
+  traefik:
+    environment: [TRAEFIK_ENTRYPOINTS_WEB_ADDRESS=:8080, TRAEFIK_PROVIDERS_DOCKER_EXPOSEDBYDEFAULT=false]
+    command: --providers.docker=true
+  a:
+    extends: {file: base.yml, service: base}
+    labels: {<<: *labels, traefik.http.routers.a.rule: "Host(` + "`${HOST}`" + `)"}
+    deploy: {labels: [traefik.http.routers.swarm.rule=Host(` + "`swarm.example.com`" + `)]}
+`, "base.yml": "services: {base: {expose: [3000], labels: [traefik.http.middlewares.users.basicauth.users=ada:$$2y$$10$$aaaaaaaaaaaaaaaaaaaaaaeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee, traefik.http.routers.a.middlewares=users]}}",
+		"more.yml": "services: {b: {labels: [traefik.enable=true, traefik.http.routers.b.rule=Host(`b.example.com`), traefik.http.routers.b.entrypoints=web]}}", ".env": "HOST=a.example.com"}
+	given := map[string][]byte{}
+	for name, text := range files {
+		given[name] = []byte(text)
+	}
+	data, report, err := Import([]string{"compose.yml"}, importer.Given(given))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := strings.NewReplacer("'", "", `"`, "").Replace(string(data))
+	for _, want := range []string{"virtual_hosts: [a.example.com]", "virtual_hosts: [b.example.com]", "http://a:3000", "address: 0.0.0.0:8080", "password_hash: $2y$10$aaaa", report.Summary()} {
+		if !strings.Contains(got, want) {
+			t.Errorf("no %q in\n%s", want, got)
+		}
+	}
+	verdicts := ""
+	for _, e := range report.Entries {
+		verdicts += fmt.Sprintf("%s:%d %s %s\n", e.File, e.Line, e.Directive, e.Verdict)
+	}
+	for _, want := range []string{"compose.yml:2 include: more.yml same", "a: extends base same", "a: traefik.http.routers.swarm.rule=Host(`swarm.example.com`) ignored"} {
+		if !strings.Contains(verdicts, want) {
+			t.Errorf("no %q in\n%s", want, verdicts)
+		}
+	}
+}
