@@ -90,6 +90,9 @@ func (t *translator) read(name string, data []byte) error {
 	case filepath.Base(name) == "acme.json":
 		return t.readStorage(name, data)
 	case strings.EqualFold(filepath.Ext(name), ".toml"):
+		if line := tooDeep(string(data)); line > 0 {
+			return fmt.Errorf("%s:%d: nested too deep for a configuration", name, line)
+		}
 		var value map[string]any
 		if _, err := toml.Decode(string(data), &value); err != nil {
 			var at toml.ParseError
@@ -111,6 +114,34 @@ func (t *translator) read(name string, data []byte) error {
 	}
 	t.root.File = name
 	return t.build.fromYAML(t.root, &doc, 0)
+}
+
+// maxBrackets bounds how deep lists and tables of TOML are nested, and of how many parts a
+// key is: its decoder takes a time that grows with the square of it.
+const maxBrackets = 200
+
+// tooDeep returns the line of a text in TOML at which that is exceeded, 0 if it is not.
+// Brackets and dots in texts count too, which no configuration has so many of on a line.
+func tooDeep(text string) int {
+	line, depth, dots := 1, 0, 0
+	for i := range len(text) {
+		switch text[i] {
+		case '\n':
+			line, dots = line+1, 0
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth = max(0, depth-1)
+		case '=', '"', '\'', ' ':
+			dots = 0
+		case '.':
+			dots++
+		}
+		if depth > maxBrackets || dots > maxBrackets {
+			return line
+		}
+	}
+	return 0
 }
 
 // templated tells a Go template from rules that hold braces, such as
