@@ -142,8 +142,25 @@ func chooseRequests(cmd *cobra.Command, o *compare.Options, c *config.Config, fr
 	return notes, err
 }
 
+// progressEvery is how often somebody who waits hears how far it is.
+const progressEvery = 5 * time.Second
+
+// progress returns a func that tells how many requests were compared, now and then.
+func progress(out io.Writer, every time.Duration) func(done, all int) {
+	last := time.Now()
+	return func(done, all int) {
+		if time.Since(last) >= every && done < all {
+			last = time.Now()
+			fmt.Fprintf(out, "%d of %d requests are compared\n", done, all)
+		}
+	}
+}
+
 // runCompare compares and prints the report.
 func runCompare(ctx context.Context, cmd *cobra.Command, o compare.Options, notes []string, format string) error {
+	if isTerminal(cmd.ErrOrStderr()) {
+		o.Progress = progress(cmd.ErrOrStderr(), progressEvery)
+	}
 	report, err := compare.Run(ctx, o)
 	if report == nil {
 		return err

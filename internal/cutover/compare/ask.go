@@ -130,6 +130,9 @@ func (c *client) ask(ctx context.Context, rq Request) *answer {
 	if rs.TLS != nil {
 		a.tls = factsOf(rs.TLS, sent.URL.Hostname())
 	}
+	if rs.StatusCode == http.StatusSwitchingProtocols {
+		return a // what follows is no content, and the request's deadline does not end it
+	}
 	a.readBody(rs, c.maxBody)
 	return a
 }

@@ -203,6 +203,21 @@ func TestHostileSides(t *testing.T) {
 				_, err = fmt.Fprint(c, "X: y\r\n")
 			}
 		},
+		"another protocol": func(c net.Conn) {
+			fmt.Fprint(c, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n")
+			_, _ = io.Copy(io.Discard, c)
+		},
+		"interim without end": func(c net.Conn) {
+			for _, err := fmt.Fprint(c, "HTTP/1.1 103 Early Hints\r\n\r\n"); err == nil; {
+				_, err = fmt.Fprint(c, "HTTP/1.1 103 Early Hints\r\n\r\n")
+			}
+		},
+		"drop by drop": func(c net.Conn) {
+			fmt.Fprint(c, "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n")
+			for _, err := fmt.Fprint(c, "x"); err == nil; _, err = fmt.Fprint(c, "x") {
+				<-time.After(50 * time.Millisecond)
+			}
+		},
 		"silent": func(c net.Conn) { _, _ = io.Copy(io.Discard, c) },
 		"bomb": func(c net.Conn) {
 			fmt.Fprintf(c, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n%s", b.Len(), b.Bytes())
@@ -210,9 +225,19 @@ func TestHostileSides(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := two(t, answers(200, "x"), answers(200, "x"), "/")
-			o.New.HTTP, o.Timeout, o.MaxBody = testhouse.Server(t, serve), 2*time.Second, 1<<20
+			o.New.HTTP, o.Timeout, o.MaxBody = testhouse.Server(t, serve), 500*time.Millisecond, 1<<20
 			if r := run(t, o); r.Requests != 1 || r.Ready != 0 {
 				t.Errorf("%+v", r)
+			}
+			o.New, o.Old = o.Old, o.New
+			if r := run(t, o); r.Requests != 1 || r.Ready != 0 {
+				t.Errorf("as the old side: %+v", r)
+			}
+			// Over TLS it is garbage before anything else.
+			o.Old.HTTPS, o.New.HTTPS = o.Old.HTTP, o.New.HTTP
+			o.Requests[0].Scheme = "https"
+			if r := run(t, o); r.Requests != 1 || r.Ready != 0 || r.Results[0].Old.Error == "" {
+				t.Errorf("over TLS: %+v", r)
 			}
 		})
 	}

@@ -307,6 +307,9 @@ func (c *comparison) content() {
 	case c.new.broken && !c.old.broken:
 		c.add(KindBody, Breaks, "", c.old.body, "", "the body ends too early or cannot be decoded")
 		return
+	case c.old.broken && !c.new.broken:
+		c.add(KindBody, Differs, "", "", c.new.body, "the old proxy's body ends too early or cannot be decoded, so there is nothing to compare with")
+		return
 	case c.old.body == c.new.body && c.old.size == c.new.size, c.old.cut || c.new.cut,
 		c.again.err == nil && c.again.body != c.old.body: // noise: the page differs each time
 		return

@@ -114,7 +114,10 @@ func (r *Report) finish(results []Result) {
 		slices.SortStableFunc(p.Reasons, func(a, b Reason) int {
 			return cmp.Or(cmp.Compare(heavy(b.Weight), heavy(a.Weight)), cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Text, b.Text))
 		})
-		p.Reasons = p.Reasons[:min(len(p.Reasons), maxReasons)]
+		if more := len(p.Reasons) - maxReasons; more > 0 {
+			p.Reasons = p.Reasons[:maxReasons]
+			r.Notes = append(r.Notes, fmt.Sprintf("%s: %d more reasons are left out; each request has its own in the report as JSON or HTML", cmp.Or(p.Proxy, "no proxy of ours"), more))
+		}
 		r.Proxies = append(r.Proxies, *p)
 	}
 	slices.SortFunc(r.Proxies, func(a, b Readiness) int {
