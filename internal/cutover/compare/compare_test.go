@@ -69,6 +69,8 @@ func TestDifferences(t *testing.T) {
 		{"status", answers(200, ""), answers(404, ""), []string{"status breaks "}},
 		{"redirect", answers(301, "", "Location: https://a.test/"), answers(301, "", "Location: https://b.test/"), []string{"location breaks Location"}},
 		{"port of the test", answers(301, "", "Location: https://a.test/x"), answers(301, "", "Location: https://a.test:8443/x"), []string{"location note Location"}},
+		{"a relative redirect", answers(301, "", "Location: http://shop.example.com/x"), answers(301, "", "Location: /x"), []string{"location note Location"}},
+		{"another path", answers(301, "", "Location: /x"), answers(301, "", "Location: /y"), []string{"location breaks Location"}},
 		{"body", answers(200, "one"), answers(200, "two"), []string{"body breaks "}},
 		{"page of the proxy", answers(404, "nginx"), answers(404, "headgate"), []string{"body note "}},
 		{"cookie value", answers(200, "", "Set-Cookie: sid=1; Path=/; HttpOnly"), answers(200, "", "Set-Cookie: sid=2; HttpOnly; Path=/"), nil},

@@ -258,15 +258,17 @@ func fieldText(name, old, ours string) string {
 }
 
 // location compares where redirects lead. During a test side by side the new side
-// listens on other ports, and leads to these.
+// listens on other ports, and leads to these; and a Location may be relative.
 func (c *comparison) location(old, ours string) {
 	weight := Breaks
-	a, errA := url.Parse(old)
-	b, errB := url.Parse(ours)
-	if errA == nil && errB == nil && a.Hostname() == b.Hostname() && a.Port() != b.Port() {
-		a.Host, b.Host = a.Hostname(), b.Hostname()
-		if a.String() == b.String() {
-			weight = Note
+	if base, err := url.Parse(c.request.URL()); err == nil {
+		a, errA := base.Parse(old)
+		b, errB := base.Parse(ours)
+		if errA == nil && errB == nil {
+			a.Host, b.Host = a.Hostname(), b.Hostname()
+			if a.String() == b.String() {
+				weight = Note
+			}
 		}
 	}
 	c.add(KindLocation, weight, "Location", old, ours, fieldText("Location", old, ours))

@@ -66,10 +66,10 @@ func (t *translator) asWritten(r *record, p importer.Object, main string, locati
 	for _, l := range locations {
 		fmt.Fprintf(&w.text, "location %s {\n", l.of.Path)
 		w.lines("location "+l.of.Path+": advanced", l.of.AdvancedConfig)
-		fmt.Fprintf(&w.text, "%sproxy_pass %s;\n}\n", fields, l.server)
+		fmt.Fprintf(&w.text, "%s%sproxy_pass %s;\n}\n", fields, secured(p), l.server)
 	}
 	if !hasRoot(w.files) {
-		fmt.Fprintf(&w.text, "location / {\n%s}\n", main)
+		fmt.Fprintf(&w.text, "location / {\n%s%s}\n", secured(p), main)
 	}
 	w.text.WriteString("}\n")
 	inner, err := nginx.Proxies([]string{host}, importer.Files{Read: w.read, Glob: func(string) ([]string, error) { return nil, nil }})
@@ -86,6 +86,17 @@ func (t *translator) asWritten(r *record, p importer.Object, main string, locati
 	}
 	t.take(p, made)
 	t.tellLines(r, p, w, inner.Report)
+}
+
+// secured is the line for HSTS, which stands in every location that Nginx Proxy Manager
+// writes: there nginx sends no field of the server block then.
+func secured(p importer.Object) string {
+	for _, h := range p.Objects("headers") {
+		if name := h.Text("name"); name == "Strict-Transport-Security" {
+			return fmt.Sprintf("add_header %s %q always;\n", name, h.Text("value"))
+		}
+	}
+	return ""
 }
 
 // hasRoot reports whether the lines have a location / of their own: Nginx Proxy Manager
@@ -141,15 +152,8 @@ func (t *translator) joined(r *record, proxies importer.Object) (made importer.O
 // guarded are the directives that an access list has itself.
 var guarded = []string{"allow", "deny", "satisfy", "auth_basic", "auth_basic_user_file"}
 
-// take puts what nginx makes of a host into its proxy. Header rules of the proxy that
-// nginx knows nothing of come last.
+// take puts what nginx makes of a host into its proxy.
 func (t *translator) take(p, made importer.Object) {
-	var hsts []importer.Object
-	for _, h := range p.Objects("headers") {
-		if h.Text("name") == "Strict-Transport-Security" {
-			hsts = append(hsts, h)
-		}
-	}
 	p.Remove("headers")
 	p.Remove("redirects")
 	listed := p.Has("use")
@@ -157,6 +161,9 @@ func (t *translator) take(p, made importer.Object) {
 		if listed { // its policy has both
 			o.Remove("ip_filter")
 			o.Remove("basic_auth")
+		}
+		if o.Text("request_body_limit") == "2000MiB" { // that of Nginx Proxy Manager for all
+			o.Remove("request_body_limit")
 		}
 		own := slices.DeleteFunc(o.Objects("headers"), func(h importer.Object) bool { return h.Text("name") == "X-Served-By" })
 		if o.Has("headers") {
@@ -167,15 +174,6 @@ func (t *translator) take(p, made importer.Object) {
 				s.Set("tls", importer.NewObject().Set("insecure_skip_verify", true).Flow())
 			}
 		}
-		if len(hsts) > 0 && o.Has("headers") {
-			o.Set("headers", slices.Concat(own, hsts))
-		}
-	}
-	if len(hsts) > 0 && !made.Has("headers") {
-		p.Set("headers", hsts)
-	}
-	if made.Text("request_body_limit") == "2000MiB" {
-		made.Remove("request_body_limit")
 	}
 	for _, name := range made.Names() {
 		if name != "virtual_hosts" && name != "ports" {

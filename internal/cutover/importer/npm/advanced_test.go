@@ -100,6 +100,8 @@ func TestAdvancedOfOtherHostsAndPlaces(t *testing.T) {
 			[]string{"request_body_limit: 1MiB", "name: X-Deep, value: yes"}, nil, "location /x/: advanced: proxy_set_header"},
 		"a location with unknown users": {hostWith("proxy_host", map[string]any{"locations": `[{"path":"/x/","forward_scheme":"http","forward_host":"10.0.0.3","forward_port":80,"advanced_config":"auth_basic x; auth_basic_user_file /data/x;"}]`}),
 			[]string{"fixed_response: {status: 403}"}, []string{"10.0.0.3"}, "auth_basic_user_file"},
+		"HSTS, which keeps fields of the server block from being sent": {hostWith("proxy_host", map[string]any{"advanced_config": "add_header X-Odd yes;\nlocation /own/ { proxy_pass http://10.0.0.2; }", "certificate_id": int64(1), "ssl_forced": int64(1), "hsts_enabled": int64(1)}),
+			[]string{"path: /own\n", "name: X-Odd", "name: Strict-Transport-Security,"}, []string{"X-Served-By", "2000MiB"}, "add_header X-Odd yes;"},
 		"torn": {hostWith("proxy_host", map[string]any{"advanced_config": "location / {"}),
 			[]string{"http://10.0.0.1:80"}, nil, "advanced_config = location / {"},
 		"a file of passwords of this machine": {hostWith("proxy_host", map[string]any{"advanced_config": "auth_basic x;\nauth_basic_user_file /etc/passwd;"}),
