@@ -79,7 +79,8 @@ func (b *believer) settle(ex *exchange.Exchange) header.ID {
 func listen(ex *exchange.Exchange) {
 	list := &ex.Request.Header
 	ex.AdoptID(list.Get(header.XRequestID))
-	ex.Told = exchange.Told{Trusted: true, Method: list.Get(header.XForwardedMethod), Host: list.Get(header.XForwardedHost), URI: list.Get(header.XForwardedUri)}
+	ex.Told.Trusted = true
+	ex.Told.Method, ex.Told.Host, ex.Told.URI = list.Get(header.XForwardedMethod), list.Get(header.XForwardedHost), list.Get(header.XForwardedUri)
 }
 
 // ask reads the fields of a trusted peer, which is a server of a CDN or, when
@@ -112,17 +113,22 @@ func (b *believer) ask(ex *exchange.Exchange, peer *cdn) {
 func (b *believer) walk(ex *exchange.Exchange, hop *cdn, c chain) {
 	skip := behind(hop)
 	for range maxHops {
-		text, ok := c.previous()
-		if !ok {
-			return
+		a, known := c.previousAddress()
+		var text, proto string
+		ok := known
+		if !known {
+			if text, ok = c.previous(); !ok {
+				return
+			}
 		}
 		if skip > 0 {
 			skip--
 			continue
 		}
-		a, proto, ok := c.read(text)
-		if !ok {
-			return
+		if !known {
+			if a, proto, ok = c.read(text); !ok {
+				return
+			}
 		}
 		ex.ClientIP = a
 		setScheme(ex, proto)
@@ -162,15 +168,27 @@ func takeOwn(ex *exchange.Exchange, peer *cdn) bool {
 // takeProto takes the scheme from X-Forwarded-Proto: the last value, which is
 // the one that the peer vouches for.
 func takeProto(ex *exchange.Exchange) {
+	if !ex.Request.Header.Has(header.XForwardedProto) {
+		return
+	}
 	c := newChain(&ex.Request.Header, field{id: header.XForwardedProto})
-	if text, ok := c.previous(); ok {
-		setScheme(ex, text)
+	c.line()
+	switch c.rest { // nearly always it is the only element
+	case "https":
+		ex.Request.Scheme = "https"
+	case "http":
+		ex.Request.Scheme = "http"
+	default:
+		if text, ok := c.previous(); ok {
+			setScheme(ex, text)
+		}
 	}
 }
 
 // setScheme sets the scheme if text is one.
 func setScheme(ex *exchange.Exchange, text string) {
 	switch {
+	case text == "":
 	case header.EqualFold(text, "https"), header.EqualFold(text, "wss"):
 		ex.Request.Scheme = "https"
 	case header.EqualFold(text, "http"), header.EqualFold(text, "ws"):

@@ -1,6 +1,7 @@
 package clientip
 
 import (
+	"encoding/binary"
 	"net/netip"
 	"strings"
 
@@ -50,6 +51,22 @@ func (c *chain) previous() (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// previousAddress is previous and read for what nearly all elements are.
+func (c *chain) previousAddress() (a netip.Addr, ok bool) {
+	if c.field.id == header.Forwarded || !c.begun && !c.line() {
+		return a, false
+	}
+	a, comma, ok := lastDotted(c.rest)
+	switch {
+	case !ok:
+	case comma < 0:
+		c.begun = false
+	default:
+		c.rest = c.rest[:comma]
+	}
+	return a, ok
 }
 
 // trimmed returns a text without the blanks around it. Nearly always there is at
@@ -183,6 +200,45 @@ func address(text string) (netip.Addr, bool) {
 		return netip.Addr{}, false
 	}
 	return ipset.Plain(a), true
+}
+
+// lastDotted reads the IPv4 address that is the last element of a list, as it nearly
+// always is, and returns the place of the comma before it, -1 if there is none. What it
+// does not take may be an address all the same: previous and read tell.
+func lastDotted(list string) (a netip.Addr, comma int, ok bool) {
+	var bits uint32
+	i := len(list) - 1
+	for shift := 0; shift < 32; shift += 8 {
+		value, digits := 0, 0
+		for unit := 1; i >= 0; unit *= 10 {
+			c := list[i] - '0'
+			if c > 9 || digits == 3 {
+				break
+			}
+			value += int(c) * unit
+			digits++
+			i--
+		}
+		if digits == 0 || value > 255 || digits > 1 && list[i+1] == '0' {
+			return a, 0, false
+		}
+		bits |= uint32(value) << shift
+		if shift < 24 {
+			if i < 0 || list[i] != '.' {
+				return a, 0, false
+			}
+			i--
+		}
+	}
+	for i >= 0 && (list[i] == ' ' || list[i] == '\t') {
+		i--
+	}
+	if i >= 0 && list[i] != ',' {
+		return a, 0, false
+	}
+	var four [4]byte
+	binary.BigEndian.PutUint32(four[:], bits)
+	return netip.AddrFrom4(four), i, true
 }
 
 // isPort reports whether text is nothing, or a colon and a port. RFC 7239,

@@ -5,11 +5,7 @@ import "headgate/internal/proto/header"
 // drop removes every field that claims who the client is or how it came, but
 // for kept, the field of a CDN that came from that CDN; Other keeps none.
 func drop(list *header.List, kept header.ID) {
-	if kept == header.Other {
-		list.DeleteFunc(claims)
-		return
-	}
-	list.DeleteFunc(func(f *header.Field) bool { return f.ID != kept && claims(f) })
+	list.DeleteKnown(kept, &claiming, claimsUnknown)
 }
 
 // dropTwins removes the fields that a server may take for the one of this name:
@@ -34,6 +30,11 @@ func claims(f *header.Field) bool {
 	if f.ID != header.Other {
 		return claiming[f.ID]
 	}
+	return claimsUnknown(f)
+}
+
+// claimsUnknown is claims for a name that is not well known.
+func claimsUnknown(f *header.Field) bool {
 	if len(f.Name) < shortest {
 		return false
 	}

@@ -227,6 +227,32 @@ func FuzzChains(f *testing.F) {
 	})
 }
 
+// What the short way reads is what the long way reads, and it takes every plain IPv4
+// address.
+func FuzzLastDotted(f *testing.F) {
+	for _, s := range []string{"1.2.3.4", "::1, 255.255.255.255", "256.1.1.1", "01.2.3.4", ",\t 0.0.0.0", "00.0.0.0", "1.2.3", "1.2.3.4.5", "1..2.3", ".1.2.3", "1.2.3.", "1.2.3.4 ", "::ffff:1.2.3.4", "1.2.3.-4", "1111.1.1.1", "a1.2.3.4", "a 1.2.3.4", "........"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		var list header.List
+		list.Add(header.XForwardedFor, s)
+		short, long := newChain(&list, field{id: header.XForwardedFor}), newChain(&list, field{id: header.XForwardedFor})
+		got, ok := short.previousAddress()
+		text, _ := long.previous()
+		want, _, _ := long.read(text)
+		plain, err := netip.ParseAddr(s[strings.LastIndexByte(s, ',')+1:])
+		if must := err == nil && plain.Is4(); must && !ok {
+			t.Fatalf("%q is not taken", s)
+		}
+		if !ok {
+			return
+		}
+		if got != want || short.begun != long.begun || short.begun && short.rest != long.rest {
+			t.Fatalf("%q: %v and %q are left, want %v and %q", s, got, short.rest, want, long.rest)
+		}
+	})
+}
+
 func BenchmarkClientIP(b *testing.B) {
 	plain := []string{"Accept: */*", "Accept-Encoding: gzip", "Accept-Language: en", "Cookie: a=b", "User-Agent: t", "X-Requested-With: x", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Site: none"}
 	for _, c := range []struct {

@@ -172,21 +172,49 @@ func (l *List) DelField(name string) {
 // DeleteFunc removes the fields for which drop returns true and keeps the order
 // of the others. drop may edit the value of a field it keeps.
 func (l *List) DeleteFunc(drop func(*Field) bool) {
-	var seen set
-	kept := 0
-	for i := range l.fields {
-		f := &l.fields[i]
-		if drop(f) {
-			continue
-		}
-		seen.add(f.ID)
-		if kept != i {
+	first := 0
+	for first < len(l.fields) && !drop(&l.fields[first]) {
+		first++
+	}
+	if first == len(l.fields) {
+		return
+	}
+	kept := first
+	for i := first + 1; i < len(l.fields); i++ {
+		if f := &l.fields[i]; !drop(f) {
 			l.fields[kept] = *f
+			kept++
 		}
-		kept++
 	}
 	clear(l.fields[kept:])
-	l.fields, l.seen = l.fields[:kept], seen
+	l.fields, l.seen = l.fields[:kept], set{}
+	for i := range l.fields {
+		l.seen.add(l.fields[i].ID)
+	}
+}
+
+// DeleteKnown removes the fields with a well-known name that is set in known, but for
+// those of kept, and the others for which drop returns true. kept may be Other, for
+// none.
+func (l *List) DeleteKnown(kept ID, known *[256]bool, drop func(*Field) bool) {
+	n := 0
+	for i := range l.fields {
+		f := &l.fields[i]
+		if f.ID == Other {
+			if drop(f) {
+				continue
+			}
+		} else if known[f.ID] && f.ID != kept {
+			l.seen.remove(f.ID)
+			continue
+		}
+		if n != i {
+			l.fields[n] = *f
+		}
+		n++
+	}
+	clear(l.fields[n:])
+	l.fields = l.fields[:n]
 }
 
 // CopyTo replaces the fields of dst by those of l; the views are shared.
@@ -199,6 +227,7 @@ func (l *List) CopyTo(dst *List) {
 type set [2]uint64
 
 func (s *set) add(id ID)      { s[id>>6&1] |= 1 << (id & 63) }
+func (s *set) remove(id ID)   { s[id>>6&1] &^= 1 << (id & 63) }
 func (s *set) has(id ID) bool { return s[id>>6&1]&(1<<(id&63)) != 0 }
 
 // equalFold compares two strings of equal length without regard to ASCII case.

@@ -1,6 +1,7 @@
 package header
 
 import (
+	"slices"
 	"strings"
 	"testing"
 )
@@ -76,6 +77,40 @@ func TestVaryIsSaidOnce(t *testing.T) {
 		}
 		if strings.Join(got, "|") != c.want {
 			t.Errorf("%q: got %q, want %s", c.before, got, c.want)
+		}
+	}
+}
+
+func TestDeleteKnownKeepsTheOrderOfTheOthers(t *testing.T) {
+	var known [256]bool
+	known[Cookie], known[Host] = true, true
+	for _, c := range []struct {
+		kept  ID
+		names []string
+		want  string
+	}{
+		{Other, []string{"a", "Cookie", "x", "Accept", "cookie", "b", "Host"}, "a Accept b"},
+		{Cookie, []string{"Cookie", "x", "Host", "cookie"}, "Cookie cookie"},
+		{Other, []string{"a", "Accept"}, "a Accept"},
+		{Other, []string{"Host"}, ""},
+		{Other, nil, ""},
+	} {
+		var l List
+		for _, name := range c.names {
+			l.AddField(name, "v")
+		}
+		l.DeleteKnown(c.kept, &known, func(f *Field) bool { return f.Name == "x" })
+		var got []string
+		for _, f := range l.All() {
+			got = append(got, f.Name)
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("of %q %q are left, want %q", c.names, got, c.want)
+		}
+		for _, id := range []ID{Cookie, Host, Accept} {
+			if want := slices.ContainsFunc(l.All(), func(f Field) bool { return f.ID == id }); l.Has(id) != want {
+				t.Errorf("of %q: Has(%v) is %v, want %v", c.names, id, l.Has(id), want)
+			}
 		}
 	}
 }
