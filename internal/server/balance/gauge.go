@@ -38,8 +38,8 @@ type Gauge struct {
 	warm   atomic.Int64 // when a slow start began, 0 for none
 	speed  atomic.Uint64
 
-	_      [64]byte // written with every request
-	active atomic.Int64
+	_      [24]byte
+	active atomic.Int64 // written with every request: on a cache line of its own
 	_      [56]byte
 }
 
