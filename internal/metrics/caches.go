@@ -39,7 +39,7 @@ func (r *Registry) collectCaches(out chan<- prometheus.Metric, f *families) {
 	var all []shown
 	r.mu.Lock()
 	for _, h := range r.mu.caches {
-		all = append(all, shown{h.labels, h.memory})
+		all = append(all, shown{h.labels(), h.memory})
 	}
 	r.mu.Unlock()
 	for _, h := range all {

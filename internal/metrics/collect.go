@@ -126,7 +126,7 @@ func collectRoutes(out chan<- prometheus.Metric, f *families, routes []*Route) {
 		total := h.sum()
 		count := func(class int, reason string, n uint64) {
 			if n > 0 {
-				values := append(h.labels[:3:3], statusClass(class), reason)
+				values := append(h.labels(), statusClass(class), reason)
 				out <- prometheus.MustNewConstMetric(requests, prometheus.CounterValue, float64(n), values...)
 			}
 		}
@@ -134,9 +134,9 @@ func collectRoutes(out chan<- prometheus.Metric, f *families, routes []*Route) {
 			count(class, "", n)
 		}
 		total.outcomes.each(func(method, status string, n uint64) {
-			out <- prometheus.MustNewConstMetric(responses, prometheus.CounterValue, float64(n), append(h.labels[:3:3], method, status)...)
+			out <- prometheus.MustNewConstMetric(responses, prometheus.CounterValue, float64(n), append(h.labels(), method, status)...)
 		})
-		collectUses(out, f, h.labels, total.cached)
+		collectUses(out, f, h.labels(), total.cached)
 		if total.answers != nil {
 			for _, reason := range exchange.Reasons() {
 				for class, n := range total.answers[reason] {
@@ -145,11 +145,11 @@ func collectRoutes(out chan<- prometheus.Metric, f *families, routes []*Route) {
 			}
 		}
 		if total.observed > 0 {
-			out <- prometheus.MustNewConstMetric(observed, prometheus.CounterValue, float64(total.observed), h.labels...)
+			out <- prometheus.MustNewConstMetric(observed, prometheus.CounterValue, float64(total.observed), h.labels()...)
 		}
-		out <- prometheus.MustNewConstMetric(received, prometheus.CounterValue, float64(total.received), h.labels...)
-		out <- prometheus.MustNewConstMetric(sent, prometheus.CounterValue, float64(total.sent), h.labels...)
-		out <- &durationMetric{duration, h.labels, &total.duration}
+		out <- prometheus.MustNewConstMetric(received, prometheus.CounterValue, float64(total.received), h.labels()...)
+		out <- prometheus.MustNewConstMetric(sent, prometheus.CounterValue, float64(total.sent), h.labels()...)
+		out <- &durationMetric{duration, h.labels(), &total.duration}
 	}
 }
 
@@ -171,12 +171,12 @@ func collectServers(out chan<- prometheus.Metric, f *families, servers []*Server
 		collectStanding(out, standing, h)
 		attempts, errors, firstByte := h.sum()
 		if firstByte != nil {
-			out <- &durationMetric{firstByteDesc, h.labels, firstByte}
+			out <- &durationMetric{firstByteDesc, h.labels(), firstByte}
 		}
-		out <- prometheus.MustNewConstMetric(attemptsDesc, prometheus.CounterValue, float64(attempts), h.labels...)
+		out <- prometheus.MustNewConstMetric(attemptsDesc, prometheus.CounterValue, float64(attempts), h.labels()...)
 		for _, reason := range exchange.Reasons() {
 			if n := errors[reason]; n > 0 {
-				values := append(h.labels[:3:3], reason.String())
+				values := append(h.labels(), reason.String())
 				out <- prometheus.MustNewConstMetric(errorsDesc, prometheus.CounterValue, float64(n), values...)
 			}
 		}
@@ -191,12 +191,12 @@ func (r *Registry) collectRetries(out chan<- prometheus.Metric, f *families) {
 	r.mu.Unlock()
 	for _, h := range mirrors {
 		for i, word := range mirrorResults {
-			out <- prometheus.MustNewConstMetric(f.mirrored.desc(), prometheus.CounterValue, float64(h.counts[i].Load()), append(h.labels[:2:2], word)...)
+			out <- prometheus.MustNewConstMetric(f.mirrored.desc(), prometheus.CounterValue, float64(h.counts[i].Load()), append(h.labels(), word)...)
 		}
 	}
 	for _, h := range all {
-		out <- prometheus.MustNewConstMetric(sent, prometheus.CounterValue, float64(h.sent.Load()), h.labels...)
-		out <- prometheus.MustNewConstMetric(refused, prometheus.CounterValue, float64(h.refused.Load()), h.labels...)
+		out <- prometheus.MustNewConstMetric(sent, prometheus.CounterValue, float64(h.sent.Load()), h.labels()...)
+		out <- prometheus.MustNewConstMetric(refused, prometheus.CounterValue, float64(h.refused.Load()), h.labels()...)
 	}
 }
 

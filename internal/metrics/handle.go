@@ -8,9 +8,13 @@ type shared[K comparable, H any] struct {
 	owner  *Registry
 	on     map[K]*H // the handles of its kind; guarded by owner.mu
 	key    K
-	labels []string
+	values func(K) []string
 	users  int // guarded by owner.mu
 }
+
+// labels returns the label values of a handle. They are made when they are asked for:
+// a configuration may have very many handles, and a page is seldom read.
+func (s *shared[K, H]) labels() []string { return labels(s.values(s.key)...) }
 
 // self returns the shared part of a handle.
 func (s *shared[K, H]) self() *shared[K, H] { return s }
@@ -31,7 +35,7 @@ func shareLocked[K comparable, H any](r *Registry, on map[K]*H, key K, values fu
 	h := on[key]
 	if h == nil {
 		h = new(H)
-		*self(h) = shared[K, H]{owner: r, on: on, key: key, labels: labels(values(key)...)}
+		*self(h) = shared[K, H]{owner: r, on: on, key: key, values: values}
 		on[key] = h
 	}
 	self(h).users++

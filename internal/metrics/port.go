@@ -58,18 +58,18 @@ func collectPorts(out chan<- prometheus.Metric, f *families, ports []*Port) {
 	for _, h := range ports {
 		closed := h.closed.Load() // before accepted: open is never negative
 		opened := h.accepted.Load()
-		out <- prometheus.MustNewConstMetric(connections, prometheus.GaugeValue, float64(opened-closed), h.labels...)
-		out <- prometheus.MustNewConstMetric(accepted, prometheus.CounterValue, float64(opened), h.labels...)
+		out <- prometheus.MustNewConstMetric(connections, prometheus.GaugeValue, float64(opened-closed), h.labels()...)
+		out <- prometheus.MustNewConstMetric(accepted, prometheus.CounterValue, float64(opened), h.labels()...)
 		full := 0.0
 		if h.atLimit.Load() {
 			full = 1
 		}
-		out <- prometheus.MustNewConstMetric(atLimit, prometheus.GaugeValue, full, h.labels...)
-		out <- prometheus.MustNewConstMetric(yielded, prometheus.CounterValue, float64(h.yielded.Load()), h.labels...)
-		out <- prometheus.MustNewConstMetric(memory, prometheus.CounterValue, float64(h.memory.Load()), h.labels...)
+		out <- prometheus.MustNewConstMetric(atLimit, prometheus.GaugeValue, full, h.labels()...)
+		out <- prometheus.MustNewConstMetric(yielded, prometheus.CounterValue, float64(h.yielded.Load()), h.labels()...)
+		out <- prometheus.MustNewConstMetric(memory, prometheus.CounterValue, float64(h.memory.Load()), h.labels()...)
 		for why := range refusals {
 			if n := h.refused[why].Load(); n > 0 {
-				out <- prometheus.MustNewConstMetric(refused, prometheus.CounterValue, float64(n), append(h.labels[:1:1], why.String())...)
+				out <- prometheus.MustNewConstMetric(refused, prometheus.CounterValue, float64(n), append(h.labels(), why.String())...)
 			}
 		}
 	}

@@ -395,7 +395,13 @@ func (h *Server) difference() *difference {
 	for _, n := range errors {
 		now.ServerErrors += n
 	}
-	return changed(&h.seen, now)
+	if h.seen == nil {
+		if now == (Point{}) {
+			return nil
+		}
+		h.seen = &Point{}
+	}
+	return changed(h.seen, now)
 }
 
 // difference returns what was counted since it was called last, nil for nothing.

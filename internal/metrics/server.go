@@ -12,7 +12,7 @@ type serverKey struct{ proxy, route, url string }
 type Server struct {
 	shared[serverKey, Server]
 	cells stripes[serverNumbers]
-	seen  Point // owned by the sample of a Series
+	seen  *Point // owned by the sample of a Series; made for the first that counts
 
 	standing Stander // guarded by owner.mu
 }

@@ -31,7 +31,7 @@ func collectStanding(out chan<- prometheus.Metric, d *standingDescs, h *Server) 
 	}
 	now := s.Now()
 	send := func(desc *prometheus.Desc, kind prometheus.ValueType, n float64, more ...string) {
-		out <- prometheus.MustNewConstMetric(desc, kind, n, append(h.labels[:3:3], more...)...)
+		out <- prometheus.MustNewConstMetric(desc, kind, n, append(h.labels(), more...)...)
 	}
 	send(d.state, prometheus.GaugeValue, 1, now.State.String())
 	send(d.active, prometheus.GaugeValue, float64(now.Active))
@@ -79,6 +79,6 @@ func (r *Registry) collectQueues(out chan<- prometheus.Metric, f *families) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, h := range r.mu.queues {
-		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(h.waiting()), h.labels...)
+		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(h.waiting()), h.labels()...)
 	}
 }

@@ -42,12 +42,12 @@ func (r *Registry) collectStreams(out chan<- prometheus.Metric, f *families) {
 	open, accepted, received, sent, errors := f.streamOpen.desc(), f.streamAccepted.desc(), f.streamReceived.desc(), f.streamSent.desc(), f.streamErrors.desc()
 	for h, counts := range r.streamCounts() {
 		n := counts()
-		out <- prometheus.MustNewConstMetric(open, prometheus.GaugeValue, float64(n.Open), h.labels...)
-		out <- prometheus.MustNewConstMetric(accepted, prometheus.CounterValue, float64(n.Accepted), h.labels...)
-		out <- prometheus.MustNewConstMetric(received, prometheus.CounterValue, float64(n.Received), h.labels...)
-		out <- prometheus.MustNewConstMetric(sent, prometheus.CounterValue, float64(n.Sent), h.labels...)
+		out <- prometheus.MustNewConstMetric(open, prometheus.GaugeValue, float64(n.Open), h.labels()...)
+		out <- prometheus.MustNewConstMetric(accepted, prometheus.CounterValue, float64(n.Accepted), h.labels()...)
+		out <- prometheus.MustNewConstMetric(received, prometheus.CounterValue, float64(n.Received), h.labels()...)
+		out <- prometheus.MustNewConstMetric(sent, prometheus.CounterValue, float64(n.Sent), h.labels()...)
 		for reason, n := range n.Errors {
-			out <- prometheus.MustNewConstMetric(errors, prometheus.CounterValue, float64(n), append(h.labels[:2:2], reason.String())...)
+			out <- prometheus.MustNewConstMetric(errors, prometheus.CounterValue, float64(n), append(h.labels(), reason.String())...)
 		}
 	}
 }

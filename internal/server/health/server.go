@@ -31,24 +31,45 @@ type Server struct {
 
 	mu struct {
 		sync.Mutex
-		state    State
-		since    time.Time
-		reason   string
-		failure  string // the last
-		failedAt time.Time
-
+		state   State
+		since   time.Time
+		reason  string
 		verdict State // of the checks
 		watches []*Watch
-		slow    time.Duration // of the last policy that asked for a slow start
-		ejected *time.Timer   // set while it is
-		until   time.Time
-		times   int       // how often it was ejected lately
-		back    time.Time // when the last ejection ended
-		warm    *time.Timer
-		held    exchange.Held
 		leave   func() // of the holds; nil without any
 		retired bool
+		past    *past // nil for the most of many servers
 	}
+}
+
+// past is what is known of a server that has failed, is held, or starts slowly.
+type past struct {
+	failure  string // the last
+	failedAt time.Time
+
+	slow    time.Duration // of the last policy that asked for a slow start
+	ejected *time.Timer   // set while it is
+	until   time.Time
+	times   int       // how often it was ejected lately
+	back    time.Time // when the last ejection ended
+	warm    *time.Timer
+	held    exchange.Held
+}
+
+// pastLocked returns the past of the server, to be changed.
+func (s *Server) pastLocked() *past {
+	if s.mu.past == nil {
+		s.mu.past = &past{}
+	}
+	return s.mu.past
+}
+
+// knownLocked returns the past of the server, to be looked at.
+func (s *Server) knownLocked() past {
+	if s.mu.past == nil {
+		return past{}
+	}
+	return *s.mu.past
 }
 
 // Name is which server of which route it is, for the log.
@@ -79,7 +100,9 @@ func (s *Server) Join(join func(proxy, route, server string, h exchange.Holdable
 func (s *Server) Hold(h exchange.Held) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.held = h
+	if h != (exchange.Held{}) || s.mu.past != nil {
+		s.pastLocked().held = h
+	}
 	switch h.Hold {
 	case exchange.HeldDraining:
 		s.Set(balance.Draining)
@@ -121,7 +144,8 @@ func (s *Server) retire() (leave func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.retired = true
-	for _, t := range []*time.Timer{s.mu.ejected, s.mu.warm} {
+	past := s.knownLocked()
+	for _, t := range []*time.Timer{past.ejected, past.warm} {
 		if t != nil {
 			t.Stop()
 		}
@@ -209,22 +233,23 @@ func (s *Server) eject(p *Policy, failures int) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.mu.ejected != nil || s.mu.retired {
+	past := s.pastLocked()
+	if past.ejected != nil || s.mu.retired {
 		return
 	}
 	// Each stretch of good time as long as an ejection makes one of them forgotten.
-	if s.mu.times > 0 {
-		s.mu.times = max(0, s.mu.times-int(time.Since(s.mu.back)/p.Ejection.Time.D()))
+	if past.times > 0 {
+		past.times = max(0, past.times-int(time.Since(past.back)/p.Ejection.Time.D()))
 	}
-	s.mu.times++
-	pause := min(p.Ejection.Time.D()*time.Duration(s.mu.times), p.Ejection.MaxTime.D())
-	s.mu.until = time.Now().Add(pause)
-	s.mu.slow = p.SlowStart
+	past.times++
+	pause := min(p.Ejection.Time.D()*time.Duration(past.times), p.Ejection.MaxTime.D())
+	past.until = time.Now().Add(pause)
+	past.slow = p.SlowStart
 	again := int32(p.Ejection.Failures - 1)
-	s.mu.ejected = time.AfterFunc(pause, func() { s.readmit(again) })
+	past.ejected = time.AfterFunc(pause, func() { s.readmit(again) })
 	s.ejections.Add(1)
 	s.Set(balance.Ejected)
-	s.tell(slog.LevelWarn, "server ejected", "failures_in_a_row", failures, "for", pause.String(), "error", s.mu.failure)
+	s.tell(slog.LevelWarn, "server ejected", "failures_in_a_row", failures, "for", pause.String(), "error", past.failure)
 	s.settleLocked("requests failed in a row")
 }
 
@@ -233,7 +258,8 @@ func (s *Server) eject(p *Policy, failures int) {
 func (s *Server) readmit(row int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.ejected, s.mu.back, s.mu.until = nil, time.Now(), time.Time{}
+	past := s.pastLocked()
+	past.ejected, past.back, past.until = nil, time.Now(), time.Time{}
 	if s.mu.retired {
 		return
 	}
@@ -248,12 +274,12 @@ func (s *Server) readmit(row int32) {
 // backLocked takes a reason away why the server was out; when it was the last, it
 // starts slowly if it should.
 func (s *Server) backLocked(why balance.Out) {
-	if s.Out()&^why == 0 && s.mu.slow > 0 {
+	if past := s.mu.past; past != nil && s.Out()&^why == 0 && past.slow > 0 {
 		s.Warm(clock.Now())
-		if s.mu.warm != nil {
-			s.mu.warm.Stop()
+		if past.warm != nil {
+			past.warm.Stop()
 		}
-		s.mu.warm = time.AfterFunc(s.mu.slow, s.warmed)
+		past.warm = time.AfterFunc(past.slow, s.warmed)
 	}
 	s.Clear(why)
 }
@@ -263,7 +289,7 @@ func (s *Server) warmed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.Warm(0)
-	s.mu.warm = nil
+	s.pastLocked().warm = nil
 	s.settleLocked("the slow start is over")
 }
 
@@ -278,7 +304,8 @@ func (s *Server) firstAnswer() {
 func (s *Server) noteFailure(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.mu.failure, s.mu.failedAt = text, time.Now()
+	past := s.pastLocked()
+	past.failure, past.failedAt = text, time.Now()
 }
 
 // listen makes the verdict of a check the server's.
@@ -308,7 +335,9 @@ func (s *Server) refresh() {
 		if verdict, reason = w.check.verdict(); verdict == Unknown {
 			return
 		}
-		s.mu.slow = w.slowStart
+		if w.slowStart > 0 || s.mu.past != nil {
+			s.pastLocked().slow = w.slowStart
+		}
 	}
 	before := s.mu.verdict
 	if verdict == before {
@@ -338,16 +367,17 @@ func (s *Server) settleLocked(reason string) {
 }
 
 func (s *Server) stateLocked() State {
+	past := s.knownLocked()
 	switch {
-	case s.mu.held.Hold == exchange.HeldDisabled:
+	case past.held.Hold == exchange.HeldDisabled:
 		return Disabled
-	case s.mu.held.Hold == exchange.HeldDraining:
+	case past.held.Hold == exchange.HeldDraining:
 		return Draining
 	case s.mu.verdict == Unhealthy:
 		return Unhealthy
-	case s.mu.ejected != nil:
+	case past.ejected != nil:
 		return Ejected
-	case s.mu.warm != nil:
+	case past.warm != nil:
 		return SlowStart
 	case s.mu.verdict == Healthy, s.answered.Load():
 		return Healthy
@@ -360,12 +390,13 @@ func (s *Server) stateLocked() State {
 func (s *Server) Status(results bool) Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	past := s.knownLocked()
 	out := Status{
-		State: s.mu.state, Since: s.mu.since, Reason: s.mu.reason, Until: s.mu.until,
-		LastError: s.mu.failure, LastErrorAt: s.mu.failedAt, Active: s.Active(), Ejections: s.ejections.Load(),
+		State: s.mu.state, Since: s.mu.since, Reason: s.mu.reason, Until: past.until,
+		LastError: past.failure, LastErrorAt: past.failedAt, Active: s.Active(), Ejections: s.ejections.Load(),
 	}
-	if s.mu.held.Hold != exchange.NotHeld {
-		out.Hold, out.Until, out.Reason = s.mu.held.Hold.String(), s.mu.held.Until, heldReason(s.mu.held)
+	if past.held.Hold != exchange.NotHeld {
+		out.Hold, out.Until, out.Reason = past.held.Hold.String(), past.held.Until, heldReason(past.held)
 	}
 	if n := len(s.mu.watches); n > 0 {
 		s.mu.watches[n-1].check.status(&out, results)
