@@ -167,9 +167,37 @@ func measureIdle(b *bench, all []*running) (sample, error) {
 	})
 }
 
+// How long a peer has after its start to give back what only that needed, and how many
+// connections come and go then, so that what these need is there before it is looked at.
+const (
+	restTime        = 3 * time.Second
+	restConnections = 200
+)
+
+// rest waits until a peer that has just started is what it will be without connections.
+func (b *bench) rest(open func() (net.Conn, error)) error {
+	select {
+	case <-time.After(restTime):
+	case <-b.ctx.Done():
+	}
+	for range restConnections {
+		c, err := open()
+		if c != nil {
+			_ = c.Close()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // growth returns by how many KiB the peer grew for each idle connection: open
 // opens one and asks once on it.
 func (b *bench) growth(r *running, open func() (net.Conn, error)) (sample, error) {
+	if err := b.rest(open); err != nil {
+		return sample{}, err
+	}
 	before, err := r.process.memory()
 	if err != nil {
 		return sample{}, err
