@@ -44,7 +44,8 @@ func streams(ctx context.Context) error {
 		}
 		l := begin(ctx, g.web, 200)
 		l.phase(ctx, *length/2)
-		before, used := l.phase(ctx, *length), g.memory()
+		from := g.cpu()
+		before, used, without := l.phase(ctx, *length), g.memory(), g.cpu()-from
 		var seen atomic.Int64
 		var all []io.Closer
 		for range followers {
@@ -55,7 +56,8 @@ func streams(ctx context.Context) error {
 			all = append(all, c)
 		}
 		l.phase(ctx, *length/4)
-		quiet, now := l.phase(ctx, *length), g.memory()
+		from = g.cpu()
+		quiet, now, with := l.phase(ctx, *length), g.memory(), g.cpu()-from
 		each = append(each, float64(now-used)/followers/1024)
 		busy := make(chan times)
 		go func() { busy <- l.phase(ctx, *length) }()
@@ -66,7 +68,8 @@ func streams(ctx context.Context) error {
 			}
 			time.Sleep(200 * time.Millisecond)
 		}
-		fmt.Printf("  before: %v; %d clients, idle: %v; %d changes told to each: %v (%d events seen); %.1f KiB each\n", before, followers, quiet, changes, <-busy, seen.Load(), each[len(each)-1])
+		fmt.Printf("  before: %v; %d clients, idle: %v; %d changes told to each: %v (%d events seen); %.1f KiB each; processor %.1f %% before, %.1f %% while idle\n", before, followers, quiet, changes, <-busy, seen.Load(), each[len(each)-1],
+			100*without.Seconds()/length.Seconds(), 100*with.Seconds()/length.Seconds())
 		for _, c := range all {
 			c.Close()
 		}

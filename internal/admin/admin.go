@@ -45,7 +45,8 @@ const (
 	idleTimeout  = 60 * time.Second
 	headSize     = 16 << 10
 	connections  = 2304 // streams of events among them
-	streams      = 100  // of a connection that speaks HTTP/2
+	ofOneAddress = connections * 3 / 4
+	streams      = 100 // of a connection that speaks HTTP/2
 	closeTimeout = 2 * time.Second
 )
 
@@ -251,7 +252,7 @@ func (s *Server) Close() {
 
 func (l *listener) serve(log *slog.Logger) {
 	defer close(l.done)
-	bounded := netutil.LimitListener(l.socket, connections)
+	bounded := netutil.LimitListener(share(l.socket, ofOneAddress), connections)
 	var err error
 	if l.secret != nil {
 		err = l.server.ServeTLS(bounded, "", "")

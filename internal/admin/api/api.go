@@ -29,6 +29,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 
 	"headgate/internal/accesslog/recent"
@@ -99,6 +100,7 @@ type API struct {
 	rows    []*row
 	origins *http.CrossOriginProtection
 	streams atomic.Int64
+	open    openStreams
 	listing atomic.Pointer[listing]
 
 	comparisons comparisons
@@ -107,6 +109,37 @@ type API struct {
 
 // maxStreams is how many streams of events there are at once.
 const maxStreams = 2048
+
+// maxStreamsOfOne is how many of them one user or token may have.
+const maxStreamsOfOne = maxStreams * 3 / 4
+
+// openStreams counts the streams of those who have some.
+type openStreams struct {
+	mu sync.Mutex
+	of map[string]int // by name; guarded by mu
+}
+
+// take counts one more, if somebody may have it.
+func (o *openStreams) take(name string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.of == nil {
+		o.of = map[string]int{}
+	}
+	if o.of[name] >= maxStreamsOfOne {
+		return false
+	}
+	o.of[name]++
+	return true
+}
+
+func (o *openStreams) give(name string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.of[name]--; o.of[name] <= 0 {
+		delete(o.of, name)
+	}
+}
 
 // New returns the API.
 func New(o Options) *API {
@@ -264,6 +297,10 @@ func (a *API) run(c *call) (any, error) {
 		return nil, refuse(operator.CodeOverloaded, "", "too many streams are open", "close some")
 	}
 	defer a.streams.Add(-1)
+	if !a.open.take(c.who.Name) {
+		return nil, refuse(operator.CodeOverloaded, "", "you have too many streams open", "close some; others need theirs")
+	}
+	defer a.open.give(c.who.Name)
 	if err := c.row.stream(c); !errors.Is(err, errHeadOnly) {
 		return nil, err
 	}

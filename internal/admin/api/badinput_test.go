@@ -127,3 +127,23 @@ func TestAHeadOfAStreamEnds(t *testing.T) {
 	}
 	h.does("GET", "/users/hg_somebody", "", 404, "not_found", "as: admin")
 }
+
+// TestOneWhoLooksLeavesStreamsForOthers has a viewer who holds as many as one may have.
+func TestOneWhoLooksLeavesStreamsForOthers(t *testing.T) {
+	h := start(t)
+	for range maxStreamsOfOne {
+		if !h.api.open.take("token:viewer") {
+			t.Fatal("refused too early")
+		}
+	}
+	h.does("GET", "/events", "", 503, "overloaded", "as: viewer")
+	if rs, _ := h.ask("HEAD", "/events", "", "as: admin"); rs.StatusCode != 200 {
+		t.Errorf("another: %d", rs.StatusCode)
+	}
+	for range maxStreamsOfOne {
+		h.api.open.give("token:viewer")
+	}
+	if rs, _ := h.ask("HEAD", "/events", "", "as: viewer"); rs.StatusCode != 200 || len(h.api.open.of) > 1 {
+		t.Errorf("after it has let go: %d, %v", rs.StatusCode, h.api.open.of)
+	}
+}
