@@ -20,7 +20,8 @@ import (
 // attack is one way to abuse a proxy.
 type attack struct {
 	name, title string
-	limit       int // how many connections of clients the proxy takes; 0 is many
+	limit       int  // how many connections of clients the proxy takes; 0 is many
+	quic        bool // over HTTP/3
 	run         func(ctx context.Context, t *target) (note string)
 }
 
@@ -28,23 +29,28 @@ type attack struct {
 func (attack) leave() { held.close() }
 
 var attacks = []attack{
-	{"trailers", "a field that belongs to the proxy, as a trailer", 0, trailers},
-	{"compression", "50 clients ask for an endless text, and leave", 0, compression},
-	{"hpack", "HPACK bomb, on connection after connection", 0, hpackBomb},
-	{"made-you-reset", "made-you-reset, on connection after connection", 0, madeYouReset},
-	{"limit", "600 hung clients at a limit of connections", maxConnections, hungClients},
-	{"window", "100 connections with 256 streams and no window", 0, zeroWindow},
+	{name: "trailers", title: "a field that belongs to the proxy, as a trailer", run: trailers},
+	{name: "response-trailers", title: "a field that a rule removes from responses, as a trailer", run: responseTrailers},
+	{name: "compression", title: "50 clients ask for an endless text as gzip, and leave", run: compression("gzip")},
+	{name: "brotli", title: "50 clients ask for an endless text as br (nginx: as it is), and leave", run: compression("br")},
+	{name: "hpack", title: "HPACK bomb, on connection after connection", run: hpackBomb},
+	{name: "made-you-reset", title: "made-you-reset, on connection after connection", run: madeYouReset},
+	{name: "limit", title: "600 hung clients at a limit of connections", limit: maxConnections, run: hungClients},
+	{name: "window", title: "100 connections with 256 streams and no window", run: zeroWindow},
+	{name: "h3-reset", title: "HTTP/3: requests taken back at once, on connection after connection", quic: true, run: resetH3},
+	{name: "h3-streams", title: "HTTP/3: unidirectional streams reset before their type", quic: true, run: uniH3},
+	{name: "h3-window", title: "HTTP/3: 100 connections with all streams that they may have, and a small window", quic: true, run: windowH3},
 }
 
 // connections are those that an attack holds open.
 type connections struct {
 	sync.Mutex
-	all []net.Conn
+	all []io.Closer
 }
 
 var held connections
 
-func (c *connections) add(nc net.Conn) {
+func (c *connections) add(nc io.Closer) {
 	c.Lock()
 	defer c.Unlock()
 	c.all = append(c.all, nc)
@@ -76,9 +82,33 @@ func trailers(_ context.Context, t *target) string {
 	return "it did not reach the server"
 }
 
-// compression leaves after the first bytes of an endless text, that is: what the proxy
-// uses afterwards it uses for nobody.
-func compression(_ context.Context, t *target) string {
+// responseTrailers asks for a response whose trailer a rule of the proxy removes as a
+// field.
+func responseTrailers(_ context.Context, t *target) string {
+	nc, err := net.Dial("tcp", t.h1)
+	if err != nil {
+		return err.Error()
+	}
+	held.add(nc)
+	_ = nc.SetDeadline(time.Now().Add(length))
+	_, _ = io.WriteString(nc, "GET /secret HTTP/1.1\r\nHost: a.test\r\nTE: trailers\r\nConnection: TE, close\r\n\r\n")
+	got, _ := io.ReadAll(nc)
+	switch {
+	case !bytes.Contains(got, []byte("nothing")):
+		return fmt.Sprintf("no answer: %q", got)
+	case bytes.Contains(bytes.ToLower(got), []byte("x-secret")):
+		return "it reached the client"
+	}
+	return "it did not reach the client"
+}
+
+// compression returns an attack that leaves after the first bytes of an endless text:
+// what the proxy uses afterwards it uses for nobody.
+func compression(coding string) func(context.Context, *target) string {
+	return func(_ context.Context, t *target) string { return endless(t, coding) }
+}
+
+func endless(t *target, coding string) string {
 	var all sync.WaitGroup
 	for range 50 {
 		all.Go(func() {
@@ -87,7 +117,7 @@ func compression(_ context.Context, t *target) string {
 				return
 			}
 			held.add(nc)
-			_, _ = io.WriteString(nc, "GET /endless HTTP/1.1\r\nHost: a.test\r\nAccept-Encoding: gzip\r\n\r\n")
+			_, _ = io.WriteString(nc, "GET /endless HTTP/1.1\r\nHost: a.test\r\nAccept-Encoding: "+coding+"\r\n\r\n")
 			_ = nc.SetReadDeadline(time.Now().Add(length / 2))
 			_, _ = io.ReadFull(nc, make([]byte, 200))
 		})

@@ -59,6 +59,11 @@ func newUpstream() (*upstream, error) {
 			u.trailer.Store(true)
 		}
 	})
+	mux.HandleFunc("/secret", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Trailer", "X-Secret")
+		_, _ = io.WriteString(w, "nothing")
+		w.Header().Set("X-Secret", "of the server")
+	})
 	u.Handler = mux
 	go func() { _ = u.Serve(l) }()
 	return u, nil
@@ -66,19 +71,19 @@ func newUpstream() (*upstream, error) {
 
 func (u *upstream) close() { _ = u.Close() }
 
-// proxy is a proxy that can be attacked. Its first address speaks HTTP/1.1, its second
-// HTTP/2 without TLS.
+// proxy is a proxy that can be attacked.
 type proxy struct {
 	name   string
 	file   string
-	config func(dir, h1, h2, up string, limit int) string
+	quic   bool // speaks HTTP/3
+	config func(t *target, limit int) string
 	argv   func(dir string) []string
 }
 
 func headgateProxy(program string) proxy {
 	return proxy{
-		name: "headgate", file: "headgate.yaml",
-		config: func(_, h1, h2, up string, limit int) string {
+		name: "headgate", file: "headgate.yaml", quic: true,
+		config: func(t *target, limit int) string {
 			limits := ""
 			if limit > 0 {
 				limits = fmt.Sprintf(", limits: {max_connections: %d}", limit)
@@ -89,12 +94,15 @@ access_log: {enabled: false}
 ports:
   h1: {address: %q, protocol: http%s}
   h2: {address: %q, protocol: http, h2c: true}
+  h3: {address: %q, protocol: http3}
 proxies:
   all:
-    headers: [{direction: request, operation: remove, name: Remote-User}]
-    compression: {algorithms: [gzip]}
+    headers:
+      - {direction: request, operation: remove, name: Remote-User}
+      - {direction: response, operation: remove, name: X-Secret}
+    compression: {algorithms: [gzip, br]}
     routes: [{path: /fixed, fixed_response: {status: 200, body: ok}}, {servers: [{url: "http://%s"}]}]
-`, h1, limits, h2, up)
+`, t.h1, limits, t.h2, t.h3, t.up.address)
 		},
 		argv: func(string) []string {
 			return []string{program, "run", "--config", "headgate.yaml", "--state", "state"}
@@ -106,7 +114,7 @@ proxies:
 func nginxProxy() proxy {
 	return proxy{
 		name: "nginx", file: "nginx.conf",
-		config: func(_, h1, h2, up string, limit int) string {
+		config: func(t *target, limit int) string {
 			connections := 16384
 			if limit > 0 {
 				connections = 2*limit + 8 // one to the server for each, and its own
@@ -132,10 +140,10 @@ http {
     listen %s http2;
     http2_max_concurrent_streams 256;
     location = /fixed { return 200 "ok"; }
-    location / { proxy_pass http://%s; proxy_set_header Connection ""; proxy_set_header Remote-User ""; }
+    location / { proxy_pass http://%s; proxy_set_header Connection ""; proxy_set_header Remote-User ""; proxy_hide_header X-Secret; }
   }
 }
-`, user, connections, h1, h2, up)
+`, user, connections, t.h1, t.h2, t.up.address)
 		},
 		argv: func(dir string) []string { return []string{"nginx", "-p", dir, "-c", "nginx.conf", "-e", "stderr"} },
 	}
@@ -143,9 +151,9 @@ http {
 
 // target is a proxy that runs.
 type target struct {
-	h1, h2 string
-	up     *upstream
-	cmd    *exec.Cmd
+	h1, h2, h3 string // its addresses of HTTP/1.1, of HTTP/2 without TLS and of HTTP/3
+	up         *upstream
+	cmd        *exec.Cmd
 }
 
 // started starts a proxy and waits until it serves.
@@ -163,7 +171,10 @@ func started(ctx context.Context, dir string, p proxy, up *upstream, limit int) 
 		*a = l.Addr().String()
 		l.Close()
 	}
-	if err := os.WriteFile(filepath.Join(dir, p.file), []byte(p.config(dir, t.h1, t.h2, up.address, limit)), 0o600); err != nil {
+	if t.h3, err = freePacketAddress(); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(filepath.Join(dir, p.file), []byte(p.config(t, limit)), 0o600); err != nil {
 		return nil, err
 	}
 	argv := p.argv(dir)
