@@ -41,6 +41,7 @@ type Clients struct {
 	seed     maphash.Seed
 	offences bucket.Table
 	total    atomic.Int64 // mu.used, for who only looks
+	delayed  atomic.Int32 // connections that wait in Delay
 
 	mu struct {
 		sync.Mutex
@@ -225,6 +226,16 @@ func (m *Member) Offend() bool {
 	}
 	_, wait := m.clients.offences.Take(m.key, clock.Now(), &offences, false)
 	return wait > 0
+}
+
+// floodOffences is how many offences a connection counts as that was ended for a flood.
+const floodOffences = 64
+
+// Flooded notes that a connection of the client was ended for a flood.
+func (m *Member) Flooded() {
+	for range floodOffences {
+		m.Offend()
+	}
 }
 
 // Offender reports whether the client has broken rules too often a short while ago,

@@ -74,6 +74,22 @@ func TestOffencesOutliveTheConnection(t *testing.T) {
 	}
 }
 
+func TestFloodsMakeAnOffender(t *testing.T) {
+	c := New()
+	for n := range 100 {
+		m := c.Join(address("192.0.2.1"))
+		if m.Offender() {
+			if n < 4 {
+				t.Errorf("after %d floods already", n)
+			}
+			return
+		}
+		m.Flooded()
+		m.Leave()
+	}
+	t.Error("a hundred floods are forgotten with their connections")
+}
+
 func TestNobodyIsBounded(t *testing.T) {
 	var c *Clients
 	m := c.Join(address("192.0.2.1"))
@@ -103,4 +119,20 @@ func TestManyConnectionsAtOnce(t *testing.T) {
 	if c.Used() != 0 || len(c.mu.all) != 0 {
 		t.Errorf("%d bytes and %d clients are left", c.Used(), len(c.mu.all))
 	}
+}
+
+func TestFewConnectionsAreDelayed(t *testing.T) {
+	c, over := New(), make(chan struct{})
+	var waiting sync.WaitGroup
+	for range 3 * maxDelayed {
+		waiting.Go(func() { c.Delay(over) })
+	}
+	close(over)
+	waiting.Wait()
+	if n := c.Delayed(); n != 0 {
+		t.Errorf("%d wait still", n)
+	}
+	c.delayed.Store(maxDelayed)
+	c.Delay(nil) // returns at once, as nothing would end it
+	(*Clients)(nil).Delay(nil)
 }

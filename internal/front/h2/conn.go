@@ -47,8 +47,6 @@ type Front struct {
 	// Flooded counts the connections that were ended for a flood. It may be
 	// called by several goroutines at once; nil counts nothing.
 	Flooded func(Flood)
-
-	held holds
 }
 
 // usualStreams is how many requests a client may have under way where the port
@@ -333,7 +331,7 @@ func (c *Conn) report(e *connError) {
 	level := slog.LevelDebug
 	word := "protocol_error"
 	if e.flood != NoFlood {
-		c.member.Offend()
+		c.member.Flooded()
 		word = e.flood.String()
 		if !c.offends { // else the log has told of the client
 			level = slog.LevelWarn
@@ -353,7 +351,7 @@ func (c *Conn) report(e *connError) {
 func (c *Conn) part(rule *connError) {
 	switch {
 	case c.lastWrite() != nil:
-	case c.offends && rule != nil && rule.flood != NoFlood:
+	case rule != nil && rule.flood != NoFlood && (c.offends || c.member.Offender()):
 		c.hold()
 	case c.nc.CloseWrite() == nil && !c.hasYielded():
 		c.linger()

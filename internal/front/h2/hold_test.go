@@ -4,6 +4,7 @@ import (
 	"net"
 	"testing"
 
+	"headgate/internal/front/clients"
 	"headgate/internal/testhouse"
 )
 
@@ -21,7 +22,7 @@ func TestAHeldConnectionLetsGo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a, b := net.Pipe()
 			defer b.Close()
-			f := &Front{}
+			f := &Front{Clients: clients.New()}
 			c := f.NewConn(a, 1)
 			c.mu.quiet = 1
 			over := make(chan struct{})
@@ -29,25 +30,13 @@ func TestAHeldConnectionLetsGo(t *testing.T) {
 			testhouse.Eventually(t, "it is held", func() bool {
 				c.mu.Lock()
 				defer c.mu.Unlock()
-				return c.mu.held != nil
+				return c.mu.held != nil && f.Clients.Delayed() == 1
 			})
 			end(c)
 			<-over
-			if n := f.held.n.Load(); n != 0 {
+			if n := f.Clients.Delayed(); n != 0 {
 				t.Errorf("%d places are taken", n)
 			}
 		})
-	}
-}
-
-func TestFewConnectionsAreHeld(t *testing.T) {
-	var h holds
-	for range maxHeld {
-		if !h.take() {
-			t.Fatal("there is no place")
-		}
-	}
-	if h.take() || h.n.Load() != maxHeld {
-		t.Error("more are held than may be")
 	}
 }

@@ -1,9 +1,14 @@
 package h3_test
 
 import (
+	"context"
+	"errors"
 	"io"
+	"net/netip"
 	"sync"
 	"testing"
+
+	"github.com/quic-go/quic-go"
 
 	"headgate/internal/exchange"
 	"headgate/internal/front/clients"
@@ -84,4 +89,30 @@ func TestABodyThatComesLateHasNoDeadline(t *testing.T) {
 			t.Errorf("%s: got %+v", name, rs)
 		}
 	}
+}
+
+// A client that floods us on connection after connection is let go late, and nothing of
+// it is taken meanwhile.
+func TestOffendersAreDelayed(t *testing.T) {
+	f := newFront(t, text("x"), nil)
+	for m := f.speak.Clients.Join(netip.MustParseAddr("127.0.0.1")); !m.Offend(); {
+	}
+	c := f.dial()
+	go func() {
+		for {
+			r, err := c.conn.OpenStreamSync(t.Context())
+			if err != nil {
+				return
+			}
+			r.Write(frame(1, section("Upper", "x"))) // malformed
+			r.Close()
+		}
+	}()
+	testhouse.Eventually(t, "the connection waits for its end", func() bool { return f.speak.Clients.Delayed() == 1 })
+	<-c.conn.Context().Done()
+	var end *quic.ApplicationError
+	if err := context.Cause(c.conn.Context()); !errors.As(err, &end) || end.ErrorCode != 0x107 {
+		t.Errorf("it ended by %v, want H3_EXCESSIVE_LOAD", err)
+	}
+	testhouse.Eventually(t, "nobody waits", func() bool { return f.speak.Clients.Delayed() == 0 })
 }

@@ -62,6 +62,7 @@ type Conn struct {
 	hand    chan *stream // to a worker that waits
 	idle    atomic.Int32 // workers that wait
 
+	offends  bool // the client broke too many rules on other connections
 	budget   budget
 	together together
 
@@ -75,6 +76,7 @@ type Conn struct {
 		draining bool          // the connection is to end soon
 		told     bool          // the client was told so
 		last     bool          // no new requests are taken
+		held     bool          // nothing at all is taken, and the connection ends soon
 		kinds    uint8         // unidirectional streams that came, a bit each
 	}
 }
@@ -124,7 +126,7 @@ func (c *Conn) Serve() (park func(resume func()) bool) {
 	defer c.front.conns.Delete(c.quic)
 	defer c.workers.Wait()
 	defer close(c.done)
-	if c.member.Offender() {
+	if c.offends = c.member.Offender(); c.offends {
 		c.budget.spent[resetFlood] = floods[resetFlood].most - offenderResets
 	}
 	if err := c.greet(); err != nil {
@@ -213,6 +215,9 @@ func (c *Conn) acceptRequests() {
 		if err != nil {
 			return
 		}
+		if c.isHeld() {
+			return // its streams are not granted anew
+		}
 		port := c.front.Port()
 		if taken, late := c.begin(qs.StreamID(), port); !taken {
 			qs.CancelRead(requestRejected.stream())
@@ -292,7 +297,13 @@ func (c *Conn) fail(err error) {
 	if !errors.As(err, &rule) {
 		return // the connection is no more
 	}
+	if c.isHeld() {
+		return
+	}
 	c.report(rule)
+	if c.hold(rule) {
+		return
+	}
 	c.quic.CloseWithError(rule.code.wire(), rule.text)
 }
 
@@ -301,7 +312,11 @@ func (c *Conn) report(e *connError) {
 	level := slog.LevelDebug
 	word := "protocol_error"
 	if e.flood != "" {
-		level, word = slog.LevelWarn, e.flood
+		c.member.Flooded()
+		word = e.flood
+		if !c.offends { // else the log has told of the client
+			level = slog.LevelWarn
+		}
 		if c.front.Flooded != nil {
 			c.front.Flooded(e.flood)
 		}

@@ -47,6 +47,9 @@ func (c *Conn) acceptControls() {
 		if err != nil {
 			return
 		}
+		if c.isHeld() {
+			return
+		}
 		c.workers.Go(func() {
 			err := c.unidirectional(qs)
 			qs.ReleaseStreamCredit()

@@ -7,7 +7,7 @@ import "net/netip"
 func (c *Conn) Idle() (client netip.Addr, since int64, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.facts.Remote.Addr(), c.mu.quiet, c.mu.running == 0 && !c.mu.last
+	return c.facts.Remote.Addr(), c.mu.quiet, c.mu.running == 0 && (!c.mu.last || c.mu.held)
 }
 
 // Yield closes the connection if no request has been under way since the moment that
@@ -15,7 +15,7 @@ func (c *Conn) Idle() (client netip.Addr, since int64, ok bool) {
 // may call it.
 func (c *Conn) Yield(since int64) bool {
 	c.mu.Lock()
-	if c.mu.running > 0 || c.mu.last || c.mu.quiet != since {
+	if c.mu.running > 0 || c.mu.last && !c.mu.held || c.mu.quiet != since {
 		c.mu.Unlock()
 		return false
 	}
