@@ -19,7 +19,7 @@ func TestABrokenFirstConfigurationIsTheErrorOfRun(t *testing.T) {
 	if h.c.Ready() {
 		t.Error("it is ready")
 	}
-	if !strings.Contains(h.log.String(), "configuration refused, nothing is served") {
+	if !strings.Contains(h.log.String(), "configuration refused, nothing of it is served") {
 		t.Errorf("the log says %s", h.log)
 	}
 }

@@ -131,7 +131,7 @@ func (c *Control) tellRefused(e *Event) {
 	}
 	what := "configuration refused, everything stays as it was"
 	if e.Starting {
-		what = "configuration refused, nothing is served"
+		what = "configuration refused, nothing of it is served"
 	}
 	c.log.Error(what, "problems", max(len(r.Problems), 1))
 	for _, p := range r.Problems[:min(len(r.Problems), maxLines)] {
