@@ -39,7 +39,12 @@ const retryYield = 50 * time.Millisecond
 type crowd struct {
 	list   []idler // the first to go is the first
 	looked int64   // when the list was made
+	next   int64   // not before is another one made
 }
+
+// lookShare is the part of the time, one in so many, that goes into looking at all
+// connections.
+const lookShare = 10
 
 // idler is a connection as it was when it was looked at.
 type idler struct {
@@ -62,7 +67,11 @@ func (c *crowd) forget() {
 func (c *crowd) makeRoom(share *Share) bool {
 	now := clock.Now()
 	if len(c.list) == 0 || now-c.looked > staleTime {
+		if now < c.next {
+			return false
+		}
 		c.list, c.looked = firstToGo(share.idlers()), now
+		c.next = now + lookShare*(clock.Now()-now)
 	}
 	for len(c.list) > 0 {
 		first := c.list[0]

@@ -148,6 +148,19 @@ func TestAFullShareStaysFullAtItsBound(t *testing.T) {
 	}
 }
 
+// A flood at the limit does not have all connections looked at for each of its packets.
+func TestACrowdIsLookedAtNowAndThen(t *testing.T) {
+	l := &Limit{}
+	share := l.NewShare(nil)
+	c := crowd{next: clock.Now() + int64(time.Hour)}
+	if c.makeRoom(share); c.looked != 0 {
+		t.Error("it looked")
+	}
+	if c.next = 0; c.makeRoom(share) || c.looked == 0 || c.next <= c.looked {
+		t.Errorf("it looked at %d, and looks again at %d", c.looked, c.next)
+	}
+}
+
 // Nothing of a connection that has gone is kept for longer than its order is believed.
 func TestACrowdForgets(t *testing.T) {
 	c := crowd{list: []idler{{}}, looked: clock.Now() - staleTime - int64(time.Second)}
