@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -212,12 +213,34 @@ func (g *gate) put(name, content string) string {
 // free returns an address of this machine at which nobody listens.
 func free(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp4", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	return "127.0.0.1:" + lasting(t)
+}
+
+// given are the ports that a test has.
+var given sync.Map
+
+// lasting returns a port that stays free while nobody listens there: it is below those that
+// the system gives to clients, and to servers that do not ask for one.
+func lasting(t *testing.T) string {
+	t.Helper()
+	for range 1000 {
+		number := fmt.Sprint(12000 + rand.IntN(20000))
+		l, err := net.Listen("tcp4", "0.0.0.0:"+number)
+		if err != nil {
+			continue
+		}
+		l.Close()
+		p, err := net.ListenPacket("udp4", "0.0.0.0:"+number)
+		if err != nil {
+			continue
+		}
+		p.Close()
+		if _, taken := given.LoadOrStore(number, true); !taken {
+			return number
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no port is free")
+	return ""
 }
 
 // record is what a process writes. It may be read while the process runs.

@@ -2,7 +2,6 @@ package interop
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -123,26 +122,6 @@ func newMoving(t *testing.T, page movingPage) *moving {
 	}
 	m.env = append(os.Environ(), "PATH="+m.path("/bin")+":"+os.Getenv("PATH"), "SERVICES="+m.services(), "HEADGATE_STATE="+m.path("/state"), "HOME="+m.dir, "XDG_DATA_HOME="+m.dir)
 	return m
-}
-
-// lasting returns a port that stays free while nobody listens there: no client of any
-// program gets it for its own end.
-func lasting(t *testing.T) string {
-	t.Helper()
-	for range 1000 {
-		number := fmt.Sprint(12000 + rand.IntN(20000))
-		l, err := net.Listen("tcp4", "0.0.0.0:"+number)
-		if err != nil {
-			continue
-		}
-		l.Close()
-		if p, err := net.ListenPacket("udp4", "0.0.0.0:"+number); err == nil {
-			p.Close()
-			return number
-		}
-	}
-	t.Fatal("no port is free")
-	return ""
 }
 
 // shop is the application of the guides.

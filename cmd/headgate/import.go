@@ -93,6 +93,9 @@ yet; then the problems say what a person has to add.`,
 			return err
 		}
 		fmt.Fprintln(cmd.ErrOrStderr(), told.Summary())
+		if *report == "" && told.Counts[importer.Same] < len(told.Entries) {
+			fmt.Fprintln(cmd.ErrOrStderr(), "--report FILE.html tells what became of each, and why")
+		}
 		for _, text := range told.Check {
 			fmt.Fprintln(cmd.ErrOrStderr(), "look at:", text)
 		}

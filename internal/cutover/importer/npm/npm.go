@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"headgate/internal/cutover/importer"
 	"headgate/internal/cutover/importer/npm/sqlite"
@@ -84,8 +85,10 @@ func readDatabase(name string, files importer.Files) (*source, error) {
 }
 
 const (
-	// maxReads is how often a database is read that is written at the moment.
-	maxReads = 5
+	// maxReads is how often a database is read that is written at the moment, and pause
+	// how long a change that is under way has to end before the next time.
+	maxReads = 20
+	pause    = 100 * time.Millisecond
 	// walHeader is the part of a write-ahead log that is another one when the log begins
 	// anew.
 	walHeader = 32
@@ -96,6 +99,7 @@ const (
 // begun anew between, as it then holds every page that the database got since, or if
 // there is none and the database stayed as it was.
 func snapshot(name string, files importer.Files) (data, wal []byte, err error) {
+	var under error
 	for range maxReads {
 		before, err := readLog(name, files)
 		if err != nil {
@@ -105,8 +109,11 @@ func snapshot(name string, files importer.Files) (data, wal []byte, err error) {
 			return nil, nil, err
 		}
 		if journal, err := files.Read(name + "-journal"); err == nil && len(journal) > 0 {
-			return nil, nil, fmt.Errorf("%s: a change of it is under way or was broken off (%s-journal is there); try again, or stop Nginx Proxy Manager first", name, filepath.Base(name))
+			under = fmt.Errorf("%s: a change of it is under way or was broken off (%s-journal is there); try again, or stop Nginx Proxy Manager first", name, filepath.Base(name))
+			<-time.After(pause)
+			continue
 		}
+		under = nil
 		if wal, err = readLog(name, files); err != nil {
 			return nil, nil, err
 		}
@@ -123,6 +130,9 @@ func snapshot(name string, files importer.Files) (data, wal []byte, err error) {
 		if len(before) < walHeader && bytes.Equal(data, again) {
 			return data, wal, nil
 		}
+	}
+	if under != nil {
+		return nil, nil, under
 	}
 	return nil, nil, fmt.Errorf("%s: it is written all the time; try again, or stop Nginx Proxy Manager first", name)
 }

@@ -279,6 +279,22 @@ func TestDatabaseThatIsWritten(t *testing.T) {
 			t.Errorf("%s: got %s, %v, want %s", what, got, err, c.want)
 		}
 	}
+	// One that uses a journal is read when the change has ended.
+	reads := 0
+	files := importer.Files{Read: func(file string) ([]byte, error) {
+		switch {
+		case file == name:
+			return []byte{1}, nil
+		case strings.HasSuffix(file, "-journal"):
+			if reads++; reads < 3 {
+				return []byte("x"), nil
+			}
+		}
+		return nil, fs.ErrNotExist
+	}}
+	if data, _, err := snapshot(name, files); err != nil || data[0] != 1 || reads < 3 {
+		t.Errorf("with a journal: %v, %v after %d looks", data, err, reads)
+	}
 	n := byte(0)
 	restless := importer.Files{Read: func(file string) ([]byte, error) {
 		if n++; file == name {
