@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -28,6 +29,15 @@ func (f Files) Bounded(most int64, tooLarge string) Files {
 		Glob: filepath.Glob,
 	}
 }
+
+// EncryptedKey reports whether a file holds a private key that a password is asked for.
+// headgate reads keys without one.
+func EncryptedKey(data []byte) bool {
+	return bytes.Contains(data, []byte("-----BEGIN ENCRYPTED PRIVATE KEY-----")) || bytes.Contains(data, []byte("Proc-Type: 4,ENCRYPTED"))
+}
+
+// DecryptKey is what to do about a key that a password is asked for.
+const DecryptKey = "the key is encrypted, and headgate asks nobody for its password: write it without one (openssl pkey -in KEY -out NEW), with the mode 0600"
 
 // Given returns files that are in memory, by their names. There are no others: what a
 // configuration includes besides is not found.

@@ -6,7 +6,7 @@
 // through sites and their matchers, proxy.go has reverse_proxy, features.go the other
 // directives. Of JSON json.go reads the text, jsonroutes.go makes a list of steps of the
 // routes and their handlers, jsonproxy.go has reverse_proxy, and jsonserver.go makes
-// routes that decide as the steps do.
+// routes that decide as the steps do. tables.go has what nobody looks at.
 //
 // It never applies anything, and opens no file but those that it is given and what they
 // import.
@@ -156,7 +156,7 @@ func (t *translator) global(d *directive) {
 
 // servers reads who is trusted in front.
 func (t *translator) servers(d *directive) {
-	d.Settle()
+	t.Say(d, importer.Same, "what is in it is told there")
 	for _, o := range d.block {
 		switch o.name() {
 		case "trusted_proxies":
@@ -204,6 +204,12 @@ func directoryOf(ca string) string {
 func (t *translator) rest(list []*directive) {
 	for _, d := range list {
 		if !d.Settled() {
+			for _, c := range d.block {
+				if table[d.name()].Names != "" && !c.Settled() {
+					t.sayAll(c, table[d.name()].Verdict, "%s", table[d.name()].Note)
+				}
+			}
+			t.SayKnown(d, table, d.name())
 			t.Say(d, importer.Impossible, "headgate does not know this directive here, or what it stands in could not be taken over")
 		}
 		t.rest(d.block)

@@ -199,7 +199,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 		"other json":     {`{"apps": {"http": {}}}`, "nothing of Caddy's HTTP server"},
 		"truncated json": {"{\"apps\":\n{\"http\": {\"servers\"", ":2: the file ends inside"},
 		"broken json":    {"{\"apps\":\n{\"http\" 1", ":2: invalid character"},
-		"two json":       {"{}\n{}", ":2: something follows"},
+		"two json":       {"{\"a\": 1}\n{}", ":2: something follows"},
 		"deep json":      {`{"a":` + strings.Repeat("[", 500), "nested too deep"},
 	} {
 		if _, _, err := imported(t, c.text); err == nil || !strings.Contains(err.Error(), c.want) {

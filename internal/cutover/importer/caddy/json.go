@@ -57,7 +57,7 @@ func looksLikeJSON(data []byte) bool {
 		return false
 	}
 	rest := bytes.TrimLeft(data[1:], " \t\r\n")
-	return len(rest) > 0 && (rest[0] == '"' || rest[0] == '}')
+	return len(rest) > 0 && rest[0] == '"'
 }
 
 // jsonReader reads JSON with the lines of its parts.

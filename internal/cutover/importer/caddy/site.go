@@ -291,11 +291,12 @@ func pathOf(pattern, base string) (path string, exact bool, what string) {
 	case strings.Contains(inner, "*"), strings.Contains(inner, "{"):
 		return "", false, "only prefixes of paths are possible, not " + pattern
 	case !ends:
-		return orRoot(strings.TrimSuffix(pattern, "/")), true, "a path takes what is below it too: exact paths do not exist"
+		return orRoot(strings.TrimSuffix(pattern, "/")), true, "a path takes what is below it too: exact paths do not exist; " + anyLetters
 	case !strings.HasSuffix(inner, "/"):
-		return orRoot(inner), false, "headgate takes whole segments: " + inner + "x does not reach it"
+		return orRoot(inner), false, "headgate takes whole segments: " + inner + "x does not reach it; " + anyLetters
 	default:
-		return orRoot(strings.TrimSuffix(inner, "/")), false, ""
+		path = orRoot(strings.TrimSuffix(inner, "/"))
+		return path, false, path + " without the slash is taken, too; " + anyLetters
 	}
 }
 

@@ -224,12 +224,20 @@ func (t *translator) certificate(d *directive, name string) int {
 	return 1
 }
 
+// encrypted tells of a key that a password is asked for.
+func (t *translator) encrypted(path string) {
+	if data, err := t.read(path); err == nil && importer.EncryptedKey(data) {
+		t.Check("%s: %s", path, importer.DecryptKey)
+	}
+}
+
 // pair adds a file that has certificate and key, or has the key beside it.
 func (t *translator) pair(path string) {
 	key := path
 	if _, err := t.read(path + ".key"); err == nil {
 		key = path + ".key"
 	}
+	t.encrypted(key)
 	name := strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
 	for i := 0; ; i++ {
 		at := importer.Unused(importer.NewObject(), name, "certificate")

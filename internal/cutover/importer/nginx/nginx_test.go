@@ -187,6 +187,14 @@ location ~ \.bak$ { deny all; } if ($ssl_client_verify != SUCCESS) { return 403;
 	}
 }
 
+func TestEncryptedKeysAreToldWithTheRemedy(t *testing.T) {
+	t.Parallel()
+	_, report, err := text("/n.conf", "http { server { listen 443 ssl; ssl_certificate a.pem; ssl_certificate_key a.key; return 204; } }", "/a.key", "-----BEGIN ENCRYPTED PRIVATE KEY-----\nx\n")
+	if err != nil || !strings.Contains(strings.Join(report.Check, "\n"), "/a.key: the key is encrypted") || !strings.Contains(strings.Join(report.Check, "\n"), "openssl pkey") {
+		t.Errorf("%v %v", err, report)
+	}
+}
+
 func TestIncludesAndDumpsAreRead(t *testing.T) {
 	t.Parallel()
 	main, part := "http { include sites/*.conf; }", "server { listen 8080; server_name a.example.com; location / { return 204; } }"

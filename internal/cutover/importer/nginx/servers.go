@@ -216,6 +216,10 @@ func (t *translator) certificate(s *server, name string) {
 			continue
 		}
 		cert, key := t.path(c.arg(0)), t.path(keys[i].arg(0))
+		if data, err := t.read(key); err == nil && importer.EncryptedKey(data) {
+			t.Say(keys[i], importer.Impossible, importer.DecryptKey)
+			t.Check("%s:%d: %s: %s", keys[i].File, keys[i].Line, key, importer.DecryptKey)
+		}
 		t.Say(keys[i], importer.Same, "")
 		if strings.HasPrefix(c.arg(0), "data:") || strings.HasPrefix(keys[i].arg(0), "engine:") || strings.Contains(c.arg(0), "$") {
 			t.Say(c, importer.Impossible, "a certificate has to be in a file with a fixed name")

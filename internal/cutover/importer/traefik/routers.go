@@ -128,6 +128,12 @@ func (t *translator) routeOf(r *router) {
 		r.route.Set("ip_filter", importer.NewObject().Set("allow", r.when.allow))
 		t.Check("router %s chooses by the client's address; others get 403 here, not another router", r.name)
 	}
+	for _, e := range r.entries { // what an entry point has for all of its routers comes first
+		for _, name := range e.n.get("http", "middlewares").texts() {
+			t.middleware(r, name, 0)
+		}
+		t.sayAll(e.n.get("http", "middlewares"), importer.Same, "features of the routes of its routers")
+	}
 	for _, name := range r.n.get("middlewares").texts() {
 		t.middleware(r, name, 0)
 	}

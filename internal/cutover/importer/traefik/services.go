@@ -122,6 +122,14 @@ func (t *translator) balancing(r *router, n *node) {
 		r.route.Set("sticky_cookie", sticky.Flow())
 		t.sayAll(n.get("sticky"), importer.Same, "sticky_cookie; HttpOnly always, Secure on TLS")
 	}
+	if p := n.get("passiveHealthCheck"); p.is() {
+		e := importer.NewObject().Set("failures", max(p.get("maxFailedAttempts").number(1), 1))
+		if text := p.get("failureWindow").text(); text != "" {
+			e.Set("time", duration(text))
+		}
+		r.route.Set("ejection", e.Flow())
+		t.sayAll(p, importer.Close, "ejection: failures in a row are counted")
+	}
 	h := n.get("healthCheck")
 	if !h.is() {
 		return

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -202,9 +203,36 @@ func (t *translator) rest() {
 			t.Say(n, importer.Ignored, note)
 			return
 		}
+		if i := slices.IndexFunc(leftOut, func(l left) bool { return l.path.MatchString(n.path) }); i >= 0 {
+			t.Say(n, leftOut[i].verdict, leftOut[i].note)
+			return
+		}
 		t.Say(n, importer.Impossible, "headgate does not know this field here, or what it belongs to could not be taken over")
 	})
 }
+
+// left is a field that nobody looks at.
+type left struct {
+	path    *regexp.Regexp
+	verdict importer.Verdict
+	note    string
+}
+
+var leftOut = []left{
+	{leftPath(`http\.services\.[^.]+\.loadbalancer\.server\.(weight|preservepath)`), importer.Close, "it stands in a file, at the server: weight"},
+	{leftPath(`http\.middlewares\.[^.]+\.headers\.(accesscontrol.*|addvaryheader)`), importer.Ignored, "without accessControlAllowOriginList there is nothing to allow; Vary is sent by itself"},
+	{leftPath(`http\.middlewares\.[^.]+\.headers\.(allowedhosts|hostsproxyheaders|sslproxyheaders.*|isdevelopment|publickey)`), importer.Impossible, "hosts are those of the rule, and client_ip says which proxies in front are believed"},
+	{leftPath(`http\.middlewares\.[^.]+\.headers\.(custombrowserxssvalue|contentsecuritypolicyreportonly)`), importer.Close, "write it as a header rule"},
+	{leftPath(`http\.middlewares\.[^.]+\.stripprefix\.forceslash`), importer.Same, "a path always begins with a slash"},
+	{leftPath(`tcp\.services\..*\.(tls|proxyprotocol.*|serverstransport)`), importer.Close, "write it at the TCP proxy: servers: [{address: …, tls: {}}], proxy_protocol"},
+	{leftPath(`tcp\.middlewares\..*`), importer.Impossible, "write it at the TCP proxy: ip_filter, max_connections"},
+	{leftPath(`entrypoints\.[^.]+\.(asdefault|reuseport|allowacmebypass|http2.*|udp.*|observability.*)`), importer.Ignored, "ports are opened with what is best, and certificates' challenges are always answered"},
+	{leftPath(`entrypoints\.[^.]+\.transport\..*`), importer.Close, "limits of the port, and drain_timeout; the defaults are 30s for a head and 60s for a silent body"},
+	{leftPath(`entrypoints\.[^.]+\.http\.(encodequerysemicolons|sanitizepath|encodedcharacters.*|maxheaderbytes)`), importer.Ignored, "the query is never touched, and paths are brought into their normal form"},
+	{leftPath(`certificatesresolvers\.[^.]+\.(tailscale|spiffe).*`), importer.Impossible, "certificates come by ACME or from files"},
+}
+
+func leftPath(expr string) *regexp.Regexp { return regexp.MustCompile(`(?i)^` + expr + `$`) }
 
 // nothingToDo has the fields of the static configuration that need nothing.
 func nothingToDo(path string) (string, bool) {
