@@ -1,16 +1,17 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { freePort } from './browser.mjs'
-import { applyNow, findings, open, visit, type World } from './world'
+import { applyNow, ask, findings, open, visit, type World } from './world'
 
 const bad = '<img src=x onerror="document.title=1">'
 const rtl = 'مرحبا \u202eabc'
 let w: World
+let port = 0
 beforeAll(
   async () =>
     void (w = await open({
       text: `ports:
-  web: {address: "127.0.0.1:${await freePort()}", protocol: http}
+  web: {address: "127.0.0.1:${(port = await freePort())}", protocol: http}
 policies:
   small: {request_body_limit: 1MB}
 proxies:
@@ -122,6 +123,27 @@ it('duplicates a proxy with all that it has', async () => {
   await review().click()
   await applyNow(page)
   expect(config()).toMatch(/docs:/)
+})
+
+it('asks for a password, and keeps its hash alone', async () => {
+  const { page, h } = w
+  await visit(page, h, '/proxies/wiki')
+  await page.getByRole('button', { name: '+ Add a filter' }).click()
+  await page.getByRole('menuitem', { name: 'Basic auth' }).click()
+  await dialog().getByRole('button', { name: 'Add user' }).click()
+  await dialog().getByRole('textbox', { name: 'Name' }).fill('ada')
+  await dialog().getByRole('textbox', { name: 'Password' }).fill('correct horse 13')
+  expect(await findings(page)).toEqual([])
+  await review().click()
+  await page.getByRole('button', { name: 'Apply', exact: true }).waitFor()
+  expect(await page.getByText(/\$2[aby]\$/).count()).toBe(0)
+  expect(await page.evaluate(() => JSON.stringify({ ...sessionStorage }))).not.toContain('$2')
+  await applyNow(page)
+  expect(config()).toMatch(/password_hash: ["']?\$2b\$10\$/)
+  expect(config()).not.toContain('correct horse 13')
+  const asked = async (password: string) => (await ask(port, 'wiki.example.com', { authorization: 'Basic ' + btoa(`ada:${password}`) }))[0]
+  expect(await asked('wrong')).toBe(401)
+  expect(await asked('correct horse 13')).toBe(502)
 })
 
 it('completes keys and values of YAML, and marks what is wrong at its place', async () => {

@@ -5,6 +5,7 @@ import { t } from '@/text'
 import { Named } from './Named'
 import { placed, references } from './layout'
 import type { Value } from './object'
+import { PasswordHash } from './PasswordHash'
 import { Reference, SecretInput } from './Reference'
 import { check, fieldOf, help, sentences, type Field, type JSONSchema, type Wrong } from './schema'
 import { label, shown, small } from './words'
@@ -126,6 +127,7 @@ export function SchemaField({ name, of = '', schema, root, value, onChange, erro
   const common = { label: title, description: <About f={f} />, error, disabled, required, withAsterisk: required, onBlur: () => setLeft(true) }
   const kind = references[of]?.[name]
   if (kind && (f.control === 'lines' || f.control === 'text')) return <Reference {...common} kind={kind} list={f.control === 'lines'} value={value} placeholder={placeholder(f.schema)} onChange={onChange} />
+  if (name === 'password_hash') return <PasswordHash {...{ value, onChange, error, disabled }} label={t.edit.password} />
   switch (f.control) {
     case 'switch':
       return (

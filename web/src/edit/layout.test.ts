@@ -16,10 +16,6 @@ it('lays out every object that is large', () => {
   for (const def of Object.keys(root.$defs ?? {})) if (fields(def).length > 6) expect(Object.keys(layouts), def).toContain(def)
 })
 
-it('puts every field of an object with groups into one', () => {
-  for (const [def, l] of Object.entries(layouts)) if (l.groups) expect(placed(def, fields(def), () => false).groups.find(([g]) => g === '')?.[1] ?? [], def).toEqual([])
-})
-
 it('shows each field once, the usual ones first', () => {
   const { first, groups } = placed('Proxy', fields('Proxy'), () => false, ['routes'])
   expect(first.slice(0, 2)).toEqual(['virtual_hosts', 'routes'])

@@ -37,11 +37,11 @@ export const layouts: Record<string, Layout> = {
   Limits: { usual: ['max_connections', 'header_timeout', 'keep_alive_timeout'] },
   TCPProxy: {
     usual: ['address', 'port', 'sni', 'servers', 'description', 'tags', 'active'],
-    groups: [['failing', ['load_balancing', 'health_check', 'connect_timeout', 'idle_timeout']], ['access', ['ip_filter', 'max_connections']], ['protocol', ['proxy_protocol', 'accept_proxy_protocol', 'drain_timeout']]],
+    groups: [['failing', ['load_balancing', 'health_check', 'connect_timeout', 'idle_timeout']], ['access', ['ip_filter', 'max_connections']], ['protocol', ['proxy_protocol', 'accept_proxy_protocol', 'drain_timeout', 'access_log']]],
   },
   UDPProxy: {
     usual: ['address', 'servers', 'description', 'tags', 'active'],
-    groups: [['failing', ['load_balancing', 'idle_timeout']], ['access', ['ip_filter', 'max_sessions']]],
+    groups: [['failing', ['load_balancing', 'idle_timeout']], ['access', ['ip_filter', 'max_sessions']], ['protocol', ['access_log']]],
   },
   StreamServer: { usual: ['address', 'weight'] },
   Certificate: { usual: ['stored', 'cert_file', 'key_file', 'description', 'tags'] },

@@ -1,0 +1,6 @@
+/** Whether a text is the hash of a password already, in a form that headgate takes. */
+export const isHash = (text: string) => /^\$(2[aby]|argon2id|apr1)\$/.test(text)
+
+/** How many bytes of a password bcrypt looks at: what is longer would be cut without a word. */
+export const longest = 72
+export const tooLong = (text: string) => !isHash(text) && new TextEncoder().encode(text).length > longest
