@@ -65,11 +65,11 @@ export default function ProxiesPage() {
           </>
         ),
       },
-      { id: 'state', title: t.proxies.state, width: '130px', sort: (p) => worst[p.state ?? ''] ?? 5, cell: (p) => <span title={p.issues?.join('\n')}><StateBadge state={p.state ?? ''} /></span> },
+      { id: 'state', title: t.proxies.state, width: '126px', sort: (p) => worst[p.state ?? ''] ?? 5, cell: (p) => <span title={p.issues?.join('\n')}><StateBadge state={p.state ?? ''} /></span> },
       {
         id: 'servers',
         title: t.proxies.servers,
-        width: '178px',
+        width: '172px',
         phone: false,
         sort: (p) => (p.servers?.total ? p.servers.healthy! / p.servers.total : 2),
         cell: (p) => {
@@ -89,7 +89,7 @@ export default function ProxiesPage() {
       {
         id: 'changed',
         title: t.proxies.changed,
-        width: '98px',
+        width: '112px',
         phone: false,
         sort: (p) => p.last_change?.when ?? '',
         cell: (p) =>
