@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -68,29 +69,41 @@ func TestAPortChangesItsProtocolOnItsSocket(t *testing.T) {
 
 func TestWhoWaitsForAPortThatMovesIsServedWithTLS(t *testing.T) {
 	at := testhouse.Addresses(t, 2)
-	h := start(t, https(document(201, "a "+at[0]+" drain_timeout: 5s, limits: {max_connections: 1}")))
-	var clients []*client
-	for range 5 {
+	server := startSlow(t)
+	on := func(address string) string {
+		return https(through(server.url, "a "+address+" drain_timeout: 5s, limits: {max_connections: 1}")) +
+			"  quick: {virtual_hosts: [quick.test], routes: [{fixed_response: {status: 204}}]}\n"
+	}
+	h := start(t, on(at[0]))
+	come := func() *client {
 		c, err := connect(at[0])
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close()
-		clients = append(clients, c)
+		t.Cleanup(func() { c.Close() })
+		return c
 	}
-	if err := shake(clients[0]); err != nil {
+	busy := come() // with a request under way, so that it makes no room
+	if err := shake(busy); err != nil {
 		t.Fatal(err)
 	}
-	h.apply(https(document(202, "a "+at[1]+" drain_timeout: 5s, limits: {max_connections: 1}")))
-	for i, c := range clients[1:] {
-		err := shake(c)
-		if err != nil {
+	fmt.Fprint(busy, "GET / HTTP/1.1\r\nHost: test\r\n\r\n")
+	<-server.arrived
+	waiting := []*client{come(), come(), come(), come()}
+	h.apply(on(at[1]))
+	for i, c := range waiting {
+		if err := shake(c); err != nil {
 			t.Errorf("client %d in the queue: %v", i, err)
 			continue
 		}
-		if got, err := c.get("/"); got != 202 || err != nil {
-			t.Errorf("client %d in the queue: got %d and %v, want 202", i, got, err)
+		fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: quick.test\r\n\r\n")
+		if got, err := c.answer(); got != 204 || err != nil {
+			t.Errorf("client %d in the queue: got %d and %v, want 204", i, got, err)
 		}
+	}
+	close(server.release)
+	if got, err := busy.answer(); got != 200 || err != nil {
+		t.Errorf("a request under way got %d and %v", got, err)
 	}
 }
 
