@@ -31,7 +31,8 @@ that does the same. It applies nothing.
 The report says of every directive what became of it: the same, close (with the
 difference), ignored (with the reason), or not possible (with the reason).
 
-Of caddy, PATH is a Caddyfile. Of haproxy, it is haproxy.cfg, or the files and folders
+Of caddy, PATH is a Caddyfile, the JSON that caddy adapt prints, or the admin address of a
+Caddy that runs. Of haproxy, it is haproxy.cfg, or the files and folders
 that it is started with, in their order. Of nginx, it is nginx.conf, a file of sites-enabled, or the output of nginx -T. Of
 npm, Nginx Proxy Manager, it is data/database.sqlite, which may be in use; or for
 installations with MySQL or PostgreSQL the address of its pages with --source-token. Of

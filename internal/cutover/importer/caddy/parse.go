@@ -17,7 +17,13 @@ type directive struct {
 	open  bool // it has a block
 }
 
-func (d *directive) name() string { return d.words[0] }
+// name is the first word, empty for what has none.
+func (d *directive) name() string {
+	if len(d.words) == 0 {
+		return ""
+	}
+	return d.words[0]
+}
 
 // arg returns an argument by its place, empty if there is none.
 func (d *directive) arg(i int) string {
@@ -27,7 +33,7 @@ func (d *directive) arg(i int) string {
 	return ""
 }
 
-func (d *directive) args() []string { return d.words[1:] }
+func (d *directive) args() []string { return d.words[min(1, len(d.words)):] }
 
 // token is a word of a Caddyfile.
 type token struct {

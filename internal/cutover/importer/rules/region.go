@@ -206,41 +206,62 @@ func joined[O any](all []Piece[O]) (out []Piece[O]) {
 
 // needed leaves out the pieces without which every region keeps its outcome.
 func needed[O any](all []Piece[O]) []Piece[O] {
-	kept := slices.Clone(all)
-	for before := -1; before != len(kept); {
-		before = len(kept)
-		for i := len(kept) - 1; i > 0; i-- {
-			without := slices.Delete(slices.Clone(kept), i, i+1)
-			if !slices.ContainsFunc(all, func(q Piece[O]) bool { return kept[i].holds(q.Region) && !served(without, q) }) {
-				kept = without
+	within := make([][]int, len(all)) // by piece: those that have all of it
+	of := make([][]int, len(all))     // by piece: those that it has all of
+	for i := range all {
+		for j := range all {
+			if all[j].holds(all[i].Region) {
+				within[i], of[j] = append(within[i], j), append(of[j], i)
 			}
 		}
 	}
-	return kept
+	kept := make([]bool, len(all))
+	for i := range kept {
+		kept[i] = true
+	}
+	for changed := true; changed; {
+		changed = false
+		for i := len(all) - 1; i > 0; i-- {
+			if !kept[i] {
+				continue
+			}
+			kept[i] = false
+			if slices.ContainsFunc(of[i], func(q int) bool { return !served(all, kept, within[q], q) }) {
+				kept[i] = true
+				continue
+			}
+			changed = true
+		}
+	}
+	var out []Piece[O]
+	for i, p := range all {
+		if kept[i] {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
-// served reports whether the requests of a region get its outcome from pieces: from the
-// one with the longest path and the most matchers, which has to be one.
-func served[O any](pieces []Piece[O], q Piece[O]) bool {
-	var best *Piece[O]
-	tie := false
-	for i := range pieces {
-		p := &pieces[i]
-		if !p.holds(q.Region) {
+// served reports whether the requests of a region get its outcome from the pieces that
+// are kept: from the one with the longest path and the most matchers, which has to be one.
+func served[O any](all []Piece[O], kept []bool, within []int, q int) bool {
+	best, tie := -1, false
+	for _, i := range within {
+		if !kept[i] {
 			continue
 		}
 		c := 1
-		if best != nil {
-			c = cmp.Or(cmp.Compare(len(p.Path), len(best.Path)), cmp.Compare(p.count(), best.count()))
+		if best >= 0 {
+			c = cmp.Or(cmp.Compare(len(all[i].Path), len(all[best].Path)), cmp.Compare(all[i].count(), all[best].count()))
 		}
 		if c > 0 {
-			best = p
+			best = i
 		}
 		if c >= 0 {
 			tie = c == 0
 		}
 	}
-	return best != nil && !tie && best.text == q.text
+	return best >= 0 && !tie && all[best].text == all[q].text
 }
 
 // unambiguous leaves out pieces that headgate could not tell from others: those of one
