@@ -263,7 +263,7 @@ func (q question) host(value string) condition {
 	default:
 		return rules.Impossible("a host is not compared by " + q.how)
 	}
-	if a.Value[0] == '~' {
+	if strings.HasPrefix(a.Value, "~") {
 		a.Pattern = regexp.MustCompile(a.Value[1:])
 	} else if !hostName.MatchString(a.Value) {
 		return rules.Impossible(strconv.Quote(value) + " is not the name of a host")
