@@ -353,30 +353,6 @@ func (to *remote) before(ctx context.Context) (string, error) {
 	return strconv.Itoa(page.Items[1].Number), nil
 }
 
-func newConfirm() *cobra.Command {
-	cmd := &cobra.Command{
-		Use:     "confirm",
-		Short:   "Make the change that waits to be confirmed stay",
-		Long:    `confirm makes a change stay that was made with --confirm, or confirm_within in the API.` + reachHelp,
-		Example: "  headgate confirm",
-		Args:    noArguments,
-	}
-	r, output := addReach(cmd), addOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		to, err := r.open(cmd.Context())
-		if err != nil {
-			return err
-		}
-		defer to.close()
-		var out answered
-		if err := to.ask(cmd.Context(), http.MethodPost, "/confirm", struct{}{}, &out); err != nil {
-			return err
-		}
-		return done(cmd, output, out, "revision %s stays", out.Revision)
-	}
-	return cmd
-}
-
 func newPurge() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "purge",

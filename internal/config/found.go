@@ -62,6 +62,8 @@ func wanted(t *schema.Type) string {
 		return `a duration like "30s"`
 	case reflect.TypeFor[unit.Size]():
 		return `a size like "10MiB"`
+	case reflect.TypeFor[unit.Percent]():
+		return `a percentage like "10%"`
 	case reflect.TypeFor[unit.Switch]():
 		return "true or false"
 	case reflect.TypeFor[netip.AddrPort]():

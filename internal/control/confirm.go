@@ -21,7 +21,7 @@ type ConfirmPending struct {
 
 // Error tells what to do.
 func (p *ConfirmPending) Error() string {
-	return fmt.Sprintf("revision %d waits to be confirmed until %s; confirm it, or wait", p.Revision, p.Until.Format(time.RFC3339))
+	return fmt.Sprintf("revision %d waits to be confirmed until %s; confirm it, revert it, or wait", p.Revision, p.Until.Format(time.RFC3339))
 }
 
 // ErrNothingPending is the error of Confirm when no change waits.

@@ -173,6 +173,8 @@ func scalarSchema(t reflect.Type) *jsonType {
 		return &jsonType{Type: []string{"string", "integer"}, Pattern: `^(0|([0-9]+d)?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))*)$`}
 	case reflect.TypeFor[unit.Size]():
 		return &jsonType{Type: []string{"string", "integer"}, Pattern: `^[0-9]+(\.[0-9]+)? ?([KkMmGgTt]?[Ii]?[Bb])?$`}
+	case reflect.TypeFor[unit.Percent]():
+		return &jsonType{Type: []string{"string", "integer"}, Pattern: `^[0-9]+ ?%?$`}
 	case reflect.TypeFor[unit.Switch]():
 		return &jsonType{Type: "boolean"}
 	case reflect.TypeFor[netip.AddrPort]():
@@ -217,6 +219,8 @@ func typeWord(t *Type) string {
 		return "duration"
 	case reflect.TypeFor[unit.Size]():
 		return "size"
+	case reflect.TypeFor[unit.Percent]():
+		return "percentage"
 	case reflect.TypeFor[unit.Switch]():
 		return "boolean"
 	case reflect.TypeFor[netip.AddrPort]():

@@ -18,6 +18,7 @@ import (
 
 	"headgate/internal/exchange"
 	"headgate/internal/proto/header"
+	"headgate/internal/setting/unit"
 )
 
 // Cache is a source that stores what another one answers. It is compiled with a
@@ -30,7 +31,7 @@ type Cache struct {
 	ignored ignored
 	// seconds, and bytes
 	defaultTTL, whileRevalidate, ifError int64
-	heuristic                            int64 // percent of a response's age
+	heuristic                            unit.Percent // of a response's age
 	languages                            []string
 	maxEntry                             int64
 }
@@ -62,7 +63,7 @@ func (s Store) Memory() (held, limit, entries int64, evicted uint64) {
 func New(c *Config, s Store, inner exchange.Source) *Cache {
 	return &Cache{
 		inner: inner, store: s.store, plan: s.plan, limit: c.MemoryLimit.Int64(), ignored: s.ignored,
-		heuristic: int64(c.Heuristic), defaultTTL: toSeconds(c.DefaultTTL.D()), whileRevalidate: toSeconds(c.StaleWhileRevalidate.D()),
+		heuristic: c.Heuristic, defaultTTL: toSeconds(c.DefaultTTL.D()), whileRevalidate: toSeconds(c.StaleWhileRevalidate.D()),
 		languages: c.Languages,
 		ifError:   toSeconds(c.StaleIfError.D()), maxEntry: min(c.MaxEntry.Int64(), c.MemoryLimit.Int64()),
 	}

@@ -24,10 +24,10 @@ type Config struct {
 	// DefaultTTL is how long responses are fresh that say nothing of it
 	// themselves. With 0 they are not stored.
 	DefaultTTL unit.Duration `json:"default_ttl" label:"true" default:"0s" max:"365d"`
-	// Heuristic is for how many percent of the time since their Last-Modified responses
-	// are fresh that say nothing of it themselves, up to a day; 10 is usual. It comes
-	// before default_ttl, and is not for requests with a query. 0 guesses nothing.
-	Heuristic int `json:"heuristic" default:"0" min:"0" max:"100" example:"10"`
+	// Heuristic is for what part of the time since their Last-Modified responses are
+	// fresh that say nothing of it themselves, up to a day; 10% is usual. It comes before
+	// default_ttl, and is not for requests with a query. 0 guesses nothing.
+	Heuristic unit.Percent `json:"heuristic" default:"0" min:"0" max:"100%" example:"10%"`
 	// StaleWhileRevalidate is how long a response that is no longer fresh is
 	// still served, while it is fetched anew in the background. A response that
 	// says so itself has its own time.

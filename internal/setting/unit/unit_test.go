@@ -157,3 +157,23 @@ func FuzzSize(f *testing.F) {
 		}
 	})
 }
+
+func TestPercentForms(t *testing.T) {
+	for text, want := range map[string]Percent{"10%": 10, "10": 10, " 5 % ": 5, "0": 0, "0%": 0, "100%": 100} {
+		got, err := ParsePercent(text)
+		if err != nil || got != want {
+			t.Errorf("ParsePercent(%q) = %d, %v; want %d", text, got, err, want)
+		}
+		if again, err := ParsePercent(got.String()); err != nil || again != got {
+			t.Errorf("%q is read back as %d, %v", got, again, err)
+		}
+	}
+	for _, text := range []string{"", "%", "-1%", "1.5%", "10%%", "ten", "99999999999"} {
+		if got, err := ParsePercent(text); err == nil {
+			t.Errorf("ParsePercent(%q) = %v, want an error", text, got)
+		}
+	}
+	if got := Percent(10).Of(250); got != 25 {
+		t.Errorf("got %d, want 25", got)
+	}
+}
