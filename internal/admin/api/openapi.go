@@ -5,7 +5,9 @@ import (
 	_ "embed"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
+	"path"
 	"reflect"
 	"regexp"
 	"slices"
@@ -31,9 +33,9 @@ type bag = map[string]any
 var placeholder = regexp.MustCompile(`\{([a-z]+)\}`)
 
 // Document returns the OpenAPI 3.1 document of the table as JSON. Every field needs a
-// comment; the error names one that has none.
+// comment, and every type a name of its own; the error names what has not.
 func (a *API) Document(comments *schema.Comments) ([]byte, error) {
-	d := &specification{schemas: bag{}, comments: comments}
+	d := &specification{schemas: bag{}, types: map[string]reflect.Type{}, comments: comments}
 	paths := bag{}
 	for _, r := range a.rows {
 		path, ok := paths[Prefix+r.path].(bag)
@@ -69,8 +71,9 @@ func (a *API) Document(comments *schema.Comments) ([]byte, error) {
 // specification collects the schemas that operations refer to.
 type specification struct {
 	schemas  bag
+	types    map[string]reflect.Type // what the schemas are of, by name
 	comments *schema.Comments
-	failed   error // the first field without a comment
+	failed   error // the first field without a comment, or the first name that two types have
 }
 
 func (d *specification) operation(r *row) bag {
@@ -226,8 +229,7 @@ func (d *specification) answer(r *row) bag {
 // objectSchema refers to the schema of the objects of a kind.
 func (d *specification) objectSchema(k *config.Kind) bag {
 	o := k.Schema()
-	d.object(o, o.Name())
-	return ref(o.Name())
+	return d.object(o, o.Name())
 }
 
 // schema adds a struct to the schemas and refers to it.
@@ -236,21 +238,28 @@ func (d *specification) schema(t reflect.Type) bag {
 		return bag{}
 	}
 	if t == of[problem]() {
-		d.object(problemObject(), "problem")
-		return ref("problem")
+		return d.object(problemObject(), "problem")
 	}
 	o := schema.Describe(t)
-	d.object(o, o.Name())
-	return ref(o.Name())
+	return d.object(o, o.Name())
 }
 
 // problemObject describes the answer to a request that was refused.
 func problemObject() *schema.Object { return schema.Describe(of[problem]()) }
 
-func (d *specification) object(o *schema.Object, name string) {
-	if d.schemas[name] != nil {
-		return
+// object adds an object to the schemas and refers to it. The second type of a name has
+// that of its package before it: compareRequest.
+func (d *specification) object(o *schema.Object, name string) bag {
+	if other, ok := d.types[name]; ok && other != o.Go {
+		name = path.Base(o.Go.PkgPath()) + name
 	}
+	if other, ok := d.types[name]; ok {
+		if other != o.Go && d.failed == nil {
+			d.failed = fmt.Errorf("%v and %v would have one schema, %s: rename one of them", other, o.Go, name)
+		}
+		return ref(name)
+	}
+	d.types[name] = o.Go
 	properties, required := bag{}, []string{}
 	s := bag{"type": "object", "properties": properties}
 	d.schemas[name] = s
@@ -275,6 +284,7 @@ func (d *specification) object(o *schema.Object, name string) {
 	if len(required) > 0 {
 		s["required"] = required
 	}
+	return ref(name)
 }
 
 // value returns the schema of a value of a field's type t, or of its elements.
@@ -290,8 +300,7 @@ func (d *specification) value(f *schema.Field, t *schema.Type) bag {
 	}
 	switch t.Kind {
 	case schema.Struct:
-		d.object(t.Object, t.Object.Name())
-		return bag{"allOf": []bag{ref(t.Object.Name())}}
+		return bag{"allOf": []bag{d.object(t.Object, t.Object.Name())}}
 	case schema.List:
 		s["type"], s["items"] = "array", d.value(f, t.Elem)
 		bound("minItems", "maxItems")
