@@ -60,7 +60,7 @@ export function fieldOf(pointer: string, object = ''): string {
       .slice(1)
       .split('/')
       .map((step) => step.replaceAll('~1', '/').replaceAll('~0', '~'))
-      .reduce((at, step) => (/^\d+$/.test(step) ? `${at}[${step}]` : /[.[\]" ]/.test(step) ? `${at}[${JSON.stringify(step)}]` : at ? `${at}.${step}` : step), '')
+      .reduce((at, step) => (/^\d+$/.test(step) ? `${at}[${step}]` : !/^[A-Za-z0-9_-]+$/.test(step) ? `${at}[${JSON.stringify(step)}]` : at ? `${at}.${step}` : step), '')
   }
   if (object && path === object) return ''
   if (object && path.startsWith(object)) return path.slice(object.length).replace(/^\./, '')
