@@ -182,18 +182,21 @@ func TestDocumentedSettingsAreKnown(t *testing.T) {
 		"on the arguments and on what stands around. How an import is made is told in\n[Coming from another proxy](../guides/coming-from.md).\n\n" +
 		"- **same**: headgate does the same.\n- **close**: it does nearly the same; the difference is told.\n- **ignored**: nothing has to be done.\n- **not possible**: headgate cannot do it.\n\n" +
 		"| source | settings | same | close | ignored | not possible |\n|---|---|---|---|---|---|\n")
-	for _, d := range sources {
-		all := settingsOf(t, d)
+	tell := func(title string, all []setting) {
 		counts := map[importer.Verdict]int{}
-		fmt.Fprintf(&tables, "\n## %s\n\n| where | setting | verdict | why |\n|---|---|---|---|\n", d.title)
+		fmt.Fprintf(&tables, "\n## %s\n\n| where | setting | verdict | why |\n|---|---|---|---|\n", title)
 		for _, s := range all {
 			counts[s.verdict]++
 			escape := strings.NewReplacer("|", `\|`, "\n", " ").Replace
 			fmt.Fprintf(&tables, "| %s | `%s` | %s | %s |\n", s.block, escape(s.example), strings.ReplaceAll(string(s.verdict), "_", " "), escape(strings.ReplaceAll(s.note, "<", "&lt;")))
 		}
-		fmt.Fprintf(&b, "| [%s](#%s) | %d | %d | %d | %d | %d |\n", d.title, strings.ToLower(d.title), len(all), counts[importer.Same], counts[importer.Close], counts[importer.Ignored], counts[importer.Impossible])
-		t.Logf("%s: %d settings, %v", d.title, len(all), counts)
+		fmt.Fprintf(&b, "| [%s](#%s) | %d | %d | %d | %d | %d |\n", title, strings.ReplaceAll(strings.ToLower(title), " ", "-"), len(all), counts[importer.Same], counts[importer.Close], counts[importer.Ignored], counts[importer.Impossible])
+		t.Logf("%s: %d settings, %v", title, len(all), counts)
 	}
+	for _, d := range sources {
+		tell(d.title, settingsOf(t, d))
+	}
+	tell("Nginx Proxy Manager", settingsOfNPM(t))
 	const page = "../../../docs/reference/import.md"
 	text := b.String() + tables.String()
 	if *update {
