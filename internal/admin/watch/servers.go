@@ -10,7 +10,8 @@ import (
 	"headgate/internal/server/health"
 )
 
-// maxSingle is how many proxies are looked at one by one; more are looked at together.
+// maxSingle is how many TCP and UDP proxies are looked at one by one; more are looked at
+// together.
 const maxSingle = 16
 
 // proxy is what was told of a proxy last: the servers of it that get no requests, by
@@ -45,30 +46,27 @@ type server struct {
 	health.Status
 }
 
-// lookAtServers compares how the servers of proxies stand with what was told last.
+// lookAtServers compares how the servers of proxies stand with what was told last. It
+// looks at no others: after a start every server of ten thousand proxies is heard of for
+// the first time, one after the other.
 func (w *Watch) lookAtServers(noted map[string]bool) {
 	p := w.house.Plan()
 	if len(noted) == 0 || p == nil {
 		return
 	}
-	if len(noted) > maxSingle {
-		w.tellAll(noted, p.Proxies(""), w.house.Streams(""))
-		return
-	}
-	for _, name := range slices.Sorted(maps.Keys(noted)) {
-		w.tellAll(noted, p.Proxies(name), w.house.Streams(name))
-	}
-}
-
-func (w *Watch) tellAll(noted map[string]bool, proxies []plan.ProxyState, streams []control.StreamState) {
+	names := slices.Sorted(maps.Keys(noted))
+	proxies := p.ProxiesNamed(names)
 	for i := range proxies {
-		if noted[proxies[i].Name] {
-			w.tellServers(proxies[i].Name, ofProxy(&proxies[i]))
-		}
+		w.tellServers(proxies[i].Name, ofProxy(&proxies[i]))
 	}
-	for i := range streams {
-		if noted[streams[i].Name] {
-			w.tellServers(streams[i].Protocol+" "+streams[i].Name, ofStream(&streams[i]))
+	if len(names) > maxSingle {
+		names = []string{""} // all
+	}
+	for _, name := range names {
+		for _, s := range w.house.Streams(name) {
+			if noted[s.Name] {
+				w.tellServers(s.Protocol+" "+s.Name, ofStream(&s))
+			}
 		}
 	}
 }
