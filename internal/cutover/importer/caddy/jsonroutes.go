@@ -185,23 +185,11 @@ func (s *server) headers(v *value) rules.Condition {
 			continue
 		}
 		c := anyOf(values.texts(), func(text string) rules.Condition {
-			a := &rules.Atom{Kind: rules.Header, Name: name}
-			head, tail := strings.HasPrefix(text, "*"), strings.HasSuffix(text, "*") && len(text) > 1
-			inner := regexp.QuoteMeta(strings.Trim(text, "*"))
-			switch {
-			case strings.Contains(text, "{") || strings.Contains(strings.Trim(text, "*"), "*"):
+			plain, expression, ok := wildcards(text)
+			if !ok {
 				return rules.Impossible("a header is compared with a text")
-			case text == "*":
-			case head && tail:
-				a.Regex = inner
-			case head:
-				a.Regex = inner + "$"
-			case tail:
-				a.Regex = "^" + inner
-			default:
-				a.Value = text
 			}
-			return rules.One(a)
+			return rules.One(&rules.Atom{Kind: rules.Header, Name: name, Value: plain, Regex: expression})
 		})
 		out = out.And(c)
 	}

@@ -79,22 +79,11 @@ func (c *chosen) take(d *directive) bool {
 // header takes header NAME [VALUE], whose value may begin or end with a star.
 func (c *chosen) header(d *directive) bool {
 	name, value := d.arg(0), d.arg(1)
-	one := matchers.Condition{Name: name}
-	head, tail := strings.HasPrefix(value, "*"), strings.HasSuffix(value, "*")
-	inner := regexp.QuoteMeta(strings.Trim(value, "*"))
-	switch {
-	case len(d.args()) > 2 || strings.HasPrefix(name, "!") || strings.Contains(value, "{") || strings.Contains(strings.Trim(value, "*"), "*"):
+	text, expression, ok := wildcards(value)
+	if len(d.args()) > 2 || strings.HasPrefix(name, "!") || !ok {
 		return false
-	case value == "" || value == "*":
-	case head && tail:
-		one.Regex = inner
-	case head:
-		one.Regex = inner + "$"
-	case tail:
-		one.Regex = "^" + inner
-	default:
-		one.Value = value
 	}
+	one := matchers.Condition{Name: name, Value: text, Regex: expression}
 	return importer.AddMatcher(&c.rest.Headers, one)
 }
 
@@ -113,4 +102,25 @@ func (t *translator) routed(s *site, d *directive, base string, each func(path s
 		}
 	}
 	t.matched(s, d, base, func(path string, _ bool, words []string) { each(path, words, none) })
+}
+
+// wildcards returns what Caddy compares a header with, which may have a * at its ends, as
+// a value or an expression; neither is any value. It is not ok if headgate cannot say it.
+func wildcards(text string) (value, expression string, ok bool) {
+	head, tail := strings.HasPrefix(text, "*"), strings.HasSuffix(text, "*")
+	plain := strings.Trim(text, "*")
+	inner := regexp.QuoteMeta(plain)
+	switch {
+	case strings.Contains(plain, "*") || strings.Contains(text, "{"):
+		return "", "", false
+	case text == "" || text == "*":
+		return "", "", true
+	case head && tail:
+		return "", inner, true
+	case head:
+		return "", inner + "$", true
+	case tail:
+		return "", "^" + inner, true
+	}
+	return text, "", true
 }
