@@ -415,19 +415,4 @@ func size(text string) (string, bool) {
 }
 
 // duration returns a time as headgate writes it.
-func duration(text string) (string, bool) {
-	unit := strings.TrimLeft(text, "0123456789")
-	n, err := strconv.ParseUint(strings.TrimSuffix(text, unit), 10, 31)
-	if err != nil {
-		return "", false
-	}
-	switch unit {
-	case "":
-		return strconv.FormatUint(n, 10) + "s", true
-	case "ms", "s", "m", "h":
-		return strconv.FormatUint(n, 10) + unit, true
-	case "d":
-		return strconv.FormatUint(n*24, 10) + "h", true
-	}
-	return "", false
-}
+func duration(text string) (string, bool) { return importer.Duration(text, "s") }
