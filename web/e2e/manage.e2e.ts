@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { Agent, get } from 'node:http'
-import { createServer, type Server } from 'node:net'
+import { connect, createServer, type Server, type Socket } from 'node:net'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { freePort, until } from './browser.mjs'
-import { api, findings, open, visit, type World } from './world'
+import { api, ask, findings, open, visit, type World } from './world'
 
 let w: World
 let port = 0
@@ -77,6 +77,53 @@ it('does not grow while it follows the log', async () => {
   expect(last).toBeLessThan(first + 10)
   await shown.waitFor()
   agent.destroy()
+})
+
+it('closes the connections of a port, after it has told how many they are', async () => {
+  const { page, h } = w
+  const client = await new Promise<Socket>((ready) => {
+    const s = connect(port, '127.0.0.1', () => s.write('GET / HTTP/1.1\r\nHost: shop.example.com\r\n\r\n'))
+    s.once('data', () => ready(s))
+  })
+  const closed = new Promise((done) => client.once('close', done))
+  await visit(page, h, '/ports')
+  await page.getByRole('button', { name: 'Close connections web' }).click()
+  await page.getByRole('dialog').getByText(/\d connections? (is|are) cut off at once/).waitFor()
+  expect(await findings(page)).toEqual([])
+  expect(client.destroyed).toBe(false)
+  await page.getByRole('dialog').getByRole('button', { name: 'Close connections' }).click()
+  await page.getByText('Its connections are closed.').waitFor()
+  await closed
+  expect((await ask(port, 'shop.example.com'))[0]).toBe(200)
+})
+
+it('purges the cache of a proxy, and can count first', async () => {
+  const { page, h } = w
+  expect((await api(page, 'POST', '/proxies', { name: 'cached', virtual_hosts: ['cached.example.com'], cache: { default_ttl: '10m' }, routes: [{ servers: [{ url: `http://127.0.0.1:${w.upstream}` }] }] })).status).toBe(201)
+  for (const path of ['/a', '/b/1', '/b/2']) expect((await ask(port, 'cached.example.com', {}, path))[0]).toBe(200)
+  await visit(page, h, '/proxies/cached')
+  const open = async () => {
+    await page.getByRole('button', { name: 'More' }).click()
+    await page.getByRole('menuitem', { name: 'Purge its cache' }).click()
+  }
+  const dialog = page.getByRole('dialog')
+  await open()
+  await dialog.getByRole('button', { name: 'Count them first' }).click()
+  await dialog.getByText('3 responses now.').waitFor()
+  expect(await findings(page)).toEqual([])
+  await dialog.getByRole('combobox', { name: 'What' }).click()
+  await page.getByRole('option', { name: 'Addresses that begin with' }).click()
+  await dialog.getByRole('textbox', { name: 'Addresses that begin with' }).fill('https://cached.example.com/b/')
+  await dialog.getByRole('button', { name: 'Purge', exact: true }).click()
+  await page.getByText('2 responses taken out.').waitFor()
+  await open()
+  await dialog.getByRole('button', { name: 'Purge', exact: true }).click()
+  await page.getByText('1 response taken out.').waitFor()
+  await visit(page, h, '/proxies/shop')
+  await open()
+  await dialog.getByRole('button', { name: 'Purge', exact: true }).click()
+  await dialog.getByRole('alert').getByText(/no such cache/).waitFor()
+  await page.keyboard.press('Escape')
 })
 
 it('downloads a backup, and restores it after its plan', async () => {

@@ -69,6 +69,7 @@ it('removes each of them', async () => {
   for (const k of kinds) {
     await visit(page, h, k.page)
     await page.getByRole('button', { name: `Remove new-${k.kind}` }).click()
+    await page.getByRole('button', { name: /changes? to review/ }).waitFor()
   }
   await page.getByRole('button', { name: `${kinds.length} changes to review` }).click()
   await applyNow(page)
@@ -189,7 +190,7 @@ it('takes a change back that nobody confirms in time', async () => {
   await page.locator('.countdown').waitFor()
   expect(config()).toContain('not for long')
   await page.locator('.countdown').waitFor({ state: 'detached' })
-  expect(config()).toBe(before)
+  await until('the document of before', () => config() === before)
   await page.getByText('not for long').waitFor({ state: 'detached' })
   await page.unroute('**/config/edits?*')
 })

@@ -65,9 +65,9 @@ export async function findings(page: Page, rules?: string[]): Promise<string[]> 
 }
 
 /** Asks the proxy: status and body; 0 is no answer. */
-export const ask = (port: number, host: string, more: Record<string, string> = {}) =>
+export const ask = (port: number, host: string, more: Record<string, string> = {}, path = '/') =>
   new Promise<[number, string]>((resolve) => {
-    get({ host: '127.0.0.1', port, headers: { host, ...more }, agent: false }, (r) => {
+    get({ host: '127.0.0.1', port, path, headers: { host, ...more }, agent: false }, (r) => {
       let body = ''
       r.on('data', (d) => (body += d)).on('end', () => resolve([r.statusCode ?? 0, body]))
     }).on('error', () => resolve([0, '']))

@@ -82,7 +82,7 @@ export function Entries({ kind, title, lead, empty, emptyTitle, initial, line, m
                         {t.proxy.duplicate}
                       </Button>
                       {!o.read_only && (
-                      <Button size="compact-sm" variant="subtle" color="red" aria-label={`${t.proxy.remove} ${o.name}`} onClick={() => { put({ kind, name: o.name!, op: 'remove', base: o, value: written(kind, o) }); notifications.show({ message: t.proxy.removed }) }}>
+                      <Button size="compact-sm" variant="subtle" color="red" aria-label={`${t.proxy.remove} ${o.name}`} onClick={() => { put({ kind, name: o.name!, op: 'remove', base: o }); notifications.show({ message: t.proxy.removed }) }}>
                         {t.proxy.remove}
                       </Button>
                       )}

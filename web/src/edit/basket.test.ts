@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest'
+import { beforeEach, describe, expect, it, vi } from 'vitest'
 import { basket, body, put, settle } from './basket'
 
 const base = { name: 'shop', state: 'active', etag: 'x', virtual_hosts: ['a'] }
@@ -47,5 +47,20 @@ describe('the basket', () => {
   it('renames', () => {
     put({ kind: 'proxies', name: 'shop', op: 'rename', to: 'store', base })
     expect(body(basket.get()).edits).toEqual([{ op: 'rename', path: 'proxies.shop', to: 'store' }])
+  })
+})
+
+describe('after a reload', () => {
+  it('keeps what was there, and removals, before it knows which fields are secrets', async () => {
+    const before = { kind: 'proxies', name: 'shop', op: 'set' as const, value: { virtual_hosts: ['a'] }, base }
+    let stored = JSON.stringify([before])
+    vi.stubGlobal('sessionStorage', { getItem: () => stored, setItem: (_: string, value: string) => (stored = value) })
+    vi.resetModules()
+    const anew = await import('./basket')
+    anew.put({ kind: 'ports', name: 'web', op: 'remove', base })
+    anew.put({ kind: 'webhooks', name: 'chat', op: 'set', value: { secret: 'not to be kept' } })
+    expect(JSON.parse(stored)).toEqual([before, { kind: 'ports', name: 'web', op: 'remove', base }])
+    expect(anew.isKept()).toBe(false)
+    vi.unstubAllGlobals()
   })
 })

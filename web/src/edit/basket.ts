@@ -34,13 +34,17 @@ function restored(): Edit[] {
  */
 export const basket = new Store<Edit[]>(restored())
 
-/** Which fields are secrets is known by the schema; before it is there no edit is kept. */
+/**
+ * Which fields are secrets is known by the schema; before it is there no value is kept but
+ * those that were kept before.
+ */
 let known: JSONSchema | undefined
+const kept = new Set(basket.get())
 export function learn(schema: JSONSchema) {
   known = schema
   keep()
 }
-const mayKeep = (e: Edit) => e.value === undefined || (known !== undefined && !secretIn(e.value, schemaOf(e.kind, known), known))
+const mayKeep = (e: Edit) => e.value === undefined || kept.has(e) || (known !== undefined && !secretIn(e.value, schemaOf(e.kind, known), known))
 
 function keep() {
   try {

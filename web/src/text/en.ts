@@ -13,6 +13,7 @@ import { many } from './many'
 import { account, operators, webhooks } from './operators'
 import { plan } from './plan'
 import { ports } from './ports'
+import { purge } from './purge'
 import { servers } from './servers'
 import { settings } from './settings'
 
@@ -59,6 +60,7 @@ export const en = {
   operators,
   plan,
   ports,
+  purge,
   servers,
   settings,
   webhooks,

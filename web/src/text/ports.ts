@@ -1,3 +1,5 @@
+import { many } from './many'
+
 export const ports = {
   lead: 'Where clients come in. A port serves all proxies that do not name other ports.',
   title: 'Ports',
@@ -16,6 +18,10 @@ export const ports = {
   udpProxy: 'UDP proxy',
   notFound: 'There is no such proxy',
   path: 'The path of a connection',
+  reset: 'Close connections',
+  resetTitle: (name: string) => `Close all connections of ${name}?`,
+  resetText: (n: number) => `${n === 0 ? 'Nothing is open now.' : `${many(n, 'connection', 'connections')} ${n === 1 ? 'is' : 'are'} cut off at once, with what runs on ${n === 1 ? 'it' : 'them'}.`} It goes on listening, and tries at once to open its address if it waits for it. No document is touched.`,
+  resetDone: 'Its connections are closed.',
   client: 'Client',
   listens: 'Address',
   names: 'Names',

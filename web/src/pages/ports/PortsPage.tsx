@@ -3,6 +3,7 @@ import { status } from '@/api/queries'
 import { Entries } from '@/edit/Entries'
 import { Card, PageHeader, StateBadge } from '@/ui/basics'
 import { t } from '@/text'
+import { Reset } from './Reset'
 
 /** The ports with how they stand, and what keeps one from listening. */
 export default function PortsPage() {
@@ -35,6 +36,7 @@ export default function PortsPage() {
           empty={t.ports.none}
           emptyTitle={t.ports.noneTitle}
           initial={{ address: '0.0.0.0:80', protocol: 'http' }}
+          actions={(o) => live.some((p) => p.name === o.name) && <Reset kind="ports" name={o.name!} />}
           mark={(o) => {
             const now = live.find((p) => p.name === o.name)
             return <StateBadge state={now?.state ?? o.state ?? ''} />

@@ -10,7 +10,6 @@ import { canEdit, me, object, objects, proxyStatus, recentEvents, status, type A
 import type { components } from '@/api/schema'
 import { useStore } from '@/api/store'
 import { basket, editOf, put, takeOver } from '@/edit/basket'
-import { written } from '@/edit/object'
 import { ObjectEditor } from '@/edit/ObjectEditor'
 import { Rename } from '@/edit/Rename'
 import { label } from '@/edit/words'
@@ -20,6 +19,7 @@ import { useView } from '@/ui/view'
 import { t } from '@/text'
 import { filtersOf, missing, type Policies } from './flow'
 import { certificateOf, shortServer } from './ProxiesPage'
+import { Purge } from './Purge'
 import { AboutServer, ServerPanel } from './ServerPanel'
 
 type Choice = components['schemas']['chosenBody']
@@ -37,6 +37,7 @@ export default function ProxyPage() {
   const [editing, setEditing] = useView('edit')
   const [about, setAbout] = useView('about')
   const [renaming, setRenaming] = useState(false)
+  const [purging, setPurging] = useState(false)
   const go = useNavigate()
 
   if (one.error instanceof Problem && one.error.status === 404 && !waiting)
@@ -71,7 +72,7 @@ export default function ProxyPage() {
           canEdit(who?.role) ? (
             <>
               {found ? <Button onClick={() => takeOver('proxies', p as AnyObject)}>{t.proxy.takeOver}</Button> : !locked && <Button onClick={() => setEditing('1')}>{t.proxy.edit}</Button>}
-              {!locked && <More proxy={p} rename={() => setRenaming(true)} />}
+              <More proxy={p} locked={locked} rename={() => setRenaming(true)} purge={() => setPurging(true)} />
             </>
           ) : (
             <span className="small">{t.edit.readOnly}</span>
@@ -126,6 +127,7 @@ export default function ProxyPage() {
       </Detail>
       </div>
       <ServerPanel server={about} close={() => setAbout('')} />
+      {purging && <Purge proxy={name} close={() => setPurging(false)} />}
       {renaming && <Rename kind="proxies" object={p as AnyObject} onClose={() => setRenaming(false)} />}
       {editing && !locked && canEdit(who?.role) && <ObjectEditor key={editing} part={editing === '1' ? undefined : editing} kind="proxies" name={name} object={p as AnyObject} title={`${t.proxy.edit} ${name}`} onClose={() => setEditing('')} />}
     </>
@@ -277,7 +279,8 @@ function Where({ proxy }: { proxy: Proxy }) {
   return <span title={o.document}>{t.proxy.originWord(o.document?.split('/').pop() ?? '', o.line)}</span>
 }
 
-function More({ proxy, rename }: { proxy: Proxy; rename: () => void }) {
+/** What else can be done with it. An object that cannot be changed where it stands still has a cache. */
+function More({ proxy, locked, rename, purge }: { proxy: Proxy; locked: boolean; rename: () => void; purge: () => void }) {
   const go = useNavigate()
   const [open, setOpen] = useState(false)
   return (
@@ -289,16 +292,21 @@ function More({ proxy, rename }: { proxy: Proxy; rename: () => void }) {
       </Menu.Target>
       <Menu.Dropdown>
         <Menu.Item onClick={() => void go({ to: '/proxies/new', search: { like: proxy.name } })}>{t.proxy.duplicate}</Menu.Item>
-        <Menu.Item onClick={rename}>{t.proxy.rename}</Menu.Item>
-        <Menu.Item
-          color="red"
-          onClick={() => {
-            put({ kind: 'proxies', name: proxy.name!, op: 'remove', base: proxy as AnyObject, value: written('proxies', proxy as AnyObject) })
-            notifications.show({ message: t.proxy.removed })
-          }}
-        >
-          {t.proxy.remove}
-        </Menu.Item>
+        <Menu.Item onClick={purge}>{t.purge.item}</Menu.Item>
+        {!locked && (
+          <>
+            <Menu.Item onClick={rename}>{t.proxy.rename}</Menu.Item>
+            <Menu.Item
+              color="red"
+              onClick={() => {
+                put({ kind: 'proxies', name: proxy.name!, op: 'remove', base: proxy as AnyObject })
+                notifications.show({ message: t.proxy.removed })
+              }}
+            >
+              {t.proxy.remove}
+            </Menu.Item>
+          </>
+        )}
       </Menu.Dropdown>
     </Menu>
   )

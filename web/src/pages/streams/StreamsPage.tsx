@@ -4,6 +4,7 @@ import { Entries } from '@/edit/Entries'
 import { Button } from '@mantine/core'
 import { PageHeader, StateBadge } from '@/ui/basics'
 import { t } from '@/text'
+import { Reset } from '../ports/Reset'
 import { serversOf } from './streams'
 
 const line = (o: AnyObject) => [String(o.address ?? [o.port, ...((o.sni as string[]) ?? [])].filter(Boolean).join(' ')), serversOf(o).map((s) => s.address).join(', ')].filter(Boolean).join(' → ')
@@ -24,9 +25,12 @@ export default function StreamsPage() {
             mark={(o) => (o.state ? <StateBadge state={o.state} /> : null)}
             line={line}
             actions={(o) => (
-              <Button size="compact-sm" variant="subtle" component={Link} to={`/streams/${kind}/${encodeURIComponent(o.name!)}`} aria-label={`${t.pages.charts} ${o.name}`}>
-                {t.pages.charts}
-              </Button>
+              <>
+                <Button size="compact-sm" variant="subtle" component={Link} to={`/streams/${kind}/${encodeURIComponent(o.name!)}`} aria-label={`${t.pages.charts} ${o.name}`}>
+                  {t.pages.charts}
+                </Button>
+                {!!o.address && <Reset kind={`${kind}_proxies`} name={o.name!} />}
+              </>
             )}
           />
         ))}
