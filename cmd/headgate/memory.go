@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"headgate/internal/netconn"
 )
 
 // tuneMemory sets a memory limit a tenth below that of the control group, unless
@@ -51,11 +53,12 @@ func memoryLimit(root fs.FS) int64 {
 	return limit
 }
 
-// How often memory is looked at, and how many goroutines more or fewer than at
-// the last collection make one worth it.
+// How often memory is looked at, and how many goroutines or parked connections more or
+// fewer than at the last collection make one worth it: so many, and a part of all.
 const (
-	tidyEvery  = 15 * time.Second
+	tidyEvery  = 5 * time.Second
 	tidyChange = 1000
+	tidyPart   = 8
 )
 
 // settleAfter is how long after the first configuration was applied the memory is given
@@ -65,13 +68,15 @@ const settleAfter = time.Second
 // tidyMemory collects garbage after the start, and after many connections have come,
 // gone or fallen silent. A connection that is idle needs little, but its stack shrinks,
 // and what it gave back is freed, only in a collection; a quiet process has none for two
-// minutes. applied is closed when the first configuration was applied. It returns when
-// ctx ends.
+// minutes. When nothing changes any more, what is free goes back to the system: the
+// runtime would keep as much as is in use. applied is closed when the first
+// configuration was applied. It returns when ctx ends.
 func tidyMemory(ctx context.Context, applied <-chan struct{}) {
 	tick := time.NewTicker(tidyEvery)
 	defer tick.Stop()
 	var settle <-chan time.Time
-	last, again := runtime.NumGoroutine(), false
+	goroutines, parked := runtime.NumGoroutine(), netconn.NumParked()
+	again := false
 	for {
 		select {
 		case <-ctx.Done():
@@ -85,14 +90,22 @@ func tidyMemory(ctx context.Context, applied <-chan struct{}) {
 			continue
 		case <-tick.C:
 		}
-		now := runtime.NumGoroutine()
-		changed := now-last > tidyChange || last-now > tidyChange
-		if changed || again {
+		g, p := runtime.NumGoroutine(), netconn.NumParked()
+		switch {
+		case isOther(g, goroutines) || isOther(p, parked):
 			runtime.GC()
-			last = now
+			goroutines, parked, again = g, p, true
+		case again:
+			debug.FreeOSMemory() // pools are emptied by the second collection
+			again = false
 		}
-		again = changed // pools are emptied by the second collection
 	}
+}
+
+// isOther reports whether a count differs so much from what it was that memory is worth
+// a look.
+func isOther(now, before int) bool {
+	return max(now-before, before-now) > max(tidyChange, before/tidyPart)
 }
 
 // settleMemory gives back the memory that the start needed: texts that were parsed, and

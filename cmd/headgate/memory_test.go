@@ -60,6 +60,26 @@ func TestMemoryOfTheStartIsGivenBackOnce(t *testing.T) {
 	})
 }
 
+func TestManyMoreOrFewerAreWorthALook(t *testing.T) {
+	for _, test := range []struct {
+		now, before int
+		want        bool
+	}{
+		{0, 0, false},
+		{tidyChange, 0, false},
+		{tidyChange + 1, 0, true},
+		{0, tidyChange + 1, true},
+		{90_000, 100_000, false},
+		{110_000, 100_000, false},
+		{80_000, 100_000, true},
+		{120_000, 100_000, true},
+	} {
+		if got := isOther(test.now, test.before); got != test.want {
+			t.Errorf("%d after %d: got %v, want %v", test.now, test.before, got, test.want)
+		}
+	}
+}
+
 func TestMemoryIsTidiedWhenManyHaveGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())

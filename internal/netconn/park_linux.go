@@ -1,6 +1,7 @@
 package netconn
 
 import (
+	"crypto/tls"
 	"math"
 	"os"
 	"sync"
@@ -54,10 +55,20 @@ func (c *Conn) Park(until int64, resume func()) bool {
 	raw := c.raw
 	if c.lazy != nil {
 		raw = c.lazy.direct.raw
+		if secure, is := c.nc.(*tls.Conn); is {
+			Shed(secure)
+		}
 	}
 	ok := false
 	err := raw.Control(func(fd uintptr) { ok = parked.add(c, int32(fd), until, resume) })
 	return err == nil && ok
+}
+
+// NumParked returns how many connections are parked.
+func NumParked() int {
+	parked.mu.Lock()
+	defer parked.mu.Unlock()
+	return len(parked.waits)
 }
 
 // add begins to wait for a connection. It holds the lock until all is in place, so

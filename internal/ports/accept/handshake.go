@@ -46,6 +46,7 @@ func (f *fresh) shake() *tls.Conn {
 		return nil
 	}
 	f.nc.SetDeadline(time.Time{})
+	netconn.Shed(secure)
 	return secure
 }
 
