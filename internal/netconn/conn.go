@@ -98,6 +98,7 @@ type writeOp struct {
 	head    int // so many of the last bytes collected go before p
 	p       []byte
 	err     error
+	last    bool // the end of our side comes at once behind p
 	waiting bool // a write deadline is set
 	unsent  int  // what the kernel still held when the wait began, in bytes
 	pipe    *pipe
@@ -302,16 +303,41 @@ func (c *Conn) Kick() {
 // takeKick reports whether the connection was kicked since the last time.
 func (c *Conn) takeKick() bool { return c.kicked.Load() && c.kicked.Swap(false) }
 
-// CloseWrite ends our side of the stream; what is collected is sent first.
+// CloseWrite ends our side of the stream. What is collected is sent before, with the
+// end in the same packet where it fits.
 func (c *Conn) CloseWrite() error {
-	if err := c.Flush(); err != nil {
-		return err
+	if c.lazy != nil {
+		return c.closeWriteTLS()
 	}
-	if w, ok := c.nc.(interface{ CloseWrite() error }); ok {
-		if err := w.CloseWrite(); err != nil || c.lazy == nil {
+	if len(c.out) > 0 {
+		err := c.writeLast(c.out)
+		c.dropOut()
+		if err != nil {
 			return err
 		}
-		return c.lazy.CloseWrite() // TLS has only said that it ends
+	}
+	return closeWrite(c.nc)
+}
+
+// closeWriteTLS is CloseWrite under TLS, which says before the end that it ends.
+func (c *Conn) closeWriteTLS() error {
+	l := c.lazy
+	l.holding = true
+	err := c.Flush()
+	if err == nil {
+		err = closeWrite(c.nc)
+	}
+	l.holding = false
+	if err != nil {
+		return err
+	}
+	return l.CloseWrite()
+}
+
+// closeWrite ends our side of a stream that can have only one.
+func closeWrite(nc net.Conn) error {
+	if w, ok := nc.(interface{ CloseWrite() error }); ok {
+		return w.CloseWrite()
 	}
 	return nil
 }

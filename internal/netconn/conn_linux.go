@@ -201,6 +201,19 @@ func (c *Conn) writeNow(p []byte) (int, error) {
 	return n, err
 }
 
+// writeLast sends p as writeNow does, but for the last piece, which the kernel keeps back
+// for what has to come at once: the end of our side, in the same packet.
+func (c *Conn) writeLast(p []byte) error {
+	if c.raw == nil {
+		_, err := c.writePlain(p)
+		return err
+	}
+	c.wr = writeOp{p: p, last: true}
+	err := c.rawWrite(c.writeFn)
+	c.wr = writeOp{}
+	return err
+}
+
 // rawWrite calls fn when the connection is writable until fn is content. A
 // socket reports room only when a good part of its buffer is free, so when the
 // wait is over the kernel is asked whether the peer has taken anything.
@@ -222,7 +235,12 @@ func (c *Conn) rawWrite(fn func(uintptr) bool) error {
 func (c *Conn) onWrite(fd uintptr) bool {
 	w := &c.wr
 	for w.head+len(w.p) > 0 {
-		n, errno := sysWriteBoth(fd, c.out[len(c.out)-w.head:], w.p)
+		n, errno := 0, syscall.Errno(0)
+		if w.last {
+			n, errno = sysWriteMore(fd, w.p)
+		} else {
+			n, errno = sysWriteBoth(fd, c.out[len(c.out)-w.head:], w.p)
+		}
 		if errno == syscall.EAGAIN {
 			c.armWrite()
 			return false

@@ -23,6 +23,11 @@ func (c *Conn) writeNow(p []byte) (int, error) { return c.writePlain(p) }
 
 func (c *Conn) writeBehind(p []byte) (int, error) { return c.writePlain(p) }
 
+func (c *Conn) writeLast(p []byte) error {
+	_, err := c.writePlain(p)
+	return err
+}
+
 // Quiet reports whether the connection is open and has nothing to read. On
 // this system it cannot be known and is taken to be so, unless a read has found
 // the end.

@@ -127,17 +127,19 @@ func (l *Lazy) flush() error {
 // Close closes the connection. What is held is lost.
 func (l *Lazy) Close() error { return l.nc.Close() }
 
-// CloseWrite sends what is held and ends our side of the stream.
+// CloseWrite sends what is held and ends our side of the stream, in one packet if they
+// fit. TLS has ended its own side already, and let no more be written.
 func (l *Lazy) CloseWrite() error {
 	if len(l.held) > 0 {
-		if err := l.flush(); err != nil {
+		l.nc.SetWriteDeadline(time.Time{})
+		err := l.conn.writeLast(l.held)
+		giveOut(l.held)
+		l.held = nil
+		if err != nil {
 			return err
 		}
 	}
-	if w, ok := l.nc.(interface{ CloseWrite() error }); ok {
-		return w.CloseWrite()
-	}
-	return nil
+	return closeWrite(l.nc)
 }
 
 // LocalAddr returns our address.

@@ -8,6 +8,8 @@ import (
 	"os"
 	"syscall"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // The sockets are non-blocking, so these calls return at once and the scheduler
@@ -27,9 +29,17 @@ func sysRead(fd uintptr, p []byte) (int, syscall.Errno) {
 	}
 }
 
-func sysWrite(fd uintptr, p []byte) (int, syscall.Errno) {
+func sysWrite(fd uintptr, p []byte) (int, syscall.Errno) { return sysSend(fd, p, syscall.MSG_NOSIGNAL) }
+
+// sysWriteMore is sysWrite when more comes at once: what does not fill a packet waits
+// for it.
+func sysWriteMore(fd uintptr, p []byte) (int, syscall.Errno) {
+	return sysSend(fd, p, syscall.MSG_NOSIGNAL|unix.MSG_MORE)
+}
+
+func sysSend(fd uintptr, p []byte, flags uintptr) (int, syscall.Errno) {
 	for {
-		n, _, errno := syscall.RawSyscall6(syscall.SYS_SENDTO, fd, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), syscall.MSG_NOSIGNAL, 0, 0)
+		n, _, errno := syscall.RawSyscall6(syscall.SYS_SENDTO, fd, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), flags, 0, 0)
 		if errno == syscall.EINTR {
 			continue
 		}

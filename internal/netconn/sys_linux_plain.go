@@ -19,6 +19,9 @@ func sysRead(fd uintptr, p []byte) (int, syscall.Errno) { return sysCall(syscall
 
 func sysWrite(fd uintptr, p []byte) (int, syscall.Errno) { return sysCall(syscall.Write, fd, p) }
 
+// sysWriteMore is sysWrite: what comes behind p follows in a packet of its own.
+func sysWriteMore(fd uintptr, p []byte) (int, syscall.Errno) { return sysWrite(fd, p) }
+
 // sysWriteBoth writes a, and b once there is no a left.
 func sysWriteBoth(fd uintptr, a, b []byte) (int, syscall.Errno) {
 	if len(a) > 0 {

@@ -18,20 +18,17 @@ const (
 )
 
 // part ends a connection whose client has said that its last request was the
-// last, and has sent all of it: nothing unread can take the answer away.
+// last, and has sent all of it: nothing unread can take the answer away. TLS says
+// goodbye, so that nobody can cut the answer short.
 func (c *Conn) part() {
-	if c.facts.Scheme == "https" {
-		_ = c.nc.CloseWrite() // TLS says goodbye, so that nobody can cut the answer short
-		return
-	}
-	_ = c.nc.Flush() // the connection ends in any case
+	_ = c.nc.CloseWrite() // with the answer; the connection ends in any case
 }
 
 // linger ends the connection in an orderly way: the last answer is sent, our
 // side is closed, and what the client still sends is read and dropped for a
 // while.
 func (c *Conn) linger() {
-	if c.nc.Flush() != nil || c.nc.CloseWrite() != nil {
+	if c.nc.CloseWrite() != nil {
 		return
 	}
 	c.buf.Drop()

@@ -1,0 +1,94 @@
+//go:build linux && !race && (amd64 || arm64)
+
+package netconn_test
+
+import (
+	"crypto/tls"
+	"io"
+	"net"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"headgate/internal/netconn"
+)
+
+// segments returns how many segments of TCP have come to the far end.
+func segments(t *testing.T, far *net.TCPConn) (n uint32) {
+	t.Helper()
+	raw, err := far.SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = raw.Control(func(fd uintptr) {
+		var info *unix.TCPInfo
+		if info, err = unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
+			n = info.Segs_in
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// The last bytes and the end of a stream go in one segment, under TLS together with what
+// TLS says at its end.
+func TestTheEndGoesWithTheLastBytes(t *testing.T) {
+	ends := func(t *testing.T, c *netconn.Conn, far *net.TCPConn, from io.Reader) {
+		t.Helper()
+		before := segments(t, far)
+		c.Write([]byte("the last words"))
+		if err := c.CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		if p, err := io.ReadAll(from); err != nil || string(p) != "the last words" {
+			t.Fatalf("got %q, %v", p, err)
+		}
+		if got := segments(t, far) - before; got != 1 {
+			t.Errorf("it took %d segments", got)
+		}
+	}
+	t.Run("plain", func(t *testing.T) {
+		c, far := socketPair(t)
+		ends(t, c, far, far)
+	})
+	t.Run("TLS", func(t *testing.T) {
+		server := httptest.NewTLSServer(nil) // for its certificate
+		server.Close()
+		near, far := sockets(t)
+		secure := tls.Server(netconn.NewLazy(near), &tls.Config{Certificates: server.TLS.Certificates, SessionTicketsDisabled: true})
+		client := tls.Client(far, &tls.Config{InsecureSkipVerify: true})
+		shaken := make(chan error)
+		go func() { shaken <- secure.Handshake() }()
+		if err := client.Handshake(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-shaken; err != nil {
+			t.Fatal(err)
+		}
+		c := netconn.New(secure)
+		c.SetWriteWait(patience)
+		far.SetDeadline(time.Now().Add(patience))
+		ends(t, c, far, client)
+	})
+	t.Run("much", func(t *testing.T) {
+		c, far := socketPair(t)
+		const size = 8 << 20 // more than there is room for
+		end := make(chan error)
+		go func() {
+			_, err := c.Write(make([]byte, size))
+			if err == nil {
+				c.Write([]byte("and a little"))
+				err = c.CloseWrite()
+			}
+			end <- err
+		}()
+		n, err := io.Copy(io.Discard, far)
+		if werr := <-end; err != nil || werr != nil || n != size+12 {
+			t.Errorf("%d bytes, %v, %v", n, err, werr)
+		}
+	})
+}
