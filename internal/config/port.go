@@ -100,7 +100,8 @@ const (
 // Limits bound what one client may send to a port and how long it may take.
 type Limits struct {
 	// HeaderTimeout is the time for a whole request head to arrive, from its
-	// first byte (or from the connection's begin). Then 408 and close.
+	// first byte (or from the connection's begin, which on Linux is a second
+	// late for a client that says nothing). Then 408 and close.
 	HeaderTimeout unit.Duration `json:"header_timeout" was:"head_timeout" default:"30s" min:"100ms" max:"1h"`
 	// BodyIdleTimeout is the longest pause in a request body before the
 	// connection is cut.

@@ -73,7 +73,7 @@ func (d *drains) resume(k key) *listener {
 
 // awaitRelease waits until no socket of TCP that drains has an address with this port
 // number: one that an earlier change has closed may be about to let go of it. That is
-// a matter of milliseconds.
+// a matter of milliseconds, or of a second or two while clients shake hands.
 func (d *drains) awaitRelease(number uint16) {
 	for l := range d.all() {
 		if l.key.kind == tcpKind && l.key.address.Port() == number {

@@ -66,7 +66,9 @@ func (t *tcpSocket) accept(nc net.Conn, waited bool) listen.Conn {
 	return &counted{t.fronts.Conn(nc, port, t.set.serials.Add(1), counter), counter}
 }
 
-func (t *tcpSocket) settle(*plan.Plan) {}
+// settle has clients taken when they have said something, unless the server of a TCP
+// proxy may have to speak first.
+func (t *tcpSocket) settle(*plan.Plan) { t.DeferAccept(t.of.view.Load().on.Stream() == nil) }
 
 // drain closes the socket, which takes a moment, and lets the connections end.
 func (t *tcpSocket) drain(within time.Duration) func() (int, bool) {

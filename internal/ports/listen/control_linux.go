@@ -63,9 +63,38 @@ func share(l syscall.Conn, yes bool) {
 	})
 }
 
+// deferTime is how long the system keeps a client that says nothing from us, in
+// seconds; it takes 1 for the time until it sends its part of the handshake again.
+const deferTime = 1
+
+// DeferAccept sets whether clients are taken only when they have said something, or
+// have closed their side: for what is spoken so that the client begins. One that says
+// nothing comes after a second. Where the system knows no such thing, all come at once.
+func (s *Socket) DeferAccept(yes bool) {
+	if s.deferred.Swap(yes) != yes {
+		s.setDeferred(yes)
+	}
+}
+
+func (s *Socket) setDeferred(yes bool) {
+	raw, err := s.file.SyscallConn()
+	if err != nil {
+		return
+	}
+	value := 0
+	if yes {
+		value = deferTime
+	}
+	// It is only a saving.
+	_ = raw.Control(func(fd uintptr) {
+		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_DEFER_ACCEPT, value)
+	})
+}
+
 // emptyQueue ends the accept loop when it has taken every client that waits in
 // the system's queue: to close a listening socket resets those.
 func (s *Socket) emptyQueue() {
+	s.setDeferred(false)
 	s.hide()
 	s.file.SetDeadline(time.Now().Add(queueTime))
 	s.accepting.Wait()

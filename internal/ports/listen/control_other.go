@@ -13,6 +13,12 @@ func sharePackets(syscall.RawConn) error { return nil }
 
 func share(syscall.Conn, bool) {}
 
+// DeferAccept does nothing on this system: all clients come at once.
+func (s *Socket) DeferAccept(bool) {}
+
+// hasHandshakes reports false: clients come when their handshake is over.
+func hasHandshakes(uint16) bool { return false }
+
 // emptyQueue lets the accept loop take the clients that wait in the system's
 // queue before the socket is closed.
 func (s *Socket) emptyQueue() {

@@ -38,8 +38,10 @@ type Socket struct {
 	conns
 	file netconn.Listening
 
+	deferred  atomic.Bool // clients that say nothing yet are not taken
 	accepting sync.WaitGroup
 	before    atomic.Uint64 // accepted when the socket began to drain
+	hasty     atomic.Bool   // it closes at once, and waits for no handshakes
 	released  chan struct{} // closed when the address is free again
 	serving   atomic.Bool
 }
@@ -205,7 +207,7 @@ func (s *Socket) Close() { s.Drain(0) }
 // have, or cuts them when the time is over. Clients that wait in the system's
 // queue are served too. It returns how many connections were cut.
 func (s *Socket) Drain(within time.Duration) (cut int) {
-	s.stop()
+	s.stop(within <= 0)
 	late := time.NewTimer(within)
 	defer late.Stop()
 	none := func() bool { return len(s.mu.open) == 0 }
@@ -218,8 +220,11 @@ func (s *Socket) Drain(within time.Duration) (cut int) {
 }
 
 // stop tells the open connections, empties the queue and closes the socket. Only the
-// first call does.
-func (s *Socket) stop() {
+// first call does. A hasty one does not wait for clients that have said nothing yet.
+func (s *Socket) stop(hasty bool) {
+	if hasty {
+		s.hasty.Store(true)
+	}
 	s.mu.Lock()
 	if s.mu.draining {
 		s.mu.Unlock()
