@@ -14,6 +14,7 @@ export const purge = {
     prefix: 'Such as https://shop.example.com/images/. They are meant over http too.',
     tag: 'A word in Cache-Tag or Surrogate-Key of the responses.',
   },
+  missing: 'Say which.',
   soft: 'Make stale only',
   softHelp: 'They stay, and are checked with the server when they are next asked for.',
   countFirst: 'Count them first',

@@ -16,15 +16,19 @@ export function Purge({ proxy, close }: { proxy: string; close: () => void }) {
   const [value, setValue] = useState('')
   const [soft, setSoft] = useState(false)
   const [count, setCount] = useState<number>()
-  const { act, busy, wrong } = useAct('status')
-  const ask = (dryRun: boolean) => call<Purged>('POST', '/cache/purge', { body: { proxy, soft, [way]: way === 'all' ? true : value }, query: dryRun ? { dry_run: true } : {} })
+  const { act, busy, wrong, setWrong } = useAct('status')
+  const send = (dryRun: boolean) => call<Purged>('POST', '/cache/purge', { body: { proxy, soft, [way]: way === 'all' ? true : value }, query: dryRun ? { dry_run: true } : {} })
+  async function ask(what: 'purge' | 'count') {
+    if (way === 'all' || value.trim()) return (await act(what, () => send(what === 'count')))?.value
+    setWrong({ [way]: words.missing })
+  }
   /** What was counted holds no longer. */
   const anew = () => setCount(undefined)
   async function submit(e: FormEvent) {
     e.preventDefault()
-    const answer = await act('purge', () => ask(false))
-    if (!answer) return
-    notifications.show({ message: words.done(answer.value.purged ?? 0, soft), color: 'teal' })
+    const done = await ask('purge')
+    if (!done) return
+    notifications.show({ message: words.done(done.purged ?? 0, soft), color: 'teal' })
     close()
   }
   return (
@@ -38,7 +42,7 @@ export function Purge({ proxy, close }: { proxy: string; close: () => void }) {
         <p className="small lead" role="status">{count === undefined ? '' : words.count(count)}</p>
         <div className="ask">
           <Button type="submit" loading={busy === 'purge'}>{words.go}</Button>
-          <Button variant="default" loading={busy === 'count'} onClick={() => void act('count', () => ask(true)).then((a) => a && setCount(a.value.purged ?? 0))}>{words.countFirst}</Button>
+          <Button variant="default" loading={busy === 'count'} onClick={() => void ask('count').then((a) => a && setCount(a.purged ?? 0))}>{words.countFirst}</Button>
           <Button variant="subtle" onClick={close}>{t.edit.cancel}</Button>
         </div>
       </form>
