@@ -8,7 +8,7 @@ import (
 )
 
 // outcomes counts requests by method and status. Both have few values whatever clients
-// and servers send: methods that are not well known are one, and statuses that have no
+// and servers send: unknown methods are one, and statuses that have no
 // name are counted by their class. A method gets its row with its first request.
 type outcomes [len(methodNames)]*[maxStatuses]uint64
 

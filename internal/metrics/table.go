@@ -51,7 +51,7 @@ func table() families {
 		requests: family{"headgate_requests_total", counter, append(route[:3:3], "status_class", "reason"),
 			"Finished requests. reason is empty for responses of servers, and the word of the access log for our own."},
 		responses: family{"headgate_responses_total", counter, append(route[:3:3], "method", "status"),
-			"Finished requests by method and status, as the access log has it. Methods that are not well known are `other`, statuses without a name a class such as `2xx`."},
+			"Finished requests by method and status, as the access log has it. Unknown methods are `other`, statuses without a name a class such as `2xx`."},
 		observed: family{"headgate_rate_limit_observed_total", counter, route,
 			"Requests that a rate_limit with `mode: observe` would have refused."},
 		duration: family{"headgate_request_duration_seconds", histo, route,

@@ -78,7 +78,7 @@ func appendSpan(b []byte, s *span, ex *exchange.Exchange) []byte {
 	return append(b, '}')
 }
 
-// methodOf returns the method as attributes have it: those that are not well known are
+// methodOf returns the method as attributes have it: unknown ones are
 // one.
 func methodOf(method string) (string, bool) {
 	switch method {
