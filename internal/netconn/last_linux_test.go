@@ -35,9 +35,11 @@ func segments(t *testing.T, far *net.TCPConn) (n uint32) {
 }
 
 // The last bytes and the end of a stream go in one segment, under TLS together with what
-// TLS says at its end.
+// TLS says at its end. An acknowledgement that the kernel had put off may come in between
+// on a busy machine: then the next pair of sockets shows it.
 func TestTheEndGoesWithTheLastBytes(t *testing.T) {
-	ends := func(t *testing.T, c *netconn.Conn, far *net.TCPConn, from io.Reader) {
+	const pairs = 20
+	inOne := func(t *testing.T, c *netconn.Conn, far *net.TCPConn, from io.Reader) bool {
 		t.Helper()
 		before := segments(t, far)
 		c.Write([]byte("the last words"))
@@ -47,32 +49,40 @@ func TestTheEndGoesWithTheLastBytes(t *testing.T) {
 		if p, err := io.ReadAll(from); err != nil || string(p) != "the last words" {
 			t.Fatalf("got %q, %v", p, err)
 		}
-		if got := segments(t, far) - before; got != 1 {
-			t.Errorf("it took %d segments", got)
-		}
+		return segments(t, far)-before == 1
 	}
 	t.Run("plain", func(t *testing.T) {
-		c, far := socketPair(t)
-		ends(t, c, far, far)
+		for range pairs {
+			c, far := socketPair(t)
+			if inOne(t, c, far, far) {
+				return
+			}
+		}
+		t.Error("it always took more than one segment")
 	})
 	t.Run("TLS", func(t *testing.T) {
 		server := httptest.NewTLSServer(nil) // for its certificate
 		server.Close()
-		near, far := sockets(t)
-		secure := tls.Server(netconn.NewLazy(near), &tls.Config{Certificates: server.TLS.Certificates, SessionTicketsDisabled: true})
-		client := tls.Client(far, &tls.Config{InsecureSkipVerify: true})
-		shaken := make(chan error)
-		go func() { shaken <- secure.Handshake() }()
-		if err := client.Handshake(); err != nil {
-			t.Fatal(err)
+		for range pairs {
+			near, far := sockets(t)
+			secure := tls.Server(netconn.NewLazy(near), &tls.Config{Certificates: server.TLS.Certificates, SessionTicketsDisabled: true})
+			client := tls.Client(far, &tls.Config{InsecureSkipVerify: true})
+			shaken := make(chan error)
+			go func() { shaken <- secure.Handshake() }()
+			if err := client.Handshake(); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-shaken; err != nil {
+				t.Fatal(err)
+			}
+			c := netconn.New(secure)
+			c.SetWriteWait(patience)
+			far.SetDeadline(time.Now().Add(patience))
+			if inOne(t, c, far, client) {
+				return
+			}
 		}
-		if err := <-shaken; err != nil {
-			t.Fatal(err)
-		}
-		c := netconn.New(secure)
-		c.SetWriteWait(patience)
-		far.SetDeadline(time.Now().Add(patience))
-		ends(t, c, far, client)
+		t.Error("it always took more than one segment")
 	})
 	t.Run("much", func(t *testing.T) {
 		c, far := socketPair(t)
