@@ -21,6 +21,11 @@ func facts(b *bench) []string {
 		fmt.Sprintf("Proxy on core %d, load on core %d, upstream on core %d",
 			b.options.proxyCPU, b.options.loadCPU, b.options.upstreamCPU),
 	}
+	for _, p := range b.peers {
+		if !p.quic {
+			list = append(list, fmt.Sprintf("No rows of HTTP/3 for %s: it is built without (%s lacks %s)", p.name, p.about, strings.TrimSpace(p.quicWord)))
+		}
+	}
 	if b.rate > 0 {
 		list = append(list, fmt.Sprintf("Latency at %.0f requests a second; without any proxy its p99 is %s µs", b.rate, short(b.floor)))
 	}
@@ -65,11 +70,16 @@ func versions(b *bench) []string {
 // said returns the first line that a program prints. How it exits does not
 // matter: wrk -v fails.
 func said(program, arg string) string {
+	line, _, _ := strings.Cut(saidWhole(program, arg), "\n")
+	return strings.TrimSpace(strings.TrimPrefix(line, "headgate "))
+}
+
+// saidWhole returns all that a program prints.
+func saidWhole(program, arg string) string {
 	path, err := lookPath(program)
 	if err != nil {
 		return ""
 	}
 	out, _ := exec.Command(path, arg).CombinedOutput()
-	line, _, _ := strings.Cut(string(out), "\n")
-	return strings.TrimSpace(strings.TrimPrefix(line, "headgate "))
+	return string(out)
 }

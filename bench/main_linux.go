@@ -44,7 +44,7 @@ func fail(err error) {
 // options are what the command line says.
 type options struct {
 	rows, peers string
-	headgate    string
+	programs    programs
 	out         string
 	features    bool
 	rounds      int
@@ -61,7 +61,9 @@ func parseOptions() options {
 	flag.StringVar(&o.rows, "rows", "", "`names` of the rows to measure, with commas between; empty means all")
 	flag.BoolVar(&o.features, "features", false, "measure what each feature adds to a request, and nothing else")
 	flag.StringVar(&o.peers, "peers", "headgate,nginx,haproxy,net/http", "`names` of the proxies to measure, with commas between")
-	flag.StringVar(&o.headgate, "headgate", "bin/headgate", "`path` of headgate")
+	flag.StringVar(&o.programs.headgate, "headgate", "bin/headgate", "`path` of headgate")
+	flag.StringVar(&o.programs.nginx, "nginx", "nginx", "`path` of the nginx to measure; where it needs a module for TCP, that is in ../modules")
+	flag.StringVar(&o.programs.haproxy, "haproxy", "haproxy", "`path` of the HAProxy to measure")
 	flag.StringVar(&o.out, "out", "", "`page` into which the table is written; empty means print only")
 	flag.IntVar(&o.rounds, "rounds", 5, "how many `times` each measurement is repeated")
 	flag.IntVar(&o.seconds, "seconds", 5, "length of one measurement, in `seconds`")
@@ -216,7 +218,7 @@ func (b *bench) close() {
 // choosePeers returns the wanted peers. One that is not here is left out, and
 // said.
 func choosePeers(o options) ([]peer, error) {
-	all := allPeers(o.headgate)
+	all := allPeers(o.programs)
 	var chosen []peer
 	for name := range strings.SplitSeq(o.peers, ",") {
 		i := slices.IndexFunc(all, func(p peer) bool { return p.name == name })
@@ -227,6 +229,7 @@ func choosePeers(o options) ([]peer, error) {
 			fmt.Fprintf(os.Stderr, "%s is left out: %v\n", name, err)
 			continue
 		}
+		all[i].quic = all[i].quicWord == "" || strings.Contains(saidWhole(all[i].program, all[i].about), all[i].quicWord)
 		chosen = append(chosen, all[i])
 	}
 	if len(chosen) == 0 {

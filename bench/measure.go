@@ -157,7 +157,7 @@ func discard(r io.Reader, buf []byte, left int) error {
 func measureIdle(b *bench, all []*running) (sample, error) {
 	r := all[0]
 	to, request := r.setup.target(h1, nil), get("/", r.setup.host(0))
-	return b.growth(r, func() (net.Conn, error) {
+	return b.growth(r, func() (io.Closer, error) {
 		c, err := dial(to)
 		if err != nil {
 			return nil, err
@@ -175,7 +175,7 @@ const (
 )
 
 // rest waits until a peer that has just started is what it will be without connections.
-func (b *bench) rest(open func() (net.Conn, error)) error {
+func (b *bench) rest(open func() (io.Closer, error)) error {
 	select {
 	case <-time.After(restTime):
 	case <-b.ctx.Done():
@@ -194,7 +194,7 @@ func (b *bench) rest(open func() (net.Conn, error)) error {
 
 // growth returns by how many KiB the peer grew for each idle connection: open
 // opens one and asks once on it.
-func (b *bench) growth(r *running, open func() (net.Conn, error)) (sample, error) {
+func (b *bench) growth(r *running, open func() (io.Closer, error)) (sample, error) {
 	if err := b.rest(open); err != nil {
 		return sample{}, err
 	}
@@ -202,7 +202,7 @@ func (b *bench) growth(r *running, open func() (net.Conn, error)) (sample, error
 	if err != nil {
 		return sample{}, err
 	}
-	var conns []net.Conn
+	var conns []io.Closer
 	defer func() {
 		for _, c := range conns {
 			_ = c.Close()

@@ -25,6 +25,9 @@ const (
 	quicStreams     = 16
 )
 
+// noErrorH3 is H3_NO_ERROR.
+const noErrorH3 = 0x100
+
 // fixedPath is where peers that can answer the hundred bytes by themselves do.
 const fixedPath = "/fixed"
 
@@ -32,8 +35,8 @@ const fixedPath = "/fixed"
 func overQUIC() []setup { return []setup{{tls: true, quic: true}} }
 
 // speaksQUIC reports the peers that are measured over HTTP/3: quic-go's own server
-// carries net/http.
-func speaksQUIC(p peer) bool { return p.name == "headgate" || p.name == "net/http" }
+// carries net/http, nginx and HAProxy may be built without.
+func speaksQUIC(p peer) bool { return p.quic }
 
 // measureH3 asks for what the peer answers by itself.
 func measureH3(b *bench, all []*running) (sample, error) { return b.h3(all[0], fixedPath) }
@@ -51,28 +54,16 @@ func (b *bench) h3(r *running, path string) (sample, error) {
 		if conns[i], err = dialQUIC(ctx, r); err != nil {
 			return sample{}, err
 		}
-		defer conns[i].CloseWithError(0x100, "")
+		defer conns[i].CloseWithError(noErrorH3, "")
 	}
 	request := h3Request(r.setup.host(0), path)
 	if err := askH3(ctx, conns[0], request); err != nil {
 		return sample{}, err
 	}
 	v, err := r.cpuPer(time.Microsecond, func() (int, error) {
-		var done atomic.Int64
-		failures := make([]error, quicConnections*quicStreams)
-		var wg sync.WaitGroup
-		end := time.Now().Add(b.duration)
-		for i := range failures {
-			wg.Go(func() {
-				for failures[i] == nil && time.Now().Before(end) {
-					if failures[i] = askH3(ctx, conns[i%quicConnections], request); failures[i] == nil {
-						done.Add(1)
-					}
-				}
-			})
-		}
-		wg.Wait()
-		return int(done.Load()), errors.Join(failures...)
+		return b.repeat(quicConnections*quicStreams, func(i int) error {
+			return askH3(ctx, conns[i%quicConnections], request)
+		})
 	})
 	return sample{value: v}, err
 }
@@ -84,7 +75,7 @@ func dialQUIC(ctx context.Context, r *running) (*quic.Conn, error) {
 	if host, _, err := net.SplitHostPort(r.setup.address); err == nil && cfg.ServerName == "" {
 		cfg.ServerName = host
 	}
-	qc, err := quic.DialAddr(ctx, r.setup.address, cfg, nil)
+	qc, err := quic.DialAddr(ctx, r.setup.address, cfg, &quic.Config{MaxIdleTimeout: time.Hour, MaxIncomingUniStreams: 16})
 	if err != nil {
 		return nil, fmt.Errorf("h3: %w", err)
 	}
@@ -109,16 +100,22 @@ func h3Request(host, path string) []byte {
 	return append([]byte{1, byte(len(b))}, b...) // a HEADERS frame of less than 64 bytes
 }
 
-// askH3 asks once, on a stream of its own, and wants the plain answer.
-func askH3(ctx context.Context, qc *quic.Conn, request []byte) error {
+// beginH3 sends a request on a stream of its own.
+func beginH3(ctx context.Context, qc *quic.Conn, request []byte) (*quic.Stream, error) {
 	s, err := qc.OpenStreamSync(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if _, err := s.Write(request); err != nil {
-		return err
+		return nil, err
 	}
-	if err := s.Close(); err != nil {
+	return s, s.Close()
+}
+
+// askH3 asks once, on a stream of its own, and wants the plain answer.
+func askH3(ctx context.Context, qc *quic.Conn, request []byte) error {
+	s, err := beginH3(ctx, qc, request)
+	if err != nil {
 		return err
 	}
 	var buf [1024]byte
@@ -132,4 +129,109 @@ func askH3(ctx context.Context, qc *quic.Conn, request []byte) error {
 		return fmt.Errorf("h3: got %q, %w", buf[:n], err)
 	}
 	return nil
+}
+
+// measureH3Downloads downloads the large body on one connection, over and over.
+func measureH3Downloads(b *bench, all []*running) (sample, error) {
+	r := all[0]
+	qc, err := dialQUIC(b.ctx, r)
+	if err != nil {
+		return sample{}, err
+	}
+	defer qc.CloseWithError(noErrorH3, "")
+	request := h3Request(r.setup.host(0), "/body")
+	buf := make([]byte, 1<<20)
+	if err := downloadH3(b.ctx, qc, request, buf); err != nil {
+		return sample{}, err
+	}
+	v, err := r.cpuPer(time.Millisecond, func() (n int, err error) {
+		for began := time.Now(); time.Since(began) < b.duration || n < fewestBodies; n++ {
+			if err := downloadH3(b.ctx, qc, request, buf); err != nil {
+				return n, err
+			}
+		}
+		return n, nil
+	})
+	return sample{value: v}, err
+}
+
+// downloadH3 asks for the large body and throws it away. The frames are not looked at:
+// with their heads and that of the response they are little more than the body.
+func downloadH3(ctx context.Context, qc *quic.Conn, request, buf []byte) error {
+	s, err := beginH3(ctx, qc, request)
+	if err != nil {
+		return err
+	}
+	got := 0
+	for {
+		n, err := s.Read(buf)
+		got += n
+		if err == io.EOF && got >= bodySize && got < bodySize+bodySize/100 {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("h3: %d bytes came of %d: %w", got, bodySize, err)
+		}
+	}
+}
+
+// measureH3Connections opens a connection for each request, a few at a time.
+func measureH3Connections(b *bench, all []*running) (sample, error) {
+	r := all[0]
+	request := h3Request(r.setup.host(0), "/")
+	once := func() error {
+		qc, err := dialQUIC(b.ctx, r)
+		if err != nil {
+			return err
+		}
+		defer qc.CloseWithError(noErrorH3, "")
+		return askH3(b.ctx, qc, request)
+	}
+	if err := once(); err != nil {
+		return sample{}, err
+	}
+	v, err := r.cpuPer(time.Microsecond, func() (int, error) {
+		return b.repeat(handshakeClients, func(int) error { return once() })
+	})
+	return sample{value: v}, err
+}
+
+// repeat does one thing on n goroutines until the time of a measurement is over, and
+// returns how often it was done.
+func (b *bench) repeat(n int, once func(i int) error) (int, error) {
+	var done atomic.Int64
+	failures := make([]error, n)
+	var wg sync.WaitGroup
+	end := time.Now().Add(b.duration)
+	for i := range failures {
+		wg.Go(func() {
+			for failures[i] == nil && time.Now().Before(end) {
+				if failures[i] = once(i); failures[i] == nil {
+					done.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return int(done.Load()), errors.Join(failures...)
+}
+
+// quicCloser closes a connection as one without an error.
+type quicCloser struct{ *quic.Conn }
+
+// Close closes the connection.
+func (c quicCloser) Close() error { return c.CloseWithError(noErrorH3, "") }
+
+// measureIdleH3 opens connections, asks once on each, and sees by how much the peer
+// grew.
+func measureIdleH3(b *bench, all []*running) (sample, error) {
+	r := all[0]
+	request := h3Request(r.setup.host(0), "/")
+	return b.growth(r, func() (io.Closer, error) {
+		qc, err := dialQUIC(b.ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		return quicCloser{qc}, askH3(b.ctx, qc, request)
+	})
 }

@@ -6,7 +6,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"net"
+	"io"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -152,7 +152,7 @@ func (s *shaker) shake(resumed bool) error {
 func measureIdleH2(b *bench, all []*running) (sample, error) {
 	r := all[0]
 	to := r.setup.target(h2, nil)
-	return b.growth(r, func() (net.Conn, error) {
+	return b.growth(r, func() (io.Closer, error) {
 		conn, err := to.connect()
 		if err != nil {
 			return nil, err

@@ -155,7 +155,7 @@ func TestShort(t *testing.T) {
 // TestConfigs holds that each peer is told of every upstream, and of both ports.
 func TestConfigs(t *testing.T) {
 	s := setup{dir: "/d", address: "127.0.0.1:1111", moving: "127.0.0.1:2222", upstreams: []string{"127.0.0.1:3333", "127.0.0.1:4444"}, generation: 7, proxies: 2}
-	for _, p := range []peer{headgatePeer("headgate"), nginxPeer()} {
+	for _, p := range []peer{headgatePeer("headgate"), nginxPeer("nginx")} {
 		text := p.config(s)
 		for _, want := range []string{s.address, s.moving, s.upstreams[0], s.upstreams[1], "/generation", s.host(0), s.host(1), "/static"} {
 			if !strings.Contains(text, want) {
@@ -174,7 +174,7 @@ func TestConfigsWithTLS(t *testing.T) {
 	c := &certificate{file: "/d/cert.pem", key: "/d/key.pem", both: "/d/both.pem"}
 	s := setup{address: "127.0.0.1:1111", upstreams: []string{"127.0.0.1:3333"}, tls: true, certificate: c}
 	told := map[string]string{
-		"headgate": headgateConfig(s), "nginx": nginxConfig(s), "haproxy": haproxyConfig(s),
+		"headgate": headgateConfig(s), "nginx": nginxConfig(s, nginxModules), "haproxy": haproxyConfig(s),
 		"net/http": strings.Join(reverseProxyPeer().argv(s), " "),
 	}
 	for name, text := range told {
@@ -185,10 +185,31 @@ func TestConfigsWithTLS(t *testing.T) {
 			t.Errorf("%s: no version in\n%s", name, text)
 		}
 	}
-	s.tls = false
-	for _, text := range []string{headgateConfig(s), nginxConfig(s), haproxyConfig(s)} {
+	s.quic = true
+	for name, word := range map[string]string{"headgate": "http3", "nginx": "quic", "haproxy": "quic4@"} {
+		if text := configOf(t, name, s); !strings.Contains(text, word) || !strings.Contains(text, fixedPath) {
+			t.Errorf("%s: no %s or %s in\n%s", name, word, fixedPath, text)
+		}
+		if plain := told[name]; strings.Contains(plain, word) || strings.Contains(plain, fixedPath) {
+			t.Errorf("%s: HTTP/3 where none is wanted:\n%s", name, plain)
+		}
+	}
+	s.tls, s.quic = false, false
+	for _, text := range []string{headgateConfig(s), nginxConfig(s, nginxModules), haproxyConfig(s)} {
 		if strings.Contains(text, "/d/") || strings.Contains(text, "1.3") {
 			t.Errorf("TLS where none is wanted:\n%s", text)
 		}
 	}
+}
+
+// configOf returns the configuration of the peer of a name.
+func configOf(t *testing.T, name string, s setup) string {
+	t.Helper()
+	for _, p := range allPeers(programs{"headgate", "nginx", "haproxy"}) {
+		if p.name == name {
+			return p.config(s)
+		}
+	}
+	t.Fatalf("no peer named %s", name)
+	return ""
 }

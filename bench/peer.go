@@ -76,6 +76,10 @@ type peer struct {
 	// makes it.
 	file   string
 	config func(setup) string
+	// about is the argument that makes it tell how it was built; quicWord is in that
+	// where it speaks HTTP/3, and empty where it always does. quic is what was found.
+	about, quicWord string
+	quic            bool
 	// argv and env start it in the setup's folder.
 	argv func(setup) []string
 	env  []string
@@ -85,9 +89,12 @@ type peer struct {
 	canChange bool
 }
 
+// programs are the paths of peers, or their names where they are in the path.
+type programs struct{ headgate, nginx, haproxy string }
+
 // allPeers returns every peer that the harness knows.
-func allPeers(headgate string) []peer {
-	return []peer{headgatePeer(headgate), nginxPeer(), haproxyPeer(), reverseProxyPeer()}
+func allPeers(p programs) []peer {
+	return []peer{headgatePeer(p.headgate), nginxPeer(p.nginx), haproxyPeer(p.haproxy), reverseProxyPeer()}
 }
 
 // running is a peer that was started.

@@ -9,14 +9,16 @@ import (
 
 // haproxyPeer is HAProxy with one thread. It is not asked for many proxies or
 // for changes: its way of doing either is another than a list of servers.
-func haproxyPeer() peer {
+func haproxyPeer(program string) peer {
 	return peer{
-		name:    "haproxy",
-		program: "haproxy",
-		file:    "haproxy.cfg",
-		config:  haproxyConfig,
+		name:     "haproxy",
+		program:  program,
+		about:    "-vv",
+		quicWord: "+QUIC ",
+		file:     "haproxy.cfg",
+		config:   haproxyConfig,
 		argv: func(setup) []string {
-			return []string{"haproxy", "-db", "-f", "haproxy.cfg"}
+			return []string{program, "-db", "-f", "haproxy.cfg"}
 		},
 	}
 }
@@ -30,6 +32,9 @@ func haproxyConfig(s setup) string {
   nbthread 1
   maxconn %d
 `, maxConnections)
+	if s.quic {
+		c.WriteString("  tune.quic.frontend.max-idle-timeout 1h\n")
+	}
 	if s.accessLog {
 		c.WriteString("  log stdout format raw local0 info\n")
 	}
@@ -51,15 +56,20 @@ defaults
 	if s.tls {
 		secure = " ssl crt " + s.certificate.both + " alpn h2,http/1.1 ssl-min-ver TLSv1.3 ciphersuites TLS_AES_128_GCM_SHA256"
 	}
+	quic := ""
+	if s.quic {
+		quic = fmt.Sprintf("  bind quic4@%s ssl crt %s alpn h3 ciphersuites TLS_AES_128_GCM_SHA256\n  http-request return status 200 content-type text/plain string %q if { path %s }\n",
+			s.address, s.certificate.both, hundredBytes, fixedPath)
+	}
 	fmt.Fprintf(&c, `
 frontend web
   bind %s%s
-  http-request set-header Forwarded "for=%%[src], host=%%[req.hdr(host)], proto=%s"
+%s  http-request set-header Forwarded "for=%%[src], host=%%[req.hdr(host)], proto=%s"
   http-request set-header X-Forwarded-For %%[src]
   http-request set-header X-Forwarded-Proto %s
   http-request set-header X-Forwarded-Host %%[req.hdr(host)]
   http-request set-header Via proxy
-`, s.address, secure, s.scheme(), s.scheme())
+`, s.address, secure, quic, s.scheme(), s.scheme())
 	if s.rules {
 		c.WriteString("  http-request set-header X-Real-IP %[src]\n  http-response set-header Strict-Transport-Security max-age=63072000\n  http-response del-header X-Powered-By\n")
 	}

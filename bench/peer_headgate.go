@@ -39,7 +39,7 @@ func headgateConfig(s setup) string {
 		fmt.Fprintf(&c, "certificates:\n  main: {cert_file: %q, key_file: %q}\n", s.certificate.file, s.certificate.key)
 		fmt.Fprintf(&c, "ports:\n  web: {address: %q, protocol: https, limits: {keep_alive_timeout: 1h}, tls: {min_version: \"1.3\", default_certificate: main}}\n", s.address)
 		if s.quic {
-			fmt.Fprintf(&c, "  quic: {address: %q, protocol: http3, tls: {default_certificate: main}}\n", s.address)
+			fmt.Fprintf(&c, "  quic: {address: %q, protocol: http3, limits: {keep_alive_timeout: 1h}, tls: {default_certificate: main}}\n", s.address)
 		}
 	} else {
 		fmt.Fprintf(&c, "ports:\n  web: {address: %q, protocol: http, limits: {keep_alive_timeout: 1h}}\n", s.address)

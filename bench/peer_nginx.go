@@ -5,19 +5,26 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 )
 
 // nginxPeer is nginx with one worker.
-func nginxPeer() peer {
+func nginxPeer(program string) peer {
+	modules := nginxModules
+	if strings.ContainsRune(program, filepath.Separator) {
+		modules = filepath.Join(filepath.Dir(program), "../modules")
+	}
 	return peer{
-		name:    "nginx",
-		program: "nginx",
-		file:    "nginx.conf",
-		config:  nginxConfig,
+		name:     "nginx",
+		program:  program,
+		about:    "-V",
+		quicWord: "http_v3_module",
+		file:     "nginx.conf",
+		config:   func(s setup) string { return nginxConfig(s, modules) },
 		argv: func(s setup) []string {
-			return []string{"nginx", "-p", s.dir, "-c", "nginx.conf", "-e", "stderr"}
+			return []string{program, "-p", s.dir, "-c", "nginx.conf", "-e", "stderr"}
 		},
 		reload:    func(p *process) error { return p.signal(syscall.SIGHUP) },
 		canChange: true,
@@ -81,13 +88,18 @@ const nginxTLS = `    ssl_protocols TLSv1.3;
     ssl_session_tickets on;
 `
 
-func nginxConfig(s setup) string {
+func nginxConfig(s setup, modules string) string {
 	if s.stream {
-		return nginxRelay(s)
+		return nginxRelay(s, modules)
 	}
 	var c strings.Builder
 	c.WriteString(nginxHead(1))
-	c.WriteString("http {" + nginxPaths + nginxHTTP)
+	if s.quic {
+		// A request of HTTP/3 has no field Host.
+		c.WriteString("http {" + nginxPaths + strings.ReplaceAll(nginxHTTP, "$http_host", "$host") + "  quic_gso on;\n")
+	} else {
+		c.WriteString("http {" + nginxPaths + nginxHTTP)
+	}
 	if s.accessLog {
 		c.WriteString("  access_log access.log combined buffer=64k flush=1s;\n")
 	} else {
@@ -148,6 +160,9 @@ func nginxListen(s setup) string {
 	if s.tls {
 		listen = fmt.Sprintf("    listen %s ssl http2;\n    ssl_certificate %s;\n    ssl_certificate_key %s;\n",
 			s.address, s.certificate.file, s.certificate.key) + nginxTLS
+	}
+	if s.quic {
+		listen += fmt.Sprintf("    listen %s quic reuseport;\n    location = %s { default_type text/plain; return 200 \"%s\"; }\n", s.address, fixedPath, hundredBytes)
 	}
 	if s.moving != "" {
 		listen += fmt.Sprintf("    listen %s;\n", s.moving)

@@ -93,15 +93,33 @@ func allRows() []row {
 		},
 		{
 			name: "h3", title: "HTTP/3, 100 B answered by the peer itself, 8 × 16 streams", unit: "µs CPU a request",
-			goals: []goal{{"net/http", 1.3}}, only: speaksQUIC,
+			goals: []goal{{"nginx", 0.9}, {"net/http", 1.3}}, only: speaksQUIC,
 			setups:  overQUIC,
 			measure: measureH3,
 		},
 		{
 			name: "h3proxy", title: "HTTP/3 with an upstream, 100 B, 8 × 16 streams", unit: "µs CPU a request",
-			goals: []goal{{"net/http", 0.8}}, only: speaksQUIC,
+			goals: []goal{{"nginx", 0.9}, {"net/http", 0.8}}, only: speaksQUIC,
 			setups:  overQUIC,
 			measure: measureH3Proxy,
+		},
+		{
+			name: "h3body", title: "100 MiB body over HTTP/3, download", unit: "ms CPU a download",
+			goals: []goal{{"nginx", 1}}, only: speaksQUIC,
+			setups:  overQUIC,
+			measure: measureH3Downloads,
+		},
+		{
+			name: "h3conn", title: "a new connection of HTTP/3, and one request", unit: "µs CPU a connection",
+			goals: []goal{{"nginx", 0.7}}, only: speaksQUIC,
+			setups:  overQUIC,
+			measure: measureH3Connections,
+		},
+		{
+			name: "idleh3", title: "memory of an idle connection of HTTP/3", unit: "KiB",
+			goals: []goal{{"", 50}}, only: speaksQUIC, fresh: true,
+			setups:  overQUIC,
+			measure: measureIdleH3,
 		},
 		{
 			name: "ws", title: "WebSocket echo of 100 B, c=64", unit: "µs CPU a message",

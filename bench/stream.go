@@ -5,13 +5,17 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 )
 
-// nginxStream is where Debian puts nginx's module for TCP; one that is built with
-// it has no such file.
-const nginxStream = "/usr/lib/nginx/modules/ngx_stream_module.so"
+// nginxModules is where Debian puts nginx's modules, and nginxStream the one for TCP; an
+// nginx that is built with it has no such file.
+const (
+	nginxModules = "/usr/lib/nginx/modules"
+	nginxStream  = "ngx_stream_module.so"
+)
 
 // streamRows are the rows of connections that nobody looks into. What is carried is
 // HTTP all the same: the load and the upstream are those of the other rows.
@@ -59,10 +63,14 @@ func (s *setup) proof() (request []byte, want string) {
 }
 
 // nginxRelay is nginx's configuration of a relay.
-func nginxRelay(s setup) string {
+func nginxRelay(s setup, modules string) string {
 	var c strings.Builder
-	if _, err := os.Stat(nginxStream); err == nil {
-		fmt.Fprintf(&c, "load_module %s;\n", nginxStream)
+	module, err := filepath.Abs(filepath.Join(modules, nginxStream))
+	if err == nil {
+		_, err = os.Stat(module)
+	}
+	if err == nil {
+		fmt.Fprintf(&c, "load_module %s;\n", module)
 	}
 	c.WriteString(nginxHead(1) + "stream {\n  proxy_timeout 1h;\n  tcp_nodelay on;\n  upstream up {\n")
 	for _, u := range s.upstreams {

@@ -136,7 +136,7 @@ func measureTunnels(b *bench, all []*running) (sample, error) {
 
 // measureIdleTunnels opens WebSockets and sees by how much the peer grew.
 func measureIdleTunnels(b *bench, all []*running) (sample, error) {
-	return b.growth(all[0], func() (net.Conn, error) {
+	return b.growth(all[0], func() (io.Closer, error) {
 		conn, err := openTunnel(all[0])
 		if err != nil {
 			return conn, err
