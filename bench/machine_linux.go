@@ -52,8 +52,8 @@ func versions(b *bench) []string {
 	var list []string
 	for _, p := range b.peers {
 		switch p.name {
-		case "headgate":
-			list = append(list, "headgate "+said(p.program, "version"))
+		case "headgate", "before":
+			list = append(list, p.name+" "+said(p.program, "version"))
 		case "net/http":
 			list = append(list, "net/http of "+runtime.Version())
 		default:

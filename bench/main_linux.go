@@ -62,6 +62,7 @@ func parseOptions() options {
 	flag.BoolVar(&o.features, "features", false, "measure what each feature adds to a request, and nothing else")
 	flag.StringVar(&o.peers, "peers", "headgate,nginx,haproxy,net/http", "`names` of the proxies to measure, with commas between")
 	flag.StringVar(&o.programs.headgate, "headgate", "bin/headgate", "`path` of headgate")
+	flag.StringVar(&o.programs.before, "before", "", "`path` of another headgate, to compare with: the peer before")
 	flag.StringVar(&o.programs.nginx, "nginx", "nginx", "`path` of the nginx to measure; where it needs a module for TCP, that is in ../modules")
 	flag.StringVar(&o.programs.haproxy, "haproxy", "haproxy", "`path` of the HAProxy to measure")
 	flag.StringVar(&o.out, "out", "", "`page` into which the table is written; empty means print only")

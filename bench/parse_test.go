@@ -205,7 +205,7 @@ func TestConfigsWithTLS(t *testing.T) {
 // configOf returns the configuration of the peer of a name.
 func configOf(t *testing.T, name string, s setup) string {
 	t.Helper()
-	for _, p := range allPeers(programs{"headgate", "nginx", "haproxy"}) {
+	for _, p := range allPeers(programs{"headgate", "before", "nginx", "haproxy"}) {
 		if p.name == name {
 			return p.config(s)
 		}

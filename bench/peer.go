@@ -90,11 +90,13 @@ type peer struct {
 }
 
 // programs are the paths of peers, or their names where they are in the path.
-type programs struct{ headgate, nginx, haproxy string }
+type programs struct{ headgate, before, nginx, haproxy string }
 
 // allPeers returns every peer that the harness knows.
 func allPeers(p programs) []peer {
-	return []peer{headgatePeer(p.headgate), nginxPeer(p.nginx), haproxyPeer(p.haproxy), reverseProxyPeer()}
+	before := headgatePeer(p.before)
+	before.name = "before"
+	return []peer{headgatePeer(p.headgate), before, nginxPeer(p.nginx), haproxyPeer(p.haproxy), reverseProxyPeer()}
 }
 
 // running is a peer that was started.

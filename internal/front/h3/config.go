@@ -29,6 +29,7 @@ const (
 // Config returns how QUIC is spoken on the front's port. The config is the caller's.
 func (f *Front) Config() *quic.Config {
 	port := f.Port()
+	f.bound.note(int64(port.Streams))
 	return &quic.Config{
 		AllowConnectionWindowIncrease:  func(qc *quic.Conn, n uint64) bool { return f.allow(qc, int64(n)) },
 		HandshakeIdleTimeout:           handshakeIdle,

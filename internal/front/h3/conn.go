@@ -21,7 +21,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/quic-go/quic-go"
@@ -46,6 +45,8 @@ type Front struct {
 	Flooded func(word string)
 
 	conns sync.Map // *quic.Conn: *Conn, of the connections that are served
+	crew  crew
+	bound streamBound
 }
 
 // Conn is one connection of a client.
@@ -55,16 +56,14 @@ type Conn struct {
 	quic  *quic.Conn
 	facts exchange.Conn
 	look  chan struct{} // Serve looks at the state
-	done  chan struct{} // closed when the connection has ended
 
 	member  *clients.Member
-	workers sync.WaitGroup
-	hand    chan *stream // to a worker that waits
-	idle    atomic.Int32 // workers that wait
+	workers sync.WaitGroup // the requests and the control streams that are served
 
 	offends  bool // the client broke too many rules on other connections
 	budget   budget
 	together together
+	credit   credit
 
 	mu struct {
 		sync.Mutex
@@ -86,7 +85,7 @@ type Conn struct {
 func (f *Front) NewConn(qc *quic.Conn, serial uint64) *Conn {
 	state := qc.ConnectionState().TLS
 	c := &Conn{
-		front: f, quic: qc, look: make(chan struct{}, 1), done: make(chan struct{}), hand: make(chan *stream),
+		front: f, quic: qc, look: make(chan struct{}, 1),
 		facts: exchange.NewSecureConn(qc.RemoteAddr(), qc.LocalAddr(), &state, serial),
 	}
 	c.mu.quiet = exchange.Now()
@@ -124,8 +123,9 @@ func (c *Conn) Serve() (park func(resume func()) bool) {
 	defer c.member.Leave()
 	c.front.conns.Store(c.quic, c)
 	defer c.front.conns.Delete(c.quic)
+	c.front.crew.join()
+	defer c.front.crew.leave()
 	defer c.workers.Wait()
-	defer close(c.done)
 	if c.offends = c.member.Offender(); c.offends {
 		c.budget.spent[resetFlood] = floods[resetFlood].most - offenderResets
 	}
@@ -199,7 +199,7 @@ func (c *Conn) step() (wait time.Duration, end bool) {
 		c.goAwayLocked(maxStreamID)
 		return drainGrace, false
 	case c.mu.running > 0:
-		return time.Hour, false // the end of the last request looks up
+		return max(keep, time.Second), false // nothing tells of their end
 	}
 	return keep - still, false
 }
@@ -222,7 +222,7 @@ func (c *Conn) acceptRequests() {
 		if taken, late := c.begin(qs.StreamID(), port); !taken {
 			qs.CancelRead(requestRejected.stream())
 			qs.CancelWrite(requestRejected.stream())
-			qs.ReleaseStreamCredit()
+			c.release(qs)
 			if late {
 				c.charge(resetFlood) // it was told; that there is no memory it cannot know
 			}

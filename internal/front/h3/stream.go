@@ -101,9 +101,10 @@ func (s *stream) finish(err error) {
 			qs.CancelWrite(internalError.stream())
 		}
 	}
-	qs.ReleaseStreamCredit()
+	c.release(qs)
 	s.recycle()
 	c.end(port)
+	c.workers.Done()
 }
 
 // giveUp ends a stream on which there was no request.
@@ -213,7 +214,7 @@ func (s *stream) readHead() error {
 		s.answer = exchange.Fail(exchange.RequestTimeout, "the request head did not arrive in time")
 		return err
 	}
-	if err == nil {
+	if err == nil && !s.body.in.end {
 		s.quic.SetReadDeadline(time.Time{}) // also that of find
 	}
 	return err

@@ -31,6 +31,7 @@ func (s *stream) sendWhole(b []byte) bool {
 	t.Lock()
 	defer t.Unlock()
 	if s.ready != nil { // nobody has done it for us
+		s.conn.releaseOld()
 		for _, other := range t.ready {
 			if other.sent = other.quic.TryWriteAll(other.ready); other.sent == nil {
 				other.quic.Close()

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/quic-go/quic-go"
+
+	"headgate/internal/netconn"
 )
 
 // QUIC is an open socket for connections of QUIC. Like a Socket it knows its
@@ -76,7 +78,7 @@ func OpenQUIC(address netip.AddrPort, beside []*net.UDPConn, share *Share, setti
 	q := &QUIC{udp: udp, settings: settings, released: make(chan struct{})}
 	q.init(address, share, log)
 	q.transport = &quic.Transport{
-		Conn: udp, VerifySourceAddress: func(net.Addr) bool { return q.shaking.Load() >= verifyFrom }, ConnContext: q.admit,
+		Conn: netconn.NewDatagrams(udp), VerifySourceAddress: func(net.Addr) bool { return q.shaking.Load() >= verifyFrom }, ConnContext: q.admit,
 	}
 	return q, nil
 }
