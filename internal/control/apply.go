@@ -12,6 +12,7 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/control/review"
 	"headgate/internal/cutover/whatif"
+	"headgate/internal/exchange"
 	"headgate/internal/plan"
 	"headgate/internal/plan/inputs"
 	"headgate/internal/schema"
@@ -231,7 +232,7 @@ func (ch *change) house() plan.House {
 	return plan.House{
 		Log: c.log, Metrics: c.metrics, Record: ch.next.records.to, RecordPassage: c.records.passages(ch.next.records), Recent: ch.next.ring.held(), Spans: &c.spans,
 		Tunnels: c.tunnels, Values: store.ValuesOf(c.state), RecordOf: ch.next.records.form, Inputs: ch.inputs, Start: ch.next.Starting(),
-		Managed: c.issuer.managed, Challenges: c.issuer.manager.Answers(), Standing: c.watcher.Servers, Join: c.holds.Join,
+		Managed: c.issuer.managed, Challenges: c.issuer.manager.Answers(), Standing: c.watcher.Servers, Holds: exchange.Holds{Join: c.holds.Join, Leave: c.holds.Leave},
 	}
 }
 

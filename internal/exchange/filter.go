@@ -66,9 +66,8 @@ type Env struct {
 	// Standing is called when a server of a proxy stands otherwise than before. It only
 	// takes a note. Nil hears nothing.
 	Standing func(proxy string)
-	// Join makes a server one that operators can hold, until leave is called. Nil is for
-	// plans that nobody is served by.
-	Join func(proxy, route, server string, s Holdable) (leave func())
+	// Holds knows the servers that operators can hold.
+	Holds Holds
 	// Keep is what the function Keep makes its keys for: it returns what was kept
 	// under the key, or else what open makes. Key names the thing and
 	// everything its state depends on, so that equal settings give equal keys.

@@ -43,4 +43,14 @@ type Held struct {
 type Holdable interface {
 	// Hold begins a hold, or ends it. It may be called by several goroutines at once.
 	Hold(Held)
+	// Place returns whose server it is, and which. It is always the same.
+	Place() (proxy, route, server string)
+}
+
+// Holds knows the servers that operators can hold. Its funcs may be called by several
+// goroutines at once; nil ones are for plans that nobody is served by.
+type Holds struct {
+	// Join makes a server one that operators can hold, and holds it if that is decided
+	// already. Leave ends that.
+	Join, Leave func(Holdable)
 }

@@ -25,7 +25,7 @@ func (r *Registry) Cache(proxy, route string, memory func() Memory) *Cache {
 	key := routeKey{proxy, route}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := shareLocked(r, r.mu.caches, key, routeKey.values, (*Cache).self)
+	h := r.mu.caches.shareLocked(key)
 	h.memory = memory
 	return h
 }
@@ -38,7 +38,7 @@ func (r *Registry) collectCaches(out chan<- prometheus.Metric, f *families) {
 	}
 	var all []shown
 	r.mu.Lock()
-	for _, h := range r.mu.caches {
+	for h := range r.mu.caches.allLocked() {
 		all = append(all, shown{h.labels(), h.memory})
 	}
 	r.mu.Unlock()

@@ -96,8 +96,8 @@ func (r *Registry) collectCertificates(out chan<- prometheus.Metric, f *families
 func (r *Registry) handles() ([]*Route, []*Server, []*Port, func() uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Collect(maps.Values(r.mu.routes)), slices.Collect(maps.Values(r.mu.servers)),
-		slices.Collect(maps.Values(r.mu.ports)), r.mu.dropped
+	return slices.Collect(r.mu.routes.allLocked()), slices.Collect(r.mu.servers.allLocked()),
+		slices.Collect(r.mu.ports.allLocked()), r.mu.dropped
 }
 
 func (r *Registry) floodCounts() map[string]uint64 {
@@ -186,8 +186,8 @@ func collectServers(out chan<- prometheus.Metric, f *families, servers []*Server
 func (r *Registry) collectRetries(out chan<- prometheus.Metric, f *families) {
 	sent, refused := f.retries.desc(), f.retriesRefused.desc()
 	r.mu.Lock()
-	all := slices.Collect(maps.Values(r.mu.retries))
-	mirrors := slices.Collect(maps.Values(r.mu.mirrors))
+	all := slices.Collect(r.mu.retries.allLocked())
+	mirrors := slices.Collect(r.mu.mirrors.allLocked())
 	r.mu.Unlock()
 	for _, h := range mirrors {
 		for i, word := range mirrorResults {

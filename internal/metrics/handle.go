@@ -1,20 +1,90 @@
 package metrics
 
-import "headgate/internal/exchange"
+import (
+	"hash/maphash"
+	"iter"
+
+	"headgate/internal/exchange"
+)
+
+// handles are the handles of one kind, by their keys. A configuration may have very
+// many of them, whose keys are long: what the map holds is their hashes.
+type handles[K comparable, H any] struct {
+	owner  *Registry
+	values func(K) []string
+	self   func(*H) *shared[K, H]
+	hash   func(K) uint64
+	byHash map[uint64]*H // guarded by owner.mu; those with one hash are linked
+}
+
+func newHandles[K comparable, H any](r *Registry, values func(K) []string, self func(*H) *shared[K, H]) *handles[K, H] {
+	seed := maphash.MakeSeed()
+	hash := func(key K) uint64 { return maphash.Comparable(seed, key) }
+	return &handles[K, H]{owner: r, values: values, self: self, hash: hash, byHash: map[uint64]*H{}}
+}
+
+// shareLocked returns the handle of a key for one user more, and makes it for the first.
+func (t *handles[K, H]) shareLocked(key K) *H {
+	hash := t.hash(key)
+	first := t.byHash[hash]
+	h := first
+	for h != nil && t.self(h).key != key {
+		h = t.self(h).next
+	}
+	if h == nil {
+		h = new(H)
+		*t.self(h) = shared[K, H]{of: t, key: key, next: first}
+		t.byHash[hash] = h
+	}
+	t.self(h).users++
+	return h
+}
+
+// dropLocked takes the handle out whose shared part s is.
+func (t *handles[K, H]) dropLocked(s *shared[K, H]) {
+	hash := t.hash(s.key)
+	before := t.self(t.byHash[hash])
+	switch {
+	case before != s:
+		for t.self(before.next) != s {
+			before = t.self(before.next)
+		}
+		before.next = s.next
+	case s.next != nil:
+		t.byHash[hash] = s.next
+	default:
+		delete(t.byHash, hash)
+	}
+}
+
+// allLocked are the handles, in no order.
+func (t *handles[K, H]) allLocked() iter.Seq[*H] {
+	return func(yield func(*H) bool) {
+		for _, h := range t.byHash {
+			for ; h != nil; h = t.self(h).next {
+				if !yield(h) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // shared is what all handles have in common: several may ask for one, and it stays
 // on the page until as many have retired it.
 type shared[K comparable, H any] struct {
-	owner  *Registry
-	on     map[K]*H // the handles of its kind; guarded by owner.mu
-	key    K
-	values func(K) []string
-	users  int // guarded by owner.mu
+	of    *handles[K, H]
+	key   K
+	next  *H  // with the same hash; guarded by owner.mu
+	users int // guarded by owner.mu
 }
+
+// owner returns the registry that the handle is of.
+func (s *shared[K, H]) owner() *Registry { return s.of.owner }
 
 // labels returns the label values of a handle. They are made when they are asked for:
 // a configuration may have very many handles, and a page is seldom read.
-func (s *shared[K, H]) labels() []string { return labels(s.values(s.key)...) }
+func (s *shared[K, H]) labels() []string { return labels(s.of.values(s.key)...) }
 
 // self returns the shared part of a handle.
 func (s *shared[K, H]) self() *shared[K, H] { return s }
@@ -22,24 +92,12 @@ func (s *shared[K, H]) self() *shared[K, H] { return s }
 // Retire removes the handle from the page when as many have retired it as asked for
 // it. It may still be counted by; nobody sees that.
 func (s *shared[K, H]) Retire() {
-	s.owner.mu.Lock()
-	defer s.owner.mu.Unlock()
+	r := s.owner()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	if s.users--; s.users == 0 {
-		delete(s.on, s.key)
+		s.of.dropLocked(s)
 	}
-}
-
-// shareLocked returns the handle of a key for one user more, and makes it for the
-// first. r.mu is held.
-func shareLocked[K comparable, H any](r *Registry, on map[K]*H, key K, values func(K) []string, self func(*H) *shared[K, H]) *H {
-	h := on[key]
-	if h == nil {
-		h = new(H)
-		*self(h) = shared[K, H]{owner: r, on: on, key: key, values: values}
-		on[key] = h
-	}
-	self(h).users++
-	return h
 }
 
 // routeKey names a route of a proxy; route "" stands for the proxy itself.

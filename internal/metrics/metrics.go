@@ -47,14 +47,14 @@ type Registry struct {
 
 	mu struct {
 		sync.Mutex
-		routes  map[exchange.Place]*Route
-		servers map[serverKey]*Server
-		retries map[routeKey]*Retries
-		mirrors map[routeKey]*Mirror
-		queues  map[routeKey]*Queue
-		ports   map[string]*Port
-		caches  map[routeKey]*Cache
-		streams map[streamKey]*Stream
+		routes  *handles[exchange.Place, Route]
+		servers *handles[serverKey, Server]
+		retries *handles[routeKey, Retries]
+		mirrors *handles[routeKey, Mirror]
+		queues  *handles[routeKey, Queue]
+		ports   *handles[string, Port]
+		caches  *handles[routeKey, Cache]
+		streams *handles[streamKey, Stream]
 		dropped func() uint64
 		spans   func() (sent, dropped, lost uint64)
 
@@ -72,15 +72,15 @@ func New(build Build) *Registry {
 		r.all[i].index = i
 	}
 	r.tokens.New = func() any { return r.nextToken() }
-	r.mu.routes = map[exchange.Place]*Route{}
+	r.mu.routes = newHandles(r, placeValues, (*Route).self)
 	r.mu.floods = map[string]uint64{}
-	r.mu.servers = map[serverKey]*Server{}
-	r.mu.retries = map[routeKey]*Retries{}
-	r.mu.mirrors = map[routeKey]*Mirror{}
-	r.mu.queues = map[routeKey]*Queue{}
-	r.mu.ports = map[string]*Port{}
-	r.mu.caches = map[routeKey]*Cache{}
-	r.mu.streams = map[streamKey]*Stream{}
+	r.mu.servers = newHandles(r, serverKey.values, (*Server).self)
+	r.mu.retries = newHandles(r, routeKey.values, (*Retries).self)
+	r.mu.mirrors = newHandles(r, routeKey.values, (*Mirror).self)
+	r.mu.queues = newHandles(r, routeKey.values, (*Queue).self)
+	r.mu.ports = newHandles(r, nameValues, (*Port).self)
+	r.mu.caches = newHandles(r, routeKey.values, (*Cache).self)
+	r.mu.streams = newHandles(r, streamKey.values, (*Stream).self)
 	r.prom.MustRegister(r,
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -177,7 +177,7 @@ func (r *Registry) Providers(stand func() []Provider) {
 func (r *Registry) Route(place exchange.Place) *Route {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return shareLocked(r, r.mu.routes, place, placeValues, (*Route).self)
+	return r.mu.routes.shareLocked(place)
 }
 
 // Server returns the handle for the attempts at one server of a route. Each call
@@ -186,7 +186,7 @@ func (r *Registry) Server(proxy, route, url string) *Server {
 	key := serverKey{proxy, route, url}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return shareLocked(r, r.mu.servers, key, serverKey.values, (*Server).self)
+	return r.mu.servers.shareLocked(key)
 }
 
 // Port returns the handle for the connections of a port. Each call wants a
@@ -194,7 +194,7 @@ func (r *Registry) Server(proxy, route, url string) *Server {
 func (r *Registry) Port(name string) *Port {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return shareLocked(r, r.mu.ports, name, nameValues, (*Port).self)
+	return r.mu.ports.shareLocked(name)
 }
 
 // labels returns label values that Prometheus takes.

@@ -26,7 +26,7 @@ func (r *Registry) Retries(proxy, route string) *Retries {
 	key := routeKey{proxy, route}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return shareLocked(r, r.mu.retries, key, routeKey.values, (*Retries).self)
+	return r.mu.retries.shareLocked(key)
 }
 
 // mirrorResults are the words for what becomes of copies.
@@ -47,5 +47,5 @@ func (r *Registry) Mirror(proxy, route string) *Mirror {
 	key := routeKey{proxy, route}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return shareLocked(r, r.mu.mirrors, key, routeKey.values, (*Mirror).self)
+	return r.mu.mirrors.shareLocked(key)
 }

@@ -47,7 +47,7 @@ func (h *Route) Done(ex *exchange.Exchange) {
 	if uint(class) >= classes {
 		class = 0
 	}
-	c, t := h.cells.lock(h.owner)
+	c, t := h.cells.lock(h.owner())
 	n := &c.n
 	n.count++
 	n.outcomes.count(ex.Request.Method, status)
@@ -70,7 +70,7 @@ func (h *Route) Done(ex *exchange.Exchange) {
 	if ex.Response.Status != 101 {
 		n.duration.add(length(&ex.Times))
 	}
-	h.cells.unlock(h.owner, c, t, n.count)
+	h.cells.unlock(h.owner(), c, t, n.count)
 }
 
 // answer counts a request with a reason.

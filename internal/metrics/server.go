@@ -28,7 +28,7 @@ type serverNumbers struct {
 // Tried counts an attempt: exchange.None when a response head came, and after how long,
 // else the reason why none did. No time is known where it is zero.
 func (h *Server) Tried(reason exchange.Reason, firstByte time.Duration) {
-	c, t := h.cells.lock(h.owner)
+	c, t := h.cells.lock(h.owner())
 	n := &c.n
 	n.attempts++
 	if reason != exchange.None {
@@ -42,7 +42,7 @@ func (h *Server) Tried(reason exchange.Reason, firstByte time.Duration) {
 		}
 		n.firstByte.add(firstByte)
 	}
-	h.cells.unlock(h.owner, c, t, n.attempts)
+	h.cells.unlock(h.owner(), c, t, n.attempts)
 }
 
 // sum returns all numbers of the server; firstByte is nil if no response came.

@@ -11,15 +11,15 @@ type Stander interface{ Now() health.Status }
 
 // Stands says who knows how the server stands.
 func (h *Server) Stands(s Stander) {
-	h.owner.mu.Lock()
-	defer h.owner.mu.Unlock()
+	h.owner().mu.Lock()
+	defer h.owner().mu.Unlock()
 	h.standing = s
 }
 
 // stander returns who knows how the server stands, or nil.
 func (h *Server) stander() Stander {
-	h.owner.mu.Lock()
-	defer h.owner.mu.Unlock()
+	h.owner().mu.Lock()
+	defer h.owner().mu.Unlock()
 	return h.standing
 }
 
@@ -69,7 +69,7 @@ func (r *Registry) Queue(proxy, route string, waiting func() int) *Queue {
 	key := routeKey{proxy, route}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := shareLocked(r, r.mu.queues, key, routeKey.values, (*Queue).self)
+	h := r.mu.queues.shareLocked(key)
 	h.waiting = waiting
 	return h
 }
@@ -78,7 +78,7 @@ func (r *Registry) collectQueues(out chan<- prometheus.Metric, f *families) {
 	desc := f.waiting.desc()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, h := range r.mu.queues {
+	for h := range r.mu.queues.allLocked() {
 		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(h.waiting()), h.labels()...)
 	}
 }

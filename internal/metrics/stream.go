@@ -22,7 +22,7 @@ func (r *Registry) Stream(protocol, proxy string, counts func() exchange.Passage
 	key := streamKey{protocol, proxy}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	h := shareLocked(r, r.mu.streams, key, streamKey.values, (*Stream).self)
+	h := r.mu.streams.shareLocked(key)
 	h.counts = counts
 	return h
 }
@@ -31,8 +31,8 @@ func (r *Registry) Stream(protocol, proxy string, counts func() exchange.Passage
 func (r *Registry) streamCounts() map[*Stream]func() exchange.PassageCounts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := make(map[*Stream]func() exchange.PassageCounts, len(r.mu.streams))
-	for _, h := range r.mu.streams {
+	all := map[*Stream]func() exchange.PassageCounts{}
+	for h := range r.mu.streams.allLocked() {
 		all[h] = h.counts
 	}
 	return all

@@ -51,8 +51,8 @@ type House struct {
 	Challenges Challenges
 	// Standing is exchange.Env.Standing: the same for all plans.
 	Standing func(proxy string)
-	// Join is exchange.Env.Join: the same for all plans.
-	Join func(proxy, route, server string, s exchange.Holdable) (leave func())
+	// Holds is exchange.Env.Holds: the same for all plans.
+	Holds exchange.Holds
 	// Start says that nothing is served yet: a certificate that cannot be used is
 	// then no problem but a note, so that everything else is served.
 	Start bool
@@ -157,7 +157,7 @@ func newCompiler(cfg *config.Config, prev *Plan, house House, report *schema.Rep
 		c.recent = house.Recent.Record
 	}
 	c.keeper = newKeeper(prev)
-	c.env = exchange.Env{Log: house.Log, Clock: house.Clock, Source: c.source, Keep: c.keeper.keep, File: c.file, Note: c.note, Standing: house.Standing, Join: house.Join}
+	c.env = exchange.Env{Log: house.Log, Clock: house.Clock, Source: c.source, Keep: c.keeper.keep, File: c.file, Note: c.note, Standing: house.Standing, Holds: house.Holds}
 	c.plan = &Plan{config: cfg, house: house, parts: c.keeper.parts, rest: &unit{}}
 	c.keeper.unit = c.plan.rest
 	c.redact = redactor(cfg.AccessLog.RedactQuery)

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"crypto/sha256"
+
 	"headgate/internal/certs"
 	"headgate/internal/exchange"
 	"headgate/internal/file"
@@ -10,15 +12,25 @@ import (
 // held is a part that outlives plans. It is retired when the last unit or part that
 // uses it is gone.
 type held struct {
-	key   string
+	key   partKey
 	part  exchange.Kept
 	needs []*held // parts that were opened for it and live as long
 	users int     // units of plans, and parts that need it
 }
 
+// partKey stands for the key of a part. Keys are long, there are several for each route,
+// and nobody reads them.
+type partKey [16]byte
+
+// keyOf returns what stands for a key.
+func keyOf(key []byte) partKey {
+	sum := sha256.Sum256(key)
+	return partKey(sum[:16])
+}
+
 // parts are the parts of plans that follow each other, by their keys. Compile and
 // Retire change it: one change runs at a time.
-type parts map[string]*held
+type parts map[partKey]*held
 
 // release gives up one use of a part.
 func (t parts) release(h *held) {
@@ -92,6 +104,7 @@ type keeper struct {
 	begin []beginner
 	// opening are the parts that are being opened, the innermost last.
 	opening []*held
+	buffer  []byte
 }
 
 func newKeeper(prev *Plan) *keeper {
@@ -103,7 +116,9 @@ func newKeeper(prev *Plan) *keeper {
 }
 
 // keep is exchange.Env.Keep.
-func (k *keeper) keep(key string, open func() exchange.Kept) exchange.Kept {
+func (k *keeper) keep(text string, open func() exchange.Kept) exchange.Kept {
+	k.buffer = append(k.buffer[:0], text...)
+	key := keyOf(k.buffer)
 	h := k.parts[key]
 	if h == nil {
 		h = &held{key: key}
@@ -122,10 +137,9 @@ func (k *keeper) keep(key string, open func() exchange.Kept) exchange.Kept {
 // beginner is a part that does nothing of its own before its plan is used.
 type beginner interface{ Begin() }
 
-// carry returns the part with this key if there is one. It allocates nothing for the
-// key.
+// carry returns the part with this key if there is one.
 func (k *keeper) carry(key []byte) exchange.Kept {
-	h := k.parts[string(key)]
+	h := k.parts[keyOf(key)]
 	if h == nil {
 		return nil
 	}

@@ -65,6 +65,7 @@ type shared struct {
 	authorities      map[string]authorities // by their files
 	gates            map[gate]*gate
 	keyBuffer        []byte
+	filterBuffer     []exchange.Filter // of the proxy that is compiled
 
 	// inherited are the features that a route without its own has from the proxy
 	// inherits.
@@ -90,20 +91,15 @@ func newShared(cfg *config.Config) shared {
 	return s
 }
 
-// maxFilters is how many filters a route has room for from the beginning. More
-// find their own.
-const maxFilters = 5
-
 // bodies compiles the routes of a proxy. With ten thousand proxies memory is
 // what takes the time, so the parts of all routes of one lie together.
 func (c *compiler) bodies(p *config.Proxy, at schema.Place) []*body {
 	all := make([]body, len(p.Routes))
 	out := make([]*body, 0, len(p.Routes))
-	filters := make([]exchange.Filter, len(p.Routes)*maxFilters)
+	filters := c.shared.filterBuffer[:0]
 	for i, r := range p.Routes {
 		b := &all[i]
-		*b = body{proxy: p, settings: r, number: i, connect: r.Timeouts.Connect.D()}
-		b.filters = filters[i*maxFilters : i*maxFilters : (i+1)*maxFilters]
+		*b = body{proxy: p, settings: r, number: i, connect: r.Timeouts.Connect.D(), filters: filters[len(filters):]}
 		if err := c.body(b); err != nil {
 			place := at.Field("routes").Index(i).Called("route", r.Label())
 			if fault := (*serverFault)(nil); errors.As(err, &fault) {
@@ -113,7 +109,14 @@ func (c *compiler) bodies(p *config.Proxy, at schema.Place) []*body {
 			}
 			continue
 		}
+		filters = append(filters, b.filters...)
 		out = append(out, b)
+	}
+	c.shared.filterBuffer = filters
+	exact := slices.Clone(filters)
+	for _, b := range out {
+		n := len(b.filters)
+		b.filters, exact = exact[:n:n], exact[n:]
 	}
 	return out
 }

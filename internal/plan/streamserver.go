@@ -74,7 +74,7 @@ func (c *compiler) streamServers(k streamKind) ([]*StreamServer, *balance.Group)
 		s.judge = judge
 		judge.Servers = append(judge.Servers, s.Live)
 		list = append(list, s)
-		members = append(members, balance.Member{ID: address, Weight: settings.Weight, Gauge: s.Live.Gauge})
+		members = append(members, balance.Member{ID: address, Weight: settings.Weight, Gauge: &s.Live.Gauge})
 	}
 	return list, balance.New(members, balance.Options{Method: choice.Method})
 }
@@ -85,7 +85,7 @@ func (c *compiler) streamServer(k streamKind, address string, weight int) *Strea
 	url := k.protocol + "://" + address
 	of := streamPlace{protocol: k.protocol, proxy: k.proxy, address: address}
 	s.Live = exchange.Keep(c.env, "server of a stream", of, func() *health.Server {
-		return health.NewServer(balance.NewGauge(0, nil), health.Name{Proxy: k.proxy, Route: k.protocol, Server: url}, c.house.Log, c.env.Standing).Join(c.env.Join)
+		return health.NewServer(health.Name{Proxy: k.proxy, Route: k.protocol, Server: url}, health.Options{Log: c.house.Log, Changed: c.env.Standing}).Join(c.env.Holds)
 	})
 	if c.house.Metrics != nil {
 		counter := c.house.Metrics.Server(k.proxy, k.protocol, url)

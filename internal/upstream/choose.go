@@ -26,7 +26,7 @@ func (s *Servers) choose(ex *exchange.Exchange, tried tried) (*Server, int, *exc
 	}
 	at, outcome := s.group.Take(&ask)
 	if outcome == balance.Full {
-		at, outcome = s.group.Wait(&ask, s.policy.QueueTimeout, ex.Front.Gone)
+		at, outcome = s.group.Wait(&ask, s.queueTimeout, ex.Front.Gone)
 		ask.Now = exchange.Now()
 	}
 	if outcome != balance.Chosen {
@@ -61,10 +61,10 @@ func (s *Servers) key(ex *exchange.Exchange) uint64 {
 		if s.field != header.Other {
 			text = ex.Request.Header.Get(s.field)
 		} else {
-			text, _ = ex.Request.Header.Lookup(s.policy.Balance.Name)
+			text, _ = ex.Request.Header.Lookup(s.byName)
 		}
 	case balance.ByCookie:
-		text = ex.Request.Header.CookieValue(s.policy.Balance.Name)
+		text = ex.Request.Header.CookieValue(s.byName)
 	}
 	if text == "" {
 		return balance.HashAddr(ex.ClientIP)

@@ -18,7 +18,7 @@ func TestQueueOfARoute(t *testing.T) {
 		full := target("127.0.0.1:1", 1)
 		full.MaxRequests = 1
 		s := newServers(t, settings, full)
-		s.policy.QueueTimeout = 3 * time.Second
+		s.queueTimeout = 3 * time.Second
 		first, _, none := s.choose(exchangetest.New(t), tried{})
 		if first == nil {
 			t.Fatal(none.Cause)

@@ -43,7 +43,7 @@ func AppendTarget(b []byte, srv *Server, rq *exchange.Request) []byte {
 	case rq.Target == "":
 		b = append(b, srv.Base...)
 	default:
-		b = append(b, srv.base...)
+		b = append(b, srv.base()...)
 		if rq.Target[0] != '/' {
 			b = append(b, '/')
 		}

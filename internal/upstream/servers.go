@@ -26,11 +26,13 @@ import (
 // many goroutines at once.
 type Servers struct {
 	list   []*Server
-	group  *balance.Group
+	group  balance.Group
 	by     balance.By // what requests are hashed by
 	field  header.ID  // for a hash by a well-known field
-	policy Policy
-	host   HostField
+	byName string     // of the field or cookie that they are hashed by
+	// queueTimeout is how long a request may wait for a server.
+	queueTimeout time.Duration
+	host         HostField
 	// allOpen is the answer when the circuits of all servers are open.
 	allOpen *exchange.Answer
 	retry   *retry // nil when nothing is sent twice
@@ -85,13 +87,12 @@ type Server struct {
 	// Backup is whether the server is used only when no other can be.
 	Backup bool
 
+	timed  bool // the balance wants to know how long answers take
 	pool   *Pool
-	base   string // Base without a final slash
 	member string // the address, of a name that stands for several
 	tried  func(reason exchange.Reason, firstByte time.Duration)
 	live   *health.Server
 	judge  *health.Policy
-	timed  bool // the balance wants to know how long answers take
 	// circuit is nil without a breaker.
 	circuit *health.Circuit
 }
@@ -168,14 +169,18 @@ func New(targets []Target, settings Settings, policy Policy, env exchange.Env) *
 		own = map[string]exchange.Kept{}
 		env = noting(env, own)
 	}
-	s := &Servers{host: policy.Host, retry: newRetry(policy.Retry, policy.Retried), policy: policy, by: policy.Balance.By}
+	r := newRoom(len(targets))
+	s := r.servers
+	s.host, s.retry, s.queueTimeout = policy.Host, newRetry(policy.Retry, policy.Retried), policy.QueueTimeout
+	s.by, s.byName = policy.Balance.By, policy.Balance.Name
 	if s.by == balance.ByHeader {
-		s.field = header.Lookup(policy.Balance.Name)
+		s.field = header.Lookup(s.byName)
 	}
 	for i := range targets {
-		s.list = append(s.list, newServer(&targets[i], settings, env))
+		r.list[i].init(&targets[i], settings, env)
+		s.list = append(s.list, &r.list[i])
 	}
-	s.stand(targets, settings, env)
+	s.stand(r, targets, settings, &policy, env)
 	s.pins = newPins(policy.Affinity, s.list)
 	if own != nil {
 		s.expand(targets, settings, policy, env, own)
@@ -183,22 +188,53 @@ func New(targets []Target, settings Settings, policy Policy, env exchange.Env) *
 	return s
 }
 
-func newServer(t *Target, settings Settings, env exchange.Env) *Server {
-	srv := &Server{URL: t.URL, Authority: t.Authority, Base: t.Base, Weight: t.Weight, Backup: t.Backup, member: t.Member, tried: t.Tried}
-	if srv.Base == "" {
-		srv.Base = "/"
+// room is the memory of the servers of a route, and of what chooses among them. The most
+// routes of many have one server: then all of it is one piece, so that a request finds it
+// together.
+type room struct {
+	servers *Servers
+	list    []Server
+	members []balance.Member
+	judge   *health.Policy
+}
+
+func newRoom(n int) *room {
+	if n > 1 {
+		return &room{&Servers{list: make([]*Server, 0, n)}, make([]Server, n), make([]balance.Member, n), &health.Policy{}}
 	}
-	srv.base = srv.Base
-	if srv.base[len(srv.base)-1] == '/' {
-		srv.base = srv.base[:len(srv.base)-1]
+	one := &struct {
+		Servers
+		server  [1]Server
+		list    [1]*Server
+		members [1]balance.Member
+		judge   health.Policy
+		judged  [1]*health.Server
+	}{}
+	one.Servers.list, one.judge.Servers = one.list[:0], one.judged[:0]
+	return &room{&one.Servers, one.server[:n], one.members[:n], &one.judge}
+}
+
+// init makes the server of a target.
+func (s *Server) init(t *Target, settings Settings, env exchange.Env) {
+	*s = Server{URL: t.URL, Authority: t.Authority, Base: t.Base, Weight: t.Weight, Backup: t.Backup, member: t.Member, tried: t.Tried}
+	if s.Base == "" {
+		s.Base = "/"
 	}
 	of := struct {
 		way
 		reach string
 		Settings
 	}{wayTo(t), t.Reach, settings}
-	srv.pool = exchange.Keep(env, "pool", of, func() *Pool { return newPool(t, settings, env.Log) })
-	return srv
+	log := env.Log
+	s.pool = exchange.Keep(env, "pool", of, func() *Pool { return newPool(t, settings, log) })
+}
+
+// base returns the base path without a final slash.
+func (s *Server) base() string {
+	if n := len(s.Base) - 1; s.Base[n] == '/' {
+		return s.Base[:n]
+	}
+	return s.Base
 }
 
 // known returns what tells a server from the others of its route.

@@ -22,24 +22,22 @@ type Health struct {
 // stand gives the servers of a route their run-time state and the group that
 // chooses among them. State is kept under env by the route's name and the server's
 // URL: a change that leaves those alone leaves it alone.
-func (s *Servers) stand(targets []Target, settings Settings, env exchange.Env) {
-	p := &s.policy
+func (s *Servers) stand(r *room, targets []Target, settings Settings, p *Policy, env exchange.Env) {
 	queue := newQueue(targets, p, env)
-	members := make([]balance.Member, len(targets))
-	judge := &health.Policy{Ejection: p.Health.Ejection, SlowStart: p.SlowStart}
+	r.judge.Ejection, r.judge.SlowStart = p.Health.Ejection, p.SlowStart
 	for i := range targets {
 		t, srv := &targets[i], s.list[i]
 		id := identity(targets, i)
 		srv.keepState(t, id, queue, p, env)
-		srv.judge = judge
+		srv.judge = r.judge
 		srv.timed = p.Balance.Method == balance.P2CEWMA
 		if p.Health.Check != nil {
 			srv.check(t, id, settings, p, env)
 		}
-		judge.Servers = append(judge.Servers, srv.live)
-		members[i] = balance.Member{ID: id, Weight: t.Weight, Backup: t.Backup, Gauge: srv.live.Gauge}
+		r.judge.Servers = append(r.judge.Servers, srv.live)
+		r.members[i] = balance.Member{ID: id, Weight: t.Weight, Backup: t.Backup, Gauge: &srv.live.Gauge}
 	}
-	s.group = balance.New(members, balance.Options{Method: p.Balance.Method, SlowStart: p.SlowStart, Queue: queue, FailClosed: p.FailClosed})
+	s.group.Init(r.members, balance.Options{Method: p.Balance.Method, SlowStart: p.SlowStart, Queue: queue, FailClosed: p.FailClosed})
 	if p.Health.Breaker != nil {
 		wait := int((p.Health.Breaker.OpenTime.D() + time.Second - 1) / time.Second)
 		s.allOpen = &exchange.Answer{Reason: exchange.CircuitOpen, RetryAfter: wait, Cause: "the circuits of all servers of the route are open"}
@@ -72,7 +70,7 @@ func newQueue(targets []Target, p *Policy, env exchange.Env) *balance.Queue {
 				proxy, route string
 				length       int
 			}{p.Proxy, p.Route, p.QueueLength}
-			return exchange.Keep(env, "queue", of, func() *balance.Queue { return balance.NewQueue(p.QueueLength) })
+			return exchange.Keep(env, "queue", of, func() *balance.Queue { return balance.NewQueue(of.length) })
 		}
 	}
 	return nil
@@ -84,10 +82,10 @@ func (s *Server) keepState(t *Target, id string, queue *balance.Queue, p *Policy
 	if t.MaxRequests > 0 {
 		of.maxRequests, of.queueLength = t.MaxRequests, p.QueueLength
 	}
-	s.live = exchange.Keep(env, "server", of, func() *health.Server {
-		name := health.Name{Proxy: p.Proxy, Route: p.Route, Server: t.URL}
-		return health.NewServer(balance.NewGauge(t.MaxRequests, queue), name, env.Log, env.Standing).Join(env.Join)
-	})
+	name := health.Name{Proxy: p.Proxy, Route: p.Route, Server: t.URL}
+	o := health.Options{MaxRequests: t.MaxRequests, Queue: queue, Log: env.Log, Changed: env.Standing}
+	holds := env.Holds
+	s.live = exchange.Keep(env, "server", of, func() *health.Server { return health.NewServer(name, o).Join(holds) })
 	if b := p.Health.Breaker; b != nil {
 		of := struct {
 			place
@@ -123,7 +121,7 @@ func (s *Server) check(t *Target, id string, settings Settings, p *Policy, env e
 		slowStart            time.Duration
 		checked
 	}{p.Proxy, p.Route, id, p.SlowStart, of}
-	exchange.Keep(env, "watch", watch, func() exchange.Kept { return check.Watch(s.live, p.SlowStart) })
+	exchange.Keep(env, "watch", watch, func() exchange.Kept { return check.Watch(s.live, watch.slowStart) })
 }
 
 // checked is what a check asks, and where, with the settings of its connections.
@@ -282,7 +280,7 @@ func (s *Server) Standing() Standing { return s.standing(false) }
 // Likely returns the place of the server that ex would be sent to, -1 when that
 // depends on whose turn it is, what runs, or chance. Nothing is counted.
 func (s *Servers) Likely(ex *exchange.Exchange) int {
-	method := s.policy.Balance.Method
+	method := s.group.Method()
 	if s.Pinned(ex) >= 0 || s.expansion != nil || method != balance.Hash && method != balance.First {
 		return -1
 	}

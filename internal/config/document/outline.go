@@ -65,10 +65,12 @@ func (d *Document) number() bool {
 	return len(d.index) == len(d.list)
 }
 
-// parse makes the tree of the file, and those of the entries that are not known.
+// parse makes the tree of the file, and those of the entries that are not known. Nodes
+// are made many at a time, so those that stay with the document are not made together
+// with those that Forget gives up: one of them would keep all.
 func (d *Document) parse(o Outline) bool {
 	d.root = &yaml.Node{Kind: yaml.MappingNode, Line: d.list[0].Line, Column: 1}
-	var q quick
+	var stay, leave quick
 	for i := range d.list {
 		e := &d.list[i]
 		switch {
@@ -80,6 +82,10 @@ func (d *Document) parse(o Outline) bool {
 			}
 			e.value = &yaml.Node{Kind: yaml.MappingNode, Line: d.list[i+1].Line, Column: d.list[i+1].Column}
 		default:
+			q := &stay
+			if e.Section != "" {
+				q = &leave
+			}
 			if _, e.value = q.entry(e); e.value == nil {
 				return false
 			}

@@ -86,16 +86,21 @@ type Ask struct {
 type Group struct {
 	// constant
 	members   []Member
-	ids       []uint64 // of members, for hashes
 	method    Method
-	equal     bool // all weights that are not 0 are the same
+	equal     bool  // all weights that are not 0 are the same
+	closed    bool  // nobody is asked who is out
+	first     uint8 // the first primary server of the list that takes clients
 	slowStart int64
-	closed    bool // nobody is asked who is out
 	queue     *Queue
 	// order is a full turn of the primary servers by their weights; nil when
 	// none takes clients, or the turn would be too long.
-	order []uint8
-	first int // the first primary server of the list that takes clients
+	order    []uint8
+	rotation *rotation // nil in a group of one, which has no turns
+}
+
+// rotation is what a group of several servers knows of whose turn it is.
+type rotation struct {
+	ids []uint64 // of the members, for hashes
 
 	_    [64]byte // what follows is written with every request
 	next atomic.Uint32
@@ -121,12 +126,17 @@ type Options struct {
 
 // New returns a group of at most MaxServers members.
 func New(members []Member, o Options) *Group {
-	g := &Group{members: members, method: o.Method, equal: true, slowStart: int64(o.SlowStart), closed: o.FailClosed, queue: o.Queue}
+	g := new(Group)
+	g.Init(members, o)
+	return g
+}
+
+// Init makes g what New returns. It is for whoever has groups by value.
+func (g *Group) Init(members []Member, o Options) {
+	*g = Group{members: members, method: o.Method, equal: true, slowStart: int64(o.SlowStart), closed: o.FailClosed, queue: o.Queue}
 	weight := 0
 	for i := range members {
-		m := &members[i]
-		g.ids = append(g.ids, HashText(m.ID))
-		switch {
+		switch m := &members[i]; {
 		case m.Weight == 0:
 		case weight == 0:
 			weight = m.Weight
@@ -136,10 +146,16 @@ func New(members []Member, o Options) *Group {
 	}
 	g.order = fullTurn(members)
 	if len(g.order) > 0 {
-		g.first = int(slices.Min(g.order))
+		g.first = slices.Min(g.order)
 	}
-	g.smooth.mu.current = make([]int64, len(members))
-	return g
+	if len(members) == 1 {
+		return
+	}
+	g.rotation = &rotation{}
+	g.rotation.smooth.mu.current = make([]int64, len(members))
+	for i := range members {
+		g.rotation.ids = append(g.rotation.ids, HashText(members[i].ID))
+	}
 }
 
 // Method returns how the group chooses.
@@ -199,7 +215,7 @@ func (g *Group) Likely(a *Ask) (int, Outcome) {
 		if i := g.whoseTurn(&set, a.Now); a.Tried == (Tried{}) && g.members[i].Gauge.Out() == 0 {
 			return i, Chosen
 		}
-		return g.smooth.peek(g, &set, a.Now), Chosen
+		return g.rotation.smooth.peek(g, &set, a.Now), Chosen
 	case LeastConnections:
 		return g.least(&set, a.Now, g.whoseTurn(&set, a.Now)), Chosen
 	case Random, P2CEWMA:
@@ -211,11 +227,11 @@ func (g *Group) Likely(a *Ask) (int, Outcome) {
 // whoseTurn returns whose turn it is, and leaves it at that.
 func (g *Group) whoseTurn(set *Tried, now int64) int {
 	if n := uint32(len(g.order)); n > 0 && !g.warming() {
-		if i := int(g.order[g.next.Load()%n]); set.Has(i) {
+		if i := int(g.order[g.rotation.next.Load()%n]); set.Has(i) {
 			return i
 		}
 	}
-	return g.smooth.peek(g, set, now)
+	return g.rotation.smooth.peek(g, set, now)
 }
 
 // quick takes a server without looking at the others, when the method allows it
@@ -231,7 +247,7 @@ func (g *Group) quick(a *Ask) int {
 	switch g.method {
 	case RoundRobin:
 		if n > 1 {
-			n = (g.next.Add(1) - 1) % n
+			n = (g.rotation.next.Add(1) - 1) % n
 			i = int(g.order[n])
 		} else {
 			i = int(g.order[0])
@@ -239,7 +255,7 @@ func (g *Group) quick(a *Ask) int {
 	case Random:
 		i = int(g.order[randN(n)])
 	case First:
-		i = g.first
+		i = int(g.first)
 	case P2CEWMA:
 		if i = g.quickTwo(a, n); i < 0 {
 			return -1

@@ -27,7 +27,8 @@ const (
 )
 
 // Gauge is the run-time side of a server: what runs on it, how quick it is, and
-// whether it takes requests. It is safe for use by many goroutines at once.
+// whether it takes requests. It is safe for use by many goroutines at once. It is
+// meant to be a part of something larger, which has behind it what is seldom looked at.
 type Gauge struct {
 	// constant
 	limit int64 // requests at once; 0 is no bound
@@ -39,13 +40,19 @@ type Gauge struct {
 	speed  atomic.Uint64
 
 	_      [24]byte
-	active atomic.Int64 // written with every request: on a cache line of its own
-	_      [56]byte
+	active atomic.Int64 // written with every request: on another cache line than the rest
 }
 
 // NewGauge returns the gauge of a server that may run limit requests at once; 0
 // is no bound. Who finds it full waits in queue, which may be nil.
-func NewGauge(limit int, queue *Queue) *Gauge { return &Gauge{limit: int64(limit), queue: queue} }
+func NewGauge(limit int, queue *Queue) *Gauge {
+	g := new(Gauge)
+	g.Init(limit, queue)
+	return g
+}
+
+// Init makes g what NewGauge returns.
+func (g *Gauge) Init(limit int, queue *Queue) { g.limit, g.queue = int64(limit), queue }
 
 // Set gives reasons why the server takes no requests, Clear takes them away.
 func (g *Gauge) Set(why Out) { g.out.Or(uint32(why)) }

@@ -49,7 +49,7 @@ func (g *Group) pick(set *Tried, a *Ask) int {
 	case Hash:
 		return g.rendezvous(set, a)
 	}
-	return g.smooth.take(g, set, a.Now)
+	return g.rotation.smooth.take(g, set, a.Now)
 }
 
 // next returns the lowest place of a set that is not below i, or -1.
@@ -108,11 +108,11 @@ func (s *smooth) peek(g *Group, set *Tried, now int64) int {
 // turn returns whose turn it is, and goes on to the next.
 func (g *Group) turn(set *Tried, now int64) int {
 	if n := uint32(len(g.order)); n > 0 && !g.warming() {
-		if i := int(g.order[(g.next.Add(1)-1)%n]); set.Has(i) {
+		if i := int(g.order[(g.rotation.next.Add(1)-1)%n]); set.Has(i) {
 			return i
 		}
 	}
-	return g.smooth.take(g, set, now)
+	return g.rotation.smooth.take(g, set, now)
 }
 
 // least returns the server with the fewest requests for its weight, first before
@@ -197,7 +197,7 @@ func (g *Group) rendezvous(set *Tried, a *Ask) int {
 	if g.equal && g.slowStart == 0 {
 		high := uint64(0)
 		for i := set.next(0); i >= 0; i = set.next(i + 1) {
-			if h := mix(g.ids[i] ^ a.Key); best < 0 || h > high {
+			if h := mix(g.rotation.ids[i] ^ a.Key); best < 0 || h > high {
 				best, high = i, h
 			}
 		}
@@ -205,7 +205,7 @@ func (g *Group) rendezvous(set *Tried, a *Ask) int {
 	}
 	low := 0.0
 	for i := set.next(0); i >= 0; i = set.next(i + 1) {
-		u := (float64(mix(g.ids[i]^a.Key)>>11) + 0.5) / (1 << 53)
+		u := (float64(mix(g.rotation.ids[i]^a.Key)>>11) + 0.5) / (1 << 53)
 		if t := -math.Log(u) / float64(g.share(i, a.Now)); best < 0 || t < low {
 			best, low = i, t
 		}
@@ -213,12 +213,18 @@ func (g *Group) rendezvous(set *Tried, a *Ask) int {
 	return best
 }
 
+// alone is a full turn of one server.
+var alone = []uint8{0}
+
 // longestTurn bounds the work and the memory for a turn.
 const longestTurn = 1 << 15
 
 // fullTurn returns a full turn of the primary servers that take clients, by smooth
 // weighted round robin; nil if there are none or the turn is too long.
 func fullTurn(members []Member) []uint8 {
+	if len(members) == 1 && members[0].Weight > 0 && !members[0].Backup {
+		return alone
+	}
 	var list []int
 	common, total := 0, 0
 	for i := range members {

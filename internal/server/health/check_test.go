@@ -105,7 +105,7 @@ func begin(c *Config, probe Probe, rounds *Rounds, log *slog.Logger) *Check {
 }
 
 func newServer(log *slog.Logger) *Server {
-	return NewServer(balance.NewGauge(0, nil), Name{"shop", "/", "http://a"}, log, nil)
+	return NewServer(Name{"shop", "/", "http://a"}, Options{Log: log})
 }
 
 func TestCheckRisesAndFalls(t *testing.T) {

@@ -1,6 +1,9 @@
 package health
 
 import (
+	"hash/maphash"
+	"iter"
+	"slices"
 	"sync"
 
 	"headgate/internal/exchange"
@@ -18,54 +21,55 @@ type HoldKey struct {
 	Server string
 }
 
+// keyOf returns by which key a server is held.
+func keyOf(s exchange.Holdable) HoldKey {
+	proxy, route, server := s.Place()
+	if route == "tcp" || route == "udp" { // the paths of routes begin with a slash
+		return HoldKey{route, proxy, server}
+	}
+	return HoldKey{"http", proxy, server}
+}
+
 // Holds knows what operators have decided about servers, and the servers, so that a
 // decision acts at once, and on those too that begin later. Its methods may be called by
 // several goroutines at once.
 type Holds struct {
-	mu struct {
+	seed maphash.Seed
+	mu   struct {
 		sync.Mutex
-		held    map[HoldKey]exchange.Held
-		servers map[HoldKey][]exchange.Holdable
+		held map[HoldKey]exchange.Held
+		// servers are by the hashes of their keys: there may be very many.
+		servers map[uint64][]exchange.Holdable
 	}
 }
 
 // NewHolds returns holds without any.
 func NewHolds() *Holds {
-	h := &Holds{}
-	h.mu.held, h.mu.servers = map[HoldKey]exchange.Held{}, map[HoldKey][]exchange.Holdable{}
+	h := &Holds{seed: maphash.MakeSeed()}
+	h.mu.held, h.mu.servers = map[HoldKey]exchange.Held{}, map[uint64][]exchange.Holdable{}
 	return h
 }
 
-// Join makes a server one that can be held, and holds it if that is so decided. It fits
-// exchange.Env.Join. The server leaves by the func that is returned.
-func (h *Holds) Join(proxy, route, server string, s exchange.Holdable) (leave func()) {
-	key := HoldKey{"http", proxy, server}
-	if route == "tcp" || route == "udp" { // the paths of routes begin with a slash
-		key.Protocol = route
-	}
+// Join makes a server one that can be held, and holds it if that is so decided.
+func (h *Holds) Join(s exchange.Holdable) {
+	key := keyOf(s)
+	hash := maphash.Comparable(h.seed, key)
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.mu.servers[key] = append(h.mu.servers[key], s)
+	h.mu.servers[hash] = append(h.mu.servers[hash], s)
 	if held, ok := h.mu.held[key]; ok {
 		s.Hold(held)
 	}
-	return func() { h.leave(key, s) }
 }
 
-func (h *Holds) leave(key HoldKey, s exchange.Holdable) {
+// Leave ends what Join began.
+func (h *Holds) Leave(s exchange.Holdable) {
+	hash := maphash.Comparable(h.seed, keyOf(s))
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	all := h.mu.servers[key]
-	for i, other := range all {
-		if other == s {
-			all[i] = all[len(all)-1]
-			all[len(all)-1] = nil
-			all = all[:len(all)-1]
-			break
-		}
-	}
-	if h.mu.servers[key] = all; len(all) == 0 {
-		delete(h.mu.servers, key)
+	all := slices.DeleteFunc(h.mu.servers[hash], func(other exchange.Holdable) bool { return other == s })
+	if h.mu.servers[hash] = all; len(all) == 0 {
+		delete(h.mu.servers, hash)
 	}
 }
 
@@ -79,10 +83,12 @@ func (h *Holds) Set(key HoldKey, held exchange.Held) int {
 	} else {
 		h.mu.held[key] = held
 	}
-	for _, s := range h.mu.servers[key] {
+	n := 0
+	for s := range h.serversLocked(key) {
 		s.Hold(held)
+		n++
 	}
-	return len(h.mu.servers[key])
+	return n
 }
 
 // Active returns how many requests, connections or sessions run on the servers of a key.
@@ -90,10 +96,21 @@ func (h *Holds) Active(key HoldKey) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	n := 0
-	for _, s := range h.mu.servers[key] {
+	for s := range h.serversLocked(key) {
 		if a, ok := s.(interface{ Active() int }); ok {
 			n += a.Active()
 		}
 	}
 	return n
+}
+
+// serversLocked are the servers of a key.
+func (h *Holds) serversLocked(key HoldKey) iter.Seq[exchange.Holdable] {
+	return func(yield func(exchange.Holdable) bool) {
+		for _, s := range h.mu.servers[maphash.Comparable(h.seed, key)] {
+			if keyOf(s) == key && !yield(s) {
+				return
+			}
+		}
+	}
 }

@@ -16,29 +16,31 @@ import (
 // Server is what is known of one server of a route at run time. It outlives plans
 // that leave the server alone. It is safe for use by many goroutines at once.
 type Server struct {
-	// Gauge is how the balance of the route sees the server.
-	*balance.Gauge
 	// constant
 	name    Name
 	log     *slog.Logger
 	changed func(proxy string)
 
+	ejections atomic.Uint64
 	// The requests in a row that got no answer, and those that got one which broke
 	// off.
 	failures, breaks atomic.Int32
 	answered         atomic.Bool // it has answered a request since it was unhealthy or ejected
-	ejections        atomic.Uint64
+
+	// Gauge is how the balance of the route sees the server. What requests look at
+	// stands before what they write in it.
+	balance.Gauge
 
 	mu struct {
 		sync.Mutex
 		state   State
-		since   time.Time
-		reason  string
 		verdict State // of the checks
-		watches []*Watch
-		leave   func() // of the holds; nil without any
 		retired bool
-		past    *past // nil for the most of many servers
+		since   int64 // Unix time in nanoseconds
+		reason  string
+		watches []*Watch
+		leave   func(exchange.Holdable) // the holds; nil without any
+		past    *past                   // nil for the most of many servers
 	}
 }
 
@@ -75,24 +77,40 @@ func (s *Server) knownLocked() past {
 // Name is which server of which route it is, for the log.
 type Name struct{ Proxy, Route, Server string }
 
-// NewServer returns a server of which nothing is known. Changed, which may be nil, is
-// called with the name of the proxy when the server's state is another. It may be
-// called on the way of a request, with locks held: it must only take a note.
-func NewServer(gauge *balance.Gauge, name Name, log *slog.Logger, changed func(proxy string)) *Server {
-	s := &Server{Gauge: gauge, name: name, log: log, changed: changed}
-	s.mu.since = time.Now()
+// Options are what a Server is made of beside its name.
+type Options struct {
+	// MaxRequests is how many requests may run on the server at once, 0 for no bound.
+	// Queue is where they wait for it; nil lets none wait.
+	MaxRequests int
+	Queue       *balance.Queue
+	// Log is told what happens to the server.
+	Log *slog.Logger
+	// Changed is called with the name of the proxy when the server's state is another.
+	// It may be called on the way of a request, with locks held: it must only take a
+	// note. Nil hears nothing.
+	Changed func(proxy string)
+}
+
+// NewServer returns a server of which nothing is known.
+func NewServer(name Name, o Options) *Server {
+	s := &Server{name: name, log: o.Log, changed: o.Changed}
+	s.Init(o.MaxRequests, o.Queue)
+	s.mu.since = time.Now().UnixNano()
 	return s
 }
 
-// Join lets operators hold the server, until it is retired. Join may be nil.
-func (s *Server) Join(join func(proxy, route, server string, h exchange.Holdable) (leave func())) *Server {
-	if join != nil {
-		leave := join(s.name.Proxy, s.name.Route, s.name.Server, s)
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.mu.leave = leave
+// Join lets operators hold the server, until it is retired.
+func (s *Server) Join(holds exchange.Holds) *Server {
+	if holds.Join != nil {
+		s.mu.leave = holds.Leave
+		holds.Join(s)
 	}
 	return s
+}
+
+// Place returns whose server it is, and which.
+func (s *Server) Place() (proxy, route, server string) {
+	return s.name.Proxy, s.name.Route, s.name.Server
 }
 
 // Hold makes what an operator has decided about the server so. One that comes back
@@ -136,11 +154,11 @@ func (s *Server) tell(level slog.Level, what string, more ...any) {
 // Retire ends what waits for its time. Requests under way may go on telling.
 func (s *Server) Retire() {
 	if leave := s.retire(); leave != nil {
-		leave() // it locks what holds servers, which locks servers
+		leave(s) // it locks what holds servers, which locks servers
 	}
 }
 
-func (s *Server) retire() (leave func()) {
+func (s *Server) retire() (leave func(exchange.Holdable)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.retired = true
@@ -360,7 +378,7 @@ func (s *Server) settleLocked(reason string) {
 	if state == s.mu.state {
 		return
 	}
-	s.mu.state, s.mu.since, s.mu.reason = state, time.Now(), reason
+	s.mu.state, s.mu.since, s.mu.reason = state, time.Now().UnixNano(), reason
 	if s.changed != nil {
 		s.changed(s.name.Proxy)
 	}
@@ -392,7 +410,7 @@ func (s *Server) Status(results bool) Status {
 	defer s.mu.Unlock()
 	past := s.knownLocked()
 	out := Status{
-		State: s.mu.state, Since: s.mu.since, Reason: s.mu.reason, Until: past.until,
+		State: s.mu.state, Since: time.Unix(0, s.mu.since), Reason: s.mu.reason, Until: past.until,
 		LastError: past.failure, LastErrorAt: past.failedAt, Active: s.Active(), Ejections: s.ejections.Load(),
 	}
 	if past.held.Hold != exchange.NotHeld {
