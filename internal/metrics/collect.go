@@ -133,9 +133,10 @@ func collectRoutes(out chan<- prometheus.Metric, f *families, routes []*Route) {
 		for class, n := range total.requests {
 			count(class, "", n)
 		}
-		total.outcomes.each(func(method, status string, n uint64) {
-			out <- prometheus.MustNewConstMetric(responses, prometheus.CounterValue, float64(n), append(h.labels(), method, status)...)
-		})
+		for _, o := range total.outcomes {
+			values := append(h.labels(), methodNames[o.method], statusNames[o.status])
+			out <- prometheus.MustNewConstMetric(responses, prometheus.CounterValue, float64(o.n), values...)
+		}
 		collectUses(out, f, h.labels(), total.cached)
 		if total.answers != nil {
 			for _, reason := range exchange.Reasons() {

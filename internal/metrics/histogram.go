@@ -29,30 +29,13 @@ const (
 // of math.Frexp.
 var quarters = [...]float64{0.5, 0.5946035575013605, 0.7071067811865475, 0.8408964152537144}
 
-// histogram counts durations. Its owner guards it.
+// histogram is how many durations there were, as a page shows it. What counts is a tally.
 type histogram struct {
 	count   uint64
 	sum     uint64 // nanoseconds
 	classic [len(bounds)]uint64
 	zero    uint64
 	native  [highest - lowestKey + 1]uint64
-}
-
-func (h *histogram) add(d time.Duration) {
-	h.count++
-	h.sum += uint64(d)
-	for i := range bounds {
-		if d <= bounds[i] {
-			h.classic[i]++
-			break
-		}
-	}
-	switch key := nativeKey(d); {
-	case key < lowestKey:
-		h.zero++
-	default:
-		h.native[min(key, highest)-lowestKey]++
-	}
 }
 
 // nativeKey returns the number of the native bucket that d belongs to.
@@ -69,19 +52,6 @@ func nativeKey(d time.Duration) int {
 		i++
 	}
 	return i + exponent<<schema
-}
-
-// join adds the numbers of o to h.
-func (h *histogram) join(o *histogram) {
-	h.count += o.count
-	h.sum += o.sum
-	h.zero += o.zero
-	for i, n := range o.classic {
-		h.classic[i] += n
-	}
-	for i, n := range o.native {
-		h.native[i] += n
-	}
 }
 
 // write puts both forms of the histogram into out.

@@ -192,8 +192,7 @@ func TestNothingIsLostWhenARouteGetsHot(t *testing.T) {
 func TestNativeBucketsHoldTheirBounds(t *testing.T) {
 	for _, d := range []time.Duration{1, 7629, 7630, 9000, time.Microsecond, time.Millisecond, 999 * time.Millisecond,
 		time.Second, time.Second + 1, 1189 * time.Millisecond, 1190 * time.Millisecond, time.Hour, 1000 * time.Hour} {
-		var h histogram
-		h.add(d)
+		h := histogramOf(d)
 		var out dto.Histogram
 		h.write(&out)
 		seconds := d.Seconds()
@@ -212,10 +211,7 @@ func TestNativeBucketsHoldTheirBounds(t *testing.T) {
 }
 
 func TestNativeSpansDescribeTheCounts(t *testing.T) {
-	var h histogram
-	for _, d := range []time.Duration{time.Millisecond, time.Millisecond, 1100 * time.Microsecond, time.Second} {
-		h.add(d)
-	}
+	h := histogramOf(time.Millisecond, time.Millisecond, 1100*time.Microsecond, time.Second)
 	var out dto.Histogram
 	h.write(&out)
 	got, key, count := map[int]int64{}, 0, int64(0)

@@ -1,7 +1,10 @@
 package metrics
 
 import (
+	"cmp"
+	"iter"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"headgate/internal/exchange"
@@ -9,8 +12,22 @@ import (
 
 // outcomes counts requests by method and status. Both have few values whatever clients
 // and servers send: unknown methods are one, and statuses that have no
-// name are counted by their class. A method gets its row with its first request.
-type outcomes [len(methodNames)]*[maxStatuses]uint64
+// name are counted by their class. The most routes have few pairs of both, for which there
+// is room; with more come rows for all.
+type outcomes struct {
+	few  [fewOutcomes]outcome
+	rows *[len(methodNames)][maxStatuses]uint64
+}
+
+// outcome is how many requests had a method and a status.
+type outcome struct {
+	n      uint64 // 0 for none, where there is room
+	method uint8
+	status uint8 // its place in statusNames
+}
+
+// fewOutcomes is for how many pairs of a method and a status there is room.
+const fewOutcomes = 3
 
 // methodNames are the values of the label method.
 var methodNames = [...]string{"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "CONNECT", "TRACE", "other"}
@@ -64,42 +81,67 @@ func statuses() (places [600]uint8, names []string) {
 
 // count counts a request.
 func (o *outcomes) count(method string, status int) {
-	row := &o[methodIndex(method)]
-	if *row == nil {
-		*row = new([maxStatuses]uint64)
-	}
-	at := uint8(0)
+	m, place := uint8(methodIndex(method)), uint8(0)
 	if uint(status) < uint(len(statusPlaces)) {
-		at = statusPlaces[status]
+		place = statusPlaces[status]
 	}
-	(*row)[at]++
-}
-
-// join adds the numbers of other.
-func (o *outcomes) join(other *outcomes) {
-	for i, row := range other {
-		if row == nil {
-			continue
+	for i := range o.few {
+		f := &o.few[i]
+		if f.n == 0 {
+			f.method, f.status = m, place
 		}
-		if o[i] == nil {
-			o[i] = new([maxStatuses]uint64)
-		}
-		for at, n := range row {
-			o[i][at] += n
+		if f.method == m && f.status == place {
+			f.n++
+			return
 		}
 	}
+	if o.rows == nil {
+		o.rows = new([len(methodNames)][maxStatuses]uint64)
+	}
+	o.rows[m][place]++
 }
 
-// each calls f for each method and status that were counted.
-func (o *outcomes) each(f func(method, status string, n uint64)) {
-	for i, row := range o {
-		if row == nil {
-			continue
+// all are the methods and statuses that were counted, by their places.
+func (o *outcomes) all() iter.Seq[outcome] {
+	return func(yield func(outcome) bool) {
+		for _, f := range o.few {
+			if f.n > 0 && !yield(f) {
+				return
+			}
 		}
-		for at, n := range row {
-			if n > 0 {
-				f(methodNames[i], statusNames[at], n)
+		if o.rows == nil {
+			return
+		}
+		for m := range o.rows {
+			for place, n := range o.rows[m] {
+				if n > 0 && !yield(outcome{n, uint8(m), uint8(place)}) {
+					return
+				}
 			}
 		}
 	}
+}
+
+// class returns the class of a status.
+func (o *outcome) class() int {
+	if o.status < classes {
+		return int(o.status)
+	}
+	return int(statusNames[o.status][0] - '0')
+}
+
+// sumOutcomes puts those of the same method and status together, in order.
+func sumOutcomes(all []outcome) []outcome {
+	slices.SortFunc(all, func(a, b outcome) int {
+		return cmp.Or(cmp.Compare(a.method, b.method), cmp.Compare(a.status, b.status))
+	})
+	kept := all[:0]
+	for _, o := range all {
+		if n := len(kept); n > 0 && kept[n-1].method == o.method && kept[n-1].status == o.status {
+			kept[n-1].n += o.n
+			continue
+		}
+		kept = append(kept, o)
+	}
+	return kept
 }

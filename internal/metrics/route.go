@@ -19,11 +19,22 @@ type Route struct {
 // routeNumbers is what is counted for a route.
 type routeNumbers struct {
 	count    uint64
-	requests [classes]uint64
 	outcomes outcomes
 	// answers counts the requests with a reason; it is made for the first.
 	answers *answers
 	// cached counts what a cache made of requests; it is made for the first.
+	cached   *cached
+	observed uint64
+	received uint64
+	sent     uint64
+	duration tally
+}
+
+// routeSum is the sum of the numbers of a route.
+type routeSum struct {
+	requests [classes]uint64 // without a reason
+	outcomes []outcome
+	answers  *answers
 	cached   *cached
 	observed uint64
 	received uint64
@@ -43,18 +54,16 @@ type cached [int(exchange.CachePass) + 1]uint64
 // Done counts a finished exchange. It fits exchange.Pipeline.Done.
 func (h *Route) Done(ex *exchange.Exchange) {
 	status := ex.Status()
-	class := status / 100
-	if uint(class) >= classes {
-		class = 0
-	}
 	c, t := h.cells.lock(h.owner())
 	n := &c.n
 	n.count++
 	n.outcomes.count(ex.Request.Method, status)
-	if ex.Reason == exchange.None {
-		n.requests[class]++
-	} else {
-		n.answer(ex.Reason, class)
+	if ex.Reason != exchange.None {
+		if class := status / 100; uint(class) < classes {
+			n.answer(ex.Reason, class)
+		} else {
+			n.answer(ex.Reason, 0)
+		}
 	}
 	if ex.Observed {
 		n.observed++
@@ -91,16 +100,16 @@ func length(t *exchange.Times) time.Duration {
 }
 
 // sum returns all numbers of the route.
-func (h *Route) sum() *routeNumbers {
-	total := &routeNumbers{}
+func (h *Route) sum() *routeSum {
+	total := &routeSum{}
 	h.cells.each(func(part *routeNumbers) {
-		for class, n := range part.requests {
-			total.requests[class] += n
+		for o := range part.outcomes.all() {
+			total.outcomes = append(total.outcomes, o)
+			total.requests[o.class()] += o.n
 		}
 		if part.answers != nil {
 			total.join(part.answers)
 		}
-		total.outcomes.join(&part.outcomes)
 		total.observed += part.observed
 		if part.cached != nil {
 			if total.cached == nil {
@@ -112,19 +121,22 @@ func (h *Route) sum() *routeNumbers {
 		}
 		total.received += part.received
 		total.sent += part.sent
-		total.duration.join(&part.duration)
+		part.duration.joinTo(&total.duration)
 	})
+	total.outcomes = sumOutcomes(total.outcomes)
 	return total
 }
 
-// join adds the numbers of a.
-func (n *routeNumbers) join(a *answers) {
+// join adds the numbers of a. The requests that it counts are among those of all
+// outcomes, and have a reason.
+func (n *routeSum) join(a *answers) {
 	if n.answers == nil {
 		n.answers = new(answers)
 	}
 	for reason := range a {
 		for class, count := range a[reason] {
 			n.answers[reason][class] += count
+			n.requests[class] -= count
 		}
 	}
 }

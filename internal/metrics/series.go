@@ -351,7 +351,7 @@ type routeSeen struct {
 }
 
 // point returns the numbers of a chart.
-func (n *routeNumbers) point() Point {
+func (n *routeSum) point() Point {
 	p := Point{Received: n.received, Sent: n.sent}
 	class := func(class int, count uint64) {
 		p.Requests += count

@@ -19,10 +19,9 @@ type Server struct {
 
 // serverNumbers is what is counted for a server.
 type serverNumbers struct {
-	attempts uint64
-	errors   *[reasons]uint64 // by reason; made for the first error
-	// firstByte is made for the first response.
-	firstByte *histogram
+	attempts  uint64
+	errors    *[reasons]uint64 // by reason; made for the first error
+	firstByte tally
 }
 
 // Tried counts an attempt: exchange.None when a response head came, and after how long,
@@ -37,9 +36,6 @@ func (h *Server) Tried(reason exchange.Reason, firstByte time.Duration) {
 		}
 		n.errors[reason]++
 	} else if firstByte > 0 {
-		if n.firstByte == nil {
-			n.firstByte = new(histogram)
-		}
 		n.firstByte.add(firstByte)
 	}
 	h.cells.unlock(h.owner(), c, t, n.attempts)
@@ -54,11 +50,11 @@ func (h *Server) sum() (attempts uint64, errors [reasons]uint64, firstByte *hist
 				errors[reason] += n
 			}
 		}
-		if part.firstByte != nil {
+		if part.firstByte.used {
 			if firstByte == nil {
 				firstByte = new(histogram)
 			}
-			firstByte.join(part.firstByte)
+			part.firstByte.joinTo(firstByte)
 		}
 	})
 	return attempts, errors, firstByte

@@ -22,7 +22,12 @@ type stripes[N any] struct {
 type cell[N any] struct {
 	sync.Mutex
 	n N
-	_ [128]byte // keeps cells on cache lines of their own, and off their neighbours
+}
+
+// spaced is a cell that many count in: on cache lines of its own, and off its neighbours.
+type spaced[N any] struct {
+	cell[N]
+	_ [128]byte
 }
 
 // lock returns the cell to count in, locked, and the token that unlock wants
@@ -32,15 +37,15 @@ type cell[N any] struct {
 func (s *stripes[N]) lock(r *Registry) (*cell[N], *token) {
 	more := s.more.Load()
 	if more == nil {
-		c := made(&s.first)
+		c := made(&s.first, newCell[N])
 		c.Lock()
 		return c, nil
 	}
 	t := r.tokens.Get().(*token)
-	c := made(&(*more)[t.index])
+	c := made(&(*more)[t.index], newSpaced[N])
 	if !c.TryLock() {
 		t = r.nextToken()
-		c = made(&(*more)[t.index])
+		c = made(&(*more)[t.index], newSpaced[N])
 		c.Lock()
 	}
 	return c, t
@@ -58,16 +63,19 @@ func (s *stripes[N]) unlock(r *Registry, c *cell[N], t *token, count uint64) {
 }
 
 // made returns the cell at p and makes it when it is first used.
-func made[N any](p *atomic.Pointer[cell[N]]) *cell[N] {
+func made[N any](p *atomic.Pointer[cell[N]], fresh func() *cell[N]) *cell[N] {
 	if c := p.Load(); c != nil {
 		return c
 	}
-	c := new(cell[N])
+	c := fresh()
 	if !p.CompareAndSwap(nil, c) {
 		return p.Load()
 	}
 	return c
 }
+
+func newCell[N any]() *cell[N]   { return new(cell[N]) }
+func newSpaced[N any]() *cell[N] { return &new(spaced[N]).cell }
 
 // each calls f with the numbers of every cell that was used.
 func (s *stripes[N]) each(f func(*N)) {

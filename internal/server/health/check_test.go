@@ -354,3 +354,21 @@ func TestSettingsAreChecked(t *testing.T) {
 		equal(t, "problem", got, c.want)
 	}
 }
+
+// A server that turns out to be well was asked before, too: that is told to nobody, as
+// after a start ten thousand proxies turn out so. That it is ejected is told.
+func TestTheFirstAnswerIsNoChange(t *testing.T) {
+	told := 0
+	s := NewServer(Name{"shop", "/", "http://a"}, Options{Log: slog.New(slog.DiscardHandler), Changed: func(string) { told++ }})
+	defer s.Retire()
+	s.Answered()
+	if now := s.Status(false); now.State != Healthy || told != 0 {
+		t.Errorf("state %v, told %d times", now.State, told)
+	}
+	hour := unit.Duration(time.Hour)
+	policy := &Policy{Ejection: Ejection{Enabled: true, Failures: 1, Time: hour, MaxTime: hour, MaxPercent: 100}, Servers: []*Server{s}}
+	s.Failed(policy, &exchange.Error{Reason: exchange.UpstreamRefused, Err: errors.New("refused")})
+	if now := s.Status(false); now.State != Ejected || told != 1 {
+		t.Errorf("state %v, told %d times", now.State, told)
+	}
+}

@@ -85,8 +85,9 @@ type Options struct {
 	Queue       *balance.Queue
 	// Log is told what happens to the server.
 	Log *slog.Logger
-	// Changed is called with the name of the proxy when the server's state is another.
-	// It may be called on the way of a request, with locks held: it must only take a
+	// Changed is called with the name of the proxy when the server's state is another, but
+	// not when one of which nothing was known turns out to be well: such a server took
+	// requests before, and after a start there may be very many of them. It may be called on the way of a request, with locks held: it must only take a
 	// note. Nil hears nothing.
 	Changed func(proxy string)
 }
@@ -378,8 +379,9 @@ func (s *Server) settleLocked(reason string) {
 	if state == s.mu.state {
 		return
 	}
+	first := s.mu.state == Unknown && state == Healthy
 	s.mu.state, s.mu.since, s.mu.reason = state, time.Now().UnixNano(), reason
-	if s.changed != nil {
+	if s.changed != nil && !first {
 		s.changed(s.name.Proxy)
 	}
 }
