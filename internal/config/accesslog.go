@@ -2,7 +2,6 @@ package config
 
 import (
 	"iter"
-	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -107,9 +106,16 @@ func (c *Config) OwnLogs(root schema.Place) iter.Seq[OwnLog] {
 }
 
 func ownLogs[P any](all map[string]*P, root schema.Place, kind, noun string, of func(*P) (*ProxyLog, bool), yield func(OwnLog) bool) bool {
-	for _, name := range slices.Sorted(maps.Keys(all)) {
+	var names []string // few of many
+	for name, p := range all {
+		if l, _ := of(p); l != nil {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
 		l, active := of(all[name])
-		if l != nil && !yield(OwnLog{l, root.Field(kind).Field(name).Called(noun, name), active}) {
+		if !yield(OwnLog{l, root.Field(kind).Field(name).Called(noun, name), active}) {
 			return false
 		}
 	}

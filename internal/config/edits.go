@@ -20,7 +20,7 @@ func (d Documents) Edit(edits ...document.Edit) (Documents, *Problem) {
 			continue
 		}
 		var p *Problem
-		if read[i], p = document.Read(doc.Name, doc.Data, document.Outline{Section: isSection, Before: d.before.named(doc.Name)}); p != nil {
+		if read[i], p = document.ReadText(doc.Name, d.text(i), document.Outline{Section: isSection, Before: d.before.named(doc.Name)}); p != nil {
 			return d, p
 		}
 	}
@@ -36,10 +36,11 @@ func (d Documents) Edit(edits ...document.Edit) (Documents, *Problem) {
 		}
 		read[i], changed[i] = after, true
 	}
-	out := Documents{Dir: d.Dir, before: d.before, List: make([]Document, len(d.List))}
+	out := Documents{Dir: d.Dir, before: d.before, List: make([]Document, len(d.List)), texts: make([]string, len(d.List))}
 	for i, doc := range d.List {
 		if out.List[i] = doc; changed[i] {
-			out.List[i].Data = []byte(read[i].Text())
+			out.texts[i] = read[i].Text()
+			out.List[i].Data = []byte(out.texts[i])
 		}
 	}
 	return out, nil

@@ -30,7 +30,18 @@ type Documents struct {
 	// List are the documents. An object stands in one of them.
 	List []Document
 
-	before *Loaded // see Config.Recall
+	before *Loaded  // see Config.Recall
+	texts  []string // what the data of the list was made of, where that is known
+}
+
+// text returns what a document of the list says. That of a large one that was edited is
+// not copied.
+func (d *Documents) text(i int) string {
+	data := d.List[i].Data
+	if i < len(d.texts) && d.texts[i] == string(data) {
+		return d.texts[i]
+	}
+	return string(data)
 }
 
 // Load reads a configuration that is one file: YAML, or JSON, which is YAML. Name
@@ -183,8 +194,8 @@ func (l loader) load(docs Documents) (*Config, *Loaded, []Problem) {
 // read reads every document into the configuration. It reports whether there was
 // one of which nothing could be read.
 func (l loader) read(docs Documents, out *Loaded, d *decoder, report *schema.Report) (unread bool) {
-	for _, src := range docs.List {
-		doc, p := document.Read(src.Name, src.Data, document.Outline{Section: isSection, Before: l.before.named(src.Name)})
+	for i, src := range docs.List {
+		doc, p := document.ReadText(src.Name, docs.text(i), document.Outline{Section: isSection, Before: l.before.named(src.Name)})
 		if f := d.foreign(src, doc); f != nil {
 			p = f
 		}

@@ -43,6 +43,9 @@ func asWritten(o Named) Named {
 func (c *Config) resolve(before *Config) {
 	same := c.sameFeatures(before)
 	for name, p := range c.Proxies {
+		if same && before.Proxies[name] == p {
+			continue // it had nothing from elsewhere, and has nothing now
+		}
 		c.resolveProxy(name, p, before, same)
 	}
 }

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"maps"
 	"slices"
 
 	"headgate/internal/schema"
@@ -80,7 +79,14 @@ func pinHosts(p *Proxy) []string {
 
 // sticky tells of routes of all proxies that take the sticky cookies of each other.
 func (ch *checker) sticky(root schema.Place) {
-	for _, name := range slices.Sorted(maps.Keys(ch.c.Proxies)) {
+	var names []string // few of many
+	for name, p := range ch.c.Proxies {
+		if pinsClients(p) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
 		p := ch.c.Proxies[name]
 		ch.pins.add(p, tellPinned(p, root.Field("proxies").Field(name).Called("proxy", name)))
 	}

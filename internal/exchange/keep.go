@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"sync"
 )
 
 // Keep carries state over from the plan before: what was kept for the same kind of
@@ -13,9 +14,15 @@ import (
 // that some of them do not matter to gets a smaller value for settings. Whose the
 // state is, such as Env.Scope, is part of the settings or of the kind.
 func Keep[T Kept](env Env, kind string, settings any, open func() T) T {
-	key := appendKey(append([]byte(kind), '\n'), reflect.ValueOf(settings))
-	return env.Keep(string(key), func() Kept { return open() }).(T)
+	room := keys.Get().(*[]byte)
+	*room = appendKey(append(append((*room)[:0], kind...), '\n'), reflect.ValueOf(settings))
+	key := string(*room)
+	keys.Put(room)
+	return env.Keep(key, func() Kept { return open() }).(T)
 }
+
+// keys are the buffers that keys are made in: a large configuration has very many of them.
+var keys = sync.Pool{New: func() any { b := make([]byte, 0, 1<<10); return &b }}
 
 // appendKey writes a value down so that different ones look different. Pointers
 // stand for what they point to.

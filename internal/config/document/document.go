@@ -72,10 +72,11 @@ type Outline struct {
 // Read reads a file. Name is what problems call it; data is not kept. The problem
 // says why the file is not YAML, or out of bounds.
 func Read(name string, data []byte, o Outline) (*Document, *schema.Problem) {
-	return read(name, string(data), o)
+	return ReadText(name, string(data), o)
 }
 
-func read(name, text string, o Outline) (*Document, *schema.Problem) {
+// ReadText is Read for a text, which is kept.
+func ReadText(name, text string, o Outline) (*Document, *schema.Problem) {
 	if p := checkSize(name, text); p != nil {
 		return nil, p
 	}

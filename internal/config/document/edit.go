@@ -140,12 +140,12 @@ func plainName(s string) bool {
 func (ed *editing) read(text string, before *Document) (p *schema.Problem) {
 	ed.now = before
 	if text != before.text {
-		if ed.now, p = read(before.name, text, Outline{Section: ed.section, Before: before}); p != nil {
+		if ed.now, p = ReadText(before.name, text, Outline{Section: ed.section, Before: before}); p != nil {
 			ed.now = before
 			return ed.problem(nil, "the document could not be read after the edit: "+p.What, "edit the file by hand")
 		}
 	}
-	ed.src = newSource(text)
+	ed.src = newSource(ed.now)
 	ed.root = ed.tree()
 	return nil
 }

@@ -11,15 +11,20 @@ import (
 // source is a text with the places of its lines, in which nodes have a begin and an
 // end.
 type source struct {
-	text  string
-	lines []int // where each line begins
+	text    string
+	entries []Entry // of the text, in their order, from which lines are counted; may be nil
+	lines   []int   // where each line begins, of a text without entries
 }
 
-func newSource(text string) *source {
-	s := &source{text: text, lines: make([]int, 1, strings.Count(text, "\n")+1)}
-	for i := strings.IndexByte(text, '\n'); i >= 0; {
+func newSource(d *Document) *source {
+	s := &source{text: d.text, entries: d.list}
+	if len(s.entries) > 0 {
+		return s
+	}
+	s.lines = make([]int, 1, strings.Count(s.text, "\n")+1)
+	for i := strings.IndexByte(s.text, '\n'); i >= 0; {
 		s.lines = append(s.lines, i+1)
-		next := strings.IndexByte(text[i+1:], '\n')
+		next := strings.IndexByte(s.text[i+1:], '\n')
 		if next < 0 {
 			break
 		}
@@ -28,12 +33,38 @@ func newSource(text string) *source {
 	return s
 }
 
-// begin returns where a node begins.
-func (s *source) begin(n *yaml.Node) int {
-	if n.Line < 1 || n.Line > len(s.lines) {
+// lineBegin returns where a line begins that has this number, from 1; the end of the text
+// if there is none.
+func (s *source) lineBegin(number int) int {
+	if s.lines != nil {
+		if number < 1 || number > len(s.lines) {
+			return len(s.text)
+		}
+		return s.lines[number-1]
+	}
+	at, line := 0, 1
+	if i := sort.Search(len(s.entries), func(i int) bool { return s.entries[i].Line > number }) - 1; i >= 0 {
+		at, line = s.entries[i].start, s.entries[i].Line
+	}
+	for ; line < number; line++ {
+		next := strings.IndexByte(s.text[at:], '\n')
+		if next < 0 {
+			return len(s.text)
+		}
+		at += next + 1
+	}
+	if number < 1 {
 		return len(s.text)
 	}
-	at := s.lines[n.Line-1]
+	return at
+}
+
+// begin returns where a node begins.
+func (s *source) begin(n *yaml.Node) int {
+	at := s.lineBegin(n.Line)
+	if at == len(s.text) {
+		return at
+	}
 	for range n.Column - 1 {
 		_, size := utf8.DecodeRuneInString(s.text[at:])
 		at += size
@@ -44,7 +75,7 @@ func (s *source) begin(n *yaml.Node) int {
 // lineStart and lineEnd return where the line of a place begins and ends, without
 // its line feed.
 func (s *source) lineStart(at int) int {
-	return s.lines[sort.SearchInts(s.lines, at+1)-1]
+	return strings.LastIndexByte(s.text[:at], '\n') + 1
 }
 
 func (s *source) lineEnd(at int) int {
