@@ -20,7 +20,9 @@ const (
 	frameHeaders  = 1
 	frameReset    = 3
 	frameSettings = 4
+	framePing     = 6
 	frameGoAway   = 7
+	frameWindow   = 8
 
 	flagAck        = 1 // of SETTINGS
 	flagEndStream  = 1
@@ -84,13 +86,17 @@ func (f frame) content() ([]byte, error) {
 // host, on stream 1.
 func h2Request(host string) []byte {
 	var block bytes.Buffer
-	e := hpack.NewEncoder(&block)
-	for _, f := range [][2]string{{":method", "GET"}, {":scheme", "https"}, {":authority", host}, {":path", "/"}} {
-		_ = e.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]}) // a bytes.Buffer takes everything
-	}
+	writeRequest(hpack.NewEncoder(&block), host)
 	b := []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
 	b = frame{kind: frameSettings}.append(b)
 	return frame{kind: frameHeaders, flags: flagEndStream | flagEndHeaders, stream: 1, payload: block.Bytes()}.append(b)
+}
+
+// writeRequest encodes the fields of a request for / of a host into a buffer.
+func writeRequest(e *hpack.Encoder, host string) {
+	for _, f := range [][2]string{{":method", "GET"}, {":scheme", "https"}, {":authority", host}, {":path", "/"}} {
+		_ = e.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]}) // a bytes.Buffer takes everything
+	}
 }
 
 // askH2 asks once on a new HTTP/2 connection, which it leaves open and idle. It

@@ -26,8 +26,8 @@ func facts(b *bench) []string {
 			list = append(list, fmt.Sprintf("No rows of HTTP/3 for %s: it is built without (%s lacks %s)", p.name, p.about, strings.TrimSpace(p.quicWord)))
 		}
 	}
-	if b.rate > 0 {
-		list = append(list, fmt.Sprintf("Latency at %.0f requests a second; without any proxy its p99 is %s µs", b.rate, short(b.floor)))
+	for _, r := range b.rates {
+		list = append(list, fmt.Sprintf("Latency of %s at %.0f requests a second; without any proxy, over HTTP/1.1, its p99 is %s µs", r.protocol, r.rate, short(r.floor)))
 	}
 	return list
 }

@@ -159,8 +159,8 @@ type bench struct {
 	duration time.Duration
 
 	certificate *certificate // what the peers show in rows with TLS
-	rate        float64      // requests a second of the latency row; 0 until measured
-	floor       float64      // p99 latency at that rate without a proxy, in µs
+	loop        *loop        // client and upstream of the rows of latency
+	rates       []pacedRate  // those that were found
 }
 
 // findPrograms reports a program that makes the load and is not here, before
@@ -198,6 +198,11 @@ func newBench(ctx context.Context, o options) (*bench, error) {
 		b.upstream, err = startUpstream(b)
 	}
 	if err == nil {
+		if b.loop, err = startLoop(); err != nil {
+			b.upstream.process.stop()
+		}
+	}
+	if err == nil {
 		if b.upstream.calls, b.upstream.grpc, err = startGRPC(b); err != nil {
 			b.upstream.process.stop()
 		}
@@ -210,6 +215,7 @@ func newBench(ctx context.Context, o options) (*bench, error) {
 }
 
 func (b *bench) close() {
+	b.loop.stop()
 	b.upstream.process.stop()
 	b.echo.listener.Close()
 	b.upstream.calls.stop()

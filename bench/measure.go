@@ -8,7 +8,6 @@ import (
 	"net"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -223,53 +222,4 @@ func (b *bench) growth(r *running, open func() (io.Closer, error)) (sample, erro
 	}
 	after, err := r.process.memory()
 	return sample{value: float64(after-before) / 1024 / float64(len(conns))}, err
-}
-
-// measureLatency sends at a constant rate, whatever the answers do, and takes
-// each latency from the moment the request was due: a peer that stalls is charged
-// for every request that had to wait.
-func measureLatency(b *bench, all []*running) (sample, error) {
-	if b.rate == 0 {
-		if err := b.findRate(); err != nil {
-			return sample{}, err
-		}
-	}
-	v, err := b.p99(all[0].setup.address)
-	return sample{value: v}, err
-}
-
-// p99 returns the latency that 99 % of the requests stayed within, in
-// microseconds.
-func (b *bench) p99(address string) (float64, error) {
-	latencies, err := constantRate(address, b.rate, b.duration)
-	if err != nil {
-		return 0, err
-	}
-	slices.Sort(latencies)
-	return float64(quantile(latencies, 0.99).Nanoseconds()) / 1e3, nil
-}
-
-// findRate sets the rate to 70 % of nginx's peak, or of the first peer's where
-// nginx is not here. It also finds what the latency is at that rate without any
-// proxy: the part of every number that is none of the proxy's.
-func (b *bench) findRate() error {
-	p := b.peers[0]
-	for _, other := range b.peers {
-		if other.name == "nginx" {
-			p = other
-		}
-	}
-	all, err := b.startAll(row{name: "peak"}, p, 0)
-	if err != nil {
-		return err
-	}
-	defer stopAll(all)
-	result, err := b.wrk(all[0], b.options.seconds, "-c64")
-	if err != nil {
-		return err
-	}
-	b.rate = 0.7 * result.rate
-	b.floor, err = b.p99(b.upstream.addresses[0])
-	fmt.Printf("  rate: %.0f requests a second, 70 %% of %s's peak; without a proxy %s µs\n", b.rate, p.name, short(b.floor))
-	return err
 }

@@ -37,6 +37,7 @@ type setup struct {
 	compress   string   // the coding of text; empty means none
 	rules      bool     // set two fields, and take one away
 	cache      bool     // keep answers
+	paced      bool     // the upstream is the loop, which knows one answer
 	stream     bool     // carry TCP connections, and look at nothing in them
 	generation int      // what /generation answers; 0 means there is no such route
 

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"crypto/tls"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -12,38 +13,85 @@ import (
 	"time"
 )
 
-// TestConstantRate holds that every request is sent and answered, also when the
-// answers do not keep up.
-func TestConstantRate(t *testing.T) {
-	var served atomic.Int64
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+// answering is a server that answers the hundred bytes and counts how often.
+func answering(t *testing.T, change func(*httptest.Server)) (address string, served *atomic.Int64) {
+	t.Helper()
+	served = &atomic.Int64{}
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		served.Add(1)
 		_, _ = io.WriteString(w, hundredBytes)
 	}))
-	defer server.Close()
-	address := strings.TrimPrefix(server.URL, "http://")
-	latencies, err := constantRate(address, 2000, 200*time.Millisecond)
+	change(server)
+	t.Cleanup(server.Close)
+	return server.Listener.Addr().String(), served
+}
+
+func newLoop(t *testing.T) *loop {
+	t.Helper()
+	l, err := startLoop()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(latencies) != 400 || served.Load() != 400 {
-		t.Errorf("got %d latencies of %d requests, want 400", len(latencies), served.Load())
-	}
-	for i, l := range latencies {
-		if l < 0 {
-			t.Errorf("latency %d is %v: answered before it was due", i, l)
+	t.Cleanup(l.stop)
+	return l
+}
+
+// TestConstantRate holds that every request is sent and answered, also when the
+// answers do not keep up.
+func TestConstantRate(t *testing.T) {
+	l := newLoop(t)
+	plain, plainServed := answering(t, (*httptest.Server).Start)
+	secure, secureServed := answering(t, func(s *httptest.Server) { s.EnableHTTP2 = true; s.StartTLS() })
+	to := target{address: secure, tls: &tls.Config{InsecureSkipVerify: true, NextProtos: []string{h2}}}
+	for _, tt := range []struct {
+		name   string
+		conns  int
+		served *atomic.Int64
+		first  int64 // requests that are not measured
+		open   func(*pacer, int) (pacedConn, error)
+	}{
+		{"HTTP/1.1", latencyConnections, plainServed, 0, overH1(plain)},
+		{"HTTP/2", latencyH2Connections, secureServed, latencyH2Connections, overH2(to, "h")},
+		{"the loop itself", latencyConnections, &atomic.Int64{}, 0, overH1(l.address)},
+	} {
+		latencies, err := l.constantRate(2000, 200*time.Millisecond, tt.conns, tt.open)
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		if got := tt.served.Load() - tt.first; len(latencies) != 400 || got != 400 && got != 0 {
+			t.Errorf("%s: got %d latencies of %d requests, want 400", tt.name, len(latencies), got)
+		}
+		for i, latency := range latencies {
+			if latency < 0 {
+				t.Errorf("%s: latency %d is %v: answered before it was due", tt.name, i, latency)
+			}
 		}
 	}
 }
 
 func TestConstantRateFails(t *testing.T) {
+	l := newLoop(t)
 	server := httptest.NewServer(http.NotFoundHandler())
 	address := strings.TrimPrefix(server.URL, "http://")
-	if _, err := constantRate(address, 1000, 100*time.Millisecond); err == nil || !strings.Contains(err.Error(), "404") {
+	if _, err := l.constantRate(1000, 100*time.Millisecond, latencyConnections, overH1(address)); err == nil || !strings.Contains(err.Error(), "404") {
 		t.Errorf("got %v, want the status", err)
 	}
 	server.Close()
-	if _, err := constantRate(address, 1000, 100*time.Millisecond); err == nil {
+	if _, err := l.constantRate(1000, 100*time.Millisecond, latencyConnections, overH1(address)); err == nil {
 		t.Error("nobody listens, and no error")
+	}
+}
+
+// TestTheLoopServesWhileNothingIsMeasured holds that a proxy gets answers at any time.
+func TestTheLoopServesWhileNothingIsMeasured(t *testing.T) {
+	l := newLoop(t)
+	for range 3 {
+		if got, err := ask(target{address: l.address}, get("/", "x")); err != nil || got != hundredBytes {
+			t.Fatalf("got %q, %v", got, err)
+		}
+		if _, err := l.constantRate(1000, 10*time.Millisecond, 2, overH1(l.address)); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -158,9 +158,16 @@ func allRows() []row {
 			measure: measureResumed,
 		},
 		{
-			name: "latency", title: "p99 latency at 70 % of nginx's peak rate", unit: "µs",
+			name: "latency", title: "p99 latency at half of nginx's peak rate, HTTP/1.1", unit: "µs",
 			goals:   []goal{{"nginx", 1}},
+			setups:  paced,
 			measure: measureLatency,
+		},
+		{
+			name: "latencyh2", title: "the same over HTTP/2 and TLS 1.3", unit: "µs",
+			goals: []goal{{"nginx", 1}}, needs: "h2load",
+			setups:  pacedTLS,
+			measure: measureLatencyH2,
 		},
 		{
 			name: "idle", title: "memory of an idle keep-alive connection", unit: "KiB",
@@ -294,6 +301,9 @@ func (b *bench) startAll(r row, p peer, round int) ([]*running, error) {
 			s.moving = addresses[2*i+1]
 		}
 		s.upstreams = b.upstream.addresses[:1]
+		if s.paced {
+			s.upstreams = []string{b.loop.address}
+		}
 		s.certificate, s.echo = b.certificate, b.echo.address
 		if s.secure != "" {
 			s.secure = b.upstream.secure

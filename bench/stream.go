@@ -55,7 +55,7 @@ func measureRelay(b *bench, all []*running) (sample, error) {
 
 // proof returns a request and its answer that show that the peer does its work.
 func (s *setup) proof() (request []byte, want string) {
-	if s.stream {
+	if s.stream || s.paced {
 		return get("/", "upstream"), hundredBytes
 	}
 	host := s.host(0)
