@@ -55,7 +55,6 @@ type Conn struct {
 	front *Front
 	quic  *quic.Conn
 	facts exchange.Conn
-	look  chan struct{} // Serve looks at the state
 
 	member  *clients.Member
 	workers sync.WaitGroup // the requests and the control streams that are served
@@ -72,6 +71,7 @@ type Conn struct {
 		places   int           // requests that memory was taken for
 		next     quic.StreamID // the first request stream that was not taken
 		quiet    int64         // when the last request ended
+		due      *time.Timer   // looks at the state; nil before Serve, and when the connection has ended
 		draining bool          // the connection is to end soon
 		told     bool          // the client was told so
 		last     bool          // no new requests are taken
@@ -85,7 +85,7 @@ type Conn struct {
 func (f *Front) NewConn(qc *quic.Conn, serial uint64) *Conn {
 	state := qc.ConnectionState().TLS
 	c := &Conn{
-		front: f, quic: qc, look: make(chan struct{}, 1),
+		front: f, quic: qc,
 		facts: exchange.NewSecureConn(qc.RemoteAddr(), qc.LocalAddr(), &state, serial),
 	}
 	c.mu.quiet = exchange.Now()
@@ -97,9 +97,9 @@ func (f *Front) NewConn(qc *quic.Conn, serial uint64) *Conn {
 // is told to send no more. Any goroutine may call it.
 func (c *Conn) Drain() {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.mu.draining = true
-	c.mu.Unlock()
-	c.lookUp()
+	c.lookLocked()
 }
 
 // Close ends the connection at once. Exchanges under way notice soon; Close does
@@ -108,11 +108,10 @@ func (c *Conn) Close() error {
 	return c.quic.CloseWithError(noError.wire(), "")
 }
 
-// lookUp makes Serve look at the state.
-func (c *Conn) lookUp() {
-	select {
-	case c.look <- struct{}{}:
-	default:
+// lookLocked makes the timer look at the state now. c.mu is held.
+func (c *Conn) lookLocked() {
+	if c.mu.due != nil {
+		c.mu.due.Reset(0)
 	}
 }
 
@@ -134,9 +133,26 @@ func (c *Conn) Serve() (park func(resume func()) bool) {
 		return nil
 	}
 	c.workers.Go(c.acceptRequests)
-	c.workers.Go(c.acceptControls)
-	c.attend()
+	c.watch()
+	defer c.unwatch()
+	c.acceptControls()
+	<-c.quic.Context().Done()
 	return nil
+}
+
+// watch begins to look at the state.
+func (c *Conn) watch() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.due = time.AfterFunc(0, c.attend)
+}
+
+// unwatch ends that.
+func (c *Conn) unwatch() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.due.Stop()
+	c.mu.due = nil
 }
 
 // drainGrace is how long requests are still taken after the client was told to
@@ -147,34 +163,25 @@ const (
 	closeGrace = 500 * time.Millisecond
 )
 
-// attend ends the connection in its time: when it drains, or when no request came
-// for too long. It returns when the connection has ended.
+// attend is called by the timer. It ends the connection in its time: when it drains, or
+// when no request came for too long; else it sets when to look again.
 func (c *Conn) attend() {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-c.quic.Context().Done():
-			return
-		case <-c.look:
-		case <-timer.C:
-		}
-		wait, end := c.step()
-		if end {
-			c.quic.CloseWithError(noError.wire(), "")
-			return
-		}
-		timer.Reset(wait)
+	port := c.front.Port()
+	c.mu.Lock()
+	wait, end := c.stepLocked(port)
+	if c.mu.due != nil && !end {
+		c.mu.due.Reset(wait)
+	}
+	c.mu.Unlock()
+	if end {
+		c.quic.CloseWithError(noError.wire(), "")
 	}
 }
 
-// step does what is due and returns how long nothing will be, or that the
-// connection is at its end.
-func (c *Conn) step() (wait time.Duration, end bool) {
-	port := c.front.Port()
+// stepLocked does what is due and returns how long nothing will be, or that the
+// connection is at its end. c.mu is held.
+func (c *Conn) stepLocked(port *exchange.Port) (wait time.Duration, end bool) {
 	keep := port.KeepAlive
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	if c.mu.next == 0 {
 		keep = max(keep, port.HeadTimeout) // the first request is not there yet
 	}
@@ -284,11 +291,10 @@ func (c *Conn) end(port *exchange.Port) {
 	if quiet && !(c.mu.told && !c.mu.last) {
 		c.mu.quiet = exchange.Now()
 	}
-	look := quiet && (c.mu.draining || port.KeepAlive < port.HeadTimeout) // step waits longer for the first request
-	c.mu.Unlock()
-	if look {
-		c.lookUp()
+	if quiet && (c.mu.draining || port.KeepAlive < port.HeadTimeout) { // longer was waited for the first request
+		c.lookLocked()
 	}
+	c.mu.Unlock()
 }
 
 // fail ends the connection for the reason err.
