@@ -69,7 +69,7 @@ func parseOptions() options {
 	flag.IntVar(&o.rounds, "rounds", 5, "how many `times` each measurement is repeated")
 	flag.IntVar(&o.seconds, "seconds", 5, "length of one measurement, in `seconds`")
 	flag.IntVar(&o.connections, "connections", 5000, "how `many` idle connections to open")
-	flag.IntVar(&o.settle, "settle", 0, "how many `seconds` connections are idle before memory is looked at")
+	flag.IntVar(&o.settle, "settle", 8, "how many `seconds` connections are idle before memory is looked at")
 	flag.IntVar(&o.proxyCPU, "proxy-cpu", 0, "`number` of the proxy's core")
 	flag.IntVar(&o.loadCPU, "load-cpu", min(1, last), "`number` of the load's core")
 	flag.IntVar(&o.upstreamCPU, "upstream-cpu", min(2, last), "`number` of the upstream's core")

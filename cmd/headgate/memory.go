@@ -56,7 +56,7 @@ func memoryLimit(root fs.FS) int64 {
 // How often memory is looked at, and how many goroutines or parked connections more or
 // fewer than at the last collection make one worth it: so many, and a part of all.
 const (
-	tidyEvery  = 5 * time.Second
+	tidyEvery  = 3 * time.Second
 	tidyChange = 1000
 	tidyPart   = 8
 )

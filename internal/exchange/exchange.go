@@ -85,9 +85,10 @@ type Exchange struct {
 	// read.
 	Sent, Received int64
 
-	// JoinsLater says that the front calls Join once the pipeline has returned. A
-	// tunnel lives long, and waits at the depth of stack that it is joined at.
-	JoinsLater bool
+	// TunnelGoesOn says that Send of the front only begins a tunnel, which then goes on
+	// after the pipeline has returned, and that the front calls EndTunnel at its end. So
+	// nobody waits for it on a stack that is deep.
+	TunnelGoesOn bool
 
 	// Text holds bytes that filters make for this exchange only.
 	Text Text
@@ -100,8 +101,10 @@ type Exchange struct {
 	// ran is how many filters of the pipeline have seen the request; the
 	// response goes back through as many.
 	ran int
-	// rest is the pipeline that Join goes on with, or nil.
-	rest *Pipeline
+	// tunnel is the entry of the tunnel while one is open, and goesOn says that it has
+	// outlived the pipeline.
+	tunnel *tunnel
+	goesOn bool
 }
 
 // Request is the head of a request and its body.
@@ -334,8 +337,8 @@ type Stream interface {
 
 // Front is the side of the client, as far as the pipeline needs it.
 type Front interface {
-	// Send sends the response head, body and trailers of ex, and joins the
-	// tunnel if there is one. It sets ex.Sent and Response.HeadSent. The error
+	// Send sends the response head, body and trailers of ex, and carries the
+	// tunnel if there is one, or begins it: see TunnelGoesOn. It sets ex.Sent and Response.HeadSent. The error
 	// tells why the response is not complete on the client's side.
 	Send(ex *Exchange) error
 	// Inform sends an interim response (1xx but 100 and 101). It does nothing

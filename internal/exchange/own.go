@@ -28,4 +28,5 @@ func (ex *Exchange) Own() {
 	})
 	rq.Header.Clip()
 	ex.Response.Header = header.List{}
+	ex.Text = Text{} // who has something of it keeps it
 }

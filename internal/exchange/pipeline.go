@@ -34,8 +34,8 @@ type Pipeline struct {
 }
 
 // Serve takes one exchange from its head to its end. It returns when the
-// response has been handed to the client's connection, or when that failed. Of an
-// exchange that JoinsLater it leaves a tunnel for Join.
+// response has been handed to the client's connection, or when that failed; where
+// TunnelGoesOn, when the tunnel has begun.
 func (p *Pipeline) Serve(ex *Exchange) {
 	defer p.done(ex)
 
@@ -51,23 +51,17 @@ func (p *Pipeline) Serve(ex *Exchange) {
 		answer.apply(ex)
 	}
 	p.response(ex)
-	if ex.JoinsLater && ex.Response.Tunnel != nil {
-		ex.rest = p
-		return
-	}
 	p.send(ex)
 }
 
-// Join sends the response that begins a tunnel, and carries the tunnel to its end,
-// where Serve has left that to its caller.
-func (ex *Exchange) Join() {
-	p := ex.rest
-	if p == nil {
-		return
-	}
-	ex.rest = nil
-	defer p.done(ex)
-	p.send(ex)
+// InTunnel reports whether Serve has left a tunnel that goes on.
+func (ex *Exchange) InTunnel() bool { return ex.goesOn }
+
+// EndTunnel takes an exchange to its end whose tunnel has ended.
+func (ex *Exchange) EndTunnel() {
+	ex.goesOn = false
+	defer ex.pipeline.done(ex)
+	ex.Times.End = Now()
 }
 
 // Refuse takes an exchange that no route can take, such as a request that is not
@@ -134,9 +128,10 @@ func (p *Pipeline) send(ex *Exchange) {
 		p.Alternative.tell(&ex.Response)
 	}
 	if ex.Response.Tunnel != nil {
-		defer p.Tunnels.add(ex.Place, ex.Response.Tunnel)()
+		ex.tunnel = p.Tunnels.add(ex.Place, ex.Response.Tunnel)
 	}
 	err := ex.Front.Send(ex)
+	ex.goesOn = err == nil && ex.TunnelGoesOn && ex.Response.Tunnel != nil
 	ex.Times.End = Now()
 	if err == nil || ex.Reason != None {
 		return
@@ -155,8 +150,12 @@ func (p *Pipeline) done(ex *Exchange) {
 	if v := recover(); v != nil {
 		p.broken(ex, v)
 	}
-	if ex.rest != nil {
-		return // Join goes on
+	if ex.goesOn {
+		return // till EndTunnel
+	}
+	if ex.tunnel != nil {
+		p.Tunnels.remove(ex.tunnel)
+		ex.tunnel = nil
 	}
 	if ex.Response.Body != nil {
 		if p.Logged != nil {

@@ -23,22 +23,25 @@ type tunnel struct {
 // NewTunnels returns an empty set.
 func NewTunnels() *Tunnels { return &Tunnels{open: map[*tunnel]struct{}{}} }
 
-// add notes a tunnel that begins and returns what notes its end.
-func (t *Tunnels) add(place *Place, server Stream) (remove func()) {
+// add notes a tunnel that begins. remove must follow, unless it returns nil.
+func (t *Tunnels) add(place *Place, server Stream) *tunnel {
 	if t == nil {
-		return func() {}
+		return nil
 	}
 	one := &tunnel{place: place, server: server}
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	t.open[one] = struct{}{}
-	t.mu.Unlock()
-	return func() {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		delete(t.open, one)
-		if one.end != nil {
-			one.end.Stop()
-		}
+	return one
+}
+
+// remove notes the end of a tunnel.
+func (t *Tunnels) remove(one *tunnel) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.open, one)
+	if one.end != nil {
+		one.end.Stop()
 	}
 }
 

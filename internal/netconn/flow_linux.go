@@ -12,13 +12,18 @@ import (
 // exchange is not worth the call.
 const hintAfter = 2
 
-// flow is what Flow needs to know of a connection that it reads from.
+// flow is what Flow needs to know of a connection that it reads from. One that is
+// parked has none.
 type flow struct {
 	onto  *Conn
 	moved func(n int)
-	reads int  // hintAfter is reached once
-	hints bool // the kernel tells with each read whether more is there
 	fn    func(uintptr) bool
+}
+
+// hints is what is known of the end of what came.
+type hints struct {
+	reads uint8 // hintAfter is reached once
+	told  bool  // the kernel tells with each read whether more is there
 }
 
 // Flow carries what comes on src to dst for as long as each piece can be sent at once,
@@ -53,7 +58,7 @@ func (c *Conn) onFlow(fd uintptr) bool {
 	r, f := &c.rd, c.flow
 	for {
 		p := r.buf.space()
-		n, more, errno := f.read(fd, p)
+		n, more, errno := c.hints.read(fd, p)
 		switch {
 		case errno == syscall.EAGAIN:
 			r.buf.Release()
@@ -88,14 +93,14 @@ func (c *Conn) onFlow(fd uintptr) bool {
 
 // read makes one read. more is false if it is known that there is nothing behind what
 // was read, and no end.
-func (f *flow) read(fd uintptr, p []byte) (n int, more bool, errno syscall.Errno) {
-	if f.hints {
+func (h *hints) read(fd uintptr, p []byte) (n int, more bool, errno syscall.Errno) {
+	if h.told {
 		return sysReadHint(fd, p)
 	}
 	n, errno = sysRead(fd, p)
-	if errno == 0 && f.reads <= hintAfter {
-		if f.reads++; f.reads > hintAfter {
-			f.hints = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_INQ, 1) == nil
+	if errno == 0 && h.reads <= hintAfter {
+		if h.reads++; h.reads > hintAfter {
+			h.told = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_INQ, 1) == nil
 		}
 	}
 	return n, true, errno

@@ -59,6 +59,7 @@ func (c *Conn) Park(until int64, resume func()) bool {
 			Shed(secure)
 		}
 	}
+	c.flow = nil
 	ok := false
 	err := raw.Control(func(fd uintptr) { ok = parked.add(c, int32(fd), until, resume) })
 	return err == nil && ok

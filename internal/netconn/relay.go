@@ -5,7 +5,6 @@ import (
 	"io"
 	"math"
 	"net"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -14,8 +13,7 @@ import (
 )
 
 // Relay carries bytes both ways between two connections, through the kernel where
-// there are many of them. While nothing moves it holds no memory but the goroutine
-// of Run.
+// there are many of them. While nothing moves it holds no buffer and no goroutine.
 type Relay struct {
 	// Client and Server are the two connections. Relay closes them.
 	Client, Server *Conn
@@ -28,8 +26,9 @@ type Relay struct {
 	last     atomic.Int64 // when something moved
 	ended    atomic.Bool  // one direction has ended in order
 	cut      atomic.Bool
-	up, down int64
-	running  sync.WaitGroup // the directions that have not ended
+	up, down direction
+	running  atomic.Int32 // the directions that have not ended
+	over     func(error)
 }
 
 // ErrCut is the end of a relay that Cut has ended.
@@ -55,39 +54,46 @@ func (e *ServerError) Error() string { return "server: " + e.Err.Error() }
 // Unwrap returns the error below.
 func (e *ServerError) Unwrap() error { return e.Err }
 
-// Run carries bytes until both sides have ended or one has failed, and closes
-// both. Once the server is silent, the system asks whether it is still there; to
+// Start carries bytes until both sides have ended or one has failed, closes both, and
+// calls over. It returns as soon as the client says nothing, or at the end. Once the server is silent, the system asks whether it is still there; to
 // accepted connections that has been told already. The end of one direction is passed on and leaves the other open; a
 // connection that was reset resets the other. The error is nil when both sides
 // have ended in order; ErrTimeout when nothing moved for the idle time, ErrCut, a
 // *ClientError or a *ServerError.
-func (r *Relay) Run() error {
+func (r *Relay) Start(over func(error)) {
+	r.over = over
 	r.touch()
 	r.Client.SetReadWait(r.Idle)
 	r.Client.SetWriteWait(r.Idle)
 	r.Server.SetReadWait(r.Idle)
 	r.Server.SetWriteWait(r.Idle)
-	down := &direction{relay: r, from: r.Server, to: r.Client, moved: &r.down, counter: r.Down}
-	up := &direction{relay: r, from: r.Client, to: r.Server, moved: &r.up, counter: r.Up, up: true}
-	r.running.Add(2)
-	go down.run()
-	up.run()
-	r.running.Wait()
-	err := up.err
+	r.down = direction{relay: r, from: r.Server, to: r.Client, counter: r.Down}
+	r.up = direction{relay: r, from: r.Client, to: r.Server, counter: r.Up, up: true}
+	r.running.Store(2)
+	go r.down.run()
+	r.up.run()
+}
+
+// finish ends the relay once both directions have ended.
+func (r *Relay) finish() {
+	if r.running.Add(-1) > 0 {
+		return
+	}
+	err := r.up.err
 	if err == nil || errors.Is(err, errOther) {
-		err = down.err
+		err = r.down.err
 	}
 	r.Client.Close()
 	r.Server.Close()
 	if r.cut.Load() {
-		return ErrCut
+		err = ErrCut
 	}
-	return err
+	r.over(err)
 }
 
 // Moved returns how many bytes went to the server and to the client. It is for
-// after Run.
-func (r *Relay) Moved() (up, down int64) { return r.up, r.down }
+// the end.
+func (r *Relay) Moved() (up, down int64) { return r.up.moved, r.down.moved }
 
 // Cut ends a relay at once. Any goroutine may call it.
 func (r *Relay) Cut() {
@@ -107,7 +113,7 @@ type direction struct {
 	relay    *Relay
 	from, to *Conn
 	up       bool
-	moved    *int64
+	moved    int64
 	counter  *atomic.Uint64
 	buf      Buffer
 	bulk     bool // bytes come in amounts that are worth a pipe
@@ -125,7 +131,7 @@ func (d *direction) run() {
 		if err != ErrQuiet {
 			d.err = d.end(err)
 			d.buf.Drop()
-			d.relay.running.Done()
+			d.relay.finish()
 			return
 		}
 		if !d.up && !d.kept {
@@ -185,7 +191,7 @@ func (d *direction) count(n int64) {
 	if n == 0 {
 		return
 	}
-	*d.moved += n
+	d.moved += n
 	if d.counter != nil {
 		d.counter.Add(uint64(n))
 	}

@@ -16,14 +16,14 @@ import (
 	"headgate/internal/netconn"
 )
 
-// relay joins two pairs and returns the far ends, and where Run's error comes.
+// relay joins two pairs and returns the far ends, and where its error comes.
 func relay(t *testing.T, idle time.Duration) (r *netconn.Relay, client, server *net.TCPConn, end chan error) {
 	t.Helper()
 	near, far := pair(t)
 	toServer, atServer := pair(t)
 	r = &netconn.Relay{Client: near, Server: toServer, Idle: idle, Up: &atomic.Uint64{}, Down: &atomic.Uint64{}}
 	end = make(chan error, 1)
-	go func() { end <- r.Run() }()
+	go r.Start(func(err error) { end <- err })
 	far.SetDeadline(time.Now().Add(time.Minute))
 	atServer.SetDeadline(time.Now().Add(time.Minute))
 	return r, far, atServer, end

@@ -214,7 +214,7 @@ func TestRelayAsksForASilentServer(t *testing.T) {
 	near, client := sockets(t)
 	r := &netconn.Relay{Client: netconn.New(near), Server: netconn.New(toServer)}
 	end := make(chan error, 1)
-	go func() { end <- r.Run() }()
+	go r.Start(func(err error) { end <- err })
 	testhouse.Eventually(t, "the server is asked", func() bool { return option(t, toServer, syscall.SOL_SOCKET, syscall.SO_KEEPALIVE) == 1 })
 	client.Close()
 	server.Close()

@@ -336,8 +336,9 @@ func (c *conn) respond(ex *exchange.Exchange) {
 		c.nc.SetWatch(nil)
 		c.head.Fields = header.List{}
 		rs.Header.Set(header.Upgrade, c.head.Upgrade)
-		rs.Tunnel = &tunnel{c: c}
-		rs.Body = c
+		t := &tunnel{nc: c.nc, buf: c.buf, upload: c.upload, server: c.server}
+		c.buf, c.upload = netconn.Buffer{}, nil
+		rs.Tunnel, rs.Body = t, (*parting)(t)
 		return
 	}
 	c.keep = c.head.KeepAlive

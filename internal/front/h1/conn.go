@@ -95,6 +95,7 @@ const (
 	ended                // the connection has to be closed
 	idle                 // the connection can wait without its goroutine
 	gaveWay              // the connection is closed already, for the sake of another
+	tunnels              // a tunnel goes on
 )
 
 var works = sync.Pool{New: func() any { return &work{} }}
@@ -153,7 +154,8 @@ func (c *Conn) Gone() bool {
 func (c *Conn) Hurry() bool { return c.front.Full != nil && c.front.Full() }
 
 // Serve serves the requests of the connection until it ends, closes it, and returns
-// nil; or until it has been idle for a while, and returns what waits on.
+// nil; or until it has been idle for a while, or a tunnel has begun, and returns what
+// waits on.
 func (c *Conn) Serve() (park func(resume func()) bool) {
 	defer func() {
 		if park == nil {
@@ -165,7 +167,12 @@ func (c *Conn) Serve() (park func(resume func()) bool) {
 		c.nc.SetReadWait(c.port.HeadTimeout)
 		c.nc.SetWriteWait(c.port.WriteIdle)
 	}
-	c.last = waiting
+	if c.last == tunnels { // and is over now
+		c.work.ex.EndTunnel()
+		c.last = c.finish(c.work)
+	} else {
+		c.last = waiting
+	}
 	for c.next() {
 		if c.work.ex.Request.Upgrade == "" && !c.take(waitMemory) {
 			c.refuse(holdsTooMuch)
@@ -178,6 +185,8 @@ func (c *Conn) Serve() (park func(resume func()) bool) {
 	switch {
 	case c.last == idle:
 		return c.nc.ParkWait
+	case c.last == tunnels:
+		return c.carry
 	case c.last != ended || c.broken: // gaveWay among them
 	case c.parted:
 		c.part()
@@ -190,7 +199,7 @@ func (c *Conn) Serve() (park func(resume func()) bool) {
 // next serves requests inside the connection's wait, until one is at hand that
 // has to be served outside. It returns false when the connection is at its end.
 func (c *Conn) next() bool {
-	if c.last == ended {
+	if c.last == ended || c.last == tunnels {
 		return false
 	}
 	// What came behind a body is in the buffer already.
@@ -346,10 +355,10 @@ func (c *Conn) awaitHead(w *work) state {
 
 // serve takes the exchange at hand to its end and says what comes then.
 func (c *Conn) serve(w *work) state {
-	if w.ex.Request.Upgrade == "" {
-		c.port.Serve(&w.ex)
-	} else {
-		c.upgrade(w)
+	w.ex.TunnelGoesOn = true
+	c.port.Serve(&w.ex)
+	if w.ex.InTunnel() {
+		return tunnels
 	}
 	return c.finish(w)
 }

@@ -1,8 +1,6 @@
 package h1
 
 import (
-	"fmt"
-	"runtime/debug"
 	"time"
 
 	"headgate/internal/exchange"
@@ -11,30 +9,8 @@ import (
 	"headgate/internal/proto/http1"
 )
 
-// upgrade serves a request that may become a tunnel. Its answer is found on a stack
-// of its own: that of a pipeline is deep, and would be kept for as long as the
-// tunnel lasts.
-func (c *Conn) upgrade(w *work) {
-	w.ex.JoinsLater = true
-	broken := make(chan any)
-	go func() {
-		defer func() {
-			v := recover()
-			if v != nil {
-				v = fmt.Sprintf("%v\n%s", v, debug.Stack())
-			}
-			broken <- v
-		}()
-		c.port.Serve(&w.ex)
-	}()
-	if v := <-broken; v != nil {
-		panic(v) // it is for this connection alone
-	}
-	w.ex.Join()
-}
-
-// sendTunnel sends the 101 and then carries bytes both ways until both sides
-// have closed or nothing moved for the idle time (RFC 9110, section 7.8).
+// sendTunnel sends the 101 and readies a tunnel that carries bytes both ways until both
+// sides have closed or nothing moved for the idle time (RFC 9110, section 7.8).
 func (c *Conn) sendTunnel(ex *exchange.Exchange) error {
 	rs := &ex.Response
 	c.work.keepAlive = false
@@ -47,9 +23,15 @@ func (c *Conn) sendTunnel(ex *exchange.Exchange) error {
 		return err
 	}
 	c.yield() // a tunnel holds little
-	client := &clientStream{c: c}
-	tunnel.Join(ex, client, rs.Tunnel, ex.Limits.TunnelIdle)
 	return nil
+}
+
+// carry carries the tunnel of the request at hand, which calls over at its end. It
+// returns true once nothing moves, or at that end.
+func (c *Conn) carry(over func()) bool {
+	ex := &c.work.ex
+	tunnel.Start(ex, &clientStream{c: c}, ex.Response.Tunnel, ex.Limits.TunnelIdle, over)
+	return true
 }
 
 // clientStream is the client's side of a tunnel.

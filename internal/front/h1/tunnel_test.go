@@ -2,11 +2,13 @@ package h1_test
 
 import (
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"headgate/internal/exchange"
+	"headgate/internal/testhouse"
 )
 
 const (
@@ -61,6 +63,63 @@ func TestTunnelCarriesBothWays(t *testing.T) {
 	equal(t, "sent", e.sent, 500+int64(len(long)))
 	equal(t, "received", e.received, 400+int64(len(long)))
 	p.wait()
+}
+
+// A tunnel on which nothing comes needs neither the goroutine that began it nor another.
+func TestTunnelGoesOnWithoutServe(t *testing.T) {
+	peers, end := make(chan *peer), make(chan struct{})
+	o := newOrigin(t, func(c *peer, _ int) {
+		c.head()
+		c.send(switching)
+		peers <- c
+		<-end
+	})
+	t.Cleanup(func() { close(end) })
+	p := newProxy(t, o.addr)
+	near, far := testhouse.Pair(t)
+	c := p.front.NewConn(near, 1<<40)
+	served := make(chan func(func()) bool)
+	go func() { served <- c.Serve() }()
+	io.WriteString(far, upgradeRequest)
+	server := <-peers
+	carry := <-served
+	if carry == nil {
+		t.Fatal("the connection has ended with its tunnel")
+	}
+	carried, over := make(chan bool, 1), make(chan struct{})
+	go func() { carried <- carry(func() { close(over) }) }()
+	server.send("pong")
+	answer := make([]byte, 512)
+	for got := ""; !strings.HasSuffix(got, "pong"); {
+		n, err := far.Read(answer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got += string(answer[:n])
+	}
+	if runtime.GOOS == "linux" {
+		if !<-carried {
+			t.Error("the tunnel was not carried")
+		}
+		select {
+		case <-over:
+			t.Error("it is over already")
+		default:
+		}
+	}
+	io.WriteString(far, "ping")
+	equal(t, "at the server", server.bytes(4), "ping")
+	far.Close()
+	server.ends()
+	server.Close()
+	<-over
+	if c.Serve() != nil {
+		t.Error("the connection goes on after its tunnel")
+	}
+	e := p.logged()
+	equal(t, "status", e.status, 101)
+	equal(t, "sent", e.sent, 4)
+	equal(t, "received", e.received, 4)
 }
 
 func TestTunnelHalfCloses(t *testing.T) {

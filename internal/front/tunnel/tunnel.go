@@ -4,14 +4,13 @@
 // that a source gave them.
 //
 // A tunnel that is quiet holds no memory for bytes, and between plain connections no
-// goroutine but that of Join: see Nexter and Connected.
+// goroutine but that of Join: see Nexter and Connected. Start needs not even that.
 package tunnel
 
 import (
 	"errors"
 	"io"
 	"math"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -35,19 +34,26 @@ type Nexter interface {
 // have ended. Silence in one direction is no reason to end while the other is
 // busy. It sets ex.Sent and ex.Received.
 func Join(ex *exchange.Exchange, client, server exchange.Stream, idle time.Duration) {
+	over := make(chan struct{})
+	Start(ex, client, server, idle, func() { close(over) })
+	<-over
+}
+
+// Start is Join for who does not wait: it returns as soon as the client says nothing, or
+// at the end, and calls over once both directions have ended.
+func Start(ex *exchange.Exchange, client, server exchange.Stream, idle time.Duration, over func()) {
 	ex.Own()
 	release(client)
 	release(server)
-	a := &activity{idle: idle}
-	a.touch()
+	t := &tunnel{ex: ex, idle: idle, over: over}
+	t.touch()
 	client.SetIdle(idle)
 	server.SetIdle(idle)
-	up, down := &way{activity: a, to: server, from: client}, &way{activity: a, to: client, from: server}
-	a.running.Add(2)
-	go down.run() // servers are plain more often, and a plain one can be parked
-	up.run()
-	a.running.Wait()
-	ex.Sent, ex.Received = down.total, up.total
+	t.up = way{tunnel: t, to: server, from: client}
+	t.down = way{tunnel: t, to: client, from: server}
+	t.running.Store(2)
+	go t.down.run() // servers are plain more often, and a plain one can be parked
+	t.up.run()
 }
 
 // release gives the memory back in which the head of a connection came.
@@ -59,22 +65,33 @@ func release(s exchange.Stream) {
 	}
 }
 
-// activity remembers when bytes last moved in either direction of a tunnel.
-type activity struct {
-	idle time.Duration
-	last atomic.Int64
+// tunnel is both directions of one.
+type tunnel struct {
+	ex       *exchange.Exchange
+	idle     time.Duration
+	over     func()
+	up, down way
 
-	running sync.WaitGroup // the directions that have not ended
+	last    atomic.Int64 // when bytes last moved in either direction
+	running atomic.Int32 // the directions that have not ended
 }
 
-func (a *activity) touch() { a.last.Store(exchange.Now()) }
+func (t *tunnel) touch() { t.last.Store(exchange.Now()) }
 
 // quiet returns for how long nothing has moved.
-func (a *activity) quiet() time.Duration { return time.Duration(exchange.Now() - a.last.Load()) }
+func (t *tunnel) quiet() time.Duration { return time.Duration(exchange.Now() - t.last.Load()) }
+
+// ended notes the end of a direction.
+func (t *tunnel) ended() {
+	if t.running.Add(-1) == 0 {
+		t.ex.Sent, t.ex.Received = t.down.total, t.up.total
+		t.over()
+	}
+}
 
 // way is one direction of a tunnel.
 type way struct {
-	*activity
+	*tunnel
 	to, from exchange.Stream
 	total    int64
 	waiting  bool // the wait of from is not the usual one
@@ -96,7 +113,7 @@ func (w *way) run() {
 			w.to.Close()
 			w.from.Close()
 		}
-		w.running.Done()
+		w.ended()
 		return
 	}
 }
@@ -226,7 +243,7 @@ func (w *way) take(onto, from *netconn.Conn, buf *netconn.Buffer) error {
 }
 
 // goesOn reports whether a direction that paused for the idle time goes on.
-func (a *activity) goesOn(err error) bool {
+func (t *tunnel) goesOn(err error) bool {
 	var written *netconn.WriteError
 	switch {
 	case errors.As(err, &written):
@@ -234,5 +251,5 @@ func (a *activity) goesOn(err error) bool {
 	case errors.Is(err, netconn.ErrKicked):
 		return true // told to drain: a tunnel ends by itself or with the drain time
 	}
-	return errors.Is(err, netconn.ErrTimeout) && a.quiet() < a.idle
+	return errors.Is(err, netconn.ErrTimeout) && t.quiet() < t.idle
 }

@@ -2,9 +2,7 @@ package tcp
 
 import (
 	"errors"
-	"fmt"
 	"net"
-	"runtime/debug"
 	"sync"
 	"syscall"
 
@@ -19,11 +17,12 @@ type Conn struct {
 	nc    net.Conn
 	early []byte
 
-	told exchange.Passage // owned by Serve
+	told   exchange.Passage // owned by Serve
+	server *Server          // owned by Serve: whom it is carried to, nil before
 
 	mu struct {
 		sync.Mutex
-		relay  *netconn.Relay // once a server was reached
+		relay  *netconn.Relay // set once, when a server was reached
 		closed bool
 	}
 }
@@ -44,10 +43,18 @@ func (p *Proxy) NewConn(nc net.Conn, early []byte, name string) *Conn {
 	return c
 }
 
-// Serve carries the connection to its end. It returns nil.
+// Serve finds a server and returns what carries the connection to its end; called again
+// then, or where there is nothing to carry, it returns nil.
 func (c *Conn) Serve() (park func(resume func()) bool) {
+	defer func() {
+		if park == nil {
+			c.tell()
+		}
+	}()
+	if c.server != nil {
+		return nil // it was carried
+	}
 	c.proxy.Roster.add(c)
-	defer c.tell()
 	if answer := c.proxy.Filters.Admit(c.told.Client.Addr()); answer != nil {
 		c.told.Reason, c.told.Cause = answer.Reason, answer.Cause
 		c.proxy.Roster.failed(answer.Reason)
@@ -55,35 +62,17 @@ func (c *Conn) Serve() (park func(resume func()) bool) {
 		return nil
 	}
 	client := netconn.New(c.nc)
-	server, conn := c.take(client)
+	server, conn := c.proxy.take(&c.told, func() bool { return c.gone(client) })
 	if conn == nil {
 		c.giveUp(client)
 		return nil
 	}
-	defer server.Gauge.Release()
+	c.server = server
 	c.told.Connected = exchange.Now()
-	c.carry(client, conn)
-	return nil
-}
-
-// take finds a server, on a stack of its own: that of a dial is deep, and would be
-// kept for as long as the connection lasts.
-func (c *Conn) take(client *netconn.Conn) (server *Server, conn *netconn.Conn) {
-	broken := make(chan any)
-	go func() {
-		defer func() {
-			v := recover()
-			if v != nil {
-				v = fmt.Sprintf("%v\n%s", v, debug.Stack())
-			}
-			broken <- v
-		}()
-		server, conn = c.proxy.take(&c.told, func() bool { return c.gone(client) })
-	}()
-	if v := <-broken; v != nil {
-		panic(v) // it is for this connection alone
+	if !c.join(client, conn) {
+		return nil
 	}
-	return server, conn
+	return c.carry
 }
 
 // Drain lets the connection go on: nothing tells where a stream could end. It is
@@ -120,10 +109,10 @@ func (c *Conn) giveUp(client *netconn.Conn) {
 	client.Close()
 }
 
-// carry joins client and server until both have ended.
-func (c *Conn) carry(client, server *netconn.Conn) {
+// join readies the relay between client and server, after the server has got what came
+// early. It returns false, with both closed, if it did not get it.
+func (c *Conn) join(client, server *netconn.Conn) bool {
 	r := c.proxy.Roster
-	relay := &netconn.Relay{Client: client, Server: server, Idle: c.proxy.IdleTimeout, Up: &r.up, Down: &r.down}
 	if len(c.early) > 0 {
 		server.SetWriteWait(c.proxy.ConnectTimeout)
 		_, err := server.Write(c.early)
@@ -134,23 +123,34 @@ func (c *Conn) carry(client, server *netconn.Conn) {
 			c.told.Reason, c.told.Cause = exchange.UpstreamReset, err.Error()
 			server.Close()
 			c.giveUp(client)
-			return
+			return false
 		}
+		c.told.Received = int64(len(c.early))
+		r.up.Add(uint64(len(c.early)))
+		c.early = nil // a connection may last for days
 	}
+	relay := &netconn.Relay{Client: client, Server: server, Idle: c.proxy.IdleTimeout, Up: &r.up, Down: &r.down}
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.mu.relay = relay
-	closed := c.mu.closed
-	c.mu.Unlock()
-	if closed {
+	if c.mu.closed {
 		relay.Cut()
 	}
-	early := int64(len(c.early))
-	c.early = nil // a connection may last for days
-	err := relay.Run()
-	r.up.Add(uint64(early))
-	c.told.Received, c.told.Sent = relay.Moved()
-	c.told.Received += early
-	c.told.Reason, c.told.Cause = ending(err)
+	return true
+}
+
+// carry carries the connection, and calls over at its end. It returns true once nothing
+// moves, or at that end.
+func (c *Conn) carry(over func()) bool {
+	relay := c.mu.relay // nobody changes it any more
+	relay.Start(func(err error) {
+		up, down := relay.Moved()
+		c.told.Received += up
+		c.told.Sent = down
+		c.told.Reason, c.told.Cause = ending(err)
+		over()
+	})
+	return true
 }
 
 // ending says in the words of the log how a connection has ended.
@@ -176,6 +176,9 @@ func ending(err error) (exchange.Reason, string) {
 
 // tell ends what is known of the connection.
 func (c *Conn) tell() {
+	if c.server != nil {
+		c.server.Gauge.Release()
+	}
 	c.told.End = exchange.Now()
 	c.proxy.Roster.remove(c)
 	switch c.told.Reason {

@@ -53,7 +53,7 @@ func (h *house) connect(t *testing.T, early string) (client *net.TCPConn, c *Con
 	near, far := testhouse.Pair(t)
 	c = New(h.Settings).NewConn(near, []byte(early), "")
 	done = &sync.WaitGroup{}
-	done.Go(func() { c.Serve() })
+	done.Go(func() { testhouse.Serve(c) })
 	return far, c, done
 }
 
