@@ -31,9 +31,10 @@ type checker struct {
 	sni map[string]string
 	// pins are the routes with sticky cookies; see sticky.go.
 	pins pins
-	// unchanged reports whether nothing can have become wrong with a proxy. It may
-	// be nil.
-	unchanged func(name string, p *Proxy) bool
+	// carried is whether nothing can have become wrong with proxies but for those whose
+	// names are in renewed, sorted.
+	carried bool
+	renewed []string
 }
 
 func newChecker(c *Config, report *schema.Report) *checker {

@@ -223,17 +223,10 @@ func (ch *checker) checkKinds() {
 
 // names returns the names of the objects of a kind that have to be checked, sorted.
 func (ch *checker) names(k *Kind) []string {
-	if ch.unchanged == nil || k.Name != "proxies" {
+	if !ch.carried || k.Name != "proxies" {
 		return k.Names(ch.c)
 	}
-	var names []string
-	for name, p := range ch.c.Proxies {
-		if !ch.unchanged(name, p) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
+	return ch.renewed
 }
 
 // sortedNames returns the names of objects, sorted.

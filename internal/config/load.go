@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"headgate/internal/config/document"
@@ -174,9 +175,9 @@ func (l loader) load(docs Documents) (*Config, *Loaded, []Problem) {
 	if l.before != nil {
 		before = l.before.config
 	}
-	c.resolve(before)
+	renewed := c.resolve(before)
 	if !unread { // else every reference into the document would be a problem
-		l.check(c, d, report)
+		l.check(c, renewed, report)
 	}
 	if !report.Empty() {
 		if unread && len(docs.List) == 1 {
@@ -213,13 +214,14 @@ func (l loader) read(docs Documents, out *Loaded, d *decoder, report *schema.Rep
 }
 
 // check looks at what the objects say together. Where nothing changed that proxies
-// refer to, those that were carried over are as good as they were.
-func (l loader) check(c *Config, d *decoder, report *schema.Report) {
+// refer to, those that were carried over are as good as they were; renewed are the others.
+func (l loader) check(c *Config, renewed []string, report *schema.Report) {
 	ch := newChecker(c, report)
 	if l.before != nil && len(l.before.notes) < schema.MaxNotes && sameAround(l.before.config, c) {
-		ch.unchanged = func(name string, p *Proxy) bool { return l.before.config.Proxies[name] == p }
+		slices.Sort(renewed)
+		ch.renewed, ch.carried = renewed, true
 		for _, n := range l.before.notes {
-			if p := proxyOf(c, n.Field); p != nil && ch.unchanged(p.Name, p) {
+			if p := proxyOf(c, n.Field); p != nil && l.before.config.Proxies[p.Name] == p {
 				n.File = ""
 				n.Line, n.Column = 0, 0
 				report.AddNote(n)

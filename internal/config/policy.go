@@ -39,15 +39,20 @@ func asWritten(o Named) Named {
 }
 
 // resolve gives every proxy and route the features of the policies that it uses, and
-// every proxy the defaults. Those of before are taken over where nothing changed.
-func (c *Config) resolve(before *Config) {
+// every proxy the defaults. Those of before are taken over where nothing changed. It
+// returns the names of the proxies that are not those of before, which may be nil.
+func (c *Config) resolve(before *Config) (renewed []string) {
 	same := c.sameFeatures(before)
 	for name, p := range c.Proxies {
 		if same && before.Proxies[name] == p {
 			continue // it had nothing from elsewhere, and has nothing now
 		}
 		c.resolveProxy(name, p, before, same)
+		if before == nil || before.Proxies[name] != c.Proxies[name] {
+			renewed = append(renewed, name)
+		}
 	}
+	return renewed
 }
 
 // sameFeatures reports whether policies and defaults are those of before, which may be

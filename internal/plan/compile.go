@@ -78,15 +78,12 @@ func Compile(cfg *config.Config, prev *Plan, house House, report *schema.Report)
 	c := newCompiler(cfg, prev, house, report)
 	for _, name := range slices.Sorted(maps.Keys(cfg.Ports)) {
 		if port := cfg.Ports[name]; port.Active {
-			c.plan.ports = append(c.plan.ports, c.newPort(port, prev.hostsOf(name)))
+			c.plan.ports = append(c.plan.ports, c.newPort(port))
 		}
 	}
 	c.pairPorts()
 	c.shared.filters = c.filters()
 	c.proxies(prev)
-	for _, port := range c.plan.ports {
-		c.join(port)
-	}
 	c.secure()
 	c.tcp()
 	c.udp()
@@ -126,20 +123,10 @@ type compiler struct {
 	tracer *tracing.Tracer
 	// compiling is the proxy that is being compiled.
 	compiling *proxy
-	// claims are the proxies of each port.
-	claims map[*Port]*claims
 	// told are the clashes that were told already.
 	told map[clash]bool
 	// challenged are the hosts that ACME entries get certificates for.
 	challenged *challenged
-}
-
-// claims is what the proxies of one port want.
-type claims struct {
-	exact, wildcard, regex map[string][]*member
-	patterns               map[string]config.VirtualHost
-	any                    []*member
-	members                int
 }
 
 // clash is two routes that want the same requests.
@@ -152,7 +139,7 @@ func newCompiler(cfg *config.Config, prev *Plan, house House, report *schema.Rep
 	if house.Clock == nil {
 		house.Clock = time.Now
 	}
-	c := &compiler{config: cfg, house: house, report: report, claims: map[*Port]*claims{}, told: map[clash]bool{}, challenged: newChallenged(cfg)}
+	c := &compiler{config: cfg, house: house, report: report, told: map[clash]bool{}, challenged: newChallenged(cfg)}
 	if house.Recent != nil {
 		c.recent = house.Recent.Record
 	}
@@ -171,8 +158,8 @@ func newCompiler(cfg *config.Config, prev *Plan, house House, report *schema.Rep
 // count notes a counter of the unit that is being compiled.
 func (c *compiler) count(r retirer) { c.keeper.unit.counters = append(c.keeper.unit.counters, r) }
 
-// newPort makes a port, which will have about as many hosts as hosts says.
-func (c *compiler) newPort(settings *config.Port, hosts int) *Port {
+// newPort makes a port, without its hosts.
+func (c *compiler) newPort(settings *config.Port) *Port {
 	l := &settings.Limits
 	at := c.report.Root().Field("ports").Field(settings.Name).Called("port", settings.Name)
 	p := &Port{settings: settings, minBodyRate: int64(l.MinBodyRate), challenges: c.house.Challenges, challenged: c.challenged, tracer: c.tracer, announcers: newAnnouncers(settings.ProxyProtocol, at.Field("proxy_protocol"))}
@@ -192,29 +179,5 @@ func (c *compiler) newPort(settings *config.Port, hosts int) *Port {
 		Refuse: p.refuse,
 	}
 	p.outside = exchange.Pipeline{Log: c.house.Log, Logged: c.config.AccessLog.ResponseHeaders, Done: c.appendDone(nil, *place, c.record(nil), true)}
-	c.claims[p] = &claims{
-		exact: make(map[string][]*member, hosts), wildcard: map[string][]*member{}, regex: map[string][]*member{},
-		patterns: map[string]config.VirtualHost{},
-	}
 	return p
-}
-
-// add claims hosts for a proxy.
-func (cl *claims) add(virtual []config.VirtualHost, m *member) {
-	cl.members++
-	m.number = cl.members
-	if len(virtual) == 0 {
-		cl.any = append(cl.any, m)
-	}
-	for _, h := range virtual {
-		switch h.Class {
-		case config.HostExact:
-			cl.exact[h.Name] = append(cl.exact[h.Name], m)
-		case config.HostWildcard:
-			cl.wildcard[h.Name] = append(cl.wildcard[h.Name], m)
-		case config.HostRegex:
-			cl.regex[h.Name] = append(cl.regex[h.Name], m)
-			cl.patterns[h.Name] = h
-		}
-	}
 }

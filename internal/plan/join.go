@@ -4,12 +4,57 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+
+	"headgate/internal/config"
 )
 
-// join makes the host table of a port. Hosts of the same proxies share one path
+// claims is what the proxies of one port want.
+type claims struct {
+	exact, wildcard, regex map[string][]*member
+	patterns               map[string]config.VirtualHost
+	any                    []*member
+	members                int
+}
+
+// add claims hosts for a proxy.
+func (cl *claims) add(virtual []config.VirtualHost, m *member) {
+	cl.members++
+	m.number = cl.members
+	if len(virtual) == 0 {
+		cl.any = append(cl.any, m)
+	}
+	for _, h := range virtual {
+		switch h.Class {
+		case config.HostExact:
+			cl.exact[h.Name] = append(cl.exact[h.Name], m)
+		case config.HostWildcard:
+			cl.wildcard[h.Name] = append(cl.wildcard[h.Name], m)
+		case config.HostRegex:
+			cl.regex[h.Name] = append(cl.regex[h.Name], m)
+			cl.patterns[h.Name] = h
+		}
+	}
+}
+
+// join makes the host tables of the ports.
+func (c *compiler) join() {
+	for i, port := range c.plan.ports {
+		cl := &claims{
+			exact: make(map[string][]*member, len(c.plan.proxies)), wildcard: map[string][]*member{}, regex: map[string][]*member{},
+			patterns: map[string]config.VirtualHost{},
+		}
+		for _, p := range c.plan.proxies {
+			if p.members != nil && p.members[i] != nil {
+				cl.add(p.virtual, p.members[i])
+			}
+		}
+		c.joinPort(port, cl)
+	}
+}
+
+// joinPort makes the host table of a port. Hosts of the same proxies share one path
 // table.
-func (c *compiler) join(port *Port) {
-	cl := c.claims[port]
+func (c *compiler) joinPort(port *Port, cl *claims) {
 	j := &joiner{c: c, port: port, tables: map[string]*paths{}}
 	port.hosts.exact = j.byName(cl.exact, "")
 	port.hosts.wildcard = j.byName(cl.wildcard, "*.")
@@ -20,6 +65,66 @@ func (c *compiler) join(port *Port) {
 	if len(cl.any) > 0 {
 		port.hosts.any = j.table(cl.any, "")
 	}
+}
+
+// renewed is a proxy that was compiled anew, and what it was in the plan before, nil if
+// it was not there or could not have been carried over.
+type renewed struct{ was, is *proxy }
+
+// rejoin makes the host tables of the ports out of those of the plan before, which has
+// proxies of the same names, where a few proxies have other routes and nobody other hosts.
+// It reports false where that is not so, and has done nothing then.
+func (c *compiler) rejoin(prev *Plan, changed []renewed) bool {
+	if len(prev.ports) != len(c.plan.ports) || len(changed) > len(prev.names)/10+1 {
+		return false
+	}
+	for _, r := range changed {
+		if !r.replaces(prev) {
+			return false
+		}
+	}
+	for i, port := range c.plan.ports {
+		port.hosts = prev.ports[i].hosts
+		j, copied := &joiner{c: c, port: port}, false
+		for _, r := range changed {
+			if r.is.members == nil || r.is.members[i] == nil {
+				continue
+			}
+			if !copied {
+				port.hosts.exact, copied = maps.Clone(port.hosts.exact), true
+			}
+			for _, h := range r.is.virtual {
+				port.hosts.exact[h.Name] = j.table([]*member{r.is.members[i]}, h.Name)
+			}
+		}
+	}
+	return true
+}
+
+// replaces reports whether a proxy can take the place that it had in the tables of the
+// plan before: exact hosts that it has on the same ports, and shares with nobody.
+func (r *renewed) replaces(prev *Plan) bool {
+	if r.was == nil || len(r.is.members) != len(r.was.members) || !slices.EqualFunc(r.is.virtual, r.was.virtual, func(a, b config.VirtualHost) bool {
+		return a.Class == config.HostExact && b.Class == config.HostExact && a.Name == b.Name
+	}) {
+		return false
+	}
+	for i, m := range r.was.members {
+		switch {
+		case (m == nil) != (r.is.members[i] == nil):
+			return false
+		case m == nil:
+			continue
+		case len(r.was.virtual) == 0, m.table == nil, m.table.loose != nil: // loose paths guard the whole port
+			return false
+		}
+		for _, h := range r.was.virtual {
+			if prev.ports[i].hosts.exact[h.Name] != m.table {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 type joiner struct {

@@ -119,14 +119,6 @@ func (p *Plan) Port(name string) *Port {
 	return nil
 }
 
-// hostsOf returns how many exact hosts a port has. P may be nil.
-func (p *Plan) hostsOf(name string) int {
-	if p == nil || p.Port(name) == nil {
-		return 0
-	}
-	return len(p.Port(name).hosts.exact)
-}
-
 // At returns who listens on this address over TCP: an active port, or that of a
 // TCP proxy; nil if nobody does.
 func (p *Plan) At(address netip.AddrPort) *Port {
@@ -171,15 +163,15 @@ func (p *Plan) Notes() []exchange.Note { return p.notes }
 // plan when another took its place, on a new plan when it was not taken into
 // use. current is nil when the process ends. Exchanges under way on p go on.
 func (p *Plan) Retire(current *Plan) {
-	stays := map[*proxy]bool{}
+	var stay []*proxy // by name, as those of p
 	if current != nil {
-		stays = make(map[*proxy]bool, len(current.proxies))
-		for _, proxy := range current.proxies {
-			stays[proxy] = true
-		}
+		stay = current.proxies
 	}
 	for _, proxy := range p.proxies {
-		if !stays[proxy] {
+		for len(stay) > 0 && stay[0].settings.Name < proxy.settings.Name {
+			stay = stay[1:]
+		}
+		if len(stay) == 0 || stay[0] != proxy {
 			proxy.retire(p.parts)
 		}
 	}

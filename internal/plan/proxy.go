@@ -32,45 +32,57 @@ type member struct {
 	number int    // in the compile under way
 }
 
-// proxies compiles the proxies, or carries them over, and claims their hosts.
+// proxies compiles the proxies, or carries them over, and makes the host tables of the
+// ports.
 func (c *compiler) proxies(prev *Plan) {
-	names := proxyNames(c.config, prev)
+	names, settings := proxyNames(c.config, prev)
 	before := c.carried(prev)
 	c.plan.names = names
 	c.plan.proxies = make([]*proxy, 0, len(names))
-	for _, name := range names {
-		settings := c.config.Proxies[name]
+	var changed []renewed
+	for i, name := range names {
 		for len(before) > 0 && before[0].settings.Name < name {
 			before = before[1:]
 		}
-		var p *proxy
-		if len(before) > 0 && before[0].settings == settings && before[0].same(&c.house) {
-			p = before[0]
-		} else {
-			p = c.proxy(settings)
+		var was *proxy
+		if len(before) > 0 && before[0].settings.Name == name {
+			was = before[0]
 		}
-		c.plan.proxies = append(c.plan.proxies, p)
-		for i, m := range p.members {
-			if m != nil {
-				c.claims[c.plan.ports[i]].add(p.virtual, m)
-			}
+		if was != nil && was.settings == settings[i] && was.same(&c.house) {
+			c.plan.proxies = append(c.plan.proxies, was)
+			continue
 		}
+		is := c.proxy(settings[i])
+		c.plan.proxies = append(c.plan.proxies, is)
+		changed = append(changed, renewed{was, is})
 	}
 	c.compiling, c.keeper.unit = nil, c.plan.rest
+	if prev == nil || len(names) != len(prev.names) || !c.rejoin(prev, changed) {
+		c.join()
+	}
 }
 
 // proxyNames returns the names of the proxies in their order, which is that of the
-// plan before if it has the same.
-func proxyNames(cfg *config.Config, prev *Plan) []string {
-	if prev == nil || len(prev.names) != len(cfg.Proxies) {
-		return slices.Sorted(maps.Keys(cfg.Proxies))
+// plan before if it has the same, and the settings of each.
+func proxyNames(cfg *config.Config, prev *Plan) ([]string, []*config.Proxy) {
+	var names []string
+	if prev != nil && len(prev.names) == len(cfg.Proxies) {
+		names = prev.names
 	}
-	for _, name := range prev.names {
-		if cfg.Proxies[name] == nil {
-			return slices.Sorted(maps.Keys(cfg.Proxies))
+	settings := make([]*config.Proxy, 0, len(cfg.Proxies))
+	for _, name := range names {
+		if p := cfg.Proxies[name]; p != nil {
+			settings = append(settings, p)
 		}
 	}
-	return prev.names
+	if len(settings) == len(cfg.Proxies) {
+		return names, settings
+	}
+	names, settings = slices.Sorted(maps.Keys(cfg.Proxies)), settings[:0]
+	for _, name := range names {
+		settings = append(settings, cfg.Proxies[name])
+	}
+	return names, settings
 }
 
 // carried returns the proxies of the plan before that may be taken over, by name:

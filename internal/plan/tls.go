@@ -207,7 +207,7 @@ func (c *compiler) tellUncovered(port *Port) {
 	}
 	var hosts []string
 	awaited := c.awaited()
-	wanted := c.claims[port]
+	wanted := &port.hosts
 	for host := range wanted.exact {
 		if !set.Has(host) && !awaited[host] {
 			hosts = append(hosts, host)
