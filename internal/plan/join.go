@@ -90,6 +90,10 @@ func (c *compiler) rejoin(prev *Plan, changed []renewed) bool {
 			if r.is.members == nil || r.is.members[i] == nil {
 				continue
 			}
+			if len(r.is.virtual) == 0 {
+				port.hosts.any = j.table([]*member{r.is.members[i]}, "")
+				continue
+			}
 			if !copied {
 				port.hosts.exact, copied = maps.Clone(port.hosts.exact), true
 			}
@@ -102,7 +106,8 @@ func (c *compiler) rejoin(prev *Plan, changed []renewed) bool {
 }
 
 // replaces reports whether a proxy can take the place that it had in the tables of the
-// plan before: exact hosts that it has on the same ports, and shares with nobody.
+// plan before: exact hosts, or all others, that it has on the same ports, and shares with
+// nobody.
 func (r *renewed) replaces(prev *Plan) bool {
 	if r.was == nil || len(r.is.members) != len(r.was.members) || !slices.EqualFunc(r.is.virtual, r.was.virtual, func(a, b config.VirtualHost) bool {
 		return a.Class == config.HostExact && b.Class == config.HostExact && a.Name == b.Name
@@ -115,7 +120,9 @@ func (r *renewed) replaces(prev *Plan) bool {
 			return false
 		case m == nil:
 			continue
-		case len(r.was.virtual) == 0, m.table == nil, m.table.loose != nil: // loose paths guard the whole port
+		case m.table == nil, m.table.loose != nil: // loose paths guard the whole port
+			return false
+		case len(r.was.virtual) == 0 && prev.ports[i].hosts.any != m.table:
 			return false
 		}
 		for _, h := range r.was.virtual {
