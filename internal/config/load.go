@@ -129,6 +129,12 @@ func (l *Loaded) File(path string) string {
 	return ""
 }
 
+// Says reports whether the configuration was made of a document with this name and content.
+func (c *Config) Says(d Document) bool {
+	doc := c.loaded.named(d.Name)
+	return doc != nil && doc.Text() == string(d.Data)
+}
+
 // named returns the document with a name, or nil. l may be nil.
 func (l *Loaded) named(name string) *document.Document {
 	if l != nil {

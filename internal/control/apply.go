@@ -94,8 +94,9 @@ type change struct {
 	// made are the digests of the documents that the change was made from and will
 	// write; nil if it writes none.
 	made      map[string]history.Digest
-	edit      bool           // it was asked for, and what it says stands nowhere yet
-	now       *config.Config // what the documents said that it was made from
+	old       config.Documents // what it was made from, if that is at hand
+	edit      bool             // it was asked for, and what it says stands nowhere yet
+	now       *config.Config   // what the documents said that it was made from
 	checked   func(now, after *config.Config) error
 	records   func(now, after *config.Config) []store.Record
 	within    time.Duration // to be confirmed; 0 does not wait
@@ -303,12 +304,23 @@ func (ch *change) request() history.Request {
 			was = ch.made[name]
 		}
 		delete(removed, name)
-		q.Documents = append(q.Documents, history.Document{Name: name, Was: was, Data: d.Data, Now: now})
+		q.Documents = append(q.Documents, history.Document{Name: name, Was: was, Old: ch.oldOf(d.Name), Data: d.Data, Now: now})
 	}
 	for _, name := range slices.Sorted(maps.Keys(removed)) {
 		q.Documents = append(q.Documents, history.Document{Name: name, Was: ch.made[name]})
 	}
 	return q
+}
+
+// oldOf returns the content of the document with a name that the change was made from; nil
+// if that is not at hand.
+func (ch *change) oldOf(name string) []byte {
+	for _, d := range ch.old.List {
+		if d.Name == name {
+			return d.Data
+		}
+	}
+	return nil
 }
 
 // swap makes the plan the one that requests are served by, those on old connections
@@ -377,6 +389,7 @@ func (c *Control) noteLocked(ch *change, err error) {
 		return // what was refused is so still
 	}
 	c.mu.refused = nil
+	c.mu.digested, c.mu.digests = ch.documents, ch.digests
 	c.changes.note(ch.revision, ch.cause, ch.changed)
 	if ch.made != nil {
 		c.mu.seen = etagOf(ch.digests) // so that the watch does not apply it again

@@ -105,8 +105,10 @@ type Control struct {
 	restoring sync.Mutex // held while users and tokens are replaced; taken after mu
 
 	mu struct {
-		sync.Mutex        // held for the whole of a change
-		seen       string // the ETag of the documents that were applied last, "" if they were refused
+		sync.Mutex                           // held for the whole of a change
+		seen       string                    // the ETag of the documents that were applied last, "" if they were refused
+		digested   *config.Config            // what the documents say of which digests are
+		digests    map[string]history.Digest // by name
 		pending    *history.Pending
 		confirm    *time.Timer    // of pending
 		merged     *source.Merged // what is in force
@@ -306,7 +308,7 @@ func (c *Control) applyReadLocked(cause Cause, docs config.Documents, err error)
 	}
 	c.mu.seen = ""
 	if err = c.applyLocked(cause, docs, err); err == nil {
-		c.mu.seen = ETag(docs)
+		c.mu.seen = etagOf(c.digestsLocked(docs))
 		c.publishLocked()
 	}
 	return err

@@ -89,7 +89,7 @@ func (c *Control) change(e Edit) (Event, *change, error) {
 		if err != nil {
 			return now, err
 		}
-		ch.made = digests(now)
+		ch.made, ch.old = c.digestsLocked(now), now
 		tag := etagOf(ch.made)
 		if e.IfMatch != "" && e.IfMatch != "*" && e.IfMatch != tag {
 			return now, &Stale{tag}
@@ -166,6 +166,20 @@ func etagOf(all map[string]history.Digest) string {
 		fmt.Fprintf(h, "%q %s\n", name, all[name])
 	}
 	return `"` + hex.EncodeToString(h.Sum(nil)[:16]) + `"`
+}
+
+// digestsLocked is digests of documents that are likely those in force, of which it is
+// known.
+func (c *Control) digestsLocked(docs config.Documents) map[string]history.Digest {
+	all := make(map[string]history.Digest, len(docs.List))
+	for _, d := range docs.List {
+		if known, ok := c.mu.digests[d.Name]; ok && c.mu.digested.Says(d) {
+			all[d.Name] = known
+		} else {
+			all[d.Name] = history.DigestOf(d.Data)
+		}
+	}
+	return all
 }
 
 // digests returns the digest of each document.

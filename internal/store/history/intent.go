@@ -208,7 +208,7 @@ func (h *History) clean(writes []*write) {
 		if w.InPlace {
 			continue
 		}
-		have, err := digestAt(w.Temp)
+		have, err := digestAt(w.Temp, w.old, w.Was)
 		if err == nil && have != Absent && have != w.Was && have != w.Now && w.placed {
 			saved := w.Path + ".edited"
 			err = os.Rename(w.Temp, saved)

@@ -21,6 +21,8 @@ type Document struct {
 	// by now refuses the save with *Conflict. It is not looked at for a document that
 	// is not written because Was is the digest of Data.
 	Was Digest
+	// Old is what Was is the digest of, if the caller has it.
+	Old []byte
 	// Data is the document, nil for one that is to be removed.
 	Data []byte
 	// Now is the digest of Data, if the caller knows it; otherwise it is worked out.
@@ -205,7 +207,7 @@ func (h *History) planWrite(d *Document, now Digest, old map[Digest][]byte) (*wr
 	if err != nil {
 		return nil, &ReadOnly{Name: d.Name, Err: err}
 	}
-	data, have, err := current(path)
+	data, have, err := currentLike(path, d.Old, d.Was)
 	if err != nil {
 		return nil, &ReadOnly{Name: d.Name, Err: err}
 	}
@@ -215,7 +217,7 @@ func (h *History) planWrite(d *Document, now Digest, old map[Digest][]byte) (*wr
 	if have != Absent {
 		old[have] = data
 	}
-	w := &write{Name: d.Name, Path: path, Was: d.Was, Now: now, data: d.Data}
+	w := &write{Name: d.Name, Path: path, Was: d.Was, Now: now, data: d.Data, old: data}
 	if err := w.choose(); err != nil {
 		return nil, &ReadOnly{Name: d.Name, Err: err}
 	}

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -27,6 +28,7 @@ type write struct {
 	InPlace bool   `json:"in_place,omitempty"` // it cannot be renamed over
 
 	data   []byte
+	old    []byte // what Was is the digest of, if that was read
 	placed bool
 }
 
@@ -58,7 +60,11 @@ func readDocument(path string) ([]byte, fs.FileInfo, error) {
 }
 
 // current returns what stands at a path and its digest, Absent for nothing.
-func current(path string) ([]byte, Digest, error) {
+func current(path string) ([]byte, Digest, error) { return currentLike(path, nil, Absent) }
+
+// currentLike is current where it is likely that what is known stands there, which has a
+// digest.
+func currentLike(path string, known []byte, of Digest) ([]byte, Digest, error) {
 	data, _, err := readDocument(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, Absent, nil
@@ -66,11 +72,15 @@ func current(path string) ([]byte, Digest, error) {
 	if err != nil {
 		return nil, Absent, err
 	}
+	if known != nil && of != Absent && bytes.Equal(data, known) {
+		return data, of, nil
+	}
 	return data, DigestOf(data), nil
 }
 
-// digestAt returns the digest of what stands at a path, Absent for nothing.
-func digestAt(path string) (Digest, error) {
+// digestAt returns the digest of what stands at a path, Absent for nothing. Known is what
+// is likely to stand there, with its digest: to compare is quicker than to work it out.
+func digestAt(path string, known []byte, of Digest) (Digest, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Absent, nil
@@ -79,7 +89,34 @@ func digestAt(path string) (Digest, error) {
 		return Absent, err
 	}
 	defer f.Close()
+	if known != nil {
+		if same, err := holds(f, known); same || err != nil {
+			return of, err
+		}
+	}
 	return digestOfFile(f)
+}
+
+// holds reports whether a file has exactly this content.
+func holds(f *os.File, content []byte) (bool, error) {
+	if info, err := f.Stat(); err != nil || info.Size() != int64(len(content)) {
+		return false, err
+	}
+	r := io.NewSectionReader(f, 0, maxDocument)
+	buf := make([]byte, 64<<10)
+	for {
+		n, err := r.Read(buf)
+		if n > len(content) || !bytes.Equal(buf[:n], content[:n]) {
+			return false, nil
+		}
+		content = content[n:]
+		if err == io.EOF {
+			return len(content) == 0, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
 }
 
 // Writable returns why a document cannot be saved, nil if it can, as far as that can
@@ -227,7 +264,7 @@ func (w *write) swap(point func(string)) (Digest, error) {
 		return w.Was, os.Rename(w.Temp, w.Path)
 	}
 	point("exchanged")
-	have, err := digestAt(w.Temp)
+	have, err := digestAt(w.Temp, w.old, w.Was)
 	if err == nil && have == w.Was {
 		return have, nil
 	}
