@@ -15,10 +15,22 @@ import (
 	"headgate/internal/netconn"
 )
 
+// startGrowth is by how many percent the heap grows between collections during the start.
+// What is built then stays, with the free room between it that the garbage has left: the
+// more collections, the less of it.
+const startGrowth = 40
+
+// usualGrowth is by how many percent the heap grows between collections (GOGC).
+const usualGrowth = 100
+
 // tuneMemory sets a memory limit a tenth below that of the control group, unless
 // the environment sets one (GOMEMLIMIT): it keeps a container from being killed
-// before the collector was asked.
+// before the collector was asked. It lets the heap grow slowly, unless the environment
+// says how (GOGC), until settleMemory.
 func tuneMemory() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(startGrowth)
+	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		if group := memoryLimit(os.DirFS("/")); group < math.MaxInt64 {
 			debug.SetMemoryLimit(group / 10 * 9)
@@ -111,6 +123,9 @@ func isOther(now, before int) bool {
 // settleMemory gives back the memory that the start needed: texts that were parsed, and
 // the pages of the program itself that only ran then.
 func settleMemory() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(usualGrowth)
+	}
 	debug.FreeOSMemory()
 	releaseProgram()
 }

@@ -126,12 +126,14 @@ func (c *compiler) routes(port *Port, p *config.Proxy, bodies []*body) []*Route 
 	record, kept := c.record(p.AccessLog), p.AccessLog == nil || p.AccessLog.Enabled
 	all := make([]Route, len(bodies))
 	out := make([]*Route, len(bodies))
-	tell := make([]func(*exchange.Exchange), 0, len(bodies)*maxDone)
+	var tell []func(*exchange.Exchange)
 	for i, b := range bodies {
 		r := &all[i]
 		r.body = b
 		r.place = exchange.Place{Port: port.Name(), Proxy: p.Name, Route: b.label}
-		tell = c.appendDone(tell[len(tell):], r.place, record, kept)
+		if tell = c.appendDone(tell[len(tell):], r.place, record, kept); i == 0 { // as many hear of the others
+			tell = append(make([]func(*exchange.Exchange), 0, len(tell)*len(bodies)), tell...)
+		}
 		r.pipeline = exchange.Pipeline{Filters: b.filters, Source: b.source, Log: c.house.Log, Tunnels: c.house.Tunnels, Alternative: port.tells(p), Done: slices.Clip(tell)}
 		if record != nil {
 			r.pipeline.Logged = c.config.AccessLog.ResponseHeaders
@@ -140,9 +142,6 @@ func (c *compiler) routes(port *Port, p *config.Proxy, bodies []*body) []*Route 
 	}
 	return out
 }
-
-// maxDone is how many hear of an exchange that is done.
-const maxDone = 5
 
 // appendDone appends what hears of the finished exchanges of a place: the metrics, the
 // access log if there is one, the memory of recent requests if they are kept, and the
