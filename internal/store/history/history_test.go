@@ -165,29 +165,33 @@ func TestWhatIsServedAlreadyIsNoNewRevision(t *testing.T) {
 
 func TestAHandEditIsNeverLost(t *testing.T) {
 	for _, at := range []string{"", "intent", "document prepared", "before exchange"} {
-		t.Run(at, func(t *testing.T) {
-			p := newPlace(t)
-			p.write("a.yaml", "a: 1\n")
-			p.write("b.yaml", "b: 1\n")
-			edit := func(name string) {
-				if name == at || at == "" && name == "begin" {
-					p.write("b.yaml", "b: by hand\n")
+		for _, text := range []string{"b: by hand\n", "b: 9\n"} { // the other is as long as what it replaces
+			t.Run(at+" "+text, func(t *testing.T) {
+				p := newPlace(t)
+				p.write("a.yaml", "a: 1\n")
+				p.write("b.yaml", "b: 1\n")
+				edit := func(name string) {
+					if name == at || at == "" && name == "begin" {
+						p.write("b.yaml", text)
+					}
 				}
-			}
-			edit("begin")
-			p.point = edit
-			_, err := p.h.Save(t.Context(), p.request(p.doc("a.yaml", "a: 1\n", "a: 2\n"), p.doc("b.yaml", "b: 1\n", "b: 2\n")))
-			var conflict *history.Conflict
-			if !errors.As(err, &conflict) || conflict.Name != p.file("b.yaml") || conflict.Have != history.DigestOf([]byte("b: by hand\n")) {
-				t.Errorf("got %v, want a conflict with the edit", err)
-			}
-			p.has("a.yaml", "a: 1\n")
-			p.has("b.yaml", "b: by hand\n")
-			p.tidy()
-			if _, ok := p.h.Head(); ok || p.audit() != 0 {
-				t.Error("a refused save is a revision")
-			}
-		})
+				edit("begin")
+				p.point = edit
+				a, b := p.doc("a.yaml", "a: 1\n", "a: 2\n"), p.doc("b.yaml", "b: 1\n", "b: 2\n")
+				a.Old, b.Old = []byte("a: 1\n"), []byte("b: 1\n")
+				_, err := p.h.Save(t.Context(), p.request(a, b))
+				var conflict *history.Conflict
+				if !errors.As(err, &conflict) || conflict.Name != p.file("b.yaml") || conflict.Have != history.DigestOf([]byte(text)) {
+					t.Errorf("got %v, want a conflict with the edit", err)
+				}
+				p.has("a.yaml", "a: 1\n")
+				p.has("b.yaml", text)
+				p.tidy()
+				if _, ok := p.h.Head(); ok || p.audit() != 0 {
+					t.Error("a refused save is a revision")
+				}
+			})
+		}
 	}
 }
 
