@@ -2,7 +2,6 @@ package balance
 
 import (
 	"fmt"
-	"math"
 	"strings"
 	"testing"
 	"time"
@@ -159,41 +158,6 @@ func TestOnlyServersThatMayTakeAreTaken(t *testing.T) {
 	})
 }
 
-// When a server leaves, only its own keys move, and when it comes back they return.
-func TestOnlyTheKeysOfARemovedServerMove(t *testing.T) {
-	for _, weights := range [][]int{{1, 1, 1, 1, 1}, {5, 1, 3, 2, 2}} {
-		all := members(weights...)
-		before := New(all, Options{Method: Hash})
-		after := New(append(append([]Member{}, all[:2]...), all[3:]...), Options{Method: Hash})
-		const keys = 100_000
-		moved := 0
-		for k := range keys {
-			ask := Ask{Now: 1, Key: HashText(fmt.Sprint(k))}
-			i, _ := before.Take(&ask)
-			j, _ := after.Take(&ask)
-			was, is := before.members[i].ID, after.members[j].ID
-			if was != is {
-				moved++
-				if was != "c" {
-					t.Fatalf("weights %v: key %d moved from %s to %s", weights, k, was, is)
-				}
-			}
-			all[2].Gauge.Set(Unhealthy)
-			if n, _ := before.Take(&ask); before.members[n].ID != is {
-				t.Fatalf("weights %v: key %d goes to %d while c is unhealthy, to %s without it", weights, k, n, is)
-			}
-			all[2].Gauge.Clear(Unhealthy)
-		}
-		total := 0
-		for _, w := range weights {
-			total += w
-		}
-		if got, want := float64(moved)/keys, float64(weights[2])/float64(total); math.Abs(got-want) > 0.005 {
-			t.Errorf("weights %v: %.4f of the keys moved, want %.4f", weights, got, want)
-		}
-	}
-}
-
 func TestLeastConnectionsGoesByLoadAndWeight(t *testing.T) {
 	g := New(members(2, 1), Options{Method: LeastConnections})
 	var got strings.Builder
@@ -236,31 +200,6 @@ func TestTheSlowServerGetsLess(t *testing.T) {
 	now += int64(5 * decay)
 	if mean := g.members[2].Gauge.Took(now); mean > time.Millisecond {
 		t.Errorf("after a while the mean is %v", mean)
-	}
-}
-
-func TestSlowStartGrowsToTheFullShare(t *testing.T) {
-	for _, method := range []Method{RoundRobin, Random, Hash} {
-		g := New(members(1, 1), Options{Method: method, SlowStart: 100 * time.Second})
-		began := int64(time.Hour)
-		g.members[1].Gauge.Warm(began)
-		last := 0.0
-		for _, c := range []struct {
-			after time.Duration
-			want  float64
-		}{{0, 0.1 / 1.1}, {25 * time.Second, 0.25 / 1.25}, {50 * time.Second, 0.5 / 1.5}, {99 * time.Second, 0.99 / 1.99}, {100 * time.Second, 0.5}} {
-			n := 0
-			const many = 100_000
-			for k := range many {
-				i, _ := g.Take(&Ask{Now: began + int64(c.after), Key: mix(uint64(k))})
-				n += i
-			}
-			got := float64(n) / many
-			if math.Abs(got-c.want) > 0.01 || got < last-0.01 {
-				t.Errorf("method %d after %v: share %.4f, want %.4f", method, c.after, got, c.want)
-			}
-			last = got
-		}
 	}
 }
 

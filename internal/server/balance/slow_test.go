@@ -1,3 +1,7 @@
+//go:build !race
+
+// A simulation in a virtual time, one request after the other.
+
 package balance
 
 import (
