@@ -21,6 +21,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/quic-go/quic-go"
@@ -47,6 +48,7 @@ type Front struct {
 	conns sync.Map // *quic.Conn: *Conn, of the connections that are served
 	crew  crew
 	bound streamBound
+	long  atomic.Int32 // responses that have memory for long pieces
 }
 
 // Conn is one connection of a client.

@@ -17,6 +17,15 @@ import (
 const (
 	shortSize = 8 << 10
 	copySize  = 32 << 10
+	longSize  = 128 << 10
+)
+
+// A response whose body took longPieces pieces gets longer ones, which wake the sender
+// less often, while fewer than maxLong responses of the front have such: clients that take
+// nothing hold that much memory and no more.
+const (
+	longPieces = 8
+	maxLong    = 64
 )
 
 // dataRoom is what is left free before a piece of data whose length is not known
@@ -26,6 +35,7 @@ const dataRoom = 5
 var (
 	shortBuffers = sync.Pool{New: func() any { return new([shortSize]byte) }}
 	copyBuffers  = sync.Pool{New: func() any { return new([copySize]byte) }}
+	longBuffers  = sync.Pool{New: func() any { return new([longSize]byte) }}
 )
 
 // Send writes the response of ex: its head, its body as it comes, and its
@@ -103,16 +113,39 @@ func (s *stream) sendKnown(ex *exchange.Exchange, head []byte) error {
 	}
 	p := copyBuffers.Get().(*[copySize]byte)
 	defer copyBuffers.Put(p)
-	for {
-		n, err := rs.Body.Read(p[:])
+	b := p[:]
+	for pieces := 0; ; pieces++ {
+		if pieces == longPieces {
+			if long := s.conn.front.takeLong(); long != nil {
+				defer s.conn.front.giveLong(long)
+				b = long[:]
+			}
+		}
+		n, err := rs.Body.Read(b)
 		ex.Sent += int64(n)
 		if err != nil {
-			return s.sendEnd(ex, p[:n], 0, err)
+			return s.sendEnd(ex, b[:n], 0, err)
 		}
-		if err := s.write(p[:n]); err != nil {
+		if err := s.write(b[:n]); err != nil {
 			return err
 		}
 	}
+}
+
+// takeLong returns memory for pieces of a long body, or nil where as many responses as
+// may have some already.
+func (f *Front) takeLong() *[longSize]byte {
+	if f.long.Add(1) > maxLong {
+		f.long.Add(-1)
+		return nil
+	}
+	return longBuffers.Get().(*[longSize]byte)
+}
+
+// giveLong gives it back.
+func (f *Front) giveLong(p *[longSize]byte) {
+	longBuffers.Put(p)
+	f.long.Add(-1)
 }
 
 // sendPieces sends a body whose length is not known, each piece in a frame of its
