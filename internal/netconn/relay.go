@@ -55,9 +55,10 @@ func (e *ServerError) Error() string { return "server: " + e.Err.Error() }
 func (e *ServerError) Unwrap() error { return e.Err }
 
 // Start carries bytes until both sides have ended or one has failed, closes both, and
-// calls over. It returns as soon as the client says nothing, or at the end. Once the server is silent, the system asks whether it is still there; to
-// accepted connections that has been told already. The end of one direction is passed on and leaves the other open; a
-// connection that was reset resets the other. The error is nil when both sides
+// calls over. It returns as soon as the client says nothing, or at the end. Once the
+// server is silent, the system asks whether it is still there; to accepted connections
+// that has been told already. The end of one direction is passed on and leaves the other
+// open; a connection that was reset resets the other. The error is nil when both sides
 // have ended in order; ErrTimeout when nothing moved for the idle time, ErrCut, a
 // *ClientError or a *ServerError.
 func (r *Relay) Start(over func(error)) {

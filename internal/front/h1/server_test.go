@@ -202,7 +202,7 @@ func TestUnaskedBytesPoisonNothing(t *testing.T) {
 				}
 				if strings.HasPrefix(name, "behind the a") || strings.HasPrefix(name, "an e") {
 					<-sent
-					<-time.After(5 * time.Millisecond) // longer than a connection is trusted
+					<-time.After(20 * time.Millisecond) // longer than a connection is trusted
 				}
 			}
 		})
