@@ -15,10 +15,12 @@ import (
 
 // lookAfter is how long a kept connection may rest before it is looked at when
 // it is taken. Under load a connection rests for as long as one turn over all
-// clients takes, some milliseconds at most; what a server says unasked in that
-// time could as well come after the look, and no server gives a connection up that
-// soon. So the look, which is a system call, is spared then. A request that could not be sent again is never sent without.
-const lookAfter = int64(10 * time.Millisecond)
+// clients takes, well below a millisecond; what a server says unasked in that
+// time could as well come after the look. So the look, which is a system call,
+// is spared then. A longer rest would spare more of them, but a second answer that
+// follows the first a little later would be taken for that of the next request. A
+// request that could not be sent again is never sent without.
+const lookAfter = int64(time.Millisecond)
 
 // Pool holds the connections to one address. It outlives plans that leave the
 // address and the settings alone.
