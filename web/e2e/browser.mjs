@@ -22,16 +22,24 @@ export async function until(what, condition, deadline = 60_000) {
   }
 }
 
-/** A port of this machine that nobody has now. */
-export function freePort() {
-  return new Promise((resolve, reject) => {
-    const s = createServer().listen(0, '127.0.0.1', () => {
-      const { port } = s.address()
-      s.close(() => resolve(port))
-    })
-    s.on('error', reject)
-  })
+let next = 0
+
+/**
+ * A port of this machine that nobody has now. The system would give one again that was
+ * asked for and is not used yet, so ports are counted, each of the files that run at once
+ * from a place of its own, below those that the system gives to clients, and where no browser refuses one.
+ */
+export async function freePort() {
+  next ||= 12_000 + 8_000 * (Number(process.env.VITEST_POOL_ID ?? 1) % 2) + Math.floor(Math.random() * 6_000)
+  while (!(await isFree(next))) next++
+  return next++
 }
+
+const isFree = (port) =>
+  new Promise((resolve) => {
+    const s = createServer().listen(port, '127.0.0.1', () => s.close(() => resolve(true)))
+    s.on('error', () => resolve(false))
+  })
 
 /** Starts a headgate; text is what its document has beside version and admin. */
 export async function startHeadgate(text = '') {
