@@ -156,7 +156,7 @@ func (ch *change) read() (err error) {
 		return nil
 	}
 	ch.docs, err = ch.from()
-	ch.digests = digests(ch.docs)
+	ch.digests = ch.control.digestsLocked(ch.docs)
 	return err
 }
 

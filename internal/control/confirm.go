@@ -191,7 +191,7 @@ func (c *Control) revertingLocked(p history.Pending, now config.Documents, check
 		ch.cause.Via = Via(r.Via)
 	}
 	ch.checked, ch.now = check, ch.next.Before
-	ch.verb, ch.rollsBack, ch.made = Reverted, p.Revision, digests(now)
+	ch.verb, ch.rollsBack, ch.made = Reverted, p.Revision, c.digestsLocked(now)
 	ch.from = func() (config.Documents, error) { return c.kept(p.Before) }
 	return ch
 }
@@ -216,7 +216,7 @@ func (c *Control) editedLocked(p history.Pending, now config.Documents) bool {
 	if err != nil {
 		return true
 	}
-	have := digests(now)
+	have := c.digestsLocked(now)
 	for _, d := range r.Documents {
 		if have[d.Name] != d.Digest {
 			return true

@@ -148,7 +148,9 @@ func (c *Control) Documents() (config.Documents, string, error) {
 }
 
 // ETag returns the entity tag of a configuration: that of all its documents.
-func ETag(docs config.Documents) string { return etagOf(digests(docs)) }
+func ETag(docs config.Documents) string {
+	return etagOf(digestsBy(docs, func(d config.Document) history.Digest { return history.DigestOf(d.Data) }))
+}
 
 // ETagOf returns the entity tag that a configuration had at a revision.
 func ETagOf(r history.Revision) string {
@@ -168,25 +170,22 @@ func etagOf(all map[string]history.Digest) string {
 	return `"` + hex.EncodeToString(h.Sum(nil)[:16]) + `"`
 }
 
-// digestsLocked is digests of documents that are likely those in force, of which it is
-// known.
+// digestsLocked returns the digest of each document; that of one that says what is in
+// force is known.
 func (c *Control) digestsLocked(docs config.Documents) map[string]history.Digest {
-	all := make(map[string]history.Digest, len(docs.List))
-	for _, d := range docs.List {
+	return digestsBy(docs, func(d config.Document) history.Digest {
 		if known, ok := c.mu.digests[d.Name]; ok && c.mu.digested.Says(d) {
-			all[d.Name] = known
-		} else {
-			all[d.Name] = history.DigestOf(d.Data)
+			return known
 		}
-	}
-	return all
+		return history.DigestOf(d.Data)
+	})
 }
 
-// digests returns the digest of each document.
-func digests(docs config.Documents) map[string]history.Digest {
+// digestsBy returns the digest of each document, as of finds it.
+func digestsBy(docs config.Documents, of func(config.Document) history.Digest) map[string]history.Digest {
 	all := make(map[string]history.Digest, len(docs.List))
 	for _, d := range docs.List {
-		all[d.Name] = history.DigestOf(d.Data)
+		all[d.Name] = of(d)
 	}
 	return all
 }
