@@ -27,8 +27,8 @@ type feature struct {
 func allFeatures() []feature {
 	return []feature{
 		{"client_ip, a peer that is not trusted", "feature/clientip", "ClientIP$/^not_trusted$", 200},
-		{"client_ip, two hops of X-Forwarded-For", "feature/clientip", "ClientIP$/^two_hops$", 200},
-		{"client_ip behind Cloudflare", "feature/clientip", "ClientIP$/^cloudflare$", 200},
+		{"client_ip, two hops of X-Forwarded-For", "feature/clientip", "ClientIP$/^two_hops$", 150},
+		{"client_ip behind Cloudflare", "feature/clientip", "ClientIP$/^cloudflare$", 150},
 		{"ip_filter, 10 entries", "feature/ipfilter", `IPFilter$/^10$/^203\.0\.113\.1$`, 300},
 		{"ip_filter, 100 000 entries", "feature/ipfilter", `IPFilter$/^100000$/^203\.0\.113\.1$`, 300},
 		{"ip_filter, 100 000 entries, refused", "feature/ipfilter", `IPFilter$/^100000$/^1\.0\.4\.1$`, 300},

@@ -173,6 +173,16 @@ const (
 	restConnections = 200
 )
 
+// measureMemory sees how much memory a peer holds that has started and rested.
+func measureMemory(b *bench, all []*running) (sample, error) {
+	select {
+	case <-time.After(restTime + time.Duration(b.options.settle)*time.Second):
+	case <-b.ctx.Done():
+	}
+	n, err := all[0].process.memory()
+	return sample{value: float64(n) / (1 << 20)}, err
+}
+
 // rest waits until a peer that has just started is what it will be without connections.
 func (b *bench) rest(open func() (io.Closer, error)) error {
 	select {
