@@ -349,3 +349,20 @@ func TestMethodsAndStatusesHaveFewValues(t *testing.T) {
 		t.Errorf("%d statuses, room for %d", len(statusNames), maxStatuses)
 	}
 }
+
+func TestLostDatagramsAreCountedByDirection(t *testing.T) {
+	r := New(Build{})
+	port := r.Port("web")
+	if got := page(t, r, "headgate_datagrams"); got != "" {
+		t.Errorf("without any, got %s", got)
+	}
+	port.DatagramLost(true)
+	port.DatagramLost(true)
+	port.DatagramLost(false)
+	body := page(t, r, "headgate_datagrams")
+	for _, want := range []string{`headgate_datagrams_lost_total{direction="send",port="web"} 2`, `headgate_datagrams_lost_total{direction="receive",port="web"} 1`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page has no line %s:\n%s", want, body)
+		}
+	}
+}

@@ -31,6 +31,8 @@ type Port struct {
 	atLimit  atomic.Bool
 	memory   atomic.Uint64
 	yielded  atomic.Uint64
+	unsent   atomic.Uint64
+	unread   atomic.Uint64
 }
 
 // AtLimit notes whether the port has no room for a connection that wants to come.
@@ -52,9 +54,19 @@ func (h *Port) Yielded() { h.yielded.Add(1) }
 // memory.
 func (h *Port) MemoryRefused() { h.memory.Add(1) }
 
+// DatagramLost counts a datagram of HTTP/3 that the system did not send, or else a read
+// that failed.
+func (h *Port) DatagramLost(sending bool) {
+	if sending {
+		h.unsent.Add(1)
+	} else {
+		h.unread.Add(1)
+	}
+}
+
 func collectPorts(out chan<- prometheus.Metric, f *families, ports []*Port) {
 	connections, accepted, refused, atLimit := f.connections.desc(), f.accepted.desc(), f.refused.desc(), f.atLimit.desc()
-	memory, yielded := f.memory.desc(), f.yielded.desc()
+	memory, yielded, lost := f.memory.desc(), f.yielded.desc(), f.datagrams.desc()
 	for _, h := range ports {
 		closed := h.closed.Load() // before accepted: open is never negative
 		opened := h.accepted.Load()
@@ -67,6 +79,11 @@ func collectPorts(out chan<- prometheus.Metric, f *families, ports []*Port) {
 		out <- prometheus.MustNewConstMetric(atLimit, prometheus.GaugeValue, full, h.labels()...)
 		out <- prometheus.MustNewConstMetric(yielded, prometheus.CounterValue, float64(h.yielded.Load()), h.labels()...)
 		out <- prometheus.MustNewConstMetric(memory, prometheus.CounterValue, float64(h.memory.Load()), h.labels()...)
+		for direction, n := range map[string]uint64{"send": h.unsent.Load(), "receive": h.unread.Load()} {
+			if n > 0 {
+				out <- prometheus.MustNewConstMetric(lost, prometheus.CounterValue, float64(n), append(h.labels(), direction)...)
+			}
+		}
 		for why := range refusals {
 			if n := h.refused[why].Load(); n > 0 {
 				out <- prometheus.MustNewConstMetric(refused, prometheus.CounterValue, float64(n), append(h.labels(), why.String())...)

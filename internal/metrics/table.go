@@ -33,7 +33,7 @@ type families struct {
 
 	requests, responses, observed, duration, received, sent family
 	connections, accepted, refused, floods                  family
-	atLimit, yielded, memory                                family
+	atLimit, yielded, memory, datagrams                     family
 	attempts, errors, firstByte                             family
 	retries, retriesRefused, mirrored                       family
 	state, active, ejections, checks                        family
@@ -82,6 +82,8 @@ func table() families {
 			"Idle connections, between requests or before a first one was whole, that were closed to make room for others because there are as many as there may be."},
 		memory: family{"headgate_memory_refused_total", counter, []string{"port"},
 			"Requests that were refused, or reset in their bodies, because of `limits.max_memory` or `max_memory_per_client`."},
+		datagrams: family{"headgate_datagrams_lost_total", counter, []string{"port", "direction"},
+			"Datagrams of HTTP/3 that the system did not take to `send`, and reads that failed (`receive`). Connections go on: what was lost is sent again."},
 		streamOpen: family{"headgate_stream_connections_open", gauge, []string{"protocol", "proxy"},
 			"Open connections of a TCP proxy, sessions of a UDP proxy."},
 		streamAccepted: family{"headgate_stream_connections_total", counter, []string{"protocol", "proxy"},
@@ -147,7 +149,7 @@ func table() families {
 func (f *families) all() []*family {
 	return []*family{
 		&f.cached, &f.cacheBytes, &f.cacheLimit, &f.cacheEntries, &f.cacheEvicted,
-		&f.requests, &f.responses, &f.observed, &f.duration, &f.received, &f.sent, &f.connections, &f.accepted, &f.refused, &f.atLimit, &f.yielded, &f.memory, &f.streamOpen, &f.streamAccepted, &f.streamReceived, &f.streamSent, &f.streamErrors,
+		&f.requests, &f.responses, &f.observed, &f.duration, &f.received, &f.sent, &f.connections, &f.accepted, &f.refused, &f.atLimit, &f.yielded, &f.memory, &f.datagrams, &f.streamOpen, &f.streamAccepted, &f.streamReceived, &f.streamSent, &f.streamErrors,
 		&f.floods, &f.attempts, &f.errors, &f.firstByte,
 		&f.retries, &f.retriesRefused, &f.mirrored,
 		&f.state, &f.active, &f.ejections, &f.checks, &f.open, &f.opened, &f.waiting,

@@ -3,25 +3,25 @@
 package netconn
 
 import (
+	"errors"
 	"io"
 	"net"
 	"os"
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/net/ipv4"
 	"golang.org/x/sys/unix"
 )
 
-// Datagrams is a UDP socket as quic-go wants it. It reads several datagrams with one
-// system call and sends with another, neither of which tells the scheduler: they return
-// at once. Nothing is allocated but the address of a peer that was not seen lately.
-//
-// One goroutine may read at a time; any may write.
-type Datagrams struct {
-	*net.UDPConn
+// datagramCalls reads several datagrams with one system call and sends with another,
+// neither of which tells the scheduler: they return at once. Nothing is allocated but the
+// address of a peer that was not seen lately.
+type datagramCalls struct {
+	conn *net.UDPConn
 	raw  syscall.RawConn
 	wide bool // the socket is one of IPv6, to which IPv4 addresses are mapped
 
@@ -59,25 +59,23 @@ type knownPeer struct {
 	addr *net.UDPAddr
 }
 
-// NewDatagrams returns c for quic-go. Whoever closes either closes both.
-func NewDatagrams(c *net.UDPConn) net.PacketConn {
+// begin readies the calls for a socket.
+func (d *datagramCalls) begin(c *net.UDPConn) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
-		return c
+		return err
 	}
-	d := &Datagrams{UDPConn: c, raw: raw}
 	family := 0
-	if raw.Control(func(fd uintptr) { family, err = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_DOMAIN) }) != nil || err != nil {
-		return c
+	if cerr := raw.Control(func(fd uintptr) { family, err = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_DOMAIN) }); cerr != nil || err != nil {
+		return errors.Join(cerr, err)
 	}
-	d.wide = family == unix.AF_INET6
+	d.conn, d.raw, d.wide = c, raw, family == unix.AF_INET6
 	d.in.fn = d.in.read
-	return d
+	return nil
 }
 
-// ReadBatch waits for datagrams and reads as many as are there, one into the first
-// buffer of each message. flags are those of recvmmsg(2).
-func (d *Datagrams) ReadBatch(ms []ipv4.Message, flags int) (int, error) {
+// read is ReadBatch that returns every error.
+func (d *datagramCalls) read(ms []ipv4.Message, flags int) (int, error) {
 	in := &d.in
 	in.count, in.flags = min(len(ms), maxBatch), flags
 	for i := range ms[:in.count] {
@@ -91,7 +89,7 @@ func (d *Datagrams) ReadBatch(ms []ipv4.Message, flags int) (int, error) {
 		return 0, err
 	}
 	if in.errno != 0 {
-		return 0, &net.OpError{Op: "read", Net: "udp", Source: d.LocalAddr(), Err: os.NewSyscallError("recvmmsg", in.errno)}
+		return 0, &net.OpError{Op: "read", Net: "udp", Source: d.conn.LocalAddr(), Err: os.NewSyscallError("recvmmsg", in.errno)}
 	}
 	for i := range in.n {
 		h := &in.heads[i]
@@ -169,30 +167,37 @@ var sendings = sync.Pool{New: func() any {
 	return s
 }}
 
-// WriteMsgUDP sends b, with the control messages oob, to an address. Where the socket
-// has no room it waits.
-func (d *Datagrams) WriteMsgUDP(b, oob []byte, to *net.UDPAddr) (n, oobn int, err error) {
+// write sends b. Where the socket has no room it waits for sendPatience.
+func (d *datagramCalls) write(b, oob []byte, to *net.UDPAddr) error {
 	s := sendings.Get().(*sending)
 	defer sendings.Put(s)
 	if len(b) == 0 || !s.address(to, d.wide) {
-		return d.UDPConn.WriteMsgUDP(b, oob, to)
+		return d.writeSlowly(b, oob, to)
 	}
 	s.part.Base, s.part.Len = unsafe.SliceData(b), uint64(len(b))
 	s.head.Iov, s.head.Iovlen = &s.part, 1
 	s.head.Control, s.head.Controllen = unsafe.SliceData(oob), uint64(len(oob))
-	err = d.raw.Control(s.fn)
+	err := d.raw.Control(s.fn)
 	s.part.Base, s.head.Control = nil, nil
 	switch {
 	case err != nil:
-		return 0, 0, err
+		return err
 	case s.errno == syscall.EAGAIN:
-		return d.UDPConn.WriteMsgUDP(b, oob, to)
+		return d.writeSlowly(b, oob, to)
 	case s.errno != 0:
-		return 0, 0, &net.OpError{Op: "write", Net: "udp", Source: d.LocalAddr(), Addr: to, Err: os.NewSyscallError("sendmsg", s.errno)}
+		return &net.OpError{Op: "write", Net: "udp", Source: d.conn.LocalAddr(), Addr: to, Err: os.NewSyscallError("sendmsg", s.errno)}
 	case s.n != len(b):
-		return s.n, len(oob), io.ErrShortWrite
+		return io.ErrShortWrite
 	}
-	return s.n, len(oob), nil
+	return nil
+}
+
+// writeSlowly sends b by package net. The deadline is that of all that wait for room: one
+// that comes later lets others wait longer.
+func (d *datagramCalls) writeSlowly(b, oob []byte, to *net.UDPAddr) error {
+	d.conn.SetWriteDeadline(time.Now().Add(sendPatience))
+	_, _, err := d.conn.WriteMsgUDP(b, oob, to)
+	return err
 }
 
 // send sends once.

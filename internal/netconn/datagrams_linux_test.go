@@ -8,19 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/net/ipv4"
-
 	"headgate/internal/netconn"
 )
 
-// batchReader is what quic-go wants of a socket beside net.UDPConn's methods.
-type batchReader interface {
-	ReadBatch(ms []ipv4.Message, flags int) (int, error)
-	WriteMsgUDP(b, oob []byte, to *net.UDPAddr) (n, oobn int, err error)
-}
-
 // datagrams opens a socket, and one that sends to it.
-func datagrams(t *testing.T, network, address, from string) (batchReader, *net.UDPConn, *net.UDPConn) {
+func datagrams(t *testing.T, network, address, from string) (*netconn.Datagrams, *net.UDPConn, *net.UDPConn) {
 	t.Helper()
 	at, _ := net.ResolveUDPAddr(network, address)
 	c, err := net.ListenUDP(network, at)
@@ -35,15 +27,11 @@ func datagrams(t *testing.T, network, address, from string) (batchReader, *net.U
 	}
 	t.Cleanup(func() { peer.Close() })
 	peer.SetReadDeadline(time.Now().Add(time.Minute))
-	return netconn.NewDatagrams(c).(batchReader), c, peer
-}
-
-func messages(n int) []ipv4.Message {
-	ms := make([]ipv4.Message, n)
-	for i := range ms {
-		ms[i].Buffers, ms[i].OOB = [][]byte{make([]byte, 64)}, make([]byte, 64)
+	d, err := netconn.NewDatagrams(c, func(op string, err error) { t.Errorf("%s: %v", op, err) })
+	if err != nil {
+		t.Fatal(err)
 	}
-	return ms
+	return d, c, peer
 }
 
 func TestDatagramsGoBothWays(t *testing.T) {

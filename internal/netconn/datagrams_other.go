@@ -2,7 +2,32 @@
 
 package netconn
 
-import "net"
+import (
+	"net"
+	"time"
 
-// NewDatagrams returns c for quic-go, which does here what it can.
-func NewDatagrams(c *net.UDPConn) net.PacketConn { return c }
+	"golang.org/x/net/ipv4"
+)
+
+// datagramCalls leaves it to package net to read and to send.
+type datagramCalls struct {
+	conn *net.UDPConn
+	in   *ipv4.PacketConn
+}
+
+func (d *datagramCalls) begin(c *net.UDPConn) error {
+	d.conn, d.in = c, ipv4.NewPacketConn(c)
+	return nil
+}
+
+// read is ReadBatch that returns every error.
+func (d *datagramCalls) read(ms []ipv4.Message, flags int) (int, error) {
+	return d.in.ReadBatch(ms, flags)
+}
+
+// write sends b. Where the socket has no room it waits for sendPatience.
+func (d *datagramCalls) write(b, oob []byte, to *net.UDPAddr) error {
+	d.conn.SetWriteDeadline(time.Now().Add(sendPatience))
+	_, _, err := d.conn.WriteMsgUDP(b, oob, to)
+	return err
+}

@@ -11,6 +11,7 @@ import (
 	"headgate/internal/front/clients"
 	"headgate/internal/front/h3"
 	"headgate/internal/metrics"
+	"headgate/internal/netconn"
 	"headgate/internal/plan"
 	"headgate/internal/ports/listen"
 )
@@ -43,6 +44,7 @@ func (s *Set) openQUIC(l *listener, p *plan.Plan) (socket, error) {
 		Config: front.Config,
 		Full:   func() { l.counter.Load().Refused(metrics.RefusedFull) },
 		Failed: func() { l.counter.Load().Refused(metrics.RefusedHandshake) },
+		Lost:   func(op string) { l.counter.Load().DatagramLost(op == netconn.SendDatagram) },
 	}, s.log)
 	if err != nil {
 		return nil, err

@@ -34,6 +34,7 @@ type QUIC struct {
 
 	accepting sync.WaitGroup
 	shaking   atomic.Int64 // handshakes under way
+	said      atomic.Int64 // when the log was told last of a datagram that was lost
 
 	// guarded by conns.mu
 	listener *quic.Listener // nil before Serve
@@ -51,6 +52,10 @@ type QUICSettings struct {
 	// Full hears of a connection that was one too many, Failed of one whose
 	// handshake failed.
 	Full, Failed func()
+	// Lost hears of a datagram that the system did not send (netconn.SendDatagram), or
+	// of a read that failed (netconn.ReceiveDatagram). Several goroutines may call it at
+	// once; nil counts nothing.
+	Lost func(op string)
 }
 
 // AcceptQUIC makes a Conn of a connection whose handshake has ended. It must not
@@ -65,6 +70,17 @@ const (
 	maxHandshakes = 1024
 )
 
+// idLength is how long the IDs of connections are, in bytes. By its ID alone a datagram
+// finds its connection, each connection has some of them, and quic-go draws them at random
+// and does not look whether another has the same: of four bytes, as it makes them by
+// itself, two in a few ten thousand are the same, and what comes for one connection goes
+// to another.
+const idLength = 8
+
+// acceptors is how many goroutines take connections: quic-go refuses those beyond a small
+// queue, which is full soon where the system lets a single goroutine wait for its turn.
+const acceptors = 4
+
 // OpenQUIC binds an address. beside are sockets on overlapping addresses that will
 // be closed soon. The error wraps that of the system, as that of Open does.
 //
@@ -76,11 +92,30 @@ func OpenQUIC(address netip.AddrPort, beside []*net.UDPConn, share *Share, setti
 		return nil, fmt.Errorf("open %s (UDP): %w", address, err)
 	}
 	q := &QUIC{udp: udp, settings: settings, released: make(chan struct{})}
+	datagrams, err := netconn.NewDatagrams(udp, q.failed)
+	if err != nil {
+		udp.Close()
+		return nil, fmt.Errorf("open %s (UDP): %w", address, err)
+	}
 	q.init(address, share, log)
 	q.transport = &quic.Transport{
-		Conn: netconn.NewDatagrams(udp), VerifySourceAddress: func(net.Addr) bool { return q.shaking.Load() >= verifyFrom }, ConnContext: q.admit,
+		Conn: datagrams, ConnectionIDLength: idLength, VerifySourceAddress: func(net.Addr) bool { return q.shaking.Load() >= verifyFrom }, ConnContext: q.admit,
 	}
 	return q, nil
+}
+
+// failed hears of datagrams that the system does not send or read. The log is told of the
+// first in a minute.
+func (q *QUIC) failed(op string, err error) {
+	if q.settings.Lost != nil {
+		q.settings.Lost(op)
+	}
+	now, said := time.Now().UnixNano(), q.said.Load()
+	if said != 0 && now-said < int64(sayEvery) || !q.said.CompareAndSwap(said, now) {
+		return
+	}
+	q.log.Warn("datagrams of HTTP/3 are lost, connections go on", "operation", op, "address", q.address.String(),
+		"error", err, "remedy", "see whether a packet filter, a full connection table or a missing route refuses them; headgate_datagrams_lost_total counts")
 }
 
 // Conn returns the socket, for others to be opened beside it.
@@ -117,7 +152,9 @@ func (q *QUIC) listenLocked() error {
 		return fmt.Errorf("listen on %s (UDP): %w", q.address, err)
 	}
 	q.listener = l
-	q.accepting.Go(func() { q.loop(l) })
+	for range acceptors {
+		q.accepting.Go(func() { q.loop(l) })
+	}
 	return nil
 }
 

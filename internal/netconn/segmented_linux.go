@@ -1,0 +1,16 @@
+package netconn
+
+import (
+	"slices"
+
+	"golang.org/x/sys/unix"
+)
+
+// segmented reports whether control messages ask the system to cut what is sent into
+// several datagrams.
+func segmented(oob []byte) bool {
+	all, err := unix.ParseSocketControlMessage(oob)
+	return err == nil && slices.ContainsFunc(all, func(m unix.SocketControlMessage) bool {
+		return m.Header.Level == unix.IPPROTO_UDP && m.Header.Type == unix.UDP_SEGMENT
+	})
+}
