@@ -71,7 +71,9 @@ func (e *echoServer) serve(conn net.Conn) {
 func withTunnels() []setup { return []setup{{tunnels: true}} }
 
 // passesTunnels reports the peers that are measured with WebSockets.
-func passesTunnels(p peer) bool { return p.name == "headgate" || p.name == "nginx" }
+func passesTunnels(p peer) bool {
+	return p.name == "headgate" || p.name == "before" || p.name == "nginx"
+}
 
 // openTunnel upgrades a connection to the peer.
 func openTunnel(r *running) (net.Conn, error) {

@@ -40,6 +40,13 @@ func (b *Buffer) unused() bool { return b.r == b.w && b.hold == 0 }
 // Use marks the first n unused bytes as used.
 func (b *Buffer) Use(n int) { b.r += n }
 
+// adopt makes p, which is not used elsewhere any more, the unused bytes of an empty
+// buffer.
+func (b *Buffer) adopt(p []byte) {
+	b.Drop()
+	b.b, b.r, b.w = p, 0, len(p)
+}
+
 // Full reports whether no more can be read without Compact or Grow.
 func (b *Buffer) Full() bool { return b.w == len(b.b) && b.b != nil }
 

@@ -56,7 +56,7 @@ type Conn struct {
 	writeWait time.Duration
 	wr        writeOp
 	spliceOut func(uintptr) bool // made when it is first needed
-	writeOnce func(uintptr) bool // made when it is first needed
+	writeOnce func(uintptr)      // made when it is first needed
 
 	// owned by the reader
 	readWait  time.Duration // how long each wait may take, if readUntil is 0
@@ -67,15 +67,16 @@ type Conn struct {
 	gap       time.Duration // between the last two looks of the wait under way
 	rd        readOp
 	flow      *flow // made when it is first needed
-	hints     hints
-	near      bool // armed strikes soon, and a new wait need not set it
-	rested    bool // was looked at, or parked, before
-	over      bool // TLS has read the end of the stream already
+	near      bool  // armed strikes soon, and a new wait need not set it
+	rested    bool  // was looked at, or parked, before
+	over      bool  // TLS has read the end of the stream already
 
 	// of all goroutines
 	kicked atomic.Bool
 	parked atomic.Int32 // its descriptor and 1 while it is parked; set under the lot's lock
 	resume func()       // while it is parked; guarded by the lot's lock
+
+	carried atomic.Pointer[flow] // flow, once a carrier has carried what comes
 }
 
 // readOp is what the poller's callbacks need to know of the read under way.
@@ -364,6 +365,9 @@ func (c *Conn) Close() error {
 		nc = c.lazy // a TLS connection would say goodbye first, and wait for that
 	}
 	err := nc.Close()
+	if f := c.carried.Load(); f != nil {
+		f.carrier.forget(f)
+	}
 	c.Unpark()
 	return err
 }

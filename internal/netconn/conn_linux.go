@@ -102,7 +102,7 @@ func (c *Conn) readFrom(fd uintptr) bool {
 		return false
 	}
 	if errno != 0 {
-		r.n, r.err = 0, &net.OpError{Op: "read", Net: "tcp", Addr: c.nc.RemoteAddr(), Err: os.NewSyscallError("read", errno)}
+		r.n, r.err = 0, c.readError(errno)
 		return true
 	}
 	if r.buf != nil {
@@ -135,7 +135,7 @@ func (c *Conn) onServe(fd uintptr) bool {
 			c.arm()
 			return false
 		case errno != 0 || n == 0:
-			c.readFailed(n, errno)
+			r.err = c.readError(errno)
 			return true
 		}
 		r.buf.w += n
@@ -160,12 +160,12 @@ func (c *Conn) onServe(fd uintptr) bool {
 	}
 }
 
-func (c *Conn) readFailed(n int, errno syscall.Errno) {
-	if errno != 0 {
-		c.rd.err = &net.OpError{Op: "read", Net: "tcp", Addr: c.nc.RemoteAddr(), Err: os.NewSyscallError("read", errno)}
-		return
+// readError returns the error of a read that brought nothing.
+func (c *Conn) readError(errno syscall.Errno) error {
+	if errno == 0 {
+		return io.EOF
 	}
-	_, c.rd.err = eof(n, nil)
+	return &net.OpError{Op: "read", Net: "tcp", Addr: c.nc.RemoteAddr(), Err: os.NewSyscallError("read", errno)}
 }
 
 // flushTo sends what is collected over fd and takes the slow way when the

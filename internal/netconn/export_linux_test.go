@@ -1,31 +1,56 @@
 package netconn
 
-import (
-	"errors"
-	"syscall"
+import "golang.org/x/sys/unix"
 
-	"golang.org/x/sys/unix"
-)
-
-// Parked returns how many connections are parked, and whether a goroutine waits
-// for them.
+// Parked returns how many connections are parked or carried, and whether a goroutine waits
+// for any.
 func Parked() (n int, watched bool) {
 	parked.mu.Lock()
-	defer parked.mu.Unlock()
-	return len(parked.waits), parked.file != nil
+	watched = parked.file != nil
+	parked.mu.Unlock()
+	for i := range carriers() {
+		k := &carriers()[i]
+		k.mu.Lock()
+		watched = watched || k.file != nil
+		k.mu.Unlock()
+	}
+	return NumParked(), watched
 }
 
-// ReadHint reads from a socket as Flow does after some exchanges.
-func ReadHint(s *Socket, p []byte) (n int, more bool, err error) {
-	rerr := (*rawSocket)(s).Read(func(fd uintptr) bool {
-		if err = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_INQ, 1); err != nil {
-			return true
+// StopCarriers keeps all carriers from what they are told of until resume is called.
+func StopCarriers() (resume func()) {
+	all := carriers()
+	for i := range all {
+		all[i].mu.Lock()
+	}
+	return func() {
+		for i := range all {
+			all[i].mu.Unlock()
 		}
-		var errno syscall.Errno
-		if n, more, errno = sysReadHint(fd, p); errno != 0 {
-			err = errno
-		}
-		return true
-	})
-	return n, more, errors.Join(rerr, err)
+	}
+}
+
+// NewsOf returns what the system tells of a connection that is carried.
+func NewsOf(c *Conn) unix.EpollEvent {
+	f := c.carried.Load()
+	f.carrier.mu.Lock()
+	defer f.carrier.mu.Unlock()
+	return unix.EpollEvent{Events: unix.EPOLLIN, Fd: f.place, Pad: f.carrier.places[f.place].uses}
+}
+
+// IsNews reports whether what the system has told is of a connection that is carried.
+func IsNews(c *Conn, news unix.EpollEvent) bool {
+	f := c.carried.Load()
+	f.carrier.mu.Lock()
+	defer f.carrier.mu.Unlock()
+	return f.carrier.toldOfLocked(&news) == f
+}
+
+// SharesPlace reports whether a connection that is carried has the place that the system
+// has told of.
+func SharesPlace(c *Conn, news unix.EpollEvent) bool {
+	f := c.carried.Load()
+	f.carrier.mu.Lock()
+	defer f.carrier.mu.Unlock()
+	return f.place == news.Fd
 }

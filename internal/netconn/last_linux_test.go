@@ -102,3 +102,33 @@ func TestTheEndGoesWithTheLastBytes(t *testing.T) {
 		}
 	})
 }
+
+// What is carried costs no memory, and its connections stay with the carrier.
+func TestACarriedMessageAllocatesNothing(t *testing.T) {
+	_, client, server, end := relay(t, time.Minute)
+	p := make([]byte, 100)
+	exchange := func() {
+		client.Write(p)
+		if _, err := io.ReadFull(server, p); err != nil {
+			t.Fatal(err)
+		}
+		server.Write(p)
+		if _, err := io.ReadFull(client, p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	awaitParked(t, 2)
+	exchange()
+	if n := testing.AllocsPerRun(200, exchange); n >= 1 {
+		t.Errorf("%.1f allocations for an exchange", n)
+	}
+	if n, _ := netconn.Parked(); n != 2 {
+		t.Errorf("%d directions are carried after small messages, want 2", n)
+	}
+	client.Close()
+	server.Close()
+	if err := <-end; err != nil {
+		t.Error(err)
+	}
+	awaitParked(t, 0)
+}

@@ -59,17 +59,20 @@ func (c *Conn) Park(until int64, resume func()) bool {
 			Shed(secure)
 		}
 	}
-	c.flow = nil
 	ok := false
 	err := raw.Control(func(fd uintptr) { ok = parked.add(c, int32(fd), until, resume) })
 	return err == nil && ok
 }
 
-// NumParked returns how many connections are parked.
+// NumParked returns how many connections are parked or carried.
 func NumParked() int {
 	parked.mu.Lock()
-	defer parked.mu.Unlock()
-	return len(parked.waits)
+	n := len(parked.waits)
+	parked.mu.Unlock()
+	for i := range carriers() {
+		n += int(carriers()[i].carried.Load())
+	}
+	return n
 }
 
 // add begins to wait for a connection. It holds the lock until all is in place, so
@@ -85,6 +88,9 @@ func (l *lot) add(c *Conn, fd int32, until int64, resume func()) bool {
 		c.parked.Store(0)
 		l.endIfEmptyLocked()
 		return false
+	}
+	if gone, ok := l.waits[fd]; ok {
+		l.resumeLocked(fd, gone.conn) // it is being closed, and has lost its descriptor already
 	}
 	c.resume, c.rested = resume, true
 	l.waits[fd] = wait{c, until}

@@ -55,8 +55,8 @@ func (e *ServerError) Error() string { return "server: " + e.Err.Error() }
 func (e *ServerError) Unwrap() error { return e.Err }
 
 // Start carries bytes until both sides have ended or one has failed, closes both, and
-// calls over. It returns as soon as the client says nothing, or at the end. Once the
-// server is silent, the system asks whether it is still there; to accepted connections
+// calls over. It returns as soon as the client says nothing, or at the end. After a
+// second, the system asks whether a silent server is still there; to accepted connections
 // that has been told already. The end of one direction is passed on and leaves the other
 // open; a connection that was reset resets the other. The error is nil when both sides
 // have ended in order; ErrTimeout when nothing moved for the idle time, ErrCut, a
@@ -70,8 +70,13 @@ func (r *Relay) Start(over func(error)) {
 	r.Server.SetWriteWait(r.Idle)
 	r.down = direction{relay: r, from: r.Server, to: r.Client, counter: r.Down}
 	r.up = direction{relay: r, from: r.Client, to: r.Server, counter: r.Up, up: true}
+	for _, d := range []*direction{&r.down, &r.up} {
+		d.resume, d.counts = d.run, d.count
+	}
 	r.running.Store(2)
-	go r.down.run()
+	if !r.down.begin() { // before anything goes up, so that what that brings is waited for
+		go r.down.run()
+	}
 	r.up.run()
 }
 
@@ -119,9 +124,24 @@ type direction struct {
 	buf      Buffer
 	bulk     bool // bytes come in amounts that are worth a pipe
 	draw     func(uintptr) bool
-	waiting  bool // the wait of from is not the usual one
-	kept     bool // from is asked whether its peer is there
+	stays    bool        // the next wait needs the goroutine
+	waiting  bool        // the wait of from is not the usual one
+	kept     bool        // from is asked whether its peer is there
+	asks     int64       // when it is to be
+	resume   func()      // run
+	counts   func(n int) // count
 	err      error
+}
+
+// silence is after how long the system asks whether a server is there that says nothing:
+// most relays are over before.
+const silence = int64(time.Second)
+
+// begin waits for what a server says, in the usual case that it has said nothing yet,
+// and reports whether it does.
+func (d *direction) begin() bool {
+	d.asks = clock.Now() + silence
+	return CanFlow(d.to, d.from) && d.park()
 }
 
 // run carries bytes until from ends, or parks while nothing comes and is called
@@ -135,13 +155,14 @@ func (d *direction) run() {
 			d.relay.finish()
 			return
 		}
-		if !d.up && !d.kept {
+		if !d.up && !d.kept && clock.Now() >= d.asks {
 			d.kept = true
 			d.from.keepAlive()
 		}
 		if d.park() {
 			return
 		}
+		d.stays = true
 	}
 }
 
@@ -153,7 +174,22 @@ func (d *direction) park() bool {
 		d.waiting = true
 		d.from.SetReadUntil(until)
 	}
-	return d.from.Park(until, d.run)
+	if !CanFlow(d.to, d.from) {
+		return d.from.Park(until, d.resume)
+	}
+	if d.isLate() {
+		return false
+	}
+	if !d.up && !d.kept {
+		until = min(until, d.asks)
+	}
+	return Carry(d.to, d.from, until, d.counts, d.resume)
+}
+
+// isLate reports whether nothing has moved for the idle time.
+func (d *direction) isLate() bool {
+	idle := int64(d.relay.Idle)
+	return idle > 0 && clock.Now() >= d.relay.last.Load()+idle
 }
 
 // end passes the end of from on. An error ends both connections, so that the other
@@ -177,7 +213,7 @@ func (d *direction) end(err error) error {
 func (d *direction) carry() error {
 	for {
 		n, err := d.piece()
-		d.count(n)
+		d.count(int(n))
 		switch {
 		case err == io.EOF:
 			return nil
@@ -188,11 +224,11 @@ func (d *direction) carry() error {
 }
 
 // count notes that n bytes have moved.
-func (d *direction) count(n int64) {
+func (d *direction) count(n int) {
 	if n == 0 {
 		return
 	}
-	d.moved += n
+	d.moved += int64(n)
 	if d.counter != nil {
 		d.counter.Add(uint64(n))
 	}
@@ -236,7 +272,9 @@ func (d *direction) piece() (int64, error) {
 // both connections are plain.
 func (d *direction) take(both bool) error {
 	if both {
-		return Flow(d.to, d.from, &d.buf, func(n int) { d.count(int64(n)) })
+		wait := d.stays
+		d.stays = false
+		return Flow(d.to, d.from, &d.buf, wait, d.counts)
 	}
 	return d.from.FillOrQuiet(&d.buf)
 }

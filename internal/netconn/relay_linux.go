@@ -14,6 +14,7 @@ var errNoPipe = errors.New("no pipe")
 
 // pour moves what is there to read through a pipe. While it waits it holds none.
 func (d *direction) pour() (int64, error) {
+	d.from.unwatch()
 	if d.draw == nil {
 		d.draw = d.onDraw
 	}

@@ -172,8 +172,8 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
 
-// Exchanges go on after the kernel was asked to tell what is left, and an end that
-// comes right behind the last bytes is passed on.
+// An end that comes right behind the last bytes is passed on, after any number of
+// exchanges.
 func TestRelayPassesOnAnEndBehindTheLastBytes(t *testing.T) {
 	for rounds := range 8 {
 		_, client, server, end := relay(t, time.Minute)

@@ -223,32 +223,6 @@ func TestRelayAsksForASilentServer(t *testing.T) {
 	}
 }
 
-// The kernel tells that nothing is left, but not when an end or more bytes are.
-func TestReadTellsWhetherMoreIsThere(t *testing.T) {
-	for _, c := range []struct {
-		sent string
-		ends bool
-		more bool
-	}{{"four", false, false}, {"four+", false, true}, {"four", true, true}} {
-		near, far := sockets(t)
-		io.WriteString(far, c.sent)
-		if c.ends {
-			far.CloseWrite()
-		}
-		testhouse.Eventually(t, "all has come", func() bool {
-			b := make([]byte, 16)
-			raw, _ := near.SyscallConn()
-			n := 0
-			raw.Control(func(fd uintptr) { n, _, _ = syscall.Recvfrom(int(fd), b, syscall.MSG_PEEK|syscall.MSG_DONTWAIT) })
-			return n == len(c.sent) && (!c.ends || netconn.HasLeft(near))
-		})
-		n, more, err := netconn.ReadHint(near, make([]byte, 4))
-		if n != 4 || more != c.more || err != nil {
-			t.Errorf("%q, end %v: read %d bytes, more %v, %v; want more %v", c.sent, c.ends, n, more, err, c.more)
-		}
-	}
-}
-
 // On all addresses, each connection has its own.
 func TestListenerOnAllAddresses(t *testing.T) {
 	tcp, err := net.Listen("tcp", ":0")

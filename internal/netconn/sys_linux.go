@@ -75,21 +75,13 @@ func sysWriteBoth(fd uintptr, a, b []byte) (int, syscall.Errno) {
 	}
 }
 
-// sysReadHint is sysRead where the kernel tells with each read whether there is more.
-func sysReadHint(fd uintptr, p []byte) (n int, more bool, errno syscall.Errno) {
-	var h hint
-	part := syscall.Iovec{Base: unsafe.SliceData(p), Len: uint64(len(p))}
-	message := syscall.Msghdr{Iov: &part, Iovlen: 1, Control: &h[0], Controllen: uint64(len(h))}
-	for {
-		n, _, errno := syscall.RawSyscall(syscall.SYS_RECVMSG, fd, uintptr(unsafe.Pointer(&message)), 0)
-		switch errno {
-		case 0:
-			return int(n), h.more(int(message.Controllen)), 0
-		case syscall.EINTR:
-			continue
-		}
-		return 0, true, errno
+// sysEpoll returns how many events an epoll descriptor has, without waiting.
+func sysEpoll(fd uintptr, events []unix.EpollEvent) int {
+	n, _, errno := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, fd, uintptr(unsafe.Pointer(unsafe.SliceData(events))), uintptr(len(events)), 0, 0, 0)
+	if errno != 0 {
+		return 0
 	}
+	return int(n)
 }
 
 // sysClose closes a descriptor that nobody waits for.

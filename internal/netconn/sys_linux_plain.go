@@ -44,18 +44,10 @@ func sysCall(call func(int, []byte) (int, error), fd uintptr, p []byte) (int, sy
 	}
 }
 
-// sysReadHint is sysRead where the kernel tells with each read whether there is more.
-func sysReadHint(fd uintptr, p []byte) (n int, more bool, errno syscall.Errno) {
-	more = true
-	n, errno = sysCall(func(fd int, p []byte) (int, error) {
-		var h hint
-		n, told, _, _, err := syscall.Recvmsg(fd, p, h[:], 0)
-		if err == nil {
-			more = h.more(told)
-		}
-		return n, err
-	}, fd, p)
-	return n, more, errno
+// sysEpoll returns how many events an epoll descriptor has, without waiting.
+func sysEpoll(fd uintptr, events []unix.EpollEvent) int {
+	n, _ := unix.EpollWait(int(fd), events, 0)
+	return max(n, 0)
 }
 
 // sysClose closes a descriptor that nobody waits for.

@@ -51,6 +51,9 @@ func Start(ex *exchange.Exchange, client, server exchange.Stream, idle time.Dura
 	server.SetIdle(idle)
 	t.up = way{tunnel: t, to: server, from: client}
 	t.down = way{tunnel: t, to: client, from: server}
+	for _, w := range []*way{&t.up, &t.down} {
+		w.resume, w.counts = w.run, func(n int) { w.moved(int64(n)) }
+	}
 	t.running.Store(2)
 	go t.down.run() // servers are plain more often, and a plain one can be parked
 	t.up.run()
@@ -95,6 +98,10 @@ type way struct {
 	to, from exchange.Stream
 	total    int64
 	waiting  bool // the wait of from is not the usual one
+	stays    bool // the next wait needs the goroutine
+
+	resume func()      // run
+	counts func(n int) // moved
 }
 
 // run copies from one side to the other until the first ends, and passes the end
@@ -107,6 +114,7 @@ func (w *way) run() {
 			if w.park() {
 				return // and runs again already
 			}
+			w.stays = true
 			continue
 		}
 		if err != nil || w.to.CloseWrite() != nil {
@@ -126,7 +134,22 @@ func (w *way) park() bool {
 	if w.idle > 0 {
 		until = w.last.Load() + int64(w.idle)
 	}
-	return conn.Park(until, w.run)
+	if onto := plain(w.to); onto != nil && netconn.CanFlow(onto, conn) {
+		if exchange.Now() >= until {
+			return false
+		}
+		return netconn.Carry(onto, conn, until, w.counts, w.resume)
+	}
+	return conn.Park(until, w.resume)
+}
+
+// plain returns the plain connection of a stream, nil if it has none.
+func plain(s exchange.Stream) *netconn.Conn {
+	if c, ok := s.(Connected); ok {
+		conn, _ := c.Conn()
+		return conn
+	}
+	return nil
 }
 
 // hurry lets the next wait end when the tunnel has been idle for too long, however
@@ -237,7 +260,9 @@ func (w *way) move(dst, src Connected) (int64, error) {
 // both connections are plain. onto is nil if that of the other side is not known.
 func (w *way) take(onto, from *netconn.Conn, buf *netconn.Buffer) error {
 	if onto != nil && netconn.CanFlow(onto, from) {
-		return netconn.Flow(onto, from, buf, func(n int) { w.moved(int64(n)) })
+		wait := w.stays
+		w.stays = false
+		return netconn.Flow(onto, from, buf, wait, w.counts)
 	}
 	return from.FillOrQuiet(buf)
 }
