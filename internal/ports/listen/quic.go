@@ -77,9 +77,10 @@ const (
 // to another.
 const idLength = 8
 
-// acceptors is how many goroutines take connections: quic-go refuses those beyond a small
-// queue, which is full soon where the system lets a single goroutine wait for its turn.
-const acceptors = 4
+// acceptors is how many goroutines take connections. quic-go refuses those that find
+// nobody waiting and a queue of 32 full, and that one is full soon where the system lets
+// the thread of those that wait pause for some milliseconds.
+const acceptors = 32
 
 // OpenQUIC binds an address. beside are sockets on overlapping addresses that will
 // be closed soon. The error wraps that of the system, as that of Open does.
@@ -165,8 +166,10 @@ func (q *QUIC) loop(l *quic.Listener) {
 		if err != nil {
 			return
 		}
-		qc.Context().Value(shakeKey{}).(*shake).end(false)
-		q.take(qc)
+		q.accepting.Go(func() { // what follows may wait for a lock
+			qc.Context().Value(shakeKey{}).(*shake).end(false)
+			q.take(qc)
+		})
 	}
 }
 

