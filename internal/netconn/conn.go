@@ -67,9 +67,10 @@ type Conn struct {
 	gap       time.Duration // between the last two looks of the wait under way
 	rd        readOp
 	flow      *flow // made when it is first needed
-	near      bool  // armed strikes soon, and a new wait need not set it
-	rested    bool  // was looked at, or parked, before
-	over      bool  // TLS has read the end of the stream already
+	first     firstWait
+	near      bool // armed strikes soon, and a new wait need not set it
+	rested    bool // was looked at, or parked, before
+	over      bool // TLS has read the end of the stream already
 
 	// of all goroutines
 	kicked atomic.Bool

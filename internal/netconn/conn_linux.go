@@ -132,6 +132,10 @@ func (c *Conn) onServe(fd uintptr) bool {
 		switch {
 		case errno == syscall.EAGAIN:
 			r.buf.Release()
+			if c.leavesEarly() {
+				r.err = ErrQuiet
+				return true
+			}
 			c.arm()
 			return false
 		case errno != 0 || n == 0:

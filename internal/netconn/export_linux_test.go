@@ -54,3 +54,9 @@ func SharesPlace(c *Conn, news unix.EpollEvent) bool {
 	defer f.carrier.mu.Unlock()
 	return f.place == news.Fd
 }
+
+// IsPolled reports whether the runtime's poller has heard of a socket.
+func IsPolled(s *Socket) bool { return s.file.Load() != nil }
+
+// Descriptor returns the descriptor of a socket.
+func Descriptor(s *Socket) int { return s.fd }

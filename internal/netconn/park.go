@@ -5,6 +5,15 @@ import "errors"
 // ErrQuiet is returned by FillOrQuiet when nothing has come for some seconds.
 var ErrQuiet = errors.New("nothing has come for some seconds")
 
+// firstWait is what became of the first wait of a connection.
+type firstWait uint8
+
+const (
+	unbegun firstWait = iota
+	early             // it was parked at once, which not all systems can do
+	waited            // a goroutine waited
+)
+
 // FillOrQuiet is Fill for a reader that can do without its goroutine: when nothing
 // comes for some seconds it returns ErrQuiet where Park can go on with the wait.
 func (c *Conn) FillOrQuiet(b *Buffer) error {

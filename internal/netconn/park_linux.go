@@ -40,6 +40,27 @@ type wait struct {
 	until int64
 }
 
+// leavesEarly reports, when the wait of Serve would begin, whether it is given up at
+// once for the connection to be parked. That is so once: when the poller has not heard
+// of the connection, which has been served. Many clients ask for one thing and then say
+// nothing for long. Such a connection never has a goroutine that waits, nor a descriptor
+// of the poller, neither of which the runtime gives back; one that asks again has them
+// from then on.
+func (c *Conn) leavesEarly() bool {
+	if !c.rd.leaves || !c.rd.again || c.first != unbegun || !c.isUnpolled() {
+		return false
+	}
+	c.first = early
+	c.setEnd()
+	return true
+}
+
+// isUnpolled reports whether the runtime's poller has not heard of the connection.
+func (c *Conn) isUnpolled() bool {
+	r, is := c.raw.(*rawSocket)
+	return is && (*Socket)(r).file.Load() == nil
+}
+
 // Park waits without a goroutine until there is something to read, the connection
 // is closed or kicked, Unpark is called, or the moment until has come, and then
 // calls resume in a goroutine of its own. Until then nothing may read from the
@@ -83,16 +104,17 @@ func (l *lot) add(c *Conn, fd int32, until int64, resume func()) bool {
 	if l.file == nil && !l.openLocked() {
 		return false
 	}
+	if gone, ok := l.waits[fd]; ok {
+		l.resumeLocked(fd, gone.conn) // it is being closed, and has lost its descriptor already
+	}
 	c.parked.Store(fd + 1)
 	if c.kicked.Load() || !l.watchLocked(fd) {
 		c.parked.Store(0)
 		l.endIfEmptyLocked()
 		return false
 	}
-	if gone, ok := l.waits[fd]; ok {
-		l.resumeLocked(fd, gone.conn) // it is being closed, and has lost its descriptor already
-	}
-	c.resume, c.rested = resume, true
+	c.resume = resume
+	c.rested = c.rested || c.first != early
 	l.waits[fd] = wait{c, until}
 	if until < l.next {
 		l.lookLocked(until)
@@ -167,6 +189,9 @@ func (l *lot) release(c *Conn) {
 
 func (l *lot) resumeLocked(fd int32, c *Conn) {
 	delete(l.waits, fd)
+	if c.first == early { // a busy one shall not be watched twice
+		unix.EpollCtl(l.epoll, unix.EPOLL_CTL_DEL, int(fd), nil)
+	}
 	c.parked.Store(0)
 	resume := c.resume
 	c.resume = nil

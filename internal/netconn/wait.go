@@ -36,14 +36,8 @@ func (c *Conn) arm() {
 	if c.until != 0 {
 		return
 	}
-	switch {
-	case c.readUntil != 0:
-		c.until = c.readUntil
-	case c.readWait > 0:
-		c.until = clock.Now() + int64(c.readWait)
-	default:
-		c.until = math.MaxInt64
-	}
+	c.first = waited
+	c.setEnd()
 	if c.near && c.armed != 0 && c.armed <= c.until {
 		return
 	}
@@ -56,6 +50,18 @@ func (c *Conn) arm() {
 	}
 	c.near = true
 	c.setDeadline(min(c.until, clock.Now()+int64(first)))
+}
+
+// setEnd sets when the wait that begins now ends.
+func (c *Conn) setEnd() {
+	switch {
+	case c.readUntil != 0:
+		c.until = c.readUntil
+	case c.readWait > 0:
+		c.until = clock.Now() + int64(c.readWait)
+	default:
+		c.until = math.MaxInt64
+	}
 }
 
 // isQuiet reports, after a deadline has struck, whether the wait under way is to be

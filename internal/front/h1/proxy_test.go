@@ -18,6 +18,7 @@ import (
 	"headgate/internal/exchange"
 	"headgate/internal/front/clients"
 	"headgate/internal/front/h1"
+	"headgate/internal/netconn"
 	"headgate/internal/testhouse"
 	"headgate/internal/upstream"
 )
@@ -110,12 +111,13 @@ func (p *proxy) listen() {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	p.ln, p.addr = ln, ln.Addr().String()
+	p.addr = ln.Addr().String()
+	p.ln = netconn.NewListener(ln.(*net.TCPListener)) // as a socket of the product does
 	accepting := make(chan struct{})
 	go func() {
 		defer close(accepting)
 		for {
-			nc, err := ln.Accept()
+			nc, err := p.ln.Accept()
 			if err != nil {
 				return
 			}
@@ -131,7 +133,7 @@ func (p *proxy) listen() {
 		}
 	}()
 	p.t.Cleanup(func() {
-		ln.Close()
+		p.ln.Close()
 		<-accepting
 		p.mu.Lock()
 		for _, c := range p.mu.conns {
