@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/quic-go/quic-go/http3"
+
+	"headgate/internal/testhouse"
 )
 
 // changes is how often the configuration changes under load.
@@ -51,6 +53,7 @@ func (m *mixed) run(name string, clients int, open func() (round func(p []byte) 
 					return
 				default:
 				}
+				testhouse.Pause()
 				p := p[:1+n*7919%[]int{1000, len(p)}[min(1, n%8/7)]]
 				for j := range p {
 					p[j] = byte(i + n + j)

@@ -17,6 +17,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"headgate/internal/testhouse"
 )
 
 // dockerEngine is a Docker engine with folders of its own.
@@ -204,6 +206,7 @@ func (v *visitor) crowd(host string) *crowd {
 					return
 				default:
 				}
+				testhouse.Pause()
 				s, b, err := v.get(host, "/")
 				if c.asked.Add(1); s != 200 || err != nil {
 					text := fmt.Sprintf("%d %q %v", s, b, err)

@@ -11,7 +11,7 @@ func TestMistakesOfOtherSystemsAreFound(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{
 		"go.mod":       "module example\n\ngo 1.26\n",
-		"main.go":      "package main\n\nimport \"net/http\"\n\nfunc main() { _ = http.MethodGet; open() }\n",
+		"main.go":      "package main\n\nimport \"net\" // with packages of its vendor folder\n\nfunc main() { _ = net.IPv4len; open() }\n",
 		"open_unix.go": "//go:build unix\n\npackage main\n\nimport \"syscall\"\n\nfunc open() { _ = syscall.SIGUSR1 }\n",
 		"open_else.go": "//go:build !unix\n\npackage main\n\nimport \"syscall\"\n\nfunc open() { _ = syscall.SIGUSR1 }\n",
 	} {

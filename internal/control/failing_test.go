@@ -99,7 +99,7 @@ func (k *killable) kill() {
 	}
 }
 
-// getters ask an address as fast as they can, and count what is not 200.
+// getters ask an address again and again, and count what is not 200.
 type getters struct {
 	stop           chan struct{}
 	running        sync.WaitGroup
@@ -118,6 +118,7 @@ func get(address string, clients int) *getters {
 					return
 				default:
 				}
+				testhouse.Pause()
 				rs, err := tr.RoundTrip(must(http.NewRequest("GET", "http://"+address+"/", nil)))
 				if err == nil {
 					_, err = io.Copy(io.Discard, rs.Body)

@@ -88,7 +88,7 @@ func (l *crowd) keep(address string) {
 		return
 	}
 	defer c.Close()
-	for !l.ended() && err == nil {
+	for ; !l.ended() && err == nil; testhouse.Pause() {
 		var got int
 		c.SetDeadline(time.Now().Add(patience))
 		got, err = c.get("/")
@@ -99,7 +99,7 @@ func (l *crowd) keep(address string) {
 // renew asks over a new connection each time. An address that is not always
 // there may refuse the connection, and must serve it if it takes it.
 func (l *crowd) renew(address string, always bool) {
-	for !l.ended() {
+	for ; !l.ended(); testhouse.Pause() {
 		c, err := connect(address)
 		if err != nil {
 			if always {

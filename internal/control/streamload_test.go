@@ -116,6 +116,7 @@ tcp_proxies:
 					return
 				default:
 				}
+				testhouse.Pause()
 			}
 		})
 	}

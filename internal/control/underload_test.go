@@ -192,6 +192,7 @@ func begin(address string, wanted func(status int) bool) *traffic {
 					return
 				default:
 				}
+				testhouse.Pause()
 				l.asked.Add(1)
 				if status, err := getBy(client, address); err != nil || !wanted(status) {
 					l.lost.Add(1)

@@ -23,12 +23,20 @@ const Patience = time.Minute
 // than Patience. what is said of it then.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	for until := time.Now().Add(Patience); !holds(); time.Sleep(time.Millisecond) {
+	until := time.Now().Add(Patience)
+	// To look may cost more than what is waited for, so it looks less and less often.
+	for pause := time.Millisecond; !holds(); pause = min(2*pause, 8*time.Millisecond) {
 		if time.Now().After(until) {
 			t.Fatalf("not in time: %s", what)
 		}
+		time.Sleep(pause)
 	}
 }
+
+// Pause is what a client waits that asks again and again while something else is
+// tested. Without it, a few clients take the whole processor from what is tested, and
+// the test takes far longer.
+func Pause() { time.Sleep(time.Millisecond) }
 
 // Pair returns the two ends of a TCP connection on this machine, which are closed
 // when the test ends. The far end is the one that connected; it has a deadline of

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+
+	"headgate/internal/testhouse"
 )
 
 // load is clients that ask for the same thing as fast as they are answered, over
@@ -133,7 +135,7 @@ func (l *load) count(status int, err error) bool {
 // two asks over HTTP/2. The transport tries again only what the server has said
 // that it did not take.
 func (l *load) two(tr *http.Transport) {
-	for {
+	for ; ; testhouse.Pause() {
 		rq, _ := http.NewRequest(http.MethodGet, "https://a.example/", nil)
 		rs, err := tr.RoundTrip(rq)
 		status := 0
@@ -169,6 +171,7 @@ func (l *load) use(nc net.Conn) {
 	r := bufio.NewReader(nc)
 	rq, _ := http.NewRequest(http.MethodGet, "https://a.example/", nil)
 	for n := 0; ; n++ {
+		testhouse.Pause()
 		status, last := 0, true
 		err := rq.Write(nc)
 		if err == nil {

@@ -38,7 +38,7 @@ func (l *load) three() {
 func (l *load) use3(qc *quic.Conn) {
 	cc := (&http3.Transport{}).NewClientConn(qc)
 	rq, _ := http.NewRequestWithContext(l.ctx, http.MethodGet, "https://a.example/", nil)
-	for {
+	for ; ; testhouse.Pause() {
 		s, err := cc.OpenRequestStream(l.ctx)
 		if err != nil {
 			return // before anything was asked

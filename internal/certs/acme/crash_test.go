@@ -11,6 +11,7 @@ import (
 
 	"headgate/internal/certs/acme/acmetest"
 	"headgate/internal/store"
+	"headgate/internal/testhouse"
 )
 
 // TestACrashAtAnyStepCostsNoSecondOrder ends the manager after each commit in turn,
@@ -71,7 +72,7 @@ func valid(u *under, name string) chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for u.ctx.Err() == nil {
+		for ; u.ctx.Err() == nil; testhouse.Pause() {
 			for _, r := range u.Records() {
 				if r.Name == name && r.State == Valid && !r.NotAfter.IsZero() {
 					return

@@ -14,6 +14,7 @@ import (
 	"headgate/internal/certs/acme/acmetest"
 	"headgate/internal/store"
 	"headgate/internal/store/memory"
+	"headgate/internal/testhouse"
 )
 
 // BenchmarkLoad reads the records of 10 000 certificates, and reports what one takes of
@@ -95,6 +96,7 @@ func TestAStartAsksNobodyAboutWhatIsValid(t *testing.T) {
 	a.Meddle = func(http.ResponseWriter, *http.Request) bool { asked.Add(1); return false }
 	w := a.manager(s)
 	for !w.Load() {
+		testhouse.Pause()
 	}
 	w.want(a.entry(), groups...)
 	for _, g := range groups {
