@@ -45,8 +45,8 @@ func startDocker(t *testing.T) *dockerEngine {
 	t.Cleanup(d.stop)
 	d.up()
 	program := filepath.Join(d.dir, "container")
-	build := exec.Command("go", "build", "-o", program, "./container")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath -buildvcs=false")
+	build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", program, "./container")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}

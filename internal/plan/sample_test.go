@@ -165,7 +165,11 @@ func run(t *testing.T, dir string, command ...string) string {
 	cmd.Dir = dir
 	// What was built of the module is found. The compiler is done sooner when it collects
 	// less of its garbage.
-	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOFLAGS=-trimpath", "GOGC=400")
+	flags := os.Getenv("GOFLAGS")
+	if flags == "" {
+		flags = "-trimpath"
+	}
+	cmd.Env = append(cmd.Environ(), "CGO_ENABLED=0", "GOFLAGS="+flags, "GOGC=400")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%s: %v\n%s", strings.Join(command, " "), err, out)
