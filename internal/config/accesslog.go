@@ -3,7 +3,6 @@ package config
 import (
 	"iter"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"headgate/internal/accesslog"
@@ -99,23 +98,15 @@ type OwnLog struct {
 // by name.
 func (c *Config) OwnLogs(root schema.Place) iter.Seq[OwnLog] {
 	return func(yield func(OwnLog) bool) {
-		_ = ownLogs(c.Proxies, root, "proxies", "proxy", func(p *Proxy) (*ProxyLog, bool) { return p.AccessLog, p.Active }, yield) &&
-			ownLogs(c.TCPProxies, root, "tcp_proxies", "TCP proxy", func(p *TCPProxy) (*ProxyLog, bool) { return p.AccessLog, p.Active }, yield) &&
-			ownLogs(c.UDPProxies, root, "udp_proxies", "UDP proxy", func(p *UDPProxy) (*ProxyLog, bool) { return p.AccessLog, p.Active }, yield)
+		_ = ownLogs(c.Proxies, c.fewest().logging, root, "proxies", "proxy", func(p *Proxy) (*ProxyLog, bool) { return p.AccessLog, p.Active }, yield) &&
+			ownLogs(c.TCPProxies, sortedNames(c.TCPProxies), root, "tcp_proxies", "TCP proxy", func(p *TCPProxy) (*ProxyLog, bool) { return p.AccessLog, p.Active }, yield) &&
+			ownLogs(c.UDPProxies, sortedNames(c.UDPProxies), root, "udp_proxies", "UDP proxy", func(p *UDPProxy) (*ProxyLog, bool) { return p.AccessLog, p.Active }, yield)
 	}
 }
 
-func ownLogs[P any](all map[string]*P, root schema.Place, kind, noun string, of func(*P) (*ProxyLog, bool), yield func(OwnLog) bool) bool {
-	var names []string // few of many
-	for name, p := range all {
-		if l, _ := of(p); l != nil {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
+func ownLogs[P any](all map[string]*P, names []string, root schema.Place, kind, noun string, of func(*P) (*ProxyLog, bool), yield func(OwnLog) bool) bool {
 	for _, name := range names {
-		l, active := of(all[name])
-		if !yield(OwnLog{l, root.Field(kind).Field(name).Called(noun, name), active}) {
+		if l, active := of(all[name]); l != nil && !yield(OwnLog{l, root.Field(kind).Field(name).Called(noun, name), active}) {
 			return false
 		}
 	}

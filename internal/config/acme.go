@@ -92,6 +92,9 @@ func ACMEHosts(p *Proxy) []string {
 // entries want, without those for names that covered reports to be covered by
 // another certificate.
 func (c *Config) ACMEWants(covered func(name string) bool) (entries map[string]*acme.Config, wants []acme.Want) {
+	if len(c.ACME) == 0 {
+		return nil, nil // without a look at each proxy
+	}
 	names := map[*ACME][]string{}
 	for _, e := range c.ACME {
 		names[e] = slices.Clone(e.Domains)

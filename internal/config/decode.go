@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -31,6 +32,10 @@ type decoder struct {
 	alone bool
 	// labels is whether labels of a container are read, in which ${ stands for itself.
 	labels bool
+	// proxies are the names of those that were read. Cloned is whether all others are
+	// those of the configuration before.
+	proxies []string
+	cloned  bool
 }
 
 // entry is a key of a mapping with its value.
@@ -296,19 +301,34 @@ func (d *decoder) names(n *yaml.Node, f *schema.Field, v reflect.Value, at schem
 // objects reads the objects of a section that the document's outline has found. Those
 // that are known are those of the configuration before.
 func (d *decoder) objects(list []document.Entry, f *schema.Field, v reflect.Value, at schema.Place) {
-	d.room(f, v, len(list))
 	kind := KindOf(f.Name)
+	cloned := d.clone(f.Name)
+	d.room(f, v, len(list))
 	for i := range list {
 		e := &list[i]
-		if !d.first(f.Name, e.Name, e.Line, e.Column, at) {
+		if cloned && e.Known() || !d.first(f.Name, e.Name, e.Line, e.Column, at) {
 			continue
 		}
 		if e.Known() && kind.carry(d.before.config, d.config, e.Name) {
 			continue
 		}
+		if f.Name == "proxies" {
+			d.proxies = append(d.proxies, e.Name)
+		}
 		key, value := e.Nodes()
 		d.named(entry{key, value}, f, v, at, true)
 	}
+}
+
+// clone takes over all proxies of the configuration before, as they are with what they have
+// from elsewhere, if the document has proxies of the same names as before and is the only
+// one. It reports whether it did.
+func (d *decoder) clone(section string) bool {
+	if section != "proxies" || !d.alone || d.before == nil || len(d.before.docs) != 1 || !d.doc.SamePlaces(d.before.docs[0]) {
+		return false
+	}
+	d.config.Proxies, d.cloned = maps.Clone(d.before.config.Proxies), true
+	return true
 }
 
 // room makes the map v if there is none.

@@ -3,10 +3,12 @@ package config
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 )
 
@@ -127,6 +129,8 @@ func TestLoadedOnTopIsLoadedAnew(t *testing.T) {
 		"  %s: {virtual_hosts: [\"${HOST:-%[1]s.com}\"], routes: [{fixed_response: {status: 200}}]}\n\n",
 		"  %s: {virtual_hosts: [%[1]s.dev], ports: [alt], routes: [{fixed_response: {status: 200}}]}\n",
 		"  %s: {virtual_hosts: [%[1]s.eu], use: [staff], routes: [{use: [staff], fixed_response: {status: 200}}]}\n",
+		"  %s: {virtual_hosts: [%[1]s.us], access_log: {enabled: false}, routes: [{fixed_response: {status: 200}}]}\n",
+		"  %s:\n    virtual_hosts: [%[1]s.fr]\n    routes: [{sticky_cookie: {name: at}, servers: [{url: \"http://127.0.0.1:1\"}]}]\n",
 		"  %s: {virtual_hosts: [x], rutes: []}\n",
 		"  %s: &x {virtual_hosts: [%[1]s.io], routes: [{fixed_response: {status: 200}}]}\n",
 	}
@@ -174,9 +178,41 @@ func TestLoadedOnTopIsLoadedAnew(t *testing.T) {
 					}
 				}
 			}
+			checkSince(t, before, got)
 			before = got
 		}
 	})
+}
+
+// checkSince holds what a configuration knows of its proxies against a look at all of them.
+func checkSince(t *rapid.T, before, after *Config) {
+	names, ok := after.Since(before)
+	if ok != (before != nil) {
+		t.Fatalf("it knows what has changed: %v", ok)
+	}
+	want := []string{}
+	for name, p := range after.Proxies {
+		if before != nil && before.Proxies[name] != p {
+			want = append(want, name)
+		}
+	}
+	if before != nil {
+		for name := range before.Proxies {
+			if after.Proxies[name] == nil {
+				want = append(want, name)
+			}
+		}
+	}
+	slices.Sort(want)
+	if diff := cmp.Diff(want, names, cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("changed since (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(fewOf(after, nil), after.fewest(), cmp.AllowUnexported(few{}), cmpopts.EquateEmpty()); diff != "" {
+		t.Fatalf("the few (-want +got):\n%s", diff)
+	}
+	if _, ok := before.Since(after); ok && before != nil {
+		t.Fatal("the one before knows what has changed since the one after")
+	}
 }
 
 func BenchmarkLoadOneEditOf10000Proxies(b *testing.B) {

@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"headgate/internal/schema"
@@ -28,11 +29,16 @@ type HostValue struct {
 func NewHostValues(before, after *Config) []HostValue {
 	var out []HostValue
 	for _, k := range Kinds() {
+		var names []string
+		if !k.Single {
+			k.changed(before, after, func(name string, _, _ Named) { names = append(names, name) })
+			slices.Sort(names)
+		}
 		had := map[[2]string]int{}
-		for _, v := range before.hostValues(k, after) {
+		for _, v := range before.hostValues(k, names) {
 			had[[2]string{v.field, v.Text}]++
 		}
-		for _, v := range after.hostValues(k, before) {
+		for _, v := range after.hostValues(k, names) {
 			key := [2]string{v.field, v.Text}
 			if had[key]--; had[key] < 0 {
 				out = append(out, v)
@@ -42,15 +48,16 @@ func NewHostValues(before, after *Config) []HostValue {
 	return out
 }
 
-// hostValues returns those of the objects of a kind that other has not as they are.
-func (c *Config) hostValues(k *Kind, other *Config) []HostValue {
+// hostValues returns those of the objects of a kind with these names, as far as they are
+// there.
+func (c *Config) hostValues(k *Kind, names []string) []HostValue {
 	w := hostWalk{config: c}
 	if k.Single {
 		w.object(k.Schema(), reflect.ValueOf(c).Elem().FieldByIndex(model().config.Field(k.Name).Index), k.Name)
 		return w.found
 	}
-	for _, name := range k.Names(c) {
-		if o := k.Find(c, name); o != k.Find(other, name) {
+	for _, name := range names {
+		if o := k.Find(c, name); o != nil {
 			w.object(k.Schema(), reflect.ValueOf(o).Elem(), schema.JoinPath(k.Name, name))
 		}
 	}

@@ -168,6 +168,19 @@ func many[T any, P interface {
 	}
 	k.changed = func(before, after *Config, visit func(name string, was, is Named)) {
 		old, now, shared := in(before), in(after), 0
+		if names, ok := after.Since(before); ok && name == "proxies" {
+			for _, name := range names {
+				var was, is Named // the others are shared
+				if o := old[name]; o != nil {
+					was = asWritten(o)
+				}
+				if o := now[name]; o != nil {
+					is = asWritten(o)
+				}
+				visit(name, was, is)
+			}
+			return
+		}
 		for name, is := range now {
 			switch was := old[name]; {
 			case was == nil:

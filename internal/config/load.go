@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"reflect"
-	"slices"
 	"strings"
 
 	"headgate/internal/config/document"
@@ -86,6 +85,12 @@ type Loaded struct {
 	config *Config
 	docs   []*document.Document
 	notes  []Problem
+
+	// is tells this loading from others; since is that of the one before, nil for none,
+	// and renewed are the proxies that are not the same as then. See Since.
+	is, since *lineage
+	renewed   []string
+	few       few
 }
 
 // Notes returns what an operator should know of a configuration that Load had no
@@ -181,9 +186,11 @@ func (l loader) load(docs Documents) (*Config, *Loaded, []Problem) {
 	if l.before != nil {
 		before = l.before.config
 	}
-	renewed := c.resolve(before)
+	all := c.resolve(before, d.proxies, !d.cloned)
+	out.compare(l.before, d.proxies, all)
+	out.few = fewOf(c, before)
 	if !unread { // else every reference into the document would be a problem
-		l.check(c, renewed, report)
+		l.check(c, report)
 	}
 	if !report.Empty() {
 		if unread && len(docs.List) == 1 {
@@ -220,12 +227,16 @@ func (l loader) read(docs Documents, out *Loaded, d *decoder, report *schema.Rep
 }
 
 // check looks at what the objects say together. Where nothing changed that proxies
-// refer to, those that were carried over are as good as they were; renewed are the others.
-func (l loader) check(c *Config, renewed []string, report *schema.Report) {
+// refer to, those that were carried over are as good as they were.
+func (l loader) check(c *Config, report *schema.Report) {
 	ch := newChecker(c, report)
 	if l.before != nil && len(l.before.notes) < schema.MaxNotes && sameAround(l.before.config, c) {
-		slices.Sort(renewed)
-		ch.renewed, ch.carried = renewed, true
+		ch.carried = true
+		for _, name := range c.loaded.renewed {
+			if c.Proxies[name] != nil {
+				ch.renewed = append(ch.renewed, name)
+			}
+		}
 		for _, n := range l.before.notes {
 			if p := proxyOf(c, n.Field); p != nil && l.before.config.Proxies[p.Name] == p {
 				n.File = ""

@@ -39,20 +39,24 @@ func asWritten(o Named) Named {
 }
 
 // resolve gives every proxy and route the features of the policies that it uses, and
-// every proxy the defaults. Those of before are taken over where nothing changed. It
-// returns the names of the proxies that are not those of before, which may be nil.
-func (c *Config) resolve(before *Config) (renewed []string) {
+// every proxy the defaults. Those of before, which may be nil, are taken over where nothing
+// changed. Read are the names of the proxies that were read, unless it is all of them: the
+// others are those of before. It returns whether these had to be resolved, too.
+func (c *Config) resolve(before *Config, read []string, all bool) bool {
 	same := c.sameFeatures(before)
-	for name, p := range c.Proxies {
-		if same && before.Proxies[name] == p {
-			continue // it had nothing from elsewhere, and has nothing now
+	if !same || all {
+		for name, p := range c.Proxies {
+			if same && before.Proxies[name] == p {
+				continue // it had nothing from elsewhere, and has nothing now
+			}
+			c.resolveProxy(name, p.Written(), before, same)
 		}
-		c.resolveProxy(name, p, before, same)
-		if before == nil || before.Proxies[name] != c.Proxies[name] {
-			renewed = append(renewed, name)
-		}
+		return true
 	}
-	return renewed
+	for _, name := range read {
+		c.resolveProxy(name, c.Proxies[name].Written(), before, same)
+	}
+	return false
 }
 
 // sameFeatures reports whether policies and defaults are those of before, which may be

@@ -79,14 +79,7 @@ func pinHosts(p *Proxy) []string {
 
 // sticky tells of routes of all proxies that take the sticky cookies of each other.
 func (ch *checker) sticky(root schema.Place) {
-	var names []string // few of many
-	for name, p := range ch.c.Proxies {
-		if pinsClients(p) {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range ch.c.fewest().pinning {
 		p := ch.c.Proxies[name]
 		ch.pins.add(p, tellPinned(p, root.Field("proxies").Field(name).Called("proxy", name)))
 	}

@@ -41,6 +41,7 @@ func (c *Control) DryRun(cause Cause, docs config.Documents) (Event, error) {
 // dryRunLocked takes a change through what can fail. Saved says that the documents are to
 // be written, too.
 func (c *Control) dryRunLocked(ch *change, saved bool) (Event, error) {
+	ch.dry = true
 	steps := []step{{"read", ch.read}, {"check", ch.check}, {"build", ch.build}}
 	if saved {
 		steps = append(steps, step{"save", func() error { return c.history.Try(ch.request()) }})
@@ -83,7 +84,9 @@ type change struct {
 	verb    Verb
 	from    func() (config.Documents, error)
 	docs    config.Documents
-	digests map[string]history.Digest // of docs, by name
+	digests map[string]history.Digest  // of docs, by name; see digestsOf
+	packed  map[string]*history.Packed // of docs that are not known, by name
+	dry     bool                       // nothing will be saved
 	// documents is the configuration that they say. A change that comes from a source
 	// has it from the beginning, reads none and saves none.
 	documents *config.Config
@@ -156,8 +159,31 @@ func (ch *change) read() (err error) {
 		return nil
 	}
 	ch.docs, err = ch.from()
-	ch.digests = ch.control.digestsLocked(ch.docs)
-	return err
+	ch.digests, ch.packed = ch.control.knownDigestsLocked(ch.docs), map[string]*history.Packed{}
+	if err != nil || ch.dry {
+		return err
+	}
+	for _, d := range ch.docs.List { // while they are checked
+		if _, known := ch.digests[d.Name]; !known {
+			ch.packed[d.Name] = history.Pack(d.Data)
+		}
+	}
+	return nil
+}
+
+// digestsOf returns the digests of the documents, by name.
+func (ch *change) digestsOf() map[string]history.Digest {
+	for _, d := range ch.docs.List {
+		if _, known := ch.digests[d.Name]; known {
+			continue
+		}
+		if p := ch.packed[d.Name]; p != nil {
+			ch.digests[d.Name] = p.Digest()
+		} else {
+			ch.digests[d.Name] = history.DigestOf(d.Data)
+		}
+	}
+	return ch.digests
 }
 
 // discovered reports whether the change comes from a source.
@@ -292,19 +318,19 @@ func (ch *change) request() history.Request {
 	if ch.records != nil {
 		q.Records = ch.records(ch.now, ch.documents)
 	}
-	removed := maps.Clone(ch.made)
+	removed, digests := maps.Clone(ch.made), ch.digestsOf()
 	for _, d := range ch.docs.List {
 		name := d.Name
 		if full, err := filepath.Abs(name); err == nil {
 			name = full
 		}
-		now := ch.digests[d.Name]
+		now := digests[d.Name]
 		was := now // is not written
 		if ch.made != nil {
 			was = ch.made[name]
 		}
 		delete(removed, name)
-		q.Documents = append(q.Documents, history.Document{Name: name, Was: was, Old: ch.oldOf(d.Name), Data: d.Data, Now: now})
+		q.Documents = append(q.Documents, history.Document{Name: name, Was: was, Old: ch.oldOf(d.Name), Data: d.Data, Now: now, Packed: ch.packed[d.Name]})
 	}
 	for _, name := range slices.Sorted(maps.Keys(removed)) {
 		q.Documents = append(q.Documents, history.Document{Name: name, Was: ch.made[name]})
@@ -389,10 +415,10 @@ func (c *Control) noteLocked(ch *change, err error) {
 		return // what was refused is so still
 	}
 	c.mu.refused = nil
-	c.mu.digested, c.mu.digests = ch.documents, ch.digests
+	c.mu.digested, c.mu.digests = ch.documents, ch.digestsOf()
 	c.changes.note(ch.revision, ch.cause, ch.changed)
 	if ch.made != nil {
-		c.mu.seen = etagOf(ch.digests) // so that the watch does not apply it again
+		c.mu.seen = etagOf(c.mu.digests) // so that the watch does not apply it again
 	}
 	switch {
 	case ch.rollsBack != 0:

@@ -173,12 +173,24 @@ func etagOf(all map[string]history.Digest) string {
 // digestsLocked returns the digest of each document; that of one that says what is in
 // force is known.
 func (c *Control) digestsLocked(docs config.Documents) map[string]history.Digest {
+	known := c.knownDigestsLocked(docs)
 	return digestsBy(docs, func(d config.Document) history.Digest {
-		if known, ok := c.mu.digests[d.Name]; ok && c.mu.digested.Says(d) {
-			return known
+		if digest, ok := known[d.Name]; ok {
+			return digest
 		}
 		return history.DigestOf(d.Data)
 	})
+}
+
+// knownDigestsLocked returns the digests of the documents that say what is in force.
+func (c *Control) knownDigestsLocked(docs config.Documents) map[string]history.Digest {
+	all := make(map[string]history.Digest, len(docs.List))
+	for _, d := range docs.List {
+		if digest, ok := c.mu.digests[d.Name]; ok && c.mu.digested.Says(d) {
+			all[d.Name] = digest
+		}
+	}
+	return all
 }
 
 // digestsBy returns the digest of each document, as of finds it.

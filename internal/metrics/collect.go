@@ -3,7 +3,6 @@ package metrics
 import (
 	"maps"
 	"runtime"
-	"slices"
 	"strconv"
 	"time"
 
@@ -96,8 +95,7 @@ func (r *Registry) collectCertificates(out chan<- prometheus.Metric, f *families
 func (r *Registry) handles() ([]*Route, []*Server, []*Port, func() uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Collect(r.mu.routes.allLocked()), slices.Collect(r.mu.servers.allLocked()),
-		slices.Collect(r.mu.ports.allLocked()), r.mu.dropped
+	return r.mu.routes.listLocked(), r.mu.servers.listLocked(), r.mu.ports.listLocked(), r.mu.dropped
 }
 
 func (r *Registry) floodCounts() map[string]uint64 {
@@ -187,8 +185,8 @@ func collectServers(out chan<- prometheus.Metric, f *families, servers []*Server
 func (r *Registry) collectRetries(out chan<- prometheus.Metric, f *families) {
 	sent, refused := f.retries.desc(), f.retriesRefused.desc()
 	r.mu.Lock()
-	all := slices.Collect(r.mu.retries.allLocked())
-	mirrors := slices.Collect(r.mu.mirrors.allLocked())
+	all := r.mu.retries.listLocked()
+	mirrors := r.mu.mirrors.listLocked()
 	r.mu.Unlock()
 	for _, h := range mirrors {
 		for i, word := range mirrorResults {

@@ -3,6 +3,7 @@ package metrics
 import (
 	"hash/maphash"
 	"iter"
+	"slices"
 
 	"headgate/internal/exchange"
 )
@@ -68,6 +69,12 @@ func (t *handles[K, H]) allLocked() iter.Seq[*H] {
 			}
 		}
 	}
+}
+
+// listLocked returns the handles, in no order. There may be very many, and it is made often:
+// it has its room from the beginning.
+func (t *handles[K, H]) listLocked() []*H {
+	return slices.AppendSeq(make([]*H, 0, len(t.byHash)), t.allLocked())
 }
 
 // shared is what all handles have in common: several may ask for one, and it stays

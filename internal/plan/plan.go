@@ -41,6 +41,8 @@ type Plan struct {
 	// are theirs.
 	proxies []*proxy
 	names   []string
+	// watching are the indexes of those that were compiled with files or certificates.
+	watching []int
 	// rest is all that is no proxy's.
 	rest *unit
 	// tcpProxies are the active TCP proxies, by name.
@@ -166,6 +168,15 @@ func (p *Plan) Retire(current *Plan) {
 	var stay []*proxy // by name, as those of p
 	if current != nil {
 		stay = current.proxies
+	}
+	if current != nil && slices.Equal(p.names, current.names) {
+		for i, proxy := range p.proxies {
+			if stay[i] != proxy {
+				proxy.retire(p.parts)
+			}
+		}
+		p.rest.retire(p.parts)
+		return
 	}
 	for _, proxy := range p.proxies {
 		for len(stay) > 0 && stay[0].settings.Name < proxy.settings.Name {

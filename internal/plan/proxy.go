@@ -35,8 +35,11 @@ type member struct {
 // proxies compiles the proxies, or carries them over, and makes the host tables of the
 // ports.
 func (c *compiler) proxies(prev *Plan) {
-	names, settings := proxyNames(c.config, prev)
 	before := c.carried(prev)
+	if before != nil && c.replaced(prev) {
+		return
+	}
+	names, settings := proxyNames(c.config, prev)
 	c.plan.names = names
 	c.plan.proxies = make([]*proxy, 0, len(names))
 	var changed []renewed
@@ -57,8 +60,61 @@ func (c *compiler) proxies(prev *Plan) {
 		changed = append(changed, renewed{was, is})
 	}
 	c.compiling, c.keeper.unit = nil, c.plan.rest
+	for i := range c.plan.proxies {
+		c.plan.watch(i)
+	}
 	if prev == nil || len(names) != len(prev.names) || !c.rejoin(prev, changed) {
 		c.join()
+	}
+}
+
+// replaced is proxies where it is known which of the configuration are not those of the
+// plan before, and none came or went: nobody looks at the others.
+func (c *compiler) replaced(prev *Plan) bool {
+	names, ok := c.config.Since(prev.config)
+	if !ok || len(names) > len(prev.names)/10+1 {
+		return false
+	}
+	at := make([]int, 0, len(names)+len(prev.watching))
+	for _, name := range names {
+		i, was := slices.BinarySearch(prev.names, name)
+		if !was || c.config.Proxies[name] == nil {
+			return false
+		}
+		at = append(at, i)
+	}
+	for _, i := range prev.watching {
+		if !prev.proxies[i].same(&c.house) {
+			at = append(at, i)
+		}
+	}
+	slices.Sort(at)
+	c.plan.names, c.plan.proxies = prev.names, slices.Clone(prev.proxies)
+	changed := make([]renewed, 0, len(at))
+	for _, i := range slices.Compact(at) {
+		is := c.proxy(c.config.Proxies[prev.names[i]])
+		changed = append(changed, renewed{prev.proxies[i], is})
+		c.plan.proxies[i] = is
+	}
+	c.compiling, c.keeper.unit = nil, c.plan.rest
+	c.plan.watching = slices.Clone(prev.watching)
+	for _, i := range at {
+		c.plan.watch(i)
+	}
+	if !c.rejoin(prev, changed) {
+		c.join()
+	}
+	return true
+}
+
+// watch notes whether a proxy was compiled with what may change by itself.
+func (p *Plan) watch(i int) {
+	at, found := slices.BinarySearch(p.watching, i)
+	switch u := &p.proxies[i].unit; {
+	case len(u.files)+len(u.pairs) == 0 && found:
+		p.watching = slices.Delete(p.watching, at, at+1)
+	case len(u.files)+len(u.pairs) > 0 && !found:
+		p.watching = slices.Insert(p.watching, at, i)
 	}
 }
 

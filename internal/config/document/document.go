@@ -162,6 +162,12 @@ func (d *Document) Objects(section string) ([]Entry, bool) {
 	return d.list[first:i], true
 }
 
+// SamePlaces reports whether the outline has found entries at the same places in the same
+// order in another document, with other texts maybe.
+func (d *Document) SamePlaces(other *Document) bool {
+	return len(d.list) == len(other.list) && samePlaces(d.list, other.list)
+}
+
 // Forget gives up the trees of the entries that can be parsed again from their text. It
 // is for whoever has read the document, before others do.
 func (d *Document) Forget() {

@@ -58,6 +58,42 @@ func pack(data []byte) ([][]byte, error) {
 	return slices.Collect(slices.Chunk(b.Bytes(), partSize)), err
 }
 
+// Packed is a document that is made ready to be kept while others look at it.
+type Packed struct {
+	hashed chan struct{} // closed when there is a digest
+	done   chan struct{} // closed when there are parts, or an error
+	digest Digest
+	parts  [][]byte
+	err    error
+}
+
+// Pack makes a document ready to be kept. It returns at once; data must not be changed.
+func Pack(data []byte) *Packed {
+	p := &Packed{hashed: make(chan struct{}), done: make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		p.digest = DigestOf(data)
+		close(p.hashed)
+		p.parts, p.err = pack(data)
+	}()
+	return p
+}
+
+// Digest returns the digest of the document.
+func (p *Packed) Digest() Digest {
+	<-p.hashed
+	return p.digest
+}
+
+// pack returns the parts of the document, as pack.
+func (d *Document) pack() ([][]byte, error) {
+	if d.Packed == nil {
+		return pack(d.Data)
+	}
+	<-d.Packed.done
+	return d.Packed.parts, d.Packed.err
+}
+
 // keepParts keeps the parts of a document, the last of them last.
 func (h *History) keepParts(ctx context.Context, d Digest, parts [][]byte) error {
 	for i, part := range parts {

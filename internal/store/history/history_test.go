@@ -429,10 +429,11 @@ func TestRevisionsOfVersion1AreTakenOver(t *testing.T) {
 }
 
 // TestContentsComeWithTheirCommit holds that a document that fits is kept by the commit
-// of its revision, also where two say the same, and can be read back.
+// of its revision, also where two say the same and where it was packed before, and can be
+// read back.
 func TestContentsComeWithTheirCommit(t *testing.T) {
 	p := newPlace(t)
-	save := func(text string) history.Revision {
+	save := func(text string, packed bool) history.Revision {
 		t.Helper()
 		q := history.Request{When: time.Now(), Via: "api"}
 		for _, name := range []string{p.file("a.yaml"), p.file("b.yaml")} {
@@ -441,7 +442,11 @@ func TestContentsComeWithTheirCommit(t *testing.T) {
 			if err != nil {
 				digest = history.Absent
 			}
-			q.Documents = append(q.Documents, history.Document{Name: name, Was: digest, Data: []byte(text)})
+			d := history.Document{Name: name, Was: digest, Data: []byte(text)}
+			if packed {
+				d.Packed = history.Pack(d.Data)
+			}
+			q.Documents = append(q.Documents, d)
 		}
 		r, err := p.h.Save(t.Context(), q)
 		if err != nil {
@@ -449,12 +454,12 @@ func TestContentsComeWithTheirCommit(t *testing.T) {
 		}
 		return r
 	}
-	save("one")
+	save("one", false)
 	before, err := p.store.Get(t.Context(), store.KeyHead)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := save("two")
+	r := save("two", true)
 	after, err := p.store.Get(t.Context(), store.KeyHead)
 	if err != nil || after.Revision != before.Revision+1 {
 		t.Errorf("a save of what fits takes %d commits (%v), want one", after.Revision-before.Revision, err)
@@ -462,6 +467,6 @@ func TestContentsComeWithTheirCommit(t *testing.T) {
 	p.open()
 	docs, err := p.h.Documents(t.Context(), r.Number)
 	if err != nil || len(docs) != 2 || string(docs[0].Data) != "two" || string(docs[1].Data) != "two" {
-		t.Errorf("read back: %q, %v", docs, err)
+		t.Errorf("read back: %v, %v", docs, err)
 	}
 }

@@ -27,11 +27,17 @@ type Document struct {
 	Data []byte
 	// Now is the digest of Data, if the caller knows it; otherwise it is worked out.
 	Now Digest
+	// Packed is what Pack has made of Data, nil if it was not asked.
+	Packed *Packed
 }
 
 func (d *Document) now() Digest {
 	if d.Now == Absent && d.Data != nil {
-		d.Now = DigestOf(d.Data)
+		if d.Packed != nil {
+			d.Now = d.Packed.Digest()
+		} else {
+			d.Now = DigestOf(d.Data)
+		}
 	}
 	return d.Now
 }
@@ -252,7 +258,7 @@ func (h *History) keepAll(ctx context.Context, v *save) error {
 		} else if kept {
 			continue
 		}
-		parts, err := pack(d.Data)
+		parts, err := d.pack()
 		if err != nil {
 			return err
 		}
