@@ -327,7 +327,7 @@ func (f *ordering) wait(ctx context.Context, to *remote, was *acme.Record) (*acm
 		}
 		switch is.State {
 		case acme.Valid, acme.Blocked, acme.Failed:
-			if !is.NextTry.Equal(was.NextTry) || !is.NotBefore.Equal(was.NotBefore) || is.Failures != was.Failures {
+			if !is.Since.Equal(was.Since) || !is.NextTry.Equal(was.NextTry) || !is.NotBefore.Equal(was.NotBefore) || is.Failures != was.Failures {
 				return is, nil
 			}
 		}
