@@ -306,25 +306,30 @@ func (c *Conn) Kick() {
 // takeKick reports whether the connection was kicked since the last time.
 func (c *Conn) takeKick() bool { return c.kicked.Load() && c.kicked.Swap(false) }
 
-// CloseWrite ends our side of the stream. What is collected is sent before, with the
-// end in the same packet where it fits.
+// CloseWrite ends our side of the stream, also while another goroutine reads. What is
+// collected is sent before. Without TLS the end comes in the same packet where it fits;
+// under TLS see Finish.
 func (c *Conn) CloseWrite() error {
-	if c.lazy != nil {
-		return c.closeWriteTLS()
+	if c.lazy == nil {
+		return c.closeWritePlain()
 	}
-	if len(c.out) > 0 {
-		err := c.writeLast(c.out)
-		c.dropOut()
-		if err != nil {
-			return err
-		}
+	err := c.Flush()
+	if err == nil {
+		err = closeWrite(c.nc) // TLS says before the end that it ends
 	}
-	return closeWrite(c.nc)
+	if err != nil {
+		return err
+	}
+	return closeWrite(c.lazy.nc)
 }
 
-// closeWriteTLS is CloseWrite under TLS, which says before the end that it ends.
-func (c *Conn) closeWriteTLS() error {
+// Finish is CloseWrite for who knows that nobody reads meanwhile: under TLS, too, the end
+// comes in one packet with what is sent before.
+func (c *Conn) Finish() error {
 	l := c.lazy
+	if l == nil {
+		return c.closeWritePlain()
+	}
 	l.holding = true
 	err := c.Flush()
 	if err == nil {
@@ -334,7 +339,18 @@ func (c *Conn) closeWriteTLS() error {
 	if err != nil {
 		return err
 	}
-	return l.CloseWrite()
+	return l.closeWrite()
+}
+
+func (c *Conn) closeWritePlain() error {
+	if len(c.out) > 0 {
+		err := c.writeLast(c.out)
+		c.dropOut()
+		if err != nil {
+			return err
+		}
+	}
+	return closeWrite(c.nc)
 }
 
 // closeWrite ends our side of a stream that can have only one.

@@ -43,7 +43,7 @@ func TestTheEndGoesWithTheLastBytes(t *testing.T) {
 		t.Helper()
 		before := segments(t, far)
 		c.Write([]byte("the last words"))
-		if err := c.CloseWrite(); err != nil {
+		if err := c.Finish(); err != nil {
 			t.Fatal(err)
 		}
 		if p, err := io.ReadAll(from); err != nil || string(p) != "the last words" {

@@ -127,9 +127,10 @@ func (l *Lazy) flush() error {
 // Close closes the connection. What is held is lost.
 func (l *Lazy) Close() error { return l.nc.Close() }
 
-// CloseWrite sends what is held and ends our side of the stream, in one packet if they
-// fit. TLS has ended its own side already, and let no more be written.
-func (l *Lazy) CloseWrite() error {
+// closeWrite sends what is held and ends our side of the stream, in one packet if they
+// fit. TLS has ended its own side already, and let no more be written. Nothing may read
+// meanwhile.
+func (l *Lazy) closeWrite() error {
 	if len(l.held) > 0 {
 		l.nc.SetWriteDeadline(time.Time{})
 		err := l.conn.writeLast(l.held)

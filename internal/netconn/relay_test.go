@@ -3,10 +3,13 @@ package netconn_test
 import (
 	"bytes"
 	"crypto/sha256"
+	"crypto/tls"
 	"errors"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net"
+	"net/http/httptest"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -14,6 +17,7 @@ import (
 	"time"
 
 	"headgate/internal/netconn"
+	"headgate/internal/testhouse"
 )
 
 // relay joins two pairs and returns the far ends, and where its error comes.
@@ -196,6 +200,49 @@ func TestRelayPassesOnAnEndBehindTheLastBytes(t *testing.T) {
 		client.Close()
 		if err := <-end; err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// Our side of a TLS connection may end while the other direction is read.
+func TestASideEndsWhileTheOtherIsRead(t *testing.T) {
+	server := httptest.NewTLSServer(nil) // for its certificate
+	server.Close()
+	for range 20 {
+		near, far := testhouse.Pair(t)
+		secure := tls.Server(netconn.NewLazy(near), &tls.Config{Certificates: server.TLS.Certificates, SessionTicketsDisabled: true})
+		client := tls.Client(far, &tls.Config{InsecureSkipVerify: true})
+		shaken := make(chan error)
+		go func() { shaken <- secure.Handshake() }()
+		if err := client.Handshake(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-shaken; err != nil {
+			t.Fatal(err)
+		}
+		c := netconn.New(secure)
+		c.SetReadWait(patience)
+		c.SetWriteWait(patience)
+		far.SetDeadline(time.Now().Add(patience))
+		read := make(chan error)
+		go func() {
+			var buf netconn.Buffer
+			err := c.Fill(&buf)
+			if err == nil && string(buf.Bytes()) != "word" {
+				err = fmt.Errorf("got %q", buf.Bytes())
+			}
+			read <- err
+		}()
+		go client.Write([]byte("word"))
+		c.Write([]byte("the last words"))
+		if err := c.CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-read; err != nil {
+			t.Fatal(err)
+		}
+		if p, err := io.ReadAll(client); err != nil || string(p) != "the last words" {
+			t.Fatalf("got %q, %v", p, err)
 		}
 	}
 }

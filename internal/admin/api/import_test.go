@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -89,7 +90,8 @@ func TestImportOfHostileFiles(t *testing.T) {
 		t.Logf("%s: %s after %v", name, rs.Status, time.Since(began).Round(time.Millisecond))
 	}
 	// More than may be sent is refused before it is kept.
-	sent := &counting{left: 1 << 30}
+	sent := &counting{}
+	sent.left.Store(1 << 30)
 	rq, err := http.NewRequest("POST", h.server.URL+Prefix+"/import", sent)
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +105,7 @@ func TestImportOfHostileFiles(t *testing.T) {
 			t.Errorf("1 GiB: %s", rs.Status)
 		}
 	}
-	if read := 1<<30 - sent.left; read > maxSource+(16<<20) {
+	if read := 1<<30 - sent.left.Load(); read > maxSource+(16<<20) {
 		t.Errorf("%d MiB were taken", read>>20)
 	}
 	for _, who := range []string{"viewer", "editor"} {
@@ -112,17 +114,18 @@ func TestImportOfHostileFiles(t *testing.T) {
 	}
 }
 
-// counting is a body of spaces, which counts what was taken of it.
-type counting struct{ left int64 }
+// counting is a body of spaces, which counts what was taken of it. The client may still
+// read it when the answer is there.
+type counting struct{ left atomic.Int64 }
 
 func (c *counting) Read(p []byte) (int, error) {
-	if c.left == 0 {
+	n := min(int64(len(p)), c.left.Load())
+	if n == 0 {
 		return 0, io.EOF
 	}
-	n := min(int64(len(p)), c.left)
 	for i := range n {
 		p[i] = ' '
 	}
-	c.left -= n
+	c.left.Add(-n)
 	return int(n), nil
 }

@@ -21,14 +21,14 @@ const (
 // last, and has sent all of it: nothing unread can take the answer away. TLS says
 // goodbye, so that nobody can cut the answer short.
 func (c *Conn) part() {
-	_ = c.nc.CloseWrite() // with the answer; the connection ends in any case
+	_ = c.nc.Finish() // with the answer; the connection ends in any case
 }
 
 // linger ends the connection in an orderly way: the last answer is sent, our
 // side is closed, and what the client still sends is read and dropped for a
 // while.
 func (c *Conn) linger() {
-	if c.nc.CloseWrite() != nil {
+	if c.nc.Finish() != nil {
 		return
 	}
 	c.buf.Drop()

@@ -353,7 +353,7 @@ func (c *Conn) part(rule *connError) {
 	case c.lastWrite() != nil:
 	case rule != nil && rule.flood != NoFlood && (c.offends || c.member.Offender()):
 		c.hold()
-	case c.nc.CloseWrite() == nil && !c.hasYielded():
+	case c.nc.Finish() == nil && !c.hasYielded():
 		c.linger()
 	}
 }
