@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -23,14 +22,7 @@ func socketRelay(t *testing.T, idle time.Duration) (r *netconn.Relay, client, se
 	t.Helper()
 	near, far := sockets(t)
 	toServer, atServer := sockets(t)
-	r = &netconn.Relay{
-		Client: netconn.New(near), Server: netconn.New(toServer), Idle: idle,
-		Up: &atomic.Uint64{}, Down: &atomic.Uint64{},
-	}
-	end = make(chan error, 1)
-	go r.Start(func(err error) { end <- err })
-	far.SetDeadline(time.Now().Add(time.Minute))
-	atServer.SetDeadline(time.Now().Add(time.Minute))
+	r, end = join(netconn.New(near), netconn.New(toServer), far, atServer, idle)
 	return r, far, atServer, end
 }
 

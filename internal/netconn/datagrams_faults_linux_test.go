@@ -73,16 +73,7 @@ func TestAReadThatFailsIsRepeated(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	failed, heard := faults(t)
-	d, err := netconn.NewDatagrams(c, failed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d, c, heard := failing(t)
 	bad, left := rawOf(t, file), 3
 	d.Through(func() syscall.RawConn {
 		if left--; left >= 0 {
@@ -105,15 +96,7 @@ func TestAReadThatFailsIsRepeated(t *testing.T) {
 
 // A connection goes on after the system has refused for a while to send.
 func TestAConnectionOutlivesRefusedDatagrams(t *testing.T) {
-	c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	failed, heard := faults(t)
-	d, err := netconn.NewDatagrams(c, failed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d, c, heard := failing(t)
 	file, err := os.CreateTemp(t.TempDir(), "")
 	if err != nil {
 		t.Fatal(err)

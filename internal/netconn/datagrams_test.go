@@ -19,38 +19,39 @@ func messages(n int) []ipv4.Message {
 	return ms
 }
 
-// faults returns a func for NewDatagrams that hears of faults, and one that returns what
-// it heard.
-func faults(t *testing.T) (failed func(op string, err error), heard func() []string) {
+// failing opens a socket whose faults are heard of: heard returns those since the last
+// time.
+func failing(t *testing.T) (d *netconn.Datagrams, c *net.UDPConn, heard func() []string) {
+	t.Helper()
+	c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
 	ops := make(chan string, 1000)
-	return func(op string, err error) {
-			t.Logf("%s: %v", op, err)
-			ops <- op
-		}, func() (all []string) {
-			for {
-				select {
-				case op := <-ops:
-					all = append(all, op)
-				default:
-					return all
-				}
+	d, err = netconn.NewDatagrams(c, func(op string, err error) {
+		t.Logf("%s: %v", op, err)
+		ops <- op
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d, c, func() (all []string) {
+		for {
+			select {
+			case op := <-ops:
+				all = append(all, op)
+			default:
+				return all
 			}
 		}
+	}
 }
 
 // A datagram that the system refuses is lost, and nothing else happens: quic-go would end
 // a connection for an error.
 func TestARefusedDatagramIsLost(t *testing.T) {
-	c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	failed, heard := faults(t)
-	d, err := netconn.NewDatagrams(c, failed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d, c, heard := failing(t)
 	for range 2 {
 		// No datagram can go to this port (RFC 768 has none of this number).
 		if n, _, err := d.WriteMsgUDP([]byte("word"), nil, &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}); n != 4 || err != nil {
@@ -74,17 +75,8 @@ func TestARefusedDatagramIsLost(t *testing.T) {
 
 // A peer that is gone, which the system hears of by ICMP, is no error for the others.
 func TestAClosedPortIsNoError(t *testing.T) {
-	c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	d, c, heard := failing(t)
 	gone, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	failed, heard := faults(t)
-	d, err := netconn.NewDatagrams(c, failed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,10 +3,8 @@
 package netconn_test
 
 import (
-	"crypto/tls"
 	"io"
 	"net"
-	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -61,23 +59,9 @@ func TestTheEndGoesWithTheLastBytes(t *testing.T) {
 		t.Error("it always took more than one segment")
 	})
 	t.Run("TLS", func(t *testing.T) {
-		server := httptest.NewTLSServer(nil) // for its certificate
-		server.Close()
 		for range pairs {
 			near, far := sockets(t)
-			secure := tls.Server(netconn.NewLazy(near), &tls.Config{Certificates: server.TLS.Certificates, SessionTicketsDisabled: true})
-			client := tls.Client(far, &tls.Config{InsecureSkipVerify: true})
-			shaken := make(chan error)
-			go func() { shaken <- secure.Handshake() }()
-			if err := client.Handshake(); err != nil {
-				t.Fatal(err)
-			}
-			if err := <-shaken; err != nil {
-				t.Fatal(err)
-			}
-			c := netconn.New(secure)
-			c.SetWriteWait(patience)
-			far.SetDeadline(time.Now().Add(patience))
+			c, client := overTLS(t, near, far)
 			if inOne(t, c, far, client) {
 				return
 			}

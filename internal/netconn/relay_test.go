@@ -25,12 +25,19 @@ func relay(t *testing.T, idle time.Duration) (r *netconn.Relay, client, server *
 	t.Helper()
 	near, far := pair(t)
 	toServer, atServer := pair(t)
-	r = &netconn.Relay{Client: near, Server: toServer, Idle: idle, Up: &atomic.Uint64{}, Down: &atomic.Uint64{}}
-	end = make(chan error, 1)
+	r, end = join(near, toServer, far, atServer, idle)
+	return r, far, atServer, end
+}
+
+// join joins two connections whose far ends are given, and returns where the error of
+// the relay comes.
+func join(near, toServer *netconn.Conn, far, atServer *net.TCPConn, idle time.Duration) (*netconn.Relay, chan error) {
+	r := &netconn.Relay{Client: near, Server: toServer, Idle: idle, Up: &atomic.Uint64{}, Down: &atomic.Uint64{}}
+	end := make(chan error, 1)
 	go r.Start(func(err error) { end <- err })
 	far.SetDeadline(time.Now().Add(time.Minute))
 	atServer.SetDeadline(time.Now().Add(time.Minute))
-	return r, far, atServer, end
+	return r, end
 }
 
 func TestRelayCarriesBothWaysToTheEnd(t *testing.T) {
@@ -204,26 +211,33 @@ func TestRelayPassesOnAnEndBehindTheLastBytes(t *testing.T) {
 	}
 }
 
-// Our side of a TLS connection may end while the other direction is read.
-func TestASideEndsWhileTheOtherIsRead(t *testing.T) {
+// overTLS shakes hands over two ends, and returns ours and the client at the far one.
+func overTLS(t *testing.T, near net.Conn, far *net.TCPConn) (*netconn.Conn, *tls.Conn) {
+	t.Helper()
 	server := httptest.NewTLSServer(nil) // for its certificate
 	server.Close()
+	secure := tls.Server(netconn.NewLazy(near), &tls.Config{Certificates: server.TLS.Certificates, SessionTicketsDisabled: true})
+	client := tls.Client(far, &tls.Config{InsecureSkipVerify: true})
+	shaken := make(chan error)
+	go func() { shaken <- secure.Handshake() }()
+	if err := client.Handshake(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-shaken; err != nil {
+		t.Fatal(err)
+	}
+	c := netconn.New(secure)
+	c.SetReadWait(patience)
+	c.SetWriteWait(patience)
+	far.SetDeadline(time.Now().Add(patience))
+	return c, client
+}
+
+// Our side of a TLS connection may end while the other direction is read.
+func TestASideEndsWhileTheOtherIsRead(t *testing.T) {
 	for range 20 {
 		near, far := testhouse.Pair(t)
-		secure := tls.Server(netconn.NewLazy(near), &tls.Config{Certificates: server.TLS.Certificates, SessionTicketsDisabled: true})
-		client := tls.Client(far, &tls.Config{InsecureSkipVerify: true})
-		shaken := make(chan error)
-		go func() { shaken <- secure.Handshake() }()
-		if err := client.Handshake(); err != nil {
-			t.Fatal(err)
-		}
-		if err := <-shaken; err != nil {
-			t.Fatal(err)
-		}
-		c := netconn.New(secure)
-		c.SetReadWait(patience)
-		c.SetWriteWait(patience)
-		far.SetDeadline(time.Now().Add(patience))
+		c, client := overTLS(t, near, far)
 		read := make(chan error)
 		go func() {
 			var buf netconn.Buffer
