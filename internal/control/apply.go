@@ -160,8 +160,8 @@ func (ch *change) read() (err error) {
 	}
 	ch.docs, err = ch.from()
 	ch.digests, ch.packed = ch.control.knownDigestsLocked(ch.docs), map[string]*history.Packed{}
-	if err != nil || ch.dry {
-		return err
+	if err != nil || ch.dry || ch.control.mu.digested == nil {
+		return err // at a start most are kept already
 	}
 	for _, d := range ch.docs.List { // while they are checked
 		if _, known := ch.digests[d.Name]; !known {
@@ -173,16 +173,15 @@ func (ch *change) read() (err error) {
 
 // digestsOf returns the digests of the documents, by name.
 func (ch *change) digestsOf() map[string]history.Digest {
-	for _, d := range ch.docs.List {
-		if _, known := ch.digests[d.Name]; known {
-			continue
+	ch.digests = digestsBy(ch.docs, func(d config.Document) history.Digest {
+		if digest, known := ch.digests[d.Name]; known {
+			return digest
 		}
 		if p := ch.packed[d.Name]; p != nil {
-			ch.digests[d.Name] = p.Digest()
-		} else {
-			ch.digests[d.Name] = history.DigestOf(d.Data)
+			return p.Digest()
 		}
-	}
+		return history.DigestOf(d.Data)
+	})
 	return ch.digests
 }
 

@@ -114,24 +114,16 @@ func (k *carrier) add(f *flow, fd int) bool {
 
 // openLocked starts the goroutine.
 func (k *carrier) openLocked() bool {
-	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	file, fd, raw, err := openEpoll(carrierName)
 	if err != nil {
 		return false
 	}
 	if k.again, err = unix.Eventfd(0, unix.EFD_CLOEXEC|unix.EFD_NONBLOCK); err != nil {
-		unix.Close(fd)
+		file.Close()
 		return false
 	}
-	unix.SetNonblock(fd, true) // the runtime only watches such files
-	k.file, k.epoll = os.NewFile(uintptr(fd), carrierName), fd
-	raw, err := k.file.SyscallConn()
-	if err == nil {
-		err = k.file.SetReadDeadline(time.Time{}) // fails where it cannot be waited for
-	}
-	if err == nil {
-		err = unix.EpollCtl(fd, unix.EPOLL_CTL_ADD, k.again, &unix.EpollEvent{Events: unix.EPOLLIN | edges, Fd: noPlace})
-	}
-	if err != nil {
+	k.file, k.epoll = file, fd
+	if unix.EpollCtl(fd, unix.EPOLL_CTL_ADD, k.again, &unix.EpollEvent{Events: unix.EPOLLIN | edges, Fd: noPlace}) != nil {
 		k.closeLocked()
 		return false
 	}

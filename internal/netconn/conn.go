@@ -313,11 +313,7 @@ func (c *Conn) CloseWrite() error {
 	if c.lazy == nil {
 		return c.closeWritePlain()
 	}
-	err := c.Flush()
-	if err == nil {
-		err = closeWrite(c.nc) // TLS says before the end that it ends
-	}
-	if err != nil {
+	if err := c.endTLS(); err != nil {
 		return err
 	}
 	return closeWrite(c.lazy.nc)
@@ -331,15 +327,20 @@ func (c *Conn) Finish() error {
 		return c.closeWritePlain()
 	}
 	l.holding = true
-	err := c.Flush()
-	if err == nil {
-		err = closeWrite(c.nc)
-	}
+	err := c.endTLS()
 	l.holding = false
 	if err != nil {
 		return err
 	}
 	return l.closeWrite()
+}
+
+// endTLS sends what is collected, and says as TLS does, before the end, that it ends.
+func (c *Conn) endTLS() error {
+	if err := c.Flush(); err != nil {
+		return err
+	}
+	return closeWrite(c.nc)
 }
 
 func (c *Conn) closeWritePlain() error {

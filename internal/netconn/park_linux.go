@@ -124,24 +124,35 @@ func (l *lot) add(c *Conn, fd int32, until int64, resume func()) bool {
 
 // openLocked starts the goroutine.
 func (l *lot) openLocked() bool {
-	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	file, fd, raw, err := openEpoll(lotName)
 	if err != nil {
 		return false
 	}
-	unix.SetNonblock(fd, true) // the runtime only watches such files
-	l.file, l.epoll = os.NewFile(uintptr(fd), lotName), fd
+	l.file, l.epoll = file, fd
 	l.waits = map[int32]wait{}
 	l.next = math.MaxInt64
-	raw, err := l.file.SyscallConn()
-	if err == nil {
-		err = l.file.SetReadDeadline(time.Time{}) // fails where it cannot be waited for
-	}
-	if err != nil {
-		l.closeLocked()
-		return false
-	}
 	go l.run(raw)
 	return true
+}
+
+// openEpoll opens an epoll descriptor that the runtime's poller watches like that of a
+// socket.
+func openEpoll(name string) (file *os.File, fd int, raw syscall.RawConn, err error) {
+	fd, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	unix.SetNonblock(fd, true) // the runtime only watches such files
+	file = os.NewFile(uintptr(fd), name)
+	raw, err = file.SyscallConn()
+	if err == nil {
+		err = file.SetReadDeadline(time.Time{}) // fails where it cannot be waited for
+	}
+	if err != nil {
+		file.Close()
+		return nil, 0, nil, err
+	}
+	return file, fd, raw, nil
 }
 
 func (l *lot) closeLocked() {

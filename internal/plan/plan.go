@@ -165,24 +165,15 @@ func (p *Plan) Notes() []exchange.Note { return p.notes }
 // plan when another took its place, on a new plan when it was not taken into
 // use. current is nil when the process ends. Exchanges under way on p go on.
 func (p *Plan) Retire(current *Plan) {
-	var stay []*proxy // by name, as those of p
-	if current != nil {
-		stay = current.proxies
+	if current == nil {
+		current = &Plan{}
 	}
-	if current != nil && slices.Equal(p.names, current.names) {
-		for i, proxy := range p.proxies {
-			if stay[i] != proxy {
-				proxy.retire(p.parts)
-			}
+	at := 0 // in current, by name, as those of p
+	for i, proxy := range p.proxies {
+		for at < len(current.names) && current.names[at] < p.names[i] {
+			at++
 		}
-		p.rest.retire(p.parts)
-		return
-	}
-	for _, proxy := range p.proxies {
-		for len(stay) > 0 && stay[0].settings.Name < proxy.settings.Name {
-			stay = stay[1:]
-		}
-		if len(stay) == 0 || stay[0] != proxy {
+		if at == len(current.names) || current.proxies[at] != proxy {
 			proxy.retire(p.parts)
 		}
 	}

@@ -33,11 +33,7 @@ type Document struct {
 
 func (d *Document) now() Digest {
 	if d.Now == Absent && d.Data != nil {
-		if d.Packed != nil {
-			d.Now = d.Packed.Digest()
-		} else {
-			d.Now = DigestOf(d.Data)
-		}
+		d.Now = DigestOf(d.Data)
 	}
 	return d.Now
 }
