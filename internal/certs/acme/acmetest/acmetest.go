@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -46,10 +47,11 @@ type Authority struct {
 	// Done, if it is set too, is called after every request that Meddle has seen.
 	Done func()
 
-	t       testing.TB
-	fail    atomic.Int32
-	orders  atomic.Int32
-	records atomic.Int32
+	t        testing.TB
+	fail     atomic.Int32
+	orders   atomic.Int32
+	records  atomic.Int32
+	accounts sync.Mutex // held while an account is made
 }
 
 // Settings are how an authority is made.
@@ -97,8 +99,13 @@ func Start(t *testing.T, s Settings) *Authority {
 		if a.Meddle != nil && a.Meddle(w, r) {
 			return
 		}
-		if strings.Contains(r.URL.Path, "order-plz") {
+		switch {
+		case strings.Contains(r.URL.Path, "order-plz"):
 			a.orders.Add(1)
+		case strings.Contains(r.URL.Path, "sign-me-up"):
+			// Pebble goes on writing to an account that it has shown to others already.
+			a.accounts.Lock()
+			defer a.accounts.Unlock()
 		}
 		inner.ServeHTTP(w, r)
 	}))
