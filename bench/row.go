@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -73,6 +74,13 @@ type result struct {
 	samples map[string][]sample
 }
 
+// turn returns the order in which a round measures the peers. Each round begins with
+// another one: the first of a round is a little slower, whoever it is.
+func (b *bench) turn(round int) []peer {
+	first := round % len(b.peers)
+	return slices.Concat(b.peers[first:], b.peers[:first])
+}
+
 // row measures one row: all peers in turn, then all again.
 func (b *bench) row(r row) (result, error) {
 	res := result{row: r, samples: map[string][]sample{}}
@@ -84,7 +92,7 @@ func (b *bench) row(r row) (result, error) {
 	}()
 	fmt.Printf("%s: %s, %s\n", r.name, r.title, r.unit)
 	for round := range b.options.rounds {
-		for _, p := range b.peers {
+		for _, p := range b.turn(round) {
 			if r.only != nil && !r.only(p) {
 				continue
 			}
