@@ -126,7 +126,7 @@ func TestOutOfDescriptorsOpenConnectionsGoOn(t *testing.T) {
 		}
 	}
 	log := end()
-	if n := strings.Count(log, "accept failed, backing off"); n != 1 {
+	if n := strings.Count(log, "accept failed, too many open files, backing off"); n != 1 {
 		t.Errorf("it was said %d times, want once: %s", n, log)
 	}
 	if !strings.Contains(log, "too many open files") || !strings.Contains(log, "LimitNOFILE") {

@@ -28,8 +28,8 @@ func (t *trouble) tell(s *Socket, err error) {
 	t.rest = min(max(2*t.rest, shortestRest), longestRest)
 	if time.Since(t.said) >= sayEvery {
 		t.said = time.Now()
-		s.log.Error("accept failed, backing off; open connections go on", "address", s.address.String(),
-			"error", cause(err), "remedy", remedy(err))
+		message, remedy := explain(err)
+		s.log.Error(message, "address", s.address.String(), "error", cause(err), "remedy", remedy)
 	}
 	time.Sleep(t.rest)
 }
@@ -37,13 +37,14 @@ func (t *trouble) tell(s *Socket, err error) {
 // over notes that a connection was taken.
 func (t *trouble) over() { t.rest = 0 }
 
-// remedy says what an operator can do.
-func remedy(err error) string {
+// explain returns the message for an error of accept, and what an operator can do.
+func explain(err error) (message, remedy string) {
+	const files = "accept failed, too many open files, backing off; open connections go on"
 	switch {
 	case errors.Is(err, syscall.EMFILE):
-		return "raise the limit of open files of the process (LimitNOFILE in systemd, ulimit -n)"
+		return files, "raise the limit of open files of the process (LimitNOFILE in systemd, ulimit -n)"
 	case errors.Is(err, syscall.ENFILE):
-		return "raise the limit of open files of the system (sysctl fs.file-max)"
+		return files, "raise the limit of open files of the system (sysctl fs.file-max)"
 	}
-	return "see what the system has run out of"
+	return "accept failed, backing off; open connections go on", "see what the system has run out of"
 }
