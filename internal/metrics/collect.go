@@ -168,8 +168,8 @@ func collectServers(out chan<- prometheus.Metric, f *families, servers []*Server
 	standing := f.standing()
 	for _, h := range servers {
 		collectStanding(out, standing, h)
-		attempts, errors, firstByte := h.sum()
-		if firstByte != nil {
+		attempts, errors := h.attempts()
+		if firstByte := h.firstByte(); firstByte != nil {
 			out <- &durationMetric{firstByteDesc, h.labels(), firstByte}
 		}
 		out <- prometheus.MustNewConstMetric(attemptsDesc, prometheus.CounterValue, float64(attempts), h.labels()...)

@@ -45,6 +45,11 @@ type Registry struct {
 	appliedT atomic.Int64 // Unix nanoseconds of the last apply that succeeded
 	last     atomic.Bool  // the last apply succeeded
 
+	touched struct {
+		sync.Mutex
+		touches
+	}
+
 	mu struct {
 		sync.Mutex
 		routes  *handles[exchange.Place, Route]

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	dto "github.com/prometheus/client_model/go"
@@ -184,8 +185,19 @@ func TestNothingIsLostWhenARouteGetsHot(t *testing.T) {
 		t.Errorf("got %d, %d, %d, want %d each, twice at last",
 			total.requests[2], total.answers[exchange.RateLimited][4], total.duration.count, want)
 	}
-	if attempts, errors, _ := server.sum(); attempts != want || errors[exchange.UpstreamReset] != want {
+	if attempts, errors := server.attempts(); attempts != want || errors[exchange.UpstreamReset] != want {
 		t.Errorf("got %d attempts, %d errors, want %d", attempts, errors[exchange.UpstreamReset], want)
+	}
+}
+
+// Very many requests go to other routes in turn, and each waits for the memory of its own:
+// a cell more than these is a wait more.
+func TestCellsFitInCacheLines(t *testing.T) {
+	if n := unsafe.Sizeof(cell[routeNumbers]{}); n != 128 {
+		t.Errorf("the numbers of a route take %d bytes, want 128", n)
+	}
+	if n := unsafe.Sizeof(cell[serverNumbers]{}); n != 64 {
+		t.Errorf("the numbers of a server take %d bytes, want 64", n)
 	}
 }
 

@@ -10,24 +10,28 @@ import (
 	"headgate/internal/exchange"
 )
 
-// outcomes counts requests by method and status. Both have few values whatever clients
-// and servers send: unknown methods are one, and statuses that have no
-// name are counted by their class. The most routes have few pairs of both, for which there
-// is room; with more come rows for all.
-type outcomes struct {
-	few  [fewOutcomes]outcome
-	rows *[len(methodNames)][maxStatuses]uint64
-}
-
-// outcome is how many requests had a method and a status.
+// outcome is how many requests had a method and a status. Both have few values whatever
+// clients and servers send: unknown methods are one, and statuses that have no
+// name are counted by their class.
 type outcome struct {
-	n      uint64 // 0 for none, where there is room
+	n      uint64
 	method uint8
 	status uint8 // its place in statusNames
 }
 
-// fewOutcomes is for how many pairs of a method and a status there is room.
-const fewOutcomes = 3
+// fewOutcomes is for how many pairs of a method and a status a route has room. The most
+// have few pairs of both; with more come rows for all.
+const fewOutcomes = 6
+
+// few is how many requests had a method and a status, 0 where there is room for another
+// pair. What is too much for it is in the rows.
+type few struct {
+	n              uint32
+	method, status uint8
+}
+
+// outcomeRows is how many requests had each method and status.
+type outcomeRows [len(methodNames)][maxStatuses]uint64
 
 // methodNames are the values of the label method.
 var methodNames = [...]string{"GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "CONNECT", "TRACE", "other"}
@@ -79,42 +83,51 @@ func statuses() (places [600]uint8, names []string) {
 	return places, names
 }
 
-// count counts a request.
-func (o *outcomes) count(method string, status int) {
+// outcome counts a request.
+func (n *routeNumbers) outcome(method string, status int) {
 	m, place := uint8(methodIndex(method)), uint8(0)
 	if uint(status) < uint(len(statusPlaces)) {
 		place = statusPlaces[status]
 	}
-	for i := range o.few {
-		f := &o.few[i]
+	for i := range n.few {
+		f := &n.few[i]
 		if f.n == 0 {
 			f.method, f.status = m, place
 		}
 		if f.method == m && f.status == place {
-			f.n++
+			if f.n++; f.n == 0 {
+				n.rowed(m, place, 1<<32)
+			}
 			return
 		}
 	}
-	if o.rows == nil {
-		o.rows = new([len(methodNames)][maxStatuses]uint64)
-	}
-	o.rows[m][place]++
+	n.rowed(m, place, 1)
 }
 
-// all are the methods and statuses that were counted, by their places.
-func (o *outcomes) all() iter.Seq[outcome] {
+// rowed counts requests in the rows.
+func (n *routeNumbers) rowed(method, place uint8, count uint64) {
+	rare := n.rarely()
+	if rare.rows == nil {
+		rare.rows = new(outcomeRows)
+	}
+	rare.rows[method][place] += count
+}
+
+// outcomes are the methods and statuses that were counted, by their places. One may come
+// twice.
+func (n *routeNumbers) outcomes() iter.Seq[outcome] {
 	return func(yield func(outcome) bool) {
-		for _, f := range o.few {
-			if f.n > 0 && !yield(f) {
+		for _, f := range n.few {
+			if f.n > 0 && !yield(outcome{uint64(f.n), f.method, f.status}) {
 				return
 			}
 		}
-		if o.rows == nil {
+		if n.rare == nil || n.rare.rows == nil {
 			return
 		}
-		for m := range o.rows {
-			for place, n := range o.rows[m] {
-				if n > 0 && !yield(outcome{n, uint8(m), uint8(place)}) {
+		for m := range n.rare.rows {
+			for place, count := range n.rare.rows[m] {
+				if count > 0 && !yield(outcome{count, uint8(m), uint8(place)}) {
 					return
 				}
 			}

@@ -11,23 +11,36 @@ const classes = 6
 
 // Route counts the exchanges of one route on one port.
 type Route struct {
+	cells stripes[routeNumbers] // first, as it is all that a request looks at
 	shared[exchange.Place, Route]
-	cells stripes[routeNumbers]
-	seen  *routeSeen // owned by the sample of a Series
+	seen *routeSeen // owned by the sample of a Series
 }
 
-// routeNumbers is what is counted for a route.
+// routeNumbers is what is counted for a route. With the head of its cell it takes two cache
+// lines.
 type routeNumbers struct {
-	count    uint64
-	outcomes outcomes
-	// answers counts the requests with a reason; it is made for the first.
-	answers *answers
-	// cached counts what a cache made of requests; it is made for the first.
-	cached   *cached
-	observed uint64
+	few      [fewOutcomes]few
+	rare     *rareNumbers // made when it is needed
 	received uint64
 	sent     uint64
 	duration tally
+}
+
+// rareNumbers is what is not counted for each request.
+type rareNumbers struct {
+	far      far
+	rows     *outcomeRows // made when few has no room
+	answers  *answers     // counts the requests with a reason; made for the first
+	cached   *cached      // counts what a cache made of requests; made for the first
+	observed uint64
+}
+
+// rarely returns the rare numbers to count in.
+func (n *routeNumbers) rarely() *rareNumbers {
+	if n.rare == nil {
+		n.rare = new(rareNumbers)
+	}
+	return n.rare
 }
 
 // routeSum is the sum of the numbers of a route.
@@ -54,10 +67,9 @@ type cached [int(exchange.CachePass) + 1]uint64
 // Done counts a finished exchange. It fits exchange.Pipeline.Done.
 func (h *Route) Done(ex *exchange.Exchange) {
 	status := ex.Status()
-	c, t := h.cells.lock(h.owner())
+	c, t := h.cells.lock(h)
 	n := &c.n
-	n.count++
-	n.outcomes.count(ex.Request.Method, status)
+	n.outcome(ex.Request.Method, status)
 	if ex.Reason != exchange.None {
 		if class := status / 100; uint(class) < classes {
 			n.answer(ex.Reason, class)
@@ -66,28 +78,40 @@ func (h *Route) Done(ex *exchange.Exchange) {
 		}
 	}
 	if ex.Observed {
-		n.observed++
+		n.rarely().observed++
 	}
 	if use := ex.Cache.Use; use != exchange.NoCache {
-		if n.cached == nil {
-			n.cached = new(cached)
-		}
-		n.cached[use]++
+		n.cacheUse(use)
 	}
 	n.received += uint64(ex.Received)
 	n.sent += uint64(ex.Sent)
 	if ex.Response.Status != 101 {
-		n.duration.add(length(&ex.Times))
+		if slot, over := n.duration.add(length(&ex.Times)); over > 0 {
+			n.rarely().far.add(slot, over)
+		}
 	}
-	h.cells.unlock(h.owner(), c, t, n.count)
+	h.cells.unlock(h, c, t)
 }
+
+// touched is part of counting.
+func (h *Route) touched() { h.owner().touchedRoute(h) }
 
 // answer counts a request with a reason.
 func (n *routeNumbers) answer(reason exchange.Reason, class int) {
-	if n.answers == nil {
-		n.answers = new(answers)
+	rare := n.rarely()
+	if rare.answers == nil {
+		rare.answers = new(answers)
 	}
-	n.answers[reason][class]++
+	rare.answers[reason][class]++
+}
+
+// cacheUse counts what a cache made of a request.
+func (n *routeNumbers) cacheUse(use exchange.CacheUse) {
+	rare := n.rarely()
+	if rare.cached == nil {
+		rare.cached = new(cached)
+	}
+	rare.cached[use]++
 }
 
 // length returns how long an exchange took.
@@ -102,29 +126,47 @@ func length(t *exchange.Times) time.Duration {
 // sum returns all numbers of the route.
 func (h *Route) sum() *routeSum {
 	total := &routeSum{}
-	h.cells.each(func(part *routeNumbers) {
-		for o := range part.outcomes.all() {
+	h.cells.each(func(c *cell[routeNumbers]) {
+		part := &c.n
+		for o := range part.outcomes() {
 			total.outcomes = append(total.outcomes, o)
 			total.requests[o.class()] += o.n
 		}
-		if part.answers != nil {
-			total.join(part.answers)
-		}
-		total.observed += part.observed
-		if part.cached != nil {
-			if total.cached == nil {
-				total.cached = new(cached)
-			}
-			for use, n := range part.cached {
-				total.cached[use] += n
-			}
-		}
 		total.received += part.received
 		total.sent += part.sent
-		part.duration.joinTo(&total.duration)
+		total.rare(part.rare)
+		part.duration.joinTo(&total.duration, part.far())
 	})
 	total.outcomes = sumOutcomes(total.outcomes)
 	return total
+}
+
+// far returns the durations that have no room in the tally; nil for none.
+func (n *routeNumbers) far() *far {
+	if n.rare == nil {
+		return nil
+	}
+	return &n.rare.far
+}
+
+// rare adds the rare numbers of a cell, if there are any.
+func (n *routeSum) rare(part *rareNumbers) {
+	if part == nil {
+		return
+	}
+	if part.answers != nil {
+		n.join(part.answers)
+	}
+	n.observed += part.observed
+	if part.cached == nil {
+		return
+	}
+	if n.cached == nil {
+		n.cached = new(cached)
+	}
+	for use, count := range part.cached {
+		n.cached[use] += count
+	}
 }
 
 // join adds the numbers of a. The requests that it counts are among those of all

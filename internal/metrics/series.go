@@ -3,12 +3,8 @@ package metrics
 import (
 	"cmp"
 	"context"
-	"slices"
-	"strings"
 	"sync"
 	"time"
-
-	"headgate/internal/exchange"
 )
 
 // The two resolutions of a Series, and how far back each goes.
@@ -68,7 +64,8 @@ type Series struct {
 	// sampling is held for the whole of a sample.
 	sampling struct {
 		sync.Mutex
-		last int64 // the fine step that was sampled last
+		last    int64 // the fine step that was sampled last
+		servers []*Server
 	}
 
 	mu struct {
@@ -76,6 +73,7 @@ type Series struct {
 		began  int64 // the first fine step
 		now    int64 // the fine step that was sampled last
 		tracks map[Scope]*track
+		made   uint64 // tracks, ever
 		memory int
 		// share is which part of the periods is kept, so that the memory is enough.
 		share float64
@@ -118,26 +116,16 @@ func (s *Series) Sample(now time.Time) {
 		return
 	}
 	s.sampling.last = step
-	found := s.registry.differences()
+	if first {
+		s.begin(step)
+		return
+	}
+	whole := s.sampleRoutes(step)
+	s.sampleServers(step)
+	s.sampleStreams(step)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.now = step
-	if first {
-		s.mu.began = step + 1
-		clear(s.mu.tracks)
-		return
-	}
-	whole := &difference{}
-	for _, d := range found {
-		if d.scope.Proxy == "" { // requests that no route took
-			whole.join(d)
-			continue
-		}
-		s.trackLocked(d.scope).add(step, d)
-		if d.scope.Kind == ScopeHTTP && d.scope.Server == "" {
-			whole.join(d)
-		}
-	}
 	if whole.Requests > 0 {
 		s.trackLocked(Scope{}).add(step, whole)
 	}
@@ -147,7 +135,8 @@ func (s *Series) Sample(now time.Time) {
 func (s *Series) trackLocked(scope Scope) *track {
 	t := s.mu.tracks[scope]
 	if t == nil {
-		t = &track{}
+		s.mu.made++
+		t = &track{number: s.mu.made}
 		s.mu.tracks[scope] = t
 	}
 	return t
@@ -166,6 +155,7 @@ func (s *Series) tidyLocked(step int64) {
 		t.fine.drop(fine)
 		t.coarse.drop(coarse)
 		if t.empty() {
+			t.dropped = true
 			delete(s.mu.tracks, scope)
 			continue
 		}
@@ -248,179 +238,3 @@ func (s *Series) Memory() int {
 	return s.mu.memory
 }
 
-// difference is what was counted of a scope since the sample before.
-type difference struct {
-	scope Scope
-	Point
-	durations spread
-}
-
-// join adds what o counted.
-func (d *difference) join(o *difference) {
-	d.Point.join(o.Point)
-	d.durations.join(&o.durations)
-}
-
-// join adds the numbers of o, without quantiles.
-func (p *Point) join(o Point) {
-	p.Requests += o.Requests
-	p.ClientErrors += o.ClientErrors
-	p.ServerErrors += o.ServerErrors
-	p.CacheHits += o.CacheHits
-	p.Received += o.Received
-	p.Sent += o.Sent
-}
-
-// differences returns what was counted since it was called last, for each scope in which
-// something was. One caller at a time.
-func (r *Registry) differences() []*difference {
-	routes, servers, _, _ := r.handles()
-	var all []*difference
-	for _, h := range routes {
-		if d := h.difference(); d != nil {
-			d.scope = Scope{Kind: ScopeHTTP, Proxy: h.key.Proxy}
-			all = append(all, d)
-		}
-	}
-	for _, h := range servers {
-		if d := h.difference(); d != nil {
-			d.scope = Scope{kindOfRoute(h.key.route), h.key.proxy, h.key.url}
-			all = append(all, d)
-		}
-	}
-	for h, counts := range r.streamCounts() {
-		if d := h.difference(counts()); d != nil {
-			d.scope = Scope{Kind: kindOfRoute(h.key.protocol), Proxy: h.key.proxy}
-			all = append(all, d)
-		}
-	}
-	slices.SortFunc(all, func(a, b *difference) int {
-		return cmp.Or(strings.Compare(a.scope.Proxy, b.scope.Proxy), strings.Compare(a.scope.Kind, b.scope.Kind), strings.Compare(a.scope.Server, b.scope.Server))
-	})
-	// Routes of one proxy are one.
-	kept := all[:0]
-	for _, d := range all {
-		if n := len(kept); n > 0 && kept[n-1].scope == d.scope {
-			kept[n-1].join(d)
-			continue
-		}
-		kept = append(kept, d)
-	}
-	return kept
-}
-
-// kindOfRoute returns the kind of the proxies whose servers are counted under a route:
-// those of streams stand under their protocol.
-func kindOfRoute(route string) string {
-	switch route {
-	case "tcp":
-		return ScopeTCP
-	case "udp":
-		return ScopeUDP
-	}
-	return ScopeHTTP
-}
-
-// difference returns what was counted since it was called last, nil for nothing.
-func (h *Route) difference() *difference {
-	var count uint64
-	h.cells.each(func(n *routeNumbers) { count += n.count })
-	if count == 0 || h.seen != nil && count == h.seen.count {
-		return nil
-	}
-	if h.seen == nil {
-		h.seen = &routeSeen{}
-	}
-	total := h.sum()
-	now := routeSeen{count: count, Point: total.point()}
-	for i, n := range total.duration.native {
-		now.durations[i+1] = uint32(n)
-	}
-	now.durations[0] = uint32(total.duration.zero)
-	d := &difference{Point: now.Point.since(h.seen.Point)}
-	d.durations.since(&now.durations, &h.seen.durations)
-	*h.seen = now
-	return d
-}
-
-// routeSeen is what the sample before has found at a route.
-type routeSeen struct {
-	count uint64
-	Point
-	durations spread
-}
-
-// point returns the numbers of a chart.
-func (n *routeSum) point() Point {
-	p := Point{Received: n.received, Sent: n.sent}
-	class := func(class int, count uint64) {
-		p.Requests += count
-		switch class {
-		case 4:
-			p.ClientErrors += count
-		case 5:
-			p.ServerErrors += count
-		}
-	}
-	for c, count := range n.requests {
-		class(c, count)
-	}
-	if n.answers != nil {
-		for reason := range n.answers {
-			for c, count := range n.answers[reason] {
-				class(c, count)
-			}
-		}
-	}
-	if n.cached != nil {
-		for _, use := range []exchange.CacheUse{exchange.CacheHit, exchange.CacheStale, exchange.CacheRevalidated, exchange.CacheCollapsed} {
-			p.CacheHits += n.cached[use]
-		}
-	}
-	return p
-}
-
-// since returns the difference to an earlier sum.
-func (p Point) since(before Point) Point {
-	return Point{
-		Requests: p.Requests - before.Requests, ClientErrors: p.ClientErrors - before.ClientErrors, ServerErrors: p.ServerErrors - before.ServerErrors,
-		CacheHits: p.CacheHits - before.CacheHits, Received: p.Received - before.Received, Sent: p.Sent - before.Sent,
-	}
-}
-
-// difference returns what was counted since it was called last, nil for nothing.
-func (h *Server) difference() *difference {
-	attempts, errors, _ := h.sum()
-	now := Point{Requests: attempts}
-	for _, n := range errors {
-		now.ServerErrors += n
-	}
-	if h.seen == nil {
-		if now == (Point{}) {
-			return nil
-		}
-		h.seen = &Point{}
-	}
-	return changed(h.seen, now)
-}
-
-// difference returns what was counted since it was called last, nil for nothing.
-func (h *Stream) difference(n exchange.PassageCounts) *difference {
-	now := Point{Requests: n.Accepted, Received: n.Received, Sent: n.Sent}
-	for _, count := range n.Errors {
-		now.ServerErrors += count
-	}
-	if now.Requests < h.seen.Requests {
-		h.seen = Point{} // the proxy was made anew
-	}
-	return changed(&h.seen, now)
-}
-
-func changed(seen *Point, now Point) *difference {
-	if now == *seen {
-		return nil
-	}
-	d := &difference{Point: now.since(*seen)}
-	*seen = now
-	return d
-}

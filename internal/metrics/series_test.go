@@ -210,6 +210,34 @@ func TestRunSamplesAtTheEndOfEachStep(t *testing.T) {
 	})
 }
 
+// A sample makes no garbage for those of whom nothing was counted, and little for others.
+func TestASampleMakesLittleGarbage(t *testing.T) {
+	const many = 1000
+	c := chart(t, 0)
+	routes := make([]*Route, many)
+	for i := range routes {
+		routes[i] = c.Route(exchange.Place{Port: "web", Proxy: fmt.Sprint("proxy", i), Route: "/"})
+	}
+	for range 2 * coarseSteps {
+		for _, h := range routes {
+			h.Done(ended(200, 10*time.Millisecond))
+		}
+		c.step()
+	}
+	if n := testing.AllocsPerRun(10, c.step); n > many/10 {
+		t.Errorf("%v allocations while nothing happens", n)
+	}
+	busy := testing.AllocsPerRun(10, func() {
+		for _, h := range routes {
+			h.Done(ended(200, 10*time.Millisecond))
+		}
+		c.step()
+	})
+	if busy -= many; busy > 3*many { // one is the test's own exchange; points are kept
+		t.Errorf("%v allocations for %d routes", busy, many)
+	}
+}
+
 func BenchmarkSampleTenThousandProxies(b *testing.B) {
 	r := New(Build{})
 	s := NewSeries(r, 0)

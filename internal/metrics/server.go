@@ -10,52 +10,83 @@ type serverKey struct{ proxy, route, url string }
 
 // Server counts the attempts at one server of a route.
 type Server struct {
+	cells stripes[serverNumbers] // first, as it is all that a request looks at
 	shared[serverKey, Server]
-	cells stripes[serverNumbers]
-	seen  *Point // owned by the sample of a Series; made for the first that counts
+	seen *serverSeen // owned by the sample of a Series; made for the first that counts
 
 	standing Stander // guarded by owner.mu
 }
 
-// serverNumbers is what is counted for a server.
+// serverNumbers is what is counted for a server, beside how often. With the head of its cell
+// it takes a cache line.
 type serverNumbers struct {
-	attempts  uint64
-	errors    *[reasons]uint64 // by reason; made for the first error
+	rare      *rareAttempts // made when it is needed
 	firstByte tally
+}
+
+// rareAttempts is what is not counted for each attempt.
+type rareAttempts struct {
+	errors *[reasons]uint64 // by reason; made for the first error
+	far    far
+}
+
+// rarely returns the rare numbers to count in.
+func (n *serverNumbers) rarely() *rareAttempts {
+	if n.rare == nil {
+		n.rare = new(rareAttempts)
+	}
+	return n.rare
 }
 
 // Tried counts an attempt: exchange.None when a response head came, and after how long,
 // else the reason why none did. No time is known where it is zero.
 func (h *Server) Tried(reason exchange.Reason, firstByte time.Duration) {
-	c, t := h.cells.lock(h.owner())
+	c, t := h.cells.lock(h)
 	n := &c.n
-	n.attempts++
 	if reason != exchange.None {
-		if n.errors == nil {
-			n.errors = new([reasons]uint64)
+		rare := n.rarely()
+		if rare.errors == nil {
+			rare.errors = new([reasons]uint64)
 		}
-		n.errors[reason]++
+		rare.errors[reason]++
 	} else if firstByte > 0 {
-		n.firstByte.add(firstByte)
+		if slot, over := n.firstByte.add(firstByte); over > 0 {
+			n.rarely().far.add(slot, over)
+		}
 	}
-	h.cells.unlock(h.owner(), c, t, n.attempts)
+	h.cells.unlock(h, c, t)
 }
 
-// sum returns all numbers of the server; firstByte is nil if no response came.
-func (h *Server) sum() (attempts uint64, errors [reasons]uint64, firstByte *histogram) {
-	h.cells.each(func(part *serverNumbers) {
-		attempts += part.attempts
-		if part.errors != nil {
-			for reason, n := range part.errors {
-				errors[reason] += n
+// touched is part of counting.
+func (h *Server) touched() { h.owner().touchedServer(h) }
+
+// attempts returns how many attempts there were, and by reason those without a response.
+func (h *Server) attempts() (n uint64, errors [reasons]uint64) {
+	h.cells.each(func(c *cell[serverNumbers]) {
+		n += c.times()
+		if rare := c.n.rare; rare != nil && rare.errors != nil {
+			for reason, count := range rare.errors {
+				errors[reason] += count
 			}
-		}
-		if part.firstByte.used {
-			if firstByte == nil {
-				firstByte = new(histogram)
-			}
-			part.firstByte.joinTo(firstByte)
 		}
 	})
-	return attempts, errors, firstByte
+	return n, errors
+}
+
+// firstByte returns how long responses took to begin; nil if none came.
+func (h *Server) firstByte() (out *histogram) {
+	h.cells.each(func(c *cell[serverNumbers]) {
+		if !c.n.firstByte.used {
+			return
+		}
+		if out == nil {
+			out = new(histogram)
+		}
+		var beyond *far
+		if c.n.rare != nil {
+			beyond = &c.n.rare.far
+		}
+		c.n.firstByte.joinTo(out, beyond)
+	})
+	return out
 }

@@ -18,11 +18,19 @@ type stripes[N any] struct {
 	more atomic.Pointer[[]atomic.Pointer[cell[N]]]
 }
 
-// cell is a part of the numbers of a handle, guarded by its lock.
+// cell is a part of the numbers of a handle, guarded by its lock. Of very many routes each
+// request counts in other cells, so that it has to wait for their memory: what is counted
+// with every request is in as few cache lines as can be.
 type cell[N any] struct {
 	sync.Mutex
-	n N
+	low  uint32 // how often was counted in the cell, and
+	high uint16 // how often low was full
+	told bool   // that something was counted since the last sample
+	n    N
 }
+
+// times is how often was counted in the cell.
+func (c *cell[N]) times() uint64 { return uint64(c.high)<<32 | uint64(c.low) }
 
 // spaced is a cell that many count in: on cache lines of its own, and off its neighbours.
 type spaced[N any] struct {
@@ -30,17 +38,25 @@ type spaced[N any] struct {
 	_ [128]byte
 }
 
+// counting is a handle that has cells.
+type counting interface {
+	owner() *Registry
+	// touched hears of the first time that was counted in a cell since a sample.
+	touched()
+}
+
 // lock returns the cell to count in, locked, and the token that unlock wants
 // back. The token is nil while all processors use the first cell. A processor
 // that finds its cell locked takes another token, and keeps it: so no two stay
 // on one cell.
-func (s *stripes[N]) lock(r *Registry) (*cell[N], *token) {
+func (s *stripes[N]) lock(of counting) (*cell[N], *token) {
 	more := s.more.Load()
 	if more == nil {
 		c := made(&s.first, newCell[N])
 		c.Lock()
 		return c, nil
 	}
+	r := of.owner()
 	t := r.tokens.Get().(*token)
 	c := made(&(*more)[t.index], newSpaced[N])
 	if !c.TryLock() {
@@ -51,14 +67,22 @@ func (s *stripes[N]) lock(r *Registry) (*cell[N], *token) {
 	return c, t
 }
 
-// unlock ends what lock began. count is how often was counted in the cell.
-func (s *stripes[N]) unlock(r *Registry, c *cell[N], t *token, count uint64) {
+// unlock ends what lock began.
+func (s *stripes[N]) unlock(of counting, c *cell[N], t *token) {
+	if c.low++; c.low == 0 {
+		c.high++
+	}
+	hot, told := c.times() == hotAfter, c.told
+	c.told = true
 	c.Unlock()
 	if t != nil {
-		r.tokens.Put(t)
-	} else if count == hotAfter {
-		more := make([]atomic.Pointer[cell[N]], len(r.all))
+		of.owner().tokens.Put(t)
+	} else if hot {
+		more := make([]atomic.Pointer[cell[N]], len(of.owner().all))
 		s.more.Store(&more)
+	}
+	if !told {
+		of.touched()
 	}
 }
 
@@ -77,12 +101,12 @@ func made[N any](p *atomic.Pointer[cell[N]], fresh func() *cell[N]) *cell[N] {
 func newCell[N any]() *cell[N]   { return new(cell[N]) }
 func newSpaced[N any]() *cell[N] { return &new(spaced[N]).cell }
 
-// each calls f with the numbers of every cell that was used.
-func (s *stripes[N]) each(f func(*N)) {
+// each calls f with every cell that was used, locked.
+func (s *stripes[N]) each(f func(*cell[N])) {
 	visit := func(p *atomic.Pointer[cell[N]]) {
 		if c := p.Load(); c != nil {
 			c.Lock()
-			f(&c.n)
+			f(c)
 			c.Unlock()
 		}
 	}

@@ -2,24 +2,28 @@ package metrics
 
 import "time"
 
-// A tally counts durations as a histogram does, in a fifth of its memory: of the many
+// A tally counts durations as a histogram does, in a fiftieth of its memory: of the many
 // routes of a configuration each has one. A slot is a native bucket, or the part of one on
 // one side of the bound of a classic bucket, so that both are sums of slots. The slots
-// around the first duration have room in the tally, others get it when it is needed.
+// around the first duration have room in the tally for a byte; what is beyond that is far.
 type tally struct {
-	sum    uint64 // nanoseconds
-	near   [nearSlots]uint64
-	far    []uint64
-	used   bool
-	low    uint8 // the slot of near[0]
-	farLow uint8 // the slot of far[0]
+	sum  uint64 // nanoseconds
+	near [nearSlots]uint8
+	low  uint8 // the slot of near[0]
+	used bool
+}
+
+// far are the numbers of a tally that have no room in it. It takes memory when it is needed.
+type far struct {
+	counts []uint64
+	low    uint8 // the slot of counts[0]
 }
 
 // How many slots have room from the beginning, how many of them are below the first
 // duration, and of how many slots far grows.
 const (
-	nearSlots  = 12
-	belowFirst = 4
+	nearSlots  = 28
+	belowFirst = 14
 	farStep    = 8
 )
 
@@ -68,46 +72,59 @@ func (t *slotTable) of(d time.Duration) uint8 {
 	return t.first[i]
 }
 
-func (t *tally) add(d time.Duration) {
+// add counts a duration. Where over is not 0, so many are to be counted in a slot of what
+// is far.
+func (t *tally) add(d time.Duration) (slot uint8, over uint64) {
 	t.sum += uint64(d)
 	i := slots.of(d)
 	if !t.used {
 		t.used, t.low = true, i-min(i, belowFirst)
 	}
-	if at := i - t.low; at < nearSlots { // below low it wraps around
-		t.near[at]++
-		return
+	at := i - t.low // below low it wraps around
+	if at >= nearSlots {
+		return i, 1
 	}
-	t.addFar(i)
+	if t.near[at]++; t.near[at] == 0 {
+		return i, 1 << 8
+	}
+	return 0, 0
 }
 
-// addFar counts in a slot that is not near.
-func (t *tally) addFar(i uint8) {
-	if at := int(i) - int(t.farLow); at < 0 || at >= len(t.far) {
-		low, end := int(i)&^(farStep-1), int(i)&^(farStep-1)+farStep
-		if len(t.far) > 0 {
-			low, end = min(low, int(t.farLow)), max(end, int(t.farLow)+len(t.far))
+// add counts n durations of a slot.
+func (f *far) add(slot uint8, n uint64) {
+	if at := int(slot) - int(f.low); at < 0 || at >= len(f.counts) {
+		low, end := int(slot)&^(farStep-1), int(slot)&^(farStep-1)+farStep
+		if len(f.counts) > 0 {
+			low, end = min(low, int(f.low)), max(end, int(f.low)+len(f.counts))
 		}
 		more := make([]uint64, end-low)
-		if len(t.far) > 0 {
-			copy(more[int(t.farLow)-low:], t.far)
+		if len(f.counts) > 0 {
+			copy(more[int(f.low)-low:], f.counts)
 		}
-		t.far, t.farLow = more, uint8(low)
+		f.counts, f.low = more, uint8(low)
 	}
-	t.far[i-t.farLow]++
+	f.counts[slot-f.low] += n
 }
 
-// joinTo adds the numbers of t to h.
-func (t *tally) joinTo(h *histogram) {
+// joinTo adds the numbers of t, and of what is far of it, to h.
+func (t *tally) joinTo(h *histogram, f *far) {
 	h.sum += t.sum
+	t.each(f, h.addSlot)
+}
+
+// each calls do with the slots that have numbers. A slot may come twice.
+func (t *tally) each(f *far, do func(s slot, n uint64)) {
 	for i, n := range t.near {
 		if n > 0 {
-			h.addSlot(slots.all[int(t.low)+i], n)
+			do(slots.all[int(t.low)+i], uint64(n))
 		}
 	}
-	for i, n := range t.far {
+	if f == nil {
+		return
+	}
+	for i, n := range f.counts {
 		if n > 0 {
-			h.addSlot(slots.all[int(t.farLow)+i], n)
+			do(slots.all[int(f.low)+i], n)
 		}
 	}
 }

@@ -5,16 +5,21 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"headgate/internal/exchange"
 )
 
 // histogramOf is what a tally makes of durations.
 func histogramOf(all ...time.Duration) *histogram {
 	var t tally
+	var beyond far
 	for _, d := range all {
-		t.add(d)
+		if slot, over := t.add(d); over > 0 {
+			beyond.add(slot, over)
+		}
 	}
 	h := &histogram{}
-	t.joinTo(h)
+	t.joinTo(h, &beyond)
 	return h
 }
 
@@ -57,6 +62,42 @@ func TestATallyIsAHistogram(t *testing.T) {
 	})
 }
 
+// A number that is too large for its room goes on where there is more of it.
+func TestNumbersOutgrowTheirRoom(t *testing.T) {
+	all := make([]time.Duration, 3<<8+5)
+	for i := range all {
+		all[i] = time.Millisecond
+	}
+	want := &histogram{}
+	for _, d := range all {
+		plainly(want, d)
+	}
+	if got := histogramOf(all...); *got != *want {
+		t.Errorf("%v, want\n%v", *got, *want)
+	}
+
+	var n routeNumbers
+	n.outcome("GET", 200)
+	n.few[0].n = 1<<32 - 1
+	n.outcome("GET", 200)
+	n.outcome("GET", 200)
+	sum := uint64(0)
+	for o := range n.outcomes() {
+		sum += o.n
+	}
+	if sum != 1<<32+1 {
+		t.Errorf("%d requests, want %d", sum, 1<<32+1)
+	}
+
+	c := cell[serverNumbers]{low: 1<<32 - 1, high: 1}
+	h := New(Build{}).Server("", "", "")
+	h.cells.first.Store(&c)
+	h.Tried(exchange.None, 0)
+	if n, _ := h.attempts(); n != 2<<32 {
+		t.Errorf("%d attempts, want %d", n, uint64(2<<32))
+	}
+}
+
 // Every bound of a classic bucket divides a slot of its own, and slots can be counted in
 // a byte.
 func TestSlotsOfATally(t *testing.T) {
@@ -73,16 +114,16 @@ func TestSlotsOfATally(t *testing.T) {
 
 // More methods and statuses than there is room for are counted like the first.
 func TestManyOutcomesAreCounted(t *testing.T) {
-	var o outcomes
+	var n routeNumbers
 	statuses := []int{200, 204, 301, 404, 500, 502, 777, 0}
 	for round := range 3 {
 		for _, method := range methodNames {
 			for _, status := range statuses {
-				o.count(method, status)
+				n.outcome(method, status)
 			}
 		}
 		var all []outcome
-		for one := range o.all() {
+		for one := range n.outcomes() {
 			all = append(all, one)
 		}
 		sum := sumOutcomes(append(all, all...))

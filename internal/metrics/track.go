@@ -9,10 +9,17 @@ import (
 
 // track is one scope of a series.
 type track struct {
+	number  uint64 // no other track has it
+	dropped bool   // it is none of the series' any more
+
 	fine, coarse points
-	// minute is what was counted in the coarse step that is under way.
-	minute *difference
-	at     int64 // the coarse step of minute
+	// minute is what was counted in the coarse step that is under way, if one is.
+	minute struct {
+		open bool
+		at   int64
+		Point
+		durations narrow
+	}
 }
 
 // add keeps what was counted within a fine step.
@@ -21,35 +28,34 @@ func (t *track) add(step int64, d *difference) {
 	p.P50, p.P99 = d.durations.quantiles()
 	t.fine.add(step, p)
 	t.close(step - 1)
-	if t.minute == nil {
-		t.minute, t.at = &difference{}, step/coarseSteps
+	m := &t.minute
+	if !m.open {
+		m.open, m.at, m.Point = true, step/coarseSteps, Point{}
 	}
-	t.minute.join(d)
+	m.Point.join(d.Point)
+	m.durations.join(&d.durations)
 	t.close(step)
 }
 
 // close keeps the coarse step that is under way if it ended with a fine step or before.
 func (t *track) close(step int64) {
-	if t.minute == nil || (step+1)/coarseSteps <= t.at {
+	m := &t.minute
+	if !m.open || (step+1)/coarseSteps <= m.at {
 		return
 	}
-	p := t.minute.Point
-	p.P50, p.P99 = t.minute.durations.quantiles()
-	t.coarse.add(t.at, p)
-	t.minute = nil
+	p := m.Point
+	p.P50, p.P99 = m.durations.quantiles()
+	t.coarse.add(m.at, p)
+	m.open, m.durations = false, narrow{}
 }
 
 func (t *track) empty() bool {
-	return t.minute == nil && len(t.fine.chunks) == 0 && len(t.coarse.chunks) == 0
+	return !t.minute.open && len(t.fine.chunks) == 0 && len(t.coarse.chunks) == 0
 }
 
 // memory returns about how many bytes the track takes.
 func (t *track) memory() int {
-	n := int(unsafe.Sizeof(*t)) + 128 + t.fine.memory() + t.coarse.memory() // 128 for its place in the map
-	if t.minute != nil {
-		n += int(unsafe.Sizeof(*t.minute))
-	}
-	return n
+	return int(unsafe.Sizeof(*t)) + 128 + t.fine.memory() + t.coarse.memory() + t.minute.durations.memory() // 128 for its place in the map
 }
 
 // recent returns the sum of the last fine steps.
@@ -142,13 +148,6 @@ func (ps *points) memory() int {
 // are too short for one.
 type spread [1 + highest - lowestKey + 1]uint32
 
-// since is what was counted between two sums, which may have wrapped around.
-func (s *spread) since(now, before *spread) {
-	for i := range s {
-		s[i] = now[i] - before[i]
-	}
-}
-
 func (s *spread) join(o *spread) {
 	for i := range s {
 		s[i] += o[i]
@@ -185,3 +184,62 @@ func (s *spread) quantile(q float64, count uint64) time.Duration {
 	}
 	return 0
 }
+
+// narrow is a spread of which only the part is kept that has numbers: there may be very
+// many, and each has few.
+type narrow struct {
+	counts []uint32
+	low    uint8 // the bucket of counts[0]
+}
+
+// set makes n the same as s.
+func (n *narrow) set(s *spread) {
+	low, end := s.part()
+	if cap(n.counts) < end-low {
+		n.counts = make([]uint32, end-low)
+	}
+	n.counts, n.low = n.counts[:end-low], uint8(low)
+	copy(n.counts, s[low:end])
+}
+
+// part returns where the numbers of s begin and end.
+func (s *spread) part() (low, end int) {
+	for low < len(s) && s[low] == 0 {
+		low++
+	}
+	if low == len(s) {
+		return 0, 0
+	}
+	for end = len(s); s[end-1] == 0; {
+		end--
+	}
+	return low, end
+}
+
+// join adds the numbers of s.
+func (n *narrow) join(s *spread) {
+	all := *s
+	n.addTo(&all)
+	n.set(&all)
+}
+
+func (n *narrow) addTo(s *spread) {
+	for i, count := range n.counts {
+		s[int(n.low)+i] += count
+	}
+}
+
+// takeFrom takes the numbers of n out of s.
+func (n *narrow) takeFrom(s *spread) {
+	for i, count := range n.counts {
+		s[int(n.low)+i] -= count
+	}
+}
+
+func (n *narrow) quantiles() (p50, p99 time.Duration) {
+	var s spread
+	n.addTo(&s)
+	return s.quantiles()
+}
+
+func (n *narrow) memory() int { return 4 * cap(n.counts) }
