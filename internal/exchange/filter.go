@@ -26,6 +26,9 @@ type Filter struct {
 	Owned *Owned
 }
 
+// Does reports whether the filter does anything.
+func (f *Filter) Does() bool { return f.Request != nil || f.Response != nil }
+
 // Source makes the response: servers, a cache, a fixed answer. It sets
 // ex.Response, or returns an Answer that says why it could not.
 type Source interface {

@@ -237,4 +237,3 @@ func (s *Series) Memory() int {
 	defer s.mu.RUnlock()
 	return s.mu.memory
 }
-

@@ -14,7 +14,7 @@ func (c *compiler) cache(b *body, f *config.Features) error {
 	b.cache = cache.New(f.Cache, c.store(b, f.Cache), b.source)
 	b.source = b.cache
 	// What it hears of a response is how the client gets it.
-	b.add(b.cache.Filter())
+	c.shared.lists.add(b.cache.Filter())
 	return nil
 }
 

@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"slices"
+
 	"headgate/internal/exchange"
 	"headgate/internal/file"
 )
@@ -22,18 +24,68 @@ type shareable struct {
 }
 
 // once compiles settings, or returns what was compiled of them before.
-func (c *compiler) once(key memoKey, compile func() (exchange.Filter, error)) (exchange.Filter, error) {
+func (c *compiler) once(key memoKey, compile func() (exchange.Filter, error)) (*shareable, error) {
 	if known := c.shared.memo[key]; known != nil {
 		c.keeper.share(&known.uses)
-		return known.filter, nil
+		return known, nil
 	}
 	at := c.keeper.mark()
 	filter, err := compile()
 	if err != nil {
-		return filter, err
+		return nil, err
 	}
-	c.shared.memo[key] = &shareable{filter, c.keeper.since(at)}
-	return filter, nil
+	known := &shareable{filter, c.keeper.since(at)}
+	c.shared.memo[key] = known
+	return known, nil
+}
+
+// filterLists are the lists of filters of routes. The most routes of many have the same
+// filters as others, and then one list: a request finds it where the last one looked, and
+// it takes memory once.
+type filterLists struct {
+	known map[[longestShared]*shareable][]exchange.Filter
+	// of is the list of the route that is compiled, which is its own alone if own is set;
+	// all are its filters.
+	of  [longestShared]*shareable
+	own bool
+	all []exchange.Filter
+}
+
+// longestShared is how many filters a list has at most that routes share.
+const longestShared = 8
+
+// begin begins the list of another route.
+func (l *filterLists) begin() { l.of, l.own, l.all = [longestShared]*shareable{}, false, l.all[:0] }
+
+// share adds a filter that other routes have too, unless it does nothing.
+func (l *filterLists) share(f *shareable) {
+	if n := len(l.all); n < longestShared && f.filter.Does() {
+		l.of[n] = f
+		l.all = append(l.all, f.filter)
+		return
+	}
+	l.add(f.filter)
+}
+
+// add adds a filter of the route alone, unless it does nothing.
+func (l *filterLists) add(f exchange.Filter) {
+	if f.Does() {
+		l.own = true
+		l.all = append(l.all, f)
+	}
+}
+
+// end returns the list.
+func (l *filterLists) end() []exchange.Filter {
+	if l.own {
+		return slices.Clip(slices.Clone(l.all))
+	}
+	list, found := l.known[l.of]
+	if !found {
+		list = slices.Clip(slices.Clone(l.all))
+		l.known[l.of] = list
+	}
+	return list
 }
 
 // file is exchange.Env.File: it notes what the unit was compiled with.

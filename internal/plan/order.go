@@ -44,13 +44,6 @@ func (c *compiler) rooms(b *body) error {
 	return nil
 }
 
-// add adds a filter unless it does nothing.
-func (b *body) add(f exchange.Filter) {
-	if f.Request != nil || f.Response != nil {
-		b.filters = append(b.filters, f)
-	}
-}
-
 // scopeOf names whose settings those of a route are: its own, or its proxy's.
 func scopeOf(b *body, own bool) string {
 	scope := "proxy " + b.proxy.Name
@@ -72,17 +65,21 @@ func (c *compiler) owner(b *body, own bool) schema.Place {
 // sticky adds what keeps clients at their server.
 func (c *compiler) sticky(b *body, _ *config.Features) error {
 	if isSticky(b.settings) {
-		b.add(c.affinity(b).Filter())
+		c.shared.lists.add(c.affinity(b).Filter())
 	}
 	return nil
 }
 
 // tracing adds what gives requests their trace, if the configuration wants that.
-func (c *compiler) tracing(b *body, _ *config.Features) error {
-	if c.tracer != nil {
-		b.add(c.tracer.Filter())
+func (c *compiler) tracing(_ *body, _ *config.Features) error {
+	if c.tracer == nil {
+		return nil
 	}
-	return nil
+	filter, err := c.once(memoKey{"tracing", c.tracer}, func() (exchange.Filter, error) { return c.tracer.Filter(), nil })
+	if err == nil {
+		c.shared.lists.share(filter)
+	}
+	return err
 }
 
 // forwarding is how a proxy wants the forwarded fields.
@@ -104,7 +101,9 @@ func (c *compiler) forwarded(b *body, _ *config.Features) error {
 		}
 		return upstream.Forward(style, want.via == config.ViaRFC9110), nil
 	})
-	b.add(filter)
+	if err == nil {
+		c.shared.lists.share(filter)
+	}
 	return err
 }
 

@@ -22,6 +22,7 @@ import (
 	"headgate/internal/feature/timeout"
 	"headgate/internal/feature/tohttps"
 	"headgate/internal/schema"
+	"headgate/internal/upstream"
 )
 
 // room is a row of the table of rooms.
@@ -32,6 +33,10 @@ type room struct {
 	of scope
 	// answers are the reasons for which it answers in place of the source.
 	answers []exchange.Reason
+	// alike returns what a room depends on that compiles for each route: routes with equal
+	// values share what is compiled. It returns nil where a route shares it with none; nil
+	// shares nothing.
+	alike func(b *body, settings any) any
 	// stream compiles the room for a TCP or UDP proxy that has its settings; nil where
 	// the room does not act on those. A room that is switched off gives no Admit.
 	stream func(f *config.StreamFeatures, env exchange.Env) (exchange.StreamFilter, error)
@@ -91,7 +96,7 @@ func (c *compiler) filters() []room {
 		feature("forward_auth", memoized, func(f *config.Features) *forwardauth.Config { return f.ForwardAuth }, forwardauth.Compile, exchange.AuthRequired, exchange.Loop),
 		feature("rate_limit", memoized, rateLimit(true), ratelimit.Compile, exchange.RateLimited),
 		{name: "sticky_cookie", of: served, add: (*compiler).sticky},
-		feature("rewrite", served|always, func(f *config.Features) *rewrite.Config { return f.Rewrite }, rewrite.Compile, exchange.BadRequest),
+		whereAlike(sameMapping, "rewrite", served|always, func(f *config.Features) *rewrite.Config { return f.Rewrite }, rewrite.Compile, exchange.BadRequest),
 		{name: "forwarded", of: served | always, add: (*compiler).forwarded},
 		list("headers", memoized|served, func(f *config.Features) headers.Config { return f.Headers }, headers.CompileRequest, exchange.HeadTooLarge),
 	}
@@ -110,7 +115,13 @@ func rateLimit(afterSignIn bool) func(f *config.Features) *ratelimit.Config {
 
 // feature is the row of a room with settings of its own.
 func feature[C any](name string, of scope, get func(*config.Features) *C, compile func(*C, exchange.Env) (exchange.Filter, error), answers ...exchange.Reason) room {
-	r := room{name: name, of: of, answers: answers}
+	return whereAlike(nil, name, of, get, compile, answers...)
+}
+
+// whereAlike is the row of a room that compiles for each route, once for those that are
+// alike.
+func whereAlike[C any](alike func(*body, any) any, name string, of scope, get func(*config.Features) *C, compile func(*C, exchange.Env) (exchange.Filter, error), answers ...exchange.Reason) room {
+	r := room{name: name, of: of, answers: answers, alike: alike}
 	r.add = func(c *compiler, b *body, f *config.Features) error {
 		settings := get(f)
 		if settings == nil && of&always == 0 {
@@ -170,25 +181,56 @@ func onStreams[C any, P switchable[C]](r room, get func(*config.StreamFeatures) 
 // addRoom compiles a room's settings, or takes what was compiled of them, and adds
 // the filter to a route unless it does nothing.
 func (c *compiler) addRoom(r *room, b *body, own bool, settings any, compile func(exchange.Env) (exchange.Filter, error)) error {
-	var f exchange.Filter
-	var err error
-	if r.of&memoized != 0 {
-		f, err = c.once(memoKey{r.key(), settings}, func() (exchange.Filter, error) { return compile(c.envFor(b, own)) })
-	} else {
-		env := c.envFor(b, own)
-		env.Route = routeOf(b)
-		f, err = compile(env)
+	var key any
+	switch {
+	case r.of&memoized != 0:
+		key = settings
+	case r.alike != nil:
+		key = r.alike(b, settings)
 	}
+	of := func() (exchange.Filter, error) {
+		env := c.envFor(b, own)
+		if r.of&memoized == 0 {
+			env.Route = routeOf(b)
+		}
+		return compile(env)
+	}
+	if key == nil {
+		f, err := of()
+		if err == nil {
+			c.shared.lists.add(f)
+		}
+		return err
+	}
+	f, err := c.once(memoKey{r.key(), key}, of)
 	var at placed
 	if errors.As(err, &at) {
 		at.Place(c.owner(b, own).Field(r.name)).Problem(err.Error(), "write the path of a file that can be read; a relative one begins at the configuration file")
-		c.shared.memo[memoKey{r.key(), settings}] = &shareable{} // it is told once
+		c.shared.memo[memoKey{r.key(), key}] = &shareable{} // it is told once
 		return nil
 	}
 	if err == nil {
-		b.add(f)
+		c.shared.lists.share(f)
 	}
 	return err
+}
+
+// sameMapping is what the mapping of a route's paths depends on.
+func sameMapping(b *body, settings any) any {
+	list := b.servers.List()
+	if len(list) != 1 {
+		return nil
+	}
+	return mapping{settings, b.settings.StripPrefix, b.prefix, list[0].URL, list[0].Base, list[0].Authority, b.servers.Host()}
+}
+
+// mapping is how the paths of a route with one server are mapped.
+type mapping struct {
+	settings             any
+	strip                bool
+	prefix               string
+	url, base, authority string
+	host                 upstream.HostField
 }
 
 // key tells the two rows of a room apart, of which each has half of it.

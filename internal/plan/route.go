@@ -65,7 +65,7 @@ type shared struct {
 	authorities      map[string]authorities // by their files
 	gates            map[gate]*gate
 	keyBuffer        []byte
-	filterBuffer     []exchange.Filter // of the proxy that is compiled
+	lists            filterLists
 
 	// inherited are the features that a route without its own has from the proxy
 	// inherits.
@@ -77,6 +77,7 @@ func newShared(cfg *config.Config) shared {
 	u := &cfg.Upstreams
 	s := shared{
 		sources: sources(), memo: memo{}, securePorts: map[string]map[string]int{}, authorities: map[string]authorities{}, gates: map[gate]*gate{},
+		lists: filterLists{known: map[[longestShared]*shareable][]exchange.Filter{}},
 	}
 	s.upstream = upstream.Settings{
 		IdleTimeout:     u.IdleTimeout.D(),
@@ -96,10 +97,9 @@ func newShared(cfg *config.Config) shared {
 func (c *compiler) bodies(p *config.Proxy, at schema.Place) []*body {
 	all := make([]body, len(p.Routes))
 	out := make([]*body, 0, len(p.Routes))
-	filters := c.shared.filterBuffer[:0]
 	for i, r := range p.Routes {
 		b := &all[i]
-		*b = body{proxy: p, settings: r, number: i, connect: r.Timeouts.Connect.D(), filters: filters[len(filters):]}
+		*b = body{proxy: p, settings: r, number: i, connect: r.Timeouts.Connect.D()}
 		if err := c.body(b); err != nil {
 			place := at.Field("routes").Index(i).Called("route", r.Label())
 			if fault := (*serverFault)(nil); errors.As(err, &fault) {
@@ -109,14 +109,7 @@ func (c *compiler) bodies(p *config.Proxy, at schema.Place) []*body {
 			}
 			continue
 		}
-		filters = append(filters, b.filters...)
 		out = append(out, b)
-	}
-	c.shared.filterBuffer = filters
-	exact := slices.Clone(filters)
-	for _, b := range out {
-		n := len(b.filters)
-		b.filters, exact = exact[:n:n], exact[n:]
 	}
 	return out
 }
@@ -223,7 +216,10 @@ func (c *compiler) body(b *body) error {
 	if err != nil {
 		return err
 	}
-	return c.rooms(b)
+	c.shared.lists.begin()
+	err = c.rooms(b)
+	b.filters = c.shared.lists.end()
+	return err
 }
 
 // onePath returns the one form of a path.
