@@ -18,7 +18,10 @@ type Pipeline struct {
 	Filters []Filter
 	// Source makes the response if no filter answered.
 	Source Source
-	// Done hears of every finished exchange: the access log, metrics. It must
+	// Counter hears of every finished exchange before Done, and keeps nothing of it; it may
+	// be nil. Of very many pipelines each has another one.
+	Counter Counter
+	// Done hears of every finished exchange: the access log. It must
 	// keep nothing of it. The response of a server is closed by then, and the
 	// fields of its head are gone, but for those that Logged names.
 	Done []func(*Exchange)
@@ -32,6 +35,9 @@ type Pipeline struct {
 	// Log hears of broken invariants.
 	Log *slog.Logger
 }
+
+// Counter counts finished exchanges.
+type Counter interface{ Done(*Exchange) }
 
 // Serve takes one exchange from its head to its end. It returns when the
 // response has been handed to the client's connection, or when that failed; where
@@ -166,6 +172,14 @@ func (p *Pipeline) done(ex *Exchange) {
 		if p.Logged == nil {
 			ex.Response.Header.Reset()
 		}
+	}
+	p.Tell(ex)
+}
+
+// Tell tells Counter and Done of a finished exchange.
+func (p *Pipeline) Tell(ex *Exchange) {
+	if p.Counter != nil {
+		p.Counter.Done(ex)
 	}
 	for _, tell := range p.Done {
 		tell(ex)

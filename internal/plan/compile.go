@@ -178,6 +178,6 @@ func (c *compiler) newPort(settings *config.Port) *Port {
 		Serve:  p.serve,
 		Refuse: p.refuse,
 	}
-	p.outside = exchange.Pipeline{Log: c.house.Log, Logged: c.config.AccessLog.ResponseHeaders, Done: c.appendDone(nil, *place, c.record(nil), true)}
+	p.outside = exchange.Pipeline{Log: c.house.Log, Logged: c.config.AccessLog.ResponseHeaders, Counter: c.counter(*place), Done: c.done(nil)}
 	return p
 }

@@ -35,7 +35,7 @@ func outline(p *Plan) string {
 						fmt.Fprintf(&b, " %s %s %s %d", s.URL, s.Authority, s.Base, s.Weight)
 					}
 				}
-				fmt.Fprintf(&b, " done %d\n", len(r.pipeline.Done))
+				fmt.Fprintf(&b, " counted %v done %d\n", r.pipeline.Counter != nil, len(r.pipeline.Done))
 			}
 			for i := range n.children {
 				walk(&n.children[i], at+"/"+n.children[i].name)

@@ -77,9 +77,7 @@ func BenchmarkDone(b *testing.B) {
 				ex.Request.Method, ex.Request.Scheme, ex.Request.Host, ex.Request.Path = "GET", "http", "a.example", "/x"
 				r, _ := web.take(ex)
 				ex.Place = &r.place
-				for _, done := range r.pipeline.Done {
-					done(ex)
-				}
+				r.pipeline.Tell(ex)
 			}
 		})
 	}
@@ -99,9 +97,7 @@ func TestDoneAllocatesNothing(t *testing.T) {
 		ex.Request.Method, ex.Request.Scheme, ex.Request.Host, ex.Request.Path = "GET", "http", "a.example", "/x"
 		r, _ := web.take(ex)
 		ex.Place = &r.place
-		for _, done := range r.pipeline.Done {
-			done(ex)
-		}
+		r.pipeline.Tell(ex)
 	}
 	for range 20_000 {
 		one() // until all memory is there

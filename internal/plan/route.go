@@ -19,11 +19,13 @@ import (
 	"headgate/internal/upstream"
 )
 
-// Route is a route of a proxy on one port.
+// Route is a route of a proxy on one port. What a request looks at stands together, at the
+// begin: of very many routes each request comes to another one.
 type Route struct {
 	*body
-	place    exchange.Place
+	connect  time.Duration
 	pipeline exchange.Pipeline
+	place    exchange.Place
 }
 
 // body is what a route is on every port of its proxy.
@@ -34,7 +36,6 @@ type body struct {
 	prefix   string // the path in its one form, without a slash at its end
 	label    string // the path as it is shown, with the matchers: no other route has it
 	matchers *matchers.Matchers
-	connect  time.Duration
 	filters  []exchange.Filter
 	source   exchange.Source
 	servers  *upstream.Servers // nil for a fixed response
@@ -66,6 +67,7 @@ type shared struct {
 	gates            map[gate]*gate
 	keyBuffer        []byte
 	lists            filterLists
+	done             []func(*exchange.Exchange) // of proxies without settings of their log
 
 	// inherited are the features that a route without its own has from the proxy
 	// inherits.
@@ -99,7 +101,7 @@ func (c *compiler) bodies(p *config.Proxy, at schema.Place) []*body {
 	out := make([]*body, 0, len(p.Routes))
 	for i, r := range p.Routes {
 		b := &all[i]
-		*b = body{proxy: p, settings: r, number: i, connect: r.Timeouts.Connect.D()}
+		*b = body{proxy: p, settings: r, number: i}
 		if err := c.body(b); err != nil {
 			place := at.Field("routes").Index(i).Called("route", r.Label())
 			if fault := (*serverFault)(nil); errors.As(err, &fault) {
@@ -116,19 +118,16 @@ func (c *compiler) bodies(p *config.Proxy, at schema.Place) []*body {
 
 // routes puts the routes of a proxy on a port.
 func (c *compiler) routes(port *Port, p *config.Proxy, bodies []*body) []*Route {
-	record, kept := c.record(p.AccessLog), p.AccessLog == nil || p.AccessLog.Enabled
+	record := c.record(p.AccessLog) != nil
 	all := make([]Route, len(bodies))
 	out := make([]*Route, len(bodies))
-	var tell []func(*exchange.Exchange)
+	done := c.done(p.AccessLog)
 	for i, b := range bodies {
 		r := &all[i]
-		r.body = b
+		r.body, r.connect = b, b.settings.Timeouts.Connect.D()
 		r.place = exchange.Place{Port: port.Name(), Proxy: p.Name, Route: b.label}
-		if tell = c.appendDone(tell[len(tell):], r.place, record, kept); i == 0 { // as many hear of the others
-			tell = append(make([]func(*exchange.Exchange), 0, len(tell)*len(bodies)), tell...)
-		}
-		r.pipeline = exchange.Pipeline{Filters: b.filters, Source: b.source, Log: c.house.Log, Tunnels: c.house.Tunnels, Alternative: port.tells(p), Done: slices.Clip(tell)}
-		if record != nil {
+		r.pipeline = exchange.Pipeline{Filters: b.filters, Source: b.source, Log: c.house.Log, Tunnels: c.house.Tunnels, Alternative: port.tells(p), Counter: c.counter(r.place), Done: done}
+		if record {
 			r.pipeline.Logged = c.config.AccessLog.ResponseHeaders
 		}
 		out[i] = r
@@ -136,15 +135,25 @@ func (c *compiler) routes(port *Port, p *config.Proxy, bodies []*body) []*Route 
 	return out
 }
 
-// appendDone appends what hears of the finished exchanges of a place: the metrics, the
-// access log if there is one, the memory of recent requests if they are kept, and the
-// tracer.
-func (c *compiler) appendDone(out []func(*exchange.Exchange), place exchange.Place, record func(*exchange.Exchange), kept bool) []func(*exchange.Exchange) {
-	if c.house.Metrics != nil {
-		counter := c.house.Metrics.Route(place)
-		c.count(counter)
-		out = append(out, counter.Done)
+// counter returns what counts the exchanges of a place, nil for nothing.
+func (c *compiler) counter(place exchange.Place) exchange.Counter {
+	if c.house.Metrics == nil {
+		return nil
 	}
+	counter := c.house.Metrics.Route(place)
+	c.count(counter)
+	return counter
+}
+
+// done returns what else hears of the finished exchanges of a proxy with these settings of
+// its log, nil for those of a proxy without any: the access log if there is one, the memory
+// of recent requests if they are kept, and the tracer. Proxies without settings share it.
+func (c *compiler) done(l *config.ProxyLog) []func(*exchange.Exchange) {
+	if l == nil && c.shared.done != nil {
+		return c.shared.done
+	}
+	record, kept := c.record(l), l == nil || l.Enabled
+	out := make([]func(*exchange.Exchange), 0, 4)
 	if c.redact != nil && (record != nil || kept || c.tracer != nil) {
 		out = append(out, c.redact)
 	}
@@ -156,6 +165,10 @@ func (c *compiler) appendDone(out []func(*exchange.Exchange), place exchange.Pla
 	}
 	if c.tracer != nil {
 		out = append(out, c.tracer.Done)
+	}
+	out = slices.Clip(out)
+	if l == nil {
+		c.shared.done = out
 	}
 	return out
 }

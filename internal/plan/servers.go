@@ -107,7 +107,7 @@ func (c *compiler) countAttempts(b *body, list []upstream.Target) []retirer {
 	counters := make([]retirer, len(list), len(list)+1)
 	for i := range list {
 		counter := c.house.Metrics.Server(b.proxy.Name, b.label, list[i].URL)
-		counters[i], list[i].Tried = counter, counter.Tried
+		counters[i], list[i].Counter = counter, counter
 	}
 	return counters
 }

@@ -25,20 +25,22 @@ import (
 // Servers is the source of a route that has servers. It is safe for use by
 // many goroutines at once.
 type Servers struct {
-	list   []*Server
-	group  balance.Group
-	by     balance.By // what requests are hashed by
-	field  header.ID  // for a hash by a well-known field
-	byName string     // of the field or cookie that they are hashed by
+	// What every request looks at stands first. Of very many routes each request comes to
+	// another one, and waits for the memory of it.
+	expansion *expansion // nil when no server goes by a name
+	retry     *retry     // nil when nothing is sent twice
+	pins      *pins      // nil when clients are not told whom they belong to
+	list      []*Server
+	group     balance.Group
+	by        balance.By // what requests are hashed by
+	host      HostField
+
+	field  header.ID // for a hash by a well-known field
+	byName string    // of the field or cookie that they are hashed by
 	// queueTimeout is how long a request may wait for a server.
 	queueTimeout time.Duration
-	host         HostField
 	// allOpen is the answer when the circuits of all servers are open.
 	allOpen *exchange.Answer
-	retry   *retry // nil when nothing is sent twice
-	pins    *pins  // nil when clients are not told whom they belong to
-
-	expansion *expansion // nil when no server goes by a name
 }
 
 // Policy is what a route wants of its servers, beside their settings.
@@ -78,23 +80,34 @@ type Policy struct {
 type Server struct {
 	// URL is the address as configured; the log tells it.
 	URL string
-	// Authority is the Host that the server gets if the route says "upstream".
-	Authority string
 	// Base is the base path. It begins with "/".
 	Base string
-	// Weight is the server's share against the others. 0 takes no requests.
-	Weight int
-	// Backup is whether the server is used only when no other can be.
-	Backup bool
 
-	timed  bool // the balance wants to know how long answers take
-	pool   *Pool
-	member string // the address, of a name that stands for several
-	tried  func(reason exchange.Reason, firstByte time.Duration)
-	live   *health.Server
-	judge  *health.Policy
+	// What every request looks at goes on.
+	pool    *Pool
+	live    *health.Server
+	counter Counter
 	// circuit is nil without a breaker.
 	circuit *health.Circuit
+	timed   bool // the balance wants to know how long answers take
+
+	// Backup is whether the server is used only when no other can be.
+	Backup bool
+	// Weight is the server's share against the others. 0 takes no requests.
+	Weight int
+	// Authority is the Host that the server gets if the route says "upstream".
+	Authority string
+
+	member string // the address, of a name that stands for several
+	judge  *health.Policy
+}
+
+// Counter counts attempts at a server.
+type Counter interface {
+	// Tried hears of each attempt: exchange.None when a response head came, and how
+	// long that took, else the reason why none did. It is called by many goroutines
+	// at once.
+	Tried(reason exchange.Reason, firstByte time.Duration)
 }
 
 // Target is what a Server is made of: the parsed URL and settings.
@@ -127,10 +140,8 @@ type Target struct {
 	MaxRequests int
 	// Backup is whether the server is used only when no other can be.
 	Backup bool
-	// Tried hears of each attempt: exchange.None when a response head came, and how
-	// long that took, else the reason why none did. It is called by many goroutines
-	// at once; nil hears nothing.
-	Tried func(reason exchange.Reason, firstByte time.Duration)
+	// Counter counts the attempts; nil counts nothing.
+	Counter Counter
 }
 
 // Settings hold for the connections to all servers. Zero times mean no limit.
@@ -204,8 +215,8 @@ func newRoom(n int) *room {
 	}
 	one := &struct {
 		Servers
-		server  [1]Server
 		list    [1]*Server
+		server  [1]Server
 		members [1]balance.Member
 		judge   health.Policy
 		judged  [1]*health.Server
@@ -216,7 +227,7 @@ func newRoom(n int) *room {
 
 // init makes the server of a target.
 func (s *Server) init(t *Target, settings Settings, env exchange.Env) {
-	*s = Server{URL: t.URL, Authority: t.Authority, Base: t.Base, Weight: t.Weight, Backup: t.Backup, member: t.Member, tried: t.Tried}
+	*s = Server{URL: t.URL, Authority: t.Authority, Base: t.Base, Weight: t.Weight, Backup: t.Backup, member: t.Member, counter: t.Counter}
 	if s.Base == "" {
 		s.Base = "/"
 	}

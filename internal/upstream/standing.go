@@ -108,7 +108,7 @@ func (s *Server) check(t *Target, id string, settings Settings, p *Policy, env e
 	c := p.Health.Check
 	rounds := health.KeepRounds(env)
 	alone := *t
-	alone.Base, alone.Tried, alone.Weight, alone.MaxRequests, alone.Backup = "", nil, 1, 0, false
+	alone.Base, alone.Counter, alone.Weight, alone.MaxRequests, alone.Backup = "", nil, 1, 0, false
 	settings.IdleConnections = 0
 	of := checked{way: wayTo(t), authority: t.Authority, settings: settings, check: *c}
 	check := exchange.Keep(env, "check", of, func() *health.Check {
@@ -185,8 +185,8 @@ func (s *Server) tell(ex *exchange.Exchange, failure *exchange.Error) {
 	if s.timed {
 		s.observe(ex, reason)
 	}
-	if s.tried != nil {
-		s.tried(reason, time.Duration(ex.Times.Head-ex.Times.Tried))
+	if s.counter != nil {
+		s.counter.Tried(reason, time.Duration(ex.Times.Head-ex.Times.Tried))
 	}
 }
 

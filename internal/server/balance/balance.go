@@ -85,12 +85,13 @@ type Ask struct {
 // Group is the servers of a route. It is safe for use by many goroutines at once.
 type Group struct {
 	// constant
-	members   []Member
+	lone      *Gauge // of the server of a group of one that takes clients
+	slowStart int64
 	method    Method
 	equal     bool  // all weights that are not 0 are the same
 	closed    bool  // nobody is asked who is out
 	first     uint8 // the first primary server of the list that takes clients
-	slowStart int64
+	members   []Member
 	queue     *Queue
 	// order is a full turn of the primary servers by their weights; nil when
 	// none takes clients, or the turn would be too long.
@@ -149,6 +150,9 @@ func (g *Group) Init(members []Member, o Options) {
 		g.first = slices.Min(g.order)
 	}
 	if len(members) == 1 {
+		if len(g.order) > 0 {
+			g.lone = members[0].Gauge
+		}
 		return
 	}
 	g.rotation = &rotation{}
@@ -237,6 +241,12 @@ func (g *Group) whoseTurn(set *Tried, now int64) int {
 // quick takes a server without looking at the others, when the method allows it
 // and the server is in its ordinary state; else it returns -1.
 func (g *Group) quick(a *Ask) int {
+	if g.lone != nil {
+		if a.Tried != (Tried{}) || g.lone.out.Load() != 0 || !g.lone.acquire(a.waiter) {
+			return -1
+		}
+		return 0
+	}
 	n := uint32(len(g.order))
 	if n == 0 || g.warming() || a.Tried != (Tried{}) {
 		// Another attempt takes no turn: of two servers of which one fails, that one

@@ -28,7 +28,8 @@ const (
 
 // Gauge is the run-time side of a server: what runs on it, how quick it is, and
 // whether it takes requests. It is safe for use by many goroutines at once. It is
-// meant to be a part of something larger, which has behind it what is seldom looked at.
+// meant to be a part of something larger, which has 16 bytes before it that requests look at
+// and behind it what is seldom looked at.
 type Gauge struct {
 	// constant
 	limit int64 // requests at once; 0 is no bound
@@ -39,7 +40,7 @@ type Gauge struct {
 	warm   atomic.Int64 // when a slow start began, 0 for none
 	speed  atomic.Uint64
 
-	_      [24]byte
+	_      [8]byte
 	active atomic.Int64 // written with every request: on another cache line than the rest
 }
 

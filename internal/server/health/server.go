@@ -16,20 +16,21 @@ import (
 // Server is what is known of one server of a route at run time. It outlives plans
 // that leave the server alone. It is safe for use by many goroutines at once.
 type Server struct {
-	// constant
-	name    Name
-	log     *slog.Logger
-	changed func(proxy string)
+	// What every request looks at takes the first cache line, what it writes is in the
+	// second.
 
-	ejections atomic.Uint64
 	// The requests in a row that got no answer, and those that got one which broke
 	// off.
 	failures, breaks atomic.Int32
 	answered         atomic.Bool // it has answered a request since it was unhealthy or ejected
 
-	// Gauge is how the balance of the route sees the server. What requests look at
-	// stands before what they write in it.
+	// Gauge is how the balance of the route sees the server.
 	balance.Gauge
+
+	// constant
+	name    Name
+	log     *slog.Logger
+	changed func(proxy string)
 
 	mu struct {
 		sync.Mutex
@@ -38,14 +39,16 @@ type Server struct {
 		retired bool
 		since   int64 // Unix time in nanoseconds
 		reason  string
-		watches []*Watch
 		leave   func(exchange.Holdable) // the holds; nil without any
 		past    *past                   // nil for the most of many servers
 	}
 }
 
-// past is what is known of a server that has failed, is held, or starts slowly.
+// past is what is known of a server that is checked, has failed, is held, or starts slowly.
 type past struct {
+	watches   []*Watch
+	ejections uint64
+
 	failure  string // the last
 	failedAt time.Time
 
@@ -266,7 +269,7 @@ func (s *Server) eject(p *Policy, failures int) {
 	past.slow = p.SlowStart
 	again := int32(p.Ejection.Failures - 1)
 	past.ejected = time.AfterFunc(pause, func() { s.readmit(again) })
-	s.ejections.Add(1)
+	past.ejections++
 	s.Set(balance.Ejected)
 	s.tell(slog.LevelWarn, "server ejected", "failures_in_a_row", failures, "for", pause.String(), "error", past.failure)
 	s.settleLocked("requests failed in a row")
@@ -330,7 +333,8 @@ func (s *Server) noteFailure(text string) {
 // listen makes the verdict of a check the server's.
 func (s *Server) listen(w *Watch) {
 	s.mu.Lock()
-	s.mu.watches = append(s.mu.watches, w)
+	past := s.pastLocked()
+	past.watches = append(past.watches, w)
 	s.mu.Unlock()
 	s.refresh()
 }
@@ -338,7 +342,8 @@ func (s *Server) listen(w *Watch) {
 // leave ends that. Without any check nothing is known.
 func (s *Server) leave(w *Watch) {
 	s.mu.Lock()
-	s.mu.watches = slices.DeleteFunc(s.mu.watches, func(other *Watch) bool { return other == w })
+	past := s.pastLocked()
+	past.watches = slices.DeleteFunc(past.watches, func(other *Watch) bool { return other == w })
 	s.mu.Unlock()
 	s.refresh()
 }
@@ -349,8 +354,8 @@ func (s *Server) refresh() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	verdict, reason := Unknown, "it is not checked any more"
-	if n := len(s.mu.watches); n > 0 {
-		w := s.mu.watches[n-1]
+	if watches := s.knownLocked().watches; len(watches) > 0 {
+		w := watches[len(watches)-1]
 		if verdict, reason = w.check.verdict(); verdict == Unknown {
 			return
 		}
@@ -413,13 +418,13 @@ func (s *Server) Status(results bool) Status {
 	past := s.knownLocked()
 	out := Status{
 		State: s.mu.state, Since: time.Unix(0, s.mu.since), Reason: s.mu.reason, Until: past.until,
-		LastError: past.failure, LastErrorAt: past.failedAt, Active: s.Active(), Ejections: s.ejections.Load(),
+		LastError: past.failure, LastErrorAt: past.failedAt, Active: s.Active(), Ejections: past.ejections,
 	}
 	if past.held.Hold != exchange.NotHeld {
 		out.Hold, out.Until, out.Reason = past.held.Hold.String(), past.held.Until, heldReason(past.held)
 	}
-	if n := len(s.mu.watches); n > 0 {
-		s.mu.watches[n-1].check.status(&out, results)
+	if n := len(past.watches); n > 0 {
+		past.watches[n-1].check.status(&out, results)
 	}
 	return out
 }
