@@ -256,7 +256,7 @@ func (c *Conn) Serve(b *Buffer, step func() bool) error { return c.serve(b, step
 
 // serve is Serve; leaves says that a wait that takes long is given up.
 func (c *Conn) serve(b *Buffer, step func() bool, leaves bool) error {
-	if c.raw == nil {
+	if c.raw == nil && !c.servesWithin() {
 		return c.servePlain(b, step, leaves)
 	}
 	c.rd = readOp{buf: b, step: step, leaves: leaves}

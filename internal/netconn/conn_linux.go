@@ -44,16 +44,20 @@ func (c *Conn) read() (int, error) {
 // rawRead calls fn when the connection is readable until fn is content. A
 // deadline that struck before its time is set anew.
 func (c *Conn) rawRead(fn func(uintptr) bool) error {
+	raw := c.raw
+	if raw == nil {
+		raw = c.lazy.direct.raw
+	}
 	c.until = 0
 	for {
-		err := c.raw.Read(fn)
+		err := raw.Read(fn)
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
 			return err
 		}
 		if err = c.expired(); err != nil {
 			return err
 		}
-		if c.isQuiet() {
+		if c.parkable() && c.isQuiet() {
 			return ErrQuiet
 		}
 		// The wait before was given up, and with it the edge: look first.

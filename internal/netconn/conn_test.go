@@ -35,9 +35,15 @@ func pair(t testing.TB) (*netconn.Conn, *net.TCPConn) {
 // plain hides what a connection is, so that the plain way is taken.
 type plain struct{ *net.TCPConn }
 
-// both runs a test over the fast way, with a connection of package net and with one of
-// our own, and over the plain one.
-func both(t *testing.T, test func(t *testing.T, c *netconn.Conn, far *net.TCPConn)) {
+// peer is the other end of a connection.
+type peer interface {
+	net.Conn
+	CloseWrite() error
+}
+
+// each runs a test over the fast way, with a connection of package net and with one of
+// our own, over the plain one, and under TLS.
+func each(t *testing.T, test func(t *testing.T, c *netconn.Conn, far peer)) {
 	t.Run("fast", func(t *testing.T) {
 		c, far := pair(t)
 		test(t, c, far)
@@ -55,10 +61,15 @@ func both(t *testing.T, test func(t *testing.T, c *netconn.Conn, far *net.TCPCon
 		p.SetWriteWait(patience)
 		test(t, p, far)
 	})
+	t.Run("TLS", func(t *testing.T) {
+		near, far := testhouse.Pair(t)
+		c, client := overTLS(t, near, far)
+		test(t, c, client)
+	})
 }
 
 func TestAskSendsAndWaits(t *testing.T) {
-	both(t, func(t *testing.T, c *netconn.Conn, far *net.TCPConn) {
+	each(t, func(t *testing.T, c *netconn.Conn, far peer) {
 		go io.Copy(far, far) // echoes
 		var b netconn.Buffer
 		for i := range 200 {
@@ -80,7 +91,7 @@ func TestAskSendsAndWaits(t *testing.T) {
 }
 
 func TestServeSeesEveryByte(t *testing.T) {
-	both(t, func(t *testing.T, c *netconn.Conn, far *net.TCPConn) {
+	each(t, func(t *testing.T, c *netconn.Conn, far peer) {
 		const rounds = 3000
 		go func() {
 			for i := range rounds {
@@ -117,7 +128,7 @@ func TestServeSeesEveryByte(t *testing.T) {
 // A wait ends in time, also when its deadline had to be looked at in between.
 func TestReadWaitEnds(t *testing.T) {
 	for _, wait := range []time.Duration{30 * time.Millisecond, 3100 * time.Millisecond} {
-		both(t, func(t *testing.T, c *netconn.Conn, _ *net.TCPConn) {
+		each(t, func(t *testing.T, c *netconn.Conn, _ peer) {
 			t.Parallel()
 			wait := wait
 			c.SetReadWait(wait)
@@ -140,7 +151,7 @@ func TestReadWaitEnds(t *testing.T) {
 
 // A deadline that is left over from one wait does not cut the next.
 func TestDeadlinesDoNotLeakIntoTheNextWait(t *testing.T) {
-	both(t, func(t *testing.T, c *netconn.Conn, far *net.TCPConn) {
+	each(t, func(t *testing.T, c *netconn.Conn, far peer) {
 		var b netconn.Buffer
 		for range 20 {
 			c.SetReadWait(20 * time.Millisecond)
@@ -161,7 +172,7 @@ func TestDeadlinesDoNotLeakIntoTheNextWait(t *testing.T) {
 }
 
 func TestKickIsNeverLost(t *testing.T) {
-	both(t, func(t *testing.T, c *netconn.Conn, far *net.TCPConn) {
+	each(t, func(t *testing.T, c *netconn.Conn, far peer) {
 		var b netconn.Buffer
 		var kicks sync.WaitGroup
 		for i := range 500 {
@@ -192,7 +203,7 @@ func TestKickIsNeverLost(t *testing.T) {
 }
 
 func TestWatchEndsAWait(t *testing.T) {
-	both(t, func(t *testing.T, c *netconn.Conn, _ *net.TCPConn) {
+	each(t, func(t *testing.T, c *netconn.Conn, _ peer) {
 		t.Parallel()
 		enough := errors.New("enough")
 		looks := 0

@@ -20,6 +20,8 @@ type Lazy struct {
 	leave func()
 	enter func() error
 
+	within within // the wait that Read is called from
+
 	early   []byte // is read before what is on the socket
 	holding bool
 	quiet   bool // nothing can be there yet: send what is held, and wait
@@ -43,6 +45,9 @@ func (l *Lazy) Read(p []byte) (int, error) {
 			l.early = nil
 		}
 		return n, nil
+	}
+	if l.within.on {
+		return l.readWithin(p)
 	}
 	if quiet := l.quiet; quiet {
 		l.quiet = false

@@ -78,13 +78,18 @@ func (d *direct) onRead(fd uintptr) bool {
 	case errno == syscall.EAGAIN:
 		return false
 	case errno != 0:
-		d.n, d.err = 0, &net.OpError{Op: "read", Net: "tcp", Addr: d.nc.RemoteAddr(), Err: os.NewSyscallError("read", errno)}
+		d.n, d.err = 0, d.readError(errno)
 	case n == 0:
 		d.n, d.err = 0, io.EOF
 	default:
 		d.n, d.err = n, nil
 	}
 	return true
+}
+
+// readError returns the error of a read that brought nothing.
+func (d *direct) readError(errno syscall.Errno) error {
+	return &net.OpError{Op: "read", Net: "tcp", Addr: d.nc.RemoteAddr(), Err: os.NewSyscallError("read", errno)}
 }
 
 // await waits until there is something to read, or the end. A deadline that

@@ -212,7 +212,7 @@ func TestRelayPassesOnAnEndBehindTheLastBytes(t *testing.T) {
 }
 
 // overTLS shakes hands over two ends, and returns ours and the client at the far one.
-func overTLS(t *testing.T, near net.Conn, far *net.TCPConn) (*netconn.Conn, *tls.Conn) {
+func overTLS(t *testing.T, near, far net.Conn) (*netconn.Conn, *tls.Conn) {
 	t.Helper()
 	server := httptest.NewTLSServer(nil) // for its certificate
 	server.Close()

@@ -51,3 +51,13 @@ func Shed(c *tls.Conn) {
 		*hand = bytes.Buffer{}
 	}
 }
+
+// isDrained reports whether a TLS connection surely holds nothing that came and was not
+// read, not even a part of a record. Only its reader may ask.
+func isDrained(c *tls.Conn) bool {
+	if !kept.known {
+		return false
+	}
+	at := unsafe.Pointer(c)
+	return (*bytes.Reader)(unsafe.Add(at, kept.unread)).Len() == 0 && (*bytes.Buffer)(unsafe.Add(at, kept.raw)).Len() == 0
+}
