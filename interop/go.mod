@@ -3,7 +3,7 @@ module headgate/interop
 go 1.26.0
 
 require (
-	github.com/coder/websocket v1.8.14
+	github.com/coder/websocket v1.8.15
 	github.com/quic-go/quic-go v0.65.0
 	golang.org/x/net v0.62.0
 	google.golang.org/grpc v1.85.0
@@ -11,13 +11,10 @@ require (
 )
 
 require (
-	github.com/go-jose/go-jose/v4 v4.1.4 // indirect
+	github.com/go-jose/go-jose/v4 v4.1.8 // indirect
 	github.com/letsencrypt/challtestsrv v1.4.2 // indirect
 	github.com/letsencrypt/pebble/v2 v2.10.1 // indirect
-	github.com/miekg/dns v1.1.72 // indirect
-	golang.org/x/mod v0.41.0 // indirect
-	golang.org/x/sync v0.24.0 // indirect
-	golang.org/x/tools v0.51.0 // indirect
+	github.com/miekg/dns v1.1.73 // indirect
 )
 
 require (
