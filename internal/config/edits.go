@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"unsafe"
 
 	"headgate/internal/config/document"
 	"headgate/internal/schema"
@@ -40,11 +41,15 @@ func (d Documents) Edit(edits ...document.Edit) (Documents, *Problem) {
 	for i, doc := range d.List {
 		if out.List[i] = doc; changed[i] {
 			out.texts[i] = read[i].Text()
-			out.List[i].Data = []byte(out.texts[i])
+			out.List[i].Data = bytesOf(out.texts[i])
 		}
 	}
 	return out, nil
 }
+
+// bytesOf returns the bytes of a text without a copy, of which there would be one for each
+// edit of a large file. Data of documents is never written to.
+func bytesOf(text string) []byte { return unsafe.Slice(unsafe.StringData(text), len(text)) }
 
 // Recall returns documents together with what c knows of their texts, so that edits of
 // them read no more than is new.

@@ -19,7 +19,7 @@ const MaxDocuments = 200
 type Document struct {
 	// Name is how problems and origins call it.
 	Name string
-	// Data is what it says: YAML, or JSON, which is YAML.
+	// Data is what it says: YAML, or JSON, which is YAML. Nobody writes to it.
 	Data []byte
 }
 

@@ -67,6 +67,7 @@ func (c *Control) makeLocked(ch *change) error {
 	)
 	if err == nil {
 		ch.swap()   // from here on, every request that begins is served by the plan
+		ch.saved()  // what only the save needed is removed
 		ch.commit() // participants take what they opened into use
 		ch.retire() // what only the old plan had ends
 	} else {
@@ -110,11 +111,12 @@ type change struct {
 	changed   []string               // objects, as revisions name them
 	open      map[review.Address]int // connections, before anything is closed
 	prepared  []Change               // the inputs, then in the order of the participants
+	saved     func()                 // ends the save
 }
 
 // newChangeLocked returns a change that nothing was done for yet.
 func (c *Control) newChangeLocked(cause Cause, from func() (config.Documents, error)) *change {
-	ch := &change{control: c, began: time.Now(), cause: cause, verb: Applied, from: from, open: c.openConnections()}
+	ch := &change{control: c, began: time.Now(), cause: cause, verb: Applied, saved: func() {}, from: from, open: c.openConnections()}
 	if ch.cause.When.IsZero() {
 		ch.cause.When = ch.began
 	}
@@ -299,7 +301,8 @@ func (ch *change) save() error {
 		return nil // the documents are those of the revision in force
 	}
 	ch.nameChanges()
-	r, err := ch.control.history.Save(context.Background(), ch.request())
+	r, saved, err := ch.control.history.Begin(context.Background(), ch.request())
+	ch.saved = saved
 	if err != nil && ch.next.Starting() {
 		ch.control.log.Error("configuration is active but could not be saved as a revision", "error", err)
 		return nil

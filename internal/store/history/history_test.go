@@ -121,6 +121,42 @@ func (p *place) audit() int {
 	return len(page)
 }
 
+// What was saved stands before the end of the save: the caller puts it to use meanwhile, and
+// a start after a crash finds it.
+func TestASaveStandsBeforeItsEnd(t *testing.T) {
+	p := newPlace(t)
+	p.write("a", "old")
+	intent := filepath.Join(p.dir, "intent.json")
+	r, end, err := p.h.Begin(t.Context(), history.Request{Documents: []history.Document{p.doc("a", "old", "new")}, When: time.Now(), Via: "api"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.has("a", "new")
+	if _, err := os.Stat(intent); err != nil {
+		t.Errorf("the intent: %v", err)
+	}
+	end()
+	if _, err := os.Stat(intent); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the intent is left: %v", err)
+	}
+
+	_, _, err = p.h.Begin(t.Context(), history.Request{Documents: []history.Document{p.doc("a", "new", "newer")}, When: time.Now(), Via: "api"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.open() // it ended before the end
+	p.has("a", "newer")
+	if _, err := os.Stat(intent); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the intent is left after the start: %v", err)
+	}
+	if left, err := filepath.Glob(filepath.Join(p.docs, ".*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+	if next, err := p.h.Get(r.Number + 1); err != nil || next.State != history.Confirmed {
+		t.Errorf("the revision: %+v, %v", next, err)
+	}
+}
+
 func TestSaveReplacesMakesAndRemovesDocuments(t *testing.T) {
 	p := newPlace(t)
 	p.write("a.yaml", "a: 1\n")

@@ -102,19 +102,56 @@ func (r *ReadOnly) Unwrap() error { return r.Err }
 // *ReadOnly when a document is in the way, and wraps store.ErrUnavailable when the
 // revision cannot be kept.
 func (h *History) Save(ctx context.Context, q Request) (Revision, error) {
+	r, end, err := h.Begin(ctx, q)
+	end()
+	return r, err
+}
+
+// Begin is Save up to its atomic point: when it returns, what is saved stands, and is what a
+// start after a crash finds. What is left to do, to remove the intent and what came out of
+// its place, is in end, so that the caller can put what was saved to use before. It calls
+// end in any case, before it acknowledges the save; until then nobody else may look at the
+// history.
+func (h *History) Begin(ctx context.Context, q Request) (r Revision, end func(), err error) {
 	h.mu.Lock()
-	defer h.mu.Unlock()
+	begun := false
+	defer func() {
+		if !begun {
+			h.mu.Unlock()
+		}
+	}()
+	v, err := h.beginLocked(ctx, q)
+	if err != nil || v == nil {
+		if v == nil {
+			r, _ = h.findLocked(h.mu.head.Revision)
+		}
+		return r, func() {}, err
+	}
+	begun = true
+	return v.revision, func() {
+		defer h.mu.Unlock()
+		h.endLocked(ctx, v)
+	}, nil
+}
+
+// beginLocked does what can fail of a save. It returns nil for nothing to save, or for what
+// cannot be.
+func (h *History) beginLocked(ctx context.Context, q Request) (*save, error) {
 	v, err := h.planLocked(q)
 	if err != nil || v == nil {
-		r, _ := h.findLocked(h.mu.head.Revision)
-		return r, err
+		return nil, err
 	}
 	if err := h.keepAll(ctx, v); err != nil {
-		return Revision{}, err
+		return v, err
 	}
-	if err := h.carryOut(ctx, v); err != nil {
-		return Revision{}, err
-	}
+	return v, h.carryOut(ctx, v)
+}
+
+// endLocked ends a save whose commit was made.
+func (h *History) endLocked(ctx context.Context, v *save) {
+	h.clean(v.writes)
+	h.endIntent(v)
+	q := v.request
 	h.mu.head = v.head
 	h.replaceLocked(v.revision)
 	if q.RollsBack != 0 {
@@ -126,7 +163,6 @@ func (h *History) Save(ctx context.Context, q Request) (Revision, error) {
 	if err := h.pruneLocked(ctx); err != nil {
 		h.log.Error("old revisions are not removed", "error", err)
 	}
-	return v.revision, nil
 }
 
 // Try returns why Save could not put documents in their places, as far as that can be
@@ -275,7 +311,8 @@ func (v *save) inPlace(d Digest) bool {
 	return slices.ContainsFunc(v.writes, func(w *write) bool { return w.InPlace && w.Now == d })
 }
 
-// carryOut writes the intent, puts the documents in their places and commits. When
+// carryOut writes the intent, puts the documents in their places and commits; the intent
+// stays. When
 // one of these fails the documents before it are put back.
 func (h *History) carryOut(ctx context.Context, v *save) error {
 	if len(v.writes) > 0 {
@@ -292,8 +329,6 @@ func (h *History) carryOut(ctx context.Context, v *save) error {
 		return err
 	}
 	h.point("saved")
-	h.clean(v.writes)
-	h.endIntent(v)
 	return nil
 }
 
