@@ -43,20 +43,16 @@ var ErrTimeout = os.ErrDeadlineExceeded
 // same; Kick, Peer and Close may be called by any.
 type Conn struct {
 	// constant
-	nc       net.Conn
-	raw      syscall.RawConn // nil if the plain way is taken
-	lazy     *Lazy           // below TLS, or nil
-	readFn   func(uintptr) bool
-	serveFn  func(uintptr) bool
-	writeFn  func(uintptr) bool
-	spliceIn func(uintptr) bool // made when it is first needed, as most never splice
+	nc      net.Conn
+	raw     syscall.RawConn // nil if the plain way is taken
+	lazy    *Lazy           // below TLS, or nil
+	readFn  func(uintptr) bool
+	writeFn func(uintptr) bool
 
 	// owned by the writer
 	out       []byte
 	writeWait time.Duration
 	wr        writeOp
-	spliceOut func(uintptr) bool // made when it is first needed
-	writeOnce func(uintptr)      // made when it is first needed
 
 	// owned by the reader
 	readWait  time.Duration // how long each wait may take, if readUntil is 0
@@ -71,13 +67,11 @@ type Conn struct {
 	near      bool // armed strikes soon, and a new wait need not set it
 	rested    bool // was looked at, or parked, before
 	over      bool // TLS has read the end of the stream already
+	known     bool // the system tells a watcher of the connection
 
 	// of all goroutines
-	kicked atomic.Bool
-	parked atomic.Int32 // its descriptor and 1 while it is parked; set under the lot's lock
-	resume func()       // while it is parked; guarded by the lot's lock
-
-	carried atomic.Pointer[flow] // flow, once a carrier has carried what comes
+	kicked  atomic.Bool
+	watched watched
 }
 
 // readOp is what the poller's callbacks need to know of the read under way.
@@ -86,6 +80,7 @@ type readOp struct {
 	p       []byte  // or here if buf is nil
 	n       int
 	err     error
+	does    task
 	quiet   bool // nothing can be there yet: wait first
 	once    bool // do not wait at all
 	again   bool // Serve has read before
@@ -96,12 +91,24 @@ type readOp struct {
 	pipeMax int
 }
 
+// task says what is done with what can be read.
+type task uint8
+
+const (
+	fills  task = iota // one read
+	serves             // the loop of Serve
+	flows              // the loop of Flow
+	pulls              // into a pipe,
+	draws              // which is taken when there is something
+)
+
 // writeOp is what the poller's callbacks need to know of the write under way.
 type writeOp struct {
 	head    int // so many of the last bytes collected go before p
 	p       []byte
 	err     error
 	last    bool // the end of our side comes at once behind p
+	once    bool // do not wait at all
 	waiting bool // a write deadline is set
 	unsent  int  // what the kernel still held when the wait began, in bytes
 	pipe    *pipe
@@ -124,7 +131,7 @@ func New(nc net.Conn) *Conn {
 	c := &Conn{nc: nc, lazy: below(nc)}
 	c.raw = rawOf(nc)
 	if c.raw != nil {
-		c.readFn, c.serveFn, c.writeFn = c.onRead, c.onServe, c.onWrite
+		c.readFn, c.writeFn = c.onReadable, c.onWritable
 	}
 	return c
 }
@@ -233,10 +240,7 @@ func (c *Conn) TryFill(b *Buffer) (bool, error) {
 		return false, nil
 	}
 	c.rd = readOp{buf: b, once: true}
-	err := c.rawRead(c.readFn)
-	if err == nil {
-		err = c.rd.err
-	}
+	err := c.rawRead()
 	if errors.Is(err, syscall.EAGAIN) {
 		return false, nil
 	}
@@ -259,11 +263,8 @@ func (c *Conn) serve(b *Buffer, step func() bool, leaves bool) error {
 	if c.raw == nil && !c.servesWithin() {
 		return c.servePlain(b, step, leaves)
 	}
-	c.rd = readOp{buf: b, step: step, leaves: leaves}
-	err := c.rawRead(c.serveFn)
-	if err == nil {
-		err = c.rd.err
-	}
+	c.rd = readOp{does: serves, buf: b, step: step, leaves: leaves}
+	err := c.rawRead()
 	c.rd = readOp{}
 	return err
 }
@@ -383,10 +384,7 @@ func (c *Conn) Close() error {
 		nc = c.lazy // a TLS connection would say goodbye first, and wait for that
 	}
 	err := nc.Close()
-	if f := c.carried.Load(); f != nil {
-		f.carrier.forget(f)
-	}
-	c.Unpark()
+	c.forget()
 	return err
 }
 

@@ -34,23 +34,23 @@ func (c *Conn) read() (int, error) {
 	if c.raw == nil {
 		return c.readPlain()
 	}
-	err := c.rawRead(c.readFn)
-	if err == nil {
-		err = c.rd.err
-	}
+	err := c.rawRead()
 	return c.rd.n, err
 }
 
-// rawRead calls fn when the connection is readable until fn is content. A
+// rawRead does what c.rd says when the connection is readable, until that is done. A
 // deadline that struck before its time is set anew.
-func (c *Conn) rawRead(fn func(uintptr) bool) error {
+func (c *Conn) rawRead() error {
 	raw := c.raw
 	if raw == nil {
 		raw = c.lazy.direct.raw
 	}
 	c.until = 0
 	for {
-		err := raw.Read(fn)
+		err := raw.Read(c.readFn)
+		if err == nil {
+			return c.rd.err
+		}
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
 			return err
 		}
@@ -64,6 +64,32 @@ func (c *Conn) rawRead(fn func(uintptr) bool) error {
 		// Only if no wait had begun is there still something to send.
 		c.rd.quiet = c.rd.quiet && c.until == 0
 	}
+}
+
+// onReadable is called when there may be something to read. It returns false to wait.
+func (c *Conn) onReadable(fd uintptr) bool {
+	switch c.rd.does {
+	case serves:
+		if c.lazy != nil {
+			return c.onServeWithin(fd)
+		}
+		return c.onServe(fd)
+	case flows:
+		return c.onFlow(fd)
+	case pulls:
+		return c.onPull(fd)
+	case draws:
+		return c.onDraw(fd)
+	}
+	return c.onRead(fd)
+}
+
+// onWritable is called when there may be room to write. It returns false to wait.
+func (c *Conn) onWritable(fd uintptr) bool {
+	if c.wr.pipe != nil {
+		return c.onPush(fd)
+	}
+	return c.onWrite(fd)
 }
 
 // onRead is called once before the first wait and again whenever the
@@ -203,7 +229,7 @@ func (c *Conn) writeNow(p []byte) (int, error) {
 		return c.writePlain(p)
 	}
 	c.wr = writeOp{p: p}
-	err := c.rawWrite(c.writeFn)
+	err := c.rawWrite()
 	n := len(p) - len(c.wr.p)
 	c.wr = writeOp{}
 	return n, err
@@ -217,19 +243,19 @@ func (c *Conn) writeLast(p []byte) error {
 		return err
 	}
 	c.wr = writeOp{p: p, last: true}
-	err := c.rawWrite(c.writeFn)
+	err := c.rawWrite()
 	c.wr = writeOp{}
 	return err
 }
 
-// rawWrite calls fn when the connection is writable until fn is content. A
+// rawWrite does what c.wr says when the connection is writable, until that is done. A
 // socket reports room only when a good part of its buffer is free, so when the
 // wait is over the kernel is asked whether the peer has taken anything.
-func (c *Conn) rawWrite(fn func(uintptr) bool) error {
-	err := c.raw.Write(fn)
+func (c *Conn) rawWrite() error {
+	err := c.raw.Write(c.writeFn)
 	for errors.Is(err, os.ErrDeadlineExceeded) && c.unsent() < c.wr.unsent {
 		c.armWrite()
-		err = c.raw.Write(fn)
+		err = c.raw.Write(c.writeFn)
 	}
 	if c.wr.waiting {
 		c.nc.SetWriteDeadline(time.Time{})
@@ -250,6 +276,9 @@ func (c *Conn) onWrite(fd uintptr) bool {
 			n, errno = sysWriteBoth(fd, c.out[len(c.out)-w.head:], w.p)
 		}
 		if errno == syscall.EAGAIN {
+			if w.once {
+				return true
+			}
 			c.armWrite()
 			return false
 		}
@@ -267,7 +296,7 @@ func (c *Conn) onWrite(fd uintptr) bool {
 // writeBehind sends what is collected and p, as one message where there is room.
 func (c *Conn) writeBehind(p []byte) (int, error) {
 	c.wr = writeOp{head: len(c.out), p: p}
-	err := c.rawWrite(c.writeFn)
+	err := c.rawWrite()
 	n := len(p) - len(c.wr.p)
 	c.wr = writeOp{}
 	c.dropOut()

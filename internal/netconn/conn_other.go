@@ -11,13 +11,11 @@ func rawOf(net.Conn) syscall.RawConn { return nil }
 
 func (c *Conn) read() (int, error) { return c.readPlain() }
 
-func (c *Conn) rawRead(func(uintptr) bool) error { return syscall.EINVAL }
+func (c *Conn) rawRead() error { return syscall.EINVAL }
 
-func (c *Conn) onRead(uintptr) bool { return true }
+func (c *Conn) onReadable(uintptr) bool { return true }
 
-func (c *Conn) onServe(uintptr) bool { return true }
-
-func (c *Conn) onWrite(uintptr) bool { return true }
+func (c *Conn) onWritable(uintptr) bool { return true }
 
 func (c *Conn) writeNow(p []byte) (int, error) { return c.writePlain(p) }
 

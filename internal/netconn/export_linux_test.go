@@ -5,11 +5,8 @@ import "golang.org/x/sys/unix"
 // Parked returns how many connections are parked or carried, and whether a goroutine waits
 // for any.
 func Parked() (n int, watched bool) {
-	parked.mu.Lock()
-	watched = parked.file != nil
-	parked.mu.Unlock()
-	for i := range carriers() {
-		k := &carriers()[i]
+	for i := range watchers() {
+		k := &watchers()[i]
 		k.mu.Lock()
 		watched = watched || k.file != nil
 		k.mu.Unlock()
@@ -17,9 +14,9 @@ func Parked() (n int, watched bool) {
 	return NumParked(), watched
 }
 
-// StopCarriers keeps all carriers from what they are told of until resume is called.
-func StopCarriers() (resume func()) {
-	all := carriers()
+// StopWatchers keeps all watchers from what they are told of until resume is called.
+func StopWatchers() (resume func()) {
+	all := watchers()
 	for i := range all {
 		all[i].mu.Lock()
 	}
@@ -30,30 +27,35 @@ func StopCarriers() (resume func()) {
 	}
 }
 
-// NewsOf returns what the system tells of a connection that is carried.
+// NewsOf returns what the system tells of a connection that waits.
 func NewsOf(c *Conn) unix.EpollEvent {
-	f := c.carried.Load()
-	f.carrier.mu.Lock()
-	defer f.carrier.mu.Unlock()
-	return unix.EpollEvent{Events: unix.EPOLLIN, Fd: f.place, Pad: f.carrier.places[f.place].uses}
+	k := c.watched.by.Load()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	at := c.watched.place - 1
+	return unix.EpollEvent{Events: unix.EPOLLIN, Fd: at, Pad: k.places[at].uses}
 }
 
-// IsNews reports whether what the system has told is of a connection that is carried.
+// IsNews reports whether what the system has told is of a connection that waits.
 func IsNews(c *Conn, news unix.EpollEvent) bool {
-	f := c.carried.Load()
-	f.carrier.mu.Lock()
-	defer f.carrier.mu.Unlock()
-	return f.carrier.toldOfLocked(&news) == f
+	k := c.watched.by.Load()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.toldOfLocked(&news) == c
 }
 
-// SharesPlace reports whether a connection that is carried has the place that the system
-// has told of.
+// SharesPlace reports whether a connection that waits has the place that the system has
+// told of.
 func SharesPlace(c *Conn, news unix.EpollEvent) bool {
-	f := c.carried.Load()
-	f.carrier.mu.Lock()
-	defer f.carrier.mu.Unlock()
-	return f.place == news.Fd
+	k := c.watched.by.Load()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return c.watched.place-1 == news.Fd
 }
+
+// IsKnown reports whether the system tells a watcher of a connection, which nobody reads
+// from at the moment.
+func IsKnown(c *Conn) bool { return c.known }
 
 // IsPolled reports whether the runtime's poller has heard of a socket.
 func IsPolled(s *Socket) bool { return s.file.Load() != nil }

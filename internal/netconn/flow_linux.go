@@ -7,45 +7,104 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// carrySize is how much is carried at once, in bytes. Who sends as much will send more,
+// and is left to a goroutine that knows better ways.
+const carrySize = 16 << 10
+
+// carryRound is how much is read before it is sent, in bytes: many small messages.
+// Many reads and then many writes are quicker than both by turns.
+const carryRound = 4 * carrySize
+
+// carried is what a watcher carries in a round, in which the system has told of it.
+type carried struct {
+	buf    []byte
+	round  []*flow
+	at     *flow         // which of them is read from
+	readFn func(uintptr) // reads from it
+}
+
 // flow is what Flow and Carry need to know of a connection that they read from.
 type flow struct {
 	// constant
-	src     *Conn
-	fn      func(uintptr) bool
-	readFn  func(uintptr)
-	carrier *carrier
+	src, onto *Conn
 
-	// owned by the reader, and by the carrier while it carries
-	onto    *Conn
-	moved   func(n int)
-	watched bool   // a carrier knows the connection
-	rest    []byte // what a carrier could not send at once,
-	failed  error  // and why it cannot go on; Flow tells
+	// owned by the reader, and by the watcher while it carries
+	moved  func(n int)
+	rest   []byte // what a watcher could not send at once,
+	failed error  // and why it cannot go on; Flow tells
 
-	// owned by the carrier
-	ready  uint32 // what the system has told of
+	// owned by the watcher
 	got    []byte // room to read into, and then what was read
+	ready  uint32 // what the system has told of
 	leaves bool   // the reader has to go on
-
-	// guarded by the carrier's mu
-	place   int32
-	until   int64
-	resume  func()
-	carried bool
-	running bool // its bytes are being carried
-	told    bool // and then its reader goes on
 }
 
 // flowTo returns what is known of a connection that is read from.
 func (c *Conn) flowTo(dst *Conn, moved func(n int)) *flow {
-	f := c.flow
-	if f == nil {
-		f = &flow{src: c, carrier: nextCarrier(dst), place: noPlace}
-		f.fn, f.readFn = c.onFlow, f.onRead
-		c.flow = f
+	if c.flow == nil {
+		c.flow = &flow{src: c, onto: dst}
 	}
-	f.onto, f.moved = dst, moved
-	return f
+	c.flow.moved = moved
+	return c.flow
+}
+
+// Carry goes on with a Flow that has returned ErrQuiet, without a goroutine for as long as
+// each piece that comes can be sent at once: moved hears of each. Then, or when the
+// connection is closed or kicked, Unpark is called, or the moment until has come, it calls
+// resume in a goroutine of its own, and Flow tells more. Until then nothing may read from
+// src, nor write to dst, which is the same for all that comes on src.
+//
+// It returns false, and never calls resume, if it cannot wait; Flow can, then.
+func Carry(dst, src *Conn, until int64, moved func(n int), resume func()) bool {
+	src.flowTo(dst, moved)
+	ok := false
+	err := src.raw.Control(func(fd uintptr) { ok = src.watcherOf(dst).wait(src, int(fd), true, until, resume) })
+	return err == nil && ok
+}
+
+// WatchForReset is for when all that came on src has been carried to dst, up to its end:
+// what is carried to src from then on ends when src is reset, and not only when a write
+// finds out.
+func WatchForReset(dst, src *Conn) {
+	if src.known || !CanFlow(dst, src) {
+		return
+	}
+	src.flowTo(dst, nil)
+	k := src.watcherOf(dst)
+	_ = src.raw.Control(func(fd uintptr) { // fails once it is closed
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.enterLocked(src, int(fd), true)
+	})
+}
+
+// breakLocked notes that a connection was reset while it did not wait: most often nothing
+// comes on it any more, and only a write would tell. What is carried to it ends.
+func (k *watcher) breakLocked(c *Conn) {
+	c.watched.broken = true
+	if !c.watched.carries {
+		return
+	}
+	if back := c.flow.onto; back.watched.by.Load() == k && back.watched.carries && back.flow.onto == c {
+		k.releaseLocked(back)
+	}
+}
+
+// brokenLocked reports whether what is to be carried to has been reset, and has Flow say
+// so.
+func (k *watcher) brokenLocked(f *flow) bool {
+	to := f.onto
+	if to.watched.by.Load() != k || !to.watched.broken {
+		return false
+	}
+	errno := syscall.EPIPE
+	_ = to.raw.Control(func(fd uintptr) {
+		if n, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ERROR); err == nil && n != 0 {
+			errno = syscall.Errno(n)
+		}
+	})
+	f.failed = &WriteError{to.writeError(errno)}
+	return true
 }
 
 // Flow carries what comes on src to dst for as long as each piece can be sent at once.
@@ -67,30 +126,38 @@ func Flow(dst, src *Conn, b *Buffer, wait bool, moved func(n int)) error {
 		f.failed = nil
 		return err
 	}
-	src.rd = readOp{buf: b, leaves: parks, once: !wait}
-	err := src.rawRead(f.fn)
-	if err == nil {
-		err = src.rd.err
-	}
+	src.rd = readOp{does: flows, buf: b, leaves: parks, once: !wait}
+	err := src.rawRead()
 	src.rd = readOp{}
 	return err
 }
 
-// unwatch lets no carrier hear of a connection on which much comes another way.
-func (c *Conn) unwatch() {
-	if f := c.flow; f != nil && f.watched {
-		f.watched = false
-		_ = c.raw.Control(func(fd uintptr) { f.carrier.unwatch(f, int(fd)) }) // fails once it is closed
+// carry carries what there is on the connections of a round.
+func (k *watcher) carry() {
+	if k.buf == nil {
+		k.buf, k.readFn = make([]byte, carryRound), func(fd uintptr) { k.at.onRead(fd) }
+	}
+	for rest := k.round; len(rest) > 0; {
+		n, used := 0, 0
+		for n < len(rest) && carryRound-used >= carrySize {
+			used += k.read(rest[n], k.buf[used:used+carrySize])
+			n++
+		}
+		for _, f := range rest[:n] {
+			f.send()
+		}
+		rest = rest[n:]
 	}
 }
 
 // read reads what there is into p, which is the flow's until it was sent, and returns how
 // much that is.
-func (f *flow) read(p []byte) int {
-	f.got = p
-	if err := f.src.raw.Control(f.readFn); err != nil {
+func (k *watcher) read(f *flow, p []byte) int {
+	k.at, f.got = f, p
+	if err := f.src.raw.Control(k.readFn); err != nil {
 		f.got, f.leaves = nil, true // Flow will say the same
 	}
+	k.at = nil
 	return len(f.got)
 }
 
@@ -184,32 +251,9 @@ func (c *Conn) onFlow(fd uintptr) bool {
 // writeAtOnce writes what there is room for. If the end of our side comes at once behind
 // p, it waits for that.
 func (c *Conn) writeAtOnce(p []byte, last bool) (int, error) {
-	if c.writeOnce == nil {
-		c.writeOnce = c.onWriteOnce
-	}
-	c.wr = writeOp{p: p, last: last}
-	err := c.raw.Control(c.writeOnce)
-	if err == nil {
-		err = c.wr.err
-	}
+	c.wr = writeOp{p: p, last: last, once: true}
+	err := c.rawWrite()
 	n := len(p) - len(c.wr.p)
 	c.wr = writeOp{}
 	return n, err
-}
-
-func (c *Conn) onWriteOnce(fd uintptr) {
-	w := &c.wr
-	n, errno := 0, syscall.Errno(0)
-	if w.last {
-		n, errno = sysWriteMore(fd, w.p)
-	} else {
-		n, errno = sysWrite(fd, w.p)
-	}
-	switch errno {
-	case 0:
-		w.p = w.p[n:]
-	case syscall.EAGAIN:
-	default:
-		w.err = c.writeError(errno)
-	}
 }

@@ -87,7 +87,7 @@ func TestTheEndGoesWithTheLastBytes(t *testing.T) {
 	})
 }
 
-// What is carried costs no memory, and its connections stay with the carrier.
+// What is carried costs no memory, and its connections stay with the watcher.
 func TestACarriedMessageAllocatesNothing(t *testing.T) {
 	_, client, server, end := relay(t, time.Minute)
 	p := make([]byte, 100)

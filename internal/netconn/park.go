@@ -47,14 +47,3 @@ func (c *Conn) parkable() bool {
 	l := c.lazy
 	return l.direct != nil && l.leave == nil && len(l.held) == 0 && len(l.early) == 0
 }
-
-// Unpark ends the wait of a connection that is parked or carried. Any goroutine may call
-// it.
-func (c *Conn) Unpark() {
-	if f := c.carried.Load(); f != nil {
-		f.carrier.release(f)
-	}
-	if c.parked.Load() != 0 {
-		parked.release(c)
-	}
-}

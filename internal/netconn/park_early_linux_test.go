@@ -69,6 +69,9 @@ func TestServedConnectionIsParkedAtOnce(t *testing.T) {
 	if err := <-end; err != netconn.ErrQuiet {
 		t.Errorf("got %v", err)
 	}
+	if netconn.IsKnown(c) {
+		t.Error("while it waited in a goroutine the watcher was told of it too")
+	}
 	c.Close()
 }
 

@@ -122,8 +122,7 @@ type direction struct {
 	moved    int64
 	counter  *atomic.Uint64
 	buf      Buffer
-	bulk     bool // bytes come in amounts that are worth a pipe
-	draw     func(uintptr) bool
+	bulk     bool        // bytes come in amounts that are worth a pipe
 	stays    bool        // the next wait needs the goroutine
 	waiting  bool        // the wait of from is not the usual one
 	kept     bool        // from is asked whether its peer is there
@@ -199,6 +198,7 @@ func (d *direction) end(err error) error {
 		if d.relay.ended.Swap(true) {
 			return nil // both have: the close that comes passes it on
 		}
+		WatchForReset(d.to, d.from)
 		if err = d.to.CloseWrite(); err == nil || notConnected(err) {
 			return nil
 		}

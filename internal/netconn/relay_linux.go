@@ -15,14 +15,8 @@ var errNoPipe = errors.New("no pipe")
 // pour moves what is there to read through a pipe. While it waits it holds none.
 func (d *direction) pour() (int64, error) {
 	d.from.unwatch()
-	if d.draw == nil {
-		d.draw = d.onDraw
-	}
-	d.from.rd = readOp{pipeMax: maxSplice, leaves: true}
-	err := d.from.rawRead(d.draw)
-	if err == nil {
-		err = d.from.rd.err
-	}
+	d.from.rd = readOp{does: draws, pipeMax: maxSplice, leaves: true}
+	err := d.from.rawRead()
 	p := d.from.rd.pipe
 	d.from.rd = readOp{}
 	if p == nil {
@@ -39,8 +33,8 @@ func (d *direction) pour() (int64, error) {
 	return n, nil
 }
 
-func (d *direction) onDraw(fd uintptr) bool {
-	r := &d.from.rd
+func (c *Conn) onDraw(fd uintptr) bool {
+	r := &c.rd
 	if r.pipe == nil {
 		p, err := takePipe()
 		if err != nil {
@@ -54,7 +48,7 @@ func (d *direction) onDraw(fd uintptr) bool {
 	case err == unix.EAGAIN:
 		givePipe(r.pipe)
 		r.pipe = nil
-		d.from.arm()
+		c.arm()
 		return false
 	case err != nil:
 		r.err = os.NewSyscallError("splice", err)

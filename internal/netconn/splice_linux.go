@@ -110,11 +110,8 @@ func SpliceReady(dst, src *Conn) (moved int64, err error) {
 	}
 	defer givePipe(p)
 	for range readyRounds {
-		src.rd = readOp{pipe: p, pipeMax: maxSplice, once: true}
-		err := src.rawRead(src.pullFn())
-		if err == nil {
-			err = src.rd.err
-		}
+		src.rd = readOp{does: pulls, pipe: p, pipeMax: maxSplice, once: true}
+		err := src.rawRead()
 		src.rd = readOp{}
 		if err == unix.EAGAIN {
 			return moved, nil
@@ -130,20 +127,10 @@ func SpliceReady(dst, src *Conn) (moved int64, err error) {
 	return moved, nil
 }
 
-func (c *Conn) pullFn() func(uintptr) bool {
-	if c.spliceIn == nil {
-		c.spliceIn = c.onPull
-	}
-	return c.spliceIn
-}
-
 // pull moves at least one and at most limit bytes from the socket into p.
 func (c *Conn) pull(p *pipe, limit int) error {
-	c.rd = readOp{pipe: p, pipeMax: limit}
-	err := c.rawRead(c.pullFn())
-	if err == nil {
-		err = c.rd.err
-	}
+	c.rd = readOp{does: pulls, pipe: p, pipeMax: limit}
+	err := c.rawRead()
 	c.rd = readOp{}
 	return err
 }
@@ -169,11 +156,8 @@ func (c *Conn) onPull(fd uintptr) bool {
 
 // push moves all that p holds to the socket.
 func (c *Conn) push(p *pipe) error {
-	if c.spliceOut == nil {
-		c.spliceOut = c.onPush
-	}
 	c.wr = writeOp{pipe: p}
-	err := c.rawWrite(c.spliceOut)
+	err := c.rawWrite()
 	c.wr = writeOp{}
 	return err
 }

@@ -36,6 +36,9 @@ func (c *Conn) arm() {
 	if c.until != 0 {
 		return
 	}
+	if c.first == early {
+		c.unwatch() // a busy one shall not be watched twice
+	}
 	c.first = waited
 	c.setEnd()
 	if c.near && c.armed != 0 && c.armed <= c.until {

@@ -31,8 +31,8 @@ func (c *Conn) servesWithin() bool {
 	if c.lazy == nil || c.lazy.direct == nil || c.lazy.leave != nil {
 		return false
 	}
-	if c.serveFn == nil {
-		c.serveFn = c.onServeWithin
+	if c.readFn == nil {
+		c.readFn = c.onReadable
 	}
 	return true
 }

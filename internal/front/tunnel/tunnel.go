@@ -117,13 +117,21 @@ func (w *way) run() {
 			w.stays = true
 			continue
 		}
-		if err != nil || w.to.CloseWrite() != nil {
+		if err != nil || w.end() != nil {
 			w.to.Close()
 			w.from.Close()
 		}
 		w.ended()
 		return
 	}
+}
+
+// end passes the end of from on.
+func (w *way) end() error {
+	if from, onto := plain(w.from), plain(w.to); from != nil && onto != nil && w.running.Load() > 1 {
+		netconn.WatchForReset(onto, from)
+	}
+	return w.to.CloseWrite()
 }
 
 // park waits without a goroutine where the connection can.

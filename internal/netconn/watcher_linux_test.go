@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -29,7 +30,7 @@ func socketRelay(t *testing.T, idle time.Duration) (r *netconn.Relay, client, se
 // Pieces of all sizes, readers of all speeds, and ends or resets at any moment: what
 // arrives is what was sent, in order, whoever carries it, and all of it where nobody has
 // reset the connection.
-func TestCarriersLoseNothing(t *testing.T) {
+func TestNothingCarriedIsLost(t *testing.T) {
 	var all sync.WaitGroup
 	for seed := range uint64(32) {
 		make := relay
@@ -58,6 +59,7 @@ func scramble(t *testing.T, seed uint64, r *netconn.Relay, client, server *net.T
 			for rest := texts[way]; len(rest) > 0; {
 				n := min(len(rest), 1+sends.IntN(1<<sends.IntN(18)))
 				if _, err := ends[0].Write(rest[:n]); err != nil {
+					ends[0].Close() // so that its reader ends too
 					if !resets {
 						t.Errorf("relay %d, way %d: %v", seed, way, err)
 					}
@@ -114,6 +116,36 @@ func scrambled(random *rand.Rand) []byte {
 		text[i] = byte(random.Uint32())
 	}
 	return text
+}
+
+// A side that has ended in order and is then reset ends the relay at once, although
+// nothing is written to it any more.
+func TestAResetAfterTheEndOfASideEndsTheRelay(t *testing.T) {
+	for name, carried := range map[string]bool{"carried": true, "by a goroutine": false} {
+		t.Run(name, func(t *testing.T) {
+			near, client := sockets(t)
+			toServer, server := sockets(t)
+			if !carried {
+				client.CloseWrite() // before anything can be carried
+			}
+			_, end := join(netconn.New(near), netconn.New(toServer), client, server, time.Minute)
+			if carried {
+				awaitParked(t, 2)
+				client.CloseWrite()
+			}
+			if n, err := server.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+				t.Fatalf("the server got %d bytes, %v, want the end", n, err)
+			}
+			awaitParked(t, 1)
+			client.SetLinger(0)
+			client.Close()
+			var wrong *netconn.ClientError
+			if err := <-end; !errors.As(err, &wrong) || !errors.Is(err, syscall.ECONNRESET) && !errors.Is(err, syscall.EPIPE) {
+				t.Errorf("the relay ended with %v, want the client's reset", err)
+			}
+			awaitParked(t, 0)
+		})
+	}
 }
 
 // Who cuts a relay while its bytes are carried ends it.
@@ -176,6 +208,7 @@ func TestASlowReaderHoldsUpNobodyElse(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	server.SetReadBuffer(4 << 20) // so that the rest does not take long
 	if got, err := io.ReadAll(server); err != nil || !bytes.Equal(got, text) {
 		t.Errorf("%d bytes of %d, %v", len(got), len(text), err)
 	}
@@ -215,7 +248,7 @@ func TestManyRelaysAreCarriedAtOnce(t *testing.T) {
 	awaitParked(t, 2*many)
 	p := make([]byte, 100)
 	for range rounds {
-		resume := netconn.StopCarriers()
+		resume := netconn.StopWatchers()
 		for i := range ends {
 			p[0] = byte(i)
 			ends[i].client.Write(p)
@@ -246,7 +279,7 @@ func TestUrgentBytesHoldNothingUp(t *testing.T) {
 		}
 		raw, _ := client.SyscallConn()
 		for range 3 {
-			resume := netconn.StopCarriers() // all is there in one round
+			resume := netconn.StopWatchers() // all is there in one round
 			client.Write([]byte("before"))
 			raw.Control(func(fd uintptr) { unix.Sendto(int(fd), []byte("!"), unix.MSG_OOB, nil) })
 			client.Write([]byte("behind"))
@@ -265,17 +298,18 @@ func TestUrgentBytesHoldNothingUp(t *testing.T) {
 	awaitParked(t, 0)
 }
 
+// waits are the ways to wait without a goroutine, for very long.
+var waits = map[string]func(c, onto *netconn.Conn, resume func()) bool{
+	"carried": func(c, onto *netconn.Conn, resume func()) bool {
+		return netconn.Carry(onto, c, math.MaxInt64, func(int) {}, resume)
+	},
+	"parked": func(c, _ *netconn.Conn, resume func()) bool { return c.Park(math.MaxInt64, resume) },
+}
+
 // A connection whose descriptor was closed and given to another before it hears of that
 // itself hears of it nevertheless, and the other is carried or parked on.
 func TestADescriptorThatIsUsedAgain(t *testing.T) {
-	soon := time.Now().UnixNano() // far in the future of this process's clock
-	wait := map[string]func(c, onto *netconn.Conn, resume func()) bool{
-		"carried": func(c, onto *netconn.Conn, resume func()) bool {
-			return netconn.Carry(onto, c, soon, func(int) {}, resume)
-		},
-		"parked": func(c, _ *netconn.Conn, resume func()) bool { return c.Park(soon, resume) },
-	}
-	for name, wait := range wait {
+	for name, wait := range waits {
 		t.Run(name, func(t *testing.T) {
 			onto, _ := pair(t)
 			for range 100 {
@@ -332,18 +366,23 @@ func descriptor(c syscall.Conn) (fd int) {
 // What the system has told of a connection that is closed meanwhile meets no other, also
 // where the other has its place.
 func TestOldNewsMeetsNobody(t *testing.T) {
-	soon := time.Now().UnixNano()
+	for name, wait := range waits {
+		t.Run(name, func(t *testing.T) { oldNewsMeetsNobody(t, wait) })
+	}
+}
+
+func oldNewsMeetsNobody(t *testing.T, wait func(c, onto *netconn.Conn, resume func()) bool) {
 	onto, _ := pair(t)
-	carry := func() (*netconn.Conn, chan struct{}) {
+	begin := func() (*netconn.Conn, chan struct{}) {
 		c, _ := pair(t)
 		resumed := make(chan struct{})
-		if !netconn.Carry(onto, c, soon, func(int) {}, func() { close(resumed) }) {
-			t.Fatal("it is not carried")
+		if !wait(c, onto, func() { close(resumed) }) {
+			t.Fatal("it does not wait")
 		}
 		return c, resumed
 	}
-	keeper, kept := carry() // the goroutine stays
-	first, gone := carry()
+	keeper, kept := begin() // the goroutine stays
+	first, gone := begin()
 	news := netconn.NewsOf(first)
 	if !netconn.IsNews(first, news) {
 		t.Fatal("what is told of a connection does not meet it")
@@ -351,7 +390,7 @@ func TestOldNewsMeetsNobody(t *testing.T) {
 	first.Close()
 	<-gone
 	for {
-		second, gone := carry()
+		second, gone := begin()
 		met, shares := netconn.IsNews(second, news), netconn.SharesPlace(second, news)
 		second.Close()
 		<-gone
