@@ -86,6 +86,7 @@ type readOp struct {
 	again   bool // Serve has read before
 	leaves  bool // a wait that takes long is given up
 	struck  bool // a deadline has struck in the wait under way
+	late    bool // its time was over, and there were bytes
 	step    func() bool
 	pipe    *pipe
 	pipeMax int

@@ -125,6 +125,28 @@ func TestServeSeesEveryByte(t *testing.T) {
 	})
 }
 
+// When a process has stood still, what a wait was for may be there when its time is over.
+func TestWhatCameInTimeIsReadWhenTheTimeIsOver(t *testing.T) {
+	each(t, func(t *testing.T, c *netconn.Conn, far peer) {
+		if _, is := c.NetConn().(plain); is {
+			t.Skip("the plain way cannot tell")
+		}
+		if _, err := far.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		testhouse.Eventually(t, "a byte is there", func() bool { return !c.Silent() })
+		c.SetReadUntil(clock.Now() - 1)
+		var b netconn.Buffer
+		if err := c.Ask(&b); err != nil || string(b.Bytes()) != "x" {
+			t.Errorf("got %q, %v; want %q", b.Bytes(), err, "x")
+		}
+		b.Use(b.Len())
+		if err := c.Ask(&b); err != netconn.ErrTimeout {
+			t.Errorf("with nothing there: got %v, want that it was too late", err)
+		}
+	})
+}
+
 // A wait ends in time, also when its deadline had to be looked at in between.
 func TestReadWaitEnds(t *testing.T) {
 	for _, wait := range []time.Duration{30 * time.Millisecond, 3100 * time.Millisecond} {

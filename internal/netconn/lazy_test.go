@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"headgate/internal/clock"
 	"headgate/internal/testhouse"
 )
 
@@ -109,5 +110,44 @@ func TestALongWaitUnderTLSHoldsNoMemory(t *testing.T) {
 	}
 	if len(held) != 2 || held[0] == 0 || held[1] != 0 {
 		t.Fatalf("memory at the looks of the wait was %v, want some and then none", held)
+	}
+}
+
+// records stands for TLS with records of two bytes.
+type records struct{ sealed }
+
+func (r records) Read(p []byte) (int, error) {
+	for n := 0; ; {
+		m, err := r.Lazy.Read(p[n : n+1])
+		switch n += m; {
+		case err != nil:
+			return 0, err
+		case n == 2:
+			return n, nil
+		}
+	}
+}
+
+func TestALateReadUnderTLSTakesWhatIsThereAndWaitsNoLongerForTheRest(t *testing.T) {
+	server, client := testhouse.Pair(t)
+	c := New(records{sealed{NewLazy(server)}})
+	if c.lazy.direct == nil {
+		t.Skip("this system cannot tell what is there")
+	}
+	var b Buffer
+	for _, sent := range []string{"ab", "c"} {
+		if _, err := client.Write([]byte(sent)); err != nil {
+			t.Fatal(err)
+		}
+		testhouse.Eventually(t, "bytes are there", func() bool { return !c.Silent() })
+		c.SetReadUntil(clock.Now() - 1)
+		err := c.Fill(&b)
+		if sent == "ab" && (err != nil || string(b.Bytes()) != "ab") {
+			t.Errorf("got %q, %v; want %q", b.Bytes(), err, sent)
+		}
+		if sent == "c" && err != ErrTimeout {
+			t.Errorf("a part of a record: got %v, want that it was too late", err)
+		}
+		b.Use(b.Len())
 	}
 }

@@ -40,6 +40,7 @@ func (c *Conn) arm() {
 		c.unwatch() // a busy one shall not be watched twice
 	}
 	c.first = waited
+	c.rd.late = false
 	c.setEnd()
 	if c.near && c.armed != 0 && c.armed <= c.until {
 		return
@@ -116,8 +117,7 @@ func (c *Conn) expired() error {
 	}
 	now := clock.Now()
 	if now >= c.until {
-		c.clearDeadline()
-		return ErrTimeout
+		return c.timedOut(now)
 	}
 	if c.watch != nil {
 		if err := c.watch(); err == ErrSoon {
@@ -128,6 +128,29 @@ func (c *Conn) expired() error {
 		}
 	}
 	c.setDeadline(c.nextLook(now))
+	return nil
+}
+
+// lateWait is how long a read may go on, under TLS, that has found bytes when its time was
+// over: they need not be all of a record.
+const lateWait = time.Second
+
+// timedOut ends a wait whose time is over, unless there is something to read: then nil,
+// and the read goes on. Both may be so after a time in which the process did not run,
+// since the machine was busy, or stood still. What the peer sent in time is not lost then.
+func (c *Conn) timedOut(now int64) error {
+	if c.rd.late || c.Silent() {
+		c.clearDeadline()
+		return ErrTimeout
+	}
+	if c.raw != nil {
+		c.until = 0 // what is there ends the wait
+		c.clearDeadline()
+		return nil
+	}
+	c.rd.late = true
+	c.until = now + int64(lateWait)
+	c.setDeadline(c.until)
 	return nil
 }
 
