@@ -100,6 +100,20 @@ func (s *Socket) emptyQueue() {
 	s.accepting.Wait()
 }
 
+// hasQueue reports whether clients wait in the system's queue.
+func (s *Socket) hasQueue() (yes bool) {
+	raw, err := s.file.SyscallConn()
+	if err != nil {
+		return false
+	}
+	_ = raw.Control(func(fd uintptr) {
+		p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		n, err := unix.Poll(p, 0)
+		yes = err == nil && n == 1
+	})
+	return yes
+}
+
 // hide keeps new clients from queueing, while those whose handshake is under way
 // still come in. The socket moves to an interface that does not exist, so that a
 // new client finds the address closed, or whoever else has it. Where the kernel

@@ -19,6 +19,9 @@ func (s *Socket) DeferAccept(bool) {}
 // hasHandshakes reports false: clients come when their handshake is over.
 func hasHandshakes(uint16) bool { return false }
 
+// hasQueue reports false: this system is not asked.
+func (s *Socket) hasQueue() bool { return false }
+
 // emptyQueue lets the accept loop take the clients that wait in the system's
 // queue before the socket is closed.
 func (s *Socket) emptyQueue() {

@@ -14,31 +14,28 @@ const queueTime = 50 * time.Millisecond
 // cannot be kept out of it: others would keep the socket open by coming.
 const queueLooks = 10
 
-// handshakeTime is for how long a socket that is being closed waits for clients whose
+// handshakeLook is how often a socket that is being closed looks for clients whose
 // handshake is under way for the system. For them it may be over: those that have said
 // nothing come after a second (see DeferAccept).
-const handshakeTime = 2 * time.Second
-
-// handshakeLook is how often it looks whether there are any.
 const handshakeLook = 100 * time.Millisecond
+
+// handshakeLooks bounds how often, for two seconds in all. Looks are counted, and not
+// the time, which goes on while the process does not.
+const handshakeLooks = 20
 
 // queue is what an accept loop remembers while it takes the clients that wait in
 // the system's queue of a socket that is being closed.
 type queue struct {
-	looks  int
-	before uint64    // accepted when the last look but the first began
-	until  time.Time // no handshake is waited for after that
+	looks      int
+	handshakes int    // looks while there were handshakes
+	missed     int    // looks that came too late for clients who were there
+	before     uint64 // accepted when the last look but the first began
 }
 
 // goesOn decides after an error of accept whether there may be somebody still.
 func (q *queue) goesOn(s *Socket, err error) bool {
-	if q.until.IsZero() {
-		q.until = time.Now().Add(handshakeTime)
-	}
-	if q.looks++; q.looks >= queueLooks {
-		return q.awaitHandshakes(s)
-	}
-	if !errors.Is(err, os.ErrDeadlineExceeded) {
+	late := errors.Is(err, os.ErrDeadlineExceeded)
+	if q.looks++; q.looks < queueLooks && !late {
 		time.Sleep(queueTime) // no descriptor, say: connections that end give theirs back
 		return true
 	}
@@ -48,19 +45,25 @@ func (q *queue) goesOn(s *Socket, err error) bool {
 	now := s.accepted.Load()
 	quiet := now == q.before
 	q.before = now
-	if quiet {
-		return q.awaitHandshakes(s)
+	wait := queueTime
+	switch {
+	case !quiet && q.looks < queueLooks:
+	// Who leaves the handshakes is in the queue, so the queue is looked at last.
+	case q.handshakes < handshakeLooks && s.keepsBack():
+		q.handshakes++
+		wait = handshakeLook
+	// A deadline that has passed keeps accept from looking, be the queue empty or not:
+	// all this time may have gone by while the process did not run.
+	case q.missed < queueLooks && late && s.hasQueue():
+		q.missed++
+	default:
+		return false
 	}
-	s.file.SetDeadline(time.Now().Add(queueTime))
+	s.file.SetDeadline(time.Now().Add(wait))
 	return true
 }
 
-// awaitHandshakes gives clients whom the system has kept back some time more. It returns
-// false when there are none, or the time is over.
-func (q *queue) awaitHandshakes(s *Socket) bool {
-	if !s.deferred.Load() || s.hasty.Load() || time.Now().After(q.until) || !hasHandshakes(s.Bound().Port()) {
-		return false
-	}
-	s.file.SetDeadline(time.Now().Add(handshakeLook))
-	return true
+// keepsBack reports whether there are clients to wait for whom the system keeps back.
+func (s *Socket) keepsBack() bool {
+	return s.deferred.Load() && !s.hasty.Load() && hasHandshakes(s.Bound().Port())
 }
