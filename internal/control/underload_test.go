@@ -149,12 +149,17 @@ func (s setup) String() string {
 
 // get asks on a connection of its own and returns the status.
 func get(address string) (int, error) {
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 10 * time.Second}
-	return getBy(client, address)
+	return getBy(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, address)
 }
 
 func getBy(client *http.Client, address string) (int, error) {
-	rs, err := client.Get("http://" + address + "/")
+	ctx, cancel := testhouse.Patient(context.Background())
+	defer cancel()
+	rq, err := http.NewRequestWithContext(ctx, "GET", "http://"+address+"/", nil)
+	if err != nil {
+		return 0, err
+	}
+	rs, err := client.Do(rq)
 	if err != nil {
 		return 0, err
 	}
@@ -185,7 +190,7 @@ func begin(address string, wanted func(status int) bool) *traffic {
 		l.clients.Go(func() {
 			transport := &http.Transport{DisableKeepAlives: i%2 == 0}
 			defer transport.CloseIdleConnections()
-			client := &http.Client{Transport: transport, Timeout: 10 * time.Second}
+			client := &http.Client{Transport: transport}
 			for {
 				select {
 				case <-l.end:

@@ -5,6 +5,7 @@ package testhouse
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -19,17 +20,54 @@ import (
 // Patience is how long a test waits for what must come at once.
 const Patience = time.Minute
 
+// parts is how many parts of a time are waited for one after the other, where a machine
+// that stands still for minutes, and the test with it, is to use up only one of them.
+const parts = 20
+
 // Eventually waits until something holds, and fails the test when that takes longer
 // than Patience. what is said of it then.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	until := time.Now().Add(Patience)
+	left := Patience
+	began := time.Now()
 	// To look may cost more than what is waited for, so it looks less and less often.
 	for pause := time.Millisecond; !holds(); pause = min(2*pause, 8*time.Millisecond) {
-		if time.Now().After(until) {
+		if left <= 0 {
 			t.Fatalf("not in time: %s", what)
 		}
 		time.Sleep(pause)
+		now := time.Now()
+		left -= min(now.Sub(began), Patience/parts)
+		began = now
+	}
+}
+
+// Patient returns a context that ends after Patience, for what is expected at once. A
+// machine that stands still meanwhile does not end it. Cancel gives back what it holds.
+func Patient(parent context.Context) (ctx context.Context, cancel context.CancelFunc) {
+	return patient(parent, Patience/parts)
+}
+
+// patient returns a context that ends after many parts of this length.
+func patient(parent context.Context, part time.Duration) (ctx context.Context, cancel context.CancelFunc) {
+	ctx, end := context.WithCancelCause(parent)
+	var mu sync.Mutex
+	var timer *time.Timer
+	left := parts
+	mu.Lock()
+	defer mu.Unlock()
+	timer = time.AfterFunc(part, func() {
+		mu.Lock()
+		defer mu.Unlock()
+		if left--; left == 0 {
+			end(context.DeadlineExceeded)
+		} else if ctx.Err() == nil {
+			timer.Reset(part)
+		}
+	})
+	return ctx, func() {
+		end(context.Canceled)
+		timer.Stop()
 	}
 }
 

@@ -1,10 +1,12 @@
 package testhouse
 
 import (
+	"context"
 	"io"
 	"net"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 func TestPairIsConnected(t *testing.T) {
@@ -15,6 +17,23 @@ func TestPairIsConnected(t *testing.T) {
 	far.CloseWrite()
 	if b, err := io.ReadAll(near); string(b) != "x" || err != nil {
 		t.Errorf("got %q, %v", b, err)
+	}
+}
+
+func TestPatienceEnds(t *testing.T) {
+	ctx, cancel := patient(t.Context(), time.Millisecond)
+	defer cancel()
+	<-ctx.Done()
+	if err := context.Cause(ctx); err != context.DeadlineExceeded {
+		t.Errorf("got %v", err)
+	}
+	ctx, cancel = Patient(t.Context())
+	if err := ctx.Err(); err != nil {
+		t.Errorf("at once: %v", err)
+	}
+	cancel()
+	if err := ctx.Err(); err != context.Canceled {
+		t.Errorf("cancelled: got %v", err)
 	}
 }
 
