@@ -150,7 +150,7 @@ func sendSignal(ts *testscript.TestScript, neg bool, args []string) {
 }
 
 // patience is how long a script waits for something to happen.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // client is one that believes every certificate.
 func client() *http.Client {

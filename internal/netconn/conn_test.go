@@ -20,7 +20,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience is how long a test waits for what must come at once.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // pair returns a connection and the socket at its other end.
 func pair(t testing.TB) (*netconn.Conn, *net.TCPConn) {

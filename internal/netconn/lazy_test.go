@@ -98,7 +98,7 @@ func TestALongWaitUnderTLSHoldsNoMemory(t *testing.T) {
 	}
 	var b Buffer
 	var held []int
-	c.SetReadWait(10 * time.Second)
+	c.SetReadWait(testhouse.Patience)
 	c.SetWatch(func() error {
 		if held = append(held, b.Cap()); len(held) == 2 {
 			client.Write([]byte("x"))

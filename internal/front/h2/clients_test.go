@@ -213,11 +213,7 @@ func TestAClientWhoseRequestsHangLeavesRoom(t *testing.T) {
 	for _, c := range hanging {
 		c.nc.Close()
 	}
-	for until := time.Now().Add(patience); p.front.Clients.Used() > 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatalf("%d bytes are not given back", p.front.Clients.Used())
-		}
-	}
+	testhouse.Eventually(t, "the memory is given back", func() bool { return p.front.Clients.Used() == 0 })
 }
 
 // Memory is given back while the connection lives on.
@@ -229,11 +225,7 @@ func TestAConnectionGivesMemoryBack(t *testing.T) {
 	}
 	c.flush()
 	c.await(79)
-	for until := time.Now().Add(patience); p.front.Clients.Used() > 0; time.Sleep(time.Millisecond) {
-		if time.Now().After(until) {
-			t.Fatalf("%d bytes are not given back", p.front.Clients.Used())
-		}
-	}
+	testhouse.Eventually(t, "the memory is given back", func() bool { return p.front.Clients.Used() == 0 })
 	c.request(101, true, get...)
 	c.flush()
 	if rs := c.await(101); rs.status != "200" {
