@@ -161,5 +161,5 @@ func grpc3Calls(t *testing.T, g *grpc3, service *echoService) {
 		t.Fatal(err)
 	}
 	cancel()
-	service.hears(t)
+	hears(t, service.parted)
 }

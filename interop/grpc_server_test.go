@@ -19,7 +19,9 @@ import (
 // echoService answers with what it was asked to.
 type echoService struct {
 	pb.UnimplementedTestServiceServer
-	left chan error // why the context of a call that hangs has ended
+	begun  chan struct{} // a call that hangs has come
+	left   chan error    // why the context of a call that hangs has ended
+	parted chan error    // why that of a duplex call has
 }
 
 const hang = "hang" // the user name of a request that is never answered
@@ -27,6 +29,7 @@ const hang = "hang" // the user name of a request that is never answered
 // UnaryCall answers with as many bytes as were wanted, or with a status.
 func (s *echoService) UnaryCall(ctx context.Context, rq *pb.SimpleRequest) (*pb.SimpleResponse, error) {
 	if string(rq.GetPayload().GetBody()) == hang {
+		s.begun <- struct{}{}
 		<-ctx.Done()
 		s.left <- ctx.Err()
 		return nil, ctx.Err()
@@ -86,7 +89,7 @@ func (s *echoService) FullDuplexCall(stream grpc.BidiStreamingServer[pb.Streamin
 		}
 		if err != nil {
 			select {
-			case s.left <- stream.Context().Err():
+			case s.parted <- stream.Context().Err():
 			default:
 			}
 			return err
@@ -108,7 +111,7 @@ func grpcServer(t *testing.T, network, address string, id *identity, options ...
 		options = append(options, grpc.Creds(credentials.NewServerTLSFromCert(&id.tls)))
 	}
 	options = append(options, grpc.MaxRecvMsgSize(64<<20))
-	server, service := grpc.NewServer(options...), &echoService{left: make(chan error, 16)}
+	server, service := grpc.NewServer(options...), &echoService{begun: make(chan struct{}, 16), left: make(chan error, 16), parted: make(chan error, 16)}
 	pb.RegisterTestServiceServer(server, service)
 	go server.Serve(l)
 	t.Cleanup(server.Stop)
@@ -123,10 +126,10 @@ func within(t *testing.T) context.Context {
 }
 
 // hears waits for the end of a call that a service sees.
-func (s *echoService) hears(t *testing.T) {
+func hears(t *testing.T, ended <-chan error) {
 	t.Helper()
 	select {
-	case <-s.left:
+	case <-ended:
 	case <-time.After(patience):
 		t.Error("the server does not hear that the call has ended")
 	}

@@ -19,7 +19,7 @@ import (
 )
 
 // patience is how long a test waits for what has to happen.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // binaryFolder is the folder of the headgate that TestMain built.
 const binaryFolder = "HEADGATE_INTEROP_BINARY"
