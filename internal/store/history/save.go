@@ -312,8 +312,7 @@ func (v *save) inPlace(d Digest) bool {
 }
 
 // carryOut writes the intent, puts the documents in their places and commits; the intent
-// stays. When
-// one of these fails the documents before it are put back.
+// stays. When one of these fails the documents before it are put back.
 func (h *History) carryOut(ctx context.Context, v *save) error {
 	if len(v.writes) > 0 {
 		if err := h.writeIntent(v); err != nil {
