@@ -370,6 +370,16 @@ func HasLeft(nc net.Conn) bool {
 	return err == nil && hungUp(raw)
 }
 
+// HasUnread reports whether a connection has something to read.
+func HasUnread(nc net.Conn) bool {
+	tcp, ok := nc.(syscall.Conn)
+	if !ok {
+		return false
+	}
+	raw, err := tcp.SyscallConn()
+	return err == nil && peek(raw) == 0
+}
+
 // hungUp is HasLeft for a socket.
 func hungUp(raw syscall.RawConn) (yes bool) {
 	raw.Control(func(fd uintptr) { yes = isHungUp(fd) })

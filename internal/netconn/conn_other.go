@@ -42,6 +42,9 @@ func (c *Conn) Peer() Presence { return Present }
 // HasLeft reports false on this system: only a read would tell.
 func HasLeft(net.Conn) bool { return false }
 
+// HasUnread reports false on this system: only a read would tell.
+func HasUnread(net.Conn) bool { return false }
+
 type pipe struct{}
 
 // Splice moves nothing on this system.

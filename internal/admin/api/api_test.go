@@ -86,7 +86,7 @@ func startWith(t testing.TB, text string) *house {
 	h.server = httptest.NewUnstartedServer(h.api)
 	h.server.Config.ConnContext = ConnContext
 	h.server.Start()
-	h.client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: time.Minute}
+	h.client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 3 * time.Minute}
 	t.Cleanup(h.server.Close)
 	for name, role := range map[string]operator.Role{"ann": operator.Admin, "bob": operator.Viewer} {
 		if _, err := h.ops.CreateUser(t.Context(), root, operator.NewUser{Name: name, Role: role, Password: good}, false); err != nil {

@@ -14,9 +14,10 @@ func (c *Conn) Idle() (client netip.Addr, since int64, ok bool) {
 }
 
 // Yield closes the connection if it has been idle since the moment that Idle returned,
-// and reports whether it does. Any goroutine may call it.
+// and reports whether it does. One whose client has sent something that is not read yet, on
+// a machine that is busy, stays. Any goroutine may call it.
 func (c *Conn) Yield(since int64) bool {
-	if !c.idle.CompareAndSwap(since, yielded) {
+	if !c.nc.Silent() || !c.idle.CompareAndSwap(since, yielded) {
 		return false
 	}
 	c.Close()

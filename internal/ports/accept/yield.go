@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"headgate/internal/metrics"
+	"headgate/internal/netconn"
 	"headgate/internal/ports/listen"
 )
 
@@ -25,7 +26,8 @@ func (f *fresh) Idle() (client netip.Addr, since int64, ok bool) {
 }
 
 // Yield closes the connection if it has been idle since the moment that Idle returned,
-// and reports whether it does.
+// and reports whether it does. One whose client has sent something that is not read yet
+// stays.
 func (f *fresh) Yield(since int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -33,7 +35,7 @@ func (f *fresh) Yield(since int64) bool {
 		y, can := f.mu.conn.(listen.Yielder)
 		return can && y.Yield(since)
 	}
-	if f.mu.closed || since != f.began {
+	if f.mu.closed || since != f.began || netconn.HasUnread(f.nc) {
 		return false
 	}
 	f.mu.closed = true
