@@ -54,20 +54,24 @@ func TestServiceComesBackWhenHungClientsHaveLeft(t *testing.T) {
 			for _, nc := range hung {
 				nc.Close()
 			}
-			c, err := connect(at[0])
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer c.Close()
-			if protocol == "https" {
-				if err := shake(c); err != nil {
+			// On a busy machine a client may be too slow to keep its room from those in the
+			// queue of whom nobody knows yet that they have left. It comes again, then.
+			testhouse.Eventually(t, "service is back", func() bool {
+				c, err := connect(at[0])
+				if err != nil {
 					t.Fatal(err)
 				}
-			}
-			fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: quick.test\r\n\r\n")
-			if got, err := c.answer(); got != 204 || err != nil {
-				t.Errorf("got %d and %v, want 204", got, err)
-			}
+				defer c.Close()
+				if protocol == "https" && shake(c) != nil {
+					return false
+				}
+				fmt.Fprint(c, "GET / HTTP/1.1\r\nHost: quick.test\r\n\r\n")
+				got, err := c.answer()
+				if err == nil && got != 204 {
+					t.Errorf("got %d, want 204", got)
+				}
+				return err == nil
+			})
 			if n := len(server.arrived); n > 0 {
 				t.Errorf("%d requests of clients who had left came to the server", n)
 			}
