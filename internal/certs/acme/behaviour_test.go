@@ -12,6 +12,7 @@ import (
 
 	"headgate/internal/certs/acme/acmetest"
 	"headgate/internal/store"
+	"headgate/internal/testhouse"
 )
 
 // answerJunk are answers that no authority should give.
@@ -109,6 +110,7 @@ func TestWrongNoncesForEverAreTold(t *testing.T) {
 		t.Errorf("it was asked %d times for one try", n)
 	}
 	refuse.Store(false)
+	testhouse.Eventually(t, "the order that has failed is over", func() bool { return u.CanOrder("shop.example.com") == nil })
 	if err := u.Order("shop.example.com"); err != nil {
 		t.Fatal(err)
 	}

@@ -8,7 +8,7 @@ import { aroundServer, filtersOf, missing, onRequest, onResponse } from './flow'
 function table(of: string): string[] {
   const text = readFileSync(join(import.meta.dirname, '../../../../internal/plan/rooms.go'), 'utf8')
   const body = text.slice(text.indexOf(of))
-  return [...body.slice(0, body.indexOf('\n}')).matchAll(/^\t\t(?:onStreams\()?(?:\w+\(|\{name: )"(\w+)"/gm)].map((m) => m[1]!).filter((n) => n !== 'around')
+  return [...body.slice(0, body.indexOf('\n}')).matchAll(/^\t\t(?:onStreams\()?(?:\w+\((?:\w+, )?|\{name: )"(\w+)"/gm)].map((m) => m[1]!).filter((n) => n !== 'around')
 }
 
 it('has the filters of the server in their order', () => {
