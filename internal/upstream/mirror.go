@@ -94,12 +94,13 @@ func (m *Mirror) Respond(ex *exchange.Exchange) *exchange.Answer {
 	body := newReplay(rq.Body, rq.Length, m.settings.MaxBody)
 	rq.Body = body
 	answer := m.of.Respond(ex)
-	if !body.whole.Load() || body.lost.Load() {
+	kept, ok := body.all()
+	if !ok {
 		m.tell(CopyTooLong)
 		return answer
 	}
 	if m.take() {
-		c.body = append([]byte{}, body.kept...)
+		c.body = append([]byte{}, kept...)
 		go m.run(c)
 	}
 	return answer

@@ -17,10 +17,12 @@ type replay struct {
 	body exchange.Body
 	// known says that the length of the body was known before, so that there
 	// are no trailers behind it.
-	known bool
-	limit int         // how much is kept, in bytes
-	whole atomic.Bool // all of the body came and is kept
-	lost  atomic.Bool // it is too long, broke off or was given up
+	known  bool
+	length int64
+	limit  int         // how much is kept, in bytes
+	full   atomic.Bool // no byte is missing of a body whose length is known
+	whole  atomic.Bool // all of the body came, with its end, and is kept
+	lost   atomic.Bool // it is too long, broke off or was given up
 
 	// owned by who reads
 	kept []byte
@@ -28,7 +30,7 @@ type replay struct {
 }
 
 func newReplay(body exchange.Body, length int64, limit int) *replay {
-	r := &replay{body: body, known: length >= 0, limit: limit}
+	r := &replay{body: body, known: length >= 0, length: length, limit: limit}
 	if w, ok := body.(exchange.Whole); ok && r.known {
 		if all, ok := w.Whole(); ok {
 			r.kept = all
@@ -52,14 +54,27 @@ func (r *replay) Read(p []byte) (int, error) {
 	switch {
 	case r.lost.Load():
 	case len(r.kept)+n > r.limit || err != nil && err != io.EOF:
-		r.lost.Store(true)
-		r.kept, r.at = nil, 0
+		if r.lost.Store(true); !r.full.Load() { // else somebody may be reading it
+			r.kept, r.at = nil, 0
+		}
 	default:
-		r.kept = append(r.kept, p[:n]...)
-		r.at = len(r.kept)
+		if n > 0 {
+			r.kept = append(r.kept, p[:n]...)
+			r.at = len(r.kept)
+			r.full.Store(int64(len(r.kept)) == r.length)
+		}
 		r.whole.Store(err == io.EOF)
 	}
 	return n, err
+}
+
+// all returns the body if it is kept and no byte of it is missing, though its end may not
+// have been told yet: over HTTP/2 that can come behind the answer. Any goroutine may ask.
+func (r *replay) all() ([]byte, bool) {
+	if r.lost.Load() || !r.whole.Load() && !r.full.Load() {
+		return nil, false
+	}
+	return r.kept, true
 }
 
 // Ready reports whether Read would not wait.
@@ -81,7 +96,9 @@ func (r *replay) Close() error {
 	if r.whole.Load() {
 		return nil
 	}
-	r.lost.Store(true)
+	if !r.full.Load() {
+		r.lost.Store(true)
+	}
 	return r.body.Close()
 }
 
