@@ -131,6 +131,9 @@ type job struct {
 	again     bool // something has changed while it was running
 	forced    bool // somebody has asked for an order
 
+	// untilValid is whether it runs again only unless it has become valid.
+	untilValid bool
+
 	shown atomic.Pointer[Record] // what others see
 }
 
@@ -248,7 +251,7 @@ func (m *Manager) Set(entries map[string]*Config, wants []Want) {
 		j := m.jobLocked(nameOf(w.Names))
 		if j.entryName != w.Entry || !reflect.DeepEqual(j.entry, w.Settings) || !slices.Equal(j.names, w.Names) {
 			j.at = now
-			j.again = j.running
+			j.again, j.untilValid = j.running, false
 			first := j.entry == nil
 			j.entryName, j.entry, j.names = w.Entry, w.Settings, w.Names
 			if first {
@@ -268,7 +271,7 @@ func (m *Manager) Look() {
 	for _, j := range m.mu.jobs {
 		if s := j.shown.Load().State; s == Blocked {
 			j.at = m.now()
-			j.again = j.running
+			j.again, j.untilValid = j.running, false
 		}
 	}
 	m.wakeUp()
@@ -283,8 +286,8 @@ func (m *Manager) Order(name string) error {
 		return err
 	}
 	j.forced = true
-	if j.running { // one has just ended, and its end is being noted
-		j.again = true
+	if j.running { // one has just ended, and its end is being noted; or one has just begun
+		j.again, j.untilValid = true, j.shown.Load().State != Valid
 		return nil
 	}
 	j.record.Failures = 0
@@ -307,7 +310,7 @@ func (m *Manager) orderableLocked(name string) (*job, error) {
 	if j == nil || !j.wanted {
 		return nil, fmt.Errorf("no certificate %q is wanted by an acme entry", name)
 	}
-	if j.running && j.shown.Load().State != Valid {
+	if s := j.shown.Load().State; j.running && s != Valid && s != Failed && s != Blocked {
 		return nil, fmt.Errorf("an order for %s is under way", name)
 	}
 	return j, nil

@@ -34,7 +34,8 @@ type authority struct {
 	http    *httptest.Server
 	https   net.Listener
 	ports   fakePorts
-	instead Ports // of ports, for the managers that come; nil for ports
+	instead Ports         // of ports, for the managers that come; nil for ports
+	tell    func(*Record) // for the managers that come
 }
 
 // fakePorts are the ports of the machine under test.
@@ -149,7 +150,7 @@ func (a *authority) managerAt(s store.Store, p pace) *under {
 		ports = &a.ports
 	}
 	u.Manager = New(Options{
-		Log: slog.New(slog.NewTextHandler(a.t.Output(), nil)), Store: s, Ports: ports, Agent: "headgate/test",
+		Log: slog.New(slog.NewTextHandler(a.t.Output(), nil)), Store: s, Ports: ports, Agent: "headgate/test", Tell: a.tell,
 		Install: func(i *Issued) {
 			u.mu.Lock()
 			defer u.mu.Unlock()

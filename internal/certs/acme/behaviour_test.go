@@ -12,7 +12,6 @@ import (
 
 	"headgate/internal/certs/acme/acmetest"
 	"headgate/internal/store"
-	"headgate/internal/testhouse"
 )
 
 // answerJunk are answers that no authority should give.
@@ -110,11 +109,40 @@ func TestWrongNoncesForEverAreTold(t *testing.T) {
 		t.Errorf("it was asked %d times for one try", n)
 	}
 	refuse.Store(false)
-	testhouse.Eventually(t, "the order that has failed is over", func() bool { return u.CanOrder("shop.example.com") == nil })
 	if err := u.Order("shop.example.com"); err != nil {
 		t.Fatal(err)
 	}
 	u.state("shop.example.com", Valid)
+}
+
+// TestAnOrderAsSoonAsOneHasFailed asks for another in the moment in which the failure is
+// shown: the one that has failed is not under way any more for whoever sees that.
+func TestAnOrderAsSoonAsOneHasFailed(t *testing.T) {
+	a := start(t, acmetest.Settings{})
+	var refused atomic.Bool
+	a.Meddle = func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.Contains(r.URL.Path, "order-plz") || refused.Swap(true) {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/problem+json")
+		w.WriteHeader(http.StatusForbidden)
+		io.WriteString(w, `{"type":"urn:ietf:params:acme:error:rejectedIdentifier","detail":"not today"}`)
+		return true
+	}
+	var u *under
+	a.tell = func(r *Record) {
+		if r.State == Failed || r.State == Blocked {
+			if err := u.Order("shop.example.com"); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	u = a.patient(newStore())
+	u.want(a.entry(), []string{"shop.example.com"})
+	u.state("shop.example.com", Valid)
+	if !refused.Load() {
+		t.Error("no order was refused")
+	}
 }
 
 // TestAnAuthorityThatIsDeadOrSlowIsTold asks one that nobody serves, and one that takes

@@ -11,7 +11,7 @@ import (
 
 // startLocked looks after one job beside the caller.
 func (m *Manager) startLocked(j *job) {
-	j.running, j.again = true, false
+	j.running, j.again, j.untilValid = true, false, false
 	m.mu.running[j.entryName]++
 	name, entry, names, forced := j.entryName, j.entry, j.names, j.forced
 	j.forced = false
@@ -21,7 +21,10 @@ func (m *Manager) startLocked(j *job) {
 		defer m.mu.Unlock()
 		j.running = false
 		j.at = at
-		if j.again {
+		switch {
+		case j.again && j.untilValid && j.record.State == Valid:
+			j.forced = false // what was to be ordered has come
+		case j.again:
 			j.at = m.now()
 		}
 		if m.mu.running[name]--; m.mu.running[name] == 0 {

@@ -4,6 +4,7 @@
 package acmetest
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"encoding/pem"
 	"io"
@@ -178,14 +179,16 @@ func (a *Authority) tryNames() bool {
 	server.SetDefaultDNSIPv4("127.0.0.1")
 	server.SetDefaultDNSIPv6("")
 	go server.Run()
+	const ready = "ready.example.com."
+	server.AddDNSTXTRecord(ready, rand.Text()) // who else has the port by now, does not know it
 	q := new(dns.Msg)
-	q.SetQuestion("ready.example.com.", dns.TypeA)
+	q.SetQuestion(ready, dns.TypeTXT)
 	for _, network := range []string{"udp", "tcp"} {
 		answered := false
 		for end := time.Now().Add(5 * time.Second); !answered && time.Now().Before(end); time.Sleep(time.Millisecond) {
 			client := dns.Client{Net: network, Timeout: time.Second}
-			_, _, err := client.Exchange(q, a.Names)
-			answered = err == nil
+			answer, _, err := client.Exchange(q, a.Names)
+			answered = err == nil && len(answer.Answer) == 1
 		}
 		if !answered {
 			server.Shutdown()
