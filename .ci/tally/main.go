@@ -9,7 +9,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -110,6 +112,9 @@ func (t *tally) event(e event) {
 			fmt.Fprint(t.shown, line)
 			t.final = t.final || strings.Contains(line, "DATA RACE") || strings.HasPrefix(line, "panic:")
 		}
+		if e.Test == "" {
+			t.broken(e.Package)
+		}
 		t.lose(e)
 		t.result(e, name)
 	case "pass", "skip":
@@ -117,6 +122,25 @@ func (t *tally) event(e event) {
 	}
 	if e.Elapsed >= slow && !strings.Contains(e.Test, "/") {
 		fmt.Fprintf(t.shown, "note: %.0f s in %s\n", e.Elapsed, name)
+	}
+}
+
+// longestPanic is how many lines are shown of a test that ended its program.
+const longestPanic = 300
+
+// broken shows how a program of tests ended before its time, which a test without a result
+// says: a panic, or how all goroutines stood when its time was over.
+func (t *tally) broken(program string) {
+	for _, name := range slices.Sorted(maps.Keys(t.output)) {
+		lines := t.output[name]
+		at := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, "panic:") })
+		if at < 0 || !strings.HasPrefix(name, program+".") {
+			continue
+		}
+		for _, line := range lines[at:min(len(lines), at+longestPanic)] {
+			fmt.Fprint(t.shown, line)
+		}
+		delete(t.output, name)
 	}
 }
 

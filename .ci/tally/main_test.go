@@ -37,6 +37,28 @@ plain text
 	}
 }
 
+// When the time of a program is over, the test that ran has no result of its own.
+func TestHowAProgramEndedBeforeItsTimeIsShown(t *testing.T) {
+	const in = `{"Action":"output","Package":"p","Test":"TestA","Output":"=== RUN TestA\n"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"panic: test timed out after 8m0s\n"}
+{"Action":"output","Package":"p","Test":"TestA","Output":"goroutine 1 [running]:\n"}
+{"Action":"output","Package":"p","Test":"TestB","Output":"=== PAUSE TestB\n"}
+{"Action":"output","Package":"p","Output":"FAIL p 480s\n"}
+{"Action":"fail","Package":"p"}
+`
+	var shown strings.Builder
+	tally := newTally(&shown, io.Discard)
+	if err := tally.read(strings.NewReader(in)); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := shown.String(), "FAIL p 480s\npanic: test timed out after 8m0s\ngoroutine 1 [running]:\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if tally.again() != "" {
+		t.Error("it may be run again")
+	}
+}
+
 func TestWhatASecondRunMustNotHide(t *testing.T) {
 	for name, in := range map[string]string{
 		"data race": `{"Action":"output","Package":"p","Test":"TestA","Output":"WARNING: DATA RACE\n"}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/letsencrypt/challtestsrv"
 
@@ -41,6 +42,8 @@ func TestACrashAtAnyStepCostsNoSecondOrder(t *testing.T) {
 			select {
 			case <-done:
 			case <-valid(u, "shop.example.com"):
+			case <-time.After(patience):
+				t.Errorf("neither %d commits nor a certificate in %v", n, patience)
 			}
 			u.Close()
 			placed := a.Orders()
