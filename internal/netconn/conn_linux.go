@@ -362,22 +362,14 @@ func (c *Conn) Peer() Presence {
 // HasLeft reports whether the client of a connection has closed its side, also where
 // there is something to read before that.
 func HasLeft(nc net.Conn) bool {
-	tcp, ok := nc.(syscall.Conn)
-	if !ok {
-		return false
-	}
-	raw, err := tcp.SyscallConn()
-	return err == nil && hungUp(raw)
+	raw := rawOf(nc)
+	return raw != nil && hungUp(raw)
 }
 
 // HasUnread reports whether a connection has something to read.
 func HasUnread(nc net.Conn) bool {
-	tcp, ok := nc.(syscall.Conn)
-	if !ok {
-		return false
-	}
-	raw, err := tcp.SyscallConn()
-	return err == nil && peek(raw) == 0
+	raw := rawOf(nc)
+	return raw != nil && peek(raw) == 0
 }
 
 // hungUp is HasLeft for a socket.

@@ -23,6 +23,12 @@ import (
 // relay joins two pairs and returns the far ends, and where its error comes.
 func relay(t *testing.T, idle time.Duration) (r *netconn.Relay, client, server *net.TCPConn, end chan error) {
 	t.Helper()
+	return relayOver(t, pair, idle)
+}
+
+// relayOver is relay over pairs of another kind.
+func relayOver(t *testing.T, pair func(testing.TB) (*netconn.Conn, *net.TCPConn), idle time.Duration) (r *netconn.Relay, client, server *net.TCPConn, end chan error) {
+	t.Helper()
 	near, far := pair(t)
 	toServer, atServer := pair(t)
 	r, end = join(near, toServer, far, atServer, idle)

@@ -21,10 +21,11 @@ import (
 // socketRelay is relay over sockets of our own.
 func socketRelay(t *testing.T, idle time.Duration) (r *netconn.Relay, client, server *net.TCPConn, end chan error) {
 	t.Helper()
-	near, far := sockets(t)
-	toServer, atServer := sockets(t)
-	r, end = join(netconn.New(near), netconn.New(toServer), far, atServer, idle)
-	return r, far, atServer, end
+	over := func(t testing.TB) (*netconn.Conn, *net.TCPConn) {
+		near, far := sockets(t)
+		return netconn.New(near), far
+	}
+	return relayOver(t, over, idle)
 }
 
 // Pieces of all sizes, readers of all speeds, and ends or resets at any moment: what
