@@ -120,11 +120,9 @@ func sorted[H any](all []found[H]) []found[H] {
 }
 
 // sampleRoutes keeps what was counted for proxies, and returns the sum of all.
-func (s *Series) sampleRoutes(step int64) *difference {
-	touched := s.registry.takeTouched()
-	s.sampling.servers = touched.servers
-	all := make([]found[*Route], len(touched.routes))
-	for i, h := range touched.routes {
+func (s *Series) sampleRoutes(step int64, touched []*Route) *difference {
+	all := make([]found[*Route], len(touched))
+	for i, h := range touched {
 		if h.seen == nil {
 			h.seen = &routeSeen{}
 		}
@@ -147,16 +145,15 @@ func (s *Series) sampleRoutes(step int64) *difference {
 }
 
 // sampleServers keeps what was counted for servers.
-func (s *Series) sampleServers(step int64) {
-	all := make([]found[*Server], len(s.sampling.servers))
-	for i, h := range s.sampling.servers {
+func (s *Series) sampleServers(step int64, touched []*Server) {
+	all := make([]found[*Server], len(touched))
+	for i, h := range touched {
 		if h.seen == nil {
 			h.seen = &serverSeen{}
 		}
 		s.find(&h.seen.track, Scope{kindOfRoute(h.key.route), h.key.proxy, h.key.url})
 		all[i] = found[*Server]{h.seen.track, h}
 	}
-	s.sampling.servers = nil
 	sum := &difference{}
 	for i, f := range sorted(all) {
 		f.h.difference(sum)

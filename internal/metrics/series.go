@@ -64,8 +64,7 @@ type Series struct {
 	// sampling is held for the whole of a sample.
 	sampling struct {
 		sync.Mutex
-		last    int64 // the fine step that was sampled last
-		servers []*Server
+		last int64 // the fine step that was sampled last
 	}
 
 	mu struct {
@@ -120,8 +119,9 @@ func (s *Series) Sample(now time.Time) {
 		s.begin(step)
 		return
 	}
-	whole := s.sampleRoutes(step)
-	s.sampleServers(step)
+	touched := s.registry.takeTouched()
+	whole := s.sampleRoutes(step, touched.routes)
+	s.sampleServers(step, touched.servers)
 	s.sampleStreams(step)
 	s.mu.Lock()
 	defer s.mu.Unlock()
