@@ -15,9 +15,8 @@ const maxReplay = 64 << 10
 // upload.abort, before rewind is called.
 type replay struct {
 	body exchange.Body
-	// known says that the length of the body was known before, so that there
-	// are no trailers behind it.
-	known  bool
+	// length is -1 if it was not known before. If it was, there are no trailers behind the
+	// body.
 	length int64
 	limit  int         // how much is kept, in bytes
 	full   atomic.Bool // no byte is missing of a body whose length is known
@@ -30,8 +29,8 @@ type replay struct {
 }
 
 func newReplay(body exchange.Body, length int64, limit int) *replay {
-	r := &replay{body: body, known: length >= 0, length: length, limit: limit}
-	if w, ok := body.(exchange.Whole); ok && r.known {
+	r := &replay{body: body, length: length, limit: limit}
+	if w, ok := body.(exchange.Whole); ok && length >= 0 {
 		if all, ok := w.Whole(); ok {
 			r.kept = all
 			r.whole.Store(true)
@@ -85,7 +84,7 @@ func (r *replay) Ready() bool {
 // Whole returns the body once all of it has come, as long as this try has read
 // nothing of it.
 func (r *replay) Whole() ([]byte, bool) {
-	if !r.known || !r.whole.Load() || r.at > 0 {
+	if r.length < 0 || !r.whole.Load() || r.at > 0 {
 		return nil, false
 	}
 	return r.kept, true
