@@ -20,7 +20,7 @@ const (
 
 // cachingRows are the rows about what is answered from a cache.
 func cachingRows() []row {
-	caching := func(p peer) bool { return p.name == "headgate" || p.name == "nginx" }
+	caching := func(p peer) bool { return p.name == "headgate" || p.name == "before" || p.name == "nginx" }
 	setups := func() []setup { return []setup{{cache: true}} }
 	return []row{
 		{

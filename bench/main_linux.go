@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -114,22 +116,21 @@ func run(ctx context.Context) error {
 	defer b.close()
 
 	var results []result
+	var failed []error
 	for _, r := range rows {
-		res, err := b.row(r)
+		res := b.row(r)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err != nil {
-			return fmt.Errorf("row %s: %w", r.name, err)
-		}
 		results = append(results, res)
+		failed = slices.AppendSeq(failed, maps.Values(res.failed))
 	}
 	t := table{facts: facts(b), peers: b.peerNames(), results: results, rounds: o.rounds, seconds: o.seconds}
 	fmt.Printf("\n%s\n", t.markdown())
-	if o.out == "" {
-		return nil
+	if o.out != "" {
+		failed = append(failed, writePage(o.out, beginMark, t.markdown(), endMark))
 	}
-	return writePage(o.out, beginMark, t.markdown(), endMark)
+	return errors.Join(failed...)
 }
 
 // runFeatures measures what each feature adds to a request.

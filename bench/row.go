@@ -72,6 +72,7 @@ next:
 type result struct {
 	row     row
 	samples map[string][]sample
+	failed  map[string]error // peers that did not do the work
 }
 
 // turn returns the order in which a round measures the peers. Each round begins with
@@ -81,9 +82,10 @@ func (b *bench) turn(round int) []peer {
 	return slices.Concat(b.peers[first:], b.peers[:first])
 }
 
-// row measures one row: all peers in turn, then all again.
-func (b *bench) row(r row) (result, error) {
-	res := result{row: r, samples: map[string][]sample{}}
+// row measures one row: all peers in turn, then all again. A peer that fails is left out
+// from then on.
+func (b *bench) row(r row) result {
+	res := result{row: r, samples: map[string][]sample{}, failed: map[string]error{}}
 	started := map[string][]*running{}
 	defer func() {
 		for _, all := range started {
@@ -93,29 +95,38 @@ func (b *bench) row(r row) (result, error) {
 	fmt.Printf("%s: %s, %s\n", r.name, r.title, r.unit)
 	for round := range b.options.rounds {
 		for _, p := range b.turn(round) {
-			if r.only != nil && !r.only(p) {
+			if res.failed[p.name] != nil || b.ctx.Err() != nil || r.only != nil && !r.only(p) {
 				continue
 			}
-			if started[p.name] == nil {
-				all, err := b.startAll(r, p, round)
-				if err != nil {
-					return res, err
-				}
-				started[p.name] = all
-			}
-			s, err := r.measure(b, started[p.name])
+			s, err := b.sample(r, p, round, started)
 			if err != nil {
-				return res, fmt.Errorf("%s: %w", p.name, err)
+				res.failed[p.name] = fmt.Errorf("row %s: %s: %w", r.name, p.name, err)
+				fmt.Printf("  %d %-9s failed: %v\n", round+1, p.name, err)
+				continue
 			}
 			res.samples[p.name] = append(res.samples[p.name], s)
 			fmt.Printf("  %d %-9s %s\n", round+1, p.name, s)
-			if r.fresh {
-				stopAll(started[p.name])
-				delete(started, p.name)
-			}
 		}
 	}
-	return res, nil
+	return res
+}
+
+// sample measures a peer once. It starts what it needs of it, and keeps it for the next
+// round, if it may.
+func (b *bench) sample(r row, p peer, round int, started map[string][]*running) (sample, error) {
+	if started[p.name] == nil {
+		all, err := b.startAll(r, p, round)
+		if err != nil {
+			return sample{}, err
+		}
+		started[p.name] = all
+	}
+	s, err := r.measure(b, started[p.name])
+	if r.fresh || err != nil {
+		stopAll(started[p.name])
+		delete(started, p.name)
+	}
+	return s, err
 }
 
 // startAll starts what a row needs of a peer, and warms it.

@@ -45,6 +45,10 @@ func (t *table) markdown() string {
 	for _, r := range t.results {
 		cells := []string{r.row.title, r.row.unit}
 		for _, p := range t.peers {
+			if r.failed[p] != nil {
+				cells = append(cells, "failed")
+				continue
+			}
 			cells = append(cells, cell(r.samples[p]))
 		}
 		if len(others) < len(t.peers) {
@@ -91,7 +95,7 @@ func values(samples []sample) []float64 {
 // sense in it.
 func (r *result) ratio(peer string) float64 {
 	mine, theirs := median(values(r.samples[subject])), median(values(r.samples[peer]))
-	if theirs == 0 {
+	if theirs == 0 || r.failed[subject] != nil || r.failed[peer] != nil {
 		return median(nil)
 	}
 	return mine / theirs
@@ -118,8 +122,11 @@ func (r *result) goals() string {
 }
 
 // own returns what the subject reached: its median, or the sum where things are
-// counted.
+// counted; NaN if it failed.
 func (r *result) own() float64 {
+	if r.failed[subject] != nil {
+		return median(nil)
+	}
 	samples := r.samples[subject]
 	if len(samples) == 0 || samples[0].of == 0 {
 		return median(values(samples))

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"strings"
 	"testing"
@@ -32,6 +33,11 @@ func TestMarkdown(t *testing.T) {
 					"headgate": {{value: 0, of: 10}, {value: 1, of: 20}, {value: 0, of: 30}},
 				},
 			},
+			{
+				row:     row{title: "too much", unit: "µs", goals: []goal{{"nginx", 1}, {"", 20}}},
+				samples: map[string][]sample{"headgate": samplesOf(9), "nginx": samplesOf(10, 12, 11)},
+				failed:  map[string]error{"headgate": errors.New("it went away")},
+			},
 		},
 	}
 	const want = `- Date: today
@@ -40,7 +46,8 @@ func TestMarkdown(t *testing.T) {
 | work | unit | headgate | nginx | ÷ nginx | goal |
 |---|---|---|---|---|---|
 | work | µs | 9 (8–10) | 11 (10–12) | 0.82 | ≤ 0.95 × nginx: met; ≤ 0.85 × haproxy |
-| loss | requests lost | 1 of 60 | – | – | ≤ 0: missed |`
+| loss | requests lost | 1 of 60 | – | – | ≤ 0: missed |
+| too much | µs | failed | 11 (10–12) | – | ≤ 1 × nginx; ≤ 20 |`
 	if got := table.markdown(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
