@@ -20,13 +20,15 @@ const latencyConnections = 64
 // having waited.
 type pacer struct {
 	loop  *loop
+	runIn time.Duration // latencies of requests due in it are not noted
 	step  time.Duration // from one request to the next
-	total int           // requests to send
+	total int           // requests to send, those of the run-in with them
 	conns []pacedConn
 	byFD  map[int]pacedConn
 
 	began     time.Time
 	due       int // requests that were due so far
+	done      int // requests that were answered
 	latencies []time.Duration
 }
 
@@ -40,10 +42,10 @@ type pacedConn interface {
 	receive() error
 }
 
-// constantRate measures over the connections that open opens.
-func (l *loop) constantRate(rate float64, d time.Duration, conns int, open func(p *pacer, number int) (pacedConn, error)) ([]time.Duration, error) {
+// constantRate measures over the connections that open opens, for d after a run-in.
+func (l *loop) constantRate(rate float64, runIn, d time.Duration, conns int, open func(p *pacer, number int) (pacedConn, error)) ([]time.Duration, error) {
 	p := &pacer{
-		loop: l, step: time.Duration(float64(time.Second) / rate), total: int(rate * d.Seconds()),
+		loop: l, runIn: runIn, step: time.Duration(float64(time.Second) / rate), total: int(rate * (runIn + d).Seconds()),
 		byFD: map[int]pacedConn{},
 	}
 	p.latencies = make([]time.Duration, 0, p.total)
@@ -80,7 +82,7 @@ func (p *pacer) run() error {
 		return nil
 	})
 	if late {
-		return errLate(len(p.latencies), p.total)
+		return errLate(p.done, p.total)
 	}
 	return err
 }
@@ -93,13 +95,15 @@ func (p *pacer) sendDue() (over bool, err error) {
 			return false, err
 		}
 	}
-	return len(p.latencies) == p.total, nil
+	return p.done == p.total, nil
 }
 
 // answered notes that the n-th request of a connection was answered.
 func (p *pacer) answered(number, n int) {
-	due := time.Duration(number+n*len(p.conns)) * p.step
-	p.latencies = append(p.latencies, time.Since(p.began)-due)
+	p.done++
+	if due := time.Duration(number+n*len(p.conns)) * p.step; due >= p.runIn {
+		p.latencies = append(p.latencies, time.Since(p.began)-due)
+	}
 }
 
 // pacedH1 is a connection of HTTP/1.1.

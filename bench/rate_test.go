@@ -37,7 +37,7 @@ func newLoop(t *testing.T) *loop {
 }
 
 // TestConstantRate holds that every request is sent and answered, also when the
-// answers do not keep up.
+// answers do not keep up, and that those of the run-in are not noted.
 func TestConstantRate(t *testing.T) {
 	l := newLoop(t)
 	plain, plainServed := answering(t, (*httptest.Server).Start)
@@ -54,13 +54,13 @@ func TestConstantRate(t *testing.T) {
 		{"HTTP/2", latencyH2Connections, secureServed, latencyH2Connections, overH2(to, "h")},
 		{"the loop itself", latencyConnections, &atomic.Int64{}, 0, overH1(l.address)},
 	} {
-		latencies, err := l.constantRate(2000, 200*time.Millisecond, tt.conns, tt.open)
+		latencies, err := l.constantRate(2000, 100*time.Millisecond, 200*time.Millisecond, tt.conns, tt.open)
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 			continue
 		}
-		if got := tt.served.Load() - tt.first; len(latencies) != 400 || got != 400 && got != 0 {
-			t.Errorf("%s: got %d latencies of %d requests, want 400", tt.name, len(latencies), got)
+		if got := tt.served.Load() - tt.first; len(latencies) != 400 || got != 600 && got != 0 {
+			t.Errorf("%s: got %d latencies of %d requests, want 400 of 600", tt.name, len(latencies), got)
 		}
 		for i, latency := range latencies {
 			if latency < 0 {
@@ -74,11 +74,11 @@ func TestConstantRateFails(t *testing.T) {
 	l := newLoop(t)
 	server := httptest.NewServer(http.NotFoundHandler())
 	address := strings.TrimPrefix(server.URL, "http://")
-	if _, err := l.constantRate(1000, 100*time.Millisecond, latencyConnections, overH1(address)); err == nil || !strings.Contains(err.Error(), "404") {
+	if _, err := l.constantRate(1000, 0, 100*time.Millisecond, latencyConnections, overH1(address)); err == nil || !strings.Contains(err.Error(), "404") {
 		t.Errorf("got %v, want the status", err)
 	}
 	server.Close()
-	if _, err := l.constantRate(1000, 100*time.Millisecond, latencyConnections, overH1(address)); err == nil {
+	if _, err := l.constantRate(1000, 0, 100*time.Millisecond, latencyConnections, overH1(address)); err == nil {
 		t.Error("nobody listens, and no error")
 	}
 }
@@ -90,7 +90,7 @@ func TestTheLoopServesWhileNothingIsMeasured(t *testing.T) {
 		if got, err := ask(target{address: l.address}, get("/", "x")); err != nil || got != hundredBytes {
 			t.Fatalf("got %q, %v", got, err)
 		}
-		if _, err := l.constantRate(1000, 10*time.Millisecond, 2, overH1(l.address)); err != nil {
+		if _, err := l.constantRate(1000, 0, 10*time.Millisecond, 2, overH1(l.address)); err != nil {
 			t.Fatal(err)
 		}
 	}
