@@ -51,12 +51,20 @@ func HasTwins(name string) bool {
 // An unknown name that has not is nobody's twin that is well known.
 func Odd(name string) bool {
 	for i := range len(name) {
-		if name[i] != '-' && !alphanumeric(name[i]) {
+		if odd[name[i]] {
 			return true
 		}
 	}
 	return false
 }
+
+// odd has the bytes that make a name odd.
+var odd = func() (t [256]bool) {
+	for c := range t {
+		t[c] = c != '-' && !alphanumeric(byte(c))
+	}
+	return t
+}()
 
 // DeleteTwins removes the fields that a server may take for those of this name, and
 // leaves those of the name itself, in any case, alone.
