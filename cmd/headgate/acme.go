@@ -202,7 +202,7 @@ func preflight(ctx context.Context, cmd *cobra.Command, to *remote, names []stri
 			blocked++
 		}
 		if all = append(all, raw); !asJSON {
-			o.print(out)
+			o.print(screen{out})
 		}
 	}
 	if asJSON {
@@ -365,7 +365,7 @@ func (f *ordering) tell(ended []*acme.Record) error {
 
 // printACME writes certificates as a table, and with orders what happened to each.
 func printACME(out io.Writer, records []*acme.Record, orders bool) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	w := tabwriter.NewWriter(screen{out}, 0, 0, 2, ' ', 0)
 	tableOfACME(w, records)
 	for _, r := range records {
 		if !orders {

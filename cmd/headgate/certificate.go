@@ -129,7 +129,7 @@ func tellStored(cmd *cobra.Command, output *choice, c *storedCertificate) error 
 		return err
 	}
 	for _, note := range c.Notes {
-		fmt.Fprintf(cmd.OutOrStdout(), "! %s\n", note)
+		fmt.Fprintf(screen{cmd.OutOrStdout()}, "! %s\n", note)
 	}
 	if len(c.UsedBy) == 0 {
 		fmt.Fprintf(cmd.OutOrStdout(), "no certificate of the configuration names it yet: certificates: {%s: {stored: %s}}\n", c.Name, c.Name)

@@ -71,7 +71,7 @@ Exit codes: 0 all of it can be used, 1 something cannot, 2 the command line is w
 				return err
 			}
 		} else {
-			c.print(cmd.OutOrStdout(), args[0])
+			c.print(screen{cmd.OutOrStdout()}, args[0])
 		}
 		if len(c.Issues) > 0 {
 			return &exitError{code: exitInvalid}

@@ -64,7 +64,7 @@ func (to *remote) follow(ctx context.Context, path string, each func(kind string
 // show prints an object of a list or a stream: as one line of JSON, or as text.
 func (c *choice) show(out io.Writer, raw []byte, text func() (string, error)) error {
 	if c.value == "json" {
-		_, err := fmt.Fprintf(out, "%s\n", raw)
+		_, err := fmt.Fprintf(out, "%s\n", plainJSON(raw))
 		return err
 	}
 	line, err := text()

@@ -43,7 +43,7 @@ not or does not answer. It is the health check of the container image.` + reachH
 		if err != nil {
 			return err
 		}
-		fmt.Fprintln(cmd.OutOrStdout(), word)
+		fmt.Fprintln(screen{cmd.OutOrStdout()}, word)
 		if status != http.StatusOK {
 			return &exitError{code: exitInvalid}
 		}

@@ -51,7 +51,7 @@ not valid, and 2 when the command line is wrong.`,
 			err = writeJSON(cmd, r)
 		} else {
 			for _, line := range r.Lines(math.MaxInt) {
-				fmt.Fprintln(cmd.OutOrStdout(), line)
+				fmt.Fprintln(cmd.OutOrStdout(), printable(line))
 			}
 		}
 		if err == nil && len(r.Objects) > 0 {

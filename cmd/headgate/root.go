@@ -55,7 +55,7 @@ func execute(args []string, s stdio) int {
 	root.SetArgs(args)
 	root.SetIn(s.in)
 	root.SetOut(s.out)
-	root.SetErr(s.err)
+	root.SetErr(screen{s.err})
 	cmd, err := root, unknownBeforeHelp(root, args)
 	if err == nil {
 		cmd, err = root.ExecuteC()
@@ -77,7 +77,7 @@ func execute(args []string, s stdio) int {
 		code = exitStale
 	}
 	if err != nil {
-		fmt.Fprintf(s.err, "headgate: %v\n", err)
+		fmt.Fprintf(root.ErrOrStderr(), "headgate: %v\n", err)
 	}
 	if code == exitUsage {
 		fmt.Fprintf(s.err, "See %q.\n", cmd.CommandPath()+" --help")

@@ -92,14 +92,14 @@ func (f *statusFlags) show(ctx context.Context, out io.Writer, proxy string) err
 		return fmt.Errorf("read the status of %s: %w", to.place, err)
 	}
 	if f.output.value == "json" {
-		_, err = out.Write(body)
+		_, err = out.Write(plainJSON(body))
 		return err
 	}
 	var s statusPage
 	if err := json.Unmarshal(body, &s); err != nil {
 		return fmt.Errorf("read the status of %s: %w", to.place, err)
 	}
-	return s.print(out, *f.all || proxy != "", proxy != "")
+	return s.print(screen{out}, *f.all || proxy != "", proxy != "")
 }
 
 // watchStatus prints the status until it is interrupted. It goes on when headgate
@@ -112,7 +112,7 @@ func (f *statusFlags) watchStatus(ctx context.Context, out io.Writer, proxy stri
 	for {
 		var page strings.Builder
 		if err := f.show(ctx, &page, proxy); err != nil && ctx.Err() == nil {
-			fmt.Fprintf(&page, "%v\n", err)
+			fmt.Fprintf(screen{&page}, "%v\n", err)
 		}
 		if ctx.Err() != nil {
 			return nil
@@ -133,6 +133,9 @@ func (f *statusFlags) watchStatus(ctx context.Context, out io.Writer, proxy stri
 
 // isTerminal reports whether somebody looks at what is written.
 func isTerminal(out io.Writer) bool {
+	if s, ok := out.(screen); ok {
+		out = s.w
+	}
 	f, ok := out.(*os.File)
 	if !ok {
 		return false

@@ -97,7 +97,7 @@ func done(cmd *cobra.Command, output *choice, object any, format string, args ..
 	if output.value == "json" {
 		return writeJSON(cmd, object)
 	}
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), format+"\n", args...)
+	_, err := fmt.Fprintf(screen{cmd.OutOrStdout()}, format+"\n", args...)
 	return err
 }
 

@@ -40,13 +40,13 @@ Exit codes: 0 the configuration is valid, 1 it is not, 2 the command line is wro
 			return printResult(cmd, name, problems, notes)
 		}
 		for _, p := range problems {
-			fmt.Fprintln(cmd.OutOrStdout(), p.Error())
+			fmt.Fprintln(screen{cmd.OutOrStdout()}, p.Error())
 		}
 		if len(problems) > 0 {
 			return &exitError{code: exitInvalid}
 		}
 		for _, n := range notes {
-			fmt.Fprintln(cmd.OutOrStdout(), "note: "+n.Error())
+			fmt.Fprintln(screen{cmd.OutOrStdout()}, "note: "+n.Error())
 		}
 		fmt.Fprintf(cmd.OutOrStdout(), "%s: the configuration is valid\n", name)
 		return nil

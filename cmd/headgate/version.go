@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"runtime"
@@ -80,8 +81,13 @@ func newVersion() *cobra.Command {
 
 // writeJSON writes a value as an indented JSON document.
 func writeJSON(cmd *cobra.Command, v any) error {
-	e := json.NewEncoder(cmd.OutOrStdout())
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(v)
+	err := e.Encode(v)
+	if err == nil {
+		_, err = cmd.OutOrStdout().Write(plainJSON(b.Bytes()))
+	}
+	return err
 }

@@ -25,7 +25,7 @@ type HostValue struct {
 
 // NewHostValues returns the host values of after that before has not: in objects that
 // are the same in both nothing is looked for, and a value that only moved within the
-// objects of its kind is not new.
+// objects of its kind is not new, unless what it stands in became something else.
 func NewHostValues(before, after *Config) []HostValue {
 	var out []HostValue
 	for _, k := range Kinds() {
@@ -68,9 +68,20 @@ func (c *Config) hostValues(k *Kind, names []string) []HostValue {
 type hostWalk struct {
 	config *Config
 	found  []HostValue
+	// choice is what the object that is walked says that it is, such as the direction of
+	// a header rule: there a value of a request must not become one of a response.
+	choice string
 }
 
 func (w *hostWalk) object(o *schema.Object, v reflect.Value, path string) {
+	outer := w.choice
+	defer func() { w.choice = outer }()
+	w.choice = ""
+	for _, f := range o.Fields {
+		if f.Required && len(f.Enum) > 0 {
+			w.choice += fmt.Sprintf(" %v", v.FieldByIndex(f.Index))
+		}
+	}
 	for _, f := range o.Fields {
 		w.value(f, f.Type, v.FieldByIndex(f.Index), schema.JoinPath(path, f.Name))
 	}
@@ -104,9 +115,17 @@ func (w *hostWalk) plain(f *schema.Field, v reflect.Value, path string) {
 	if !variable {
 		text = fmt.Sprint(v.Interface())
 	}
-	if variable || f.Host != "" && text != "" && text != f.Default || strings.HasPrefix(text, "unix:") || strings.HasPrefix(text, "unix+") {
-		w.found = append(w.found, HostValue{Path: path, Text: text, Disk: f.Host == schema.HostDisk, field: f.Owner.String() + "." + f.GoName})
+	if variable || f.Host != "" && text != "" && text != f.Default || isSocket(text) {
+		w.found = append(w.found, HostValue{Path: path, Text: text, Disk: f.Host == schema.HostDisk, field: f.Owner.String() + "." + f.GoName + w.choice})
 	}
+}
+
+// isSocket reports whether a text is a URL of a Unix socket, whose scheme may be in
+// either case.
+func isSocket(text string) bool {
+	scheme, _, _ := strings.Cut(text, ":")
+	scheme, _, _ = strings.Cut(scheme, "+")
+	return len(scheme) < len(text) && strings.EqualFold(scheme, "unix")
 }
 
 // Writes reports whether a text with ${…} in it stands somewhere in the documents.

@@ -31,6 +31,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"headgate/internal/accesslog/recent"
 	"headgate/internal/admin/operator"
@@ -102,6 +103,8 @@ type API struct {
 	streams atomic.Int64
 	open    openStreams
 	listing atomic.Pointer[listing]
+	// heartbeat is how often a stream is kept alive, and its client looked at.
+	heartbeat time.Duration
 
 	comparisons comparisons
 	comparing   chan struct{} // a place for who compares revisions
@@ -143,7 +146,7 @@ func (o *openStreams) give(name string) {
 
 // New returns the API.
 func New(o Options) *API {
-	a := &API{Options: o, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection(), comparing: make(chan struct{}, 1)}
+	a := &API{Options: o, mux: http.NewServeMux(), origins: http.NewCrossOriginProtection(), comparing: make(chan struct{}, 1), heartbeat: heartbeat}
 	byPath := map[string]map[string]*row{}
 	var paths []string
 	for _, r := range a.whole() {

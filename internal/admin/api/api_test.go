@@ -13,6 +13,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -452,6 +453,46 @@ func TestLogsAreQueried(t *testing.T) {
 			}
 			return !strings.Contains(line, `"/live"`)
 		})
+	}
+}
+
+// TestAStreamEndsWithTheRightToIt revokes a token whose streams are never without
+// something to send.
+func TestAStreamEndsWithTheRightToIt(t *testing.T) {
+	h := start(t)
+	h.api.heartbeat = 200 * time.Millisecond
+	for _, path := range []string{"/events", "/logs/access/stream"} {
+		rs, out := h.ask("POST", "/tokens", `{"name":"spy","role":"viewer"}`, "as: admin")
+		h.want("make", rs, out, 201, "")
+		rq, err := http.NewRequestWithContext(t.Context(), "GET", h.server.URL+Prefix+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rq.Header.Set("Authorization", "Bearer "+out["token"].(string))
+		stream, err := h.client.Do(rq)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stream.StatusCode != 200 {
+			t.Fatalf("%s: got %d", path, stream.StatusCode)
+		}
+		rs, out = h.ask("DELETE", "/tokens/spy", "", "as: admin", "If-Match: *")
+		h.want("revoke", rs, out, 204, "")
+		ended := make(chan struct{})
+		go func() { io.Copy(io.Discard, stream.Body); close(ended) }()
+		for i, over := 0, time.After(time.Minute); ended != nil; i++ {
+			h.events.Send(event.ProcessStarted{})
+			h.ring.Record(request(uint64(i), "/busy", 200))
+			select {
+			case <-ended:
+				ended = nil
+			case <-over:
+				t.Fatalf("%s goes on after its token was revoked", path)
+			default:
+				runtime.Gosched()
+			}
+		}
+		stream.Body.Close()
 	}
 }
 

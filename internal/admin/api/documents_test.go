@@ -149,6 +149,9 @@ func TestHostFieldsAreForAdmins(t *testing.T) {
 	before := h.text()
 	for _, c := range []struct{ method, path, body string }{
 		{"PATCH", "/proxies/main", `{"routes":[{"servers":[{"url":"unix:/run/docker.sock"}]}]}`},
+		{"PATCH", "/proxies/main", `{"routes":[{"servers":[{"url":"UNIX:/run/docker.sock"}]}]}`},
+		{"PATCH", "/proxies/main", `{"routes":[{"servers":[{"url":"Unix+H2C:/run/docker.sock"}]}]}`},
+		{"PATCH", "/proxies/main", `{"forward_auth":{"url":"uniX:/run/docker.sock"}}`},
 		{"PATCH", "/proxies/main", `{"routes":[{"servers":[{"url":"https://127.0.0.1:1","tls":{"ca_file":"/etc/shadow"}}]}]}`},
 		{"PATCH", "/proxies/main", `{"description":"${HEADGATE_TEST_SECRET}"}`},
 		{"PATCH", "/proxies/main", `{"virtual_hosts":["${file:/etc/passwd}"]}`},
@@ -176,6 +179,24 @@ func TestHostFieldsAreForAdmins(t *testing.T) {
 	if out["description"] != "${HEADGATE_TEST_SECRET}" {
 		t.Errorf("description: %v", out["description"])
 	}
+}
+
+// TestVariablesOfRequestsAreNotShownInResponses has an editor move what servers are sent
+// into a header of responses, where everybody reads it.
+func TestVariablesOfRequestsAreNotShownInResponses(t *testing.T) {
+	h := start(t)
+	t.Setenv("HEADGATE_TEST_SECRET", "seventeen")
+	rule := func(direction, name string) string {
+		return `{"headers":[{"direction":"` + direction + `","name":"` + name + `","value":"Bearer ${HEADGATE_TEST_SECRET}"}]}`
+	}
+	h.does("PATCH", "/proxies/main", rule("request", "Authorization"), 200, "", "as: admin", always)
+	before := h.text()
+	h.does("PATCH", "/proxies/main", rule("response", "X-Secret"), 403, "host_field", "as: editor", always)
+	h.does("POST", "/config/edits", `{"edits":[{"op":"set","path":"proxies.main.headers[0].direction","value":"response"}]}`, 403, "host_field", "as: editor", always)
+	if h.text() != before {
+		t.Errorf("the document is\n%s", h.text())
+	}
+	h.does("PATCH", "/proxies/main", rule("request", "X-Upstream-Token"), 200, "", "as: editor", always)
 }
 
 // TestEditorsCannotMakeThemselvesAdmins tries the settings that say who may sign in.

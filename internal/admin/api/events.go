@@ -13,7 +13,8 @@ import (
 	"headgate/internal/event"
 )
 
-// How streams are kept alive.
+// How streams are kept alive. At a heartbeat it is looked at, too, whether the client may
+// still listen.
 const (
 	heartbeat    = 15 * time.Second
 	writeTimeout = 30 * time.Second
@@ -107,14 +108,17 @@ func (a *API) events(c *call) error {
 	if err != nil {
 		return err
 	}
+	next := time.Now().Add(c.api.heartbeat)
 	for {
-		wait, cancel := context.WithTimeout(c.rq.Context(), heartbeat)
+		wait, cancel := context.WithDeadline(c.rq.Context(), next)
 		e, err := sub.Next(wait)
 		cancel()
-		switch {
-		case errors.Is(err, context.DeadlineExceeded):
+		// Where events leave no pause the client is looked at all the same.
+		if pause := errors.Is(err, context.DeadlineExceeded); pause || err == nil && !time.Now().Before(next) {
 			err = s.beat()
-		case err == nil:
+			next = time.Now().Add(c.api.heartbeat)
+		}
+		if err == nil && e != nil {
 			err = s.send(strconv.FormatInt(int64(e.ID), 10), e.Type, showEvent(e))
 		}
 		if err != nil {

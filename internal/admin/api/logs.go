@@ -158,7 +158,7 @@ func (a *API) followLogs(c *call) error {
 	}
 	ctx, cancel := context.WithCancel(c.rq.Context())
 	defer cancel()
-	beat := time.NewTicker(heartbeat)
+	beat := time.NewTicker(c.api.heartbeat)
 	defer beat.Stop()
 	lines := make(chan recent.Live)
 	over := make(chan struct{})

@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"time"
+	"unicode"
 
 	protocol "github.com/mholt/acmez/v3/acme"
 )
@@ -69,10 +70,11 @@ func problemOf(p protocol.Problem) *Problem {
 	return out
 }
 
-// cut bounds a text of others and takes control characters out.
+// cut bounds a text of others and takes control characters out, also those that turn text
+// about.
 func cut(s string) string {
 	s = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+		if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) {
 			return ' '
 		}
 		return r

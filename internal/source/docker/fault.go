@@ -13,6 +13,7 @@ import (
 	"path"
 	"strings"
 	"syscall"
+	"unicode"
 
 	"encoding/json"
 )
@@ -97,10 +98,11 @@ func socketDenied(path string) string {
 	return fmt.Sprintf("permission denied: %s %s (mode %04o), and headgate runs as %s", path, owners(info), info.Mode().Perm(), ourselves())
 }
 
-// oneLine returns a text of others without control characters, and not too long.
+// oneLine returns a text of others without control characters, also those that turn text
+// about, and not too long.
 func oneLine(text string) string {
 	text = strings.Map(func(r rune) rune {
-		if r < ' ' || r == 0x7f {
+		if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) {
 			return ' '
 		}
 		return r

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 	"unicode/utf8"
 
 	"headgate/internal/config"
@@ -21,6 +22,7 @@ func FuzzLabels(f *testing.F) {
 		"headgate.http.a.base_path=@evil.example/\nheadgate.http.a.virtual_hosts=a\nheadgate.http.a.port=1",
 		"headgate.tcp.a.ports=web\nheadgate.udp.b.address=0.0.0.0:53\nheadgate.port=53",
 		"headgate.enable=yes\nheadgate.=\nheadgate.http=\nheadgate.http..=\nHeadGate.HOST=x",
+		"headgate.\u009b31m\u202e=b\nheadgate.http.a.\u009b=\u009b\nheadgate.host=\u202e\u009b",
 		"headgate.network=b\nheadgate.host=a\x00b\nheadgate.port=99999",
 		"com.docker.compose.project=p\ncom.docker.compose.service=s\nheadgate.host=${HOME}",
 	} {
@@ -61,8 +63,8 @@ func FuzzLabels(f *testing.F) {
 			if issue != again.issues[i] {
 				t.Errorf("the issue is another one: %+v, %+v", issue, again.issues[i])
 			}
-			for _, text := range []string{issue.Container, issue.Message, issue.Hint} {
-				if len(text) > 3000 || strings.ContainsAny(text, "\n\x00") || !utf8.ValidString(text) && utf8.ValidString(c.name) {
+			for _, text := range []string{issue.Container, issue.Label, issue.Message, issue.Hint} {
+				if len(text) > 3000 || strings.ContainsFunc(text, func(r rune) bool { return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) }) || !utf8.ValidString(text) && utf8.ValidString(c.name) {
 					t.Errorf("no line: %.200q", text)
 				}
 			}
