@@ -284,6 +284,11 @@ func TestSessionsEnd(t *testing.T) {
 			return o.RevokeSession(t.Context(), root, c.Session.ID, "ann", false)
 		},
 		"user deleted": func(o *Operators, _ Credentials) error { return o.DeleteUser(t.Context(), root, "ann", Any, false) },
+		"user made again": func(o *Operators, _ Credentials) error {
+			err := o.DeleteUser(t.Context(), root, "ann", Any, false)
+			make1(t, o, "ann", Admin)
+			return err
+		},
 		"user disabled": func(o *Operators, _ Credentials) error {
 			_, err := o.ChangeUser(t.Context(), root, "ann", Any, UserChange{Disabled: &yes}, false)
 			return err

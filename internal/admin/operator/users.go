@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"sort"
 	"strings"
 	"time"
@@ -168,7 +169,8 @@ func (o *Operators) newUser(ctx context.Context, n NewUser) (*user, error) {
 	if failed != nil {
 		return nil, failed
 	}
-	return &user{User: User{Name: n.Name, Role: n.Role, Description: n.Description, Disabled: n.Disabled, Created: now()}, Hash: hash, Generation: 1}, nil
+	// Sessions of an earlier user of this name are of another generation.
+	return &user{User: User{Name: n.Name, Role: n.Role, Description: n.Description, Disabled: n.Disabled, Created: now()}, Hash: hash, Generation: 1 + rand.IntN(1<<30)}, nil
 }
 
 func checkRole(r Role) error {

@@ -208,6 +208,22 @@ func TestWhatCannotBeRead(t *testing.T) {
 	}
 }
 
+// Snippets that import each other are read as deep as the bound, whose last line may be
+// one without a block.
+func TestSnippetsAreReadToTheBound(t *testing.T) {
+	for deep := range 50 {
+		text := "x.example.com {\n\timport s0\n}\n"
+		for i := range deep {
+			text += fmt.Sprintf("(s%d) {\n\timport s%d\n}\n", i, i+1)
+		}
+		text += fmt.Sprintf("(s%d) {\n\trespond ok\n}\n", deep)
+		_, _, err := imported(t, text)
+		if told := err != nil && strings.Contains(err.Error(), "circle"); told != (deep >= 31) {
+			t.Errorf("%d deep: %v", deep, err)
+		}
+	}
+}
+
 // adapted is what "caddy adapt --pretty" made of the Caddyfile of the tests with Caddy.
 func adapted(t testing.TB) []byte {
 	t.Helper()

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	"headgate/internal/cutover/importer"
@@ -249,8 +250,11 @@ func (p *parser) directive(depth int) (*directive, error) {
 
 // expand puts in what a list imports: snippets with their arguments, and files.
 func (r *reader) expand(list []*directive, depth int) ([]*directive, error) {
+	if len(list) == 0 {
+		return nil, nil
+	}
 	if depth > maxDepth {
-		return nil, fmt.Errorf("%s:%d: imports lead in a circle", list[0].File, list[0].Line)
+		return nil, fmt.Errorf("%s:%d: imports lead in a circle, or more than "+strconv.Itoa(maxDepth)+" deep", list[0].File, list[0].Line)
 	}
 	var out []*directive
 	for _, d := range list {
