@@ -17,10 +17,11 @@ const carryRound = 4 * carrySize
 
 // carried is what a watcher carries in a round, in which the system has told of it.
 type carried struct {
-	buf    []byte
-	round  []*flow
-	at     *flow         // which of them is read from
-	readFn func(uintptr) // reads from it
+	buf     []byte
+	round   []*flow
+	at      *flow         // which of them is at hand
+	readFn  func(uintptr) // reads from it
+	writeFn func(uintptr) // and sends what was read
 }
 
 // flow is what Flow and Carry need to know of a connection that they read from.
@@ -135,7 +136,9 @@ func Flow(dst, src *Conn, b *Buffer, wait bool, moved func(n int)) error {
 // carry carries what there is on the connections of a round.
 func (k *watcher) carry() {
 	if k.buf == nil {
-		k.buf, k.readFn = make([]byte, carryRound), func(fd uintptr) { k.at.onRead(fd) }
+		k.buf = make([]byte, carryRound)
+		k.readFn = func(fd uintptr) { k.at.onRead(fd) }
+		k.writeFn = func(fd uintptr) { k.at.onto.onWrite(fd) }
 	}
 	for rest := k.round; len(rest) > 0; {
 		n, used := 0, 0
@@ -144,7 +147,7 @@ func (k *watcher) carry() {
 			n++
 		}
 		for _, f := range rest[:n] {
-			f.send()
+			k.send(f)
 		}
 		rest = rest[n:]
 	}
@@ -183,14 +186,24 @@ func (f *flow) onRead(fd uintptr) {
 	f.got = f.got[:n]
 }
 
-// send sends what was read.
-func (f *flow) send() {
+// send sends what was read, as writeAtOnce does, but past what a wait would need. If the
+// end of our side comes at once behind it, the last of it waits for that.
+func (k *watcher) send(f *flow) {
 	p := f.got
 	f.got = nil
 	if len(p) == 0 {
 		return
 	}
-	n, err := f.onto.writeAtOnce(p, f.failed == io.EOF)
+	to := f.onto
+	to.wr = writeOp{p: p, last: f.failed == io.EOF, once: true}
+	k.at = f
+	err := to.raw.Control(k.writeFn)
+	k.at = nil
+	if err == nil {
+		err = to.wr.err
+	}
+	n := len(p) - len(to.wr.p)
+	to.wr = writeOp{}
 	if n > 0 {
 		f.moved(n)
 	}
@@ -227,7 +240,7 @@ func (c *Conn) onFlow(fd uintptr) bool {
 		}
 		r.buf.w += n
 		c.until, r.struck = 0, false // what comes now is a new wait
-		sent, err := f.onto.writeAtOnce(r.buf.Bytes(), false)
+		sent, err := f.onto.writeAtOnce(r.buf.Bytes())
 		r.buf.Use(sent)
 		if sent > 0 {
 			f.moved(sent)
@@ -248,10 +261,9 @@ func (c *Conn) onFlow(fd uintptr) bool {
 	}
 }
 
-// writeAtOnce writes what there is room for. If the end of our side comes at once behind
-// p, it waits for that.
-func (c *Conn) writeAtOnce(p []byte, last bool) (int, error) {
-	c.wr = writeOp{p: p, last: last, once: true}
+// writeAtOnce writes what there is room for.
+func (c *Conn) writeAtOnce(p []byte) (int, error) {
+	c.wr = writeOp{p: p, once: true}
 	err := c.rawWrite()
 	n := len(p) - len(c.wr.p)
 	c.wr = writeOp{}

@@ -164,9 +164,6 @@ type rawSocket Socket
 // Control calls fn with the descriptor.
 func (r *rawSocket) Control(fn func(uintptr)) error {
 	s := (*Socket)(r)
-	if f := s.file.Load(); f != nil {
-		return s.judge(f.raw.Control(fn))
-	}
 	if !s.enter() {
 		return net.ErrClosed
 	}

@@ -84,6 +84,11 @@ func sysEpoll(fd uintptr, events []unix.EpollEvent) int {
 	return int(n)
 }
 
+// sysRemind adds to the counter of an eventfd.
+func sysRemind(fd int, count []byte) {
+	_, _, _ = syscall.RawSyscall(syscall.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(count))), uintptr(len(count)))
+}
+
 // sysClose closes a descriptor that nobody waits for.
 func sysClose(fd int) error {
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_CLOSE, uintptr(fd), 0, 0); errno != 0 {

@@ -50,6 +50,9 @@ func sysEpoll(fd uintptr, events []unix.EpollEvent) int {
 	return max(n, 0)
 }
 
+// sysRemind adds to the counter of an eventfd.
+func sysRemind(fd int, count []byte) { _, _ = syscall.Write(fd, count) }
+
 // sysClose closes a descriptor that nobody waits for.
 func sysClose(fd int) error { return os.NewSyscallError("close", syscall.Close(fd)) }
 

@@ -320,9 +320,11 @@ func (k *watcher) run(raw syscall.RawConn) {
 	}
 }
 
-// remind makes the next wait of the goroutine end at once, after others have run.
+// remind makes the next wait of the goroutine end at once, after others have run. The
+// scheduler need not hear of that: a call that it is told of wakes the runtime's monitor
+// thread up, which then looks around every few microseconds for some milliseconds.
 func (k *watcher) remind() {
-	_, _ = unix.Write(k.again, reminder) // a counter that takes 2⁶⁴ of them
+	sysRemind(k.again, reminder) // a counter that takes 2⁶⁴ of them
 }
 
 // reminder is a one as an eventfd takes it.

@@ -114,10 +114,17 @@ func (c *conns) run(conn Conn) {
 			return
 		}
 		// From here on the connection may be served again already.
-		if parked = park(func() { c.running.Go(func() { c.run(conn) }) }); parked {
+		if parked = park(func() { c.resume(conn) }); parked {
 			return
 		}
 	}
+}
+
+// resume serves a connection that was parked, in the goroutine that it is called in.
+func (c *conns) resume(conn Conn) {
+	c.running.Add(1)
+	defer c.running.Done()
+	c.run(conn)
 }
 
 func (c *conns) remove(conn Conn) {

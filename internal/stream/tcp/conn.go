@@ -20,6 +20,8 @@ type Conn struct {
 	told   exchange.Passage // owned by Serve
 	server *Server          // owned by Serve: whom it is carried to, nil before
 
+	next, before *Conn // in the roster, guarded by its mu
+
 	mu struct {
 		sync.Mutex
 		relay  *netconn.Relay // set once, when a server was reached

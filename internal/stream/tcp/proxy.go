@@ -116,8 +116,8 @@ func (s *Server) told(r exchange.Reason, err error) {
 
 // connect opens a connection to a server and says whose it is.
 func (p *Proxy) connect(s *Server, told *exchange.Passage) (*netconn.Conn, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), p.ConnectTimeout)
-	defer cancel()
+	ctx := bound(p.ConnectTimeout)
+	defer ctx.stop()
 	nc, err := s.Dial(ctx)
 	if err != nil {
 		return nil, err

@@ -21,7 +21,8 @@ type Roster struct {
 
 	mu struct {
 		sync.Mutex
-		conns   map[*Conn]struct{}
+		first   *Conn // of those that are open
+		open    int
 		errors  map[exchange.Reason]uint64
 		retired bool
 		cut     *time.Timer // ends what is left of a proxy that is gone
@@ -31,7 +32,6 @@ type Roster struct {
 // NewRoster returns an empty roster.
 func NewRoster() *Roster {
 	r := &Roster{}
-	r.mu.conns = map[*Conn]struct{}{}
 	r.mu.errors = map[exchange.Reason]uint64{}
 	return r
 }
@@ -41,7 +41,7 @@ func (r *Roster) Counts() exchange.PassageCounts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return exchange.PassageCounts{
-		Open: len(r.mu.conns), Accepted: r.accepted.Load(), Received: r.up.Load(), Sent: r.down.Load(),
+		Open: r.mu.open, Accepted: r.accepted.Load(), Received: r.up.Load(), Sent: r.down.Load(),
 		Errors: maps.Clone(r.mu.errors),
 	}
 }
@@ -52,7 +52,7 @@ func (r *Roster) Retire() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.retired = true
-	if len(r.mu.conns) > 0 {
+	if r.mu.open > 0 {
 		r.cutLocked()
 	}
 }
@@ -66,10 +66,13 @@ func (r *Roster) cutLocked() {
 
 func (r *Roster) cutAll() {
 	r.mu.Lock()
-	left := maps.Clone(r.mu.conns)
+	left := make([]*Conn, 0, r.mu.open)
+	for c := r.mu.first; c != nil; c = c.next {
+		left = append(left, c)
+	}
 	r.mu.cut = nil
 	r.mu.Unlock()
-	for c := range left {
+	for _, c := range left {
 		c.Close()
 	}
 }
@@ -78,7 +81,11 @@ func (r *Roster) add(c *Conn) {
 	r.accepted.Add(1)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mu.conns[c] = struct{}{}
+	if c.next = r.mu.first; c.next != nil {
+		c.next.before = c
+	}
+	r.mu.first = c
+	r.mu.open++
 	if r.mu.retired {
 		r.cutLocked() // it was accepted while the proxy went
 	}
@@ -87,8 +94,17 @@ func (r *Roster) add(c *Conn) {
 func (r *Roster) remove(c *Conn) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	delete(r.mu.conns, c)
-	if len(r.mu.conns) == 0 && r.mu.cut != nil {
+	if c.next != nil {
+		c.next.before = c.before
+	}
+	if c.before != nil {
+		c.before.next = c.next
+	} else {
+		r.mu.first = c.next
+	}
+	c.next, c.before = nil, nil
+	r.mu.open--
+	if r.mu.open == 0 && r.mu.cut != nil {
 		r.mu.cut.Stop()
 		r.mu.cut = nil
 	}
