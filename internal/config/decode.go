@@ -349,6 +349,10 @@ func (d *decoder) named(e entry, f *schema.Field, v reflect.Value, at schema.Pla
 	if document.IsNull(document.Resolved(e.value)) {
 		e.value = &yaml.Node{Kind: yaml.MappingNode, Line: e.key.Line, Column: e.key.Column}
 	}
+	if o := f.Type.Elem.Object; o != nil && o.Field(e.key.Value) != nil && document.Resolved(e.value).Kind != yaml.MappingNode {
+		d.broken(e.value, place, fmt.Sprintf("%s stands where a name belongs: it is a field", e.key.Value), "indent it below the name of its object")
+		return
+	}
 	d.element(e.value, f, value, place)
 	if section {
 		value.Interface().(Named).Info().Name = e.key.Value

@@ -54,7 +54,7 @@ func TestProblemsNameTheDocument(t *testing.T) {
 			[]string{"1.yaml:2:1: access_log: stands in 0.yaml:2:1 too; remove one of them, or choose another name"}},
 		{"a document without a version", []string{"version: 1", "proxies: {}\n"}, []string{"1.yaml:1:1: version: missing; add version: 1"}},
 		{"one that cannot be parsed", []string{"version: 1\nproxies:\n  shop: {ports: [web], routes: [{fixed_response: {status: 200}}]}", "version: 1\nports: {web: [\n"},
-			[]string{"1.yaml:3:1: did not find expected node content; while parsing a flow node"}},
+			[]string{"1.yaml:3:1: a value is missing, or a list or object is not closed; close what was opened with [ or {"}},
 		{"an empty one", []string{"version: 1", ""}, []string{`1.yaml:1:1: the file is empty; begin with "version: 1"`}},
 		{"a problem in each, and one between them", []string{
 			"version: 1\nadmin: {adress: x}", "version: 1\nproxies:\n  shop:\n    ports: [wbe]\n    routes: [{fixed_response: {status: 200}}]",

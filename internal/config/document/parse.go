@@ -151,17 +151,52 @@ func syntaxProblem(name string, data []byte, err error) *schema.Problem {
 		return p
 	}
 	p.What, p.Line, p.Column = load.Message, load.Mark.Line, max(1, load.Mark.Column)
+	began := ""
+	if at := load.ContextMark.Line; load.ContextMsg != "" && at > 0 && at != p.Line {
+		began = fmt.Sprintf(" that began in line %d", at)
+	}
 	switch {
 	case strings.Contains(p.What, "max depth"):
 		p.What, p.Remedy = fmt.Sprintf("lists and mappings are nested more than %d deep", maxDepth), "remove a level"
 	case strings.Contains(p.What, "cannot start any token") && tabIndents(data, p.Line):
 		p.What, p.Remedy = "a tab stands where the line is indented", "indent with spaces"
-	case load.ContextMsg != "" && load.ContextMark.Line > 0 && load.ContextMark.Line != load.Mark.Line:
-		p.Remedy = fmt.Sprintf("%s that began in line %d", load.ContextMsg, load.ContextMark.Line)
-	case load.ContextMsg != "":
-		p.Remedy = load.ContextMsg
+	default:
+		p.What, p.Remedy = plainSyntax(load.Message, load.ContextMsg, began)
 	}
 	return p
+}
+
+// plainSyntax says in plain words what the library says in those of its grammar, and what
+// mends it. Context is what was read, began where that began if in another line.
+func plainSyntax(message, context, began string) (what, remedy string) {
+	anchor, isAnchor := strings.CutPrefix(message, "unknown anchor '")
+	switch {
+	case isAnchor:
+		anchor = strings.TrimSuffix(anchor, "' referenced")
+		return fmt.Sprintf("*%s refers to an anchor that the file does not have", anchor),
+			fmt.Sprintf("put a text that begins with * in quotes: \"*%s\"", anchor)
+	case strings.Contains(message, "cannot start any token"):
+		return "a text cannot begin with this character", "put the text in quotes"
+	case strings.Contains(context, "block mapping"):
+		return "the indentation of this line fits no line above, or its key has no colon",
+			"indent it like the other keys of the block" + began
+	case strings.Contains(context, "block collection"):
+		return "this line is no element of its list", "begin it with -, indented like the first element of the list" + began
+	case strings.Contains(context, "flow sequence"):
+		return "a comma is missing, or the list is not closed", "separate elements with commas, and close the list" + began + " with ]"
+	case strings.Contains(context, "flow mapping"):
+		return "a comma is missing, or the object is not closed", "separate fields with commas, and close the object" + began + " with }"
+	case strings.Contains(context, "flow node"):
+		return "a value is missing, or a list or object is not closed", "close what was opened with [ or {" + began
+	case strings.Contains(context, "quoted scalar") && strings.Contains(message, "end of stream"):
+		return "a quoted text is not closed", "put a quote at the end of the text" + began
+	case strings.Contains(message, "mapping values are not allowed"):
+		return "a colon stands where no key can be",
+			"put a text with a colon in it in quotes; a key begins its line, indented like those beside it"
+	case context != "":
+		return message, context + began
+	}
+	return message, ""
 }
 
 // tabIndents reports whether a tab stands before the text of a line.
