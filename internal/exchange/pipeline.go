@@ -145,6 +145,9 @@ func (p *Pipeline) send(ex *Exchange) {
 	ex.Reason, ex.Cause = ClientClosed, ""
 	if e := (*Error)(nil); errors.As(err, &e) {
 		ex.Reason = e.Reason
+		if e.Err != nil && err == error(e) {
+			err = e.Err // the reason stands beside it
+		}
 	}
 	ex.Cause = err.Error()
 }

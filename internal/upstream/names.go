@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
+	"strings"
 	"time"
 
 	"headgate/internal/exchange"
@@ -21,7 +23,23 @@ type dialError struct {
 	err     error
 }
 
-func (e *dialError) Error() string        { return fmt.Sprintf("connect to %s: %v", e.address, e.err) }
+// Error says what was tried and why it failed once, not in every layer's words:
+// "connect to app:3000 (10.0.0.7:3000): connection refused".
+func (e *dialError) Error() string {
+	var op *net.OpError
+	if !errors.As(e.err, &op) || op.Op != "dial" {
+		return fmt.Sprintf("connect to %s: %v", e.address, e.err)
+	}
+	address, why := e.address, op.Err
+	if op.Addr != nil && !strings.HasSuffix(address, op.Addr.String()) {
+		address += " (" + op.Addr.String() + ")"
+	}
+	if call, ok := why.(*os.SyscallError); ok {
+		why = call.Err
+	}
+	return fmt.Sprintf("connect to %s: %v", address, why)
+}
+
 func (e *dialError) Unwrap() error        { return e.err }
 func (e *dialError) Is(target error) bool { return target == errDial }
 

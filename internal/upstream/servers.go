@@ -344,7 +344,10 @@ func answer(failure *exchange.Error) *exchange.Answer {
 	if failure == nil {
 		return nil
 	}
-	return exchange.Fail(failure.Reason, failure.Error())
+	if failure.Err == nil {
+		return exchange.Fail(failure.Reason, "")
+	}
+	return exchange.Fail(failure.Reason, failure.Err.Error()) // the reason stands beside it
 }
 
 // late reports whether the time of a request is used up by servers that could not
