@@ -84,6 +84,9 @@ func respond(cmd *cobra.Command, addresses []string, a demo.Answer) error {
 		}
 		l, err := (&net.ListenConfig{}).Listen(cmd.Context(), "tcp", at.String())
 		if err != nil {
+			if op := (*net.OpError)(nil); errors.As(err, &op) {
+				err = op.Err // without the address once more
+			}
 			return fmt.Errorf("open %s: %w; choose another with --address", at, err)
 		}
 		listeners = append(listeners, l)

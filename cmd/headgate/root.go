@@ -98,7 +98,7 @@ Every flag can be set by an environment variable too: HEADGATE_ and its name in
 capitals, with _ for -. A flag beats its variable.
 
 Exit codes: 0 all is well, 1 the configuration is wrong or the command did not
-succeed, 2 the command line is wrong, 3 no headgate answers, or it is another one.
+succeed, 2 the command line is wrong, 3 no headgate answers or it is another one,
 4 somebody has changed the configuration meanwhile.`,
 		Example: `  headgate demo                                   try it, nothing else needed
   headgate validate --config headgate.yaml        check a configuration

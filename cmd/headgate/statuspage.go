@@ -66,7 +66,10 @@ func (s *statusPage) printPorts(w io.Writer) {
 	fmt.Fprint(w, "\nPORT\tADDRESS\tPROTOCOL\tSTATE\tSINCE\tCONNECTIONS\tORIGIN\tNOTE\n")
 	for i := range s.Ports {
 		p := &s.Ports[i]
-		note := strings.TrimSpace(p.Reason + " " + p.Hint)
+		note := p.Hint
+		if p.Reason != p.State { // permission_denied is both
+			note = strings.TrimSpace(p.Reason + " " + p.Hint)
+		}
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\n", p.Name, p.Address, p.Protocol, p.State, ago(p.Since), p.Connections, origin(p.Origin), note)
 	}
 }
