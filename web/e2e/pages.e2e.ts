@@ -52,6 +52,21 @@ describe.each(pagePaths)('the page $path', ({ path }) => {
   })
 })
 
+it('leaves names their room where a window is narrow', async () => {
+  const { page, h } = w
+  await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' })
+  for (const path of ['/proxies', '/history', '/operators']) {
+    await page.setViewportSize({ width: 1280, height: 800 })
+    await visit(page, h, path)
+    for (const width of [1280, 1024, 800, 360]) {
+      await page.setViewportSize({ width, height: 800 })
+      const [name, table, box] = await page.evaluate(() => ['tbody tr.row td', 'table', '.table-scroll'].map((s) => document.querySelector(s)!.getBoundingClientRect().width))
+      expect(name, `the first column of ${path} at ${width}`).toBeGreaterThanOrEqual(80)
+      expect(table, `the table of ${path} at ${width}`).toBeLessThanOrEqual(Math.ceil(box!))
+    }
+  }
+})
+
 it('changes all colors with the scheme, at once', async () => {
   const { page, h } = w
   const colors = () => page.evaluate(() => [...document.querySelectorAll('body *')].filter((e) => e.checkVisibility()).map((e) => `${e.tagName}.${e.getAttribute('class') ?? ''} ${getComputedStyle(e).color}`))

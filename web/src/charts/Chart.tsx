@@ -39,7 +39,8 @@ export function Chart({ title, unit, times, curves }: { title: string; unit: str
         height,
         cursor: { drag: { x: false, y: false }, points: { size: 6 } },
         legend: { show: false },
-        scales: { y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
+        // One point alone would get an axis of two days.
+        scales: { x: { range: (_, min, max) => (min !== null && min === max ? [min - 300, max] : [min, max]) }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
         axes: [{ ...axis, space: 80, size: 30, values: (u, v) => v.map((s) => clock(s, u)) }, { ...axis, size: 46, values: (_, v) => v.map(few) }],
         series: [{}, ...lines.map((c) => ({ label: c.name, stroke: color(c.tone), width: 1.75, dash: c.dash ? [6, 4] : undefined, fill: c.dash ? undefined : color(`${c.tone}-soft`), points: { size: 4 } }))],
       },

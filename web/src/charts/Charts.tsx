@@ -27,7 +27,7 @@ export default function Charts({ of: given, stream, few, servers = [] }: { of: O
         {servers.length > 1 && <Select aria-label={t.charts.server} value={servers.includes(server) ? server : ''} onChange={(v) => setServer(v ?? '')} data={[{ value: '', label: t.charts.allServers }, ...servers.map((s) => ({ value: s, label: s }))]} allowDeselect={false} w={260} />}
       </div>
       <div className="charts">
-        <Chart title={t.charts.requests} unit={t.charts.perSecond} times={c.times} curves={few ? [...c.requests, ...c.errors] : c.requests} />
+        <Chart title={!stream ? t.charts.requests : of.udp_proxy ? t.charts.sessions : t.charts.connections} unit={t.charts.perSecond} times={c.times} curves={few ? [...c.requests, ...c.errors] : c.requests} />
         {!stream && !few && <Chart title={t.charts.errors} unit={t.charts.perSecond} times={c.times} curves={c.errors} />}
         <Chart title={t.charts.duration} unit={t.charts.ms} times={c.times} curves={c.duration} />
         {!few && <Chart title={t.charts.bytes} unit={t.charts.perSecond} times={c.times} curves={c.bytes} />}

@@ -11,7 +11,7 @@ export const certificates = {
   source: 'From',
   days: (n: number) => (n < 0 ? `ended ${many(-n, 'day')} ago` : n === 0 ? 'ends today' : many(n, 'day')),
   noDays: 'none yet',
-  own: 'your own files',
+  own: 'your own',
   storedAs: (name: string) => `uploaded as ${name}`,
   acme: (entry: string) => `ACME, ${entry}`,
   word: { idle: 'waits', preflight: 'looking', blocked: 'blocked', pending: 'ordering', ready: 'ordering', processing: 'ordering', valid: 'valid', failed: 'failed', expiring: 'ends soon', expired: 'ended', missing: 'missing', self_signed: 'self-signed' } as Record<string, string>,

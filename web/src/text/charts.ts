@@ -7,6 +7,8 @@ export const charts = {
   period: 'Period',
   periods: { '15m': '15 min', '1h': '1 h', '6h': '6 h', '24h': '24 h' } as Record<string, string>,
   requests: 'Requests',
+  connections: 'Connections',
+  sessions: 'Sessions',
   errors: 'Errors',
   duration: 'Duration',
   bytes: 'Bytes',

@@ -1,7 +1,7 @@
 import { many } from './many'
 
 export const history = {
-  lead: 'Every change that was in force: who made it, when, why, and by which door.',
+  lead: 'Every change that was in force: who made it, when, why, and in which way.',
   noun: 'revision',
   nouns: 'revisions',
   revision: 'Revision',

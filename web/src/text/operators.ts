@@ -115,7 +115,7 @@ export const account = {
 export const webhooks = {
   lead: 'Other programs that are told what happens here: chats, alerts, your own services.',
   title: 'Webhooks',
-  noneTitle: 'Nobody is told yet',
+  noneTitle: 'No webhooks yet',
   none: 'A webhook has an address, a secret that signs each message, and the events that it wants: a server that fails, a certificate that ends, a change that somebody made.',
   test: 'Send a test',
   tested: (status: number, ms: number) => `Taken: answered ${status} after ${Math.round(ms)} ms.`,

@@ -10,7 +10,7 @@ export const servers = {
   also: (n: number) => `also used by ${many(n, 'other proxy', 'other proxies')}`,
   as: { backup: 'backup', forward_auth: 'asked for sign-in', mirror: 'gets copies' } as Record<string, string>,
   log: 'Its requests in the log',
-  visit: 'Open it',
+  visit: 'Open it in a new tab',
   work: 'Take it out',
   workLead: 'For repairs: no document is touched, and it lasts over restarts.',
   drain: 'Drain',

@@ -15,7 +15,10 @@ export type Column<T> = {
   /** What is compared; without it there is no sort by this column. */
   sort?: (row: T) => string | number
   number?: boolean
+  /** Whether a phone shows it. */
   phone?: boolean
+  /** From which width of the window on it is shown: columns with a width leave the others no room below. */
+  from?: 960 | 1100 | 1280
 }
 
 const rowHeight = 57
@@ -25,9 +28,11 @@ const rowHeight = 57
  * by what people type; the filter and the order stand in the address. The name of a row
  * is a link in its first column, so that everything works by keyboard.
  */
-export function DataTable<T>({ rows, columns, id, searchable, noun, empty, open, tools }: {
+export function DataTable<T>({ rows, columns, first = columns[0]!.id, id, searchable, noun, empty, open, tools }: {
   rows: T[]
   columns: Column<T>[]
+  /** The order before anybody chooses one: a column, with - before it from the last to the first. */
+  first?: string
   id: (row: T) => string
   searchable: (row: T) => Searchable
   /** One and many: "proxy", "proxies". */
@@ -37,7 +42,7 @@ export function DataTable<T>({ rows, columns, id, searchable, noun, empty, open,
   tools?: ReactNode
 }) {
   const [text, setText] = useView('q')
-  const [order, setOrder] = useView('sort', columns[0]!.id)
+  const [order, setOrder] = useView('sort', first)
   const filter = useDeferredValue(text)
   const index = useMemo(() => rows.map((row) => ({ row, words: searchable(row) })), [rows, searchable])
   const shown = useMemo(() => {
@@ -72,7 +77,7 @@ export function DataTable<T>({ rows, columns, id, searchable, noun, empty, open,
         <table aria-rowcount={shown.length + 1}>
           <colgroup>
             {columns.map((c) => (
-              <col key={c.id} className={c.phone === false ? 'not-phone' : undefined} style={{ width: c.width }} />
+              <col key={c.id} className={classes({ ...c, number: false })} style={{ width: c.width }} />
             ))}
           </colgroup>
           <thead>
@@ -125,7 +130,7 @@ export function DataTable<T>({ rows, columns, id, searchable, noun, empty, open,
   )
 }
 
-const classes = (c: Pick<Column<never>, 'number' | 'phone'>) => [c.number && 'number', c.phone === false && 'not-phone'].filter(Boolean).join(' ') || undefined
+const classes = (c: Pick<Column<never>, 'number' | 'phone' | 'from'>) => [c.number && 'number', c.phone === false && 'not-phone', c.from && `from-${c.from}`].filter(Boolean).join(' ') || undefined
 
 /** A row is drawn again only when it changes, not whenever others come by scrolling. */
 const Row = memo(function Row({ row, index, columns, open }: { row: unknown; index: number; columns: Column<unknown>[]; open?: (row: unknown) => void }) {

@@ -84,7 +84,8 @@ export function Timeline({ moments, empty }: { moments: Moment[]; empty: string 
           </span>
           <div>{m.text}</div>
           <div className="small">
-            <Ago time={m.time} /> {m.note}
+            <Ago time={m.time} />
+            {m.note && <> · {m.note}</>}
           </div>
         </li>
       ))}

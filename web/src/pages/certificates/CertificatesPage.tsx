@@ -33,14 +33,14 @@ export default function CertificatesPage() {
             ) : (
               <span className="row-name clip"><bdi>{r.hosts[0] ?? r.name}</bdi></span>
             )}
-            <span className="small clip" title={r.hosts.join('\n')}>{r.problem ?? <>{r.daysLeft !== undefined && <span className="phone-inline">{t.certificates.days(r.daysLeft)} · </span>}{r.hosts.length > 1 ? t.proxies.more(r.hosts.length - 1) : r.name}</>}</span>
+            <span className="small clip" title={r.hosts.join('\n')}>{r.problem ?? <>{r.daysLeft !== undefined && <span className="phone-inline">{t.certificates.days(r.daysLeft)} · </span>}{[r.name !== r.hosts[0] && r.name, r.hosts.length > 1 && t.proxies.more(r.hosts.length - 1)].filter(Boolean).join(', ') || r.name}</>}</span>
           </>
         ),
       },
       { id: 'state', title: t.certificates.state, width: '130px', sort: (r) => standing(r).meaning, cell: (r) => { const s = standing(r); return <StateBadge state={s.word} meaning={s.meaning}>{t.certificates.word[s.word] ?? s.word}</StateBadge> } },
       { id: 'left', title: t.certificates.left, width: '120px', phone: false, sort: (r) => r.daysLeft ?? -1e9, cell: (r) => <span title={r.notAfter && new Date(r.notAfter).toLocaleString()}>{r.daysLeft === undefined ? t.certificates.noDays : t.certificates.days(r.daysLeft)}</span> },
-      { id: 'entry', title: t.certificates.source, width: '18%', phone: false, sort: (r) => r.entry ?? '', cell: (r) => <span className="clip">{r.entry ? t.certificates.acme(r.entry) : t.certificates.own}</span> },
-      { id: 'next', title: t.certificates.nextTry, width: '120px', phone: false, sort: (r) => r.order?.next_try ?? '', cell: (r) => (r.order?.next_try ? <Ago time={r.order.next_try} /> : '–') },
+      { id: 'entry', title: t.certificates.source, width: '18%', phone: false, from: 960, sort: (r) => r.entry ?? '', cell: (r) => <span className="clip">{r.entry ? t.certificates.acme(r.entry) : t.certificates.own}</span> },
+      { id: 'next', title: t.certificates.nextTry, width: '120px', phone: false, from: 1100, sort: (r) => r.order?.next_try ?? '', cell: (r) => (r.order?.next_try ? <Ago time={r.order.next_try} /> : '–') },
     ],
     [],
   )

@@ -147,7 +147,7 @@ function Before({ moves, ports, may, admin }: { moves: Move[]; ports: AnyObject[
   const word: Record<Meaning, string> = { good: words.good, warn: words.wait, bad: words.bad, info: words.wait, calm: words.wait }
   return (
     <Card title={words.ready}>
-      <ul className="rows">
+      <ul className="rows judged">
         {rows.map((r) => (
           <li key={r.title}>
             <StateBadge state={r.meaning} meaning={r.meaning}>{word[r.meaning]}</StateBadge>

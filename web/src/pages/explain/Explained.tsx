@@ -203,7 +203,7 @@ function Routes({ it: e }: { it: Explanation }) {
   return (
     <Card title={t.explain.routes}>
       {e.routes.length === 0 && <p className="small lead">{t.explain.noRoutes}</p>}
-      <ul className="rows">
+      <ul className="rows judged">
         {e.routes.map((r) => (
           <li key={`${r.proxy} ${r.route}`}>
             <StateBadge state={r.won ? 'won' : 'lost'} meaning={r.won ? 'good' : 'calm'}>

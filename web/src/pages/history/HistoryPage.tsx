@@ -2,15 +2,23 @@ import { Button } from '@mantine/core'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useCallback, useMemo } from 'react'
+import { kindWord, small } from '@/edit/words'
 import { revisions, status, type Revision } from '@/api/queries'
 import { DataTable, type Column } from '@/ui/DataTable'
 import { Ago, Empty, Failure, Loading, PageHeader, StateBadge } from '@/ui/basics'
 import { useView } from '@/ui/view'
 import { t } from '@/text'
 
+/** An object that a revision changed: "proxies/shop" is "proxy shop". */
+export function changedObject(change: string): string {
+  if (change === '*') return t.history.veryMany
+  const [kind = '', ...name] = change.split('/')
+  return [small(kindWord(kind)), ...name].join(' ').trim()
+}
+
 /** The objects that a revision changed, in few words. */
 function objectsOf(r: Revision): string {
-  const list = (r.changes ?? []).map((c) => (c === '*' ? t.history.veryMany : c.replace('/', ' ')))
+  const list = (r.changes ?? []).map(changedObject)
   return list.slice(0, 3).join(', ') + (list.length > 3 ? ` ${t.proxies.more(list.length - 3)}` : '')
 }
 
@@ -26,16 +34,16 @@ export default function HistoryPage() {
       {
         id: 'number',
         title: t.history.revision,
-        width: '120px',
-        sort: (r) => -(r.number ?? 0),
+        width: '100px',
+        sort: (r) => r.number ?? 0,
         cell: (r) => (
           <Link to="/history/$number" params={{ number: String(r.number) }} className="row-name">
             {r.number}
           </Link>
         ),
       },
-      { id: 'when', title: t.history.when, width: '120px', sort: (r) => r.when ?? '', cell: (r) => <Ago time={r.when!} /> },
-      { id: 'who', title: t.history.who, phone: false, width: '18%', sort: (r) => r.who ?? '', cell: (r) => <><span className="clip">{r.who || t.history.nobody}</span><span className="small clip">{t.history.doors[r.via!] ?? r.via}</span></> },
+      { id: 'when', title: t.history.when, width: '94px', sort: (r) => r.when ?? '', cell: (r) => <Ago time={r.when!} /> },
+      { id: 'who', title: t.history.who, phone: false, from: 960, width: '18%', sort: (r) => r.who ?? '', cell: (r) => <><span className="clip">{r.who || t.history.nobody}</span><span className="small clip">{t.history.doors[r.via!] ?? r.via}</span></> },
       { id: 'why', title: t.history.why, phone: false, cell: (r) => <><span className="clip" title={r.why}><bdi>{r.why || objectsOf(r)}</bdi></span>{r.why && <span className="small clip">{objectsOf(r)}</span>}</> },
       { id: 'state', title: t.history.state, width: '136px', cell: (r) => (r.number === now ? <StateBadge state="current" meaning="good">{t.history.current}</StateBadge> : <StateBadge state={r.state ?? ''} meaning={r.state === 'rolled_back' ? 'warn' : 'calm'} />) },
     ],
@@ -53,6 +61,7 @@ export default function HistoryPage() {
         <DataTable
           rows={list.data}
           columns={columns}
+          first="-number"
           id={(r) => String(r.number)}
           searchable={searchable}
           noun={[t.history.noun, t.history.nouns]}

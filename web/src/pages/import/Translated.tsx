@@ -199,7 +199,7 @@ function Report({ entries }: { entries: Entry[] }) {
           </>
         ),
       },
-      { id: 'verdict', title: words.became, width: '150px', sort: (e) => ['not_possible', 'close', 'ignored', 'same'].indexOf(e.verdict), cell: (e) => <StateBadge state={e.verdict} meaning={meanings[e.verdict]}>{words.verdict[e.verdict]}</StateBadge> },
+      { id: 'verdict', title: words.became, width: '166px', sort: (e) => ['not_possible', 'close', 'ignored', 'same'].indexOf(e.verdict), cell: (e) => <StateBadge state={e.verdict} meaning={meanings[e.verdict]}>{words.verdict[e.verdict]}</StateBadge> },
     ],
     [],
   )

@@ -23,10 +23,10 @@ export function LogTable({ rows, open, top, more }: { rows: Row[]; open: (r: Req
           <col className="not-phone" style={{ width: 96 }} />
           <col style={{ width: 92 }} />
           <col />
-          <col className="not-phone" style={{ width: '20%' }} />
-          <col className="not-phone" style={{ width: '12%' }} />
+          <col className="not-phone from-960" style={{ width: '20%' }} />
+          <col className="not-phone from-1280" style={{ width: '12%' }} />
           <col className="not-phone" style={{ width: 96 }} />
-          <col className="not-phone" style={{ width: 84 }} />
+          <col className="not-phone from-1100" style={{ width: 84 }} />
         </colgroup>
         <thead>
           <tr aria-rowindex={1}>
@@ -35,10 +35,10 @@ export function LogTable({ rows, open, top, more }: { rows: Row[]; open: (r: Req
                 <span className="head">{x}</span>
               </th>
             ))}
-            <th scope="col" className="not-phone"><span className="head">{t.log.server}</span></th>
-            <th scope="col" className="not-phone"><span className="head">{t.log.client}</span></th>
+            <th scope="col" className="not-phone from-960"><span className="head">{t.log.server}</span></th>
+            <th scope="col" className="not-phone from-1280"><span className="head">{t.log.client}</span></th>
             <th scope="col" className="not-phone number"><span className="head">{t.log.duration}</span></th>
-            <th scope="col" className="not-phone number"><span className="head">{t.log.size}</span></th>
+            <th scope="col" className="not-phone from-1100 number"><span className="head">{t.log.size}</span></th>
           </tr>
         </thead>
         <tbody>
@@ -98,13 +98,13 @@ function Line({ request: r, index, open }: { request: Request; index: number; op
         <span className="small clip only-phone">{[clock.format(new Date(r.time!)), took(r.duration_ms), r.reason].filter(Boolean).join(' · ')}</span>
         {(r.reason || r.cause || word === 'slow') && <span className="small clip not-phone" title={r.cause}>{[word === 'slow' && t.log.slow + ', ' + took(r.duration_ms), r.reason, r.cause].filter(Boolean).join(' – ')}</span>}
       </td>
-      <td className="not-phone">
-        <span className="clip" title={r.server}>{r.server ?? '–'}</span>
+      <td className="not-phone from-960">
+        <span className="clip" title={r.server}>{r.server?.replace(/^http:\/\//, '') ?? '–'}</span>
         {r.proxy && <span className="small clip"><bdi>{r.proxy}</bdi></span>}
       </td>
-      <td className="not-phone"><span className="clip mono" title={r.client_ip}>{r.client_ip}</span></td>
+      <td className="not-phone from-1280"><span className="clip mono" title={r.client_ip}>{r.client_ip}</span></td>
       <td className="not-phone number">{took(r.duration_ms)}</td>
-      <td className="not-phone number">{bytes(r.bytes_sent)}</td>
+      <td className="not-phone from-1100 number">{bytes(r.bytes_sent)}</td>
     </tr>
   )
 }

@@ -73,6 +73,6 @@ it('makes the address of a request', () => {
 
 it('reads filters and writes numbers', () => {
   expect(filtersOf({ host: 'a', status: 502, other: 'x', text: '' })).toEqual({ host: 'a', status: '502' })
-  expect([took(0.42), took(12.3), took(3210), took(45_000)]).toEqual(['0.4 ms', '12 ms', '3.2 s', '45 s'])
+  expect([took(0), took(0.0004), took(0.022), took(0.42), took(12.3), took(3210), took(45_000)]).toEqual(['0.0 ms', '0.01 ms', '0.02 ms', '0.4 ms', '12 ms', '3.2 s', '45 s'])
   expect([bytes(0), bytes(812), bytes(1400), bytes(14_000), bytes(3_100_000)]).toEqual(['0 B', '812 B', '1.4 KB', '14 KB', '3.1 MB'])
 })

@@ -110,9 +110,10 @@ export function filtersOf(search: Record<string, unknown>): Filters {
   return out
 }
 
-/** A time of milliseconds: 0.4 ms, 12 ms, 3.2 s. */
+/** A time of milliseconds: 0.02 ms, 0.4 ms, 12 ms, 3.2 s. */
 export function took(ms = 0): string {
   if (ms >= 1000) return `${(ms / 1000).toFixed(ms >= 10_000 ? 0 : 1)} s`
+  if (ms > 0 && ms < 0.1) return `${Math.max(0.01, ms).toFixed(2)} ms`
   return ms >= 10 ? `${Math.round(ms)} ms` : `${ms.toFixed(1)} ms`
 }
 

@@ -22,7 +22,7 @@ export function Users({ self }: { self: string }) {
       { id: 'name', title: t.operators.name, sort: (u) => u.name ?? '', cell: (u) => <><button className="row-button row-name" onClick={() => setEdited(u)}>{u.name}</button><span className="small clip">{u.description}</span></> },
       { id: 'role', title: t.operators.role, width: '110px', sort: (u) => u.role ?? '', cell: (u) => t.operators.roles[u.role!] ?? u.role },
       { id: 'state', title: t.operators.state, width: '130px', sort: (u) => String(u.disabled), cell: (u) => (u.disabled ? <StateBadge state="disabled" /> : <StateBadge state="active">{t.operators.active}</StateBadge>) },
-      { id: 'totp', title: t.operators.totp, width: '160px', phone: false, sort: (u) => String(u.totp), cell: (u) => <StateBadge state="totp" meaning={u.totp ? 'good' : 'calm'}>{u.totp ? t.operators.totpOn : t.operators.totpOff}</StateBadge> },
+      { id: 'totp', title: t.operators.totp, width: '160px', phone: false, from: 960, sort: (u) => String(u.totp), cell: (u) => <StateBadge state="totp" meaning={u.totp ? 'good' : 'calm'}>{u.totp ? t.operators.totpOn : t.operators.totpOff}</StateBadge> },
       { id: 'signed_in', title: t.operators.signedIn, width: '130px', phone: false, sort: (u) => u.signed_in ?? '', cell: (u) => (u.signed_in ? <Ago time={u.signed_in} /> : t.operators.never) },
     ],
     [],

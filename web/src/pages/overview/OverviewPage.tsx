@@ -97,7 +97,7 @@ export default function OverviewPage() {
                     <Link to="/proxies/$name" params={{ name: p.name }} className="row-name clip">
                       <bdi>{p.name}</bdi>
                     </Link>
-                    <StateBadge state={p.state} />
+                    {meaningOf(p.state) === 'good' ? <StateBadge state="issue" meaning="warn">{t.overview.issue}</StateBadge> : <StateBadge state={p.state} />}
                     <span className="small">{p.issues.join('; ')}</span>
                   </li>
                 ))}

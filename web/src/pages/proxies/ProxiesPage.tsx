@@ -82,15 +82,16 @@ export default function ProxiesPage() {
           )
         },
       },
-      { id: 'certificate', title: t.proxies.certificate, width: '112px', phone: false, sort: (p) => certificateOf(p.virtual_hosts ?? [], certificates)?.not_after ?? '', cell: (p) => <CertificateCell proxy={p} certificates={certificates} /> },
-      { id: 'auth', title: t.proxy.signIn, width: '100px', phone: false, sort: (p) => auth(p).map((a) => a.how).join(), cell: (p) => <AuthCell list={auth(p)} /> },
-      { id: 'requests', title: t.proxies.requests, width: '92px', number: true, phone: false, sort: (p) => p.recent?.requests ?? 0, cell: (p) => (p.kind ? '–' : <span title={t.proxies.recently}>{count.format(p.recent?.requests ?? 0)}</span>) },
-      { id: 'errors', title: t.proxies.errors, width: '74px', number: true, phone: false, sort: errors, cell: (p) => (p.kind ? '–' : <span title={`${t.proxies.errorsOf(p.recent?.errors_4xx ?? 0, p.recent?.errors_5xx ?? 0)}. ${t.proxies.recently}`}>{count.format(errors(p))}</span>) },
+      { id: 'certificate', title: t.proxies.certificate, width: '112px', phone: false, from: 1100, sort: (p) => certificateOf(p.virtual_hosts ?? [], certificates)?.not_after ?? '', cell: (p) => <CertificateCell proxy={p} certificates={certificates} /> },
+      { id: 'auth', title: t.proxy.signIn, width: '110px', phone: false, from: 1280, sort: (p) => auth(p).map((a) => a.how).join(), cell: (p) => <AuthCell list={auth(p)} /> },
+      { id: 'requests', title: t.proxies.requests, width: '92px', number: true, phone: false, from: 960, sort: (p) => p.recent?.requests ?? 0, cell: (p) => (p.kind ? '–' : <span title={t.proxies.recently}>{count.format(p.recent?.requests ?? 0)}</span>) },
+      { id: 'errors', title: t.proxies.errors, width: '74px', number: true, phone: false, from: 960, sort: errors, cell: (p) => (p.kind ? '–' : <span title={`${t.proxies.errorsOf(p.recent?.errors_4xx ?? 0, p.recent?.errors_5xx ?? 0)}. ${t.proxies.recently}`}>{count.format(errors(p))}</span>) },
       {
         id: 'changed',
         title: t.proxies.changed,
         width: '112px',
         phone: false,
+        from: 1280,
         sort: (p) => p.last_change?.when ?? '',
         cell: (p) =>
           p.last_change?.when ? (
@@ -217,6 +218,7 @@ export function certificateOf(hosts: string[], certificates: CertificateStatus[]
 }
 
 function CertificateCell({ proxy, certificates }: { proxy: Proxy; certificates?: CertificateStatus[] }) {
+  if ((proxy as Row).kind) return <>–</>
   const c = certificateOf(proxy.virtual_hosts ?? [], certificates)
   if (!c) return <span className="small">{t.proxies.noCertificate}</span>
   const days = c.not_after && Math.floor((Date.parse(c.not_after) - Date.now()) / 86_400_000)
