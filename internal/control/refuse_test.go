@@ -167,6 +167,7 @@ func TestStatusAndMetricsNeverWaitForAChange(t *testing.T) {
 					return
 				default:
 					look()
+					testhouse.Pause()
 				}
 			}
 		})
