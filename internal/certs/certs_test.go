@@ -23,6 +23,7 @@ import (
 	"headgate/internal/file"
 	"headgate/internal/store"
 	"headgate/internal/store/memory"
+	"headgate/internal/testhouse"
 )
 
 func TestMain(m *testing.M) {
@@ -215,9 +216,11 @@ func TestAChangedFileIsLoaded(t *testing.T) {
 	p.begin()
 	defer p.retire()
 	a.write(dir, "a", hosts("changed.example"))
+	ctx, cancel := testhouse.Patient(t.Context())
+	defer cancel()
 	select {
 	case <-loaded:
-	case <-time.After(30 * time.Second):
+	case <-ctx.Done():
 		t.Fatal("the changed files were not loaded")
 	}
 	if got := p.Leaf().DNSNames[0]; got != "changed.example" {

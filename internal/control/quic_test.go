@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/http3"
@@ -32,7 +31,7 @@ func status3(t *testing.T, address string) int {
 	t.Helper()
 	tr := &http3.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	defer tr.Close()
-	rs, err := (&http.Client{Transport: tr, Timeout: 2 * time.Second}).Get("https://" + address + "/")
+	rs, err := (&http.Client{Transport: tr, Timeout: patience}).Get("https://" + address + "/")
 	if err != nil {
 		t.Log(err)
 		return 0

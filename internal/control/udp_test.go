@@ -47,9 +47,10 @@ func dialUDP(t *testing.T, address string) datagrams {
 	return datagrams{c}
 }
 
-// ask sends a datagram and returns the answer, "" if there is none.
+// ask sends a datagram and returns the answer, "" if nobody listens: the system tells
+// of that at once.
 func (c datagrams) ask(text string) string {
-	c.SetReadDeadline(time.Now().Add(2 * time.Second))
+	c.SetReadDeadline(time.Now().Add(patience))
 	c.Write([]byte(text))
 	p := make([]byte, 2048)
 	n, _ := c.Read(p)

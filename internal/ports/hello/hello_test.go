@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"headgate/internal/testhouse"
 )
 
 // said is what a client of crypto/tls says first.
@@ -19,7 +21,7 @@ func said(t testing.TB, config *tls.Config) []byte {
 	defer theirs.Close()
 	config.InsecureSkipVerify = true
 	go tls.Client(theirs, config).Handshake()
-	ours.SetDeadline(time.Now().Add(10 * time.Second))
+	ours.SetDeadline(time.Now().Add(testhouse.Patience))
 	head := make([]byte, 5)
 	if _, err := io.ReadFull(ours, head); err != nil {
 		t.Fatal(err)

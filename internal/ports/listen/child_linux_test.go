@@ -90,7 +90,7 @@ func TestOutOfDescriptorsOpenConnectionsGoOn(t *testing.T) {
 	var served, waiting []net.Conn
 	for range 12 {
 		c := connect()
-		c.SetDeadline(time.Now().Add(time.Second))
+		c.SetDeadline(time.Now().Add(10 * time.Second)) // waited for once, by the first that is not served
 		if len(waiting) == 0 && say(c) == nil {
 			served = append(served, c)
 		} else {

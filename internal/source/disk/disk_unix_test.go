@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"headgate/internal/testhouse"
 )
 
 func TestReadDoesNotWaitAtAPipe(t *testing.T) {
@@ -27,7 +29,7 @@ func TestReadDoesNotWaitAtAPipe(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "it is not a regular file") {
 			t.Errorf("got %v, want that it is not a regular file", err)
 		}
-	case <-time.After(5 * time.Second):
+	case <-time.After(testhouse.Patience):
 		w, err := os.OpenFile(name, os.O_RDWR, 0) // lets the reader go
 		if err == nil {
 			w.Close()
