@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/netip"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -76,7 +77,8 @@ func newFront(t testing.TB, s source, change func(*exchange.Port)) *front {
 	f := &front{t: t, entry: make(chan entry, 1000), served: make(chan *quic.Conn, 1000)}
 	pipe := &exchange.Pipeline{Source: s, Log: slog.New(slog.DiscardHandler), Done: []func(*exchange.Exchange){func(ex *exchange.Exchange) {
 		rq := &ex.Request
-		e := entry{ex.Reason, ex.Cause, ex.Status(), seen{rq.Method, rq.Host, rq.Path, rq.Length, rq.Body == nil}}
+		c := strings.Clone // what is looked at later, when the stream's memory serves another
+		e := entry{ex.Reason, c(ex.Cause), ex.Status(), seen{c(rq.Method), c(rq.Host), c(rq.Path), rq.Length, rq.Body == nil}}
 		select {
 		case f.entry <- e:
 		default:

@@ -33,7 +33,16 @@ const (
 )
 
 func TestMalformedRequestsAreReset(t *testing.T) {
-	f := newFront(t, text("x"), nil)
+	// The end of a stream may come in a packet of its own. That a body is too short
+	// shows to who reads it then.
+	f := newFront(t, func(ex *exchange.Exchange) *exchange.Answer {
+		if ex.Request.Body != nil {
+			if _, err := io.Copy(io.Discard, ex.Request.Body); err != nil {
+				return exchange.Fail(exchange.BadRequest, err.Error())
+			}
+		}
+		return text("x")(ex)
+	}, nil)
 	c := f.dial()
 	without := func(name string) []string {
 		var out []string
