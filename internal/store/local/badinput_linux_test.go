@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -232,4 +233,24 @@ func TestADirectoryOfAnotherUserSaysSo(t *testing.T) {
 	said := inChild(t, "other user", dir, &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}})
 	expect(t, said, "trouble", "it belongs to user 0 and headgate runs as user 65534")
 	expect(t, said, "commit", "true ")
+}
+
+// TestAStateDirectoryForEverybodyIsTold opens one that everybody can write to, and one
+// that they cannot.
+func TestAStateDirectoryForEverybodyIsTold(t *testing.T) {
+	for mode, told := range map[os.FileMode]bool{0o777: true, 0o702: true, 0o755: false, 0o700: false} {
+		dir := t.TempDir()
+		if err := os.Chmod(dir, mode); err != nil {
+			t.Fatal(err)
+		}
+		var log strings.Builder
+		s, err := Open(Options{Dir: dir, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Close()
+		if strings.Contains(log.String(), "everybody on this machine can write") != told {
+			t.Errorf("%04o: the log is %q, want it told: %v", mode, log.String(), told)
+		}
+	}
 }

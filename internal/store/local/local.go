@@ -24,6 +24,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -144,6 +145,9 @@ func Open(o Options) (*Store, error) {
 			mkdirErr = errors.New("it is not a folder")
 		}
 		return nil, fmt.Errorf("make state directory %s: %w; give another with --state", s.dir, mkdirErr)
+	} else if mode := info.Mode().Perm(); mode&0o002 != 0 && runtime.GOOS != "windows" {
+		s.log.Warn("everybody on this machine can write to the state directory, and so put another key or other users into it; take that right away with chmod o-w",
+			"path", s.dir, "mode", fmt.Sprintf("%04o", mode))
 	}
 	trouble := s.takeLock()
 	var inUse *InUse
