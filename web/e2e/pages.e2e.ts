@@ -52,6 +52,21 @@ describe.each(pagePaths)('the page $path', ({ path }) => {
   })
 })
 
+it('gives the focus back when a dialog is closed by Escape', async () => {
+  const { page, h } = w
+  await page.setViewportSize({ width: 1280, height: 800 })
+  await visit(page, h, '/ports')
+  for (const name of ['Edit web', 'Add']) {
+    const button = page.getByRole('button', { name, exact: true })
+    await button.focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.waitForFunction((name) => [document.activeElement?.getAttribute('aria-label'), document.activeElement?.textContent].includes(name), name)
+  }
+})
+
 it('leaves names their room where a window is narrow', async () => {
   const { page, h } = w
   await page.emulateMedia({ colorScheme: 'light', reducedMotion: 'reduce' })

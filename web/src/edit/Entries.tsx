@@ -5,6 +5,7 @@ import { useState, type FormEvent, type ReactNode } from 'react'
 import { canEdit, me, objects, type AnyObject } from '@/api/queries'
 import { useStore } from '@/api/store'
 import { Card, Empty, Failure, Loading, StateBadge } from '@/ui/basics'
+import { useFocusBack } from '@/ui/focus'
 import { t } from '@/text'
 import { basket, put, takeOver } from './basket'
 import { written, type Value } from './object'
@@ -124,6 +125,7 @@ export function Entries({ kind, title, lead, empty, emptyTitle, initial, line, m
 
 /** Asks for the name of a new object; the form follows. */
 export function NewName({ title, taken, close, go }: { title: string; taken: string[]; close: () => void; go: (name: string) => void }) {
+  useFocusBack()
   const [name, setName] = useState('')
   const [wrong, setWrong] = useState('')
   function submit(e: FormEvent) {

@@ -5,6 +5,7 @@ import { Problem, fieldOf, sentence } from '@/api/problem'
 import { documentPath, schema as schemaQuery, type AnyObject } from '@/api/queries'
 import { useStore } from '@/api/store'
 import { Loading } from '@/ui/basics'
+import { useFocusBack } from '@/ui/focus'
 import { t } from '@/text'
 import { basket, editOf, plan, put, reviewing } from './basket'
 import { written, type Value } from './object'
@@ -41,6 +42,7 @@ export function ObjectEditor({ kind, name, object, initial, part, title, onClose
   title: string
   onClose: () => void
 }) {
+  useFocusBack()
   const root = useQuery(schemaQuery)
   const waiting = editOf(useStore(basket), kind, name)
   const [value, setValue] = useState<Value>(() => waiting?.value ?? initial ?? (object ? written(kind, object) : {}))

@@ -5,6 +5,7 @@ import { useState, type ReactNode } from 'react'
 import { Problem, sentence } from '@/api/problem'
 import type { Change } from '@/api/queries'
 import { Loading } from '@/ui/basics'
+import { useFocusBack } from '@/ui/focus'
 import { t } from '@/text'
 import { PlanView } from './PlanView'
 
@@ -29,6 +30,7 @@ export function PlanDrawer({ id, title, lead, nothing, plan, apply, done, close,
   confirmable?: boolean
   children?: ReactNode
 }) {
+  useFocusBack()
   const queries = useQueryClient()
   const look = useQuery({ queryKey: ['review', id], queryFn: plan, gcTime: 0, staleTime: 0, retry: false, refetchOnWindowFocus: false })
   const [why, setWhy] = useState('')

@@ -2,12 +2,14 @@ import { Button, Modal, TextInput } from '@mantine/core'
 import { useState, type FormEvent } from 'react'
 import { sentence } from '@/api/problem'
 import type { AnyObject } from '@/api/queries'
+import { useFocusBack } from '@/ui/focus'
 import { t } from '@/text'
 import { basket, plan, put, reviewing, type Edit } from './basket'
 import { written } from './object'
 
 /** Gives an object another name, wherever it is named. Like every change it is reviewed before. */
 export function Rename({ kind, object, onClose }: { kind: string; object: AnyObject; onClose: () => void }) {
+  useFocusBack()
   const [to, setTo] = useState(object.name ?? '')
   const [error, setError] = useState('')
   const [busy, setBusy] = useState(false)

@@ -7,6 +7,7 @@ import { all, canEdit, me } from '@/api/queries'
 import type { components } from '@/api/schema'
 import { put } from '@/edit/basket'
 import { Card, Failure, Loading, StateBadge } from '@/ui/basics'
+import { useFocusBack } from '@/ui/focus'
 import { t } from '@/text'
 import { Sure, useAct, Wrong } from '../operators/common'
 import { standing } from './orders'
@@ -83,6 +84,7 @@ function use(name: string, message = words.inChanges) {
 }
 
 function Make({ kind, close }: { kind: 'upload' | 'self_signed'; close: () => void }) {
+  useFocusBack()
   const [name, setName] = useState('')
   const [certificate, setCertificate] = useState('')
   const [key, setKey] = useState('')

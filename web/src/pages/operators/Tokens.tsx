@@ -6,6 +6,7 @@ import { all } from '@/api/queries'
 import type { components } from '@/api/schema'
 import { DataTable, type Column } from '@/ui/DataTable'
 import { Ago, Empty, Failure, Loading, StateBadge } from '@/ui/basics'
+import { useFocusBack } from '@/ui/focus'
 import { t } from '@/text'
 import { Sure, useAct, Wrong } from './common'
 import { roleChoices } from './Users'
@@ -56,6 +57,7 @@ export function Tokens() {
 }
 
 function TokenForm({ close, made }: { close: () => void; made: (x: Token) => void }) {
+  useFocusBack()
   const [name, setName] = useState('')
   const [description, setDescription] = useState('')
   const [role, setRole] = useState('viewer')

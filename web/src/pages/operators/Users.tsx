@@ -6,6 +6,7 @@ import { all } from '@/api/queries'
 import type { components } from '@/api/schema'
 import { DataTable, type Column } from '@/ui/DataTable'
 import { Ago, Failure, Loading, StateBadge } from '@/ui/basics'
+import { useFocusBack } from '@/ui/focus'
 import { t } from '@/text'
 import { Sure, useAct, Wrong } from './common'
 
@@ -38,6 +39,7 @@ export function Users({ self }: { self: string }) {
 }
 
 function UserForm({ user, self, close }: { user?: User; self: string; close: () => void }) {
+  useFocusBack()
   const [name, setName] = useState(user?.name ?? '')
   const [role, setRole] = useState<string>(user?.role ?? 'viewer')
   const [description, setDescription] = useState(user?.description ?? '')

@@ -3,6 +3,7 @@ import { notifications } from '@mantine/notifications'
 import { useQueryClient } from '@tanstack/react-query'
 import { useState, type ReactNode } from 'react'
 import { Problem, sentence } from '@/api/problem'
+import { useFocusBack } from '@/ui/focus'
 import { t } from '@/text'
 
 /** Does something at once, shows how it ended, and makes queries old. */
@@ -32,6 +33,7 @@ export function useAct(...keys: string[]) {
 
 /** Asks before something that cannot be taken back. */
 export function Sure({ title, text, yes, go, close }: { title: string; text: ReactNode; yes: string; go: () => Promise<unknown>; close: () => void }) {
+  useFocusBack()
   const [busy, setBusy] = useState(false)
   return (
     <Modal opened onClose={close} title={title} closeButtonProps={{ 'aria-label': t.edit.cancel }}>

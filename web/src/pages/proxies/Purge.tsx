@@ -3,6 +3,7 @@ import { notifications } from '@mantine/notifications'
 import { useState, type FormEvent } from 'react'
 import { call } from '@/api/client'
 import type { components } from '@/api/schema'
+import { useFocusBack } from '@/ui/focus'
 import { t } from '@/text'
 import { useAct, Wrong } from '../operators/common'
 
@@ -12,6 +13,7 @@ const ways = ['all', 'url', 'prefix', 'tag'] as const
 
 /** Takes responses out of the caches of a proxy, or makes them stale. It can say first how many they are. */
 export function Purge({ proxy, close }: { proxy: string; close: () => void }) {
+  useFocusBack()
   const [way, setWay] = useState<(typeof ways)[number]>('all')
   const [value, setValue] = useState('')
   const [soft, setSoft] = useState(false)
