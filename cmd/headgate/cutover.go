@@ -213,7 +213,7 @@ func (c *cutover) choose(protocol, want string) (m move, err error) {
 	case len(found) == 0 && named:
 		return m, fmt.Errorf("there is no active port %s with protocol %s; headgate status lists the ports", name, protocol)
 	case len(found) == 0:
-		return m, fmt.Errorf("there is no active port with protocol %s; add one to the configuration, on any address", protocol)
+		return m, fmt.Errorf("there is no active port with protocol %s; leave --%s out, or add such a port to the configuration, on any address", protocol, protocol)
 	case len(found) > 1:
 		return m, fmt.Errorf("ports %s and %s have protocol %s; say which by --%s NAME=%d", found[0].Name, found[1].Name, protocol, protocol, number)
 	}
