@@ -256,6 +256,48 @@ func TestAnEditInTheLastMomentComesBack(t *testing.T) {
 	p.tidy()
 }
 
+// The intent and the documents go to the disk together, so that after a loss of power there
+// may be an intent that holds nothing. Then no document was touched.
+func TestAnIntentThatNeverCameToTheDiskIsForgotten(t *testing.T) {
+	for _, text := range []string{"", "\x00\x00\x00"} {
+		p := newPlace(t)
+		p.write("a.yaml", "1")
+		p.save(p.doc("a.yaml", "1", "2"))
+		intent := filepath.Join(p.dir, "intent.json")
+		if err := os.WriteFile(intent, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		p.open()
+		if _, err := os.Stat(intent); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the intent %q is left: %v", text, err)
+		}
+		p.has("a.yaml", "2")
+	}
+}
+
+// Before the first document is exchanged, all that a crash needs is written.
+func TestASaveThatCannotKeepItsContentPutsTheDocumentsBack(t *testing.T) {
+	p := newPlace(t)
+	p.write("a.yaml", "1")
+	p.save(p.doc("a.yaml", "1", "1"))
+	p.point = func(name string) {
+		if name == "document placed" {
+			p.has("a.yaml", "2")
+			p.store.Close() // from here on nothing is kept
+		}
+	}
+	if _, err := p.h.Save(t.Context(), p.request(p.doc("a.yaml", "1", "2"))); err == nil {
+		t.Error("a save that is kept nowhere went well")
+	}
+	p.point = nil
+	p.has("a.yaml", "1")
+	p.tidy()
+	p.open()
+	if r, ok := p.h.Head(); !ok || r.Number != 1 {
+		t.Errorf("the newest revision is %+v, %v; want 1", r, ok)
+	}
+}
+
 func TestADocumentThatIsMadeMeanwhileStays(t *testing.T) {
 	p := newPlace(t)
 	p.point = func(name string) {

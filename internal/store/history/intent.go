@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 
 	"headgate/internal/file"
+	"headgate/internal/store"
 )
 
 // intentName is the file in the state directory that tells of a save on its way.
@@ -35,25 +36,36 @@ func newID() string {
 
 func (h *History) intentFile() string { return filepath.Join(h.options.Dir, intentName) }
 
-// writeIntent writes down what a save is about to do, durably.
+// writeIntent writes down what a save is about to do. Before a document is touched,
+// syncIntent is to make it durable.
 func (h *History) writeIntent(v *save) error {
 	data, err := json.MarshalIndent(intent{ID: v.head.Intent, Documents: v.writes}, "", "  ")
 	if err == nil {
-		err = file.Replace(h.intentFile(), append(data, '\n'))
-	}
-	if err == nil {
-		err = file.SyncDir(h.options.Dir)
+		err = file.Put(h.intentFile(), append(data, '\n'))
 	}
 	h.point("intent")
-	return err
+	return unwrittenIntent(err)
+}
+
+// syncIntent waits until the intent is on the disk.
+func (h *History) syncIntent() error { return unwrittenIntent(file.Sync(h.intentFile())) }
+
+func unwrittenIntent(err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w: write down what is to be saved: %w", store.ErrUnavailable, err)
 }
 
 // endIntent removes the intent before anything is acknowledged: later it must not act
 // on what others have done since.
 func (h *History) endIntent(v *save) {
-	if len(v.writes) == 0 {
-		return
+	if len(v.writes) > 0 {
+		h.removeIntent()
 	}
+}
+
+func (h *History) removeIntent() {
 	err := os.Remove(h.intentFile())
 	if err == nil {
 		err = file.SyncDir(h.options.Dir)
@@ -69,6 +81,11 @@ func (h *History) endIntent(v *save) {
 func (h *History) recoverLocked(ctx context.Context) error {
 	data, err := file.Read(h.intentFile(), maxIntent, "an intent has less")
 	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil && len(bytes.Trim(data, "\x00")) == 0 {
+		h.log.Warn("a save was cut off by a loss of power before it touched a document")
+		h.removeIntent()
 		return nil
 	}
 	var in intent
@@ -138,7 +155,14 @@ func (h *History) bring(ctx context.Context, w *write, have, want Digest) error 
 		return err
 	}
 	b := &write{Name: w.Name, Path: w.Path, Temp: w.Temp, Was: have, Now: want, InPlace: w.InPlace, data: data}
-	if err := b.prepare(h.point); err != nil {
+	err := b.prepare(h.point)
+	if err == nil {
+		err = b.sync()
+	}
+	if cerr := b.close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
 		return err
 	}
 	if _, err := b.place(h.point); err != nil {

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"sync"
 	"time"
 
 	"headgate/internal/store"
@@ -141,7 +142,7 @@ func (h *History) beginLocked(ctx context.Context, q Request) (*save, error) {
 	if err != nil || v == nil {
 		return nil, err
 	}
-	if err := h.keepAll(ctx, v); err != nil {
+	if err := h.keepOld(ctx, v); err != nil {
 		return v, err
 	}
 	return v, h.carryOut(ctx, v)
@@ -245,9 +246,11 @@ func (h *History) planWrite(d *Document, now Digest, old map[Digest][]byte) (*wr
 	if err != nil {
 		return nil, &ReadOnly{Name: d.Name, Err: err}
 	}
-	data, have, err := currentLike(path, d.Old, d.Was)
-	if err != nil {
-		return nil, &ReadOnly{Name: d.Name, Err: err}
+	data, have := d.Old, d.Was // whether it still stands there is for the write to see
+	if data == nil || have == Absent {
+		if data, have, err = current(path); err != nil {
+			return nil, &ReadOnly{Name: d.Name, Err: err}
+		}
 	}
 	if have != d.Was {
 		return nil, &Conflict{Name: d.Name, Have: have}
@@ -265,16 +268,21 @@ func (h *History) planWrite(d *Document, now Digest, old map[Digest][]byte) (*wr
 // withCommit is how many bytes of contents go into the commit of their revision.
 const withCommit = store.MaxChange / 2
 
-// keepAll keeps the contents of a save, old and new. After a crash before the commit
-// the old ones are needed. The new ones are needed after it, so that those that fit go
-// into the commit itself; but for those that are written in place, which are needed to
-// tell what a crash has left of them.
-func (h *History) keepAll(ctx context.Context, v *save) error {
+// keepOld keeps the contents of a save that a crash before the commit needs: the old ones,
+// and of the new ones those that are written in place, to tell what it has left of them.
+func (h *History) keepOld(ctx context.Context, v *save) error {
 	for digest, data := range v.old {
 		if err := h.keep(ctx, digest, data); err != nil {
 			return err
 		}
 	}
+	return h.keepNew(ctx, v, true)
+}
+
+// keepNew keeps the new contents of a save, of those that are written in place or of the
+// others. These are needed after the commit, so that those that fit go into the commit
+// itself; until they are compressed the documents are written.
+func (h *History) keepNew(ctx context.Context, v *save, inPlace bool) error {
 	room, many := withCommit, contents{history: h}
 	for i := range v.request.Documents {
 		d := &v.request.Documents[i]
@@ -282,6 +290,9 @@ func (h *History) keepAll(ctx context.Context, v *save) error {
 			continue
 		}
 		digest := d.now()
+		if v.inPlace(digest) != inPlace {
+			continue
+		}
 		if slices.ContainsFunc(v.contents, func(e store.Entry) bool { return e.Key == partKey(digest, 0) }) {
 			continue // two documents say the same
 		}
@@ -294,7 +305,7 @@ func (h *History) keepAll(ctx context.Context, v *save) error {
 		if err != nil {
 			return err
 		}
-		if len(parts) == 1 && len(parts[0]) <= room && len(v.contents) < store.MaxOperations/2 && !v.inPlace(digest) {
+		if len(parts) == 1 && len(parts[0]) <= room && len(v.contents) < store.MaxOperations/2 && !inPlace {
 			room -= len(parts[0])
 			v.contents = append(v.contents, store.Entry{Key: partKey(digest, 0), Value: parts[0]})
 			continue
@@ -311,15 +322,18 @@ func (v *save) inPlace(d Digest) bool {
 	return slices.ContainsFunc(v.writes, func(w *write) bool { return w.InPlace && w.Now == d })
 }
 
-// carryOut writes the intent, puts the documents in their places and commits; the intent
+// carryOut writes the intent, writes and puts the documents in their places and commits; the intent
 // stays. When one of these fails the documents before it are put back.
 func (h *History) carryOut(ctx context.Context, v *save) error {
 	if len(v.writes) > 0 {
 		if err := h.writeIntent(v); err != nil {
-			return fmt.Errorf("%w: write down what is to be saved: %w", store.ErrUnavailable, err)
+			return err
 		}
 	}
 	err := h.placeAll(ctx, v)
+	if err == nil {
+		err = h.keepNew(ctx, v, false)
+	}
 	if err == nil {
 		err = h.commit(ctx, v)
 	}
@@ -333,10 +347,8 @@ func (h *History) carryOut(ctx context.Context, v *save) error {
 
 // placeAll puts the new documents in their places.
 func (h *History) placeAll(ctx context.Context, v *save) error {
-	for _, w := range v.writes {
-		if err := w.prepare(h.point); err != nil {
-			return unwritten(w.Name, err)
-		}
+	if err := h.prepareAll(v); err != nil {
+		return err
 	}
 	for _, w := range v.writes {
 		have, err := w.place(h.point)
@@ -353,6 +365,36 @@ func (h *History) placeAll(ctx context.Context, v *save) error {
 		h.point("document placed")
 	}
 	return syncFolders(v.writes)
+}
+
+// prepareAll writes the new documents beside the old ones. When it returns they and the
+// intent are on the disk: all are written first, so that the disk can take them together.
+func (h *History) prepareAll(v *save) error {
+	failed := make([]error, len(v.writes)+1)
+	for i, w := range v.writes {
+		if failed[i] = w.prepare(h.point); failed[i] != nil {
+			break
+		}
+	}
+	if err := errors.Join(failed...); err == nil && len(v.writes) > 0 {
+		var all sync.WaitGroup
+		all.Go(func() { failed[len(v.writes)] = h.syncIntent() })
+		for i, w := range v.writes {
+			all.Go(func() { failed[i] = w.sync() })
+		}
+		all.Wait()
+	}
+	for i, w := range v.writes {
+		if err := w.close(); failed[i] == nil {
+			failed[i] = err
+		}
+	}
+	for i, w := range v.writes {
+		if failed[i] != nil {
+			return unwritten(w.Name, failed[i])
+		}
+	}
+	return failed[len(v.writes)]
 }
 
 // unwritten returns the error of a document that could not be written: *ReadOnly if
@@ -374,7 +416,7 @@ func (h *History) placeBusy(ctx context.Context, v *save, w *write) (Digest, err
 		return Absent, err
 	}
 	w.InPlace = true
-	if err := h.writeIntent(v); err != nil {
+	if err := errors.Join(h.writeIntent(v), h.syncIntent()); err != nil {
 		return Absent, err
 	}
 	return w.place(h.point)

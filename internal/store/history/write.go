@@ -1,7 +1,6 @@
 package history
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -30,6 +29,7 @@ type write struct {
 	data   []byte
 	old    []byte // what Was is the digest of, if that was read
 	placed bool
+	file   *os.File // at Temp, while it is written
 }
 
 // resolve follows the links of a document's name, so that the file is replaced and
@@ -60,14 +60,7 @@ func readDocument(path string) ([]byte, fs.FileInfo, error) {
 }
 
 // current returns what stands at a path and its digest, Absent for nothing.
-func current(path string) ([]byte, Digest, error) { return currentLike(path, nil, Absent) }
-
-// currentLike is current where it is likely that what is known stands there, which has a
-// digest.
-func currentLike(path string, known []byte, of Digest) ([]byte, Digest, error) {
-	if known != nil && of != Absent && stands(path, known) {
-		return known, of, nil
-	}
+func current(path string) ([]byte, Digest, error) {
 	data, _, err := readDocument(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, Absent, nil
@@ -76,21 +69,6 @@ func currentLike(path string, known []byte, of Digest) ([]byte, Digest, error) {
 		return nil, Absent, err
 	}
 	return data, DigestOf(data), nil
-}
-
-// stands reports whether a file has exactly this content. It keeps no copy of that.
-func stands(path string, content []byte) bool {
-	info, err := os.Stat(path)
-	if err != nil || !info.Mode().IsRegular() {
-		return false
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return false
-	}
-	defer f.Close()
-	same, err := holds(f, content)
-	return same && err == nil
 }
 
 // digestAt returns the digest of what stands at a path, Absent for nothing. Known is what
@@ -104,34 +82,21 @@ func digestAt(path string, known []byte, of Digest) (Digest, error) {
 		return Absent, err
 	}
 	defer f.Close()
+	return digestOfFile(f, known, of)
+}
+
+// digestOfFile is digestAt for a file that is open.
+func digestOfFile(f *os.File, known []byte, of Digest) (Digest, error) {
 	if known != nil {
-		if same, err := holds(f, known); same || err != nil {
+		if same, err := file.Holds(f, known); same || err != nil {
 			return of, err
 		}
 	}
-	return digestOfFile(f)
-}
-
-// holds reports whether a file has exactly this content.
-func holds(f *os.File, content []byte) (bool, error) {
-	if info, err := f.Stat(); err != nil || info.Size() != int64(len(content)) {
-		return false, err
+	sum := sha256.New()
+	if _, err := io.Copy(sum, io.NewSectionReader(f, 0, maxDocument)); err != nil {
+		return Absent, err
 	}
-	r := io.NewSectionReader(f, 0, maxDocument)
-	buf := make([]byte, 64<<10)
-	for {
-		n, err := r.Read(buf)
-		if n > len(content) || !bytes.Equal(buf[:n], content[:n]) {
-			return false, nil
-		}
-		content = content[n:]
-		if err == io.EOF {
-			return len(content) == 0, nil
-		}
-		if err != nil {
-			return false, err
-		}
-	}
+	return Digest(hex.EncodeToString(sum.Sum(nil))), nil
 }
 
 // Writable returns why a document cannot be saved, nil if it can, as far as that can
@@ -169,7 +134,8 @@ func (w *write) choose() error {
 	return nil
 }
 
-// prepare writes the new document beside the old one, with its mode and owner.
+// prepare writes the new document beside the old one, with its mode and owner. It is not on
+// the disk before sync, and has to be closed.
 func (w *write) prepare(point func(string)) error {
 	if w.InPlace || w.Now == Absent {
 		return nil
@@ -185,6 +151,7 @@ func (w *write) prepare(point func(string)) error {
 	if err != nil {
 		return err
 	}
+	w.file = f
 	half := len(w.data) / 2
 	_, err = f.Write(w.data[:half])
 	point("half of a document")
@@ -197,13 +164,25 @@ func (w *write) prepare(point func(string)) error {
 	if err == nil {
 		err = f.Chmod(mode)
 	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
 	point("document prepared")
+	return err
+}
+
+// sync waits until what was prepared is on the disk.
+func (w *write) sync() error {
+	if w.file == nil {
+		return nil
+	}
+	return w.file.Sync()
+}
+
+// close ends what prepare has begun.
+func (w *write) close() error {
+	if w.file == nil {
+		return nil
+	}
+	err := w.file.Close()
+	w.file = nil
 	return err
 }
 
@@ -292,7 +271,7 @@ func (w *write) overwrite(point func(string)) (Digest, error) {
 	if err != nil {
 		return Absent, err
 	}
-	have, err := digestOfFile(f)
+	have, err := digestOfFile(f, w.old, w.Was)
 	if err == nil && have != w.Was {
 		f.Close()
 		return have, &Conflict{Name: w.Name, Have: have}
@@ -316,14 +295,6 @@ func (w *write) overwrite(point func(string)) (Digest, error) {
 		err = cerr
 	}
 	return have, err
-}
-
-func digestOfFile(f *os.File) (Digest, error) {
-	sum := sha256.New()
-	if _, err := io.Copy(sum, io.NewSectionReader(f, 0, maxDocument)); err != nil {
-		return Absent, err
-	}
-	return Digest(hex.EncodeToString(sum.Sum(nil))), nil
 }
 
 // undo puts back what stood there before, if the new document stands there.

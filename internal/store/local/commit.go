@@ -187,21 +187,19 @@ func (m *making) write(tx *bbolt.Tx) error {
 		if err := m.syncStaged(); err != nil {
 			return err
 		}
-		if err := file.SyncDir(filepath.Join(m.s.dir, stagedName)); err != nil {
-			return err
-		}
 	}
 	m.s.point("decide")
 	return nil
 }
 
-// syncStaged waits until the staged files are on the disk.
+// syncStaged waits until the staged files and their names are on the disk.
 func (m *making) syncStaged() error {
-	failed := make([]error, len(m.open))
+	failed := make([]error, len(m.open)+1)
 	var all sync.WaitGroup
 	for i, f := range m.open { // at once, so that the disk can take them together
 		all.Go(func() { failed[i] = f.Sync() })
 	}
+	failed[len(m.open)] = file.SyncDir(filepath.Join(m.s.dir, stagedName))
 	all.Wait()
 	return errors.Join(append(failed, m.closeStaged())...)
 }

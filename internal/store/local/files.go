@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"headgate/internal/file"
@@ -180,11 +181,15 @@ func (s *Store) place(steps []step) (left []step) {
 		s.point("placed")
 		dirs[filepath.Dir(path)] = true
 	}
-	for dir := range dirs {
-		if err := file.SyncDir(dir); err != nil {
-			s.log.Error("names in the state directory may not outlive a loss of power", "folder", dir, "error", err)
-		}
+	var all sync.WaitGroup
+	for dir := range dirs { // at once, as syncStaged
+		all.Go(func() {
+			if err := file.SyncDir(dir); err != nil {
+				s.log.Error("names in the state directory may not outlive a loss of power", "folder", dir, "error", err)
+			}
+		})
 	}
+	all.Wait()
 	s.point("synced")
 	return left
 }
