@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
+
+	"headgate/internal/config/document"
 )
 
 // answering is a proxy with one route, on one line.
@@ -212,6 +215,58 @@ func checkSince(t *rapid.T, before, after *Config) {
 	}
 	if _, ok := before.Since(after); ok && before != nil {
 		t.Fatal("the one before knows what has changed since the one after")
+	}
+}
+
+// What Edit has read is not read again, and all that was edited is loaded: also by the first
+// of several edits, and when the documents are loaded once more.
+func TestEditedDocumentsAreLoadedAsTheyWereRead(t *testing.T) {
+	const text = "version: 1\nproxies:\n" +
+		"  a: {routes: [{fixed_response: {status: 200}}]}\n  b: {routes: [{fixed_response: {status: 200}}]}\n" +
+		"  c: {routes: [{fixed_response: {status: 200}}]}\n  d: {routes: [{fixed_response: {status: 200, body: \"${HG_NONE:-x}\"}}]}\n"
+	set := func(name string) document.Edit {
+		return document.Edit{Op: document.Set, Path: "proxies." + name + ".routes[0].fixed_response.status", Value: json.RawMessage("404")}
+	}
+	base := one("a.yaml", []byte(text))
+	before, _, problems := LoadDocuments(base, nil)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	for _, v := range []struct {
+		name string
+		docs Documents
+	}{{"with what is known", before.Recall(base)}, {"without", base}} {
+		t.Run(v.name, func(t *testing.T) {
+			docs, p := v.docs.Edit(set("a"), set("c"))
+			if p == nil {
+				docs, p = docs.Edit(set("b"))
+			}
+			if p != nil {
+				t.Fatal(p)
+			}
+			if read := docs.readAs(0, docs.before); read == nil || read.Text() != string(docs.List[0].Data) {
+				t.Error("what was edited is not at hand as it was read")
+			}
+			anew, _, problems := LoadDocuments(Documents{List: docs.List}, nil)
+			if len(problems) > 0 {
+				t.Fatal(problems)
+			}
+			for _, on := range []*Config{before, before, nil, anew} {
+				after, _, problems := LoadDocuments(docs, on)
+				if len(problems) > 0 {
+					t.Fatal(problems)
+				}
+				for name, p := range after.Proxies {
+					want, _ := anew.Canonical("proxies", name, true)
+					if got, _ := after.Canonical("proxies", name, true); string(got) != string(want) {
+						t.Errorf("got %s, want %s", got, want)
+					}
+					if on == before && (p == before.Proxies[name]) != (name == "d") {
+						t.Errorf("%s is the one before: %v", name, p == before.Proxies[name])
+					}
+				}
+			}
+		})
 	}
 }
 

@@ -16,12 +16,15 @@ import (
 func (d Documents) Edit(edits ...document.Edit) (Documents, *Problem) {
 	read := make([]*document.Document, len(d.List))
 	for i, doc := range d.List {
+		if read[i] = d.readAs(i, d.before); read[i] != nil {
+			continue
+		}
 		if before := d.before.named(doc.Name); before != nil && before.Text() == string(doc.Data) {
 			read[i] = before
 			continue
 		}
 		var p *Problem
-		if read[i], p = document.ReadText(doc.Name, d.text(i), document.Outline{Section: isSection, Before: d.before.named(doc.Name)}); p != nil {
+		if read[i], p = document.Read(doc.Name, doc.Data, document.Outline{Section: isSection, Before: d.before.named(doc.Name)}); p != nil {
 			return d, p
 		}
 	}
@@ -37,11 +40,10 @@ func (d Documents) Edit(edits ...document.Edit) (Documents, *Problem) {
 		}
 		read[i], changed[i] = after, true
 	}
-	out := Documents{Dir: d.Dir, before: d.before, List: make([]Document, len(d.List)), texts: make([]string, len(d.List))}
+	out := Documents{Dir: d.Dir, before: d.before, List: make([]Document, len(d.List)), read: read}
 	for i, doc := range d.List {
 		if out.List[i] = doc; changed[i] {
-			out.texts[i] = read[i].Text()
-			out.List[i].Data = bytesOf(out.texts[i])
+			out.List[i].Data = bytesOf(read[i].Text())
 		}
 	}
 	return out, nil

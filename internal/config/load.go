@@ -30,18 +30,20 @@ type Documents struct {
 	// List are the documents. An object stands in one of them.
 	List []Document
 
-	before *Loaded  // see Config.Recall
-	texts  []string // what the data of the list was made of, where that is known
+	before *Loaded              // see Config.Recall
+	read   []*document.Document // the documents of the list as Edit has read them, on top of before
 }
 
-// text returns what a document of the list says. That of a large one that was edited is
-// not copied.
-func (d *Documents) text(i int) string {
-	data := d.List[i].Data
-	if i < len(d.texts) && d.texts[i] == string(data) {
-		return d.texts[i]
+// readAs returns a document of the list as it was read on top of what was loaded before,
+// nil if it was not.
+func (d *Documents) readAs(i int, before *Loaded) *document.Document {
+	if i >= len(d.read) || d.before != before {
+		return nil
 	}
-	return string(data)
+	if doc := d.read[i]; !doc.Forgot() && doc.Name() == d.List[i].Name && doc.Text() == string(d.List[i].Data) {
+		return doc
+	}
+	return nil
 }
 
 // Load reads a configuration that is one file: YAML, or JSON, which is YAML. Name
@@ -140,6 +142,18 @@ func (c *Config) Says(d Document) bool {
 	return doc != nil && doc.Text() == string(d.Data)
 }
 
+// Said returns the content of the document with a name that the configuration was made of,
+// nil if it was not made of one. Nobody writes to it. c may be nil.
+func (c *Config) Said(name string) []byte {
+	if c == nil {
+		return nil
+	}
+	if doc := c.loaded.named(name); doc != nil {
+		return bytesOf(doc.Text())
+	}
+	return nil
+}
+
 // named returns the document with a name, or nil. l may be nil.
 func (l *Loaded) named(name string) *document.Document {
 	if l != nil {
@@ -209,7 +223,10 @@ func (l loader) load(docs Documents) (*Config, *Loaded, []Problem) {
 // one of which nothing could be read.
 func (l loader) read(docs Documents, out *Loaded, d *decoder, report *schema.Report) (unread bool) {
 	for i, src := range docs.List {
-		doc, p := document.ReadText(src.Name, docs.text(i), document.Outline{Section: isSection, Before: l.before.named(src.Name)})
+		doc, p := docs.readAs(i, l.before), (*Problem)(nil)
+		if doc == nil {
+			doc, p = document.Read(src.Name, src.Data, document.Outline{Section: isSection, Before: l.before.named(src.Name)})
+		}
 		if f := d.foreign(src, doc); f != nil {
 			p = f
 		}

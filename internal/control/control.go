@@ -292,8 +292,8 @@ func (c *Control) reloadLocked(via Via) error {
 func (c *Control) changed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	docs, err := c.source.Read()
-	if err == nil && ETag(docs) == c.mu.seen {
+	docs, err := c.source.ReadLike(c.mu.digested)
+	if err == nil && etagOf(c.digestsLocked(docs)) == c.mu.seen {
 		return
 	}
 	_ = c.applyReadLocked(Cause{Via: ViaFile}, docs, err) // it is logged and counted

@@ -85,7 +85,7 @@ func (c *Control) change(e Edit) (Event, *change, error) {
 	ch := c.newChangeLocked(e.Cause, nil)
 	ch.within, ch.edit = e.ConfirmWithin, true
 	ch.from = func() (config.Documents, error) {
-		now, err := c.source.Read()
+		now, err := c.source.ReadLike(c.mu.digested)
 		if err != nil {
 			return now, err
 		}

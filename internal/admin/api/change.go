@@ -52,18 +52,18 @@ type edit struct {
 
 // matches says whether If-Match names the object or the configuration as they are.
 func (e *edit) matches(docs config.Documents, now *config.Config) error {
-	have := e.call.ifMatch
-	if have == "*" || have == control.ETag(docs) {
-		return nil
+	have, tag := e.call.ifMatch, ""
+	one := e.kind != nil && (e.name != "" || e.kind.Single)
+	if one {
+		tag = now.ETag(e.kind.Name, e.name)
 	}
-	if e.kind != nil && e.name != "" || e.kind != nil && e.kind.Single {
-		tag := now.ETag(e.kind.Name, e.name)
-		if tag == "" {
-			return noObject(e.kind)
-		}
-		if have == tag {
-			return nil
-		}
+	switch {
+	case have == "*", tag != "" && have == tag:
+		return nil
+	case have == control.ETag(docs): // for which all documents are hashed
+		return nil
+	case one && tag == "":
+		return noObject(e.kind)
 	}
 	return e.call.api.staleProblem(e, docs, now)
 }

@@ -30,6 +30,8 @@ type Document struct {
 	// where in it they are. It is nil for a file that was read as a whole.
 	list  []Entry
 	index map[place]int
+	// forgot says that Forget was called.
+	forgot bool
 	// others are the entries that the outline did not find: those of sections that
 	// stand in brackets, or all.
 	others map[place]*Entry
@@ -54,6 +56,7 @@ type Entry struct {
 	indent   int
 	value    *yaml.Node // nil where the text is known
 	known    bool       // not parsed, as the document before has the same text
+	edited   bool       // though known, as that was edited and not loaded
 	variable bool       // there is ${ in Text
 }
 
@@ -171,12 +174,17 @@ func (d *Document) SamePlaces(other *Document) bool {
 // Forget gives up the trees of the entries that can be parsed again from their text. It
 // is for whoever has read the document, before others do.
 func (d *Document) Forget() {
+	d.forgot = true
 	for i := range d.list {
-		if e := &d.list[i]; e.Section != "" && e.value != nil {
-			e.known, e.value = !e.variable, nil
+		if e := &d.list[i]; e.Section != "" {
+			e.known, e.edited, e.value = !e.variable, false, nil
 		}
 	}
 }
+
+// Forgot reports whether Forget was called. From then on Known is of the document itself,
+// and no more of the one before.
+func (d *Document) Forgot() bool { return d.forgot }
 
 // Nodes returns the key and the tree of an entry. That of one that is known is parsed
 // now.
@@ -251,5 +259,6 @@ func (d *Document) hasSection(key string) bool {
 	return n.Kind == yaml.MappingNode && len(n.Content) > 1 && d.Entry(key, n.Content[0].Value) != nil
 }
 
-// Known reports whether the entry was known, so that it was not parsed.
-func (e *Entry) Known() bool { return e.known }
+// Known reports whether the entry has the text that it has in the document before: of one
+// that edits were made of, in the one before the first of them.
+func (e *Entry) Known() bool { return e.known && !e.edited }

@@ -124,9 +124,7 @@ func (ed *editing) start(d *Document) (p *schema.Problem) {
 		}
 		ed.value = v
 	}
-	if p := ed.read(d.text, d); p != nil {
-		return p
-	}
+	ed.look(d)
 	ed.want, p = ed.wanted(ed.entry(ed.focus), inside)
 	return p
 }
@@ -136,18 +134,10 @@ func plainName(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, unicode.IsControl)
 }
 
-// read reads a text of which nothing but what was changed needs to be parsed.
-func (ed *editing) read(text string, before *Document) (p *schema.Problem) {
-	ed.now = before
-	if text != before.text {
-		if ed.now, p = ReadText(before.name, text, Outline{Section: ed.section, Before: before}); p != nil {
-			ed.now = before
-			return ed.problem(nil, "the document could not be read after the edit: "+p.What, "edit the file by hand")
-		}
-	}
-	ed.src = newSource(ed.now)
+// look goes on with a document.
+func (ed *editing) look(d *Document) {
+	ed.now, ed.src = d, newSource(d)
 	ed.root = ed.tree()
-	return nil
 }
 
 // tree returns the tree of the document, with what an edit has to look at in it: of a

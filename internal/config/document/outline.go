@@ -47,9 +47,16 @@ func (d *Document) know(first int, before *Document) {
 		if e.variable = strings.Contains(e.Text, "${"); e.variable || before == nil || e.Section == "" {
 			continue
 		}
-		was := before.Entry(e.Section, e.Name)
-		e.known = was != nil && was.Text == e.Text
+		if was := before.Entry(e.Section, e.Name); was != nil && was.Text == e.Text {
+			e.knowAs(was)
+		}
 	}
+}
+
+// knowAs marks the entry as one whose text the document before has in was.
+func (e *Entry) knowAs(was *Entry) {
+	e.known = e.Section != "" && !e.variable
+	e.edited = !was.Known()
 }
 
 // number makes the index, if it is not that of the document before. It returns false if

@@ -66,7 +66,8 @@ func (d *Document) carry(was *Entry, bytes, lines int) {
 	e.start += bytes
 	e.Line += lines
 	e.Text = d.text[e.start : e.start+len(e.Text)]
-	e.known, e.value = e.Section != "" && !e.variable, nil
+	e.value = nil
+	e.knowAs(was)
 	d.list = append(d.list, e)
 }
 

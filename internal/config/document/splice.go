@@ -28,11 +28,15 @@ func (ed *editing) step() *schema.Problem {
 	if p != nil {
 		return p
 	}
-	text := ed.src.text[:s.begin] + s.text + ed.src.text[s.end:]
-	if text == ed.src.text {
+	if s.text == ed.src.text[s.begin:s.end] {
 		return ed.problem(nil, "the edit cannot be made in place", "edit the file by hand")
 	}
-	return ed.read(text, ed.now)
+	now, p := ReadText(ed.now.name, ed.src.text[:s.begin]+s.text+ed.src.text[s.end:], Outline{Section: ed.section, Before: ed.now})
+	if p != nil {
+		return ed.problem(nil, "the document could not be read after the edit: "+p.What, "edit the file by hand")
+	}
+	ed.look(now)
+	return nil
 }
 
 // next returns the first change that is missing.

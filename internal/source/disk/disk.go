@@ -36,3 +36,7 @@ func (s *Source) Path() string { return s.path }
 // folder in which they stand. The error says what is wrong with one of them: not
 // there, not a regular file, too large, not readable.
 func (s *Source) Read() (config.Documents, error) { return Documents(s.path) }
+
+// ReadLike is Read where it is likely that the documents are still those that a
+// configuration was made of, which may be nil. Of those nothing is copied.
+func (s *Source) ReadLike(c *config.Config) (config.Documents, error) { return documents(s.path, c) }

@@ -18,14 +18,18 @@ const maxTotal = 64 << 20
 // it reads every file whose name ends in .yaml and does not begin with a dot, in
 // the order of their names. Relative paths begin in that folder, or in the file's.
 // The error says what cannot be read, and names the file.
-func Documents(name string) (config.Documents, error) {
+func Documents(name string) (config.Documents, error) { return documents(name, nil) }
+
+// documents is Documents where it is likely that they say what a configuration was made of,
+// which may be nil.
+func documents(name string, like *config.Config) (config.Documents, error) {
 	names, dir, err := paths(name)
 	if err != nil {
 		return config.Documents{}, err
 	}
 	docs, total := config.Documents{Dir: dir}, 0
 	for _, name := range names {
-		data, err := Read(name)
+		data, err := read(name, like.Said(name))
 		if err != nil {
 			return config.Documents{}, err
 		}
@@ -98,7 +102,9 @@ func IsName(name string) bool {
 
 // Read reads a configuration file. The error says what is wrong with it: not
 // there, not a regular file, too large, not readable.
-func Read(name string) ([]byte, error) {
+func Read(name string) ([]byte, error) { return read(name, nil) }
+
+func read(name string, known []byte) ([]byte, error) {
 	const max = int64(config.MaxFileSize)
-	return file.Read(name, max, fmt.Sprintf("a configuration has at most %d", max))
+	return file.ReadLike(name, known, max, fmt.Sprintf("a configuration has at most %d", max))
 }
