@@ -190,6 +190,8 @@ func (c *Conn) stepLocked(port *exchange.Port) (wait time.Duration, end bool) {
 	now := exchange.Now()
 	still := time.Duration(now - c.mu.quiet)
 	switch {
+	case c.mu.held:
+		return time.Hour, false // hold ends it, and says why
 	case c.mu.last && c.mu.running == 0:
 		grace := closeGrace + 3*c.quic.ConnectionStats().SmoothedRTT
 		return grace - still, still >= grace
