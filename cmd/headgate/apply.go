@@ -365,7 +365,7 @@ func newPurge() *cobra.Command {
 	r, output := addReach(cmd), addOutput(cmd)
 	texts := map[string]*string{
 		"proxy":  cmd.Flags().String("proxy", "", "`NAME` of the proxy whose caches are meant; without it all"),
-		"url":    cmd.Flags().String("url", "", "`URL` of a response, over either scheme"),
+		"url":    cmd.Flags().String("url", "", "`URL` of a response, over either scheme, with the port that clients ask for"),
 		"prefix": cmd.Flags().String("prefix", "", "what the `URL` begins with"),
 		"tag":    cmd.Flags().String("tag", "", "`WORD` of Cache-Tag or Surrogate-Key"),
 	}
@@ -403,7 +403,14 @@ func newPurge() *cobra.Command {
 		if err := to.ask(cmd.Context(), http.MethodPost, "/cache/purge", in, &out); err != nil {
 			return err
 		}
-		return done(cmd, output, out, "%d responses were taken out of %d caches", out.Purged, out.Caches)
+		format := "responses taken out: %d, caches: %d"
+		if *soft {
+			format = "responses made stale: %d, caches: %d"
+		}
+		if out.Purged == 0 && (*texts["url"] != "" || *texts["prefix"] != "") {
+			format += "; the host of a URL includes the port, unless that is the one of its scheme"
+		}
+		return done(cmd, output, out, format, out.Purged, out.Caches)
 	}
 	return cmd
 }
