@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"headgate/internal/setting/shown"
 )
 
 func TestFollowReadsEventsUntilTheStreamEnds(t *testing.T) {
@@ -89,7 +91,7 @@ func TestAHostileHeadgateDrivesNoTerminal(t *testing.T) {
 			var out, log strings.Builder
 			t.Setenv(tokenVariable, "hg_x")
 			execute(append(args, "--admin", s.URL), stdio{strings.NewReader(""), &out, &log})
-			if all := out.String() + log.String(); strings.ContainsFunc(all, func(r rune) bool { return r != '\n' && drives(r) }) {
+			if all := out.String() + log.String(); strings.ContainsFunc(all, func(r rune) bool { return r != '\n' && shown.Drives(r) }) {
 				t.Errorf("%v of %d: got %q", args, answer.status, all)
 			} else if !strings.Contains(all, "fake") && answer.status != 200 {
 				t.Errorf("%v of %d tells nothing: %q", args, answer.status, all)

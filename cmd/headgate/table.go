@@ -6,9 +6,10 @@ import (
 	"io"
 	"strings"
 	"text/tabwriter"
-	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"headgate/internal/setting/shown"
 )
 
 // table writes rows with their columns below each other.
@@ -31,19 +32,7 @@ func (t *table) row(cells ...string) {
 func (t *table) end() error { return t.w.Flush() }
 
 // printable replaces control characters: what strangers have sent is shown to a terminal.
-func printable(s string) string {
-	return strings.Map(func(r rune) rune {
-		if drives(r) {
-			return '?'
-		}
-		return r
-	}, s)
-}
-
-// drives reports whether a terminal obeys a character, or turns text about for it.
-func drives(r rune) bool {
-	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
-}
+func printable(s string) string { return shown.Text(s, '?') }
 
 // screen is a writer of pages for people: lines and tabs stay, and what else would drive
 // a terminal is left out. A character is to come whole in one Write.
@@ -51,13 +40,13 @@ type screen struct{ w io.Writer }
 
 // Write writes p. The error is that of the writer behind.
 func (s screen) Write(p []byte) (int, error) {
-	shown := strings.Map(func(r rune) rune {
-		if r != '\n' && r != '\t' && drives(r) {
+	text := strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && shown.Drives(r) {
 			return '?'
 		}
 		return r
 	}, string(p))
-	if _, err := io.WriteString(s.w, shown); err != nil {
+	if _, err := io.WriteString(s.w, text); err != nil {
 		return 0, err
 	}
 	return len(p), nil
@@ -66,13 +55,13 @@ func (s screen) Write(p []byte) (int, error) {
 // plainJSON returns a JSON text that says the same and drives no terminal: the characters
 // that would are written as \u009b.
 func plainJSON(text []byte) []byte {
-	if !bytes.ContainsFunc(text, func(r rune) bool { return r != '\n' && drives(r) }) {
+	if !bytes.ContainsFunc(text, func(r rune) bool { return r != '\n' && shown.Drives(r) }) {
 		return text
 	}
 	var b []byte
 	for _, r := range string(text) {
 		switch {
-		case r == '\n', r == '\t', !drives(r):
+		case r == '\n', r == '\t', !shown.Drives(r):
 			b = utf8.AppendRune(b, r)
 		default:
 			for _, unit := range utf16.AppendRune(nil, r) {

@@ -7,9 +7,10 @@ import (
 	"net"
 	"strings"
 	"time"
-	"unicode"
 
 	protocol "github.com/mholt/acmez/v3/acme"
+
+	"headgate/internal/setting/shown"
 )
 
 // Trouble is why there is no certificate, for people.
@@ -72,18 +73,7 @@ func problemOf(p protocol.Problem) *Problem {
 
 // cut bounds a text of others and takes control characters out, also those that turn text
 // about.
-func cut(s string) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(s, "?"))
-	if len(s) > maxDetail {
-		s = strings.ToValidUTF8(s[:maxDetail], "") + "…"
-	}
-	return s
-}
+func cut(s string) string { return shown.Line(s, maxDetail) }
 
 // meaning is what one kind of problem means.
 type meaning struct {

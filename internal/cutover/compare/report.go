@@ -8,7 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode"
+
+	"headgate/internal/setting/shown"
 )
 
 // Result is what one request gave.
@@ -193,14 +194,7 @@ func (r *Report) WriteText(w io.Writer) error {
 
 // visible takes characters out of a text that a terminal obeys or that turn its order
 // about.
-func visible(s string) string {
-	return strings.Map(func(c rune) rune {
-		if unicode.IsControl(c) || unicode.In(c, unicode.Cf, unicode.Zl, unicode.Zp) {
-			return '\uFFFD'
-		}
-		return c
-	}, s)
-}
+func visible(s string) string { return shown.Text(s, '\uFFFD') }
 
 // WriteHTML writes the report as a page that needs nothing else.
 func (r *Report) WriteHTML(w io.Writer) error { return page.Execute(w, r) }

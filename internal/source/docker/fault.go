@@ -13,9 +13,10 @@ import (
 	"path"
 	"strings"
 	"syscall"
-	"unicode"
 
 	"encoding/json"
+
+	"headgate/internal/setting/shown"
 )
 
 // answerError is an answer of an engine, or of what stands in its place, that is of
@@ -100,18 +101,7 @@ func socketDenied(path string) string {
 
 // oneLine returns a text of others without control characters, also those that turn text
 // about, and not too long.
-func oneLine(text string) string {
-	text = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp) {
-			return ' '
-		}
-		return r
-	}, strings.ToValidUTF8(text, "?"))
-	if len(text) > maxText {
-		text = strings.ToValidUTF8(text[:maxText], "") + "…"
-	}
-	return text
-}
+func oneLine(text string) string { return shown.Line(text, maxText) }
 
 // quoted returns the beginning of a text in quotes.
 func quoted(text string) string {
