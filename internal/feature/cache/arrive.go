@@ -60,10 +60,12 @@ func (c *Cache) try(h *hit, e *entry, fl *flight, land func()) (answer *exchange
 		if !c.store.sweptSince(h.hash, f.begun) {
 			c.publish(h, e, fresher)
 		}
+		if !h.open(fresher) {
+			return nil, true // it was still coming, and has ended early meanwhile
+		}
 		land()
 		h.ex.Cache.Use = exchange.CacheRevalidated
 		h.forwarded, h.revalidated = true, true
-		h.open(fresher)
 		return h.serve(fresher), false
 	case e != nil && http1.ServerFailed(rs.Status) && e.onErrorAt(c.store.now()):
 		h.forwardStatus = rs.Status
@@ -181,8 +183,6 @@ func (c *Cache) keep(h *hit, f *fetch, began int64, p part) (e *entry, why strin
 	}
 	e.body = newBody(c.store, e.hash, length, c.maxEntry)
 	e.body.mu.source = f
-	f.entry = e
-	e.hold() // for the body, until its end
 	// From here on the response may end at any time, and its head with it.
 	h.extra = h.leave(f, &v)
 	f.detach()
@@ -203,21 +203,22 @@ const statusNoContent = 204
 // it has the memory for that.
 const briefLife = 10 * second
 
-// publish puts an entry into the index, in the place of those that it replaces.
+// publish puts an entry into the index, in the place of those that it replaces. old is
+// the one with the same body, or nil.
 func (c *Cache) publish(h *hit, old, e *entry) {
-	replaced := c.store.link(h, e)
-	settled := e.body.whole.Load()
+	replaced, body := c.store.link(h, e)
+	unsettled := body == whole // else who ends the body settles it
 	for _, x := range replaced {
-		if settled && x == old {
-			e.size = old.size
+		if unsettled && x == old {
+			e.measure()
 			c.store.queue.follow(e, x)
 			x.release()
-			settled = false
+			unsettled = false
 			continue
 		}
 		c.store.unqueue(x)
 	}
-	if settled {
+	if unsettled {
 		c.store.settle(e)
 	}
 }

@@ -35,6 +35,7 @@ type body struct {
 		pumping bool  // somebody reads from the server
 		passing bool  // it is too large to be stored
 		source  *fetch
+		entry   *entry // that the index has or had it by; held, nil once the body has ended
 		readers []*hit
 		wake    chan struct{}
 	}

@@ -16,7 +16,6 @@ type fetch struct {
 	ex    exchange.Exchange
 	conn  exchange.Conn
 	store *store
-	entry *entry // that the response is stored in
 	begun uint64 // how many sweeps there were
 
 	// leader is the exchange that the fetch is made for, nil once the head is here

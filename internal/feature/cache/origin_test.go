@@ -41,6 +41,13 @@ func (o *origin) Respond(ex *exchange.Exchange) *exchange.Answer {
 // Describe returns "origin".
 func (o *origin) Describe() string { return "origin" }
 
+// last returns the head of the last request.
+func (o *origin) last() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.asked[len(o.asked)-1]
+}
+
 func (o *origin) count() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -71,7 +71,37 @@ func (b *body) room() []byte {
 
 // giveUp takes an entry that cannot be stored off the index.
 func (b *body) giveUp() {
-	b.store.unlink(b.mu.source.entry)
+	b.mu.Lock()
+	e := b.mu.entry
+	b.mu.Unlock()
+	b.store.unlink(e)
+}
+
+// state is what can be said of a body when an entry with it is put into the index.
+type state uint8
+
+const (
+	coming state = iota // the end settles the entry, or takes it off the index
+	whole
+	lost // it ended early, or is too large: nobody may begin to read it
+)
+
+// adopt makes an entry with this body the one that the end of the body acts on, if the
+// end is still to come. The entry before, if any, is returned for release. The caller
+// holds the lock of the entry's shard: of several, the last in the index is adopted last.
+func (b *body) adopt(e *entry) (state, *entry) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	switch {
+	case b.whole.Load():
+		return whole, nil
+	case b.mu.err != nil, b.mu.passing:
+		return lost, nil
+	}
+	before := b.mu.entry
+	e.hold()
+	b.mu.entry = e
+	return coming, before
 }
 
 // pumped ends a turn at the server, which returned err.
@@ -103,7 +133,6 @@ func (b *body) pumped(err error) {
 // end ends a body: whole with io.EOF, else early. The caller has set pumping. It
 // goes on if it was abandoned and somebody has come meanwhile.
 func (b *body) end(err error) {
-	source := b.mu.source
 	if err == io.EOF {
 		b.compact()
 	}
@@ -120,17 +149,18 @@ func (b *body) end(err error) {
 	} else {
 		b.mu.err = err // io.EOF, if only the end of it is here
 	}
-	b.mu.source, b.mu.readers, b.mu.pumping = nil, nil, false
+	source, e := b.mu.source, b.mu.entry
+	b.mu.source, b.mu.entry, b.mu.readers, b.mu.pumping = nil, nil, nil, false
 	b.wakeLocked()
 	b.mu.Unlock()
 	source.close()
 	if stored {
-		b.store.settle(source.entry)
-		b.store.combine(source.entry)
+		b.store.settle(e)
+		b.store.combine(e)
 	} else {
-		b.store.unlink(source.entry)
+		b.store.unlink(e)
 	}
-	source.entry.release()
+	e.release()
 }
 
 // compact puts a short body of unknown length into one piece of its size.

@@ -152,11 +152,19 @@ func (s *store) unmark(hash uint64) {
 }
 
 // link puts an entry into the index, in the place of those that the request h
-// would have got. It is held by the index then. It returns those, for unqueue.
-func (s *store) link(h *hit, e *entry) (replaced []*entry) {
+// would have got, unless its body is lost. It is held by the index then. It returns
+// those, for unqueue.
+func (s *store) link(h *hit, e *entry) (replaced []*entry, body state) {
 	sh := s.shard(e.hash)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	body, before := e.body.adopt(e)
+	if before != nil {
+		defer before.release()
+	}
+	if body == lost {
+		return nil, lost
+	}
 	count := 0
 	var last *entry
 	for x := sh.mu.entries[e.hash]; x != nil; {
@@ -174,7 +182,7 @@ func (s *store) link(h *hit, e *entry) (replaced []*entry) {
 		replaced = append(replaced, last)
 	}
 	sh.linkLocked(e)
-	return replaced
+	return replaced, body
 }
 
 // linkLocked puts an entry into the index, which holds it.
@@ -231,12 +239,16 @@ func (s *store) unqueue(e *entry) {
 	e.release()
 }
 
-// settle takes an entry whose body is whole into the queue.
+// settle takes an entry whose body is whole into the queue. Only who put it into the
+// index or ended its body may do so, and once.
 func (s *store) settle(e *entry) {
-	e.size = entryCost + int64(cap(e.head.mem)) + e.body.size()
+	e.measure()
 	s.queue.add(e)
 	s.shrink()
 }
+
+// measure tells an entry its size, once its body is whole.
+func (e *entry) measure() { e.size = entryCost + int64(cap(e.head.mem)) + e.body.size() }
 
 // size returns the memory that a whole body takes.
 func (b *body) size() (n int64) {
