@@ -87,6 +87,54 @@ func TestWindowsHold(t *testing.T) {
 	}
 }
 
+// paused is a body of unknown length that ends only when it is let go.
+type paused struct {
+	bytes.Reader
+	end chan struct{}
+}
+
+func (b *paused) Read(p []byte) (int, error) {
+	if b.Len() == 0 {
+		<-b.end
+	}
+	return b.Reader.Read(p)
+}
+func (b *paused) Ready() bool  { return b.Len() > 0 }
+func (b *paused) Close() error { return nil }
+
+// TestABodyEndsInAWindowBelowZero takes some of a body and makes the window smaller than
+// that. The end is a frame without content, which needs no window.
+func TestABodyEndsInAWindowBelowZero(t *testing.T) {
+	end := make(chan struct{})
+	p := newProxy(t, "", source(func(ex *exchange.Exchange) *exchange.Answer {
+		ex.Response.Status, ex.Response.Length = 200, -1
+		ex.Response.Body = &paused{*bytes.NewReader(make([]byte, 1000)), end}
+		return nil
+	}))
+	c := p.dial(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1000})
+	c.request(1, true, get...)
+	c.flush()
+	for got := 0; got < 1000; {
+		f, err := c.next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d, ok := f.(*http2.DataFrame); ok {
+			got += len(d.Data())
+		}
+	}
+	c.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 10})
+	c.WritePing(false, [8]byte{1})
+	c.flush()
+	if f, err := c.next(); err != nil || f.Header().Type != http2.FramePing {
+		t.Fatalf("got %v, %v", f, err)
+	}
+	close(end)
+	if rs := c.await(1); rs.reset != 0 || len(rs.body) != 0 {
+		t.Errorf("the end: %+v", rs)
+	}
+}
+
 func TestWindowOfZeroForEverIsCut(t *testing.T) {
 	p := newProxy(t, "", large(100000), limits(func(port *exchange.Port) { port.WriteIdle = 50 * time.Millisecond }))
 	c := p.dial(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 0})

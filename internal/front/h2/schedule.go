@@ -130,9 +130,10 @@ func (c *Conn) move(s *stream) {
 			return
 		}
 	}
-	n := int64(min(len(p.data), http2.MaxFrameSize))
-	n = min(n, s.window, c.mu.window)
-	if n <= 0 && len(p.data) > 0 {
+	// A window may be below zero (RFC 9113, section 6.9.2). A frame without content
+	// needs none (section 6.9).
+	n := max(0, min(int64(len(p.data)), http2.MaxFrameSize, s.window, c.mu.window))
+	if n == 0 && len(p.data) > 0 {
 		return
 	}
 	flags := uint8(0)
