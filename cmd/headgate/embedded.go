@@ -26,8 +26,9 @@ const keyVariable = "HEADGATE_STATE_KEY"
 // API over the state directory, for what needs no traffic.
 func (r *reach) openOrServe(ctx context.Context) (*remote, error) {
 	to, err := r.open(ctx)
-	if err == nil || *r.admin != "" {
-		return to, err
+	var stranger *unproven
+	if err == nil || *r.admin != "" || errors.As(err, &stranger) {
+		return to, err // behind a stranger there may be a headgate with another state directory
 	}
 	dir, failed := stateDir(*r.state)
 	if failed != nil {

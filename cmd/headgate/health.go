@@ -54,7 +54,7 @@ not or does not answer. It is the health check of the container image.` + reachH
 
 // openHealth is open for what needs no rights: where the admin socket cannot be used,
 // because the state directory cannot be written to or is somebody else's, the listener
-// is asked.
+// is asked. It gets no token, as nobody has named it.
 func (r *reach) openHealth(ctx context.Context) (*remote, error) {
 	to, err := r.open(ctx)
 	var other *otherHeadgate
@@ -65,7 +65,7 @@ func (r *reach) openHealth(ctx context.Context) (*remote, error) {
 	if failed != nil || address == "" {
 		return nil, err
 	}
-	if to, failed = r.openAddress(ctx, address, config); failed != nil {
+	if to, failed = r.openAddress(ctx, address, config, ""); failed != nil {
 		return nil, err
 	}
 	return to, nil

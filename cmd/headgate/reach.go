@@ -37,8 +37,9 @@ const reachHelp = `
 
 It asks the headgate that runs on this machine by its admin socket, which needs no
 sign-in for root and the user that headgate runs as. --admin names another one, by the
-address or URL of its admin listener; the token in $HEADGATE_TOKEN says who asks. A
-self-signed certificate of another machine is believed by its --fingerprint only.`
+address or URL of its admin listener; the token in $HEADGATE_TOKEN says who asks, and
+goes to no listener that --admin does not name. A self-signed certificate of another
+machine is believed by its --fingerprint only.`
 
 // addReach adds the flags that say which headgate a command is for.
 func addReach(cmd *cobra.Command) *reach {
@@ -63,23 +64,22 @@ var errNobody = errors.New("no headgate answers")
 // none runs. Close it.
 func (r *reach) open(ctx context.Context) (*remote, error) {
 	if *r.admin != "" {
-		return r.openAddress(ctx, *r.admin, "")
+		return r.openAddress(ctx, *r.admin, "", os.Getenv(tokenVariable))
 	}
 	dir, err := stateDir(*r.state)
 	if err != nil {
 		return nil, err
 	}
 	path := admin.SocketPath(dir)
-	found, err := r.openSocket(ctx, path)
+	found, err := r.openSocket(ctx, path, anyUser)
 	var other *otherHeadgate
 	switch {
 	case err == nil:
 		return found, nil
 	case errors.As(err, &other) && r.cmd.Flags().Changed("state"):
 		return nil, err
-	case errors.Is(err, fs.ErrPermission):
-		err = fmt.Errorf("%w; run the command as root or as the user that headgate runs as, or give --admin and $%s", err, tokenVariable)
 	}
+	err = helped(err)
 	if r.cmd.Flags().Changed("state") {
 		if !api.KnowsPeers {
 			return nil, noSocket()
@@ -96,14 +96,12 @@ func (r *reach) open(ctx context.Context) (*remote, error) {
 		}
 		return nil, failed
 	}
-	to, err := r.openAddress(ctx, address, config)
+	to, err := r.openListening(ctx, address, config)
 	switch {
 	case failed == nil:
 		return to, err
 	case err != nil:
 		return nil, fmt.Errorf("%w; asked at %s all the same: %w; --admin says where to ask without a configuration", failed, address, err)
-	case to.id == "":
-		return nil, fmt.Errorf("%w; who listens at %s does not tell which configuration it serves; --admin says where to ask without a configuration", failed, address)
 	}
 	return to, nil
 }
@@ -112,6 +110,14 @@ func (r *reach) open(ctx context.Context) (*remote, error) {
 // an admin socket.
 func noSocket() error {
 	return fmt.Errorf("%w by an admin socket, which this system does not have; name the admin listener with --admin, and put a token into $%s", errNobody, tokenVariable)
+}
+
+// helped adds to an error of a socket that we may not use what to do.
+func helped(err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w; run the command as root or as the user that headgate runs as, or give --admin and $%s", err, tokenVariable)
+	}
+	return err
 }
 
 // isAbsent reports whether nobody listens at a socket or address.
@@ -152,9 +158,10 @@ func reachable(at netip.AddrPort) string {
 	return at.String()
 }
 
-// openSocket returns the headgate that listens at a socket.
-func (r *reach) openSocket(ctx context.Context, path string) (*remote, error) {
-	to := newRemote("http://headgate", path, func(ctx context.Context, _, _ string) (net.Conn, error) { return admin.DialSocket(ctx, path) })
+// openSocket returns the headgate that listens at a socket, if the process there is of a
+// user who is trusted.
+func (r *reach) openSocket(ctx context.Context, path string, trusted func(uid int) bool) (*remote, error) {
+	to := newRemote("http://headgate", path, func(ctx context.Context, _, _ string) (net.Conn, error) { return admin.DialSocket(ctx, path, trusted) })
 	i, status, err := to.instance(ctx)
 	if err == nil && i == nil {
 		err = fmt.Errorf("ask %s which headgate it is: status %d", path, status)
@@ -163,68 +170,129 @@ func (r *reach) openSocket(ctx context.Context, path string) (*remote, error) {
 		err = r.check(i, path, "")
 	}
 	if err != nil {
+		to.close()
 		return nil, err
 	}
 	return to, nil
 }
 
+// anyUser trusts every process at a socket: it is in a directory that somebody named,
+// into which headgate alone writes.
+func anyUser(int) bool { return true }
+
+// ownUser trusts root and our own user.
+func ownUser(uid int) bool { return uid == 0 || uid == os.Geteuid() }
+
 // openAddress returns the headgate at an address, which should serve a configuration if
 // one is named. Without a token it goes on by the socket that the headgate there names,
 // if that is of the same headgate.
-func (r *reach) openAddress(ctx context.Context, address, config string) (*remote, error) {
-	base, loopback, err := adminURL(address)
+func (r *reach) openAddress(ctx context.Context, address, config, token string) (*remote, error) {
+	to, i, loopback, err := r.askAddress(ctx, address, config, token)
 	if err != nil {
 		return nil, err
 	}
-	token := os.Getenv(tokenVariable)
+	to.token = token
+	if i == nil || i.Socket == "" || token != "" || !loopback {
+		return to, nil // one that others can reach does not tell
+	}
+	if local, err := r.openSocket(ctx, i.Socket, anyUser); err == nil && local.id == i.ID {
+		to.close()
+		return local, nil
+	}
+	return to, nil
+}
+
+// unproven is the error of a listener that nobody has named and that may be anybody's.
+type unproven struct {
+	place string
+	why   error
+}
+
+// Error tells what is missing, and how to name the headgate.
+func (u *unproven) Error() string {
+	return fmt.Sprintf("who listens at %s cannot be told from another user's process, and was asked nothing: %v; name the state directory with --state, or the listener with --admin and $%s", u.place, u.why, tokenVariable)
+}
+
+// Unwrap returns what is missing.
+func (u *unproven) Unwrap() error { return u.why }
+
+// openListening returns the headgate whose admin listener should be at an address that
+// the command line does not name. While headgate does not run, every user of the machine
+// can listen there. So the listener gets no token, and is only asked where the admin
+// socket is; the process there has to be of root or of our own user. The error is an
+// *unproven where it is not.
+func (r *reach) openListening(ctx context.Context, address, config string) (*remote, error) {
+	to, i, _, err := r.askAddress(ctx, address, config, "")
+	if err != nil {
+		return nil, err
+	}
+	to.close()
+	if i == nil || i.Socket == "" {
+		return nil, &unproven{address, errors.New("it does not name its admin socket")}
+	}
+	local, err := r.openSocket(ctx, i.Socket, ownUser)
+	if err == nil && local.id != i.ID {
+		local.close()
+		err = errors.New("another process answers at the admin socket that it names")
+	}
+	if err != nil {
+		return nil, &unproven{address, helped(err)}
+	}
+	return local, nil
+}
+
+// askAddress asks at an address which headgate it is; the instance is nil if it does not
+// tell. A token that is to go there refuses addresses at which others would see it.
+func (r *reach) askAddress(ctx context.Context, address, config, token string) (to *remote, i *admin.Instance, loopback bool, err error) {
+	base, loopback, err := adminURL(address, *r.fingerprint != "")
+	if err != nil {
+		return nil, nil, false, err
+	}
 	if token != "" && !loopback && strings.HasPrefix(base, "http:") {
-		return nil, usage("a token may not go to %s in the clear; name the listener by an https:// URL", address)
+		return nil, nil, false, usage("a token may not go to %s in the clear; name the listener by an https:// URL", address)
 	}
 	believe, err := believer(*r.fingerprint, base, loopback)
 	if err != nil {
-		return nil, err
+		return nil, nil, false, err
 	}
-	to := newRemote(base, address, (&net.Dialer{}).DialContext)
+	to = newRemote(base, address, (&net.Dialer{}).DialContext)
 	to.believe(believe)
 	i, status, err := to.instance(ctx)
 	if err == nil && status == http.StatusBadRequest && strings.HasPrefix(base, "http:") && loopback {
 		to.base = "https:" + strings.TrimPrefix(base, "http:") // it speaks TLS here too
 		i, _, err = to.instance(ctx)
 	}
-	to.token = token
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		return nil, fmt.Errorf("%w: %w; start headgate, or name its admin listener with --admin", errNobody, err)
+		err = fmt.Errorf("%w: %w; start headgate, or name its admin listener with --admin", errNobody, err)
 	}
-	if err != nil || i == nil {
-		return to, err // one that others can reach does not tell
+	if err == nil && i != nil {
+		err = r.check(i, address, config)
 	}
-	if err := r.check(i, address, config); err != nil {
-		return nil, err
+	if err != nil {
+		to.close()
+		return nil, nil, false, err
 	}
-	if i.Socket == "" || token != "" {
-		return to, nil
-	}
-	if local, err := r.openSocket(ctx, i.Socket); err == nil && local.id == i.ID {
-		return local, nil
-	}
-	return to, nil
+	return to, i, loopback, nil
 }
 
 // adminURL returns the URL of an admin listener that is named by IP:PORT or a URL, and
-// whether it is on this machine. On addresses of others it speaks TLS.
-func adminURL(named string) (base string, loopback bool, err error) {
+// whether it is on this machine. On addresses of others it speaks TLS, and on ours where
+// it has to show a certificate.
+func adminURL(named string, certified bool) (base string, loopback bool, err error) {
 	if at, err := netip.ParseAddrPort(named); err == nil {
-		switch {
-		case at.Addr().Unmap().IsLoopback():
-			return "http://" + named, true, nil
-		case at.Addr().IsUnspecified():
-			return fmt.Sprintf("http://127.0.0.1:%d", at.Port()), true, nil
+		scheme := "http://"
+		loopback = at.Addr().Unmap().IsLoopback() || at.Addr().IsUnspecified()
+		if certified || !loopback {
+			scheme = "https://"
 		}
-		return "https://" + named, false, nil
+		return scheme + reachable(at), loopback, nil
 	}
 	u, err := url.Parse(named)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
 		return "", false, usage("invalid address %q, want one like 127.0.0.1:9080 or https://headgate.example.com:9080", named)
+	}
+	if certified && u.Scheme == "http" {
+		return "", false, usage("%s shows no certificate that could have a fingerprint; name the listener by an https:// URL, or leave --fingerprint out", named)
 	}
 	at, err := netip.ParseAddr(u.Hostname())
 	return u.Scheme + "://" + u.Host, u.Hostname() == "localhost" || err == nil && at.Unmap().IsLoopback(), nil
@@ -263,6 +331,8 @@ func samePath(a, b string) bool {
 
 // instance asks which headgate this is; nil if it does not tell.
 func (to *remote) instance(ctx context.Context) (*admin.Instance, int, error) {
+	ctx, cancel := context.WithTimeout(ctx, headTimeout)
+	defer cancel()
 	rs, err := to.send(ctx, http.MethodGet, admin.InstancePath, nil, nil)
 	if err != nil {
 		return nil, 0, err

@@ -66,12 +66,13 @@ func execute(args []string, s stdio) int {
 	code := exitInvalid
 	var e *exitError
 	var other *otherHeadgate
+	var stranger *unproven
 	var refused *refusal
 	switch {
 	case errors.As(err, &e):
 		code = e.code
 		err = e.err
-	case errors.Is(err, errNobody), errors.As(err, &other):
+	case errors.Is(err, errNobody), errors.As(err, &other), errors.As(err, &stranger):
 		code = exitNobody
 	case errors.As(err, &refused) && refused.status == http.StatusPreconditionFailed:
 		code = exitStale

@@ -111,7 +111,7 @@ func localOnly(all http.Handler, management *api.API) http.Handler {
 // listenSocket opens a socket at a path. It is made in a folder that only we may enter,
 // and put in its place when its mode is right.
 func listenSocket(path string) (*net.UnixListener, error) {
-	if conn, err := DialSocket(context.Background(), path); err == nil {
+	if conn, err := dialSocket(context.Background(), path); err == nil {
 		conn.Close()
 		return nil, errors.New("another process answers there")
 	}
@@ -182,8 +182,25 @@ func (p *peer) Close() error {
 	return p.UnixConn.Close()
 }
 
-// DialSocket connects to the admin socket at a path.
-func DialSocket(ctx context.Context, path string) (conn net.Conn, err error) {
+// DialSocket connects to the admin socket at a path, if the process that listens there is
+// of a user who is trusted; that is asked of the kernel.
+func DialSocket(ctx context.Context, path string, trusted func(uid int) bool) (net.Conn, error) {
+	conn, err := dialSocket(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	uid, err := api.UserOf(conn)
+	if err == nil && !trusted(uid) {
+		err = fmt.Errorf("the socket %s is of a process of the user with number %d", path, uid)
+	}
+	if err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+func dialSocket(ctx context.Context, path string) (conn net.Conn, err error) {
 	err = shortened(path, func(short string) (err error) {
 		conn, err = (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "unix", short)
 		return err

@@ -23,7 +23,7 @@ func socketOptions() Options {
 func askSocket(t *testing.T, path, page string) (int, string) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return DialSocket(ctx, path)
+		return dialSocket(ctx, path)
 	}}}
 	rs, err := client.Get("http://headgate" + page)
 	if err != nil {
@@ -150,7 +150,7 @@ func TestSocketHasABoundOfConnections(t *testing.T) {
 	b := &bounded{l, make(chan struct{}, 1)}
 	defer b.Close()
 	accepted := func() (near, far net.Conn) {
-		near, err := DialSocket(t.Context(), path)
+		near, err := dialSocket(t.Context(), path)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"net"
 	"os"
 )
@@ -39,6 +40,17 @@ func trusted(conn net.Conn) (uid, pid int, ok bool) {
 	}
 	uid, pid, err := peerOfSocket(unix)
 	return uid, pid, err == nil && (uid == 0 || uid == os.Geteuid())
+}
+
+// UserOf returns the user of the process at the other end of a socket: of a connection to
+// a socket, that of who listens there.
+func UserOf(conn net.Conn) (uid int, err error) {
+	unix, ok := conn.(*net.UnixConn)
+	if !ok {
+		return 0, errors.ErrUnsupported
+	}
+	uid, _, err = peerOfSocket(unix)
+	return uid, err
 }
 
 // WithLocal returns a context of requests by a user of this machine who has the rights
