@@ -53,6 +53,9 @@ func SharesPlace(c *Conn, news unix.EpollEvent) bool {
 	return c.watched.place-1 == news.Fd
 }
 
+// ShareWatcher reports whether one watcher has two connections.
+func ShareWatcher(c, d *Conn) bool { return c.watched.by.Load() == d.watched.by.Load() }
+
 // IsKnown reports whether the system tells a watcher of a connection, which nobody reads
 // from at the moment.
 func IsKnown(c *Conn) bool { return c.known }

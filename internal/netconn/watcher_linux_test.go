@@ -372,15 +372,22 @@ func TestOldNewsMeetsNobody(t *testing.T) {
 
 func oldNewsMeetsNobody(t *testing.T, wait func(c, onto *netconn.Conn, resume func()) bool) {
 	onto, _ := pair(t)
+	var keeper *netconn.Conn
 	begin := func() (*netconn.Conn, chan struct{}) {
-		c, _ := pair(t)
-		resumed := make(chan struct{})
-		if !wait(c, onto, func() { close(resumed) }) {
-			t.Fatal("it does not wait")
+		for {
+			c, _ := pair(t)
+			resumed := make(chan struct{})
+			if !wait(c, onto, func() { close(resumed) }) {
+				t.Fatal("it does not wait")
+			}
+			if keeper == nil || netconn.ShareWatcher(c, keeper) {
+				return c, resumed
+			}
+			c.Close()
+			<-resumed
 		}
-		return c, resumed
 	}
-	keeper, kept := begin() // the goroutine stays
+	keeper, kept := begin() // the goroutine stays, and what it knows of places
 	first, gone := begin()
 	news := netconn.NewsOf(first)
 	if !netconn.IsNews(first, news) {
