@@ -106,6 +106,7 @@ it('keeps edits over a reload and a restart, and gathers several to one change',
   await visit(page, h, '/proxies/shop')
   await page.getByRole('button', { name: 'More' }).click()
   await page.getByRole('menuitem', { name: 'Rename' }).click()
+  await dialog().getByRole('button', { name: 'Cancel' }).waitFor()
   await dialog().getByLabel('New name').fill('store')
   await dialog().getByRole('button', { name: 'Review' }).click()
   await applyNow(page)

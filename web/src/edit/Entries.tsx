@@ -1,11 +1,11 @@
-import { Button, Modal, TextInput } from '@mantine/core'
+import { Button, TextInput } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useQuery } from '@tanstack/react-query'
 import { useState, type FormEvent, type ReactNode } from 'react'
 import { canEdit, me, objects, type AnyObject } from '@/api/queries'
 import { useStore } from '@/api/store'
 import { Card, Empty, Failure, Loading, StateBadge } from '@/ui/basics'
-import { useFocusBack } from '@/ui/focus'
+import { Dialog } from '@/ui/Dialog'
 import { t } from '@/text'
 import { basket, put, takeOver } from './basket'
 import { written, type Value } from './object'
@@ -125,7 +125,6 @@ export function Entries({ kind, title, lead, empty, emptyTitle, initial, line, m
 
 /** Asks for the name of a new object; the form follows. */
 export function NewName({ title, taken, close, go }: { title: string; taken: string[]; close: () => void; go: (name: string) => void }) {
-  useFocusBack()
   const [name, setName] = useState('')
   const [wrong, setWrong] = useState('')
   function submit(e: FormEvent) {
@@ -136,12 +135,12 @@ export function NewName({ title, taken, close, go }: { title: string; taken: str
     go(n)
   }
   return (
-    <Modal opened onClose={close} title={t.entries.newTitle(title)} closeButtonProps={{ 'aria-label': t.edit.cancel }}>
+    <Dialog close={close} title={t.entries.newTitle(title)}>
       <form onSubmit={submit} className="fields" noValidate>
         <TextInput label={t.entries.newName} value={name} error={wrong} onChange={(e) => setName(e.currentTarget.value)} data-autofocus autoComplete="off" spellCheck={false} />
         <Button type="submit">{t.entries.goOn}</Button>
       </form>
-    </Modal>
+    </Dialog>
   )
 }
 

@@ -1,11 +1,11 @@
-import { Alert, Button, Drawer, SegmentedControl } from '@mantine/core'
+import { Alert, Button, SegmentedControl } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { lazy, Suspense, useEffect, useState } from 'react'
 import { Problem, fieldOf, sentence } from '@/api/problem'
 import { documentPath, schema as schemaQuery, type AnyObject } from '@/api/queries'
 import { useStore } from '@/api/store'
 import { Loading } from '@/ui/basics'
-import { useFocusBack } from '@/ui/focus'
+import { Panel } from '@/ui/Dialog'
 import { t } from '@/text'
 import { basket, editOf, plan, put, reviewing } from './basket'
 import { written, type Value } from './object'
@@ -42,7 +42,6 @@ export function ObjectEditor({ kind, name, object, initial, part, title, onClose
   title: string
   onClose: () => void
 }) {
-  useFocusBack()
   const root = useQuery(schemaQuery)
   const waiting = editOf(useStore(basket), kind, name)
   const [value, setValue] = useState<Value>(() => waiting?.value ?? initial ?? (object ? written(kind, object) : {}))
@@ -72,7 +71,7 @@ export function ObjectEditor({ kind, name, object, initial, part, title, onClose
   }
 
   return (
-    <Drawer opened onClose={onClose} position="right" size="min(720px, 100%)" title={title} closeOnClickOutside={false} closeButtonProps={{ 'aria-label': t.edit.cancel }}>
+    <Panel close={onClose} width={720} title={title} closeOnClickOutside={false}>
       {!root.data ? (
         <Loading />
       ) : (
@@ -121,7 +120,7 @@ export function ObjectEditor({ kind, name, object, initial, part, title, onClose
           </div>
         </div>
       )}
-    </Drawer>
+    </Panel>
   )
 }
 

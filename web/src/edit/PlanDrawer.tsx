@@ -1,11 +1,11 @@
-import { Alert, Button, Drawer, Select, Stack, TextInput } from '@mantine/core'
+import { Alert, Button, Select, Stack, TextInput } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState, type ReactNode } from 'react'
 import { Problem, sentence } from '@/api/problem'
 import type { Change } from '@/api/queries'
 import { Loading } from '@/ui/basics'
-import { useFocusBack } from '@/ui/focus'
+import { Panel } from '@/ui/Dialog'
 import { t } from '@/text'
 import { PlanView } from './PlanView'
 
@@ -30,7 +30,6 @@ export function PlanDrawer({ id, title, lead, nothing, plan, apply, done, close,
   confirmable?: boolean
   children?: ReactNode
 }) {
-  useFocusBack()
   const queries = useQueryClient()
   const look = useQuery({ queryKey: ['review', id], queryFn: plan, gcTime: 0, staleTime: 0, retry: false, refetchOnWindowFocus: false })
   const [why, setWhy] = useState('')
@@ -76,7 +75,7 @@ export function PlanDrawer({ id, title, lead, nothing, plan, apply, done, close,
     </div>
   )
   return (
-    <Drawer opened onClose={close} position="right" size="min(640px, 100%)" title={title} closeButtonProps={{ 'aria-label': t.edit.cancel }}>
+    <Panel close={close} width={640} title={title}>
       {look.isPending ? (
         <Loading />
       ) : (
@@ -108,6 +107,6 @@ export function PlanDrawer({ id, title, lead, nothing, plan, apply, done, close,
           )}
         </Stack>
       )}
-    </Drawer>
+    </Panel>
   )
 }

@@ -1,15 +1,14 @@
-import { Button, Modal, TextInput } from '@mantine/core'
+import { Button, TextInput } from '@mantine/core'
 import { useState, type FormEvent } from 'react'
 import { sentence } from '@/api/problem'
 import type { AnyObject } from '@/api/queries'
-import { useFocusBack } from '@/ui/focus'
+import { Dialog } from '@/ui/Dialog'
 import { t } from '@/text'
 import { basket, plan, put, reviewing, type Edit } from './basket'
 import { written } from './object'
 
 /** Gives an object another name, wherever it is named. Like every change it is reviewed before. */
 export function Rename({ kind, object, onClose }: { kind: string; object: AnyObject; onClose: () => void }) {
-  useFocusBack()
   const [to, setTo] = useState(object.name ?? '')
   const [error, setError] = useState('')
   const [busy, setBusy] = useState(false)
@@ -30,13 +29,13 @@ export function Rename({ kind, object, onClose }: { kind: string; object: AnyObj
     }
   }
   return (
-    <Modal opened onClose={onClose} title={`${t.proxy.rename} ${object.name}`}>
+    <Dialog close={onClose} title={`${t.proxy.rename} ${object.name}`}>
       <form onSubmit={submit} className="fields" noValidate>
         <TextInput label={t.proxy.newName} value={to} error={error} onChange={(e) => setTo(e.currentTarget.value)} data-autofocus autoComplete="off" spellCheck={false} />
         <Button type="submit" loading={busy} disabled={!to || to === object.name}>
           {t.edit.review}
         </Button>
       </form>
-    </Modal>
+    </Dialog>
   )
 }

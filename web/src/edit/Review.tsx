@@ -1,4 +1,4 @@
-import { Alert, Button, Drawer, Radio, Select, Stack, TextInput } from '@mantine/core'
+import { Alert, Button, Radio, Select, Stack, TextInput } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { IconChecklist } from '@tabler/icons-react'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
@@ -7,6 +7,7 @@ import { Problem, sentence } from '@/api/problem'
 import { schema as schemaQuery, type Change } from '@/api/queries'
 import { useStore } from '@/api/store'
 import { Loading } from '@/ui/basics'
+import { Panel } from '@/ui/Dialog'
 import { t } from '@/text'
 import { apply, basket, body, configTag, conflicts, drop, learn, plan, reviewing, settle, type Conflict, type Edit } from './basket'
 import { changedFields, written, type Side } from './object'
@@ -39,9 +40,9 @@ export function ReviewDrawer() {
   const edits = useStore(basket)
   const open = useStore(reviewing)
   return (
-    <Drawer opened={open} onClose={() => reviewing.set(false)} position="right" size="min(640px, 100%)" title={t.edit.title} closeButtonProps={{ 'aria-label': t.edit.cancel }}>
+    <Panel opened={open} close={() => reviewing.set(false)} width={640} title={t.edit.title}>
       {open && (edits.length === 0 ? <p>{t.edit.empty}</p> : <Review edits={edits} />)}
-    </Drawer>
+    </Panel>
   )
 }
 

@@ -1,10 +1,11 @@
-import { Button, Modal, PasswordInput, Stack, TextInput, Alert } from '@mantine/core'
+import { Button, PasswordInput, Stack, TextInput, Alert } from '@mantine/core'
 import { useState, type FormEvent } from 'react'
 import { client, data } from '@/api/client'
 import { Problem, sentence } from '@/api/problem'
 import { keepSecret, secret, signedInAgain, signInWanted } from '@/api/session'
 import { useStore } from '@/api/store'
 import { Logo } from '@/ui/basics'
+import { Dialog } from '@/ui/Dialog'
 import { t } from '@/text'
 
 /** The form of name and password; a code is asked for when the user has an authenticator. */
@@ -102,7 +103,7 @@ export function SignInAgain({ name }: { name?: string }) {
     keepSecret(null)
   }
   return (
-    <Modal opened={wanted} onClose={leave} title={t.signIn.again} zIndex={1000} closeOnClickOutside={false} closeOnEscape={false} withCloseButton={false}>
+    <Dialog opened={wanted} close={leave} title={t.signIn.again} zIndex={1000} closeOnClickOutside={false} closeOnEscape={false} withCloseButton={false}>
       <Stack>
         <p style={{ margin: 0 }}>{t.signIn.againText}</p>
         {wanted && <SignInForm name={name} done={() => signedInAgain(true)} />}
@@ -110,7 +111,7 @@ export function SignInAgain({ name }: { name?: string }) {
           {t.signIn.leave}
         </Button>
       </Stack>
-    </Modal>
+    </Dialog>
   )
 }
 

@@ -5,8 +5,8 @@ import { call } from '@/api/client'
 import { me } from '@/api/queries'
 import { Card, Detail, Loading, PageHeader, StateBadge } from '@/ui/basics'
 import { QR } from '@/ui/QR'
+import { useAct, Wrong } from '@/ui/act'
 import { t } from '@/text'
-import { useAct, Wrong } from '../operators/common'
 import { Sessions } from '../operators/Sessions'
 
 /** The own password, authenticator and sessions. */

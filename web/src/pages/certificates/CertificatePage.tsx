@@ -1,4 +1,4 @@
-import { Alert, Button, Modal } from '@mantine/core'
+import { Alert, Button } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useNavigate, useParams } from '@tanstack/react-router'
@@ -8,6 +8,7 @@ import { Problem, sentence } from '@/api/problem'
 import { canEdit, me } from '@/api/queries'
 import { Ago, Card, Detail, Empty, Failure, KeyValues, Loading, PageHeader, StateBadge, Tag } from '@/ui/basics'
 import { marks, meaningOf } from '@/theme/states'
+import { Dialog } from '@/ui/Dialog'
 import { t } from '@/text'
 import { order, rowsOf, standing, type Attempt, type Preflight, type Trouble } from './orders'
 
@@ -118,10 +119,10 @@ export default function CertificatePage() {
           <div className="stack">{[...(o.timeline ?? [])].reverse().map((a, i) => <AttemptCard key={a.began ?? i} it={a} open={i === 0} />)}</div>
         </Card>
       </Detail>
-      <Modal opened={asking} onClose={() => setAsking(false)} title={words.renew} closeButtonProps={{ 'aria-label': t.edit.cancel }}>
+      <Dialog opened={asking} close={() => setAsking(false)} title={words.renew}>
         <p className="lead">{words.renewConfirm}</p>
         <Button data-autofocus onClick={() => void act('renew')}>{words.renew}</Button>
-      </Modal>
+      </Dialog>
     </>
   )
 }

@@ -1,4 +1,4 @@
-import { Button, Drawer, FileButton, NumberInput, Textarea, TextInput } from '@mantine/core'
+import { Button, FileButton, NumberInput, Textarea, TextInput } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
@@ -7,9 +7,9 @@ import { all, canEdit, me } from '@/api/queries'
 import type { components } from '@/api/schema'
 import { put } from '@/edit/basket'
 import { Card, Failure, Loading, StateBadge } from '@/ui/basics'
-import { useFocusBack } from '@/ui/focus'
+import { useAct, Wrong } from '@/ui/act'
+import { Panel, Sure } from '@/ui/Dialog'
 import { t } from '@/text'
-import { Sure, useAct, Wrong } from '../operators/common'
 import { standing } from './orders'
 
 type StoredCertificate = components['schemas']['storedBody']
@@ -84,7 +84,6 @@ function use(name: string, message = words.inChanges) {
 }
 
 function Make({ kind, close }: { kind: 'upload' | 'self_signed'; close: () => void }) {
-  useFocusBack()
   const [name, setName] = useState('')
   const [certificate, setCertificate] = useState('')
   const [key, setKey] = useState('')
@@ -101,7 +100,7 @@ function Make({ kind, close }: { kind: 'upload' | 'self_signed'; close: () => vo
   }
   const file = (set: (text: string) => void) => (f: File | null) => void f?.text().then(set)
   return (
-    <Drawer opened onClose={close} position="right" size="min(560px, 100%)" title={kind === 'upload' ? words.uploadTitle : words.selfTitle} closeOnClickOutside={false} closeButtonProps={{ 'aria-label': t.edit.cancel }}>
+    <Panel close={close} width={560} title={kind === 'upload' ? words.uploadTitle : words.selfTitle} closeOnClickOutside={false}>
       <form onSubmit={submit} className="fields" noValidate>
         <p className="small lead">{kind === 'upload' ? words.uploadText : words.selfText}</p>
         <Wrong wrong={wrong} fields={['name', 'certificate', 'key', 'hosts', 'days']} />
@@ -123,6 +122,6 @@ function Make({ kind, close }: { kind: 'upload' | 'self_signed'; close: () => vo
         )}
         <Button type="submit" loading={busy === 'go'}>{kind === 'upload' ? words.upload : words.selfSigned}</Button>
       </form>
-    </Drawer>
+    </Panel>
   )
 }

@@ -1,9 +1,10 @@
-import { Alert, Drawer, Progress } from '@mantine/core'
+import { Alert, Progress } from '@mantine/core'
 import { Link } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import { DataTable, type Column } from '@/ui/DataTable'
 import { Card, span, StateBadge } from '@/ui/basics'
 import { useView } from '@/ui/view'
+import { Panel } from '@/ui/Dialog'
 import { t } from '@/text'
 import { kindsOf, meaningOfPercent, meaningOfWeight, urlOf, worstOf, type Comparison, type Difference, type Report, type Result } from './comparison'
 
@@ -116,9 +117,9 @@ function Requests({ results }: { results: Result[] }) {
     <>
       <h2 style={{ margin: 0 }}>{words.requests}</h2>
       <DataTable rows={results} columns={columns} id={(r) => `${r.request.method} ${urlOf(r.request)}`} searchable={searchable} noun={[words.noun, words.nouns]} open={setOpen} />
-      <Drawer opened={!!open} onClose={() => setOpen(undefined)} position="right" size="min(640px, 100%)" title={open && `${open.request.method} ${urlOf(open.request)}`} closeButtonProps={{ 'aria-label': t.edit.cancel }}>
+      <Panel opened={!!open} close={() => setOpen(undefined)} width={640} title={open && `${open.request.method} ${urlOf(open.request)}`}>
         {open && <One it={open} />}
-      </Drawer>
+      </Panel>
     </>
   )
 }

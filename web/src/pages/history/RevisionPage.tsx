@@ -3,7 +3,6 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { call } from '@/api/client'
-import { Problem } from '@/api/problem'
 import { canEdit, isAdmin, me, revisions, status, type ObjectChange, type Revision } from '@/api/queries'
 import { ChangeCard } from '@/edit/ChangeCard'
 import { Ago, Card, Detail, Empty, Failure, KeyValues, Loading, PageHeader, StateBadge } from '@/ui/basics'
@@ -110,7 +109,7 @@ function Texts({ from, to }: { from: number; to: number }) {
   const a = useQuery(text(from))
   const b = useQuery(text(to))
   const error = a.error ?? b.error
-  if (error) return <Failure error={error instanceof Problem ? error : error} />
+  if (error) return <Failure error={error} />
   if (!a.data || !b.data) return <Loading />
   const names = [...new Set([...a.data.documents!, ...b.data.documents!].map((d) => d.name!))]
   const textOf = (r: Revision, name: string) => r.documents?.find((d) => d.name === name)?.text ?? ''

@@ -3,9 +3,9 @@ import { IconTrash, IconUpload } from '@tabler/icons-react'
 import { useEffect, useRef, useState, type DragEvent, type FormEvent } from 'react'
 import { call } from '@/api/client'
 import { Card } from '@/ui/basics'
+import { useAct, Wrong } from '@/ui/act'
 import { t } from '@/text'
 import { bytes } from '../log/livelog'
-import { useAct, Wrong } from '../operators/common'
 import { besidePorts, guess, maxSize, read, type Imported, type Source } from './importing'
 
 const words = t.imports

@@ -1,4 +1,4 @@
-import { Alert, Button, Drawer } from '@mantine/core'
+import { Alert, Button } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useQueries, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
@@ -12,8 +12,9 @@ import { Card, Detail, Loading, StateBadge } from '@/ui/basics'
 import { DataTable, type Column } from '@/ui/DataTable'
 import { useView } from '@/ui/view'
 import type { Meaning } from '@/theme/states'
+import { useAct, Wrong } from '@/ui/act'
+import { Panel } from '@/ui/Dialog'
 import { t } from '@/text'
-import { useAct, Wrong } from '../operators/common'
 import { editsOf, keysOf, parsed, withStored, type Entry, type Imported, type Verdict } from './importing'
 
 const YamlEditor = lazy(() => import('@/edit/YamlEditor'))
@@ -207,7 +208,7 @@ function Report({ entries }: { entries: Entry[] }) {
     <>
       <h2 style={{ margin: 0 }}>{words.report}</h2>
       <DataTable rows={rows} columns={columns} id={(e) => String(e.i)} searchable={searchable} noun={[words.noun, words.nouns]} open={setOpen} />
-      <Drawer opened={!!open} onClose={() => setOpen(undefined)} position="right" size="min(560px, 100%)" title={words.directive} closeButtonProps={{ 'aria-label': t.edit.cancel }}>
+      <Panel opened={!!open} close={() => setOpen(undefined)} width={560} title={words.directive}>
         {open && (
           <div className="stack">
             <pre className="code">{open.directive}</pre>
@@ -218,7 +219,7 @@ function Report({ entries }: { entries: Entry[] }) {
             <p className="small lead mono">{open.file}:{open.line}</p>
           </div>
         )}
-      </Drawer>
+      </Panel>
     </>
   )
 }

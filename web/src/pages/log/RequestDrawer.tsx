@@ -1,9 +1,10 @@
-import { Button, Drawer } from '@mantine/core'
+import { Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { type ReactNode } from 'react'
 import { objects } from '@/api/queries'
 import { KeyValues, StateBadge } from '@/ui/basics'
+import { Panel } from '@/ui/Dialog'
 import { t } from '@/text'
 import { addressOf, bytes, meaningOfRequest, took, type Filters, type Request } from './livelog'
 
@@ -13,7 +14,7 @@ const order = ['time', 'client_ip', 'method', 'address', 'proto', 'status', 'rea
 export function RequestDrawer({ request: r, close, only }: { request?: Request; close: () => void; only: (name: keyof Filters, value: string) => void }) {
   const ports = useQuery({ ...objects('ports'), enabled: !!r })
   return (
-    <Drawer opened={!!r} onClose={close} position="right" size="min(560px, 100%)" title={t.log.detail} closeButtonProps={{ 'aria-label': t.edit.cancel }}>
+    <Panel opened={!!r} close={close} width={560} title={t.log.detail}>
       {r && (
         <div className="stack">
           {r.method && (
@@ -34,7 +35,7 @@ export function RequestDrawer({ request: r, close, only }: { request?: Request; 
           </div>
         </div>
       )}
-    </Drawer>
+    </Panel>
   )
 }
 

@@ -4,8 +4,8 @@ import { call } from '@/api/client'
 import { all } from '@/api/queries'
 import type { components } from '@/api/schema'
 import { Ago, Card, Failure, Loading, StateBadge } from '@/ui/basics'
+import { useAct } from '@/ui/act'
 import { t } from '@/text'
-import { useAct } from './common'
 
 type Session = components['schemas']['sessionBody']
 const sessions = queryOptions({ queryKey: ['sessions'], queryFn: ({ signal }) => all<Session>('/sessions', signal).then((p) => p.value) })

@@ -1,4 +1,4 @@
-import { Button, CopyButton, Drawer, Modal, MultiSelect, Select, Textarea, TextInput } from '@mantine/core'
+import { Button, CopyButton, MultiSelect, Select, Textarea, TextInput } from '@mantine/core'
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { useMemo, useState, type FormEvent } from 'react'
 import { call } from '@/api/client'
@@ -6,9 +6,9 @@ import { all } from '@/api/queries'
 import type { components } from '@/api/schema'
 import { DataTable, type Column } from '@/ui/DataTable'
 import { Ago, Empty, Failure, Loading, StateBadge } from '@/ui/basics'
-import { useFocusBack } from '@/ui/focus'
+import { useAct, Wrong } from '@/ui/act'
+import { Dialog, Panel, Sure } from '@/ui/Dialog'
 import { t } from '@/text'
-import { Sure, useAct, Wrong } from './common'
 import { roleChoices } from './Users'
 
 type Token = components['schemas']['tokenBody']
@@ -42,14 +42,14 @@ export function Tokens() {
       <DataTable rows={list.data} columns={columns} id={(x) => x.name!} searchable={(x) => ({ '': [x.name, x.description, ...(x.scopes ?? [])].join(' '), role: x.role ?? '' })} noun={[t.operators.token, t.operators.tokens]} tools={add} empty={<Empty title={t.operators.emptyTokens} action={add}>{t.operators.emptyTokensText}</Empty>} />
       {making && <TokenForm close={() => setMaking(false)} made={(x) => { setMaking(false); setMade(x) }} />}
       {made && (
-        <Modal opened onClose={() => setMade(undefined)} title={t.operators.tokenMade} closeOnClickOutside={false} withCloseButton={false} size="lg">
+        <Dialog close={() => setMade(undefined)} title={t.operators.tokenMade} closeOnClickOutside={false} withCloseButton={false} size="lg">
           <p className="lead">{t.operators.tokenOnce}</p>
           <pre className="code" tabIndex={0}>{made.token}</pre>
           <div className="ask" style={{ marginTop: 14 }}>
             <CopyButton value={made.token ?? ''}>{({ copied, copy }) => <Button variant="default" onClick={copy}>{copied ? t.operators.copied : t.operators.copy}</Button>}</CopyButton>
             <Button onClick={() => setMade(undefined)}>{t.operators.done}</Button>
           </div>
-        </Modal>
+        </Dialog>
       )}
       {gone && <Sure title={t.operators.revokeToken(gone.name!)} text={t.operators.revokeTokenText} yes={t.operators.revoke} close={() => setGone(undefined)} go={() => act('', () => call('DELETE', `/tokens/${encodeURIComponent(gone.name!)}`, { ifMatch: '*' }), t.operators.removed)} />}
     </>
@@ -57,7 +57,6 @@ export function Tokens() {
 }
 
 function TokenForm({ close, made }: { close: () => void; made: (x: Token) => void }) {
-  useFocusBack()
   const [name, setName] = useState('')
   const [description, setDescription] = useState('')
   const [role, setRole] = useState('viewer')
@@ -73,7 +72,7 @@ function TokenForm({ close, made }: { close: () => void; made: (x: Token) => voi
     if (answer) made(answer.value)
   }
   return (
-    <Drawer opened onClose={close} position="right" size="min(520px, 100%)" title={t.operators.addToken} closeButtonProps={{ 'aria-label': t.edit.cancel }}>
+    <Panel close={close} width={520} title={t.operators.addToken}>
       <form onSubmit={submit} className="fields" noValidate>
         <p className="small lead">{t.operators.tokenHelp}</p>
         <Wrong wrong={wrong} fields={['name', 'description', 'role', 'scopes', 'expires', 'addresses']} />
@@ -87,6 +86,6 @@ function TokenForm({ close, made }: { close: () => void; made: (x: Token) => voi
           {t.operators.make}
         </Button>
       </form>
-    </Drawer>
+    </Panel>
   )
 }

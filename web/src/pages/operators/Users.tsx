@@ -1,4 +1,4 @@
-import { Button, Drawer, PasswordInput, Select, Switch, TextInput } from '@mantine/core'
+import { Button, PasswordInput, Select, Switch, TextInput } from '@mantine/core'
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { useMemo, useState, type FormEvent } from 'react'
 import { call } from '@/api/client'
@@ -6,9 +6,9 @@ import { all } from '@/api/queries'
 import type { components } from '@/api/schema'
 import { DataTable, type Column } from '@/ui/DataTable'
 import { Ago, Failure, Loading, StateBadge } from '@/ui/basics'
-import { useFocusBack } from '@/ui/focus'
+import { useAct, Wrong } from '@/ui/act'
+import { Panel, Sure } from '@/ui/Dialog'
 import { t } from '@/text'
-import { Sure, useAct, Wrong } from './common'
 
 export type User = components['schemas']['userBody']
 const users = queryOptions({ queryKey: ['users'], queryFn: ({ signal }) => all<User>('/users', signal).then((p) => p.value) })
@@ -39,7 +39,6 @@ export function Users({ self }: { self: string }) {
 }
 
 function UserForm({ user, self, close }: { user?: User; self: string; close: () => void }) {
-  useFocusBack()
   const [name, setName] = useState(user?.name ?? '')
   const [role, setRole] = useState<string>(user?.role ?? 'viewer')
   const [description, setDescription] = useState(user?.description ?? '')
@@ -54,7 +53,7 @@ function UserForm({ user, self, close }: { user?: User; self: string; close: () 
     if (ok) close()
   }
   return (
-    <Drawer opened onClose={close} position="right" size="min(520px, 100%)" title={user ? t.operators.editUser(user.name!) : t.operators.addUser} closeButtonProps={{ 'aria-label': t.edit.cancel }}>
+    <Panel close={close} width={520} title={user ? t.operators.editUser(user.name!) : t.operators.addUser}>
       <form onSubmit={submit} className="fields" noValidate>
         <Wrong wrong={wrong} fields={['name', 'role', 'description', 'password']} />
         {!user && <TextInput label={t.operators.name} description={t.operators.nameHelp} value={name} error={wrong.name} onChange={(e) => setName(e.currentTarget.value)} data-autofocus autoComplete="off" />}
@@ -79,6 +78,6 @@ function UserForm({ user, self, close }: { user?: User; self: string; close: () 
         </div>
       </form>
       {sure && user && <Sure title={t.operators.removeUser(user.name!)} text={t.operators.removeUserText} yes={t.operators.remove} close={() => setSure(false)} go={() => act('remove', () => call('DELETE', path(user.name!), { ifMatch: '*' }), t.operators.removed).then((ok) => ok && close())} />}
-    </Drawer>
+    </Panel>
   )
 }

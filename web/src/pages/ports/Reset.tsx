@@ -4,8 +4,9 @@ import { useState } from 'react'
 import { call } from '@/api/client'
 import { canEdit, me } from '@/api/queries'
 import type { components } from '@/api/schema'
+import { useAct } from '@/ui/act'
+import { Sure } from '@/ui/Dialog'
 import { t } from '@/text'
-import { Sure, useAct } from '../operators/common'
 
 type Closed = components['schemas']['resetBody']
 

@@ -1,11 +1,11 @@
-import { Button, Checkbox, Modal, Select, TextInput } from '@mantine/core'
+import { Button, Checkbox, Select, TextInput } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useState, type FormEvent } from 'react'
 import { call } from '@/api/client'
 import type { components } from '@/api/schema'
-import { useFocusBack } from '@/ui/focus'
+import { useAct, Wrong } from '@/ui/act'
+import { Dialog } from '@/ui/Dialog'
 import { t } from '@/text'
-import { useAct, Wrong } from '../operators/common'
 
 type Purged = components['schemas']['purgeBody']
 const words = t.purge
@@ -13,7 +13,6 @@ const ways = ['all', 'url', 'prefix', 'tag'] as const
 
 /** Takes responses out of the caches of a proxy, or makes them stale. It can say first how many they are. */
 export function Purge({ proxy, close }: { proxy: string; close: () => void }) {
-  useFocusBack()
   const [way, setWay] = useState<(typeof ways)[number]>('all')
   const [value, setValue] = useState('')
   const [soft, setSoft] = useState(false)
@@ -34,7 +33,7 @@ export function Purge({ proxy, close }: { proxy: string; close: () => void }) {
     close()
   }
   return (
-    <Modal opened onClose={close} title={words.title(proxy)} closeButtonProps={{ 'aria-label': t.edit.cancel }}>
+    <Dialog close={close} title={words.title(proxy)}>
       <form onSubmit={submit} className="fields" noValidate>
         <p className="small lead">{words.lead}</p>
         <Wrong wrong={wrong} fields={['url', 'prefix', 'tag']} />
@@ -48,6 +47,6 @@ export function Purge({ proxy, close }: { proxy: string; close: () => void }) {
           <Button variant="subtle" onClick={close}>{t.edit.cancel}</Button>
         </div>
       </form>
-    </Modal>
+    </Dialog>
   )
 }

@@ -1,4 +1,4 @@
-import { Button, Drawer, Menu } from '@mantine/core'
+import { Button, Menu } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { IconChevronDown, IconInfoCircle } from '@tabler/icons-react'
 import { useQueries, useQuery, useQueryClient } from '@tanstack/react-query'
@@ -8,6 +8,7 @@ import { sentence } from '@/api/problem'
 import { all, canEdit, me, objects, proxyStatus, type AnyObject, type ServerStatus } from '@/api/queries'
 import type { components } from '@/api/schema'
 import { Card, Loading, StateBadge, Tag } from '@/ui/basics'
+import { Panel } from '@/ui/Dialog'
 import { t } from '@/text'
 import { hostPort, reach, type Kind, type Use } from './reach'
 
@@ -35,9 +36,9 @@ export const AboutServer = ({ server, open }: { server: string; open: (server: s
 /** One server from its own side: who reaches it, how it stands for each, and taking it out. */
 export function ServerPanel({ server, close }: { server: string; close: () => void }) {
   return (
-    <Drawer opened={!!server} onClose={close} position="right" size="min(640px, 100%)" title={<bdi>{server}</bdi>} closeButtonProps={{ 'aria-label': t.edit.cancel }}>
+    <Panel opened={!!server} close={close} width={640} title={<bdi>{server}</bdi>}>
       {server && <Inside server={server} />}
-    </Drawer>
+    </Panel>
   )
 }
 

@@ -11,7 +11,7 @@ import { ObjectEditor } from '@/edit/ObjectEditor'
 import { PlanDrawer } from '@/edit/PlanDrawer'
 import { label } from '@/edit/words'
 import { Card, Detail, KeyValues, PageHeader, StateBadge } from '@/ui/basics'
-import { useAct, Wrong } from '../operators/common'
+import { useAct, Wrong } from '@/ui/act'
 import { t } from '@/text'
 
 const kinds = Object.keys(t.settings.kinds)

@@ -7,8 +7,8 @@ import { canEdit, me, objects } from '@/api/queries'
 import type { components } from '@/api/schema'
 import { Entries } from '@/edit/Entries'
 import { Ago, Card, Failure, KeyValues, PageHeader, StateBadge } from '@/ui/basics'
+import { useAct } from '@/ui/act'
 import { t } from '@/text'
-import { useAct } from '../operators/common'
 
 type State = components['schemas']['webhookState']
 type Tested = components['schemas']['webhookTest']

@@ -1,10 +1,7 @@
-import { Button, Modal } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useQueryClient } from '@tanstack/react-query'
-import { useState, type ReactNode } from 'react'
+import { useState } from 'react'
 import { Problem, sentence } from '@/api/problem'
-import { useFocusBack } from '@/ui/focus'
-import { t } from '@/text'
 
 /** Does something at once, shows how it ended, and makes queries old. */
 export function useAct(...keys: string[]) {
@@ -29,25 +26,6 @@ export function useAct(...keys: string[]) {
     }
   }
   return { act, busy, wrong, setWrong }
-}
-
-/** Asks before something that cannot be taken back. */
-export function Sure({ title, text, yes, go, close }: { title: string; text: ReactNode; yes: string; go: () => Promise<unknown>; close: () => void }) {
-  useFocusBack()
-  const [busy, setBusy] = useState(false)
-  return (
-    <Modal opened onClose={close} title={title} closeButtonProps={{ 'aria-label': t.edit.cancel }}>
-      <p className="lead">{text}</p>
-      <div className="ask">
-        <Button color="red.9" loading={busy} onClick={() => { setBusy(true); void go().finally(() => { setBusy(false); close() }) }}>
-          {yes}
-        </Button>
-        <Button variant="default" onClick={close} data-autofocus>
-          {t.edit.cancel}
-        </Button>
-      </div>
-    </Modal>
-  )
 }
 
 /** What is wrong and has no field of its own in a form. */
