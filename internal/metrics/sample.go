@@ -106,17 +106,26 @@ type found[H any] struct {
 	h  H
 }
 
-func (f *found[H]) number() uint64 {
-	if f.of == nil {
-		return 0
-	}
-	return f.of.number
-}
+// counted is a handle that adds what was counted since the sample before.
+type counted interface{ difference(*difference) }
 
-// sorted puts the handles of one track together.
-func sorted[H any](all []found[H]) []found[H] {
-	slices.SortFunc(all, func(a, b found[H]) int { return cmp.Compare(a.number(), b.number()) })
-	return all
+// forTracks gives take each track with the sum of what its handles have counted.
+func forTracks[H counted](all []found[H], take func(*track, *difference)) {
+	number := func(f found[H]) uint64 {
+		if f.of == nil {
+			return 0
+		}
+		return f.of.number
+	}
+	slices.SortFunc(all, func(a, b found[H]) int { return cmp.Compare(number(a), number(b)) })
+	sum := &difference{}
+	for i, f := range all {
+		f.h.difference(sum)
+		if i+1 == len(all) || all[i+1].of != f.of {
+			take(f.of, sum)
+			*sum = difference{}
+		}
+	}
 }
 
 // sampleRoutes keeps what was counted for proxies, and returns the sum of all.
@@ -131,16 +140,11 @@ func (s *Series) sampleRoutes(step int64, touched []*Route) *difference {
 		}
 		all[i] = found[*Route]{h.seen.track, h}
 	}
-	whole, sum := &difference{}, &difference{}
-	for i, f := range sorted(all) {
-		f.h.difference(sum)
-		if i+1 < len(all) && all[i+1].of == f.of {
-			continue
-		}
+	whole := &difference{}
+	forTracks(all, func(t *track, sum *difference) {
 		whole.join(sum)
-		s.keep(f.of, step, sum)
-		*sum = difference{}
-	}
+		s.keep(t, step, sum)
+	})
 	return whole
 }
 
@@ -154,15 +158,7 @@ func (s *Series) sampleServers(step int64, touched []*Server) {
 		s.find(&h.seen.track, Scope{kindOfRoute(h.key.route), h.key.proxy, h.key.url})
 		all[i] = found[*Server]{h.seen.track, h}
 	}
-	sum := &difference{}
-	for i, f := range sorted(all) {
-		f.h.difference(sum)
-		if i+1 < len(all) && all[i+1].of == f.of {
-			continue
-		}
-		s.keep(f.of, step, sum)
-		sum.Point = Point{}
-	}
+	forTracks(all, func(t *track, sum *difference) { s.keep(t, step, sum) })
 }
 
 // sampleStreams keeps what was counted for TCP and UDP proxies.
