@@ -133,7 +133,7 @@ func (r *reach) configured() (address, path string, err error) {
 	if path, err = configPath(*r.config, *r.state); err != nil {
 		return adminAddress, "", nil // where it is by default
 	}
-	docs, err := disk.Open(path, nil).Read()
+	docs, err := disk.Open(path, nil).Read(nil)
 	if err != nil {
 		return "", "", err
 	}

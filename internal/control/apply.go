@@ -11,7 +11,6 @@ import (
 
 	"headgate/internal/config"
 	"headgate/internal/control/review"
-	"headgate/internal/cutover/whatif"
 	"headgate/internal/exchange"
 	"headgate/internal/plan"
 	"headgate/internal/plan/inputs"
@@ -66,10 +65,10 @@ func (c *Control) makeLocked(ch *change) error {
 		step{"save", ch.save},   // the documents and a revision, with who, when and why
 	)
 	if err == nil {
-		ch.swap()   // from here on, every request that begins is served by the plan
-		ch.saved()  // what only the save needed is removed
-		ch.commit() // participants take what they opened into use
-		ch.retire() // what only the old plan had ends
+		ch.swap()    // from here on, every request that begins is served by the plan
+		ch.endSave() // what only the save needed is removed
+		ch.commit()  // participants take what they opened into use
+		ch.retire()  // what only the old plan had ends
 	} else {
 		ch.cancel()
 	}
@@ -79,44 +78,51 @@ func (c *Control) makeLocked(ch *change) error {
 
 // change is a configuration on its way.
 type change struct {
-	control *Control
-	began   time.Time
-	cause   Cause
-	verb    Verb
-	from    func() (config.Documents, error)
+	// What is asked for; constant from the first step on.
+	control   *Control
+	began     time.Time
+	cause     Cause
+	verb      Verb
+	from      func() (config.Documents, error)
+	checked   func(now, after *config.Config) error          // what else has to hold
+	records   func(now, after *config.Config) []store.Record // saved with it
+	within    time.Duration                                  // to be confirmed; 0 does not wait
+	rollsBack int                                            // the revision that is left, 0 for none
+	edit      bool                                           // what it says stands nowhere yet
+	dry       bool                                           // nothing will be saved
+	open      map[review.Address]int                         // connections, before anything is closed
+
+	// By read.
 	docs    config.Documents
 	digests map[string]history.Digest  // of docs, by name; see digestsOf
 	packed  map[string]*history.Packed // of docs that are not known, by name
-	dry     bool                       // nothing will be saved
-	// documents is the configuration that they say. A change that comes from a source
-	// has it from the beginning, reads none and saves none.
-	documents *config.Config
-	merged    *source.Merged
-	blamed    map[*config.Discovered]source.Blame
-	notes     []schema.Problem
-	revision  string
-	// made are the digests of the documents that the change was made from and will
-	// write; nil if it writes none.
-	made      map[string]history.Digest
-	old       config.Documents // what it was made from, if that is at hand
-	edit      bool             // it was asked for, and what it says stands nowhere yet
-	now       *config.Config   // what the documents said that it was made from
-	checked   func(now, after *config.Config) error
-	records   func(now, after *config.Config) []store.Record
-	within    time.Duration // to be confirmed; 0 does not wait
-	rollsBack int           // the revision that is left, 0 for none
-	next      Next
-	inputs    *inputs.Set
-	differs   *config.Difference     // made when it is first wanted
-	changed   []string               // objects, as revisions name them
-	open      map[review.Address]int // connections, before anything is closed
-	prepared  []Change               // the inputs, then in the order of the participants
-	saved     func()                 // ends the save
+	now     *config.Config             // what the documents said that it was made from
+	old     config.Documents           // those documents, if they are at hand
+	made    map[string]history.Digest  // their digests; nil if it writes none
+
+	// By check. A change that comes from a source has what the documents declare from the
+	// beginning, reads none and saves none.
+	declared *config.Config
+	notes    []schema.Problem
+
+	// By build.
+	merged   *source.Merged
+	blamed   map[*config.Discovered]source.Blame // what is left out; check has that of the change before
+	inputs   *inputs.Set
+	prepared []Change // the inputs, then in the order of the participants
+	next     Next
+
+	// By save.
+	changed  []string // objects, as revisions name them
+	revision string
+	endSave  func()
+
+	differs *config.Difference // made when it is first wanted
 }
 
 // newChangeLocked returns a change that nothing was done for yet.
 func (c *Control) newChangeLocked(cause Cause, from func() (config.Documents, error)) *change {
-	ch := &change{control: c, began: time.Now(), cause: cause, verb: Applied, saved: func() {}, from: from, open: c.openConnections()}
+	ch := &change{control: c, began: time.Now(), cause: cause, verb: Applied, endSave: func() {}, from: from, open: c.openConnections()}
 	if ch.cause.When.IsZero() {
 		ch.cause.When = ch.began
 	}
@@ -200,7 +206,7 @@ func (ch *change) check() error {
 	if len(problems) > 0 {
 		return &Refused{Problems: problems}
 	}
-	ch.documents, ch.notes = cfg, doc.Notes()
+	ch.declared, ch.notes = cfg, doc.Notes()
 	if ch.checked != nil {
 		return ch.checked(ch.now, cfg)
 	}
@@ -229,8 +235,8 @@ func (ch *change) build() error {
 // merge puts what sources found beside what the documents say.
 func (ch *change) merge() error {
 	c := ch.control
-	ch.merged = source.Merge(ch.documents, c.providers.found(ch.documents), c.mu.merged, ch.blamed)
-	ch.next.Config, ch.next.Report = ch.merged.Config, ch.documents.Report()
+	ch.merged = source.Merge(ch.declared, c.providers.found(ch.declared), c.mu.merged, ch.blamed)
+	ch.next.Config, ch.next.Report = ch.merged.Config, ch.declared.Report()
 	return nil
 }
 
@@ -276,19 +282,6 @@ func (ch *change) prepare() error {
 	return nil
 }
 
-// rehearse decides recent requests by the plan of an edit that was not made. It may take
-// up to whatif.MaxTime and needs no lock: other changes go on meanwhile. A mistake of ours
-// in it must not cost the answer.
-func (c *Control) rehearse(ch *change) (result *whatif.Result) {
-	defer func() {
-		if v := recover(); v != nil {
-			c.log.Error("broken invariant in a rehearsal", "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
-			result = nil
-		}
-	}()
-	return whatif.Run(c.Recent(), ch.next.Previous, ch.next.Plan)
-}
-
 // save puts the documents in their places, if the change has edited them, and keeps
 // them as a revision: both or neither. A change that cannot be kept is refused, as
 // nobody could go back to it; a start goes on without.
@@ -301,8 +294,8 @@ func (ch *change) save() error {
 		return nil // the documents are those of the revision in force
 	}
 	ch.nameChanges()
-	r, saved, err := ch.control.history.Begin(context.Background(), ch.request())
-	ch.saved = saved
+	r, end, err := ch.control.history.Begin(context.Background(), ch.request())
+	ch.endSave = end
 	if err != nil && ch.next.Starting() {
 		ch.control.log.Error("configuration is active but could not be saved as a revision", "error", err)
 		return nil
@@ -318,7 +311,7 @@ func (ch *change) request() history.Request {
 		Within: ch.within, RollsBack: ch.rollsBack, Changes: ch.changed,
 	}
 	if ch.records != nil {
-		q.Records = ch.records(ch.now, ch.documents)
+		q.Records = ch.records(ch.now, ch.declared)
 	}
 	removed, digests := maps.Clone(ch.made), ch.digestsOf()
 	for _, d := range ch.docs.List {
@@ -377,90 +370,4 @@ func (ch *change) cancel() {
 	if ch.next.Plan != nil {
 		ch.next.Plan.Retire(ch.next.Previous)
 	}
-}
-
-// tell notes what became of the change, and tells everybody if there is something to
-// tell.
-func (ch *change) tell(err error) {
-	ch.control.noteLocked(ch, err)
-	ch.control.publishLocked()
-	if ch.merged != nil {
-		ch.control.watcher.Discovery()
-	}
-	if err == nil && ch.discovered() && ch.difference().Empty() {
-		return // an object that cannot be used came or went: that is an issue of its source
-	}
-	e := ch.event(err)
-	ch.control.tellAll(&e)
-}
-
-// noteLocked keeps what became of a change.
-func (c *Control) noteLocked(ch *change, err error) {
-	if err == nil {
-		c.mu.merged, c.mu.blamed = ch.merged, ch.merged.Blamed
-		c.mu.again = c.mu.again || len(ch.merged.Blamed) > 0
-	}
-	if ch.discovered() {
-		if err == nil {
-			c.mu.since = time.Now()
-		}
-		return // what was refused of the documents is so still
-	}
-	if err != nil {
-		if !ch.edit {
-			c.mu.refused = refusedState(asRefused(err))
-		}
-		return // the operator hears of an edit, and the documents are as they were
-	}
-	c.mu.since, c.mu.revision = time.Now(), ch.revision
-	if c.mu.degraded = ch.verb == FellBack; c.mu.degraded {
-		return // what was refused is so still
-	}
-	c.mu.refused = nil
-	c.mu.digested, c.mu.digests = ch.documents, ch.digestsOf()
-	c.changes.note(ch.revision, ch.cause, ch.changed)
-	if ch.made != nil {
-		c.mu.seen = etagOf(c.mu.digests) // so that the watch does not apply it again
-	}
-	switch {
-	case ch.rollsBack != 0:
-		c.endConfirmLocked()
-	case ch.within > 0:
-		c.awaitConfirmLocked()
-	}
-}
-
-// tellAll tells an event to everybody.
-func (c *Control) tellAll(e *Event) {
-	for _, observe := range c.observers {
-		observe(e)
-	}
-}
-
-// difference is what the change makes otherwise.
-func (ch *change) difference() *config.Difference {
-	if ch.differs == nil {
-		ch.differs = config.Compare(ch.next.Before, ch.next.Config)
-	}
-	return ch.differs
-}
-
-// event is what became of the change.
-func (ch *change) event(err error) Event {
-	e := Event{
-		Verb: ch.verb, Cause: ch.cause, Revision: ch.revision, Took: time.Since(ch.began),
-		Edit: ch.edit, Starting: ch.next.Starting(), Before: ch.next.Before, Notes: ch.notes,
-	}
-	if err != nil {
-		e.Verb, e.Refused = RefusedVerb, asRefused(err)
-		return e
-	}
-	if p := ch.control.mu.pending; p != nil && ch.within > 0 {
-		e.ConfirmBy = p.Until
-	}
-	e.After, e.Difference = ch.next.Config, ch.difference()
-	if !e.Starting {
-		e.Review = ch.review(e.Difference)
-	}
-	return e
 }

@@ -19,7 +19,7 @@ const blameRounds = 4
 // reports false if the change fails without them, too. Work is bounded: each round leaves
 // out all that it finds, and there are few.
 func (ch *change) leaveOut(err error, round int) bool {
-	if ch.merged == nil || ch.merged.Config == ch.documents || round > blameRounds+1 {
+	if ch.merged == nil || ch.merged.Config == ch.declared || round > blameRounds+1 {
 		return false
 	}
 	var r *Refused
@@ -85,7 +85,7 @@ func (ch *change) blameForAddress(open *ports.OpenError) map[*config.Discovered]
 // failsAlone reports whether the documents cannot be compiled without what was discovered
 // either, so that it is they that are wrong.
 func (ch *change) failsAlone() bool {
-	alone, problems := plan.Compile(ch.documents, ch.next.Previous, ch.house(), ch.documents.Report())
+	alone, problems := plan.Compile(ch.declared, ch.next.Previous, ch.house(), ch.declared.Report())
 	if len(problems) > 0 {
 		return true
 	}

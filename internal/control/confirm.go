@@ -152,7 +152,7 @@ func (c *Control) revert(number int) {
 // documents are not those of the revision, somebody has edited them by hand, which
 // confirms it. Check may be nil.
 func (c *Control) revertLocked(p history.Pending, check func(now, after *config.Config) error) (confirmed bool, err error) {
-	now, err := c.source.Read()
+	now, err := c.source.Read(nil)
 	if err != nil {
 		return false, err
 	}
@@ -173,7 +173,7 @@ func (c *Control) TryRevert(revision string, check func(now, after *config.Confi
 	if c.mu.pending == nil || fmt.Sprintf("%08d", c.mu.pending.Revision) != revision {
 		return ErrNothingPending
 	}
-	now, err := c.source.Read()
+	now, err := c.source.Read(nil)
 	if err != nil {
 		return err
 	}

@@ -174,7 +174,7 @@ func New(o Options) (*Control, error) {
 	c.issuer = newIssuer(o.Log, state, c.ports, "headgate/"+o.Build.Version, c.watcher.Order)
 	c.providers = newProviders(o.Log, o.Docker)
 	c.participants = []Participant{background{}, c.records, &c.rings, sockets{c.ports}, c.issuer, c.providers, c.holds}
-	c.observers = []func(*Event){c.tell, c.count}
+	c.observers = []func(*Event){c.logChange, c.count}
 	c.metrics.AccessLog(c.records.dropped)
 	c.metrics.Spans(func() (sent, dropped, lost uint64) {
 		return c.spans.Sent.Load(), c.spans.Dropped.Load(), c.spans.Lost.Load()
@@ -283,7 +283,7 @@ func (c *Control) Reload() error {
 }
 
 func (c *Control) reloadLocked(via Via) error {
-	docs, err := c.source.Read()
+	docs, err := c.source.Read(nil)
 	return c.applyReadLocked(Cause{Via: via}, docs, err)
 }
 
@@ -292,7 +292,7 @@ func (c *Control) reloadLocked(via Via) error {
 func (c *Control) changed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	docs, err := c.source.ReadLike(c.mu.digested)
+	docs, err := c.source.Read(c.mu.digested)
 	if err == nil && etagOf(c.digestsLocked(docs)) == c.mu.seen {
 		return
 	}

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime/debug"
 	"slices"
 	"time"
 
 	"headgate/internal/config"
+	"headgate/internal/cutover/whatif"
 	"headgate/internal/store"
 	"headgate/internal/store/history"
 )
@@ -85,7 +87,7 @@ func (c *Control) change(e Edit) (Event, *change, error) {
 	ch := c.newChangeLocked(e.Cause, nil)
 	ch.within, ch.edit = e.ConfirmWithin, true
 	ch.from = func() (config.Documents, error) {
-		now, err := c.source.ReadLike(c.mu.digested)
+		now, err := c.source.Read(c.mu.digested)
 		if err != nil {
 			return now, err
 		}
@@ -105,12 +107,25 @@ func (c *Control) change(e Edit) (Event, *change, error) {
 	err := c.makeLocked(ch)
 	if conflict := (*history.Conflict)(nil); errors.As(err, &conflict) {
 		tag := ""
-		if now, err := c.source.Read(); err == nil {
+		if now, err := c.source.Read(nil); err == nil {
 			tag = ETag(now)
 		}
 		err = asRefused(fmt.Errorf("%w: %w", conflict, &Stale{tag}))
 	}
 	return ch.event(err), ch, err
+}
+
+// rehearse decides recent requests by the plan of an edit that was not made. It may take
+// up to whatif.MaxTime and needs no lock: other changes go on meanwhile. A mistake of ours
+// in it must not cost the answer.
+func (c *Control) rehearse(ch *change) (result *whatif.Result) {
+	defer func() {
+		if v := recover(); v != nil {
+			c.log.Error("broken invariant in a rehearsal", "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+			result = nil
+		}
+	}()
+	return whatif.Run(c.Recent(), ch.next.Previous, ch.next.Plan)
 }
 
 // saidLocked returns what documents with this tag say: those in force, unless somebody has
@@ -140,7 +155,7 @@ func (c *Control) ETag() string {
 
 // Documents returns the documents as they are now, and their ETag.
 func (c *Control) Documents() (config.Documents, string, error) {
-	docs, err := c.source.Read()
+	docs, err := c.source.Read(nil)
 	if err != nil {
 		return docs, "", err
 	}

@@ -100,3 +100,31 @@ func (c *Control) count(e *Event) {
 		}
 	}
 }
+
+// event is what became of the change.
+func (ch *change) event(err error) Event {
+	e := Event{
+		Verb: ch.verb, Cause: ch.cause, Revision: ch.revision, Took: time.Since(ch.began),
+		Edit: ch.edit, Starting: ch.next.Starting(), Before: ch.next.Before, Notes: ch.notes,
+	}
+	if err != nil {
+		e.Verb, e.Refused = RefusedVerb, asRefused(err)
+		return e
+	}
+	if p := ch.control.mu.pending; p != nil && ch.within > 0 {
+		e.ConfirmBy = p.Until
+	}
+	e.After, e.Difference = ch.next.Config, ch.difference()
+	if !e.Starting {
+		e.Review = ch.review(e.Difference)
+	}
+	return e
+}
+
+// difference is what the change makes otherwise.
+func (ch *change) difference() *config.Difference {
+	if ch.differs == nil {
+		ch.differs = config.Compare(ch.next.Before, ch.next.Config)
+	}
+	return ch.differs
+}

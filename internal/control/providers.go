@@ -351,7 +351,7 @@ func (c *Control) discovered(again bool) {
 		return
 	}
 	ch := c.newChangeLocked(Cause{Via: ViaDocker}, nil)
-	ch.documents = now.Documents()
+	ch.declared = now.Documents()
 	c.mu.again = false
 	if err := c.makeLocked(ch); err != nil {
 		c.mu.again = true

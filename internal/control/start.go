@@ -20,7 +20,7 @@ func (c *Control) start() error {
 	if reverted {
 		return nil
 	}
-	docs, unread := c.source.Read()
+	docs, unread := c.source.Read(nil)
 	err := c.applyReadLocked(Cause{Via: ViaFile}, docs, unread)
 	if err == nil || c.options.Strict || errors.Is(err, ErrStopping) {
 		return err

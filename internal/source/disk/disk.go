@@ -33,10 +33,9 @@ func Open(path string, log *slog.Logger) *Source {
 func (s *Source) Path() string { return s.path }
 
 // Read returns the documents as they are now. Relative paths in them begin in the
-// folder in which they stand. The error says what is wrong with one of them: not
-// there, not a regular file, too large, not readable.
-func (s *Source) Read() (config.Documents, error) { return Documents(s.path) }
-
-// ReadLike is Read where it is likely that the documents are still those that a
-// configuration was made of, which may be nil. Of those nothing is copied.
-func (s *Source) ReadLike(c *config.Config) (config.Documents, error) { return documents(s.path, c) }
+// folder in which they stand. The documents of known, which may be nil, are likely to
+// be the same still: of those that are, nothing is copied. The error says what is wrong
+// with one of them: not there, not a regular file, too large, not readable.
+func (s *Source) Read(known *config.Config) (config.Documents, error) {
+	return documents(s.path, known)
+}

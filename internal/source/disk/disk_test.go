@@ -25,9 +25,9 @@ func TestReadRefuses(t *testing.T) {
 		os.DevNull:                   "it is not a regular file",
 		large:                        "bytes, a configuration has at most",
 	} {
-		data, err := Read(name)
+		data, err := read(name, nil)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "read "+name+": ") {
-			t.Errorf("Read(%s) = %d bytes, %v; want an error with %q", name, len(data), err, want)
+			t.Errorf("read(%s) = %d bytes, %v; want an error with %q", name, len(data), err, want)
 		}
 	}
 }
@@ -38,7 +38,7 @@ func TestReadTakesTheLargest(t *testing.T) {
 	if err := os.WriteFile(name, want, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := Read(name); err != nil || !bytes.Equal(got, want) {
+	if got, err := read(name, nil); err != nil || !bytes.Equal(got, want) {
 		t.Errorf("got %d bytes and %v, want %d", len(got), err, len(want))
 	}
 }

@@ -21,7 +21,7 @@ func TestReadDoesNotWaitAtAPipe(t *testing.T) {
 	}
 	done := make(chan error, 1)
 	go func() {
-		_, err := Read(name)
+		_, err := read(name, nil)
 		done <- err
 	}()
 	select {

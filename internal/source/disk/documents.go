@@ -20,16 +20,16 @@ const maxTotal = 64 << 20
 // The error says what cannot be read, and names the file.
 func Documents(name string) (config.Documents, error) { return documents(name, nil) }
 
-// documents is Documents where it is likely that they say what a configuration was made of,
-// which may be nil.
-func documents(name string, like *config.Config) (config.Documents, error) {
+// documents is Documents where those of known are likely to be the same still; see
+// Source.Read.
+func documents(name string, known *config.Config) (config.Documents, error) {
 	names, dir, err := paths(name)
 	if err != nil {
 		return config.Documents{}, err
 	}
 	docs, total := config.Documents{Dir: dir}, 0
 	for _, name := range names {
-		data, err := read(name, like.Said(name))
+		data, err := read(name, known.Said(name))
 		if err != nil {
 			return config.Documents{}, err
 		}
@@ -100,10 +100,7 @@ func IsName(name string) bool {
 	return isDocumentName(name) && len(name) <= maxName && !strings.ContainsFunc(name, strange)
 }
 
-// Read reads a configuration file. The error says what is wrong with it: not
-// there, not a regular file, too large, not readable.
-func Read(name string) ([]byte, error) { return read(name, nil) }
-
+// read reads a document, which is likely to hold what is known.
 func read(name string, known []byte) ([]byte, error) {
 	const max = int64(config.MaxFileSize)
 	return file.ReadLike(name, known, max, fmt.Sprintf("a configuration has at most %d", max))
