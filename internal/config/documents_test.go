@@ -189,7 +189,7 @@ func TestLoadedOnTopIsLoadedAnew(t *testing.T) {
 
 // checkSince holds what a configuration knows of its proxies against a look at all of them.
 func checkSince(t *rapid.T, before, after *Config) {
-	names, ok := after.Since(before)
+	names, ok := after.ProxiesSince(before)
 	if ok != (before != nil) {
 		t.Fatalf("it knows what has changed: %v", ok)
 	}
@@ -213,7 +213,7 @@ func checkSince(t *rapid.T, before, after *Config) {
 	if diff := cmp.Diff(fewOf(after, nil), after.fewest(), cmp.AllowUnexported(few{}), cmpopts.EquateEmpty()); diff != "" {
 		t.Fatalf("the few (-want +got):\n%s", diff)
 	}
-	if _, ok := before.Since(after); ok && before != nil {
+	if _, ok := before.ProxiesSince(after); ok && before != nil {
 		t.Fatal("the one before knows what has changed since the one after")
 	}
 }

@@ -168,7 +168,7 @@ func many[T any, P interface {
 	}
 	k.changed = func(before, after *Config, visit func(name string, was, is Named)) {
 		old, now, shared := in(before), in(after), 0
-		if names, ok := after.Since(before); ok && name == "proxies" {
+		if names, ok := after.ProxiesSince(before); ok && name == "proxies" {
 			for _, name := range names {
 				var was, is Named // the others are shared
 				if o := old[name]; o != nil {

@@ -89,7 +89,7 @@ type Loaded struct {
 	notes  []Problem
 
 	// is tells this loading from others; since is that of the one before, nil for none,
-	// and renewed are the proxies that are not the same as then. See Since.
+	// and renewed are the proxies that are not the same as then. See ProxiesSince.
 	is, since *lineage
 	renewed   []string
 	few       few

@@ -8,10 +8,10 @@ import (
 // lineage tells one loading of documents from others, without keeping anything of it.
 type lineage struct{ _ byte }
 
-// Since returns the names of the proxies that are not those of before, by pointer: added,
+// ProxiesSince returns the names of the proxies that are not those of before, by pointer: added,
 // changed or removed, sorted. It returns false where c was not loaded right after before:
 // then nobody knows without a look at all of them.
-func (c *Config) Since(before *Config) (proxies []string, ok bool) {
+func (c *Config) ProxiesSince(before *Config) (proxies []string, ok bool) {
 	if !c.asLoaded() || !before.asLoaded() || c.loaded.since != before.loaded.is {
 		return nil, false
 	}
@@ -57,7 +57,7 @@ type few struct {
 // fewOf returns the few of a configuration; those of before are known, which may be nil.
 func fewOf(c, before *Config) few {
 	var out few
-	names, ok := c.Since(before)
+	names, ok := c.ProxiesSince(before)
 	if !ok {
 		for name, p := range c.Proxies {
 			out.add(name, p)

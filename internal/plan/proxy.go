@@ -71,7 +71,7 @@ func (c *compiler) proxies(prev *Plan) {
 // replaced is proxies where it is known which of the configuration are not those of the
 // plan before, and none came or went: nobody looks at the others.
 func (c *compiler) replaced(prev *Plan) bool {
-	names, ok := c.config.Since(prev.config)
+	names, ok := c.config.ProxiesSince(prev.config)
 	if !ok || len(names) > len(prev.names)/10+1 {
 		return false
 	}
