@@ -110,6 +110,7 @@ it('asks which change counts when somebody else made one meanwhile', async () =>
   await edit()
   await description().fill('mine again')
   expect((await api(page, 'PATCH', '/proxies/app', { tags: ['theirs'] })).status).toBe(200)
+  await page.locator('.tag', { hasText: 'theirs' }).waitFor() // the page behind knows of it already
   await review().click()
   await page.getByRole('radio', { name: 'Take both' }).check()
   await page.getByRole('button', { name: 'Go on' }).click()

@@ -43,6 +43,8 @@ export function ObjectEditor({ kind, name, object, initial, part, title, onClose
   onClose: () => void
 }) {
   const root = useQuery(schemaQuery)
+  // The page behind follows what others change; the form does not, and the review tells.
+  const [base] = useState(object)
   const waiting = editOf(useStore(basket), kind, name)
   const [value, setValue] = useState<Value>(() => waiting?.value ?? initial ?? (object ? written(kind, object) : {}))
   const [view, setView] = useState('form')
@@ -56,7 +58,7 @@ export function ObjectEditor({ kind, name, object, initial, part, title, onClose
   async function save(review: boolean) {
     setBusy(true)
     setErrors({})
-    const edit = { kind, name, op: 'set' as const, value, base: object }
+    const edit = { kind, name, op: 'set' as const, value, base }
     try {
       // Others that wait are part of it: a proxy may name a policy that is new.
       await plan([...basket.get().filter((e) => e.kind !== kind || e.name !== name), edit])
