@@ -120,6 +120,9 @@ proxies:
 	if n := authority.Orders(); n != 0 {
 		t.Errorf("%d orders were placed before the ports were open", n)
 	}
+	if page := get(t, admin, admin, "/metrics"); !strings.Contains(page, `headgate_certificate_state{certificate="shop.example.com",state="missing"} 1`) {
+		t.Error("metrics do not tell that there is no certificate")
+	}
 	for _, args := range [][]string{{"acme", "status"}, {"acme", "status", "-o", "json"}, {"acme", "status", "shop.example.com"}, {"status"}} {
 		out, err := exec.Command(os.Getenv(binaryFolder), append(args, "--admin", admin)...).CombinedOutput()
 		if err != nil || !strings.Contains(string(out), "blocked") || !strings.Contains(string(out), "port_not_open") {

@@ -363,7 +363,7 @@ func TestDockerLabelsAreNotTrusted(t *testing.T) {
 		{"a path of a host by hand", []string{"headgate.host=hand.example", "headgate.path=/api", "headgate.port=" + victimPort}, "the host hand.example is one of"},
 		{"a host of an older container", []string{"headgate.host=victim.example", "headgate.port=1"}, "and is older"},
 		{"an expression", []string{"headgate.http.evil%d.virtual_hosts=~^.*$", "headgate.port=" + victimPort}, "by an expression"},
-		{"an address to listen on", []string{"headgate.tcp.evil%d.address=127.0.0.1:1", "headgate.port=" + victimPort}, "lets labels not listen"},
+		{"an address to listen on", []string{"headgate.tcp.evil%d.address=127.0.0.1:1", "headgate.port=" + victimPort}, "does not let labels listen"},
 		{"a label that means nothing", []string{"headgate.host=evil%d.example", "headgate.ip_filter.allow=10.0.0.0/8", "headgate.port=" + victimPort}, "unknown label"},
 	} {
 		name := fmt.Sprintf("evil%d", i)

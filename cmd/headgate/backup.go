@@ -62,9 +62,28 @@ Where no headgate runs, the state directory is read itself.`,
 		if !ok || args[0] == "-" {
 			return nil
 		}
-		return keepAs(temp, args[0])
+		size, err := temp.Seek(0, io.SeekEnd)
+		if err == nil {
+			err = keepAs(temp, args[0])
+		}
+		if err == nil {
+			fmt.Fprintln(cmd.ErrOrStderr(), kept(args[0], size, passphrase != ""))
+		}
+		return err
 	}
 	return cmd
+}
+
+// kept says what was written, and how secret that is.
+func kept(name string, size int64, sealed bool) string {
+	if whole, err := filepath.Abs(name); err == nil {
+		name = whole
+	}
+	text := fmt.Sprintf("wrote %s, %d bytes, ", name, size)
+	if sealed {
+		return text + "sealed with the passphrase"
+	}
+	return text + "not sealed: keep it as secret as the state directory, or seal it with --passphrase-file"
 }
 
 // backup writes an archive.

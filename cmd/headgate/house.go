@@ -18,7 +18,7 @@ import (
 // openHouse makes the house that run and demo serve with: a control, and above it
 // the admin listener, which takes part in its changes.
 func openHouse(o houseOptions) (house, error) {
-	b, w := thisBuild(), watch.New()
+	b, w := thisBuild(), watch.New(o.log)
 	begun := &atReady{next: o.ready}
 	c, err := control.New(control.Options{
 		Watcher:    w,

@@ -232,6 +232,15 @@ func (ch *checker) checkKinds() {
 		}
 	}
 	ch.sticky(ch.root)
+	ch.noteNoPort()
+}
+
+// noteNoPort tells of proxies that nobody can reach, as there is no port.
+func (ch *checker) noteNoPort() {
+	if len(ch.c.Ports) > 0 || len(ch.c.Proxies) == 0 {
+		return
+	}
+	ch.root.Field("proxies").Note("there is no port, so nothing listens for these proxies", `add one: ports: {web: {address: "0.0.0.0:80", protocol: http}}`)
 }
 
 // names returns the names of the objects of a kind that have to be checked, sorted.

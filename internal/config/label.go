@@ -97,6 +97,9 @@ func Find(d *Discovered, ports []string) *Found {
 		if f.tell(report); f.Problems == nil {
 			f.Object = v.Interface().(Named)
 			f.Object.Info().Name = d.Name
+			for _, i := range t.unserved {
+				f.Object.(*Proxy).Routes[i].Unserved = true
+			}
 		}
 	}
 	return f
@@ -167,6 +170,8 @@ type labelTree struct {
 	found   *Found
 	decoder *decoder
 	at      schema.Place
+	// unserved are the routes that no server was found for.
+	unserved []int
 }
 
 // branch is one value on the way: what was said of it, and what is below it.
@@ -199,6 +204,7 @@ func (t *labelTree) read(o *schema.Object, d *Discovered, ports []string) *yaml.
 		case route.Kind != yaml.MappingNode || value(route, "fixed_response") != nil:
 		case len(d.Servers) == 0:
 			setEntry(route, "fixed_response", unavailable())
+			t.unserved = append(t.unserved, i)
 		default:
 			setEntry(route, "servers", t.servers(model().route.Field("servers").Type.Elem, d.Servers, "url", fmt.Sprintf("routes[%d].servers", i)))
 		}

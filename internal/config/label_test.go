@@ -81,6 +81,9 @@ func TestWithoutServersAProxyAnswers503(t *testing.T) {
 	if a, b := p.Routes[0].FixedResponse.Status, p.Routes[1].FixedResponse.Status; a != 503 || b != 204 {
 		t.Errorf("routes answer %d and %d", a, b)
 	}
+	if a, b := p.Routes[0].Unserved, p.Routes[1].Unserved; !a || b {
+		t.Errorf("routes are unserved: %v and %v", a, b)
+	}
 	d = discovered("tcp_proxies", "db", "address=127.0.0.1:5432")
 	d.Servers = nil
 	if f := Find(d, nil); f.Object != nil || len(f.Problems) != 1 || !strings.Contains(f.Problems[0].What, "no server") {

@@ -62,7 +62,7 @@ func TestRisksAreNoted(t *testing.T) {
 		{"ambiguous paths, all protected", `proxies: {p: {basic_auth: ` + users + `, routes: [{ambiguous_paths: allow, fixed_response: {status: 200}}, {path: /admin, fixed_response: {status: 200}}]}}`, ""},
 		{"ambiguous paths, none protected", route(`{ambiguous_paths: allow, fixed_response: {status: 200}}, {path: /admin, fixed_response: {status: 200}}`), ""},
 	} {
-		_, doc, problems := Load("f", []byte("version: 1\n"+c.text+"\n"))
+		_, doc, problems := Load("f", []byte("version: 1\nports: {web: {address: \"127.0.0.1:80\", protocol: http}}\n"+c.text+"\n"))
 		if len(problems) > 0 {
 			t.Errorf("%s: %v", c.name, problems)
 			continue
@@ -73,6 +73,24 @@ func TestRisksAreNoted(t *testing.T) {
 		}
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s: notes\n%swant\n%s", c.name, got, c.want)
+		}
+	}
+}
+
+// TestProxiesWithoutAPortAreNoted holds that somebody is told that nothing listens.
+func TestProxiesWithoutAPortAreNoted(t *testing.T) {
+	const proxies = "proxies: {p: {routes: [{fixed_response: {status: 200}}]}}\n"
+	for text, want := range map[string]string{
+		proxies: "[f:2:10: proxies: there is no port, so nothing listens for these proxies; add one: ports: {web: {address: \"0.0.0.0:80\", protocol: http}}]",
+		"":      "[]",
+		"ports: {web: {address: \"0.0.0.0:80\", protocol: http, active: false}}\n" + proxies: "[]",
+	} {
+		_, doc, problems := Load("f", []byte("version: 1\n"+text))
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		if got := fmt.Sprint(doc.Notes()); got != want {
+			t.Errorf("%s: got %s, want %s", text, got, want)
 		}
 	}
 }

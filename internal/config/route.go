@@ -23,6 +23,9 @@ type Route struct {
 	Servers []*Server `json:"servers,omitempty" max:"256" object:"server,url"`
 	// FixedResponse makes the route answer by itself.
 	FixedResponse *FixedResponse `json:"fixed_response,omitempty" label:"true"`
+	// Unserved is whether containers ask for the route and none of them takes requests.
+	// FixedResponse is there too then. Only labels lead to it.
+	Unserved bool `json:"-"`
 	// StripPrefix is whether the route's path is stripped before the path is
 	// joined to the server's base path.
 	StripPrefix bool `json:"strip_prefix" label:"true" default:"true"`

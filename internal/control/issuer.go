@@ -76,9 +76,14 @@ func readIssued(kept store.Store, name string) (*tls.Certificate, error) {
 func (i *issuer) metrics() []metrics.Certificate {
 	var all []metrics.Certificate
 	for _, r := range i.manager.Records() {
-		if !r.NotAfter.IsZero() {
-			all = append(all, metrics.Certificate{Name: r.Name, State: string(certs.StateAt(r.NotBefore, r.NotAfter, time.Now())), NotAfter: r.NotAfter})
+		state := certs.Missing
+		switch {
+		case !r.NotAfter.IsZero():
+			state = certs.StateAt(r.NotBefore, r.NotAfter, time.Now())
+		case r.State == acme.Idle:
+			continue // nobody wants it
 		}
+		all = append(all, metrics.Certificate{Name: r.Title(), State: string(state), NotAfter: r.NotAfter})
 	}
 	return all
 }

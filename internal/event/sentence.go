@@ -119,11 +119,15 @@ func (a ACMEBlocked) about() (string, string) { return a.say("is not ordered" + 
 func (a ACMEFailed) about() (string, string)  { return a.say("was not issued" + because(a.Cause)) }
 
 func (a ACME) say(what string) (string, string) {
-	return Certificate{Certificate: a.Certificate}.say(what)
+	object, text := Certificate{Certificate: a.Certificate}.say(what)
+	if len(a.Names) > 0 { // the name of a wildcard's certificate is no name of a host
+		_, text = Certificate{Certificate: a.Names[0]}.say(what)
+	}
+	return object, text
 }
 
 func (i DiscoveryIssueOpened) about() (string, string) { return i.say(i.Message) }
-func (i DiscoveryIssueClosed) about() (string, string) { return i.say("in order again: " + i.Message) }
+func (i DiscoveryIssueClosed) about() (string, string) { return i.say("no longer so: " + i.Message) }
 func (i DiscoveryLost) about() (string, string)        { return i.say("does not answer" + because(i.Message)) }
 func (i DiscoveryConnected) about() (string, string)   { return i.say("answers") }
 

@@ -221,7 +221,9 @@ func (c *compiler) body(b *body) error {
 	if b.matchers, err = matchers.Compile(b.settings.Matchers); err != nil {
 		return err
 	}
-	if b.settings.FixedResponse != nil {
+	if b.settings.Unserved {
+		b.source = unserved{}
+	} else if b.settings.FixedResponse != nil {
 		b.source, err = fixed.Compile(b.settings.FixedResponse)
 	} else {
 		err = c.servers(b)
@@ -234,6 +236,19 @@ func (c *compiler) body(b *body) error {
 	b.filters = c.shared.lists.end()
 	return err
 }
+
+// unserved is the source of a route that containers ask for of which none takes requests.
+type unserved struct{}
+
+var notServed = &exchange.Answer{Reason: exchange.NoHealthyServer, RetryAfter: 5, Cause: noContainer}
+
+// noContainer says why a discovered route has no server.
+const noContainer = "no container takes requests"
+
+func (unserved) Respond(*exchange.Exchange) *exchange.Answer { return notServed }
+
+// Describe returns "no server".
+func (unserved) Describe() string { return "no server" }
 
 // onePath returns the one form of a path.
 func onePath(path string) (string, error) {

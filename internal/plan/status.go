@@ -99,6 +99,10 @@ func (c *proxy) state(results bool) ProxyState {
 		if b.closed {
 			closed++
 		}
+		if b.settings.Unserved {
+			s.Routes = append(s.Routes, RouteState{Path: b.label, Verdict: Verdict{State: ProxyDown, Reason: noContainer}, Servers: []ServerState{}})
+			s.Down++
+		}
 		if b.servers == nil {
 			continue
 		}

@@ -57,13 +57,37 @@ func judge(servers []judged, failClosed bool) Verdict {
 	case first == nil:
 		return Verdict{State: ProxyActive}
 	case usable > 0:
-		return Verdict{ProxyDegraded, first.Since, fmt.Sprintf("%d of %d servers take no requests; %s is %s: %s", clients-usable, clients, first.name, first.word, first.Reason)}
+		return Verdict{ProxyDegraded, first.Since, fmt.Sprintf("%s no requests; %s is %s: %s", taking(clients-usable, clients), first.name, first.word, first.Reason)}
 	case open == clients:
-		return Verdict{ProxyDown, last.Since, fmt.Sprintf("the circuits of all %d servers are open", clients)}
+		return Verdict{ProxyDown, last.Since, allOpen(clients)}
 	case failClosed:
-		return Verdict{ProxyDown, last.Since, fmt.Sprintf("none of %d servers is well, and fail_open is off", clients)}
+		return Verdict{ProxyDown, last.Since, fmt.Sprintf("%s, and fail_open is off", noneHealthy(clients))}
 	}
-	return Verdict{RouteFailingOpen, last.Since, fmt.Sprintf("none of %d servers is well, and all are asked all the same; %s is %s: %s", clients, last.name, last.word, last.Reason)}
+	return Verdict{RouteFailingOpen, last.Since, fmt.Sprintf("%s, so requests are sent all the same; %s is %s: %s", noneHealthy(clients), last.name, last.word, last.Reason)}
+}
+
+// taking says how many of the servers something is true of that they take.
+func taking(n, of int) string {
+	if n == 1 {
+		return fmt.Sprintf("1 of %d servers takes", of)
+	}
+	return fmt.Sprintf("%d of %d servers take", n, of)
+}
+
+// noneHealthy says that of all servers.
+func noneHealthy(n int) string {
+	if n == 1 {
+		return "the only server is not healthy"
+	}
+	return fmt.Sprintf("none of %d servers is healthy", n)
+}
+
+// allOpen says that of the circuits of all servers.
+func allOpen(n int) string {
+	if n == 1 {
+		return "the circuit of the only server is open"
+	}
+	return fmt.Sprintf("the circuits of all %d servers are open", n)
 }
 
 // noClients says why no server takes new clients.

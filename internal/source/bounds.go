@@ -65,7 +65,7 @@ func (m *merge) boundHosts(o *object, field string) {
 		case h.Class == config.HostRegex:
 			m.issue(o, o.label(field), NotForLabels, fmt.Sprintf("labels cannot name hosts by an expression, such as %s", h), `write names, or "*." and a name`)
 		case len(allowed) > 0 && !slices.ContainsFunc(allowed, func(bound string) bool { return withinHost(bound, h) }):
-			m.issue(o, o.label(field), OutOfBounds, fmt.Sprintf("provider %s lets labels not name the host %s", o.provider.Name, h), "its hosts are "+some(allowed))
+			m.issue(o, o.label(field), OutOfBounds, fmt.Sprintf("provider %s does not let labels name the host %s", o.provider.Name, h), "it lets them name "+some(allowed))
 		}
 	}
 }
@@ -85,7 +85,7 @@ func withinHost(bound string, h config.VirtualHost) bool {
 func (m *merge) boundACME(o *object, name string) {
 	allowed := o.provider.Settings.ACME
 	if name != "" && name != acme.None && len(allowed) > 0 && !slices.Contains(allowed, name) {
-		m.issue(o, o.label("acme"), OutOfBounds, fmt.Sprintf("provider %s lets labels not name the acme entry %s", o.provider.Name, name), "its entries are "+some(allowed))
+		m.issue(o, o.label("acme"), OutOfBounds, fmt.Sprintf("provider %s does not let labels name the ACME entry %s", o.provider.Name, name), "it lets them name "+some(allowed))
 	}
 }
 
@@ -94,7 +94,7 @@ func (m *merge) boundPorts(o *object, field string, names ...string) {
 	allowed := o.provider.Settings.Ports
 	for _, name := range names {
 		if len(allowed) > 0 && !slices.Contains(allowed, name) {
-			m.issue(o, o.label(field), OutOfBounds, fmt.Sprintf("provider %s lets labels not name the port %s", o.provider.Name, name), "its ports are "+some(allowed))
+			m.issue(o, o.label(field), OutOfBounds, fmt.Sprintf("provider %s does not let labels name the port %s", o.provider.Name, name), "it lets them name "+some(allowed))
 		}
 	}
 }
@@ -111,9 +111,9 @@ func (m *merge) boundListen(o *object, a netip.AddrPort) {
 		for i, a := range allowed {
 			texts[i] = a.String()
 		}
-		hint = "its addresses are " + some(texts)
+		hint = "it lets them listen on " + some(texts)
 	}
-	m.issue(o, o.label("address"), OutOfBounds, fmt.Sprintf("provider %s lets labels not listen on %s", o.provider.Name, a), hint)
+	m.issue(o, o.label("address"), OutOfBounds, fmt.Sprintf("provider %s does not let labels listen on %s", o.provider.Name, a), hint)
 }
 
 func (m *merge) boundStreams(o *object, servers []*config.StreamServer, udp bool) {

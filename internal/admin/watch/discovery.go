@@ -25,16 +25,20 @@ func (w *Watch) lookAtDiscovery(all []control.ProviderState) {
 		switch {
 		case p.State == source.Running && !(known && answers):
 			w.providers[p.Name] = true
+			w.log.Info("provider answers", "provider", p.Name)
 			w.events.Send(event.DiscoveryConnected{Issue: about})
 		case p.State == source.Failed && (answers || !known):
 			w.providers[p.Name] = false
+			w.log.Warn("provider does not answer; what it found last stays", "provider", p.Name, "error", p.Reason, "hint", p.Hint)
 			w.events.Send(event.DiscoveryLost{Issue: about})
 		}
 		for _, i := range p.Issues {
 			i.Since = time.Time{}
 			if now[i] = true; !w.issues[i] && told < maxIssues {
 				told++
-				w.events.Send(event.DiscoveryIssueOpened{Issue: asEvent(i)})
+				opened := asEvent(i)
+				w.logIssue(&opened)
+				w.events.Send(event.DiscoveryIssueOpened{Issue: opened})
 			}
 		}
 	}
@@ -59,4 +63,15 @@ func asEvent(i source.Issue) event.Issue {
 		object = i.Kind + " " + i.Name
 	}
 	return event.Issue{Provider: i.Provider, Object: object, Label: i.Label, Code: string(i.Code), Message: i.Message, Hint: i.Hint}
+}
+
+// logIssue logs an issue, without what it does not have.
+func (w *Watch) logIssue(i *event.Issue) {
+	about := []any{"provider", i.Provider}
+	for _, attr := range [][2]string{{"object", i.Object}, {"label", i.Label}, {"code", i.Code}, {"error", i.Message}, {"hint", i.Hint}} {
+		if attr[1] != "" {
+			about = append(about, attr[0], attr[1])
+		}
+	}
+	w.log.Warn("discovery issue", about...)
 }

@@ -12,6 +12,7 @@
 package watch
 
 import (
+	"log/slog"
 	"sync"
 	"time"
 
@@ -63,6 +64,7 @@ type Watch struct {
 	}
 
 	// The rest belongs to the goroutine.
+	log    *slog.Logger
 	house  House
 	events event.Sender
 	began  time.Time
@@ -75,9 +77,11 @@ type Watch struct {
 	draining     map[control.HeldServer]bool // servers that something runs on still
 }
 
-// New returns a watch that takes notes, and tells nothing before Start.
-func New() *Watch {
+// New returns a watch that takes notes, and tells nothing before Start. What nobody else
+// logs, it logs too.
+func New(log *slog.Logger) *Watch {
 	return &Watch{
+		log:  log,
 		wake: make(chan struct{}, 1), stop: make(chan struct{}),
 		proxies: map[string]*proxy{}, ports: map[portKey]ports.State{}, certificates: map[string]*certificate{},
 		providers: map[string]bool{}, issues: map[source.Issue]bool{},

@@ -1,9 +1,11 @@
 package watch
 
 import (
+	"log/slog"
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -52,7 +54,7 @@ func (s *stands) Discovery() []control.ProviderState             { return s.foun
 func (s *stands) Certificates() ([]certs.Status, []*acme.Record) { return s.own, s.issued }
 
 func watching(house House) (*Watch, *told) {
-	w, t := New(), &told{}
+	w, t := New(slog.New(slog.DiscardHandler)), &told{}
 	w.house, w.events = house, t
 	return w, t
 }
@@ -165,7 +167,7 @@ func TestOrdersAreToldWhenTheyHaveEnded(t *testing.T) {
 
 // TestNotesAreBounded holds that nobody who tells much fills the memory.
 func TestNotesAreBounded(t *testing.T) {
-	w := New()
+	w := New(slog.New(slog.DiscardHandler))
 	for range 3 * maxOrders {
 		w.Order(&acme.Record{})
 		w.Servers("shop")
@@ -178,6 +180,8 @@ func TestNotesAreBounded(t *testing.T) {
 
 func TestProvidersAndIssuesAreToldWhenTheyComeAndGo(t *testing.T) {
 	w, events := watching(&stands{})
+	var log strings.Builder
+	w.log = slog.New(slog.NewTextHandler(&log, nil))
 	issue := source.Issue{Provider: "local", Container: "shop-1", Label: "headgate.host", Code: source.Conflict, Message: "m"}
 	again := issue
 	again.Since = time.Now()
@@ -196,6 +200,9 @@ func TestProvidersAndIssuesAreToldWhenTheyComeAndGo(t *testing.T) {
 	same(t, events.take(t))
 	w.lookAtDiscovery(provider(source.Running))
 	same(t, events.take(t), "discovery.issue_closed provider local, shop-1")
+	if text := log.String(); strings.Count(text, "discovery issue") != 1 || !strings.Contains(text, `object=shop-1 label=headgate.host code=conflict error=m`) {
+		t.Errorf("the log has\n%s", text)
+	}
 	w.lookAtDiscovery(nil)
 	same(t, events.take(t))
 	w.lookAtDiscovery(provider(source.Running))

@@ -36,7 +36,7 @@ func (o *order) takeLease(ctx context.Context) (context.Context, func(), error) 
 				return
 			case <-tick.C:
 				if err := lease.Renew(ctx); err != nil {
-					o.m.log.Warn("renew the lease of an order", "certificate", o.record.Name, "error", err)
+					o.m.log.Warn("renew the lease of an order", "certificate", o.record.Title(), "error", err)
 				}
 			}
 		}
@@ -47,7 +47,7 @@ func (o *order) takeLease(ctx context.Context) (context.Context, func(), error) 
 		end, stop := context.WithTimeout(context.Background(), 5*time.Second)
 		defer stop()
 		if err := lease.Release(end); err != nil {
-			o.m.log.Warn("release the lease of an order", "certificate", o.record.Name, "error", err)
+			o.m.log.Warn("release the lease of an order", "certificate", o.record.Title(), "error", err)
 		}
 	}, nil
 }

@@ -95,7 +95,7 @@ func (m *Manager) keepLoud(r *Record) {
 	if err := m.keep(ctx, r, nil); err != nil {
 		m.publish(r)
 		if m.ctx.Err() == nil {
-			m.log.Error("keep the state of an order", "certificate", r.Name, "error", err)
+			m.log.Error("keep the state of an order", "certificate", r.Title(), "error", err)
 		}
 	}
 }

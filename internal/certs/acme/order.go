@@ -209,8 +209,16 @@ func (o *order) place(ctx context.Context) error {
 		return err
 	}
 	o.record.Open.URL = o.order.Location
-	o.step(Pending, "the authority has taken the order and asks for %d proofs", len(o.order.Authorizations))
+	o.step(Pending, "the authority has taken the order and asks for %s", proofs(len(o.order.Authorizations)))
 	return o.save(ctx)
+}
+
+// proofs says how many.
+func proofs(n int) string {
+	if n == 1 {
+		return "1 proof"
+	}
+	return fmt.Sprintf("%d proofs", n)
 }
 
 // look is the preflight.
@@ -313,7 +321,7 @@ func (o *order) withdraw() {
 	defer cancel()
 	for _, s := range o.solvers {
 		if err := s.cleanUp(ctx); err != nil {
-			o.m.log.Warn("take the answer to a challenge back", "certificate", o.record.Name, "error", err)
+			o.m.log.Warn("take the answer to a challenge back", "certificate", o.record.Title(), "error", err)
 		}
 	}
 	o.solvers = nil

@@ -158,6 +158,15 @@ func (r *Record) giveUp(at time.Time, t *Trouble) {
 	r.Open = nil
 }
 
+// Title is what people call the certificate: the first of its names. Name is as good for
+// all but wildcards and addresses.
+func (r *Record) Title() string {
+	if len(r.Names) == 0 {
+		return r.Name
+	}
+	return r.Names[0]
+}
+
 // step notes what happens to the order that is under way.
 func (r *Record) step(at time.Time, state State, format string, args ...any) {
 	if r.State != state {

@@ -66,7 +66,7 @@ func (m *Manager) askRenewal(ctx context.Context, e *Config, r *Record) {
 	case errors.Is(err, protocol.ErrUnsupported):
 		next = latestAsk
 	case err != nil:
-		m.log.Debug("ask the authority when to renew", "certificate", r.Name, "error", err)
+		m.log.Debug("ask the authority when to renew", "certificate", r.Title(), "error", err)
 	}
 	if r.Renewal == nil {
 		r.Renewal = &Renewal{At: byLifetime(r)}

@@ -39,7 +39,7 @@ func (m *Manager) startLocked(j *job) {
 func (m *Manager) runSafely(r *Record, name string, entry *Config, names []string, forced bool) (at time.Time) {
 	defer func() {
 		if v := recover(); v != nil {
-			m.log.Error("an order broke", "certificate", r.Name, "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+			m.log.Error("an order broke", "certificate", r.Title(), "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
 			at = m.failed(entry, r, names, &Trouble{Code: "broken", Message: cut(fmt.Sprintf("the order broke: %v", v)), Hint: "please report this with the log"})
 		}
 	}()
@@ -72,7 +72,7 @@ func (m *Manager) run(r *Record, name string, entry *Config, names []string, for
 		return m.now() // it was tried out, now in earnest
 	case err == nil:
 		r.Failures, r.Server, r.ServerFailures, r.Trouble = 0, 0, 0, nil
-		m.log.Info("certificate issued", "certificate", r.Name, "names", r.Has, "directory", r.Directory, "not_after", r.NotAfter)
+		m.log.Info("certificate issued", "certificate", r.Title(), "names", r.Has, "directory", r.Directory, "not_after", r.NotAfter)
 		return m.rest(entry, r, m.dueAt(entry, r, names), nil)
 	}
 	return m.failed(entry, r, names, troubleOf(err))
@@ -162,7 +162,11 @@ func (m *Manager) failed(e *Config, r *Record, names []string, t *Trouble) time.
 	}
 	r.NextTry = next
 	m.keepLoud(r)
-	m.log.Warn("no certificate", "certificate", r.Name, "state", string(state), "reason", t.Code, "error", t.Message, "detail", t.detail(), "hint", t.Hint, "next_try", next)
+	about := []any{"certificate", r.Title(), "state", string(state), "reason", t.Code, "error", t.Message}
+	if detail := t.detail(); detail != "" {
+		about = append(about, "detail", detail)
+	}
+	m.log.Warn("no certificate", append(about, "hint", t.Hint, "next_try", next)...)
 	return next
 }
 

@@ -125,7 +125,7 @@ func troubleOf(err error) *Trouble {
 	case errors.Is(err, context.DeadlineExceeded) || errors.As(err, &slow) && slow.Timeout():
 		return &Trouble{Code: "authority_slow", Message: "the authority did not answer in time", Hint: "it is asked again", theirs: true}
 	case errors.As(err, &dial):
-		return &Trouble{Code: "authority_away", Message: cut("the directory cannot be reached: " + dial.Error()), Hint: "check this machine's way out", theirs: true}
+		return &Trouble{Code: "authority_away", Message: cut("the directory cannot be reached: " + dial.Error()), Hint: "check that this machine reaches it: its address, the DNS, a firewall or a proxy on the way", theirs: true}
 	}
 	// The library tells of the kind only in words of its own.
 	if _, what, found := strings.Cut(err.Error(), "response Content-Type is "); found {

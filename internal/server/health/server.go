@@ -420,6 +420,9 @@ func (s *Server) Status(results bool) Status {
 		State: s.mu.state, Since: time.Unix(0, s.mu.since), Reason: s.mu.reason, Until: past.until,
 		LastError: past.failure, LastErrorAt: past.failedAt, Active: s.Active(), Ejections: past.ejections,
 	}
+	if out.State == Unknown && out.Reason == "" && past.failure != "" {
+		out.Reason = "the last request failed, and none has succeeded yet"
+	}
 	if past.held.Hold != exchange.NotHeld {
 		out.Hold, out.Until, out.Reason = past.held.Hold.String(), past.held.Until, heldReason(past.held)
 	}

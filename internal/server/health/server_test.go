@@ -35,6 +35,18 @@ func fail(s *Server, p *Policy, times int) {
 	}
 }
 
+func TestAServerThatFailedItsOnlyRequestSaysSo(t *testing.T) {
+	_, log := newLog(t)
+	p := newPolicy(2, log)
+	s := p.Servers[0]
+	equal(t, "reason before", s.Status(false).Reason, "")
+	fail(s, p, 1)
+	equal(t, "state", s.Status(false).State, Unknown)
+	equal(t, "reason", s.Status(false).Reason, "the last request failed, and none has succeeded yet")
+	s.Answered()
+	equal(t, "reason after", s.Status(false).Reason, "it answers requests")
+}
+
 func TestFailuresInARowEject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		lines, log := newLog(t)

@@ -177,6 +177,7 @@ func Open(ctx context.Context, o Options) (*History, error) {
 	if err := h.recoverLocked(ctx); err != nil {
 		return nil, err
 	}
+	h.sweepLocked()
 	h.takeOverLocked(ctx)
 	return h, nil
 }

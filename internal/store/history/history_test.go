@@ -275,6 +275,37 @@ func TestAnIntentThatNeverCameToTheDiskIsForgotten(t *testing.T) {
 	}
 }
 
+// A loss of power can take the intent and leave what a save had written beside a document.
+func TestWhatALossOfPowerLeftBesideADocumentIsRemoved(t *testing.T) {
+	p := newPlace(t)
+	p.write("a.yaml", "1")
+	p.save(p.doc("a.yaml", "1", "2"))
+	old := time.Now().Add(-time.Hour)
+	const left = ".headgate-save-0123456789abcdef-0"
+	for name, stays := range map[string]bool{
+		left: false, ".headgate-save-0123456789abcdef-1": true, // by another headgate, just now
+		".headgate-save-notes": true, "x.headgate-save-0123456789abcdef-0": true,
+	} {
+		p.write(name, "half of a doc")
+		if err := os.Chtimes(p.file(name), old, old); err != nil || strings.HasSuffix(name, "-1") {
+			if err := errors.Join(err, os.Chtimes(p.file(name), time.Now(), time.Now())); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.open()
+		if _, err := os.Stat(p.file(name)); (err == nil) != stays {
+			t.Errorf("%s: %v, stays should be %v", name, err, stays)
+		}
+	}
+	p.write(left, "told of by an intent")
+	intent := filepath.Join(p.dir, "intent.json")
+	if err := errors.Join(os.Chtimes(p.file(left), old, old), os.WriteFile(intent, []byte("{"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	p.open()
+	p.has(left, "told of by an intent")
+}
+
 // Before the first document is exchanged, all that a crash needs is written.
 func TestASaveThatCannotKeepItsContentPutsTheDocumentsBack(t *testing.T) {
 	p := newPlace(t)

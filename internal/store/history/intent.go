@@ -11,6 +11,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"time"
 
 	"headgate/internal/file"
 	"headgate/internal/store"
@@ -243,5 +245,50 @@ func (h *History) clean(writes []*write) {
 		if err != nil {
 			h.log.Error("a file that a save has put out of the way is not removed", "file", w.Temp, "error", fmt.Sprint(err))
 		}
+	}
+}
+
+// leftover is the name of a file that a save makes beside a document.
+var leftover = regexp.MustCompile("^" + regexp.QuoteMeta(tempPrefix) + "[0-9a-f]{16}-[0-9]+$")
+
+// leftAfter is how old a leftover has to be: another headgate may have documents in the
+// same folder, and be in the middle of a save.
+const leftAfter = time.Minute
+
+// sweepLocked removes what a save left beside documents that a loss of power has cut off
+// before its intent was on the disk: no document was touched then, and the content was
+// never acknowledged. While there is an intent nothing is removed, as it may tell of them.
+func (h *History) sweepLocked() {
+	if _, err := os.Lstat(h.intentFile()); !errors.Is(err, fs.ErrNotExist) || len(h.mu.revisions) == 0 {
+		return
+	}
+	done := map[string]bool{}
+	for _, d := range h.mu.revisions[len(h.mu.revisions)-1].Documents {
+		path, err := resolve(d.Name)
+		dir := filepath.Dir(path)
+		if err != nil || done[dir] {
+			continue
+		}
+		done[dir] = true
+		h.sweep(dir)
+	}
+}
+
+func (h *History) sweep(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return // the documents themselves will tell
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if !leftover.MatchString(e.Name()) || err != nil || !info.Mode().IsRegular() || time.Since(info.ModTime()) < leftAfter {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		if err := os.Remove(path); err != nil {
+			h.log.Warn("a file that an interrupted save left cannot be removed", "file", path, "error", err)
+			continue
+		}
+		h.log.Info("removed what an interrupted save left", "file", path)
 	}
 }
