@@ -22,6 +22,7 @@ type settings struct {
 	next      chan *config.Config // the newest one
 	stopped   sync.WaitGroup
 	oidc      *config.OIDC // in use
+	told      bool         // of oidc
 }
 
 // follow begins. Close ends it.
@@ -61,8 +62,8 @@ func (s *settings) use(cfg *config.Config) {
 		}
 	}
 	s.hooks.Set(hooks)
-	if was, is := s.oidc, cfg.Admin.OIDC; !sameOIDC(was, is) {
-		s.oidc = is
+	if was, is := s.oidc, cfg.Admin.OIDC; !s.told || !sameOIDC(was, is) {
+		s.oidc, s.told = is, true
 		s.operators.SetOIDC(provider(is))
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 	"headgate/internal/event"
 	"headgate/internal/server/safedial"
+	"headgate/internal/setting/shown"
 	"headgate/internal/store"
 )
 
@@ -26,7 +27,12 @@ const (
 	oidcPending  = 10 * time.Minute
 	maxPending   = 1000
 	maxClaimName = 64
+	maxProvider  = 1 << 20 // bytes of an answer of the provider
+	maxTrouble   = 1 << 10 // bytes of what is logged of one
 )
+
+// methodOIDC is how people with a session through a provider have signed in.
+const methodOIDC = "oidc"
 
 // OIDC is a sign-in provider that speaks OpenID Connect.
 type OIDC struct {
@@ -58,10 +64,20 @@ type OIDCRole struct {
 	Role Role
 }
 
+// grants returns a text that is another one when the people or the roles that they get may
+// be others.
+func (c *OIDC) grants() string {
+	if c == nil {
+		return ""
+	}
+	return digest(fmt.Sprintf("%q %q %q %q", c.Issuer, c.ClientID, c.NameClaim, c.Roles))
+}
+
 // provider is the sign-in provider of the moment.
 type provider struct {
 	mu struct {
 		sync.Mutex
+		known   bool // SetOIDC was called
 		config  *OIDC
 		client  *http.Client
 		found   *oidc.Provider // nil until somebody signs in
@@ -76,7 +92,8 @@ type pending struct {
 }
 
 // SetOIDC takes a provider into use, nil for none. Who is on the way through the one
-// before has to begin anew.
+// before has to begin anew, and so has who came through one with other people or roles.
+// Until it is called for the first time nobody's session through a provider is valid.
 func (o *Operators) SetOIDC(c *OIDC) {
 	p := &o.oidc
 	p.mu.Lock()
@@ -84,10 +101,25 @@ func (o *Operators) SetOIDC(c *OIDC) {
 	if p.mu.client != nil {
 		p.mu.client.CloseIdleConnections()
 	}
-	p.mu.config, p.mu.found, p.mu.client, p.mu.pending = c, nil, nil, nil
+	p.mu.known, p.mu.config, p.mu.found, p.mu.client, p.mu.pending = true, c, nil, nil, nil
 	if c != nil {
-		p.mu.client, p.mu.pending = safedial.Client(oidcTimeout, c.Roots), map[string]pending{}
+		p.mu.client, p.mu.pending = safedial.Bound(safedial.Client(oidcTimeout, c.Roots), maxProvider), map[string]pending{}
 	}
+}
+
+// checkOIDC returns an error for a session through a provider that is not in use, or not
+// as it was.
+func (o *Operators) checkOIDC(s *session) error {
+	o.oidc.mu.Lock()
+	known, config := o.oidc.mu.known, o.oidc.mu.config
+	o.oidc.mu.Unlock()
+	switch {
+	case !known:
+		return &Error{Code: CodeOverloaded, Detail: "the sign-in provider is not known yet", Remedy: "try again", RetryAfter: time.Second}
+	case config == nil || s.Grants != config.grants():
+		return errCredentials()
+	}
+	return nil
 }
 
 // HasOIDC reports whether people can sign in through a provider.
@@ -118,7 +150,7 @@ func (o *Operators) flow(ctx context.Context) (context.Context, *flow, error) {
 		// The provider keeps the context for fetching keys later: it must not end.
 		var err error
 		if found, err = oidc.NewProvider(oidc.ClientContext(context.WithoutCancel(ctx), client), config.Issuer); err != nil {
-			o.log.Warn("the sign-in provider cannot be used", "issuer", config.Issuer, "error", err)
+			o.log.Warn("the sign-in provider cannot be used", "issuer", config.Issuer, "error", shown.Line(err.Error(), maxTrouble))
 			return ctx, nil, &Error{Code: CodeProvider, Detail: "the sign-in provider does not answer as it should", Remedy: "try again, or sign in with a password; the log says more"}
 		}
 		p.mu.Lock()
@@ -217,7 +249,7 @@ func (o *Operators) FinishOIDC(ctx context.Context, from Identity, in OIDCFinish
 	}
 	claims, err := f.claims(ctx, in.Code, who)
 	if err != nil {
-		o.log.Warn("a sign-in through the provider failed", "issuer", f.config.Issuer, "error", err)
+		o.log.Warn("a sign-in through the provider failed", "issuer", f.config.Issuer, "error", shown.Line(err.Error(), maxTrouble))
 		return Credentials{}, o.refuseOIDC(from, "", "provider", &Error{Code: CodeProvider, Detail: "the provider did not confirm the sign-in", Remedy: "begin again; the log says more"})
 	}
 	name, role := f.config.name(claims), f.config.role(claims)
@@ -225,16 +257,16 @@ func (o *Operators) FinishOIDC(ctx context.Context, from Identity, in OIDCFinish
 		return Credentials{}, o.refuseOIDC(from, name, "role", &Error{Code: CodeForbidden, Detail: "you are known to the provider, and have no role here", Remedy: "ask an admin to map one of your claims to a role"})
 	}
 	from.Name = "oidc:" + name
-	s := session{Session: Session{User: from.Name, Role: role, Method: "oidc"}}
+	s := session{Session: Session{User: from.Name, Role: role, Method: methodOIDC}, Grants: f.config.grants()}
 	c, err := o.begin(ctx, from, s, in.Agent, in.OldCookie, store.Change{})
 	if err == nil {
-		o.tell(event.AuthSignedIn{Auth: event.Auth{User: from.Name, Address: addressText(from.Address), Method: "oidc"}})
+		o.tell(event.AuthSignedIn{Auth: event.Auth{User: from.Name, Address: addressText(from.Address), Method: methodOIDC}})
 	}
 	return c, err
 }
 
 func (o *Operators) refuseOIDC(from Identity, name, reason string, err *Error) error {
-	o.refused(event.Auth{User: name, Address: addressText(from.Address), Method: "oidc", Reason: reason})
+	o.refused(event.Auth{User: name, Address: addressText(from.Address), Method: methodOIDC, Reason: reason})
 	return err
 }
 
@@ -262,7 +294,16 @@ func (f *flow) claims(ctx context.Context, code string, who pending) (map[string
 	if err := id.Claims(&claims); err != nil {
 		return nil, fmt.Errorf("read the id_token: %w", err)
 	}
+	dropUnverified(claims)
 	return claims, nil
+}
+
+// dropUnverified takes an email address away of which the provider says that it is not
+// verified: people can write there what they like (OpenID Connect Core, section 5.7).
+func dropUnverified(claims map[string]any) {
+	if verified, told := claims["email_verified"]; told && !has(verified, "true") {
+		delete(claims, "email")
+	}
 }
 
 // name returns what somebody is called, in printable ASCII of a bounded length.

@@ -1,9 +1,14 @@
 package operator
 
 import (
+	"bytes"
+	"io"
+	"log/slog"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"net/url"
+	"strings"
 	"testing"
 
 	"github.com/oauth2-proxy/mockoidc"
@@ -115,6 +120,94 @@ func TestOIDCRefusals(t *testing.T) {
 	o.SetOIDC(&OIDC{Issuer: "http://169.254.169.254/"})
 	if _, err := o.BeginOIDC(t.Context(), here); code(err) != CodeProvider {
 		t.Errorf("at a metadata address: %v", err)
+	}
+}
+
+// Whoever came through a provider is signed out when it goes, or gives other roles, and
+// not by a change of its secret.
+func TestOIDCSessionsEndWithTheirProvider(t *testing.T) {
+	for name, v := range map[string]struct {
+		change func(*OIDC) *OIDC
+		ends   bool
+	}{
+		"gone":         {func(*OIDC) *OIDC { return nil }, true},
+		"other roles":  {func(c *OIDC) *OIDC { c.Roles = c.Roles[:1]; return c }, true},
+		"other issuer": {func(c *OIDC) *OIDC { c.Issuer = "https://login.example.com"; return c }, true},
+		"other secret": {func(c *OIDC) *OIDC { c.ClientSecret = "new"; return c }, false},
+	} {
+		o, s, _ := open(t)
+		m := startProvider(t, o)
+		m.QueueUser(person("ann", "chiefs"))
+		_, in := begin(t, o)
+		c, err := o.FinishOIDC(t.Context(), here, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		config := *o.oidc.mu.config
+		// After a restart nobody is let in before the provider is known.
+		again := New(Options{Store: s, Log: o.log})
+		if _, err := again.BySession(t.Context(), c.Cookie, c.Header, home); code(err) != CodeOverloaded {
+			t.Errorf("%s: before the provider is known: %v", name, err)
+		}
+		o.SetOIDC(v.change(&config))
+		_, err = o.BySession(t.Context(), c.Cookie, c.Header, home)
+		if ended := code(err) == CodeSignedOut; ended != v.ends || err != nil && !ended {
+			t.Errorf("%s: got %v, want an end: %v", name, err, v.ends)
+		}
+		if all, err := o.Sessions(t.Context(), ""); err != nil || (len(all) == 0) != v.ends {
+			t.Errorf("%s: sessions %v, %v", name, all, err)
+		}
+	}
+}
+
+// An email address that the provider has not verified gives no role and no name. Not all
+// providers say whether they have, and some say so in a text.
+func TestUnverifiedEmailCountsForNothing(t *testing.T) {
+	c := OIDC{Roles: []OIDCRole{{Claim: "email", Value: "ann@example.com", Role: Admin}, {Claim: "groups", Value: "staff", Role: Viewer}}}
+	for _, v := range []struct {
+		verified any
+		counts   bool
+	}{{true, true}, {"true", true}, {nil, false}, {false, false}, {"false", false}, {"", false}, {float64(0), false}, {"none", true}} {
+		claims := map[string]any{"sub": "s1", "email": "ann@example.com", "groups": []any{"staff"}, "email_verified": v.verified}
+		if v.verified == "none" {
+			delete(claims, "email_verified")
+		}
+		name, role := "s1", Viewer
+		if v.counts {
+			name, role = "ann@example.com", Admin
+		}
+		if dropUnverified(claims); c.name(claims) != name || c.role(claims) != role {
+			t.Errorf("email_verified %v: got %s with %s, want %s with %s", v.verified, c.name(claims), c.role(claims), name, role)
+		}
+	}
+}
+
+// What a provider answers is read up to a bound, and logged up to a lesser one.
+func TestOIDCAnswersAreBounded(t *testing.T) {
+	for name, answer := range map[string]func(w http.ResponseWriter, issuer string){
+		"long configuration": func(w http.ResponseWriter, issuer string) {
+			io.WriteString(w, strings.Repeat(" ", maxProvider)+`{"issuer":"`+issuer+`"}`)
+		},
+		"long error": func(w http.ResponseWriter, _ string) {
+			w.WriteHeader(500)
+			io.WriteString(w, strings.Repeat("x\x1b[2J\n", maxProvider/8))
+		},
+	} {
+		var issuer string
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { answer(w, issuer) }))
+		t.Cleanup(server.Close)
+		issuer = server.URL
+		o, _, _ := open(t)
+		var log bytes.Buffer
+		o.log = slog.New(slog.NewTextHandler(&log, nil))
+		o.SetOIDC(&OIDC{Issuer: issuer})
+		t.Cleanup(func() { o.SetOIDC(nil) })
+		if _, err := o.BeginOIDC(t.Context(), here); code(err) != CodeProvider {
+			t.Errorf("%s: %v", name, err)
+		}
+		if log.Len() > 2*maxTrouble || strings.Contains(log.String(), "x1b") {
+			t.Errorf("%s: the log has %d bytes: %.300s", name, log.Len(), &log)
+		}
 	}
 }
 

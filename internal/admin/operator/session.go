@@ -47,6 +47,7 @@ type session struct {
 	Header     string `json:"header"`               // the digest of the secret in the header
 	Generation int    `json:"generation,omitempty"` // of the user
 	Local      bool   `json:"local"`                // the user is one of ours, not a provider's
+	Grants     string `json:"grants,omitempty"`     // of the provider
 }
 
 // Credentials are the two secrets of a new session. They are shown once.
@@ -123,6 +124,9 @@ func (o *Operators) session(ctx context.Context, key string) (*session, store.Re
 	at := time.Now()
 	if !at.Before(s.Expires) || at.Sub(s.Seen) > sessionIdle {
 		return nil, 0, errCredentials()
+	}
+	if s.Method == methodOIDC {
+		return s, r, o.checkOIDC(s)
 	}
 	if !s.Local {
 		return s, r, nil

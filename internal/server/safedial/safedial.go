@@ -104,6 +104,34 @@ func Client(timeout time.Duration, roots *x509.CertPool) *http.Client {
 	}
 }
 
+// Bound has a client of Client read at most max bytes of each answer's body, as they are
+// after decompression; to read on is an error. It returns the client.
+func Bound(c *http.Client, max int64) *http.Client {
+	c.Transport = &bounded{c.Transport, max}
+	return c
+}
+
+type bounded struct {
+	http.RoundTripper
+	max int64
+}
+
+// RoundTrip sends a request.
+func (b *bounded) RoundTrip(rq *http.Request) (*http.Response, error) {
+	rs, err := b.RoundTripper.RoundTrip(rq)
+	if err == nil {
+		rs.Body = http.MaxBytesReader(nil, rs.Body, b.max)
+	}
+	return rs, err
+}
+
+// CloseIdleConnections is for http.Client.
+func (b *bounded) CloseIdleConnections() {
+	if c, ok := b.RoundTripper.(interface{ CloseIdleConnections() }); ok {
+		c.CloseIdleConnections()
+	}
+}
+
 // Control sees each address as it is about to be connected to, and refuses what Check
 // refuses. It is for net.Dialer.ControlContext.
 func Control(_ context.Context, _, address string, _ syscall.RawConn) error {
