@@ -68,6 +68,9 @@ func (c *Cache) try(h *hit, e *entry, fl *flight, land func()) (answer *exchange
 		h.forwarded, h.revalidated = true, true
 		return h.serve(fresher), false
 	case e != nil && http1.ServerFailed(rs.Status) && e.onErrorAt(c.store.now()):
+		if fl != nil {
+			fl.failed = true
+		}
 		h.forwardStatus = rs.Status
 		f.close()
 		return h.standIn(e), false
@@ -88,7 +91,7 @@ const statusNotModified = 304
 // failed is what becomes of a request when no server answered.
 func (c *Cache) failed(h *hit, e *entry, fl *flight, answer *exchange.Answer) *exchange.Answer {
 	if fl != nil && answer.Reason != exchange.ClientClosed {
-		fl.failure = answer
+		fl.failed, fl.failure = true, answer
 	}
 	if e != nil && e.onErrorAt(c.store.now()) && answer.Reason != exchange.ClientClosed {
 		return h.standIn(e)

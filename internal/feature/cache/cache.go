@@ -124,7 +124,7 @@ func (c *Cache) Respond(ex *exchange.Exchange) *exchange.Answer {
 		case refuseIt:
 			return notCached
 		case awaitIt:
-			if answer := c.await(h, fl); answer != nil {
+			if answer, answered := c.await(h, fl); answered {
 				return answer
 			}
 		}
@@ -249,9 +249,9 @@ func (s *store) land(h *hit, fl *flight) {
 	close(fl.landed)
 }
 
-// await waits until a fetch has a head. It returns nil when it is worth to look
+// await waits until a fetch has a head. answered is false when it is worth to look
 // again.
-func (c *Cache) await(h *hit, fl *flight) *exchange.Answer {
+func (c *Cache) await(h *hit, fl *flight) (answer *exchange.Answer, answered bool) {
 	defer fl.waiting.Add(-1)
 	stale := h.spare
 	h.spare = nil
@@ -268,23 +268,20 @@ func (c *Cache) await(h *hit, fl *flight) *exchange.Answer {
 				h.wanted, h.wantedNear = h.use, h.near
 			}
 			h.collapsed = true
-			if fl.failure == nil {
-				return nil
-			}
-			if stale != nil && stale.onErrorAt(h.now) {
+			if fl.failed && stale != nil && stale.onErrorAt(h.now) {
 				stale.hold()
 				if h.use = refreshing; h.open(stale) {
-					return h.serve(stale)
+					return h.serve(stale), true
 				}
 			}
-			return fl.failure
+			return fl.failure, fl.failure != nil
 		case <-tick.C:
 			if h.ex.Front.Gone() {
-				return exchange.Fail(exchange.ClientClosed, "the client left before the answer was there")
+				return exchange.Fail(exchange.ClientClosed, "the client left before the answer was there"), true
 			}
 		}
 	}
-	return nil
+	return nil, false
 }
 
 // pass asks the servers as if there were no cache.

@@ -29,8 +29,9 @@ type flight struct {
 	key     []byte
 	waiting atomic.Int32
 	landed  chan struct{}
-	// failure is the answer when no server gave one. Written before landed is
-	// closed.
+	// failed says that the servers failed, and failure is the answer when none gave
+	// one. Written before landed is closed.
+	failed  bool
 	failure *exchange.Answer
 }
 
