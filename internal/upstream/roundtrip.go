@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"syscall"
 	"time"
 
 	"headgate/internal/exchange"
@@ -362,11 +363,21 @@ func announced(list *header.List) int64 {
 // Read reads the body of the response.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.body.Read(p)
+	if err == io.EOF && c.wasReset() {
+		err = syscall.ECONNRESET
+	}
 	if err != nil && err != io.EOF {
 		err = c.explain(err)
 		c.broken = err
 	}
 	return n, err
+}
+
+// wasReset reports whether the end of a body that goes on until the connection closes
+// was no orderly one. A socket tells of a reset once: when the upload has heard of it,
+// what is read ends as if the server had closed.
+func (c *conn) wasReset() bool {
+	return c.head.Framing == http1.UntilClose && c.upload != nil && c.upload.metReset()
 }
 
 // Ready reports whether Read would not wait.
@@ -375,6 +386,9 @@ func (c *conn) Ready() bool { return c.body.Ready() }
 // Splice moves the rest of the body to dst inside the kernel; see wire.Body.
 func (c *conn) Splice(dst *netconn.Conn) (int64, bool, error) {
 	n, ok, err := c.body.Splice(dst)
+	if err == nil && ok && c.wasReset() {
+		err = syscall.ECONNRESET
+	}
 	if err == nil {
 		return n, ok, nil
 	}
@@ -400,7 +414,7 @@ func (c *conn) Close() error {
 	}
 	whole := c.keep && c.body.Done() && c.buf.Len() == 0
 	if c.upload != nil {
-		whole = whole && c.upload.settled() && c.upload.wait() == nil
+		whole = whole && c.upload.settled(settleTime) && c.upload.wait() == nil
 		c.abortUpload()
 	} else if c.held {
 		// The server was told of a body that never came.

@@ -1,9 +1,11 @@
 package upstream
 
 import (
+	"errors"
 	"io"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"headgate/internal/exchange"
@@ -107,12 +109,25 @@ func (u *upload) running() bool { return u != nil && u.finished.Load() == 0 }
 // A quick server answers before we have come back from sending the last bytes.
 const settleTime = 10 * time.Millisecond
 
-// settled reports whether the upload has ended, or does so at once.
-func (u *upload) settled() bool {
+// resetTime is how long an upload may take to hear that the server has reset its
+// connection, once all that the server sent is read. It is woken by that at the same
+// moment, so most of it is for a busy machine. Nothing but the end of a response waits
+// so long, and only while its request is still on the way.
+const resetTime = 100 * time.Millisecond
+
+// metReset reports whether the upload has ended because the server has reset its
+// connection. After an orderly end of what the server says a write fails otherwise
+// (EPIPE).
+func (u *upload) metReset() bool {
+	return u.settled(resetTime) && errors.Is(u.wait(), syscall.ECONNRESET)
+}
+
+// settled reports whether the upload has ended, or does so within a moment.
+func (u *upload) settled(moment time.Duration) bool {
 	if !u.running() {
 		return true
 	}
-	soon := time.NewTimer(settleTime)
+	soon := time.NewTimer(moment)
 	defer soon.Stop()
 	select {
 	case <-u.done:
