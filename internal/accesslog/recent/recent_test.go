@@ -164,7 +164,8 @@ func TestMemoryIsBoundedAndErrorsStayLonger(t *testing.T) {
 func TestLongestRecordFits(t *testing.T) {
 	r := New(Config{Size: MinSize})
 	long := strings.Repeat("x", 10_000)
-	for range 100 {
+	const recorded = 50 // which have room however many processors share the ring
+	for range recorded {
 		ex := finished(1, "/"+long, 200, 0)
 		ex.Request.Method, ex.Request.Host, ex.Request.Query, ex.Server, ex.User, ex.Cause = long, long, "?"+long, long, long, long
 		ex.Request.Header.Set(header.UserAgent, long)
@@ -173,7 +174,7 @@ func TestLongestRecordFits(t *testing.T) {
 		r.Record(ex)
 	}
 	got := r.Find(Query{}, Cursor{}, MaxPage).Requests
-	if len(got) != 100 || len(got[0].Path) != maxPath || len(got[0].Cause) != maxCause {
+	if len(got) != recorded || len(got[0].Path) != maxPath || len(got[0].Cause) != maxCause {
 		t.Errorf("got %d requests", len(got))
 	}
 }
