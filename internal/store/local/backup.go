@@ -42,7 +42,21 @@ type content struct {
 const (
 	maxArchiveFiles = 2 * maxEntries
 	maxArchiveBytes = 8 << 30
+	maxManifestLine = 1 << 10 // of the manifest for one file, and for itself
+	maxArchiveEnd   = 1 << 20 // after the last file, where tar writes zeros
 )
+
+// maxFile returns how large a file of an archive may be that has so many others before
+// it. What compresses well would take all memory or the whole disk otherwise.
+func maxFile(name string, before int) int64 {
+	switch name {
+	case dbName:
+		return maxDB
+	case manifestName:
+		return int64(before+1) * maxManifestLine
+	}
+	return maxOnDisk
+}
 
 // Backup writes one archive of everything in the state directory, as it is at one
 // moment, while it is in use: a tar file compressed with gzip, sealed when there is a
@@ -218,6 +232,9 @@ func unpack(ctx context.Context, r io.Reader, passphrase, into string) error {
 		if total += h.Size; len(have) >= maxArchiveFiles || total > maxArchiveBytes {
 			return fmt.Errorf("the archive is larger than %d files or %d bytes", maxArchiveFiles, int64(maxArchiveBytes))
 		}
+		if h.Size > maxFile(h.Name, len(have)) {
+			return fmt.Errorf("the archive's file %.100q has %d bytes, more than a file of the state can have", h.Name, h.Size)
+		}
 		if h.Name == manifestName {
 			if err := checkManifest(t, have); err != nil {
 				return err
@@ -226,8 +243,12 @@ func unpack(ctx context.Context, r io.Reader, passphrase, into string) error {
 			if _, err := t.Next(); err != io.EOF {
 				return errors.New("the archive goes on after its manifest")
 			}
-			if _, err := io.Copy(io.Discard, z); err != nil {
+			n, err := io.Copy(io.Discard, io.LimitReader(z, maxArchiveEnd+1))
+			if err != nil {
 				return fmt.Errorf("the archive is cut off or damaged: %v", err)
+			}
+			if n > maxArchiveEnd {
+				return errors.New("the archive goes on after its manifest")
 			}
 			return nil
 		}

@@ -1,7 +1,9 @@
 package local
 
 import (
+	"archive/tar"
 	"bytes"
+	"compress/gzip"
 	"errors"
 	"fmt"
 	"os"
@@ -111,6 +113,47 @@ func TestABadArchiveIsRefusedWhole(t *testing.T) {
 		if passphrase != "" {
 			refused("wrong passphrase", archive, "wrong")
 			refused("no passphrase", archive, "")
+		}
+	}
+}
+
+// A few bytes of an archive that become many are refused before they are in memory or on
+// the disk.
+func TestAnArchiveThatCompressesTooWellIsRefused(t *testing.T) {
+	pressed := func(name string, size int) []byte {
+		t.Helper()
+		var out bytes.Buffer
+		z := gzip.NewWriter(&out)
+		w := tar.NewWriter(z)
+		if name != "" {
+			if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(size)}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Write(make([]byte, size)); err != nil {
+				t.Fatal(err)
+			}
+		} else if _, err := z.Write(make([]byte, size)); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(w.Flush(), z.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return out.Bytes()
+	}
+	dir, archive := backed(t, "")
+	for what, c := range map[string]struct {
+		archive []byte
+		want    string
+	}{
+		"a manifest":        {pressed(manifestName, 4*maxManifestLine), manifestName + `" has 4096 bytes, more than`},
+		"a file":            {pressed(versionName, maxOnDisk+1), versionName + `" has`},
+		"after its end":     {append(bytes.Clone(archive), pressed("", maxArchiveEnd+1)...), "goes on after its manifest"},
+		"zeros at the end":  {append(bytes.Clone(archive), pressed("", 1<<10)...), ""},
+		"a file of a store": {archive, ""},
+	} {
+		err := Restore(t.Context(), Options{Dir: dir}, bytes.NewReader(c.archive), "")
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: got %v, want %q", what, err, c.want)
 		}
 	}
 }
