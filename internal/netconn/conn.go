@@ -71,6 +71,7 @@ type Conn struct {
 
 	// of all goroutines
 	kicked  atomic.Bool
+	reset   atomic.Bool // a write has heard that the peer has reset the connection
 	watched watched
 }
 

@@ -138,7 +138,9 @@ func (c *Conn) readFrom(fd uintptr) bool {
 	if r.buf != nil {
 		r.buf.w += n
 	}
-	r.n, r.err = eof(n, nil)
+	if r.n, r.err = n, nil; n == 0 {
+		r.err = c.readError(0)
+	}
 	return true
 }
 
@@ -194,8 +196,13 @@ func (c *Conn) onServe(fd uintptr) bool {
 	}
 }
 
-// readError returns the error of a read that brought nothing.
+// readError returns the error of a read that brought nothing: io.EOF if there was none.
+// A socket tells of a reset once. When a write has heard of it, a read would meet what
+// looks like an orderly end.
 func (c *Conn) readError(errno syscall.Errno) error {
+	if errno == 0 && c.reset.Load() {
+		errno = syscall.ECONNRESET
+	}
 	if errno == 0 {
 		return io.EOF
 	}
@@ -219,7 +226,12 @@ func (c *Conn) flushTo(fd uintptr) error {
 	return err
 }
 
+// writeError returns the error of a write. When the peer had closed its side before it
+// has reset the connection, errno is EPIPE, and what is read ends in order.
 func (c *Conn) writeError(errno syscall.Errno) error {
+	if errno == syscall.ECONNRESET {
+		c.reset.Store(true)
+	}
 	return &net.OpError{Op: "write", Net: "tcp", Addr: c.nc.RemoteAddr(), Err: os.NewSyscallError("write", errno)}
 }
 

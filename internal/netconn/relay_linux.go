@@ -2,7 +2,6 @@ package netconn
 
 import (
 	"errors"
-	"io"
 	"os"
 	"syscall"
 
@@ -53,7 +52,7 @@ func (c *Conn) onDraw(fd uintptr) bool {
 	case err != nil:
 		r.err = os.NewSyscallError("splice", err)
 	case n == 0:
-		r.err = io.EOF
+		r.err = c.readError(0)
 	default:
 		r.pipe.held += n
 	}

@@ -147,7 +147,7 @@ func (c *Conn) onPull(fd uintptr) bool {
 	case err != nil:
 		r.err = os.NewSyscallError("splice", err)
 	case n == 0:
-		r.err = io.EOF
+		r.err = c.readError(0)
 	default:
 		r.pipe.held += n
 	}
@@ -171,6 +171,9 @@ func (c *Conn) onPush(fd uintptr) bool {
 			return false
 		}
 		if err != nil {
+			if err == unix.ECONNRESET {
+				c.reset.Store(true)
+			}
 			w.err = os.NewSyscallError("splice", err)
 			return true
 		}
