@@ -91,13 +91,13 @@ it('makes a certificate, names it, and removes both', async () => {
   await dialog().getByRole('button', { name: 'Review', exact: true }).click()
   await applyNow(page)
   expect(config()).toContain('signs itself')
-  await card('Certificates of your own').getByRole('button', { name: 'Remove own' }).click()
+  await card('Configured certificates').getByRole('button', { name: 'Remove own' }).click()
   await page.getByRole('button', { name: '1 change to review' }).click()
   await applyNow(page)
   expect(config()).not.toContain('stored: own')
-  await card('Uploaded here').getByRole('button', { name: 'Remove own' }).click()
+  await card('Kept here').getByRole('button', { name: 'Remove own' }).click()
   await dialog().getByRole('button', { name: 'Remove' }).click()
-  await card('Uploaded here').getByText('own', { exact: true }).waitFor({ state: 'detached' })
+  await card('Kept here').getByText('own', { exact: true }).waitFor({ state: 'detached' })
 })
 
 it('changes a setting, chooses a provider of discovery by its name, and takes both back', async () => {

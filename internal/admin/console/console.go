@@ -114,7 +114,8 @@ func (c *Console) add(built fs.FS, name string) {
 func (c *Console) Built() bool { return c.index != nil }
 
 // ServeHTTP answers with a file of the build, or with the page of the console if the
-// path is that of one. Everything else is 404.
+// path is that of one. Everything else is 404; a browser that goes there gets the console,
+// which says so.
 func (c *Console) ServeHTTP(w http.ResponseWriter, rq *http.Request) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -130,9 +131,11 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, rq *http.Request) {
 	switch {
 	case !c.Built() && first == "":
 		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-		html(w, []byte(unbuilt))
+		html(w, http.StatusOK, []byte(unbuilt))
 	case slices.Contains(c.pages, first):
-		c.page(w)
+		c.page(w, http.StatusOK)
+	case c.Built() && first != "api" && first != "assets" && strings.Contains(rq.Header.Get("Accept"), "text/html"):
+		c.page(w, http.StatusNotFound)
 	default:
 		h.Set("Content-Type", "text/plain; charset=utf-8")
 		w.WriteHeader(http.StatusNotFound)
@@ -143,19 +146,20 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, rq *http.Request) {
 // page sends the console. Styles that it makes at run time carry a nonce: the library
 // of its controls writes them for values that depend on the width of the screen. There
 // is no inline script.
-func (c *Console) page(w http.ResponseWriter) {
+func (c *Console) page(w http.ResponseWriter, status int) {
 	nonce := rand.Text()
 	w.Header().Set("Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self' 'nonce-"+nonce+"'; "+
 		"img-src 'self'; font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; "+
 		"frame-ancestors 'none'")
-	html(w, bytes.ReplaceAll(c.index, []byte(nonceMark), []byte(nonce)))
+	html(w, status, bytes.ReplaceAll(c.index, []byte(nonceMark), []byte(nonce)))
 }
 
-func html(w http.ResponseWriter, text []byte) {
+func html(w http.ResponseWriter, status int, text []byte) {
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
 	h.Set("Cache-Control", "no-cache")
 	h.Set("Content-Length", strconv.Itoa(len(text)))
+	w.WriteHeader(status)
 	_, _ = w.Write(text) // the client went away
 }
 

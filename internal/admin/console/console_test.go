@@ -41,6 +41,17 @@ func TestPathsOfPagesGetTheConsoleAndOthers404(t *testing.T) {
 	}
 }
 
+func TestABrowserAtAnUnknownPathGetsTheConsole(t *testing.T) {
+	c := console.Of(build())
+	const page = "text/html,application/xhtml+xml,*/*;q=0.8"
+	for path, html := range map[string]bool{"/nosuch": true, "/nosuch/x": true, "/assets/b-2.js": false, "/api/v1/x": false} {
+		w := get(c, path, "Accept", page)
+		if w.Code != 404 || strings.Contains(w.Body.String(), "csp-nonce") != html {
+			t.Errorf("GET %s: got %d, %q", path, w.Code, w.Body)
+		}
+	}
+}
+
 func TestEveryPageHasANonceOfItsOwnThatThePolicyNames(t *testing.T) {
 	c := console.Of(build())
 	seen := map[string]bool{}

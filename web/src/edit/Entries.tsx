@@ -36,6 +36,7 @@ export function Entries({ kind, title, lead, empty, emptyTitle, initial, line, m
   const [edited, setEdited] = useState<{ name: string; object?: AnyObject; initial?: Value }>()
   const [naming, setNaming] = useState<Value>()
   const may = canEdit(who?.role)
+  const noun = t.entries.noun[kind] ?? kind
   const rows = list.data ?? []
   const fresh = edits.filter((e) => e.op === 'set' && !rows.some((o) => o.name === e.name))
   const add = may && <Button size="compact-sm" variant="default" onClick={() => setNaming(initial ?? {})}>{t.entries.add}</Button>
@@ -109,7 +110,7 @@ export function Entries({ kind, title, lead, empty, emptyTitle, initial, line, m
       )}
       {naming && (
         <NewName
-          title={title}
+          noun={noun}
           taken={[...rows.map((o) => o.name!), ...fresh.map((e) => e.name)]}
           close={() => setNaming(undefined)}
           go={(name) => {
@@ -118,13 +119,13 @@ export function Entries({ kind, title, lead, empty, emptyTitle, initial, line, m
           }}
         />
       )}
-      {edited && <ObjectEditor kind={kind} name={edited.name} object={edited.object} initial={edited.initial} title={`${title}: ${edited.name}`} onClose={() => setEdited(undefined)} />}
+      {edited && <ObjectEditor kind={kind} name={edited.name} object={edited.object} initial={edited.initial} title={t.entries.title(noun, edited.name)} onClose={() => setEdited(undefined)} />}
     </Card>
   )
 }
 
 /** Asks for the name of a new object; the form follows. */
-export function NewName({ title, taken, close, go }: { title: string; taken: string[]; close: () => void; go: (name: string) => void }) {
+export function NewName({ noun, taken, close, go }: { noun: string; taken: string[]; close: () => void; go: (name: string) => void }) {
   const [name, setName] = useState('')
   const [wrong, setWrong] = useState('')
   function submit(e: FormEvent) {
@@ -135,7 +136,7 @@ export function NewName({ title, taken, close, go }: { title: string; taken: str
     go(n)
   }
   return (
-    <Dialog close={close} title={t.entries.newTitle(title)}>
+    <Dialog close={close} title={t.entries.newTitle(noun)}>
       <form onSubmit={submit} className="fields" noValidate>
         <TextInput label={t.entries.newName} value={name} error={wrong} onChange={(e) => setName(e.currentTarget.value)} data-autofocus autoComplete="off" spellCheck={false} />
         <Button type="submit">{t.entries.goOn}</Button>

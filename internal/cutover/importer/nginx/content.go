@@ -277,6 +277,8 @@ func (c *content) pass(d *directive, l *location) bool {
 		}
 	case c.flow.rewrite != nil:
 		if !c.rewrite(d, l, uri, hasURI) {
+			c.t.Say(d, importer.Impossible, "the rewrite before it cannot be taken over, so the route answers 404")
+			c.t.Check("proxy %s, path %s: write the route to %s by hand, its rewrite cannot be taken over", c.name, orRoot(c.path), d.arg(0))
 			return false
 		}
 	case !hasURI:
@@ -290,6 +292,9 @@ func (c *content) pass(d *directive, l *location) bool {
 		if strings.HasSuffix(l.path, "/") != strings.HasSuffix(uri, "/") && l.path != "/" {
 			verdict, note = importer.Close, "nginx joins the texts as they are; here the paths are joined by whole segments"
 		}
+	}
+	if scheme == "https" {
+		verdict, note = importer.Close, join(note, "the certificate of the server is verified, which nginx does only if it is told to: where it cannot be, set tls.ca_file or insecure_skip_verify of the server")
 	}
 	c.servers(scheme, host, base)
 	c.host = c.hostHeader(host, d)

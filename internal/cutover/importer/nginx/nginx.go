@@ -49,7 +49,7 @@ func Proxies(names []string, files Files) (*importer.Translation, error) {
 
 func read(names []string, files Files) (*translator, error) {
 	files = files.Bounded(maxFileSize, "more than a configuration has")
-	t := &translator{Translation: importer.NewTranslation("nginx"), read: files.Read, upstreams: map[string]*directive{}, zones: map[string]*directive{}, portNames: map[string]string{},
+	t := &translator{Translation: importer.NewTranslation("nginx"), read: files.Read, upstreams: map[string]*directive{}, zones: map[string]*directive{}, pairs: map[[2]string]bool{}, portNames: map[string]string{},
 		maps: map[string]*mapping{}, usedMaps: map[string]bool{}, set: map[string]bool{}, held: map[*directive]bool{}, routed: map[*directive]bool{}}
 	for _, name := range names {
 		tree, err := t.parse(name, files)
@@ -107,6 +107,7 @@ type translator struct {
 	servers   []*server
 	writers   []*writer
 	http      *directive
+	pairs     map[[2]string]bool // certificates that are there, by their files
 }
 
 // top goes through the outermost directives.

@@ -195,6 +195,26 @@ func TestEncryptedKeysAreToldWithTheRemedy(t *testing.T) {
 	}
 }
 
+func TestServersWithOnePairOfFilesHaveOneCertificate(t *testing.T) {
+	doc, entries := imported(t, `ssl_certificate a.crt; ssl_certificate_key a.key;
+server { listen 443 ssl; server_name a.example; location / { proxy_pass http://127.0.0.1:1; } }
+server { listen 443 ssl; server_name b.example; location / { proxy_pass https://127.0.0.1:2; } }
+server { listen 443 ssl; server_name c.example; ssl_certificate c.crt; ssl_certificate_key c.key; return 403; }`)
+	if a, c := strings.Count(doc, "/etc/nginx/a.crt"), strings.Count(doc, "/etc/nginx/c.crt"); a != 1 || c != 1 {
+		t.Errorf("a.crt stands %d times, c.crt %d times in\n%s", a, c, doc)
+	}
+	if e := entries["proxy_pass https://127.0.0.1:2"]; !strings.Contains(e.Note, "is verified") {
+		t.Errorf("nothing tells that the server's certificate is verified: %+v", e)
+	}
+}
+
+func TestWhatComesAfterARewriteThatIsLeftOutSaysWhy(t *testing.T) {
+	_, entries := imported(t, `server { listen 80; server_name a.example; rewrite ^/blog/([0-9]+)$ /posts?id=$1 last; location / { proxy_pass http://127.0.0.1:1; } }`)
+	if e := entries["proxy_pass http://127.0.0.1:1"]; e.Verdict != importer.Impossible || !strings.Contains(e.Note, "the rewrite before it") {
+		t.Errorf("got %+v", e)
+	}
+}
+
 func TestIncludesAndDumpsAreRead(t *testing.T) {
 	t.Parallel()
 	main, part := "http { include sites/*.conf; }", "server { listen 8080; server_name a.example.com; location / { return 204; } }"

@@ -226,6 +226,11 @@ func (t *translator) certificate(s *server, name string) {
 			continue
 		}
 		t.Say(c, importer.Same, "certificates are chosen by the names in them")
+		pair := [2]string{cert, key}
+		if t.pairs[pair] {
+			continue // another server has it
+		}
+		t.pairs[pair] = true
 		at := name
 		if i > 0 {
 			at = fmt.Sprintf("%s-%d", name, i+1)

@@ -11,6 +11,9 @@ import { orders, rowsOf, standing, type Row } from './orders'
 
 const searchable = (r: Row) => ({ '': [r.name, ...r.hosts, r.entry].join(' '), state: r.state, host: r.hosts.join(' '), entry: r.entry ?? '' })
 
+/** What a row says beside its first host: a name of its own, and how many more hosts there are. */
+const more = (r: Row) => [!r.order && r.name !== r.hosts[0] && r.name, r.hosts.length > 1 && t.proxies.more(r.hosts.length - 1)].filter(Boolean).join(', ')
+
 /** Every certificate with the hosts that get it, and the entries that make them. */
 export default function CertificatesPage() {
   const list = useQuery(orders)
@@ -33,7 +36,7 @@ export default function CertificatesPage() {
             ) : (
               <span className="row-name clip"><bdi>{r.hosts[0] ?? r.name}</bdi></span>
             )}
-            <span className="small clip" title={r.hosts.join('\n')}>{r.problem ?? <>{r.daysLeft !== undefined && <span className="phone-inline">{t.certificates.days(r.daysLeft)} · </span>}{[r.name !== r.hosts[0] && r.name, r.hosts.length > 1 && t.proxies.more(r.hosts.length - 1)].filter(Boolean).join(', ') || r.name}</>}</span>
+            <span className="small clip" title={r.hosts.join('\n')}>{r.problem ?? <>{r.daysLeft !== undefined && <span className="phone-inline">{t.certificates.days(r.daysLeft)}{more(r) && ' · '}</span>}{more(r)}</>}</span>
           </>
         ),
       },
@@ -57,8 +60,8 @@ export default function CertificatesPage() {
           <DataTable rows={rows} columns={columns} id={(r) => r.name} searchable={searchable} noun={[t.certificates.noun, t.certificates.nouns]} open={(r) => r.order && void go({ to: '/certificates/$name', params: { name: r.name } })} empty={<Empty title={t.certificates.emptyTitle}>{t.certificates.empty}</Empty>} />
         )}
         <Entries kind="acme" title={t.certificates.accounts} lead={t.certificates.accountsLead} empty={t.certificates.noAccounts} initial={{ directory: 'letsencrypt' }} line={(o) => [o.directory ?? 'letsencrypt', o.email].filter(Boolean).join(' · ')} />
+        <Entries kind="certificates" title={t.certificates.ownEntries} lead={t.certificates.ownLead} empty={t.certificates.noOwn} line={(o) => String(o.stored ? t.certificates.storedAs(String(o.stored)) : (o.cert_file ?? ''))} mark={(o) => { const r = rows?.find((x) => x.name === o.name); if (!r || !own.data) return null; const s = standing(r); return <StateBadge state={s.word} meaning={s.meaning}>{t.certificates.word[s.word] ?? s.word}</StateBadge> }} />
         <Stored />
-        <Entries kind="certificates" title={t.certificates.ownEntries} empty={t.certificates.noOwn} line={(o) => String(o.stored ? t.certificates.storedAs(String(o.stored)) : (o.cert_file ?? ''))} mark={(o) => { const r = rows?.find((x) => x.name === o.name); if (!r || !own.data) return null; const s = standing(r); return <StateBadge state={s.word} meaning={s.meaning}>{t.certificates.word[s.word] ?? s.word}</StateBadge> }} />
       </div>
     </>
   )

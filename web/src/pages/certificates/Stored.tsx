@@ -36,6 +36,7 @@ export function Stored() {
         )
       }
     >
+      <p className="small lead">{words.lead}</p>
       {list.error ? (
         <Failure error={list.error} again={() => void list.refetch()} />
       ) : !list.data ? (

@@ -23,3 +23,11 @@ it('calls a failure without a certificate worse than one with', () => {
   expect(standing({ ...row, state: 'valid', daysLeft: 40 })).toEqual({ word: 'valid', meaning: 'good' })
   expect(standing({ ...row, state: 'processing' }).meaning).toBe('info')
 })
+it('does not warn of one that lives for days and is renewed in time', () => {
+  const at = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString()
+  const row = { name: 'a', hosts: ['a'], state: 'valid', daysLeft: 2, notAfter: at(2.5) }
+  expect(standing({ ...row, order: { next_try: at(1) } as Order }).word).toBe('valid')
+  expect(standing({ ...row, order: { next_try: at(4) } as Order }).word).toBe('expiring')
+  expect(standing({ ...row, order: { next_try: at(-1) } as Order }).word).toBe('expiring')
+  expect(standing(row).word).toBe('expiring')
+})

@@ -49,7 +49,7 @@ export function standing(r: Row): { word: string; meaning: Meaning } {
     case 'processing':
       return { word: r.state, meaning: 'info' }
     case 'valid':
-      return has && r.daysLeft! < 3 ? { word: 'expiring', meaning: 'warn' } : { word: 'valid', meaning: 'good' }
+      return has && r.daysLeft! < 3 && !renewsInTime(r) ? { word: 'expiring', meaning: 'warn' } : { word: 'valid', meaning: 'good' }
     case 'expiring':
       return { word: 'expiring', meaning: 'warn' }
     case 'missing':
@@ -59,3 +59,6 @@ export function standing(r: Row): { word: string; meaning: Meaning } {
       return { word: r.state, meaning: r.state === 'self_signed' ? 'warn' : 'calm' }
   }
 }
+
+/** Whether it is renewed before it ends: those that live for days are always near their end. */
+const renewsInTime = (r: Row, now = Date.now()) => !!r.order?.next_try && !!r.notAfter && Date.parse(r.order.next_try) > now && Date.parse(r.order.next_try) < Date.parse(r.notAfter)
