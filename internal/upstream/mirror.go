@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"io"
+	"log/slog"
 	"math/rand/v2"
 	"strconv"
 	"sync/atomic"
@@ -132,6 +133,12 @@ func (m *Mirror) take() bool {
 // is a goroutine that ends by itself.
 func (m *Mirror) run(c *copied) {
 	defer m.state.running.Add(-1)
+	defer func() {
+		if v := recover(); v != nil {
+			exchange.Broken(c.log, v, "copy of a request")
+			m.tell(CopyFailed)
+		}
+	}()
 	end := exchange.Now() + int64(m.settings.Timeout)
 	c.begin(m.settings.Timeout)
 	c.errand.WhileWanted(func() bool { return m.state.retired.Load() || exchange.Now() > end })
@@ -169,6 +176,7 @@ func (m *Mirror) discard(rs *exchange.Response, end int64) {
 // it was copied from.
 type copied struct {
 	errand exchange.Errand
+	log    *slog.Logger
 	text   []byte // all strings
 	method, host, scheme,
 	target, query string
@@ -185,7 +193,7 @@ func newCopy(ex *exchange.Exchange) *copied {
 	for i := range all {
 		size += len(all[i].Name) + len(all[i].Value)
 	}
-	c := &copied{text: make([]byte, 0, size), fields: make([]header.Field, len(all)), trailers: rq.AcceptsTrailers}
+	c := &copied{text: make([]byte, 0, size), fields: make([]header.Field, len(all)), trailers: rq.AcceptsTrailers, log: ex.Log()}
 	c.method, c.host, c.target, c.query = c.keep(rq.Method), c.keep(rq.Host), c.keep(rq.Target), c.keep(rq.Query)
 	c.scheme = "http"
 	if rq.Scheme == "https" {

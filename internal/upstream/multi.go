@@ -245,7 +245,7 @@ func (p *Pool) dialEither(ex *exchange.Exchange, end time.Time, alone bool) (ope
 
 func (p *Pool) multiSettings() h2.Settings {
 	s := h2.Settings{Name: p.address, HeadSize: p.settings.HeadSize, IdleTimeout: p.settings.IdleTimeout,
-		BodyIdle: p.settings.BodyIdle, WriteIdle: writeIdle, ContinueWait: p.settings.ContinueWait, Freed: p.multi.freed}
+		BodyIdle: p.settings.BodyIdle, WriteIdle: writeIdle, ContinueWait: p.settings.ContinueWait, Freed: p.multi.freed, Log: p.log}
 	if p.settings.IdleConnections == 0 {
 		s.IdleTimeout = 0
 	}

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -39,9 +40,18 @@ func startUpload(nc *netconn.Conn, ex *exchange.Exchange) *upload {
 }
 
 func (u *upload) run() {
+	defer u.end()
 	u.err = u.send()
 	if u.err == nil {
 		u.err = u.nc.Flush()
+	}
+}
+
+// end tells who waits. What panicked was on the client's side: the body that was read.
+func (u *upload) end() {
+	if v := recover(); v != nil {
+		u.ex.Broken(v, "request body")
+		u.err = &exchange.Error{Reason: exchange.Internal, Err: fmt.Errorf("the request body: %v", v)}
 	}
 	u.finished.Store(exchange.Now())
 	close(u.done)

@@ -3,9 +3,11 @@ package h2_test
 import (
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"os"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -239,4 +241,41 @@ func TestIdleConnectionIsSmall(t *testing.T) {
 	})
 	t.Logf("%d bytes a connection, with the client's socket", each)
 	runtime.KeepAlive(sockets)
+}
+
+// TestABrokenInvariantEndsOneConnection lets a goroutine that serves a stream panic outside
+// of its exchange: its connection ends, another is served, and everything is given back.
+func TestABrokenInvariantEndsOneConnection(t *testing.T) {
+	var log testhouse.Log
+	p := newProxy(t, "", text("hello"), limits(func(port *exchange.Port) {
+		serve := port.Serve
+		port.Serve = func(ex *exchange.Exchange) {
+			if ex.Request.Path == "/broken" {
+				panic("a test broke it")
+			}
+			serve(ex)
+		}
+	}), func(p *proxy, _ *upstream.Settings) { p.front.Log = slog.New(slog.NewTextHandler(&log, nil)) })
+	other := p.dial()
+	other.request(1, true, get...)
+	other.flush()
+	other.await(1)
+
+	c := p.dial()
+	c.request(1, true, ":method", "GET", ":scheme", "http", ":authority", "x", ":path", "/broken")
+	c.flush()
+	for {
+		if _, err := c.next(); err != nil {
+			break
+		}
+	}
+	testhouse.Eventually(t, "the connection has ended", func() bool { return p.open.Load() == 1 })
+	if text := log.String(); !strings.Contains(text, "broken invariant") || !strings.Contains(text, "a test broke it") || !strings.Contains(text, "HTTP/2 connection") {
+		t.Errorf("the log says %q", text)
+	}
+	other.request(3, true, get...)
+	other.flush()
+	if rs := other.await(3); string(rs.body) != "hello" {
+		t.Errorf("the other connection got %+v", rs)
+	}
 }

@@ -1,6 +1,11 @@
 package h2
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+
+	"headgate/internal/exchange"
+)
 
 // maxOut is how many bytes are collected before streams have to wait, and
 // maxQueue how many may be collected of what does not wait: answers to PING and
@@ -36,6 +41,24 @@ func (k *sink) PassLocked() {
 		(*Conn)(k).give(nil)
 	}
 }
+
+// Guard ends the connection if the goroutine that defers it has panicked.
+func (k *sink) Guard() {
+	if v := recover(); v != nil {
+		(*Conn)(k).broke(v)
+	}
+}
+
+// broke ends the connection because a goroutine of it has found a broken invariant: one
+// connection, and not the process with all of them. The socket is closed first and the
+// rest is done aside, as the goroutine may have left the lock held.
+func (c *Conn) broke(v any) {
+	exchange.Broken(c.front.Log, v, "HTTP/2 connection", "peer", c.facts.Peer)
+	c.socket.Close()
+	go c.fail(errBroken)
+}
+
+var errBroken = errors.New("the connection was ended by a broken invariant")
 
 // seal lets nothing more be collected, ends all streams, and waits until what was
 // collected is written.

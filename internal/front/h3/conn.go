@@ -134,12 +134,25 @@ func (c *Conn) Serve() (park func(resume func()) bool) {
 		c.fail(broken(streamCreationError, "the client takes no control stream (RFC 9114, section 6.2)"))
 		return nil
 	}
-	c.workers.Go(c.acceptRequests)
+	c.workers.Go(func() {
+		defer c.guard()
+		c.acceptRequests()
+	})
 	c.watch()
 	defer c.unwatch()
 	c.acceptControls()
 	<-c.quic.Context().Done()
 	return nil
+}
+
+// guard ends the connection if the goroutine that defers it has panicked: a broken
+// invariant ends one connection, and not the process with all of them. It takes no lock,
+// which that goroutine may hold.
+func (c *Conn) guard() {
+	if v := recover(); v != nil {
+		exchange.Broken(c.front.Log, v, "HTTP/3 connection", "peer", c.facts.Peer)
+		c.quic.CloseWithError(internalError.wire(), "")
+	}
 }
 
 // watch begins to look at the state.
@@ -168,6 +181,7 @@ const (
 // attend is called by the timer. It ends the connection in its time: when it drains, or
 // when no request came for too long; else it sets when to look again.
 func (c *Conn) attend() {
+	defer c.guard()
 	port := c.front.Port()
 	c.mu.Lock()
 	wait, end := c.stepLocked(port)

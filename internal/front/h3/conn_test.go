@@ -5,7 +5,10 @@ import (
 	"context"
 	"crypto/tls"
 	"io"
+	"log/slog"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +16,8 @@ import (
 	"github.com/quic-go/quic-go/quicvarint"
 
 	"headgate/internal/exchange"
+	"headgate/internal/front/h3"
+	"headgate/internal/testhouse"
 )
 
 func TestWhatBreaksARuleEndsTheConnection(t *testing.T) {
@@ -273,5 +278,57 @@ func TestAClientThatLeavesIsNoticed(t *testing.T) {
 		if !<-left {
 			t.Errorf("%s: it was not noticed", name)
 		}
+	}
+}
+
+// A goroutine that panics outside of an exchange, in a stream or where streams are taken,
+// ends its connection and no other.
+func TestABrokenInvariantEndsOneConnection(t *testing.T) {
+	for _, where := range []string{"a stream", "the reader"} {
+		t.Run(where, func(t *testing.T) {
+			var log testhouse.Log
+			var broken atomic.Bool
+			f := newFront(t, text("hello"), func(port *exchange.Port) {
+				serve := port.Serve
+				port.Serve = func(ex *exchange.Exchange) {
+					if ex.Request.Path == "/broken" {
+						panic("a test broke it")
+					}
+					serve(ex)
+				}
+			}, func(speak *h3.Front) {
+				speak.Log = slog.New(slog.NewTextHandler(&log, nil))
+				port := speak.Port
+				speak.Port = func() *exchange.Port {
+					if broken.Load() {
+						panic("a test broke it")
+					}
+					return port()
+				}
+			})
+			other, c := f.dial(), f.dial()
+			if rs := other.await(other.stream(frame(1, section(get...)), true)); string(rs.body) != "hello" {
+				t.Fatalf("got %+v", rs)
+			}
+			path := "/broken"
+			if where == "the reader" {
+				if rs := c.await(c.stream(frame(1, section(get...)), true)); string(rs.body) != "hello" {
+					t.Fatalf("got %+v", rs)
+				}
+				broken.Store(true)
+				path = "/"
+			}
+			c.stream(frame(1, section(":method", "GET", ":scheme", "https", ":authority", "h", ":path", path)), true)
+			if code := c.ended(); code != 0x102 {
+				t.Errorf("it ended with %#x, want H3_INTERNAL_ERROR", code)
+			}
+			broken.Store(false)
+			if text := log.String(); !strings.Contains(text, "broken invariant") || !strings.Contains(text, "HTTP/3 connection") {
+				t.Errorf("the log says %q", text)
+			}
+			if rs := other.await(other.stream(frame(1, section(get...)), true)); string(rs.body) != "hello" {
+				t.Errorf("the other connection got %+v", rs)
+			}
+		})
 	}
 }

@@ -51,6 +51,7 @@ func (c *Conn) acceptControls() {
 			return
 		}
 		c.workers.Go(func() {
+			defer c.guard()
 			err := c.unidirectional(qs)
 			qs.ReleaseStreamCredit()
 			if err != nil {

@@ -72,7 +72,7 @@ func text(body string) source {
 }
 
 // newFront serves a source until the test ends. change may be nil.
-func newFront(t testing.TB, s source, change func(*exchange.Port)) *front {
+func newFront(t testing.TB, s source, change func(*exchange.Port), fronts ...func(*h3.Front)) *front {
 	t.Helper()
 	f := &front{t: t, entry: make(chan entry, 1000), served: make(chan *quic.Conn, 1000)}
 	pipe := &exchange.Pipeline{Source: s, Log: slog.New(slog.DiscardHandler), Done: []func(*exchange.Exchange){func(ex *exchange.Exchange) {
@@ -93,6 +93,9 @@ func newFront(t testing.TB, s source, change func(*exchange.Port)) *front {
 		change(f.port)
 	}
 	f.speak = &h3.Front{Port: func() *exchange.Port { return f.port }, Clients: clients.New()}
+	for _, set := range fronts {
+		set(f.speak)
+	}
 	cfg := &tls.Config{Certificates: []tls.Certificate{certstest.Sign(t, &x509.Certificate{DNSNames: []string{"h"}}, nil)}, NextProtos: []string{"h3"}, MinVersion: tls.VersionTLS13}
 	var err error
 	f.quic, err = listen.OpenQUIC(netip.MustParseAddrPort("127.0.0.1:0"), nil, nil, listen.QUICSettings{

@@ -66,6 +66,14 @@ func (c *Conn) newStream(qs *quic.Stream, port *exchange.Port) *stream {
 	return s
 }
 
+// serveGuarded is serve for a goroutine that goes on whatever happens in it.
+func (s *stream) serveGuarded() {
+	c := s.conn // a stream that has ended is another's
+	defer c.workers.Done()
+	defer c.guard()
+	s.serve()
+}
+
 // serve reads the head of a request and takes its exchange to its end.
 func (s *stream) serve() {
 	err := s.readHead()
@@ -104,7 +112,6 @@ func (s *stream) finish(err error) {
 	c.release(qs)
 	s.recycle()
 	c.end(port)
-	c.workers.Done()
 }
 
 // giveUp ends a stream on which there was no request.

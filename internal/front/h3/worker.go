@@ -77,7 +77,7 @@ func (c *Conn) give(s *stream) {
 func (w *crew) work(s *stream) {
 	one := &worker{next: make(chan *stream, 1)}
 	for s != nil {
-		s.serve()
+		s.serveGuarded()
 		if !w.push(one) {
 			return
 		}

@@ -3,10 +3,11 @@ package listen
 import (
 	"log/slog"
 	"net/netip"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"headgate/internal/exchange"
 )
 
 // Conn is a connection as its socket sees it.
@@ -101,8 +102,8 @@ func (c *conns) run(conn Conn) {
 	parked := false
 	defer func() {
 		if v := recover(); v != nil {
-			conn.Close()
-			c.log.Error("connection ended by a broken invariant", "address", c.address.String(), "panic", v, "stack", string(debug.Stack()))
+			exchange.Broken(c.log, v, "connection", "address", c.address.String())
+			go conn.Close() // it may wait for a lock that was left held
 		}
 		if !parked {
 			c.remove(conn)

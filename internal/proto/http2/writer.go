@@ -38,6 +38,9 @@ type Sink interface {
 	// PassLocked has another goroutine write what is collected: one that calls Flush,
 	// WriteLocked, or that WriteAsideLocked starts.
 	PassLocked()
+	// Guard is deferred by a goroutine of the writer's own. It recovers from a panic and
+	// ends the connection.
+	Guard()
 }
 
 // Begin readies the writer. A goroutine writes at most rounds times before another
@@ -66,8 +69,8 @@ func (w *Writer) DueLocked() bool { return len(w.Out) > 0 && !w.writing && w.Err
 // write for all of them.
 func (w *Writer) Flush() {
 	w.Lock()
+	defer w.Unlock()
 	if !w.DueLocked() {
-		w.Unlock()
 		return
 	}
 	w.writing = true
@@ -77,7 +80,6 @@ func (w *Writer) Flush() {
 		w.Lock()
 	}
 	w.write(w.rounds)
-	w.Unlock()
 }
 
 // FlushAsideLocked has what is collected written by another goroutine, for a caller
@@ -92,9 +94,10 @@ func (w *Writer) FlushAsideLocked() {
 func (w *Writer) WriteAsideLocked() {
 	w.writing = true
 	go func() {
+		defer w.sink.Guard()
 		w.Lock()
+		defer w.Unlock()
 		w.write(w.rounds)
-		w.Unlock()
 	}()
 }
 
@@ -148,23 +151,39 @@ func (w *Writer) StopLocked() (idle bool) {
 // write writes what is collected, at most so many times, and passes on what is left.
 // The lock is held, but not while writing.
 func (w *Writer) write(limit int) {
+	w.writeAtMost(limit)
+	w.FlushAsideLocked()
+}
+
+// writeAtMost leaves the lock held and the writer at rest, whatever panics below it: who
+// ends the connection for that needs both.
+func (w *Writer) writeAtMost(limit int) {
+	defer w.restLocked()
 	for ; limit > 0 && len(w.Out) > 0 && w.Err == nil; limit-- {
 		b := w.Out
 		w.Out = nil
-		w.Unlock()
-		err := w.sink.WriteNow(b)
-		GiveOut(b, w.keep)
-		w.Lock()
-		if err != nil {
+		if err := w.writeUnlocked(b); err != nil {
 			w.sink.FailedLocked(err)
-			break
+			return
 		}
 		w.sink.WroteLocked()
 	}
+}
+
+// writeUnlocked writes b while the lock is not held.
+func (w *Writer) writeUnlocked(b []byte) error {
+	w.Unlock()
+	defer w.Lock()
+	err := w.sink.WriteNow(b)
+	GiveOut(b, w.keep)
+	return err
+}
+
+// restLocked notes that nobody writes, and tells who waits for that.
+func (w *Writer) restLocked() {
 	w.writing = false
 	if w.written != nil {
 		close(w.written)
 		w.written = nil
 	}
-	w.FlushAsideLocked()
 }

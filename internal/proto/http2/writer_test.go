@@ -16,6 +16,7 @@ type sunk struct {
 	fault  error
 	passed int
 	wrote  func()
+	broken chan any
 }
 
 func (s *sunk) WriteNow(b []byte) error {
@@ -137,5 +138,41 @@ func TestAWindowGrowsWhileItIsUsedUp(t *testing.T) {
 	}
 	if w.Receive(MaxStreamWindow+1, 0) {
 		t.Error("a frame larger than the window was taken")
+	}
+}
+
+func (s *sunk) Guard() {
+	if v := recover(); v != nil {
+		s.broken <- v
+	}
+}
+
+// A panic below a write leaves the lock free and the writer at rest, whoever writes.
+func TestAPanicLeavesTheWriterAtRest(t *testing.T) {
+	for name, write := range map[string]func(s *sunk){
+		"Flush": func(s *sunk) {
+			defer s.Guard()
+			s.w.Flush()
+		},
+		"aside": func(s *sunk) {
+			s.w.Lock()
+			defer s.w.Unlock()
+			s.w.FlushAsideLocked()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := &sunk{broken: make(chan any, 1)}
+			s.w.Begin(s, 4, 1<<10)
+			s.wrote = func() { panic("a test broke it") }
+			s.add("x")
+			write(s)
+			<-s.broken
+			s.wrote = nil
+			s.add("y")
+			s.w.Flush()
+			if got := s.got.String(); got != "xy" {
+				t.Errorf("wrote %q, want xy", got)
+			}
+		})
 	}
 }

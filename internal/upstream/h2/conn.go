@@ -17,6 +17,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"sync/atomic"
 	"time"
@@ -44,6 +45,8 @@ type Settings struct {
 	// ContinueWait is how long a body that waits to be asked for waits for a server
 	// that does not ask; 0 is a second.
 	ContinueWait time.Duration
+	// Log hears of broken invariants; nil is silent.
+	Log *slog.Logger
 	// Freed is called when a request has ended or the connection has: another
 	// one may have room now. It must not call back; nil hears nothing.
 	Freed func()
@@ -169,6 +172,9 @@ func (c *Conn) await(end time.Time) error {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.mu.Err == nil {
+		return errBroken // it ended, and its end is on its way
+	}
 	return c.mu.Err
 }
 
@@ -268,6 +274,7 @@ var (
 // serve reads the connection until it ends.
 func (c *Conn) serve() {
 	defer close(c.done)
+	defer (*sink)(c).Guard()
 	for {
 		c.nc.SetReadUntil(c.until())
 		err := c.read()

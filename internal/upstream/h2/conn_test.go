@@ -400,3 +400,26 @@ func TestAFrameInPiecesIsPassedOnAsItComes(t *testing.T) {
 		s.Close()
 	}
 }
+
+// breaking is a body that panics.
+type breaking struct{}
+
+func (breaking) Read([]byte) (int, error) { panic("a test broke it") }
+func (breaking) Ready() bool              { return false }
+func (breaking) Close() error             { return nil }
+
+// A panic in the goroutine that sends a body ends its request and not the process.
+func TestABrokenBodyEndsItsRequest(t *testing.T) {
+	conn, server := meet(t, Settings{})
+	go server.next()
+	_, _, err := request(t, conn, exchangetest.Head("POST", "/"), func(ex *exchange.Exchange) {
+		ex.Request.Length, ex.Request.Body = -1, breaking{}
+	})
+	if e := (*exchange.Error)(nil); !errors.As(err, &e) || e.Reason != exchange.Internal {
+		t.Errorf("got %v, want the reason internal", err)
+	}
+	if !conn.Reserve() {
+		t.Error("the connection takes no other request")
+	}
+	conn.Release()
+}

@@ -2,6 +2,7 @@ package h2
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"sync"
 	"sync/atomic"
@@ -98,10 +99,8 @@ func (s *Stream) startUpload(sent int) {
 func (s *Stream) upload(u *upload, sent int) {
 	defer close(u.done)
 	defer func() { u.finished.Store(exchange.Now()) }()
-	u.mu.Lock()
-	u.try(s, s.tape.b[sent:], s.tape.ended)
-	ended := s.tape.ended
-	u.mu.Unlock()
+	defer u.guard(s)
+	ended := u.begin(s, sent)
 	p := copies.Get().(*[copySize]byte)
 	defer copies.Put(p)
 	body := s.ex.Request.Body
@@ -116,13 +115,7 @@ func (s *Stream) upload(u *upload, sent int) {
 			s.breakOff(u, err)
 			return
 		}
-		u.mu.Lock()
-		s.tape.add(p[:n])
-		s.tape.ended = ended
-		u.try(s, p[:n], ended)
-		over := u.lost && s.tape.lost
-		u.mu.Unlock()
-		if over {
+		if u.goOn(s, p[:n], ended) {
 			return
 		}
 		if !ended && !body.Ready() {
@@ -130,6 +123,33 @@ func (s *Stream) upload(u *upload, sent int) {
 		}
 	}
 	s.flush(u)
+}
+
+// guard ends the stream if the upload has panicked: what was read was the client's body.
+func (u *upload) guard(s *Stream) {
+	if v := recover(); v != nil {
+		s.ex.Broken(v, "request body")
+		s.breakOff(u, &exchange.Error{Reason: exchange.Internal, Err: fmt.Errorf("the request body: %v", v)})
+	}
+}
+
+// begin sends what was read ahead, but for what was sent, and reports whether that is all.
+func (u *upload) begin(s *Stream, sent int) (ended bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.try(s, s.tape.b[sent:], s.tape.ended)
+	return s.tape.ended
+}
+
+// goOn keeps and sends p, the last of the body if ended is true. It reports whether nobody
+// wants more.
+func (u *upload) goOn(s *Stream, p []byte, ended bool) (over bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	s.tape.add(p)
+	s.tape.ended = ended
+	u.try(s, p, ended)
+	return u.lost && s.tape.lost
 }
 
 // try sends a piece, unless the try is over. u.mu is held.

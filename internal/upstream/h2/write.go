@@ -1,5 +1,11 @@
 package h2
 
+import (
+	"errors"
+
+	"headgate/internal/exchange"
+)
+
 // maxOut is how many bytes are collected before bodies have to wait, maxQueue
 // how many of what does not wait, and outKeep how large a buffer is kept.
 const (
@@ -22,6 +28,24 @@ func (k *sink) FailedLocked(err error) { (*Conn)(k).failLocked(err) }
 
 // PassLocked starts a goroutine that writes.
 func (k *sink) PassLocked() { k.mu.WriteAsideLocked() }
+
+// Guard ends the connection if the goroutine that defers it has panicked.
+func (k *sink) Guard() {
+	if v := recover(); v != nil {
+		(*Conn)(k).broke(v)
+	}
+}
+
+// broke ends the connection because a goroutine of it has found a broken invariant: one
+// connection, and not the process with all of them. The socket is closed first and the
+// rest is done aside, as the goroutine may have left the lock held.
+func (c *Conn) broke(v any) {
+	exchange.Broken(c.settings.Log, v, "HTTP/2 connection to server", "server", c.settings.Name)
+	c.nc.Close()
+	go c.fail(errBroken)
+}
+
+var errBroken = errors.New("the connection was ended by a broken invariant")
 
 // wakeSenders has all streams that wait to send look again. c.mu is held.
 func (c *Conn) wakeSenders() {
