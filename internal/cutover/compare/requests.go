@@ -28,7 +28,7 @@ func FromRoutes(c *config.Config) (requests []Request, notes []string) {
 		}
 		hosts, skipped := hostsOf(p)
 		if skipped > 0 {
-			notes = append(notes, fmt.Sprintf("proxy %s: %d hosts are expressions, and no request can be made from them; give a list with --from", name, skipped))
+			notes = append(notes, fmt.Sprintf("proxy %s: no request can be made from hosts that are expressions (%d); give a list with --from", name, skipped))
 		}
 		if len(hosts) == 0 && skipped == 0 {
 			notes = append(notes, fmt.Sprintf("proxy %s answers for every host; give a list with --from to compare it", name))

@@ -293,13 +293,51 @@ func (c *content) pass(d *directive, l *location) bool {
 			verdict, note = importer.Close, "nginx joins the texts as they are; here the paths are joined by whole segments"
 		}
 	}
-	if scheme == "https" {
-		verdict, note = importer.Close, join(note, "the certificate of the server is verified, which nginx does only if it is told to: where it cannot be, set tls.ca_file or insecure_skip_verify of the server")
-	}
 	c.servers(scheme, host, base)
+	if scheme == "https" {
+		if left := c.verification(strings.TrimSuffix(d.name, "_pass")); left != "" {
+			verdict, note = importer.Close, join(note, left)
+		}
+	}
 	c.host = c.hostHeader(host, d)
 	c.t.Say(d, verdict, "%s", note)
 	return true
+}
+
+// verification gives the route's servers what nginx looks at in their certificates, which is
+// nothing unless it is told to. Kind is proxy or grpc.
+func (c *content) verification(kind string) (note string) {
+	fixed := func(name string) *directive {
+		if d := c.scope.last(kind + "_ssl_" + name); d != nil && !strings.Contains(d.arg(0), "$") {
+			return d
+		}
+		return nil
+	}
+	tls := importer.NewObject().Flow()
+	verify := fixed("verify")
+	if verify == nil || verify.arg(0) != "on" {
+		tls.Set("insecure_skip_verify", true)
+		note = "the server's certificate is not verified, as in nginx: name its authority by tls.ca_file of the server instead"
+	} else {
+		if d := fixed("trusted_certificate"); d != nil {
+			tls.Set("ca_file", c.t.path(d.arg(0)))
+			c.t.Say(d, importer.Same, "tls.ca_file of the server")
+		}
+		if d := fixed("name"); d != nil {
+			tls.Set("server_name", d.arg(0))
+			c.t.Say(d, importer.Same, "tls.server_name of the server")
+		}
+	}
+	if verify != nil {
+		c.t.Say(verify, importer.Same, "tls of the server")
+	}
+	if len(tls.Names()) == 0 {
+		return note
+	}
+	for _, s := range c.o.Objects("servers") {
+		s.Set("tls", tls)
+	}
+	return note
 }
 
 func locationPath(l *location) string {

@@ -196,15 +196,34 @@ func TestEncryptedKeysAreToldWithTheRemedy(t *testing.T) {
 }
 
 func TestServersWithOnePairOfFilesHaveOneCertificate(t *testing.T) {
-	doc, entries := imported(t, `ssl_certificate a.crt; ssl_certificate_key a.key;
+	doc, _ := imported(t, `ssl_certificate a.crt; ssl_certificate_key a.key;
 server { listen 443 ssl; server_name a.example; location / { proxy_pass http://127.0.0.1:1; } }
-server { listen 443 ssl; server_name b.example; location / { proxy_pass https://127.0.0.1:2; } }
+server { listen 443 ssl; server_name b.example; location / { proxy_pass http://127.0.0.1:2; } }
 server { listen 443 ssl; server_name c.example; ssl_certificate c.crt; ssl_certificate_key c.key; return 403; }`)
 	if a, c := strings.Count(doc, "/etc/nginx/a.crt"), strings.Count(doc, "/etc/nginx/c.crt"); a != 1 || c != 1 {
 		t.Errorf("a.crt stands %d times, c.crt %d times in\n%s", a, c, doc)
 	}
-	if e := entries["proxy_pass https://127.0.0.1:2"]; !strings.Contains(e.Note, "is verified") {
-		t.Errorf("nothing tells that the server's certificate is verified: %+v", e)
+}
+
+// nginx looks at the certificate of a server only if it is told to.
+func TestCertificatesOfServersAreVerifiedWhereNginxDoes(t *testing.T) {
+	doc, entries := imported(t, `server { listen 80; server_name a.example;
+location / { proxy_pass https://127.0.0.1:1/; }
+location /b/ { proxy_pass https://127.0.0.1:2; proxy_ssl_verify on; proxy_ssl_trusted_certificate ca.pem; proxy_ssl_name b.example; }
+location /c/ { proxy_pass https://127.0.0.1:3; proxy_ssl_verify off; } }`)
+	for _, want := range []string{
+		"{url: 'https://127.0.0.1:1/', tls: {insecure_skip_verify: true}}",
+		"{url: 'https://127.0.0.1:2/', tls: {ca_file: /etc/nginx/ca.pem, server_name: b.example}}",
+		"{url: 'https://127.0.0.1:3/', tls: {insecure_skip_verify: true}}",
+	} {
+		if !strings.Contains(doc, want) {
+			t.Errorf("no %s in\n%s", want, doc)
+		}
+	}
+	for text, verdict := range map[string]importer.Verdict{"proxy_pass https://127.0.0.1:1/": importer.Close, "proxy_ssl_verify on": importer.Same, "proxy_ssl_trusted_certificate ca.pem": importer.Same, "proxy_ssl_name b.example": importer.Same} {
+		if e := entries[text]; e.Verdict != verdict {
+			t.Errorf("%s: got %+v, want %s", text, e, verdict)
+		}
 	}
 }
 
