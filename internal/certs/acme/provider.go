@@ -10,10 +10,8 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"os/exec"
 	"slices"
 	"strings"
-	"time"
 )
 
 // provider writes the records of dns-01. A record stands beside others with the same
@@ -78,46 +76,6 @@ func newProvider(d *DNS) (provider, error) {
 		return nil, fmt.Errorf("unknown provider %q", d.Provider)
 	}
 	return k.open(d)
-}
-
-// commandTime is how long a command may take.
-const commandTime = time.Minute
-
-// command is the provider exec: a program of the operator's.
-type command struct{ path string }
-
-func (c command) wantsZone() bool { return false }
-
-func (c command) present(ctx context.Context, _, name, value string) error {
-	return c.run(ctx, "present", name, value)
-}
-
-func (c command) cleanUp(ctx context.Context, _, name, value string) error {
-	return c.run(ctx, "cleanup", name, value)
-}
-
-func (c command) run(ctx context.Context, args ...string) error {
-	ctx, cancel := context.WithTimeout(ctx, commandTime)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, c.path, args...)
-	cmd.WaitDelay = time.Second
-	out := &head{most: maxDetail}
-	cmd.Stdout, cmd.Stderr = out, out
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("%s %s: %w: %s", c.path, args[0], err, strings.TrimSpace(out.String()))
-	}
-	return nil
-}
-
-// head keeps the beginning of what is written to it.
-type head struct {
-	bytes.Buffer
-	most int
-}
-
-func (h *head) Write(p []byte) (int, error) {
-	h.Buffer.Write(p[:min(len(p), max(h.most-h.Len(), 0))])
-	return len(p), nil
 }
 
 // httpReq is the provider httpreq: a service of the operator's that takes

@@ -1,0 +1,54 @@
+package acme
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+)
+
+// commandTime is how long a command may take.
+const commandTime = time.Minute
+
+// command is the provider exec: a program of the operator's.
+type command struct{ path string }
+
+func (c command) wantsZone() bool { return false }
+
+func (c command) present(ctx context.Context, _, name, value string) error {
+	return c.run(ctx, "present", name, value)
+}
+
+func (c command) cleanUp(ctx context.Context, _, name, value string) error {
+	return c.run(ctx, "cleanup", name, value)
+}
+
+func (c command) run(ctx context.Context, args ...string) error {
+	ctx, cancel := context.WithTimeout(ctx, commandTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, c.path, args...)
+	killTogether(cmd)
+	cmd.WaitDelay = time.Second
+	out := &head{max: maxDetail}
+	cmd.Stdout, cmd.Stderr = out, out
+	err := cmd.Run()
+	if err != nil && !errors.Is(err, exec.ErrWaitDelay) { // that is of a process that the command has left behind
+		return fmt.Errorf("%s %s: %w: %s", c.path, args[0], err, strings.TrimSpace(string(out.text)))
+	}
+	return nil
+}
+
+// head keeps the beginning of what is written to it. It has no other method to write by,
+// such as the ReadFrom of a buffer, which io.Copy would use.
+type head struct {
+	text []byte
+	max  int
+}
+
+// Write takes everything.
+func (h *head) Write(p []byte) (int, error) {
+	h.text = append(h.text, p[:min(len(p), h.max-len(h.text))]...)
+	return len(p), nil
+}
