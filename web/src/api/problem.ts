@@ -1,6 +1,6 @@
 import type { components } from './schema'
 
-export type ProblemBody = components['schemas']['problem']
+type ProblemBody = components['schemas']['problem']
 
 /** A request that was refused, in the words of the API (RFC 9457). */
 export class Problem extends Error {

@@ -3,12 +3,11 @@ import { call, client, data, type Tagged } from './client'
 import type { components } from './schema'
 
 type S = components['schemas']
-export type ObjectState = S['objectState']
+type ObjectState = S['objectState']
 export type Proxy = S['proxyState'] & S['Proxy']
 export type Change = S['changeBody']
 export type ObjectChange = S['ObjectChange']
 export type FieldChange = S['FieldChange']
-export type Note = S['Problem']
 export type Revision = S['revisionBody']
 
 /** An object of any kind, as the API gives it. */

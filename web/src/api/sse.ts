@@ -2,7 +2,7 @@ import { Store } from './store'
 import { Problem } from './problem'
 import { send } from './client'
 
-export type Message = { id: string; event: string; data: string }
+type Message = { id: string; event: string; data: string }
 
 /** Cuts a text of server-sent events into messages; what is left over waits for more. */
 export function parse(text: string): { messages: Message[]; rest: string } {

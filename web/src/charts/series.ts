@@ -3,7 +3,6 @@ import { call } from '@/api/client'
 import type { components } from '@/api/schema'
 
 export type Series = components['schemas']['seriesBody']
-export type Point = components['schemas']['seriesPoint']
 
 /** Whose numbers: nothing is the whole of HTTP. */
 export type Of = { proxy?: string; tcp_proxy?: string; udp_proxy?: string; server?: string }

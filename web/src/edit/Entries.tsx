@@ -125,7 +125,7 @@ export function Entries({ kind, title, lead, empty, emptyTitle, initial, line, m
 }
 
 /** Asks for the name of a new object; the form follows. */
-export function NewName({ noun, taken, close, go }: { noun: string; taken: string[]; close: () => void; go: (name: string) => void }) {
+function NewName({ noun, taken, close, go }: { noun: string; taken: string[]; close: () => void; go: (name: string) => void }) {
   const [name, setName] = useState('')
   const [wrong, setWrong] = useState('')
   function submit(e: FormEvent) {

@@ -57,7 +57,7 @@ export const join = (at: string, name: string) => (at ? `${at}.${name}` : name)
 export const under = (path: string, at: string) => path === at || path.startsWith(at + '.') || path.startsWith(at + '[')
 
 /** A field that is undefined is not written. */
-export function withField(value: Value, name: string, v: unknown): Value {
+function withField(value: Value, name: string, v: unknown): Value {
   const { [name]: _, ...others } = value
   if (v === undefined) return others
   return name in value ? { ...value, [name]: v } : { ...others, [name]: v }

@@ -24,7 +24,7 @@ export function read(text: string): { value?: Value; problems: { from: number; t
 export const write = (value: Value) => (Object.keys(value).length ? stringify(value, { lineWidth: 100 }) : '')
 
 /** Where a field such as routes[0].path stands in a text. */
-export function positionOf(text: string, path: string): [number, number] {
+function positionOf(text: string, path: string): [number, number] {
   const doc = parseDocument(text)
   let steps: (string | number)[] = path.split(/[.[\]]+/).filter(Boolean).map((s) => (/^\d+$/.test(s) ? Number(s) : s))
   for (; steps.length > 0; steps = steps.slice(0, -1)) {

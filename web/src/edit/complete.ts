@@ -3,7 +3,7 @@ import { schemaAt, type Step } from './part'
 import { check, fieldOf, help, resolve, type JSONSchema, type Wrong } from './schema'
 
 /** Where the cursor stands: the path of the object around it, or of the field whose value is written. */
-export type Place = {
+type Place = {
   steps: Step[]
   /** Whether a value is written at steps, else a key inside of steps. */
   value: boolean
@@ -80,7 +80,7 @@ export function placeOf(text: string, at: number): Place | undefined {
   return { steps, value, from: at - typed.length, column: here.column, taken }
 }
 
-export type Option = { label: string; apply: string; detail: string; info: string }
+type Option = { label: string; apply: string; detail: string; info: string }
 
 /** What may be written at a place: keys with their help, or the values of a field. */
 export function options(place: Place, schema: JSONSchema, root: JSONSchema): Option[] {

@@ -1,7 +1,7 @@
 import type { Change } from '@/api/queries'
 import type { Edit } from './basket'
 
-export type Said = { text: string; remedy?: string }
+type Said = { text: string; remedy?: string }
 
 /**
  * What a plan warns of, the dangers apart: what becomes of objects, and notes about the

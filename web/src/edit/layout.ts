@@ -4,7 +4,7 @@
  * names is shown last, so that a new one is never lost. A test compares this with the schema.
  */
 export type Group = 'access' | 'answers' | 'speed' | 'limits' | 'failing' | 'served' | 'protocol' | 'tls' | 'proofs' | 'account' | 'order' | 'kept' | 'labels' | 'sending'
-export type Layout = { usual: string[]; groups?: [Group, string[]][] }
+type Layout = { usual: string[]; groups?: [Group, string[]][] }
 
 const features: [Group, string[]][] = [
   ['access', ['basic_auth', 'forward_auth', 'ip_filter', 'client_ip', 'cors']],

@@ -5,7 +5,7 @@
  */
 export type PageName = 'overview' | 'proxies' | 'proxy' | 'newProxy' | 'explain' | 'log' | 'certificates' | 'certificate' | 'history' | 'revision' | 'ports' | 'streams' | 'stream' | 'discovery' | 'charts' | 'import' | 'compare' | 'cutover' | 'operators' | 'account' | 'webhooks' | 'settings'
 
-export type PagePath = {
+type PagePath = {
   name: PageName
   /** The path; $name is a part that varies. */
   path: string

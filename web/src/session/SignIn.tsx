@@ -9,7 +9,7 @@ import { Dialog } from '@/ui/Dialog'
 import { t } from '@/text'
 
 /** The form of name and password; a code is asked for when the user has an authenticator. */
-export function SignInForm({ name: known, provider, done }: { name?: string; provider?: boolean; done: () => void }) {
+function SignInForm({ name: known, provider, done }: { name?: string; provider?: boolean; done: () => void }) {
   const [name, setName] = useState(known ?? '')
   const [password, setPassword] = useState('')
   const [code, setCode] = useState('')

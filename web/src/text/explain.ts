@@ -1,7 +1,6 @@
 export const explain = {
   lead: 'Write an address, and see what becomes of a request for it. Nothing is sent.',
   url: 'Address',
-  urlHelp: 'As a person types it, such as https://shop.example.com/api.',
   method: 'Method',
   go: 'Explain',
   more: 'Client, headers, HTTP/3',
@@ -49,7 +48,6 @@ export const explain = {
   features: 'What is set for it, and where',
   noFeatures: 'Nothing is set beside the defaults.',
   feature: 'Setting',
-  setBy: 'Set by',
   level: { route: 'the route', proxy: 'the proxy', policy: 'policy', defaults: 'the defaults' } as Record<string, string>,
   routes: 'Why this route and no other',
   won: 'takes it',

@@ -4,7 +4,6 @@ export const log = {
   lead: 'Requests as they end, the newest first. Nothing is kept here beyond what you see.',
   filter: 'Text in host, path, server, user, agent or cause',
   status: 'Status',
-  anyStatus: 'Any status',
   statuses: { '': 'Any status', '2xx': '2xx fine', '3xx': '3xx elsewhere', '4xx': '4xx client errors', '5xx': '5xx server errors', '400-599': 'All errors' } as Record<string, string>,
   more: 'Filters',
   fields: { host: 'Host', proxy: 'Proxy', server: 'Server', status: 'Status', reason: 'Reason', client: 'Client', method: 'Method', path: 'Path', slower_than: 'Slower than', request_id: 'Request id', text: 'Text' } as Record<string, string>,

@@ -14,8 +14,6 @@ export const ports = {
   noTcp: 'None. A TCP proxy takes connections at an address and passes them to servers: databases, mail, TLS by its name (SNI).',
   noUdp: 'None. A UDP proxy takes datagrams at an address: DNS, games, telephony.',
   servers: 'Servers',
-  tcpProxy: 'TCP proxy',
-  udpProxy: 'UDP proxy',
   notFound: 'There is no such proxy',
   path: 'The path of a connection',
   reset: 'Close connections',
@@ -25,7 +23,6 @@ export const ports = {
   client: 'Client',
   listens: 'Address',
   names: 'Names',
-  anyName: 'any',
   state: 'State',
   where: 'Stands in',
 }

@@ -70,7 +70,7 @@ export function KeyValues({ rows }: { rows: [ReactNode, ReactNode][] }) {
   )
 }
 
-export type Moment = { id: string | number; meaning: Meaning; time: string; text: ReactNode; note?: ReactNode }
+type Moment = { id: string | number; meaning: Meaning; time: string; text: ReactNode; note?: ReactNode }
 
 /** What happened, the newest first. */
 export function Timeline({ moments, empty }: { moments: Moment[]; empty: string }) {

@@ -18,7 +18,7 @@ export type Report = {
   results: Result[]
   notes: string[]
 }
-export type Weight = 'breaks' | 'differs' | 'note'
+type Weight = 'breaks' | 'differs' | 'note'
 export type Readiness = { proxy: string; requests: number; ready: number; percent: number; reasons: { kind: string; weight: Weight; name?: string; text: string; example: string; requests: number }[] }
 export type Difference = { kind: string; weight: Weight; name?: string; old: string; new: string; text: string }
 type Answer = { status?: number; error?: string; head_ms?: number; size?: number; protocol?: string }

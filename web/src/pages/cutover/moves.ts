@@ -7,7 +7,7 @@ const real: Record<string, string> = { '8080': '80', '8443': '443' }
 export const numberOf = (address: unknown) => /:(\d+)$/.exec(String(address ?? ''))?.[1] ?? ''
 
 /** The address with another number; the host stays. */
-export const withNumber = (address: string, number: string) => address.replace(/:\d+$/, ':' + number)
+const withNumber = (address: string, number: string) => address.replace(/:\d+$/, ':' + number)
 
 export type Move = { name: string; from: string; to: string; protocol: string }
 

@@ -10,7 +10,7 @@ import { useView } from '@/ui/view'
 import { t } from '@/text'
 
 /** An object that a revision changed: "proxies/shop" is "proxy shop". */
-export function changedObject(change: string): string {
+function changedObject(change: string): string {
   if (change === '*') return t.history.veryMany
   const [kind = '', ...name] = change.split('/')
   return [small(kindWord(kind)), ...name].join(' ').trim()

@@ -81,7 +81,7 @@ export class LiveLog {
 const endOf = (r: Request) => Date.parse(r.time ?? '') + (r.duration_ms ?? 0)
 
 /** From how many milliseconds on a request is called slow. */
-export const slowFrom = 1000
+const slowFrom = 1000
 
 /** Whether a row is an error or slow: the worse of both. */
 export function meaningOfRequest(r: Request): { meaning: Meaning; word: 'error' | 'slow' | 'ok' } {

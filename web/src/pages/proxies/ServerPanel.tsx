@@ -20,7 +20,7 @@ const kinds: Kind[] = ['proxies', 'tcp_proxies', 'udp_proxies']
 const most = 20
 
 /** All uses of a server; undefined while they are not known. */
-export function useReach(server: string): Use[] | undefined {
+function useReach(server: string): Use[] | undefined {
   const lists = useQueries({ queries: kinds.map((kind) => ({ ...objects(kind), enabled: !!server })) })
   if (!server || lists.some((l) => !l.data)) return undefined
   return reach(server, Object.fromEntries(kinds.map((kind, i) => [kind, lists[i]!.data as AnyObject[]])) as Record<Kind, AnyObject[]>)

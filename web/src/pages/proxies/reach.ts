@@ -20,7 +20,7 @@ type Server = { url?: string; address?: string; backup?: boolean }
 type Part = { path?: string; servers?: Server[]; forward_auth?: { url?: string }; mirror?: { servers?: Server[] } }
 
 /** All ways to servers of one object. */
-export function usesOf(kind: Kind, o: AnyObject): Use[] {
+function usesOf(kind: Kind, o: AnyObject): Use[] {
   const name = o.name!
   const hosts = kind === 'proxies' ? ((o.virtual_hosts as string[] | undefined) ?? []) : ((o.sni as string[] | undefined) ?? [o.address, o.port].filter((x) => typeof x === 'string'))
   const out: Use[] = []
