@@ -15,7 +15,7 @@ import (
 )
 
 func TestAnArchiveIsReadBesideTheStoreInUse(t *testing.T) {
-	_, archive := backed(t, "correct horse")
+	archive := backed(t, "correct horse")
 	dir := t.TempDir()
 	s := openDir(t, Options{Dir: dir})
 	defer s.Close()
@@ -45,8 +45,8 @@ func TestAnArchiveIsReadBesideTheStoreInUse(t *testing.T) {
 }
 
 func TestArchivesThatDoNotFitAreRefused(t *testing.T) {
-	_, plain := backed(t, "")
-	_, sealed := backed(t, "correct horse")
+	plain := backed(t, "")
+	sealed := backed(t, "correct horse")
 	flipped := bytes.Clone(plain)
 	flipped[len(flipped)/2] ^= 1
 	newer := func(version int) []byte {
@@ -90,6 +90,51 @@ func TestArchivesThatDoNotFitAreRefused(t *testing.T) {
 		}
 		if err := s.Close(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// A few bytes of an archive that become many are refused before they are in memory or on
+// the disk.
+func TestAnArchiveThatCompressesTooWellIsRefused(t *testing.T) {
+	pressed := func(name string, size int) []byte {
+		t.Helper()
+		var out bytes.Buffer
+		z := gzip.NewWriter(&out)
+		w := tar.NewWriter(z)
+		if name != "" {
+			if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(size)}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := w.Write(make([]byte, size)); err != nil {
+				t.Fatal(err)
+			}
+		} else if _, err := z.Write(make([]byte, size)); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(w.Flush(), z.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return out.Bytes()
+	}
+	archive := backed(t, "")
+	s := openDir(t, Options{Dir: t.TempDir()})
+	for what, c := range map[string]struct {
+		archive []byte
+		want    string
+	}{
+		"a manifest":        {pressed(manifestName, 4*maxManifestLine), manifestName + `" has 4096 bytes, more than`},
+		"a file":            {pressed(versionName, maxOnDisk+1), versionName + `" has`},
+		"after its end":     {append(bytes.Clone(archive), pressed("", maxArchiveEnd+1)...), "goes on after its manifest"},
+		"zeros at the end":  {append(bytes.Clone(archive), pressed("", 1<<10)...), ""},
+		"a file of a store": {archive, ""},
+	} {
+		a, err := s.OpenArchive(t.Context(), bytes.NewReader(c.archive), "")
+		if err == nil {
+			err = a.Close()
+		}
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%s: got %v, want %q", what, err, c.want)
 		}
 	}
 }

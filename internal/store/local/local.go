@@ -155,7 +155,7 @@ func Open(o Options) (*Store, error) {
 		return nil, trouble
 	}
 	if trouble == nil {
-		trouble = s.finishRestore()
+		trouble = os.RemoveAll(filepath.Join(s.dir, restoringName)) // a crash may have left it
 	}
 	if err := s.checkVersion(); err != nil {
 		s.lock.Close()
