@@ -19,8 +19,8 @@ import (
 )
 
 func newACME() *cobra.Command {
-	cmd := group("acme", "Show and order certificates by ACME", `acme tells how the certificates stand that come by ACME: their states, why there is
-none, what to do, and when the next try is; and it has them ordered.`)
+	cmd := group("acme", "Show and order certificates by ACME", `acme shows the certificates that ACME issues: their states, why one is missing, what to
+do, and when the next attempt is; and it orders and renews them.`)
 	cmd.Example = `  headgate acme status
   headgate acme status shop.example.com
   headgate acme preflight
@@ -98,9 +98,9 @@ func newACMEOrder() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "order [NAME]",
 		Short: "Order a certificate now",
-		Long: `order has a certificate ordered now, without waiting for the next try, and shows the
-steps until it is there or cannot be had. Without a name it is every one that is not
-valid.` + namesHelp + ` One that is valid is left alone: see renew.` + reachHelp,
+		Long: `order orders a certificate now, without waiting for the next attempt, and shows the steps
+until it is issued or the order has failed. Without a name it orders every certificate that
+is not valid.` + namesHelp + ` One that is valid is left alone: see renew.` + reachHelp,
 		Example: `  headgate acme order
   headgate acme order shop.example.com`,
 		Args: arguments(0, 1),
@@ -130,9 +130,9 @@ valid.` + namesHelp + ` One that is valid is left alone: see renew.` + reachHelp
 func newACMERenew() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "renew NAME",
-		Short: "Order a certificate anew, also if it is valid",
-		Long: `renew has a certificate ordered anew now, also if it is valid still, and shows the
-steps. It counts against the authority's limits: Let's Encrypt gives five certificates a
+		Short: "Renew a certificate now, even if it is still valid",
+		Long: `renew orders a new certificate now, even if the present one is still valid, and shows the
+steps. It counts against the authority's limits: Let's Encrypt issues five certificates a
 week for the same names.` + namesHelp + reachHelp,
 		Example: `  headgate acme renew shop.example.com`,
 		Args:    oneName("certificate"),
@@ -147,10 +147,10 @@ week for the same names.` + namesHelp + reachHelp,
 func newACMEPreflight() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "preflight [NAME]",
-		Short: "Look whether an order can succeed",
-		Long: `preflight looks whether an order for a certificate can succeed, and places none: at the
-name, its addresses and CAA records in the DNS, at our ports, at the authority's limits
-as far as they are known. What is certain to fail is blocked, and the exit code is 1 then;
+		Short: "Check whether an order can succeed",
+		Long: `preflight checks whether an order for a certificate can succeed, and places none: the name,
+its addresses and CAA records in the DNS, our ports, and the authority's limits as far as
+they are known. What is certain to fail is blocked, and the exit code is 1 then;
 what is doubtful is a warning. Without a name it is every certificate.` + namesHelp + reachHelp,
 		Example: `  headgate acme preflight
   headgate acme preflight shop.example.com -o json`,

@@ -121,7 +121,7 @@ changes at the same moment is never overwritten: the command is refused then.` +
 func newPlan() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan FILE...",
-		Short: "Tell what apply would change",
+		Short: "Show what apply would change",
 		Long: `plan has the headgate that runs check documents as far as it goes without changing
 anything, and tells in words what would change, with warnings and the hosts and connections
 that are affected. Unlike apply --dry-run it does so also where headgate may not write its
@@ -196,10 +196,10 @@ type revision struct {
 func newRevisions() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "revisions [FROM [TO]]",
-		Short: "List revisions, or tell what differs between two",
+		Short: "List revisions, or show the differences between two",
 		Long: `revisions lists the configurations that were in force, the newest first: who changed what,
 when, why, and by which way. With a number it tells in words what has changed since that
-revision; with two, what the second has otherwise than the first.` + reachHelp,
+revision; with two, how the second differs from the first.` + reachHelp,
 		Example: `  headgate revisions -n 20
   headgate revisions 17
   headgate revisions 17 19`,
@@ -356,8 +356,8 @@ func (to *remote) before(ctx context.Context) (string, error) {
 func newPurge() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "purge",
-		Short: "Take responses out of the caches",
-		Long:  `purge takes responses out of the caches: those that one of --url, --prefix, --tag and --all names.` + reachHelp,
+		Short: "Purge responses from the caches",
+		Long:  `purge removes responses from the caches: those that one of --url, --prefix, --tag and --all names.` + reachHelp,
 		Example: `  headgate purge --url https://shop.example.com/logo.png
   headgate purge --proxy shop --tag product-7 --soft`,
 		Args: noArguments,

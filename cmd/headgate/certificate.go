@@ -81,7 +81,7 @@ const maxPEM = 256 << 10
 func newCertificateUpload() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "upload NAME CERT [KEY]",
-		Short: "Keep a certificate with its key",
+		Short: "Upload a certificate with its key",
 		Long: `upload keeps the certificate of a PEM file, with the intermediates in it in any order,
 and its key, which may stand in the same file. The key is checked, the chain is put in
 order, and what clients may not like, such as a missing intermediate, is told.
@@ -140,8 +140,8 @@ func tellStored(cmd *cobra.Command, output *choice, c *storedCertificate) error 
 func newCertificateSelfSigned() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "self-signed NAME HOST...",
-		Short:   "Make a certificate that has signed itself",
-		Long:    "self-signed makes a certificate for hosts and addresses that has signed itself, and keeps it.",
+		Short:   "Make a self-signed certificate",
+		Long:    "self-signed makes a self-signed certificate for hosts and addresses, and keeps it.",
 		Example: "  headgate certificate self-signed lab lab.example.com 192.0.2.1 --days 30",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 2 {
@@ -151,7 +151,7 @@ func newCertificateSelfSigned() *cobra.Command {
 		},
 	}
 	r, output := addReach(cmd), addOutput(cmd)
-	days := cmd.Flags().Int("days", 365, "how long it is good")
+	days := cmd.Flags().Int("days", 365, "for how many days it is valid")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return r.with(func(ctx context.Context, to *remote) error {
 			var c storedCertificate
@@ -232,7 +232,7 @@ an admin may, and the audit tells of it.` + reachHelp,
 func newCertificateChosen() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chosen HOST",
-		Short: "Tell which certificate the clients of a host get",
+		Short: "Show which certificate the clients of a host get",
 		Long: `chosen tells which certificate the clients of a host get on each port with TLS, and why;
 with --proxy it is told of all virtual hosts of a proxy.` + reachHelp,
 		Example: "  headgate certificate chosen shop.example.com\n  headgate certificate chosen --proxy shop",

@@ -29,7 +29,7 @@ of HTTP; and for each proxy how many percent of its requests are answered alike.
 
 The old proxy is asked twice: what differs between its own answers is noise and is not
 told. Only GET, HEAD and OPTIONS are sent unless --unsafe says otherwise, and redirects
-are not followed. Host and the name in TLS are the real ones, so DNS has not to change.
+are not followed. Host and the name in TLS are the real ones, so DNS need not change.
 
 ADDRESS is HOST:PORT for http, https://HOST:PORT for https, or both with a comma; an
 address without a port means 80 and 443. Without --new, the ports of the configuration

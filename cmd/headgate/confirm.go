@@ -9,8 +9,8 @@ import (
 func newConfirm() *cobra.Command {
 	return newDecision(&cobra.Command{
 		Use:     "confirm",
-		Short:   "Make the change that waits to be confirmed stay",
-		Long:    `confirm makes a change stay that was made with --confirm, or confirm_within in the API.` + reachHelp,
+		Short:   "Keep the change that waits to be confirmed",
+		Long:    `confirm keeps a change that was made with --confirm, or confirm_within in the API.` + reachHelp,
 		Example: "  headgate confirm",
 	}, "revision %s stays")
 }

@@ -21,7 +21,7 @@ import (
 func newDocker() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "docker",
-		Short: "Look at what containers say by their labels",
+		Short: "Check the labels of containers",
 		Args:  noArguments,
 	}
 	cmd.AddCommand(newDockerCheck())
@@ -31,10 +31,10 @@ func newDocker() *cobra.Command {
 func newDockerCheck() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check FILE | CONTAINER",
-		Short: "Tell what the labels of a Compose file or of a container give",
+		Short: "Show what the labels of a Compose file or of a container give",
 		Long: `check tells which proxies a Compose file would give, or which a running container
 gives, and everything in the labels that cannot be used, with what to do about it. The
-bounds of the provider and the objects of the configuration are heeded, if there is one.
+bounds of the provider and the objects of the configuration are taken into account, if there is one.
 
 Of a file nothing is started and no engine is asked; what the images expose is not in it,
 so a port that only an image knows is missing, and variables are not filled in: docker

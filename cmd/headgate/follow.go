@@ -86,13 +86,13 @@ goes on with those that end from now. With -o json each is a line.` + reachHelp,
 	}
 	r, output := addReach(cmd), addOutput(cmd)
 	follow := cmd.Flags().BoolP("follow", "f", false, "show requests as they end")
-	limit := cmd.Flags().IntP("limit", "n", 100, "most requests that are shown, up to 1000")
+	limit := cmd.Flags().IntP("limit", "n", 100, "maximum number of requests to show, up to 1000")
 	filters := map[string]*string{}
 	for _, f := range [][2]string{
 		{"host", "`HOST`; *.example.com is all below it"}, {"proxy", "`NAME` of the proxy"}, {"server", "`SERVER` that answered"},
 		{"status", "`STATUS`, a class like 5xx, or a range like 400-499"}, {"reason", "`WORD` of the reason; any is every request that has one"},
 		{"client", "`ADDRESS` of the client, or a network"}, {"method", "`METHOD`"}, {"path", "what the `PATH` begins with"},
-		{"slower-than", "least `DURATION`, like 250ms"}, {"request-id", "`ID` of the request"}, {"text", "`TEXT` in host, path, query, server, user, agent, referer or cause"},
+		{"slower-than", "minimum `DURATION`, such as 250ms"}, {"request-id", "`ID` of the request"}, {"text", "`TEXT` in host, path, query, server, user, agent, referer or cause"},
 	} {
 		filters[f[0]] = cmd.Flags().String(f[0], "", f[1])
 	}
@@ -174,7 +174,7 @@ With -o json each is a line.` + reachHelp,
 	}
 	r, output := addReach(cmd), addOutput(cmd)
 	follow := cmd.Flags().BoolP("follow", "f", false, "show events as they come")
-	limit := cmd.Flags().IntP("limit", "n", 100, "most events that are shown, up to 1000")
+	limit := cmd.Flags().IntP("limit", "n", 100, "maximum number of events to show, up to 1000")
 	types := cmd.Flags().String("types", "", "`TYPES` of events, with commas between them; config.* is all of an object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *limit < 1 || *limit > 1000 {

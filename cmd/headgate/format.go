@@ -16,7 +16,7 @@ func newFormat() *cobra.Command {
 		Use:        "fmt [FILE]",
 		SuggestFor: []string{"format"},
 		Short:      "Write a configuration in its canonical form",
-		Long: `fmt writes a configuration in its canonical form: two blanks to a level, fields in
+		Long: `fmt writes a configuration in its canonical form: indented by two spaces, fields in
 the order of the reference. Comments are kept, and what the file means does not
 change. Without --write the result goes to standard output. FILE is as --config;
 - is standard input.`,

@@ -22,7 +22,7 @@ func newHealth() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health",
 		Short: "Check health",
-		Long: `health asks a headgate whether it is well and exits with 0 when it is, with 1 when it is
+		Long: `health asks a headgate whether it is healthy and exits with 0 when it is, with 1 when it is
 not or does not answer. It is the health check of the container image.` + reachHelp,
 		Example: `  headgate health
   headgate health --page readyz --admin 127.0.0.1:9080`,

@@ -31,19 +31,22 @@ that does the same. It applies nothing.
 The report says of every directive what became of it: the same, close (with the
 difference), ignored (with the reason), or not possible (with the reason).
 
-Of caddy, PATH is a Caddyfile, the JSON that caddy adapt prints, or the admin address of a
-Caddy that runs. Of haproxy, it is haproxy.cfg, or the files and folders
-that it is started with, in their order. Of nginx, it is nginx.conf, a file of sites-enabled, or the output of nginx -T. Of
-npm, Nginx Proxy Manager, it is data/database.sqlite, which may be in use; or for
-installations with MySQL or PostgreSQL the address of its pages with --source-token. Of
-traefik, they are its static and dynamic files, YAML or TOML, Compose files whose
-services have its labels, and acme.json, whose certificates are taken along into the
-folder imported beside the output; or the address of its API, which tells what it made of
-files, labels and templates.
+For caddy, PATH is a Caddyfile, the JSON that caddy adapt prints, or the admin address of
+a running Caddy. For haproxy, it is haproxy.cfg, or the files and folders that HAProxy is
+started with, in their order. For nginx, it is nginx.conf, a file of sites-enabled, or the
+output of nginx -T.
 
-Of compose, they are Compose files whose services have labels of Traefik or of
+For npm, Nginx Proxy Manager, PATH is data/database.sqlite, which may be in use; or for
+installations with MySQL or PostgreSQL the address of its pages, with --source-token.
+
+For traefik, PATH is its static and dynamic files, YAML or TOML, Compose files whose
+services have its labels, and acme.json, whose certificates are written into the folder
+imported beside the output; or the address of its API, which tells what it made of files,
+labels and templates.
+
+For compose, PATH is Compose files whose services have labels of Traefik or of
 caddy-docker-proxy, or variables of nginx-proxy such as VIRTUAL_HOST. Servers are named
-as their services, so headgate has to be in the same network.
+after their services, so headgate has to be in the same network.
 
 --ports gives ports other numbers than the source has, so that headgate can run beside
 the proxy that it takes over from; headgate cutover gives them the numbers of the source.
@@ -62,47 +65,59 @@ yet; then the problems say what a person has to add.`,
 		Args:      arguments(2, math.MaxInt),
 		ValidArgs: translate.Kinds(),
 	}
-	out := cmd.Flags().StringP("output", "o", "-", "write the configuration to `FILE`; - is the standard output")
-	report := cmd.Flags().String("report", "", "write the report to `FILE`, .json or .html; the default is a summary on standard error")
-	numbers := cmd.Flags().StringSlice("ports", nil, "`OLD=NEW` numbers of ports, to run beside the proxy that is read; such as 80=8080,443=8443")
-	token := cmd.Flags().String("source-token", "", "`TOKEN` of the API of the proxy that is read")
-	force := cmd.Flags().Bool("force", false, "overwrite files that are there")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if *report != "" && filepath.Ext(*report) != ".json" && filepath.Ext(*report) != ".html" {
-			return usage("invalid report %q, want a name that ends with .json or .html", *report)
-		}
-		source := translate.Source{Kind: args[0], Names: args[1:], Output: outputName(*out), Token: *token}
-		var err error
-		if source.Ports, err = translate.ParsePorts(*numbers); err != nil {
-			return usage("%v", err)
-		}
-		result, err := translate.Run(cmd.Context(), source)
-		if misuse := (*translate.Misuse)(nil); errors.As(err, &misuse) {
-			return usage("%v", err)
-		}
-		if err != nil {
-			return err
-		}
-		told := result.Report
-		if err := writeNew(cmd.OutOrStdout(), *out, result.Document, *force); err != nil {
-			return err
-		}
-		if err := writeFiles(*out, told.Files, *force); err != nil {
-			return err
-		}
-		if err := writeReport(*report, told, *force); err != nil {
-			return err
-		}
-		fmt.Fprintln(cmd.ErrOrStderr(), told.Summary())
-		if *report == "" && told.Counts[importer.Same] < len(told.Entries) {
-			fmt.Fprintln(cmd.ErrOrStderr(), "--report FILE.html tells what became of each, and why")
-		}
-		for _, text := range told.Check {
-			fmt.Fprintln(cmd.ErrOrStderr(), "look at:", text)
-		}
-		return stillMissing(result.Problems)
-	}
+	var o importOptions
+	cmd.Flags().StringVarP(&o.output, "output", "o", "-", "write the configuration to `FILE`; - is the standard output")
+	cmd.Flags().StringVar(&o.report, "report", "", "write the report to `FILE`, .json or .html; the default is a summary on standard error")
+	cmd.Flags().StringSliceVar(&o.ports, "ports", nil, "`OLD=NEW` numbers of ports, to run beside the proxy that is read; such as 80=8080,443=8443")
+	cmd.Flags().StringVar(&o.token, "source-token", "", "`TOKEN` of the API of the proxy that is read")
+	cmd.Flags().BoolVar(&o.force, "force", false, "overwrite files that are there")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return runImport(cmd, args[0], args[1:], o) }
 	return cmd
+}
+
+// importOptions are the flags of import.
+type importOptions struct {
+	output, report string
+	ports          []string
+	token          string
+	force          bool
+}
+
+// runImport translates what stands at paths, and writes it with its report.
+func runImport(cmd *cobra.Command, kind string, paths []string, o importOptions) error {
+	if ext := filepath.Ext(o.report); o.report != "" && ext != ".json" && ext != ".html" {
+		return usage("invalid report %q, want a name that ends with .json or .html", o.report)
+	}
+	numbers, err := translate.ParsePorts(o.ports)
+	if err != nil {
+		return usage("%v", err)
+	}
+	result, err := translate.Run(cmd.Context(), translate.Source{Kind: kind, Names: paths, Output: outputName(o.output), Token: o.token, Ports: numbers})
+	if misuse := (*translate.Misuse)(nil); errors.As(err, &misuse) {
+		return usage("%v", err)
+	}
+	if err != nil {
+		return err
+	}
+	report := result.Report
+	if err := writeNew(cmd.OutOrStdout(), o.output, result.Document, o.force); err != nil {
+		return err
+	}
+	if err := writeFiles(o.output, report.Files, o.force); err != nil {
+		return err
+	}
+	if err := writeReport(o.report, report, o.force); err != nil {
+		return err
+	}
+	stderr := cmd.ErrOrStderr()
+	fmt.Fprintln(stderr, report.Summary())
+	if o.report == "" && report.Counts[importer.Same] < len(report.Entries) {
+		fmt.Fprintln(stderr, "--report FILE.html tells what became of each, and why")
+	}
+	for _, text := range report.Check {
+		fmt.Fprintln(stderr, "look at:", text)
+	}
+	return stillMissing(result.Problems)
 }
 
 // writeNew writes a file that is not there yet.

@@ -39,7 +39,7 @@ It asks the headgate that runs on this machine by its admin socket, which needs 
 sign-in for root and the user that headgate runs as. --admin names another one, by the
 address or URL of its admin listener; the token in $HEADGATE_TOKEN says who asks, and
 goes to no listener that --admin does not name. A self-signed certificate of another
-machine is believed by its --fingerprint only.`
+machine is trusted only with its --fingerprint.`
 
 // addReach adds the flags that say which headgate a command is for.
 func addReach(cmd *cobra.Command) *reach {

@@ -14,7 +14,7 @@ import (
 func newDiff() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff OLD [NEW]",
-		Short: "Tell what differs between two configurations",
+		Short: "Show the differences between two configurations",
 		Long: `diff tells in words what a change from one configuration to another does: a sentence
 for each field that is not the same, and warnings about what it opens, takes away or
 makes unreachable. OLD and NEW are files, or folders of documents; without NEW it is

@@ -28,8 +28,8 @@ files are read, in order of name.
 
 Without a configuration, none named and none in the usual places, it makes an empty one
 in the state directory, and everything is set up in the console or through the API. While
-there is no user the log has a link for making the first one: it is good for a day and
-for one use.
+there is no user the log has a link for making the first one: it is valid for one day
+and one use.
 
 A configuration that is broken at the start leaves the newest one to be served that was
 confirmed; the log and the status say "degraded" until the file is right. --strict

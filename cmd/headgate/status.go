@@ -34,8 +34,8 @@ func newStatus() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [PROXY]",
 		Short: "Show the state of ports, proxies and servers",
-		Long: `status tells how ports, proxies and servers stand. It lists the servers that are not
-well; --all lists all of them, and the name of a proxy those of that proxy with their
+		Long: `status shows the state of ports, proxies and servers. It lists the servers that are not
+healthy; --all lists all of them, and the name of a proxy those of that proxy with their
 last checks.` + reachHelp,
 		Example: `  headgate status
   headgate status shop

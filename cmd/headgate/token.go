@@ -49,7 +49,7 @@ what it may do to areas of the API; area:read is enough to read.`,
 	cmd.Flags().Var(role, "role", "what the token may do")
 	scopes := cmd.Flags().StringSlice("scope", nil, "`AREA` that it may be used for, or AREA:read; may be repeated; without it all")
 	addresses := cmd.Flags().StringSlice("address", nil, "`NETWORK` that it may be used from; may be repeated; without it all")
-	expires := cmd.Flags().String("expires", "", "`DURATION` for which it is good, like 90d or 12h; without it for ever")
+	expires := cmd.Flags().String("expires", "", "`DURATION` for which it is valid, such as 90d or 12h; without it, it does not expire")
 	description := cmd.Flags().String("description", "", "`TEXT` for people")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if role.value == "" {
@@ -130,7 +130,7 @@ func newTokenList() *cobra.Command {
 }
 
 func newTokenRevoke() *cobra.Command {
-	cmd := &cobra.Command{Use: "revoke NAME", Short: "Revoke a token", Long: "revoke makes a token worth nothing, at once.", Example: "  headgate token revoke ci", Args: oneName("token")}
+	cmd := &cobra.Command{Use: "revoke NAME", Short: "Revoke a token", Long: "revoke makes a token invalid, at once.", Example: "  headgate token revoke ci", Args: oneName("token")}
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return r.with(func(ctx context.Context, to *remote) error {
