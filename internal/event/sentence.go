@@ -170,7 +170,7 @@ func (s StoreUnavailable) about() (string, string) {
 }
 
 func (s StoreRestored) about() (string, string) {
-	from := "begins anew"
+	from := "starts empty"
 	if s.From != "" {
 		from = "goes on from " + s.From
 	}

@@ -159,7 +159,7 @@ func (a *API) orderRows() []row {
 		{method: post, path: "/orders/{name}/order", may: []int{409}, access: editor, area: areaCertificates, in: of[empty](), out: of[orderBody](), status: http.StatusAccepted, dry: true, handle: takes(a.placeOrder),
 			about: "Orders a certificate now, without waiting for the next try. One that is valid is left alone."},
 		{method: post, path: "/orders/{name}/renew", may: []int{409}, access: editor, area: areaCertificates, in: of[empty](), out: of[orderBody](), status: http.StatusAccepted, dry: true, handle: takes(a.renewOrder),
-			about: "Orders a certificate anew now, also if it is valid still. It counts against the authority's limits."},
+			about: "Renews a certificate now, even if it is still valid. It counts against the authority's limits."},
 		{method: post, path: "/orders/{name}/preflight", access: editor, area: areaCertificates, in: of[empty](), out: of[preflightBody](), dry: true, handle: takes(a.preflightOrder),
 			about: "Looks whether an order can succeed, and places none."},
 		{method: post, path: "/acme/{name}/rollover", may: []int{409}, access: admin, area: areaCertificates, in: of[empty](), dry: true, handle: takes(a.rollOver),

@@ -14,7 +14,7 @@ import (
 func (a *API) seriesRows() []row {
 	return []row{
 		{method: http.MethodGet, path: "/series", access: viewer, area: areaStatus, query: seriesQuery, out: of[seriesBody](), handle: a.seriesOf,
-			about: "Gives what was counted over time, for charts: of the whole, of a proxy, or of one of its servers. It begins anew with the process."},
+			about: "Gives what was counted over time, for charts: of the whole, of a proxy, or of one of its servers. It starts again with the process."},
 	}
 }
 

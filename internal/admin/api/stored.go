@@ -274,7 +274,7 @@ func (a *API) selfSign(c *call, in *selfSignedInput) (any, error) {
 		in.Days = 365
 	}
 	if in.Days < 1 || in.Days > 3650 {
-		return nil, refuse("invalid", "/days", "a certificate is good for 1 to 3650 days", "")
+		return nil, refuse("invalid", "/days", "a certificate is valid for 1 to 3650 days", "")
 	}
 	b, err := certs.MakeSelfSigned(in.Hosts, time.Duration(in.Days)*24*time.Hour, time.Now())
 	if err != nil {

@@ -60,7 +60,7 @@ func (r *reviewer) judgeField(at Address, f *config.FieldChange) {
 		warn(Warning, "limit_removed", "request bodies may have any size that is not limited elsewhere", "")
 	case name == "trusted" && (strings.HasSuffix(f.Path, "client_ip.trusted") || strings.Contains(f.Path, "proxy_protocol")):
 		if wide := everybody(f.After); wide != "" {
-			warn(Danger, "everybody_trusted", "every client is believed about its address, because of "+wide, "name the proxies in front alone")
+			warn(Danger, "everybody_trusted", "every client is trusted about its address, because of "+wide, "name the proxies in front alone")
 		}
 	}
 }
@@ -94,7 +94,7 @@ func (r *reviewer) judgeServers(at Address, before, after *config.Proxy) {
 	}
 	for _, url := range sortedKeys(unchecked(after)) {
 		if !was[url] {
-			r.warn(at, Danger, "certificate_unchecked", "", "name its authority with ca_file instead", ": server %s is believed whatever certificate it shows", shorten(url))
+			r.warn(at, Danger, "certificate_unchecked", "", "name its authority with ca_file instead", ": server %s is trusted whatever certificate it presents", shorten(url))
 		}
 	}
 	weightless := func(p *config.Proxy, route *config.Route) bool {
@@ -148,7 +148,7 @@ func (r *reviewer) judgeStream(at Address, before, after *config.TCPProxy) {
 	for _, s := range after.Servers {
 		same := func(o *config.StreamServer) bool { return o.Address == s.Address && unchecked(o) }
 		if unchecked(s) && (before == nil || !slices.ContainsFunc(before.Servers, same)) {
-			r.warn(at, Danger, "certificate_unchecked", "", "name its authority with ca_file instead", ": server %s is believed whatever certificate it shows", shorten(s.Address))
+			r.warn(at, Danger, "certificate_unchecked", "", "name its authority with ca_file instead", ": server %s is trusted whatever certificate it presents", shorten(s.Address))
 		}
 	}
 }

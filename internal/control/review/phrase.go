@@ -217,7 +217,7 @@ func (s spot) one(field *schema.Field, f *config.FieldChange) string {
 func predicate(field *schema.Field, name string, f *config.FieldChange) string {
 	switch {
 	case f.Change == config.Moved:
-		return "orders its " + name + " anew"
+		return "changes the order of its " + name
 	case field.Name == "address" && f.Change == config.Changed:
 		if before, after := text(f.Before), text(f.After); before != "" && after != "" {
 			from, to := apart(before, after)

@@ -54,7 +54,7 @@ func moved(text []byte, numbers map[uint16]uint16) (out []byte, checks []string,
 			}
 			to, ok := numbers[at.Port()]
 			if !ok {
-				checks = append(checks, fmt.Sprintf("%s.%s keeps %s, which the proxy of the source may have: it opens when that has let go, or give it another number by --ports %d=…", section, name, at, at.Port()))
+				checks = append(checks, fmt.Sprintf("%s.%s keeps %s, which the proxy of the source may have: it opens when that has closed it, or give it another number by --ports %d=…", section, name, at, at.Port()))
 				continue
 			}
 			value, err := json.Marshal(netip.AddrPortFrom(at.Addr(), to).String())

@@ -107,7 +107,7 @@ func checkKey(key string) (what, remedy string) {
 	case !http1.ValidName(name):
 		return fmt.Sprintf("%q is not a header name", name), "write a name like header:X-Api-Key"
 	case id.ClaimsClient():
-		return name + " is dropped before the limit sees it", "write client_ip, and whom to believe under client_ip.trusted"
+		return name + " is dropped before the limit sees it", "write client_ip, and whom to trust under client_ip.trusted"
 	case id.HopByHop() || id == header.Host:
 		return name + " is not a field that a client can be known by", forms
 	}

@@ -74,7 +74,7 @@ func Parse(text string) (c Choice, what, remedy string) {
 		case !http1.ValidName(name):
 			return c, fmt.Sprintf("%q is not a header name", name), "write a name like hash:header:X-Tenant"
 		case id.ClaimsClient():
-			return c, "what clients say in " + name + " is not believed", "write client_ip_hash, and whom to believe under client_ip.trusted"
+			return c, "what clients say in " + name + " is not trusted", "write client_ip_hash, and whom to trust under client_ip.trusted"
 		case id.HopByHop() || id == header.Host:
 			return c, name + " is not a field that requests can be told apart by", "write hash:header:NAME, hash:cookie:NAME or hash:path"
 		}

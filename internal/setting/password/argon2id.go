@@ -59,7 +59,7 @@ func parseArgon2id(text string) (argon2id, error) {
 		return argon2id{}, errors.New("the argon2id hash is not whole" + form)
 	}
 	if parts[2] != "v=19" {
-		return argon2id{}, errors.New("the argon2id hash is not of version 19 (0x13); make it anew with headgate hash-password")
+		return argon2id{}, errors.New("the argon2id hash is not of version 19 (0x13); make a new one with headgate hash-password")
 	}
 	var a argon2id
 	if err := a.parameters(parts[3]); err != nil {

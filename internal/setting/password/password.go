@@ -85,7 +85,7 @@ func parseBcrypt(text string) (*Hash, error) {
 	switch text[2] {
 	case 'a', 'b', 'y':
 	default:
-		return nil, fmt.Errorf("bcrypt version 2%c is not known; make the hash anew with headgate hash-password", text[2])
+		return nil, fmt.Errorf("bcrypt version 2%c is not known; make a new hash with headgate hash-password", text[2])
 	}
 	if len(text) != 60 || text[6] != '$' || strings.Trim(text[7:], bcryptAlphabet) != "" {
 		return nil, errors.New("the bcrypt hash is not whole; it has 60 characters")
@@ -106,7 +106,7 @@ func (h *Hash) Text() string { return h.text }
 // come.
 func (h *Hash) Weakness() string {
 	if h.kind == isAPR1 {
-		return "apr1 is a thousand rounds of MD5, which is guessed quickly by who gets hold of the file; make the hash anew with headgate hash-password"
+		return "apr1 is a thousand rounds of MD5, which is guessed quickly by who gets hold of the file; make a new hash with headgate hash-password"
 	}
 	return ""
 }

@@ -85,7 +85,7 @@ func (e *engine) explain(err error) (reason, hint string) {
 	case errors.As(err, new(*tls.CertificateVerificationError)):
 		return reason, "set tls.ca_file to the authority of the engine's certificate, or tls.server_name to the name in it"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &netErr) && netErr.Timeout():
-		return "the engine does not answer in time", "check that it is well, and that endpoint leads to it"
+		return "the engine does not answer in time", "check that it works, and that endpoint leads to it"
 	}
 	return reason, ""
 }

@@ -76,7 +76,7 @@ func (v *values) begin() error {
 		case err != nil:
 			return err
 		case blanks > v.max:
-			return fmt.Errorf("%w: nothing but blanks", errNoJSON)
+			return fmt.Errorf("%w: nothing but spaces", errNoJSON)
 		case c == '{' && !v.closed:
 			return nil
 		case c == '[' && !v.inList:

@@ -50,7 +50,7 @@ func Run(t *testing.T, open func(t *testing.T) Engine) {
 		{"the audit is in the commit", testAudit},
 		{"values belong to the caller", testAliasing},
 		{"a closed store says so", testClosed},
-		{"contexts are heeded", testContext},
+		{"contexts are obeyed", testContext},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			e := open(t)

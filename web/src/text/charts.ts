@@ -1,5 +1,5 @@
 export const charts = {
-  lead: 'What passes through, over time. It begins anew with the process.',
+  lead: 'What passes through, over time. It starts again with the process.',
   what: 'Of',
   whole: 'Everything over HTTP',
   server: 'Server',

@@ -166,7 +166,7 @@ func (t *translator) sticky(s *section, o importer.Object) {
 			c.Set("max_age", v)
 		}
 		o.Set("sticky_cookie", c.Flow())
-		t.Say(d, importer.Close, "the cookie has another value and SameSite=Lax; who has one of HAProxy gets a server anew, once")
+		t.Say(d, importer.Close, "the cookie has another value and SameSite=Lax; a client that has one of HAProxy gets a new server, once")
 	}
 }
 

@@ -63,7 +63,7 @@ func (c *content) sticky(d *directive) {
 		}
 	}
 	c.o.Set("sticky_cookie", o.Flow())
-	c.t.Say(d, importer.Close, "the cookie has another value and SameSite=Lax; who has one of nginx gets a server anew, once")
+	c.t.Say(d, importer.Close, "the cookie has another value and SameSite=Lax; a client that has one of nginx gets a new server, once")
 }
 
 func (c *content) hash(d *directive) {

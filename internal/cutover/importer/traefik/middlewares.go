@@ -360,7 +360,7 @@ func ipAllowList(t *translator, r *router, n *node) {
 	r.route.Set("ip_filter", importer.NewObject().Set("allow", n.get("sourceRange").texts()))
 	t.sayAll(n.get("sourceRange"), importer.Same, "ip_filter.allow")
 	if s := n.get("ipStrategy"); s.is() {
-		t.sayAll(s, importer.Close, "client_ip says which proxies in front are believed")
+		t.sayAll(s, importer.Close, "client_ip says which proxies in front are trusted")
 		t.Check("router %s takes the client's address from a header (ipStrategy): name the proxies in front in client_ip", r.name)
 	}
 	t.sayAll(n.get("rejectStatusCode"), importer.Close, "refused clients get 403")

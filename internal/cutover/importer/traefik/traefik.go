@@ -221,7 +221,7 @@ type left struct {
 var leftOut = []left{
 	{leftPath(`http\.services\.[^.]+\.loadbalancer\.server\.(weight|preservepath)`), importer.Close, "it stands in a file, at the server: weight"},
 	{leftPath(`http\.middlewares\.[^.]+\.headers\.(accesscontrol.*|addvaryheader)`), importer.Ignored, "without accessControlAllowOriginList there is nothing to allow; Vary is sent by itself"},
-	{leftPath(`http\.middlewares\.[^.]+\.headers\.(allowedhosts|hostsproxyheaders|sslproxyheaders.*|isdevelopment|publickey)`), importer.Impossible, "hosts are those of the rule, and client_ip says which proxies in front are believed"},
+	{leftPath(`http\.middlewares\.[^.]+\.headers\.(allowedhosts|hostsproxyheaders|sslproxyheaders.*|isdevelopment|publickey)`), importer.Impossible, "hosts are those of the rule, and client_ip says which proxies in front are trusted"},
 	{leftPath(`http\.middlewares\.[^.]+\.headers\.(custombrowserxssvalue|contentsecuritypolicyreportonly)`), importer.Close, "write it as a header rule"},
 	{leftPath(`http\.middlewares\.[^.]+\.stripprefix\.forceslash`), importer.Same, "a path always begins with a slash"},
 	{leftPath(`tcp\.services\..*\.(tls|proxyprotocol.*|serverstransport)`), importer.Close, "write it at the TCP proxy: servers: [{address: …, tls: {}}], proxy_protocol"},
