@@ -57,9 +57,7 @@ func (c *Cache) try(h *hit, e *entry, fl *flight, land func()) (answer *exchange
 		if fresher == nil {
 			return nil, true
 		}
-		if !c.store.sweptSince(h.hash, f.begun) {
-			c.publish(h, e, fresher)
-		}
+		c.publish(h, e, fresher, f.begun)
 		if !h.open(fresher) {
 			return nil, true // it was still coming, and has ended early meanwhile
 		}
@@ -186,6 +184,7 @@ func (c *Cache) keep(h *hit, f *fetch, began int64, p part) (e *entry, why strin
 	}
 	e.body = newBody(c.store, e.hash, length, c.maxEntry)
 	e.body.mu.source = f
+	e.body.adopt(e)
 	// From here on the response may end at any time, and its head with it.
 	h.extra = h.leave(f, &v)
 	f.detach()
@@ -196,7 +195,7 @@ func (c *Cache) keep(h *hit, f *fetch, began int64, p part) (e *entry, why strin
 	} else {
 		c.store.unmark(h.marked())
 	}
-	c.publish(h, nil, e)
+	c.publish(h, nil, e, f.begun)
 	return e, ""
 }
 
@@ -206,10 +205,15 @@ const statusNoContent = 204
 // it has the memory for that.
 const briefLife = 10 * second
 
-// publish puts an entry into the index, in the place of those that it replaces. old is
-// the one with the same body, or nil.
-func (c *Cache) publish(h *hit, old, e *entry) {
-	replaced, body := c.store.link(h, e)
+// publish puts an entry into the index, in the place of those that it replaces, unless it
+// is late. old is the one with the same body, or nil; begun is how many sweeps there were
+// when the server was asked.
+func (c *Cache) publish(h *hit, old, e *entry, begun uint64) {
+	replaced, body := c.store.link(h, old, e, begun)
+	if body == late || body == lost {
+		c.store.queue.remove(e) // whatever becomes of its body
+		return
+	}
 	unsettled := body == whole // else who ends the body settles it
 	for _, x := range replaced {
 		if unsettled && x == old {

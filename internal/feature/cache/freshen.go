@@ -91,9 +91,7 @@ func (c *Cache) leadHead(h *hit, e *entry) *exchange.Answer {
 	if !sameBody(e, rs) {
 		c.store.unlink(e)
 	} else if fresher := c.freshen(h, e, &rs.Header, began); fresher != nil {
-		if !c.store.sweptSince(h.hash, begun) {
-			c.publish(h, e, fresher)
-		}
+		c.publish(h, e, fresher, begun)
 		fresher.release()
 	}
 	rs.Header.Add(header.CacheStatus, h.ex.Text.End(h.appendForward(h.ex.Text.Begin())))

@@ -46,13 +46,13 @@ func (c *Cache) forget(host, path, query string) {
 }
 
 // forget takes out everything whose key begins with url, makes it stale or counts it,
-// and returns how many there were. What is on its way is not stored once it was taken out.
+// and returns how many there were. What is on its way then is not stored.
 func (s *store) forget(url []byte, how sweep) (n int) {
 	hash := s.hash(url)
 	sh := s.shard(hash)
 	var out []*entry
 	sh.mu.Lock()
-	if how == takeOut {
+	if how != onlyCount {
 		if sh.mu.swept == nil {
 			sh.mu.swept = new([marks]uint64)
 		}

@@ -91,7 +91,7 @@ func (p *post) store() {
 	}
 	e.body.release()
 	e.body = b
-	p.cache.publish(p.hit, nil, e)
+	p.cache.publish(p.hit, nil, e, p.begun)
 }
 
 // drop keeps nothing any more.

@@ -84,11 +84,13 @@ const (
 	coming state = iota // the end settles the entry, or takes it off the index
 	whole
 	lost // it ended early, or is too large: nobody may begin to read it
+	late // what the index has, or has given up, is newer
 )
 
 // adopt makes an entry with this body the one that the end of the body acts on, if the
-// end is still to come. The entry before, if any, is returned for release. The caller
-// holds the lock of the entry's shard: of several, the last in the index is adopted last.
+// end is still to come. The entry before, if any, is returned for release. Of a body
+// that others may know the caller holds the lock of the entry's shard: of several
+// entries, the last in the index is adopted last.
 func (b *body) adopt(e *entry) (state, *entry) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -97,6 +99,8 @@ func (b *body) adopt(e *entry) (state, *entry) {
 		return whole, nil
 	case b.mu.err != nil, b.mu.passing:
 		return lost, nil
+	case b.mu.entry == e:
+		return coming, nil
 	}
 	before := b.mu.entry
 	e.hold()

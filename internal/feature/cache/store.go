@@ -31,7 +31,7 @@ type store struct {
 	serving atomic.Uint64 // the youngest plan that has served
 	entries atomic.Int64  // that hold memory
 	evicted atomic.Uint64
-	sweeps  atomic.Uint64 // times that something was taken out by who knows better
+	sweeps  atomic.Uint64 // times that something was taken out or made stale by who knows better
 	wide    atomic.Uint64 // the last of them that was not about one address
 
 	background chan struct{} // one for each that may run
@@ -152,12 +152,28 @@ func (s *store) unmark(hash uint64) {
 }
 
 // link puts an entry into the index, in the place of those that the request h
-// would have got, unless its body is lost. It is held by the index then. It returns
-// those, for unqueue.
-func (s *store) link(h *hit, e *entry) (replaced []*entry, body state) {
+// would have got. It is held by the index then. It returns those, for unqueue. It does
+// nothing where the body is lost or the entry is late: its address was swept since there
+// were begun sweeps, or old, which it was made of, was replaced by something newer.
+func (s *store) link(h *hit, old, e *entry, begun uint64) (replaced []*entry, body state) {
 	sh := s.shard(e.hash)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	if s.sweptLocked(sh, e.hash, begun) {
+		return nil, late
+	}
+	count := 0
+	var last *entry
+	for x := sh.mu.entries[e.hash]; x != nil; x = x.next {
+		if bytes.Equal(x.key(), h.key) && h.replaces(e, x) {
+			replaced = append(replaced, x)
+		} else {
+			count, last = count+1, x
+		}
+	}
+	if old != nil && !old.linked && len(replaced) > 0 {
+		return nil, late
+	}
 	body, before := e.body.adopt(e)
 	if before != nil {
 		defer before.release()
@@ -165,21 +181,11 @@ func (s *store) link(h *hit, e *entry) (replaced []*entry, body state) {
 	if body == lost {
 		return nil, lost
 	}
-	count := 0
-	var last *entry
-	for x := sh.mu.entries[e.hash]; x != nil; {
-		next := x.next
-		if bytes.Equal(x.key(), h.key) && h.replaces(e, x) {
-			sh.unlinkLocked(x)
-			replaced = append(replaced, x)
-		} else {
-			count, last = count+1, x
-		}
-		x = next
-	}
 	if count >= variants {
-		sh.unlinkLocked(last)
 		replaced = append(replaced, last)
+	}
+	for _, x := range replaced {
+		sh.unlinkLocked(x)
 	}
 	sh.linkLocked(e)
 	return replaced, body
@@ -340,7 +346,7 @@ func (s *store) empty() {
 // drop gives up the entries that match, or makes them stale if soft is true, and
 // returns how many.
 func (s *store) drop(match func(*entry) bool, how sweep) (n int) {
-	if how == takeOut {
+	if how != onlyCount {
 		s.wide.Store(s.sweeps.Add(1))
 	}
 	var out []*entry
@@ -375,16 +381,18 @@ func (s *store) drop(match func(*entry) bool, how sweep) (n int) {
 	return n
 }
 
-// sweptSince reports whether what is stored of an address was taken out since there
-// were so many sweeps. What was on its way meanwhile must not be stored.
+// sweptSince reports whether what is stored of an address was taken out or made stale
+// since there were so many sweeps. What was on its way meanwhile must not be stored; link
+// looks once more, when nothing can come in between.
 func (s *store) sweptSince(hash, begun uint64) bool {
-	if s.wide.Load() > begun {
-		return true
-	}
 	sh := s.shard(hash)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	return sh.mu.swept != nil && sh.mu.swept[hash%marks] > begun
+	return s.sweptLocked(sh, hash, begun)
+}
+
+func (s *store) sweptLocked(sh *shard, hash, begun uint64) bool {
+	return s.wide.Load() > begun || sh.mu.swept != nil && sh.mu.swept[hash%marks] > begun
 }
 
 // resize sets the limit that holds from now on, once for each plan that serves.
