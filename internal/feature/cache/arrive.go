@@ -79,9 +79,15 @@ func (c *Cache) try(h *hit, e *entry, fl *flight, land func()) (answer *exchange
 		return nil, false
 	}
 	land()
-	stored.body.begin()
-	h.serveWith(stored, h.extra)
+	h.serveBegun(stored)
 	return nil, false
+}
+
+// serveBegun answers with an entry whose body has just begun.
+func (h *hit) serveBegun(e *entry) {
+	h.ex.Response.Body = h // to be closed, also should reading on panic
+	e.body.begin()
+	h.serveWith(e, h.extra)
 }
 
 const statusNotModified = 304

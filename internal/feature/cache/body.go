@@ -63,6 +63,7 @@ const (
 var (
 	errBehind    = errors.New("the client was too far behind others that get the same response")
 	errAbandoned = errors.New("nobody waited for the response any more")
+	errPanicked  = &exchange.Error{Reason: exchange.Internal, Err: errors.New("what reads the response panicked")}
 )
 
 func newBody(s *store, owner uint64, length, limit int64) *body {
@@ -171,7 +172,7 @@ func (b *body) ready(h *hit) bool {
 	}
 	b.mu.pumping = true
 	b.mu.Unlock()
-	ready := b.mu.source.body().Ready()
+	ready := b.atHand()
 	b.mu.Lock()
 	b.mu.pumping = false
 	b.wakeLocked()

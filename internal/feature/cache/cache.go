@@ -13,7 +13,6 @@
 package cache
 
 import (
-	"fmt"
 	"time"
 
 	"headgate/internal/exchange"
@@ -316,17 +315,17 @@ func (c *Cache) refreshLocked(sh *shard, h *hit, e *entry) {
 
 // refresh is a fetch that no client waits for.
 func (c *Cache) refresh(h *hit, e *entry, fl *flight) {
-	defer func() {
-		if v := recover(); v != nil {
-			c.store.log.Error("broken invariant", "in", "cache", "panic", fmt.Sprint(v))
+	rs := &h.ex.Response
+	defer func() { // also after a panic
+		if rs.Body != nil {
+			rs.Body.Close()
 		}
 	}()
-	answer := c.lead(h, e, fl)
-	if rs := &h.ex.Response; answer == nil && rs.Body != nil {
-		if b := h.body; b != nil && h.reading {
-			// The rest comes for nobody.
-			b.leaveTo(h, func(finish func()) bool { finish(); return true })
-		}
-		rs.Body.Close()
+	if answer := c.lead(h, e, fl); answer != nil || rs.Body == nil {
+		return
+	}
+	if b := h.body; b != nil && h.reading {
+		// The rest comes for nobody.
+		b.leaveTo(h, func(finish func()) bool { finish(); return true })
 	}
 }

@@ -74,8 +74,7 @@ func (c *Cache) fetchPart(h *hit) *exchange.Answer {
 		c.hand(h, nil, f, why)
 		return nil
 	}
-	e.body.begin()
-	h.serveWith(e, h.extra)
+	h.serveBegun(e)
 	return nil
 }
 

@@ -10,8 +10,7 @@ import (
 
 // pump reads once from the server. The caller has set pumping.
 func (b *body) pump() {
-	room := b.room()
-	n, err := b.mu.source.body().Read(room)
+	n, err := b.receive(b.room())
 	b.mu.Lock()
 	b.mu.size += int64(n)
 	ended := err == nil && b.atEnd()
@@ -21,12 +20,38 @@ func (b *body) pump() {
 	b.mu.Unlock()
 	if ended {
 		// All is here, and the end is not far.
-		n, err = b.mu.source.body().Read(make([]byte, 1))
+		n, err = b.receive(make([]byte, 1))
 		b.mu.Lock()
 		b.mu.size += int64(n)
 		b.mu.Unlock()
 	}
 	b.pumped(err)
+}
+
+// receive reads once from the server. The caller has set pumping.
+func (b *body) receive(p []byte) (int, error) {
+	returned := false
+	defer b.endUnless(&returned)
+	n, err := b.mu.source.body().Read(p)
+	returned = true
+	return n, err
+}
+
+// atHand reports whether receive would not wait. The caller has set pumping.
+func (b *body) atHand() bool {
+	returned := false
+	defer b.endUnless(&returned)
+	ready := b.mu.source.body().Ready()
+	returned = true
+	return ready
+}
+
+// endUnless ends a body whose reader panics: nobody else would, and all who read it
+// or come later would wait for ever.
+func (b *body) endUnless(returned *bool) {
+	if !*returned {
+		b.end(errPanicked)
+	}
 }
 
 // room returns memory behind what is here. Only who pumps changes pieces.
@@ -201,7 +226,7 @@ func (b *body) begin() {
 		}
 		b.mu.pumping = true
 		b.mu.Unlock()
-		if !b.atEnd() && !b.mu.source.body().Ready() {
+		if !b.atEnd() && !b.atHand() {
 			b.mu.Lock()
 			b.mu.pumping = false
 			b.wakeLocked()
@@ -224,7 +249,7 @@ func (b *body) finish() {
 			b.end(errAbandoned)
 			return
 		}
-		atHand := b.mu.source.body().Ready()
+		atHand := b.atHand()
 		b.pump()
 		if atHand {
 			worked += time.Since(now)

@@ -2,8 +2,10 @@ package cache
 
 import (
 	"bytes"
+	"fmt"
 	"hash/maphash"
 	"log/slog"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -95,7 +97,12 @@ func (s *store) inBackground(f func()) bool {
 		return false
 	}
 	go func() {
-		defer func() { <-s.background }()
+		defer func() {
+			<-s.background
+			if v := recover(); v != nil {
+				s.log.Error("broken invariant", "in", "cache", "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+			}
+		}()
 		f()
 	}()
 	return true
