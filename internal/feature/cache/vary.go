@@ -307,8 +307,12 @@ func (h *hit) selects(e *entry, ex *exchange.Exchange) bool {
 }
 
 // replaces reports whether a new entry for the request takes the place of another: of
-// what the request would have got, and of what nobody needs beside it.
+// what the request would have got, and of what nobody needs beside it. A part leaves the
+// whole of the same version alone.
 func (h *hit) replaces(e, old *entry) bool {
+	if e.part.total > 0 && old.part.total == 0 && opaque(e.etag) == opaque(old.etag) && e.lastMod == old.lastMod {
+		return false
+	}
 	return h.selects(old, h.ex) || (old.brief || old.part.total > 0 && e.part.total == 0) && h.matches(old, h.ex)
 }
 
