@@ -172,7 +172,7 @@ func (b *body) end(err error) {
 		b.mu.Unlock()
 		return
 	}
-	stored := err == io.EOF && !b.mu.passing
+	stored := err == io.EOF && !b.mu.passing && b.mu.size <= b.limit
 	if stored {
 		b.whole.Store(true)
 	} else {
@@ -197,7 +197,16 @@ func (b *body) compact() {
 	b.mu.Lock()
 	size, old, passing := b.mu.size, b.mu.pieces, b.mu.passing
 	b.mu.Unlock()
-	if passing || b.length >= 0 || size > int64(b.store.arena.largest) || size == 0 {
+	if passing || b.length >= 0 || size > int64(b.store.arena.largest) || size > b.limit {
+		return
+	}
+	if size == 0 {
+		b.mu.Lock()
+		b.mu.pieces = nil
+		b.mu.Unlock()
+		for _, p := range old {
+			b.store.arena.release(p)
+		}
 		return
 	}
 	if len(old) == 1 && b.store.arena.classOf(int(size)) == b.store.arena.classOf(len(old[0].mem)) {
