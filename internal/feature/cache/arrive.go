@@ -33,25 +33,25 @@ func (c *Cache) lead(h *hit, e *entry, fl *flight) *exchange.Answer {
 		}
 		return c.alone(h)
 	}
-	answer, repeat := c.try(h, e, fl, land)
+	answer, repeat := c.try(h, e, e, fl, land)
 	if repeat {
-		answer, _ = c.try(h, nil, fl, land)
+		answer, _ = c.try(h, e, nil, fl, land)
 	}
 	return answer
 }
 
-// try fetches once. repeat says that the answer was about something else than e,
-// and that the whole has to be fetched.
-func (c *Cache) try(h *hit, e *entry, fl *flight, land func()) (answer *exchange.Answer, repeat bool) {
+// try fetches once. asked is e where the question is whether e is still good. repeat says
+// that the answer was about something else, and that the whole has to be fetched.
+func (c *Cache) try(h *hit, e, asked *entry, fl *flight, land func()) (answer *exchange.Answer, repeat bool) {
 	f := c.newFetch(h.ex, fl)
 	began := c.store.now()
-	if answer = f.ask(c.inner, e); answer != nil {
+	if answer = f.ask(c.inner, asked); answer != nil {
 		f.close()
 		return c.failed(h, e, fl, answer), false
 	}
 	rs := &f.ex.Response
 	switch {
-	case rs.Status == statusNotModified && e != nil:
+	case rs.Status == statusNotModified && asked != nil:
 		fresher := c.freshen(h, e, &f.ex.Response.Header, began)
 		f.close()
 		if fresher == nil {
@@ -65,13 +65,12 @@ func (c *Cache) try(h *hit, e *entry, fl *flight, land func()) (answer *exchange
 		h.ex.Cache.Use = exchange.CacheRevalidated
 		h.forwarded, h.revalidated = true, true
 		return h.serve(fresher), false
-	case e != nil && http1.ServerFailed(rs.Status) && e.onErrorAt(c.store.now()):
+	case e != nil && http1.ServerFailed(rs.Status) && e.onErrorAt(c.store.now()) && h.standIn(e, rs.Status):
 		if fl != nil {
 			fl.failed = true
 		}
-		h.forwardStatus = rs.Status
 		f.close()
-		return h.standIn(e), false
+		return nil, false
 	}
 	stored, why := c.keep(h, f, began, part{})
 	if stored == nil {
@@ -97,22 +96,23 @@ func (c *Cache) failed(h *hit, e *entry, fl *flight, answer *exchange.Answer) *e
 	if fl != nil && answer.Reason != exchange.ClientClosed {
 		fl.failed, fl.failure = true, answer
 	}
-	if e != nil && e.onErrorAt(c.store.now()) && answer.Reason != exchange.ClientClosed {
-		return h.standIn(e)
+	if e != nil && e.onErrorAt(c.store.now()) && answer.Reason != exchange.ClientClosed && h.standIn(e, 0) {
+		return nil
 	}
 	return answer
 }
 
 // standIn answers with a stale entry because the servers failed (RFC 5861, section
-// 4).
-func (h *hit) standIn(e *entry) *exchange.Answer {
-	h.forwarded = true
-	h.use = refreshing
+// 4), with this status, or 0 if they gave none. It returns false if what is stored
+// has ended early.
+func (h *hit) standIn(e *entry, status int) bool {
 	e.hold()
 	if !h.open(e) {
-		return exchange.Fail(exchange.UpstreamReset, "the servers failed, and what was stored broke off")
+		return false
 	}
-	return h.serve(e)
+	h.forwarded, h.use, h.forwardStatus = true, refreshing, status
+	h.serve(e)
+	return true
 }
 
 // hand passes a response on that is not stored.
@@ -195,7 +195,7 @@ func (c *Cache) keep(h *hit, f *fetch, began int64, p part) (e *entry, why strin
 	h.extra = h.leave(f, &v)
 	f.detach()
 	h.forwarded, h.stored = true, true
-	h.begin(e)
+	h.open(e)
 	if v.life == 0 || v.rules.has&noCache != 0 {
 		c.store.mark(h.marked(), h.now+int64(passFor))
 	} else {

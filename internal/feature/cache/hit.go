@@ -51,24 +51,13 @@ type hit struct {
 // open takes over the caller's hold on an entry, and joins its body. It returns
 // false, and has let go, if the body broke off meanwhile.
 func (h *hit) open(e *entry) bool {
+	h.at, h.lost, h.piece, h.begins = 0, false, 0, 0 // before others see it among the readers
 	if !e.body.join(h) {
 		e.release()
 		return false
 	}
-	h.attach(e)
+	h.e, h.body, h.reading, h.end = e, e.body, true, e.body.total()
 	return true
-}
-
-// begin is open for an entry that was just made.
-func (h *hit) begin(e *entry) {
-	e.body.join(h)
-	h.attach(e)
-}
-
-func (h *hit) attach(e *entry) {
-	h.e, h.body, h.reading, h.lost = e, e.body, true, false
-	h.at, h.end = 0, e.body.total()
-	h.piece, h.begins = 0, 0
 }
 
 // Close lets go of what the response was made of. It may be called more than

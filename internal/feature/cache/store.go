@@ -28,6 +28,8 @@ type store struct {
 	queue  queue
 	shards [shardCount]shard
 
+	resizing sync.Mutex // for limit and serving, which are read without
+
 	limit   atomic.Int64 // memory_limit of the plan that serves, in bytes
 	plans   atomic.Uint64
 	serving atomic.Uint64 // the youngest plan that has served
@@ -404,16 +406,13 @@ func (s *store) sweptLocked(sh *shard, hash, begun uint64) bool {
 
 // resize sets the limit that holds from now on, once for each plan that serves.
 func (s *store) resize(plan uint64, limit int64) {
-	for {
-		now := s.serving.Load()
-		if plan <= now {
-			return
-		}
-		if s.serving.CompareAndSwap(now, plan) {
-			break
-		}
+	s.resizing.Lock()
+	defer s.resizing.Unlock()
+	if plan <= s.serving.Load() {
+		return
 	}
 	s.limit.Store(limit)
+	s.serving.Store(plan)
 	s.shrink()
 }
 
