@@ -108,6 +108,7 @@ type way struct {
 // on. An error ends both sides, so that the other direction stops too. While
 // nothing comes it may park, and is called again.
 func (w *way) run() {
+	defer w.guard()
 	for {
 		err := w.copy()
 		if err == netconn.ErrQuiet {
@@ -123,6 +124,16 @@ func (w *way) run() {
 		}
 		w.ended()
 		return
+	}
+}
+
+// guard ends the tunnel if a direction has panicked, and nothing else.
+func (w *way) guard() {
+	if v := recover(); v != nil {
+		w.ex.Broken(v, "tunnel")
+		w.to.Close()
+		w.from.Close()
+		w.ended()
 	}
 }
 
