@@ -5,6 +5,7 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -215,7 +216,11 @@ func (s *statusPage) printChecks(w io.Writer) {
 			if !r.Healthy {
 				word = "failed"
 			}
-			fmt.Fprintf(w, "%s\t%s\t%d\t%.1f ms\t%s\n", r.At.Local().Format(time.DateTime), word, r.Status, r.Took, r.Error)
+			status := "-" // nothing answered, or a connection was all that was asked for
+			if r.Status != 0 {
+				status = strconv.Itoa(r.Status)
+			}
+			fmt.Fprintf(w, "%s\t%s\t%s\t%.1f ms\t%s\n", r.At.Local().Format(time.DateTime), word, status, r.Took, r.Error)
 		}
 	})
 }

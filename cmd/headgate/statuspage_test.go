@@ -1,8 +1,12 @@
 package main
 
 import (
+	"strings"
 	"testing"
 	"time"
+
+	"headgate/internal/plan"
+	"headgate/internal/server/health"
 )
 
 // The days that a certificate has left are whole ones, and hours at its end.
@@ -17,5 +21,20 @@ func TestStatusTellsWhatACertificateHasLeft(t *testing.T) {
 	}
 	if got := left(time.Time{}); got != "-" {
 		t.Errorf("without a certificate: got %q", got)
+	}
+}
+
+// TestAnUnansweredCheckHasNoStatus holds that nobody takes 0 for an answer.
+func TestAnUnansweredCheckHasNoStatus(t *testing.T) {
+	checked := health.Status{Results: []health.Result{{Healthy: true, Status: 204}, {Error: "connection refused"}}}
+	page := statusPage{Proxies: []plan.ProxyState{{Name: "shop", Routes: []plan.RouteState{{Path: "/", Servers: []plan.ServerState{{URL: "http://a", Status: checked}}}}}}}
+	var out strings.Builder
+	if err := page.print(&out, true, true); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"passed   204     0.0 ms", "failed   -       0.0 ms  connection refused"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("no %q in\n%s", want, out.String())
+		}
 	}
 }

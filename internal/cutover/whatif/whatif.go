@@ -187,8 +187,8 @@ func (r *run) compare(rq *recent.Request, was, is plan.Decision) {
 			kinds[i] = '+'
 		}
 	}
-	count(0, was.Proxy != is.Proxy, &out.Proxy)
-	count(1, was.Route != is.Route, &out.Route)
+	count(0, is.Proxy != "" && was.Proxy != is.Proxy, &out.Proxy)
+	count(1, is.Route != "" && was.Route != is.Route, &out.Route)
 	count(2, len(was.Servers) > 0 && len(is.Servers) > 0 && !slices.Equal(was.Servers, is.Servers), &out.Servers)
 	count(3, !was.SameAnswer(&is), &out.Answer)
 	now, then := refused(&was), refused(&is)
