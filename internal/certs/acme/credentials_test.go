@@ -148,3 +148,39 @@ func TestACommandThatIsMissingBurnsNoOrder(t *testing.T) {
 		t.Errorf("got %+v after %d orders", r.Trouble, a.Orders())
 	}
 }
+
+// TestCredentialsStayAtTheirServer has a provider send its clients elsewhere: credentials
+// in a field of the API's own or in the body do not go there.
+func TestCredentialsStayAtTheirServer(t *testing.T) {
+	t.Parallel()
+	var elsewhere, within atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { elsewhere.Add(1) }))
+	t.Cleanup(other.Close)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, rq *http.Request) {
+		if strings.HasPrefix(rq.URL.Path, "/moved/") {
+			within.Add(1)
+			http.Redirect(w, rq, other.URL+rq.URL.Path, http.StatusTemporaryRedirect)
+			return
+		}
+		http.Redirect(w, rq, "/moved"+rq.URL.Path, http.StatusTemporaryRedirect)
+	}))
+	t.Cleanup(server.Close)
+	for _, name := range []string{"bunny", "porkbun", "httpreq"} {
+		d := &DNS{Provider: name, Credentials: map[string]string{anEndpoint: server.URL}}
+		for _, credential := range providers[name].needs {
+			if credential != anEndpoint {
+				d.Credentials[credential] = "s3cret"
+			}
+		}
+		p, err := newProvider(d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := p.present(t.Context(), "example.com", "_acme-challenge.example.com", "value"); err == nil || !strings.Contains(err.Error(), "307") {
+			t.Errorf("%s: got %v, want the redirect", name, err)
+		}
+	}
+	if elsewhere.Load() != 0 || within.Load() != 3 {
+		t.Errorf("%d requests went elsewhere, %d were redirected within the server; want 0 and 3", elsewhere.Load(), within.Load())
+	}
+}

@@ -122,12 +122,22 @@ type statusError struct {
 // Error tells what was asked and what came back.
 func (e *statusError) Error() string { return e.text }
 
+// stayAtHost follows a provider within its own server only: credentials in fields of the
+// API's own and in bodies would go elsewhere too, or in the clear. Another redirect is an
+// answer like any that is not 2xx.
+func stayAtHost(r *http.Request, via []*http.Request) error {
+	if r.URL.Scheme != via[0].URL.Scheme || r.URL.Host != via[0].URL.Host || len(via) >= maxRedirects {
+		return http.ErrUseLastResponse
+	}
+	return nil
+}
+
 // call sends a request to a provider and returns the body of its answer, which is
 // bounded. A status other than 2xx is a *statusError with the beginning of the body.
 // No error has the query in it, where some APIs want their token, nor what the request
 // itself said.
 func call(req *http.Request) ([]byte, error) {
-	client := http.Client{Timeout: requestTimeout, Transport: http.DefaultTransport}
+	client := http.Client{Timeout: requestTimeout, Transport: http.DefaultTransport, CheckRedirect: stayAtHost}
 	resp, err := client.Do(req)
 	if err != nil {
 		var whole *url.Error
