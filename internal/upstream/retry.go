@@ -179,7 +179,7 @@ func (r *retry) covers(failure *exchange.Error) bool {
 // seen, waits a little then, and makes ex ready for it. What the last attempt brought
 // is still there.
 func (r *retry) again(ex *exchange.Exchange, failure *exchange.Error, sent int) bool {
-	if sent >= r.attempts || !r.covers(failure) || !repeatable(ex) {
+	if sent >= r.attempts || !r.covers(failure) || !repeatable(ex, failure) {
 		return false
 	}
 	if !r.budget.take(exchange.Now()) {
@@ -214,8 +214,10 @@ func pause(sent int) {
 }
 
 // repeatable reports whether a request may be sent again that a server has seen,
-// and whether all of its body can be.
-func repeatable(ex *exchange.Exchange) bool {
+// and whether all of its body can be. A server that has answered may still be sent the
+// body, which is read meanwhile: then all of it must be here, and it is readied when
+// that answer was given up.
+func repeatable(ex *exchange.Exchange, failure *exchange.Error) bool {
 	if !idempotent(ex) {
 		return false
 	}
@@ -223,7 +225,16 @@ func repeatable(ex *exchange.Exchange) bool {
 		return true
 	}
 	body, ok := ex.Request.Body.(*replay)
+	if failure == nil && uploading(ex) {
+		return ok && body.whole.Load()
+	}
 	return ok && body.rewind(ex)
+}
+
+// uploading reports whether the server that has answered may still be sent the body.
+func uploading(ex *exchange.Exchange) bool {
+	c, ok := ex.Response.Body.(*conn)
+	return !ok || c.upload != nil
 }
 
 // maxDrain is how much of a response that nobody gets is read, so that its

@@ -335,6 +335,9 @@ func (s *Servers) next(ex *exchange.Exchange, failure *exchange.Error, tried tri
 	s.retry.tell(true)
 	untell(ex)
 	discard(ex)
+	if failure == nil {
+		afresh(ex) // nobody reads the body any more
+	}
 	return srv, at
 }
 
