@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	protocol "github.com/mholt/acmez/v3/acme"
+
 	"headgate/internal/certs/acme/acmetest"
 	"headgate/internal/store"
 )
@@ -174,6 +176,33 @@ func TestAnOrderThatTheAuthorityCannotFinishIsGivenUp(t *testing.T) {
 	u.state("shop.example.com", Valid)
 	if n := a.Orders(); n != 2 {
 		t.Errorf("got %d orders, want a second one after the first was given up", n)
+	}
+}
+
+// What an authority calls its profiles and hosts is kept up to a bound, and without what
+// drives a terminal.
+func TestNamesOfAnAuthorityAreBounded(t *testing.T) {
+	a := start(t, acmetest.Settings{})
+	long := "\x1b[2J" + strings.Repeat("x", 1<<20)
+	a.Meddle = func(w http.ResponseWriter, r *http.Request) bool {
+		if r.URL.Path != "/dir" {
+			return false
+		}
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(map[string]any{"newNonce": a.Directory, "newAccount": a.Directory, "newOrder": a.Directory, "meta": map[string]any{"profiles": map[string]string{long: ""}}})
+		return true
+	}
+	u := a.patient(newStore())
+	e := a.entry()
+	e.Profile = "short"
+	u.want(e, []string{"shop.example.com"})
+	r := u.until("shop.example.com", "refused", func(r *Record) bool { return r.Trouble != nil })
+	if r.Trouble.Code != "bad_profile" || len(r.Trouble.Hint) > 2*maxDetail || strings.Contains(r.Trouble.Hint, "\x1b") {
+		t.Errorf("got %s with a hint of %d bytes, %.100q", r.Trouble.Code, len(r.Trouble.Hint), r.Trouble.Hint)
+	}
+	p := problemOf(protocol.Problem{Resource: protocol.Authorization{Identifier: protocol.Identifier{Type: "dns", Value: long}}})
+	if len(p.Name) > 2*maxDetail || strings.Contains(p.Name, "\x1b") {
+		t.Errorf("the problem is about a name of %d bytes, %.100q", len(p.Name), p.Name)
 	}
 }
 

@@ -123,7 +123,7 @@ func (o *order) openDirectory(ctx context.Context) (err error) {
 	}
 	if p := o.entry.Profile; p != "" && o.dir.Meta != nil && len(o.dir.Meta.Profiles) > 0 {
 		if _, ok := o.dir.Meta.Profiles[p]; !ok {
-			return &Trouble{Code: "bad_profile", Message: fmt.Sprintf("the directory has no profile %q", p), Hint: "it has " + strings.Join(sortedKeys(o.dir.Meta.Profiles), ", "), blocked: true}
+			return &Trouble{Code: "bad_profile", Message: fmt.Sprintf("the directory has no profile %q", p), Hint: cut("it has " + strings.Join(sortedKeys(o.dir.Meta.Profiles), ", ")), blocked: true}
 		}
 	}
 	return nil
@@ -287,7 +287,7 @@ func (o *order) solve(ctx context.Context, authz *protocol.Authorization, name s
 	kind := o.record.Open.Chosen[name]
 	i := slices.IndexFunc(authz.Challenges, func(c protocol.Challenge) bool { return c.Type == string(kind) })
 	if i < 0 {
-		return &Trouble{Code: "challenge_not_offered", Message: fmt.Sprintf("%s: the authority does not offer %s", name, kind), Hint: "write another challenge", blocked: true}
+		return &Trouble{Code: "challenge_not_offered", Message: cut(fmt.Sprintf("%s: the authority does not offer %s", name, kind)), Hint: "write another challenge", blocked: true}
 	}
 	c := authz.Challenges[i]
 	if c.Status != protocol.StatusPending {

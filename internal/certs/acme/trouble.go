@@ -63,7 +63,7 @@ const (
 func problemOf(p protocol.Problem) *Problem {
 	out := &Problem{Type: cut(p.Type), Status: p.Status, Detail: cut(p.Detail)}
 	if authz, ok := p.Resource.(protocol.Authorization); ok {
-		out.Name = authz.IdentifierValue()
+		out.Name = cut(authz.IdentifierValue())
 	}
 	for _, s := range p.Subproblems[:min(len(p.Subproblems), maxSub)] {
 		out.Sub = append(out.Sub, Problem{Type: cut(s.Type), Status: s.Status, Detail: cut(s.Detail), Name: cut(s.Identifier.Value)})
