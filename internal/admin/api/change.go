@@ -346,7 +346,7 @@ func (a *API) putObject(c *call) (any, error) {
 		if err := e.mayWrite(tree, now); err != nil {
 			return docs, err
 		}
-		return apply(docs, e.path(), document.Edit{Op: document.Set, Path: e.path(), Value: jsonOf(tree)})
+		return replace(docs, e.path(), was, tree)
 	}
 	ev, err := e.do()
 	if err != nil {
