@@ -288,7 +288,6 @@ type flow struct {
 	*pieces
 	resource int
 	rest     []byte
-	panics   atomic.Bool
 }
 
 // Read reads on, or panics where the test says so.
