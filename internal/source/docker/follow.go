@@ -68,6 +68,10 @@ func (s *Source) pause(d time.Duration) bool {
 	}
 }
 
+// recheck is when it is listed once more after an event: an engine tells of what happens
+// before its list has it, and with a busy disk that comes later than the listing.
+var recheck = [...]time.Duration{time.Second, 5 * time.Second}
+
 // connected follows the engine over one stream of events. It returns nil when the stream
 // has ended, which is normal: socket proxies cut those that are idle.
 func (s *Source) connected() error {
@@ -134,6 +138,7 @@ func (s *Source) watch(st *stream) error {
 	next := &alarm{Timer: time.NewTimer(0), at: began}
 	defer next.Stop()
 	var cost time.Duration
+	checks := recheck[len(recheck):] // that are still to come for the last event
 	for {
 		select {
 		case <-s.ctx.Done():
@@ -152,6 +157,7 @@ func (s *Source) watch(st *stream) error {
 				s.world.heard(e, time.Now())
 				// An engine with many containers is not asked all the time.
 				next.within(max(settle, 2*cost))
+				checks = recheck[:]
 			}
 		case <-next.C:
 			asked := time.Now()
@@ -161,6 +167,10 @@ func (s *Source) watch(st *stream) error {
 			}
 			cost = min(time.Since(asked), time.Second)
 			next.set(listInterval)
+			if len(checks) > 0 {
+				next.within(max(checks[0], 2*cost))
+				checks = checks[1:]
+			}
 			if deaf != nil {
 				if time.Since(began) > listInterval {
 					return nil // perhaps there are events by now

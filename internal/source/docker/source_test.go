@@ -162,6 +162,21 @@ func TestLifeOfAContainer(t *testing.T) {
 	}
 }
 
+// TestAListBehindItsEvent has an engine tell of what happened before its list has it, as
+// Docker does while its disk is busy.
+func TestAListBehindItsEvent(t *testing.T) {
+	t.Parallel()
+	e := dockertest.New(t)
+	c := e.Run(web("shop", "172.18.0.2", "headgate.host=shop.example"))
+	s := follow(t, e.Endpoint(), nil)
+	becomes(t, s, "proxies shop: virtual_hosts=shop.example -> http://172.18.0.2:80")
+	asked := e.Asked("/containers/json")
+	e.Change(c, "pause", func() {})
+	testhouse.Eventually(t, "the containers are listed after the event", func() bool { return e.Asked("/containers/json") > asked })
+	e.Change(c, "", func() { c.State = "paused" })
+	becomes(t, s, "proxies shop: virtual_hosts=shop.example -> ", "not_ready shop")
+}
+
 func TestAContainerThatEndsIsReplacedBeforeItIsGone(t *testing.T) {
 	t.Parallel()
 	e := dockertest.New(t)
