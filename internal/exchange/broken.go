@@ -17,15 +17,19 @@ func (ex *Exchange) Log() *slog.Logger {
 // Broken tells that log of an invariant that a goroutine beside the pipeline's found
 // broken, as the func of this name does.
 func (ex *Exchange) Broken(v any, ended string) {
-	if log := ex.Log(); log != nil {
+	ex.brokenTo(ex.Log(), v, ended)
+}
+
+func (ex *Exchange) brokenTo(log *slog.Logger, v any, ended string) {
+	if log != nil { // before the id, which is made when it is asked for
 		Broken(log, v, ended, "proxy", ex.Place.Proxy, "route", ex.Place.Route, "request_id", ex.ID())
 	}
 }
 
-// Broken tells the log that an invariant was found broken outside of an exchange. v is what
-// recover returned, ended says what was ended for it, and attrs are more fields of the
-// line. It is for the deferred function that has called recover: the stack is that of the
-// panic still. A nil log is silent.
+// Broken tells the log that an invariant was found broken. v is what recover returned,
+// ended says what was ended for it, and attrs are more fields of the line. It is for the
+// deferred function that has called recover: the stack is that of the panic still. A nil
+// log is silent.
 func Broken(log *slog.Logger, v any, ended string, attrs ...any) {
 	if log == nil {
 		return

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
 	"slices"
 
 	"headgate/internal/proto/header"
@@ -205,8 +204,7 @@ func (p *Pipeline) keepLogged(ex *Exchange) {
 
 // broken answers an exchange whose filter or source panicked.
 func (p *Pipeline) broken(ex *Exchange, v any) {
-	p.Log.Error("broken invariant", "reason", Internal.String(), "panic", fmt.Sprint(v),
-		"proxy", ex.Place.Proxy, "route", ex.Place.Route, "request_id", ex.ID(), "stack", string(debug.Stack()))
+	ex.brokenTo(p.Log, v, "exchange")
 	ex.Reason, ex.Cause = Internal, fmt.Sprint(v)
 	if ex.Response.HeadSent {
 		ex.Front.Abort(ex)

@@ -200,25 +200,22 @@ func (b *body) compact() {
 	if passing || b.length >= 0 || size > int64(b.store.arena.largest) || size > b.limit {
 		return
 	}
-	if size == 0 {
-		b.mu.Lock()
-		b.mu.pieces = nil
-		b.mu.Unlock()
-		for _, p := range old {
-			b.store.arena.release(p)
+	var one []piece // none for an empty body
+	if size > 0 {
+		if len(old) == 1 && b.store.arena.classOf(int(size)) == b.store.arena.classOf(len(old[0].mem)) {
+			return
 		}
-		return
-	}
-	if len(old) == 1 && b.store.arena.classOf(int(size)) == b.store.arena.classOf(len(old[0].mem)) {
-		return
-	}
-	x, ok := b.store.alloc(int(size), b.owner)
-	if !ok {
-		return
+		x, ok := b.store.alloc(int(size), b.owner)
+		if !ok {
+			return
+		}
+		one = []piece{x}
 	}
 	b.mu.Lock()
-	b.copyLocked(x.mem, 0)
-	b.mu.pieces = []piece{x}
+	for _, x := range one {
+		b.copyLocked(x.mem, 0)
+	}
+	b.mu.pieces = one
 	b.mu.Unlock()
 	for _, p := range old {
 		b.store.arena.release(p)

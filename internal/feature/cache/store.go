@@ -2,14 +2,13 @@ package cache
 
 import (
 	"bytes"
-	"fmt"
 	"hash/maphash"
 	"log/slog"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"headgate/internal/exchange"
 	"headgate/internal/proto/http1"
 )
 
@@ -102,7 +101,7 @@ func (s *store) inBackground(f func()) bool {
 		defer func() {
 			<-s.background
 			if v := recover(); v != nil {
-				s.log.Error("broken invariant", "in", "cache", "panic", fmt.Sprint(v), "stack", string(debug.Stack()))
+				exchange.Broken(s.log, v, "work in the background of a cache")
 			}
 		}()
 		f()

@@ -24,7 +24,7 @@ func (c *Conn) give(s *stream) {
 // work serves s and then what it is given, until it is sent home.
 func (c *Conn) work(s *stream) {
 	defer c.workers.Done()
-	defer (*sink)(c).Guard()
+	defer c.mu.Guard()
 	var self *worker
 	for {
 		if s == nil {

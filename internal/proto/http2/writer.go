@@ -38,9 +38,9 @@ type Sink interface {
 	// PassLocked has another goroutine write what is collected: one that calls Flush,
 	// WriteLocked, or that WriteAsideLocked starts.
 	PassLocked()
-	// Guard is deferred by a goroutine of the writer's own. It recovers from a panic and
-	// ends the connection.
-	Guard()
+	// Broke ends the connection, because a goroutine of it has panicked with v. The lock
+	// may have been left held.
+	Broke(v any)
 }
 
 // Begin readies the writer. A goroutine writes at most rounds times before another
@@ -94,11 +94,19 @@ func (w *Writer) FlushAsideLocked() {
 func (w *Writer) WriteAsideLocked() {
 	w.writing = true
 	go func() {
-		defer w.sink.Guard()
+		defer w.Guard()
 		w.Lock()
 		defer w.Unlock()
 		w.write(w.rounds)
 	}()
+}
+
+// Guard is deferred by a goroutine that works for the connection and has nobody to panic
+// to: it ends the connection, and not the process with all of them.
+func (w *Writer) Guard() {
+	if v := recover(); v != nil {
+		w.sink.Broke(v)
+	}
 }
 
 // WriteLocked writes what is collected and reports true, or false if there is nothing

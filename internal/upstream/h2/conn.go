@@ -274,7 +274,7 @@ var (
 // serve reads the connection until it ends.
 func (c *Conn) serve() {
 	defer close(c.done)
-	defer (*sink)(c).Guard()
+	defer c.mu.Guard()
 	for {
 		c.nc.SetReadUntil(c.until())
 		err := c.read()

@@ -29,20 +29,12 @@ func (k *sink) FailedLocked(err error) { (*Conn)(k).failLocked(err) }
 // PassLocked starts a goroutine that writes.
 func (k *sink) PassLocked() { k.mu.WriteAsideLocked() }
 
-// Guard ends the connection if the goroutine that defers it has panicked.
-func (k *sink) Guard() {
-	if v := recover(); v != nil {
-		(*Conn)(k).broke(v)
-	}
-}
-
-// broke ends the connection because a goroutine of it has found a broken invariant: one
-// connection, and not the process with all of them. The socket is closed first and the
-// rest is done aside, as the goroutine may have left the lock held.
-func (c *Conn) broke(v any) {
-	exchange.Broken(c.settings.Log, v, "HTTP/2 connection to server", "server", c.settings.Name)
-	c.nc.Close()
-	go c.fail(errBroken)
+// Broke ends the connection. The socket is closed first and the rest is done aside, as the
+// lock may have been left held.
+func (k *sink) Broke(v any) {
+	exchange.Broken(k.settings.Log, v, "HTTP/2 connection to server", "server", k.settings.Name)
+	k.nc.Close()
+	go (*Conn)(k).fail(errBroken)
 }
 
 var errBroken = errors.New("the connection was ended by a broken invariant")
