@@ -13,6 +13,7 @@ import (
 	"headgate/internal/exchange"
 	"headgate/internal/exchange/exchangetest"
 	"headgate/internal/setting/unit"
+	"headgate/internal/testhouse"
 )
 
 // begun is when the tests' clock begins.
@@ -136,7 +137,10 @@ func newStage(t testing.TB, c *Config) *stage {
 	s.env.Scope = "proxy test"
 	store := Open(c, s.env)
 	s.cache = New(c, store, s.origin)
-	t.Cleanup(store.Retire)
+	t.Cleanup(func() {
+		store.Retire()
+		testhouse.Eventually(t, "nothing runs in the background", func() bool { return len(store.background) == 0 })
+	})
 	return s
 }
 

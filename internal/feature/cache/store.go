@@ -98,8 +98,8 @@ func (s *store) inBackground(f func()) bool {
 		return false
 	}
 	go func() {
+		defer func() { <-s.background }() // last: an empty channel says that all is told
 		defer func() {
-			<-s.background
 			if v := recover(); v != nil {
 				exchange.Broken(s.log, v, "work in the background of a cache")
 			}
