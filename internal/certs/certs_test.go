@@ -6,6 +6,7 @@ import (
 	"crypto"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -21,6 +22,7 @@ import (
 
 	"headgate/internal/certs/certstest"
 	"headgate/internal/file"
+	"headgate/internal/server/safedial"
 	"headgate/internal/store"
 	"headgate/internal/store/memory"
 	"headgate/internal/testhouse"
@@ -28,7 +30,7 @@ import (
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
-		http.DefaultClient.CloseIdleConnections()
+		responders.CloseIdleConnections()
 		os.Exit(code)
 	}))
 }
@@ -349,5 +351,12 @@ func TestStaple(t *testing.T) {
 	status = ocsp.Revoked
 	if next := p.stapleOnce(context.Background()); next != stapleRetry || p.TLS().OCSPStaple == nil {
 		t.Errorf("a revoked answer: next look in %v, want %v and the good answer kept until it ends", next, stapleRetry)
+	}
+
+	elsewhere := *cert.Leaf
+	elsewhere.OCSPServer = []string{"http://169.254.169.254/latest/api/token"}
+	cert.Leaf = &elsewhere
+	if _, _, err := askOCSP(t.Context(), cert); !errors.Is(err, safedial.ErrRefused) {
+		t.Errorf("a certificate sends us to the addresses of the link: %v", err)
 	}
 }

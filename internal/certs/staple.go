@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/ocsp"
+
+	"headgate/internal/server/safedial"
 )
 
 // Bounds of asking an OCSP responder.
@@ -100,6 +102,14 @@ func (p *Certificate) dropOldStaple(cert *tls.Certificate) {
 	p.current.CompareAndSwap(cert, &bare)
 }
 
+// responders asks what certificates name, who may bring certificates being more people
+// than may reach all that this machine can.
+var responders = func() *http.Client {
+	t := safedial.Transport(nil)
+	t.Proxy = http.ProxyFromEnvironment
+	return &http.Client{Timeout: stapleTimeout, Transport: t}
+}()
+
 // askOCSP asks the responder that the certificate names.
 func askOCSP(ctx context.Context, cert *tls.Certificate) ([]byte, *ocsp.Response, error) {
 	issuer, err := x509.ParseCertificate(cert.Certificate[1])
@@ -115,7 +125,7 @@ func askOCSP(ctx context.Context, cert *tls.Certificate) ([]byte, *ocsp.Response
 		return nil, nil, err
 	}
 	rq.Header.Set("Content-Type", "application/ocsp-request")
-	rs, err := http.DefaultClient.Do(rq)
+	rs, err := responders.Do(rq)
 	if err != nil {
 		return nil, nil, err
 	}

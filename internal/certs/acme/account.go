@@ -8,7 +8,6 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
-	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
@@ -25,6 +24,7 @@ import (
 	protocol "github.com/mholt/acmez/v3/acme"
 
 	"headgate/internal/file"
+	"headgate/internal/server/safedial"
 	"headgate/internal/store"
 )
 
@@ -41,26 +41,18 @@ type accountRecord struct {
 // client returns the client for a directory. Each entry has its own, as nonces and
 // authorities belong to it.
 func (m *Manager) client(ctx context.Context, e *Config, url string) (*protocol.Client, error) {
-	transport := &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		TLSHandshakeTimeout:   15 * time.Second,
-		ResponseHeaderTimeout: m.pace.request,
-		MaxIdleConns:          4,
-		IdleConnTimeout:       30 * time.Second,
-		ForceAttemptHTTP2:     true,
-	}
+	var authorities *x509.CertPool // nil: those of the system
 	if e.CAFile != "" {
 		pem, err := file.Read(e.CAFile, 1<<20, "more than authorities can have")
 		if err != nil {
 			return nil, &Trouble{Code: "ca_file", Message: err.Error(), Hint: "name a PEM file with the directory's authorities", blocked: true}
 		}
-		pool := x509.NewCertPool()
-		if !pool.AppendCertsFromPEM(pem) {
+		authorities = x509.NewCertPool()
+		if !authorities.AppendCertsFromPEM(pem) {
 			return nil, &Trouble{Code: "ca_file", Message: e.CAFile + " holds no certificate in PEM form", Hint: "name a PEM file with the directory's authorities", blocked: true}
 		}
-		transport.TLSClientConfig = &tls.Config{RootCAs: pool}
 	}
-	b := &bounded{Transport: transport, limited: func(until time.Time) { m.limit(url, until) }}
+	b := &bounded{Transport: transport(authorities), limited: func(until time.Time) { m.limit(url, until) }}
 	client := &http.Client{Timeout: m.pace.request, Transport: b, CheckRedirect: stayWithinHTTPS}
 	var err error
 	if b.directory, err = m.directory(ctx, client, m.agent, url); err != nil {
@@ -77,6 +69,15 @@ func (m *Manager) client(ctx context.Context, e *Config, url string) (*protocol.
 		PollInterval: m.pace.poll,
 		PollTimeout:  pollTimeout,
 	}, nil
+}
+
+// transport returns how authorities and providers are asked, who may take their time: by
+// the proxy of the environment, if it names one, and not at addresses that only this
+// machine is to know. authorities are whom to trust, nil for those of the system.
+func transport(authorities *x509.CertPool) *http.Transport {
+	t := safedial.Transport(authorities)
+	t.Proxy, t.TLSHandshakeTimeout, t.ResponseHeaderTimeout = http.ProxyFromEnvironment, requestTimeout/2, requestTimeout
+	return t
 }
 
 // fresh returns the URL of a directory in a form under which the library has not kept
@@ -332,22 +333,6 @@ func stayWithinHTTPS(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// boundedBody is the body of a response, of which maxResponse bytes are read.
-type boundedBody struct {
-	io.ReadCloser
-	left int
-}
-
-// Read reads more. The error of a longer body says so.
-func (b *boundedBody) Read(p []byte) (int, error) {
-	if b.left <= 0 {
-		return 0, fmt.Errorf("its answer is larger than %d bytes", maxResponse)
-	}
-	n, err := b.ReadCloser.Read(p[:min(len(p), b.left)])
-	b.left -= n
-	return n, err
-}
-
 // RoundTrip sends a request.
 func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if asked, _, _ := strings.Cut(r.URL.String(), "#"); b.directory != nil && r.Method == http.MethodGet && asked == b.url {
@@ -360,7 +345,7 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	resp.Body = &boundedBody{resp.Body, maxResponse}
+	resp.Body = safedial.Limit(resp.Body, maxResponse)
 	if resp.StatusCode == http.StatusTooManyRequests {
 		b.limited(retryAfter(resp.Header.Get("Retry-After"), time.Now()))
 	}

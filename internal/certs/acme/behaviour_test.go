@@ -157,6 +157,13 @@ func TestAnAuthorityThatIsDeadOrSlowIsTold(t *testing.T) {
 	if r.Trouble.Code != "authority_away" || r.NextTry.IsZero() || !strings.Contains(r.Trouble.Message, "127.0.0.1:1") {
 		t.Errorf("got %+v, the next try at %v", r.Trouble, r.NextTry)
 	}
+	e = a.entry()
+	e.Directory = "https://169.254.169.254/dir"
+	u = a.manager(newStore())
+	u.want(e, []string{"shop.example.com"})
+	if r := u.state("shop.example.com", Failed); r.Trouble.Code != "authority_refused" || !strings.Contains(r.Trouble.Message, "169.254.169.254") {
+		t.Errorf("at an address of the link: got %+v", r.Trouble)
+	}
 	slow := make(chan struct{})
 	var once atomic.Bool
 	a.Meddle = func(http.ResponseWriter, *http.Request) bool {

@@ -1,6 +1,7 @@
 package acme
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"headgate/internal/certs/acme/acmetest"
+	"headgate/internal/server/safedial"
 )
 
 // TestCredentialsAreTriedByReading holds what providers ask before an order, which has
@@ -146,6 +148,18 @@ func TestACommandThatIsMissingBurnsNoOrder(t *testing.T) {
 	r := u.state("_wildcard.example.com", Blocked)
 	if r.Trouble.Code != "dns_credentials" || a.Orders() != 0 {
 		t.Errorf("got %+v after %d orders", r.Trouble, a.Orders())
+	}
+}
+
+// TestProvidersAreNotAskedAtTheLink names an endpoint that only this machine may reach.
+func TestProvidersAreNotAskedAtTheLink(t *testing.T) {
+	t.Parallel()
+	p, err := newProvider(&DNS{Provider: "httpreq", Credentials: map[string]string{anEndpoint: "http://169.254.169.254/latest"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.present(t.Context(), "example.com", "_acme-challenge.example.com", "value"); !errors.Is(err, safedial.ErrRefused) {
+		t.Errorf("got %v", err)
 	}
 }
 

@@ -19,7 +19,8 @@ const None = "none"
 type Config struct {
 	// Directory is the ACME server: `letsencrypt`, `letsencrypt-staging` (for
 	// trying things out: browsers do not trust it), `zerossl`, `google`, or the
-	// https URL of a directory.
+	// https URL of a directory. Addresses of the link (169.254.0.0/16, fe80::/10) and of
+	// cloud metadata are refused.
 	Directory string `json:"directory" default:"letsencrypt" max:"2048" example:"https://ca.example.com/acme/directory"`
 	// Fallbacks are the directories that are asked next, in this order, when one
 	// has failed twice by its own fault: it is away, overloaded, or out of order.

@@ -132,12 +132,15 @@ func stayAtHost(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
+// toProviders is how all providers are asked.
+var toProviders = transport(nil)
+
 // call sends a request to a provider and returns the body of its answer, which is
 // bounded. A status other than 2xx is a *statusError with the beginning of the body.
 // No error has the query in it, where some APIs want their token, nor what the request
 // itself said.
 func call(req *http.Request) ([]byte, error) {
-	client := http.Client{Timeout: requestTimeout, Transport: http.DefaultTransport, CheckRedirect: stayAtHost}
+	client := http.Client{Timeout: requestTimeout, Transport: toProviders, CheckRedirect: stayAtHost}
 	resp, err := client.Do(req)
 	if err != nil {
 		var whole *url.Error

@@ -10,6 +10,7 @@ import (
 
 	protocol "github.com/mholt/acmez/v3/acme"
 
+	"headgate/internal/server/safedial"
 	"headgate/internal/setting/shown"
 )
 
@@ -122,6 +123,8 @@ func troubleOf(err error) *Trouble {
 	var dial *net.OpError
 	var slow net.Error
 	switch {
+	case errors.Is(err, safedial.ErrRefused):
+		return &Trouble{Code: "authority_refused", Message: cut("the directory is not asked: " + err.Error()), Hint: "name a directory at another address: those of the link and of cloud metadata are refused"}
 	case errors.Is(err, context.DeadlineExceeded) || errors.As(err, &slow) && slow.Timeout():
 		return &Trouble{Code: "authority_slow", Message: "the authority did not answer in time", Hint: "it is asked again", theirs: true}
 	case errors.As(err, &dial):

@@ -1,8 +1,7 @@
-// Package safedial makes requests to addresses that people name through the API,
-// such as webhooks and sign-in providers. What a name stands for is checked when it is
+// Package safedial makes requests to addresses that people name through the API, such as
+// webhooks and sign-in providers, or that a certificate names. What a name stands for is checked when it is
 // dialled, after it was resolved, so that no answer of a name server leads elsewhere:
 // link-local addresses and those where clouds tell a machine its secrets are refused.
-// Redirects are not followed, and no proxy of the environment is used.
 package safedial
 
 import (
@@ -11,6 +10,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -83,29 +83,36 @@ func embedded(a netip.Addr) netip.Addr {
 	return netip.Addr{}
 }
 
-// Client returns a client whose requests take at most timeout in all. Roots are the
-// authorities to trust, nil for those of the system. The caller ends it with
-// CloseIdleConnections.
+// Client returns a client whose requests take at most timeout in all. It follows no
+// redirect. Roots are the authorities to trust, nil for those of the system. The caller
+// ends it with CloseIdleConnections.
 func Client(timeout time.Duration, roots *x509.CertPool) *http.Client {
-	dialer := &net.Dialer{Timeout: dialTimeout, ControlContext: Control}
 	return &http.Client{
 		Timeout:       timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-		Transport: &http.Transport{
-			DialContext:            dialer.DialContext,
-			TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
-			TLSHandshakeTimeout:    tlsTimeout,
-			ResponseHeaderTimeout:  headTimeout,
-			IdleConnTimeout:        idleTimeout,
-			MaxIdleConns:           maxIdle,
-			MaxResponseHeaderBytes: maxHead,
-			ForceAttemptHTTP2:      true,
-		},
+		Transport:     Transport(roots),
 	}
 }
 
-// Bound has a client of Client read at most max bytes of each answer's body, as they are
-// after decompression; to read on is an error. It returns the client.
+// Transport returns a transport for clients that have more to decide than those of Client.
+// It uses no proxy; the address of one that the caller sets is checked in place of the
+// server's. The caller ends it with CloseIdleConnections.
+func Transport(roots *x509.CertPool) *http.Transport {
+	dialer := &net.Dialer{Timeout: dialTimeout, ControlContext: Control}
+	return &http.Transport{
+		DialContext:            dialer.DialContext,
+		TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12},
+		TLSHandshakeTimeout:    tlsTimeout,
+		ResponseHeaderTimeout:  headTimeout,
+		IdleConnTimeout:        idleTimeout,
+		MaxIdleConns:           maxIdle,
+		MaxResponseHeaderBytes: maxHead,
+		ForceAttemptHTTP2:      true,
+	}
+}
+
+// Bound has a client of Client read at most max bytes of each answer's body, as Limit
+// does. It returns the client.
 func Bound(c *http.Client, max int64) *http.Client {
 	c.Transport = &bounded{c.Transport, max}
 	return c
@@ -120,7 +127,7 @@ type bounded struct {
 func (b *bounded) RoundTrip(rq *http.Request) (*http.Response, error) {
 	rs, err := b.RoundTripper.RoundTrip(rq)
 	if err == nil {
-		rs.Body = http.MaxBytesReader(nil, rs.Body, b.max)
+		rs.Body = Limit(rs.Body, b.max)
 	}
 	return rs, err
 }
@@ -130,6 +137,30 @@ func (b *bounded) CloseIdleConnections() {
 	if c, ok := b.RoundTripper.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
+}
+
+// Limit returns the body of an answer, of which at most max bytes are read, as they are
+// after decompression. A longer one ends with an error that says so.
+func Limit(body io.ReadCloser, max int64) io.ReadCloser {
+	return &limited{body, max, max}
+}
+
+type limited struct {
+	io.ReadCloser
+	max, left int64
+}
+
+// Read reads more.
+func (l *limited) Read(p []byte) (int, error) {
+	if int64(len(p)) > l.left+1 {
+		p = p[:l.left+1] // one more tells a longer body from one that ends here
+	}
+	n, err := l.ReadCloser.Read(p)
+	if int64(n) > l.left {
+		n, err = int(l.left), fmt.Errorf("the answer is larger than %d bytes", l.max)
+	}
+	l.left -= int64(n)
+	return n, err
 }
 
 // Control sees each address as it is about to be connected to, and refuses what Check

@@ -2,10 +2,13 @@ package safedial
 
 import (
 	"errors"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 )
 
@@ -49,5 +52,25 @@ func TestClientFollowsNoRedirect(t *testing.T) {
 	rs.Body.Close()
 	if rs.StatusCode != http.StatusFound {
 		t.Errorf("got %d", rs.StatusCode)
+	}
+}
+
+func TestLimit(t *testing.T) {
+	for _, c := range []struct {
+		text string
+		max  int64
+		want string
+		more bool
+	}{{"abc", 3, "abc", false}, {"abc", 2, "ab", true}, {"abc", 0, "", true}, {"", 0, "", false}} {
+		for _, one := range []bool{false, true} {
+			var r io.Reader = strings.NewReader(c.text)
+			if one {
+				r = iotest.OneByteReader(r)
+			}
+			got, err := io.ReadAll(Limit(io.NopCloser(r), c.max))
+			if string(got) != c.want || (err != nil) != c.more {
+				t.Errorf("%q within %d bytes: got %q, %v", c.text, c.max, got, err)
+			}
+		}
 	}
 }
