@@ -49,11 +49,7 @@ func (g *Group) Wait(a *Ask, patience time.Duration, gone func() bool) (int, Out
 	own := *a // what waits outlives the frame of the caller no longer than this call
 	own.waiter = true
 	w := &waiter{group: g, ask: &own, place: make(chan int, 1)}
-	if !g.queue.join(w) {
-		return -1, Full
-	}
-	// A server may have got room before we stood in the queue.
-	if i, outcome := g.queue.retry(w); outcome != Full {
+	if i, outcome, waits := g.queue.enter(w); !waits {
 		return i, outcome
 	}
 	timer := time.NewTimer(min(patience, look))
@@ -71,19 +67,31 @@ func (g *Group) Wait(a *Ask, patience time.Duration, gone func() bool) (int, Out
 			}
 			return <-w.place, Chosen // it was handed a server at the last moment
 		}
+		// Which servers can be chosen may have changed without one of them having room.
+		if i, outcome := g.queue.retry(w); outcome != Full {
+			return i, outcome
+		}
 		timer.Reset(min(left, look))
 	}
 }
 
-func (q *Queue) join(w *waiter) bool {
+// enter puts a waiter at the end of the queue, unless it gets a server at once, or as
+// many wait as may.
+func (q *Queue) enter(w *waiter) (i int, outcome Outcome, waits bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.mu.list) >= q.length {
-		return false
-	}
+	// It stands in the queue before it looks: a server that gets room from here on is
+	// handed over, one that got room before is seen.
 	q.mu.list = append(q.mu.list, w)
 	q.waiting.Store(int32(len(q.mu.list)))
-	return true
+	if i, outcome = q.retryLocked(w); outcome != Full {
+		return i, outcome, false
+	}
+	if len(q.mu.list) > q.length {
+		q.leaveLocked(w)
+		return -1, Full, false
+	}
+	return -1, Full, true
 }
 
 // leave takes a waiter out. It returns false when it was handed a server already.
@@ -103,23 +111,40 @@ func (q *Queue) leaveLocked(w *waiter) bool {
 	return true
 }
 
-// retry lets the first in the queue look once more. Others wait for their turn,
-// which is Full.
+// retry lets a waiter look once more. Full says that it goes on waiting.
 func (q *Queue) retry(w *waiter) (int, Outcome) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	return q.retryLocked(w)
+}
+
+func (q *Queue) retryLocked(w *waiter) (int, Outcome) {
 	at := slices.Index(q.mu.list, w)
 	switch {
 	case at < 0:
 		return <-w.place, Chosen
-	case at > 0:
-		return -1, Full
+	case at == 0:
+		i, outcome := w.group.Take(w.ask)
+		if outcome != Full {
+			q.leaveLocked(w)
+		}
+		return i, outcome
 	}
-	i, outcome := w.group.Take(w.ask)
-	if outcome != Full {
-		q.leaveLocked(w)
+	if _, outcome := w.group.candidates(w.ask, &Tried{}); outcome != Chosen {
+		if outcome != Full {
+			q.leaveLocked(w)
+		}
+		return -1, outcome
 	}
-	return i, outcome
+	// A server may have room that those before it cannot use, as they have tried it.
+	for i := range w.group.members {
+		for gauge := w.group.members[i].Gauge; !gauge.full(true) && q.handLocked(gauge); {
+			if !slices.Contains(q.mu.list, w) {
+				return <-w.place, Chosen
+			}
+		}
+	}
+	return -1, Full
 }
 
 // hand gives the server to the first who can use it. It returns false when nobody
@@ -127,6 +152,10 @@ func (q *Queue) retry(w *waiter) (int, Outcome) {
 func (q *Queue) hand(gauge *Gauge) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	return q.handLocked(gauge)
+}
+
+func (q *Queue) handLocked(gauge *Gauge) bool {
 	for _, w := range q.mu.list {
 		i := w.group.placeOf(gauge)
 		if i < 0 || !w.group.usable(i, w.ask) {

@@ -103,6 +103,59 @@ func TestAServerThatComesBackIsHandedToThoseWhoWait(t *testing.T) {
 	})
 }
 
+// A server that has room is not idle because the first in the queue cannot use it: who
+// comes behind does not wait for another one, however long the queue may be.
+func TestAServerThatTheFirstCannotUseServesThoseBehind(t *testing.T) {
+	for _, length := range []int{10, 1} {
+		synctest.Test(t, func(t *testing.T) {
+			g := bounded(2, 1, length)
+			var tried Tried
+			tried.Add(0)
+			one, _ := g.Take(&Ask{Now: 1, Tried: tried})
+			equal(t, "the server that is full", one, 1)
+			var all sync.WaitGroup
+			all.Go(func() { // it has tried the server that has room
+				got, _ := g.Wait(&Ask{Now: 1, Tried: tried}, time.Minute, wanted)
+				equal(t, "server of the first", got, 1)
+			})
+			synctest.Wait()
+			for range 3 {
+				began := time.Now()
+				got, outcome := g.Wait(&Ask{Now: 1}, time.Minute, wanted)
+				equal(t, "outcome", outcome, Chosen)
+				equal(t, "server", got, 0)
+				equal(t, "waited", time.Since(began), 0)
+				g.members[0].Gauge.Release()
+			}
+			g.members[1].Gauge.Release()
+			all.Wait()
+			equal(t, "waiting", g.queue.Waiting(), 0)
+		})
+	}
+}
+
+// Who waits hears that nobody takes requests any more, and does not wait for that.
+func TestWhoWaitsHearsThatAllAreOut(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := bounded(1, 1, 10)
+		g.Take(&Ask{Now: 1})
+		var all sync.WaitGroup
+		for range 2 {
+			all.Go(func() {
+				_, outcome := g.Wait(&Ask{Now: 1}, time.Hour, wanted)
+				equal(t, "outcome", outcome, None)
+			})
+		}
+		synctest.Wait()
+		began := time.Now()
+		g.members[0].Gauge.Set(Disabled)
+		all.Wait()
+		if waited := time.Since(began); waited > time.Second {
+			t.Errorf("they heard of it after %v", waited)
+		}
+	})
+}
+
 // Under load no server ever runs more than it may, nobody is forgotten, and at the
 // end nothing runs.
 func TestBoundHoldsUnderLoad(t *testing.T) {
