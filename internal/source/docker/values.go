@@ -33,37 +33,51 @@ func (v *values) next() (object []byte, whole bool, err error) {
 	}
 	v.buf = append(v.buf[:0], '{')
 	whole = true
-	depth, inText, escaped := 1, false, false
-	for depth > 0 {
-		c, err := v.r.ReadByte()
-		if err == io.EOF {
+	for at := (inside{depth: 1}); at.depth > 0; {
+		if _, err := v.r.Peek(1); err == io.EOF {
 			return nil, false, io.ErrUnexpectedEOF
 		} else if err != nil {
 			return nil, false, err
 		}
-		if len(v.buf) < v.max {
-			v.buf = append(v.buf, c)
-		} else {
-			whole = false
-		}
-		switch {
-		case escaped:
-			escaped = false
-		case inText:
-			escaped = c == '\\'
-			inText = c != '"'
-		case c == '"':
-			inText = true
-		case c == '{' || c == '[':
-			depth++
-		case c == '}' || c == ']':
-			depth--
-		}
+		p, _ := v.r.Peek(v.r.Buffered())
+		p = p[:at.pass(p)]
+		kept := min(len(p), v.max-len(v.buf))
+		v.buf = append(v.buf, p[:kept]...)
+		whole = whole && kept == len(p)
+		v.r.Discard(len(p))
 	}
 	if !whole {
 		return v.buf[:min(len(v.buf), beginning)], false, nil
 	}
 	return v.buf, true, nil
+}
+
+// inside is where in an object its reader stands.
+type inside struct {
+	depth           int // of objects and lists that are open
+	inText, escaped bool
+}
+
+// pass goes on over p up to the end of the object, and returns how many bytes of p are its.
+func (at *inside) pass(p []byte) int {
+	for i, c := range p {
+		switch {
+		case at.escaped:
+			at.escaped = false
+		case at.inText:
+			at.escaped = c == '\\'
+			at.inText = c != '"'
+		case c == '"':
+			at.inText = true
+		case c == '{' || c == '[':
+			at.depth++
+		case c == '}' || c == ']':
+			if at.depth--; at.depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return len(p)
 }
 
 // begin reads up to the beginning of an object.
