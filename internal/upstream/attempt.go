@@ -17,7 +17,7 @@ func (s *Servers) attempt(ex *exchange.Exchange, srv *Server) *exchange.Error {
 // attemptPlain makes one attempt over HTTP/1.1.
 func (s *Servers) attemptPlain(ex *exchange.Exchange, srv *Server) *exchange.Error {
 	for {
-		c := srv.pool.take(ex.Times.Start, mustBeQuiet(ex))
+		c := srv.pool.take(ex.Times.Tried, mustBeQuiet(ex))
 		fresh := c == nil
 		if fresh {
 			var err error

@@ -1,6 +1,8 @@
 package upstream
 
 import (
+	"time"
+
 	"headgate/internal/exchange"
 	"headgate/internal/proto/header"
 	"headgate/internal/server/balance"
@@ -17,6 +19,11 @@ type tried = balance.Tried
 // A server that was chosen is told how the attempt went, and released when the
 // exchange on it is over.
 func (s *Servers) choose(ex *exchange.Exchange, tried tried) (*Server, int, *exchange.Answer) {
+	return s.chooseWithin(ex, tried, s.queueTimeout)
+}
+
+// chooseWithin is choose with another time for the wait in the queue; 0 does not wait.
+func (s *Servers) chooseWithin(ex *exchange.Exchange, tried tried, patience time.Duration) (*Server, int, *exchange.Answer) {
 	ask := balance.Ask{Now: max(ex.Times.Start, ex.Times.Passed), Tried: tried}
 	if ex.Attempts > 0 {
 		ask.Now = exchange.Now()
@@ -26,7 +33,7 @@ func (s *Servers) choose(ex *exchange.Exchange, tried tried) (*Server, int, *exc
 	}
 	at, outcome := s.group.Take(&ask)
 	if outcome == balance.Full {
-		at, outcome = s.group.Wait(&ask, s.queueTimeout, ex.Front.Gone)
+		at, outcome = s.group.Wait(&ask, patience, ex.Front.Gone)
 		ask.Now = exchange.Now()
 	}
 	if outcome != balance.Chosen {

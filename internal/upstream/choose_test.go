@@ -106,3 +106,17 @@ func TestAnAttemptBeginsBehindTheFilters(t *testing.T) {
 	equal(t, "tried", ex.Times.Tried, ex.Times.Passed)
 	first.released()
 }
+
+// The time that a request has waited for a server is not that of the server, also on a
+// kept connection.
+func TestTheTimeInTheQueueIsNotThatOfTheAttempt(t *testing.T) {
+	s := newServers(t, settings, target(serve(t, "x"), 1))
+	exchangetest.Run(t, exchangetest.New(t), s)
+	equal(t, "kept", s.list[0].pool.Idle(), 1)
+	ex := exchangetest.New(t)
+	ex.Limits.RequestTimeout = time.Minute
+	ex.Times.Passed = ex.Times.Start
+	ex.Times.Start -= int64(time.Hour)
+	equal(t, "status", exchangetest.Run(t, ex, s).Status, 200)
+	equal(t, "dialed", ex.Times.Dialed, 0)
+}

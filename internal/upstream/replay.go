@@ -101,10 +101,15 @@ func (r *replay) Close() error {
 	return r.body.Close()
 }
 
+// rewindable reports whether rewind would find the body whole, or untouched.
+func (r *replay) rewindable(ex *exchange.Exchange) bool {
+	return !r.lost.Load() && (r.whole.Load() || ex.Received == 0)
+}
+
 // rewind makes the body of ex ready for another attempt; it reports false when there
 // is none for it.
 func (r *replay) rewind(ex *exchange.Exchange) bool {
-	if r.lost.Load() || !r.whole.Load() && ex.Received > 0 {
+	if !r.rewindable(ex) {
 		return false
 	}
 	r.at, ex.Received = 0, 0

@@ -228,7 +228,7 @@ func repeatable(ex *exchange.Exchange, failure *exchange.Error) bool {
 	if failure == nil && uploading(ex) {
 		return ok && body.whole.Load()
 	}
-	return ok && body.rewind(ex)
+	return ok && body.rewindable(ex)
 }
 
 // uploading reports whether the server that has answered may still be sent the body.

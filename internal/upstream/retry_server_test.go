@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -312,6 +313,51 @@ func TestBodyReachesTheSecondServer(t *testing.T) {
 		equal(t, "bodies", good.mu.bodies[0], "some text")
 		good.mu.Unlock()
 		equal(t, "bytes received", ex.Received, 9)
+	}
+}
+
+// Two requests that each have an answer of a server, and would like to ask the other's, do
+// not wait for each other: what came stands.
+func TestRetriesDoNotWaitForEachOther(t *testing.T) {
+	var both sync.WaitGroup
+	both.Add(2)
+	var came atomic.Int32
+	meets := func(c net.Conn, _ *http.Request) bool {
+		if came.Add(1) <= 2 {
+			both.Done()
+			both.Wait()
+		}
+		_, err := io.WriteString(c, busy)
+		return err == nil
+	}
+	one, other := target(newOdd(t, meets).address, 1), target(newOdd(t, meets).address, 1)
+	one.MaxRequests, other.MaxRequests = 1, 1
+	s := newServersWith(t, Policy{Retry: on("503"), QueueLength: 10, QueueTimeout: time.Hour}, one, other)
+	done := make(chan int, 2)
+	for range 2 {
+		go func() { done <- exchangetest.Run(t, exchangetest.New(t), s).Status }()
+	}
+	for range 2 {
+		select {
+		case status := <-done:
+			equal(t, "status", status, 503)
+		case <-time.After(testhouse.Patience):
+			t.Fatal("they wait for each other")
+		}
+	}
+}
+
+// The bytes of a body that was kept for a retry were received, also when there is none.
+func TestABodyThatIsNotSentAgainWasReceived(t *testing.T) {
+	for name, says := range map[string]func(net.Conn, *http.Request) bool{"status": says(busy), "reset": func(net.Conn, *http.Request) bool { return false }} {
+		s, _ := withRetry(t, on("503", "reset"), newOdd(t, says), newOdd(t, says))
+		for s.retry.budget.take(exchange.Now()) {
+		}
+		s.retry.budget.share = 0
+		ex := exchangetest.New(t, exchangetest.Head("PUT", "/"), exchangetest.Content("some text"))
+		exchangetest.Run(t, ex, s)
+		equal(t, name+": attempts", ex.Attempts, 1)
+		equal(t, name+": bytes received", ex.Received, 9)
 	}
 }
 

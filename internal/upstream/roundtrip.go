@@ -124,10 +124,10 @@ func (c *conn) surplus() bool {
 }
 
 // attemptBegan returns when an attempt began. For the first one on a kept connection
-// that is the begin of the exchange, and the clock need not be read again.
+// that is when its server was chosen, and the clock need not be read again.
 func attemptBegan(ex *exchange.Exchange) int64 {
 	if ex.Attempts == 1 && ex.Times.Connected == 0 {
-		return ex.Times.Start
+		return ex.Times.Tried
 	}
 	return exchange.Now()
 }

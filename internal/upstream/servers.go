@@ -327,7 +327,11 @@ func (s *Servers) next(ex *exchange.Exchange, failure *exchange.Error, tried tri
 	if s.retry == nil || ex.Attempts >= len(s.list) || !s.retry.again(ex, failure, *sent) {
 		return nil, 0
 	}
-	srv, at, _ := s.choose(ex, tried)
+	patience := s.queueTimeout
+	if failure == nil {
+		patience = 0 // the response holds a place: two that wait for each other's would wait in vain
+	}
+	srv, at, _ := s.chooseWithin(ex, tried, patience)
 	if srv == nil {
 		s.retry.budget.giveBack(exchange.Now())
 		return nil, 0
@@ -335,9 +339,7 @@ func (s *Servers) next(ex *exchange.Exchange, failure *exchange.Error, tried tri
 	s.retry.tell(true)
 	untell(ex)
 	discard(ex)
-	if failure == nil {
-		afresh(ex) // nobody reads the body any more
-	}
+	afresh(ex) // nobody reads the body any more
 	return srv, at
 }
 
