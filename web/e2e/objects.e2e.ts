@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { freePort, until } from './browser.mjs'
-import { api, applyNow, ask, open, visit, type World } from './world'
+import { api, applyNow, ask, findings, hold, open, visit, type World } from './world'
 
 let w: World
 let port = 0
@@ -119,6 +119,68 @@ it('changes a setting, chooses a provider of discovery by its name, and takes bo
   await dialog().getByRole('button', { name: 'Review', exact: true }).click()
   await applyNow(page)
   expect(config()).not.toContain('nowhere.sock')
+})
+
+it('begins a form with what is in force, however late the page hears of it', async () => {
+  const { page, h } = w
+  const reads = '**/api/v1/settings/upstreams'
+  const idle = dialog().getByLabel('Idle timeout', { exact: true })
+  const edit = () => page.getByRole('button', { name: 'Edit Connections to servers' }).click()
+  const waits = async () => {
+    await dialog().getByRole('group', { name: 'Loading…' }).waitFor()
+    expect(await dialog().getByRole('textbox').count()).toBe(0)
+  }
+  await visit(page, h, '/settings')
+  await edit()
+  await idle.fill('51s')
+  await dialog().getByRole('button', { name: 'Review', exact: true }).click()
+  await dialog().getByRole('button', { name: 'Apply', exact: true }).waitFor()
+  let release = await hold(page, reads)
+  await applyNow(page)
+  await edit()
+  await waits()
+  expect(await findings(page)).toEqual([])
+  await release()
+  await idle.waitFor()
+  expect(await idle.inputValue()).toBe('51s')
+  await page.keyboard.press('Escape')
+
+  // What another changes is in the form, too, though the page has not read it.
+  release = await hold(page, reads)
+  expect((await api(page, 'PATCH', '/settings/upstreams?why=theirs', { idle_timeout: '52s' })).status).toBe(200)
+  await edit()
+  await waits()
+  await release()
+  await idle.waitFor()
+  expect(await idle.inputValue()).toBe('52s')
+  await page.keyboard.press('Escape')
+
+  // A read that fails is told, and can be tried again.
+  await page.route(reads, (r) => r.abort())
+  await edit()
+  await dialog().getByText('headgate cannot be reached').waitFor()
+  expect(await findings(page)).toEqual([])
+  await page.unroute(reads)
+  await dialog().getByRole('button', { name: 'Try again' }).click()
+  await idle.waitFor()
+  await page.keyboard.press('Escape')
+})
+
+it('asks nothing about a removal of what it has changed itself', async () => {
+  const { page, h } = w
+  expect((await api(page, 'POST', '/policies', { name: 'small', request_body_limit: '1MB' })).status).toBe(201)
+  await visit(page, h, '/settings')
+  await page.getByRole('button', { name: 'Edit small' }).click()
+  await dialog().getByLabel('Description').fill('of us')
+  await dialog().getByRole('button', { name: 'Review', exact: true }).click()
+  await dialog().getByRole('button', { name: 'Apply', exact: true }).waitFor()
+  const release = await hold(page, '**/api/v1/policies?*')
+  await applyNow(page)
+  await page.getByRole('button', { name: 'Remove small' }).click()
+  await page.getByRole('button', { name: '1 change to review' }).click()
+  await applyNow(page)
+  expect(config()).not.toContain('small')
+  await release()
 })
 
 it('makes, changes and removes users and tokens, and ends sessions', async () => {

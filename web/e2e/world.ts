@@ -91,6 +91,18 @@ export async function applyNow(page: Page) {
   await page.getByRole('dialog', { name: 'Review changes' }).waitFor({ state: 'detached' })
 }
 
+/** Holds what the page reads there, until the function that it gives is called. */
+export async function hold(page: Page, url: string): Promise<() => Promise<void>> {
+  let release = () => {}
+  const held = new Promise<void>((go) => (release = go))
+  // A read that the page has given up meanwhile cannot go on.
+  await page.route(url, (r) => (r.request().method() === 'GET' ? held.then(() => r.continue()).catch(() => {}) : r.continue()))
+  return () => {
+    release()
+    return page.unrouteAll({ behavior: 'wait' })
+  }
+}
+
 /** Opens a page of the console, and waits until it has what it shows. */
 export async function visit(page: Page, h: Headgate, path: string) {
   await page.goto(h.url + path)

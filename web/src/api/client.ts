@@ -1,5 +1,5 @@
 import createClient from 'openapi-fetch'
-import { problemOf, Unreachable } from './problem'
+import { Late, problemOf, Unreachable } from './problem'
 import type { paths } from './schema'
 import { askToSignIn, secret } from './session'
 
@@ -11,18 +11,22 @@ const open = (url: string) => /\/api\/v1\/(setup|session(\/oidc)?)$/.test(new UR
 /**
  * Sends a request with the secret of the session. When the session has ended, the person
  * signs in again in a dialog and the request goes on; nothing typed is lost. Refusals are
- * thrown as Problem.
+ * thrown as Problem. Each attempt has `deadline` milliseconds until its answer is there,
+ * body and all; without one it waits as long as the browser does.
  */
-export async function send(request: Request): Promise<Response> {
+export async function send(request: Request, deadline?: number): Promise<Response> {
   for (;;) {
     const attempt = request.clone()
     const used = secret.get()
     if (used) attempt.headers.set(header, used)
+    const late = deadline === undefined ? undefined : AbortSignal.timeout(deadline)
     let response: Response
     try {
-      response = await fetch(attempt)
+      response = await fetch(attempt, late && { signal: AbortSignal.any([request.signal, late]) })
+      if (late && response.body) response = new Response(await response.blob(), response)
     } catch (error) {
       if (request.signal.aborted) throw error
+      if (late?.aborted) throw new Late(`headgate did not answer within ${deadline! / 1000} s`)
       throw new Unreachable('headgate cannot be reached')
     }
     if (response.ok || response.status === 304) return response
@@ -37,7 +41,7 @@ export const client = createClient<paths>({ baseUrl: location.origin, fetch: sen
 
 export type Tagged<T> = { value: T; etag: string }
 
-type Options = { query?: Record<string, string | number | boolean | undefined>; body?: unknown; ifMatch?: string; signal?: AbortSignal }
+type Options = { query?: Record<string, string | number | boolean | undefined>; body?: unknown; ifMatch?: string; signal?: AbortSignal; deadline?: number }
 
 /**
  * Calls a path whose kind is known at run time only; `client` is for all others. The
@@ -49,7 +53,7 @@ export async function call<T>(method: string, path: string, options: Options = {
   const headers = new Headers()
   if (options.body !== undefined) headers.set('Content-Type', 'application/json')
   if (options.ifMatch) headers.set('If-Match', options.ifMatch)
-  const response = await send(new Request(url, { method, headers, body: options.body === undefined ? undefined : JSON.stringify(options.body), signal: options.signal }))
+  const response = await send(new Request(url, { method, headers, body: options.body === undefined ? undefined : JSON.stringify(options.body), signal: options.signal }), options.deadline)
   const value = response.status === 204 ? (undefined as T) : ((await response.json()) as T)
   return { value, etag: response.headers.get('ETag') ?? '' }
 }

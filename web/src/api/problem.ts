@@ -24,6 +24,9 @@ export class Problem extends Error {
 /** The server could not be reached at all. */
 export class Unreachable extends Error {}
 
+/** The server has not answered in the time that the request had. */
+export class Late extends Error {}
+
 /** Reads the problem of an answer; one that is none of ours becomes one. */
 export async function problemOf(response: Response): Promise<Problem> {
   const text = await response.text().catch(() => '')

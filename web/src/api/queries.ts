@@ -1,4 +1,4 @@
-import { queryOptions } from '@tanstack/react-query'
+import { queryOptions, type QueryClient } from '@tanstack/react-query'
 import { call, client, data, type Tagged } from './client'
 import type { components } from './schema'
 
@@ -45,6 +45,23 @@ export const objects = <T = AnyObject>(kind: string) =>
 
 export const object = <T = AnyObject>(kind: string, name: string) =>
   queryOptions({ queryKey: ['object', kind, name], queryFn: ({ signal }) => call<T>('GET', pathOf(kind, name), { signal }).then((o) => o.value) })
+
+/** How long a form waits for the object that it begins with. */
+const patience = 20_000
+
+/**
+ * Reads an object for a form or a change that begins with it. What a page shows may be from
+ * before a change, ours or another's, that it has not read yet.
+ */
+export const readNow = (kind: string, name: string, signal?: AbortSignal) => call<AnyObject>('GET', pathOf(kind, name), { signal, deadline: patience }).then((o) => o.value)
+
+/** The same for a form: one read of its own (`id`), which nothing makes old. */
+export const begin = (kind: string, name: string, id: string) =>
+  queryOptions({ queryKey: ['begin', id, kind, name], queryFn: ({ signal }) => readNow(kind, name, signal), staleTime: 'static', gcTime: 0, retry: false })
+
+/** The object as a page shows it, or as it is now where the page is known to be behind. */
+export const asShown = (queries: QueryClient, kind: string, o: AnyObject) =>
+  [['objects', kind], ['object', kind, o.name]].some((key) => queries.getQueryState(key)?.isInvalidated) ? readNow(kind, o.name!) : Promise.resolve(o)
 
 /** Who may write. The server decides; pages only hide what it would refuse. */
 export const canEdit = (role?: string) => role === 'admin' || role === 'editor'

@@ -1,5 +1,4 @@
 import { Button, TextInput } from '@mantine/core'
-import { notifications } from '@mantine/notifications'
 import { useQuery } from '@tanstack/react-query'
 import { useState, type FormEvent, type ReactNode } from 'react'
 import { canEdit, me, objects, type AnyObject } from '@/api/queries'
@@ -7,9 +6,10 @@ import { useStore } from '@/api/store'
 import { Card, Empty, Failure, Loading, StateBadge } from '@/ui/basics'
 import { Dialog } from '@/ui/Dialog'
 import { t } from '@/text'
-import { basket, put, takeOver } from './basket'
-import { written, type Value } from './object'
+import { basket } from './basket'
+import type { Value } from './object'
 import { ObjectEditor } from './ObjectEditor'
+import { TakeOver, useRemove } from './TakeOver'
 
 /**
  * The objects of one kind as a card: each is edited, duplicated and removed from here, and
@@ -33,13 +33,14 @@ export function Entries({ kind, title, lead, empty, emptyTitle, initial, line, m
   const list = useQuery(objects(kind))
   const edits = useStore(basket).filter((e) => e.kind === kind)
   const { data: who } = useQuery(me)
-  const [edited, setEdited] = useState<{ name: string; object?: AnyObject; initial?: Value }>()
-  const [naming, setNaming] = useState<Value>()
+  const [edited, setEdited] = useState<{ name: string; object?: AnyObject; initial?: Value; like?: string }>()
+  const [naming, setNaming] = useState<{ initial?: Value; like?: string }>()
+  const remove = useRemove(kind)
   const may = canEdit(who?.role)
   const noun = t.entries.noun[kind] ?? kind
   const rows = list.data ?? []
   const fresh = edits.filter((e) => e.op === 'set' && !rows.some((o) => o.name === e.name))
-  const add = may && <Button size="compact-sm" variant="default" onClick={() => setNaming(initial ?? {})}>{t.entries.add}</Button>
+  const add = may && <Button size="compact-sm" variant="default" onClick={() => setNaming({ initial })}>{t.entries.add}</Button>
   return (
     <Card title={title} actions={emptyTitle && list.data && rows.length + fresh.length === 0 ? undefined : add}>
       {lead && <p className="small lead">{lead}</p>}
@@ -48,7 +49,7 @@ export function Entries({ kind, title, lead, empty, emptyTitle, initial, line, m
       ) : !list.data ? (
         <Loading />
       ) : rows.length + fresh.length === 0 && emptyTitle ? (
-        <Empty title={emptyTitle} action={may && <Button onClick={() => setNaming(initial ?? {})}>{t.entries.add}</Button>}>
+        <Empty title={emptyTitle} action={may && <Button onClick={() => setNaming({ initial })}>{t.entries.add}</Button>}>
           {empty}
         </Empty>
       ) : rows.length + fresh.length === 0 ? (
@@ -70,9 +71,7 @@ export function Entries({ kind, title, lead, empty, emptyTitle, initial, line, m
                   {may && (
                     <>
                       {o.origin?.container ? (
-                        <Button size="compact-sm" variant="default" onClick={() => takeOver(kind, o)} aria-label={`${t.proxy.takeOver} ${o.name}`}>
-                          {t.proxy.takeOver}
-                        </Button>
+                        <TakeOver size="compact-sm" variant="default" kind={kind} name={o.name!} label={`${t.proxy.takeOver} ${o.name}`} />
                       ) : (
                         !o.read_only && (
                           <Button size="compact-sm" variant="default" onClick={() => setEdited({ name: o.name!, object: o })} aria-label={`${t.entries.edit} ${o.name}`}>
@@ -80,11 +79,11 @@ export function Entries({ kind, title, lead, empty, emptyTitle, initial, line, m
                           </Button>
                         )
                       )}
-                      <Button size="compact-sm" variant="subtle" onClick={() => setNaming(written(kind, o))} aria-label={`${t.proxy.duplicate} ${o.name}`}>
+                      <Button size="compact-sm" variant="subtle" onClick={() => setNaming({ like: o.name })} aria-label={`${t.proxy.duplicate} ${o.name}`}>
                         {t.proxy.duplicate}
                       </Button>
                       {!o.read_only && (
-                      <Button size="compact-sm" variant="subtle" color="red" aria-label={`${t.proxy.remove} ${o.name}`} onClick={() => { put({ kind, name: o.name!, op: 'remove', base: o }); notifications.show({ message: t.proxy.removed }) }}>
+                      <Button size="compact-sm" variant="subtle" color="red" aria-label={`${t.proxy.remove} ${o.name}`} onClick={() => remove(o)}>
                         {t.proxy.remove}
                       </Button>
                       )}
@@ -114,12 +113,12 @@ export function Entries({ kind, title, lead, empty, emptyTitle, initial, line, m
           taken={[...rows.map((o) => o.name!), ...fresh.map((e) => e.name)]}
           close={() => setNaming(undefined)}
           go={(name) => {
-            setEdited({ name, initial: naming })
+            setEdited({ name, ...naming })
             setNaming(undefined)
           }}
         />
       )}
-      {edited && <ObjectEditor kind={kind} name={edited.name} object={edited.object} initial={edited.initial} title={t.entries.title(noun, edited.name)} onClose={() => setEdited(undefined)} />}
+      {edited && <ObjectEditor kind={kind} name={edited.name} object={edited.object} initial={edited.initial} like={edited.like} title={t.entries.title(noun, edited.name)} onClose={() => setEdited(undefined)} />}
     </Card>
   )
 }

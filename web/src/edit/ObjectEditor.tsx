@@ -1,10 +1,10 @@
 import { Alert, Button, SegmentedControl } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { lazy, Suspense, useEffect, useState } from 'react'
+import { lazy, Suspense, useEffect, useId, useState } from 'react'
 import { Problem, fieldOf, sentence } from '@/api/problem'
-import { documentPath, schema as schemaQuery, type AnyObject } from '@/api/queries'
+import { begin, documentPath, schema as schemaQuery, type AnyObject } from '@/api/queries'
 import { useStore } from '@/api/store'
-import { Loading } from '@/ui/basics'
+import { Failure, Loading } from '@/ui/basics'
 import { Panel } from '@/ui/Dialog'
 import { t } from '@/text'
 import { basket, editOf, plan, put, reviewing } from './basket'
@@ -27,22 +27,50 @@ export function errorsOf(e: unknown, kind: string, name: string): Errors {
   return out
 }
 
-/**
- * Edits one object in a drawer: as a form and as YAML, which are two views of one value.
- * The server checks it before it goes into the basket; nothing is applied from here.
- */
-export function ObjectEditor({ kind, name, object, initial, part, title, onClose }: {
+type Edited = {
   kind: string
   name: string
-  /** The object as it is; absent for a new one. */
+  /** The object as the page shows it; absent for a new one. */
   object?: AnyObject
+  /** What a new one begins with, or the name of the object whose copy it is. */
   initial?: Value
+  like?: string
   /** The path of the one setting that is edited; the others are a click away. */
   part?: string
   title: string
   onClose: () => void
-}) {
+}
+
+/**
+ * Edits one object in a drawer. The form begins with the object as it is now: a page may
+ * show it as it was before a change that it has not read yet. What waits to be reviewed
+ * goes on from where it is.
+ */
+export function ObjectEditor(edited: Edited) {
+  const { kind, name, object, like, title, onClose } = edited
   const root = useQuery(schemaQuery)
+  const waiting = editOf(useStore(basket), kind, name)
+  const [reads] = useState(waiting?.value ? undefined : (like ?? (object && name)))
+  const read = useQuery({ ...begin(kind, reads ?? '', useId()), enabled: reads !== undefined })
+  const failed = [root, read].find((q) => q.error)
+  return (
+    <Panel close={onClose} width={720} title={title} closeOnClickOutside={false}>
+      {failed ? (
+        <Failure error={failed.error} again={() => void failed.refetch()} />
+      ) : !root.data || (reads !== undefined && !read.data) ? (
+        <Loading />
+      ) : (
+        <Form {...edited} root={root.data} object={object && (read.data ?? object)} initial={like ? written(kind, read.data!) : edited.initial} />
+      )}
+    </Panel>
+  )
+}
+
+/**
+ * An object as a form and as YAML, which are two views of one value. The server checks it
+ * before it goes into the basket; nothing is applied from here.
+ */
+function Form({ kind, name, object, initial, part, root, onClose }: Edited & { root: JSONSchema }) {
   // The page behind follows what others change; the form does not, and the review tells.
   const [base] = useState(object)
   const waiting = editOf(useStore(basket), kind, name)
@@ -73,56 +101,50 @@ export function ObjectEditor({ kind, name, object, initial, part, title, onClose
   }
 
   return (
-    <Panel close={onClose} width={720} title={title} closeOnClickOutside={false}>
-      {!root.data ? (
-        <Loading />
-      ) : (
-        <div className="stack">
-          <SegmentedControl value={view} onChange={setView} disabled={badText} data={[{ value: 'form', label: t.edit.form }, { value: 'yaml', label: t.edit.yaml }]} aria-label={t.edit.form} />
-          {Object.keys(errors).length > 0 && (
-            <Alert color="red" role="alert" title={t.edit.refused}>
-              <ul style={{ margin: 0, paddingLeft: 18 }}>
-                {Object.entries(errors).map(([path, text]) => (
-                  <li key={path}>
-                    {path && <code>{path}</code>} {text}
-                  </li>
-                ))}
-              </ul>
-            </Alert>
-          )}
-          {view === 'form' && one ? (
-            <Part path={one} schema={schemaOf(kind, root.data)} root={root.data} value={value} onChange={setValue} errors={errors} all={() => setWhole(true)} />
-          ) : view === 'form' ? (
-            <SchemaForm schema={schemaOf(kind, root.data)} root={root.data} value={value} onChange={setValue} errors={errors} />
-          ) : (
-            <Suspense fallback={<Loading />}>
-              <YamlEditor
-                value={value}
-                schema={schemaOf(kind, root.data)}
-                root={root.data}
-                errors={errors}
-                label={`${t.edit.yaml} ${name}`}
-                onChange={(v) => {
-                  setBadText(v === undefined)
-                  if (v) setValue(v)
-                }}
-              />
-            </Suspense>
-          )}
-          <div className="actions-foot">
-            <Button loading={busy} disabled={badText} onClick={() => void save(true)}>
-              {t.edit.review}
-            </Button>
-            <Button variant="default" loading={busy} disabled={badText} onClick={() => void save(false)}>
-              {t.edit.save}
-            </Button>
-            <Button variant="subtle" className="not-phone" onClick={onClose}>
-              {t.edit.cancel}
-            </Button>
-          </div>
-        </div>
+    <div className="stack">
+      <SegmentedControl value={view} onChange={setView} disabled={badText} data={[{ value: 'form', label: t.edit.form }, { value: 'yaml', label: t.edit.yaml }]} aria-label={t.edit.form} />
+      {Object.keys(errors).length > 0 && (
+        <Alert color="red" role="alert" title={t.edit.refused}>
+          <ul style={{ margin: 0, paddingLeft: 18 }}>
+            {Object.entries(errors).map(([path, text]) => (
+              <li key={path}>
+                {path && <code>{path}</code>} {text}
+              </li>
+            ))}
+          </ul>
+        </Alert>
       )}
-    </Panel>
+      {view === 'form' && one ? (
+        <Part path={one} schema={schemaOf(kind, root)} root={root} value={value} onChange={setValue} errors={errors} all={() => setWhole(true)} />
+      ) : view === 'form' ? (
+        <SchemaForm schema={schemaOf(kind, root)} root={root} value={value} onChange={setValue} errors={errors} />
+      ) : (
+        <Suspense fallback={<Loading />}>
+          <YamlEditor
+            value={value}
+            schema={schemaOf(kind, root)}
+            root={root}
+            errors={errors}
+            label={`${t.edit.yaml} ${name}`}
+            onChange={(v) => {
+              setBadText(v === undefined)
+              if (v) setValue(v)
+            }}
+          />
+        </Suspense>
+      )}
+      <div className="actions-foot">
+        <Button loading={busy} disabled={badText} onClick={() => void save(true)}>
+          {t.edit.review}
+        </Button>
+        <Button variant="default" loading={busy} disabled={badText} onClick={() => void save(false)}>
+          {t.edit.save}
+        </Button>
+        <Button variant="subtle" className="not-phone" onClick={onClose}>
+          {t.edit.cancel}
+        </Button>
+      </div>
+    </div>
   )
 }
 

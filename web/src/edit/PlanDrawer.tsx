@@ -44,11 +44,8 @@ export function PlanDrawer({ id, title, lead, nothing, plan, apply, done, close,
     try {
       const change = await apply(look.data!.etag, { why: why || undefined, within: confirm ? within : undefined })
       notifications.show({ message: done(change), color: 'teal' })
-      // A form that is opened next begins with what is in force now. It is not waited for
-      // long: the change is made.
-      const read = queries.invalidateQueries({ predicate: (q) => q.queryKey[0] !== 'review' })
-      await Promise.race([read, new Promise((go) => setTimeout(go, 2000))])
       close()
+      void queries.invalidateQueries()
     } catch (e) {
       // Somebody was faster: the plan is made again and shown.
       if (e instanceof Problem && e.status === 412) {

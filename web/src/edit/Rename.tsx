@@ -1,7 +1,7 @@
 import { Button, TextInput } from '@mantine/core'
 import { useState, type FormEvent } from 'react'
 import { sentence } from '@/api/problem'
-import type { AnyObject } from '@/api/queries'
+import { readNow, type AnyObject } from '@/api/queries'
 import { Dialog } from '@/ui/Dialog'
 import { t } from '@/text'
 import { basket, plan, put, reviewing, type Edit } from './basket'
@@ -16,8 +16,9 @@ export function Rename({ kind, object, onClose }: { kind: string; object: AnyObj
     e.preventDefault()
     setBusy(true)
     setError('')
-    const edit: Edit = { kind, name: object.name!, op: 'rename', to, base: object, value: written(kind, object) }
     try {
+      const base = await readNow(kind, object.name!)
+      const edit: Edit = { kind, name: object.name!, op: 'rename', to, base, value: written(kind, base) }
       await plan([...basket.get().filter((x) => x.kind !== kind || x.name !== edit.name), edit])
       put(edit)
       onClose()

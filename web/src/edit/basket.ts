@@ -1,6 +1,6 @@
 import { call, client, data } from '@/api/client'
 import { Problem } from '@/api/problem'
-import { documentPath, pathOf, type AnyObject, type Change } from '@/api/queries'
+import { documentPath, pathOf, readNow, type AnyObject, type Change } from '@/api/queries'
 import { Store } from '@/api/store'
 import { contested, equal, merge, written, type Side, type Value } from './object'
 import { schemaOf, type JSONSchema } from './schema'
@@ -74,8 +74,9 @@ export function put(edit: Edit) {
 }
 
 /** Makes an object of the document of a discovered one: the plan is shown, nothing is applied. */
-export function takeOver(kind: string, o: AnyObject) {
-  put({ kind, name: o.name!, op: 'set', base: o, value: written(kind, o) })
+export async function takeOver(kind: string, name: string) {
+  const o = await readNow(kind, name)
+  put({ kind, name, op: 'set', base: o, value: written(kind, o) })
   reviewing.set(true)
 }
 

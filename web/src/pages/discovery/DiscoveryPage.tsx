@@ -5,8 +5,8 @@ import { useState } from 'react'
 import { call } from '@/api/client'
 import { canEdit, me, object, objects, type AnyObject } from '@/api/queries'
 import type { components } from '@/api/schema'
-import { takeOver } from '@/edit/basket'
 import { ObjectEditor } from '@/edit/ObjectEditor'
+import { TakeOver } from '@/edit/TakeOver'
 import { label } from '@/edit/words'
 import { Ago, Card, Empty, Failure, Loading, PageHeader, StateBadge } from '@/ui/basics'
 import { t } from '@/text'
@@ -110,9 +110,7 @@ function Given({ provider }: { provider: Provider }) {
               {o.origin?.container && <span className="small block">{t.proxy.container(o.origin.container)}</span>}
             </span>
             {canEdit(who?.role) && (
-              <Button size="compact-sm" variant="default" onClick={() => takeOver(kind === 'proxies' ? kind : `${kind}_proxies`, o)} aria-label={`${t.discovery.takeOver} ${o.name}`}>
-                {t.discovery.takeOver}
-              </Button>
+              <TakeOver size="compact-sm" variant="default" kind={kind === 'proxies' ? kind : `${kind}_proxies`} name={o.name!} label={`${t.discovery.takeOver} ${o.name}`} />
             )}
           </li>
         ))}

@@ -1,12 +1,12 @@
 import { Alert, Button, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useSearch } from '@tanstack/react-router'
-import { useState, type FormEvent } from 'react'
-import { canEdit, me, object, objects, type AnyObject } from '@/api/queries'
+import { useId, useState, type FormEvent } from 'react'
+import { begin, canEdit, me, objects } from '@/api/queries'
 import { basket, plan, put, reviewing, type Edit } from '@/edit/basket'
 import { written, type Value } from '@/edit/object'
 import { errorsOf, ObjectEditor } from '@/edit/ObjectEditor'
-import { PageHeader } from '@/ui/basics'
+import { Failure, Loading, PageHeader } from '@/ui/basics'
 import { t } from '@/text'
 import { hostsOf, isHost, nameFor, serverURL } from './names'
 
@@ -15,7 +15,7 @@ export default function NewProxyPage() {
   const { like } = useSearch({ strict: false }) as { like?: string }
   const proxies = useQuery(objects('proxies'))
   const ports = useQuery(objects('ports'))
-  const model = useQuery({ ...object<AnyObject>('proxies', like ?? ''), enabled: !!like })
+  const model = useQuery({ ...begin('proxies', like ?? '', useId()), enabled: !!like })
   const { data: who } = useQuery(me)
   const [hosts, setHosts] = useState('')
   const [server, setServer] = useState<string | null>(null)
@@ -64,6 +64,8 @@ export default function NewProxyPage() {
   }
 
   if (who && !canEdit(who.role)) return <PageHeader title={t.newProxy.title} lead={t.edit.readOnly} />
+  if (model.error) return <Failure error={model.error} again={() => void model.refetch()} />
+  if (like && !model.data) return <Loading />
   return (
     <>
       <PageHeader title={t.newProxy.title} lead={t.newProxy.lead} />

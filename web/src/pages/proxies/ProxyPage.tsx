@@ -1,5 +1,4 @@
 import { Button, Menu } from '@mantine/core'
-import { notifications } from '@mantine/notifications'
 import { IconChevronDown, IconPencil } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
@@ -9,9 +8,10 @@ import { Problem } from '@/api/problem'
 import { canEdit, me, object, objects, proxyStatus, recentEvents, status, type AnyObject, type Proxy, type ProxyStatus } from '@/api/queries'
 import type { components } from '@/api/schema'
 import { useStore } from '@/api/store'
-import { basket, editOf, put, takeOver } from '@/edit/basket'
+import { basket, editOf } from '@/edit/basket'
 import { ObjectEditor } from '@/edit/ObjectEditor'
 import { Rename } from '@/edit/Rename'
+import { TakeOver, useRemove } from '@/edit/TakeOver'
 import { label } from '@/edit/words'
 import { Ago, Card, Detail, Empty, Failure, KeyValues, Loading, PageHeader, StateBadge, Tag, Timeline } from '@/ui/basics'
 import { meaningOf } from '@/theme/states'
@@ -71,7 +71,7 @@ export default function ProxyPage() {
         actions={
           canEdit(who?.role) ? (
             <>
-              {found ? <Button onClick={() => takeOver('proxies', p as AnyObject)}>{t.proxy.takeOver}</Button> : !locked && <Button onClick={() => setEditing('1')}>{t.proxy.edit}</Button>}
+              {found ? <TakeOver kind="proxies" name={name} /> : !locked && <Button onClick={() => setEditing('1')}>{t.proxy.edit}</Button>}
               <More proxy={p} locked={locked} rename={() => setRenaming(true)} purge={() => setPurging(true)} />
             </>
           ) : (
@@ -282,6 +282,7 @@ function Where({ proxy }: { proxy: Proxy }) {
 /** What else can be done with it. An object that cannot be changed where it stands still has a cache. */
 function More({ proxy, locked, rename, purge }: { proxy: Proxy; locked: boolean; rename: () => void; purge: () => void }) {
   const go = useNavigate()
+  const remove = useRemove('proxies')
   const [open, setOpen] = useState(false)
   return (
     <Menu opened={open} onChange={setOpen} position="bottom-end">
@@ -296,13 +297,7 @@ function More({ proxy, locked, rename, purge }: { proxy: Proxy; locked: boolean;
         {!locked && (
           <>
             <Menu.Item onClick={rename}>{t.proxy.rename}</Menu.Item>
-            <Menu.Item
-              color="red"
-              onClick={() => {
-                put({ kind: 'proxies', name: proxy.name!, op: 'remove', base: proxy as AnyObject })
-                notifications.show({ message: t.proxy.removed })
-              }}
-            >
+            <Menu.Item color="red" onClick={() => remove(proxy as AnyObject)}>
               {t.proxy.remove}
             </Menu.Item>
           </>

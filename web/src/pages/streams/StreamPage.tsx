@@ -4,9 +4,9 @@ import { Link, useParams } from '@tanstack/react-router'
 import { lazy, Suspense } from 'react'
 import { Problem } from '@/api/problem'
 import { canEdit, me, object, type AnyObject } from '@/api/queries'
-import { takeOver } from '@/edit/basket'
 import { ObjectEditor } from '@/edit/ObjectEditor'
 import { EmptyCard } from '@/edit/Entries'
+import { TakeOver } from '@/edit/TakeOver'
 import { Card, Failure, Loading, PageHeader, StateBadge } from '@/ui/basics'
 import { useView } from '@/ui/view'
 import { t } from '@/text'
@@ -47,7 +47,7 @@ export default function StreamPage() {
         title={<bdi>{name}</bdi>}
         badge={<StateBadge state={o.state ?? ''} />}
         lead={!!o.description && <bdi>{String(o.description)}</bdi>}
-        actions={canEdit(who?.role) && (found ? <Button onClick={() => takeOver(section, o)}>{t.proxy.takeOver}</Button> : <Button onClick={() => setEditing('1')}>{t.entries.edit}</Button>)}
+        actions={canEdit(who?.role) && (found ? <TakeOver kind={section} name={name} /> : <Button onClick={() => setEditing('1')}>{t.entries.edit}</Button>)}
       />
       <div className="stack">
         {found && <p className="small lead">{t.proxy.container(o.origin!.container!)}. {t.proxy.discovered}</p>}
