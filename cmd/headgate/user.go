@@ -58,24 +58,33 @@ func newUserAdd() *cobra.Command {
 		Long: `add makes a user. The password is asked for at a terminal, else it is the one line of
 standard input; it has at least 10 characters.`,
 		Example: "  headgate user add ann\n  headgate user add bob --role viewer < password.txt",
-		Args:    oneName("user"),
 	}
-	r, output := addReach(cmd), addOutput(cmd)
 	role := newChoice("admin", "editor", "viewer")
 	cmd.Flags().Var(role, "role", "what the user may do")
 	description := cmd.Flags().String("description", "", "`TEXT` for people")
+	return withPassword(cmd, func(ctx context.Context, to *remote, name, password string) (u operatorUser, told string, err error) {
+		in := map[string]any{"name": name, "role": role.value, "description": *description, "disabled": false, "password": password}
+		err = to.ask(ctx, http.MethodPost, "/users", in, &u)
+		return u, fmt.Sprintf("was made, with the role %s", u.Role), err
+	})
+}
+
+// withPassword completes a command that gives a user a password. The password is read
+// before anybody is asked; do gives the user as it is then, and what was done to it.
+func withPassword(cmd *cobra.Command, do func(ctx context.Context, to *remote, name, password string) (operatorUser, string, error)) *cobra.Command {
+	cmd.Args = oneName("user")
+	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		password, err := readPassword(cmd)
 		if err != nil {
 			return err
 		}
 		return r.with(func(ctx context.Context, to *remote) error {
-			var u operatorUser
-			in := map[string]any{"name": args[0], "role": role.value, "description": *description, "disabled": false, "password": password}
-			if err := to.ask(ctx, http.MethodPost, "/users", in, &u); err != nil {
+			u, told, err := do(ctx, to, args[0], password)
+			if err != nil {
 				return err
 			}
-			return done(cmd, output, u, "user %s was made, with the role %s", u.Name, u.Role)
+			return done(cmd, output, u, "user %s %s", u.Name, told)
 		})
 	}
 	return cmd
@@ -108,23 +117,11 @@ func newUserPasswd() *cobra.Command {
 		Long: `passwd sets the password of a user, and ends all sessions of the user. The password is
 asked for at a terminal, else it is the one line of standard input.`,
 		Example: "  headgate user passwd ann",
-		Args:    oneName("user"),
 	}
-	r, output := addReach(cmd), addOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		password, err := readPassword(cmd)
-		if err != nil {
-			return err
-		}
-		return r.with(func(ctx context.Context, to *remote) error {
-			var u operatorUser
-			if err := to.ask(ctx, http.MethodPatch, "/users/"+url.PathEscape(args[0]), map[string]any{"password": password}, &u); err != nil {
-				return err
-			}
-			return done(cmd, output, u, "user %s has a new password; all sessions of the user have ended", u.Name)
-		})
-	}
-	return cmd
+	return withPassword(cmd, func(ctx context.Context, to *remote, name, password string) (u operatorUser, told string, err error) {
+		err = to.ask(ctx, http.MethodPatch, userPath(name), map[string]any{"password": password}, &u)
+		return u, "has a new password; all sessions of the user have ended", err
+	})
 }
 
 func newUserReset() *cobra.Command {
@@ -134,28 +131,18 @@ func newUserReset() *cobra.Command {
 		Long: `reset sets a new password, takes the authenticator off the user and enables the user.
 All sessions of the user end.`,
 		Example: "  headgate user reset ann",
-		Args:    oneName("user"),
 	}
-	r, output := addReach(cmd), addOutput(cmd)
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		password, err := readPassword(cmd)
-		if err != nil {
-			return err
+	return withPassword(cmd, func(ctx context.Context, to *remote, name, password string) (u operatorUser, told string, err error) {
+		if err := to.ask(ctx, http.MethodPatch, userPath(name), map[string]any{"password": password, "disabled": false}, nil); err != nil {
+			return u, "", err
 		}
-		return r.with(func(ctx context.Context, to *remote) error {
-			var u operatorUser
-			path := "/users/" + url.PathEscape(args[0])
-			if err := to.ask(ctx, http.MethodPatch, path, map[string]any{"password": password, "disabled": false}, nil); err != nil {
-				return err
-			}
-			if err := to.ask(ctx, http.MethodDelete, path+"/totp", nil, &u); err != nil {
-				return err
-			}
-			return done(cmd, output, u, "user %s can sign in with the new password only", u.Name)
-		})
-	}
-	return cmd
+		err = to.ask(ctx, http.MethodDelete, userPath(name)+"/totp", nil, &u)
+		return u, "can sign in with the new password only", err
+	})
 }
+
+// userPath is where the API has a user.
+func userPath(name string) string { return "/users/" + url.PathEscape(name) }
 
 func newUserList() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List users", Long: "list shows all users, by name.", Example: "  headgate user list -o json", Args: noArguments}
@@ -185,7 +172,7 @@ func newUserRemove() *cobra.Command {
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return r.with(func(ctx context.Context, to *remote) error {
-			if err := to.ask(ctx, http.MethodDelete, "/users/"+url.PathEscape(args[0]), nil, nil); err != nil {
+			if err := to.ask(ctx, http.MethodDelete, userPath(args[0]), nil, nil); err != nil {
 				return err
 			}
 			return done(cmd, output, map[string]string{"removed": args[0]}, "user %s was removed", args[0])
