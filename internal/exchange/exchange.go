@@ -331,8 +331,12 @@ type Stream interface {
 	CloseWrite() error
 	// SetIdle sets how long Read and Write may wait; 0 is for ever.
 	SetIdle(d time.Duration)
-	// Close ends both directions.
+	// Close ends both directions for who has seen nothing move for long. Where
+	// something is under way still it does what Abort does.
 	Close() error
+	// Abort is Close in the middle of a stream: the other side can tell that what
+	// it got is not all of it, unless CloseWrite has told it the end.
+	Abort() error
 }
 
 // Front is the side of the client, as far as the pipeline needs it.

@@ -64,7 +64,7 @@ func (t *Tunnels) Follow(left func(*Place) (gone bool, within time.Duration)) {
 			one.end.Stop()
 			one.end = nil
 		case gone && one.end == nil:
-			one.end = time.AfterFunc(within, func() { one.server.Close() })
+			one.end = time.AfterFunc(within, func() { one.server.Abort() })
 		}
 	}
 }

@@ -72,6 +72,7 @@ type Conn struct {
 	// of all goroutines
 	kicked  atomic.Bool
 	reset   atomic.Bool // a write has heard that the peer has reset the connection
+	ended   atomic.Bool // our side has ended in order, or is about to
 	watched watched
 }
 
@@ -313,6 +314,7 @@ func (c *Conn) takeKick() bool { return c.kicked.Load() && c.kicked.Swap(false) 
 // collected is sent before. Without TLS the end comes in the same packet where it fits;
 // under TLS see Finish.
 func (c *Conn) CloseWrite() error {
+	c.ended.Store(true)
 	if c.lazy == nil {
 		return c.closeWritePlain()
 	}
@@ -325,6 +327,7 @@ func (c *Conn) CloseWrite() error {
 // Finish is CloseWrite for who knows that nobody reads meanwhile: under TLS, too, the end
 // comes in one packet with what is sent before.
 func (c *Conn) Finish() error {
+	c.ended.Store(true)
 	l := c.lazy
 	if l == nil {
 		return c.closeWritePlain()
@@ -388,6 +391,29 @@ func (c *Conn) Close() error {
 	err := nc.Close()
 	c.forget()
 	return err
+}
+
+// Abort is Close for who stops in the middle of a stream: the connection is reset. A peer
+// that was told the end of our side in order is not, as that could take away what it has
+// not read yet; it finds out when it sends. Any goroutine may call it.
+func (c *Conn) Abort() error {
+	if !c.ended.Load() {
+		c.ResetOnClose()
+	}
+	return c.Close()
+}
+
+// CloseIdle is Close for a connection on which nothing has moved for long, and Abort where
+// that is because the peer has not taken all that was sent to it.
+func (c *Conn) CloseIdle() error {
+	below := c
+	if c.lazy != nil {
+		below = c.lazy.conn
+	}
+	if below.raw != nil && below.unsent() > 0 {
+		return c.Abort()
+	}
+	return c.Close()
 }
 
 // eof turns a read of nothing into io.EOF.

@@ -21,6 +21,8 @@ func (c *Conn) writeNow(p []byte) (int, error) { return c.writePlain(p) }
 
 func (c *Conn) writeBehind(p []byte) (int, error) { return c.writePlain(p) }
 
+func (c *Conn) unsent() int { return 0 }
+
 func (c *Conn) writeLast(p []byte) error {
 	_, err := c.writePlain(p)
 	return err

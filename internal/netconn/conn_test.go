@@ -7,6 +7,7 @@ import (
 	"net"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -88,6 +89,29 @@ func TestAskSendsAndWaits(t *testing.T) {
 		}
 		far.CloseWrite()
 	})
+}
+
+// Abort resets a peer that was not told an end, and no other.
+func TestAbortResetsWhoWasToldNoEnd(t *testing.T) {
+	for _, ended := range []bool{false, true} {
+		each(t, func(t *testing.T, c *netconn.Conn, far peer) {
+			c.Write([]byte("some"))
+			if err := c.Flush(); err != nil {
+				t.Fatal(err)
+			}
+			if ended {
+				c.CloseWrite()
+			}
+			b := make([]byte, 4)
+			if _, err := io.ReadFull(far, b); err != nil {
+				t.Fatal(err)
+			}
+			c.Abort()
+			if _, err := far.Read(b); ended && err != io.EOF || !ended && !errors.Is(err, syscall.ECONNRESET) {
+				t.Errorf("told of the end %v: the peer got %v", ended, err)
+			}
+		})
+	}
 }
 
 func TestServeSeesEveryByte(t *testing.T) {

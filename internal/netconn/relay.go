@@ -6,7 +6,6 @@ import (
 	"math"
 	"net"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"headgate/internal/clock"
@@ -58,7 +57,7 @@ func (e *ServerError) Unwrap() error { return e.Err }
 // calls over. It returns as soon as the client says nothing, or at the end. After a
 // second, the system asks whether a silent server is still there; to accepted connections
 // that has been told already. The end of one direction is passed on and leaves the other
-// open; a connection that was reset resets the other. The error is nil when both sides
+// open; one that was reset, or cannot be written to, resets the other. The error is nil when both sides
 // have ended in order; ErrTimeout when nothing moved for the idle time, ErrCut, a
 // *ClientError or a *ServerError.
 func (r *Relay) Start(over func(error)) {
@@ -104,9 +103,8 @@ func (r *Relay) Moved() (up, down int64) { return r.up.moved, r.down.moved }
 // Cut ends a relay at once. Any goroutine may call it.
 func (r *Relay) Cut() {
 	r.cut.Store(true)
-	r.Client.ResetOnClose() // what the client has got is not all of it
-	r.Client.Close()
-	r.Server.Close()
+	r.Client.Abort() // what either has got is not all of it
+	r.Server.Abort()
 }
 
 func (r *Relay) touch() { r.last.Store(clock.Now()) }
@@ -192,7 +190,8 @@ func (d *direction) isLate() bool {
 }
 
 // end passes the end of from on. An error ends both connections, so that the other
-// direction stops too.
+// direction stops too. It resets them, unless nothing was under way: who is told of an
+// end in order would take what it got for all of it.
 func (d *direction) end(err error) error {
 	if err == nil {
 		if d.relay.ended.Swap(true) {
@@ -204,10 +203,20 @@ func (d *direction) end(err error) error {
 		}
 		err = &WriteError{err}
 	}
-	err = d.blame(err)
-	d.from.Close()
-	d.to.Close()
-	return err
+	if silent(err) {
+		d.from.CloseIdle()
+		d.to.CloseIdle()
+		return ErrTimeout
+	}
+	d.from.Abort()
+	d.to.Abort()
+	return d.blame(err)
+}
+
+// silent reports whether err is that nothing came for the idle time.
+func silent(err error) bool {
+	var written *WriteError
+	return errors.Is(err, ErrTimeout) && !errors.As(err, &written)
 }
 
 func (d *direction) carry() error {
@@ -282,8 +291,7 @@ func (d *direction) take(both bool) error {
 // goesOn reports whether a direction in which nothing came for the idle time goes
 // on, since something has moved in the other.
 func (d *direction) goesOn(err error) bool {
-	var written *WriteError
-	if !errors.Is(err, ErrTimeout) || errors.As(err, &written) {
+	if !silent(err) {
 		return false
 	}
 	until := d.relay.last.Load() + int64(d.relay.Idle)
@@ -295,7 +303,7 @@ func (d *direction) goesOn(err error) bool {
 	return true
 }
 
-// blame says whose error it is, and lets the other side know of a reset.
+// blame says whose error it is.
 func (d *direction) blame(err error) error {
 	switch {
 	case errors.Is(err, ErrTimeout):
@@ -303,15 +311,11 @@ func (d *direction) blame(err error) error {
 	case errors.Is(err, net.ErrClosed):
 		return errOther
 	}
-	failed, other, client := d.from, d.to, d.up
+	client := d.up
 	var written *WriteError
 	if errors.As(err, &written) {
-		failed, other, client = d.to, d.from, !d.up
+		client = !d.up
 	}
-	if errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
-		other.ResetOnClose()
-	}
-	failed.ResetOnClose()
 	if client {
 		return &ClientError{err}
 	}

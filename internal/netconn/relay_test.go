@@ -183,6 +183,27 @@ func TestRelayIsCut(t *testing.T) {
 	if err := <-end; !errors.Is(err, netconn.ErrCut) {
 		t.Errorf("got %v, want %v", err, netconn.ErrCut)
 	}
+	isReset(t, "the server", server) // the client has heard of it when it sent
+}
+
+// isReset reads until a connection is reset.
+func isReset(t *testing.T, whose string, c net.Conn) {
+	t.Helper()
+	if n, err := io.Copy(io.Discard, c); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("%s got %d bytes and then %v, want a reset", whose, n, err)
+	}
+}
+
+// Who does not take what comes for the idle time is not told that it was all.
+func TestRelayResetsWhoTakesNothing(t *testing.T) {
+	_, client, server, end := relay(t, 100*time.Millisecond)
+	var sent sync.WaitGroup
+	defer sent.Wait()
+	sent.Go(func() { io.Copy(server, zeros{}) })
+	if err := <-end; !errors.Is(err, netconn.ErrTimeout) {
+		t.Errorf("got %v, want %v", err, netconn.ErrTimeout)
+	}
+	isReset(t, "the client", client)
 }
 
 type zeros struct{}

@@ -50,7 +50,10 @@ func (t *tunnel) SetIdle(d time.Duration) {
 }
 
 // Close ends both directions.
-func (t *tunnel) Close() error { return t.nc.Close() }
+func (t *tunnel) Close() error { return t.nc.CloseIdle() }
+
+// Abort ends both directions with a reset.
+func (t *tunnel) Abort() error { return t.nc.Abort() }
 
 // Conn returns the connection and what was read from it, for a tunnel between
 // two plain connections.

@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -31,6 +32,7 @@ type webSocket struct {
 	status     int
 	header     http.Header
 	closeWrite func() error
+	reset      func() // the stream, both ways
 }
 
 // upgraded is a server that switches to WebSocket and sends back what it gets. It
@@ -98,7 +100,7 @@ func extended2(t *testing.T, address, path, protocol string) *webSocket {
 	return &webSocket{ReadWriter: struct {
 		io.Reader
 		io.Writer
-	}{rs.Body, out}, status: rs.StatusCode, header: rs.Header, closeWrite: out.Close}
+	}{rs.Body, out}, status: rs.StatusCode, header: rs.Header, closeWrite: out.Close, reset: func() { rs.Body.Close() }}
 }
 
 // extended3 sends one over HTTP/3.
@@ -124,7 +126,10 @@ func extended3(t *testing.T, address, path, protocol string) *webSocket {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &webSocket{ReadWriter: s, status: rs.StatusCode, header: rs.Header, closeWrite: s.Close}
+	return &webSocket{ReadWriter: s, status: rs.StatusCode, header: rs.Header, closeWrite: s.Close, reset: func() {
+		s.CancelRead(quic.StreamErrorCode(http3.ErrCodeRequestCanceled))
+		s.CancelWrite(quic.StreamErrorCode(http3.ErrCodeRequestCanceled))
+	}}
 }
 
 // bothPorts is a configuration with an https and an http3 port on one address.
@@ -200,6 +205,53 @@ func TestAWebSocketEndsWithItsRoute(t *testing.T) {
 			case <-end:
 			case <-time.After(patience):
 				t.Error("the tunnel lives on")
+			}
+		})
+	}
+}
+
+// What a reset of a TCP connection is to the other side (RFC 8441, section 5; RFC 9220,
+// section 3), and the other way round.
+func TestAWebSocketPassesAResetOn(t *testing.T) {
+	t.Parallel()
+	for name, dial := range bothExtended {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h, address, servers, end := newHouse(t), testhouse.Address(t), make(chan net.Conn), make(chan struct{})
+			url := "http://" + testhouse.Server(t, func(nc net.Conn) {
+				if rq, err := http.ReadRequest(bufio.NewReader(nc)); err == nil {
+					fmt.Fprintf(nc, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: %s\r\n\r\n",
+						rightAccept(rq.Header.Get("Sec-Websocket-Key")))
+					servers <- nc
+					<-end
+				}
+			})
+			t.Cleanup(func() { close(end) })
+			h.start(bothPorts(address, fmt.Sprintf("all: {routes: [{servers: [{url: %q}]}]}", url)))
+			open := func() (*webSocket, net.Conn) {
+				ws := make(chan *webSocket)
+				go func() { ws <- dial(t, address, "/", "websocket") }()
+				server := <-servers
+				io.WriteString(server, "x")
+				server.SetDeadline(time.Now().Add(patience))
+				return <-ws, server
+			}
+			ws, server := open()
+			io.ReadFull(ws, make([]byte, 1))
+			server.(*net.TCPConn).SetLinger(0)
+			server.Close()
+			_, err := ws.Read(make([]byte, 1))
+			var e2 http2.StreamError
+			var e3 *http3.Error
+			if !(errors.As(err, &e2) && e2.Code == http2.ErrCodeCancel || errors.As(err, &e3) && e3.ErrorCode == http3.ErrCodeRequestCanceled) {
+				t.Errorf("the server was reset, and the client got %v", err)
+			}
+
+			ws, server = open()
+			io.ReadFull(ws, make([]byte, 1))
+			ws.reset()
+			if _, err := server.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
+				t.Errorf("the client was reset, and the server got %v", err)
 			}
 		})
 	}

@@ -117,12 +117,17 @@ func (c *Conn) Drain() {
 }
 
 // Close ends the connection at once: nothing is read from it or written to it
-// any more. An exchange under way notices soon; Close does not wait for it. Any
-// goroutine may call it.
+// any more. An exchange under way notices soon; Close does not wait for it. What the
+// client gets of that is cut by a reset, so that nobody takes it for all. Any goroutine
+// may call it.
 func (c *Conn) Close() error {
+	end := c.nc.Close
+	if c.idle.Load() == 0 {
+		end = c.nc.Abort
+	}
 	// The socket's own Close waits for those who use it, and an exchange may be
 	// served inside the connection's wait.
-	go c.nc.Close()
+	go end()
 	return nil
 }
 

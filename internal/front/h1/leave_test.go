@@ -241,3 +241,22 @@ func TestClientLeavesWithinTheResponse(t *testing.T) {
 		p.wait()
 	}
 }
+
+// A response whose end would be told by that of its connection is reset when it is cut.
+func TestAResponseThatIsCutIsReset(t *testing.T) {
+	end := make(chan struct{})
+	o := newOrigin(t, func(c *peer, _ int) {
+		c.head()
+		c.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
+		<-end
+	})
+	defer close(end)
+	p := newProxy(t, o.addr)
+	c := p.client()
+	c.send("GET / HTTP/1.0\r\nHost: a\r\n\r\n")
+	c.head()
+	equal(t, "the body so far", c.bytes(5), "hello")
+	p.conn().Close()
+	c.isReset()
+	p.wait()
+}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -315,6 +316,14 @@ func (c *peer) gone() string {
 		c.t.Error("the connection stays open")
 	}
 	return string(b)
+}
+
+// isReset reads until the connection is reset.
+func (c *peer) isReset() {
+	c.t.Helper()
+	if _, err := io.ReadAll(c.r); !errors.Is(err, syscall.ECONNRESET) {
+		c.t.Errorf("the connection ended by %v, want a reset", err)
+	}
 }
 
 // reset closes the connection with a reset.

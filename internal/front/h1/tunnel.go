@@ -59,7 +59,9 @@ func (s *clientStream) Write(p []byte) (int, error) {
 
 func (s *clientStream) CloseWrite() error { return s.c.nc.CloseWrite() }
 
-func (s *clientStream) Close() error { return s.c.nc.Close() }
+func (s *clientStream) Close() error { return s.c.nc.CloseIdle() }
+
+func (s *clientStream) Abort() error { return s.c.nc.Abort() }
 
 func (s *clientStream) SetIdle(d time.Duration) {
 	s.c.nc.SetReadWait(d)

@@ -144,14 +144,46 @@ func TestTunnelHalfCloses(t *testing.T) {
 	p.wait()
 }
 
-func TestTunnelEndsWithAReset(t *testing.T) {
+// A side that is reset resets the other, which would else take what it got for all of it.
+func TestTunnelPassesAResetOn(t *testing.T) {
+	for _, first := range []string{"", "some of it"} {
+		p, client, server := tunnel(t)
+		client.send(first)
+		equal(t, "at the server", server.bytes(len(first)), first)
+		client.reset()
+		server.isReset()
+		p.wait()
+		p, client, server = tunnel(t)
+		server.send(first)
+		equal(t, "at the client", client.bytes(len(first)), first)
+		server.reset()
+		client.isReset()
+		p.wait()
+	}
+}
+
+// One whose own side has ended in order is reset too, so that it does not send on for
+// nobody.
+func TestTunnelPassesAResetOnAfterAnEnd(t *testing.T) {
 	p, client, server := tunnel(t)
+	client.send("last")
+	client.CloseWrite()
+	equal(t, "at the server", server.rest(), "last")
 	client.reset()
-	server.gone()
+	for server.try("more") == nil {
+		runtime.Gosched()
+	}
 	p.wait()
-	p, client, server = tunnel(t)
-	server.reset()
-	client.gone()
+}
+
+// A tunnel that is cut, as its time to drain is over, ends with a reset for both.
+func TestTunnelThatIsCutIsReset(t *testing.T) {
+	p, client, server := tunnel(t)
+	client.send("some of it")
+	equal(t, "at the server", server.bytes(10), "some of it")
+	p.conn().Close()
+	server.isReset()
+	client.isReset()
 	p.wait()
 }
 

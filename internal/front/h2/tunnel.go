@@ -85,7 +85,10 @@ func (t *clientStream) CloseWrite() error {
 // SetIdle sets how long Next, Read and Write may wait.
 func (t *clientStream) SetIdle(d time.Duration) { t.s.tunnelIdle = d }
 
-// Close resets the stream.
+// Abort resets the stream (RFC 8441, section 5).
+func (t *clientStream) Abort() error { return t.Close() }
+
+// Close resets the stream: only its server ends a tunnel in order.
 func (t *clientStream) Close() error {
 	c := t.s.conn
 	c.mu.Lock()

@@ -21,7 +21,6 @@ const (
 	requestCancelled     code = 0x10c
 	requestIncomplete    code = 0x10d
 	messageError         code = 0x10e
-	connectError         code = 0x10f
 	decompressionFailed  code = 0x200
 	encoderStreamError   code = 0x201
 	decoderStreamError   code = 0x202

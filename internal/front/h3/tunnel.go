@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"headgate/internal/exchange"
@@ -23,7 +24,10 @@ func (s *stream) sendTunnel(ex *exchange.Exchange, head []byte) error {
 }
 
 // clientStream is the client's side of a tunnel.
-type clientStream struct{ s *stream }
+type clientStream struct {
+	s      *stream
+	closed atomic.Bool // our direction has ended in order
+}
 
 // Read reads what the client sends.
 func (t *clientStream) Read(p []byte) (int, error) {
@@ -78,6 +82,7 @@ func (t *clientStream) Write(p []byte) (int, error) {
 
 // CloseWrite tells the client that no more will come.
 func (t *clientStream) CloseWrite() error {
+	t.closed.Store(true)
 	t.s.whole = true
 	return t.s.quic.Close()
 }
@@ -85,8 +90,15 @@ func (t *clientStream) CloseWrite() error {
 // SetIdle sets how long Read and Write may wait.
 func (t *clientStream) SetIdle(d time.Duration) { t.s.tunnelIdle = d }
 
-// Close resets both directions.
-func (t *clientStream) Close() error {
-	t.s.cancel(connectError)
+// Close resets both directions: only its server ends a tunnel in order.
+func (t *clientStream) Close() error { return t.Abort() }
+
+// Abort resets both directions (RFC 9220, section 3), but for one that has ended: a reset
+// would take away what the client has not got yet.
+func (t *clientStream) Abort() error {
+	t.s.quic.CancelRead(requestCancelled.stream())
+	if !t.closed.Load() {
+		t.s.quic.CancelWrite(requestCancelled.stream())
+	}
 	return nil
 }

@@ -105,7 +105,7 @@ type way struct {
 }
 
 // run copies from one side to the other until the first ends, and passes the end
-// on. An error ends both sides, so that the other direction stops too. While
+// on. An error ends both sides, so that the other direction stops too, see fail. While
 // nothing comes it may park, and is called again.
 func (w *way) run() {
 	defer w.guard()
@@ -118,21 +118,38 @@ func (w *way) run() {
 			w.stays = true
 			continue
 		}
-		if err != nil || w.end() != nil {
-			w.to.Close()
-			w.from.Close()
+		if err == nil {
+			err = w.end()
+		}
+		if err != nil {
+			w.fail(err)
 		}
 		w.ended()
 		return
 	}
 }
 
+// fail ends both sides. A reset is passed on as one (RFC 9293, section 3.10.7; RFC 8441,
+// section 5; RFC 9220, section 3), and so is everything else that breaks a stream off: who
+// is told of an end in order would take what it got for all of it. Only a tunnel that is
+// silent, with nothing under way, is closed in order.
+func (t *tunnel) fail(err error) {
+	var written *netconn.WriteError
+	if errors.Is(err, netconn.ErrTimeout) && !errors.As(err, &written) {
+		t.up.to.Close()
+		t.down.to.Close()
+		return
+	}
+	t.up.to.Abort()
+	t.down.to.Abort()
+}
+
 // guard ends the tunnel if a direction has panicked, and nothing else.
 func (w *way) guard() {
 	if v := recover(); v != nil {
 		w.ex.Broken(v, "tunnel")
-		w.to.Close()
-		w.from.Close()
+		w.to.Abort()
+		w.from.Abort()
 		w.ended()
 	}
 }

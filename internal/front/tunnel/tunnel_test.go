@@ -30,6 +30,7 @@ func (s *side) Read([]byte) (int, error) {
 func (s *side) Write(p []byte) (int, error) { return len(p), nil }
 func (s *side) CloseWrite() error           { return nil }
 func (s *side) SetIdle(time.Duration)       {}
+func (s *side) Abort() error                { return s.Close() }
 func (s *side) Close() error {
 	s.once.Do(func() { close(s.closed) })
 	return nil
