@@ -90,12 +90,7 @@ func (p *Pool) open(ex *exchange.Exchange, alone bool) (opened, error) {
 			d = &dialing{done: make(chan struct{})}
 			m.mu.dial = d
 			m.mu.Unlock()
-			o, err := p.dialEither(ex, end, false)
-			m.mu.Lock()
-			m.mu.dial, d.err = nil, err
-			m.mu.Unlock()
-			close(d.done)
-			return o, err
+			return p.openShared(ex, end, d)
 		}
 		news := m.newsLocked()
 		m.mu.Unlock()
@@ -108,12 +103,25 @@ func (p *Pool) open(ex *exchange.Exchange, alone bool) (opened, error) {
 // openAlone opens a connection for one request, which it has counted as one that is
 // being opened.
 func (p *Pool) openAlone(ex *exchange.Exchange, end time.Time) (opened, error) {
-	o, err := p.dialEither(ex, end, true)
-	p.multi.mu.Lock()
-	p.multi.mu.alone--
-	p.multi.mu.Unlock()
-	p.multi.freed()
-	return o, err
+	defer func() {
+		p.multi.mu.Lock()
+		p.multi.mu.alone--
+		p.multi.mu.Unlock()
+		p.multi.freed()
+	}()
+	return p.dialEither(ex, end, true)
+}
+
+// openShared opens a connection that others wait for too: d, which it ends.
+func (p *Pool) openShared(ex *exchange.Exchange, end time.Time, d *dialing) (o opened, err error) {
+	err = &dialError{p.address, errors.New("a broken invariant")} // what they hear if it panics
+	defer func() {
+		p.multi.mu.Lock()
+		p.multi.mu.dial, d.err = nil, err
+		p.multi.mu.Unlock()
+		close(d.done)
+	}()
+	return p.dialEither(ex, end, false)
 }
 
 // roomLocked reports whether another connection may be opened, and forgets those that

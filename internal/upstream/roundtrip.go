@@ -85,8 +85,21 @@ func (c *conn) clientLeft() error {
 type hurrying interface{ Hurry() bool }
 
 // roundTrip sends the request of ex and makes the server's answer its response.
-// After an error the connection must be closed.
+// After an error the connection must be closed; after a panic it is.
 func (c *conn) roundTrip(ex *exchange.Exchange, srv *Server, host HostField) error {
+	returned := false
+	defer func() {
+		if !returned {
+			c.close()
+		}
+	}()
+	err := c.send(ex, srv, host)
+	returned = true
+	return err
+}
+
+// send is roundTrip but for panics.
+func (c *conn) send(ex *exchange.Exchange, srv *Server, host HostField) error {
 	c.ended, c.keep, c.held, c.upload, c.broken = false, false, false, nil, nil
 	c.asked = attemptBegan(ex)
 	c.front, c.server = ex.Front, srv

@@ -276,16 +276,24 @@ func (s *Servers) Respond(ex *exchange.Exchange) *exchange.Answer {
 	if s.retry != nil {
 		s.retry.begin(ex)
 	}
+	var held *Server // whose place is given back here if something panics
+	defer func() {
+		if held != nil {
+			held.dropped(ex)
+		}
+	}()
 	var tried tried
 	srv, at, none := s.first(ex)
 	if srv == nil {
 		return none
 	}
+	held = srv
 	for sent := 0; ; {
 		tried.Add(at)
 		ex.Server = srv.URL
 		ex.Attempts++
 		failure := s.attempt(ex, srv)
+		held = nil
 		srv.tell(ex, failure)
 		if failure == nil {
 			ex.ServerStatus = ex.Response.Status
@@ -298,6 +306,10 @@ func (s *Servers) Respond(ex *exchange.Exchange) *exchange.Answer {
 		}
 		if srv, at = s.next(ex, failure, tried, &sent); srv == nil {
 			return answer(failure)
+		}
+		held = srv
+		if !connectFailed(failure) {
+			s.again(ex)
 		}
 	}
 }
@@ -316,7 +328,7 @@ func (s *Servers) first(ex *exchange.Exchange) (*Server, int, *exchange.Answer) 
 // next returns the server that ex goes to after an attempt that brought nothing, nil
 // when what it brought stands.
 func (s *Servers) next(ex *exchange.Exchange, failure *exchange.Error, tried tried, sent *int) (*Server, int) {
-	if failure != nil && connectFailed(failure) {
+	if connectFailed(failure) {
 		if late(ex, *sent) {
 			return nil, 0
 		}
@@ -334,13 +346,16 @@ func (s *Servers) next(ex *exchange.Exchange, failure *exchange.Error, tried tri
 	srv, at, _ := s.chooseWithin(ex, tried, patience)
 	if srv == nil {
 		s.retry.budget.giveBack(exchange.Now())
-		return nil, 0
 	}
+	return srv, at
+}
+
+// again readies ex for a server that gets what another one has seen.
+func (s *Servers) again(ex *exchange.Exchange) {
 	s.retry.tell(true)
 	untell(ex)
 	discard(ex)
 	afresh(ex) // nobody reads the body any more
-	return srv, at
 }
 
 // answer returns what a client is told of the last attempt, nil when that brought a
@@ -363,7 +378,8 @@ func late(ex *exchange.Exchange, sent int) bool {
 	return limit > 0 && exchange.Now()-ex.Times.Start > limit*int64(sent+1)
 }
 
-// connectFailed reports whether no byte of the request can have been read.
+// connectFailed reports whether an attempt failed, and no byte of the request can have been
+// read.
 func connectFailed(e *exchange.Error) bool {
-	return errors.Is(e.Err, errDial)
+	return e != nil && errors.Is(e.Err, errDial)
 }

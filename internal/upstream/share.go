@@ -34,6 +34,16 @@ func (s *Server) Broke(err error) { s.broke(err) }
 func (s *Servers) attemptShared(ex *exchange.Exchange, srv *Server) *exchange.Error {
 	began := attemptBegan(ex)
 	stream := h2.NewStream(ex, began, srv)
+	var reserved *h2.Conn // on which the stream has a place, or none if it is nil
+	defer func() {
+		if stream != nil { // something panics
+			stream.Abandon(reserved)
+		}
+	}()
+	end := func() (kept bool) {
+		kept, stream = stream.End(), nil
+		return kept
+	}
 	if mustBeQuiet(ex) {
 		stream.Careful()
 	}
@@ -46,15 +56,18 @@ func (s *Servers) attemptShared(ex *exchange.Exchange, srv *Server) *exchange.Er
 			continue
 		}
 		if err != nil {
-			return settle(ex, refusal(err), stream.End())
+			return settle(ex, refusal(err), end())
 		}
 		if o.plain != nil {
-			return s.fallBack(ex, srv, stream, o)
+			return s.fallBack(ex, srv, end(), o)
 		}
+		reserved = o.multi
 		*block = AppendBlock((*block)[:0], ex, srv, s.host, srv.pool.tls != nil)
 		if err = stream.Do(o.multi, *block); err == nil {
+			stream = nil // the response has it
 			return nil
 		}
+		reserved = nil
 		again := errors.Is(err, h2.ErrUnprocessed) || errors.Is(err, h2.ErrLost) && !o.fresh && idempotent(ex)
 		if again && stream.Repeatable() && mayGoOn(ex, began, repeats) {
 			if !o.multi.Usable() {
@@ -65,7 +78,7 @@ func (s *Servers) attemptShared(ex *exchange.Exchange, srv *Server) *exchange.Er
 			}
 			continue
 		}
-		kept := stream.End()
+		kept := end()
 		if errors.Is(err, h2.ErrHTTP1) && kept && afresh(ex) {
 			return s.attemptPlain(ex, srv) // the server wants that for this one
 		}
@@ -99,8 +112,8 @@ func refusal(err error) *exchange.Error {
 
 // fallBack sends a request over HTTP/1.1, as the server prefers that. One of which
 // a part was sent over HTTP/2 before cannot be, unless that was kept.
-func (s *Servers) fallBack(ex *exchange.Exchange, srv *Server, stream *h2.Stream, o opened) *exchange.Error {
-	if !stream.End() || !afresh(ex) {
+func (s *Servers) fallBack(ex *exchange.Exchange, srv *Server, kept bool, o opened) *exchange.Error {
+	if !kept || !afresh(ex) {
 		o.plain.close()
 		return &exchange.Error{Reason: exchange.UpstreamReset, Err: errors.New("server " + srv.pool.address + " went back to HTTP/1.1 in the middle of a request")}
 	}

@@ -190,6 +190,14 @@ func (s *Server) tell(ex *exchange.Exchange, failure *exchange.Error) {
 	}
 }
 
+// dropped ends an attempt of ex that panicked: nothing of it is known.
+func (s *Server) dropped(ex *exchange.Exchange) {
+	if s.circuit != nil {
+		s.circuit.Undone(ex.Times.Tried)
+	}
+	s.live.Release()
+}
+
 // tellCircuit counts an attempt for the circuit breaker.
 func (s *Server) tellCircuit(ex *exchange.Exchange, failure *exchange.Error) {
 	switch {

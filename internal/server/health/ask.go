@@ -20,19 +20,29 @@ const agent = "headgate-health-check"
 func (k *Check) ask() Result {
 	began := clock.Now()
 	until := began + int64(k.config.Timeout)
-	status, wrong := 0, ""
-	if k.path == "" {
-		if err := k.probe.Connect(k.config.Timeout.D()); err != nil {
-			wrong = err.Error()
-		}
-	} else {
-		status, wrong = k.request(until)
-	}
+	status, wrong := k.try(until)
 	end := clock.Now()
 	if wrong == "" && end > until {
 		wrong = "the answer came too late"
 	}
 	return Result{At: time.Now(), Took: float64(end-began) / 1e6, Healthy: wrong == "", Status: status, Error: wrong}
+}
+
+// try asks the server. A panic is a check that failed, and not the end of the process.
+func (k *Check) try(until int64) (status int, wrong string) {
+	defer func() {
+		if v := recover(); v != nil {
+			exchange.Broken(k.log, v, "health check", "server", k.probe.Name)
+			wrong = fmt.Sprintf("broken invariant: %v", v)
+		}
+	}()
+	if k.path != "" {
+		return k.request(until)
+	}
+	if err := k.probe.Connect(k.config.Timeout.D()); err != nil {
+		wrong = err.Error()
+	}
+	return 0, wrong
 }
 
 // request asks for the path and says what is wrong with the answer.

@@ -198,6 +198,7 @@ func TestWhatACheckLooksAt(t *testing.T) {
 		{func(*Config) {}, func(*exchange.Exchange) *exchange.Answer {
 			return exchange.Fail(exchange.UpstreamRefused, "connect to a: refused")
 		}, "connect to a: refused"},
+		{func(*Config) {}, func(*exchange.Exchange) *exchange.Answer { panic("a test broke it") }, "broken invariant: a test broke it"},
 		{func(c *Config) { c.Path = "/h?deep=1"; c.Method = "HEAD" }, func(ex *exchange.Exchange) *exchange.Answer {
 			rq := &ex.Request
 			agent, _ := rq.Header.Lookup("user-agent")

@@ -423,3 +423,33 @@ func TestABrokenBodyEndsItsRequest(t *testing.T) {
 	}
 	conn.Release()
 }
+
+// A panic in the goroutine that reads leaves the lock of the connection free: its requests
+// end, and who looks for a connection finds that it is none any more.
+func TestABrokenReaderEndsItsRequests(t *testing.T) {
+	conn, server := meet(t, Settings{})
+	go func() {
+		f := server.next()
+		conn.mu.Lock()
+		conn.hpack = nil
+		conn.mu.Unlock()
+		server.send(server.head(f.Stream, true, ":status", "200"))
+	}()
+	done := make(chan error, 1)
+	go func() {
+		_, _, err := request(t, conn)
+		conn.Usable()
+		done <- err
+	}()
+	select {
+	case err := <-done:
+		if !errors.Is(err, ErrLost) {
+			t.Errorf("got %v, want that the connection was lost", err)
+		}
+	case <-time.After(patience):
+		t.Fatal("the request does not end")
+	}
+	if conn.Usable() {
+		t.Error("the connection takes requests")
+	}
+}

@@ -22,7 +22,22 @@ type payload struct {
 // reads nor writes.
 func (c *Conn) step() bool {
 	c.heard.Store(exchange.Now())
+	direct := c.take()
+	if c.fault != nil || direct {
+		return false
+	}
+	if !c.buf.Grow(http2.FrameHeaderSize + http2.MaxFrameSize) {
+		c.fault = broken(http2.InternalError, "a frame outgrew its buffer")
+		return false
+	}
+	return true
+}
+
+// take takes the frames that were read whole, and reports whether what follows is read
+// past the buffer. It leaves the lock free whatever panics: streams and the pool need it.
+func (c *Conn) take() (direct bool) {
 	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.mu.pinged = 0
 	for c.fault == nil {
 		if c.data.open {
@@ -53,19 +68,7 @@ func (c *Conn) step() bool {
 		c.buf.Use(http2.FrameHeaderSize + f.Length)
 	}
 	c.mu.FlushAsideLocked()
-	direct := c.data.open && c.data.left >= http2.MinDirect
-	c.mu.Unlock()
-	if c.fault != nil {
-		return false
-	}
-	if direct {
-		return false
-	}
-	if !c.buf.Grow(http2.FrameHeaderSize + http2.MaxFrameSize) {
-		c.fault = broken(http2.InternalError, "a frame outgrew its buffer")
-		return false
-	}
-	return true
+	return c.data.open && c.data.left >= http2.MinDirect
 }
 
 // admit judges whether a frame may come now. The reader's wait ends for a

@@ -311,6 +311,15 @@ func (s *Stream) End() (kept bool) {
 	return kept
 }
 
+// Abandon is End after a panic. c is the connection on which a place was reserved, nil for
+// none, whether the try there has begun or not.
+func (s *Stream) Abandon(c *Conn) {
+	if c != nil && (s.conn != c || !s.placed) {
+		c.Release()
+	}
+	s.End()
+}
+
 // leave takes the stream off its connection, and resets what is not whole.
 func (s *Stream) leave() {
 	c := s.conn

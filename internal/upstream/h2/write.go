@@ -34,7 +34,10 @@ func (k *sink) PassLocked() { k.mu.WriteAsideLocked() }
 func (k *sink) Broke(v any) {
 	exchange.Broken(k.settings.Log, v, "HTTP/2 connection to server", "server", k.settings.Name)
 	k.nc.Close()
-	go (*Conn)(k).fail(errBroken)
+	go func() {
+		(*Conn)(k).fail(errBroken)
+		(*Conn)(k).freed()
+	}()
 }
 
 var errBroken = errors.New("the connection was ended by a broken invariant")
