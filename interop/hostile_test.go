@@ -339,7 +339,7 @@ func TestTheMachineIsItsOwners(t *testing.T) {
 	}
 	a.must(201, "POST", "/users", `{"name":"ann","role":"admin","password":"correct horse battery"}`, "")
 	const planted = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-	rq, err := http.NewRequest("POST", "http://"+h.address+"/api/v1/session", strings.NewReader(`{"name":"ann","password":"correct horse battery"}`))
+	rq, err := http.NewRequest("POST", "http://"+h.address+"/api/v1/session", strings.NewReader(`{"user":"ann","password":"correct horse battery"}`))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -313,12 +313,12 @@ func (s *scene) broken() {
 		r.match, r.input = false, nil
 		(&scene{s.h, s.seen.of(bad), s.seen}).does(500, r.method, r.at(), "")
 	}
-	w, out := s.does(201, "POST", "/session", `{"name":"bob","password":"another horse battery"}`)
+	w, out := s.does(201, "POST", "/session", `{"user":"bob","password":"another horse battery"}`)
 	mine := []string{"Authorization: ", "Cookie: " + Cookie + "=" + w.Result().Cookies()[0].Value, Header + ": " + fmt.Sprint(out["secret"])}
 	s.provider()
 	s.does(503, "DELETE", "/session", "", mine...)
 	for _, r := range s.h.api.rows {
-		body := map[string]string{"/setup": `{"token":"x","name":"eve","password":"` + good + `"}`, "/session": `{"name":"nina","password":"x"}`}[r.path]
+		body := map[string]string{"/setup": `{"token":"x","name":"eve","password":"` + good + `"}`, "/session": `{"user":"nina","password":"x"}`}[r.path]
 		w, out := s.ask(r.method, r.at(), cmp.Or(body, "{}"), always)
 		if w.Code != 503 && !r.steady && r.access != public {
 			s.h.t.Errorf("%s %s without a store: %d %v", r.method, r.path, w.Code, out)

@@ -17,7 +17,7 @@ func TestASignInTakesNoSessionThatABrowserBrings(t *testing.T) {
 	h := start(t)
 	in := func(user, cookie string) (got, secret string) {
 		t.Helper()
-		rs, out := h.does("POST", "/session", `{"name":"`+user+`","password":"`+good+`"}`, 201, "", "Cookie: "+Cookie+"="+cookie)
+		rs, out := h.does("POST", "/session", `{"user":"`+user+`","password":"`+good+`"}`, 201, "", "Cookie: "+Cookie+"="+cookie)
 		return rs.Cookies()[0].Value, out["secret"].(string)
 	}
 	const made = "0123456789abcdef0123456789abcdef0123456789abcdef"
@@ -92,7 +92,7 @@ func TestNothingInARequestWritesALineOfTheLog(t *testing.T) {
 	s := &scene{h, seen.of(bad), seen}
 	const forged = "%0A%0Dtime=2026-01-01T00:00:00Z%20level=ERROR%20msg=forged%1B[2J"
 	s.does(500, "GET", "/users/x"+forged, "", "User-Agent: a\rb\x1b[2J", "X-Forwarded-For: 1\x1b[2J")
-	s.does(401, "POST", "/session", `{"name":"x\n\rtime=2026 level=ERROR msg=forged\u001b[2J","password":"wrong password"}`, "User-Agent: x\x1b[2J")
+	s.does(401, "POST", "/session", `{"user":"x\n\rtime=2026 level=ERROR msg=forged\u001b[2J","password":"wrong password"}`, "User-Agent: x\x1b[2J")
 	s.does(400, "GET", "/version?"+forged+"="+forged, "")
 	text := log.String()
 	if !strings.Contains(text, "a request to the API failed") {

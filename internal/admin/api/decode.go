@@ -222,9 +222,6 @@ func (c *checker) object(v any, o *schema.Object, at string) {
 			if near := schema.Nearest(name, o.Names()); near != "" {
 				remedy = "did you mean " + strconv.Quote(near) + "?"
 			}
-			if now := o.Was[name]; now != "" {
-				remedy = "it is called " + now + " now"
-			}
 			c.add("unknown_field", inner, "the field is not known", remedy)
 		case tagged(f, "readonly"), object[name] == nil, tagged(f, "writeonly") && object[name] == masked:
 			delete(object, name)

@@ -26,7 +26,7 @@ func (s *scene) sessions() {
 	for _, path := range []string{"/version", "/openapi.json", "/setup", "/session", "/sessions"} {
 		s.does(200, "GET", path, "")
 	}
-	in := func(user, password string) string { return fmt.Sprintf(`{"name":%q,"password":%q}`, user, password) }
+	in := func(user, password string) string { return fmt.Sprintf(`{"user":%q,"password":%q}`, user, password) }
 	s.does(403, "POST", "/setup", `{"token":"x","name":"eve","password":"`+good+`"}`)
 	w, out := s.does(201, "POST", "/session", in("ann", good), "Authorization: ")
 	mine := []string{"Authorization: ", "Cookie: " + Cookie + "=" + w.Result().Cookies()[0].Value, Header + ": " + fmt.Sprint(out["secret"])}
@@ -102,14 +102,14 @@ func (s *scene) provider() {
 // throttled has one address try too often.
 func (s *scene) throttled() {
 	h := s.h
-	w, out := s.does(201, "POST", "/session", `{"name":"bob","password":"another horse battery"}`)
+	w, out := s.does(201, "POST", "/session", `{"user":"bob","password":"another horse battery"}`)
 	mine := []string{"Authorization: ", "Cookie: " + Cookie + "=" + w.Result().Cookies()[0].Value, Header + ": " + fmt.Sprint(out["secret"])}
 	// Who is asked for the password again has a limit by its own name.
 	for _, c := range [][3]string{
 		{"PUT", "/session/password", `{"current_password":"wrong password","password":"a third horse battery"}`},
 		{"POST", "/session/totp", `{"current_password":"wrong password"}`},
 		{"PUT", "/session/totp", `{"code":"000000"}`},
-		{"POST", "/session", `{"name":"none","password":"wrong password"}`},
+		{"POST", "/session", `{"user":"none","password":"wrong password"}`},
 		{"POST", "/setup", `{"token":"x","name":"eve","password":"` + good + `"}`},
 		{"POST", "/session/oidc", `{}`},
 		{"PUT", "/session/oidc", `{"code":"a","state":"b","browser":"c"}`},

@@ -41,8 +41,8 @@ type setupInput struct {
 type sessionStarted struct {
 	// Secret goes into the field Headgate-Session of every request, beside the cookie.
 	Secret string `json:"secret"`
-	// Name is who signed in.
-	Name string `json:"name"`
+	// User is who signed in.
+	User string `json:"user"`
 	// Role is what that may do.
 	Role string `json:"role"`
 	// Expires is when the session ends at the latest. Without use it ends after 12
@@ -59,7 +59,7 @@ func (c *call) start(s operator.Credentials, err error) (any, error) {
 		Name: Cookie, Value: s.Cookie, Path: "/", Secure: true, HttpOnly: true, SameSite: http.SameSiteStrictMode,
 		MaxAge: int(time.Until(s.Expires) / time.Second),
 	})
-	return sessionStarted{Secret: s.Header, Name: s.Session.User, Role: string(s.Session.Role), Expires: s.Expires}, nil
+	return sessionStarted{Secret: s.Header, User: s.Session.User, Role: string(s.Session.Role), Expires: s.Expires}, nil
 }
 
 // comer is somebody who has not signed in yet.
@@ -73,8 +73,8 @@ func (a *API) setUp(c *call, in *setupInput) (any, error) {
 
 // signInInput is what people sign in with.
 type signInInput struct {
-	// Name is the name of the user.
-	Name string `json:"name" required:"true" was:"user"`
+	// User is the name.
+	User string `json:"user" required:"true"`
 	// Password is the password.
 	Password string `json:"password" required:"true" writeonly:"true"`
 	// Code is one of the authenticator, or a recovery code.
@@ -83,7 +83,7 @@ type signInInput struct {
 
 func (a *API) signIn(c *call, in *signInInput) (any, error) {
 	return c.start(a.Operators.SignIn(c.rq.Context(), c.comer(), operator.SignIn{
-		User: in.Name, Password: in.Password, Code: in.Code, Agent: c.rq.UserAgent(), OldCookie: cookieOf(c.rq),
+		User: in.User, Password: in.Password, Code: in.Code, Agent: c.rq.UserAgent(), OldCookie: cookieOf(c.rq),
 	}))
 }
 

@@ -22,7 +22,7 @@ function SignInForm({ name: known, provider, done }: { name?: string; provider?:
     setBusy(true)
     setError('')
     try {
-      const s = await data(client.POST('/api/v1/session', { body: { name, password, code: code || undefined } }))
+      const s = await data(client.POST('/api/v1/session', { body: { user: name, password, code: code || undefined } }))
       keepSecret(s.secret ?? null)
       done()
     } catch (e) {
