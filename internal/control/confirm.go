@@ -144,6 +144,7 @@ func (c *Control) revert(number int) {
 		return
 	}
 	if _, err := c.revertLocked(*c.mu.pending, nil); err != nil && c.mu.pending != nil {
+		c.log.Error("configuration before a change that was not confirmed cannot be brought back yet", "revision", c.mu.pending.Before, "retry", revertRetry.String(), "error", err)
 		c.mu.confirm = time.AfterFunc(revertRetry, func() { c.revert(number) })
 	}
 }
@@ -190,6 +191,7 @@ func (c *Control) revertingLocked(p history.Pending, now config.Documents, check
 	if r, err := c.history.Get(p.Revision); err == nil {
 		ch.cause.Via = Via(r.Via)
 	}
+	ch.edit = true // if it is refused, the documents are those in force still
 	ch.checked, ch.now = check, ch.next.Before
 	ch.verb, ch.rollsBack, ch.made = Reverted, p.Revision, c.digestsLocked(now)
 	ch.from = func() (config.Documents, error) { return c.kept(p.Before) }

@@ -2,6 +2,7 @@ package control
 
 import (
 	"errors"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -52,6 +53,34 @@ func TestAChangeThatNobodyConfirmsIsReverted(t *testing.T) {
 	if err := h.c.Confirm(Cause{}); !errors.Is(err, ErrNothingPending) {
 		t.Errorf("got %v, want that nothing waits", err)
 	}
+}
+
+// The documents of a change that cannot be taken back now are in force, and wait on.
+func TestARevertThatFailsSaysNothingOfTheDocuments(t *testing.T) {
+	at := testhouse.Addresses(t, 2)
+	h := start(t, document(201, "a "+at[0]))
+	h.tentative(document(202, "a "+at[1]))
+	testhouse.Eventually(t, "the address is free", func() bool {
+		busy, err := net.Listen("tcp", at[0])
+		if err == nil {
+			t.Cleanup(func() { busy.Close() })
+		}
+		return err == nil
+	})
+	h.c.revert(2) // what the timer does
+	if s := h.c.Status(); s.Refused != nil || s.Pending == nil {
+		t.Errorf("refused is %+v, and %+v waits", s.Refused, s.Pending)
+	}
+	if page := metricsPage(h); !strings.Contains(page, "headgate_config_last_apply_successful 1") {
+		t.Errorf("the page says %s", lines(page, "apply_successful"))
+	}
+	if !strings.Contains(h.log.String(), "level=ERROR msg=\"configuration before a change that was not confirmed cannot be brought back yet\"") {
+		t.Error("the log does not tell")
+	}
+	if err := h.c.Confirm(Cause{}); err != nil {
+		t.Fatal(err)
+	}
+	want(t, at[1], 202)
 }
 
 func TestAChangeThatIsConfirmedStays(t *testing.T) {

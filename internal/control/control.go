@@ -107,6 +107,7 @@ type Control struct {
 	mu struct {
 		sync.Mutex                           // held for the whole of a change
 		seen       string                    // the ETag of the documents that were applied last, "" if they were refused
+		tried      string                    // that of documents that the start has refused, "" for none
 		digested   *config.Config            // what the documents say of which digests are
 		digests    map[string]history.Digest // by name
 		pending    *history.Pending
@@ -173,6 +174,7 @@ func New(o Options) (*Control, error) {
 	c.ports = ports.New(ports.Options{Log: o.Log, Metrics: c.metrics, Current: &c.current, Changed: c.watcher.Ports})
 	c.issuer = newIssuer(o.Log, state, c.ports, "headgate/"+o.Build.Version, c.watcher.Order)
 	c.providers = newProviders(o.Log, o.Docker)
+	c.holds.unknown = c.providers.unknown
 	c.participants = []Participant{background{}, c.records, &c.rings, sockets{c.ports}, c.issuer, c.providers, c.holds}
 	c.observers = []func(*Event){c.logChange, c.count}
 	c.metrics.AccessLog(c.records.dropped)
@@ -293,8 +295,10 @@ func (c *Control) changed() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	docs, err := c.source.Read(c.mu.digested)
-	if err == nil && etagOf(c.digestsLocked(docs)) == c.mu.seen {
-		return
+	if err == nil {
+		if tag := etagOf(c.digestsLocked(docs)); tag == c.mu.seen || tag == c.mu.tried {
+			return
+		}
 	}
 	_ = c.applyReadLocked(Cause{Via: ViaFile}, docs, err) // it is logged and counted
 }
@@ -306,7 +310,7 @@ func (c *Control) applyReadLocked(cause Cause, docs config.Documents, err error)
 			return asRefused(err)
 		}
 	}
-	c.mu.seen = ""
+	c.mu.seen, c.mu.tried = "", ""
 	if err = c.applyLocked(cause, docs, err); err == nil {
 		c.mu.seen = etagOf(c.digestsLocked(docs))
 		c.publishLocked()

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"headgate/internal/config"
+	"headgate/internal/exchange"
 	"headgate/internal/source"
 	"headgate/internal/source/sourcetest"
 	"headgate/internal/testhouse"
@@ -151,6 +152,33 @@ func TestWithoutAnEngineThereIsALastGoodState(t *testing.T) {
 	f.becomes("shop.example", 200)
 	f.Get("local").Find()
 	f.becomes("shop.example", 404)
+}
+
+// A start waits for no source, and what an operator has decided about a server waits for
+// the source to find it again.
+func TestAHoldOfADiscoveredServerLastsOverARestart(t *testing.T) {
+	f := discovering(t, "")
+	shop := f.proxy("shop", 1, "shop.example")
+	f.Get("local").Find(shop)
+	f.becomes("shop.example", 200)
+	if _, err := f.c.Hold(t.Context(), HeldServer{Kind: "proxies", Proxy: "shop", Server: f.server}, exchange.HeldDisabled); err != nil {
+		t.Fatal(err)
+	}
+	f.becomes("shop.example", 503)
+	f.finish()
+	f.house = prepareAt(t, f.file, f.state)
+	f.c.providers.open = f.Open
+	f.run()
+	f.c.discovered(false)
+	f.Get("local").Find(shop)
+	f.becomes("shop.example", 503)
+	if held := f.c.HeldServers(); len(held) != 1 {
+		t.Errorf("held are %v", held)
+	}
+	// What the source does not find is forgotten.
+	f.Get("local").Find()
+	f.becomes("shop.example", 404)
+	testhouse.Eventually(t, "the hold is forgotten", func() bool { return len(f.c.HeldServers()) == 0 })
 }
 
 func TestBoundsHoldWithoutAnotherSource(t *testing.T) {

@@ -58,8 +58,8 @@ type Event struct {
 	Took time.Duration
 	// ConfirmBy is when it is taken back unless somebody confirms it; zero if it stays.
 	ConfirmBy time.Time
-	// Edit says that the change was an operator's edit, which stands nowhere if it was
-	// refused.
+	// Edit says that the change writes the documents itself, as an operator's edit or a
+	// revert does: if it was refused, what it says stands nowhere.
 	Edit bool
 	// Starting says that nothing was served before.
 	Starting bool

@@ -66,6 +66,9 @@ type holds struct {
 	store   store.Store
 	log     *slog.Logger
 	changed func(HeldServer)
+	// unknown reports whether a provider of a configuration has not told yet what there
+	// is; it is constant after New.
+	unknown func(*config.Config) bool
 
 	acting sync.Mutex // held while one is decided about, until it is kept and acts
 	mu     struct {
@@ -82,7 +85,7 @@ type holding struct {
 }
 
 func newHolds(st store.Store, log *slog.Logger, changed func(HeldServer)) *holds {
-	h := &holds{Holds: health.NewHolds(), store: st, log: log, changed: changed}
+	h := &holds{Holds: health.NewHolds(), store: st, log: log, changed: changed, unknown: func(*config.Config) bool { return false }}
 	h.mu.held = map[health.HoldKey]*holding{}
 	return h
 }
@@ -315,6 +318,17 @@ func findServer(cfg *config.Config, kind, proxy, server string) (address string,
 	return address, ok
 }
 
+// hasProxy reports whether a configuration has a proxy of a kind and name.
+func hasProxy(cfg *config.Config, kind, name string) bool {
+	switch kind {
+	case "proxies":
+		return cfg.Proxies[name] != nil
+	case "tcp_proxies":
+		return cfg.TCPProxies[name] != nil
+	}
+	return cfg.UDPProxies[name] != nil
+}
+
 func addresses(servers []*config.StreamServer) (all []string) {
 	for _, s := range servers {
 		if address, fault := s.HostPort(); fault == nil {
@@ -324,12 +338,13 @@ func addresses(servers []*config.StreamServer) (all []string) {
 	return all
 }
 
-// forget ends the holds of servers that a configuration has not any more.
+// forget ends the holds of servers that a configuration has not any more. Those of a proxy
+// that a provider may find still, as after a start, wait for it.
 func (h *holds) forget(cfg *config.Config) {
 	h.acting.Lock()
 	defer h.acting.Unlock()
 	for _, s := range h.list() {
-		if _, ok := findServer(cfg, s.Kind, s.Proxy, s.Server); ok {
+		if _, ok := findServer(cfg, s.Kind, s.Proxy, s.Server); ok || !hasProxy(cfg, s.Kind, s.Proxy) && h.unknown(cfg) {
 			continue
 		}
 		if _, err := h.store.Commit(context.Background(), store.Change{Delete: []string{storeKey(s.keyOf())}}); err != nil {

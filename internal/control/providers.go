@@ -224,6 +224,18 @@ func (p *providers) found(c *config.Config) []source.Provider {
 	return all
 }
 
+// unknown reports whether an entry of a configuration has not told yet what there is.
+func (p *providers) unknown(c *config.Config) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for name := range c.Discovery.Docker {
+		if r := p.mu.running[name]; r == nil || !r.snapshot().Known {
+			return true
+		}
+	}
+	return false
+}
+
 // snapshot returns what the source of an entry knows.
 func (r *running) snapshot() *source.Snapshot {
 	if r.source == nil {
@@ -346,6 +358,7 @@ func (c *Control) discovered(again bool) {
 	merged := source.Merge(now.Documents(), c.providers.found(now.Documents()), c.mu.merged, c.mu.blamed)
 	if merged.Same(c.mu.merged) {
 		c.mu.merged = merged
+		c.holds.forget(now) // what nobody knew before, and is not there
 		c.publishLocked()
 		c.watcher.Discovery()
 		return

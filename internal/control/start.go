@@ -29,7 +29,7 @@ func (c *Control) start() error {
 		return err
 	}
 	if unread == nil {
-		c.mu.seen = ETag(docs) // the watch's first look is not to refuse them once more
+		c.mu.tried = ETag(docs) // the watch's first look is not to refuse them once more
 	}
 	return nil
 }

@@ -38,6 +38,28 @@ func TestABrokenDocumentAtTheStartLeavesTheNewestConfirmedRevision(t *testing.T)
 	})
 }
 
+// An edit that is refused does not make the documents those that are served.
+func TestTheETagOfADegradedHeadgateIsThatOfNothing(t *testing.T) {
+	at := testhouse.Addresses(t, 1)
+	h := start(t, document(201, "a "+at[0]))
+	h.finish()
+	broken := "version: 1\nports: {a: {addr"
+	write(t, h.file, broken)
+	h = h.again()
+	if _, err := h.c.Change(says(Cause{Via: ViaAPI}, "version: 2\n")); err == nil {
+		t.Error("the edit was taken")
+	}
+	if tag := h.c.ETag(); tag != "" {
+		t.Errorf("the ETag is %s, want none", tag)
+	}
+	// What was refused at the start is refused again when somebody brings it back.
+	if _, err := h.c.Change(says(Cause{Via: ViaAPI}, document(202, "a "+at[0]))); err != nil {
+		t.Fatal(err)
+	}
+	write(t, h.file, broken)
+	testhouse.Eventually(t, "the file is refused", func() bool { return h.c.Status().Refused != nil })
+}
+
 // What is kept of another file is not served in the place of a wrong one.
 func TestARevisionOfAnotherFileIsNotServed(t *testing.T) {
 	h := start(t, document(201, "a "+testhouse.Addresses(t, 1)[0]))

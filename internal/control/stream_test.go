@@ -103,11 +103,11 @@ func TestServersThatFailAreLeft(t *testing.T) {
 		t.Errorf("got %v, want both and no failure", seen)
 	}
 	c, err := connect(at[2])
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	if _, err := c.r.ReadByte(); !errors.Is(err, syscall.ECONNRESET) {
+	if err == nil {
+		defer c.Close()
+		_, err = c.r.ReadByte()
+	} // else the reset was quicker than the client
+	if !errors.Is(err, syscall.ECONNRESET) {
 		t.Errorf("without a server: got %v, want a reset", err)
 	}
 }

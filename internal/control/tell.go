@@ -39,7 +39,7 @@ func (c *Control) noteLocked(ch *change, err error) {
 	if c.mu.degraded = ch.verb == FellBack; c.mu.degraded {
 		return // what was refused is so still
 	}
-	c.mu.refused = nil
+	c.mu.refused, c.mu.tried = nil, ""
 	c.mu.digested, c.mu.digests = ch.declared, ch.digestsOf()
 	c.changes.note(ch.revision, ch.cause, ch.changed)
 	if ch.made != nil {
