@@ -2,6 +2,7 @@ package config
 
 import (
 	"maps"
+	"slices"
 
 	"headgate/internal/schema"
 )
@@ -68,13 +69,16 @@ func (a *Adder) Full(kind string) bool {
 	return KindOf(kind).Count(a.config) >= int(*model().config.Field(kind).Max)
 }
 
-// Add adds an object that was found without problems, and whose name is free. If there
-// are problems it was not added.
+// Add adds an object whose name is free. If there are problems it was not added: they are
+// those that it was found with, and what the configuration refuses it for besides.
 func (a *Adder) Add(f *Found) []LabelProblem {
 	d := f.Discovered
 	k := KindOf(d.Kind)
 	key := [2]string{d.Kind, d.Name}
-	switch o := f.Object.(type) {
+	if f.Object == nil && (f.read == nil || a.Has(d.Kind, d.Name)) {
+		return f.Problems
+	}
+	switch o := f.read.(type) {
 	case *Proxy:
 		a.config.resolveProxy(d.Name, o, a.before, a.same)
 	case *TCPProxy:
@@ -98,7 +102,7 @@ func (a *Adder) Add(f *Found) []LabelProblem {
 	if p := a.config.Proxies[d.Name]; d.Kind == "proxies" && p != nil {
 		added = a.ch.pins.add(p, tellPinned(p, at))
 	}
-	if report.Empty() {
+	if report.Empty() && f.Object != nil {
 		a.config.found[key] = f
 		return nil
 	}
@@ -107,7 +111,7 @@ func (a *Adder) Add(f *Found) []LabelProblem {
 	delete(a.config.Proxies, d.Name)
 	delete(a.config.TCPProxies, d.Name)
 	delete(a.config.UDPProxies, d.Name)
-	told := &Found{Discovered: d, places: f.places}
+	told := &Found{Discovered: d, Problems: slices.Clone(f.Problems), places: f.places}
 	told.tell(report)
 	return told.Problems
 }

@@ -61,6 +61,8 @@ type Found struct {
 	Problems []LabelProblem
 
 	places labelPlaces
+	// read is what could be read of it, whatever is wrong.
+	read Named
 }
 
 // Find reads the labels of an object. Ports are those that a proxy answers on which names
@@ -91,23 +93,32 @@ func Find(d *Discovered, ports []string) *Found {
 	}
 	t := labelTree{found: f, decoder: &decoder{model: model().config, labels: true}, at: at}
 	root := t.read(kind.Schema(), d, ports)
+	// What could be read is decoded too, so that all that is wrong is told at once.
+	v := reflect.New(kind.Schema().Go)
+	t.decoder.object(root, kind.Schema(), v.Elem(), at)
+	f.tell(report)
+	f.read = v.Interface().(Named)
+	f.read.Info().Name = d.Name
 	if f.Problems == nil {
-		v := reflect.New(kind.Schema().Go)
-		t.decoder.object(root, kind.Schema(), v.Elem(), at)
-		if f.tell(report); f.Problems == nil {
-			f.Object = v.Interface().(Named)
-			f.Object.Info().Name = d.Name
-			for _, i := range t.unserved {
-				f.Object.(*Proxy).Routes[i].Unserved = true
-			}
+		f.Object = f.read
+		for _, i := range t.unserved {
+			f.Object.(*Proxy).Routes[i].Unserved = true
 		}
 	}
 	return f
 }
 
-// tell takes over what a report has, with the labels that it is about.
+// tell takes over what a report has, with the labels that it is about. What is about a
+// field that has a problem already, or below it, only follows from that.
 func (f *Found) tell(report *schema.Report) {
+	before := f.Problems
 	for _, p := range report.Problems() {
+		if slices.ContainsFunc(before, func(had LabelProblem) bool {
+			below, inside := strings.CutPrefix(p.Field, had.Field)
+			return inside && (below == "" || below[0] == '.' || below[0] == '[')
+		}) {
+			continue
+		}
 		fault := LabelValue
 		if strings.HasPrefix(p.What, "there is no ") {
 			fault = LabelReference

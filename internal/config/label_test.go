@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -147,6 +148,32 @@ func TestProblemsOfLabels(t *testing.T) {
 		if p.Label == nil {
 			t.Errorf("%.60s: the problem names no label: %v", test.label, p)
 		}
+	}
+}
+
+func TestAllProblemsOfLabelsAreToldAtOnce(t *testing.T) {
+	f := Find(discovered("proxies", "shop", "virtual_host=a.example", "virtual_hosts=no host/", "rate_limit.requests=many",
+		"certificates=x", "request_body_limit=5 apples", "headers=x", "routes.1.path=/a"), []string{"web"})
+	var got []string
+	in, _, problems := Load("in.yaml", []byte(`{version: 1, ports: {web: {address: "127.0.0.1:80", protocol: http}}}`))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	a := NewAdder(in, nil)
+	for _, p := range a.Add(f) {
+		got = append(got, fmt.Sprint(p.Fault, " ", p.Field))
+	}
+	if a.Has("proxies", "shop") {
+		t.Error("an object with problems was added")
+	}
+	slices.Sort(got)
+	want := []string{
+		"unknown proxies.shop.certificates", "unknown proxies.shop.virtual_host",
+		"value proxies.shop.headers", "value proxies.shop.rate_limit.requests", "value proxies.shop.request_body_limit",
+		"value proxies.shop.routes", "value proxies.shop.virtual_hosts[0]",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
 

@@ -152,10 +152,13 @@ func (m *merge) object(o *object) {
 	m.claim(o)
 }
 
-// mistaken tells what is wrong with the labels of an object by themselves.
+// mistaken tells all that is wrong with an object whose labels are wrong by themselves.
 func (m *merge) mistaken(o *object) bool {
-	m.problems(o, o.Problems)
-	return o.Object == nil
+	if o.Object != nil {
+		return false
+	}
+	m.problems(o, m.adder.Add(o.Found))
+	return true
 }
 
 // problems tells problems as issues.
