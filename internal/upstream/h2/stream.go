@@ -138,6 +138,10 @@ func (s *Stream) send(c *Conn, head []byte) error {
 	if !again && !s.held && s.ex.Request.Body != nil {
 		s.readAhead()
 	}
+	if s.up != nil && s.up.broke != nil {
+		s.leave()
+		return s.up.broke
+	}
 	sent, all, err := s.open(head)
 	if s.alone {
 		c.freed() // others may begin now
@@ -154,7 +158,7 @@ func (s *Stream) send(c *Conn, head []byte) error {
 		s.startUpload(sent)
 		return nil
 	}
-	s.up.lost = s.push(s.tape.b[sent:], s.tape.ended) != nil // who waits for the answer learns why
+	s.up.resume(s, sent)
 	c.mu.Flush()
 	return nil
 }

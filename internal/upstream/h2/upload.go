@@ -41,12 +41,15 @@ func (t *tape) drop() {
 func (t *tape) add(p []byte) {
 	switch {
 	case t.lost:
-	case !t.keep.Load() || len(t.b)+len(p) > maxTape:
+	case !t.keep.Load() || !t.fits(p):
 		t.lost, t.b = true, nil
 	default:
 		t.b = append(t.b, p...)
 	}
 }
+
+// fits reports whether there is room for p.
+func (t *tape) fits(p []byte) bool { return len(t.b)+len(p) <= maxTape }
 
 // readAhead reads what is there of the body before the request is sent.
 func (s *Stream) readAhead() {
@@ -78,8 +81,12 @@ type upload struct {
 	done     chan struct{}
 	finished atomic.Int64 // when it ended by exchange.Now, 0 before
 
-	mu   sync.Mutex // held by who sends; a new try takes it
-	lost bool       // what is read goes to the tape only
+	mu      sync.Mutex      // held by who sends; a new try takes it
+	news    sync.Cond       // there is a new try, or none will be
+	lost    bool            // the try is over: what is read goes to the tape only
+	resumed bool            // a new try has sent what the tape held
+	stopped bool            // there is no further try
+	broke   *exchange.Error // why the body broke off, if it did
 }
 
 const copySize = 16 << 10
@@ -93,6 +100,7 @@ func (s *Stream) startUpload(sent int) {
 		s.tape.keep.Store(true)
 	}
 	s.up = &upload{done: make(chan struct{})}
+	s.up.news.L = &s.up.mu
 	go s.upload(s.up, sent)
 }
 
@@ -137,26 +145,36 @@ func (u *upload) guard(s *Stream) {
 func (u *upload) begin(s *Stream, sent int) (ended bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.try(s, s.tape.b[sent:], s.tape.ended)
+	if !u.resumed {
+		u.lost = s.push(s.tape.b[sent:], s.tape.ended) != nil
+	}
 	return s.tape.ended
 }
 
-// goOn keeps and sends p, the last of the body if ended is true. It reports whether nobody
-// wants more.
+// goOn sends and keeps p, the last of the body if ended is true. When the try is over, it
+// is kept for the next one; what finds no room then waits for that, as a body of which a
+// byte is gone cannot be sent again. It reports whether nobody wants more.
 func (u *upload) goOn(s *Stream, p []byte, ended bool) (over bool) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	s.tape.add(p)
-	s.tape.ended = ended
-	u.try(s, p, ended)
-	return u.lost && s.tape.lost
+	for {
+		if !u.lost {
+			u.lost = s.push(p, ended) != nil
+		}
+		if !u.lost || u.stopped || s.tape.lost || !s.tape.keep.Load() || s.tape.fits(p) {
+			s.tape.add(p)
+			s.tape.ended = ended
+			return u.lost && s.tape.lost
+		}
+		u.news.Wait()
+	}
 }
 
-// try sends a piece, unless the try is over. u.mu is held.
-func (u *upload) try(s *Stream, p []byte, end bool) {
-	if !u.lost && s.push(p, end) != nil {
-		u.lost = true
-	}
+// resume sends what the tape holds, but for what was sent, as a new try. u.mu is held.
+func (u *upload) resume(s *Stream, sent int) {
+	u.resumed = true
+	u.lost = s.push(s.tape.b[sent:], s.tape.ended) != nil // who waits for the answer learns why
+	u.news.Broadcast()
 }
 
 func (s *Stream) flush(u *upload) {
@@ -190,7 +208,7 @@ func (s *Stream) breakOff(u *upload, err error) {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	s.tape.lost = true
+	s.tape.lost, u.broke = true, e
 	c := s.conn
 	c.mu.Lock()
 	if s.gone == nil && !s.complete() {
@@ -207,6 +225,10 @@ func (u *upload) stop(s *Stream) (before bool) {
 	if !before {
 		s.ex.Request.Body.Close()
 		s.wakeUp.Raise()
+		u.mu.Lock()
+		u.stopped = true
+		u.news.Broadcast()
+		u.mu.Unlock()
 	}
 	<-u.done
 	return before
