@@ -149,14 +149,14 @@ func (f *Front) giveLong(p *[longSize]byte) {
 }
 
 // sendPieces sends a body whose length is not known, each piece in a frame of its
-// own.
+// own. What is at hand of the body goes along with the head.
 func (s *stream) sendPieces(ex *exchange.Exchange, head []byte) error {
 	rs := &ex.Response
 	p := copyBuffers.Get().(*[copySize]byte)
 	defer copyBuffers.Put(p)
 	b := append(p[:0], head...)
 	for {
-		for {
+		for waits := len(b) == 0; waits || rs.Body.Ready(); waits = false {
 			at := len(b)
 			if cap(b)-at < dataRoom+roomLeast {
 				break
@@ -168,9 +168,6 @@ func (s *stream) sendPieces(ex *exchange.Exchange, head []byte) error {
 			}
 			if err != nil {
 				return s.sendEnd(ex, b, 0, err)
-			}
-			if !rs.Body.Ready() {
-				break
 			}
 		}
 		if err := s.write(b); err != nil {
