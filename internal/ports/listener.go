@@ -247,6 +247,12 @@ func (s *Set) abandon(l *listener) {
 		s.drain(l) // it drained before
 		return
 	}
+	if p := s.current.Load(); p != nil {
+		if port := covering(p, l.key); port != nil {
+			s.handOver(l, p, port)
+			return
+		}
+	}
 	l.Close()
 	l.share.Leave()
 	if c := l.counter.Load(); c != nil {
@@ -254,13 +260,32 @@ func (s *Set) abandon(l *listener) {
 	}
 }
 
+// handOver gives up a listener beside a port that listens on its address among others: the
+// system has given it the clients that came meanwhile, and they are the port's.
+func (s *Set) handOver(l *listener, p *plan.Plan, port *plan.Port) {
+	if old := l.settle(p, port, s.metrics); old != nil {
+		old.Retire()
+	}
+	l.serving = true
+	if err := l.socket.serve(); err != nil {
+		s.log.Error("port does not accept connections", "port", l.name(), "address", l.key.address.String(), "error", err)
+	}
+	s.drainQuietly(l)
+}
+
 // drain closes a listener in the background.
 func (s *Set) drain(l *listener) {
-	name, noun := l.name(), "connections"
+	noun := "connections"
 	if l.key.kind == udpKind {
 		noun = "sessions"
 	}
-	s.log.Info("port closes", "port", name, "address", l.key.address.String(), noun, l.Len())
+	s.log.Info("port closes", "port", l.name(), "address", l.key.address.String(), noun, l.Len())
+	s.drainQuietly(l)
+}
+
+// drainQuietly is drain without a word in the log.
+func (s *Set) drainQuietly(l *listener) {
+	name := l.name()
 	s.drains.begin(l, func(cut int) {
 		if c := l.counter.Load(); c != nil {
 			c.Retire()
