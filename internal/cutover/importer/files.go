@@ -5,8 +5,11 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 
 	"headgate/internal/file"
 )
@@ -26,8 +29,88 @@ func (f Files) Bounded(most int64, tooLarge string) Files {
 	}
 	return Files{
 		Read: func(name string) ([]byte, error) { return file.Read(name, most, tooLarge) },
-		Glob: filepath.Glob,
+		Glob: (&globber{left: maxNames}).glob,
 	}
+}
+
+// maxNames is how many names of files and folders the patterns of one import may look at.
+const maxNames = 100_000
+
+// globber finds the names that patterns match, as filepath.Glob does, but looks at a
+// bounded number of names: a pattern such as /*/*/*/* would walk the whole disk.
+type globber struct{ left int }
+
+func (g *globber) glob(pattern string) ([]string, error) {
+	if _, err := filepath.Match(pattern, ""); err != nil {
+		return nil, err
+	}
+	if !isPattern(pattern) {
+		if _, err := os.Lstat(pattern); err != nil {
+			return nil, nil
+		}
+		return []string{pattern}, nil
+	}
+	dir, last := filepath.Split(pattern)
+	switch {
+	case dir == "":
+		dir = "."
+	case len(dir) > len(filepath.VolumeName(dir))+1: // longer than a root
+		dir = dir[:len(dir)-1]
+	}
+	folders := []string{dir}
+	if isPattern(dir[len(filepath.VolumeName(dir)):]) {
+		if dir == pattern {
+			return nil, filepath.ErrBadPattern
+		}
+		var err error
+		if folders, err = g.glob(dir); err != nil {
+			return nil, err
+		}
+	}
+	var out []string
+	for _, folder := range folders {
+		names, err := g.names(folder)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			if ok, _ := filepath.Match(last, name); ok {
+				out = append(out, filepath.Join(folder, name))
+			}
+		}
+	}
+	return out, nil
+}
+
+// names returns the names in a folder in their order; none of one that cannot be read.
+func (g *globber) names(folder string) (names []string, err error) {
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return nil, nil
+	}
+	f, err := os.Open(folder)
+	if err != nil {
+		return nil, nil
+	}
+	defer f.Close()
+	for {
+		some, err := f.Readdirnames(min(g.left+1, 1024))
+		if g.left -= len(some); g.left < 0 {
+			return nil, fmt.Errorf("more than %d names of files would be looked at; name the folder that is meant", maxNames)
+		}
+		if names = append(names, some...); err != nil {
+			slices.Sort(names)
+			return names, nil
+		}
+	}
+}
+
+// isPattern reports whether a pattern has characters that stand for others.
+func isPattern(path string) bool {
+	special := `*?[`
+	if runtime.GOOS != "windows" {
+		special += `\`
+	}
+	return strings.ContainsAny(path, special)
 }
 
 // EncryptedKey reports whether a file holds a private key that a password is asked for.

@@ -1,6 +1,7 @@
 package caddy
 
 import (
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -295,7 +296,10 @@ func (r *reader) imported(d *directive, depth int) ([]*directive, error) {
 		pattern = filepath.Join(filepath.Dir(d.File), pattern)
 	}
 	names, err := r.glob(pattern)
-	if err != nil || len(names) == 0 {
+	if err != nil && !errors.Is(err, filepath.ErrBadPattern) {
+		return nil, fmt.Errorf("%s:%d: import %s: %v", d.File, d.Line, d.arg(0), err)
+	}
+	if len(names) == 0 {
 		d.Reopen()
 		r.unknown = append(r.unknown, d)
 		return nil, nil
