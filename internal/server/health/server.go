@@ -58,6 +58,7 @@ type past struct {
 	times   int       // how often it was ejected lately
 	back    time.Time // when the last ejection ended
 	warm    *time.Timer
+	starts  int // slow starts so far
 	held    exchange.Held
 }
 
@@ -301,17 +302,23 @@ func (s *Server) backLocked(why balance.Out) {
 		if past.warm != nil {
 			past.warm.Stop()
 		}
-		past.warm = time.AfterFunc(past.slow, s.warmed)
+		past.starts++
+		this := past.starts
+		past.warm = time.AfterFunc(past.slow, func() { s.warmed(this) })
 	}
 	s.Clear(why)
 }
 
-// warmed ends a slow start.
-func (s *Server) warmed() {
+// warmed ends a slow start, unless another one has begun meanwhile.
+func (s *Server) warmed(start int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	past := s.pastLocked()
+	if past.starts != start {
+		return
+	}
 	s.Warm(0)
-	s.pastLocked().warm = nil
+	past.warm = nil
 	s.settleLocked("the slow start is over")
 }
 

@@ -213,3 +213,24 @@ func TestTellingAllocatesNothing(t *testing.T) {
 	})
 	equal(t, "allocations", n, 0)
 }
+
+// A slow start that was to end at the moment at which another one begins does not end
+// that one.
+func TestASlowStartEndsByItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, log := newLog(t)
+		s := newServer(log)
+		s.mu.Lock()
+		s.pastLocked().slow = time.Minute
+		s.backLocked(balance.Unhealthy)
+		time.Sleep(time.Minute) // its end waits for the lock
+		s.backLocked(balance.Unhealthy)
+		s.settleLocked("checks pass again")
+		s.mu.Unlock()
+		synctest.Wait()
+		equal(t, "state", s.Status(false).State, SlowStart)
+		time.Sleep(time.Minute + 1)
+		synctest.Wait()
+		equal(t, "state behind it", s.Status(false).State, Unknown)
+	})
+}

@@ -1,6 +1,7 @@
 package h2
 
 import (
+	"encoding/binary"
 	"errors"
 	"io"
 	"strings"
@@ -176,6 +177,31 @@ func TestEarlyAnswer(t *testing.T) {
 	front, _, err := request(t, conn, exchangetest.Head("POST", "/"), exchangetest.Content(strings.Repeat("x", 100_000)), shared)
 	if err != nil || front.Status != 413 || front.Body != "no" {
 		t.Errorf("%v, %+v", err, front)
+	}
+}
+
+// Trailers that come behind the end of an answer are none of it.
+func TestNothingComesBehindTheEnd(t *testing.T) {
+	conn, server := meet(t, Settings{}, uint32(http2.SettingInitialWindowSize), 1)
+	reset := make(chan http2.Code, 1)
+	go func() {
+		id := server.next().Stream
+		server.send(join(server.head(id, false, ":status", "413"), data(id, "no", 0), server.head(id, true, "x-end", "1"), server.head(id, true, "x-late", "2")))
+		f := server.next()
+		for f.Type != http2.FrameRSTStream && f.Type != 0xff {
+			f = server.next()
+		}
+		if f.Type == 0xff {
+			f.payload = number(0)
+		}
+		reset <- http2.Code(binary.BigEndian.Uint32(f.payload))
+	}()
+	front, _, err := request(t, conn, exchangetest.Head("POST", "/"), exchangetest.Content(strings.Repeat("x", 100_000)), shared)
+	if err != nil || front.Body != "no" || strings.Join(front.Trailer, "|") != "x-end: 1" {
+		t.Errorf("%v, %+v", err, front)
+	}
+	if code := <-reset; code != http2.StreamClosed {
+		t.Errorf("the stream was reset with %s", code)
 	}
 }
 

@@ -85,10 +85,13 @@ func (c *Conn) onContinuation(f http2.Frame, p []byte) error {
 // case, as the state of HPACK depends on every block.
 func (c *Conn) endBlock(id uint32, p []byte) error {
 	s := c.mu.streams.Get(id)
-	if s == nil {
+	if s == nil || s.remote {
 		c.begin(nil, false)
 		if err := c.decode(p); err != nil {
 			return err
+		}
+		if s != nil {
+			s.breakLocked(http2.StreamClosed, "HEADERS behind the end of its answer (RFC 9113, section 5.1)")
 		}
 		return c.useless()
 	}
