@@ -93,6 +93,17 @@ func (p *Pool) open(ex *exchange.Exchange, alone bool) (opened, error) {
 			return p.openShared(ex, end, d)
 		}
 		news := m.newsLocked()
+		// Who gave a place back before we counted as waiting has told nobody.
+		if c := m.placeLocked(); c != nil {
+			m.mu.Unlock()
+			m.waits.Add(-1)
+			return opened{multi: c}, nil
+		}
+		if d == nil && m.roomLocked() {
+			m.mu.Unlock()
+			m.waits.Add(-1)
+			continue
+		}
 		m.mu.Unlock()
 		if err := p.awaitRoom(ex, d, news, end); err != nil {
 			return opened{}, err
