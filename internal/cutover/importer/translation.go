@@ -3,6 +3,7 @@ package importer
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -60,7 +61,8 @@ func NewTranslation(source string) *Translation {
 }
 
 // Say gives a part its verdict, with the reason or the difference as a format. The first
-// verdict of a part stands: Say reports whether this one was it.
+// verdict of a part stands: Say reports whether this one was it. A part that was opened
+// again keeps its entry, with the worse verdict.
 func (t *Translation) Say(p Part, v Verdict, note string, args ...any) bool {
 	o := p.Place()
 	if o.settled {
@@ -69,11 +71,21 @@ func (t *Translation) Say(p Part, v Verdict, note string, args ...any) bool {
 	if len(args) > 0 {
 		note = fmt.Sprintf(note, args...)
 	}
-	o.settled, o.verdict = true, v
+	o.settled = true
+	if o.entry != 0 { // it was opened again: the worst of its verdicts counts
+		if slices.Index(severity, v) > slices.Index(severity, o.verdict) {
+			t.Amend(p, v, note)
+		}
+		return true
+	}
+	o.verdict = v
 	t.Report.Add(Entry{File: o.File, Line: o.Line, Directive: p.Text(), Verdict: v, Note: note})
 	o.entry = len(t.Report.Entries)
 	return true
 }
+
+// severity has the verdicts, the worst last.
+var severity = []Verdict{Ignored, Same, Close, Impossible}
 
 // SayKnown gives a part the verdict that a table has for its name, and reports whether
 // there is one.

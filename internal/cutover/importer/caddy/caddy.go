@@ -58,7 +58,7 @@ func importWith(names []string, r *reader) ([]byte, *importer.Report, error) {
 }
 
 func newTranslator(r *reader) *translator {
-	return &translator{Translation: importer.NewTranslation("Caddy"), reader: r, http: "80", https: "443"}
+	return &translator{Translation: importer.NewTranslation("Caddy"), reader: r, http: "80", https: "443", pairs: map[[2]string]string{}}
 }
 
 // translator goes through Caddyfiles, and Caddy's JSON.
@@ -71,6 +71,7 @@ type translator struct {
 	noHTTPS     bool // auto_https off
 	noRedirects bool // auto_https disable_redirects
 	wantACME    bool
+	pairs       map[[2]string]string // names of certificates by their files
 	sites       int
 }
 

@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -340,6 +341,123 @@ a.example.com {
 			strings.HasPrefix(e.Directive, "reverse_proxy @beta") && e.Verdict != importer.Same {
 			t.Errorf("%+v", e)
 		}
+	}
+}
+
+// What Caddy chooses by a matcher of hosts, virtual hosts choose.
+func TestHostsOfAWildcardSite(t *testing.T) {
+	got, report := accepted(t, `
+*.example.com {
+	tls /c.pem /k.pem
+	encode gzip
+	@foo host foo.example.com
+	@two host Bar.example.com baz.example.com
+	@some {
+		host foo.example.com bar.example.com
+		method POST
+		path /upload/*
+	}
+	@none host foo.example.org
+	handle /all/* {
+		reverse_proxy 127.0.0.1:1
+	}
+	handle {
+		respond "nothing here" 404
+	}
+	handle @foo {
+		header X-Of foo
+		reverse_proxy 127.0.0.1:2
+	}
+	handle @two {
+		reverse_proxy 127.0.0.1:3
+	}
+	handle @some {
+		reverse_proxy 127.0.0.1:4
+	}
+	handle @none {
+		reverse_proxy 127.0.0.1:5
+	}
+}
+`)
+	head, got, _ := strings.Cut(got, "proxies:\n")
+	if strings.Count(head, "/c.pem") != 1 {
+		t.Errorf("the certificate is there more than once:\n%s", head)
+	}
+	proxies := map[string]string{}
+	name := ""
+	for line := range strings.Lines(got) {
+		if strings.HasPrefix(line, "  ") && line[2] != ' ' {
+			name = strings.Trim(line, " :\n")
+		}
+		proxies[name] += line
+	}
+	for name, want := range map[string][]string{
+		"example.com":     {"virtual_hosts: [*.example.com]", ":1", "nothing here"},
+		"foo.example.com": {"virtual_hosts: [foo.example.com]", ":1", ":2", ":4", "X-Of", "methods: [POST]"},
+		"bar.example.com": {"virtual_hosts: [bar.example.com]", ":1", ":3", ":4", "methods: [POST]"},
+		"baz.example.com": {"virtual_hosts: [baz.example.com]", ":1", ":3"},
+	} {
+		text := proxies[name]
+		for _, w := range append(want, "compression", "path: /all") {
+			if !strings.Contains(text, w) {
+				t.Errorf("%s has no %q:\n%s", name, w, text)
+			}
+		}
+		for _, port := range []string{":1", ":2", ":3", ":4", ":5", "nothing here", "X-Of"} {
+			if strings.Contains(text, port) && !slices.Contains(want, port) {
+				t.Errorf("%s has %s:\n%s", name, port, text)
+			}
+		}
+	}
+	seen := map[int]int{}
+	for _, e := range report.Entries {
+		if seen[e.Line]++; seen[e.Line] > 1 && e.Line != 2 {
+			t.Errorf("line %d has %d entries: %+v", e.Line, seen[e.Line], e)
+		}
+		if want := map[bool]importer.Verdict{true: importer.Ignored}[e.Line >= 29 && e.Line <= 30]; want != "" && e.Verdict != want || want == "" && e.Verdict == importer.Impossible {
+			t.Errorf("%+v", e)
+		}
+	}
+	if len(report.Check) > 0 {
+		t.Errorf("to look at: %q", report.Check)
+	}
+}
+
+func TestHostsOfOtherSites(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		want, not  []string
+	}{
+		{"of a port", ":8080 {\n\t@a host a.example.com\n\treverse_proxy @a 127.0.0.1:1\n\treverse_proxy 127.0.0.1:2\n}\n",
+			[]string{"virtual_hosts: [a.example.com]", ":1", ":2", "address: 0.0.0.0:8080"}, nil},
+		{"of names", "a.example.com, http://b.example.com {\n\t@b host b.example.com\n\tredir @b https://a.example.com{uri}\n\trespond hi\n}\n",
+			[]string{"virtual_hosts: [a.example.com]", "virtual_hosts: [b.example.com]", "https://a.example.com"}, nil},
+		{"of the environment", "*.{$DOMAIN} {\n\t@a host a.{$DOMAIN}\n\thandle @a {\n\t\treverse_proxy 127.0.0.1:1\n\t}\n}\n",
+			[]string{"virtual_hosts: [a.${DOMAIN}]", "virtual_hosts: [*.${DOMAIN}]"}, nil},
+		{"by a placeholder", "*.example.com {\n\t@a host {http.vars.x}.example.com\n\thandle @a {\n\t\treverse_proxy 127.0.0.1:1\n\t}\n}\n",
+			[]string{"virtual_hosts: [*.example.com]"}, []string{"127.0.0.1:1"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			got, _, err := imported(t, c.text)
+			got = strings.NewReplacer("'", "", `"`, "").Replace(got)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wants(t, got, c.want...)
+			for _, not := range c.not {
+				if strings.Contains(got, not) {
+					t.Errorf("%q in\n%s", not, got)
+				}
+			}
+		})
+	}
+}
+
+// What stands in a block for several paths holds for each.
+func TestBlocksForSeveralPaths(t *testing.T) {
+	got, report := accepted(t, "http://a.example.com:8080 {\n\t@x path /a/* /b/*\n\thandle @x {\n\t\theader X-A b\n\t\treverse_proxy 127.0.0.1:1\n\t}\n}\n")
+	if strings.Count(got, "X-A") != 2 || len(report.Entries) != 5 {
+		t.Errorf("%d entries of\n%s", len(report.Entries), got)
 	}
 }
 

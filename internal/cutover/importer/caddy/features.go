@@ -274,8 +274,13 @@ func (t *translator) tls(d *directive, s *site) {
 	args := d.args()
 	switch {
 	case len(args) == 2:
-		name := "caddy-" + strconv.Itoa(t.Certificates.Len()+1)
-		t.Certificates.Set(name, importer.NewObject().Set("cert_file", args[0]).Set("key_file", args[1]))
+		pair := [2]string{args[0], args[1]}
+		name, known := t.pairs[pair]
+		if !known {
+			name = "caddy-" + strconv.Itoa(t.Certificates.Len()+1)
+			t.Certificates.Set(name, importer.NewObject().Set("cert_file", args[0]).Set("key_file", args[1]))
+			t.pairs[pair] = name
+		}
 		t.Say(d, importer.Same, "certificates.%s", name)
 	case len(args) == 1 && args[0] == "internal":
 		t.Say(d, importer.Close, "the self-signed certificate of headgate")

@@ -1,7 +1,6 @@
 package caddy
 
 import (
-	"net"
 	"slices"
 	"strings"
 
@@ -16,6 +15,7 @@ type site struct {
 	matchers map[string]*directive
 	routes   []route
 	unique   map[string][]*matchers.Config // by path
+	never    map[string]bool               // by matcher that asks for hosts: whether it holds for none of the site's
 }
 
 // route is a route before it is written.
@@ -24,14 +24,24 @@ type route struct {
 	o    importer.Object
 }
 
-// site makes a site a proxy.
+// site makes a site a proxy, or several where directives are chosen by hosts.
 func (t *translator) site(d *directive) {
 	t.sites++
 	d.Settle()
-	s := &site{d: d, o: importer.NewObject(), matchers: map[string]*directive{}, unique: map[string][]*matchers.Config{}}
+	if !t.byHosts(d) {
+		t.one(&site{d: d, matchers: map[string]*directive{}})
+	}
+}
+
+// one makes a site one proxy. Matchers that the site has already stand.
+func (t *translator) one(s *site) {
+	d := s.d
+	s.o, s.unique = importer.NewObject(), map[string][]*matchers.Config{}
 	for _, c := range d.block {
 		if strings.HasPrefix(c.name(), "@") {
-			s.matchers[c.name()] = c
+			if s.matchers[c.name()] == nil {
+				s.matchers[c.name()] = c
+			}
 			t.sayAll(c, importer.Same, "a matcher; where it is used the verdict is told")
 		}
 	}
@@ -72,44 +82,26 @@ func (t *translator) siteName(address string) string {
 func (t *translator) addresses(s *site) {
 	var hosts, ports []string
 	secure, plain := false, false
-	for _, word := range s.d.words {
-		for _, address := range strings.Split(strings.Trim(word, ","), ",") {
-			if address == "" {
-				continue
-			}
-			scheme, rest, ok := strings.Cut(address, "://")
-			if !ok {
-				scheme, rest = "", address
-			}
-			rest, path, _ := strings.Cut(rest, "/")
-			if path != "" {
-				t.Check("%s:%d: the path /%s of the address %s was left out", s.d.File, s.d.Line, path, address)
-			}
-			host, port, err := net.SplitHostPort(rest)
-			if err != nil {
-				host, port = rest, ""
-			}
-			host = strings.Trim(host, "[]")
-			isPlain := scheme == "http" || port == t.http || t.noHTTPS || scheme == "" && host == ""
-			if isPlain && port == t.https {
-				isPlain = false
-			}
-			protocol := "https"
-			if isPlain {
-				protocol, plain = "http", true
-			} else {
-				secure = true
-			}
-			if port == "" {
-				port = map[string]string{"http": t.http, "https": t.https}[protocol]
-			}
-			ports = append(ports, t.port(port, protocol))
-			if host != "" && host != "*" {
-				host = strings.ReplaceAll(host, "{$", "${")
-				if !slices.Contains(hosts, host) {
-					hosts = append(hosts, host)
-				}
-			}
+	for _, a := range addressesOf(s.d) {
+		if a.path != "" {
+			t.Check("%s:%d: the path /%s of the address %s was left out", s.d.File, s.d.Line, a.path, a.text)
+		}
+		isPlain := a.scheme == "http" || a.port == t.http || t.noHTTPS || a.scheme == "" && a.host == ""
+		if isPlain && a.port == t.https {
+			isPlain = false
+		}
+		protocol := "https"
+		if isPlain {
+			protocol, plain = "http", true
+		} else {
+			secure = true
+		}
+		if a.port == "" {
+			a.port = map[string]string{"http": t.http, "https": t.https}[protocol]
+		}
+		ports = append(ports, t.port(a.port, protocol))
+		if host := strings.ReplaceAll(a.host, "{$", "${"); host != "" && !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
 		}
 	}
 	t.Report.Add(importer.Entry{File: s.d.File, Line: s.d.Line, Directive: s.d.Text(), Verdict: importer.Same, Note: "a proxy with its virtual hosts"})
@@ -161,7 +153,7 @@ func (s *site) add(t *translator, d *directive, path string, o importer.Object, 
 // inside goes through the directives of a site or of a handle block. Features are set
 // on o, the proxy or the route; what answers is set on main.
 func (t *translator) inside(s *site, list []*directive, o, main importer.Object, base string, top bool) {
-	for _, d := range list {
+	for _, d := range s.counts(list) {
 		if d.Settled() {
 			continue
 		}
@@ -232,9 +224,6 @@ func (t *translator) handle(s *site, d *directive, o, main importer.Object, base
 // undo lets a block be read again for its next path; its verdicts are in the report
 // already.
 func undo(d *directive) {
-	if !d.open && d.name() != "reverse_proxy" && d.name() != "respond" {
-		return
-	}
 	d.Reopen()
 	for _, c := range d.block {
 		undo(c)
@@ -259,7 +248,9 @@ func (t *translator) matched(s *site, d *directive, base string, each func(path 
 			t.Check("%s:%d: %s was left out: %s", d.File, d.Line, d.Text(), problem)
 			return
 		}
-		patterns, words = paths, words[1:]
+		if words = words[1:]; len(paths) > 0 {
+			patterns = paths
+		}
 	}
 	t.patterns(d, base, patterns, words, each)
 }
