@@ -8,8 +8,12 @@ import (
 	"headgate/internal/cutover/importer"
 )
 
-// maxHostGroups bounds how many proxies a site may become.
-const maxHostGroups = 500
+// The bounds of how many proxies a site may become, and of how many directives are read
+// for all of them.
+const (
+	maxHostGroups = 500
+	maxHostWork   = 2_000_000
+)
 
 // hostMatcher is a named matcher that asks for hosts.
 type hostMatcher struct {
@@ -30,7 +34,7 @@ type hostGroup struct {
 func (t *translator) byHosts(d *directive) bool {
 	all := hostMatchersOf(d)
 	groups := hostGroupsOf(d, all)
-	if len(all) == 0 || len(groups) > maxHostGroups {
+	if len(all) == 0 || len(groups) > maxHostGroups || len(groups)*count(d.block) > maxHostWork {
 		return false
 	}
 	done := map[*directive]bool{}
@@ -50,6 +54,15 @@ func (t *translator) byHosts(d *directive) bool {
 	}
 	t.outside(d, all, groups)
 	return true
+}
+
+// count counts directives and those in their blocks.
+func count(list []*directive) int {
+	n := len(list)
+	for _, d := range list {
+		n += count(d.block)
+	}
+	return n
 }
 
 // outside tells what is for hosts that the site has not.
