@@ -293,6 +293,7 @@ func (w *writer) decide(r rules.Region, path string, l *location, before []*loca
 		}
 		if l != nil {
 			v.run(f, l.d.block)
+			w.withoutQuery(f)
 		}
 	}
 	c := &content{writer: w, view: v, flow: f, path: path, location: l, byServer: server}
@@ -376,13 +377,27 @@ func (w *writer) rewritten(f *flow, path string, l *location) *location {
 		f.rewrite = nil // no path below matches it
 		return l
 	}
-	if !ok || f.rewrite.arg(2) == "break" {
+	if w.withoutQuery(f) || !ok || f.rewrite.arg(2) == "break" {
 		return l
 	}
 	if to := w.led(f.rewrite.arg(1)); to != nil {
 		return to
 	}
 	return l
+}
+
+// withoutQuery leaves a rewrite out that writes a query, which headgate sends as it came,
+// if there are paths that it does not match: those are sent as ever. It reports whether it
+// did.
+func (w *writer) withoutQuery(f *flow) bool {
+	d := f.rewrite
+	if d == nil || !strings.Contains(strings.TrimSuffix(d.arg(1), "?"), "?") || slices.Contains(takesAll, d.arg(0)) {
+		return false
+	}
+	f.rewrite = nil
+	w.t.Say(d, importer.Impossible, "the query is sent as it came: a rewrite changes the path alone; paths that it matches are sent as they are")
+	w.t.Check("%s:%d: %s was left out, since headgate sends the query as it came: the paths that it matches reach the server as they are", d.File, d.Line, d.Text())
+	return true
 }
 
 // led is the location for a replacement, by the text that it begins with.

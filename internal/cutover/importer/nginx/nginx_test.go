@@ -228,9 +228,27 @@ location /c/ { proxy_pass https://127.0.0.1:3; proxy_ssl_verify off; } }`)
 }
 
 func TestWhatComesAfterARewriteThatIsLeftOutSaysWhy(t *testing.T) {
-	_, entries := imported(t, `server { listen 80; server_name a.example; rewrite ^/blog/([0-9]+)$ /posts?id=$1 last; location / { proxy_pass http://127.0.0.1:1; } }`)
+	_, entries := imported(t, `server { listen 80; server_name a.example; rewrite ^/(.*)$ /posts?id=$1 last; location / { proxy_pass http://127.0.0.1:1; } }`)
 	if e := entries["proxy_pass http://127.0.0.1:1"]; e.Verdict != importer.Impossible || !strings.Contains(e.Note, "the rewrite before it") {
 		t.Errorf("got %+v", e)
+	}
+}
+
+func TestARewriteThatWritesAQueryLeavesOtherPaths(t *testing.T) {
+	for _, text := range []string{
+		`rewrite ^/blog/([0-9]+)$ /posts?id=$1 last; location / { proxy_pass http://127.0.0.1:1; }`,
+		`rewrite ^(.*)\.html$ /page?of=$1 last; location / { proxy_pass http://127.0.0.1:1; } location /page { proxy_pass http://127.0.0.1:2; }`,
+		`location / { rewrite ^/blog/([0-9]+)$ /posts?id=$1 break; proxy_pass http://127.0.0.1:1; }`,
+	} {
+		doc, entries := imported(t, `server { listen 80; server_name a.example; `+text+` }`)
+		if e := entries["proxy_pass http://127.0.0.1:1"]; e.Verdict != importer.Close || !strings.Contains(doc, "- path: /\n        servers:\n          - {url: 'http://127.0.0.1:1/'}") {
+			t.Errorf("got %+v of\n%s", e, doc)
+		}
+		for text, e := range entries {
+			if strings.HasPrefix(text, "rewrite") && (e.Verdict != importer.Impossible || !strings.Contains(e.Note, "the query is sent as it came")) {
+				t.Errorf("got %+v", e)
+			}
+		}
 	}
 }
 
