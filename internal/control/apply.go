@@ -284,7 +284,7 @@ func (ch *change) prepare() error {
 
 // save puts the documents in their places, if the change has edited them, and keeps
 // them as a revision: both or neither. A change that cannot be kept is refused, as
-// nobody could go back to it; a start goes on without.
+// nobody could go back to it; a start by the documents as they are goes on without.
 func (ch *change) save() error {
 	switch {
 	case ch.verb == FellBack:
@@ -296,7 +296,7 @@ func (ch *change) save() error {
 	ch.nameChanges()
 	r, end, err := ch.control.history.Begin(context.Background(), ch.request())
 	ch.endSave = end
-	if err != nil && ch.next.Starting() {
+	if err != nil && ch.next.Starting() && ch.made == nil {
 		ch.control.log.Error("configuration is active but could not be saved as a revision", "error", err)
 		return nil
 	}

@@ -125,6 +125,9 @@ func (c *Control) confirmLocked(cause Cause, records ...store.Record) error {
 	}
 	c.publishLocked()
 	c.tellAll(&Event{Verb: Confirmed, Cause: cause, Revision: fmt.Sprintf("%08d", number), Before: c.configLocked(), After: c.configLocked()})
+	if c.mu.degraded && c.mu.tried != "" {
+		_ = c.reloadLocked(cause.Via) // what was before it is served still; what fails is told
+	}
 	return nil
 }
 
@@ -144,9 +147,16 @@ func (c *Control) revert(number int) {
 		return
 	}
 	if _, err := c.revertLocked(*c.mu.pending, nil); err != nil && c.mu.pending != nil {
-		c.log.Error("configuration before a change that was not confirmed cannot be brought back yet", "revision", c.mu.pending.Before, "retry", revertRetry.String(), "error", err)
-		c.mu.confirm = time.AfterFunc(revertRetry, func() { c.revert(number) })
+		c.retryRevertLocked(err)
 	}
+}
+
+// retryRevertLocked tries again soon to bring back what was in force before the change
+// that waits.
+func (c *Control) retryRevertLocked(err error) {
+	p := c.mu.pending
+	c.log.Error("configuration before a change that was not confirmed cannot be brought back yet", "revision", p.Before, "retry", revertRetry.String(), "error", err)
+	c.mu.confirm = time.AfterFunc(revertRetry, func() { c.revert(p.Revision) })
 }
 
 // revertLocked puts the documents before a revision back, and applies them. When the

@@ -3,6 +3,8 @@ package control
 import (
 	"errors"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -115,6 +117,73 @@ func TestAChangeThatWaitedIsRevertedByTheNextStart(t *testing.T) {
 	want(t, at[0], 201)
 	if h.text() != before || h.c.Status().Pending != nil {
 		t.Errorf("the document says %s, and %+v waits", h.text(), h.c.Status().Pending)
+	}
+}
+
+// What cannot be brought back by the start is so a little later.
+func TestTheStartGoesOnTryingToRevert(t *testing.T) {
+	at := testhouse.Addresses(t, 1)
+	before := document(201, "a "+at[0]) + "defaults: {error_pages: [{status: [404], file: page.html}]}\n"
+	h := prepare(t, before)
+	page := filepath.Join(filepath.Dir(h.file), "page.html")
+	write(t, page, "gone")
+	h.run()
+	h.tentative(document(202, "a "+at[0]))
+	h.finish()
+	if err := os.Remove(page); err != nil {
+		t.Fatal(err)
+	}
+	h = h.again()
+	want(t, at[0], 202)
+	if s := h.c.Status(); s.Pending == nil || s.Refused != nil || s.State != "serving" {
+		t.Errorf("%+v waits, refused is %+v, and it is %s", s.Pending, s.Refused, s.State)
+	}
+	write(t, page, "gone")
+	h.c.revert(2) // what the timer does
+	want(t, at[0], 201)
+	if h.text() != before || h.c.Status().Pending != nil {
+		t.Errorf("the document says %s, and %+v waits", h.text(), h.c.Status().Pending)
+	}
+}
+
+// Where the documents cannot be written at a start, what was before a change that was not
+// confirmed is served all the same, and written later.
+func TestAStartThatCannotWriteServesWhatWasBefore(t *testing.T) {
+	at := testhouse.Addresses(t, 1)
+	before, after := document(201, "a "+at[0]), document(202, "a "+at[0])
+	for _, confirmed := range []bool{false, true} {
+		h := start(t, before)
+		h.tentative(after)
+		h.finish()
+		h = prepareAt(t, h.file, h.state)
+		intent := filepath.Join(h.state, "intent.json") // no intent can be written in its place
+		if err := os.MkdirAll(filepath.Join(intent, "x"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		h.run()
+		want(t, at[0], 201)
+		h.c.changed() // as the watch's first look
+		want(t, at[0], 201)
+		if s := h.c.Status(); s.Pending == nil || s.Refused == nil || s.State != "degraded" || h.c.ETag() != "" || h.text() != after {
+			t.Errorf("%+v waits, refused is %+v, it is %s, the ETag is %q", s.Pending, s.Refused, s.State, h.c.ETag())
+		}
+		if err := os.RemoveAll(intent); err != nil {
+			t.Fatal(err)
+		}
+		wanted, text := 201, before
+		if confirmed {
+			wanted, text = 202, after
+			if err := h.c.Confirm(Cause{Via: ViaAPI}); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			h.c.revert(2) // what the timer does
+		}
+		want(t, at[0], wanted)
+		if s := h.c.Status(); s.Pending != nil || s.Refused != nil || s.State != "serving" || h.c.ETag() == "" || h.text() != text {
+			t.Errorf("%+v waits, refused is %+v, it is %s, the document says %s", s.Pending, s.Refused, s.State, h.text())
+		}
+		h.finish()
 	}
 }
 

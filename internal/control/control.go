@@ -305,12 +305,13 @@ func (c *Control) changed() {
 
 // applyReadLocked applies what was read of the documents.
 func (c *Control) applyReadLocked(cause Cause, docs config.Documents, err error) error {
+	c.mu.tried = ""
 	if err == nil && c.mu.pending != nil && c.editedLocked(*c.mu.pending, docs) {
-		if err := c.confirmEditedLocked(); err != nil {
-			return asRefused(err)
+		if err := c.confirmEditedLocked(); err != nil && c.current.Load() != nil {
+			return asRefused(err) // a start goes on, and it is tried again
 		}
 	}
-	c.mu.seen, c.mu.tried = "", ""
+	c.mu.seen = ""
 	if err = c.applyLocked(cause, docs, err); err == nil {
 		c.mu.seen = etagOf(c.digestsLocked(docs))
 		c.publishLocked()

@@ -23,7 +23,7 @@ func (c *Control) logChange(e *Event) {
 		c.logRefused(e)
 		return
 	case FellBack:
-		c.log.Error("DEGRADED: the documents are refused, the newest confirmed revision is served until they are right", "revision", e.Revision)
+		c.log.Error("DEGRADED: "+e.Why+"; an older revision is served until that is right", "revision", e.Revision)
 		return
 	case Confirmed:
 		c.log.Info("configuration confirmed", "revision", e.Revision, "via", string(e.Via), "who", e.Who, "why", e.Why)

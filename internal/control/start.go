@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 
 	"headgate/internal/config"
@@ -49,11 +50,26 @@ func (c *Control) startRevertedLocked() bool {
 	}
 	c.mu.pending = &p
 	if _, err := c.revertLocked(p, nil); err != nil {
-		c.log.Error("configuration before a change that was not confirmed cannot be brought back", "revision", p.Before, "error", err)
-		c.mu.pending = nil
-		return false
+		c.retryRevertLocked(err)
+		return c.serveBeforeLocked(p, err)
 	}
 	return c.current.Load() != nil
+}
+
+// serveBeforeLocked serves what was in force before a change that was not confirmed, and
+// that cannot be reverted yet, as on a full disk. It reports whether it can be served.
+func (c *Control) serveBeforeLocked(p history.Pending, why error) bool {
+	r, err := c.history.Get(p.Before)
+	if err != nil || c.current.Load() != nil || c.mu.pending == nil {
+		return false
+	}
+	docs, err := c.source.Read(nil)
+	if err != nil || c.editedLocked(p, docs) || c.serveKeptLocked(r, fmt.Sprintf("revision %d was not confirmed, and cannot be taken back yet", p.Revision)) != nil {
+		return false
+	}
+	c.mu.refused, c.mu.tried = refusedState(asRefused(why)), ETag(docs)
+	c.publishLocked()
+	return true
 }
 
 // fallBackLocked serves the newest revision that was confirmed.
@@ -62,7 +78,12 @@ func (c *Control) fallBackLocked() error {
 	if !ok || !c.standsHere(&r) {
 		return errNoRevision
 	}
-	ch := c.newChangeLocked(Cause{Who: "headgate", Why: "the documents are refused", Via: ViaFile}, func() (config.Documents, error) { return c.kept(r.Number) })
+	return c.serveKeptLocked(r, "the documents are refused")
+}
+
+// serveKeptLocked serves a revision in place of the documents.
+func (c *Control) serveKeptLocked(r history.Revision, why string) error {
+	ch := c.newChangeLocked(Cause{Who: "headgate", Why: why, Via: ViaFile}, func() (config.Documents, error) { return c.kept(r.Number) })
 	ch.verb, ch.revision = FellBack, r.Name()
 	return c.makeLocked(ch)
 }
