@@ -1,14 +1,13 @@
-import { Alert, Button, Radio, Select, Stack, TextInput } from '@mantine/core'
-import { notifications } from '@mantine/notifications'
+import { Alert, Button, Radio, Stack } from '@mantine/core'
 import { IconChecklist } from '@tabler/icons-react'
-import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
-import { Problem, sentence } from '@/api/problem'
 import { schema as schemaQuery, type Change } from '@/api/queries'
 import { useStore } from '@/api/store'
 import { Loading } from '@/ui/basics'
 import { Panel } from '@/ui/Dialog'
 import { t } from '@/text'
+import { ApplyButtons, Told, useApply } from './Apply'
 import { apply, basket, body, configTag, conflicts, drop, learn, plan, reviewing, settle, type Conflict, type Edit } from './basket'
 import { changedFields, written, type Side } from './object'
 import { PlanView } from './PlanView'
@@ -47,33 +46,13 @@ export function ReviewDrawer() {
 }
 
 function Review({ edits }: { edits: Edit[] }) {
-  const queries = useQueryClient()
   const review = useQuery({ queryKey: ['review', JSON.stringify(body(edits)), edits.map((e) => e.base?.etag).join()], queryFn: () => look(edits), gcTime: 0, staleTime: 0, retry: false })
-  const [why, setWhy] = useState('')
-  const [within, setWithin] = useState<string | null>('2m')
-  const [busy, setBusy] = useState(false)
-  const [failed, setFailed] = useState<unknown>()
-  const [renewed, setRenewed] = useState(false)
-
-  async function go(confirm: boolean) {
-    setBusy(true)
-    setFailed(undefined)
-    try {
-      const done = await apply(edits, review.data!.etag, { why: why || undefined, within: confirm ? (within ?? '2m') : undefined })
-      basket.set([])
-      reviewing.set(false)
-      notifications.show({ message: done.revision ? t.edit.appliedRevision(done.revision) : t.edit.applied, color: 'teal' })
-      void queries.invalidateQueries()
-    } catch (e) {
-      // Somebody was faster: the plan is made again, and asks where it has to.
-      if (e instanceof Problem && e.status === 412) {
-        await review.refetch()
-        setRenewed(true)
-      } else setFailed(e)
-    } finally {
-      setBusy(false)
-    }
-  }
+  const { go, ...how } = useApply(async (options) => {
+    const done = await apply(edits, review.data!.etag, options)
+    basket.set([])
+    reviewing.set(false)
+    return done.revision ? t.edit.appliedRevision(done.revision) : t.edit.applied
+  }, review.refetch)
 
   if (review.isPending) return <Loading />
   if (review.data?.conflicts.length) return <Conflicts list={review.data.conflicts} />
@@ -83,60 +62,16 @@ function Review({ edits }: { edits: Edit[] }) {
   return (
     <Stack gap="lg">
       <p style={{ margin: 0 }}>{t.edit.lead}</p>
-      {review.error && (
-        <Alert color="red" role="alert" title={t.edit.refused}>
-          <Mistakes error={review.error} />
-        </Alert>
-      )}
-      {failed !== undefined && (
-        <Alert color="red" role="alert" title={t.edit.failed}>
-          <Mistakes error={failed} />
-        </Alert>
-      )}
-      {renewed && !failed && (
-        <Alert color="yellow" role="alert">
-          {t.edit.renewed}
-        </Alert>
-      )}
+      <Told refused={review.error} failed={how.failed} renewed={how.renewed} />
       {p?.changes?.length === 0 && taken.length === 0 && <p>{t.edit.nothing}</p>}
       {p && <PlanView change={p} edits={edits} />}
       {taken.map((e) => <EditCard key={`${e.kind} ${e.name}`} edit={e} text={t.edit.taken} />)}
       {!p && edits.map((e) => <EditCard key={`${e.kind} ${e.name}`} edit={e} />)}
-      {p && p.changes!.length + taken.length > 0 && (
-        <>
-          <TextInput label={t.edit.why} value={why} maxLength={500} onChange={(e) => setWhy(e.currentTarget.value)} />
-          <Button size="md" loading={busy} onClick={() => void go(false)} data-autofocus>
-            {t.edit.apply}
-          </Button>
-          <div style={{ display: 'flex', gap: 10, alignItems: 'end', flexWrap: 'wrap' }}>
-            <Select label={t.edit.within} value={within} onChange={setWithin} data={['30s', '1m', '2m', '5m', '15m', '1h']} w={120} allowDeselect={false} />
-            <Button variant="default" loading={busy} onClick={() => void go(true)} style={{ flex: 1 }}>
-              {t.edit.applyConfirm}
-            </Button>
-          </div>
-          <p className="small" style={{ margin: 0 }}>
-            {t.edit.withinHelp}
-          </p>
-        </>
-      )}
+      {p && p.changes!.length + taken.length > 0 && <ApplyButtons go={go} busy={how.busy} />}
       <Button variant="subtle" color="red" onClick={() => basket.set([])}>
         {t.edit.discard}
       </Button>
     </Stack>
-  )
-}
-
-function Mistakes({ error }: { error: unknown }) {
-  if (!(error instanceof Problem) || error.mistakes.length < 2) return <>{sentence(error)}</>
-  return (
-    <ul style={{ margin: 0, paddingLeft: 18 }}>
-      {error.mistakes.map((m, i) => (
-        <li key={i}>
-          <code>{m.pointer}</code> {m.detail}
-          {m.remedy ? `; ${m.remedy}` : ''}
-        </li>
-      ))}
-    </ul>
   )
 }
 
