@@ -3,15 +3,16 @@ import { useComputedColorScheme } from '@mantine/core'
 import { useEffect, useRef } from 'react'
 import uPlot from 'uplot'
 import { Card } from '@/ui/basics'
+import { clock } from '@/ui/time'
 import { t } from '@/text'
 import { few, type Curve } from './series'
 
 const height = 160
 
 /** The time of a tick; with seconds where a chart shows little time. */
-function clock(seconds: number, u: uPlot): string {
+function tick(seconds: number, u: uPlot): string {
   const { min = 0, max = 0 } = u.scales.x!
-  return new Date(seconds * 1000).toLocaleTimeString('en', { hour: '2-digit', minute: '2-digit', second: (max ?? 0) - (min ?? 0) < 300 ? '2-digit' : undefined, hourCycle: 'h23' })
+  return clock(seconds * 1000, (max ?? 0) - (min ?? 0) < 300)
 }
 
 /**
@@ -41,7 +42,7 @@ export function Chart({ title, unit, times, curves }: { title: string; unit: str
         legend: { show: false },
         // One point alone would get an axis of two days.
         scales: { x: { range: (_, min, max) => (min !== null && min === max ? [min - 300, max] : [min, max]) }, y: { range: (_, __, max) => [0, max > 0 ? max * 1.1 : 1] } },
-        axes: [{ ...axis, space: 80, size: 30, values: (u, v) => v.map((s) => clock(s, u)) }, { ...axis, size: 46, values: (_, v) => v.map(few) }],
+        axes: [{ ...axis, space: 80, size: 30, values: (u, v) => v.map((s) => tick(s, u)) }, { ...axis, size: 46, values: (_, v) => v.map(few) }],
         series: [{}, ...lines.map((c) => ({ label: c.name, stroke: color(c.tone), width: 1.75, dash: c.dash ? [6, 4] : undefined, fill: c.dash ? undefined : color(`${c.tone}-soft`), points: { size: 4 } }))],
       },
       [x, ...lines.map((c) => c.values)] as uPlot.AlignedData,
@@ -87,7 +88,7 @@ export function Chart({ title, unit, times, curves }: { title: string; unit: str
                 const at = Math.max(0, times.length - 30) + i
                 return (
                   <tr key={x}>
-                    <th scope="row">{new Date(x * 1000).toLocaleTimeString()}</th>
+                    <th scope="row">{clock(x * 1000)}</th>
                     {curves.map((c) => <td key={c.name}>{few(c.values[at])}</td>)}
                   </tr>
                 )

@@ -3,6 +3,7 @@ import { useEffect, useState, type ReactNode } from 'react'
 import { marks, meaningOf, type Meaning } from '@/theme/states'
 import { t } from '@/text'
 import { Problem, sentence, Unreachable } from '@/api/problem'
+import { withOffset } from './time'
 
 /** A state: a word and a mark, and a colour that says the same. */
 export function StateBadge({ state, children, meaning = meaningOf(state) }: { state: string; children?: ReactNode; meaning?: Meaning }) {
@@ -139,7 +140,7 @@ export function Ago({ time }: { time: string }) {
   const past = (Date.now() - at.getTime()) / 1000
   const words = Math.abs(past) < 5 ? t.time.now : past > 0 ? t.time.ago(span(past)) : t.time.in(span(-past))
   return (
-    <time dateTime={time} title={at.toLocaleString()}>
+    <time dateTime={time} title={withOffset(time)}>
       {words}
     </time>
   )

@@ -7,6 +7,7 @@ import { call } from '@/api/client'
 import { Problem, sentence } from '@/api/problem'
 import { canEdit, me } from '@/api/queries'
 import { Ago, Card, Detail, Empty, Failure, KeyValues, Loading, PageHeader, StateBadge, Tag } from '@/ui/basics'
+import { moment, When, withOffset } from '@/ui/time'
 import { marks, meaningOf } from '@/theme/states'
 import { Dialog } from '@/ui/Dialog'
 import { t } from '@/text'
@@ -54,15 +55,14 @@ export default function CertificatePage() {
   const o = one.data
   const row = rowsOf([o], [])[0]!
   const s = standing(row)
-  const date = (x?: string) => (x ? new Date(x).toLocaleString('en', { dateStyle: 'medium', timeStyle: 'short' }) : '')
   const facts: [ReactNode, ReactNode][] = [
     [t.certificates.left, row.daysLeft === undefined ? t.certificates.noDays : t.certificates.days(row.daysLeft)],
-    [words.until, date(o.not_after)],
-    [words.from, date(o.not_before)],
+    [words.until, o.not_after && <When time={o.not_after} />],
+    [words.from, o.not_before && <When time={o.not_before} />],
     [words.directory, o.directory],
     [words.entry, o.entry],
     [words.profile, o.profile],
-    [words.renewal, o.renewal?.start && words.between(date(o.renewal.start), date(o.renewal.end))],
+    [words.renewal, o.renewal?.start && o.renewal.end && <span title={`${withOffset(o.renewal.start)} – ${withOffset(o.renewal.end)}`}>{words.between(moment(o.renewal.start), moment(o.renewal.end))}</span>],
     [words.planned, o.renewal?.at && <Ago time={o.renewal.at} />],
     [words.since, o.since && <Ago time={o.since} />],
     [words.failures, o.failures || ''],
@@ -160,7 +160,7 @@ function AttemptCard({ it: a, open }: { it: Attempt; open: boolean }) {
             <li key={i}>
               <span className="mark" data-meaning={meaning} aria-hidden>{marks[meaning]}</span>
               <div>{s.text || s.state}</div>
-              <div className="small">{new Date(s.at!).toLocaleTimeString()} {t.certificates.word[s.state ?? ''] ?? s.state}</div>
+              <div className="small"><When time={s.at!} only="clock" /> {t.certificates.word[s.state ?? ''] ?? s.state}</div>
             </li>
           )
         })}

@@ -5,6 +5,7 @@ import { objects, status } from '@/api/queries'
 import { Entries } from '@/edit/Entries'
 import { DataTable, type Column } from '@/ui/DataTable'
 import { Ago, Empty, Failure, Loading, PageHeader, StateBadge } from '@/ui/basics'
+import { withOffset } from '@/ui/time'
 import { t } from '@/text'
 import { Stored } from './Stored'
 import { orders, rowsOf, standing, type Row } from './orders'
@@ -41,7 +42,7 @@ export default function CertificatesPage() {
         ),
       },
       { id: 'state', title: t.certificates.state, width: '130px', sort: (r) => standing(r).meaning, cell: (r) => { const s = standing(r); return <StateBadge state={s.word} meaning={s.meaning}>{t.certificates.word[s.word] ?? s.word}</StateBadge> } },
-      { id: 'left', title: t.certificates.left, width: '120px', phone: false, sort: (r) => r.daysLeft ?? -1e9, cell: (r) => <span title={r.notAfter && new Date(r.notAfter).toLocaleString()}>{r.daysLeft === undefined ? t.certificates.noDays : t.certificates.days(r.daysLeft)}</span> },
+      { id: 'left', title: t.certificates.left, width: '120px', phone: false, sort: (r) => r.daysLeft ?? -1e9, cell: (r) => <span title={r.notAfter && withOffset(r.notAfter)}>{r.daysLeft === undefined ? t.certificates.noDays : t.certificates.days(r.daysLeft)}</span> },
       { id: 'entry', title: t.certificates.source, width: '18%', phone: false, from: 960, sort: (r) => r.entry ?? '', cell: (r) => <span className="clip">{r.entry ? t.certificates.acme(r.entry) : t.certificates.own}</span> },
       { id: 'next', title: t.certificates.nextTry, width: '120px', phone: false, from: 1100, sort: (r) => r.order?.next_try ?? '', cell: (r) => (r.order?.next_try ? <Ago time={r.order.next_try} /> : '–') },
     ],

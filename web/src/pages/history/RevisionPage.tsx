@@ -6,6 +6,7 @@ import { call } from '@/api/client'
 import { canEdit, isAdmin, me, revisions, status, type ObjectChange, type Revision } from '@/api/queries'
 import { ChangeCard } from '@/edit/ChangeCard'
 import { Ago, Card, Detail, Empty, Failure, KeyValues, Loading, PageHeader, StateBadge } from '@/ui/basics'
+import { When } from '@/ui/time'
 import { useView } from '@/ui/view'
 import { t } from '@/text'
 import { difference } from './lines'
@@ -55,7 +56,7 @@ export default function RevisionPage() {
           <Card title={t.history.about}>
             <KeyValues
               rows={[
-                [t.history.when, <span key="w"><Ago time={r.when!} /><span className="small block">{new Date(r.when!).toLocaleString()}</span></span>],
+                [t.history.when, <span key="w"><Ago time={r.when!} /><span className="small block"><When time={r.when!} exact /></span></span>],
                 [t.history.who, r.who || t.history.nobody],
                 [t.history.via, t.history.doors[r.via!] ?? r.via],
                 [t.history.document, (r.documents ?? []).map((d) => <span key={d.name} className="block">{d.name?.split('/').pop()}</span>)],

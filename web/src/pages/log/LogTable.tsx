@@ -2,11 +2,11 @@ import { Button } from '@mantine/core'
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useRef, type ReactNode } from 'react'
 import { StateBadge } from '@/ui/basics'
+import { clock, When } from '@/ui/time'
 import { t } from '@/text'
 import { bytes, meaningOfRequest, took, type Request, type Row } from './livelog'
 
 const rowHeight = 50
-const clock = new Intl.DateTimeFormat('en', { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' })
 
 /** The rows of the log; only those that are seen are drawn. */
 export function LogTable({ rows, open, top, more }: { rows: Row[]; open: (r: Request) => void; top?: ReactNode; more?: () => void }) {
@@ -20,7 +20,7 @@ export function LogTable({ rows, open, top, more }: { rows: Row[]; open: (r: Req
       {top}
       <table aria-rowcount={rows.length + 1} className="log">
         <colgroup>
-          <col className="not-phone" style={{ width: 96 }} />
+          <col className="not-phone" style={{ width: 116 }} />
           <col style={{ width: 92 }} />
           <col />
           <col className="not-phone from-960" style={{ width: '20%' }} />
@@ -80,9 +80,7 @@ function Line({ request: r, index, open }: { request: Request; index: number; op
   return (
     <tr className="row link" data-meaning={meaning === 'good' ? undefined : meaning} aria-rowindex={index} onClick={() => !getSelection()?.toString() && open(r)}>
       <td className="not-phone">
-        <time dateTime={r.time} title={new Date(r.time!).toLocaleString()} className="mono">
-          {clock.format(new Date(r.time!))}
-        </time>
+        <When time={r.time!} only="clock" className="mono" />
       </td>
       <td>
         <StateBadge state={word} meaning={meaning}>
@@ -95,7 +93,7 @@ function Line({ request: r, index, open }: { request: Request; index: number; op
           <bdi className="path">{r.path}{r.query ? '?' + r.query : ''}</bdi>
           {!r.method && t.log.stream(bytes(r.bytes_sent))}
         </button>
-        <span className="small clip only-phone">{[clock.format(new Date(r.time!)), took(r.duration_ms), r.reason].filter(Boolean).join(' · ')}</span>
+        <span className="small clip only-phone">{[clock(r.time!), took(r.duration_ms), r.reason].filter(Boolean).join(' · ')}</span>
         {(r.reason || r.cause || word === 'slow') && <span className="small clip not-phone" title={r.cause}>{[word === 'slow' && t.log.slow + ', ' + took(r.duration_ms), r.reason, r.cause].filter(Boolean).join(' – ')}</span>}
       </td>
       <td className="not-phone from-960">

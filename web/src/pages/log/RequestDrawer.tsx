@@ -4,6 +4,7 @@ import { Link } from '@tanstack/react-router'
 import { type ReactNode } from 'react'
 import { objects } from '@/api/queries'
 import { KeyValues, StateBadge } from '@/ui/basics'
+import { When } from '@/ui/time'
 import { Panel } from '@/ui/Dialog'
 import { t } from '@/text'
 import { addressOf, bytes, meaningOfRequest, took, type Filters, type Request } from './livelog'
@@ -43,7 +44,7 @@ function shown(r: Request, name: string, address: string): ReactNode {
   const value = r[name as keyof Request]
   switch (name) {
     case 'time':
-      return new Date(r.time!).toLocaleString('en', { dateStyle: 'medium', timeStyle: 'medium' })
+      return <When time={r.time!} exact />
     case 'address':
       return r.method ? <bdi>{address}</bdi> : r.host
     case 'status': {

@@ -5,6 +5,7 @@ import { useCallback, useMemo } from 'react'
 import { canEdit, me, object, objects, status, type AnyObject, type CertificateStatus, type Proxy } from '@/api/queries'
 import { DataTable, type Column } from '@/ui/DataTable'
 import { Ago, Failure, Loading, PageHeader, StateBadge, Tag } from '@/ui/basics'
+import { withOffset } from '@/ui/time'
 import { useView } from '@/ui/view'
 import { t } from '@/text'
 import { many } from '@/text/many'
@@ -223,7 +224,7 @@ function CertificateCell({ proxy, certificates }: { proxy: Proxy; certificates?:
   if (!c) return <span className="small">{t.proxies.noCertificate}</span>
   const days = c.not_after && Math.floor((Date.parse(c.not_after) - Date.now()) / 86_400_000)
   return (
-    <span title={[c.name, ...(c.names ?? []), c.not_after && new Date(c.not_after).toLocaleString()].filter(Boolean).join('\n')}>
+    <span title={[c.name, ...(c.names ?? []), c.not_after && withOffset(c.not_after)].filter(Boolean).join('\n')}>
       <StateBadge state={c.state}>{t.certificates.word[c.state] ?? c.state}</StateBadge>
       {typeof days === 'number' && <span className="small clip">{t.certificates.days(days)}</span>}
     </span>
