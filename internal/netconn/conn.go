@@ -250,6 +250,19 @@ func (c *Conn) TryFill(b *Buffer) (bool, error) {
 	return c.rd.n > 0, err
 }
 
+// Rest reports whether TLS has read more off the socket than was read of it, or has met its
+// end: it reads as many records at once as there are. Without TLS there is never a rest. The
+// reader calls it; it makes no system call, and what there is of the rest is lost.
+func (c *Conn) Rest() bool {
+	if c.lazy == nil {
+		return false
+	}
+	c.lazy.shut = true
+	defer func() { c.lazy.shut = false }()
+	n, err := c.nc.Read(c.lazy.one[:])
+	return n > 0 || !errors.Is(err, os.ErrDeadlineExceeded)
+}
+
 // Tells reports whether TryFill can tell if there are bytes to read. It cannot
 // under TLS, nor on systems other than Linux.
 func (c *Conn) Tells() bool { return c.raw != nil }

@@ -2,6 +2,7 @@ package netconn
 
 import (
 	"net"
+	"os"
 	"time"
 )
 
@@ -23,6 +24,8 @@ type Lazy struct {
 	within within // the wait that Read is called from
 
 	early   []byte // is read before what is on the socket
+	shut    bool   // nothing is read off the socket
+	one     [1]byte
 	holding bool
 	quiet   bool // nothing can be there yet: send what is held, and wait
 	held    []byte
@@ -45,6 +48,9 @@ func (l *Lazy) Read(p []byte) (int, error) {
 			l.early = nil
 		}
 		return n, nil
+	}
+	if l.shut {
+		return 0, os.ErrDeadlineExceeded
 	}
 	if l.within.on {
 		return l.readWithin(p)

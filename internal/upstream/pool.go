@@ -19,7 +19,8 @@ import (
 // time could as well come after the look. So the look, which is a system call,
 // is spared then. A longer rest would spare more of them, but a second answer that
 // follows the first a little later would be taken for that of the next request. A
-// request that could not be sent again is never sent without.
+// request that could not be sent again is never sent without, nor any after a body whose
+// end was read by its length: a server that sends more than it said has sent that by then.
 const lookAfter = int64(time.Millisecond)
 
 // Pool holds the connections to one address. It outlives plans that leave the
@@ -73,7 +74,7 @@ func (p *Pool) take(now int64, look bool) *conn {
 		if c == nil {
 			return nil
 		}
-		c.looked = look || now-c.since >= lookAfter
+		c.looked = look || c.doubted || now-c.since >= lookAfter
 		if !c.looked || c.nc.Quiet() {
 			return c
 		}

@@ -54,6 +54,8 @@ type conn struct {
 	answered int64   // when the head of the last response was there
 	used     bool    // a response has been read on it before
 	looked   bool    // it was quiet when it was taken for this exchange
+	atHand   bool    // the body came with the head: what follows it would have been seen
+	doubted  bool    // more may have come with the body than was read of it
 	keep     bool    // it may carry another request after this response
 	held     bool    // the request has a body that waits to be asked for
 	ended    bool    // Close was called for this exchange
@@ -356,6 +358,7 @@ func (c *conn) respond(ex *exchange.Exchange) {
 		return
 	}
 	c.keep = c.head.KeepAlive
+	c.atHand = c.head.Framing == http1.NoBody || c.head.Framing == http1.Length && int64(c.buf.Len()) >= c.head.ContentLength
 	c.body.Begin(c.nc, &c.buf, c.head.Framing, c.head.ContentLength, &c.pool.limits, &rs.Trailer)
 	rs.Body = c
 }
@@ -433,14 +436,16 @@ func (c *conn) Close() error {
 		// The server was told of a body that never came.
 		whole = false
 	}
-	if !whole {
+	if !whole || c.nc.Rest() {
 		c.close()
 		return nil
 	}
 	c.buf.Free()
 	c.buf.Drop()
 	c.front = nil
-	c.pool.give(c, c.restsSince())
+	since := c.restsSince()
+	c.doubted = !c.atHand && (c.head.Framing == http1.Length || since-c.answered >= lookAfter)
+	c.pool.give(c, since)
 	return nil
 }
 
