@@ -51,16 +51,11 @@ func New(t testing.TB) *Zone {
 	t.Helper()
 	z := &Zone{}
 	z.mu.records, z.mu.asked = map[string][]Record{}, map[string]int{}
-	// The same port over both, as a resolver has one.
-	ln, err := net.Listen("tcp4", "127.0.0.1:0")
+	ln, pc, err := listen()
 	if err != nil {
 		t.Fatal(err)
 	}
 	z.Address = ln.Addr().(*net.TCPAddr).AddrPort()
-	pc, err := net.ListenPacket("udp4", ln.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
 	var all sync.WaitGroup
 	all.Go(func() { z.servePackets(pc) })
 	all.Go(func() {
@@ -78,6 +73,21 @@ func New(t testing.TB) *Zone {
 		all.Wait()
 	})
 	return z
+}
+
+// listen opens the same port over TCP and UDP, as a resolver has one. What is free over
+// one may be in use over the other: then another is tried.
+func listen() (ln net.Listener, pc net.PacketConn, err error) {
+	for range 100 {
+		if ln, err = net.Listen("tcp4", "127.0.0.1:0"); err != nil {
+			return nil, nil, err
+		}
+		if pc, err = net.ListenPacket("udp4", ln.Addr().String()); err == nil {
+			return ln, pc, nil
+		}
+		ln.Close()
+	}
+	return nil, nil, err
 }
 
 func (z *Zone) servePackets(pc net.PacketConn) {
