@@ -150,6 +150,7 @@ type History struct {
 		revisions []Revision // in order
 		head      head
 		headAt    store.Revision
+		unsure    string // the intent of a save of which it is not known whether it was committed
 	}
 }
 
@@ -302,6 +303,13 @@ func (h *History) RollBack(ctx context.Context, number int, records ...store.Rec
 func (h *History) mark(ctx context.Context, number int, state State, records []store.Record) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if err := h.makeSureLocked(ctx); err != nil {
+		return err
+	}
+	return h.markLocked(ctx, number, state, records)
+}
+
+func (h *History) markLocked(ctx context.Context, number int, state State, records []store.Record) error {
 	r, ok := h.findLocked(number)
 	if !ok {
 		return fmt.Errorf("revision %d: %w", number, ErrUnknown)

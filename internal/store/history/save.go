@@ -54,6 +54,9 @@ func (h *History) Begin(ctx context.Context, q Request) (r Revision, end func(),
 // beginLocked does what can fail of a save. It returns nil for nothing to save, or for what
 // cannot be.
 func (h *History) beginLocked(ctx context.Context, q Request) (*save, error) {
+	if err := h.makeSureLocked(ctx); err != nil {
+		return nil, err
+	}
 	v, err := h.planLocked(q)
 	if err != nil || v == nil {
 		return nil, err
@@ -353,9 +356,13 @@ func (h *History) commit(ctx context.Context, v *save) error {
 	}
 	at, err := h.options.Store.Commit(ctx, c)
 	if err != nil {
-		if at, ok := h.wasCommitted(ctx, v); ok {
+		at, made, known := h.wasCommitted(ctx, v)
+		if made {
 			h.mu.headAt = at
 			return nil
+		}
+		if !known {
+			h.mu.unsure = v.head.Intent
 		}
 		return fmt.Errorf("save revision %d: %w", v.revision.Number, err)
 	}
@@ -384,13 +391,36 @@ func (h *History) addWait(ctx context.Context, c *store.Change, v *save) error {
 }
 
 // wasCommitted asks, after a commit that came back with an error, whether it was made.
-func (h *History) wasCommitted(ctx context.Context, v *save) (store.Revision, bool) {
+// Known is false if the store does not say that either.
+func (h *History) wasCommitted(ctx context.Context, v *save) (at store.Revision, made, known bool) {
 	e, err := h.options.Store.Get(context.WithoutCancel(ctx), store.KeyHead)
+	if errors.Is(err, store.ErrNotFound) {
+		return 0, false, true
+	}
 	var have head
 	if err != nil || json.Unmarshal(e.Value, &have) != nil {
-		return 0, false
+		return 0, false, false
 	}
-	return e.Revision, have.Intent == v.head.Intent
+	return e.Revision, have.Intent == v.head.Intent, true
+}
+
+// makeSureLocked reads anew what is kept, if it is not known what became of a save. It was
+// refused, and its documents were put back: if its revision was made, it is marked as
+// rolled back.
+func (h *History) makeSureLocked(ctx context.Context) error {
+	if h.mu.unsure == "" {
+		return nil
+	}
+	if err := h.loadLocked(ctx); err != nil {
+		return err
+	}
+	if h.mu.head.Intent == h.mu.unsure {
+		if err := h.markLocked(ctx, h.mu.head.Revision, RolledBack, nil); err != nil {
+			return err
+		}
+	}
+	h.mu.unsure = ""
+	return nil
 }
 
 func addJSON(c *store.Change, key string, value any) error {
