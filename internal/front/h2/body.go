@@ -75,7 +75,7 @@ func (r *receiver) TookLocked(n int64) (whole bool) {
 	s := r.stream
 	s.grantLocked(n)
 	s.conn.grantLocked(n)
-	return s.remote && s.gone == nil && r.broken == nil
+	return s.remote && s.gone == nil && r.broken == nil && !r.closed
 }
 
 // Await waits as long as the client may pause.

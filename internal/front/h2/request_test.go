@@ -237,6 +237,39 @@ func TestBodiesAndTrailers(t *testing.T) {
 	}
 }
 
+// What was dropped, as nobody wants the body any more, is missing: who is reading still does
+// not take what came before for all.
+func TestABodyThatIsGivenUpDoesNotEndAsIfItWereWhole(t *testing.T) {
+	here, ended := make(chan struct{}), make(chan error, 1)
+	p := newProxy(t, "", source(func(ex *exchange.Exchange) *exchange.Answer {
+		body, b := ex.Request.Body, make([]byte, 64<<10)
+		body.Read(b[:1]) // of the first piece
+		<-here
+		body.Close()
+		var err error
+		for err == nil {
+			_, err = body.Read(b)
+		}
+		ended <- err
+		ex.Response.Status = 200
+		return nil
+	}))
+	c := p.dial()
+	c.request(1, false, post...)
+	for i := range 3 {
+		c.WriteData(1, i == 2, make([]byte, 16<<10))
+	}
+	c.WritePing(false, [8]byte{1})
+	c.flush()
+	if f, err := c.next(); err != nil || f.Header().Type != http2.FramePing {
+		t.Fatalf("got %v, %v", f, err)
+	}
+	close(here)
+	if err := <-ended; err == io.EOF {
+		t.Error("the body ended as if it were whole")
+	}
+}
+
 func TestClientThatExpects100(t *testing.T) {
 	got := make(chan seen, 1)
 	p := newProxy(t, "", recorder(got))
