@@ -1,5 +1,6 @@
 // Package testhouse holds what the tests of many packages need alike: connected
-// sockets, servers of connections, free addresses, patience, and a log that can be read while it is written.
+// sockets, servers of connections, free addresses, patience, a log that can be read while it is
+// written, and a server for random lives of clients.
 // Only tests import it.
 package testhouse
 

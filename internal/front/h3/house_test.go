@@ -50,6 +50,7 @@ type seen struct {
 type front struct {
 	speak  *h3.Front
 	served chan *quic.Conn
+	last   atomic.Pointer[h3.Conn] // that was served
 	t      testing.TB
 	addr   string
 	port   *exchange.Port
@@ -107,7 +108,12 @@ func newFront(t testing.TB, s source, change func(*exchange.Port), fronts ...fun
 	}
 	f.addr = f.quic.Bound().String()
 	var serials atomic.Uint64
-	if err := f.quic.Serve(func(qc *quic.Conn) listen.Conn { f.served <- qc; return f.speak.NewConn(qc, serials.Add(1)) }); err != nil {
+	if err := f.quic.Serve(func(qc *quic.Conn) listen.Conn {
+		f.served <- qc
+		c := f.speak.NewConn(qc, serials.Add(1))
+		f.last.Store(c)
+		return c
+	}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(f.quic.Close)
