@@ -1,7 +1,9 @@
 package main
 
 import (
+	"context"
 	"io"
+	"net/http"
 	"net/netip"
 	"strings"
 	"unicode"
@@ -22,9 +24,13 @@ that each of them would get. It asks the functions that serve requests; nothing 
 sent and no port is opened. The port number in the URL says which port is meant; of an
 https and an http3 port with one number it is the first, and with --http3 the second.
 With tcp:// or udp:// it tells which TCP or UDP proxy takes a connection, and which
-server; on an https port the host is the name that a TLS client asks for.`,
+server; on an https port the host is the name that a TLS client asks for.
+
+It explains what the documents say, as they stand. What containers name is not among them:
+with --running it asks the headgate that runs instead, which knows all that it serves.` + strings.Replace(reachHelp, "It asks", "With --running it asks", 1),
 		Example: `  headgate explain GET http://shop.example.com/api/users?page=2
   headgate explain --config headgate.yaml --from 192.0.2.1 -H 'Accept: text/html' GET http://shop.example.com:8080/
+  headgate explain --running GET https://wiki.example.com/
   headgate explain tcp://db.example.com:5432`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 1 && isStream(args[0]) {
@@ -41,10 +47,19 @@ server; on an https port the host is the name that a TLS client asks for.`,
 	from := cmd.Flags().String("from", "127.0.0.1", "`IP` address of the client")
 	state := cmd.Flags().String("state", "", "state `DIR` of a running headgate, to know its sticky cookies; nothing is written there")
 	_ = cmd.MarkFlagDirname("state") // the flag exists
+	running := cmd.Flags().Bool("running", false, "ask the headgate that runs, and not the documents")
+	r := &reach{cmd: cmd, config: file, state: state}
+	r.addAddress()
 	http3 := cmd.Flags().Bool("http3", false, "ask as a client of HTTP/3")
 	output := addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if cmd.Flags().Changed("admin") && !*running {
+			return usage("--admin needs --running")
+		}
 		if len(args) == 1 {
+			if *running {
+				return usage("a headgate that runs explains requests only; leave out --running, or give METHOD and URL")
+			}
 			return explainStream(cmd, args[0], *from, *file, output.value)
 		}
 		q, err := parseQuestion(args[0], args[1], *headers, *from)
@@ -54,16 +69,25 @@ server; on an https port the host is the name that a TLS client asks for.`,
 		if q.HTTP3 = *http3; q.HTTP3 && q.Scheme != "https" {
 			return usage("HTTP/3 has https URLs only")
 		}
-		_, documents, err := readDocuments(cmd, *file)
-		if err != nil {
-			return err
+		var e plan.Explanation
+		if *running {
+			e, err = explainRunning(cmd.Context(), r, q)
+			if err != nil {
+				return err
+			}
+		} else {
+			_, documents, err := readDocuments(cmd, *file)
+			if err != nil {
+				return err
+			}
+			p, problems := loadPlan(documents, *state)
+			if len(problems) > 0 {
+				return printProblems(cmd, problems)
+			}
+			defer p.Retire(nil)
+			e = p.Explain(q)
+			e.Notes = append(e.Notes, undiscovered(p)...)
 		}
-		p, problems := loadPlan(documents, *state)
-		if len(problems) > 0 {
-			return printProblems(cmd, problems)
-		}
-		defer p.Retire(nil)
-		e := p.Explain(q)
 		if output.value == "json" {
 			return writeJSON(cmd, e)
 		}
@@ -71,6 +95,35 @@ server; on an https port the host is the name that a TLS client asks for.`,
 		return err
 	}
 	return cmd
+}
+
+// explainRunning asks a headgate that runs.
+func explainRunning(ctx context.Context, r *reach, q plan.Question) (e plan.Explanation, err error) {
+	to, err := r.open(ctx)
+	if err != nil {
+		return e, err
+	}
+	defer to.close()
+	in := struct {
+		Method  string   `json:"method"`
+		URL     string   `json:"url"`
+		Headers []string `json:"headers,omitempty"`
+		From    string   `json:"from"`
+		HTTP3   bool     `json:"http3,omitempty"`
+	}{Method: q.Method, URL: q.Scheme + "://" + q.Authority + q.Target, From: q.From.String(), HTTP3: q.HTTP3}
+	for _, f := range q.Fields {
+		in.Headers = append(in.Headers, f[0]+": "+f[1])
+	}
+	err = to.ask(ctx, http.MethodPost, "/explain", in, &e)
+	return e, err
+}
+
+// undiscovered says what the documents alone do not tell.
+func undiscovered(p *plan.Plan) []string {
+	if len(p.Config().Discovery.Docker) == 0 {
+		return nil
+	}
+	return []string{"what containers name is not known here: --running asks the headgate that runs"}
 }
 
 // parseQuestion reads the arguments and flags of explain. The path is taken as

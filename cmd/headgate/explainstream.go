@@ -33,6 +33,9 @@ func explainStream(cmd *cobra.Command, address, from, file, output string) error
 	}
 	defer p.Retire(nil)
 	e := p.ExplainStream(q)
+	if len(p.Config().Discovery.Docker) > 0 {
+		e.Notes = append(e.Notes, "what containers name is not known here; headgate status tells of it")
+	}
 	if output == "json" {
 		return writeJSON(cmd, e)
 	}

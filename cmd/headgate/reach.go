@@ -45,9 +45,14 @@ machine is trusted only with its --fingerprint.`
 func addReach(cmd *cobra.Command) *reach {
 	r := &reach{cmd: cmd, config: addConfig(cmd)}
 	r.state = addState(cmd)
-	r.admin = cmd.Flags().String("admin", "", "`ADDRESS` or URL of the admin listener; without it the admin socket in the state directory")
-	r.fingerprint = cmd.Flags().String("fingerprint", "", "`SHA-256` of the certificate at that address, as headgate logs it")
+	r.addAddress()
 	return r
+}
+
+// addAddress adds the flags of a headgate elsewhere.
+func (r *reach) addAddress() {
+	r.admin = r.cmd.Flags().String("admin", "", "`ADDRESS` or URL of the admin listener; without it the admin socket in the state directory")
+	r.fingerprint = r.cmd.Flags().String("fingerprint", "", "`SHA-256` of the certificate at that address, as headgate logs it")
 }
 
 // addState adds the flag --state to a command.
