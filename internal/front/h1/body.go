@@ -119,7 +119,7 @@ func (b *requestBody) finish() bool {
 	if b.done.Load() {
 		return true
 	}
-	if b.stream.Err() != nil || b.closed.Load() {
+	if b.stream.Err() != nil || b.closed.Load() && b.begun.Load() {
 		return false
 	}
 	_, whole := b.stream.Whole()

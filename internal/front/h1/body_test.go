@@ -389,3 +389,28 @@ func TestPausingServerIsCut(t *testing.T) {
 	}
 	equal(t, "reason", p.logged().reason, exchange.UpstreamTimeout)
 }
+
+// givesUp is a source that answers without a look at the request's body.
+type givesUp struct{}
+
+func (givesUp) Describe() string { return "test" }
+func (givesUp) Respond(ex *exchange.Exchange) *exchange.Answer {
+	if ex.Request.Body != nil {
+		ex.Request.Body.Close()
+	}
+	ex.Response.Status = 204
+	return nil
+}
+
+// A body that came along with its head and is given up does not cost the connection, of
+// which the client was not told that it ends.
+func TestABodyAtHandThatIsGivenUpIsSkipped(t *testing.T) {
+	p := newProxy(t, "", func(p *proxy, _ *upstream.Settings) { p.pipe.Source = givesUp{} })
+	c := p.client()
+	c.send(post("/", 5) + "hello" + "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	for i := range 2 {
+		if rs := c.answer("GET"); rs.StatusCode != 204 || rs.Close {
+			t.Errorf("answer %d: got %d, closing %v", i, rs.StatusCode, rs.Close)
+		}
+	}
+}

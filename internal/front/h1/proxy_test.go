@@ -123,10 +123,10 @@ func (p *proxy) listen() {
 				return
 			}
 			c := p.front.NewConn(nc, p.serial.Add(1))
+			p.served.Add(1) // before wait can know of it
 			p.mu.Lock()
 			p.mu.conns = append(p.mu.conns, c)
 			p.mu.Unlock()
-			p.served.Add(1)
 			go func() {
 				defer p.served.Done()
 				testhouse.Serve(c)
