@@ -34,6 +34,9 @@ func openHouse(o houseOptions) (house, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.changed != nil {
+		c.Observe(func(*control.Event) { o.changed() })
+	}
 	m := openManagement(o, c, w)
 	options := admin.Options{
 		Log: o.log, Instance: newInstance(o), Metrics: c.Metrics(), Ready: c.Ready, Listen: listen.Listener, API: m.api, Console: console.New(), Hosts: adminHosts(c),

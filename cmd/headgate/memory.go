@@ -80,15 +80,16 @@ const settleAfter = time.Second
 // tidyMemory collects garbage after the start, and after many connections have come,
 // gone or fallen silent. A connection that is idle needs little, but its stack shrinks,
 // and what it gave back is freed, only in a collection; a quiet process has none for two
-// minutes. When nothing changes any more, what is free goes back to the system: the
-// runtime would keep as much as is in use. applied is closed when the first
-// configuration was applied. It returns when ctx ends.
-func tidyMemory(ctx context.Context, applied <-chan struct{}) {
+// minutes. The same holds for what a change of the configuration replaces. When nothing
+// changes any more, what is free goes back to the system: the runtime would keep as much
+// as is in use. applied is closed when the first configuration was applied; changes counts
+// the changes. It returns when ctx ends.
+func tidyMemory(ctx context.Context, applied <-chan struct{}, changes func() uint64) {
 	tick := time.NewTicker(tidyEvery)
 	defer tick.Stop()
 	var settle <-chan time.Time
 	goroutines, parked := runtime.NumGoroutine(), netconn.NumParked()
-	again := false
+	again, changed := false, changes()
 	for {
 		select {
 		case <-ctx.Done():
@@ -97,13 +98,15 @@ func tidyMemory(ctx context.Context, applied <-chan struct{}) {
 			applied, settle = nil, time.After(settleAfter)
 			continue
 		case <-settle:
-			settle = nil
+			settle, changed = nil, changes()
 			settleMemory()
 			continue
 		case <-tick.C:
 		}
-		g, p := runtime.NumGoroutine(), netconn.NumParked()
+		g, p, n := runtime.NumGoroutine(), netconn.NumParked(), changes()
 		switch {
+		case n != changed: // others may follow
+			changed, again = n, true
 		case isOther(g, goroutines) || isOther(p, parked):
 			runtime.GC()
 			goroutines, parked, again = g, p, true

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
 	"testing/synctest"
@@ -37,7 +38,7 @@ func TestMemoryOfTheStartIsGivenBackOnce(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		applied := make(chan struct{})
-		go tidyMemory(ctx, applied)
+		go tidyMemory(ctx, applied, func() uint64 { return 0 })
 		collections := func(within time.Duration) uint32 {
 			var before, after runtime.MemStats
 			synctest.Wait()
@@ -80,12 +81,41 @@ func TestManyMoreOrFewerAreWorthALook(t *testing.T) {
 	}
 }
 
+func TestMemoryIsGivenBackWhenChangesHaveEnded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		var changes atomic.Uint64
+		go tidyMemory(ctx, nil, changes.Load)
+		synctest.Wait()
+		collections := func(do func()) uint32 {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			do()
+			synctest.Wait()
+			runtime.ReadMemStats(&after)
+			return after.NumForcedGC - before.NumForcedGC
+		}
+		if n := collections(func() {
+			for range 100 {
+				changes.Add(1)
+				time.Sleep(time.Second)
+			}
+		}); n != 0 {
+			t.Errorf("%d collections while changes are made", n)
+		}
+		if n := collections(func() { time.Sleep(time.Minute) }); n != 1 {
+			t.Errorf("%d collections after the last, want 1", n)
+		}
+	})
+}
+
 func TestMemoryIsTidiedWhenManyHaveGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
 		var before, after runtime.MemStats
-		go tidyMemory(ctx, nil)
+		go tidyMemory(ctx, nil, func() uint64 { return 0 })
 		synctest.Wait()
 		hold := make(chan struct{})
 		for range 2 * tidyChange {

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
@@ -97,6 +98,9 @@ type houseOptions struct {
 	strict bool
 	// ready is called once, when the first configuration was applied.
 	ready func()
+	// changed is called with each change of the configuration, made or refused. It may
+	// be nil.
+	changed func()
 }
 
 // opener makes a house.
@@ -119,6 +123,8 @@ func serve(ctx context.Context, open opener, o houseOptions) error {
 			ready()
 		}
 	}
+	var changes atomic.Uint64
+	o.changed = func() { changes.Add(1) }
 	h, err := open(o)
 	if err != nil {
 		return err
@@ -135,7 +141,7 @@ func serve(ctx context.Context, open opener, o houseOptions) error {
 	beside.Go(func() { s.serve(all) })
 	<-listening
 	beside.Go(func() { notify.watch(all) })
-	beside.Go(func() { tidyMemory(all, applied) })
+	beside.Go(func() { tidyMemory(all, applied, changes.Load) })
 	err = h.Run(ctx)
 	if refused := (*control.Refused)(nil); errors.As(err, &refused) {
 		return &exitError{exitInvalid, nil} // the log has told each problem
