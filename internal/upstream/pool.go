@@ -19,8 +19,8 @@ import (
 // time could as well come after the look. So the look, which is a system call,
 // is spared then. A longer rest would spare more of them, but a second answer that
 // follows the first a little later would be taken for that of the next request. A
-// request that could not be sent again is never sent without, nor any after a body whose
-// end was read by its length: a server that sends more than it said has sent that by then.
+// request that could not be sent again is never sent without, nor any behind
+// a response that more may have come with than was seen of it.
 const lookAfter = int64(time.Millisecond)
 
 // Pool holds the connections to one address. It outlives plans that leave the

@@ -54,8 +54,7 @@ type conn struct {
 	answered int64   // when the head of the last response was there
 	used     bool    // a response has been read on it before
 	looked   bool    // it was quiet when it was taken for this exchange
-	atHand   bool    // the body came with the head: what follows it would have been seen
-	doubted  bool    // more may have come with the body than was read of it
+	doubted  bool    // more may have come behind the response than was seen
 	keep     bool    // it may carry another request after this response
 	held     bool    // the request has a body that waits to be asked for
 	ended    bool    // Close was called for this exchange
@@ -358,8 +357,8 @@ func (c *conn) respond(ex *exchange.Exchange) {
 		return
 	}
 	c.keep = c.head.KeepAlive
-	c.atHand = c.head.Framing == http1.NoBody || c.head.Framing == http1.Length && int64(c.buf.Len()) >= c.head.ContentLength
 	c.body.Begin(c.nc, &c.buf, c.head.Framing, c.head.ContentLength, &c.pool.limits, &rs.Trailer)
+	c.body.Sole()
 	rs.Body = c
 }
 
@@ -428,7 +427,8 @@ func (c *conn) Close() error {
 	} else {
 		defer c.server.released()
 	}
-	whole := c.keep && c.body.Done() && c.buf.Len() == 0
+	followed, sure := c.body.Followed()
+	whole := c.keep && c.body.Done() && !followed
 	if c.upload != nil {
 		whole = whole && c.upload.settled(settleTime) && c.upload.wait() == nil
 		c.abortUpload()
@@ -444,7 +444,8 @@ func (c *conn) Close() error {
 	c.buf.Drop()
 	c.front = nil
 	since := c.restsSince()
-	c.doubted = !c.atHand && (c.head.Framing == http1.Length || since-c.answered >= lookAfter)
+	// TLS reads by records: what it has not read off the socket yet may be the next one.
+	c.doubted = !sure || c.pool.tls != nil || since-c.answered >= lookAfter
 	c.pool.give(c, since)
 	return nil
 }

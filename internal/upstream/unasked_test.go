@@ -52,6 +52,7 @@ func TestWhatIsSaidUnaskedAnswersNobody(t *testing.T) {
 		rest   time.Duration // between the requests
 	}{
 		"behind a short body":                  {body: 10},
+		"where the first buffer ends":          {body: 4<<10 - len("HTTP/1.1 200 OK\r\nContent-Length: 4096\r\n\r\n")},
 		"behind a long body":                   {body: 20_000},
 		"behind a very long body":              {body: 200_000},
 		"behind a short body, under TLS":       {secure: true, body: 10},

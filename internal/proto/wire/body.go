@@ -34,6 +34,10 @@ type Body struct {
 	decoder http1.Decoder
 	done    bool
 	err     error
+
+	sole  bool // nothing may follow
+	more  bool // something does
+	blind bool // the last read had no room for what follows
 }
 
 // Begin readies b for a body that follows in buf and on conn. Trailers are put
@@ -42,6 +46,7 @@ func (b *Body) Begin(conn *netconn.Conn, buf *netconn.Buffer, framing http1.Fram
 	b.conn, b.buf, b.trailer = conn, buf, trailer
 	b.framing, b.left, b.err = framing, length, nil
 	b.done = framing == http1.NoBody
+	b.sole, b.more, b.blind = false, false, false
 	if framing == http1.Chunked {
 		b.decoder.Reset(lim)
 	}
@@ -49,6 +54,16 @@ func (b *Body) Begin(conn *netconn.Conn, buf *netconn.Buffer, framing http1.Fram
 
 // Done reports whether the whole body was read.
 func (b *Body) Done() bool { return b.done }
+
+// Sole says that nothing may follow the body, as nothing may follow a response. Its end is
+// then read with room for what does, where there is any: that costs nothing.
+func (b *Body) Sole() { b.sole = true }
+
+// Followed reports whether something has come behind a body that was read whole. If not,
+// sure is whether it would have been seen, had it been there when the end was read.
+func (b *Body) Followed() (followed, sure bool) {
+	return b.more || b.buf.Len() > 0, !b.blind && !b.buf.Full()
+}
 
 // Err returns the error that ended the body early, or nil.
 func (b *Body) Err() error { return b.err }
@@ -72,7 +87,7 @@ func (b *Body) Read(p []byte) (n int, err error) {
 	}
 	switch b.framing {
 	case http1.Length:
-		n, err = b.readSome(p[:min(int64(len(p)), b.left)])
+		n, err = b.readLength(p)
 		b.left -= int64(n)
 		b.done = b.left == 0
 		if err == io.EOF {
@@ -93,10 +108,22 @@ func (b *Body) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
+// readLength reads bytes of a body with a length.
+func (b *Body) readLength(p []byte) (int, error) {
+	if !b.sole || b.buf.Len() > 0 || b.left < directLeast || int64(len(p)) <= b.left {
+		return b.readSome(p[:min(int64(len(p)), b.left)])
+	}
+	n, err := b.conn.Read(p[:b.left+1])
+	if b.blind = false; int64(n) > b.left {
+		b.more, n = true, n-1
+	}
+	return n, err
+}
+
 // readSome reads bytes of the connection: those of the buffer first.
 func (b *Body) readSome(p []byte) (int, error) {
 	if b.buf.Len() == 0 {
-		if len(p) >= directLeast {
+		if b.blind = len(p) >= directLeast; b.blind {
 			return b.conn.Read(p)
 		}
 		if err := b.conn.Fill(b.buf); err != nil {
@@ -233,6 +260,7 @@ func (b *Body) Splice(dst *netconn.Conn) (n int64, ok bool, err error) {
 	}
 	if b.framing == http1.Length {
 		b.left -= n
+		b.blind = true
 	}
 	b.done = err == nil
 	b.err = err

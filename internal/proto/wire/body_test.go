@@ -175,3 +175,29 @@ func TestLookSeesABodyThatCannotBeSeenWithoutWaiting(t *testing.T) {
 		t.Errorf("a client that left: %v", b.Err())
 	}
 }
+
+// Behind a response nothing may follow: what does is seen where the reader has room for it,
+// and else it is told that it may not have been.
+func TestWhatFollowsAResponseIsSeen(t *testing.T) {
+	text := strings.Repeat("x", 10_000)
+	for name, c := range map[string]struct {
+		wire           string
+		size           int // of the reads
+		followed, sure bool
+	}{
+		"nothing":                             {text, 32 << 10, false, true},
+		"something":                           {text + "more", 32 << 10, true, true},
+		"nothing, by reads of its length":     {text, len(text), false, false},
+		"something, by reads of its length":   {text + "more", len(text), false, false},
+		"nothing, by reads of the buffer":     {text, 100, false, true},
+		"something, by reads of the buffer":   {text + "more", 100, true, true},
+		"something, where the buffer is full": {text[:4096] + "more", 100, false, false},
+	} {
+		s := newSource(t, http1.Length, int64(strings.LastIndexByte(c.wire, 'x')+1), c.wire)
+		s.Sole()
+		n, err := io.CopyBuffer(struct{ io.Writer }{io.Discard}, struct{ io.Reader }{s}, make([]byte, c.size))
+		if followed, sure := s.Followed(); err != nil || int(n) != strings.Count(c.wire, "x") || followed != c.followed || sure != c.sure {
+			t.Errorf("%s: %d bytes, %v, followed %v, sure %v", name, n, err, followed, sure)
+		}
+	}
+}
