@@ -454,6 +454,7 @@ func TestOneBadContainerLeavesOthers(t *testing.T) {
 		{"scheme", web("bad", "172.18.0.9", "headgate.host=b.example", "headgate.scheme=unix"), []string{"bad_value bad headgate.scheme", "proxies bad: virtual_hosts=b.example -> "}},
 		{"base path", web("bad", "172.18.0.9", "headgate.http.b.virtual_hosts=b.example", "headgate.http.b.base_path=@evil.example/"), []string{"bad_value bad headgate.http.b.base_path", "proxies b: virtual_hosts=b.example -> "}},
 		{"host", web("bad", "172.18.0.9", "headgate.enable=true"), []string{"no_host bad"}},
+		{"host misspelt", web("bad", "172.18.0.9", "headgate.http.b.virtual_host=b.example"), []string{"no_host bad", "proxies b: virtual_host=b.example -> http://172.18.0.9:80"}},
 		{"path without host", web("bad", "172.18.0.9", "headgate.http.b.virtual_hosts=b.example", "headgate.path=/x"), []string{"misplaced_labels bad headgate.path", "proxies b: virtual_hosts=b.example -> http://172.18.0.9:80"}},
 		{"no field", web("bad", "172.18.0.9", "headgate.http.b=b.example"), []string{"unknown_label bad headgate.http.b"}},
 		{"Swarm", web("bad", "172.18.0.9", "headgate.host=b.example", swarmService+"=stack_web"), []string{"misplaced_labels bad", "proxies stack_web: virtual_hosts=b.example -> http://172.18.0.9:80"}},

@@ -299,8 +299,14 @@ func (g *gathering) owners(all []*member) [][]*member {
 	return groups
 }
 
+// mistaken reports whether something is wrong with the labels of an object by themselves,
+// such as a wrong name of the one that says its hosts. The merge tells what.
+func (w *wanted) mistaken() bool {
+	return len(w.fields) > 0 && config.Find(&config.Discovered{Kind: w.kind, Name: w.name, Labels: w.fields}, nil).Problems != nil
+}
+
 // object makes an object of the containers that belong together; nil if they do not say
-// for which hosts it is.
+// for which hosts it is, and nothing else is wrong.
 func (g *gathering) object(members []*member) *config.Discovered {
 	first := members[0]
 	if i := slices.IndexFunc(members, func(m *member) bool { return m.state != ending }); i > 0 {
@@ -312,7 +318,9 @@ func (g *gathering) object(members []*member) *config.Discovered {
 			hint = fmt.Sprintf("add the label headgate.%s.%s.virtual_hosts", first.w.form, first.w.name)
 		}
 		g.tell(first, source.NoHost, "no label says for which hosts the container answers", hint)
-		return nil
+		if !first.w.mistaken() {
+			return nil
+		}
 	}
 	d := &config.Discovered{
 		Kind: first.w.kind, Name: first.w.name, Labels: first.w.fields, Created: time.Unix(members[0].Created, 0).UTC(),
