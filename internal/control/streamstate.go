@@ -46,6 +46,14 @@ type StreamServerState struct {
 	health.Status
 }
 
+// StreamStates returns how the active TCP and UDP proxies stand, by name.
+func (c *Control) StreamStates() (tcp, udp []StreamState) {
+	if p := c.current.Load(); p != nil {
+		return streamStates(p, "")
+	}
+	return nil, nil
+}
+
 // streamStates returns how the TCP and UDP proxies of a plan stand, or those of a
 // name.
 func streamStates(p *plan.Plan, name string) (tcp, udp []StreamState) {

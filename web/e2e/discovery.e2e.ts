@@ -13,8 +13,10 @@ beforeAll(async () => {
   docker = await startDocker([
     { name: 'grafana', labels: { 'headgate.enable': 'true', 'headgate.host': 'grafana.example.com', 'headgate.port': String(server) } },
     { name: 'queue', labels: { 'headgate.enable': 'true', 'headgate.host': 'queue.example.com' } },
+    // It becomes no proxy: what is wrong with it stands at no row of the list.
+    { name: 'wiki', labels: { 'headgate.enable': 'true', 'headgate.port': String(server), 'headgate.http.wiki.virtual_host': 'wiki.example.com' } },
   ])
-  w = await open({ text: `ports:\n  web: {address: "127.0.0.1:${port}", protocol: http}\ndiscovery:\n  docker:\n    local: {endpoint: "${docker.endpoint}", hosts: ["*.example.com"]}\n` })
+  w = await open({ text: `ports:\n  web: {address: "127.0.0.1:${port}", protocol: http}\ndiscovery:\n  docker:\n    local: {endpoint: "${docker.endpoint}", hosts: ["*.example.com"]}\n    gone: {endpoint: "unix:///nowhere/docker.sock"}\ntcp_proxies:\n  db: {address: "127.0.0.1:${await freePort()}", servers: [{address: "127.0.0.1:9"}], health_check: {interval: 1s, fall: 1}}\n` })
   await until('the proxy of the container', async () => (await api(w.page, 'GET', '/proxies/grafana')).status === 200)
 })
 afterAll(async () => {
@@ -32,6 +34,22 @@ it('shows what was found as read-only, with its container and its issues', async
   await page.getByText('container grafana').first().waitFor()
   expect(await page.getByRole('button', { name: 'Edit', exact: true }).count()).toBe(0)
   expect(await page.getByRole('button', { name: 'Add a filter' }).count()).toBe(0)
+})
+
+it('shows at the list of proxies how many servers are healthy, and what discovery reports', async () => {
+  const { page, h } = w
+  await visit(page, h, '/proxies')
+  const issues = page.locator('section.card', { has: page.getByRole('heading', { name: /^Discovery reports \d+ issues$/ }) })
+  await issues.getByText('there is no socket /nowhere/docker.sock').waitFor()
+  await issues.getByText('no_port').waitFor()
+  await issues.getByText('headgate.http.wiki.virtual_host', { exact: true }).waitFor()
+  await page.getByRole('row', { name: /grafana/ }).getByText('1 not checked').waitFor()
+  const db = page.getByRole('row', { name: /db.*TCP/ })
+  await db.getByText('failing open').waitFor()
+  await db.getByText('0/1 healthy').waitFor()
+  expect(await findings(page)).toEqual([])
+  await issues.getByRole('link', { name: 'Show all' }).click()
+  await page.getByRole('heading', { name: 'Discovery', level: 1 }).waitFor()
 })
 
 it('takes an object over into the document, after its plan', async () => {

@@ -23,7 +23,8 @@ type objectState struct {
 	// is absent for one that no document mentions, which has its defaults.
 	Origin *config.Origin `json:"origin,omitempty" readonly:"true"`
 	// State is how it stands: of a proxy active, degraded, down, maintenance or inactive;
-	// of a port and a certificate the word that the status has; else active or inactive.
+	// of a TCP or UDP proxy active, degraded, failing_open, down or inactive; of a port and
+	// a certificate the word that the status has; else active or inactive.
 	State string `json:"state" readonly:"true"`
 	// ETag is what If-Match names.
 	ETag string `json:"etag" readonly:"true"`
@@ -61,6 +62,15 @@ type proxyState struct {
 	Recent traffic `json:"recent" readonly:"true"`
 }
 
+// streamState is how a TCP or UDP proxy stands.
+type streamState struct {
+	objectState
+	// Health counts the servers of the proxy. It is absent for an inactive one.
+	Health *serverCount `json:"health,omitempty" readonly:"true"`
+	// Issues are what is wrong with it now.
+	Issues []string `json:"issues,omitempty" readonly:"true"`
+}
+
 // traffic counts requests of the last minutes.
 type traffic struct {
 	// Requests are those that ended.
@@ -87,8 +97,11 @@ type serverCount struct {
 
 // stateOf returns the struct that says how the objects of a kind stand.
 func stateOf(k *config.Kind) reflect.Type {
-	if k.Name == "proxies" {
+	switch k.Name {
+	case "proxies":
 		return of[proxyState]()
+	case "tcp_proxies", "udp_proxies":
+		return of[streamState]()
 	}
 	return of[objectState]()
 }
@@ -146,6 +159,7 @@ func (a *API) running() (*config.Config, error) {
 type states struct {
 	words   map[string]string
 	proxies map[string]proxyState
+	streams map[string]streamState
 	written map[string]string // why documents cannot be written, by name; "" if they can
 	plan    *review.Review    // of the change that the object is told after
 }
@@ -164,6 +178,21 @@ func (a *API) statesOf(k *config.Kind, names []string) states {
 			}
 			now.Issues = append(now.Issues, issues[p.Name]...)
 			s.words[p.Name], s.proxies[p.Name] = p.State, now
+		}
+	case "tcp_proxies", "udp_proxies":
+		s.streams = map[string]streamState{}
+		issues := a.issuesOf(k.Name)
+		list, udp := a.Control.StreamStates()
+		if k.Name == "udp_proxies" {
+			list = udp
+		}
+		for _, p := range list {
+			now := streamState{Health: &serverCount{p.Healthy, p.Unknown, len(p.Servers)}}
+			if p.Reason != "" {
+				now.Issues = []string{p.Reason}
+			}
+			now.Issues = append(now.Issues, issues[p.Name]...)
+			s.words[k.Name+" "+p.Name], s.streams[p.Name] = p.State, now
 		}
 	case "ports", "certificates":
 		now := a.Control.StatusOf(control.NoProxy)
@@ -232,6 +261,10 @@ func (a *API) show(cfg *config.Config, k *config.Kind, name string, s *states) (
 	if now, ok := s.proxies[name]; ok {
 		told.Servers, told.Issues, told.Recent = now.Servers, now.Issues, now.Recent
 		v = told
+	}
+	if now, ok := s.streams[name]; ok {
+		now.objectState = told.objectState
+		v = now
 	}
 	data, err := json.Marshal(v)
 	if err != nil {

@@ -46,3 +46,27 @@ func asJSON(t *testing.T, v any) string {
 	}
 	return string(data)
 }
+
+// The list of streams tells what the status does: not only whether they are active.
+func TestStreamsAreListedWithTheirServers(t *testing.T) {
+	h := start(t)
+	h.controlOf(t, mainConfig)
+	_, out := h.does("GET", "/tcp_proxies/main", "", 200, "", "as: viewer")
+	if out["state"] != "inactive" || out["health"] != nil {
+		t.Errorf("inactive: %v", out)
+	}
+	at := testhouse.Addresses(t, 2)
+	for i, kind := range []string{"tcp_proxies", "udp_proxies"} {
+		h.does("PATCH", "/"+kind+"/main", `{"address":"`+at[i]+`","active":true,"servers":[{"address":"127.0.0.1:1"}]}`, 200, "", "as: editor", always)
+		_, out = h.does("GET", "/"+kind+"/main", "", 200, "", "as: viewer")
+		if got := asJSON(t, out["health"]); out["state"] != "active" || got != `{"healthy":0,"total":1,"unknown":1}` || out["issues"] != nil {
+			t.Errorf("%s: %v", kind, out)
+		}
+		h.does("POST", "/servers/disable", `{"proxy":"main","server":"127.0.0.1:1","kind":"`+kind+`"}`, 200, "", "as: editor")
+		_, out = h.does("GET", "/"+kind, "", 200, "", "as: viewer")
+		one := out["items"].([]any)[0].(map[string]any)
+		if one["state"] != "down" || !strings.Contains(asJSON(t, one["issues"]), "no server takes new clients") {
+			t.Errorf("%s: %v", kind, one)
+		}
+	}
+}

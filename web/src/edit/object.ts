@@ -1,7 +1,7 @@
 import type { AnyObject } from '@/api/queries'
 
 /** What the API tells of an object beside what its document says. */
-export const told = ['name', 'origin', 'state', 'etag', 'issues', 'last_change', 'recent', 'plan', 'read_only']
+export const told = ['name', 'origin', 'state', 'etag', 'issues', 'health', 'last_change', 'recent', 'plan', 'read_only']
 
 export type Value = Record<string, unknown>
 

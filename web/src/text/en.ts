@@ -136,6 +136,7 @@ export const en = {
   },
   state: {
     unknown: 'not checked',
+    failing_open: 'failing open',
     rolled_back: 'rolled back',
   } as Record<string, string>,
   table: {

@@ -1,18 +1,15 @@
 import { Button } from '@mantine/core'
-import { queryOptions, useQuery } from '@tanstack/react-query'
+import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import { call } from '@/api/client'
 import { canEdit, me, object, objects, type AnyObject } from '@/api/queries'
-import type { components } from '@/api/schema'
 import { ObjectEditor } from '@/edit/ObjectEditor'
 import { TakeOver } from '@/edit/TakeOver'
 import { label } from '@/edit/words'
 import { Ago, Card, Empty, Failure, Loading, PageHeader, StateBadge } from '@/ui/basics'
 import { t } from '@/text'
+import { discovery, OneIssue, type Provider } from './Issues'
 
-type Provider = components['schemas']['providerBody']
-const discovery = queryOptions({ queryKey: ['discovery'], queryFn: () => call<{ providers: Provider[] }>('GET', '/discovery').then((d) => d.value.providers ?? []), refetchInterval: 10_000, retry: false })
 
 /** The providers of discovered objects: how they stand, what they give, what cannot be used. */
 export default function DiscoveryPage() {
@@ -70,18 +67,7 @@ function ProviderCard({ it: p }: { it: Provider }) {
       {issues.length === 0 && <p className="small lead">{p.reason ? t.discovery.notAsked : t.discovery.noIssues}</p>}
       <ul className="rows">
         {issues.map((x, i) => (
-          <li key={i}>
-            <StateBadge state="warning">{x.code}</StateBadge>
-            <span style={{ minWidth: 0 }}>
-              {x.container && <strong><bdi>{x.container}</bdi> </strong>}
-              {x.message}
-              {x.hint && <span className="block">{x.hint}</span>}
-              <span className="small block">
-                {x.label && <>{t.discovery.label} <code>{x.label}</code> · </>}
-                {t.discovery.since} <Ago time={x.since!} />
-              </span>
-            </span>
-          </li>
+          <OneIssue key={i} issue={x} />
         ))}
       </ul>
       <h3>{t.discovery.objects}</h3>

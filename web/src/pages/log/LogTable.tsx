@@ -20,7 +20,7 @@ export function LogTable({ rows, open, top, more }: { rows: Row[]; open: (r: Req
       {top}
       <table aria-rowcount={rows.length + 1} className="log">
         <colgroup>
-          <col className="not-phone" style={{ width: 116 }} />
+          <col className="not-phone" style={{ width: 132 }} />
           <col style={{ width: 92 }} />
           <col />
           <col className="not-phone from-960" style={{ width: '20%' }} />

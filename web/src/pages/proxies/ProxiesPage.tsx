@@ -10,18 +10,19 @@ import { useView } from '@/ui/view'
 import { t } from '@/text'
 import { many } from '@/text/many'
 import { FirstSteps } from './FirstSteps'
+import { DiscoveryIssues } from '../discovery/Issues'
 import { serversOf } from '../streams/streams'
 import { authOf, defaultsName, type Auth } from './auth'
 
 const count = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
-const worst: Record<string, number> = { down: 0, degraded: 1, maintenance: 2, active: 3, inactive: 4 }
+const worst: Record<string, number> = { down: 0, failing_open: 1, degraded: 2, maintenance: 3, active: 4, inactive: 5 }
 
 /** A row: a proxy, or a TCP or UDP proxy with what it has of one. */
 type Row = Proxy & { kind?: 'tcp' | 'udp'; listens?: string; targets?: string[] }
 
 const stream = (kind: 'tcp' | 'udp', o: AnyObject): Row =>
   ({
-    name: o.name, description: o.description, tags: o.tags, state: o.state, last_change: o.last_change, issues: o.issues,
+    name: o.name, description: o.description, tags: o.tags, state: o.state, last_change: o.last_change, issues: o.issues, servers: o.health,
     kind, listens: String(o.address ?? o.port ?? ''), virtual_hosts: (o.sni as string[] | undefined) ?? [], targets: serversOf(o).map((s) => s.address ?? ''), routes: [],
   }) as unknown as Row
 
@@ -31,8 +32,8 @@ const placeOf = (r: Row) => (r.kind ? ({ to: '/streams/$kind/$name', params: { k
 /** All proxies, those of TCP and UDP too: how they stand, and what passes through them. */
 export default function ProxiesPage() {
   const list = useQuery({ ...objects<Proxy>('proxies'), refetchInterval: (q) => ((q.state.data?.length ?? 0) > 1000 ? 60_000 : 10_000) })
-  const tcp = useQuery(objects('tcp_proxies')).data
-  const udp = useQuery(objects('udp_proxies')).data
+  const tcp = useQuery({ ...objects('tcp_proxies'), refetchInterval: 10_000 }).data
+  const udp = useQuery({ ...objects('udp_proxies'), refetchInterval: 10_000 }).data
   const policies = useQuery(objects('policies')).data
   const defaults = useQuery({ ...object<AnyObject>('defaults', ''), retry: false }).data
   const { data: all } = useQuery(status)
@@ -66,7 +67,7 @@ export default function ProxiesPage() {
           </>
         ),
       },
-      { id: 'state', title: t.proxies.state, width: '126px', sort: (p) => worst[p.state ?? ''] ?? 5, cell: (p) => <span title={p.issues?.join('\n')}><StateBadge state={p.state ?? ''} /></span> },
+      { id: 'state', title: t.proxies.state, width: '126px', sort: (p) => worst[p.state ?? ''] ?? 6, cell: (p) => <span title={p.issues?.join('\n')}><StateBadge state={p.state ?? ''} /></span> },
       {
         id: 'servers',
         title: t.proxies.servers,
@@ -78,7 +79,7 @@ export default function ProxiesPage() {
           return (
             <>
               <ServerOf row={p} />
-              <span className="small clip" title={p.issues?.join('\n')}>{[p.kind ? many(p.targets!.length, t.proxies.server) : t.proxies.serverCount(healthy, unknown, total), ...(p.issues ?? []).slice(0, 1)].join('; ')}</span>
+              <span className="small clip" title={p.issues?.join('\n')}>{[p.kind && !p.servers ? many(p.targets!.length, t.proxies.server) : t.proxies.serverCount(healthy, unknown, total), ...(p.issues ?? []).slice(0, 1)].join('; ')}</span>
             </>
           )
         },
@@ -137,6 +138,7 @@ export default function ProxiesPage() {
   return (
     <>
       <PageHeader title={t.pages.proxies} lead={t.proxies.lead} actions={rows.length > 0 && add} />
+      <DiscoveryIssues />
       {list.error ? (
         <Failure error={list.error} again={() => void list.refetch()} />
       ) : list.isPending ? (

@@ -1,0 +1,66 @@
+import { Anchor } from '@mantine/core'
+import { queryOptions, useQuery } from '@tanstack/react-query'
+import { Link } from '@tanstack/react-router'
+import { call } from '@/api/client'
+import type { components } from '@/api/schema'
+import { Ago, Card, StateBadge } from '@/ui/basics'
+import { t } from '@/text'
+
+export type Provider = components['schemas']['providerBody']
+type Issue = NonNullable<Provider['issues']>[number]
+
+export const discovery = queryOptions({ queryKey: ['discovery'], queryFn: () => call<{ providers: Provider[] }>('GET', '/discovery').then((d) => d.value.providers ?? []), refetchInterval: 10_000, retry: false })
+
+/** How many issues are shown before the list of proxies. */
+const first = 5
+
+/**
+ * What the providers of discovery report, at the list of proxies: also what is of a
+ * container that has become no proxy, and a provider that does not answer.
+ */
+export function DiscoveryIssues() {
+  const providers = useQuery(discovery).data ?? []
+  const broken = providers.filter((p) => p.reason)
+  const issues = providers.flatMap((p) => (p.issues ?? []).map((issue) => ({ issue, provider: p.name })))
+  const n = broken.length + issues.length
+  if (n === 0) return null
+  return (
+    <div style={{ marginBottom: 16 }}>
+      <Card title={t.discovery.reported(n)} actions={<Anchor component={Link} to="/discovery">{t.discovery.all}</Anchor>}>
+        <ul className="rows">
+          {broken.slice(0, first).map((p) => (
+            <li key={p.name}>
+              <StateBadge state={p.state ?? ''} />
+              <span style={{ minWidth: 0 }}>
+                <strong><bdi>{p.name}</bdi></strong> {p.reason}
+                {p.hint && <span className="small block">{p.hint}</span>}
+                <span className="small block">{t.discovery.since} <Ago time={p.since!} /></span>
+              </span>
+            </li>
+          ))}
+          {issues.slice(0, Math.max(0, first - broken.length)).map(({ issue, provider }, i) => (
+            <OneIssue key={i} issue={issue} provider={provider} />
+          ))}
+        </ul>
+        {n > first && <p className="small lead">{t.discovery.moreIssues(n - first)}</p>}
+      </Card>
+    </div>
+  )
+}
+
+/** One issue: its container, what is wrong, what mends it, its label, and since when. */
+export const OneIssue = ({ issue: x, provider }: { issue: Issue; provider?: string }) => (
+  <li>
+    <StateBadge state="warning">{x.code}</StateBadge>
+    <span style={{ minWidth: 0 }}>
+      {x.container && <strong><bdi>{x.container}</bdi> </strong>}
+      {x.message}
+      {x.hint && <span className="block">{x.hint}</span>}
+      <span className="small block">
+        {provider && <>{t.discovery.provider} <bdi>{provider}</bdi> · </>}
+        {x.label && <>{t.discovery.label} <code>{x.label}</code> · </>}
+        {t.discovery.since} <Ago time={x.since!} />
+      </span>
+    </span>
+  </li>
+)
