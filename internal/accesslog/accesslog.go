@@ -102,8 +102,13 @@ type Log struct {
 	once    sync.Once
 
 	unwritten atomic.Uint64 // records lost in the writer
-	output    output        // owned by write, then guarded by late
-	late      sync.Mutex
+	output    output        // owned by write until late.ended, then guarded by late
+
+	late struct {
+		sync.Mutex
+		ended bool   // the writer has ended
+		lines []byte // what it writes last, at most bufferSize
+	}
 }
 
 // shard is one buffer that is being filled.
@@ -274,22 +279,24 @@ func (l *Log) spareBuffer() []byte {
 	}
 }
 
-// recordLate writes a record of an exchange that ended after the log was
-// retired: at once, since nobody flushes any more.
+// recordLate writes a record of an exchange that ended after the log was retired: at once,
+// since nobody flushes any more. While the writer still is at what came before, it writes
+// that, too.
 func (l *Log) recordLate(ex *exchange.Exchange, p *exchange.Passage) {
-	select {
-	case <-l.written:
-	default:
-		l.unwritten.Add(1)
-		return
-	}
 	var c clock
 	c.set()
 	line := l.appendLine(nil, ex, p, &c)
 	l.late.Lock()
 	defer l.late.Unlock()
-	if err := l.output.write(line); err != nil {
+	switch {
+	case l.late.ended:
+		if err := l.output.write(line); err != nil {
+			l.unwritten.Add(1)
+		}
+	case len(l.late.lines)+len(line) > bufferSize:
 		l.unwritten.Add(1)
+	default:
+		l.late.lines = append(l.late.lines, line...)
 	}
 }
 

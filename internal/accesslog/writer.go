@@ -103,6 +103,7 @@ func (l *Log) write() {
 		select {
 		case buf, ok := <-l.full:
 			if !ok {
+				l.writeLate(failing)
 				return
 			}
 			failing = l.writeBuffer(buf, failing)
@@ -111,6 +112,17 @@ func (l *Log) write() {
 			result <- l.openAgain()
 		}
 	}
+}
+
+// writeLate writes what was recorded since the shards were closed. From then on whoever
+// records writes.
+func (l *Log) writeLate(failing bool) {
+	l.late.Lock()
+	defer l.late.Unlock()
+	if len(l.late.lines) > 0 {
+		l.writeBuffer(l.late.lines, failing)
+	}
+	l.late.ended, l.late.lines = true, nil
 }
 
 // drain writes the buffers that wait, so that they stand in the file that is
