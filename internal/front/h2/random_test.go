@@ -33,13 +33,21 @@ func TestRandomLives(t *testing.T) {
 // lead leads one life.
 func lead(t *testing.T, seed uint64) {
 	w := &testhouse.World{}
-	p := newProxy(t, "", quiet, func(p *proxy, _ *upstream.Settings) {
+	r := rand.New(rand.NewPCG(seed, 1))
+	secure, tight := r.IntN(4) == 0, r.IntN(4) == 0
+	p := newProxy(t, "", quiet, func(p *proxy, s *upstream.Settings) {
+		if secure {
+			overTLS(p, s)
+		}
+		if tight {
+			p.port.MaxClientMemory = 6 * clients.RequestMemory
+		}
 		log := w.Log()
 		p.pipe.Source, p.pipe.Log, p.front.Log, p.front.Clients = w, log, log, clients.New()
 		p.port.Streams = 40
 	})
 	c := &liver{
-		World: w, raw: p.dial(), random: rand.New(rand.NewPCG(seed, 1)), asked: map[uint32]*ask{},
+		World: w, raw: p.dial(), random: r, tight: tight, asked: map[uint32]*ask{},
 		initial: firstWindow, conn: firstWindow, maySend: firstWindow, first: firstWindow,
 		settings: []change{{}}, // those with which it connects
 	}
@@ -72,6 +80,7 @@ type liver struct {
 	first    int64    // on a new stream
 	wild     bool     // a rule of the connection was broken
 	drained  bool
+	tight    bool  // there is little memory for it
 	over     error // the connection has ended
 }
 
@@ -520,7 +529,7 @@ func (c *liver) heard(f http2.Frame) {
 	if a.ended = a.take(f); a.ended && a.status != "" && a.status[0] == '2' && !a.gone && a.field("seed") != strconv.FormatUint(a.script.Seed, 10) {
 		c.Fault("stream %d: got the response to %s, want %d", id, a.field("seed"), a.script.Seed)
 	}
-	if rst, is := f.(*http2.RSTStreamFrame); is && rst.ErrCode == http2.ErrCodeRefusedStream {
+	if rst, is := f.(*http2.RSTStreamFrame); is && (rst.ErrCode == http2.ErrCodeRefusedStream || c.tight && a.sends && rst.ErrCode == http2.ErrCodeEnhanceYourCalm) {
 		a.refused = true
 	}
 }

@@ -2,6 +2,7 @@ package h2_test
 
 import (
 	"bytes"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -44,6 +45,9 @@ func (p *proxy) connect() *raw {
 	}
 	p.t.Cleanup(func() { nc.Close() })
 	nc.SetDeadline(time.Now().Add(patience))
+	if p.tls != nil {
+		nc = tls.Client(nc, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"h2"}})
+	}
 	c := &raw{t: p.t, nc: nc}
 	c.Framer = http2.NewFramer(&c.out, nc)
 	c.AllowIllegalWrites = true
