@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
@@ -85,11 +86,15 @@ func (c *Conn) onReadable(fd uintptr) bool {
 }
 
 // onWritable is called when there may be room to write. It returns false to wait.
-func (c *Conn) onWritable(fd uintptr) bool {
+func (c *Conn) onWritable(fd uintptr) (done bool) {
+	c.writes.Store(true)
 	if c.wr.pipe != nil {
-		return c.onPush(fd)
+		done = c.onPush(fd)
+	} else {
+		done = c.onWrite(fd)
 	}
-	return c.onWrite(fd)
+	c.writes.Store(false)
+	return done
 }
 
 // onRead is called once before the first wait and again whenever the
@@ -198,10 +203,16 @@ func (c *Conn) onServe(fd uintptr) bool {
 
 // readError returns the error of a read that brought nothing: io.EOF if there was none.
 // A socket tells of a reset once. When a write has heard of it, a read would meet what
-// looks like an orderly end.
+// looks like an orderly end. So it does while the write comes back with what it has heard,
+// which takes a moment.
 func (c *Conn) readError(errno syscall.Errno) error {
-	if errno == 0 && c.reset.Load() {
-		errno = syscall.ECONNRESET
+	if errno == 0 {
+		for c.writes.Load() {
+			runtime.Gosched()
+		}
+		if c.reset.Load() {
+			errno = syscall.ECONNRESET
+		}
 	}
 	if errno == 0 {
 		return io.EOF

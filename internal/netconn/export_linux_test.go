@@ -65,3 +65,13 @@ func IsPolled(s *Socket) bool { return s.file.Load() != nil }
 
 // Descriptor returns the descriptor of a socket.
 func Descriptor(s *Socket) int { return s.fd }
+
+// BeginWrite makes c look as while it makes a write. EndWrite ends that, with what the
+// write has heard.
+func BeginWrite(c *Conn) { c.writes.Store(true) }
+
+// EndWrite ends what BeginWrite has begun.
+func EndWrite(c *Conn, heard error) {
+	c.reset.Store(heard == unix.ECONNRESET)
+	c.writes.Store(false)
+}

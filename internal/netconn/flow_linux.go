@@ -99,6 +99,8 @@ func (k *watcher) brokenLocked(f *flow) bool {
 		return false
 	}
 	errno := syscall.EPIPE
+	to.writes.Store(true) // this hears of what a write would
+	defer to.writes.Store(false)
 	_ = to.raw.Control(func(fd uintptr) {
 		if n, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ERROR); err == nil && n != 0 {
 			errno = syscall.Errno(n)
@@ -138,7 +140,7 @@ func (k *watcher) carry() {
 	if k.buf == nil {
 		k.buf = make([]byte, carryRound)
 		k.readFn = func(fd uintptr) { k.at.onRead(fd) }
-		k.writeFn = func(fd uintptr) { k.at.onto.onWrite(fd) }
+		k.writeFn = func(fd uintptr) { k.at.onto.onWritable(fd) }
 	}
 	for rest := k.round; len(rest) > 0; {
 		n, used := 0, 0

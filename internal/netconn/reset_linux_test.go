@@ -3,8 +3,11 @@ package netconn_test
 import (
 	"errors"
 	"io"
+	"runtime"
 	"syscall"
 	"testing"
+
+	"golang.org/x/sys/unix"
 
 	"headgate/internal/netconn"
 )
@@ -60,5 +63,43 @@ func TestAResetThatAWriteHasHeardOfIsToldByReads(t *testing.T) {
 			}
 			c.Close()
 		}
+	}
+}
+
+// A write that hears of a reset comes back with that after the socket tells of it no more.
+// A read between the two takes nothing for an orderly end.
+func TestAReadWaitsForWhatAWriteHasHeard(t *testing.T) {
+	for _, heard := range []error{unix.ECONNRESET, nil} {
+		c, far := pair(t)
+		raw, err := c.NetConn().(syscall.Conn).SyscallConn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		netconn.BeginWrite(c)
+		if heard != nil {
+			far.SetLinger(0)
+		}
+		far.Close()
+		for told := error(nil); told == nil && heard != nil; { // as a write hears of it
+			raw.Control(func(fd uintptr) {
+				if n, _ := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ERROR); n != 0 {
+					told = syscall.Errno(n)
+				}
+			})
+		}
+		end := make(chan error, 1)
+		go func() {
+			_, err := c.Read(make([]byte, 1))
+			end <- err
+		}()
+		for range 1000 {
+			runtime.Gosched()
+		}
+		netconn.EndWrite(c, heard)
+		err = <-end
+		if heard == nil && err != io.EOF || heard != nil && !errors.Is(err, heard) {
+			t.Errorf("the write has heard %v, and the read ended by %v", heard, err)
+		}
+		c.Close()
 	}
 }

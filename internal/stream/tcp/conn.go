@@ -81,7 +81,8 @@ func (c *Conn) Serve() (park func(resume func()) bool) {
 // cut when the time to drain is over.
 func (c *Conn) Drain() {}
 
-// Close ends the connection at once. Any goroutine may call it.
+// Close ends the connection at once. Any goroutine may call it. A client for whom no
+// server was found yet is reset, as one that is cut: it has got nothing.
 func (c *Conn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,7 +91,7 @@ func (c *Conn) Close() error {
 		c.mu.relay.Cut()
 		return nil
 	}
-	return c.nc.Close()
+	return netconn.New(c.nc).Abort()
 }
 
 // gone reports whether the client has left before a server was found for it.

@@ -207,6 +207,9 @@ func TestAConnectionThatIsClosedWhileAServerIsDialed(t *testing.T) {
 	})
 	client, c, done := h.connect(t, "")
 	c.Close()
+	if _, err := client.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
+		t.Errorf("the client was told %v, want a reset", err)
+	}
 	close(dialed)
 	done.Wait()
 	if _, err := far.Read(make([]byte, 1)); err == nil {
