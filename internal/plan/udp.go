@@ -63,7 +63,7 @@ func (c *compiler) udpProxy(settings *config.UDPProxy, at schema.Place) *UDPProx
 	}
 	out.Group = group
 	for _, s := range list {
-		out.Servers = append(out.Servers, &udp.Server{Address: s.Address, Resolve: s.address, Gauge: &s.Live.Gauge, Told: s.told})
+		out.Servers = append(out.Servers, &udp.Server{Address: s.Address, Resolve: s.addresses, Gauge: &s.Live.Gauge, Told: s.told})
 	}
 	out.Record = c.recordPassage(settings.AccessLog)
 	out.Tally = c.env.Keep("udp proxy\x00"+settings.Name, func() exchange.Kept { return udp.NewTally() }).(*udp.Tally)
@@ -77,12 +77,12 @@ func (c *compiler) udpProxy(settings *config.UDPProxy, at schema.Place) *UDPProx
 	return &UDPProxy{settings, udp.New(out), list, port}
 }
 
-// address returns where the datagrams of a new session go, as far as it is known
+// addresses returns where the datagrams of a new session go, as far as it is known
 // now. The names of servers with several addresses take turns.
-func (s *StreamServer) address() (netip.AddrPort, bool) {
+func (s *StreamServer) addresses() []netip.AddrPort {
 	endpoints := s.name.Now()
 	if len(endpoints) == 0 {
-		return netip.AddrPort{}, false
+		return nil
 	}
-	return endpoints[int(s.turn.Add(1)-1)%len(endpoints)].Addresses[0], true
+	return endpoints[int(s.turn.Add(1)-1)%len(endpoints)].Addresses
 }

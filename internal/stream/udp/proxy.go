@@ -29,9 +29,10 @@ import (
 type Server struct {
 	// Address is its host and port, as they were configured.
 	Address string
-	// Resolve returns where datagrams go, without waiting; false if that is not
-	// known yet.
-	Resolve func() (netip.AddrPort, bool)
+	// Resolve returns where datagrams go, without waiting; nothing if that is not known
+	// yet. A second address is for when there is no way to the first. The slice must not
+	// be changed.
+	Resolve func() []netip.AddrPort
 	// Gauge counts its sessions and knows whether it takes some.
 	Gauge *balance.Gauge
 	// Told hears how it went with each session: exchange.None for the first

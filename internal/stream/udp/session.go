@@ -64,6 +64,8 @@ func (s *session) run() {
 			s.end("nothing came for the idle time")
 		case unreachable(err):
 			s.fail(err)
+		case passes(err):
+			continue
 		default:
 			s.end(err.Error())
 		}
@@ -87,6 +89,13 @@ func (s *session) answer(p []byte) {
 // ICMP message has come for an earlier datagram.
 func unreachable(err error) bool {
 	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.EHOSTUNREACH) || errors.Is(err, syscall.ENETUNREACH)
+}
+
+// passes reports whether an error is of one datagram that has not arrived, as on networks:
+// one that is too large for a part of the way, or that a host on it does not take. What is
+// sent later may.
+func passes(err error) bool {
+	return errors.Is(err, syscall.EMSGSIZE) || errors.Is(err, syscall.EPROTO) || errors.Is(err, syscall.EOPNOTSUPP)
 }
 
 // fail ends a session whose server is not there.

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"headgate/internal/clock"
@@ -133,14 +134,21 @@ func (t *Table) read() {
 func (t *Table) take(p []byte, from netip.AddrPort, local []byte) {
 	proxy := t.proxy.Load()
 	s := t.find(from, proxy)
-	if s == nil {
-		if s = t.begin(proxy, from, local, nil); s == nil {
+	for s == nil {
+		if s = t.begin(proxy, from, local, nil); s != nil {
+			break
+		}
+		if t.proxy.Load() == proxy {
 			return
 		}
+		proxy = t.proxy.Load() // a change came between, and may have a server for it
 	}
 	s.received.Add(int64(len(p)))
 	proxy.Tally.up.Add(uint64(len(p)))
 	err := s.link.send(p)
+	if passes(err) {
+		err = s.link.send(p) // that was of an earlier one
+	}
 	if !unreachable(err) {
 		return
 	}
@@ -210,13 +218,13 @@ var errUnknown = errors.New("the address of the server is not known yet")
 
 // open connects a socket to a server.
 func (t *Table) open(proxy *Proxy, server *Server, from netip.AddrPort, local []byte) (*session, exchange.Reason, error) {
-	to, ok := server.Resolve()
-	if !ok {
+	addresses := server.Resolve()
+	if len(addresses) == 0 {
 		return nil, exchange.UpstreamDNS, errUnknown
 	}
-	conn, err := net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to))
-	if err != nil && t.evict(proxy) {
-		conn, err = net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to)) // with the descriptor of another
+	conn, err := connect(addresses)
+	if noDescriptor(err) && t.evict(proxy) {
+		conn, err = connect(addresses) // with the descriptor of another
 	}
 	if err != nil {
 		return nil, exchange.UpstreamRefused, err
@@ -224,11 +232,28 @@ func (t *Table) open(proxy *Proxy, server *Server, from netip.AddrPort, local []
 	return newSession(t, proxy, server, conn, from, local), exchange.None, nil
 }
 
-// enter takes a new session into the table; false if the table has closed.
+// connect connects a socket to the first of the addresses of a server to which there is a
+// way. The error is that of the last.
+func connect(addresses []netip.AddrPort) (conn *net.UDPConn, err error) {
+	for _, to := range addresses {
+		if conn, err = net.DialUDP("udp", nil, net.UDPAddrFromAddrPort(to)); err == nil || noDescriptor(err) {
+			break
+		}
+	}
+	return conn, err
+}
+
+// noDescriptor reports whether a socket was not to be had as there are too many.
+func noDescriptor(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+}
+
+// enter takes a new session into the table; false if the table has closed, or its server
+// was taken out meanwhile.
 func (t *Table) enter(s *session) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.mu.closed {
+	if now := t.proxy.Load(); t.mu.closed || now != s.proxy && !now.has(s.server) {
 		s.conn.Close()
 		s.server.Gauge.Release()
 		return false
