@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"io"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -91,8 +92,20 @@ func TestAnHTTP3ClientIsToldToLeave(t *testing.T) {
 	if p, _ := h.port("a", at[0]); p.State != "draining" || p.Connections != 1 {
 		t.Errorf("got %+v, want it to drain", p)
 	}
+	// A change that would have the address back, under another name, and is not made.
+	before, _ := h.port("a", at[0])
+	if _, err := h.c.DryRun(Cause{Via: ViaAPI}, doc(http3s(document(204, "a "+at[1], "b "+at[0])))); err != nil {
+		t.Fatal(err)
+	}
+	if after, _ := h.port("a", at[0]); !reflect.DeepEqual(after, before) {
+		t.Errorf("a dry run made %+v of %+v", after, before)
+	}
+	if page := metricsPage(h); strings.Contains(page, `port="b"`) {
+		t.Errorf("the page tells of port b: %s", lines(page, `port="b"`))
+	}
 	// The address is wanted back before the last connection has ended.
-	h.apply(http3s(document(204, "a "+at[0])))
+	h.apply(http3s(document(204, "back "+at[0])))
+	testhouse.Eventually(t, "the metrics of port a are gone", func() bool { return !strings.Contains(metricsPage(h), `port="a"`) })
 	if s := status3(t, at[0]); s != 204 {
 		t.Errorf("taken back: got status %d, want 204", s)
 	}

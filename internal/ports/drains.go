@@ -21,16 +21,16 @@ type drains struct {
 	running sync.WaitGroup
 }
 
-// begin lets what is open on a listener end, in the background, and closes it. done is
-// called when it has, with how many connections were cut.
-func (d *drains) begin(l *listener, done func(cut int)) {
+// begin lets what is open on a listener end, in the background, and closes it. since is
+// when that began. done is called when it has ended, with how many connections were cut.
+func (d *drains) begin(l *listener, since time.Time, done func(cut int)) {
 	d.mu.Lock()
 	if d.mu.listeners == nil {
 		d.mu.listeners = map[*listener]time.Time{}
 	}
-	d.mu.listeners[l] = time.Now()
+	d.mu.listeners[l] = since
 	d.mu.Unlock()
-	wait := l.drain(l.view.Load().on.Drain())
+	wait := l.drain(l.view.Load().on.Drain() - time.Since(since))
 	d.running.Go(func() {
 		cut, resumed := wait()
 		if resumed {
@@ -53,10 +53,10 @@ func (d *drains) all() map[*listener]time.Time {
 	return maps.Clone(d.mu.listeners)
 }
 
-// resume takes a listener back into use, if one drains that can be. It returns nil
-// when there is none.
-func (d *drains) resume(k key) *listener {
-	for l := range d.all() {
+// resume takes a listener back into use, if one drains that can be, and returns since when
+// it drained. It returns nil when there is none.
+func (d *drains) resume(k key) (*listener, time.Time) {
+	for l, since := range d.all() {
 		if l.key != k || k.kind == tcpKind {
 			continue
 		}
@@ -64,11 +64,11 @@ func (d *drains) resume(k key) *listener {
 			d.mu.Lock()
 			delete(d.mu.listeners, l)
 			d.mu.Unlock()
-			return l
+			return l, since
 		}
 		<-l.Released()
 	}
-	return nil
+	return nil, time.Time{}
 }
 
 // awaitRelease waits until no socket of TCP that drains has an address with this port

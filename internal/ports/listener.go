@@ -108,6 +108,8 @@ type listener struct {
 	since   time.Time
 	share   *listen.Share
 	serving bool // guarded by Set.mu
+	// Of one that drains and that a change on its way has taken back; guarded by Set.mu.
+	resumed *resumed
 	view    atomic.Pointer[view]
 	// counter counts the connections that come from now on. UDP proxies have none:
 	// they count their sessions.
@@ -117,6 +119,12 @@ type listener struct {
 
 // tellEvery is how often the log says that a port is full, in seconds.
 const tellEvery = 60
+
+// resumed is what a listener was while it drained.
+type resumed struct {
+	view  *view
+	since time.Time
+}
 
 // mayTell reports whether the log may say again that the port is full.
 func (l *listener) mayTell() bool {
@@ -203,8 +211,11 @@ func covering(p *plan.Plan, k key) *plan.Port {
 // plan is about to close. One that drains is taken back.
 func (s *Set) open(p *plan.Plan, port *plan.Port) (*listener, error) {
 	k := keyOf(port)
-	if l := s.drains.resume(k); l != nil {
-		l.settle(p, port, s.metrics)
+	if l, since := s.drains.resume(k); l != nil {
+		l.resumed = &resumed{l.view.Load(), since}
+		if old := l.settle(p, port, s.metrics); old != nil {
+			old.Retire()
+		}
 		return l, nil
 	}
 	l := &listener{key: k, since: time.Now()}
@@ -228,7 +239,7 @@ func (s *Set) open(p *plan.Plan, port *plan.Port) (*listener, error) {
 
 // serve takes a listener into use.
 func (s *Set) serve(l *listener) {
-	s.mu.open[l.key] = l
+	s.mu.open[l.key], l.resumed = l, nil
 	if l.key.kind == udpKind {
 		s.drains.cut(l.key.address)
 	}
@@ -243,8 +254,13 @@ func (s *Set) serve(l *listener) {
 
 // abandon gives up a listener that was opened for a change that is not made.
 func (s *Set) abandon(l *listener) {
-	if l.serving {
-		s.drain(l) // it drained before
+	if was := l.resumed; was != nil { // it goes on draining as it did
+		l.resumed = nil
+		if name := was.view.on.Name(); name != l.name() {
+			l.counter.Swap(s.metrics.Port(name)).Retire()
+		}
+		l.view.Store(was.view)
+		s.drainQuietly(l, was.since)
 		return
 	}
 	if p := s.current.Load(); p != nil {
@@ -270,7 +286,7 @@ func (s *Set) handOver(l *listener, p *plan.Plan, port *plan.Port) {
 	if err := l.socket.serve(); err != nil {
 		s.log.Error("port does not accept connections", "port", l.name(), "address", l.key.address.String(), "error", err)
 	}
-	s.drainQuietly(l)
+	s.drainQuietly(l, time.Now())
 }
 
 // drain closes a listener in the background.
@@ -280,13 +296,13 @@ func (s *Set) drain(l *listener) {
 		noun = "sessions"
 	}
 	s.log.Info("port closes", "port", l.name(), "address", l.key.address.String(), noun, l.Len())
-	s.drainQuietly(l)
+	s.drainQuietly(l, time.Now())
 }
 
-// drainQuietly is drain without a word in the log.
-func (s *Set) drainQuietly(l *listener) {
+// drainQuietly is drain without a word in the log, of what drains since then.
+func (s *Set) drainQuietly(l *listener, since time.Time) {
 	name := l.name()
-	s.drains.begin(l, func(cut int) {
+	s.drains.begin(l, since, func(cut int) {
 		if c := l.counter.Load(); c != nil {
 			c.Retire()
 		}
