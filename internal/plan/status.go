@@ -125,7 +125,11 @@ func (s *ProxyState) close(closed, routes int) {
 	case closed == routes:
 		s.State, s.Since, s.Reason = ProxyMaintenance, time.Time{}, "closed for maintenance"
 	case s.Reason == "":
-		s.Reason = fmt.Sprintf("%d of %d routes are closed for maintenance", closed, routes)
+		verb := "are"
+		if closed == 1 {
+			verb = "is"
+		}
+		s.Reason = fmt.Sprintf("%d of %d routes %s closed for maintenance", closed, routes, verb)
 	}
 }
 
