@@ -24,9 +24,10 @@ function lines(v: object, depth: number): string {
 
 /** The name of a field as a person reads it: request_timeout is "Request timeout". */
 export function label(field: string): string {
+  if (field === 'redirect_http_to_https') return t.edit.redirectToHTTPS
   const words = field.replaceAll('_', ' ')
   const whole = words.charAt(0).toUpperCase() + words.slice(1)
-  return whole.replace(/\b(url|ip|tls|acme|http3|http|cdn|dns|oidc|udp|tcp|id|ttl|hsts|sni|h2|cors)\b/gi, (w) => w.toUpperCase())
+  return whole.replace(/\b(url|ip|tls|acme|ca|eab|hmac|http3|https|http|cdn|dns|oidc|udp|tcp|id|ttl|hsts|sni|h2|cors)\b/gi, (w) => w.toUpperCase())
 }
 
 /** The word of a kind of object: "proxies" is "Proxy". */

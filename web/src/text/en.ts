@@ -300,6 +300,7 @@ export const en = {
     verb: { added: 'added', changed: 'changed', removed: 'removed', moved: 'moved' } as Record<string, string>,
     secret: 'a secret, not shown',
     save: 'Add to changes',
+    redirectToHTTPS: 'Automatically redirect HTTP to HTTPS',
     review: 'Review',
     cancel: 'Cancel',
     form: 'Form',
