@@ -166,6 +166,31 @@ func TestOwnedTrailersDoNotPass(t *testing.T) {
 	}
 }
 
+// An answer of gRPC without a message has trailers also where the server says that its
+// length is 0, as net/http does: fronts must look for them.
+func TestTrailersOfAnEmptyAnswerPass(t *testing.T) {
+	for kind, length := range map[string]int64{"application/grpc": -1, "application/grpc+proto": -1, "text/plain": 0} {
+		conn, server := meet(t, Settings{})
+		go func() {
+			id := server.next().Stream
+			server.send(join(server.head(id, false, ":status", "200", "content-type", kind, "content-length", "0"), server.head(id, true, "grpc-status", "5")))
+		}()
+		ex := exchangetest.New(t)
+		conn.Reserve()
+		s := NewStream(ex, exchange.Now(), &nobody{})
+		if err := s.Do(conn, nil); err != nil {
+			t.Fatal(err)
+		}
+		if ex.Response.Length != length {
+			t.Errorf("%s: the length is %d, want %d", kind, ex.Response.Length, length)
+		}
+		if n, err := s.Read(make([]byte, 10)); n > 0 || err != io.EOF || ex.Response.Trailer.Len() != 1 {
+			t.Errorf("%s: %d bytes, %v, trailers %v", kind, n, err, ex.Response.Trailer.All())
+		}
+		s.Close()
+	}
+}
+
 // A server that answers before it has the body, and does not want the rest of it,
 // has answered.
 func TestEarlyAnswer(t *testing.T) {

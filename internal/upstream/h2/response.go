@@ -104,15 +104,19 @@ func (s *Stream) respond() {
 	rs.Status, rs.Length = s.status, s.length
 	empty := s.complete() && s.body.EmptyLocked() && s.trailer.Len() == 0
 	c.mu.Unlock()
-	if empty && rs.Length < 0 && !grpc(rs.Header.Get(header.ContentType)) && !s.noBody && rs.Status != 304 {
+	switch trailers := grpc(rs.Header.Get(header.ContentType)); {
+	case s.noBody || rs.Status == 304:
+	case empty && rs.Length < 0 && !trailers:
 		rs.Length = 0
+	case rs.Length == 0 && trailers:
+		rs.Length = -1 // fronts look for none behind a body that is known to be empty
 	}
 	rs.Header.DeleteFunc(func(f *header.Field) bool { return f.ID.HopByHop() })
 	rs.Body = s
 }
 
-// grpc reports whether a media type is one of gRPC, whose answers may be trailers
-// alone and never have a length.
+// grpc reports whether a media type is one of gRPC, whose answers end with trailers and
+// may be nothing else. They need no length; some servers say 0 of one without a message.
 func grpc(kind string) bool {
 	const prefix = "application/grpc"
 	return len(kind) >= len(prefix) && header.EqualFold(kind[:len(prefix)], prefix)
