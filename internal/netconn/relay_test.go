@@ -194,18 +194,6 @@ func isReset(t *testing.T, whose string, c net.Conn) {
 	}
 }
 
-// Who does not take what comes for the idle time is not told that it was all.
-func TestRelayResetsWhoTakesNothing(t *testing.T) {
-	_, client, server, end := relay(t, 100*time.Millisecond)
-	var sent sync.WaitGroup
-	defer sent.Wait()
-	sent.Go(func() { io.Copy(server, zeros{}) })
-	if err := <-end; !errors.Is(err, netconn.ErrTimeout) {
-		t.Errorf("got %v, want %v", err, netconn.ErrTimeout)
-	}
-	isReset(t, "the client", client)
-}
-
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"io"
 	"runtime"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -102,4 +104,24 @@ func TestAReadWaitsForWhatAWriteHasHeard(t *testing.T) {
 		}
 		c.Close()
 	}
+}
+
+// Who does not take what comes for the idle time is not told that it was all.
+func TestRelayResetsWhoTakesNothing(t *testing.T) {
+	near, client := pair(t)
+	toServer, server := pair(t)
+	begun := make(chan struct{})
+	var sent sync.WaitGroup
+	defer sent.Wait()
+	sent.Go(func() {
+		server.Write(make([]byte, 64<<10))
+		close(begun)
+		io.Copy(server, zeros{})
+	})
+	<-begun // or nothing might move for the idle time, on a busy machine
+	_, end := join(near, toServer, client, server, time.Second)
+	if err := <-end; !errors.Is(err, netconn.ErrTimeout) {
+		t.Errorf("got %v, want %v", err, netconn.ErrTimeout)
+	}
+	isReset(t, "the client", client)
 }
