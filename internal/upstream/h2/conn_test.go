@@ -15,6 +15,7 @@ import (
 	"headgate/internal/exchange/exchangetest"
 	"headgate/internal/proto/header"
 	"headgate/internal/proto/http2"
+	"headgate/internal/testhouse"
 )
 
 func TestGreetings(t *testing.T) {
@@ -55,6 +56,11 @@ func TestPlaces(t *testing.T) {
 	server.send(join(raw(http2.FrameSettings, 0, 0, http2.AppendSetting(nil, http2.SettingMaxConcurrentStreams, 3)), http2.AppendPing(nil, 0, []byte("12345678"))))
 	if f := server.next(); f.Type != http2.FramePing {
 		t.Fatalf("got %+v", f)
+	}
+	select {
+	case <-freed:
+	case <-time.After(testhouse.Patience):
+		t.Error("who waits for a place was not told of the bound that was raised")
 	}
 	if !conn.Reserve() || conn.Reserve() {
 		t.Error("the bound did not change to 3")

@@ -22,7 +22,11 @@ type payload struct {
 // reads nor writes.
 func (c *Conn) step() bool {
 	c.heard.Store(exchange.Now())
+	places := c.mu.places // only the reader changes it
 	direct := c.take()
+	if c.mu.places > places && c.first {
+		c.freed() // without the lock: the pool takes its own first, and then this one
+	}
 	if c.fault != nil || direct {
 		return false
 	}
