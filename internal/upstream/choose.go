@@ -39,7 +39,7 @@ func (s *Servers) chooseWithin(ex *exchange.Exchange, tried tried, patience time
 	if outcome != balance.Chosen {
 		return nil, -1, s.none(ex, outcome)
 	}
-	ex.Times.Tried = ask.Now
+	s.list[at].took(ex, ask.Now)
 	return s.list[at], at, nil
 }
 
@@ -53,8 +53,18 @@ func (s *Servers) claim(ex *exchange.Exchange, i int, tried tried) (*Server, boo
 	if !s.group.Claim(i, &ask) {
 		return nil, false
 	}
-	ex.Times.Tried = ask.Now
+	s.list[i].took(ex, ask.Now)
 	return s.list[i], true
+}
+
+// took notes when the server was taken for the next try of ex: at now, or, for a probe of
+// a half-open circuit, at this moment. The circuit counts what began since it is half
+// open, and a request that came a moment earlier has taken the place of a probe too.
+func (s *Server) took(ex *exchange.Exchange, now int64) {
+	if s.circuit != nil && s.live.Out()&balance.HalfOpen != 0 {
+		now = exchange.Now()
+	}
+	ex.Times.Tried = now
 }
 
 // key returns what a request is hashed by. One without the field or cookie goes

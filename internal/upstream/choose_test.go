@@ -9,6 +9,8 @@ import (
 	"headgate/internal/exchange"
 	"headgate/internal/exchange/exchangetest"
 	"headgate/internal/server/balance"
+	"headgate/internal/server/health"
+	"headgate/internal/setting/unit"
 )
 
 // A server with max_requests runs no more; who comes later waits, and gets 503
@@ -52,6 +54,45 @@ func TestQueueOfARoute(t *testing.T) {
 		_, _, none = s.choose(ex, tried{})
 		equal(t, "left", none.Reason, exchange.ClientClosed)
 	})
+}
+
+// A request that came just before its server's circuit half-opened and is let through as a
+// probe counts as one: it has taken the place of another.
+func TestAProbeThatCameBeforeTheCircuitHalfOpenedCounts(t *testing.T) {
+	for name, choose := range map[string]func(*Servers, *exchange.Exchange) *Server{
+		"chosen": func(s *Servers, ex *exchange.Exchange) *Server {
+			srv, _, _ := s.choose(ex, tried{})
+			return srv
+		},
+		"claimed": func(s *Servers, ex *exchange.Exchange) *Server {
+			srv, _ := s.claim(ex, 0, tried{})
+			return srv
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				b := &health.Breaker{ErrorPercent: 50, Window: unit.Duration(time.Second), MinRequests: 1, Status: "500-599", OpenTime: unit.Duration(time.Second), Probes: 1}
+				s := newServersWith(t, Policy{Health: Health{Breaker: b}}, target("127.0.0.1:1", 1))
+				c := s.List()[0].circuit
+				c.Failed(exchange.Now(), exchange.Now())
+				equal(t, "circuit", c.State(), health.CircuitOpen)
+				time.Sleep(time.Second - time.Millisecond)
+				ex := exchangetest.New(t)
+				ex.Times.Passed = ex.Times.Start // the clock of a test may stand below 0
+				time.Sleep(time.Millisecond)
+				synctest.Wait()
+				equal(t, "circuit", c.State(), health.CircuitHalfOpen)
+				srv := choose(s, ex)
+				if srv == nil {
+					t.Fatal("no server")
+				}
+				ex.Response.Status, ex.Times.Head = 200, exchange.Now()
+				srv.tell(ex, nil)
+				srv.released()
+				equal(t, "circuit after the probe", c.State(), health.CircuitClosed)
+			})
+		})
+	}
 }
 
 func TestEveryExchangeIsReleasedOnce(t *testing.T) {
