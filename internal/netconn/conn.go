@@ -71,9 +71,9 @@ type Conn struct {
 
 	// of all goroutines
 	kicked  atomic.Bool
-	reset   atomic.Bool // a write has heard that the peer has reset the connection
-	writes  atomic.Bool // one is being made, and may hear of that
-	ended   atomic.Bool // our side has ended in order, or is about to
+	reset   atomic.Bool  // a write, or a look, has heard that the peer has reset the connection
+	hears   atomic.Int32 // writes and looks that are being made, and may hear of that
+	ended   atomic.Bool  // our side has ended in order, or is about to
 	watched watched
 }
 

@@ -87,13 +87,13 @@ func (c *Conn) onReadable(fd uintptr) bool {
 
 // onWritable is called when there may be room to write. It returns false to wait.
 func (c *Conn) onWritable(fd uintptr) (done bool) {
-	c.writes.Store(true)
+	c.hears.Add(1)
 	if c.wr.pipe != nil {
 		done = c.onPush(fd)
 	} else {
 		done = c.onWrite(fd)
 	}
-	c.writes.Store(false)
+	c.hears.Add(-1)
 	return done
 }
 
@@ -202,12 +202,12 @@ func (c *Conn) onServe(fd uintptr) bool {
 }
 
 // readError returns the error of a read that brought nothing: io.EOF if there was none.
-// A socket tells of a reset once. When a write has heard of it, a read would meet what
-// looks like an orderly end. So it does while the write comes back with what it has heard,
-// which takes a moment.
+// A socket tells of a reset once. When a write or a look has heard of it, a read would meet
+// what looks like an orderly end. So it does while those come back with what they have
+// heard, which takes a moment.
 func (c *Conn) readError(errno syscall.Errno) error {
 	if errno == 0 {
-		for c.writes.Load() {
+		for c.hears.Load() > 0 {
 			runtime.Gosched()
 		}
 		if c.reset.Load() {
@@ -355,7 +355,18 @@ func (c *Conn) Silent() bool {
 	if c.lazy != nil {
 		raw = c.lazy.conn.raw
 	}
-	return raw == nil || peek(raw) == syscall.EAGAIN
+	return raw == nil || c.look(raw) == syscall.EAGAIN
+}
+
+// look looks at the socket without reading, as peek does, and notes a reset.
+func (c *Conn) look(raw syscall.RawConn) syscall.Errno {
+	c.hears.Add(1)
+	defer c.hears.Add(-1)
+	errno := peek(raw)
+	if errno == syscall.ECONNRESET {
+		c.reset.Store(true)
+	}
+	return errno
 }
 
 // Peer tells what is known of the peer without reading. Any goroutine may ask.
@@ -367,7 +378,7 @@ func (c *Conn) Peer() Presence {
 	if raw == nil {
 		return Present
 	}
-	switch peek(raw) {
+	switch c.look(raw) {
 	case 0:
 		// What TLS says at its end stands before the end itself.
 		if c.lazy != nil && hungUp(raw) {

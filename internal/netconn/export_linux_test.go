@@ -68,10 +68,10 @@ func Descriptor(s *Socket) int { return s.fd }
 
 // BeginWrite makes c look as while it makes a write. EndWrite ends that, with what the
 // write has heard.
-func BeginWrite(c *Conn) { c.writes.Store(true) }
+func BeginWrite(c *Conn) { c.hears.Add(1) }
 
 // EndWrite ends what BeginWrite has begun.
 func EndWrite(c *Conn, heard error) {
 	c.reset.Store(heard == unix.ECONNRESET)
-	c.writes.Store(false)
+	c.hears.Add(-1)
 }

@@ -99,8 +99,8 @@ func (k *watcher) brokenLocked(f *flow) bool {
 		return false
 	}
 	errno := syscall.EPIPE
-	to.writes.Store(true) // this hears of what a write would
-	defer to.writes.Store(false)
+	to.hears.Add(1)
+	defer to.hears.Add(-1)
 	_ = to.raw.Control(func(fd uintptr) {
 		if n, err := unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_ERROR); err == nil && n != 0 {
 			errno = syscall.Errno(n)

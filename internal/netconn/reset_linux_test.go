@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"headgate/internal/netconn"
+	"headgate/internal/testhouse"
 )
 
 // A socket tells of a reset once. When a write has heard of it, a read tells of it too,
@@ -124,4 +125,21 @@ func TestRelayResetsWhoTakesNothing(t *testing.T) {
 		t.Errorf("got %v, want %v", err, netconn.ErrTimeout)
 	}
 	isReset(t, "the client", client)
+}
+
+// Who looks at a connection, as when the time of a wait is over, keeps no reset from reads.
+func TestAResetThatALookHasHeardOfIsToldByReads(t *testing.T) {
+	for name, look := range map[string]func(c *netconn.Conn) bool{
+		"silent": (*netconn.Conn).Silent,
+		"peer":   func(c *netconn.Conn) bool { return c.Peer() == netconn.Present },
+	} {
+		c, far := pair(t)
+		far.SetLinger(0)
+		far.Close()
+		testhouse.Eventually(t, "the reset comes", func() bool { return !look(c) })
+		if _, err := c.Read(make([]byte, 1)); !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("%s: the read ended by %v", name, err)
+		}
+		c.Close()
+	}
 }
