@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"log/slog"
 	"net"
 	"net/netip"
 	"runtime"
@@ -25,7 +26,11 @@ const unknownTTL = time.Duration(-1)
 // resolver (its list of hosts, search domains, tries, TCP when an answer is cut)
 // to package net, which does not tell how long an answer holds; so it listens in
 // on what the name servers say.
-type asker struct{ servers []netip.AddrPort }
+type asker struct {
+	servers []netip.AddrPort
+	log     *slog.Logger // hears of broken invariants, unless it is nil
+	shown   string       // the name, as the log calls it
+}
 
 // host returns what a host stands for.
 func (a asker) host(ctx context.Context, host string, port uint16) ([]Endpoint, time.Duration, error) {
@@ -73,8 +78,13 @@ func (a asker) service(ctx context.Context, service string) ([]Endpoint, time.Du
 	for i, s := range records {
 		turns <- struct{}{}
 		all.Go(func() {
+			defer func() {
+				if v := recover(); v != nil {
+					errs[i] = broken(a.log, v, a.shown)
+				}
+				<-turns
+			}()
 			found[i], ttls[i], errs[i] = a.host(ctx, strings.TrimSuffix(s.Target, "."), s.Port)
-			<-turns
 		})
 	}
 	all.Wait()
@@ -119,14 +129,14 @@ func shorter(a, b time.Duration) time.Duration {
 // there is none.
 func (a asker) put(ctx context.Context, ask func(context.Context, *net.Resolver) error) (ttl time.Duration, err error) {
 	if len(a.servers) == 0 {
-		return listen(ctx, "", ask)
+		return a.listen(ctx, "", ask)
 	}
 	for i, s := range a.servers {
 		step, cancel := ctx, context.CancelFunc(func() {})
 		if i+1 < len(a.servers) {
 			step, cancel = context.WithTimeout(ctx, serverTimeout)
 		}
-		ttl, err = listen(step, s.String(), ask)
+		ttl, err = a.listen(step, s.String(), ask)
 		cancel()
 		if err == nil || notFound(err) || ctx.Err() != nil {
 			return ttl, err
@@ -143,12 +153,13 @@ func notFound(err error) bool {
 
 // listen puts a question and returns the shortest TTL in the answers. Server is
 // who is asked, "" is the system's.
-func listen(ctx context.Context, server string, ask func(context.Context, *net.Resolver) error) (time.Duration, error) {
+func (a asker) listen(ctx context.Context, server string, ask func(context.Context, *net.Resolver) error) (time.Duration, error) {
 	if server == "" && (runtime.GOOS == "windows" || runtime.GOOS == "darwin") {
 		// What these know of names is more than what their name servers know.
 		return unknownTTL, ask(ctx, net.DefaultResolver)
 	}
 	ear := &ear{ttl: unknownTTL}
+	hear := a.guarded(ear.hear)
 	r := &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 		if server != "" {
 			address = server
@@ -159,15 +170,34 @@ func listen(ctx context.Context, server string, ask func(context.Context, *net.R
 			return nil, err
 		}
 		if udp, ok := nc.(*net.UDPConn); ok {
-			return &packets{udp, ear}, nil
+			return &packets{udp, hear}, nil
 		}
-		return &stream{Conn: nc, ear: ear}, nil
+		return &stream{Conn: nc, hear: hear}, nil
 	}}
 	err := ask(ctx, r)
 	ear.mu.Lock()
 	defer ear.mu.Unlock()
 	return ear.ttl, err
 }
+
+// guarded returns hear with a guard: package net reads in goroutines of its own. After a
+// panic the connection cannot be read, which ends the look-up and not the process. The log
+// is told once.
+func (a asker) guarded(hear func(message []byte)) func(message []byte) error {
+	var once sync.Once
+	return func(message []byte) (err error) {
+		defer func() {
+			if v := recover(); v != nil {
+				err = errNotHeard
+				once.Do(func() { err = broken(a.log, v, a.shown) })
+			}
+		}()
+		hear(message)
+		return nil
+	}
+}
+
+var errNotHeard = errors.New("broken invariant")
 
 // ear hears the answers to one question, which may come over several connections
 // at once.
@@ -197,14 +227,16 @@ func (e *ear) hear(message []byte) {
 // packets is a connection to a name server over UDP.
 type packets struct {
 	*net.UDPConn
-	ear *ear
+	hear func(message []byte) error
 }
 
 // Read reads a message.
 func (c *packets) Read(p []byte) (int, error) {
 	n, err := c.UDPConn.Read(p)
 	if err == nil {
-		c.ear.hear(p[:n])
+		if wrong := c.hear(p[:n]); wrong != nil {
+			return 0, wrong
+		}
 	}
 	return n, err
 }
@@ -213,8 +245,8 @@ func (c *packets) Read(p []byte) (int, error) {
 // its length.
 type stream struct {
 	net.Conn
-	ear *ear
-	got []byte
+	hear func(message []byte) error
+	got  []byte
 }
 
 // Read reads a part of a message.
@@ -223,7 +255,9 @@ func (c *stream) Read(p []byte) (int, error) {
 	c.got = append(c.got, p[:n]...)
 	if len(c.got) >= 2 {
 		if size := 2 + int(binary.BigEndian.Uint16(c.got)); len(c.got) >= size {
-			c.ear.hear(c.got[2:size])
+			if wrong := c.hear(c.got[2:size]); wrong != nil {
+				return 0, wrong // with bytes it would be left for later
+			}
 			c.got = nil
 		}
 	}

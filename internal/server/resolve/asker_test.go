@@ -3,8 +3,11 @@ package resolve
 import (
 	"context"
 	"fmt"
+	"io"
+	"log/slog"
 	"net"
 	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestAddressesComeWithTheirTTL(t *testing.T) {
 	z := resolvetest.New(t)
-	a := asker{[]netip.AddrPort{z.Address}}
+	a := asker{servers: []netip.AddrPort{z.Address}}
 	z.Set("one.test", resolvetest.Record{TTL: 7, IP: "10.0.0.1"})
 	z.Set("dual.test", resolvetest.Record{TTL: 60, IP: "10.0.0.1"}, resolvetest.Record{TTL: 5, IP: "2001:db8::1"})
 	z.Set("alias.test", resolvetest.Record{TTL: 3, Alias: "one.test"})
@@ -65,13 +68,13 @@ func TestANameServerThatIsSilentIsLeftForAnother(t *testing.T) {
 	mute.Be(false, true, false)
 	z.Set("one.test", resolvetest.Record{TTL: 7, IP: "10.0.0.1"})
 	dead := netip.MustParseAddrPort("127.0.0.1:1")
-	a := asker{[]netip.AddrPort{dead, mute.Address, z.Address}}
+	a := asker{servers: []netip.AddrPort{dead, mute.Address, z.Address}}
 	got, _, err := a.host(t.Context(), "one.test", 80)
 	if err != nil || len(got) != 1 {
 		t.Errorf("%v, %v, want one server", got, err)
 	}
 	// The word that there is no such name is an answer.
-	a = asker{[]netip.AddrPort{z.Address, mute.Address}}
+	a = asker{servers: []netip.AddrPort{z.Address, mute.Address}}
 	if _, _, err := a.host(t.Context(), "no.test", 80); !notFound(err) || mute.Asked("no.test") != 0 {
 		t.Errorf("%v, and the second was asked %d times", err, mute.Asked("no.test"))
 	}
@@ -79,7 +82,7 @@ func TestANameServerThatIsSilentIsLeftForAnother(t *testing.T) {
 
 func TestServicesHaveServersWithPortAndWeight(t *testing.T) {
 	z := resolvetest.New(t)
-	a := asker{[]netip.AddrPort{z.Address}}
+	a := asker{servers: []netip.AddrPort{z.Address}}
 	z.Set("_http._tcp.test", resolvetest.Service(9, 20, 1, 8082, "b.test"), resolvetest.Service(9, 10, 3, 8080, "a.test"), resolvetest.Service(4, 10, 1, 8081, "b.test"), resolvetest.Service(9, 10, 1, 1, "gone.test"))
 	z.Set("a.test", resolvetest.Record{TTL: 30, IP: "10.0.0.1"})
 	z.Set("b.test", resolvetest.Record{TTL: 30, IP: "10.0.0.2"}, resolvetest.Record{TTL: 30, IP: "10.0.0.3"})
@@ -108,7 +111,7 @@ func TestANameWithAThousandAddressesIsBounded(t *testing.T) {
 	}
 	z.Set("many.test", list...)
 	z.Be(false, false, true) // it does not fit into a packet
-	got, _, err := asker{[]netip.AddrPort{z.Address}}.host(t.Context(), "many.test", 80)
+	got, _, err := asker{servers: []netip.AddrPort{z.Address}}.host(t.Context(), "many.test", 80)
 	if err != nil || len(got) != maxEndpoints {
 		t.Errorf("%d servers, %v, want %d", len(got), err, maxEndpoints)
 	}
@@ -125,6 +128,49 @@ func TestWhatANameServerSaysCannotBreakTheEar(t *testing.T) {
 	if e.ttl != unknownTTL {
 		t.Errorf("TTL %v", e.ttl)
 	}
+}
+
+// A panic over what a name server says ends that look-up, and is told; package net reads in
+// goroutines of its own, where nobody else could catch it.
+func TestABrokenInvariantEndsALookUpAndNotTheProcess(t *testing.T) {
+	var lines strings.Builder
+	log := slog.New(slog.NewTextHandler(&lines, nil))
+	told := func(what string, err error) {
+		t.Helper()
+		if err == nil || strings.Count(lines.String(), "broken invariant") != 1 || !strings.Contains(lines.String(), "name=name.test") {
+			t.Errorf("%s: %v, log %q; want an error and one line", what, err, lines.String())
+		}
+		lines.Reset()
+	}
+
+	n := newName("name.test", Options{Log: log})
+	n.ask = func(context.Context) ([]Endpoint, time.Duration, error) { panic("no") }
+	_, err := n.endpoints(t.Context())
+	told("look-up", err)
+
+	a := asker{log: log, shown: "name.test"}
+	hear := a.guarded(func([]byte) { panic("no") })
+	here, there := net.Pipe()
+	defer here.Close()
+	go func() {
+		defer there.Close()
+		there.Write([]byte{0, 1, 7})
+	}()
+	_, err = io.ReadFull(&stream{Conn: here, hear: hear}, make([]byte, 3))
+	told("TCP", err)
+
+	z := resolvetest.New(t)
+	z.Set("one.test", resolvetest.Record{TTL: 7, IP: "10.0.0.1"})
+	hear = a.guarded(func([]byte) { panic("no") })
+	r := &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		nc, err := net.Dial("udp", z.Address.String())
+		if err != nil {
+			return nil, err
+		}
+		return &packets{nc.(*net.UDPConn), hear}, nil
+	}}
+	_, err = r.LookupNetIP(t.Context(), "ip", "one.test")
+	told("UDP", err)
 }
 
 func FuzzEar(f *testing.F) {

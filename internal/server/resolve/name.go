@@ -10,6 +10,7 @@ package resolve
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"math"
 	"net"
@@ -22,6 +23,7 @@ import (
 	"time"
 
 	"headgate/internal/clock"
+	"headgate/internal/exchange"
 )
 
 // Options say how names are looked up.
@@ -89,7 +91,7 @@ func New(address string, o Options) *Name {
 	}
 	host, port, _ := net.SplitHostPort(address)
 	number, _ := strconv.ParseUint(port, 10, 16)
-	a := asker{n.options.Servers}
+	a := asker{n.options.Servers, n.options.Log, n.shown}
 	n.ask = func(ctx context.Context) ([]Endpoint, time.Duration, error) { return a.host(ctx, host, uint16(number)) }
 	return n
 }
@@ -111,7 +113,7 @@ func literal(text string) (list []netip.AddrPort) {
 // as _http._tcp.example.com.
 func NewService(service string, o Options) *Name {
 	n := newName(service, o)
-	a := asker{n.options.Servers}
+	a := asker{n.options.Servers, n.options.Log, n.shown}
 	n.ask = func(ctx context.Context) ([]Endpoint, time.Duration, error) { return a.service(ctx, service) }
 	return n
 }
@@ -227,7 +229,7 @@ func (n *Name) await(ctx context.Context, ready chan struct{}, known bool) ([]En
 func (n *Name) lookUp() {
 	ctx, cancel := context.WithTimeout(context.Background(), lookupTimeout)
 	defer cancel()
-	set, ttl, err := n.ask(ctx)
+	set, ttl, err := n.guarded(ctx)
 	now := clock.Now()
 	n.mu.Lock()
 	before, was := n.mu.set, n.mu.err
@@ -246,6 +248,22 @@ func (n *Name) lookUp() {
 	close(n.mu.ready)
 	n.mu.Unlock()
 	n.tell(before, set, was, err, kept)
+}
+
+// guarded asks. A panic is a look-up that failed, and not the end of the process.
+func (n *Name) guarded(ctx context.Context) (set []Endpoint, ttl time.Duration, err error) {
+	defer func() {
+		if v := recover(); v != nil {
+			set, err = nil, broken(n.options.Log, v, n.shown)
+		}
+	}()
+	return n.ask(ctx)
+}
+
+// broken tells that a look-up found an invariant broken, and returns its error.
+func broken(log *slog.Logger, v any, name string) error {
+	exchange.Broken(log, v, "look-up of a server name", "name", name)
+	return fmt.Errorf("broken invariant: %v", v)
 }
 
 // failedLocked notes a look-up that brought nothing. What a name server cannot
