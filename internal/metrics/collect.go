@@ -122,6 +122,9 @@ func collectRoutes(out chan<- prometheus.Metric, f *families, routes []*Route) {
 	requests, responses, received, sent, duration := f.requests.desc(), f.responses.desc(), f.received.desc(), f.sent.desc(), f.duration.desc()
 	for _, h := range routes {
 		total := h.sum()
+		if total.untouched() {
+			continue // most routes of a large configuration
+		}
 		count := func(class int, reason string, n uint64) {
 			if n > 0 {
 				values := append(h.labels(), statusClass(class), reason)

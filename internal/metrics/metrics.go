@@ -95,10 +95,15 @@ func New(build Build) *Registry {
 // Handler returns the page: text, OpenMetrics or protocol buffers, as the
 // reader asks. Only protocol buffers carry native histograms.
 func (r *Registry) Handler() http.Handler {
-	return promhttp.HandlerFor(r.prom, promhttp.HandlerOpts{
+	page := promhttp.HandlerFor(r.prom, promhttp.HandlerOpts{
 		EnableOpenMetrics:   true,
 		MaxRequestsInFlight: maxReaders,
-		Timeout:             readTimeout,
+		CoalesceGather:      true, // with many proxies it is large: who comes meanwhile gets the same
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, rq *http.Request) {
+		// The library's own time-out would hold the whole page in memory.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(readTimeout)) // a test's has none
+		page.ServeHTTP(w, rq)
 	})
 }
 

@@ -139,6 +139,25 @@ headgate_upstream_first_byte_seconds_count{proxy="shop",route="/api",server="htt
 	}
 }
 
+// TestARouteStandsThereFromItsFirstRequest spares readers of a large configuration most of
+// the page.
+func TestARouteStandsThereFromItsFirstRequest(t *testing.T) {
+	r := New(Build{})
+	route := r.Route(exchange.Place{Port: "web", Proxy: "shop", Route: "/"})
+	names := []string{"headgate_requests_total{", "headgate_request_duration_seconds_bucket{", "headgate_sent_bytes_total{", "headgate_received_bytes_total{"}
+	for _, name := range names {
+		if got := page(t, r, name); got != "" {
+			t.Errorf("before any request: %s", got)
+		}
+	}
+	route.Done(done(0, exchange.ClientClosed, 0))
+	for _, name := range names {
+		if got := page(t, r, name); got == "" {
+			t.Errorf("no %s after a request", name)
+		}
+	}
+}
+
 func TestRetiredHandlesDisappear(t *testing.T) {
 	r := New(Build{})
 	place := exchange.Place{Port: "web", Proxy: "shop", Route: "/"}

@@ -141,6 +141,11 @@ func (h *Route) sum() *routeSum {
 	return total
 }
 
+// untouched reports whether nothing was counted.
+func (n *routeSum) untouched() bool {
+	return len(n.outcomes) == 0 && n.duration.count == 0 && n.received|n.sent|n.observed == 0
+}
+
 // far returns the durations that have no room in the tally; nil for none.
 func (n *routeNumbers) far() *far {
 	if n.rare == nil {

@@ -173,7 +173,8 @@ The admin listener serves these at ` + "`/metrics`" + `, in the text form of Pro
 buffers. The metrics of the Go runtime (` + "`go_*`" + `) and of the process (` + "`process_*`" + `) stand beside them.
 
 Labels have few values: ports, proxies, routes and servers of the running configuration, and the reasons of
-the access log. A route or server that a change removed disappears from the page.
+the access log. A route stands there from its first request on. A route or server that a change removed
+disappears from the page.
 
 | metric | kind | labels | what it tells |
 |---|---|---|---|
