@@ -21,16 +21,21 @@ type script struct {
 	mu                 sync.Mutex
 	list, events, ping func() (*http.Response, error)
 	asked              map[string][]time.Time
+	// refused answers calls that have a version, instead.
+	refused map[string]func() (*http.Response, error)
 }
 
 // RoundTrip answers a call.
 func (s *script) RoundTrip(rq *http.Request) (*http.Response, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	path := rq.URL.Path
-	if rest, ok := strings.CutPrefix(path, "/v1.41"); ok {
-		path = rest
+	path, versioned := strings.CutPrefix(rq.URL.Path, "/v1.41")
+	if refuse := s.refused[path]; versioned && refuse != nil {
+		s.mu.Unlock()
+		rs, err := refuse()
+		rs.Request = rq
+		return rs, err
 	}
+	defer s.mu.Unlock()
 	s.asked[path] = append(s.asked[path], time.Now())
 	rs, err := map[string]func() (*http.Response, error){"/_ping": s.ping, "/containers/json": s.list, "/events": s.events}[path]()
 	if rs != nil {
@@ -142,6 +147,70 @@ func TestTimes(t *testing.T) {
 		time.Sleep(time.Hour)
 		if n := len(sc.times("/containers/json")) - before; n < 59 || n > 61 {
 			t.Errorf("%d listings in an hour without events", n)
+		}
+		s.Stop()
+	})
+}
+
+// TestARestartWhoseEventsAreLost holds that a container that was told to end, and was
+// started again while nobody could hear it, is no more taken to be ending.
+func TestARestartWhoseEventsAreLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, sc := scripted(t)
+		replica := func(name, up string) string {
+			return `{"Id":"` + name + `","Names":["/` + name + `"],"State":"running","Status":"` + up + `","Labels":{"headgate.host":"a.example","com.docker.compose.project":"p","com.docker.compose.service":"app"},"Ports":[{"PrivatePort":80,"Type":"tcp"}],"NetworkSettings":{"Networks":{"web":{"IPAddress":"172.18.0.` + name + `"}}}}`
+		}
+		both, one := "proxies p-app: virtual_hosts=a.example -> http://172.18.0.2:80, http://172.18.0.3:80", "proxies p-app: virtual_hosts=a.example -> http://172.18.0.3:80"
+		hold := func(at, want string) {
+			t.Helper()
+			if got := story(s.Snapshot()); got != want {
+				t.Errorf("%s:\n%s\nwant\n%s", at, got, want)
+			}
+		}
+		sc.up("[" + replica("2", "Up 2 hours") + "," + replica("3", "Up 2 hours") + "]")
+		r, w := io.Pipe()
+		sc.mu.Lock()
+		sc.events = func() (*http.Response, error) {
+			rs, err := answer(nil)()
+			rs.Body = r
+			return rs, err
+		}
+		sc.mu.Unlock()
+		s.Start()
+		time.Sleep(time.Second)
+		hold("at first", both)
+		io.WriteString(w, `{"Type":"container","Action":"kill","Actor":{"ID":"2","Attributes":{"signal":"15"}}}`)
+		time.Sleep(time.Second)
+		hold("told to end", one)
+		sc.up("[" + replica("2", "Up About a minute") + "," + replica("3", "Up 2 hours") + "]")
+		w.Close()
+		time.Sleep(2 * time.Second)
+		hold("it may run since before", one)
+		time.Sleep(2 * time.Minute)
+		hold("it runs since after", both)
+		sc.down()
+		s.Stop()
+	})
+}
+
+// TestAVersionThatIsRefusedLate holds that an engine may refuse the version of the calls
+// at a time when others are made.
+func TestAVersionThatIsRefusedLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, sc := scripted(t)
+		sc.mu.Lock()
+		refused := func() (*http.Response, error) {
+			return &http.Response{StatusCode: 400, Status: "400 Bad Request", Body: io.NopCloser(strings.NewReader("too old"))}, nil
+		}
+		sc.refused = map[string]func() (*http.Response, error){
+			"/events":          func() (*http.Response, error) { time.Sleep(2 * openTimeout); return refused() },
+			"/containers/json": func() (*http.Response, error) { time.Sleep(2 * openTimeout); return refused() },
+		}
+		sc.mu.Unlock()
+		s.Start()
+		time.Sleep(10 * time.Second)
+		if got := s.Snapshot(); got.State != source.Running || len(got.Objects) != 1 {
+			t.Errorf("got %+v", got)
 		}
 		s.Stop()
 	})

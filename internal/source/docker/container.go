@@ -113,6 +113,24 @@ func (c *container) upFor() (time.Duration, bool) {
 	return 0, false
 }
 
+// minutesUp is how a status begins in the first hour, but for the first minute.
+var minutesUp = regexp.MustCompile(`^Up (About a minute|(\d+) minutes?)\b`)
+
+// startedAfter reports whether the container has surely been started after a moment, by
+// its status, which was asked for at another. So it is known of one that was told to end
+// and runs again, where the events that say so were lost together with their stream.
+func (c *container) startedAfter(at, asked time.Time) bool {
+	if up, told := c.upFor(); told && up < time.Minute {
+		return asked.Add(-up - time.Second).After(at)
+	}
+	m := minutesUp.FindStringSubmatch(c.Status)
+	if m == nil {
+		return false
+	}
+	n, _ := strconv.Atoi(m[2])
+	return asked.Add(-time.Duration(max(n, 1)+1) * time.Minute).After(at)
+}
+
 // address returns the container's address in a network, invalid for none.
 func (a *attachment) address() netip.Addr {
 	if a == nil {
@@ -143,6 +161,8 @@ func (c *container) setName() {
 
 // listing is an answer of /containers/json.
 type listing struct {
+	// asked is when it was asked for.
+	asked      time.Time
 	containers []*container
 	// unread are containers that could not be read, by name.
 	unread []unreadable

@@ -45,8 +45,9 @@ type engine struct {
 	socket string
 	client *http.Client
 	url    string
-	// version is what calls are prefixed with, "" for none.
-	version string
+	// version is what calls are prefixed with, nil for nothing. Listing and events are
+	// asked for beside each other, and each may find that it is refused.
+	version atomic.Pointer[string]
 	// peer is the address that answered last; invalid for a socket.
 	peer atomic.Pointer[netip.Addr]
 }
@@ -134,7 +135,7 @@ func (e *engine) reached() netip.Addr {
 func (e *engine) ping(ctx context.Context) (time.Time, error) {
 	ctx, cancel := context.WithTimeout(ctx, pingTimeout)
 	defer cancel()
-	e.version = ""
+	e.version.Store(nil)
 	rs, err := e.get(ctx, "/_ping", nil)
 	if err != nil {
 		return time.Time{}, err
@@ -160,7 +161,8 @@ func (e *engine) ping(ctx context.Context) (time.Time, error) {
 		if newest.less(version) {
 			version = newest
 		}
-		e.version = "/v" + version.String()
+		prefix := "/v" + version.String()
+		e.version.Store(&prefix)
 	}
 	return now, nil
 }
@@ -170,6 +172,7 @@ func (e *engine) ping(ctx context.Context) (time.Time, error) {
 func (e *engine) list(ctx context.Context, filters map[string][]string) (*listing, error) {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
+	asked := time.Now()
 	rs, err := e.versioned(ctx, "/containers/json", query(filters))
 	if err != nil {
 		return nil, err
@@ -179,6 +182,7 @@ func (e *engine) list(ctx context.Context, filters map[string][]string) (*listin
 	if err != nil {
 		return nil, &answerError{call: "/containers/json", what: err.Error(), err: err}
 	}
+	l.asked = asked
 	return l, nil
 }
 
@@ -197,13 +201,17 @@ func (e *engine) events(ctx context.Context, since time.Time) (io.ReadCloser, er
 // versioned asks by the version that ping found. An engine that does not want this
 // version, as its oldest is newer, is asked without.
 func (e *engine) versioned(ctx context.Context, path string, q url.Values) (*http.Response, error) {
-	rs, err := e.get(ctx, e.version+path, q)
+	version := ""
+	if v := e.version.Load(); v != nil {
+		version = *v
+	}
+	rs, err := e.get(ctx, version+path, q)
 	if err != nil {
 		return nil, err
 	}
-	if rs.StatusCode == http.StatusBadRequest && e.version != "" {
+	if rs.StatusCode == http.StatusBadRequest && version != "" {
 		rs.Body.Close()
-		e.version = ""
+		e.version.Store(nil)
 		if rs, err = e.get(ctx, path, q); err != nil {
 			return nil, err
 		}

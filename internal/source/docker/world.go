@@ -33,8 +33,8 @@ type world struct {
 	settings *config.Docker
 	here     here
 
-	// stopping are the containers that were told to end, until when that is believed.
-	stopping map[string]time.Time
+	// stopping are the containers that were told to end.
+	stopping map[string]told
 	// began is when a container was first seen to be starting.
 	began map[string]time.Time
 	// asks are what the labels of containers ask for, by id. Labels do not change in
@@ -42,6 +42,13 @@ type world struct {
 	asks map[string]*ask
 	// found are the objects that were found last, by kind and name, to find them again.
 	found map[string]*config.Discovered
+}
+
+// told is that a container was told to end.
+type told struct {
+	at time.Time
+	// until is for how long that is believed.
+	until time.Time
 }
 
 // outcome is what a listing says.
@@ -55,7 +62,7 @@ type outcome struct {
 func newWorld(provider string, settings *config.Docker, h here) *world {
 	return &world{
 		provider: provider, settings: settings, here: h,
-		stopping: map[string]time.Time{}, began: map[string]time.Time{}, asks: map[string]*ask{},
+		stopping: map[string]told{}, began: map[string]time.Time{}, asks: map[string]*ask{},
 		found: map[string]*config.Discovered{},
 	}
 }
@@ -70,7 +77,7 @@ func (w *world) heard(e *event, now time.Time) {
 	switch action, _, _ := strings.Cut(e.action(), ":"); action {
 	case "kill":
 		if d := endsBy(e.Actor.Attributes["signal"]); d > 0 {
-			w.stopping[id] = now.Add(d)
+			w.stopping[id] = told{at: now, until: now.Add(d)}
 		}
 	case "die", "died", "start", "restart", "destroy", "remove":
 		delete(w.stopping, id)
@@ -93,7 +100,7 @@ func endsBy(signal string) time.Duration {
 func (w *world) look(l *listing, peer netip.Addr, now time.Time) outcome {
 	w.forget(l.containers)
 	around := w.here.around(l.containers, peer)
-	g := &gathering{world: w, around: around, containers: l.containers, now: now, byObject: map[string][]*member{}}
+	g := &gathering{world: w, around: around, containers: l.containers, listed: l.asked, now: now, byObject: map[string][]*member{}}
 	for _, c := range l.containers {
 		g.add(c)
 	}
@@ -115,7 +122,7 @@ func (w *world) forget(containers []*container) {
 	gone := func(id string) bool { return !there[id] }
 	maps.DeleteFunc(w.asks, func(id string, _ *ask) bool { return gone(id) })
 	maps.DeleteFunc(w.began, func(id string, _ time.Time) bool { return gone(id) })
-	maps.DeleteFunc(w.stopping, func(id string, _ time.Time) bool { return gone(id) })
+	maps.DeleteFunc(w.stopping, func(id string, _ told) bool { return gone(id) })
 }
 
 // asked returns what the labels of a container ask for.
@@ -134,6 +141,7 @@ type gathering struct {
 	*world
 	around     *surroundings
 	containers []*container
+	listed     time.Time // when the listing was asked for
 	now        time.Time
 
 	byObject map[string][]*member
@@ -214,8 +222,8 @@ func (a *ask) blocked() bool {
 
 // condition returns how a container stands, and until when by itself.
 func (g *gathering) condition(c *container) (condition, time.Time) {
-	until, told := g.stopping[c.ID]
-	if told && !g.now.Before(until) {
+	end, told := g.stopping[c.ID]
+	if told && (!g.now.Before(end.until) || c.startedAfter(end.at, g.listed)) {
 		delete(g.stopping, c.ID)
 		told = false
 	}
@@ -225,7 +233,7 @@ func (g *gathering) condition(c *container) (condition, time.Time) {
 	case c.State == "restarting":
 		return restarting, time.Time{}
 	case told:
-		return ending, until
+		return ending, end.until
 	}
 	switch c.health() {
 	case unhealthy:
