@@ -252,16 +252,17 @@ func (c *Conn) TryFill(b *Buffer) (bool, error) {
 }
 
 // Rest reports whether TLS has read more off the socket than was read of it, or has met its
-// end: it reads as many records at once as there are. Without TLS there is never a rest. The
-// reader calls it; it makes no system call, and what there is of the rest is lost.
-func (c *Conn) Rest() bool {
+// end: it reads as many records at once as there are. If it has not, sure is whether more
+// would have been read, had it been there with the last of it. Without TLS there is never a
+// rest. The reader calls it; it makes no system call, and what there is of the rest is lost.
+func (c *Conn) Rest() (rest, sure bool) {
 	if c.lazy == nil {
-		return false
+		return false, true
 	}
 	c.lazy.shut = true
 	defer func() { c.lazy.shut = false }()
 	n, err := c.nc.Read(c.lazy.one[:])
-	return n > 0 || !errors.Is(err, os.ErrDeadlineExceeded)
+	return n > 0 || !errors.Is(err, os.ErrDeadlineExceeded), !c.lazy.full
 }
 
 // Tells reports whether TryFill can tell if there are bytes to read. It cannot

@@ -25,6 +25,7 @@ type Lazy struct {
 
 	early   []byte // is read before what is on the socket
 	shut    bool   // nothing is read off the socket
+	full    bool   // the last read off it had no room for more
 	one     [1]byte
 	holding bool
 	quiet   bool // nothing can be there yet: send what is held, and wait
@@ -52,6 +53,13 @@ func (l *Lazy) Read(p []byte) (int, error) {
 	if l.shut {
 		return 0, os.ErrDeadlineExceeded
 	}
+	n, err := l.receive(p)
+	l.full = n == len(p)
+	return n, err
+}
+
+// receive sends what is held and reads off the socket.
+func (l *Lazy) receive(p []byte) (int, error) {
 	if l.within.on {
 		return l.readWithin(p)
 	}

@@ -436,7 +436,12 @@ func (c *conn) Close() error {
 		// The server was told of a body that never came.
 		whole = false
 	}
-	if !whole || c.nc.Rest() {
+	if !whole {
+		c.close()
+		return nil
+	}
+	rest, all := c.nc.Rest()
+	if rest {
 		c.close()
 		return nil
 	}
@@ -444,8 +449,10 @@ func (c *conn) Close() error {
 	c.buf.Drop()
 	c.front = nil
 	since := c.restsSince()
-	// TLS reads by records: what it has not read off the socket yet may be the next one.
-	c.doubted = !sure || c.pool.tls != nil || since-c.answered >= lookAfter
+	if c.pool.tls != nil {
+		sure = all // how TLS reads off the socket counts, and not how its records are read
+	}
+	c.doubted = !sure || since-c.answered >= lookAfter
 	c.pool.give(c, since)
 	return nil
 }
