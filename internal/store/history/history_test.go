@@ -329,6 +329,103 @@ func TestASaveThatCannotKeepItsContentPutsTheDocumentsBack(t *testing.T) {
 	}
 }
 
+// A disk that fails right after a document was taken away, or put in its place, or
+// exchanged, leaves the documents as they were.
+func TestADocumentThatCannotBeReadAfterItsRenamingIsPutBack(t *testing.T) {
+	for _, c := range []struct{ name, at, was, now string }{
+		{"removed", "document taken away", "1", ""},
+		{"replaced", "exchanged", "1", "2"},
+		{"made", "document linked", "", "2"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p := newPlace(t)
+			if c.was != "" {
+				p.write("a.yaml", c.was)
+			}
+			p.write("b.yaml", "1")
+			aside := filepath.Join(t.TempDir(), "aside")
+			var temp string
+			p.point = func(name string) {
+				switch name {
+				case c.at: // what has the temporary name cannot be read, removed or exchanged
+					left, err := filepath.Glob(filepath.Join(p.docs, ".headgate-save-*-0"))
+					if err != nil || len(left) != 1 {
+						t.Fatalf("temporary names: %v, %v", left, err)
+					}
+					temp = left[0]
+					err = os.Rename(temp, aside)
+					if c.name != "replaced" {
+						err = errors.Join(err, os.MkdirAll(filepath.Join(temp, "in the way"), 0o700))
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					p.write("b.yaml", "by hand") // for what can go on all the same
+				case "put back":
+					if err := errors.Join(os.RemoveAll(temp), os.Rename(aside, temp)); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			_, err := p.h.Save(t.Context(), p.request(p.doc("a.yaml", c.was, c.now), p.doc("b.yaml", "1", "2")))
+			if err == nil || temp == "" {
+				t.Errorf("Save = %v with the temporary name %q", err, temp)
+			}
+			p.point = nil
+			p.has("a.yaml", c.was)
+			p.has("b.yaml", "by hand")
+			p.tidy()
+		})
+	}
+}
+
+// A new document whose temporary name cannot be removed at once stands, and the name is
+// removed at the end of the save.
+func TestANewDocumentStandsThoughItsTemporaryNameStays(t *testing.T) {
+	p := newPlace(t)
+	aside := filepath.Join(t.TempDir(), "aside")
+	var temp string
+	p.point = func(name string) {
+		if name == "document linked" {
+			left, _ := filepath.Glob(filepath.Join(p.docs, ".headgate-save-*"))
+			temp = left[0]
+			if err := errors.Join(os.Rename(temp, aside), os.MkdirAll(filepath.Join(temp, "in the way"), 0o700)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	_, end, err := p.h.Begin(t.Context(), p.request(p.doc("new.yaml", "", "ours")))
+	if err != nil {
+		t.Errorf("Begin = %v", err)
+	}
+	if err := errors.Join(os.RemoveAll(temp), os.Rename(aside, temp)); err != nil {
+		t.Fatal(err)
+	}
+	end()
+	p.has("new.yaml", "ours")
+	p.tidy()
+}
+
+// An edit that comes out when a document is removed is kept, also where somebody has made
+// another one in its place meanwhile.
+func TestAnEditThatFindsItsPlaceTakenIsKeptBeside(t *testing.T) {
+	p := newPlace(t)
+	p.write("a.yaml", "1")
+	p.point = func(name string) {
+		switch name {
+		case "intent":
+			p.write("a.yaml", "by hand")
+		case "document taken away":
+			p.write("a.yaml", "made meanwhile")
+		}
+	}
+	if _, err := p.h.Save(t.Context(), p.request(p.doc("a.yaml", "1", ""))); err == nil {
+		t.Error("a save over an edit went well")
+	}
+	p.has("a.yaml", "made meanwhile")
+	p.has("a.yaml.edited", "by hand")
+}
+
 func TestADocumentThatIsMadeMeanwhileStays(t *testing.T) {
 	p := newPlace(t)
 	p.point = func(name string) {

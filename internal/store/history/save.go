@@ -435,6 +435,7 @@ func addJSON(c *store.Change, key string, value any) error {
 // putBack brings the documents of a failed save to what they were, and forgets the
 // intent. If that does not work either, the intent stays for the next start.
 func (h *History) putBack(v *save) {
+	h.point("put back")
 	for _, w := range v.writes {
 		if err := w.undo(v.old[w.Was]); err != nil {
 			h.log.Error("document could not be put back; the next start tries again", "document", w.Name, "error", err)

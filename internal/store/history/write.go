@@ -27,8 +27,8 @@ type write struct {
 	InPlace bool   `json:"in_place,omitempty"` // it cannot be renamed over
 
 	data   []byte
-	old    []byte // what Was is the digest of, if that was read
-	placed bool
+	old    []byte   // what Was is the digest of, if that was read
+	placed bool     // it stands there, or what stood there is out of its place, also after a failure
 	file   *os.File // at Temp, while it is written
 }
 
@@ -195,41 +195,48 @@ func (w *write) place(point func(string)) (Digest, error) {
 	case w.InPlace:
 		have, err = w.overwrite(point)
 	case w.Was == Absent:
-		have, err = w.create()
+		have, err = w.create(point)
 	case w.Now == Absent:
-		have, err = w.remove()
+		have, err = w.remove(point)
 	default:
 		have, err = w.swap(point)
 	}
-	w.placed = err == nil
 	return have, err
 }
 
-// create puts a new document where none may be.
-func (w *write) create() (Digest, error) {
+// create puts a new document where none may be. Its temporary name is left for clean if it
+// cannot be removed.
+func (w *write) create(point func(string)) (Digest, error) {
 	err := os.Link(w.Temp, w.Path)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		// No hard links here: the look and the renaming are two steps.
 		if _, have, cerr := current(w.Path); cerr != nil || have != Absent {
 			return have, errors.Join(cerr, &Conflict{Name: w.Name, Have: have})
 		}
-		return Absent, os.Rename(w.Temp, w.Path)
+		err = os.Rename(w.Temp, w.Path)
+		w.placed = err == nil
+		return Absent, err
 	}
 	if err != nil {
 		_, have, cerr := current(w.Path)
 		return have, errors.Join(cerr, &Conflict{Name: w.Name, Have: have})
 	}
-	return Absent, os.Remove(w.Temp)
+	w.placed = true
+	point("document linked")
+	_ = os.Remove(w.Temp)
+	return Absent, nil
 }
 
 // remove takes a document away, and puts it back if it was another one.
-func (w *write) remove() (Digest, error) {
+func (w *write) remove(point func(string)) (Digest, error) {
 	if err := os.Rename(w.Path, w.Temp); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return Absent, &Conflict{Name: w.Name}
 		}
 		return Absent, err
 	}
+	w.placed = true
+	point("document taken away")
 	_, have, err := current(w.Temp)
 	if err != nil || have == w.Was {
 		return have, err
@@ -237,6 +244,7 @@ func (w *write) remove() (Digest, error) {
 	if err := os.Link(w.Temp, w.Path); err != nil {
 		return have, err // what stands there now is newer; the other is kept by clean
 	}
+	w.placed = false
 	return have, errors.Join(os.Remove(w.Temp), &Conflict{Name: w.Name, Have: have})
 }
 
@@ -255,14 +263,19 @@ func (w *write) swap(point func(string)) (Digest, error) {
 		if _, have, err := current(w.Path); err != nil || have != w.Was {
 			return have, errors.Join(err, &Conflict{Name: w.Name, Have: have})
 		}
-		return w.Was, os.Rename(w.Temp, w.Path)
+		err := os.Rename(w.Temp, w.Path)
+		w.placed = err == nil
+		return w.Was, err
 	}
+	w.placed = true
 	point("exchanged")
 	have, err := digestAt(w.Temp, w.old, w.Was)
 	if err == nil && have == w.Was {
 		return have, nil
 	}
-	return have, errors.Join(err, exchange(w.Temp, w.Path), &Conflict{Name: w.Name, Have: have})
+	back := exchange(w.Temp, w.Path)
+	w.placed = back != nil
+	return have, errors.Join(err, back, &Conflict{Name: w.Name, Have: have})
 }
 
 // overwrite writes the new document over the old one.
@@ -297,7 +310,7 @@ func (w *write) overwrite(point func(string)) (Digest, error) {
 	return have, err
 }
 
-// undo puts back what stood there before, if the new document stands there.
+// undo puts back what stood there before, if the save has changed that.
 func (w *write) undo(old []byte) error {
 	switch {
 	case w.InPlace:
@@ -307,7 +320,10 @@ func (w *write) undo(old []byte) error {
 	case w.Was == Absent:
 		return (&write{Name: w.Name, Path: w.Path, Temp: w.Temp, Was: w.Now}).takeBack()
 	case w.Now == Absent:
-		return ignoreConflict(os.Link(w.Temp, w.Path))
+		if err := os.Link(w.Temp, w.Path); err != nil {
+			return ignoreConflict(err)
+		}
+		return os.Remove(w.Temp)
 	}
 	_, have, err := current(w.Path)
 	if err != nil || have != w.Now {
@@ -321,7 +337,11 @@ func (w *write) undo(old []byte) error {
 
 // takeBack removes a document that a failed save has made.
 func (w *write) takeBack() error {
-	_, err := w.remove()
+	// Two names of one file cannot be renamed to each other: both would stay.
+	if err := removeTemp(w.Temp); err != nil {
+		return err
+	}
+	_, err := w.remove(func(string) {})
 	var conflict *Conflict
 	if errors.As(err, &conflict) {
 		return nil
