@@ -73,7 +73,7 @@ type Conn struct {
 	kicked  atomic.Bool
 	reset   atomic.Bool  // a write, or a look, has heard that the peer has reset the connection
 	hears   atomic.Int32 // writes and looks that are being made, and may hear of that
-	ended   atomic.Bool  // our side has ended in order, or is about to
+	ended   atomic.Bool  // all is sent, and our side has ended in order or is about to
 	watched watched
 }
 
@@ -329,11 +329,14 @@ func (c *Conn) takeKick() bool { return c.kicked.Load() && c.kicked.Swap(false) 
 // collected is sent before. Without TLS the end comes in the same packet where it fits;
 // under TLS see Finish.
 func (c *Conn) CloseWrite() error {
-	c.ended.Store(true)
 	if c.lazy == nil {
 		return c.closeWritePlain()
 	}
-	if err := c.endTLS(); err != nil {
+	if err := c.Flush(); err != nil {
+		return err
+	}
+	c.ended.Store(true)
+	if err := closeWrite(c.nc); err != nil {
 		return err
 	}
 	return closeWrite(c.lazy.nc)
@@ -342,26 +345,24 @@ func (c *Conn) CloseWrite() error {
 // Finish is CloseWrite for who knows that nobody reads meanwhile: under TLS, too, the end
 // comes in one packet with what is sent before.
 func (c *Conn) Finish() error {
-	c.ended.Store(true)
 	l := c.lazy
 	if l == nil {
 		return c.closeWritePlain()
 	}
 	l.holding = true
-	err := c.endTLS()
+	err := c.Flush()
+	if err == nil {
+		err = closeWrite(c.nc) // TLS says before the end that it ends
+	}
 	l.holding = false
+	if err == nil {
+		err = l.sendLast()
+	}
 	if err != nil {
 		return err
 	}
-	return l.closeWrite()
-}
-
-// endTLS sends what is collected, and says as TLS does, before the end, that it ends.
-func (c *Conn) endTLS() error {
-	if err := c.Flush(); err != nil {
-		return err
-	}
-	return closeWrite(c.nc)
+	c.ended.Store(true)
+	return closeWrite(l.nc)
 }
 
 func (c *Conn) closeWritePlain() error {
@@ -372,6 +373,7 @@ func (c *Conn) closeWritePlain() error {
 			return err
 		}
 	}
+	c.ended.Store(true)
 	return closeWrite(c.nc)
 }
 

@@ -114,6 +114,24 @@ func TestAbortResetsWhoWasToldNoEnd(t *testing.T) {
 	}
 }
 
+// Who has not got what was to be sent before the end was told no end.
+func TestAbortResetsWhoTakesNothing(t *testing.T) {
+	for name, end := range map[string]func(*netconn.Conn) error{"CloseWrite": (*netconn.Conn).CloseWrite, "Finish": (*netconn.Conn).Finish} {
+		near, far := testhouse.Pair(t)
+		testhouse.FillUp(near, far)
+		c := netconn.New(near)
+		c.SetWriteWait(10 * time.Millisecond)
+		c.SetPending(append(c.Pending(), "last"...))
+		if err := end(c); !errors.Is(err, netconn.ErrTimeout) {
+			t.Fatalf("%s to who takes nothing got %v, want %v", name, err, netconn.ErrTimeout)
+		}
+		c.Abort()
+		if n, err := io.Copy(io.Discard, far); !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("%s: the peer got %d bytes and then %v, want a reset", name, n, err)
+		}
+	}
+}
+
 func TestServeSeesEveryByte(t *testing.T) {
 	each(t, func(t *testing.T, c *netconn.Conn, far peer) {
 		const rounds = 3000

@@ -146,20 +146,18 @@ func (l *Lazy) flush() error {
 // Close closes the connection. What is held is lost.
 func (l *Lazy) Close() error { return l.nc.Close() }
 
-// closeWrite sends what is held and ends our side of the stream, in one packet if they
-// fit. TLS has ended its own side already, and let no more be written. Nothing may read
-// meanwhile.
-func (l *Lazy) closeWrite() error {
-	if len(l.held) > 0 {
-		l.nc.SetWriteDeadline(time.Time{})
-		err := l.conn.writeLast(l.held)
-		giveOut(l.held)
-		l.held = nil
-		if err != nil {
-			return err
-		}
+// sendLast sends what is held as the last of our side, which the end goes along with if
+// they fit in one packet: it has to come at once. TLS has ended its own side already, and
+// let no more be written. Nothing may read meanwhile.
+func (l *Lazy) sendLast() error {
+	if len(l.held) == 0 {
+		return nil
 	}
-	return closeWrite(l.nc)
+	l.nc.SetWriteDeadline(time.Time{})
+	err := l.conn.writeLast(l.held)
+	giveOut(l.held)
+	l.held = nil
+	return err
 }
 
 // LocalAddr returns our address.

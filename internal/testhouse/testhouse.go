@@ -268,3 +268,20 @@ func Serve(c interface {
 		}
 	}
 }
+
+// FillUp writes to a connection whose far end reads nothing until there is room for no
+// byte more. The buffers get sizes that do not change, and small ones: the system would
+// find some room a moment later.
+func FillUp(near, far *net.TCPConn) {
+	near.SetWriteBuffer(4 << 10)
+	far.SetReadBuffer(4 << 10)
+	defer near.SetWriteDeadline(time.Time{})
+	for full := 0; full < 5; {
+		near.SetWriteDeadline(time.Now().Add(10 * time.Millisecond))
+		if n, err := near.Write(make([]byte, 1<<10)); n > 0 {
+			full = 0
+		} else if err != nil {
+			full++
+		}
+	}
+}

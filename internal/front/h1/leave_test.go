@@ -1,11 +1,15 @@
 package h1_test
 
 import (
+	"errors"
+	"io"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"headgate/internal/exchange"
+	"headgate/internal/testhouse"
 )
 
 // A client that leaves while the server thinks is noticed before the answer:
@@ -259,4 +263,21 @@ func TestAResponseThatIsCutIsReset(t *testing.T) {
 	p.conn().Close()
 	c.isReset()
 	p.wait()
+}
+
+// A client that does not take the end of its last response is reset: it would take what it
+// got for all of it.
+func TestAClientThatDoesNotTakeTheEndIsReset(t *testing.T) {
+	p := newProxy(t, "127.0.0.1:1", limits(func(port *exchange.Port) { port.WriteIdle = 10 * time.Millisecond }))
+	for _, request := range []string{"GET / HTTP/1.0\r\n\r\n", "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET"} {
+		near, far := testhouse.Pair(t)
+		io.WriteString(far, request)
+		testhouse.FillUp(near, far)
+		c := p.front.NewConn(near, 1<<40)
+		c.Drain()
+		testhouse.Serve(c)
+		if n, err := io.Copy(io.Discard, far); !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("%q: the client got %d bytes and then %v, want a reset", request, n, err)
+		}
+	}
 }

@@ -21,14 +21,25 @@ const (
 // last, and has sent all of it: nothing unread can take the answer away. TLS says
 // goodbye, so that nobody can cut the answer short.
 func (c *Conn) part() {
-	_ = c.nc.Finish() // with the answer; the connection ends in any case
+	c.finishAnswer() // the connection ends in any case
+}
+
+// finishAnswer sends what is left of the last answer, and ends our side. A client that does
+// not take it is reset: an end in order would say that what it got is all. It reports
+// whether it was sent.
+func (c *Conn) finishAnswer() bool {
+	if c.nc.Finish() != nil {
+		c.reset()
+		return false
+	}
+	return true
 }
 
 // linger ends the connection in an orderly way: the last answer is sent, our
 // side is closed, and what the client still sends is read and dropped for a
 // while.
 func (c *Conn) linger() {
-	if c.nc.Finish() != nil {
+	if !c.finishAnswer() {
 		return
 	}
 	c.buf.Drop()
