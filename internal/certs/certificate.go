@@ -11,6 +11,7 @@
 package certs
 
 import (
+	"bytes"
 	"crypto/tls"
 	"crypto/x509"
 	"log/slog"
@@ -122,6 +123,12 @@ func (c *Certificate) Leaf() *x509.Certificate {
 	return nil
 }
 
+// ended reports whether clients refuse it by now.
+func (c *Certificate) ended() bool {
+	leaf := c.Leaf()
+	return leaf == nil || time.Now().After(leaf.NotAfter)
+}
+
 // Problem returns why what the loader has now is not used, nil if it is.
 func (c *Certificate) Problem() error {
 	c.mu.Lock()
@@ -219,6 +226,9 @@ func (c *Certificate) reload() {
 		}
 		c.log.Error(what, "certificate", c.name, "error", err)
 		return
+	}
+	if was := c.TLS(); was != nil && bytes.Equal(was.Certificate[0], cert.Certificate[0]) {
+		cert.OCSPStaple = was.OCSPStaple // the answer is about this one too
 	}
 	c.current.Store(cert)
 	c.staple.renew()

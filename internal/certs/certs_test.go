@@ -145,6 +145,29 @@ func TestTheLaterOneOfTwoIsTaken(t *testing.T) {
 	}
 }
 
+func TestOneThatHasEndedGivesWay(t *testing.T) {
+	dir, a := t.TempDir(), newAuthority(t)
+	ended := a.open(dir, "exact", hosts("a.example.com"))
+	wild := a.open(dir, "wild", hosts("*.example.com"))
+	leaf := *ended.Leaf()
+	leaf.NotAfter = time.Now().Add(-time.Minute)
+	ended.current.Store(&tls.Certificate{Leaf: &leaf})
+	s := NewSet([]*Certificate{ended, wild}, nil, nil, nil)
+	if got := s.find("a.example.com"); got != holder(wild) {
+		t.Errorf("a wildcard that is good: got %v, want it in place of what has ended", got)
+	}
+	m := NewManaged(nil)
+	byACME := certstest.Sign(t, hosts("a.example.com"), &a.Certificate)
+	m.Put("a.example.com", &byACME)
+	s = NewSet([]*Certificate{ended}, m, nil, nil)
+	if got := s.find("a.example.com"); got != holder(m.Find("a.example.com")) {
+		t.Errorf("one by ACME that is good: got %v, want it in place of what has ended", got)
+	}
+	if got := NewSet([]*Certificate{ended}, nil, nil, nil).find("a.example.com"); got != holder(ended) {
+		t.Errorf("nothing else: got %v, want what has ended", got)
+	}
+}
+
 func TestBadFilesAreNamed(t *testing.T) {
 	dir, a := t.TempDir(), newAuthority(t)
 	certFile, keyFile := a.write(dir, "a", hosts("a.example"))
@@ -323,11 +346,11 @@ func TestSelfSignedIsKept(t *testing.T) {
 // TestStaple plays a responder for a certificate that names it.
 func TestStaple(t *testing.T) {
 	dir, a := t.TempDir(), newAuthority(t)
-	status := ocsp.Good
+	status, left := ocsp.Good, time.Hour
 	var leaf *x509.Certificate
 	responder := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		answer, err := ocsp.CreateResponse(a.Leaf, a.Leaf, ocsp.Response{Status: status, SerialNumber: leaf.SerialNumber,
-			ThisUpdate: time.Now().Add(-time.Hour), NextUpdate: time.Now().Add(time.Hour)}, a.PrivateKey.(crypto.Signer))
+			ThisUpdate: time.Now().Add(-time.Hour), NextUpdate: time.Now().Add(left)}, a.PrivateKey.(crypto.Signer))
 		if err != nil {
 			t.Error(err)
 		}
@@ -351,6 +374,21 @@ func TestStaple(t *testing.T) {
 	status = ocsp.Revoked
 	if next := p.stapleOnce(context.Background()); next != stapleRetry || p.TLS().OCSPStaple == nil {
 		t.Errorf("a revoked answer: next look in %v, want %v and the good answer kept until it ends", next, stapleRetry)
+	}
+
+	p.loader = NewFiles(certFile, keyFile)
+	p.staple.wake = make(chan struct{}, 1)
+	p.reload() // the same one, as when its files were touched
+	if p.TLS().OCSPStaple == nil {
+		t.Error("the answer was dropped with a certificate that is the same")
+	}
+	status, left = ocsp.Good, 3*time.Minute
+	if next := p.stapleOnce(context.Background()); next > left {
+		t.Errorf("an answer that ends in %v is asked for again in %v", left, next)
+	}
+	status = ocsp.Revoked
+	if next := p.stapleOnce(context.Background()); next > left {
+		t.Errorf("an answer that ends in %v is looked at again in %v", left, next)
 	}
 
 	elsewhere := *cert.Leaf

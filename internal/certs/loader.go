@@ -38,6 +38,7 @@ const pollInterval = 2 * time.Second
 type Files struct {
 	certFile, keyFile string
 	used              stamp // of the files when they were loaded last
+	failed            error // why they could not be used then, nil if they could
 }
 
 // NewFiles returns the loader of two PEM files, which may be one and the same.
@@ -50,13 +51,17 @@ func (f *Files) Key() string { return FilesKey(f.certFile, f.keyFile) }
 func FilesKey(certFile, keyFile string) string { return "files\x00" + certFile + "\x00" + keyFile }
 
 // Load reads the files. The error says which file and what is wrong with it.
-func (f *Files) Load() (*tls.Certificate, error) {
+func (f *Files) Load() (cert *tls.Certificate, err error) {
 	f.used = f.look()
-	return Load(f.certFile, f.keyFile)
+	cert, err = Load(f.certFile, f.keyFile)
+	f.failed = err
+	return cert, err
 }
 
 // Follow looks at the files now and then. A change is taken up when it has been the
-// same for two looks, so that a file is not read half-written.
+// same for two looks, so that a file is not read half-written. Files that cannot be used
+// are tried at each look: that of an owner, of an access list or of the clock cannot be
+// seen at them.
 func (f *Files) Follow(stop <-chan struct{}, changed func()) {
 	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
@@ -67,9 +72,16 @@ func (f *Files) Follow(stop <-chan struct{}, changed func()) {
 		case <-tick.C:
 		}
 		now := f.look()
-		if now != f.used && now == last {
+		switch {
+		case now != last:
+		case now != f.used:
 			changed()
 			f.used = now // also when what calls Load does not
+		case f.failed != nil:
+			if _, err := Load(f.certFile, f.keyFile); err == nil || err.Error() != f.failed.Error() {
+				f.failed = err
+				changed()
+			}
 		}
 		last = now
 	}

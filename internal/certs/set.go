@@ -121,24 +121,35 @@ type holder interface{ TLS() *tls.Certificate }
 func (s *Set) Has(name string) bool { return s.find(name) != nil }
 
 // find returns what has the name, nil if nothing does: a configured certificate
-// before a managed one, and one with just that name before a wildcard.
+// before a managed one, and one with just that name before a wildcard. One that has ended
+// gives way to any other.
 func (s *Set) find(name string) holder {
 	name = strings.ToLower(strings.TrimSuffix(name, "."))
 	if name == "" {
 		return nil
 	}
 	n := s.current()
-	if p := n.exact[name]; p != nil {
-		return p
+	exact := n.exact[name]
+	if exact != nil && !exact.ended() {
+		return exact
 	}
 	managed := s.managed.Find(name)
-	if managed != nil && slices.Contains(managed.hosts, name) && !managed.ended() {
+	good := managed != nil && !managed.ended()
+	if good && slices.Contains(managed.hosts, name) {
 		return managed
 	}
-	if _, rest, ok := strings.Cut(name, "."); ok && n.wild[rest] != nil {
-		return n.wild[rest]
-	}
-	if managed != nil {
+	_, rest, _ := strings.Cut(name, ".")
+	wild := n.wild[rest]
+	switch {
+	case wild != nil && !wild.ended():
+		return wild
+	case good:
+		return managed
+	case exact != nil:
+		return exact
+	case wild != nil:
+		return wild
+	case managed != nil:
 		return managed
 	}
 	return nil
@@ -183,7 +194,7 @@ func (s *Set) Explain(name string) Choice {
 	case *Certificate:
 		return Choice{h.name, h.from(), h.Leaf(), "it is configured and " + hasName(h.Leaf(), name)}
 	case *Stored:
-		c := Choice{Name: h.name, From: "acme", Why: "no configured certificate has the name, and this one by ACME has"}
+		c := Choice{Name: h.name, From: "acme", Why: "no configured certificate that is good has the name, and this one by ACME has"}
 		if leaf := h.leaf(); leaf != nil {
 			c.Leaf, c.Why = leaf, c.Why+"; it "+hasName(leaf, name)
 			return c

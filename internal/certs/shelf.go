@@ -1,6 +1,7 @@
 package certs
 
 import (
+	"crypto/sha256"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -46,6 +47,21 @@ func (s *Shelf) Changed(name string) {
 	}
 }
 
+// Look has all that follow a certificate look whether it is another one, such as when it
+// was not heard for a while which have changed.
+func (s *Shelf) Look() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, all := range s.followers {
+		for c := range all {
+			select {
+			case c <- struct{}{}:
+			default:
+			}
+		}
+	}
+}
+
 // Loader returns the loader of a stored certificate. It may be missing still.
 func (s *Shelf) Loader(name string) Loader {
 	return &onShelf{shelf: s, name: name, news: make(chan struct{}, 1)}
@@ -59,13 +75,46 @@ type onShelf struct {
 	shelf *Shelf
 	name  string
 	news  chan struct{}
+
+	used   string // what was loaded last, or why nothing was
+	failed bool   // nothing was
 }
+
+// lookAgain is how often a stored certificate that cannot be used is looked at: the store
+// may have been away.
+const lookAgain = time.Minute
 
 // Key names the certificate.
 func (l *onShelf) Key() string { return StoredKey(l.name) }
 
 // Load reads the certificate.
-func (l *onShelf) Load() (*tls.Certificate, error) {
+func (l *onShelf) Load() (cert *tls.Certificate, err error) {
+	cert, l.used, err = l.read()
+	l.failed = err != nil
+	return cert, err
+}
+
+// read reads the certificate, and returns what tells it from another one, too.
+func (l *onShelf) read() (cert *tls.Certificate, which string, err error) {
+	text, err := l.text()
+	if err != nil {
+		return nil, err.Error(), err
+	}
+	pair, err := tls.X509KeyPair(text, text)
+	if err != nil {
+		err = fmt.Errorf("stored certificate %s: %w", l.name, plain(err))
+	} else if now := time.Now(); now.After(pair.Leaf.NotAfter) {
+		err = fmt.Errorf("stored certificate %s: expired on %s", l.name, pair.Leaf.NotAfter.Format(time.DateOnly))
+	}
+	if err != nil {
+		return nil, err.Error(), err
+	}
+	sum := sha256.Sum256(text)
+	return &pair, string(sum[:]), nil
+}
+
+// text returns what is stored.
+func (l *onShelf) text() ([]byte, error) {
 	if l.shelf.values == nil {
 		return nil, fmt.Errorf("stored certificate %s cannot be looked at without a state directory", l.name)
 	}
@@ -76,17 +125,11 @@ func (l *onShelf) Load() (*tls.Certificate, error) {
 	case err != nil:
 		return nil, fmt.Errorf("read stored certificate %s: %w", l.name, err)
 	}
-	cert, err := tls.X509KeyPair(text, text)
-	if err != nil {
-		return nil, fmt.Errorf("stored certificate %s: %w", l.name, plain(err))
-	}
-	if now := time.Now(); now.After(cert.Leaf.NotAfter) {
-		return nil, fmt.Errorf("stored certificate %s: expired on %s", l.name, cert.Leaf.NotAfter.Format(time.DateOnly))
-	}
-	return &cert, nil
+	return text, nil
 }
 
-// Follow waits for Changed.
+// Follow waits for Changed, and looks at once, as it may have been called between Load and
+// now.
 func (l *onShelf) Follow(stop <-chan struct{}, changed func()) {
 	s := l.shelf
 	s.mu.Lock()
@@ -102,12 +145,22 @@ func (l *onShelf) Follow(stop <-chan struct{}, changed func()) {
 			delete(s.followers, l.name)
 		}
 	}()
-	for {
+	tick := time.NewTicker(lookAgain)
+	defer tick.Stop()
+	for again := true; ; {
+		if again {
+			if _, which, _ := l.read(); which != l.used {
+				l.used = which // also when what calls Load does not
+				changed()
+			}
+		}
 		select {
 		case <-stop:
 			return
 		case <-l.news:
-			changed()
+			again = true
+		case <-tick.C:
+			again = l.failed
 		}
 	}
 }

@@ -22,6 +22,7 @@ const (
 	stapleRetry   = 10 * time.Minute
 	stapleMaxSize = 64 << 10
 	stapleLongest = 12 * time.Hour // an answer is renewed at least this often
+	stapleSoonest = time.Minute    // and at most this often
 )
 
 // staple keeps the OCSP answer of a Certificate fresh (RFC 6066, section 8).
@@ -79,27 +80,29 @@ func (p *Certificate) stapleOnce(ctx context.Context) time.Duration {
 	raw, answer, err := askOCSP(ctx, cert)
 	if err != nil {
 		p.log.Warn("no OCSP response, serving the certificate without a staple", "certificate", p.name, "error", err)
-		p.dropOldStaple(cert)
-		return stapleRetry
+		return p.keepStaple(cert)
 	}
 	stapled := *cert
 	stapled.OCSPStaple = raw
 	p.current.CompareAndSwap(cert, &stapled)
-	return min(max(time.Until(answer.NextUpdate)/2, stapleRetry), stapleLongest)
+	left := time.Until(answer.NextUpdate)
+	return max(min(max(left/2, stapleRetry), left, stapleLongest), stapleSoonest)
 }
 
-// dropOldStaple takes away an answer that has ended: clients would refuse it.
-func (p *Certificate) dropOldStaple(cert *tls.Certificate) {
+// keepStaple keeps the answer that is there and returns when to ask for another. One that
+// has ended is taken away: clients would refuse it.
+func (p *Certificate) keepStaple(cert *tls.Certificate) time.Duration {
 	if cert.OCSPStaple == nil {
-		return
+		return stapleRetry
 	}
 	answer, err := ocsp.ParseResponse(cert.OCSPStaple, nil)
 	if err == nil && time.Now().Before(answer.NextUpdate) {
-		return
+		return min(time.Until(answer.NextUpdate)+time.Millisecond, stapleRetry)
 	}
 	bare := *cert
 	bare.OCSPStaple = nil
 	p.current.CompareAndSwap(cert, &bare)
+	return stapleRetry
 }
 
 // responders asks what certificates name, who may bring certificates being more people

@@ -25,6 +25,7 @@ func followShelf(ctx context.Context, kept store.Store, shelf *certs.Shelf) {
 				continue
 			}
 			after = revision
+			shelf.Look() // at what came before, of which nobody tells
 		}
 		for batch, err := range kept.Watch(ctx, store.PrefixCertificate, after) {
 			if errors.Is(err, store.ErrTooOld) {
