@@ -36,8 +36,8 @@ type Rewrite = rewrite.Config
 // nil is inherited: a route's from its proxy, a proxy's from the defaults. A
 // new feature is one field here.
 type Features struct {
-	// ClientIP says whom to believe about the client's address. Absent means
-	// nobody: the client is who opened the connection.
+	// ClientIP says whom to believe about the client's address. Where nobody sets it,
+	// that is nobody: the client is who opened the connection.
 	ClientIP *clientip.Config `json:"client_ip,omitempty"`
 	// IPFilter says which clients are let in, by address; others get 403.
 	IPFilter *ipfilter.Config `json:"ip_filter,omitempty" label:"true"`
@@ -54,8 +54,8 @@ type Features struct {
 	Maintenance *maintenance.Config `json:"maintenance,omitempty" label:"true"`
 	// Redirects send clients from one path to another, or to another host.
 	Redirects redirects.Config `json:"redirects,omitempty" label:"true" max:"1000" object:"redirect rule,regex"`
-	// RequestBodyLimit is the largest request body; a larger one gets 413. 0 or
-	// absent means no limit.
+	// RequestBodyLimit is the largest request body; a larger one gets 413. 0 means no
+	// limit, and there is none where nobody sets it.
 	RequestBodyLimit *bodylimit.Config `json:"request_body_limit,omitempty" label:"true" example:"10MiB"`
 	// RequestTimeout is the time until a server's response head, for each attempt;
 	// then 504. 0 switches it off. Bodies and upgraded connections have idle

@@ -36,9 +36,13 @@ func (c *Comments) Object(o *Object) (string, error) {
 	return text, err
 }
 
-// Field returns the comment of a field.
+// Field returns the comment of a field, and what absent means if that is no value of its own.
 func (c *Comments) Field(f *Field) (string, error) {
-	return c.find(f.Owner.PkgPath(), f.Owner.Name()+"."+f.GoName)
+	text, err := c.find(f.Owner.PkgPath(), f.Owner.Name()+"."+f.GoName)
+	if err == nil && f.fallsBack() {
+		text += fmt.Sprintf(" Absent means that it is not set here; where nobody sets it, it is %s.", f.Default)
+	}
+	return text, err
 }
 
 func (c *Comments) find(path, name string) (string, error) {

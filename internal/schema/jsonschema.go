@@ -103,7 +103,7 @@ func objectSchema(o *Object, comments *Comments) (*jsonType, error) {
 			return nil, err
 		}
 		ft.WriteOnly = f.Secret
-		if f.HasDefault {
+		if f.HasDefault && !f.fallsBack() {
 			ft.Default = plainValue(f.Type, f.Default)
 		}
 		if f.Example != "" && f.Type.Elem == nil {

@@ -354,6 +354,10 @@ func (o *Object) setDefault(f *Field) {
 // points to is shared and must not be changed.
 func (f *Field) DefaultOf() reflect.Value { return f.fallback }
 
+// fallsBack reports whether the default is only what holds when nobody set the field: where
+// it is absent another may say it, so that no document may be told that it is the default there.
+func (f *Field) fallsBack() bool { return f.HasDefault && f.Type.Pointer }
+
 // SetText sets v, a settable value of a plain type t, to what text says.
 func (t *Type) SetText(v reflect.Value, text string) error {
 	switch t.Kind {

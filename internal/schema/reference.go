@@ -107,6 +107,8 @@ func defaultWord(f *Field) string {
 	switch {
 	case f.Required:
 		return "required"
+	case f.fallsBack():
+		return "unset"
 	case f.HasDefault && f.Default == "":
 		return "empty"
 	case f.HasDefault:
