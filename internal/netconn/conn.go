@@ -423,14 +423,18 @@ func (c *Conn) Abort() error {
 // CloseIdle is Close for a connection on which nothing has moved for long, and Abort where
 // that is because the peer has not taken all that was sent to it.
 func (c *Conn) CloseIdle() error {
-	below := c
-	if c.lazy != nil {
-		below = c.lazy.conn
-	}
-	if below.raw != nil && below.unsent() > 0 {
+	if below := c.belowTLS(); below.raw != nil && below.unsent() > 0 {
 		return c.Abort()
 	}
 	return c.Close()
+}
+
+// belowTLS returns the connection of the socket: c itself where there is no TLS.
+func (c *Conn) belowTLS() *Conn {
+	if c.lazy != nil {
+		return c.lazy.conn
+	}
+	return c
 }
 
 // eof turns a read of nothing into io.EOF.

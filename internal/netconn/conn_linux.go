@@ -351,18 +351,16 @@ func (c *Conn) Quiet() bool { return !c.over && c.Silent() }
 // Silent reports whether the socket is open and has nothing to read. Any goroutine
 // may ask, also while another one reads.
 func (c *Conn) Silent() bool {
-	raw := c.raw
-	if c.lazy != nil {
-		raw = c.lazy.conn.raw
-	}
-	return raw == nil || c.look(raw) == syscall.EAGAIN
+	below := c.belowTLS()
+	return below.raw == nil || below.look() == syscall.EAGAIN
 }
 
-// look looks at the socket without reading, as peek does, and notes a reset.
-func (c *Conn) look(raw syscall.RawConn) syscall.Errno {
+// look looks at the socket without reading, as peek does, and notes a reset. There is no TLS
+// above the socket.
+func (c *Conn) look() syscall.Errno {
 	c.hears.Add(1)
 	defer c.hears.Add(-1)
-	errno := peek(raw)
+	errno := peek(c.raw)
 	if errno == syscall.ECONNRESET {
 		c.reset.Store(true)
 	}
@@ -371,17 +369,14 @@ func (c *Conn) look(raw syscall.RawConn) syscall.Errno {
 
 // Peer tells what is known of the peer without reading. Any goroutine may ask.
 func (c *Conn) Peer() Presence {
-	raw := c.raw
-	if c.lazy != nil {
-		raw = c.lazy.conn.raw
-	}
-	if raw == nil {
+	below := c.belowTLS()
+	if below.raw == nil {
 		return Present
 	}
-	switch c.look(raw) {
+	switch below.look() {
 	case 0:
 		// What TLS says at its end stands before the end itself.
-		if c.lazy != nil && hungUp(raw) {
+		if c.lazy != nil && hungUp(below.raw) {
 			return HalfClosed
 		}
 		return Present

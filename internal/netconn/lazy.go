@@ -34,7 +34,8 @@ type Lazy struct {
 
 // NewLazy returns the connection below TLS over nc, which it owns from then on.
 func NewLazy(nc net.Conn) *Lazy {
-	return &Lazy{nc: nc, conn: New(nc), direct: newDirect(nc)}
+	conn := New(nc)
+	return &Lazy{nc: nc, conn: conn, direct: newDirect(conn)}
 }
 
 // Unread gives back bytes that were read from the connection before: the next

@@ -1,16 +1,11 @@
 package netconn
 
-import (
-	"io"
-	"net"
-	"os"
-	"syscall"
-)
+import "syscall"
 
 // direct reads from a descriptor on a shorter way than package net does. One
 // goroutine reads at a time.
 type direct struct {
-	nc   net.Conn
+	conn *Conn
 	raw  syscall.RawConn
 	fn   func(uintptr) bool
 	look func(uintptr) bool // made when it is first needed
@@ -21,12 +16,11 @@ type direct struct {
 }
 
 // newDirect returns the way to a connection's descriptor, nil if there is none.
-func newDirect(nc net.Conn) *direct {
-	raw := rawOf(nc)
-	if raw == nil {
+func newDirect(c *Conn) *direct {
+	if c.raw == nil {
 		return nil
 	}
-	d := &direct{nc: nc, raw: raw}
+	d := &direct{conn: c, raw: c.raw}
 	d.fn = d.onRead
 	return d
 }
@@ -77,19 +71,12 @@ func (d *direct) onRead(fd uintptr) bool {
 	switch {
 	case errno == syscall.EAGAIN:
 		return false
-	case errno != 0:
-		d.n, d.err = 0, d.readError(errno)
-	case n == 0:
-		d.n, d.err = 0, io.EOF
+	case errno != 0 || n == 0:
+		d.n, d.err = 0, d.conn.readError(errno)
 	default:
 		d.n, d.err = n, nil
 	}
 	return true
-}
-
-// readError returns the error of a read that brought nothing.
-func (d *direct) readError(errno syscall.Errno) error {
-	return &net.OpError{Op: "read", Net: "tcp", Addr: d.nc.RemoteAddr(), Err: os.NewSyscallError("read", errno)}
 }
 
 // await waits until there is something to read, or the end. A deadline that

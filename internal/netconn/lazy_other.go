@@ -8,7 +8,7 @@ import "net"
 // is none on this system.
 type direct struct{}
 
-func newDirect(net.Conn) *direct { return nil }
+func newDirect(*Conn) *direct { return nil }
 
 func (*direct) read([]byte) (int, error) { return 0, net.ErrClosed }
 

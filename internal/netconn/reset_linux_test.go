@@ -143,3 +143,54 @@ func TestAResetThatALookHasHeardOfIsToldByReads(t *testing.T) {
 		c.Close()
 	}
 }
+
+// Under TLS, too, a read takes no reset for an orderly end that a write or a look has heard of.
+func TestAResetIsToldByReadsOfTLS(t *testing.T) {
+	hear := map[string]func(t *testing.T, c *netconn.Conn){
+		"a write": func(t *testing.T, c *netconn.Conn) {
+			var err error
+			for p := make([]byte, 64<<10); err == nil; {
+				if _, err = c.Write(p); err == nil {
+					err = c.Flush()
+				}
+			}
+			if !errors.Is(err, syscall.ECONNRESET) {
+				t.Errorf("the write heard of %v", err)
+			}
+		},
+		"a look": func(t *testing.T, c *netconn.Conn) {
+			testhouse.Eventually(t, "the reset comes", func() bool { return c.Peer() == netconn.Gone })
+		},
+		"a look for bytes": func(t *testing.T, c *netconn.Conn) {
+			testhouse.Eventually(t, "the reset comes", func() bool { return !c.Silent() })
+		},
+	}
+	read := map[string]func(c *netconn.Conn) error{
+		"memory": func(c *netconn.Conn) error {
+			_, err := c.Read(make([]byte, 100))
+			return err
+		},
+		"a wait": func(c *netconn.Conn) error {
+			var b netconn.Buffer
+			defer b.Drop()
+			return c.Serve(&b, func() bool { b.Use(b.Len()); return true })
+		},
+	}
+	for who, hear := range hear {
+		for into, read := range read {
+			near, far := testhouse.Pair(t)
+			c, client := overTLS(t, near, far)
+			client.Write([]byte("x"))
+			if err := c.Fill(new(netconn.Buffer)); err != nil {
+				t.Fatal(err)
+			}
+			far.SetLinger(0)
+			far.Close()
+			hear(t, c)
+			if err := read(c); !errors.Is(err, syscall.ECONNRESET) {
+				t.Errorf("%s heard of a reset, and the read in %s ended by %v", who, into, err)
+			}
+			c.Close()
+		}
+	}
+}

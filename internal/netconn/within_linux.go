@@ -104,10 +104,8 @@ func (l *Lazy) readWithin(p []byte) (int, error) {
 	case errno == syscall.EAGAIN:
 		w.empty = true
 		return 0, errEmpty
-	case errno != 0:
-		return 0, l.direct.readError(errno)
-	case n == 0:
-		return 0, io.EOF
+	case errno != 0 || n == 0:
+		return 0, l.conn.readError(errno)
 	}
 	w.empty = w.again && n < len(p)
 	return n, nil
