@@ -24,6 +24,15 @@ afterAll(async () => {
   docker?.close()
 })
 
+it('names a TCP proxy without a healthy server on the overview', async () => {
+  const { page } = w
+  await visit(page, w.h, '/')
+  const link = page.getByRole('listitem').filter({ hasText: 'db' }).getByRole('link', { name: 'db', exact: true })
+  await link.waitFor()
+  await link.click()
+  await page.waitForURL('**/streams/tcp/db')
+})
+
 it('shows what was found as read-only, with its container and its issues', async () => {
   const { page, h } = w
   await visit(page, h, '/discovery')

@@ -38,6 +38,37 @@ func TestSummaryCountsProxiesAndNamesThoseThatNeedAttention(t *testing.T) {
 	}
 }
 
+// A TCP or UDP proxy counts as one of HTTP does, and is named where it is down.
+func TestSummaryTellsOfTCPAndUDPProxies(t *testing.T) {
+	at := testhouse.Addresses(t, 2)
+	h := startWith(t, "version: 1\nadmin: {address: \"\"}\naccess_log: {enabled: false}\n"+
+		"proxies:\n  a: {virtual_hosts: [a.test], routes: [{servers: [{url: \"http://127.0.0.1:1\"}]}]}\n"+
+		"tcp_proxies:\n  db: {address: \""+at[0]+"\", servers: [{address: \"127.0.0.1:1\"}, {address: \"127.0.0.2:1\"}]}\n"+
+		"udp_proxies:\n  dns: {address: \""+at[1]+"\", servers: [{address: \"127.0.0.1:1\"}]}\n  off: {active: false, address: \"127.0.0.1:2\", servers: [{address: \"127.0.0.1:1\"}]}\n")
+	_, out := h.does("GET", "/summary", "", 200, "", "as: viewer")
+	if got := asJSON(t, out["proxies"]); got != `[{"count":3,"state":"active"},{"count":1,"state":"inactive"}]` || out["total"] != 4.0 || out["attention_total"] != 0.0 {
+		t.Errorf("got %v proxies in states %s, %v for attention", out["total"], got, out["attention"])
+	}
+	if got := asJSON(t, out["servers"]); got != `{"healthy":0,"total":4,"unknown":4}` {
+		t.Errorf("got servers %s", got)
+	}
+	for _, s := range []string{`"proxy":"dns","server":"127.0.0.1:1","kind":"udp_proxies"`, `"proxy":"db","server":"127.0.0.1:1","kind":"tcp_proxies"`, `"proxy":"db","server":"127.0.0.2:1","kind":"tcp_proxies"`} {
+		h.does("POST", "/servers/disable", "{"+s+"}", 200, "", "as: editor")
+	}
+	_, out = h.does("GET", "/summary", "", 200, "", "as: viewer")
+	var named []string
+	for _, one := range out["attention"].([]any) {
+		p := one.(map[string]any)
+		named = append(named, p["kind"].(string)+"/"+p["name"].(string)+" "+p["state"].(string))
+		if len(p["issues"].([]any)) == 0 {
+			t.Errorf("%v says nothing of what is wrong", p)
+		}
+	}
+	if got := strings.Join(named, ", "); got != "tcp_proxies/db down, udp_proxies/dns down" {
+		t.Errorf("got attention for %s", got)
+	}
+}
+
 func asJSON(t *testing.T, v any) string {
 	t.Helper()
 	data, err := json.Marshal(v)

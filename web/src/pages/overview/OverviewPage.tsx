@@ -93,10 +93,16 @@ export default function OverviewPage() {
                   </li>
                 ))}
                 {attention.map((p) => (
-                  <li key={p.name}>
-                    <Link to="/proxies/$name" params={{ name: p.name }} className="row-name clip">
-                      <bdi>{p.name}</bdi>
-                    </Link>
+                  <li key={p.kind + ' ' + p.name}>
+                    {p.kind === 'proxies' ? (
+                      <Link to="/proxies/$name" params={{ name: p.name }} className="row-name clip">
+                        <bdi>{p.name}</bdi>
+                      </Link>
+                    ) : (
+                      <Link to="/streams/$kind/$name" params={{ kind: p.kind === 'udp_proxies' ? 'udp' : 'tcp', name: p.name }} className="row-name clip">
+                        <bdi>{p.name}</bdi>
+                      </Link>
+                    )}
                     {meaningOf(p.state) === 'good' ? <StateBadge state="issue" meaning="warn">{t.overview.issue}</StateBadge> : <StateBadge state={p.state} />}
                     <span className="small">{p.issues.join('; ')}</span>
                   </li>
