@@ -99,6 +99,7 @@ type Manager struct {
 		entries map[string]*Config
 		running map[string]int         // orders under way, by entry
 		swept   time.Time              // when what is long gone was looked for last
+		found   []found                // answers to challenges that were there at the start
 		stale   map[string]int         // answers of directories that are not to be used
 		limited map[string]time.Time   // until when directories want no more orders
 		placed  map[string][]time.Time // when orders were placed, by directory
@@ -117,6 +118,13 @@ type pace struct {
 }
 
 var usualPace = pace{first: time.Minute, most: time.Hour, look: 2 * time.Second, request: requestTimeout}
+
+// found is an answer to a challenge that an order left behind, of this process before a
+// crash or of another one. Unless that order takes it back it is dropped when it ends.
+type found struct {
+	token string
+	until time.Time
+}
 
 // job is a certificate that is looked after. Its fields are guarded by Manager.mu,
 // but for the record while running, which belongs to the runner.
@@ -191,13 +199,10 @@ func (m *Manager) Load() bool {
 	}
 	ctx, cancel := context.WithTimeout(m.ctx, 30*time.Second)
 	defer cancel()
+	var asked []store.Entry
 	entries, _, err := m.store.Snapshot(ctx, store.PrefixOrder)
 	if err == nil {
-		var asked []store.Entry
 		asked, _, err = m.store.Snapshot(ctx, store.PrefixChallenge)
-		for _, e := range asked {
-			m.answers.setHTTP(strings.TrimPrefix(e.Key, store.PrefixChallenge), string(e.Value))
-		}
 	}
 	if err != nil {
 		m.log.Error("read the state of ACME orders, trying again", "error", err)
@@ -205,6 +210,11 @@ func (m *Manager) Load() bool {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	for _, e := range asked {
+		token := strings.TrimPrefix(e.Key, store.PrefixChallenge)
+		m.answers.setHTTP(token, string(e.Value))
+		m.mu.found = append(m.mu.found, found{token, e.Expires})
+	}
 	for _, e := range entries {
 		r := &Record{}
 		if err := json.Unmarshal(e.Value, r); err != nil || r.Name == "" {

@@ -69,7 +69,7 @@ func (m *Manager) run(r *Record, name string, entry *Config, names []string, for
 	case o.adopted:
 		return m.rest(entry, r, m.dueAt(entry, r, names), nil)
 	case err == nil && r.State != Valid:
-		return m.now() // it was tried out, now in earnest
+		return m.run(r, name, entry, names, forced) // it was tried out, now in earnest
 	case err == nil:
 		r.Failures, r.Server, r.ServerFailures, r.Trouble = 0, 0, 0, nil
 		m.log.Info("certificate issued", "certificate", r.Title(), "names", r.Has, "directory", r.Directory, "not_after", r.NotAfter)
@@ -149,10 +149,15 @@ func (m *Manager) failed(e *Config, r *Record, names []string, t *Trouble) time.
 		if r.ServerFailures++; r.ServerFailures%maxResumed == 0 {
 			r.giveUp(now, t) // the order itself may be what it cannot do
 		}
-		if r.ServerFailures >= 2 && len(e.Fallbacks) > 0 {
+		limited := t.Code == "rate_limited" && now.Add(t.after).After(next) // it is told for how long
+		if (r.ServerFailures >= 2 || limited) && len(e.Fallbacks) > 0 {
 			r.giveUp(now, t)
-			r.Server, r.ServerFailures, r.Rehearse = (r.Server+1)%(len(e.Fallbacks)+1), 0, false
 			next, t.after = now.Add(m.pace.first/10), 0
+			var until time.Time
+			if r.Server, until = m.nextServer(e, r); !until.IsZero() {
+				t.after = until.Sub(now)
+			}
+			r.ServerFailures, r.Rehearse = 0, false
 		}
 	case t.checked:
 		r.Rehearse = directoryOf(server).staging != ""
@@ -168,6 +173,24 @@ func (m *Manager) failed(e *Config, r *Record, names []string, t *Trouble) time.
 	}
 	m.log.Warn("no certificate", append(about, "hint", t.Hint, "next_try", next)...)
 	return next
+}
+
+// nextServer returns which of an entry's directories is asked next: the one behind the one
+// that failed, but for those that want no orders now. Where all want none it is that which
+// wants some first, and when.
+func (m *Manager) nextServer(e *Config, r *Record) (server int, until time.Time) {
+	all := append([]string{e.Directory}, e.Fallbacks...)
+	for i := range all {
+		n := (r.Server + 1 + i) % len(all)
+		limit := m.limitedUntil(directoryOf(all[n]).url)
+		if limit.IsZero() {
+			return n, limit
+		}
+		if until.IsZero() || limit.Before(until) {
+			server, until = n, limit
+		}
+	}
+	return server, until
 }
 
 // maxResumed is how often an order is taken up again after errors of the authority's.

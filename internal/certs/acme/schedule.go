@@ -69,6 +69,13 @@ func (m *Manager) sweepLocked(now time.Time) {
 		return
 	}
 	m.mu.swept = now
+	m.mu.found = slices.DeleteFunc(m.mu.found, func(f found) bool {
+		ended := now.After(f.until)
+		if ended {
+			m.answers.dropHTTP(f.token)
+		}
+		return ended
+	})
 	var gone []string
 	for name, j := range m.mu.jobs {
 		r := j.shown.Load()
@@ -191,7 +198,10 @@ func (m *Manager) firstLook(j *job) time.Time {
 	now := m.now()
 	r := j.record
 	switch {
-	case r.Open != nil || !r.NextTry.After(now):
+	case !r.NextTry.After(now):
+	case r.State == Failed && r.Tried == sumOf(j.entry, j.names) && r.NextTry.Sub(now) <= m.longestWait(r):
+		return r.NextTry
+	case r.Open != nil: // a crash has interrupted it
 	case r.State == Valid && r.Entry == j.entryName && slices.Equal(r.Names, j.names):
 		due := m.dueAt(j.entry, r, j.names)
 		if j.entry.Renew != ByARI {
@@ -200,10 +210,17 @@ func (m *Manager) firstLook(j *job) time.Time {
 		if w := r.Renewal; w != nil && w.AskAgain.Sub(now) <= latestAsk {
 			return sooner(due, w.AskAgain)
 		}
-	case r.State == Failed && r.Tried == sumOf(j.entry, j.names) && r.NextTry.Sub(now) <= 2*m.pace.most:
-		return r.NextTry
 	}
 	return now
+}
+
+// longestWait is for how long a record may wait after a failure. One that waits for longer
+// was written by a clock that was ahead.
+func (m *Manager) longestWait(r *Record) time.Duration {
+	if r.Trouble != nil && r.Trouble.Code == "rate_limited" {
+		return longestLimit
+	}
+	return 2 * m.pace.most
 }
 
 // sumOf tells settings apart.
