@@ -65,6 +65,10 @@ type Found struct {
 	read Named
 }
 
+// Read returns what could be read of the object, also where something is wrong with its
+// labels; nil if that is nothing. What could not be read is as if nobody had said it.
+func (f *Found) Read() Named { return f.read }
+
 // Find reads the labels of an object. Ports are those that a proxy answers on which names
 // none. Whether what it says goes together with the rest of a configuration is for an
 // Adder to say.

@@ -19,6 +19,7 @@ const maxPlaces = 4096
 // allow to labels.
 func (m *merge) outOfBounds(o *object) bool {
 	before := len(m.out.Issues)
+	m.beyondProvider(o)
 	switch settings := o.Object.(type) {
 	case *config.Proxy:
 		if len(settings.VirtualHosts) == 0 {
@@ -27,9 +28,6 @@ func (m *merge) outOfBounds(o *object) bool {
 		if len(settings.VirtualHosts)*len(settings.Routes) > maxPlaces {
 			m.issue(o, nil, TooMany, fmt.Sprintf("%d hosts with %d routes", len(settings.VirtualHosts), len(settings.Routes)), fmt.Sprintf("keep their product below %d", maxPlaces))
 		}
-		m.boundHosts(o, "virtual_hosts")
-		m.boundACME(o, settings.ACME)
-		m.boundPorts(o, "ports", settings.Ports...)
 		for _, r := range settings.Routes {
 			for _, s := range r.Servers {
 				if t, f := target.Parse(s.URL); f == nil {
@@ -38,17 +36,30 @@ func (m *merge) outOfBounds(o *object) bool {
 			}
 		}
 	case *config.TCPProxy:
+		m.boundStreams(o, settings.Servers, false)
+	case *config.UDPProxy:
+		m.boundStreams(o, settings.Servers, true)
+	}
+	return len(m.out.Issues) > before
+}
+
+// beyondProvider tells of what the provider's entry does not allow to labels, of an object
+// or of what could be read of it.
+func (m *merge) beyondProvider(o *object) {
+	switch settings := o.Read().(type) {
+	case *config.Proxy:
+		m.boundHosts(o, "virtual_hosts")
+		m.boundACME(o, settings.ACME)
+		m.boundPorts(o, "ports", settings.Ports...)
+	case *config.TCPProxy:
 		m.boundHosts(o, "sni")
 		if settings.Port != "" {
 			m.boundPorts(o, "port", settings.Port)
 		}
 		m.boundListen(o, settings.Address)
-		m.boundStreams(o, settings.Servers, false)
 	case *config.UDPProxy:
 		m.boundListen(o, settings.Address)
-		m.boundStreams(o, settings.Servers, true)
 	}
-	return len(m.out.Issues) > before
 }
 
 // label returns the label that says a field of an object.

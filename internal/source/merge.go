@@ -113,7 +113,7 @@ func (m *merge) find(d *config.Discovered, p *Provider, before *Merged) *object 
 	o := before.known[id]
 	if o == nil || !slices.Equal(o.ports, p.Settings.Ports) || o.Discovered != d && !reflect.DeepEqual(o.Discovered, d) {
 		o = &object{Found: config.Find(d, p.Settings.Ports), ports: p.Settings.Ports}
-		switch settings := o.Object.(type) {
+		switch settings := o.Read().(type) {
 		case *config.Proxy:
 			o.hosts, _ = settings.Hosts() // what is wrong with them is told by the check
 		case *config.TCPProxy:
@@ -152,11 +152,13 @@ func (m *merge) object(o *object) {
 	m.claim(o)
 }
 
-// mistaken tells all that is wrong with an object whose labels are wrong by themselves.
+// mistaken tells all that is wrong with an object whose labels are wrong by themselves,
+// and what of it the provider's entry does not allow.
 func (m *merge) mistaken(o *object) bool {
 	if o.Object != nil {
 		return false
 	}
+	m.beyondProvider(o)
 	m.problems(o, m.adder.Add(o.Found))
 	return true
 }

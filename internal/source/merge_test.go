@@ -153,6 +153,37 @@ func TestWhatLabelsMayNotTake(t *testing.T) {
 	}
 }
 
+// What labels may not name is told together with what is wrong with them by themselves, so
+// that one look at a container is enough.
+func TestWrongLabelsAndBoundsAreToldAtOnce(t *testing.T) {
+	bounded := strings.Replace(hand, "local: {}", `local: {hosts: [exact.example], acme: [main], ports: [web], listen: ["127.0.0.1:7000"]}`, 1)
+	for _, test := range []struct {
+		object *config.Discovered
+		want   []string
+	}{
+		{proxy("s", 1, server, "virtual_hosts=new.example", "acme=private", "ports=other", "routes.0.queue.length=many"),
+			[]string{"routes.0.queue.length: ", "the host new.example", "the ACME entry private", "the port other"}},
+		{sourcetest.TCPProxy("s", 1, "172.18.0.5:1", "address=127.0.0.1:7001", "no_such_field=1"), []string{"no_such_field: ", "listen on 127.0.0.1:7001"}},
+		{sourcetest.UDPProxy("s", 1, "172.18.0.5:1", "address=127.0.0.1:7001", "idle_timeout=soon"), []string{"idle_timeout: ", "listen on 127.0.0.1:7001"}},
+		{proxy("s", 1, server, "virtual_hosts=http://", "routes.0.queue.length=many"), []string{"routes.0.queue.length: ", "virtual_hosts: "}},
+	} {
+		m := merge(t, bounded, test.object)
+		var said []string
+		for _, i := range m.Issues {
+			said = append(said, i.String())
+		}
+		all := strings.Join(said, "\n")
+		for _, want := range test.want {
+			if !strings.Contains(all, want) {
+				t.Errorf("issues:\n%s\nwant one of %q", all, want)
+			}
+		}
+		if len(said) != len(test.want) {
+			t.Errorf("%d issues, want %d:\n%s", len(said), len(test.want), all)
+		}
+	}
+}
+
 // compiles tells of problems but the one that no key was loaded.
 func compiles(t *testing.T, c *config.Config) {
 	t.Helper()
