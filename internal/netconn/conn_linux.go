@@ -88,13 +88,11 @@ func (c *Conn) onReadable(fd uintptr) bool {
 // onWritable is called when there may be room to write. It returns false to wait.
 func (c *Conn) onWritable(fd uintptr) (done bool) {
 	c.hears.Add(1)
+	defer c.hears.Add(-1) // also behind a panic: a reader waits for it
 	if c.wr.pipe != nil {
-		done = c.onPush(fd)
-	} else {
-		done = c.onWrite(fd)
+		return c.onPush(fd)
 	}
-	c.hears.Add(-1)
-	return done
+	return c.onWrite(fd)
 }
 
 // onRead is called once before the first wait and again whenever the
