@@ -150,3 +150,15 @@ func TestAnswersThatWereLeftEnd(t *testing.T) {
 		t.Error("answers stay")
 	}
 }
+
+// TestANewCertificateIsAskedAboutSoon holds that the authority is asked when to renew one
+// that it has just issued: it may have to take it back long before its usual renewal.
+func TestANewCertificateIsAskedAboutSoon(t *testing.T) {
+	a := start(t, acmetest.Settings{})
+	u := a.manager(newStore())
+	u.want(a.entry(), []string{"shop.example.com"})
+	r := u.until("shop.example.com", "at rest", func(r *Record) bool { return r.State == Valid && !r.NextTry.IsZero() })
+	if r.Renewal == nil || time.Until(r.NextTry) > latestAsk {
+		t.Errorf("looked at again in %v: %+v", time.Until(r.NextTry), r.Renewal)
+	}
+}
