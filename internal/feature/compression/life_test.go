@@ -119,16 +119,15 @@ func randomBody(t *testing.T, r *rand.Rand, env exchange.Env) string {
 	switch {
 	case p.end == io.EOF:
 		got = plain(t, coding, string(wire))
-		if got != sent {
-			return fmt.Sprintf("%s: got %d bytes, %d were sent", what, len(got), len(sent))
-		}
 	case coding == "":
 		got = string(wire)
 	case s.length < brotliBlock || coding != "br":
 		got = partly(t, coding, wire)
-		if got != sent {
-			return fmt.Sprintf("%s: got %d bytes before it broke off, %d were sent", what, len(got), len(sent))
-		}
+	default:
+		return "" // what br holds back of a block is lost with the end
+	}
+	if got != sent {
+		return fmt.Sprintf("%s: got %d bytes, %d were sent", what, len(got), len(sent))
 	}
 	return ""
 }

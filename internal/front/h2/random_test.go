@@ -258,10 +258,8 @@ func (c *liver) ask() {
 	if open >= 30 {
 		return
 	}
-	id := c.last + 1
-	if c.last == 0 {
-		id = 1
-	} else {
+	id := uint32(1)
+	if c.last != 0 {
 		id = c.last + 2
 	}
 	c.last = id
