@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -301,5 +302,45 @@ func TestAStoreThatIsFullAtAnyStepCostsNoSecondOrder(t *testing.T) {
 			}
 			return
 		}
+	}
+}
+
+// TestACertificateIsKeptWithoutTheTroubleOfTriesBefore looks at the commit that brings it:
+// the store may refuse the next one.
+func TestACertificateIsKeptWithoutTheTroubleOfTriesBefore(t *testing.T) {
+	a := start(t, acmetest.Settings{})
+	var failed atomic.Bool
+	a.Meddle = func(w http.ResponseWriter, r *http.Request) bool {
+		if !failed.CompareAndSwap(false, true) {
+			return false
+		}
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return true
+	}
+	s := newStore()
+	var issued *Record
+	s.after = func(c store.Change) {
+		if i := slices.IndexFunc(c.Put, func(e store.Entry) bool { return strings.HasPrefix(e.Key, store.PrefixCertificate) }); i < 0 {
+			return
+		}
+		for _, e := range c.Put {
+			if strings.HasPrefix(e.Key, store.PrefixOrder) {
+				issued = &Record{}
+				if err := json.Unmarshal(e.Value, issued); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+	u := a.manager(s)
+	u.want(a.entry(), []string{"shop.example.com"})
+	if r := u.state("shop.example.com", Failed); r.Failures == 0 {
+		t.Errorf("the first try is not counted: %+v", r)
+	}
+	u.state("shop.example.com", Valid)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if issued == nil || issued.State != Valid || issued.Trouble != nil || issued.Failures != 0 || !issued.NextTry.IsZero() {
+		t.Errorf("kept with the certificate: %+v", issued)
 	}
 }

@@ -23,7 +23,8 @@ type Config struct {
 	// cloud metadata are refused.
 	Directory string `json:"directory" default:"letsencrypt" max:"2048" example:"https://ca.example.com/acme/directory"`
 	// Fallbacks are the directories that are asked next, in this order, when one
-	// has failed twice by its own fault: it is away, overloaded, or out of order.
+	// has failed twice by its own fault: it is away, overloaded, or out of order; or at
+	// once, when its rate limit lasts for longer than the pause after a failure.
 	// A refusal, such as for a host that is not ours, never leads to another.
 	Fallbacks []string `json:"fallbacks,omitempty" max:"4" example:"zerossl"`
 	// CAFile is a PEM file with the authorities that the directory's own TLS

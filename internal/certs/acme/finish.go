@@ -105,6 +105,7 @@ func (o *order) collect(ctx context.Context) (err error) {
 	o.record.Has, o.record.Directory, o.record.Profile = o.names, name, o.entry.Profile
 	o.record.NotBefore, o.record.NotAfter = leaf.NotBefore, leaf.NotAfter
 	o.record.Renewal, o.record.NoReplaces = nil, false
+	o.record.Failures, o.record.Server, o.record.ServerFailures, o.record.Trouble, o.record.NextTry = 0, 0, 0, nil, time.Time{}
 	if now := o.m.now(); now.After(leaf.NotAfter) || now.Before(leaf.NotBefore) {
 		o.record.Warnings = append(o.record.Warnings, fmt.Sprintf("the certificate holds from %s to %s, and this machine's clock says %s: check the clock", leaf.NotBefore.UTC().Format(time.RFC3339), leaf.NotAfter.UTC().Format(time.RFC3339), now.UTC().Format(time.RFC3339)))
 	}

@@ -72,7 +72,6 @@ func (m *Manager) run(r *Record, name string, entry *Config, names []string, for
 	case err == nil && r.State != Valid:
 		return m.run(r, name, entry, names, forced) // it was tried out, now in earnest
 	case err == nil:
-		r.Failures, r.Server, r.ServerFailures, r.Trouble = 0, 0, 0, nil
 		m.log.Info("certificate issued", "certificate", r.Title(), "names", r.Has, "directory", r.Directory, "not_after", r.NotAfter)
 		m.askRenewal(m.ctx, entry, r) // the authority may want it back long before its end
 		return m.rest(entry, r, m.dueAt(entry, r, names), nil)
