@@ -57,9 +57,11 @@ func (m *Manager) askRenewal(ctx context.Context, e *Config, r *Record) {
 		return
 	}
 	next := usualAsk
-	// One that lives for minutes is asked about more often.
+	// One that lives for minutes is asked about more often, also where the authority names a
+	// pause that is longer than its life.
+	tenth := max(r.NotAfter.Sub(r.NotBefore)/10, shortestPause)
 	bound := func(d time.Duration) time.Duration {
-		return min(max(d, min(soonestAsk, r.NotAfter.Sub(r.NotBefore)/10)), latestAsk)
+		return min(max(d, min(soonestAsk, tenth)), latestAsk, tenth)
 	}
 	info, err := m.renewalInfo(ctx, e, r)
 	switch {
