@@ -3,7 +3,6 @@ package certs
 import (
 	"bytes"
 	"errors"
-	"flag"
 	"fmt"
 	"io/fs"
 	"log/slog"
@@ -17,11 +16,7 @@ import (
 
 	"headgate/internal/certs/certstest"
 	"headgate/internal/store"
-)
-
-var (
-	lives     = flag.Int("lives", 4, "how many random lives a test makes")
-	firstLife = flag.Uint64("life", 1, "the seed of the first of them")
+	"headgate/internal/testhouse"
 )
 
 // TestRandomLivesOfFiles has files written, by half, in pairs that do not fit, taken away,
@@ -29,13 +24,10 @@ var (
 // is always a pair that was there, never none once there was one, and what is there when
 // all is quiet.
 func TestRandomLivesOfFiles(t *testing.T) {
-	for n := range *lives {
-		seed := *firstLife + uint64(n)
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			dir := t.TempDir()
-			synctest.Test(t, func(t *testing.T) { newFolder(t, seed, dir).live() })
-		})
-	}
+	testhouse.Lives(t, 1, 4, func(t *testing.T, seed uint64) {
+		dir := t.TempDir()
+		synctest.Test(t, func(t *testing.T) { newFolder(t, seed, dir).live() })
+	})
 }
 
 // folder is where a certificate lies.

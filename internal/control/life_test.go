@@ -42,26 +42,13 @@ func TestRandomLives(t *testing.T) {
 		}
 	}()
 	t.Parallel()
-	from, lives, moves := seeds(t)
-	for seed := from; seed < from+lives; seed++ {
+	testhouse.Lives(t, 1, 2, func(t *testing.T, seed uint64) {
 		w := newWorld(t, "http://127.0.0.1:"+port, echo)
-		told := w.live(seed, moves)
+		told := w.live(seed, 30)
 		if len(w.wrong) > 0 {
-			t.Fatalf("seed %d:\n%s\n\n%s", seed, strings.Join(told, "\n"), strings.Join(w.wrong, "\n"))
+			t.Fatalf("%s\n\n%s", strings.Join(told, "\n"), strings.Join(w.wrong, "\n"))
 		}
-	}
-}
-
-// seeds returns which lives are lived, and of how many moves: few, and the same each time,
-// or those that HEADGATE_LIVES says, "FROM LIVES MOVES".
-func seeds(t *testing.T) (from, lives uint64, moves int) {
-	from, lives, moves = 1, 2, 30
-	if s := os.Getenv("HEADGATE_LIVES"); s != "" {
-		if _, err := fmt.Sscan(s, &from, &lives, &moves); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return from, lives, moves
+	})
 }
 
 // live is one life of random moves.

@@ -1,8 +1,6 @@
 package upstream
 
 import (
-	"flag"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"net"
@@ -14,21 +12,13 @@ import (
 	"headgate/internal/testhouse"
 )
 
-var (
-	lives     = flag.Int("lives", 4, "how many random lives a test makes")
-	firstLife = flag.Uint64("life", 1, "the seed of the first of them")
-)
-
 // TestRandomLives lets clients, servers and an operator do anything at random. Each request
 // has one outcome, no client takes a part for the whole or gets bytes of another exchange,
 // no server takes a part of a body for the whole, nothing that is not idempotent is sent
 // twice, and when all have gone nothing is counted, held or open. The seed decides what is
 // asked and what is answered; how that falls together is up to the machine.
 func TestRandomLives(t *testing.T) {
-	for n := range *lives {
-		seed := *firstLife + uint64(n)
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { newWorld(t, seed).live(seed) })
-	}
+	testhouse.Lives(t, 1, 4, func(t *testing.T, seed uint64) { newWorld(t, seed).live(seed) })
 }
 
 func newWorld(t *testing.T, seed uint64) *world {

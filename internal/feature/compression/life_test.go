@@ -12,6 +12,7 @@ import (
 	"headgate/internal/exchange/exchangetest"
 	"headgate/internal/proto/header"
 	"headgate/internal/setting/unit"
+	"headgate/internal/testhouse"
 )
 
 // TestRandomBodies lets bodies of all kinds come in pieces with pauses, break off or end,
@@ -20,12 +21,11 @@ import (
 // pause; nothing is left.
 func TestRandomBodies(t *testing.T) {
 	env := exchangetest.Env(t)
-	for seed := range uint64(40) {
-		r := rand.New(rand.NewPCG(seed, 0))
-		if wrong := randomBody(t, r, env); wrong != "" {
-			t.Fatalf("seed %d: %s", seed, wrong)
+	testhouse.Lives(t, 1, 40, func(t *testing.T, seed uint64) {
+		if wrong := randomBody(t, rand.New(rand.NewPCG(seed, 0)), env); wrong != "" {
+			t.Error(wrong)
 		}
-	}
+	})
 	if left := shared(env).free.Load(); left != budget {
 		t.Errorf("%d bytes of encoders are not given back", budget-left)
 	}

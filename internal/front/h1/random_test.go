@@ -3,7 +3,6 @@ package h1_test
 import (
 	"bufio"
 	"bytes"
-	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -18,19 +17,12 @@ import (
 	"headgate/internal/upstream"
 )
 
-var (
-	lives = flag.Int("lives", 100, "how many random lives are led")
-	seed  = flag.Uint64("seed", 1, "of the first of them")
-)
-
 // TestRandomLives lets clients send requests behind each other in pieces of any size, read
 // at any pace and leave at any moment, while requests and responses begin, go on and break
 // off in every way. A client gets what its requests stand for, in full or with an end that
 // it can tell from one, and nothing is left when all have gone.
 func TestRandomLives(t *testing.T) {
-	for i := range uint64(*lives) {
-		t.Run(fmt.Sprintf("seed %d", *seed+i), func(t *testing.T) { lead(t, *seed+i) })
-	}
+	testhouse.Lives(t, 1, 100, lead)
 }
 
 // lead leads one life.

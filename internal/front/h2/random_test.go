@@ -1,7 +1,6 @@
 package h2_test
 
 import (
-	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -16,18 +15,11 @@ import (
 	"headgate/internal/upstream"
 )
 
-var (
-	lives = flag.Int("lives", 100, "how many random lives are led")
-	seed  = flag.Uint64("seed", 1, "of the first of them")
-)
-
 // TestRandomLives lets clients send any frames at any moment, while requests and responses
 // begin, go on and break off in every way. A client gets what its requests stand for, in
 // full or with a reset, windows hold and add up, and nothing is left when all have gone.
 func TestRandomLives(t *testing.T) {
-	for i := range uint64(*lives) {
-		t.Run(fmt.Sprintf("seed %d", *seed+i), func(t *testing.T) { lead(t, *seed+i) })
-	}
+	testhouse.Lives(t, 1, 100, lead)
 }
 
 // lead leads one life.

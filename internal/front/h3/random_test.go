@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -23,20 +22,13 @@ import (
 	"headgate/internal/testhouse"
 )
 
-var (
-	lives = flag.Int("lives", 25, "how many random lives are led")
-	seed  = flag.Uint64("seed", 1, "of the first of them")
-)
-
 // TestRandomLives lets clients send anything at any moment over a network that loses
 // datagrams, while requests and responses begin, go on and break off in every way. A client
 // gets what its requests stand for, in full or with a reset, and nothing is left when all
 // have gone.
 func TestRandomLives(t *testing.T) {
 	t.Setenv("QUIC_GO_DISABLE_RECEIVE_BUFFER_WARNING", "true") // the sockets are not those of package net
-	for i := range uint64(*lives) {
-		t.Run(fmt.Sprintf("seed %d", *seed+i), func(t *testing.T) { lead(t, *seed+i) })
-	}
+	testhouse.Lives(t, 1, 25, lead)
 }
 
 // lead leads one life.

@@ -2,7 +2,6 @@ package tunnel_test
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -19,18 +18,11 @@ import (
 	"headgate/internal/testhouse"
 )
 
-var (
-	lives = flag.Int("lives", 30, "how many random lives are led")
-	seed  = flag.Uint64("seed", 1, "of the first of them")
-)
-
 // TestRandomLives joins two sides that send and read at any pace, and end, leave or reset
 // their connection at any moment. Each gets what the other has sent: all of it before an
 // end in order, and a reset where the other had one. It is so for relays, too.
 func TestRandomLives(t *testing.T) {
-	for i := range uint64(*lives) {
-		t.Run(fmt.Sprintf("seed %d", *seed+i), func(t *testing.T) { lead(t, rand.New(rand.NewPCG(*seed+i, 1))) })
-	}
+	testhouse.Lives(t, 1, 30, func(t *testing.T, seed uint64) { lead(t, rand.New(rand.NewPCG(seed, 1))) })
 }
 
 // lead leads one life.

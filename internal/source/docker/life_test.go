@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -20,11 +19,7 @@ import (
 
 	"headgate/internal/config"
 	"headgate/internal/source"
-)
-
-var (
-	lives     = flag.Int("lives", 6, "how many random lives a test makes")
-	firstLife = flag.Uint64("life", 80, "the seed of the first of them")
+	"headgate/internal/testhouse"
 )
 
 // TestRandomLives lets containers and their engine do anything at random, by a clock of
@@ -32,12 +27,9 @@ var (
 // for a while, what is told is what somebody is told who asks now for the first time; and
 // at the end nothing is open and nothing is remembered of what is gone.
 func TestRandomLives(t *testing.T) {
-	for n := range *lives {
-		seed := *firstLife + uint64(n)
-		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { live(t, seed) })
-		})
-	}
+	testhouse.Lives(t, 80, 6, func(t *testing.T, seed uint64) {
+		synctest.Test(t, func(t *testing.T) { live(t, seed) })
+	})
 }
 
 func live(t *testing.T, seed uint64) {

@@ -17,6 +17,7 @@ import (
 	"headgate/internal/store"
 	"headgate/internal/store/history"
 	"headgate/internal/store/memory"
+	"headgate/internal/testhouse"
 )
 
 // flaky is a store of which some calls fail.
@@ -324,24 +325,18 @@ func (l *life) look() {
 // lost, and crashes, at any step. Documents and revisions go together, and what a person
 // wrote is never lost.
 func TestRandomLives(t *testing.T) {
-	from, lives, moves := uint64(1), uint64(12), 20
-	if s := os.Getenv("HEADGATE_LIVES"); s != "" { // FROM LIVES MOVES
-		if _, err := fmt.Sscan(s, &from, &lives, &moves); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for seed := from; seed < from+lives; seed++ {
+	testhouse.Lives(t, 1, 12, func(t *testing.T, seed uint64) {
 		l := &life{t: t, r: rand.New(rand.NewPCG(seed, 0)), dir: t.TempDir(), docs: t.TempDir(), store: &flaky{Store: memory.New()}, is: map[string]string{}}
 		l.open()
-		for i := 0; i < moves && len(l.wrong) == 0; i++ {
+		for i := 0; i < 20 && len(l.wrong) == 0; i++ {
 			l.told = append(l.told, fmt.Sprintf("%d %s", i+1, l.move()))
 			l.look()
 		}
 		l.store.Close()
 		if len(l.wrong) > 0 {
-			t.Fatalf("seed %d:\n%s\n%s", seed, strings.Join(l.told, "\n"), strings.Join(l.wrong, "\n"))
+			t.Fatalf("%s\n%s", strings.Join(l.told, "\n"), strings.Join(l.wrong, "\n"))
 		}
-	}
+	})
 }
 
 func (l *life) move() string {

@@ -3,7 +3,6 @@ package tcp
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -27,22 +26,14 @@ import (
 // the bytes that the other has sent, in order; nobody is told of an end in order who did
 // not get all; what ended in order is told so; nothing is left.
 func TestRandomLives(t *testing.T) {
-	for seed := range *firstLife + *lives {
-		if seed < *firstLife {
-			continue
-		}
-		l := newLife(t, rand.New(rand.NewPCG(uint64(seed), 0)))
+	testhouse.Lives(t, 1, 60, func(t *testing.T, seed uint64) {
+		l := newLife(t, rand.New(rand.NewPCG(seed, 0)))
 		l.run()
 		if len(l.wrong) > 0 {
-			t.Fatalf("life %d:\n%s\n%s", seed, strings.Join(l.story, "\n"), strings.Join(l.wrong, "\n"))
+			t.Fatalf("%s\n%s", strings.Join(l.story, "\n"), strings.Join(l.wrong, "\n"))
 		}
-	}
+	})
 }
-
-var (
-	lives     = flag.Int("lives", 60, "how many random lives there are")
-	firstLife = flag.Int("life", 0, "the number of the first one")
-)
 
 // noise is what is sent: each end begins at another place.
 var noise = func() []byte {
