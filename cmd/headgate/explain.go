@@ -69,24 +69,13 @@ with --running it asks the headgate that runs instead, which knows all that it s
 		if q.HTTP3 = *http3; q.HTTP3 && q.Scheme != "https" {
 			return usage("HTTP/3 has https URLs only")
 		}
-		var e plan.Explanation
+		explain := func() (plan.Explanation, error) { return explainDocuments(cmd, *file, *state, q) }
 		if *running {
-			e, err = explainRunning(cmd.Context(), r, q)
-			if err != nil {
-				return err
-			}
-		} else {
-			_, documents, err := readDocuments(cmd, *file)
-			if err != nil {
-				return err
-			}
-			p, problems := loadPlan(documents, *state)
-			if len(problems) > 0 {
-				return printProblems(cmd, problems)
-			}
-			defer p.Retire(nil)
-			e = p.Explain(q)
-			e.Notes = append(e.Notes, undiscovered(p)...)
+			explain = func() (plan.Explanation, error) { return explainRunning(cmd.Context(), r, q) }
+		}
+		e, err := explain()
+		if err != nil {
+			return err
 		}
 		if output.value == "json" {
 			return writeJSON(cmd, e)
@@ -95,6 +84,22 @@ with --running it asks the headgate that runs instead, which knows all that it s
 		return err
 	}
 	return cmd
+}
+
+// explainDocuments asks what the documents say.
+func explainDocuments(cmd *cobra.Command, file, state string, q plan.Question) (plan.Explanation, error) {
+	_, documents, err := readDocuments(cmd, file)
+	if err != nil {
+		return plan.Explanation{}, err
+	}
+	p, problems := loadPlan(documents, state)
+	if len(problems) > 0 {
+		return plan.Explanation{}, printProblems(cmd, problems)
+	}
+	defer p.Retire(nil)
+	e := p.Explain(q)
+	e.Notes = append(e.Notes, undiscovered(p)...)
+	return e, nil
 }
 
 // explainRunning asks a headgate that runs.
