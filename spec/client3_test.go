@@ -70,9 +70,12 @@ func (c *client3) frame(kind uint64, payload []byte, end bool) {
 	c.t.Helper()
 	b := quicvarint.Append(quicvarint.Append(nil, kind), uint64(len(payload)))
 	_, err := c.stream.Write(append(b, payload...))
+	if stopped := (*quic.StreamError)(nil); errors.As(err, &stopped) && stopped.Remote {
+		return // the server wants no more: its answer tells why
+	}
 	c.must(err)
 	if end {
-		c.must(c.stream.Close())
+		_ = c.stream.Close() // fails only when the server wants no more
 	}
 }
 
