@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"testing"
 
 	"headgate/internal/exchange"
 	"headgate/internal/proto/header"
@@ -38,11 +39,16 @@ func (w *World) Fault(format string, args ...any) {
 	w.wrong = append(w.wrong, fmt.Sprintf(format, args...))
 }
 
-// Wrong returns what must not be and was.
-func (w *World) Wrong() []string {
+// Report fails a test if something was that must not be, and tells it behind what was done.
+func (w *World) Report(t testing.TB, told []string) {
+	t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.wrong
+	if len(w.wrong) > 0 {
+		for _, line := range append(told, w.wrong...) {
+			t.Error(line)
+		}
+	}
 }
 
 // Next lets slow bodies give another piece.

@@ -40,11 +40,7 @@ func lead(t *testing.T, seed uint64) {
 	if used := p.front.Clients.Used(); used != 0 {
 		w.Fault("%d bytes of memory are not given back", used)
 	}
-	if wrong := w.Wrong(); len(wrong) > 0 {
-		for _, line := range append(c.told, wrong...) {
-			t.Error(line)
-		}
-	}
+	w.Report(t, c.told)
 }
 
 // liver is a client of a random life.

@@ -44,11 +44,7 @@ func lead(t *testing.T, seed uint64) {
 		settings: []change{{}}, // those with which it connects
 	}
 	c.live(p)
-	if wrong := w.Wrong(); len(wrong) > 0 {
-		for _, line := range append(c.told, wrong...) {
-			t.Error(line)
-		}
-	}
+	w.Report(t, c.told)
 }
 
 // firstWindow is what windows begin with (RFC 9113, section 6.9.2).

@@ -42,11 +42,7 @@ func lead(t *testing.T, seed uint64) {
 	c := &liver{World: w, front: f, random: rand.New(rand.NewPCG(seed, 1))}
 	c.live(t)
 	testhouse.Eventually(t, "memory is given back", func() bool { return f.speak.Clients.Used() == 0 })
-	if wrong := w.Wrong(); len(wrong) > 0 {
-		for _, line := range append(c.told, wrong...) {
-			t.Error(line)
-		}
-	}
+	w.Report(t, c.told)
 }
 
 // liver is a client of a random life.
