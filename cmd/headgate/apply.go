@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"headgate/internal/control/review"
-	"headgate/internal/cutover/whatif"
 	"headgate/internal/file"
+	"headgate/internal/plan/whatif"
 )
 
 // answered is what the API answers to a change.

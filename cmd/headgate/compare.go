@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"headgate/internal/config"
-	"headgate/internal/cutover/compare"
+	"headgate/internal/migrate/compare"
 )
 
 func newCompare() *cobra.Command {

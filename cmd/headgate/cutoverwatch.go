@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"headgate/internal/control"
-	"headgate/internal/cutover/compare"
 	"headgate/internal/file"
+	"headgate/internal/migrate/compare"
 	"headgate/internal/server/resolve"
 )
 

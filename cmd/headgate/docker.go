@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"headgate/internal/config"
+	"headgate/internal/discovery"
+	"headgate/internal/discovery/docker"
 	"headgate/internal/schema"
-	"headgate/internal/source"
-	"headgate/internal/source/docker"
 )
 
 func newDocker() *cobra.Command {
@@ -83,8 +83,8 @@ Exit codes: 0 all of it can be used, 1 something cannot, 2 the command line is w
 
 // dockerCheck is what labels give.
 type dockerCheck struct {
-	Objects []checkedObject `json:"objects"`
-	Issues  []source.Issue  `json:"issues"`
+	Objects []checkedObject   `json:"objects"`
+	Issues  []discovery.Issue `json:"issues"`
 
 	documents *config.Config
 	dir       string
@@ -146,7 +146,7 @@ func (c *dockerCheck) choose(name string) error {
 // look finds out what the labels give.
 func (c *dockerCheck) look(cmd *cobra.Command, what string) error {
 	data, err := readCompose(cmd.InOrStdin(), what)
-	var found *source.Snapshot
+	var found *discovery.Snapshot
 	concerns := func(string) bool { return true }
 	switch {
 	case err == nil:
@@ -155,7 +155,7 @@ func (c *dockerCheck) look(cmd *cobra.Command, what string) error {
 	case strings.HasSuffix(what, ".yaml") || strings.HasSuffix(what, ".yml") || strings.ContainsAny(what, `/\`):
 	default:
 		concerns = func(container string) bool { return container == what }
-		found, err = docker.Look(cmd.Context(), c.provider, c.settings, source.Environment{Dir: c.dir})
+		found, err = docker.Look(cmd.Context(), c.provider, c.settings, discovery.Environment{Dir: c.dir})
 	}
 	if err != nil {
 		return err
@@ -184,9 +184,9 @@ func readCompose(stdin io.Reader, name string) ([]byte, error) {
 }
 
 // merge puts what was found beside the configuration.
-func (c *dockerCheck) merge(found *source.Snapshot, concerns func(container string) bool) {
-	m := source.Merge(c.documents, []source.Provider{{Name: c.provider, Settings: c.settings, Objects: found.Objects, Issues: found.Issues}}, nil, nil)
-	c.Objects, c.Issues = []checkedObject{}, []source.Issue{}
+func (c *dockerCheck) merge(found *discovery.Snapshot, concerns func(container string) bool) {
+	m := discovery.Merge(c.documents, []discovery.Provider{{Name: c.provider, Settings: c.settings, Objects: found.Objects, Issues: found.Issues}}, nil, nil)
+	c.Objects, c.Issues = []checkedObject{}, []discovery.Issue{}
 	for _, d := range found.Objects {
 		about := concerns(d.Origin.Container)
 		o := checkedObject{Kind: d.Kind, Name: d.Name, Container: d.Origin.Container, Servers: []string{}}
@@ -212,7 +212,7 @@ func (c *dockerCheck) merge(found *source.Snapshot, concerns func(container stri
 		c.Objects = append(c.Objects, o)
 	}
 	for _, i := range m.Issues {
-		if concerns(i.Container) && !(c.alone && i.Code == source.NoSuchObject) {
+		if concerns(i.Container) && !(c.alone && i.Code == discovery.NoSuchObject) {
 			c.Issues = append(c.Issues, i)
 		}
 	}
@@ -221,16 +221,16 @@ func (c *dockerCheck) merge(found *source.Snapshot, concerns func(container stri
 
 // onlyMissing reports whether an object was left out for names alone that stand for
 // nothing here.
-func onlyMissing(issues []source.Issue, d *config.Discovered) bool {
+func onlyMissing(issues []discovery.Issue, d *config.Discovered) bool {
 	missing := false
 	for _, i := range issues {
 		if i.Kind != d.Kind || i.Name != d.Name {
 			continue
 		}
 		switch i.Code {
-		case source.NoSuchObject:
+		case discovery.NoSuchObject:
 			missing = true
-		case source.BadValue, source.Invalid, source.UnknownLabel, source.NotForLabels, source.Conflict, source.HostTaken, source.OutOfBounds, source.OwnSocket, source.TooMany, source.NoHost:
+		case discovery.BadValue, discovery.Invalid, discovery.UnknownLabel, discovery.NotForLabels, discovery.Conflict, discovery.HostTaken, discovery.OutOfBounds, discovery.OwnSocket, discovery.TooMany, discovery.NoHost:
 			return false
 		}
 	}

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"headgate/internal/admin/api"
-	"headgate/internal/admin/operator"
 	"headgate/internal/event"
+	"headgate/internal/operator"
 	"headgate/internal/store/local"
 )
 

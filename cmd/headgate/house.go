@@ -10,9 +10,9 @@ import (
 	"headgate/internal/admin/console"
 	"headgate/internal/admin/watch"
 	"headgate/internal/control"
+	"headgate/internal/discovery/docker"
 	"headgate/internal/metrics"
 	"headgate/internal/ports/listen"
-	"headgate/internal/source/docker"
 )
 
 // openHouse makes the house that run and demo serve with: a control, and above it

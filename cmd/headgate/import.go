@@ -15,9 +15,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"headgate/internal/cutover/importer"
-	"headgate/internal/cutover/translate"
 	"headgate/internal/file"
+	"headgate/internal/migrate/importer"
+	"headgate/internal/migrate/translate"
 	"headgate/internal/schema"
 )
 

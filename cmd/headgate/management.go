@@ -12,12 +12,12 @@ import (
 
 	"headgate/internal/admin"
 	"headgate/internal/admin/api"
-	"headgate/internal/admin/operator"
 	"headgate/internal/admin/watch"
 	"headgate/internal/config"
 	"headgate/internal/control"
 	"headgate/internal/event"
 	"headgate/internal/event/webhook"
+	"headgate/internal/operator"
 )
 
 // setupFile holds the token for making the first user, below the state directory.

@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"headgate/internal/config"
+	"headgate/internal/config/disk"
 	"headgate/internal/file"
-	"headgate/internal/source/disk"
 )
 
 // configName is the name of a configuration file that nobody named.

@@ -20,7 +20,7 @@ import (
 	"headgate/internal/admin"
 	"headgate/internal/admin/api"
 	"headgate/internal/config"
-	"headgate/internal/source/disk"
+	"headgate/internal/config/disk"
 )
 
 // tokenVariable holds the token of a command that goes to an address.

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"headgate/internal/config"
+	"headgate/internal/config/disk"
 	"headgate/internal/control/review"
-	"headgate/internal/source/disk"
 )
 
 func newDiff() *cobra.Command {

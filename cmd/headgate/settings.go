@@ -6,11 +6,11 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"headgate/internal/admin/operator"
 	"headgate/internal/config"
 	"headgate/internal/control"
 	"headgate/internal/event"
 	"headgate/internal/event/webhook"
+	"headgate/internal/operator"
 	"headgate/internal/setting/ipset"
 )
 

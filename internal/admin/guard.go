@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"headgate/internal/admin/api"
-	"headgate/internal/admin/operator"
+	"headgate/internal/operator"
 )
 
 // guard refuses requests for a host that is not ours: a web page whose name was made to

@@ -11,11 +11,11 @@ import (
 
 	"headgate/internal/config"
 	"headgate/internal/control/review"
+	"headgate/internal/discovery"
 	"headgate/internal/exchange"
 	"headgate/internal/plan"
 	"headgate/internal/plan/inputs"
 	"headgate/internal/schema"
-	"headgate/internal/source"
 	"headgate/internal/store"
 	"headgate/internal/store/history"
 )
@@ -106,8 +106,8 @@ type change struct {
 	notes    []schema.Problem
 
 	// By build.
-	merged   *source.Merged
-	blamed   map[*config.Discovered]source.Blame // what is left out; check has that of the change before
+	merged   *discovery.Merged
+	blamed   map[*config.Discovered]discovery.Blame // what is left out; check has that of the change before
 	inputs   *inputs.Set
 	prepared []Change // the inputs, then in the order of the participants
 	next     Next
@@ -235,7 +235,7 @@ func (ch *change) build() error {
 // merge puts what sources found beside what the documents say.
 func (ch *change) merge() error {
 	c := ch.control
-	ch.merged = source.Merge(ch.declared, c.providers.found(ch.declared), c.mu.merged, ch.blamed)
+	ch.merged = discovery.Merge(ch.declared, c.providers.found(ch.declared), c.mu.merged, ch.blamed)
 	ch.next.Config, ch.next.Report = ch.merged.Config, ch.declared.Report()
 	return nil
 }

@@ -5,10 +5,10 @@ import (
 	"maps"
 
 	"headgate/internal/config"
+	"headgate/internal/discovery"
 	"headgate/internal/plan"
 	"headgate/internal/ports"
 	"headgate/internal/schema"
-	"headgate/internal/source"
 )
 
 // blameRounds is how often single objects are left out before everything new is, and then
@@ -32,7 +32,7 @@ func (ch *change) leaveOut(err error, round int) bool {
 	}
 	all := maps.Clone(ch.blamed)
 	if all == nil {
-		all = map[*config.Discovered]source.Blame{}
+		all = map[*config.Discovered]discovery.Blame{}
 	}
 	maps.Copy(all, found)
 	ch.blamed = all
@@ -40,7 +40,7 @@ func (ch *change) leaveOut(err error, round int) bool {
 }
 
 // blameFor returns the objects that a change failed by.
-func (ch *change) blameFor(r *Refused, round int) map[*config.Discovered]source.Blame {
+func (ch *change) blameFor(r *Refused, round int) map[*config.Discovered]discovery.Blame {
 	var open *ports.OpenError
 	if errors.As(r, &open) {
 		return ch.blameForAddress(open)
@@ -52,7 +52,7 @@ func (ch *change) blameFor(r *Refused, round int) map[*config.Discovered]source.
 	if len(r.Problems) == 0 || ch.failsAlone() {
 		return nil // it is not by what was discovered
 	}
-	why := source.Blame{Code: source.Invalid, Message: "the configuration cannot be built with it"}
+	why := discovery.Blame{Code: discovery.Invalid, Message: "the configuration cannot be built with it"}
 	if p := append(rest, r.Problems...)[0]; p.What != "" {
 		why.Message += ": " + p.Field + ": " + p.What
 		why.Hint = p.Remedy
@@ -72,14 +72,14 @@ func (ch *change) blameFor(r *Refused, round int) map[*config.Discovered]source.
 }
 
 // blameForAddress returns the TCP or UDP proxy that wants an address which cannot be had.
-func (ch *change) blameForAddress(open *ports.OpenError) map[*config.Discovered]source.Blame {
+func (ch *change) blameForAddress(open *ports.OpenError) map[*config.Discovered]discovery.Blame {
 	kind := map[config.Protocol]string{config.TCP: "tcp_proxies", config.UDP: "udp_proxies"}[open.Protocol]
 	f := ch.merged.Config.Found(kind, open.Name)
 	if f == nil {
 		return nil
 	}
 	label := f.LabelOf(schema.JoinPath(kind, open.Name) + ".address")
-	return map[*config.Discovered]source.Blame{f.Discovered: {Code: source.AddressInUse, Label: label, Message: open.Err.Error(), Hint: open.Remedy}}
+	return map[*config.Discovered]discovery.Blame{f.Discovered: {Code: discovery.AddressInUse, Label: label, Message: open.Err.Error(), Hint: open.Remedy}}
 }
 
 // failsAlone reports whether the documents cannot be compiled without what was discovered

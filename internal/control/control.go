@@ -26,6 +26,8 @@ import (
 
 	"headgate/internal/certs"
 	"headgate/internal/config"
+	"headgate/internal/config/disk"
+	"headgate/internal/discovery"
 	"headgate/internal/exchange"
 	"headgate/internal/feature/cache"
 	"headgate/internal/metrics"
@@ -33,8 +35,6 @@ import (
 	"headgate/internal/plan/inputs"
 	"headgate/internal/ports"
 	"headgate/internal/schema"
-	"headgate/internal/source"
-	"headgate/internal/source/disk"
 	"headgate/internal/store"
 	"headgate/internal/store/history"
 	"headgate/internal/store/local"
@@ -58,7 +58,7 @@ type Options struct {
 	// Build is told in metrics.
 	Build metrics.Build
 	// Docker opens the sources under discovery.docker; nil has none.
-	Docker source.DockerOpener
+	Docker discovery.DockerOpener
 	// Watcher hears what happens beside changes; nil is nobody.
 	Watcher Watcher
 	// Ready is called once, when the first configuration has been applied. It
@@ -111,12 +111,12 @@ type Control struct {
 		digested   *config.Config            // what the documents say of which digests are
 		digests    map[string]history.Digest // by name
 		pending    *history.Pending
-		confirm    *time.Timer    // of pending
-		merged     *source.Merged // what is in force
-		blamed     map[*config.Discovered]source.Blame
-		again      bool                       // something that was discovered is to be tried again
-		issues     map[source.Issue]time.Time // since when, without Since
-		degraded   bool                       // an older revision is served than the documents say
+		confirm    *time.Timer       // of pending
+		merged     *discovery.Merged // what is in force
+		blamed     map[*config.Discovered]discovery.Blame
+		again      bool                          // something that was discovered is to be tried again
+		issues     map[discovery.Issue]time.Time // since when, without Since
+		degraded   bool                          // an older revision is served than the documents say
 		since      time.Time
 		revision   string
 		refused    *RefusedState

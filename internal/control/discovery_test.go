@@ -14,16 +14,16 @@ import (
 	"time"
 
 	"headgate/internal/config"
+	"headgate/internal/discovery"
+	"headgate/internal/discovery/discoverytest"
 	"headgate/internal/exchange"
-	"headgate/internal/source"
-	"headgate/internal/source/sourcetest"
 	"headgate/internal/testhouse"
 )
 
 // found is a house with one Docker provider, whose containers a test makes up.
 type found struct {
 	*house
-	*sourcetest.Engines
+	*discoverytest.Engines
 	port   string
 	server string
 	mu     sync.Mutex
@@ -35,7 +35,7 @@ func discovering(t *testing.T, text string) *found {
 	t.Helper()
 	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(200) }))
 	t.Cleanup(app.Close)
-	f := &found{Engines: &sourcetest.Engines{}, port: testhouse.Addresses(t, 1)[0], server: app.URL}
+	f := &found{Engines: &discoverytest.Engines{}, port: testhouse.Addresses(t, 1)[0], server: app.URL}
 	f.house = prepare(t, f.document(text))
 	f.c.providers.open = f.Open
 	f.c.Observe(func(e *Event) {
@@ -93,7 +93,7 @@ func (f *found) has(want ...string) {
 }
 
 func (f *found) proxy(name string, age int, host string, labels ...string) *config.Discovered {
-	return sourcetest.Proxy(name, age, f.server, append([]string{"virtual_hosts=" + host}, labels...)...)
+	return discoverytest.Proxy(name, age, f.server, append([]string{"virtual_hosts=" + host}, labels...)...)
 }
 
 func TestContainersAreServed(t *testing.T) {
@@ -134,7 +134,7 @@ func TestWithoutAnEngineThereIsALastGoodState(t *testing.T) {
 	f.Get("local").Find(f.proxy("shop", 1, "shop.example"))
 	f.becomes("shop.example", 200)
 	f.Get("local").Lose("connection refused")
-	testhouse.Eventually(t, "the state is not error", func() bool { return f.c.Discovery()[0].State == source.Failed })
+	testhouse.Eventually(t, "the state is not error", func() bool { return f.c.Discovery()[0].State == discovery.Failed })
 	f.becomes("shop.example", 200)
 	// An operator's change leaves it, too, and so does another endpoint that has not answered yet.
 	write(t, f.file, f.document("proxies: {hand: {virtual_hosts: [hand.example], routes: [{fixed_response: {status: 204}}]}}\n"))
@@ -290,7 +290,7 @@ func TestWhatDoesNotCompileIsLeftOut(t *testing.T) {
 	f.becomes("loop00.example", 404)
 	testhouse.Eventually(t, "there are no issues", func() bool { return len(f.issues()) > 0 })
 	issues := f.c.Discovery()[0].Issues
-	if len(issues) != 100 || issues[0].Code != source.Invalid || !strings.Contains(issues[0].Message, "redirect") {
+	if len(issues) != 100 || issues[0].Code != discovery.Invalid || !strings.Contains(issues[0].Message, "redirect") {
 		t.Fatalf("%d issues: %v", len(issues), issues[:min(len(issues), 2)])
 	}
 	testhouse.Eventually(t, "no event", func() bool { return len(f.told()) == 2 })
@@ -356,8 +356,8 @@ func TestABusyAddressOfALabelKeepsNobodyElseAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer blocker.Close()
-	stream := sourcetest.TCPProxy("db", 2, strings.TrimPrefix(f.server, "http://"), "address="+addresses[0])
-	f.Get("local").Find(stream, f.proxy("shop", 3, "shop.example"), sourcetest.TCPProxy("self", 4, "172.18.0.5:1", "address="+busy))
+	stream := discoverytest.TCPProxy("db", 2, strings.TrimPrefix(f.server, "http://"), "address="+addresses[0])
+	f.Get("local").Find(stream, f.proxy("shop", 3, "shop.example"), discoverytest.TCPProxy("self", 4, "172.18.0.5:1", "address="+busy))
 	f.becomes("shop.example", 200)
 	f.has("db-1 address_in_use db", "self-1 bad_value self")
 	blocker.Close()
@@ -408,7 +408,7 @@ func TestEditsAndContainersInAnyOrderEndTheSame(t *testing.T) {
 		f.c.discovered(false)
 		got := f.c.Plan().Config()
 		cfg, _, _ := config.LoadDocuments(doc(edits[len(edits)-1]), nil)
-		want := source.Merge(cfg, []source.Provider{{Name: "local", Settings: &config.Docker{}, Objects: snapshots[len(snapshots)-1]}}, nil, nil)
+		want := discovery.Merge(cfg, []discovery.Provider{{Name: "local", Settings: &config.Docker{}, Objects: snapshots[len(snapshots)-1]}}, nil, nil)
 		if d := config.Compare(want.Config, got); !d.Empty() {
 			t.Fatalf("seed %d ends with another configuration: %v", seed, d.Objects)
 		}
@@ -419,13 +419,13 @@ func TestEditsAndContainersInAnyOrderEndTheSame(t *testing.T) {
 }
 
 func TestASourceThatCannotBeOpened(t *testing.T) {
-	e := &sourcetest.Engines{}
+	e := &discoverytest.Engines{}
 	e.Fail(errors.New("read docker-ca.pem: no such file"))
 	f := &found{Engines: e, port: testhouse.Addresses(t, 1)[0]}
 	f.house = prepare(t, f.document(""))
 	f.c.providers.open = e.Open
 	f.run() // the start does not depend on it
-	if p := f.c.Discovery(); len(p) != 1 || p[0].State != source.Failed || !strings.Contains(p[0].Reason, "docker-ca.pem") {
+	if p := f.c.Discovery(); len(p) != 1 || p[0].State != discovery.Failed || !strings.Contains(p[0].Reason, "docker-ca.pem") {
 		t.Errorf("providers %v", p)
 	}
 	err := f.try(strings.Replace(f.document(""), "local: {}", "local: {}, more: {}", 1))
@@ -435,7 +435,7 @@ func TestASourceThatCannotBeOpened(t *testing.T) {
 	}
 	e.Fail(nil)
 	f.c.providers.reopen()
-	e.Get("local").Find(sourcetest.Proxy("shop", 1, "", "virtual_hosts=shop.example"))
+	e.Get("local").Find(discoverytest.Proxy("shop", 1, "", "virtual_hosts=shop.example"))
 	f.becomes("shop.example", 503) // without a server
 }
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"headgate/internal/config"
-	"headgate/internal/cutover/whatif"
+	"headgate/internal/plan/whatif"
 	"headgate/internal/store"
 	"headgate/internal/store/history"
 )

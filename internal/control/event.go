@@ -5,7 +5,7 @@ import (
 
 	"headgate/internal/config"
 	"headgate/internal/control/review"
-	"headgate/internal/cutover/whatif"
+	"headgate/internal/plan/whatif"
 	"headgate/internal/schema"
 )
 

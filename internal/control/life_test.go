@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"headgate/internal/config"
+	"headgate/internal/discovery/discoverytest"
 	"headgate/internal/exchange"
-	"headgate/internal/source/sourcetest"
 	"headgate/internal/store/history"
 	"headgate/internal/testhouse"
 )
@@ -382,7 +382,7 @@ func (w *world) containers(draw func(int) int) string {
 	for i := range 3 {
 		if draw(2) == 0 {
 			w.said = append(w.said, i)
-			all = append(all, sourcetest.Proxy(fmt.Sprintf("d%d", i), i, w.app, fmt.Sprintf("virtual_hosts=d%d.example", i)))
+			all = append(all, discoverytest.Proxy(fmt.Sprintf("d%d", i), i, w.app, fmt.Sprintf("virtual_hosts=d%d.example", i)))
 		}
 	}
 	for _, f := range w.engines.All("local") {

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"headgate/internal/config"
+	"headgate/internal/discovery"
 	"headgate/internal/metrics"
 	"headgate/internal/schema"
-	"headgate/internal/source"
 )
 
 // providers are the sources that stand under discovery in the configuration. They take
@@ -21,7 +21,7 @@ import (
 // removes is stopped behind it, and so are the objects that it found gone.
 type providers struct {
 	log  *slog.Logger
-	open source.DockerOpener
+	open discovery.DockerOpener
 	// wake has a value when a source may know something new.
 	wake    chan struct{}
 	stopped sync.WaitGroup
@@ -37,16 +37,16 @@ type providers struct {
 type running struct {
 	name   string
 	dir    string
-	source source.Source // nil if it could not be opened
+	source discovery.Source // nil if it could not be opened
 	quit   chan struct{}
 
 	// guarded by providers.mu
 	settings *config.Docker
 	objects  []*config.Discovered // that were known last
-	failed   *source.Snapshot     // why there is no source
+	failed   *discovery.Snapshot  // why there is no source
 }
 
-func newProviders(log *slog.Logger, open source.DockerOpener) *providers {
+func newProviders(log *slog.Logger, open discovery.DockerOpener) *providers {
 	p := &providers{log: log, open: open, wake: make(chan struct{}, 1)}
 	p.mu.running = map[string]*running{}
 	return p
@@ -87,10 +87,10 @@ func (p *providers) Prepare(next *Next) (Change, error) {
 func (p *providers) openSource(r *running) error {
 	err := error(errNoDocker)
 	if p.open != nil {
-		r.source, err = p.open(r.name, r.settings, source.Environment{Log: p.log, Dir: r.dir})
+		r.source, err = p.open(r.name, r.settings, discovery.Environment{Log: p.log, Dir: r.dir})
 	}
 	if err != nil {
-		r.source, r.failed = nil, &source.Snapshot{State: source.Failed, Since: time.Now(), Reason: err.Error()}
+		r.source, r.failed = nil, &discovery.Snapshot{State: discovery.Failed, Since: time.Now(), Reason: err.Error()}
 		return err
 	}
 	r.failed = nil
@@ -202,15 +202,15 @@ func (p *providers) reopen() {
 
 // found returns what the entries of a configuration found, of which those that run
 // already have found something.
-func (p *providers) found(c *config.Config) []source.Provider {
+func (p *providers) found(c *config.Config) []discovery.Provider {
 	if len(c.Discovery.Docker) == 0 {
 		return nil
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var all []source.Provider
+	var all []discovery.Provider
 	for _, name := range slices.Sorted(maps.Keys(c.Discovery.Docker)) {
-		one := source.Provider{Name: name, Settings: c.Discovery.Docker[name]}
+		one := discovery.Provider{Name: name, Settings: c.Discovery.Docker[name]}
 		if r := p.mu.running[name]; r != nil {
 			if s := r.snapshot(); s.Known {
 				r.objects, one.Issues = s.Objects, s.Issues
@@ -237,7 +237,7 @@ func (p *providers) unknown(c *config.Config) bool {
 }
 
 // snapshot returns what the source of an entry knows.
-func (r *running) snapshot() *source.Snapshot {
+func (r *running) snapshot() *discovery.Snapshot {
 	if r.source == nil {
 		return r.failed
 	}
@@ -254,7 +254,7 @@ func (p *providers) states() []ProviderState {
 		s := r.snapshot()
 		all = append(all, ProviderState{
 			Name: name, Type: "docker", Endpoint: r.settings.Endpoint,
-			State: s.State, Since: s.Since, Reason: s.Reason, Hint: s.Hint, Issues: []source.Issue{},
+			State: s.State, Since: s.Since, Reason: s.Reason, Hint: s.Hint, Issues: []discovery.Issue{},
 		})
 	}
 	return all
@@ -269,15 +269,15 @@ type ProviderState struct {
 	// Endpoint is where it is asked.
 	Endpoint string `json:"endpoint"`
 	// State is connecting, running, or error, since Since.
-	State source.State `json:"state"`
-	Since time.Time    `json:"since,omitzero"`
+	State discovery.State `json:"state"`
+	Since time.Time       `json:"since,omitzero"`
 	// Reason is why it is in error, Hint what to do.
 	Reason string `json:"reason,omitempty"`
 	Hint   string `json:"hint,omitempty"`
 	// Objects is how many of the objects in force it found.
 	Objects int `json:"objects"`
 	// Issues are what cannot be used of what it found.
-	Issues []source.Issue `json:"issues"`
+	Issues []discovery.Issue `json:"issues"`
 }
 
 // Discovery returns how the providers stand, by name.
@@ -303,7 +303,7 @@ func (c *Control) Discovery() []ProviderState {
 func (c *Control) providerMetrics() []metrics.Provider {
 	var all []metrics.Provider
 	for _, p := range c.Discovery() {
-		all = append(all, metrics.Provider{Name: p.Name, Up: p.State == source.Running, Issues: len(p.Issues)})
+		all = append(all, metrics.Provider{Name: p.Name, Up: p.State == discovery.Running, Issues: len(p.Issues)})
 	}
 	return all
 }
@@ -355,7 +355,7 @@ func (c *Control) discovered(again bool) {
 		}
 		c.mu.blamed = nil
 	}
-	merged := source.Merge(now.Documents(), c.providers.found(now.Documents()), c.mu.merged, c.mu.blamed)
+	merged := discovery.Merge(now.Documents(), c.providers.found(now.Documents()), c.mu.merged, c.mu.blamed)
 	if merged.Same(c.mu.merged) {
 		c.mu.merged = merged
 		c.holds.forget(now) // what nobody knew before, and is not there

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"headgate/internal/config"
-	"headgate/internal/source/disk"
+	"headgate/internal/config/disk"
 	"headgate/internal/store/history"
 )
 

@@ -9,9 +9,9 @@ import (
 	"headgate/internal/certs"
 	"headgate/internal/certs/acme"
 	"headgate/internal/config"
+	"headgate/internal/discovery"
 	"headgate/internal/plan"
 	"headgate/internal/ports"
-	"headgate/internal/source"
 )
 
 // Status is how everything stands.
@@ -81,8 +81,8 @@ type standing struct {
 	refused  *RefusedState
 	pending  *PendingState
 	degraded bool
-	issues   []source.Issue // of discovery
-	found    map[string]int // objects in force by provider
+	issues   []discovery.Issue // of discovery
+	found    map[string]int    // objects in force by provider
 }
 
 // publishLocked shows how things stand when a change has ended.
@@ -97,12 +97,12 @@ func (c *Control) publishLocked() {
 
 // issuesLocked returns the issues of discovery, each with the moment at which it was seen
 // first, and how many objects each provider has in force.
-func (c *Control) issuesLocked() ([]source.Issue, map[string]int) {
+func (c *Control) issuesLocked() ([]discovery.Issue, map[string]int) {
 	m := c.mu.merged
 	if m == nil {
 		return nil, nil
 	}
-	now, since, issues := time.Now(), make(map[source.Issue]time.Time, len(m.Issues)), slices.Clone(m.Issues)
+	now, since, issues := time.Now(), make(map[discovery.Issue]time.Time, len(m.Issues)), slices.Clone(m.Issues)
 	for i := range issues {
 		key := issues[i]
 		key.Since = time.Time{}
@@ -193,7 +193,7 @@ func (s *Status) addOrigins(c *config.Config) {
 }
 
 // addIssues shows the issues of discovery at the proxies that they are about.
-func (s *Status) addIssues(issues []source.Issue) {
+func (s *Status) addIssues(issues []discovery.Issue) {
 	at := map[[2]string][]string{}
 	for _, i := range issues {
 		if key := [2]string{i.Kind, i.Name}; i.Name != "" && len(at[key]) < maxIssuesShown {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"headgate/internal/accesslog/recent"
-	"headgate/internal/cutover/whatif"
+	"headgate/internal/plan/whatif"
 	"headgate/internal/testhouse"
 )
 

@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"headgate/internal/config"
+	"headgate/internal/discovery/discoverytest"
 	"headgate/internal/ports"
-	"headgate/internal/source/sourcetest"
 	"headgate/internal/store/history"
 	"headgate/internal/testhouse"
 )
@@ -36,7 +36,7 @@ type world struct {
 	app   string   // a server that answers "app"
 
 	c       *Control
-	engines *sourcetest.Engines
+	engines *discoverytest.Engines
 	log     *buffer
 	events  []Event
 
@@ -101,7 +101,7 @@ func (w *world) fault(format string, args ...any) {
 // open starts a control on what is there.
 func (w *world) open() {
 	w.log, w.events, w.verbs = &buffer{}, nil, nil
-	w.engines = &sourcetest.Engines{}
+	w.engines = &discoverytest.Engines{}
 	c, err := New(Options{
 		Log: slog.New(slog.NewTextHandler(w.log, nil)), ConfigFile: w.file, StateDir: filepath.Join(w.dir, "state"), Docker: w.engines.Open,
 	})

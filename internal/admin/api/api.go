@@ -11,7 +11,7 @@
 // in which they are changed, configuration.go and revisions.go are what is about the
 // configuration as a whole.
 //
-// It keeps nothing: users and tokens are in admin/operator, events in event.
+// It keeps nothing: users and tokens are in operator, events in event.
 package api
 
 import (
@@ -34,10 +34,10 @@ import (
 	"time"
 
 	"headgate/internal/accesslog/recent"
-	"headgate/internal/admin/operator"
 	"headgate/internal/control"
 	"headgate/internal/event"
 	"headgate/internal/event/webhook"
+	"headgate/internal/operator"
 	"headgate/internal/schema"
 	"headgate/internal/store"
 )

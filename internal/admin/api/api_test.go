@@ -22,12 +22,12 @@ import (
 	"go.uber.org/goleak"
 
 	"headgate/internal/accesslog/recent"
-	"headgate/internal/admin/operator"
 	"headgate/internal/control"
+	"headgate/internal/discovery/discoverytest"
 	"headgate/internal/event"
 	"headgate/internal/event/webhook"
+	"headgate/internal/operator"
 	"headgate/internal/schema"
-	"headgate/internal/source/sourcetest"
 )
 
 func TestMain(m *testing.M) {
@@ -43,7 +43,7 @@ const good = "correct horse battery"
 
 // house is a running API with a user ann (admin), bob (viewer), and tokens.
 type house struct {
-	engines sourcetest.Engines
+	engines discoverytest.Engines
 	t       testing.TB
 	api     *API
 	c       *control.Control

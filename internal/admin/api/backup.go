@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"time"
 
-	"headgate/internal/admin/operator"
+	"headgate/internal/operator"
 )
 
 // backupTimeout is how long the reader of an archive may take: commits wait for it.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"headgate/internal/admin/operator"
+	"headgate/internal/operator"
 	"headgate/internal/testhouse"
 )
 

@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
-	"headgate/internal/admin/operator"
 	"headgate/internal/config"
+	"headgate/internal/operator"
 	"headgate/internal/schema"
 	"headgate/internal/store"
 )

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"headgate/internal/admin/operator"
 	"headgate/internal/config"
 	"headgate/internal/config/document"
 	"headgate/internal/control"
+	"headgate/internal/operator"
 	"headgate/internal/schema"
 	"headgate/internal/store"
 	"headgate/internal/store/history"

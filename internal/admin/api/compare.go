@@ -12,9 +12,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"headgate/internal/admin/operator"
 	"headgate/internal/config"
-	"headgate/internal/cutover/compare"
+	"headgate/internal/migrate/compare"
+	"headgate/internal/operator"
 	"headgate/internal/server/safedial"
 )
 

@@ -10,12 +10,12 @@ import (
 	"strings"
 	"time"
 
-	"headgate/internal/admin/operator"
 	"headgate/internal/config"
 	"headgate/internal/config/document"
 	"headgate/internal/control"
 	"headgate/internal/control/review"
-	"headgate/internal/cutover/whatif"
+	"headgate/internal/operator"
+	"headgate/internal/plan/whatif"
 	"headgate/internal/schema"
 )
 

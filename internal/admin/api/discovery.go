@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"headgate/internal/config"
-	"headgate/internal/source"
+	"headgate/internal/discovery"
 )
 
 // discoveryBody is how discovery stands.
@@ -80,7 +80,7 @@ func (a *API) issuesOf(kind string) map[string][]string {
 	for _, p := range a.Control.Discovery() {
 		for _, i := range p.Issues {
 			if i.Kind == kind && len(out[i.Name]) < maxNamed {
-				out[i.Name] = append(out[i.Name], source.Issue.String(i))
+				out[i.Name] = append(out[i.Name], discovery.Issue.String(i))
 			}
 		}
 	}

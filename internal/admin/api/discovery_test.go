@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"headgate/internal/source/sourcetest"
+	"headgate/internal/discovery/discoverytest"
 )
 
 func TestDiscoveredObjectsAreReadOnly(t *testing.T) {
@@ -13,8 +13,8 @@ func TestDiscoveredObjectsAreReadOnly(t *testing.T) {
 	h.does("PUT", "/settings/discovery", `{"docker":{"local":{}}}`, 403, "host_field", "as: editor", always)
 	h.does("PUT", "/settings/discovery", `{"docker":{"local":{}}}`, 200, "", "as: admin", always)
 	h.engines.Get("local").Find(
-		sourcetest.Proxy("found", 1, "http://172.18.0.5:80", "virtual_hosts=found.example"),
-		sourcetest.Proxy("bad", 2, "http://172.18.0.6:80", "virtual_hosts=bad.example", "activ=false"),
+		discoverytest.Proxy("found", 1, "http://172.18.0.5:80", "virtual_hosts=found.example"),
+		discoverytest.Proxy("bad", 2, "http://172.18.0.6:80", "virtual_hosts=bad.example", "activ=false"),
 	)
 	for deadline := time.Now().Add(time.Minute); ; {
 		if rs, _ := h.ask("GET", "/proxies/found", "", "as: viewer"); rs.StatusCode == 200 {

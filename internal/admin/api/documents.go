@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"headgate/internal/admin/operator"
 	"headgate/internal/config"
 	"headgate/internal/control"
 	"headgate/internal/control/review"
 	"headgate/internal/metrics"
+	"headgate/internal/operator"
 )
 
 // objectState is what is told of an object of the documents beside what they say.

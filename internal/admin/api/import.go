@@ -8,8 +8,8 @@ import (
 	"net/http"
 	"slices"
 
-	"headgate/internal/cutover/importer"
-	"headgate/internal/cutover/translate"
+	"headgate/internal/migrate/importer"
+	"headgate/internal/migrate/translate"
 	"headgate/internal/schema"
 	"headgate/internal/server/safedial"
 )

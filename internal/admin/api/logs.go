@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"headgate/internal/accesslog/recent"
-	"headgate/internal/admin/operator"
+	"headgate/internal/operator"
 )
 
 // requestBody is one recent request, connection or session.

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"headgate/internal/admin/operator"
+	"headgate/internal/operator"
 	"headgate/internal/store"
 )
 

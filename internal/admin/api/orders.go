@@ -6,9 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"headgate/internal/admin/operator"
 	"headgate/internal/certs"
 	"headgate/internal/certs/acme"
+	"headgate/internal/operator"
 )
 
 // orderBody is how a certificate by ACME stands.

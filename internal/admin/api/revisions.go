@@ -10,11 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"headgate/internal/admin/operator"
 	"headgate/internal/config"
 	"headgate/internal/control"
 	"headgate/internal/control/review"
 	"headgate/internal/feature/cache"
+	"headgate/internal/operator"
 	"headgate/internal/plan"
 	"headgate/internal/store/history"
 )

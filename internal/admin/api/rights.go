@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"headgate/internal/admin/operator"
 	"headgate/internal/config"
+	"headgate/internal/operator"
 	"headgate/internal/schema"
 )
 

@@ -16,8 +16,8 @@ import (
 
 	"github.com/oauth2-proxy/mockoidc"
 
-	"headgate/internal/admin/operator"
 	"headgate/internal/certs/certstest"
+	"headgate/internal/operator"
 	"headgate/internal/store/memory"
 )
 

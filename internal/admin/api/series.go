@@ -5,9 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"headgate/internal/admin/operator"
 	"headgate/internal/config"
 	"headgate/internal/metrics"
+	"headgate/internal/operator"
 )
 
 // seriesRows are the rows of charts.

@@ -5,10 +5,10 @@ import (
 	"net/http"
 	"time"
 
-	"headgate/internal/admin/operator"
 	"headgate/internal/config"
 	"headgate/internal/control"
 	"headgate/internal/exchange"
+	"headgate/internal/operator"
 )
 
 // serverRows are the rows of what operators decide about servers at run time.

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"time"
 
-	"headgate/internal/admin/operator"
+	"headgate/internal/operator"
 	"headgate/internal/store"
 )
 

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"time"
 
-	"headgate/internal/admin/operator"
 	"headgate/internal/certs"
 	"headgate/internal/certs/acme"
 	"headgate/internal/config"
+	"headgate/internal/operator"
 	"headgate/internal/plan"
 	"headgate/internal/server/target"
 	"headgate/internal/store"

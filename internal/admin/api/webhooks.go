@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"time"
 
-	"headgate/internal/admin/operator"
 	"headgate/internal/event"
 	"headgate/internal/event/webhook"
+	"headgate/internal/operator"
 )
 
 // letterBody is a message that was not taken.

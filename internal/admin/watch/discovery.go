@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"headgate/internal/control"
+	"headgate/internal/discovery"
 	"headgate/internal/event"
-	"headgate/internal/source"
 )
 
 // maxIssues is how many issues that came or went in one look are told one by one. The
@@ -15,7 +15,7 @@ const maxIssues = 200
 // lookAtDiscovery compares how the providers stand with what was told last. One that has
 // not answered since it began is not lost yet.
 func (w *Watch) lookAtDiscovery(all []control.ProviderState) {
-	now := map[source.Issue]bool{}
+	now := map[discovery.Issue]bool{}
 	there := map[string]bool{}
 	told := 0
 	for _, p := range all {
@@ -23,11 +23,11 @@ func (w *Watch) lookAtDiscovery(all []control.ProviderState) {
 		answers, known := w.providers[p.Name]
 		about := event.Issue{Provider: p.Name, Message: p.Reason, Hint: p.Hint}
 		switch {
-		case p.State == source.Running && !(known && answers):
+		case p.State == discovery.Running && !(known && answers):
 			w.providers[p.Name] = true
 			w.log.Info("provider answers", "provider", p.Name)
 			w.events.Send(event.DiscoveryConnected{Issue: about})
-		case p.State == source.Failed && (answers || !known):
+		case p.State == discovery.Failed && (answers || !known):
 			w.providers[p.Name] = false
 			w.log.Warn("provider does not answer; what it found last stays", "provider", p.Name, "error", p.Reason, "hint", p.Hint)
 			w.events.Send(event.DiscoveryLost{Issue: about})
@@ -57,7 +57,7 @@ func (w *Watch) lookAtDiscovery(all []control.ProviderState) {
 }
 
 // asEvent returns an issue as events have it.
-func asEvent(i source.Issue) event.Issue {
+func asEvent(i discovery.Issue) event.Issue {
 	object := i.Container
 	if object == "" && i.Name != "" {
 		object = i.Kind + " " + i.Name

@@ -19,10 +19,10 @@ import (
 	"headgate/internal/certs"
 	"headgate/internal/certs/acme"
 	"headgate/internal/control"
+	"headgate/internal/discovery"
 	"headgate/internal/event"
 	"headgate/internal/plan"
 	"headgate/internal/ports"
-	"headgate/internal/source"
 )
 
 // lookInterval is how often certificates are looked at.
@@ -73,7 +73,7 @@ type Watch struct {
 	ports        map[portKey]ports.State
 	certificates map[string]*certificate
 	providers    map[string]bool // whether they answered, as far as that was told
-	issues       map[source.Issue]bool
+	issues       map[discovery.Issue]bool
 	draining     map[control.HeldServer]bool // servers that something runs on still
 }
 
@@ -84,7 +84,7 @@ func New(log *slog.Logger) *Watch {
 		log:  log,
 		wake: make(chan struct{}, 1), stop: make(chan struct{}),
 		proxies: map[string]*proxy{}, ports: map[portKey]ports.State{}, certificates: map[string]*certificate{},
-		providers: map[string]bool{}, issues: map[source.Issue]bool{},
+		providers: map[string]bool{}, issues: map[discovery.Issue]bool{},
 		draining: map[control.HeldServer]bool{},
 	}
 }

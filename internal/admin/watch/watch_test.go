@@ -12,11 +12,11 @@ import (
 	"headgate/internal/certs"
 	"headgate/internal/certs/acme"
 	"headgate/internal/control"
+	"headgate/internal/discovery"
 	"headgate/internal/event"
 	"headgate/internal/plan"
 	"headgate/internal/ports"
 	"headgate/internal/server/health"
-	"headgate/internal/source"
 )
 
 // told keeps what was sent.
@@ -182,38 +182,38 @@ func TestProvidersAndIssuesAreToldWhenTheyComeAndGo(t *testing.T) {
 	w, events := watching(&stands{})
 	var log strings.Builder
 	w.log = slog.New(slog.NewTextHandler(&log, nil))
-	issue := source.Issue{Provider: "local", Container: "shop-1", Label: "headgate.host", Code: source.Conflict, Message: "m"}
+	issue := discovery.Issue{Provider: "local", Container: "shop-1", Label: "headgate.host", Code: discovery.Conflict, Message: "m"}
 	again := issue
 	again.Since = time.Now()
-	provider := func(state source.State, issues ...source.Issue) []control.ProviderState {
+	provider := func(state discovery.State, issues ...discovery.Issue) []control.ProviderState {
 		return []control.ProviderState{{Name: "local", State: state, Issues: issues}}
 	}
-	w.lookAtDiscovery(provider(source.Connecting))
+	w.lookAtDiscovery(provider(discovery.Connecting))
 	same(t, events.take(t))
-	w.lookAtDiscovery(provider(source.Failed))
+	w.lookAtDiscovery(provider(discovery.Failed))
 	same(t, events.take(t), "discovery.lost provider local")
-	w.lookAtDiscovery(provider(source.Failed))
+	w.lookAtDiscovery(provider(discovery.Failed))
 	same(t, events.take(t))
-	w.lookAtDiscovery(provider(source.Running, issue))
+	w.lookAtDiscovery(provider(discovery.Running, issue))
 	same(t, events.take(t), "discovery.connected provider local", "discovery.issue_opened provider local, shop-1")
-	w.lookAtDiscovery(provider(source.Running, again))
+	w.lookAtDiscovery(provider(discovery.Running, again))
 	same(t, events.take(t))
-	w.lookAtDiscovery(provider(source.Running))
+	w.lookAtDiscovery(provider(discovery.Running))
 	same(t, events.take(t), "discovery.issue_closed provider local, shop-1")
 	if text := log.String(); strings.Count(text, "discovery issue") != 1 || !strings.Contains(text, `object=shop-1 label=headgate.host code=conflict error=m`) {
 		t.Errorf("the log has\n%s", text)
 	}
 	w.lookAtDiscovery(nil)
 	same(t, events.take(t))
-	w.lookAtDiscovery(provider(source.Running))
+	w.lookAtDiscovery(provider(discovery.Running))
 	same(t, events.take(t), "discovery.connected provider local")
 }
 
 func TestTooManyIssuesAreNotAllTold(t *testing.T) {
 	w, events := watching(&stands{})
-	p := control.ProviderState{Name: "local", State: source.Running}
+	p := control.ProviderState{Name: "local", State: discovery.Running}
 	for i := range 3 * maxIssues {
-		p.Issues = append(p.Issues, source.Issue{Provider: "local", Container: strconv.Itoa(i)})
+		p.Issues = append(p.Issues, discovery.Issue{Provider: "local", Container: strconv.Itoa(i)})
 	}
 	w.lookAtDiscovery([]control.ProviderState{p})
 	if n := len(events.take(t)); n != maxIssues+1 {

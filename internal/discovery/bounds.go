@@ -1,0 +1,199 @@
+package discovery
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"headgate/internal/certs/acme"
+	"headgate/internal/config"
+	"headgate/internal/schema"
+	"headgate/internal/server/target"
+)
+
+// maxPlaces is how many pairs of a host and a path an object may have.
+const maxPlaces = 4096
+
+// outOfBounds tells of what the provider's entry, or the safety of the machine, does not
+// allow to labels.
+func (m *merge) outOfBounds(o *object) bool {
+	before := len(m.out.Issues)
+	m.beyondProvider(o)
+	switch settings := o.Object.(type) {
+	case *config.Proxy:
+		if len(settings.VirtualHosts) == 0 {
+			m.issue(o, nil, NoHost, "nothing says which host it is for", "name its host by the label headgate.host, or its virtual_hosts")
+		}
+		if len(settings.VirtualHosts)*len(settings.Routes) > maxPlaces {
+			m.issue(o, nil, TooMany, fmt.Sprintf("%d hosts with %d routes", len(settings.VirtualHosts), len(settings.Routes)), fmt.Sprintf("keep their product below %d", maxPlaces))
+		}
+		for _, r := range settings.Routes {
+			for _, s := range r.Servers {
+				if t, f := target.Parse(s.URL); f == nil {
+					m.boundServer(o, t.Host, t.Port, false)
+				}
+			}
+		}
+	case *config.TCPProxy:
+		m.boundStreams(o, settings.Servers, false)
+	case *config.UDPProxy:
+		m.boundStreams(o, settings.Servers, true)
+	}
+	return len(m.out.Issues) > before
+}
+
+// beyondProvider tells of what the provider's entry does not allow to labels, of an object
+// or of what could be read of it.
+func (m *merge) beyondProvider(o *object) {
+	switch settings := o.Read().(type) {
+	case *config.Proxy:
+		m.boundHosts(o, "virtual_hosts")
+		m.boundACME(o, settings.ACME)
+		m.boundPorts(o, "ports", settings.Ports...)
+	case *config.TCPProxy:
+		m.boundHosts(o, "sni")
+		if settings.Port != "" {
+			m.boundPorts(o, "port", settings.Port)
+		}
+		m.boundListen(o, settings.Address)
+	case *config.UDPProxy:
+		m.boundListen(o, settings.Address)
+	}
+}
+
+// label returns the label that says a field of an object.
+func (o *object) label(field string) *config.Label {
+	return o.LabelOf(schema.JoinPath(o.Discovered.Kind, o.Discovered.Name) + "." + field)
+}
+
+// boundHosts tells of hosts that labels may not name. Expressions are none: nobody could
+// say whose hosts they take.
+func (m *merge) boundHosts(o *object, field string) {
+	allowed := o.provider.Settings.Hosts
+	for _, h := range o.hosts {
+		switch {
+		case h.Class == config.HostRegex:
+			m.issue(o, o.label(field), NotForLabels, fmt.Sprintf("labels cannot name hosts by an expression, such as %s", h), `write names, or "*." and a name`)
+		case len(allowed) > 0 && !slices.ContainsFunc(allowed, func(bound string) bool { return withinHost(bound, h) }):
+			m.issue(o, o.label(field), OutOfBounds, fmt.Sprintf("provider %s does not let labels name the host %s", o.provider.Name, h), "it lets them name "+some(allowed))
+		}
+	}
+}
+
+// withinHost reports whether a bound allows a host: it is the same, or everything below a
+// name.
+func withinHost(bound string, h config.VirtualHost) bool {
+	bound = strings.ToLower(strings.TrimSuffix(bound, "."))
+	if h.String() == bound {
+		return true
+	}
+	below, ok := strings.CutPrefix(bound, "*.")
+	return ok && strings.HasSuffix(h.Name, "."+below)
+}
+
+// boundACME tells of an entry that labels may not name.
+func (m *merge) boundACME(o *object, name string) {
+	allowed := o.provider.Settings.ACME
+	if name != "" && name != acme.None && len(allowed) > 0 && !slices.Contains(allowed, name) {
+		m.issue(o, o.label("acme"), OutOfBounds, fmt.Sprintf("provider %s does not let labels name the ACME entry %s", o.provider.Name, name), "it lets them name "+some(allowed))
+	}
+}
+
+// boundPorts tells of ports that labels may not name.
+func (m *merge) boundPorts(o *object, field string, names ...string) {
+	allowed := o.provider.Settings.Ports
+	for _, name := range names {
+		if len(allowed) > 0 && !slices.Contains(allowed, name) {
+			m.issue(o, o.label(field), OutOfBounds, fmt.Sprintf("provider %s does not let labels name the port %s", o.provider.Name, name), "it lets them name "+some(allowed))
+		}
+	}
+}
+
+// boundListen tells of an address on which labels may not listen.
+func (m *merge) boundListen(o *object, a netip.AddrPort) {
+	allowed := o.provider.Settings.Listen
+	if !a.IsValid() || slices.Contains(allowed, a) {
+		return
+	}
+	hint := "an operator can add it to listen of the provider"
+	if len(allowed) > 0 {
+		texts := make([]string, len(allowed))
+		for i, a := range allowed {
+			texts[i] = a.String()
+		}
+		hint = "it lets them listen on " + some(texts)
+	}
+	m.issue(o, o.label("address"), OutOfBounds, fmt.Sprintf("provider %s does not let labels listen on %s", o.provider.Name, a), hint)
+}
+
+func (m *merge) boundStreams(o *object, servers []*config.StreamServer, udp bool) {
+	for _, s := range servers {
+		if a, err := netip.ParseAddrPort(s.Address); err == nil {
+			m.boundServer(o, a.Addr().String(), a.Port(), udp)
+		}
+	}
+}
+
+// boundServer tells of a server that would be headgate itself: its admin listener, or a
+// port whose proxies keep others out.
+func (m *merge) boundServer(o *object, host string, port uint16, udp bool) {
+	a, err := netip.ParseAddr(host)
+	shared := err != nil || a.IsLoopback() || a.IsUnspecified()
+	for i := range o.Discovered.Servers {
+		s := &o.Discovered.Servers[i]
+		shared = shared || s.Shared && strings.Contains(s.Address, host)
+	}
+	if by := m.sockets.at(port, udp); shared && by != "" {
+		m.issue(o, nil, OwnSocket, fmt.Sprintf("the server %s is %s of headgate itself", netip.AddrPortFrom(a, port), by), "name another port of the container")
+	}
+}
+
+// sockets are what headgate listens on, by number: labels on the machine's own address
+// must not lead there.
+type sockets struct{ tcp, udp map[uint16]string }
+
+func socketsOf(c *config.Config) sockets {
+	s := sockets{map[uint16]string{}, map[uint16]string{}}
+	for name, d := range c.Discovery.Docker {
+		for _, a := range d.Listen {
+			s.tcp[a.Port()], s.udp[a.Port()] = "an address of provider "+name, "an address of provider "+name
+		}
+	}
+	for name, p := range c.UDPProxies {
+		s.udp[p.Address.Port()] = "UDP proxy " + name
+	}
+	for name, p := range c.TCPProxies {
+		if p.Address.IsValid() {
+			s.tcp[p.Address.Port()] = "TCP proxy " + name
+		}
+	}
+	for name, p := range c.Ports {
+		if p.Protocol == config.HTTP3 {
+			s.udp[p.Address.Port()] = "port " + name
+		} else {
+			s.tcp[p.Address.Port()] = "port " + name
+		}
+	}
+	if c.Admin.Address.IsValid() {
+		s.tcp[c.Admin.Address.Port()] = "the admin listener"
+	}
+	return s
+}
+
+func (s sockets) at(port uint16, udp bool) string {
+	if udp {
+		return s.udp[port]
+	}
+	return s.tcp[port]
+}
+
+// some returns the beginning of a list.
+func some(list []string) string {
+	const limit = 10
+	out := strings.Join(list[:min(len(list), limit)], ", ")
+	if len(list) > limit {
+		out += fmt.Sprintf(" and %d more", len(list)-limit)
+	}
+	return out
+}

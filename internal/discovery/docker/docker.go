@@ -1,0 +1,156 @@
+// Package docker finds proxies in the labels of containers. Open gives the source of one
+// engine, Docker's or Podman's.
+//
+// engine.go asks the engine, by three calls and nothing else; values.go and container.go
+// read what it answers within bounds; fault.go says in words why it does not. labels.go
+// takes the labels of a container apart, world.go makes objects of containers over time,
+// address.go finds where a container is reached, and here.go where we are ourselves.
+// follow.go is the loop over all of it. compose.go says what a Compose file would give.
+//
+// It decides about containers and their addresses. What the labels say of an object is
+// decoded, bounded and merged with the rest of the configuration above.
+package docker
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"headgate/internal/config"
+	"headgate/internal/discovery"
+)
+
+// Source is one engine. Its methods may be called by several goroutines at once.
+type Source struct {
+	engine *engine
+	world  *world
+	log    *slog.Logger
+
+	changed chan struct{}
+	ctx     context.Context
+	cancel  context.CancelFunc
+	done    sync.WaitGroup
+
+	mu struct {
+		sync.Mutex
+		snapshot *discovery.Snapshot
+	}
+}
+
+// Open returns the source of an entry of discovery.docker. It starts nothing. An error
+// is about a file of its TLS settings, or about its endpoint.
+func Open(name string, settings *config.Docker, env discovery.Environment) (discovery.Source, error) {
+	return open(name, settings, env, look())
+}
+
+func open(name string, settings *config.Docker, env discovery.Environment, h here) (*Source, error) {
+	secure, err := tlsConfig(settings, env.Dir)
+	if err != nil {
+		return nil, err
+	}
+	e, err := newEngine(settings.Endpoint, secure)
+	if err != nil {
+		return nil, err
+	}
+	s := &Source{engine: e, world: newWorld(name, settings, h), log: env.Log, changed: make(chan struct{}, 1)}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	s.mu.snapshot = &discovery.Snapshot{State: discovery.Connecting, Since: time.Now()}
+	return s, nil
+}
+
+// Start begins to follow the engine.
+func (s *Source) Start() { s.done.Go(s.follow) }
+
+// Stop ends it, and waits for that.
+func (s *Source) Stop() {
+	s.cancel()
+	s.done.Wait()
+}
+
+// Snapshot returns what is known now.
+func (s *Source) Snapshot() *discovery.Snapshot {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.snapshot
+}
+
+// Changed has a value when Snapshot may return another one than before.
+func (s *Source) Changed() <-chan struct{} { return s.changed }
+
+// tell gives out another snapshot.
+func (s *Source) tell(next discovery.Snapshot) {
+	s.mu.Lock()
+	was := s.mu.snapshot
+	next.Since = was.Since
+	if next.State != was.State {
+		next.Since = time.Now()
+	}
+	s.mu.snapshot = &next
+	s.mu.Unlock()
+	select {
+	case s.changed <- struct{}{}:
+	default: // one is on its way
+	}
+}
+
+// maxPEM is the size of the largest file of certificates or keys.
+const maxPEM = 1 << 20
+
+// tlsConfig reads how TLS is spoken to the engine; nil for plain connections.
+func tlsConfig(settings *config.Docker, dir string) (*tls.Config, error) {
+	t := settings.TLS
+	if t == nil {
+		return nil, nil
+	}
+	out := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: t.ServerName}
+	if t.CAFile != "" {
+		data, err := readPEM(dir, t.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("tls.ca_file: %v", err)
+		}
+		out.RootCAs = x509.NewCertPool()
+		if !out.RootCAs.AppendCertsFromPEM(data) {
+			return nil, fmt.Errorf("tls.ca_file: %s holds no certificate in PEM form", t.CAFile)
+		}
+	}
+	if t.CertFile != "" {
+		cert, err := readPEM(dir, t.CertFile)
+		if err != nil {
+			return nil, fmt.Errorf("tls.cert_file: %v", err)
+		}
+		key, err := readPEM(dir, t.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("tls.key_file: %v", err)
+		}
+		pair, err := tls.X509KeyPair(cert, key)
+		if err != nil {
+			return nil, fmt.Errorf("tls.cert_file: %v", err)
+		}
+		out.Certificates = []tls.Certificate{pair}
+	}
+	return out, nil
+}
+
+// readPEM reads a small file.
+func readPEM(dir, path string) ([]byte, error) {
+	if !filepath.IsAbs(path) && dir != "" {
+		path = filepath.Join(dir, path)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() || info.Size() > maxPEM {
+		return nil, fmt.Errorf("%s is not a regular file of at most %d bytes", path, maxPEM)
+	}
+	return os.ReadFile(path)
+}

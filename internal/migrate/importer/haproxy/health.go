@@ -1,0 +1,217 @@
+package haproxy
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+
+	"headgate/internal/migrate/importer"
+	"headgate/internal/setting/password"
+)
+
+// health makes a health check of the option httpchk and of the servers' check.
+func (t *translator) health(s *section, o importer.Object) {
+	var checked []string // the words of servers that are checked
+	for _, d := range append(s.own("server", "server-template"), s.find("default-server")...) {
+		if d.has("check") {
+			checked = append(checked, d.words...)
+		}
+	}
+	chk := s.find("option httpchk")
+	h := importer.NewObject()
+	for _, d := range chk {
+		if note := httpchk(h, d.words[2:]); note != "" {
+			t.Say(d, importer.Close, "%s", note)
+		} else {
+			t.Say(d, importer.Same, "health_check")
+		}
+	}
+	for _, d := range s.find("http-check") {
+		t.httpCheck(h, d)
+	}
+	for _, d := range s.find("timeout check") {
+		if v, ok := duration(d.arg(1)); ok {
+			h.Set("timeout", v)
+		}
+		t.Say(d, importer.Same, "health_check: {timeout}")
+	}
+	if len(checked) == 0 {
+		return
+	}
+	if len(chk) == 0 {
+		t.Check("%s:%d: its servers are checked by connections; headgate leaves servers alone that fail requests (ejection), and asks with health_check: {path: …} only", s.d.File, s.d.Line)
+		return
+	}
+	for _, option := range [][2]string{{"inter", "interval"}, {"fastinter", "unhealthy_interval"}, {"rise", "rise"}, {"fall", "fall"}} {
+		word, field := option[0], option[1]
+		i := slices.Index(checked, word)
+		if i < 0 || i+1 >= len(checked) {
+			continue
+		}
+		if v, ok := duration(checked[i+1]); ok && field != "rise" && field != "fall" {
+			h.Set(field, v)
+		} else if n, err := strconv.Atoi(checked[i+1]); err == nil && n > 0 && (field == "rise" || field == "fall") {
+			h.Set(field, n)
+		}
+	}
+	if !h.Has("path") {
+		h.Set("path", "/")
+	}
+	o.Set("health_check", h)
+}
+
+// httpchk reads [METHOD] URI [VERSION].
+func httpchk(h importer.Object, words []string) (note string) {
+	switch {
+	case len(words) == 0:
+		h.Set("method", "OPTIONS")
+	case strings.HasPrefix(words[0], "/"):
+		h.Set("method", "OPTIONS").Set("path", words[0])
+	default:
+		if m := words[0]; m == "GET" || m == "HEAD" || m == "OPTIONS" {
+			h.Set("method", m)
+		} else {
+			note = "servers are asked by GET, HEAD or OPTIONS"
+		}
+		if len(words) > 1 {
+			h.Set("path", words[1])
+		}
+		if i := slices.IndexFunc(words, func(w string) bool { return strings.Contains(w, "Host:") }); i > 0 {
+			_, host, _ := strings.Cut(words[i], "Host:")
+			if host = strings.TrimSpace(host); host == "" && i+1 < len(words) {
+				host = words[i+1]
+			}
+			h.Set("host", host)
+		}
+	}
+	return note
+}
+
+// httpCheck reads http-check send and expect.
+func (t *translator) httpCheck(h importer.Object, d *directive) {
+	switch d.arg(0) {
+	case "send":
+		note := ""
+		for i := 2; i+1 < len(d.words); i++ {
+			switch value := d.words[i+1]; d.words[i] {
+			case "meth":
+				if value != "GET" && value != "HEAD" && value != "OPTIONS" {
+					note = "servers are asked by GET, HEAD or OPTIONS"
+					continue
+				}
+				h.Set("method", value)
+			case "uri":
+				h.Set("path", value)
+			case "hdr":
+				if i+2 < len(d.words) && strings.EqualFold(value, "host") {
+					h.Set("host", d.words[i+2])
+				} else {
+					note = "other headers than Host are left out"
+				}
+				i++
+			case "body":
+				note = "checks have no body"
+			}
+		}
+		t.Say(d, verdictOf(note), "%s", note)
+	case "expect":
+		words := slices.DeleteFunc(slices.Clone(d.words[2:]), func(w string) bool { return w == "" })
+		switch {
+		case len(words) >= 2 && words[0] == "status":
+			h.Set("status", words[1])
+			t.Say(d, importer.Same, "health_check: {status}")
+		case len(words) >= 2 && words[0] == "string":
+			h.Set("body", strings.Join(words[1:], " "))
+			t.Say(d, importer.Same, "health_check: {body}")
+		default:
+			t.Say(d, importer.Impossible, "a check expects a status or a text in the body")
+		}
+	case "disable-on-404":
+		t.Say(d, importer.Impossible, "an answer of 404 counts as others do")
+	}
+}
+
+// pages makes error pages of errorfile.
+func (t *translator) pages(s *section, o importer.Object) {
+	for _, d := range s.find("errorfile") {
+		data, err := t.read(t.path(d, d.arg(1)))
+		switch {
+		case d.arg(1) == "/dev/null":
+			t.Say(d, importer.Impossible, "an answer is not left out")
+			continue
+		case err != nil || len(data) > maxPage:
+			t.Say(d, importer.Impossible, "the page cannot be read here, or is larger than 64 KiB; name it in error_pages")
+			t.Check("%s:%d: the page %s cannot be read: name it in error_pages", d.File, d.Line, d.arg(1))
+			continue
+		}
+		head, body, _ := bytes.Cut(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")), []byte("\n\n"))
+		p := importer.NewObject().Set("status", []string{d.arg(0)}).Set("body", literalText(string(body)))
+		for line := range strings.Lines(string(head)) {
+			if name, value, ok := strings.Cut(line, ":"); ok && strings.EqualFold(name, "content-type") {
+				p.Set("content_type", strings.TrimSpace(value))
+			}
+		}
+		o.Append("error_pages", p)
+		t.Say(d, importer.Close, "the body and its type; other headers of the file are left out, and the answers of deny have no page")
+	}
+}
+
+// maxUsers bounds the passwords that are hashed: each takes some 50 ms.
+const maxUsers = 200
+
+// userlist makes basic_auth of a userlist.
+func (t *translator) userlist(d *directive, name string) (auth importer.Object, note string) {
+	auth = importer.NewObject()
+	if realm := d.after("realm"); realm != "" {
+		auth.Set("realm", realm)
+	}
+	list, left := t.users[name], 0
+	if list == nil {
+		return auth, "there is no userlist " + name
+	}
+	for _, u := range list.own("user") {
+		hash, what := "", ""
+		switch plain, crypt := u.after("insecure-password"), u.after("password"); {
+		case strings.HasPrefix(crypt, "$2"):
+			hash = crypt
+		case crypt != "":
+			what = "its password hash (" + scheme(crypt) + ") is not one of bcrypt or argon2id: make a new one with headgate hash-password"
+		case left >= maxUsers || plain == "":
+			what = "make a hash of its password with headgate hash-password"
+		default:
+			var err error
+			if hash, err = password.Argon2id(plain); err != nil {
+				what = "the password cannot be used: " + err.Error()
+			}
+		}
+		if what != "" {
+			t.Say(u, importer.Impossible, "%s", what)
+			t.Check("%s:%d: the user %s was left out: %s", u.File, u.Line, u.arg(0), what)
+			left++
+			continue
+		}
+		t.Say(u, importer.Same, "a user of basic_auth")
+		auth.Append("users", importer.NewObject().Set("name", u.arg(0)).Set("password_hash", hash).Flow())
+	}
+	for _, g := range list.own("group") {
+		t.Say(g, importer.Close, "users have no groups: all of the list are let in")
+	}
+	if !auth.Has("users") {
+		return importer.Object{}, "none of the users of " + name + " can be taken over"
+	}
+	if left > 0 {
+		note = strconv.Itoa(left) + " users have passwords that cannot be taken over"
+	}
+	return auth, note
+}
+
+// scheme names the hash of crypt(3).
+func scheme(hash string) string {
+	for prefix, name := range map[string]string{"$1$": "MD5", "$5$": "SHA-256", "$6$": "SHA-512", "$y$": "yescrypt"} {
+		if strings.HasPrefix(hash, prefix) {
+			return name
+		}
+	}
+	return "DES"
+}

@@ -1,0 +1,174 @@
+package haproxy
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"headgate/internal/migrate/importer"
+	"headgate/internal/migrate/importer/rules"
+)
+
+// outcome is what becomes of the requests of a region: what is done to them, and what
+// answers.
+type outcome struct {
+	features importer.Object
+	requests []importer.Object // header rules
+	answers  []importer.Object // header rules for responses of servers
+	always   []importer.Object // header rules for every response
+
+	allow, deny []string
+	fixed       importer.Object
+	backend     *backend
+	by          *directive // the line that answers
+	host        string     // host_header, "" if nobody sets it
+	passed      bool       // http-request allow: no rule of this section is asked any more
+	over        bool       // it is answered
+}
+
+// rule is one line with when it acts and what it does.
+type rule struct {
+	d    *directive
+	when condition
+	act  func(o *outcome)
+	// refuse is for lines that keep clients out: it may depend on who asks.
+	refuse func(o *outcome, who []literal)
+	late   bool // it acts behind http-request allow, too
+}
+
+// settled is a rule whose questions about the place are answered: those that are left
+// are about the path and the matchers, or about the client.
+type settled struct {
+	*rule
+	any [][]literal
+}
+
+// place is where requests come in: a port and a host.
+type place struct {
+	port *port
+	host string // one name, an expression with ~, or "" for those that have no other
+	expr *atom  // of an expression
+}
+
+// at answers what is asked about the place.
+func (r *rule) at(p place) (settled, bool) {
+	out := settled{rule: r}
+	for _, list := range r.when.Any {
+		var left []literal
+		possible := true
+		for _, l := range list {
+			switch l.Kind {
+			case rules.Host:
+				possible = possible && p.has(l.Atom) != l.Not
+			case rules.TLS:
+				possible = possible && p.port.secure != l.Not
+			case rules.Port:
+				possible = possible && (p.port.number == l.Value) != l.Not
+			default:
+				left = append(left, l)
+			}
+		}
+		if possible {
+			out.any = append(out.any, left)
+		}
+	}
+	return out, len(out.any) > 0
+}
+
+// has reports whether the requests of the place have the host that an atom asks for.
+func (p place) has(a *atom) bool {
+	switch {
+	case p.host == "":
+		return false
+	case p.expr != nil && a.Pattern != nil:
+		return a == p.expr || a.Value == p.expr.Value || covers(a.Value, p.expr.Value)
+	case p.expr != nil:
+		return false
+	case a.Pattern != nil:
+		return a.Pattern.MatchString(p.host)
+	}
+	return a.Value == p.host
+}
+
+// covers reports whether an expression ^.*SUFFIX$ has all hosts of another.
+func covers(wide, narrow string) bool {
+	w, okW := strings.CutPrefix(wide, "~^.*")
+	n, okN := strings.CutPrefix(narrow, "~^.*")
+	return okW && okN && !strings.ContainsAny(strings.ReplaceAll(w, `\.`, ""), `*+?()[]|\`) && strings.HasSuffix(n, w)
+}
+
+// apply lets a rule act on a region, when its condition holds there.
+func (r settled) apply(o *outcome, at region) {
+	for _, list := range r.any {
+		var who []literal
+		holds := true
+		for _, l := range list {
+			if l.Kind == rules.Client || l.Kind == rules.Rate || l.Kind == rules.Login {
+				who = append(who, l)
+				continue
+			}
+			holds = holds && at.Within(l.Atom) != l.Not
+		}
+		switch {
+		case !holds:
+		case r.refuse != nil:
+			r.refuse(o, who)
+		case len(who) == 0:
+			r.act(o)
+		}
+		if o.over || o.backend != nil {
+			o.by = cmp.Or(o.by, r.d)
+		}
+		if o.over || holds && r.refuse == nil {
+			return
+		}
+	}
+}
+
+// run asks rules in order.
+func run(rules []settled, o *outcome, at region) {
+	o.passed = false
+	for _, r := range rules {
+		if o.over {
+			return
+		}
+		if !o.passed || r.late {
+			r.apply(o, at)
+		}
+	}
+}
+
+// set writes the outcome into a route.
+func (o *outcome) set(route importer.Object) {
+	if len(o.allow)+len(o.deny) > 0 {
+		f := importer.NewObject()
+		if len(o.allow) > 0 {
+			f.Set("allow", o.allow)
+		}
+		if len(o.deny) > 0 {
+			f.Set("deny", o.deny)
+		}
+		route.Set("ip_filter", f.Flow())
+	}
+	route.Merge(o.features)
+	rules := slices.Concat(o.requests, o.always)
+	if o.fixed.Len() > 0 {
+		rules = o.always
+		route.Set("fixed_response", o.fixed.Flow())
+	} else if o.backend != nil {
+		if route.Merge(o.backend.o); !route.Has("servers") {
+			rules = o.always
+		} else {
+			rules = slices.Concat(o.requests, o.answers, o.always)
+		}
+		if route.Has("path") && route.Has("servers") {
+			route.Set("strip_prefix", false)
+		}
+	}
+	if len(rules) > 0 {
+		route.Set("headers", rules)
+	}
+}
+
+// hoisted are the features that stand at the proxy when all of its routes have the same.
+var hoisted = []string{"ip_filter", "rate_limit", "redirects", "basic_auth", "headers", "compression", "error_pages", "request_timeout"}

@@ -1,0 +1,130 @@
+package haproxy
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"headgate/internal/migrate/importer"
+)
+
+// serverLine is a line server while its options are read.
+type serverLine struct {
+	t     *translator
+	d     *directive
+	o     importer.Object // the server
+	tls   importer.Object
+	notes []string
+}
+
+func (s *serverLine) note(text string) { s.notes = append(s.notes, text) }
+
+// serverOption is what an option of a server does.
+type serverOption struct {
+	names string // with spaces between them
+	value bool   // a word follows it
+	act   func(s *serverLine, name, value string)
+}
+
+// serverOptions are those that a line server, or default-server, may have.
+var serverOptions = func() map[string]serverOption {
+	all := map[string]serverOption{}
+	for _, o := range []serverOption{
+		{"weight", true, func(s *serverLine, _, value string) {
+			if n, err := strconv.Atoi(value); err == nil {
+				s.o.Set("weight", n)
+			}
+		}},
+		{"maxconn", true, func(s *serverLine, _, value string) {
+			if n, err := strconv.Atoi(value); err == nil && n > 0 {
+				s.o.Set("max_requests", n)
+				s.note("max_requests counts requests, for each route by itself")
+			}
+		}},
+		{"backup", false, func(s *serverLine, _, _ string) { s.o.Set("backup", true) }},
+		{"disabled", false, func(s *serverLine, _, _ string) {
+			s.o.Set("weight", 0)
+			s.note("weight 0: the server gets no new clients")
+		}},
+		{"verify", true, func(s *serverLine, _, value string) {
+			if value == "required" {
+				s.tls.Remove("insecure_skip_verify")
+				s.note("the name in the certificate is checked, too")
+			}
+		}},
+		{"ca-file", true, func(s *serverLine, _, value string) { s.tls.Set("ca_file", s.t.path(s.d, value)) }},
+		{"crt", true, func(s *serverLine, _, value string) {
+			s.tls.Set("client_cert_file", s.t.path(s.d, value)).Set("client_key_file", s.t.path(s.d, value))
+		}},
+		{"verifyhost", true, func(s *serverLine, _, value string) { s.tls.Set("server_name", value) }},
+		{"sni", true, (*serverLine).serverName},
+		{"send-proxy send-proxy-v2 send-proxy-v2-ssl send-proxy-v2-ssl-cn", false, func(s *serverLine, _, _ string) {
+			s.note("servers of HTTP get the client's address in x-forwarded-for, not in a PROXY header")
+			s.t.Check("%s:%d: the server expects a PROXY header, which headgate sends to servers of TCP proxies only: switch it off there", s.d.File, s.d.Line)
+		}},
+		{"check ssl check-ssl enabled no-check no-ssl ssl-reuse allow-0rtt tfo check-send-proxy no-backup stick no-tls-tickets", false, nil},
+		{"inter fastinter downinter rise fall cookie proto alpn check-alpn check-proto check-sni id slowstart observe error-limit on-error on-marked-down on-marked-up resolvers resolve-prefer init-addr " +
+			"ciphers ciphersuites ssl-min-ver ssl-max-ver pool-max-conn pool-purge-delay pool-low-conn max-reuse maxqueue resolve-opts crl-file tcp-ut agent-port agent-addr agent-inter log-proto name", true, nil},
+		{"minconn port addr track source", true, (*serverLine).leftOut},
+		{"agent-check", false, (*serverLine).leftOut},
+	} {
+		for name := range strings.FieldsSeq(o.names) {
+			all[name] = o
+		}
+	}
+	return all
+}()
+
+func (s *serverLine) leftOut(name, _ string) { s.note("the option " + name + " is left out") }
+
+func (s *serverLine) serverName(_, value string) {
+	if name, ok := strings.CutPrefix(value, "str("); ok {
+		s.tls.Set("server_name", strings.TrimSuffix(name, ")"))
+		return
+	}
+	s.note("the name in TLS is that of the server's URL, or server_name")
+}
+
+// server makes one server of a line, and of the options that all servers of its section
+// have.
+func (t *translator) server(s *section, d *directive) (o importer.Object, verdict importer.Verdict, note string) {
+	words := slices.Clone(d.words)
+	for _, def := range s.find("default-server") {
+		words = append(words, def.words[1:]...)
+		t.Say(def, importer.Same, "its options stand at each server")
+	}
+	scheme := "http"
+	if slices.Index(words, "ssl") > 0 {
+		scheme = "https"
+	} else if p := slices.Index(words, "proto"); p > 0 && p+1 < len(words) && words[p+1] == "h2" {
+		scheme = "h2c"
+	}
+	url, what := serverURL(scheme, d.arg(1))
+	if what != "" {
+		return importer.Object{}, importer.Impossible, what
+	}
+	line := &serverLine{t: t, d: d, o: importer.NewObject().Set("url", url), tls: importer.NewObject()}
+	if scheme == "https" {
+		// HAProxy checks the name only when verifyhost says so, and nothing by verify none.
+		line.tls.Set("insecure_skip_verify", true)
+	}
+	for i := 3; i < len(words); i++ {
+		name, value := words[i], ""
+		option, known := serverOptions[name]
+		if option.value && i+1 < len(words) {
+			i++
+			value = words[i]
+		}
+		switch {
+		case !known:
+			line.leftOut(name, "")
+		case option.act != nil:
+			option.act(line, name, value)
+		}
+	}
+	if line.tls.Len() > 0 && scheme == "https" {
+		line.o.Set("tls", line.tls.Flow())
+	}
+	note = strings.Join(line.notes, "; ")
+	return line.o, verdictOf(note), note
+}

@@ -1,0 +1,218 @@
+package haproxy
+
+import (
+	"cmp"
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"headgate/internal/migrate/importer"
+)
+
+// backend is a backend, or the back half of a listen.
+type backend struct {
+	o     importer.Object // what its routes have
+	rules []*rule
+	heads []*rule
+}
+
+// take lets the backend answer.
+func (b *backend) take(o *outcome) { o.backend = b }
+
+// backend returns the backend of a name, which is made the first time.
+func (t *translator) backend(d *directive, name string) *backend {
+	if b := t.made[name]; b != nil {
+		return b
+	}
+	s := t.backends[name]
+	if s == nil {
+		t.Say(d, importer.Impossible, "there is no backend %s", name)
+		t.Check("%s:%d: %s was left out: there is no backend %s", d.File, d.Line, d.Text(), name)
+		return nil
+	}
+	b := &backend{o: importer.NewObject()}
+	t.made[name] = b
+	t.servers(s, b)
+	if s.kind == "backend" {
+		t.Say(s.d, importer.Same, "its servers stand at each route that uses it")
+		acls := t.acls(s)
+		b.rules = t.rules(s, acls, nil)
+		b.heads = t.heads(s, acls, nil)
+	}
+	if b.o.Len() == 0 {
+		b.o.Set("fixed_response", importer.NewObject().Set("status", 503).Flow())
+	} else {
+		t.balance(s, b.o)
+		t.times(s, b.o)
+		t.health(s, b.o)
+		t.sticky(s, b.o)
+		t.retry(s, b.o)
+	}
+	t.pages(s, b.o)
+	t.compression(s, b.o)
+	return b
+}
+
+// servers adds the servers of a section.
+func (t *translator) servers(s *section, b *backend) {
+	for _, d := range s.own("server") {
+		o, verdict, note := t.server(s, d)
+		if !o.Empty() {
+			b.o.Append("servers", o.Flow())
+		}
+		t.Say(d, verdict, "%s", note)
+	}
+	for _, d := range s.own("server-template") {
+		n, err := strconv.Atoi(d.arg(1))
+		host, number, _ := strings.Cut(d.arg(2), ":")
+		if err != nil || n < 1 || host == "" {
+			t.Say(d, importer.Impossible, "a template has a number and an address")
+			continue
+		}
+		b.o.Append("servers", importer.NewObject().Set("url", "http://"+net.JoinHostPort(host, cmp.Or(number, "80"))).Flow())
+		t.Say(d, importer.Close, "one server by its name: each address that it stands for is a server, however many")
+	}
+}
+
+var portOffset = regexp.MustCompile(`:[+-]\d+$`)
+
+// serverURL returns the URL of a server.
+func serverURL(scheme, address string) (url, what string) {
+	switch {
+	case strings.HasPrefix(address, "unix@"), strings.HasPrefix(address, "/"):
+		return "unix:" + strings.TrimPrefix(address, "unix@"), ""
+	case strings.Contains(strings.ReplaceAll(address, "${", ""), "$"), strings.HasPrefix(address, "abns@"), strings.HasPrefix(address, "fd@"), strings.HasPrefix(address, "sockpair@"):
+		return "", "not an address that a request can be sent to"
+	case portOffset.MatchString(address):
+		return "", "a port counted from the client's; write its number"
+	}
+	address = strings.TrimPrefix(strings.TrimPrefix(address, "ipv4@"), "ipv6@")
+	host, number, err := net.SplitHostPort(address)
+	if err != nil {
+		host, number = strings.Trim(address, "[]"), map[string]string{"https": "443"}[scheme]
+	}
+	if host == "" {
+		host = "127.0.0.1"
+	}
+	if host == "0.0.0.0" || host == "*" {
+		return "", "the server is where the client wanted to go; name it"
+	}
+	return scheme + "://" + net.JoinHostPort(host, cmp.Or(number, "80")), ""
+}
+
+// balance says how requests are shared.
+func (t *translator) balance(s *section, o importer.Object) {
+	for _, d := range s.find("balance") {
+		name, arg, _ := strings.Cut(d.arg(0), "(")
+		policy, note := "", ""
+		switch arg = strings.TrimSuffix(arg, ")"); name {
+		case "roundrobin", "static-rr":
+			policy = "round_robin"
+		case "leastconn":
+			policy = "least_connections"
+		case "first":
+			policy = "first"
+		case "random":
+			policy, note = "random", "one server is drawn, not the better of two; p2c_ewma does that by time"
+		case "source":
+			policy, note = "client_ip_hash", "clients are spread otherwise: each may get another server than before, once"
+		case "uri":
+			policy, note = "hash:path", "paths are spread otherwise than before, once; the query does not count"
+		case "hdr":
+			policy, note = "hash:header:"+strings.Split(arg, ",")[0], "values are spread otherwise than before, once"
+		}
+		if policy == "" {
+			t.Say(d, importer.Impossible, "requests are shared in turn, by load, address, path, header or cookie, not by %s", name)
+			continue
+		}
+		if policy != "round_robin" {
+			o.Set("load_balancing", policy)
+		}
+		t.Say(d, verdictOf(note), "%s", note)
+	}
+}
+
+// times are the times towards servers.
+func (t *translator) times(s *section, o importer.Object) {
+	for _, d := range s.find("timeout") {
+		v, ok := duration(d.arg(1))
+		switch d.arg(0) {
+		case "connect":
+			o.Set("timeouts", importer.NewObject().Set("connect", v).Flow())
+			t.Say(d, importer.Same, "timeouts: {connect}")
+		case "server":
+			o.Set("request_timeout", v)
+			t.Say(d, importer.Close, "request_timeout, until the head of the response; bodies have an idle time of 60s (upstreams: {body_idle_timeout: …})")
+		case "queue":
+			o.Set("queue", importer.NewObject().Set("timeout", v).Flow())
+			t.Say(d, importer.Same, "queue: {timeout}")
+		}
+		if !ok {
+			t.Amend(d, importer.Impossible, "not a time")
+		}
+	}
+}
+
+// sticky keeps clients at their servers.
+func (t *translator) sticky(s *section, o importer.Object) {
+	for _, d := range s.find("cookie") {
+		if !d.has("insert") {
+			t.Say(d, importer.Impossible, "the cookie is headgate's own: sticky_cookie inserts one; it neither prefixes nor rewrites those of servers")
+			continue
+		}
+		c := importer.NewObject().Set("name", d.arg(0))
+		if v, ok := duration(d.after("maxlife")); ok {
+			c.Set("max_age", v)
+		}
+		o.Set("sticky_cookie", c.Flow())
+		t.Say(d, importer.Close, "the cookie has another value and SameSite=Lax; a client that has one of HAProxy gets a new server, once")
+	}
+}
+
+// retry says what is sent to another server.
+func (t *translator) retry(s *section, o importer.Object) {
+	for _, d := range s.find("retries") {
+		if n, err := strconv.Atoi(d.arg(0)); err == nil && n >= 1 {
+			o.Set("retry", importer.NewObject().Set("attempts", min(n+1, 10)).Flow())
+		}
+		t.Say(d, importer.Close, "the first of the attempts is counted, and the next one goes to another server at once")
+	}
+	for _, d := range s.find("option redispatch") {
+		t.Say(d, importer.Same, "what could not be sent goes to another server")
+	}
+	for _, d := range s.find("retry-on") {
+		var on []string
+		for _, w := range d.words[1:] {
+			if word := map[string]string{"502": "502", "503": "503", "504": "504", "conn-failure": "connect", "empty-response": "reset", "response-timeout": "timeout"}[w]; word != "" {
+				on = append(on, word)
+			}
+		}
+		r := o.Object("retry")
+		if r.Empty() {
+			r = importer.NewObject()
+		}
+		if len(on) > 0 {
+			o.Set("retry", r.Set("on", on).Flow())
+		}
+		t.Say(d, importer.Close, "only what may be repeated is sent again; of statuses 502, 503 and 504 count")
+	}
+}
+
+// compression compresses responses.
+func (t *translator) compression(s *section, o importer.Object) {
+	c, on := importer.NewObject(), false
+	for _, d := range s.find("compression") {
+		switch d.arg(0) {
+		case "algo":
+			on = true
+			t.Say(d, importer.Close, "clients get zstd, br or gzip, as they prefer")
+		case "type":
+			c.Set("types", d.words[2:])
+			t.Say(d, importer.Same, "")
+		}
+	}
+	if on {
+		o.Set("compression", c.Flow())
+	}
+}

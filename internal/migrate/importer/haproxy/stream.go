@@ -1,0 +1,253 @@
+package haproxy
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"headgate/internal/migrate/importer"
+	"headgate/internal/migrate/importer/rules"
+)
+
+// stream makes TCP proxies of a frontend in mode tcp: one for its addresses, or those of
+// the names that its rules ask for in TLS.
+func (t *translator) stream(s *section) {
+	acls := t.acls(s)
+	var named []importer.Object
+	for _, d := range s.own("use_backend") {
+		words, c := t.splitIf(s, d, acls)
+		names, what := serverNames(c)
+		if len(words) < 2 {
+			what = "no backend is named"
+		}
+		if what != "" {
+			t.Say(d, importer.Impossible, "%s", what)
+			t.Check("%s:%d: %s was left out: %s", d.File, d.Line, d.Text(), what)
+			continue
+		}
+		if o := t.streamBackend(d, words[1]); !o.Empty() {
+			named = append(named, importer.NewObject().Set("sni", names).Merge(o))
+			t.sayCondition(d, c)
+		}
+	}
+	var other importer.Object
+	for _, d := range s.find("default_backend") {
+		if other = t.streamBackend(d, d.arg(0)); !other.Empty() {
+			verdict, note := importer.Same, "the servers of the TCP proxy"
+			if len(named) > 0 {
+				verdict, note = importer.Impossible, "all other names stay with the https port: give it proxies and a certificate, or name them in sni"
+				t.Check("%s:%d: %s took all other names in TLS; name them in sni of a TCP proxy", d.File, d.Line, d.Text())
+			}
+			t.Say(d, verdict, "%s", note)
+		}
+	}
+	if s.kind == "listen" && other.Empty() && len(named) == 0 {
+		other = t.streamBackend(s.d, s.name)
+	}
+	made := 0
+	for _, d := range s.own("bind") {
+		made += t.streamBind(s, d, named, other)
+	}
+	t.streamLimits(s)
+	if made == 0 {
+		t.Say(s.d, importer.Impossible, "it has no address or no servers that can be taken over")
+		t.Check("%s:%d: %s was left out", s.d.File, s.d.Line, s.d.Text())
+		return
+	}
+	t.Say(s.d, importer.Same, "a TCP proxy")
+}
+
+// serverNames are the names that a condition asks for.
+func serverNames(c condition) (names []string, what string) {
+	if c.Problem != "" {
+		return nil, c.Problem
+	}
+	for _, list := range c.Any {
+		if len(list) != 1 || list[0].Kind != rules.SNI || list[0].Not {
+			return nil, "in mode tcp a backend is chosen by the name in TLS alone"
+		}
+		names = append(names, list[0].Value)
+	}
+	if len(names) == 0 {
+		return nil, "it is never chosen"
+	}
+	return names, ""
+}
+
+// streamBind makes the proxies of one line bind.
+func (t *translator) streamBind(s *section, d *directive, named []importer.Object, other importer.Object) (made int) {
+	if d.has("ssl") {
+		t.Say(d, importer.Impossible, "TCP proxies do not end TLS")
+		return 0
+	}
+	verdict, notes := importer.Same, []string{}
+	for _, text := range strings.Split(d.arg(0), ",") {
+		address, quic, what := bindAddress(text)
+		if what != "" || quic {
+			verdict, notes = importer.Close, append(notes, text+" was left out: "+what)
+			continue
+		}
+		for _, o := range named {
+			p := t.port(address, "https")
+			copied := importer.NewObject().Set("port", p.name).Merge(o)
+			t.settings(s, copied)
+			t.TCP.Set(importer.Unused(t.TCP, s.name, "tcp"), copied)
+			made++
+		}
+		if len(named) == 0 && !other.Empty() {
+			o := importer.NewObject().Set("address", address).Merge(other)
+			t.settings(s, o)
+			t.TCP.Set(importer.Unused(t.TCP, s.name, "tcp"), o)
+			made++
+		}
+	}
+	if d.has("accept-proxy") {
+		verdict, notes = importer.Close, append(notes, "name the load balancers in accept_proxy_protocol: {trusted: […]}")
+		t.Check("%s:%d: accept-proxy needs the addresses of the load balancers: accept_proxy_protocol of the TCP proxy", d.File, d.Line)
+	}
+	if made == 0 {
+		verdict, notes = importer.Impossible, append(notes, "nothing serves it")
+	}
+	t.Say(d, verdict, "%s", strings.Join(notes, "; "))
+	return made
+}
+
+// settings are the times and bounds of a TCP proxy.
+func (t *translator) settings(s *section, o importer.Object) {
+	longest := uint64(0)
+	for _, name := range []string{"timeout client", "timeout server"} {
+		for _, d := range s.find(name) {
+			if v, ok := duration(d.arg(1)); ok && milliseconds(v) > longest {
+				longest = milliseconds(v)
+				o.Set("idle_timeout", v)
+			}
+			t.Say(d, importer.Close, "idle_timeout: nothing moves in either direction")
+		}
+	}
+	for _, d := range s.find("timeout connect") {
+		if v, ok := duration(d.arg(1)); ok && !o.Has("connect_timeout") {
+			o.Set("connect_timeout", v)
+		}
+		t.Say(d, importer.Same, "connect_timeout")
+	}
+	for _, d := range s.find("maxconn") {
+		if n, err := strconv.Atoi(d.arg(0)); err == nil && n > 0 && o.Has("address") {
+			o.Set("max_connections", n)
+		}
+		t.Say(d, importer.Same, "max_connections")
+	}
+}
+
+func milliseconds(v string) uint64 {
+	number := strings.TrimRight(v, "hms")
+	n, err := strconv.ParseUint(number, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n * map[string]uint64{"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}[strings.TrimPrefix(v, number)]
+}
+
+// streamLimits are the rules about clients.
+func (t *translator) streamLimits(s *section) {
+	for _, d := range s.find("tcp-request") {
+		switch text := strings.Join(d.words[1:], " "); {
+		case strings.HasPrefix(text, "inspect-delay"), strings.HasPrefix(text, "content accept"):
+			t.Say(d, importer.Ignored, "a port that passes names on waits for them by itself")
+		default:
+			t.Say(d, importer.Impossible, "write it as ip_filter of the TCP proxy")
+			t.Check("%s:%d: %s was left out: what it protects is open; ip_filter of the TCP proxy says who may connect", d.File, d.Line, d.Text())
+		}
+	}
+}
+
+// streamBackend are the servers of a backend in mode tcp.
+func (t *translator) streamBackend(d *directive, name string) importer.Object {
+	s := t.backends[name]
+	if s == nil {
+		t.Say(d, importer.Impossible, "there is no backend %s", name)
+		return importer.Object{}
+	}
+	o := importer.NewObject()
+	for _, line := range s.own("server") {
+		t.streamServer(s, line, o)
+	}
+	if !o.Has("servers") {
+		return importer.Object{}
+	}
+	for _, line := range s.find("balance") {
+		policy := map[string]string{"roundrobin": "round_robin", "static-rr": "round_robin", "leastconn": "least_connections", "random": "random", "first": "first", "source": "client_ip_hash"}[line.arg(0)]
+		if policy == "" {
+			t.Say(line, importer.Impossible, "connections are shared in turn, by load or by address")
+			continue
+		}
+		if policy != "round_robin" {
+			o.Set("load_balancing", policy)
+		}
+		note := ""
+		if policy == "client_ip_hash" {
+			note = "clients are spread otherwise: each may get another server than before, once"
+		}
+		t.Say(line, verdictOf(note), "%s", note)
+	}
+	if s.kind == "backend" {
+		t.Say(s.d, importer.Same, "its servers stand at each TCP proxy that uses it")
+		for _, line := range s.find("mode") {
+			t.Say(line, importer.Same, "")
+		}
+	}
+	for _, line := range s.find("option tcp-check", "option ssl-hello-chk") {
+		t.Say(line, importer.Close, "servers are checked by a connection")
+	}
+	return o
+}
+
+// streamServer adds one server.
+func (t *translator) streamServer(s *section, d *directive, o importer.Object) {
+	url, what := serverURL("http", d.arg(1))
+	address := strings.TrimPrefix(url, "http://")
+	if what != "" || address == url || !strings.Contains(d.arg(1), ":") {
+		t.Say(d, importer.Impossible, "a server of a TCP proxy has an address and a port")
+		return
+	}
+	one := importer.NewObject().Set("address", address)
+	words := slices.Clone(d.words)
+	for _, def := range s.find("default-server") {
+		words = append(words, def.words[1:]...)
+		t.Say(def, importer.Same, "its options stand at each server")
+	}
+	note := ""
+	if i := slices.Index(words, "weight"); i > 0 && i+1 < len(words) {
+		if n, err := strconv.Atoi(words[i+1]); err == nil {
+			one.Set("weight", n)
+		}
+	}
+	switch {
+	case slices.Contains(words, "send-proxy-v2"):
+		o.Set("proxy_protocol", "v2")
+	case slices.Contains(words, "send-proxy"):
+		o.Set("proxy_protocol", "v1")
+	}
+	if slices.Contains(words, "check") {
+		h := importer.NewObject()
+		if i := slices.Index(words, "inter"); i > 0 && i+1 < len(words) {
+			if v, ok := duration(words[i+1]); ok {
+				h.Set("interval", v)
+			}
+		}
+		o.Set("health_check", h.Flow())
+	}
+	if slices.Contains(words, "ssl") {
+		tls := importer.NewObject()
+		if i := slices.Index(words, "verify"); i > 0 && i+1 < len(words) && words[i+1] == "none" {
+			tls.Set("insecure_skip_verify", true)
+		}
+		one.Set("tls", tls.Flow())
+	}
+	for _, w := range []string{"backup", "maxconn", "source"} {
+		if slices.Contains(words, w) {
+			note = "the option " + w + " is left out"
+		}
+	}
+	o.Append("servers", one.Flow())
+	t.Say(d, verdictOf(note), "%s", note)
+}

@@ -1,0 +1,440 @@
+package nginx
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"headgate/internal/migrate/importer"
+	"headgate/internal/migrate/importer/rules"
+)
+
+// content makes what answers the requests of a region, and what is done to them.
+type content struct {
+	*writer
+	view     *view
+	flow     *flow
+	path     string // of the route
+	location *location
+	byServer bool // the server answers, before a location is chosen
+
+	o     importer.Object
+	host  string
+	scope scope
+}
+
+// outcome returns what becomes of the requests.
+func (c *content) outcome() *outcome {
+	c.o = importer.NewObject()
+	c.scope = slices.Concat(scope(c.flow.holds), c.location.scope(c.around))
+	if c.byServer {
+		c.scope = slices.Concat(scope(c.flow.holds), c.around)
+	}
+	ok := false
+	switch {
+	case c.flow.answer != nil:
+		ok = c.answer(c.flow.answer, c.scope)
+	case c.flow.closed:
+		c.o.Set("fixed_response", importer.NewObject().Set("status", 404).Flow())
+		ok = true
+	default:
+		ok = c.handler()
+	}
+	if !ok && len(c.flow.redirects) > 0 {
+		c.o.Set("fixed_response", importer.NewObject().Set("status", 404).Flow())
+		ok = true
+	}
+	if !ok {
+		return &outcome{o: c.o}
+	}
+	if c.location != nil && !c.byServer {
+		c.t.routed[c.location.d] = true
+	}
+	if len(c.flow.redirects) > 0 {
+		own := c.o.Objects("redirects")
+		c.o.Set("redirects", slices.Concat(c.flow.redirects, own))
+	}
+	c.features()
+	return &outcome{o: c.o, host: c.host, ok: true}
+}
+
+// handler is what answers where no rule does.
+func (c *content) handler() bool {
+	blocks := slices.Clone(c.flow.holds)
+	if c.location != nil && !c.location.internal() {
+		blocks = append(blocks, c.location.d)
+	}
+	for _, b := range blocks {
+		if passes := b.find("proxy_pass", "grpc_pass"); len(passes) > 0 {
+			return c.pass(passes[0], c.location)
+		}
+		if tries := b.find("try_files"); len(tries) > 0 && c.tryFiles(tries[0]) {
+			return true
+		}
+	}
+	if c.location != nil && c.location.internal() && c.location.path != "" {
+		c.o.Set("fixed_response", importer.NewObject().Set("status", 404).Flow())
+		return true
+	}
+	if d := c.flow.rewrite; d != nil && d.arg(2) != "break" {
+		if to := c.led(d.arg(1)); to != nil && to != c.location && len(to.d.find("proxy_pass", "grpc_pass")) > 0 {
+			c.scope = to.scope(c.around)
+			return c.pass(to.d.find("proxy_pass", "grpc_pass")[0], to)
+		}
+	}
+	if c.location == nil {
+		if tries := c.site.s.d.find("try_files"); len(tries) > 0 {
+			return c.tryFiles(tries[0])
+		}
+		return false
+	}
+	denies := c.location.d.find("deny")
+	if len(denies) > 0 && denies[0].arg(0) == "all" && len(c.location.d.find("allow")) == 0 {
+		c.t.Say(denies[0], importer.Same, "")
+		c.o.Set("fixed_response", importer.NewObject().Set("status", 403).Flow())
+		return true
+	}
+	return false
+}
+
+// tryFiles takes the named location at the end of try_files.
+func (c *content) tryFiles(d *directive) bool {
+	last := d.arg(len(d.args) - 1)
+	l := c.named(last)
+	if l == nil {
+		return false
+	}
+	passes := l.d.find("proxy_pass", "grpc_pass")
+	c.scope = slices.Concat(scope{l.d}, c.scope)
+	ok := false
+	if returns := l.d.find("return"); len(returns) > 0 {
+		ok = c.answer(returns[0], c.scope)
+	} else if len(passes) > 0 {
+		ok = c.pass(passes[0], l)
+	}
+	if !ok {
+		return false
+	}
+	c.t.Say(d, importer.Close, "headgate serves no files: all requests go the way of %s", last)
+	c.t.Check("proxy %s, path %s: files that nginx served by try_files are asked of the servers of %s", c.name, orRoot(c.path), last)
+	c.t.Say(l.d, importer.Same, "where try_files leads to it")
+	c.t.routed[l.d] = true
+	return true
+}
+
+// named returns a location by its name, @fallback, or nil.
+func (c *content) named(name string) (found *location) {
+	if strings.HasPrefix(name, "@") {
+		every(c.locations, func(l *location) {
+			if l.kind == byName && l.path == name {
+				found = l
+			}
+		})
+	}
+	return found
+}
+
+func orRoot(path string) string {
+	if path == "" {
+		return "/"
+	}
+	return path
+}
+
+// answer makes the answer of a return.
+func (c *content) answer(d *directive, s scope) bool {
+	code, text := returned(d)
+	if pages := c.jump(code, s); pages != nil {
+		return c.jumpTo(d, pages)
+	}
+	switch {
+	case code == 444:
+		c.o.Set("fixed_response", importer.NewObject().Set("status", 403).Flow())
+		c.t.Say(d, importer.Close, "connections are not closed without an answer; 403 is sent")
+	case isRedirect(code) && text != "":
+		groups := c.location != nil && c.location.kind == byExpr && !c.byServer
+		target, note, what := c.view.target(text, groups)
+		if what != "" {
+			c.t.Say(d, importer.Impossible, "%s", what)
+			return false
+		}
+		expr := "^"
+		if groups {
+			expr = c.location.path
+		}
+		c.o.Append("redirects", redirect(expr, target, code))
+		c.o.Set("fixed_response", importer.NewObject().Set("status", 404).Flow())
+		c.t.Say(d, verdictOf(note), "%s", note)
+	case code < 200 || code > 599:
+		c.t.Say(d, importer.Impossible, "not a status that is sent")
+		return false
+	default:
+		o := importer.NewObject().Set("status", code)
+		text = c.view.expand(text)
+		if text != "" {
+			body, what := variables(text)
+			if what != "" {
+				c.t.Say(d, importer.Impossible, "%s", what)
+				return false
+			}
+			o.Set("body", body)
+			if typ := c.contentType(s); typ != "" {
+				o.Set("content_type", typ)
+			}
+		}
+		c.o.Set("fixed_response", o.Flow())
+		c.t.sayValue(d, text)
+	}
+	return true
+}
+
+// contentType is the type of the text of a return, "" for headgate's own.
+func (c *content) contentType(s scope) string {
+	for _, d := range s.level("add_header") {
+		if strings.EqualFold(d.arg(0), "content-type") {
+			return d.arg(1)
+		}
+	}
+	if d := s.last("default_type"); d != nil && d.arg(0) != "" {
+		c.t.Say(d, importer.Same, "the type of what return sends")
+		return d.arg(0)
+	}
+	return ""
+}
+
+// jump returns the error_page by which a status leads to a named location.
+func (c *content) jump(code int, s scope) *directive {
+	for _, d := range s.level("error_page") {
+		if p := errorPage(d); slices.Contains(p.codes, code) && c.named(p.uri) != nil {
+			return d
+		}
+	}
+	return nil
+}
+
+// jumpTo answers as the named location of an error_page does.
+func (c *content) jumpTo(d, page *directive) bool {
+	p := errorPage(page)
+	l := c.named(p.uri)
+	c.scope = slices.Concat(scope{l.d}, c.scope)
+	ok := false
+	if returns := l.d.find("return"); len(returns) > 0 {
+		ok = c.answer(returns[0], scope{l.d})
+	} else if passes := l.d.find("proxy_pass", "grpc_pass"); len(passes) > 0 {
+		ok = c.pass(passes[0], l)
+	}
+	if !ok {
+		c.t.Say(d, importer.Impossible, "what %s does cannot be taken over", p.uri)
+		return false
+	}
+	note := ""
+	if !p.other {
+		note = "the answer has the status of the servers, where nginx keeps " + d.arg(0)
+	}
+	c.t.Say(d, verdictOf(note), "%s", note)
+	c.t.Say(page, importer.Same, "the route answers as %s does", p.uri)
+	c.t.Say(l.d, importer.Same, "where error_page leads to it")
+	c.t.routed[l.d] = true
+	return true
+}
+
+// pass gives the route the servers of proxy_pass. l is the location in which it stands.
+func (c *content) pass(d *directive, l *location) bool {
+	text := c.view.expand(d.arg(0))
+	for _, whole := range []string{"$request_uri", "$uri$is_args$args", "$uri"} {
+		if rest, ok := strings.CutSuffix(text, whole); ok && strings.Count(strings.TrimPrefix(rest, "://"), "/") == 2 {
+			text = rest
+			break
+		}
+	}
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok && d.name == "grpc_pass" {
+		scheme, rest, ok = "grpc", text, true
+	}
+	groups := l != nil && l.kind == byExpr && group.MatchString(text)
+	switch {
+	case strings.Contains(text, "$") && !groups:
+		c.t.Say(d, importer.Impossible, "the server is made of variables; name the servers")
+		c.t.Check("proxy %s, path %s: proxy_pass %s has variables", c.name, orRoot(c.path), d.arg(0))
+		return false
+	case !ok:
+		c.t.Say(d, importer.Impossible, "the address has no scheme")
+		return false
+	}
+	host, uri, hasURI := splitPass(rest)
+	if d.name == "grpc_pass" {
+		scheme = map[string]string{"grpc": "h2c", "grpcs": "https"}[scheme]
+	}
+	verdict, note := importer.Same, ""
+	if !hasURI {
+		verdict, note = importer.Close, "the path is sent in its normal form, as it was matched: dot segments resolved, // merged; nginx sends it as it came"
+	}
+	base := ""
+	switch {
+	case groups:
+		if base = ""; !c.rewriteGroups(d, l, strings.TrimSuffix(strings.TrimSuffix(uri, "$is_args$args"), "?$args")) {
+			return false
+		}
+	case c.flow.rewrite != nil:
+		if !c.rewrite(d, l, uri, hasURI) {
+			c.t.Say(d, importer.Impossible, "the rewrite before it cannot be taken over, so the route answers 404")
+			c.t.Check("proxy %s, path %s: write the route to %s by hand, its rewrite cannot be taken over", c.name, orRoot(c.path), d.arg(0))
+			return false
+		}
+	case !hasURI:
+		if c.path != "" {
+			c.o.Set("strip_prefix", false)
+		}
+	case l == nil || l.clean() != c.path:
+		c.o.Set("strip_prefix", false).Set("rewrite", importer.NewObject().Set("regex", "^"+quote(locationPath(l))).Set("replacement", strings.ReplaceAll(uri, "$", "$$")).Flow())
+	default:
+		base = uri
+		if strings.HasSuffix(l.path, "/") != strings.HasSuffix(uri, "/") && l.path != "/" {
+			verdict, note = importer.Close, "nginx joins the texts as they are; here the paths are joined by whole segments"
+		}
+	}
+	c.servers(scheme, host, base)
+	if scheme == "https" {
+		if left := c.verification(strings.TrimSuffix(d.name, "_pass")); left != "" {
+			verdict, note = importer.Close, join(note, left)
+		}
+	}
+	c.host = c.hostHeader(host, d)
+	c.t.Say(d, verdict, "%s", note)
+	return true
+}
+
+// verification gives the route's servers what nginx looks at in their certificates, which is
+// nothing unless it is told to. Kind is proxy or grpc.
+func (c *content) verification(kind string) (note string) {
+	fixed := func(name string) *directive {
+		if d := c.scope.last(kind + "_ssl_" + name); d != nil && !strings.Contains(d.arg(0), "$") {
+			return d
+		}
+		return nil
+	}
+	tls := importer.NewObject().Flow()
+	verify := fixed("verify")
+	if verify == nil || verify.arg(0) != "on" {
+		tls.Set("insecure_skip_verify", true)
+		note = "the server's certificate is not verified, as in nginx: name its authority by tls.ca_file of the server instead"
+	} else {
+		if d := fixed("trusted_certificate"); d != nil {
+			tls.Set("ca_file", c.t.path(d.arg(0)))
+			c.t.Say(d, importer.Same, "tls.ca_file of the server")
+		}
+		if d := fixed("name"); d != nil {
+			tls.Set("server_name", d.arg(0))
+			c.t.Say(d, importer.Same, "tls.server_name of the server")
+		}
+	}
+	if verify != nil {
+		c.t.Say(verify, importer.Same, "tls of the server")
+	}
+	if len(tls.Names()) == 0 {
+		return note
+	}
+	for _, s := range c.o.Objects("servers") {
+		s.Set("tls", tls)
+	}
+	return note
+}
+
+func locationPath(l *location) string {
+	if l == nil {
+		return "/"
+	}
+	return l.path
+}
+
+// splitPass cuts the address of proxy_pass behind its scheme.
+func splitPass(rest string) (host, uri string, hasURI bool) {
+	if sock, after, unix := strings.Cut(strings.TrimPrefix(rest, "unix:"), ":"); strings.HasPrefix(rest, "unix:") {
+		return "unix:" + sock, after, unix && after != ""
+	}
+	if i := strings.IndexByte(rest, '/'); i >= 0 {
+		return rest[:i], rest[i:], true
+	}
+	return rest, "", false
+}
+
+// rewriteGroups rewrites the path by the groups of a location's expression.
+func (c *content) rewriteGroups(d *directive, l *location, uri string) bool {
+	if len(l.prefixes) == 0 || strings.Contains(group.ReplaceAllString(uri, ""), "$") || strings.Contains(uri, "?") {
+		c.t.Say(d, importer.Impossible, "the server is made of variables; name the servers, and the path as rewrite")
+		return false
+	}
+	c.o.Set("strip_prefix", false).Set("rewrite", importer.NewObject().Set("regex", l.path).Set("replacement", group.ReplaceAllString(uri, "$${$1}")).Flow())
+	return true
+}
+
+// rewrite makes the route's rewrite of the directive. It acts on the whole path.
+func (c *content) rewrite(pass *directive, l *location, uri string, hasURI bool) bool {
+	d := c.flow.rewrite
+	expr, to, flag := d.arg(0), c.view.expandBut(d.arg(1), true), d.arg(2)
+	to, drops := strings.CutSuffix(to, "?")
+	if strings.Contains(to, "?") || strings.Contains(group.ReplaceAllString(to, ""), "$") {
+		c.t.Say(d, importer.Impossible, "a rewrite changes the path alone, by the groups of its expression")
+		return false
+	}
+	note := "the path that a server gets is rewritten, and brought into its normal form"
+	if drops {
+		note = join(note, "the query is kept")
+	}
+	whole := false
+	if all, ok := rules.Prefixes(expr); ok {
+		whole = slices.ContainsFunc(all, func(p rules.Prefix) bool { return rules.Below(c.path, p.Path) })
+	}
+	target := c.led(d.arg(1))
+	stays := flag == "break" || target == nil || target == c.location
+	switch {
+	case stays && hasURI && !whole && locationPath(l) != uri:
+		note = join(note, "a path that the expression does not match is sent as it is, where nginx puts "+uri+" in front")
+	case !stays && target != l && !slices.Contains(c.site.s.d.block, d):
+		// The location that nginx takes then answers.
+		if passes := target.d.find("proxy_pass", "grpc_pass"); len(passes) > 0 && passes[0] != pass {
+			_, rest, _ := strings.Cut(c.view.expand(passes[0].arg(0)), "://")
+			_, uri, hasURI = splitPass(rest)
+			c.scope = target.scope(c.around)
+			if hasURI {
+				to = uri + strings.TrimPrefix(to, target.path)
+			}
+		}
+	case !stays && hasURI:
+		to = uri + strings.TrimPrefix(to, locationPath(l))
+	}
+	if c.path != "" {
+		c.o.Set("strip_prefix", false)
+	}
+	c.o.Set("rewrite", importer.NewObject().Set("regex", expr).Set("replacement", group.ReplaceAllString(to, "$${$1}")).Flow())
+	c.t.Say(d, importer.Close, "%s", note)
+	return true
+}
+
+// page is an error_page.
+type page struct {
+	codes  []int
+	other  bool // = or =CODE: another status is sent
+	status int  // of =CODE
+	uri    string
+}
+
+func errorPage(d *directive) (p page) {
+	for i, a := range d.args {
+		switch n, ok := number(a); {
+		case ok:
+			p.codes = append(p.codes, n)
+		case strings.HasPrefix(a, "="):
+			p.other = true
+			p.status, _ = number(a[1:])
+		case i == len(d.args)-1:
+			p.uri = a
+		}
+	}
+	return p
+}
+
+func number(text string) (int, bool) {
+	n, err := strconv.Atoi(text)
+	return n, err == nil
+}

@@ -1,0 +1,418 @@
+package nginx
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"headgate/internal/migrate/importer"
+)
+
+// features gives the route what its blocks say besides what answers.
+func (c *content) features() {
+	if !c.byServer {
+		c.bodyLimit()
+	}
+	if c.flow.answer == nil && !c.flow.closed {
+		c.times()
+		c.rates()
+		c.access()
+		c.caching()
+		c.retries()
+		c.redirects()
+		c.mirror()
+	}
+	c.realIP()
+	c.headers()
+	c.compression()
+	c.errorPages()
+	c.t.sayLogs(c.scope)
+}
+
+// bodyLimit sets how large bodies may be. nginx allows 1 MiB by itself.
+func (c *content) bodyLimit() {
+	d := c.scope.last("client_max_body_size")
+	if d == nil {
+		c.o.Set("request_body_limit", "1MiB")
+		return
+	}
+	text, ok := size(d.arg(0))
+	if !ok {
+		c.t.Say(d, importer.Impossible, "not a size")
+		return
+	}
+	c.o.Set("request_body_limit", text)
+	c.t.Say(d, importer.Close, "a request that is refused or redirected by another rule is not measured first")
+}
+
+// times are those towards servers.
+func (c *content) times() {
+	for _, d := range c.scope.level("proxy_read_timeout", "grpc_read_timeout") {
+		if v, ok := duration(d.arg(0)); ok {
+			c.o.Set("request_timeout", v)
+			c.t.Say(d, importer.Close, "until the response head; bodies have an idle time-out of 60s (upstreams: {body_idle_timeout: …})")
+		} else {
+			c.t.Say(d, importer.Impossible, "not a time")
+		}
+	}
+	for _, d := range c.scope.level("proxy_connect_timeout", "grpc_connect_timeout") {
+		if v, ok := duration(d.arg(0)); ok {
+			if c.o.Has("servers") {
+				c.o.Set("timeouts", importer.NewObject().Set("connect", v).Flow())
+			}
+			c.t.Say(d, importer.Same, "timeouts: {connect}")
+		} else {
+			c.t.Say(d, importer.Impossible, "not a time")
+		}
+	}
+	for _, d := range c.scope.level("proxy_send_timeout", "grpc_send_timeout") {
+		c.t.Say(d, importer.Ignored, "request bodies have the idle time-out of the port")
+	}
+	for _, d := range c.scope.level("keepalive_timeout") {
+		c.t.Say(d, importer.Close, "keep_alive_timeout stands in the limits of a port; 120s is the default")
+	}
+}
+
+// rates makes a rate limit of limit_req and its zone.
+func (c *content) rates() {
+	taken := false
+	for _, d := range c.scope.level("limit_req") {
+		name, burst, nodelay := "", 0, false
+		for _, a := range d.args {
+			if v, ok := strings.CutPrefix(a, "zone="); ok {
+				name = v
+			}
+			if v, ok := strings.CutPrefix(a, "burst="); ok {
+				burst, _ = strconv.Atoi(v)
+			}
+			nodelay = nodelay || a == "nodelay"
+		}
+		zone := c.t.zones[name]
+		if zone == nil {
+			c.t.Say(d, importer.Impossible, "there is no zone of this name")
+			continue
+		}
+		requests, period, ok := rateOf(zone)
+		if !ok {
+			c.t.Say(d, importer.Impossible, "the zone has no rate that can be read")
+			continue
+		}
+		limit := importer.NewObject().Set("requests", requests).Set("period", period).Set("burst", burst+1)
+		switch key := zone.arg(0); {
+		case taken:
+			c.t.Say(d, importer.Impossible, "a route has one limit; this is another")
+			continue
+		case key == "$binary_remote_addr" || key == "$remote_addr":
+		case strings.HasPrefix(key, "$http_"):
+			limit.Set("key", "header:"+headerName(strings.TrimPrefix(key, "$http_")))
+		case strings.HasPrefix(key, "$cookie_"):
+			limit.Set("key", "cookie:"+strings.TrimPrefix(key, "$cookie_"))
+		case key == "$remote_user":
+			limit.Set("key", "user")
+		default:
+			c.t.Say(d, importer.Impossible, "clients are told apart by address, header, cookie or user, not by %s", key)
+			continue
+		}
+		taken = true
+		c.o.Set("rate_limit", limit.Flow())
+		note := "responses tell the limit (RateLimit, Retry-After), and locations with one zone share it only where all of them have it"
+		if status := c.scope.last("limit_req_status"); status == nil || status.arg(0) != "429" {
+			note = "who is over the limit gets 429, not " + cmp.Or(statusOf(status), "503") + "; " + note
+		}
+		if !nodelay && burst > 0 {
+			note = "requests of a burst are passed on at once, where nginx delays them unless nodelay is there; " + note
+		}
+		c.t.Say(d, importer.Close, "%s", note)
+		if status := c.scope.last("limit_req_status"); status != nil && status.arg(0) == "429" {
+			c.t.Say(status, importer.Same, "")
+		}
+	}
+}
+
+func statusOf(d *directive) string {
+	if d == nil {
+		return ""
+	}
+	return d.arg(0)
+}
+
+func zoneName(d *directive) string {
+	for _, a := range d.args {
+		if v, ok := strings.CutPrefix(a, "zone="); ok {
+			name, _, _ := strings.Cut(v, ":")
+			return name
+		}
+	}
+	return ""
+}
+
+func rateOf(zone *directive) (requests int, period string, ok bool) {
+	for _, a := range zone.args {
+		if v, found := strings.CutPrefix(a, "rate="); found {
+			n, unit, _ := strings.Cut(v, "r/")
+			requests, err := strconv.Atoi(n)
+			period := map[string]string{"s": "1s", "m": "1m"}[unit]
+			return requests, period, err == nil && period != "" && requests > 0
+		}
+	}
+	return 0, "", false
+}
+
+// caching makes a cache of proxy_cache and its companions.
+func (c *content) caching() {
+	d := c.scope.last("proxy_cache")
+	if d == nil || d.arg(0) == "off" {
+		if d != nil {
+			c.t.Say(d, importer.Same, "")
+		}
+		return
+	}
+	if !c.o.Has("servers") {
+		return
+	}
+	o := importer.NewObject().Set("enabled", true)
+	c.t.Say(d, importer.Close, "the cache is in memory and keeps to what servers say")
+	for _, valid := range c.scope.level("proxy_cache_valid") {
+		codes := valid.args[:max(0, len(valid.args)-1)]
+		v, ok := duration(valid.arg(len(valid.args) - 1))
+		switch {
+		case ok && (len(codes) == 0 || slices.Contains(codes, "200") || slices.Contains(codes, "any")):
+			o.Set("default_ttl", v)
+			c.t.Say(valid, importer.Close, "default_ttl: for responses that say nothing themselves, whatever their status")
+		default:
+			c.t.Say(valid, importer.Impossible, "there is one default_ttl, and it is that of 200")
+		}
+	}
+	for _, stale := range c.scope.level("proxy_cache_use_stale") {
+		if slices.ContainsFunc(stale.args, func(a string) bool { return a == "error" || a == "timeout" || strings.HasPrefix(a, "http_5") }) {
+			o.Set("stale_if_error", "365d")
+		}
+		if background := c.scope.last("proxy_cache_background_update"); slices.Contains(stale.args, "updating") && background != nil && background.arg(0) == "on" {
+			o.Set("stale_while_revalidate", "365d")
+		}
+		c.t.Say(stale, importer.Close, "stale_if_error, and stale_while_revalidate with background updates, for a year; for all failures of servers alike")
+	}
+	c.cacheKey(o)
+	for _, name := range []string{"proxy_no_cache", "proxy_cache_bypass"} {
+		for _, one := range c.scope.level(name) {
+			c.withoutCache(o, one)
+		}
+	}
+	c.o.Set("cache", o.Flow())
+}
+
+// withoutCache switches the cache off where a variable is there.
+func (c *content) withoutCache(o importer.Object, d *directive) {
+	problem := ""
+	for _, a := range d.args {
+		on := c.view.present(a)
+		if on.Problem != "" {
+			problem = on.Problem
+		} else if on.Within(c.view.region) {
+			o.Set("enabled", false)
+		}
+	}
+	switch {
+	case problem != "":
+		c.t.Say(d, importer.Impossible, "%s", problem)
+	case d.name == "proxy_cache_bypass":
+		c.t.Say(d, importer.Close, "such requests go to a route without a cache: their responses are not stored either")
+	default:
+		c.t.Say(d, importer.Close, "such requests go to a route without a cache: they are not answered from it either")
+	}
+}
+
+// cacheKey looks at the key, which is the URL here.
+func (c *content) cacheKey(o importer.Object) {
+	for _, d := range c.scope.level("proxy_cache_key") {
+		key := strings.NewReplacer("$scheme", "", "$proxy_host", "", "$http_host", "", "$host", "", "$request_method", "", "GET", "", "|", "").Replace(strings.Join(d.args, ""))
+		switch key {
+		case "$request_uri", "$uri$is_args$args", "$uri?$args", "$uri$args":
+			c.t.Say(d, importer.Same, "the key is the whole URL")
+		case "$uri":
+			o.Set("ignore_query", []string{"*"})
+			c.t.Say(d, importer.Close, "ignore_query: servers do not get the query either when a response is fetched to be stored")
+		default:
+			c.t.Say(d, importer.Close, "the key is the whole URL, and what a response names in Vary")
+		}
+	}
+}
+
+// retries says what is sent to another server.
+func (c *content) retries() {
+	if !c.o.Has("servers") {
+		return
+	}
+	var on []string
+	o := importer.NewObject()
+	for _, d := range c.scope.level("proxy_next_upstream") {
+		for _, a := range d.args {
+			switch a {
+			case "error":
+				on = append(on, "reset")
+			case "timeout":
+				on = append(on, "timeout")
+			case "http_502", "http_503", "http_504":
+				on = append(on, a[len("http_"):])
+			case "off":
+				o.Set("attempts", 1)
+			}
+		}
+		if len(on) > 0 {
+			o.Set("on", on)
+		}
+		c.t.Say(d, importer.Close, "only idempotent requests are sent again, and of statuses 502, 503 and 504 count; a server that cannot be connected to is always left for another")
+	}
+	for _, d := range c.scope.level("proxy_next_upstream_tries") {
+		if n, ok := number(d.arg(0)); ok && n > 0 && !o.Has("attempts") {
+			o.Set("attempts", min(n, 10))
+		}
+		c.t.Say(d, importer.Close, "attempts; servers that could not be connected to do not count")
+	}
+	if o.Len() > 0 {
+		c.o.Set("retry", o.Flow())
+	}
+}
+
+// mirror copies requests to the servers of the location that mirror names.
+func (c *content) mirror() {
+	for _, d := range c.scope.level("mirror") {
+		if d.arg(0) == "off" {
+			c.t.Say(d, importer.Same, "")
+			continue
+		}
+		l := c.asked(d.arg(0))
+		if l == nil || !c.o.Has("servers") || c.o.Has("mirror") {
+			c.t.Say(d, importer.Impossible, "a mirror names servers, one for each route: mirror: {servers: …}")
+			continue
+		}
+		part := *c
+		part.o, part.location, part.path = importer.NewObject(), l, l.clean()
+		for _, pass := range l.d.find("proxy_pass") {
+			if part.pass(pass, l) {
+				c.o.Set("mirror", importer.NewObject().Set("servers", part.o.Objects("servers")))
+				c.t.Say(d, importer.Close, "copies are those of requests as the route's servers get them, of bodies up to 64 KiB, and at most 64 at once")
+				c.t.Say(l.d, importer.Same, "its servers get the copies")
+				c.t.routed[l.d] = true
+			}
+		}
+		c.t.Say(d, importer.Impossible, "the servers of the mirror cannot be named")
+	}
+}
+
+// asked is the location that nginx asks by itself for a path.
+func (c *content) asked(uri string) *location {
+	l, _ := find(c.locations, uri, func(*location) {})
+	every(c.locations, func(e *location) {
+		if e.kind == byExact && e.path == uri {
+			l = e
+		}
+	})
+	return l
+}
+
+// redirects says how Location and cookies of servers are changed.
+func (c *content) redirects() {
+	for _, d := range c.scope.level("proxy_redirect") {
+		from, to := d.arg(0), c.view.expand(d.arg(1))
+		switch {
+		case from == "default":
+			c.t.Say(d, importer.Close, "Location is mapped back by itself where paths differ, and for servers that name themselves")
+		case from == "off":
+			if r := c.o.Object("rewrite"); !r.Empty() {
+				r.Set("rewrite_response", false)
+			} else if c.o.Has("servers") {
+				c.o.Set("rewrite", importer.NewObject().Set("rewrite_response", false).Flow())
+			}
+			c.t.Say(d, importer.Close, "rewrite_response: false leaves cookies alone, too")
+		default:
+			c.replaceLocation(d, from, to)
+		}
+	}
+}
+
+// replaceLocation makes a header rule of proxy_redirect.
+func (c *content) replaceLocation(d *directive, from, to string) {
+	fold, isExpr := strings.CutPrefix(from, "~*")
+	expr := "(?i)" + fold
+	if !isExpr {
+		expr, isExpr = strings.CutPrefix(from, "~")
+	}
+	if !isExpr {
+		expr = "^" + quote(c.view.expandAll(from))
+	}
+	marked := to
+	if isExpr {
+		marked = group.ReplaceAllString(to, "\x00$1")
+	}
+	value, what := variables(marked)
+	if what == "" {
+		what = checkRegex(expr)
+	}
+	if what == "" && strings.Contains(expr, "$") && !isExpr {
+		what = "the address is made of variables"
+	}
+	if what != "" {
+		c.t.Say(d, importer.Impossible, "%s", what)
+		return
+	}
+	value = strings.ReplaceAll(strings.ReplaceAll(value, "$", "$$"), "\x00", "$")
+	c.o.Append("headers", importer.NewObject().Set("direction", "response").Set("operation", "replace").Set("name", "Location").Set("regex", expr).Set("value", value).Flow())
+	note := ""
+	if strings.HasPrefix(to, "/") {
+		note = "Location is relative; nginx writes scheme, host and port in front"
+	}
+	c.t.Say(d, verdictOf(note), "%s", note)
+}
+
+// compression makes compression of gzip, brotli and zstd.
+func (c *content) compression() {
+	compress := false
+	for _, name := range []string{"gzip", "brotli", "zstd"} {
+		if d := c.scope.last(name); d != nil {
+			compress = compress || d.arg(0) == "on"
+			c.t.Say(d, importer.Close, "clients get zstd, br or gzip, as they prefer")
+		}
+	}
+	o := importer.NewObject()
+	if d := c.scope.last("gzip_min_length"); d != nil {
+		if n, err := strconv.Atoi(d.arg(0)); err == nil && n <= 1<<20 {
+			o.Set("min_size", strconv.Itoa(n)+"B")
+		}
+		c.t.Say(d, importer.Same, "")
+	}
+	for _, d := range c.scope.level("gzip_types") {
+		c.t.Say(d, importer.Close, "the usual types are compressed: text, scripts, JSON, XML, SVG, fonts; compression: {types: […]} names others")
+	}
+	if compress {
+		c.o.Set("compression", o.Set("enabled", true).Flow())
+	}
+}
+
+// sayLogs tells of access logs.
+func (t *translator) sayLogs(s scope) {
+	for _, d := range s.level("access_log") {
+		if d.arg(0) == "off" && len(s) > 0 && slices.Contains(s[0].block, d) {
+			t.Say(d, importer.Close, "a proxy has a log or none: access_log: {enabled: false}")
+			continue
+		}
+		t.Say(d, importer.Close, "there is one access log for all: access_log: {path: …, format: combined}")
+	}
+}
+
+// size returns a size as headgate writes it.
+func size(text string) (string, bool) {
+	n := strings.ToLower(text)
+	unit := "B"
+	for suffix, u := range map[string]string{"k": "KiB", "m": "MiB", "g": "GiB"} {
+		if rest, ok := strings.CutSuffix(n, suffix); ok {
+			n, unit = rest, u
+		}
+	}
+	v, err := strconv.ParseUint(n, 10, 40)
+	return strconv.FormatUint(v, 10) + unit, err == nil
+}
+
+// duration returns a time as headgate writes it.
+func duration(text string) (string, bool) { return importer.Duration(text, "s") }

@@ -1,0 +1,195 @@
+package nginx
+
+import (
+	"slices"
+	"strings"
+
+	"headgate/internal/migrate/importer"
+)
+
+// headers gives the route its header rules.
+func (c *content) headers() {
+	proxied := c.o.Has("servers")
+	if proxied {
+		c.requestHeaders()
+	}
+	for _, d := range c.scope.level("add_header") {
+		c.responseHeader(d)
+	}
+	for _, d := range c.scope.level("proxy_hide_header") {
+		if proxied {
+			c.o.Append("headers", importer.NewObject().Set("direction", "response").Set("operation", "remove").Set("name", d.arg(0)).Flow())
+			c.t.Say(d, importer.Same, "")
+		}
+	}
+	for _, d := range c.scope.level("proxy_pass_header") {
+		c.t.Say(d, importer.Same, "headers of servers are passed on")
+	}
+	for _, d := range c.scope.level("more_set_headers", "more_clear_headers", "more_set_input_headers", "more_clear_input_headers") {
+		c.moreHeaders(d)
+	}
+}
+
+// moreHeaders reads the directives of the module headers-more.
+func (c *content) moreHeaders(d *directive) {
+	direction := "response"
+	if strings.Contains(d.name, "input") {
+		direction = "request"
+	}
+	if slices.ContainsFunc(d.args, func(a string) bool { return strings.HasPrefix(a, "-") }) {
+		c.t.Say(d, importer.Impossible, "a rule acts for every status and type")
+		return
+	}
+	for _, a := range d.args {
+		name, value, _ := strings.Cut(a, ":")
+		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
+		if strings.Contains(d.name, "clear") || value == "" {
+			if strings.Contains(name, "*") {
+				c.t.Say(d, importer.Impossible, "a header is removed by its whole name")
+				return
+			}
+			c.o.Append("headers", importer.NewObject().Set("direction", direction).Set("operation", "remove").Set("name", name).Flow())
+			c.t.Say(d, importer.Same, "")
+			continue
+		}
+		c.rule(d, direction, name, c.view.expand(value), "")
+	}
+}
+
+// requestHeaders makes rules of proxy_set_header.
+func (c *content) requestHeaders() {
+	for _, d := range c.scope.level("proxy_set_header", "grpc_set_header") {
+		name, value := d.arg(0), d.arg(1)
+		lower := strings.ToLower(name)
+		if lower == "upgrade" || lower == "connection" {
+			c.t.Say(d, importer.Same, "upgrades such as WebSocket are passed on by themselves")
+			continue
+		}
+		value = c.view.expand(value)
+		switch {
+		case lower == "host":
+		case c.ofAuth(d):
+		case lower == "x-forwarded-for" && (value == "$proxy_add_x_forwarded_for" || value == "$remote_addr"):
+			note := "sent by itself: the client's address, as client_ip finds it"
+			if value != "$remote_addr" {
+				c.t.Say(d, importer.Close, "%s, and nothing of what a client says of itself", note)
+			}
+			c.t.Say(d, importer.Same, "%s", note)
+		case lower == "x-forwarded-proto" && (value == "$scheme" || value == "https" || value == "$http_x_forwarded_proto"):
+			c.t.Say(d, importer.Same, "sent by itself")
+		case lower == "x-forwarded-host" && (value == "$host" || value == "$http_host"):
+			c.t.Say(d, importer.Same, "sent by itself")
+		case lower == "accept-encoding" && value == "":
+			c.t.Say(d, importer.Ignored, "compression takes care of it")
+		case lower == "content-length" || lower == "transfer-encoding" || lower == "te" || lower == "trailer" || lower == "expect":
+			c.t.Say(d, importer.Impossible, "%s belongs to one connection, and no rule changes it", name)
+		case value == "":
+			c.o.Append("headers", importer.NewObject().Set("direction", "request").Set("operation", "remove").Set("name", name).Flow())
+			c.t.Say(d, importer.Same, "")
+		default:
+			c.rule(d, "request", name, value, "")
+		}
+	}
+}
+
+// ofAuth reports whether a header is one that forward_auth copies.
+func (c *content) ofAuth(d *directive) bool {
+	for _, set := range c.scope.level("auth_request_set") {
+		if set.arg(0) == d.arg(1) {
+			return true
+		}
+	}
+	return false
+}
+
+// hostHeader returns the Host that servers get. nginx by itself sends the name in
+// proxy_pass.
+func (c *content) hostHeader(name string, pass *directive) string {
+	host := "upstream"
+	if c.t.upstreams[name] != nil {
+		host = name
+	}
+	for _, d := range c.scope.level("proxy_set_header", "grpc_set_header") {
+		if strings.EqualFold(d.arg(0), "host") {
+			host = c.hostOf(d, c.view.expand(d.arg(1)), host)
+		}
+	}
+	if strings.HasPrefix(name, "unix:") && host == "upstream" {
+		return "localhost"
+	}
+	return host
+}
+
+// hostOf returns the host_header that a value of Host stands for.
+func (c *content) hostOf(d *directive, value, own string) string {
+	switch value {
+	case "$http_host":
+		c.t.Say(d, importer.Same, "host_header: preserve")
+		return "preserve"
+	case "$host", "$host:$server_port", "$host:$proxy_port":
+		c.t.Say(d, importer.Close, "host_header: preserve sends it as the client wrote it, with its port")
+		return "preserve"
+	case "$proxy_host", "$upstream_addr":
+		c.t.Say(d, importer.Same, "host_header")
+		return own
+	}
+	if strings.Contains(value, "$") || value == "" {
+		c.t.Say(d, importer.Impossible, "host_header is preserve, upstream or a fixed value")
+		return "preserve"
+	}
+	c.t.Say(d, importer.Same, "host_header")
+	return value
+}
+
+// okStatuses are those with which add_header acts without always.
+var okStatuses = []string{"200", "201", "204", "206", "301", "302", "303", "304", "307", "308"}
+
+// responseHeader makes a rule of add_header.
+func (c *content) responseHeader(d *directive) {
+	if strings.EqualFold(d.arg(0), "content-type") && !c.o.Has("servers") {
+		c.t.Say(d, importer.Same, "the type of the content")
+		return
+	}
+	note := ""
+	if d.arg(2) != "always" {
+		if f := c.o.Object("fixed_response"); !f.Empty() && !c.o.Has("redirects") && !slices.Contains(okStatuses, f.Text("status")) {
+			c.t.Say(d, importer.Same, "it is not for errors")
+			return
+		}
+		note = "sent with every status; nginx leaves it out of errors unless always is there"
+	}
+	value := c.view.expand(d.arg(1))
+	if value == "" { // nginx sends no empty header
+		c.t.Say(d, importer.Same, "")
+		return
+	}
+	c.rule(d, "response", d.arg(0), value, note)
+}
+
+// rule adds a header rule. add_header adds a field beside those of servers.
+func (c *content) rule(d *directive, direction, name, value, note string) bool {
+	text, what := variables(value)
+	if what != "" {
+		c.t.Say(d, importer.Impossible, "%s", what)
+		return false
+	}
+	o := importer.NewObject().Set("direction", direction)
+	if d.name == "add_header" && c.o.Has("servers") {
+		o.Set("operation", "append")
+	}
+	c.o.Append("headers", o.Set("name", name).Set("value", text).Flow())
+	if strings.Contains(value, "$host") || strings.Contains(value, "${host}") {
+		note = join(note, hostNote)
+	}
+	c.t.Say(d, verdictOf(note), "%s", note)
+	return true
+}
+
+// sayValue gives a directive the verdict of a text with variables.
+func (t *translator) sayValue(d *directive, value string) {
+	if strings.Contains(value, "$host") || strings.Contains(value, "${host}") {
+		t.Say(d, importer.Close, hostNote)
+		return
+	}
+	t.Say(d, importer.Same, "")
+}

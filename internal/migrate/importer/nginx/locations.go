@@ -1,0 +1,501 @@
+package nginx
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"headgate/internal/migrate/importer"
+	"headgate/internal/migrate/importer/rules"
+)
+
+// writer makes the proxies of a site.
+type writer struct {
+	t         *translator
+	site      *site
+	name      string
+	around    scope // the server, http
+	locations []*location
+	paths     []string
+	routes    []routeOf
+	lost      map[*location]bool // nothing of them could be taken over
+	unreached bool               // the server answers before a location is chosen
+}
+
+// routeOf is a route with the Host that its servers get.
+type routeOf struct {
+	o    importer.Object
+	host string
+}
+
+// outcome is what becomes of the requests of a region.
+type outcome struct {
+	o    importer.Object // what the route has, but for its path and matchers
+	host string
+	ok   bool // there is something that answers
+}
+
+// write makes the proxies of a site: one for each Host that servers get.
+func (t *translator) write(s *site) {
+	w := &writer{t: t, site: s, name: t.proxyName(s), around: scope{s.s.d}, lost: map[*location]bool{}}
+	if t.http != nil {
+		w.around = append(w.around, t.http)
+	}
+	t.certificate(s.s, w.name)
+	w.locations = t.newLocations(s.s.d.block, nil)
+	w.choosePaths()
+	for _, path := range w.paths {
+		w.path(path)
+	}
+	t.writers = append(t.writers, w)
+	if len(w.routes) == 0 {
+		w.routes = append(w.routes, routeOf{importer.NewObject().Set("path", "/").Set("fixed_response", importer.NewObject().Set("status", 404).Flow()), ""})
+	}
+	var hosts []string
+	for _, r := range w.routes {
+		if !slices.Contains(hosts, r.host) {
+			hosts = append(hosts, r.host)
+		}
+	}
+	if len(hosts) > 1 { // what asks no server goes with the first
+		hosts = slices.DeleteFunc(hosts, func(h string) bool { return h == "" })
+	}
+	for i, host := range hosts {
+		var routes []importer.Object
+		for _, r := range w.routes {
+			if r.host == host || r.host == "" && i == 0 {
+				routes = append(routes, r.o)
+			}
+		}
+		name := w.name
+		if i > 0 {
+			name = importer.Unused(t.Proxies, w.name, "default")
+		}
+		t.Proxies.Set(name, w.proxy(routes, host))
+	}
+}
+
+// hoisted are the features that stand at the proxy when all of its routes have the same.
+var hoisted = []string{"client_ip", "ip_filter", "rate_limit", "redirects", "request_body_limit", "request_timeout", "basic_auth", "forward_auth", "cache", "compression", "error_pages", "headers"}
+
+func (w *writer) proxy(routes []importer.Object, host string) importer.Object {
+	t, s := w.t, w.site
+	p := importer.NewObject()
+	if len(s.names) > 0 {
+		p.Set("virtual_hosts", s.names)
+		if s.s.marked || s.s.isFirst && len(t.servers) > 1 {
+			p.Comment("virtual_hosts", "nginx gave this server the requests for hosts that no server has, too; here they get 404.")
+			t.Check("proxy %s: nginx gave it the requests for unknown hosts, too", w.name)
+			for _, d := range s.s.d.find("server_name") {
+				t.Amend(d, importer.Close, "nginx gives this server the requests for hosts that no server has, too; here they get 404")
+			}
+		}
+	}
+	ports := slices.Concat(s.plainToo, s.ports)
+	slices.Sort(ports)
+	if ports = slices.Compact(ports); len(ports) < t.Ports.Len() {
+		p.Set("ports", ports)
+	}
+	if len(s.plainToo) > 0 {
+		p.Set("redirect_http_to_https", true)
+	}
+	if host != "" && host != "preserve" {
+		p.Set("host_header", host)
+	}
+	if log := w.around[:1].last("access_log"); log != nil && log.arg(0) == "off" {
+		p.Set("access_log", importer.NewObject().Set("enabled", false).Flow())
+		t.Say(log, importer.Same, "")
+	}
+	importer.Hoist(p, routes, hoisted)
+	if len(routes) == 1 {
+		for _, name := range []string{"client_ip", "request_body_limit"} {
+			if routes[0].Has(name) {
+				p.Take(routes[0], name)
+				routes[0].Remove(name)
+			}
+		}
+	}
+	return p.Set("routes", routes)
+}
+
+// choosePaths collects the paths that need routes of their own.
+func (w *writer) choosePaths() {
+	add := func(path string) {
+		if !slices.Contains(w.paths, path) {
+			w.paths = append(w.paths, path)
+		}
+	}
+	add("")
+	if w.unreached = w.answersAll(); w.unreached {
+		return
+	}
+	v := w.view(rules.Region{})
+	pathsAsked := func(a *rules.Atom) {
+		if a.Kind == rules.Path {
+			add(a.Value)
+		}
+	}
+	v.gather(w.site.s.d.block, pathsAsked)
+	for _, d := range w.site.s.d.find("rewrite") {
+		if all, ok := rules.Prefixes(d.arg(0)); ok && d.arg(2) != "permanent" && d.arg(2) != "redirect" && strings.HasPrefix(d.arg(1), "/") {
+			for _, p := range all {
+				add(p.Path)
+			}
+		}
+	}
+	every(w.locations, func(l *location) {
+		switch {
+		case l.kind == byPrefix || l.kind == byPrefixAt:
+			add(l.clean())
+		case l.kind == byExpr && !l.redirects():
+			for _, p := range l.prefixes {
+				add(p.Path)
+			}
+		}
+		v.gather(l.d.block, pathsAsked)
+	})
+	every(w.locations, func(l *location) { // a prefix of the same path comes before an exact one
+		if l.kind == byExact && !l.redirects() && l.path != "/" && l.answers() {
+			add(l.clean())
+		}
+	})
+	// In order of their lengths, so that a location is told at its own path first.
+	slices.SortStableFunc(w.paths, func(a, b string) int { return cmp.Compare(len(a), len(b)) })
+}
+
+// answersAll reports whether the server itself answers everything, before a location is
+// chosen.
+func (w *writer) answersAll() bool {
+	v, f, asked := w.view(rules.Region{}), &flow{}, false
+	v.gather(w.site.s.d.block, func(*rules.Atom) { asked = true })
+	v.run(f, w.site.s.d.block)
+	return f.over() && !asked
+}
+
+// internal reports whether nginx alone asks the location.
+func (l *location) internal() bool { return len(l.d.find("internal")) > 0 }
+
+// answers reports whether there is something in a location that may answer.
+func (l *location) answers() bool {
+	return l.internal() || slices.ContainsFunc(l.d.block, func(d *directive) bool {
+		return d.name == "proxy_pass" || d.name == "grpc_pass" || d.name == "return" || d.name == "deny" || d.name == "try_files"
+	})
+}
+
+func (w *writer) view(r rules.Region) *view {
+	return &view{t: w.t, site: w.site, region: r, vars: map[string]string{}}
+}
+
+// chosen is the location of the paths below a route's, with the expressions that send
+// clients elsewhere before it is asked.
+func (w *writer) chosen(path string) (l *location, before []*location) {
+	l, _ = find(w.locations, path+"/", func(e *location) {
+		if e.redirects() {
+			before = append(before, e)
+		}
+	})
+	if path != "" && (l == nil || l.kind == byPrefix && l.clean() != path || l.kind == byPrefixAt && l.clean() != path) {
+		every(w.locations, func(e *location) {
+			if e.kind == byExact && e.clean() == path && !e.redirects() && e.answers() {
+				l, before = e, nil
+			}
+		})
+	}
+	return l, before
+}
+
+// path makes the routes of a path.
+func (w *writer) path(path string) {
+	l, before := w.chosen(path)
+	if path != "" && !w.apart(path, l) {
+		return
+	}
+	var atoms []*rules.Atom
+	add := func(a *rules.Atom) {
+		if a.Kind == rules.Method || a.Kind == rules.Header || a.Kind == rules.Query {
+			atoms = append(atoms, a)
+		}
+	}
+	v := w.view(rules.Region{Path: path})
+	v.gather(w.site.s.d.block, add)
+	for o := l; o != nil; o = o.around {
+		v.gather(o.d.block, add)
+	}
+	decide := func(r rules.Region) (*outcome, string) {
+		o := w.decide(r, path, l, before)
+		if len(atoms) == 0 {
+			return o, ""
+		}
+		return o, o.o.Key() + o.host
+	}
+	pieces, full := rules.Routes(path, atoms, decide, func(left, other rules.Piece[*outcome]) {
+		w.t.Check("proxy %s: the route %s was left out: headgate cannot tell it from %s, which has as many matchers; give it one more", w.name, left.Label(), other.Label())
+	})
+	if full {
+		w.t.Check("proxy %s, path %s: its conditions meet in more ways than routes can be written for: look at its routes with headgate explain", w.name, cmp.Or(path, "/"))
+	}
+	for _, p := range pieces {
+		if !p.Out.ok {
+			if p.Path == path && len(p.Asks)+len(p.Methods) == 0 && l != nil {
+				w.lost[l] = true
+			}
+			continue
+		}
+		route := importer.NewObject()
+		if p.Path == "" {
+			route.Set("path", "/")
+		}
+		p.Set(route)
+		w.routes = append(w.routes, routeOf{route.Merge(p.Out.o), p.Out.host})
+	}
+}
+
+// apart reports whether a path has another location than what is above it, or conditions
+// of its own.
+func (w *writer) apart(path string, l *location) bool {
+	asked := false
+	each := func(a *rules.Atom) { asked = asked || a.Kind == rules.Path && a.Value == path }
+	v := w.view(rules.Region{})
+	v.gather(w.site.s.d.block, each)
+	for o := l; o != nil; o = o.around {
+		v.gather(o.d.block, each)
+	}
+	if asked {
+		return true
+	}
+	for _, d := range w.site.s.d.find("rewrite") {
+		if all, ok := rules.Prefixes(d.arg(0)); ok && slices.ContainsFunc(all, func(p rules.Prefix) bool { return p.Path == path }) {
+			return true
+		}
+	}
+	above := ""
+	for _, p := range w.paths {
+		if p != path && rules.Below(path, p) && len(p) > len(above) {
+			above = p
+		}
+	}
+	parent, _ := w.chosen(above)
+	return parent != l
+}
+
+// decide says what becomes of a region.
+func (w *writer) decide(r rules.Region, path string, l *location, before []*location) *outcome {
+	v, f := w.view(r), &flow{}
+	v.run(f, w.site.s.d.block)
+	server := f.over()
+	if !server {
+		w.exactRedirects(v, f, path)
+		for _, e := range before {
+			w.exprRedirects(v, f, e)
+		}
+		if f.rewrite != nil && l != nil {
+			l = w.rewritten(f, path, l)
+		}
+		if l != nil {
+			v.run(f, l.d.block)
+			w.withoutQuery(f)
+		}
+	}
+	c := &content{writer: w, view: v, flow: f, path: path, location: l, byServer: server}
+	return c.outcome()
+}
+
+// exactRedirects adds rules for exact paths, which belong to the longest path above them,
+// and sends clients to the path with a slash as nginx does.
+func (w *writer) exactRedirects(v *view, f *flow, path string) {
+	every(w.locations, func(l *location) {
+		if l.kind == byExact && l.redirects() && w.home(l.path) == path {
+			w.rules(v, f, l, "^"+quote(l.path)+"$")
+		}
+	})
+	every(w.locations, func(l *location) {
+		if l.clean() != path || path == "" || !l.slash() || w.has(path) {
+			return
+		}
+		f.redirects = append(f.redirects, redirect("^"+quote(path)+"$", path+"/", 301))
+	})
+}
+
+// slash reports whether nginx sends clients from the path without a slash to this one.
+func (l *location) slash() bool {
+	return (l.kind == byPrefix || l.kind == byPrefixAt) && strings.HasSuffix(l.path, "/") && len(l.d.find("proxy_pass", "grpc_pass")) > 0
+}
+
+// has reports whether a location has exactly a path.
+func (w *writer) has(path string) (found bool) {
+	every(w.locations, func(l *location) { found = found || l.kind != byExpr && l.kind != byName && l.path == path })
+	return found
+}
+
+// home is the longest of the paths that have a route and are above a path.
+func (w *writer) home(path string) (best string) {
+	for _, p := range w.paths {
+		if rules.Below(strings.TrimSuffix(path, "/"), p) && len(p) > len(best) {
+			best = p
+		}
+	}
+	return best
+}
+
+// exprRedirects adds the rules of a location by an expression.
+func (w *writer) exprRedirects(v *view, f *flow, l *location) {
+	if what := checkRegex(l.path); what != "" {
+		w.t.Say(l.d, importer.Impossible, "%s", what)
+		return
+	}
+	w.rules(v, f, l, l.path)
+}
+
+// rules adds what a location that only sends clients elsewhere does.
+func (w *writer) rules(v *view, f *flow, l *location, expr string) {
+	for _, d := range l.d.block {
+		switch d.name {
+		case "rewrite":
+			inner := &flow{}
+			v.redirectRule(inner, d)
+			f.redirects = append(f.redirects, inner.redirects...)
+		case "return":
+			code, text := returned(d)
+			target, note, what := v.target(text, true)
+			if what != "" {
+				w.t.Say(d, importer.Impossible, "%s", what)
+				return
+			}
+			f.redirects = append(f.redirects, redirect(expr, target, code))
+			w.t.Say(d, verdictOf(note), "%s", note)
+		default:
+			w.t.known(d)
+		}
+	}
+	w.t.Say(l.d, importer.Same, "a redirect rule")
+}
+
+// rewritten is the location to which a rewrite of the server leads.
+func (w *writer) rewritten(f *flow, path string, l *location) *location {
+	all, ok := rules.Prefixes(f.rewrite.arg(0))
+	if ok && !slices.ContainsFunc(all, func(p rules.Prefix) bool { return rules.Below(path, p.Path) }) {
+		f.rewrite = nil // no path below matches it
+		return l
+	}
+	if w.withoutQuery(f) || !ok || f.rewrite.arg(2) == "break" {
+		return l
+	}
+	if to := w.led(f.rewrite.arg(1)); to != nil {
+		return to
+	}
+	return l
+}
+
+// withoutQuery leaves a rewrite out that writes a query, which headgate sends as it came,
+// if there are paths that it does not match: those are sent as ever. It reports whether it
+// did.
+func (w *writer) withoutQuery(f *flow) bool {
+	d := f.rewrite
+	if d == nil || !strings.Contains(strings.TrimSuffix(d.arg(1), "?"), "?") || slices.Contains(takesAll, d.arg(0)) {
+		return false
+	}
+	f.rewrite = nil
+	w.t.Say(d, importer.Impossible, "the query is sent as it came: a rewrite changes the path alone; paths that it matches are sent as they are")
+	w.t.Check("%s:%d: %s was left out, since headgate sends the query as it came: the paths that it matches reach the server as they are", d.File, d.Line, d.Text())
+	return true
+}
+
+// led is the location for a replacement, by the text that it begins with.
+func (w *writer) led(replacement string) *location {
+	literal, _, _ := strings.Cut(replacement, "$")
+	if !strings.HasPrefix(literal, "/") {
+		return nil
+	}
+	l, _ := find(w.locations, literal, func(*location) {})
+	every(w.locations, func(e *location) {
+		if e.kind == byExact && e.path == replacement && e.answers() {
+			l = e
+		}
+	})
+	return l
+}
+
+// quote escapes a path for an expression.
+func quote(path string) string {
+	var b strings.Builder
+	for _, c := range path {
+		if strings.ContainsRune(`\.+*?()|[]{}^$`, c) {
+			b.WriteByte('\\')
+		}
+		b.WriteRune(c)
+	}
+	return b.String()
+}
+
+// sayLocations gives the locations their verdicts, those first of which a route was made.
+func (t *translator) sayLocations() {
+	for _, w := range t.writers {
+		every(w.locations, func(l *location) {
+			if !l.d.Settled() && t.routed[l.d] && !w.unreached && !w.lost[l] && !l.internal() && l.kind != byName {
+				w.sayTaken(l)
+			}
+		})
+	}
+	for _, w := range t.writers {
+		w.sayOthers()
+	}
+}
+
+// sayOthers gives the locations their verdicts of which no route was made.
+func (w *writer) sayOthers() {
+	every(w.locations, func(l *location) {
+		d := l.d
+		switch {
+		case d.Settled():
+		case w.unreached:
+			sayAll(w.t, []*directive{d}, importer.Ignored, "the server answers before a location is chosen")
+		case l.kind == byName:
+			w.t.Say(d, importer.Impossible, "no directive that was taken over leads to it")
+		case l.internal():
+			w.t.Say(d, importer.Same, "clients get 404")
+			for _, c := range d.block {
+				if c.name == "internal" {
+					w.t.Say(c, importer.Same, "")
+				}
+				w.t.Say(c, importer.Ignored, "nginx alone asks for it, and nothing that was taken over does")
+			}
+		case l.kind == byExact && l.path == "/":
+			w.t.Say(d, importer.Impossible, "the path / alone: there are no exact paths, and the prefix / takes all")
+		case l.kind == byExpr && len(l.prefixes) == 0:
+			w.t.Say(d, importer.Impossible, "routes are prefixes of the path, and this expression is none; write a route for each prefix, or redirect rules")
+		case w.lost[l]:
+			w.t.Say(d, importer.Impossible, "nothing in it can be taken over")
+		default:
+			w.t.Say(d, importer.Impossible, "nothing in it can be taken over, or another location takes its requests")
+		}
+	})
+}
+
+func (w *writer) sayTaken(l *location) {
+	clean := cmp.Or(l.clean(), "/")
+	note := ""
+	switch {
+	case l.kind == byExact:
+		note = "exact match does not exist; the route takes what is below the path, too"
+		if found, _ := w.chosen(l.clean()); found != l {
+			note = "a prefix has the path, too, and takes its requests: exact match does not exist"
+		}
+	case l.kind == byExpr:
+		for _, p := range l.prefixes {
+			note = join(note, p.Note)
+		}
+	case clean == "/":
+	case l.slash() && !w.has(clean):
+		note = "who asks for " + clean + " is sent to " + clean + "/: Location is relative; nginx writes scheme, host and port in front"
+		if len(l.scope(w.around).level("allow", "deny")) > 0 {
+			note += ", and does not look at allow and deny there"
+		}
+	case strings.HasSuffix(l.path, "/"):
+		note = "the route takes " + clean + " without the slash, too"
+	case w.has(l.path + "/"):
+		note = "another location has the path " + clean + "/, and its route takes both: a path stands for whole segments"
+	default:
+		note = "a path stands for whole segments: " + clean + "x is not below " + clean
+	}
+	w.t.Say(l.d, verdictOf(note), "%s", note)
+}

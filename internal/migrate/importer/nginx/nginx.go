@@ -1,0 +1,189 @@
+// Package nginx reads configurations of nginx and writes what headgate makes of them:
+// a document, and a report in which every directive has a verdict. Import is the way.
+//
+// parse.go reads the text, servers.go the listen and server_name directives. sites.go
+// splits servers by what their conditions ask of the host and the scheme. location.go finds
+// the location of a path as nginx does, and locations.go makes the routes of a site: for each path, and for each region of methods,
+// headers and parameters that its conditions tell apart. view.go runs the rewrite
+// directives in such a region, where each condition has one answer; conditions.go, maps.go
+// and variables.go say what it is. content.go, pages.go and upstream.go have what answers,
+// features.go, access.go and headers.go what else is done, and stream.go the block stream.
+// tables.go has the verdicts of directives that stand for themselves.
+//
+// It never applies anything, and opens no file but those that it is given and what they
+// include.
+package nginx
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"headgate/internal/migrate/importer"
+)
+
+// Files is how files are read.
+type Files = importer.Files
+
+// Import reads configurations, or the output of nginx -T, and returns the document of
+// headgate that does the same and the report. The error has the place of what cannot be
+// read: nothing is written then.
+func Import(names []string, files Files) ([]byte, *importer.Report, error) {
+	t, err := read(names, files)
+	if err != nil {
+		return nil, nil, err
+	}
+	return t.finish()
+}
+
+// Proxies is Import for what another program has nginx do: it returns the parts of the
+// document, and the report, before they are written.
+func Proxies(names []string, files Files) (*importer.Translation, error) {
+	t, err := read(names, files)
+	if err != nil {
+		return nil, err
+	}
+	t.complete()
+	return t.Translation, nil
+}
+
+func read(names []string, files Files) (*translator, error) {
+	files = files.Bounded(maxFileSize, "more than a configuration has")
+	t := &translator{Translation: importer.NewTranslation("nginx"), read: files.Read, upstreams: map[string]*directive{}, zones: map[string]*directive{}, pairs: map[[2]string]bool{}, portNames: map[string]string{},
+		maps: map[string]*mapping{}, usedMaps: map[string]bool{}, set: map[string]bool{}, held: map[*directive]bool{}, routed: map[*directive]bool{}}
+	for _, name := range names {
+		tree, err := t.parse(name, files)
+		if err != nil {
+			return nil, err
+		}
+		t.top(tree)
+	}
+	return t, nil
+}
+
+// parse reads one configuration with what it includes.
+func (t *translator) parse(name string, files Files) ([]*directive, error) {
+	r := &reader{read: files.Read, glob: files.Glob, root: filepath.Dir(name)}
+	data, err := files.Read(name)
+	if err != nil {
+		return nil, err
+	}
+	if parts := dump(data); len(parts) > 0 {
+		given := importer.Given(parts)
+		r.read, r.glob = given.Read, given.Glob
+		name = firstFile(data)
+		r.root = filepath.Dir(name)
+	}
+	tree, err := r.file(name)
+	t.files = append(t.files, r.files...)
+	t.dir = r.root
+	return tree, err
+}
+
+func firstFile(data []byte) string {
+	for line := range strings.Lines(string(data)) {
+		if rest, ok := strings.CutPrefix(line, "# configuration file "); ok {
+			return strings.TrimSuffix(strings.TrimSpace(rest), ":")
+		}
+	}
+	return ""
+}
+
+// translator goes through one configuration.
+type translator struct {
+	*importer.Translation
+	files     []string
+	dir       string
+	read      func(string) ([]byte, error)
+	upstreams map[string]*directive
+	zones     map[string]*directive // of limit_req_zone, by name
+	portNames map[string]string     // by address and protocol
+	maps      map[string]*mapping   // by their variables
+	usedMaps  map[string]bool
+	set       map[string]bool     // variables that a directive sets
+	held      map[*directive]bool // conditions that some request meets
+	routed    map[*directive]bool // locations of which a route was made
+	all       []*directive        // for directives that nobody looked at
+	servers   []*server
+	writers   []*writer
+	http      *directive
+	pairs     map[[2]string]bool // certificates that are there, by their files
+}
+
+// top goes through the outermost directives.
+func (t *translator) top(tree []*directive) {
+	t.all = append(t.all, tree...)
+	bare := false
+	for _, d := range tree {
+		switch d.name {
+		case "http":
+			t.Say(d, importer.Same, "")
+			t.httpBlock(d)
+		case "stream":
+			t.Say(d, importer.Same, "")
+			t.streamBlock(d)
+		case "server", "upstream":
+			bare = true
+		default:
+			t.known(d)
+		}
+	}
+	if bare { // a file of sites-enabled stands in http
+		around := &directive{Origin: tree[0].Origin, name: "http", block: tree, is: true}
+		around.Settle()
+		t.httpBlock(around)
+	}
+}
+
+// known gives a directive the verdict of the table, where there is one.
+func (t *translator) known(d *directive) { t.SayKnown(d, table, d.name) }
+
+// finish writes the document, and gives those a verdict that nobody looked at.
+func (t *translator) finish() ([]byte, *importer.Report, error) {
+	t.complete()
+	return t.Finish("a configuration of nginx", "directive", t.files)
+}
+
+// complete makes the proxies, and gives every directive its verdict.
+func (t *translator) complete() {
+	t.writeServers()
+	t.rest(t.all, false)
+}
+
+// guards are the directives that keep somebody out.
+var guards = []string{"deny", "allow", "auth_basic", "auth_request", "auth_jwt", "satisfy", "ssl_verify_client", "internal", "limit_req"}
+
+// protects reports whether a block keeps somebody out.
+func protects(d *directive) bool {
+	return slices.ContainsFunc(d.block, func(c *directive) bool {
+		return slices.Contains(guards, c.name) || c.name == "return" && strings.HasPrefix(c.arg(0), "4") || protects(c)
+	})
+}
+
+// rest gives a verdict to all that has none: whatever is unknown is told. lost says that
+// the block around could not be taken over.
+func (t *translator) rest(list []*directive, lost bool) {
+	for _, d := range list {
+		if d.left() && protects(d) {
+			t.Check("%s:%d: %s could not be taken over, and what it protects is served by other routes: protect it before you take the ports over", d.File, d.Line, strings.TrimSuffix(d.Text(), " { … }"))
+		}
+		if t.known(d); !d.Settled() && !lost {
+			t.SayKnown(d, inherited, d.name)
+		}
+		switch {
+		case lost:
+			t.Say(d, importer.Impossible, "the block around it could not be taken over")
+		default:
+			t.Say(d, importer.Impossible, "headgate does not know this directive here")
+		}
+		t.rest(d.block, lost || d.left())
+	}
+}
+
+// path is a name of the configuration from where its relative names begin.
+func (t *translator) path(name string) string {
+	if filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(t.dir, name)
+}

@@ -1,0 +1,316 @@
+package nginx
+
+import (
+	"flag"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"headgate/internal/config"
+	"headgate/internal/migrate/importer"
+)
+
+var update = flag.Bool("update", false, "write the golden files again")
+
+// text imports configurations by name; the first is the main one.
+func text(files ...string) ([]byte, *importer.Report, error) {
+	all := map[string]string{}
+	for i := 0; i < len(files); i += 2 {
+		all[files[i]] = files[i+1]
+	}
+	return Import([]string{files[0]}, Files{
+		Read: func(name string) ([]byte, error) {
+			if s, ok := all[name]; ok {
+				return []byte(s), nil
+			}
+			return nil, fmt.Errorf("open %s: %w", name, fs.ErrNotExist)
+		},
+		Glob: func(pattern string) (out []string, err error) {
+			for n := range all {
+				if ok, err := filepath.Match(pattern, n); err != nil {
+					return nil, err
+				} else if ok {
+					out = append(out, n)
+				}
+			}
+			slices.Sort(out)
+			return out, nil
+		},
+	})
+}
+
+// imported imports a configuration in an http block and returns the document and what
+// became of each directive.
+func imported(t *testing.T, s string) (string, map[string]importer.Entry) {
+	t.Helper()
+	doc, report, err := text("/etc/nginx/nginx.conf", "http {\n"+s+"\n}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, problems := config.Load("x.yaml", doc); len(problems) > 0 {
+		t.Errorf("%v\n%s", problems, doc)
+	}
+	entries := map[string]importer.Entry{}
+	for _, e := range report.Entries {
+		entries[strings.TrimSuffix(e.Directive, ";")] = e
+	}
+	return string(doc), entries
+}
+
+func TestAUsualConfiguration(t *testing.T) {
+	data, err := os.ReadFile("testdata/usual.conf")
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, report, err := text("/etc/nginx/nginx.conf", string(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	b.Write(doc)
+	b.WriteString("\n# ---- report ----\n")
+	for _, e := range report.Entries {
+		fmt.Fprintf(&b, "%d %s | %s | %s\n", e.Line, e.Verdict, e.Directive, e.Note)
+	}
+	for _, c := range report.Check {
+		fmt.Fprintf(&b, "look at: %s\n", c)
+	}
+	const golden = "testdata/usual.golden"
+	if *update {
+		if err := os.WriteFile(golden, []byte(b.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), b.String()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, _, problems := config.Load("headgate.yaml", doc); len(problems) > 0 {
+		t.Errorf("the document is not valid: %v", problems)
+	}
+	if n := strings.Count(string(data), ";") + strings.Count(string(data), "{"); len(report.Entries) < n-2 {
+		t.Errorf("%d entries for about %d directives", len(report.Entries), n)
+	}
+}
+
+func TestVerdicts(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, source, directive string
+		want                    importer.Verdict
+		document                string // a part of it
+	}{
+		{"a prefix with a slash and a base path", `server { listen 80; location /api/ { proxy_pass http://127.0.0.1:3000/v2/; } }`, "proxy_pass http://127.0.0.1:3000/v2/", importer.Same, "path: /api\n        servers:\n          - {url: 'http://127.0.0.1:3000/v2/'}"},
+		{"no URI keeps the path", `server { listen 80; location /api { proxy_pass http://127.0.0.1:3000; } }`, "proxy_pass http://127.0.0.1:3000", importer.Close, "strip_prefix: false"},
+		{"variables in the server", `server { listen 80; location / { proxy_pass http://$backend; } }`, "proxy_pass http://$backend", importer.Impossible, ""},
+		{"a regex that RE2 lacks", `server { listen 80; location / { rewrite ^/(?!x)(.*)$ /y/$1 break; proxy_pass http://127.0.0.1:1; } }`, "rewrite ^/(?!x)(.*)$ /y/$1 break", importer.Impossible, ""},
+		{"a permanent rewrite", `server { listen 80; rewrite ^/a/(.*)$ /b/$1 permanent; location / { proxy_pass http://127.0.0.1:1; } }`, "rewrite ^/a/(.*)$ /b/$1 permanent", importer.Close, "target: /b/$1, status: 301"},
+		{"an unknown directive", `server { listen 80; frobnicate on; location / { return 204; } }`, "frobnicate on", importer.Impossible, ""},
+		{"lua", `server { listen 80; location / { content_by_lua_block { ngx.say("{") } } }`, "content_by_lua_block { … }", importer.Impossible, ""},
+		{"the size of bodies", `server { listen 80; client_max_body_size 5m; location / { proxy_pass http://127.0.0.1:1; } }`, "client_max_body_size 5m", importer.Close, "request_body_limit: 5MiB"},
+		{"a header with a variable", `server { listen 80; location / { proxy_pass http://127.0.0.1:1; proxy_set_header X-Host $host; } }`, "proxy_set_header X-Host $host", importer.Close, `value: '{host}'`},
+		{"a header with an unknown variable", `server { listen 80; location / { proxy_pass http://127.0.0.1:1; proxy_set_header X-A $geoip_country; } }`, "proxy_set_header X-A $geoip_country", importer.Impossible, ""},
+		{"braces stay braces", `server { listen 80; location / { proxy_pass http://127.0.0.1:1; proxy_set_header X-A '{"a":1}'; } }`, `proxy_set_header X-A "{"a":1}"`, importer.Same, `value: '{{"a":1}'`},
+		{"a dot before a name", `server { listen 80; server_name .example.com; location / { return 204; } }`, "server_name .example.com", importer.Close, `'*.example.com'`},
+		{"allow without deny", `server { listen 80; allow 10.0.0.0/8; location / { return 204; } }`, "allow 10.0.0.0/8", importer.Ignored, ""},
+		{"the size that nginx allows by itself", `server { listen 80; location / { proxy_pass http://127.0.0.1:1; } }`, "proxy_pass http://127.0.0.1:1", importer.Close, "request_body_limit: 1MiB"},
+		{"locations with different Hosts", `server { listen 80; location / { proxy_pass http://127.0.0.1:1; proxy_set_header Host $http_host; } location /x { proxy_pass http://127.0.0.1:2/; } }`, "proxy_pass http://127.0.0.1:2/", importer.Close, "default-2:\n    host_header: upstream"},
+		{"the name of an upstream as Host", `upstream app { server 127.0.0.1:1; } server { listen 80; location / { proxy_pass http://app/; } }`, "proxy_pass http://app/", importer.Same, "host_header: app"},
+		{"a condition on the method", `server { listen 80; location / { if ($request_method !~ ^(GET|HEAD)$) { return 405; } proxy_pass http://127.0.0.1:1; } }`, "return 405", importer.Same, "methods: [GET, HEAD]"},
+		{"a condition on a header", `server { listen 80; location / { if ($http_x_a = b) { return 403; } proxy_pass http://127.0.0.1:1; } }`, "if ($http_x_a = b) { … }", importer.Same, "- {name: X-A, value: b}"},
+		{"a condition on a cookie", `server { listen 80; location / { if ($cookie_a) { return 403; } proxy_pass http://127.0.0.1:1; } }`, "if ($cookie_a) { … }", importer.Same, "name: Cookie, regex:"},
+		{"a condition on a file", `server { listen 80; location / { if (-f $request_filename) { return 403; } proxy_pass http://127.0.0.1:1; } }`, "if (-f $request_filename) { … }", importer.Close, "servers:"},
+		{"a condition that nobody can ask", `server { listen 80; location / { if ($geoip_country = XX) { return 403; } proxy_pass http://127.0.0.1:1; } }`, "if ($geoip_country = XX) { … }", importer.Impossible, ""},
+		{"certbot's condition on the host", `server { if ($host = a.example.com) { return 301 https://$host$request_uri; } listen 80; server_name a.example.com; return 404; } server { listen 443 ssl; server_name a.example.com; location / { proxy_pass http://127.0.0.1:1; } }`,
+			"return 301 https://$host$request_uri", importer.Close, "redirect_http_to_https: true"},
+		{"a condition on the scheme", `server { listen 80; listen 443 ssl; server_name a.example.com; if ($scheme = http) { return 301 https://$host$request_uri; } location / { proxy_pass http://127.0.0.1:1; } }`,
+			"return 301 https://$host$request_uri", importer.Close, "redirect_http_to_https: true"},
+		{"a server that is set", `server { listen 80; set $up http://127.0.0.1:3000; location / { proxy_pass $up; } }`, "proxy_pass $up", importer.Close, "url: 'http://127.0.0.1:3000/'"},
+		{"a map to servers", `map $http_x_v $up { default 127.0.0.1:1; 2 127.0.0.1:2; } server { listen 80; location / { proxy_pass http://$up; } }`, "2 127.0.0.1:2", importer.Same, "- {name: X-V, value: \"2\"}"},
+		{"an expression that is a prefix", `server { listen 80; location / { proxy_pass http://127.0.0.1:1; } location ~ ^/api(/|$) { proxy_pass http://127.0.0.1:2; } }`, "location ~ ^/api(/|$) { … }", importer.Same, "path: /api"},
+		{"an expression that redirects", `server { listen 80; location / { proxy_pass http://127.0.0.1:1; } location ~ \.(php)$ { return 301 /index.$1; } }`, `location ~ \.(php)$ { … }`, importer.Same, "target: '/index.$1?'"},
+		{"a named location", `server { listen 80; location / { try_files $uri @app; } location @app { proxy_pass http://127.0.0.1:2; } }`, "try_files $uri @app", importer.Close, "url: 'http://127.0.0.1:2/'"},
+		{"a fallback", `server { listen 80; location / { error_page 502 504 @late; proxy_pass http://127.0.0.1:1; } location @late { proxy_pass http://127.0.0.1:2; } }`, "error_page 502 504 @late", importer.Close, "url: 'http://127.0.0.1:2/', backup: true"},
+		{"an auth server", `server { listen 80; location / { auth_request /a; proxy_pass http://127.0.0.1:1; } location = /a { internal; proxy_pass http://127.0.0.1:9/check; } }`, "auth_request /a", importer.Close, "forward_auth:\n          url: http://127.0.0.1:9/check"},
+		{"an auth server that cannot be named", `server { listen 80; location / { auth_request /a; proxy_pass http://127.0.0.1:1; } location = /a { proxy_pass http://$geoip_city; } }`, "auth_request /a", importer.Impossible, "fixed_response: {status: 403}"},
+		{"allow and deny in order", `server { listen 80; allow 10.0.0.1; deny 10.0.0.0/30; allow all; location / { proxy_pass http://127.0.0.1:1; } }`, "deny 10.0.0.0/30", importer.Same, "deny: [10.0.0.2/31, 10.0.0.0]"},
+		{"no cache for a cookie", `server { listen 80; location / { proxy_cache a; proxy_no_cache $cookie_s; proxy_pass http://127.0.0.1:1; } }`, "proxy_no_cache $cookie_s", importer.Close, "cache: {enabled: false}"},
+		{"a mirror", `server { listen 80; location / { mirror /m; proxy_pass http://127.0.0.1:1; } location = /m { internal; proxy_pass http://127.0.0.1:2$request_uri; } }`, "mirror /m", importer.Close, "mirror:"},
+		{"when a server is left alone", `upstream a { server 127.0.0.1:1 max_fails=3 fail_timeout=30s; } server { listen 80; location / { proxy_pass http://a; } }`, "server 127.0.0.1:1 max_fails=3 fail_timeout=30s", importer.Close, "ejection: {failures: 3, time: 30s"},
+		{"locations behind a return", `server { listen 80; return 410; location / { proxy_pass http://127.0.0.1:1; } }`, "return 410", importer.Same, "fixed_response: {status: 410}"},
+		{"Location of servers", `server { listen 80; location / { proxy_redirect http://a.b/ https://c.d/; proxy_pass http://127.0.0.1:1; } }`, "proxy_redirect http://a.b/ https://c.d/", importer.Same, "name: Location, regex: '^http://a\\.b/',"},
+		{"trusted proxies", `server { listen 80; set_real_ip_from 10.0.0.0/8; real_ip_header X-Forwarded-For; real_ip_recursive on; location / { return 204; } }`, "set_real_ip_from 10.0.0.0/8", importer.Same, "trusted: [10.0.0.0/8]"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			doc, entries := imported(t, test.source)
+			e, ok := entries[test.directive]
+			if !ok {
+				t.Fatalf("no entry for %q in %v", test.directive, entries)
+			}
+			if e.Verdict != test.want {
+				t.Errorf("got %s (%s), want %s", e.Verdict, e.Note, test.want)
+			}
+			if (e.Verdict == importer.Impossible || e.Verdict == importer.Ignored) && e.Note == "" {
+				t.Error("no reason is given")
+			}
+			if !strings.Contains(doc, test.document) {
+				t.Errorf("the document has no %q:\n%s", test.document, doc)
+			}
+		})
+	}
+}
+
+// TestWhatIsLeftOutIsToldWhereItProtects holds that nobody finds out by an open door
+// that a rule could not be taken over.
+func TestWhatIsLeftOutIsToldWhereItProtects(t *testing.T) {
+	t.Parallel()
+	_, report, err := text("/n.conf", `http { server { listen 80; location / { proxy_pass http://127.0.0.1:1; }
+location ~ \.bak$ { deny all; } if ($ssl_client_verify != SUCCESS) { return 403; } } }`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Join(report.Check, "\n")
+	for _, want := range []string{"location ~ \\.bak$", "if ($ssl_client_verify != SUCCESS)"} {
+		if !strings.Contains(all, want) || !strings.Contains(all, "protects") {
+			t.Errorf("%q is not told in:\n%s", want, all)
+		}
+	}
+}
+
+func TestEncryptedKeysAreToldWithTheRemedy(t *testing.T) {
+	t.Parallel()
+	_, report, err := text("/n.conf", "http { server { listen 443 ssl; ssl_certificate a.pem; ssl_certificate_key a.key; return 204; } }", "/a.key", "-----BEGIN ENCRYPTED PRIVATE KEY-----\nx\n")
+	if err != nil || !strings.Contains(strings.Join(report.Check, "\n"), "/a.key: the key is encrypted") || !strings.Contains(strings.Join(report.Check, "\n"), "openssl pkey") {
+		t.Errorf("%v %v", err, report)
+	}
+}
+
+func TestServersWithOnePairOfFilesHaveOneCertificate(t *testing.T) {
+	doc, _ := imported(t, `ssl_certificate a.crt; ssl_certificate_key a.key;
+server { listen 443 ssl; server_name a.example; location / { proxy_pass http://127.0.0.1:1; } }
+server { listen 443 ssl; server_name b.example; location / { proxy_pass http://127.0.0.1:2; } }
+server { listen 443 ssl; server_name c.example; ssl_certificate c.crt; ssl_certificate_key c.key; return 403; }`)
+	if a, c := strings.Count(doc, "/etc/nginx/a.crt"), strings.Count(doc, "/etc/nginx/c.crt"); a != 1 || c != 1 {
+		t.Errorf("a.crt stands %d times, c.crt %d times in\n%s", a, c, doc)
+	}
+}
+
+// nginx looks at the certificate of a server only if it is told to.
+func TestCertificatesOfServersAreVerifiedWhereNginxDoes(t *testing.T) {
+	doc, entries := imported(t, `server { listen 80; server_name a.example;
+location / { proxy_pass https://127.0.0.1:1/; }
+location /b/ { proxy_pass https://127.0.0.1:2; proxy_ssl_verify on; proxy_ssl_trusted_certificate ca.pem; proxy_ssl_name b.example; }
+location /c/ { proxy_pass https://127.0.0.1:3; proxy_ssl_verify off; } }`)
+	for _, want := range []string{
+		"{url: 'https://127.0.0.1:1/', tls: {insecure_skip_verify: true}}",
+		"{url: 'https://127.0.0.1:2/', tls: {ca_file: /etc/nginx/ca.pem, server_name: b.example}}",
+		"{url: 'https://127.0.0.1:3/', tls: {insecure_skip_verify: true}}",
+	} {
+		if !strings.Contains(doc, want) {
+			t.Errorf("no %s in\n%s", want, doc)
+		}
+	}
+	for text, verdict := range map[string]importer.Verdict{"proxy_pass https://127.0.0.1:1/": importer.Close, "proxy_ssl_verify on": importer.Same, "proxy_ssl_trusted_certificate ca.pem": importer.Same, "proxy_ssl_name b.example": importer.Same} {
+		if e := entries[text]; e.Verdict != verdict {
+			t.Errorf("%s: got %+v, want %s", text, e, verdict)
+		}
+	}
+}
+
+func TestWhatComesAfterARewriteThatIsLeftOutSaysWhy(t *testing.T) {
+	_, entries := imported(t, `server { listen 80; server_name a.example; rewrite ^/(.*)$ /posts?id=$1 last; location / { proxy_pass http://127.0.0.1:1; } }`)
+	if e := entries["proxy_pass http://127.0.0.1:1"]; e.Verdict != importer.Impossible || !strings.Contains(e.Note, "the rewrite before it") {
+		t.Errorf("got %+v", e)
+	}
+}
+
+func TestARewriteThatWritesAQueryLeavesOtherPaths(t *testing.T) {
+	for _, text := range []string{
+		`rewrite ^/blog/([0-9]+)$ /posts?id=$1 last; location / { proxy_pass http://127.0.0.1:1; }`,
+		`rewrite ^(.*)\.html$ /page?of=$1 last; location / { proxy_pass http://127.0.0.1:1; } location /page { proxy_pass http://127.0.0.1:2; }`,
+		`location / { rewrite ^/blog/([0-9]+)$ /posts?id=$1 break; proxy_pass http://127.0.0.1:1; }`,
+	} {
+		doc, entries := imported(t, `server { listen 80; server_name a.example; `+text+` }`)
+		if e := entries["proxy_pass http://127.0.0.1:1"]; e.Verdict != importer.Close || !strings.Contains(doc, "- path: /\n        servers:\n          - {url: 'http://127.0.0.1:1/'}") {
+			t.Errorf("got %+v of\n%s", e, doc)
+		}
+		for text, e := range entries {
+			if strings.HasPrefix(text, "rewrite") && (e.Verdict != importer.Impossible || !strings.Contains(e.Note, "the query is sent as it came")) {
+				t.Errorf("got %+v", e)
+			}
+		}
+	}
+}
+
+func TestIncludesAndDumpsAreRead(t *testing.T) {
+	t.Parallel()
+	main, part := "http { include sites/*.conf; }", "server { listen 8080; server_name a.example.com; location / { return 204; } }"
+	doc, report, err := text("/etc/nginx/nginx.conf", main, "/etc/nginx/sites/a.conf", part)
+	if err != nil || !strings.Contains(string(doc), "a.example.com") {
+		t.Fatalf("%v\n%s", err, doc)
+	}
+	if !slices.ContainsFunc(report.Entries, func(e importer.Entry) bool { return e.File == "/etc/nginx/sites/a.conf" && e.Line == 1 }) {
+		t.Errorf("no entry has its place in the included file: %+v", report.Entries)
+	}
+	dumped, _, err := text("all.txt", "nginx: ok\n# configuration file /etc/nginx/nginx.conf:\n"+main+"\n# configuration file /etc/nginx/sites/a.conf:\n"+part+"\n")
+	if err != nil || string(dumped) != string(doc) {
+		t.Errorf("%v; the dump gave\n%s\nwant\n%s", err, dumped, doc)
+	}
+}
+
+func TestBadInputHasItsPlace(t *testing.T) {
+	t.Parallel()
+	deep := strings.Repeat("a {", 100) + strings.Repeat("}", 100)
+	for _, test := range []struct{ source, want string }{
+		{"http {\nserver {\nlisten 80;\n", "/n.conf:4: the file ends inside of a block"},
+		{"http {}\n}\n", "/n.conf:2: a } without a {"},
+		{"worker_processes 1\n", "/n.conf:1: the file ends in the directive worker_processes"},
+		{"a \"b\n\n", "/n.conf:1: a quote is not closed"},
+		{"include nothing.conf;", "/n.conf:1: include nothing.conf: the file is not there"},
+		{"include n.conf;", "/n.conf: it includes itself"},
+		{"a \x00;", "/n.conf: not a text"},
+		{deep, "nested more than"},
+		{"x { lua_block_by_lua_block { ((", "not closed"},
+	} {
+		_, _, err := text("/n.conf", test.source)
+		if err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%q: got %v, want %s", test.source, err, test.want)
+		}
+	}
+}
+
+func FuzzImport(f *testing.F) {
+	data, err := os.ReadFile("testdata/usual.conf")
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(data))
+	if data, err = os.ReadFile("testdata/rules.conf"); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(string(data))
+	f.Add("http{server{listen 1;location ~ x{return 200 ${host}a;}}}")
+	f.Add("stream{server{listen 1 udp;proxy_pass a:1;}}server{}upstream x{server;}")
+	f.Fuzz(func(t *testing.T, s string) {
+		doc, report, err := text("/n.conf", s)
+		if err != nil {
+			return
+		}
+		for _, e := range report.Entries {
+			if e.Verdict == importer.Impossible && e.Note == "" {
+				t.Errorf("no reason for %s", e.Directive)
+			}
+		}
+		config.Load("x.yaml", doc) // must not panic
+	})
+}

@@ -1,0 +1,365 @@
+package npm
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"headgate/internal/migrate/importer"
+)
+
+// proxyHost makes a proxy host a proxy.
+func (t *translator) proxyHost(r *record) {
+	p := t.host(r)
+	if p.Empty() {
+		return
+	}
+	p.Append("headers", realIP())
+	p.Append("headers", importer.NewObject().Set("direction", "request").Set("name", "X-Forwarded-Scheme").Set("value", "{scheme}").Flow())
+	t.access(r, p, "access_list_id")
+	t.hsts(r, p)
+	t.caching(r, p)
+	t.plainFlags(r)
+	for _, name := range []string{"forward_scheme", "forward_host", "forward_port"} {
+		r.seen[name] = true
+	}
+	server := serverURL(r.text("forward_scheme"), r.text("forward_host"), r.text("forward_port"), "")
+	if server == "" {
+		t.say(r, "forward_host", importer.Impossible, "not an address that a request can be sent to; the host answers 502 until its server is named")
+		t.Check("%s: its server %s://%s:%s cannot be used", r.title(), r.text("forward_scheme"), r.text("forward_host"), r.text("forward_port"))
+		p.Set("routes", []importer.Object{importer.NewObject().Set("fixed_response", importer.NewObject().Set("status", 502))})
+		t.asWritten(r, p, "return 502;\n", nil)
+		t.Proxies.Set(t.proxyName(r), p)
+		return
+	}
+	t.say(r, "forward_host", importer.Same, server)
+	main := importer.NewObject().Set("servers", []importer.Object{insecure(server)})
+	p.Set("routes", []importer.Object{})
+	locations := t.locations(r)
+	for _, l := range locations {
+		p.Append("routes", l.route)
+	}
+	p.Append("routes", main)
+	t.asWritten(r, p, "add_header X-Served-By $host;\n"+fields+"proxy_pass "+server+";\n", locations)
+	t.Proxies.Set(t.proxyName(r), p)
+}
+
+func (t *translator) proxyName(r *record) string {
+	names := r.domains()
+	if len(names) == 0 {
+		return importer.Unused(t.Proxies, "", fmt.Sprintf("host-%d", r.id))
+	}
+	return importer.Unused(t.Proxies, strings.ToLower(strings.TrimPrefix(names[0], "*.")), fmt.Sprintf("host-%d", r.id))
+}
+
+// realIP is what Nginx Proxy Manager sends to every server.
+func realIP() importer.Object {
+	return importer.NewObject().Set("direction", "request").Set("name", "X-Real-IP").Set("value", "{client_ip}").Flow()
+}
+
+// serverURL returns the URL of a server, empty if it cannot be one.
+func serverURL(scheme, host, port, path string) string {
+	scheme = strings.ToLower(scheme)
+	if scheme == "" {
+		scheme = "http"
+	}
+	if inner, below, ok := strings.Cut(host, "/"); ok && path == "" {
+		host, path = inner, "/"+below
+	}
+	host = strings.Trim(host, "[]")
+	n, err := strconv.ParseUint(port, 10, 16)
+	if scheme != "http" && scheme != "https" || host == "" || strings.ContainsAny(host, " $%?#@") || err != nil || n == 0 {
+		return ""
+	}
+	u := url.URL{Scheme: scheme, Host: net.JoinHostPort(host, port), Path: path}
+	return u.String()
+}
+
+// insecure is a server as Nginx Proxy Manager reaches it: over TLS it checks nothing.
+func insecure(text string) importer.Object {
+	s := importer.NewObject().Set("url", text)
+	if strings.HasPrefix(text, "https:") {
+		s.Set("tls", importer.NewObject().Set("insecure_skip_verify", true).Flow())
+	}
+	return s.Flow()
+}
+
+// host reads what all kinds of hosts have; the zero Object says that it has no name.
+func (t *translator) host(r *record) importer.Object {
+	names := r.domains()
+	if len(names) == 0 {
+		t.say(r, "domain_names", importer.Impossible, "the host has no name, or its names cannot be read")
+		return importer.Object{}
+	}
+	t.say(r, "domain_names", importer.Same, "virtual_hosts")
+	p := importer.NewObject().Set("virtual_hosts", names)
+	if r.fields["enabled"] != nil && !r.flag("enabled") {
+		p.Set("active", false)
+		t.say(r, "enabled", importer.Same, "active: false")
+	}
+	r.ignore("enabled", "certificate", "access_list", "use_default_location", "nginx_online", "nginx_err", "ipv6")
+	if id := r.number("certificate_id"); id > 0 {
+		t.wantTLS = true
+		note := "the certificate that fits the host is chosen by its name"
+		for _, c := range t.tables["certificate"] {
+			if c.id == id && c.text("provider") == "letsencrypt" {
+				p.Set("acme", "letsencrypt")
+				note = "acme: letsencrypt"
+			}
+		}
+		t.say(r, "certificate_id", importer.Same, note)
+		if r.flag("ssl_forced") {
+			p.Set("redirect_http_to_https", true)
+			t.say(r, "ssl_forced", importer.Same, "redirect_http_to_https")
+		}
+		if r.flag("http2_support") {
+			t.say(r, "http2_support", importer.Same, "always on")
+		}
+		if r.flag("http3_support") {
+			t.say(r, "http3_support", importer.Close, "add a port with protocol http3 at 0.0.0.0:443")
+			t.Check("HTTP/3 was on for %s: add a port {address: \"0.0.0.0:443\", protocol: http3}", names[0])
+		}
+	} else {
+		t.onlyPlain(r)
+	}
+	r.ignore("certificate_id", "ssl_forced", "http2_support", "http3_support", "hsts_enabled", "hsts_subdomains")
+	return p
+}
+
+// onlyPlain gives settings of TLS a verdict where there is no certificate.
+func (t *translator) onlyPlain(r *record) {
+	for _, name := range []string{"ssl_forced", "hsts_enabled", "http2_support", "http3_support"} {
+		if r.flag(name) {
+			t.say(r, name, importer.Ignored, "it does nothing without a certificate")
+		}
+	}
+}
+
+// access makes a host use the policy of its access list.
+func (t *translator) access(r *record, p importer.Object, name string) {
+	id := r.number(name)
+	if id <= 0 {
+		return
+	}
+	policy, ok := t.policies[id]
+	if !ok {
+		t.say(r, name, importer.Impossible, "there is no such access list")
+		t.Check("%s names access list %d, which is not there: it is open to everybody", r.title(), id)
+		return
+	}
+	p.Set("use", []string{policy})
+	t.say(r, name, importer.Same, "use: [%s]", policy)
+}
+
+func (t *translator) hsts(r *record, p importer.Object) {
+	if !r.flag("hsts_enabled") || r.number("certificate_id") <= 0 || !r.flag("ssl_forced") {
+		return
+	}
+	value := "max-age=63072000; preload"
+	if r.flag("hsts_subdomains") {
+		value = "max-age=63072000; includeSubDomains; preload"
+		t.say(r, "hsts_subdomains", importer.Same, "")
+	}
+	p.Append("headers", importer.NewObject().Set("direction", "response").Set("name", "Strict-Transport-Security").Set("value", value))
+	t.say(r, "hsts_enabled", importer.Same, "a response header rule")
+}
+
+func (t *translator) caching(r *record, p importer.Object) {
+	if !r.flag("caching_enabled") {
+		return
+	}
+	p.Set("cache", importer.NewObject().Set("enabled", true).Flow())
+	t.say(r, "caching_enabled", importer.Close, "headgate caches what the server allows; Nginx Proxy Manager caches pictures, styles and scripts for 30 minutes whatever it says")
+}
+
+// plainFlags gives verdicts to switches that need nothing.
+func (t *translator) plainFlags(r *record) {
+	if r.flag("block_exploits") {
+		t.say(r, "block_exploits", importer.Ignored, "it looks for words in queries; headgate refuses requests that servers could read in two ways instead")
+	}
+	if r.flag("allow_websocket_upgrade") {
+		t.say(r, "allow_websocket_upgrade", importer.Same, "always on")
+	}
+	if r.flag("trust_forwarded_proto") {
+		t.say(r, "trust_forwarded_proto", importer.Close, "name the proxies in front: client_ip: {trusted: […]}")
+		t.Check("%s believes X-Forwarded-Proto of everybody: name the proxies in front of it in client_ip", r.title())
+	}
+}
+
+// location is a custom location of a proxy host.
+type location struct {
+	Path           string `json:"path"`
+	ForwardScheme  string `json:"forward_scheme"`
+	ForwardHost    string `json:"forward_host"`
+	ForwardPort    any    `json:"forward_port"`
+	AdvancedConfig string `json:"advanced_config"`
+}
+
+// custom is a custom location with its server and its route.
+type custom struct {
+	of     location
+	server string
+	route  importer.Object
+}
+
+// locations makes custom locations routes.
+func (t *translator) locations(r *record) (routes []custom) {
+	var list []location
+	if err := r.into("locations", &list); err != nil {
+		t.say(r, "locations", importer.Impossible, "cannot be read: %v", err)
+		return nil
+	}
+	for _, l := range list {
+		one := *r
+		one.fields = map[string]any{"location": l.Path + " → " + fmt.Sprint(l.ForwardScheme, "://", l.ForwardHost, ":", l.ForwardPort), "domain_names": r.fields["domain_names"]}
+		host, path, hasPath := strings.Cut(l.ForwardHost, "/")
+		server := serverURL(l.ForwardScheme, host, fmt.Sprint(l.ForwardPort), "")
+		switch {
+		case !strings.HasPrefix(l.Path, "/"):
+			t.say(&one, "location", importer.Impossible, "only prefixes of paths are possible, not %q", l.Path)
+			t.Check("%s: the location %q was left out; its requests go to the host's own server", r.title(), l.Path)
+			continue
+		case server == "":
+			t.say(&one, "location", importer.Impossible, "its server is not an address")
+			t.Check("%s: the location %q was left out: its server is not an address", r.title(), l.Path)
+			continue
+		case l.Path == "/":
+			t.say(&one, "location", importer.Impossible, "the host has a server for / already")
+			t.Check("%s: the location / was left out", r.title())
+			continue
+		}
+		route := importer.NewObject().Set("path", strings.TrimSuffix(l.Path, "/"))
+		verdict, note := importer.Same, "a route"
+		if hasPath {
+			server += "/" + path
+		} else {
+			route.Set("strip_prefix", false)
+		}
+		if !strings.HasSuffix(l.Path, "/") {
+			verdict, note = importer.Close, "headgate takes whole segments: "+l.Path+"x does not reach it"
+		}
+		t.say(&one, "location", verdict, note)
+		route.Set("servers", []importer.Object{insecure(server)})
+		routes = append(routes, custom{l, server, route})
+	}
+	return routes
+}
+
+// redirectionHost makes a redirection host a proxy with a redirect rule.
+func (t *translator) redirectionHost(r *record) {
+	p := t.host(r)
+	if p.Empty() {
+		return
+	}
+	t.hsts(r, p)
+	t.plainFlags(r)
+	scheme := strings.ToLower(r.text("forward_scheme"))
+	if scheme == "" || scheme == "$scheme" || scheme == "auto" {
+		scheme = "{scheme}"
+	}
+	to := scheme + "://" + r.text("forward_domain_name")
+	status := int(r.number("forward_http_code"))
+	switch status {
+	case 301, 302, 303, 307, 308:
+	case 0:
+		status = 301
+	default:
+		t.say(r, "forward_http_code", importer.Close, "302: headgate redirects with 301, 302, 303, 307 or 308")
+		status = 302
+	}
+	rule := importer.NewObject().Set("regex", "^").Set("status", status)
+	if r.flag("preserve_path") {
+		rule.Set("target", to+"{path}")
+		t.say(r, "preserve_path", importer.Same, "")
+		t.say(r, "forward_domain_name", importer.Same, "a redirect rule")
+	} else {
+		if !strings.Contains(r.text("forward_domain_name"), "/") {
+			to += "/"
+		}
+		rule.Set("target", to)
+		t.say(r, "forward_domain_name", importer.Close, "a redirect rule; the query of the request is kept")
+	}
+	asNginx := strings.ReplaceAll(strings.ReplaceAll(rule.Text("target"), "{scheme}", "$scheme"), "{path}", "$request_uri")
+	p.Set("redirects", []importer.Object{rule})
+	p.Set("routes", []importer.Object{importer.NewObject().Set("fixed_response", importer.NewObject().Set("status", 404).Flow())})
+	t.asWritten(r, p, fmt.Sprintf("return %d %s;\n", status, asNginx), nil)
+	t.Proxies.Set(t.proxyName(r), p)
+}
+
+// deadHost makes a 404 host a fixed response.
+func (t *translator) deadHost(r *record) {
+	p := t.host(r)
+	if p.Empty() {
+		return
+	}
+	t.hsts(r, p)
+	p.Set("routes", []importer.Object{importer.NewObject().Set("fixed_response", importer.NewObject().Set("status", 404).Flow())})
+	t.asWritten(r, p, "return 404;\n", nil)
+	t.Proxies.Set(t.proxyName(r), p)
+}
+
+// stream makes a stream a TCP proxy, a UDP proxy, or both.
+func (t *translator) stream(r *record) {
+	host := r.text("forwarding_host")
+	if host == "" {
+		host = r.text("forward_ip")
+	}
+	to, port := net.JoinHostPort(strings.Trim(host, "[]"), r.text("forwarding_port")), r.text("incoming_port")
+	n, err := strconv.ParseUint(port, 10, 16)
+	m, bad := strconv.ParseUint(r.text("forwarding_port"), 10, 16)
+	if err != nil || n == 0 || bad != nil || m == 0 || host == "" {
+		t.say(r, "incoming_port", importer.Impossible, "ranges and empty ports are not possible: write one stream a port")
+		t.Check("%s: its ports cannot be taken over", r.title())
+		return
+	}
+	s := importer.NewObject().Set("address", "0.0.0.0:"+port)
+	if r.fields["enabled"] != nil && !r.flag("enabled") {
+		s.Set("active", false)
+		t.say(r, "enabled", importer.Same, "active: false")
+	}
+	s.Set("servers", []importer.Object{importer.NewObject().Set("address", to).Flow()})
+	r.ignore("enabled", "forwarding_host", "forwarding_port", "certificate")
+	if r.number("certificate_id") > 0 {
+		t.say(r, "certificate_id", importer.Impossible, "TLS is not ended for TCP; pass it on by its name, or let the server speak it")
+		t.Check("%s: TLS was ended here; its clients now reach the server as they are", r.title())
+	}
+	if r.flag("tcp_forwarding") {
+		t.TCP.Set(importer.Unused(t.TCP, "tcp-"+port, "tcp"), s)
+		t.say(r, "tcp_forwarding", importer.Same, "a TCP proxy")
+	}
+	if r.flag("udp_forwarding") {
+		t.UDP.Set(importer.Unused(t.UDP, "udp-"+port, "udp"), s)
+		t.say(r, "udp_forwarding", importer.Same, "a UDP proxy")
+	}
+}
+
+// setting reads settings of the whole.
+func (t *translator) setting(r *record) {
+	id := r.text("id")
+	r.ignore("name", "description")
+	if id != "default-site" {
+		return
+	}
+	var meta struct {
+		Redirect string `json:"redirect"`
+		HTML     string `json:"html"`
+	}
+	_ = r.into("meta", &meta)
+	switch value := r.text("value"); value {
+	case "", "404", "444":
+		t.say(r, "value", importer.Same, "a host that nobody has gets 404")
+	case "redirect":
+		p := importer.NewObject().Set("redirects", []importer.Object{importer.NewObject().Set("regex", "^").Set("target", meta.Redirect)})
+		p.Set("routes", []importer.Object{importer.NewObject().Set("fixed_response", importer.NewObject().Set("status", 404).Flow())})
+		t.Proxies.Set(importer.Unused(t.Proxies, "default-site", "default"), p)
+		t.say(r, "value", importer.Same, "a proxy without virtual hosts")
+	case "html":
+		p := importer.NewObject().Set("routes", []importer.Object{importer.NewObject().Set("fixed_response", importer.NewObject().Set("status", 200).Set("body", meta.HTML).Set("content_type", "text/html; charset=utf-8"))})
+		t.Proxies.Set(importer.Unused(t.Proxies, "default-site", "default"), p)
+		t.say(r, "value", importer.Same, "a fixed response")
+	default: // congratulations
+		t.say(r, "value", importer.Ignored, "a page of Nginx Proxy Manager itself (%s); a host that nobody has gets 404", value)
+	}
+}

@@ -1,0 +1,422 @@
+package traefik
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"headgate/internal/migrate/importer"
+)
+
+// middleware gives a route what a middleware does.
+func (t *translator) middleware(r *router, name string, depth int) {
+	name, _, _ = strings.Cut(name, "@")
+	m := t.root.get("http", "middlewares", name)
+	if !m.is() || depth > maxDepth {
+		t.Check("router %s uses the middleware %s, which is not in the files that were given: what it keeps out is let in", r.name, name)
+		return
+	}
+	for _, n := range m.children() {
+		if strings.EqualFold(n.name(), "chain") {
+			for _, next := range n.get("middlewares").texts() {
+				t.middleware(r, next, depth+1)
+			}
+			t.sayAll(n, importer.Same, "one after another")
+			continue
+		}
+		translate := kindOf(n.name())
+		if translate == nil {
+			t.sayAll(n, importer.Impossible, "%s", cmp.Or(without[strings.ToLower(n.name())], "headgate has nothing like the middleware "+n.name()))
+			t.Check("middleware %s (%s) was left out; router %s uses it", name, n.name(), r.name)
+			continue
+		}
+		translate(t, r, n)
+	}
+}
+
+// without says why kinds of middlewares are not taken over, and what helps.
+var without = map[string]string{
+	"digestauth":        "digest authentication is not offered: use basic_auth over https",
+	"errors":            "pages of a service are not fetched: write them as error_pages",
+	"inflightreq":       "requests of one client at once are not counted: set max_connections of the servers, or rate_limit",
+	"passtlsclientcert": "set what the server gets of a client's certificate with a header rule; see the guide of client certificates",
+	"grpcweb":           "gRPC-Web is not translated to gRPC; it is passed on as it is",
+	"plugin":            "plugins of Traefik do not run here",
+	"encodedcharacters": "how encoded characters are taken is not set for each route",
+}
+
+// kindOf returns how a kind of middleware is taken over, nil if it cannot be.
+func kindOf(name string) func(*translator, *router, *node) {
+	switch strings.ToLower(name) {
+	case "stripprefix":
+		return stripPrefix
+	case "stripprefixregex":
+		return stripPrefixRegex
+	case "addprefix":
+		return addPrefix
+	case "replacepathregex":
+		return replacePathRegex
+	case "replacepath":
+		return replacePath
+	case "redirectscheme":
+		return redirectScheme
+	case "redirectregex":
+		return redirectRegex
+	case "headers":
+		return headers
+	case "basicauth":
+		return basicAuth
+	case "forwardauth":
+		return forwardAuth
+	case "ipallowlist", "ipwhitelist":
+		return ipAllowList
+	case "ratelimit":
+		return rateLimit
+	case "compress":
+		return compress
+	case "retry":
+		return retry
+	case "buffering":
+		return buffering
+	case "circuitbreaker":
+		return circuitBreaker
+	case "contenttype":
+		return func(t *translator, _ *router, n *node) {
+			t.sayAll(n, importer.Ignored, "types are never guessed")
+		}
+	}
+	return nil
+}
+
+// stripPrefix is what a route does by itself where the prefix is its path.
+func stripPrefix(t *translator, r *router, n *node) {
+	list := n.get("prefixes").texts()
+	if slices.ContainsFunc(list, func(p string) bool { return strings.TrimSuffix(p, "/") == r.when.path }) {
+		r.route.Set("strip_prefix", true)
+		t.sayAll(n, importer.Same, "strip_prefix")
+		return
+	}
+	var parts []string
+	for _, p := range list {
+		parts = append(parts, regexp.QuoteMeta(strings.TrimSuffix(p, "/")))
+	}
+	if len(parts) == 0 {
+		return
+	}
+	r.route.Set("strip_prefix", false)
+	t.rewrite(r, "regex", "^(?:"+strings.Join(parts, "|")+")(?:/|$)").Set("replacement", "/")
+	t.sayAll(n, importer.Same, "a rewrite by an expression")
+}
+
+// stripPrefixRegex cuts off what its first expression that matches takes from the
+// beginning of the path.
+func stripPrefixRegex(t *translator, r *router, n *node) {
+	list := n.get("regex").texts()
+	for _, text := range list {
+		if _, err := regexp.Compile(text); err != nil || strings.Contains(text, "{") {
+			t.sayAll(n, importer.Impossible, "the expression cannot be taken over: %s", text)
+			t.Check("router %s: write the rewrite of %s by hand", r.name, n.path)
+			return
+		}
+	}
+	if len(list) == 0 {
+		return
+	}
+	var parts []string
+	for _, text := range list {
+		parts = append(parts, strings.TrimPrefix(text, "^"))
+	}
+	r.route.Set("strip_prefix", false)
+	t.rewrite(r, "regex", "^(?:"+strings.Join(parts, "|")+")/?").Set("replacement", "/")
+	t.sayAll(n, importer.Close, "a rewrite by an expression; X-Forwarded-Prefix is not sent")
+}
+
+// rewrite sets a field of the route's rewrite and returns it.
+func (t *translator) rewrite(r *router, name, value string) importer.Object {
+	o := r.route.Object("rewrite")
+	if o.Empty() {
+		o = importer.NewObject()
+		r.route.Set("rewrite", o)
+		o = r.route.Object("rewrite")
+	}
+	if o.Has(name) {
+		t.Check("router %s rewrites its path more than once; only the last was taken over", r.name)
+	}
+	return o.Set(name, value)
+}
+
+func addPrefix(t *translator, r *router, n *node) {
+	t.rewrite(r, "add_prefix", n.get("prefix").text())
+	if !r.route.Has("strip_prefix") {
+		r.route.Set("strip_prefix", false)
+	}
+	t.sayAll(n, importer.Same, "rewrite.add_prefix")
+}
+
+func replacePathRegex(t *translator, r *router, n *node) {
+	if _, err := regexp.Compile(n.get("regex").text()); err != nil {
+		t.sayAll(n, importer.Impossible, "invalid regular expression: %v", err)
+		return
+	}
+	t.rewrite(r, "regex", n.get("regex").text()).Set("replacement", n.get("replacement").text())
+	if !r.route.Has("strip_prefix") {
+		r.route.Set("strip_prefix", false)
+	}
+	t.sayAll(n, importer.Same, "rewrite; X-Replaced-Path is not sent")
+}
+
+func replacePath(t *translator, r *router, n *node) {
+	t.rewrite(r, "regex", "^.*$").Set("replacement", n.get("path").text())
+	r.route.Set("strip_prefix", false)
+	t.sayAll(n, importer.Same, "rewrite; X-Replaced-Path is not sent")
+}
+
+func redirectScheme(t *translator, r *router, n *node) {
+	if !strings.EqualFold(n.get("scheme").text(), "https") {
+		t.sayAll(n, importer.Impossible, "redirects of the scheme lead to https")
+		return
+	}
+	if r.onPlain() {
+		r.toHTTPS = true
+	}
+	t.sayAll(n, importer.Same, "redirect_http_to_https: 301 for GET, 308 for others, to the https port")
+}
+
+// redirectRegex is matched by Traefik on the whole URL; a rule of headgate on the path.
+func redirectRegex(t *translator, r *router, n *node) {
+	expression, target := n.get("regex").text(), n.get("replacement").text()
+	status := 302
+	if n.get("permanent").on() {
+		status = 301
+	}
+	found := wholeURL.FindStringSubmatch(expression)
+	if found == nil || strings.ContainsAny(found[1], "()") {
+		t.sayAll(n, importer.Impossible, "its expression is for the whole URL, and that for the path cannot be told from it")
+		t.Check("router %s: write the redirect %q to %q by hand; rules of headgate match the path", r.name, expression, target)
+		return
+	}
+	path := "^" + strings.TrimPrefix(found[2], "^")
+	if path == "^" || path == "^(.*)" {
+		path = "^/?(.*)"
+		if strings.HasPrefix(found[2], "/") {
+			path = "^/(.*)"
+		}
+	}
+	rule := importer.NewObject().Set("regex", path).Set("target", braces.ReplaceAllString(target, "$$$1")).Set("status", status)
+	r.route.Append("redirects", rule)
+	t.sayAll(n, importer.Close, "the rule is matched on the path, and the host is that of the route, with or without its port; all methods get its status, where Traefik sends 308 or 307 to others than GET")
+}
+
+var (
+	// wholeURL cuts scheme and host off an expression: (1) the host, (2) the path.
+	wholeURL = regexp.MustCompile(`^\^?https?\??(?:\(s\))?://([^/]+)(/.*)$`)
+	braces   = regexp.MustCompile(`\$\{([0-9]+)\}`)
+)
+
+// headers makes fields rules. An empty value removes a field.
+func headers(t *translator, r *router, n *node) {
+	for field, direction := range map[string]string{"customRequestHeaders": "request", "customResponseHeaders": "response"} {
+		for _, one := range n.get(field).children() {
+			rule := importer.NewObject().Set("direction", direction).Set("name", one.name())
+			if one.value == "" {
+				rule.Set("operation", "remove")
+			} else {
+				rule.Set("value", strings.ReplaceAll(one.value, "{", "{{"))
+			}
+			if strings.EqualFold(one.name(), "Host") && direction == "request" {
+				r.host = one.value
+				t.sayAll(one, importer.Same, "host_header of the proxy")
+				continue
+			}
+			r.route.Append("headers", rule.Flow())
+			t.sayAll(one, importer.Same, "a header rule")
+		}
+	}
+	for _, s := range securityFields(n) {
+		r.route.Append("headers", importer.NewObject().Set("direction", "response").Set("name", s.name).Set("value", s.value))
+	}
+	for _, name := range []string{"stsSeconds", "stsIncludeSubdomains", "stsPreload", "frameDeny", "customFrameOptionsValue", "contentTypeNosniff", "browserXssFilter", "referrerPolicy", "contentSecurityPolicy", "permissionsPolicy"} {
+		t.sayAll(n.get(name), importer.Same, "a header rule")
+	}
+	if n.get("forceSTSHeader").is() {
+		t.sayAll(n.get("forceSTSHeader"), importer.Close, "the rule is for http too; browsers ignore it there")
+	}
+	corsOf(t, r, n)
+}
+
+type pair struct{ name, value string }
+
+// securityFields are the fields that switches of the middleware stand for.
+func securityFields(n *node) (out []pair) {
+	if seconds := n.get("stsSeconds").number(0); seconds > 0 {
+		value := "max-age=" + strconv.Itoa(seconds)
+		if n.get("stsIncludeSubdomains").on() {
+			value += "; includeSubDomains"
+		}
+		if n.get("stsPreload").on() {
+			value += "; preload"
+		}
+		out = append(out, pair{"Strict-Transport-Security", value})
+	}
+	if frame := n.get("customFrameOptionsValue").text(); frame != "" {
+		out = append(out, pair{"X-Frame-Options", frame})
+	} else if n.get("frameDeny").on() {
+		out = append(out, pair{"X-Frame-Options", "DENY"})
+	}
+	if n.get("contentTypeNosniff").on() {
+		out = append(out, pair{"X-Content-Type-Options", "nosniff"})
+	}
+	if n.get("browserXssFilter").on() {
+		out = append(out, pair{"X-XSS-Protection", "1; mode=block"})
+	}
+	for field, name := range map[string]string{"referrerPolicy": "Referrer-Policy", "contentSecurityPolicy": "Content-Security-Policy", "permissionsPolicy": "Permissions-Policy"} {
+		if v := n.get(field).text(); v != "" {
+			out = append(out, pair{name, v})
+		}
+	}
+	slices.SortFunc(out, func(a, b pair) int { return strings.Compare(a.name, b.name) })
+	return out
+}
+
+func corsOf(t *translator, r *router, n *node) {
+	cors := importer.NewObject()
+	for from, to := range map[string]string{"accessControlAllowOriginList": "allow_origins", "accessControlAllowMethods": "allow_methods", "accessControlAllowHeaders": "allow_headers", "accessControlExposeHeaders": "expose_headers"} {
+		if list := n.get(from).texts(); len(list) > 0 {
+			cors.Set(to, list)
+			t.sayAll(n.get(from), importer.Same, "cors."+to)
+		}
+	}
+	if cors.Len() == 0 {
+		return
+	}
+	if n.get("accessControlAllowCredentials").on() {
+		cors.Set("allow_credentials", true)
+	}
+	t.sayAll(n.get("accessControlAllowCredentials"), importer.Same, "cors.allow_credentials")
+	if age := n.get("accessControlMaxAge").number(0); age > 0 {
+		cors.Set("max_age", strconv.Itoa(min(age, 86400))+"s")
+	}
+	t.sayAll(n.get("accessControlMaxAge"), importer.Same, "cors.max_age")
+	t.sayAll(n.get("addVaryHeader"), importer.Same, "Vary is always set")
+	r.route.Set("cors", cors)
+}
+
+func basicAuth(t *translator, r *router, n *node) {
+	auth, users := importer.NewObject(), []importer.Object{}
+	if realm := n.get("realm").text(); realm != "" {
+		auth.Set("realm", realm)
+	}
+	for _, text := range n.get("users").texts() {
+		name, hash, _ := strings.Cut(strings.ReplaceAll(text, "$$", "$"), ":")
+		if !strings.HasPrefix(hash, "$2") && !strings.HasPrefix(hash, "$apr1$") && !strings.HasPrefix(hash, "$argon2id$") {
+			t.Check("router %s: the password of user %q is hashed with something that headgate does not check: make a new one by headgate hash-password", r.name, name)
+			hash = ""
+		}
+		users = append(users, importer.NewObject().Set("name", name).Set("password_hash", hash))
+	}
+	if file := n.get("usersFile"); file.is() {
+		t.sayAll(file, importer.Close, "give the users of %s as basic_auth.users", file.text())
+		t.Check("router %s: put the users of %s into basic_auth.users", r.name, file.text())
+	}
+	if field := n.get("headerField"); field.is() {
+		t.sayAll(field, importer.Close, "a header rule with {user}")
+		r.route.Append("headers", importer.NewObject().Set("direction", "request").Set("name", field.text()).Set("value", "{user}").Flow())
+	}
+	if !n.get("removeHeader").on() {
+		auth.Set("forward_credentials", true)
+	}
+	if !n.get("realm").is() {
+		auth.Set("realm", "traefik")
+	}
+	r.route.Set("basic_auth", auth.Set("users", users))
+	t.sayAll(n, importer.Close, "basic_auth: the challenge names UTF-8, and an address with many wrong passwords gets 429 for a while")
+}
+
+func forwardAuth(t *translator, r *router, n *node) {
+	auth := importer.NewObject().Set("url", n.get("address").text())
+	t.sayAll(n.get("address"), importer.Same, "forward_auth.url")
+	if n.get("trustForwardHeader").on() {
+		auth.Set("trust_forward_header", true)
+	}
+	t.sayAll(n.get("trustForwardHeader"), importer.Same, "trust_forward_header")
+	if list := n.get("authResponseHeaders").texts(); len(list) > 0 {
+		auth.Set("response_headers", list)
+		t.sayAll(n.get("authResponseHeaders"), importer.Same, "response_headers")
+	}
+	for _, name := range []string{"authResponseHeadersRegex", "authRequestHeaders", "tls", "addAuthCookiesToResponse", "forwardBody", "headerField", "preserveLocationHeader", "preserveRequestMethod", "maxBodySize"} {
+		if v := n.get(name); v.is() {
+			t.sayAll(v, importer.Close, "it is left out: all headers of the client are sent, named ones of the answer are copied")
+		}
+	}
+	r.route.Set("forward_auth", auth)
+}
+
+func ipAllowList(t *translator, r *router, n *node) {
+	r.route.Set("ip_filter", importer.NewObject().Set("allow", n.get("sourceRange").texts()))
+	t.sayAll(n.get("sourceRange"), importer.Same, "ip_filter.allow")
+	if s := n.get("ipStrategy"); s.is() {
+		t.sayAll(s, importer.Close, "client_ip says which proxies in front are trusted")
+		t.Check("router %s takes the client's address from a header (ipStrategy): name the proxies in front in client_ip", r.name)
+	}
+	t.sayAll(n.get("rejectStatusCode"), importer.Close, "refused clients get 403")
+}
+
+func rateLimit(t *translator, r *router, n *node) {
+	average, period := n.get("average").number(0), time.Second
+	if text := n.get("period").text(); text != "" {
+		if p, err := time.ParseDuration(duration(text)); err == nil && p > 0 {
+			period = p
+		}
+	}
+	if average <= 0 {
+		t.sayAll(n, importer.Ignored, "an average of 0 limits nothing")
+		return
+	}
+	for period < time.Second { // the shortest period is a second
+		average, period = int(math.Ceil(float64(average)*float64(time.Second)/float64(period))), time.Second
+	}
+	limit := importer.NewObject().Set("requests", average).Set("period", period.String()).Set("burst", max(n.get("burst").number(1), 1))
+	if name := n.get("sourceCriterion", "requestHeaderName").text(); name != "" {
+		limit.Set("key", "header:"+name)
+	}
+	t.sayAll(n.get("sourceCriterion"), importer.Close, "rate_limit.key")
+	for _, name := range []string{"average", "period", "burst"} {
+		t.sayAll(n.get(name), importer.Same, "rate_limit")
+	}
+	t.sayAll(n.get("redis"), importer.Impossible, "each headgate counts by itself")
+	r.route.Set("rate_limit", limit)
+}
+
+func compress(t *translator, r *router, n *node) {
+	c := importer.NewObject().Set("enabled", true)
+	if size := n.get("minResponseBodyBytes").number(0); size > 0 {
+		c.Set("min_size", fmt.Sprintf("%dB", size))
+	}
+	t.sayAll(n.get("minResponseBodyBytes"), importer.Same, "compression.min_size")
+	t.sayAll(n, importer.Close, "compression chooses among zstd, br and gzip by the type of the content")
+	r.route.Set("compression", c.Flow())
+}
+
+func retry(t *translator, r *router, n *node) {
+	r.route.Set("retry", importer.NewObject().Set("attempts", min(max(n.get("attempts").number(2), 1), 10)).Flow())
+	t.sayAll(n, importer.Close, "only what is idempotent or was not sent yet is sent again")
+}
+
+func buffering(t *translator, r *router, n *node) {
+	if size := n.get("maxRequestBodyBytes").number(0); size > 0 {
+		r.route.Set("request_body_limit", fmt.Sprintf("%dB", size))
+		t.sayAll(n.get("maxRequestBodyBytes"), importer.Same, "request_body_limit")
+	}
+	t.sayAll(n, importer.Ignored, "nothing is buffered")
+}
+
+func circuitBreaker(t *translator, r *router, n *node) {
+	r.route.Set("circuit_breaker", importer.NewObject().Set("error_percent", 50).Flow())
+	t.sayAll(n, importer.Close, "circuit_breaker opens by the share of errors, 50 % here")
+	t.Check("router %s has a circuit breaker by an expression: set circuit_breaker.error_percent", r.name)
+}

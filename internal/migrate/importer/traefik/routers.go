@@ -1,0 +1,286 @@
+package traefik
+
+import (
+	"net"
+	"slices"
+	"strings"
+
+	"headgate/internal/migrate/importer"
+)
+
+// router is one alternative of a router's rule, which becomes a route.
+type router struct {
+	name    string
+	n       *node
+	when    condition
+	entries []*entry
+	tls     bool
+	acme    string
+	route   importer.Object
+	host    string // host_header, "" for the client's
+	toHTTPS bool   // it does nothing but send clients to https
+}
+
+// httpRouters reads the routers, and makes each alternative of a rule a route.
+func (t *translator) httpRouters() {
+	for _, n := range t.root.get("http", "routers").children() {
+		rule := n.get("rule")
+		alternatives, err := parseRule(rule.text())
+		if err != nil || len(alternatives) == 0 {
+			t.sayAll(n, importer.Impossible, "the rule cannot be read: %v", err)
+			t.Check("router %s was left out: its rule cannot be read: %v", n.name(), err)
+			continue
+		}
+		t.router(n, rule, alternatives)
+	}
+	t.writePorts()
+}
+
+func (t *translator) router(n, rule *node, alternatives [][]match) {
+	verdict, note := importer.Same, "hosts and a path"
+	taken := 0
+	for _, all := range alternatives {
+		when, problem := conditionOf(all)
+		r := &router{name: n.name(), n: n, when: when}
+		if problem == "" && len(when.other) > 0 {
+			problem = "headgate cannot choose a route by " + namesOf(when.other)
+		}
+		if problem != "" {
+			verdict, note = importer.Impossible, problem
+			t.Check("router %s was left out in part or whole: %s (%s)", n.name(), problem, rule.text())
+			continue
+		}
+		taken++
+		switch {
+		case when.exact:
+			verdict, note = importer.Close, "a path takes what is below it too: exact paths do not exist"
+		case when.loose && verdict == importer.Same:
+			verdict, note = importer.Close, "headgate takes whole segments: "+when.path+"x does not reach it"
+		case when.slashed && verdict == importer.Same:
+			verdict, note = importer.Close, when.path+" without the slash is taken, too"
+		case len(when.allow) > 0 && verdict == importer.Same:
+			verdict, note = importer.Close, "other clients get 403, and not another router"
+		}
+		t.routeOf(r)
+		t.routers = append(t.routers, r)
+	}
+	if taken == 0 {
+		t.sayAll(n, importer.Impossible, note)
+		return
+	}
+	t.sayAll(rule, verdict, note)
+	t.sayAll(n.get("priority"), importer.Same, "routes decide as the routers do in their order")
+	t.sayAll(n.get("ruleSyntax"), importer.Ignored, "both syntaxes are read")
+	t.sayAll(n.get("observability"), importer.Ignored, "logs and metrics are for all routes")
+}
+
+func namesOf(other []match) string {
+	var names []string
+	for _, m := range other {
+		text := m.name
+		if m.not {
+			text = "!" + text
+		}
+		names = append(names, text)
+	}
+	return strings.Join(names, ", ")
+}
+
+// routeOf fills in a route: entry points, TLS, middlewares and service.
+func (t *translator) routeOf(r *router) {
+	r.route = importer.NewObject()
+	names := r.n.get("entryPoints").texts()
+	for _, name := range names {
+		if e := t.entries[strings.ToLower(name)]; e != nil {
+			r.entries = append(r.entries, e)
+		} else {
+			t.Check("router %s names the entry point %s, which is not there", r.name, name)
+		}
+	}
+	t.sayAll(r.n.get("entryPoints"), importer.Same, "ports")
+	if len(names) == 0 {
+		for _, name := range t.names {
+			r.entries = append(r.entries, t.entries[name])
+		}
+	}
+	if tls := r.n.get("tls"); tls.is() && tls.text() != "false" {
+		r.tls, r.acme = true, tls.get("certResolver").text()
+		t.sayAll(tls.get("certResolver"), importer.Same, "acme")
+		for _, d := range tls.get("domains").list {
+			t.sayAll(d, importer.Same, "its hosts are ordered; name a wildcard in domains of the acme entry")
+		}
+		t.sayAll(tls.get("options"), importer.Close, "TLS options stand at the port")
+		if tls.text() != "" {
+			t.sayAll(tls, importer.Same, "an https port")
+		}
+	}
+	for _, e := range r.entries {
+		if r.acme == "" {
+			if resolver := e.n.get("http", "tls", "certResolver").text(); e.secure && resolver != "" {
+				r.acme = resolver
+			}
+		}
+		if r.tls && len(r.entries) == 1 {
+			e.secure = true
+		}
+	}
+	if len(r.when.allow) > 0 {
+		r.route.Set("ip_filter", importer.NewObject().Set("allow", r.when.allow))
+		t.Check("router %s chooses by the client's address; others get 403 here, not another router", r.name)
+	}
+	for _, e := range r.entries { // what an entry point has for all of its routers comes first
+		for _, name := range e.n.get("http", "middlewares").texts() {
+			t.middleware(r, name, 0)
+		}
+		t.sayAll(e.n.get("http", "middlewares"), importer.Same, "features of the routes of its routers")
+	}
+	for _, name := range r.n.get("middlewares").texts() {
+		t.middleware(r, name, 0)
+	}
+	t.sayAll(r.n.get("middlewares"), importer.Same, "features of the route")
+	if r.toHTTPS {
+		t.sayAll(r.n.get("service"), importer.Ignored, "clients are sent to https before")
+		return
+	}
+	if !r.route.Has("strip_prefix") && !r.route.Has("rewrite") {
+		r.route.Set("strip_prefix", false)
+	}
+	t.service(r, r.n.get("service").text(), 0)
+	if r.route.Has("servers") {
+		r.route.Append("headers", importer.NewObject().Set("direction", "request").Set("name", "X-Real-Ip").Set("value", "{client_ip}").Flow())
+	}
+	t.sayAll(r.n.get("service"), importer.Close, "servers of the route; X-Forwarded-Port, -Server and -Prefix are not sent")
+}
+
+// proxyPorts names the ports of a proxy where it is not on all, and sends clients from
+// http to https.
+func (t *translator) proxyPorts(o importer.Object, entries []*entry, r *router) {
+	var names []string
+	secure, redirected := false, slices.ContainsFunc(r.when.hosts, func(h string) bool { return t.redirected[strings.ToLower(h)] }) || t.redirected[""] && len(r.when.hosts) > 0 && !r.onPlain()
+	for _, e := range entries {
+		names = append(names, e.name)
+		if e.secure && e.http3 {
+			names = append(names, e.name+"-http3")
+		}
+		secure = secure || e.secure
+	}
+	for _, name := range t.names {
+		e := t.entries[name]
+		if secure && !e.secure && !e.udp && !slices.Contains(entries, e) && (e.toHTTPS || redirected) {
+			names = append(names, e.name)
+			redirected = true
+		}
+	}
+	if secure && redirected {
+		o.Set("redirect_http_to_https", true)
+	}
+	if len(names) < t.Ports.Len() {
+		o.Set("ports", names)
+	}
+}
+
+func (r *router) onPlain() bool {
+	return slices.ContainsFunc(r.entries, func(e *entry) bool { return !e.secure })
+}
+
+func trustedBy(entries []*entry) (trusted []string) {
+	for _, e := range entries {
+		for _, p := range e.n.get("forwardedHeaders", "trustedIPs").texts() {
+			if !slices.Contains(trusted, p) {
+				trusted = append(trusted, p)
+			}
+		}
+	}
+	return trusted
+}
+
+// unused returns a name that no object has. Traefik writes the provider behind an @.
+func unused(in importer.Object, wish string) string {
+	name, _, _ := strings.Cut(wish, "@")
+	return importer.Unused(in, name, "router")
+}
+
+// onlyTCP reports whether an entry point serves TCP routers and no HTTP ones.
+func (t *translator) onlyTCP(e *entry) bool {
+	tcp := false
+	for _, n := range t.root.get("tcp", "routers").children() {
+		for _, name := range n.get("entryPoints").texts() {
+			tcp = tcp || strings.EqualFold(name, e.name) && strings.Contains(n.get("rule").text(), "`*`")
+		}
+	}
+	return tcp && !slices.ContainsFunc(t.routers, func(r *router) bool { return len(r.n.get("entryPoints").texts()) > 0 && slices.Contains(r.entries, e) })
+}
+
+// tcpRouters makes TCP routers TCP proxies: by address, or by the name in TLS.
+func (t *translator) tcpRouters() {
+	for _, n := range t.root.get("tcp", "routers").children() {
+		servers := t.streamServers("tcp", n)
+		alternatives, err := parseRule(n.get("rule").text())
+		if err != nil || len(servers) == 0 || len(alternatives) != 1 {
+			t.sayAll(n, importer.Impossible, "one HostSNI and a service with servers are possible")
+			t.Check("TCP router %s was left out", n.name())
+			continue
+		}
+		when, problem := conditionOf(alternatives[0])
+		passthrough := n.get("tls", "passthrough").on()
+		if problem != "" || len(when.other) > 0 || n.get("tls").is() && !passthrough {
+			t.sayAll(n, importer.Impossible, "TLS is passed on by its name, not ended, and rules are HostSNI only")
+			t.Check("TCP router %s was left out: headgate does not end TLS for TCP", n.name())
+			continue
+		}
+		for _, name := range n.get("entryPoints").texts() {
+			e := t.entries[strings.ToLower(name)]
+			if e == nil {
+				continue
+			}
+			o := importer.NewObject()
+			if len(when.hosts) > 0 {
+				e.secure = true
+				o.Set("port", e.name).Set("sni", when.hosts)
+				t.Ports.Set(e.name, importer.NewObject().Set("address", e.address).Set("protocol", "https"))
+			} else {
+				o.Set("address", e.address)
+			}
+			t.TCP.Set(unused(t.TCP, n.name()), o.Set("servers", servers))
+		}
+		t.sayAll(n, importer.Same, "a TCP proxy")
+	}
+}
+
+func (t *translator) udpRouters() {
+	for _, n := range t.root.get("udp", "routers").children() {
+		servers := t.streamServers("udp", n)
+		if len(servers) == 0 {
+			t.sayAll(n, importer.Impossible, "its service has no servers")
+			continue
+		}
+		for _, name := range n.get("entryPoints").texts() {
+			if e := t.entries[strings.ToLower(name)]; e != nil {
+				t.UDP.Set(unused(t.UDP, n.name()), importer.NewObject().Set("address", e.address).Set("servers", servers))
+			}
+		}
+		t.sayAll(n, importer.Same, "a UDP proxy")
+	}
+}
+
+// streamServers are the servers of a TCP or UDP router's service.
+func (t *translator) streamServers(kind string, n *node) (servers []importer.Object) {
+	name, _, _ := strings.Cut(n.get("service").text(), "@")
+	s := t.root.get(kind, "services", name)
+	for _, one := range s.get("loadBalancer", "servers").list {
+		if address := one.get("address").text(); address != "" {
+			servers = append(servers, importer.NewObject().Set("address", address).Flow())
+			t.sayAll(one.get("address"), importer.Same, "a server")
+		}
+	}
+	if port := s.get("loadBalancer", "server", "port"); port.is() {
+		for _, at := range t.servers[kind+"/"+strings.ToLower(name)] {
+			host, _, err := net.SplitHostPort(at)
+			if err == nil {
+				servers = append(servers, importer.NewObject().Set("address", net.JoinHostPort(host, port.text())).Flow())
+			}
+		}
+		t.sayAll(port, importer.Same, "the port of the server")
+	}
+	return servers
+}

@@ -1,0 +1,251 @@
+// Package traefik reads configurations of Traefik, versions 2 and 3, and writes what
+// headgate makes of them: a document, and a report in which every field has a verdict.
+//
+// Import takes files in any order: static and dynamic configuration in YAML or TOML,
+// Compose files whose services have labels, and acme.json. tree.go makes one tree of
+// them, rule.go reads the rules of routers, static.go has entry points, certificate
+// resolvers and certificates, routers.go the routers, services.go the services, and
+// middlewares.go the middlewares. proxies.go makes routes that decide as the routers do by
+// their priorities.
+//
+// Go templates, plugins and providers other than files and Docker are told, not
+// translated. It never applies anything.
+package traefik
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/BurntSushi/toml"
+	"go.yaml.in/yaml/v4"
+
+	"headgate/internal/migrate/importer"
+	"headgate/internal/migrate/importer/compose"
+)
+
+// maxFile is the largest file that is read, in bytes.
+const maxFile = 64 << 20
+
+// Import reads configurations of Traefik. An error has the place of what cannot be
+// read; nothing is written then.
+func Import(names []string, files importer.Files) ([]byte, *importer.Report, error) {
+	files = files.Bounded(maxFile, "more than a configuration has")
+	t := newTranslator("Traefik")
+	for _, name := range names {
+		data, err := files.Read(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		if err := t.read(name, data); err != nil {
+			return nil, nil, err
+		}
+	}
+	if err := t.readComposed(files); err != nil {
+		return nil, nil, err
+	}
+	return t.translate()
+}
+
+// translator goes through one configuration.
+type translator struct {
+	*importer.Translation
+	build builder
+	files []string
+	root  *node // static and dynamic configuration in one tree
+	// servers are the addresses of containers, by the name of the service that
+	// Traefik makes of their labels.
+	servers map[string][]string
+	// composeFiles are Compose files, project what they say.
+	composeFiles []string
+	project      *compose.Project
+
+	entries    map[string]*entry
+	names      []string // of entries, in order
+	routers    []*router
+	keys       []keyPair
+	tls        importer.Object // of the https ports
+	used       map[*node]bool  // routers that some request goes to
+	redirected map[string]bool // hosts whose http is sent to https
+}
+
+func newTranslator(source string) *translator {
+	t := &translator{Translation: importer.NewTranslation(source), root: &node{}, servers: map[string][]string{}, entries: map[string]*entry{}, redirected: map[string]bool{}, tls: importer.NewObject(), used: map[*node]bool{}}
+	return t
+}
+
+// read adds a file to the tree.
+func (t *translator) read(name string, data []byte) error {
+	t.files = append(t.files, name)
+	if bytes.IndexByte(data, 0) >= 0 {
+		return fmt.Errorf("%s: not a text", name)
+	}
+	if i := bytes.Index(data, []byte("{{")); i >= 0 && templated(data) {
+		return fmt.Errorf("%s:%d: a Go template, which is not evaluated here; give the file that it makes (Traefik shows the result at /api/rawdata)", name, 1+bytes.Count(data[:i], []byte("\n")))
+	}
+	switch {
+	case filepath.Base(name) == "acme.json":
+		return t.readStorage(name, data)
+	case strings.EqualFold(filepath.Ext(name), ".toml"):
+		if line := tooDeep(string(data)); line > 0 {
+			return fmt.Errorf("%s:%d: nested too deep for a configuration", name, line)
+		}
+		var value map[string]any
+		if _, err := toml.Decode(string(data), &value); err != nil {
+			var at toml.ParseError
+			if errors.As(err, &at) {
+				return fmt.Errorf("%s:%d: %s", name, at.Position.Line, at.Message)
+			}
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		t.root.File = name
+		return t.build.fromTOML(t.root, value, strings.Split(string(data), "\n"), 0)
+	}
+	var doc yaml.Node
+	if err := yaml.Unmarshal(data, &doc); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if compose.Is(&doc) {
+		t.composeFiles = append(t.composeFiles, name)
+		return nil
+	}
+	t.root.File = name
+	return t.build.fromYAML(t.root, &doc, 0)
+}
+
+// maxBrackets bounds how deep lists and tables of TOML are nested, and of how many parts a
+// key is: its decoder takes a time that grows with the square of it.
+const maxBrackets = 200
+
+// tooDeep returns the line of a text in TOML at which that is exceeded, 0 if it is not.
+// Brackets and dots in texts count too, which no configuration has so many of on a line.
+func tooDeep(text string) int {
+	line, depth, dots := 1, 0, 0
+	for i := range len(text) {
+		switch text[i] {
+		case '\n':
+			line, dots = line+1, 0
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth = max(0, depth-1)
+		case '=', '"', '\'', ' ':
+			dots = 0
+		case '.':
+			dots++
+		}
+		if depth > maxBrackets || dots > maxBrackets {
+			return line
+		}
+	}
+	return 0
+}
+
+// templated tells a Go template from rules that hold braces, such as
+// HostRegexp(`{sub:[a-z]+}.example`).
+func templated(data []byte) bool {
+	for _, word := range []string{"{{ ", "{{- ", "{{range", "{{if", "{{end", "{{env", "{{."} {
+		if bytes.Contains(data, []byte(word)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *translator) translate() ([]byte, *importer.Report, error) {
+	if err := t.readLabels(); err != nil {
+		return nil, nil, err
+	}
+	if len(t.root.keys) == 0 && len(t.keys) == 0 {
+		return nil, nil, fmt.Errorf("%s: nothing of Traefik is in it: no entryPoints, http, tcp, udp, tls and no labels that begin with traefik", strings.Join(t.files, ", "))
+	}
+	t.static()
+	t.httpRouters()
+	t.writeProxies()
+	t.tcpRouters()
+	t.udpRouters()
+	t.rest()
+	if t.project != nil {
+		t.project.Tell(t.Report)
+		t.files = slices.Concat(slices.DeleteFunc(t.files, func(name string) bool { return slices.Contains(t.project.Files, name) }), t.project.Files)
+	}
+	return t.Finish("a configuration of "+t.Report.Source, "field", t.files)
+}
+
+// sayAll gives all values below a node their verdict.
+func (t *translator) sayAll(n *node, v importer.Verdict, note string, args ...any) {
+	n.leaves(func(leaf *node) { t.Say(leaf, v, note, args...) })
+}
+
+// Text is the field with its value, but for secrets.
+func (n *node) Text() string {
+	path := strings.ToLower(n.path)
+	for _, secret := range []string{"basicauth.users", "digestauth.users", "hmac", "certificate.key"} {
+		if strings.Contains(path, secret) {
+			return n.path + ": …"
+		}
+	}
+	return n.path + ": " + n.value
+}
+
+// rest gives what nobody looked at a verdict.
+func (t *translator) rest() {
+	t.root.leaves(func(n *node) {
+		if n.Settled() || n.value == "" && n.fields == nil && !n.isList {
+			n.Settle()
+			return
+		}
+		if note, ok := nothingToDo(n.path); ok {
+			t.Say(n, importer.Ignored, note)
+			return
+		}
+		if i := slices.IndexFunc(leftOut, func(l left) bool { return l.path.MatchString(n.path) }); i >= 0 {
+			t.Say(n, leftOut[i].verdict, leftOut[i].note)
+			return
+		}
+		t.Say(n, importer.Impossible, "headgate does not know this field here, or what it belongs to could not be taken over")
+	})
+}
+
+// left is a field that nobody looks at.
+type left struct {
+	path    *regexp.Regexp
+	verdict importer.Verdict
+	note    string
+}
+
+var leftOut = []left{
+	{leftPath(`http\.services\.[^.]+\.loadbalancer\.server\.(weight|preservepath)`), importer.Close, "it stands in a file, at the server: weight"},
+	{leftPath(`http\.middlewares\.[^.]+\.headers\.(accesscontrol.*|addvaryheader)`), importer.Ignored, "without accessControlAllowOriginList there is nothing to allow; Vary is sent by itself"},
+	{leftPath(`http\.middlewares\.[^.]+\.headers\.(allowedhosts|hostsproxyheaders|sslproxyheaders.*|isdevelopment|publickey)`), importer.Impossible, "hosts are those of the rule, and client_ip says which proxies in front are trusted"},
+	{leftPath(`http\.middlewares\.[^.]+\.headers\.(custombrowserxssvalue|contentsecuritypolicyreportonly)`), importer.Close, "write it as a header rule"},
+	{leftPath(`http\.middlewares\.[^.]+\.stripprefix\.forceslash`), importer.Same, "a path always begins with a slash"},
+	{leftPath(`tcp\.services\..*\.(tls|proxyprotocol.*|serverstransport)`), importer.Close, "write it at the TCP proxy: servers: [{address: …, tls: {}}], proxy_protocol"},
+	{leftPath(`tcp\.middlewares\..*`), importer.Impossible, "write it at the TCP proxy: ip_filter, max_connections"},
+	{leftPath(`entrypoints\.[^.]+\.(asdefault|reuseport|allowacmebypass|http2.*|udp.*|observability.*)`), importer.Ignored, "ports are opened with what is best, and certificates' challenges are always answered"},
+	{leftPath(`entrypoints\.[^.]+\.transport\..*`), importer.Close, "limits of the port, and drain_timeout; the defaults are 30s for a head and 60s for a silent body"},
+	{leftPath(`entrypoints\.[^.]+\.http\.(encodequerysemicolons|sanitizepath|encodedcharacters.*|maxheaderbytes)`), importer.Ignored, "the query is never touched, and paths are brought into their normal form"},
+	{leftPath(`certificatesresolvers\.[^.]+\.(tailscale|spiffe).*`), importer.Impossible, "certificates come by ACME or from files"},
+}
+
+func leftPath(expr string) *regexp.Regexp { return regexp.MustCompile(`(?i)^` + expr + `$`) }
+
+// nothingToDo has the fields of the static configuration that need nothing.
+func nothingToDo(path string) (string, bool) {
+	path = strings.ToLower(path)
+	for prefix, note := range map[string]string{
+		"global.": "about Traefik itself", "api.": "the console of headgate is at the admin address", "ping": "health pages are at the admin address: /livez, /readyz",
+		"log.": "headgate's own log has flags of run", "accesslog": "the access log is on; access_log sets its place and form", "metrics.": "metrics are at /metrics of the admin address",
+		"providers.file": "the files are read by the import", "providers.docker": "containers are found by discovery.docker", "hostresolver.": "names are looked up as the system does",
+		"experimental.": "about Traefik itself", "serverstransport.": "",
+	} {
+		if note != "" && strings.HasPrefix(path, prefix) {
+			return note, true
+		}
+	}
+	return "", false
+}
