@@ -42,6 +42,10 @@ type Entry struct {
 	Verdict Verdict `json:"verdict"`
 	// Note is the reason or the difference.
 	Note string `json:"note,omitempty"`
+	// Became are the fields of the document that it became, such as
+	// proxies.app.routes[0].servers[1], at most 8; "default" is what headgate does without
+	// a field. Only same and close have any.
+	Became []string `json:"became,omitempty"`
 }
 
 // Report is what became of every directive.
@@ -125,8 +129,8 @@ code { white-space: pre-wrap; overflow-wrap: anywhere } .not_possible { backgrou
 <p>{{.Summary}}</p>
 {{if .Check}}<h2>Look at these</h2><ul>{{range .Check}}<li>{{.}}</li>{{end}}</ul>{{end}}
 <h2>Every directive</h2>
-<table><thead><tr><th scope="col">Where</th><th scope="col">Directive</th><th scope="col">Verdict</th><th scope="col">Why</th></tr></thead>
-<tbody>{{range .Entries}}<tr class="{{.Verdict}}"><td>{{.File}}:{{.Line}}</td><td><code>{{.Directive}}</code></td><td>{{.Verdict}}</td><td>{{.Note}}</td></tr>
+<table><thead><tr><th scope="col">Where</th><th scope="col">Directive</th><th scope="col">Verdict</th><th scope="col">Field</th><th scope="col">Why</th></tr></thead>
+<tbody>{{range .Entries}}<tr class="{{.Verdict}}"><td>{{.File}}:{{.Line}}</td><td><code>{{.Directive}}</code></td><td>{{.Verdict}}</td><td>{{range .Became}}<code>{{.}}</code> {{end}}</td><td>{{.Note}}</td></tr>
 {{end}}</tbody></table></html>
 `))
 

@@ -8,10 +8,21 @@ type Row struct {
 	Names   string
 	Verdict Verdict
 	Note    string
+
+	byItself bool // Same or Close, and headgate does it without a field
 }
 
-// NewRow returns the row of some names.
-func NewRow(names string, v Verdict, note string) Row { return Row{names, v, note} }
+// NewRow returns the row of some names for which nothing is in the document: its verdict
+// is Ignored or Impossible.
+func NewRow(names string, v Verdict, note string) Row {
+	return Row{Names: names, Verdict: v, Note: note}
+}
+
+// NewDefault returns the row of some names that ask for what headgate does without a
+// field: its verdict is Same or Close.
+func NewDefault(names string, v Verdict, note string) Row {
+	return Row{Names: names, Verdict: v, Note: note, byItself: true}
+}
 
 // Table has the row of each directive.
 type Table map[string]Row

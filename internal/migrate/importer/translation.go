@@ -50,17 +50,19 @@ type Translation struct {
 	Ports, ACME, Certificates, Policies, Proxies, TCP, UDP Object
 
 	checks map[string]bool
+	became map[*Origin]Field // of the parts with a verdict by Became
 }
 
 // NewTranslation returns an empty translation of a configuration of source.
 func NewTranslation(source string) *Translation {
 	return &Translation{
-		Report: &Report{Source: source}, checks: map[string]bool{},
+		Report: &Report{Source: source}, checks: map[string]bool{}, became: map[*Origin]Field{},
 		Ports: NewObject(), ACME: NewObject(), Certificates: NewObject(), Policies: NewObject(), Proxies: NewObject(), TCP: NewObject(), UDP: NewObject(),
 	}
 }
 
-// Say gives a part its verdict, with the reason or the difference as a format. The first
+// Say gives a part a verdict for which nothing is in the document, Ignored or Impossible,
+// with the reason as a format; Became is for the others. The first
 // verdict of a part stands: Say reports whether this one was it. A part that was opened
 // again keeps its entry, with the worse verdict.
 func (t *Translation) Say(p Part, v Verdict, note string, args ...any) bool {
@@ -86,16 +88,6 @@ func (t *Translation) Say(p Part, v Verdict, note string, args ...any) bool {
 
 // severity has the verdicts, the worst last.
 var severity = []Verdict{Ignored, Same, Close, Impossible}
-
-// SayKnown gives a part the verdict that a table has for its name, and reports whether
-// there is one.
-func (t *Translation) SayKnown(p Part, table Table, name string) bool {
-	row, ok := table[name]
-	if ok {
-		t.Say(p, row.Verdict, row.Note)
-	}
-	return ok
-}
 
 // Amend changes the verdict that a part has, and adds to its note. It does nothing for
 // a part without one.
@@ -144,6 +136,14 @@ func Unused(in Object, wish, otherwise string) string {
 // from, and what each entry of the report is called. The entries come in the order of
 // files.
 func (t *Translation) Finish(from, each string, files []string) ([]byte, *Report, error) {
+	t.Verify()
+	t.Report.Finish(files)
+	data, err := t.document().Write("Made from " + from + " by headgate import.\n" + t.Report.Summary() + ".\nThe report says what became of every " + each + ".")
+	return data, t.Report, err
+}
+
+// document returns the document as far as it is made.
+func (t *Translation) document() Object {
 	out := NewObject().Set("version", 1)
 	for _, part := range []struct {
 		name string
@@ -153,7 +153,5 @@ func (t *Translation) Finish(from, each string, files []string) ([]byte, *Report
 			out.Set(part.name, part.o)
 		}
 	}
-	t.Report.Finish(files)
-	data, err := out.Write("Made from " + from + " by headgate import.\n" + t.Report.Summary() + ".\nThe report says what became of every " + each + ".")
-	return data, t.Report, err
+	return out
 }

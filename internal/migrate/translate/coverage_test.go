@@ -158,6 +158,13 @@ func settingsOf(t *testing.T, d documented) (all []setting) {
 			t.Errorf("%s: %s has no verdict in\n%s%v", d.title, line, text, report.Entries)
 			continue
 		}
+		if slices.Contains(namesFields, d.kind) {
+			for _, e := range report.Entries {
+				if (e.Verdict == importer.Same || e.Verdict == importer.Close) && len(e.Became) == 0 {
+					t.Errorf("%s: %s: %s is %s and names no field", d.title, line, e.Directive, e.Verdict)
+				}
+			}
+		}
 		s.verdict, s.note = report.Entries[i].Verdict, report.Entries[i].Note
 		if strings.Contains(s.note, "does not know") {
 			t.Errorf("%s: %s is not known (%s)", d.title, line, report.Entries[i].Directive)
@@ -166,6 +173,10 @@ func settingsOf(t *testing.T, d documented) (all []setting) {
 	}
 	return all
 }
+
+// namesFields are the sources of which every verdict "same" and "close" names the field
+// that it became.
+var namesFields = []string{}
 
 func firstWord(text string) string {
 	word, _, _ := strings.Cut(text, " ")
