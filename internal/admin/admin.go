@@ -95,6 +95,7 @@ type Server struct {
 	open    func(address netip.AddrPort, now net.Listener) (net.Listener, error)
 	first   time.Duration
 	last    time.Duration
+	closing sync.WaitGroup // listeners that changes have replaced
 
 	mu struct {
 		sync.Mutex
@@ -194,7 +195,8 @@ func (s *Server) listenLocked(address netip.AddrPort, secure *plan.AdminTLS) (*l
 	return l, nil
 }
 
-// Commit begins to serve the new address and stops serving the old one.
+// Commit begins to serve the new address and stops serving the old one, in the
+// background: a client there, which may have made this very change, is slow or not.
 func (c *change) Commit() {
 	s := c.server
 	s.mu.Lock()
@@ -208,7 +210,8 @@ func (c *change) Commit() {
 	old := s.mu.open
 	s.serveLocked(c.next)
 	s.mu.Unlock()
-	old.close()
+	old.stopListening()
+	s.closing.Go(old.close)
 }
 
 // serveLocked makes l, which may be nil, the listener that is served.
@@ -248,6 +251,7 @@ func (s *Server) Close() {
 	s.waitLocked(netip.AddrPort{}, 0)
 	s.mu.Unlock()
 	old.close()
+	s.closing.Wait()
 }
 
 func (l *listener) serve(log *slog.Logger) {
@@ -262,6 +266,18 @@ func (l *listener) serve(log *slog.Logger) {
 	if !errors.Is(err, http.ErrServerClosed) {
 		log.Error("admin listener ended", "address", l.address, "error", err)
 	}
+}
+
+// stopListening has l, which may be nil, take no more connections. Requests under way go
+// on until close.
+func (l *listener) stopListening() {
+	if l == nil {
+		return
+	}
+	now, cancel := context.WithCancel(context.Background())
+	cancel()
+	_ = l.server.Shutdown(now) // it closes the socket, and does not wait for requests
+	l.socket.Close()           // if it is not served yet
 }
 
 // close stops serving l, which may be nil.

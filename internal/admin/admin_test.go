@@ -19,6 +19,7 @@ import (
 	"headgate/internal/config"
 	"headgate/internal/control"
 	"headgate/internal/plan"
+	"headgate/internal/testhouse"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -188,5 +189,27 @@ func TestCancelClosesTheNewAddress(t *testing.T) {
 	}
 	if s.Address() != old {
 		t.Errorf("got %v, want %v", s.Address(), old)
+	}
+}
+
+func TestARequestMayMoveTheListenerThatItCameBy(t *testing.T) {
+	var s *Server
+	s = New(Options{Log: slog.New(slog.DiscardHandler), Ready: func() bool {
+		if err := move(s, netip.MustParseAddrPort(testhouse.Address(t))); err != nil {
+			t.Error(err)
+		}
+		return true
+	}})
+	t.Cleanup(s.Close)
+	if err := move(s, anyPort); err != nil {
+		t.Fatal(err)
+	}
+	rs, err := http.Get("http://" + s.Address().String() + "/readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rs.Body.Close()
+	if body, err := io.ReadAll(rs.Body); err != nil || string(body) != "ready\n" {
+		t.Errorf("got %q, %v, want that it is ready", body, err)
 	}
 }

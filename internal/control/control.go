@@ -338,8 +338,9 @@ func (c *Control) close() {
 	if p := c.current.Load(); p != nil {
 		p.Retire(nil)
 	}
+	c.spans.Wait()
 	c.inputs.Close()
-	c.records.current.Load().close()
+	c.records.close()
 	for _, end := range c.endings {
 		end()
 	}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"headgate/internal/accesslog"
@@ -19,7 +20,13 @@ import (
 type records struct {
 	log     *slog.Logger
 	current atomic.Pointer[recordSet]
-	lost    atomic.Uint64 // records that closed logs have lost
+
+	mu struct {
+		sync.Mutex
+		retiring map[*accesslog.Log]struct{}
+		lost     uint64 // records that closed logs have lost
+	}
+	retired sync.WaitGroup // of retiring
 }
 
 // recordSet are the access logs of a configuration: the common one, and those that
@@ -155,9 +162,32 @@ type recordChange struct {
 func (ch recordChange) Commit() {
 	old := ch.records.current.Swap(ch.next)
 	for _, one := range ch.next.without(old) {
-		one.log.Retire()
-		ch.records.lost.Add(one.log.Lost())
+		ch.records.retire(one.log)
 	}
+}
+
+// retire ends a log in the background: who reads its pipe may be slow, and a change must
+// not wait for them.
+func (r *records) retire(log *accesslog.Log) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.mu.retiring == nil {
+		r.mu.retiring = map[*accesslog.Log]struct{}{}
+	}
+	r.mu.retiring[log] = struct{}{}
+	r.retired.Go(func() {
+		log.Retire()
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.mu.retiring, log)
+		r.mu.lost += log.Lost()
+	})
+}
+
+// close ends all logs, and waits for those that end already.
+func (r *records) close() {
+	r.current.Load().close()
+	r.retired.Wait()
 }
 
 // Cancel closes the new logs.
@@ -227,7 +257,12 @@ func (r *records) reopen() error {
 
 // dropped returns how many records were lost.
 func (r *records) dropped() uint64 {
-	lost := r.lost.Load()
+	r.mu.Lock()
+	lost := r.mu.lost
+	for log := range r.mu.retiring {
+		lost += log.Lost()
+	}
+	r.mu.Unlock()
 	if now := r.current.Load(); now != nil {
 		for _, one := range now.logs {
 			lost += one.log.Lost()

@@ -33,7 +33,7 @@ const (
 	// firstPause is the pause after the first try that failed; it doubles up to maxPause.
 	firstPause = time.Second
 	maxPause   = 30 * time.Second
-	// lastTry is how long the end waits for the collector.
+	// lastTry is for how long spans are sent after the end.
 	lastTry = 3 * time.Second
 	// maxAnswer is how much of an answer is read, in bytes.
 	maxAnswer = 64 << 10
@@ -60,7 +60,9 @@ type exporter struct {
 	wake chan struct{} // there is a first span
 	full chan struct{} // there are enough for a batch
 	stop context.CancelFunc
-	done chan struct{}
+
+	// Owned by run.
+	last context.Context // ends lastTry after the exporter
 }
 
 // Counts are what became of spans, over all tracers that it is given to.
@@ -68,7 +70,13 @@ type Counts struct {
 	// Sent were taken by the collector, Dropped came faster than it takes them, and
 	// Lost were refused by it or could not be sent.
 	Sent, Dropped, Lost atomic.Uint64
+
+	sending sync.WaitGroup
 }
+
+// Wait waits until the tracers that were retired have sent their last spans or have
+// given up, which takes a few seconds at most. No tracer begins meanwhile.
+func (c *Counts) Wait() { c.sending.Wait() }
 
 const after = `]}]}]}`
 
@@ -78,7 +86,7 @@ func newExporter(c *Config, log *slog.Logger) *exporter {
 	b = append(b, `}}]},"scopeSpans":[{"scope":{"name":"headgate"},"spans":[`...)
 	return &exporter{
 		url: c.Endpoint, headers: c.Headers, counts: &Counts{}, before: b, log: log, client: safedial.Client(sendTimeout, nil), delay: flushDelay, rest: firstPause,
-		wake: make(chan struct{}, 1), full: make(chan struct{}, 1), done: make(chan struct{}),
+		wake: make(chan struct{}, 1), full: make(chan struct{}, 1),
 	}
 }
 
@@ -125,24 +133,26 @@ func (e *exporter) take(empty []byte) (buf []byte, spans, dropped int) {
 func (e *exporter) begin() {
 	var ctx context.Context
 	ctx, e.stop = context.WithCancel(context.Background())
-	go e.run(ctx)
+	e.counts.sending.Go(func() { e.run(ctx) })
 }
 
-// end ends the sending: what waits is tried once more.
+// end ends the sending: what waits is tried once more, in the background.
 func (e *exporter) end() {
 	e.mu.Lock()
 	e.mu.closed = true
 	e.mu.Unlock()
 	if e.stop != nil {
 		e.stop()
-		<-e.done
 	}
-	e.client.CloseIdleConnections()
 }
 
-// run sends batches until ctx ends.
+// run sends batches until ctx ends, and the last one for a short time after it.
 func (e *exporter) run(ctx context.Context) {
-	defer close(e.done)
+	defer e.client.CloseIdleConnections()
+	last, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastTry, cancel) })()
+	e.last = last
 	var buf []byte
 	for ctx.Err() == nil {
 		select {
@@ -195,7 +205,7 @@ func (e *exporter) deliver(ctx context.Context, body []byte) error {
 	pause := e.rest
 	for try := 1; ; try++ {
 		ended := ctx.Err() != nil
-		wait, err := e.send(ctx, body)
+		wait, err := e.send(body)
 		if err == nil || ended || errors.As(err, new(refused)) || try >= maxAttempts {
 			return err
 		}
@@ -213,13 +223,10 @@ func (e *exporter) deliver(ctx context.Context, body []byte) error {
 }
 
 // send tries once. It returns how long the collector wants to be left alone.
-func (e *exporter) send(ctx context.Context, body []byte) (time.Duration, error) {
+func (e *exporter) send(body []byte) (time.Duration, error) {
 	// A try that is under way when ctx ends is not broken off at once: the collector may
 	// have taken the spans, and would get them twice.
-	request, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastTry, cancel) })()
-	rq, err := http.NewRequestWithContext(request, http.MethodPost, e.url, bytes.NewReader(body))
+	rq, err := http.NewRequestWithContext(e.last, http.MethodPost, e.url, bytes.NewReader(body))
 	if err != nil {
 		return 0, refused{err}
 	}

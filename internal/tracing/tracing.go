@@ -59,7 +59,8 @@ func (t *Tracer) Begin() {
 	}
 }
 
-// Retire sends what is there, if the collector takes it soon, and ends.
+// Retire ends the sending. It does not wait: what is there is sent in the background, if
+// the collector takes it soon. Counts.Wait waits for that.
 func (t *Tracer) Retire() {
 	if t.out != nil {
 		t.out.end()

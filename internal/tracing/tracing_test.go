@@ -239,6 +239,12 @@ func (c *collector) got() []otlpSpan {
 	return c.spans
 }
 
+// retire ends a tracer, and waits for its last spans.
+func retire(tracer *Tracer) {
+	tracer.Retire()
+	tracer.out.counts.Wait()
+}
+
 // served has a tracer see a request that has ended.
 func served(t testing.TB, tracer *Tracer, filter exchange.Filter, code int, fields ...string) *exchange.Exchange {
 	ex := exchangetest.New(t, exchangetest.From("10.0.0.1"), exchangetest.Head("GET", "/api/x?a=b", append(fields, "User-Agent: Te\"st")...))
@@ -258,7 +264,7 @@ func TestSpansAreWhatTheConventionsSay(t *testing.T) {
 	served(t, tracer, filter, 200, "traceparent: "+parent, "tracestate: a=b")
 	served(t, tracer, filter, 503)
 	served(t, tracer, filter, 404, "traceparent: "+parent[:54]+"0") // not sampled
-	tracer.Retire()
+	retire(tracer)
 	spans := c.got()
 	if len(spans) != 2 {
 		t.Fatalf("%d spans, want 2", len(spans))
@@ -291,7 +297,7 @@ func TestWhatNoRouteTakesHasASpan(t *testing.T) {
 	ex.Place = &exchange.Place{Port: "web"}
 	tracer.Trace(ex)
 	tracer.Done(ex)
-	tracer.Retire()
+	retire(tracer)
 	spans := c.got()
 	if len(spans) != 1 {
 		t.Fatalf("%d spans, want 1", len(spans))
@@ -310,7 +316,7 @@ func TestCollectorsGetTheirToken(t *testing.T) {
 	tracer := open(t, &Config{Enabled: true, Sample: 100, Endpoint: at.URL, Headers: []Header{{"Authorization", "Bearer secret"}, {"x-org", "a"}}}, nil)
 	tracer.Begin()
 	served(t, tracer, tracer.Filter(), 200)
-	tracer.Retire()
+	retire(tracer)
 	if h := <-got; h.Get("Authorization") != "Bearer secret" || h.Get("X-Org") != "a" {
 		t.Errorf("got %q", h)
 	}
@@ -374,7 +380,7 @@ func TestBatchIsTriedAgainUnlessItIsRefused(t *testing.T) {
 			tracer.Begin()
 			served(t, tracer, tracer.Filter(), 200)
 			testhouse.Eventually(t, "the attempts", func() bool { at.Lock(); defer at.Unlock(); return at.attempts >= c.attempts })
-			tracer.Retire()
+			retire(tracer)
 			counts, lost := tracer.out.counts, uint64(1)
 			if c.log == "" || c.name == "in part" {
 				lost = 0
@@ -386,6 +392,29 @@ func TestBatchIsTriedAgainUnlessItIsRefused(t *testing.T) {
 				t.Errorf("%d spans, %d attempts, log %q", len(at.got()), at.attempts, log)
 			}
 		})
+	}
+}
+
+// A change that replaces the settings holds a lock that others wait for.
+func TestRetireDoesNotWaitForAStalledCollector(t *testing.T) {
+	reached, let := make(chan struct{}, 1), make(chan struct{})
+	at := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		reached <- struct{}{}
+		<-let
+	}))
+	defer at.Close()
+	tracer := open(t, &Config{Enabled: true, Sample: 100, Endpoint: at.URL}, nil)
+	tracer.Begin()
+	served(t, tracer, tracer.Filter(), 200)
+	<-reached
+	tracer.Retire()
+	if n := tracer.out.counts.Sent.Load() + tracer.out.counts.Lost.Load(); n != 0 {
+		t.Errorf("Retire has waited for the collector: %d spans sent or lost", n)
+	}
+	close(let)
+	tracer.out.counts.Wait()
+	if n := tracer.out.counts.Sent.Load(); n != 1 {
+		t.Errorf("%d spans sent, want 1", n)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 	"headgate/internal/operator"
 )
 
-// backupTimeout is how long the reader of an archive may take: commits wait for it.
+// backupTimeout is how long a client may take to read or to send an archive.
 const backupTimeout = 10 * time.Minute
 
 // backupInput says how an archive is made.

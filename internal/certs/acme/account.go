@@ -197,8 +197,11 @@ func (m *Manager) account(ctx context.Context, c *protocol.Client, e *Config, ur
 
 // lockAccount keeps others from an account until what it returns is called. Each
 // account has a lock of its own: an authority that is slow holds nobody else up.
-func (m *Manager) lockAccount(key string) (unlock func()) {
-	lock, _ := m.accounts.LoadOrStore(key, &sync.Mutex{})
+func (m *Manager) lockAccount(key string) (unlock func()) { return lockIn(&m.accounts, key) }
+
+// lockIn locks the mutex of a key, which it makes if there is none yet.
+func lockIn(locks *sync.Map, key string) (unlock func()) {
+	lock, _ := locks.LoadOrStore(key, &sync.Mutex{})
 	lock.(*sync.Mutex).Lock()
 	return lock.(*sync.Mutex).Unlock
 }

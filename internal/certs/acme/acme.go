@@ -87,8 +87,8 @@ type Manager struct {
 	stop    context.CancelFunc
 	ctx     context.Context
 
-	accounts sync.Map   // by name, a *sync.Mutex that is held while an account is made
-	sets     sync.Mutex // held while a provider reads and writes a set of records
+	accounts sync.Map // by name, a *sync.Mutex that is held while an account is made
+	zones    sync.Map // by name, a *sync.Mutex that is held while a provider changes a set of records in it
 	loading  sync.Mutex
 	isLoaded bool // guarded by loading
 	stopped  sync.WaitGroup

@@ -66,7 +66,7 @@ func openGoogleDNS(d *DNS) (provider, error) {
 	if p.account.ProjectID == "" {
 		return nil, errors.New("service_account names no project; add project under credentials")
 	}
-	return &setWriter{p, &sync.Mutex{}}, nil
+	return &setWriter{p, &sync.Map{}}, nil
 }
 
 // googleScope is what the token has to allow.

@@ -56,7 +56,7 @@ func openNamecheap(d *DNS) (provider, error) {
 	c := d.Credentials
 	return &setWriter{&namecheap{
 		base: cmp.Or(c[anEndpoint], "https://api.namecheap.com/xml.response"), user: c["api_user"], key: c["api_key"], client: c["client_ip"],
-	}, &sync.Mutex{}}, nil
+	}, &sync.Map{}}, nil
 }
 
 // command sends a command about a domain. The credentials go in the body, so that they

@@ -151,7 +151,7 @@ type godaddy struct{ restAPI }
 
 func openGoDaddy(d *DNS) (provider, error) {
 	c := d.Credentials
-	return &setWriter{godaddy{newAPI(d, "https://api.godaddy.com", "Authorization", "sso-key "+c["api_key"]+":"+c["api_secret"])}, &sync.Mutex{}}, nil
+	return &setWriter{godaddy{newAPI(d, "https://api.godaddy.com", "Authorization", "sso-key "+c["api_key"]+":"+c["api_secret"])}, &sync.Map{}}, nil
 }
 
 // godaddyTTL is the shortest time that GoDaddy allows.

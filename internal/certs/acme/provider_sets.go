@@ -21,9 +21,10 @@ type recordSet interface {
 // setWriter changes one value of a set among others.
 type setWriter struct {
 	recordSet
-	// alone keeps two orders from changing one set at once: the second would undo what
-	// the first has done. It is the manager's.
-	alone *sync.Mutex
+	// zones has a lock for each zone, a *sync.Mutex, so that two orders do not change one
+	// set at once: the second would undo what the first has done. An API that is slow
+	// holds up no other zone. It is the manager's.
+	zones *sync.Map
 }
 
 func (*setWriter) wantsZone() bool { return true }
@@ -39,8 +40,7 @@ func (w *setWriter) cleanUp(ctx context.Context, zone, name, value string) error
 }
 
 func (w *setWriter) change(ctx context.Context, zone, name string, edit func([]string) []string, value string, wanted bool) error {
-	w.alone.Lock()
-	defer w.alone.Unlock()
+	defer lockIn(w.zones, strings.ToLower(zone))()
 	values, err := w.read(ctx, zone, belowAt(name, zone))
 	if err != nil {
 		return err
@@ -71,7 +71,7 @@ func unquoted(values []string) []string {
 type desec struct{ restAPI }
 
 func openDesec(d *DNS) (provider, error) {
-	return &setWriter{desec{newAPI(d, "https://desec.io/api/v1", "Authorization", "Token "+d.Credentials["token"])}, &sync.Mutex{}}, nil
+	return &setWriter{desec{newAPI(d, "https://desec.io/api/v1", "Authorization", "Token "+d.Credentials["token"])}, &sync.Map{}}, nil
 }
 
 // desecTTL is the shortest time that deSEC allows without asking.
@@ -94,7 +94,7 @@ func (p desec) write(ctx context.Context, zone, sub string, values []string) err
 type gandi struct{ restAPI }
 
 func openGandi(d *DNS) (provider, error) {
-	return &setWriter{gandi{newAPI(d, "https://api.gandi.net/v5/livedns", "Authorization", "Bearer "+d.Credentials["token"])}, &sync.Mutex{}}, nil
+	return &setWriter{gandi{newAPI(d, "https://api.gandi.net/v5/livedns", "Authorization", "Bearer "+d.Credentials["token"])}, &sync.Map{}}, nil
 }
 
 // gandiTTL is the shortest time that Gandi allows.

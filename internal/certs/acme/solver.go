@@ -119,7 +119,7 @@ func newDNSSolver(m *Manager, e *Config, look lookup) (*dnsSolver, error) {
 		return nil, &Trouble{Code: "dns_provider", Message: err.Error(), Hint: "correct dns in the entry", blocked: true}
 	}
 	if w, ok := p.(*setWriter); ok {
-		w.alone = &m.sets
+		w.zones = &m.zones
 	}
 	return &dnsSolver{settings: e.DNS, provider: p, look: look}, nil
 }

@@ -52,14 +52,45 @@ func maxFile(name string, before int) int64 {
 // ErrArchiveOpen says that another archive is being read.
 var ErrArchiveOpen = errors.New("another archive is being restored")
 
-// OpenArchive unpacks an archive in the state directory, holds it against its manifest,
-// and opens what it holds. Nothing else is touched. The error wraps
-// store.ErrUnavailable when the disk is the reason; otherwise it is about the archive.
-// What a crash leaves of it is removed by the next Open.
+// OpenArchive reads an archive, which may come slowly, unpacks it in the state
+// directory, checks it against its manifest, and opens what it holds. Nothing else is
+// touched. The error wraps store.ErrUnavailable when the disk is the reason or too many
+// archives are on their way; otherwise it is about the archive. What a crash leaves of
+// it is removed by the next Open.
 func (s *Store) OpenArchive(ctx context.Context, r io.Reader, passphrase string) (*Archive, error) {
+	received, err := s.receive(ctx, r)
+	if err != nil {
+		return nil, s.notRestored(err)
+	}
+	defer func() {
+		if err := received.Close(); err != nil {
+			s.log.Warn("spooled archive is not removed", "error", err)
+		}
+	}()
 	if !s.archive.TryLock() {
 		return nil, ErrArchiveOpen
 	}
+	return s.openArchive(ctx, received, passphrase)
+}
+
+// receive reads a whole archive from a client.
+func (s *Store) receive(ctx context.Context, r io.Reader) (*spool, error) {
+	received, err := s.newSpool(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if _, err = io.Copy(received, r); err == nil {
+		err = received.Rewind()
+	}
+	if err != nil {
+		return nil, errors.Join(err, received.Close())
+	}
+	return received, nil
+}
+
+// openArchive unpacks and opens an archive. It gives s.archive free when it fails, else
+// Close does.
+func (s *Store) openArchive(ctx context.Context, r io.Reader, passphrase string) (*Archive, error) {
 	into := filepath.Join(s.dir, restoringName)
 	a := &Archive{release: func() {
 		if err := os.RemoveAll(into); err != nil {
@@ -81,10 +112,15 @@ func (s *Store) OpenArchive(ctx context.Context, r io.Reader, passphrase string)
 		return a, nil
 	}
 	a.release()
+	return nil, s.notRestored(err)
+}
+
+// notRestored returns the error of OpenArchive.
+func (s *Store) notRestored(err error) error {
 	if onDisk := (*fs.PathError)(nil); errors.As(err, &onDisk) {
 		err = fmt.Errorf("%w: %w", store.ErrUnavailable, s.explain(err))
 	}
-	return nil, fmt.Errorf("restore: %w; nothing was changed", err)
+	return fmt.Errorf("restore: %w; nothing was changed", err)
 }
 
 // Close removes what was unpacked.

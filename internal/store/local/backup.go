@@ -41,27 +41,72 @@ type content struct {
 // moment, while it is in use: a tar file compressed with gzip, sealed when there is a
 // passphrase. It holds the key that secrets are sealed with unless that comes from
 // outside, so an archive without a passphrase is as secret as the directory. Commits
-// wait while it is written.
+// wait while it is copied, and not while it is written to w, which may be slow. The
+// error wraps store.ErrUnavailable when too many archives are on their way.
 func (s *Store) Backup(ctx context.Context, w io.Writer, passphrase string) error {
-	out, err := sealTo(w, passphrase)
+	copied, err := s.newSpool(ctx)
 	if err != nil {
 		return fmt.Errorf("backup: %w", err)
 	}
-	z := gzip.NewWriter(out)
-	a := &archive{ctx: ctx, tar: tar.NewWriter(z), manifest: manifest{Version: Version, Time: s.clock().UTC(), Node: s.node, Files: map[string]content{}}}
-	err = s.viewOnce(func(tx *bbolt.Tx) error { return a.addState(s.dir, tx) })
+	defer func() {
+		if err := copied.Close(); err != nil {
+			s.log.Warn("spooled archive is not removed", "error", err)
+		}
+	}()
+	if err := s.copyArchive(ctx, copied); err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	if err := sendArchive(ctx, w, copied, passphrase); err != nil {
+		return fmt.Errorf("backup: %w", err)
+	}
+	return nil
+}
+
+// copyArchive writes the state as a tar file. It holds the lock of readers meanwhile,
+// so to must wait for no client.
+func (s *Store) copyArchive(ctx context.Context, to *spool) error {
+	a := &archive{ctx: ctx, tar: tar.NewWriter(to), manifest: manifest{Version: Version, Time: s.clock().UTC(), Node: s.node, Files: map[string]content{}}}
+	err := s.viewOnce(func(tx *bbolt.Tx) error { return a.addState(s.dir, tx) })
 	if err == nil {
 		err = a.end()
 	}
-	for _, c := range []io.Closer{a.tar, z, out} {
+	if err == nil {
+		err = a.tar.Close()
+	}
+	if err == nil {
+		err = to.Rewind()
+	}
+	return err
+}
+
+// sendArchive compresses, seals and writes what was copied.
+func sendArchive(ctx context.Context, w io.Writer, copied io.Reader, passphrase string) error {
+	out, err := sealTo(w, passphrase)
+	if err != nil {
+		return err
+	}
+	z := gzip.NewWriter(out)
+	_, err = io.Copy(z, readerUntil{ctx, copied})
+	for _, c := range []io.Closer{z, out} {
 		if cerr := c.Close(); err == nil {
 			err = cerr
 		}
 	}
-	if err != nil {
-		return fmt.Errorf("backup: %w", err)
+	return err
+}
+
+// readerUntil is a reader that fails once its context has ended.
+type readerUntil struct {
+	ctx context.Context
+	io.Reader
+}
+
+// Read reads from the reader.
+func (r readerUntil) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
 	}
-	return nil
+	return r.Reader.Read(p)
 }
 
 // archive is one that is being written.

@@ -104,8 +104,11 @@ type Store struct {
 	stop    context.CancelFunc
 	done    chan struct{}
 
-	// archive is held while an archive is unpacked and open.
+	// archive is held while an archive is unpacked and open. No client is waited for
+	// meanwhile: see spool.
 	archive sync.Mutex
+	// spools has a place for each archive on its way to or from a client.
+	spools chan struct{}
 	// writer is held for the whole of a commit.
 	writer sync.Mutex
 	// mu guards the file that is open, and makes entries in files change together
@@ -137,7 +140,7 @@ var _ store.Store = (*Store)(nil)
 // is no directory and none can be made; everything else that is wrong with it is
 // told by Trouble, and what can be read is.
 func Open(o Options) (*Store, error) {
-	s := &Store{dir: o.Dir, node: o.Node, log: o.Log, clock: o.Clock, point: o.Point, outside: o.Key, done: make(chan struct{})}
+	s := &Store{dir: o.Dir, node: o.Node, log: o.Log, clock: o.Clock, point: o.Point, outside: o.Key, done: make(chan struct{}), spools: make(chan struct{}, maxSpools)}
 	s.defaults()
 	mkdirErr := os.MkdirAll(s.dir, 0o700)
 	if info, err := os.Stat(s.dir); err != nil || !info.IsDir() {
@@ -155,7 +158,11 @@ func Open(o Options) (*Store, error) {
 		return nil, trouble
 	}
 	if trouble == nil {
-		trouble = os.RemoveAll(filepath.Join(s.dir, restoringName)) // a crash may have left it
+		for _, left := range []string{restoringName, spoolName} { // a crash may have left them
+			if err := os.RemoveAll(filepath.Join(s.dir, left)); err != nil {
+				trouble = err
+			}
+		}
 	}
 	if err := s.checkVersion(); err != nil {
 		s.lock.Close()
