@@ -30,10 +30,12 @@ type Config struct {
 	Heuristic unit.Percent `json:"heuristic" default:"0" min:"0" max:"100%" example:"10%"`
 	// StaleWhileRevalidate is how long a response that is no longer fresh is
 	// still served, while it is fetched anew in the background. A response that
-	// says so itself has its own time.
+	// says so itself has its own time. A response that arrives expired (max-age=0,
+	// Expires: 0) is never served without validation.
 	StaleWhileRevalidate unit.Duration `json:"stale_while_revalidate" label:"true" default:"0s" max:"365d"`
 	// StaleIfError is how long a response that is no longer fresh is still served
-	// when the servers fail. A response that says so itself has its own time.
+	// when the servers fail. A response that says so itself has its own time. It does
+	// not hold for a response that arrives expired.
 	StaleIfError unit.Duration `json:"stale_if_error" label:"true" default:"0s" max:"365d"`
 	// Languages are the languages that the servers answer in. Accept-Language is
 	// replaced by the one that fits it best, for the servers too, and the first where

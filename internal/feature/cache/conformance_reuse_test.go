@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"slices"
 	"time"
 
 	"headgate/internal/setting/unit"
@@ -294,6 +295,56 @@ var staleRules = []rule{
 		{wait: 3, reply: "down", asked: true, want: "502"},
 	}},
 }
+
+// expiredAtBirth shows that what a server declares expired is not served again without
+// validation, whatever the settings allow, and not to a client that accepts stale
+// responses; without a validator it is not stored.
+func expiredAtBirth(name, fields string) []rule {
+	change := staleFor(time.Hour, time.Hour)
+	return []rule{
+		{section: "RFC 9111 4.2.4", name: name + ", not stored", change: change, turns: []turn{
+			{reply: "200|" + fields + "||one", asked: true, want: "|Cache-Status: headgate; fwd=uri-miss; detail=no-validator"},
+			{reply: "200|" + fields + "||two", asked: true, want: "||two"},
+			{reply: "down", asked: true, want: "502"},
+		}},
+		{section: "RFC 9111 4.2.4", name: name + ", validated", change: change, turns: []turn{
+			{reply: "200|" + fields + `|ETag: "a"||one`, asked: true},
+			{reply: `304|` + fields + `|ETag: "a"`, asked: true, sent: `If-None-Match: "a"`, want: "200||one"},
+			{send: "GET /|Cache-Control: max-stale", reply: "304", asked: true, want: "200||one"},
+			{reply: "503||three", asked: true, want: "503||three"},
+			{reply: "down", asked: true, want: "502"},
+		}},
+	}
+}
+
+// The ways in which servers declare a response expired.
+var expiredAtBirthRules = slices.Concat(
+	expiredAtBirth("Expires: 0", "Expires: 0|Date: {0}"),
+	expiredAtBirth("past Expires", "Expires: {-3600}|Date: {0}"),
+	expiredAtBirth("past Expires, slow Date", "Expires: {-3600}|Date: {-7200}"),
+	expiredAtBirth("past Expires, no Date", "Expires: {-3600}"),
+	expiredAtBirth("present Expires", "Expires: {0}|Date: {0}"),
+	expiredAtBirth("max-age=0", "Cache-Control: max-age=0"),
+	expiredAtBirth("invalid max-age", "Cache-Control: max-age=soon"),
+	expiredAtBirth("max-age=0 and public", "Cache-Control: public, max-age=0|Expires: {3600}|Date: {0}"),
+	expiredAtBirth("CDN-Cache-Control", "CDN-Cache-Control: max-age=0|Cache-Control: max-age=3600"),
+	[]rule{
+		{section: "RFC 5861 3", name: "a lifetime of zero with its own stale-while-revalidate", change: staleFor(0, 0), turns: []turn{
+			{reply: "200|Cache-Control: max-age=0, stale-while-revalidate=60||one", asked: true},
+			{wait: 70, reply: "200|Cache-Control: max-age=0||two", asked: true, want: "||two"},
+		}},
+		{section: "RFC 5861 4", name: "a lifetime of zero with its own stale-if-error", change: staleFor(time.Hour, time.Hour), turns: []turn{
+			{reply: "200|Cache-Control: max-age=0, stale-if-error=60||one", asked: true},
+			{reply: "down", asked: true, want: "200||one"},
+			{wait: 70, reply: "down", asked: true, want: "502"},
+		}},
+		{section: "RFC 9111 4.2.4", name: "a 304 that declares the response expired", change: staleFor(time.Hour, time.Hour), turns: []turn{
+			{reply: `200|Cache-Control: max-age=2|ETag: "a"||one`, asked: true},
+			{wait: 3602 + 3, reply: `304|Cache-Control: max-age=0|ETag: "a"`, asked: true, want: "200||one"},
+			{reply: "down", asked: true, want: "502"},
+		}},
+	},
+)
 
 const ten = "200|Cache-Control: max-age=3600|ETag: \"t\"||0123456789"
 

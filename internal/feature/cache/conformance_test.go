@@ -41,7 +41,7 @@ func TestConformance(t *testing.T) {
 		"freshness": freshnessRules, "parsing": parsingRules, "storing": storingRules, "status": statusRules,
 		"targeted": targetedRules, "vary": varyRules, "conditional": conditionalRules, "update": updateRules,
 		"requests": requestRules, "stale": staleRules, "range": rangeRules, "invalidation": invalidationRules,
-		"heuristic": heuristicRules, "age": ageRules, "head": headRules, "fields": fieldRules,
+		"expired": expiredAtBirthRules, "heuristic": heuristicRules, "age": ageRules, "head": headRules, "fields": fieldRules,
 	}
 	for group, rules := range groups {
 		for _, r := range rules {

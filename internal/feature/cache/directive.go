@@ -25,6 +25,8 @@ const (
 	anyStale // max-stale without a value
 	whileRevalidate
 	ifError
+	// expired is no directive: the response declares a lifetime of zero.
+	expired
 )
 
 // longest is the longest time that is counted, in seconds: larger values mean

@@ -50,7 +50,10 @@ func (c *Cache) judge(ex *exchange.Exchange, status int, fields *header.List, at
 	_, older := fields.Lookup("Set-Cookie2") // dropped when stored, as the other is
 	v.cookies = older || fields.Has(header.SetCookie)
 	v.dates(fields, at, delay)
-	v.explicit = v.freshness(fields)
+	v.explicit = v.freshness(fields, at.Unix())
+	if v.explicit && v.life == 0 {
+		v.rules.has |= expired
+	}
 	if v.part && (!v.explicit || v.life == 0) {
 		v.why = "range" // a part is not validated
 		return v
@@ -97,8 +100,9 @@ func firstOf(s string) string {
 }
 
 // freshness works out for how long the response is fresh. It returns false if the
-// response does not say (RFC 9111, section 4.2.1).
-func (v *verdict) freshness(fields *header.List) bool {
+// response does not say (RFC 9111, section 4.2.1). An Expires that has passed at now, in
+// Unix seconds, is a lifetime of zero, whatever Date says.
+func (v *verdict) freshness(fields *header.List, now int64) bool {
 	d := &v.rules
 	switch {
 	case d.has&sMaxage != 0:
@@ -107,7 +111,7 @@ func (v *verdict) freshness(fields *header.List) bool {
 		v.life = d.maxAge
 	case !v.targeted && fields.Has(header.Expires):
 		// What is no date lies in the past (RFC 9111, section 5.3).
-		if expires, ok := parseDate(fields.Get(header.Expires)); ok {
+		if expires, ok := parseDate(fields.Get(header.Expires)); ok && expires > now {
 			v.life = min(longest, max(0, expires-v.date))
 		}
 	default:
@@ -177,13 +181,14 @@ func (c *Cache) guess(v *verdict, ex *exchange.Exchange, status int, fields *hea
 // stale works out for how long the response may be served after its life (RFC
 // 5861; RFC 9111, section 4.2.4). What the settings allow ends where the response
 // asks to be revalidated; s-maxage does so too, unless the response itself says
-// how stale it may be.
+// how stale it may be. What a response has declared expired was never fresh for other
+// clients: no setting lets them have it.
 func (v *verdict) stale(c *Cache) {
 	d := &v.rules
 	if d.has&(mustRevalidate|proxyRevalidate|noCache) != 0 {
 		return
 	}
-	if d.has&sMaxage == 0 {
+	if d.has&(sMaxage|expired) == 0 {
 		v.while, v.onError = c.whileRevalidate, c.ifError
 	}
 	if d.has&whileRevalidate != 0 {
@@ -225,7 +230,7 @@ func (h *hit) judge(e *entry) use {
 		return validate
 	case left > 0:
 		return fresh
-	case d.has&maxStale != 0 && rules&(mustRevalidate|proxyRevalidate|sMaxage) == 0 && !e.purged.Load() &&
+	case d.has&maxStale != 0 && rules&(mustRevalidate|proxyRevalidate|sMaxage|expired) == 0 && !e.purged.Load() &&
 		(d.has&anyStale != 0 || -left <= d.maxStale*second):
 		return byClient
 	case -left <= e.while && e.while > 0 && d.has&maxAge == 0:
