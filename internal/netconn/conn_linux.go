@@ -342,6 +342,19 @@ func (c *Conn) unsent() (n int) {
 	return n
 }
 
+// tcpClose is TCP_CLOSE, the state of a connection that was reset.
+const tcpClose = 7
+
+// isClosed reports whether nothing that was sent is on its way any more, since the
+// connection was reset or is closed.
+func (c *Conn) isClosed() (yes bool) {
+	err := c.raw.Control(func(fd uintptr) {
+		info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO)
+		yes = err == nil && info.State == tcpClose
+	})
+	return yes || err != nil
+}
+
 // Quiet reports whether the connection is open and has nothing to read: a
 // server connection that is not quiet must not be used again.
 func (c *Conn) Quiet() bool { return !c.over && c.Silent() }

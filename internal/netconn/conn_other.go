@@ -23,6 +23,9 @@ func (c *Conn) writeBehind(p []byte) (int, error) { return c.writePlain(p) }
 
 func (c *Conn) unsent() int { return 0 }
 
+// isClosed reports true: there is nothing to wait for.
+func (c *Conn) isClosed() bool { return true }
+
 func (c *Conn) writeLast(p []byte) error {
 	_, err := c.writePlain(p)
 	return err

@@ -57,7 +57,8 @@ func (e *ServerError) Unwrap() error { return e.Err }
 // calls over. It returns as soon as the client says nothing, or at the end. After a
 // second, the system asks whether a silent server is still there; to accepted connections
 // that has been told already. The end of one direction is passed on and leaves the other
-// open; one that was reset, or cannot be written to, resets the other. The error is nil when both sides
+// open; one that was reset, or cannot be written to, resets the other once that has what
+// was received before. The error is nil when both sides
 // have ended in order; ErrTimeout when nothing moved for the idle time, ErrCut, a
 // *ClientError or a *ServerError.
 func (r *Relay) Start(over func(error)) {
@@ -128,6 +129,7 @@ type direction struct {
 	resume   func()      // run
 	counts   func(n int) // count
 	err      error
+	stopped  atomic.Bool // nothing is carried any more
 }
 
 // silence is after how long the system asks whether a server is there that says nothing:
@@ -193,6 +195,7 @@ func (d *direction) isLate() bool {
 // direction stops too. It resets them, unless nothing was under way: who is told of an
 // end in order would take what it got for all of it.
 func (d *direction) end(err error) error {
+	d.stopped.Store(true)
 	if err == nil {
 		if d.relay.ended.Swap(true) {
 			return nil // both have: the close that comes passes it on
@@ -208,9 +211,29 @@ func (d *direction) end(err error) error {
 		d.to.CloseIdle()
 		return ErrTimeout
 	}
+	d.deliver(err)
 	d.from.Abort()
 	d.to.Abort()
 	return d.blame(err)
+}
+
+// deliver waits until what a connection that has failed had received reaches the other
+// one: a reset overtakes what it has not read yet, and what lies in the buffers of the
+// other.
+func (d *direction) deliver(err error) {
+	if errors.Is(err, ErrTimeout) || errors.Is(err, net.ErrClosed) {
+		return // or it was closed by us
+	}
+	var written *WriteError
+	to, back := d.to, &d.relay.down
+	if errors.As(err, &written) { // what the other direction reads still has to be carried
+		if !d.up {
+			back = &d.relay.up
+		}
+		to = d.from
+		Await(func() bool { return back.stopped.Load() }, d.relay.last.Load)
+	}
+	to.AwaitDelivery()
 }
 
 // silent reports whether err is that nothing came for the idle time.

@@ -55,6 +55,9 @@ func (t *tunnel) Close() error { return t.nc.CloseIdle() }
 // Abort ends both directions with a reset.
 func (t *tunnel) Abort() error { return t.nc.Abort() }
 
+// AwaitDelivery waits until the server has received what was sent to it.
+func (t *tunnel) AwaitDelivery() { t.nc.AwaitDelivery() }
+
 // Conn returns the connection and what was read from it, for a tunnel between
 // two plain connections.
 func (t *tunnel) Conn() (*netconn.Conn, *netconn.Buffer) { return t.nc, &t.buf }

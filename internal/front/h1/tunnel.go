@@ -63,6 +63,9 @@ func (s *clientStream) Close() error { return s.c.nc.CloseIdle() }
 
 func (s *clientStream) Abort() error { return s.c.nc.Abort() }
 
+// AwaitDelivery waits until the client has received what was sent to it.
+func (s *clientStream) AwaitDelivery() { s.c.nc.AwaitDelivery() }
+
 func (s *clientStream) SetIdle(d time.Duration) {
 	s.c.nc.SetReadWait(d)
 	s.c.nc.SetWriteWait(d)

@@ -20,7 +20,8 @@ import (
 
 // TestRandomLives joins two sides that send and read at any pace, and end, leave or reset
 // their connection at any moment. Each gets what the other has sent: all of it before an
-// end in order, and a reset where the other had one. It is so for relays, too.
+// end in order, and a reset where the other had one, behind all that was received before
+// it. It is so for relays, too.
 func TestRandomLives(t *testing.T) {
 	testhouse.Lives(t, 1, 30, func(t *testing.T, seed uint64) { lead(t, rand.New(rand.NewPCG(seed, 1))) })
 }
@@ -80,6 +81,7 @@ const (
 // story is what an end does, and what becomes of it.
 type story struct {
 	size    int // that it sends
+	arrived int // of that, before it has reset its connection
 	leaves  leaving
 	refused error // of a write
 	got     int
@@ -140,6 +142,13 @@ func (e *end) write(r *rand.Rand) {
 		e.Close()
 	case resets:
 		e.left.Store(true)
+		for all, known, tries := false, r.IntN(2) == 0, 0; known && !all && tries < 1000; tries++ {
+			if all, known = testhouse.Received(e.TCPConn); all {
+				e.arrived = e.size
+			} else {
+				testhouse.Pause()
+			}
+		}
 		e.SetLinger(0)
 		e.Close()
 	}
@@ -172,6 +181,8 @@ func (e *end) judge() error {
 		return errors.New("it got what the other has not sent")
 	case e.left.Load(): // it does not know
 		return nil
+	case e.got < o.arrived:
+		return fmt.Errorf("it got %d bytes, but %d had been received before the reset", e.got, o.arrived)
 	case errors.Is(e.err, net.ErrClosed), errors.Is(e.err, errTimeout(e.err)):
 		return fmt.Errorf("its reading ended by %w", e.err)
 	case e.err == io.EOF && e.refused == nil && (e.got < o.size || o.leaves == resets):

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"net"
 	"sync/atomic"
 	"time"
 
@@ -22,6 +23,12 @@ import (
 // used stands in the buffer. Between two of them bytes may move inside the kernel.
 type Connected interface {
 	Conn() (*netconn.Conn, *netconn.Buffer)
+}
+
+// Deliverer is a stream whose Abort takes away what the other side has not received yet.
+type Deliverer interface {
+	// AwaitDelivery waits until the other side has received all, or takes nothing.
+	AwaitDelivery()
 }
 
 // Nexter is a stream that has memory of its own for what came.
@@ -102,6 +109,8 @@ type way struct {
 
 	resume func()      // run
 	counts func(n int) // moved
+
+	stopped atomic.Bool // nothing is carried any more
 }
 
 // run copies from one side to the other until the first ends, and passes the end
@@ -118,6 +127,7 @@ func (w *way) run() {
 			w.stays = true
 			continue
 		}
+		w.stopped.Store(true)
 		if err == nil {
 			err = w.end()
 		}
@@ -131,23 +141,51 @@ func (w *way) run() {
 
 // fail ends both sides. A reset is passed on as one (RFC 9293, section 3.10.7; RFC 8441,
 // section 5; RFC 9220, section 3), and so is everything else that breaks a stream off: who
-// is told of an end in order would take what it got for all of it. Only a tunnel that is
-// silent, with nothing under way, is closed in order.
-func (t *tunnel) fail(err error) {
+// is told of an end in order would take what it got for all of it. What was received
+// before is delivered first. Only a tunnel that is silent, with nothing under way, is
+// closed in order.
+func (w *way) fail(err error) {
 	var written *netconn.WriteError
-	if errors.Is(err, netconn.ErrTimeout) && !errors.As(err, &written) {
-		t.up.to.Close()
-		t.down.to.Close()
+	late, write := errors.Is(err, netconn.ErrTimeout), errors.As(err, &written)
+	switch {
+	case errors.Is(err, net.ErrClosed): // by us
+
+	case late && !write:
+		w.up.to.Close()
+		w.down.to.Close()
 		return
+	case write && !late: // the other direction may have more to carry from there
+		back := w.back()
+		netconn.Await(back.stopped.Load, w.last.Load)
+		awaitDelivery(w.from)
+	case !late:
+		awaitDelivery(w.to)
 	}
-	t.up.to.Abort()
-	t.down.to.Abort()
+	w.up.to.Abort()
+	w.down.to.Abort()
+}
+
+// back returns the other direction.
+func (w *way) back() *way {
+	if w == &w.up {
+		return &w.down
+	}
+	return &w.up
+}
+
+// awaitDelivery waits until a side has received what was sent to it, as far as that can
+// be known.
+func awaitDelivery(s exchange.Stream) {
+	if c, ok := s.(Deliverer); ok {
+		c.AwaitDelivery()
+	}
 }
 
 // guard ends the tunnel if a direction has panicked, and nothing else.
 func (w *way) guard() {
 	if v := recover(); v != nil {
 		w.ex.Broken(v, "tunnel")
+		w.stopped.Store(true)
 		w.to.Abort()
 		w.from.Abort()
 		w.ended()
