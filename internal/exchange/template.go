@@ -2,8 +2,11 @@ package exchange
 
 import (
 	"fmt"
+	"net/netip"
 	"strconv"
 	"strings"
+
+	"headgate/internal/proto/header"
 )
 
 // Template is a text with variables, compiled from settings: `{host}` stands
@@ -32,6 +35,9 @@ var variables = []struct {
 	{"method", func(b []byte, ex *Exchange) []byte { return append(b, ex.Request.Method...) }},
 	{"path", func(b []byte, ex *Exchange) []byte { return append(b, ex.Request.Path...) }},
 	{"query", func(b []byte, ex *Exchange) []byte { return append(b, strings.TrimPrefix(ex.Request.Query, "?")...) }},
+	{"request_uri", func(b []byte, ex *Exchange) []byte { return append(append(b, ex.Request.Path...), ex.Request.Query...) }},
+	{"port", func(b []byte, ex *Exchange) []byte { return append(b, ex.Request.port()...) }},
+	{"server_port", func(b []byte, ex *Exchange) []byte { return appendPort(b, ex.Conn.Local) }},
 	{"request_id", func(b []byte, ex *Exchange) []byte { return append(b, ex.ID()...) }},
 	{"proxy", func(b []byte, ex *Exchange) []byte { return append(b, ex.Place.Proxy...) }},
 	{"route", func(b []byte, ex *Exchange) []byte { return append(b, ex.Place.Route...) }},
@@ -42,13 +48,73 @@ var variables = []struct {
 	{"client_cert_fingerprint", func(b []byte, ex *Exchange) []byte { return append(b, ex.Conn.ClientFingerprint...) }},
 }
 
-// Variables returns the names that a template may use.
+// ofHeader begins the name of a variable for a field of the request: {header.X-User}.
+const ofHeader = "header."
+
+// Variables returns the names that a template may use, where header.NAME stands for the
+// fields of a request.
 func Variables() []string {
-	names := make([]string, len(variables))
+	names := make([]string, len(variables), len(variables)+1)
 	for i := range variables {
 		names[i] = variables[i].name
 	}
-	return names
+	return append(names, ofHeader+"NAME")
+}
+
+// fieldOf returns what appends the values of a field of the request: several lines are
+// one value, as a server reads them (RFC 9110, section 5.3). It is nil for what is no
+// name of a field.
+func fieldOf(name string) func([]byte, *Exchange) []byte {
+	id := header.Lookup(name)
+	switch {
+	case !isName(name):
+		return nil
+	case id == header.Host:
+		return func(b []byte, ex *Exchange) []byte { return append(b, ex.Request.Host...) }
+	}
+	separator := ", "
+	if id == header.Cookie {
+		separator = "; "
+	}
+	return func(b []byte, ex *Exchange) []byte {
+		all, more := ex.Request.Header.All(), false
+		for i := range all {
+			if f := &all[i]; f.ID != id || id == header.Other && !f.Is(name) {
+				continue
+			}
+			if more {
+				b = append(b, separator...)
+			}
+			b, more = append(b, all[i].Value...), true
+		}
+		return b
+	}
+}
+
+// isName reports whether a text is a token (RFC 9110, section 5.6.2).
+func isName(s string) bool {
+	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
+		return !(r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r < 0x7f && strings.ContainsRune("!#$%&'*+-.^_`|~", r))
+	})
+}
+
+// port is the port of the authority, or the scheme's own where it names none.
+func (rq *Request) port() string {
+	if port := strings.TrimPrefix(rq.Host[len(rq.HostName()):], ":"); port != "" {
+		return port
+	}
+	if rq.Scheme == "https" {
+		return "443"
+	}
+	return "80"
+}
+
+// appendPort appends the port of an address; a request of our own may have none.
+func appendPort(b []byte, a netip.AddrPort) []byte {
+	if a.Port() == 0 {
+		return b
+	}
+	return strconv.AppendUint(b, uint64(a.Port()), 10)
 }
 
 // appendStatus appends a status; there is none on the way in.
@@ -145,6 +211,12 @@ func (t *Template) addVariable(name string) bool {
 	for i := range variables {
 		if variables[i].name == name {
 			t.parts = append(t.parts, part{name: name, fill: variables[i].fill})
+			return true
+		}
+	}
+	if field, ok := strings.CutPrefix(name, ofHeader); ok {
+		if fill := fieldOf(field); fill != nil {
+			t.parts = append(t.parts, part{name: name, fill: fill})
 			return true
 		}
 	}

@@ -31,6 +31,8 @@ type Rule struct {
 	Name string `json:"name" label:"true" required:"true" max:"256" example:"X-Real-IP"`
 	// Value is the field's value; for replace, what each match becomes. The
 	// variables {client_ip}, {host} (without its port), {authority} (with it), {scheme}, {method}, {path}, {query},
+	// {request_uri} (path and query), {port} (of the authority, or the scheme's own), {server_port}
+	// (that the request came in by), {header.NAME} (a field of the request),
 	// {request_id}, {proxy}, {route}, {user}, {client_cert_subject} and
 	// {client_cert_fingerprint} stand for what the request has, {status} and
 	// {reason} for what the response has; `{{` is a brace.
