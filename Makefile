@@ -53,11 +53,11 @@ bench: build ## measure side by side with nginx, HAProxy and net/http (BENCH="-r
 	@.ci/install nginx:nginx-light haproxy:haproxy wrk:wrk h2load:nghttp2-client
 	@[ -e /usr/lib/nginx/modules/ngx_stream_module.so ] || .ci/install no-such-program:libnginx-mod-stream
 	$(GO) build -trimpath -o bin/bench ./bench
-	./bin/bench -headgate bin/headgate $$(.ci/peers find | sed 's|.*|-nginx &/bin/nginx -haproxy &/bin/haproxy|') -out docs/performance.md $(BENCH)
+	./bin/bench -headgate bin/headgate $$(bench/peers find | sed 's|.*|-nginx &/bin/nginx -haproxy &/bin/haproxy|') -out docs/performance.md $(BENCH)
 
 .PHONY: peers
 peers: ## bring the newest nginx and HAProxy of Debian, which make bench then takes
-	@.ci/peers
+	@bench/peers
 
 .PHONY: abuse
 abuse: build ## attack headgate and nginx alike, and tell what it costs them (ABUSE="-attacks window" for a part)

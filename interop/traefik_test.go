@@ -63,11 +63,11 @@ http:
 `
 
 // TestAnImportOfTraefikAnswersAsTraefikDoes gives Traefik and headgate, by the import of
-// the same files, the same requests. Debian has no Traefik: .ci/traefik builds it.
+// the same files, the same requests. Debian has no Traefik: interop/traefik builds it.
 func TestAnImportOfTraefikAnswersAsTraefikDoes(t *testing.T) {
 	program := os.Getenv("HEADGATE_TRAEFIK")
 	if program == "" {
-		t.Skip("HEADGATE_TRAEFIK names no Traefik: .ci/traefik builds one and prints where it is")
+		t.Skip("HEADGATE_TRAEFIK names no Traefik: interop/traefik builds one and prints where it is")
 	}
 	theirs, ours, dir := free(t), free(t), t.TempDir()
 	static, dynamic := filepath.Join(dir, "traefik.yml"), filepath.Join(dir, "dynamic.yml")

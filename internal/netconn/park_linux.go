@@ -1,7 +1,5 @@
 package netconn
 
-import "crypto/tls"
-
 // parks tells that connections can be parked on this system.
 const parks = true
 
@@ -41,9 +39,6 @@ func (c *Conn) Park(until int64, resume func()) bool {
 	raw := c.raw
 	if c.lazy != nil {
 		raw = c.lazy.direct.raw
-		if secure, is := c.nc.(*tls.Conn); is {
-			Shed(secure)
-		}
 	}
 	c.rested = c.rested || c.first != early
 	ok := false

@@ -1,7 +1,6 @@
 package netconn
 
 import (
-	"crypto/tls"
 	"io"
 	"syscall"
 )
@@ -69,17 +68,9 @@ func (c *Conn) onServeWithin(fd uintptr) bool {
 	}
 }
 
-// readWithin has TLS read into the buffer, unless it can find nothing.
+// readWithin has TLS read into the buffer.
 func (c *Conn) readWithin() (int, error) {
 	l := c.lazy
-	if l.within.empty {
-		if t, is := c.nc.(*tls.Conn); is && isDrained(t) {
-			if err := l.sendWithin(); err != nil {
-				return 0, err
-			}
-			return 0, errEmpty
-		}
-	}
 	p := c.rd.buf.space()
 	if len(p) == 0 {
 		return 0, io.ErrShortBuffer // step left a full buffer behind

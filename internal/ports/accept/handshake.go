@@ -46,7 +46,6 @@ func (f *fresh) shake() *tls.Conn {
 		return nil
 	}
 	f.nc.SetDeadline(time.Time{})
-	netconn.Shed(secure)
 	return secure
 }
 
