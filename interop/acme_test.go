@@ -162,7 +162,7 @@ proxies:
 
 	for _, step := range []struct{ args, want string }{
 		{"preflight shop.example.com", "shop.example.com by http-01"},
-		{"order", "every certificate by ACME is valid"},
+		{"order", "all ACME certificates are valid"},
 		{"renew shop.example.com", ": issued\n"},
 		{"rollover main", "has a new key"},
 		{"renew shop.example.com -o json", `"state": "valid"`},

@@ -198,7 +198,7 @@ func TestAnUnhealthyCutoverIsTakenBack(t *testing.T) {
 	server.Close()
 	down := time.Now()
 	err := cut.Wait()
-	if err == nil || !strings.Contains(said.String(), "0 of the 1 servers that were healthy are") || !strings.Contains(said.String(), "the cutover was taken back") {
+	if err == nil || !strings.Contains(said.String(), "0 of the 1 servers that were healthy remain healthy") || !strings.Contains(said.String(), "the cutover was reverted") {
 		t.Fatalf("%v\n%s", err, said)
 	}
 	t.Logf("taken back %v after the last server has gone", time.Since(down).Round(time.Millisecond))

@@ -19,8 +19,8 @@ import (
 )
 
 func newACME() *cobra.Command {
-	cmd := group("acme", "Show and order certificates by ACME", `acme shows the certificates that ACME issues: their states, why one is missing, what to
-do, and when the next attempt is; and it orders and renews them.`)
+	cmd := group("acme", "Show and order certificates by ACME", `acme shows the certificates issued by ACME: their states, why one is missing, what to do,
+and when the next attempt is. It also orders and renews them.`)
 	cmd.Example = `  headgate acme status
   headgate acme status shop.example.com
   headgate acme preflight
@@ -30,15 +30,15 @@ do, and when the next attempt is; and it orders and renews them.`)
 }
 
 // namesHelp tells what the argument of the commands is.
-const namesHelp = ` The name is that of the certificate, or a host that it is for.`
+const namesHelp = ` NAME is the name of a certificate or a host that it covers.`
 
 func newACMEStatus() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status [NAME]",
-		Short: "Show the states of certificates by ACME",
-		Long: `status lists the certificates that come by ACME, with their states: idle, preflight,
-blocked, pending, ready, processing, valid, failed. A name adds its last orders, step by
-step, with the authority's own words and what they mean.` + namesHelp + reachHelp,
+		Short: "Show the state of ACME certificates",
+		Long: `status lists the certificates issued by ACME with their states: idle, preflight, blocked,
+pending, ready, processing, valid, failed. With NAME it also shows the last orders, step
+by step, with the error messages of the certificate authority and what they mean.` + namesHelp + reachHelp,
 		Example: `  headgate acme status
   headgate acme status '*.example.com'
   headgate acme status shop.example.com -o json`,
@@ -66,7 +66,7 @@ step, with the authority's own words and what they mean.` + namesHelp + reachHel
 			}
 			record := &acme.Record{}
 			if err := json.Unmarshal(raw, record); err != nil {
-				return fmt.Errorf("read the answer of %s: %w", to.place, err)
+				return fmt.Errorf("read the response of %s: %w", to.place, err)
 			}
 			return printACME(cmd.OutOrStdout(), []*acme.Record{record}, true)
 		})
@@ -98,9 +98,9 @@ func newACMEOrder() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "order [NAME]",
 		Short: "Order a certificate now",
-		Long: `order orders a certificate now, without waiting for the next attempt, and shows the steps
-until it is issued or the order has failed. Without a name it orders every certificate that
-is not valid.` + namesHelp + ` One that is valid is left alone: see renew.` + reachHelp,
+		Long: `order orders a certificate now instead of waiting for the next attempt, and shows each step
+until the certificate is issued or the order fails. Without NAME it orders every
+certificate that is not valid.` + namesHelp + ` A valid certificate is not ordered again; use renew for that.` + reachHelp,
 		Example: `  headgate acme order
   headgate acme order shop.example.com`,
 		Args: arguments(0, 1),
@@ -131,9 +131,9 @@ func newACMERenew() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "renew NAME",
 		Short: "Renew a certificate now, even if it is still valid",
-		Long: `renew orders a new certificate now, even if the present one is still valid, and shows the
-steps. It counts against the authority's limits: Let's Encrypt issues five certificates a
-week for the same names.` + namesHelp + reachHelp,
+		Long: `renew orders a new certificate now, even if the current one is still valid, and shows each
+step. The order counts against the rate limits of the certificate authority: Let's Encrypt
+issues five certificates a week for the same set of names.` + namesHelp + reachHelp,
 		Example: `  headgate acme renew shop.example.com`,
 		Args:    oneName("certificate"),
 	}
@@ -148,10 +148,10 @@ func newACMEPreflight() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "preflight [NAME]",
 		Short: "Check whether an order can succeed",
-		Long: `preflight checks whether an order for a certificate can succeed, and places none: the name,
-its addresses and CAA records in the DNS, our ports, and the authority's limits as far as
-they are known. What is certain to fail is blocked, and the exit code is 1 then;
-what is doubtful is a warning. Without a name it is every certificate.` + namesHelp + reachHelp,
+		Long: `preflight checks whether an order for a certificate can succeed, without placing it. It
+checks the name, its addresses and CAA records in DNS, the ports of headgate, and known
+rate limits. A certificate that is certain to fail is reported as blocked, with exit code
+1; anything doubtful is a warning. Without NAME it checks every certificate.` + namesHelp + reachHelp,
 		Example: `  headgate acme preflight
   headgate acme preflight shop.example.com -o json`,
 		Args: arguments(0, 1),
@@ -210,10 +210,10 @@ func preflight(ctx context.Context, cmd *cobra.Command, to *remote, names []stri
 			return err
 		}
 	} else if len(names) == 0 {
-		fmt.Fprintln(out, "no certificate comes by ACME")
+		fmt.Fprintln(out, "no certificates are managed by ACME")
 	}
 	if blocked > 0 {
-		return fmt.Errorf("%d of %d blocked: an order would fail, and none is placed", blocked, len(names))
+		return fmt.Errorf("%d of %d blocked: an order would fail, so none is placed", blocked, len(names))
 	}
 	return nil
 }
@@ -242,9 +242,9 @@ func (o *outlook) print(out io.Writer) {
 func newACMERollover() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rollover ENTRY",
-		Short: "Give an account a new key",
-		Long: `rollover gives the account of an acme entry at its directory a new key. Certificates and
-orders stay as they are.` + reachHelp,
+		Short: "Replace the key of an ACME account",
+		Long: `rollover replaces the account key of an acme entry at its certificate authority.
+Certificates and orders are not affected.` + reachHelp,
 		Example: `  headgate acme rollover main`,
 		Args:    oneName("acme entry"),
 	}
@@ -254,7 +254,7 @@ orders stay as they are.` + reachHelp,
 			if err := to.ask(ctx, http.MethodPost, "/acme/"+url.PathEscape(args[0])+"/rollover", struct{}{}, nil); err != nil {
 				return err
 			}
-			return done(cmd, output, map[string]string{"entry": args[0]}, "the account of %s has a new key", args[0])
+			return done(cmd, output, map[string]string{"entry": args[0]}, "account key of %s replaced", args[0])
 		})
 	}
 	return cmd
@@ -272,8 +272,8 @@ type ordering struct {
 func addOrdering(cmd *cobra.Command) *ordering {
 	return &ordering{
 		cmd: cmd, reach: addReach(cmd), output: addOutput(cmd),
-		noWait:  cmd.Flags().Bool("no-wait", false, "return when the order has begun"),
-		timeout: cmd.Flags().Duration("timeout", 10*time.Minute, "how long to wait for all orders; they go on afterwards"),
+		noWait:  cmd.Flags().Bool("no-wait", false, "return as soon as the order has started"),
+		timeout: cmd.Flags().Duration("timeout", 10*time.Minute, "how long to wait for the orders; they continue afterwards"),
 	}
 }
 
@@ -313,7 +313,7 @@ func (f *ordering) begin(ctx context.Context, to *remote, action string, names [
 		return err
 	}
 	if failed > 0 {
-		return fmt.Errorf("%d of %d certificates could not be had", failed, len(began))
+		return fmt.Errorf("%d of %d certificates were not issued", failed, len(began))
 	}
 	return nil
 }
@@ -342,7 +342,7 @@ func (f *ordering) wait(ctx context.Context, to *remote, was *acme.Record) (*acm
 // timedOut says that an order takes longer than the command waits.
 func timedOut(ctx context.Context, err error, name string) error {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-		return fmt.Errorf("the order for %s has not ended yet; it goes on, and headgate acme status tells how", name)
+		return fmt.Errorf("the order for %s is still in progress; run headgate acme status to follow it", name)
 	}
 	return err
 }
@@ -352,7 +352,7 @@ func (f *ordering) tell(ended []*acme.Record) error {
 		return writeJSON(f.cmd, ended)
 	}
 	if len(ended) == 0 {
-		_, err := fmt.Fprintln(f.cmd.OutOrStdout(), "every certificate by ACME is valid")
+		_, err := fmt.Fprintln(f.cmd.OutOrStdout(), "all ACME certificates are valid")
 		return err
 	}
 	for _, r := range ended { // of older orders the status tells
@@ -387,7 +387,7 @@ func printACME(out io.Writer, records []*acme.Record, orders bool) error {
 // tableOfACME writes one line for each certificate.
 func tableOfACME(w io.Writer, records []*acme.Record) {
 	if len(records) == 0 {
-		fmt.Fprintln(w, "no certificate comes by ACME")
+		fmt.Fprintln(w, "no certificates are managed by ACME")
 		return
 	}
 	fmt.Fprint(w, "CERTIFICATE\tSTATE\tSINCE\tENTRY\tENDS\tNEXT TRY\tWHY\n")
@@ -410,20 +410,20 @@ func tableOfACME(w io.Writer, records []*acme.Record) {
 func wordsOf(t *acme.Trouble) string {
 	text := t.Code + ": " + t.Message
 	if t.Problem != nil {
-		text += fmt.Sprintf("\n  the authority says: %s (%s)", t.Problem.Detail, t.Problem.Type)
+		text += fmt.Sprintf("\n  certificate authority: %s (%s)", t.Problem.Detail, t.Problem.Type)
 		for _, s := range t.Problem.Sub {
 			text += fmt.Sprintf("\n    %s: %s (%s)", s.Name, s.Detail, s.Type)
 		}
 	}
 	if t.Hint != "" {
-		text += "\n  what to do: " + t.Hint
+		text += "\n  remedy: " + t.Hint
 	}
 	return text
 }
 
 // printOrder writes what happened to one order.
 func printOrder(w io.Writer, a *acme.Attempt) {
-	end := "under way"
+	end := "in progress"
 	switch {
 	case a.Issued && a.Staging:
 		end = "would have been issued"

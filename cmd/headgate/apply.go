@@ -36,9 +36,9 @@ type changeFlags struct {
 
 func addChange(cmd *cobra.Command) changeFlags {
 	return changeFlags{
-		confirm: cmd.Flags().String("confirm", "", "`DURATION`, 10s to 1h: unless headgate confirm follows within it, the configuration before comes back"),
-		why:     cmd.Flags().String("why", "", "`TEXT` that revisions, events and the audit tell"),
-		dryRun:  cmd.Flags().Bool("dry-run", false, "check all that can fail and show the plan, and change nothing"),
+		confirm: cmd.Flags().String("confirm", "", "`DURATION` (10s to 1h) after which the change is reverted unless headgate confirm is run"),
+		why:     cmd.Flags().String("why", "", "`TEXT` recorded in revisions, events and the audit log"),
+		dryRun:  cmd.Flags().Bool("dry-run", false, "check the change and show the plan without applying it"),
 	}
 }
 
@@ -48,7 +48,7 @@ func (f changeFlags) query() (string, error) {
 	if *f.confirm != "" {
 		d, err := time.ParseDuration(*f.confirm)
 		if err != nil {
-			return "", usage("invalid duration %q, want one like 2m", *f.confirm)
+			return "", usage("invalid duration %q: expected a duration like 2m", *f.confirm)
 		}
 		q.Set("confirm_within", d.String())
 	}
@@ -81,11 +81,11 @@ func (c *answered) tell(cmd *cobra.Command, output *choice) error {
 	}
 	switch {
 	case c.DryRun:
-		fmt.Fprintln(out, "nothing was changed: this is a plan")
+		fmt.Fprintln(out, "dry run: nothing was changed")
 	case !c.Until.IsZero():
-		fmt.Fprintf(out, "revision %s is in force until %s; headgate confirm makes it stay\n", c.Revision, c.Until.Local().Format(time.DateTime))
+		fmt.Fprintf(out, "revision %s is active until %s; run headgate confirm to keep it\n", c.Revision, c.Until.Local().Format(time.DateTime))
 	default:
-		fmt.Fprintf(out, "revision %s is in force\n", c.Revision)
+		fmt.Fprintf(out, "revision %s is active\n", c.Revision)
 	}
 	return nil
 }
@@ -96,13 +96,14 @@ const maxDocument = 8 << 20
 func newApply() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "apply FILE...",
-		Short: "Put documents in force",
-		Long: `apply sends documents to the headgate that runs: all of them are checked and put in force,
-and written to the places of those of the same name, or nothing changes. Where headgate
-serves one file, one FILE of any name takes its place; where it serves a folder, a FILE of
-another name becomes a new document there. What changes is told in words.
-With --confirm, a change that locks you out takes itself back. A document that somebody
-changes at the same moment is never overwritten: the command is refused then.` + reachHelp,
+		Short: "Apply configuration files",
+		Long: `apply sends configuration files to the running headgate. They are checked together, saved
+and applied together; if one has a problem, nothing changes. Where headgate uses a single
+file, FILE replaces it whatever its name; where headgate uses a directory, FILE replaces the
+file of the same name or is added. apply prints the changes in words.
+
+With --confirm, a change that locks you out is reverted automatically. A configuration file
+that was changed in the meantime is never overwritten; the command is rejected instead.` + reachHelp,
 		Example: `  headgate apply headgate.yaml --dry-run
   headgate apply headgate.yaml --confirm 2m --why 'new shop' && curl -f https://shop.example.com/ && headgate confirm`,
 		Args: someFiles,
@@ -122,10 +123,10 @@ func newPlan() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "plan FILE...",
 		Short: "Show what apply would change",
-		Long: `plan has the headgate that runs check documents as far as it goes without changing
-anything, and tells in words what would change, with warnings and the hosts and connections
-that are affected. Unlike apply --dry-run it does so also where headgate may not write its
-documents, and somebody else puts them there.` + reachHelp,
+		Long: `plan asks the running headgate to check configuration files without changing anything. It
+prints the changes in words, warnings, and the affected hosts and connections. Unlike apply
+--dry-run it also works where headgate cannot write its configuration files because another
+tool deploys them.` + reachHelp,
 		Example: "  headgate plan headgate.yaml",
 		Args:    someFiles,
 	}
@@ -138,7 +139,7 @@ documents, and somebody else puts them there.` + reachHelp,
 
 func someFiles(_ *cobra.Command, args []string) error {
 	if len(args) == 0 {
-		return usage("name the documents")
+		return usage("specify at least one configuration file")
 	}
 	return nil
 }
@@ -153,7 +154,7 @@ type documentText struct {
 func applyFiles(cmd *cobra.Command, r *reach, output *choice, method, path string, files []string) error {
 	var texts []documentText
 	for _, name := range files {
-		data, err := file.Read(name, maxDocument, "a document has at most 8 MiB")
+		data, err := file.Read(name, maxDocument, "the file is larger than 8 MiB")
 		if err != nil {
 			return err
 		}
@@ -197,29 +198,29 @@ func newRevisions() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "revisions [FROM [TO]]",
 		Short: "List revisions, or show the differences between two",
-		Long: `revisions lists the configurations that were in force, the newest first: who changed what,
-when, why, and by which way. With a number it tells in words what has changed since that
-revision; with two, how the second differs from the first.` + reachHelp,
+		Long: `revisions lists the configurations that were active, newest first: who changed them, when,
+why, and through which interface. With one number it shows what has changed since that
+revision; with two, what changed from the first to the second.` + reachHelp,
 		Example: `  headgate revisions -n 20
   headgate revisions 17
   headgate revisions 17 19`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 2 {
-				return usage("want at most two revisions, have %d arguments", len(args))
+				return usage("expected at most two revisions, got %d arguments", len(args))
 			}
 			for _, text := range args {
 				if n, err := strconv.Atoi(text); err != nil || n <= 0 {
-					return usage("invalid revision %q, want a number like 17", text)
+					return usage("invalid revision %q: expected a number like 17", text)
 				}
 			}
 			return nil
 		},
 	}
 	r, output := addReach(cmd), addOutput(cmd)
-	limit := cmd.Flags().IntP("limit", "n", 20, "most revisions that are listed, up to 1000")
+	limit := cmd.Flags().IntP("limit", "n", 20, "maximum number of revisions to list, up to 1000")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if *limit < 1 || *limit > 1000 {
-			return usage("invalid limit %d, want 1 to 1000", *limit)
+			return usage("invalid limit %d: expected 1 to 1000", *limit)
 		}
 		to, err := r.open(cmd.Context())
 		if err != nil {
@@ -296,18 +297,18 @@ func tellDifference(cmd *cobra.Command, to *remote, output *choice, args []strin
 func newRollback() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rollback [REVISION]",
-		Short: "Put an earlier revision in force again",
-		Long: `rollback puts the documents of a revision in force again, as a new revision. Without a
-number it is the one before that in force now. What changes is told in words.` + reachHelp,
+		Short: "Roll back to an earlier revision",
+		Long: `rollback applies the configuration of an earlier revision as a new revision. Without a
+number it uses the revision before the active one. It prints the changes in words.` + reachHelp,
 		Example: `  headgate rollback
   headgate rollback 17 --dry-run`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return usage("want one revision, have %d arguments", len(args))
+				return usage("expected one revision, got %d arguments", len(args))
 			}
 			if len(args) == 1 {
 				if n, err := strconv.Atoi(args[0]); err != nil || n <= 0 {
-					return usage("invalid revision %q, want a number like 17", args[0])
+					return usage("invalid revision %q: expected a number like 17", args[0])
 				}
 			}
 			return nil
@@ -348,7 +349,7 @@ func (to *remote) before(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if len(page.Items) < 2 {
-		return "", fmt.Errorf("there is no revision before the one in force")
+		return "", fmt.Errorf("there is no revision before the active one")
 	}
 	return strconv.Itoa(page.Items[1].Number), nil
 }
@@ -357,20 +358,20 @@ func newPurge() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "purge",
 		Short: "Purge responses from the caches",
-		Long:  `purge removes responses from the caches: those that one of --url, --prefix, --tag and --all names.` + reachHelp,
+		Long:  `purge removes the responses selected by one of --url, --prefix, --tag or --all from the caches.` + reachHelp,
 		Example: `  headgate purge --url https://shop.example.com/logo.png
   headgate purge --proxy shop --tag product-7 --soft`,
 		Args: noArguments,
 	}
 	r, output := addReach(cmd), addOutput(cmd)
 	texts := map[string]*string{
-		"proxy":  cmd.Flags().String("proxy", "", "`NAME` of the proxy whose caches are meant; without it all"),
-		"url":    cmd.Flags().String("url", "", "`URL` of a response, over either scheme, with the port that clients ask for"),
-		"prefix": cmd.Flags().String("prefix", "", "what the `URL` begins with"),
-		"tag":    cmd.Flags().String("tag", "", "`WORD` of Cache-Tag or Surrogate-Key"),
+		"proxy":  cmd.Flags().String("proxy", "", "`NAME` of the proxy whose caches are purged; all proxies by default"),
+		"url":    cmd.Flags().String("url", "", "`URL` of a response, of either scheme, with the port that clients use"),
+		"prefix": cmd.Flags().String("prefix", "", "prefix of the `URL`"),
+		"tag":    cmd.Flags().String("tag", "", "`TAG` from Cache-Tag or Surrogate-Key"),
 	}
 	all := cmd.Flags().Bool("all", false, "everything")
-	soft := cmd.Flags().Bool("soft", false, "make stale instead of taking out")
+	soft := cmd.Flags().Bool("soft", false, "mark responses as stale instead of removing them")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		in, named := map[string]any{}, 0
 		for name, value := range texts {
@@ -389,7 +390,7 @@ func newPurge() *cobra.Command {
 			in["soft"] = true
 		}
 		if named != 1 {
-			return usage("name one of --url, --prefix, --tag and --all")
+			return usage("specify one of --url, --prefix, --tag or --all")
 		}
 		to, err := r.open(cmd.Context())
 		if err != nil {
@@ -403,12 +404,12 @@ func newPurge() *cobra.Command {
 		if err := to.ask(cmd.Context(), http.MethodPost, "/cache/purge", in, &out); err != nil {
 			return err
 		}
-		format := "responses taken out: %d, caches: %d"
+		format := "%d responses removed from %d caches"
 		if *soft {
-			format = "responses made stale: %d, caches: %d"
+			format = "%d responses marked as stale in %d caches"
 		}
 		if out.Purged == 0 && (*texts["url"] != "" || *texts["prefix"] != "") {
-			format += "; the host of a URL includes the port, unless that is the one of its scheme"
+			format += "; include the port in the URL unless it is the default port of the scheme"
 		}
 		return done(cmd, output, out, format, out.Purged, out.Caches)
 	}

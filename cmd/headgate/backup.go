@@ -22,26 +22,27 @@ func newBackup() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "backup FILE",
 		Short: "Back up the state directory",
-		Long: `backup writes one archive of everything in the state directory: users, tokens,
-certificates with their keys, and all revisions with their documents. A passphrase
-seals it: from --passphrase-file, else asked for at a terminal, where an empty one
-leaves the archive unsealed. An unsealed archive is as secret as the directory. FILE is
-replaced in one step when the archive is whole; - is standard output.` + reachHelp + `
+		Long: `backup writes an archive of everything in the state directory: users, tokens, certificates
+with their private keys, and all revisions of the configuration. The archive is encrypted
+with a passphrase, read from --passphrase-file or prompted for at a terminal; an empty
+passphrase leaves the archive unencrypted. Protect an unencrypted archive like the state
+directory itself. FILE is replaced atomically once the archive is complete; - is standard
+output.` + reachHelp + `
 
-Where no headgate runs, the state directory is read itself.`,
+If headgate is not running, the state directory is read directly.`,
 		Example: "  headgate backup --passphrase-file /root/passphrase /backup/headgate.backup",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("want the file of the archive, have %d arguments", len(args))
+				return usage("expected the file of the archive, got %d arguments", len(args))
 			}
 			return nil
 		},
 	}
 	r := addReach(cmd)
-	from := cmd.Flags().String("passphrase-file", "", "`FILE` whose one line is the passphrase")
+	from := cmd.Flags().String("passphrase-file", "", "`FILE` whose only line is the passphrase")
 	_ = cmd.MarkFlagFilename("passphrase-file") // the flag exists
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		passphrase, err := readPassphrase(cmd, *from, "leaves it unsealed")
+		passphrase, err := readPassphrase(cmd, *from, "leaves it unencrypted")
 		if err != nil {
 			return err
 		}
@@ -81,9 +82,9 @@ func kept(name string, size int64, sealed bool) string {
 	}
 	text := fmt.Sprintf("wrote %s, %d bytes, ", name, size)
 	if sealed {
-		return text + "sealed with the passphrase"
+		return text + "encrypted with the passphrase"
 	}
-	return text + "not sealed: keep it as secret as the state directory, or seal it with --passphrase-file"
+	return text + "not encrypted: protect it like the state directory, or encrypt it with --passphrase-file"
 }
 
 // backup writes an archive.
@@ -94,7 +95,7 @@ func (to *remote) backup(ctx context.Context, out io.Writer, passphrase string) 
 	}
 	defer rs.Body.Close()
 	if _, err := io.Copy(out, rs.Body); err != nil {
-		return fmt.Errorf("the archive did not come whole: %w", err)
+		return fmt.Errorf("the archive is incomplete: %w", err)
 	}
 	return nil
 }
@@ -122,16 +123,16 @@ func readPassphrase(cmd *cobra.Command, from, empty string) (string, error) {
 		if !ok || !term.IsTerminal(int(in.Fd())) {
 			return "", nil
 		}
-		fmt.Fprintln(cmd.ErrOrStderr(), "The passphrase of the archive; empty "+empty+".")
+		fmt.Fprintln(cmd.ErrOrStderr(), "Passphrase of the archive; empty "+empty+".")
 		return readPassword(cmd)
 	}
-	data, err := file.Read(from, maxPassphrase, fmt.Sprintf("a passphrase has at most %d", maxPassphrase))
+	data, err := file.Read(from, maxPassphrase, fmt.Sprintf("the passphrase is longer than %d", maxPassphrase))
 	if err != nil {
 		return "", err
 	}
 	line := strings.TrimRight(string(data), "\r\n")
 	if line == "" || strings.ContainsAny(line, "\r\n") {
-		return "", fmt.Errorf("%s does not hold one line, the passphrase", from)
+		return "", fmt.Errorf("%s must contain exactly one line, the passphrase", from)
 	}
 	return line, nil
 }

@@ -24,11 +24,11 @@ func believer(fingerprint, base string, loopback bool) (*tls.Config, error) {
 	case fingerprint != "":
 		want, err := hex.DecodeString(strings.NewReplacer(":", "", " ", "").Replace(fingerprint))
 		if err != nil || len(want) != sha256.Size {
-			return nil, usage("invalid fingerprint %q, want 32 bytes in hexadecimal, as headgate logs them", fingerprint)
+			return nil, usage("invalid fingerprint %q: expected 32 bytes in hexadecimal, as headgate logs them", fingerprint)
 		}
 		c.VerifyConnection = func(s tls.ConnectionState) error {
 			if have := sha256.Sum256(s.PeerCertificates[0].Raw); subtle.ConstantTimeCompare(have[:], want) != 1 {
-				return fmt.Errorf("the certificate has the SHA-256 fingerprint %s, not the one that was named", admin.Fingerprint(s.PeerCertificates[0].Raw))
+				return fmt.Errorf("the SHA-256 fingerprint of the certificate is %s, which does not match --fingerprint", admin.Fingerprint(s.PeerCertificates[0].Raw))
 			}
 			return nil
 		}
@@ -53,7 +53,7 @@ func verify(host string, chain []*x509.Certificate) error {
 	var unknown x509.UnknownAuthorityError
 	var name x509.HostnameError
 	if errors.As(err, &unknown) || errors.As(err, &name) {
-		return fmt.Errorf("%w; its SHA-256 fingerprint is %s: if headgate has logged the same, name it with --fingerprint", err, admin.Fingerprint(chain[0].Raw))
+		return fmt.Errorf("%w; its SHA-256 fingerprint is %s: if headgate logged the same fingerprint, pass it with --fingerprint", err, admin.Fingerprint(chain[0].Raw))
 	}
 	return err
 }

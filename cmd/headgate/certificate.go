@@ -38,15 +38,15 @@ type certificateOf struct {
 }
 
 func newCertificate() *cobra.Command {
-	cmd := group("certificate", "Keep certificates in the state directory", `certificate uploads, makes, shows, exports and removes certificates that headgate keeps
-itself. The configuration names one by certificates: {NAME: {stored: NAME}}; a new upload
-is taken into use at once. Certificates by ACME are told by headgate acme.`+reachHelp)
+	cmd := group("certificate", "Manage stored certificates", `certificate uploads, creates, lists, exports and removes certificates that headgate stores
+in its state directory. To use one, set certificates: {NAME: {stored: NAME}} in the
+configuration; a new upload takes effect at once. For ACME certificates, see headgate acme.`+reachHelp)
 	cmd.AddCommand(newCertificateList(), newCertificateUpload(), newCertificateSelfSigned(), newCertificateRemove(), newCertificateExport(), newCertificateChosen())
 	return cmd
 }
 
 func newCertificateList() *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "List stored certificates", Long: "list shows the certificates that were uploaded, by name.", Example: "  headgate certificate list -o json", Args: noArguments}
+	cmd := &cobra.Command{Use: "list", Short: "List stored certificates", Long: "list shows the stored certificates by name.", Example: "  headgate certificate list -o json", Args: noArguments}
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		return r.with(func(ctx context.Context, to *remote) error {
@@ -82,26 +82,26 @@ func newCertificateUpload() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "upload NAME CERT [KEY]",
 		Short: "Upload a certificate with its key",
-		Long: `upload keeps the certificate of a PEM file, with the intermediates in it in any order,
-and its key, which may stand in the same file. The key is checked, the chain is put in
-order, and what clients may not like, such as a missing intermediate, is told.
---replace takes the place of one with the name.` + reachHelp,
+		Long: `upload stores the certificate of a PEM file with its private key, which may be in the same
+file. Intermediate certificates may be in any order. upload checks that the key matches,
+orders the chain, and warns about anything that clients may reject, such as a missing
+intermediate certificate. --replace replaces the stored certificate of the same name.` + reachHelp,
 		Example: `  headgate certificate upload shop fullchain.pem privkey.pem
   headgate certificate upload shop both.pem --replace`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 2 || len(args) > 3 {
-				return usage("want NAME CERT [KEY], have %d arguments", len(args))
+				return usage("expected NAME CERT [KEY], got %d arguments", len(args))
 			}
 			return nil
 		},
 	}
 	r, output := addReach(cmd), addOutput(cmd)
-	replace := cmd.Flags().Bool("replace", false, "replace the certificate that has the name")
+	replace := cmd.Flags().Bool("replace", false, "replace the stored certificate of the same name")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		in := map[string]string{"name": args[0]}
 		for i, field := range []string{"certificate", "key"} {
 			if i+1 < len(args) {
-				text, err := file.Read(args[i+1], maxPEM, "more than a certificate can have")
+				text, err := file.Read(args[i+1], maxPEM, "too large for a certificate")
 				if err != nil {
 					return err
 				}
@@ -125,14 +125,14 @@ order, and what clients may not like, such as a missing intermediate, is told.
 
 // tellStored tells of a certificate that was kept.
 func tellStored(cmd *cobra.Command, output *choice, c *storedCertificate) error {
-	if err := done(cmd, output, c, "certificate %s for %s is kept, good until %s", c.Name, strings.Join(c.Names, ", "), c.NotAfter.Local().Format(time.DateOnly)); err != nil || output.value == "json" {
+	if err := done(cmd, output, c, "certificate %s for %s stored, valid until %s", c.Name, strings.Join(c.Names, ", "), c.NotAfter.Local().Format(time.DateOnly)); err != nil || output.value == "json" {
 		return err
 	}
 	for _, note := range c.Notes {
 		fmt.Fprintf(screen{cmd.OutOrStdout()}, "! %s\n", note)
 	}
 	if len(c.UsedBy) == 0 {
-		fmt.Fprintf(cmd.OutOrStdout(), "no certificate of the configuration names it yet: certificates: {%s: {stored: %s}}\n", c.Name, c.Name)
+		fmt.Fprintf(cmd.OutOrStdout(), "not used by the configuration yet; add certificates: {%s: {stored: %s}}\n", c.Name, c.Name)
 	}
 	return nil
 }
@@ -140,18 +140,18 @@ func tellStored(cmd *cobra.Command, output *choice, c *storedCertificate) error 
 func newCertificateSelfSigned() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "self-signed NAME HOST...",
-		Short:   "Make a self-signed certificate",
-		Long:    "self-signed makes a self-signed certificate for hosts and addresses, and keeps it.",
+		Short:   "Create a self-signed certificate",
+		Long:    "self-signed creates and stores a self-signed certificate for host names and addresses.",
 		Example: "  headgate certificate self-signed lab lab.example.com 192.0.2.1 --days 30",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 2 {
-				return usage("want NAME and at least one HOST, have %d arguments", len(args))
+				return usage("expected NAME and at least one HOST, got %d arguments", len(args))
 			}
 			return nil
 		},
 	}
 	r, output := addReach(cmd), addOutput(cmd)
-	days := cmd.Flags().Int("days", 365, "for how many days it is valid")
+	days := cmd.Flags().Int("days", 365, "validity in days")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return r.with(func(ctx context.Context, to *remote) error {
 			var c storedCertificate
@@ -166,7 +166,7 @@ func newCertificateSelfSigned() *cobra.Command {
 }
 
 func newCertificateRemove() *cobra.Command {
-	cmd := &cobra.Command{Use: "remove NAME", Short: "Remove a stored certificate", Long: "remove removes a stored certificate that the configuration does not name.",
+	cmd := &cobra.Command{Use: "remove NAME", Short: "Remove a stored certificate", Long: "remove deletes a stored certificate that the configuration does not use.",
 		Example: "  headgate certificate remove old", Args: oneName("certificate")}
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -174,7 +174,7 @@ func newCertificateRemove() *cobra.Command {
 			if err := to.ask(ctx, http.MethodDelete, storedPath(args[0]), nil, nil); err != nil {
 				return err
 			}
-			return done(cmd, output, map[string]string{"removed": args[0]}, "certificate %s was removed", args[0])
+			return done(cmd, output, map[string]string{"removed": args[0]}, "certificate %s removed", args[0])
 		})
 	}
 	return cmd
@@ -184,18 +184,18 @@ func newCertificateExport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "export NAME",
 		Short: "Write a certificate with its key",
-		Long: `export writes the PEM text of a certificate, its intermediates and its private key to
-standard output, or to files: an uploaded one, or one by ACME by its name or a host. Only
-an admin may, and the audit tells of it.` + reachHelp,
+		Long: `export writes a stored or ACME certificate, its intermediates and its private key as PEM to
+standard output or to files. NAME is the name of the certificate or a host that it covers.
+export requires the role admin and is recorded in the audit log.` + reachHelp,
 		Example: `  headgate certificate export shop.example.com --cert fullchain.pem --key privkey.pem`,
 		Args:    oneName("certificate"),
 	}
 	r, output := addReach(cmd), addOutput(cmd)
 	certFile := cmd.Flags().String("cert", "", "`FILE` for the certificates")
-	keyFile := cmd.Flags().String("key", "", "`FILE` for the key, which only its owner may read")
+	keyFile := cmd.Flags().String("key", "", "`FILE` for the private key, created with mode 0600")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if (*certFile == "") != (*keyFile == "") {
-			return usage("--cert and --key belong together")
+			return usage("--cert and --key must be used together")
 		}
 		return r.with(func(ctx context.Context, to *remote) error {
 			var c struct {
@@ -218,7 +218,7 @@ an admin may, and the audit tells of it.` + reachHelp,
 				if err := os.Chmod(*certFile, 0o644); err != nil {
 					return err
 				}
-				return done(cmd, output, map[string]string{"cert": *certFile, "key": *keyFile}, "certificate %s was written to %s and its key to %s", c.Name, *certFile, *keyFile)
+				return done(cmd, output, map[string]string{"cert": *certFile, "key": *keyFile}, "certificate %s written to %s, key written to %s", c.Name, *certFile, *keyFile)
 			case output.value == "json":
 				return writeJSON(cmd, c)
 			}
@@ -232,9 +232,9 @@ an admin may, and the audit tells of it.` + reachHelp,
 func newCertificateChosen() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "chosen HOST",
-		Short: "Show which certificate the clients of a host get",
-		Long: `chosen tells which certificate the clients of a host get on each port with TLS, and why;
-with --proxy it is told of all virtual hosts of a proxy.` + reachHelp,
+		Short: "Show which certificate headgate serves for a host",
+		Long: `chosen shows which certificate headgate serves for a host on each TLS port, and why. With
+--proxy it shows this for all virtual hosts of a proxy.` + reachHelp,
 		Example: "  headgate certificate chosen shop.example.com\n  headgate certificate chosen --proxy shop",
 		Args:    arguments(0, 1),
 	}
@@ -242,7 +242,7 @@ with --proxy it is told of all virtual hosts of a proxy.` + reachHelp,
 	proxy := cmd.Flags().String("proxy", "", "`NAME` of a proxy")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if (len(args) == 0) == (*proxy == "") {
-			return usage("want either a HOST or --proxy")
+			return usage("specify either HOST or --proxy")
 		}
 		query := "proxy=" + url.QueryEscape(*proxy)
 		if len(args) > 0 {

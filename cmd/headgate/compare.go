@@ -22,25 +22,26 @@ func newCompare() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "compare --old ADDRESS --new ADDRESS",
 		Short: "Compare the answers of two proxies",
-		Long: `compare asks the proxy that runs today and headgate the same requests and tells how
-their answers differ: status, where redirects lead, attributes of cookies, CORS, what
-caches and browsers are told, other headers, the content, certificates and the version
-of HTTP; and for each proxy how many percent of its requests are answered alike.
+		Long: `compare sends the same requests to the current proxy and to headgate, and reports how the
+responses differ: status, redirect targets, cookie attributes, CORS, caching and security
+headers, other headers, body, certificate and HTTP version. For each proxy it reports the
+percentage of requests with the same response.
 
-The old proxy is asked twice: what differs between its own answers is noise and is not
-told. Only GET, HEAD and OPTIONS are sent unless --unsafe says otherwise, and redirects
-are not followed. Host and the name in TLS are the real ones, so DNS need not change.
+compare sends each request to the current proxy twice and ignores what differs between its
+own responses. It sends only GET, HEAD and OPTIONS unless --unsafe is given, and does not
+follow redirects. Requests carry the real Host header and TLS server name, so DNS does not
+need to change.
 
-ADDRESS is HOST:PORT for http, https://HOST:PORT for https, or both with a comma; an
-address without a port means 80 and 443. Without --new, the ports of the configuration
-are asked on this machine.
+ADDRESS is HOST:PORT for http, https://HOST:PORT for https, or both separated by a comma;
+an address without a port means 80 and 443. Without --new, compare uses the ports of the
+configuration on this machine.
 
-The requests come from the routes of the configuration, or with --from from a file, -
-for standard input: URLs, one a line, with a method before it or without; or an access
+Requests are made from the routes of the configuration, or read from the file given with
+--from (- for standard input): URLs, one per line, optionally after a method; or an access
 log of headgate, Caddy or Traefik (JSON), nginx or Apache (combined).
 
-The exit code is 0 when all are answered alike, 1 when some are not or when nothing
-could be compared, 2 when the command line is wrong.`,
+Exit codes: 0 all responses are the same, 1 some differ or nothing could be compared, 2
+invalid command line.`,
 		Example: `  headgate compare --old 127.0.0.1:80 --new 127.0.0.1:8080
   headgate compare --old 127.0.0.1 --new 127.0.0.1:8080,https://127.0.0.1:8443 --from /var/log/nginx/access.log --host shop.example.com
   headgate compare --old 127.0.0.1 -o html > report.html`,
@@ -48,20 +49,20 @@ could be compared, 2 when the command line is wrong.`,
 	}
 	file := addConfig(cmd)
 	f := cmd.Flags()
-	old := f.StringSlice("old", nil, "`ADDRESS` of the proxy that runs today")
-	ours := f.StringSlice("new", nil, "`ADDRESS` of headgate; the default is the ports of the configuration")
-	from := f.String("from", "routes", "`FILE` with the requests, or routes")
-	host := f.String("host", "", "`HOST` of requests from a log that names none")
-	limit := f.Int("limit", 1000, "at most so many requests, 1 to 100000")
-	rate := f.Float64("rate", 20, "at most so many requests a `SECOND` to each side")
-	timeout := f.Duration("timeout", 10*time.Second, "how long one answer may take")
-	unsafe := f.Bool("unsafe", false, "send POST, PUT, DELETE and others too; servers then act on them three times")
-	noDNS := f.Bool("no-dns", false, "do not look up hosts to find CDNs that client_ip does not name")
+	old := f.StringSlice("old", nil, "`ADDRESS` of the current proxy")
+	ours := f.StringSlice("new", nil, "`ADDRESS` of headgate; the ports of the configuration by default")
+	from := f.String("from", "routes", "`FILE` with the requests, or routes to make them from the configuration")
+	host := f.String("host", "", "`HOST` of requests from a log that does not record it")
+	limit := f.Int("limit", 1000, "maximum number of requests, 1 to 100000")
+	rate := f.Float64("rate", 20, "maximum `REQUESTS` per second to each proxy")
+	timeout := f.Duration("timeout", 10*time.Second, "time limit for each response")
+	unsafe := f.Bool("unsafe", false, "also send POST, PUT, DELETE and other methods; servers act on each of them three times")
+	noDNS := f.Bool("no-dns", false, "do not resolve hosts to find CDNs missing from client_ip")
 	output := newChoice("text", "json", "html")
-	f.VarP(output, "output", "o", "form of the output")
+	f.VarP(output, "output", "o", "output format")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *limit < 1 || *limit > 100_000 || *rate <= 0 || *rate > 10_000 || *timeout <= 0 {
-			return usage("--limit is 1 to 100000, --rate above 0 and at most 10000, --timeout above 0")
+			return usage("--limit must be 1 to 100000, --rate above 0 and at most 10000, --timeout above 0")
 		}
 		c, err := comparedConfig(cmd, *file, *from, len(*ours) == 0)
 		if err != nil {
@@ -105,7 +106,7 @@ func comparedConfig(cmd *cobra.Command, named, from string, needed bool) (*confi
 // sides reads the addresses of both sides.
 func sides(old, ours []string, c *config.Config) (a, b compare.Side, err error) {
 	if len(old) == 0 {
-		return a, b, usage("want --old, the address of the proxy that runs today, like --old 127.0.0.1:80")
+		return a, b, usage("--old is required: the address of the current proxy, like --old 127.0.0.1:80")
 	}
 	if a, err = compare.ParseSide(old); err != nil {
 		return a, b, usage("%v of --old", err)
@@ -118,7 +119,7 @@ func sides(old, ours []string, c *config.Config) (a, b compare.Side, err error) 
 	}
 	b = compare.SideOfPorts(c)
 	if b == (compare.Side{}) {
-		err = usage("the configuration has no http or https port; name one with --new")
+		err = usage("the configuration has no http or https port; specify one with --new")
 	}
 	return a, b, err
 }
@@ -151,7 +152,7 @@ func progress(out io.Writer, every time.Duration) func(done, all int) {
 	return func(done, all int) {
 		if time.Since(last) >= every && done < all {
 			last = time.Now()
-			fmt.Fprintf(out, "%d of %d requests are compared\n", done, all)
+			fmt.Fprintf(out, "%d of %d requests compared\n", done, all)
 		}
 	}
 }
@@ -166,7 +167,7 @@ func runCompare(ctx context.Context, cmd *cobra.Command, o compare.Options, note
 		return err
 	}
 	if err != nil {
-		report.Notes = append(report.Notes, "the comparison was stopped before its end")
+		report.Notes = append(report.Notes, "the comparison was interrupted")
 	}
 	report.Note(notes...)
 	var b bytes.Buffer

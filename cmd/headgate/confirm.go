@@ -9,20 +9,20 @@ import (
 func newConfirm() *cobra.Command {
 	return newDecision(&cobra.Command{
 		Use:     "confirm",
-		Short:   "Keep the change that waits to be confirmed",
-		Long:    `confirm keeps a change that was made with --confirm, or confirm_within in the API.` + reachHelp,
+		Short:   "Confirm the pending change",
+		Long:    `confirm keeps a change made with --confirm, or with confirm_within in the API.` + reachHelp,
 		Example: "  headgate confirm",
-	}, "revision %s stays")
+	}, "revision %s confirmed")
 }
 
 func newRevert() *cobra.Command {
 	return newDecision(&cobra.Command{
 		Use:   "revert",
-		Short: "Take back the change that waits to be confirmed",
-		Long: `revert takes a change back at once that was made with --confirm, or confirm_within in
-the API. A change that does not wait any more is taken back by rollback.` + reachHelp,
+		Short: "Revert the pending change",
+		Long: `revert reverts a change made with --confirm, or with confirm_within in the API, without
+waiting for its time limit. To undo a confirmed change, use headgate rollback.` + reachHelp,
 		Example: "  headgate revert",
-	}, "revision %s is taken back")
+	}, "revision %s reverted")
 }
 
 // newDecision completes a command that decides about the change that waits; the API's

@@ -39,19 +39,20 @@ func newCutover() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cutover --http 80 --https 443 | --back",
 		Short: "Take over the ports of another proxy",
-		Long: `cutover gives the ports of the headgate that runs the numbers of the proxy that it takes
-over from, all in one change. It first shows who has the new addresses, how the
-certificates and the DNS of the hosts stand, and asks. With --wait it waits until the
-old proxy has let go. Open requests on the old addresses are finished.
+		Long: `cutover moves the ports of the running headgate to the port numbers of the proxy that it
+replaces, in one change. It first shows which process uses the new addresses and the state
+of the certificates and DNS of the hosts, and asks for confirmation. With --wait it waits
+until the old proxy releases its ports. Requests in progress on the old addresses complete.
 
-The change has to be confirmed within --confirm. The command watches the share of answers
-with 5xx and of healthy servers for three quarters of that time, and then confirms; below
-its bounds the ports before come back at once. They also come back when the command is
-interrupted and nobody runs headgate confirm, and at the next start when the process was
-killed. --yes asks nothing and returns when the change is in force.
+The change must be confirmed within --confirm. The command watches the rate of 5xx
+responses and the number of healthy servers for three quarters of that time, and then
+confirms the change; if a limit is exceeded it reverts the ports at once. The ports are also
+reverted if the command is interrupted and headgate confirm is not run in time, and at the
+next start if the process was killed. --yes does not ask, and returns when the change is
+active.
 
---back gives the ports the addresses that they had before the last cutover. All else that
-was changed since stays.` + reachHelp,
+--back returns the ports to their addresses before the last cutover. Other changes made
+since then are kept.` + reachHelp,
 		Example: `  headgate cutover --http 80 --https 443
   headgate cutover --http 80 --https 443 --http3 443 --confirm 10m --wait
   headgate cutover --http web=80 --yes && curl -f http://shop.example.com/ && headgate confirm
@@ -64,14 +65,14 @@ was changed since stays.` + reachHelp,
 		http:       flags.String("http", "", "`PORT` number of the http port, or NAME=PORT if there are several"),
 		https:      flags.String("https", "", "`PORT` number of the https port, or NAME=PORT"),
 		http3:      flags.String("http3", "", "`PORT` number of the http3 port, or NAME=PORT"),
-		confirm:    flags.Duration("confirm", 10*time.Minute, "the ports before come back unless the change is confirmed within this time, 10s to 1h"),
-		wait:       flags.Duration("wait", 0, "wait so long for the old proxy to close its ports; 10m if no time is given"),
-		report:     flags.String("report", "", "`FILE` that headgate compare -o json has written, to be shown"),
-		yes:        flags.BoolP("yes", "y", false, "ask nothing, and return when the change is in force"),
-		back:       flags.Bool("back", false, "give the ports the addresses before the last cutover"),
-		noDNS:      flags.Bool("no-dns", false, "do not look up the hosts"),
-		maxErrors:  flags.Float64("max-errors", 5, "go back when more `PERCENT` of at least 20 answers are 5xx"),
-		minHealthy: flags.Float64("min-healthy", 50, "go back when fewer `PERCENT` of the servers that were healthy are"),
+		confirm:    flags.Duration("confirm", 10*time.Minute, "time limit for confirming the change before the ports are reverted, 10s to 1h"),
+		wait:       flags.Duration("wait", 0, "how long to wait for the old proxy to close its ports; 10m if no value is given"),
+		report:     flags.String("report", "", "report `FILE` written by headgate compare -o json, to show its result"),
+		yes:        flags.BoolP("yes", "y", false, "do not ask, and return when the change is active"),
+		back:       flags.Bool("back", false, "return the ports to their addresses before the last cutover"),
+		noDNS:      flags.Bool("no-dns", false, "do not resolve the hosts"),
+		maxErrors:  flags.Float64("max-errors", 5, "revert if more than this `PERCENT` of at least 20 responses are 5xx"),
+		minHealthy: flags.Float64("min-healthy", 50, "revert if less than this `PERCENT` of the servers that were healthy remain healthy"),
 	}
 	flags.Lookup("wait").NoOptDefVal = "10m"
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -98,15 +99,15 @@ func (f *cutoverFlags) check() error {
 	named := *f.http != "" || *f.https != "" || *f.http3 != ""
 	switch {
 	case *f.back && named:
-		return usage("--back finds the ports by itself; leave --http, --https and --http3 out")
+		return usage("--back cannot be combined with --http, --https or --http3")
 	case !*f.back && !named:
-		return usage("want --http, --https or --http3 with the port to take over, like --http 80 --https 443, or --back")
+		return usage("specify --http, --https or --http3 with the port to take over, like --http 80 --https 443, or --back")
 	case *f.confirm < control.MinConfirm || *f.confirm > control.MaxConfirm:
-		return usage("--confirm is %s to %s", control.MinConfirm, control.MaxConfirm)
+		return usage("--confirm must be %s to %s", control.MinConfirm, control.MaxConfirm)
 	case *f.wait < 0 || *f.wait > 24*time.Hour:
-		return usage("--wait is at most 24h")
+		return usage("--wait must be at most 24h")
 	case *f.maxErrors < 0 || *f.maxErrors > 100 || *f.minHealthy < 0 || *f.minHealthy > 100:
-		return usage("--max-errors and --min-healthy are 0 to 100")
+		return usage("--max-errors and --min-healthy must be 0 to 100")
 	}
 	return nil
 }
@@ -142,7 +143,7 @@ var movePattern = regexp.MustCompile(`(\S+) (\S+) -> (\S+?)(?:, |$)`)
 // The reasons that revisions tell. --back finds a cutover by the first.
 const (
 	cutoverWhy = "cutover: "
-	backWhy    = "cutover taken back: "
+	backWhy    = "cutover reverted: "
 )
 
 func (c *cutover) say(format string, args ...any) {
@@ -167,13 +168,13 @@ func (c *cutover) run(ctx context.Context) error {
 		}
 	}
 	if len(c.moves) == 0 {
-		c.say("the ports have these numbers already; nothing was changed")
+		c.say("the ports already have these numbers; nothing was changed")
 		return nil
 	}
 	if err := c.preconditions(ctx); err != nil {
 		return err
 	}
-	c.say("the ports before come back when more than %g %% of at least %d answers are 5xx, when fewer than %g %% of the servers that are healthy now are, or after %s without a confirmation", *c.maxErrors, minAnswers, *c.minHealthy, *c.confirm)
+	c.say("the ports are reverted if more than %g%% of at least %d responses are 5xx, if less than %g%% of the servers that are healthy now remain healthy, or if the change is not confirmed within %s", *c.maxErrors, minAnswers, *c.minHealthy, *c.confirm)
 	if !*c.yes && !c.asked("take over?") {
 		return errors.New("nothing was changed")
 	}
@@ -185,9 +186,9 @@ func (c *cutover) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	c.say("revision %s is in force until %s", done.Revision, done.Until.Local().Format(time.DateTime))
+	c.say("revision %s is active until %s", done.Revision, done.Until.Local().Format(time.DateTime))
 	if *c.yes {
-		c.say("headgate confirm makes it stay, headgate cutover --back takes it back")
+		c.say("run headgate confirm to keep it, or headgate cutover --back to revert it")
 		return nil
 	}
 	return c.watch(ctx, done, before)
@@ -201,7 +202,7 @@ func (c *cutover) choose(protocol, want string) (m move, err error) {
 	}
 	number, err := strconv.ParseUint(text, 10, 16)
 	if err != nil || number == 0 {
-		return m, usage("invalid --%s %q, want a port number like 80, or NAME=80", protocol, want)
+		return m, usage("invalid --%s %q: expected a port number like 80, or NAME=80", protocol, want)
 	}
 	var found []ports.State
 	for _, p := range c.status.Ports {
@@ -211,11 +212,11 @@ func (c *cutover) choose(protocol, want string) (m move, err error) {
 	}
 	switch {
 	case len(found) == 0 && named:
-		return m, fmt.Errorf("there is no active port %s with protocol %s; headgate status lists the ports", name, protocol)
+		return m, fmt.Errorf("there is no active port %s with protocol %s; run headgate status to list the ports", name, protocol)
 	case len(found) == 0:
-		return m, fmt.Errorf("there is no active port with protocol %s; leave --%s out, or add such a port to the configuration, on any address", protocol, protocol)
+		return m, fmt.Errorf("there is no active port with protocol %s; omit --%s, or add such a port to the configuration, on any address", protocol, protocol)
 	case len(found) > 1:
-		return m, fmt.Errorf("ports %s and %s have protocol %s; say which by --%s NAME=%d", found[0].Name, found[1].Name, protocol, protocol, number)
+		return m, fmt.Errorf("ports %s and %s have protocol %s; select one with --%s NAME=%d", found[0].Name, found[1].Name, protocol, protocol, number)
 	}
 	m.name = found[0].Name
 	if m.from, err = netip.ParseAddrPort(found[0].Address); err != nil {

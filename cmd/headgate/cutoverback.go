@@ -25,7 +25,7 @@ func (c *cutover) goBack(ctx context.Context) error {
 		return err
 	}
 	if p := c.status.Pending; p != nil && strings.TrimLeft(p.Revision, "0") == strconv.Itoa(last.Number) {
-		if !*c.yes && !c.asked("go back to the ports before revision "+p.Revision+"?") {
+		if !*c.yes && !c.asked("revert the ports to those before revision "+p.Revision+"?") {
 			return errors.New("nothing was changed")
 		}
 		if err := c.revert(ctx, p.Revision); err != nil {
@@ -39,19 +39,19 @@ func (c *cutover) goBack(ctx context.Context) error {
 		})
 	})
 	if len(moves) == 0 {
-		return fmt.Errorf("the ports of the cutover of revision %d have other addresses by now; nothing was changed", last.Number)
+		return fmt.Errorf("the ports of the cutover in revision %d have been changed since; nothing was changed", last.Number)
 	}
 	for _, m := range moves {
 		c.say("port %s", m)
 	}
-	if !*c.yes && !c.asked("go back?") {
+	if !*c.yes && !c.asked("revert?") {
 		return errors.New("nothing was changed")
 	}
 	done, err := c.apply(ctx, moves, backWhy, 0)
 	if err != nil {
 		return err
 	}
-	c.say("revision %s is in force", done.Revision)
+	c.say("revision %s is active", done.Revision)
 	return c.letGo(ctx, moves)
 }
 
@@ -75,10 +75,10 @@ func (c *cutover) letGo(ctx context.Context, moves []move) error {
 			c.say("start the old proxy")
 			return nil
 		case time.Now().After(end):
-			return fmt.Errorf("%s: connections still have it; headgate port reset NAME ends them", strings.Join(held, ", "))
+			return fmt.Errorf("%s: still in use by open connections; run headgate port reset NAME to close them", strings.Join(held, ", "))
 		case !told && time.Until(end) < freeWithin-time.Second:
 			told = true
-			c.say("waiting for %s: connections there end by themselves; headgate port reset NAME ends them", strings.Join(held, ", "))
+			c.say("waiting for open connections on %s to end; run headgate port reset NAME to close them", strings.Join(held, ", "))
 		}
 		select {
 		case <-ctx.Done():
@@ -117,16 +117,16 @@ func (c *cutover) last(ctx context.Context) (*revision, error) {
 			return r, nil
 		}
 	}
-	return nil, errors.New("there is no cutover that could be taken back; headgate rollback goes back to any revision")
+	return nil, errors.New("there is no cutover to revert; use headgate rollback to return to a revision")
 }
 
 // revert takes a change back at once that waits.
 func (c *cutover) revert(ctx context.Context, revision string) error {
 	began := time.Now()
 	if err := c.to.ask(ctx, http.MethodPost, "/revert", map[string]string{"revision": revision}, &json.RawMessage{}); err != nil {
-		return fmt.Errorf("take revision %s back: %w", revision, err)
+		return fmt.Errorf("revert revision %s: %w", revision, err)
 	}
-	c.say("the ports before are back, after %s", time.Since(began).Round(time.Millisecond))
+	c.say("the ports were reverted after %s", time.Since(began).Round(time.Millisecond))
 	return nil
 }
 

@@ -43,10 +43,10 @@ func (c *cutover) preconditions(ctx context.Context) error {
 	case err != nil:
 		return err
 	default:
-		c.say("the new addresses are free")
+		c.say("the new addresses are not in use")
 	}
 	if c.status.Pending != nil {
-		return fmt.Errorf("revision %s waits to be confirmed; run headgate confirm, or wait until %s", c.status.Pending.Revision, c.status.Pending.Until.Local().Format(time.DateTime))
+		return fmt.Errorf("revision %s is waiting to be confirmed; run headgate confirm, or wait until %s", c.status.Pending.Revision, c.status.Pending.Until.Local().Format(time.DateTime))
 	}
 	c.certificates()
 	if !*c.noDNS {
@@ -65,19 +65,19 @@ func (c *cutover) certificates() {
 	}
 	for _, p := range c.status.Ports {
 		if len(p.SelfSigned) > 0 && p.State != "draining" {
-			tell("certificates: port %s has a self-signed one for %s; browsers will refuse it", p.Name, strings.Join(p.SelfSigned[:min(len(p.SelfSigned), 10)], ", "))
+			tell("certificates: port %s has a self-signed certificate for %s; browsers will reject it", p.Name, strings.Join(p.SelfSigned[:min(len(p.SelfSigned), 10)], ", "))
 		}
 	}
 	for _, r := range c.status.ACME {
 		if r.Trouble != nil {
 			tell("certificates: %s is %s: %s; %s", r.Name, r.State, r.Trouble.Message, r.Trouble.Hint)
 		} else if r.NotAfter.IsZero() {
-			tell("certificates: %s is %s and has none yet; HTTP-01 needs port 80, TLS-ALPN-01 port 443", r.Name, r.State)
+			tell("certificates: %s is %s and has no certificate yet; HTTP-01 needs port 80, TLS-ALPN-01 needs port 443", r.Name, r.State)
 		}
 	}
 	switch {
 	case lines > maxTroubles:
-		c.say("certificates: and %d more", lines-maxTroubles)
+		c.say("certificates: %d more", lines-maxTroubles)
 	case lines == 0 && *c.https+*c.http3 != "":
 		c.say("certificates: ready")
 	}
@@ -107,27 +107,27 @@ func (c *cutover) dns(ctx context.Context) {
 		c.say("DNS: %s", line)
 	}
 	if more > 0 {
-		c.say("DNS: %d more hosts were not looked up", more)
+		c.say("DNS: %d more hosts were not resolved", more)
 	}
 }
 
 func lookup(ctx context.Context, host string) string {
 	addrs, ttl, err := resolve.Lookup(ctx, host)
 	if err != nil {
-		return fmt.Sprintf("%s cannot be looked up: %v", host, err)
+		return fmt.Sprintf("%s cannot be resolved: %v", host, err)
 	}
 	words := make([]string, 0, len(addrs))
 	for _, a := range addrs[:min(len(addrs), 4)] {
 		words = append(words, a.String())
 	}
-	line := host + " is at " + strings.Join(words, ", ")
+	line := host + " resolves to " + strings.Join(words, ", ")
 	switch {
 	case ttl < 0:
 		return line
 	case ttl > longestTTL:
-		return fmt.Sprintf("%s for %s more; if its record is to change, lower its TTL to 5m a day ahead", line, ttl)
+		return fmt.Sprintf("%s, cached for up to %s; before you change the record, lower its TTL to 5m one day ahead", line, ttl)
 	}
-	return fmt.Sprintf("%s for %s more", line, ttl)
+	return fmt.Sprintf("%s, cached for up to %s", line, ttl)
 }
 
 // compared tells what the report of a comparison says.
@@ -135,15 +135,15 @@ func (c *cutover) compared() error {
 	if *c.report == "" {
 		return nil
 	}
-	data, err := file.Read(*c.report, maxReport, "a report has at most 256 MiB")
+	data, err := file.Read(*c.report, maxReport, "the report is larger than 256 MiB")
 	if err != nil {
 		return err
 	}
 	var r compare.Report
 	if err := json.Unmarshal(data, &r); err != nil || r.Requests == 0 {
-		return fmt.Errorf("%s is no report of headgate compare -o json", *c.report)
+		return fmt.Errorf("%s is not a report of headgate compare -o json", *c.report)
 	}
-	c.say("compare: %d of %d requests were answered alike, on %s", r.Ready, r.Requests, r.Began.Local().Format(time.DateTime))
+	c.say("compare: %d of %d requests had the same response, on %s", r.Ready, r.Requests, r.Began.Local().Format(time.DateTime))
 	return nil
 }
 
@@ -200,7 +200,7 @@ func (c *cutover) watch(ctx context.Context, done *answered, before *counts) err
 	for time.Now().Before(end) {
 		select {
 		case <-ctx.Done():
-			c.say("no longer watching: headgate confirm makes revision %s stay, else the ports before come back by %s", done.Revision, done.Until.Local().Format(time.DateTime))
+			c.say("no longer watching: run headgate confirm to keep revision %s; otherwise the ports are reverted by %s", done.Revision, done.Until.Local().Format(time.DateTime))
 			return context.Cause(ctx)
 		case <-tick.C:
 		}
@@ -212,7 +212,7 @@ func (c *cutover) watch(ctx context.Context, done *answered, before *counts) err
 		case ctx.Err() != nil:
 		case err != nil:
 			if failures++; failures >= failedChecks {
-				return fmt.Errorf("%w; the ports before come back by themselves, at the latest by %s", err, done.Until.Local().Format(time.DateTime))
+				return fmt.Errorf("%w; the ports are reverted automatically by %s", err, done.Until.Local().Format(time.DateTime))
 			}
 		case trouble != "":
 			c.say("%s", trouble)
@@ -222,7 +222,7 @@ func (c *cutover) watch(ctx context.Context, done *answered, before *counts) err
 			if err := c.letGo(ctx, reversed(c.moves)); err != nil {
 				return err
 			}
-			return errors.New("the cutover was taken back")
+			return errors.New("the cutover was reverted")
 		default:
 			failures = 0
 		}
@@ -230,12 +230,12 @@ func (c *cutover) watch(ctx context.Context, done *answered, before *counts) err
 	if err := c.to.ask(ctx, http.MethodPost, "/confirm", map[string]string{"revision": done.Revision}, &json.RawMessage{}); err != nil {
 		return err
 	}
-	c.say("revision %s stays; keep the old proxy's configuration until you are sure, and go back by headgate cutover --back", done.Revision)
+	c.say("revision %s confirmed; keep the configuration of the old proxy until you are sure. To go back, run headgate cutover --back", done.Revision)
 	return nil
 }
 
 // errNotPending says that somebody else has decided.
-var errNotPending = errors.New("the change was confirmed or taken back by somebody else")
+var errNotPending = errors.New("the change was confirmed or reverted elsewhere")
 
 // trouble tells which bound is crossed, "" for none.
 func (c *cutover) trouble(ctx context.Context, done *answered, before *counts, was int) (string, error) {
@@ -247,14 +247,14 @@ func (c *cutover) trouble(ctx context.Context, done *answered, before *counts, w
 		return "", errNotPending
 	}
 	if is := healthyServers(&now.Status); was > 0 && float64(is)*100 < *c.minHealthy*float64(was) {
-		return fmt.Sprintf("%d of the %d servers that were healthy are, below %g %%", is, was, *c.minHealthy), nil
+		return fmt.Sprintf("%d of the %d servers that were healthy remain healthy, less than %g%%", is, was, *c.minHealthy), nil
 	}
 	n, err := c.to.counts(ctx)
 	if err != nil {
 		return "", err
 	}
 	if all, failed := n.since(before); all >= minAnswers && float64(failed)*100 > *c.maxErrors*float64(all) {
-		return fmt.Sprintf("%d of %d answers since the cutover are 5xx, more than %g %%", failed, all, *c.maxErrors), nil
+		return fmt.Sprintf("%d of %d responses since the cutover are 5xx, more than %g%%", failed, all, *c.maxErrors), nil
 	}
 	return "", nil
 }

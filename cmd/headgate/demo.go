@@ -24,20 +24,20 @@ func newDemo(open opener) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Run a demonstration",
-		Long: `demo serves a small configuration on 127.0.0.1:8080, with a built-in upstream that
-shows what reached it, and prints command lines to try. The configuration is a file
-that may be edited while the demo runs.`,
+		Long: `demo serves a small configuration on 127.0.0.1:8080 with a built-in upstream that echoes
+each request, and prints commands to try. The configuration is a file that you can edit
+while the demo runs.`,
 		Example: `  headgate demo
   headgate demo --address 127.0.0.1:8181`,
 		Args: noArguments,
 	}
 	address := cmd.Flags().String("address", "127.0.0.1:8080", "`IP:PORT` to listen on")
-	admin := cmd.Flags().String("admin", adminAddress, "`IP:PORT` of the admin listener; empty for none")
+	admin := cmd.Flags().String("admin", adminAddress, "`IP:PORT` of the admin listener; empty to disable it")
 	logs := addLogs(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		at, err := netip.ParseAddrPort(*address)
 		if err != nil || at.Port() == 0 {
-			return usage("invalid address %q, want one like 127.0.0.1:8080", *address)
+			return usage("invalid address %q: expected an address like 127.0.0.1:8080", *address)
 		}
 		if !cmd.Flags().Changed("admin") {
 			*admin = firstFree(adminAddress)
@@ -62,7 +62,7 @@ func runDemo(cmd *cobra.Command, open opener, places demo.Places, logs logFlags)
 	places.Upstream = behind.address
 	dir, err := os.MkdirTemp("", "headgate-demo-")
 	if err != nil {
-		return fmt.Errorf("make a folder for the demo: %w", err)
+		return fmt.Errorf("create a folder for the demo: %w", err)
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, configName)
@@ -79,7 +79,7 @@ func runDemo(cmd *cobra.Command, open opener, places demo.Places, logs logFlags)
 // greet tells what there is to see. The link to the console makes its first user.
 func greet(cmd *cobra.Command, places demo.Places, file, state string) {
 	out := cmd.OutOrStdout()
-	fmt.Fprintf(out, "\nheadgate listens on http://%s and proxies to an upstream that shows what reached it.\n\n", places.Listen)
+	fmt.Fprintf(out, "\nheadgate listens on http://%s and proxies to an upstream that echoes each request.\n\n", places.Listen)
 	fmt.Fprint(out, demo.Hints(places))
 	fmt.Fprintf(out, "\nEdit %s: a change applies at once.\n", file)
 	if places.Admin != "" {
@@ -87,9 +87,9 @@ func greet(cmd *cobra.Command, places demo.Places, file, state string) {
 		if token, err := os.ReadFile(filepath.Join(state, setupFile)); err == nil {
 			link += "setup#" + strings.TrimSpace(string(token))
 		}
-		fmt.Fprintf(out, "The console, where you choose a name and a password first:\n  %s\n", link)
+		fmt.Fprintf(out, "Open the console and create the first user:\n  %s\n", link)
 	}
-	fmt.Fprint(out, "Stop with Ctrl-C. The access log follows.\n\n")
+	fmt.Fprint(out, "Press Ctrl-C to stop. Access log:\n\n")
 }
 
 // upstreamTimeout bounds how long a client of the demo's upstream may take.

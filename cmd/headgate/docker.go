@@ -31,29 +31,29 @@ func newDocker() *cobra.Command {
 func newDockerCheck() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check FILE | CONTAINER",
-		Short: "Show what the labels of a Compose file or of a container give",
-		Long: `check tells which proxies a Compose file would give, or which a running container
-gives, and everything in the labels that cannot be used, with what to do about it. The
-bounds of the provider and the objects of the configuration are taken into account, if there is one.
+		Short: "Show which proxies the labels of a Compose file or a container define",
+		Long: `check shows which proxies the labels of a Compose file or a running container define, and
+every label that cannot be used, with the remedy. It respects the restrictions of the
+provider and the objects of the configuration, if there is one.
 
-Of a file nothing is started and no engine is asked; what the images expose is not in it,
-so a port that only an image knows is missing, and variables are not filled in: docker
-compose config does that, and - is standard input. A container is asked for at the
-engine of the provider.
+For a file, check starts nothing and does not contact an engine, so ports that only an
+image exposes are missing. It does not substitute variables; run docker compose config for
+that and pass - to read standard input. A container is looked up at the engine of the
+provider.
 
-Exit codes: 0 all of it can be used, 1 something cannot, 2 the command line is wrong.`,
+Exit codes: 0 all labels can be used, 1 some cannot, 2 invalid command line.`,
 		Example: `  headgate docker check compose.yaml
   docker compose config | headgate docker check -
   headgate docker check shop-web-1 --provider local -o json`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("want a Compose file or the name of a container, have %d arguments", len(args))
+				return usage("expected a Compose file or the name of a container, got %d arguments", len(args))
 			}
 			return nil
 		},
 	}
 	file := addConfig(cmd)
-	provider := cmd.Flags().String("provider", "", "`NAME` of the entry of discovery.docker; may be absent where there is one")
+	provider := cmd.Flags().String("provider", "", "`NAME` of the entry of discovery.docker; optional if there is only one")
 	output := addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		c := &dockerCheck{documents: config.New()}
@@ -118,7 +118,7 @@ func (c *dockerCheck) load(cmd *cobra.Command, file string) error {
 	}
 	cfg, _, problems := config.LoadDocuments(documents, nil)
 	if len(problems) > 0 {
-		return fmt.Errorf("%s is not valid: %v; headgate validate tells all of it", name, problems[0].Error())
+		return fmt.Errorf("%s is not valid: %v; run headgate validate to list all problems", name, problems[0].Error())
 	}
 	c.documents, c.dir = cfg, documents.Dir
 	return nil
@@ -136,7 +136,7 @@ func (c *dockerCheck) choose(name string) error {
 		for c.provider, c.settings = range all {
 		}
 	case len(all) > 1:
-		return usage("the configuration has several providers; choose one with --provider")
+		return usage("the configuration has several providers; select one with --provider")
 	default:
 		c.provider, c.settings = "docker", &config.Docker{Endpoint: "unix:///var/run/docker.sock"}
 	}
@@ -162,7 +162,7 @@ func (c *dockerCheck) look(cmd *cobra.Command, what string) error {
 	}
 	c.merge(found, concerns)
 	if len(c.Objects)+len(c.Issues) == 0 && len(found.Objects) > 0 && !concerns("") {
-		return fmt.Errorf("no container %q runs with labels of headgate", what)
+		return fmt.Errorf("no running container %q has headgate labels", what)
 	}
 	return nil
 }
@@ -266,13 +266,13 @@ func (c *dockerCheck) print(w io.Writer, what string) {
 		fmt.Fprintf(w, "%s %s of container %s", config.KindOf(o.Kind).Noun, o.Name, o.Container)
 		switch {
 		case !o.Used:
-			fmt.Fprintln(w, ": left out")
+			fmt.Fprintln(w, ": ignored")
 			continue
 		case len(o.hosts) > 0:
 			fmt.Fprintf(w, ": %s", strings.Join(o.hosts, ", "))
 		}
 		if len(o.Servers) == 0 {
-			fmt.Fprintln(w, " -> no server, so 503")
+			fmt.Fprintln(w, " -> no server (503)")
 			continue
 		}
 		fmt.Fprintf(w, " -> %s\n", strings.Join(o.Servers, ", "))
@@ -281,9 +281,9 @@ func (c *dockerCheck) print(w io.Writer, what string) {
 		fmt.Fprintf(w, "%s [%s]\n", i, i.Code)
 	}
 	if len(c.Objects)+len(c.Issues) == 0 {
-		fmt.Fprintf(w, "%s: no label of headgate\n", what)
+		fmt.Fprintf(w, "%s: no headgate labels\n", what)
 	}
 	if c.alone {
-		fmt.Fprintln(w, "note: there is no configuration here, so names of ports, ACME entries and policies were not checked")
+		fmt.Fprintln(w, "note: no configuration found, so names of ports, ACME entries and policies were not checked")
 	}
 }

@@ -36,7 +36,7 @@ func (r *reach) openOrServe(ctx context.Context) (*remote, error) {
 	}
 	embedded, failed := serveState(ctx, dir, slog.New(slog.NewTextHandler(r.cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelWarn})))
 	if inUse := (*local.InUse)(nil); errors.As(failed, &inUse) {
-		return nil, fmt.Errorf("a headgate uses %s, and cannot be asked: %w", dir, err)
+		return nil, fmt.Errorf("another headgate uses %s and cannot be reached: %w", dir, err)
 	}
 	return embedded, failed
 }

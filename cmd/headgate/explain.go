@@ -18,16 +18,16 @@ func newExplain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain METHOD URL | tcp://HOST:PORT | udp://HOST:PORT",
 		Short: "Explain how a request is handled",
-		Long: `explain tells which port, proxy and route take a request and why each other
-candidate lost, the filters in their order, the candidate servers, and the exact head
-that each of them would get. It asks the functions that serve requests; nothing is
-sent and no port is opened. The port number in the URL says which port is meant; of an
-https and an http3 port with one number it is the first, and with --http3 the second.
-With tcp:// or udp:// it tells which TCP or UDP proxy takes a connection, and which
-server; on an https port the host is the name that a TLS client asks for.
+		Long: `explain shows which port, proxy and route handle a request and why each other candidate was
+not selected, the filters in order, the candidate servers, and the exact request head that
+each would receive. It uses the code that handles requests, but sends nothing and opens no
+port. The port number in the URL selects the port; if an https and an http3 port have the
+same number, --http3 selects the second. With tcp:// or udp:// it shows which TCP or UDP
+proxy handles a connection, and which server; on an https port the host is the TLS server
+name.
 
-It explains what the documents say, as they stand. What containers name is not among them:
-with --running it asks the headgate that runs instead, which knows all that it serves.` + strings.Replace(reachHelp, "It asks", "With --running it asks", 1),
+explain reads the configuration files. To include proxies discovered from containers, use
+--running, which queries the running headgate.` + strings.Replace(reachHelp, "It queries", "With --running it queries", 1),
 		Example: `  headgate explain GET http://shop.example.com/api/users?page=2
   headgate explain --config headgate.yaml --from 192.0.2.1 -H 'Accept: text/html' GET http://shop.example.com:8080/
   headgate explain --running GET https://wiki.example.com/
@@ -37,28 +37,28 @@ with --running it asks the headgate that runs instead, which knows all that it s
 				return nil
 			}
 			if len(args) != 2 {
-				return usage("want METHOD and URL, like GET http://shop.example.com/api, have %d arguments", len(args))
+				return usage("expected METHOD and URL, like GET http://shop.example.com/api, got %d arguments", len(args))
 			}
 			return nil
 		},
 	}
 	file := addConfig(cmd)
-	headers := cmd.Flags().StringArrayP("header", "H", nil, "`NAME:VALUE` of a header field that the client sends; may be repeated")
+	headers := cmd.Flags().StringArrayP("header", "H", nil, "`NAME:VALUE` of a request header; may be repeated")
 	from := cmd.Flags().String("from", "127.0.0.1", "`IP` address of the client")
-	state := cmd.Flags().String("state", "", "state `DIR` of a running headgate, to know its sticky cookies; nothing is written there")
+	state := cmd.Flags().String("state", "", "state `DIR` of a running headgate, to read its sticky cookie key; nothing is written there")
 	_ = cmd.MarkFlagDirname("state") // the flag exists
-	running := cmd.Flags().Bool("running", false, "ask the headgate that runs, and not the documents")
+	running := cmd.Flags().Bool("running", false, "query the running headgate instead of reading the configuration files")
 	r := &reach{cmd: cmd, config: file, state: state}
 	r.addAddress()
-	http3 := cmd.Flags().Bool("http3", false, "ask as a client of HTTP/3")
+	http3 := cmd.Flags().Bool("http3", false, "explain the request for an HTTP/3 client")
 	output := addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if cmd.Flags().Changed("admin") && !*running {
-			return usage("--admin needs --running")
+			return usage("--admin requires --running")
 		}
 		if len(args) == 1 {
 			if *running {
-				return usage("a headgate that runs explains requests only; leave out --running, or give METHOD and URL")
+				return usage("--running explains HTTP requests only; omit --running, or specify METHOD and URL")
 			}
 			return explainStream(cmd, args[0], *from, *file, output.value)
 		}
@@ -67,7 +67,7 @@ with --running it asks the headgate that runs instead, which knows all that it s
 			return err
 		}
 		if q.HTTP3 = *http3; q.HTTP3 && q.Scheme != "https" {
-			return usage("HTTP/3 has https URLs only")
+			return usage("HTTP/3 requires an https URL")
 		}
 		explain := func() (plan.Explanation, error) { return explainDocuments(cmd, *file, *state, q) }
 		if *running {
@@ -128,7 +128,7 @@ func undiscovered(p *plan.Plan) []string {
 	if len(p.Config().Discovery.Docker) == 0 {
 		return nil
 	}
-	return []string{"what containers name is not known here: --running asks the headgate that runs"}
+	return []string{"proxies discovered from containers are not included; use --running to include them"}
 }
 
 // parseQuestion reads the arguments and flags of explain. The path is taken as
@@ -137,10 +137,10 @@ func parseQuestion(method, address string, headers []string, from string) (q pla
 	q.Method = method
 	scheme, rest, ok := strings.Cut(address, "://")
 	if !ok {
-		return q, usage("invalid URL %q, want one like http://shop.example.com/api", address)
+		return q, usage("invalid URL %q: expected a URL like http://shop.example.com/api", address)
 	}
 	if q.Scheme = strings.ToLower(scheme); q.Scheme != "http" && q.Scheme != "https" {
-		return q, usage("invalid URL %q: the scheme is http or https", address)
+		return q, usage("invalid URL %q: the scheme must be http or https", address)
 	}
 	rest, _, _ = strings.Cut(rest, "#") // a client never sends a fragment
 	end := strings.IndexAny(rest, "/?")
@@ -158,12 +158,12 @@ func parseQuestion(method, address string, headers []string, from string) (q pla
 	for _, h := range headers {
 		name, value, ok := strings.Cut(h, ":")
 		if !ok || strings.TrimSpace(name) != name || name == "" {
-			return q, usage("invalid header %q, want name:value", h)
+			return q, usage("invalid header %q: expected name:value", h)
 		}
 		q.Fields = append(q.Fields, [2]string{name, strings.TrimSpace(value)})
 	}
 	if q.From, err = netip.ParseAddr(from); err != nil {
-		return q, usage("invalid address %q of the client, want one like 192.0.2.1", from)
+		return q, usage("invalid client address %q: expected an address like 192.0.2.1", from)
 	}
 	return q, nil
 }

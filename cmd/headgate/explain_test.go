@@ -27,11 +27,11 @@ func TestQuestionsAreTakenAsTheyAreWritten(t *testing.T) {
 func TestBadQuestionsAreRefused(t *testing.T) {
 	for _, test := range []struct{ address, field, from, want string }{
 		{"/api", "a:b", "192.0.2.1", `invalid URL "/api"`},
-		{"ftp://x/", "a:b", "192.0.2.1", "the scheme is http or https"},
+		{"ftp://x/", "a:b", "192.0.2.1", "the scheme must be http or https"},
 		{"http:///x", "a:b", "192.0.2.1", "no host"},
 		{"http://x", "a", "192.0.2.1", `invalid header "a"`},
 		{"http://x", "a :b", "192.0.2.1", `invalid header "a :b"`},
-		{"http://x", "a:b", "here", `invalid address "here"`},
+		{"http://x", "a:b", "here", `invalid client address "here"`},
 	} {
 		_, err := parseQuestion("GET", test.address, []string{test.field}, test.from)
 		if err == nil || !strings.Contains(err.Error(), test.want) {

@@ -34,7 +34,7 @@ func explainStream(cmd *cobra.Command, address, from, file, output string) error
 	defer p.Retire(nil)
 	e := p.ExplainStream(q)
 	if len(p.Config().Discovery.Docker) > 0 {
-		e.Notes = append(e.Notes, "what containers name is not known here; headgate status tells of it")
+		e.Notes = append(e.Notes, "proxies discovered from containers are not included; run headgate status to see them")
 	}
 	if output == "json" {
 		return writeJSON(cmd, e)
@@ -49,11 +49,11 @@ func parseStream(address, from string) (q plan.StreamQuestion, err error) {
 	host, port, err := net.SplitHostPort(strings.TrimSuffix(rest, "/"))
 	number, nerr := strconv.ParseUint(port, 10, 16)
 	if err != nil || nerr != nil || number == 0 {
-		return q, usage("invalid address %q, want one like tcp://db.example.com:5432", address)
+		return q, usage("invalid address %q: expected an address like tcp://db.example.com:5432", address)
 	}
 	q = plan.StreamQuestion{Protocol: scheme, Host: host, Port: uint16(number)}
 	if q.From, err = netip.ParseAddr(from); err != nil {
-		return q, usage("invalid address %q of the client, want one like 192.0.2.1", from)
+		return q, usage("invalid client address %q: expected an address like 192.0.2.1", from)
 	}
 	return q, nil
 }

@@ -58,7 +58,7 @@ func (to *remote) follow(ctx context.Context, path string, each func(kind string
 	if err := lines.Err(); err != nil {
 		return fmt.Errorf("follow %s: %w", to.place, err)
 	}
-	return errors.New("the stream has ended: headgate has stopped, or the rights have")
+	return errors.New("the stream has ended: headgate stopped, or your access was revoked")
 }
 
 // show prints an object of a list or a stream: as one line of JSON, or as text.
@@ -78,27 +78,27 @@ func newLogsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "logs",
 		Short: "Show recent requests",
-		Long: `logs shows the last requests that headgate keeps in memory, the newest last; --follow
-goes on with those that end from now. With -o json each is a line.` + reachHelp,
+		Long: `logs shows the recent requests that headgate keeps in memory, newest last. With --follow it
+continues with new requests. With -o json it prints one request per line.` + reachHelp,
 		Example: `  headgate logs --status 5xx
   headgate logs --follow --host shop.example.com --slower-than 250ms`,
 		Args: noArguments,
 	}
 	r, output := addReach(cmd), addOutput(cmd)
-	follow := cmd.Flags().BoolP("follow", "f", false, "show requests as they end")
+	follow := cmd.Flags().BoolP("follow", "f", false, "continue with new requests as they complete")
 	limit := cmd.Flags().IntP("limit", "n", 100, "maximum number of requests to show, up to 1000")
 	filters := map[string]*string{}
 	for _, f := range [][2]string{
-		{"host", "`HOST`; *.example.com is all below it"}, {"proxy", "`NAME` of the proxy"}, {"server", "`SERVER` that answered"},
-		{"status", "`STATUS`, a class like 5xx, or a range like 400-499"}, {"reason", "`WORD` of the reason; any is every request that has one"},
-		{"client", "`ADDRESS` of the client, or a network"}, {"method", "`METHOD`"}, {"path", "what the `PATH` begins with"},
-		{"slower-than", "minimum `DURATION`, such as 250ms"}, {"request-id", "`ID` of the request"}, {"text", "`TEXT` in host, path, query, server, user, agent, referer or cause"},
+		{"host", "`HOST`; *.example.com matches all its subdomains"}, {"proxy", "`NAME` of the proxy"}, {"server", "`SERVER` that sent the response"},
+		{"status", "`STATUS`, a class like 5xx, or a range like 400-499"}, {"reason", "`REASON` of the response; any matches every request that has a reason"},
+		{"client", "`ADDRESS` or network of the client"}, {"method", "`METHOD`"}, {"path", "prefix of the `PATH`"},
+		{"slower-than", "minimum `DURATION`, such as 250ms"}, {"request-id", "request `ID`"}, {"text", "`TEXT` in host, path, query, server, user, agent, referer or cause"},
 	} {
 		filters[f[0]] = cmd.Flags().String(f[0], "", f[1])
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *limit < 1 || *limit > 1000 {
-			return usage("invalid limit %d, want 1 to 1000", *limit)
+			return usage("invalid limit %d: expected 1 to 1000", *limit)
 		}
 		q := url.Values{}
 		for name, value := range filters {
@@ -166,19 +166,19 @@ func newEvents() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "events",
 		Short: "Show events",
-		Long: `events shows the last events, the newest last; --follow goes on with those that come.
-With -o json each is a line.` + reachHelp,
+		Long: `events shows recent events, newest last. With --follow it continues with new events. With
+-o json it prints one event per line.` + reachHelp,
 		Example: `  headgate events --types config.*,certificate.*
   headgate events --follow -o json`,
 		Args: noArguments,
 	}
 	r, output := addReach(cmd), addOutput(cmd)
-	follow := cmd.Flags().BoolP("follow", "f", false, "show events as they come")
+	follow := cmd.Flags().BoolP("follow", "f", false, "continue with new events")
 	limit := cmd.Flags().IntP("limit", "n", 100, "maximum number of events to show, up to 1000")
-	types := cmd.Flags().String("types", "", "`TYPES` of events, with commas between them; config.* is all of an object")
+	types := cmd.Flags().String("types", "", "event `TYPES`, separated by commas; config.* matches all types of an object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *limit < 1 || *limit > 1000 {
-			return usage("invalid limit %d, want 1 to 1000", *limit)
+			return usage("invalid limit %d: expected 1 to 1000", *limit)
 		}
 		q := url.Values{}
 		if *types != "" {

@@ -15,20 +15,20 @@ func newFormat() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:        "fmt [FILE]",
 		SuggestFor: []string{"format"},
-		Short:      "Write a configuration in its canonical form",
-		Long: `fmt writes a configuration in its canonical form: indented by two spaces, fields in
-the order of the reference. Comments are kept, and what the file means does not
-change. Without --write the result goes to standard output. FILE is as --config;
-- is standard input.`,
+		Short:      "Format a configuration",
+		Long: `fmt formats a configuration: two spaces of indentation, fields in the order of the
+reference. It keeps comments and does not change what the configuration means. Without
+--write it prints the result to standard output. FILE is the same as for --config; - is
+standard input.`,
 		Example: `  headgate fmt -w headgate.yaml
-  headgate fmt --check headgate.yaml              exit 1 if it is not canonical
+  headgate fmt --check headgate.yaml              exit 1 if it is not formatted
   headgate fmt --diff headgate.yaml               show what would change`,
 		Args: atMostOneFile,
 	}
 	file := addConfig(cmd)
 	write := cmd.Flags().BoolP("write", "w", false, "write the result to the file")
-	diff := cmd.Flags().BoolP("diff", "d", false, "print what would change instead of the result")
-	check := cmd.Flags().Bool("check", false, "print nothing but the name of a file that would change, and exit with 1 then")
+	diff := cmd.Flags().BoolP("diff", "d", false, "print the differences instead of the result")
+	check := cmd.Flags().Bool("check", false, "print only the name of a file that is not formatted, and exit with 1")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 1 {
 			*file = args[0]

@@ -18,10 +18,10 @@ func newHashPassword() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "hash-password",
 		Short: "Hash a password for basic_auth",
-		Long: `hash-password reads a password and prints its hash, for password_hash of a user of
-basic_auth. At a terminal it asks twice and shows nothing of what is typed; otherwise
-it reads one line of standard input. It never takes a password from the command line,
-where others could see it.`,
+		Long: `hash-password reads a password and prints its hash, for the password_hash of a basic_auth
+user. At a terminal it prompts twice without echo; otherwise it reads one line from
+standard input. It does not accept a password on the command line, where other users could
+see it.`,
 		Example: `  headgate hash-password
   headgate hash-password --algorithm bcrypt < password.txt`,
 		Args: noArguments,
@@ -42,7 +42,7 @@ where others could see it.`,
 			return err
 		},
 	}
-	cmd.Flags().Var(algorithm, "algorithm", "how to hash it")
+	cmd.Flags().Var(algorithm, "algorithm", "hash algorithm")
 	return cmd
 }
 
@@ -56,12 +56,12 @@ func readPassword(cmd *cobra.Command) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	again, err := prompt(cmd, in, "Once more: ")
+	again, err := prompt(cmd, in, "Repeat the password: ")
 	if err != nil {
 		return "", err
 	}
 	if first != again {
-		return "", errors.New("the two passwords are not the same")
+		return "", errors.New("the passwords do not match")
 	}
 	return first, nil
 }
@@ -84,7 +84,7 @@ func passwordLine(in io.Reader) (string, error) {
 	}
 	line := strings.TrimSuffix(strings.TrimSuffix(string(b), "\n"), "\r")
 	if strings.Contains(line, "\n") {
-		return "", errors.New("standard input has more than one line; the password is one")
+		return "", errors.New("standard input must contain exactly one line, the password")
 	}
 	return line, nil
 }

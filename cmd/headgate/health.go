@@ -22,15 +22,15 @@ func newHealth() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "health",
 		Short: "Check health",
-		Long: `health asks a headgate whether it is healthy and exits with 0 when it is, with 1 when it is
-not or does not answer. It is the health check of the container image.` + reachHelp,
+		Long: `health queries the health endpoint of a headgate. It exits with 0 if headgate is healthy,
+and with 1 if it is not or does not respond. Container images use it as their health check.` + reachHelp,
 		Example: `  headgate health
   headgate health --page readyz --admin 127.0.0.1:9080`,
 		Args: noArguments,
 	}
 	r := addReach(cmd)
 	page := newChoice("healthz", "livez", "readyz")
-	cmd.Flags().Var(page, "page", "page to ask for")
+	cmd.Flags().Var(page, "page", "health endpoint to query")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		ctx, cancel := context.WithTimeout(cmd.Context(), healthTimeout)
 		defer cancel()

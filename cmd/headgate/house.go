@@ -87,7 +87,7 @@ func (c *controlled) Run(ctx context.Context) error {
 		c.options.Instance.Socket = ""
 	}
 	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		c.options.Log.Warn("there is no admin socket: commands need --admin and a token", "error", err)
+		c.options.Log.Warn("there is no admin socket; commands need --admin and a token", "error", err)
 	}
 	defer socket.Close()
 	return c.Control.Run(ctx)

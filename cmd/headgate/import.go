@@ -25,11 +25,11 @@ func newImport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "import caddy|compose|haproxy|nginx|npm|traefik PATH...",
 		Short: "Translate the configuration of another proxy",
-		Long: `import reads the configuration of another proxy and writes a configuration of headgate
-that does the same. It applies nothing.
+		Long: `import translates the configuration of another proxy into a headgate configuration. It does
+not apply anything.
 
-The report says of every directive what became of it: the same, close (with the
-difference), ignored (with the reason), or not possible (with the reason).
+The report has a verdict for every directive: same, close (with the difference), ignored
+(with the reason), or not possible (with the reason).
 
 For caddy, PATH is a Caddyfile, the JSON that caddy adapt prints, or the admin address of
 a running Caddy. For haproxy, it is haproxy.cfg, or the files and folders that HAProxy is
@@ -49,10 +49,10 @@ caddy-docker-proxy, or variables of nginx-proxy such as VIRTUAL_HOST. Servers ar
 after their services, so headgate has to be in the same network.
 
 --ports gives ports other numbers than the source has, so that headgate can run beside
-the proxy that it takes over from; headgate cutover gives them the numbers of the source.
+the proxy that it replaces; headgate cutover later moves them to the original port numbers.
 
-The exit code is 1 when nothing could be read, or when what was written is not valid
-yet; then the problems say what a person has to add.`,
+The exit code is 1 if nothing could be read, or if the resulting configuration is not valid
+yet; the problems then say what to add.`,
 		Example: `  headgate import nginx /etc/nginx/nginx.conf -o headgate.yaml --report report.html
   headgate import nginx /etc/nginx/nginx.conf --ports 80=8080,443=8443 -o headgate.yaml
   nginx -T 2>/dev/null > all.conf && headgate import nginx all.conf -o headgate.yaml
@@ -66,11 +66,11 @@ yet; then the problems say what a person has to add.`,
 		ValidArgs: translate.Kinds(),
 	}
 	var o importOptions
-	cmd.Flags().StringVarP(&o.output, "output", "o", "-", "write the configuration to `FILE`; - is the standard output")
-	cmd.Flags().StringVar(&o.report, "report", "", "write the report to `FILE`, .json or .html; the default is a summary on standard error")
-	cmd.Flags().StringSliceVar(&o.ports, "ports", nil, "`OLD=NEW` numbers of ports, to run beside the proxy that is read; such as 80=8080,443=8443")
-	cmd.Flags().StringVar(&o.token, "source-token", "", "`TOKEN` of the API of the proxy that is read")
-	cmd.Flags().BoolVar(&o.force, "force", false, "overwrite files that are there")
+	cmd.Flags().StringVarP(&o.output, "output", "o", "-", "write the configuration to `FILE`; - is standard output")
+	cmd.Flags().StringVar(&o.report, "report", "", "write the report to `FILE` (.json or .html); by default a summary goes to standard error")
+	cmd.Flags().StringSliceVar(&o.ports, "ports", nil, "`OLD=NEW` port numbers, to run beside the source proxy; for example 80=8080,443=8443")
+	cmd.Flags().StringVar(&o.token, "source-token", "", "API `TOKEN` of the source proxy")
+	cmd.Flags().BoolVar(&o.force, "force", false, "overwrite existing files")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return runImport(cmd, args[0], args[1:], o) }
 	return cmd
 }
@@ -86,7 +86,7 @@ type importOptions struct {
 // runImport translates what stands at paths, and writes it with its report.
 func runImport(cmd *cobra.Command, kind string, paths []string, o importOptions) error {
 	if ext := filepath.Ext(o.report); o.report != "" && ext != ".json" && ext != ".html" {
-		return usage("invalid report %q, want a name that ends with .json or .html", o.report)
+		return usage("invalid report %q: expected a name that ends in .json or .html", o.report)
 	}
 	numbers, err := translate.ParsePorts(o.ports)
 	if err != nil {
@@ -112,7 +112,7 @@ func runImport(cmd *cobra.Command, kind string, paths []string, o importOptions)
 	stderr := cmd.ErrOrStderr()
 	fmt.Fprintln(stderr, report.Summary())
 	if o.report == "" && report.Counts[importer.Same] < len(report.Entries) {
-		fmt.Fprintln(stderr, "--report FILE.html tells what became of each, and why")
+		fmt.Fprintln(stderr, "use --report FILE.html for the verdict and reason of each directive")
 	}
 	for _, text := range report.Check {
 		fmt.Fprintln(stderr, "look at:", text)
@@ -127,7 +127,7 @@ func writeNew(stdout io.Writer, name string, data []byte, force bool) error {
 		return err
 	}
 	if _, err := os.Lstat(name); err == nil && !force {
-		return fmt.Errorf("%s is there already; name another file, or add --force", name)
+		return fmt.Errorf("%s already exists; choose another file, or add --force", name)
 	}
 	return file.Replace(name, data)
 }
@@ -192,5 +192,5 @@ func stillMissing(problems []schema.Problem) error {
 	for i, p := range problems {
 		lines[i] = p.Error()
 	}
-	return fmt.Errorf("what was written is not valid yet:\n%s", strings.Join(lines, "\n"))
+	return fmt.Errorf("the resulting configuration is not valid yet:\n%s", strings.Join(lines, "\n"))
 }

@@ -14,8 +14,8 @@ type logFlags struct {
 
 func addLogs(cmd *cobra.Command) logFlags {
 	f := logFlags{&choice{"info", []string{"debug", "info", "warn", "error"}}, newChoice("text", "json")}
-	cmd.Flags().Var(f.level, "log-level", "least important messages that are logged")
-	cmd.Flags().Var(f.format, "log-format", "form of the application's log, which goes to standard error")
+	cmd.Flags().Var(f.level, "log-level", "minimum level of log messages")
+	cmd.Flags().Var(f.format, "log-format", "format of the application log, which is written to standard error")
 	return f
 }
 

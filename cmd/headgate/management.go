@@ -38,7 +38,7 @@ func openManagement(o houseOptions, c *control.Control, w *watch.Watch) *managem
 	m := &management{log: o.log, file: filepath.Join(o.state, setupFile)}
 	events, err := event.Open(context.Background(), c.Store(), o.log)
 	if err != nil {
-		o.log.Error("the management API is off", "error", err)
+		o.log.Error("the management API is disabled", "error", err)
 		return m
 	}
 	operators := operator.New(operator.Options{Store: c.Store(), Events: events, Log: o.log, SetupFile: m.file})
@@ -82,15 +82,15 @@ func (m *management) inviteFirst(listener *admin.Server) {
 	}
 	token, err := m.operators.NewSetup(context.Background())
 	if err != nil {
-		m.log.Error("the first user cannot be made", "error", err, "remedy", "make the state directory writable, which keeps users, and restart headgate", "state", filepath.Dir(m.file))
+		m.log.Error("the first user cannot be created", "error", err, "remedy", "make the state directory writable, where users are stored, and restart headgate", "state", filepath.Dir(m.file))
 		return
 	}
 	base := listener.URL(ownAddress())
 	if base == "" {
-		m.log.Info("there is no user yet: the token in this file makes the first one, once the admin listener is open", "file", m.file, "good_for", "24h")
+		m.log.Info("no user exists yet: create the first one with the token in this file once the admin listener is open", "file", m.file, "good_for", "24h")
 		return
 	}
-	m.log.Info("there is no user yet: open this link to make the first one", "link", base+"/setup#"+token, "file", m.file, "good_for", "24h")
+	m.log.Info("no user exists yet: open this link to create the first one", "link", base+"/setup#"+token, "file", m.file, "good_for", "24h")
 }
 
 // ownAddress returns an address by which other machines may reach this one, the zero

@@ -30,7 +30,7 @@ func (n notifier) reloading() {
 func (n notifier) reloaded(err error) {
 	status := "Serving."
 	if err != nil {
-		status = "Serving; the last change was refused."
+		status = "Serving; the last change was rejected."
 	}
 	n.send(daemon.SdNotifyReady + "\nSTATUS=" + status)
 }

@@ -39,7 +39,7 @@ func actAsOwner(dir string) (back func(), err error) {
 	}
 	if err != nil {
 		back()
-		return func() {}, fmt.Errorf("become user %d, to whom %s belongs: %w", owner.Uid, dir, err)
+		return func() {}, fmt.Errorf("switch to user %d, the owner of %s: %w", owner.Uid, dir, err)
 	}
 	return back, nil
 }

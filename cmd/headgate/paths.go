@@ -24,7 +24,7 @@ const configName = "headgate.yaml"
 // addConfig adds the flag --config to a command.
 func addConfig(cmd *cobra.Command) *string {
 	c := new(string)
-	cmd.Flags().VarP(&once{name: "--config", value: c}, "config", "c", "configuration `FILE`; without it the first of "+strings.Join(displayed(), ", ")+", DIR/"+configName+" of --state")
+	cmd.Flags().VarP(&once{name: "--config", value: c}, "config", "c", "configuration `FILE` or directory; by default the first of "+strings.Join(displayed(), ", ")+", DIR/"+configName+" of --state")
 	_ = cmd.MarkFlagFilename("config", "yaml", "yml", "json") // the flag exists
 	return c
 }
@@ -49,7 +49,7 @@ func (o *once) Type() string { return "string" }
 // the first would silently mean nothing.
 func (o *once) Set(s string) error {
 	if o.set {
-		return fmt.Errorf("%s was given before, as %q; name one file, or a folder whose *.yaml files are the configuration", o.name, *o.value)
+		return fmt.Errorf("%s was already given as %q; specify one file, or a directory of *.yaml files", o.name, *o.value)
 	}
 	*o.value, o.set = s, true
 	return nil
@@ -100,12 +100,12 @@ func configPath(named, state string) (string, error) {
 			return p, nil
 		}
 	}
-	return "", usage("no configuration file: looked for %s; name one with --config, or try headgate demo", strings.Join(paths, ", "))
+	return "", usage("no configuration file found at %s; specify one with --config, or try headgate demo", strings.Join(paths, ", "))
 }
 
 // emptyConfig is the configuration of a headgate that nobody has given one.
-const emptyConfig = `# The configuration of this headgate. The API and the console change it, and so may
-# you: saving it applies it. docs/reference/configuration.md tells every field.
+const emptyConfig = `# Configuration of headgate. You, the console and the API can change this file; changes
+# apply when it is saved. docs/reference/configuration.md describes every field.
 version: 1
 `
 
@@ -124,7 +124,7 @@ func configToRun(named, state, address string) (name string, made bool, err erro
 		err = file.Replace(name, []byte(text))
 	}
 	if err != nil {
-		return "", false, fmt.Errorf("no configuration file was found, and none can be made in the state directory: %w; name a file with --config, or another directory with --state", err)
+		return "", false, fmt.Errorf("no configuration file was found, and none can be created in the state directory: %w; specify a file with --config, or another directory with --state", err)
 	}
 	return name, true, nil
 }
@@ -186,7 +186,7 @@ func stateDir(named string) (string, error) {
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
-		return "", usage("no folder for state: %w; name one with --state", err)
+		return "", usage("no state directory: %w; specify one with --state", err)
 	}
 	return filepath.Join(home, ".local", "state", "headgate"), nil
 }

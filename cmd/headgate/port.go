@@ -9,8 +9,8 @@ import (
 )
 
 func newPort() *cobra.Command {
-	cmd := group("port", "Reset ports", `port does something to a port at run time. No document is touched. "headgate status" tells
-how ports stand.`+reachHelp)
+	cmd := group("port", "Reset ports", `port acts on a port of the running headgate without changing the configuration. Run
+headgate status to see the state of ports.`+reachHelp)
 	cmd.AddCommand(newPortReset())
 	return cmd
 }
@@ -18,12 +18,13 @@ how ports stand.`+reachHelp)
 func newPortReset() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reset NAME",
-		Short: "Close all connections of a port, and retry one that waits",
-		Long: `reset closes all open connections of a port at once, those of a socket that drains too,
-and requests on them break off. New clients are served as before. A port that waits for its
-address is tried again at once. The event port.reset and the audit tell who did it.
+		Short: "Close all connections of a port, and retry opening it",
+		Long: `reset closes all open connections of a port at once, including those that are draining, and
+aborts the requests on them. New connections are accepted as before. A port in the state
+waiting is retried at once. The reset is recorded as the event port.reset and in the audit
+log.
 
-NAME is the name of a port, or with --kind that of a TCP or UDP proxy.` + reachHelp,
+NAME is the name of a port or, with --kind, of a TCP or UDP proxy.` + reachHelp,
 		Example: `  headgate port reset web
   headgate port reset dns --kind udp_proxies --why 'stuck clients'`,
 		Args: oneName("port"),
@@ -31,7 +32,7 @@ NAME is the name of a port, or with --kind that of a TCP or UDP proxy.` + reachH
 	r, output := addReach(cmd), addOutput(cmd)
 	kind := &choice{"ports", []string{"ports", "tcp_proxies", "udp_proxies"}}
 	cmd.Flags().Var(kind, "kind", "kind of the object")
-	why := cmd.Flags().String("why", "", "`TEXT` that the event and the audit tell")
+	why := cmd.Flags().String("why", "", "`TEXT` recorded in the event and the audit log")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		to, err := r.open(cmd.Context())
 		if err != nil {
@@ -56,7 +57,7 @@ NAME is the name of a port, or with --kind that of a TCP or UDP proxy.` + reachH
 		if output.value == "json" {
 			return writeJSON(cmd, out)
 		}
-		line := fmt.Sprintf("port %s is %s at %s; connections closed: %d", out.Port, out.State, out.Address, out.Closed)
+		line := fmt.Sprintf("port %s is %s at %s; %d connections closed", out.Port, out.State, out.Address, out.Closed)
 		if out.Hint != "" {
 			line += "; " + out.Hint
 		}

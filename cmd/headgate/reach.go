@@ -35,11 +35,11 @@ type reach struct {
 // reachHelp tells in the help of a command how it finds its headgate.
 const reachHelp = `
 
-It asks the headgate that runs on this machine by its admin socket, which needs no
-sign-in for root and the user that headgate runs as. --admin names another one, by the
-address or URL of its admin listener; the token in $HEADGATE_TOKEN says who asks, and
-goes to no listener that --admin does not name. A self-signed certificate of another
-machine is trusted only with its --fingerprint.`
+It queries the headgate that runs on this machine through its admin socket, which requires
+no sign-in for root and for the user that headgate runs as. To query another one, pass the
+address or URL of its admin listener with --admin and a token in $HEADGATE_TOKEN, which is
+sent to no other listener. The self-signed certificate of another machine is trusted only
+with --fingerprint.`
 
 // addReach adds the flags that say which headgate a command is for.
 func addReach(cmd *cobra.Command) *reach {
@@ -51,19 +51,19 @@ func addReach(cmd *cobra.Command) *reach {
 
 // addAddress adds the flags of a headgate elsewhere.
 func (r *reach) addAddress() {
-	r.admin = r.cmd.Flags().String("admin", "", "`ADDRESS` or URL of the admin listener; without it the admin socket in the state directory")
-	r.fingerprint = r.cmd.Flags().String("fingerprint", "", "`SHA-256` of the certificate at that address, as headgate logs it")
+	r.admin = r.cmd.Flags().String("admin", "", "`ADDRESS` or URL of the admin listener; by default the admin socket in the state directory")
+	r.fingerprint = r.cmd.Flags().String("fingerprint", "", "`SHA-256` fingerprint of the certificate of the admin listener, as headgate logs it")
 }
 
 // addState adds the flag --state to a command.
 func addState(cmd *cobra.Command) *string {
-	state := cmd.Flags().String("state", "", "`DIR` where state is kept; without it /var/lib/headgate, or $XDG_STATE_HOME/headgate")
+	state := cmd.Flags().String("state", "", "state `DIR`; by default /var/lib/headgate or $XDG_STATE_HOME/headgate")
 	_ = cmd.MarkFlagDirname("state") // the flag exists
 	return state
 }
 
 // errNobody says that no headgate runs where a command looked for it.
-var errNobody = errors.New("no headgate answers")
+var errNobody = errors.New("no headgate is running")
 
 // open returns the headgate that the flags are about. The error is errNobody when
 // none runs. Close it.
@@ -97,7 +97,7 @@ func (r *reach) open(ctx context.Context) (*remote, error) {
 	address, config, failed := r.configured()
 	if address == "" {
 		if failed == nil {
-			failed = fmt.Errorf("%w at %s, and the configuration switches the admin listener off", errNobody, path)
+			failed = fmt.Errorf("%w at %s, and the configuration disables the admin listener", errNobody, path)
 		}
 		return nil, failed
 	}
@@ -106,7 +106,7 @@ func (r *reach) open(ctx context.Context) (*remote, error) {
 	case failed == nil:
 		return to, err
 	case err != nil:
-		return nil, fmt.Errorf("%w; asked at %s all the same: %w; --admin says where to ask without a configuration", failed, address, err)
+		return nil, fmt.Errorf("%w; tried %s anyway: %w; use --admin to specify the admin listener without a configuration", failed, address, err)
 	}
 	return to, nil
 }
@@ -114,13 +114,13 @@ func (r *reach) open(ctx context.Context) (*remote, error) {
 // noSocket is the error of a command that asks for a state directory where no system has
 // an admin socket.
 func noSocket() error {
-	return fmt.Errorf("%w by an admin socket, which this system does not have; name the admin listener with --admin, and put a token into $%s", errNobody, tokenVariable)
+	return fmt.Errorf("%w with an admin socket, which this system does not support; specify the admin listener with --admin, and a token in $%s", errNobody, tokenVariable)
 }
 
 // helped adds to an error of a socket that we may not use what to do.
 func helped(err error) error {
 	if errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("%w; run the command as root or as the user that headgate runs as, or give --admin and $%s", err, tokenVariable)
+		return fmt.Errorf("%w; run the command as root or as the user that headgate runs as, or use --admin and $%s", err, tokenVariable)
 	}
 	return err
 }
@@ -169,7 +169,7 @@ func (r *reach) openSocket(ctx context.Context, path string, trusted func(uid in
 	to := newRemote("http://headgate", path, func(ctx context.Context, _, _ string) (net.Conn, error) { return admin.DialSocket(ctx, path, trusted) })
 	i, status, err := to.instance(ctx)
 	if err == nil && i == nil {
-		err = fmt.Errorf("ask %s which headgate it is: status %d", path, status)
+		err = fmt.Errorf("identify the headgate at %s: status %d", path, status)
 	}
 	if err == nil {
 		err = r.check(i, path, "")
@@ -215,7 +215,7 @@ type unproven struct {
 
 // Error tells what is missing, and how to name the headgate.
 func (u *unproven) Error() string {
-	return fmt.Sprintf("who listens at %s cannot be told from another user's process, and was asked nothing: %v; name the state directory with --state, or the listener with --admin and $%s", u.place, u.why, tokenVariable)
+	return fmt.Sprintf("cannot verify that headgate is listening at %s; no request was sent: %v; specify the state directory with --state, or the listener with --admin and $%s", u.place, u.why, tokenVariable)
 }
 
 // Unwrap returns what is missing.
@@ -233,12 +233,12 @@ func (r *reach) openListening(ctx context.Context, address, config string) (*rem
 	}
 	to.close()
 	if i == nil || i.Socket == "" {
-		return nil, &unproven{address, errors.New("it does not name its admin socket")}
+		return nil, &unproven{address, errors.New("it does not report its admin socket")}
 	}
 	local, err := r.openSocket(ctx, i.Socket, ownUser)
 	if err == nil && local.id != i.ID {
 		local.close()
-		err = errors.New("another process answers at the admin socket that it names")
+		err = errors.New("another process answers at the admin socket that it reports")
 	}
 	if err != nil {
 		return nil, &unproven{address, helped(err)}
@@ -254,7 +254,7 @@ func (r *reach) askAddress(ctx context.Context, address, config, token string) (
 		return nil, nil, false, err
 	}
 	if token != "" && !loopback && strings.HasPrefix(base, "http:") {
-		return nil, nil, false, usage("a token may not go to %s in the clear; name the listener by an https:// URL", address)
+		return nil, nil, false, usage("refusing to send a token to %s without encryption; use an https:// URL", address)
 	}
 	believe, err := believer(*r.fingerprint, base, loopback)
 	if err != nil {
@@ -268,7 +268,7 @@ func (r *reach) askAddress(ctx context.Context, address, config, token string) (
 		i, _, err = to.instance(ctx)
 	}
 	if errors.Is(err, syscall.ECONNREFUSED) {
-		err = fmt.Errorf("%w: %w; start headgate, or name its admin listener with --admin", errNobody, err)
+		err = fmt.Errorf("%w: %w; start headgate, or specify its admin listener with --admin", errNobody, err)
 	}
 	if err == nil && i != nil {
 		err = r.check(i, address, config)
@@ -294,10 +294,10 @@ func adminURL(named string, certified bool) (base string, loopback bool, err err
 	}
 	u, err := url.Parse(named)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" {
-		return "", false, usage("invalid address %q, want one like 127.0.0.1:9080 or https://headgate.example.com:9080", named)
+		return "", false, usage("invalid address %q: expected an address like 127.0.0.1:9080 or https://headgate.example.com:9080", named)
 	}
 	if certified && u.Scheme == "http" {
-		return "", false, usage("%s shows no certificate that could have a fingerprint; name the listener by an https:// URL, or leave --fingerprint out", named)
+		return "", false, usage("%s does not use TLS, so it has no certificate fingerprint; use an https:// URL, or omit --fingerprint", named)
 	}
 	at, err := netip.ParseAddr(u.Hostname())
 	return u.Scheme + "://" + u.Host, u.Hostname() == "localhost" || err == nil && at.Unmap().IsLoopback(), nil
@@ -315,10 +315,10 @@ func (r *reach) check(i *admin.Instance, place, config string) error {
 		config = *r.config
 	}
 	if config != "" && !samePath(config, i.Config) {
-		return &otherHeadgate{fmt.Sprintf("the headgate at %s serves %s, not %s; nothing was asked of it", place, i.Config, config)}
+		return &otherHeadgate{fmt.Sprintf("the headgate at %s uses the configuration %s, not %s; no request was sent", place, i.Config, config)}
 	}
 	if r.cmd.Flags().Changed("state") && !samePath(*r.state, i.State) {
-		return &otherHeadgate{fmt.Sprintf("the headgate at %s has its state in %s, not %s; nothing was asked of it", place, i.State, *r.state)}
+		return &otherHeadgate{fmt.Sprintf("the headgate at %s uses the state directory %s, not %s; no request was sent", place, i.State, *r.state)}
 	}
 	return nil
 }
@@ -348,7 +348,7 @@ func (to *remote) instance(ctx context.Context) (*admin.Instance, int, error) {
 	}
 	i := &admin.Instance{}
 	if err := json.NewDecoder(http.MaxBytesReader(nil, rs.Body, 64<<10)).Decode(i); err != nil {
-		return nil, 0, fmt.Errorf("ask %s which headgate it is: %w", to.place, err)
+		return nil, 0, fmt.Errorf("identify the headgate at %s: %w", to.place, err)
 	}
 	to.id = i.ID
 	return i, rs.StatusCode, nil

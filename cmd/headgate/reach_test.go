@@ -9,10 +9,10 @@ import (
 // TestHelpNamesNoSocketWhereThereIsNone reads what a command says on systems that do not
 // tell who is at the other end of a socket.
 func TestHelpNamesNoSocketWhereThereIsNone(t *testing.T) {
-	if text := signInHelp(true); !strings.Contains(text, "or ask by the admin socket") {
+	if text := signInHelp(true); !strings.Contains(text, "or use the admin socket") {
 		t.Errorf("with sockets: %s", text)
 	}
-	if text := signInHelp(false); !strings.Contains(text, tokenVariable) || !strings.Contains(text, "headgate token create") || strings.Contains(text, "ask by the admin socket") {
+	if text := signInHelp(false); !strings.Contains(text, tokenVariable) || !strings.Contains(text, "headgate token create") || strings.Contains(text, "use the admin socket") {
 		t.Errorf("without sockets: %s", text)
 	}
 	if err := noSocket(); !errors.Is(err, errNobody) || !strings.Contains(err.Error(), "--admin") || !strings.Contains(err.Error(), tokenVariable) {

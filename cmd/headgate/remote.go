@@ -57,7 +57,7 @@ func (to *remote) send(ctx context.Context, method, path string, body io.Reader,
 	}
 	rs, err := to.client.Do(rq)
 	if err != nil {
-		return nil, fmt.Errorf("ask %s: %w", to.place, errorOf(err))
+		return nil, fmt.Errorf("query %s: %w", to.place, errorOf(err))
 	}
 	return rs, nil
 }
@@ -119,9 +119,9 @@ func fieldAt(pointer string) string {
 // signInHelp says how a command signs in. Not every system has an admin socket.
 func signInHelp(socket bool) string {
 	if socket {
-		return "put a token into $" + tokenVariable + ", or ask by the admin socket"
+		return "set a token in $" + tokenVariable + ", or use the admin socket"
 	}
-	return "put a token into $" + tokenVariable + ", which `headgate token create` makes while headgate does not run; this system has no admin socket"
+	return "set a token in $" + tokenVariable + ", created by `headgate token create` while headgate is stopped; this system has no admin socket"
 }
 
 // ask asks the API: a method, a path below its prefix, and values that are written and
@@ -152,7 +152,7 @@ func (to *remote) change(ctx context.Context, method, path, tag string, in, out 
 		err = json.Unmarshal(data, out)
 	}
 	if err != nil {
-		return fmt.Errorf("read the answer of %s: %w", to.place, err)
+		return fmt.Errorf("read the response of %s: %w", to.place, err)
 	}
 	return nil
 }
@@ -196,7 +196,7 @@ func refusalOf(rs *http.Response) error {
 		r.Detail = strings.TrimSpace(string(data))
 	}
 	if r.Detail == "" {
-		r.Detail = fmt.Sprintf("refused with status %d", rs.StatusCode)
+		r.Detail = fmt.Sprintf("rejected with status %d", rs.StatusCode)
 	}
 	return r
 }

@@ -23,10 +23,10 @@ import (
 func newRespond() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "respond",
-		Short: "Run a server that answers every request, to try a configuration",
-		Long: `respond runs a server for tests: it answers every request with what reached it, or
-with the body and status that are given. Several addresses make several servers, each
-of which says its address, so that one can see how the load is shared.`,
+		Short: "Run a test server that responds to every request",
+		Long: `respond runs a server for testing a configuration. It responds to every request with the
+request that it received, or with the given status and body. Each of several addresses is a
+server of its own that reports its address, so that you can see how load is balanced.`,
 		Example: `  headgate respond
   headgate respond --address 127.0.0.1:3000 --address 127.0.0.1:3001
   headgate respond --status 503 --body 'closed' --header 'Retry-After: 60'`,
@@ -34,7 +34,7 @@ of which says its address, so that one can see how the load is shared.`,
 	}
 	addresses := cmd.Flags().StringSlice("address", []string{"127.0.0.1:3000"}, "`IP:PORT` to listen on; may be given several times, at most 64")
 	status := cmd.Flags().Int("status", http.StatusOK, "`STATUS` of every response, 200 to 599")
-	body := cmd.Flags().String("body", "", "`TEXT` of every response; what reached the server if it is empty")
+	body := cmd.Flags().String("body", "", "`TEXT` of every response; the received request if it is empty")
 	fields := cmd.Flags().StringArray("header", nil, "`'NAME: VALUE'` to add to every response; may be given several times")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		header, err := headerOf(*fields)
@@ -42,7 +42,7 @@ of which says its address, so that one can see how the load is shared.`,
 			return err
 		}
 		if *status < 200 || *status > 599 {
-			return usage("invalid status %d, want one from 200 to 599", *status)
+			return usage("invalid status %d: expected 200 to 599", *status)
 		}
 		return respond(cmd, *addresses, demo.Answer{Status: *status, Body: *body, Header: header})
 	}
@@ -55,7 +55,7 @@ func headerOf(fields []string) (http.Header, error) {
 	for _, f := range fields {
 		name, value, ok := strings.Cut(f, ":")
 		if name = strings.TrimSpace(name); !ok || name == "" || strings.ContainsAny(f, "\r\n\x00") {
-			return nil, usage("invalid header %q, want one like 'Cache-Control: no-store'", f)
+			return nil, usage("invalid header %q: expected a header like 'Cache-Control: no-store'", f)
 		}
 		header.Add(name, strings.TrimSpace(value))
 	}
@@ -69,7 +69,7 @@ const maxResponders = 64
 // unless all can be.
 func respond(cmd *cobra.Command, addresses []string, a demo.Answer) error {
 	if len(addresses) > maxResponders {
-		return usage("%d addresses, want at most %d", len(addresses), maxResponders)
+		return usage("%d addresses: expected at most %d", len(addresses), maxResponders)
 	}
 	var listeners []net.Listener
 	defer func() {
@@ -80,7 +80,7 @@ func respond(cmd *cobra.Command, addresses []string, a demo.Answer) error {
 	for _, text := range addresses {
 		at, err := netip.ParseAddrPort(text)
 		if err != nil {
-			return usage("invalid address %q, want one like 127.0.0.1:3000", text)
+			return usage("invalid address %q: expected an address like 127.0.0.1:3000", text)
 		}
 		l, err := (&net.ListenConfig{}).Listen(cmd.Context(), "tcp", at.String())
 		if err != nil {
@@ -109,7 +109,7 @@ func serveAll(cmd *cobra.Command, listeners []net.Listener, a demo.Answer) error
 		s.Protocols = new(http.Protocols)
 		s.Protocols.SetHTTP1(true)
 		s.Protocols.SetUnencryptedHTTP2(true)
-		fmt.Fprintf(cmd.OutOrStdout(), "http://%s answers every request\n", l.Addr())
+		fmt.Fprintf(cmd.OutOrStdout(), "responding to every request on http://%s\n", l.Addr())
 		all.Go(func() {
 			if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 				cancel(fmt.Errorf("serve %s: %w", l.Addr(), err))
@@ -117,7 +117,7 @@ func serveAll(cmd *cobra.Command, listeners []net.Listener, a demo.Answer) error
 		})
 		defer shut(s)
 	}
-	fmt.Fprintln(cmd.OutOrStdout(), "Stop with Ctrl-C.")
+	fmt.Fprintln(cmd.OutOrStdout(), "Press Ctrl-C to stop.")
 	<-ctx.Done()
 	if stopped.Err() != nil {
 		return nil

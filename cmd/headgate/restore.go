@@ -22,25 +22,25 @@ func newRestore() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "restore FILE",
 		Short: "Restore a backup",
-		Long: `restore puts the configuration of a backup in force as a change, which is told in words,
-and brings its users and tokens back: those of the backup are there afterwards and no
-others, and all sessions end. Certificates and ACME accounts that are absent come back;
-those that are there stay, as they may be newer. Revisions, audit and events go on: the
-restore is one more revision, and a rollback takes its configuration back. With --confirm,
-configuration, users and tokens are as before again unless headgate confirm follows. What
-does not fit is refused whole. FILE may be - for standard input. On a new machine, start headgate
-without a configuration first.` + reachHelp,
+		Long: `restore applies the configuration of a backup as a change and prints the changes in words.
+Users and tokens are replaced by those of the backup, and all sessions end. Missing
+certificates and ACME accounts are restored; existing ones are kept, because they may be
+newer. Revisions, the audit log and events continue: the restore is a new revision, and a
+rollback reverts its configuration. With --confirm, the configuration, users and tokens are
+reverted unless headgate confirm is run. A backup that cannot be restored completely is
+rejected and changes nothing. FILE may be - for standard input. On a new machine, start
+headgate without a configuration first.` + reachHelp,
 		Example: `  headgate restore /backup/headgate.backup --dry-run
   headgate restore --passphrase-file /root/passphrase /backup/headgate.backup`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usage("want the file of the archive, have %d arguments", len(args))
+				return usage("expected the file of the archive, got %d arguments", len(args))
 			}
 			return nil
 		},
 	}
 	r, output := addReach(cmd), addOutput(cmd)
-	from := cmd.Flags().String("passphrase-file", "", "`FILE` whose one line is the passphrase")
+	from := cmd.Flags().String("passphrase-file", "", "`FILE` whose only line is the passphrase")
 	_ = cmd.MarkFlagFilename("passphrase-file") // the flag exists
 	flags := addChange(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -59,7 +59,7 @@ without a configuration first.` + reachHelp,
 		} else if *from == "" {
 			cmd.SetIn(http.NoBody) // standard input is the archive, and nobody is asked
 		}
-		passphrase, err := readPassphrase(cmd, *from, "if it is not sealed")
+		passphrase, err := readPassphrase(cmd, *from, "if it is not encrypted")
 		if err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (to *remote) restore(ctx context.Context, q string, in io.Reader, passphras
 		return refusalOf(rs)
 	}
 	if err := json.NewDecoder(http.MaxBytesReader(nil, rs.Body, maxAnswer)).Decode(out); err != nil {
-		return fmt.Errorf("read the answer of %s: %w", to.place, err)
+		return fmt.Errorf("read the response of %s: %w", to.place, err)
 	}
 	return nil
 }

@@ -15,13 +15,13 @@ func newDiff() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "diff OLD [NEW]",
 		Short: "Show the differences between two configurations",
-		Long: `diff tells in words what a change from one configuration to another does: a sentence
-for each field that is not the same, and warnings about what it opens, takes away or
-makes unreachable. OLD and NEW are files, or folders of documents; without NEW it is
-the configuration that --config names. Nothing is applied.
+		Long: `diff describes in words how two configurations differ: a sentence for each changed field,
+and warnings about access that the change opens, removes or makes unreachable. OLD and NEW
+are files or directories; NEW defaults to the configuration given with --config. diff does
+not apply anything.
 
-The exit code is 0 when nothing differs, 1 when something does or when one of them is
-not valid, and 2 when the command line is wrong.`,
+Exit codes: 0 no differences, 1 differences or an invalid configuration, 2 invalid command
+line.`,
 		Example: `  headgate diff /var/lib/headgate/old.yaml headgate.yaml
   headgate diff old.yaml new.yaml -o json`,
 		Args: arguments(1, 2),

@@ -91,17 +91,16 @@ func newRoot() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "headgate",
 		Short: "A reverse proxy: one configuration, live, exact and fast",
-		Long: `headgate is a reverse proxy. It listens on ports, matches requests by host and
-path, and passes them on to servers. Every change of its configuration applies
-without a restart.
+		Long: `headgate is a reverse proxy. It listens on ports, matches requests by host and path, and
+forwards them to servers. Configuration changes apply without a restart.
 
-Every flag can be set by an environment variable too: HEADGATE_ and its name in
-capitals, with _ for -. A flag beats its variable.
+Every flag can also be set with an environment variable: HEADGATE_ followed by the name of
+the flag in capitals, with _ in place of -. A flag takes precedence over its variable.
 
-Exit codes: 0 all is well, 1 the configuration is wrong or the command did not
-succeed, 2 the command line is wrong, 3 no headgate answers or it is another one,
-4 somebody has changed the configuration meanwhile.`,
-		Example: `  headgate demo                                   try it, nothing else needed
+Exit codes: 0 success, 1 invalid configuration or failed command, 2 invalid command line, 3
+no headgate is running or it is a different one, 4 the configuration was changed in the
+meantime.`,
+		Example: `  headgate demo                                   try it without any setup
   headgate validate --config headgate.yaml        check a configuration
   headgate run --config headgate.yaml             serve`,
 		SilenceUsage:               true,
@@ -214,7 +213,7 @@ func noArguments(_ *cobra.Command, args []string) error {
 func arguments(min, max int) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, args []string) error {
 		if len(args) < min || len(args) > max {
-			return usage("have %d arguments, want: %s", len(args), cmd.UseLine())
+			return usage("got %d arguments, expected: %s", len(args), cmd.UseLine())
 		}
 		return nil
 	}
@@ -240,12 +239,12 @@ func (c *choice) Set(s string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("%q is none of %s", s, strings.Join(c.words, ", "))
+	return fmt.Errorf("%q is not one of %s", s, strings.Join(c.words, ", "))
 }
 
 // addOutput adds the flag -o to a command.
 func addOutput(cmd *cobra.Command) *choice {
 	c := newChoice("text", "json")
-	cmd.Flags().VarP(c, "output", "o", "form of the output")
+	cmd.Flags().VarP(c, "output", "o", "output format")
 	return c
 }

@@ -22,30 +22,30 @@ func newRun(open opener) *cobra.Command {
 		Use:        "run",
 		Short:      "Run the proxy",
 		SuggestFor: []string{"serve", "start", "up", "daemon"},
-		Long: `run serves until it is stopped. It watches the configuration file: a change of the
-file applies at once, or is refused whole, with the place of each mistake, and
-everything goes on as it was. The configuration may be a folder: then all its *.yaml
-files are read, in order of name.
+		Long: `run runs the proxy until it is stopped. It watches the configuration file: when the file
+changes, the new configuration is applied, or rejected as a whole with the position of each
+problem while the active configuration stays in use. The configuration may be a directory:
+then all its *.yaml files are read, in order of name.
 
-Without a configuration, none named and none in the usual places, it makes an empty one
-in the state directory, and everything is set up in the console or through the API. While
-there is no user the log has a link for making the first one: it is valid for one day
-and one use.
+If no configuration is given and none exists in the usual places, run creates an empty one
+in the state directory, to be filled in the console or through the API. While no user
+exists, the log shows a link to create the first one. The link is valid for one day and one
+use.
 
-A configuration that is broken at the start leaves the newest one to be served that was
-confirmed; the log and the status say "degraded" until the file is right. --strict
-refuses to start instead.
+If the configuration is invalid at start, run serves the last confirmed configuration, and
+the log and the status report "degraded" until the file is fixed. With --strict it does not
+start instead.
 
-Signals: SIGHUP reads the configuration again, SIGTERM and SIGINT let running
-requests end and stop (a second one stops at once), SIGUSR1 opens log files again.`,
+Signals: SIGHUP reloads the configuration; SIGTERM and SIGINT complete requests in progress
+and stop (a second one stops at once); SIGUSR1 reopens log files.`,
 		Example: `  headgate run --config headgate.yaml
   headgate run -c /etc/headgate/headgate.yaml --state /var/lib/headgate --log-format json`,
 		Args: noArguments,
 	}
 	file := addConfig(cmd)
 	state := addState(cmd)
-	strict := cmd.Flags().Bool("strict", false, "refuse to start with a broken configuration, instead of serving the newest confirmed one")
-	address := cmd.Flags().String("admin-address", "", "`IP:PORT` of the admin listener, written into the configuration that is made where there is none")
+	strict := cmd.Flags().Bool("strict", false, "do not start with an invalid configuration, instead of serving the last confirmed one")
+	address := cmd.Flags().String("admin-address", "", "`IP:PORT` of the admin listener, written to the configuration that is created if none exists")
 	logs := addLogs(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if err := checkAddress(*address); err != nil {
@@ -64,7 +64,7 @@ requests end and stop (a second one stops at once), SIGUSR1 opens log files agai
 		}
 		log := logs.open(cmd.ErrOrStderr())
 		if made {
-			log.Info("no configuration file was found; an empty one was made, to be filled by the console or the API", "file", name)
+			log.Info("no configuration file was found; an empty one was created, to be filled in the console or through the API", "file", name)
 		}
 		return serve(cmd.Context(), open, houseOptions{log: log, config: name, state: dir, key: os.Getenv(keyVariable), strict: *strict})
 	}
@@ -74,7 +74,7 @@ requests end and stop (a second one stops at once), SIGUSR1 opens log files agai
 // checkAddress refuses what is no address; "" is none.
 func checkAddress(text string) error {
 	if _, err := netip.ParseAddrPort(text); err != nil && text != "" {
-		return usage("invalid address %q, want one like 0.0.0.0:9080", text)
+		return usage("invalid address %q: expected an address like 0.0.0.0:9080", text)
 	}
 	return nil
 }

@@ -11,17 +11,17 @@ import (
 )
 
 func newServer() *cobra.Command {
-	cmd := group("server", "Drain, disable and enable servers", `server decides at run time whether a server gets clients. No document is touched. What is
-decided lasts over changes of the configuration that leave the server where it is, and over
-restarts, until it is enabled, or the time of --for is over. The status, metrics and events
-show it.`+reachHelp)
+	cmd := group("server", "Drain, disable and enable servers", `server takes servers out of service and returns them, without changing the configuration.
+The setting survives restarts and configuration changes that keep the server, until the
+server is enabled or the time given with --for has passed. Status, metrics and events show
+it.`+reachHelp)
 	cmd.AddCommand(
-		newServerVerb("drain", "Give a server no new clients", `drain gives a server no new clients. Clients whose sticky cookie names it go on, and so do
-requests, connections and sessions that run. An event server.drained with the state drained
-tells when nothing runs any more.`, true),
-		newServerVerb("disable", "Give a server nobody", `disable gives a server no clients at all, not even those whose sticky cookie names it. What
-runs on it ends by itself.`, true),
-		newServerVerb("enable", "Give a server its clients again", `enable ends drain and disable.`, false),
+		newServerVerb("drain", "Stop sending new clients to a server", `drain stops sending new clients to a server. Clients with a sticky cookie for it, and
+requests, connections and sessions in progress, continue. The event server.drained with the
+state drained reports that nothing is in progress any more.`, true),
+		newServerVerb("disable", "Take a server out of service", `disable takes a server out of service: it receives no requests, not even from clients with a
+sticky cookie for it. Requests in progress complete.`, true),
+		newServerVerb("enable", "Return a server to service", `enable returns a server that was drained or disabled to service.`, false),
 		newServerList(),
 	)
 	return cmd
@@ -30,8 +30,9 @@ runs on it ends by itself.`, true),
 // serverHelp tells how servers are named.
 const serverHelp = `
 
-SERVER is its address as the configuration has it, such as http://10.0.0.7:3000; its host and
-port are enough if no other server of the proxy has them. It is meant on all routes.`
+SERVER is the address of the server as in the configuration, such as http://10.0.0.7:3000;
+its host and port are enough if they are unique in the proxy. The command applies to all
+routes of the proxy.`
 
 func newServerVerb(verb, short, long string, timed bool) *cobra.Command {
 	cmd := &cobra.Command{
@@ -40,7 +41,7 @@ func newServerVerb(verb, short, long string, timed bool) *cobra.Command {
 		Long:  long + serverHelp + reachHelp,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return usage("want the proxy and the server, have %d arguments", len(args))
+				return usage("expected PROXY and SERVER, got %d arguments", len(args))
 			}
 			return nil
 		},
@@ -48,18 +49,18 @@ func newServerVerb(verb, short, long string, timed bool) *cobra.Command {
 	cmd.Example = "  headgate server " + verb + " shop 10.0.0.7:3000"
 	r, output := addReach(cmd), addOutput(cmd)
 	kind := &choice{"", []string{"proxies", "tcp_proxies", "udp_proxies"}}
-	cmd.Flags().Var(kind, "kind", "kind of the proxy, where proxies of several kinds have its name")
-	why := cmd.Flags().String("why", "", "`TEXT` that events and the audit tell")
+	cmd.Flags().Var(kind, "kind", "kind of the proxy, if proxies of several kinds have this name")
+	why := cmd.Flags().String("why", "", "`TEXT` recorded in events and the audit log")
 	span := new(string)
 	if timed {
 		cmd.Example += "\n  headgate server " + verb + " shop http://10.0.0.7:3000 --for 10m --why 'new disk'"
-		span = cmd.Flags().String("for", "", "`DURATION` after which it ends by itself, like 10m; without it it does not")
+		span = cmd.Flags().String("for", "", "`DURATION` after which the server returns to service, like 10m; no limit by default")
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		in := map[string]string{"proxy": args[0], "server": args[1], "kind": kind.value, "why": *why}
 		if *span != "" {
 			if d, err := longDuration(*span); err != nil || d <= 0 {
-				return usage("invalid duration %q, want one like 10m or 2h", *span)
+				return usage("invalid duration %q: expected a duration like 10m or 2h", *span)
 			} else {
 				in["for"] = d.String()
 			}
@@ -86,7 +87,7 @@ func newServerVerb(verb, short, long string, timed bool) *cobra.Command {
 			line += " until " + s.Until.Local().Format(time.DateTime)
 		}
 		if s.Hold != control.Enabled {
-			line += fmt.Sprintf("; %d run on it", s.Active)
+			line += fmt.Sprintf("; %d in progress", s.Active)
 		}
 		_, err = fmt.Fprintln(cmd.OutOrStdout(), printable(line))
 		return err
@@ -98,7 +99,7 @@ func newServerList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List servers that are drained or disabled",
-		Long:  `list shows the servers that operators drain or have disabled.` + reachHelp,
+		Long:  `list shows the servers that operators have drained or disabled.` + reachHelp,
 		Args:  noArguments,
 	}
 	r, output := addReach(cmd), addOutput(cmd)

@@ -75,7 +75,7 @@ func (s *signals) serve(ctx context.Context) {
 				return
 			default:
 				stopping = true
-				s.log.Info("stopping: running requests may end; a second signal stops at once", "signal", sig.String())
+				s.log.Info("stopping after requests in progress complete; a second signal stops at once", "signal", sig.String())
 				s.notify.stopping()
 				s.stop()
 			}
@@ -94,7 +94,7 @@ func (s *signals) reload(asked <-chan struct{}) {
 // printStacks writes the stacks of all goroutines, for a bug report. The process
 // goes on.
 func (s *signals) printStacks() {
-	s.log.Info("goroutine stacks follow on standard error")
+	s.log.Info("writing goroutine stacks to standard error")
 	if err := pprof.Lookup("goroutine").WriteTo(s.errors, 2); err != nil {
 		s.log.Error("cannot write goroutine stacks", "error", err)
 	}

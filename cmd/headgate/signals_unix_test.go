@@ -112,7 +112,7 @@ func TestSignalsAskTheProxyAndTellSystemd(t *testing.T) {
 	if got := next(t, heard); !strings.HasPrefix(got, "RELOADING=1\nMONOTONIC_USEC=") {
 		t.Errorf("systemd heard %q", got)
 	}
-	if got := next(t, heard); got != "READY=1\nSTATUS=Serving; the last change was refused." {
+	if got := next(t, heard); got != "READY=1\nSTATUS=Serving; the last change was rejected." {
 		t.Errorf("systemd heard %q", got)
 	}
 	send(syscall.SIGUSR2)

@@ -35,8 +35,8 @@ func newStatus() *cobra.Command {
 		Use:   "status [PROXY]",
 		Short: "Show the state of ports, proxies and servers",
 		Long: `status shows the state of ports, proxies and servers. It lists the servers that are not
-healthy; --all lists all of them, and the name of a proxy those of that proxy with their
-last checks.` + reachHelp,
+healthy; --all lists all servers, and PROXY lists the servers of that proxy with their last
+health checks.` + reachHelp,
 		Example: `  headgate status
   headgate status shop
   headgate status --watch
@@ -46,7 +46,7 @@ last checks.` + reachHelp,
 	f := statusFlags{
 		reach:    addReach(cmd),
 		all:      cmd.Flags().BoolP("all", "a", false, "list every server"),
-		watch:    cmd.Flags().BoolP("watch", "w", false, "repeat until interrupted"),
+		watch:    cmd.Flags().BoolP("watch", "w", false, "refresh until interrupted"),
 		interval: cmd.Flags().Duration("interval", time.Second, "refresh interval of --watch"),
 		output:   addOutput(cmd),
 	}
@@ -59,7 +59,7 @@ last checks.` + reachHelp,
 			return f.show(cmd.Context(), cmd.OutOrStdout(), proxy)
 		}
 		if *f.interval < 100*time.Millisecond {
-			return usage("invalid interval %v, want at least 100ms", *f.interval)
+			return usage("invalid interval %v: expected at least 100ms", *f.interval)
 		}
 		return f.watchStatus(cmd.Context(), cmd.OutOrStdout(), proxy)
 	}

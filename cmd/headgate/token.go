@@ -27,9 +27,9 @@ type operatorToken struct {
 }
 
 func newToken() *cobra.Command {
-	cmd := group("token", "Manage tokens of the API", `token makes, lists and revokes what programs sign in with.`+reachHelp+`
+	cmd := group("token", "Manage API tokens", `token creates, lists and revokes the tokens that programs use to access the API.`+reachHelp+`
 
-Where no headgate runs, the state directory is changed itself.`)
+If headgate is not running, the state directory is changed directly.`)
 	cmd.AddCommand(newTokenCreate(), newTokenList(), newTokenRevoke())
 	return cmd
 }
@@ -37,36 +37,36 @@ Where no headgate runs, the state directory is changed itself.`)
 func newTokenCreate() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "create NAME --role admin|editor|viewer",
-		Short: "Make a token and print it",
-		Long: `create makes a token and prints its text, hg_…, which is never shown again. Scopes narrow
-what it may do to areas of the API; area:read is enough to read.`,
+		Short: "Create a token and print it",
+		Long: `create creates a token and prints its text, hg_…, which is not shown again. Scopes restrict
+the token to areas of the API; area:read allows reading only.`,
 		Example: `  headgate token create ci --role editor --expires 90d
   headgate token create metrics --role viewer --scope events:read --address 192.0.2.0/24`,
 		Args: oneName("token"),
 	}
 	r, output := addReach(cmd), addOutput(cmd)
 	role := &choice{"", []string{"admin", "editor", "viewer"}}
-	cmd.Flags().Var(role, "role", "what the token may do")
-	scopes := cmd.Flags().StringSlice("scope", nil, "`AREA` that it may be used for, or AREA:read; may be repeated; without it all")
-	addresses := cmd.Flags().StringSlice("address", nil, "`NETWORK` that it may be used from; may be repeated; without it all")
-	expires := cmd.Flags().String("expires", "", "`DURATION` for which it is valid, such as 90d or 12h; without it, it does not expire")
-	description := cmd.Flags().String("description", "", "`TEXT` for people")
+	cmd.Flags().Var(role, "role", "role of the token")
+	scopes := cmd.Flags().StringSlice("scope", nil, "`AREA` of the API, or AREA:read, that the token may access; may be repeated; all by default")
+	addresses := cmd.Flags().StringSlice("address", nil, "`NETWORK` that the token may be used from; may be repeated; all by default")
+	expires := cmd.Flags().String("expires", "", "`DURATION` for which the token is valid, such as 90d or 12h; it does not expire by default")
+	description := cmd.Flags().String("description", "", "description `TEXT`")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if role.value == "" {
-			return usage("name the role of the token with --role admin, editor or viewer")
+			return usage("specify the role of the token with --role admin, editor or viewer")
 		}
 		t := operatorToken{Name: args[0], Role: role.value, Scopes: *scopes, Description: *description}
 		for _, text := range *addresses {
 			n, err := network(text)
 			if err != nil {
-				return usage("invalid network %q, want one like 192.0.2.0/24", text)
+				return usage("invalid network %q: expected a network like 192.0.2.0/24", text)
 			}
 			t.Addresses = append(t.Addresses, n)
 		}
 		if *expires != "" {
 			d, err := longDuration(*expires)
 			if err != nil || d <= 0 {
-				return usage("invalid duration %q, want one like 90d or 12h", *expires)
+				return usage("invalid duration %q: expected a duration like 90d or 12h", *expires)
 			}
 			t.Expires = time.Now().Add(d).UTC().Truncate(time.Second)
 		}
@@ -81,7 +81,7 @@ func createToken(ctx context.Context, cmd *cobra.Command, to *remote, output *ch
 		return err
 	}
 	if output.value != "json" {
-		fmt.Fprintln(cmd.ErrOrStderr(), "This token is not shown again:")
+		fmt.Fprintln(cmd.ErrOrStderr(), "Store this token now; it is not shown again:")
 	}
 	return done(cmd, output, made, "%s", made.Token)
 }
@@ -130,14 +130,14 @@ func newTokenList() *cobra.Command {
 }
 
 func newTokenRevoke() *cobra.Command {
-	cmd := &cobra.Command{Use: "revoke NAME", Short: "Revoke a token", Long: "revoke makes a token invalid, at once.", Example: "  headgate token revoke ci", Args: oneName("token")}
+	cmd := &cobra.Command{Use: "revoke NAME", Short: "Revoke a token", Long: "revoke revokes a token at once.", Example: "  headgate token revoke ci", Args: oneName("token")}
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return r.with(func(ctx context.Context, to *remote) error {
 			if err := to.ask(ctx, http.MethodDelete, "/tokens/"+url.PathEscape(args[0]), nil, nil); err != nil {
 				return err
 			}
-			return done(cmd, output, map[string]string{"revoked": args[0]}, "token %s was revoked", args[0])
+			return done(cmd, output, map[string]string{"revoked": args[0]}, "token %s revoked", args[0])
 		})
 	}
 	return cmd

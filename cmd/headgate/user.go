@@ -24,9 +24,9 @@ type operatorUser struct {
 }
 
 func newUser() *cobra.Command {
-	cmd := group("user", "Manage the users of the API and the console", `user makes, lists, changes and removes the people who may sign in.`+reachHelp+`
+	cmd := group("user", "Manage the users of the API and the console", `user creates, lists, changes and removes the users who can sign in.`+reachHelp+`
 
-Where no headgate runs, the state directory is changed itself.`)
+If headgate is not running, the state directory is changed directly.`)
 	cmd.AddCommand(newUserAdd(), newUserPasswd(), newUserList(), newUserRemove(), newUserReset())
 	return cmd
 }
@@ -45,7 +45,7 @@ func group(name, short, long string) *cobra.Command {
 func oneName(what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) != 1 || args[0] == "" {
-			return usage("want the name of a %s, have %d arguments", what, len(args))
+			return usage("expected the name of a %s, got %d arguments", what, len(args))
 		}
 		return nil
 	}
@@ -54,18 +54,18 @@ func oneName(what string) cobra.PositionalArgs {
 func newUserAdd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add NAME",
-		Short: "Make a user",
-		Long: `add makes a user. The password is asked for at a terminal, else it is the one line of
-standard input; it has at least 10 characters.`,
+		Short: "Create a user",
+		Long: `add creates a user. It prompts for the password at a terminal; otherwise the password is
+the only line of standard input. The password needs at least 10 characters.`,
 		Example: "  headgate user add ann\n  headgate user add bob --role viewer < password.txt",
 	}
 	role := newChoice("admin", "editor", "viewer")
-	cmd.Flags().Var(role, "role", "what the user may do")
-	description := cmd.Flags().String("description", "", "`TEXT` for people")
+	cmd.Flags().Var(role, "role", "role of the user")
+	description := cmd.Flags().String("description", "", "description `TEXT`")
 	return withPassword(cmd, func(ctx context.Context, to *remote, name, password string) (u operatorUser, told string, err error) {
 		in := map[string]any{"name": name, "role": role.value, "description": *description, "disabled": false, "password": password}
 		err = to.ask(ctx, http.MethodPost, "/users", in, &u)
-		return u, fmt.Sprintf("was made, with the role %s", u.Role), err
+		return u, fmt.Sprintf("created with the role %s", u.Role), err
 	})
 }
 
@@ -114,8 +114,8 @@ func newUserPasswd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "passwd NAME",
 		Short: "Set the password of a user",
-		Long: `passwd sets the password of a user, and ends all sessions of the user. The password is
-asked for at a terminal, else it is the one line of standard input.`,
+		Long: `passwd sets the password of a user and ends all sessions of the user. It prompts for the
+password at a terminal; otherwise the password is the only line of standard input.`,
 		Example: "  headgate user passwd ann",
 	}
 	return withPassword(cmd, func(ctx context.Context, to *remote, name, password string) (u operatorUser, told string, err error) {
@@ -127,9 +127,9 @@ asked for at a terminal, else it is the one line of standard input.`,
 func newUserReset() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reset NAME",
-		Short: "Let a user in again who is locked out",
-		Long: `reset sets a new password, takes the authenticator off the user and enables the user.
-All sessions of the user end.`,
+		Short: "Reset a user who is locked out",
+		Long: `reset sets a new password, removes the authenticator of the user and enables the user. All
+sessions of the user end.`,
 		Example: "  headgate user reset ann",
 	}
 	return withPassword(cmd, func(ctx context.Context, to *remote, name, password string) (u operatorUser, told string, err error) {
@@ -167,7 +167,7 @@ func newUserList() *cobra.Command {
 }
 
 func newUserRemove() *cobra.Command {
-	cmd := &cobra.Command{Use: "remove NAME", Short: "Remove a user", Long: "remove removes a user; all its sessions end. The last admin stays.",
+	cmd := &cobra.Command{Use: "remove NAME", Short: "Remove a user", Long: "remove deletes a user and ends all sessions of the user. The last admin cannot be removed.",
 		Example: "  headgate user remove bob", Args: oneName("user")}
 	r, output := addReach(cmd), addOutput(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -175,7 +175,7 @@ func newUserRemove() *cobra.Command {
 			if err := to.ask(ctx, http.MethodDelete, userPath(args[0]), nil, nil); err != nil {
 				return err
 			}
-			return done(cmd, output, map[string]string{"removed": args[0]}, "user %s was removed", args[0])
+			return done(cmd, output, map[string]string{"removed": args[0]}, "user %s removed", args[0])
 		})
 	}
 	return cmd
@@ -205,7 +205,7 @@ func askList[T any](ctx context.Context, to *remote, path string) (all listOf[T]
 		for _, raw := range page.Items {
 			var item T
 			if err := json.Unmarshal(raw, &item); err != nil {
-				return all, fmt.Errorf("read the answer of %s: %w", to.place, err)
+				return all, fmt.Errorf("read the response of %s: %w", to.place, err)
 			}
 			all.items, all.raw = append(all.items, item), append(all.raw, raw)
 		}

@@ -13,11 +13,11 @@ func newValidate() *cobra.Command {
 		Use:        "validate [FILE]",
 		Short:      "Check a configuration",
 		SuggestFor: []string{"test", "check", "configtest", "lint"},
-		Long: `validate checks a configuration and tells every problem in it: file, line, column,
-field, what is wrong and what mends it, and notes what works and is a bad idea. It
-opens no port and asks no server. FILE is as --config; - is standard input.
+		Long: `validate checks a configuration and reports every problem with its file, line, column,
+field and remedy, and notes settings that work but are not recommended. It opens no ports
+and contacts no servers. FILE is the same as for --config; - is standard input.
 
-Exit codes: 0 the configuration is valid, 1 it is not, 2 the command line is wrong.`,
+Exit codes: 0 the configuration is valid, 1 it is not, 2 invalid command line.`,
 		Example: `  headgate validate headgate.yaml
   headgate validate -o json - < headgate.yaml`,
 		Args: atMostOneFile,
