@@ -86,7 +86,7 @@ func TestAnImportOfCaddyAnswersAsCaddyDoes(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	start(t, "admin: {address: \"\"}\n"+strings.ReplaceAll(string(out), "0.0.0.0:"+port, ours))
+	start(t, "admin: {address: \"\"}\n"+strings.ReplaceAll(string(out), theirs, ours))
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		if r := askWith(theirs, "GET", "shop.example.com", "/", nil); !strings.HasPrefix(r, "error") {
 			break
@@ -99,9 +99,6 @@ func TestAnImportOfCaddyAnswersAsCaddyDoes(t *testing.T) {
 		for _, path := range []string{"/", "/a", "/a/b?c=d&e", "/api/", "/api/users", "/api/users?page=2", "/apix", "/kept/x", "/kept/%20y", "/?a=1", "/b?x=2&a=1", "/b?a=11"} {
 			for _, method := range []string{"GET", "HEAD", "POST", "PUT", "DELETE"} {
 				for _, beta := range []string{"", "1", "12", "2"} {
-					if beta != "" && (strings.HasPrefix(path, "/api/") || strings.HasPrefix(path, "/kept/") || strings.Contains(path, "a=1")) {
-						continue // Caddy goes by the order of the file there, headgate by the narrower route
-					}
 					asked++
 					var header http.Header
 					if beta != "" {
@@ -268,7 +265,6 @@ func TestCaddysJSONAnswersAsCaddyDoes(t *testing.T) {
 			{"where Caddy answers 200 without a body", func(rq wanted, want, have answer) bool {
 				return rq.host == "a.b.wild.example.com" && have.status == 404 && want.status == 200 && want.body == ""
 			}},
-			{"exact paths do not exist", func(rq wanted, _, _ answer) bool { return rq.path == "/old/x" }},
 		})
 	}
 }

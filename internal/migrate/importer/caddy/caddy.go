@@ -2,11 +2,15 @@
 // a document, and a report in which every directive or key has a verdict. Import is the
 // way, and FromAPI asks a Caddy that runs.
 //
-// Of Caddyfiles parse.go reads the text with its snippets and imports, site.go goes
-// through sites and their matchers, proxy.go has reverse_proxy, features.go the other
-// directives. Of JSON json.go reads the text, jsonroutes.go makes a list of steps of the
-// routes and their handlers, jsonproxy.go has reverse_proxy, and jsonserver.go makes
-// routes that decide as the steps do. tables.go has what nobody looks at.
+// There is one translator, for JSON. json.go reads its text. Of Caddyfiles parse.go reads
+// the text with its snippets and imports, and adapt.go and the files beside it make the JSON
+// of it that "caddy adapt" makes, whose values know the directives that they come from.
+//
+// Of JSON walk.go makes a list of steps of the routes and their handlers for a host,
+// jsonmatchers.go, jsonroutes.go and jsonproxy.go have the matchers and handlers, decide.go
+// makes routes that decide as the steps do, and jsonserver.go proxies of them. text.go
+// writes texts with placeholders, tls.go says where certificates come from, and tables.go
+// has what nobody looks at.
 //
 // It never applies anything, and opens no file but those that it is given and what they
 // import.
@@ -44,12 +48,12 @@ func importWith(names []string, r *reader) ([]byte, *importer.Report, error) {
 			}
 			continue
 		}
-		list, err := r.file(name, 0)
+		list, err := r.file(name, outermost, 0)
 		if err != nil {
 			return nil, nil, err
 		}
 		r.define(list)
-		if list, err = r.expand(slices.DeleteFunc(list, isSnippet), 0); err != nil {
+		if list, err = r.expand(slices.DeleteFunc(list, isSnippet), outermost, 0); err != nil {
 			return nil, nil, err
 		}
 		t.top(list)
@@ -58,21 +62,35 @@ func importWith(names []string, r *reader) ([]byte, *importer.Report, error) {
 }
 
 func newTranslator(r *reader) *translator {
-	return &translator{Translation: importer.NewTranslation("Caddy"), reader: r, http: "80", https: "443", pairs: map[[2]string]string{}}
+	t := &translator{Translation: importer.NewTranslation("Caddy"), reader: r, http: "80", https: "443", bind: []string{""}, pairs: map[[2]string]string{}, issued: map[string]*authority{}, entries: map[authority]string{}, redirected: map[string]string{}}
+	t.adapter = newAdapter(t)
+	return t
 }
 
-// translator goes through Caddyfiles, and Caddy's JSON.
+// translator goes through Caddy's JSON, and the tree that is made of Caddyfiles.
 type translator struct {
 	*importer.Translation
 	reader      *reader
+	adapter     *adapter
 	all         []*directive
 	http, https string // the numbers of the ports
+	bind        []string
 	email, ca   string
-	noHTTPS     bool // auto_https off
-	noRedirects bool // auto_https disable_redirects
-	wantACME    bool
-	pairs       map[[2]string]string // names of certificates by their files
-	sites       int
+	dns         string // the provider of DNS, for certificates
+	noHTTPS     bool   // auto_https off
+	noRedirects bool   // auto_https disable_redirects
+	noACME      bool   // auto_https disable_certs
+	forwarding  *value // trusted_proxies of all servers; nil for none
+	pairs       map[[2]string]string
+	// issued has the authority of hosts that have one of their own, nil for those whose
+	// certificates are not ordered.
+	issued  map[string]*authority
+	entries map[authority]string // names of ACME entries
+	// authority has the global options about where certificates are ordered.
+	authority []*directive
+	// redirected has the servers of the hosts whose clients are sent to HTTPS.
+	redirected map[string]string
+	sites      int
 }
 
 // Text is a directive without secrets: hashes of passwords and tokens of providers.
@@ -80,7 +98,7 @@ func (d *directive) Text() string {
 	if strings.HasPrefix(d.arg(0), "$2") || strings.HasPrefix(d.arg(0), "$argon2") {
 		return d.name() + " …"
 	}
-	if d.name() == "dns" || d.name() == "eab" {
+	if d.name() == "dns" || d.name() == "eab" || d.name() == "acme_dns" {
 		return d.name() + " " + d.arg(0) + " …"
 	}
 	text := strings.Join(d.words, " ")
@@ -90,11 +108,32 @@ func (d *directive) Text() string {
 	return text
 }
 
-// sayAll gives a directive and all in its block one verdict.
+// sayAll gives a directive and all in its block one verdict, Ignored or Impossible.
 func (t *translator) sayAll(d *directive, v importer.Verdict, note string, args ...any) {
-	t.Say(d, v, note, args...)
+	t.worse(d, v, importer.Field{}, sprintf(note, args))
 	for _, c := range d.block {
 		t.sayAll(c, v, note, args...)
+	}
+}
+
+func sprintf(format string, args []any) string {
+	if len(args) == 0 {
+		return format
+	}
+	return fmt.Sprintf(format, args...)
+}
+
+// worse gives a directive a verdict, unless it has a worse one: it is made into several
+// values, and used in several places.
+func (t *translator) worse(d *directive, v importer.Verdict, f importer.Field, note string) {
+	if d.of != nil {
+		d = d.of
+	}
+	had := d.Verdict()
+	d.Reopen()
+	t.Translation.Became(d, v, f, "%s", note)
+	if had == v && note != "" {
+		t.Amend(d, v, note)
 	}
 }
 
@@ -103,19 +142,36 @@ func (t *translator) top(list []*directive) {
 	t.all = append(t.all, list...)
 	var sites []*directive
 	for _, d := range list {
-		if d.name() == "" && d.open {
+		switch {
+		case d.name() == "" && d.open:
 			t.global(d)
-		} else if d.open {
+		case d.open:
 			sites = append(sites, d)
+		default:
+			t.leaveOut(d, "it is no site")
 		}
 	}
-	if len(sites) == 0 && len(list) > 0 && list[0].name() != "" && !list[0].open {
-		// A file of one site may have no braces: the first line is its addresses.
-		sites = append(sites, &directive{Origin: list[0].Origin, words: list[0].words, block: list[1:], open: true})
-		list[0].Settle()
-	}
+	var blocks []*siteBlock
 	for _, d := range sites {
-		t.site(d)
+		blocks = append(blocks, t.newSite(d))
+	}
+	t.servers(t.adaptSites(blocks))
+}
+
+// servers makes proxies of the servers of a configuration.
+func (t *translator) servers(servers *value) {
+	plain := map[string]bool{}
+	for _, name := range servers.keys {
+		for _, l := range servers.fields[name].get("listen").list {
+			if strings.HasSuffix(l.text, ":"+t.http) {
+				for _, h := range hostsOf(servers.fields[name].get("routes"), nil) {
+					plain[h] = true
+				}
+			}
+		}
+	}
+	for _, name := range servers.keys {
+		t.jsonServer(name, servers.fields[name], plain)
 	}
 }
 
@@ -126,58 +182,70 @@ func (t *translator) global(d *directive) {
 		switch o.name() {
 		case "email":
 			t.email = o.arg(0)
-			t.Say(o, importer.Same, "acme.main.email")
+			t.authority = append(t.authority, o)
 		case "acme_ca":
 			t.ca = o.arg(0)
-			t.Say(o, importer.Same, "acme.main.directory")
+			t.authority = append(t.authority, o)
 		case "http_port":
 			t.http = o.arg(0)
-			t.Say(o, importer.Same, "the port web")
+			t.Became(o, importer.Same, importer.ByItself(), "the address of the port")
 		case "https_port":
 			t.https = o.arg(0)
-			t.Say(o, importer.Same, "the port websecure")
+			t.Became(o, importer.Same, importer.ByItself(), "the address of the port")
+		case "default_bind":
+			t.bind = bindOf(o)
+			t.Became(o, importer.Same, importer.ByItself(), "the addresses of the ports")
+		case "order":
+			t.adapter.reorder(o)
 		case "auto_https":
-			switch o.arg(0) {
-			case "off":
-				t.noHTTPS = true
-			case "disable_redirects":
-				t.noRedirects = true
-			}
-			t.Say(o, importer.Same, "")
+			t.automatic(o)
+		case "local_certs":
+			t.noACME = true
+			t.Became(o, importer.Close, importer.ByItself(), "the self-signed certificate of headgate")
 		case "acme_dns":
-			t.Say(o, importer.Close, "give acme.main.dns the provider and its credentials")
+			t.dns = o.arg(0)
 			t.Check("certificates came by DNS at %s: set acme.main.dns", o.arg(0))
-		case "admin", "log", "debug", "grace_period", "shutdown_delay", "storage", "order", "persist_config", "metrics":
-			t.sayAll(o, importer.Ignored, "about Caddy itself")
 		case "servers":
-			t.servers(o)
+			t.serverOptions(o)
 		}
 	}
 }
 
-// servers reads who is trusted in front.
-func (t *translator) servers(d *directive) {
-	t.Say(d, importer.Same, "what is in it is told there")
+// automatic takes what Caddy does by itself about HTTPS.
+func (t *translator) automatic(o *directive) {
+	for _, word := range o.args() {
+		switch word {
+		case "off":
+			t.noHTTPS = true
+		case "disable_redirects":
+			t.noRedirects = true
+		case "disable_certs":
+			t.noACME = true
+		}
+	}
+	t.Became(o, importer.Same, importer.ByItself(), "acme and redirect_http_to_https of the proxies")
+}
+
+// serverOptions reads who is trusted in front.
+func (t *translator) serverOptions(d *directive) {
+	t.Say(d, importer.Ignored, "its options have the verdict")
 	for _, o := range d.block {
-		switch o.name() {
-		case "trusted_proxies":
-			t.Say(o, importer.Close, "client_ip: {trusted: […]} of the proxies")
-			t.Check("trusted_proxies %s: name them in client_ip of the proxies, or in defaults", strings.Join(o.args(), " "))
-		case "protocols", "timeouts", "max_header_size", "metrics", "keepalive_interval", "enable_full_duplex", "log_credentials", "name":
-			t.sayAll(o, importer.Ignored, "ports have their own limits")
+		if o.name() == "trusted_proxies" {
+			v := object(o).put(o, "source", o.arg(0))
+			t.forwarding = v.set("ranges", texts(o, o.args()[min(1, len(o.args())):]))
 		}
 	}
 }
 
 // finish writes the document.
 func (t *translator) finish() ([]byte, *importer.Report, error) {
-	if t.wantACME {
-		entry := importer.NewObject().Set("directory", directoryOf(t.ca))
-		if t.email != "" {
-			entry.Set("email", t.email)
+	for _, d := range t.authority {
+		if len(t.entries) == 0 {
+			t.Say(d, importer.Ignored, "no certificate is ordered")
 		}
-		t.ACME.Set("main", entry)
+		t.Became(d, importer.Same, importer.NewObject().Set("email", t.email).Field("email").Or(importer.NewObject().Set("directory", directoryOf(t.ca)).Field("directory")), "acme.main")
 	}
+	t.blocks(t.all)
 	t.rest(t.all)
 	for _, d := range t.reader.unknown {
 		t.Say(d, importer.Impossible, "there is no such snippet or file")
@@ -189,16 +257,26 @@ func (t *translator) finish() ([]byte, *importer.Report, error) {
 	return t.Finish("a configuration of Caddy", "directive", t.reader.files)
 }
 
-func directoryOf(ca string) string {
-	switch {
-	case ca == "", strings.Contains(ca, "acme-v02.api.letsencrypt.org"):
-		return "letsencrypt"
-	case strings.Contains(ca, "acme-staging-v02"):
-		return "letsencrypt-staging"
-	case strings.Contains(ca, "zerossl"):
-		return "zerossl"
+// blocks gives a verdict to what acts through the directives in its block, such as handle.
+func (t *translator) blocks(list []*directive) {
+	for _, d := range list {
+		t.blocks(d.block)
+		if d.Settled() || d.Verdict() != "" || len(d.block) == 0 || table[d.name()].Names != "" {
+			continue
+		}
+		acts, inner := false, false
+		for _, c := range d.block {
+			v := c.Verdict()
+			acts = acts || v == importer.Same || v == importer.Close
+			inner = inner || v != ""
+		}
+		switch {
+		case acts:
+			t.Became(d, importer.Same, importer.Through(d.block...), "")
+		case inner:
+			t.Say(d, importer.Ignored, "what is in it has the verdict")
+		}
 	}
-	return ca
 }
 
 // rest gives a verdict to what nobody looked at.

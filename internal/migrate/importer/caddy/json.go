@@ -44,6 +44,17 @@ type value struct {
 	keys   []string
 	fields map[string]*value
 	list   []*value
+
+	// by is the directive of a Caddyfile that the value was made from; nil in JSON.
+	by *directive
+}
+
+// directive returns the whole directive that a value was made from; nil in JSON.
+func (v *value) directive() *directive {
+	if v.by != nil && v.by.of != nil {
+		return v.by.of
+	}
+	return v.by
 }
 
 // maxValues bounds what is read of one configuration.
@@ -212,18 +223,59 @@ func (v *value) Text() string {
 	return v.path + ": " + v.text
 }
 
-// sayValue gives all values below one their verdict.
+// sayValue gives all values below one a verdict for which nothing is in the document,
+// Ignored or Impossible.
 func (t *translator) sayValue(v *value, verdict importer.Verdict, note string, args ...any) {
-	v.leaves(func(leaf *value) { t.Say(leaf, verdict, note, args...) })
+	t.verdict(v, verdict, importer.Field{}, sprintf(note, args))
 }
 
-// sayNote is sayValue with the verdict that a note stands for.
-func (t *translator) sayNote(v *value, note string) {
-	verdict := importer.Same
-	if note != "" {
-		verdict = importer.Close
+// structure gives a verdict to what acts through other values. A directive has that of the
+// others.
+func (t *translator) structure(v *value, note string) {
+	v.leaves(func(leaf *value) {
+		if leaf.by == nil {
+			t.Say(leaf, importer.Ignored, "%s", note)
+		}
+		leaf.Settle()
+	})
+}
+
+// Became gives a part, or all values below one, the verdict Same or Close, and names what
+// they became. The verdict of a value made from a directive is the directive's.
+func (t *translator) Became(p importer.Part, verdict importer.Verdict, f importer.Field, note string, args ...any) bool {
+	if v, ok := p.(*value); ok {
+		t.verdict(v, verdict, f, sprintf(note, args))
+		return true
 	}
-	t.sayValue(v, verdict, "%s", note)
+	return t.Translation.Became(p, verdict, f, note, args...)
+}
+
+func (t *translator) verdict(v *value, verdict importer.Verdict, f importer.Field, note string) {
+	v.leaves(func(leaf *value) {
+		first := !leaf.Settled()
+		switch named := verdict == importer.Same || verdict == importer.Close; {
+		case leaf.by == nil:
+			t.Translation.Became(leaf, verdict, f, "%s", note)
+		case first:
+			leaf.Settle()
+			t.worse(leaf.by, verdict, f, note)
+		case named:
+			t.Translation.Became(leaf.directive(), verdict, f, "%s", note)
+		}
+	})
+}
+
+// amend says of what a value became that it is close, and why.
+func (t *translator) amend(v *value, note string) {
+	v.leaves(func(leaf *value) {
+		var p importer.Part = leaf
+		if d := leaf.directive(); d != nil {
+			p = d
+		}
+		if had := p.Place().Verdict(); had == importer.Same || had == importer.Close {
+			t.Amend(p, importer.Close, note)
+		}
+	})
 }
 
 // duration returns a time of Caddy's JSON: nanoseconds, or a text.
@@ -255,17 +307,14 @@ func (t *translator) adapted(name string, data []byte) error {
 	}
 	if p := apps.get("http", "http_port"); p.is() {
 		t.http = p.text
-		t.sayValue(p, importer.Same, "the port web")
+		t.Became(p, importer.Same, importer.ByItself(), "the port web")
 	}
 	if p := apps.get("http", "https_port"); p.is() {
 		t.https = p.text
-		t.sayValue(p, importer.Same, "the port websecure")
+		t.Became(p, importer.Same, importer.ByItself(), "the port websecure")
 	}
 	t.tlsApp(apps.get("tls"))
-	servers := apps.get("http", "servers")
-	for _, name := range servers.keys {
-		t.jsonServer(name, servers.fields[name])
-	}
+	t.servers(apps.get("http", "servers"))
 	for _, part := range []struct{ path, note string }{
 		{"admin", "about Caddy itself"}, {"logging", "requests of all hosts are logged"}, {"storage", "certificates are kept in the state directory"},
 		{"apps.pki", "headgate has no authority of its own"}, {"apps.http.grace_period", "drain_timeout of a port"}, {"apps.http.shutdown_delay", "about Caddy itself"}, {"apps.http.metrics", "metrics are at the admin address"},
@@ -279,47 +328,4 @@ func (t *translator) adapted(name string, data []byte) error {
 		t.Say(leaf, importer.Impossible, "headgate does not know this key here, or what it belongs to could not be taken over")
 	})
 	return nil
-}
-
-// tlsApp takes certificates of files, and the authority.
-func (t *translator) tlsApp(v *value) {
-	for _, one := range v.get("certificates", "load_files").list {
-		name := "caddy-" + strconv.Itoa(t.Certificates.Len()+1)
-		t.Certificates.Set(name, importer.NewObject().Set("cert_file", one.get("certificate").text).Set("key_file", one.get("key").text))
-		t.sayValue(one.get("certificate"), importer.Same, "certificates.%s", name)
-		t.sayValue(one.get("key"), importer.Same, "certificates.%s", name)
-		t.sayValue(one.get("tags"), importer.Ignored, "certificates are chosen by the names in them")
-	}
-	for _, p := range v.get("automation", "policies").list {
-		t.sayValue(p.get("subjects"), importer.Close, "the hosts of the proxies that name the acme entry are ordered")
-		for _, issuer := range p.get("issuers").list {
-			t.issuer(issuer)
-		}
-	}
-	t.sayValue(v.get("certificates", "automate"), importer.Same, "acme: main orders the hosts of the proxies")
-}
-
-// issuer takes an authority.
-func (t *translator) issuer(v *value) {
-	switch module := v.get("module").text; module {
-	case "acme", "zerossl":
-		if email := v.get("email"); email.is() {
-			t.email = email.text
-			t.sayValue(email, importer.Same, "acme.main.email")
-		}
-		if ca := v.get("ca"); ca.is() {
-			t.ca = ca.text
-			t.sayValue(ca, importer.Same, "acme.main.directory")
-		}
-		if dns := v.get("challenges", "dns"); dns.is() {
-			t.sayValue(dns, importer.Close, "give acme.main.dns the provider and its credentials")
-			t.Check("certificates came by DNS at %s: set acme.main.dns", dns.get("provider", "name").text)
-		}
-		t.wantACME = true
-		t.sayValue(v.get("module"), importer.Same, "acme.main")
-	case "internal":
-		t.sayValue(v, importer.Close, "the self-signed certificate of headgate")
-	default:
-		t.sayValue(v, importer.Impossible, "certificates come by ACME or from files")
-	}
 }

@@ -1,6 +1,10 @@
 package caddy
 
 import (
+	"net"
+	"net/netip"
+	"slices"
+	"strconv"
 	"strings"
 
 	"headgate/internal/migrate/importer"
@@ -8,13 +12,18 @@ import (
 )
 
 // proxy takes a handler reverse_proxy: servers, or an auth server.
-func (s *server) proxy(h *value, c rules.Condition) {
+func (w *walker) proxy(h *value, c rules.Condition, view []change) {
 	if h.get("rewrite", "method").text == "GET" && len(h.get("handle_response").list) > 0 {
-		s.forwardAuth(h, c)
+		w.forwardAuth(h, c, view)
+		return
+	}
+	if p := h.get("transport", "protocol"); p.is() && p.text != "http" {
+		w.lost(h, "headgate speaks to servers by HTTP, not by "+p.text)
+		w.routable(h, c, func(o *result) { o.answer(fixedStatus(502)) })
 		return
 	}
 	o := importer.NewObject()
-	tls, scheme := s.t.transportOf(h.get("transport"))
+	tls, scheme := w.t.transportOf(h.get("transport"))
 	var servers []importer.Object
 	for _, u := range h.get("upstreams").list {
 		dial := u.get("dial")
@@ -22,9 +31,9 @@ func (s *server) proxy(h *value, c rules.Condition) {
 		if path, unix := strings.CutPrefix(dial.text, "unix/"); unix {
 			url, ok = "unix:"+path, strings.HasPrefix(path, "/")
 		}
-		if !ok || strings.Contains(dial.text, "{") {
-			s.t.sayValue(u, importer.Impossible, "not an address of a server that can be taken over")
-			s.t.Check("%s:%d: %q is not an address of a server that can be taken over", u.File, u.Line, dial.text)
+		if !ok {
+			w.t.sayValue(u, importer.Impossible, "not an address of a server that can be taken over")
+			w.t.Check("%s:%d: %q is not an address of a server that can be taken over", u.File, u.Line, dial.text)
 			continue
 		}
 		one := importer.NewObject().Set("url", url)
@@ -33,36 +42,33 @@ func (s *server) proxy(h *value, c rules.Condition) {
 		}
 		if n := u.get("max_requests").number(); n > 0 {
 			one.Set("max_requests", n)
-			s.t.sayValue(u.get("max_requests"), importer.Same, "max_requests")
+			w.t.Became(u.get("max_requests"), importer.Same, one.Field("max_requests"), "max_requests")
 		}
 		servers = append(servers, one.Flow())
-		s.t.sayValue(dial, importer.Same, "servers")
+		w.t.Became(dial, importer.Same, one.Field("url"), "servers")
 	}
 	if len(servers) == 0 {
-		s.lost(h, "it has no servers that can be named")
-		s.routable(h, c, func(o *result) {
-			o.o.Set("fixed_response", importer.NewObject().Set("status", 502).Flow())
-			o.over = true
-		})
+		w.lost(h, "it has no servers that can be named")
+		w.routable(h, c, func(o *result) { o.answer(fixedStatus(502)) })
 		return
 	}
 	o.Set("servers", servers)
-	s.balance(h, o)
-	s.checks(h.get("health_checks"), o)
-	requests, host := s.t.headerOps(h.get("headers", "request"), "request")
-	responses, _ := s.t.headerOps(h.get("headers", "response"), "response")
-	s.t.sayValue(h.get("flush_interval"), importer.Same, "responses are passed on as they come")
-	s.t.sayValue(h.get("trusted_proxies"), importer.Close, "client_ip: {trusted: […]} of the proxy")
+	w.balance(h, o)
+	w.checks(h.get("health_checks"), o)
+	requests, host := w.t.headerOps(h.get("headers", "request"), "request", len(view) > 0)
+	responses, _ := w.t.headerOps(h.get("headers", "response"), "response", len(view) > 0)
+	w.t.Became(h.get("flush_interval"), importer.Same, importer.ByItself(), "responses are passed on as they come")
+	w.t.trusted(h.get("trusted_proxies"), o)
 	for _, name := range []string{"request_buffers", "response_buffers", "buffer_requests", "buffer_responses", "max_buffer_size", "stream_timeout", "stream_close_delay", "verbose_logs"} {
-		s.t.sayValue(h.get(name), importer.Ignored, "bodies are passed on as they come")
+		w.t.sayValue(h.get(name), importer.Ignored, "bodies are passed on as they come")
 	}
 	for _, name := range []string{"handle_response", "rewrite", "dynamic_upstreams", "circuit_breaker"} {
 		if v := h.get(name); v.is() {
-			s.t.sayValue(v, importer.Impossible, "headgate has no %s", name)
-			s.t.Check("%s:%d: %s of reverse_proxy was left out", v.File, v.Line, name)
+			w.t.sayValue(v, importer.Impossible, "headgate has no %s", name)
+			w.t.Check("%s:%d: %s of reverse_proxy was left out", v.File, v.Line, name)
 		}
 	}
-	s.routable(h, c, func(out *result) {
+	w.routable(h, c, func(out *result) {
 		out.o.Merge(o)
 		out.requests = append(out.requests, requests...)
 		out.responses = append(out.responses, responses...)
@@ -71,6 +77,43 @@ func (s *server) proxy(h *value, c rules.Condition) {
 		}
 		out.over = true
 	})
+	w.t.Became(h.get("handler"), importer.Same, o.Field("servers"), "servers")
+}
+
+// trusted takes the networks whose X-Forwarded-For is believed.
+func (t *translator) trusted(v *value, o importer.Object) {
+	var networks []string
+	for _, text := range append(v.get("ranges").texts(), v.texts()...) {
+		for _, word := range strings.Fields(text) {
+			if word == "private_ranges" {
+				networks = append(networks, privateRanges...)
+			} else if word != "static" {
+				networks = append(networks, masked(word))
+			}
+		}
+	}
+	switch source := v.get("source").text; {
+	case !v.is():
+	case source != "" && source != "static", len(networks) == 0, slices.ContainsFunc(networks, func(n string) bool { return !isNetwork(n) }):
+		t.lost(v, "write client_ip: {trusted: […]}, or {cdn: […]}")
+	default:
+		o.Set("client_ip", importer.NewObject().Set("trusted", networks).Flow())
+		t.Became(v, importer.Same, o.Field("client_ip"), "client_ip.trusted")
+	}
+}
+
+// masked writes a network without the bits of a host.
+func masked(text string) string {
+	if p, err := netip.ParsePrefix(text); err == nil {
+		return p.Masked().String()
+	}
+	return text
+}
+
+func isNetwork(text string) bool {
+	_, err := netip.ParsePrefix(text)
+	_, err2 := netip.ParseAddr(text)
+	return err == nil || err2 == nil
 }
 
 // transportOf says how servers are reached.
@@ -80,27 +123,29 @@ func (t *translator) transportOf(v *value) (tls importer.Object, scheme string) 
 		scheme = "https"
 		if skip := c.get("insecure_skip_verify"); skip.text == "true" {
 			tls.Set("insecure_skip_verify", true)
-			t.sayValue(skip, importer.Same, "tls.insecure_skip_verify")
+			t.Became(skip, importer.Same, tls.Field("insecure_skip_verify"), "tls.insecure_skip_verify")
 		}
 		if name := c.get("server_name"); name.is() {
 			tls.Set("server_name", name.text)
-			t.sayValue(name, importer.Same, "tls.server_name")
+			t.Became(name, importer.Same, tls.Field("server_name"), "tls.server_name")
 		}
 		for _, files := range []*value{c.get("root_ca_pem_files"), c.get("ca", "pem_files")} {
 			if all := files.texts(); len(all) > 0 {
 				tls.Set("ca_file", all[0])
-				t.sayValue(files, importer.Same, "tls.ca_file")
+				t.Became(files, importer.Same, tls.Field("ca_file"), "tls.ca_file")
 			}
 		}
-		t.sayValue(c, importer.Close, "the scheme of the server says that TLS is spoken; other settings are left out")
+		if cert, key := c.get("client_certificate_file"), c.get("client_certificate_key_file"); cert.is() && key.is() {
+			tls.Set("client_cert_file", cert.text).Set("client_key_file", key.text)
+			t.Became(cert, importer.Same, tls.Field("client_cert_file"), "tls.client_cert_file")
+			t.Became(key, importer.Same, tls.Field("client_key_file"), "tls.client_key_file")
+		}
+		t.sayValue(c, importer.Ignored, "the scheme of the server says that TLS is spoken; other settings are left out")
 	}
 	for _, version := range v.get("versions").texts() {
 		if version == "h2c" {
 			scheme = "h2c"
 		}
-	}
-	if p := v.get("protocol"); p.is() && p.text != "http" {
-		t.sayValue(p, importer.Impossible, "servers are spoken to by HTTP only")
 	}
 	t.sayValue(v, importer.Ignored, "the scheme of the server says it, or it is on by itself")
 	return tls, scheme
@@ -111,7 +156,7 @@ var policies = map[string]string{"round_robin": "round_robin", "least_conn": "le
 	"ip_hash": "client_ip_hash", "client_ip_hash": "client_ip_hash", "random_choose": "p2c_ewma", "uri_hash": "hash:path"}
 
 // balance says how requests are shared.
-func (s *server) balance(h *value, o importer.Object) {
+func (w *walker) balance(h *value, o importer.Object) {
 	lb := h.get("load_balancing")
 	p := lb.get("selection_policy")
 	switch name := p.get("policy").text; {
@@ -122,19 +167,23 @@ func (s *server) balance(h *value, o importer.Object) {
 		o.Set("load_balancing", policies[name])
 		note := ""
 		if strings.HasSuffix(name, "hash") || name == "random_choose" {
-			note = "clients are spread otherwise: each may get another server than before, once"
+			note = "otherwise: clients are spread otherwise: each may get another server than before, once"
 		}
-		s.t.sayNote(p, note)
+		verdict := importer.Same
+		if note != "" {
+			verdict = importer.Close
+		}
+		w.t.Became(p, verdict, o.Field("load_balancing"), "%s", strings.TrimSpace("load_balancing "+note))
 	case name == "header":
 		o.Set("load_balancing", "hash:header:"+p.get("field").text)
-		s.t.sayValue(p, importer.Close, "values are spread otherwise than before, once")
+		w.t.Became(p, importer.Close, o.Field("load_balancing"), "load_balancing: values are spread otherwise than before, once")
 	case name == "cookie":
 		cookie := importer.NewObject()
 		if n := p.get("name").text; n != "" {
 			cookie.Set("name", n)
 		}
 		o.Set("sticky_cookie", cookie.Set("enabled", true).Flow())
-		s.t.sayValue(p, importer.Close, "the cookie has another value and SameSite=Lax")
+		w.t.Became(p, importer.Close, o.Field("sticky_cookie"), "sticky_cookie: it has another value and SameSite=Lax")
 	case name == "weighted_round_robin":
 		weights := p.get("weights").list
 		for i, one := range o.Objects("servers") {
@@ -142,18 +191,18 @@ func (s *server) balance(h *value, o importer.Object) {
 				one.Set("weight", weights[i].number())
 			}
 		}
-		s.t.sayValue(p, importer.Same, "weight of the servers")
+		w.t.Became(p, importer.Same, o.Field("servers"), "weight of the servers")
 	default:
-		s.t.sayValue(p, importer.Impossible, "requests are shared in turn, by load, address, path, header or cookie")
+		w.t.sayValue(p, importer.Impossible, "requests are shared in turn, by load, address, path, header or cookie")
 	}
 	for _, name := range []string{"try_duration", "retries", "try_interval", "retry_match"} {
-		s.t.sayValue(lb.get(name), importer.Close, "what is idempotent or was not sent yet goes to another server: retry of the route")
+		w.t.Became(lb.get(name), importer.Close, importer.ByItself(), "what is idempotent or was not sent yet goes to another server: retry of the route")
 	}
 }
 
 // checks takes health checks.
-func (s *server) checks(v *value, o importer.Object) {
-	t := s.t
+func (w *walker) checks(v *value, o importer.Object) {
+	t := w.t
 	a := v.get("active")
 	if a.is() {
 		check := importer.NewObject().Set("path", "/")
@@ -174,34 +223,35 @@ func (s *server) checks(v *value, o importer.Object) {
 			default:
 				check.Set(f.field, one.text)
 			}
-			t.sayValue(one, importer.Same, "health_check.%s", f.field)
+			t.Became(one, importer.Same, check.Field(f.field), "health_check.%s", f.field)
 		}
 		t.sayValue(a, importer.Impossible, "checks go to the server's own port, with the headers of headgate")
 		o.Set("health_check", check)
 	}
-	t.sayValue(v.get("passive"), importer.Close, "servers that fail are ejected by default: ejection of the route")
+	t.Became(v.get("passive"), importer.Close, importer.ByItself(), "servers that fail are ejected by default: ejection of the route")
 }
 
 // forwardAuth takes what the directive forward_auth was adapted to: the auth server is
 // asked by GET, and its answer 2xx lets in.
-func (s *server) forwardAuth(h *value, c rules.Condition) {
-	t := s.t
+func (w *walker) forwardAuth(h *value, c rules.Condition, view []change) {
+	t := w.t
 	var dial string
 	if all := h.get("upstreams").list; len(all) == 1 {
 		dial = all[0].get("dial").text
 	}
 	_, scheme := t.transportOf(h.get("transport"))
 	url, ok := serverURL(scheme + "://" + dial)
-	uri, clean := placeholders(h.get("rewrite", "uri").text)
-	if !ok || !clean || strings.Contains(dial, "{") {
-		s.refusal(h, c, importer.NewObject().Set("status", 403))
+	uri, missing := words{changed: len(view) > 0}.write(h.get("rewrite", "uri").text)
+	if !ok || missing != "" || strings.Contains(strings.ReplaceAll(dial, "${", ""), "{") {
+		w.routable(h, c, func(o *result) { o.answer(fixedStatus(403)) })
 		t.sayValue(h, importer.Impossible, "the auth server cannot be named: nobody is let in; write forward_auth: {url: …}")
 		t.Check("%s:%d: the auth server cannot be named, and nobody is let in: write forward_auth", h.File, h.Line)
 		return
 	}
 	auth := importer.NewObject().Set("url", url+uri)
 	var names []string
-	h.get("handle_response").leaves(func(leaf *value) {
+	copies := h.get("handle_response")
+	copies.leaves(func(leaf *value) {
 		inner, found := strings.CutPrefix(leaf.text, "{http.reverse_proxy.header.")
 		if name := strings.TrimSuffix(inner, "}"); found && !contains(names, name) {
 			names = append(names, name)
@@ -212,9 +262,12 @@ func (s *server) forwardAuth(h *value, c rules.Condition) {
 	})
 	if len(names) > 0 {
 		auth.Set("response_headers", names)
+		t.Became(copies, importer.Same, auth.Field("response_headers"), "forward_auth.response_headers")
 	}
-	s.routable(h, c, func(o *result) { o.o.Set("forward_auth", auth) })
-	t.sayValue(h, importer.Close, "forward_auth asks by GET and tells the URL in X-Forwarded-*")
+	t.Became(h.get("rewrite", "uri"), importer.Same, auth.Field("url"), "forward_auth.url")
+	set := importer.NewObject().Set("forward_auth", auth)
+	w.routable(h, c, func(o *result) { o.o.Merge(set) })
+	t.Became(h, importer.Close, set.Field("forward_auth"), "forward_auth asks by GET and tells the URL in X-Forwarded-*")
 }
 
 func contains(all []string, name string) bool {
@@ -224,4 +277,32 @@ func contains(all []string, name string) bool {
 		}
 	}
 	return false
+}
+
+// serverURL makes the URL of a server from an upstream of Caddy.
+func serverURL(text string) (string, bool) {
+	if path, ok := strings.CutPrefix(text, "unix/"); ok {
+		return "unix:" + path, strings.HasPrefix(path, "/")
+	}
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok {
+		scheme, rest = "http", text
+	}
+	if scheme != "http" && scheme != "https" && scheme != "h2c" || strings.ContainsAny(strings.ReplaceAll(rest, "${", ""), "/{ ") {
+		return "", false
+	}
+	if strings.Contains(rest, "${") { // of the environment
+		return scheme + "://" + rest, true
+	}
+	host, port, err := net.SplitHostPort(rest)
+	if err != nil {
+		host, port = rest, map[string]string{"http": "80", "h2c": "80", "https": "443"}[scheme]
+	}
+	if host == "" {
+		host = "localhost"
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return "", false
+	}
+	return scheme + "://" + net.JoinHostPort(strings.Trim(host, "[]"), port), true
 }

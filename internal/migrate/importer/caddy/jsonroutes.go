@@ -1,7 +1,9 @@
 package caddy
 
 import (
+	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -9,216 +11,182 @@ import (
 	"headgate/internal/migrate/importer/rules"
 )
 
-// walk goes through a list of routes, and notes a step for each handler. strip is what
-// was taken away from the beginning of the path before.
-func (s *server) walk(list *value, when rules.Condition, strip string, depth int) {
-	if depth > maxDepth {
-		s.t.sayValue(list, importer.Impossible, "nested too deep")
-		return
+// errorStatus is the status of a handler error.
+func errorStatus(h *value) int {
+	if status, err := strconv.Atoi(h.get("status_code").text); err == nil && status >= 400 && status <= 599 {
+		return status
 	}
-	before := map[string]rules.Condition{} // by group: that no earlier route matched
-	for _, r := range list.list {
-		c := s.matched(r.get("match"), strip)
-		if group := r.get("group"); group.is() {
-			earlier, ok := before[group.text]
-			if !ok {
-				earlier = rules.Holds()
-			}
-			before[group.text] = earlier.And(c.Not())
-			c = earlier.And(c)
-			s.t.sayValue(group, importer.Same, "the first of a group that matches")
-		}
-		if c = when.And(c); c.Problem != "" {
-			s.lost(r, c.Problem)
-			continue
-		}
-		for _, h := range r.get("handle").list {
-			if stripped := s.handler(h, c, strip, depth); stripped != "" {
-				strip = stripped
-			}
-		}
-		if end := r.get("terminal"); end.is() {
-			s.t.sayValue(end, importer.Same, "no later route is asked")
-			if end.text == "true" {
-				s.add(end, c, func(o *result) {
-					o.o.Set("fixed_response", importer.NewObject().Set("status", 200).Flow())
-					o.over = true
-				})
-			}
-		}
-	}
+	return http.StatusInternalServerError
 }
 
-// lost tells of a route that cannot be chosen.
-func (s *server) lost(r *value, why string) {
-	s.t.sayValue(r, importer.Impossible, "%s", why)
-	s.t.Check("%s:%d: a route was left out: %s", r.File, r.Line, why)
-}
-
-func (s *server) add(by *value, when rules.Condition, act func(*result)) {
-	s.steps = append(s.steps, step{when: when, by: by, act: act})
-}
-
-// handler notes what a handler does. stripped is a prefix that it takes away.
-func (s *server) handler(h *value, c rules.Condition, strip string, depth int) (stripped string) {
-	name := h.get("handler")
-	known := true
-	switch name.text {
-	case "subroute":
-		s.walk(h.get("routes"), c, strip, depth+1)
-		if e := h.get("errors"); e.is() {
-			s.t.sayValue(e, importer.Impossible, "write the pages in error_pages")
-			s.t.Check("%s:%d: the routes for errors were left out: write the pages in error_pages", e.File, e.Line)
-		}
-	case "static_response":
-		s.answer(h, c)
-	case "reverse_proxy":
-		s.proxy(h, c)
-	case "headers":
-		s.headerRules(h, c)
-	case "rewrite":
-		stripped = s.rewrite(h, c, strip)
-	case "encode":
-		s.routable(h, c, func(o *result) { o.o.Set("compression", importer.NewObject().Set("enabled", true).Flow()) })
-		s.t.sayValue(h, importer.Close, "compression with zstd, br and gzip, as the client prefers")
-	case "authentication":
-		s.authentication(h, c)
-	case "request_body":
-		size := h.get("max_size")
-		s.routable(h, c, func(o *result) { o.o.Set("request_body_limit", size.text+"B") })
-		s.t.sayValue(size, importer.Same, "request_body_limit")
-	case "error":
-		status, err := strconv.Atoi(h.get("status_code").text)
-		if err != nil || status < 400 || status > 599 {
-			status = 500
-		}
-		s.refusal(h, c, importer.NewObject().Set("status", status))
-		s.t.sayValue(h, importer.Same, "fixed_response")
-	case "vars", "tracing", "metrics", "log_append", "copy_response", "copy_response_headers", "push":
-		s.t.sayValue(h, importer.Ignored, "requests of all hosts are logged and measured, and there are no variables")
-	default: // file_server, templates, php, plugins
-		known = false
-		s.routable(h, c, func(o *result) {
-			o.o.Set("fixed_response", importer.NewObject().Set("status", 404).Flow())
-			o.over = true
-		})
-		s.t.sayValue(h, importer.Impossible, "headgate has no handler like %s: give it a server that does it, here it answers 404", name.text)
-		s.t.Check("%s:%d: the handler %s cannot be taken over; its requests get 404", h.File, h.Line, name.text)
-	}
-	if known {
-		s.t.Say(name, importer.Same, "")
-	}
-	return stripped
-}
-
-// routable adds a step, unless it depends on the client's address, which no route does.
-func (s *server) routable(h *value, c rules.Condition, act func(*result)) bool {
-	byClient := false
-	c.Atoms(func(a *rules.Atom) { byClient = byClient || a.Kind == rules.Client })
-	if byClient {
-		s.lost(h, "a route is not chosen by the client's address; ip_filter says who is let in")
-		return false
-	}
-	s.add(h, c, act)
-	return true
-}
-
-// refusal answers by a status; for some of them it may depend on the client's address.
-func (s *server) refusal(h *value, c rules.Condition, fixed importer.Object) {
-	status, _ := strconv.Atoi(fixed.Text("status"))
-	act := func(o *result) {
-		o.o.Set("fixed_response", fixed.Flow())
+// answers adds the step of a response and returns its field.
+func (w *walker) answers(h *value, c rules.Condition, fixed importer.Object) importer.Field {
+	set := importer.NewObject().Set("fixed_response", fixed.Flow())
+	w.routable(h, c, func(o *result) {
+		o.o.Merge(set)
 		o.over = true
-	}
-	if status == 401 || status == 403 || status == 404 {
-		s.add(h, c, act)
-		return
-	}
-	s.routable(h, c, act)
+	})
+	return set.Field("fixed_response")
 }
 
 // answer takes a fixed response or a redirect.
-func (s *server) answer(h *value, c rules.Condition) {
-	t := s.t
-	status := 200
+func (w *walker) answer(h *value, c rules.Condition, view []change) {
+	t := w.t
+	status := http.StatusOK
 	if n, err := strconv.Atoi(h.get("status_code").text); err == nil && n >= 200 && n <= 599 {
 		status = n
 	}
 	if h.get("abort").text == "true" {
-		s.refusal(h, c, importer.NewObject().Set("status", 403))
-		t.sayValue(h.get("abort"), importer.Close, "connections are not closed without an answer; 403 is sent")
+		t.Became(h.get("abort"), importer.Close, w.answers(h, c, fixedStatus(http.StatusForbidden)), "fixed_response: connections are not closed without an answer; 403 is sent")
 		return
 	}
 	t.sayValue(h.get("close"), importer.Ignored, "connections are headgate's own")
-	location := h.get("headers", "Location")
-	if to := location.texts(); len(to) > 0 && status >= 300 && status <= 308 {
-		target, ok := placeholders(to[0])
-		if !ok || status != 301 && status != 302 && status != 303 && status != 307 && status != 308 {
-			s.lost(h, "the target of the redirect cannot be taken over: "+to[0])
-			return
-		}
-		if !strings.Contains(to[0], "uri") && !strings.Contains(to[0], "query") && !strings.Contains(target, "?") {
-			target += "?" // Caddy sends it as it is written
-		}
-		rule := importer.NewObject().Set("regex", "^").Set("target", strings.ReplaceAll(target, "$", "$$")).Set("status", status).Flow()
-		s.routable(h, c, func(o *result) {
-			o.o.Set("redirects", []importer.Object{rule}).Set("fixed_response", importer.NewObject().Set("status", 404).Flow())
-			o.over = true
-		})
-		note := ""
-		if strings.Contains(to[0], "uri") {
-			note = "the path is sent in its normal form: dot segments resolved, // merged"
-		}
-		t.sayNote(h, note)
+	if to := h.get("headers", "Location").texts(); len(to) > 0 && status >= 300 && status <= 308 {
+		w.redirect(h, c, view, to[0], status)
 		return
 	}
-	body, ok := placeholders(h.get("body").text)
-	if !ok {
-		s.lost(h, "the body has placeholders that headgate has no variable for")
+	body, missing := words{changed: len(view) > 0}.write(h.get("body").text)
+	if missing != "" {
+		t.Became(h, importer.Close, w.answers(h, c, fixedStatus(status)), "fixed_response without the body: headgate has no variable for %s", missing)
+		t.Check("%s:%d: the body of %s was left out: headgate has no variable for %s", h.File, h.Line, h.label(), missing)
 		return
 	}
-	fixed := importer.NewObject().Set("status", status)
-	if body != "" {
+	fixed := fixedStatus(status)
+	if body != "" && status != http.StatusNoContent && status != http.StatusResetContent && status != http.StatusNotModified {
 		fixed.Set("body", body)
 	}
 	for _, name := range h.get("headers").keys {
 		values := h.get("headers", name)
-		text, ok := placeholders(strings.Join(values.texts(), ", "))
-		if !ok {
-			t.sayValue(values, importer.Impossible, "the header has placeholders that headgate has no variable for")
+		text, missing := words{changed: len(view) > 0}.write(strings.Join(values.texts(), ", "))
+		if missing != "" {
+			t.sayValue(values, importer.Impossible, "headgate has no variable for %s", missing)
+			t.Check("%s:%d: the header %s was left out: headgate has no variable for %s", values.File, values.Line, name, missing)
 			continue
 		}
 		if strings.EqualFold(name, "Content-Type") {
 			fixed.Set("content_type", text)
+			t.Became(values, importer.Same, fixed.Field("content_type"), "fixed_response.content_type")
 			continue
 		}
 		rule := importer.NewObject().Set("direction", "response").Set("name", name).Set("value", text).Flow()
-		s.routable(h, c, func(o *result) { o.responses = append(o.responses, rule) })
+		w.add(h, byPrefixes(c), func(o *result) { o.responses = append(o.responses, rule) })
+		t.Became(values, importer.Same, rule.Field("value"), "headers")
 	}
-	s.refusal(h, c, fixed)
-	t.sayValue(h, importer.Same, "fixed_response")
+	t.Became(h, importer.Same, w.answers(h, c, fixed), "fixed_response")
 }
 
-// placeholders writes Caddy's placeholders in headgate's words. It reports false where
-// one is left that headgate has no variable for.
-func placeholders(text string) (string, bool) {
-	out := variables(text)
-	rest := out
-	for _, known := range []string{"{host}", "{authority}", "{path}", "{query}", "{scheme}", "{method}", "{client_ip}", "{request_id}", "{user}", "{{"} {
-		rest = strings.ReplaceAll(rest, known, "")
+// redirect makes a rule of a redirect. It is bound to an expression where it is for a part
+// of the paths of a route, such as an exact path.
+func (w *walker) redirect(h *value, c rules.Condition, view []change, to string, status int) {
+	if status == 300 || status == 304 || status == 305 || status == 306 {
+		w.lost(h, "a redirect has one of the statuses 301, 302, 303, 307 and 308")
+		return
 	}
-	return out, !strings.Contains(rest, "{")
+	rule, why := redirectTarget(c, view, to)
+	if why != "" {
+		w.lost(h, why)
+		return
+	}
+	made := func(expr string) importer.Object {
+		one := importer.NewObject().Set("regex", expr).Set("target", rule.target).Set("status", status).Flow()
+		w.t.Became(h, importer.Same, one.Field("regex"), "redirects")
+		return one
+	}
+	w.byExpression(h, c, func(o *result, expr string) {
+		switch {
+		case rule.expr != "" && expr != "" && expr != rule.within:
+			w.lost(h, "the redirect is for a part of the paths, and its target has what was stripped")
+			return
+		case rule.expr != "":
+			o.redirects = append(o.redirects, made(rule.expr))
+		case expr == "":
+			o.redirects = append(o.redirects, made("^"))
+		default:
+			o.redirects = append(o.redirects, made(expr))
+			return
+		}
+		if expr == "" {
+			o.answer(fixedStatus(http.StatusNotFound))
+		}
+	})
+	if strings.Contains(to, "uri") {
+		w.t.Became(h, importer.Close, importer.Field{}, "redirects: the path is written in its normal form, and a ? without a query is left out")
+		return
+	}
+	w.t.Became(h, importer.Same, importer.Field{}, "redirects")
+}
+
+// target is the target of a redirect, with the expression that its groups need.
+//
+// within is the expression of the paths that the prefix was taken away of.
+type target struct{ expr, within, target string }
+
+// redirectTarget writes the target of a redirect in headgate's words, or says why it cannot
+// be. Caddy sends it as it is written; a rule keeps the query unless the target has one.
+func redirectTarget(c rules.Condition, view []change, to string) (out target, why string) {
+	own := map[string]string{"http.request.uri": "{path}", "http.request.orig_uri": "{path}"}
+	keeps := strings.Contains(to, "{http.request.uri}") || strings.Contains(to, "{http.request.orig_uri}")
+	strips := len(view) > 0
+	if strips {
+		if len(view) == 1 && view[0].kind == stripped {
+			out.within = "(?i)^" + regexp.QuoteMeta(view[0].text) + "/"
+			out.expr = "(?i)^" + regexp.QuoteMeta(view[0].text) + "(/.*)$"
+			own["http.request.uri"], own["http.request.uri.path"] = "\x00", "\x00"
+		} else {
+			delete(own, "http.request.uri")
+		}
+	}
+	c.Atoms(func(a *rules.Atom) {
+		if a.Kind == rules.Path && a.Name == byRegex {
+			for i := range 10 {
+				for _, name := range []string{a.Value, ""} {
+					own[strings.TrimSuffix("http.regexp."+name, ".")+"."+strconv.Itoa(i)] = "\x01" + strconv.Itoa(i)
+				}
+			}
+		}
+	})
+	text, missing := words{changed: strips, own: own}.write(to)
+	if missing != "" {
+		return out, "headgate has no variable for " + missing
+	}
+	uses := strings.Contains(text, "\x00")
+	if out.expr != "" && !uses {
+		out.expr = ""
+	}
+	text = strings.ReplaceAll(text, "$", "$$")
+	text = strings.ReplaceAll(text, "$${", "${") // of the environment
+	for i := range 10 {
+		text = strings.ReplaceAll(text, "\x01"+strconv.Itoa(i), "${"+strconv.Itoa(i)+"}")
+	}
+	text = strings.ReplaceAll(text, "\x00", "${1}")
+	head, _, fragment := strings.Cut(text, "#")
+	switch {
+	case keeps && strings.Contains(head, "?") && !strings.HasSuffix(head, "?{query}"):
+		return out, "the query of the request cannot be joined with another one"
+	case strings.Contains(text, "${1}") && strings.Contains(text, "\x00"):
+		return out, "the target has groups of two expressions"
+	case strings.HasSuffix(head, "?{query}") && !keeps:
+		text = strings.Replace(text, "?{query}", "", 1) // a rule keeps it by itself
+	case !keeps && !strings.Contains(head, "?") && !fragment:
+		text += "?"
+	case !keeps && !strings.Contains(head, "?"):
+		text = head + "?#" + text[len(head)+1:]
+	}
+	if !strings.HasPrefix(text, "/") && !strings.Contains(text, "://") {
+		return out, "the target " + to + " is neither a path nor a URL"
+	}
+	out.target = text
+	return out, ""
 }
 
 // headerRules takes the rules of a handler headers.
-func (s *server) headerRules(h *value, c rules.Condition) {
+func (w *walker) headerRules(h *value, c rules.Condition, view []change) {
 	for _, direction := range []string{"request", "response"} {
-		ops := h.get(direction)
-		made, host := s.t.headerOps(ops, direction)
+		made, host := w.t.headerOps(h.get(direction), direction, len(view) > 0)
 		if len(made) == 0 && host == "" {
 			continue
 		}
-		s.routable(h, c, func(o *result) {
+		w.routable(h, c, func(o *result) {
 			if direction == "request" {
 				o.requests = append(o.requests, made...)
 			} else {
@@ -233,41 +201,46 @@ func (s *server) headerRules(h *value, c rules.Condition) {
 
 // headerOps makes header rules of the operations add, set, delete and replace. host is
 // the Host that a request gets.
-func (t *translator) headerOps(ops *value, direction string) (made []importer.Object, host string) {
+func (t *translator) headerOps(ops *value, direction string, changed bool) (made []importer.Object, host string) {
 	for _, name := range ops.get("delete").list {
 		if strings.Contains(name.text, "*") {
 			t.sayValue(name, importer.Impossible, "a header is removed by its whole name")
 			continue
 		}
-		made = append(made, importer.NewObject().Set("direction", direction).Set("operation", "remove").Set("name", name.text).Flow())
-		t.sayValue(name, importer.Same, "a header rule")
+		rule := importer.NewObject().Set("direction", direction).Set("operation", "remove").Set("name", name.text).Flow()
+		made = append(made, rule)
+		t.Became(name, importer.Same, rule.Field("name"), "headers")
 	}
 	for _, kind := range []string{"set", "add"} {
 		list := ops.get(kind)
 		for _, name := range list.keys {
 			v := list.fields[name]
-			text, ok := placeholders(strings.Join(v.texts(), ", "))
+			text, missing := words{changed: changed, required: true}.write(strings.Join(v.texts(), ", "))
 			switch {
 			case direction == "request" && strings.EqualFold(name, "Host"):
 				switch value := strings.Join(v.texts(), ""); {
 				case value == "{http.reverse_proxy.upstream.hostport}" || value == "{http.reverse_proxy.upstream.host}":
 					host = "upstream"
-				case strings.Contains(value, "{"):
+				case strings.Contains(strings.ReplaceAll(value, "${", ""), "{"):
 					if value != "{http.request.host}" && value != "{http.request.hostport}" {
 						t.sayValue(v, importer.Impossible, "host_header is preserve, upstream or a fixed value")
+						t.Check("%s:%d: the header Host was left out: host_header is preserve, upstream or a fixed value", v.File, v.Line)
 						continue
 					}
 				default:
 					host = value
 				}
-				t.sayValue(v, importer.Same, "host_header")
+				t.Became(v, importer.Same, importer.NewObject().Set("host_header", host).Field("host_header"), "host_header")
 				continue
 			case direction == "request" && sentByItself(name):
-				t.sayValue(v, importer.Close, "it is sent by itself, as client_ip finds it")
+				t.Became(v, importer.Close, importer.ByItself(), "forwarded_style: it is sent by itself, as client_ip finds it")
 				continue
-			case !ok:
-				t.sayValue(v, importer.Impossible, "the value has placeholders that headgate has no variable for")
-				t.Check("%s:%d: the header %s was left out: its value has placeholders that headgate has no variable for", v.File, v.Line, name)
+			case missing != "":
+				t.sayValue(v, importer.Impossible, "headgate has no variable for %s", missing)
+				t.Check("%s:%d: the header %s was left out: headgate has no variable for %s", v.File, v.Line, name, missing)
+				continue
+			case direction == "request" && connectionOnly(name):
+				t.sayValue(v, importer.Ignored, "headgate sends %s itself, and passes upgrades on", name)
 				continue
 			}
 			rule := importer.NewObject().Set("direction", direction)
@@ -277,11 +250,11 @@ func (t *translator) headerOps(ops *value, direction string) (made []importer.Ob
 				rule.Set("operation", "set_if_absent")
 			}
 			made = append(made, rule.Set("name", name).Set("value", text).Flow())
-			note := ""
 			if direction == "response" && ops.get("deferred").text != "true" && kind == "set" {
-				note = "it is set last, in the place of what a server says, too"
+				t.Became(v, importer.Close, rule.Field("name"), "headers: it is set last, in the place of what a server says, too")
+				continue
 			}
-			t.sayNote(v, note)
+			t.Became(v, importer.Same, rule.Field("name"), "headers")
 		}
 	}
 	replace := ops.get("replace")
@@ -291,18 +264,29 @@ func (t *translator) headerOps(ops *value, direction string) (made []importer.Ob
 			if search := one.get("search"); search.is() {
 				expr = regexp.QuoteMeta(search.text)
 			}
-			text, ok := placeholders(one.get("replace").text)
-			if _, err := regexp.Compile(expr); err != nil || expr == "" || !ok {
+			text, missing := words{changed: changed}.write(one.get("replace").text)
+			if _, err := regexp.Compile(expr); err != nil || expr == "" || missing != "" {
 				t.sayValue(one, importer.Impossible, "the replacement has an expression or placeholders that cannot be used")
 				continue
 			}
-			made = append(made, importer.NewObject().Set("direction", direction).Set("operation", "replace").Set("name", name).Set("regex", expr).Set("value", text).Flow())
-			t.sayValue(one, importer.Same, "a header rule")
+			rule := importer.NewObject().Set("direction", direction).Set("operation", "replace").Set("name", name).Set("regex", expr).Set("value", text).Flow()
+			made = append(made, rule)
+			t.Became(one, importer.Same, rule.Field("name"), "headers")
 		}
 	}
-	t.sayValue(ops.get("deferred"), importer.Same, "rules for responses come last")
-	t.sayValue(ops.get("require"), importer.Close, "set_if_absent, where it asks for the header's absence")
+	t.sayValue(ops.get("deferred"), importer.Ignored, "headers: rules for responses come last")
+	t.sayValue(ops.get("require"), importer.Ignored, "set_if_absent, where it asks for the header's absence")
 	return made, host
+}
+
+// connectionOnly reports whether a field belongs to one connection: headgate writes it for
+// its own connections to servers.
+func connectionOnly(name string) bool {
+	switch strings.ToLower(name) {
+	case "connection", "upgrade", "keep-alive", "te", "transfer-encoding", "proxy-connection", "content-length":
+		return true
+	}
+	return false
 }
 
 func sentByItself(name string) bool {
@@ -313,85 +297,154 @@ func sentByItself(name string) bool {
 	return false
 }
 
-// rewrite changes the path that servers get.
-func (s *server) rewrite(h *value, c rules.Condition, strip string) (stripped string) {
-	t := s.t
+// rewrite changes the path that servers get, and that later matchers see.
+func (w *walker) rewrite(h *value, c rules.Condition, view []change) []change {
+	t := w.t
 	if m := h.get("method"); m.is() {
-		t.sayValue(m, importer.Impossible, "the method is passed on as it came")
+		t.lost(m, "the method is passed on as it came")
 	}
-	set := func(expr, replacement string) func(*result) {
-		return func(o *result) {
-			o.o.Set("rewrite", importer.NewObject().Set("regex", expr).Set("replacement", replacement).Set("rewrite_response", false).Flow())
-		}
-	}
-	note := "paths of later matchers are compared as the client sent them"
 	if p := h.get("strip_path_prefix"); p.is() {
-		whole := strip + strings.TrimSuffix(p.text, "/")
-		if !s.routable(h, c, func(o *result) { o.strip = whole }) {
-			return ""
-		}
-		t.sayValue(p, importer.Close, "strip_prefix; Location and cookies of servers are mapped back")
-		return whole
+		return w.strip(p, c, view)
+	}
+	if p := h.get("strip_path_suffix"); p.is() {
+		return w.replacing(p, c, view, regexp.QuoteMeta(p.text)+"$", "")
 	}
 	if uri := h.get("uri"); uri.is() {
-		prefix, keeps := strings.CutSuffix(uri.text, "{http.request.uri}")
-		switch {
-		case keeps && strings.HasPrefix(prefix, "/") && !strings.Contains(prefix, "{"):
-			s.routable(h, c, set("^", strings.ReplaceAll(strings.TrimSuffix(prefix, "/"), "$", "$$")))
-			t.sayValue(uri, importer.Close, "%s", note)
-		case strings.HasPrefix(uri.text, "/") && !strings.ContainsAny(uri.text, "{?"):
-			s.routable(h, c, set("^.*$", strings.ReplaceAll(uri.text, "$", "$$")))
-			t.sayValue(uri, importer.Close, "%s", note)
-		default:
-			s.lost(h, "a rewrite changes the path alone: by a text, a prefix or an expression")
-		}
+		return w.rewriteURI(uri, c, view)
 	}
 	for i, one := range h.get("path_regexp").list {
-		expr := one.get("find").text
-		if _, err := regexp.Compile(expr); err != nil || i > 0 {
-			t.sayValue(one, importer.Impossible, "a route has one rewrite, by an expression of RE2")
+		if i > 0 {
+			t.lost(one, "a route has one rewrite")
 			continue
 		}
-		s.routable(h, c, set(expr, one.get("replace").text))
-		t.sayValue(one, importer.Close, "%s", note)
+		view = w.replacing(one, c, view, one.get("find").text, one.get("replace").text)
 	}
 	for i, one := range h.get("uri_substring").list {
 		if i > 0 || one.get("limit").is() {
-			t.sayValue(one, importer.Impossible, "a route has one rewrite, of all places")
+			t.lost(one, "a route has one rewrite, of all places")
 			continue
 		}
-		s.routable(h, c, set(regexp.QuoteMeta(one.get("find").text), strings.ReplaceAll(one.get("replace").text, "$", "$$")))
-		t.sayValue(one, importer.Close, "%s; the query is left alone", note)
+		view = w.replacing(one, c, view, regexp.QuoteMeta(one.get("find").text), strings.ReplaceAll(one.get("replace").text, "$", "$$"))
 	}
-	return ""
+	return view
+}
+
+// strip takes a prefix away.
+func (w *walker) strip(p *value, c rules.Condition, view []change) []change {
+	prefix := strings.TrimSuffix(p.text, "/")
+	if strings.ContainsAny(prefix, "{*%") || prefix == "" {
+		w.lost(p, "a prefix that is taken away is a path")
+		return append(slices.Clip(view), change{when: c, kind: unknown})
+	}
+	whole := prefix
+	for _, ch := range view {
+		if both := c.And(ch.when); both.Problem == "" && len(both.Any) == 0 {
+			continue
+		}
+		if ch.kind != stripped {
+			w.lost(p, "a prefix is taken away of the path that the client has sent")
+			return append(slices.Clip(view), change{when: c, kind: unknown})
+		}
+		whole = ch.text + whole
+	}
+	here := c.And(patternOf(whole + "/*").condition())
+	if w.routable(p, here, func(o *result) { o.strip, o.stripBy = whole, p }) {
+		w.t.Became(p, importer.Close, importer.Field{}, "strip_prefix: Location and cookies of servers are mapped back")
+	}
+	return append(slices.Clip(view), change{when: here, kind: stripped, text: prefix})
+}
+
+// rewriteURI writes the path anew: with a prefix, or as a text.
+func (w *walker) rewriteURI(uri *value, c rules.Condition, view []change) []change {
+	prefix, keeps := strings.CutSuffix(uri.text, "{http.request.uri}")
+	if !keeps {
+		prefix, keeps = strings.CutSuffix(uri.text, "{http.request.uri.path}")
+	}
+	path := strings.TrimSuffix(uri.text, "?{http.request.uri.query}")
+	switch {
+	case keeps && strings.HasPrefix(prefix, "/") && !strings.Contains(prefix, "{"):
+		prefix = strings.TrimSuffix(prefix, "/")
+		w.rewritten(uri, c, "^", strings.ReplaceAll(prefix, "$", "$$"))
+		return append(slices.Clip(view), change{when: c, kind: prefixed, text: prefix})
+	case strings.HasPrefix(path, "/") && !strings.ContainsAny(path, "{?#"):
+		w.rewritten(uri, c, "^.*$", strings.ReplaceAll(path, "$", "$$"))
+		return append(slices.Clip(view), change{when: c, kind: replaced, text: path})
+	}
+	w.lost(uri, "a rewrite changes the path alone: by a text, a prefix or an expression")
+	return append(slices.Clip(view), change{when: c, kind: unknown})
+}
+
+// replacing replaces what an expression finds in the path.
+func (w *walker) replacing(by *value, c rules.Condition, view []change, expr, replacement string) []change {
+	if _, err := regexp.Compile(expr); err != nil || expr == "" || strings.ContainsAny(replacement, "{?#") {
+		w.lost(by, "a rewrite is by an expression of RE2, and changes the path alone")
+	} else {
+		w.rewritten(by, c, expr, replacement)
+	}
+	return append(slices.Clip(view), change{when: c, kind: unknown})
+}
+
+// rewritten adds the step of a rewrite. It is bound to an expression where it is for a part
+// of the paths of a route.
+func (w *walker) rewritten(by *value, c rules.Condition, expr, replacement string) {
+	w.t.Became(by, importer.Same, importer.Field{}, "rewrite")
+	act := func(o *result, expr, replacement string) {
+		if o.rewrite.Len() > 0 {
+			w.lost(by, "a route has one rewrite")
+			return
+		}
+		o.rewrite = importer.NewObject().Set("regex", expr).Set("replacement", replacement).Set("rewrite_response", false).Flow()
+		w.t.Became(by, importer.Same, o.rewrite.Field("regex"), "rewrite")
+	}
+	if expr != "^" && expr != "^.*$" {
+		w.routable(by, c, func(o *result) { act(o, expr, replacement) })
+		return
+	}
+	w.byExpression(by, c, func(o *result, bound string) {
+		switch inner, anchored := strings.CutPrefix(bound, "(?i)^"); {
+		case bound == "":
+			act(o, expr, replacement)
+		case !anchored:
+			w.lost(by, "a rewrite is for paths by their end")
+		case expr == "^":
+			act(o, "(?i)^("+inner+")", replacement+"${1}")
+		default:
+			if !strings.HasSuffix(bound, "$") {
+				bound += ".*$"
+			}
+			act(o, bound, replacement)
+		}
+	})
 }
 
 // authentication takes users with the hashes that they have.
-func (s *server) authentication(h *value, c rules.Condition) {
+func (w *walker) authentication(h *value, c rules.Condition) {
 	basic := h.get("providers", "http_basic")
 	var users []importer.Object
 	for _, a := range basic.get("accounts").list {
 		hash := a.get("password").text
 		if !strings.HasPrefix(hash, "$2") && !strings.HasPrefix(hash, "$argon2id$") {
-			s.t.sayValue(a, importer.Impossible, "the hash is not bcrypt or argon2id: make one by headgate hash-password")
-			s.t.Check("%s:%d: the user %s was left out: its hash is not bcrypt or argon2id", a.File, a.Line, a.get("username").text)
+			w.t.sayValue(a, importer.Impossible, "the hash is not bcrypt or argon2id: make one by headgate hash-password")
+			w.t.Check("%s:%d: the user %s was left out: its hash is not bcrypt or argon2id", a.File, a.Line, a.get("username").text)
 			continue
 		}
-		users = append(users, importer.NewObject().Set("name", a.get("username").text).Set("password_hash", hash))
-		s.t.sayValue(a, importer.Same, "a user of basic_auth")
+		user := importer.NewObject().Set("name", a.get("username").text).Set("password_hash", hash)
+		users = append(users, user)
+		w.t.Became(a, importer.Same, user.Field("name"), "basic_auth.users")
 	}
 	if len(users) == 0 {
-		s.refusal(h, c, importer.NewObject().Set("status", 403))
-		s.t.sayValue(h, importer.Impossible, "nobody of its users can sign in at headgate: 403 is sent; write basic_auth or forward_auth")
-		s.t.Check("%s:%d: nobody can sign in before basic_auth has users", h.File, h.Line)
+		w.routable(h, c, func(o *result) { o.answer(fixedStatus(http.StatusForbidden)) })
+		w.t.sayValue(h, importer.Impossible, "nobody of its users can sign in at headgate: 403 is sent; write basic_auth or forward_auth")
+		w.t.Check("%s:%d: nobody can sign in before basic_auth has users", h.File, h.Line)
 		return
 	}
 	// As Caddy passes them on, and calls it.
 	auth := importer.NewObject().Set("users", users).Set("forward_credentials", true).Set("realm", "restricted")
 	if realm := basic.get("realm"); realm.is() {
 		auth.Set("realm", realm.text)
-		s.t.sayValue(realm, importer.Same, "basic_auth.realm")
+		w.t.Became(realm, importer.Same, auth.Field("realm"), "basic_auth.realm")
 	}
-	s.routable(h, c, func(o *result) { o.o.Set("basic_auth", auth) })
-	s.t.sayValue(basic, importer.Close, "the challenge names UTF-8, and an address with many wrong passwords gets 429 for a while")
+	set := importer.NewObject().Set("basic_auth", auth)
+	w.routable(h, c, func(o *result) { o.o.Merge(set) })
+	w.t.Became(h, importer.Close, set.Field("basic_auth"), "basic_auth: the challenge names UTF-8, and an address with many wrong passwords gets 429 for a while")
 }

@@ -3,6 +3,7 @@ package caddy
 import (
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 
 	"headgate/internal/migrate/importer"
@@ -11,192 +12,297 @@ import (
 
 // server is a server of Caddy's JSON, whose routes are asked in their order.
 type server struct {
-	t      *translator
-	v      *value
-	name   string
-	secure bool
-	steps  []step
+	t       *translator
+	v       *value
+	name    string
+	secure  bool
+	ports   []string
+	reached map[*value]bool // routes that some request comes to
 }
 
-// step is what one handler does to the requests that come to it.
-type step struct {
-	when rules.Condition
-	by   *value
-	act  func(*result)
-}
-
-// result is what becomes of the requests of a region.
-type result struct {
-	o         importer.Object
-	requests  []importer.Object
-	responses []importer.Object
-	allow     []string
-	deny      []string
-	host      string // host_header
-	strip     string // a prefix that was taken away
-	over      bool   // it is answered
-}
-
-// jsonServer makes proxies of a server.
-func (t *translator) jsonServer(name string, v *value) {
-	s := &server{t: t, v: v, name: name}
+// jsonServer makes proxies of a server. plain are the hosts that another server has on the
+// port of HTTP.
+func (t *translator) jsonServer(name string, v *value, plain map[string]bool) {
+	s := &server{t: t, v: v, name: name, reached: map[*value]bool{}}
 	skip := v.get("automatic_https", "skip").texts()
 	off := v.get("automatic_https", "disable").text == "true"
-	s.walk(v.get("routes"), rules.Holds(), "", 0)
-	hosts := s.hosts()
-	s.secure = v.get("tls_connection_policies").is() || !off && slices.ContainsFunc(hosts, func(h string) bool { return h != "" && !slices.Contains(skip, h) })
-	var ports []string
+	hosts := hostsOf(v.get("routes"), nil)
+	asked := func(h string) bool { return !slices.Contains(skip, h) }
+	s.secure = v.get("tls_connection_policies").is() || !off && !t.onlyPlain(v) && slices.ContainsFunc(firstHosts(v.get("routes")), asked)
 	for _, l := range v.get("listen").list {
-		if p := s.listen(l); p != "" {
-			ports = append(ports, p)
+		s.listen(l)
+	}
+	t.connections(v)
+	redirects := s.secure && !off && v.get("automatic_https", "disable_redirects").text != "true" && !slices.ContainsFunc(s.ports, t.isPlain)
+	for _, g := range s.sites(append(hosts, "")) {
+		for _, proxy := range g.proxies {
+			s.put(g.hosts, proxy, redirects, plain)
 		}
 	}
-	redirects := s.secure && !off && v.get("automatic_https", "disable_redirects").text != "true" && !slices.ContainsFunc(ports, func(p string) bool { return strings.HasPrefix(p, "web-") || p == "web" })
-	if redirects {
-		ports = append(ports, t.port(t.http, "http"))
-	}
-	slices.Sort(ports)
-	ports = slices.Compact(ports)
-	for _, host := range hosts {
-		for _, proxy := range s.proxies(host) {
-			if host != "" {
-				proxy = importer.NewObject().Set("virtual_hosts", []string{host}).Merge(proxy)
-			}
-			if redirects && host != "" {
-				proxy.Set("redirect_http_to_https", true)
-			}
-			if s.secure && host != "" {
-				t.wantACME = true
-				proxy.Set("acme", "main")
-			}
-			proxy.Set("ports", ports)
-			t.sites++
-			wish := host
-			if host == "" {
-				wish = name
-			}
-			t.Proxies.Set(importer.Unused(t.Proxies, wish, "site"), proxy)
-		}
-	}
+	s.unreached(v.get("routes"))
 	s.settings()
+}
+
+// onlyPlain reports whether a server listens on the port of HTTP alone, for which Caddy
+// orders no certificates.
+func (t *translator) onlyPlain(v *value) bool {
+	return !slices.ContainsFunc(v.get("listen").texts(), func(l string) bool { return !strings.HasSuffix(l, ":"+t.http) })
+}
+
+// firstHosts returns the hosts that the routes of a server ask for themselves. Those of
+// routes within others get no certificates in Caddy.
+func firstHosts(list *value) (all []string) {
+	for _, r := range list.list {
+		for _, set := range r.get("match").list {
+			all = hostsIn(set, all)
+		}
+	}
+	return all
+}
+
+// isPlain reports whether a port speaks HTTP without TLS.
+func (t *translator) isPlain(port string) bool {
+	return t.Ports.Object(port).Text("protocol") == "http"
+}
+
+// put writes a proxy for hosts: apart for those that differ in their certificates and in
+// whether clients are sent to HTTPS.
+func (s *server) put(hosts []string, proxy importer.Object, redirects bool, plain map[string]bool) {
+	type kind struct {
+		acme     string
+		redirect bool
+	}
+	var kinds []kind
+	of := map[kind][]string{}
+	for _, h := range hosts {
+		k := kind{redirect: redirects && h != "" && !plain[h] && (s.t.redirected[h] == "" || s.t.redirected[h] == s.name)}
+		if k.redirect {
+			s.t.redirected[h] = s.name
+		}
+		if s.secure && h != "" {
+			k.acme = s.t.acmeOf(h)
+		}
+		if of[k] == nil {
+			kinds = append(kinds, k)
+		}
+		of[k] = append(of[k], h)
+	}
+	for _, k := range kinds {
+		o, ports := importer.NewObject(), slices.Clone(s.ports)
+		wish := s.name
+		if of[k][0] != "" {
+			o.Set("virtual_hosts", of[k])
+			wish = of[k][0]
+		}
+		if k.redirect {
+			ports = append(ports, s.t.port("", s.t.http, "http"))
+			o.Set("redirect_http_to_https", true)
+		}
+		if k.acme != "" {
+			o.Set("acme", k.acme)
+		}
+		slices.Sort(ports)
+		o.Set("ports", slices.Compact(ports)).Merge(proxy)
+		s.t.trusted(s.v.get("trusted_proxies"), o)
+		s.became(o)
+		s.t.sites++
+		s.t.Proxies.Set(importer.Unused(s.t.Proxies, wish, "site"), o)
+	}
+}
+
+// became names the proxy of the sites of a Caddyfile that have its hosts.
+func (s *server) became(o importer.Object) {
+	f := o.Field("routes")
+	for _, r := range s.v.get("routes").list {
+		if d := r.directive(); d != nil && s.reached[r] {
+			s.t.Became(d, importer.Same, f, "a proxy with its virtual hosts and ports")
+			for _, c := range d.block {
+				if c.name() == "bind" {
+					s.t.Became(c, importer.Same, f, "the address of its ports")
+				}
+			}
+		}
+	}
+}
+
+// site is hosts whose requests get the same.
+type site struct {
+	hosts   []string
+	proxies []importer.Object
+	key     string
+}
+
+// maxSites bounds how often the routes of a server are gone through.
+const maxSites = 1000
+
+// sites makes the proxies of each host, and one of the hosts for which they are the same.
+func (s *server) sites(hosts []string) (out []site) {
+	if len(hosts) > maxSites {
+		s.t.Check("%s:%d: the server %s has more than %d hosts; the rest was left out", s.v.File, s.v.Line, s.name, maxSites)
+		hosts = hosts[:maxSites]
+	}
+	if len(s.ports) == 0 {
+		s.t.Check("%s:%d: the server %s was left out: it has no port", s.v.File, s.v.Line, s.name)
+		return nil
+	}
+	for _, host := range hosts {
+		w := &walker{s: s, t: s.t, host: host, notes: map[*value]string{}}
+		w.walk(s.v.get("routes"), rules.Holds(), nil, 0)
+		if len(w.steps) == 0 && (host != "" || len(hosts) > 1) {
+			continue
+		}
+		one := site{hosts: []string{host}, proxies: w.proxies()}
+		for _, p := range one.proxies {
+			one.key += p.Key()
+		}
+		i := slices.IndexFunc(out, func(o site) bool { return o.key == one.key && host != "" && o.hosts[0] != "" })
+		if i < 0 {
+			out = append(out, one)
+			continue
+		}
+		out[i].hosts = append(out[i].hosts, host)
+	}
+	return out
+}
+
+// unreached gives the routes that no request comes to their verdict.
+func (s *server) unreached(list *value) {
+	for _, r := range list.list {
+		if !s.reached[r] {
+			s.t.sayValue(r, importer.Ignored, "no request comes to it: another route answers before, or the site has not the host")
+			continue
+		}
+		for _, h := range r.get("handle").list {
+			s.unreached(h.get("routes"))
+		}
+	}
 }
 
 // settings gives the other fields of a server their verdicts.
 func (s *server) settings() {
 	t, v := s.t, s.v
-	t.sayValue(v.get("automatic_https"), importer.Same, "acme and redirect_http_to_https of the proxies")
+	t.sayValue(v.get("automatic_https"), importer.Ignored, "acme and redirect_http_to_https of the proxies")
 	for _, p := range v.get("tls_connection_policies").list {
 		if c := p.get("client_authentication"); c.is() {
 			t.sayValue(c, importer.Impossible, "set tls.client_auth and tls.client_ca of the https port")
 			t.Check("%s:%d: clients had to show a certificate: set tls.client_auth of the https port", c.File, c.Line)
 		}
-		t.sayValue(p.get("protocol_min"), importer.Close, "tls.min_version of the port")
-		t.sayValue(p, importer.Close, "TLS is spoken by the https port, for all its hosts alike")
+		t.sayValue(p.get("protocol_min"), importer.Impossible, "write tls.min_version of the port")
+		t.sayValue(p, importer.Ignored, "TLS is spoken by the https port, for all its hosts alike")
 	}
-	if r := v.get("errors"); r.is() {
-		t.sayValue(r, importer.Impossible, "write the pages in error_pages")
-		t.Check("%s:%d: the routes for errors were left out: write the pages in error_pages", r.File, r.Line)
-	}
-	if p := v.get("trusted_proxies"); p.is() {
-		t.sayValue(p, importer.Close, "client_ip: {trusted: […]} of the proxies")
-		t.Check("%s:%d: trusted_proxies: name them in client_ip of the proxies, or in defaults", p.File, p.Line)
-	}
+	t.errorRoutes(v.get("errors"))
 	for _, name := range []string{"logs", "metrics", "read_timeout", "read_header_timeout", "write_timeout", "idle_timeout", "max_header_bytes", "keepalive_interval", "protocols", "listener_wrappers", "strict_sni_host", "client_ip_headers", "trusted_proxies_strict", "enable_full_duplex", "named_routes", "listen_protocols"} {
 		t.sayValue(v.get(name), importer.Ignored, "ports have their own limits, and requests of all hosts are logged and measured")
 	}
 }
 
-// listen makes a port of an address such as :443 or tcp/127.0.0.1:8080.
-func (s *server) listen(v *value) string {
+// maxRange bounds how many ports an address with a range of them has.
+const maxRange = 32
+
+// listen makes ports of an address such as :443, tcp/127.0.0.1:8080 or :8000-8010.
+func (s *server) listen(v *value) {
 	text := v.text
 	if network, rest, ok := strings.Cut(text, "/"); ok {
 		if network != "tcp" && network != "tcp4" && network != "tcp6" {
-			s.t.sayValue(v, importer.Impossible, "ports are addresses of IP")
-			return ""
+			s.t.lost(v, "ports are addresses of IP")
+			return
 		}
 		text = rest
 	}
-	host, number, err := net.SplitHostPort(text)
-	if err != nil || strings.Contains(number, "-") {
-		s.t.sayValue(v, importer.Impossible, "not an address with one port")
-		return ""
+	host, numbers, err := net.SplitHostPort(text)
+	first, last, many := strings.Cut(numbers, "-")
+	if !many {
+		last = first
 	}
-	protocol := "http"
-	if number != s.t.http && (s.secure || number == s.t.https) {
-		protocol = "https"
-		s.secure = true
+	from, err1 := strconv.ParseUint(first, 10, 16)
+	to, err2 := strconv.ParseUint(last, 10, 16)
+	if err != nil || err1 != nil || err2 != nil || from == 0 || to < from || to-from >= maxRange {
+		s.t.lost(v, "not an address with a port, or with more than 32 of them")
+		return
 	}
-	name := s.t.port(number, protocol)
-	if protocol == "https" {
-		s.t.port(number, "http3")
+	for n := from; n <= to; n++ {
+		s.ports = append(s.ports, s.port(host, strconv.FormatUint(n, 10))...)
 	}
-	note := "hosts that no route asks for get 404, where Caddy answers 200 without a body"
-	if host != "" && net.ParseIP(host) != nil {
-		s.t.Ports.Object(name).Set("address", net.JoinHostPort(host, number))
-	} else if host != "" {
-		note += "; a port listens on an address, not on a name"
+	note := "a port; hosts that no route asks for get 404, where Caddy answers 200 without a body"
+	if host != "" && net.ParseIP(host) == nil {
+		note += "; it listens on an address, not on a name"
 	}
-	s.t.sayNote(v, note)
+	if v.by == nil {
+		f := importer.Field{}
+		for _, p := range s.ports {
+			f = f.Or(s.t.Ports.Field(p))
+		}
+		s.t.Became(v, importer.Close, f, "%s", note)
+	}
+}
+
+// port returns the ports for a number on a host.
+func (s *server) port(host, number string) []string {
+	if net.ParseIP(host) == nil {
+		host = ""
+	}
+	if !s.secure && number != s.t.https || number == s.t.http {
+		return []string{s.t.port(host, number, "http")}
+	}
+	s.secure = true
+	return []string{s.t.port(host, number, "https"), s.t.port(host, number, "http3")}
+}
+
+// port returns the name of a port, which is made if there is none.
+func (t *translator) port(host, number, protocol string) string {
+	name := map[string]string{"http": "web", "https": "websecure", "http3": "quic"}[protocol]
+	if number != map[string]string{"http": t.http, "https": t.https, "http3": t.https}[protocol] {
+		name += "-" + number
+	}
+	if host == "" {
+		host = "0.0.0.0"
+	}
+	address := net.JoinHostPort(host, number)
+	for base, n := name, 2; t.Ports.Has(name); n++ {
+		if have := t.Ports.Object(name); have.Text("address") == address || host == "0.0.0.0" && n == 2 {
+			if host == "0.0.0.0" { // it takes the requests of all addresses
+				have.Set("address", address)
+			}
+			return name
+		}
+		if strings.HasPrefix(t.Ports.Object(name).Text("address"), "0.0.0.0:") {
+			return name
+		}
+		name = base + "-" + strconv.Itoa(n)
+	}
+	t.Ports.Set(name, importer.NewObject().Set("address", address).Set("protocol", protocol).Flow())
 	return name
 }
 
-// hosts are those that a condition asks for, and "" for all others.
-func (s *server) hosts() (all []string) {
-	other := false
-	for _, st := range s.steps {
-		for _, list := range st.when.Any {
-			asked := false
-			for _, l := range list {
-				if l.Kind != rules.Host {
-					continue
-				}
-				asked = asked || !l.Not
-				if !slices.Contains(all, l.Value) {
-					all = append(all, l.Value)
-				}
-			}
-			other = other || !asked
+// hostsOf returns the hosts that matchers in routes ask for, each once.
+func hostsOf(list *value, all []string) []string {
+	for _, r := range list.list {
+		for _, set := range r.get("match").list {
+			all = hostsIn(set, all)
 		}
-	}
-	if other {
-		all = append(all, "")
+		for _, h := range r.get("handle").list {
+			all = hostsOf(h.get("routes"), all)
+		}
 	}
 	return all
 }
 
-// ofHost returns the steps for a host, without what is asked of it.
-func (s *server) ofHost(host string) (out []step, atoms []*rules.Atom) {
-	for _, st := range s.steps {
-		var any [][]rules.Literal
-		for _, list := range st.when.Any {
-			var left []rules.Literal
-			possible := true
-			for _, l := range list {
-				switch l.Kind {
-				case rules.Host:
-					possible = possible && hasHost(l.Value, host) != l.Not
-				case rules.TLS:
-					possible = possible && s.secure != l.Not
-				default:
-					left = append(left, l)
-				}
-			}
-			if possible {
-				any = append(any, left)
-			}
+func hostsIn(set *value, all []string) []string {
+	for _, h := range set.get("host").texts() {
+		if h = folded(h); isHost(h) && !slices.Contains(all, h) {
+			all = append(all, h)
 		}
-		if len(any) == 0 {
-			continue
-		}
-		st.when = rules.Condition{Any: any}
-		st.when.Atoms(func(a *rules.Atom) {
-			if a.Routes() {
-				atoms = append(atoms, a)
-			}
-		})
-		out = append(out, st)
 	}
-	return out, atoms
+	for _, none := range set.get("not").list {
+		all = hostsIn(none, all)
+	}
+	return all
+}
+
+// isHost reports whether a host of a matcher is a name, or *. and a name. Either may have a
+// value of the environment in it.
+func isHost(host string) bool {
+	return host != "" && !strings.ContainsAny(strings.TrimPrefix(host, "*."), "*/") && !strings.Contains(strings.ReplaceAll(host, "${", ""), "{")
 }
 
 // hasHost reports whether a host is one of a pattern, in which a star is one label.
@@ -207,120 +313,4 @@ func hasHost(pattern, host string) bool {
 	rest, wild := strings.CutPrefix(pattern, "*.")
 	_, parent, _ := strings.Cut(host, ".")
 	return wild && host != "" && parent == rest
-}
-
-// proxies makes the proxies of a host: one for each Host that servers get.
-func (s *server) proxies(host string) (out []importer.Object) {
-	steps, atoms := s.ofHost(host)
-	decide := func(r rules.Region) (*result, string) {
-		o := s.decide(steps, r)
-		route := o.route(r)
-		return o, route.Key() + o.host
-	}
-	pieces, full := rules.Routes("", atoms, decide, func(left, other rules.Piece[*result]) {
-		s.t.Check("%s:%d: the route %s was left out: headgate cannot tell it from %s, which has as many matchers", s.v.File, s.v.Line, left.Label(), other.Label())
-	})
-	if full {
-		s.t.Check("%s:%d: the matchers of %s meet in more ways than routes can be written for: look at its routes with headgate explain", s.v.File, s.v.Line, host)
-	}
-	var hosts []string
-	for _, p := range pieces {
-		if !slices.Contains(hosts, p.Out.host) {
-			hosts = append(hosts, p.Out.host)
-		}
-	}
-	for _, h := range hosts {
-		proxy := importer.NewObject()
-		var routes []importer.Object
-		for _, p := range pieces {
-			if p.Out.host == h {
-				o := importer.NewObject()
-				p.Set(o)
-				routes = append(routes, o.Merge(p.Out.route(p.Region)))
-			}
-		}
-		if h != "" {
-			proxy.Set("host_header", h)
-		}
-		importer.Hoist(proxy, routes, []string{"compression", "headers", "basic_auth", "forward_auth", "request_body_limit", "ip_filter", "redirects"})
-		out = append(out, proxy.Set("routes", routes))
-	}
-	return out
-}
-
-// decide runs the steps in their order.
-func (s *server) decide(steps []step, r rules.Region) *result {
-	o := &result{o: importer.NewObject()}
-	for _, st := range steps {
-		if o.over {
-			break
-		}
-		st.apply(o, r)
-	}
-	if !o.over { // Caddy answers what nobody handles by 200 without a body
-		o.o.Set("fixed_response", importer.NewObject().Set("status", 200).Flow())
-	}
-	return o
-}
-
-func (st step) apply(o *result, r rules.Region) {
-	for _, list := range st.when.Any {
-		var who []rules.Literal
-		holds := true
-		for _, l := range list {
-			if l.Kind == rules.Client {
-				who = append(who, l)
-				continue
-			}
-			holds = holds && r.Within(l.Atom) != l.Not
-		}
-		switch {
-		case !holds:
-		case len(who) == 0:
-			st.act(o)
-			return
-		case who[0].Not:
-			for _, l := range who {
-				o.allow = append(o.allow, l.Value)
-			}
-		default:
-			o.deny = append(o.deny, who[0].Value)
-		}
-	}
-}
-
-// route is what the result is for a region.
-func (o *result) route(r rules.Region) importer.Object {
-	out := importer.NewObject()
-	out.Merge(o.o)
-	if len(o.allow)+len(o.deny) > 0 {
-		f := importer.NewObject()
-		if len(o.allow) > 0 {
-			f.Set("allow", compact(o.allow))
-		}
-		if len(o.deny) > 0 {
-			f.Set("deny", compact(o.deny))
-		}
-		out.Set("ip_filter", f.Flow())
-	}
-	headers := o.responses
-	if out.Has("servers") {
-		headers = slices.Concat(o.requests, o.responses)
-		switch {
-		case o.strip != "" && o.strip != r.Path:
-			out.Set("strip_prefix", false).Set("rewrite", importer.NewObject().Set("regex", "^"+quote(o.strip)).Set("replacement", "").Flow())
-		case r.Path != "":
-			out.Set("strip_prefix", o.strip != "")
-		}
-	}
-	if len(headers) > 0 {
-		out.Set("headers", headers)
-	}
-	return out
-}
-
-func compact(all []string) []string {
-	all = slices.Clone(all)
-	slices.Sort(all)
-	return slices.Compact(all)
 }

@@ -17,6 +17,8 @@ type directive struct {
 	words []string // the name first
 	block []*directive
 	open  bool // it has a block
+	// of is the directive that a part of one is reported as; nil for a whole one.
+	of *directive
 }
 
 // name is the first word, empty for what has none.
@@ -56,7 +58,7 @@ const (
 // tokens cuts a Caddyfile into words: quoted with " or `, heredocs, comments left out.
 func tokens(file string, data []byte) ([]token, error) {
 	var out []token
-	text, line, first := string(data), 1, true
+	text, line, first := string(fromEnvironment(data)), 1, true
 	for i := 0; i < len(text); {
 		c := text[i]
 		switch {
@@ -140,7 +142,11 @@ func heredoc(text string) (string, int, error) {
 	for line := range strings.Lines(rest) {
 		trimmed := strings.TrimSpace(line)
 		if after, ok := strings.CutPrefix(trimmed, mark); ok && (after == "" || strings.HasPrefix(after, " ")) {
-			return strings.Join(lines, "\n"), at + strings.Index(line, mark) + len(mark), nil
+			indent := strings.Index(line, mark)
+			for i, l := range lines { // the closing mark's indentation is not part of the text
+				lines[i] = strings.TrimPrefix(l, line[:indent])
+			}
+			return strings.Join(lines, "\n"), at + indent + len(mark), nil
 		}
 		lines = append(lines, strings.TrimRight(line, "\r\n"))
 		at += len(line)
@@ -159,9 +165,16 @@ type reader struct {
 	expanded int // directives that imports have put in
 }
 
-// file reads a file's directives of the outermost level: global options, snippets and
-// sites.
-func (r *reader) file(name string, depth int) ([]*directive, error) {
+// place is where a list of directives is.
+type place uint8
+
+const (
+	outermost place = iota // of a file: global options, snippets and sites
+	inside                 // of a block, whose files have directives alone
+)
+
+// file reads the directives of a file that is imported at a place.
+func (r *reader) file(name string, at place, depth int) ([]*directive, error) {
 	if r.includes++; r.includes > maxIncludes || depth > maxDepth {
 		return nil, fmt.Errorf("%s: files import each other without end, or more than %d files", name, maxIncludes)
 	}
@@ -177,62 +190,73 @@ func (r *reader) file(name string, depth int) ([]*directive, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &parser{file: name, tokens: all}
-	list, err := p.list(0)
-	if err != nil {
-		return nil, err
-	}
-	return list, nil
+	p := &parser{file: name, tokens: all, at: at}
+	return p.list(0)
 }
 
 // parser makes directives of words.
 type parser struct {
 	file   string
 	tokens []token
-	at     int
+	next   int
+	at     place
+	// bare says that the file is one site without braces, whose block ends with the file.
+	bare bool
 }
 
 // list reads directives up to the end of their block.
 func (p *parser) list(depth int) ([]*directive, error) {
 	if depth > maxDepth {
-		return nil, fmt.Errorf("%s:%d: nested too deep", p.file, p.tokens[p.at].line)
+		return nil, fmt.Errorf("%s:%d: nested too deep", p.file, p.tokens[min(p.next, len(p.tokens)-1)].line)
 	}
 	var out []*directive
-	for p.at < len(p.tokens) {
-		t := p.tokens[p.at]
+	for p.next < len(p.tokens) {
+		t := p.tokens[p.next]
 		if t.text == "}" && !t.quoted {
-			if depth == 0 {
+			if depth == 0 || depth == 1 && p.bare {
 				return nil, fmt.Errorf("%s:%d: a } closes nothing", p.file, t.line)
 			}
-			p.at++
+			p.next++
 			return out, nil
 		}
 		d, err := p.directive(depth)
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, d)
+		if out = append(out, d); depth == 0 && p.isBare(d) {
+			p.bare = true
+			d.open = true
+			if d.block, err = p.list(1); err != nil {
+				return nil, err
+			}
+		}
 	}
-	if depth > 0 {
+	if depth > 0 && !(depth == 1 && p.bare) {
 		return nil, fmt.Errorf("%s: a { is not closed", p.file)
 	}
 	return out, nil
 }
 
+// isBare reports whether a line of the outermost level has the addresses of a site
+// without braces: everything that follows belongs to that site.
+func (p *parser) isBare(d *directive) bool {
+	return p.at == outermost && !d.open && d.name() != "" && d.name() != "import"
+}
+
 // directive reads one line, and its block. On the outermost level a comma goes on to
 // the next line: those are addresses.
 func (p *parser) directive(depth int) (*directive, error) {
-	d := &directive{Origin: importer.Origin{File: p.file, Line: p.tokens[p.at].line}}
-	for p.at < len(p.tokens) {
-		t := p.tokens[p.at]
-		goesOn := depth == 0 && len(d.words) > 0 && strings.HasSuffix(d.words[len(d.words)-1], ",")
+	d := &directive{Origin: importer.Origin{File: p.file, Line: p.tokens[p.next].line}}
+	for p.next < len(p.tokens) {
+		t := p.tokens[p.next]
+		goesOn := depth == 0 && p.at == outermost && len(d.words) > 0 && strings.HasSuffix(d.words[len(d.words)-1], ",")
 		if t.first && len(d.words) > 0 && !goesOn && (t.text != "{" || depth > 0) {
 			break
 		}
 		if t.text == "}" && !t.quoted {
 			break
 		}
-		p.at++
+		p.next++
 		if t.text == "{" && !t.quoted {
 			d.open = true
 			var err error
@@ -250,7 +274,7 @@ func (p *parser) directive(depth int) (*directive, error) {
 }
 
 // expand puts in what a list imports: snippets with their arguments, and files.
-func (r *reader) expand(list []*directive, depth int) ([]*directive, error) {
+func (r *reader) expand(list []*directive, at place, depth int) ([]*directive, error) {
 	if len(list) == 0 {
 		return nil, nil
 	}
@@ -261,24 +285,20 @@ func (r *reader) expand(list []*directive, depth int) ([]*directive, error) {
 	for _, d := range list {
 		if d.name() != "import" {
 			var err error
-			if d.block, err = r.expand(d.block, depth+1); err != nil {
+			if d.block, err = r.expand(d.block, inside, depth+1); err != nil {
 				return nil, err
 			}
 			out = append(out, d)
 			continue
 		}
-		d.Settle()
-		var found []*directive
-		var err error
-		if s := r.snippets[d.arg(0)]; s != nil {
-			found = filled(s.block, d.args()[min(1, len(d.args())):])
-		} else if found, err = r.imported(d, depth); err != nil {
+		found, err := r.imported(d, at, depth)
+		if err != nil {
 			return nil, err
 		}
 		if r.expanded += 1 + len(found); r.expanded > maxExpanded {
 			return nil, fmt.Errorf("%s:%d: imports put in more than %d lines", d.File, d.Line, maxExpanded)
 		}
-		if found, err = r.expand(found, depth+1); err != nil {
+		if found, err = r.expand(found, at, depth+1); err != nil {
 			return nil, err
 		}
 		out = append(out, found...)
@@ -286,8 +306,13 @@ func (r *reader) expand(list []*directive, depth int) ([]*directive, error) {
 	return out, nil
 }
 
-// imported reads the files that an import names.
-func (r *reader) imported(d *directive, depth int) ([]*directive, error) {
+// imported returns what an import puts in: a snippet, or the files that it names.
+func (r *reader) imported(d *directive, at place, depth int) ([]*directive, error) {
+	d.Settle()
+	args := d.args()[min(1, len(d.args())):]
+	if s := r.snippets[d.arg(0)]; s != nil {
+		return r.filled(s.block, args, d.block)
+	}
 	pattern := d.arg(0)
 	if pattern == "" {
 		return nil, nil
@@ -307,12 +332,15 @@ func (r *reader) imported(d *directive, depth int) ([]*directive, error) {
 	slices.Sort(names)
 	var out []*directive
 	for _, name := range names {
-		list, err := r.file(name, depth+1)
+		list, err := r.file(name, at, depth+1)
 		if err != nil {
 			return nil, err
 		}
 		r.define(list)
-		out = append(out, slices.DeleteFunc(list, isSnippet)...)
+		if list, err = r.filled(slices.DeleteFunc(list, isSnippet), args, d.block); err != nil {
+			return nil, err
+		}
+		out = append(out, list...)
 	}
 	return out, nil
 }
@@ -331,22 +359,95 @@ func (r *reader) define(list []*directive) {
 	}
 }
 
-// filled copies directives with {args[0]} and {args.0} replaced.
-func filled(list []*directive, args []string) []*directive {
+// filled copies what is imported, with {args[0]}, {args.0} and {args[1:]} replaced by the
+// arguments of the import, and {block} and {blocks.name} by what its block has.
+func (r *reader) filled(list []*directive, args []string, block []*directive) ([]*directive, error) {
 	var pairs []string
 	for i, a := range args {
 		pairs = append(pairs, fmt.Sprintf("{args[%d]}", i), a, fmt.Sprintf("{args.%d}", i), a)
 	}
-	replacer := strings.NewReplacer(pairs...)
-	out := make([]*directive, len(list))
-	for i, d := range list {
-		c := *d
-		c.words = make([]string, len(d.words))
-		for j, w := range d.words {
-			c.words[j] = replacer.Replace(w)
+	f := &filling{r: r, args: args, one: strings.NewReplacer(pairs...), block: block}
+	return f.list(list)
+}
+
+// filling is one import that is put in.
+type filling struct {
+	r     *reader
+	args  []string
+	one   *strings.Replacer
+	block []*directive
+}
+
+func (f *filling) list(list []*directive) (out []*directive, err error) {
+	for _, d := range list {
+		if f.r.expanded++; f.r.expanded > maxExpanded {
+			return nil, fmt.Errorf("%s:%d: imports put in more than %d lines", d.File, d.Line, maxExpanded)
 		}
-		c.block = filled(d.block, args)
-		out[i] = &c
+		if put, ok := f.blocks(d); ok {
+			f.r.expanded += len(put)
+			out = append(out, put...)
+			continue
+		}
+		c := &directive{Origin: importer.Origin{File: d.File, Line: d.Line}, open: d.open}
+		for _, w := range d.words {
+			if from, ok := f.several(w); ok {
+				c.words = append(c.words, from...)
+			} else {
+				c.words = append(c.words, f.one.Replace(w))
+			}
+		}
+		if c.block, err = f.list(d.block); err != nil {
+			return nil, err
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// blocks returns what {block} or {blocks.name} is replaced by.
+func (f *filling) blocks(d *directive) ([]*directive, bool) {
+	if len(d.words) != 1 || d.open {
+		return nil, false
+	}
+	if d.words[0] == "{block}" {
+		return copied(f.block), true
+	}
+	name, ok := strings.CutPrefix(d.words[0], "{blocks.")
+	if !ok {
+		return nil, false
+	}
+	for _, b := range f.block {
+		if b.name() == strings.TrimSuffix(name, "}") {
+			b.Settle()
+			return copied(b.block), true
+		}
+	}
+	return nil, true
+}
+
+// copied returns directives that can be translated besides the given ones.
+func copied(list []*directive) (out []*directive) {
+	for _, d := range list {
+		out = append(out, &directive{Origin: importer.Origin{File: d.File, Line: d.Line}, words: d.words, open: d.open, block: copied(d.block)})
 	}
 	return out
+}
+
+// several returns the arguments that {args[from:to]} names.
+func (f *filling) several(word string) ([]string, bool) {
+	inner, ok := strings.CutPrefix(word, "{args[")
+	inner, closed := strings.CutSuffix(inner, "]}")
+	first, last, colon := strings.Cut(inner, ":")
+	if !ok || !closed || !colon {
+		return nil, false
+	}
+	from, to := 0, len(f.args)
+	if n, err := strconv.Atoi(first); err == nil {
+		from = n
+	}
+	if n, err := strconv.Atoi(last); err == nil {
+		to = n
+	}
+	to = min(max(to, 0), len(f.args))
+	return f.args[min(max(from, 0), to):to], true
 }
