@@ -66,6 +66,19 @@ func (o Object) LastOf(name string) Field {
 	return Field{refs: []ref{{name, n.Content[len(n.Content)-1]}}}
 }
 
+// As returns o itself as what a directive became: an element of the list that has a name,
+// or the field with it.
+func (o Object) As(name string) Field {
+	if o.node == nil {
+		return Field{}
+	}
+	return Field{refs: []ref{{name, o.node}}}
+}
+
+// Value returns the Field of a single value that is somewhere in the document: for what
+// is written later than the verdict is known.
+func Value(name string, value any) Field { return NewObject().Set(name, value).Field(name) }
+
 // Or returns the Field that is in the document where f or g is.
 func (f Field) Or(g Field) Field {
 	return Field{

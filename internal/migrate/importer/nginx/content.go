@@ -1,6 +1,7 @@
 package nginx
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,8 +91,8 @@ func (c *content) handler() bool {
 	}
 	denies := c.location.d.find("deny")
 	if len(denies) > 0 && denies[0].arg(0) == "all" && len(c.location.d.find("allow")) == 0 {
-		c.t.Say(denies[0], importer.Same, "")
 		c.o.Set("fixed_response", importer.NewObject().Set("status", 403).Flow())
+		c.became(denies[0], importer.Same, "fixed_response", "")
 		return true
 	}
 	return false
@@ -115,9 +116,9 @@ func (c *content) tryFiles(d *directive) bool {
 	if !ok {
 		return false
 	}
-	c.t.Say(d, importer.Close, "headgate serves no files: all requests go the way of %s", last)
+	c.t.Became(d, importer.Close, c.answering(), "headgate serves no files: all requests go the way of %s", last)
 	c.t.Check("proxy %s, path %s: files that nginx served by try_files are asked of the servers of %s", c.name, orRoot(c.path), last)
-	c.t.Say(l.d, importer.Same, "where try_files leads to it")
+	c.t.Became(l.d, importer.Same, c.answering(), "where try_files leads to it")
 	c.t.routed[l.d] = true
 	return true
 }
@@ -150,12 +151,12 @@ func (c *content) answer(d *directive, s scope) bool {
 	switch {
 	case code == 444:
 		c.o.Set("fixed_response", importer.NewObject().Set("status", 403).Flow())
-		c.t.Say(d, importer.Close, "connections are not closed without an answer; 403 is sent")
+		c.became(d, importer.Close, "fixed_response", "connections are not closed without an answer; 403 is sent")
 	case isRedirect(code) && text != "":
 		groups := c.location != nil && c.location.kind == byExpr && !c.byServer
 		target, note, what := c.view.target(text, groups)
 		if what != "" {
-			c.t.Say(d, importer.Impossible, "%s", what)
+			c.lost(d, "%s", what)
 			return false
 		}
 		expr := "^"
@@ -164,9 +165,9 @@ func (c *content) answer(d *directive, s scope) bool {
 		}
 		c.o.Append("redirects", redirect(expr, target, code))
 		c.o.Set("fixed_response", importer.NewObject().Set("status", 404).Flow())
-		c.t.Say(d, verdictOf(note), "%s", note)
+		c.t.Became(d, verdictOf(note), c.o.LastOf("redirects"), "%s", note)
 	case code < 200 || code > 599:
-		c.t.Say(d, importer.Impossible, "not a status that is sent")
+		c.lost(d, "not a status that is sent")
 		return false
 	default:
 		o := importer.NewObject().Set("status", code)
@@ -174,7 +175,7 @@ func (c *content) answer(d *directive, s scope) bool {
 		if text != "" {
 			body, what := variables(text)
 			if what != "" {
-				c.t.Say(d, importer.Impossible, "%s", what)
+				c.lost(d, "%s", what)
 				return false
 			}
 			o.Set("body", body)
@@ -183,7 +184,7 @@ func (c *content) answer(d *directive, s scope) bool {
 			}
 		}
 		c.o.Set("fixed_response", o.Flow())
-		c.t.sayValue(d, text)
+		c.became(d, verdictOf(hostNoted(text)), "fixed_response", hostNoted(text))
 	}
 	return true
 }
@@ -196,7 +197,7 @@ func (c *content) contentType(s scope) string {
 		}
 	}
 	if d := s.last("default_type"); d != nil && d.arg(0) != "" {
-		c.t.Say(d, importer.Same, "the type of what return sends")
+		c.t.Became(d, importer.Same, importer.Value("content_type", d.arg(0)), "the type of what return sends")
 		return d.arg(0)
 	}
 	return ""
@@ -224,16 +225,16 @@ func (c *content) jumpTo(d, page *directive) bool {
 		ok = c.pass(passes[0], l)
 	}
 	if !ok {
-		c.t.Say(d, importer.Impossible, "what %s does cannot be taken over", p.uri)
+		c.lost(d, "what %s does cannot be taken over", p.uri)
 		return false
 	}
 	note := ""
 	if !p.other {
 		note = "the answer has the status of the servers, where nginx keeps " + d.arg(0)
 	}
-	c.t.Say(d, verdictOf(note), "%s", note)
-	c.t.Say(page, importer.Same, "the route answers as %s does", p.uri)
-	c.t.Say(l.d, importer.Same, "where error_page leads to it")
+	c.t.Became(d, verdictOf(note), c.answering(), "%s", note)
+	c.t.Became(page, importer.Same, c.answering(), "the route answers as %s does", p.uri)
+	c.t.Became(l.d, importer.Same, c.answering(), "where error_page leads to it")
 	c.t.routed[l.d] = true
 	return true
 }
@@ -254,11 +255,11 @@ func (c *content) pass(d *directive, l *location) bool {
 	groups := l != nil && l.kind == byExpr && group.MatchString(text)
 	switch {
 	case strings.Contains(text, "$") && !groups:
-		c.t.Say(d, importer.Impossible, "the server is made of variables; name the servers")
+		c.lost(d, "the server is made of variables; name the servers")
 		c.t.Check("proxy %s, path %s: proxy_pass %s has variables", c.name, orRoot(c.path), d.arg(0))
 		return false
 	case !ok:
-		c.t.Say(d, importer.Impossible, "the address has no scheme")
+		c.lost(d, "the address has no scheme")
 		return false
 	}
 	host, uri, hasURI := splitPass(rest)
@@ -277,7 +278,7 @@ func (c *content) pass(d *directive, l *location) bool {
 		}
 	case c.flow.rewrite != nil:
 		if !c.rewrite(d, l, uri, hasURI) {
-			c.t.Say(d, importer.Impossible, "the rewrite before it cannot be taken over, so the route answers 404")
+			c.lost(d, "the rewrite before it cannot be taken over, so the route answers 404")
 			c.t.Check("proxy %s, path %s: write the route to %s by hand, its rewrite cannot be taken over", c.name, orRoot(c.path), d.arg(0))
 			return false
 		}
@@ -300,7 +301,7 @@ func (c *content) pass(d *directive, l *location) bool {
 		}
 	}
 	c.host = c.hostHeader(host, d)
-	c.t.Say(d, verdict, "%s", note)
+	c.became(d, verdict, "servers", note)
 	return true
 }
 
@@ -314,6 +315,11 @@ func (c *content) verification(kind string) (note string) {
 		return nil
 	}
 	tls := importer.NewObject().Flow()
+	if cert, key := fixed("certificate"), fixed("certificate_key"); cert != nil && key != nil {
+		tls.Set("client_cert_file", c.t.path(cert.arg(0))).Set("client_key_file", c.t.path(key.arg(0)))
+		c.t.Became(cert, importer.Same, tls.Field("client_cert_file"), "tls.client_cert_file of the server")
+		c.t.Became(key, importer.Same, tls.Field("client_key_file"), "tls.client_key_file of the server")
+	}
 	verify := fixed("verify")
 	if verify == nil || verify.arg(0) != "on" {
 		tls.Set("insecure_skip_verify", true)
@@ -321,21 +327,20 @@ func (c *content) verification(kind string) (note string) {
 	} else {
 		if d := fixed("trusted_certificate"); d != nil {
 			tls.Set("ca_file", c.t.path(d.arg(0)))
-			c.t.Say(d, importer.Same, "tls.ca_file of the server")
+			c.t.Became(d, importer.Same, tls.Field("ca_file"), "tls.ca_file of the server")
 		}
 		if d := fixed("name"); d != nil {
 			tls.Set("server_name", d.arg(0))
-			c.t.Say(d, importer.Same, "tls.server_name of the server")
+			c.t.Became(d, importer.Same, tls.Field("server_name"), "tls.server_name of the server")
+		}
+	}
+	if tls.Len() > 0 {
+		for _, s := range c.o.Objects("servers") {
+			s.Set("tls", tls)
 		}
 	}
 	if verify != nil {
-		c.t.Say(verify, importer.Same, "tls of the server")
-	}
-	if len(tls.Names()) == 0 {
-		return note
-	}
-	for _, s := range c.o.Objects("servers") {
-		s.Set("tls", tls)
+		c.t.Became(verify, importer.Same, c.o.Field("servers"), "tls of the server")
 	}
 	return note
 }
@@ -361,7 +366,7 @@ func splitPass(rest string) (host, uri string, hasURI bool) {
 // rewriteGroups rewrites the path by the groups of a location's expression.
 func (c *content) rewriteGroups(d *directive, l *location, uri string) bool {
 	if len(l.prefixes) == 0 || strings.Contains(group.ReplaceAllString(uri, ""), "$") || strings.Contains(uri, "?") {
-		c.t.Say(d, importer.Impossible, "the server is made of variables; name the servers, and the path as rewrite")
+		c.lost(d, "the server is made of variables; name the servers, and the path as rewrite")
 		return false
 	}
 	c.o.Set("strip_prefix", false).Set("rewrite", importer.NewObject().Set("regex", l.path).Set("replacement", group.ReplaceAllString(uri, "$${$1}")).Flow())
@@ -374,7 +379,7 @@ func (c *content) rewrite(pass *directive, l *location, uri string, hasURI bool)
 	expr, to, flag := d.arg(0), c.view.expandBut(d.arg(1), true), d.arg(2)
 	to, drops := strings.CutSuffix(to, "?")
 	if strings.Contains(to, "?") || strings.Contains(group.ReplaceAllString(to, ""), "$") {
-		c.t.Say(d, importer.Impossible, "a rewrite changes the path alone, by the groups of its expression")
+		c.lost(d, "a rewrite changes the path alone, by the groups of its expression")
 		return false
 	}
 	note := "the path that a server gets is rewritten, and brought into its normal form"
@@ -407,8 +412,37 @@ func (c *content) rewrite(pass *directive, l *location, uri string, hasURI bool)
 		c.o.Set("strip_prefix", false)
 	}
 	c.o.Set("rewrite", importer.NewObject().Set("regex", expr).Set("replacement", group.ReplaceAllString(to, "$${$1}")).Flow())
-	c.t.Say(d, importer.Close, "%s", note)
+	c.became(d, importer.Close, "rewrite", note)
 	return true
+}
+
+// became gives a directive a verdict with the field of the route that it became.
+func (c *content) became(d *directive, v importer.Verdict, field, note string) {
+	c.t.Became(d, v, c.o.Field(field), "%s", note)
+}
+
+// byItself gives a directive its verdict that asks for what headgate does in any case.
+func (c *content) byItself(d *directive) { c.t.Became(d, importer.Same, importer.ByItself(), "") }
+
+// lost says that a directive is not possible at this route. One that other routes have is
+// close: it does not hold everywhere.
+func (c *content) lost(d *directive, note string, args ...any) {
+	note = fmt.Sprintf(note, args...)
+	if v := d.Verdict(); d.Settled() && (v == importer.Same || v == importer.Close) {
+		c.t.Amend(d, importer.Close, "not at path "+orRoot(c.path)+": "+note)
+		return
+	}
+	c.t.Say(d, importer.Impossible, "%s", note)
+}
+
+// answering is the field by which the route answers.
+func (c *content) answering() importer.Field {
+	for _, name := range []string{"servers", "redirects"} {
+		if c.o.Has(name) {
+			return c.o.Field(name)
+		}
+	}
+	return c.o.Field("fixed_response")
 }
 
 // page is an error_page.

@@ -39,11 +39,11 @@ func (c *content) bodyLimit() {
 	}
 	text, ok := size(d.arg(0))
 	if !ok {
-		c.t.Say(d, importer.Impossible, "not a size")
+		c.lost(d, "not a size")
 		return
 	}
 	c.o.Set("request_body_limit", text)
-	c.t.Say(d, importer.Close, "a request that is refused or redirected by another rule is not measured first")
+	c.became(d, importer.Close, "request_body_limit", "a request that is refused or redirected by another rule is not measured first")
 }
 
 // times are those towards servers.
@@ -51,26 +51,26 @@ func (c *content) times() {
 	for _, d := range c.scope.level("proxy_read_timeout", "grpc_read_timeout") {
 		if v, ok := duration(d.arg(0)); ok {
 			c.o.Set("request_timeout", v)
-			c.t.Say(d, importer.Close, "until the response head; bodies have an idle time-out of 60s (upstreams: {body_idle_timeout: …})")
+			c.became(d, importer.Close, "request_timeout", "until the response head; bodies have an idle time-out of 60s (upstreams: {body_idle_timeout: …})")
 		} else {
-			c.t.Say(d, importer.Impossible, "not a time")
+			c.lost(d, "not a time")
 		}
 	}
 	for _, d := range c.scope.level("proxy_connect_timeout", "grpc_connect_timeout") {
 		if v, ok := duration(d.arg(0)); ok {
 			if c.o.Has("servers") {
 				c.o.Set("timeouts", importer.NewObject().Set("connect", v).Flow())
+				c.became(d, importer.Same, "timeouts", "timeouts: {connect}")
 			}
-			c.t.Say(d, importer.Same, "timeouts: {connect}")
 		} else {
-			c.t.Say(d, importer.Impossible, "not a time")
+			c.lost(d, "not a time")
 		}
 	}
 	for _, d := range c.scope.level("proxy_send_timeout", "grpc_send_timeout") {
 		c.t.Say(d, importer.Ignored, "request bodies have the idle time-out of the port")
 	}
 	for _, d := range c.scope.level("keepalive_timeout") {
-		c.t.Say(d, importer.Close, "keep_alive_timeout stands in the limits of a port; 120s is the default")
+		c.t.Say(d, importer.Ignored, "keep_alive_timeout stands in the limits of a port; 120s is the default")
 	}
 }
 
@@ -90,18 +90,18 @@ func (c *content) rates() {
 		}
 		zone := c.t.zones[name]
 		if zone == nil {
-			c.t.Say(d, importer.Impossible, "there is no zone of this name")
+			c.lost(d, "there is no zone of this name")
 			continue
 		}
 		requests, period, ok := rateOf(zone)
 		if !ok {
-			c.t.Say(d, importer.Impossible, "the zone has no rate that can be read")
+			c.lost(d, "the zone has no rate that can be read")
 			continue
 		}
 		limit := importer.NewObject().Set("requests", requests).Set("period", period).Set("burst", burst+1)
 		switch key := zone.arg(0); {
 		case taken:
-			c.t.Say(d, importer.Impossible, "a route has one limit; this is another")
+			c.lost(d, "a route has one limit; this is another")
 			continue
 		case key == "$binary_remote_addr" || key == "$remote_addr":
 		case strings.HasPrefix(key, "$http_"):
@@ -111,7 +111,7 @@ func (c *content) rates() {
 		case key == "$remote_user":
 			limit.Set("key", "user")
 		default:
-			c.t.Say(d, importer.Impossible, "clients are told apart by address, header, cookie or user, not by %s", key)
+			c.lost(d, "clients are told apart by address, header, cookie or user, not by %s", key)
 			continue
 		}
 		taken = true
@@ -123,9 +123,9 @@ func (c *content) rates() {
 		if !nodelay && burst > 0 {
 			note = "requests of a burst are passed on at once, where nginx delays them unless nodelay is there; " + note
 		}
-		c.t.Say(d, importer.Close, "%s", note)
+		c.became(d, importer.Close, "rate_limit", note)
 		if status := c.scope.last("limit_req_status"); status != nil && status.arg(0) == "429" {
-			c.t.Say(status, importer.Same, "")
+			c.became(status, importer.Same, "rate_limit", "")
 		}
 	}
 }
@@ -164,7 +164,7 @@ func (c *content) caching() {
 	d := c.scope.last("proxy_cache")
 	if d == nil || d.arg(0) == "off" {
 		if d != nil {
-			c.t.Say(d, importer.Same, "")
+			c.byItself(d)
 		}
 		return
 	}
@@ -172,16 +172,17 @@ func (c *content) caching() {
 		return
 	}
 	o := importer.NewObject().Set("enabled", true)
-	c.t.Say(d, importer.Close, "the cache is in memory and keeps to what servers say")
+	c.o.Set("cache", o.Flow())
+	c.became(d, importer.Close, "cache", "the cache is in memory and keeps to what servers say")
 	for _, valid := range c.scope.level("proxy_cache_valid") {
 		codes := valid.args[:max(0, len(valid.args)-1)]
 		v, ok := duration(valid.arg(len(valid.args) - 1))
 		switch {
 		case ok && (len(codes) == 0 || slices.Contains(codes, "200") || slices.Contains(codes, "any")):
 			o.Set("default_ttl", v)
-			c.t.Say(valid, importer.Close, "default_ttl: for responses that say nothing themselves, whatever their status")
+			c.t.Became(valid, importer.Close, o.Field("default_ttl"), "default_ttl: for responses that say nothing themselves, whatever their status")
 		default:
-			c.t.Say(valid, importer.Impossible, "there is one default_ttl, and it is that of 200")
+			c.lost(valid, "there is one default_ttl, and it is that of 200")
 		}
 	}
 	for _, stale := range c.scope.level("proxy_cache_use_stale") {
@@ -191,7 +192,11 @@ func (c *content) caching() {
 		if background := c.scope.last("proxy_cache_background_update"); slices.Contains(stale.args, "updating") && background != nil && background.arg(0) == "on" {
 			o.Set("stale_while_revalidate", "365d")
 		}
-		c.t.Say(stale, importer.Close, "stale_if_error, and stale_while_revalidate with background updates, for a year; for all failures of servers alike")
+		if !o.Has("stale_if_error") && !o.Has("stale_while_revalidate") {
+			c.t.Say(stale, importer.Ignored, "the cache serves nothing stale by itself")
+			continue
+		}
+		c.t.Became(stale, importer.Close, o.Field("stale_if_error").Or(o.Field("stale_while_revalidate")), "stale_if_error, and stale_while_revalidate with background updates, for a year; for all failures of servers alike")
 	}
 	c.cacheKey(o)
 	for _, name := range []string{"proxy_no_cache", "proxy_cache_bypass"} {
@@ -199,7 +204,6 @@ func (c *content) caching() {
 			c.withoutCache(o, one)
 		}
 	}
-	c.o.Set("cache", o.Flow())
 }
 
 // withoutCache switches the cache off where a variable is there.
@@ -215,11 +219,11 @@ func (c *content) withoutCache(o importer.Object, d *directive) {
 	}
 	switch {
 	case problem != "":
-		c.t.Say(d, importer.Impossible, "%s", problem)
+		c.lost(d, "%s", problem)
 	case d.name == "proxy_cache_bypass":
-		c.t.Say(d, importer.Close, "such requests go to a route without a cache: their responses are not stored either")
+		c.became(d, importer.Close, "cache", "such requests go to a route without a cache: their responses are not stored either")
 	default:
-		c.t.Say(d, importer.Close, "such requests go to a route without a cache: they are not answered from it either")
+		c.became(d, importer.Close, "cache", "such requests go to a route without a cache: they are not answered from it either")
 	}
 }
 
@@ -229,12 +233,12 @@ func (c *content) cacheKey(o importer.Object) {
 		key := strings.NewReplacer("$scheme", "", "$proxy_host", "", "$http_host", "", "$host", "", "$request_method", "", "GET", "", "|", "").Replace(strings.Join(d.args, ""))
 		switch key {
 		case "$request_uri", "$uri$is_args$args", "$uri?$args", "$uri$args":
-			c.t.Say(d, importer.Same, "the key is the whole URL")
+			c.became(d, importer.Same, "cache", "the key is the whole URL")
 		case "$uri":
 			o.Set("ignore_query", []string{"*"})
-			c.t.Say(d, importer.Close, "ignore_query: servers do not get the query either when a response is fetched to be stored")
+			c.t.Became(d, importer.Close, o.Field("ignore_query"), "ignore_query: servers do not get the query either when a response is fetched to be stored")
 		default:
-			c.t.Say(d, importer.Close, "the key is the whole URL, and what a response names in Vary")
+			c.became(d, importer.Close, "cache", "the key is the whole URL, and what a response names in Vary")
 		}
 	}
 }
@@ -262,13 +266,17 @@ func (c *content) retries() {
 		if len(on) > 0 {
 			o.Set("on", on)
 		}
-		c.t.Say(d, importer.Close, "only idempotent requests are sent again, and of statuses 502, 503 and 504 count; a server that cannot be connected to is always left for another")
+		c.t.Became(d, importer.Close, o.Field("on").Or(o.Field("attempts")).Or(importer.ByItself()), "only idempotent requests are sent again, and of statuses 502, 503 and 504 count; a server that cannot be connected to is always left for another")
 	}
 	for _, d := range c.scope.level("proxy_next_upstream_tries") {
 		if n, ok := number(d.arg(0)); ok && n > 0 && !o.Has("attempts") {
 			o.Set("attempts", min(n, 10))
 		}
-		c.t.Say(d, importer.Close, "attempts; servers that could not be connected to do not count")
+		if !o.Has("attempts") {
+			c.lost(d, "attempts are bounded: retry: {attempts}")
+			continue
+		}
+		c.t.Became(d, importer.Close, o.Field("attempts"), "attempts; servers that could not be connected to do not count")
 	}
 	if o.Len() > 0 {
 		c.o.Set("retry", o.Flow())
@@ -279,12 +287,12 @@ func (c *content) retries() {
 func (c *content) mirror() {
 	for _, d := range c.scope.level("mirror") {
 		if d.arg(0) == "off" {
-			c.t.Say(d, importer.Same, "")
+			c.byItself(d)
 			continue
 		}
 		l := c.asked(d.arg(0))
 		if l == nil || !c.o.Has("servers") || c.o.Has("mirror") {
-			c.t.Say(d, importer.Impossible, "a mirror names servers, one for each route: mirror: {servers: …}")
+			c.lost(d, "a mirror names servers, one for each route: mirror: {servers: …}")
 			continue
 		}
 		part := *c
@@ -292,12 +300,12 @@ func (c *content) mirror() {
 		for _, pass := range l.d.find("proxy_pass") {
 			if part.pass(pass, l) {
 				c.o.Set("mirror", importer.NewObject().Set("servers", part.o.Objects("servers")))
-				c.t.Say(d, importer.Close, "copies are those of requests as the route's servers get them, of bodies up to 64 KiB, and at most 64 at once")
-				c.t.Say(l.d, importer.Same, "its servers get the copies")
+				c.became(d, importer.Close, "mirror", "copies are those of requests as the route's servers get them, of bodies up to 64 KiB, and at most 64 at once")
+				c.became(l.d, importer.Same, "mirror", "its servers get the copies")
 				c.t.routed[l.d] = true
 			}
 		}
-		c.t.Say(d, importer.Impossible, "the servers of the mirror cannot be named")
+		c.lost(d, "the servers of the mirror cannot be named")
 	}
 }
 
@@ -318,14 +326,17 @@ func (c *content) redirects() {
 		from, to := d.arg(0), c.view.expand(d.arg(1))
 		switch {
 		case from == "default":
-			c.t.Say(d, importer.Close, "Location is mapped back by itself where paths differ, and for servers that name themselves")
+			c.t.Became(d, importer.Close, importer.ByItself(), "Location is mapped back by itself where paths differ, and for servers that name themselves")
 		case from == "off":
 			if r := c.o.Object("rewrite"); !r.Empty() {
 				r.Set("rewrite_response", false)
 			} else if c.o.Has("servers") {
 				c.o.Set("rewrite", importer.NewObject().Set("rewrite_response", false).Flow())
 			}
-			c.t.Say(d, importer.Close, "rewrite_response: false leaves cookies alone, too")
+			if !c.o.Has("rewrite") {
+				continue
+			}
+			c.became(d, importer.Close, "rewrite", "rewrite_response: false leaves cookies alone, too")
 		default:
 			c.replaceLocation(d, from, to)
 		}
@@ -354,7 +365,7 @@ func (c *content) replaceLocation(d *directive, from, to string) {
 		what = "the address is made of variables"
 	}
 	if what != "" {
-		c.t.Say(d, importer.Impossible, "%s", what)
+		c.lost(d, "%s", what)
 		return
 	}
 	value = strings.ReplaceAll(strings.ReplaceAll(value, "$", "$$"), "\x00", "$")
@@ -363,30 +374,43 @@ func (c *content) replaceLocation(d *directive, from, to string) {
 	if strings.HasPrefix(to, "/") {
 		note = "Location is relative; nginx writes scheme, host and port in front"
 	}
-	c.t.Say(d, verdictOf(note), "%s", note)
+	c.t.Became(d, verdictOf(note), c.o.LastOf("headers"), "%s", note)
 }
 
 // compression makes compression of gzip, brotli and zstd.
 func (c *content) compression() {
-	compress := false
+	var on, off []*directive
 	for _, name := range []string{"gzip", "brotli", "zstd"} {
-		if d := c.scope.last(name); d != nil {
-			compress = compress || d.arg(0) == "on"
-			c.t.Say(d, importer.Close, "clients get zstd, br or gzip, as they prefer")
+		if d := c.scope.last(name); d != nil && d.arg(0) == "on" {
+			on = append(on, d)
+		} else if d != nil {
+			off = append(off, d)
 		}
 	}
-	o := importer.NewObject()
+	if len(on) == 0 {
+		for _, d := range off {
+			c.byItself(d)
+		}
+		return
+	}
+	o := importer.NewObject().Set("enabled", true)
+	c.o.Set("compression", o.Flow())
+	for _, d := range on {
+		c.became(d, importer.Close, "compression", "clients get zstd, br or gzip, as they prefer")
+	}
+	for _, d := range off {
+		c.lost(d, "with another form switched on, clients get zstd, br or gzip, as they prefer")
+	}
 	if d := c.scope.last("gzip_min_length"); d != nil {
 		if n, err := strconv.Atoi(d.arg(0)); err == nil && n <= 1<<20 {
 			o.Set("min_size", strconv.Itoa(n)+"B")
+			c.t.Became(d, importer.Same, o.Field("min_size"), "")
+		} else {
+			c.lost(d, "min_size is at most 1MiB")
 		}
-		c.t.Say(d, importer.Same, "")
 	}
 	for _, d := range c.scope.level("gzip_types") {
-		c.t.Say(d, importer.Close, "the usual types are compressed: text, scripts, JSON, XML, SVG, fonts; compression: {types: […]} names others")
-	}
-	if compress {
-		c.o.Set("compression", o.Set("enabled", true).Flow())
+		c.became(d, importer.Close, "compression", "the usual types are compressed: text, scripts, JSON, XML, SVG, fonts; compression: {types: […]} names others")
 	}
 }
 
@@ -394,10 +418,10 @@ func (c *content) compression() {
 func (t *translator) sayLogs(s scope) {
 	for _, d := range s.level("access_log") {
 		if d.arg(0) == "off" && len(s) > 0 && slices.Contains(s[0].block, d) {
-			t.Say(d, importer.Close, "a proxy has a log or none: access_log: {enabled: false}")
+			t.Say(d, importer.Impossible, "a proxy has a log or none: access_log: {enabled: false}")
 			continue
 		}
-		t.Say(d, importer.Close, "there is one access log for all: access_log: {path: …, format: combined}")
+		t.Say(d, importer.Ignored, "there is one access log for all: access_log: {path: …, format: combined}")
 	}
 }
 

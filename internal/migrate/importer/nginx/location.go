@@ -17,6 +17,7 @@ type location struct {
 	inner  []*location
 
 	prefixes []rules.Prefix // that an expression stands for
+	anywhere bool           // the expression matches not only at the beginning of the path
 }
 
 // locationKind is how a location is chosen.
@@ -60,7 +61,11 @@ func (t *translator) newLocations(block []*directive, around *location) (all []*
 			if modifier == "~*" {
 				l.path = "(?i)" + l.path
 			}
-			if l.prefixes, _ = rules.Prefixes(strings.TrimPrefix(l.path, "(?i)")); modifier == "~*" {
+			expr := strings.TrimPrefix(l.path, "(?i)")
+			if l.prefixes, _ = rules.Prefixes(expr); len(l.prefixes) == 0 && !strings.HasPrefix(expr, "^") {
+				l.prefixes, l.anywhere = rules.Prefixes("^(?:" + expr + ")")
+			}
+			if modifier == "~*" {
 				for i := range l.prefixes {
 					l.prefixes[i].Note = join(l.prefixes[i].Note, "paths are compared in the letters in which they are written")
 				}
@@ -70,7 +75,7 @@ func (t *translator) newLocations(block []*directive, around *location) (all []*
 			continue
 		}
 		if strings.HasPrefix(l.path, acmePath) {
-			sayAll(t, []*directive{d}, importer.Ignored, "with an acme entry headgate answers these itself; else they go the way of the path /")
+			ignoreAll(t, []*directive{d}, "with an acme entry headgate answers these itself; else they go the way of the path /")
 			continue
 		}
 		l.inner = t.newLocations(d.block, l)

@@ -104,7 +104,15 @@ func (w *writer) proxy(routes []importer.Object, host string) importer.Object {
 	}
 	if log := w.around[:1].last("access_log"); log != nil && log.arg(0) == "off" {
 		p.Set("access_log", importer.NewObject().Set("enabled", false).Flow())
-		t.Say(log, importer.Same, "")
+		t.Became(log, importer.Same, p.Field("access_log"), "")
+	}
+	t.Became(s.s.d, importer.Same, p.As(w.name), "")
+	for _, d := range s.s.d.find("server_name") {
+		f := importer.ByItself() // any host
+		if len(s.names) > 0 {
+			f = p.Field("virtual_hosts")
+		}
+		t.Became(d, importer.Same, f, "")
 	}
 	importer.Hoist(p, routes, hoisted)
 	if len(routes) == 1 {
@@ -247,6 +255,9 @@ func (w *writer) path(path string) {
 		}
 		p.Set(route)
 		w.routes = append(w.routes, routeOf{route.Merge(p.Out.o), p.Out.host})
+		if l != nil {
+			w.t.routes[l.d] = append(w.t.routes[l.d], route)
+		}
 	}
 }
 
@@ -309,11 +320,24 @@ func (w *writer) exactRedirects(v *view, f *flow, path string) {
 		}
 	})
 	every(w.locations, func(l *location) {
+		if l.beside(w) && l.path == path {
+			w.t.Became(l.d, importer.Close, importer.Through(l.d.block...), "a path stands for whole segments: %sx is not below %s", path, path)
+			w.rules(v, f, l, "^"+quote(l.path)+"$")
+		}
+	})
+	every(w.locations, func(l *location) {
 		if l.clean() != path || path == "" || !l.slash() || w.has(path) {
 			return
 		}
 		f.redirects = append(f.redirects, redirect("^"+quote(path)+"$", path+"/", 301))
 	})
+}
+
+// beside reports whether a location only sends clients elsewhere, and another one has its
+// path with a slash: location /x { return 301 /x/; } beside location /x/. The route of the
+// path is that of the other one, and this one is a rule of it.
+func (l *location) beside(w *writer) bool {
+	return l.kind == byPrefix && l.path != "" && !strings.HasSuffix(l.path, "/") && l.redirects() && w.has(l.path+"/")
 }
 
 // slash reports whether nginx sends clients from the path without a slash to this one.
@@ -361,13 +385,14 @@ func (w *writer) rules(v *view, f *flow, l *location, expr string) {
 				w.t.Say(d, importer.Impossible, "%s", what)
 				return
 			}
-			f.redirects = append(f.redirects, redirect(expr, target, code))
-			w.t.Say(d, verdictOf(note), "%s", note)
+			rule := redirect(expr, target, code)
+			f.redirects = append(f.redirects, rule)
+			w.t.Became(d, verdictOf(note), rule.As("redirects"), "%s", note)
 		default:
 			w.t.known(d)
 		}
 	}
-	w.t.Say(l.d, importer.Same, "a redirect rule")
+	w.t.Became(l.d, importer.Same, importer.Through(l.d.block...), "a redirect rule")
 }
 
 // rewritten is the location to which a rewrite of the server leads.
@@ -445,17 +470,22 @@ func (t *translator) sayLocations() {
 func (w *writer) sayOthers() {
 	every(w.locations, func(l *location) {
 		d := l.d
+		defer w.lookAt(l)
 		switch {
 		case d.Settled():
 		case w.unreached:
-			sayAll(w.t, []*directive{d}, importer.Ignored, "the server answers before a location is chosen")
+			ignoreAll(w.t, []*directive{d}, "the server answers before a location is chosen")
 		case l.kind == byName:
 			w.t.Say(d, importer.Impossible, "no directive that was taken over leads to it")
 		case l.internal():
-			w.t.Say(d, importer.Same, "clients get 404")
+			f := importer.Value("status", 404)
+			for _, r := range w.t.routes[d] {
+				f = f.Or(r.Field("fixed_response"))
+			}
+			w.t.Became(d, importer.Same, f, "clients get 404")
 			for _, c := range d.block {
 				if c.name == "internal" {
-					w.t.Say(c, importer.Same, "")
+					w.t.Became(c, importer.Same, f, "")
 				}
 				w.t.Say(c, importer.Ignored, "nginx alone asks for it, and nothing that was taken over does")
 			}
@@ -471,6 +501,17 @@ func (w *writer) sayOthers() {
 	})
 }
 
+// elsewhere are the directives by which a location answers in its own way.
+var elsewhere = []string{"proxy_pass", "grpc_pass", "return", "rewrite", "try_files", "root", "alias", "fastcgi_pass", "uwsgi_pass", "scgi_pass", "memcached_pass", "content_by_lua_block", "stub_status", "empty_gif", "mp4", "dav_methods"}
+
+// lookAt has a person look at a location that was lost: other routes take its requests.
+func (w *writer) lookAt(l *location) {
+	if l.kind == byName || l.d.Verdict() != importer.Impossible || protects(l.d) || len(l.d.find(elsewhere...)) == 0 {
+		return
+	}
+	w.t.Check("%s:%d: %s could not be taken over, and other routes of proxy %s take its requests", l.d.File, l.d.Line, strings.TrimSuffix(l.d.Text(), " { … }"), w.name)
+}
+
 func (w *writer) sayTaken(l *location) {
 	clean := cmp.Or(l.clean(), "/")
 	note := ""
@@ -481,6 +522,10 @@ func (w *writer) sayTaken(l *location) {
 			note = "a prefix has the path, too, and takes its requests: exact match does not exist"
 		}
 	case l.kind == byExpr:
+		if l.anywhere {
+			note = "the expression matches anywhere in the path, the route at its beginning"
+			w.t.Check("%s:%d: %s matches anywhere in the path; the routes made of it match at its beginning", l.d.File, l.d.Line, strings.TrimSuffix(l.d.Text(), " { … }"))
+		}
 		for _, p := range l.prefixes {
 			note = join(note, p.Note)
 		}
@@ -497,5 +542,9 @@ func (w *writer) sayTaken(l *location) {
 	default:
 		note = "a path stands for whole segments: " + clean + "x is not below " + clean
 	}
-	w.t.Say(l.d, verdictOf(note), "%s", note)
+	f := importer.Field{}
+	for _, r := range w.t.routes[l.d] {
+		f = f.Or(r.As("routes"))
+	}
+	w.t.Became(l.d, verdictOf(note), f, "%s", note)
 }

@@ -125,16 +125,16 @@ func hostPattern(name string) string {
 func (t *translator) sayMaps() {
 	for name, m := range t.maps {
 		if t.usedMaps[name] {
-			t.Say(m.d, importer.Same, "its values stand where the variable is used; what cannot be taken over is told there")
+			t.Became(m.d, importer.Same, importer.Through(t.users(name)...), "its values are written where the variable is used")
 			for _, e := range m.d.block {
-				t.Say(e, importer.Same, "")
+				t.Became(e, importer.Same, importer.Through(m.d), "")
 			}
 			continue
 		}
 		if isUpgradeMap(m.d) {
-			t.Say(m.d, importer.Same, "upgrades such as WebSocket are passed on by themselves")
+			t.Became(m.d, importer.Same, importer.ByItself(), "upgrades such as WebSocket are passed on by themselves")
 			for _, e := range m.d.block {
-				t.Say(e, importer.Same, "")
+				t.Became(e, importer.Same, importer.ByItself(), "")
 			}
 			continue
 		}

@@ -15,6 +15,7 @@
 package nginx
 
 import (
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,7 +51,7 @@ func Proxies(names []string, files Files) (*importer.Translation, error) {
 func read(names []string, files Files) (*translator, error) {
 	files = files.Bounded(maxFileSize, "more than a configuration has")
 	t := &translator{Translation: importer.NewTranslation("nginx"), read: files.Read, upstreams: map[string]*directive{}, zones: map[string]*directive{}, pairs: map[[2]string]bool{}, portNames: map[string]string{},
-		maps: map[string]*mapping{}, usedMaps: map[string]bool{}, set: map[string]bool{}, held: map[*directive]bool{}, routed: map[*directive]bool{}}
+		maps: map[string]*mapping{}, usedMaps: map[string]bool{}, set: map[string]bool{}, held: map[*directive]bool{}, routed: map[*directive]bool{}, routes: map[*directive][]importer.Object{}}
 	for _, name := range names {
 		tree, err := t.parse(name, files)
 		if err != nil {
@@ -58,7 +59,23 @@ func read(names []string, files Files) (*translator, error) {
 		}
 		t.top(tree)
 	}
-	return t, nil
+	return t, t.whole()
+}
+
+// whole returns an error for what is only a part of a configuration, such as a snippet
+// that others include.
+func (t *translator) whole() error {
+	for _, d := range t.all {
+		if slices.Contains([]string{"http", "server", "stream", "upstream", "map"}, d.name) {
+			return nil
+		}
+	}
+	for _, d := range t.all {
+		if d.name == "location" {
+			return fmt.Errorf("%s:%d: %s is outside of a server: the file is a part that others include; import the configuration that includes it, or the output of nginx -T", d.File, d.Line, strings.TrimSuffix(d.Text(), " { … }"))
+		}
+	}
+	return nil
 }
 
 // parse reads one configuration with what it includes.
@@ -75,6 +92,10 @@ func (t *translator) parse(name string, files Files) ([]*directive, error) {
 		r.root = filepath.Dir(name)
 	}
 	tree, err := r.file(name)
+	for _, d := range r.missing {
+		t.Say(d, importer.Impossible, "the file is not there; give it beside, or use the output of nginx -T")
+		t.Check("%s:%d: %s: the file is not there, and nothing of it was taken over; give it beside, or use the output of nginx -T", d.File, d.Line, d.Text())
+	}
 	t.files = append(t.files, r.files...)
 	t.dir = r.root
 	return tree, err
@@ -100,10 +121,12 @@ type translator struct {
 	portNames map[string]string     // by address and protocol
 	maps      map[string]*mapping   // by their variables
 	usedMaps  map[string]bool
-	set       map[string]bool     // variables that a directive sets
-	held      map[*directive]bool // conditions that some request meets
-	routed    map[*directive]bool // locations of which a route was made
-	all       []*directive        // for directives that nobody looked at
+	set       map[string]bool                  // variables that a directive sets
+	held      map[*directive]bool              // conditions that some request meets
+	routed    map[*directive]bool              // locations of which a route was made
+	routes    map[*directive][]importer.Object // of a location
+	uses      map[string][]*directive          // of a variable, by its name; see users
+	all       []*directive                     // for directives that nobody looked at
 	servers   []*server
 	writers   []*writer
 	http      *directive
@@ -117,10 +140,10 @@ func (t *translator) top(tree []*directive) {
 	for _, d := range tree {
 		switch d.name {
 		case "http":
-			t.Say(d, importer.Same, "")
+			t.Became(d, importer.Same, importer.Through(d.block...), "")
 			t.httpBlock(d)
 		case "stream":
-			t.Say(d, importer.Same, "")
+			t.Became(d, importer.Same, importer.Through(d.block...), "")
 			t.streamBlock(d)
 		case "server", "upstream":
 			bare = true
@@ -138,6 +161,33 @@ func (t *translator) top(tree []*directive) {
 // known gives a directive the verdict of the table, where there is one.
 func (t *translator) known(d *directive) { t.SayKnown(d, table, d.name) }
 
+// users returns the directives that name a variable.
+func (t *translator) users(name string) []*directive {
+	if t.uses == nil {
+		t.uses = map[string][]*directive{}
+		var visit func([]*directive)
+		visit = func(list []*directive) {
+			for _, d := range list {
+				args := d.args
+				switch d.name {
+				case "set", "set_escape_uri", "auth_request_set":
+					args = args[min(1, len(args)):]
+				case "map": // the values are those of its entries
+					args = args[:min(1, len(args))]
+				}
+				for _, found := range variable.FindAllStringSubmatch(strings.Join(args, " "), -1) {
+					if all := t.uses[found[1]]; len(all) == 0 || all[len(all)-1] != d {
+						t.uses[found[1]] = append(all, d)
+					}
+				}
+				visit(d.block)
+			}
+		}
+		visit(t.all)
+	}
+	return t.uses[name]
+}
+
 // finish writes the document, and gives those a verdict that nobody looked at.
 func (t *translator) finish() ([]byte, *importer.Report, error) {
 	t.complete()
@@ -147,7 +197,40 @@ func (t *translator) finish() ([]byte, *importer.Report, error) {
 // complete makes the proxies, and gives every directive its verdict.
 func (t *translator) complete() {
 	t.writeServers()
+	t.sayZones()
+	t.unusedUpstreams(t.all)
 	t.rest(t.all, false)
+}
+
+// unusedUpstreams gives the upstreams their verdicts to which nothing leads.
+func (t *translator) unusedUpstreams(list []*directive) {
+	for _, d := range list {
+		if d.name == "upstream" && !d.Settled() {
+			ignoreAll(t, []*directive{d}, "nothing that was taken over leads to it")
+		}
+		t.unusedUpstreams(d.block)
+	}
+}
+
+// sayZones gives the zones of limit_req their verdicts.
+func (t *translator) sayZones() {
+	for name, zone := range t.zones {
+		var users []*directive
+		var visit func([]*directive)
+		visit = func(list []*directive) {
+			for _, d := range list {
+				if d.name == "limit_req" && slices.Contains(d.args, "zone="+name) {
+					users = append(users, d)
+				}
+				visit(d.block)
+			}
+		}
+		if visit(t.all); len(users) == 0 {
+			t.Say(zone, importer.Ignored, "no limit_req uses it")
+			continue
+		}
+		t.Became(zone, importer.Same, importer.Through(users...), "the rate is that of each route that uses the zone")
+	}
 }
 
 // guards are the directives that keep somebody out.

@@ -58,6 +58,9 @@ func imported(t *testing.T, s string) (string, map[string]importer.Entry) {
 	}
 	entries := map[string]importer.Entry{}
 	for _, e := range report.Entries {
+		if (e.Verdict == importer.Same || e.Verdict == importer.Close) && len(e.Became) == 0 {
+			t.Errorf("%s is %s and names no field", e.Directive, e.Verdict)
+		}
 		entries[strings.TrimSuffix(e.Directive, ";")] = e
 	}
 	return string(doc), entries
@@ -128,7 +131,7 @@ func TestVerdicts(t *testing.T) {
 		{"a condition on the method", `server { listen 80; location / { if ($request_method !~ ^(GET|HEAD)$) { return 405; } proxy_pass http://127.0.0.1:1; } }`, "return 405", importer.Same, "methods: [GET, HEAD]"},
 		{"a condition on a header", `server { listen 80; location / { if ($http_x_a = b) { return 403; } proxy_pass http://127.0.0.1:1; } }`, "if ($http_x_a = b) { … }", importer.Same, "- {name: X-A, value: b}"},
 		{"a condition on a cookie", `server { listen 80; location / { if ($cookie_a) { return 403; } proxy_pass http://127.0.0.1:1; } }`, "if ($cookie_a) { … }", importer.Same, "name: Cookie, regex:"},
-		{"a condition on a file", `server { listen 80; location / { if (-f $request_filename) { return 403; } proxy_pass http://127.0.0.1:1; } }`, "if (-f $request_filename) { … }", importer.Close, "servers:"},
+		{"a condition on a file", `server { listen 80; location / { if (-f $request_filename) { return 403; } proxy_pass http://127.0.0.1:1; } }`, "if (-f $request_filename) { … }", importer.Ignored, "servers:"},
 		{"a condition that nobody can ask", `server { listen 80; location / { if ($geoip_country = XX) { return 403; } proxy_pass http://127.0.0.1:1; } }`, "if ($geoip_country = XX) { … }", importer.Impossible, ""},
 		{"certbot's condition on the host", `server { if ($host = a.example.com) { return 301 https://$host$request_uri; } listen 80; server_name a.example.com; return 404; } server { listen 443 ssl; server_name a.example.com; location / { proxy_pass http://127.0.0.1:1; } }`,
 			"return 301 https://$host$request_uri", importer.Close, "redirect_http_to_https: true"},
@@ -205,6 +208,159 @@ server { listen 443 ssl; server_name c.example; ssl_certificate c.crt; ssl_certi
 	}
 }
 
+// importedAs is imported with what a person is to look at.
+func importedAs(t *testing.T, s string) (doc string, entries map[string]importer.Entry, check string) {
+	t.Helper()
+	doc, entries = imported(t, s)
+	_, report, err := text("/etc/nginx/nginx.conf", "http {\n"+s+"\n}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return doc, entries, strings.Join(report.Check, "\n")
+}
+
+// The shape in which the guides of auth servers write it: the server in a variable, the
+// answer's headers in others, and the place to sign in behind error_page.
+func TestAuthServersWhoseAddressIsSet(t *testing.T) {
+	t.Parallel()
+	const server = `server { listen 443 ssl; server_name app.example; ssl_certificate a.pem; ssl_certificate_key a.key;
+location = /check { internal; set $auth_app auth; set $auth_port 9091; proxy_pass http://$auth_app:$auth_port/verify; proxy_pass_request_body off; proxy_set_header Content-Length ""; proxy_set_header X-Original-URI $request_uri; }
+location / { auth_request /check; auth_request_set $user $upstream_http_remote_user; auth_request_set $cookie $upstream_http_set_cookie;
+ add_header Set-Cookie $cookie; proxy_set_header Remote-User $user; proxy_set_header X-WebAuth-User $user; %s set $app app; proxy_pass http://$app:80; }
+%s }`
+	for _, test := range []struct{ errorPage, signIn, want string }{
+		{"", "", "url: http://auth:9091/verify"},
+		{"error_page 401 = @signin;", `location @signin { internal; return 302 /start?rd=$scheme://$http_host$request_uri; }`, "signin_url: /start?rd={scheme}://{authority}{request_uri}"},
+		{"auth_request_set $to $upstream_http_location; error_page 401 = @signin;", `location @signin { internal; if ($to = '') { set $to https://$http_host/auth/?rd=$request_uri; } return 302 $to; }`, "signin_url: https://{authority}/auth/?rd={request_uri}"},
+		{"error_page 401 =302 https://auth.example/?rd=$request_uri;", "", "signin_url: https://auth.example/?rd={request_uri}"},
+	} {
+		doc, entries, check := importedAs(t, fmt.Sprintf(server, test.errorPage, test.signIn))
+		for _, want := range []string{test.want, "response_headers: [Remote-User]", "name: X-WebAuth-User, value: '{header.Remote-User}'", "url: 'http://app:80/'"} {
+			if !strings.Contains(doc, want) {
+				t.Errorf("no %s in\n%s", want, doc)
+			}
+		}
+		for text, e := range entries {
+			if e.Verdict == importer.Impossible {
+				t.Errorf("%s: %+v", text, e)
+			}
+		}
+		if strings.Contains(check, "auth") {
+			t.Errorf("got %s", check)
+		}
+	}
+	// What Authelia's endpoint for nginx says in Location, the one for others says to the client.
+	doc, _, _ := importedAs(t, `server { listen 80; location = /a { internal; proxy_pass http://authelia:9091/api/authz/auth-request; }
+location / { auth_request /a; auth_request_set $to $upstream_http_location; error_page 401 =302 $to; proxy_pass http://127.0.0.1:1; } }`)
+	if !strings.Contains(doc, "url: http://authelia:9091/api/authz/forward-auth") || strings.Contains(doc, "signin_url") {
+		t.Errorf("got\n%s", doc)
+	}
+}
+
+func TestWhatAnAuthServerDoesNotHearIsToLookAt(t *testing.T) {
+	t.Parallel()
+	_, entries, check := importedAs(t, `server { listen 80; location = /a { internal; proxy_pass http://ldap:8888; proxy_set_header X-Ldap-Realm "Restricted"; }
+location / { auth_request /a; proxy_pass http://127.0.0.1:1; } }`)
+	if e := entries[`proxy_set_header X-Ldap-Realm Restricted`]; e.Verdict != importer.Impossible || !strings.Contains(check, "X-Ldap-Realm") {
+		t.Errorf("got %+v\n%s", e, check)
+	}
+}
+
+func TestALocationThatIsLostIsToLookAt(t *testing.T) {
+	t.Parallel()
+	_, _, check := importedAs(t, `server { listen 80; location / { proxy_pass http://127.0.0.1:1; }
+location ~ \.(php|cgi)$ { proxy_pass http://127.0.0.1:2; } location /static/ { alias /srv/static/; } location ~ \.js$ { expires 1d; } }`)
+	for _, want := range []string{`location ~ \.(php|cgi)$ could not be taken over`, "location /static/ could not be taken over"} {
+		if !strings.Contains(check, want) {
+			t.Errorf("%q is not in\n%s", want, check)
+		}
+	}
+	if strings.Contains(check, "js") {
+		t.Errorf("got\n%s", check)
+	}
+}
+
+func TestAnExpressionThatMatchesAnywhereIsARouteToLookAt(t *testing.T) {
+	t.Parallel()
+	doc, entries, check := importedAs(t, `server { listen 80; location / { proxy_pass http://127.0.0.1:1; } location ~ (/app)?/api { proxy_pass http://127.0.0.1:2; } location ~ ^/(a|b|c) { proxy_pass http://127.0.0.1:3; } }`)
+	for _, path := range []string{"/app/api", "/api", "/a", "/b", "/c"} {
+		if !strings.Contains(doc, "path: "+path+"\n") {
+			t.Errorf("no route for %s in\n%s", path, doc)
+		}
+	}
+	if e := entries["location ~ (/app)?/api { … }"]; e.Verdict != importer.Close || !strings.Contains(check, "(/app)?/api matches anywhere") || strings.Contains(check, "a|b|c") {
+		t.Errorf("got %+v, %s", e, check)
+	}
+}
+
+func TestAPathThatIsSentToItsSlashIsARuleOfTheOther(t *testing.T) {
+	t.Parallel()
+	for _, other := range []string{"location /x/", "location ^~ /x/"} {
+		doc, entries, check := importedAs(t, `server { listen 80; location / { proxy_pass http://127.0.0.1:1; } location /x { return 301 /x/; } `+other+` { proxy_pass http://127.0.0.1:2; } }`)
+		if !strings.Contains(doc, "{regex: ^/x$, target: '/x/?', status: 301}") || !strings.Contains(doc, "127.0.0.1:2") || check != "" {
+			t.Errorf("got\n%s\n%s", doc, check)
+		}
+		if e := entries["location /x { … }"]; e.Verdict != importer.Close || !strings.Contains(e.Note, "whole segments") {
+			t.Errorf("got %+v", e)
+		}
+	}
+}
+
+func TestVariablesOfRequestHeaders(t *testing.T) {
+	t.Parallel()
+	doc, entries := imported(t, `server { listen 80; location / { proxy_pass http://127.0.0.1:1;
+proxy_set_header X-Original-URI $request_uri; proxy_set_header X-Forwarded-Port $server_port; proxy_set_header X-Copy $http_x_some_thing; proxy_set_header Early-Data $ssl_early_data;
+proxy_set_header X-Forwarded-Host $host; proxy_set_header X-Up $http_upgrade; } }`)
+	for _, want := range []string{"name: X-Original-URI, value: '{request_uri}'", "name: X-Forwarded-Port, value: '{server_port}'", "name: X-Copy, value: '{header.X-Some-Thing}'", "operation: remove, name: Early-Data"} {
+		if !strings.Contains(doc, want) {
+			t.Errorf("no %s in\n%s", want, doc)
+		}
+	}
+	for text, want := range map[string]importer.Verdict{"proxy_set_header X-Original-URI $request_uri": importer.Close, "proxy_set_header X-Forwarded-Port $server_port": importer.Same, "proxy_set_header X-Copy $http_x_some_thing": importer.Same,
+		"proxy_set_header Early-Data $ssl_early_data": importer.Same, "proxy_set_header X-Forwarded-Host $host": importer.Close, "proxy_set_header X-Up $http_upgrade": importer.Impossible} {
+		if e := entries[text]; e.Verdict != want {
+			t.Errorf("%s: got %+v, want %s", text, e, want)
+		}
+	}
+}
+
+func TestAMissingIncludeDoesNotStopTheRest(t *testing.T) {
+	t.Parallel()
+	doc, report, err := text("/n.conf", `http { include gone.conf; server { listen 80; server_name a.example; location / { return 204; } } }`)
+	if err != nil || !strings.Contains(string(doc), "a.example") || !strings.Contains(strings.Join(report.Check, "\n"), "/n.conf:1: include gone.conf;: the file is not there") {
+		t.Errorf("%v\n%s\n%v", err, doc, report)
+	}
+	for _, e := range report.Entries {
+		if strings.HasPrefix(e.Directive, "include") && e.Verdict != importer.Impossible {
+			t.Errorf("got %+v", e)
+		}
+	}
+}
+
+func TestNoCacheWhereNothingIsCached(t *testing.T) {
+	t.Parallel()
+	_, entries := imported(t, `server { listen 80; location / { proxy_no_cache $http_upgrade; proxy_cache_bypass $cookie_a; proxy_pass http://127.0.0.1:1; } }`)
+	for _, text := range []string{"proxy_no_cache $http_upgrade", "proxy_cache_bypass $cookie_a"} {
+		if e := entries[text]; e.Verdict != importer.Ignored {
+			t.Errorf("%s: got %+v", text, e)
+		}
+	}
+}
+
+// Two servers of one port have to ask their clients alike: it is the port that asks.
+func TestClientCertificatesAreThoseOfThePort(t *testing.T) {
+	t.Parallel()
+	const one = `server { listen 443 ssl; server_name a.example; ssl_certificate a.pem; ssl_certificate_key a.key; ssl_client_certificate ca.pem; ssl_verify_client on; location / { proxy_pass http://127.0.0.1:1; } }`
+	doc, entries, _ := importedAs(t, one)
+	if e := entries["ssl_verify_client on"]; e.Verdict != importer.Same || !strings.Contains(strings.Join(strings.Fields(doc), " "), "tls: {client_auth: required, client_ca: /etc/nginx/ca.pem}") {
+		t.Errorf("got %+v of\n%s", e, doc)
+	}
+	doc, entries, check := importedAs(t, one+`server { listen 443 ssl; server_name b.example; ssl_certificate a.pem; ssl_certificate_key a.key; location / { proxy_pass http://127.0.0.1:2; } }`)
+	if e := entries["ssl_verify_client on"]; e.Verdict != importer.Impossible || strings.Contains(doc, "client_auth") || !strings.Contains(check, "had to show a certificate") {
+		t.Errorf("got %+v of\n%s\n%s", e, doc, check)
+	}
+}
+
 // nginx looks at the certificate of a server only if it is told to.
 func TestCertificatesOfServersAreVerifiedWhereNginxDoes(t *testing.T) {
 	doc, entries := imported(t, `server { listen 80; server_name a.example;
@@ -276,7 +432,7 @@ func TestBadInputHasItsPlace(t *testing.T) {
 		{"http {}\n}\n", "/n.conf:2: a } without a {"},
 		{"worker_processes 1\n", "/n.conf:1: the file ends in the directive worker_processes"},
 		{"a \"b\n\n", "/n.conf:1: a quote is not closed"},
-		{"include nothing.conf;", "/n.conf:1: include nothing.conf: the file is not there"},
+		{"location /x { proxy_pass http://127.0.0.1:1; }", "/n.conf:1: location /x is outside of a server"},
 		{"include n.conf;", "/n.conf: it includes itself"},
 		{"a \x00;", "/n.conf: not a text"},
 		{deep, "nested more than"},
@@ -309,6 +465,9 @@ func FuzzImport(f *testing.F) {
 		for _, e := range report.Entries {
 			if e.Verdict == importer.Impossible && e.Note == "" {
 				t.Errorf("no reason for %s", e.Directive)
+			}
+			if (e.Verdict == importer.Same || e.Verdict == importer.Close) && len(e.Became) == 0 {
+				t.Errorf("%s is %s and names no field", e.Directive, e.Verdict)
 			}
 		}
 		config.Load("x.yaml", doc) // must not panic

@@ -16,24 +16,23 @@ const maxPage = 64 << 10
 func (c *content) errorPages() {
 	intercept := c.scope.last("proxy_intercept_errors")
 	servers := intercept != nil && intercept.arg(0) == "on"
-	if intercept != nil {
-		c.t.Say(intercept, importer.Same, "error_pages: {upstream}")
-	}
 	for _, d := range c.scope.level("error_page") {
 		p := errorPage(d)
 		switch {
 		case strings.HasPrefix(p.uri, "@"):
 			c.namedPage(d, p)
 			continue
+		case slices.Contains(p.codes, 401) && c.o.Has("forward_auth") && !d.Settled() && c.signIn(d, p, nil):
+			continue
 		case strings.Contains(p.uri, "://") || strings.Contains(p.uri, "$"):
 			if !d.Settled() {
-				c.t.Say(d, importer.Impossible, "a page has a body or a file of its own; clients are not sent elsewhere")
+				c.lost(d, "a page has a body or a file of its own; clients are not sent elsewhere")
 			}
 			continue
 		}
 		o, what := c.pageOf(p.uri)
 		if what != "" {
-			c.t.Say(d, importer.Impossible, "%s", what)
+			c.lost(d, "%s", what)
 			continue
 		}
 		var codes []string
@@ -43,7 +42,7 @@ func (c *content) errorPages() {
 			}
 		}
 		if len(codes) == 0 {
-			c.t.Say(d, importer.Impossible, "pages are for statuses from 400 to 599")
+			c.lost(d, "pages are for statuses from 400 to 599")
 			continue
 		}
 		o = importer.NewObject().Set("status", codes).Merge(o)
@@ -54,7 +53,10 @@ func (c *content) errorPages() {
 			o.Set("send_status", p.status)
 		}
 		c.o.Append("error_pages", o.Flow())
-		c.t.Say(d, importer.Close, "who asks for JSON gets JSON")
+		c.t.Became(d, importer.Close, c.o.LastOf("error_pages"), "clients that ask for JSON get JSON")
+		if intercept != nil {
+			c.t.Became(intercept, importer.Same, c.o.LastOf("error_pages"), "error_pages: {upstream}")
+		}
 	}
 }
 
@@ -64,12 +66,12 @@ func (c *content) namedPage(d *directive, p page) {
 	switch {
 	case d.Settled() || c.signIn(d, p, l):
 	case l == nil:
-		c.t.Say(d, importer.Impossible, "there is no location %s", p.uri)
+		c.lost(d, "there is no location %s", p.uri)
 	case c.o.Has("servers") && !slices.ContainsFunc(p.codes, func(n int) bool { return n != 502 && n != 503 && n != 504 }) && c.fallback(l):
-		c.t.Say(d, importer.Close, "the servers of %s are backups: they are asked when no other takes a connection, not for the answers of servers", p.uri)
-		c.t.Say(l.d, importer.Close, "its servers are backups of the routes that lead to it")
+		c.t.Became(d, importer.Close, c.o.LastOf("servers"), "the servers of %s are backups: they are asked when no other takes a connection, not for the answers of servers", p.uri)
+		c.t.Became(l.d, importer.Close, c.o.LastOf("servers"), "its servers are backups of the routes that lead to it")
 	default:
-		c.t.Say(d, importer.Impossible, "error_pages have a body or a file of their own; the location %s is not asked", p.uri)
+		c.lost(d, "error_pages have a body or a file of their own; the location %s is not asked", p.uri)
 	}
 }
 
@@ -91,7 +93,7 @@ func (c *content) fallback(l *location) bool {
 	for _, s := range part.o.Objects("servers") {
 		c.o.Append("servers", s.Set("backup", true))
 	}
-	c.t.Say(passes[0], importer.Close, "servers with backup: true")
+	c.t.Became(passes[0], importer.Close, c.o.LastOf("servers"), "servers with backup: true")
 	c.t.routed[l.d] = true
 	return true
 }
@@ -104,9 +106,10 @@ func (c *content) pageOf(uri string) (o importer.Object, what string) {
 		for _, d := range l.d.find("return") {
 			if code, text := returned(d); !isRedirect(code) && text != "" {
 				body, what := variables(c.view.expand(text))
-				c.t.Say(d, importer.Same, "the page of error_page")
-				c.t.Say(l.d, importer.Same, "the page of error_page")
-				return importer.NewObject().Set("body", body), what
+				o = importer.NewObject().Set("body", body)
+				c.t.Became(d, importer.Same, o.Field("body"), "the page of error_page")
+				c.t.Became(l.d, importer.Same, o.Field("body"), "the page of error_page")
+				return o, what
 			}
 		}
 		if len(l.d.find("proxy_pass")) > 0 {
@@ -133,8 +136,10 @@ func (c *content) pageOf(uri string) (o importer.Object, what string) {
 		c.t.Check("proxy %s: the page %s of error_page cannot be read here: name it in error_pages", c.name, name)
 		return o, "the page " + name + " cannot be read here, or is larger than 64 KiB; name it in error_pages"
 	}
+	o = importer.NewObject().Set("file", name)
 	if l != nil && l.kind == byExact {
-		sayAll(c.t, []*directive{l.d}, importer.Same, "the file is a page of error_pages")
+		c.t.Became(l.d, importer.Same, o.Field("file"), "the file is a page of error_pages")
+		ignoreAll(c.t, l.d.block, "the file is a page of error_pages")
 	}
-	return importer.NewObject().Set("file", name), ""
+	return o, ""
 }

@@ -88,12 +88,13 @@ func (d *directive) find(names ...string) (out []*directive) {
 
 // reader reads files and what they include.
 type reader struct {
-	read  func(name string) ([]byte, error)
-	glob  func(pattern string) ([]string, error)
-	root  string // where relative includes begin
-	files []string
-	open  []string // that are being read, for includes in a circle
-	count int
+	read    func(name string) ([]byte, error)
+	glob    func(pattern string) ([]string, error)
+	root    string // where relative includes begin
+	files   []string
+	missing []*directive // include of files that are not there
+	open    []string     // that are being read, for includes in a circle
+	count   int
 }
 
 // syntaxError is a mistake in the source.
@@ -215,7 +216,8 @@ func (r *reader) include(d *directive) (out []*directive, err error) {
 		more, err := r.file(n)
 		if err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
-				return nil, syntaxError(d.File, d.Line, "include %s: the file is not there; give it beside, or use the output of nginx -T", d.arg(0))
+				r.missing = append(r.missing, d)
+				continue
 			}
 			return nil, err
 		}

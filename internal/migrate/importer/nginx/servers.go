@@ -31,11 +31,9 @@ func (t *translator) httpBlock(d *directive) {
 	for _, c := range d.block {
 		switch c.name {
 		case "upstream":
-			t.Say(c, importer.Same, "its servers stand at each route that uses it")
 			t.upstreams[c.arg(0)] = c
 		case "limit_req_zone":
 			t.zones[zoneName(c)] = c
-			t.Say(c, importer.Same, "the rate stands at each route that uses the zone")
 		case "map":
 			t.mapBlock(c)
 		case "server":
@@ -47,7 +45,7 @@ func (t *translator) httpBlock(d *directive) {
 // variablesOf notes which variables directives set.
 func (t *translator) variablesOf(block []*directive) {
 	for _, d := range block {
-		if d.name == "set" {
+		if d.name == "set" || d.name == "set_escape_uri" {
 			t.set[strings.TrimPrefix(d.arg(0), "$")] = true
 		}
 		t.variablesOf(d.block)
@@ -57,7 +55,6 @@ func (t *translator) variablesOf(block []*directive) {
 // server goes through the listen and server_name directives of a server.
 func (t *translator) server(d *directive) {
 	s := &server{d: d}
-	t.Say(d, importer.Same, "")
 	for _, l := range d.find("listen") {
 		t.listen(s, l)
 	}
@@ -110,7 +107,7 @@ func (t *translator) listen(s *server, d *directive) {
 	}
 	s.secure = s.secure || protocol != "http"
 	s.plain = s.plain || protocol == "http"
-	t.Say(d, verdict, note)
+	t.Became(d, verdict, t.Ports.Field(name), "%s", note)
 }
 
 // listenAddress returns an address as headgate writes it, or what is wrong.
@@ -145,7 +142,7 @@ func (t *translator) port(address, protocol string) string {
 		for _, other := range []string{"0.0.0.0", "[::]"} {
 			if name, ok := t.portNames[fmt.Sprintf("%s:%d %s", other, a.Port(), protocol)]; ok {
 				if a.Addr().Is6() && other == "0.0.0.0" {
-					t.Ports.Set(name, importer.NewObject().Set("address", fmt.Sprintf("[::]:%d", a.Port())).Set("protocol", protocol).Flow())
+					t.Ports.Object(name).Set("address", fmt.Sprintf("[::]:%d", a.Port()))
 				}
 				return name
 			}
@@ -204,7 +201,11 @@ func (t *translator) serverName(s *server, d *directive) {
 	}
 	slices.Sort(s.names)
 	s.names = slices.Compact(s.names)
-	t.Say(d, verdict, note)
+	if verdict == importer.Impossible {
+		t.Say(d, importer.Impossible, "%s", note)
+		return
+	}
+	t.Became(d, verdict, importer.Field{}, "%s", note) // the field is that of the proxies: see proxy
 }
 
 // certificate takes the certificates of a server.
@@ -220,13 +221,13 @@ func (t *translator) certificate(s *server, name string) {
 			t.Say(keys[i], importer.Impossible, importer.DecryptKey)
 			t.Check("%s:%d: %s: %s", keys[i].File, keys[i].Line, key, importer.DecryptKey)
 		}
-		t.Say(keys[i], importer.Same, "")
 		if strings.HasPrefix(c.arg(0), "data:") || strings.HasPrefix(keys[i].arg(0), "engine:") || strings.Contains(c.arg(0), "$") {
 			t.Say(c, importer.Impossible, "a certificate has to be in a file with a fixed name")
 			continue
 		}
-		t.Say(c, importer.Same, "certificates are chosen by the names in them")
 		pair := [2]string{cert, key}
+		t.Became(c, importer.Same, importer.Value("cert_file", cert), "certificates are chosen by the names in them")
+		t.Became(keys[i], importer.Same, importer.Value("key_file", key), "")
 		if t.pairs[pair] {
 			continue // another server has it
 		}
@@ -237,27 +238,23 @@ func (t *translator) certificate(s *server, name string) {
 		}
 		t.Certificates.Set(at, importer.NewObject().Set("cert_file", cert).Set("key_file", key))
 	}
-	for _, d := range s.d.find("ssl_client_certificate") {
-		t.Say(d, importer.Close, "client certificates are asked for by the port, for all its hosts: tls: {client_auth: required, client_ca: "+d.arg(0)+"}")
-		t.Check("proxy %s: set tls.client_auth and client_ca at its https port", name)
-	}
-	for _, d := range s.d.find("ssl_verify_client") {
-		t.Say(d, importer.Close, "client certificates are asked for by the port, for all its hosts")
-	}
+	t.clientCertificates(s, name)
 	for _, d := range t.effective(s.d, "ssl_protocols") {
 		if slices.Contains(d.args, "TLSv1.2") || !slices.Contains(d.args, "TLSv1.3") {
-			t.Say(d, importer.Same, "TLS 1.2 and later; older versions are not spoken")
+			t.Became(d, importer.Same, importer.ByItself(), "TLS 1.2 and later; older versions are not spoken")
 			continue
 		}
 		for _, port := range s.ports {
 			if o := t.Ports.Object(port); !o.Empty() && strings.HasPrefix(port, "websecure") {
-				o.Set("tls", importer.NewObject().Set("min_version", "1.3").Flow())
+				tls := t.portTLS(o)
+				tls.Set("min_version", "1.3")
+				t.Became(d, importer.Same, tls.Field("min_version"), "")
 			}
 		}
-		t.Say(d, importer.Same, "")
+		t.Say(d, importer.Ignored, "no port of the server has TLS")
 	}
 	for _, d := range s.d.find("ssl") {
-		t.Say(d, importer.Same, "")
+		t.Became(d, importer.Same, t.Ports.Field(s.ports[0]), "")
 	}
 }
 
@@ -268,4 +265,51 @@ func (t *translator) effective(d *directive, name string) []*directive {
 		return own
 	}
 	return t.http.find(name)
+}
+
+// portTLS returns the TLS settings of a port.
+func (t *translator) portTLS(port importer.Object) importer.Object {
+	if o := port.Object("tls"); !o.Empty() {
+		return o
+	}
+	port.Set("tls", importer.NewObject().Flow())
+	return port.Object("tls")
+}
+
+// clientCertificates asks clients for certificates. A port of headgate asks all of its
+// clients alike, so that all servers of the port have to ask for the same.
+func (t *translator) clientCertificates(s *server, name string) {
+	asked := func(s *server) string {
+		verify, ca := t.effective(s.d, "ssl_verify_client"), t.effective(s.d, "ssl_client_certificate")
+		if len(verify) == 0 || len(ca) == 0 || verify[0].arg(0) == "off" {
+			return ""
+		}
+		return verify[0].arg(0) + " " + t.path(ca[0].arg(0))
+	}
+	all := slices.Concat(t.effective(s.d, "ssl_verify_client"), t.effective(s.d, "ssl_client_certificate"))
+	how, ca, on := strings.Cut(asked(s), " ")
+	if !on {
+		for _, d := range all {
+			t.Say(d, importer.Ignored, "no client is asked for a certificate")
+		}
+		return
+	}
+	mode := map[string]string{"on": "required", "optional": "optional"}[how]
+	if mode == "" || slices.ContainsFunc(t.servers, func(o *server) bool { return overlap(o.ports, s.ports) && asked(o) != asked(s) }) {
+		for _, d := range all {
+			t.Say(d, importer.Impossible, "client certificates are asked for by the port, for all its hosts alike: give the hosts a port of their own with tls: {client_auth: required, client_ca: %s}", ca)
+		}
+		t.Check("proxy %s: its clients had to show a certificate (ssl_verify_client %s); here they are not asked for one: give it a port of its own with tls: {client_auth: required, client_ca: %s}", name, how, ca)
+		return
+	}
+	for _, port := range s.ports {
+		o := t.Ports.Object(port)
+		if o.Empty() || o.Text("protocol") == "http" {
+			continue
+		}
+		tls := t.portTLS(o).Set("client_auth", mode).Set("client_ca", ca)
+		for _, d := range all {
+			t.Became(d, importer.Same, tls.Field("client_auth"), "")
+		}
+	}
 }

@@ -332,18 +332,23 @@ func (t *translator) mergePlain(s *site, all []*site) {
 	}
 	for i, o := range from {
 		o.gone = append(o.gone, s.names[i])
-		t.Say(o.toHTTPS, importer.Close, "redirect_http_to_https of the proxy with these hosts: GET and HEAD get 301, other methods 308, the port of the https port is written, and what certificate authorities ask for is left alone")
+		t.Became(o.toHTTPS, importer.Close, importer.Value("redirect_http_to_https", true), "redirect_http_to_https of the proxy with these hosts: GET and HEAD get 301, other methods 308, the port of the https port is written, and what certificate authorities ask for is left alone")
 	}
 	s.plainToo = from[0].ports
 }
 
 // leftover gives a verdict to what else stands in a server that was merged.
 func (t *translator) leftover(s *site) {
+	merged := importer.Value("redirect_http_to_https", true)
+	t.Became(s.s.d, importer.Same, merged, "")
+	for _, d := range s.s.d.find("server_name") {
+		t.Became(d, importer.Same, merged, "")
+	}
 	var visit func(block []*directive)
 	visit = func(block []*directive) {
 		for _, d := range block {
 			if d.name == "if" && !d.Settled() {
-				t.Say(d, importer.Same, "by the host")
+				t.Became(d, importer.Same, importer.Value("redirect_http_to_https", true), "by the host")
 				t.held[d] = true
 			}
 			if !d.Settled() {
@@ -360,16 +365,17 @@ func (t *translator) leftover(s *site) {
 func (t *translator) neverHeld(block []*directive) {
 	for _, d := range block {
 		if d.name == "if" && !t.held[d] && d.Settled() && d.Verdict() != importer.Impossible {
-			sayAll(t, d.block, importer.Ignored, "no request that comes here meets the condition")
+			t.Amend(d, importer.Ignored, "no request that comes here meets the condition")
+			ignoreAll(t, d.block, "no request that comes here meets the condition")
 		}
 		t.neverHeld(d.block)
 	}
 }
 
-func sayAll(t *translator, block []*directive, v importer.Verdict, note string) {
+func ignoreAll(t *translator, block []*directive, note string) {
 	for _, d := range block {
-		t.Say(d, v, "%s", note)
-		sayAll(t, d.block, v, note)
+		t.Say(d, importer.Ignored, "%s", note)
+		ignoreAll(t, d.block, note)
 	}
 }
 

@@ -13,7 +13,6 @@ func (t *translator) streamBlock(d *directive) {
 	upstreams := map[string]*directive{}
 	for _, u := range d.find("upstream") {
 		upstreams[u.arg(0)] = u
-		t.Say(u, importer.Same, "its servers stand at each proxy that uses it")
 	}
 	names := map[string]*directive{}
 	for _, m := range d.find("map") {
@@ -58,10 +57,11 @@ func (t *translator) streamServer(d *directive, upstreams map[string]*directive)
 		t.streamServers(o, passes[0].arg(0), upstreams)
 		t.streamSettings(o, d, kind)
 		out.Set(fmt.Sprintf("%s-%s", kind, address[strings.LastIndexByte(address, ':')+1:]), o)
-		t.Say(listen, importer.Same, "")
+		t.Became(listen, importer.Same, o.Field("address"), "")
+		t.Became(d, importer.Same, o.As("tcp_proxies"), "")
+		t.Became(passes[0], importer.Same, o.Field("servers"), "")
 	}
-	t.Say(d, importer.Same, "")
-	t.Say(passes[0], importer.Same, "")
+	t.Say(d, importer.Impossible, "none of its addresses can be taken over")
 }
 
 func (t *translator) streamServers(o importer.Object, pass string, upstreams map[string]*directive) {
@@ -70,12 +70,20 @@ func (t *translator) streamServers(o importer.Object, pass string, upstreams map
 		o.Append("servers", importer.NewObject().Set("address", pass).Flow())
 		return
 	}
+	t.Became(up, importer.Same, importer.Through(up.find("server")...), "its servers are those of each proxy that uses it")
+	t.backups(o, up)
 	for _, c := range up.block {
 		switch c.name {
 		case "server":
+			if c.Settled() && c.Verdict() == importer.Impossible {
+				continue
+			}
 			s := importer.NewObject().Set("address", c.arg(0)).Flow()
 			verdict, note := importer.Same, ""
 			for _, option := range c.args[min(1, len(c.args)):] {
+				if option == "backup" {
+					continue
+				}
 				if v, ok := strings.CutPrefix(option, "weight="); ok {
 					var n int
 					if _, err := fmt.Sscan(v, &n); err == nil {
@@ -86,13 +94,13 @@ func (t *translator) streamServers(o importer.Object, pass string, upstreams map
 				verdict, note = importer.Close, "the option "+option+" is left out"
 			}
 			o.Append("servers", s)
-			t.Say(c, verdict, note)
+			t.Became(c, verdict, o.LastOf("servers"), "%s", note)
 		case "least_conn":
 			o.Set("load_balancing", "least_connections")
-			t.Say(c, importer.Same, "")
+			t.Became(c, importer.Same, o.Field("load_balancing"), "")
 		case "hash":
 			o.Set("load_balancing", "client_ip_hash")
-			t.Say(c, importer.Close, "by the client's address")
+			t.Became(c, importer.Close, o.Field("load_balancing"), "by the client's address")
 		default:
 			t.known(c)
 		}
@@ -105,30 +113,67 @@ func (t *translator) streamSettings(o importer.Object, d *directive, kind string
 		case "proxy_timeout":
 			if v, ok := duration(c.arg(0)); ok {
 				o.Set("idle_timeout", v)
-				t.Say(c, importer.Same, "")
+				t.Became(c, importer.Same, o.Field("idle_timeout"), "")
 			}
 		case "proxy_connect_timeout":
 			if v, ok := duration(c.arg(0)); ok && kind == "tcp" {
 				o.Set("connect_timeout", v)
-				t.Say(c, importer.Same, "")
+				t.Became(c, importer.Same, o.Field("connect_timeout"), "")
 			}
 		case "proxy_protocol":
 			if c.arg(0) == "on" && kind == "tcp" {
 				o.Set("proxy_protocol", "v1")
+				t.Became(c, importer.Same, o.Field("proxy_protocol"), "")
+			} else if c.arg(0) != "on" {
+				t.Became(c, importer.Same, importer.ByItself(), "")
 			}
-			t.Say(c, importer.Same, "")
-		case "allow", "deny":
-			if c.arg(0) != "all" {
-				filter := o.Object("ip_filter")
-				if filter.Empty() {
-					o.Set("ip_filter", importer.NewObject().Flow())
-					filter = o.Object("ip_filter")
-				}
-				filter.Append(c.name, c.arg(0))
-				t.Say(c, importer.Close, "deny wins over allow here, whatever their order")
-			} else {
-				t.Say(c, importer.Same, "a list of allow denies all others")
-			}
+		}
+	}
+	t.streamFilter(o, d)
+}
+
+// streamFilter makes an ip_filter of allow and deny. One that lets nobody in denies all
+// addresses.
+func (t *translator) streamFilter(o importer.Object, d *directive) {
+	f := t.listed(d.find("allow", "deny"))
+	switch {
+	case f.tooMany:
+		t.Check("%s:%d: allow and deny stand for more than %d networks: write ip_filter by hand", d.File, d.Line, maxNetworks)
+		return
+	case f.closed && len(f.allow) == 0:
+		o.Set("ip_filter", importer.NewObject().Set("deny", []string{"0.0.0.0/0", "::/0"}).Flow())
+	case f.closed:
+		o.Set("ip_filter", importer.NewObject().Set("allow", networks(f.allow)).Flow())
+	case len(f.deny) > 0:
+		o.Set("ip_filter", importer.NewObject().Set("deny", networks(f.deny)).Flow())
+	}
+	became := importer.ByItself() // all clients are let in
+	if o.Has("ip_filter") {
+		became = o.Field("ip_filter")
+	}
+	for _, d := range f.taken {
+		t.Became(d, importer.Same, became, "")
+	}
+}
+
+// backups has the servers with backup asked after one other: load_balancing first takes
+// the first server that takes connections. Beside several others they are left out.
+func (t *translator) backups(o importer.Object, up *directive) {
+	var late []*directive
+	all := up.find("server")
+	for _, s := range all {
+		if slices.Contains(s.args, "backup") {
+			late = append(late, s)
+		}
+	}
+	switch {
+	case len(late) == 0:
+	case len(all)-len(late) == 1 && !slices.Contains(all[0].args, "backup"):
+		o.Set("load_balancing", "first")
+	default:
+		for _, s := range late {
+			t.Say(s, importer.Impossible, "servers of TCP proxies have no backup: it is left out")
+			t.Check("%s:%d: %s is left out: servers of TCP proxies have no backup beside several others", s.File, s.Line, s.Text())
 		}
 	}
 }
@@ -142,25 +187,25 @@ func (t *translator) byServerName(d, pass, names *directive, upstreams map[strin
 		to, name := e.arg(0), strings.ToLower(e.name)
 		switch {
 		case e.name == "hostnames" && len(e.args) == 0:
-			t.Say(e, importer.Same, "")
+			t.Became(e, importer.Same, importer.Through(names), "")
 			continue
 		case e.name == "default":
 			t.Say(e, importer.Impossible, "all other names stay with the https port: give it proxies and a certificate, or name them in sni")
 			t.Check("%s:%d: %s took all other names in TLS; name them in sni of a TCP proxy", e.File, e.Line, to)
 			continue
 		case strings.HasPrefix(name, "*."):
-			t.Say(e, importer.Close, "a wildcard stands for one label")
+			t.Became(e, importer.Close, importer.Through(d), "a wildcard stands for one label")
 		case !exactHost.MatchString(name) || strings.Contains(to, "$"):
 			t.Say(e, importer.Impossible, "names in TLS are exact ones or *. and a name")
 			continue
 		}
-		t.Say(e, importer.Same, "sni")
+		t.Became(e, importer.Same, importer.Through(d), "sni")
 		if hosts[to] == nil {
 			order = append(order, to)
 		}
 		hosts[to] = append(hosts[to], name)
 	}
-	made := 0
+	var proxies []importer.Object
 	for _, listen := range d.find("listen") {
 		address, what := listenAddress(listen.arg(0))
 		if what != "" {
@@ -173,18 +218,20 @@ func (t *translator) byServerName(d, pass, names *directive, upstreams map[strin
 			t.streamServers(o, to, upstreams)
 			t.streamSettings(o, d, "tcp")
 			t.TCP.Set(importer.Unused(t.TCP, "sni-"+hosts[to][0], "tcp"), o)
-			made++
+			proxies = append(proxies, o)
 		}
-		t.Say(listen, importer.Close, "an https port: other names than those of the map are served by its proxies")
+		t.Became(listen, importer.Close, t.Ports.Field(port), "an https port: other names than those of the map are served by its proxies")
 	}
-	if made == 0 {
+	if len(proxies) == 0 {
 		t.Say(d, importer.Impossible, "it has no address and no names that can be taken over")
 		return
 	}
-	t.Say(d, importer.Same, "")
-	t.Say(pass, importer.Same, "by the map")
-	t.Say(names, importer.Same, "")
-	for _, p := range d.find("ssl_preread") {
-		t.Say(p, importer.Same, "")
+	for _, o := range proxies {
+		t.Became(d, importer.Same, o.As("tcp_proxies"), "")
+		t.Became(pass, importer.Same, o.Field("servers"), "by the map")
+		t.Became(names, importer.Same, o.Field("sni"), "")
+		for _, p := range d.find("ssl_preread") {
+			t.Became(p, importer.Same, o.Field("sni"), "")
+		}
 	}
 }

@@ -16,6 +16,7 @@ func (c *content) servers(scheme, host, uri string) {
 		c.o.Append("servers", importer.NewObject().Set("url", serverURL(scheme, host, uri)).Flow())
 		return
 	}
+	c.t.Became(up, importer.Same, importer.Through(up.find("server")...), "its servers are those of each route that uses it")
 	fails := &failures{}
 	for _, d := range up.block {
 		switch d.name {
@@ -27,10 +28,10 @@ func (c *content) servers(scheme, host, uri string) {
 			if d.name == "least_time" {
 				note = "by connections, not by time; p2c_ewma goes by time"
 			}
-			c.t.Say(d, verdictOf(note), "%s", note)
+			c.became(d, verdictOf(note), "load_balancing", note)
 		case "ip_hash":
 			c.o.Set("load_balancing", "client_ip_hash")
-			c.t.Say(d, importer.Close, "clients are spread otherwise: each may get another server than before, once")
+			c.became(d, importer.Close, "load_balancing", "clients are spread otherwise: each may get another server than before, once")
 		case "hash":
 			c.hash(d)
 		case "random":
@@ -39,7 +40,7 @@ func (c *content) servers(scheme, host, uri string) {
 				policy, note = "p2c_ewma", "of two servers the one that answers sooner is taken"
 			}
 			c.o.Set("load_balancing", policy)
-			c.t.Say(d, verdictOf(note), "%s", note)
+			c.became(d, verdictOf(note), "load_balancing", note)
 		case "sticky":
 			c.sticky(d)
 		default:
@@ -51,7 +52,7 @@ func (c *content) servers(scheme, host, uri string) {
 
 func (c *content) sticky(d *directive) {
 	if d.arg(0) != "cookie" {
-		c.t.Say(d, importer.Impossible, "clients are kept by a cookie of headgate's own: sticky_cookie")
+		c.lost(d, "clients are kept by a cookie of headgate's own: sticky_cookie")
 		return
 	}
 	o := importer.NewObject().Set("name", cmp.Or(d.arg(1), "headgate_affinity"))
@@ -63,7 +64,7 @@ func (c *content) sticky(d *directive) {
 		}
 	}
 	c.o.Set("sticky_cookie", o.Flow())
-	c.t.Say(d, importer.Close, "the cookie has another value and SameSite=Lax; a client that has one of nginx gets a new server, once")
+	c.became(d, importer.Close, "sticky_cookie", "the cookie has another value and SameSite=Lax; a client that has one of nginx gets a new server, once")
 }
 
 func (c *content) hash(d *directive) {
@@ -78,10 +79,10 @@ func (c *content) hash(d *directive) {
 	case strings.HasPrefix(key, "$cookie_"):
 		c.o.Set("load_balancing", "hash:cookie:"+strings.TrimPrefix(key, "$cookie_"))
 	default:
-		c.t.Say(d, importer.Impossible, "hashes are of the client's address, the path, a header or a cookie")
+		c.lost(d, "hashes are of the client's address, the path, a header or a cookie")
 		return
 	}
-	c.t.Say(d, importer.Close, "requests are spread otherwise than before, once")
+	c.became(d, importer.Close, "load_balancing", "requests are spread otherwise than before, once")
 }
 
 // failures is after how many failures, and for how long, nginx leaves a server alone.
@@ -153,7 +154,7 @@ func (c *content) upstreamServer(d *directive, scheme, uri string, fails *failur
 	}
 	c.o.Append("servers", o)
 	note := strings.Join(notes, "; ")
-	c.t.Say(d, verdictOf(note), "%s", note)
+	c.t.Became(d, verdictOf(note), c.o.LastOf("servers"), "%s", note)
 }
 
 // serverURL returns the URL of a server.

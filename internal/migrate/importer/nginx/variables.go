@@ -10,16 +10,29 @@ var ours = map[string]string{
 	"remote_addr": "{client_ip}", "realip_remote_addr": "{client_ip}", "host": "{host}", "http_host": "{authority}", "scheme": "{scheme}",
 	"request_method": "{method}", "uri": "{path}", "document_uri": "{path}", "args": "{query}", "query_string": "{query}",
 	"request_id": "{request_id}", "remote_user": "{user}", "ssl_client_s_dn": "{client_cert_subject}",
+	"request_uri": "{request_uri}", "server_port": "{server_port}", "content_type": "{header.Content-Type}", "ssl_client_fingerprint": "{client_cert_fingerprint}",
+	"proxy_add_x_forwarded_for": "{header.X-Forwarded-For}",
+}
+
+// variableOf returns headgate's variable for one of nginx, "" if there is none.
+func variableOf(name string) string {
+	if value, ok := ours[name]; ok {
+		return value
+	}
+	if field, ok := strings.CutPrefix(name, "http_"); ok && field != "" && !unmatched[strings.ToLower(headerName(field))] && field != "upgrade" {
+		return "{header." + headerName(field) + "}"
+	}
+	return ""
 }
 
 // variables writes a text with the variables of headgate. What says which is not
 // there.
 func variables(text string) (out, what string) {
 	out, what = eachVariable(strings.ReplaceAll(strings.ReplaceAll(text, "{", "{{"), "${{", "${"), func(name, _ string) (string, string) {
-		if value, ok := ours[name]; ok {
+		if value := variableOf(name); value != "" {
 			return value, ""
 		}
-		return "", fmt.Sprintf("there is no variable like $%s; there are %s", name, "{client_ip}, {host}, {authority}, {scheme}, {method}, {path}, {query}, {request_id}, {user}")
+		return "", fmt.Sprintf("there is no variable like $%s; there are %s", name, "{client_ip}, {host}, {authority}, {scheme}, {method}, {path}, {query}, {request_uri}, {port}, {server_port}, {request_id}, {user}, {header.NAME}")
 	})
 	return out, what
 }

@@ -58,9 +58,9 @@ func (f *flow) over() bool { return f.answer != nil || f.closed }
 func (v *view) run(f *flow, block []*directive) {
 	for _, d := range block {
 		switch d.name {
-		case "set":
+		case "set", "set_escape_uri":
 			v.vars[strings.TrimPrefix(d.arg(0), "$")] = v.expand(d.arg(1))
-			v.t.Say(d, importer.Same, "its value stands where it is used")
+			v.t.Became(d, importer.Same, importer.Through(v.t.users(strings.TrimPrefix(d.arg(0), "$"))...), "its value is written where it is used")
 		case "if":
 			v.runIf(f, d)
 		case "return":
@@ -68,7 +68,7 @@ func (v *view) run(f *flow, block []*directive) {
 		case "rewrite":
 			v.redirectRule(f, d)
 		case "break":
-			v.t.Say(d, importer.Same, "")
+			v.t.Became(d, importer.Same, importer.ByItself(), "")
 			return
 		}
 		if f.over() {
@@ -88,9 +88,9 @@ func (v *view) runIf(f *flow, d *directive) {
 		return
 	}
 	if len(c.Notes) > 0 {
-		v.t.Say(d, importer.Close, "%s", strings.Join(c.Notes, "; "))
+		v.t.Became(d, importer.Close, importer.Through(d.block...), "%s", strings.Join(c.Notes, "; "))
 	} else {
-		v.t.Say(d, importer.Same, "")
+		v.t.Became(d, importer.Same, importer.Through(d.block...), "")
 	}
 	if !c.Within(v.region) {
 		return
@@ -125,9 +125,11 @@ func (v *view) redirectByPath(f *flow, d *directive) bool {
 	if name == "$request_uri" {
 		note = join(note, "the expression sees the path without its query")
 	}
-	f.redirects = append(f.redirects, redirect(expr, target, code))
-	v.t.Say(d, importer.Same, "a redirect rule")
-	v.t.Say(r, verdictOf(note), "%s", note)
+	rule := redirect(expr, target, code)
+	f.redirects = append(f.redirects, rule)
+	v.t.Became(d, importer.Same, rule.As("redirects"), "a redirect rule")
+	v.t.Became(r, verdictOf(note), rule.As("redirects"), "%s", note)
+	v.t.held[d] = true
 	return true
 }
 
@@ -179,9 +181,10 @@ func (v *view) redirectRule(f *flow, d *directive) {
 	if drops {
 		target += "?"
 	}
-	f.redirects = append(f.redirects, redirect(expr, target, status))
+	rule := redirect(expr, target, status)
+	f.redirects = append(f.redirects, rule)
 	f.closed = slices.Contains(takesAll, expr)
-	v.t.Say(d, verdictOf(note), "%s", note)
+	v.t.Became(d, verdictOf(note), rule.As("redirects"), "%s", note)
 }
 
 // returned is what a return sends: its status and its text, or URL.
@@ -201,6 +204,9 @@ func isRedirect(code int) bool {
 }
 
 var requestURI = strings.NewReplacer("${request_uri}", "\x01", "$request_uri", "\x01", "$uri$is_args$args", "\x01", "$uri?$args", "\x01", "$uri$is_args$query_string", "\x01", "$document_uri$is_args$args", "\x01")
+
+// requestURIs writes path and query as one variable.
+var requestURIs = strings.NewReplacer("${request_uri}", "$request_uri", "$uri$is_args$args", "$request_uri", "$uri?$args", "$request_uri", "$uri$is_args$query_string", "$request_uri", "$document_uri$is_args$args", "$request_uri")
 
 var group = regexp.MustCompile(`\$([0-9])`)
 
