@@ -9,7 +9,7 @@ export CGO_ENABLED ?= 0
 
 .PHONY: help
 help: ## list the commands
-	@awk -F ':.*## ' '/^[a-z0-9]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 .PHONY: build
 build: console ## build bin/headgate
@@ -79,6 +79,32 @@ features: ## measure what each feature adds to a request
 generate: ## write again what is made from the Go types
 	$(GO) generate ./...
 
+# A release is built twice in two folders from the last commit, and fails where the results
+# differ. RELEASE="-targets linux/amd64" and other flags: bin/release -help.
+.PHONY: release
+release: bin/release ## build everything of a release into dist/ (VERSION=1.2.3; KEY=ecdsa.pem signs it)
+	bin/release -version "$(VERSION)" -key "$(KEY)" -url "$(URL)" -twice $(RELEASE)
+
+.PHONY: dist
+dist: bin/release ## the same once, from the files in this folder, for trying packages (VERSION=1.2.3)
+	bin/release -version "$(VERSION)" -key "$(KEY)" -url "$(URL)" $(RELEASE) all
+
+.PHONY: bin/release
+bin/release:
+	cd tools && $(GO) build -trimpath -o ../bin/release ./release
+
+.PHONY: repo
+repo: ## write a signed apt and yum repository of the packages in dist/ into dist/repo (KEY=GPG-key-id)
+	packaging/repo.sh dist dist/repo "$(KEY)"
+
+.PHONY: image-push
+image-push: ## push the image of a release to a registry (VERSION=1.2.3 IMAGE=registry/name)
+	packaging/push.sh "dist/headgate_$(VERSION)_image.tar" "$(IMAGE)" "$(VERSION)"
+
+.PHONY: release-test
+release-test: ## install, upgrade, run and remove what is in dist/, as users do (VERSION=1.2.3)
+	packaging/test/run "$(VERSION)"
+
 .PHONY: clean
 clean: ## remove what was built
-	rm -rf bin
+	rm -rf bin dist dist.work

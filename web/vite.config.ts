@@ -38,8 +38,27 @@ function finish(): Plugin {
   }
 }
 
+/** Lists the packages that are part of the build, for license notices and the SBOM. */
+function listPackages(): Plugin {
+  return {
+    name: 'list-packages',
+    apply: 'build',
+    generateBundle(_, bundle) {
+      const folders = new Set<string>()
+      for (const chunk of Object.values(bundle)) {
+        if (chunk.type !== 'chunk') continue
+        for (const id of chunk.moduleIds) {
+          const folder = /.*(\bnode_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(id)
+          if (folder) folders.add(id.slice(id.indexOf('node_modules/'), folder.index + folder[0].length - 1))
+        }
+      }
+      writeFileSync(join(import.meta.dirname, 'bundled.json'), JSON.stringify([...folders].sort()))
+    },
+  }
+}
+
 export default defineConfig({
-  plugins: [react(), finish()],
+  plugins: [react(), finish(), listPackages()],
   resolve: { alias: { '@': join(import.meta.dirname, 'src') } },
   build: { outDir: out, emptyOutDir: true, target: 'es2022', sourcemap: false, assetsInlineLimit: 0, chunkSizeWarningLimit: 1000 },
   // `npm run dev` shows changes at once; the API is that of a headgate at its usual address.

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -28,12 +29,12 @@ const packaging = "../../packaging/"
 
 // image is what the last stage of the Dockerfile says.
 type image struct {
-	copies                  [][3]string // source, target, owner
-	user                    string
-	env                     []string
-	expose                  []string
-	volume                  string
-	entrypoint, cmd, health []string
+	copies          [][3]string // source, target, owner
+	user            string
+	env             []string
+	expose          []string
+	volume          string
+	entrypoint, cmd []string
 }
 
 // readImage reads the last stage of the Dockerfile.
@@ -77,8 +78,6 @@ func readImage(t *testing.T) (i image) {
 			i.entrypoint = list(rest)
 		case "CMD":
 			i.cmd = list(rest)
-		case "HEALTHCHECK":
-			i.health = list(rest)
 		}
 	}
 	return i
@@ -293,7 +292,7 @@ exec chroot --userspec="$user" "$root" "$@"`
 		}
 		return string(out)
 	}
-	if out := inside(i.health...); strings.TrimSpace(out) != "ok" {
+	if out := inside(composeOf(t, "compose.yaml").Services["headgate"].Healthcheck.Test[1:]...); strings.TrimSpace(out) != "ok" {
 		t.Errorf("health check: %s", out)
 	}
 	bearer := "Authorization: Bearer " + strings.Fields(inside("/usr/bin/headgate", "token", "create", "all", "--role", "admin"))[0]
@@ -320,56 +319,184 @@ exec chroot --userspec="$user" "$root" "$@"`
 	testhouse.Eventually(t, "the port serves again", func() bool { status, _, _ := fetch("GET", "http://"+web+"/", ""); return status == 410 })
 }
 
-// TestTheComposeFileFitsTheImage reads the Compose file as Compose does, as far as it
-// goes, and holds it against the image.
-func TestTheComposeFileFitsTheImage(t *testing.T) {
-	data, err := os.ReadFile(packaging + "compose.yaml")
+// composeFile is what the Compose files use of Compose.
+type composeFile struct {
+	Name     string
+	Services map[string]struct {
+		Image       string
+		Build       struct{ Context, Dockerfile string }
+		Restart     string
+		DependsOn   []string `yaml:"depends_on"`
+		Ports       []string
+		Networks    []string
+		Configs     []struct{ Source, Target string }
+		Environment map[string]string
+		Labels      map[string]string
+		Volumes     []string
+		Tmpfs       []string
+		Healthcheck struct {
+			Test        []string
+			Interval    string
+			Timeout     string
+			StartPeriod string `yaml:"start_period"`
+		}
+		// The keys that follow make it safe.
+		ReadOnly    bool              `yaml:"read_only"`
+		CapDrop     []string          `yaml:"cap_drop"`
+		SecurityOpt []string          `yaml:"security_opt"`
+		Sysctls     map[string]string `yaml:"sysctls"`
+		StopGrace   string            `yaml:"stop_grace_period"`
+	}
+	Configs  map[string]struct{ Content string }
+	Networks map[string]struct {
+		Name     string
+		Internal bool
+	}
+	Volumes map[string]any
+}
+
+// composeOf reads a Compose file as Compose does, as far as it goes.
+func composeOf(t *testing.T, name string) (c composeFile) {
+	t.Helper()
+	data, err := os.ReadFile(packaging + name)
 	if err != nil {
 		t.Fatal(err)
-	}
-	var c struct {
-		Services map[string]struct {
-			Image   string
-			Build   struct{ Context, Dockerfile string }
-			Restart string
-			Ports   []string
-			Volumes []string
-			// The keys that follow make it safe.
-			ReadOnly    bool              `yaml:"read_only"`
-			CapDrop     []string          `yaml:"cap_drop"`
-			SecurityOpt []string          `yaml:"security_opt"`
-			Sysctls     map[string]string `yaml:"sysctls"`
-			StopGrace   string            `yaml:"stop_grace_period"`
-		}
-		Volumes map[string]any
 	}
 	d := yaml.NewDecoder(bytes.NewReader(data))
 	d.KnownFields(true)
 	if err := d.Decode(&c); err != nil {
 		t.Fatal(err)
 	}
-	i, s := readImage(t), c.Services["headgate"]
-	if _, err := os.Stat(filepath.Join(packaging, s.Build.Context, s.Build.Dockerfile)); err != nil || len(c.Services) != 1 {
-		t.Error(err)
-	}
-	var inside []string
-	for _, p := range s.Ports {
-		inside = append(inside, p[strings.LastIndexByte(p, ':')+1:])
-		if strings.HasSuffix(p, ":9080") && !strings.HasPrefix(p, "127.0.0.1:") {
-			t.Errorf("%s: the admin listener is published to everybody", p)
+	return c
+}
+
+// TestComposeFilesFitTheImage compares the service headgate of each Compose file with the
+// image.
+func TestComposeFilesFitTheImage(t *testing.T) {
+	i := readImage(t)
+	for _, name := range []string{"compose.yaml", "compose.discovery.yaml"} {
+		c := composeOf(t, name)
+		s := c.Services["headgate"]
+		if _, err := os.Stat(filepath.Join(packaging, s.Build.Context, s.Build.Dockerfile)); err != nil {
+			t.Errorf("%s: %v", name, err)
 		}
-	}
-	if !slices.Equal(inside, i.expose) {
-		t.Errorf("published are %v, the image has %v", inside, i.expose)
-	}
-	if len(s.Volumes) != 1 || s.Volumes[0] != "state:"+i.volume {
-		t.Errorf("volumes %v, the image keeps its state in %s", s.Volumes, i.volume)
-	}
-	if _, ok := c.Volumes["state"]; !ok || !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) || s.Sysctls["net.ipv4.ip_unprivileged_port_start"] != "0" {
-		t.Errorf("%+v", c)
+		var inside []string
+		for _, p := range s.Ports {
+			inside = append(inside, p[strings.LastIndexByte(p, ':')+1:])
+			if strings.HasSuffix(p, ":9080") && !strings.HasPrefix(p, "127.0.0.1:") {
+				t.Errorf("%s: %s: the admin listener is published to everybody", name, p)
+			}
+		}
+		if !slices.Equal(inside, i.expose) {
+			t.Errorf("%s: published are %v, the image has %v", name, inside, i.expose)
+		}
+		if len(s.Volumes) != 1 || s.Volumes[0] != "state:"+i.volume {
+			t.Errorf("%s: volumes %v, the image keeps its state in %s", name, s.Volumes, i.volume)
+		}
+		if _, ok := c.Volumes["state"]; !ok || !s.ReadOnly || !slices.Equal(s.CapDrop, []string{"ALL"}) || s.Sysctls["net.ipv4.ip_unprivileged_port_start"] != "0" {
+			t.Errorf("%s: %+v", name, s)
+		}
+		if !slices.Equal(s.Healthcheck.Test, []string{"CMD", "/usr/bin/headgate", "health"}) {
+			t.Errorf("%s: health check %v", name, s.Healthcheck.Test)
+		}
 	}
 	if !slices.Contains(i.env, "HEADGATE_STATE="+i.volume) || !slices.Equal(i.cmd, []string{"run"}) {
 		t.Errorf("the image runs %v with %v", i.cmd, i.env)
+	}
+}
+
+// TestDiscoveryComposeFileIsServed checks the configuration inside the Compose file with
+// discovery, and that only the socket proxy sees the socket of the engine.
+func TestDiscoveryComposeFileIsServed(t *testing.T) {
+	c := composeOf(t, "compose.discovery.yaml")
+	name := filepath.Join(t.TempDir(), "headgate.yaml")
+	text := c.Configs[c.Services["headgate"].Configs[0].Source].Content
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out, errs bytes.Buffer
+	if code := execute([]string{"validate", "--config", name}, stdio{strings.NewReader(""), &out, &errs}); code != 0 {
+		t.Errorf("validate: %d\n%s%s", code, &out, &errs)
+	}
+	if !strings.Contains(text, "network: "+c.Networks["web"].Name) || c.Networks["web"].Name == "" || !c.Networks["engine"].Internal {
+		t.Errorf("networks %+v do not fit\n%s", c.Networks, text)
+	}
+	for service, s := range c.Services {
+		for _, v := range s.Volumes {
+			if strings.Contains(v, "docker.sock") && (service != "socket-proxy" || len(s.Ports) > 0 || !slices.Equal(s.Networks, []string{"engine"})) {
+				t.Errorf("%s can reach the socket of the engine: %+v", service, s)
+			}
+		}
+	}
+}
+
+// TestImagesOfAReleaseAreThoseOfTheDockerfile compares the configuration that the release
+// tool gives its images with the Dockerfile, and that the Dockerfile builds the console.
+func TestImagesOfAReleaseAreThoseOfTheDockerfile(t *testing.T) {
+	i := readImage(t)
+	tool, err := os.ReadFile("../../tools/release/image.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range append(slices.Clone(i.env), i.user, i.entrypoint[0], i.cmd[0], i.volume) {
+		if !strings.Contains(string(tool), strconv.Quote(want)) {
+			t.Errorf("tools/release/image.go lacks %q of the Dockerfile", want)
+		}
+	}
+	for _, port := range i.expose {
+		if !strings.Contains(port, "/") {
+			port += "/tcp"
+		}
+		if !strings.Contains(string(tool), strconv.Quote(port)) {
+			t.Errorf("tools/release/image.go lacks port %s of the Dockerfile", port)
+		}
+	}
+	dockerfile, err := os.ReadFile(packaging + "Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !regexp.MustCompile(`(?s)AS console\n.*npm ci.*npm run build.*AS build\n.*COPY --from=console \S+/dist \S+\nRUN CGO_ENABLED=0 .*go build`).Match(dockerfile) {
+		t.Error("the Dockerfile does not put the console into the binary")
+	}
+	versions, err := os.ReadFile("../../.tool-versions")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(versions)) {
+		name, version, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if image := map[string]string{"golang": "golang:", "nodejs": "node:"}[name] + version + "-"; !strings.Contains(string(dockerfile), image) {
+			t.Errorf("the Dockerfile does not build with %s", image)
+		}
+	}
+}
+
+// TestPackagesHaveTheirFiles checks that packaging/nfpm.yaml names files that exist, that
+// shells read all scripts, and that no package has a configuration file.
+func TestPackagesHaveTheirFiles(t *testing.T) {
+	data, err := os.ReadFile(packaging + "nfpm.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources := regexp.MustCompile(`(?:src|preinstall|postinstall|preremove|postremove|preupgrade|postupgrade): "?(packaging/[^",}\s]+|LICENSE)`).FindAllStringSubmatch(string(data), -1)
+	if len(sources) < 15 {
+		t.Fatalf("nfpm.yaml has only the sources %v", sources)
+	}
+	for _, m := range sources {
+		if _, err := os.Stat("../../" + m[1]); err != nil {
+			t.Error(err)
+		}
+	}
+	if strings.Contains(string(data), "type: config") || strings.Contains(string(data), "dst: /etc/headgate") {
+		t.Error("a package installs a configuration file, which the console could not change")
+	}
+	scripts, err := filepath.Glob(packaging + "scripts/*")
+	if err != nil || len(scripts) < 10 {
+		t.Fatal(scripts, err)
+	}
+	for _, name := range append(scripts, packaging+"linux/openrc", packaging+"install.sh") {
+		if out, err := exec.Command("sh", "-n", name).CombinedOutput(); err != nil {
+			t.Errorf("%s: %s", name, out)
+		}
 	}
 }
 
@@ -383,16 +510,11 @@ func TestTheUnitIsSound(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := strings.ReplaceAll(string(data), "/usr/bin/headgate", "/bin/true") // which is there
-	var version int
-	out, _ := exec.Command("systemd-analyze", "--version").Output()
-	if fmt.Sscanf(string(out), "systemd %d", &version); version < 253 {
-		text = strings.ReplaceAll(text, "Type=notify-reload", "Type=notify")
-	}
 	unit := filepath.Join(t.TempDir(), "headgate.service")
 	if err := os.WriteFile(unit, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command("systemd-analyze", "verify", unit).CombinedOutput(); err != nil || len(bytes.TrimSpace(out)) > 0 {
+	if out, err := exec.Command("systemd-analyze", "verify", "--man=no", unit).CombinedOutput(); err != nil || len(bytes.TrimSpace(out)) > 0 {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -122,6 +123,9 @@ func configToRun(named, state, address string) (name string, made bool, err erro
 	name = filepath.Join(state, configName)
 	if err = os.MkdirAll(state, 0o700); err == nil {
 		err = file.Replace(name, []byte(text))
+	}
+	if errors.Is(err, fs.ErrPermission) && os.Geteuid() > 0 {
+		return "", false, fmt.Errorf("the state directory %s is not writable for user %d: run `chown %[2]d` on it, or run headgate as its owner (in Compose: `user:`)", state, os.Geteuid())
 	}
 	if err != nil {
 		return "", false, fmt.Errorf("no configuration file was found, and none can be created in the state directory: %w; specify a file with --config, or another directory with --state", err)

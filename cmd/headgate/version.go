@@ -10,9 +10,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set by the linker: -ldflags "-X main.version=1.2.3". Without it
-// the version is that of the module, as "go install" records it.
-var version string
+// The linker sets these in a release: -ldflags "-X main.version=1.2.3". Elsewhere they are
+// what the go command records: the version of the module, and the commit it was built from.
+var (
+	version     string // such as 1.2.3
+	buildCommit string // the commit, in hexadecimal
+	buildTime   string // the time of that commit, in RFC 3339
+)
 
 // buildInfo tells which headgate this is.
 type buildInfo struct {
@@ -27,7 +31,7 @@ type buildInfo struct {
 
 // thisBuild reads what the linker and the go command recorded.
 func thisBuild() buildInfo {
-	b := buildInfo{Version: version, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
+	b := buildInfo{Version: version, Revision: buildCommit, Time: buildTime, Go: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		info = &debug.BuildInfo{}
