@@ -32,6 +32,11 @@ e2e: build ## use the console of bin/headgate in Chromium, as people do
 screenshots: build ## make the pictures of the console that docs have
 	.ci/console screenshots
 
+.PHONY: site
+site: ## build the documentation site in site/.vitepress/dist, and check its links; needs Node 20.19 or newer
+	cd site && { [ node_modules/.package-lock.json -nt package-lock.json ] || npm ci --no-audit --no-fund --loglevel=error; }
+	cd site && npm run --silent test && npm run --silent build && npm run --silent check
+
 .PHONY: run
 run: build ## build, and start the demonstration
 	./bin/headgate demo

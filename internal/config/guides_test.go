@@ -29,7 +29,7 @@ func examplesIn(page, text string) []shown {
 	for i, line := range strings.Split(text, "\n") {
 		bare := strings.TrimLeft(line, " ")
 		switch {
-		case open == nil && bare == "```yaml":
+		case open == nil && (bare == "```yaml" || strings.HasPrefix(bare, "```yaml ")):
 			indent = line[:len(line)-len(bare)]
 			open = &shown{page: page, line: i + 1}
 		case open != nil && strings.HasPrefix(bare, "```"):
