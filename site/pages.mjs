@@ -57,7 +57,7 @@ export function rewrite(text, from, to, all) {
       const named = posix.normalize(posix.join(posix.dirname(from), path))
       const page = all.get(named) ?? all.get(posix.join(named, 'README.md'))
       if (page) return `${image}[${label}](${posix.relative(posix.dirname(to), page) || posix.basename(page)}${anchor ? `#${anchor}` : ''})`
-      if (image) return link
+      if (image && named.startsWith('docs/guides/console/')) return `![${label}](${posix.relative(posix.dirname(to), named.slice('docs/'.length))})`
       if (named === 'docs/design') return label // a folder without a list of its own
       if (!existsSync(join(root, named))) throw new Error(`${from}: the link to ${target} leads nowhere`)
       return label.startsWith('`') ? label : named.endsWith('LICENSE') || label.includes(' ') ? `${label} (\`${named}\`)` : `\`${label}\``
@@ -80,11 +80,8 @@ export function write() {
     put(to, text)
   }
   cpSync(join(root, 'docs/guides/console'), join(out, 'guides/console'), { recursive: true })
-  // The pictures of the overview are named from the root of the repository.
-  mkdirSync(join(out, 'docs/guides'), { recursive: true })
-  cpSync(join(root, 'docs/guides/console'), join(out, 'docs/guides/console'), { recursive: true })
   put('scoreboard.md', scoreboard(readFileSync(join(root, 'docs/performance.md'), 'utf8'), JSON.parse(readFileSync(join(site, 'scoreboard.json'), 'utf8'))))
-  put('index.md', readFileSync(join(site, 'home.md'), 'utf8'))
+  put('index.md', rewrite(readFileSync(join(site, 'home.md'), 'utf8'), 'site/home.md', 'index.md', all))
   return all.size + 2
 }
 

@@ -15,6 +15,10 @@ test('links between pages follow them to their addresses', () => {
   assert.equal(change('[a](#host) [b](https://example.com/)'), '[a](#host) [b](https://example.com/)')
 })
 
+test('pictures follow their pages', () => {
+  assert.equal(rewrite('![a](docs/guides/console/log.webp)', 'README.md', 'overview.md', all), '![a](guides/console/log.webp)')
+})
+
 test('links to source files become code', () => {
   assert.equal(rewrite('[serve.go](../internal/plan/serve.go)', 'docs/architecture.md', 'architecture.md', all), '`serve.go`')
 })
