@@ -172,6 +172,23 @@ func TestCombinedLineCannotBeForged(t *testing.T) {
 	}
 }
 
+func TestCombinedLineInventsNothing(t *testing.T) {
+	for want, rq := range map[string]exchange.Request{
+		`"-"`:               {},
+		`"GET"`:             {Method: "GET"},
+		`"GET /a?b"`:        {Method: "GET", Path: "/a", Query: "?b"},
+		`"GET /a HTTP/1.0"`: {Method: "GET", Path: "/a", Proto: exchange.HTTP10},
+	} {
+		ex := sample()
+		ex.Request = rq
+		var c clock
+		c.set()
+		if line := string(appendCombined(nil, ex, &c)); !strings.Contains(line, "] "+want+" ") {
+			t.Errorf("got %q, want %s", line, want)
+		}
+	}
+}
+
 func TestStatusIs499WhenNothingWasSent(t *testing.T) {
 	for _, test := range []struct {
 		name     string

@@ -147,12 +147,7 @@ func appendCombined(b []byte, ex *exchange.Exchange, c *clock) []byte {
 	b = append(b, " ["...)
 	b = c.appendCommon(b, ex.Times.Start)
 	b = append(b, `] "`...)
-	b = appendQuoted(b, rq.Method, maxMethod)
-	b = append(b, ' ')
-	b = appendQuoted(b, rq.Path, maxTarget)
-	b = appendQuoted(b, rq.Query, maxTarget)
-	b = append(b, ' ')
-	b = append(b, rq.Proto.String()...)
+	b = appendRequestLine(b, rq)
 	b = append(b, `" `...)
 	b = strconv.AppendInt(b, int64(ex.Status()), 10)
 	b = append(b, ' ')
@@ -162,6 +157,24 @@ func appendCombined(b []byte, ex *exchange.Exchange, c *clock) []byte {
 	b = append(b, `" "`...)
 	b = appendQuoted(b, orDash(rq.Header.Get(header.UserAgent)), maxAgent)
 	return append(b, "\"\n"...)
+}
+
+// appendRequestLine appends what was read of a request line: "-" if that is nothing.
+func appendRequestLine(b []byte, rq *exchange.Request) []byte {
+	if rq.Method == "" {
+		return append(b, '-')
+	}
+	b = appendQuoted(b, rq.Method, maxMethod)
+	if rq.Path == "" {
+		return b
+	}
+	b = append(b, ' ')
+	b = appendQuoted(b, rq.Path, maxTarget)
+	b = appendQuoted(b, rq.Query, maxTarget)
+	if rq.Proto == 0 {
+		return b
+	}
+	return append(append(b, ' '), rq.Proto.String()...)
 }
 
 func orDash(s string) string {

@@ -43,6 +43,10 @@ type Port struct {
 	// DrainTimeout is how long running requests may go on after the port was closed or
 	// moved, or headgate was stopped. Then their connections are cut.
 	DrainTimeout unit.Duration `json:"drain_timeout" was:"drain" default:"30s" max:"24h"`
+	// StrictTarget is whether a request target with octets that are not ASCII, such as
+	// /café in raw UTF-8, gets 400. Without it they are percent-encoded (/caf%C3%A9)
+	// before the request is matched and sent.
+	StrictTarget bool `json:"strict_target" default:"false"`
 	// Limits bound what a client of this port may send and how long it may take.
 	Limits Limits `json:"limits"`
 }

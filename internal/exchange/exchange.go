@@ -297,7 +297,7 @@ func (p Proto) String() string {
 	case HTTP3:
 		return "HTTP/3.0"
 	}
-	return "HTTP/?"
+	return ""
 }
 
 // Body is a message body that is pulled. Whoever makes it bounds how long Read

@@ -20,6 +20,8 @@ type Port struct {
 	// HeadSize, HeadFields and URISize bound a request head: bytes, fields, and
 	// bytes of the target.
 	HeadSize, HeadFields, URISize int
+	// StrictTarget refuses targets with octets that are not ASCII.
+	StrictTarget bool
 	// Streams is how many requests a client may have under way on one connection
 	// of HTTP/2 or HTTP/3.
 	Streams int

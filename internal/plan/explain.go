@@ -12,6 +12,7 @@ import (
 	"headgate/internal/feature/cache"
 	"headgate/internal/proto/header"
 	"headgate/internal/proto/http1"
+	"headgate/internal/proto/uri"
 	"headgate/internal/server/health"
 	"headgate/internal/upstream"
 )
@@ -280,7 +281,7 @@ func (p *Port) read(q Question) (*exchange.Exchange, *exchange.Answer) {
 		b = http1.AppendField(b, f[0], f[1])
 	}
 	b = append(b, http1.CRLF...)
-	limits := http1.Limits{HeadSize: p.front.HeadSize, Fields: p.front.HeadFields, URISize: p.front.URISize}
+	limits := http1.Limits{HeadSize: p.front.HeadSize, Fields: p.front.HeadFields, URISize: p.front.URISize, StrictTarget: p.front.StrictTarget}
 	var head http1.RequestHead
 	n, err := http1.ParseRequest(b, &limits, &head)
 	switch {
@@ -303,6 +304,9 @@ func (p *Port) read(q Question) (*exchange.Exchange, *exchange.Answer) {
 func fill(rq *exchange.Request, head *http1.RequestHead, scheme string) {
 	rq.Method, rq.Scheme, rq.Host, rq.Proto = head.Method, scheme, head.Authority, exchange.HTTP11
 	rq.Path, rq.Query, rq.Upgrade = head.Path, head.Query, head.Upgrade
+	if head.NonASCII {
+		rq.Path, rq.Query = string(uri.AppendASCII(nil, rq.Path)), string(uri.AppendASCII(nil, rq.Query))
+	}
 	head.Fields.CopyTo(&rq.Header)
 	rq.AcceptsTrailers = rq.Header.HasToken(header.TE, "trailers")
 	http1.StripHopByHop(&rq.Header)

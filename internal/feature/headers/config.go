@@ -27,7 +27,9 @@ type Rule struct {
 	// puts value in the place of what regex matches, in every field with this
 	// name.
 	Operation Operation `json:"operation" label:"true" default:"set" enum:"set,append,remove,set_if_absent,replace"`
-	// Name is the name of the field, in any case.
+	// Name is the name of the field, in any case. In a remove, `*` stands for any
+	// characters: X-Debug-* is every field whose name begins so, *_* every one with an
+	// underscore.
 	Name string `json:"name" label:"true" required:"true" max:"256" example:"X-Real-IP"`
 	// Value is the field's value; for replace, what each match becomes. The
 	// variables {client_ip}, {host} (without its port), {authority} (with it), {scheme}, {method}, {path}, {query},
@@ -79,6 +81,9 @@ func (c Config) Check(at schema.Place) {
 func (r *Rule) check(at schema.Place) {
 	if what, remedy := checkName(r.Name); what != "" && !at.Field("name").Reported() {
 		at.Field("name").Problem(what, remedy)
+	}
+	if r.Operation != Remove && strings.Contains(r.Name, "*") {
+		at.Field("name").Problemf("write one name, or operation: remove", "* in a name is not valid with operation %s", r.Operation)
 	}
 	if r.Operation == Replace {
 		r.checkReplace(at)

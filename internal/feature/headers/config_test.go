@@ -14,6 +14,8 @@ func TestSettingsAreChecked(t *testing.T) {
 	}{
 		{Rule{Operation: Set, Name: "X-A", Value: "{host} {{"}, ""},
 		{Rule{Operation: Remove, Name: "Server"}, ""},
+		{Rule{Operation: Remove, Name: "*_*"}, ""},
+		{Rule{Operation: Set, Name: "X-*", Value: "1"}, "headers[0].name: * in a name is not valid with operation set"},
 		{Rule{Operation: Replace, Name: "X-A", Regex: "a(b)", Value: "$1{host}"}, ""},
 		{Rule{Operation: Replace, Name: "X-A", Regex: "a"}, ""},
 		{Rule{Operation: Set, Name: "X-A"}, "headers[0].value: missing"},

@@ -74,6 +74,7 @@ type rule struct {
 	varies      bool
 	regex       *regexp.Regexp
 	replacement exchange.Replacement
+	pattern     bool // name has a *, and stands for more than one
 	// twins says that a server may take fields with other names for this one.
 	twins bool
 	// certificate says that the value tells whose certificate the client showed.
@@ -90,6 +91,8 @@ func compile(c *Rule) (r rule, err error) {
 		r.certificate = slices.ContainsFunc(r.replacement.Parts(), func(p exchange.Part) bool { return isCertificate(p.Variable) })
 		return r, err
 	case Remove:
+		r.pattern = strings.Contains(c.Name, "*")
+		r.twins = r.twins && !r.pattern
 		return r, nil
 	}
 	if r.value, err = exchange.ParseTemplate(c.Value); err != nil {
@@ -136,7 +139,7 @@ func (rs rules) response(ex *exchange.Exchange) {
 // owns reports whether a server may take a field for one that a rule is about.
 func (rs rules) owns(f *header.Field) bool {
 	for i := range rs {
-		if header.Twins(f.Name, rs[i].name) {
+		if r := &rs[i]; r.pattern && r.matches(f) || header.Twins(f.Name, r.name) {
 			return true
 		}
 	}
@@ -147,7 +150,7 @@ func (rs rules) owns(f *header.Field) bool {
 // append and set_if_absent do.
 func (rs rules) decide(f *header.Field) bool {
 	for i := range rs {
-		if r := &rs[i]; r.operation != Append && r.operation != SetIfAbsent && f.Is(r.name) {
+		if r := &rs[i]; r.operation != Append && r.operation != SetIfAbsent && (f.Is(r.name) || r.pattern && r.matches(f)) {
 			return true
 		}
 	}
@@ -198,10 +201,50 @@ func addCookie(ex *exchange.Exchange, list *header.List, value string) {
 }
 
 func (r *rule) remove(list *header.List) {
+	if r.pattern {
+		list.DeleteFunc(r.matches)
+		return
+	}
 	if r.id != header.Other {
 		list.Del(r.id)
 	} else {
 		list.DelField(r.name)
+	}
+}
+
+// matches reports whether a field has a name for which the pattern stands, and rules may
+// change it.
+func (r *rule) matches(f *header.Field) bool {
+	switch f.ID {
+	case header.Host, header.ContentLength, header.TransferEncoding, header.Trailer, header.Expect:
+		return false
+	}
+	return !f.ID.HopByHop() && matchName(r.name, f.Name)
+}
+
+// matchName reports whether a name matches a pattern in which * stands for any
+// characters, without regard to case.
+func matchName(pattern, name string) bool {
+	first, rest, more := strings.Cut(pattern, "*")
+	if len(name) < len(first) || !header.EqualFold(name[:len(first)], first) {
+		return false
+	}
+	if name = name[len(first):]; !more {
+		return name == ""
+	}
+	for {
+		part, behind, more := strings.Cut(rest, "*")
+		if !more {
+			return len(name) >= len(part) && header.EqualFold(name[len(name)-len(part):], part)
+		}
+		at := 0
+		for at+len(part) <= len(name) && !header.EqualFold(name[at:at+len(part)], part) {
+			at++
+		}
+		if at+len(part) > len(name) {
+			return false
+		}
+		name, rest = name[at+len(part):], behind
 	}
 }
 

@@ -321,7 +321,7 @@ func (c *Conn) request() state {
 // parse tries to parse a head. A head that did not come whole is parsed again
 // only when that can have a result.
 func (c *Conn) parse(w *work) (int, error) {
-	limits := http1.Limits{HeadSize: c.port.HeadSize, Fields: c.port.HeadFields, URISize: c.port.URISize}
+	limits := http1.Limits{HeadSize: c.port.HeadSize, Fields: c.port.HeadFields, URISize: c.port.URISize, StrictTarget: c.port.StrictTarget}
 	b := c.buf.Bytes()
 	if w.scanning && !w.scan.Ready(b, &limits) {
 		return 0, nil

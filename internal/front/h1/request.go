@@ -4,6 +4,7 @@ import (
 	"headgate/internal/exchange"
 	"headgate/internal/proto/header"
 	"headgate/internal/proto/http1"
+	"headgate/internal/proto/uri"
 )
 
 // begin makes an exchange of the head that was parsed.
@@ -40,8 +41,16 @@ func (c *Conn) describe(w *work) {
 	rq.Host = head.Authority
 	rq.Path = head.Path
 	rq.Query = head.Query
+	if head.NonASCII {
+		text := &w.ex.Text
+		rq.Path = text.End(uri.AppendASCII(text.Begin(), rq.Path))
+		rq.Query = text.End(uri.AppendASCII(text.Begin(), rq.Query))
+	}
 	rq.Proto = exchange.HTTP11
-	if head.Minor == 0 {
+	switch {
+	case !head.Versioned:
+		rq.Proto = 0
+	case head.Minor == 0:
 		rq.Proto = exchange.HTTP10
 	}
 	// The lists change places: the memory of both is kept.

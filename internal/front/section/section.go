@@ -32,6 +32,7 @@ type Section struct {
 	size                       int
 	count                      int
 	maxSize, maxCount, maxPath int
+	strictTarget               bool
 
 	seen                            pseudo
 	method, scheme, authority, path string
@@ -50,7 +51,7 @@ type Section struct {
 // Begin begins the section of a request whose fields go into list. The port says
 // how large it may be.
 func (s *Section) Begin(list *header.List, port *exchange.Port) {
-	*s = Section{list: list, length: -1, maxSize: port.HeadSize, maxCount: port.HeadFields, maxPath: port.URISize}
+	*s = Section{list: list, length: -1, maxSize: port.HeadSize, maxCount: port.HeadFields, maxPath: port.URISize, strictTarget: port.StrictTarget}
 }
 
 // BeginTrailers begins the section behind a body. Its fields go into list.

@@ -6,6 +6,7 @@ import (
 	"headgate/internal/exchange"
 	"headgate/internal/proto/header"
 	"headgate/internal/proto/http1"
+	"headgate/internal/proto/uri"
 )
 
 // maxMethod is the longest method that is passed on, in bytes.
@@ -65,7 +66,7 @@ func (s *Section) Settle(ex *exchange.Exchange, end bool) Verdict {
 	if v.Fault != "" || v.Answer != nil {
 		return v
 	}
-	s.settleTarget(&v)
+	s.settleTarget(ex, &v)
 	if v.Fault == "" {
 		s.settleHost(ex, &v)
 	}
@@ -129,7 +130,7 @@ func (s *Section) settleProtocol(v *Verdict) {
 }
 
 // settleTarget judges :scheme and :path (RFC 9113, section 8.3.1).
-func (s *Section) settleTarget(v *Verdict) {
+func (s *Section) settleTarget(ex *exchange.Exchange, v *Verdict) {
 	if !header.EqualFold(s.scheme, "http") && !header.EqualFold(s.scheme, "https") {
 		v.Fault = http1.BadScheme.Error()
 		return
@@ -142,10 +143,19 @@ func (s *Section) settleTarget(v *Verdict) {
 	case s.path[0] != '/' && s.path != "*":
 		v.Fault = ":path does not begin with a slash (RFC 9113, section 8.3.1)"
 	}
+	ascii := true
 	for i := 0; i < len(s.path) && v.Fault == ""; i++ {
-		if c := s.path[i]; c <= ' ' || c >= 0x7f || c == '#' {
+		switch c := s.path[i]; {
+		case c >= 0x80 && !s.strictTarget:
+			ascii = false
+		case c <= ' ' || c >= 0x7f || c == '#':
 			v.Fault = http1.BadTargetByte.Error()
 		}
+	}
+	if !ascii {
+		rq, text := &ex.Request, &ex.Text
+		rq.Path = text.End(uri.AppendASCII(text.Begin(), rq.Path))
+		rq.Query = text.End(uri.AppendASCII(text.Begin(), rq.Query))
 	}
 	if v.Fault == "" && len(s.path) > s.maxPath {
 		v.Answer = exchange.Fail(exchange.URITooLong, http1.URITooLong.Error())

@@ -29,6 +29,9 @@ type Limits struct {
 	Fields int
 	// URISize is the longest request target in bytes. Default DefaultURISize.
 	URISize int
+	// StrictTarget refuses a request target with octets that are not ASCII. Without it
+	// they are for the caller to percent-encode, see RequestHead.NonASCII.
+	StrictTarget bool
 }
 
 // The bounds that hold where a limit is not set.

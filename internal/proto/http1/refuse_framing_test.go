@@ -211,13 +211,26 @@ func TestEveryBadByteIsRefused(t *testing.T) {
 		for c := range 256 {
 			text := p.before + string([]byte{byte(c)}) + p.after
 			var req RequestHead
-			n, err := ParseRequest([]byte(text), &Limits{}, &req)
+			n, err := ParseRequest([]byte(text), &Limits{StrictTarget: true}, &req)
 			if ok := err == nil && n == len(text); ok != p.allowed(byte(c)) {
 				t.Errorf("byte %#02x in %s: got %d, %v for %q", c, p.name, n, err, text)
 			}
 			if err != nil {
 				count++
 			}
+		}
+	}
+	for c := 0x80; c < 0x100; c++ {
+		text := "GET /1234567" + string([]byte{byte(c), byte(c)}) + "a?b HTTP/1.1\r\nHost: a\r\n\r\n"
+		var req RequestHead
+		if n, err := ParseRequest([]byte(text), &Limits{}, &req); err != nil || n != len(text) || !req.NonASCII || req.Query != "?b" {
+			t.Errorf("byte %#02x in a target: got %d, %v, %+v", c, n, err, req)
+		}
+	}
+	for _, text := range []string{"GET http://\u00e9/ HTTP/1.1\r\nHost: \u00e9\r\n\r\n", "GET htt\u00e9://a/ HTTP/1.1\r\nHost: a\r\n\r\n", "GET \u00e9 HTTP/1.1\r\nHost: a\r\n\r\n", "G\u00c9T / HTTP/1.1\r\nHost: a\r\n\r\n"} {
+		var req RequestHead
+		if n, err := ParseRequest([]byte(text), &Limits{}, &req); err == nil {
+			t.Errorf("%q is not refused: %d", text, n)
 		}
 	}
 	if count < 250 {

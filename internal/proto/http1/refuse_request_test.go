@@ -284,11 +284,11 @@ func checkRequests(t *testing.T, tables []struct {
 func checkRefused(t *testing.T, c refused) {
 	t.Helper()
 	var req RequestHead
-	n, err := ParseRequest([]byte(c.text), &Limits{}, &req)
+	n, err := ParseRequest([]byte(c.text), &Limits{StrictTarget: true}, &req)
 	if n != 0 || err != error(c.want) {
 		t.Errorf("%q\n got %d, %v\nwant %v", c.text, n, err, c.want)
 	}
-	if _, e := inPieces([]byte(c.text), 1, &Limits{}); e == none {
+	if _, e := inPieces([]byte(c.text), 1, &Limits{StrictTarget: true}); e == none {
 		t.Errorf("%q is not refused byte by byte", c.text)
 	}
 	if s := c.want.Status(); s < 400 || s > 505 {

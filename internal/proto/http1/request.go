@@ -22,10 +22,15 @@ type RequestHead struct {
 	MethodID Method
 	// Minor is the minor version: 1 for HTTP/1.1, 0 for HTTP/1.0.
 	Minor uint8
+	// Versioned: the version was read. It is false only after an error.
+	Versioned bool
 	// Form is the form of the target.
 	Form Form
 	// Target is the target as received.
 	Target string
+	// NonASCII: the target holds octets from 0x80 on, which no URI has. A path or query
+	// with them must be percent-encoded before it is matched or sent.
+	NonASCII bool
 	// Scheme is "http" or "https" if the target is in absolute form, or "".
 	Scheme string
 	// Path is the path of the target, not decoded, which begins with "/"; or
@@ -86,6 +91,9 @@ func ParseRequest(buf []byte, lim *Limits, req *RequestHead) (n int, err error) 
 	case more:
 		return 0, nil
 	default:
+		if req.Target != "" {
+			_ = req.splitTarget() // as far as it goes: the error is e
+		}
 		return 0, e
 	}
 	if e = req.conclude(&f); e != none {
@@ -102,10 +110,11 @@ func parseRequest(buf []byte, lim *Limits, req *RequestHead, f *facts) (int, Err
 		pos, e = parseMethod(b, pos, req)
 	}
 	if e == none {
-		pos, e = parseTarget(b, pos, lim.uriSize(), full, req)
+		pos, e = parseTarget(b, pos, lim, full, req)
 	}
 	if e == none {
 		pos, e = parseVersion(b, pos, &req.Minor)
+		req.Versioned = e == none
 	}
 	if e == none {
 		pos, e = parseFields(b, pos, lim.fields(), &req.Fields, f)

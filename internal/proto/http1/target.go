@@ -8,11 +8,15 @@ import (
 
 // parseTarget reads the request target and the space behind it. full says that
 // the head cannot grow.
-func parseTarget(b []byte, pos, limit int, full bool, req *RequestHead) (int, Error) {
+func parseTarget(b []byte, pos int, lim *Limits, full bool, req *RequestHead) (int, Error) {
 	start := pos
 	pos = targetEnd(b, pos)
+	for !lim.StrictTarget && pos < len(b) && b[pos] >= 0x80 {
+		req.NonASCII = true
+		pos = targetEnd(b, pos+1)
+	}
 	switch {
-	case pos-start > limit || pos == len(b) && full:
+	case pos-start > lim.uriSize() || pos == len(b) && full:
 		return pos, URITooLong
 	case pos == len(b):
 		return pos, more

@@ -28,7 +28,10 @@
 // (%00, %1F, %7F) but for %09, %0A and %0D, which stay encoded, and a "." or ".." segment
 // with parameters ("/..;/", which some servers read as "/../").
 //
-// The package does not look at queries, hosts or schemes.
+// Octets that are not ASCII (/café in UTF-8) are encoded by AppendASCII, which fronts
+// call for the path and the query before anything looks at them.
+//
+// The package does not look at hosts or schemes.
 package uri
 
 // Error says why a path is refused.
@@ -209,6 +212,19 @@ func lastSlash(b []byte) int {
 		i--
 	}
 	return max(i, 0)
+}
+
+// AppendASCII appends a path or a query with every octet that is not ASCII
+// percent-encoded. The rest stays as it is.
+func AppendASCII(dst []byte, s string) []byte {
+	for i := 0; i < len(s); i++ {
+		if s[i] < 0x80 {
+			dst = append(dst, s[i])
+		} else {
+			dst = appendEncoded(dst, s[i])
+		}
+	}
+	return dst
 }
 
 func appendEncoded(dst []byte, c byte) []byte {
