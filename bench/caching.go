@@ -24,12 +24,12 @@ func cachingRows() []row {
 	setups := func() []setup { return []setup{{cache: true}} }
 	return []row{
 		{
-			name: "hit", title: "HTTP/1.1 keep-alive, 1 KiB from the cache, c=64", unit: "µs CPU a request",
+			name: "hit", title: "HTTP/1.1 keep-alive, 1 KiB from the cache, c=64", unit: "µs CPU per request",
 			goals: []goal{{"nginx", 0.7}}, only: caching, setups: setups,
 			measure: measureHits(shortKept, shortSize),
 		},
 		{
-			name: "hit64", title: "the same, 64 KiB", unit: "µs CPU a request",
+			name: "hit64", title: "the same, 64 KiB", unit: "µs CPU per request",
 			goals: []goal{{"nginx", 0.6}}, only: caching, setups: setups,
 			measure: measureHits(longKept, longSize),
 		},

@@ -33,22 +33,22 @@ func contentRows() []row {
 	}
 	return []row{
 		{
-			name: "rules", title: "HTTP/1.1 keep-alive with three header rules", unit: "µs CPU a request",
+			name: "rules", title: "HTTP/1.1 keep-alive with three header rules", unit: "µs CPU per request",
 			goals: []goal{{"nginx", 1}}, only: known,
 			setups:  func() []setup { return []setup{{rules: true}} },
 			measure: measureRequests,
 		},
 		{
-			name: gzipCoding, title: "256 KiB of text, gzip at level 5", unit: "ms CPU a MiB",
+			name: gzipCoding, title: "256 KiB of text, gzip at level 5", unit: "ms CPU per MiB",
 			goals: []goal{{"nginx", 1}}, only: atLevels,
 			setups: compressed(gzipCoding), measure: measureCompression,
 		},
 		{
-			name: zstdCoding, title: "the same, zstd", unit: "ms CPU a MiB",
+			name: zstdCoding, title: "the same, zstd", unit: "ms CPU per MiB",
 			only: ours, setups: compressed(zstdCoding), measure: measureCompression,
 		},
 		{
-			name: brotliCoding, title: "the same, br", unit: "ms CPU a MiB",
+			name: brotliCoding, title: "the same, br", unit: "ms CPU per MiB",
 			only: ours, setups: compressed(brotliCoding), measure: measureCompression,
 		},
 	}

@@ -26,23 +26,23 @@ type feature struct {
 // allFeatures are the rows of the table, in the order in which filters act.
 func allFeatures() []feature {
 	return []feature{
-		{"client_ip, a peer that is not trusted", "feature/clientip", "ClientIP$/^not_trusted$", 200},
+		{"client_ip, untrusted peer", "feature/clientip", "ClientIP$/^not_trusted$", 200},
 		{"client_ip, two hops of X-Forwarded-For", "feature/clientip", "ClientIP$/^two_hops$", 150},
 		{"client_ip behind Cloudflare", "feature/clientip", "ClientIP$/^cloudflare$", 150},
 		{"ip_filter, 10 entries", "feature/ipfilter", `IPFilter$/^10$/^203\.0\.113\.1$`, 300},
 		{"ip_filter, 100 000 entries", "feature/ipfilter", `IPFilter$/^100000$/^203\.0\.113\.1$`, 300},
-		{"ip_filter, 100 000 entries, refused", "feature/ipfilter", `IPFilter$/^100000$/^1\.0\.4\.1$`, 300},
+		{"ip_filter, 100 000 entries, denied", "feature/ipfilter", `IPFilter$/^100000$/^1\.0\.4\.1$`, 300},
 		{"rate_limit by address", "feature/ratelimit", "RateLimit$/^passes$", 500},
-		{"rate_limit by address, refused", "feature/ratelimit", "RateLimit$/^refused$", 500},
+		{"rate_limit by address, rejected", "feature/ratelimit", "RateLimit$/^refused$", 500},
 		{"rate_limit by a header", "feature/ratelimit", "RateLimit$/^header$", 500},
 		{"rate_limit by a cookie", "feature/ratelimit", "RateLimit$/^cookie$", 500},
-		{"redirects, none fits", "feature/redirects", "NoMatch$", 0},
-		{"basic_auth, a pair that was verified", "feature/basicauth", "Verified$", 500},
-		{"forward_auth, a session that is kept", "feature/forwardauth", "Session$/^kept$", 0},
+		{"redirects, no match", "feature/redirects", "NoMatch$", 0},
+		{"basic_auth, verified credentials", "feature/basicauth", "Verified$", 500},
+		{"forward_auth, cached session", "feature/forwardauth", "Session$/^kept$", 0},
 		{"headers, three rules", "feature/headers", "Rules$/^three$", 0},
-		{"compression, a body that is no text", "feature/compression", "NotCompressed$", 0},
+		{"compression, not compressible", "feature/compression", "NotCompressed$", 0},
 		{"sticky_cookie", "upstream", "Sticky$", 0},
-		{"a request that is begun, for comparison", "tracing", "Request$/^off$", 0},
+		{"starting a request, for comparison", "tracing", "Request$/^off$", 0},
 		{"tracing, 1 in 100 sampled", "tracing", "Request$/^one_percent$", 270},
 		{"tracing, all sampled", "tracing", "Request$/^sampled$", 0},
 	}
@@ -52,8 +52,8 @@ func allFeatures() []feature {
 func measureFeatures(ctx context.Context, o options) (string, error) {
 	var out strings.Builder
 	fmt.Fprintf(&out, "- Date: %s\n- Machine: %s\n- Versions: %s\n", time.Now().UTC().Format("2006-01-02"), machine(), runtime.Version())
-	fmt.Fprintf(&out, "- Medians of %d rounds; in brackets the least and the most\n\n", o.rounds)
-	out.WriteString("| feature | ns CPU a request | allocations | goal |\n|---|---|---|---|\n")
+	fmt.Fprintf(&out, "- Medians of %d rounds; the minimum and maximum are in parentheses\n\n", o.rounds)
+	out.WriteString("| feature | ns CPU per request | allocations | goal |\n|---|---|---|---|\n")
 	for _, r := range allFeatures() {
 		text, err := r.run(ctx, o)
 		if err != nil {

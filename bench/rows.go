@@ -25,28 +25,28 @@ func overTLS() []setup { return []setup{{tls: true}} }
 func requestRows() []row {
 	return []row{
 		{
-			name: "keepalive", title: "HTTP/1.1 keep-alive, 100 B, c=64", unit: "µs CPU a request",
+			name: "keepalive", title: "HTTP/1.1 keep-alive, 100 B, c=64", unit: "µs CPU per request",
 			goals:   []goal{{"nginx", 0.85}, {"haproxy", 0.85}, {"net/http", 0.35}},
 			measure: measureRequests,
 		},
 		{
-			name: "log", title: "the same with an access log", unit: "µs CPU a request",
+			name: "log", title: "the same with an access log", unit: "µs CPU per request",
 			goals:   []goal{{"nginx", 0.95}},
 			setups:  func() []setup { return []setup{{accessLog: true}} },
 			measure: measureRequests,
 		},
 		{
-			name: "newconn", title: "a new connection for each request, c=64", unit: "µs CPU a request",
+			name: "newconn", title: "a new connection per request, c=64", unit: "µs CPU per request",
 			goals:   []goal{{"nginx", 1}},
 			measure: measureNewConnections,
 		},
 		{
-			name: "body", title: "100 MiB body", unit: "ms CPU a download",
+			name: "body", title: "100 MiB body", unit: "ms CPU per download",
 			goals:   []goal{{"nginx", 0.25}},
 			measure: measureBodies,
 		},
 		{
-			name: "tls", title: "HTTP/1.1 keep-alive over TLS 1.3, 100 B, c=32", unit: "µs CPU a request",
+			name: "tls", title: "HTTP/1.1 keep-alive over TLS 1.3, 100 B, c=32", unit: "µs CPU per request",
 			goals:   []goal{{"nginx", 0.8}},
 			setups:  overTLS,
 			measure: measureTLS,
@@ -58,19 +58,19 @@ func requestRows() []row {
 func h2Rows() []row {
 	return []row{
 		{
-			name: "h2", title: "HTTP/2 over TLS 1.3, 100 B, 8 × 16 streams", unit: "µs CPU a request",
+			name: "h2", title: "HTTP/2 over TLS 1.3, 100 B, 8 × 16 streams", unit: "µs CPU per request",
 			goals: []goal{{"nginx", 0.6}}, needs: "h2load",
 			setups:  overTLS,
 			measure: measureH2,
 		},
 		{
-			name: "h2body", title: "100 MiB body over HTTP/2, download", unit: "ms CPU a download",
+			name: "h2body", title: "100 MiB body over HTTP/2, download", unit: "ms CPU per download",
 			goals: []goal{{"nginx", 1}}, needs: "h2load",
 			setups:  overTLS,
 			measure: measureH2Downloads,
 		},
 		{
-			name: "h2upload", title: "100 MiB body over HTTP/2, upload", unit: "ms CPU an upload",
+			name: "h2upload", title: "100 MiB body over HTTP/2, upload", unit: "ms CPU per upload",
 			goals: []goal{{"nginx", 1}}, needs: "h2load",
 			setups:  overTLS,
 			measure: measureH2Uploads,
@@ -82,31 +82,31 @@ func h2Rows() []row {
 func h3Rows() []row {
 	return []row{
 		{
-			name: "h3", title: "HTTP/3, 100 B answered by the peer itself, 8 × 16 streams", unit: "µs CPU a request",
+			name: "h3", title: "HTTP/3, 100 B, answered by the proxy itself, 8 × 16 streams", unit: "µs CPU per request",
 			goals: []goal{{"nginx", 0.9}, {"net/http", 1.3}}, only: speaksQUIC,
 			setups:  overQUIC,
 			measure: measureH3,
 		},
 		{
-			name: "h3proxy", title: "HTTP/3 with an upstream, 100 B, 8 × 16 streams", unit: "µs CPU a request",
+			name: "h3proxy", title: "HTTP/3 with an upstream, 100 B, 8 × 16 streams", unit: "µs CPU per request",
 			goals: []goal{{"nginx", 0.9}, {"net/http", 0.8}}, only: speaksQUIC,
 			setups:  overQUIC,
 			measure: measureH3Proxy,
 		},
 		{
-			name: "h3body", title: "100 MiB body over HTTP/3, download", unit: "ms CPU a download",
+			name: "h3body", title: "100 MiB body over HTTP/3, download", unit: "ms CPU per download",
 			goals: []goal{{"nginx", 1}}, only: speaksQUIC,
 			setups:  overQUIC,
 			measure: measureH3Downloads,
 		},
 		{
-			name: "h3conn", title: "a new connection of HTTP/3, and one request", unit: "µs CPU a connection",
+			name: "h3conn", title: "a new HTTP/3 connection and one request", unit: "µs CPU per connection",
 			goals: []goal{{"nginx", 0.7}}, only: speaksQUIC,
 			setups:  overQUIC,
 			measure: measureH3Connections,
 		},
 		{
-			name: "idleh3", title: "memory of an idle connection of HTTP/3", unit: "KiB",
+			name: "idleh3", title: "memory of an idle HTTP/3 connection", unit: "KiB",
 			goals: []goal{{"", 50}}, only: speaksQUIC, fresh: true,
 			setups:  overQUIC,
 			measure: measureIdleH3,
@@ -118,7 +118,7 @@ func h3Rows() []row {
 func tunnelRows() []row {
 	return []row{
 		{
-			name: "ws", title: "WebSocket echo of 100 B, c=64", unit: "µs CPU a message",
+			name: "ws", title: "WebSocket echo of 100 B, c=64", unit: "µs CPU per message",
 			goals: []goal{{"nginx", 0.9}}, only: passesTunnels,
 			setups:  withTunnels,
 			measure: measureTunnels,
@@ -136,14 +136,14 @@ func tunnelRows() []row {
 func serverRows() []row {
 	return []row{
 		{
-			name: "httpsserver", title: "HTTP/1.1 keep-alive to an https server, 100 B, c=64", unit: "µs CPU a request",
+			name: "httpsserver", title: "HTTP/1.1 keep-alive to an https server, 100 B, c=64", unit: "µs CPU per request",
 			goals:   []goal{{"nginx", 1}},
 			only:    func(p peer) bool { return p.canChange && p.name != "haproxy" },
 			setups:  func() []setup { return []setup{{secure: "yes"}} },
 			measure: measureRequests,
 		},
 		{
-			name: "grpc", title: "gRPC unary over TLS 1.3, 40 B, 8 × 16 streams", unit: "µs CPU a call",
+			name: "grpc", title: "gRPC unary over TLS 1.3, 40 B, 8 × 16 streams", unit: "µs CPU per call",
 			goals: []goal{{"nginx", 1.2}},
 			only:  func(p peer) bool { return p.canChange && p.name != "haproxy" }, needs: "h2load",
 			setups:  func() []setup { return []setup{{tls: true, grpc: "yes"}} },
@@ -156,12 +156,12 @@ func serverRows() []row {
 func handshakeRows() []row {
 	return []row{
 		{
-			name: "handshake", title: "full TLS 1.3 handshake, ECDSA P-256, and one request", unit: "µs CPU a connection",
+			name: "handshake", title: "full TLS 1.3 handshake, ECDSA P-256, and one request", unit: "µs CPU per connection",
 			setups:  overTLS,
 			measure: measureHandshakes,
 		},
 		{
-			name: "resumed", title: "resumed TLS 1.3 handshake, and one request", unit: "µs CPU a connection",
+			name: "resumed", title: "resumed TLS 1.3 handshake, and one request", unit: "µs CPU per connection",
 			setups:  overTLS,
 			measure: measureResumed,
 		},
@@ -213,7 +213,7 @@ func idleRows() []row {
 func manyRows() []row {
 	return []row{
 		{
-			name: "many", title: "10 000 proxies × 3 routes, CPU a request", unit: "× one proxy",
+			name: "many", title: "10 000 proxies × 3 routes, CPU per request", unit: "× one proxy",
 			goals: []goal{{"", 1.05}}, only: canChange,
 			setups:  func() []setup { return []setup{{proxies: 1}, {proxies: wide}} },
 			measure: measureMany,
@@ -230,7 +230,7 @@ func manyRows() []row {
 			measure: measureMemory,
 		},
 		{
-			name: "apply", title: "a change with 10 000 proxies, until it acts", unit: "ms",
+			name: "apply", title: "a change with 10 000 proxies, until it is active", unit: "ms",
 			goals: []goal{{"", 100}}, only: canChange,
 			setups:  func() []setup { return []setup{{proxies: wide, generation: 1}} },
 			measure: measureApply,

@@ -24,17 +24,17 @@ func streamRows() []row {
 	relay := func() []setup { return []setup{{stream: true}} }
 	return []row{
 		{
-			name: "tcp", title: "TCP relay, download", unit: "ms CPU a GB",
+			name: "tcp", title: "TCP relay, download", unit: "ms CPU per GB",
 			goals: []goal{{"nginx", 0.5}, {"haproxy", 0.5}}, only: relays,
 			setups: relay, measure: measureRelay,
 		},
 		{
-			name: "tcpsmall", title: "TCP relay, exchanges of 100 B, c=64", unit: "µs CPU an exchange",
+			name: "tcpsmall", title: "TCP relay, exchanges of 100 B, c=64", unit: "µs CPU per exchange",
 			goals: []goal{{"nginx", 0.95}}, only: relays,
 			setups: relay, measure: measureRequests,
 		},
 		{
-			name: "tcpconn", title: "TCP relay, a connection for each exchange of 100 B", unit: "µs CPU a connection",
+			name: "tcpconn", title: "TCP relay, a connection per exchange of 100 B", unit: "µs CPU per connection",
 			goals: []goal{{"nginx", 1.1}}, only: relays,
 			setups: relay, measure: measureNewConnections,
 		},

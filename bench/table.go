@@ -31,7 +31,7 @@ func (t *table) markdown() string {
 	for _, fact := range t.facts {
 		fmt.Fprintf(&out, "- %s\n", fact)
 	}
-	fmt.Fprintf(&out, "- Medians of %d rounds of %d s, in turn; in brackets the least and the most\n\n", t.rounds, t.seconds)
+	fmt.Fprintf(&out, "- Medians of %d rounds of %d s, in rotating order; the minimum and maximum are in parentheses\n\n", t.rounds, t.seconds)
 	others := slices.DeleteFunc(slices.Clone(t.peers), func(p string) bool { return p == subject })
 
 	heads := append([]string{"work", "unit"}, t.peers...)

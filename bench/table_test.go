@@ -41,7 +41,7 @@ func TestMarkdown(t *testing.T) {
 		},
 	}
 	const want = `- Date: today
-- Medians of 3 rounds of 5 s, in turn; in brackets the least and the most
+- Medians of 3 rounds of 5 s, in rotating order; the minimum and maximum are in parentheses
 
 | work | unit | headgate | nginx | ÷ nginx | goal |
 |---|---|---|---|---|---|

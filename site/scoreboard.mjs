@@ -51,16 +51,16 @@ export function scoreboard(performance, data) {
 
   out.push('## Under attack', '')
   out.push(...facts(abuse), '', 'A proxy passes an attack if it answers all 20 requests of another client during the attack.', '')
-  out.push('| attack | proxy | CPU, s | memory, MiB | requests of others | back after, s |', '|---|---|---|---|---|---|')
+  out.push('| attack | proxy | CPU, s | memory, MiB | requests of others | recovered after, s |', '|---|---|---|---|---|---|')
   for (const row of rows(abuse)) {
-    const others = row["others' requests"]
-    out.push(`| ${row.attack} | ${row.proxy} | ${row['CPU, s']} | ${row['memory, MiB']} | ${others.startsWith('20 ') ? `**${others}**` : others} | ${row['back after, s']} |`)
+    const others = row['requests of others']
+    out.push(`| ${row.attack} | ${row.proxy} | ${row['CPU, s']} | ${row['memory, MiB']} | ${others.startsWith('20 ') ? `**${others}**` : others} | ${row['recovered after, s']} |`)
   }
   out.push('', '```sh', 'make abuse', '```', '')
 
   out.push('## Cost of features', '', 'Nanoseconds of CPU time that a feature adds to a request, and allocations.', '')
   out.push(...facts(features), '', '| feature | ns CPU per request | allocations |', '|---|---|---|')
-  for (const row of rows(features)) out.push(`| ${row.feature} | ${median(row['ns CPU a request'])} | ${row.allocations} |`)
+  for (const row of rows(features)) out.push(`| ${row.feature} | ${median(row['ns CPU per request'])} | ${row.allocations} |`)
   out.push('', '```sh', 'make features', '```', '')
 
   out.push('## Conformance', '')

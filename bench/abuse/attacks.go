@@ -29,17 +29,17 @@ type attack struct {
 func (attack) leave() { held.close() }
 
 var attacks = []attack{
-	{name: "trailers", title: "a field that belongs to the proxy, as a trailer", run: trailers},
-	{name: "response-trailers", title: "a field that a rule removes from responses, as a trailer", run: responseTrailers},
-	{name: "compression", title: "50 clients ask for an endless text as gzip, and leave", run: compression("gzip")},
-	{name: "brotli", title: "50 clients ask for an endless text as br (nginx: as it is), and leave", run: compression("br")},
-	{name: "hpack", title: "HPACK bomb, on connection after connection", run: hpackBomb},
-	{name: "made-you-reset", title: "made-you-reset, on connection after connection", run: madeYouReset},
-	{name: "limit", title: "600 hung clients at a limit of connections", limit: maxConnections, run: hungClients},
+	{name: "trailers", title: "a forwarded header, as a trailer", run: trailers},
+	{name: "response-trailers", title: "a header that a rule removes from responses, as a trailer", run: responseTrailers},
+	{name: "compression", title: "50 clients request an endless text with gzip, then disconnect", run: compression("gzip")},
+	{name: "brotli", title: "50 clients request an endless text with br (nginx: uncompressed), then disconnect", run: compression("br")},
+	{name: "hpack", title: "HPACK bomb, on one connection after another", run: hpackBomb},
+	{name: "made-you-reset", title: "made-you-reset, on one connection after another", run: madeYouReset},
+	{name: "limit", title: "600 silent clients at the connection limit", limit: maxConnections, run: hungClients},
 	{name: "window", title: "100 connections with 256 streams and no window", run: zeroWindow},
-	{name: "h3-reset", title: "HTTP/3: requests taken back at once, on connection after connection", quic: true, run: resetH3},
+	{name: "h3-reset", title: "HTTP/3: requests cancelled immediately, on one connection after another", quic: true, run: resetH3},
 	{name: "h3-streams", title: "HTTP/3: unidirectional streams reset before their type", quic: true, run: uniH3},
-	{name: "h3-window", title: "HTTP/3: 100 connections with all streams that they may have, and a small window", quic: true, run: windowH3},
+	{name: "h3-window", title: "HTTP/3: 100 connections with the maximum of streams and a small window", quic: true, run: windowH3},
 }
 
 // connections are those that an attack holds open.
@@ -124,7 +124,7 @@ func endless(t *target, coding string) string {
 	}
 	all.Wait()
 	held.close()
-	return "all left at half of the time"
+	return "all disconnected halfway"
 }
 
 // client is a connection of HTTP/2 whose frames are made by hand.
@@ -263,5 +263,5 @@ func zeroWindow(_ context.Context, t *target) string {
 		})
 	}
 	all.Wait()
-	return fmt.Sprintf("%d streams were begun", asked.Load())
+	return fmt.Sprintf("%d streams were opened", asked.Load())
 }

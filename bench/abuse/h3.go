@@ -130,7 +130,7 @@ func windowH3(ctx context.Context, t *target) string {
 		})
 	}
 	all.Wait()
-	return fmt.Sprintf("%d streams were begun", asked.Load())
+	return fmt.Sprintf("%d streams were opened", asked.Load())
 }
 
 // quicCloser is a connection of QUIC among those of TCP.

@@ -129,7 +129,7 @@ func write(page string, lines []string) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s%s\nMeasured on %s, %d processors, %s; each attack lasted %v.\n\n", before, begin,
 		time.Now().UTC().Format(time.DateOnly), runtime.NumCPU(), runtime.GOOS+"/"+runtime.GOARCH, length)
-	b.WriteString("| attack | proxy | CPU, s | CPU in the 3 s after, s | memory, MiB | others' requests | back after, s | |\n|---|---|---|---|---|---|---|---|\n")
+	b.WriteString("| attack | proxy | CPU, s | CPU in the 3 s after, s | memory, MiB | requests of others | recovered after, s | |\n|---|---|---|---|---|---|---|---|\n")
 	for _, l := range lines {
 		b.WriteString(l)
 	}
