@@ -15,11 +15,27 @@ import (
 // placeholder is $$, $NAME or ${NAME…} in a value of a Compose file.
 var placeholder = regexp.MustCompile(`\$(?:\$|([A-Za-z_][A-Za-z0-9_]*)|\{([A-Za-z_][A-Za-z0-9_]*)(?:(:?[-?+])([^{}]*))?\})`)
 
+// maxNested bounds how deep variables are within the defaults of others.
+const maxNested = 8
+
+// nested is a variable in the default of another one.
+var nested = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*:?[-+][^{}$]*\$\{[^{}]*\}`)
+
 // fill puts the variables of the file .env into a value, as Compose does. One that is not
 // there and has no value of its own stays, and is told.
 func (r *reader) fill(file string, line int, value string) string {
 	if !strings.Contains(value, "$") {
 		return value
+	}
+	for range maxNested { // a default may have a variable in it, which comes first
+		if inner := nested.ReplaceAllStringFunc(value, func(found string) string {
+			at := strings.LastIndex(found, "${")
+			return found[:at] + r.fill(file, line, found[at:])
+		}); inner != value {
+			value = inner
+			continue
+		}
+		break
 	}
 	return placeholder.ReplaceAllStringFunc(value, func(found string) string {
 		if found == "$$" {
@@ -27,7 +43,7 @@ func (r *reader) fill(file string, line int, value string) string {
 		}
 		m := placeholder.FindStringSubmatch(found)
 		name, how, other := m[1]+m[2], m[3], m[4]
-		have, is := r.env(file)[name]
+		have, is := r.lookup(file, name)
 		if strings.HasPrefix(how, ":") {
 			is = is && have != ""
 		}
@@ -47,7 +63,22 @@ func (r *reader) fill(file string, line int, value string) string {
 }
 
 // variable returns a variable that a service takes over from where Compose runs.
-func (r *reader) variable(file, name string) string { return r.env(file)[name] }
+func (r *reader) variable(file, name string) string {
+	value, _ := r.lookup(file, name)
+	return value
+}
+
+// lookup returns a variable of the file .env: that of the project's folder, or else the
+// one beside the file that is included.
+func (r *reader) lookup(file, name string) (string, bool) {
+	if len(r.project.Files) > 0 {
+		if value, ok := r.env(r.project.Files[0])[name]; ok {
+			return value, true
+		}
+	}
+	value, ok := r.env(file)[name]
+	return value, ok
+}
 
 // unknown tells once that a variable has no value here.
 func (r *reader) unknown(file string, line int, name string) {

@@ -50,8 +50,11 @@ func Is(doc *yaml.Node) bool {
 	if len(doc.Content) == 0 || doc.Content[0].Kind != yaml.MappingNode {
 		return false
 	}
-	services := field(doc.Content[0], "services")
-	return services != nil && services.Kind == yaml.MappingNode && field(doc.Content[0], "entryPoints") == nil
+	root := doc.Content[0]
+	if services := field(root, "services"); services != nil {
+		return services.Kind == yaml.MappingNode && field(root, "entryPoints") == nil
+	}
+	return field(root, "include") != nil && field(root, "http") == nil
 }
 
 func (r *reader) say(file string, line int, what string, v importer.Verdict, note string, args ...any) {

@@ -335,6 +335,20 @@ func (t *translator) stream(r *record) {
 	}
 }
 
+// asWritten is the target of a redirect that nginx sends as it is: without the query of the
+// request, and without variables.
+func asWritten(url string) string {
+	target := strings.ReplaceAll(strings.ReplaceAll(url, "$", "$$"), "{", "{{")
+	head, fragment, found := strings.Cut(target, "#")
+	if !strings.Contains(head, "?") {
+		head += "?"
+	}
+	if found {
+		return head + "#" + fragment
+	}
+	return head
+}
+
 // setting reads settings of the whole.
 func (t *translator) setting(r *record) {
 	id := r.text("id")
@@ -351,12 +365,13 @@ func (t *translator) setting(r *record) {
 	case "", "404", "444":
 		t.say(r, "value", importer.Same, "a host that nobody has gets 404")
 	case "redirect":
-		p := importer.NewObject().Set("redirects", []importer.Object{importer.NewObject().Set("regex", "^").Set("target", meta.Redirect)})
+		rule := importer.NewObject().Set("regex", "^").Set("target", asWritten(meta.Redirect)).Set("status", 301)
+		p := importer.NewObject().Set("redirects", []importer.Object{rule})
 		p.Set("routes", []importer.Object{importer.NewObject().Set("fixed_response", importer.NewObject().Set("status", 404).Flow())})
 		t.Proxies.Set(importer.Unused(t.Proxies, "default-site", "default"), p)
 		t.say(r, "value", importer.Same, "a proxy without virtual hosts")
 	case "html":
-		p := importer.NewObject().Set("routes", []importer.Object{importer.NewObject().Set("fixed_response", importer.NewObject().Set("status", 200).Set("body", meta.HTML).Set("content_type", "text/html; charset=utf-8"))})
+		p := importer.NewObject().Set("routes", []importer.Object{importer.NewObject().Set("fixed_response", importer.NewObject().Set("status", 200).Set("body", strings.ReplaceAll(meta.HTML, "{", "{{")).Set("content_type", "text/html; charset=utf-8"))})
 		t.Proxies.Set(importer.Unused(t.Proxies, "default-site", "default"), p)
 		t.say(r, "value", importer.Same, "a fixed response")
 	default: // congratulations

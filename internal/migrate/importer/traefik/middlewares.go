@@ -98,7 +98,7 @@ func stripPrefix(t *translator, r *router, n *node) {
 	list := n.get("prefixes").texts()
 	if slices.ContainsFunc(list, func(p string) bool { return strings.TrimSuffix(p, "/") == r.when.path }) {
 		r.route.Set("strip_prefix", true)
-		t.sayAll(n, importer.Same, "strip_prefix")
+		t.sayAll(n, importer.Close, "strip_prefix: of whole segments; Traefik takes %s away from %sx, too, and does not map Location and cookies back", r.when.path, r.when.path)
 		return
 	}
 	var parts []string
@@ -109,7 +109,7 @@ func stripPrefix(t *translator, r *router, n *node) {
 		return
 	}
 	r.route.Set("strip_prefix", false)
-	t.rewrite(r, "regex", "^(?:"+strings.Join(parts, "|")+")(?:/|$)").Set("replacement", "/")
+	t.rewrite(r, "regex", "^(?:"+strings.Join(parts, "|")+")/?").Set("replacement", "/")
 	t.sayAll(n, importer.Same, "a rewrite by an expression")
 }
 
@@ -288,10 +288,17 @@ func corsOf(t *translator, r *router, n *node) {
 	for from, to := range map[string]string{"accessControlAllowOriginList": "allow_origins", "accessControlAllowMethods": "allow_methods", "accessControlAllowHeaders": "allow_headers", "accessControlExposeHeaders": "expose_headers"} {
 		if list := n.get(from).texts(); len(list) > 0 {
 			cors.Set(to, list)
-			t.sayAll(n.get(from), importer.Same, "cors."+to)
+			if n.get("accessControlAllowOriginList").is() {
+				t.sayAll(n.get(from), importer.Same, "cors."+to)
+			}
 		}
 	}
-	if cors.Len() == 0 {
+	if cors.Len() > 0 && !cors.Has("allow_origins") { // nobody is allowed anything
+		for _, name := range []string{"accessControlAllowMethods", "accessControlAllowHeaders", "accessControlExposeHeaders", "accessControlAllowCredentials", "accessControlMaxAge", "addVaryHeader"} {
+			t.sayAll(n.get(name), importer.Ignored, "without accessControlAllowOriginList there is nothing to allow")
+		}
+	}
+	if !cors.Has("allow_origins") {
 		return
 	}
 	if n.get("accessControlAllowCredentials").on() {

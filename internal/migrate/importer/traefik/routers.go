@@ -110,7 +110,7 @@ func (t *translator) routeOf(r *router) {
 			t.sayAll(d, importer.Same, "its hosts are ordered; name a wildcard in domains of the acme entry")
 		}
 		t.sayAll(tls.get("options"), importer.Close, "TLS options stand at the port")
-		if tls.text() != "" {
+		if tls.text() != "" || len(tls.keys) == 0 {
 			t.sayAll(tls, importer.Same, "an https port")
 		}
 	}

@@ -221,6 +221,13 @@ func (t *translator) tlsCertificate(n *node, name string) {
 		t.sayAll(n, importer.Impossible, "a certificate needs the names of two files")
 		return
 	}
+	for _, file := range []string{chain, key} {
+		if t.exists != nil && !t.exists(file) {
+			t.sayAll(n, importer.Impossible, "%s is not there; Traefik goes on without the certificate, too", file)
+			t.Check("certificate %s was left out: %s is not there; add it under certificates", name, file)
+			return
+		}
+	}
 	t.keys = append(t.keys, keyPair{name, chain, key})
 	t.sayAll(n.get("certFile"), importer.Same, "certificates.%s", name)
 	t.sayAll(n.get("keyFile"), importer.Same, "certificates.%s", name)

@@ -16,6 +16,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -36,6 +37,10 @@ const maxFile = 64 << 20
 func Import(names []string, files importer.Files) ([]byte, *importer.Report, error) {
 	files = files.Bounded(maxFile, "more than a configuration has")
 	t := newTranslator("Traefik")
+	t.exists = func(name string) bool {
+		_, err := files.Read(name)
+		return !errors.Is(err, fs.ErrNotExist)
+	}
 	for _, name := range names {
 		data, err := files.Read(name)
 		if err != nil {
@@ -68,9 +73,10 @@ type translator struct {
 	names      []string // of entries, in order
 	routers    []*router
 	keys       []keyPair
-	tls        importer.Object // of the https ports
-	used       map[*node]bool  // routers that some request goes to
-	redirected map[string]bool // hosts whose http is sent to https
+	exists     func(name string) bool // of files; nil where nothing is known of them
+	tls        importer.Object        // of the https ports
+	used       map[*node]bool         // routers that some request goes to
+	redirected map[string]bool        // hosts whose http is sent to https
 }
 
 func newTranslator(source string) *translator {
@@ -103,7 +109,7 @@ func (t *translator) read(name string, data []byte) error {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		t.root.File = name
-		return t.build.fromTOML(t.root, value, strings.Split(string(data), "\n"), 0)
+		return t.build.fromTOML(t.root, value, tomlLines(string(data)), 0)
 	}
 	var doc yaml.Node
 	if err := yaml.Unmarshal(data, &doc); err != nil {
@@ -160,7 +166,11 @@ func (t *translator) translate() ([]byte, *importer.Report, error) {
 	if err := t.readLabels(); err != nil {
 		return nil, nil, err
 	}
-	if len(t.root.keys) == 0 && len(t.keys) == 0 {
+	known := func(n *node) bool { return slices.Contains(sections, strings.ToLower(n.name())) }
+	switch {
+	case t.root.get("apiVersion").is() && t.root.get("kind").is():
+		return nil, nil, fmt.Errorf("%s:%d: an object of Kubernetes, which is not read: give the address of Traefik's API, which has the routers that it makes of such objects", t.root.get("kind").File, t.root.get("kind").Line)
+	case !slices.ContainsFunc(t.root.children(), known) && len(t.keys) == 0 && !t.firstVersion():
 		return nil, nil, fmt.Errorf("%s: nothing of Traefik is in it: no entryPoints, http, tcp, udp, tls and no labels that begin with traefik", strings.Join(t.files, ", "))
 	}
 	t.static()
@@ -168,12 +178,57 @@ func (t *translator) translate() ([]byte, *importer.Report, error) {
 	t.writeProxies()
 	t.tcpRouters()
 	t.udpRouters()
+	t.unusedParts()
 	t.rest()
 	if t.project != nil {
 		t.project.Tell(t.Report)
 		t.files = slices.Concat(slices.DeleteFunc(t.files, func(name string) bool { return slices.Contains(t.project.Files, name) }), t.project.Files)
 	}
 	return t.Finish("a configuration of "+t.Report.Source, "field", t.files)
+}
+
+// sections are the parts of a configuration from which something comes.
+var sections = []string{"entrypoints", "http", "tcp", "udp", "tls", "certificatesresolvers"}
+
+// firstVersion reports whether there are labels of Traefik 1, which have a verdict each.
+func (t *translator) firstVersion() bool {
+	return t.root.get("frontend").is() || t.root.get("backend").is() || t.root.get("port").is()
+}
+
+// unusedParts gives middlewares and services that no router uses their verdict.
+func (t *translator) unusedParts() {
+	for _, part := range []string{"middlewares", "services"} {
+		for _, n := range t.root.get("http", part).children() {
+			if !t.isUsed(part, n.name()) {
+				t.sayAll(n, importer.Ignored, "no router uses it")
+			}
+		}
+	}
+}
+
+// isUsed reports whether a router, an entry point or another part names a part.
+func (t *translator) isUsed(part, name string) bool {
+	used := false
+	named := func(n *node) {
+		for _, text := range n.texts() {
+			text, _, _ = strings.Cut(text, "@")
+			used = used || strings.EqualFold(text, name)
+		}
+	}
+	for _, r := range t.root.get("http", "routers").children() {
+		r.leaves(named)
+		named(r.get("middlewares"))
+		used = used || part == "services" && !r.get("service").is() // the one beside it in labels
+	}
+	for _, e := range t.root.get("entryPoints").children() {
+		named(e.get("http", "middlewares"))
+	}
+	for _, other := range t.root.get("http", part).children() {
+		if other.name() != name {
+			other.leaves(named)
+		}
+	}
+	return used
 }
 
 // sayAll gives all values below a node their verdict.
@@ -219,6 +274,7 @@ type left struct {
 }
 
 var leftOut = []left{
+	{leftPath(`(frontend|backend|port|protocol|weight|domain|tags|segment|[^.]+\.(frontend|backend|port|protocol|weight))(\..*)?`), importer.Impossible, "a label of Traefik 1: write it in the words of Traefik 2 or 3, which tells how, and import that"},
 	{leftPath(`http\.services\.[^.]+\.loadbalancer\.server\.(weight|preservepath)`), importer.Close, "it stands in a file, at the server: weight"},
 	{leftPath(`http\.middlewares\.[^.]+\.headers\.(accesscontrol.*|addvaryheader)`), importer.Ignored, "without accessControlAllowOriginList there is nothing to allow; Vary is sent by itself"},
 	{leftPath(`http\.middlewares\.[^.]+\.headers\.(allowedhosts|hostsproxyheaders|sslproxyheaders.*|isdevelopment|publickey)`), importer.Impossible, "hosts are those of the rule, and client_ip says which proxies in front are trusted"},

@@ -1,7 +1,9 @@
 package traefik
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -208,9 +210,8 @@ func (b *builder) merge(n *node, y *yaml.Node, depth int) error {
 	return nil
 }
 
-// fromTOML adds what a decoded TOML document holds. TOML tells no lines, so they are
-// looked for: the first on which the last name of the path stands.
-func (b *builder) fromTOML(n *node, value any, lines []string, depth int) error {
+// fromTOML adds what a decoded TOML document holds. lines has the lines of keys by their paths.
+func (b *builder) fromTOML(n *node, value any, lines map[string]int, depth int) error {
 	if b.count++; b.count > maxNodes || depth > maxDepth {
 		return fmt.Errorf("%s: nested too deep, or too much for one configuration", n.File)
 	}
@@ -225,7 +226,7 @@ func (b *builder) fromTOML(n *node, value any, lines []string, depth int) error 
 			n.fields = map[string]*node{}
 		}
 		for _, name := range names {
-			c := n.below(name, n.File, lineOf(lines, name, n.Line))
+			c := n.below(name, n.File, cmp.Or(lines[strings.ToLower(join(n.path, name))], n.Line, 1))
 			if err := b.fromTOML(c, v[name], lines, depth+1); err != nil {
 				return err
 			}
@@ -239,7 +240,8 @@ func (b *builder) fromTOML(n *node, value any, lines []string, depth int) error 
 	case []any:
 		n.isList = true
 		for i, item := range v {
-			c := newNode(n.File, n.Line, join(n.path, strconv.Itoa(i)))
+			path := join(n.path, strconv.Itoa(i))
+			c := newNode(n.File, cmp.Or(lines[strings.ToLower(path)], n.Line, 1), path)
 			n.list = append(n.list, c)
 			if err := b.fromTOML(c, item, lines, depth+1); err != nil {
 				return err
@@ -251,21 +253,54 @@ func (b *builder) fromTOML(n *node, value any, lines []string, depth int) error 
 	return nil
 }
 
-// lineOf finds a name at or behind a line, as a key or in the head of a table.
-func lineOf(lines []string, name string, from int) int {
-	for i := max(from, 1); i <= len(lines); i++ {
-		text := strings.TrimSpace(lines[i-1])
-		key, _, _ := strings.Cut(text, "=")
-		if strings.HasPrefix(text, "[") {
-			key = strings.Trim(text, "[] ")
-			key = key[strings.LastIndexByte(key, '.')+1:]
-		}
-		if strings.EqualFold(strings.Trim(strings.TrimSpace(key), `"'`), name) {
-			return i
+// tomlLines returns the lines of the keys and tables of a text in TOML, by their paths in
+// small letters. What stands in an inline table has the line of its key.
+func tomlLines(text string) map[string]int {
+	lines, table, count := map[string]int{}, "", map[string]int{}
+	put := func(path string, line int) {
+		for p := path; p != ""; p = p[:max(strings.LastIndexByte(p, '.'), 0)] {
+			if lines[p] == 0 {
+				lines[p] = line
+			}
 		}
 	}
-	return max(from, 1)
+	line := 0
+	for one := range strings.SplitSeq(text, "\n") {
+		line++
+		one = strings.TrimSpace(one)
+		inner, isTable := strings.CutPrefix(one, "[")
+		head, several := strings.CutPrefix(inner, "[")
+		end := strings.IndexByte(head, ']')
+		key, _, isKey := strings.Cut(one, "=")
+		switch {
+		case isTable && end > 0 && !strings.Contains(head[:end], ","):
+			if table = tomlPath(head[:end], count); several {
+				n := count[table]
+				count[table]++
+				table += "." + strconv.Itoa(n)
+			}
+			put(table, line)
+		case isKey && !strings.HasPrefix(one, "#"):
+			put(strings.TrimPrefix(table+"."+tomlPath(key, nil), "."), line)
+		}
+	}
+	return lines
 }
+
+// tomlPath writes a key as a path, with the last element of each list of tables that it
+// goes through.
+func tomlPath(key string, count map[string]int) (path string) {
+	parts := tomlParts.FindAllString(key, -1)
+	for i, part := range parts {
+		path = strings.TrimPrefix(path+"."+strings.ToLower(strings.Trim(part, `"'`)), ".")
+		if n := count[path]; n > 0 && i+1 < len(parts) {
+			path += "." + strconv.Itoa(n-1)
+		}
+	}
+	return path
+}
+
+var tomlParts = regexp.MustCompile(`"[^"]*"|'[^']*'|[^."'\s]+`)
 
 // label adds a label such as traefik.http.routers.shop.rule. An index stands in
 // brackets: servers[0].url.
