@@ -65,6 +65,9 @@ func (c *Cache) try(h *hit, e, asked *entry, fl *flight, land func()) (answer *e
 		h.ex.Cache.Use = exchange.CacheRevalidated
 		h.forwarded, h.revalidated = true, true
 		return h.serve(fresher), false
+	case rs.Status == statusNotModified:
+		f.close()
+		return c.failed(h, e, fl, notAsked), false
 	case e != nil && http1.ServerFailed(rs.Status) && e.onErrorAt(c.store.now()) && h.standIn(e, rs.Status):
 		if fl != nil {
 			fl.failed = true
@@ -90,6 +93,10 @@ func (h *hit) serveBegun(e *entry) {
 }
 
 const statusNotModified = 304
+
+// notAsked answers where a server sends 304 to a request without a condition: there is
+// nothing that the client could take it to be about.
+var notAsked = exchange.Fail(exchange.UpstreamInvalid, "the server sent 304 to a request without a condition")
 
 // failed is what becomes of a request when no server answered.
 func (c *Cache) failed(h *hit, e *entry, fl *flight, answer *exchange.Answer) *exchange.Answer {

@@ -26,7 +26,8 @@ type Config struct {
 	DefaultTTL unit.Duration `json:"default_ttl" label:"true" default:"0s" max:"365d"`
 	// Heuristic is for what part of the time since their Last-Modified responses are
 	// fresh that say nothing of it themselves, up to a day; 10% is usual. It comes before
-	// default_ttl, and is not for requests with a query. 0 guesses nothing.
+	// default_ttl, is at least a second, and is not for requests with a query. 0 guesses
+	// nothing.
 	Heuristic unit.Percent `json:"heuristic" default:"0" min:"0" max:"100%" example:"10%"`
 	// StaleWhileRevalidate is how long a response that is no longer fresh is
 	// still served, while it is fetched anew in the background. A response that

@@ -139,7 +139,13 @@ var conditionalRules = []rule{
 	}},
 	{section: "RFC 9111 4.3.4", name: "a 304 about something else is not believed", turns: []turn{
 		{reply: `200|Cache-Control: max-age=2|ETag: "a"||one`, asked: true},
-		{wait: 3, reply: `304|ETag: "b"`, asked: true, sent: "!If-None-Match", want: "304"},
+		{wait: 3, reply: `304|ETag: "b"`, asked: true, sent: "!If-None-Match", want: "502"},
+	}},
+	{section: "RFC 9110 15.4.5", name: "a 304 to a request without a condition", turns: []turn{
+		{reply: "304", asked: true, want: "502"},
+		{send: `GET /|If-None-Match: "a"`, reply: `304|ETag: "a"`, asked: true, sent: "!If-None-Match", want: "502"},
+		{send: "GET /|Range: bytes=0-1", reply: "304", asked: true, want: "502"},
+		{reply: "200|Cache-Control: max-age=60||x", asked: true, want: "200||x"},
 	}},
 	{section: "RFC 9111 4.3.2", name: "the first client's condition does not keep a response from being stored", turns: []turn{
 		{send: `GET /|If-None-Match: "a"`, reply: `200|Cache-Control: max-age=60|ETag: "a"||one`, asked: true, sent: "!If-None-Match", want: "304||"},
@@ -491,6 +497,11 @@ var heuristicRules = func() (all []rule) {
 	expired := notReused("RFC 9111 4.2.2", "an explicit time comes first", "200|Expires: {-1}|Date: {0}||")
 	expired.change = byDefault
 	return append(all, public, private, expired,
+		rule{section: "RFC 9111 4.2.2", name: "a file that has just changed is fresh for a second", change: func(c *Config) { c.Heuristic = 10 }, turns: []turn{
+			{reply: "200|Last-Modified: {-5}|Date: {0}||one", asked: true},
+			{want: "||one"},
+			{wait: 1, reply: "200||two", asked: true, want: "||two"},
+		}},
 		rule{section: "ours", name: "a page for one person is not shared", change: byDefault, turns: []turn{
 			{send: "GET /|Cookie: a=b", reply: "200||one", asked: true},
 			{reply: "200||two", asked: true, want: "||two"},

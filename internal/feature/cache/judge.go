@@ -159,7 +159,7 @@ func (c *Cache) guess(v *verdict, ex *exchange.Exchange, status int, fields *hea
 	d := &v.rules
 	if c.heuristic > 0 && v.modified != noDate && v.modified < v.date && ex.Request.Query == "" &&
 		(http1.CacheableByDefault(status) || d.has&public != 0) && (!v.cookies || d.has&public != 0) {
-		v.life = min(c.heuristic.Of(v.date-v.modified), maxHeuristic)
+		v.life = min(max(c.heuristic.Of(v.date-v.modified), 1), maxHeuristic)
 		return true
 	}
 	if c.defaultTTL <= 0 {

@@ -58,6 +58,10 @@ func (c *Cache) fetchPart(h *hit) *exchange.Answer {
 		return c.failed(h, nil, nil, answer)
 	}
 	rs := &f.ex.Response
+	if rs.Status == statusNotModified {
+		f.close()
+		return c.failed(h, nil, nil, notAsked)
+	}
 	var p part
 	why := ""
 	if rs.Status == statusPartial {

@@ -35,6 +35,13 @@ func (d *directives) targeted(list *header.List) bool {
 	return true
 }
 
+// directiveKeys are the keys that are known. Servers write them in any case, as in
+// Cache-Control, although RFC 9651 has small letters only: no other reading is possible.
+var directiveKeys = [...]string{
+	"max-age", "s-maxage", "stale-while-revalidate", "stale-if-error", "no-store", "no-cache", "private", "public",
+	"must-revalidate", "proxy-revalidate", "must-understand",
+}
+
 // addMember notes a member of the dictionary. It reports false when its value is
 // not of the kind that the directive has.
 func (d *directives) addMember(p *dictionary) bool {
@@ -143,10 +150,18 @@ func (p *dictionary) span(f func(c byte) bool) string {
 }
 
 func (p *dictionary) takeKey() string {
-	if p.rest == "" || !(isLower(p.rest[0]) || p.rest[0] == '*') {
+	if p.rest == "" || !(isLower(p.rest[0]|0x20) || p.rest[0] == '*') {
 		return ""
 	}
-	return p.span(func(c byte) bool { return isLower(c) || isDigit(c) || c == '_' || c == '-' || c == '.' || c == '*' })
+	key := p.span(func(c byte) bool {
+		return isLower(c|0x20) || isDigit(c) || c == '_' || c == '-' || c == '.' || c == '*'
+	})
+	for _, known := range directiveKeys {
+		if header.EqualFold(key, known) {
+			return known
+		}
+	}
+	return key
 }
 
 // takeValue reads an item or an inner list.

@@ -172,10 +172,10 @@ func TestOwnedTrailersDoNotPass(t *testing.T) {
 	}
 }
 
-// An answer of gRPC without a message has trailers also where the server says that its
-// length is 0, as net/http does: fronts must look for them.
+// An answer without a body may have trailers also where the server says that its length is
+// 0, as net/http does: fronts must look for them.
 func TestTrailersOfAnEmptyAnswerPass(t *testing.T) {
-	for kind, length := range map[string]int64{"application/grpc": -1, "application/grpc+proto": -1, "text/plain": 0} {
+	for kind, length := range map[string]int64{"application/grpc": -1, "application/grpc+proto": -1, "text/plain": -1} {
 		conn, server := meet(t, Settings{})
 		go func() {
 			id := server.next().Stream
@@ -195,6 +195,25 @@ func TestTrailersOfAnEmptyAnswerPass(t *testing.T) {
 		}
 		s.Close()
 	}
+}
+
+// An answer that ends with its head and has the length 0 keeps it.
+func TestAnEmptyAnswerKeepsItsLength(t *testing.T) {
+	conn, server := meet(t, Settings{})
+	go func() {
+		id := server.next().Stream
+		server.send(server.head(id, true, ":status", "200", "content-length", "0"))
+	}()
+	ex := exchangetest.New(t)
+	conn.Reserve()
+	s := NewStream(ex, exchange.Now(), &nobody{})
+	if err := s.Do(conn, nil); err != nil {
+		t.Fatal(err)
+	}
+	if ex.Response.Length != 0 {
+		t.Errorf("the length is %d, want 0", ex.Response.Length)
+	}
+	s.Close()
 }
 
 // A server that answers before it has the body, and does not want the rest of it,

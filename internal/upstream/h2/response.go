@@ -102,13 +102,14 @@ func (s *Stream) respond() {
 	c.mu.Lock()
 	rs.Header, s.fields = s.fields, rs.Header
 	rs.Status, rs.Length = s.status, s.length
-	empty := s.complete() && s.body.EmptyLocked() && s.trailer.Len() == 0
+	over := s.complete() && s.trailer.Len() == 0 // no trailers can come
+	empty := over && s.body.EmptyLocked()
 	c.mu.Unlock()
 	switch trailers := grpc(rs.Header.Get(header.ContentType)); {
 	case s.noBody || rs.Status == 304:
 	case empty && rs.Length < 0 && !trailers:
 		rs.Length = 0
-	case rs.Length == 0 && trailers:
+	case rs.Length == 0 && (trailers || !over):
 		rs.Length = -1 // fronts look for none behind a body that is known to be empty
 	}
 	rs.Header.DeleteFunc(func(f *header.Field) bool { return f.ID.HopByHop() })
