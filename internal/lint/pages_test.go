@@ -141,3 +141,21 @@ func TestGuidesAreListed(t *testing.T) {
 		}
 	}
 }
+
+// TestGuidesOpenWithTheirResult holds docs/language.md: a reader learns first what they
+// will have at the end of a guide.
+func TestGuidesOpenWithTheirResult(t *testing.T) {
+	t.Parallel()
+	for _, pattern := range []string{"*.md", "moving/*.md"} {
+		guides, err := filepath.Glob(filepath.Join(house, "docs", "guides", filepath.FromSlash(pattern)))
+		if err != nil || len(guides) < 5 {
+			t.Fatalf("found %d guides: %v", len(guides), err)
+		}
+		opening := regexp.MustCompile(`^# [^\n]+\n\nAfter you (read|follow) this page, `)
+		for _, guide := range guides {
+			if filepath.Base(guide) != "README.md" && !opening.MatchString(read(t, guide)) {
+				t.Errorf("%s: open with what the reader will have at its end: After you follow this page, …", guide)
+			}
+		}
+	}
+}
