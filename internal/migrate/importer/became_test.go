@@ -113,7 +113,7 @@ var unnamed = map[string]int{
 	"haproxy/frontend.go":    3,
 	"haproxy/haproxy.go":     8,
 	"haproxy/header.go":      1,
-	"haproxy/health.go":      9,
+	"haproxy/health.go":      7,
 	"haproxy/server.go":      1,
 	"haproxy/servers.go":     13,
 	"haproxy/stream.go":      12,

@@ -87,6 +87,19 @@ func (o Object) Text(name string) string {
 	return ""
 }
 
+// Texts returns the elements of a field that is a list of single values.
+func (o Object) Texts(name string) []string {
+	var all []string
+	if n := o.get(name); n != nil {
+		for _, c := range n.Content {
+			if c.Kind == yaml.ScalarNode {
+				all = append(all, c.Value)
+			}
+		}
+	}
+	return all
+}
+
 // Objects returns the elements of a field that is a list of objects.
 func (o Object) Objects(name string) []Object {
 	var all []Object

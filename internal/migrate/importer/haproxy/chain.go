@@ -198,6 +198,9 @@ func (t *translator) routes(f *front, c *chain) (proxies []importer.Object) {
 			route := importer.NewObject()
 			p.Set(route)
 			p.Out.set(route)
+			for _, d := range f.kept.lines {
+				t.Became(d, importer.Close, route.Field("ip_filter").Or(route.Field("fixed_response")), "ip_filter: the client gets 403, the connection is not closed without an answer")
+			}
 			if p.Out.backend == nil && route.Has("redirects") && route.Has("basic_auth") {
 				t.Amend(p.Out.by, importer.Close, "clients are sent elsewhere before they are asked for a password")
 			}

@@ -22,6 +22,8 @@ type front struct {
 
 	features importer.Object // of all of its routes
 
+	kept denied // clients that are rejected by their addresses
+
 	toHTTPS *directive // the line that sends clients to https, if one does
 }
 
@@ -108,6 +110,14 @@ func passedOver(s *section) string {
 // collect goes through the rules of a frontend.
 func (t *translator) collect(f *front) {
 	f.rules = t.rules(f.s, f.acls, f)
+	if kept := t.rejected(f.s, f.acls); len(kept.networks) > 0 {
+		// Rules for requests may let in fewer clients, never more: deny wins over allow.
+		networks := importer.Networks(kept.networks)
+		f.rules = append([]*rule{{d: kept.lines[0], when: rules.Holds(), act: func(o *outcome) { o.deny = slices.Clone(networks) }}}, f.rules...)
+		f.kept = kept
+	} else {
+		kept.say(t, importer.NewObject(), "")
+	}
 	for _, d := range f.s.find("monitor-uri") {
 		q := question{sample: sample{name: "path"}, how: "str"}
 		c := q.path(d.arg(0))

@@ -210,6 +210,9 @@ func (t *translator) rest(all []*directive) {
 		for n := min(3, len(d.words)); n > 0 && !d.Settled(); n-- {
 			t.SayKnown(d, table, tableName(d.words[:n]))
 		}
+		if d.name() == "tcp-request" && (d.has("reject") || d.has("silent-drop")) && d.Verdict() != importer.Ignored && !d.has("track-sc0") {
+			t.Check("%s:%d: %s was left out: what it protects is open; ip_filter says who is let in", d.File, d.Line, d.Text())
+		}
 		t.Say(d, importer.Impossible, "headgate does not know this line here")
 	}
 }

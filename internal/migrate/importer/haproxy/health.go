@@ -2,6 +2,7 @@ package haproxy
 
 import (
 	"bytes"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -116,20 +117,75 @@ func (t *translator) httpCheck(h importer.Object, d *directive) {
 		}
 		t.Say(d, verdictOf(note), "%s", note)
 	case "expect":
-		words := slices.DeleteFunc(slices.Clone(d.words[2:]), func(w string) bool { return w == "" })
-		switch {
-		case len(words) >= 2 && words[0] == "status":
-			h.Set("status", words[1])
-			t.Say(d, importer.Same, "health_check: {status}")
-		case len(words) >= 2 && words[0] == "string":
-			h.Set("body", strings.Join(words[1:], " "))
-			t.Say(d, importer.Same, "health_check: {body}")
-		default:
-			t.Say(d, importer.Impossible, "a check expects a status or a text in the body")
-		}
+		t.expect(h, d)
 	case "disable-on-404":
 		t.Say(d, importer.Impossible, "an answer of 404 counts as others do")
 	}
+}
+
+// expectOptions are the options of http-check expect that have a value.
+var expectOptions = []string{"min-recv", "ok-status", "error-status", "tout-status", "on-success", "on-error", "status-code", "comment"}
+
+// expect reads http-check expect: a status, or a text or expression in the body.
+func (t *translator) expect(h importer.Object, d *directive) {
+	words := slices.DeleteFunc(slices.Clone(d.words[2:]), func(w string) bool { return w == "" })
+	for len(words) > 2 && slices.Contains(expectOptions, words[0]) {
+		words = words[2:]
+	}
+	if len(words) < 2 || words[0] == "!" {
+		t.Say(d, importer.Impossible, "a check expects a status or a text in the body, not their absence")
+		t.Check("%s:%d: %s could not be taken over: health checks pass by their status alone", d.File, d.Line, d.Text())
+		return
+	}
+	value, field := strings.Join(words[1:], " "), "body"
+	switch words[0] {
+	case "status":
+		field, value = "status", words[1]
+	case "rstatus":
+		if field, value = "status", statuses(value); value == "" {
+			t.Say(d, importer.Impossible, "the expression matches no status")
+			return
+		}
+	case "string":
+		value = regexp.QuoteMeta(value)
+	case "rstring":
+		if what := checkRegex(value); what != "" {
+			t.Say(d, importer.Impossible, "%s", what)
+			return
+		}
+	default:
+		t.Say(d, importer.Impossible, "a check expects a status or a text in the body, not a header")
+		return
+	}
+	if h.Has(field) {
+		t.Say(d, importer.Impossible, "a check expects one status and one text; this is another")
+		return
+	}
+	t.Became(d, importer.Same, h.Set(field, value).Field(field), "health_check: {%s}", field)
+}
+
+// statuses writes the statuses that an expression matches as ranges, "" if it matches none
+// or cannot be used.
+func statuses(expr string) string {
+	re, err := regexp.Compile(expr)
+	if err != nil {
+		return ""
+	}
+	var all []string
+	for from := 100; from < 600; from++ {
+		to := from
+		for to < 600 && re.MatchString(strconv.Itoa(to)) {
+			to++
+		}
+		switch {
+		case to == from+1:
+			all = append(all, strconv.Itoa(from))
+		case to > from:
+			all = append(all, strconv.Itoa(from)+"-"+strconv.Itoa(to-1))
+		}
+		from = to
+	}
+	return strings.Join(all, ",")
 }
 
 // pages makes error pages of errorfile.

@@ -2,6 +2,7 @@ package haproxy
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -141,14 +142,7 @@ func run(rules []settled, o *outcome, at region) {
 // set writes the outcome into a route.
 func (o *outcome) set(route importer.Object) {
 	if len(o.allow)+len(o.deny) > 0 {
-		f := importer.NewObject()
-		if len(o.allow) > 0 {
-			f.Set("allow", o.allow)
-		}
-		if len(o.deny) > 0 {
-			f.Set("deny", o.deny)
-		}
-		route.Set("ip_filter", f.Flow())
+		route.Set("ip_filter", ipFilter(o.allow, o.deny))
 	}
 	route.Merge(o.features)
 	rules := slices.Concat(o.requests, o.always)
@@ -168,6 +162,35 @@ func (o *outcome) set(route importer.Object) {
 	if len(rules) > 0 {
 		route.Set("headers", rules)
 	}
+}
+
+// ipFilter is the filter of two lists of networks, of which deny wins: with a list of
+// those that are let in, all others are refused.
+func ipFilter(allow, deny []string) importer.Object {
+	f := importer.NewObject().Flow()
+	if len(allow) == 0 {
+		return f.Set("deny", deny)
+	}
+	left := importer.Without(prefixes(allow), prefixes(deny))
+	if len(left) == 0 {
+		return f.Set("deny", importer.Networks(importer.AllAddresses()))
+	}
+	if len(deny) == 0 {
+		return f.Set("allow", allow)
+	}
+	return f.Set("allow", importer.Networks(left))
+}
+
+// prefixes reads networks, and addresses as networks of one.
+func prefixes(texts []string) (all []netip.Prefix) {
+	for _, text := range texts {
+		if p, err := netip.ParsePrefix(text); err == nil {
+			all = append(all, p)
+		} else if a, err := netip.ParseAddr(text); err == nil {
+			all = append(all, netip.PrefixFrom(a, a.BitLen()))
+		}
+	}
+	return all
 }
 
 // hoisted are the features that stand at the proxy when all of its routes have the same.

@@ -3,6 +3,7 @@ package haproxy
 import (
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -257,6 +258,9 @@ func (r *reader) weak(b *strings.Builder, text string) (n int, what string) {
 	return 0, "a quote is not closed"
 }
 
+// number is a number or a time.
+var number = regexp.MustCompile(`^[0-9]+(us|ms|s|m|h|d)?$`)
+
 // variable returns what stands for $NAME or ${NAME-text}. What the source does not set
 // itself stays as ${NAME}, which headgate takes from its environment.
 func (r *reader) variable(text string) (value string, used int) {
@@ -283,6 +287,8 @@ func (r *reader) variable(text string) (value string, used int) {
 		return text[:end], end
 	case ok:
 		return v, end
+	case number.MatchString(otherwise): // a field that wants a time or a number has no variables
+		return otherwise, end
 	case otherwise != "":
 		return "${" + name + ":-" + otherwise + "}", end
 	}

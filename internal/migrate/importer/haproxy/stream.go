@@ -13,6 +13,7 @@ import (
 // the names that its rules ask for in TLS.
 func (t *translator) stream(s *section) {
 	acls := t.acls(s)
+	kept := t.rejected(s, acls)
 	var named []importer.Object
 	for _, d := range s.own("use_backend") {
 		words, c := t.splitIf(s, d, acls)
@@ -46,7 +47,7 @@ func (t *translator) stream(s *section) {
 	}
 	made := 0
 	for _, d := range s.own("bind") {
-		made += t.streamBind(s, d, named, other)
+		made += t.streamBind(s, d, named, other, kept)
 	}
 	t.streamLimits(s)
 	if made == 0 {
@@ -75,7 +76,7 @@ func serverNames(c condition) (names []string, what string) {
 }
 
 // streamBind makes the proxies of one line bind.
-func (t *translator) streamBind(s *section, d *directive, named []importer.Object, other importer.Object) (made int) {
+func (t *translator) streamBind(s *section, d *directive, named []importer.Object, other importer.Object, kept denied) (made int) {
 	if d.has("ssl") {
 		t.Say(d, importer.Impossible, "TCP proxies do not end TLS")
 		return 0
@@ -91,12 +92,14 @@ func (t *translator) streamBind(s *section, d *directive, named []importer.Objec
 			p := t.port(address, "https")
 			copied := importer.NewObject().Set("port", p.name).Merge(o)
 			t.settings(s, copied)
+			t.keepOut(kept, copied)
 			t.TCP.Set(importer.Unused(t.TCP, s.name, "tcp"), copied)
 			made++
 		}
 		if len(named) == 0 && !other.Empty() {
 			o := importer.NewObject().Set("address", address).Merge(other)
 			t.settings(s, o)
+			t.keepOut(kept, o)
 			t.TCP.Set(importer.Unused(t.TCP, s.name, "tcp"), o)
 			made++
 		}
@@ -112,9 +115,24 @@ func (t *translator) streamBind(s *section, d *directive, named []importer.Objec
 	return made
 }
 
+// keepOut gives a TCP proxy the filter of its frontend, beside that of its backend.
+func (t *translator) keepOut(kept denied, o importer.Object) {
+	if f := kept.filter(); !f.Empty() {
+		if o.Has("ip_filter") { // of its backend: who either of them rejects
+			own := o.Object("ip_filter")
+			f = ipFilter(own.Texts("allow"), append(importer.Networks(kept.networks), own.Texts("deny")...))
+		}
+		o.Set("ip_filter", f)
+	}
+	kept.say(t, o, "")
+}
+
 // settings are the times and bounds of a TCP proxy.
 func (t *translator) settings(s *section, o importer.Object) {
 	longest := uint64(0)
+	if v := o.Text("idle_timeout"); v != "" { // of the backend
+		longest = milliseconds(v)
+	}
 	for _, name := range []string{"timeout client", "timeout server"} {
 		for _, d := range s.find(name) {
 			if v, ok := duration(d.arg(1)); ok && milliseconds(v) > longest {
@@ -153,6 +171,7 @@ func (t *translator) streamLimits(s *section) {
 		switch text := strings.Join(d.words[1:], " "); {
 		case strings.HasPrefix(text, "inspect-delay"), strings.HasPrefix(text, "content accept"):
 			t.Say(d, importer.Ignored, "a port that passes names on waits for them by itself")
+		case d.Settled():
 		default:
 			t.Say(d, importer.Impossible, "write it as ip_filter of the TCP proxy")
 			t.Check("%s:%d: %s was left out: what it protects is open; ip_filter of the TCP proxy says who may connect", d.File, d.Line, d.Text())
@@ -168,11 +187,17 @@ func (t *translator) streamBackend(d *directive, name string) importer.Object {
 		return importer.Object{}
 	}
 	o := importer.NewObject()
-	for _, line := range s.own("server") {
+	for _, line := range t.withoutBackups(s, o) {
 		t.streamServer(s, line, o)
 	}
 	if !o.Has("servers") {
 		return importer.Object{}
+	}
+	if s.kind == "backend" {
+		t.settings(s, o)
+		kept := t.rejected(s, t.acls(s))
+		t.keepOut(kept, o)
+		t.streamLimits(s)
 	}
 	for _, line := range s.find("balance") {
 		policy := map[string]string{"roundrobin": "round_robin", "static-rr": "round_robin", "leastconn": "least_connections", "random": "random", "first": "first", "source": "client_ip_hash"}[line.arg(0)]
@@ -180,7 +205,7 @@ func (t *translator) streamBackend(d *directive, name string) importer.Object {
 			t.Say(line, importer.Impossible, "connections are shared in turn, by load or by address")
 			continue
 		}
-		if policy != "round_robin" {
+		if policy != "round_robin" && !o.Has("load_balancing") {
 			o.Set("load_balancing", policy)
 		}
 		note := ""
@@ -199,6 +224,35 @@ func (t *translator) streamBackend(d *directive, name string) importer.Object {
 		t.Say(line, importer.Close, "servers are checked by a connection")
 	}
 	return o
+}
+
+// withoutBackups are the servers of a section, without those that are only asked when no
+// other takes connections: load_balancing first does that for what comes after one
+// server.
+func (t *translator) withoutBackups(s *section, o importer.Object) (out []*directive) {
+	all := s.own("server")
+	var late []*directive
+	for _, d := range all {
+		if d.has("backup") {
+			late = append(late, d)
+		} else {
+			out = append(out, d)
+		}
+	}
+	switch {
+	case len(late) == 0:
+		return all
+	case len(out) == 1:
+		o.Set("load_balancing", "first")
+		return append(out, late...)
+	case len(out) == 0:
+		return all[:1] // HAProxy takes the first of them
+	}
+	for _, d := range late {
+		t.Say(d, importer.Impossible, "servers of TCP proxies have no backup beside several others: it is left out")
+		t.Check("%s:%d: %s is left out: servers of TCP proxies have no backup beside several others", d.File, d.Line, d.Text())
+	}
+	return out
 }
 
 // streamServer adds one server.
@@ -243,7 +297,7 @@ func (t *translator) streamServer(s *section, d *directive, o importer.Object) {
 		}
 		one.Set("tls", tls.Flow())
 	}
-	for _, w := range []string{"backup", "maxconn", "source"} {
+	for _, w := range []string{"maxconn", "source"} {
 		if slices.Contains(words, w) {
 			note = "the option " + w + " is left out"
 		}

@@ -40,9 +40,9 @@ func (c *content) filter() {
 		c.shut()
 		became = c.o.Field("fixed_response")
 	case f.closed:
-		became = c.o.Set("ip_filter", importer.NewObject().Set("allow", networks(f.allow)).Flow()).Field("ip_filter")
+		became = c.o.Set("ip_filter", importer.NewObject().Set("allow", importer.Networks(f.allow)).Flow()).Field("ip_filter")
 	case len(f.deny) > 0:
-		became = c.o.Set("ip_filter", importer.NewObject().Set("deny", networks(f.deny)).Flow()).Field("ip_filter")
+		became = c.o.Set("ip_filter", importer.NewObject().Set("deny", importer.Networks(f.deny)).Flow()).Field("ip_filter")
 	}
 	for _, d := range f.taken {
 		c.t.Became(d, importer.Same, became, "")
@@ -81,7 +81,7 @@ func (t *translator) listed(list []*directive) (f clients) {
 		if f.closed || open {
 			continue
 		}
-		rest := without([]netip.Prefix{p}, before)
+		rest := importer.Without([]netip.Prefix{p}, before)
 		before = append(before, p)
 		if d.name == "allow" {
 			f.allow = append(f.allow, rest...)
@@ -104,53 +104,6 @@ func network(text string) (netip.Prefix, bool) {
 	}
 	a, err := netip.ParseAddr(text)
 	return netip.PrefixFrom(a, a.BitLen()), err == nil && a.Zone() == ""
-}
-
-// without returns networks without the addresses of others.
-func without(all, others []netip.Prefix) []netip.Prefix {
-	for _, o := range others {
-		var next []netip.Prefix
-		for _, p := range all {
-			next = append(next, minus(p, o)...)
-		}
-		all = next
-	}
-	return all
-}
-
-// minus is a network without another one, as networks.
-func minus(p, o netip.Prefix) []netip.Prefix {
-	switch {
-	case !p.Overlaps(o):
-		return []netip.Prefix{p}
-	case o.Bits() <= p.Bits():
-		return nil
-	}
-	var out []netip.Prefix
-	for bits := p.Bits() + 1; bits <= o.Bits(); bits++ {
-		out = append(out, sibling(netip.PrefixFrom(o.Addr(), bits).Masked()))
-	}
-	return out
-}
-
-// sibling is the other half of the network one bit wider.
-func sibling(p netip.Prefix) netip.Prefix {
-	b := p.Addr().AsSlice()
-	bit := p.Bits() - 1
-	b[bit/8] ^= 1 << (7 - bit%8)
-	a, _ := netip.AddrFromSlice(b)
-	return netip.PrefixFrom(a, p.Bits())
-}
-
-func networks(all []netip.Prefix) (out []string) {
-	for _, p := range all {
-		if p.IsSingleIP() {
-			out = append(out, p.Addr().String())
-		} else {
-			out = append(out, p.String())
-		}
-	}
-	return out
 }
 
 // password makes basic_auth of auth_basic.

@@ -143,9 +143,9 @@ func (t *translator) streamFilter(o importer.Object, d *directive) {
 	case f.closed && len(f.allow) == 0:
 		o.Set("ip_filter", importer.NewObject().Set("deny", []string{"0.0.0.0/0", "::/0"}).Flow())
 	case f.closed:
-		o.Set("ip_filter", importer.NewObject().Set("allow", networks(f.allow)).Flow())
+		o.Set("ip_filter", importer.NewObject().Set("allow", importer.Networks(f.allow)).Flow())
 	case len(f.deny) > 0:
-		o.Set("ip_filter", importer.NewObject().Set("deny", networks(f.deny)).Flow())
+		o.Set("ip_filter", importer.NewObject().Set("deny", importer.Networks(f.deny)).Flow())
 	}
 	became := importer.ByItself() // all clients are let in
 	if o.Has("ip_filter") {

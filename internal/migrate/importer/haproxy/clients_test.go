@@ -1,0 +1,93 @@
+package haproxy
+
+import (
+	"strings"
+	"testing"
+
+	"headgate/internal/migrate/importer"
+)
+
+const streamFront = "frontend f\n mode tcp\n bind :5432\n default_backend d\n"
+
+// One who may not connect to HAProxy may not connect to headgate.
+func TestClientsThatTCPRulesRejectAreFiltered(t *testing.T) {
+	t.Parallel()
+	const back = "\nbackend d\n mode tcp\n server s 127.0.0.1:3\n"
+	for _, test := range []struct{ name, lines, document string }{
+		{"only a network", " tcp-request connection reject if !{ src 10.0.0.0/8 }", "ip_filter: {allow: [10.0.0.0/8]}"},
+		{"all but a network", " tcp-request content reject if { src 10.0.0.0/8 }", "ip_filter: {deny: [10.0.0.0/8]}"},
+		{"an acl, accepted before all others are rejected", " acl office src 192.0.2.0/24 192.0.3.1\n tcp-request connection accept if office\n tcp-request connection reject", "ip_filter: {allow: [192.0.2.0/24, 192.0.3.1]}"},
+		{"a part of what is rejected is accepted before", " tcp-request content accept if { src 10.0.0.1 }\n tcp-request content reject if { src 10.0.0.0/31 }", "ip_filter: {deny: [10.0.0.0]}"},
+		{"who a connection rule accepts, a content rule rejects", " tcp-request connection accept if { src 10.0.0.1 }\n tcp-request content reject if { src 10.0.0.1 }", "ip_filter: {deny: [10.0.0.1]}"},
+		{"nobody", " tcp-request connection reject", "ip_filter: {deny: [0.0.0.0/0, '::/0']}"},
+	} {
+		doc, report, entries := site(t, streamFront+test.lines+back)
+		if !strings.Contains(doc, test.document) {
+			t.Errorf("%s: no %s in\n%s", test.name, test.document, doc)
+		}
+		for text, e := range entries {
+			if strings.HasPrefix(text, "tcp-request") && (e.Verdict != importer.Same || len(e.Became) == 0) {
+				t.Errorf("%s: got %+v", test.name, e)
+			}
+		}
+		if len(report.Check) > 0 {
+			t.Errorf("%s: got %q", test.name, report.Check)
+		}
+	}
+}
+
+// What is said by addresses in front of HTTP is said of its routes.
+func TestClientsThatTCPRulesRejectAreFilteredInFrontOfHTTP(t *testing.T) {
+	t.Parallel()
+	doc, _, entries := site(t, "frontend f\n bind :80\n tcp-request connection reject if { src 10.0.0.0/8 }\n http-request deny if !{ src 10.0.0.0/7 }\n default_backend a\n")
+	if !strings.Contains(doc, "ip_filter: {allow: [11.0.0.0/8]}") {
+		t.Errorf("got\n%s", doc)
+	}
+	if e := entries["tcp-request connection reject if { src 10.0.0.0/8 }"]; e.Verdict != importer.Close || len(e.Became) == 0 {
+		t.Errorf("got %+v", e)
+	}
+}
+
+func TestARuleThatRejectsAndIsLostIsToLookAt(t *testing.T) {
+	t.Parallel()
+	for _, front := range []string{streamFront, "frontend f\n bind :80\n default_backend a\n"} {
+		_, report, entries := site(t, front+" tcp-request content reject if { src_conn_rate gt 3 }\nbackend d\n mode tcp\n server s 127.0.0.1:3\n")
+		if e := entries["tcp-request content reject if { src_conn_rate gt 3 }"]; e.Verdict != importer.Impossible || !strings.Contains(strings.Join(report.Check, "\n"), "what it protects is open") {
+			t.Errorf("got %+v, %q", e, report.Check)
+		}
+	}
+}
+
+func TestServersOfTCPHaveTheTimesOfTheirBackend(t *testing.T) {
+	t.Parallel()
+	doc, report, entries := site(t, streamFront+"backend d\n mode tcp\n timeout connect 7s\n server s 127.0.0.1:3\n server late 127.0.0.1:4 backup\n")
+	if !strings.Contains(doc, "connect_timeout: 7s") || !strings.Contains(doc, "load_balancing: first") || len(report.Check) > 0 || entries["server late 127.0.0.1:4 backup"].Verdict != importer.Same {
+		t.Errorf("got\n%s%q", doc, report.Check)
+	}
+	doc, report, entries = site(t, streamFront+"backend d\n mode tcp\n server s 127.0.0.1:3\n server t 127.0.0.1:5\n server late 127.0.0.1:4 backup\n")
+	if strings.Contains(doc, "127.0.0.1:4") || len(report.Check) != 1 || entries["server late 127.0.0.1:4 backup"].Verdict != importer.Impossible {
+		t.Errorf("got\n%s%q", doc, report.Check)
+	}
+}
+
+func TestHealthChecksExpectWhatHAProxyDoes(t *testing.T) {
+	t.Parallel()
+	for expect, want := range map[string]string{
+		"status 200-299": "status: 200-299", "rstatus ^[23][0-9][0-9]$": "status: 200-399", "rstatus 404|^2": "status: 200-299,404",
+		"string a.b": `body: a\.b`, "rstring ^ok": "body: ^ok", "! string err": "", "fhdr name x": "",
+	} {
+		doc, _, entries := site(t, "frontend f\n bind :80\n default_backend c\nbackend c\n option httpchk GET /h\n http-check expect "+expect+"\n server s 127.0.0.1:3 check\n")
+		e := entries["http-check expect "+expect]
+		if want == "" && e.Verdict != importer.Impossible || want != "" && (e.Verdict != importer.Same || !strings.Contains(doc, want)) {
+			t.Errorf("%s: got %+v of\n%s", expect, e, doc)
+		}
+	}
+}
+
+func TestATimeFromTheEnvironmentHasItsDefault(t *testing.T) {
+	t.Parallel()
+	doc, _, _ := site(t, "frontend f\n bind :80\n default_backend c\nbackend c\n timeout connect \"${X-5s}\"\n server s 127.0.0.1:3 maxconn \"${N-100}\"\n")
+	if !strings.Contains(doc, "connect: 5s") || !strings.Contains(doc, "max_requests: 100") {
+		t.Errorf("got\n%s", doc)
+	}
+}
