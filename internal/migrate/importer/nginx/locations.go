@@ -527,7 +527,9 @@ func (w *writer) sayTaken(l *location) {
 			w.t.Check("%s:%d: %s matches anywhere in the path; the routes made of it match at its beginning", l.d.File, l.d.Line, strings.TrimSuffix(l.d.Text(), " { … }"))
 		}
 		for _, p := range l.prefixes {
-			note = join(note, p.Note)
+			if note = join(note, p.Note); p.Lost {
+				w.t.Check("%s:%d: %s: %s", l.d.File, l.d.Line, strings.TrimSuffix(l.d.Text(), " { … }"), p.Note)
+			}
 		}
 	case clean == "/":
 	case l.slash() && !w.has(clean):

@@ -97,7 +97,7 @@ type failures struct {
 func (f *failures) set(o importer.Object) {
 	switch {
 	case !f.told:
-	case f.never == f.all:
+	case f.never >= f.all:
 		o.Set("ejection", importer.NewObject().Set("enabled", false).Flow())
 	default:
 		e := importer.NewObject().Set("failures", max(f.count, 1))
@@ -138,7 +138,11 @@ func (c *content) upstreamServer(d *directive, scheme, uri string, fails *failur
 				}
 			}
 			if v, ok := duration(value); ok && key == "fail_timeout" {
-				fails.time = v
+				if strings.Trim(value, "0smhd") == "" { // left alone for no time
+					fails.never++
+				} else {
+					fails.time = v
+				}
 			}
 			if note := "ejection of the route: failures in a row are counted, and never more than half of its servers are left alone"; !slices.Contains(notes, note) {
 				notes = append(notes, note)

@@ -13,6 +13,9 @@ type Prefix struct {
 	// Note says where a prefix of whole segments takes other paths than the expression;
 	// empty if nowhere.
 	Note string
+	// Lost says that the expression matches other paths besides, for which there is no
+	// prefix; the note names them.
+	Lost bool
 }
 
 // maxLiterals bounds the texts that an expression stands for.
@@ -52,6 +55,14 @@ func Prefixes(expr string) ([]Prefix, bool) {
 
 // prefixesOf makes prefixes of the texts that paths begin with.
 func prefixesOf(all []literal) (out []Prefix, ok bool) {
+	lost := ""
+	all = slices.DeleteFunc(slices.Clone(all), func(l literal) bool {
+		hidden := strings.HasSuffix(l.text, "/.") || strings.HasSuffix(l.text, "/..")
+		if hidden {
+			lost = "paths that begin with " + l.text + " are not taken: a path stands for whole segments"
+		}
+		return hidden
+	})
 	has := func(text string, end bool) bool { return slices.Contains(all, literal{text: text, end: end}) }
 	for _, l := range all {
 		path := strings.TrimSuffix(l.text, "/")
@@ -76,6 +87,9 @@ func prefixesOf(all []literal) (out []Prefix, ok bool) {
 		if !slices.ContainsFunc(out, func(o Prefix) bool { return o.Path == p.Path }) {
 			out = append(out, p)
 		}
+	}
+	if lost != "" && len(out) > 0 {
+		out[0].Note, out[0].Lost = strings.TrimPrefix(out[0].Note+"; "+lost, "; "), true
 	}
 	return out, len(out) > 0
 }
@@ -149,6 +163,8 @@ func literals(re *syntax.Regexp, depth int) (out []literal, ok bool) {
 	case syntax.OpQuest:
 		out, ok = literals(re.Sub[0], depth+1)
 		return append(out, literal{}), ok
+	case syntax.OpAnyCharNotNL, syntax.OpAnyChar: // mostly a dot that is meant as one: ^/.well-known
+		return []literal{{text: "."}}, true
 	case syntax.OpCharClass:
 		for i := 0; i+1 < len(re.Rune); i += 2 {
 			for r := re.Rune[i]; r <= re.Rune[i+1]; r++ {

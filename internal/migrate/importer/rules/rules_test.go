@@ -10,7 +10,7 @@ import (
 func TestPrefixes(t *testing.T) {
 	for expr, want := range map[string]string{
 		`^/api(/|$)`: "/api", `^/api(/.*)?$`: "/api", `^/api/`: "/api!", `^/api/.*$`: "/api!", `^/api/(.*)`: "/api!", `^/api`: "/api!", `^/api$`: "/api!", `^/`: "", `^/.*$`: "",
-		`^/(a|bc)(/|$)`: "/a /bc", `^/v[12](?:/|$)`: "/v1 /v2", `^/a/?$`: "/a!", `^/a/?(.*)$`: "/a!",
+		`^/(a|bc)(/|$)`: "/a /bc", `^/v[12](?:/|$)`: "/v1 /v2", `^/a/?$`: "/a!", `^/a/?(.*)$`: "/a!", `^/(api|.well-known)`: "/api! /.well-known!", `^/(?:\.|autotest)`: "/autotest!",
 		`/api`: "none", `\.php$`: "none", `^/x\.php$`: "/x.php!", `^/$`: "none", `^/a.*b`: "none", `^/a+`: "none", `(?i)^/a(/|$)`: "none", `^/[a-z]{3}/`: "none", `(`: "none", `^/(a/|a$)x`: "none",
 	} {
 		got := "none"
