@@ -204,6 +204,16 @@ func seen(p pattern, view []change, within rules.Condition) rules.Condition {
 	return in.Or(out.And(seen(p, rest, within)))
 }
 
+// within returns the changes of the path that requests of a condition can have seen.
+func within(c rules.Condition, view []change) (out []change) {
+	for _, ch := range view {
+		if both := c.And(ch.when); both.Problem != "" || len(both.Any) > 0 {
+			out = append(out, ch)
+		}
+	}
+	return out
+}
+
 // sees is when a pattern matches the path that was changed.
 func (ch change) sees(p pattern, rest []change, within rules.Condition) rules.Condition {
 	switch ch.kind {

@@ -72,6 +72,10 @@ func (w *walker) answer(h *value, c rules.Condition, view []change) {
 		w.add(h, byPrefixes(c), func(o *result) { o.responses = append(o.responses, rule) })
 		t.Became(values, importer.Same, rule.Field("value"), "headers")
 	}
+	if strings.Contains(h.get("body").text, "{http.request.uri.path}") {
+		t.Became(h, importer.Close, w.answers(h, c, fixed), "fixed_response: {path} is percent-encoded, as it was sent")
+		return
+	}
 	t.Became(h, importer.Same, w.answers(h, c, fixed), "fixed_response")
 }
 

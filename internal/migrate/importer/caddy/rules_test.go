@@ -55,6 +55,8 @@ func TestFormsOfCaddyfiles(t *testing.T) {
 		{"literal braces stay", site("respond `{\"ok\":true}` 200"), []string{"body: {{ok:true}"}, nil, nil},
 		{"redirects to HTTPS once", "a.example.com {\n\treverse_proxy b:1\n}\na.example.com:8443 {\n\treverse_proxy b:2\n}\nhttp://b.example.com {\n\trespond plain\n}\nb.example.com {\n\treverse_proxy b:3\n}\n",
 			[]string{"virtual_hosts: [b.example.com]\n    ports: [web]"}, nil, nil},
+		{"a text has the path where an earlier block alone strips", site("handle_path /app/* {\n\treverse_proxy b:1\n}\nhandle {\n\trespond \"at {path}\"\n}"),
+			[]string{"body: at {path}"}, nil, nil},
 		{"local names get no certificates of an authority", "localhost {\n\treverse_proxy b:1\n}\n", []string{"virtual_hosts: [localhost]"}, []string{"acme"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package caddy
 
 import (
+	"slices"
 	"strings"
 
 	"headgate/internal/migrate/importer"
@@ -53,20 +54,20 @@ func (w *walker) walk(list *value, when rules.Condition, view []change, depth in
 	}
 	before := map[string]rules.Condition{} // by group: that no earlier route matched
 	for _, r := range list.list {
-		within := when
+		here := when
 		group := r.get("group")
 		if group.is() {
 			if earlier, ok := before[group.text]; ok {
-				within = when.And(earlier)
+				here = when.And(earlier)
 			}
 			w.t.structure(group, "the first route of a group that matches")
 		}
-		own := w.matched(r.get("match"), view, within)
+		own := w.matched(r.get("match"), view, here)
 		if own.Problem != "" {
 			w.lost(r, own.Problem)
 			continue
 		}
-		c := within.And(own)
+		c := here.And(own)
 		if c.Problem != "" {
 			w.lost(r, c.Problem)
 			continue
@@ -165,6 +166,11 @@ func (v *value) label() string {
 // byExpression adds a step that can be bound to an expression on the path.
 func (w *walker) byExpression(h *value, c rules.Condition, partly func(o *result, expr string)) {
 	w.steps = append(w.steps, step{when: c, by: h, partly: partly})
+	for _, list := range c.Any { // the path that is left out is one with all below it
+		if len(c.Notes) > 0 && slices.ContainsFunc(list, func(l rules.Literal) bool { return l.Not && l.Kind == rules.Path }) {
+			w.notes[h] = strings.Join(c.Notes, "; ")
+		}
+	}
 }
 
 // handler notes what a handler does, and returns the changes of the path after it.
@@ -175,11 +181,11 @@ func (w *walker) handler(h *value, c rules.Condition, view []change, depth int) 
 		view = w.walk(h.get("routes"), c, view, depth+1)
 		w.t.errorRoutes(h.get("errors"))
 	case "static_response":
-		w.answer(h, c, view)
+		w.answer(h, c, within(c, view))
 	case "reverse_proxy":
-		w.proxy(h, c, view)
+		w.proxy(h, c, within(c, view))
 	case "headers":
-		w.headerRules(h, c, view)
+		w.headerRules(h, c, within(c, view))
 	case "rewrite":
 		view = w.rewrite(h, c, view)
 	case "encode":
