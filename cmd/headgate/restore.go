@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"headgate/internal/admin/api"
+	"headgate/internal/store/local"
 )
 
 // restoreTimeout is how long a restore may take in all.
@@ -20,7 +22,7 @@ const restoreTimeout = 15 * time.Minute
 
 func newRestore() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "restore FILE",
+		Use:   "restore FILE | --previous",
 		Short: "Restore a backup",
 		Long: `restore applies the configuration of a backup as a change and prints the changes in words.
 Users and tokens are replaced by those of the backup, and all sessions end. Missing
@@ -29,10 +31,18 @@ newer. Revisions, the audit log and events continue: the restore is a new revisi
 rollback reverts its configuration. With --confirm, the configuration, users and tokens are
 reverted unless headgate confirm is run. A backup that cannot be restored completely is
 rejected and changes nothing. FILE may be - for standard input. On a new machine, start
-headgate without a configuration first.` + reachHelp,
+headgate without a configuration first.
+
+With --previous, restore needs no backup and no running headgate: it brings back the copy of
+the state directory that was made before a newer headgate converted it, so that the older
+one can run again. The converted state is kept beside it.` + reachHelp,
 		Example: `  headgate restore /backup/headgate.backup --dry-run
-  headgate restore --passphrase-file /root/passphrase /backup/headgate.backup`,
-		Args: func(_ *cobra.Command, args []string) error {
+  headgate restore --passphrase-file /root/passphrase /backup/headgate.backup
+  headgate restore --previous`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if previous, _ := cmd.Flags().GetBool("previous"); previous {
+				return noArguments(cmd, args)
+			}
 			if len(args) != 1 {
 				return usage("expected the file of the archive, got %d arguments", len(args))
 			}
@@ -42,8 +52,12 @@ headgate without a configuration first.` + reachHelp,
 	r, output := addReach(cmd), addOutput(cmd)
 	from := cmd.Flags().String("passphrase-file", "", "`FILE` whose only line is the passphrase")
 	_ = cmd.MarkFlagFilename("passphrase-file") // the flag exists
+	previous := cmd.Flags().Bool("previous", false, "bring back the state from before its conversion by a newer headgate")
 	flags := addChange(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *previous {
+			return restorePrevious(cmd, *r.state)
+		}
 		q, err := flags.query()
 		if err != nil {
 			return err
@@ -96,5 +110,28 @@ func (to *remote) restore(ctx context.Context, q string, in io.Reader, passphras
 	if err := json.NewDecoder(http.MaxBytesReader(nil, rs.Body, maxAnswer)).Decode(out); err != nil {
 		return fmt.Errorf("read the response of %s: %w", to.place, err)
 	}
+	return nil
+}
+
+// restorePrevious puts the copy of the state from before its conversion in place.
+func restorePrevious(cmd *cobra.Command, state string) error {
+	dir, err := stateDir(state)
+	if err != nil {
+		return err
+	}
+	back, err := actAsOwner(dir)
+	if err != nil {
+		return err
+	}
+	defer back()
+	aside, err := local.RestorePrevious(dir, time.Now())
+	var inUse *local.InUse
+	if errors.As(err, &inUse) {
+		return fmt.Errorf("headgate uses %s: stop it first", dir)
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(cmd.OutOrStdout(), "restored the state from before its conversion; the converted state is in %s\nInstall and start the older headgate now: a newer one would convert it again.\n", aside)
 	return nil
 }

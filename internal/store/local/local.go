@@ -235,8 +235,12 @@ func (s *Store) checkVersion() error {
 	return nil
 }
 
-// prepare makes the folders, and moves what an earlier version has kept elsewhere.
+// prepare makes the folders, and moves what an earlier version has kept elsewhere, after
+// a copy of it was made.
 func (s *Store) prepare() error {
+	if err := s.keepPrevious(Version); err != nil {
+		return s.explain(err)
+	}
 	for _, f := range folders {
 		if err := os.MkdirAll(filepath.Join(s.dir, f.dir), 0o700); err != nil {
 			return s.explain(err)
@@ -246,7 +250,7 @@ func (s *Store) prepare() error {
 		return s.explain(err)
 	}
 	s.takeOver()
-	if _, err := os.Stat(filepath.Join(s.dir, versionName)); errors.Is(err, fs.ErrNotExist) {
+	if have, held := versionOf(s.dir); !held || have < Version || !exists(filepath.Join(s.dir, versionName)) {
 		if err := file.Replace(filepath.Join(s.dir, versionName), fmt.Appendln(nil, Version)); err != nil {
 			return s.explain(err)
 		}
