@@ -5,6 +5,8 @@ import (
 	"log/slog"
 
 	"github.com/spf13/cobra"
+
+	"headgate/internal/setting/shown"
 )
 
 // logFlags are the flags of the application's log.
@@ -23,9 +25,27 @@ func addLogs(cmd *cobra.Command) logFlags {
 func (f logFlags) open(w io.Writer) *slog.Logger {
 	var level slog.Level
 	_ = level.UnmarshalText([]byte(f.level.value)) // one of four known words
-	options := &slog.HandlerOptions{Level: level}
+	options := &slog.HandlerOptions{Level: level, ReplaceAttr: shortAttr}
 	if f.format.value == "json" {
 		return slog.New(slog.NewJSONHandler(w, options))
 	}
 	return slog.New(slog.NewTextHandler(w, options))
+}
+
+// maxLogText bounds each value of a line of the log, in bytes.
+const maxLogText = 4 << 10
+
+// shortAttr cuts a long value of a line of the log. The stack of a fault stays whole.
+func shortAttr(_ []string, a slog.Attr) slog.Attr {
+	switch a.Value.Kind() {
+	case slog.KindString:
+		if text := a.Value.String(); len(text) > maxLogText && a.Key != "stack" {
+			a.Value = slog.StringValue(shown.Short(text, maxLogText))
+		}
+	case slog.KindAny:
+		if err, ok := a.Value.Any().(error); ok {
+			a.Value = slog.StringValue(shown.Short(err.Error(), maxLogText))
+		}
+	}
+	return a
 }

@@ -20,6 +20,7 @@ import (
 	"sync"
 	"time"
 
+	"headgate/internal/setting/shown"
 	"headgate/internal/store"
 )
 
@@ -33,6 +34,11 @@ const (
 	maxBatch = 32
 	// maxReplay is how many events are looked at to go on after an id.
 	maxReplay = 10_000
+	// maxText bounds each text of an event in bytes, maxList each list of texts.
+	maxText = 512
+	maxList = 128
+	// maxBytes is how many bytes are kept in one commit, unless one event has more.
+	maxBytes = store.MaxChange / 2
 	// storeTimeout is how long the store has for a batch, and closeTimeout for what
 	// waits at the end.
 	storeTimeout = 10 * time.Second
@@ -147,18 +153,19 @@ func (l *Log) Send(p Payload) {
 }
 
 // Draft returns the event of a payload, of this moment and without an id: one that is
-// shown to somebody and not sent.
+// shown to somebody and not sent. Texts and lists are bounded.
 func Draft(p Payload) (*Event, error) {
 	k, ok := kinds[reflect.TypeOf(p)]
 	if !ok {
 		return nil, fmt.Errorf("%T is not in the table of events", p)
 	}
+	p = short(p)
 	data, err := json.Marshal(p)
 	if err != nil {
 		return nil, fmt.Errorf("write %s as JSON: %w", k.Type, err)
 	}
 	object, text := p.about()
-	return &Event{Type: k.Type, Level: k.Level, Object: object, Text: text, Data: data, Time: time.Now().UTC().Truncate(time.Microsecond)}, nil
+	return &Event{Type: k.Type, Level: k.Level, Object: shown.Short(object, maxText), Text: shown.Short(text, maxText), Data: data, Time: time.Now().UTC().Truncate(time.Microsecond)}, nil
 }
 
 // Last returns the id of the newest event, 0 if there is none.
@@ -236,43 +243,6 @@ func (l *Log) empty() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.mu.waiting) == 0
-}
-
-// writeBatch keeps the oldest events that wait. They wait on if it fails.
-func (l *Log) writeBatch(timeout time.Duration) error {
-	l.mu.Lock()
-	n := min(len(l.mu.waiting), maxBatch)
-	batch := l.mu.waiting[:n:n]
-	dropped := l.mu.dropped
-	l.mu.Unlock()
-	if n == 0 {
-		return nil
-	}
-	records := make([][]byte, 0, n)
-	for _, e := range batch {
-		data, err := json.Marshal(e)
-		if err != nil {
-			l.app.Error("an event cannot be written as JSON", "event", e.Type, "error", err)
-			continue
-		}
-		records = append(records, data)
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), timeout)
-	defer cancel()
-	if _, err := l.store.Append(ctx, store.StreamEvents, records); err != nil {
-		if !errors.Is(err, store.ErrClosed) {
-			l.app.Warn("events cannot be kept and wait in memory", "waiting", n, "error", err)
-		}
-		return err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.mu.waiting = append([]*Event(nil), l.mu.waiting[n:]...)
-	if dropped > 0 {
-		l.app.Warn("events were not kept: the store was away for too long", "dropped", dropped)
-		l.mu.dropped -= dropped
-	}
-	return nil
 }
 
 func decode(data []byte) (*Event, bool) {

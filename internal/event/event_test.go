@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -294,5 +295,67 @@ func BenchmarkSend(b *testing.B) {
 	defer l.Close()
 	for b.Loop() {
 		l.Send(port("web"))
+	}
+}
+
+// A record that is too large, or many that are large together, kept all later ones from
+// being kept.
+func TestLargeEventsAreKept(t *testing.T) {
+	st := memory.New()
+	l, err := Open(t.Context(), st, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("ä", 300_000)
+	for range 20 {
+		l.Send(ConfigRefused{Config{Who: long, Changes: slices.Repeat([]string{long}, 300)}, slices.Repeat([]string{long + " is wrong"}, 1000)})
+	}
+	l.Send(ProcessStopping{})
+	l.Close()
+	kept, err := st.Page(t.Context(), store.StreamEvents, 0, 100)
+	if err != nil || len(kept) != 21 {
+		t.Fatalf("%d events are kept, want 21: %v", len(kept), err)
+	}
+	last, _ := decode(kept[0].Data)
+	if last.Type != "process.stopping" {
+		t.Errorf("the last is %s", last.Type)
+	}
+	first, _ := decode(kept[20].Data)
+	var data ConfigRefused
+	if err := json.Unmarshal(first.Data, &data); err != nil {
+		t.Fatal(err)
+	}
+	if len(first.Text) > maxText || len(data.Who) > maxText || len(data.Problems) != maxList || !strings.HasSuffix(data.Problems[0], "is wrong") ||
+		data.Problems[maxList-1] != "and 873 more" {
+		t.Errorf("got text %d bytes, who %d bytes, %d problems, the last %q", len(first.Text), len(data.Who), len(data.Problems), data.Problems[len(data.Problems)-1])
+	}
+}
+
+// smallStore takes records of a few bytes only.
+type smallStore struct{ store.Store }
+
+func (s smallStore) Append(ctx context.Context, stream string, records [][]byte) (store.Sequence, error) {
+	if size := len(slices.Concat(records...)); size > 700 {
+		return 0, fmt.Errorf("%d bytes: %w", size, store.ErrTooLarge)
+	}
+	return s.Store.Append(ctx, stream, records)
+}
+
+func TestARecordThatNeverFitsIsReplaced(t *testing.T) {
+	st := memory.New()
+	l, err := Open(t.Context(), smallStore{st}, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Send(ProcessStarted{Version: "1"})
+	l.Send(WebhookDead{Webhook: "a", Cause: strings.Repeat("c", 500)})
+	l.Send(ProcessStopping{})
+	l.Close()
+	kept, err := st.Page(t.Context(), store.StreamEvents, 0, 100)
+	if err != nil || len(kept) != 3 {
+		t.Fatalf("%d events are kept, want 3: %v", len(kept), err)
+	}
+	if e, _ := decode(kept[1].Data); e.Type != "webhook.dead" || string(e.Data) != "{}" || !strings.Contains(e.Text, "not kept whole") {
+		t.Errorf("got %+v", e)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"headgate/internal/setting/shown"
 )
 
 // Problem is one thing an operator has to mend in a configuration.
@@ -42,7 +44,7 @@ func (p Problem) Error() string {
 	}
 	switch {
 	case p.Field != "":
-		b.WriteString(p.Field + ": ")
+		b.WriteString(shown.Short(p.Field, maxText) + ": ")
 	case p.Object != "":
 		b.WriteString(p.Object + ": ")
 	}
@@ -62,6 +64,10 @@ type Positions interface {
 	// known.
 	File(path string) string
 }
+
+// maxText bounds each text of a problem, in bytes: a value that it repeats may be as long
+// as a configuration.
+const maxText = 512
 
 // maxProblems bounds a report. A file with more problems than this has one.
 const maxProblems = 1000
@@ -102,7 +108,16 @@ func (r *Report) Add(p Problem) {
 	if _, ok := r.told[p.Field]; !ok {
 		r.told[p.Field] = false
 	}
-	r.problems = append(r.problems, p)
+	r.problems = append(r.problems, p.short())
+}
+
+// short returns p with bounded texts. The field stays whole: it is what others find the
+// object by.
+func (p Problem) short() Problem {
+	for _, text := range []*string{&p.Object, &p.What, &p.Remedy} {
+		*text = shown.Short(*text, maxText)
+	}
+	return p
 }
 
 // SetFile says which file is being read: problems with a line of their own stand in
@@ -257,7 +272,7 @@ func (p Place) Note(what, remedy string) {
 func (r *Report) AddNote(n Problem) {
 	if len(r.notes) < MaxNotes {
 		r.place(&n)
-		r.notes = append(r.notes, n)
+		r.notes = append(r.notes, n.short())
 	}
 }
 

@@ -228,22 +228,22 @@ func (s *states) word(k *config.Kind, name string, o config.Named) string {
 	return "active"
 }
 
-// shown is an object as an answer: what its document says, and how it stands.
-type shown struct {
+// objectText is an object as an answer: what its document says, and how it stands.
+type objectText struct {
 	text []byte
 	etag string
 }
 
 // MarshalJSON returns the object.
-func (s shown) MarshalJSON() ([]byte, error) { return s.text, nil }
+func (s objectText) MarshalJSON() ([]byte, error) { return s.text, nil }
 
-func (s shown) entityTag() string { return s.etag }
+func (s objectText) entityTag() string { return s.etag }
 
 // show writes an object. It has to be there.
-func (a *API) show(cfg *config.Config, k *config.Kind, name string, s *states) (shown, error) {
+func (a *API) show(cfg *config.Config, k *config.Kind, name string, s *states) (objectText, error) {
 	form, ok := a.formOf(cfg, k, name)
 	if !ok {
-		return shown{}, noObject(k)
+		return objectText{}, noObject(k)
 	}
 	told := proxyState{objectState: objectState{Name: name, ETag: form.etag}}
 	if k.Single {
@@ -268,12 +268,12 @@ func (a *API) show(cfg *config.Config, k *config.Kind, name string, s *states) (
 	}
 	data, err := json.Marshal(v)
 	if err != nil {
-		return shown{}, err
+		return objectText{}, err
 	}
 	if inner := bytes.TrimSuffix(bytes.TrimPrefix(form.text, []byte("{")), []byte("}")); len(inner) > 0 {
 		data = append(append(append(data[:len(data)-1], ','), inner...), '}')
 	}
-	return shown{data, told.ETag}, nil
+	return objectText{data, told.ETag}, nil
 }
 
 // readOnly returns why an object with an origin cannot be changed here, "" if it can.

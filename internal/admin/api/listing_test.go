@@ -46,7 +46,7 @@ func TestFormsAreKeptForTheConfigurationInForce(t *testing.T) {
 		readers.Go(func() {
 			for range 20 {
 				o, err := h.api.showOne(h.c.Plan().Config(), config.KindOf("proxies"), "main")
-				if text := string(o.(shown).text); err != nil || !strings.HasSuffix(text, "}") || strings.Count(text, `"description"`) != 1 {
+				if text := string(o.(objectText).text); err != nil || !strings.HasSuffix(text, "}") || strings.Count(text, `"description"`) != 1 {
 					t.Errorf("got %s, %v", text, err)
 				}
 			}

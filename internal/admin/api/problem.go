@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"headgate/internal/operator"
+	"headgate/internal/setting/shown"
 	"headgate/internal/store"
 )
 
@@ -95,9 +96,12 @@ var codes = [...]struct {
 	{"unavailable", 503, "Nothing can be kept at the moment"},
 }
 
+// maxDetail bounds each text of a problem, in bytes.
+const maxDetail = 1024
+
 // refuse returns a problem.
 func refuse(code, pointer, detail, remedy string) *problem {
-	p := &problem{Type: "about:blank", Code: code, Pointer: pointer, Detail: detail, Remedy: remedy}
+	p := &problem{Type: "about:blank", Code: code, Pointer: shown.Short(pointer, maxDetail), Detail: shown.Short(detail, maxDetail), Remedy: shown.Short(remedy, maxDetail)}
 	for _, row := range codes {
 		if row.code == code {
 			p.Status, p.Title = row.status, row.title

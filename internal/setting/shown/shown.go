@@ -33,3 +33,15 @@ func Line(s string, max int) string {
 	}
 	return s
 }
+
+// Short returns s if it has at most max bytes, which are at least 32. Else it returns the
+// beginning and the end with an ellipsis between them: a message that repeats a long value
+// often says behind it what is wrong.
+func Short(s string, max int) string {
+	if len(s) <= max {
+		return s
+	}
+	end := max / 4
+	begin := max - end - len("…")
+	return strings.ToValidUTF8(s[:begin], "") + "…" + strings.ToValidUTF8(s[len(s)-end:], "")
+}
