@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -205,12 +206,72 @@ func (o *order) place(ctx context.Context) error {
 	for _, n := range o.names {
 		wanted.Identifiers = append(wanted.Identifiers, identifier(n))
 	}
-	if o.order, err = o.client.NewOrder(ctx, o.account, wanted); err != nil {
+	if o.order, err = o.newOrder(ctx, wanted); err != nil {
 		return err
 	}
 	o.record.Open.URL = o.order.Location
 	o.step(Pending, "the authority has taken the order and asks for %s", proofs(len(o.order.Authorizations)))
 	return o.save(ctx)
+}
+
+// newOrder places an order. One that the authority refuses because it names the
+// certificate before, or because of an account that it does not know, is placed once more:
+// an authority that was set up anew behind the same URL knows nothing of the one before.
+func (o *order) newOrder(ctx context.Context, wanted protocol.Order) (protocol.Order, error) {
+	placed, err := o.newOrderWithout(ctx, &wanted)
+	if !o.accountUnknown(ctx, err) {
+		return placed, err
+	}
+	_, url, _ := o.server()
+	o.m.forgetAccount(ctx, o.entry, url)
+	if err := o.openAccount(ctx); err != nil {
+		return placed, err
+	}
+	o.record.Open.Account = o.account.Location
+	o.step(Pending, "the authority does not know the account any more; a new one was made")
+	if err := o.save(ctx); err != nil {
+		return placed, err
+	}
+	return o.newOrderWithout(ctx, &wanted)
+}
+
+// newOrderWithout places an order, without the certificate that it names if need be.
+func (o *order) newOrderWithout(ctx context.Context, wanted *protocol.Order) (protocol.Order, error) {
+	placed, err := o.client.NewOrder(ctx, o.account, *wanted)
+	if wanted.Replaces == "" || !refusesReplaces(err) {
+		return placed, err
+	}
+	o.record.NoReplaces, wanted.Replaces = true, ""
+	o.step(Pending, "the authority refuses to replace the certificate before (%s); ordered without naming it", troubleOf(err).detail())
+	return o.client.NewOrder(ctx, o.account, *wanted)
+}
+
+// refusesReplaces reports whether the error of an order may be about the certificate that
+// it names. There is a kind for one that was renewed already (RFC 9773, section 7.4); for
+// one that they do not know, authorities use kinds that can mean anything.
+func refusesReplaces(err error) bool {
+	var p protocol.Problem
+	if !errors.As(err, &p) {
+		return false
+	}
+	switch p.Type {
+	case protocol.ProblemTypeAlreadyReplaced, protocol.ProblemTypeMalformed, protocol.ProblemTypeUnauthorized:
+		return true
+	}
+	return p.Status >= 400 && p.Status < 500 && strings.Contains(strings.ToLower(p.Detail), "replace")
+}
+
+// accountUnknown reports whether the error of an order means that the authority does not
+// know the account. There is a kind for that, which not every authority uses: after one
+// that may mean it, the authority is asked.
+func (o *order) accountUnknown(ctx context.Context, err error) bool {
+	var p protocol.Problem
+	if !errors.As(err, &p) || p.Type != protocol.ProblemTypeMalformed && p.Type != protocol.ProblemTypeUnauthorized {
+		return p.Type == protocol.ProblemTypeAccountDoesNotExist
+	}
+	_, err = o.client.GetAccount(ctx, o.account)
+	p = protocol.Problem{}
+	return errors.As(err, &p) && p.Status >= 400 && p.Status < 500 && p.Status != http.StatusTooManyRequests
 }
 
 // proofs says how many.

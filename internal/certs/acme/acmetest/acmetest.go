@@ -48,6 +48,8 @@ type Authority struct {
 	// Done, if it is set too, is called after every request that Meddle has seen.
 	Done func()
 
+	settings Settings
+	inner    atomic.Pointer[http.Handler]
 	t        testing.TB
 	fail     atomic.Int32
 	orders   atomic.Int32
@@ -76,8 +78,25 @@ func Start(t *testing.T, s Settings) *Authority {
 	t.Setenv("PEBBLE_VA_NOSLEEP", "1")
 	t.Setenv("PEBBLE_AUTHZREUSE", "0")
 	t.Setenv("PEBBLE_WFE_NONCEREJECT", strconv.Itoa(s.BadNonces))
-	a := &Authority{t: t, DB: db.NewMemoryStore()}
+	a := &Authority{t: t, settings: s}
 	a.startNames()
+	a.Rebuild()
+	server := httptest.NewTLSServer(http.HandlerFunc(a.serve))
+	t.Cleanup(server.Close)
+	a.Directory = server.URL + wfe.DirectoryPath
+	a.CAFile = filepath.Join(t.TempDir(), "ca.pem")
+	root := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(a.CAFile, root, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// Rebuild sets the authority up anew behind the same URL: it knows no account, order or
+// certificate of before, and has another key.
+func (a *Authority) Rebuild() {
+	s := a.settings
+	a.DB = db.NewMemoryStore()
 	quiet := log.New(io.Discard, "", 0)
 	profiles := map[string]ca.Profile{"default": {Description: "usual", ValidityPeriod: uint64(s.Life / time.Second)}}
 	if s.Life == 0 {
@@ -88,36 +107,30 @@ func Start(t *testing.T, s Settings) *Authority {
 	checker := va.New(quiet, s.HTTPPort, s.HTTPSPort, true, a.Names, a.DB)
 	front := wfe.New(quiet, a.DB, checker, issuer, s.CAA, true, s.EAB, 0, 0)
 	inner := front.Handler()
-	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if a.fail.Load() > 0 {
-			a.fail.Add(-1)
-			w.WriteHeader(http.StatusInternalServerError)
-			return
-		}
-		if a.Done != nil {
-			defer a.Done()
-		}
-		if a.Meddle != nil && a.Meddle(w, r) {
-			return
-		}
-		switch {
-		case strings.Contains(r.URL.Path, "order-plz"):
-			a.orders.Add(1)
-		case strings.Contains(r.URL.Path, "sign-me-up"):
-			// Pebble goes on writing to an account that it has shown to others already.
-			a.accounts.Lock()
-			defer a.accounts.Unlock()
-		}
-		inner.ServeHTTP(w, r)
-	}))
-	t.Cleanup(server.Close)
-	a.Directory = server.URL + wfe.DirectoryPath
-	a.CAFile = filepath.Join(t.TempDir(), "ca.pem")
-	root := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
-	if err := os.WriteFile(a.CAFile, root, 0o600); err != nil {
-		t.Fatal(err)
+	a.inner.Store(&inner)
+}
+
+func (a *Authority) serve(w http.ResponseWriter, r *http.Request) {
+	if a.fail.Load() > 0 {
+		a.fail.Add(-1)
+		w.WriteHeader(http.StatusInternalServerError)
+		return
 	}
-	return a
+	if a.Done != nil {
+		defer a.Done()
+	}
+	if a.Meddle != nil && a.Meddle(w, r) {
+		return
+	}
+	switch {
+	case strings.Contains(r.URL.Path, "order-plz"):
+		a.orders.Add(1)
+	case strings.Contains(r.URL.Path, "sign-me-up"):
+		// Pebble goes on writing to an account that it has shown to others already.
+		a.accounts.Lock()
+		defer a.accounts.Unlock()
+	}
+	(*a.inner.Load()).ServeHTTP(w, r)
 }
 
 // Orders returns how many orders were placed.
