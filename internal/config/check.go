@@ -149,7 +149,7 @@ func (ch *checker) proxy(p *Proxy, at schema.Place) {
 	}
 	w := p.Written() // what is wrong with a policy is told there
 	checkNames(w.Use, c.Policies, "policy", "policies", at.Field("use"))
-	checkFeatures(&w.Features, at)
+	ch.features(&w.Features, at)
 	checkFetched(c, w.ClientIP, at)
 	checkToHTTPS(c, p, at)
 	noteOpenPasswords(c, p, at)
@@ -170,7 +170,7 @@ func (ch *checker) proxy(p *Proxy, at schema.Place) {
 		}
 		checkNames(r.Use, c.Policies, "policy", "policies", place.Field("use"))
 		checkFetched(c, r.ClientIP, place)
-		checkRoute(r, place)
+		ch.route(r, place)
 		noteRoute(r, place)
 		if r.AmbiguousPaths == AllowAmbiguous {
 			noteAmbiguous(p, p.Routes[i], place.Field("ambiguous_paths"))
@@ -297,9 +297,10 @@ func checkHostHeader(value string) (what, remedy string) {
 	return "", ""
 }
 
-// checkFeatures asks each feature that is set.
-func checkFeatures(f *Features, at schema.Place) {
+// features asks each feature that is set.
+func (ch *checker) features(f *Features, at schema.Place) {
 	noteRules(f.Headers, at)
+	ch.noteSecrets(f.Headers, at)
 	checkEach(reflect.ValueOf(f).Elem(), model().features.Fields, at)
 }
 
@@ -320,7 +321,7 @@ func checkEach(v reflect.Value, fields []*schema.Field, at schema.Place) {
 	}
 }
 
-func checkRoute(r *Route, at schema.Place) {
+func (ch *checker) route(r *Route, at schema.Place) {
 	servers, fixed := at.Field("servers"), at.Field("fixed_response")
 	switch {
 	case len(r.Servers) > 0 && r.FixedResponse != nil:
@@ -348,7 +349,7 @@ func checkRoute(r *Route, at schema.Place) {
 	if r.Retry != nil {
 		r.Retry.Check(at.Field("retry"))
 	}
-	checkFeatures(&r.Features, at)
+	ch.features(&r.Features, at)
 }
 
 // checkHealth tells what is wrong with how the servers of a route are watched.

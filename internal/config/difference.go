@@ -193,8 +193,22 @@ func (s spot) inside(words string) spot {
 // object compares two objects of o's type.
 func (c *comparison) object(o *schema.Object, a, b reflect.Value, at spot) {
 	for _, f := range o.Fields {
-		c.field(f, a.FieldByIndex(f.Index), b.FieldByIndex(f.Index), at.field(f.Name))
+		here := at.field(f.Name)
+		if f.MaybeSecret && (hides(f, a, c.before, here.a) || hides(f, b, c.after, here.b)) {
+			f = f.Hidden()
+		}
+		c.field(f, a.FieldByIndex(f.Index), b.FieldByIndex(f.Index), here)
 	}
+}
+
+// hides reports whether the value of f in the object v is a secret; one that comes from
+// ${…} is shown by that.
+func hides(f *schema.Field, v reflect.Value, cfg *Config, path string) bool {
+	if !schema.Hides(f, v) {
+		return false
+	}
+	_, written := cfg.Written(path)
+	return !written
 }
 
 // field compares two values of f.

@@ -47,6 +47,7 @@ func TestRisksAreNoted(t *testing.T) {
 		{"admin on every address", `admin: {address: "0.0.0.0:9080"}`, ""},
 		{"admin on loopback", `admin: {address: "[::1]:9080"}`, ""},
 		{"admin off", `admin: {address: ""}`, ""},
+		{"secret in a header rule", `proxies: {p: {virtual_hosts: [a.example], headers: [{direction: request, name: X-Api-Key, value: k3y}], routes: [{fixed_response: {status: 200}}]}}`, "proxies.p.headers[0].value: the secret is in the configuration file; write ${VARIABLE}, or ${file:/path}, in its place"},
 		{"unverified server", route(`{servers: [{url: "https://a", tls: {insecure_skip_verify: true}}]}`), "proxies.p.routes[0].servers[0].tls.insecure_skip_verify: server certificate is not verified, traffic can be intercepted; name its authority by tls.ca_file, and remove insecure_skip_verify"},
 		{"verified server", route(`{servers: [{url: "https://a", tls: {server_name: b}}]}`), ""},
 		{"unverified stream", `tcp_proxies: {t: {address: "127.0.0.1:1", servers: [{address: "127.0.0.1:2", tls: {insecure_skip_verify: true}}]}}`, "tcp_proxies.t.servers[0].tls.insecure_skip_verify: server certificate is not verified"},

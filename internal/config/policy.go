@@ -270,12 +270,12 @@ func (c *Config) Users(kind, name string) []Reference {
 
 // policy tells what is wrong with the features of a policy.
 func (ch *checker) policy(p *Policy, at schema.Place) {
-	checkFeatures(&p.Features, at)
+	ch.features(&p.Features, at)
 	checkFetched(ch.c, p.ClientIP, at)
 }
 
 // defaults tells what is wrong with the features of all proxies.
 func (ch *checker) defaults(at schema.Place) {
-	checkFeatures(&ch.c.Defaults.Features, at)
+	ch.features(&ch.c.Defaults.Features, at)
 	checkFetched(ch.c, ch.c.Defaults.ClientIP, at)
 }

@@ -52,6 +52,20 @@ func notePeerVariable(text string, at schema.Place) {
 	}
 }
 
+// noteSecrets notes header rules in which a secret stands: whoever may read the document
+// reads it.
+func (ch *checker) noteSecrets(rules headers.Config, at schema.Place) {
+	for i := range rules {
+		if !rules[i].Hides("value") {
+			continue
+		}
+		value := at.Field("headers").Index(i).Called("header rule", rules[i].Name).Field("value")
+		if _, ok := ch.c.Written(value.Path()); !ok {
+			value.Note("the secret is in the configuration file", "write ${VARIABLE}, or ${file:/path}, in its place")
+		}
+	}
+}
+
 // noteRules notes variables of other proxies in header rules.
 func noteRules(rules headers.Config, at schema.Place) {
 	for i := range rules {

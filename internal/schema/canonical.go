@@ -28,6 +28,20 @@ type Form struct {
 	Flag bool
 }
 
+// Hider is an object that says itself which of its fields are secrets, of those with
+// MaybeSecret. Hides does not change the object.
+type Hider interface{ Hides(field string) bool }
+
+// Hides reports whether the value of a field of v, an object, is a secret that is shown
+// to nobody.
+func Hides(f *Field, v reflect.Value) bool {
+	if !f.MaybeSecret {
+		return f.Secret
+	}
+	h, ok := v.Interface().(Hider)
+	return ok && h.Hides(f.Name)
+}
+
 // AppendJSON appends the canonical form of v, an object of o's type that stands
 // at path: JSON with the fields in their order, without those that have their
 // default and need not be there. Two objects that say the same have the same
@@ -45,12 +59,27 @@ func (o *Object) AppendJSON(out []byte, v reflect.Value, path string, form Form)
 		}
 		first = false
 		out = append(strconv.AppendQuote(out, f.Name), ':')
-		out = f.AppendJSON(out, value, JoinPath(path, f.Name), form)
-		if form.Flag && f.Secret && !value.IsZero() {
+		secret := f.Secret || f.MaybeSecret && !value.IsZero() && Hides(f, v) && !form.written(JoinPath(path, f.Name))
+		if secret && f.MaybeSecret && form.Mask {
+			out = appendText(out, Masked)
+		} else {
+			out = f.AppendJSON(out, value, JoinPath(path, f.Name), form)
+		}
+		if form.Flag && secret && !value.IsZero() {
 			out = append(strconv.AppendQuote(append(out, ','), f.Name+FlagSuffix), ":true"...)
 		}
 	}
 	return append(out, '}')
+}
+
+// written reports whether the document has ${…} in the field with a path, which may be
+// shown in place of the value.
+func (f Form) written(path string) bool {
+	if f.Written == nil {
+		return false
+	}
+	_, ok := f.Written(path)
+	return ok
 }
 
 // isDefault reports whether a field's value is what it has when it is absent.
@@ -79,6 +108,13 @@ func SameValue(a, b reflect.Value) bool {
 		return a.Equal(b)
 	}
 	return reflect.DeepEqual(a.Interface(), b.Interface())
+}
+
+// Hidden returns f as a field whose value is a secret.
+func (f *Field) Hidden() *Field {
+	hidden := *f
+	hidden.Secret = true
+	return &hidden
 }
 
 // AppendJSON appends the canonical form of a value of f, which stands at path.

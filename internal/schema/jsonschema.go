@@ -102,7 +102,7 @@ func objectSchema(o *Object, comments *Comments) (*jsonType, error) {
 		if ft.Description, err = comments.Field(f); err != nil {
 			return nil, err
 		}
-		ft.WriteOnly = f.Secret
+		ft.WriteOnly = f.Secret // one that may be a secret is often shown
 		if f.HasDefault && !f.fallsBack() {
 			ft.Default = plainValue(f.Type, f.Default)
 		}

@@ -97,6 +97,8 @@ type Field struct {
 	NoExpand bool
 	// Secret is whether its value is shown to nobody: a password hash, a token.
 	Secret bool
+	// MaybeSecret is whether the object says which of its values are: see Hider.
+	MaybeSecret bool
 	// Host is who may set the field beside the one who writes the documents on the
 	// machine: "" everybody who may change the object, HostAdmin admins, HostDisk
 	// nobody. It is for what reaches for other things of the machine, such as files.
@@ -257,7 +259,7 @@ func (d describer) field(owner reflect.Type, sf reflect.StructField, name string
 		Later:    split(sf.Tag.Get("later")),
 		Example:  sf.Tag.Get("example"),
 		NoExpand: sf.Tag.Get("expand") == "no",
-		Secret:   sf.Tag.Get("secret") == "true", Host: sf.Tag.Get("host"), Unordered: sf.Tag.Get("order") == "no",
+		Secret:   sf.Tag.Get("secret") == "true", MaybeSecret: sf.Tag.Get("secret") == "maybe", Host: sf.Tag.Get("host"), Unordered: sf.Tag.Get("order") == "no",
 		Label:   sf.Tag.Get("label") == "true",
 		MinText: sf.Tag.Get("min"),
 		MaxText: sf.Tag.Get("max"),

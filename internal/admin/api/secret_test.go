@@ -105,3 +105,39 @@ func TestSchemasMarkSecrets(t *testing.T) {
 		t.Errorf("only %d secret fields were seen", secrets)
 	}
 }
+
+// TestSecretsOfHeaderRulesAreShownToNobody sets header rules with secrets: by the name of
+// the field, and by secret: true. The mask written back leaves them.
+func TestSecretsOfHeaderRulesAreShownToNobody(t *testing.T) {
+	h := start(t)
+	h.does("PATCH", "/proxies/main", `{"headers":[
+		{"direction":"request","name":"Authorization","value":"Bearer s3cret-1"},
+		{"direction":"request","operation":"append","name":"X-Api-Key","value":"s3cret-2"},
+		{"direction":"request","operation":"append","name":"X-Api-Key","value":"s3cret-3"},
+		{"direction":"request","name":"X-Other","value":"s3cret-4","secret":true},
+		{"direction":"request","name":"X-Auth-User","value":"{user}"},
+		{"direction":"response","name":"X-Plain","value":"plain"}]}`, 200, "", "as: admin", always)
+	_, out := h.does("GET", "/proxies/main", "", 200, "", "as: viewer")
+	list, _ := out["headers"].([]any)
+	for i, want := range []string{masked, masked, masked, masked, "{user}", "plain"} {
+		rule, _ := list[i].(map[string]any)
+		if rule["value"] != want || (rule["value_set"] == true) != (want == masked) {
+			t.Errorf("rule %d is shown as %v, want the value %s", i, rule, want)
+		}
+	}
+	h.does("PATCH", "/proxies/main", `{"headers":[
+		{"direction":"request","name":"Authorization","value":"Bearer s3cret-5"},
+		{"direction":"request","operation":"append","name":"X-Api-Key","value":"********"},
+		{"direction":"request","operation":"append","name":"X-Api-Key","value":"********"},
+		{"direction":"request","name":"X-Other","value":"********","secret":true}]}`, 200, "", "as: editor", always)
+	if text := h.text(); strings.Contains(text, masked) || strings.Index(text, "s3cret-2") > strings.Index(text, "s3cret-3") || !strings.Contains(text, "s3cret-4") {
+		t.Errorf("the document is\n%s", text)
+	}
+	// Which of two secrets of one name stays cannot be known.
+	h.does("PATCH", "/proxies/main", `{"headers":[{"direction":"request","operation":"append","name":"X-Api-Key","value":"********"}]}`, 400, "invalid", "as: editor", always)
+	for _, path := range []string{"/proxies", "/proxies/main", "/revisions", "/revisions/2/diff/current", "/revisions/1/diff/current", "/audit"} {
+		if _, out := h.does("GET", path, "", 200, "", "as: admin"); strings.Contains(fmt.Sprint(out), "s3cret") {
+			t.Errorf("GET %s tells a secret: %v", path, out)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,7 +63,7 @@ func (c *checker) known(v any, o *schema.Object, at string) {
 	for _, name := range slices.Sorted(maps.Keys(object)) {
 		f := o.Field(name)
 		if f == nil {
-			if secret := o.Field(strings.TrimSuffix(name, schema.FlagSuffix)); secret != nil && secret.Secret {
+			if secret := o.Field(strings.TrimSuffix(name, schema.FlagSuffix)); secret != nil && (secret.Secret || secret.MaybeSecret) {
 				delete(object, name)
 				continue
 			}
@@ -151,7 +152,7 @@ func unmask(v, was any, o *schema.Object, at string) error {
 // it has the mask of.
 func unmaskIn(v, was any, f *schema.Field, t *schema.Type, at string) (out any, err error) {
 	switch {
-	case f.Secret && v == masked:
+	case (f.Secret || f.MaybeSecret) && v == masked:
 		if was == nil || was == masked || t.Elem != nil {
 			return nil, refuse("invalid", at, "there is no secret here that could stay", "send the secret")
 		}
@@ -170,7 +171,7 @@ func unmaskIn(v, was any, f *schema.Field, t *schema.Type, at string) (out any, 
 		list, _ := v.([]any)
 		old, _ := was.([]any)
 		for i, e := range list {
-			if list[i], err = unmaskIn(e, counterpart(e, i, old, f), f, t.Elem, at+"/"+strconv.Itoa(i)); err != nil {
+			if list[i], err = unmaskIn(e, counterpart(list, i, old, f), f, t.Elem, at+"/"+strconv.Itoa(i)); err != nil {
 				return nil, err
 			}
 		}
@@ -257,20 +258,39 @@ func inside(v any, s document.Step) any {
 }
 
 // counterpart returns the element of an older list that e is.
-func counterpart(e any, i int, old []any, f *schema.Field) any {
-	now, ok := e.(map[string]any)
-	if by := f.CalledBy; ok && by != "" {
-		for _, o := range old {
-			if was, ok := o.(map[string]any); ok && was[by] == now[by] {
-				return o
-			}
+func counterpart(list []any, i int, old []any, f *schema.Field) any {
+	by := f.CalledBy
+	now, ok := list[i].(map[string]any)
+	if !ok || by == "" {
+		if i < len(old) {
+			return old[i]
 		}
 		return nil
 	}
-	if i < len(old) {
-		return old[i]
+	here, there := called(list, by, now[by]), called(old, by, now[by])
+	if len(there) == 1 {
+		return there[0]
+	}
+	// Of several with one name, such as header rules, the first is the first as long as
+	// there are as many.
+	if len(here) == len(there) {
+		for n, e := range here {
+			if same, ok := e.(map[string]any); ok && reflect.ValueOf(same).Pointer() == reflect.ValueOf(now).Pointer() {
+				return there[n]
+			}
+		}
 	}
 	return nil
+}
+
+// called returns the objects of a list that have a value in a field.
+func called(list []any, by string, value any) (found []any) {
+	for _, e := range list {
+		if o, ok := e.(map[string]any); ok && o[by] == value {
+			found = append(found, e)
+		}
+	}
+	return found
 }
 
 // variables returns the texts in a value that have ${ in them.

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"headgate/internal/config"
+	"headgate/internal/feature/headers"
 	"headgate/internal/schema"
 )
 
@@ -120,18 +121,7 @@ func hidden(field *schema.Field, f *config.FieldChange) bool {
 	}
 	// The value of a rule for a header that carries credentials.
 	i := strings.LastIndex(f.Within, "header rule ")
-	return i >= 0 && (field.Name == "value" || field.Name == "regex") && secretHeader(f.Within[i+len("header rule "):])
-}
-
-// secretHeader reports whether a header of this name carries credentials.
-func secretHeader(name string) bool {
-	name = strings.ToLower(name)
-	for _, word := range []string{"auth", "token", "secret", "key", "password", "credential", "session", "cookie", "signature"} {
-		if strings.Contains(name, word) {
-			return true
-		}
-	}
-	return false
+	return i >= 0 && (field.Name == "value" || field.Name == "regex") && headers.Credentials(f.Within[i+len("header rule "):])
 }
 
 // isSwitch reports whether a field is on or off and nothing else.
@@ -217,7 +207,7 @@ func objectValue(o *schema.Object, raw json.RawMessage, calledBy string) string 
 	if json.Unmarshal(raw, &fields) != nil {
 		return ""
 	}
-	credentials := secretHeader(text(fields["name"])) && o.Field("value") != nil && o.Field("direction") != nil
+	credentials := headers.Credentials(text(fields["name"])) && o.Field("value") != nil && o.Field("direction") != nil
 	var out []string
 	for _, f := range o.Fields {
 		v, ok := fields[f.Name]

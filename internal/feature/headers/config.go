@@ -40,10 +40,17 @@ type Rule struct {
 	// {reason} for what the response has; `{{` is a brace.
 	// In a replace, $1 stands for what a group matched, and $$ for a dollar sign.
 	// A value that comes out empty leaves no field.
-	Value string `json:"value,omitempty" label:"true" max:"4096" example:"{client_ip}"`
+	//
+	// A literal value of a field that carries credentials, by its name (Authorization,
+	// Cookie, X-Api-Key), is not shown again; write ${VARIABLE} to keep it out of the
+	// configuration.
+	Value string `json:"value,omitempty" label:"true" max:"4096" secret:"maybe" example:"{client_ip}"`
 	// Regex is the RE2 expression of a replace. It is matched anywhere in the
 	// value.
-	Regex string `json:"regex,omitempty" label:"true" max:"1024" expand:"no" example:"^http://"`
+	Regex string `json:"regex,omitempty" label:"true" max:"1024" expand:"no" secret:"maybe" example:"^http://"`
+	// Secret is whether value and regex are secrets, whatever the name is: the API, the
+	// console and the audit do not show them.
+	Secret bool `json:"secret,omitempty" label:"true" default:"false"`
 }
 
 // Direction is which heads a rule acts on.
