@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -23,12 +24,14 @@ import (
 
 // The bounds of signing in through a provider.
 const (
-	oidcTimeout  = 15 * time.Second
-	oidcPending  = 10 * time.Minute
-	maxPending   = 1000
-	maxClaimName = 64
-	maxProvider  = 1 << 20 // bytes of an answer of the provider
-	maxTrouble   = 1 << 10 // bytes of what is logged of one
+	oidcTimeout = 15 * time.Second
+	oidcPending = 10 * time.Minute
+	maxPending  = 1000
+	// maxPendingOfOne is how many of them come from one address, IPv6 by /64.
+	maxPendingOfOne = 20
+	maxClaimName    = 64
+	maxProvider     = 1 << 20 // bytes of an answer of the provider
+	maxTrouble      = 1 << 10 // bytes of what is logged of one
 )
 
 // methodOIDC is how people with a session through a provider have signed in.
@@ -88,6 +91,7 @@ type provider struct {
 // pending is somebody who was sent to the provider.
 type pending struct {
 	nonce, verifier, browser string
+	from                     netip.Prefix
 	until                    time.Time
 }
 
@@ -190,7 +194,7 @@ func (o *Operators) BeginOIDC(ctx context.Context, from Identity) (OIDCStart, er
 	if err != nil {
 		return OIDCStart{}, err
 	}
-	state, p := secret(), pending{nonce: secret(), verifier: oauth2.GenerateVerifier(), browser: secret(), until: time.Now().Add(oidcPending)}
+	state, p := secret(), pending{nonce: secret(), verifier: oauth2.GenerateVerifier(), browser: secret(), from: networkOf(from.Address), until: time.Now().Add(oidcPending)}
 	if !o.oidc.remember(f.config, state, p) {
 		return OIDCStart{}, &Error{Code: CodeOverloaded, Detail: "too many people are signing in", Remedy: "try again", RetryAfter: time.Second}
 	}
@@ -198,18 +202,38 @@ func (o *Operators) BeginOIDC(ctx context.Context, from Identity) (OIDCStart, er
 	return OIDCStart{URL: url, State: state, Browser: p.browser}, nil
 }
 
-// remember keeps who is on the way, unless there are too many.
+// networkOf returns what counts as one address.
+func networkOf(a netip.Addr) netip.Prefix {
+	a = a.Unmap().WithZone("")
+	bits := a.BitLen()
+	if a.Is6() {
+		bits = 64
+	}
+	p, _ := a.Prefix(bits) // the zero prefix for the zero address
+	return p
+}
+
+// remember keeps who is on the way, unless there are too many. Of those from one address
+// the oldest makes room: one client cannot keep others from signing in.
 func (p *provider) remember(config *OIDC, state string, who pending) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.mu.config != config {
 		return false
 	}
-	at := time.Now()
+	at, own, oldest := time.Now(), 0, ""
 	for s, old := range p.mu.pending {
-		if at.After(old.until) {
+		switch {
+		case at.After(old.until):
 			delete(p.mu.pending, s)
+		case old.from == who.from:
+			if own++; oldest == "" || old.until.Before(p.mu.pending[oldest].until) {
+				oldest = s
+			}
 		}
+	}
+	if own >= maxPendingOfOne {
+		delete(p.mu.pending, oldest)
 	}
 	if len(p.mu.pending) >= maxPending {
 		return false

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/oauth2-proxy/mockoidc"
 )
@@ -233,5 +235,28 @@ func TestClaims(t *testing.T) {
 	}
 	if got := (&OIDC{NameClaim: "bad"}).name(claims); got != "" {
 		t.Errorf("got %q", got)
+	}
+}
+
+// One address that begins to sign in again and again keeps nobody else from it.
+func TestOneAddressDoesNotFillThePendingSignIns(t *testing.T) {
+	config := &OIDC{}
+	p := &provider{}
+	p.mu.config, p.mu.pending = config, map[string]pending{}
+	until := time.Now().Add(time.Hour)
+	from := func(address string) pending {
+		until = until.Add(time.Second)
+		return pending{from: networkOf(netip.MustParseAddr(address)), until: until}
+	}
+	for i := range 2 * maxPending {
+		if !p.remember(config, fmt.Sprint("own ", i), from(fmt.Sprintf("2001:db8::%x", i))) {
+			t.Fatalf("sign-in %d of one network is refused", i)
+		}
+	}
+	if n := len(p.mu.pending); n != maxPendingOfOne {
+		t.Errorf("%d sign-ins of one network are pending, want %d", n, maxPendingOfOne)
+	}
+	if _, ok := p.mu.pending[fmt.Sprint("own ", 2*maxPending-1)]; !ok || !p.remember(config, "other", from("192.0.2.1")) {
+		t.Error("the newest of a network, or one of another address, has no place")
 	}
 }

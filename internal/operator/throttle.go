@@ -61,6 +61,21 @@ func (t *throttle) try(address netip.Addr, user string) error {
 	return nil
 }
 
+// used returns an error when an address has used up all of its attempts. It takes none.
+func (t *throttle) used(address netip.Addr) error {
+	if !address.IsValid() {
+		return nil
+	}
+	if _, wait := t.addresses.Take(bucket.Address(t.addressesSeed, address.Unmap()), t.now(), &t.address, true); wait > 0 {
+		return throttled(time.Duration(wait))
+	}
+	return nil
+}
+
+// MayTry returns an error when somebody has used up all attempts to sign in. It takes
+// none: it is for what costs something before an attempt is made.
+func (o *Operators) MayTry(from Identity) error { return o.throttle.used(from.Address) }
+
 // tellable reports whether an event about a refused sign-in is to be sent: some in a
 // minute tell enough.
 func (t *throttle) tellable() bool {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"strings"
@@ -146,4 +147,38 @@ func TestOneWhoLooksLeavesStreamsForOthers(t *testing.T) {
 	if rs, _ := h.ask("HEAD", "/events", "", "as: viewer"); rs.StatusCode != 200 || len(h.api.open.of) > 1 {
 		t.Errorf("after it has let go: %d, %v", rs.StatusCode, h.api.open.of)
 	}
+}
+
+// TestALargeBodyOfAStrangerIsNotDecoded holds what somebody who has not signed in may cost.
+func TestALargeBodyOfAStrangerIsNotDecoded(t *testing.T) {
+	h := start(t)
+	var many strings.Builder
+	for i := range 1000 {
+		fmt.Fprintf(&many, `"passwort%d":1,`, i)
+	}
+	for _, path := range []string{"/session", "/setup"} {
+		h.does("POST", path, `{`+strings.Repeat(many.String(), 2)+`"user":"x"}`, 413, "too_large")
+	}
+	_, out := h.does("POST", "/session", `{`+many.String()[:strings.Index(many.String(), `"passwort500"`)]+`"user":"x"}`, 400, "unknown_field")
+	if list, _ := out["problems"].([]any); len(list) > 20 {
+		t.Errorf("%d problems", len(list))
+	}
+	_, out = h.does("POST", "/users", `{`+many.String()+`"name":"x"}`, 400, "unknown_field", "as: admin")
+	if list, _ := out["problems"].([]any); len(list) != 20 {
+		t.Errorf("%d problems, want 20", len(list))
+	}
+	_, out = h.does("POST", "/proxies", `{`+many.String()+`"name":"x"}`, 400, "unknown_field", "as: admin", always)
+	if list, _ := out["problems"].([]any); len(list) != 20 {
+		t.Errorf("%d problems with an object of the configuration, want 20", len(list))
+	}
+}
+
+// TestTheNameOfAUserHasOneWord signs in with either.
+func TestTheNameOfAUserHasOneWord(t *testing.T) {
+	h := start(t)
+	for _, word := range []string{"user", "name"} {
+		h.does("POST", "/session", `{"`+word+`":"ann","password":"`+good+`"}`, 201, "")
+		h.does("POST", "/setup", `{"token":"x","`+word+`":"eve","password":"`+good+`"}`, 403, "forbidden")
+	}
+	h.does("POST", "/session", `{"user":"ann","name":"ann","password":"`+good+`"}`, 400, "unknown_field")
 }

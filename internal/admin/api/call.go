@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
@@ -215,7 +216,14 @@ func tag(r store.Revision) string { return `"` + strconv.FormatUint(uint64(r), 1
 // body reads and checks the body of the request.
 func (c *call) body() error {
 	patch := c.row.current != nil || c.row.merge
-	v, err := readBody(c.w, c.rq, patch, c.row.maxBody)
+	limit := c.row.maxBody
+	if c.row.access == public {
+		if err := c.api.Operators.MayTry(c.comer()); err != nil {
+			return err // before anything is read
+		}
+		limit = cmp.Or(limit, maxPublicBody)
+	}
+	v, err := readBody(c.w, c.rq, patch, limit)
 	if err != nil {
 		return err
 	}

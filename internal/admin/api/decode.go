@@ -22,8 +22,10 @@ import (
 const (
 	maxBody     = 1 << 20
 	maxDepth    = 32
-	maxMistakes = 100
-	maxText     = 64 << 10
+	maxMistakes = 20
+	// maxPublicBody bounds a body of somebody who has not signed in.
+	maxPublicBody = 16 << 10
+	maxText       = 64 << 10
 )
 
 // masked stands for a secret that is not shown. Written back it leaves the secret.
@@ -196,6 +198,10 @@ func fill(v any, o *schema.Object) (any, error) {
 	return into.Interface(), nil
 }
 
+// full reports whether no more mistakes are collected: looking for more would cost more
+// than it tells.
+func (c *checker) full() bool { return len(c.mistakes) >= maxMistakes }
+
 func (c *checker) add(code, at, detail, remedy string) {
 	if len(c.mistakes) < maxMistakes {
 		c.mistakes = append(c.mistakes, mistake{code, at, detail, remedy})
@@ -214,6 +220,10 @@ func (c *checker) object(v any, o *schema.Object, at string) {
 	}
 	slices.Sort(keys)
 	for _, name := range keys {
+		if c.full() {
+			return
+		}
+		name = takeAlias(object, o, name)
 		f := o.Field(name)
 		inner := at + "/" + escape(name)
 		switch {
@@ -234,6 +244,18 @@ func (c *checker) object(v any, o *schema.Object, at string) {
 			c.add("invalid", at+"/"+f.Name, "the field is required", "")
 		}
 	}
+}
+
+// takeAlias returns the name that a field has now, under which it puts the value, for one
+// that it had before.
+func takeAlias(object map[string]any, o *schema.Object, name string) string {
+	now := o.Was[name]
+	if _, twice := object[now]; now == "" || twice {
+		return name
+	}
+	object[now] = object[name]
+	delete(object, name)
+	return now
 }
 
 // tagged reports whether a field has a tag that says so.

@@ -14,6 +14,8 @@ func TestEditorsTakeNothingBackThatIsForAdmins(t *testing.T) {
 	before := h.text()
 	h.does("POST", "/revert?dry_run=true", "{}", 403, "forbidden", "as: editor")
 	h.does("POST", "/revert", "{}", 403, "forbidden", "as: editor")
+	h.does("POST", "/confirm?dry_run=true", "{}", 403, "forbidden", "as: editor")
+	h.does("POST", "/confirm", "{}", 403, "forbidden", "as: editor")
 	if h.text() != before || h.c.Pending() == nil {
 		t.Errorf("taken back all the same: %s", h.text())
 	}
@@ -21,6 +23,11 @@ func TestEditorsTakeNothingBackThatIsForAdmins(t *testing.T) {
 	if h.text() == before {
 		t.Error("an admin has not taken it back")
 	}
+
+	// What reaches for something of the machine is for admins, too.
+	h.does("PATCH", "/proxies/main?confirm_within=5m", `{"routes":[{"servers":[{"url":"unix:/run/app.sock"}]}]}`, 200, "", "as: admin", always)
+	h.does("POST", "/confirm", "{}", 403, "host_field", "as: editor")
+	h.does("POST", "/revert", "{}", 200, "", "as: admin")
 
 	var archive strings.Builder
 	if err := h.c.Backup(t.Context(), &archive, ""); err != nil {

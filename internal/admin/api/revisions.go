@@ -250,6 +250,9 @@ func (a *API) confirm(c *call, in *confirmInput) (any, error) {
 	if err := c.mayEndRestore(); err != nil {
 		return nil, err
 	}
+	if err := c.mayConfirm(p.Revision); err != nil {
+		return nil, err
+	}
 	if c.dryRun {
 		return confirmBody{p.Revision}, nil
 	}
@@ -292,6 +295,21 @@ func (a *API) revert(c *call, in *confirmInput) (any, error) {
 		c.note("config.revert", "revision "+p.Revision, "")
 	}
 	return confirmBody{p.Revision}, nil
+}
+
+// mayConfirm refuses others than admins to confirm a change that they may not make. The
+// error of a change that cannot be taken back any more is not of interest.
+func (c *call) mayConfirm(revision string) error {
+	if c.who.Role.AtLeast(operator.Admin) {
+		return nil
+	}
+	refused := (*problem)(nil)
+	if err := c.api.Control.TryRevert(revision, func(now, before *config.Config) error {
+		return (&edit{call: c}).mayBeHost(before, now)
+	}); errors.As(err, &refused) {
+		return refused
+	}
+	return nil
 }
 
 // mayRevert refuses others than admins to take back what admins alone may change.

@@ -31,8 +31,8 @@ func (a *API) setupState(c *call) (any, error) {
 type setupInput struct {
 	// Token is what stands behind the # of the set-up link.
 	Token string `json:"token" required:"true" writeonly:"true"`
-	// Name is what the user signs in with.
-	Name string `json:"name" required:"true"`
+	// User is the name that the user signs in with. It may be called name, too.
+	User string `json:"user" required:"true" was:"name"`
 	// Password has at least 10 characters and is none of the commonest.
 	Password string `json:"password" required:"true" writeonly:"true"`
 }
@@ -67,14 +67,14 @@ func (c *call) comer() operator.Identity { return operator.Anonymous(c.api.addre
 
 func (a *API) setUp(c *call, in *setupInput) (any, error) {
 	return c.start(a.Operators.SetUp(c.rq.Context(), c.comer(), in.Token, operator.SignIn{
-		User: in.Name, Password: in.Password, Agent: c.rq.UserAgent(), OldCookie: cookieOf(c.rq),
+		User: in.User, Password: in.Password, Agent: c.rq.UserAgent(), OldCookie: cookieOf(c.rq),
 	}))
 }
 
 // signInInput is what people sign in with.
 type signInInput struct {
-	// User is the name.
-	User string `json:"user" required:"true"`
+	// User is the name. It may be called name, too.
+	User string `json:"user" required:"true" was:"name"`
 	// Password is the password.
 	Password string `json:"password" required:"true" writeonly:"true"`
 	// Code is one of the authenticator, or a recovery code.

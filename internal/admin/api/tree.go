@@ -61,6 +61,9 @@ func (c *checker) known(v any, o *schema.Object, at string) {
 		return // the configuration says what is wanted
 	}
 	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if c.full() {
+			return
+		}
 		f := o.Field(name)
 		if f == nil {
 			if secret := o.Field(strings.TrimSuffix(name, schema.FlagSuffix)); secret != nil && (secret.Secret || secret.MaybeSecret) {

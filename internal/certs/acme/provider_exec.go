@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 )
@@ -29,6 +31,7 @@ func (c command) run(ctx context.Context, args ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, commandTime)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, c.path, args...)
+	cmd.Env = withoutSecrets(os.Environ())
 	killTogether(cmd)
 	cmd.WaitDelay = time.Second
 	out := &head{max: maxDetail}
@@ -38,6 +41,13 @@ func (c command) run(ctx context.Context, args ...string) error {
 		return fmt.Errorf("%s %s: %w: %s", c.path, args[0], err, strings.TrimSpace(string(out.text)))
 	}
 	return nil
+}
+
+// withoutSecrets returns an environment without the variables of headgate itself, such as
+// HEADGATE_STATE_KEY and HEADGATE_TOKEN: a command needs none of them, and may pass its
+// environment on.
+func withoutSecrets(environ []string) []string {
+	return slices.DeleteFunc(environ, func(v string) bool { return strings.HasPrefix(strings.ToUpper(v), "HEADGATE_") })
 }
 
 // head keeps the beginning of what is written to it. It has no other method to write by,

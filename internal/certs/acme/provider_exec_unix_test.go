@@ -97,3 +97,13 @@ func hasEnded(pid int) bool {
 	state, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	return err == nil && strings.Contains(string(state), ") Z ")
 }
+
+func TestACommandInheritsNoSecretsOfOurs(t *testing.T) {
+	t.Setenv("HEADGATE_STATE_KEY", "s3cret-key")
+	t.Setenv("HEADGATE_TOKEN", "s3cret-token")
+	t.Setenv("HOOK_SETTING", "its own")
+	err := hook(t, "env\nexit 1\n").run(t.Context(), "present", "name", "value")
+	if err == nil || strings.Contains(err.Error(), "s3cret") || !strings.Contains(err.Error(), "HOOK_SETTING=its own") {
+		t.Errorf("got %v", err)
+	}
+}
