@@ -256,7 +256,7 @@ func (r *reach) askAddress(ctx context.Context, address, config, token string) (
 	if token != "" && !loopback && strings.HasPrefix(base, "http:") {
 		return nil, nil, false, usage("refusing to send a token to %s without encryption; use an https:// URL", address)
 	}
-	believe, err := believer(*r.fingerprint, base, loopback)
+	believe, err := verifier(*r.fingerprint, base, loopback)
 	if err != nil {
 		return nil, nil, false, err
 	}

@@ -188,12 +188,12 @@ func (l *Log) Record(ex *exchange.Exchange) {
 	}
 }
 
-// RecordPassage writes the line of a connection through a TCP proxy, or of a
+// RecordSession writes the line of a connection through a TCP proxy, or of a
 // session through a UDP proxy, that has ended. It keeps nothing of p.
-func (l *Log) RecordPassage(p *exchange.Passage) { l.record(nil, p) }
+func (l *Log) RecordSession(p *exchange.Session) { l.record(nil, p) }
 
 // record writes the line of an exchange or else of a passage.
-func (l *Log) record(ex *exchange.Exchange, p *exchange.Passage) {
+func (l *Log) record(ex *exchange.Exchange, p *exchange.Session) {
 	s := l.lockShard()
 	ok := l.recordLocked(s, ex, p)
 	s.mu.Unlock()
@@ -204,14 +204,14 @@ func (l *Log) record(ex *exchange.Exchange, p *exchange.Passage) {
 }
 
 // appendLine appends the line of an exchange or else of a passage.
-func (l *Log) appendLine(b []byte, ex *exchange.Exchange, p *exchange.Passage, c *clock) []byte {
+func (l *Log) appendLine(b []byte, ex *exchange.Exchange, p *exchange.Session, c *clock) []byte {
 	switch {
 	case p == nil:
 		return l.format(b, ex, c)
 	case l.combined:
-		return appendCombinedPassage(b, p, c)
+		return appendCombinedSession(b, p, c)
 	}
-	return appendPassage(b, p, c)
+	return appendSession(b, p, c)
 }
 
 // lockShard returns the shard of the current processor, locked. A processor
@@ -227,7 +227,7 @@ func (l *Log) lockShard() *shard {
 
 // recordLocked appends to the buffer of s. It returns false when the log has
 // ended.
-func (l *Log) recordLocked(s *shard, ex *exchange.Exchange, p *exchange.Passage) bool {
+func (l *Log) recordLocked(s *shard, ex *exchange.Exchange, p *exchange.Session) bool {
 	if s.mu.closed {
 		return false
 	}
@@ -282,7 +282,7 @@ func (l *Log) spareBuffer() []byte {
 // recordLate writes a record of an exchange that ended after the log was retired: at once,
 // since nobody flushes any more. While the writer still is at what came before, it writes
 // that, too.
-func (l *Log) recordLate(ex *exchange.Exchange, p *exchange.Passage) {
+func (l *Log) recordLate(ex *exchange.Exchange, p *exchange.Session) {
 	var c clock
 	c.set()
 	line := l.appendLine(nil, ex, p, &c)

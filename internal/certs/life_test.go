@@ -196,7 +196,7 @@ func TestAStoredCertificateIsTheLastOne(t *testing.T) {
 			return append(certstest.PEM(c), certstest.KeyPEM(t, c)...)
 		}
 		values := &kept{text: pem("before.example")}
-		shelf := NewShelf(values)
+		uploads := NewUploads(values)
 		k := NewKeeper(slog.New(slog.DiscardHandler))
 		defer k.Close()
 		served := func(name string) string {
@@ -206,23 +206,23 @@ func TestAStoredCertificateIsTheLastOne(t *testing.T) {
 			}
 			return p.Leaf().DNSNames[0]
 		}
-		c := k.Prepare([]Wanted{{Name: "one", Loader: shelf.Loader("one")}})
+		c := k.Prepare([]Wanted{{Name: "one", Loader: uploads.Loader("one")}})
 		values.set(pem("after.example"), nil)
-		shelf.Changed("one")
+		uploads.Changed("one")
 		c.Commit()
 		synctest.Wait()
 		if got := served("one"); got != "after.example" {
 			t.Errorf("got %s, want what was uploaded last", got)
 		}
 		values.set(nil, errors.New("the store is away"))
-		c = k.Prepare([]Wanted{{Name: "one", Loader: shelf.Loader("one")}, {Name: "two", Loader: shelf.Loader("two")}})
+		c = k.Prepare([]Wanted{{Name: "one", Loader: uploads.Loader("one")}, {Name: "two", Loader: uploads.Loader("two")}})
 		c.Commit()
 		values.set(pem("back.example"), nil)
 		time.Sleep(2 * lookAgain)
 		if one, two := served("one"), served("two"); one != "after.example" || two != "back.example" {
 			t.Errorf("got %s and %s when the store is back", one, two)
 		}
-		shelf.Look()
+		uploads.Look()
 		synctest.Wait()
 		if got := served("one"); got != "back.example" {
 			t.Errorf("got %s after a look", got)

@@ -78,7 +78,7 @@ type Control struct {
 	metrics *metrics.Registry
 	series  *metrics.Series
 	tunnels *exchange.Tunnels
-	shelf   *certs.Shelf
+	uploads *certs.Uploads
 	inputs  *inputs.Loader
 	ports   *ports.Set
 	records *records
@@ -159,10 +159,10 @@ func New(o Options) (*Control, error) {
 		state.Close()
 		return nil, err
 	}
-	shelf := certs.NewShelf(store.ValuesOf(state))
+	uploads := certs.NewUploads(store.ValuesOf(state))
 	c := &Control{
-		log: o.Log, shelf: shelf, options: o, state: state, history: revisions, source: disk.Open(o.ConfigFile, o.Log), metrics: metrics.New(o.Build), tunnels: exchange.NewTunnels(),
-		inputs: inputs.NewLoader(inputs.Options{Log: o.Log, Values: store.ValuesOf(state), Shelf: shelf}), records: &records{log: o.Log},
+		log: o.Log, uploads: uploads, options: o, state: state, history: revisions, source: disk.Open(o.ConfigFile, o.Log), metrics: metrics.New(o.Build), tunnels: exchange.NewTunnels(),
+		inputs: inputs.NewLoader(inputs.Options{Log: o.Log, Values: store.ValuesOf(state), Uploads: uploads}), records: &records{log: o.Log},
 	}
 	if c.watcher = o.Watcher; c.watcher == nil {
 		c.watcher = unwatched{}
@@ -267,7 +267,7 @@ func (c *Control) Run(ctx context.Context) error {
 	var beside sync.WaitGroup
 	beside.Go(func() { c.series.Run(ctx) })
 	beside.Go(func() { c.discover(ctx) })
-	beside.Go(func() { followShelf(ctx, c.state, c.shelf) })
+	beside.Go(func() { followUploads(ctx, c.state, c.uploads) })
 	c.source.Watch(ctx, c.changed)
 	end()
 	beside.Wait()

@@ -215,20 +215,20 @@ func (s *recordSet) without(other *recordSet) []*record {
 }
 
 // passages returns recordSet.to of the logs of a configuration for TCP and UDP proxies.
-func (r *records) passages(set *recordSet) func(path string) func(*exchange.Passage) {
-	return func(path string) func(*exchange.Passage) { return r.passage(set, path) }
+func (r *records) passages(set *recordSet) func(path string) func(*exchange.Session) {
+	return func(path string) func(*exchange.Session) { return r.passage(set, path) }
 }
 
 // passage returns what is told of each connection of a TCP proxy and each session of a
 // UDP proxy whose log is at path. A connection may end long after it began: its line is
 // in the log that is at the path then. One of a proxy's own that is not there any more
 // takes the last lines still, the common one does not.
-func (r *records) passage(set *recordSet, path string) func(*exchange.Passage) {
+func (r *records) passage(set *recordSet, path string) func(*exchange.Session) {
 	own := set.logs[cmp.Or(path, set.form.common)]
 	if own == nil {
 		return nil
 	}
-	return func(p *exchange.Passage) {
+	return func(p *exchange.Session) {
 		one := own
 		if now := r.current.Load(); now != nil {
 			switch here := now.logs[cmp.Or(path, now.form.common)]; {
@@ -238,7 +238,7 @@ func (r *records) passage(set *recordSet, path string) func(*exchange.Passage) {
 				return
 			}
 		}
-		one.log.RecordPassage(p)
+		one.log.RecordSession(p)
 	}
 }
 

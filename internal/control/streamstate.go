@@ -79,7 +79,7 @@ func streamStates(p *plan.Plan, name string) (tcp, udp []StreamState) {
 	return tcp, udp
 }
 
-func streamState(name, protocol string, n exchange.PassageCounts, servers []*plan.StreamServer) StreamState {
+func streamState(name, protocol string, n exchange.StreamCounts, servers []*plan.StreamServer) StreamState {
 	s := StreamState{
 		Name: name, Protocol: protocol, Connections: n.Open, Accepted: n.Accepted, Received: n.Received, Sent: n.Sent,
 		Errors: map[string]uint64{},

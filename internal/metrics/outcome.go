@@ -19,9 +19,9 @@ type outcome struct {
 	status uint8 // its place in statusNames
 }
 
-// fewOutcomes is for how many pairs of a method and a status a route has room. The most
+// maxInlineOutcomes is for how many pairs of a method and a status a route has room. The most
 // have few pairs of both; with more come rows for all.
-const fewOutcomes = 6
+const maxInlineOutcomes = 6
 
 // few is how many requests had a method and a status, 0 where there is room for another
 // pair. What is too much for it is in the rows.

@@ -19,7 +19,7 @@ type Route struct {
 // routeNumbers is what is counted for a route. With the head of its cell it takes two cache
 // lines.
 type routeNumbers struct {
-	few      [fewOutcomes]few
+	few      [maxInlineOutcomes]few
 	rare     *rareNumbers // made when it is needed
 	received uint64
 	sent     uint64

@@ -283,7 +283,7 @@ func (h *Server) difference(sum *difference) {
 }
 
 // difference returns what was counted since it was called last.
-func (h *Stream) difference(n exchange.PassageCounts) Point {
+func (h *Stream) difference(n exchange.StreamCounts) Point {
 	now := Point{Requests: n.Accepted, Received: n.Received, Sent: n.Sent}
 	for _, count := range n.Errors {
 		now.ServerErrors += count

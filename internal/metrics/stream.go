@@ -11,14 +11,14 @@ type streamKey struct{ protocol, proxy string }
 // Stream shows what was counted of one TCP or UDP proxy.
 type Stream struct {
 	shared[streamKey, Stream]
-	counts func() exchange.PassageCounts // guarded by owner.mu
-	seen   Point                         // owned by the sample of a Series
+	counts func() exchange.StreamCounts // guarded by owner.mu
+	seen   Point                        // owned by the sample of a Series
 }
 
 // Stream returns the handle of a TCP or UDP proxy, whose numbers counts returns.
 // Each call wants a Retire of its own; equal names share one handle, which asks
 // the last.
-func (r *Registry) Stream(protocol, proxy string, counts func() exchange.PassageCounts) *Stream {
+func (r *Registry) Stream(protocol, proxy string, counts func() exchange.StreamCounts) *Stream {
 	key := streamKey{protocol, proxy}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -28,10 +28,10 @@ func (r *Registry) Stream(protocol, proxy string, counts func() exchange.Passage
 }
 
 // streamCounts returns who tells the numbers of each proxy.
-func (r *Registry) streamCounts() map[*Stream]func() exchange.PassageCounts {
+func (r *Registry) streamCounts() map[*Stream]func() exchange.StreamCounts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	all := map[*Stream]func() exchange.PassageCounts{}
+	all := map[*Stream]func() exchange.StreamCounts{}
 	for h := range r.mu.streams.allLocked() {
 		all[h] = h.counts
 	}

@@ -41,7 +41,7 @@ func IsNews(c *Conn, news unix.EpollEvent) bool {
 	k := c.watched.by.Load()
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.toldOfLocked(&news) == c
+	return k.connectionOfLocked(&news) == c
 }
 
 // SharesPlace reports whether a connection that waits has the place that the system has

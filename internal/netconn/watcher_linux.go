@@ -359,7 +359,7 @@ func (k *watcher) hear(events []unix.EpollEvent) {
 }
 
 func (k *watcher) hearLocked(event *unix.EpollEvent) {
-	c := k.toldOfLocked(event)
+	c := k.connectionOfLocked(event)
 	switch {
 	case c == nil:
 	case c.watched.resume == nil:
@@ -375,8 +375,8 @@ func (k *watcher) hearLocked(event *unix.EpollEvent) {
 	}
 }
 
-// toldOfLocked returns the connection that the system has told of, nil if it is closed.
-func (k *watcher) toldOfLocked(event *unix.EpollEvent) *Conn {
+// connectionOfLocked returns the connection that the system has told of, nil if it is closed.
+func (k *watcher) connectionOfLocked(event *unix.EpollEvent) *Conn {
 	at := event.Fd
 	if at == noPlace || k.places[at].uses != event.Pad {
 		return nil

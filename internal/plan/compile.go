@@ -37,8 +37,8 @@ type House struct {
 	Spans *tracing.Counts
 	// Recent keeps the last exchanges and passages in memory; nil keeps none.
 	Recent *recent.Ring
-	// RecordPassage is Record for TCP and UDP proxies. Nil logs nothing.
-	RecordPassage func(path string) func(*exchange.Passage)
+	// RecordSession is Record for TCP and UDP proxies. Nil logs nothing.
+	RecordSession func(path string) func(*exchange.Session)
 	// Values is where the lists of CDNs are kept that are fetched while the plan
 	// serves; nil is nowhere.
 	Values store.Values

@@ -186,27 +186,27 @@ func (c *compiler) record(l *config.ProxyLog) func(*exchange.Exchange) {
 	return c.house.Record(path)
 }
 
-// recordPassage returns what hears of the passages of a TCP or UDP proxy with its
+// recordSession returns what hears of the passages of a TCP or UDP proxy with its
 // settings, nil if nobody does. Nil settings are those of a proxy without any.
-func (c *compiler) recordPassage(l *config.ProxyLog) func(*exchange.Passage) {
+func (c *compiler) recordSession(l *config.ProxyLog) func(*exchange.Session) {
 	wanted, path := c.config.AccessLog.Enabled, ""
 	if l != nil {
 		wanted, path = l.Enabled, l.File()
 	}
-	var logged func(*exchange.Passage)
-	if wanted && c.house.RecordPassage != nil {
-		logged = c.house.RecordPassage(path)
+	var logged func(*exchange.Session)
+	if wanted && c.house.RecordSession != nil {
+		logged = c.house.RecordSession(path)
 	}
 	ring := c.house.Recent
 	switch {
 	case ring == nil || l != nil && !l.Enabled:
 		return logged
 	case logged == nil:
-		return ring.RecordPassage
+		return ring.RecordSession
 	}
-	return func(p *exchange.Passage) {
+	return func(p *exchange.Session) {
 		logged(p)
-		ring.RecordPassage(p)
+		ring.RecordSession(p)
 	}
 }
 

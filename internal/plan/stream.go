@@ -161,7 +161,7 @@ func (c *compiler) tcpProxy(settings *config.TCPProxy, at schema.Place) (*tcp.Pr
 		}
 		out.Servers = append(out.Servers, server)
 	}
-	out.Record = c.recordPassage(settings.AccessLog)
+	out.Record = c.recordSession(settings.AccessLog)
 	out.Roster = c.env.Keep("tcp proxy\x00"+settings.Name, func() exchange.Kept { return tcp.NewRoster() }).(*tcp.Roster)
 	if c.house.Metrics != nil {
 		c.count(c.house.Metrics.Stream("tcp", settings.Name, out.Roster.Counts))

@@ -65,7 +65,7 @@ func (c *compiler) udpProxy(settings *config.UDPProxy, at schema.Place) *UDPProx
 	for _, s := range list {
 		out.Servers = append(out.Servers, &udp.Server{Address: s.Address, Resolve: s.addresses, Gauge: &s.Live.Gauge, Told: s.told})
 	}
-	out.Record = c.recordPassage(settings.AccessLog)
+	out.Record = c.recordSession(settings.AccessLog)
 	out.Tally = c.env.Keep("udp proxy\x00"+settings.Name, func() exchange.Kept { return udp.NewTally() }).(*udp.Tally)
 	if c.house.Metrics != nil {
 		c.count(c.house.Metrics.Stream("udp", settings.Name, out.Tally.Counts))

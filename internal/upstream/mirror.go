@@ -141,14 +141,14 @@ func (m *Mirror) run(c *copied) {
 	}()
 	end := exchange.Now() + int64(m.settings.Timeout)
 	c.begin(m.settings.Timeout)
-	c.errand.WhileWanted(func() bool { return m.state.retired.Load() || exchange.Now() > end })
+	c.subrequest.WhileWanted(func() bool { return m.state.retired.Load() || exchange.Now() > end })
 	outcome := CopySent
-	if c.errand.Ask(m.to) != nil {
+	if c.subrequest.Ask(m.to) != nil {
 		outcome = CopyFailed
 	} else {
-		m.discard(&c.errand.Response, end)
+		m.discard(&c.subrequest.Response, end)
 	}
-	c.errand.Close()
+	c.subrequest.Close()
 	m.tell(outcome)
 }
 
@@ -175,9 +175,9 @@ func (m *Mirror) discard(rs *exchange.Response, end int64) {
 // copied is a request that was copied: nothing in it belongs to the exchange that
 // it was copied from.
 type copied struct {
-	errand exchange.Errand
-	log    *slog.Logger
-	text   []byte // all strings
+	subrequest exchange.Subrequest
+	log        *slog.Logger
+	text       []byte // all strings
 	method, host, scheme,
 	target, query string
 	trailers bool
@@ -216,9 +216,9 @@ func (c *copied) keep(s string) string {
 	return unsafe.String(&c.text[at], len(s))
 }
 
-// begin makes the errand of the copy.
+// begin makes the subrequest of the copy.
 func (c *copied) begin(timeout time.Duration) {
-	e := &c.errand
+	e := &c.subrequest
 	e.Begin(c.method, c.target, c.query, timeout)
 	rq := &e.Request
 	rq.Host, rq.Scheme, rq.AcceptsTrailers = c.host, c.scheme, c.trailers

@@ -205,7 +205,7 @@ func TestACopyOutlivesItsExchange(t *testing.T) {
 	c := newCopy(ex)
 	clear(line)
 	c.begin(time.Second)
-	field := c.errand.Request.Header.All()[0]
+	field := c.subrequest.Request.Header.All()[0]
 	equal(t, "field", field.Name+": "+field.Value, "X-A: value of a field")
 }
 

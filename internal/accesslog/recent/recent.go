@@ -144,16 +144,16 @@ func (r *Ring) Record(ex *exchange.Exchange) {
 	r.pool.Put(l)
 }
 
-// RecordPassage keeps a connection through a TCP proxy, or a session through a UDP
+// RecordSession keeps a connection through a TCP proxy, or a session through a UDP
 // proxy, that has ended. Nothing in it refers to p.
-func (r *Ring) RecordPassage(p *exchange.Passage) {
+func (r *Ring) RecordSession(p *exchange.Session) {
 	c := ordinary
 	if p.Reason != exchange.None {
 		c = notable
 	}
 	l := r.lockLane()
 	b := r.roomLocked(l, c)
-	b.buf = appendPassage(b.buf, p)
+	b.buf = appendSession(b.buf, p)
 	l.mu.Unlock()
 	r.pool.Put(l)
 }

@@ -70,7 +70,7 @@ func TestQueriesFindWhatMatches(t *testing.T) {
 	denied.Reason, denied.ClientIP, denied.Request.Host = exchange.AddressDenied, netip.MustParseAddr("2001:db8::1"), "[2001:db8::9]:80"
 	r.Record(denied)
 	now := exchange.Now()
-	r.RecordPassage(&exchange.Passage{Protocol: "tcp", Proxy: "postgres", Name: "db.example.com", Start: now - 5e6, Connected: now - 4e6, End: now, Client: netip.MustParseAddrPort("203.0.113.4:99"), Server: "10.0.0.2:5432"})
+	r.RecordSession(&exchange.Session{Protocol: "tcp", Proxy: "postgres", Name: "db.example.com", Start: now - 5e6, Connected: now - 4e6, End: now, Client: netip.MustParseAddrPort("203.0.113.4:99"), Server: "10.0.0.2:5432"})
 
 	for _, test := range []struct {
 		name string

@@ -136,9 +136,9 @@ func appendExchange(b []byte, ex *exchange.Exchange, status int, end int64) []by
 	return b
 }
 
-// appendPassage appends a record of a passage: its name stands in the host's
+// appendSession appends a record of a passage: its name stands in the host's
 // place.
-func appendPassage(b []byte, p *exchange.Passage) []byte {
+func appendSession(b []byte, p *exchange.Session) []byte {
 	at := len(b)
 	b = b[:at+fixed]
 	f := b[at : at+fixed : at+fixed]

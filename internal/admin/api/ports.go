@@ -74,13 +74,13 @@ func (a *API) resetPort(c *call, in *resetInput, k *config.Kind) (any, error) {
 		}
 	}
 	if !c.dryRun {
-		a.toldReset(c, in, k, &b)
+		a.recordReset(c, in, k, &b)
 	}
 	return b, nil
 }
 
-// toldReset keeps in the audit and tells by an event what was done.
-func (a *API) toldReset(c *call, in *resetInput, k *config.Kind, b *resetBody) {
+// recordReset keeps in the audit and tells by an event what was done.
+func (a *API) recordReset(c *call, in *resetInput, k *config.Kind, b *resetBody) {
 	what := fmt.Sprintf("connections closed: %d", b.Closed)
 	if in.Why != "" {
 		what = in.Why + "; " + what

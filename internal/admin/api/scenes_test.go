@@ -77,7 +77,7 @@ func (s *scene) runtime() {
 // deadLetter has one sent again.
 func (s *scene) deadLetter() {
 	kept := memory.New()
-	state, err := json.Marshal(webhook.State{Dead: []webhook.Letter{{Event: &event.Event{ID: 1, Type: "process.started"}}}})
+	state, err := json.Marshal(webhook.State{Dead: []webhook.Delivery{{Event: &event.Event{ID: 1, Type: "process.started"}}}})
 	if err != nil {
 		s.h.t.Fatal(err)
 	}

@@ -50,7 +50,7 @@ type webhookState struct {
 	LastError string `json:"last_error,omitempty"`
 }
 
-func showLetters(all []webhook.Letter) []letterBody {
+func showLetters(all []webhook.Delivery) []letterBody {
 	out := make([]letterBody, 0, len(all))
 	for _, l := range all {
 		out = append(out, letterBody{showEvent(l.Event), l.First, l.Attempts, l.Due, l.Error})

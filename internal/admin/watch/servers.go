@@ -18,16 +18,16 @@ const maxSingle = 16
 // route and server, and how it stands as a whole.
 type proxy struct {
 	out  map[serverKey]health.State
-	well wellness
+	well proxyHealth
 }
 
-// wellness is how a proxy stands as a whole.
-type wellness uint8
+// proxyHealth is how a proxy stands as a whole.
+type proxyHealth uint8
 
 const (
-	well     wellness = iota
-	degraded          // some of what it needs is away
-	down              // no server takes requests
+	well     proxyHealth = iota
+	degraded             // some of what it needs is away
+	down                 // no server takes requests
 )
 
 type serverKey struct{ route, server string }
@@ -36,7 +36,7 @@ type serverKey struct{ route, server string }
 type standing struct {
 	name           string
 	servers        []server
-	well           wellness
+	well           proxyHealth
 	reason         string
 	healthy, total int
 }

@@ -85,7 +85,7 @@ func TestPortsAreToldWhenTheyStandOtherwise(t *testing.T) {
 
 func TestServersAreToldWhenTheyStandOtherwise(t *testing.T) {
 	w, events := watching(&stands{})
-	look := func(now wellness, states ...health.State) {
+	look := func(now proxyHealth, states ...health.State) {
 		s := standing{name: "shop", well: now, total: len(states)}
 		for i, state := range states {
 			s.servers = append(s.servers, server{serverKey{"/", string(rune('a' + i))}, health.Status{State: state}})

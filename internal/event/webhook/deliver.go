@@ -67,7 +67,7 @@ func (h *hook) after() event.ID {
 }
 
 // due takes the first message that waits and is to be sent now.
-func (h *hook) due() (Letter, bool) {
+func (h *hook) due() (Delivery, bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	now := time.Now()
@@ -77,7 +77,7 @@ func (h *hook) due() (Letter, bool) {
 			return l, true
 		}
 	}
-	return Letter{}, false
+	return Delivery{}, false
 }
 
 // next waits for an event and sends it. It returns false when there will be none.
@@ -114,7 +114,7 @@ func (h *hook) next(ctx context.Context, sub *event.Subscription) bool {
 	if strings.HasPrefix(e.Type, "webhook.") && e.Object == "webhook "+h.Name {
 		return true // nobody is told by a webhook that it does not work
 	}
-	h.try(ctx, Letter{Event: e, First: e.Time})
+	h.try(ctx, Delivery{Event: e, First: e.Time})
 	return true
 }
 
@@ -130,9 +130,9 @@ func (h *hook) untilDue() time.Duration {
 }
 
 // try sends a message once and keeps what came of it.
-func (h *hook) try(ctx context.Context, l Letter) {
+func (h *hook) try(ctx context.Context, l Delivery) {
 	if time.Since(l.First) > maxAge {
-		h.bury(l)
+		h.moveToDeadLetters(l)
 		h.save()
 		return
 	}
@@ -167,29 +167,29 @@ func (h *hook) try(ctx context.Context, l Letter) {
 	}
 	l.Due = time.Now().Add(wait)
 	st.Waiting = append(st.Waiting, l)
-	var over []Letter
+	var over []Delivery
 	for len(st.Waiting) > maxWaiting || len(st.Waiting) > 1 && size(st.Waiting)+size(st.Dead) > maxKept {
 		over = append(over, st.Waiting[0])
 		st.Waiting = st.Waiting[1:]
 	}
 	h.mu.Unlock()
 	for _, l := range over {
-		h.bury(l)
+		h.moveToDeadLetters(l)
 	}
 	h.save()
 }
 
 // size returns how many bytes letters have, about.
-func size(letters []Letter) int {
+func size(deliveries []Delivery) int {
 	n := 0
-	for _, l := range letters {
+	for _, l := range deliveries {
 		n += len(l.Event.Data) + len(l.Event.Text) + len(l.Error) + 400
 	}
 	return n
 }
 
-// bury gives a message up, and tells.
-func (h *hook) bury(l Letter) {
+// moveToDeadLetters gives a message up, and tells.
+func (h *hook) moveToDeadLetters(l Delivery) {
 	h.mu.Lock()
 	st := &h.mu.state
 	l.Due = time.Time{}

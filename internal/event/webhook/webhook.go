@@ -119,8 +119,8 @@ type hook struct {
 	saving sync.Mutex // keeps what is kept in the order of what happened
 }
 
-// Letter is a message that was not taken.
-type Letter struct {
+// Delivery is a message that was not taken.
+type Delivery struct {
 	// Event is what it tells.
 	Event *event.Event `json:"event"`
 	// First is when it was tried first, and Attempts how often.
@@ -134,12 +134,12 @@ type Letter struct {
 
 // UnmarshalJSON reads a letter as it is kept, also by versions that called the attempts
 // tries.
-func (l *Letter) UnmarshalJSON(data []byte) error {
-	type letter Letter
+func (l *Delivery) UnmarshalJSON(data []byte) error {
+	type delivery Delivery
 	kept := struct {
-		*letter
+		*delivery
 		Tries int `json:"tries"`
-	}{letter: (*letter)(l)}
+	}{delivery: (*delivery)(l)}
 	if err := json.Unmarshal(data, &kept); err != nil {
 		return err
 	}
@@ -159,9 +159,9 @@ type State struct {
 	Missed uint64 `json:"missed"`
 	// Waiting are messages that are sent again, Dead those that were given up. Lost is
 	// how many dead letters were too many to keep.
-	Waiting []Letter `json:"waiting,omitempty"`
-	Dead    []Letter `json:"dead,omitempty"`
-	Lost    uint64   `json:"lost"`
+	Waiting []Delivery `json:"waiting,omitempty"`
+	Dead    []Delivery `json:"dead,omitempty"`
+	Lost    uint64     `json:"lost"`
 	// Failures is how many attempts in a row did not reach the receiver, and PausedUntil
 	// when it is tried again.
 	Failures    int       `json:"failures"`
@@ -256,7 +256,7 @@ func (s *Sender) CanResend(name string, id event.ID) error {
 
 // deadLocked returns which of the dead letters is of an event.
 func (h *hook) deadLocked(id event.ID) (int, error) {
-	i := slices.IndexFunc(h.mu.state.Dead, func(l Letter) bool { return l.Event.ID == id })
+	i := slices.IndexFunc(h.mu.state.Dead, func(l Delivery) bool { return l.Event.ID == id })
 	if i < 0 {
 		return i, fmt.Errorf("webhook %s, event %d: %w", h.Name, id, ErrUnknown)
 	}

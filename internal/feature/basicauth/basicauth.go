@@ -1,6 +1,6 @@
 // Package basicauth lets in who knows the password of a user (RFC 7617). This file
 // is the filter; guard.go decides about a pair of name and password, with what
-// outlives a plan: verified.go remembers pairs that were right, desk.go lets a
+// outlives a plan: verified.go remembers pairs that were right, verifier.go lets a
 // bounded number of passwords be hashed at a time, in fair turns.
 //
 // It fails closed: a request passes only when a hash said so. It does not hold

@@ -35,7 +35,7 @@ type guard struct {
 	wrong    bucket.Table
 	policy   bucket.Policy
 	seed     maphash.Seed
-	desk     desk
+	verifier verifier
 	now      func() int64
 }
 
@@ -44,7 +44,7 @@ func newGuard() *guard {
 		verified: newVerified(), seed: maphash.MakeSeed(), now: exchange.Now,
 		policy: bucket.New(wrongAtOnce, wrongAtOnce*wrongEach, wrongAtOnce),
 	}
-	g.desk.open(min(max(runtime.GOMAXPROCS(0)/2, 1), maxSlots))
+	g.verifier.open(min(max(runtime.GOMAXPROCS(0)/2, 1), maxSlots))
 	return g
 }
 
@@ -76,7 +76,7 @@ func (g *guard) check(ex *exchange.Exchange, r *room, coded string) (*user, *exc
 		return nil, flood(wait)
 	}
 	q.clean = left == wrongAtOnce
-	v := g.desk.ask(ex, q, g.answer)
+	v := g.verifier.ask(ex, q, g.answer)
 	ex.Times.Passed = exchange.Now()
 	switch {
 	case v.gone:

@@ -87,9 +87,9 @@ func TestFloodOfWrongPasswords(t *testing.T) {
 	}
 }
 
-// blocked is a desk of one slot that is taken until release is called.
-func blocked(t *testing.T) (d *desk, release func()) {
-	d = &desk{}
+// blocked is a verifier of one slot that is taken until release is called.
+func blocked(t *testing.T) (d *verifier, release func()) {
+	d = &verifier{}
 	d.open(1)
 	held, begun := make(chan struct{}), make(chan struct{})
 	done := make(chan struct{})
@@ -101,7 +101,7 @@ func blocked(t *testing.T) (d *desk, release func()) {
 	return d, func() { close(held); <-done }
 }
 
-func (d *desk) counts() (waiting, lines, flights int) {
+func (d *verifier) counts() (waiting, lines, flights int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.mu.waiting, len(d.mu.lines), len(d.mu.asked)

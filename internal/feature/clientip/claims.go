@@ -19,7 +19,7 @@ func dropTwins(list *header.List, name string, trusted bool) {
 
 // owns reports whether nobody may say in a trailer what a field says: it is a claim,
 // or may be taken for the one field that trusted peers are believed. b may be nil.
-func (b *believer) owns(f *header.Field) bool {
+func (b *trust) owns(f *header.Field) bool {
 	return claims(f) || b != nil && b.only.name != "" && header.Twins(f.Name, b.only.name)
 }
 

@@ -3,7 +3,7 @@
 // address from the exchange and never from a field.
 //
 // The client is the peer, unless the peer is trusted: then it is who the peer
-// says, and if that one is trusted too, who that one says. believe.go walks this
+// says, and if that one is trusted too, who that one says. trust.go walks this
 // way; cdn.go knows the CDNs; claims.go drops what nobody may claim; watch.go
 // notices a CDN that the settings do not name; refresh.go fetches what CDNs publish
 // of their networks, now and then and never for a request.
@@ -18,7 +18,7 @@ import (
 // Compile returns the filter. c may be nil, which trusts nobody. Settings that
 // were checked give no error.
 func Compile(c *Config, lists Lists, env exchange.Env) (exchange.Filter, error) {
-	b, err := newBeliever(c, lists, env)
+	b, err := newTrust(c, lists, env)
 	if err != nil {
 		return exchange.Filter{}, err
 	}

@@ -42,23 +42,23 @@ func Compile(c *Config, env exchange.Env) (exchange.Filter, error) {
 	if c.Cache != nil {
 		r.kept = exchange.Keep(env, "forward_auth of "+env.Scope, c, func() *kept { return newKept(c.Cache) })
 	}
-	r.errands.New = func() any { return &exchange.Errand{} }
+	r.subrequests.New = func() any { return &exchange.Subrequest{} }
 	return exchange.Filter{Name: "forward_auth", Request: r.request, Response: giveCookies, Owned: &exchange.Owned{Request: r.owns}}, nil
 }
 
 // room is a compiled forward_auth. It is immutable but for what it keeps.
 type room struct {
-	url     string
-	source  exchange.Source
-	query   string
-	timeout time.Duration
-	names   []named
-	user    int // which of names tells who the user is, -1 for none
-	skip    []string
-	believe bool
-	signin  *signin // nil without
-	kept    *kept   // nil without
-	errands sync.Pool
+	url         string
+	source      exchange.Source
+	query       string
+	timeout     time.Duration
+	names       []named
+	user        int // which of names tells who the user is, -1 for none
+	skip        []string
+	believe     bool
+	signin      *signin // nil without
+	kept        *kept   // nil without
+	subrequests sync.Pool
 }
 
 // named is a field that is copied.
@@ -98,8 +98,8 @@ func (r *room) request(ex *exchange.Exchange) *exchange.Answer {
 	if keeps && r.kept.letIn(r, ex, &sum) {
 		return nil
 	}
-	e := r.errands.Get().(*exchange.Errand)
-	defer r.errands.Put(e)
+	e := r.subrequests.Get().(*exchange.Subrequest)
+	defer r.subrequests.Put(e)
 	defer e.Close()
 	r.question(e, ex)
 	answer := e.Ask(r.source)

@@ -7,7 +7,7 @@ import (
 
 // question makes the request that asks about ex: the fields of the client, and
 // where it wants to go. The fields are views of ex.
-func (r *room) question(e *exchange.Errand, ex *exchange.Exchange) {
+func (r *room) question(e *exchange.Subrequest, ex *exchange.Exchange) {
 	e.Begin("GET", "", r.query, r.timeout)
 	e.WhileWanted(ex.Front.Gone)
 	list := &e.Request.Header

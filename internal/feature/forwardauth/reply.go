@@ -53,7 +53,7 @@ func (r *room) letIn(ex *exchange.Exchange, said *header.List) {
 }
 
 // finish reads the rest of a short answer, so that its connection is kept.
-func finish(e *exchange.Errand) {
+func finish(e *exchange.Subrequest) {
 	rs := &e.Response
 	if rs.Body != nil && rs.Length <= maxIgnored && (rs.Length >= 0 || rs.Body.Ready()) {
 		var buf [1 << 9]byte
@@ -63,7 +63,7 @@ func finish(e *exchange.Errand) {
 
 // refuse gives the client what the auth server answered, or sends it to where it
 // can sign in.
-func (r *room) refuse(ex *exchange.Exchange, e *exchange.Errand) *exchange.Answer {
+func (r *room) refuse(ex *exchange.Exchange, e *exchange.Subrequest) *exchange.Answer {
 	rs := &e.Response
 	cause := "forward_auth: " + r.url + " answered " + strconv.Itoa(rs.Status)
 	if rs.Tunnel != nil || rs.Status < 200 {

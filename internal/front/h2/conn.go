@@ -64,26 +64,26 @@ type Conn struct {
 	facts  exchange.Conn
 
 	// owned by the goroutine that runs Serve
-	buf     netconn.Buffer
-	first   [http2.FrameHeaderSize]byte
-	port    *exchange.Port
-	member  *clients.Member
-	places  int   // requests that memory was taken for
-	lying   int64 // bytes of bodies that memory was taken for
-	streams int   // that the client may have under way
-	hpack   *hpack.Decoder
-	block   block
-	opened  []*stream // that no worker has yet
-	began   int64     // when the connection began
-	partial int64     // when the frame under way was first waited for, or 0
-	patient bool      // the frame under way is part of a body: it may take its time
-	greeted bool      // the client's SETTINGS came
-	still   bool      // no stream was under way and no worker idle, a moment ago
-	settled bool      // the client has acknowledged ours
-	offends bool      // the client broke too many rules on other connections
-	drain   drainStep
-	until   int64 // when the current step of draining ends
-	trimmed int64 // when idle workers were last sent home
+	buf      netconn.Buffer
+	first    [http2.FrameHeaderSize]byte
+	port     *exchange.Port
+	member   *clients.Member
+	places   int   // requests that memory was taken for
+	buffered int64 // bytes of bodies that memory was taken for
+	streams  int   // that the client may have under way
+	hpack    *hpack.Decoder
+	block    block
+	opened   []*stream // that no worker has yet
+	began    int64     // when the connection began
+	partial  int64     // when the frame under way was first waited for, or 0
+	patient  bool      // the frame under way is part of a body: it may take its time
+	greeted  bool      // the client's SETTINGS came
+	still    bool      // no stream was under way and no worker idle, a moment ago
+	settled  bool      // the client has acknowledged ours
+	offends  bool      // the client broke too many rules on other connections
+	drain    drainStep
+	until    int64 // when the current step of draining ends
+	trimmed  int64 // when idle workers were last sent home
 
 	draining atomic.Bool
 	workers  sync.WaitGroup
@@ -107,12 +107,12 @@ type Conn struct {
 		receive  int64 // what we take on the connection
 		consumed int64 // of it, what was not yet granted anew
 
-		budget  budget
-		idle    *worker
-		idles   int
-		leastly int   // the least number of idle workers since the last trim
-		quiet   int64 // when the last stream ended
-		updates []update
+		budget   budget
+		idle     *worker
+		idles    int
+		minIdles int   // the least number of idle workers since the last trim
+		quiet    int64 // when the last stream ended
+		updates  []update
 	}
 }
 

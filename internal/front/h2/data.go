@@ -72,7 +72,7 @@ func (c *Conn) receive(h http2.Frame, n int) error {
 		return c.chargeLocked(floodEmpty)
 	default:
 		c.mu.budget.refund(floodEmpty, 1)
-		if !c.keep(c.lyingLocked()) {
+		if !c.keep(c.bufferedLocked()) {
 			c.resetLocked(s, http2.EnhanceYourCalm, errMemory)
 			return c.queuedLocked()
 		}

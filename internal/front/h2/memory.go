@@ -2,8 +2,8 @@ package h2
 
 import "headgate/internal/front/clients"
 
-// lyingAtOnce is how much memory is taken for bodies at once, in bytes.
-const lyingAtOnce = 64 << 10
+// bufferedAtOnce is how much memory is taken for bodies at once, in bytes.
+const bufferedAtOnce = 64 << 10
 
 // What the clients of the socket may hold is asked before a request begins and
 // before much of a body is kept.
@@ -24,31 +24,31 @@ func (c *Conn) room(running int) bool {
 
 // keep reports whether there is memory for what lies here of bodies. What fits into
 // the windows that a client has at first is part of its requests' memory.
-func (c *Conn) keep(lying int64) bool {
-	if lying <= c.lying+lyingAtOnce {
+func (c *Conn) keep(buffered int64) bool {
+	if buffered <= c.buffered+bufferedAtOnce {
 		return true
 	}
-	if !c.member.Take(2*lyingAtOnce, c.memory()) {
+	if !c.member.Take(2*bufferedAtOnce, c.memory()) {
 		return false
 	}
-	c.lying += 2 * lyingAtOnce
+	c.buffered += 2 * bufferedAtOnce
 	return true
 }
 
 // yield gives memory back that is not needed any more.
 func (c *Conn) yield() {
 	c.mu.Lock()
-	running, lying := c.mu.Active, c.lyingLocked()
+	running, buffered := c.mu.Active, c.bufferedLocked()
 	c.mu.Unlock()
 	if spare := c.places - running; spare > 0 {
 		c.places = running
 		c.member.GivePlaces(spare)
 	}
-	if c.lying > 0 && lying <= lyingAtOnce {
-		c.member.Give(c.lying)
-		c.lying = 0
+	if c.buffered > 0 && buffered <= bufferedAtOnce {
+		c.member.Give(c.buffered)
+		c.buffered = 0
 	}
 }
 
-// lyingLocked returns how many bytes of bodies lie here, about.
-func (c *Conn) lyingLocked() int64 { return connWindow - c.mu.receive - c.mu.consumed }
+// bufferedLocked returns how many bytes of bodies lie here, about.
+func (c *Conn) bufferedLocked() int64 { return connWindow - c.mu.receive - c.mu.consumed }

@@ -13,7 +13,7 @@ func (c *Conn) give(s *stream) {
 	if w := c.mu.idle; w != nil {
 		c.mu.idle = w.next
 		c.mu.idles--
-		c.mu.leastly = min(c.mu.leastly, c.mu.idles)
+		c.mu.minIdles = min(c.mu.minIdles, c.mu.idles)
 		w.wake <- s
 		return
 	}
@@ -65,11 +65,11 @@ func (s *stream) serve() {
 func (c *Conn) trim() {
 	c.yield()
 	c.mu.Lock()
-	n := c.mu.idles - c.mu.leastly
+	n := c.mu.idles - c.mu.minIdles
 	c.mu.Unlock()
 	c.dismiss(n)
 	c.mu.Lock()
-	c.mu.leastly = c.mu.idles
+	c.mu.minIdles = c.mu.idles
 	c.mu.Unlock()
 }
 

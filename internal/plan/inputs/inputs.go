@@ -28,9 +28,9 @@ type Options struct {
 	// Values is where the self-signed certificate, the key of sticky cookies and the
 	// lists of CDNs are kept; nil keeps them in memory.
 	Values store.Values
-	// Shelf has the stored certificates; nil is one over Values that nobody tells of
+	// Uploads has the stored certificates; nil is one over Values that nobody tells of
 	// changes.
-	Shelf *certs.Shelf
+	Uploads *certs.Uploads
 }
 
 // Place is where a certificate is: in two files, or stored under a name.
@@ -41,7 +41,7 @@ type Place struct{ CertFile, KeyFile, Stored string }
 type Loader struct {
 	log          *slog.Logger
 	values       store.Values
-	shelf        *certs.Shelf
+	uploads      *certs.Uploads
 	certificates *certs.Keeper
 	current      *Set // of the configuration in use, or empty
 }
@@ -51,10 +51,10 @@ func NewLoader(o Options) *Loader {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	if o.Shelf == nil {
-		o.Shelf = certs.NewShelf(o.Values)
+	if o.Uploads == nil {
+		o.Uploads = certs.NewUploads(o.Values)
 	}
-	return &Loader{log: o.Log, values: o.Values, shelf: o.Shelf, certificates: certs.NewKeeper(o.Log), current: &Set{}}
+	return &Loader{log: o.Log, values: o.Values, uploads: o.Uploads, certificates: certs.NewKeeper(o.Log), current: &Set{}}
 }
 
 // Close ends what runs for the inputs in use.
@@ -182,7 +182,7 @@ func (s *Set) Pair(name string, at Place) (pair *certs.Certificate, fresh bool) 
 // loaderOf returns the loader of a certificate.
 func (s *Set) loaderOf(at Place) certs.Loader {
 	if at.Stored != "" {
-		return s.loader.shelf.Loader(at.Stored)
+		return s.loader.uploads.Loader(at.Stored)
 	}
 	return certs.NewFiles(s.path(at.CertFile), s.path(at.KeyFile))
 }

@@ -47,7 +47,7 @@ func (k *Check) try(until int64) (status int, wrong string) {
 
 // request asks for the path and says what is wrong with the answer.
 func (k *Check) request(until int64) (status int, wrong string) {
-	e := &k.errand
+	e := &k.subrequest
 	e.Begin(k.method, k.path, k.query, k.config.Timeout.D())
 	e.WhileWanted(func() bool { return k.retired.Load() || clock.Now() > until })
 	e.Request.Header.Add(header.UserAgent, agent)
@@ -87,9 +87,9 @@ func (k *Check) request(until int64) (status int, wrong string) {
 // that was all of it.
 func (k *Check) readBody(until int64) (whole bool, err error) {
 	k.buffer = k.buffer[:0]
-	body := k.errand.Response.Body
+	body := k.subrequest.Response.Body
 	if body == nil {
-		k.buffer = append(k.buffer, k.errand.Response.Text...)
+		k.buffer = append(k.buffer, k.subrequest.Response.Text...)
 		return true, nil
 	}
 	for len(k.buffer) < maxBody {

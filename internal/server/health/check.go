@@ -46,8 +46,8 @@ type Check struct {
 	failed  atomic.Uint64
 
 	// owned by the check that runs; there is one at a time
-	errand exchange.Errand
-	buffer []byte
+	subrequest exchange.Subrequest
+	buffer     []byte
 
 	mu struct {
 		sync.Mutex

@@ -32,9 +32,9 @@ func appendVarint(b []byte, n uint64) []byte {
 	return append(b, byte(n))
 }
 
-// fillGRPC makes the errand the call of the protocol.
+// fillGRPC makes the subrequest the call of the protocol.
 func (k *Check) fillGRPC() {
-	rq := &k.errand.Request
+	rq := &k.subrequest.Request
 	rq.Header.Add(header.ContentType, "application/grpc")
 	rq.AcceptsTrailers = true
 	rq.Length = int64(len(k.call))

@@ -17,7 +17,7 @@ type Conn struct {
 	nc    net.Conn
 	early []byte
 
-	told   exchange.Passage // owned by Serve
+	told   exchange.Session // owned by Serve
 	server *Server          // owned by Serve: whom it is carried to, nil before
 
 	next, before *Conn // in the roster, guarded by its mu
@@ -35,7 +35,7 @@ type Conn struct {
 func (p *Proxy) NewConn(nc net.Conn, early []byte, name string) *Conn {
 	c := &Conn{proxy: p, nc: nc, early: early}
 	facts := exchange.NewConn(nc, "tcp", 0)
-	c.told = exchange.Passage{
+	c.told = exchange.Session{
 		Protocol: "tcp", Proxy: p.Name, Name: name, Start: exchange.Now(),
 		Client: facts.Remote, Local: facts.Local, Peer: facts.Remote,
 	}

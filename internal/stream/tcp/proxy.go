@@ -61,7 +61,7 @@ type Settings struct {
 	// Filters say which clients are let in; none lets all.
 	Filters exchange.StreamFilters
 	// Record hears of each connection when it has ended. It may be nil.
-	Record func(*exchange.Passage)
+	Record func(*exchange.Session)
 	// Roster holds the connections.
 	Roster *Roster
 }
@@ -78,7 +78,7 @@ func New(s Settings) *Proxy {
 
 // take connects to the server whose turn it is, or to another if that fails. What
 // was tried goes into p. Gone is asked between two attempts whether the client is.
-func (p *Proxy) take(told *exchange.Passage, gone func() bool) (*Server, *netconn.Conn) {
+func (p *Proxy) take(told *exchange.Session, gone func() bool) (*Server, *netconn.Conn) {
 	ask := balance.Ask{Now: clock.Now(), Key: balance.HashAddr(told.Client.Addr())}
 	for {
 		i, outcome := p.Group.Take(&ask)
@@ -115,7 +115,7 @@ func (s *Server) told(r exchange.Reason, err error) {
 }
 
 // connect opens a connection to a server and says whose it is.
-func (p *Proxy) connect(s *Server, told *exchange.Passage) (*netconn.Conn, error) {
+func (p *Proxy) connect(s *Server, told *exchange.Session) (*netconn.Conn, error) {
 	ctx := bound(p.ConnectTimeout)
 	defer ctx.stop()
 	nc, err := s.Dial(ctx)
@@ -139,7 +139,7 @@ func (p *Proxy) connect(s *Server, told *exchange.Passage) (*netconn.Conn, error
 
 // announce sends the PROXY header, if the servers get one. A new connection has
 // room for it, so that it does not wait.
-func (p *Proxy) announce(nc net.Conn, told *exchange.Passage) error {
+func (p *Proxy) announce(nc net.Conn, told *exchange.Session) error {
 	if p.Send == 0 {
 		return nil
 	}

@@ -37,10 +37,10 @@ func NewRoster() *Roster {
 }
 
 // Counts returns what was counted so far.
-func (r *Roster) Counts() exchange.PassageCounts {
+func (r *Roster) Counts() exchange.StreamCounts {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return exchange.PassageCounts{
+	return exchange.StreamCounts{
 		Open: r.mu.open, Accepted: r.accepted.Load(), Received: r.up.Load(), Sent: r.down.Load(),
 		Errors: maps.Clone(r.mu.errors),
 	}

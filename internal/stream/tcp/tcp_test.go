@@ -27,15 +27,15 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // house is a proxy, and what it has told.
 type house struct {
 	Settings
-	told chan exchange.Passage
+	told chan exchange.Session
 }
 
 // prepare returns settings with servers that are dialed by these.
 func prepare(dials ...func(context.Context) (net.Conn, error)) *house {
-	h := &house{told: make(chan exchange.Passage, 100)}
+	h := &house{told: make(chan exchange.Session, 100)}
 	h.Settings = Settings{
 		Name: "db", ConnectTimeout: patience, IdleTimeout: patience, Drain: patience, Roster: NewRoster(),
-		Record: func(p *exchange.Passage) { h.told <- *p },
+		Record: func(p *exchange.Session) { h.told <- *p },
 	}
 	var members []balance.Member
 	for i, dial := range dials {

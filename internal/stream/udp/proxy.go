@@ -55,7 +55,7 @@ type Settings struct {
 	// Filters say which clients are let in; none lets all.
 	Filters exchange.StreamFilters
 	// Record hears of each session when it has ended. It may be nil.
-	Record func(*exchange.Passage)
+	Record func(*exchange.Session)
 	// Tally counts.
 	Tally *Tally
 }
@@ -114,10 +114,10 @@ func NewTally() *Tally {
 func (t *Tally) Retire() {}
 
 // Counts returns what was counted so far.
-func (t *Tally) Counts() exchange.PassageCounts {
+func (t *Tally) Counts() exchange.StreamCounts {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return exchange.PassageCounts{
+	return exchange.StreamCounts{
 		Open: int(t.open.Load()), Accepted: t.begun.Load(), Received: t.up.Load(), Sent: t.down.Load(),
 		Errors: maps.Clone(t.mu.errors),
 	}

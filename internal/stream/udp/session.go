@@ -30,7 +30,7 @@ type session struct {
 	before, after *session
 	proven        bool
 	ended         bool
-	told          exchange.Passage
+	told          exchange.Session
 }
 
 func newSession(t *Table, p *Proxy, server *Server, conn *net.UDPConn, client netip.AddrPort, local []byte) *session {
@@ -38,7 +38,7 @@ func newSession(t *Table, p *Proxy, server *Server, conn *net.UDPConn, client ne
 	s.link.open(t.socket, conn, client, local)
 	s.last.Store(clock.Now())
 	plain := netip.AddrPortFrom(client.Addr().Unmap().WithZone(""), client.Port())
-	s.told = exchange.Passage{
+	s.told = exchange.Session{
 		Protocol: "udp", Proxy: p.Name, Client: plain, Peer: plain, Server: server.Address, Attempts: 1,
 		Start: exchange.Now(), Connected: exchange.Now(),
 	}

@@ -58,7 +58,7 @@ type house struct {
 	address *net.UDPAddr
 	tally   *Tally
 	mu      sync.Mutex
-	ended   []exchange.Passage
+	ended   []exchange.Session
 }
 
 func (h *house) proxy(sessions int, idle time.Duration, servers ...*net.UDPConn) *Proxy {
@@ -71,7 +71,7 @@ func (h *house) proxy(sessions int, idle time.Duration, servers ...*net.UDPConn)
 		members = append(members, balance.Member{ID: server.Address, Weight: 1, Gauge: server.Gauge})
 	}
 	s.Group = balance.New(members, balance.Options{})
-	s.Record = func(p *exchange.Passage) {
+	s.Record = func(p *exchange.Session) {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.ended = append(h.ended, *p)

@@ -8,21 +8,21 @@ import (
 	"headgate/internal/exchange"
 )
 
-// The bounds of the desk: questions that wait, those of one client, and how many
+// The bounds of the verifier: questions that wait, those of one client, and how many
 // requests with one pair wait for its one answer.
 const (
 	maxWaiting   = 8 * maxOfClient
 	maxOfClient  = 64
 	maxFollowers = 256
-	// busyFor is what a client is told to wait that found the desk full.
+	// busyFor is what a client is told to wait that found the verifier full.
 	busyFor = time.Second
 )
 
-// desk lets few passwords be hashed at a time. Clients take turns, however many
+// verifier lets few passwords be hashed at a time. Clients take turns, however many
 // questions each has, and those that sent a wrong pair of late come after those
 // that did not. Requests with the same pair from the same client are one question.
 // Everything is bounded: who finds no room is told to come back.
-type desk struct {
+type verifier struct {
 	slots int
 	mu    struct {
 		sync.Mutex
@@ -53,18 +53,18 @@ type flight struct {
 	answer   func(*question) verdict
 	done     chan struct{}
 	verdict  verdict
-	wanted   int // requests that wait for it; guarded by the desk's mu
+	wanted   int // requests that wait for it; guarded by the verifier's mu
 	started  bool
 }
 
-func (d *desk) open(slots int) {
+func (d *verifier) open(slots int) {
 	d.slots = slots
 	d.mu.asked, d.mu.lines = map[asked]*flight{}, map[uint64]*line{}
 }
 
 // ask waits for the verdict on a question, which answer gives when its turn has
 // come.
-func (d *desk) ask(ex *exchange.Exchange, q *question, answer func(*question) verdict) verdict {
+func (d *verifier) ask(ex *exchange.Exchange, q *question, answer func(*question) verdict) verdict {
 	f := d.join(q, answer)
 	if f == nil {
 		return verdict{wait: busyFor}
@@ -86,7 +86,7 @@ func (d *desk) ask(ex *exchange.Exchange, q *question, answer func(*question) ve
 
 // join returns the flight of a question: one that is under way, or a new one. It
 // is nil when there is no room.
-func (d *desk) join(q *question, answer func(*question) verdict) *flight {
+func (d *verifier) join(q *question, answer func(*question) verdict) *flight {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	key := asked{q.mark, q.client}
@@ -113,7 +113,7 @@ func (d *desk) join(q *question, answer func(*question) verdict) *flight {
 }
 
 // queueLocked puts a flight at the end of its client's line.
-func (d *desk) queueLocked(f *flight) bool {
+func (d *verifier) queueLocked(f *flight) bool {
 	client := f.question.client
 	l := d.mu.lines[client]
 	if l != nil && len(l.flights) >= maxOfClient || d.mu.waiting >= maxWaiting && !d.makeRoomLocked(l) {
@@ -139,7 +139,7 @@ func (l *line) class() int {
 
 // makeRoomLocked sends away the last question of the client that has the most of
 // them, if those are more than the newcomer's line has.
-func (d *desk) makeRoomLocked(newcomer *line) bool {
+func (d *verifier) makeRoomLocked(newcomer *line) bool {
 	var longest *line
 	for _, l := range d.mu.lines {
 		if longest == nil || len(l.flights) > len(longest.flights) {
@@ -163,7 +163,7 @@ func (d *desk) makeRoomLocked(newcomer *line) bool {
 
 // leave says that one request less waits for a flight. Nobody's question is
 // dropped when its turn comes, or now if it still stands in a line.
-func (d *desk) leave(f *flight) {
+func (d *verifier) leave(f *flight) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if f.wanted--; f.wanted > 0 || f.started || d.mu.asked[f.key()] != f {
@@ -188,14 +188,14 @@ func (d *desk) leave(f *flight) {
 func (f *flight) key() asked { return asked{f.question.mark, f.question.client} }
 
 // endLocked gives the verdict on a flight.
-func (d *desk) endLocked(f *flight, v verdict) {
+func (d *verifier) endLocked(f *flight, v verdict) {
 	f.verdict = v
 	delete(d.mu.asked, f.key())
 	close(f.done)
 }
 
 // work answers a question, and then those whose turn comes, until none waits.
-func (d *desk) work(f *flight) {
+func (d *verifier) work(f *flight) {
 	for f != nil {
 		v := f.answer(f.question)
 		d.mu.Lock()
@@ -209,7 +209,7 @@ func (d *desk) work(f *flight) {
 
 // nextLocked takes the question whose turn it is out of its line, and puts the
 // line at the end of its order. No line in an order is empty.
-func (d *desk) nextLocked() *flight {
+func (d *verifier) nextLocked() *flight {
 	for class := range d.mu.order {
 		if len(d.mu.order[class]) == 0 {
 			continue

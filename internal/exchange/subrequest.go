@@ -9,12 +9,12 @@ import (
 	"headgate/internal/proto/header"
 )
 
-// Errand is a request of our own: the question to an auth service, a health
+// Subrequest is a request of our own: the question to an auth service, a health
 // check, the copy of a request for a mirror. A Source answers it over the same
 // connections, with the same limits, as it answers clients.
 //
 // It belongs to one goroutine at a time and may be used again after Close.
-type Errand struct {
+type Subrequest struct {
 	// Exchange is the request that Begin started, for its owner to fill, and the
 	// response that Ask brought.
 	Exchange
@@ -29,9 +29,9 @@ type Errand struct {
 // or begins with "?". timeout bounds the time to the response head, and the pauses in
 // its body, which has twice that time in all; 0 is no bound. Everything that is sent beside the Host is for the owner
 // to add to Request.
-func (e *Errand) Begin(method, target, query string, timeout time.Duration) {
+func (e *Subrequest) Begin(method, target, query string, timeout time.Duration) {
 	e.conn = Conn{Remote: local, Local: local, Peer: local.Addr().String(), Scheme: "http"}
-	e.Exchange.Begin(&e.conn, errandFront{e})
+	e.Exchange.Begin(&e.conn, subrequestFront{e})
 	e.gone, e.until = nil, 0
 	e.Place, e.ClientIP, e.Times.Start = &nowhere, local.Addr(), Now()
 	e.Limits = Limits{RequestTimeout: timeout, ConnectTimeout: timeout, BodyIdle: timeout}
@@ -49,11 +49,11 @@ var (
 
 // WhileWanted makes a wait for the response end soon after gone says true, as it
 // does when a client leaves.
-func (e *Errand) WhileWanted(gone func() bool) { e.gone = gone }
+func (e *Subrequest) WhileWanted(gone func() bool) { e.gone = gone }
 
 // Ask sends the request and returns when the head of the response is there. An
 // Answer says that there is none, and why. Close must follow in both cases.
-func (e *Errand) Ask(source Source) *Answer { return source.Respond(&e.Exchange) }
+func (e *Subrequest) Ask(source Source) *Answer { return source.Respond(&e.Exchange) }
 
 // ErrTooLong says that a body has more bytes than its reader wanted.
 var ErrTooLong = errors.New("the body is longer than is read of it")
@@ -63,7 +63,7 @@ var errTooSlow = errors.New("the body did not come in time")
 
 // AppendBody appends the body of the response to b. It reads no more than limit
 // bytes; the error is ErrTooLong for a longer one, of which that many came.
-func (e *Errand) AppendBody(b []byte, limit int) ([]byte, error) {
+func (e *Subrequest) AppendBody(b []byte, limit int) ([]byte, error) {
 	rs := &e.Response
 	if rs.Body == nil {
 		if len(rs.Text) > limit {
@@ -96,7 +96,7 @@ func (e *Errand) AppendBody(b []byte, limit int) ([]byte, error) {
 }
 
 // Close gives the connection of the response back. Its head is gone then.
-func (e *Errand) Close() {
+func (e *Subrequest) Close() {
 	rs := &e.Response
 	if rs.Tunnel != nil {
 		rs.Tunnel.Close()
@@ -107,10 +107,10 @@ func (e *Errand) Close() {
 	rs.Reset()
 }
 
-// errandFront is the front of a request that no client sent.
-type errandFront struct{ e *Errand }
+// subrequestFront is the front of a request that no client sent.
+type subrequestFront struct{ e *Subrequest }
 
-func (f errandFront) Send(*Exchange) error                      { return nil }
-func (f errandFront) Inform(*Exchange, int, *header.List) error { return nil }
-func (f errandFront) Abort(*Exchange)                           {}
-func (f errandFront) Gone() bool                                { return f.e.gone != nil && f.e.gone() }
+func (f subrequestFront) Send(*Exchange) error                      { return nil }
+func (f subrequestFront) Inform(*Exchange, int, *header.List) error { return nil }
+func (f subrequestFront) Abort(*Exchange)                           {}
+func (f subrequestFront) Gone() bool                                { return f.e.gone != nil && f.e.gone() }

@@ -13,20 +13,20 @@ import (
 // further away is not looked at.
 const maxHops = 64
 
-// believer knows whom to believe. It is immutable.
-type believer struct {
+// trust knows whom to believe. It is immutable.
+type trust struct {
 	trusted *ipset.Set
 	cdns    []*cdn
 	// only is the one field that is read, no field for the usual ones.
 	only field
 }
 
-// newBeliever returns nil when nobody is trusted.
-func newBeliever(c *Config, lists Lists, env exchange.Env) (*believer, error) {
+// newTrust returns nil when nobody is trusted.
+func newTrust(c *Config, lists Lists, env exchange.Env) (*trust, error) {
 	if c == nil || c.Off() || len(c.Trusted) == 0 && len(c.CDN) == 0 {
 		return nil, nil
 	}
-	b := &believer{}
+	b := &trust{}
 	var err error
 	if b.trusted, err = ipset.New(c.Trusted); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func newBeliever(c *Config, lists Lists, env exchange.Env) (*believer, error) {
 
 // trusts reports whether an address is trusted, and the CDN it belongs to if it
 // is one's.
-func (b *believer) trusts(a netip.Addr) (*cdn, bool) {
+func (b *trust) trusts(a netip.Addr) (*cdn, bool) {
 	if c := owner(b.cdns, a); c != nil {
 		return c, true
 	}
@@ -56,7 +56,7 @@ func (b *believer) trusts(a netip.Addr) (*cdn, bool) {
 // settle takes the client's address and scheme from what a trusted peer says.
 // It returns the field that may stay: that of the CDN which is the peer, if no
 // visitor can have made it.
-func (b *believer) settle(ex *exchange.Exchange) header.ID {
+func (b *trust) settle(ex *exchange.Exchange) header.ID {
 	peer, trusted := b.trusts(ex.ClientIP)
 	if trusted {
 		b.ask(ex, peer)
@@ -85,7 +85,7 @@ func listen(ex *exchange.Exchange) {
 
 // ask reads the fields of a trusted peer, which is a server of a CDN or, when
 // that is nil, another proxy.
-func (b *believer) ask(ex *exchange.Exchange, peer *cdn) {
+func (b *trust) ask(ex *exchange.Exchange, peer *cdn) {
 	list := &ex.Request.Header
 	switch {
 	case b.only.id == header.Forwarded:
@@ -110,7 +110,7 @@ func (b *believer) ask(ex *exchange.Exchange, peer *cdn) {
 // walk goes from the peer, a server of a CDN or nil, towards the client for as
 // long as each hop is trusted. Where something cannot be read, the last hop that
 // could is taken.
-func (b *believer) walk(ex *exchange.Exchange, hop *cdn, c chain) {
+func (b *trust) walk(ex *exchange.Exchange, hop *cdn, c chain) {
 	skip := behind(hop)
 	for range maxHops {
 		a, known := c.previousAddress()

@@ -10,13 +10,13 @@ import (
 )
 
 func TestALineForAPassage(t *testing.T) {
-	p := &exchange.Passage{
+	p := &exchange.Session{
 		Protocol: "tcp", Proxy: "db", Name: "db.example.com", Server: "127.0.0.1:5433", Attempts: 2,
 		Client: netip.MustParseAddrPort("203.0.113.9:4000"), Peer: netip.MustParseAddrPort("198.51.100.7:1"),
 		Reason: exchange.UpstreamReset, Cause: "server: reset", Start: 1, Connected: 250_001, End: 2_000_001, Sent: 100, Received: 7,
 	}
 	l, path := open(t, JSON)
-	l.RecordPassage(p)
+	l.RecordSession(p)
 	l.Close()
 	var got map[string]any
 	if err := json.Unmarshal([]byte(read(t, path)), &got); err != nil {
@@ -32,7 +32,7 @@ func TestALineForAPassage(t *testing.T) {
 		}
 	}
 	l, path = open(t, Combined)
-	l.RecordPassage(p)
+	l.RecordSession(p)
 	l.Close()
 	line := read(t, path)
 	if !strings.HasPrefix(line, "203.0.113.9 - - [") || !strings.HasSuffix(line, `] "TCP db" 502 100 "-" "-"`+"\n") {

@@ -21,22 +21,22 @@ var storedName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 // letters, digits and hyphens, at most 63.
 func CheckStoredName(name string) bool { return storedName.MatchString(name) }
 
-// Shelf is where certificates lie that were uploaded. Its methods may be called by
+// Uploads is where certificates lie that were uploaded. Its methods may be called by
 // several goroutines at once.
-type Shelf struct {
+type Uploads struct {
 	values store.Values
 
 	mu        sync.Mutex
 	followers map[string]map[chan struct{}]bool // by name
 }
 
-// NewShelf returns a shelf over what is kept; nil has nothing on it.
-func NewShelf(values store.Values) *Shelf {
-	return &Shelf{values: values, followers: map[string]map[chan struct{}]bool{}}
+// NewUploads returns uploads over what is kept; nil has nothing on it.
+func NewUploads(values store.Values) *Uploads {
+	return &Uploads{values: values, followers: map[string]map[chan struct{}]bool{}}
 }
 
 // Changed tells those that follow a certificate that it may be another one now.
-func (s *Shelf) Changed(name string) {
+func (s *Uploads) Changed(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for c := range s.followers[name] {
@@ -49,7 +49,7 @@ func (s *Shelf) Changed(name string) {
 
 // Look has all that follow a certificate look whether it is another one, such as when it
 // was not heard for a while which have changed.
-func (s *Shelf) Look() {
+func (s *Uploads) Look() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, all := range s.followers {
@@ -63,8 +63,8 @@ func (s *Shelf) Look() {
 }
 
 // Loader returns the loader of a stored certificate. It may be missing still.
-func (s *Shelf) Loader(name string) Loader {
-	return &onShelf{shelf: s, name: name, news: make(chan struct{}, 1)}
+func (s *Uploads) Loader(name string) Loader {
+	return &onShelf{uploads: s, name: name, news: make(chan struct{}, 1)}
 }
 
 // StoredKey returns the key of the loader of a stored certificate.
@@ -72,9 +72,9 @@ func StoredKey(name string) string { return "stored\x00" + name }
 
 // onShelf loads a stored certificate.
 type onShelf struct {
-	shelf *Shelf
-	name  string
-	news  chan struct{}
+	uploads *Uploads
+	name    string
+	news    chan struct{}
 
 	used   string // what was loaded last, or why nothing was
 	failed bool   // nothing was
@@ -115,10 +115,10 @@ func (l *onShelf) read() (cert *tls.Certificate, which string, err error) {
 
 // text returns what is stored.
 func (l *onShelf) text() ([]byte, error) {
-	if l.shelf.values == nil {
+	if l.uploads.values == nil {
 		return nil, fmt.Errorf("stored certificate %s cannot be looked at without a state directory", l.name)
 	}
-	text, err := l.shelf.values.Load(store.PrefixCertificate + l.name)
+	text, err := l.uploads.values.Load(store.PrefixCertificate + l.name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil, fmt.Errorf("no certificate is stored as %s", l.name)
@@ -131,7 +131,7 @@ func (l *onShelf) text() ([]byte, error) {
 // Follow waits for Changed, and looks at once, as it may have been called between Load and
 // now.
 func (l *onShelf) Follow(stop <-chan struct{}, changed func()) {
-	s := l.shelf
+	s := l.uploads
 	s.mu.Lock()
 	if s.followers[l.name] == nil {
 		s.followers[l.name] = map[chan struct{}]bool{}

@@ -13,9 +13,9 @@ import (
 // rewatch is the pause before the store is watched again after it was away.
 const rewatch = 2 * time.Second
 
-// followShelf tells the stored certificates that are in use when another is uploaded, by
+// followUploads tells the stored certificates that are in use when another is uploaded, by
 // whichever machine, until ctx ends.
-func followShelf(ctx context.Context, kept store.Store, shelf *certs.Shelf) {
+func followUploads(ctx context.Context, kept store.Store, uploads *certs.Uploads) {
 	var after store.Revision
 	for ctx.Err() == nil {
 		if after == 0 {
@@ -25,7 +25,7 @@ func followShelf(ctx context.Context, kept store.Store, shelf *certs.Shelf) {
 				continue
 			}
 			after = revision
-			shelf.Look() // at what came before, of which nobody tells
+			uploads.Look() // at what came before, of which nobody tells
 		}
 		for batch, err := range kept.Watch(ctx, store.PrefixCertificate, after) {
 			if errors.Is(err, store.ErrTooOld) {
@@ -36,7 +36,7 @@ func followShelf(ctx context.Context, kept store.Store, shelf *certs.Shelf) {
 			}
 			after = batch.Revision
 			for _, e := range batch.Put {
-				shelf.Changed(strings.TrimPrefix(e.Key, store.PrefixCertificate))
+				uploads.Changed(strings.TrimPrefix(e.Key, store.PrefixCertificate))
 			}
 		}
 		pauseFor(ctx, rewatch)

@@ -2,10 +2,10 @@ package exchange
 
 import "net/netip"
 
-// Passage is what is told of a connection through a TCP proxy, or of a session
+// Session is the record of a connection through a TCP proxy, or of a session
 // through a UDP proxy, when it has ended. It takes the place of an Exchange where
 // nothing is known of requests.
-type Passage struct {
+type Session struct {
 	// Protocol is "tcp" or "udp".
 	Protocol string
 	// Proxy is the name of the TCP or UDP proxy.
@@ -31,9 +31,9 @@ type Passage struct {
 	Sent, Received int64
 }
 
-// PassageCounts is what was counted of the connections through a TCP proxy, or of
+// StreamCounts counts the connections through a TCP proxy, or of
 // the sessions through a UDP proxy.
-type PassageCounts struct {
+type StreamCounts struct {
 	// Open there are now, Accepted there were in all.
 	Open     int
 	Accepted uint64

@@ -15,10 +15,10 @@ import (
 	"headgate/internal/admin"
 )
 
-// believer returns the TLS settings of a client of an admin listener. With a
+// verifier returns the TLS settings of a client of an admin listener. With a
 // fingerprint just the certificate that has it is believed. On this machine any is, as
 // plain HTTP is there; elsewhere it has to be for the host, and vouched for.
-func believer(fingerprint, base string, loopback bool) (*tls.Config, error) {
+func verifier(fingerprint, base string, loopback bool) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true} // VerifyConnection does it
 	switch {
 	case fingerprint != "":

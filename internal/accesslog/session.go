@@ -8,9 +8,9 @@ import (
 	"headgate/internal/exchange"
 )
 
-// appendPassage appends the line of a passage as a JSON object. Fields that do not
+// appendSession appends the line of a passage as a JSON object. Fields that do not
 // apply are left out.
-func appendPassage(b []byte, p *exchange.Passage, c *clock) []byte {
+func appendSession(b []byte, p *exchange.Session, c *clock) []byte {
 	b = append(b, `{"time":"`...)
 	b = c.appendISO(b, p.Start)
 	b = append(b, `","client_ip":"`...)
@@ -37,9 +37,9 @@ func appendPassage(b []byte, p *exchange.Passage, c *clock) []byte {
 	return append(b, "}\n"...)
 }
 
-// appendCombinedPassage appends the line of a passage in the combined form, with
+// appendCombinedSession appends the line of a passage in the combined form, with
 // the proxy in the place of a path.
-func appendCombinedPassage(b []byte, p *exchange.Passage, c *clock) []byte {
+func appendCombinedSession(b []byte, p *exchange.Session, c *clock) []byte {
 	b = appendAddr(b, p.Client)
 	b = append(b, " - - ["...)
 	b = c.appendCommon(b, p.Start)

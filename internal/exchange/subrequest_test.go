@@ -18,8 +18,8 @@ type answering func(*exchange.Exchange) *exchange.Answer
 func (a answering) Respond(ex *exchange.Exchange) *exchange.Answer { return a(ex) }
 func (answering) Describe() string                                 { return "test" }
 
-func TestErrandAsks(t *testing.T) {
-	var e exchange.Errand
+func TestSubrequestAsks(t *testing.T) {
+	var e exchange.Subrequest
 	for range 2 { // it is used again
 		e.Begin("GET", "/check", "?q=1", 5*time.Second)
 		e.Request.Header.Add(header.Accept, "*/*")
@@ -47,8 +47,8 @@ func TestErrandAsks(t *testing.T) {
 	}
 }
 
-func TestErrandTellsThatItIsNotWanted(t *testing.T) {
-	var e exchange.Errand
+func TestSubrequestTellsThatItIsNotWanted(t *testing.T) {
+	var e exchange.Subrequest
 	left := false
 	e.Begin("GET", "/", "", 0)
 	e.WhileWanted(func() bool { return left })
@@ -59,7 +59,7 @@ func TestErrandTellsThatItIsNotWanted(t *testing.T) {
 		t.Error("not gone after")
 	}
 	if e.Begin("GET", "/", "", 0); e.Front.Gone() {
-		t.Error("the next errand is not wanted either")
+		t.Error("the next subrequest is not wanted either")
 	}
 }
 
@@ -74,7 +74,7 @@ func (s slow) Read(p []byte) (int, error) {
 func (slow) Ready() bool  { return false }
 func (slow) Close() error { return nil }
 
-func TestErrandReadsBoundedBodies(t *testing.T) {
+func TestSubrequestReadsBoundedBodies(t *testing.T) {
 	whole := func(pieces ...string) exchange.Body { return exchangetest.Body(pieces...) }
 	for _, c := range []struct {
 		name  string
@@ -93,7 +93,7 @@ func TestErrandReadsBoundedBodies(t *testing.T) {
 		{"longer text", nil, "abcdefg", 6, "abcdef", exchange.ErrTooLong},
 		{"endless", slow{func() {}}, "", 100, strings.Repeat("x", 100), exchange.ErrTooLong},
 	} {
-		var e exchange.Errand
+		var e exchange.Subrequest
 		e.Begin("GET", "/", "", 0)
 		e.Response.Body, e.Response.Text = c.body, []byte(c.text)
 		got, err := e.AppendBody([]byte("> "), c.limit)
@@ -105,8 +105,8 @@ func TestErrandReadsBoundedBodies(t *testing.T) {
 }
 
 // A body that comes a byte at a time does not hold its reader for ever.
-func TestErrandGivesUpOnASlowBody(t *testing.T) {
-	var e exchange.Errand
+func TestSubrequestGivesUpOnASlowBody(t *testing.T) {
+	var e exchange.Subrequest
 	e.Begin("GET", "/", "", time.Millisecond)
 	e.Response.Body = slow{func() {
 		for begin := exchange.Now(); exchange.Now() < begin+100_000; {
