@@ -23,12 +23,12 @@ export function SetUpPage({ done }: { done: () => void }) {
     setBusy(true)
     setWrong({})
     try {
-      const s = await data(client.POST('/api/v1/setup', { body: { token: token.trim(), name, password } }))
+      const s = await data(client.POST('/api/v1/setup', { body: { token: token.trim(), user: name, password } }))
       keepSecret(s.secret ?? null)
       done()
     } catch (e) {
       const field = e instanceof Problem ? fieldOf(e.mistakes[0]!.pointer) : ''
-      setWrong({ [['token', 'name', 'password'].includes(field) ? field : '']: sentence(e) })
+      setWrong({ [['token', 'user', 'password'].includes(field) ? field : '']: sentence(e) })
     } finally {
       setBusy(false)
     }
@@ -57,7 +57,7 @@ export function SetUpPage({ done }: { done: () => void }) {
             ) : (
               <TextInput label={t.setup.token} description={t.setup.tokenHelp} required withAsterisk={false} autoComplete="off" value={token} error={wrong.token} onChange={(e) => setToken(e.currentTarget.value)} />
             )}
-            <TextInput label={t.setup.name} required withAsterisk={false} autoComplete="username" value={name} error={wrong.name} onChange={(e) => setName(e.currentTarget.value)} autoFocus />
+            <TextInput label={t.setup.name} required withAsterisk={false} autoComplete="username" value={name} error={wrong.user} onChange={(e) => setName(e.currentTarget.value)} autoFocus />
             <PasswordInput label={t.setup.password} description={t.setup.passwordHelp} required withAsterisk={false} autoComplete="new-password" value={password} error={wrong.password} onChange={(e) => setPassword(e.currentTarget.value)} />
             <Button type="submit" size="md" loading={busy}>
               {t.setup.submit}
