@@ -174,11 +174,7 @@ func (t *translator) refusal(s *section, d *directive, name string) (func(*outco
 			limit.Set("requests", n).Set("period", period)
 			o.features.Set("rate_limit", limit.Flow())
 		case who[0].Not:
-			for _, l := range who {
-				if !slices.Contains(o.allow, l.Value) {
-					o.allow = append(o.allow, l.Value)
-				}
-			}
+			o.allowOnly(who)
 		default:
 			if !slices.Contains(o.deny, who[0].Value) {
 				o.deny = append(o.deny, who[0].Value)

@@ -18,7 +18,8 @@ type outcome struct {
 	answers  []importer.Object // header rules for responses of servers
 	always   []importer.Object // header rules for every response
 
-	allow, deny []string
+	allow, deny []string // networks; without limited, allow is empty and lets all in
+	limited     bool
 	fixed       importer.Object
 	backend     *backend
 	by          *directive // the line that answers
@@ -141,7 +142,10 @@ func run(rules []settled, o *outcome, at region) {
 
 // set writes the outcome into a route.
 func (o *outcome) set(route importer.Object) {
-	if len(o.allow)+len(o.deny) > 0 {
+	switch {
+	case o.limited && len(o.allow) == 0:
+		route.Set("ip_filter", noClient())
+	case len(o.allow)+len(o.deny) > 0:
 		route.Set("ip_filter", ipFilter(o.allow, o.deny))
 	}
 	route.Merge(o.features)
@@ -173,12 +177,51 @@ func ipFilter(allow, deny []string) importer.Object {
 	}
 	left := importer.Without(prefixes(allow), prefixes(deny))
 	if len(left) == 0 {
-		return f.Set("deny", importer.Networks(importer.AllAddresses()))
+		return noClient()
 	}
 	if len(deny) == 0 {
 		return f.Set("allow", allow)
 	}
 	return f.Set("allow", importer.Networks(left))
+}
+
+// noClient is the filter that rejects every client.
+func noClient() importer.Object {
+	return importer.NewObject().Set("deny", importer.Networks(importer.AllAddresses())).Flow()
+}
+
+// allowOnly keeps out all clients but those of some networks. A client has to pass every
+// such line: what several lines let in is what their networks have in common.
+func (o *outcome) allowOnly(who []literal) {
+	var networks []string
+	for _, l := range who {
+		if !slices.Contains(networks, l.Value) {
+			networks = append(networks, l.Value)
+		}
+	}
+	if o.limited {
+		networks = common(o.allow, networks)
+	}
+	o.allow, o.limited = networks, true
+}
+
+// common are the networks that are in both lists. Of two networks that overlap, one is
+// within the other.
+func common(a, b []string) (both []string) {
+	for _, p := range prefixes(a) {
+		for _, q := range prefixes(b) {
+			if !p.Overlaps(q) {
+				continue
+			}
+			if q.Bits() < p.Bits() {
+				q = p
+			}
+			if text := importer.Networks([]netip.Prefix{q})[0]; !slices.Contains(both, text) {
+				both = append(both, text)
+			}
+		}
+	}
+	return both
 }
 
 // prefixes reads networks, and addresses as networks of one.
