@@ -20,8 +20,9 @@ type denied struct {
 // maxNetworks bounds the networks of a filter.
 const maxNetworks = 5000
 
-// rejected reads the lines tcp-request of a section.
-func (t *translator) rejected(s *section, acls map[string]condition) (out denied) {
+// rejected reads the lines tcp-request of a section. spoken is the protocol of the ports
+// that lead to it, "" if they pass on whatever a client sends.
+func (t *translator) rejected(s *section, acls map[string]condition, spoken protocol) (out denied) {
 	lines := s.own("tcp-request")
 	for _, phase := range []string{"connection", "session", "content"} {
 		open := importer.AllAddresses() // no line has decided about them
@@ -30,20 +31,22 @@ func (t *translator) rejected(s *section, acls map[string]condition) (out denied
 			if d.arg(0) != phase || action != "accept" && action != "reject" && action != "silent-drop" {
 				continue
 			}
-			_, c := t.splitIf(s, d, acls)
-			who, what := clientsOf(c)
+			who, what := t.decided(s, d, acls, spoken)
+			protocols := askedProtocols(s, d).about()
 			switch {
-			case what != "" && action == "accept" && aboutProtocol(d):
-				// Such lines wait for TLS or HTTP, which all connections of the port speak.
-				t.Say(d, importer.Ignored, "a port that passes names on waits for them by itself")
-				if len(c.Any) == 0 && !slices.ContainsFunc(lines[i+1:], func(o *directive) bool { return o.arg(0) == phase && !decidesAll(o) }) {
-					open = nil
-				}
+			case action == "accept" && (what != "" || protocols) && !slices.ContainsFunc(lines[i+1:], func(o *directive) bool { return o.arg(0) == phase && rejects(o) }):
+				t.Say(d, importer.Ignored, "no line behind it rejects connections")
 				continue
 			case what != "":
 				t.Say(d, importer.Impossible, "%s", what)
-				t.Check("%s:%d: %s could not be taken over, and what it protects is open: ip_filter says who may connect, by address", d.File, d.Line, d.Text())
+				lost := "what it protects is open"
+				if action == "accept" {
+					lost = "the lines behind it reject the clients that it accepts"
+				}
+				t.Check("%s:%d: %s could not be taken over, and %s: ip_filter says who may connect, by address", d.File, d.Line, d.Text(), lost)
 				continue
+			case protocols && (action == "accept" || len(who) == 0):
+				t.Say(d, importer.Ignored, "all connections of the port speak %s", spoken)
 			}
 			out.lines = append(out.lines, d)
 			rest := importer.Without(open, who)
@@ -59,14 +62,26 @@ func (t *translator) rejected(s *section, acls map[string]condition) (out denied
 	return out
 }
 
-// decidesAll reports whether a line rejects whatever no line before it has accepted.
-func decidesAll(d *directive) bool { return d.arg(1) == "reject" && len(d.words) == 3 }
+func rejects(d *directive) bool { return d.arg(1) == "reject" || d.arg(1) == "silent-drop" }
 
-// aboutProtocol reports whether a condition only asks whether a client speaks TLS or HTTP.
-func aboutProtocol(d *directive) bool {
-	return slices.ContainsFunc(d.words, func(w string) bool {
-		return w == "HTTP" || strings.Contains(w, "ssl_hello_type") || strings.Contains(w, "proto_http") || strings.Contains(w, "ssl_sni") && slices.Contains(d.words, "found")
-	})
+// decided are the networks that a line tcp-request decides about, or why they cannot be
+// known.
+func (t *translator) decided(s *section, d *directive, acls map[string]condition, spoken protocol) (who []netip.Prefix, what string) {
+	asked := askedProtocols(s, d)
+	if !asked.about() {
+		_, c := t.splitIf(s, d, acls)
+		return clientsOf(c)
+	}
+	always, never := asked.under(spoken)
+	switch {
+	case never:
+		return nil, ""
+	case !always:
+		return nil, "what a client speaks is not asked for, beyond what its port speaks"
+	case d.arg(1) == "accept" && len(s.find("tcp-request inspect-delay")) == 0:
+		return nil, "without inspect-delay it asks before the client has sent anything"
+	}
+	return importer.AllAddresses(), ""
 }
 
 // clientsOf are the networks of a condition that asks for addresses of clients alone.

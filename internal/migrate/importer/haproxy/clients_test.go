@@ -111,3 +111,53 @@ func TestLinesThatDenyAllOthersIntersect(t *testing.T) {
 		}
 	}
 }
+
+// A connection that is accepted because of what it speaks passes the reject behind it only
+// where the port lets in nothing that speaks otherwise.
+func TestAcceptedProtocolsDoNotOpenAPort(t *testing.T) {
+	t.Parallel()
+	const (
+		http   = "frontend f\n bind :80\n default_backend a\n"
+		named  = "frontend f\n mode tcp\n bind :443\n use_backend d if { req_ssl_sni -i d.example.com }\n"
+		back   = "\nbackend d\n mode tcp\n server s 127.0.0.1:3\n"
+		wait   = " tcp-request inspect-delay 5s\n"
+		reject = " tcp-request content reject\n"
+		hello  = "tcp-request content accept if { req_ssl_hello_type 1 }"
+		closed = "ip_filter: {deny: [0.0.0.0/0, '::/0']}"
+	)
+	for _, test := range []struct {
+		name, front, accept, rest string
+		want                      importer.Verdict
+		document                  string // the filter, "" for none
+	}{
+		{"TLS where names in TLS choose", named + wait, hello, reject, importer.Ignored, ""},
+		{"TLS, for which HAProxy does not wait", named, hello, reject, importer.Impossible, closed},
+		{"TLS by the name of an ACL", named + wait + " acl tls req.ssl_hello_type 1\n", "tcp-request content accept if tls", reject, importer.Ignored, ""},
+		{"any name in TLS", named + wait, "tcp-request content accept if { req.ssl_sni -m found }", reject, importer.Ignored, ""},
+		{"TLS, or HTTP", named + wait, "tcp-request content accept if { req_ssl_hello_type 1 } || HTTP", reject, importer.Ignored, ""},
+		{"HTTP in front of HTTP", http + wait, "tcp-request content accept if HTTP", reject, importer.Ignored, ""},
+		{"TLS on a port that passes everything on", streamFront + wait, hello, reject, importer.Impossible, closed},
+		{"HTTP on a port that passes everything on", streamFront + wait, "tcp-request content accept if HTTP", reject, importer.Impossible, closed},
+		{"TLS in front of HTTP", http + wait, hello, reject, importer.Impossible, closed},
+		{"TLS of an office", named + wait, "tcp-request content accept if { req_ssl_hello_type 1 } { src 10.0.0.0/8 }", reject, importer.Impossible, closed},
+		{"all but TLS", named + wait, "tcp-request content accept unless { req_ssl_hello_type 1 }", reject, importer.Ignored, closed},
+		{"another message of TLS", named + wait, "tcp-request content accept if { req_ssl_hello_type 2 }", reject, importer.Impossible, closed},
+		{"TLS, and a network is rejected", named + wait, hello, " tcp-request content reject if { src 10.0.0.0/8 }\n", importer.Ignored, ""},
+		{"TLS, after a network is rejected", named + wait + " tcp-request content reject if { src 10.0.0.0/8 }\n", hello, reject, importer.Ignored, "ip_filter: {deny: [10.0.0.0/8]}"},
+		{"all but TLS is rejected where names choose", named, "tcp-request content reject if !{ req_ssl_hello_type 1 }", "", importer.Ignored, ""},
+		{"all but HTTP is rejected in front of HTTP", http, "tcp-request content reject unless HTTP", "", importer.Ignored, ""},
+		{"all but HTTP is rejected on a port that passes everything on", streamFront, "tcp-request content reject if !HTTP", "", importer.Impossible, ""},
+		{"nothing is rejected", streamFront, hello, "", importer.Ignored, ""},
+	} {
+		doc, report, entries := site(t, test.front+" "+test.accept+"\n"+test.rest+back)
+		if e := entries[test.accept]; e.Verdict != test.want {
+			t.Errorf("%s: got %+v", test.name, e)
+		}
+		if test.document == "" && strings.Contains(doc, "ip_filter") || !strings.Contains(doc, test.document) {
+			t.Errorf("%s: want %q in\n%s", test.name, test.document, doc)
+		}
+		if look := strings.Contains(strings.Join(report.Check, "\n"), test.accept); look != (test.want == importer.Impossible) {
+			t.Errorf("%s: look at %q", test.name, report.Check)
+		}
+	}
+}

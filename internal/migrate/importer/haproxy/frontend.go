@@ -110,7 +110,7 @@ func passedOver(s *section) string {
 // collect goes through the rules of a frontend.
 func (t *translator) collect(f *front) {
 	f.rules = t.rules(f.s, f.acls, f)
-	if kept := t.rejected(f.s, f.acls); len(kept.networks) > 0 {
+	if kept := t.rejected(f.s, f.acls, speaksHTTP); len(kept.networks) > 0 {
 		// Rules for requests may let in fewer clients, never more: deny wins over allow.
 		networks := importer.Networks(kept.networks)
 		f.rules = append([]*rule{{d: kept.lines[0], when: rules.Holds(), act: func(o *outcome) { o.deny = slices.Clone(networks) }}}, f.rules...)

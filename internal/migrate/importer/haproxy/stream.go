@@ -13,7 +13,6 @@ import (
 // the names that its rules ask for in TLS.
 func (t *translator) stream(s *section) {
 	acls := t.acls(s)
-	kept := t.rejected(s, acls)
 	var named []importer.Object
 	for _, d := range s.own("use_backend") {
 		words, c := t.splitIf(s, d, acls)
@@ -45,6 +44,11 @@ func (t *translator) stream(s *section) {
 	if s.kind == "listen" && other.Empty() && len(named) == 0 {
 		other = t.streamBackend(s.d, s.name)
 	}
+	var spoken protocol
+	if len(named) > 0 {
+		spoken = speaksTLS // by the port, which reads the names
+	}
+	kept := t.rejected(s, acls, spoken)
 	made := 0
 	for _, d := range s.own("bind") {
 		made += t.streamBind(s, d, named, other, kept)
@@ -195,7 +199,7 @@ func (t *translator) streamBackend(d *directive, name string) importer.Object {
 	}
 	if s.kind == "backend" {
 		t.settings(s, o)
-		kept := t.rejected(s, t.acls(s))
+		kept := t.rejected(s, t.acls(s), "")
 		t.keepOut(kept, o)
 		t.streamLimits(s)
 	}
