@@ -23,10 +23,11 @@ type answer struct {
 	status    int
 	proto     string
 	header    http.Header
-	body      string // hash of the decoded body
-	size      int64  // of the decoded body, as far as it was read
-	cut       bool   // the body is longer than what is compared
-	broken    bool   // the body ended too early, or could not be decoded
+	body      string   // hash of the decoded body
+	size      int64    // of the decoded body, as far as it was read
+	page      pageText // the beginning of the decoded body of an error response
+	cut       bool     // the body is longer than what is compared
+	broken    bool     // the body ended too early, or could not be decoded
 	headAfter time.Duration
 	tls       *tlsFacts
 }
@@ -205,7 +206,11 @@ func (a *answer) readBody(rs *http.Response, limit int64) {
 		body = io.LimitReader(z, 16*limit)
 	}
 	hash := sha256.New()
-	n, err := io.Copy(hash, body)
+	var to io.Writer = hash
+	if a.status >= 400 {
+		to = io.MultiWriter(hash, &a.page)
+	}
+	n, err := io.Copy(to, body)
 	a.size, a.cut = n, limited.N == 0
 	a.broken = err != nil && !a.cut
 	a.body = hex.EncodeToString(hash.Sum(nil)[:8])

@@ -164,6 +164,7 @@ var known = []string{"Server", "Via", "Alt-Svc", "Proxy-Status", "Cache-Status",
 
 // fields compares the header fields other than cookies.
 func (c *comparison) fields() {
+	own := c.ownPages()
 	for _, name := range names(c.old.header, c.new.header) {
 		if slices.Contains(always, name) {
 			continue
@@ -172,7 +173,7 @@ func (c *comparison) fields() {
 		if name == "Location" && c.circles(old, ours) {
 			continue
 		}
-		if same(name, old, ours) || c.noise(name) {
+		if same(name, old, ours) || c.noise(name) || own && slices.Contains(pageFields, name) {
 			continue
 		}
 		if name == "Location" {
@@ -180,7 +181,7 @@ func (c *comparison) fields() {
 			continue
 		}
 		kind, weight := kindOf(name)
-		if name == "Content-Type" && c.ownPage() {
+		if name == "Content-Type" && c.redirects() {
 			weight = Note
 		}
 		c.add(kind, weight, name, old, ours, fieldText(name, old, ours))
@@ -299,9 +300,11 @@ func (c *comparison) leadsBack(location string) bool {
 	return err == nil && to.Scheme == base.Scheme && strings.EqualFold(to.Hostname(), base.Hostname()) && to.RequestURI() == base.RequestURI()
 }
 
-// ownPage reports whether both sides may have made the page by themselves: its words
-// are theirs, and do not count.
-func (c *comparison) ownPage() bool { return c.old.status >= 300 && c.old.status == c.new.status }
+// redirects reports whether both sides redirect: the Location counts, not the words of the
+// page below it.
+func (c *comparison) redirects() bool {
+	return c.old.status >= 300 && c.old.status < 400 && c.old.status == c.new.status
+}
 
 // content compares bodies.
 func (c *comparison) content() {
@@ -316,12 +319,16 @@ func (c *comparison) content() {
 		c.again.err == nil && c.again.body != c.old.body: // noise: the page differs each time
 		return
 	}
-	weight := Breaks
-	if c.ownPage() {
+	weight, text := Breaks, fmt.Sprintf("the content differs: %d bytes became %d", c.old.size, c.new.size)
+	switch {
+	case c.ownPages():
+		return
+	case c.redirects():
 		weight = Note
+	case c.old.status >= 400 && c.old.status == c.new.status:
+		weight, text = Differs, errorPageText(c.old.ownPage(c.request.Method), c.new.ownPage(c.request.Method), text)
 	}
-	c.add(KindBody, weight, "", fmt.Sprintf("%d bytes, %s", c.old.size, c.old.body), fmt.Sprintf("%d bytes, %s", c.new.size, c.new.body),
-		fmt.Sprintf("the content differs: %d bytes became %d", c.old.size, c.new.size))
+	c.add(KindBody, weight, "", fmt.Sprintf("%d bytes, %s", c.old.size, c.old.body), fmt.Sprintf("%d bytes, %s", c.new.size, c.new.body), text)
 }
 
 func (c *comparison) certificate() {
