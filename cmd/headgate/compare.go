@@ -44,6 +44,7 @@ Exit codes: 0 all responses are the same, 1 some differ or nothing could be comp
 invalid command line.`,
 		Example: `  headgate compare --old 127.0.0.1:80 --new 127.0.0.1:8080
   headgate compare --old 127.0.0.1 --new 127.0.0.1:8080,https://127.0.0.1:8443 --from /var/log/nginx/access.log --host shop.example.com
+  headgate compare --old 127.0.0.1 --domain example.com
   headgate compare --old 127.0.0.1 -o html > report.html`,
 		Args: noArguments,
 	}
@@ -53,6 +54,7 @@ invalid command line.`,
 	ours := f.StringSlice("new", nil, "`ADDRESS` of headgate; the ports of the configuration by default")
 	from := f.String("from", "routes", "`FILE` with the requests, or routes to make them from the configuration")
 	host := f.String("host", "", "`HOST` of requests from a log that does not record it")
+	domains := f.StringSlice("domain", nil, "`DOMAIN` of requests to routes whose virtual hosts are expressions, like example.com for app.*, or that answer for every host")
 	limit := f.Int("limit", 1000, "maximum number of requests, 1 to 100000")
 	rate := f.Float64("rate", 20, "maximum `REQUESTS` per second to each proxy")
 	timeout := f.Duration("timeout", 10*time.Second, "time limit for each response")
@@ -72,7 +74,15 @@ invalid command line.`,
 		if o.Old, o.New, err = sides(*old, *ours, c); err != nil {
 			return err
 		}
-		notes, err := chooseRequests(cmd, &o, c, *from, *host, *limit)
+		if *from != "routes" && len(*domains) > 0 {
+			return usage("--domain is for requests from routes; the file of --from names the hosts")
+		}
+		for _, domain := range *domains {
+			if err := compare.CheckDomain(domain); err != nil {
+				return usage("%v of --domain", err)
+			}
+		}
+		notes, err := chooseRequests(cmd, &o, compare.Choice{Config: c, Host: *host, Domains: *domains, Limit: *limit}, *from)
 		if err != nil {
 			return err
 		}
@@ -125,8 +135,7 @@ func sides(old, ours []string, c *config.Config) (a, b compare.Side, err error) 
 }
 
 // chooseRequests fills in the requests.
-func chooseRequests(cmd *cobra.Command, o *compare.Options, c *config.Config, from, host string, limit int) (notes []string, err error) {
-	choice := compare.Choice{Config: c, Host: host, Limit: limit}
+func chooseRequests(cmd *cobra.Command, o *compare.Options, choice compare.Choice, from string) (notes []string, err error) {
 	switch from {
 	case "routes":
 	case "-":

@@ -52,6 +52,9 @@ type compareInput struct {
 	List string `json:"list,omitempty" max:"8388608"`
 	// Host is the host of requests from a log that names none.
 	Host string `json:"host,omitempty" max:"253"`
+	// Domains have the hosts of requests from routes whose virtual hosts are expressions,
+	// or that answer for every host: example.com gives app.example.com for app.*.
+	Domains []string `json:"domains,omitempty" max:"20"`
 	// Limit is how many requests are compared at most; 0 is 1000.
 	Limit int `json:"limit,omitempty" min:"0" max:"10000"`
 	// Rate is how many requests a second each side gets at most; 0 is 20.
@@ -201,7 +204,12 @@ func (in *compareInput) options(cfg *config.Config) (compare.Options, []string, 
 	if err != nil {
 		return o, nil, err
 	}
-	choice := compare.Choice{Config: cfg, Host: in.Host, Limit: comparedLimit}
+	for _, domain := range in.Domains {
+		if err := compare.CheckDomain(domain); err != nil {
+			return o, nil, refuse("invalid", "/domains", err.Error(), "write one like example.com")
+		}
+	}
+	choice := compare.Choice{Config: cfg, Host: in.Host, Domains: in.Domains, Limit: comparedLimit}
 	if in.Limit > 0 {
 		choice.Limit = in.Limit
 	}

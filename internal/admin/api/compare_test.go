@@ -76,6 +76,8 @@ func TestCompare(t *testing.T) {
 	if text := fmt.Sprint(report["results"]); !strings.Contains(text, "/other") || !strings.Contains(text, "proxy:main") {
 		t.Errorf("got %s", text)
 	}
+	rs, out = h.ask("POST", "/compare", body(map[string]any{"old": []string{old.Listener.Addr().String()}, "domains": []string{"https://example.com/"}}), "as: admin")
+	h.want("POST what is no domain", rs, out, 400, "invalid")
 	// A list that is longer than other texts.
 	long := strings.Repeat("# "+strings.Repeat("x", 1000)+"\n", 200) + "http://a.example/\n"
 	rs, out = h.ask("POST", "/compare", body(map[string]any{"old": []string{old.Listener.Addr().String()}, "new": []string{ours.Listener.Addr().String()}, "list": long, "no_dns": true}), "as: admin")

@@ -18,6 +18,9 @@ type Choice struct {
 	List io.Reader
 	// Host is that of requests from a log that names none.
 	Host string
+	// Domains have the hosts of requests from routes whose virtual hosts name none: those
+	// of expressions, and of proxies that answer for every host.
+	Domains []string
 	// Limit is how many requests there are at most.
 	Limit int
 }
@@ -26,7 +29,7 @@ type Choice struct {
 // at all is an error.
 func (c Choice) Requests() (requests []Request, notes []string, err error) {
 	if c.List == nil {
-		requests, notes = FromRoutes(c.Config)
+		requests, notes = FromRoutes(c.Config, c.Domains...)
 		if len(requests) > c.Limit {
 			notes = append(notes, fmt.Sprintf("%d of %d requests are compared; --limit sets how many", c.Limit, len(requests)))
 			requests = Spread(requests, c.Limit)

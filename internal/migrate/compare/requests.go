@@ -19,19 +19,21 @@ import (
 
 // FromRoutes makes requests from a configuration: for each host of each active proxy
 // its routes' paths and the borders of these, over http and https where the proxy is
-// on such a port. Notes tell what cannot be made into a request.
-func FromRoutes(c *config.Config) (requests []Request, notes []string) {
+// on such a port. Expressions, and proxies that answer for every host, get hosts in
+// domains. Notes tell what cannot be made into a request.
+func FromRoutes(c *config.Config, domains ...string) (requests []Request, notes []string) {
+	owner := ProxyOf(c)
 	for _, name := range slices.Sorted(maps.Keys(c.Proxies)) {
 		p := c.Proxies[name]
 		if p == nil || !p.Active {
 			continue
 		}
-		hosts, skipped := hostsOf(p)
+		hosts, skipped := hostsOf(p, domains, func(host string) bool { return owner(Request{Host: host}) == name })
 		if skipped > 0 {
-			notes = append(notes, fmt.Sprintf("proxy %s: no request can be made from hosts that are expressions (%d); give a list with --from", name, skipped))
+			notes = append(notes, fmt.Sprintf("proxy %s: no request can be made from hosts that are expressions (%d); name a domain with --domain, or give a list with --from", name, skipped))
 		}
 		if len(hosts) == 0 && skipped == 0 {
-			notes = append(notes, fmt.Sprintf("proxy %s answers for every host; give a list with --from to compare it", name))
+			notes = append(notes, fmt.Sprintf("proxy %s answers for every host; name a domain with --domain, or give a list with --from to compare it", name))
 		}
 		for _, scheme := range schemesOf(c, p) {
 			for _, host := range hosts {
@@ -47,8 +49,10 @@ func FromRoutes(c *config.Config) (requests []Request, notes []string) {
 // maxHosts bounds the hosts of one proxy that are asked.
 const maxHosts = 20
 
-// hostsOf returns names to ask for; a wildcard gives one that it matches.
-func hostsOf(p *config.Proxy) (hosts []string, expressions int) {
+// hostsOf returns names to ask for; a wildcard gives one that it matches, an expression
+// those in domains. owns reports whether the proxy answers for a host. expressions counts
+// those that give none.
+func hostsOf(p *config.Proxy, domains []string, owns func(host string) bool) (hosts []string, expressions int) {
 	list, err := p.Hosts()
 	if err != nil {
 		return nil, 0
@@ -56,12 +60,18 @@ func hostsOf(p *config.Proxy) (hosts []string, expressions int) {
 	for _, h := range list {
 		switch h.Class {
 		case config.HostRegex:
-			expressions++
+			in := slices.DeleteFunc(hostsIn(domains, h), func(host string) bool { return !owns(host) })
+			if hosts = append(hosts, in...); len(in) == 0 {
+				expressions++
+			}
 		case config.HostWildcard:
 			hosts = append(hosts, strings.Replace(h.String(), "*", "headgate-compare", 1))
 		default:
 			hosts = append(hosts, h.String())
 		}
+	}
+	if len(list) == 0 {
+		hosts = slices.DeleteFunc(slices.Clone(domains), func(host string) bool { return !owns(host) })
 	}
 	return hosts[:min(len(hosts), maxHosts)], expressions
 }

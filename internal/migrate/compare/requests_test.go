@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -102,6 +104,51 @@ func TestRequestsFromRoutes(t *testing.T) {
 		if got := ProxyOf(c)(Request{Host: host}); got != want {
 			t.Errorf("%s: got %q, want %q", host, got, want)
 		}
+	}
+}
+
+// Hosts that are expressions are asked for within the domains that an operator names.
+func TestDomainsGiveHostsToExpressions(t *testing.T) {
+	c, _, problems := config.Load("headgate.yaml", []byte(`
+version: 1
+ports:
+  web: {address: "127.0.0.1:8080", protocol: http}
+proxies:
+  app: {virtual_hosts: ['~^app\..+$'], routes: [{fixed_response: {status: 200}}]}
+  either: {virtual_hosts: ['~^(?:cloud|files)\.(.*)$'], routes: [{fixed_response: {status: 200}}]}
+  maybe: {virtual_hosts: ['~^(www\.)?example\.org$'], routes: [{fixed_response: {status: 200}}]}
+  narrow: {virtual_hosts: ['~^app\.other\.test$'], routes: [{fixed_response: {status: 200}}]}
+  taken: {virtual_hosts: [cloud.example.com], routes: [{fixed_response: {status: 200}}]}
+  rest: {routes: [{fixed_response: {status: 404}}]}
+`))
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	requests, notes := FromRoutes(c, "example.com", "example.org")
+	got := map[string]bool{}
+	for _, rq := range requests {
+		if got[rq.Proxy+" "+rq.Host] = true; ProxyOf(c)(rq) != rq.Proxy {
+			t.Errorf("%+v is not of its proxy", rq)
+		}
+	}
+	want := []string{"app app.example.com", "app app.example.org", "either cloud.example.org", "either files.example.com", "either files.example.org",
+		"maybe example.org", "maybe www.example.org", "rest example.com", "taken cloud.example.com"}
+	if all := slices.Sorted(maps.Keys(got)); !slices.Equal(all, want) {
+		t.Errorf("got %q\nwant %q", all, want)
+	}
+	if len(notes) != 1 || !strings.Contains(notes[0], "proxy narrow") || !strings.Contains(notes[0], "--domain") {
+		t.Errorf("notes %q", notes)
+	}
+}
+
+func TestDomainsAreNames(t *testing.T) {
+	for _, domain := range []string{"", "a b", "https://example.com", ".example.com", "example.com.", "a..b", "*.example.com", "example.com:80", strings.Repeat("x", 254)} {
+		if CheckDomain(domain) == nil {
+			t.Errorf("%q is accepted", domain)
+		}
+	}
+	if err := CheckDomain("xn--bcher-kva.example.com"); err != nil {
+		t.Error(err)
 	}
 }
 
