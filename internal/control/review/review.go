@@ -182,13 +182,14 @@ func Of(c Change) *Review {
 		c.Difference = config.Compare(c.Before, c.After)
 	}
 	r := &reviewer{Change: c, objects: make(map[Address]*Object, len(c.Difference.Objects)), touched: map[string]bool{}}
-	r.describe()    // one sentence for each field, or for an object that comes or goes
-	r.touch()       // the proxies that act otherwise
-	r.judgeFields() // what one field opens
-	r.judgeAccess() // who is let in
-	r.judgeHosts()  // who answers
-	r.judgeRules()  // what can never match
-	r.judgePorts()  // what drains, and who has no certificate
+	r.describe()      // one sentence for each field, or for an object that comes or goes
+	r.touch()         // the proxies that act otherwise
+	r.judgeVisitors() // what features mean for visitors
+	r.judgeFields()   // what one field opens
+	r.judgeAccess()   // who is let in
+	r.judgeHosts()    // who answers
+	r.judgeRules()    // what can never match
+	r.judgePorts()    // what drains, and who has no certificate
 	r.takeNotes()
 	return r.result()
 }

@@ -37,7 +37,8 @@ const (
 	maxText = 200
 )
 
-// Result is what becomes of recent requests.
+// Result is what becomes of recent requests. One that changes is counted once, under the first
+// of Refused, Password, Allowed, Proxy, Route, Servers and Answer that is so.
 type Result struct {
 	// Requests is how many requests were decided by both configurations.
 	Requests int `json:"requests"`
@@ -45,15 +46,6 @@ type Result struct {
 	Since time.Time `json:"since,omitzero"`
 	// Changed is how many would be handled otherwise in any way.
 	Changed int `json:"changed"`
-	// Proxy is how many of them would be taken by another proxy.
-	Proxy int `json:"proxy"`
-	// Route is how many would be taken by another route.
-	Route int `json:"route"`
-	// Servers is how many would be sent to other servers.
-	Servers int `json:"servers"`
-	// Answer is how many would get another answer without a server, or one in place of a
-	// server's.
-	Answer int `json:"answer"`
 	// Refused is how many would be refused that are not refused now.
 	Refused int `json:"refused"`
 	// Password is how many would be asked for a password or a token (401) that are not
@@ -62,6 +54,15 @@ type Result struct {
 	Password int `json:"password"`
 	// Allowed is how many would not be refused that are refused now.
 	Allowed int `json:"allowed"`
+	// Proxy is how many would be taken by another proxy.
+	Proxy int `json:"proxy"`
+	// Route is how many would be taken by another route.
+	Route int `json:"route"`
+	// Servers is how many would be sent to other servers.
+	Servers int `json:"servers"`
+	// Answer is how many would get another answer without a server, or one in place of a
+	// server's.
+	Answer int `json:"answer"`
 	// Left is how many were not decided because the time was over or a part of them is
 	// not kept.
 	Left int `json:"left,omitempty"`
@@ -180,27 +181,26 @@ func (r *run) compare(rq *recent.Request, was, is plan.Decision) {
 	}
 	out := &r.result
 	out.Changed++
-	kinds := []byte("....")
-	count := func(i int, differs bool, n *int) {
-		if differs {
-			*n++
-			kinds[i] = '+'
-		}
-	}
-	count(0, is.Proxy != "" && was.Proxy != is.Proxy, &out.Proxy)
-	count(1, is.Route != "" && was.Route != is.Route, &out.Route)
-	count(2, len(was.Servers) > 0 && len(is.Servers) > 0 && !slices.Equal(was.Servers, is.Servers), &out.Servers)
-	count(3, !was.SameAnswer(&is), &out.Answer)
 	now, then := refused(&was), refused(&is)
 	asked := then && !now && is.Status == http.StatusUnauthorized
-	switch {
-	case asked:
-		out.Password++
-	case then && !now:
-		out.Refused++
-	case now && !then:
-		out.Allowed++
+	kinds := []byte(".......")
+	counted := false
+	count := func(i int, differs bool, n *int) {
+		if differs {
+			kinds[i] = '+'
+			if !counted {
+				*n++
+			}
+			counted = true
+		}
 	}
+	count(0, then && !now && !asked, &out.Refused)
+	count(1, asked, &out.Password)
+	count(2, now && !then, &out.Allowed)
+	count(3, is.Proxy != "" && was.Proxy != is.Proxy, &out.Proxy)
+	count(4, is.Route != "" && was.Route != is.Route, &out.Route)
+	count(5, len(was.Servers) > 0 && len(is.Servers) > 0 && !slices.Equal(was.Servers, is.Servers), &out.Servers)
+	count(6, !was.SameAnswer(&is), &out.Answer)
 	key := fmt.Sprintf("%s|%s|%s|%s|%s|%s|%d|%s|%d", kinds, was.Proxy, was.Route, is.Proxy, is.Route, was.By, was.Status, is.By, is.Status)
 	if g := r.groups[key]; g != nil {
 		g.Count++
