@@ -10,7 +10,6 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"headgate/internal/certs"
 	"headgate/internal/certs/acme"
 	"headgate/internal/control"
 	"headgate/internal/plan"
@@ -20,16 +19,16 @@ import (
 
 // statusPage is what status prints of the page of the admin listener.
 type statusPage struct {
-	State        string                `json:"state"`
-	Since        time.Time             `json:"since"`
-	Revision     string                `json:"revision"`
-	Ports        []ports.State         `json:"ports"`
-	Proxies      []plan.ProxyState     `json:"proxies"`
-	TCP          []control.StreamState `json:"tcp_proxies"`
-	UDP          []control.StreamState `json:"udp_proxies"`
-	Sources      []control.SourceState `json:"sources"`
-	Certificates []certs.Status        `json:"certificates"`
-	ACME         []*acme.Record        `json:"acme"`
+	State        string                     `json:"state"`
+	Since        time.Time                  `json:"since"`
+	Revision     string                     `json:"revision"`
+	Ports        []ports.State              `json:"ports"`
+	Proxies      []plan.ProxyState          `json:"proxies"`
+	TCP          []control.StreamState      `json:"tcp_proxies"`
+	UDP          []control.StreamState      `json:"udp_proxies"`
+	Sources      []control.SourceState      `json:"sources"`
+	Certificates []control.CertificateState `json:"certificates"`
+	ACME         []*acme.Record             `json:"acme"`
 }
 
 // print writes the page as tables. With all every server is listed, else those that
@@ -41,6 +40,9 @@ func (s *statusPage) print(out io.Writer, all, checks bool) error {
 		fmt.Fprintf(w, ", configuration %s applied %s ago", s.Revision, ago(s.Since))
 	}
 	fmt.Fprintln(w)
+	if wrong := s.attention(); wrong != "" {
+		fmt.Fprintf(w, "! %s\n", wrong)
+	}
 	for _, source := range s.Sources {
 		for _, issue := range source.Issues {
 			fmt.Fprintf(w, "! %s: %s\n", source.Name, issue)
@@ -53,14 +55,43 @@ func (s *statusPage) print(out io.Writer, all, checks bool) error {
 	if !checks {
 		s.printCertificates(w)
 	}
-	if len(s.ACME) > 0 && !checks {
-		fmt.Fprintln(w)
-		tableOfACME(w, s.ACME)
-	}
 	if checks {
 		s.printChecks(w)
 	}
 	return w.Flush()
+}
+
+// attention counts what needs attention, as the overview of the console does; "" for
+// nothing.
+func (s *statusPage) attention() string {
+	down, degraded := 0, 0
+	count := func(state string) {
+		switch state {
+		case plan.ProxyDown:
+			down++
+		case plan.ProxyDegraded, plan.RouteFailingOpen:
+			degraded++
+		}
+	}
+	for i := range s.Proxies {
+		count(s.Proxies[i].State)
+	}
+	for _, p := range slices.Concat(s.TCP, s.UDP) {
+		count(p.State)
+	}
+	var parts []string
+	add := func(n int, one, more string) {
+		switch {
+		case n == 1:
+			parts = append(parts, "1 "+one)
+		case n > 1:
+			parts = append(parts, fmt.Sprintf("%d %s", n, more))
+		}
+	}
+	add(down, "proxy is down", "proxies are down")
+	add(degraded, "proxy is degraded", "proxies are degraded")
+	add(len(control.CertificatesByUrgency(s.Certificates)), "certificate needs attention", "certificates need attention")
+	return strings.Join(parts, ", ")
 }
 
 func (s *statusPage) printPorts(w io.Writer) {
@@ -115,14 +146,24 @@ func (s *statusPage) printCertificates(w io.Writer) {
 	if len(s.Certificates) == 0 {
 		return
 	}
-	fmt.Fprint(w, "\nCERTIFICATE\tSTATE\tLEFT\tENDS\tNAMES\tNOTE\n")
+	fmt.Fprint(w, "\nCERTIFICATE\tSOURCE\tSTATE\tLEFT\tEXPIRES\tNAMES\tNOTE\n")
 	for i := range s.Certificates {
 		c := &s.Certificates[i]
 		ends, names := "-", "-"
 		if !c.NotAfter.IsZero() {
-			ends, names = c.NotAfter.UTC().Format(time.DateOnly), hosts(c.Names)
+			ends = c.NotAfter.UTC().Format(time.DateOnly)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", c.Name, c.State, left(c.NotAfter), ends, names, c.Problem)
+		if len(c.Names) > 0 {
+			names = hosts(c.Names)
+		}
+		note := c.Problem
+		if c.Hint != "" {
+			note += "; " + c.Hint
+		}
+		if note != "" && c.Source == control.CertificateACME {
+			note += " (headgate acme status " + c.Name + ")"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Name, c.Source, c.State, left(c.NotAfter), ends, names, note)
 	}
 }
 

@@ -169,12 +169,17 @@ func stateOf(leaf *x509.Certificate, now time.Time) State {
 	return StateAt(leaf.NotBefore, leaf.NotAfter, now)
 }
 
-// StateAt returns how a certificate with a life stands at a time.
+// Warning returns how long before its end a certificate with a life is expiring.
+func Warning(notBefore, notAfter time.Time) time.Duration {
+	return min(expiringBefore, notAfter.Sub(notBefore)/3)
+}
+
+// StateAt returns the state of a certificate with a life at a time.
 func StateAt(notBefore, notAfter, now time.Time) State {
 	switch left := notAfter.Sub(now); {
 	case left <= 0:
 		return Expired
-	case left < min(expiringBefore, notAfter.Sub(notBefore)/3):
+	case left < Warning(notBefore, notAfter):
 		return Expiring
 	}
 	return Valid

@@ -33,9 +33,9 @@ var ErrEdited = errors.New("the documents were edited by hand since, which confi
 // PendingState is a change that waits to be confirmed.
 type PendingState struct {
 	// Revision is its name in the state directory.
-	Revision string `json:"revision"`
+	Revision string `json:"revision" required:"true"`
 	// Until is when the configuration before comes back, unless it is confirmed.
-	Until time.Time `json:"until"`
+	Until time.Time `json:"until" required:"true"`
 }
 
 // revertRetry is how long a configuration that could not be brought back waits for the

@@ -231,17 +231,17 @@ func kindOfPort(p config.Protocol) string {
 	return "ports"
 }
 
-// certificates tells the metrics how the certificates stand.
+// certificates returns the states of the certificates for the metrics.
 func (c *Control) certificates() []metrics.Certificate {
-	p := c.Plan()
-	if p == nil {
-		return nil
-	}
 	var all []metrics.Certificate
-	for _, s := range p.Certificates() {
-		all = append(all, metrics.Certificate{Name: s.Name, State: string(s.State), NotAfter: s.NotAfter})
+	for _, s := range c.CertificateStates() {
+		name := s.Name
+		if s.Source == CertificateACME && len(s.Names) > 0 {
+			name = s.Names[0]
+		}
+		all = append(all, metrics.Certificate{Name: name, State: string(s.State), NotAfter: s.NotAfter})
 	}
-	return append(all, c.issuer.metrics()...)
+	return all
 }
 
 // Ready reports whether requests are taken: a configuration was applied and the

@@ -12,7 +12,6 @@ import (
 	"headgate/internal/certs"
 	"headgate/internal/certs/acme"
 	"headgate/internal/config"
-	"headgate/internal/metrics"
 	"headgate/internal/ports"
 	"headgate/internal/store"
 )
@@ -70,22 +69,6 @@ func readIssued(kept store.Store, name string) (*tls.Certificate, error) {
 		return nil, err
 	}
 	return issued.Certificate, nil
-}
-
-// metrics tells the metrics how the certificates stand.
-func (i *issuer) metrics() []metrics.Certificate {
-	var all []metrics.Certificate
-	for _, r := range i.manager.Records() {
-		state := certs.Missing
-		switch {
-		case !r.NotAfter.IsZero():
-			state = certs.StateAt(r.NotBefore, r.NotAfter, time.Now())
-		case r.State == acme.Idle:
-			continue // nobody wants it
-		}
-		all = append(all, metrics.Certificate{Name: r.Title(), State: string(state), NotAfter: r.NotAfter})
-	}
-	return all
 }
 
 // Prepare finds out which certificates a configuration wants: those of hosts that

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"headgate/internal/certs"
 	"headgate/internal/certs/acme"
 	"headgate/internal/config"
 	"headgate/internal/discovery"
@@ -37,8 +36,8 @@ type Status struct {
 	Proxies []plan.ProxyState `json:"proxies"`
 	// Sources are where objects come from, with what is wrong there.
 	Sources []SourceState `json:"sources"`
-	// Certificates are the certificates by name, where HTTPS ports use them.
-	Certificates []certs.Status `json:"certificates,omitempty"`
+	// Certificates are the configured certificates, then those by ACME.
+	Certificates []CertificateState `json:"certificates,omitempty"`
 	// ACME are the certificates that come by ACME, by name. The API tells the
 	// timelines of their orders.
 	ACME []*acme.Record `json:"acme,omitempty"`
@@ -53,11 +52,11 @@ type Status struct {
 type SourceState struct {
 	// Name is the source: configuration for the documents, discovery.docker.NAME for a
 	// provider.
-	Name string `json:"name"`
+	Name string `json:"name" required:"true"`
 	// State is running, or error when what it said last was refused, or it cannot be
 	// asked, and what it said before is in force; of a provider connecting until its
 	// first answer; since Since.
-	State string    `json:"state"`
+	State string    `json:"state" required:"true"`
 	Since time.Time `json:"since,omitzero"`
 	// Issues are what is wrong.
 	Issues []string `json:"issues,omitempty"`
@@ -66,10 +65,10 @@ type SourceState struct {
 // RefusedState is a configuration that was refused.
 type RefusedState struct {
 	// Since is when it was tried.
-	Since time.Time `json:"since"`
+	Since time.Time `json:"since" required:"true"`
 	// Problems are the mistakes in it with their places, or what went wrong; the
 	// first hundred.
-	Problems []string `json:"problems"`
+	Problems []string `json:"problems" required:"true"`
 }
 
 // standing is what a change leaves behind for Status, so that Status never waits
@@ -142,6 +141,7 @@ func (c *Control) StatusOf(proxy string) Status {
 	}
 	out.Ports = append(out.Ports, c.ports.States()...)
 	out.ACME = summaries(c.issuer.manager.Records())
+	out.Certificates = c.CertificateStates()
 	for _, s := range c.holds.list() {
 		if proxy == "" || s.Proxy == proxy {
 			out.Held = append(out.Held, s)
@@ -149,7 +149,7 @@ func (c *Control) StatusOf(proxy string) Status {
 	}
 	if p := c.current.Load(); p != nil {
 		out.TCPProxies, out.UDPProxies = streamStates(p, proxy)
-		out.Certificates, out.Unverified = p.Certificates(), p.Unverified()
+		out.Unverified = p.Unverified()
 		out.Proxies = p.Proxies(proxy)
 		for name, port := range p.Config().Ports {
 			if !port.Active {

@@ -10,8 +10,8 @@ import (
 // ports.
 type StreamState struct {
 	// Name is the proxy's name, Protocol tcp or udp.
-	Name     string `json:"name"`
-	Protocol string `json:"protocol"`
+	Name     string `json:"name" required:"true"`
+	Protocol string `json:"protocol" required:"true"`
 	// Origin is where the proxy comes from: "shop.yaml:12:3".
 	Origin string `json:"origin,omitempty"`
 	// Issues are what discovery says of the proxy.
@@ -23,7 +23,7 @@ type StreamState struct {
 	SNI     []string `json:"sni,omitempty"`
 	// Connections are open now, Accepted there were in all; of UDP they are
 	// sessions.
-	Connections int    `json:"connections"`
+	Connections int    `json:"connections" required:"true"`
 	Accepted    uint64 `json:"accepted"`
 	// Received and Sent are bytes from and to clients.
 	Received uint64 `json:"bytes_received"`
@@ -33,16 +33,17 @@ type StreamState struct {
 	plan.Verdict
 	// Healthy counts the servers that are known to be well, Unknown those of which
 	// nothing is known yet.
-	Healthy int                 `json:"healthy"`
-	Unknown int                 `json:"unknown"`
-	Servers []StreamServerState `json:"servers"`
+	Healthy int `json:"healthy" required:"true"`
+	Unknown int `json:"unknown" required:"true"`
+	// Servers are in the order of the configuration.
+	Servers []StreamServerState `json:"servers" required:"true"`
 }
 
 // StreamServerState is how a server of a TCP or UDP proxy stands.
 type StreamServerState struct {
 	// Address is its host and port, Weight its share.
-	Address string `json:"address"`
-	Weight  int    `json:"weight"`
+	Address string `json:"address" required:"true"`
+	Weight  int    `json:"weight" required:"true"`
 	health.Status
 }
 

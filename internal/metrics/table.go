@@ -123,7 +123,7 @@ func table() families {
 		waiting: family{"headgate_upstream_waiting", gauge, []string{"proxy", "route"},
 			"Requests that wait because every server of the route has max_requests requests."},
 		certificate: family{"headgate_certificate_state", gauge, []string{"certificate", "state"},
-			"1, with the state of a certificate in the labels: valid, expiring, expired, or missing when its files cannot be used or ACME has brought none yet."},
+			"1, with the state of a certificate in the labels: valid, expiring, expired, or missing when its files cannot be used; of one by ACME also waiting, ordering, blocked or failed."},
 		notAfter: family{"headgate_certificate_not_after_seconds", gauge, []string{"certificate"},
 			"Unix time at which a certificate ends. One that is missing has none."},
 		providerUp: family{"headgate_discovery_up", gauge, []string{"provider"},

@@ -47,11 +47,11 @@ type Explanation struct {
 	Notes []string `json:"notes,omitempty"`
 	// Host is the host as it was looked up, Class what of the host table has it:
 	// exact, wildcard, regex or any; "" if nothing has.
-	Host  string `json:"host"`
+	Host  string `json:"host" required:"true"`
 	Class string `json:"class,omitempty"`
 	// Asked is the path as the client wrote it, Path the one form in which it
 	// was matched.
-	Asked string `json:"asked"`
+	Asked string `json:"asked" required:"true"`
 	Path  string `json:"path,omitempty"`
 	// Proxy and Route are who takes the request, "" if nobody does.
 	Proxy string `json:"proxy,omitempty"`
@@ -81,17 +81,17 @@ type Explanation struct {
 	Answer *Answered `json:"answer,omitempty"`
 	// Routes are all routes whose virtual hosts have the host, the winner
 	// first, with the reason for the others.
-	Routes []Contender `json:"routes"`
+	Routes []Contender `json:"routes" required:"true"`
 	// Others is the number of routes for other hosts.
-	Others int `json:"other_hosts"`
+	Others int `json:"other_hosts" required:"true"`
 }
 
 // Candidate is a server that may get the request.
 type Candidate struct {
 	// URL is the server's address, Weight its share of Total.
-	URL    string `json:"url"`
-	Weight int    `json:"weight"`
-	Total  int    `json:"total"`
+	URL    string `json:"url" required:"true"`
+	Weight int    `json:"weight" required:"true"`
+	Total  int    `json:"total" required:"true"`
 	// Pinned is whether the sticky cookie of the request names the server.
 	Pinned bool `json:"pinned,omitempty"`
 	// Head is the request head that the server gets, byte for byte.
@@ -107,9 +107,10 @@ type Candidate struct {
 
 // Answered is a response that is made without a server.
 type Answered struct {
-	// By is the filter or source that made it.
-	By     string `json:"by"`
-	Status int    `json:"status"`
+	// By is the filter or source that made it, Status its status, Reason the word of the
+	// access log, and Cause what went wrong.
+	By     string `json:"by" required:"true"`
+	Status int    `json:"status" required:"true"`
 	Reason string `json:"reason,omitempty"`
 	Cause  string `json:"cause,omitempty"`
 	// Location is where a redirect leads to.
@@ -118,12 +119,13 @@ type Answered struct {
 
 // Contender is a route that could take the request by its host.
 type Contender struct {
-	Proxy string `json:"proxy"`
-	Route string `json:"route"`
+	// Proxy and Route say which route it is.
+	Proxy string `json:"proxy" required:"true"`
+	Route string `json:"route" required:"true"`
 	// Won is true for the route that takes the request.
-	Won bool `json:"won"`
+	Won bool `json:"won" required:"true"`
 	// Why is why it won or lost.
-	Why string `json:"why"`
+	Why string `json:"why" required:"true"`
 }
 
 // Explain tells what the plan makes of a request. It asks the functions that

@@ -12,41 +12,43 @@ import (
 // ProxyState is how a proxy stands.
 type ProxyState struct {
 	// Name is the proxy's name, VirtualHosts those of the configuration.
-	Name         string   `json:"name"`
+	Name         string   `json:"name" required:"true"`
 	VirtualHosts []string `json:"virtual_hosts,omitempty"`
 	// Origin is where the proxy comes from: "shop.yaml:12:3".
 	Origin string `json:"origin,omitempty"`
 	// Issues are what discovery says of the proxy.
 	Issues []string `json:"issues,omitempty"`
 	// State is active; degraded when a server takes no requests, or a route fails
-	// open or is down; down when every route with servers is; maintenance when every
-	// route is closed for it; or inactive.
-	State string `json:"state"`
+	// open or is down; down when clients get an error on every route with servers,
+	// which is so unless a server of it is healthy or has answered a request within the
+	// last check interval; maintenance when every route is closed for it; or inactive.
+	State string `json:"state" required:"true"`
 	// Since is when the route came to its state that makes the proxy's. Reason says
 	// which, or how many routes are closed for maintenance.
 	Since  time.Time `json:"since,omitzero"`
 	Reason string    `json:"reason,omitempty"`
-	// FailingOpen counts the routes whose servers are all unhealthy and are asked all
-	// the same, Down those whose clients get 503.
+	// FailingOpen counts the routes whose servers are all unhealthy and of which one has
+	// answered all the same, Down those whose clients get 502 or 503.
 	FailingOpen int `json:"failing_open,omitempty"`
 	Down        int `json:"down,omitempty"`
 	// Healthy counts the servers that are known to be well, Unknown those of which
 	// nothing is known yet, Total all. A server of two routes counts twice.
-	Healthy int `json:"healthy"`
-	Unknown int `json:"unknown"`
-	Total   int `json:"total"`
+	Healthy int `json:"healthy" required:"true"`
+	Unknown int `json:"unknown" required:"true"`
+	Total   int `json:"total" required:"true"`
 	// Routes are the routes with servers.
 	Routes []RouteState `json:"routes,omitempty"`
 }
 
 // RouteState is how the servers of a route stand.
 type RouteState struct {
-	Path string `json:"path"`
+	// Path is the route's path, with what tells it from others of the path.
+	Path string `json:"path" required:"true"`
 	Verdict
 	// Waiting is how many requests wait for a server.
-	Waiting int `json:"waiting"`
+	Waiting int `json:"waiting" required:"true"`
 	// Servers are in the order of the configuration.
-	Servers []ServerState `json:"servers"`
+	Servers []ServerState `json:"servers" required:"true"`
 }
 
 // ServerState is how a server stands.
@@ -154,11 +156,6 @@ func (s *ProxyState) count(r *RouteState, failClosed bool) {
 	case ProxyDown:
 		s.Down++
 	}
-}
-
-// Unhealthy reports whether no route has a server that is well enough to be asked.
-func (s *ProxyState) Unhealthy() bool {
-	return len(s.Routes) > 0 && s.Down+s.FailingOpen == len(s.Routes)
 }
 
 // sum makes the state of the whole out of those of the routes: it is that of the worst,

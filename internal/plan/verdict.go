@@ -9,9 +9,10 @@ import (
 
 // Verdict is what the states of its servers make of a route, or of a TCP or UDP proxy.
 type Verdict struct {
-	// State is active; degraded when a server takes no requests; failing_open when
-	// none is well and all are asked all the same; down when nobody is asked.
-	State string `json:"state"`
+	// State is active; degraded when a server takes no requests; failing_open when none
+	// is healthy, requests are sent to all of them, and one was answered within the last
+	// check interval; down when none was, or no requests are sent.
+	State string `json:"state" required:"true"`
 	// Since is when the first server went that makes it degraded, or the last that
 	// makes it failing_open or down. Reason says which.
 	Since  time.Time `json:"since,omitzero"`
@@ -29,7 +30,7 @@ type judged struct {
 // judge says what servers make of whoever has them. With failClosed unhealthy servers
 // are never asked.
 func judge(servers []judged, failClosed bool) Verdict {
-	usable, clients, open := 0, 0, 0
+	usable, clients, open, answering := 0, 0, 0, 0
 	var first, last *judged // to go, of those that take no requests
 	for i := range servers {
 		srv := &servers[i]
@@ -43,6 +44,9 @@ func judge(servers []judged, failClosed bool) Verdict {
 		}
 		if srv.Circuit == health.CircuitOpen {
 			open++
+		}
+		if srv.Answering {
+			answering++
 		}
 		if first == nil || srv.Since.Before(first.Since) {
 			first = srv
@@ -63,7 +67,12 @@ func judge(servers []judged, failClosed bool) Verdict {
 	case failClosed:
 		return Verdict{ProxyDown, last.Since, fmt.Sprintf("%s, and fail_open is off", noneHealthy(clients))}
 	}
-	return Verdict{RouteFailingOpen, last.Since, fmt.Sprintf("%s, so requests are sent all the same; %s is %s: %s", noneHealthy(clients), last.name, last.word, last.Reason)}
+	v := Verdict{RouteFailingOpen, last.Since, fmt.Sprintf("%s, so requests are sent all the same; %s is %s: %s", noneHealthy(clients), last.name, last.word, last.Reason)}
+	if answering == 0 {
+		v.State = ProxyDown
+		v.Reason = fmt.Sprintf("%s and no request was answered lately; %s is %s: %s", noneHealthy(clients), last.name, last.word, last.Reason)
+	}
+	return v
 }
 
 // taking says how many of the servers something is true of that they take.

@@ -22,6 +22,8 @@ func serversOf(letters string) []ServerState {
 			s.State = health.Healthy
 		case 'u':
 			s.State, s.Reason = health.Unhealthy, "checks fail"
+		case 'a':
+			s.State, s.Reason, s.Answering = health.Unhealthy, "checks fail", true
 		case 'e':
 			s.State, s.Reason = health.Ejected, "requests failed in a row"
 		case 'o':
@@ -34,8 +36,8 @@ func serversOf(letters string) []ServerState {
 	return out
 }
 
-// One bad route of many makes no proxy down, and a route whose servers are asked all the
-// same fails open.
+// One bad route of many makes no proxy down. A route without a healthy server is down, unless
+// one of them has answered a request lately: then it fails open.
 func TestAProxyIsDownOnlyWhenEveryRouteIs(t *testing.T) {
 	for _, test := range []struct {
 		routes string // their servers; a ! before them fails closed
@@ -46,14 +48,18 @@ func TestAProxyIsDownOnlyWhenEveryRouteIs(t *testing.T) {
 		{"hh ?? 0h", ProxyActive, ""},
 		{"", ProxyActive, ""},
 		{"hu", ProxyDegraded, "route /0: 1 of 2 servers takes no requests; http://b is unhealthy: checks fail"},
-		{"h uu h", ProxyDegraded, "failing open; route /1: none of 2 servers is healthy, so requests are sent all the same; http://b is unhealthy"},
-		{"u", ProxyDegraded, "failing open; route /0: the only server"},
-		{"uo", ProxyDegraded, "failing open"},
-		{"u e", ProxyDegraded, "failing open"},
+		{"h uu h", ProxyDegraded, "1 of 3 routes are down; route /1: none of 2 servers is healthy and no request was answered lately; http://b is unhealthy"},
+		{"u", ProxyDown, "route /0: the only server is not healthy and no request was answered lately; http://a is unhealthy"},
+		{"uo", ProxyDown, "route /0: none of 2 servers"},
+		{"u e", ProxyDown, ""},
+		{"h aa h", ProxyDegraded, "failing open; route /1: none of 2 servers is healthy, so requests are sent all the same; http://b is unhealthy"},
+		{"a", ProxyDegraded, "failing open; route /0: the only server"},
+		{"ua", ProxyDegraded, "failing open"},
+		{"a e", ProxyDegraded, "1 of 2 routes are down"},
 		{"!u", ProxyDown, "route /0: the only server is not healthy, and fail_open is off"},
 		{"!u h", ProxyDegraded, "1 of 2 routes are down; route /0: "},
-		{"!u h u", ProxyDegraded, "1 of 3 routes are down; route /0: "},
-		{"!u u", ProxyDegraded, "1 of 2 routes are down"},
+		{"!u h u", ProxyDegraded, "2 of 3 routes are down; route /0: "},
+		{"!u u", ProxyDown, ""},
 		{"!u oo", ProxyDown, ""},
 		{"oo", ProxyDown, "route /0: the circuits of all 2 servers are open"},
 		{"0", ProxyDown, "route /0: every server has weight 0"},

@@ -14,24 +14,25 @@ import (
 
 // State is how a port stands.
 type State struct {
-	// Name is the port's name, Address where it listens.
-	Name     string          `json:"name"`
-	Address  string          `json:"address"`
-	Protocol config.Protocol `json:"protocol"`
+	// Name is the port's name, Address where it listens, Protocol http, https, http3,
+	// tcp or udp.
+	Name     string          `json:"name" required:"true"`
+	Address  string          `json:"address" required:"true"`
+	Protocol config.Protocol `json:"protocol" required:"true"`
 	// Origin is where the port comes from: "shop.yaml:12:3". It is absent for one that
 	// drains.
 	Origin string `json:"origin,omitempty"`
 	// State is listening, draining, waiting, permission_denied, error or
 	// inactive, since Since.
-	State string    `json:"state"`
-	Since time.Time `json:"since"`
+	State string    `json:"state" required:"true"`
+	Since time.Time `json:"since" required:"true"`
 	// Reason is the word for why the port does not listen, Hint what helps.
 	Reason string `json:"reason,omitempty"`
 	Hint   string `json:"hint,omitempty"`
 	// Connections are open now, Accepted were taken since the socket was opened.
 	// Of UDP they are sessions.
-	Connections int    `json:"connections"`
-	Accepted    uint64 `json:"accepted"`
+	Connections int    `json:"connections" required:"true"`
+	Accepted    uint64 `json:"accepted" required:"true"`
 	// AtLimit says that there are as many connections as there may be, and that more
 	// wait or are refused.
 	AtLimit bool `json:"at_limit,omitempty"`

@@ -318,7 +318,7 @@ func (d describer) typ(t reflect.Type) *Type {
 	switch t.Kind() {
 	case reflect.Bool:
 		return &Type{Kind: Bool, Go: t}
-	case reflect.Int, reflect.Int64:
+	case reflect.Int, reflect.Int64, reflect.Uint64:
 		return &Type{Kind: Int, Go: t}
 	case reflect.Float64:
 		return &Type{Kind: Number, Go: t}

@@ -239,8 +239,8 @@ func (s *Server) broke(err error) {
 // Standing is how a server stands, for people.
 type Standing struct {
 	// URL is the server's address, Weight its share.
-	URL    string `json:"url"`
-	Weight int    `json:"weight"`
+	URL    string `json:"url" required:"true"`
+	Weight int    `json:"weight" required:"true"`
 	// Address is which of the addresses it is that the URL's name stands for, ""
 	// if that is one.
 	Address string `json:"address,omitempty"`

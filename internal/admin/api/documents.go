@@ -88,11 +88,11 @@ func showTraffic(p metrics.Point) traffic {
 // serverCount counts servers.
 type serverCount struct {
 	// Healthy are those that are known to be well.
-	Healthy int `json:"healthy"`
+	Healthy int `json:"healthy" required:"true"`
 	// Unknown are those of which nothing is known yet.
-	Unknown int `json:"unknown"`
+	Unknown int `json:"unknown" required:"true"`
 	// Total is all of them.
-	Total int `json:"total"`
+	Total int `json:"total" required:"true"`
 }
 
 // stateOf returns the struct that says how the objects of a kind stand.
@@ -202,7 +202,9 @@ func (a *API) statesOf(k *config.Kind, names []string) states {
 			}
 		}
 		for _, c := range now.Certificates {
-			s.words["certificates "+c.Name] = string(c.State)
+			if c.Source == control.CertificateConfigured {
+				s.words["certificates "+c.Name] = string(c.State)
+			}
 		}
 	}
 	return s

@@ -37,11 +37,11 @@ func (a *API) revisionRows() []row {
 			about: "Makes the change that waits to be confirmed stay."},
 		{method: post, path: "/revert", may: []int{409}, access: editor, in: of[confirmInput](), out: of[confirmBody](), dry: true, handle: takes(a.revert),
 			about: "Takes the change back at once that waits to be confirmed."},
-		{method: get, path: "/status", access: viewer, area: areaStatus, query: statusQuery, free: true, handle: a.status,
+		{method: get, path: "/status", access: viewer, area: areaStatus, query: statusQuery, out: of[statusBody](), handle: a.status,
 			about: "Tells how everything stands: ports, proxies, servers, certificates, sources, and what waits to be confirmed."},
 		{method: get, path: "/summary", access: viewer, area: areaStatus, out: of[summaryBody](), handle: a.summary,
 			about: "Counts the proxies by state and their servers by health, and names the proxies that need attention."},
-		{method: post, path: "/explain", access: viewer, area: areaStatus, in: of[explainInput](), free: true, dry: true, handle: takes(a.explain),
+		{method: post, path: "/explain", access: viewer, area: areaStatus, in: of[explainInput](), out: of[plan.Explanation](), dry: true, handle: takes(a.explain),
 			about: "Tells what becomes of a request: the route that takes it, the filters, the server. Nothing is sent. The head that servers get is told to admins only."},
 		{method: post, path: "/cache/purge", may: []int{404}, access: editor, area: areaCache, in: of[purgeInput](), out: of[purgeBody](), dry: true, handle: takes(a.purge),
 			about: "Takes responses out of the caches, and tells how many."},
@@ -334,25 +334,6 @@ func (c *call) mayEndRestore() error {
 
 func nothingPending() error {
 	return refuse("nothing_pending", "", "no such change waits to be confirmed", "it was confirmed, or taken back: the revisions tell")
-}
-
-// status tells how everything stands.
-func (a *API) status(c *call) (any, error) {
-	if a.Control == nil {
-		return nil, refuse("unavailable", "", "nothing is served yet", "")
-	}
-	proxy := c.text("proxy")
-	if proxy == "" && c.text("proxies") == "false" {
-		proxy = control.NoProxy
-	}
-	s := a.Control.StatusOf(proxy)
-	if proxy != "" && proxy != control.NoProxy && len(s.Proxies)+len(s.TCPProxies)+len(s.UDPProxies) == 0 {
-		return nil, refuseParameter(operator.CodeNotFound, "proxy", "there is no such proxy", "")
-	}
-	return struct {
-		control.Status
-		ETag string `json:"etag,omitempty"`
-	}{s, a.Control.ETag()}, nil
 }
 
 // explainInput is a request to think through.

@@ -30,6 +30,7 @@ func (s *scene) runtime() {
 		s.does(200, "POST", "/servers/"+verb, fmt.Sprintf(meant, `,"kind":"proxies"`))
 	}
 	s.does(409, "POST", "/servers/enable", fmt.Sprintf(meant, `,"kind":"proxies"`))
+	s.does(200, "POST", "/servers/test", `{"url":"http://127.0.0.1:1"}`)
 	for _, kind := range []string{"ports", "tcp_proxies", "udp_proxies"} {
 		s.does(404, "POST", "/"+kind+"/none/reset", "{}")
 		s.does(409, "POST", "/"+kind+"/main/reset", "{}")

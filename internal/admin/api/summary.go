@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"headgate/internal/config"
+	"headgate/internal/control"
 	"headgate/internal/plan"
 )
 
@@ -19,41 +20,54 @@ var attentive = []string{plan.ProxyDown, plan.RouteFailingOpen, plan.ProxyDegrad
 // of HTTP, TCP and UDP.
 type summaryBody struct {
 	// Proxies counts the proxies by their state.
-	Proxies []stateCount `json:"proxies"`
+	Proxies []stateCount `json:"proxies" required:"true"`
 	// Total is how many proxies there are.
-	Total int `json:"total"`
+	Total int `json:"total" required:"true"`
 	// Servers counts the servers of all of them; one of two routes counts twice.
-	Servers serverCount `json:"servers"`
+	Servers serverCount `json:"servers" required:"true"`
 	// AttentionTotal is how many proxies are degraded, failing open or down, or have
 	// issues of discovery.
-	AttentionTotal int `json:"attention_total"`
+	AttentionTotal int `json:"attention_total" required:"true"`
 	// Attention are the first 20 of these, those that are down first.
-	Attention []attentionBody `json:"attention"`
+	Attention []attentionBody `json:"attention" required:"true"`
+	// Certificates counts the certificates by their state, configured or by ACME.
+	Certificates []stateCount `json:"certificates" required:"true"`
+	// CertificatesTotal is how many certificates there are.
+	CertificatesTotal int `json:"certificates_total" required:"true"`
+	// CertificatesAttentionTotal is how many of them are expired, missing, failed, blocked
+	// or expiring.
+	CertificatesAttentionTotal int `json:"certificates_attention_total" required:"true"`
+	// CertificatesAttention are the first 20 of these, the most urgent first.
+	CertificatesAttention []certificateBody `json:"certificates_attention" required:"true"`
 }
+
+// certificateBody is the state of a certificate, whether the configuration names it or
+// ACME issues it.
+type certificateBody = control.CertificateState
 
 // stateCount is how many proxies are in a state.
 type stateCount struct {
 	// State is the state, as in a list of proxies.
-	State string `json:"state"`
+	State string `json:"state" required:"true"`
 	// Count is how many are in it.
-	Count int `json:"count"`
+	Count int `json:"count" required:"true"`
 }
 
 // attentionBody is a proxy that somebody should look at.
 type attentionBody struct {
 	// Kind is the kind of the proxy: proxies, tcp_proxies or udp_proxies.
-	Kind string `json:"kind"`
+	Kind string `json:"kind" required:"true"`
 	// Name is the name of the proxy.
-	Name string `json:"name"`
+	Name string `json:"name" required:"true"`
 	// State is its state.
-	State string `json:"state"`
+	State string `json:"state" required:"true"`
 	// Issues are what is wrong with it.
-	Issues []string `json:"issues"`
+	Issues []string `json:"issues" required:"true"`
 }
 
 // summary counts the proxies of all kinds and names those that need attention.
 func (a *API) summary(*call) (any, error) {
-	out := &summaryBody{Proxies: []stateCount{}, Attention: []attentionBody{}}
+	out := &summaryBody{Attention: []attentionBody{}}
 	cfg, err := a.running()
 	if err != nil {
 		return nil, err
@@ -62,10 +76,8 @@ func (a *API) summary(*call) (any, error) {
 	a.summarize(out, states)
 	a.summarizeStreams(out, states, "tcp_proxies", slices.Sorted(maps.Keys(cfg.TCPProxies)), func(name string) bool { return cfg.TCPProxies[name].Active })
 	a.summarizeStreams(out, states, "udp_proxies", slices.Sorted(maps.Keys(cfg.UDPProxies)), func(name string) bool { return cfg.UDPProxies[name].Active })
-	for state, n := range states {
-		out.Proxies = append(out.Proxies, stateCount{state, n})
-	}
-	slices.SortFunc(out.Proxies, func(a, b stateCount) int { return cmp.Compare(a.State, b.State) })
+	out.Proxies = countsOf(states)
+	out.addCertificates(a.Control.CertificateStates())
 	order := func(state string) int {
 		if i := slices.Index(attentive, state); i >= 0 {
 			return i
@@ -75,6 +87,26 @@ func (a *API) summary(*call) (any, error) {
 	slices.SortStableFunc(out.Attention, func(a, b attentionBody) int { return cmp.Compare(order(a.State), order(b.State)) })
 	out.Attention = out.Attention[:min(len(out.Attention), maxAttention)]
 	return out, nil
+}
+
+// countsOf lists counts by state, sorted by its name.
+func countsOf(states map[string]int) []stateCount {
+	out := make([]stateCount, 0, len(states))
+	for _, state := range slices.Sorted(maps.Keys(states)) {
+		out = append(out, stateCount{state, states[state]})
+	}
+	return out
+}
+
+// addCertificates counts the certificates and names those that need attention.
+func (b *summaryBody) addCertificates(all []control.CertificateState) {
+	states := map[string]int{}
+	for i := range all {
+		states[string(all[i].State)]++
+	}
+	urgent := control.CertificatesByUrgency(all)
+	b.Certificates, b.CertificatesTotal, b.CertificatesAttentionTotal = countsOf(states), len(all), len(urgent)
+	b.CertificatesAttention = append([]certificateBody{}, urgent[:min(len(urgent), maxAttention)]...)
 }
 
 // summarize adds the HTTP proxies to a summary.

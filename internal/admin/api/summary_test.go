@@ -101,3 +101,42 @@ func TestStreamsAreListedWithTheirServers(t *testing.T) {
 		}
 	}
 }
+
+// A certificate that ACME cannot issue needs attention, in the summary, the status and the
+// metrics in the same word.
+func TestSummaryNamesCertificatesThatNeedAttention(t *testing.T) {
+	h := startWith(t, ordersConfig)
+	var out map[string]any
+	testhouse.Eventually(t, "failed certificates", func() bool {
+		_, out = h.does("GET", "/summary", "", 200, "", "as: viewer")
+		return out["certificates_attention_total"] == 2.0
+	})
+	if got := asJSON(t, out["certificates"]); got != `[{"count":2,"state":"failed"}]` || out["certificates_total"] != 2.0 {
+		t.Errorf("got %v certificates in states %s", out["certificates_total"], got)
+	}
+	first := out["certificates_attention"].([]any)[0].(map[string]any)
+	if first["source"] != "acme" || first["state"] != "failed" || first["problem"] == "" || first["hint"] == "" {
+		t.Errorf("got %v", first)
+	}
+	_, out = h.does("GET", "/status", "", 200, "", "as: viewer")
+	for _, c := range out["certificates"].([]any) {
+		if c := c.(map[string]any); c["state"] != "failed" {
+			t.Errorf("status: got %v", c)
+		}
+	}
+}
+
+// A proxy whose only server is not healthy is down: its clients get errors.
+func TestAProxyWithADeadServerIsDown(t *testing.T) {
+	h := startWith(t, "version: 1\nadmin: {address: \"\"}\naccess_log: {enabled: false}\nproxies:\n"+
+		"  a: {virtual_hosts: [a.test], routes: [{health_check: {path: /, interval: 1s, fall: 1}, servers: [{url: \"http://127.0.0.1:1\"}]}]}\n")
+	var out map[string]any
+	testhouse.Eventually(t, "a to be down", func() bool {
+		_, out = h.does("GET", "/summary", "", 200, "", "as: viewer")
+		return asJSON(t, out["proxies"]) == `[{"count":1,"state":"down"}]`
+	})
+	_, out = h.does("GET", "/proxies/a", "", 200, "", "as: viewer")
+	if out["state"] != "down" {
+		t.Errorf("got state %v", out["state"])
+	}
+}

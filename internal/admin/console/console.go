@@ -97,6 +97,8 @@ func (c *Console) add(built fs.FS, name string) {
 	switch path.Ext(name) { // the tables of the machine may say other things
 	case ".js":
 		f.kind = "text/javascript; charset=utf-8"
+	case ".woff2":
+		f.kind = "font/woff2"
 	case ".css":
 		f.kind = "text/css; charset=utf-8"
 	case ".svg":

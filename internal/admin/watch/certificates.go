@@ -3,6 +3,7 @@ package watch
 import (
 	"time"
 
+	"headgate/internal/certs"
 	"headgate/internal/certs/acme"
 	"headgate/internal/event"
 )
@@ -10,12 +11,12 @@ import (
 // stage is how far a certificate is in its life.
 type stage int
 
-// A certificate is told of when a third of its life is left, when a tenth is, and when
-// it has ended.
+// An event is sent when a certificate becomes expiring, when a quarter of the time that it
+// is expiring is left, and when it has expired.
 const (
 	fine stage = iota
-	third
-	tenth
+	expiring
+	expiringSoon
 	ended
 )
 
@@ -29,14 +30,14 @@ type certificate struct {
 
 // stageAt returns how far a life is at a moment.
 func stageAt(notBefore, notAfter, now time.Time) stage {
-	left, life := notAfter.Sub(now), notAfter.Sub(notBefore)
-	switch {
-	case left <= 0:
+	switch certs.StateAt(notBefore, notAfter, now) {
+	case certs.Expired:
 		return ended
-	case left <= life/10:
-		return tenth
-	case left <= life/3:
-		return third
+	case certs.Expiring:
+		if notAfter.Sub(now) <= certs.Warning(notBefore, notAfter)/4 {
+			return expiringSoon
+		}
+		return expiring
 	}
 	return fine
 }
@@ -82,7 +83,7 @@ func (w *Watch) tellCertificate(key string, about event.Certificate, notBefore, 
 		return
 	}
 	switch is.stage {
-	case third, tenth:
+	case expiring, expiringSoon:
 		w.events.Send(event.CertificateExpiring{Certificate: about})
 	case ended:
 		w.events.Send(event.CertificateExpired{Certificate: about})

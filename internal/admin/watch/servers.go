@@ -75,7 +75,7 @@ func ofProxy(p *plan.ProxyState) standing {
 	s := standing{name: p.Name, reason: p.Reason, healthy: p.Healthy, total: p.Total}
 	switch {
 	case p.State == plan.ProxyInactive, p.State == plan.ProxyMaintenance:
-	case p.Unhealthy():
+	case p.State == plan.ProxyDown:
 		s.well = down
 	case p.State == plan.ProxyDegraded:
 		s.well = degraded
@@ -91,9 +91,9 @@ func ofProxy(p *plan.ProxyState) standing {
 func ofStream(p *control.StreamState) standing {
 	s := standing{name: p.Name, reason: p.Reason, healthy: p.Healthy, total: len(p.Servers)}
 	switch p.State {
-	case plan.ProxyDown, plan.RouteFailingOpen:
+	case plan.ProxyDown:
 		s.well = down
-	case plan.ProxyDegraded:
+	case plan.RouteFailingOpen, plan.ProxyDegraded:
 		s.well = degraded
 	}
 	for _, one := range p.Servers {

@@ -109,7 +109,7 @@ func TestServersAreToldWhenTheyStandOtherwise(t *testing.T) {
 	}
 }
 
-func TestCertificatesAreToldAtAThirdAndATenthOfTheirLife(t *testing.T) {
+func TestCertificatesAreAnnouncedBeforeTheyExpire(t *testing.T) {
 	from := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	day := func(n int) time.Time { return from.AddDate(0, 0, n) }
 	house := &stands{
@@ -119,15 +119,15 @@ func TestCertificatesAreToldAtAThirdAndATenthOfTheirLife(t *testing.T) {
 	w, events := watching(house)
 	w.lookAtCertificates(day(1))
 	same(t, events.take(t), "certificate.failed certificate gone")
-	w.lookAtCertificates(day(4))
+	w.lookAtCertificates(day(5))
 	same(t, events.take(t), "certificate.expiring certificate own")
-	house.issued[0] = &acme.Record{Name: "own", NotBefore: day(4), NotAfter: day(10)}
+	house.issued[0] = &acme.Record{Name: "own", NotBefore: day(5), NotAfter: day(11)}
 	w.lookAtCertificates(day(5))
 	same(t, events.take(t))
 	house.issued = nil
 	for n, want := range map[int][]string{
-		59: nil, 60: {"certificate.expiring certificate own"}, 70: nil,
-		81: {"certificate.expiring certificate own"}, 89: nil, 90: {"certificate.expired certificate own"}, 91: nil,
+		76: nil, 77: {"certificate.expiring certificate own"}, 80: nil,
+		87: {"certificate.expiring certificate own"}, 89: nil, 90: {"certificate.expired certificate own"}, 91: nil,
 	} {
 		w.certificates["own"] = &certificate{notAfter: day(90), stage: stageAt(from, day(90), day(n-1))}
 		w.lookAtCertificates(day(n))

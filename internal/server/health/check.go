@@ -116,6 +116,7 @@ func (k *Check) run() {
 	}
 	for _, w := range k.note(r) {
 		w.server.refresh()
+		w.server.lapse(k.config.Interval.D())
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -133,7 +134,8 @@ func (k *Check) pauseLocked() time.Duration {
 	return pause - pause/10 + rand.N(pause/5+1)
 }
 
-// note takes a result down. It returns who has to hear that the verdict changed.
+// note keeps a result. It returns who has to hear of it: the verdict changed, or the server
+// is still unhealthy.
 func (k *Check) note(r Result) []*Watch {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -158,6 +160,9 @@ func (k *Check) note(r Result) []*Watch {
 		}
 	}
 	if k.mu.verdict == before {
+		if before == Unhealthy {
+			return slices.Clone(k.mu.watches)
+		}
 		return nil
 	}
 	k.mu.since = r.At

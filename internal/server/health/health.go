@@ -47,8 +47,8 @@ func (s *State) UnmarshalText(text []byte) error {
 // Status is how a server stands, for people.
 type Status struct {
 	// State is the word, since Since, and Reason why, in a few words.
-	State  State     `json:"state"`
-	Since  time.Time `json:"since"`
+	State  State     `json:"state" required:"true"`
+	Since  time.Time `json:"since" required:"true"`
 	Reason string    `json:"reason,omitempty"`
 	// Hold is what an operator has decided: draining, disabled, or "" for nothing.
 	Hold string `json:"hold,omitempty"`
@@ -57,10 +57,13 @@ type Status struct {
 	// LastError is what went wrong last, in a check or a request, at LastErrorAt.
 	LastError   string    `json:"last_error,omitempty"`
 	LastErrorAt time.Time `json:"last_error_at,omitzero"`
+	// Answering says that a server that fails its checks has answered a request within
+	// the last check interval: its route fails open.
+	Answering bool `json:"answering,omitempty"`
 	// Circuit is closed, open or half_open; "" without a breaker.
 	Circuit string `json:"circuit,omitempty"`
 	// Active is how many requests run on the server.
-	Active int `json:"active"`
+	Active int `json:"active" required:"true"`
 	// Ejections counts how often the server was ejected, Opened how often its
 	// circuit was opened, since it is known.
 	Ejections uint64 `json:"ejections,omitempty"`

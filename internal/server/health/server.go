@@ -52,6 +52,14 @@ type past struct {
 	failure  string // the last
 	failedAt time.Time
 
+	// A server that checks find unhealthy is still sent requests when its route fails
+	// open: answering says that it has answered one lately, answeredAt when. A server
+	// that is failing answered none of the last requests, and is not ejected since no
+	// other one could take its requests.
+	answering  bool
+	answeredAt time.Time
+	failing    bool
+
 	slow    time.Duration // of the last policy that asked for a slow start
 	ejected *time.Timer   // set while it is
 	until   time.Time
@@ -236,13 +244,30 @@ func Blames(reason exchange.Reason) bool {
 func (s *Server) count(p *Policy, row *atomic.Int32, failure *exchange.Error) {
 	n := row.Add(1)
 	s.noteFailure(failure.Error())
-	if p.Ejection.Enabled && int(n) >= p.Ejection.Failures && s.Out()&balance.Ejected == 0 {
-		s.eject(p, int(n))
+	if int(n) >= p.Ejection.Failures && s.Out()&balance.Ejected == 0 {
+		if ejected := p.Ejection.Enabled && s.eject(p, int(n)); !ejected && row == &s.failures {
+			s.fail()
+		}
 	}
 }
 
-// eject takes the server out for a while, unless too many are out already.
-func (s *Server) eject(p *Policy, failures int) {
+// fail shows the server as unhealthy until it answers: requests failed in a row, and it is
+// not ejected. It still takes requests.
+func (s *Server) fail() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	past := s.pastLocked()
+	if past.failing || s.mu.retired {
+		return
+	}
+	past.failing = true
+	s.answered.Store(false)
+	s.settleLocked("requests failed in a row")
+}
+
+// eject takes the server out for a while. It reports false if too many servers are out
+// already.
+func (s *Server) eject(p *Policy, failures int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	out := 1
@@ -252,13 +277,13 @@ func (s *Server) eject(p *Policy, failures int) {
 		}
 	}
 	if out*100 > p.Ejection.MaxPercent*len(p.Servers) {
-		return
+		return false
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	past := s.pastLocked()
 	if past.ejected != nil || s.mu.retired {
-		return
+		return true
 	}
 	// Each stretch of good time as long as an ejection makes one of them forgotten.
 	if past.times > 0 {
@@ -274,6 +299,7 @@ func (s *Server) eject(p *Policy, failures int) {
 	s.Set(balance.Ejected)
 	s.tell(slog.LevelWarn, "server ejected", "failures_in_a_row", failures, "for", pause.String(), "error", past.failure)
 	s.settleLocked("requests failed in a row")
+	return true
 }
 
 // readmit ends an ejection. The row of failures goes on: the next one ejects again,
@@ -282,7 +308,7 @@ func (s *Server) readmit(row int32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	past := s.pastLocked()
-	past.ejected, past.back, past.until = nil, time.Now(), time.Time{}
+	past.ejected, past.back, past.until, past.failing = nil, time.Now(), time.Time{}, false
 	if s.mu.retired {
 		return
 	}
@@ -327,7 +353,40 @@ func (s *Server) firstAnswer() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answered.Store(true)
+	if past := s.mu.past; past != nil {
+		past.failing = false
+		if past.answeredAt = time.Now(); s.mu.verdict == Unhealthy && !past.answering {
+			past.answering = true
+			s.tellChanged()
+		}
+	}
 	s.settleLocked("it answers requests")
+}
+
+// lapse ends what firstAnswer noted of an unhealthy server, unless that was less than an
+// interval of its checks ago. The next answer is noted again.
+func (s *Server) lapse(interval time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	past := s.mu.past
+	if past == nil || s.mu.verdict != Unhealthy {
+		return
+	}
+	if s.answered.Load() {
+		past.answeredAt = time.Now()
+		s.answered.Store(false)
+	}
+	if past.answering && time.Since(past.answeredAt) >= interval {
+		past.answering = false
+		s.tellChanged()
+	}
+}
+
+// tellChanged notes that the state of the proxy may be different.
+func (s *Server) tellChanged() {
+	if s.changed != nil {
+		s.changed(s.name.Proxy)
+	}
 }
 
 func (s *Server) noteFailure(text string) {
@@ -380,6 +439,7 @@ func (s *Server) refresh() {
 		s.answered.Store(false)
 		s.Set(balance.Unhealthy)
 	case before == Unhealthy:
+		s.pastLocked().answering = false
 		s.backLocked(balance.Unhealthy)
 	}
 	s.settleLocked(reason)
@@ -393,8 +453,8 @@ func (s *Server) settleLocked(reason string) {
 	}
 	first := s.mu.state == Unknown && state == Healthy
 	s.mu.state, s.mu.since, s.mu.reason = state, time.Now().UnixNano(), reason
-	if s.changed != nil && !first {
-		s.changed(s.name.Proxy)
+	if !first {
+		s.tellChanged()
 	}
 }
 
@@ -405,7 +465,7 @@ func (s *Server) stateLocked() State {
 		return Disabled
 	case past.held.Hold == exchange.HeldDraining:
 		return Draining
-	case s.mu.verdict == Unhealthy:
+	case s.mu.verdict == Unhealthy, past.failing:
 		return Unhealthy
 	case past.ejected != nil:
 		return Ejected
@@ -425,7 +485,7 @@ func (s *Server) Status(results bool) Status {
 	past := s.knownLocked()
 	out := Status{
 		State: s.mu.state, Since: time.Unix(0, s.mu.since), Reason: s.mu.reason, Until: past.until,
-		LastError: past.failure, LastErrorAt: past.failedAt, Active: s.Active(), Ejections: past.ejections,
+		LastError: past.failure, LastErrorAt: past.failedAt, Active: s.Active(), Ejections: past.ejections, Answering: past.answering,
 	}
 	if out.State == Unknown && out.Reason == "" && past.failure != "" {
 		out.Reason = "the last request failed, and none has succeeded yet"

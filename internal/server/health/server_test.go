@@ -151,7 +151,8 @@ func TestEjectionCanBeSwitchedOff(t *testing.T) {
 	p := newPolicy(2, log)
 	p.Ejection.Enabled = false
 	fail(p.Servers[0], p, 100)
-	equal(t, "state", p.Servers[0].Status(false).State, Unknown)
+	equal(t, "state", p.Servers[0].Status(false).State, Unhealthy)
+	equal(t, "out", p.Servers[0].Out(), 0)
 }
 
 func TestServerComesBackSlowly(t *testing.T) {
@@ -196,7 +197,8 @@ func TestRetireStopsTimers(t *testing.T) {
 		time.Sleep(time.Hour)
 		equal(t, "state", s.Status(false).State, Ejected)
 		fail(p.Servers[1], p, 5) // half of them are out already
-		equal(t, "other", p.Servers[1].Status(false).State, Unknown)
+		equal(t, "other", p.Servers[1].Status(false).State, Unhealthy)
+		equal(t, "out", p.Servers[1].Out(), 0)
 	})
 }
 
@@ -232,5 +234,62 @@ func TestASlowStartEndsByItself(t *testing.T) {
 		time.Sleep(time.Minute + 1)
 		synctest.Wait()
 		equal(t, "state behind it", s.Status(false).State, Unknown)
+	})
+}
+
+// The only server of a route is not ejected. It is shown as unhealthy once requests fail in a
+// row, takes requests all the while, and is healthy again with the first answer.
+func TestAServerThatCannotBeEjectedIsUnhealthyUntilItAnswers(t *testing.T) {
+	for _, ejects := range []bool{true, false} {
+		_, log := newLog(t)
+		p := newPolicy(1, log)
+		p.Ejection.Enabled = ejects
+		s := p.Servers[0]
+		fail(s, p, 4)
+		equal(t, "state", s.Status(false).State, Unknown)
+		fail(s, p, 3)
+		st := s.Status(false)
+		equal(t, "state", st.State, Unhealthy)
+		equal(t, "reason", st.Reason, "requests failed in a row")
+		equal(t, "out", s.Out(), 0)
+		s.Answered()
+		equal(t, "state", s.Status(false).State, Healthy)
+	}
+}
+
+// A server that fails its checks and answers requests all the same says so, for as long as
+// an interval of the checks.
+func TestAnUnhealthyServerThatAnswersSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		_, log := newLog(t)
+		f := &fake{}
+		f.set(status(500, ""))
+		c := defaults()
+		c.Path = "/"
+		changes := 0
+		s := NewServer(Name{"shop", "/", "http://a"}, Options{Log: log, Changed: func(string) { changes++ }})
+		k := begin(c, Probe{Name: "http://a", Source: f}, NewRounds(), log)
+		w := k.Watch(s, 0)
+		defer k.Retire()
+		defer w.Retire()
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		equal(t, "state", s.Status(false).State, Unhealthy)
+		equal(t, "answering", s.Status(false).Answering, false)
+		before := changes
+		s.Answered()
+		equal(t, "answering", s.Status(false).Answering, true)
+		equal(t, "changes", changes, before+1)
+		for range 20 { // requests go on being answered
+			time.Sleep(3 * time.Second)
+			s.Answered()
+		}
+		equal(t, "answering", s.Status(false).Answering, true)
+		equal(t, "changes", changes, before+1)
+		time.Sleep(c.Interval.D() + 2*c.UnhealthyInterval.D() + time.Second)
+		synctest.Wait()
+		equal(t, "answering", s.Status(false).Answering, false)
+		equal(t, "changes", changes, before+2)
+		equal(t, "state", s.Status(false).State, Unhealthy)
 	})
 }
