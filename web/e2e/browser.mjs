@@ -83,6 +83,6 @@ export async function setUp(page, h, name = 'ann', password = 'correct horse 9')
   await page.goto(`${h.url}/setup#${h.setupToken()}`)
   await page.getByLabel('Name').fill(name)
   await page.getByLabel('Password', { exact: true }).fill(password)
-  await page.getByRole('button', { name: 'Make the user and sign in' }).click()
+  await page.getByRole('button', { name: 'Create user and sign in' }).click()
   await page.getByRole('heading', { name: 'Overview' }).waitFor()
 }

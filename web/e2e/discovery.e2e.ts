@@ -16,7 +16,9 @@ beforeAll(async () => {
     // It becomes no proxy: what is wrong with it stands at no row of the list.
     { name: 'wiki', labels: { 'headgate.enable': 'true', 'headgate.port': String(server), 'headgate.http.wiki.virtual_host': 'wiki.example.com' } },
   ])
-  w = await open({ text: `ports:\n  web: {address: "127.0.0.1:${port}", protocol: http}\ndiscovery:\n  docker:\n    local: {endpoint: "${docker.endpoint}", hosts: ["*.example.com"]}\n    gone: {endpoint: "unix:///nowhere/docker.sock"}\ntcp_proxies:\n  db: {address: "127.0.0.1:${await freePort()}", servers: [{address: "127.0.0.1:9"}], health_check: {interval: 1s, fall: 1}}\n` })
+  w = await open({
+    text: `ports:\n  web: {address: "127.0.0.1:${port}", protocol: http}\ndiscovery:\n  docker:\n    local: {endpoint: "${docker.endpoint}", hosts: ["*.example.com"]}\n    gone: {endpoint: "unix:///nowhere/docker.sock"}\ntcp_proxies:\n  db: {address: "127.0.0.1:${await freePort()}", servers: [{address: "127.0.0.1:9"}], health_check: {interval: 1s, fall: 1}}\n`,
+  })
   await until('the proxy of the container', async () => (await api(w.page, 'GET', '/proxies/grafana')).status === 200)
 })
 afterAll(async () => {
@@ -52,7 +54,10 @@ it('shows at the list of proxies how many servers are healthy, and what discover
   await issues.getByText('there is no socket /nowhere/docker.sock').waitFor()
   await issues.getByText('no_port').waitFor()
   await issues.getByText('headgate.http.wiki.virtual_host', { exact: true }).waitFor()
-  await page.getByRole('row', { name: /grafana/ }).getByText('1 not checked').waitFor()
+  await page
+    .getByRole('row', { name: /grafana/ })
+    .getByText('1 not checked')
+    .waitFor()
   const db = page.getByRole('row', { name: /db.*TCP/ })
   await db.getByText('failing open').waitFor()
   await db.getByText('0/1 healthy').waitFor()
@@ -65,7 +70,7 @@ it('takes an object over into the document, after its plan', async () => {
   const { page, h } = w
   const before = readFileSync(h.config, 'utf8')
   await visit(page, h, '/discovery')
-  await page.getByRole('button', { name: 'Take over grafana' }).click()
+  await page.getByRole('button', { name: 'Convert to configuration grafana' }).click()
   await page.getByRole('dialog').getByText('Proxy grafana').waitFor()
   await page.getByRole('button', { name: 'Apply', exact: true }).waitFor()
   expect(await findings(page)).toEqual([])

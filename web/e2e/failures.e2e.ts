@@ -8,7 +8,9 @@ const html = '<img src=x onerror="document.title=1">'
 const rtl = 'مرحبا بالعالم'
 let w: World
 beforeAll(async () => {
-  w = await open({ text: `ports:\n  web: {address: "127.0.0.1:${await freePort()}", protocol: http}\nproxies:\n  shop: {virtual_hosts: [shop.example.com], routes: [{servers: [{url: "http://127.0.0.1:9"}]}]}\n` })
+  w = await open({
+    text: `ports:\n  web: {address: "127.0.0.1:${await freePort()}", protocol: http}\nproxies:\n  shop: {virtual_hosts: [shop.example.com], routes: [{servers: [{url: "http://127.0.0.1:9"}]}]}\n`,
+  })
 })
 afterAll(() => w?.close())
 
@@ -22,7 +24,7 @@ const answers: [number, string, object | string][] = [
   [400, 'The body is no JSON', { code: 'invalid', title: 'invalid', detail: 'the body is no JSON', remedy: 'send JSON' }],
   [403, 'This is for admins', { code: 'forbidden', title: 'forbidden', detail: 'this is for admins' }],
   [404, 'There is no proxy shop', { code: 'not_found', title: 'not found', detail: 'there is no proxy shop' }],
-  [409, 'A change waits to be confirmed', { code: 'pending', title: 'pending', detail: 'a change waits to be confirmed', remedy: 'confirm it first' }],
+  [409, 'A change is waiting for confirmation', { code: 'pending', title: 'pending', detail: 'a change waits to be confirmed', remedy: 'confirm it first' }],
   [412, 'It was changed meanwhile', { code: 'changed', title: 'changed', detail: 'it was changed meanwhile' }],
   [413, 'The body has more than 1 MiB', { code: 'too_large', title: 'too large', detail: 'the body has more than 1 MiB' }],
   [422, 'no such policy', { code: 'invalid', title: 'invalid', detail: 'no such policy', pointer: '/edits/0/value/description' }],
@@ -40,7 +42,9 @@ it('shows a refusal of every status in its words, and keeps what was typed', asy
   await description().fill('what I typed')
   for (const [status, words, body] of answers) {
     const json = typeof body === 'object'
-    await page.route('**/api/v1/config/plan', (r) => r.fulfill({ status, contentType: json ? 'application/problem+json' : 'text/html', body: json ? JSON.stringify({ type: 'about:blank', status, ...body }) : body }))
+    await page.route('**/api/v1/config/plan', (r) =>
+      r.fulfill({ status, contentType: json ? 'application/problem+json' : 'text/html', body: json ? JSON.stringify({ type: 'about:blank', status, ...body }) : body }),
+    )
     await review().click()
     await dialog().getByRole('alert').getByText(words, { exact: false }).first().waitFor()
     expect(await description().inputValue(), String(status)).toBe('what I typed')
@@ -56,7 +60,9 @@ it('shows a refusal of every status in its words, and keeps what was typed', asy
 it('shows a page that cannot be read as that, with a way on', async () => {
   const { page, h } = w
   for (const [status, words, body] of answers.filter(([s]) => s === 403 || s === 500 || s === 502)) {
-    await page.route('**/api/v1/ports?*', (r) => r.fulfill({ status, contentType: typeof body === 'object' ? 'application/problem+json' : 'text/html', body: typeof body === 'object' ? JSON.stringify({ status, ...body }) : body }))
+    await page.route('**/api/v1/ports?*', (r) =>
+      r.fulfill({ status, contentType: typeof body === 'object' ? 'application/problem+json' : 'text/html', body: typeof body === 'object' ? JSON.stringify({ status, ...body }) : body }),
+    )
     await page.goto(h.url + '/ports')
     await page.getByRole('alert').getByText(words).waitFor()
     if (status === 403) expect(await findings(page)).toEqual([])
@@ -74,7 +80,7 @@ it('makes the plan again when somebody was faster, and applies nothing before it
   await page.getByRole('button', { name: 'Apply', exact: true }).waitFor()
   expect((await api(page, 'POST', '/policies', { name: 'between', request_body_limit: '5MB' })).status).toBe(201)
   await page.getByRole('button', { name: 'Apply', exact: true }).click()
-  await page.getByText('Somebody else has changed the configuration').waitFor()
+  await page.getByText('Another operator changed the configuration').waitFor()
   expect(config()).not.toContain('mine')
   await applyNow(page)
   expect(config()).toContain('mine')
@@ -115,7 +121,15 @@ it('cuts nothing off and runs nothing, whatever texts objects have', async () =>
   expect((await api(page, 'PATCH', '/proxies/shop', { description: `${html} ${rtl} ${long.slice(0, 400)}`, tags: [html.slice(0, 40), rtl, long.slice(0, 60)] })).status).toBe(200)
   expect((await api(page, 'PATCH', '/proxies/shop?why=' + encodeURIComponent(`${html} ${rtl} ${long.slice(0, 300)}`), { request_timeout: '31s' })).status).toBe(200)
   await page.setViewportSize({ width: 360, height: 780 })
-  for (const path of ['/', '/proxies', '/proxies/shop', '/history', '/operators?tab=audit', `/log?host=${encodeURIComponent(html)}`, `/explain?url=${encodeURIComponent('http://shop.example.com/' + long)}`]) {
+  for (const path of [
+    '/',
+    '/proxies',
+    '/proxies/shop',
+    '/history',
+    '/operators?tab=audit',
+    `/log?host=${encodeURIComponent(html)}`,
+    `/explain?url=${encodeURIComponent('http://shop.example.com/' + long)}`,
+  ]) {
     await visit(page, h, path)
     const [wide, seen] = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth])
     expect(wide, path).toBeLessThanOrEqual(seen!)

@@ -9,7 +9,9 @@ let w: World
 let port = 0
 beforeAll(async () => {
   port = await freePort()
-  w = await open({ text: `ports:\n  web: {address: "127.0.0.1:${port}", protocol: http}\nproxies:\n  shop: {description: the first, virtual_hosts: [shop.example.com], routes: [{fixed_response: {status: 200, body: hello}}]}\n` })
+  w = await open({
+    text: `ports:\n  web: {address: "127.0.0.1:${port}", protocol: http}\nproxies:\n  shop: {description: the first, virtual_hosts: [shop.example.com], routes: [{fixed_response: {status: 200, body: hello}}]}\n`,
+  })
 })
 afterAll(() => w?.close())
 
@@ -27,10 +29,10 @@ it('says who holds an address before the ports move, and that it is free when it
   await page.getByText('address already in use').first().waitFor()
   expect(await findings(page)).toEqual([])
   await new Promise((done) => other.close(done))
-  await page.getByText('Free: they can be taken at once.').waitFor()
+  await page.getByText('Free.').waitFor()
   expect(config()).toBe(before)
   await page.getByRole('button', { name: 'Show the plan' }).click()
-  await page.getByRole('button', { name: 'Apply, and take back' }).click()
+  await page.getByRole('button', { name: 'Apply, and revert' }).click()
   await page.getByRole('button', { name: 'Revert now' }).click()
   await page.getByRole('button', { name: 'Revert now' }).waitFor({ state: 'detached' })
   expect(config()).toBe(before)
@@ -88,32 +90,38 @@ it('closes the connections of a port, after it has told how many they are', asyn
   const closed = new Promise((done) => client.once('close', done))
   await visit(page, h, '/ports')
   await page.getByRole('button', { name: 'Close connections web' }).click()
-  await page.getByRole('dialog').getByText(/\d connections? (is|are) cut off at once/).waitFor()
+  await page
+    .getByRole('dialog')
+    .getByText(/\d connections? (is|are) cut off at once/)
+    .waitFor()
   expect(await findings(page)).toEqual([])
   expect(client.destroyed).toBe(false)
   await page.getByRole('dialog').getByRole('button', { name: 'Close connections' }).click()
-  await page.getByText('Its connections are closed.').waitFor()
+  await page.getByText('The connections are closed.').waitFor()
   await closed
   expect((await ask(port, 'shop.example.com'))[0]).toBe(200)
 })
 
 it('purges the cache of a proxy, and can count first', async () => {
   const { page, h } = w
-  expect((await api(page, 'POST', '/proxies', { name: 'cached', virtual_hosts: ['cached.example.com'], cache: { default_ttl: '10m' }, routes: [{ servers: [{ url: `http://127.0.0.1:${w.upstream}` }] }] })).status).toBe(201)
+  expect(
+    (await api(page, 'POST', '/proxies', { name: 'cached', virtual_hosts: ['cached.example.com'], cache: { default_ttl: '10m' }, routes: [{ servers: [{ url: `http://127.0.0.1:${w.upstream}` }] }] }))
+      .status,
+  ).toBe(201)
   for (const path of ['/a', '/b/1', '/b/2']) expect((await ask(port, 'cached.example.com', {}, path))[0]).toBe(200)
   await visit(page, h, '/proxies/cached')
   const open = async () => {
     await page.getByRole('button', { name: 'More' }).click()
-    await page.getByRole('menuitem', { name: 'Purge its cache' }).click()
+    await page.getByRole('menuitem', { name: 'Purge cache' }).click()
   }
   const dialog = page.getByRole('dialog')
   await open()
-  await dialog.getByRole('button', { name: 'Count them first' }).click()
+  await dialog.getByRole('button', { name: 'Count first' }).click()
   await dialog.getByText('3 responses now.').waitFor()
   expect(await findings(page)).toEqual([])
   await dialog.getByRole('combobox', { name: 'What' }).click()
-  await page.getByRole('option', { name: 'Addresses that begin with' }).click()
-  await dialog.getByRole('textbox', { name: 'Addresses that begin with' }).fill('https://cached.example.com/b/')
+  await page.getByRole('option', { name: 'URLs that start with' }).click()
+  await dialog.getByRole('textbox', { name: 'URLs that start with' }).fill('https://cached.example.com/b/')
   await dialog.getByRole('button', { name: 'Purge', exact: true }).click()
   await page.getByText('2 responses taken out.').waitFor()
   await open()
@@ -122,7 +130,10 @@ it('purges the cache of a proxy, and can count first', async () => {
   await visit(page, h, '/proxies/shop')
   await open()
   await dialog.getByRole('button', { name: 'Purge', exact: true }).click()
-  await dialog.getByRole('alert').getByText(/no such cache/).waitFor()
+  await dialog
+    .getByRole('alert')
+    .getByText(/no such cache/)
+    .waitFor()
   await page.keyboard.press('Escape')
 })
 
@@ -131,7 +142,7 @@ it('downloads a backup, and restores it after its plan', async () => {
   await visit(page, h, '/settings')
   const coming = page.waitForEvent('download')
   await page.getByLabel('Passphrase').first().fill('correct horse 11')
-  await page.getByRole('button', { name: 'Download a backup' }).click()
+  await page.getByRole('button', { name: 'Download backup' }).click()
   const path = await (await coming).path()
   expect((await api(page, 'PATCH', '/proxies/shop', { description: 'after the backup' })).status).toBe(200)
   const before = config()

@@ -38,7 +38,9 @@ it(`scrolls, sorts and filters ${count} proxies with few rows in the page`, asyn
     }
     return { seen: seen.size, most, empty, longest, ms: performance.now() - began }
   })
-  console.log(`note: ${count} proxies: shown after ${(loaded / 1000).toFixed(1)} s, ${Math.round((scrolled.seen / scrolled.ms) * 1000)} rows per second scrolled, longest frame ${Math.round(scrolled.longest)} ms`)
+  console.log(
+    `note: ${count} proxies: shown after ${(loaded / 1000).toFixed(1)} s, ${Math.round((scrolled.seen / scrolled.ms) * 1000)} rows per second scrolled, longest frame ${Math.round(scrolled.longest)} ms`,
+  )
   expect(scrolled.seen).toBeGreaterThanOrEqual(4000)
   expect(scrolled.most).toBeLessThan(120)
   expect(scrolled.empty).toBe(0)

@@ -12,7 +12,7 @@ const oldPort = () => (old.address() as AddressInfo).port
 
 beforeAll(async () => {
   port = await freePort()
-  // The old proxy answers as the new one does, but for one cookie and one status.
+  // Old proxy answers as the new one does, but for one cookie and one status.
   old = createServer((rq, answer) => {
     if (rq.url === '/cart') answer.setHeader('Set-Cookie', 'sid=1; Path=/; Secure; HttpOnly')
     answer.statusCode = rq.url?.startsWith('/gone') ? 410 : 200
@@ -47,14 +47,17 @@ it('translates a configuration, shows every verdict, and takes it by a plan', as
   await visit(page, h, '/import')
   await page.getByRole('radio', { name: /^nginx/ }).click()
   await page.getByRole('button', { name: 'Translate' }).click()
-  await page.getByText('Choose files first').waitFor()
-  await page.locator('input[type=file]').first().setInputFiles([
-    { name: 'nginx.conf', mimeType: 'text/plain', buffer: Buffer.from(nginx) },
-    { name: 'extra.conf', mimeType: 'text/plain', buffer: Buffer.from('client_max_body_size 20m;\n') },
-  ])
+  await page.getByText('Choose files or paste').waitFor()
+  await page
+    .locator('input[type=file]')
+    .first()
+    .setInputFiles([
+      { name: 'nginx.conf', mimeType: 'text/plain', buffer: Buffer.from(nginx) },
+      { name: 'extra.conf', mimeType: 'text/plain', buffer: Buffer.from('client_max_body_size 20m;\n') },
+    ])
   // The main file is known; the other is found by the name that includes it.
   await page.getByLabel('Name of extra.conf').fill('conf.d/extra.conf')
-  expect(await page.getByLabel('is only included').last().isChecked()).toBe(true)
+  expect(await page.getByLabel('is included').last().isChecked()).toBe(true)
   expect(await findings(page)).toEqual([])
   await page.getByRole('button', { name: 'Translate' }).click()
   await page.getByText(/directives of nginx/).waitFor()
@@ -73,7 +76,7 @@ it('translates a configuration, shows every verdict, and takes it by a plan', as
 
   await page.getByText('ports web').or(page.getByText('port web')).first().waitFor()
   await page.getByRole('button', { name: 'Show the plan' }).click()
-  const plan = page.getByRole('dialog', { name: 'Take it' })
+  const plan = page.getByRole('dialog', { name: 'Import' })
   await plan.getByText('wiki.example.com').first().waitFor()
   expect(await findings(page)).toEqual([])
   expect(config()).toBe(before)
@@ -106,19 +109,22 @@ it('refuses what is no configuration, and says where', async () => {
   await page.getByText('Paste', { exact: true }).click()
   await page.getByLabel('Text').fill('server { listen 80; ')
   await page.getByRole('button', { name: 'Translate' }).click()
-  await page.getByRole('alert').getByText(/nginx\.conf/).waitFor()
+  await page
+    .getByRole('alert')
+    .getByText(/nginx\.conf/)
+    .waitFor()
 })
 
 it('compares both proxies, and says how ready each is and why', async () => {
   const { page, h } = w
   await visit(page, h, '/compare')
-  await page.getByText('Nothing was compared yet').waitFor()
-  await page.getByLabel('The old proxy').fill(`127.0.0.1:${oldPort()}`)
+  await page.getByText('No comparison yet').waitFor()
+  await page.getByLabel('Old proxy').fill(`127.0.0.1:${oldPort()}`)
   await page.getByLabel('headgate', { exact: true }).fill(`127.0.0.1:${port}`)
-  await page.getByText('A list or an access log').click()
+  await page.getByText('From a list or an access log').click()
   await page.getByLabel('Addresses or log').fill(['/', '/cart', '/gone', '/a', '/b'].map((p) => 'http://shop.example.com' + p).join('\n'))
   await page.getByText('Options').click()
-  await page.getByLabel('Do not look hosts up').check()
+  await page.getByLabel('Skip DNS lookups').check()
   expect(await findings(page)).toEqual([])
   await page.getByRole('button', { name: 'Compare', exact: true }).click()
   await page.getByText('60 %', { exact: true }).waitFor()
@@ -132,27 +138,30 @@ it('compares both proxies, and says how ready each is and why', async () => {
   expect(await findings(page)).toEqual([])
   await page.keyboard.press('Escape')
   await visit(page, h, '/cut-over')
-  await page.getByText('60 % of requests are answered alike.').waitFor()
+  await page.getByText('60 % of requests are identical responses.').waitFor()
 })
 
 it('compares what clients have asked, and stops when told to', async () => {
   const { page, h } = w
   for (const host of Array.from({ length: 40 }, () => 'shop.example.com')) await ask(port, host)
   await visit(page, h, '/compare')
-  await page.getByLabel('The old proxy').fill('169.254.1.1')
+  await page.getByLabel('Old proxy').fill('169.254.1.1')
   await page.getByText('From the live log').click()
   await page.getByRole('button', { name: 'Compare', exact: true }).click()
-  await page.getByText(/169\.254/).nth(0).waitFor()
-  expect(await page.getByLabel('The old proxy').getAttribute('aria-invalid')).toBe('true')
-  await page.getByLabel('The old proxy').fill(`127.0.0.1:${oldPort()}`)
+  await page
+    .getByText(/169\.254/)
+    .nth(0)
+    .waitFor()
+  expect(await page.getByLabel('Old proxy').getAttribute('aria-invalid')).toBe('true')
+  await page.getByLabel('Old proxy').fill(`127.0.0.1:${oldPort()}`)
   await page.getByLabel('headgate', { exact: true }).fill(`127.0.0.1:${port}`)
   await page.getByText('Options').click()
-  await page.getByLabel('A second').fill('1')
-  await page.getByText('A list or an access log').click()
+  await page.getByLabel('Requests per second').fill('1')
+  await page.getByText('From a list or an access log').click()
   await page.getByLabel('Addresses or log').fill(Array.from({ length: 300 }, (_, i) => `http://shop.example.com/${i}`).join('\n'))
   await page.getByRole('button', { name: 'Compare', exact: true }).click()
   await page.getByRole('button', { name: 'Stop' }).click()
-  await page.getByText('It was stopped before its end').waitFor()
+  await page.getByText('The comparison was stopped').waitFor()
 })
 
 it('says what becomes of recent requests before a change is made', async () => {
@@ -166,7 +175,7 @@ it('says what becomes of recent requests before a change is made', async () => {
   await page.keyboard.press('Home')
   await page.keyboard.insertText('basic_auth: {users: [{name: ada, password_hash: "$2y$12$abcdefghijklmnopqrstuuhX0qcGnmcz0DC0GI4ihGoSUtTvsT7Se"}]}\n')
   await page.getByRole('button', { name: 'Review', exact: true }).click()
-  await page.getByText('Recent requests, decided again').waitFor()
+  await page.getByText('Impact on recent requests').waitFor()
   await page.getByText(/\d+ now need a password/).waitFor()
   await page.getByText('1 host will ask for a password').waitFor()
   await page.getByText('answer 401').first().waitFor()
@@ -177,7 +186,9 @@ it('says what becomes of recent requests before a change is made', async () => {
 it('tells who reaches a server, and takes it out and back', async () => {
   const { page, h } = w
   expect((await api(page, 'POST', '/tcp_proxies', { name: 'raw', address: `127.0.0.1:${await freePort()}`, servers: [{ address: `127.0.0.1:${w.upstream}` }] })).status).toBe(201)
-  expect((await api(page, 'POST', '/proxies', { name: 'docs', virtual_hosts: ['docs.example.com'], routes: [{ path: '/d', servers: [{ url: `http://127.0.0.1:${w.upstream}/base` }] }] })).status).toBe(201)
+  expect((await api(page, 'POST', '/proxies', { name: 'docs', virtual_hosts: ['docs.example.com'], routes: [{ path: '/d', servers: [{ url: `http://127.0.0.1:${w.upstream}/base` }] }] })).status).toBe(
+    201,
+  )
   await visit(page, h, '/proxies/shop')
   await page.getByRole('button', { name: `About http://127.0.0.1:${w.upstream}` }).click()
   const panel = page.getByRole('dialog')
@@ -201,10 +212,15 @@ it('tells who reaches a server, and takes it out and back', async () => {
 
 it('shows sign-in that a policy asks for, with its name', async () => {
   const { page, h } = w
-  expect((await api(page, 'POST', '/policies', { name: 'members', basic_auth: { users: [{ name: 'ada', password_hash: '$2y$12$abcdefghijklmnopqrstuuhX0qcGnmcz0DC0GI4ihGoSUtTvsT7Se' }] } })).status).toBe(201)
+  expect(
+    (await api(page, 'POST', '/policies', { name: 'members', basic_auth: { users: [{ name: 'ada', password_hash: '$2y$12$abcdefghijklmnopqrstuuhX0qcGnmcz0DC0GI4ihGoSUtTvsT7Se' }] } })).status,
+  ).toBe(201)
   expect((await api(page, 'POST', '/proxies', { name: 'inside', use: ['members'], virtual_hosts: ['inside.example.com'], routes: [{ fixed_response: { status: 204 } }] })).status).toBe(201)
   await visit(page, h, '/proxies')
-  await page.getByRole('row', { name: /inside/ }).getByText('members').waitFor()
+  await page
+    .getByRole('row', { name: /inside/ })
+    .getByText('members')
+    .waitFor()
   await page.getByRole('textbox', { name: 'Filter' }).fill('auth:none')
   await page.getByRole('link', { name: 'inside', exact: true }).waitFor({ state: 'detached' })
 })

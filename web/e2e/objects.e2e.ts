@@ -7,7 +7,9 @@ let w: World
 let port = 0
 beforeAll(async () => {
   port = await freePort()
-  w = await open({ text: `ports:\n  web: {address: "127.0.0.1:${port}", protocol: http}\nproxies:\n  shop: {virtual_hosts: [shop.example.com], routes: [{fixed_response: {status: 200, body: the first}}]}\n` })
+  w = await open({
+    text: `ports:\n  web: {address: "127.0.0.1:${port}", protocol: http}\nproxies:\n  shop: {virtual_hosts: [shop.example.com], routes: [{fixed_response: {status: 200, body: the first}}]}\n`,
+  })
 })
 afterAll(() => w?.close())
 
@@ -16,13 +18,41 @@ const dialog = () => w.page.getByRole('dialog')
 
 /** The kinds that stand in cards, with the fields that a new one of each needs. */
 const kinds: { kind: string; page: string; card: string; fill: () => Promise<void> }[] = [
-  { kind: 'ports', page: '/ports', card: 'Ports', fill: async () => void (await dialog().getByLabel(/^Address/).fill(`127.0.0.1:${await freePort()}`)) },
-  { kind: 'tcp_proxies', page: '/streams', card: 'TCP proxies', fill: async () => void (await dialog().getByLabel(/^Address/).first().fill(`127.0.0.1:${await freePort()}`)) },
-  { kind: 'udp_proxies', page: '/streams', card: 'UDP proxies', fill: async () => void (await dialog().getByLabel(/^Address/).first().fill(`127.0.0.1:${await freePort()}`)) },
-  { kind: 'acme', page: '/certificates', card: 'ACME entries', fill: async () => void (await dialog().getByLabel('Email').fill('ops@example.com')) },
+  {
+    kind: 'ports',
+    page: '/ports',
+    card: 'Ports',
+    fill: async () =>
+      void (await dialog()
+        .getByLabel(/^Address/)
+        .fill(`127.0.0.1:${await freePort()}`)),
+  },
+  {
+    kind: 'tcp_proxies',
+    page: '/streams',
+    card: 'TCP proxies',
+    fill: async () =>
+      void (await dialog()
+        .getByLabel(/^Address/)
+        .first()
+        .fill(`127.0.0.1:${await freePort()}`)),
+  },
+  {
+    kind: 'udp_proxies',
+    page: '/streams',
+    card: 'UDP proxies',
+    fill: async () =>
+      void (await dialog()
+        .getByLabel(/^Address/)
+        .first()
+        .fill(`127.0.0.1:${await freePort()}`)),
+  },
+  { kind: 'acme', page: '/certificates', card: 'ACME accounts', fill: async () => void (await dialog().getByLabel('Email').fill('ops@example.com')) },
   { kind: 'policies', page: '/settings', card: 'Policies', fill: async () => void (await dialog().getByText('Limits').click(), await dialog().getByLabel('Request body limit').fill('5MB')) },
   {
-    kind: 'webhooks', page: '/webhooks', card: 'Webhooks',
+    kind: 'webhooks',
+    page: '/webhooks',
+    card: 'Webhooks',
     fill: async () => {
       await dialog().getByLabel('URL').fill('http://127.0.0.1:9/hook')
       await dialog().getByLabel('Secret').first().fill('a secret of sixteen letters')
@@ -36,12 +66,16 @@ it('makes an object of every kind, as one change', async () => {
   for (const k of kinds) {
     await visit(page, h, k.page)
     await card(k.card).getByRole('button', { name: 'Add', exact: true }).click()
-    await dialog().getByLabel('How you call it').fill(`new-${k.kind}`)
-    await dialog().getByRole('button', { name: 'Go on' }).click()
+    await dialog().getByLabel('Name').fill(`new-${k.kind}`)
+    await dialog().getByRole('button', { name: 'Continue' }).click()
     await k.fill()
     await dialog().getByRole('button', { name: 'Add to changes' }).click()
     await dialog().waitFor({ state: 'detached' })
-    await card(k.card).getByText('not in your changes yet').or(card(k.card).getByText(`new-${k.kind}`)).first().waitFor()
+    await card(k.card)
+      .getByText('not applied yet')
+      .or(card(k.card).getByText(`new-${k.kind}`))
+      .first()
+      .waitFor()
   }
   const before = config()
   await page.getByRole('button', { name: `${kinds.length} changes to review` }).click()
@@ -79,10 +113,10 @@ it('removes each of them', async () => {
 it('makes a certificate, names it, and removes both', async () => {
   const { page, h } = w
   await visit(page, h, '/certificates')
-  await page.getByRole('button', { name: 'Make self-signed' }).click()
+  await page.getByRole('button', { name: 'Create self-signed' }).click()
   await dialog().getByLabel('Name').fill('own')
   await dialog().getByLabel('Hosts').fill('shop.example.com')
-  await dialog().getByRole('button', { name: 'Make self-signed' }).click()
+  await dialog().getByRole('button', { name: 'Create self-signed' }).click()
   await page.getByRole('button', { name: '1 change to review' }).click()
   await applyNow(page)
   expect(config()).toMatch(/own:\s*(\{ ?stored: own ?\}|\n +stored: own)/)
@@ -95,9 +129,9 @@ it('makes a certificate, names it, and removes both', async () => {
   await page.getByRole('button', { name: '1 change to review' }).click()
   await applyNow(page)
   expect(config()).not.toContain('stored: own')
-  await card('Kept here').getByRole('button', { name: 'Remove own' }).click()
+  await card('Stored certificates').getByRole('button', { name: 'Remove own' }).click()
   await dialog().getByRole('button', { name: 'Remove' }).click()
-  await card('Kept here').getByText('own', { exact: true }).waitFor({ state: 'detached' })
+  await card('Stored certificates').getByText('own', { exact: true }).waitFor({ state: 'detached' })
 })
 
 it('changes a setting, chooses a provider of discovery by its name, and takes both back', async () => {
@@ -107,7 +141,7 @@ it('changes a setting, chooses a provider of discovery by its name, and takes bo
   await dialog().getByLabel('Idle timeout', { exact: true }).fill('77s')
   await dialog().getByRole('button', { name: 'Add to changes' }).click()
   await page.getByRole('button', { name: 'Edit Discovery' }).click()
-  await dialog().getByLabel('Name of the new one').fill('local')
+  await dialog().getByLabel('New name').fill('local')
   await dialog().getByRole('button', { name: 'Add docker' }).click()
   await dialog().getByLabel('Endpoint').fill('unix:///nowhere.sock')
   await dialog().getByRole('button', { name: 'Review', exact: true }).click()
@@ -186,10 +220,10 @@ it('asks nothing about a removal of what it has changed itself', async () => {
 it('makes, changes and removes users and tokens, and ends sessions', async () => {
   const { page, h } = w
   await visit(page, h, '/operators')
-  await page.getByRole('button', { name: 'Add a user' }).click()
+  await page.getByRole('button', { name: 'Add user' }).click()
   await dialog().getByLabel('Name').fill('eve')
   await dialog().getByLabel('Password').first().fill('correct horse 12')
-  await dialog().getByRole('button', { name: 'Make' }).click()
+  await dialog().getByRole('button', { name: 'Create' }).click()
   await page.getByRole('button', { name: 'eve' }).click()
   await dialog().getByLabel('Description').fill('on call')
   await dialog().getByRole('button', { name: 'Save' }).click()
@@ -207,13 +241,13 @@ it('makes, changes and removes users and tokens, and ends sessions', async () =>
   await theirs.context().close()
 
   await page.getByRole('tab', { name: 'Tokens' }).click()
-  await page.getByRole('button', { name: 'Make a token' }).first().click()
+  await page.getByRole('button', { name: 'Create token' }).first().click()
   await dialog().getByLabel('Name').fill('script')
-  await dialog().getByRole('button', { name: 'Make' }).click()
+  await dialog().getByRole('button', { name: 'Create' }).click()
   const token = await dialog().locator('pre').innerText()
   const status = async () => (await fetch(`${h.url}/api/v1/proxies`, { headers: { Authorization: `Bearer ${token}` } })).status
   expect(await status()).toBe(200)
-  await dialog().getByRole('button', { name: 'I have it' }).click()
+  await dialog().getByRole('button', { name: 'Done' }).click()
   await page.getByRole('button', { name: 'Revoke script' }).click()
   await dialog().getByRole('button', { name: 'Revoke' }).click()
   await until('no token', async () => (await status()) === 401)
@@ -231,7 +265,7 @@ it('goes back to a revision, after its plan', async () => {
   const list = await api<{ items: { number: number }[] }>(page, 'GET', '/revisions')
   expect(await ask(port, 'shop.example.com')).toEqual([200, 'the second'])
   await visit(page, h, `/history/${list.value.items[1]!.number}`)
-  await page.getByRole('button', { name: 'Go back to this' }).click()
+  await page.getByRole('button', { name: 'Restore this revision' }).click()
   await dialog().getByText('the second').waitFor()
   expect(await ask(port, 'shop.example.com')).toEqual([200, 'the second'])
   await dialog().getByRole('button', { name: 'Apply', exact: true }).click()
@@ -248,7 +282,7 @@ it('takes a change back that nobody confirms in time', async () => {
   await dialog().getByRole('button', { name: 'Review', exact: true }).click()
   await page.getByRole('combobox', { name: 'Confirm within' }).click()
   await page.getByRole('option', { name: '30s' }).click()
-  await page.getByRole('button', { name: 'Apply, and take back' }).click()
+  await page.getByRole('button', { name: 'Apply, and revert' }).click()
   await page.locator('.countdown').waitFor()
   expect(config()).toContain('not for long')
   await page.locator('.countdown').waitFor({ state: 'detached' })

@@ -84,7 +84,8 @@ it('leaves names their room where a window is narrow', async () => {
 
 it('changes all colors with the scheme, at once', async () => {
   const { page, h } = w
-  const colors = () => page.evaluate(() => [...document.querySelectorAll('body *')].filter((e) => e.checkVisibility()).map((e) => `${e.tagName}.${e.getAttribute('class') ?? ''} ${getComputedStyle(e).color}`))
+  const colors = () =>
+    page.evaluate(() => [...document.querySelectorAll('body *')].filter((e) => e.checkVisibility()).map((e) => `${e.tagName}.${e.getAttribute('class') ?? ''} ${getComputedStyle(e).color}`))
   await page.setViewportSize({ width: 360, height: 780 })
   await page.emulateMedia({ colorScheme: 'dark', reducedMotion: 'reduce' })
   await visit(page, h, '/proxies')
@@ -97,7 +98,7 @@ it('changes all colors with the scheme, at once', async () => {
   await page.getByRole('button', { name: 'Menu of ann' }).click()
   await page.getByRole('menuitemradio', { name: 'Dark' }).click()
   await page.locator('html[data-mantine-color-scheme=dark]').waitFor()
-  await page.getByRole('menuitemradio', { name: 'As the system' }).click()
+  await page.getByRole('menuitemradio', { name: 'System' }).click()
   await page.locator('html[data-mantine-color-scheme=light]').waitFor()
 })
 
@@ -118,7 +119,7 @@ it('is usable on a phone', async () => {
   const { page, h } = w
   await page.setViewportSize({ width: 360, height: 780 })
   await visit(page, h, '/')
-  await page.getByRole('button', { name: 'Open the list of pages' }).click()
+  await page.getByRole('button', { name: 'Open navigation' }).click()
   await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name: 'Proxies' }).click()
   await page.getByRole('link', { name: 'shop', exact: true }).click()
   await page.getByRole('button', { name: 'Edit', exact: true }).click()
@@ -132,11 +133,21 @@ it('is usable on a phone', async () => {
 it('needs no mouse', async () => {
   const page = await w.another()
   const { keyboard } = page
-  const named = (name: string) => page.waitForFunction((n) => (document.activeElement?.textContent ?? '').includes(n) || [...((document.activeElement as HTMLInputElement)?.labels ?? [])].some((l) => l.textContent?.includes(n)), name)
+  const named = (name: string) =>
+    page.waitForFunction(
+      (n) => (document.activeElement?.textContent ?? '').includes(n) || [...((document.activeElement as HTMLInputElement)?.labels ?? [])].some((l) => l.textContent?.includes(n)),
+      name,
+    )
   /** Goes on with the Tab key until something has the focus; it must be reached in a few steps. */
   const tabTo = async (name: string) => {
     for (let i = 0; i < 40; i++) {
-      if (await page.evaluate((n) => (document.activeElement?.textContent ?? '').trim() === n || [...((document.activeElement as HTMLInputElement)?.labels ?? [])].some((l) => l.textContent?.trim().startsWith(n)), name)) return
+      if (
+        await page.evaluate(
+          (n) => (document.activeElement?.textContent ?? '').trim() === n || [...((document.activeElement as HTMLInputElement)?.labels ?? [])].some((l) => l.textContent?.trim().startsWith(n)),
+          name,
+        )
+      )
+        return
       await keyboard.press('Tab')
     }
     throw new Error(`Tab does not come to ${name}`)
@@ -183,7 +194,11 @@ it('works in a browser that keeps nothing', async () => {
   const page = await w.another()
   await page.addInitScript(() => {
     for (const name of ['localStorage', 'sessionStorage'])
-      Object.defineProperty(window, name, { get: () => { throw new DOMException('storage is off', 'SecurityError') } })
+      Object.defineProperty(window, name, {
+        get: () => {
+          throw new DOMException('storage is off', 'SecurityError')
+        },
+      })
   })
   await page.goto(w.h.url)
   await page.getByLabel('Name').fill('ann')
@@ -204,4 +219,3 @@ it('asks no other host and breaks no rule of its policy', () => {
   expect(w.elsewhere).toEqual([])
   expect(w.complaints).toEqual([])
 })
-

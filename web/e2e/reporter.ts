@@ -37,6 +37,7 @@ function show(where: string, errors: readonly { message: string; stack?: string 
   console.log(`failed: ${where}`)
   for (const e of errors) {
     console.log(e.message.slice(0, 4000))
+    if (Array.isArray((e as { actual?: unknown }).actual) || typeof (e as { actual?: unknown }).actual === 'string') console.log(String((e as { actual?: unknown }).actual).slice(0, 2000))
     const place = e.stack?.split('\n').filter((line) => line.includes('/e2e/')) ?? []
     if (place.length) console.log(place.slice(0, 3).join('\n'))
   }

@@ -109,22 +109,29 @@ const paths = ['/', '/', '/style.css', '/cart', '/products/7', '/missing', '/api
 const hosts = ['shop.example.com', 'shop.example.com', 'wiki.example.com', 'cloud.example.com', 'grafana.example.com', 'photos.example.com', 'blog.example.com']
 let sent = 0
 const traffic = setInterval(() => {
-  for (let i = 0; i < 3; i++, sent++) request({ host: '127.0.0.1', port, path: paths[(sent * 5) % paths.length], headers: { host: hosts[sent % hosts.length] }, agent: false }, (r) => r.resume()).on('error', () => {}).end()
+  for (let i = 0; i < 3; i++, sent++)
+    request({ host: '127.0.0.1', port, path: paths[(sent * 5) % paths.length], headers: { host: hosts[sent % hosts.length] }, agent: false }, (r) => r.resume())
+      .on('error', () => {})
+      .end()
 }, 50)
 
 /** What is done on a page before its picture. */
 const more = {
   imported: async (page) => {
     await page.getByText('Paste', { exact: true }).click()
-    await page.getByLabel('Text').fill(`http {\n  gzip on;\n  server {\n    listen 80;\n    server_name legacy.example.com;\n    autoindex on;\n    sendfile on;\n    location / { proxy_pass http://127.0.0.1:${a}; proxy_read_timeout 90s; proxy_set_header X-Real-IP $remote_addr; }\n    location /api/ { proxy_pass http://127.0.0.1:${b}/v2/; limit_req zone=one burst=5; }\n  }\n}\n`)
+    await page
+      .getByLabel('Text')
+      .fill(
+        `http {\n  gzip on;\n  server {\n    listen 80;\n    server_name legacy.example.com;\n    autoindex on;\n    sendfile on;\n    location / { proxy_pass http://127.0.0.1:${a}; proxy_read_timeout 90s; proxy_set_header X-Real-IP $remote_addr; }\n    location /api/ { proxy_pass http://127.0.0.1:${b}/v2/; limit_req zone=one burst=5; }\n  }\n}\n`,
+      )
     await page.getByRole('button', { name: 'Translate' }).click()
     await page.getByText(/directives of/).waitFor()
     await page.locator('.cm-content').waitFor()
   },
   compared: async (page) => {
-    await page.getByLabel('The old proxy').fill(`127.0.0.1:${a}`)
+    await page.getByLabel('Old proxy').fill(`127.0.0.1:${a}`)
     await page.getByRole('button', { name: 'Compare', exact: true }).click()
-    await page.getByText('answered alike', { exact: true }).waitFor()
+    await page.getByText('identical responses', { exact: true }).waitFor()
   },
   'acme-form': async (page) => page.getByRole('button', { name: 'Edit main' }).click(),
 }
@@ -137,13 +144,20 @@ try {
   const api = (method, path, body) =>
     page.evaluate(
       async ([method, path, body]) => {
-        const r = await fetch('/api/v1' + path, { method, headers: { 'Headgate-Session': localStorage.getItem('headgate.session') ?? '', 'If-Match': '*', 'Content-Type': 'application/json' }, body: body && JSON.stringify(body) })
+        const r = await fetch('/api/v1' + path, {
+          method,
+          headers: { 'Headgate-Session': localStorage.getItem('headgate.session') ?? '', 'If-Match': '*', 'Content-Type': 'application/json' },
+          body: body && JSON.stringify(body),
+        })
         if (!r.ok) throw new Error(`${method} ${path}: ${r.status} ${await r.text()}`)
         return r.json().catch(() => null)
       },
       [method, path, body],
     )
-  for (const [name, names] of [['shop', ['shop.example.com', 'www.shop.example.com']], ['team', ['*.example.com']]]) {
+  for (const [name, names] of [
+    ['shop', ['shop.example.com', 'www.shop.example.com']],
+    ['team', ['*.example.com']],
+  ]) {
     await api('POST', '/certificates/self_signed', { name, hosts: names })
     await api('POST', '/certificates?why=' + encodeURIComponent(`HTTPS for ${name}`), { name, stored: name })
   }
@@ -168,7 +182,13 @@ try {
 
   if (all) {
     const of = { '/proxies/$name': '/proxies/shop', '/streams/$kind/$name': '/streams/tcp_proxies/database', '/certificates/$name': '/certificates/none', '/history/$number': '/history/2' }
-    const places = [...pagePaths.map((p) => [p.name, of[p.path] ?? p.path]), ['edit', '/proxies/shop?edit=1'], ['part', '/proxies/shop?edit=routes%5B0%5D.rate_limit'], ['explained', `/explain?url=${encodeURIComponent('http://shop.example.com/api/orders')}`], ['discovered', '/proxies/grafana']]
+    const places = [
+      ...pagePaths.map((p) => [p.name, of[p.path] ?? p.path]),
+      ['edit', '/proxies/shop?edit=1'],
+      ['part', '/proxies/shop?edit=routes%5B0%5D.rate_limit'],
+      ['explained', `/explain?url=${encodeURIComponent('http://shop.example.com/api/orders')}`],
+      ['discovered', '/proxies/grafana'],
+    ]
     places.push(['server', `/proxies/shop?about=${encodeURIComponent(`http://127.0.0.1:${d}`)}`], ['acme-form', '/certificates'], ['imported', '/import?from=nginx'], ['compared', '/compare'])
     const wanted = process.argv[3]?.split(',')
     for (const [name, path] of places) {
@@ -200,10 +220,11 @@ try {
     await page.getByLabel('Host name').fill('recipes.example.com')
     await page.getByLabel('Server').fill('http://10.0.0.12:8080')
     await page.getByRole('button', { name: 'Review', exact: true }).click()
-    await page.getByText('Hosts that are concerned').waitFor()
+    await page.getByText('Affected hosts').waitFor()
     await page.waitForTimeout(600)
     await picture('review')
     await page.getByRole('button', { name: 'Discard all' }).click()
+    await page.getByRole('dialog', { name: 'Discard all changes?' }).getByRole('button', { name: 'Discard all' }).click()
     await visit(`/explain?url=${encodeURIComponent('http://shop.example.com/api/orders')}`)
     await picture('explain')
     await visit('/log')
@@ -213,7 +234,7 @@ try {
     await picture('certificates')
     await visit('/import?from=nginx')
     await more.imported(page)
-    await page.getByRole('heading', { name: 'What became of it' }).scrollIntoViewIfNeeded()
+    await page.getByRole('heading', { name: 'Result' }).scrollIntoViewIfNeeded()
     await page.evaluate(() => window.scrollBy(0, 420))
     await page.waitForTimeout(400)
     await picture('import')

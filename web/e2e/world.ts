@@ -42,7 +42,13 @@ export async function open({ text = '', signedIn = true, ...options }: { text?: 
   const page = await another(options)
   if (signedIn) await setUp(page, h)
   return {
-    h, browser, context: page.context(), page, elsewhere, complaints, another,
+    h,
+    browser,
+    context: page.context(),
+    page,
+    elsewhere,
+    complaints,
+    another,
     upstream: (upstream.address() as AddressInfo).port,
     async close() {
       await browser.close()

@@ -1,6 +1,7 @@
 import '@mantine/core/styles.css'
 import '@mantine/notifications/styles.css'
 import '@mantine/spotlight/styles.css'
+import './theme/font.css'
 import './theme/base.css'
 import { localStorageColorSchemeManager, MantineProvider } from '@mantine/core'
 import { Notifications } from '@mantine/notifications'
@@ -84,7 +85,13 @@ addEventListener('beforeunload', (e) => {
 
 createRoot(document.getElementById('root')!).render(
   <StrictMode>
-    <MantineProvider theme={theme} cssVariablesResolver={variables} defaultColorScheme="auto" colorSchemeManager={localStorageColorSchemeManager({ key: 'headgate.scheme' })} getStyleNonce={() => nonce}>
+    <MantineProvider
+      theme={theme}
+      cssVariablesResolver={variables}
+      defaultColorScheme="auto"
+      colorSchemeManager={localStorageColorSchemeManager({ key: 'headgate.scheme' })}
+      getStyleNonce={() => nonce}
+    >
       <QueryClientProvider client={queries}>
         <Gate />
         <Notifications position="bottom-right" />

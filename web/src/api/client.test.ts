@@ -6,7 +6,7 @@ it('waits for an answer until its deadline, and says so', async () => {
   vi.stubGlobal('fetch', (_: Request, { signal }: { signal: AbortSignal }) => new Promise((_, refuse) => signal.addEventListener('abort', () => refuse(signal.reason))))
   const asked = send(new Request('http://headgate.test/api/v1/proxies'), 1)
   await expect(asked).rejects.toThrow(Late)
-  await expect(asked).rejects.toThrow('headgate did not answer within 0.001 s')
+  await expect(asked).rejects.toThrow('headgate did not respond within 0.001 s.')
 })
 
 it('waits for the body, too', async () => {

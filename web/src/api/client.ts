@@ -1,5 +1,7 @@
 import createClient from 'openapi-fetch'
+import { t } from '@/text'
 import { Late, problemOf, Unreachable } from './problem'
+import { note } from './outage'
 import type { paths } from './schema'
 import { askToSignIn, secret } from './session'
 
@@ -26,9 +28,11 @@ export async function send(request: Request, deadline?: number): Promise<Respons
       if (late && response.body) response = new Response(await response.blob(), response)
     } catch (error) {
       if (request.signal.aborted) throw error
-      if (late?.aborted) throw new Late(`headgate did not answer within ${deadline! / 1000} s`)
-      throw new Unreachable('headgate cannot be reached')
+      if (late?.aborted) throw new Late(t.problem.late(deadline! / 1000))
+      note(true)
+      throw new Unreachable(t.problem.unreachable)
     }
+    note(false)
     if (response.ok || response.status === 304) return response
     const problem = await problemOf(response)
     if (response.status !== 401 || !used || (open(request.url) && request.method !== 'GET')) throw problem

@@ -1,4 +1,5 @@
 import type { QueryClient } from '@tanstack/react-query'
+import { outage, watchOutage } from './outage'
 import { Store } from './store'
 import { follow, type Link } from './sse'
 import type { components } from './schema'
@@ -48,7 +49,7 @@ export function followEvents(queries: QueryClient): () => void {
     old.clear()
     for (const key of keys) void queries.invalidateQueries({ queryKey: [key] })
   }
-  const { stop, now } = follow(
+  const { stop, now, renew } = follow(
     '/api/v1/events',
     (m) => {
       touched(m.event).forEach((key) => old.add(key))
@@ -64,8 +65,16 @@ export function followEvents(queries: QueryClient): () => void {
     if (before === 'lost' && state === 'open') void queries.invalidateQueries()
     before = state
   })
+  const unwatch = watchOutage()
+  const back = outage.subscribe(() => {
+    if (outage.get()) return
+    renew()
+    void queries.invalidateQueries()
+  })
   return () => {
     stop()
+    unwatch()
+    back()
     unsubscribe()
     clearTimeout(timer)
   }

@@ -27,6 +27,12 @@ export class Unreachable extends Error {}
 /** The server has not answered in the time that the request had. */
 export class Late extends Error {}
 
+/** Whether an error says nothing about what was asked for, but that headgate does not answer. */
+export const isOutage = (error: unknown) => error instanceof Unreachable || error instanceof Late
+
+/** The error of a query, unless headgate does not answer and there is data of before to show. */
+export const failed = (query: { error: unknown; data?: unknown }) => (query.data !== undefined && isOutage(query.error) ? undefined : (query.error ?? undefined))
+
 /** Reads the problem of an answer; one that is none of ours becomes one. */
 export async function problemOf(response: Response): Promise<Problem> {
   const text = await response.text().catch(() => '')
@@ -40,11 +46,14 @@ export async function problemOf(response: Response): Promise<Problem> {
   return new Problem({ type: 'about:blank', title: `HTTP ${response.status}`, status: response.status, code: 'internal', detail: text.slice(0, 300) || `HTTP ${response.status}` })
 }
 
+/** A text without the place in a document that is not written yet: `headgate.yaml:12:3: `. */
+export const withoutPlace = (text: string) => text.replace(/(?:^|(?<=[\s(]))\S+\.(?:ya?ml|json):\d+(?::\d+)?:? ?/g, '')
+
 /** Says a refusal as a person reads it: what is wrong, and what to do. */
 export function sentence(error: unknown): string {
   if (error instanceof Problem) {
     const { detail, remedy } = error.body
-    return capital(remedy ? `${detail}; ${remedy}` : (detail ?? error.message)) + '.'
+    return capital(withoutPlace(remedy ? `${detail}; ${remedy}` : (detail ?? error.message))).replace(/\.?$/, '.')
   }
   return error instanceof Error ? error.message : String(error)
 }

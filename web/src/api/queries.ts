@@ -40,8 +40,7 @@ export function documentPath(kind: string, name: string): string {
   return /^[A-Za-z0-9_-]+$/.test(name) ? `${kind}.${name}` : `${kind}[${JSON.stringify(name)}]`
 }
 
-export const objects = <T = AnyObject>(kind: string) =>
-  queryOptions({ queryKey: ['objects', kind], queryFn: ({ signal }) => all<T>(pathOf(kind), signal).then((p) => p.value), staleTime: 5_000 })
+export const objects = <T = AnyObject>(kind: string) => queryOptions({ queryKey: ['objects', kind], queryFn: ({ signal }) => all<T>(pathOf(kind), signal).then((p) => p.value), staleTime: 5_000 })
 
 export const object = <T = AnyObject>(kind: string, name: string) =>
   queryOptions({ queryKey: ['object', kind, name], queryFn: ({ signal }) => call<T>('GET', pathOf(kind, name), { signal }).then((o) => o.value) })
@@ -61,7 +60,12 @@ export const begin = (kind: string, name: string, id: string) =>
 
 /** The object as a page shows it, or as it is now where the page is known to be behind. */
 export const asShown = (queries: QueryClient, kind: string, o: AnyObject) =>
-  [['objects', kind], ['object', kind, o.name]].some((key) => queries.getQueryState(key)?.isInvalidated) ? readNow(kind, o.name!) : Promise.resolve(o)
+  [
+    ['objects', kind],
+    ['object', kind, o.name],
+  ].some((key) => queries.getQueryState(key)?.isInvalidated)
+    ? readNow(kind, o.name!)
+    : Promise.resolve(o)
 
 /** Who may write. The server decides; pages only hide what it would refuse. */
 export const canEdit = (role?: string) => role === 'admin' || role === 'editor'
@@ -72,42 +76,26 @@ export const setupState = queryOptions({ queryKey: ['setup'], queryFn: () => dat
 export const version = queryOptions({ queryKey: ['version'], queryFn: () => data(client.GET('/api/v1/version')), staleTime: Infinity })
 export const schema = queryOptions({ queryKey: ['schema'], queryFn: () => call<import('@/edit/schema').JSONSchema>('GET', '/config/schema').then((s) => s.value), staleTime: Infinity })
 export const recentEvents = queryOptions({ queryKey: ['events'], queryFn: () => data(client.GET('/api/v1/events/history', { params: { query: { limit: 30 } } })).then((p) => p.items) })
+/** Events of some types, the newest first. */
+export const eventsOf = (types: string, limit: number) =>
+  queryOptions({ queryKey: ['events', types, limit], queryFn: () => data(client.GET('/api/v1/events/history', { params: { query: { types, limit } } })).then((p) => p.items) })
 export const revisions = (limit: number) =>
   queryOptions({ queryKey: ['revisions', limit], queryFn: () => data(client.GET('/api/v1/revisions', { params: { query: { limit } } })).then((p) => p.items) })
 
-/** How everything stands. The API describes it in words only; these are its fields. */
-export type Status = {
-  state: string
-  since: string
-  revision: string
-  etag?: string
-  refused?: { since: string; problems: string[] }
-  pending?: { revision: string; until: string }
-  ports?: { name: string; address: string; protocol: string; state: string; reason?: string; hint?: string; connections: number; accepted: number }[]
-  proxies?: ProxyStatus[]
-  certificates?: CertificateStatus[]
-  sources?: { name: string; state: string; since: string; issues?: string[] }[]
-}
-export type ProxyStatus = {
-  name: string
-  state: string
-  reason?: string
-  virtual_hosts?: string[]
-  healthy: number
-  unknown: number
-  total: number
-  routes?: { path: string; waiting: number; servers?: ServerStatus[] }[]
-}
-export type ServerStatus = { url: string; weight: number; state: string; reason?: string; since: string; active: number }
-export type CertificateStatus = { name: string; state: string; names?: string[]; not_after?: string; problem?: string }
+/** The state of headgate. */
+export type Status = S['statusBody']
+export type ProxyStatus = S['ProxyState']
+export type ServerStatus = S['Standing']
+export type CertificateStatus = S['CertificateState']
 
-type Whole<T> = { [K in keyof T]-?: Whole<T[K]> }
-type Summary = Whole<S['summaryBody']>
+/** A response whose fields are always there, as the server writes it. */
+export type Whole<T> = T extends (infer E)[] ? Whole<E>[] : T extends object ? { [K in keyof T]-?: Whole<T[K]> } : T
+export type Summary = S['summaryBody']
 
 /** Counts of all proxies, and those that need a look: an overview never lists them all. */
-export const summary = queryOptions({ queryKey: ['status', 'summary'], queryFn: () => call<Summary>('GET', '/summary').then((s) => s.value), refetchInterval: 10_000 })
+export const summary = queryOptions({ queryKey: ['status', 'summary'], queryFn: () => data(client.GET('/api/v1/summary')), refetchInterval: 10_000 })
 
 /** The status without the proxies, of which there may be very many. */
-export const status = queryOptions({ queryKey: ['status'], queryFn: () => call<Status>('GET', '/status', { query: { proxies: false } }).then((s) => s.value), refetchInterval: 10_000 })
+export const status = queryOptions({ queryKey: ['status'], queryFn: () => data(client.GET('/api/v1/status', { params: { query: { proxies: false } } })), refetchInterval: 10_000 })
 export const proxyStatus = (name: string) =>
-  queryOptions({ queryKey: ['status', name], queryFn: () => call<Status>('GET', '/status', { query: { proxy: name } }).then((s) => s.value), refetchInterval: 5_000 })
+  queryOptions({ queryKey: ['status', name], queryFn: () => data(client.GET('/api/v1/status', { params: { query: { proxy: name } } })), refetchInterval: 5_000 })

@@ -36,7 +36,7 @@ const maxWait = 30_000
  * Follows a stream until stop is called. It goes on after the last event that was seen,
  * and tries again with growing pauses when the connection is lost.
  */
-export function follow(path: string, take: (m: Message) => void, link = new Store<Link>({ state: 'connecting' })): { stop: () => void; link: Store<Link>; now: () => void } {
+export function follow(path: string, take: (m: Message) => void, link = new Store<Link>({ state: 'connecting' })): { stop: () => void; link: Store<Link>; now: () => void; renew: () => void } {
   let last = ''
   let tries = 0
   let stopped = false
@@ -79,7 +79,7 @@ export function follow(path: string, take: (m: Message) => void, link = new Stor
         if (error instanceof Problem && error.status === 401) return
       }
       if (stopped) return
-      const wait = Math.min(maxWait, 500 * 2 ** tries++) * (0.75 + Math.random() / 2)
+      const wait = tries === 0 && abort.signal.aborted ? 0 : Math.min(maxWait, 500 * 2 ** tries++) * (0.75 + Math.random() / 2)
       link.set({ state: 'lost', retryAt: Date.now() + wait })
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, wait)
@@ -94,6 +94,12 @@ export function follow(path: string, take: (m: Message) => void, link = new Stor
   return {
     link,
     now: () => wake(),
+    /** Opens the connection anew: after an outage one that looks open may be dead. */
+    renew: () => {
+      tries = 0
+      abort.abort()
+      wake()
+    },
     stop: () => {
       stopped = true
       abort.abort()

@@ -8,7 +8,12 @@ export type Series = components['schemas']['seriesBody']
 export type Of = { proxy?: string; tcp_proxy?: string; udp_proxy?: string; server?: string }
 
 export const series = (of: Of, period: string) =>
-  queryOptions({ queryKey: ['series', of, period], queryFn: ({ signal }) => call<Series>('GET', '/series', { query: { ...of, period }, signal }).then((s) => s.value), refetchInterval: 10_000, retry: false })
+  queryOptions({
+    queryKey: ['series', of, period],
+    queryFn: ({ signal }) => call<Series>('GET', '/series', { query: { ...of, period }, signal }).then((s) => s.value),
+    refetchInterval: 10_000,
+    retry: false,
+  })
 
 /** One line of a chart. */
 export type Curve = { name: string; tone: 'info' | 'good' | 'warn' | 'bad'; values: (number | null)[]; dash?: boolean }
@@ -17,7 +22,10 @@ export type Curve = { name: string; tone: 'info' | 'good' | 'warn' | 'bad'; valu
  * The lines of a chart over the times of points, in seconds. Rates are per second of the
  * step. A time without requests has no duration: the line breaks there, it is not zero.
  */
-export function curves(s: Series, names: Record<'all' | 'e4' | 'e5' | 'p50' | 'p99' | 'sent' | 'received' | 'hits', string>): { times: number[]; requests: Curve[]; errors: Curve[]; duration: Curve[]; bytes: Curve[]; cache: Curve[] } {
+export function curves(
+  s: Series,
+  names: Record<'all' | 'e4' | 'e5' | 'p50' | 'p99' | 'sent' | 'received' | 'hits', string>,
+): { times: number[]; requests: Curve[]; errors: Curve[]; duration: Curve[]; bytes: Curve[]; cache: Curve[] } {
   const points = s.points ?? []
   const step = Math.max(1, s.step ?? 10)
   const rate = (field: 'requests' | 'errors_4xx' | 'errors_5xx' | 'bytes_sent' | 'bytes_received' | 'cache_hits') => points.map((p) => (p[field] ?? 0) / step)
@@ -40,6 +48,9 @@ export function curves(s: Series, names: Record<'all' | 'e4' | 'e5' | 'p50' | 'p
     cache: [{ name: names.hits, tone: 'good', values: rate('cache_hits') }],
   }
 }
+
+/** Whether a chart has anything to show: lines of zeros alone say nothing. */
+export const shown = (list: Curve[]) => list.some((c) => c.values.some((v) => !!v))
 
 /** A number of an axis or a legend in few letters: 0.25, 12, 3.4k, 1.2M. */
 export function few(n: number | null | undefined): string {

@@ -2,7 +2,7 @@ import { Alert, Button, Select, TextInput } from '@mantine/core'
 import { notifications } from '@mantine/notifications'
 import { useQueryClient } from '@tanstack/react-query'
 import { useState } from 'react'
-import { Problem, sentence } from '@/api/problem'
+import { Problem, sentence, withoutPlace } from '@/api/problem'
 import { t } from '@/text'
 
 /** How a reviewed change is applied: what it is for, and the time to confirm it, if any. */
@@ -62,7 +62,7 @@ function Mistakes({ error }: { error: unknown }) {
     <ul style={{ margin: 0, paddingLeft: 18 }}>
       {error.mistakes.map((m, i) => (
         <li key={i}>
-          <code>{m.pointer}</code> {m.detail}
+          <code>{m.pointer}</code> {withoutPlace(m.detail)}
           {m.remedy ? `; ${m.remedy}` : ''}
         </li>
       ))}
@@ -71,7 +71,12 @@ function Mistakes({ error }: { error: unknown }) {
 }
 
 /** Below every plan: what it is for, and the buttons that apply it, at once or with the time to confirm it. */
-export function ApplyButtons({ go, busy, within: first, confirmable = true }: {
+export function ApplyButtons({
+  go,
+  busy,
+  within: first,
+  confirmable = true,
+}: {
   go: (options: Options) => Promise<void>
   busy: boolean
   /** A change that should be confirmed names the time for it; then that is the first button. */

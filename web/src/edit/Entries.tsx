@@ -1,12 +1,15 @@
 import { Button, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { useState, type FormEvent, type ReactNode } from 'react'
+import { failed } from '@/api/problem'
 import { canEdit, me, objects, type AnyObject } from '@/api/queries'
 import { useStore } from '@/api/store'
-import { Card, Empty, Failure, Loading, StateBadge } from '@/ui/basics'
+import { Card, Empty, Failure, Loading } from '@/ui/basics'
 import { Dialog } from '@/ui/Dialog'
 import { t } from '@/text'
 import { basket } from './basket'
+import { Pending } from './Badges'
+import { useEditing } from './editing'
 import type { Value } from './object'
 import { ObjectEditor } from './ObjectEditor'
 import { TakeOver, useRemove } from './TakeOver'
@@ -15,7 +18,17 @@ import { TakeOver, useRemove } from './TakeOver'
  * The objects of one kind as a card: each is edited, duplicated and removed from here, and
  * a new one begins with its name. What waits to be reviewed is marked.
  */
-export function Entries({ kind, title, lead, empty, emptyTitle, initial, line, mark, actions }: {
+export function Entries({
+  kind,
+  title,
+  lead,
+  empty,
+  emptyTitle,
+  initial,
+  line,
+  mark,
+  actions,
+}: {
   kind: string
   title: string
   lead?: string
@@ -33,18 +46,27 @@ export function Entries({ kind, title, lead, empty, emptyTitle, initial, line, m
   const list = useQuery(objects(kind))
   const edits = useStore(basket).filter((e) => e.kind === kind)
   const { data: who } = useQuery(me)
-  const [edited, setEdited] = useState<{ name: string; object?: AnyObject; initial?: Value; like?: string }>()
+  const [editing, setEditing] = useEditing(kind)
+  const [begun, setBegun] = useState<{ initial?: Value; like?: string }>()
   const [naming, setNaming] = useState<{ initial?: Value; like?: string }>()
   const remove = useRemove(kind)
   const may = canEdit(who?.role)
   const noun = t.entries.noun[kind] ?? kind
   const rows = list.data ?? []
   const fresh = edits.filter((e) => e.op === 'set' && !rows.some((o) => o.name === e.name))
-  const add = may && <Button size="compact-sm" variant="default" onClick={() => setNaming({ initial })}>{t.entries.add}</Button>
+  const edited =
+    editing === undefined || !list.data
+      ? undefined
+      : { name: editing, object: rows.find((o) => o.name === editing), initial: fresh.find((e) => e.name === editing)?.value ?? begun?.initial ?? initial, like: begun?.like }
+  const add = may && (
+    <Button size="compact-sm" variant="default" onClick={() => setNaming({ initial })}>
+      {t.entries.add}
+    </Button>
+  )
   return (
     <Card title={title} actions={emptyTitle && list.data && rows.length + fresh.length === 0 ? undefined : add}>
       {lead && <p className="small lead">{lead}</p>}
-      {list.error ? (
+      {failed(list) ? (
         <Failure error={list.error} again={() => void list.refetch()} />
       ) : !list.data ? (
         <Loading />
@@ -61,10 +83,21 @@ export function Entries({ kind, title, lead, empty, emptyTitle, initial, line, m
             return (
               <li key={o.name} className="entry">
                 <span className="entry-name">
-                  <strong><bdi>{o.name}</bdi></strong> {mark?.(o)} {edit && <StateBadge state="pending">{edit.op === 'remove' ? t.entries.goes : t.edit.unsaved}</StateBadge>}
+                  <strong>
+                    <bdi>{o.name}</bdi>
+                  </strong>{' '}
+                  {mark?.(o)} <Pending edit={edit} kind={kind} name={o.name!} />
                   <span className="small block">{line?.(o)}</span>
-                  {!!o.description && <span className="small block"><bdi>{String(o.description)}</bdi></span>}
-                  {o.origin?.container ? <span className="small block">{t.entries.discovered(o.origin.container)}</span> : o.read_only && <span className="small block">{t.entries.locked(o.read_only)}</span>}
+                  {!!o.description && (
+                    <span className="small block">
+                      <bdi>{String(o.description)}</bdi>
+                    </span>
+                  )}
+                  {o.origin?.container ? (
+                    <span className="small block">{t.entries.discovered(o.origin.container)}</span>
+                  ) : (
+                    o.read_only && <span className="small block">{t.entries.locked(o.read_only)}</span>
+                  )}
                 </span>
                 <span className="entry-actions">
                   {actions?.(o)}
@@ -74,7 +107,7 @@ export function Entries({ kind, title, lead, empty, emptyTitle, initial, line, m
                         <TakeOver size="compact-sm" variant="default" kind={kind} name={o.name!} label={`${t.proxy.takeOver} ${o.name}`} />
                       ) : (
                         !o.read_only && (
-                          <Button size="compact-sm" variant="default" onClick={() => setEdited({ name: o.name!, object: o })} aria-label={`${t.entries.edit} ${o.name}`}>
+                          <Button size="compact-sm" variant="default" onClick={() => setEditing(o.name!)} aria-label={`${t.entries.edit} ${o.name}`}>
                             {t.entries.edit}
                           </Button>
                         )
@@ -83,9 +116,9 @@ export function Entries({ kind, title, lead, empty, emptyTitle, initial, line, m
                         {t.proxy.duplicate}
                       </Button>
                       {!o.read_only && (
-                      <Button size="compact-sm" variant="subtle" color="red" aria-label={`${t.proxy.remove} ${o.name}`} onClick={() => remove(o)}>
-                        {t.proxy.remove}
-                      </Button>
+                        <Button size="compact-sm" variant="subtle" color="red" aria-label={`${t.proxy.remove} ${o.name}`} onClick={() => remove(o)}>
+                          {t.proxy.remove}
+                        </Button>
                       )}
                     </>
                   )}
@@ -96,10 +129,13 @@ export function Entries({ kind, title, lead, empty, emptyTitle, initial, line, m
           {fresh.map((e) => (
             <li key={e.name} className="entry">
               <span className="entry-name">
-                <strong><bdi>{e.name}</bdi></strong> <StateBadge state="pending">{t.edit.unsaved}</StateBadge>
+                <strong>
+                  <bdi>{e.name}</bdi>
+                </strong>{' '}
+                <Pending edit={e} kind={kind} name={e.name} />
               </span>
               <span className="entry-actions">
-                <Button size="compact-sm" variant="default" onClick={() => setEdited({ name: e.name, initial: e.value })}>
+                <Button size="compact-sm" variant="default" onClick={() => setEditing(e.name)}>
                   {t.entries.edit}
                 </Button>
               </span>
@@ -113,12 +149,26 @@ export function Entries({ kind, title, lead, empty, emptyTitle, initial, line, m
           taken={[...rows.map((o) => o.name!), ...fresh.map((e) => e.name)]}
           close={() => setNaming(undefined)}
           go={(name) => {
-            setEdited({ name, ...naming })
+            setBegun(naming)
             setNaming(undefined)
+            setEditing(name)
           }}
         />
       )}
-      {edited && <ObjectEditor kind={kind} name={edited.name} object={edited.object} initial={edited.initial} like={edited.like} title={t.entries.title(noun, edited.name)} onClose={() => setEdited(undefined)} />}
+      {edited && may && (
+        <ObjectEditor
+          kind={kind}
+          name={edited.name}
+          object={edited.object}
+          initial={edited.initial}
+          like={edited.object ? undefined : edited.like}
+          title={t.entries.title(noun, edited.name)}
+          onClose={() => {
+            setBegun(undefined)
+            setEditing(undefined)
+          }}
+        />
+      )}
     </Card>
   )
 }

@@ -1,17 +1,21 @@
 import { Alert, Button, SegmentedControl } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
-import { lazy, Suspense, useEffect, useId, useState } from 'react'
-import { Problem, fieldOf, sentence } from '@/api/problem'
+import { notifications } from '@mantine/notifications'
+import { lazy, Suspense, useEffect, useId, useRef, useState } from 'react'
+import { Problem, fieldOf, sentence, withoutPlace } from '@/api/problem'
 import { begin, documentPath, schema as schemaQuery, type AnyObject } from '@/api/queries'
 import { useStore } from '@/api/store'
 import { Failure, Loading } from '@/ui/basics'
 import { Panel } from '@/ui/Dialog'
 import { t } from '@/text'
 import { basket, editOf, plan, put, reviewing } from './basket'
-import { written, type Value } from './object'
+import { draftOf, drafts, dropDraft, keepDraft } from './drafts'
+import { equal, written, type Value } from './object'
 import { emptyPart, schemaAround, schemaAt, stepsOf, valueAt, withPart } from './part'
 import { schemaOf, type JSONSchema } from './schema'
-import { SchemaField, SchemaForm, type Errors } from './SchemaForm'
+import type { Errors } from './fields'
+import { SchemaField, SchemaForm } from './SchemaForm'
+import { isFeature } from './words'
 
 const YamlEditor = lazy(() => import('./YamlEditor'))
 
@@ -20,7 +24,7 @@ export function errorsOf(e: unknown, kind: string, name: string): Errors {
   if (!(e instanceof Problem)) return { '': sentence(e) }
   const out: Errors = {}
   for (const m of e.mistakes) {
-    const text = m.remedy ? `${m.detail}; ${m.remedy}` : m.detail
+    const text = withoutPlace(m.remedy ? `${m.detail}; ${m.remedy}` : m.detail)
     const field = m.pointer.startsWith('/edits/') ? fieldOf(m.pointer.replace(/^\/edits\/\d+(\/value)?/, '')) : fieldOf(m.pointer, documentPath(kind, name))
     out[field] = out[field] ? `${out[field]}. ${text}` : text
   }
@@ -71,10 +75,13 @@ export function ObjectEditor(edited: Edited) {
  * before it goes into the basket; nothing is applied from here.
  */
 function Form({ kind, name, object, initial, part, root, onClose }: Edited & { root: JSONSchema }) {
-  // The page behind follows what others change; the form does not, and the review tells.
-  const [base] = useState(object)
+  // The page behind follows what others change; the form does not, and the review reports it.
+  const [draft, setDraft] = useState(() => draftOf(drafts.get(), kind, name))
+  const [base] = useState(draft ? draft.base : object)
   const waiting = editOf(useStore(basket), kind, name)
-  const [value, setValue] = useState<Value>(() => waiting?.value ?? initial ?? (object ? written(kind, object) : {}))
+  const [first] = useState<Value>(() => waiting?.value ?? initial ?? (object ? written(kind, object) : {}))
+  const [value, setValue] = useState<Value>(draft?.value ?? first)
+  const finished = useDraft(kind, name, value, first, base, root)
   const [view, setView] = useState('form')
   const [errors, setErrors] = useState<Errors>({})
   const [badText, setBadText] = useState(false)
@@ -90,6 +97,7 @@ function Form({ kind, name, object, initial, part, root, onClose }: Edited & { r
     try {
       // Others that wait are part of it: a proxy may name a policy that is new.
       await plan([...basket.get().filter((e) => e.kind !== kind || e.name !== name), edit])
+      finished()
       put(edit)
       onClose()
       if (review) reviewing.set(true)
@@ -102,7 +110,34 @@ function Form({ kind, name, object, initial, part, root, onClose }: Edited & { r
 
   return (
     <div className="stack">
-      <SegmentedControl value={view} onChange={setView} disabled={badText} data={[{ value: 'form', label: t.edit.form }, { value: 'yaml', label: t.edit.yaml }]} aria-label={t.edit.form} />
+      {draft && (
+        <Alert color="teal" role="status">
+          <div className="ask">
+            <span>{t.edit.draftRestored}</span>
+            <Button
+              size="compact-sm"
+              variant="default"
+              onClick={() => {
+                setDraft(undefined)
+                setValue(first)
+                setView('form')
+              }}
+            >
+              {t.edit.draftDrop}
+            </Button>
+          </div>
+        </Alert>
+      )}
+      <SegmentedControl
+        value={view}
+        onChange={setView}
+        disabled={badText}
+        data={[
+          { value: 'form', label: t.edit.form },
+          { value: 'yaml', label: t.edit.yaml },
+        ]}
+        aria-label={t.edit.form}
+      />
       {Object.keys(errors).length > 0 && (
         <Alert color="red" role="alert" title={t.edit.refused}>
           <ul style={{ margin: 0, paddingLeft: 18 }}>
@@ -148,21 +183,72 @@ function Form({ kind, name, object, initial, part, root, onClose }: Edited & { r
   )
 }
 
+/**
+ * Keeps what is typed as a draft as long as it differs from what the form began with; the
+ * function that it gives ends that.
+ */
+function useDraft(kind: string, name: string, value: Value, first: Value, base: AnyObject | undefined, root: JSONSchema): () => void {
+  const over = useRef(false)
+  const dirty = useRef(false)
+  useEffect(() => {
+    if (over.current) return
+    dirty.current = !equal(value, first)
+    if (dirty.current) keepDraft({ kind, name, value, base }, root)
+    else dropDraft(kind, name)
+  }, [value, first, kind, name, base, root])
+  useEffect(
+    () => () => {
+      if (dirty.current && !over.current) notifications.show({ id: `draft ${kind} ${name}`, message: t.edit.draftKept })
+    },
+    [kind, name],
+  )
+  return () => {
+    over.current = true
+    dropDraft(kind, name)
+  }
+}
+
 /** One setting of the object alone. */
-function Part({ path, schema, root, value, onChange, errors, all }: { path: string; schema: JSONSchema; root: JSONSchema; value: Value; onChange: (v: Value) => void; errors: Errors; all: () => void }) {
+function Part({
+  path,
+  schema,
+  root,
+  value,
+  onChange,
+  errors,
+  all,
+}: {
+  path: string
+  schema: JSONSchema
+  root: JSONSchema
+  value: Value
+  onChange: (v: Value) => void
+  errors: Errors
+  all: () => void
+}) {
   const steps = stepsOf(path)
   const field = schemaAt(schema, steps, root)
+  const [absent] = useState(valueAt(value, steps) === undefined)
   const change = (v: unknown) => onChange(withPart(value, steps, v))
   const begin = valueAt(value, steps) === undefined ? emptyPart(field ?? {}, root) : undefined
-  // A filter that is opened is meant: it is set, with its defaults.
+  // A filter that is opened is added: it is set with its defaults, a switch is on.
   useEffect(() => {
     if (begin !== undefined) change(begin)
-    // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [])
   if (!field) return null
   return (
     <>
-      <SchemaField name={String(steps.at(-1))} of={schemaAround(schema, steps, root)} schema={field} root={root} value={valueAt(value, steps)} onChange={change} errors={errors} at={path} />
+      <SchemaField
+        name={String(steps.at(-1))}
+        of={schemaAround(schema, steps, root)}
+        schema={field}
+        root={root}
+        value={valueAt(value, steps)}
+        onChange={change}
+        errors={errors}
+        at={path}
+        required={absent && field && isFeature(String(steps.at(-1)))}
+      />
       <Button variant="default" onClick={all} style={{ alignSelf: 'flex-start' }}>
         {t.edit.all}
       </Button>

@@ -1,15 +1,12 @@
 import { PasswordInput } from '@mantine/core'
 import { useState } from 'react'
 import { t } from '@/text'
-import { isHash, longest, tooLong } from './hash'
+import { cost, isHash, longest, tooLong } from './hash'
 
 /** Loaded when somebody comes to the field: few forms have one. */
 const load = () => import('bcryptjs')
 let made: Awaited<ReturnType<typeof load>> | undefined
 const ready = () => load().then((m) => (made = m))
-
-/** What a hash costs to make and to try: 2 to this power rounds. */
-const cost = 10
 
 /**
  * A field that keeps the hash of a password: what is typed is hashed here when the field is

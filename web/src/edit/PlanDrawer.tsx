@@ -11,7 +11,20 @@ import { PlanView } from './PlanView'
  * Shows the plan of a change that is no gathering of edits, such as going back to a
  * revision, and applies it: at once, or with the time to confirm it.
  */
-export function PlanDrawer({ id, title, lead, nothing, plan, apply, done, close, within = null, always = false, confirmable = true, children }: {
+export function PlanDrawer({
+  id,
+  title,
+  lead,
+  nothing,
+  plan,
+  apply,
+  done,
+  close,
+  within = null,
+  always = false,
+  confirmable = true,
+  children,
+}: {
   id: string
   title: string
   lead: ReactNode

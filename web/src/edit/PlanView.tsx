@@ -6,7 +6,7 @@ import { Tag } from '@/ui/basics'
 import { t } from '@/text'
 import type { Edit } from './basket'
 import { ChangeCard } from './ChangeCard'
-import { hostsOf, warningsOf, whatIfCounts } from './consequences'
+import { hostsOf, visitorsOf, warningsOf, whatIfCounts } from './consequences'
 
 type Decision = components['schemas']['After']
 
@@ -24,6 +24,7 @@ export function PlanView({ change, edits = [] }: { change: Change; edits?: Edit[
   const hosts = hostsOf(change, edits)
   const impact = change.plan?.impact
   const { danger, warnings } = warningsOf(change)
+  const visitors = visitorsOf(change)
   const facts = [
     impact?.need_password && t.plan.needPassword(impact.need_password),
     impact?.need_no_password && t.plan.needNoPassword(impact.need_no_password),
@@ -40,6 +41,7 @@ export function PlanView({ change, edits = [] }: { change: Change; edits?: Edit[
           {t.plan.moreChanges(changes.length - shown.length)}
         </Button>
       )}
+      {visitors.length > 0 && <Sentences list={visitors.map((text) => ({ text }))} color="teal" title={t.plan.visitors} />}
       {warnings.length > 0 && <Sentences list={warnings} color="yellow" title={t.plan.warnings} />}
       {hosts.names.length > 0 && (
         <div>
@@ -120,6 +122,10 @@ function WhatIf({ it }: { it: Change['what_if'] }) {
 /** Where a request goes, in a few words. */
 function decided(d?: Decision): string {
   if (!d) return ''
-  const end = d.servers?.length ? [d.servers[0], d.servers.length > 1 && t.proxies.more(d.servers.length - 1)].filter(Boolean).join(' ') : d.status ? [t.plan.status(d.status, d.reason || d.by || ''), d.location && t.plan.to(d.location)].filter(Boolean).join(' ') : t.plan.noPort
+  const end = d.servers?.length
+    ? [d.servers[0], d.servers.length > 1 && t.proxies.more(d.servers.length - 1)].filter(Boolean).join(' ')
+    : d.status
+      ? [t.plan.status(d.status, d.reason || d.by || ''), d.location && t.plan.to(d.location)].filter(Boolean).join(' ')
+      : t.plan.noPort
   return [d.proxy && `${d.proxy} ${d.route ?? ''}`.trim(), end].filter(Boolean).join(' → ')
 }

@@ -6,7 +6,20 @@ import { useStore } from '@/api/store'
 import { t } from '@/text'
 import { basket } from './basket'
 
-type Props = { kind: string; list: boolean; value: unknown; onChange: (v: unknown) => void; label: string; description: ReactNode; error?: string; disabled?: boolean; required?: boolean; withAsterisk?: boolean; placeholder: string; onBlur: () => void }
+type Props = {
+  kind: string
+  list: boolean
+  value: unknown
+  onChange: (v: unknown) => void
+  label: string
+  description: ReactNode
+  error?: string
+  disabled?: boolean
+  required?: boolean
+  withAsterisk?: boolean
+  placeholder: string
+  onBlur: () => void
+}
 
 /** A field that names other objects: chosen from a list of those that there are, and of those that wait in the changes. */
 export function Reference({ kind, list, value, onChange, placeholder, ...rest }: Props) {
@@ -26,7 +39,16 @@ export function Reference({ kind, list, value, onChange, placeholder, ...rest }:
       clearable
       acceptValueOnBlur
       maxDropdownHeight={280}
-      renderOption={kind === 'events' ? ({ option }) => <span><code>{option.value}</code> <span className="small">{option.value.endsWith('.*') ? words.every(words.objects[option.value.slice(0, -2)] ?? option.value) : words.types[option.value]}</span></span> : undefined}
+      renderOption={
+        kind === 'events'
+          ? ({ option }) => (
+              <span>
+                <code>{option.value}</code>{' '}
+                <span className="small">{option.value.endsWith('.*') ? words.every(words.objects[option.value.slice(0, -2)] ?? option.value) : words.types[option.value]}</span>
+              </span>
+            )
+          : undefined
+      }
     />
   )
 }

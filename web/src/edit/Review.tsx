@@ -2,10 +2,11 @@ import { Alert, Button, Radio, Stack } from '@mantine/core'
 import { IconChecklist } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { useEffect, useState } from 'react'
+
 import { schema as schemaQuery, type Change } from '@/api/queries'
 import { useStore } from '@/api/store'
 import { Loading } from '@/ui/basics'
-import { Panel } from '@/ui/Dialog'
+import { Panel, Sure } from '@/ui/Dialog'
 import { t } from '@/text'
 import { ApplyButtons, Told, useApply } from './Apply'
 import { apply, basket, body, configTag, conflicts, drop, learn, plan, reviewing, settle, type Conflict, type Edit } from './basket'
@@ -65,13 +66,26 @@ function Review({ edits }: { edits: Edit[] }) {
       <Told refused={review.error} failed={how.failed} renewed={how.renewed} />
       {p?.changes?.length === 0 && taken.length === 0 && <p>{t.edit.nothing}</p>}
       {p && <PlanView change={p} edits={edits} />}
-      {taken.map((e) => <EditCard key={`${e.kind} ${e.name}`} edit={e} text={t.edit.taken} />)}
+      {taken.map((e) => (
+        <EditCard key={`${e.kind} ${e.name}`} edit={e} text={t.edit.taken} />
+      ))}
       {!p && edits.map((e) => <EditCard key={`${e.kind} ${e.name}`} edit={e} />)}
       {p && p.changes!.length + taken.length > 0 && <ApplyButtons go={go} busy={how.busy} />}
-      <Button variant="subtle" color="red" onClick={() => basket.set([])}>
+      <Discard n={edits.length} />
+    </Stack>
+  )
+}
+
+/** Asks before all edits go: they are nowhere else. */
+function Discard({ n }: { n: number }) {
+  const [asking, setAsking] = useState(false)
+  return (
+    <>
+      <Button variant="subtle" color="red" onClick={() => setAsking(true)}>
         {t.edit.discard}
       </Button>
-    </Stack>
+      {asking && <Sure title={t.edit.discardTitle} text={t.edit.discardText(n)} yes={t.edit.discard} close={() => setAsking(false)} go={async () => basket.set([])} />}
+    </>
   )
 }
 
@@ -117,13 +131,29 @@ function Conflicts({ list }: { list: Conflict[] }) {
               {kindWord(c.edit.kind)} <bdi>{c.edit.name}</bdi>
             </div>
             <div style={{ padding: '12px 14px' }}>
-              {c.edit.op === 'rename' ? <p className="lead">{t.conflict.renamed(c.edit.to ?? '')}</p> : c.edit.op === 'remove' ? <p className="lead">{t.conflict.removed}</p> : <Differences title={t.conflict.you} before={base} after={c.edit.value} />}
+              {c.edit.op === 'rename' ? (
+                <p className="lead">{t.conflict.renamed(c.edit.to ?? '')}</p>
+              ) : c.edit.op === 'remove' ? (
+                <p className="lead">{t.conflict.removed}</p>
+              ) : (
+                <Differences title={t.conflict.you} before={base} after={c.edit.value} />
+              )}
               {theirs ? <Differences title={t.conflict.they} before={base} after={theirs} /> : <p className="lead">{t.conflict.gone}</p>}
               <Radio.Group value={choices[k] ?? ''} onChange={(v) => setChoices({ ...choices, [k]: v })} aria-label={k}>
                 <Stack gap="xs" mt="sm">
                   <Radio value="theirs" label={t.conflict.theirs} description={t.conflict.theirsHelp} />
-                  <Radio value="mine" label={t.conflict.mine} description={c.theirs || c.edit.op === 'set' ? (c.theirs ? (c.edit.op === 'set' ? t.conflict.mineHelp : t.conflict.mineToo) : t.conflict.mineAgain) : t.conflict.mineNot} disabled={!c.theirs && c.edit.op !== 'set'} />
-                  <Radio value="fields" label={t.conflict.both} description={!c.fields ? t.conflict.bothNot : c.fields.length ? t.conflict.bothAsk(c.fields.length) : t.conflict.bothHelp} disabled={!c.fields} />
+                  <Radio
+                    value="mine"
+                    label={t.conflict.mine}
+                    description={c.theirs || c.edit.op === 'set' ? (c.theirs ? (c.edit.op === 'set' ? t.conflict.mineHelp : t.conflict.mineToo) : t.conflict.mineAgain) : t.conflict.mineNot}
+                    disabled={!c.theirs && c.edit.op !== 'set'}
+                  />
+                  <Radio
+                    value="fields"
+                    label={t.conflict.both}
+                    description={!c.fields ? t.conflict.bothNot : c.fields.length ? t.conflict.bothAsk(c.fields.length) : t.conflict.bothHelp}
+                    disabled={!c.fields}
+                  />
                 </Stack>
               </Radio.Group>
               {choices[k] === 'fields' && c.fields!.length > 0 && (

@@ -2,24 +2,28 @@ import { ActionIcon, Button, NumberInput, Select, Switch, Textarea, TextInput } 
 import { IconTrash } from '@tabler/icons-react'
 import { useState, type ReactNode } from 'react'
 import { t } from '@/text'
+import { About, join, placeholder, under, wrongText, type Common, type Inside } from './fields'
 import { Named } from './Named'
 import { placed, references } from './layout'
 import type { Value } from './object'
 import { PasswordHash } from './PasswordHash'
 import { Reference, SecretInput } from './Reference'
-import { check, fieldOf, help, sentences, type Field, type JSONSchema, type Wrong } from './schema'
-import { label, shown, small } from './words'
-
-/** Problems by the path of their field, such as routes[0].path. */
-export type Errors = Record<string, string>
-
-type Common = { root: JSONSchema; errors: Errors; disabled?: boolean }
+import { check, fieldOf, type JSONSchema } from './schema'
+import { label, small } from './words'
 
 /**
  * A form of an object, made from its schema and laid out by hand (layout.ts): help, default,
  * bounds and unit of every field; the usual fields first, the rest folded in groups.
  */
-export function SchemaForm({ schema, root, value, onChange, errors = {}, at = '', disabled }: Partial<Common> & {
+export function SchemaForm({
+  schema,
+  root,
+  value,
+  onChange,
+  errors = {},
+  at = '',
+  disabled,
+}: Partial<Common> & {
   schema: JSONSchema
   root: JSONSchema
   value: Value
@@ -30,7 +34,19 @@ export function SchemaForm({ schema, root, value, onChange, errors = {}, at = ''
   const names = Object.keys(schema.properties ?? {})
   const { first, groups } = placed(schema.def ?? '', names, (n) => value[n] !== undefined, schema.required)
   const one = (name: string) => (
-    <SchemaField key={name} name={name} of={schema.def} schema={schema.properties![name]!} required={schema.required?.includes(name)} root={root} value={value[name]} errors={errors} disabled={disabled} at={join(at, name)} onChange={(v) => onChange(withField(value, name, v))} />
+    <SchemaField
+      key={name}
+      name={name}
+      of={schema.def}
+      schema={schema.properties![name]!}
+      required={schema.required?.includes(name)}
+      root={root}
+      value={value[name]}
+      errors={errors}
+      disabled={disabled}
+      at={join(at, name)}
+      onChange={(v) => onChange(withField(value, name, v))}
+    />
   )
   return (
     <div className="fields">
@@ -53,9 +69,6 @@ export function SchemaForm({ schema, root, value, onChange, errors = {}, at = ''
   )
 }
 
-export const join = (at: string, name: string) => (at ? `${at}.${name}` : name)
-export const under = (path: string, at: string) => path === at || path.startsWith(at + '.') || path.startsWith(at + '[')
-
 /** A field that is undefined is not written. */
 function withField(value: Value, name: string, v: unknown): Value {
   const { [name]: _, ...others } = value
@@ -63,52 +76,20 @@ function withField(value: Value, name: string, v: unknown): Value {
   return name in value ? { ...value, [name]: v } : { ...others, [name]: v }
 }
 
-export function wrongText(w: Wrong | undefined): string {
-  switch (w?.what) {
-    case 'missing':
-      return t.edit.needed
-    case 'number':
-      return t.edit.notNumber
-    case 'duration':
-      return t.edit.notDuration
-    case 'long':
-      return t.edit.longest(w.max!)
-    case 'between':
-      return bounds(w.min, w.max)
-    default:
-      return ''
-  }
-}
-
-function bounds(min?: number, max?: number): string {
-  const n = (x: number) => x.toLocaleString('en')
-  if (min !== undefined && max !== undefined) return t.edit.between(n(min), n(max))
-  return min !== undefined ? t.edit.atLeast(n(min)) : max !== undefined ? t.edit.atMost(n(max)) : ''
-}
-
-/** The help of a field: its first sentence and its bounds; the rest on demand. */
-export function About({ f }: { f: Field }) {
-  const [whole, setWhole] = useState(false)
-  const [first, rest] = sentences(help(f.schema))
-  return (
-    <>
-      {first}{' '}
-      {rest && (whole ? `${rest} ` : <button type="button" className="link" onClick={() => setWhole(true)}>{t.edit.moreHelp}</button>)}
-      {hints(f)}
-    </>
-  )
-}
-
-function hints(f: Field): string {
-  const list = [f.unit && t.edit.unit[f.unit], f.control === 'number' && bounds(f.schema.minimum, f.schema.maximum), f.control === 'lines' && t.edit.listHelp].filter(Boolean)
-  return list.length ? ` (${list.join('; ')})` : ''
-}
-
-const placeholder = (s: JSONSchema) =>
-  s.default !== undefined && s.default !== null && s.default !== '' ? t.edit.defaultIs(shown(s.default)) : s.examples?.[0] !== undefined ? t.edit.example(shown(s.examples[0])) : t.edit.optional
-
 /** One field, by its schema. */
-export function SchemaField({ name, of = '', schema, root, value, onChange, errors, at, required, disabled, title = label(name) }: Common & {
+export function SchemaField({
+  name,
+  of = '',
+  schema,
+  root,
+  value,
+  onChange,
+  errors,
+  at,
+  required,
+  disabled,
+  title = label(name),
+}: Common & {
   name: string
   /** The definition of the object around it. */
   of?: string
@@ -126,14 +107,19 @@ export function SchemaField({ name, of = '', schema, root, value, onChange, erro
   const error = errors[at] || (inside && errors[inside]) || (left ? wrongText(check(value, f, required)) : '') || undefined
   const common = { label: title, description: <About f={f} />, error, disabled, required, withAsterisk: required, onBlur: () => setLeft(true) }
   const kind = references[of]?.[name]
-  if (kind && (f.control === 'lines' || f.control === 'text')) return <Reference {...common} kind={kind} list={f.control === 'lines'} value={value} placeholder={placeholder(f.schema)} onChange={onChange} />
+  if (kind && (f.control === 'lines' || f.control === 'text'))
+    return <Reference {...common} kind={kind} list={f.control === 'lines'} value={value} placeholder={placeholder(f.schema)} onChange={onChange} />
   if (name === 'password_hash') return <PasswordHash {...{ value, onChange, error, disabled }} label={t.edit.password} />
   switch (f.control) {
     case 'switch':
       return (
         <Switch
           label={title}
-          description={<><About f={f} /> {f.schema.default !== undefined && placeholder(f.schema)}</>}
+          description={
+            <>
+              <About f={f} /> {f.schema.default !== undefined && placeholder(f.schema)}
+            </>
+          }
           error={error}
           disabled={disabled}
           checked={(value ?? f.schema.default ?? false) === true}
@@ -146,7 +132,13 @@ export function SchemaField({ name, of = '', schema, root, value, onChange, erro
       return typeof value === 'string' ? (
         <TextInput {...common} value={value} onChange={(e) => onChange(e.currentTarget.value || undefined)} />
       ) : (
-        <NumberInput {...common} value={(value as number) ?? ''} placeholder={placeholder(f.schema)} allowDecimal={f.schema.type === 'number'} onChange={(v) => onChange(v === '' ? undefined : typeof v === 'string' ? Number(v) : v)} />
+        <NumberInput
+          {...common}
+          value={(value as number) ?? ''}
+          placeholder={placeholder(f.schema)}
+          allowDecimal={f.schema.type === 'number'}
+          onChange={(v) => onChange(v === '' ? undefined : typeof v === 'string' ? Number(v) : v)}
+        />
       )
     case 'lines':
       return <Lines {...common} value={value} placeholder={placeholder(f.schema)} inner={f.inner} onChange={onChange} />
@@ -155,20 +147,31 @@ export function SchemaField({ name, of = '', schema, root, value, onChange, erro
     case 'objects':
       return <List f={f} title={title} value={value as Value[] | undefined} {...{ root, errors, at, disabled, onChange }} />
     case 'entries':
-      return <Named f={f} title={title} value={value as Record<string, Value> | undefined} {...{ root, errors, at, disabled, onChange }} />
+      return <Named Form={SchemaForm} f={f} title={title} value={value as Record<string, Value> | undefined} {...{ root, errors, at, disabled, onChange }} />
     case 'map':
       return <Entries {...common} value={value as Value | undefined} onChange={onChange} />
     default: {
       const text = value === undefined || value === null ? '' : String(value)
       const change = (v: string) => onChange(v === '' ? undefined : v)
       if (f.schema.writeOnly) return <SecretInput {...common} value={text} placeholder={placeholder(f.schema)} onChange={(e) => change(e.currentTarget.value)} />
-      if ((f.schema.maxLength ?? 0) > 4096) return <Textarea {...common} autosize minRows={2} maxRows={12} value={text} placeholder={placeholder(f.schema)} onChange={(e) => change(e.currentTarget.value)} />
+      if ((f.schema.maxLength ?? 0) > 4096)
+        return <Textarea {...common} autosize minRows={2} maxRows={12} value={text} placeholder={placeholder(f.schema)} onChange={(e) => change(e.currentTarget.value)} />
       return <TextInput {...common} value={text} placeholder={placeholder(f.schema)} onChange={(e) => change(e.currentTarget.value)} />
     }
   }
 }
 
-type LinesProps = { value: unknown; onChange: (v: unknown) => void; inner?: JSONSchema; label: string; description: ReactNode; error?: string; disabled?: boolean; placeholder: string; onBlur: () => void }
+type LinesProps = {
+  value: unknown
+  onChange: (v: unknown) => void
+  inner?: JSONSchema
+  label: string
+  description: ReactNode
+  error?: string
+  disabled?: boolean
+  placeholder: string
+  onBlur: () => void
+}
 
 /** A list of words: one per line. What is typed stays as it is until the field is left. */
 function Lines({ value, onChange, inner, onBlur, ...rest }: LinesProps) {
@@ -184,7 +187,10 @@ function Lines({ value, onChange, inner, onBlur, ...rest }: LinesProps) {
       value={typed ?? list.join('\n')}
       onChange={(e) => {
         setTyped(e.currentTarget.value)
-        const lines = e.currentTarget.value.split(/[\n,]/).map((s) => s.trim()).filter(Boolean)
+        const lines = e.currentTarget.value
+          .split(/[\n,]/)
+          .map((s) => s.trim())
+          .filter(Boolean)
         onChange(lines.length ? lines.map((s) => (numbers && /^\d+$/.test(s) ? Number(s) : s)) : undefined)
       }}
       onBlur={() => {
@@ -196,9 +202,24 @@ function Lines({ value, onChange, inner, onBlur, ...rest }: LinesProps) {
 }
 
 /** A map of words: `name: value` on each line. */
-function Entries({ value, onChange, onBlur, ...rest }: { value?: Value; onChange: (v: unknown) => void; label: string; description: ReactNode; error?: string; disabled?: boolean; onBlur: () => void }) {
+function Entries({
+  value,
+  onChange,
+  onBlur,
+  ...rest
+}: {
+  value?: Value
+  onChange: (v: unknown) => void
+  label: string
+  description: ReactNode
+  error?: string
+  disabled?: boolean
+  onBlur: () => void
+}) {
   const [typed, setTyped] = useState<string | null>(null)
-  const text = Object.entries(value ?? {}).map(([k, v]) => `${k}: ${typeof v === 'object' ? JSON.stringify(v) : v}`).join('\n')
+  const text = Object.entries(value ?? {})
+    .map(([k, v]) => `${k}: ${typeof v === 'object' ? JSON.stringify(v) : v}`)
+    .join('\n')
   return (
     <Textarea
       {...rest}
@@ -207,7 +228,11 @@ function Entries({ value, onChange, onBlur, ...rest }: { value?: Value; onChange
       value={typed ?? text}
       onChange={(e) => {
         setTyped(e.currentTarget.value)
-        const entries = e.currentTarget.value.split('\n').map((l) => /^([^:]+):\s*(.*)$/.exec(l)).filter((m) => m !== null).map((m) => [m[1]!.trim(), parsed(m[2]!)])
+        const entries = e.currentTarget.value
+          .split('\n')
+          .map((l) => /^([^:]+):\s*(.*)$/.exec(l))
+          .filter((m) => m !== null)
+          .map((m) => [m[1]!.trim(), parsed(m[2]!)])
         onChange(entries.length ? Object.fromEntries(entries) : undefined)
       }}
       onBlur={() => {
@@ -227,15 +252,15 @@ function parsed(text: string): unknown {
   }
 }
 
-export type Inside = Common & { f: Field; title: string; at: string; onChange: (v: unknown) => void }
-
 /** An object that may be absent: it is set with a button, and taken back with another. */
 function Nested({ f, title, value, root, errors, at, disabled, onChange }: Inside & { value?: Value }) {
   if (value === undefined)
     return (
       <div>
         <strong>{title}</strong>
-        <div className="small"><About f={f} /></div>
+        <div className="small">
+          <About f={f} />
+        </div>
         <Button mt={6} size="compact-sm" variant="default" disabled={disabled} onClick={() => onChange({})}>
           {t.edit.set(small(title))}
         </Button>
@@ -266,13 +291,19 @@ function List({ f, title, value = [], root, errors, at, disabled, onChange }: In
     <fieldset style={{ border: 0, padding: 0, margin: 0 }}>
       <legend style={{ padding: 0 }}>
         <strong>{title}</strong>
-        <div className="small"><About f={f} /></div>
+        <div className="small">
+          <About f={f} />
+        </div>
       </legend>
       {errors[at] && <p style={{ color: 'var(--bad)', margin: '6px 0' }}>{errors[at]}</p>}
       {value.map((item, i) => (
         <div key={i} className="nested" style={{ margin: '10px 0' }}>
           <div className="nested-head">
-            <span className="clip"><bdi>{singular(title)} {i + 1}</bdi></span>
+            <span className="clip">
+              <bdi>
+                {singular(title)} {i + 1}
+              </bdi>
+            </span>
             <ActionIcon variant="subtle" color="red" disabled={disabled} aria-label={t.edit.removeItem(`${small(title)} ${i + 1}`)} onClick={() => change(value.filter((_, j) => j !== i))}>
               <IconTrash size={16} />
             </ActionIcon>

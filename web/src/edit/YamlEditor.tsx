@@ -9,7 +9,7 @@ import { parseDocument, stringify } from 'yaml'
 import { t } from '@/text'
 import { inspect, nearest, options, placeOf, type Found } from './complete'
 import type { JSONSchema } from './schema'
-import { wrongText, type Errors } from './SchemaForm'
+import { wrongText, type Errors } from './fields'
 import type { Value } from './object'
 
 /** Reads YAML; the problems are those of the syntax. */
@@ -17,7 +17,7 @@ export function read(text: string): { value?: Value; problems: { from: number; t
   const doc = parseDocument(text, { prettyErrors: true })
   const problems = doc.errors.map((e) => ({ from: e.pos[0], to: Math.max(e.pos[1], e.pos[0] + 1), message: e.message.split('\n')[0]! }))
   const value = problems.length ? undefined : (doc.toJS() ?? {})
-  if (value !== undefined && (typeof value !== 'object' || Array.isArray(value))) return { problems: [{ from: 0, to: text.length, message: 'fields are wanted here, each as name: value' }] }
+  if (value !== undefined && (typeof value !== 'object' || Array.isArray(value))) return { problems: [{ from: 0, to: text.length, message: t.edit.fieldsExpected }] }
   return { value: value as Value | undefined, problems }
 }
 
@@ -26,7 +26,10 @@ export const write = (value: Value) => (Object.keys(value).length ? stringify(va
 /** Where a field such as routes[0].path stands in a text. */
 function positionOf(text: string, path: string): [number, number] {
   const doc = parseDocument(text)
-  let steps: (string | number)[] = path.split(/[.[\]]+/).filter(Boolean).map((s) => (/^\d+$/.test(s) ? Number(s) : s))
+  let steps: (string | number)[] = path
+    .split(/[.[\]]+/)
+    .filter(Boolean)
+    .map((s) => (/^\d+$/.test(s) ? Number(s) : s))
   for (; steps.length > 0; steps = steps.slice(0, -1)) {
     const node = doc.getIn(steps, true) as { range?: [number, number, number] } | undefined
     if (node?.range) return [node.range[0], Math.max(node.range[1], node.range[0] + 1)]
@@ -55,33 +58,55 @@ function said(f: Found): string {
 }
 
 /** Offers keys with their help, and the values of a field. */
-const completion = (schema: JSONSchema, root: JSONSchema) => (c: CompletionContext): CompletionResult | null => {
-  const place = placeOf(c.state.doc.toString(), c.pos)
-  if (!place || (place.from === c.pos && !c.explicit && !place.value)) return null
-  const list = options(place, schema, root)
-  if (list.length === 0) return null
-  return {
-    from: place.from,
-    options: list.map((o) => ({
-      label: o.label,
-      detail: o.detail,
-      info: o.info || undefined,
-      type: place.value ? 'constant' : 'property',
-      // After a key its value is offered at once.
-      apply: (view, _, from, to) => {
-        view.dispatch({ changes: { from, to, insert: o.apply }, selection: { anchor: from + o.apply.length }, userEvent: 'input.complete' })
-        if (!place.value) setTimeout(() => startCompletion(view))
-      },
-    })),
-    validFor: /^[\w.-]*$/,
+const completion =
+  (schema: JSONSchema, root: JSONSchema) =>
+  (c: CompletionContext): CompletionResult | null => {
+    const place = placeOf(c.state.doc.toString(), c.pos)
+    if (!place || (place.from === c.pos && !c.explicit && !place.value)) return null
+    const list = options(place, schema, root)
+    if (list.length === 0) return null
+    return {
+      from: place.from,
+      options: list.map((o) => ({
+        label: o.label,
+        detail: o.detail,
+        info: o.info || undefined,
+        type: place.value ? 'constant' : 'property',
+        // After a key its value is offered at once.
+        apply: (view, _, from, to) => {
+          view.dispatch({ changes: { from, to, insert: o.apply }, selection: { anchor: from + o.apply.length }, userEvent: 'input.complete' })
+          if (!place.value) setTimeout(() => startCompletion(view))
+        },
+      })),
+      validFor: /^[\w.-]*$/,
+    }
   }
-}
 
 /**
  * The YAML of one object, with completion by its schema, and with problems at their place.
  * A whole document is given as its text, whose comments stay.
  */
-export default function YamlEditor({ value = {}, text, onChange, onText, errors, readOnly, label, schema, root }: { schema: JSONSchema; root: JSONSchema; value?: Value; text?: string; onChange?: (v: Value | undefined) => void; onText?: (text: string) => void; errors: Errors; readOnly?: boolean; label: string }) {
+export default function YamlEditor({
+  value = {},
+  text,
+  onChange,
+  onText,
+  errors,
+  readOnly,
+  label,
+  schema,
+  root,
+}: {
+  schema: JSONSchema
+  root: JSONSchema
+  value?: Value
+  text?: string
+  onChange?: (v: Value | undefined) => void
+  onText?: (text: string) => void
+  errors: Errors
+  readOnly?: boolean
+  label: string
+}) {
   const at = useRef<HTMLDivElement>(null)
   const view = useRef<EditorView>(null)
   const tell = useRef({ onChange, onText })
@@ -133,7 +158,6 @@ export default function YamlEditor({ value = {}, text, onChange, onText, errors,
     view.current = made
     return () => made.destroy()
     // The editor is made once: its text is its own from then on.
-    // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [])
   useEffect(() => view.current?.dispatch({}), [errors])
   return <div className="yaml" ref={at} />

@@ -125,8 +125,7 @@ export function settle(c: Conflict, choice: 'mine' | 'theirs' | 'fields', sides:
   basket.set(basket.get().map((e) => (same(e, c.edit) ? { ...e, base: c.theirs, value: choice === 'fields' ? merged(c, sides) : e.value } : e)))
 }
 
-const merged = ({ edit: e, theirs }: Conflict, sides: Record<string, Side>) =>
-  (e.base && theirs && e.value && merge(written(e.kind, e.base), e.value, written(e.kind, theirs), sides)) || e.value
+const merged = ({ edit: e, theirs }: Conflict, sides: Record<string, Side>) => (e.base && theirs && e.value && merge(written(e.kind, e.base), e.value, written(e.kind, theirs), sides)) || e.value
 
 /** The ETag of the configuration as it is now. */
 export const configTag = async () => (await call('GET', '/proxies', { query: { limit: 1 } })).etag

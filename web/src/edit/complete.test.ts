@@ -3,7 +3,9 @@ import { inspect, nearest, options, placeOf } from './complete'
 import type { JSONSchema } from './schema'
 
 const root: JSONSchema = {
-  $defs: { Limit: { type: 'object', properties: { requests: { type: 'integer', minimum: 1, maximum: 10, description: 'requests is how many' }, mode: { enum: ['enforce', 'observe'], default: 'enforce' } } } },
+  $defs: {
+    Limit: { type: 'object', properties: { requests: { type: 'integer', minimum: 1, maximum: 10, description: 'requests is how many' }, mode: { enum: ['enforce', 'observe'], default: 'enforce' } } },
+  },
 }
 const schema: JSONSchema = {
   type: 'object',
@@ -14,7 +16,15 @@ const schema: JSONSchema = {
     limit: { $ref: '#/$defs/Limit' },
     routes: {
       type: 'array',
-      items: { type: 'object', properties: { path: { type: 'string' }, active: { type: 'boolean', default: true }, limit: { $ref: '#/$defs/Limit' }, servers: { type: 'array', items: { type: 'object', properties: { url: { type: 'string' }, weight: { type: 'integer', default: 1 } } } } } },
+      items: {
+        type: 'object',
+        properties: {
+          path: { type: 'string' },
+          active: { type: 'boolean', default: true },
+          limit: { $ref: '#/$defs/Limit' },
+          servers: { type: 'array', items: { type: 'object', properties: { url: { type: 'string' }, weight: { type: 'integer', default: 1 } } } },
+        },
+      },
     },
     named: { type: 'object', additionalProperties: { $ref: '#/$defs/Limit' } },
   },

@@ -89,7 +89,9 @@ export function options(place: Place, schema: JSONSchema, root: JSONSchema): Opt
   const field = fieldOf(at, root)
   const inList = place.steps.at(-1) === 0
   if (place.value || (inList && field.control !== 'object')) {
-    const texts = field.choices ?? (field.control === 'switch' ? ['true', 'false'] : [field.schema.default, ...(field.schema.examples ?? [])].filter((v) => v !== undefined && v !== null && typeof v !== 'object').map(String))
+    const texts =
+      field.choices ??
+      (field.control === 'switch' ? ['true', 'false'] : [field.schema.default, ...(field.schema.examples ?? [])].filter((v) => v !== undefined && v !== null && typeof v !== 'object').map(String))
     return [...new Set(texts)].map((v) => ({ label: v, apply: v, detail: v === String(field.schema.default) ? 'default' : '', info: '' }))
   }
   const pad = ' '.repeat(place.column + 2)
@@ -117,7 +119,8 @@ export function inspect(text: string, schema: JSONSchema, root: JSONSchema): Fou
         const name = isScalar(pair.key) ? String(pair.key.value) : ''
         const inner = s.properties?.[name] ?? (f.control === 'map' ? f.inner : undefined)
         if (inner) look(pair.value, inner, name)
-        else if (s.properties && !Object.keys(s.patternProperties ?? {}).some((p) => new RegExp(p).test(name)) && name !== '<<' && pair.key.range) out.push({ from: pair.key.range[0], to: pair.key.range[1], key: name, known: Object.keys(s.properties) })
+        else if (s.properties && !Object.keys(s.patternProperties ?? {}).some((p) => new RegExp(p).test(name)) && name !== '<<' && pair.key.range)
+          out.push({ from: pair.key.range[0], to: pair.key.range[1], key: name, known: Object.keys(s.properties) })
       }
     } else if (isSeq(node)) {
       for (const item of node.items as Node[]) look(item, resolve(given, root).items ?? {}, key)

@@ -27,6 +27,9 @@ export function warningsOf(change: Change): { danger: Said[]; warnings: Said[] }
   return { danger, warnings }
 }
 
+/** What changes for visitors, a sentence for each feature. */
+export const visitorsOf = (change: Change): string[] => (change.plan?.objects ?? []).flatMap((o) => (o.sentences ?? []).flatMap((s) => (s.code === 'visitor' && s.text ? [s.text] : [])))
+
 /** How many hosts are named one by one. */
 const most = 24
 

@@ -32,28 +32,47 @@ export const layouts: Record<string, Layout> = {
   HealthCheck: { usual: ['path', 'interval', 'status', 'timeout'] },
   Port: {
     usual: ['address', 'protocol', 'description', 'tags', 'active'],
-    groups: [['tls', ['tls', 'h2c']], ['limits', ['limits']], ['protocol', ['proxy_protocol', 'drain_timeout']]],
+    groups: [
+      ['tls', ['tls', 'h2c']],
+      ['limits', ['limits']],
+      ['protocol', ['proxy_protocol', 'drain_timeout']],
+    ],
   },
   Limits: { usual: ['max_connections', 'header_timeout', 'keep_alive_timeout'] },
   TCPProxy: {
     usual: ['address', 'port', 'sni', 'servers', 'description', 'tags', 'active'],
-    groups: [['failing', ['load_balancing', 'health_check', 'connect_timeout', 'idle_timeout']], ['access', ['ip_filter', 'max_connections']], ['protocol', ['proxy_protocol', 'accept_proxy_protocol', 'drain_timeout', 'access_log']]],
+    groups: [
+      ['failing', ['load_balancing', 'health_check', 'connect_timeout', 'idle_timeout']],
+      ['access', ['ip_filter', 'max_connections']],
+      ['protocol', ['proxy_protocol', 'accept_proxy_protocol', 'drain_timeout', 'access_log']],
+    ],
   },
   UDPProxy: {
     usual: ['address', 'servers', 'description', 'tags', 'active'],
-    groups: [['failing', ['load_balancing', 'idle_timeout']], ['access', ['ip_filter', 'max_sessions']], ['protocol', ['access_log']]],
+    groups: [
+      ['failing', ['load_balancing', 'idle_timeout']],
+      ['access', ['ip_filter', 'max_sessions']],
+      ['protocol', ['access_log']],
+    ],
   },
   StreamServer: { usual: ['address', 'weight'] },
   Certificate: { usual: ['stored', 'cert_file', 'key_file', 'description', 'tags'] },
   ACME: {
     usual: ['directory', 'email', 'domains', 'default', 'challenge', 'dns', 'description', 'tags'],
-    groups: [['account', ['eab', 'ca_file']], ['order', ['key_type', 'profile', 'renew', 'preferred_chain', 'fallbacks']], ['proofs', ['http_port', 'https_port', 'resolvers']]],
+    groups: [
+      ['account', ['eab', 'ca_file']],
+      ['order', ['key_type', 'profile', 'renew', 'preferred_chain', 'fallbacks']],
+      ['proofs', ['http_port', 'https_port', 'resolvers']],
+    ],
   },
   DNS: { usual: ['provider', 'credentials'] },
   Webhook: { usual: ['url', 'secret', 'events', 'active', 'description', 'tags'] },
   Docker: {
     usual: ['endpoint', 'hosts', 'exposed_by_default', 'network'],
-    groups: [['labels', ['ports', 'acme', 'listen', 'filters']], ['tls', ['tls']]],
+    groups: [
+      ['labels', ['ports', 'acme', 'listen', 'filters']],
+      ['tls', ['tls']],
+    ],
   },
   AccessLog: { usual: ['enabled', 'path', 'format', 'recent', 'sample'], groups: [['kept', ['redact_query', 'omit', 'request_headers', 'response_headers']]] },
   Tracing: { usual: ['enabled', 'endpoint', 'sample'] },

@@ -17,7 +17,11 @@ export function written(kind: string, o: AnyObject): Value {
 function withoutSet(v: unknown): unknown {
   if (Array.isArray(v)) return v.map(withoutSet)
   if (typeof v !== 'object' || !v) return v
-  return Object.fromEntries(Object.entries(v).filter(([key, x]) => !(key.endsWith('_set') && typeof x === 'boolean')).map(([key, x]) => [key, withoutSet(x)]))
+  return Object.fromEntries(
+    Object.entries(v)
+      .filter(([key, x]) => !(key.endsWith('_set') && typeof x === 'boolean'))
+      .map(([key, x]) => [key, withoutSet(x)]),
+  )
 }
 
 export const equal = (a: unknown, b: unknown): boolean => {

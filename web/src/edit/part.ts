@@ -4,7 +4,11 @@ import { fieldOf, resolve, type JSONSchema } from './schema'
 export type Step = string | number
 
 /** The steps of a path: routes[0].rate_limit is routes, 0, rate_limit. */
-export const stepsOf = (path: string): Step[] => path.split(/[.[\]]+/).filter(Boolean).map((s) => (/^\d+$/.test(s) ? Number(s) : s))
+export const stepsOf = (path: string): Step[] =>
+  path
+    .split(/[.[\]]+/)
+    .filter(Boolean)
+    .map((s) => (/^\d+$/.test(s) ? Number(s) : s))
 
 /** The schema of a part of an object; undefined when there is none. */
 export function schemaAt(schema: JSONSchema, steps: Step[], root: JSONSchema): JSONSchema | undefined {
@@ -40,6 +44,7 @@ export function withPart(value: Value, steps: Step[], v: unknown): Value {
 
 /** What a part begins with that is not set yet: a form to fill in, not a button to press first. */
 export function emptyPart(schema: JSONSchema, root: JSONSchema): unknown {
-  const { control } = fieldOf(schema, root)
-  return control === 'object' ? {} : control === 'objects' ? [{}] : undefined
+  const f = fieldOf(schema, root)
+  if (f.control === 'switch') return f.schema.default === true ? undefined : true
+  return f.control === 'object' ? {} : f.control === 'objects' ? [{}] : undefined
 }

@@ -1,12 +1,21 @@
 import { expect, it } from 'vitest'
 import { check, fieldOf, schemaOf, type JSONSchema, help, sentences } from './schema'
 
-const duration = { anyOf: [{ type: ['string', 'integer'], pattern: '^(0|([0-9]+(ns|us|ms|s|m|h))*)$' }, { type: 'string', pattern: '\\$\\{' }], default: '1s' }
+const duration = {
+  anyOf: [
+    { type: ['string', 'integer'], pattern: '^(0|([0-9]+(ns|us|ms|s|m|h))*)$' },
+    { type: 'string', pattern: '\\$\\{' },
+  ],
+  default: '1s',
+}
 const root: JSONSchema = {
   properties: { proxies: { type: 'object', additionalProperties: { $ref: '#/$defs/Proxy' } }, admin: { $ref: '#/$defs/Admin' } },
   $defs: {
     Admin: { type: 'object', properties: { address: { type: 'string' } } },
-    Proxy: { type: ['object', 'null'], properties: { hosts: { type: 'array', items: { type: 'string' } }, routes: { type: 'array', items: { $ref: '#/$defs/Route' } }, limit: { $ref: '#/$defs/Limit', description: 'beside' } } },
+    Proxy: {
+      type: ['object', 'null'],
+      properties: { hosts: { type: 'array', items: { type: 'string' } }, routes: { type: 'array', items: { $ref: '#/$defs/Route' } }, limit: { $ref: '#/$defs/Limit', description: 'beside' } },
+    },
     Route: { type: 'object', properties: { strip: { default: true, anyOf: [{ type: 'boolean' }, { type: 'string', pattern: '\\$\\{' }] } } },
     Limit: { type: 'object', description: 'inside', properties: { requests: { type: 'integer', minimum: 1, maximum: 10 }, period: duration, mode: { enum: ['enforce', 'observe'], type: 'string' } } },
   },
@@ -44,6 +53,7 @@ it.each([
   ['routes are the paths the proxy answers', 'The paths the proxy answers'],
   ['matchers narrow the requests', 'Matchers narrow the requests'],
   ['`enabled` is whether the limit acts', 'Whether the limit acts'],
+  ['`eab` binds the account to one of the authority', 'Binds the account to one of the authority'],
 ])('tells a reader of a label: %s', (description, want) => expect(help({ description })).toBe(want))
 
 it('folds what follows the first sentence of a long help', () => {

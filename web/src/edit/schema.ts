@@ -83,7 +83,8 @@ export function fieldOf(given: JSONSchema, root: JSONSchema): Field {
 /** The schema of a kind of object: that of the entries of its section. */
 export function schemaOf(kind: string, root: JSONSchema): JSONSchema {
   const section = resolve(root.properties?.[kind] ?? {}, root)
-  const entry = typeof section.additionalProperties === 'object' ? section.additionalProperties : Object.values(section.patternProperties ?? {}).find((s) => typeof s === 'object' && Object.keys(s).length > 0)
+  const entry =
+    typeof section.additionalProperties === 'object' ? section.additionalProperties : Object.values(section.patternProperties ?? {}).find((s) => typeof s === 'object' && Object.keys(s).length > 0)
   return section.properties ? section : resolve(entry ?? {}, root)
 }
 
@@ -110,7 +111,8 @@ export function check(value: unknown, f: Field, required = false): Wrong | undef
  * the time that …" is "The time that …". Code marks go.
  */
 export function help(s: JSONSchema): string {
-  const text = (s.description ?? '').replaceAll('`', '').replace(/^[a-z0-9_]+ (?:is|are) (?=[a-z])/, '')
+  // It begins with the name of the field, whose label stands beside it.
+  const text = (s.description ?? '').replace(/^(?:`[a-z0-9_]+`|[a-z0-9_]+(?= (?:is|are) [a-z])) (?:(?:is|are) (?=[a-z]))?/, '').replaceAll('`', '')
   return text.charAt(0).toUpperCase() + text.slice(1)
 }
 

@@ -23,5 +23,7 @@ export function masked(value: unknown, given: JSONSchema | undefined, root: JSON
   if (given.writeOnly || s.writeOnly) return mask
   if (Array.isArray(value)) return value.map((x) => masked(x, s.items, root))
   if (typeof value !== 'object') return value
-  return Object.fromEntries(Object.entries(value).map(([name, x]) => [name, masked(x, s.properties?.[name] ?? (typeof s.additionalProperties === 'object' ? s.additionalProperties : undefined), root)]))
+  return Object.fromEntries(
+    Object.entries(value).map(([name, x]) => [name, masked(x, s.properties?.[name] ?? (typeof s.additionalProperties === 'object' ? s.additionalProperties : undefined), root)]),
+  )
 }

@@ -22,6 +22,9 @@ function lines(v: object, depth: number): string {
     .join('\n')
 }
 
+/** Features that are one value: adding one of them is of no use without it. */
+export const isFeature = (field: string) => ['request_body_limit', 'request_timeout'].includes(field)
+
 /** The name of a field as a person reads it: request_timeout is "Request timeout". */
 export function label(field: string): string {
   if (field === 'redirect_http_to_https') return t.edit.redirectToHTTPS
@@ -35,7 +38,11 @@ export const kindWord = (kind: string) => t.kinds[kind] ?? label(kind)
 
 /** Where a changed field stands, in words. */
 export function place(f: FieldChange): string {
-  const field = (f.path ?? '').split(/[.[]/).filter((s) => s && !/^\d+\]$/.test(s)).pop() ?? ''
+  const field =
+    (f.path ?? '')
+      .split(/[.[]/)
+      .filter((s) => s && !/^\d+\]$/.test(s))
+      .pop() ?? ''
   return f.within ? `${f.within} · ${label(field)}` : label(field)
 }
 

@@ -1,4 +1,21 @@
-import { IconArrowsSplit2, IconCertificate, IconChartLine, IconFileImport, IconHistory, IconLayoutDashboard, IconListDetails, IconPlug, IconRadar2, IconRoute, IconScale, IconSettings, IconSwitchHorizontal, IconTransferVertical, IconUsers, IconWebhook } from '@tabler/icons-react'
+import {
+  IconArrowsSplit2,
+  IconCertificate,
+  IconChartLine,
+  IconFileImport,
+  IconHistory,
+  IconLayoutDashboard,
+  IconListDetails,
+  IconPlug,
+  IconRadar2,
+  IconRoute,
+  IconScale,
+  IconSettings,
+  IconSwitchHorizontal,
+  IconTransferVertical,
+  IconUsers,
+  IconWebhook,
+} from '@tabler/icons-react'
 import type { Icon } from '@tabler/icons-react'
 import type { PageName } from './paths'
 

@@ -3,7 +3,29 @@
  * server (which answers with the console at these paths only) are made from. It imports
  * nothing, because the build reads it too.
  */
-export type PageName = 'overview' | 'proxies' | 'proxy' | 'newProxy' | 'explain' | 'log' | 'certificates' | 'certificate' | 'history' | 'revision' | 'ports' | 'streams' | 'stream' | 'discovery' | 'charts' | 'import' | 'compare' | 'cutover' | 'operators' | 'account' | 'webhooks' | 'settings'
+export type PageName =
+  | 'overview'
+  | 'proxies'
+  | 'proxy'
+  | 'newProxy'
+  | 'explain'
+  | 'log'
+  | 'certificates'
+  | 'certificate'
+  | 'history'
+  | 'revision'
+  | 'ports'
+  | 'streams'
+  | 'stream'
+  | 'discovery'
+  | 'charts'
+  | 'import'
+  | 'compare'
+  | 'cutover'
+  | 'operators'
+  | 'account'
+  | 'webhooks'
+  | 'settings'
 
 type PagePath = {
   name: PageName

@@ -55,10 +55,28 @@ export function SetUpPage({ done }: { done: () => void }) {
                 {t.setup.fromLink}
               </p>
             ) : (
-              <TextInput label={t.setup.token} description={t.setup.tokenHelp} required withAsterisk={false} autoComplete="off" value={token} error={wrong.token} onChange={(e) => setToken(e.currentTarget.value)} />
+              <TextInput
+                label={t.setup.token}
+                description={t.setup.tokenHelp}
+                required
+                withAsterisk={false}
+                autoComplete="off"
+                value={token}
+                error={wrong.token}
+                onChange={(e) => setToken(e.currentTarget.value)}
+              />
             )}
             <TextInput label={t.setup.name} required withAsterisk={false} autoComplete="username" value={name} error={wrong.user} onChange={(e) => setName(e.currentTarget.value)} autoFocus />
-            <PasswordInput label={t.setup.password} description={t.setup.passwordHelp} required withAsterisk={false} autoComplete="new-password" value={password} error={wrong.password} onChange={(e) => setPassword(e.currentTarget.value)} />
+            <PasswordInput
+              label={t.setup.password}
+              description={t.setup.passwordHelp}
+              required
+              withAsterisk={false}
+              autoComplete="new-password"
+              value={password}
+              error={wrong.password}
+              onChange={(e) => setPassword(e.currentTarget.value)}
+            />
             <Button type="submit" size="md" loading={busy}>
               {t.setup.submit}
             </Button>

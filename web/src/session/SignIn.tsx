@@ -44,8 +44,18 @@ function SignInForm({ name: known, provider, done }: { name?: string; provider?:
           </Alert>
         )}
         <TextInput label={t.signIn.name} autoComplete="username" required withAsterisk={false} value={name} onChange={(e) => setName(e.currentTarget.value)} autoFocus={!known} />
-        <PasswordInput label={t.signIn.password} autoComplete="current-password" required withAsterisk={false} value={password} onChange={(e) => setPassword(e.currentTarget.value)} autoFocus={!!known} />
-        {wantsCode && <TextInput label={t.signIn.code} description={t.signIn.codeHelp} autoComplete="one-time-code" inputMode="numeric" value={code} onChange={(e) => setCode(e.currentTarget.value)} autoFocus />}
+        <PasswordInput
+          label={t.signIn.password}
+          autoComplete="current-password"
+          required
+          withAsterisk={false}
+          value={password}
+          onChange={(e) => setPassword(e.currentTarget.value)}
+          autoFocus={!!known}
+        />
+        {wantsCode && (
+          <TextInput label={t.signIn.code} description={t.signIn.codeHelp} autoComplete="one-time-code" inputMode="numeric" value={code} onChange={(e) => setCode(e.currentTarget.value)} autoFocus />
+        )}
         <Button type="submit" loading={busy} size="md">
           {t.signIn.submit}
         </Button>

@@ -9,6 +9,7 @@ import { label } from '@/edit/words'
 import { pagePaths } from '@/pages/paths'
 import { t } from '@/text'
 import { find, has, isAddress, kinds } from './found'
+import { recents } from './recents'
 
 /** Search for pages, commands and objects of every kind, by mod+K. */
 export function Palette() {
@@ -36,9 +37,14 @@ export function Palette() {
     commands.unshift(command('explain', t.shell.explain(url), to('/explain', { url: /^https?:/i.test(url) ? url : 'https://' + url })))
     commands.push(command('log', t.shell.inLog(url), to('/log', { host: url.replace(/^https?:\/\//i, '').replace(/[:/].*$/, '') })))
   }
+  const seen = open && words.length === 0 ? recents() : []
   const groups: SpotlightActionGroupData[] = [
-    { group: t.shell.goTo, actions: pagePaths.filter((p) => !p.path.includes('$') && p.name !== 'newProxy' && has(t.pages[p.name], words)).map((p) => ({ id: p.path, label: t.pages[p.name], onClick: to(p.path) })) },
+    { group: t.shell.recents, actions: seen.map((r) => ({ id: 'recent ' + r.path, label: r.title, description: r.path.split('/')[1], onClick: to(r.path) })) },
     { group: t.shell.commands, actions: commands },
+    {
+      group: t.shell.goTo,
+      actions: pagePaths.filter((p) => !p.path.includes('$') && p.name !== 'newProxy' && has(t.pages[p.name], words)).map((p) => ({ id: p.path, label: t.pages[p.name], onClick: to(p.path) })),
+    },
   ]
   if (words.length > 0)
     kinds.forEach((k, i) => {

@@ -12,9 +12,11 @@ import { pageIcons } from '@/pages/icons'
 import { pagePaths } from '@/pages/paths'
 import { signOut } from '@/session/SignIn'
 import { Logo } from '@/ui/basics'
-import { t } from '@/text'
-import { LinkBanner } from './Banners'
+import { choose, chosen, languages, t, type Language } from '@/text'
+import { LinkBanner, useStale } from './Banners'
+import { Keys } from './Keys'
 import { openPalette, Palette } from './Palette'
+import { noteRecent } from './recents'
 
 const schemes: MantineColorScheme[] = ['auto', 'light', 'dark']
 const isApple = /Mac|iP/.test(navigator.platform)
@@ -25,7 +27,11 @@ export function Shell() {
   const [open, setOpen] = useState(false)
   const path = useRouterState({ select: (s) => s.location.pathname })
   useEffect(() => followEvents(queries), [queries])
-  useEffect(() => setOpen(false), [path])
+  const stale = useStale()
+  useEffect(() => {
+    setOpen(false)
+    noteRecent(path)
+  }, [path])
   useHotkeys([['Escape', () => setOpen(false)]])
   return (
     <>
@@ -34,13 +40,13 @@ export function Shell() {
       </a>
       <div className="shell">
         <Navigation open={open} path={path} />
-        <button className="nav-scrim" data-open={open} aria-label={t.shell.closeNavigation} onClick={() => setOpen(false)} tabIndex={open ? 0 : -1} />
+        <button type="button" className="nav-scrim" data-open={open} aria-label={t.shell.closeNavigation} onClick={() => setOpen(false)} tabIndex={open ? 0 : -1} />
         <div style={{ minWidth: 0 }}>
           <div className="bar">
             <ActionIcon className="only-phone" variant="default" size={36} aria-label={open ? t.shell.closeNavigation : t.shell.openNavigation} aria-expanded={open} onClick={() => setOpen(!open)}>
               {open ? <IconX size={18} /> : <IconMenu2 size={18} />}
             </ActionIcon>
-            <button className="search-button" onClick={openPalette}>
+            <button type="button" className="search-button" onClick={openPalette}>
               <IconSearch size={16} aria-hidden />
               <span className="clip">{t.shell.search}</span>
               <kbd>{isApple ? '⌘K' : 'Ctrl K'}</kbd>
@@ -52,12 +58,13 @@ export function Shell() {
           </div>
           <LinkBanner />
           <PendingBanner />
-          <main className="main" id="main" tabIndex={-1}>
+          <main className="main" id="main" tabIndex={-1} data-stale={stale || undefined}>
             <Outlet />
           </main>
         </div>
       </div>
       <Palette />
+      <Keys />
       <ReviewDrawer />
     </>
   )
@@ -123,8 +130,19 @@ function UserMenu() {
             </Menu.RadioItem>
           ))}
         </Menu.RadioGroup>
+        <Menu.Label>{t.shell.language}</Menu.Label>
+        <Menu.RadioGroup value={chosen() ?? ''} onChange={(l) => choose((l || undefined) as Language | undefined)}>
+          <Menu.RadioItem value="">{t.shell.schemes.auto}</Menu.RadioItem>
+          {Object.entries(languages).map(([tag, name]) => (
+            <Menu.RadioItem key={tag} value={tag}>
+              <span lang={tag}>{name}</span>
+            </Menu.RadioItem>
+          ))}
+        </Menu.RadioGroup>
         <Menu.Divider />
-        <Menu.Item component={Link} to="/account">{t.pages.account}</Menu.Item>
+        <Menu.Item component={Link} to="/account">
+          {t.pages.account}
+        </Menu.Item>
         <Menu.Item onClick={() => void signOut().then(() => queries.clear())}>{t.shell.signOut}</Menu.Item>
       </Menu.Dropdown>
     </Menu>

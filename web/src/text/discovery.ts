@@ -1,23 +1,24 @@
-import { many } from './many'
+import { count, many } from './many'
 
 export const discovery = {
-  lead: 'What Docker and other providers give, and what of it cannot be used.',
+  lead: 'Objects from Docker and other providers, and what is wrong with them.',
   emptyTitle: 'No provider yet',
-  empty: 'With a provider, proxies come from the labels of containers and go with them. Add discovery.docker in the settings of discovery.',
+  empty: 'A provider creates proxies from the labels of containers and removes them with the containers. Add one under discovery.docker in the discovery settings.',
   issues: 'Issues',
-  noIssues: 'Everything that was found can be used.',
-  notAsked: 'What it has is not known while it cannot be reached. What it gave before stays in force.',
+  noIssues: 'No issues.',
+  notAsked: 'The provider cannot be reached. The objects it provided last remain active.',
   since: 'since',
-  objects: 'Objects that it gives',
+  objects: 'Objects',
   noObjects: 'None. Containers need the label headgate.enable=true, or exposed_by_default.',
   count: (n: number) => many(n, 'object'),
   label: 'Label',
   provider: 'Provider',
-  reported: (n: number) => (n === 1 ? 'Discovery reports an issue' : `Discovery reports ${n.toLocaleString('en')} issues`),
-  moreIssues: (n: number) => `and ${n.toLocaleString('en')} more`,
+  reported: (n: number) => (n === 1 ? 'Discovery reports an issue' : `Discovery reports ${count(n)} issues`),
+  moreIssues: (n: number) => `and ${count(n)} more`,
   all: 'Show all',
-  takeOver: 'Take over',
-  takeOverText: 'Discovered objects are read-only here: their labels say what they are. Take over puts one into your document as it is now, with the addresses that its servers have. The plan is shown first. What is written by hand wins over what is discovered.',
-  settings: 'Settings of discovery',
-  edit: 'Edit the settings',
+  takeOver: 'Convert to configuration',
+  takeOverText:
+    'Discovered objects are read-only: their labels define them. Converting one copies it into your document as it is now, with the current addresses of its servers. The plan is shown first. The document takes precedence over discovery.',
+  settings: 'Discovery settings',
+  edit: 'Edit settings',
 }

@@ -1,24 +1,24 @@
 import { many } from './many'
 
-const responses = (n: number) => many(n, 'response', 'responses')
+const responses = (n: number) => many(n, 'response')
 
-/** Taking responses out of the cache. */
+/** Removing responses from the cache. */
 export const purge = {
-  item: 'Purge its cache',
+  item: 'Purge cache',
   title: (proxy: string) => `Purge the cache of ${proxy}`,
-  lead: 'What is taken out is asked of the servers anew. No document is touched.',
-  what: 'What',
-  ways: { all: 'Everything', url: 'One address', prefix: 'Addresses that begin with', tag: 'Responses with a tag' },
+  lead: 'Purged responses are requested from the servers again. The configuration is not changed.',
+  what: 'Responses',
+  ways: { all: 'Everything', url: 'One URL', prefix: 'URLs that start with', tag: 'Responses with a tag' },
   help: {
-    url: 'A whole URL, such as https://shop.example.com/logo.png. It is meant over http too.',
-    prefix: 'Such as https://shop.example.com/images/. They are meant over http too.',
-    tag: 'A word in Cache-Tag or Surrogate-Key of the responses.',
+    url: 'A complete URL, such as https://shop.example.com/logo.png. Applies to http as well.',
+    prefix: 'Such as https://shop.example.com/images/. Applies to http as well.',
+    tag: 'A value of Cache-Tag or Surrogate-Key in the response.',
   },
-  missing: 'Say which.',
-  soft: 'Make stale only',
-  softHelp: 'They stay, and are checked with the server when they are next asked for.',
-  countFirst: 'Count them first',
-  count: (n: number) => `${responses(n)} now.`,
+  missing: 'Enter a value.',
+  soft: 'Mark as stale only',
+  softHelp: 'Responses are kept and revalidated with the server when they are requested next.',
+  countFirst: 'Count first',
+  count: (n: number) => `${responses(n)} in the cache.`,
   go: 'Purge',
-  done: (n: number, soft: boolean) => (soft ? `${responses(n)} made stale.` : `${responses(n)} taken out.`),
+  done: (n: number, soft: boolean) => (soft ? `${responses(n)} marked as stale.` : `${responses(n)} purged.`),
 }

@@ -1,24 +1,24 @@
 import { many } from './many'
 
-/** One server, from its own side: who reaches it, and what operators do with it. */
+/** One server, from its own side: who uses it, and what operators do with it. */
 export const servers = {
   open: (server: string) => `About ${server}`,
-  reach: 'Who reaches this server?',
-  reachLead: 'Every proxy and route that may send requests to it.',
+  reach: 'Used by',
+  reachLead: 'All proxies and routes that can send requests to this server.',
   anyHost: 'any host',
   show: (n: number) => `Show ${n === 1 ? 'it' : `all ${n}`} in the list`,
   also: (n: number) => `also used by ${many(n, 'other proxy', 'other proxies')}`,
-  as: { backup: 'backup', forward_auth: 'asked for sign-in', mirror: 'gets copies' } as Record<string, string>,
+  as: { backup: 'backup', forward_auth: 'auth server', mirror: 'receives copies' } as Record<string, string>,
   log: 'Its requests in the log',
-  visit: 'Open it in a new tab',
-  work: 'Take it out',
-  workLead: 'For repairs: no document is touched, and it lasts over restarts.',
+  visit: 'Open in a new tab',
+  work: 'Take out of service',
+  workLead: 'For maintenance. The configuration is not changed; it persists across restarts.',
   drain: 'Drain',
-  drainHelp: 'No new clients; those who are pinned to it go on.',
+  drainHelp: 'No new clients; clients with a sticky cookie stay.',
   disable: 'Disable',
-  disableHelp: 'Nobody at all.',
-  enable: 'Put it back',
-  enableHelp: 'It gets its clients again.',
-  done: { drain: 'It is drained: no new clients come to it.', disable: 'It is disabled.', enable: 'It is back.' } as Record<string, string>,
+  disableHelp: 'No clients at all.',
+  enable: 'Return to service',
+  enableHelp: 'It receives requests again.',
+  done: { drain: 'The server is draining: it gets no new clients.', disable: 'The server is disabled.', enable: 'The server is back in service.' } as Record<string, string>,
   held: (hold: string, who: string) => `${hold} by ${who}`,
 }

@@ -27,7 +27,17 @@ export function Sure({ title, text, yes, go, close }: { title: string; text: Rea
     <Dialog close={close} title={title}>
       <p className="lead">{text}</p>
       <div className="ask">
-        <Button color="red.9" loading={busy} onClick={() => { setBusy(true); void go().finally(() => { setBusy(false); close() }) }}>
+        <Button
+          color="red.9"
+          loading={busy}
+          onClick={() => {
+            setBusy(true)
+            void go().finally(() => {
+              setBusy(false)
+              close()
+            })
+          }}
+        >
           {yes}
         </Button>
         <Button variant="default" onClick={close} data-autofocus>

@@ -1,4 +1,5 @@
 import { Button, Skeleton } from '@mantine/core'
+import { Link } from '@tanstack/react-router'
 import { useEffect, useState, type ReactNode } from 'react'
 import { marks, meaningOf, type Meaning } from '@/theme/states'
 import { t } from '@/text'
@@ -18,10 +19,11 @@ export function StateBadge({ state, children, meaning = meaningOf(state) }: { st
 export const Tag = ({ children }: { children: ReactNode }) => <span className="tag">{children}</span>
 
 /** The head of every page: one h1, a sentence, what can be done. */
-export function PageHeader({ title, badge, lead, actions }: { title: ReactNode; badge?: ReactNode; lead?: ReactNode; actions?: ReactNode }) {
+export function PageHeader({ title, badge, lead, actions, crumbs }: { title: ReactNode; badge?: ReactNode; lead?: ReactNode; actions?: ReactNode; crumbs?: ReactNode }) {
   return (
     <div className="page-head">
       <div>
+        {crumbs}
         <h1>
           {title}
           {badge}
@@ -32,6 +34,17 @@ export function PageHeader({ title, badge, lead, actions }: { title: ReactNode; 
     </div>
   )
 }
+
+/** Where a page is: the list that it belongs to, and its name. */
+export const Crumbs = ({ to, title, here }: { to: string; title: string; here: ReactNode }) => (
+  <nav aria-label={t.shell.breadcrumbs} className="crumbs">
+    <Link to={to as '/'}>{title}</Link>
+    <span aria-hidden>/</span>
+    <span aria-current="page">
+      <bdi>{here}</bdi>
+    </span>
+  </nav>
+)
 
 /** A part of a page with a title. */
 export function Card({ title, actions, children, flush }: { title?: ReactNode; actions?: ReactNode; children: ReactNode; flush?: boolean }) {
@@ -110,7 +123,16 @@ export function Failure({ error, again }: { error: unknown; again?: () => void }
   const text = error instanceof Unreachable ? t.problem.unreachable : sentence(error)
   return (
     <div className="card" role="alert">
-      <Empty title={error instanceof Problem ? (error.body.title ?? t.problem.title) : t.problem.title} action={again && <Button variant="default" onClick={again}>{t.problem.again}</Button>}>
+      <Empty
+        title={error instanceof Problem ? (error.body.title ?? t.problem.title) : t.problem.title}
+        action={
+          again && (
+            <Button variant="default" onClick={again}>
+              {t.problem.again}
+            </Button>
+          )
+        }
+      >
         {text}
       </Empty>
     </div>

@@ -22,9 +22,7 @@ export function matches(filter: Filter, s: Searchable): boolean {
     const value = field in s ? s[field]! : s['']
     const wanted = field && !(field in s) ? `${field}:${text}` : text
     // A list such as tags is matched by whole entries, or their beginning with *.
-    const found = Array.isArray(value)
-      ? value.some((v) => (wanted.endsWith('*') ? v.toLowerCase().startsWith(wanted.slice(0, -1)) : v.toLowerCase() === wanted))
-      : value.toLowerCase().includes(wanted)
+    const found = Array.isArray(value) ? value.some((v) => (wanted.endsWith('*') ? v.toLowerCase().startsWith(wanted.slice(0, -1)) : v.toLowerCase() === wanted)) : value.toLowerCase().includes(wanted)
     return found !== not
   })
 }

@@ -16,7 +16,15 @@ export default function AccountPage() {
   const local = !who.name?.includes(':')
   return (
     <>
-      <PageHeader title={<bdi>{who.name}</bdi>} badge={<StateBadge state="role" meaning="info">{t.operators.roles[who.role!] ?? who.role}</StateBadge>} lead={t.account.lead} />
+      <PageHeader
+        title={<bdi>{who.name}</bdi>}
+        badge={
+          <StateBadge state="role" meaning="info">
+            {t.operators.roles[who.role!] ?? who.role}
+          </StateBadge>
+        }
+        lead={t.account.lead}
+      />
       <Detail aside={local ? <Password /> : undefined}>
         {local ? <Authenticator on={!!who.totp} left={who.recovery_codes ?? 0} /> : <p className="small lead">{t.account.notHere}</p>}
         <Sessions of={who.name} title={t.account.sessions} />
@@ -76,7 +84,14 @@ function Authenticator({ on, left }: { on: boolean; left: number }) {
     setStep('codes')
   }
   return (
-    <Card title={t.account.totpTitle} actions={<StateBadge state="totp" meaning={on ? 'good' : 'calm'}>{on ? t.operators.totpOn : t.operators.totpOff}</StateBadge>}>
+    <Card
+      title={t.account.totpTitle}
+      actions={
+        <StateBadge state="totp" meaning={on ? 'good' : 'calm'}>
+          {on ? t.operators.totpOn : t.operators.totpOff}
+        </StateBadge>
+      }
+    >
       {step === 'off' && (
         <>
           <p className="lead">{on ? `${t.account.totpOn} ${t.account.codesLeft(left)}` : t.account.totpOff}</p>
@@ -89,10 +104,22 @@ function Authenticator({ on, left }: { on: boolean; left: number }) {
         <form onSubmit={start} className="fields" noValidate>
           <p className="lead">{t.account.startText}</p>
           <Wrong wrong={wrong} fields={['current_password']} />
-          <PasswordInput label={t.account.current} value={password} error={wrong.current_password} onChange={(e) => setPassword(e.currentTarget.value)} autoFocus autoComplete="current-password" maw={360} />
+          <PasswordInput
+            label={t.account.current}
+            value={password}
+            error={wrong.current_password}
+            onChange={(e) => setPassword(e.currentTarget.value)}
+            autoFocus
+            autoComplete="current-password"
+            maw={360}
+          />
           <div className="ask">
-            <Button type="submit" loading={busy === 'start'}>{t.account.start}</Button>
-            <Button variant="subtle" onClick={() => setStep('off')}>{t.edit.cancel}</Button>
+            <Button type="submit" loading={busy === 'start'}>
+              {t.account.start}
+            </Button>
+            <Button variant="subtle" onClick={() => setStep('off')}>
+              {t.edit.cancel}
+            </Button>
           </div>
         </form>
       )}
@@ -100,12 +127,18 @@ function Authenticator({ on, left }: { on: boolean; left: number }) {
         <form onSubmit={prove} className="fields" noValidate>
           <p className="lead">{t.account.scan}</p>
           <QR text={secret.uri} label={t.account.picture} />
-          <p className="small lead">{t.account.type} <code>{secret.secret}</code></p>
+          <p className="small lead">
+            {t.account.type} <code>{secret.secret}</code>
+          </p>
           <Wrong wrong={wrong} fields={['code']} />
           <TextInput label={t.account.code} value={code} error={wrong.code} onChange={(e) => setCode(e.currentTarget.value)} autoFocus inputMode="numeric" autoComplete="one-time-code" maw={200} />
           <div className="ask">
-            <Button type="submit" loading={busy === 'prove'}>{t.account.prove}</Button>
-            <Button variant="subtle" onClick={() => setStep('off')}>{t.edit.cancel}</Button>
+            <Button type="submit" loading={busy === 'prove'}>
+              {t.account.prove}
+            </Button>
+            <Button variant="subtle" onClick={() => setStep('off')}>
+              {t.edit.cancel}
+            </Button>
           </div>
         </form>
       )}
@@ -113,10 +146,25 @@ function Authenticator({ on, left }: { on: boolean; left: number }) {
         <>
           <h3 style={{ marginTop: 0 }}>{t.account.codesTitle}</h3>
           <p className="lead">{t.account.codesText}</p>
-          <pre className="code" tabIndex={0}>{codes.join('\n')}</pre>
+          <pre className="code" tabIndex={0}>
+            {codes.join('\n')}
+          </pre>
           <div className="ask" style={{ marginTop: 12 }}>
-            <CopyButton value={codes.join('\n')}>{({ copied, copy }) => <Button variant="default" onClick={copy}>{copied ? t.operators.copied : t.operators.copy}</Button>}</CopyButton>
-            <Button onClick={() => { setCodes([]); setStep('off') }}>{t.operators.done}</Button>
+            <CopyButton value={codes.join('\n')}>
+              {({ copied, copy }) => (
+                <Button variant="default" onClick={copy}>
+                  {copied ? t.operators.copied : t.operators.copy}
+                </Button>
+              )}
+            </CopyButton>
+            <Button
+              onClick={() => {
+                setCodes([])
+                setStep('off')
+              }}
+            >
+              {t.operators.done}
+            </Button>
           </div>
         </>
       )}

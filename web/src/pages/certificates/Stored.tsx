@@ -3,14 +3,15 @@ import { notifications } from '@mantine/notifications'
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
 import { call } from '@/api/client'
+import { failed } from '@/api/problem'
 import { all, canEdit, me } from '@/api/queries'
 import type { components } from '@/api/schema'
 import { put } from '@/edit/basket'
-import { Card, Failure, Loading, StateBadge } from '@/ui/basics'
+import { Card, Failure, Loading } from '@/ui/basics'
 import { useAct, Wrong } from '@/ui/act'
 import { Panel, Sure } from '@/ui/Dialog'
 import { t } from '@/text'
-import { standing } from './orders'
+import { CertificateBadge } from './CertificatesPage'
 
 type StoredCertificate = components['schemas']['storedBody']
 const stored = queryOptions({ queryKey: ['stored'], queryFn: ({ signal }) => all<StoredCertificate>('/stored_certificates', signal).then((p) => p.value), retry: false })
@@ -30,14 +31,18 @@ export function Stored() {
       actions={
         may && (
           <span className="entry-actions">
-            <Button size="compact-sm" variant="default" onClick={() => setMaking('upload')}>{words.upload}</Button>
-            <Button size="compact-sm" variant="default" onClick={() => setMaking('self_signed')}>{words.selfSigned}</Button>
+            <Button size="compact-sm" variant="default" onClick={() => setMaking('upload')}>
+              {words.upload}
+            </Button>
+            <Button size="compact-sm" variant="default" onClick={() => setMaking('self_signed')}>
+              {words.selfSigned}
+            </Button>
           </span>
         )
       }
     >
       <p className="small lead">{words.lead}</p>
-      {list.error ? (
+      {failed(list) ? (
         <Failure error={list.error} again={() => void list.refetch()} />
       ) : !list.data ? (
         <Loading />
@@ -46,19 +51,33 @@ export function Stored() {
       ) : (
         <ul className="rows">
           {list.data.map((c) => {
-            const s = standing({ name: c.name!, hosts: c.names ?? [], state: c.state ?? '', daysLeft: c.days_left })
             return (
               <li key={c.name} className="entry">
                 <span className="entry-name">
-                  <strong><bdi>{c.name}</bdi></strong> <StateBadge state={s.word} meaning={s.meaning}>{t.certificates.word[s.word] ?? s.word}</StateBadge>
+                  <strong>
+                    <bdi>{c.name}</bdi>
+                  </strong>{' '}
+                  <CertificateBadge state={c.state ?? ''} daysLeft={c.days_left} />
                   <span className="small block">{(c.names ?? []).join(', ')}</span>
-                  <span className="small block">{[issuerName(c.issuer), t.certificates.days(c.days_left ?? 0), c.used_by?.length ? words.usedBy(c.used_by.join(', ')) : words.unused].filter(Boolean).join(' · ')}</span>
-                  {(c.notes ?? []).map((n) => <span key={n} className="small block">▲ {n}</span>)}
+                  <span className="small block">
+                    {[issuerName(c.issuer), t.certificates.days(c.days_left ?? 0), c.used_by?.length ? words.usedBy(c.used_by.join(', ')) : words.unused].filter(Boolean).join(' · ')}
+                  </span>
+                  {(c.notes ?? []).map((n) => (
+                    <span key={n} className="small block">
+                      ▲ {n}
+                    </span>
+                  ))}
                 </span>
                 {may && (
                   <span className="entry-actions">
-                    {!c.used_by?.length && <Button size="compact-sm" variant="default" onClick={() => use(c.name!)} aria-label={`${words.use} ${c.name}`}>{words.use}</Button>}
-                    <Button size="compact-sm" variant="subtle" color="red" onClick={() => setGone(c)} aria-label={`${t.proxy.remove} ${c.name}`}>{t.proxy.remove}</Button>
+                    {!c.used_by?.length && (
+                      <Button size="compact-sm" variant="default" onClick={() => use(c.name!)} aria-label={`${words.use} ${c.name}`}>
+                        {words.use}
+                      </Button>
+                    )}
+                    <Button size="compact-sm" variant="subtle" color="red" onClick={() => setGone(c)} aria-label={`${t.proxy.remove} ${c.name}`}>
+                      {t.proxy.remove}
+                    </Button>
                   </span>
                 )}
               </li>
@@ -67,7 +86,15 @@ export function Stored() {
         </ul>
       )}
       {making && <Make kind={making} close={() => setMaking(undefined)} />}
-      {gone && <Sure title={words.removeTitle(gone.name!)} text={words.removeText} yes={t.proxy.remove} close={() => setGone(undefined)} go={() => act('', () => call('DELETE', `/stored_certificates/${encodeURIComponent(gone.name!)}`, { ifMatch: gone.etag }), t.operators.removed)} />}
+      {gone && (
+        <Sure
+          title={words.removeTitle(gone.name!)}
+          text={words.removeText}
+          yes={t.proxy.remove}
+          close={() => setGone(undefined)}
+          go={() => act('', () => call('DELETE', `/stored_certificates/${encodeURIComponent(gone.name!)}`, { ifMatch: gone.etag }), t.operators.removed)}
+        />
+      )}
     </Card>
   )
 }
@@ -107,11 +134,32 @@ function Make({ kind, close }: { kind: 'upload' | 'self_signed'; close: () => vo
         <Wrong wrong={wrong} fields={['name', 'certificate', 'key', 'hosts', 'days']} />
         <TextInput label={words.name} value={name} error={wrong.name} onChange={(e) => setName(e.currentTarget.value)} data-autofocus autoComplete="off" spellCheck={false} />
         {kind === 'upload' ? (
-          ([['certificate', words.certificate, certificate, setCertificate], ['key', words.key, key, setKey]] as const).map(([field, label, value, set]) => (
+          (
+            [
+              ['certificate', words.certificate, certificate, setCertificate],
+              ['key', words.key, key, setKey],
+            ] as const
+          ).map(([field, label, value, set]) => (
             <div key={field}>
-              <Textarea label={label} value={value} error={wrong[field]} onChange={(e) => set(e.currentTarget.value)} placeholder={field === 'key' ? '-----BEGIN PRIVATE KEY-----' : '-----BEGIN CERTIFICATE-----'} autosize minRows={3} maxRows={8} className="mono" spellCheck={false} autoComplete="off" />
+              <Textarea
+                label={label}
+                value={value}
+                error={wrong[field]}
+                onChange={(e) => set(e.currentTarget.value)}
+                placeholder={field === 'key' ? '-----BEGIN PRIVATE KEY-----' : '-----BEGIN CERTIFICATE-----'}
+                autosize
+                minRows={3}
+                maxRows={8}
+                className="mono"
+                spellCheck={false}
+                autoComplete="off"
+              />
               <FileButton onChange={file(set)} accept=".pem,.crt,.cer,.key">
-                {(props) => <Button {...props} size="compact-sm" variant="subtle">{words.file}</Button>}
+                {(props) => (
+                  <Button {...props} size="compact-sm" variant="subtle">
+                    {words.file}
+                  </Button>
+                )}
               </FileButton>
             </div>
           ))
@@ -121,7 +169,9 @@ function Make({ kind, close }: { kind: 'upload' | 'self_signed'; close: () => vo
             <NumberInput label={words.days} value={days} error={wrong.days} onChange={setDays} min={1} max={3650} w={140} />
           </>
         )}
-        <Button type="submit" loading={busy === 'go'}>{kind === 'upload' ? words.upload : words.selfSigned}</Button>
+        <Button type="submit" loading={busy === 'go'}>
+          {kind === 'upload' ? words.upload : words.selfSigned}
+        </Button>
       </form>
     </Panel>
   )

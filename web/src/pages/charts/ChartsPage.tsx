@@ -20,7 +20,16 @@ export default function ChartsPage() {
         lead={t.charts.lead}
         actions={
           <>
-            <Select aria-label={t.charts.what} searchable value={proxy} onChange={(v) => setProxy(v ?? '')} data={[{ value: '', label: t.charts.whole }, ...(proxies.data ?? []).map((p) => ({ value: p.name!, label: p.name! }))]} allowDeselect={false} limit={50} w={220} />
+            <Select
+              aria-label={t.charts.what}
+              searchable
+              value={proxy}
+              onChange={(v) => setProxy(v ?? '')}
+              data={[{ value: '', label: t.charts.whole }, ...(proxies.data ?? []).map((p) => ({ value: p.name!, label: p.name! }))]}
+              allowDeselect={false}
+              limit={50}
+              w={220}
+            />
           </>
         }
       />

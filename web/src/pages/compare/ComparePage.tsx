@@ -2,6 +2,7 @@ import { Button, FileButton, NumberInput, Progress, SegmentedControl, Switch, Te
 import { useQuery, useQueryClient } from '@tanstack/react-query'
 import { useState, type FormEvent } from 'react'
 import { call } from '@/api/client'
+import { failed } from '@/api/problem'
 import { isAdmin, me } from '@/api/queries'
 import { EmptyCard } from '@/edit/Entries'
 import { Ago, Card, Detail, Failure, Loading, PageHeader, StateBadge } from '@/ui/basics'
@@ -25,7 +26,7 @@ export default function ComparePage() {
         <EmptyCard title={words.adminsOnly}>{words.adminsOnlyText}</EmptyCard>
       </>
     )
-  if (last.error) return <Failure error={last.error} again={() => void last.refetch()} />
+  if (failed(last)) return <Failure error={last.error} again={() => void last.refetch()} />
   if (last.data === undefined) return <Loading />
   const c = last.data
   return (
@@ -33,7 +34,15 @@ export default function ComparePage() {
       <PageHeader title={t.pages.compare} lead={words.lead} badge={c && <Standing it={c} />} />
       <div className="stack">
         <Detail aside={<Form running={c?.state === 'running'} />}>
-          {!c ? <EmptyCard title={words.emptyTitle}>{words.empty}</EmptyCard> : c.state === 'running' ? <Running it={c} /> : c.report ? <Compared it={c} report={c.report} /> : <EmptyCard title={words.failed}>{words.empty}</EmptyCard>}
+          {!c ? (
+            <EmptyCard title={words.emptyTitle}>{words.empty}</EmptyCard>
+          ) : c.state === 'running' ? (
+            <Running it={c} />
+          ) : c.report ? (
+            <Compared it={c} report={c.report} />
+          ) : (
+            <EmptyCard title={words.failed}>{words.empty}</EmptyCard>
+          )}
         </Detail>
       </div>
     </>
@@ -96,8 +105,15 @@ function Form({ running }: { running: boolean }) {
     }
     if (from !== 'routes' && !text.trim()) return setWrong({ list: from === 'log' ? words.emptyLog : t.edit.needed })
     const body: Input = {
-      old: addresses(old), new: ours ? addresses(ours) : undefined, list: text || undefined, host: host || undefined,
-      limit: Number(limit) || undefined, rate: Number(rate) || undefined, timeout_s: Number(timeout) || undefined, unsafe: unsafe || undefined, no_dns: noDNS || undefined,
+      old: addresses(old),
+      new: ours ? addresses(ours) : undefined,
+      list: text || undefined,
+      host: host || undefined,
+      limit: Number(limit) || undefined,
+      rate: Number(rate) || undefined,
+      timeout_s: Number(timeout) || undefined,
+      unsafe: unsafe || undefined,
+      no_dns: noDNS || undefined,
     }
     const begun = await act('go', () => call<Comparison>('POST', '/compare', { body }))
     if (begun) queries.setQueryData(comparison.queryKey, begun.value)
@@ -107,21 +123,64 @@ function Form({ running }: { running: boolean }) {
     <Card title={words.what}>
       <form onSubmit={(e) => void submit(e)} className="fields" noValidate>
         <Wrong wrong={wrong} fields={['old', 'new', 'list', 'host', 'limit', 'rate', 'timeout_s']} />
-        <TextInput label={words.old} description={words.oldHelp} placeholder="127.0.0.1" value={old} error={wrong.old} onChange={(e) => setOld(e.currentTarget.value)} autoComplete="off" spellCheck={false} />
-        <TextInput label={words.new} description={words.newHelp} placeholder={words.newPlaceholder} value={ours} error={wrong.new} onChange={(e) => setOurs(e.currentTarget.value)} autoComplete="off" spellCheck={false} />
+        <TextInput
+          label={words.old}
+          description={words.oldHelp}
+          placeholder="127.0.0.1"
+          value={old}
+          error={wrong.old}
+          onChange={(e) => setOld(e.currentTarget.value)}
+          autoComplete="off"
+          spellCheck={false}
+        />
+        <TextInput
+          label={words.new}
+          description={words.newHelp}
+          placeholder={words.newPlaceholder}
+          value={ours}
+          error={wrong.new}
+          onChange={(e) => setOurs(e.currentTarget.value)}
+          autoComplete="off"
+          spellCheck={false}
+        />
         <div>
-          <SegmentedControl orientation="vertical" fullWidth value={from} onChange={(v) => setFrom(v as typeof from)} data={sources.map((value) => ({ value, label: words.from[value] }))} aria-label={words.which} />
+          <SegmentedControl
+            orientation="vertical"
+            fullWidth
+            value={from}
+            onChange={(v) => setFrom(v as typeof from)}
+            data={sources.map((value) => ({ value, label: words.from[value] }))}
+            aria-label={words.which}
+          />
           <p className="small" style={{ margin: '6px 0 0' }}>
             {words.fromHelp[from]}
           </p>
-          {from === 'log' && wrong.list && <p role="alert" style={{ color: 'var(--bad)', margin: '6px 0 0' }}>{wrong.list}</p>}
+          {from === 'log' && wrong.list && (
+            <p role="alert" style={{ color: 'var(--bad)', margin: '6px 0 0' }}>
+              {wrong.list}
+            </p>
+          )}
         </div>
         {from === 'list' && (
           <>
             <div>
-              <Textarea label={words.list} placeholder={words.listPlaceholder} value={list} error={wrong.list} onChange={(e) => setList(e.currentTarget.value)} autosize minRows={3} maxRows={10} spellCheck={false} />
+              <Textarea
+                label={words.list}
+                placeholder={words.listPlaceholder}
+                value={list}
+                error={wrong.list}
+                onChange={(e) => setList(e.currentTarget.value)}
+                autosize
+                minRows={3}
+                maxRows={10}
+                spellCheck={false}
+              />
               <FileButton onChange={(f) => void f?.text().then(setList)} accept=".log,.txt,.json,text/plain">
-                {(props) => <Button {...props} size="compact-sm" variant="subtle">{words.file}</Button>}
+                {(props) => (
+                  <Button {...props} size="compact-sm" variant="subtle">
+                    {words.file}
+                  </Button>
+                )}
               </FileButton>
             </div>
             <TextInput label={words.host} description={words.hostHelp} value={host} error={wrong.host} onChange={(e) => setHost(e.currentTarget.value)} autoComplete="off" spellCheck={false} />

@@ -6,6 +6,7 @@ import { Card, span, StateBadge } from '@/ui/basics'
 import { useView } from '@/ui/view'
 import { Panel } from '@/ui/Dialog'
 import { t } from '@/text'
+import { count } from '@/text/many'
 import { kindsOf, meaningOfPercent, meaningOfWeight, urlOf, worstOf, type Comparison, type Difference, type Report, type Result } from './comparison'
 
 const words = t.compare
@@ -39,10 +40,18 @@ export function Compared({ it: c, report: r }: { it: Comparison; report: Report 
           <p className="small lead">{words.kindsLead}</p>
           <div className="tags">
             {kinds.map((k) => (
-              <button key={k.kind} className="badge kind" data-meaning={meaningOfWeight[k.weight]} aria-pressed={q === `kind:${k.kind}`} title={words.weightHelp[k.weight]} onClick={() => filter(q === `kind:${k.kind}` ? '' : `kind:${k.kind}`)}>
+              <button
+                type="button"
+                key={k.kind}
+                className="badge kind"
+                data-meaning={meaningOfWeight[k.weight]}
+                aria-pressed={q === `kind:${k.kind}`}
+                title={words.weightHelp[k.weight]}
+                onClick={() => filter(q === `kind:${k.kind}` ? '' : `kind:${k.kind}`)}
+              >
                 <span aria-hidden>{k.weight === 'breaks' ? '■' : k.weight === 'differs' ? '▲' : '○'}</span>
                 <span>
-                  {words.kind[k.kind] ?? k.kind} · {words.weight[k.weight]} · {k.requests.toLocaleString('en')}
+                  {words.kind[k.kind] ?? k.kind} · {words.weight[k.weight]} · {count(k.requests)}
                 </span>
               </button>
             ))}
@@ -54,7 +63,10 @@ export function Compared({ it: c, report: r }: { it: Comparison; report: Report 
         {r.proxies.map((p) => (
           <details key={p.proxy} className="ready" open={r.proxies.length === 1 || undefined}>
             <summary>
-              <StateBadge state="percent" meaning={meaningOfPercent(p.percent)}>{words.readyWord(p.percent)}</StateBadge> <bdi>{p.proxy || words.none}</bdi> <span className="small">{words.ready(p.ready, p.requests)}</span>
+              <StateBadge state="percent" meaning={meaningOfPercent(p.percent)}>
+                {words.readyWord(p.percent)}
+              </StateBadge>{' '}
+              <bdi>{p.proxy || words.none}</bdi> <span className="small">{words.ready(p.ready, p.requests)}</span>
             </summary>
             {p.reasons.length === 0 ? (
               <p className="small lead">{words.all}</p>
@@ -62,7 +74,9 @@ export function Compared({ it: c, report: r }: { it: Comparison; report: Report 
               <ul className="rows">
                 {p.reasons.map((x, i) => (
                   <li key={i}>
-                    <StateBadge state={x.weight} meaning={meaningOfWeight[x.weight]}>{words.weight[x.weight]}</StateBadge>
+                    <StateBadge state={x.weight} meaning={meaningOfWeight[x.weight]}>
+                      {words.weight[x.weight]}
+                    </StateBadge>
                     <span style={{ minWidth: 0 }}>
                       <strong>{words.kind[x.kind] ?? x.kind}</strong> {x.text}
                       <span className="small block">{words.such(x.requests, x.example)}</span>
@@ -73,7 +87,9 @@ export function Compared({ it: c, report: r }: { it: Comparison; report: Report 
             )}
             {p.proxy && (
               <p className="small lead">
-                <Link to="/proxies/$name" params={{ name: p.proxy }}>{t.pages.proxy} {p.proxy}</Link>
+                <Link to="/proxies/$name" params={{ name: p.proxy }}>
+                  {t.pages.proxy} {p.proxy}
+                </Link>
               </p>
             )}
           </details>
@@ -81,7 +97,11 @@ export function Compared({ it: c, report: r }: { it: Comparison; report: Report 
       </Card>
       {r.notes.length > 0 && (
         <Card title={words.notes}>
-          <ul className="plain-list">{r.notes.map((n) => <li key={n}>{n}</li>)}</ul>
+          <ul className="plain-list">
+            {r.notes.map((n) => (
+              <li key={n}>{n}</li>
+            ))}
+          </ul>
         </Card>
       )}
       {r.results.length > 0 && <Requests results={r.results} />}
@@ -89,7 +109,12 @@ export function Compared({ it: c, report: r }: { it: Comparison; report: Report 
   )
 }
 
-const searchable = (r: Result) => ({ '': [urlOf(r.request), r.request.proxy, ...r.differences.map((d) => d.text)].join(' '), kind: r.differences.map((d) => d.kind), weight: r.differences.map((d) => d.weight), proxy: r.request.proxy ?? '' })
+const searchable = (r: Result) => ({
+  '': [urlOf(r.request), r.request.proxy, ...r.differences.map((d) => d.text)].join(' '),
+  kind: r.differences.map((d) => d.kind),
+  weight: r.differences.map((d) => d.weight),
+  proxy: r.request.proxy ?? '',
+})
 const status = (a: Result['old']) => a.status || (a.error ? words.noAnswer : '–')
 
 function Requests({ results }: { results: Result[] }) {
@@ -101,7 +126,7 @@ function Requests({ results }: { results: Result[] }) {
         title: words.request,
         cell: (r) => (
           <>
-            <button className="row-button" onClick={() => setOpen(r)} title={urlOf(r.request)}>
+            <button type="button" className="row-button" onClick={() => setOpen(r)} title={urlOf(r.request)}>
               <span className="mono">{r.request.method}</span> {urlOf(r.request)}
             </button>
             <span className="small clip">{r.differences.map((d) => d.text).join('; ')}</span>
@@ -109,7 +134,20 @@ function Requests({ results }: { results: Result[] }) {
         ),
       },
       { id: 'answers', title: words.answers, width: '110px', phone: false, cell: (r) => `${status(r.old)}, ${status(r.new)}` },
-      { id: 'weight', title: words.differs, width: '120px', sort: (r) => ({ breaks: 0, differs: 1, note: 2 })[worstOf(r.differences)], cell: (r) => { const w = worstOf(r.differences); return <StateBadge state={w} meaning={meaningOfWeight[w]}>{words.weight[w]}</StateBadge> } },
+      {
+        id: 'weight',
+        title: words.differs,
+        width: '120px',
+        sort: (r) => ({ breaks: 0, differs: 1, note: 2 })[worstOf(r.differences)],
+        cell: (r) => {
+          const w = worstOf(r.differences)
+          return (
+            <StateBadge state={w} meaning={meaningOfWeight[w]}>
+              {words.weight[w]}
+            </StateBadge>
+          )
+        },
+      },
     ],
     [],
   )
@@ -129,12 +167,17 @@ function One({ it: r }: { it: Result }) {
   return (
     <div className="stack">
       <p className="lead">
-        {words.oldSide} {r.old.status || r.old.error}, {words.newSide.toLowerCase()} {r.new.status || r.new.error}. <Link to="/explain" search={{ url: urlOf(r.request), method: r.request.method }}>{words.explain}</Link>
+        {words.oldSide} {r.old.status || r.old.error}, {words.newSide.toLowerCase()} {r.new.status || r.new.error}.{' '}
+        <Link to="/explain" search={{ url: urlOf(r.request), method: r.request.method }}>
+          {words.explain}
+        </Link>
       </p>
       {r.differences.map((d: Difference, i) => (
         <section key={i} className="change">
           <div className="change-head">
-            <StateBadge state={d.weight} meaning={meaningOfWeight[d.weight]}>{words.weight[d.weight]}</StateBadge>
+            <StateBadge state={d.weight} meaning={meaningOfWeight[d.weight]}>
+              {words.weight[d.weight]}
+            </StateBadge>
             {words.kind[d.kind] ?? d.kind} {d.name && <code>{d.name}</code>}
           </div>
           <ul className="change-fields">

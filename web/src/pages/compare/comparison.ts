@@ -1,29 +1,20 @@
 import { queryOptions } from '@tanstack/react-query'
 import { call } from '@/api/client'
 import { Problem } from '@/api/problem'
+import type { Whole } from '@/api/queries'
+import type { components } from '@/api/schema'
 import type { Meaning } from '@/theme/states'
 
-/** What POST /compare takes: the fields of the API. */
-export type Input = { old: string[]; new?: string[]; list?: string; host?: string; limit?: number; rate?: number; timeout_s?: number; unsafe?: boolean; no_dns?: boolean }
-
-/** The report of headgate compare -o json. */
-export type Report = {
-  old: { http?: string; https?: string }
-  new: { http?: string; https?: string }
-  took_s: number
-  requests: number
-  ready: number
-  percent: number
-  proxies: Readiness[]
-  results: Result[]
-  notes: string[]
-}
+type S = components['schemas']
+export type Input = S['compareInput']
+export type Report = Weighed<Whole<S['Report']>>
 type Weight = 'breaks' | 'differs' | 'note'
-export type Readiness = { proxy: string; requests: number; ready: number; percent: number; reasons: { kind: string; weight: Weight; name?: string; text: string; example: string; requests: number }[] }
-export type Difference = { kind: string; weight: Weight; name?: string; old: string; new: string; text: string }
-type Answer = { status?: number; error?: string; head_ms?: number; size?: number; protocol?: string }
-export type Result = { request: { method: string; scheme: string; host: string; target: string; proxy?: string }; old: Answer; new: Answer; differences: Difference[] }
-export type Comparison = { state: 'running' | 'done' | 'stopped'; who?: string; began: string; done: number; requests: number; report?: Report }
+/** A difference is of one of three weights. */
+type Weighed<T> = T extends (infer E)[] ? Weighed<E>[] : T extends { weight: string } ? Omit<T, 'weight'> & { weight: Weight } : T extends object ? { [K in keyof T]: Weighed<T[K]> } : T
+export type Readiness = Weighed<Whole<S['Readiness']>>
+export type Difference = Weighed<Whole<S['Difference']>>
+export type Result = Weighed<Whole<S['Result']>>
+export type Comparison = Whole<Omit<S['comparisonBody'], 'report' | 'who'>> & { who?: string; report?: Report }
 
 /** The last comparison; null is that there was none. While one runs it is asked for often. */
 export const comparison = queryOptions({

@@ -2,7 +2,7 @@ import { Button, TextInput } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
-import { sentence } from '@/api/problem'
+import { failed, sentence } from '@/api/problem'
 import { canEdit, isAdmin, me, objects, status, type AnyObject, type Proxy } from '@/api/queries'
 import { apply, configTag, plan, type Edit } from '@/edit/basket'
 import { written } from '@/edit/object'
@@ -42,7 +42,7 @@ export default function CutoverPage() {
   const { data: all } = useQuery(status)
   const [typed, setTyped] = useState<Record<string, string>>({})
   const [shown, setShown] = useState<Move[]>()
-  if (ports.error) return <Failure error={ports.error} again={() => void ports.refetch()} />
+  if (failed(ports)) return <Failure error={ports.error} again={() => void ports.refetch()} />
   if (!ports.data) return <Loading />
   const moves = proposed(ports.data).map((m) => ({ ...m, to: typed[m.name] ?? m.to }))
   const moving = moves.filter((m) => m.to !== m.from)
@@ -95,11 +95,22 @@ export default function CutoverPage() {
             {moves.map((m) => (
               <li key={m.name} className="entry" style={{ alignItems: 'center' }}>
                 <span className="entry-name">
-                  <strong><bdi>{m.name}</bdi></strong> <span className="small">{m.protocol}</span>
+                  <strong>
+                    <bdi>{m.name}</bdi>
+                  </strong>{' '}
+                  <span className="small">{m.protocol}</span>
                   <span className="block mono">{m.from}</span>
                 </span>
                 <span aria-hidden>→</span>
-                <TextInput aria-label={words.address(m.name)} value={m.to} disabled={!may} onChange={(e) => setTyped({ ...typed, [m.name]: e.currentTarget.value.trim() })} spellCheck={false} autoComplete="off" w={190} />
+                <TextInput
+                  aria-label={words.address(m.name)}
+                  value={m.to}
+                  disabled={!may}
+                  onChange={(e) => setTyped({ ...typed, [m.name]: e.currentTarget.value.trim() })}
+                  spellCheck={false}
+                  autoComplete="off"
+                  w={190}
+                />
                 {m.to === m.from && <span className="small">{words.stays}</span>}
               </li>
             ))}
@@ -126,22 +137,60 @@ function Before({ moves, ports, may, admin }: { moves: Move[]; ports: AnyObject[
   const rows: { meaning: Meaning; title: string; text: React.ReactNode; link?: string }[] = [
     ...(moves.length === 0
       ? []
-      : [{ meaning: (free.error ? 'bad' : free.data ? 'good' : 'info') as Meaning, title: words.addresses(moves.map((m) => m.to).join(', ')), text: free.error ? sentence(free.error) : free.data ? words.areFree : words.freeText }]),
+      : [
+          {
+            meaning: (free.error ? 'bad' : free.data ? 'good' : 'info') as Meaning,
+            title: words.addresses(moves.map((m) => m.to).join(', ')),
+            text: free.error ? sentence(free.error) : free.data ? words.areFree : words.freeText,
+          },
+        ]),
     {
       meaning: blocked.length ? 'warn' : 'good',
       title: words.certificates,
-      text: !list?.length ? words.noCertificates : (
+      text: !list?.length ? (
+        words.noCertificates
+      ) : (
         <>
-          {words.certificatesReady(list.length - blocked.length)}{blocked.length > 0 && `, ${words.certificatesBlocked(blocked.length)}`}
-          {blocked.slice(0, 5).map((o) => <span key={o.name} className="small block">{o.name}: {o.trouble?.message ?? t.certificates.word[o.state!] ?? o.state}</span>)}
+          {words.certificatesReady(list.length - blocked.length)}
+          {blocked.length > 0 && `, ${words.certificatesBlocked(blocked.length)}`}
+          {blocked.slice(0, 5).map((o) => (
+            <span key={o.name} className="small block">
+              {o.name}: {o.trouble?.message ?? t.certificates.word[o.state!] ?? o.state}
+            </span>
+          ))}
           {blocked.length > 0 && <span className="small block">{words.certificatesNote}</span>}
         </>
       ),
       link: '/certificates',
     },
-    { meaning: closed.length ? 'warn' : 'good', title: words.listening, text: closed.length ? <>{words.notListening(closed.length)}{closed.map((p) => <span key={p.name} className="small block">{p.name}: {p.reason}. {p.hint}</span>)}</> : words.allListening, link: '/ports' },
+    {
+      meaning: closed.length ? 'warn' : 'good',
+      title: words.listening,
+      text: closed.length ? (
+        <>
+          {words.notListening(closed.length)}
+          {closed.map((p) => (
+            <span key={p.name} className="small block">
+              {p.name}: {p.reason}. {p.hint}
+            </span>
+          ))}
+        </>
+      ) : (
+        words.allListening
+      ),
+      link: '/ports',
+    },
     { meaning: down.length ? 'warn' : 'good', title: words.servers, text: down.length ? words.serversDown(down.length) : words.serversFine, link: '/proxies' },
-    ...(admin ? [{ meaning: (compared?.report ? meaningOfPercent(compared.report.percent) : 'info') as Meaning, title: t.compare.before, text: compared?.report ? t.compare.beforeReady(compared.report.percent) : t.compare.beforeNone, link: '/compare' }] : []),
+    ...(admin
+      ? [
+          {
+            meaning: (compared?.report ? meaningOfPercent(compared.report.percent) : 'info') as Meaning,
+            title: t.compare.before,
+            text: compared?.report ? t.compare.beforeReady(compared.report.percent) : t.compare.beforeNone,
+            link: '/compare',
+          },
+        ]
+      : []),
     { meaning: all?.pending ? 'bad' : 'good', title: words.pending, text: all?.pending ? words.isPending : '' },
   ]
   const word: Record<Meaning, string> = { good: words.good, warn: words.wait, bad: words.bad, info: words.wait, calm: words.wait }
@@ -150,7 +199,9 @@ function Before({ moves, ports, may, admin }: { moves: Move[]; ports: AnyObject[
       <ul className="rows judged">
         {rows.map((r) => (
           <li key={r.title}>
-            <StateBadge state={r.meaning} meaning={r.meaning}>{word[r.meaning]}</StateBadge>
+            <StateBadge state={r.meaning} meaning={r.meaning}>
+              {word[r.meaning]}
+            </StateBadge>
             <span style={{ minWidth: 0 }}>
               <strong>{r.link ? <Link to={r.link as '/'}>{r.title}</Link> : r.title}</strong>
               <span className="block">{r.text}</span>

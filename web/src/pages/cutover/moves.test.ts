@@ -9,7 +9,12 @@ const ports = [
 ]
 
 it('moves test ports to the real ones, and leaves others', () => {
-  expect(proposed(ports).map((m) => [m.name, m.to])).toEqual([['web', '0.0.0.0:80'], ['tls', '[::]:443'], ['quic', ':443'], ['other', '127.0.0.1:9000']])
+  expect(proposed(ports).map((m) => [m.name, m.to])).toEqual([
+    ['web', '0.0.0.0:80'],
+    ['tls', '[::]:443'],
+    ['quic', ':443'],
+    ['other', '127.0.0.1:9000'],
+  ])
 })
 it('finds the way back', () => {
   expect(reversed(proposed(ports))[0]).toEqual({ name: 'web', from: '0.0.0.0:80', to: '0.0.0.0:8080', protocol: 'http' })

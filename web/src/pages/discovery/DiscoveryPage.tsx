@@ -1,31 +1,32 @@
 import { Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { useState } from 'react'
+import { failed } from '@/api/problem'
 import { canEdit, me, object, objects, type AnyObject } from '@/api/queries'
+import { useEditing } from '@/edit/editing'
 import { ObjectEditor } from '@/edit/ObjectEditor'
 import { TakeOver } from '@/edit/TakeOver'
 import { label } from '@/edit/words'
 import { Ago, Card, Empty, Failure, Loading, PageHeader, StateBadge } from '@/ui/basics'
 import { t } from '@/text'
-import { discovery, OneIssue, type Provider } from './Issues'
-
+import { discovery, OneIssue } from './Issues'
+import type { Provider } from './once'
 
 /** The providers of discovered objects: how they stand, what they give, what cannot be used. */
 export default function DiscoveryPage() {
   const list = useQuery(discovery)
   const { data: who } = useQuery(me)
   const settings = useQuery({ ...object<AnyObject>('discovery', ''), retry: false })
-  const [editing, setEditing] = useState(false)
+  const [editing, setEditing] = useEditing('discovery')
   const edit = canEdit(who?.role) && settings.data && (
-    <Button variant={list.data?.length ? 'default' : 'filled'} onClick={() => setEditing(true)}>
+    <Button variant={list.data?.length ? 'default' : 'filled'} onClick={() => setEditing('')}>
       {t.discovery.edit}
     </Button>
   )
   return (
     <>
       <PageHeader title={t.pages.discovery} lead={t.discovery.lead} actions={list.data?.length ? edit : undefined} />
-      {list.error ? (
+      {failed(list) ? (
         <Failure error={list.error} again={() => void list.refetch()} />
       ) : !list.data ? (
         <Loading />
@@ -45,7 +46,9 @@ export default function DiscoveryPage() {
           </Card>
         </div>
       )}
-      {editing && settings.data && <ObjectEditor kind="discovery" name="" object={settings.data} title={t.discovery.settings} onClose={() => setEditing(false)} />}
+      {editing !== undefined && canEdit(who?.role) && settings.data && (
+        <ObjectEditor kind="discovery" name="" object={settings.data} title={t.discovery.settings} onClose={() => setEditing(undefined)} />
+      )}
     </>
   )
 }
@@ -82,7 +85,8 @@ function Given({ provider }: { provider: Provider }) {
   const proxies = useQuery(objects('proxies'))
   const tcp = useQuery(objects('tcp_proxies'))
   const udp = useQuery(objects('udp_proxies'))
-  const from = (kind: string, list: AnyObject[] = []) => list.filter((o) => o.origin?.provider === provider.name || o.origin?.provider === `${provider.type}.${provider.name}`).map((o) => ({ kind, o }))
+  const from = (kind: string, list: AnyObject[] = []) =>
+    list.filter((o) => o.origin?.provider === provider.name || o.origin?.provider === `${provider.type}.${provider.name}`).map((o) => ({ kind, o }))
   const all = [...from('proxies', proxies.data), ...from('tcp', tcp.data), ...from('udp', udp.data)]
   if (!provider.objects) return <p className="small lead">{t.discovery.noObjects}</p>
   return (
@@ -92,12 +96,13 @@ function Given({ provider }: { provider: Provider }) {
         {all.map(({ kind, o }) => (
           <li key={`${kind} ${o.name}`} className="entry">
             <span className="entry-name">
-              <Link to={(kind === 'proxies' ? `/proxies/${encodeURIComponent(o.name!)}` : `/streams/${kind}/${encodeURIComponent(o.name!)}`) as '/'}><bdi>{o.name}</bdi></Link> {o.state && <StateBadge state={o.state} />}
+              <Link to={(kind === 'proxies' ? `/proxies/${encodeURIComponent(o.name!)}` : `/streams/${kind}/${encodeURIComponent(o.name!)}`) as '/'}>
+                <bdi>{o.name}</bdi>
+              </Link>{' '}
+              {o.state && <StateBadge state={o.state} />}
               {o.origin?.container && <span className="small block">{t.proxy.container(o.origin.container)}</span>}
             </span>
-            {canEdit(who?.role) && (
-              <TakeOver size="compact-sm" variant="default" kind={kind === 'proxies' ? kind : `${kind}_proxies`} name={o.name!} label={`${t.discovery.takeOver} ${o.name}`} />
-            )}
+            {canEdit(who?.role) && <TakeOver size="compact-sm" variant="default" kind={kind === 'proxies' ? kind : `${kind}_proxies`} name={o.name!} label={`${t.discovery.takeOver} ${o.name}`} />}
           </li>
         ))}
       </ul>

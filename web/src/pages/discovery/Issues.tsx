@@ -1,18 +1,20 @@
 import { Anchor } from '@mantine/core'
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { call } from '@/api/client'
-import type { components } from '@/api/schema'
-import { Ago, Card, StateBadge } from '@/ui/basics'
+import { client, data } from '@/api/client'
+import { Ago, StateBadge } from '@/ui/basics'
 import { t } from '@/text'
+import { once, type Issue } from './once'
 
-export type Provider = components['schemas']['providerBody']
-type Issue = NonNullable<Provider['issues']>[number]
-
-export const discovery = queryOptions({ queryKey: ['discovery'], queryFn: () => call<{ providers: Provider[] }>('GET', '/discovery').then((d) => d.value.providers ?? []), refetchInterval: 10_000, retry: false })
+export const discovery = queryOptions({
+  queryKey: ['discovery'],
+  queryFn: () => data(client.GET('/api/v1/discovery')).then((d) => (d.providers ?? []).map((p) => ({ ...p, issues: once(p.issues ?? []) }))),
+  refetchInterval: 10_000,
+  retry: false,
+})
 
 /** How many issues are shown before the list of proxies. */
-const first = 5
+const first = 20
 
 /**
  * What the providers of discovery report, at the list of proxies: also what is of a
@@ -25,16 +27,24 @@ export function DiscoveryIssues() {
   const n = broken.length + issues.length
   if (n === 0) return null
   return (
-    <div style={{ marginBottom: 16 }}>
-      <Card title={t.discovery.reported(n)} actions={<Anchor component={Link} to="/discovery">{t.discovery.all}</Anchor>}>
+    <details className="card discovery-issues">
+      <summary>
+        <StateBadge state="warning">{t.discovery.issues}</StateBadge> {t.discovery.reported(n)}
+      </summary>
+      <div className="card-body">
         <ul className="rows">
           {broken.slice(0, first).map((p) => (
             <li key={p.name}>
               <StateBadge state={p.state ?? ''} />
               <span style={{ minWidth: 0 }}>
-                <strong><bdi>{p.name}</bdi></strong> {p.reason}
+                <strong>
+                  <bdi>{p.name}</bdi>
+                </strong>{' '}
+                {p.reason}
                 {p.hint && <span className="small block">{p.hint}</span>}
-                <span className="small block">{t.discovery.since} <Ago time={p.since!} /></span>
+                <span className="small block">
+                  {t.discovery.since} <Ago time={p.since!} />
+                </span>
               </span>
             </li>
           ))}
@@ -42,9 +52,14 @@ export function DiscoveryIssues() {
             <OneIssue key={i} issue={issue} provider={provider} />
           ))}
         </ul>
-        {n > first && <p className="small lead">{t.discovery.moreIssues(n - first)}</p>}
-      </Card>
-    </div>
+        <p className="small lead">
+          {n > first && t.discovery.moreIssues(n - first)}{' '}
+          <Anchor component={Link} to="/discovery">
+            {t.discovery.all}
+          </Anchor>
+        </p>
+      </div>
+    </details>
   )
 }
 
@@ -53,12 +68,24 @@ export const OneIssue = ({ issue: x, provider }: { issue: Issue; provider?: stri
   <li>
     <StateBadge state="warning">{x.code}</StateBadge>
     <span style={{ minWidth: 0 }}>
-      {x.container && <strong><bdi>{x.container}</bdi> </strong>}
+      {x.container && (
+        <strong>
+          <bdi>{x.container}</bdi>{' '}
+        </strong>
+      )}
       {x.message}
       {x.hint && <span className="block">{x.hint}</span>}
       <span className="small block">
-        {provider && <>{t.discovery.provider} <bdi>{provider}</bdi> · </>}
-        {x.label && <>{t.discovery.label} <code>{x.label}</code> · </>}
+        {provider && (
+          <>
+            {t.discovery.provider} <bdi>{provider}</bdi> ·{' '}
+          </>
+        )}
+        {x.label && (
+          <>
+            {t.discovery.label} <code>{x.label}</code> ·{' '}
+          </>
+        )}
         {t.discovery.since} <Ago time={x.since!} />
       </span>
     </span>

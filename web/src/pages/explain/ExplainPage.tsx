@@ -29,7 +29,11 @@ export default function ExplainPage() {
     gcTime: 60_000,
   })
   const mistakes = answer.error instanceof Problem && answer.error.status < 500 ? answer.error.mistakes : []
-  const at = (field: string) => mistakes.filter((m) => m.pointer.startsWith(field)).map((m) => (m.remedy ? `${m.detail}; ${m.remedy}` : m.detail)).join('. ') || undefined
+  const at = (field: string) =>
+    mistakes
+      .filter((m) => m.pointer.startsWith(field))
+      .map((m) => (m.remedy ? `${m.detail}; ${m.remedy}` : m.detail))
+      .join('. ') || undefined
   const elsewhere = answer.error && (answer.error instanceof Unreachable || !['/url', '/from', '/headers', '/method'].some((f) => at(f)))
 
   function submit(e: FormEvent) {
@@ -38,7 +42,10 @@ export default function ExplainPage() {
     setWrong(url ? '' : t.explain.bad)
     if (!url) return
     if (JSON.stringify({ ...form, url }) === key) void answer.refetch()
-    void go({ to: '/explain', search: { url, method: form.method === 'GET' ? undefined : form.method, from: form.from || undefined, headers: form.headers || undefined, http3: form.http3 || undefined } as never })
+    void go({
+      to: '/explain',
+      search: { url, method: form.method === 'GET' ? undefined : form.method, from: form.from || undefined, headers: form.headers || undefined, http3: form.http3 || undefined } as never,
+    })
   }
 
   return (
@@ -49,7 +56,18 @@ export default function ExplainPage() {
           <div className="card-body fields">
             <div className="ask">
               <Select label={t.explain.method} data={methods} value={form.method} onChange={(v) => setForm({ ...form, method: v ?? 'GET' })} allowDeselect={false} w={112} error={at('/method')} />
-              <TextInput label={t.explain.url} placeholder="https://shop.example.com/api" value={form.url} onChange={(e) => setForm({ ...form, url: e.currentTarget.value })} error={wrong || at('/url')} autoFocus autoComplete="off" spellCheck={false} inputMode="url" style={{ flex: '1 1 220px' }} />
+              <TextInput
+                label={t.explain.url}
+                placeholder="https://shop.example.com/api"
+                value={form.url}
+                onChange={(e) => setForm({ ...form, url: e.currentTarget.value })}
+                error={wrong || at('/url')}
+                autoFocus
+                autoComplete="off"
+                spellCheck={false}
+                inputMode="url"
+                style={{ flex: '1 1 220px' }}
+              />
               <Button type="submit" loading={answer.isFetching}>
                 {t.explain.go}
               </Button>
@@ -57,8 +75,26 @@ export default function ExplainPage() {
             <details open={!!(asked.from || asked.headers || asked.http3) || undefined}>
               <summary>{t.explain.more}</summary>
               <div className="fields" style={{ paddingTop: 12 }}>
-                <TextInput label={t.explain.from} description={t.explain.fromHelp} placeholder="203.0.113.7" value={form.from} error={at('/from')} onChange={(e) => setForm({ ...form, from: e.currentTarget.value })} maw={420} />
-                <Textarea label={t.explain.headers} description={t.explain.headersHelp} placeholder="accept: text/html" value={form.headers} error={at('/headers')} onChange={(e) => setForm({ ...form, headers: e.currentTarget.value })} autosize minRows={2} maxRows={8} />
+                <TextInput
+                  label={t.explain.from}
+                  description={t.explain.fromHelp}
+                  placeholder="203.0.113.7"
+                  value={form.from}
+                  error={at('/from')}
+                  onChange={(e) => setForm({ ...form, from: e.currentTarget.value })}
+                  maw={420}
+                />
+                <Textarea
+                  label={t.explain.headers}
+                  description={t.explain.headersHelp}
+                  placeholder="accept: text/html"
+                  value={form.headers}
+                  error={at('/headers')}
+                  onChange={(e) => setForm({ ...form, headers: e.currentTarget.value })}
+                  autosize
+                  minRows={2}
+                  maxRows={8}
+                />
                 <Switch label={t.explain.http3} checked={form.http3} onChange={(e) => setForm({ ...form, http3: e.currentTarget.checked })} />
               </div>
             </details>
@@ -73,7 +109,9 @@ export default function ExplainPage() {
         ) : elsewhere ? (
           <Failure error={answer.error} again={() => void answer.refetch()} />
         ) : answer.error ? (
-          <p role="alert" className="small">{sentence(answer.error)}</p>
+          <p role="alert" className="small">
+            {sentence(answer.error)}
+          </p>
         ) : (
           <Loading />
         )}

@@ -21,8 +21,8 @@ export function Explained({ it: e }: { it: Explanation }) {
             <Features it={e} />
             {e.cache && (
               <Card title={t.explain.cache}>
-                <StateBadge state={e.cache.use} meaning={e.cache.use === 'hit' ? 'good' : 'calm'}>
-                  {t.explain.cacheUse[e.cache.use] ?? e.cache.use}
+                <StateBadge state={e.cache.use ?? ''} meaning={e.cache.use === 'hit' ? 'good' : 'calm'}>
+                  {t.explain.cacheUse[e.cache.use ?? ''] ?? e.cache.use}
                 </StateBadge>
                 <p className="small">{e.cache.why}</p>
               </Card>
@@ -63,9 +63,32 @@ function Path({ it: e }: { it: Explanation }) {
         </>
       ),
     },
-    { name: t.explain.port, bad: !e.port, body: e.port ? <><strong>{e.port}</strong><span className="small">{e.address}</span></> : t.explain.noPort },
+    {
+      name: t.explain.port,
+      bad: !e.port,
+      body: e.port ? (
+        <>
+          <strong>{e.port}</strong>
+          <span className="small">{e.address}</span>
+        </>
+      ) : (
+        t.explain.noPort
+      ),
+    },
   ]
-  if (e.port && e.host) steps.push({ name: t.explain.host, bad: !e.class && !e.proxy, body: <><strong><bdi>{e.host}</bdi></strong><span className="small">{e.class ? (t.explain.classes[e.class] ?? e.class) : !e.proxy && t.explain.noHost}</span></> })
+  if (e.port && e.host)
+    steps.push({
+      name: t.explain.host,
+      bad: !e.class && !e.proxy,
+      body: (
+        <>
+          <strong>
+            <bdi>{e.host}</bdi>
+          </strong>
+          <span className="small">{e.class ? (t.explain.classes[e.class] ?? e.class) : !e.proxy && t.explain.noHost}</span>
+        </>
+      ),
+    })
   if (e.proxy)
     steps.push({
       name: t.explain.route,
@@ -82,7 +105,17 @@ function Path({ it: e }: { it: Explanation }) {
         </>
       ),
     })
-  else if (e.class) steps.push({ name: t.explain.route, bad: true, body: <><code>{e.path ?? e.asked}</code><span className="small">{t.explain.noRoute}</span></> })
+  else if (e.class)
+    steps.push({
+      name: t.explain.route,
+      bad: true,
+      body: (
+        <>
+          <code>{e.path ?? e.asked}</code>
+          <span className="small">{t.explain.noRoute}</span>
+        </>
+      ),
+    })
   if (e.proxy)
     steps.push({
       name: t.explain.filters,
@@ -90,7 +123,12 @@ function Path({ it: e }: { it: Explanation }) {
         <>
           {reached(e).map((f) => (
             <span key={f.name} className={f.beyond ? 'beyond' : undefined}>
-              {label(f.name)} {f.stops && <StateBadge state="stops" meaning="warn">{t.explain.stops}</StateBadge>}
+              {label(f.name)}{' '}
+              {f.stops && (
+                <StateBadge state="stops" meaning="warn">
+                  {t.explain.stops}
+                </StateBadge>
+              )}
             </span>
           ))}
           {!e.filters?.length && <span className="small">{t.explain.noFilters}</span>}
@@ -148,9 +186,24 @@ function Answer({ it: a }: { it: NonNullable<Explanation['answer']> }) {
 
 function Mark({ server: s }: { server: Candidate }) {
   if (s.state) return <StateBadge state={s.state} />
-  if (s.chosen) return <StateBadge state="chosen" meaning="good">{t.explain.chosen}</StateBadge>
-  if (s.pinned) return <StateBadge state="pinned" meaning="good">{t.explain.pinned}</StateBadge>
-  if (s.backup) return <StateBadge state="backup" meaning="calm">{t.explain.backup}</StateBadge>
+  if (s.chosen)
+    return (
+      <StateBadge state="chosen" meaning="good">
+        {t.explain.chosen}
+      </StateBadge>
+    )
+  if (s.pinned)
+    return (
+      <StateBadge state="pinned" meaning="good">
+        {t.explain.pinned}
+      </StateBadge>
+    )
+  if (s.backup)
+    return (
+      <StateBadge state="backup" meaning="calm">
+        {t.explain.backup}
+      </StateBadge>
+    )
   return null
 }
 
@@ -190,11 +243,22 @@ function Features({ it: e }: { it: Explanation }) {
   return (
     <Card title={t.explain.features}>
       {e.features?.length ? (
-        <KeyValues rows={e.features.map((f) => [label(f.feature), <span key={f.feature} title={f.place}>{f.policy ? `${t.explain.level.policy} ${f.policy}` : (t.explain.level[f.level] ?? f.level)}</span>])} />
+        <KeyValues
+          rows={e.features.map((f) => [
+            label(f.feature ?? ''),
+            <span key={f.feature} title={f.place}>
+              {f.policy ? `${t.explain.level.policy} ${f.policy}` : (t.explain.level[f.level ?? ''] ?? f.level)}
+            </span>,
+          ])}
+        />
       ) : (
         <p className="small lead">{t.explain.noFeatures}</p>
       )}
-      {e.origin && <p className="small" title={e.origin}>{t.explain.origin(e.origin.split('/').pop()!)}</p>}
+      {e.origin && (
+        <p className="small" title={e.origin}>
+          {t.explain.origin(e.origin.split('/').pop()!)}
+        </p>
+      )}
     </Card>
   )
 }

@@ -16,7 +16,11 @@ describe('addressOf', () => {
 
 it('sends only what is said', () => {
   expect(bodyOf({ url: 'a.example', method: '', from: ' ', headers: ' accept: text/html \n\n', http3: false })).toEqual({
-    url: 'https://a.example', method: 'GET', from: undefined, headers: ['accept: text/html'], http3: undefined,
+    url: 'https://a.example',
+    method: 'GET',
+    from: undefined,
+    headers: ['accept: text/html'],
+    http3: undefined,
   })
 })
 

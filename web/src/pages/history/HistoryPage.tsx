@@ -3,6 +3,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useCallback, useMemo } from 'react'
 import { kindWord, small } from '@/edit/words'
+import { failed } from '@/api/problem'
 import { revisions, status, type Revision } from '@/api/queries'
 import { DataTable, type Column } from '@/ui/DataTable'
 import { Ago, Empty, Failure, Loading, PageHeader, StateBadge } from '@/ui/basics'
@@ -43,9 +44,46 @@ export default function HistoryPage() {
         ),
       },
       { id: 'when', title: t.history.when, width: '94px', sort: (r) => r.when ?? '', cell: (r) => <Ago time={r.when!} /> },
-      { id: 'who', title: t.history.who, phone: false, from: 960, width: '18%', sort: (r) => r.who ?? '', cell: (r) => <><span className="clip">{r.who || t.history.nobody}</span><span className="small clip">{t.history.doors[r.via!] ?? r.via}</span></> },
-      { id: 'why', title: t.history.why, phone: false, cell: (r) => <><span className="clip" title={r.why}><bdi>{r.why || objectsOf(r)}</bdi></span>{r.why && <span className="small clip">{objectsOf(r)}</span>}</> },
-      { id: 'state', title: t.history.state, width: '136px', cell: (r) => (r.number === now ? <StateBadge state="current" meaning="good">{t.history.current}</StateBadge> : <StateBadge state={r.state ?? ''} meaning={r.state === 'rolled_back' ? 'warn' : 'calm'} />) },
+      {
+        id: 'who',
+        title: t.history.who,
+        phone: false,
+        from: 960,
+        width: '18%',
+        sort: (r) => r.who ?? '',
+        cell: (r) => (
+          <>
+            <span className="clip">{r.who || t.history.nobody}</span>
+            <span className="small clip">{t.history.doors[r.via!] ?? r.via}</span>
+          </>
+        ),
+      },
+      {
+        id: 'why',
+        title: t.history.why,
+        phone: false,
+        cell: (r) => (
+          <>
+            <span className="clip" title={r.why}>
+              <bdi>{r.why || objectsOf(r)}</bdi>
+            </span>
+            {r.why && <span className="small clip">{objectsOf(r)}</span>}
+          </>
+        ),
+      },
+      {
+        id: 'state',
+        title: t.history.state,
+        width: '136px',
+        cell: (r) =>
+          r.number === now ? (
+            <StateBadge state="current" meaning="good">
+              {t.history.current}
+            </StateBadge>
+          ) : (
+            <StateBadge state={r.state ?? ''} meaning={r.state === 'rolled_back' ? 'warn' : 'calm'} />
+          ),
+      },
     ],
     [now],
   )
@@ -53,7 +91,7 @@ export default function HistoryPage() {
   return (
     <>
       <PageHeader title={t.pages.history} lead={t.history.lead} />
-      {list.error ? (
+      {failed(list) ? (
         <Failure error={list.error} again={() => void list.refetch()} />
       ) : !list.data ? (
         <Loading />

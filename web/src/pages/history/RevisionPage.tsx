@@ -3,6 +3,7 @@ import { useQuery } from '@tanstack/react-query'
 import { useNavigate, useParams } from '@tanstack/react-router'
 import { useState } from 'react'
 import { call } from '@/api/client'
+import { failed } from '@/api/problem'
 import { canEdit, isAdmin, me, revisions, status, type ObjectChange, type Revision } from '@/api/queries'
 import { ChangeCard } from '@/edit/ChangeCard'
 import { Ago, Card, Detail, Empty, Failure, KeyValues, Loading, PageHeader, StateBadge } from '@/ui/basics'
@@ -23,7 +24,7 @@ export default function RevisionPage() {
   const [view, setView] = useView('view', 'words')
   const [back, setBack] = useState(false)
   const go = useNavigate()
-  if (list.error) return <Failure error={list.error} again={() => void list.refetch()} />
+  if (failed(list)) return <Failure error={list.error} again={() => void list.refetch()} />
   if (!list.data) return <Loading />
   const r = list.data.find((x) => x.number === n)
   const before = list.data.find((x) => (x.number ?? 0) < n)
@@ -47,7 +48,15 @@ export default function RevisionPage() {
     <>
       <PageHeader
         title={t.history.title(n)}
-        badge={current ? <StateBadge state="current" meaning="good">{t.history.current}</StateBadge> : <StateBadge state={r.state ?? ''} meaning={r.state === 'rolled_back' ? 'warn' : 'calm'} />}
+        badge={
+          current ? (
+            <StateBadge state="current" meaning="good">
+              {t.history.current}
+            </StateBadge>
+          ) : (
+            <StateBadge state={r.state ?? ''} meaning={r.state === 'rolled_back' ? 'warn' : 'calm'} />
+          )
+        }
         lead={r.why && <bdi>{r.why}</bdi>}
         actions={canEdit(who?.role) && !current && <Button onClick={() => setBack(true)}>{t.history.rollBack}</Button>}
       />
@@ -56,10 +65,25 @@ export default function RevisionPage() {
           <Card title={t.history.about}>
             <KeyValues
               rows={[
-                [t.history.when, <span key="w"><Ago time={r.when!} /><span className="small block"><When time={r.when!} exact /></span></span>],
+                [
+                  t.history.when,
+                  <span key="w">
+                    <Ago time={r.when!} />
+                    <span className="small block">
+                      <When time={r.when!} exact />
+                    </span>
+                  </span>,
+                ],
                 [t.history.who, r.who || t.history.nobody],
                 [t.history.via, t.history.doors[r.via!] ?? r.via],
-                [t.history.document, (r.documents ?? []).map((d) => <span key={d.name} className="block">{d.name?.split('/').pop()}</span>)],
+                [
+                  t.history.document,
+                  (r.documents ?? []).map((d) => (
+                    <span key={d.name} className="block">
+                      {d.name?.split('/').pop()}
+                    </span>
+                  )),
+                ],
               ]}
             />
           </Card>
@@ -69,8 +93,31 @@ export default function RevisionPage() {
           title={t.history.changed}
           actions={
             <div className="ask">
-              <Select aria-label={t.history.against} value={against} onChange={(v) => setAgainst(v ?? 'before')} allowDeselect={false} data={[{ value: 'before', label: t.history.before }, { value: 'now', label: t.history.now }, ...list.data.filter((x) => x.number !== n).slice(0, 200).map((x) => ({ value: String(x.number), label: t.history.title(x.number!) }))]} w={200} searchable />
-              <SegmentedControl value={view} onChange={setView} data={[{ value: 'words', label: t.history.inWords }, { value: 'text', label: t.history.asText }]} aria-label={t.history.changed} />
+              <Select
+                aria-label={t.history.against}
+                value={against}
+                onChange={(v) => setAgainst(v ?? 'before')}
+                allowDeselect={false}
+                data={[
+                  { value: 'before', label: t.history.before },
+                  { value: 'now', label: t.history.now },
+                  ...list.data
+                    .filter((x) => x.number !== n)
+                    .slice(0, 200)
+                    .map((x) => ({ value: String(x.number), label: t.history.title(x.number!) })),
+                ]}
+                w={200}
+                searchable
+              />
+              <SegmentedControl
+                value={view}
+                onChange={setView}
+                data={[
+                  { value: 'words', label: t.history.inWords },
+                  { value: 'text', label: t.history.asText },
+                ]}
+                aria-label={t.history.changed}
+              />
             </div>
           }
         >
@@ -92,7 +139,7 @@ export default function RevisionPage() {
 
 function Words({ from, to }: { from: string; to: string }) {
   const diff = useQuery({ queryKey: ['revisions', 'diff', from, to], queryFn: () => call<{ changes?: ObjectChange[] }>('GET', `/revisions/${from}/diff/${to}`).then((d) => d.value), retry: false })
-  if (diff.error) return <Failure error={diff.error} again={() => void diff.refetch()} />
+  if (failed(diff)) return <Failure error={diff.error} again={() => void diff.refetch()} />
   if (!diff.data) return <Loading />
   if (!diff.data.changes?.length) return <p className="small lead">{t.history.nothing}</p>
   return (
@@ -129,9 +176,13 @@ function TextDifference({ name, before, after }: { name: string; before: string;
     <section className="change">
       <div className="change-head">{name.split('/').pop()}</div>
       {lines === null ? (
-        <p className="small" style={{ padding: '0 14px' }}>{t.history.tooLong}</p>
+        <p className="small" style={{ padding: '0 14px' }}>
+          {t.history.tooLong}
+        </p>
       ) : lines.every((l) => l.kind === 'fold') ? (
-        <p className="small" style={{ padding: '0 14px' }}>{t.history.sameText}</p>
+        <p className="small" style={{ padding: '0 14px' }}>
+          {t.history.sameText}
+        </p>
       ) : (
         <div className="diff" tabIndex={0} role="region" aria-label={name}>
           {lines.map((l, i) =>

@@ -23,7 +23,8 @@ export function Chooser({ kind, again, done }: { kind: string; again: boolean; d
 
   async function submit(e: FormEvent) {
     e.preventDefault()
-    const given = way === 'files' ? files.map(({ size: _, ...f }) => ({ ...f, included: f.included || undefined })) : way === 'paste' && text.trim() ? [{ name: words.pasteName[kind] ?? 'text', text }] : []
+    const given =
+      way === 'files' ? files.map(({ size: _, ...f }) => ({ ...f, included: f.included || undefined })) : way === 'paste' && text.trim() ? [{ name: words.pasteName[kind] ?? 'text', text }] : []
     if (way === 'address' ? !address.trim() : given.length === 0) return setWrong({ [way === 'address' ? 'address' : 'files']: words.nothing })
     if (files.reduce((n, f) => n + f.size, 0) > maxSize) return setWrong({ files: words.tooLarge })
     const ports = aside ? besidePorts : undefined
@@ -33,14 +34,41 @@ export function Chooser({ kind, again, done }: { kind: string; again: boolean; d
   }
 
   return (
-    <Card title={words.files} actions={ways.length > 1 && <SegmentedControl size="xs" value={way} onChange={(v) => { setWay(v); setWrong({}) }} data={ways.map((value) => ({ value, label: words.how[value] }))} aria-label={words.files} />}>
+    <Card
+      title={words.files}
+      actions={
+        ways.length > 1 && (
+          <SegmentedControl
+            size="xs"
+            value={way}
+            onChange={(v) => {
+              setWay(v)
+              setWrong({})
+            }}
+            data={ways.map((value) => ({ value, label: words.how[value] }))}
+            aria-label={words.files}
+          />
+        )
+      }
+    >
       <form onSubmit={(e) => void submit(e)} className="fields" noValidate>
         <Wrong wrong={wrong} fields={way === 'address' ? ['address', 'token'] : []} />
         {way === 'files' && <Files kind={kind} files={files} change={setFiles} />}
-        {way === 'paste' && <Textarea label={words.text} value={text} onChange={(e) => setText(e.currentTarget.value)} autosize minRows={8} maxRows={20} spellCheck={false} classNames={{ input: 'mono' }} />}
+        {way === 'paste' && (
+          <Textarea label={words.text} value={text} onChange={(e) => setText(e.currentTarget.value)} autosize minRows={8} maxRows={20} spellCheck={false} classNames={{ input: 'mono' }} />
+        )}
         {way === 'address' && (
           <>
-            <TextInput label={words.address} description={words.addressHelp[kind]} value={address} error={wrong.address} onChange={(e) => setAddress(e.currentTarget.value)} autoComplete="off" spellCheck={false} maw={460} />
+            <TextInput
+              label={words.address}
+              description={words.addressHelp[kind]}
+              value={address}
+              error={wrong.address}
+              onChange={(e) => setAddress(e.currentTarget.value)}
+              autoComplete="off"
+              spellCheck={false}
+              maw={460}
+            />
             <PasswordInput label={words.token} description={words.tokenHelp[kind]} value={token} error={wrong.token} onChange={(e) => setToken(e.currentTarget.value)} autoComplete="off" maw={460} />
           </>
         )}
@@ -70,17 +98,42 @@ function Files({ kind, files, change }: { kind: string; files: Source[]; change:
   }
   return (
     <>
-      <div className="drop" data-over={over || undefined} onDragOver={(e) => { e.preventDefault(); setOver(true) }} onDragLeave={() => setOver(false)} onDrop={drop}>
+      <div
+        className="drop"
+        data-over={over || undefined}
+        onDragOver={(e) => {
+          e.preventDefault()
+          setOver(true)
+        }}
+        onDragLeave={() => setOver(false)}
+        onDrop={drop}
+      >
         <IconUpload size={22} aria-hidden />
         <span>{words.drop}</span>
         <span className="entry-actions">
           <FileButton multiple onChange={(list) => void add(list)} inputProps={{ 'aria-label': words.choose }}>
-            {(props) => <Button {...props} variant="default" size="compact-sm">{words.choose}</Button>}
+            {(props) => (
+              <Button {...props} variant="default" size="compact-sm">
+                {words.choose}
+              </Button>
+            )}
           </FileButton>
           {kind !== 'npm' && (
             <>
-              <Button variant="subtle" size="compact-sm" onClick={() => folder.current?.click()}>{words.folder}</Button>
-              <input ref={folder} type="file" multiple hidden aria-label={words.folder} onChange={(e) => { void add(e.currentTarget.files); e.currentTarget.value = '' }} />
+              <Button variant="subtle" size="compact-sm" onClick={() => folder.current?.click()}>
+                {words.folder}
+              </Button>
+              <input
+                ref={folder}
+                type="file"
+                multiple
+                hidden
+                aria-label={words.folder}
+                onChange={(e) => {
+                  void add(e.currentTarget.files)
+                  e.currentTarget.value = ''
+                }}
+              />
             </>
           )}
         </span>
@@ -91,7 +144,9 @@ function Files({ kind, files, change }: { kind: string; files: Source[]; change:
             <li key={i} className="entry" style={{ alignItems: 'center' }}>
               <TextInput className="entry-name" aria-label={words.nameOf(f.name)} value={f.name} onChange={(e) => set(i, { name: e.currentTarget.value })} spellCheck={false} autoComplete="off" />
               <span className="small">{bytes(f.size)}</span>
-              {kind !== 'npm' && files.length > 1 && <Checkbox size="xs" label={words.included} aria-label={words.includedOf(f.name)} checked={f.included} onChange={(e) => set(i, { included: e.currentTarget.checked })} />}
+              {kind !== 'npm' && files.length > 1 && (
+                <Checkbox size="xs" label={words.included} aria-label={words.includedOf(f.name)} checked={f.included} onChange={(e) => set(i, { included: e.currentTarget.checked })} />
+              )}
               <ActionIcon variant="subtle" color="red" aria-label={words.remove(f.name)} onClick={() => change(files.filter((_, j) => j !== i))}>
                 <IconTrash size={16} />
               </ActionIcon>

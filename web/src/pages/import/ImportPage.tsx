@@ -26,14 +26,23 @@ export default function ImportPage() {
       ) : (
         <div className="stack">
           <Card title={words.from}>
-            <Radio.Group value={kind} onChange={(v) => { setKind(v); setResult(undefined) }} aria-label={words.from}>
+            <Radio.Group
+              value={kind}
+              onChange={(v) => {
+                setKind(v)
+                setResult(undefined)
+              }}
+              aria-label={words.from}
+            >
               <div className="choices">
                 {Object.entries(words.sources).map(([value, [name, about]]) => (
                   <Radio.Card key={value} value={value} className="choice" aria-describedby={`about-${value}`}>
                     <Radio.Indicator size="xs" />
                     <span>
                       <strong>{name}</strong>
-                      <span className="small block" id={`about-${value}`}>{about}</span>
+                      <span className="small block" id={`about-${value}`}>
+                        {about}
+                      </span>
                     </span>
                   </Radio.Card>
                 ))}

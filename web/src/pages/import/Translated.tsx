@@ -15,6 +15,7 @@ import type { Meaning } from '@/theme/states'
 import { useAct, Wrong } from '@/ui/act'
 import { Panel } from '@/ui/Dialog'
 import { t } from '@/text'
+import { count } from '@/text/many'
 import { editsOf, keysOf, parsed, withStored, type Entry, type Imported, type Verdict } from './importing'
 
 const YamlEditor = lazy(() => import('@/edit/YamlEditor'))
@@ -54,14 +55,26 @@ function Verdicts({ it }: { it: Imported }) {
       </p>
       <div className="tags">
         {(Object.keys(meanings) as Verdict[]).map((v) => (
-          <button key={v} className="badge kind" data-meaning={meanings[v]} title={words.verdictHelp[v]} aria-pressed={q === `verdict:${v}`} onClick={() => filter(q === `verdict:${v}` ? '' : `verdict:${v}`)}>
-            {(it.report.counts[v] ?? 0).toLocaleString('en')} {words.verdict[v]}
+          <button
+            type="button"
+            key={v}
+            className="badge kind"
+            data-meaning={meanings[v]}
+            title={words.verdictHelp[v]}
+            aria-pressed={q === `verdict:${v}`}
+            onClick={() => filter(q === `verdict:${v}` ? '' : `verdict:${v}`)}
+          >
+            {count(it.report.counts[v] ?? 0)} {words.verdict[v]}
           </button>
         ))}
       </div>
       {!!it.report.check?.length && (
         <Alert color="yellow" title={words.check} mt="md">
-          <ul className="plain-list">{it.report.check.map((c) => <li key={c}>{c}</li>)}</ul>
+          <ul className="plain-list">
+            {it.report.check.map((c) => (
+              <li key={c}>{c}</li>
+            ))}
+          </ul>
         </Alert>
       )}
       {it.problems.length > 0 && (
@@ -97,8 +110,14 @@ function Written({ it, text, change }: { it: Imported; text: string; change: (te
       title={words.document}
       actions={
         <span className="entry-actions">
-          {!!navigator.clipboard && <Button size="compact-sm" variant="default" onClick={copy}>{words.copy}</Button>}
-          <Button size="compact-sm" variant="default" onClick={save}>{words.download}</Button>
+          {!!navigator.clipboard && (
+            <Button size="compact-sm" variant="default" onClick={copy}>
+              {words.copy}
+            </Button>
+          )}
+          <Button size="compact-sm" variant="default" onClick={save}>
+            {words.download}
+          </Button>
         </span>
       }
     >
@@ -127,31 +146,51 @@ function Take({ it, text, change }: { it: Imported; text: string; change: (text:
   const keys = useMemo(() => keysOf(text, it.files), [text, it.files])
   const here = (kind: string) => lists[mapped.indexOf(kind)]?.data ?? []
   const replaced = edits.filter((e) => here(e.kind).some((o) => o.name === e.name))
-  const stay = mapped.flatMap((kind) => here(kind).filter((o) => !edits.some((e) => e.kind === kind && e.name === o.name)).map((o) => `${kindWord(kind).toLowerCase()} ${o.name}`))
+  const stay = mapped.flatMap((kind) =>
+    here(kind)
+      .filter((o) => !edits.some((e) => e.kind === kind && e.name === o.name))
+      .map((o) => `${kindWord(kind).toLowerCase()} ${o.name}`),
+  )
   const few = (list: string[]) => [...list.slice(0, 4), ...(list.length > 4 ? [t.proxies.more(list.length - 4)] : [])].join(', ')
 
   async function keep() {
-    const names = await act('keep', async () => {
-      for (const k of keys) await call('POST', '/certificates/upload', { body: k })
-      return keys.map((k) => k.name)
-    }, words.kept)
+    const names = await act(
+      'keep',
+      async () => {
+        for (const k of keys) await call('POST', '/certificates/upload', { body: k })
+        return keys.map((k) => k.name)
+      },
+      words.kept,
+    )
     if (names) change(withStored(text, names))
   }
 
   return (
     <Card title={words.take}>
       <div className="fields">
-        {!given ? <p className="lead" role="alert" style={{ color: 'var(--bad)' }}>{words.bad}</p> : <p className="lead">{words.takeLead(edits.length)}</p>}
+        {!given ? (
+          <p className="lead" role="alert" style={{ color: 'var(--bad)' }}>
+            {words.bad}
+          </p>
+        ) : (
+          <p className="lead">{words.takeLead(edits.length)}</p>
+        )}
         {replaced.length > 0 && <p className="small lead">{words.replaces(few(replaced.map((e) => `${kindWord(e.kind).toLowerCase()} ${e.name}`)))}</p>}
         <p className="small lead">{words.leaves(few(stay))}</p>
         {keys.length > 0 && (
           <Alert color="teal">
             <p className="lead">{words.keys(keys.length)}</p>
             <Wrong wrong={wrong} fields={[]} />
-            <Button size="compact-sm" loading={busy === 'keep'} onClick={() => void keep()}>{words.keep}</Button>
+            <Button size="compact-sm" loading={busy === 'keep'} onClick={() => void keep()}>
+              {words.keep}
+            </Button>
           </Alert>
         )}
-        {edits.length > most && <p className="lead" role="alert">{words.tooMany(edits.length)}</p>}
+        {edits.length > most && (
+          <p className="lead" role="alert">
+            {words.tooMany(edits.length)}
+          </p>
+        )}
         <Button disabled={!given || edits.length === 0 || edits.length > most} onClick={() => setShown(true)}>
           {words.plan}
         </Button>
@@ -195,12 +234,24 @@ function Report({ entries }: { entries: Entry[] }) {
         sort: (e) => e.i,
         cell: (e) => (
           <>
-            <button className="row-button mono" onClick={() => setOpen(e)} title={e.directive}>{e.directive}</button>
+            <button type="button" className="row-button mono" onClick={() => setOpen(e)} title={e.directive}>
+              {e.directive}
+            </button>
             <span className="small clip">{[`${e.file}:${e.line}`, e.note].filter(Boolean).join(' – ')}</span>
           </>
         ),
       },
-      { id: 'verdict', title: words.became, width: '166px', sort: (e) => ['not_possible', 'close', 'ignored', 'same'].indexOf(e.verdict), cell: (e) => <StateBadge state={e.verdict} meaning={meanings[e.verdict]}>{words.verdict[e.verdict]}</StateBadge> },
+      {
+        id: 'verdict',
+        title: words.became,
+        width: '166px',
+        sort: (e) => ['not_possible', 'close', 'ignored', 'same'].indexOf(e.verdict),
+        cell: (e) => (
+          <StateBadge state={e.verdict} meaning={meanings[e.verdict]}>
+            {words.verdict[e.verdict]}
+          </StateBadge>
+        ),
+      },
     ],
     [],
   )
@@ -213,10 +264,15 @@ function Report({ entries }: { entries: Entry[] }) {
           <div className="stack">
             <pre className="code">{open.directive}</pre>
             <p className="lead">
-              <StateBadge state={open.verdict} meaning={meanings[open.verdict]}>{words.verdict[open.verdict]}</StateBadge> {words.verdictHelp[open.verdict]}
+              <StateBadge state={open.verdict} meaning={meanings[open.verdict]}>
+                {words.verdict[open.verdict]}
+              </StateBadge>{' '}
+              {words.verdictHelp[open.verdict]}
             </p>
             {open.note && <p className="lead">{open.note}</p>}
-            <p className="small lead mono">{open.file}:{open.line}</p>
+            <p className="small lead mono">
+              {open.file}:{open.line}
+            </p>
           </div>
         )}
       </Panel>

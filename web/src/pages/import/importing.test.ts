@@ -23,7 +23,10 @@ it('makes an edit of each object, and of settings as a whole', () => {
 })
 
 it('finds certificates that came with their keys, and names them as kept', () => {
-  const files = [{ name: 'imported/shop.pem', data: btoa('CERT') }, { name: 'imported/shop.key', data: btoa('KEY') }]
+  const files = [
+    { name: 'imported/shop.pem', data: btoa('CERT') },
+    { name: 'imported/shop.key', data: btoa('KEY') },
+  ]
   expect(keysOf(text, files)).toEqual([{ name: 'shop', certificate: 'CERT', key: 'KEY' }])
   const kept = withStored(text, ['shop'])
   expect(parsed(kept)!.certificates).toMatchObject({ shop: { stored: 'shop' }, disk: { cert_file: '/etc/a.pem' } })
@@ -32,7 +35,10 @@ it('finds certificates that came with their keys, and names them as kept', () =>
 
 it('takes the main file for the one that is read, and the others for those that it includes', () => {
   const file = (name: string): Source => ({ name, included: false, size: 1, text: '' })
-  const names = (kind: string, ...list: string[]) => guess(kind, list.map(file)).filter((f) => !f.included).map((f) => f.name)
+  const names = (kind: string, ...list: string[]) =>
+    guess(kind, list.map(file))
+      .filter((f) => !f.included)
+      .map((f) => f.name)
   expect(names('nginx', 'conf.d/shop.conf', 'nginx.conf', 'old/nginx.conf')).toEqual(['nginx.conf'])
   expect(names('nginx', 'shop.conf', 'wiki.conf')).toEqual(['shop.conf', 'wiki.conf'])
   expect(names('traefik', 'a.yml', 'nginx.conf')).toEqual(['a.yml', 'nginx.conf'])

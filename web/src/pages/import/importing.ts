@@ -1,18 +1,14 @@
 import { parseDocument } from 'yaml'
-import { isSingle } from '@/api/queries'
+import { isSingle, type Whole } from '@/api/queries'
+import type { components } from '@/api/schema'
 import type { Edit } from '@/edit/basket'
 import type { Value } from '@/edit/object'
 
+type S = components['schemas']
 export type Verdict = 'same' | 'close' | 'ignored' | 'not_possible'
-export type Entry = { file: string; line: number; directive: string; verdict: Verdict; note?: string }
-
-/** What POST /import gives: the fields of the API. */
-export type Imported = {
-  document: string
-  report: { source: string; entries: Entry[]; counts: Record<Verdict, number>; check?: string[] }
-  problems: { what?: string; field?: string; line?: number; remedy?: string; object?: string }[]
-  files: { name: string; text?: string; data?: string }[]
-}
+export type Entry = Omit<Whole<S['Entry']>, 'verdict'> & { verdict: Verdict }
+type Report = Omit<Whole<S['importerReport']>, 'entries'> & { entries: Entry[] }
+export type Imported = Omit<Whole<S['importBody']>, 'report' | 'files'> & { report: Report; files: S['importedFile'][] }
 
 /** A file of the source; included is that it is read only where another names it. */
 export type Source = { name: string; included: boolean; size: number; text?: string; data?: string }

@@ -1,32 +1,44 @@
 import { Button } from '@mantine/core'
-import { useVirtualizer } from '@tanstack/react-virtual'
-import { useRef, type ReactNode } from 'react'
+import { useWindowVirtualizer } from '@tanstack/react-virtual'
+import { useLayoutEffect, useRef, useState, type ReactNode } from 'react'
 import { StateBadge } from '@/ui/basics'
-import { clock, When } from '@/ui/time'
+import { exact, exactTitle } from '@/ui/time'
 import { t } from '@/text'
 import { bytes, meaningOfRequest, took, type Request, type Row } from './livelog'
 
-const rowHeight = 50
+const rowHeight = 26
 
-/** The rows of the log; only those that are seen are drawn. */
+/** The rows of the log, one line each; only those that are seen are drawn. It scrolls with the page. */
 export function LogTable({ rows, open, top, more }: { rows: Row[]; open: (r: Request) => void; top?: ReactNode; more?: () => void }) {
-  const scroll = useRef<HTMLDivElement>(null)
-  const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => scroll.current, estimateSize: () => rowHeight, getItemKey: (i) => rows[i]!.key, overscan: 12, initialRect: { width: 1000, height: 800 } })
+  const box = useRef<HTMLDivElement>(null)
+  const [margin, setMargin] = useState(0)
+  useLayoutEffect(() => {
+    const at = box.current ? box.current.getBoundingClientRect().top + scrollY : 0
+    if (Math.abs(at - margin) > 1) setMargin(at)
+  })
+  const virtual = useWindowVirtualizer({
+    count: rows.length,
+    estimateSize: () => rowHeight,
+    getItemKey: (i) => rows[i]!.key,
+    overscan: 20,
+    scrollMargin: margin,
+    initialRect: { width: 1000, height: 800 },
+  })
   const items = virtual.getVirtualItems()
-  const before = items[0]?.start ?? 0
-  const after = items.length ? virtual.getTotalSize() - items.at(-1)!.end : 0
+  const before = items[0] ? items[0].start - margin : 0
+  const after = items.length ? virtual.getTotalSize() - (items.at(-1)!.end - margin) : 0
   return (
-    <div className="table-scroll" ref={scroll} tabIndex={0} role="region" aria-label={t.pages.log}>
+    <div className="table-scroll" ref={box} role="region" aria-label={t.pages.log}>
       {top}
       <table aria-rowcount={rows.length + 1} className="log">
         <colgroup>
-          <col className="not-phone" style={{ width: 132 }} />
-          <col style={{ width: 92 }} />
+          <col className="not-phone" style={{ width: 116 }} />
+          <col style={{ width: 74 }} />
           <col />
-          <col className="not-phone from-960" style={{ width: '20%' }} />
-          <col className="not-phone from-1280" style={{ width: '12%' }} />
-          <col className="not-phone" style={{ width: 96 }} />
-          <col className="not-phone from-1100" style={{ width: 84 }} />
+          <col className="not-phone from-1100" style={{ width: '16%' }} />
+          <col className="not-phone from-1440" style={{ width: '13%' }} />
+          <col className="not-phone" style={{ width: 84 }} />
+          <col className="not-phone from-1440" style={{ width: 80 }} />
         </colgroup>
         <thead>
           <tr aria-rowindex={1}>
@@ -35,10 +47,18 @@ export function LogTable({ rows, open, top, more }: { rows: Row[]; open: (r: Req
                 <span className="head">{x}</span>
               </th>
             ))}
-            <th scope="col" className="not-phone from-960"><span className="head">{t.log.server}</span></th>
-            <th scope="col" className="not-phone from-1280"><span className="head">{t.log.client}</span></th>
-            <th scope="col" className="not-phone number"><span className="head">{t.log.duration}</span></th>
-            <th scope="col" className="not-phone from-1100 number"><span className="head">{t.log.size}</span></th>
+            <th scope="col" className="not-phone from-1100">
+              <span className="head">{t.log.server}</span>
+            </th>
+            <th scope="col" className="not-phone from-1440">
+              <span className="head">{t.log.client}</span>
+            </th>
+            <th scope="col" className="not-phone number">
+              <span className="head">{t.log.duration}</span>
+            </th>
+            <th scope="col" className="not-phone from-1440 number">
+              <span className="head">{t.log.size}</span>
+            </th>
           </tr>
         </thead>
         <tbody>
@@ -77,10 +97,13 @@ const Gap = ({ missed }: { missed: number }) => (
 
 function Line({ request: r, index, open }: { request: Request; index: number; open: (r: Request) => void }) {
   const { meaning, word } = meaningOfRequest(r)
+  const why = [r.reason, r.cause].filter(Boolean).join(' – ')
   return (
     <tr className="row link" data-meaning={meaning === 'good' ? undefined : meaning} aria-rowindex={index} onClick={() => !getSelection()?.toString() && open(r)}>
       <td className="not-phone">
-        <When time={r.time!} only="clock" className="mono" />
+        <time dateTime={r.time} title={exactTitle(r.time!)} className="mono">
+          {exact(r.time!)}
+        </time>
       </td>
       <td>
         <StateBadge state={word} meaning={meaning}>
@@ -88,21 +111,47 @@ function Line({ request: r, index, open }: { request: Request; index: number; op
         </StateBadge>
       </td>
       <td>
-        <button className="row-button clip" onClick={(e) => { e.stopPropagation(); open(r) }} title={`${r.method ?? r.proto} ${r.host ?? ''}${r.path ?? ''}${r.query ? '?' + r.query : ''}`}>
+        <button
+          type="button"
+          className="row-button clip"
+          onClick={(e) => {
+            e.stopPropagation()
+            open(r)
+          }}
+          title={`${r.method ?? r.proto} ${r.host ?? ''}${r.path ?? ''}${r.query ? '?' + r.query : ''}${why ? `\n${why}` : ''}`}
+        >
           <span className="mono">{r.method}</span> <bdi>{r.host}</bdi>
-          <bdi className="path">{r.path}{r.query ? '?' + r.query : ''}</bdi>
+          <bdi className="path">
+            {r.path}
+            {r.query ? '?' + r.query : ''}
+          </bdi>
           {!r.method && t.log.stream(bytes(r.bytes_sent))}
+          {why && (
+            <span className="why" data-meaning={meaning}>
+              {' '}
+              {why}
+            </span>
+          )}
+          {word === 'slow' && (
+            <span className="why" data-meaning={meaning}>
+              {' '}
+              {t.log.slow}
+            </span>
+          )}
         </button>
-        <span className="small clip only-phone">{[clock(r.time!), took(r.duration_ms), r.reason].filter(Boolean).join(' · ')}</span>
-        {(r.reason || r.cause || word === 'slow') && <span className="small clip not-phone" title={r.cause}>{[word === 'slow' && t.log.slow + ', ' + took(r.duration_ms), r.reason, r.cause].filter(Boolean).join(' – ')}</span>}
       </td>
-      <td className="not-phone from-960">
-        <span className="clip" title={r.server}>{r.server?.replace(/^http:\/\//, '') ?? '–'}</span>
-        {r.proxy && <span className="small clip"><bdi>{r.proxy}</bdi></span>}
+      <td className="not-phone from-1100">
+        <span className="clip" title={[r.proxy, r.server].filter(Boolean).join('\n')}>
+          {r.server?.replace(/^https?:\/\//, '') ?? (r.proxy ? <bdi>{r.proxy}</bdi> : '–')}
+        </span>
       </td>
-      <td className="not-phone from-1280"><span className="clip mono" title={r.client_ip}>{r.client_ip}</span></td>
+      <td className="not-phone from-1440">
+        <span className="clip mono" title={r.client_ip}>
+          {r.client_ip}
+        </span>
+      </td>
       <td className="not-phone number">{took(r.duration_ms)}</td>
-      <td className="not-phone from-1100 number">{bytes(r.bytes_sent)}</td>
+      <td className="not-phone from-1440 number">{bytes(r.bytes_sent)}</td>
     </tr>
   )
 }

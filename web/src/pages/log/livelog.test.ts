@@ -65,7 +65,10 @@ it('tells errors and slow ones', () => {
 })
 
 it('makes the address of a request', () => {
-  const ports = [{ name: 'web', address: '0.0.0.0:8080' }, { name: 'tls', address: ':443' }]
+  const ports = [
+    { name: 'web', address: '0.0.0.0:8080' },
+    { name: 'tls', address: ':443' },
+  ]
   expect(addressOf(request(1, { host: 'a.example', path: '/x', query: 'y=1', port: 'web', scheme: 'http' }), ports)).toBe('http://a.example:8080/x?y=1')
   expect(addressOf(request(1, { host: 'a.example', path: '/', port: 'tls', scheme: 'https' }), ports)).toBe('https://a.example/')
   expect(addressOf(request(1, { host: 'a.example:8080', path: '/', port: 'web', scheme: 'http' }), ports)).toBe('http://a.example:8080/')

@@ -2,7 +2,8 @@ import { useEffect, useRef, useState } from 'react'
 import { call } from '@/api/client'
 import { follow, type Link } from '@/api/sse'
 import { Store } from '@/api/store'
-import { Problem } from '@/api/problem'
+import { isOutage, Problem } from '@/api/problem'
+import { outage } from '@/api/outage'
 import { LiveLog, type Filters, type Request, type Row } from './livelog'
 
 type Page = { items: Request[]; next?: string }
@@ -35,6 +36,7 @@ export function useLog(filters: Filters, held: boolean) {
           it.merge(p.value.items)
           older = p.value.next
           loaded = true
+          setError(undefined)
           draw()
         })
         .catch((e: unknown) => !over && setError(e))
@@ -53,6 +55,8 @@ export function useLog(filters: Filters, held: boolean) {
       if (link.get().state === 'open') void before()
       draw()
     })
+    // What looks open after an outage may be dead: it is opened anew.
+    const back = outage.subscribe(() => !outage.get() && stream.renew())
     void before()
     let waiting = 0
     const timer = setInterval(() => {
@@ -62,6 +66,7 @@ export function useLog(filters: Filters, held: boolean) {
     return () => {
       over = true
       unsubscribe()
+      back()
       stream.stop()
       clearInterval(timer)
     }
@@ -83,5 +88,5 @@ export function useLog(filters: Filters, held: boolean) {
     }
   }
   const off = error instanceof Problem && error.status === 404
-  return { ...shown, error, off, more }
+  return { ...shown, error: isOutage(error) && shown.loaded ? undefined : error, off, more }
 }

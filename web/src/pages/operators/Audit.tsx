@@ -1,3 +1,4 @@
+import { failed } from '@/api/problem'
 import { Button, TextInput } from '@mantine/core'
 import { useInfiniteQuery } from '@tanstack/react-query'
 import { useDeferredValue } from 'react'
@@ -33,7 +34,7 @@ export function Audit() {
         <TextInput aria-label={t.operators.auditAction} placeholder={t.operators.auditAction} value={action} onChange={(e) => setAction(e.currentTarget.value)} w={260} />
         <TextInput aria-label={t.operators.auditObject} placeholder={t.operators.auditObject} value={object} onChange={(e) => setObject(e.currentTarget.value)} w={150} />
       </div>
-      {list.error ? (
+      {failed(list) ? (
         <Failure error={list.error} again={() => void list.refetch()} />
       ) : !list.data ? (
         <Loading />
@@ -68,11 +69,19 @@ function Line({ entry: e }: { entry: Entry }) {
         <strong>{e.action}</strong> <bdi>{e.object}</bdi>
         <span className="small block">
           {e.who}, {t.history.doors[e.via!] ?? e.via} {e.address && t.operators.from(e.address)}
-          {e.why && <> – <bdi>{e.why}</bdi></>}
+          {e.why && (
+            <>
+              {' '}
+              – <bdi>{e.why}</bdi>
+            </>
+          )}
         </span>
         {fields.length > 0 && (
           <details>
-            <summary>{fields.slice(0, 4).map(label).join(', ')}{fields.length > 4 && ' …'}</summary>
+            <summary>
+              {fields.slice(0, 4).map(label).join(', ')}
+              {fields.length > 4 && ' …'}
+            </summary>
             {fields.map((f) => (
               <div key={f} style={{ margin: '8px 0' }}>
                 <span className="small">{label(f)}</span>

@@ -31,10 +31,18 @@ export default function OperatorsPage() {
               </Tabs.Tab>
             ))}
           </Tabs.List>
-          <Tabs.Panel value="users"><Users self={who.name ?? ''} /></Tabs.Panel>
-          <Tabs.Panel value="tokens"><Tokens /></Tabs.Panel>
-          <Tabs.Panel value="sessions"><Sessions /></Tabs.Panel>
-          <Tabs.Panel value="audit"><Audit /></Tabs.Panel>
+          <Tabs.Panel value="users">
+            <Users self={who.name ?? ''} />
+          </Tabs.Panel>
+          <Tabs.Panel value="tokens">
+            <Tokens />
+          </Tabs.Panel>
+          <Tabs.Panel value="sessions">
+            <Sessions />
+          </Tabs.Panel>
+          <Tabs.Panel value="audit">
+            <Audit />
+          </Tabs.Panel>
         </Tabs>
       )}
     </>

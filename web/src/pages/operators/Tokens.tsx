@@ -2,6 +2,7 @@ import { Button, CopyButton, MultiSelect, Select, Textarea, TextInput } from '@m
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { useMemo, useState, type FormEvent } from 'react'
 import { call } from '@/api/client'
+import { failed } from '@/api/problem'
 import { all } from '@/api/queries'
 import type { components } from '@/api/schema'
 import { DataTable, type Column } from '@/ui/DataTable'
@@ -25,33 +26,121 @@ export function Tokens() {
   const { act } = useAct('tokens', 'audit')
   const columns = useMemo<Column<Token>[]>(
     () => [
-      { id: 'name', title: t.operators.name, sort: (x) => x.name ?? '', cell: (x) => <><span className="row-name clip">{x.name}</span><span className="small clip">{x.description}</span></> },
+      {
+        id: 'name',
+        title: t.operators.name,
+        sort: (x) => x.name ?? '',
+        cell: (x) => (
+          <>
+            <span className="row-name clip">{x.name}</span>
+            <span className="small clip">{x.description}</span>
+          </>
+        ),
+      },
       { id: 'role', title: t.operators.role, width: '100px', sort: (x) => x.role ?? '', cell: (x) => t.operators.roles[x.role!] ?? x.role },
-      { id: 'scopes', title: t.operators.scopes, phone: false, cell: (x) => <span className="clip" title={x.scopes?.join(', ')}>{x.scopes?.join(', ') || t.operators.all}</span> },
-      { id: 'expires', title: t.operators.expires, width: '120px', phone: false, from: 960, sort: (x) => x.expires ?? '9', cell: (x) => (!x.expires ? t.operators.neverEnds : Date.parse(x.expires) < Date.now() ? <StateBadge state="expired">{t.certificates.word.expired}</StateBadge> : <Ago time={x.expires} />) },
-      { id: 'used', title: t.operators.used, width: '140px', phone: false, from: 1100, sort: (x) => x.used ?? '', cell: (x) => (x.used ? <><Ago time={x.used} /><span className="small clip">{x.used_from && t.operators.from(x.used_from)}</span></> : t.operators.never) },
-      { id: 'revoke', title: '', width: '124px', cell: (x) => <Button size="compact-sm" variant="subtle" color="red" onClick={() => setGone(x)} aria-label={`${t.operators.revoke} ${x.name}`}>{t.operators.revoke}</Button> },
+      {
+        id: 'scopes',
+        title: t.operators.scopes,
+        phone: false,
+        cell: (x) => (
+          <span className="clip" title={x.scopes?.join(', ')}>
+            {x.scopes?.join(', ') || t.operators.all}
+          </span>
+        ),
+      },
+      {
+        id: 'expires',
+        title: t.operators.expires,
+        width: '120px',
+        phone: false,
+        from: 960,
+        sort: (x) => x.expires ?? '9',
+        cell: (x) => (!x.expires ? t.operators.neverEnds : Date.parse(x.expires) < Date.now() ? <StateBadge state="expired">{t.certificates.word.expired}</StateBadge> : <Ago time={x.expires} />),
+      },
+      {
+        id: 'used',
+        title: t.operators.used,
+        width: '140px',
+        phone: false,
+        from: 1100,
+        sort: (x) => x.used ?? '',
+        cell: (x) =>
+          x.used ? (
+            <>
+              <Ago time={x.used} />
+              <span className="small clip">{x.used_from && t.operators.from(x.used_from)}</span>
+            </>
+          ) : (
+            t.operators.never
+          ),
+      },
+      {
+        id: 'revoke',
+        title: '',
+        width: '124px',
+        cell: (x) => (
+          <Button size="compact-sm" variant="subtle" color="red" onClick={() => setGone(x)} aria-label={`${t.operators.revoke} ${x.name}`}>
+            {t.operators.revoke}
+          </Button>
+        ),
+      },
     ],
     [],
   )
   const add = <Button onClick={() => setMaking(true)}>{t.operators.addToken}</Button>
-  if (list.error) return <Failure error={list.error} again={() => void list.refetch()} />
+  if (failed(list)) return <Failure error={list.error} again={() => void list.refetch()} />
   if (!list.data) return <Loading />
   return (
     <>
-      <DataTable rows={list.data} columns={columns} id={(x) => x.name!} searchable={(x) => ({ '': [x.name, x.description, ...(x.scopes ?? [])].join(' '), role: x.role ?? '' })} noun={[t.operators.token, t.operators.tokens]} tools={add} empty={<Empty title={t.operators.emptyTokens} action={add}>{t.operators.emptyTokensText}</Empty>} />
-      {making && <TokenForm close={() => setMaking(false)} made={(x) => { setMaking(false); setMade(x) }} />}
+      <DataTable
+        rows={list.data}
+        columns={columns}
+        id={(x) => x.name!}
+        searchable={(x) => ({ '': [x.name, x.description, ...(x.scopes ?? [])].join(' '), role: x.role ?? '' })}
+        noun={[t.operators.token, t.operators.tokens]}
+        tools={add}
+        empty={
+          <Empty title={t.operators.emptyTokens} action={add}>
+            {t.operators.emptyTokensText}
+          </Empty>
+        }
+      />
+      {making && (
+        <TokenForm
+          close={() => setMaking(false)}
+          made={(x) => {
+            setMaking(false)
+            setMade(x)
+          }}
+        />
+      )}
       {made && (
         <Dialog close={() => setMade(undefined)} title={t.operators.tokenMade} closeOnClickOutside={false} withCloseButton={false} size="lg">
           <p className="lead">{t.operators.tokenOnce}</p>
-          <pre className="code" tabIndex={0}>{made.token}</pre>
+          <pre className="code" tabIndex={0}>
+            {made.token}
+          </pre>
           <div className="ask" style={{ marginTop: 14 }}>
-            <CopyButton value={made.token ?? ''}>{({ copied, copy }) => <Button variant="default" onClick={copy}>{copied ? t.operators.copied : t.operators.copy}</Button>}</CopyButton>
+            <CopyButton value={made.token ?? ''}>
+              {({ copied, copy }) => (
+                <Button variant="default" onClick={copy}>
+                  {copied ? t.operators.copied : t.operators.copy}
+                </Button>
+              )}
+            </CopyButton>
             <Button onClick={() => setMade(undefined)}>{t.operators.done}</Button>
           </div>
         </Dialog>
       )}
-      {gone && <Sure title={t.operators.revokeToken(gone.name!)} text={t.operators.revokeTokenText} yes={t.operators.revoke} close={() => setGone(undefined)} go={() => act('', () => call('DELETE', `/tokens/${encodeURIComponent(gone.name!)}`, { ifMatch: '*' }), t.operators.removed)} />}
+      {gone && (
+        <Sure
+          title={t.operators.revokeToken(gone.name!)}
+          text={t.operators.revokeTokenText}
+          yes={t.operators.revoke}
+          close={() => setGone(undefined)}
+          go={() => act('', () => call('DELETE', `/tokens/${encodeURIComponent(gone.name!)}`, { ifMatch: '*' }), t.operators.removed)}
+        />
+      )}
     </>
   )
 }
@@ -79,9 +168,24 @@ function TokenForm({ close, made }: { close: () => void; made: (x: Token) => voi
         <TextInput label={t.operators.name} value={name} error={wrong.name} onChange={(e) => setName(e.currentTarget.value)} data-autofocus autoComplete="off" />
         <TextInput label={t.operators.description} value={description} error={wrong.description} onChange={(e) => setDescription(e.currentTarget.value)} />
         <Select label={t.operators.role} value={role} onChange={(v) => v && setRole(v)} data={roleChoices} allowDeselect={false} error={wrong.role} />
-        <Select label={t.operators.expires} value={days} onChange={(v) => setDays(v ?? '')} data={Object.entries(t.operators.lifetimes).map(([value, label]) => ({ value, label }))} allowDeselect={false} error={wrong.expires} />
+        <Select
+          label={t.operators.expires}
+          value={days}
+          onChange={(v) => setDays(v ?? '')}
+          data={Object.entries(t.operators.lifetimes).map(([value, label]) => ({ value, label }))}
+          allowDeselect={false}
+          error={wrong.expires}
+        />
         <MultiSelect label={t.operators.scopes} description={t.operators.scopesHelp} value={scopes} onChange={setScopes} data={areas} searchable error={wrong.scopes} />
-        <Textarea label={t.operators.addresses} description={t.operators.addressesHelp} value={addresses} error={wrong.addresses} onChange={(e) => setAddresses(e.currentTarget.value)} autosize minRows={2} />
+        <Textarea
+          label={t.operators.addresses}
+          description={t.operators.addressesHelp}
+          value={addresses}
+          error={wrong.addresses}
+          onChange={(e) => setAddresses(e.currentTarget.value)}
+          autosize
+          minRows={2}
+        />
         <Button type="submit" loading={busy === 'make'}>
           {t.operators.make}
         </Button>

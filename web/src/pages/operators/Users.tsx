@@ -2,6 +2,7 @@ import { Button, PasswordInput, Select, Switch, TextInput } from '@mantine/core'
 import { queryOptions, useQuery } from '@tanstack/react-query'
 import { useMemo, useState, type FormEvent } from 'react'
 import { call } from '@/api/client'
+import { failed } from '@/api/problem'
 import { all } from '@/api/queries'
 import type { components } from '@/api/schema'
 import { DataTable, type Column } from '@/ui/DataTable'
@@ -20,19 +21,57 @@ export function Users({ self }: { self: string }) {
   const [edited, setEdited] = useState<User | 'new'>()
   const columns = useMemo<Column<User>[]>(
     () => [
-      { id: 'name', title: t.operators.name, sort: (u) => u.name ?? '', cell: (u) => <><button className="row-button row-name" onClick={() => setEdited(u)}>{u.name}</button><span className="small clip">{u.description}</span></> },
+      {
+        id: 'name',
+        title: t.operators.name,
+        sort: (u) => u.name ?? '',
+        cell: (u) => (
+          <>
+            <button type="button" className="row-button row-name" onClick={() => setEdited(u)}>
+              {u.name}
+            </button>
+            <span className="small clip">{u.description}</span>
+          </>
+        ),
+      },
       { id: 'role', title: t.operators.role, width: '110px', sort: (u) => u.role ?? '', cell: (u) => t.operators.roles[u.role!] ?? u.role },
-      { id: 'state', title: t.operators.state, width: '130px', sort: (u) => String(u.disabled), cell: (u) => (u.disabled ? <StateBadge state="disabled" /> : <StateBadge state="active">{t.operators.active}</StateBadge>) },
-      { id: 'totp', title: t.operators.totp, width: '160px', phone: false, from: 960, sort: (u) => String(u.totp), cell: (u) => <StateBadge state="totp" meaning={u.totp ? 'good' : 'calm'}>{u.totp ? t.operators.totpOn : t.operators.totpOff}</StateBadge> },
+      {
+        id: 'state',
+        title: t.operators.state,
+        width: '130px',
+        sort: (u) => String(u.disabled),
+        cell: (u) => (u.disabled ? <StateBadge state="disabled" /> : <StateBadge state="active">{t.operators.active}</StateBadge>),
+      },
+      {
+        id: 'totp',
+        title: t.operators.totp,
+        width: '160px',
+        phone: false,
+        from: 960,
+        sort: (u) => String(u.totp),
+        cell: (u) => (
+          <StateBadge state="totp" meaning={u.totp ? 'good' : 'calm'}>
+            {u.totp ? t.operators.totpOn : t.operators.totpOff}
+          </StateBadge>
+        ),
+      },
       { id: 'signed_in', title: t.operators.signedIn, width: '130px', phone: false, sort: (u) => u.signed_in ?? '', cell: (u) => (u.signed_in ? <Ago time={u.signed_in} /> : t.operators.never) },
     ],
     [],
   )
-  if (list.error) return <Failure error={list.error} again={() => void list.refetch()} />
+  if (failed(list)) return <Failure error={list.error} again={() => void list.refetch()} />
   if (!list.data) return <Loading />
   return (
     <>
-      <DataTable rows={list.data} columns={columns} id={(u) => u.name!} searchable={(u) => ({ '': [u.name, u.description, u.role].join(' '), role: u.role ?? '' })} noun={[t.operators.user, t.operators.users]} open={setEdited} tools={<Button onClick={() => setEdited('new')}>{t.operators.addUser}</Button>} />
+      <DataTable
+        rows={list.data}
+        columns={columns}
+        id={(u) => u.name!}
+        searchable={(u) => ({ '': [u.name, u.description, u.role].join(' '), role: u.role ?? '' })}
+        noun={[t.operators.user, t.operators.users]}
+        open={setEdited}
+        tools={<Button onClick={() => setEdited('new')}>{t.operators.addUser}</Button>}
+      />
       {edited && <UserForm user={edited === 'new' ? undefined : edited} self={self} close={() => setEdited(undefined)} />}
     </>
   )
@@ -56,17 +95,30 @@ function UserForm({ user, self, close }: { user?: User; self: string; close: () 
     <Panel close={close} width={520} title={user ? t.operators.editUser(user.name!) : t.operators.addUser}>
       <form onSubmit={submit} className="fields" noValidate>
         <Wrong wrong={wrong} fields={['name', 'role', 'description', 'password']} />
-        {!user && <TextInput label={t.operators.name} description={t.operators.nameHelp} value={name} error={wrong.name} onChange={(e) => setName(e.currentTarget.value)} data-autofocus autoComplete="off" />}
+        {!user && (
+          <TextInput label={t.operators.name} description={t.operators.nameHelp} value={name} error={wrong.name} onChange={(e) => setName(e.currentTarget.value)} data-autofocus autoComplete="off" />
+        )}
         <Select label={t.operators.role} value={role} onChange={(v) => v && setRole(v)} data={roleChoices} allowDeselect={false} error={wrong.role} />
         <TextInput label={t.operators.description} value={description} error={wrong.description} onChange={(e) => setDescription(e.currentTarget.value)} />
-        <PasswordInput label={t.operators.password} description={user ? t.operators.passwordStays : t.operators.passwordHelp} value={password} error={wrong.password} onChange={(e) => setPassword(e.currentTarget.value)} autoComplete="new-password" />
+        <PasswordInput
+          label={t.operators.password}
+          description={user ? t.operators.passwordStays : t.operators.passwordHelp}
+          value={password}
+          error={wrong.password}
+          onChange={(e) => setPassword(e.currentTarget.value)}
+          autoComplete="new-password"
+        />
         {user && user.name !== self && <Switch label={t.operators.disabled} description={t.operators.disabledHelp} checked={disabled} onChange={(e) => setDisabled(e.currentTarget.checked)} />}
         <div className="ask">
           <Button type="submit" loading={busy === 'save'}>
             {user ? t.operators.save : t.operators.make}
           </Button>
           {user?.totp && user.name !== self && (
-            <Button variant="default" loading={busy === 'totp'} onClick={() => void act('totp', () => call('DELETE', path(user.name!) + '/totp'), t.operators.totpResetDone).then((ok) => ok && close())}>
+            <Button
+              variant="default"
+              loading={busy === 'totp'}
+              onClick={() => void act('totp', () => call('DELETE', path(user.name!) + '/totp'), t.operators.totpResetDone).then((ok) => ok && close())}
+            >
               {t.operators.totpReset}
             </Button>
           )}
@@ -77,7 +129,15 @@ function UserForm({ user, self, close }: { user?: User; self: string; close: () 
           )}
         </div>
       </form>
-      {sure && user && <Sure title={t.operators.removeUser(user.name!)} text={t.operators.removeUserText} yes={t.operators.remove} close={() => setSure(false)} go={() => act('remove', () => call('DELETE', path(user.name!), { ifMatch: '*' }), t.operators.removed).then((ok) => ok && close())} />}
+      {sure && user && (
+        <Sure
+          title={t.operators.removeUser(user.name!)}
+          text={t.operators.removeUserText}
+          yes={t.operators.remove}
+          close={() => setSure(false)}
+          go={() => act('remove', () => call('DELETE', path(user.name!), { ifMatch: '*' }), t.operators.removed).then((ok) => ok && close())}
+        />
+      )}
     </Panel>
   )
 }

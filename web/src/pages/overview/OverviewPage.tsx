@@ -1,32 +1,39 @@
 import { Alert } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { lazy, Suspense } from 'react'
-import { canEdit, me, recentEvents, status, summary } from '@/api/queries'
-import { Card, Failure, KeyValues, Loading, PageHeader, StateBadge, Timeline, Ago, Detail } from '@/ui/basics'
+import { lazy, Suspense, type ReactNode } from 'react'
+import { failed } from '@/api/problem'
+import { canEdit, eventsOf, me, recentEvents, revisions, status, summary, type Status, type Summary } from '@/api/queries'
+import { Ago, Card, Detail, Failure, KeyValues, Loading, PageHeader, StateBadge, Timeline } from '@/ui/basics'
 import { meaningOf } from '@/theme/states'
 import { t } from '@/text'
+import { count } from '@/text/many'
 import { FirstSteps } from '../proxies/FirstSteps'
+import { uptimes } from './uptime'
 
 const Charts = lazy(() => import('@/charts/Charts'))
 
-/** How everything stands: what needs a look comes first. */
+/** How many rows the parts of the overview have. */
+const most = 8
+
+/** The state of everything at a glance: what needs attention comes first. */
 export default function OverviewPage() {
   const all = useQuery(status)
   const counts = useQuery(summary)
   const { data: events } = useQuery(recentEvents)
   const { data: who } = useQuery(me)
-  if (all.error) return <Failure error={all.error} again={() => void all.refetch()} />
-  if (counts.error) return <Failure error={counts.error} again={() => void counts.refetch()} />
+  if (failed(all)) return <Failure error={all.error} again={() => void all.refetch()} />
+  if (failed(counts)) return <Failure error={counts.error} again={() => void counts.refetch()} />
   if (!all.data || !counts.data) return <Loading />
   const s = all.data
-  const { total, servers, attention, attention_total } = counts.data
-  const ports = s.ports ?? []
-  const certificates = s.certificates ?? []
+  const { total, servers, attention_total, certificates_total, certificates_attention_total } = counts.data
+  const ports = s.ports
   const wrongPorts = ports.filter((p) => p.reason || ['warn', 'bad'].includes(meaningOf(p.state)))
+  const wrong = attention_total + certificates_attention_total + wrongPorts.length
+  const valid = counts.data.certificates.find((c) => c.state === 'valid')?.count ?? 0
   return (
     <>
-      <PageHeader title={t.overview.title} badge={<StateBadge state={s.state} />} lead={t.overview.lead} />
+      <PageHeader title={t.overview.title} badge={<Whole state={s.state} down={counts.data.proxies.find((p) => p.state === 'down')?.count ?? 0} wrong={wrong} />} lead={t.overview.lead} />
       <div className="stack">
         {s.refused && (
           <Alert color="red" role="alert" title={t.overview.refused}>
@@ -40,91 +47,210 @@ export default function OverviewPage() {
           </Alert>
         )}
         <div className="stats">
-          <Link to="/proxies" className="card stat">
-            <span className="stat-name">{t.overview.proxies}</span>
-            <span className="stat-value">{total.toLocaleString('en')}</span>
-            <span className="stat-note">{attention_total ? t.overview.attentionCount(attention_total) : t.overview.allFine}</span>
-          </Link>
-          <Link to="/proxies" search={{ sort: 'servers' }} className="card stat">
-            <span className="stat-name">{t.overview.servers}</span>
-            <span className="stat-value">{servers.total.toLocaleString('en')}</span>
-            <span className="stat-note">{t.overview.healthy(servers.healthy, servers.unknown)}</span>
-          </Link>
-          <Link to="/ports" className="card stat">
-            <span className="stat-name">{t.overview.ports}</span>
-            <span className="stat-value">{ports.length}</span>
-            <span className="stat-note">{t.overview.open(ports.filter((p) => p.state === 'listening').length)}</span>
-          </Link>
-          <Link to="/certificates" className="card stat">
-            <span className="stat-name">{t.overview.certificates}</span>
-            <span className="stat-value">{certificates.length}</span>
-            <span className="stat-note">{t.overview.valid(certificates.filter((c) => meaningOf(c.state) === 'good').length)}</span>
-          </Link>
+          <Stat to="/proxies" name={t.overview.proxies} value={total} note={attention_total ? t.overview.attentionCount(attention_total) : t.overview.allFine} bad={attention_total > 0} />
+          <Stat
+            to="/proxies"
+            search={{ sort: 'servers' }}
+            name={t.overview.servers}
+            value={servers.total}
+            note={t.overview.healthy(servers.healthy, servers.unknown, servers.total)}
+            bad={servers.healthy + servers.unknown < servers.total}
+          />
+          <Stat to="/ports" name={t.overview.ports} value={ports.length} note={t.overview.open(ports.filter((p) => p.state === 'listening').length)} bad={wrongPorts.length > 0} />
+          <Stat to="/certificates" name={t.overview.certificates} value={certificates_total} note={t.overview.valid(valid, certificates_attention_total)} bad={certificates_attention_total > 0} />
         </div>
         <Detail
           aside={
-            <Card title={t.overview.about}>
-              <KeyValues
-                rows={[
-                  [t.overview.revision, Number(s.revision) || '–'],
-                  [t.overview.since, <Ago key="since" time={s.since} />],
-                  ...(s.sources ?? []).map((x): [string, React.ReactNode] => [x.name, <StateBadge key={x.name} state={x.state} />]),
-                ]}
-              />
-            </Card>
+            <>
+              <LastChanges />
+              <Card title={t.overview.about}>
+                <KeyValues
+                  rows={[
+                    [t.overview.revision, Number(s.revision) || '–'],
+                    [t.overview.since, <Ago key="since" time={s.since} />],
+                    ...s.sources.map((x): [string, ReactNode] => [x.name, <StateBadge key={x.name} state={x.state} />]),
+                  ]}
+                />
+              </Card>
+            </>
           }
         >
-          <Card title={total === 0 && wrongPorts.length === 0 ? t.overview.first : t.overview.attention} flush>
-            {attention.length + wrongPorts.length === 0 ? (
-              total === 0 ? (
-                <FirstSteps may={canEdit(who?.role)} />
-              ) : (
-                <div className="card-body small">{t.overview.fine}</div>
-              )
-            ) : (
-              <ul className="attention">
-                {wrongPorts.map((p) => (
-                  <li key={'port ' + p.name}>
-                    <Link to="/ports" className="row-name clip">
-                      {p.name} <span className="small">{p.address}</span>
-                    </Link>
-                    <StateBadge state={p.state} />
-                    <span className="small">{[p.reason, p.hint].filter(Boolean).join('; ')}</span>
-                  </li>
-                ))}
-                {attention.map((p) => (
-                  <li key={p.kind + ' ' + p.name}>
-                    {p.kind === 'proxies' ? (
-                      <Link to="/proxies/$name" params={{ name: p.name }} className="row-name clip">
-                        <bdi>{p.name}</bdi>
-                      </Link>
-                    ) : (
-                      <Link to="/streams/$kind/$name" params={{ kind: p.kind === 'udp_proxies' ? 'udp' : 'tcp', name: p.name }} className="row-name clip">
-                        <bdi>{p.name}</bdi>
-                      </Link>
-                    )}
-                    {meaningOf(p.state) === 'good' ? <StateBadge state="issue" meaning="warn">{t.overview.issue}</StateBadge> : <StateBadge state={p.state} />}
-                    <span className="small">{p.issues.join('; ')}</span>
-                  </li>
-                ))}
-                {attention_total > attention.length && (
-                  <li>
-                    <Link to="/proxies" search={{ sort: 'state' }}>{t.overview.moreAttention(attention_total - attention.length)}</Link>
-                  </li>
-                )}
-              </ul>
-            )}
+          <Card title={total === 0 && wrong === 0 ? t.overview.first : t.overview.attention} flush>
+            {wrong > 0 ? <Attention ports={wrongPorts} of={counts.data} /> : total === 0 ? <FirstSteps may={canEdit(who?.role)} /> : <div className="card-body small">{t.overview.fine}</div>}
           </Card>
+          <Availability />
         </Detail>
         {total > 0 && (
           <Suspense fallback={<Loading />}>
-            <Charts of={{}} few />
+            <Charts of={{}} marked />
           </Suspense>
         )}
         <Card title={t.overview.events}>
-          <Timeline empty={t.overview.noEvents} moments={(events ?? []).slice(0, 15).map((e) => ({ id: e.id!, meaning: meaningOf(e.level === 'info' ? 'info' : e.level!), time: e.time!, text: e.text, note: e.object && !e.text?.includes(e.object.split(/[ ,]/)[1] ?? e.object) ? e.object : undefined }))} />
+          <Timeline
+            empty={t.overview.noEvents}
+            moments={(events ?? []).slice(0, 15).map((e) => ({
+              id: e.id!,
+              meaning: meaningOf(e.level === 'info' ? 'info' : e.level!),
+              time: e.time!,
+              text: e.text,
+              note: e.object && !e.text?.includes(e.object.split(/[ ,]/)[1] ?? e.object) ? e.object : undefined,
+            }))}
+          />
         </Card>
       </div>
     </>
+  )
+}
+
+/** The state of the whole: what is down counts before that headgate itself serves. */
+function Whole({ state, down, wrong }: { state: string; down: number; wrong: number }) {
+  if (state !== 'serving') return <StateBadge state={state} />
+  if (down > 0) return <StateBadge state="down">{t.overview.down(down)}</StateBadge>
+  if (wrong > 0) return <StateBadge state="degraded">{t.overview.needs(wrong)}</StateBadge>
+  return <StateBadge state={state} />
+}
+
+function Stat({ to, search, name, value, note, bad }: { to: string; search?: object; name: string; value: number; note: string; bad: boolean }) {
+  return (
+    <Link to={to as '/'} search={search as never} className="card stat" data-bad={bad || undefined}>
+      <span className="stat-name">{name}</span>
+      <span className="stat-value">{count(value)}</span>
+      <span className="stat-note">{note}</span>
+    </Link>
+  )
+}
+
+/** What needs attention: ports, proxies that are down, certificates, other proxies. */
+function Attention({ ports, of }: { ports: Status['ports']; of: Summary }) {
+  const proxies = of.attention.map((p) => ({ ...p, urgent: p.state === 'down' }))
+  const row = (p: (typeof proxies)[number]) => (
+    <li key={p.kind + ' ' + p.name}>
+      {p.kind === 'proxies' ? (
+        <Link to="/proxies/$name" params={{ name: p.name }} className="row-name clip">
+          <bdi>{p.name}</bdi>
+        </Link>
+      ) : (
+        <Link to="/streams/$kind/$name" params={{ kind: p.kind === 'udp_proxies' ? 'udp' : 'tcp', name: p.name }} className="row-name clip">
+          <bdi>{p.name}</bdi>
+        </Link>
+      )}
+      {meaningOf(p.state) === 'good' ? (
+        <StateBadge state="issue" meaning="warn">
+          {t.overview.issue}
+        </StateBadge>
+      ) : (
+        <StateBadge state={p.state} />
+      )}
+      <span className="small">{p.issues.join('; ')}</span>
+    </li>
+  )
+  const more = of.attention_total - of.attention.length
+  const moreCertificates = of.certificates_attention_total - of.certificates_attention.length
+  return (
+    <ul className="attention">
+      {ports.map((p) => (
+        <li key={'port ' + p.name}>
+          <Link to="/ports" className="row-name clip">
+            {p.name} <span className="small">{p.address}</span>
+          </Link>
+          <StateBadge state={p.state} />
+          <span className="small">{[p.reason && (t.reason[p.reason] ?? p.reason), p.hint].filter(Boolean).join(' ')}</span>
+        </li>
+      ))}
+      {proxies.filter((p) => p.urgent).map(row)}
+      {of.certificates_attention.map((c) => (
+        <li key={`certificate ${c.source} ${c.name}`}>
+          {c.source === 'acme' ? (
+            <Link to="/certificates/$name" params={{ name: c.name }} className="row-name clip">
+              <bdi>{c.names?.[0] ?? c.name}</bdi>
+            </Link>
+          ) : (
+            <Link to="/certificates" className="row-name clip">
+              <bdi>{c.name}</bdi>
+            </Link>
+          )}
+          <StateBadge state={c.state}>{t.certificates.word[c.state] ?? c.state}</StateBadge>
+          <span className="small">{[c.days_left !== undefined && t.certificates.days(c.days_left), c.problem, c.hint].filter(Boolean).join('; ')}</span>
+        </li>
+      ))}
+      {proxies.filter((p) => !p.urgent).map(row)}
+      {more > 0 && (
+        <li>
+          <Link to="/proxies" search={{ sort: 'state' }}>
+            {t.overview.moreAttention(more)}
+          </Link>
+        </li>
+      )}
+      {moreCertificates > 0 && (
+        <li>
+          <Link to="/certificates" search={{ sort: 'state' }}>
+            {t.overview.moreAttention(moreCertificates)}
+          </Link>
+        </li>
+      )}
+    </ul>
+  )
+}
+
+/** What was changed last, and by whom. */
+function LastChanges() {
+  const { data } = useQuery(revisions(most))
+  return (
+    <Card title={t.overview.changes}>
+      {!data?.length ? (
+        <p className="small lead">{t.overview.noChanges}</p>
+      ) : (
+        <ul className="rows tight">
+          {data.slice(0, 5).map((r) => (
+            <li key={r.number}>
+              <span style={{ minWidth: 0 }}>
+                <Link to="/history/$number" params={{ number: String(r.number) }}>
+                  {t.history.title(r.number!)}
+                </Link>
+                <span className="small block clip" title={r.why || (r.changes ?? []).join(', ')}>
+                  {r.why || (r.changes ?? []).slice(0, 3).join(', ')}
+                </span>
+                <span className="small block">
+                  <Ago time={r.when!} /> {t.proxy.by(r.who ?? '', t.history.doors[r.via ?? ''] ?? r.via ?? '')}
+                </span>
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Card>
+  )
+}
+
+/** The servers that were away within 30 days, each with its days. */
+function Availability() {
+  const { data } = useQuery(eventsOf('server.*', 1000))
+  const list = data ? uptimes(data) : []
+  if (list.length === 0) return null
+  return (
+    <Card title={t.overview.uptime}>
+      <p className="small lead">{t.overview.uptimeLead}</p>
+      <ul className="rows tight">
+        {list.slice(0, most).map((u) => {
+          const percent = count(Math.floor(u.share * 10_000) / 100)
+          return (
+            <li key={u.proxy + u.server} className="uptime">
+              <span className="clip">
+                <Link to="/proxies/$name" params={{ name: u.proxy }}>
+                  <bdi>{u.proxy}</bdi>
+                </Link>{' '}
+                <span className="small">{u.server}</span>
+              </span>
+              <span className="uptime-days" role="img" aria-label={t.overview.uptimeOf(percent)}>
+                {u.days.map((d, i) => (
+                  <span key={i} data-meaning={d >= 0.999 ? 'good' : d > 0.95 ? 'warn' : 'bad'} />
+                ))}
+              </span>
+              <strong>{percent} %</strong>
+            </li>
+          )
+        })}
+      </ul>
+    </Card>
   )
 }

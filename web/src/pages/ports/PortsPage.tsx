@@ -23,7 +23,11 @@ export default function PortsPage() {
                   <span>
                     <strong>{p.name}</strong> {p.address}
                     <span className="block">{p.reason}</span>
-                    {p.hint && <span className="small block">{t.ports.hint}: {p.hint}</span>}
+                    {p.hint && (
+                      <span className="small block">
+                        {t.ports.hint}: {p.hint}
+                      </span>
+                    )}
                   </span>
                 </li>
               ))}

@@ -19,17 +19,17 @@ export function Reset({ kind, name }: { kind: 'ports' | 'tcp_proxies' | 'udp_pro
   const reset = (dryRun: boolean) => call<Closed>('POST', `/${kind}/${encodeURIComponent(name)}/reset`, { body: {}, query: dryRun ? { dry_run: true } : {} })
   return (
     <>
-      <Button size="compact-sm" variant="subtle" loading={!!busy} aria-label={`${t.ports.reset} ${name}`} onClick={() => void act('', () => reset(true)).then((a) => a && setOpen(a.value.closed ?? 0))}>
+      <Button
+        size="compact-sm"
+        variant="subtle"
+        loading={!!busy}
+        aria-label={`${t.ports.reset} ${name}`}
+        onClick={() => void act('', () => reset(true)).then((a) => a && setOpen(a.value.closed ?? 0))}
+      >
         {t.ports.reset}
       </Button>
       {open !== undefined && (
-        <Sure
-          title={t.ports.resetTitle(name)}
-          text={t.ports.resetText(open)}
-          yes={t.ports.reset}
-          go={() => act('', () => reset(false), t.ports.resetDone)}
-          close={() => setOpen(undefined)}
-        />
+        <Sure title={t.ports.resetTitle(name)} text={t.ports.resetText(open)} yes={t.ports.reset} go={() => act('', () => reset(false), t.ports.resetDone)} close={() => setOpen(undefined)} />
       )}
     </>
   )

@@ -1,35 +1,59 @@
-import { Button } from '@mantine/core'
+import { ActionIcon, Button, Menu } from '@mantine/core'
+import { IconDots } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate } from '@tanstack/react-router'
-import { useCallback, useMemo } from 'react'
+import { useCallback, useMemo, useState } from 'react'
+import { failed } from '@/api/problem'
 import { canEdit, me, object, objects, status, type AnyObject, type CertificateStatus, type Proxy } from '@/api/queries'
+import { useStore } from '@/api/store'
+import { Pending } from '@/edit/Badges'
+import { basket, editOf, type Edit } from '@/edit/basket'
+import { useRemove } from '@/edit/TakeOver'
 import { DataTable, type Column } from '@/ui/DataTable'
 import { Ago, Failure, Loading, PageHeader, StateBadge, Tag } from '@/ui/basics'
+import { siteURL } from '@/ui/site'
 import { withOffset } from '@/ui/time'
 import { useView } from '@/ui/view'
 import { t } from '@/text'
-import { many } from '@/text/many'
+import { count, many } from '@/text/many'
 import { FirstSteps } from './FirstSteps'
 import { DiscoveryIssues } from '../discovery/Issues'
 import { serversOf } from '../streams/streams'
 import { authOf, defaultsName, type Auth } from './auth'
+import { announce, Bulk, SavedFilters } from './Bulk'
+import { certificateOf, isIssued } from './certificate'
+import { changeAll, upcoming, withActive, type Kind, type Target } from './changes'
 
-const count = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
+const compact = (n: number) => count(n, { notation: 'compact', maximumFractionDigits: 1 })
 const worst: Record<string, number> = { down: 0, failing_open: 1, degraded: 2, maintenance: 3, active: 4, inactive: 5 }
 
 /** A row: a proxy, or a TCP or UDP proxy with what it has of one. */
-type Row = Proxy & { kind?: 'tcp' | 'udp'; listens?: string; targets?: string[] }
+type Row = Proxy & { kind?: 'tcp' | 'udp'; listens?: string; targets?: string[]; object: AnyObject; edit?: Edit; fresh?: boolean }
+
+const kindOf = (r: Row): Kind => (r.kind ? `${r.kind}_proxies` : 'proxies')
+const targetOf = (r: Row): Target => ({ kind: kindOf(r), object: r.object })
 
 const stream = (kind: 'tcp' | 'udp', o: AnyObject): Row =>
   ({
-    name: o.name, description: o.description, tags: o.tags, state: o.state, last_change: o.last_change, issues: o.issues, servers: o.health,
-    kind, listens: String(o.address ?? o.port ?? ''), virtual_hosts: (o.sni as string[] | undefined) ?? [], targets: serversOf(o).map((s) => s.address ?? ''), routes: [],
+    name: o.name,
+    description: o.description,
+    tags: o.tags,
+    state: o.state,
+    last_change: o.last_change,
+    issues: o.issues,
+    servers: o.health,
+    kind,
+    listens: String(o.address ?? o.port ?? ''),
+    virtual_hosts: (o.sni as string[] | undefined) ?? [],
+    targets: serversOf(o).map((s) => s.address ?? ''),
+    routes: [],
+    object: o,
   }) as unknown as Row
 
 const targetsOf = (r: Row) => r.targets ?? [...new Set((r.routes ?? []).flatMap((x) => (x.servers ?? []).map((s) => s.url ?? '')))]
 const placeOf = (r: Row) => (r.kind ? ({ to: '/streams/$kind/$name', params: { kind: r.kind, name: r.name! } } as const) : ({ to: '/proxies/$name', params: { name: r.name! } } as const))
 
-/** All proxies, those of TCP and UDP too: how they stand, and what passes through them. */
+/** All proxies, those of TCP and UDP too, with their states and their traffic. */
 export default function ProxiesPage() {
   const list = useQuery({ ...objects<Proxy>('proxies'), refetchInterval: (q) => ((q.state.data?.length ?? 0) > 1000 ? 60_000 : 10_000) })
   const tcp = useQuery({ ...objects('tcp_proxies'), refetchInterval: 10_000 }).data
@@ -40,7 +64,19 @@ export default function ProxiesPage() {
   const { data: who } = useQuery(me)
   const go = useNavigate()
   const certificates = all?.certificates
-  const rows = useMemo<Row[]>(() => [...(list.data ?? []), ...(tcp ?? []).map((o) => stream('tcp', o)), ...(udp ?? []).map((o) => stream('udp', o))], [list.data, tcp, udp])
+  const ports = useQuery(objects('ports')).data
+  const edits = useStore(basket)
+  const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
+  const [text, setText] = useView('q')
+  const [grouping, setGrouping] = useView('group')
+  const rows = useMemo<Row[]>(() => {
+    const all: Row[] = [...(list.data ?? []).map((p) => ({ ...p, object: p as AnyObject })), ...(tcp ?? []).map((o) => stream('tcp', o)), ...(udp ?? []).map((o) => stream('udp', o))]
+    // What is new and waits is a row, too.
+    const fresh = edits
+      .filter((e) => e.kind === 'proxies' && e.op === 'set' && !e.base)
+      .map((e): Row => ({ ...(e.value as Proxy), name: e.name, state: 'pending', fresh: true, object: { name: e.name } as AnyObject }))
+    return [...fresh, ...all].map((row) => ({ ...row, edit: editOf(edits, kindOf(row), row.name!) }))
+  }, [list.data, tcp, udp, edits])
   const auth = useMemo(() => {
     const known = Object.fromEntries((policies ?? []).map((p) => [p.name!, p as object]))
     return (r: Row) => (r.kind ? [] : authOf(r, known, defaults as object))
@@ -48,6 +84,18 @@ export default function ProxiesPage() {
 
   const columns = useMemo<Column<Row>[]>(
     () => [
+      {
+        id: 'state',
+        title: t.proxies.state,
+        width: '132px',
+        sort: (p) => worst[p.state ?? ''] ?? 6,
+        cell: (p) => (
+          <span title={p.issues?.join('\n')}>
+            {p.fresh ? null : <StateBadge state={p.state ?? ''} />}
+            {p.edit && <Pending edit={p.edit} kind={kindOf(p)} name={p.name!} />}
+          </span>
+        ),
+      },
       {
         id: 'name',
         title: t.proxies.name,
@@ -63,11 +111,16 @@ export default function ProxiesPage() {
                 <TagButton key={tag} tag={tag} />
               ))}
             </span>
-            {p.kind ? <span className="small clip" title={p.description}>{[p.listens, ...(p.virtual_hosts ?? [])].filter(Boolean).join(', ')}</span> : <Hosts hosts={p.virtual_hosts ?? []} secure={!!certificateOf(p.virtual_hosts ?? [], certificates)} title={p.description} />}
+            {p.kind ? (
+              <span className="small clip" title={p.description}>
+                {[p.listens, ...(p.virtual_hosts ?? [])].filter(Boolean).join(', ')}
+              </span>
+            ) : (
+              <Hosts proxy={p} ports={ports} certificates={certificates} />
+            )}
           </>
         ),
       },
-      { id: 'state', title: t.proxies.state, width: '126px', sort: (p) => worst[p.state ?? ''] ?? 6, cell: (p) => <span title={p.issues?.join('\n')}><StateBadge state={p.state ?? ''} /></span> },
       {
         id: 'servers',
         title: t.proxies.servers,
@@ -79,21 +132,60 @@ export default function ProxiesPage() {
           return (
             <>
               <ServerOf row={p} />
-              <span className="small clip" title={p.issues?.join('\n')}>{[p.kind && !p.servers ? many(p.targets!.length, t.proxies.server) : t.proxies.serverCount(healthy, unknown, total), ...(p.issues ?? []).slice(0, 1)].join('; ')}</span>
+              <span className="small clip" title={p.issues?.join('\n')}>
+                {[p.kind && !p.servers ? many(p.targets!.length, t.proxies.server) : t.proxies.serverCount(healthy, unknown, total), ...(p.issues ?? []).slice(0, 1)].join('; ')}
+              </span>
             </>
           )
         },
       },
-      { id: 'certificate', title: t.proxies.certificate, width: '112px', phone: false, from: 1100, sort: (p) => certificateOf(p.virtual_hosts ?? [], certificates)?.not_after ?? '', cell: (p) => <CertificateCell proxy={p} certificates={certificates} /> },
-      { id: 'auth', title: t.proxy.signIn, width: '110px', phone: false, from: 1280, sort: (p) => auth(p).map((a) => a.how).join(), cell: (p) => <AuthCell list={auth(p)} /> },
-      { id: 'requests', title: t.proxies.requests, width: '92px', number: true, phone: false, from: 960, sort: (p) => p.recent?.requests ?? 0, cell: (p) => (p.kind ? '–' : <span title={t.proxies.recently}>{count.format(p.recent?.requests ?? 0)}</span>) },
-      { id: 'errors', title: t.proxies.errors, width: '74px', number: true, phone: false, from: 960, sort: errors, cell: (p) => (p.kind ? '–' : <span title={`${t.proxies.errorsOf(p.recent?.errors_4xx ?? 0, p.recent?.errors_5xx ?? 0)}. ${t.proxies.recently}`}>{count.format(errors(p))}</span>) },
+      {
+        id: 'certificate',
+        title: t.proxies.certificate,
+        width: '112px',
+        phone: false,
+        from: 1100,
+        sort: (p) => certificateOf(p.virtual_hosts ?? [], certificates)?.not_after ?? '',
+        cell: (p) => <CertificateCell proxy={p} certificates={certificates} />,
+      },
+      {
+        id: 'auth',
+        title: t.proxy.signIn,
+        width: '110px',
+        phone: false,
+        from: 1440,
+        sort: (p) =>
+          auth(p)
+            .map((a) => a.how)
+            .join(),
+        cell: (p) => <AuthCell list={auth(p)} />,
+      },
+      {
+        id: 'requests',
+        title: t.proxies.requests,
+        width: '92px',
+        number: true,
+        phone: false,
+        from: 960,
+        sort: (p) => p.recent?.requests ?? 0,
+        cell: (p) => (p.kind ? '–' : <span title={t.proxies.recently}>{compact(p.recent?.requests ?? 0)}</span>),
+      },
+      {
+        id: 'errors',
+        title: t.proxies.errors,
+        width: '74px',
+        number: true,
+        phone: false,
+        from: 960,
+        sort: errors,
+        cell: (p) => (p.kind ? '–' : <span title={`${t.proxies.errorsOf(p.recent?.errors_4xx ?? 0, p.recent?.errors_5xx ?? 0)}. ${t.proxies.recently}`}>{compact(errors(p))}</span>),
+      },
       {
         id: 'changed',
         title: t.proxies.changed,
         width: '112px',
         phone: false,
-        from: 1280,
+        from: 1440,
         sort: (p) => p.last_change?.when ?? '',
         cell: (p) =>
           p.last_change?.when ? (
@@ -108,7 +200,11 @@ export default function ProxiesPage() {
           ),
       },
     ],
-    [certificates, auth],
+    [certificates, auth, ports],
+  )
+  const shownColumns = useMemo(
+    () => (canEdit(who?.role) ? [...columns, { id: 'actions', title: t.entries.actionsTitle, quiet: true, width: '64px', cell: (p: Row) => (p.fresh ? null : <Actions row={p} />) }] : columns),
+    [columns, who?.role],
   )
   const searchable = useCallback(
     (p: Row) => {
@@ -129,6 +225,8 @@ export default function ProxiesPage() {
     [auth],
   )
   const id = useCallback((p: Row) => `${p.kind ?? ''} ${p.name}`, [])
+  const groups = useCallback((p: Row) => p.tags ?? [], [])
+  const selection = useMemo(() => ({ chosen, set: setChosen, label: (p: Row) => t.proxies.select(p.name!), all: t.proxies.selectAll }), [chosen])
 
   const add = canEdit(who?.role) && (
     <Button component={Link} to="/proxies/new">
@@ -139,21 +237,31 @@ export default function ProxiesPage() {
     <>
       <PageHeader title={t.pages.proxies} lead={t.proxies.lead} actions={rows.length > 0 && add} />
       <DiscoveryIssues />
-      {list.error ? (
+      {failed(list) ? (
         <Failure error={list.error} again={() => void list.refetch()} />
       ) : list.isPending ? (
         <Loading />
       ) : (
         <DataTable
           rows={rows}
-          columns={columns}
+          columns={shownColumns}
+          first="name"
           id={id}
+          selection={selection}
+          groupOf={grouping === 'tag' ? groups : undefined}
+          bar={() => <Bulk targets={rows.filter((p) => chosen.has(id(p)) && !p.fresh).map(targetOf)} clear={() => setChosen(new Set())} may={canEdit(who?.role)} />}
+          tools={
+            <>
+              <SavedFilters text={text} set={setText} />
+              <Button size="sm" variant="default" aria-pressed={grouping === 'tag'} onClick={() => setGrouping(grouping === 'tag' ? '' : 'tag')}>
+                {grouping === 'tag' ? t.proxies.ungroup : t.proxies.groupBy}
+              </Button>
+            </>
+          }
           searchable={searchable}
           noun={[t.proxies.noun, t.proxies.nouns]}
           open={(p) => void go(placeOf(p))}
-          empty={
-            <FirstSteps may={canEdit(who?.role)} />
-          }
+          empty={<FirstSteps may={canEdit(who?.role)} />}
         />
       )}
     </>
@@ -167,20 +275,65 @@ function AuthCell({ list }: { list: Auth[] }) {
   return (
     <>
       <span className="clip">{[...new Set(list.map((a) => t.proxies.auth[a.how]))].join(', ')}</span>
-      {policies.length > 0 && <span className="small clip" title={policies.join(', ')}>{policies.join(', ')}</span>}
+      {policies.length > 0 && (
+        <span className="small clip" title={policies.join(', ')}>
+          {policies.join(', ')}
+        </span>
+      )}
     </>
   )
 }
 
 /** The first host, to be opened; the others are in the title. */
-function Hosts({ hosts, secure, title }: { hosts: string[]; secure: boolean; title?: string }) {
+function Hosts({ proxy, ports, certificates }: { proxy: Row; ports?: AnyObject[]; certificates?: CertificateStatus[] }) {
+  const hosts = proxy.virtual_hosts ?? []
   const [first] = hosts
-  const plain = first && !/[*~^$]/.test(first)
+  const url = first && ports && siteURL(first, proxy, ports, isIssued(certificateOf(hosts, certificates)))
   return (
-    <span className="small clip" title={[title, ...hosts].filter(Boolean).join('\n')}>
-      {plain ? <a className="row-link" href={`${secure ? 'https' : 'http'}://${first}/`} target="_blank" rel="noreferrer"><bdi>{first}</bdi></a> : <bdi>{first ?? t.proxies.anyHost}</bdi>}
+    <span className="small clip" title={[proxy.description, ...hosts].filter(Boolean).join('\n')}>
+      {url ? (
+        <a className="row-link" href={url} target="_blank" rel="noreferrer">
+          <bdi>{first}</bdi>
+        </a>
+      ) : (
+        <bdi>{first ?? t.proxies.anyHost}</bdi>
+      )}
       {hosts.length > 1 && ` ${t.proxies.more(hosts.length - 1)}`}
     </span>
+  )
+}
+
+/** What can be done with one row. */
+function Actions({ row }: { row: Row }) {
+  const go = useNavigate()
+  const kind = kindOf(row)
+  const remove = useRemove(kind)
+  const active = upcoming(targetOf(row))?.active !== false
+  const locked = !!row.object.read_only
+  return (
+    <Menu position="bottom-end" width={190} withinPortal>
+      <Menu.Target>
+        <ActionIcon variant="subtle" color="gray" aria-label={t.entries.actions(row.name!)}>
+          <IconDots size={18} aria-hidden />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {!locked && <Menu.Item onClick={() => void go({ ...placeOf(row), search: { edit: '1' } as never })}>{t.proxy.edit}</Menu.Item>}
+        {!row.kind && <Menu.Item onClick={() => void go({ to: '/proxies/new', search: { like: row.name } })}>{t.proxy.duplicate}</Menu.Item>}
+        <Menu.Item component={Link} to="/log" search={{ proxy: row.name } as never}>
+          {t.proxy.recent}
+        </Menu.Item>
+        {!locked && (
+          <>
+            <Menu.Item onClick={() => announce(changeAll([targetOf(row)], withActive(!active)))}>{active ? t.proxies.disable : t.proxies.enable}</Menu.Item>
+            <Menu.Divider />
+            <Menu.Item color="red" onClick={() => void remove(row.object)}>
+              {t.proxy.remove}
+            </Menu.Item>
+          </>
+        )}
+      </Menu.Dropdown>
+    </Menu>
   )
 }
 
@@ -194,7 +347,13 @@ function ServerOf({ row }: { row: Row }) {
   if (!first) return <span className="clip">{row.routes?.[0]?.fixed_response ? t.proxy.fixed(row.routes[0].fixed_response.status ?? 200) : '–'}</span>
   return (
     <span className="clip" title={urls.join('\n')}>
-      {/^https?:/.test(first) ? <a className="row-link" href={first} target="_blank" rel="noreferrer">{shortServer(first)}</a> : first}
+      {/^https?:/.test(first) ? (
+        <a className="row-link" href={first} target="_blank" rel="noreferrer">
+          {shortServer(first)}
+        </a>
+      ) : (
+        first
+      )}
       {urls.length > 1 && <span className="small"> +{urls.length - 1}</span>}
     </span>
   )
@@ -204,7 +363,7 @@ function ServerOf({ row }: { row: Row }) {
 function TagButton({ tag }: { tag: string }) {
   const [, filter] = useView('q')
   return (
-    <button className="tag" onClick={() => filter(`tag:${/\s/.test(tag) ? `"${tag}"` : tag}`)} title={t.proxies.withTag(tag)}>
+    <button type="button" className="tag" onClick={() => filter(`tag:${/\s/.test(tag) ? `"${tag}"` : tag}`)} title={t.proxies.withTag(tag)}>
       {tag}
     </button>
   )
@@ -212,19 +371,11 @@ function TagButton({ tag }: { tag: string }) {
 
 const errors = (p: Proxy) => (p.recent?.errors_4xx ?? 0) + (p.recent?.errors_5xx ?? 0)
 
-/** Finds the certificate of the first host: by its name, or a wildcard for it. */
-export function certificateOf(hosts: string[], certificates: CertificateStatus[] = []): CertificateStatus | undefined {
-  const host = hosts[0]?.toLowerCase()
-  if (!host) return undefined
-  const covers = (name: string) => name === host || (name.startsWith('*.') && host.slice(host.indexOf('.') + 1) === name.slice(2))
-  return certificates.find((c) => (c.names ?? []).some((h) => covers(h.toLowerCase())))
-}
-
 function CertificateCell({ proxy, certificates }: { proxy: Proxy; certificates?: CertificateStatus[] }) {
   if ((proxy as Row).kind) return <>–</>
   const c = certificateOf(proxy.virtual_hosts ?? [], certificates)
   if (!c) return <span className="small">{t.proxies.noCertificate}</span>
-  const days = c.not_after && Math.floor((Date.parse(c.not_after) - Date.now()) / 86_400_000)
+  const days = c.days_left
   return (
     <span title={[c.name, ...(c.names ?? []), c.not_after && withOffset(c.not_after)].filter(Boolean).join('\n')}>
       <StateBadge state={c.state}>{t.certificates.word[c.state] ?? c.state}</StateBadge>

@@ -2,30 +2,45 @@ import { Button, Menu } from '@mantine/core'
 import { IconChevronDown, IconPencil } from '@tabler/icons-react'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useNavigate, useParams } from '@tanstack/react-router'
-import { lazy, Suspense, useState } from 'react'
+import { lazy, Suspense, useState, type ReactNode } from 'react'
 import { call } from '@/api/client'
-import { Problem } from '@/api/problem'
-import { canEdit, me, object, objects, proxyStatus, recentEvents, status, type AnyObject, type Proxy, type ProxyStatus } from '@/api/queries'
+import { failed, Problem } from '@/api/problem'
+import { canEdit, me, object, objects, proxyStatus, recentEvents, status, type AnyObject, type CertificateStatus, type Proxy, type ProxyStatus } from '@/api/queries'
 import type { components } from '@/api/schema'
 import { useStore } from '@/api/store'
+import { Pending } from '@/edit/Badges'
 import { basket, editOf } from '@/edit/basket'
 import { ObjectEditor } from '@/edit/ObjectEditor'
 import { Rename } from '@/edit/Rename'
 import { TakeOver, useRemove } from '@/edit/TakeOver'
 import { label } from '@/edit/words'
-import { Ago, Card, Detail, Empty, Failure, KeyValues, Loading, PageHeader, StateBadge, Tag, Timeline } from '@/ui/basics'
+import { Ago, Card, Crumbs, Detail, Empty, Failure, KeyValues, Loading, PageHeader, StateBadge, Tag, Timeline } from '@/ui/basics'
+import { portsOf, siteURL } from '@/ui/site'
 import { meaningOf } from '@/theme/states'
 import { useView } from '@/ui/view'
 import { t } from '@/text'
-import { filtersOf, missing, type Policies } from './flow'
-import { certificateOf, shortServer } from './ProxiesPage'
+import { announce } from './Bulk'
+import { certificateOf, isIssued } from './certificate'
+import { changeAll, upcoming, withActive } from './changes'
+import { FilterMenu } from './FilterMenu'
+import { accessOf, filtersOf, missing, type Policies } from './flow'
+import { shortServer } from './ProxiesPage'
 import { Purge } from './Purge'
+import { RecentRequests } from '../log/RecentRequests'
 import { AboutServer, ServerPanel } from './ServerPanel'
 
 type Choice = components['schemas']['chosenBody']
+type Route = NonNullable<Proxy['routes']>[number]
 const Charts = lazy(() => import('@/charts/Charts'))
 
-/** One proxy: the path that its requests take, and what is known of it. */
+/** What proxies inherit: the policies by name, and the defaults of all. */
+function useInherited(): { policies: Policies; defaults?: object } {
+  const policies = useQuery(objects('policies')).data
+  const defaults = useQuery({ ...object<AnyObject>('defaults', ''), retry: false }).data
+  return { policies: Object.fromEntries((policies ?? []).map((p) => [p.name!, p])) as Policies, defaults }
+}
+
+/** One proxy: where it is served, its routes, and what is known of it. */
 export default function ProxyPage() {
   const { name } = useParams({ strict: false }) as { name: string }
   const one = useQuery(object<Proxy>('proxies', name))
@@ -34,42 +49,49 @@ export default function ProxyPage() {
   const { data: who } = useQuery(me)
   const { data: events } = useQuery(recentEvents)
   const waiting = editOf(useStore(basket), 'proxies', name)
-  const [editing, setEditing] = useView('edit')
-  const [about, setAbout] = useView('about')
+  const [editing, setEditing] = useView('edit', '', true)
+  const [about, setAbout] = useView('about', '', true)
   const [renaming, setRenaming] = useState(false)
   const [purging, setPurging] = useState(false)
+  const inherited = useInherited()
   const go = useNavigate()
 
   if (one.error instanceof Problem && one.error.status === 404 && !waiting)
     return (
-      <Card>
-        <Empty title={t.proxy.notFound} action={<Button onClick={() => void go({ to: '/proxies' })}>{t.pages.proxies}</Button>} />
-      </Card>
+      <>
+        <PageHeader title={<bdi>{name}</bdi>} crumbs={<Crumbs to="/proxies" title={t.pages.proxies} here={name} />} />
+        <Card>
+          <Empty title={t.proxy.notFound} action={<Button onClick={() => void go({ to: '/proxies' })}>{t.pages.proxies}</Button>} />
+        </Card>
+      </>
     )
-  if (one.error) return <Failure error={one.error} again={() => void one.refetch()} />
+  if (failed(one)) return <Failure error={one.error} again={() => void one.refetch()} />
   if (!one.data) return <Loading />
   const p = one.data
-  const now = live.data?.proxies?.[0]
-  const certificate = certificateOf(p.virtual_hosts ?? [], all?.certificates)
+  const now = live.data?.proxies.find((x) => x.name === name)
   const issues = p.issues ?? []
   const found = !!p.origin?.container
-  // The API says why an object cannot be changed where it stands.
+  // The API says why an object cannot be changed where it is.
   const locked = !!p.read_only
+  const may = canEdit(who?.role)
+  const edit = may && !locked ? setEditing : undefined
   const changed = p.last_change
   const servers = [...new Set((p.routes ?? []).flatMap((r) => (r.servers ?? []).map((s) => s.url!)))]
+  const mine = (events ?? []).filter((e) => e.object?.split(/[ ,]/).includes(name)).slice(0, 10)
   return (
     <>
       <PageHeader
+        crumbs={<Crumbs to="/proxies" title={t.pages.proxies} here={name} />}
         title={<bdi>{name}</bdi>}
         badge={
           <>
             <StateBadge state={p.state ?? ''} />
-            {waiting && <StateBadge state="pending">{t.edit.unsaved}</StateBadge>}
+            <Pending edit={waiting} kind="proxies" name={name} />
           </>
         }
         lead={p.description}
         actions={
-          canEdit(who?.role) ? (
+          may ? (
             <>
               {found ? <TakeOver kind="proxies" name={name} /> : !locked && <Button onClick={() => setEditing('1')}>{t.proxy.edit}</Button>}
               <More proxy={p} locked={locked} rename={() => setRenaming(true)} purge={() => setPurging(true)} />
@@ -80,122 +102,249 @@ export default function ProxyPage() {
         }
       />
       <div className="stack">
-        {found ? <p className="small" style={{ margin: 0 }}>{t.proxy.discovered}</p> : locked && <p className="small" style={{ margin: 0 }}>{t.entries.locked(p.read_only!)}</p>}
-        <Card title={t.proxy.path}>
-          <p className="small" style={{ marginTop: 0 }}>
-            {t.proxy.pathLead}
+        {found ? (
+          <p className="small" style={{ margin: 0 }}>
+            {t.proxy.discovered}
           </p>
-          <div className="stack">
-            {(p.routes ?? []).map((r, i) => (
-              <Flow key={i} index={i} secure={!!certificate} proxy={p} route={r} live={now?.routes?.find((x) => x.path === (r.path ?? '/'))} edit={canEdit(who?.role) && !locked ? setEditing : undefined} about={setAbout} />
-            ))}
-          </div>
-        </Card>
-      <Suspense fallback={<Loading />}>
-        <Charts of={{ proxy: name }} servers={servers} />
-      </Suspense>
-      <Detail
-        aside={
-            <Card title={t.proxy.about}>
-              <KeyValues
-                rows={[
-                  [t.proxies.servers, t.proxies.serverCount(p.servers?.healthy ?? 0, p.servers?.unknown ?? 0, p.servers?.total ?? 0)],
-                  [t.proxy.tls, <Chosen key="c" proxy={name} />],
-                  [t.proxy.origin, <Where key="o" proxy={p} />],
-                  ...(changed?.when ? [[t.proxy.lastChange, <span key="l"><Ago time={changed.when} /> {t.proxy.by(changed.who ?? '', changed.via ?? '')}</span>] as [string, React.ReactNode]] : []),
-                  ...(p.tags?.length ? [[t.proxy.tags, p.tags.map((x) => <span key={x}><Tag>{x}</Tag> </span>)] as [string, React.ReactNode]] : []),
-                ]}
-              />
-            </Card>
-        }
-      >
+        ) : (
+          locked && (
+            <p className="small" style={{ margin: 0 }}>
+              {t.entries.locked(p.read_only!)}
+            </p>
+          )
+        )}
         {issues.length > 0 && (
           <Card title={t.proxy.issues}>
-            <ul style={{ margin: 0, paddingLeft: 18 }}>
+            <ul className="plain-list">
               {issues.map((x) => (
                 <li key={x}>{x}</li>
               ))}
             </ul>
           </Card>
         )}
-            <Card title={t.proxy.events}>
-              <Timeline
-                empty={t.overview.noEvents}
-                moments={(events ?? []).filter((e) => e.object?.split(/[ ,]/).includes(name)).slice(0, 10).map((e) => ({ id: e.id!, meaning: meaningOf(e.level!), time: e.time!, text: e.text }))}
+        <Detail
+          aside={
+            <>
+              <Card title={t.proxy.about}>
+                <KeyValues
+                  rows={[
+                    [t.proxies.servers, t.proxies.serverCount(p.servers?.healthy ?? 0, p.servers?.unknown ?? 0, p.servers?.total ?? 0)],
+                    [t.proxy.tls, <Chosen key="c" proxy={name} />],
+                    [t.proxy.origin, <Where key="o" proxy={p} />],
+                    ...(changed?.when
+                      ? [
+                          [
+                            t.proxy.lastChange,
+                            <span key="l">
+                              <Ago time={changed.when} /> {t.proxy.by(changed.who ?? '', changed.via ?? '')}
+                            </span>,
+                          ] as [string, ReactNode],
+                        ]
+                      : []),
+                    ...(p.tags?.length
+                      ? [
+                          [
+                            t.proxy.tags,
+                            p.tags.map((x) => (
+                              <span key={x}>
+                                <Tag>{x}</Tag>{' '}
+                              </span>
+                            )),
+                          ] as [string, ReactNode],
+                        ]
+                      : []),
+                  ]}
+                />
+              </Card>
+              <RecentRequests filters={{ proxy: name }} />
+            </>
+          }
+        >
+          <Card flush>
+            <Served proxy={p} certificates={all?.certificates} inherited={inherited} edit={edit} />
+          </Card>
+          <Card title={t.proxy.path} flush>
+            {(p.routes ?? []).map((r, i) => (
+              <RouteLine
+                key={i}
+                index={i}
+                only={p.routes!.length === 1}
+                proxy={p}
+                route={r}
+                inherited={inherited}
+                live={now?.routes?.find((x) => x.path === (r.path ?? '/'))}
+                edit={edit}
+                about={setAbout}
               />
-            </Card>
-      </Detail>
+            ))}
+          </Card>
+          {p.recent?.requests || mine.length > 0 ? (
+            <Suspense fallback={<Loading />}>
+              <Charts of={{ proxy: name }} servers={servers} />
+            </Suspense>
+          ) : null}
+          <Card title={t.proxy.events}>
+            <Timeline empty={t.overview.noEvents} moments={mine.map((e) => ({ id: e.id!, meaning: meaningOf(e.level!), time: e.time!, text: e.text }))} />
+          </Card>
+        </Detail>
       </div>
       <ServerPanel server={about} close={() => setAbout('')} />
       {purging && <Purge proxy={name} close={() => setPurging(false)} />}
       {renaming && <Rename kind="proxies" object={p as AnyObject} onClose={() => setRenaming(false)} />}
-      {editing && !locked && canEdit(who?.role) && <ObjectEditor key={editing} part={editing === '1' ? undefined : editing} kind="proxies" name={name} object={p as AnyObject} title={`${t.proxy.edit} ${name}`} onClose={() => setEditing('')} />}
+      {editing && !locked && may && (
+        <ObjectEditor key={editing} part={editing === '1' ? undefined : editing} kind="proxies" name={name} object={p as AnyObject} title={`${t.proxy.edit} ${name}`} onClose={() => setEditing('')} />
+      )}
     </>
   )
 }
 
-/** Port, host, path, filters in order, servers. */
-function Flow({ proxy, route, index, live, secure, edit, about }: { about: (server: string) => void; secure: boolean; proxy: Proxy; route: NonNullable<Proxy['routes']>[number]; index: number; live?: NonNullable<ProxyStatus['routes']>[number]; edit?: (path: string) => void }) {
-  const ports = useQuery(objects('ports')).data ?? []
-  const named = (proxy as { ports?: string[] }).ports
-  const mine = ports.filter((p) => !named || named.includes(p.name!))
-  const uses = !!proxy.use?.length || !!route.use?.length
-  const policies = useQuery({ ...objects('policies'), enabled: uses }).data
-  const filters = filtersOf(proxy, route, index, Object.fromEntries((policies ?? []).map((p) => [p.name!, p])) as Policies)
+/** Where it is served, and who may use it: the ports and hosts that all routes have. */
+function Served({ proxy, certificates, inherited, edit }: { proxy: Proxy; certificates?: CertificateStatus[]; inherited: ReturnType<typeof useInherited>; edit?: (path: string) => void }) {
+  const ports = useQuery(objects('ports')).data
+  const covered = isIssued(certificateOf(proxy.virtual_hosts ?? [], certificates))
+  const mine = ports ? portsOf(proxy, ports as never) : []
+  const step = (path: string, what: string) => edit && <StepButton what={what} edit={() => edit(path)} />
+  return (
+    <dl className="served">
+      <div>
+        <dt>
+          {t.proxy.hosts} {step('virtual_hosts', t.proxy.hosts)}
+        </dt>
+        <dd>
+          {!proxy.virtual_hosts?.length && t.proxies.anyHost}
+          {(proxy.virtual_hosts ?? []).map((h) => {
+            const url = ports && siteURL(h, proxy, ports, covered)
+            return (
+              <span key={h} className="served-item">
+                {url ? (
+                  <a href={url} target="_blank" rel="noreferrer">
+                    <bdi>{h}</bdi>
+                  </a>
+                ) : (
+                  <bdi>{h}</bdi>
+                )}
+              </span>
+            )
+          })}
+        </dd>
+      </div>
+      <div>
+        <dt>
+          {t.proxy.ports} {step('ports', t.proxy.ports)}
+        </dt>
+        <dd>
+          {ports && mine.length === 0 && t.proxy.unnamed}
+          {mine.map((p) => {
+            const state = String(p.state ?? '')
+            const open = p.active !== false && (!state || state === 'listening')
+            return (
+              <span key={p.name} className="served-item" data-off={!open || undefined}>
+                <Link to="/ports">{p.name}</Link>{' '}
+                <span className="small">
+                  {String(p.address ?? '')} {String(p.protocol ?? '')}
+                </span>{' '}
+                {!open && <StateBadge state={state || 'inactive'}>{state && state !== 'inactive' ? t.proxy.notListening : undefined}</StateBadge>}
+              </span>
+            )
+          })}
+        </dd>
+      </div>
+      <div>
+        <dt>{t.proxy.signIn}</dt>
+        <dd>{accessSentence(proxy, inherited)}</dd>
+      </div>
+    </dl>
+  )
+}
+
+/** Who may use a proxy, in one sentence. */
+function accessSentence(proxy: Proxy, { policies, defaults }: ReturnType<typeof useInherited>): string {
+  const words = t.proxy.access
+  const a = accessOf(proxy, policies, defaults)
+  if (!a) return words.mixed
+  const list = (l: string[]) => (l.length > 3 ? `${l.slice(0, 3).join(', ')} ${t.proxies.more(l.length - 3)}` : l.join(', '))
+  if (a.closed) return words.closed
+  const parts = [
+    a.allow.length > 0 && words.only(list(a.allow)),
+    a.allow.length === 0 && a.deny.length > 0 && words.except(list(a.deny)),
+    a.password && words.password,
+    a.signIn && words.signIn,
+  ].filter(Boolean)
+  return parts.length ? parts.join(' ') : words.everyone
+}
+
+type OfRoute = {
+  about: (server: string) => void
+  proxy: Proxy
+  route: Route
+  index: number
+  live?: NonNullable<ProxyStatus['routes']>[number]
+  inherited: ReturnType<typeof useInherited>
+  edit?: (path: string) => void
+}
+
+/** One route as a line; it opens to the path of its requests. */
+function RouteLine({ only, ...of }: OfRoute & { only: boolean }) {
+  const { route, live } = of
+  const servers = route.servers ?? []
+  const filters = filtersOf(of.proxy, route, of.index, of.inherited.policies, of.inherited.defaults)
+  return (
+    <details className="route" open={only || undefined}>
+      <summary>
+        <code>{route.path ?? '/'}</code>
+        <span className="small clip">
+          {route.fixed_response ? t.proxy.fixed(route.fixed_response.status ?? 200) : servers.map((s) => shortServer(s.url ?? '')).join(', ')}
+          {filters.length > 0 && ` · ${filters.map((f) => label(f.name)).join(', ')}`}
+        </span>
+        {live && live.state !== 'active' && <StateBadge state={live.state} />}
+      </summary>
+      <Flow {...of} />
+    </details>
+  )
+}
+
+/** Path, filters in order, servers. */
+function Flow({ proxy, route, index, live, edit, about, inherited }: OfRoute) {
+  const filters = filtersOf(proxy, route, index, inherited.policies, inherited.defaults)
   const at = `routes[${index}]`
   const step = (path: string, what: string) => edit && <StepButton what={what} edit={() => edit(path)} />
   const fixed = route.fixed_response
   return (
     <div className="flow" role="group" aria-label={`${t.proxy.path} ${route.path ?? '/'}`}>
-      <Step name={t.proxy.port} edit={step('ports', t.proxy.port)}>
-        {mine.length === 0 ? <span>{t.proxy.unnamed}</span> : mine.map((p) => <span key={p.name}><strong>{p.name}</strong><span className="small block">{String(p.address ?? '')}</span></span>)}
-      </Step>
-      <Arrow />
-      <Step name={t.proxy.host} edit={step('virtual_hosts', t.proxy.host)}>
-        {(proxy.virtual_hosts ?? []).slice(0, 4).map((h) => (
-          <HostLink key={h} host={h} secure={secure} />
-        ))}
-        {(proxy.virtual_hosts ?? []).length > 4 && <span className="small">{t.proxies.more(proxy.virtual_hosts!.length - 4)}</span>}
-        {!proxy.virtual_hosts?.length && t.proxies.anyHost}
-      </Step>
-      <Arrow />
       <Step name={t.proxy.route} edit={step(at + '.path', t.proxy.route)}>
         <code>{route.path ?? '/'}</code>
       </Step>
       <Arrow />
       <Step name={t.proxy.filters}>
         {filters.length === 0 && <span className="small">{t.proxy.noFilters}</span>}
-        {filters.map((f) =>
-          edit && f.at ? (
-            <button key={f.name} className="chip" onClick={() => edit(f.at)} title={t.proxy.from(f.level)}>
-              {label(f.name)}
-            </button>
-          ) : (
-            <span key={f.name} title={f.policy && t.proxy.fromPolicy(f.policy)}>
-              {label(f.name)}
-            </span>
-          ),
-        )}
-        {edit && (
-          <Menu position="bottom-start" withinPortal>
-            <Menu.Target>
-              <button className="chip">+ {t.proxy.addFilter}</button>
-            </Menu.Target>
-            <Menu.Dropdown mah={360} style={{ overflowY: 'auto' }}>
-              {missing(filters, !fixed).map((name) => (
-                <Menu.Item key={name} onClick={() => edit(`${at}.${name}`)}>
-                  {label(name)}
-                </Menu.Item>
-              ))}
-            </Menu.Dropdown>
-          </Menu>
-        )}
+        {filters.map((f) => (
+          <span key={f.name} className="filter">
+            {edit && f.at ? (
+              <button type="button" className="chip" onClick={() => edit(f.at)} title={t.proxy.from(f.level)}>
+                {label(f.name)}
+              </button>
+            ) : (
+              <span>{label(f.name)}</span>
+            )}
+            {f.policy && (
+              <Link className="small" to="/settings" search={{ edit: `policies:${f.policy}` } as never}>
+                {t.proxy.fromPolicy(f.policy)}
+              </Link>
+            )}
+            {f.level === 'defaults' && (
+              <Link className="small" to="/settings" search={{ edit: 'defaults:' } as never}>
+                {t.proxy.fromDefaults}
+              </Link>
+            )}
+          </span>
+        ))}
+        {edit && <FilterMenu names={missing(filters, !fixed)} add={(name) => edit(`${at}.${name}`)} />}
       </Step>
       <Arrow />
       <Step name={fixed ? t.proxy.answers : t.proxy.servers} kind="servers" edit={step(at + (fixed ? '.fixed_response' : '.servers'), fixed ? t.proxy.answers : t.proxy.servers)}>
         {fixed && <span>{t.proxy.fixed(fixed.status ?? 200)}</span>}
         {(route.servers ?? []).map((s, i) => {
-          const now = live?.servers?.find((x) => x.url === s.url)
+          const now = live?.servers.find((x) => x.url === s.url)
           return (
             <div key={i} className="server">
               <span style={{ minWidth: 0 }}>
@@ -218,15 +367,7 @@ function Flow({ proxy, route, index, live, secure, edit, about }: { about: (serv
   )
 }
 
-/** A host, to be opened where it is one and not a pattern. */
-const HostLink = ({ host, secure }: { host: string; secure: boolean }) =>
-  /[*~^$]/.test(host) ? (
-    <span className="clip" title={host}>{host}</span>
-  ) : (
-    <a className="clip" title={host} href={`${secure ? 'https' : 'http'}://${host}/`} target="_blank" rel="noreferrer">{host}</a>
-  )
-
-const Step = ({ name, kind, edit, children }: { name: string; kind?: string; edit?: React.ReactNode; children: React.ReactNode }) => (
+const Step = ({ name, kind, edit, children }: { name: string; kind?: string; edit?: ReactNode; children: ReactNode }) => (
   <div className="step" data-kind={kind}>
     <span className="step-name">
       {name}
@@ -237,7 +378,7 @@ const Step = ({ name, kind, edit, children }: { name: string; kind?: string; edi
 )
 
 const StepButton = ({ what, edit }: { what: string; edit: () => void }) => (
-  <button className="chip step-edit" aria-label={t.proxy.step(what.toLowerCase())} title={t.proxy.step(what.toLowerCase())} onClick={edit}>
+  <button type="button" className="chip step-edit" aria-label={t.proxy.step(what.toLowerCase())} title={t.proxy.step(what.toLowerCase())} onClick={edit}>
     <IconPencil size={13} aria-hidden />
   </button>
 )
@@ -250,7 +391,11 @@ const Arrow = () => (
 
 /** Which certificate the clients of each host get, as the server chooses it, and why. */
 function Chosen({ proxy }: { proxy: string }) {
-  const { data } = useQuery({ queryKey: ['status', 'chosen', proxy], queryFn: ({ signal }) => call<{ items: Choice[] }>('GET', '/certificates/chosen', { query: { proxy }, signal }).then((p) => p.value.items), retry: false })
+  const { data } = useQuery({
+    queryKey: ['status', 'chosen', proxy],
+    queryFn: ({ signal }) => call<{ items: Choice[] }>('GET', '/certificates/chosen', { query: { proxy }, signal }).then((p) => p.value.items),
+    retry: false,
+  })
   // The ports with TLS mostly give the same: a line of each certificate tells its hosts.
   const groups = new Map<string, Choice[]>()
   for (const c of data ?? []) groups.set(c.name ?? '', [...(groups.get(c.name ?? '') ?? []), c])
@@ -262,9 +407,21 @@ function Chosen({ proxy }: { proxy: string }) {
         const hosts = [...new Set(list.map((x) => x.host ?? ''))]
         return (
           <div key={name} title={c.why}>
-            {c.from === 'acme' ? <Link to="/certificates/$name" params={{ name }}>{name}</Link> : name || t.proxy.portCertificate}{' '}
-            <StateBadge state={c.from === 'self-signed' ? 'self_signed' : (c.state ?? '')}>{c.from === 'self-signed' ? t.certificates.word.self_signed : (t.certificates.word[c.state ?? ''] ?? c.state)}</StateBadge>
-            <span className="small block">{[c.days_left !== undefined && t.certificates.days(c.days_left), c.names?.find((n) => n.startsWith('*.')), groups.size > 1 && t.proxy.forHosts(hosts.slice(0, 3).join(', '))].filter(Boolean).join(' · ')}</span>
+            {c.from === 'acme' ? (
+              <Link to="/certificates/$name" params={{ name }}>
+                {name}
+              </Link>
+            ) : (
+              name || t.proxy.portCertificate
+            )}{' '}
+            <StateBadge state={c.from === 'self-signed' ? 'self_signed' : (c.state ?? '')}>
+              {c.from === 'self-signed' ? t.certificates.word.self_signed : (t.certificates.word[c.state ?? ''] ?? c.state)}
+            </StateBadge>
+            <span className="small block">
+              {[c.days_left !== undefined && t.certificates.days(c.days_left), c.names?.find((n) => n.startsWith('*.')), groups.size > 1 && t.proxy.forHosts(hosts.slice(0, 3).join(', '))]
+                .filter(Boolean)
+                .join(' · ')}
+            </span>
           </div>
         )
       })}
@@ -284,6 +441,9 @@ function More({ proxy, locked, rename, purge }: { proxy: Proxy; locked: boolean;
   const go = useNavigate()
   const remove = useRemove('proxies')
   const [open, setOpen] = useState(false)
+  useStore(basket)
+  const target = { kind: 'proxies' as const, object: proxy as AnyObject }
+  const active = upcoming(target)?.active !== false
   return (
     <Menu opened={open} onChange={setOpen} position="bottom-end">
       <Menu.Target>
@@ -297,6 +457,7 @@ function More({ proxy, locked, rename, purge }: { proxy: Proxy; locked: boolean;
         {!locked && (
           <>
             <Menu.Item onClick={rename}>{t.proxy.rename}</Menu.Item>
+            <Menu.Item onClick={() => announce(changeAll([target], withActive(!active)))}>{active ? t.proxies.disable : t.proxies.enable}</Menu.Item>
             <Menu.Item color="red" onClick={() => remove(proxy as AnyObject)}>
               {t.proxy.remove}
             </Menu.Item>

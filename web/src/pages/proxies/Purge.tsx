@@ -37,14 +37,52 @@ export function Purge({ proxy, close }: { proxy: string; close: () => void }) {
       <form onSubmit={submit} className="fields" noValidate>
         <p className="small lead">{words.lead}</p>
         <Wrong wrong={wrong} fields={['url', 'prefix', 'tag']} />
-        <Select label={words.what} value={way} data={ways.map((w) => ({ value: w, label: words.ways[w] }))} allowDeselect={false} onChange={(w) => { setWay((w ?? 'all') as typeof way); anew() }} />
-        {way !== 'all' && <TextInput label={words.ways[way]} description={words.help[way]} value={value} error={wrong[way]} onChange={(e) => { setValue(e.currentTarget.value); anew() }} data-autofocus autoComplete="off" />}
-        <Checkbox label={words.soft} description={words.softHelp} checked={soft} onChange={(e) => { setSoft(e.currentTarget.checked); anew() }} />
-        <p className="small lead" role="status">{count === undefined ? '' : words.count(count)}</p>
+        <Select
+          label={words.what}
+          value={way}
+          data={ways.map((w) => ({ value: w, label: words.ways[w] }))}
+          allowDeselect={false}
+          onChange={(w) => {
+            setWay((w ?? 'all') as typeof way)
+            anew()
+          }}
+        />
+        {way !== 'all' && (
+          <TextInput
+            label={words.ways[way]}
+            description={words.help[way]}
+            value={value}
+            error={wrong[way]}
+            onChange={(e) => {
+              setValue(e.currentTarget.value)
+              anew()
+            }}
+            data-autofocus
+            autoComplete="off"
+          />
+        )}
+        <Checkbox
+          label={words.soft}
+          description={words.softHelp}
+          checked={soft}
+          onChange={(e) => {
+            setSoft(e.currentTarget.checked)
+            anew()
+          }}
+        />
+        <p className="small lead" role="status">
+          {count === undefined ? '' : words.count(count)}
+        </p>
         <div className="ask">
-          <Button type="submit" loading={busy === 'purge'}>{words.go}</Button>
-          <Button variant="default" loading={busy === 'count'} onClick={() => void ask('count').then((a) => a && setCount(a.purged ?? 0))}>{words.countFirst}</Button>
-          <Button variant="subtle" onClick={close}>{t.edit.cancel}</Button>
+          <Button type="submit" loading={busy === 'purge'}>
+            {words.go}
+          </Button>
+          <Button variant="default" loading={busy === 'count'} onClick={() => void ask('count').then((a) => a && setCount(a.purged ?? 0))}>
+            {words.countFirst}
+          </Button>
+          <Button variant="subtle" onClick={close}>
+            {t.edit.cancel}
+          </Button>
         </div>
       </form>
     </Dialog>

@@ -28,7 +28,7 @@ function useReach(server: string): Use[] | undefined {
 
 /** Leads to the panel of a server. */
 export const AboutServer = ({ server, open }: { server: string; open: (server: string) => void }) => (
-  <button className="icon-button" aria-label={words.open(server)} title={words.reach} onClick={() => open(server)}>
+  <button type="button" className="icon-button" aria-label={words.open(server)} title={words.reach} onClick={() => open(server)}>
     <IconInfoCircle size={15} aria-hidden />
   </button>
 )
@@ -49,7 +49,8 @@ function Inside({ server }: { server: string }) {
   const names = [...new Set((uses ?? []).filter((u) => u.kind === 'proxies' && u.as !== 'forward_auth').map((u) => u.name))].slice(0, most)
   const live = useQueries({ queries: names.map((n) => proxyStatus(n)) })
   if (!uses) return <Loading />
-  const standing = (u: Use): ServerStatus | undefined => live[names.indexOf(u.name)]?.data?.proxies?.[0]?.routes?.find((r) => r.path === u.route)?.servers?.find((s) => hostPort(s.url) === hostPort(u.address))
+  const standing = (u: Use): ServerStatus | undefined =>
+    live[names.indexOf(u.name)]?.data?.proxies?.[0]?.routes?.find((r) => r.path === u.route)?.servers?.find((s) => hostPort(s.url) === hostPort(u.address))
   const hold = (u: Use) => (held.data ?? []).find((h) => h.proxy === u.name && h.kind === u.kind && hostPort(h.server ?? '') === hostPort(u.address) && h.hold !== 'enabled')
   return (
     <div className="stack">
@@ -64,7 +65,12 @@ function Inside({ server }: { server: string }) {
                 <span className="entry-name">
                   <Where use={u} /> {u.route && <code>{u.route}</code>} {u.as !== 'server' && <Tag>{words.as[u.as]}</Tag>}
                   <span className="small block">{u.hosts.length ? u.hosts.slice(0, 3).join(', ') + (u.hosts.length > 3 ? ' ' + t.proxies.more(u.hosts.length - 3) : '') : words.anyHost}</span>
-                  {h && <span className="small block">{words.held(h.hold!, h.who ?? '')}{h.why ? `: ${h.why}` : ''}</span>}
+                  {h && (
+                    <span className="small block">
+                      {words.held(h.hold!, h.who ?? '')}
+                      {h.why ? `: ${h.why}` : ''}
+                    </span>
+                  )}
                   {!h && now?.reason && now.state !== 'healthy' && <span className="small block">{now.reason}</span>}
                 </span>
                 {now && <StateBadge state={now.state} />}
@@ -95,9 +101,13 @@ function Inside({ server }: { server: string }) {
 
 const Where = ({ use: u }: { use: Use }) =>
   u.kind === 'proxies' ? (
-    <Link to="/proxies/$name" params={{ name: u.name }}><bdi>{u.name}</bdi></Link>
+    <Link to="/proxies/$name" params={{ name: u.name }}>
+      <bdi>{u.name}</bdi>
+    </Link>
   ) : (
-    <Link to="/streams/$kind/$name" params={{ kind: u.kind.slice(0, 3), name: u.name }}><bdi>{u.name}</bdi></Link>
+    <Link to="/streams/$kind/$name" params={{ kind: u.kind.slice(0, 3), name: u.name }}>
+      <bdi>{u.name}</bdi>
+    </Link>
   )
 
 /** Takes the server out of one proxy, or puts it back: at once, without a change of the document. */

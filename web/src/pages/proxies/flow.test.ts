@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, it } from 'vitest'
 import type { Proxy } from '@/api/queries'
-import { aroundServer, filtersOf, missing, onRequest, onResponse } from './flow'
+import { accessOf, all, aroundServer, filtersOf, groups, missing, onRequest, onResponse } from './flow'
+import { t } from '@/text'
 
 /** The names of a table of the server, in its order. */
 function table(of: string): string[] {
@@ -35,4 +36,16 @@ it('tells where each filter is set', () => {
   ])
   expect(missing(filters, false)).not.toContain('mirror')
   expect(missing(filters, true)).toContain('mirror')
+})
+
+it('has every feature in one group of the menu, with a line of help', () => {
+  expect(Object.values(groups).flat().sort()).toEqual([...all].sort())
+  for (const name of all) expect(t.proxy.filterHelp[name], name).toBeTruthy()
+})
+it('says who may use a proxy, by what holds at each route', () => {
+  const proxy = { use: ['careful'], routes: [{ path: '/' }, { path: '/api' }] } as never
+  const policies = { careful: { basic_auth: { users: [] } } }
+  expect(accessOf(proxy, policies)).toMatchObject({ password: true, closed: false })
+  expect(accessOf({ use: ['careful'], routes: [{ path: '/' }, { path: '/api', basic_auth: { enabled: false } }] } as never, policies)).toBeUndefined()
+  expect(accessOf({ routes: [{}] } as never, {}, { ip_filter: { allow: ['10.0.0.0/8'] } })).toMatchObject({ allow: ['10.0.0.0/8'] })
 })

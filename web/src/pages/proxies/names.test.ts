@@ -14,5 +14,7 @@ it('reads hosts and servers as people type them', () => {
   expect(serverURL('10.0.0.7:3000')).toBe('http://10.0.0.7:3000')
   expect(serverURL('app:3000/base')).toBe('http://app:3000/base')
   expect(serverURL('https://a')).toBe('https://a')
+  expect(serverURL('http://10.0.0.7:3000/?x#y')).toBe('http://10.0.0.7:3000')
+  expect(hostsOf('https://User@App.example.com:8443/login?x=1')).toEqual(['App.example.com'])
   expect(serverURL('unix:/run/app.sock')).toBe('unix:/run/app.sock')
 })

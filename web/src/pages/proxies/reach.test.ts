@@ -11,7 +11,12 @@ it('knows a server by its host and port, however it is written', () => {
 it('finds every way to a server, from any kind of object', () => {
   const found = reach('http://10.0.0.7:3000', {
     proxies: [
-      { name: 'shop', virtual_hosts: ['shop.example'], servers: { healthy: 1 }, routes: [{ path: '/api', servers: [{ url: 'http://10.0.0.7:3000/v2' }, { url: 'http://10.0.0.8:3000' }] }, { servers: [{ url: 'http://10.0.0.7:3000', backup: true }] }] },
+      {
+        name: 'shop',
+        virtual_hosts: ['shop.example'],
+        servers: { healthy: 1 },
+        routes: [{ path: '/api', servers: [{ url: 'http://10.0.0.7:3000/v2' }, { url: 'http://10.0.0.8:3000' }] }, { servers: [{ url: 'http://10.0.0.7:3000', backup: true }] }],
+      },
       { name: 'wiki', forward_auth: { url: 'http://10.0.0.7:3000/check' }, routes: [{ mirror: { servers: [{ url: 'http://10.0.0.7:30001' }, { url: 'http://10.0.0.7:3000' }] } }] },
     ],
     tcp_proxies: [{ name: 'db', address: '0.0.0.0:3000', servers: [{ address: '10.0.0.7:3000' }] }],

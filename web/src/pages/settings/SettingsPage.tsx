@@ -5,6 +5,7 @@ import { send } from '@/api/client'
 import { canEdit, isAdmin, me, object, version, type AnyObject, type Change } from '@/api/queries'
 import { useStore } from '@/api/store'
 import { basket, configTag, editOf } from '@/edit/basket'
+import { useEditing } from '@/edit/editing'
 import { Entries } from '@/edit/Entries'
 import { written } from '@/edit/object'
 import { ObjectEditor } from '@/edit/ObjectEditor'
@@ -41,7 +42,18 @@ export default function SettingsPage() {
             ))}
           </ul>
         </Card>
-        <Entries kind="policies" title={t.settings.policies} lead={t.settings.policiesLead} empty={t.settings.noPolicies} line={(o) => Object.keys(written('policies', o)).filter((k) => !['description', 'tags'].includes(k)).map(label).join(', ')} />
+        <Entries
+          kind="policies"
+          title={t.settings.policies}
+          lead={t.settings.policiesLead}
+          empty={t.settings.noPolicies}
+          line={(o) =>
+            Object.keys(written('policies', o))
+              .filter((k) => !['description', 'tags'].includes(k))
+              .map(label)
+              .join(', ')
+          }
+        />
       </Detail>
     </>
   )
@@ -50,9 +62,13 @@ export default function SettingsPage() {
 function Setting({ kind, may }: { kind: string; may: boolean }) {
   const one = useQuery({ ...object<AnyObject>(kind, ''), retry: false })
   const waiting = editOf(useStore(basket), kind, '')
-  const [open, setOpen] = useState(false)
+  const [open, setOpen] = useEditing(kind)
   const [title, about] = t.settings.kinds[kind]!
-  const set = one.data ? Object.entries(written(kind, one.data)).filter(([, v]) => v !== undefined && v !== null && !(typeof v === 'object' && Object.keys(v).length === 0)).map(([k]) => k) : []
+  const set = one.data
+    ? Object.entries(written(kind, one.data))
+        .filter(([, v]) => v !== undefined && v !== null && !(typeof v === 'object' && Object.keys(v).length === 0))
+        .map(([k]) => k)
+    : []
   return (
     <li className="entry">
       <span className="entry-name">
@@ -61,11 +77,11 @@ function Setting({ kind, may }: { kind: string; may: boolean }) {
         <span className="small block">{set.length ? `${t.settings.set}: ${set.map(label).join(', ')}` : t.settings.unset}</span>
       </span>
       {may && (
-        <Button size="compact-sm" variant="default" disabled={!one.data} onClick={() => setOpen(true)} aria-label={`${t.settings.edit} ${title}`}>
+        <Button size="compact-sm" variant="default" disabled={!one.data} onClick={() => setOpen('')} aria-label={`${t.settings.edit} ${title}`}>
           {t.settings.edit}
         </Button>
       )}
-      {open && one.data && <ObjectEditor kind={kind} name="" object={one.data} title={title} onClose={() => setOpen(false)} />}
+      {open !== undefined && may && one.data && <ObjectEditor kind={kind} name="" object={one.data} title={title} onClose={() => setOpen(undefined)} />}
     </li>
   )
 }
@@ -79,7 +95,9 @@ function Backup({ may }: { may: boolean }) {
     await act(
       'go',
       async () => {
-        const response = await send(new Request(new URL('/api/v1/backup', location.origin), { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(passphrase ? { passphrase } : {}) }))
+        const response = await send(
+          new Request(new URL('/api/v1/backup', location.origin), { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(passphrase ? { passphrase } : {}) }),
+        )
         const url = URL.createObjectURL(await response.blob())
         const a = document.createElement('a')
         a.href = url
@@ -99,7 +117,14 @@ function Backup({ may }: { may: boolean }) {
       ) : (
         <form onSubmit={submit} className="fields" noValidate>
           <Wrong wrong={wrong} fields={['passphrase']} />
-          <PasswordInput label={t.settings.passphrase} description={t.settings.passphraseHelp} value={passphrase} error={wrong.passphrase} onChange={(e) => setPassphrase(e.currentTarget.value)} autoComplete="new-password" />
+          <PasswordInput
+            label={t.settings.passphrase}
+            description={t.settings.passphraseHelp}
+            value={passphrase}
+            error={wrong.passphrase}
+            onChange={(e) => setPassphrase(e.currentTarget.value)}
+            autoComplete="new-password"
+          />
           <Button type="submit" variant="default" loading={busy === 'go'}>
             {t.settings.download}
           </Button>

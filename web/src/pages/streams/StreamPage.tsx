@@ -2,12 +2,15 @@ import { Button } from '@mantine/core'
 import { useQuery } from '@tanstack/react-query'
 import { Link, useParams } from '@tanstack/react-router'
 import { lazy, Suspense } from 'react'
-import { Problem } from '@/api/problem'
-import { canEdit, me, object, type AnyObject } from '@/api/queries'
+import { failed, Problem } from '@/api/problem'
+import { canEdit, me, object, proxyStatus, type AnyObject } from '@/api/queries'
+import { useStore } from '@/api/store'
+import { basket, editOf } from '@/edit/basket'
+import { Pending } from '@/edit/Badges'
 import { ObjectEditor } from '@/edit/ObjectEditor'
 import { EmptyCard } from '@/edit/Entries'
 import { TakeOver } from '@/edit/TakeOver'
-import { Card, Failure, Loading, PageHeader, StateBadge } from '@/ui/basics'
+import { Card, Crumbs, Failure, Loading, PageHeader, StateBadge } from '@/ui/basics'
 import { useView } from '@/ui/view'
 import { t } from '@/text'
 import { AboutServer, ServerPanel } from '../proxies/ServerPanel'
@@ -15,15 +18,29 @@ import { serversOf } from './streams'
 
 const Charts = lazy(() => import('@/charts/Charts'))
 
+/** The state of a server, with the reason for one that is not healthy. */
+function ServerState({ of }: { of?: { state: string; reason?: string } }) {
+  if (!of) return null
+  return (
+    <>
+      <StateBadge state={of.state} />
+      {of.state !== 'healthy' && of.reason && <span className="small">{of.reason}</span>}
+    </>
+  )
+}
+
 /** One TCP or UDP proxy: its path, and what passes through it. */
 export default function StreamPage() {
   const { kind, name } = useParams({ strict: false }) as { kind: string; name: string }
   const section = kind === 'udp' ? 'udp_proxies' : 'tcp_proxies'
   const one = useQuery(object<AnyObject>(section, name))
   const { data: who } = useQuery(me)
-  const [editing, setEditing] = useView('edit')
-  const [about, setAbout] = useView('about')
-  if (one.error instanceof Problem && one.error.status === 404) return (
+  const { data: live } = useQuery({ ...proxyStatus(name), retry: false })
+  const [editing, setEditing] = useView('edit', '', true)
+  const [about, setAbout] = useView('about', '', true)
+  const waiting = editOf(useStore(basket), section, name)
+  if (one.error instanceof Problem && one.error.status === 404)
+    return (
       <>
         <PageHeader title={<bdi>{name}</bdi>} />
         <EmptyCard title={t.ports.notFound}>
@@ -31,31 +48,56 @@ export default function StreamPage() {
         </EmptyCard>
       </>
     )
-  if (one.error) return <Failure error={one.error} again={() => void one.refetch()} />
+  if (failed(one)) return <Failure error={one.error} again={() => void one.refetch()} />
   if (!one.data) return <Loading />
   const o = one.data
+  const now = (kind === 'udp' ? live?.udp_proxies : live?.tcp_proxies)?.find((p) => p.name === name)?.servers
   const found = !!o.origin?.container
   const names = (o.sni as string[] | undefined) ?? []
   const steps: [string, React.ReactNode][] = [
     [t.ports.listens, <strong key="a">{String(o.address ?? o.port ?? '')}</strong>],
     ...(names.length ? [[t.ports.names, names.map((n) => <span key={n}>{n}</span>)] as [string, React.ReactNode]] : []),
-    [t.ports.servers, serversOf(o).map((s) => <span key={s.address} className="server-name">{s.address}{s.backup && <span className="small"> {t.explain.backup}</span>}<AboutServer server={s.address ?? ''} open={setAbout} /></span>)],
+    [
+      t.ports.servers,
+      serversOf(o).map((s) => (
+        <span key={s.address} className="server-name">
+          {s.address}
+          {s.backup && <span className="small"> {t.explain.backup}</span>}
+          <AboutServer server={s.address ?? ''} open={setAbout} />
+          <ServerState of={now?.find((x) => x.address === s.address)} />
+        </span>
+      )),
+    ],
   ]
   return (
     <>
       <PageHeader
+        crumbs={<Crumbs to="/streams" title={t.pages.streams} here={name} />}
         title={<bdi>{name}</bdi>}
-        badge={<StateBadge state={o.state ?? ''} />}
+        badge={
+          <>
+            <StateBadge state={o.state ?? ''} />
+            <Pending edit={waiting} kind={section} name={name} />
+          </>
+        }
         lead={!!o.description && <bdi>{String(o.description)}</bdi>}
         actions={canEdit(who?.role) && (found ? <TakeOver kind={section} name={name} /> : <Button onClick={() => setEditing('1')}>{t.entries.edit}</Button>)}
       />
       <div className="stack">
-        {found && <p className="small lead">{t.proxy.container(o.origin!.container!)}. {t.proxy.discovered}</p>}
+        {found && (
+          <p className="small lead">
+            {t.proxy.container(o.origin!.container!)}. {t.proxy.discovered}
+          </p>
+        )}
         <Card title={t.ports.path}>
           <div className="flow fits">
             {steps.map(([title, body], i) => (
               <div key={title} style={{ display: 'contents' }}>
-                {i > 0 && <span className="arrow" aria-hidden>→</span>}
+                {i > 0 && (
+                  <span className="arrow" aria-hidden>
+                    →
+                  </span>
+                )}
                 <div className="step" data-kind={i === steps.length - 1 ? 'servers' : undefined}>
                   <span className="step-name">{title}</span>
                   {body}
@@ -63,7 +105,13 @@ export default function StreamPage() {
               </div>
             ))}
           </div>
-          {Array.isArray(o.issues) && o.issues.length > 0 && <ul className="plain-list">{(o.issues as string[]).map((x) => <li key={x}>{x}</li>)}</ul>}
+          {Array.isArray(o.issues) && o.issues.length > 0 && (
+            <ul className="plain-list">
+              {(o.issues as string[]).map((x) => (
+                <li key={x}>{x}</li>
+              ))}
+            </ul>
+          )}
         </Card>
         <Suspense fallback={<Loading />}>
           <Charts of={{ [kind === 'udp' ? 'udp_proxy' : 'tcp_proxy']: name }} servers={serversOf(o).map((s) => s.address ?? '')} stream />

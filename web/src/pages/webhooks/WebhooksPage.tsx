@@ -9,6 +9,7 @@ import { Entries } from '@/edit/Entries'
 import { Ago, Card, Failure, KeyValues, PageHeader, StateBadge } from '@/ui/basics'
 import { useAct } from '@/ui/act'
 import { t } from '@/text'
+import { count } from '@/text/many'
 
 type State = components['schemas']['webhookState']
 type Tested = components['schemas']['webhookTest']
@@ -24,7 +25,12 @@ export default function WebhooksPage() {
     setTesting(name)
     const answer = await act('', () => call<Tested>('POST', path(name) + '/test', { body: {} }))
     setTesting('')
-    if (answer) notifications.show(answer.value.taken ? { message: t.webhooks.tested(answer.value.status ?? 0, answer.value.duration_ms ?? 0), color: 'teal' } : { message: t.webhooks.testFailed(answer.value.error || String(answer.value.status)), color: 'red', autoClose: 12_000 })
+    if (answer)
+      notifications.show(
+        answer.value.taken
+          ? { message: t.webhooks.tested(answer.value.status ?? 0, answer.value.duration_ms ?? 0), color: 'teal' }
+          : { message: t.webhooks.testFailed(answer.value.error || String(answer.value.status)), color: 'red', autoClose: 12_000 },
+      )
   }
   return (
     <>
@@ -36,10 +42,25 @@ export default function WebhooksPage() {
           empty={t.webhooks.none}
           emptyTitle={t.webhooks.noneTitle}
           initial={{ events: ['config.*', 'certificate.*', 'acme.*', 'server.*'] }}
-          line={(o) => [o.url, Array.isArray(o.events) && o.events.length ? (o.events as string[]).map((e) => t.events.types[e] ?? t.events.every(t.events.objects[e.replace('.*', '')] ?? e)).join(', ') : t.events.all].filter(Boolean).join(' · ')}
-          actions={(o) => canEdit(who?.role) && <Button size="compact-sm" variant="default" loading={testing === o.name} onClick={() => void test(o.name!)}>{t.webhooks.test}</Button>}
+          line={(o) =>
+            [
+              o.url,
+              Array.isArray(o.events) && o.events.length ? (o.events as string[]).map((e) => t.events.types[e] ?? t.events.every(t.events.objects[e.replace('.*', '')] ?? e)).join(', ') : t.events.all,
+            ]
+              .filter(Boolean)
+              .join(' · ')
+          }
+          actions={(o) =>
+            canEdit(who?.role) && (
+              <Button size="compact-sm" variant="default" loading={testing === o.name} onClick={() => void test(o.name!)}>
+                {t.webhooks.test}
+              </Button>
+            )
+          }
         />
-        {(list.data ?? []).map((o) => <Standing key={o.name} name={o.name!} may={canEdit(who?.role)} />)}
+        {(list.data ?? []).map((o) => (
+          <Standing key={o.name} name={o.name!} may={canEdit(who?.role)} />
+        ))}
       </div>
     </>
   )
@@ -50,13 +71,27 @@ function Standing({ name, may }: { name: string; may: boolean }) {
   const { act, busy } = useAct('webhooks')
   if (error) return <Failure error={error} />
   if (!s) return null
-  const [state, meaning, word] = s.paused_until && Date.parse(s.paused_until) > Date.now() ? (['paused', 'warn', t.webhooks.paused] as const) : s.failures ? (['failed', 'bad', t.webhooks.failing(s.failures)] as const) : s.last_try ? (['ok', 'good', t.webhooks.ok] as const) : (['unused', 'calm', t.webhooks.unused] as const)
+  const [state, meaning, word] =
+    s.paused_until && Date.parse(s.paused_until) > Date.now()
+      ? (['paused', 'warn', t.webhooks.paused] as const)
+      : s.failures
+        ? (['failed', 'bad', t.webhooks.failing(s.failures)] as const)
+        : s.last_try
+          ? (['ok', 'good', t.webhooks.ok] as const)
+          : (['unused', 'calm', t.webhooks.unused] as const)
   const letters = s.dead ?? []
   return (
-    <Card title={<bdi>{name}</bdi>} actions={<StateBadge state={state} meaning={meaning}>{word}</StateBadge>}>
+    <Card
+      title={<bdi>{name}</bdi>}
+      actions={
+        <StateBadge state={state} meaning={meaning}>
+          {word}
+        </StateBadge>
+      }
+    >
       <KeyValues
         rows={[
-          [t.webhooks.sent, (s.sent ?? 0).toLocaleString('en')],
+          [t.webhooks.sent, count(s.sent ?? 0)],
           ...(s.last_try ? [[t.webhooks.last, <Ago key="l" time={s.last_try} />] as [string, React.ReactNode]] : []),
           ...(s.last_error ? [[t.webhooks.lastError, s.last_error] as [string, React.ReactNode]] : []),
           ...(s.waiting?.length ? [[t.webhooks.waiting, String(s.waiting.length)] as [string, React.ReactNode]] : []),
@@ -73,9 +108,20 @@ function Standing({ name, may }: { name: string; may: boolean }) {
               <li key={l.event?.id} className="entry">
                 <span className="entry-name">
                   <strong>{t.events.types[l.event?.type ?? ''] ?? l.event?.type}</strong> {l.event?.text}
-                  <span className="small block"><Ago time={l.first!} />, {t.webhooks.attempts(l.attempts ?? 0)}: {l.error}</span>
+                  <span className="small block">
+                    <Ago time={l.first!} />, {t.webhooks.attempts(l.attempts ?? 0)}: {l.error}
+                  </span>
                 </span>
-                {may && <Button size="compact-sm" variant="default" loading={busy === String(l.event?.id)} onClick={() => void act(String(l.event?.id), () => call('POST', path(name) + '/resend', { body: { event: l.event?.id } }), t.webhooks.resent)}>{t.webhooks.resend}</Button>}
+                {may && (
+                  <Button
+                    size="compact-sm"
+                    variant="default"
+                    loading={busy === String(l.event?.id)}
+                    onClick={() => void act(String(l.event?.id), () => call('POST', path(name) + '/resend', { body: { event: l.event?.id } }), t.webhooks.resent)}
+                  >
+                    {t.webhooks.resend}
+                  </Button>
+                )}
               </li>
             ))}
           </ul>
