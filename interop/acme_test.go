@@ -121,7 +121,7 @@ proxies:
 	if n := authority.Orders(); n != 0 {
 		t.Errorf("%d orders were placed before the ports were open", n)
 	}
-	if page := get(t, admin, admin, "/metrics"); !strings.Contains(page, `headgate_certificate_state{certificate="shop.example.com",state="missing"} 1`) {
+	if page := get(t, admin, admin, "/metrics"); !strings.Contains(page, `headgate_certificate_state{certificate="shop.example.com",state="blocked"} 1`) {
 		t.Error("metrics do not tell that there is no certificate")
 	}
 	for _, args := range [][]string{{"acme", "status"}, {"acme", "status", "-o", "json"}, {"acme", "status", "shop.example.com"}, {"status"}} {

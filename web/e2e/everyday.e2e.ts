@@ -162,7 +162,7 @@ it('makes a proxy with HTTPS and a password in one page, after a test of its ser
   await review().click()
   await applyNow(page)
   expect(config()).toMatch(/acme: main/)
-  expect(config()).toMatch(/request_body_limit: 50GiB/)
+  expect(config()).toMatch(/request_body_limit: "?50GiB/)
   expect(await page.evaluate(() => JSON.stringify({ ...sessionStorage }))).not.toContain('correct horse')
   const [status] = await ask(port, 'app.example.com')
   expect([301, 308]).toContain(status)

@@ -137,7 +137,7 @@ it('makes a certificate, names it, and removes both', async () => {
 it('changes a setting, chooses a provider of discovery by its name, and takes both back', async () => {
   const { page, h } = w
   await visit(page, h, '/settings')
-  await page.getByRole('button', { name: 'Edit Connections to servers' }).click()
+  await page.getByRole('button', { name: 'Edit Server connections' }).click()
   await dialog().getByLabel('Idle timeout', { exact: true }).fill('77s')
   await dialog().getByRole('button', { name: 'Add to changes' }).click()
   await page.getByRole('button', { name: 'Edit Discovery' }).click()
@@ -159,7 +159,7 @@ it('begins a form with what is in force, however late the page hears of it', asy
   const { page, h } = w
   const reads = '**/api/v1/settings/upstreams'
   const idle = dialog().getByLabel('Idle timeout', { exact: true })
-  const edit = () => page.getByRole('button', { name: 'Edit Connections to servers' }).click()
+  const edit = () => page.getByRole('button', { name: 'Edit Server connections' }).click()
   const waits = async () => {
     await dialog().getByRole('group', { name: 'Loading…' }).waitFor()
     expect(await dialog().getByRole('textbox').count()).toBe(0)
