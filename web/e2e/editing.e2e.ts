@@ -98,6 +98,8 @@ it.each([
   await page.getByRole('alert').waitFor()
   expect(await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth)).toBe(true)
   expect(config()).toBe(before)
+  await page.reload()
+  await page.getByRole('button', { name: 'Start over' }).click() // else the draft has the name
 })
 
 it('keeps edits over a reload and a restart, and gathers several to one change', async () => {

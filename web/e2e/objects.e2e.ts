@@ -254,8 +254,8 @@ it('makes, changes and removes users and tokens, and ends sessions', async () =>
 
   await page.getByRole('tab', { name: 'Users' }).click()
   await page.getByRole('button', { name: 'eve' }).click()
-  await dialog().getByRole('button', { name: 'Remove' }).click()
-  await page.getByRole('dialog').last().getByRole('button', { name: 'Remove' }).last().click()
+  await dialog().getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('dialog').last().getByRole('button', { name: 'Delete' }).last().click()
   await page.getByRole('button', { name: 'eve' }).waitFor({ state: 'detached' })
 })
 
