@@ -62,10 +62,25 @@ func (a *Answer) apply(ex *Exchange) {
 		rs.Text, rs.Length = a.Body, int64(len(a.Body))
 		return
 	}
-	if a.Reason.Hint() == "" {
-		return
+	switch {
+	case a.Reason.Hint() == "":
+	case a.Reason == UpstreamCanceled && ex.Request.GRPC():
+		cancelCall(ex)
+	default:
+		explain(ex, a.Reason)
 	}
-	explain(ex, a.Reason)
+}
+
+// cancelCall makes the response of a gRPC call that its server has canceled: the
+// status CANCELLED in the head and nothing behind it (Trailers-Only in the gRPC
+// protocol over HTTP/2). A 502 would become UNAVAILABLE, for which clients call again.
+func cancelCall(ex *Exchange) {
+	rs := &ex.Response
+	rs.Status = 200
+	rs.Header.Add(header.ContentType, ex.Text.Join(ex.Request.Header.Get(header.ContentType)))
+	rs.Header.Add(header.ProxyStatus, proxyStatus(ex, ex.Reason))
+	rs.Header.AddKnown(header.Other, "Grpc-Status", "1")
+	rs.Header.AddKnown(header.Other, "Grpc-Message", "the server canceled the call")
 }
 
 // explain writes the body of an answer for the person or program that asked:

@@ -364,6 +364,15 @@ func (rs *Response) Reset() {
 	*rs = Response{Header: h, Trailer: t}
 }
 
+// GRPC reports whether a media type is one of gRPC or gRPC-Web.
+func GRPC(kind string) bool {
+	const prefix = "application/grpc"
+	return len(kind) >= len(prefix) && header.EqualFold(kind[:len(prefix)], prefix)
+}
+
+// GRPC reports whether the request is a call of gRPC or gRPC-Web.
+func (rq *Request) GRPC() bool { return GRPC(rq.Header.Get(header.ContentType)) }
+
 // Note tells of a rehearsal what a filter would have done, or could not know.
 func (ex *Exchange) Note(text string) {
 	if ex.Rehearsal {

@@ -166,7 +166,8 @@ func (p *Pool) try(timeout time.Duration) error {
 }
 
 // tell counts an attempt of ex: failure is nil when a response head came. A client that
-// went away says nothing about the server. An attempt that failed is over.
+// went away says nothing about the server, nor how long a call took that the server has
+// canceled. An attempt that failed is over.
 func (s *Server) tell(ex *exchange.Exchange, failure *exchange.Error) {
 	reason := exchange.None
 	if failure == nil {
@@ -182,7 +183,7 @@ func (s *Server) tell(ex *exchange.Exchange, failure *exchange.Error) {
 	if reason == exchange.ClientClosed {
 		return
 	}
-	if s.timed {
+	if s.timed && reason != exchange.UpstreamCanceled {
 		s.observe(ex, reason)
 	}
 	if s.counter != nil {

@@ -7,7 +7,6 @@ package errorpages
 
 import (
 	"io"
-	"strings"
 
 	"headgate/internal/exchange"
 	"headgate/internal/proto/header"
@@ -104,7 +103,7 @@ func (s *set) response(ex *exchange.Exchange) {
 	case !p.upstream:
 		return
 	}
-	if strings.HasPrefix(ex.Request.Header.Get(header.ContentType), "application/grpc") {
+	if ex.Request.GRPC() {
 		return // its client reads no page
 	}
 	if !rs.Usual {

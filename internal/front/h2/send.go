@@ -60,9 +60,18 @@ func (s *stream) Send(ex *exchange.Exchange) error {
 	}
 	err := s.sendBody(ex, head, short[:])
 	if err != nil {
-		s.giveUp(http2.InternalError, err) // unless it has ended already
+		s.giveUp(resetCode(err), err) // unless it has ended already
 	}
 	return err
+}
+
+// resetCode returns the code with which a response that broke off is reset: that of the
+// server if it has canceled the response.
+func resetCode(err error) http2.Code {
+	if exchange.ReasonOf(err) == exchange.UpstreamCanceled {
+		return http2.Cancel
+	}
+	return http2.InternalError
 }
 
 // beginFinal notes that nothing interim may follow.

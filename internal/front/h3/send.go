@@ -74,11 +74,20 @@ func (s *stream) Send(ex *exchange.Exchange) error {
 		err = s.sendPieces(ex, head)
 	}
 	if err != nil {
-		s.quic.CancelWrite(internalError.stream()) // unless it has ended already
+		s.quic.CancelWrite(resetCode(err).stream()) // unless it has ended already
 		return err
 	}
 	s.conn.budget.useful()
 	return nil
+}
+
+// resetCode returns the code with which a response that broke off is reset: that of the
+// server if it has canceled the response (RFC 9114, section 4.1.1).
+func resetCode(err error) code {
+	if exchange.ReasonOf(err) == exchange.UpstreamCanceled {
+		return requestCancelled
+	}
+	return internalError
 }
 
 // last writes the end of a response.

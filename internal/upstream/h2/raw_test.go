@@ -190,7 +190,8 @@ func TestServersThatBreakRules(t *testing.T) {
 		{"reset", func(s *rawServer, id uint32) []byte { return http2.AppendRSTStream(nil, id, http2.InternalError) }, exchange.UpstreamReset, "INTERNAL_ERROR", true},
 		{"reset in the body", func(s *rawServer, id uint32) []byte {
 			return join(ok(s, id), data(id, "ab", 0), http2.AppendRSTStream(nil, id, http2.Cancel))
-		}, exchange.UpstreamReset, "CANCEL", true},
+		}, exchange.UpstreamCanceled, "CANCEL", true},
+		{"canceled before the head", func(s *rawServer, id uint32) []byte { return http2.AppendRSTStream(nil, id, http2.Cancel) }, exchange.UpstreamReset, "CANCEL", true},
 		{"wants HTTP/1.1", func(s *rawServer, id uint32) []byte { return http2.AppendRSTStream(nil, id, http2.HTTP11Required) }, exchange.UpstreamReset, "wants HTTP/1.1", true},
 		{"GOAWAY below", func(s *rawServer, id uint32) []byte { return raw(http2.FrameGoAway, 0, 0, number(0, 0)) }, exchange.UpstreamReset, "not looked at", false},
 		{"another stream", func(s *rawServer, id uint32) []byte { return s.head(id+2, true, ":status", "200") }, exchange.UpstreamInvalid, "not opened", false},

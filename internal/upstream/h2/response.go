@@ -105,7 +105,9 @@ func (s *Stream) respond() {
 	over := s.complete() && s.trailer.Len() == 0 // no trailers can come
 	empty := over && s.body.EmptyLocked()
 	c.mu.Unlock()
-	switch trailers := grpc(rs.Header.Get(header.ContentType)); {
+	// Responses of gRPC end with trailers and may be nothing else. They need no length; some
+	// servers send 0 with one without a message.
+	switch trailers := exchange.GRPC(rs.Header.Get(header.ContentType)); {
 	case s.noBody || rs.Status == 304:
 	case empty && rs.Length < 0 && !trailers:
 		rs.Length = 0
@@ -114,11 +116,4 @@ func (s *Stream) respond() {
 	}
 	rs.Header.DeleteFunc(func(f *header.Field) bool { return f.ID.HopByHop() })
 	rs.Body = s
-}
-
-// grpc reports whether a media type is one of gRPC, whose answers end with trailers and
-// may be nothing else. They need no length; some servers say 0 of one without a message.
-func grpc(kind string) bool {
-	const prefix = "application/grpc"
-	return len(kind) >= len(prefix) && header.EqualFold(kind[:len(prefix)], prefix)
 }

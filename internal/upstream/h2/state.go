@@ -70,9 +70,22 @@ func (s *Stream) onResetLocked(code http2.Code) {
 		s.endLocked(&exchange.Error{Reason: exchange.UpstreamReset, Err: fmt.Errorf("%w: server %s refused the stream", ErrUnprocessed, name)})
 	case code == http2.HTTP11Required && !s.answered:
 		s.endLocked(&exchange.Error{Reason: exchange.UpstreamReset, Err: fmt.Errorf("%w: server %s reset the stream", ErrHTTP1, name)})
+	case code == http2.Cancel:
+		s.endLocked(&exchange.Error{Reason: exchange.UpstreamCanceled, Err: fmt.Errorf("server %s reset the stream (%s)", name, code)})
 	default:
 		s.endLocked(&exchange.Error{Reason: exchange.UpstreamReset, Err: fmt.Errorf("server %s reset the stream (%s)", name, code)})
 	}
+}
+
+// withoutHead returns the error of a stream that ended before its response head. gRPC
+// servers cancel a call whose deadline has passed. From any other server it is a request
+// without a response, whatever the code: that counts as a reset.
+func (s *Stream) withoutHead(err error) error {
+	known, ok := errors.AsType[*exchange.Error](err)
+	if !ok || known.Reason != exchange.UpstreamCanceled || s.ex.Request.GRPC() {
+		return err
+	}
+	return &exchange.Error{Reason: exchange.UpstreamReset, Err: known.Err}
 }
 
 // receiveLocked counts a DATA frame with n bytes of content and judges whether it

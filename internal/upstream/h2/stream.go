@@ -121,7 +121,7 @@ func (s *Stream) Do(c *Conn, head []byte) error {
 	}
 	if err := s.answer(); err != nil {
 		s.leave()
-		return err
+		return s.withoutHead(err)
 	}
 	s.respond()
 	return nil
