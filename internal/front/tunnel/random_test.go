@@ -43,7 +43,11 @@ func lead(t *testing.T, r *rand.Rand) {
 	case 1:
 		go tunnel.Start(&exchange.Exchange{}, &socket{nc: toClient}, &socket{nc: toServer}, testhouse.Patience, func() { close(over) })
 	case 2: // one side is a stream over which something else carries
-		go tunnel.Start(&exchange.Exchange{}, struct{ exchange.Stream }{&socket{nc: toClient}}, &socket{nc: toServer}, testhouse.Patience, func() { close(over) })
+		stream := &socket{nc: toClient}
+		go tunnel.Start(&exchange.Exchange{}, struct {
+			exchange.Stream
+			tunnel.Deliverer
+		}{stream, stream}, &socket{nc: toServer}, testhouse.Patience, func() { close(over) })
 	}
 	var both sync.WaitGroup
 	for _, e := range []*end{client, server} {
@@ -219,6 +223,7 @@ func (s *socket) Write(p []byte) (int, error) {
 func (s *socket) CloseWrite() error { return s.nc.CloseWrite() }
 func (s *socket) Close() error      { return s.nc.CloseIdle() }
 func (s *socket) Abort() error      { return s.nc.Abort() }
+func (s *socket) AwaitDelivery()    { s.nc.AwaitDelivery() }
 func (s *socket) SetIdle(d time.Duration) {
 	s.nc.SetReadWait(d)
 	s.nc.SetWriteWait(d)
