@@ -12,6 +12,7 @@ import (
 
 	"github.com/quic-go/quic-go"
 
+	"headgate/internal/bans"
 	"headgate/internal/config"
 	"headgate/internal/exchange"
 	"headgate/internal/front/h1"
@@ -81,7 +82,10 @@ func compile(t *testing.T, text string) *plan.Plan {
 		t.Cleanup(loader.Close)
 		set := loader.Prepare(cfg, "")
 		set.Commit()
-		p, problems = plan.Compile(cfg, nil, plan.House{Values: values, Inputs: set}, doc.Report())
+		engine := bans.New(bans.Options{})
+		t.Cleanup(engine.Close)
+		p, problems = plan.Compile(cfg, nil, plan.House{Values: values, Inputs: set, Bans: engine}, doc.Report())
+		engine.Use(cfg.BanRules(), nil)
 	}
 	for _, problem := range problems {
 		t.Error(problem)

@@ -41,7 +41,7 @@ func openManagement(o houseOptions, c *control.Control, w *watch.Watch) *managem
 		o.log.Error("the management API is disabled", "error", err)
 		return m
 	}
-	operators := operator.New(operator.Options{Store: c.Store(), Events: events, Log: o.log, SetupFile: m.file})
+	operators := operator.New(operator.Options{Store: c.Store(), Events: events, Log: o.log, SetupFile: m.file, SignedIn: c.Bans().SignedIn})
 	m.operators = operators
 	b := thisBuild()
 	hooks := webhook.New(webhook.Options{Events: events, Store: c.Store(), Log: o.log})

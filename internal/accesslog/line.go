@@ -23,6 +23,15 @@ const (
 	maxName    = 2048
 )
 
+// appendLocation appends where the client is, as far as it is known.
+func appendLocation(b []byte, ex *exchange.Exchange) []byte {
+	b = appendOptional(b, `,"country":`, ex.Country(), maxName)
+	if n := ex.ASN(); n > 0 {
+		b = strconv.AppendUint(append(b, `,"asn":`...), uint64(n), 10)
+	}
+	return b
+}
+
 // appendRecord appends the line of an exchange as a JSON object. Fields that do
 // not apply, such as the server of a fixed response, are left out.
 func (o *choice) appendRecord(b []byte, ex *exchange.Exchange, c *clock) []byte {
@@ -39,6 +48,9 @@ func (o *choice) appendRecord(b []byte, ex *exchange.Exchange, c *clock) []byte 
 	}
 	if port := ex.Conn.Remote.Port(); port > 0 && o.has(clientPort) {
 		b = strconv.AppendInt(append(b, `,"client_port":`...), int64(port), 10)
+	}
+	if ex.Locator != nil && o.has(clientIP) {
+		b = appendLocation(b, ex)
 	}
 	b = appendText(append(b, `,"method":`...), rq.Method, maxMethod)
 	b = appendText(append(b, `,"scheme":`...), rq.Scheme, maxMethod)

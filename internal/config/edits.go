@@ -6,6 +6,7 @@ import (
 
 	"headgate/internal/config/document"
 	"headgate/internal/schema"
+	"headgate/internal/setting/ipset"
 )
 
 // Edit returns the documents with edits made, one after the other, of which all or
@@ -79,6 +80,9 @@ func choose(read []*document.Document, e document.Edit) (int, *Problem) {
 // and wherever others name it.
 func (c *Config) RenameEdits(kind, name, to string) []document.Edit {
 	value := fmt.Appendf(nil, "%q", to)
+	if kind == "lists" {
+		value = fmt.Appendf(nil, "%q", ipset.ListReference(to))
+	}
 	edits := []document.Edit{}
 	for _, u := range c.Users(kind, name) {
 		edits = append(edits, document.Edit{Op: document.Set, Path: u.Path, Value: value})

@@ -124,6 +124,9 @@ func kindTable() []*Kind {
 		many("certificates", "certificate", "certificate", func(c *Config) map[string]*Certificate { return c.Certificates }, (*checker).certificate),
 		many("policies", "policy", "policy", func(c *Config) map[string]*Policy { return c.Policies }, (*checker).policy),
 		single("defaults", "defaults", (*checker).defaults),
+		many("lists", "list", "list", func(c *Config) map[string]*List { return c.Lists }, (*checker).list),
+		many("bans", "ban rule", "ban_rule", func(c *Config) map[string]*Ban { return c.Bans }, func(ch *checker, b *Ban, at schema.Place) { b.Config.Check(at) }),
+		single("geo", "geo databases", func(ch *checker, at schema.Place) { ch.c.Geo.Check(at) }),
 		many("acme", "ACME entry", "acme", func(c *Config) map[string]*ACME { return c.ACME }, (*checker).acme),
 		single("discovery", "discovery", (*checker).discovery),
 		many("webhooks", "webhook", "webhook", func(c *Config) map[string]*Webhook { return c.Webhooks }, (*checker).webhook),
@@ -232,6 +235,7 @@ func (ch *checker) checkKinds() {
 		}
 	}
 	ch.sticky(ch.root)
+	ch.checkReferences()
 	ch.noteNoPort()
 }
 

@@ -19,6 +19,7 @@ import (
 	"net/netip"
 
 	"headgate/internal/feature/clientip"
+	"headgate/internal/geo"
 	"headgate/internal/setting/unit"
 	"headgate/internal/tracing"
 )
@@ -46,6 +47,12 @@ type Config struct {
 	Policies map[string]*Policy `json:"policies,omitempty" max:"1000" object:"policy"`
 	// Defaults holds features for all proxies.
 	Defaults Defaults `json:"defaults"`
+	// Lists are lists of addresses that settings refer to as list:NAME, by name.
+	Lists map[string]*List `json:"lists,omitempty" max:"1000" object:"list"`
+	// Bans are rules by which clients are refused that misbehave, by name.
+	Bans map[string]*Ban `json:"bans,omitempty" max:"100" object:"ban rule"`
+	// Geo are the databases of countries and networks.
+	Geo geo.Config `json:"geo"`
 	// ACME are the entries by which certificates come by themselves, by name.
 	// Proxies name theirs with acme.
 	ACME map[string]*ACME `json:"acme,omitempty" max:"100" object:"ACME entry"`

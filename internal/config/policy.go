@@ -257,6 +257,8 @@ func (c *Config) Users(kind, name string) []Reference {
 		for _, of := range sortedNames(c.Proxies) {
 			add("proxies", of, "acme", c.Proxies[of].ACME)
 		}
+	case "lists":
+		out = c.listUsers(name)
 	case "certificates":
 		for _, of := range sortedNames(c.Ports) {
 			add("ports", of, "tls.default_certificate", c.Ports[of].TLS.DefaultCertificate)

@@ -15,6 +15,7 @@ package control
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -24,12 +25,16 @@ import (
 	"sync/atomic"
 	"time"
 
+	"headgate/internal/bans"
 	"headgate/internal/certs"
 	"headgate/internal/config"
 	"headgate/internal/config/disk"
 	"headgate/internal/discovery"
 	"headgate/internal/exchange"
 	"headgate/internal/feature/cache"
+	"headgate/internal/feature/clientip"
+	"headgate/internal/geo"
+	"headgate/internal/lists"
 	"headgate/internal/metrics"
 	"headgate/internal/plan"
 	"headgate/internal/plan/inputs"
@@ -59,6 +64,9 @@ type Options struct {
 	Build metrics.Build
 	// Docker opens the sources under discovery.docker; nil has none.
 	Docker discovery.DockerOpener
+	// Roots are the authorities by which servers are trusted that lists and geo databases
+	// are downloaded from; nil is the system's.
+	Roots *x509.CertPool
 	// Watcher hears what happens beside changes; nil is nobody.
 	Watcher Watcher
 	// Ready is called once, when the first configuration has been applied. It
@@ -85,6 +93,9 @@ type Control struct {
 	spans   tracing.Counts
 	rings   rings
 	issuer  *issuer
+	bans    *bans.Engine
+	lists   *lists.Manager
+	geo     *geo.Manager
 	changes changes
 	holds   *holds
 	watcher Watcher
@@ -162,11 +173,16 @@ func New(o Options) (*Control, error) {
 	uploads := certs.NewUploads(store.ValuesOf(state))
 	c := &Control{
 		log: o.Log, uploads: uploads, options: o, state: state, history: revisions, source: disk.Open(o.ConfigFile, o.Log), metrics: metrics.New(o.Build), tunnels: exchange.NewTunnels(),
-		inputs: inputs.NewLoader(inputs.Options{Log: o.Log, Values: store.ValuesOf(state), Uploads: uploads}), records: &records{log: o.Log},
+		records: &records{log: o.Log},
 	}
 	if c.watcher = o.Watcher; c.watcher == nil {
 		c.watcher = unwatched{}
 	}
+	agent := "headgate/" + o.Build.Version
+	c.bans = bans.New(bans.Options{Log: o.Log, Store: state, CDN: clientip.CDNWith, Told: c.watcher.Ban, Cut: c.cutFrom})
+	c.lists = lists.New(lists.Options{Log: o.Log, Dir: lists.DirOf(o.StateDir), Version: o.Build.Version, Agent: agent, Roots: o.Roots, Protected: c.bans.Protected})
+	c.geo = geo.New(geo.Options{Log: o.Log, Dir: geo.DirOf(o.StateDir), Agent: agent, Roots: o.Roots})
+	c.inputs = inputs.NewLoader(inputs.Options{Log: o.Log, Values: store.ValuesOf(state), Uploads: uploads, Lists: c.lists, Geo: c.geo})
 	c.changes.remember(revisions)
 	c.holds = newHolds(state, o.Log, c.watcher.Held)
 	c.holds.remember(context.Background())
@@ -175,7 +191,7 @@ func New(o Options) (*Control, error) {
 	c.issuer = newIssuer(o.Log, state, c.ports, "headgate/"+o.Build.Version, c.watcher.Order)
 	c.providers = newProviders(o.Log, o.Docker)
 	c.holds.unknown = c.providers.unknown
-	c.participants = []Participant{background{}, c.records, &c.rings, sockets{c.ports}, c.issuer, c.providers, c.holds}
+	c.participants = []Participant{background{}, c.records, &c.rings, sockets{c.ports}, c.issuer, c.providers, c.holds, &defence{engine: c.bans, lists: c.lists}}
 	c.observers = []func(*Event){c.logChange, c.count}
 	c.metrics.AccessLog(c.records.dropped)
 	c.metrics.Spans(func() (sent, dropped, lost uint64) {
@@ -183,6 +199,7 @@ func New(o Options) (*Control, error) {
 	})
 	c.metrics.Certificates(c.certificates)
 	c.metrics.Providers(c.providerMetrics)
+	c.metrics.Defence(c.defenceMetrics)
 	return c, nil
 }
 
@@ -339,6 +356,7 @@ func (c *Control) close() {
 		p.Retire(nil)
 	}
 	c.spans.Wait()
+	c.bans.Close()
 	c.inputs.Close()
 	c.records.close()
 	for _, end := range c.endings {

@@ -9,6 +9,8 @@ import (
 	"headgate/internal/certs/acme"
 	"headgate/internal/config"
 	"headgate/internal/discovery"
+	"headgate/internal/geo"
+	"headgate/internal/lists"
 	"headgate/internal/plan"
 	"headgate/internal/ports"
 )
@@ -41,6 +43,10 @@ type Status struct {
 	// ACME are the certificates that come by ACME, by name. The API tells the
 	// timelines of their orders.
 	ACME []*acme.Record `json:"acme,omitempty"`
+	// Lists are the lists of addresses by name, and Geo the databases of countries and networks,
+	// each with what is wrong there.
+	Lists []lists.State `json:"lists,omitempty"`
+	Geo   []geo.State   `json:"geo,omitempty"`
 	// Held are the servers that operators drain or have disabled.
 	Held []HeldServer `json:"held_servers,omitempty"`
 	// Unverified are the https servers whose certificates are not checked
@@ -140,6 +146,7 @@ func (c *Control) StatusOf(proxy string) Status {
 		out.Sources = append(out.Sources, p.source())
 	}
 	out.Ports = append(out.Ports, c.ports.States()...)
+	out.Lists, out.Geo = c.lists.States(), c.geo.States()
 	out.ACME = summaries(c.issuer.manager.Records())
 	out.Certificates = c.CertificateStates()
 	for _, s := range c.holds.list() {

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"headgate/internal/bans"
 	"headgate/internal/certs"
 	"headgate/internal/certs/acme"
 	"headgate/internal/ports"
@@ -18,6 +19,8 @@ type Watcher interface {
 	Held(HeldServer)
 	// Order tells of a certificate by ACME. The record is not changed.
 	Order(*acme.Record)
+	// Ban tells of a client that was banned, or is no longer.
+	Ban(bans.Event)
 	// Discovery tells of the providers and their issues.
 	Discovery()
 }
@@ -29,6 +32,7 @@ func (unwatched) Servers(string)     {}
 func (unwatched) Ports()             {}
 func (unwatched) Held(HeldServer)    {}
 func (unwatched) Order(*acme.Record) {}
+func (unwatched) Ban(bans.Event)     {}
 func (unwatched) Discovery()         {}
 
 // Ports returns how the ports stand that listen, wait or drain, in no order.

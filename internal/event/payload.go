@@ -244,6 +244,26 @@ type AuthFailed struct{ Auth }
 // failed.
 type AuthThrottled struct{ Auth }
 
+// Banned is what events of bans have in common.
+type Banned struct {
+	// Network is the address of the client, its IPv6 /64, or a wider network.
+	Network string `json:"network"`
+	// Rule is the ban rule, absent for a ban by an operator.
+	Rule string `json:"rule,omitempty"`
+	// Reason is what the ban is for.
+	Reason string `json:"reason,omitempty"`
+	// Until is when the ban ends by itself.
+	Until time.Time `json:"until"`
+	// Who is the operator who banned the client or lifted the ban, or headgate.
+	Who string `json:"who,omitempty"`
+}
+
+// ClientBanned tells of a client that is refused for a while.
+type ClientBanned struct{ Banned }
+
+// ClientUnbanned tells of a client that is no longer banned.
+type ClientUnbanned struct{ Banned }
+
 // LimitReached tells of a bound that is in force now.
 type LimitReached struct {
 	// Limit is the name of the setting.

@@ -200,3 +200,21 @@ func because(cause string) string {
 	}
 	return ": " + cause
 }
+
+func (p ClientBanned) about() (string, string) {
+	return "client " + p.Network, "banned until " + p.Until.UTC().Format(time.RFC3339) + p.by() + because(p.Reason)
+}
+
+func (p ClientUnbanned) about() (string, string) {
+	return "client " + p.Network, "no longer banned" + p.by()
+}
+
+func (p Banned) by() string {
+	switch {
+	case p.Rule != "":
+		return " by bans." + p.Rule
+	case p.Who != "":
+		return " by " + p.Who
+	}
+	return ""
+}

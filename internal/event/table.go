@@ -63,6 +63,8 @@ var table = [...]struct {
 	{"auth.signed_in", Info, AuthSignedIn{}},
 	{"auth.failed", Warning, AuthFailed{}},
 	{"auth.throttled", Warning, AuthThrottled{}},
+	{"client.banned", Warning, ClientBanned{}},
+	{"client.unbanned", Info, ClientUnbanned{}},
 	{"limit.reached", Warning, LimitReached{}},
 	{"store.unavailable", Error, StoreUnavailable{}},
 	{"store.restored", Error, StoreRestored{}},

@@ -37,6 +37,9 @@ type Exchange struct {
 	// ClientIP is the address of the client: the peer's, or what a trusted peer
 	// says of it. It is set before the first filter of a route runs.
 	ClientIP netip.Addr
+	// Locator says where addresses are; nil without geo databases. The port sets it before
+	// the match.
+	Locator Locator
 	// User is who signed in, or "".
 	User string
 	// Personal says that the client was let in for who it is, by sign-in or by

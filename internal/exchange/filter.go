@@ -54,6 +54,8 @@ type Env struct {
 	// compile; a room that reads files says which by the method
 	// Files() []file.Wanted of its settings. The error says why the file could not be loaded.
 	File func(name string) (*file.Followed, error)
+	// Addresses are the lists and geo databases that settings refer to.
+	Addresses Addresses
 	// Note tells what an operator should hear when the plan is taken into use.
 	Note func(Note)
 	// Scope names whose settings are compiled: "proxy shop", or "proxy shop, route

@@ -14,6 +14,7 @@ const (
 	AmbiguousPath
 	AuthRequired
 	AddressDenied
+	Banned
 	NoRoute
 	RequestTimeout
 	BodyTooLarge
@@ -69,6 +70,7 @@ var reasons = [reasonCount]struct {
 	AmbiguousPath:    {"ambiguous_path", 400, "http_request_denied", true, "Ambiguous path", "The path of the request can be read in more than one way and was not passed on."},
 	AuthRequired:     {"auth_required", 401, "http_request_denied", false, "Sign-in required", "This page needs a user name and a password."},
 	AddressDenied:    {"address_denied", 403, "http_request_denied", false, "Not allowed", "Requests from your address are not allowed here."},
+	Banned:           {"banned", 403, "http_request_denied", false, "Not allowed", "Your address is banned for a while, because of many requests that are not allowed here."},
 	NoRoute:          {"no_route", 404, "destination_not_found", false, "Not found", "Nothing is published at this address."},
 	RequestTimeout:   {"request_timeout", 408, "http_request_error", true, "Request time-out", "The request took too long to arrive."},
 	BodyTooLarge:     {"body_too_large", 413, "http_request_error", true, "Content too large", "The body of the request is larger than allowed here."},

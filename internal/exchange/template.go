@@ -45,6 +45,8 @@ var variables = []struct {
 	{"client_cert_subject", func(b []byte, ex *Exchange) []byte { return append(b, ex.Conn.ClientSubject...) }},
 	{"status", func(b []byte, ex *Exchange) []byte { return appendStatus(b, ex.Response.Status) }},
 	{"reason", func(b []byte, ex *Exchange) []byte { return append(b, ex.Reason.String()...) }},
+	{"country", func(b []byte, ex *Exchange) []byte { return append(b, ex.Country()...) }},
+	{"asn", func(b []byte, ex *Exchange) []byte { return appendASN(b, ex.ASN()) }},
 	{"client_cert_fingerprint", func(b []byte, ex *Exchange) []byte { return append(b, ex.Conn.ClientFingerprint...) }},
 }
 
@@ -115,6 +117,14 @@ func appendPort(b []byte, a netip.AddrPort) []byte {
 		return b
 	}
 	return strconv.AppendUint(b, uint64(a.Port()), 10)
+}
+
+// appendASN appends the number of a network; 0 is not known.
+func appendASN(b []byte, asn uint32) []byte {
+	if asn == 0 {
+		return b
+	}
+	return strconv.AppendUint(b, uint64(asn), 10)
 }
 
 // appendStatus appends a status; there is none on the way in.

@@ -30,21 +30,23 @@ type Followed struct {
 type Content struct {
 	// Data is what the file holds.
 	Data  []byte
-	stamp stamp
+	stamp Stamp
 }
 
-// stamp tells one state of a file from another.
-type stamp struct {
+// Stamp tells one state of a file from another. Stamps are compared with ==.
+type Stamp struct {
 	size  int64
 	moved time.Time
 }
 
-func stampOf(name string) stamp {
+// StampOf returns the stamp of a file as it is now; that of one which cannot be looked at is
+// always the same.
+func StampOf(name string) Stamp {
 	info, err := os.Stat(name)
 	if err != nil {
-		return stamp{size: -1}
+		return Stamp{size: -1}
 	}
-	return stamp{info.Size(), info.ModTime()}
+	return Stamp{info.Size(), info.ModTime()}
 }
 
 // Follow loads a file as Read does.
@@ -61,7 +63,7 @@ func Follow(name string, max int64, tooLarge string) (*Followed, error) {
 // read reads the file. The stamp is taken before, so that a change while it is
 // read is found by the next look.
 func (f *Followed) read() (*Content, error) {
-	s := stampOf(f.name)
+	s := StampOf(f.name)
 	data, err := Read(f.name, f.max, f.tooLarge)
 	return &Content{data, s}, err
 }
@@ -72,7 +74,7 @@ func (f *Followed) Content() *Content { return f.content.Load() }
 // Refresh takes the file up if it has changed. The error says why it could not
 // be; the content stays then.
 func (f *Followed) Refresh() error {
-	if stampOf(f.name) == f.content.Load().stamp {
+	if StampOf(f.name) == f.content.Load().stamp {
 		return nil
 	}
 	c, err := f.read()

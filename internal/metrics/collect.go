@@ -41,6 +41,7 @@ func (r *Registry) Collect(out chan<- prometheus.Metric) {
 	r.collectSpans(out, &f)
 	r.collectCertificates(out, &f)
 	r.collectProviders(out, &f)
+	r.collectDefence(out, &f)
 	r.collectConfig(out, &f)
 	out <- prometheus.MustNewConstMetric(f.me.desc(), prometheus.GaugeValue, 1,
 		labels(r.build.Version, r.build.Revision, runtime.Version())...)
@@ -74,6 +75,27 @@ func (r *Registry) collectProviders(out chan<- prometheus.Metric, f *families) {
 		out <- prometheus.MustNewConstMetric(f.providerUp.desc(), prometheus.GaugeValue, up, labels(p.Name)...)
 		out <- prometheus.MustNewConstMetric(f.providerIssues.desc(), prometheus.GaugeValue, float64(p.Issues), labels(p.Name)...)
 	}
+}
+
+func (r *Registry) collectDefence(out chan<- prometheus.Metric, f *families) {
+	r.mu.Lock()
+	now := r.mu.defence
+	r.mu.Unlock()
+	if now == nil {
+		return
+	}
+	d := now()
+	for _, l := range d.Lists {
+		up := 0.0
+		if l.Up {
+			up = 1
+		}
+		out <- prometheus.MustNewConstMetric(f.listEntries.desc(), prometheus.GaugeValue, float64(l.Entries), labels(l.Name)...)
+		out <- prometheus.MustNewConstMetric(f.listUp.desc(), prometheus.GaugeValue, up, labels(l.Name)...)
+	}
+	out <- prometheus.MustNewConstMetric(f.bansActive.desc(), prometheus.GaugeValue, float64(d.Active))
+	out <- prometheus.MustNewConstMetric(f.bansMade.desc(), prometheus.CounterValue, float64(d.Made))
+	out <- prometheus.MustNewConstMetric(f.bansRefused.desc(), prometheus.CounterValue, float64(d.Refused))
 }
 
 func (r *Registry) collectCertificates(out chan<- prometheus.Metric, f *families) {

@@ -65,6 +65,7 @@ type Registry struct {
 
 		certificates func() []Certificate
 		providers    func() []Provider
+		defence      func() Defence
 		floods       map[string]uint64
 	}
 }
@@ -179,6 +180,30 @@ func (r *Registry) Providers(stand func() []Provider) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mu.providers = stand
+}
+
+// Defence is what is told of lists and bans.
+type Defence struct {
+	// Lists are the lists of addresses.
+	Lists []List
+	// Active is how many bans are in force, Made how many were made, and Refused how many
+	// requests and connections they refused.
+	Active        int
+	Made, Refused uint64
+}
+
+// List is a list of addresses.
+type List struct {
+	Name    string
+	Up      bool // its source could be loaded
+	Entries int
+}
+
+// Defence says where it is found how lists and bans are.
+func (r *Registry) Defence(now func() Defence) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.mu.defence = now
 }
 
 // Route returns the handle for exchanges of a place. A place without a proxy

@@ -14,12 +14,13 @@ const (
 	RefusedHandshake Refusal = iota // a TLS handshake that failed
 	RefusedHeader                   // a trusted peer sent no PROXY header, or a bad one
 	RefusedFull                     // more connections of QUIC than the port may have, or the client left while it waited for room
+	RefusedBanned                   // the client is banned by a rule that rejects
 	refusals
 )
 
 // String returns the word of the label.
 func (r Refusal) String() string {
-	return [...]string{"tls_handshake", "proxy_protocol", "full"}[r]
+	return [...]string{"tls_handshake", "proxy_protocol", "full", "banned"}[r]
 }
 
 // Port counts the connections of clients to a port.

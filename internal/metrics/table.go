@@ -40,6 +40,8 @@ type families struct {
 	open, opened, waiting                                   family
 	certificate, notAfter                                   family
 	providerUp, providerIssues                              family
+	listEntries, listUp                                     family
+	bansActive, bansMade, bansRefused                       family
 	applies, appliedTime, applied, dropped, me              family
 	spans                                                   family
 }
@@ -130,6 +132,16 @@ func table() families {
 			"1 while a provider of discovery answers, 0 while it does not."},
 		providerIssues: family{"headgate_discovery_issues", gauge, []string{"provider"},
 			"What cannot be used of what a provider of discovery found."},
+		listEntries: family{"headgate_list_entries", gauge, []string{"list"},
+			"Addresses and networks in a list."},
+		listUp: family{"headgate_list_up", gauge, []string{"list"},
+			"1 while the source of a list can be loaded, 0 while it cannot, or was not yet."},
+		bansActive: family{"headgate_bans", gauge, nil,
+			"Bans in force."},
+		bansMade: family{"headgate_bans_total", counter, nil,
+			"Bans made since the start."},
+		bansRefused: family{"headgate_bans_refused_total", counter, nil,
+			"Requests and connections that bans have refused since the start."},
 		applies: family{"headgate_config_applies_total", counter, []string{"result"},
 			"Changes of the configuration: applied, or refused because something in them was wrong."},
 		appliedTime: family{"headgate_config_last_apply_timestamp_seconds", gauge, nil,

@@ -284,7 +284,7 @@ func (o *Operators) FinishOIDC(ctx context.Context, from Identity, in OIDCFinish
 	s := session{Session: Session{User: from.Name, Role: role, Method: methodOIDC}, Grants: f.config.grants()}
 	c, err := o.begin(ctx, from, s, in.Agent, in.OldCookie, store.Change{})
 	if err == nil {
-		o.tell(event.AuthSignedIn{Auth: event.Auth{User: from.Name, Address: addressText(from.Address), Method: methodOIDC}})
+		o.entered(from, role, methodOIDC)
 	}
 	return c, err
 }

@@ -125,6 +125,9 @@ type Options struct {
 	Store store.Store
 	// Events hears of sign-ins. It may be nil.
 	Events event.Sender
+	// SignedIn hears of addresses from which somebody signed in who may change things. It
+	// may be nil.
+	SignedIn func(netip.Addr)
 	// Log hears of what cannot be told to anybody else.
 	Log *slog.Logger
 	// SetupFile is where the token of the set-up link is written, too; "" writes none.
@@ -138,13 +141,14 @@ type Operators struct {
 	events   event.Sender
 	log      *slog.Logger
 	setup    string
+	signedIn func(netip.Addr)
 	throttle *throttle
 	oidc     provider
 }
 
 // New returns the operators that are kept in a store.
 func New(o Options) *Operators {
-	return &Operators{store: o.Store, events: o.Events, log: o.Log, setup: o.SetupFile, throttle: newThrottle()}
+	return &Operators{store: o.Store, events: o.Events, log: o.Log, setup: o.SetupFile, signedIn: o.SignedIn, throttle: newThrottle()}
 }
 
 // Any as the revision that an object must have is any but none.
@@ -220,6 +224,14 @@ func digest(secret string) string {
 
 // now returns the time as it is kept.
 func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
+
+// entered tells of a sign-in.
+func (o *Operators) entered(from Identity, role Role, method string) {
+	o.tell(event.AuthSignedIn{Auth: event.Auth{User: from.Name, Address: addressText(from.Address), Method: method}})
+	if o.signedIn != nil && role != Viewer {
+		o.signedIn(from.Address)
+	}
+}
 
 func (o *Operators) tell(p event.Payload) {
 	if o.events != nil {

@@ -78,7 +78,7 @@ func (o *Operators) finish(ctx context.Context, from Identity, u *user, r store.
 		If: []store.Condition{{Key: key, Revision: r}}, Put: []store.Entry{entry(key, u)},
 	})
 	if err == nil {
-		o.tell(event.AuthSignedIn{Auth: event.Auth{User: u.Name, Address: addressText(from.Address), Method: s.Method}})
+		o.entered(from, u.Role, s.Method)
 	}
 	return c, err
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"headgate/internal/accesslog/recent"
+	"headgate/internal/bans"
 	"headgate/internal/certs"
 	"headgate/internal/config"
 	"headgate/internal/exchange"
@@ -51,6 +52,8 @@ type House struct {
 	Challenges Challenges
 	// Standing is exchange.Env.Standing: the same for all plans.
 	Standing func(proxy string)
+	// Bans knows who is banned; nil bans nobody.
+	Bans *bans.Engine
 	// Holds is exchange.Env.Holds: the same for all plans.
 	Holds exchange.Holds
 	// Start says that nothing is served yet: a certificate that cannot be used is
@@ -76,11 +79,13 @@ func Compile(cfg *config.Config, prev *Plan, house House, report *schema.Report)
 		report = schema.NewReport("", nil)
 	}
 	c := newCompiler(cfg, prev, house, report)
+	c.banRules()
 	for _, name := range slices.Sorted(maps.Keys(cfg.Ports)) {
 		if port := cfg.Ports[name]; port.Active {
 			c.plan.ports = append(c.plan.ports, c.newPort(port))
 		}
 	}
+	c.banOutside()
 	c.pairPorts()
 	c.shared.filters = c.filters()
 	c.proxies(prev)
@@ -121,6 +126,8 @@ type compiler struct {
 	redact func(*exchange.Exchange)
 	// tracer traces requests; nil when nothing is traced.
 	tracer *tracing.Tracer
+	// bans are the rules by which clients are refused; nil without any.
+	bans *bans.Rules
 	// compiling is the proxy that is being compiled.
 	compiling *proxy
 	// told are the clashes that were told already.
@@ -144,7 +151,7 @@ func newCompiler(cfg *config.Config, prev *Plan, house House, report *schema.Rep
 		c.recent = house.Recent.Record
 	}
 	c.keeper = newKeeper(prev)
-	c.env = exchange.Env{Log: house.Log, Clock: house.Clock, Source: c.source, Keep: c.keeper.keep, File: c.file, Note: c.note, Standing: house.Standing, Holds: house.Holds}
+	c.env = exchange.Env{Log: house.Log, Clock: house.Clock, Source: c.source, Keep: c.keeper.keep, File: c.file, Note: c.note, Standing: house.Standing, Holds: house.Holds, Addresses: house.Inputs.Addresses()}
 	c.plan = &Plan{config: cfg, house: house, parts: c.keeper.parts, rest: &unit{}}
 	c.keeper.unit = c.plan.rest
 	c.redact = redactor(cfg.AccessLog.RedactQuery)
@@ -163,6 +170,7 @@ func (c *compiler) newPort(settings *config.Port) *Port {
 	l := &settings.Limits
 	at := c.report.Root().Field("ports").Field(settings.Name).Called("port", settings.Name)
 	p := &Port{settings: settings, minBodyRate: int64(l.MinBodyRate), challenges: c.house.Challenges, challenged: c.challenged, tracer: c.tracer, announcers: newAnnouncers(settings.ProxyProtocol, at.Field("proxy_protocol"))}
+	p.locator = c.env.Addresses.Locator
 	place := &exchange.Place{Port: settings.Name}
 	p.front = exchange.Port{
 		Place:       place,

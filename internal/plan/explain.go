@@ -182,7 +182,7 @@ func (p *Plan) explain(q Question) Explanation {
 		p.contenders(port, r, ex, &e)
 	}
 	if answer != nil {
-		e.refused("match", answer)
+		e.refusedBefore(port, ex, answer)
 		return e
 	}
 	e.Proxy, e.Route = r.proxy.Name, r.label
@@ -296,6 +296,7 @@ func (p *Port) read(q Question) (*exchange.Exchange, *exchange.Answer) {
 	remote := netip.AddrPortFrom(q.From.Unmap().WithZone(""), 0)
 	conn := &exchange.Conn{Remote: remote, Peer: remote.Addr().String(), Scheme: p.scheme()}
 	ex.Begin(conn, nil)
+	ex.Locator = p.locator
 	ex.Rehearsal, ex.Times.Start = true, exchange.Now()
 	ex.Place, ex.Limits, ex.ClientIP = p.front.Place, p.front.Limits, remote.Addr()
 	fill(&ex.Request, &head, conn.Scheme)

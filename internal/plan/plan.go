@@ -21,6 +21,7 @@ import (
 	"slices"
 	"time"
 
+	"headgate/internal/bans"
 	"headgate/internal/certs"
 	"headgate/internal/config"
 	"headgate/internal/exchange"
@@ -45,6 +46,8 @@ type Plan struct {
 	watching []int
 	// rest is all that is no proxy's.
 	rest *unit
+	// bans are the rules by which clients are refused; nil without any.
+	bans *bans.Rules
 	// tcpProxies are the active TCP proxies, by name.
 	tcpProxies []TCPProxy
 	// udpProxies are the active UDP proxies, by name.
@@ -85,6 +88,13 @@ type Port struct {
 	alternative *exchange.Alternative
 	// uncovered are the first hosts that no certificate has.
 	uncovered []string
+	// banned looks at what no route takes: it returns the answer that a request gets,
+	// given the one that it would get. Nil where there are no bans.
+	banned func(*exchange.Exchange, *exchange.Answer) *exchange.Answer
+	// bans knows whose connections are closed at once; nil where no rule rejects.
+	bans *bans.Engine
+	// locator says where clients are; nil without geo databases.
+	locator exchange.Locator
 	// challenges answer authorities before everything else; nil answers none.
 	challenges Challenges
 	// challenged are the hosts whose challenges nobody else answers; nil is none.

@@ -83,6 +83,7 @@ func (c *compiler) filters() []room {
 		list("error_pages", memoized, func(f *config.Features) errorpages.Config { return f.ErrorPages }, errorpages.Compile),
 		feature("client_ip", memoized|always, func(f *config.Features) *clientip.Config { return f.ClientIP }, client),
 		{name: "tracing", add: (*compiler).tracing},
+		{name: "bans", answers: []exchange.Reason{exchange.Banned}, add: (*compiler).banFilter},
 		onStreams(feature("ip_filter", memoized, func(f *config.Features) *ipfilter.Config { return f.IPFilter }, ipfilter.Compile, exchange.AddressDenied),
 			func(f *config.StreamFeatures) *ipfilter.Config { return f.IPFilter }, ipfilter.CompileStream),
 		feature("rate_limit", memoized, rateLimit(false), ratelimit.Compile, exchange.RateLimited),

@@ -12,6 +12,9 @@ import (
 
 // serve takes an exchange whose head was read, to its end.
 func (p *Port) serve(ex *exchange.Exchange) {
+	if p.locator != nil {
+		ex.Locator = p.locator
+	}
 	if p.challenges != nil && p.challenges.Asked() {
 		if answer := p.answerChallenge(ex); answer != nil {
 			p.refuse(ex, answer)
@@ -62,6 +65,9 @@ func (p *Port) take(ex *exchange.Exchange) (*Route, *exchange.Answer) {
 
 // refuse answers an exchange that no route takes.
 func (p *Port) refuse(ex *exchange.Exchange, answer *exchange.Answer) {
+	if p.banned != nil {
+		answer = p.banned(ex, answer)
+	}
 	if p.tracer != nil {
 		p.tracer.Trace(ex)
 	}

@@ -86,6 +86,9 @@ func (c *compiler) tcp() {
 func (c *compiler) streamRooms(scope string, f *config.StreamFeatures, at schema.Place) (filters exchange.StreamFilters, ok bool) {
 	env := c.env
 	env.Scope = scope
+	if c.bans != nil {
+		filters = append(filters, c.bans.Admit()) // bans act everywhere, without settings of a proxy
+	}
 	for i := range c.shared.filters {
 		r := &c.shared.filters[i]
 		if r.stream == nil {

@@ -92,6 +92,7 @@ type socket interface {
 	// Cut ends at once what is open, and returns how much there was. The socket takes
 	// new clients as before.
 	Cut() int
+	CutFrom(netip.Prefix) int
 	// Close closes the socket with all that is open on it.
 	Close()
 	// Released is closed when the address is free for another socket.
@@ -334,6 +335,14 @@ type datagrams interface{ Conn() *net.UDPConn }
 type counted struct {
 	listen.Conn
 	counter *metrics.Port
+}
+
+// Remote returns the address of the client; not valid while it is not known.
+func (c *counted) Remote() netip.Addr {
+	if known, ok := c.Conn.(interface{ Remote() netip.Addr }); ok {
+		return known.Remote()
+	}
+	return netip.Addr{}
 }
 
 // Serve serves the connection.

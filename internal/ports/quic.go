@@ -3,6 +3,7 @@ package ports
 import (
 	"crypto/tls"
 	"errors"
+	"net"
 	"time"
 
 	"github.com/quic-go/quic-go"
@@ -44,6 +45,8 @@ func (s *Set) openQUIC(l *listener, p *plan.Plan) (socket, error) {
 		Config: front.Config,
 		Full:   func() { l.counter.Load().Refused(metrics.RefusedFull) },
 		Failed: func() { l.counter.Load().Refused(metrics.RefusedHandshake) },
+		Banned: func(client net.Addr) bool { return look().on.RejectsFrom(client) },
+		Reject: func() { l.counter.Load().Refused(metrics.RefusedBanned) },
 		Lost:   func(op string) { l.counter.Load().DatagramLost(op == netconn.SendDatagram) },
 	}, s.log)
 	if err != nil {

@@ -1,6 +1,10 @@
 package ports
 
-import "headgate/internal/config"
+import (
+	"net/netip"
+
+	"headgate/internal/config"
+)
 
 // Reset closes what is open on a port at once, on sockets of it that drain too, and tries
 // at once to open it if it waits. New clients are served as before. The port is that of a
@@ -26,6 +30,15 @@ func (s *Set) Reset(name string, of func(config.Protocol) bool) (closed int, sta
 		s.log.Info("port reset", "port", name, "connections", closed)
 	}
 	return closed, stands
+}
+
+// CutFrom closes the connections of the clients in a network at once, and returns how
+// many there were. Sessions of UDP proxies go on.
+func (s *Set) CutFrom(n netip.Prefix) (cut int) {
+	for _, l := range s.listeners() {
+		cut += l.CutFrom(n)
+	}
+	return cut
 }
 
 // listeners returns those that are open and those that drain.

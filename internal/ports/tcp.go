@@ -62,6 +62,11 @@ func (t *tcpSocket) accept(nc net.Conn, waited bool) listen.Conn {
 		nc.Close()
 		return nil
 	}
+	if port.Rejects(nc) && port.Announced(nc) == 0 {
+		counter.Refused(metrics.RefusedBanned)
+		nc.Close()
+		return nil
+	}
 	counter.Opened()
 	return &counted{t.fronts.Conn(nc, port, t.set.serials.Add(1), counter), counter}
 }

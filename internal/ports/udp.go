@@ -1,6 +1,8 @@
 package ports
 
 import (
+	"net/netip"
+
 	"fmt"
 	"time"
 
@@ -58,3 +60,7 @@ func (u *udpSocket) Released() <-chan struct{} { return u.released }
 
 // Accepted returns how many sessions there were.
 func (u *udpSocket) Accepted() uint64 { return u.Begun() }
+
+// CutFrom closes nothing: sessions of a banned client end by their idle timeout, and it
+// gets no new ones.
+func (*udpSocket) CutFrom(netip.Prefix) int { return 0 }

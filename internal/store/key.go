@@ -54,6 +54,9 @@ const (
 	// PrefixHeld is followed by a digest of the name of a server that an operator drains or
 	// has disabled.
 	PrefixHeld = "held/"
+	// PrefixBan is followed by what package bans keeps: who is banned, who never is, and
+	// where operators signed in from.
+	PrefixBan = "ban/"
 	// PrefixSetup is followed by what setting up the first operator needs.
 	PrefixSetup = "setup/"
 )

@@ -190,6 +190,8 @@ var bodies = map[string]string{
 	"udp_proxies":  `"address":"127.0.0.1:2","servers":[{"address":"127.0.0.1:2"}],"active":false`,
 	"certificates": `"cert_file":"main.pem","key_file":"main.key"`,
 	"policies":     `"compression":{}`,
+	"bans":         `"when":[{"reason":"no_route","count":20}]`,
+	"lists":        `"entries":["192.0.2.0/24"]`,
 	"webhooks":     `"url":"http://127.0.0.1:2/","secret":"a secret of sixteen or more"`,
 	"acme":         `"email":"ops@example.com"`,
 }

@@ -47,6 +47,10 @@ certificates:
   main: {cert_file: main.pem, key_file: main.key}
 policies:
   main: {compression: {}}
+lists:
+  main: {entries: [192.0.2.0/24]}
+bans:
+  main: {when: [{path: [/.env], count: 3}]}
 webhooks:
   chat: {url: "http://127.0.0.1:1/hook", secret: "a secret of sixteen or more"}
 acme:

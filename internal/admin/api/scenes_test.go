@@ -31,6 +31,17 @@ func (s *scene) runtime() {
 	}
 	s.does(409, "POST", "/servers/enable", fmt.Sprintf(meant, `,"kind":"proxies"`))
 	s.does(200, "POST", "/servers/test", `{"url":"http://127.0.0.1:1"}`)
+	s.does(200, "GET", "/banned", "")
+	s.does(200, "GET", "/banned/rules", "")
+	s.does(404, "POST", "/banned/lift", `{"address":"192.0.2.9"}`)
+	s.does(201, "POST", "/banned", `{"address":"192.0.2.9","for":"1h"}`)
+	s.does(409, "POST", "/banned", `{"address":"127.0.0.1","for":"1h"}`)
+	s.does(200, "POST", "/banned/lift", `{"address":"192.0.2.9","why":"a mistake"}`)
+	s.does(200, "GET", "/addresses/192.0.2.9", "")
+	s.does(404, "GET", "/addresses/nobody", "")
+	s.does(404, "GET", "/lists/none/state", "")
+	s.does(200, "GET", "/geo", "")
+	s.does(200, "GET", "/lists/main/state", "")
 	for _, kind := range []string{"ports", "tcp_proxies", "udp_proxies"} {
 		s.does(404, "POST", "/"+kind+"/none/reset", "{}")
 		s.does(409, "POST", "/"+kind+"/main/reset", "{}")

@@ -11,6 +11,7 @@ import (
 // The areas that the scopes of tokens name.
 const (
 	areaBackup       = "backup"
+	areaBans         = "bans"
 	areaCache        = "cache"
 	areaCertificates = "certificates"
 	areaConfig       = "config"
@@ -39,7 +40,7 @@ func of[T any]() reflect.Type { return reflect.TypeFor[T]() }
 
 // whole is the table with the rows of the configuration.
 func (a *API) whole() []row {
-	rows := slices.Concat(a.table(), a.orderRows(), a.storedRows(), a.compareRows(), a.importRows())
+	rows := slices.Concat(a.table(), a.orderRows(), a.storedRows(), a.compareRows(), a.importRows(), a.banRows())
 	for _, k := range config.Kinds() {
 		rows = append(rows, a.documentRows(k)...)
 	}

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"headgate/internal/bans"
 	"headgate/internal/certs"
 	"headgate/internal/certs/acme"
 	"headgate/internal/control"
@@ -61,6 +62,7 @@ type Watch struct {
 		sources bool
 		orders  []*acme.Record
 		held    []control.HeldServer
+		bans    []bans.Event
 	}
 
 	// The rest belongs to the goroutine.
@@ -118,6 +120,33 @@ func (w *Watch) Ports() {
 	defer w.notes.Unlock()
 	w.notes.ports = true
 	w.rouse()
+}
+
+// maxBans is how many bans wait to be told.
+const maxBans = 1024
+
+// Ban notes that a client was banned, or is no longer. Of too many the oldest are not told.
+func (w *Watch) Ban(e bans.Event) {
+	w.notes.Lock()
+	defer w.notes.Unlock()
+	if len(w.notes.bans) == maxBans {
+		w.notes.bans = w.notes.bans[1:]
+	}
+	w.notes.bans = append(w.notes.bans, e)
+	w.rouse()
+}
+
+// tellBans tells of clients that were banned, or are no longer.
+func (w *Watch) tellBans(all []bans.Event) {
+	for _, e := range all {
+		b := event.Banned{Network: e.Ban.Network.String(), Rule: e.Ban.Rule, Reason: e.Ban.Why, Until: e.Ban.Until, Who: e.Ban.Who}
+		if e.Ended {
+			b.Who, b.Rule = e.Who, ""
+			w.events.Send(event.ClientUnbanned{Banned: b})
+			continue
+		}
+		w.events.Send(event.ClientBanned{Banned: b})
+	}
 }
 
 // Held notes what an operator has decided about a server. Of too many the oldest are not
@@ -191,6 +220,8 @@ func (w *Watch) run() {
 // look tells of what was noted.
 func (w *Watch) look() {
 	w.notes.Lock()
+	banned := w.notes.bans
+	w.notes.bans = nil
 	proxies, orders, held, seePorts, config, sources := w.notes.proxies, w.notes.orders, w.notes.held, w.notes.ports, w.notes.config, w.notes.sources
 	w.notes.proxies, w.notes.orders, w.notes.held, w.notes.ports, w.notes.config, w.notes.sources = nil, nil, nil, false, false, false
 	w.notes.Unlock()
@@ -206,6 +237,7 @@ func (w *Watch) look() {
 	}
 	w.lookAtServers(proxies)
 	w.tellHeld(held)
+	w.tellBans(banned)
 	for _, r := range orders {
 		w.tellOrder(r)
 	}

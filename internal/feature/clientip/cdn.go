@@ -128,3 +128,15 @@ func CDNOf(a netip.Addr) string {
 	}
 	return ""
 }
+
+// CDNWith returns the name of a CDN of which a network has an address, as far as its
+// networks are known; empty if no CDN has one. It may be called from several goroutines
+// at once.
+func CDNWith(n netip.Prefix) string {
+	for _, c := range known() {
+		if c.networks.Load().Overlaps(n) {
+			return c.name
+		}
+	}
+	return ""
+}

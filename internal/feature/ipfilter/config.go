@@ -1,22 +1,30 @@
 package ipfilter
 
 import (
+	"slices"
+
 	"headgate/internal/schema"
 	"headgate/internal/setting/ipset"
 )
 
 // Config says which clients are let in, by address. The address is the one
-// that client_ip found. Who may not gets 403.
+// that client_ip found. Others get 403.
+//
+// An entry is an address, a network, list:NAME for a list of lists, list:private for
+// loopback and private networks, country:DE for a country, country:unknown for addresses
+// whose country is not known, or asn:64500 for a network by its number. Countries and
+// numbers need a database in geo.
 type Config struct {
 	// Enabled is whether the filter acts. `enabled: false` on a route switches
 	// off what the proxy would hand down.
 	Enabled bool `json:"enabled" label:"true" default:"true"`
-	// Allow are the addresses and networks that are let in, such as 192.0.2.7
-	// or 2001:db8::/32. Empty means everyone but who is in deny; otherwise
-	// everyone else is refused.
+	// Allow are the addresses that are let in, such as 192.0.2.7, 2001:db8::/32,
+	// list:office or country:DE. Empty means everyone but who is in deny; otherwise
+	// everyone else is refused. A list that is empty or was never loaded lets in no
+	// client.
 	Allow []string `json:"allow,omitempty" label:"true" max:"200000" example:"192.0.2.0/24"`
-	// Deny are the addresses and networks that are refused, even if they are in
-	// allow too.
+	// Deny are the addresses that are refused, even if they are in allow too. A list
+	// that is empty or was never loaded refuses no client.
 	Deny []string `json:"deny,omitempty" label:"true" max:"200000" example:"192.0.2.7"`
 }
 
@@ -25,12 +33,13 @@ func (c *Config) Off() bool { return !c.Enabled }
 
 // Check tells what is wrong with the settings, which stand at at.
 func (c *Config) Check(at schema.Place) {
-	ipset.Check(c.Allow, at.Field("allow"))
-	ipset.Check(c.Deny, at.Field("deny"))
+	ipset.CheckEntries(c.Allow, at.Field("allow"))
+	ipset.CheckEntries(c.Deny, at.Field("deny"))
 	if c.Enabled && len(c.Allow) == 0 && len(c.Deny) == 0 {
 		at.Problem("the filter has neither allow nor deny", "add one, or enabled: false")
 	}
-	deny, err := ipset.New(c.Deny)
+	c.noteCountries(at.Field("allow"))
+	deny, err := ipset.New(slices.DeleteFunc(slices.Clone(c.Deny), ipset.IsReference))
 	if err != nil || deny.Len() == 0 {
 		return
 	}
@@ -44,5 +53,28 @@ func (c *Config) Check(at schema.Place) {
 				"take one of them out; with an allow list everyone else is refused without deny",
 				"%s lies in %v of deny, and deny wins", text, wider)
 		}
+	}
+}
+
+// References returns what the lists refer to.
+func (c *Config) References() []ipset.Referrer {
+	return []ipset.Referrer{{Field: "allow", Entries: c.Allow}, {Field: "deny", Entries: c.Deny}}
+}
+
+// noteCountries notes that private addresses are in no country, where only countries and
+// networks by number are let in.
+func (c *Config) noteCountries(at schema.Place) {
+	for _, text := range c.Allow {
+		if !ipset.IsReference(text) || text == ipset.ListReference(ipset.PrivateList) {
+			return
+		}
+	}
+	for _, r := range ipset.References(c.Allow) {
+		if r.Kind == ipset.ToList {
+			return
+		}
+	}
+	if len(c.Allow) > 0 {
+		at.Note("private addresses are in no country, so clients of your own network are refused", "add list:private to let them in")
 	}
 }

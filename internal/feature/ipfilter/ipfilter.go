@@ -16,13 +16,16 @@ import (
 	"headgate/internal/setting/ipset"
 )
 
-// Compile returns the filter. Its lists are kept over changes that leave them
-// alone, and equal lists are held once. Settings that were checked give no
+// Compile returns the filter. Lists without references are kept over changes that leave
+// them alone, and equal ones are held once. Settings that were checked give no
 // error.
 func Compile(c *Config, env exchange.Env) (exchange.Filter, error) {
 	l, err := keep(c, env)
 	if err != nil {
 		return exchange.Filter{}, err
+	}
+	if l.allow.Refers() || l.deny.Refers() {
+		return exchange.Filter{Name: "ip_filter", Request: l.judgeReferences}, nil
 	}
 	return exchange.Filter{Name: "ip_filter", Request: l.judge}, nil
 }
@@ -38,6 +41,9 @@ func CompileStream(c *Config, env exchange.Env) (exchange.StreamFilter, error) {
 
 func keep(c *Config, env exchange.Env) (*lists, error) {
 	var err error
+	if len(ipset.References(c.Allow))+len(ipset.References(c.Deny)) > 0 {
+		return newLists(c, env) // what they refer to is another with each plan
+	}
 	l := exchange.Keep(env, "ip_filter", digest(c), func() (l *lists) {
 		l, err = newLists(c, env)
 		return l
@@ -67,22 +73,22 @@ func add(h hash.Hash, list []string) {
 
 // lists are the compiled lists. They are immutable.
 type lists struct {
-	allow, deny *ipset.Set // allow is nil when there is none
+	allow, deny *ipset.Matcher // allow is nil when there is none
 }
 
 func newLists(c *Config, env exchange.Env) (*lists, error) {
 	l := &lists{}
 	var err error
 	if len(c.Allow) > 0 {
-		if l.allow, err = ipset.New(c.Allow); err != nil {
+		if l.allow, err = ipset.Compile(c.Allow, env.Addresses); err != nil {
 			return nil, err
 		}
 	}
-	if l.deny, err = ipset.New(c.Deny); err != nil {
+	if l.deny, err = ipset.Compile(c.Deny, env.Addresses); err != nil {
 		return nil, err
 	}
-	tell(env, "allow", l.allow)
-	tell(env, "deny", l.deny)
+	tell(env, "allow", l.allow.Set())
+	tell(env, "deny", l.deny.Set())
 	return l, nil
 }
 
@@ -116,4 +122,26 @@ func (l *lists) answer(a netip.Addr) *exchange.Answer {
 		return notAllowed
 	}
 	return nil
+}
+
+// judgeReferences is judge for lists with references: the look-up of a country is kept on
+// the exchange, and the log says which entry it was.
+func (l *lists) judgeReferences(ex *exchange.Exchange) *exchange.Answer {
+	if l.deny.Has(ex) {
+		return because("in ip_filter.deny by ", l.deny, ex.ClientIP)
+	}
+	if l.allow != nil && !l.allow.Has(ex) {
+		if l.allow.Located() {
+			if country := ex.Country(); country != "" {
+				return exchange.Fail(exchange.AddressDenied, "the address is not in ip_filter.allow; its country is "+country)
+			}
+		}
+		return notAllowed
+	}
+	return nil
+}
+
+// because returns the answer for an address in a list.
+func because(how string, m *ipset.Matcher, a netip.Addr) *exchange.Answer {
+	return exchange.Fail(exchange.AddressDenied, "the address is "+how+m.Why(a))
 }

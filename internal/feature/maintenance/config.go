@@ -26,7 +26,8 @@ type Config struct {
 
 // Bypass is who may pass: whom any of these fits.
 type Bypass struct {
-	// Addresses are the addresses and networks of clients.
+	// Addresses are the addresses of clients: addresses, networks, list:NAME, country:DE
+	// or asn:64500.
 	Addresses []string `json:"addresses,omitempty" label:"true" max:"10000" example:"192.0.2.0/24"`
 	// Header is a field with a secret value. It is not passed on to servers.
 	Header *Secret `json:"header,omitempty" label:"true"`
@@ -45,6 +46,11 @@ type Secret struct {
 // minSecret is the shortest secret, in bytes.
 const minSecret = 8
 
+// References returns what bypass refers to.
+func (c *Config) References() []ipset.Referrer {
+	return []ipset.Referrer{{Field: "bypass.addresses", Entries: c.Bypass.Addresses}}
+}
+
 // Off reports whether the site is open.
 func (c *Config) Off() bool { return !c.Enabled }
 
@@ -52,7 +58,7 @@ func (c *Config) Off() bool { return !c.Enabled }
 func (c *Config) Check(at schema.Place) {
 	c.CheckPage(at)
 	bypass := at.Field("bypass")
-	ipset.Check(c.Bypass.Addresses, bypass.Field("addresses"))
+	ipset.CheckEntries(c.Bypass.Addresses, bypass.Field("addresses"))
 	if s := c.Bypass.Header; s != nil {
 		place := bypass.Field("header")
 		s.check(place)

@@ -22,7 +22,7 @@ func Compile(c *Config, env exchange.Env) (exchange.Filter, error) {
 		return exchange.Filter{}, err
 	}
 	if len(c.Bypass.Addresses) > 0 {
-		if g.addresses, err = ipset.New(c.Bypass.Addresses); err != nil {
+		if g.addresses, err = ipset.Compile(c.Bypass.Addresses, env.Addresses); err != nil {
 			return exchange.Filter{}, err
 		}
 	}
@@ -31,7 +31,7 @@ func Compile(c *Config, env exchange.Env) (exchange.Filter, error) {
 
 // gate is compiled settings. It is immutable but for the file of its page.
 type gate struct {
-	addresses      *ipset.Set
+	addresses      *ipset.Matcher
 	header, cookie *secret
 	page           *page.Page
 	usual          *exchange.Answer
@@ -80,7 +80,7 @@ func (g *gate) text(ex *exchange.Exchange) []byte {
 
 // passes reports whether any bypass fits. The field of the secret goes no further.
 func (g *gate) passes(ex *exchange.Exchange) bool {
-	passes := g.addresses != nil && g.addresses.Contains(ex.ClientIP)
+	passes := g.addresses != nil && g.addresses.Has(ex)
 	list := &ex.Request.Header
 	if g.header != nil {
 		if value, there := list.Lookup(g.header.name); there {

@@ -37,7 +37,8 @@ type Config struct {
 	// Mode is `enforce`, or `observe` to count and log without refusing
 	// anything.
 	Mode Mode `json:"mode" label:"true" default:"enforce" enum:"enforce,observe"`
-	// Exempt are the addresses and networks of clients that are not counted.
+	// Exempt are the addresses of clients that are not counted: addresses, networks,
+	// list:NAME, country:DE or asn:64500.
 	Exempt []string `json:"exempt,omitempty" label:"true" max:"10000" example:"10.0.0.0/8"`
 }
 
@@ -52,6 +53,11 @@ const (
 
 // Off reports whether the limit is switched off.
 func (c *Config) Off() bool { return !c.Enabled }
+
+// References returns what exempt refers to.
+func (c *Config) References() []ipset.Referrer {
+	return []ipset.Referrer{{Field: "exempt", Entries: c.Exempt}}
+}
 
 // AfterSignIn reports whether the limit has to know who signed in, so that it
 // acts behind the sign-in and not in front of it.
@@ -74,7 +80,7 @@ func (c *Config) Check(at schema.Place) {
 	if what, remedy := checkKey(c.Key); what != "" {
 		at.Field("key").Problem(what, remedy)
 	}
-	ipset.Check(c.Exempt, at.Field("exempt"))
+	ipset.CheckEntries(c.Exempt, at.Field("exempt"))
 }
 
 // The forms of key.

@@ -25,7 +25,7 @@ import (
 func Compile(c *Config, env exchange.Env) (exchange.Filter, error) {
 	l := &limit{policy: policy(c), observe: c.Mode == Observe, key: newKey(c.Key)}
 	if len(c.Exempt) > 0 {
-		set, err := ipset.New(c.Exempt)
+		set, err := ipset.Compile(c.Exempt, env.Addresses)
 		if err != nil {
 			return exchange.Filter{}, err
 		}
@@ -53,7 +53,7 @@ type limit struct {
 	policy    bucket.Policy
 	key       key
 	observe   bool
-	exempt    *ipset.Set
+	exempt    *ipset.Matcher
 	buckets   *buckets
 	announced string // the value of RateLimit-Policy
 	refused   *exchange.Answer
@@ -93,7 +93,7 @@ func (b *buckets) Retire() {}
 
 // request counts a request, and refuses it when the client's bucket is empty.
 func (l *limit) request(ex *exchange.Exchange) *exchange.Answer {
-	if l.exempt != nil && l.exempt.Contains(ex.ClientIP) {
+	if l.exempt != nil && l.exempt.Has(ex) {
 		return nil
 	}
 	now := ex.Times.Start

@@ -14,6 +14,7 @@ package h1
 import (
 	"errors"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -422,3 +423,7 @@ func refusal(err error) *exchange.Answer {
 	}
 	return exchange.Fail(reason, rule.Error())
 }
+
+// Remote returns the address of the client, as the PROXY protocol has it where that is
+// spoken.
+func (c *Conn) Remote() netip.Addr { return c.facts.Remote.Addr() }

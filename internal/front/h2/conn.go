@@ -19,6 +19,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -382,3 +383,7 @@ func errLeft(err error) error {
 	}
 	return err
 }
+
+// Remote returns the address of the client, as the PROXY protocol has it where that is
+// spoken.
+func (c *Conn) Remote() netip.Addr { return c.facts.Remote.Addr() }

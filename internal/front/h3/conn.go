@@ -20,6 +20,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -350,3 +351,7 @@ func (c *Conn) report(e *connError) {
 			"peer", c.facts.Peer, "port", c.front.Port().Place.Port)
 	}
 }
+
+// Remote returns the address of the client, as the PROXY protocol has it where that is
+// spoken.
+func (c *Conn) Remote() netip.Addr { return c.facts.Remote.Addr() }

@@ -15,8 +15,11 @@ import (
 
 	"headgate/internal/certs"
 	"headgate/internal/config"
+	"headgate/internal/exchange"
 	"headgate/internal/feature/clientip"
 	"headgate/internal/file"
+	"headgate/internal/geo"
+	"headgate/internal/lists"
 	"headgate/internal/store"
 	"headgate/internal/upstream"
 )
@@ -28,6 +31,10 @@ type Options struct {
 	// Values is where the self-signed certificate, the key of sticky cookies and the
 	// lists of CDNs are kept; nil keeps them in memory.
 	Values store.Values
+	// Lists and Geo keep the lists of addresses and the geo databases; nil keeps nothing of
+	// them over restarts.
+	Lists *lists.Manager
+	Geo   *geo.Manager
 	// Uploads has the stored certificates; nil is one over Values that nobody tells of
 	// changes.
 	Uploads *certs.Uploads
@@ -43,6 +50,8 @@ type Loader struct {
 	values       store.Values
 	uploads      *certs.Uploads
 	certificates *certs.Keeper
+	lists        *lists.Manager
+	geo          *geo.Manager
 	current      *Set // of the configuration in use, or empty
 }
 
@@ -54,11 +63,21 @@ func NewLoader(o Options) *Loader {
 	if o.Uploads == nil {
 		o.Uploads = certs.NewUploads(o.Values)
 	}
-	return &Loader{log: o.Log, values: o.Values, uploads: o.Uploads, certificates: certs.NewKeeper(o.Log), current: &Set{}}
+	if o.Lists == nil {
+		o.Lists = lists.New(lists.Options{Log: o.Log})
+	}
+	if o.Geo == nil {
+		o.Geo = geo.New(geo.Options{Log: o.Log})
+	}
+	return &Loader{lists: o.Lists, geo: o.Geo, log: o.Log, values: o.Values, uploads: o.Uploads, certificates: certs.NewKeeper(o.Log), current: &Set{}}
 }
 
 // Close ends what runs for the inputs in use.
-func (l *Loader) Close() { l.certificates.Close() }
+func (l *Loader) Close() {
+	l.certificates.Close()
+	l.lists.Close()
+	l.geo.Close()
+}
 
 // Set is the inputs of one configuration. It is not changed after Prepare, and may
 // be used by several goroutines.
@@ -68,7 +87,10 @@ type Set struct {
 	config *config.Config
 	needs  map[*config.Proxy]needs // of the proxies of config that need something
 	files  map[string]loaded       // by name as the settings have it
-	lists  map[string]list         // of CDNs, by their names
+	cdns   map[string]list         // of CDNs, by their names
+	// addresses are the lists that settings refer to, and located the geo databases.
+	addresses *lists.Set
+	located   *geo.Set
 
 	certificates  *certs.Change
 	selfSigned    *certs.SelfSigned
@@ -93,7 +115,7 @@ type list struct {
 // is written before Commit.
 func (l *Loader) Prepare(cfg *config.Config, dir string) *Set {
 	s := &Set{
-		loader: l, dir: dir, files: map[string]loaded{}, lists: map[string]list{},
+		loader: l, dir: dir, files: map[string]loaded{}, cdns: map[string]list{},
 		selfSigned: l.current.selfSigned, affinity: l.current.affinity,
 	}
 	n := needsOf(cfg, l.current.config, l.current.needs)
@@ -109,6 +131,8 @@ func (l *Loader) Prepare(cfg *config.Config, dir string) *Set {
 		wanted[i] = certs.Wanted{Name: p.name, Loader: s.loaderOf(p.place)}
 	}
 	s.certificates = l.certificates.Prepare(wanted)
+	s.addresses = l.lists.Prepare(cfg.ListConfigs(), dir)
+	s.located = l.geo.Prepare(&cfg.Geo, dir)
 	if n.selfSigned && s.selfSigned == nil {
 		s.selfSigned, s.selfSignedErr = certs.OpenSelfSigned(l.values)
 	}
@@ -135,11 +159,11 @@ func (s *Set) load(want file.Wanted) {
 }
 
 func (s *Set) loadList(cdn string) {
-	if known, ok := s.loader.current.lists[cdn]; ok {
-		s.lists[cdn] = known
-	} else if _, ok := s.lists[cdn]; !ok {
+	if known, ok := s.loader.current.cdns[cdn]; ok {
+		s.cdns[cdn] = known
+	} else if _, ok := s.cdns[cdn]; !ok {
 		text, err := clientip.ReadKept(s.loader.values, cdn)
-		s.lists[cdn] = list{text, err}
+		s.cdns[cdn] = list{text, err}
 	}
 }
 
@@ -211,7 +235,7 @@ func (s *Set) List(cdn string) ([]byte, error) {
 	if s == nil {
 		return nil, nil
 	}
-	l := s.lists[cdn]
+	l := s.cdns[cdn]
 	return l.text, l.err
 }
 
@@ -220,6 +244,8 @@ func (s *Set) Commit() {
 	before := s.loader.current
 	s.loader.current = s
 	s.certificates.Commit()
+	s.addresses.Commit()
+	s.located.Commit()
 	if s.selfSigned != nil && s.selfSigned != before.selfSigned {
 		if err := s.selfSigned.Keep(); err != nil {
 			s.loader.log.Error("the self-signed certificate ends with this process", "error", err, "remedy", "make the state directory writable")
@@ -233,4 +259,16 @@ func (s *Set) Commit() {
 }
 
 // Cancel forgets what was loaded.
-func (s *Set) Cancel() { s.certificates.Cancel() }
+func (s *Set) Cancel() {
+	s.certificates.Cancel()
+	s.addresses.Cancel()
+	s.located.Cancel()
+}
+
+// Addresses returns the lists and geo databases that settings refer to.
+func (s *Set) Addresses() exchange.Addresses {
+	if s == nil {
+		return exchange.Addresses{}
+	}
+	return exchange.Addresses{List: s.addresses.Get, Locator: s.located.Locator()}
+}

@@ -145,6 +145,10 @@ func (f *fresh) begin() listen.Conn {
 	if f.header > 0 && !f.announce() {
 		return nil
 	}
+	if f.on.Rejects(f.nc) {
+		f.refused(metrics.RefusedBanned)
+		return nil
+	}
 	if stream := f.on.Stream(); stream != nil {
 		return stream.NewConn(f.nc, nil, "")
 	}
@@ -189,6 +193,17 @@ func (f *fresh) announce() bool {
 	defer f.mu.Unlock()
 	f.nc = nc
 	return true
+}
+
+// Remote returns the address of the client; not valid while it is not known.
+func (f *fresh) Remote() netip.Addr {
+	f.mu.Lock()
+	c := f.mu.conn
+	f.mu.Unlock()
+	if known, ok := c.(interface{ Remote() netip.Addr }); ok {
+		return known.Remote()
+	}
+	return netip.Addr{}
 }
 
 // beginGrace is how long a connection that drains may take to say what is spoken

@@ -175,3 +175,20 @@ func (c *conns) Cut() int {
 	}
 	return len(all)
 }
+
+// remote is what connections are that know the address of their client.
+type remote interface{ Remote() netip.Addr }
+
+// CutFrom closes the connections of clients in a network at once, and returns how many
+// there were.
+func (c *conns) CutFrom(n netip.Prefix) (cut int) {
+	for _, conn := range c.all() {
+		if r, ok := conn.(remote); ok {
+			if a := r.Remote(); a.IsValid() && n.Contains(a.Unmap().WithZone("")) {
+				conn.Close()
+				cut++
+			}
+		}
+	}
+	return cut
+}

@@ -52,6 +52,11 @@ type QUICSettings struct {
 	// Full hears of a connection that was one too many, Failed of one whose
 	// handshake failed.
 	Full, Failed func()
+	// Banned reports whether connections of a client are refused, once it has shown that
+	// it gets what is sent to its address: the source of a datagram can be forged. Reject
+	// hears of one that was. Nil refuses nobody.
+	Banned func(net.Addr) bool
+	Reject func()
 	// Lost hears of a datagram that the system did not send (netconn.SendDatagram), or
 	// of a read that failed (netconn.ReceiveDatagram). Several goroutines may call it at
 	// once; nil counts nothing.
@@ -100,7 +105,7 @@ func OpenQUIC(address netip.AddrPort, beside []*net.UDPConn, share *Share, setti
 	}
 	q.init(address, share, log)
 	q.transport = &quic.Transport{
-		Conn: datagrams, ConnectionIDLength: idLength, VerifySourceAddress: func(net.Addr) bool { return q.shaking.Load() >= verifyFrom }, ConnContext: q.admit,
+		Conn: datagrams, ConnectionIDLength: idLength, VerifySourceAddress: q.verifies, ConnContext: q.admit,
 	}
 	return q, nil
 }
@@ -208,11 +213,20 @@ func (s *shake) end(failed bool) {
 var (
 	errDraining = errors.New("the socket is being closed")
 	errFull     = errors.New("there are too many connections")
+	errBanned   = errors.New("the client is banned")
 )
 
+// verifies reports whether a client has to show that it gets what is sent to its address.
+func (q *QUIC) verifies(client net.Addr) bool {
+	return q.shaking.Load() >= verifyFrom || q.settings.Banned != nil && q.settings.Banned(client)
+}
+
 // admit decides whether a connection may begin.
-func (q *QUIC) admit(ctx context.Context, _ *quic.ClientInfo) (context.Context, error) {
+func (q *QUIC) admit(ctx context.Context, client *quic.ClientInfo) (context.Context, error) {
 	switch {
+	case client.AddrVerified && q.settings.Banned != nil && q.settings.Banned(client.RemoteAddr):
+		q.settings.Reject()
+		return nil, errBanned
 	case q.Draining():
 		return nil, errDraining
 	case q.shaking.Load() >= maxHandshakes, !q.room():

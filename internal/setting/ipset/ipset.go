@@ -17,16 +17,16 @@ import (
 )
 
 // Set is a set of addresses. It is immutable after New and may be asked by
-// several goroutines at once. A nil Set is empty.
+// several goroutines at once. A nil Set is empty; others come from New, Of or With.
 type Set struct {
-	table bart.Lite
+	table *bart.Lite
 	size  int
 }
 
 // New returns the set of the addresses and networks in a list. The error is
 // that of the first entry that Check would tell of.
 func New(list []string) (*Set, error) {
-	s := &Set{}
+	s := &Set{table: &bart.Lite{}}
 	for _, text := range list {
 		p, f := parse(text)
 		if f != nil {
@@ -36,6 +36,46 @@ func New(list []string) (*Set, error) {
 	}
 	s.size = s.table.Size()
 	return s, nil
+}
+
+// Of returns the set of some networks, which are masked and not IPv4-mapped.
+func Of(networks []netip.Prefix) *Set {
+	s := &Set{table: &bart.Lite{}}
+	for _, p := range networks {
+		s.table.Insert(p)
+	}
+	s.size = s.table.Size()
+	return s
+}
+
+// With returns the set with some networks added and others removed. It shares memory
+// with s, which stays as it is; s may be nil.
+func (s *Set) With(add, remove []netip.Prefix) *Set {
+	table := &bart.Lite{}
+	if s != nil {
+		table = s.table
+	}
+	for _, p := range remove {
+		table = table.DeletePersist(p)
+	}
+	for _, p := range add {
+		table = table.InsertPersist(p)
+	}
+	return &Set{table: table, size: table.Size()}
+}
+
+// Overlaps reports whether a network and an entry of the set have an address in common.
+func (s *Set) Overlaps(p netip.Prefix) bool {
+	if s == nil {
+		return false
+	}
+	if _, inside := s.table.LookupPrefixLPM(p); inside {
+		return true
+	}
+	for range s.table.Subnets(p) {
+		return true
+	}
+	return false
 }
 
 // Contains reports whether an address is in the set. A zone is ignored.
@@ -49,6 +89,18 @@ func (s *Set) Len() int {
 		return 0
 	}
 	return s.size
+}
+
+// Networks returns the entries of the set, in no order.
+func (s *Set) Networks() []netip.Prefix {
+	if s == nil {
+		return nil
+	}
+	out := make([]netip.Prefix, 0, s.size)
+	for p := range s.table.All() {
+		out = append(out, p)
+	}
+	return out
 }
 
 // Within returns the entry of the set that a network lies in, if there is one.

@@ -3,6 +3,7 @@ package tcp
 import (
 	"errors"
 	"net"
+	"net/netip"
 	"sync"
 	"syscall"
 
@@ -192,3 +193,6 @@ func (c *Conn) tell() {
 		c.proxy.Record(&c.told)
 	}
 }
+
+// Remote returns the address of the client.
+func (c *Conn) Remote() netip.Addr { return netconn.AddressOf(c.nc.RemoteAddr()) }

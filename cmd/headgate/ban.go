@@ -1,0 +1,165 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"headgate/internal/bans"
+)
+
+func newBan() *cobra.Command {
+	cmd := group("ban", "List, add and lift bans", `ban shows which clients are banned and why, bans an address, and lifts bans. Rules under bans in
+the configuration ban clients by themselves: see "headgate ban rules".`+reachHelp)
+	cmd.Example = `  headgate ban list
+  headgate ban add 203.0.113.9 --for 24h --why 'scans for phpMyAdmin'
+  headgate ban lift 203.0.113.9`
+	cmd.AddCommand(newBanList(), newBanAdd(), newBanLift(), newBanRules())
+	return cmd
+}
+
+func newBanList() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the bans in force", Args: noArguments,
+		Long: `list shows the bans in force, the latest first: whom, by which rule, why, until when, and how
+many requests were refused.` + reachHelp,
+	}
+	r, output := addReach(cmd), addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return r.ask(func(ctx context.Context, to *remote) error {
+			all, err := askList[bans.Shown](ctx, to, "/banned")
+			if err != nil {
+				return err
+			}
+			if output.value == "json" {
+				return writeJSON(cmd, all.raw)
+			}
+			t := newTable(cmd.OutOrStdout(), "CLIENT", "RULE", "SINCE", "UNTIL", "REFUSED", "WHO", "WHY")
+			for _, b := range all.items {
+				t.row(b.Network, orNone(b.Rule), ago(b.Since), b.Until.Local().Format(time.DateTime), strconv.Itoa(b.Refused), orNone(b.Who), orNone(b.Why))
+			}
+			return t.end()
+		})
+	}
+	return cmd
+}
+
+func newBanAdd() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "add ADDRESS", Short: "Ban an address or a network",
+		Long: `add bans an address or a network at all proxies. An IPv6 address is banned with its /64. This
+machine, proxies in front and addresses that operators signed in from are never banned.` + reachHelp,
+		Example: `  headgate ban add 203.0.113.9
+  headgate ban add 203.0.113.0/24 --for 7d --why 'scans for phpMyAdmin'`,
+		Args: oneAddress,
+	}
+	r, output := addReach(cmd), addOutput(cmd)
+	span := cmd.Flags().String("for", "24h", "`DURATION` of the ban, like 10m, 24h or 7d")
+	why := cmd.Flags().String("why", "", "`TEXT` that the log, events and the audit have")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		d, err := longDuration(*span)
+		if err != nil || d <= 0 {
+			return usage("invalid duration %q, want one like 10m or 24h", *span)
+		}
+		return r.ask(func(ctx context.Context, to *remote) error {
+			var b bans.Shown
+			in := map[string]string{"address": args[0], "for": d.String(), "why": *why}
+			if err := to.ask(ctx, http.MethodPost, "/banned", in, &b); err != nil {
+				return err
+			}
+			return done(cmd, output, b, "%s is banned until %s", b.Network, b.Until.Local().Format(time.DateTime))
+		})
+	}
+	return cmd
+}
+
+func newBanLift() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "lift ADDRESS", Short: "Lift the bans of an address or a network",
+		Long: `lift ends all bans that have an address, or a network and those within it. --never keeps rules
+from banning it again, and --again ends that.` + reachHelp,
+		Example: `  headgate ban lift 203.0.113.9
+  headgate ban lift 203.0.113.9 --never --why 'our monitoring'`,
+		Args: oneAddress,
+	}
+	r, output := addReach(cmd), addOutput(cmd)
+	never := cmd.Flags().Bool("never", false, "no rule bans the address again")
+	again := cmd.Flags().Bool("again", false, "rules may ban the address again, after --never")
+	why := cmd.Flags().String("why", "", "`TEXT` that the audit has")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if *never && *again {
+			return usage("--never and --again exclude each other")
+		}
+		return r.ask(func(ctx context.Context, to *remote) error {
+			var out struct {
+				Lifted []bans.Shown `json:"lifted"`
+				Never  bool         `json:"never"`
+			}
+			in := map[string]any{"address": args[0], "never": *never, "again": *again, "why": *why}
+			if err := to.ask(ctx, http.MethodPost, "/banned/lift", in, &out); err != nil {
+				return err
+			}
+			text := fmt.Sprintf("bans lifted: %d", len(out.Lifted))
+			if out.Never {
+				text += "; no rule bans " + args[0] + " again"
+			}
+			return done(cmd, output, out, "%s", text)
+		})
+	}
+	return cmd
+}
+
+func newBanRules() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "rules", Short: "Show what the ban rules have done", Args: noArguments,
+		Long: `rules shows what each ban rule has done since it was written. A rule in observe mode lists whom
+it would have banned, and how many of those have signed in.` + reachHelp,
+	}
+	r, output := addReach(cmd), addOutput(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		return r.ask(func(ctx context.Context, to *remote) error {
+			var out struct {
+				Rules  []bans.RuleState `json:"rules"`
+				Never  []bans.Pardon    `json:"never"`
+				Issues []bans.Issue     `json:"issues"`
+			}
+			if err := to.ask(ctx, http.MethodGet, "/banned/rules", nil, &out); err != nil {
+				return err
+			}
+			if output.value == "json" {
+				return writeJSON(cmd, out)
+			}
+			w := screen{cmd.OutOrStdout()}
+			for _, rule := range out.Rules {
+				fmt.Fprintf(w, "%s (%s): %s\n", rule.Name, rule.Mode, rule.Summary)
+				for _, one := range rule.Would {
+					signedIn := ""
+					if one.SignedIn {
+						signedIn = " (signed in)"
+					}
+					fmt.Fprintf(w, "  %s%s: %s, until %s\n", one.Network, signedIn, one.Why, one.Until.Local().Format(time.DateTime))
+				}
+			}
+			for _, p := range out.Never {
+				fmt.Fprintf(w, "never banned: %s\n", bans.Display(p.Network))
+			}
+			for _, i := range out.Issues {
+				fmt.Fprintf(w, "! %s; %s\n", i.Message, i.Hint)
+			}
+			return nil
+		})
+	}
+	return cmd
+}
+
+// oneAddress wants one address or network.
+func oneAddress(_ *cobra.Command, args []string) error {
+	if len(args) != 1 || args[0] == "" {
+		return usage("want one address or network, have %d arguments", len(args))
+	}
+	return nil
+}

@@ -1,0 +1,284 @@
+package geo
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"headgate/internal/file"
+	"headgate/internal/server/download"
+)
+
+// The times of databases.
+const (
+	// filePause is how often a file is looked at.
+	filePause = 10 * time.Second
+	// again is after how long a download that failed is tried again; the pause doubles.
+	again = time.Minute
+	// spread is over how long downloads after a start are spread.
+	spread = 30 * time.Second
+	// old is from which age on a database whose licence says nothing of it is an issue:
+	// a tenth of the addresses has moved by then.
+	old = 180 * 24 * time.Hour
+)
+
+// State is the state of a database.
+type State struct {
+	// Name is country or asn.
+	Name string `json:"name"`
+	// Location is the file or URL, without credentials and query.
+	Location string `json:"location"`
+	// State is loading, ready, or error when it could not be loaded: then the last one that
+	// could is used.
+	State string `json:"state"`
+	// Since is when it came to this state.
+	Since time.Time `json:"since"`
+	// Type is what the database calls itself.
+	Type string `json:"type,omitempty"`
+	// Built is when the database was made; absent if none was loaded.
+	Built time.Time `json:"built,omitzero"`
+	// Attribution is what the licence of the database asks to be shown.
+	Attribution string `json:"attribution,omitempty"`
+	// Next is when it will be downloaded next.
+	Next time.Time `json:"next,omitzero"`
+	// Issues are what an operator should know.
+	Issues []string `json:"issues,omitempty"`
+}
+
+// source is a database that is kept up to date.
+type source struct {
+	// constant
+	name     string
+	settings Source
+	dir      string
+	o        *Options
+	changed  func()
+
+	current atomic.Pointer[database]
+
+	stamp file.Stamp // of the file that was read last; owned by load, then by follow
+
+	mu struct {
+		sync.Mutex
+		state, failure string
+		since, next    time.Time
+		loaded         time.Time
+	}
+}
+
+func newSource(name string, settings Source, dir string, o *Options, changed func()) *source {
+	s := &source{name: name, settings: settings, dir: dir, o: o, changed: changed}
+	s.mu.state, s.mu.since = "loading", o.Clock()
+	return s
+}
+
+// database returns the database in use, nil if there is none. s may be nil.
+func (s *source) database() *database {
+	if s == nil {
+		return nil
+	}
+	return s.current.Load()
+}
+
+// State returns the state of the database.
+func (s *source) State() State {
+	s.mu.Lock()
+	out := State{Name: s.name, Location: s.settings.File, State: s.mu.state, Since: s.mu.since, Next: s.mu.next}
+	failure := s.mu.failure
+	s.mu.Unlock()
+	if s.settings.URL != "" {
+		out.Location = download.Shown(s.settings.URL)
+	}
+	if failure != "" {
+		out.Issues = append(out.Issues, failure)
+	}
+	d := s.database()
+	if d == nil {
+		out.Issues = append(out.Issues, "no database was loaded yet: allow lets in no client by country or network, and deny refuses none")
+		return out
+	}
+	l, age := d.licence(), s.o.Clock().Sub(d.built())
+	out.Type, out.Built, out.Attribution = d.reader.Metadata.DatabaseType, d.built(), l.attribution
+	switch {
+	case l.age > 0 && age > l.age:
+		out.Issues = append(out.Issues, fmt.Sprintf("the database is %d days old, and its licence allows %d", days(age), days(l.age)))
+	case age > old:
+		out.Issues = append(out.Issues, fmt.Sprintf("the database is %d days old", days(age)))
+	}
+	return out
+}
+
+func days(d time.Duration) int { return int(d / (24 * time.Hour)) }
+
+// load reads the file, or the database that was kept.
+func (s *source) load() {
+	if s.settings.File != "" {
+		s.readFile()
+		return
+	}
+	name := s.kept()
+	if name == "" {
+		return
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		return // there is none
+	}
+	data, err := file.Read(name, maxBytes, "too large")
+	if err == nil {
+		err = s.take(data, info.ModTime())
+	}
+	if err != nil {
+		s.o.Log.Warn("the saved geo database cannot be used", "database", s.name, "error", err)
+	}
+}
+
+// path returns where the file is.
+func (s *source) path() string {
+	if filepath.IsAbs(s.settings.File) {
+		return s.settings.File
+	}
+	return filepath.Join(s.dir, s.settings.File)
+}
+
+func (s *source) readFile() {
+	s.stamp = file.StampOf(s.path()) // before, so that a change meanwhile is found
+	data, err := file.Read(s.path(), maxBytes, fmt.Sprintf("more than %d MiB", maxBytes>>20))
+	if err == nil {
+		if err = s.take(data, s.o.Clock()); err != nil {
+			err = fmt.Errorf("read %s: %w", s.settings.File, err)
+		}
+	}
+	if err != nil {
+		s.fail(err)
+	}
+}
+
+// kept returns the name of the file where a downloaded database is kept, "" for none.
+func (s *source) kept() string {
+	if s.o.Dir == "" {
+		return ""
+	}
+	of := sha256.Sum256([]byte(s.settings.URL))
+	return filepath.Join(s.o.Dir, s.name+"-"+hex.EncodeToString(of[:6])+".mmdb")
+}
+
+// take takes a database into use.
+func (s *source) take(data []byte, loaded time.Time) error {
+	d, err := openDatabase(data)
+	if err != nil {
+		return err
+	}
+	s.current.Store(d)
+	s.changed()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.failure, s.mu.loaded = "", loaded
+	if s.mu.state != "ready" {
+		s.mu.state, s.mu.since = "ready", s.o.Clock()
+	}
+	s.o.Log.Info("geo database loaded", "database", s.name, "type", d.reader.Metadata.DatabaseType, "built", d.built().Format(time.DateOnly))
+	return nil
+}
+
+// fail notes that the database could not be loaded. The one in use stays.
+func (s *source) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.failure != err.Error() {
+		s.o.Log.Warn("geo database cannot be loaded", "database", s.name, "error", err)
+	}
+	s.mu.failure = err.Error()
+	if s.mu.state != "error" {
+		s.mu.state, s.mu.since = "error", s.o.Clock()
+	}
+}
+
+// follow keeps the database up to date.
+func (s *source) follow(ctx context.Context) {
+	if s.settings.File != "" {
+		for sleep(ctx, s.o.filePause) {
+			if file.StampOf(s.path()) != s.stamp {
+				s.readFile()
+			}
+		}
+		return
+	}
+	client := download.New(s.o.Agent, s.o.Roots)
+	defer client.Close()
+	interval, failed := s.settings.Interval.D(), 0
+	var version download.Version
+	pause := s.due(interval)
+	for {
+		s.plan(pause)
+		if !sleep(ctx, pause) {
+			return
+		}
+		data, now, err := client.Get(ctx, s.settings.URL, version, maxBytes)
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			if err = s.take(data, s.o.Clock()); err == nil {
+				version = now
+				s.keep(data)
+			}
+		}
+		if err != nil && !errors.Is(err, download.ErrUnchanged) {
+			s.fail(fmt.Errorf("download: %w", err))
+			pause = min(again<<min(failed, 10), interval)
+			failed++
+			continue
+		}
+		failed, pause = 0, interval-interval/20+rand.N(interval/10+1)
+	}
+}
+
+func (s *source) keep(data []byte) {
+	name := s.kept()
+	if name == "" {
+		return
+	}
+	err := os.MkdirAll(filepath.Dir(name), 0o700)
+	if err == nil {
+		err = file.Replace(name, data)
+	}
+	if err != nil {
+		s.o.Log.Warn("geo database cannot be saved for the next start", "database", s.name, "error", err)
+	}
+}
+
+// due returns when the database is downloaded first.
+func (s *source) due(interval time.Duration) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current.Load() == nil {
+		return 0
+	}
+	return max(interval-s.o.Clock().Sub(s.mu.loaded), 0) + rand.N(spread)
+}
+
+func (s *source) plan(pause time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.next = s.o.Clock().Add(pause)
+}
+
+func sleep(ctx context.Context, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
