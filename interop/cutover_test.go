@@ -192,7 +192,7 @@ func TestAnUnhealthyCutoverIsTakenBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, "it watches", func() bool { return strings.Contains(said.String(), "watching until") })
-	if !strings.Contains(said.String(), "fewer than 50 % of the servers that are healthy now are") {
+	if !strings.Contains(said.String(), "less than 50% of the servers that are healthy now remain healthy") {
 		t.Errorf("the bound is not shown: %s", said)
 	}
 	server.Close()
