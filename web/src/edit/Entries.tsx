@@ -54,10 +54,12 @@ export function Entries({
   const noun = t.entries.noun[kind] ?? kind
   const rows = list.data ?? []
   const fresh = edits.filter((e) => e.op === 'set' && !rows.some((o) => o.name === e.name))
+  const object = rows.find((o) => o.name === editing)
+  // Only a new one begins with what the page proposes: an object begins with itself.
   const edited =
     editing === undefined || !list.data
       ? undefined
-      : { name: editing, object: rows.find((o) => o.name === editing), initial: fresh.find((e) => e.name === editing)?.value ?? begun?.initial ?? initial, like: begun?.like }
+      : { name: editing, object, initial: object ? undefined : (fresh.find((e) => e.name === editing)?.value ?? begun?.initial ?? initial), like: begun?.like }
   const add = may && (
     <Button size="compact-sm" variant="default" onClick={() => setNaming({ initial })}>
       {t.entries.add}
