@@ -28,6 +28,8 @@ export const layouts: Record<string, Layout> = {
   },
   Policy: { usual: ['description', 'tags'], groups: features },
   Defaults: { usual: ['redirect_http_to_https', 'security_headers', 'compression'], groups: features },
+  List: { usual: ['entries', 'url', 'file', 'crowdsec', 'description', 'tags'] },
+  Ban: { usual: ['when', 'within', 'ban', 'mode', 'answer', 'exempt', 'description', 'tags'] },
   Server: { usual: ['url', 'weight', 'backup'] },
   HealthCheck: { usual: ['path', 'interval', 'status', 'timeout'] },
   Port: {

@@ -273,6 +273,7 @@ export const data: Pick<Text, 'certificates' | 'explain' | 'history' | 'log' | '
     all: 'alles',
     every: (object) => `alle Ereignisse: ${object}`,
     objects: {
+      client: 'Clients',
       config: 'Konfiguration',
       port: 'Ports',
       server: 'Server',
@@ -287,6 +288,8 @@ export const data: Pick<Text, 'certificates' | 'explain' | 'history' | 'log' | '
       process: 'headgate-Prozess',
     },
     types: {
+      'client.banned': 'Client gesperrt',
+      'client.unbanned': 'Client nicht mehr gesperrt',
       'config.applied': 'Konfiguration angewendet',
       'config.refused': 'Änderung abgelehnt',
       'config.confirmed': 'Änderung bestätigt',

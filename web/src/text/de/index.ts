@@ -33,6 +33,9 @@ export const de: Text = {
   ...data,
   ...work,
   kinds: {
+    lists: 'Liste',
+    bans: 'Sperrregel',
+    geo: 'Geo-Datenbanken',
     proxies: 'Proxy',
     tcp_proxies: 'TCP-Proxy',
     udp_proxies: 'UDP-Proxy',

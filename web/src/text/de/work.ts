@@ -438,6 +438,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
   settings: {
     lead: 'Einstellungen der gesamten headgate-Instanz.',
     kinds: {
+      geo: ['Geo-Datenbanken', 'Datenbanken für Land und Netz einer Adresse.'],
       admin: ['Admin-Listener', 'Adresse, Hostnamen und Anmeldeanbieter dieser Konsole und der API.'],
       access_log: ['Zugriffsprotokoll', 'Wo und wie Anfragen protokolliert werden und was das Live-Protokoll behält.'],
       upstreams: ['Serververbindungen', 'Zeitlimits, Verbindungspools und Grenzen für alle Server.'],

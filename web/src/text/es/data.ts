@@ -272,6 +272,7 @@ export const data: Pick<Text, 'certificates' | 'explain' | 'history' | 'log' | '
     all: 'todo',
     every: (object) => `todos los eventos: ${object}`,
     objects: {
+      client: 'clientes',
       config: 'configuración',
       port: 'puertos',
       server: 'servidores',
@@ -286,6 +287,8 @@ export const data: Pick<Text, 'certificates' | 'explain' | 'history' | 'log' | '
       process: 'proceso headgate',
     },
     types: {
+      'client.banned': 'cliente bloqueado',
+      'client.unbanned': 'cliente desbloqueado',
       'config.applied': 'configuración aplicada',
       'config.refused': 'cambio rechazado',
       'config.confirmed': 'cambio confirmado',

@@ -33,6 +33,9 @@ export const es: Text = {
   ...data,
   ...work,
   kinds: {
+    lists: 'Lista',
+    bans: 'Regla de bloqueo',
+    geo: 'Bases geográficas',
     proxies: 'Proxy',
     tcp_proxies: 'Proxy TCP',
     udp_proxies: 'Proxy UDP',

@@ -438,6 +438,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
   settings: {
     lead: 'Ajustes de toda la instancia de headgate.',
     kinds: {
+      geo: ['Bases geográficas', 'Bases de datos del país y la red de una dirección.'],
       admin: ['Servicio de administración', 'Dirección, nombres de host y proveedor de inicio de sesión de esta consola y la API.'],
       access_log: ['Registro de acceso', 'Dónde y cómo se registran las peticiones, y qué conserva el registro en vivo.'],
       upstreams: ['Conexiones a servidores', 'Tiempos, grupos de conexiones y límites para todos los servidores.'],

@@ -273,6 +273,7 @@ export const data: Pick<Text, 'certificates' | 'explain' | 'history' | 'log' | '
     all: 'tout',
     every: (object) => `tous les événements : ${object}`,
     objects: {
+      client: 'clients',
       config: 'configuration',
       port: 'ports',
       server: 'serveurs',
@@ -287,6 +288,8 @@ export const data: Pick<Text, 'certificates' | 'explain' | 'history' | 'log' | '
       process: 'processus headgate',
     },
     types: {
+      'client.banned': 'client banni',
+      'client.unbanned': 'client débanni',
       'config.applied': 'configuration appliquée',
       'config.refused': 'modification refusée',
       'config.confirmed': 'modification confirmée',

@@ -33,6 +33,9 @@ export const fr: Text = {
   ...data,
   ...work,
   kinds: {
+    lists: 'Liste',
+    bans: 'Règle de bannissement',
+    geo: 'Bases géographiques',
     proxies: 'Proxy',
     tcp_proxies: 'Proxy TCP',
     udp_proxies: 'Proxy UDP',

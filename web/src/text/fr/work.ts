@@ -441,6 +441,7 @@ export const work: Pick<Text, 'proxies' | 'proxy' | 'newProxy' | 'edit' | 'confl
   settings: {
     lead: 'Paramètres de toute l’instance headgate.',
     kinds: {
+      geo: ['Bases géographiques', 'Bases de données du pays et du réseau d’une adresse.'],
       admin: ['Écouteur d’administration', 'Adresse, noms d’hôte et fournisseur de connexion de cette console et de l’API.'],
       access_log: ['Journal d’accès', 'Où et comment les requêtes sont journalisées, et ce que garde le journal en direct.'],
       upstreams: ['Connexions aux serveurs', 'Délais, pools de connexions et limites pour tous les serveurs.'],
