@@ -44,9 +44,9 @@ headgate run
 
 // guideBlock is a block of a page that says what it is.
 type guideBlock struct {
-	line                int
-	language, what, arg string
-	text                string
+	line           int
+	language, what string
+	text           string
 }
 
 func guideBlocks(text string) (blocks []guideBlock) {

@@ -3,7 +3,6 @@ package lists
 import (
 	"fmt"
 	"strings"
-	"time"
 
 	"headgate/internal/schema"
 	"headgate/internal/server/download"
@@ -161,6 +160,3 @@ func split(entries []string) (networks []string, names []string, err error) {
 	}
 	return networks, names, nil
 }
-
-// staleAfter is after how long a download that fails makes an issue.
-const staleAfter = 24 * time.Hour
