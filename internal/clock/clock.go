@@ -2,7 +2,10 @@
 // same for every package, so that a deadline made in one can be held in another.
 package clock
 
-import "time"
+import (
+	"context"
+	"time"
+)
 
 // epoch is when the process started; its monotonic reading is what counts.
 var epoch = time.Now()
@@ -13,3 +16,15 @@ func Now() int64 { return int64(time.Since(epoch)) + 1 }
 
 // At returns the wall clock time of a moment that Now returned.
 func At(moment int64) time.Time { return epoch.Add(time.Duration(moment - 1)) }
+
+// Sleep waits, and reports whether the time passed before ctx ended.
+func Sleep(ctx context.Context, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"headgate/internal/certs"
+	"headgate/internal/clock"
 	"headgate/internal/store"
 )
 
@@ -21,7 +22,7 @@ func followUploads(ctx context.Context, kept store.Store, uploads *certs.Uploads
 		if after == 0 {
 			_, revision, err := kept.Snapshot(ctx, store.KeyHead) // for the revision only
 			if err != nil {
-				pauseFor(ctx, rewatch)
+				clock.Sleep(ctx, rewatch)
 				continue
 			}
 			after = revision
@@ -39,13 +40,6 @@ func followUploads(ctx context.Context, kept store.Store, uploads *certs.Uploads
 				uploads.Changed(strings.TrimPrefix(e.Key, store.PrefixCertificate))
 			}
 		}
-		pauseFor(ctx, rewatch)
-	}
-}
-
-func pauseFor(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
+		clock.Sleep(ctx, rewatch)
 	}
 }

@@ -6,13 +6,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"headgate/internal/clock"
 	"headgate/internal/file"
 	"headgate/internal/server/download"
 )
@@ -21,10 +21,6 @@ import (
 const (
 	// filePause is how often a file is looked at.
 	filePause = 10 * time.Second
-	// again is after how long a download that failed is tried again; the pause doubles.
-	again = time.Minute
-	// spread is over how long downloads after a start are spread.
-	spread = 30 * time.Second
 	// old is from which age on a database whose licence says nothing of it is an issue:
 	// a tenth of the addresses has moved by then.
 	old = 180 * 24 * time.Hour
@@ -205,7 +201,7 @@ func (s *source) fail(err error) {
 // follow keeps the database up to date.
 func (s *source) follow(ctx context.Context) {
 	if s.settings.File != "" {
-		for sleep(ctx, s.o.filePause) {
+		for clock.Sleep(ctx, s.o.filePause) {
 			if file.StampOf(s.path()) != s.stamp {
 				s.readFile()
 			}
@@ -214,32 +210,25 @@ func (s *source) follow(ctx context.Context) {
 	}
 	client := download.New(s.o.Agent, s.o.Roots)
 	defer client.Close()
-	interval, failed := s.settings.Interval.D(), 0
-	var version download.Version
-	pause := s.due(interval)
-	for {
-		s.plan(pause)
-		if !sleep(ctx, pause) {
-			return
-		}
-		data, now, err := client.Get(ctx, s.settings.URL, version, maxBytes)
-		if ctx.Err() != nil {
-			return
-		}
-		if err == nil {
-			if err = s.take(data, s.o.Clock()); err == nil {
-				version = now
-				s.keep(data)
-			}
-		}
-		if err != nil && !errors.Is(err, download.ErrUnchanged) {
-			s.fail(fmt.Errorf("download: %w", err))
-			pause = min(again<<min(failed, 10), interval)
-			failed++
-			continue
-		}
-		failed, pause = 0, interval-interval/20+rand.N(interval/10+1)
+	client.Follow(ctx, s.due(), download.Follower{
+		URL: s.settings.URL, Max: maxBytes, Interval: s.settings.Interval.D(), Planned: s.plan, Take: s.downloaded,
+	})
+}
+
+// downloaded takes a database that was downloaded into use and keeps it.
+func (s *source) downloaded(data []byte, err error) error {
+	if errors.Is(err, download.ErrUnchanged) {
+		return nil
 	}
+	if err == nil {
+		err = s.take(data, s.o.Clock())
+	}
+	if err != nil {
+		s.fail(fmt.Errorf("download: %w", err))
+		return err
+	}
+	s.keep(data)
+	return nil
 }
 
 func (s *source) keep(data []byte) {
@@ -257,28 +246,14 @@ func (s *source) keep(data []byte) {
 }
 
 // due returns when the database is downloaded first.
-func (s *source) due(interval time.Duration) time.Duration {
+func (s *source) due() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.current.Load() == nil {
-		return 0
-	}
-	return max(interval-s.o.Clock().Sub(s.mu.loaded), 0) + rand.N(spread)
+	return download.First(s.settings.Interval.D(), s.mu.loaded, s.o.Clock())
 }
 
 func (s *source) plan(pause time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.next = s.o.Clock().Add(pause)
-}
-
-func sleep(ctx context.Context, pause time.Duration) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

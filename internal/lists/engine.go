@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"time"
 
+	"headgate/internal/clock"
 	"headgate/internal/lists/crowdsec"
 	"headgate/internal/server/safedial"
 	"headgate/internal/setting/ipset"
@@ -40,7 +41,7 @@ func (l *List) followCrowdSec(ctx context.Context) {
 			first = false
 		}
 		l.asked(l.o.Clock().Add(c.Interval.D()))
-		if !sleep(ctx, c.Interval.D()) {
+		if !clock.Sleep(ctx, c.Interval.D()) {
 			return
 		}
 	}

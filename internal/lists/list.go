@@ -198,15 +198,3 @@ func (l *List) end() {
 		<-l.done
 	}
 }
-
-// sleep waits, and reports whether the time passed without an end.
-func sleep(ctx context.Context, pause time.Duration) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}

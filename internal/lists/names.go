@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"headgate/internal/clock"
 	"headgate/internal/setting/ipset"
 )
 
@@ -117,7 +118,7 @@ func (l *List) followNames(ctx context.Context) {
 		}
 		next := slices.MinFunc(hosts, func(a, b *host) int { return a.due.Compare(b.due) }).due
 		l.asked(next)
-		if !sleep(ctx, max(next.Sub(l.o.Clock()), 0)) {
+		if !clock.Sleep(ctx, max(next.Sub(l.o.Clock()), 0)) {
 			return
 		}
 	}

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"net/netip"
 	"path/filepath"
 	"time"
 
+	"headgate/internal/clock"
 	"headgate/internal/file"
 	"headgate/internal/server/download"
 	"headgate/internal/setting/ipset"
@@ -93,63 +93,50 @@ func (p *parsed) issues() []Issue {
 
 // followFile reads the file again when it has changed.
 func (l *List) followFile(ctx context.Context) {
-	for sleep(ctx, l.o.filePause) {
+	for clock.Sleep(ctx, l.o.filePause) {
 		if file.StampOf(l.path()) != l.stamp {
 			l.readFile()
 		}
 	}
 }
 
-// The times of downloads.
-const (
-	// spread is over how long the first downloads after a start are spread.
-	spread = 30 * time.Second
-	// again is after how long a download that failed is tried again; the pause doubles.
-	again = time.Minute
-)
-
 // followURL downloads the list again and again.
 func (l *List) followURL(ctx context.Context) {
 	client := download.New(l.o.Agent, l.o.Roots)
 	defer client.Close()
-	interval := l.settings.Interval.D()
-	var version download.Version
-	pause, failed := l.due(interval), 0
-	for {
-		l.planned(pause)
-		if !sleep(ctx, pause) {
-			return
-		}
-		data, now, err := client.Get(ctx, l.settings.URL, version, maxBytes)
-		switch {
-		case ctx.Err() != nil:
-			return
-		case errors.Is(err, download.ErrUnchanged):
-			l.unchanged()
-		case err == nil:
-			err = l.take(data)
-		}
-		if err == nil || errors.Is(err, download.ErrUnchanged) {
-			version, failed = now, 0
-			pause = interval - interval/20 + rand.N(interval/10+1)
-		} else {
-			l.failed(err)
-			pause = min(again<<min(failed, 10), interval)
-			failed++
-		}
-		l.asked(l.o.Clock().Add(pause))
+	client.Follow(ctx, l.due(), download.Follower{
+		URL: l.settings.URL, Max: maxBytes, Interval: l.settings.Interval.D(), Planned: l.planned, Take: l.downloaded,
+	})
+}
+
+// downloaded makes a text that was downloaded the list, or notes why it cannot be.
+func (l *List) downloaded(data []byte, err error) error {
+	defer l.checked()
+	if errors.Is(err, download.ErrUnchanged) {
+		l.unchanged()
+		return nil
 	}
+	if err == nil {
+		err = l.take(data)
+	}
+	if err != nil {
+		l.failed(err)
+	}
+	return err
 }
 
 // due returns when the list is downloaded first: at once where there is nothing to use.
-func (l *List) due(interval time.Duration) time.Duration {
+func (l *List) due() time.Duration {
 	l.mu.Lock()
-	loaded := l.mu.state.Loaded
-	l.mu.Unlock()
-	if loaded.IsZero() {
-		return 0
-	}
-	return max(interval-l.o.Clock().Sub(loaded), 0) + rand.N(spread)
+	defer l.mu.Unlock()
+	return download.First(l.settings.Interval.D(), l.mu.state.Loaded, l.o.Clock())
+}
+
+// checked notes that the source was asked just now.
+func (l *List) checked() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.state.Checked = l.o.Clock()
 }
 
 func (l *List) planned(pause time.Duration) {

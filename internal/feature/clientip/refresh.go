@@ -14,6 +14,7 @@ import (
 	"slices"
 	"time"
 
+	"headgate/internal/clock"
 	"headgate/internal/exchange"
 	"headgate/internal/setting/unit"
 	"headgate/internal/store"
@@ -138,7 +139,7 @@ func (f *fresh) Retire() {
 func (f *fresh) run(ctx context.Context) {
 	defer close(f.done)
 	failed := 0
-	for pause := f.first(); wait(ctx, pause); {
+	for pause := f.first(); clock.Sleep(ctx, pause); {
 		if err := f.fetchAll(ctx); err == nil {
 			failed, pause = 0, f.lists.Interval.D()
 			continue
@@ -158,18 +159,6 @@ func (f *fresh) first() time.Duration {
 	}
 	due := f.lists.Interval.D() - f.clock().Sub(f.date)
 	return max(due, 0) + soon + rand.N(spread)
-}
-
-// wait waits and reports whether the time passed without an end.
-func wait(ctx context.Context, pause time.Duration) bool {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // fetchAll fetches the list, checks it, uses it and keeps it.
