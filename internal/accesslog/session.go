@@ -8,7 +8,7 @@ import (
 	"headgate/internal/exchange"
 )
 
-// appendSession appends the line of a passage as a JSON object. Fields that do not
+// appendSession appends the line of a session as a JSON object. Fields that do not
 // apply are left out.
 func appendSession(b []byte, p *exchange.Session, c *clock) []byte {
 	b = append(b, `{"time":"`...)
@@ -37,7 +37,7 @@ func appendSession(b []byte, p *exchange.Session, c *clock) []byte {
 	return append(b, "}\n"...)
 }
 
-// appendCombinedSession appends the line of a passage in the combined form, with
+// appendCombinedSession appends the line of a session in the combined form, with
 // the proxy in the place of a path.
 func appendCombinedSession(b []byte, p *exchange.Session, c *clock) []byte {
 	b = appendAddr(b, p.Client)

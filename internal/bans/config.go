@@ -27,7 +27,7 @@ type Config struct {
 	Mode Mode `json:"mode" default:"observe" enum:"observe,enforce"`
 	// Answer is how banned clients are refused: `deny` answers with 403 and the reason,
 	// `reject` also closes new connections before TLS. Connections are never closed of an
-	// address that a trusted proxy has, or that somebody signed in from within 24 hours.
+	// address of a trusted proxy, or from which a person signed in within 24 hours.
 	Answer Response `json:"answer" default:"deny" enum:"deny,reject"`
 	// Exempt are the addresses of clients that are never counted: addresses, networks,
 	// list:NAME, country:DE or asn:64500.
@@ -42,7 +42,7 @@ type Condition struct {
 	Reason string `json:"reason,omitempty" max:"64" example:"no_route"`
 	// Path are paths that are asked for; one that ends with * stands for all that begin so.
 	Path []string `json:"path,omitempty" max:"256" example:"[/.env, /wp-login.php, \"/.git/*\"]"`
-	// Status are the status codes of the response, whoever made it. A 401 counts only where
+	// Status are the status codes of the response, from a server or from headgate. A 401 counts only where
 	// the request had credentials: an Authorization field, or a POST to a path of the
 	// condition.
 	Status []int `json:"status,omitempty" max:"32" example:"[401, 403]"`

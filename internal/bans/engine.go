@@ -47,8 +47,8 @@ type Options struct {
 	// CDN returns the name of the CDN that has an address of a network, "" if none has; nil
 	// knows none.
 	CDN func(netip.Prefix) string
-	// Told is called when a client was banned, or is no longer. It must be quick. Nil is
-	// nobody.
+	// Told is called when a client was banned, or is no longer. It must be quick. It may
+	// be nil.
 	Told func(Event)
 	// Cut ends the open connections of the peers in a network. Nil ends none.
 	Cut func(netip.Prefix)
@@ -180,7 +180,7 @@ func (e *Engine) Use(rules map[string]*Config, trusted []netip.Prefix) {
 		e.removeLocked(b)
 	}
 	e.mu.Unlock()
-	e.tell(ended, "")
+	e.publishEnded(ended, "")
 }
 
 // Protected returns why nothing must ban a network, "" where it may be.
@@ -280,7 +280,7 @@ func (e *Engine) removeLocked(b *Ban) {
 	e.mu.dirty[keyOfBan(b)] = store.Entry{}
 }
 
-// began tells of a ban, and ends the connections of the client.
+// began publishes the event of a ban, and ends the connections of the client.
 func (e *Engine) began(b *Ban) {
 	e.made.Add(1)
 	e.o.Log.Info("client banned", "client", Display(b.Network), "rule", b.Rule, "why", b.Why, "until", b.Until.UTC().Format(time.RFC3339), "who", b.Who)
@@ -294,8 +294,8 @@ func (e *Engine) began(b *Ban) {
 	}
 }
 
-// tell tells of bans that ended.
-func (e *Engine) tell(ended []*Ban, who string) {
+// publishEnded publishes the event of each ban that ended.
+func (e *Engine) publishEnded(ended []*Ban, who string) {
 	for _, b := range ended {
 		e.o.Log.Info("client no longer banned", "client", Display(b.Network), "rule", b.Rule, "lifted_by", who)
 		if e.o.Told != nil {
@@ -362,7 +362,7 @@ func (e *Engine) Lift(n netip.Prefix, who, why string, never, dry bool) []*Ban {
 	}
 	e.mu.Unlock()
 	if !dry {
-		e.tell(ended, who)
+		e.publishEnded(ended, who)
 	}
 	return ended
 }
@@ -415,7 +415,7 @@ func (e *Engine) Of(a netip.Addr) []*Ban {
 }
 
 // Rejects reports whether a new connection of a peer is to be closed. Trusted are never,
-// and neither are addresses that somebody signed in from lately.
+// and neither are addresses from which a person signed in lately.
 func (e *Engine) Rejects(peer netip.Addr) bool {
 	if e.table.count.Load() == 0 {
 		return false

@@ -24,7 +24,7 @@ func SourceOf(settings any) Source {
 }
 
 // Filter returns the filter of routes with some settings of client_ip, whose source it
-// is; Peer where nobody is believed.
+// is; Peer where no proxy in front is trusted.
 func (r *Rules) Filter(source Source) exchange.Filter {
 	f := &filter{rules: r, engine: r.engine, source: source}
 	return exchange.Filter{Name: "bans", Request: f.request, Response: f.response}
@@ -86,7 +86,7 @@ func (f *filter) response(ex *exchange.Exchange) {
 
 // Outside looks at requests that no route takes. ClientIP is the filter of client_ip that
 // the defaults have. An address of a proxy that some client_ip trusts and the defaults do
-// not is nobody's: its requests are let be, and an issue says why.
+// not belongs to no client: its requests are not counted, and an issue says why.
 func (r *Rules) Outside(source Source, clientIP exchange.Filter) func(*exchange.Exchange, *exchange.Answer) *exchange.Answer {
 	f := &filter{rules: r, engine: r.engine, source: source}
 	return func(ex *exchange.Exchange, answer *exchange.Answer) *exchange.Answer {

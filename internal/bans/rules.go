@@ -91,7 +91,7 @@ type Would struct {
 	Why string `json:"why"`
 	// Times is how often it would have been banned.
 	Times int `json:"times"`
-	// SignedIn is whether somebody signed in from the address within 24 hours.
+	// SignedIn is whether a person signed in from the address within 24 hours.
 	SignedIn bool `json:"signed_in"`
 }
 

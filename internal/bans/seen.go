@@ -29,7 +29,7 @@ func (s *seen) mark(k hostKey, now int64) {
 		shard.at = map[hostKey]int64{}
 	}
 	if _, known := shard.at[k]; !known && len(shard.at) >= seenPerShard {
-		for other := range shard.at { // any: nobody can choose which
+		for other := range shard.at { // any: a client cannot choose which
 			delete(shard.at, other)
 			break
 		}

@@ -190,7 +190,7 @@ func (e *Engine) tidy() {
 		return true
 	})
 	e.mu.Unlock()
-	e.tell(ended, "")
+	e.publishEnded(ended, "")
 	for _, c := range cuts {
 		e.o.Cut(c.network)
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // Source is who says that an address is the client's: 0 for the connection itself, which
-// nobody can forge, else a digest of the client_ip settings by which a proxy in front was
+// no client can forge, else a digest of the client_ip settings by which a proxy in front was
 // believed. An address that was told acts only where the same settings hold.
 type Source uint64
 

@@ -258,10 +258,10 @@ type Banned struct {
 	Who string `json:"who,omitempty"`
 }
 
-// ClientBanned tells of a client that is refused for a while.
+// ClientBanned reports a client that is rejected for a while.
 type ClientBanned struct{ Banned }
 
-// ClientUnbanned tells of a client that is no longer banned.
+// ClientUnbanned reports a client that is no longer banned.
 type ClientUnbanned struct{ Banned }
 
 // LimitReached tells of a bound that is in force now.

@@ -12,7 +12,7 @@ type Session struct {
 	Proxy string
 	// Name is what a TLS client has asked for; "" if that was not looked at.
 	Name string
-	// Client is who came. Peer is who opened the connection: somebody else if a
+	// Client is who came. Peer is who opened the connection: another host if a
 	// proxy in front has told of the client. Local is where the client has
 	// connected to.
 	Client, Peer, Local netip.AddrPort

@@ -148,7 +148,7 @@ func sweep(dir string, lists map[string]*List) {
 	}
 	for _, e := range entries {
 		if name := filepath.Join(dir, e.Name()); strings.HasSuffix(e.Name(), keptSuffix) && !wanted[name] {
-			_ = os.Remove(name) // it is in nobody's way
+			_ = os.Remove(name) // one that stays does no harm
 		}
 	}
 }

@@ -60,7 +60,7 @@ type State struct {
 	Entries int `json:"entries"`
 	// Loaded is when its entries were loaded last; absent if they never were.
 	Loaded time.Time `json:"loaded,omitzero"`
-	// Checked is when its source was asked last; absent for lists that ask nobody.
+	// Checked is when its source was asked last; absent for lists without a source to ask.
 	Checked time.Time `json:"checked,omitzero"`
 	// Next is when its source will be asked next.
 	Next time.Time `json:"next,omitzero"`

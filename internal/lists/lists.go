@@ -47,7 +47,7 @@ type Options struct {
 	// Nil protects none.
 	Protected func(netip.Prefix) string
 	// Changed is called when a list has other entries or another state; it must be quick.
-	// Nil is nobody.
+	// It may be nil.
 	Changed func()
 
 	filePause time.Duration // how often files are looked at

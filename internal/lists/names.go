@@ -18,7 +18,7 @@ const (
 	// up.
 	nameGrace = 24 * time.Hour
 	// shortestTTL and longestTTL bound for how long an answer is used; unknownTTL is for
-	// answers whose time to live nobody said.
+	// answers without a time to live.
 	shortestTTL = 5 * time.Second
 	longestTTL  = time.Hour
 	unknownTTL  = time.Minute

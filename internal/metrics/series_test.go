@@ -44,8 +44,8 @@ func TestASeriesTellsWhatHappenedInEachStep(t *testing.T) {
 	tls := c.Route(exchange.Place{Port: "tls", Proxy: "shop", Route: "/"})
 	none := c.Route(exchange.Place{Port: "web"})
 	server := c.Server("shop", "/", "http://127.0.0.1:1")
-	passages := exchange.StreamCounts{}
-	c.Stream("tcp", "db", func() exchange.StreamCounts { return passages })
+	sessions := exchange.StreamCounts{}
+	c.Stream("tcp", "db", func() exchange.StreamCounts { return sessions })
 
 	for range 98 {
 		web.Done(ended(200, 10*time.Millisecond))
@@ -55,7 +55,7 @@ func TestASeriesTellsWhatHappenedInEachStep(t *testing.T) {
 	none.Done(ended(404, time.Millisecond))
 	server.Tried(exchange.None, 0)
 	server.Tried(exchange.Reasons()[0], 0)
-	passages = exchange.StreamCounts{Accepted: 3, Received: 5, Sent: 7, Errors: map[exchange.Reason]uint64{exchange.Reasons()[0]: 2}}
+	sessions = exchange.StreamCounts{Accepted: 3, Received: 5, Sent: 7, Errors: map[exchange.Reason]uint64{exchange.Reasons()[0]: 2}}
 	c.step()
 	c.step() // nothing happens
 	hit := ended(200, time.Millisecond)

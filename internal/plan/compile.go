@@ -36,7 +36,7 @@ type House struct {
 	Tunnels *exchange.Tunnels
 	// Spans counts what becomes of spans of traces; nil counts nothing.
 	Spans *tracing.Counts
-	// Recent keeps the last exchanges and passages in memory; nil keeps none.
+	// Recent keeps the last exchanges and sessions in memory; nil keeps none.
 	Recent *recent.Ring
 	// RecordSession is Record for TCP and UDP proxies. Nil logs nothing.
 	RecordSession func(path string) func(*exchange.Session)

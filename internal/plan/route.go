@@ -186,7 +186,7 @@ func (c *compiler) record(l *config.ProxyLog) func(*exchange.Exchange) {
 	return c.house.Record(path)
 }
 
-// recordSession returns what hears of the passages of a TCP or UDP proxy with its
+// recordSession returns what hears of the sessions of a TCP or UDP proxy with its
 // settings, nil if nobody does. Nil settings are those of a proxy without any.
 func (c *compiler) recordSession(l *config.ProxyLog) func(*exchange.Session) {
 	wanted, path := c.config.AccessLog.Enabled, ""

@@ -171,7 +171,7 @@ func newMatcher(q Query, wall int64) *matcher {
 func (m *matcher) matches(v view) bool {
 	q := &m.q
 	switch {
-	case q.StatusFrom > 0 && v.status() < q.StatusFrom, q.StatusTo > 0 && (v.passage() || v.status() > q.StatusTo):
+	case q.StatusFrom > 0 && v.status() < q.StatusFrom, q.StatusTo > 0 && (v.isSession() || v.status() > q.StatusTo):
 		return false
 	case q.SlowerThan > 0 && v.end()-v.start() < int64(q.SlowerThan):
 		return false
@@ -187,7 +187,7 @@ func (m *matcher) matches(v view) bool {
 		return false
 	case !m.hostMatches(v), !m.textMatches(v):
 		return false
-	case q.ID != "" && (v.passage() || v.id() != q.ID):
+	case q.ID != "" && (v.isSession() || v.id() != q.ID):
 		return false
 	}
 	return true

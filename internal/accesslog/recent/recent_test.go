@@ -75,7 +75,7 @@ func TestQueriesFindWhatMatches(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		q    Query
-		want string // paths, or proxies of passages, newest first
+		want string // paths, or proxies of sessions, newest first
 	}{
 		{"all", Query{}, "postgres /admin /other /api/pay /api/cart"},
 		{"host", Query{Host: "shop.example.COM"}, "/other /api/pay /api/cart"},

@@ -136,7 +136,7 @@ func appendExchange(b []byte, ex *exchange.Exchange, status int, end int64) []by
 	return b
 }
 
-// appendSession appends a record of a passage: its name stands in the host's
+// appendSession appends a record of a session: its name stands in the host's
 // place.
 func appendSession(b []byte, p *exchange.Session) []byte {
 	at := len(b)
@@ -201,8 +201,8 @@ func (v view) status() int       { return int(binary.LittleEndian.Uint16(v[atSta
 func (v view) reason() string    { return exchange.Reason(v[atReason]).String() }
 func (v view) is(flag byte) bool { return v[atFlags]&flag != 0 }
 
-// passage reports whether v tells of a connection or session, not a request.
-func (v view) passage() bool { return v[atProto] >= protoTCP }
+// isSession reports whether v records a connection or session, not a request.
+func (v view) isSession() bool { return v[atProto] >= protoTCP }
 
 func (v view) client() netip.Addr {
 	if !v.is(flagClient) {

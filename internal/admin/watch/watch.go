@@ -136,8 +136,8 @@ func (w *Watch) Ban(e bans.Event) {
 	w.rouse()
 }
 
-// tellBans tells of clients that were banned, or are no longer.
-func (w *Watch) tellBans(all []bans.Event) {
+// publishBans publishes the events of clients that were banned, or are no longer.
+func (w *Watch) publishBans(all []bans.Event) {
 	for _, e := range all {
 		b := event.Banned{Network: e.Ban.Network.String(), Rule: e.Ban.Rule, Reason: e.Ban.Why, Until: e.Ban.Until, Who: e.Ban.Who}
 		if e.Ended {
@@ -237,7 +237,7 @@ func (w *Watch) look() {
 	}
 	w.lookAtServers(proxies)
 	w.tellHeld(held)
-	w.tellBans(banned)
+	w.publishBans(banned)
 	for _, r := range orders {
 		w.tellOrder(r)
 	}

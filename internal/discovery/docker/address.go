@@ -53,8 +53,8 @@ func (f *finder) server() (config.DiscoveredServer, bool) {
 	return s, true
 }
 
-// tell notes an issue. Label is the one that is meant, or would help; it may be "".
-func (f *finder) tell(code discovery.Code, label, message, hint string) {
+// addIssue notes an issue. Label is the one that is meant, or would help; it may be "".
+func (f *finder) addIssue(code discovery.Code, label, message, hint string) {
 	f.issues = append(f.issues, discovery.Issue{Container: f.c.name, Label: label, Kind: f.w.kind, Name: f.w.name, Code: code, Message: message, Hint: hint})
 }
 
@@ -80,7 +80,7 @@ func (f *finder) port() (uint16, bool) {
 	if s := f.w.target.port; s.label != "" {
 		n, err := strconv.ParseUint(strings.TrimSpace(s.value), 10, 16)
 		if err != nil || n == 0 {
-			f.tell(discovery.BadValue, s.label, fmt.Sprintf("%s is not a port number", quoted(s.value)), "write the port that the container listens on, such as 8080")
+			f.addIssue(discovery.BadValue, s.label, fmt.Sprintf("%s is not a port number", quoted(s.value)), "write the port that the container listens on, such as 8080")
 			return 0, false
 		}
 		return uint16(n), true
@@ -107,10 +107,10 @@ func (f *finder) port() (uint16, bool) {
 		if f.c.hostNetwork() {
 			message = "the container is in the network of its machine, for which the engine tells no ports"
 		}
-		f.tell(discovery.NoPort, f.label("port"), message, hint)
+		f.addIssue(discovery.NoPort, f.label("port"), message, hint)
 		return 0, false
 	}
-	f.tell(discovery.SeveralPorts, f.label("port"), "the container has the ports "+numbers(exposed)+", and no label says which", hint)
+	f.addIssue(discovery.SeveralPorts, f.label("port"), "the container has the ports "+numbers(exposed)+", and no label says which", hint)
 	return 0, false
 }
 
@@ -133,7 +133,7 @@ func (f *finder) address(port uint16) (at netip.AddrPort, shared, ok bool) {
 	owner := networkOf(f.c, f.containers)
 	switch {
 	case strings.HasPrefix(owner.HostConfig.NetworkMode, "container:"):
-		f.tell(discovery.NoNetwork, "", "the container is in the network of another one that does not run", "start the other container")
+		f.addIssue(discovery.NoNetwork, "", "the container is in the network of another one that does not run", "start the other container")
 		return at, false, false
 	case owner.hostNetwork():
 		return f.onMachine(port)
@@ -164,11 +164,11 @@ func (f *finder) isSelf(ip netip.Addr) bool {
 // A port that another container has published there is that one's.
 func (f *finder) onMachine(port uint16) (netip.AddrPort, bool, bool) {
 	if other := f.published[publishedPort{f.protocol(), port}]; other != nil && other != f.c {
-		f.tell(discovery.Conflict, f.w.target.port.label, fmt.Sprintf("the port %d of the machine is published by the container %s", port, other.name), "write the port that this container listens on")
+		f.addIssue(discovery.Conflict, f.w.target.port.label, fmt.Sprintf("the port %d of the machine is published by the container %s", port, other.name), "write the port that this container listens on")
 		return netip.AddrPort{}, false, false
 	}
 	if !f.machine.IsValid() {
-		f.tell(discovery.NoNetwork, "", "the container is in the network of its machine, whose address is not known here", "put headgate's container into a network with a gateway, or into the network of the machine too")
+		f.addIssue(discovery.NoNetwork, "", "the container is in the network of its machine, whose address is not known here", "put headgate's container into a network with a gateway, or into the network of the machine too")
 		return netip.AddrPort{}, false, false
 	}
 	return netip.AddrPortFrom(f.machine, port), !f.remote, true
@@ -200,15 +200,15 @@ func (f *finder) attachment(owner *container) (*attachment, bool) {
 	case len(common) == 1:
 		return all[common[0]], true
 	case len(common) > 1:
-		f.tell(discovery.SeveralNetworks, f.label("network"), "the container shares the networks "+strings.Join(common, ", ")+" with headgate, and no label says which", hint)
+		f.addIssue(discovery.SeveralNetworks, f.label("network"), "the container shares the networks "+strings.Join(common, ", ")+" with headgate, and no label says which", hint)
 		return nil, false
 	case f.networks != nil && len(usable) > 0:
-		f.tell(discovery.NoNetwork, "", fmt.Sprintf("the container is in %s, and headgate's own container is in %s", words(usable), words(sortedKeys(f.networks))), "put both into one network")
+		f.addIssue(discovery.NoNetwork, "", fmt.Sprintf("the container is in %s, and headgate's own container is in %s", words(usable), words(sortedKeys(f.networks))), "put both into one network")
 		return nil, false
 	case len(usable) == 1:
 		return all[usable[0]], true
 	case len(usable) > 1:
-		f.tell(discovery.SeveralNetworks, f.label("network"), "the container is in the networks "+strings.Join(usable, ", ")+", and no label says which", hint)
+		f.addIssue(discovery.SeveralNetworks, f.label("network"), "the container is in the networks "+strings.Join(usable, ", ")+", and no label says which", hint)
 		return nil, false
 	}
 	return nil, true // none has an address, as without root
@@ -225,7 +225,7 @@ func (f *finder) named(owner *container, name, label string) (*attachment, bool)
 	}
 	if a := all[name]; a.address().IsValid() {
 		if f.networks != nil && f.networks[name] == nil {
-			f.tell(discovery.NoNetwork, label, fmt.Sprintf("headgate's own container is not in the network %s", oneLine(name)), "put it there too")
+			f.addIssue(discovery.NoNetwork, label, fmt.Sprintf("headgate's own container is not in the network %s", oneLine(name)), "put it there too")
 		}
 		return a, true
 	}
@@ -236,7 +236,7 @@ func (f *finder) named(owner *container, name, label string) (*attachment, bool)
 			hint = fmt.Sprintf("did you mean %q?", near)
 		}
 	}
-	f.tell(discovery.NoNetwork, label, message, hint)
+	f.addIssue(discovery.NoNetwork, label, message, hint)
 	return nil, false
 }
 
@@ -257,7 +257,7 @@ func (f *finder) atPublished(owner *container, port uint16) (netip.AddrPort, boo
 		}
 	}
 	message := fmt.Sprintf("the container has no address that can be reached from here, and its port %d is not published", port)
-	f.tell(discovery.NoNetwork, "", message, fmt.Sprintf("publish the port (ports: [\"%d\"]), or put headgate into a network of the container", port))
+	f.addIssue(discovery.NoNetwork, "", message, fmt.Sprintf("publish the port (ports: [\"%d\"]), or put headgate into a network of the container", port))
 	return netip.AddrPort{}, false, false
 }
 
@@ -267,13 +267,13 @@ func (f *finder) form() (scheme, base string, ok bool) {
 	if s := f.w.target.scheme; s.label != "" {
 		scheme = strings.ToLower(strings.TrimSpace(s.value))
 		if !slices.Contains(schemes, scheme) {
-			f.tell(discovery.BadValue, s.label, fmt.Sprintf("unknown value %s", quoted(s.value)), "write http, https or h2c")
+			f.addIssue(discovery.BadValue, s.label, fmt.Sprintf("unknown value %s", quoted(s.value)), "write http, https or h2c")
 			return "", "", false
 		}
 	}
 	if s := f.w.target.basePath; s.label != "" {
 		if what, remedy := schema.CheckPath(s.value); what != "" {
-			f.tell(discovery.BadValue, s.label, what, remedy)
+			f.addIssue(discovery.BadValue, s.label, what, remedy)
 			return "", "", false
 		}
 		base = s.value

@@ -86,8 +86,8 @@ func (s *Source) Snapshot() *discovery.Snapshot {
 // Changed has a value when Snapshot may return another one than before.
 func (s *Source) Changed() <-chan struct{} { return s.changed }
 
-// tell gives out another snapshot.
-func (s *Source) tell(next discovery.Snapshot) {
+// publish makes next the snapshot, and notifies whoever waits on Changed.
+func (s *Source) publish(next discovery.Snapshot) {
 	s.mu.Lock()
 	was := s.mu.snapshot
 	next.Since = was.Since

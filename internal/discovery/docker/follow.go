@@ -202,7 +202,7 @@ func (s *Source) list(deaf error) (again time.Time, err error) {
 		next.Reason += "; containers are listed every " + pollInterval.String() + " instead"
 	}
 	if !same(s.Snapshot(), &next) {
-		s.tell(next)
+		s.publish(next)
 	}
 	return out.again, nil
 }
@@ -233,7 +233,7 @@ func (s *Source) failed(err error) {
 	next.State = discovery.Failed
 	next.Reason, next.Hint = s.engine.explain(err)
 	if !same(s.Snapshot(), &next) {
-		s.tell(next)
+		s.publish(next)
 	}
 }
 

@@ -120,7 +120,7 @@ func (c *container) read() *ask {
 		case slices.Contains(shortLabels, key):
 			short[key] = said{value, l.label}
 		default:
-			a.tell(c, discovery.UnknownLabel, l.label, "unknown label", nearLabel(key))
+			a.addIssue(c, discovery.UnknownLabel, l.label, "unknown label", nearLabel(key))
 		}
 	}
 	a.setEnable(c, short["enable"])
@@ -143,11 +143,11 @@ func (a *ask) sorted(c *container) []said {
 		a.any = true
 		switch folded := strings.ToLower(key); {
 		case len(key) > maxKey:
-			a.tell(c, discovery.TooMany, oneLine(key)[:60]+"…", fmt.Sprintf("the name of the label has %d bytes, more than %d", len(key), maxKey), "shorten it")
+			a.addIssue(c, discovery.TooMany, oneLine(key)[:60]+"…", fmt.Sprintf("the name of the label has %d bytes, more than %d", len(key), maxKey), "shorten it")
 		case len(value) > maxValue:
-			a.tell(c, discovery.TooMany, key, fmt.Sprintf("the value has %d bytes, more than %d", len(value), maxValue), "shorten it")
+			a.addIssue(c, discovery.TooMany, key, fmt.Sprintf("the value has %d bytes, more than %d", len(value), maxValue), "shorten it")
 		case seen[folded] != "":
-			a.tell(c, discovery.BadValue, max(key, seen[folded]), "the label is there twice, in upper and lower case", "remove one of them")
+			a.addIssue(c, discovery.BadValue, max(key, seen[folded]), "the label is there twice, in upper and lower case", "remove one of them")
 		default:
 			seen[folded] = key
 			out = append(out, said{value, oneLine(key)})
@@ -155,7 +155,7 @@ func (a *ask) sorted(c *container) []said {
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].label < out[j].label })
 	if len(out) > maxLabels {
-		a.tell(c, discovery.TooMany, "", fmt.Sprintf("the container has more than %d labels of headgate", maxLabels), "leave out what is not needed")
+		a.addIssue(c, discovery.TooMany, "", fmt.Sprintf("the container has more than %d labels of headgate", maxLabels), "leave out what is not needed")
 		return nil
 	}
 	return out
@@ -165,11 +165,11 @@ func (a *ask) sorted(c *container) []said {
 func (a *ask) full(c *container, all map[string]*wanted, kind, rest string, s said) {
 	name, field, _ := strings.Cut(rest, ".")
 	if name == "" || field == "" {
-		a.tell(c, discovery.UnknownLabel, s.label, "the label names no field", fmt.Sprintf("write it as headgate.%s.NAME.FIELD, such as %s", kind, exampleOf(kind)))
+		a.addIssue(c, discovery.UnknownLabel, s.label, "the label names no field", fmt.Sprintf("write it as headgate.%s.NAME.FIELD, such as %s", kind, exampleOf(kind)))
 		return
 	}
 	if !objectName.MatchString(name) {
-		a.tell(c, discovery.BadValue, s.label, fmt.Sprintf("the name %s in the label contains an invalid character, or is too long", quoted(name)), "use letters, digits, hyphens and underscores, a letter or digit first")
+		a.addIssue(c, discovery.BadValue, s.label, fmt.Sprintf("the name %s in the label contains an invalid character, or is too long", quoted(name)), "use letters, digits, hyphens and underscores, a letter or digit first")
 		return
 	}
 	w := all[kind+"."+name]
@@ -228,7 +228,7 @@ func (a *ask) short(c *container, short map[string]said) {
 	if short["host"].label == "" && len(a.objects) > 0 {
 		for _, name := range []string{"path", "ports", "acme"} {
 			if s := short[name]; s.label != "" {
-				a.tell(c, discovery.MisplacedLabels, s.label, "the label has no effect without headgate.host", fmt.Sprintf("write headgate.http.NAME.%s, or add headgate.host", fieldOf(name)))
+				a.addIssue(c, discovery.MisplacedLabels, s.label, "the label has no effect without headgate.host", fmt.Sprintf("write headgate.http.NAME.%s, or add headgate.host", fieldOf(name)))
 			}
 		}
 		return
@@ -264,12 +264,12 @@ func (a *ask) setEnable(c *container, s said) {
 		a.enable = text
 	default:
 		a.enable = "false" // nothing is proxied by a mistake
-		a.tell(c, discovery.BadValue, s.label, fmt.Sprintf("found %s, want true or false", quoted(s.value)), "write true or false")
+		a.addIssue(c, discovery.BadValue, s.label, fmt.Sprintf("found %s, want true or false", quoted(s.value)), "write true or false")
 	}
 }
 
-// tell notes an issue of a label.
-func (a *ask) tell(c *container, code discovery.Code, label, message, hint string) {
+// addIssue notes an issue of a label.
+func (a *ask) addIssue(c *container, code discovery.Code, label, message, hint string) {
 	a.issues = append(a.issues, discovery.Issue{Container: c.name, Label: oneLine(label), Code: code, Message: message, Hint: hint})
 }
 

@@ -325,7 +325,7 @@ func (g *gathering) object(members []*member) *config.Discovered {
 		if first.w.form != "" {
 			hint = fmt.Sprintf("add the label headgate.%s.%s.virtual_hosts", first.w.form, first.w.name)
 		}
-		g.tell(first, discovery.NoHost, "no label says for which hosts the container answers", hint)
+		g.addIssue(first, discovery.NoHost, "no label says for which hosts the container answers", hint)
 		if !first.w.mistaken() {
 			return nil
 		}
@@ -338,7 +338,7 @@ func (g *gathering) object(members []*member) *config.Discovered {
 	for _, m := range members {
 		g.wait(m.until)
 		if m != first && !sameFields(first.w, m.w) {
-			g.tell(m, discovery.ReplicasDiffer, fmt.Sprintf("the labels differ from those of %s, another container of the same service", first.name), "start them with the same labels; until then this one gets no requests")
+			g.addIssue(m, discovery.ReplicasDiffer, fmt.Sprintf("the labels differ from those of %s, another container of the same service", first.name), "start them with the same labels; until then this one gets no requests")
 			continue
 		}
 		if !g.mayServe(m) {
@@ -375,22 +375,22 @@ func (g *gathering) mayServe(m *member) bool {
 	case ready, ending:
 		return true
 	case lateReady:
-		g.tell(m, discovery.NotReady, fmt.Sprintf("the container is starting for more than %v; it gets requests all the same", startingTime), "look at its health check: it has not passed once")
+		g.addIssue(m, discovery.NotReady, fmt.Sprintf("the container is starting for more than %v; it gets requests all the same", startingTime), "look at its health check: it has not passed once")
 		return true
 	case notReady:
-		g.tell(m, discovery.NotReady, "the container is starting, so it gets no requests yet", fmt.Sprintf("wait until its health check has passed, at most %v", startingTime))
+		g.addIssue(m, discovery.NotReady, "the container is starting, so it gets no requests yet", fmt.Sprintf("wait until its health check has passed, at most %v", startingTime))
 	case notHealthy:
-		g.tell(m, discovery.Unhealthy, "the container is unhealthy, so it gets no requests", "look at the output of its health check: docker inspect "+m.name)
+		g.addIssue(m, discovery.Unhealthy, "the container is unhealthy, so it gets no requests", "look at the output of its health check: docker inspect "+m.name)
 	case paused:
-		g.tell(m, discovery.NotReady, "the container is paused, so it gets no requests", "docker unpause "+m.name)
+		g.addIssue(m, discovery.NotReady, "the container is paused, so it gets no requests", "docker unpause "+m.name)
 	case restarting:
-		g.tell(m, discovery.NotReady, "the container restarts again and again, so it gets no requests", "look at its log: docker logs "+m.name)
+		g.addIssue(m, discovery.NotReady, "the container restarts again and again, so it gets no requests", "look at its log: docker logs "+m.name)
 	}
 	return false
 }
 
-// tell notes an issue of a container of an object.
-func (g *gathering) tell(m *member, code discovery.Code, message, hint string) {
+// addIssue notes an issue of a container of an object.
+func (g *gathering) addIssue(m *member, code discovery.Code, message, hint string) {
 	g.issues = append(g.issues, discovery.Issue{Container: m.name, Kind: m.w.kind, Name: m.w.name, Code: code, Message: message, Hint: hint})
 }
 

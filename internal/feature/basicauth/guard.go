@@ -76,7 +76,7 @@ func (g *guard) check(ex *exchange.Exchange, r *room, coded string) (*user, *exc
 		return nil, flood(wait)
 	}
 	q.clean = left == wrongAtOnce
-	v := g.verifier.ask(ex, q, g.answer)
+	v := g.verifier.verify(ex, q, g.answer)
 	ex.Times.Passed = exchange.Now()
 	switch {
 	case v.gone:

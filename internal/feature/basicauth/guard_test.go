@@ -95,7 +95,7 @@ func blocked(t *testing.T) (d *verifier, release func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		d.ask(exchangetest.New(t), &question{client: 1 << 60}, func(*question) verdict { close(begun); <-held; return verdict{} })
+		d.verify(exchangetest.New(t), &question{client: 1 << 60}, func(*question) verdict { close(begun); <-held; return verdict{} })
 	}()
 	<-begun
 	return d, func() { close(held); <-done }
@@ -130,7 +130,7 @@ func TestClientsTakeTurns(t *testing.T) {
 	add := func(n int, client uint64, clean bool) {
 		before, _, _ := d.counts()
 		wg.Go(func() {
-			d.ask(exchangetest.New(t), &question{mark: numbered(n), client: client, clean: clean}, func(q *question) verdict {
+			d.verify(exchangetest.New(t), &question{mark: numbered(n), client: client, clean: clean}, func(q *question) verdict {
 				mu.Lock()
 				defer mu.Unlock()
 				order = append(order, q.client)
@@ -161,7 +161,7 @@ func TestOnePairIsHashedOnce(t *testing.T) {
 	var hashed, busy atomic.Int64
 	for range maxFollowers + 10 {
 		wg.Go(func() {
-			if v := d.ask(exchangetest.New(t), &question{client: 7}, func(*question) verdict { hashed.Add(1); return verdict{} }); v.wait > 0 {
+			if v := d.verify(exchangetest.New(t), &question{client: 7}, func(*question) verdict { hashed.Add(1); return verdict{} }); v.wait > 0 {
 				busy.Add(1)
 			}
 		})
@@ -180,7 +180,7 @@ func TestTheDeskIsBounded(t *testing.T) {
 	var busy atomic.Int64
 	ask := func(n int, client uint64) {
 		wg.Go(func() {
-			if v := d.ask(exchangetest.New(t), &question{mark: numbered(n), client: client}, func(*question) verdict { return verdict{} }); v.wait > 0 {
+			if v := d.verify(exchangetest.New(t), &question{mark: numbered(n), client: client}, func(*question) verdict { return verdict{} }); v.wait > 0 {
 				busy.Add(1)
 			}
 		})
@@ -207,7 +207,7 @@ func TestWhoLeavesIsNotHashed(t *testing.T) {
 	d, release := blocked(t)
 	ex := exchangetest.New(t)
 	ex.Front.(*exchangetest.Front).Left = true
-	v := d.ask(ex, &question{client: 2}, func(*question) verdict { t.Error("hashed"); return verdict{} })
+	v := d.verify(ex, &question{client: 2}, func(*question) verdict { t.Error("hashed"); return verdict{} })
 	if !v.gone {
 		t.Errorf("verdict %+v, want gone", v)
 	}

@@ -14,14 +14,14 @@ const (
 	maxWaiting   = 8 * maxOfClient
 	maxOfClient  = 64
 	maxFollowers = 256
-	// busyFor is what a client is told to wait that found the verifier full.
+	// busyFor is how long a client is asked to wait that found the verifier full.
 	busyFor = time.Second
 )
 
 // verifier lets few passwords be hashed at a time. Clients take turns, however many
 // questions each has, and those that sent a wrong pair of late come after those
 // that did not. Requests with the same pair from the same client are one question.
-// Everything is bounded: who finds no room is told to come back.
+// Everything is bounded: a client that finds no room is asked to come back.
 type verifier struct {
 	slots int
 	mu    struct {
@@ -62,9 +62,9 @@ func (d *verifier) open(slots int) {
 	d.mu.asked, d.mu.lines = map[asked]*flight{}, map[uint64]*line{}
 }
 
-// ask waits for the verdict on a question, which answer gives when its turn has
+// verify waits for the verdict on a question, which answer gives when its turn has
 // come.
-func (d *verifier) ask(ex *exchange.Exchange, q *question, answer func(*question) verdict) verdict {
+func (d *verifier) verify(ex *exchange.Exchange, q *question, answer func(*question) verdict) verdict {
 	f := d.join(q, answer)
 	if f == nil {
 		return verdict{wait: busyFor}

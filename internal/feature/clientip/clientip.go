@@ -30,7 +30,7 @@ func Compile(c *Config, lists Lists, env exchange.Env) (exchange.Filter, error) 
 			ex.ClientIP = ipset.Plain(ex.Conn.Remote.Addr())
 			kept := header.Other
 			if b != nil {
-				kept = b.settle(ex)
+				kept = b.resolveClient(ex)
 			}
 			drop(&ex.Request.Header, kept)
 			if w != nil && sampled(ex.Times.Start) && !ex.Rehearsal {

@@ -21,7 +21,7 @@ type trust struct {
 	only field
 }
 
-// newTrust returns nil when nobody is trusted.
+// newTrust returns nil when no peer is trusted.
 func newTrust(c *Config, lists Lists, env exchange.Env) (*trust, error) {
 	if c == nil || c.Off() || len(c.Trusted) == 0 && len(c.CDN) == 0 {
 		return nil, nil
@@ -53,13 +53,13 @@ func (b *trust) trusts(a netip.Addr) (*cdn, bool) {
 	return nil, b.trusted.Contains(a)
 }
 
-// settle takes the client's address and scheme from what a trusted peer says.
+// resolveClient takes the client's address and scheme from what a trusted peer says.
 // It returns the field that may stay: that of the CDN which is the peer, if no
 // visitor can have made it.
-func (b *trust) settle(ex *exchange.Exchange) header.ID {
+func (b *trust) resolveClient(ex *exchange.Exchange) header.ID {
 	peer, trusted := b.trusts(ex.ClientIP)
 	if trusted {
-		b.ask(ex, peer)
+		b.readForwarded(ex, peer)
 		if peer == nil {
 			listen(ex)
 		}
@@ -83,9 +83,9 @@ func listen(ex *exchange.Exchange) {
 	ex.Told.Method, ex.Told.Host, ex.Told.URI = list.Get(header.XForwardedMethod), list.Get(header.XForwardedHost), list.Get(header.XForwardedUri)
 }
 
-// ask reads the fields of a trusted peer, which is a server of a CDN or, when
+// readForwarded reads the fields of a trusted peer, which is a server of a CDN or, when
 // that is nil, another proxy.
-func (b *trust) ask(ex *exchange.Exchange, peer *cdn) {
+func (b *trust) readForwarded(ex *exchange.Exchange, peer *cdn) {
 	list := &ex.Request.Header
 	switch {
 	case b.only.id == header.Forwarded:
