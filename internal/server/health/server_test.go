@@ -3,6 +3,7 @@ package health
 import (
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -266,8 +267,8 @@ func TestAnUnhealthyServerThatAnswersSaysSo(t *testing.T) {
 		f.set(status(500, ""))
 		c := defaults()
 		c.Path = "/"
-		changes := 0
-		s := NewServer(Name{"shop", "/", "http://a"}, Options{Log: log, Changed: func(string) { changes++ }})
+		var changes atomic.Int32
+		s := NewServer(Name{"shop", "/", "http://a"}, Options{Log: log, Changed: func(string) { changes.Add(1) }})
 		k := begin(c, Probe{Name: "http://a", Source: f}, NewRounds(), log)
 		w := k.Watch(s, 0)
 		defer k.Retire()
@@ -276,20 +277,20 @@ func TestAnUnhealthyServerThatAnswersSaysSo(t *testing.T) {
 		synctest.Wait()
 		equal(t, "state", s.Status(false).State, Unhealthy)
 		equal(t, "answering", s.Status(false).Answering, false)
-		before := changes
+		before := changes.Load()
 		s.Answered()
 		equal(t, "answering", s.Status(false).Answering, true)
-		equal(t, "changes", changes, before+1)
+		equal(t, "changes", changes.Load(), before+1)
 		for range 20 { // requests go on being answered
 			time.Sleep(3 * time.Second)
 			s.Answered()
 		}
 		equal(t, "answering", s.Status(false).Answering, true)
-		equal(t, "changes", changes, before+1)
+		equal(t, "changes", changes.Load(), before+1)
 		time.Sleep(c.Interval.D() + 2*c.UnhealthyInterval.D() + time.Second)
 		synctest.Wait()
 		equal(t, "answering", s.Status(false).Answering, false)
-		equal(t, "changes", changes, before+2)
+		equal(t, "changes", changes.Load(), before+2)
 		equal(t, "state", s.Status(false).State, Unhealthy)
 	})
 }
