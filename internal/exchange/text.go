@@ -1,6 +1,10 @@
 package exchange
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"headgate/internal/proto/uri"
+)
 
 // Text is memory for values that are made while an exchange runs: forwarded
 // fields, expanded variables, rewritten paths. What it hands out lives as long
@@ -58,3 +62,11 @@ func bytesOf(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)
 // view returns the bytes as a string without a copy. They must not change
 // while the string is in use.
 func view(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+// EncodeTarget percent-encodes the octets of the path and the query that are not ASCII.
+// A front calls it where there are any, before anything looks at them.
+func (ex *Exchange) EncodeTarget() {
+	rq, text := &ex.Request, &ex.Text
+	rq.Path = text.End(uri.AppendASCII(text.Begin(), rq.Path))
+	rq.Query = text.End(uri.AppendASCII(text.Begin(), rq.Query))
+}

@@ -4,7 +4,6 @@ import (
 	"headgate/internal/exchange"
 	"headgate/internal/proto/header"
 	"headgate/internal/proto/http1"
-	"headgate/internal/proto/uri"
 )
 
 // begin makes an exchange of the head that was parsed.
@@ -42,9 +41,7 @@ func (c *Conn) describe(w *work) {
 	rq.Path = head.Path
 	rq.Query = head.Query
 	if head.NonASCII {
-		text := &w.ex.Text
-		rq.Path = text.End(uri.AppendASCII(text.Begin(), rq.Path))
-		rq.Query = text.End(uri.AppendASCII(text.Begin(), rq.Query))
+		w.ex.EncodeTarget()
 	}
 	rq.Proto = exchange.HTTP11
 	switch {

@@ -6,7 +6,6 @@ import (
 	"headgate/internal/exchange"
 	"headgate/internal/proto/header"
 	"headgate/internal/proto/http1"
-	"headgate/internal/proto/uri"
 )
 
 // maxMethod is the longest method that is passed on, in bytes.
@@ -153,9 +152,7 @@ func (s *Section) settleTarget(ex *exchange.Exchange, v *Verdict) {
 		}
 	}
 	if !ascii {
-		rq, text := &ex.Request, &ex.Text
-		rq.Path = text.End(uri.AppendASCII(text.Begin(), rq.Path))
-		rq.Query = text.End(uri.AppendASCII(text.Begin(), rq.Query))
+		ex.EncodeTarget()
 	}
 	if v.Fault == "" && len(s.path) > s.maxPath {
 		v.Answer = exchange.Fail(exchange.URITooLong, http1.URITooLong.Error())
