@@ -1,8 +1,10 @@
 package acme
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"testing"
@@ -176,5 +178,84 @@ func concat(t *testing.T, name string, from ...string) {
 	}
 	if err := os.WriteFile(name, all, 0o600); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestANodeRemovesNoCertificateOfOthers holds that what one node does not want, it leaves
+// to those who do: containers run on one node and not on another, and both have one store.
+func TestANodeRemovesNoCertificateOfOthers(t *testing.T) {
+	const name = "shop.example.com"
+	long := time.Now().Add(-2 * keepGone)
+	old := usualRecord(name)
+	old.Since, old.NotAfter, old.Timeline = long, long, nil
+	renewed := usualRecord(name)
+	for _, test := range []struct {
+		name    string
+		kept    *Record
+		node    string // what another node has published
+		removed bool
+	}{
+		{"another node has renewed it since", renewed, "", false},
+		{"another node wants it", old, `{"name":"b","wants":["shop.example.com"]}`, false},
+		{"no node wants it and it has ended", old, `{"name":"b","wants":["other.example.com"]}`, true},
+		{"what a node wants is not known", old, `{`, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := newStore()
+			keep := func(r *Record) {
+				data, err := json.Marshal(r)
+				if err != nil {
+					t.Fatal(err)
+				}
+				put := []store.Entry{{Key: store.PrefixOrder + name, Value: data}, {Key: store.PrefixCertificate + name, Value: []byte("chain and key")}}
+				if test.node != "" {
+					put = append(put, store.Entry{Key: store.PrefixNode + "b", Value: []byte(test.node)})
+				}
+				if _, err := s.Commit(t.Context(), store.Change{Put: put}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			keep(old)
+			forgotten := 0
+			m := New(Options{Log: slog.New(slog.NewTextHandler(t.Output(), nil)), Store: s, Ports: &fakePorts{}, Forget: func(string) { forgotten++ }})
+			if !m.Load() {
+				t.Fatal("not loaded")
+			}
+			keep(test.kept) // by another node
+			m.mu.Lock()
+			m.sweepLocked(time.Now())
+			m.mu.Unlock()
+			m.stopped.Wait()
+			if gone := !s.has(store.PrefixCertificate + name); gone != test.removed || forgotten != map[bool]int{true: 1}[test.removed] {
+				t.Errorf("the key is gone: %v, %d were forgotten; want gone: %v", gone, forgotten, test.removed)
+			}
+			m.Close()
+		})
+	}
+}
+
+// TestTwoNodesRemoveNothingAtOnce holds that a certificate is removed under its lease: one
+// that another node orders just now is left alone.
+func TestTwoNodesRemoveNothingAtOnce(t *testing.T) {
+	s := newStore()
+	old := usualRecord("shop.example.com")
+	old.Since, old.NotAfter = time.Now().Add(-2*keepGone), time.Now().Add(-2*keepGone)
+	data, err := json.Marshal(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Commit(t.Context(), store.Change{Put: []store.Entry{{Key: store.PrefixOrder + old.Name, Value: data}, {Key: store.PrefixCertificate + old.Name}}}); err != nil {
+		t.Fatal(err)
+	}
+	lease, err := s.Acquire(t.Context(), "acme/"+old.Name, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer lease.Release(t.Context())
+	m := New(Options{Log: slog.New(slog.DiscardHandler), Store: s, Ports: &fakePorts{}})
+	defer m.Close()
+	m.remove([]string{old.Name})
+	if !s.has(store.PrefixCertificate + old.Name) {
+		t.Error("a certificate was removed while another node orders it")
 	}
 }

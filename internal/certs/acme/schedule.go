@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -99,16 +100,77 @@ func (m *Manager) remove(names []string) {
 			continue // it is wanted again
 		}
 		ctx, cancel := context.WithTimeout(m.ctx, 10*time.Second)
-		_, err := m.store.Commit(ctx, store.Change{Delete: []string{store.PrefixOrder + name, store.PrefixCertificate + name}, Who: who, Why: name + " ended and is not wanted any more"})
+		removed, err := m.removeEnded(ctx, name)
 		cancel()
 		if err != nil {
 			m.log.Warn("remove a certificate that ended", "certificate", name, "error", err) // the next start finds it again
 			continue
 		}
-		if m.forget != nil {
+		if removed && m.forget != nil {
 			m.forget(name)
 		}
 	}
+}
+
+// removeEnded removes one certificate, unless another machine wants it, orders it now, or
+// has renewed it since its record was read here: what this machine does not want may be
+// what others serve.
+func (m *Manager) removeEnded(ctx context.Context, name string) (removed bool, err error) {
+	lease, err := m.store.Acquire(ctx, "acme/"+name, leaseTime)
+	if held := (*store.Held)(nil); errors.As(err, &held) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() {
+		if rerr := lease.Release(context.WithoutCancel(ctx)); err == nil {
+			err = rerr
+		}
+	}()
+	nodes, err := store.Nodes(ctx, m.store)
+	if err != nil || store.Wanted(nodes, name) {
+		return false, err
+	}
+	c := store.Change{Under: lease, Who: who, Why: name + " ended and is not wanted any more"}
+	for _, key := range []string{store.PrefixOrder + name, store.PrefixCertificate + name} {
+		e, err := m.store.Get(ctx, key)
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		if key == store.PrefixOrder+name && !m.endedLongAgo(name, e.Value) {
+			return false, nil
+		}
+		c.If, c.Delete = append(c.If, store.Condition{Key: key, Revision: e.Revision}), append(c.Delete, key)
+	}
+	if len(c.Delete) == 0 {
+		return true, nil // another machine has removed it
+	}
+	_, err = m.store.Commit(ctx, c)
+	return err == nil, err
+}
+
+// endedLongAgo reports whether the record of an order, as it is kept now, ended long ago.
+// One that did not is looked after again: another machine has renewed it.
+func (m *Manager) endedLongAgo(name string, kept []byte) bool {
+	r := &Record{}
+	if err := json.Unmarshal(kept, r); err != nil || r.Name != name {
+		return true // it tells nothing, and is written anew if anybody wants it
+	}
+	if m.now().Sub(latest(r.Since, r.NotAfter)) > keepGone {
+		return true
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.mu.jobs[name] == nil {
+		j := m.jobLocked(name)
+		j.record = r
+		j.shown.Store(r.public())
+	}
+	return false
 }
 
 func sooner(a, b time.Time) time.Time {

@@ -72,6 +72,9 @@ type Revision struct {
 	State State `json:"state"`
 	// Documents are all documents, not only those that were changed.
 	Documents []Kept `json:"documents"`
+	// Intent identifies the save that made the revision, so that a start after a crash
+	// finds out whether the save was committed, even if other machines saved after it.
+	Intent string `json:"intent,omitempty"`
 }
 
 // Name returns the number with eight digits, as files and pages write it.
@@ -103,8 +106,8 @@ type Pending struct {
 // head is the value of store.KeyHead.
 type head struct {
 	Revision int `json:"revision"`
-	// Intent is that of the save which made the revision, so that the next start
-	// knows whether it was completed.
+	// Intent is that of the save which made the revision. Revisions that an earlier
+	// version wrote have none themselves.
 	Intent string `json:"intent,omitempty"`
 }
 
@@ -150,7 +153,7 @@ type History struct {
 		revisions []Revision // in order
 		head      head
 		headAt    store.Revision
-		unsure    string // the intent of a save of which it is not known whether it was committed
+		unsure    *save // a save of which it is not known whether it was committed, nil for none
 	}
 }
 

@@ -26,7 +26,9 @@ const maxIntent = 4 << 20
 
 // intent is what a save is about to do.
 type intent struct {
-	ID        string   `json:"id"`
+	ID string `json:"id"`
+	// Revision is the number that the save gives. Intents of an earlier version have 0.
+	Revision  int      `json:"revision,omitempty"`
 	Documents []*write `json:"documents"`
 }
 
@@ -41,7 +43,7 @@ func (h *History) intentFile() string { return filepath.Join(h.options.Dir, inte
 // writeIntent writes down what a save is about to do. Before a document is touched,
 // syncIntent is to make it durable.
 func (h *History) writeIntent(v *save) error {
-	data, err := json.MarshalIndent(intent{ID: v.head.Intent, Documents: v.writes}, "", "  ")
+	data, err := json.MarshalIndent(intent{ID: v.head.Intent, Revision: v.revision.Number, Documents: v.writes}, "", "  ")
 	if err == nil {
 		err = file.Put(h.intentFile(), append(data, '\n'))
 	}
@@ -98,7 +100,7 @@ func (h *History) recoverLocked(ctx context.Context) error {
 		h.log.Error("the intent of a save cannot be read, documents are left as they are", "error", err)
 		return nil
 	}
-	committed := h.mu.head.Intent == in.ID
+	committed := h.committedLocked(in.ID, in.Revision)
 	for _, w := range in.Documents {
 		if err := h.recoverDocument(ctx, w, committed); err != nil {
 			h.log.Error("a save that a crash has cut off is not brought to its end; the next start tries again", "document", w.Name, "error", err)
@@ -108,6 +110,17 @@ func (h *History) recoverLocked(ctx context.Context) error {
 	h.log.Warn("a save was cut off by a crash", "completed", committed, "documents", len(in.Documents))
 	h.endIntent(&save{writes: in.Documents})
 	return nil
+}
+
+// committedLocked reports whether the save with an intent was committed: whether its
+// revision is in the history. The head does not tell, as another machine may have saved
+// since.
+func (h *History) committedLocked(intent string, number int) bool {
+	if h.mu.head.Intent == intent {
+		return true
+	}
+	r, ok := h.findLocked(number)
+	return ok && r.Intent == intent
 }
 
 // recoverDocument brings one document to its side. What came out in exchange for ours

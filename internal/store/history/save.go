@@ -140,6 +140,7 @@ func (h *History) planLocked(q Request) (*save, error) {
 		v.revision.State = Applied
 	}
 	v.head = head{Revision: v.revision.Number, Intent: newID()}
+	v.revision.Intent = v.head.Intent
 	for i, w := range v.writes {
 		w.Temp = filepath.Join(filepath.Dir(w.Path), fmt.Sprintf("%s%s-%d", tempPrefix, v.head.Intent, i))
 	}
@@ -362,7 +363,7 @@ func (h *History) commit(ctx context.Context, v *save) error {
 			return nil
 		}
 		if !known {
-			h.mu.unsure = v.head.Intent
+			h.mu.unsure = v
 		}
 		return fmt.Errorf("save revision %d: %w", v.revision.Number, err)
 	}
@@ -393,11 +394,11 @@ func (h *History) addWait(ctx context.Context, c *store.Change, v *save) error {
 // wasCommitted asks, after a commit that came back with an error, whether it was made.
 // Known is false if the store does not say that either.
 func (h *History) wasCommitted(ctx context.Context, v *save) (at store.Revision, made, known bool) {
-	e, err := h.options.Store.Get(context.WithoutCancel(ctx), store.KeyHead)
+	e, err := h.options.Store.Get(context.WithoutCancel(ctx), keyOf(v.revision.Number))
 	if errors.Is(err, store.ErrNotFound) {
 		return 0, false, true
 	}
-	var have head
+	var have Revision
 	if err != nil || json.Unmarshal(e.Value, &have) != nil {
 		return 0, false, false
 	}
@@ -408,18 +409,19 @@ func (h *History) wasCommitted(ctx context.Context, v *save) (at store.Revision,
 // refused, and its documents were put back: if its revision was made, it is marked as
 // rolled back.
 func (h *History) makeSureLocked(ctx context.Context) error {
-	if h.mu.unsure == "" {
+	v := h.mu.unsure
+	if v == nil {
 		return nil
 	}
 	if err := h.loadLocked(ctx); err != nil {
 		return err
 	}
-	if h.mu.head.Intent == h.mu.unsure {
-		if err := h.markLocked(ctx, h.mu.head.Revision, RolledBack, nil); err != nil {
+	if h.committedLocked(v.head.Intent, v.revision.Number) {
+		if err := h.markLocked(ctx, v.revision.Number, RolledBack, nil); err != nil {
 			return err
 		}
 	}
-	h.mu.unsure = ""
+	h.mu.unsure = nil
 	return nil
 }
 
