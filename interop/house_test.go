@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -57,6 +58,7 @@ type gate struct {
 	t        *testing.T
 	dir      string // files that the configuration names by relative paths go here
 	file     string
+	inside   []string // a command and its arguments that run headgate; nil runs it here
 	cmd      *exec.Cmd
 	told     *net.UnixConn // what it tells the service manager
 	log, out *record
@@ -88,7 +90,8 @@ func (g *gate) start(config string) {
 		g.t.Fatal(err)
 	}
 	g.put("headgate.yaml", config)
-	g.cmd = exec.Command(os.Getenv(binaryFolder), "run", "--config", g.file, "--state", filepath.Join(g.dir, "state"))
+	command := append(slices.Clone(g.inside), os.Getenv(binaryFolder), "run", "--config", g.file, "--state", filepath.Join(g.dir, "state"))
+	g.cmd = exec.Command(command[0], command[1:]...)
 	g.cmd.Env = append(os.Environ(), "NOTIFY_SOCKET="+address.Name)
 	g.cmd.Stderr, g.cmd.Stdout = g.log, g.out
 	if err := g.cmd.Start(); err != nil {
