@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"headgate/internal/bans"
+	"headgate/internal/feature/ratelimit"
 	"headgate/internal/lists"
 	"headgate/internal/schema"
 	"headgate/internal/setting/ipset"
@@ -94,6 +95,7 @@ type referring struct {
 	route      int    // of a proxy; -1 for the object's own
 	feature    string // "" for the object itself
 	lists      []ipset.Referrer
+	key        *ratelimit.Config // tells clients apart by a database; nil does not
 }
 
 // path returns where a list of r is.
@@ -113,6 +115,11 @@ func (r *referring) path(field string) string {
 
 // place returns where an entry of a list of r is, for problems.
 func (r *referring) place(root schema.Place, c *Config, field string, index int) schema.Place {
+	return r.at(root, c, field).Index(index)
+}
+
+// at returns where a field of r is.
+func (r *referring) at(root schema.Place, c *Config, field string) schema.Place {
 	at := root.Field(r.kind)
 	if r.name != "" {
 		at = at.Field(r.name).Called(KindOf(r.kind).Noun, r.name)
@@ -126,7 +133,7 @@ func (r *referring) place(root schema.Place, c *Config, field string, index int)
 	for step := range strings.SplitSeq(field, ".") {
 		at = at.Field(step)
 	}
-	return at.Index(index)
+	return at
 }
 
 // referring calls visit for all settings that may refer to lists, as the documents have
@@ -134,13 +141,13 @@ func (r *referring) place(root schema.Place, c *Config, field string, index int)
 func (c *Config) referring(visit func(r referring)) {
 	features := func(kind, name string, route int, f *Features) {
 		if f.IPFilter != nil {
-			visit(referring{kind, name, route, "ip_filter", f.IPFilter.References()})
+			visit(referring{kind, name, route, "ip_filter", f.IPFilter.References(), nil})
 		}
 		if f.RateLimit != nil {
-			visit(referring{kind, name, route, "rate_limit", f.RateLimit.References()})
+			visit(referring{kind, name, route, "rate_limit", f.RateLimit.References(), f.RateLimit})
 		}
 		if f.Maintenance != nil {
-			visit(referring{kind, name, route, "maintenance", f.Maintenance.References()})
+			visit(referring{kind, name, route, "maintenance", f.Maintenance.References(), nil})
 		}
 	}
 	for _, name := range sortedNames(c.Policies) {
@@ -155,16 +162,16 @@ func (c *Config) referring(visit func(r referring)) {
 		}
 	}
 	for _, name := range sortedNames(c.Bans) {
-		visit(referring{"bans", name, -1, "", c.Bans[name].References()})
+		visit(referring{"bans", name, -1, "", c.Bans[name].References(), nil})
 	}
 	for _, name := range sortedNames(c.TCPProxies) {
 		if f := c.TCPProxies[name].IPFilter; f != nil {
-			visit(referring{"tcp_proxies", name, -1, "ip_filter", f.References()})
+			visit(referring{"tcp_proxies", name, -1, "ip_filter", f.References(), nil})
 		}
 	}
 	for _, name := range sortedNames(c.UDPProxies) {
 		if f := c.UDPProxies[name].IPFilter; f != nil {
-			visit(referring{"udp_proxies", name, -1, "ip_filter", f.References()})
+			visit(referring{"udp_proxies", name, -1, "ip_filter", f.References(), nil})
 		}
 	}
 }
@@ -174,6 +181,13 @@ func (c *Config) referring(visit func(r referring)) {
 func (ch *checker) checkReferences() {
 	c := ch.c
 	c.referring(func(r referring) {
+		if r.key != nil {
+			if kind, ok := r.key.Located(); ok {
+				if what, remedy := c.missing(ipset.Reference{Kind: kind}); what != "" {
+					r.at(ch.root, c, "key").Problem(what, remedy)
+				}
+			}
+		}
 		for _, list := range r.lists {
 			for _, ref := range ipset.References(list.Entries) {
 				if what, remedy := c.missing(ref); what != "" {

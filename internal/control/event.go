@@ -1,6 +1,7 @@
 package control
 
 import (
+	"net/netip"
 	"time"
 
 	"headgate/internal/config"
@@ -28,6 +29,9 @@ type Cause struct {
 	Who string `json:"who,omitempty"`
 	// Why is what the operator says of it.
 	Why string `json:"why,omitempty"`
+	// From is the address that the operator comes from; not valid where it is not known or
+	// stands for nobody, as on this machine.
+	From netip.Addr `json:"-"`
 	// Via is the way by which it came.
 	Via Via `json:"via"`
 	// When is the moment at which it was asked for; zero is now.

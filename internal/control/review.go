@@ -8,13 +8,19 @@ import (
 
 // review tells the change in words, with what only the running process knows.
 func (ch *change) review(d *config.Difference) *review.Review {
+	running := &review.Running{
+		Connections:      ch.open,
+		SelfSigned:       selfSigned(ch.next.Plan),
+		SelfSignedBefore: selfSigned(ch.next.Previous),
+	}
+	if from := ch.cause.From; from.IsValid() && ch.next.Plan != nil {
+		running.Operator, running.Refusing = from, ch.next.Plan.Refusing(from)
+		if ch.next.Previous != nil {
+			running.RefusingBefore = ch.next.Previous.Refusing(from)
+		}
+	}
 	return review.Of(review.Change{
-		Before: ch.next.Before, After: ch.next.Config, Difference: d,
-		Running: &review.Running{
-			Connections:      ch.open,
-			SelfSigned:       selfSigned(ch.next.Plan),
-			SelfSignedBefore: selfSigned(ch.next.Previous),
-		},
+		Before: ch.next.Before, After: ch.next.Config, Difference: d, Running: running,
 		Notes: ch.notes,
 	})
 }

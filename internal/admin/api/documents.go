@@ -359,5 +359,5 @@ func (a *API) objects(c *call) (any, error) {
 
 // cause says who makes a change, and why, for revisions, events and the audit.
 func (c *call) cause() control.Cause {
-	return control.Cause{Who: c.who.Name, Why: c.text("why"), Via: control.Via(c.who.Via)}
+	return control.Cause{Who: c.who.Name, Why: c.text("why"), From: c.who.Address, Via: control.Via(c.who.Via)}
 }

@@ -41,6 +41,27 @@ func TestChangesAreToldInWords(t *testing.T) {
 	}
 }
 
+// TestAnOperatorWhoWouldBeRefusedIsWarned closes a proxy to the address that asks.
+func TestAnOperatorWhoWouldBeRefusedIsWarned(t *testing.T) {
+	h := start(t)
+	refused := func(body string) bool {
+		t.Helper()
+		_, out := h.does("PATCH", "/proxies/main?dry_run=true", body, 200, "", "as: editor", always)
+		text := fmt.Sprint(out["plan"])
+		return strings.Contains(text, "operator_refused") && strings.Contains(text, "ip_filter refuses 127.0.0.1, the address that this change comes from, at /")
+	}
+	if !refused(`{"ip_filter":{"allow":["192.0.2.0/24"]}}`) || !refused(`{"ip_filter":{"deny":["list:private"]}}`) {
+		t.Error("no warning that the operator is shut out")
+	}
+	if refused(`{"ip_filter":{"allow":["192.0.2.0/24","127.0.0.0/8"]}}`) {
+		t.Error("a warning where the operator is let in")
+	}
+	h.does("PATCH", "/proxies/main", `{"ip_filter":{"allow":["192.0.2.0/24"]}}`, 200, "", "as: editor", always)
+	if refused(`{"ip_filter":{"allow":["192.0.2.0/25"]}}`) {
+		t.Error("a warning about what is so already")
+	}
+}
+
 func TestServersAreDrainedThroughTheAPI(t *testing.T) {
 	h := start(t)
 	server := `"proxy":"main","server":"127.0.0.1:1"`

@@ -96,6 +96,7 @@ func (r *reviewer) judgePorts() {
 		}
 	}
 	r.judgeCertificates()
+	r.judgeOperator()
 }
 
 // stillOpen reports whether some port listens where one did.
@@ -159,6 +160,20 @@ func (r *reviewer) judgeCertificates() {
 		}
 		r.warn(Address{"ports", port}, Warning, "no_certificate", "", "add a certificate for it, or have the proxy use an acme entry",
 			": clients of %s get a self-signed certificate", listed(hosts))
+	}
+}
+
+// judgeOperator tells of proxies that refuse the address of whoever makes the change from
+// now on.
+func (r *reviewer) judgeOperator() {
+	if r.Running == nil {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Running.Refusing)) {
+		if routes := missing(r.Running.Refusing[name], r.Running.RefusingBefore[name]); len(routes) > 0 {
+			r.warn(Address{"proxies", name}, Warning, "operator_refused", "ip_filter", "add the address, or a list that has it, to allow",
+				": ip_filter refuses %v, the address that this change comes from, at %s", r.Running.Operator, listed(shortened(routes)))
+		}
 	}
 }
 

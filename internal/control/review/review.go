@@ -12,6 +12,7 @@ package review
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -152,6 +153,11 @@ type Running struct {
 	// SelfSigned are the hosts by port whose clients will get a self-signed
 	// certificate, and SelfSignedBefore those who get it now.
 	SelfSigned, SelfSignedBefore map[string][]string
+	// Operator is the address that the change comes from; not valid if it is not known.
+	Operator netip.Addr
+	// Refusing are the routes by proxy whose ip_filter will refuse that address, and
+	// RefusingBefore those that refuse it now.
+	Refusing, RefusingBefore map[string][]string
 }
 
 // Address is the kind and the name of an object.

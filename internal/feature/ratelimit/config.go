@@ -2,6 +2,7 @@ package ratelimit
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,8 +32,9 @@ type Config struct {
 	Burst int `json:"burst,omitempty" label:"true" min:"1" max:"1000000" example:"200"`
 	// Key is what tells clients apart: `client_ip` for their address, IPv6
 	// addresses by their /64 network; `header:NAME` or `cookie:NAME` for the
-	// value of a field or cookie; `user` for who signed in. Requests without
-	// it are counted by address.
+	// value of a field or cookie; `user` for who signed in; `country` or `asn` for the
+	// country or network of the address, by the databases under geo. Requests without
+	// it are counted by address, as are those from a country that is unknown.
 	Key string `json:"key" label:"true" default:"client_ip" max:"256" example:"header:X-Api-Key"`
 	// Mode is `enforce`, or `observe` to count and log without refusing
 	// anything.
@@ -57,6 +59,17 @@ func (c *Config) Off() bool { return !c.Enabled }
 // References returns what exempt refers to.
 func (c *Config) References() []ipset.Referrer {
 	return []ipset.Referrer{{Field: "exempt", Entries: c.Exempt}}
+}
+
+// Located returns which database the limit tells clients apart by, and whether it does.
+func (c *Config) Located() (ipset.ReferenceKind, bool) {
+	switch c.Key {
+	case keyCountry:
+		return ipset.ToCountry, true
+	case keyASN:
+		return ipset.ToASN, true
+	}
+	return 0, false
 }
 
 // AfterSignIn reports whether the limit has to know who signed in, so that it
@@ -87,13 +100,16 @@ func (c *Config) Check(at schema.Place) {
 const (
 	keyClientIP = "client_ip"
 	keyUser     = "user"
+	keyCountry  = "country"
+	keyASN      = "asn"
 	keyHeader   = "header:"
 	keyCookie   = "cookie:"
 )
 
 func checkKey(key string) (what, remedy string) {
-	const forms = "write client_ip, user, header:NAME or cookie:NAME"
-	if key == keyClientIP || key == keyUser {
+	const forms = "write client_ip, user, country, asn, header:NAME or cookie:NAME"
+	words := []string{keyClientIP, keyUser, keyCountry, keyASN}
+	if slices.Contains(words, key) {
 		return "", ""
 	}
 	if name, ok := strings.CutPrefix(key, keyCookie); ok {
@@ -104,7 +120,7 @@ func checkKey(key string) (what, remedy string) {
 	}
 	name, ok := strings.CutPrefix(key, keyHeader)
 	if !ok {
-		if near := schema.Nearest(key, []string{keyClientIP, keyUser}); near != "" {
+		if near := schema.Nearest(key, words); near != "" {
 			return fmt.Sprintf("unknown key %q", key), fmt.Sprintf("did you mean %q?", near)
 		}
 		return fmt.Sprintf("unknown key %q", key), forms

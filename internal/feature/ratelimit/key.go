@@ -7,11 +7,13 @@ import (
 	"headgate/internal/bucket"
 	"headgate/internal/exchange"
 	"headgate/internal/proto/header"
+	"headgate/internal/setting/ipset"
 )
 
 // key is what tells clients apart.
 type key struct {
-	user   bool
+	user, country, asn bool
+
 	cookie string
 	name   string // of a field
 	id     header.ID
@@ -24,7 +26,7 @@ func newKey(text string) key {
 	if name, ok := strings.CutPrefix(text, keyHeader); ok {
 		return key{name: name, id: header.Lookup(name)}
 	}
-	return key{user: text == keyUser}
+	return key{user: text == keyUser, country: text == keyCountry, asn: text == keyASN}
 }
 
 // seeds keep addresses and texts apart, and everyone from guessing who shares a
@@ -36,7 +38,11 @@ func newSeeds() seeds { return seeds{maphash.MakeSeed(), maphash.MakeSeed()} }
 // of returns the hash of the client of ex. Without the text that tells clients
 // apart it is that of the address, so that leaving it out gains nothing.
 func (k *key) of(ex *exchange.Exchange, s *seeds) uint64 {
-	if text := k.text(ex); text != "" {
+	if k.asn {
+		if n := ex.ASN(); n != 0 {
+			return maphash.Comparable(s.text, n)
+		}
+	} else if text := k.text(ex); text != "" {
 		return maphash.String(s.text, text)
 	}
 	return bucket.Address(s.address, ex.ClientIP)
@@ -47,6 +53,11 @@ func (k *key) text(ex *exchange.Exchange) string {
 	switch {
 	case k.user:
 		return ex.User
+	case k.country:
+		if c := ex.Country(); c != ipset.UnknownCountry {
+			return c
+		}
+		return ""
 	case k.repeated(&ex.Request.Header):
 		return ""
 	case k.cookie != "":

@@ -3,6 +3,7 @@ package ratelimit
 import (
 	"bytes"
 	"log/slog"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -84,6 +85,30 @@ func TestAnnouncedPolicy(t *testing.T) {
 	}
 }
 
+// world knows 192.0.2.0/24 as DE and 198.51.100.0/24 as FR, both of the network 64500.
+type world struct{}
+
+func (world) Country(a netip.Addr) string {
+	switch a.As4()[0] {
+	case 192:
+		return "DE"
+	case 198:
+		return "FR"
+	}
+	return "unknown"
+}
+
+func (w world) ASN(a netip.Addr) uint32 {
+	if w.Country(a) == "unknown" {
+		return 0
+	}
+	return 64500
+}
+
+func (world) Serial() uint64 { return 1 }
+
+func somewhere(ex *exchange.Exchange) { ex.Locator = world{} }
+
 func TestWhoSharesABucket(t *testing.T) {
 	head := func(fields ...string) exchangetest.Option { return exchangetest.Head("GET", "/", fields...) }
 	user := func(name string) exchangetest.Option { return func(ex *exchange.Exchange) { ex.User = name } }
@@ -113,6 +138,12 @@ func TestWhoSharesABucket(t *testing.T) {
 		{"one user", "user", who{from("192.0.2.1"), user("jo")}, who{from("192.0.2.2"), user("jo")}, true},
 		{"two users", "user", who{user("jo")}, who{user("al")}, false},
 		{"nobody signed in", "user", who{from("192.0.2.1")}, who{from("192.0.2.2")}, false},
+		{"one country", "country", who{from("192.0.2.1"), somewhere}, who{from("192.0.2.2"), somewhere}, true},
+		{"two countries", "country", who{from("192.0.2.1"), somewhere}, who{from("198.51.100.1"), somewhere}, false},
+		{"of no known country", "country", who{from("203.0.113.1"), somewhere}, who{from("203.0.113.2"), somewhere}, false},
+		{"no database", "country", who{from("192.0.2.1")}, who{from("192.0.2.2")}, false},
+		{"one network", "asn", who{from("192.0.2.1"), somewhere}, who{from("198.51.100.1"), somewhere}, true},
+		{"of no known network", "asn", who{from("203.0.113.1"), somewhere}, who{from("203.0.113.2"), somewhere}, false},
 	} {
 		settings := set(1, time.Hour, 0)
 		settings.Key = c.key

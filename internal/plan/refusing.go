@@ -1,0 +1,30 @@
+package plan
+
+import (
+	"net/netip"
+
+	"headgate/internal/exchange"
+)
+
+// Refusing returns the routes, by proxy, whose ip_filter refuses a client with an address
+// that no proxy in front has told: the labels of the routes, each once. A route that is
+// closed by other means is not among them.
+func (p *Plan) Refusing(client netip.Addr) map[string][]string {
+	out := map[string][]string{}
+	ex := &exchange.Exchange{}
+	ex.Begin(&exchange.Conn{Remote: netip.AddrPortFrom(client, 0)}, nil)
+	ex.ClientIP, ex.Rehearsal = client, true
+	if len(p.ports) > 0 {
+		ex.Locator = p.ports[0].locator
+	}
+	for _, proxy := range p.proxies {
+		for _, b := range proxy.bodies {
+			for _, f := range b.filters {
+				if f.Name == "ip_filter" && f.Request(ex) != nil {
+					out[proxy.settings.Name] = append(out[proxy.settings.Name], b.label)
+				}
+			}
+		}
+	}
+	return out
+}
