@@ -61,7 +61,7 @@ func (e *Engine) dirtyLocked(b *Ban) {
 		return // there is nothing in it that cannot be written
 	}
 	key := keyOfBan(b)
-	e.mu.dirty[key] = store.Entry{Key: key, Value: value, Expires: b.forgetAt()}
+	e.mu.dirty[key] = store.Entry{Key: key, Value: value, TTL: store.TTL(e.o.Clock(), b.forgetAt())}
 }
 
 func entryOfPardon(p Pardon) store.Entry {
@@ -71,7 +71,7 @@ func entryOfPardon(p Pardon) store.Entry {
 
 func entryOfOperator(at time.Time) store.Entry {
 	value, _ := json.Marshal(at)
-	return store.Entry{Value: value, Expires: at.Add(operatorTime)}
+	return store.Entry{Value: value, TTL: operatorTime}
 }
 
 // The times of keeping.
@@ -196,23 +196,23 @@ func (e *Engine) tidy() {
 	}
 }
 
-// restore takes what the store has. It returns the revision from which on changes are
+// restore takes what the store has. It returns the position from which on changes are
 // followed.
-func (e *Engine) restore(ctx context.Context) store.Revision {
+func (e *Engine) restore(ctx context.Context) store.Position {
 	if e.o.Store == nil {
-		return 0
+		return store.Position{}
 	}
 	ctx, stop := context.WithTimeout(ctx, storeTimeout)
 	defer stop()
-	entries, revision, err := e.o.Store.Snapshot(ctx, store.PrefixBan)
+	entries, at, err := e.o.Store.Snapshot(ctx, store.PrefixBan)
 	if err != nil {
 		e.o.Log.Error("bans of before cannot be read", "error", err)
-		return 0
+		return store.Position{}
 	}
 	for i := range entries {
 		e.accept(entries[i].Key, entries[i].Value)
 	}
-	return revision
+	return at
 }
 
 // accept takes an entry of the store: what this node wrote itself, or another. A nil value
@@ -277,16 +277,16 @@ func (e *Engine) acceptBanLocked(n netip.Prefix, s Source, value []byte) {
 const followAgain = 5 * time.Second
 
 // follow takes what other nodes write.
-func (e *Engine) follow(ctx context.Context, after store.Revision) {
+func (e *Engine) follow(ctx context.Context, after store.Position) {
 	for ctx.Err() == nil {
 		for batch, err := range e.o.Store.Watch(ctx, store.PrefixBan, after) {
 			if err != nil {
-				if errors.Is(err, store.ErrTooOld) {
+				if errors.Is(err, store.ErrTooOld) || errors.Is(err, store.ErrRewound) {
 					after = e.restore(ctx)
 				}
 				break
 			}
-			after = batch.Revision
+			after = batch.Position
 			for i := range batch.Put {
 				e.accept(batch.Put[i].Key, batch.Put[i].Value)
 			}

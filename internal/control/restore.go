@@ -200,11 +200,15 @@ const (
 
 // commit puts entries and deletes keys, in as many commits as it takes.
 func (a *Archive) commit(ctx context.Context, put []store.Entry, gone []string) error {
+	now, err := a.control.state.Now(ctx)
+	if err != nil {
+		return err
+	}
 	for len(put)+len(gone) > 0 {
 		c := store.Change{Why: "restore"}
 		size := 0
 		for len(put) > 0 && len(c.Put) < inCommit && (size == 0 || size+len(put[0].Value) <= bytesInCommit) {
-			c.Put = append(c.Put, store.Entry{Key: put[0].Key, Value: put[0].Value, Expires: put[0].Expires})
+			c.Put = append(c.Put, store.Entry{Key: put[0].Key, Value: put[0].Value, TTL: store.TTL(now, put[0].Expires)})
 			size += len(put[0].Value)
 			put = put[1:]
 		}

@@ -17,25 +17,26 @@ const rewatch = 2 * time.Second
 // followUploads tells the stored certificates that are in use when another is uploaded, by
 // whichever machine, until ctx ends.
 func followUploads(ctx context.Context, kept store.Store, uploads *certs.Uploads) {
-	var after store.Revision
+	var after store.Position
+	followed := false
 	for ctx.Err() == nil {
-		if after == 0 {
-			_, revision, err := kept.Snapshot(ctx, store.KeyHead) // for the revision only
+		if !followed {
+			_, at, err := kept.Snapshot(ctx, store.KeyHead) // for the position only
 			if err != nil {
 				clock.Sleep(ctx, rewatch)
 				continue
 			}
-			after = revision
+			after, followed = at, true
 			uploads.Look() // at what came before, of which nobody tells
 		}
 		for batch, err := range kept.Watch(ctx, store.PrefixCertificate, after) {
-			if errors.Is(err, store.ErrTooOld) {
-				after = 0
+			if errors.Is(err, store.ErrTooOld) || errors.Is(err, store.ErrRewound) {
+				followed = false
 			}
 			if err != nil {
 				break
 			}
-			after = batch.Revision
+			after = batch.Position
 			for _, e := range batch.Put {
 				uploads.Changed(strings.TrimPrefix(e.Key, store.PrefixCertificate))
 			}

@@ -77,7 +77,7 @@ func (o *Operators) begin(ctx context.Context, by Identity, s session, agent, ol
 	s.Created, s.Seen, s.Expires = at, at, at.Add(sessionAge)
 	s.Header = digest(c.Header)
 	e := entry(key, s)
-	e.Expires = at.Add(sessionIdle)
+	e.TTL = sessionIdle
 	also.Put = append(also.Put, e)
 	if oldCookie != "" {
 		also.Delete = append(also.Delete, store.PrefixSession+digest(oldCookie))
@@ -153,10 +153,7 @@ func (o *Operators) noteSeen(ctx context.Context, key string, s *session, r stor
 	}
 	s.Seen = at
 	e := entry(key, s)
-	e.Expires = at.Add(sessionIdle)
-	if s.Expires.Before(e.Expires) {
-		e.Expires = s.Expires
-	}
+	e.TTL = min(sessionIdle, store.TTL(at, s.Expires))
 	if _, err := o.store.Commit(ctx, store.Change{If: []store.Condition{{Key: key, Revision: r}}, Put: []store.Entry{e}}); err != nil {
 		o.log.Debug("the use of a session is not written down", "user", s.User, "error", err)
 	}

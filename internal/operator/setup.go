@@ -37,7 +37,7 @@ func (o *Operators) NeedsSetup(ctx context.Context) (bool, error) {
 func (o *Operators) NewSetup(ctx context.Context) (string, error) {
 	text := secret()
 	e := entry(setupKey, setupLink{Digest: digest(text), Expires: now().Add(setupAge)})
-	e.Expires = now().Add(setupAge)
+	e.TTL = setupAge
 	by := Identity{Name: "headgate"}
 	_, err := o.commit(ctx, store.Change{Put: []store.Entry{e}, Append: []store.Record{by.Audit("setup.link", "", "", nil, nil)}}, "set-up link")
 	if err != nil {

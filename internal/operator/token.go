@@ -143,7 +143,7 @@ func (o *Operators) CreateToken(ctx context.Context, by Identity, t Token, dry b
 	text := TokenPrefix + t.Name + "_" + hex.EncodeToString(random[:])
 	kept := token{Token: t, Digest: digest(text)}
 	e := entry(key, kept)
-	e.Expires = t.Expires
+	e.TTL = store.TTL(now(), t.Expires)
 	r, err := o.commit(ctx, store.Change{
 		If: []store.Condition{{Key: key}}, Put: []store.Entry{e}, Who: by.Name,
 		Append: []store.Record{by.Audit("token.create", "token "+t.Name, "", nil, t)},
@@ -260,7 +260,7 @@ func (o *Operators) noteUse(ctx context.Context, t *token, r store.Revision, fro
 	t.Used, t.UsedFrom = at, addressText(from)
 	key := store.PrefixToken + t.Name
 	e := entry(key, t)
-	e.Expires = t.Expires
+	e.TTL = store.TTL(at, t.Expires)
 	if _, err := o.store.Commit(ctx, store.Change{If: []store.Condition{{Key: key, Revision: r}}, Put: []store.Entry{e}}); err != nil {
 		o.log.Debug("the use of a token is not written down", "token", t.Name, "error", err)
 	}

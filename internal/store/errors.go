@@ -20,6 +20,18 @@ var (
 	// ErrUnavailable says that the engine cannot do it now: it is away, or its disk
 	// is full or cannot be written to. The text around it says what to do.
 	ErrUnavailable = errors.New("the store is unavailable")
+	// ErrRewound says that the log does not have the commit at the position that a watch
+	// goes on from: an older copy was put in the place of the store. It is for an operator
+	// to decide whose state is right.
+	ErrRewound = errors.New("the store was set back to an older state")
+	// ErrUnknownOutcome says that the engine was asked to commit and its answer was lost:
+	// the change was made or not. To commit it again with the same ID tells.
+	ErrUnknownOutcome = errors.New("it is not known whether the change was committed")
+	// ErrMoved says that the state has moved to another store and that this one is kept
+	// for reading. It wraps ErrUnavailable.
+	ErrMoved = fmt.Errorf("%w: the state has moved", ErrUnavailable)
+	// ErrNotEmpty says that an import would overwrite what a store has.
+	ErrNotEmpty = errors.New("the store is not empty")
 	// ErrClosed says that the store was closed.
 	ErrClosed = errors.New("the store is closed")
 )

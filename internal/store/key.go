@@ -137,9 +137,15 @@ func (c *Change) Check() error {
 		size += len(key)
 		return CheckKey(key)
 	}
+	if _, err := c.ID.Bytes(); err != nil {
+		return err
+	}
 	for _, e := range c.Put {
 		if err := changed(e.Key); err != nil {
 			return err
+		}
+		if e.TTL < 0 {
+			return fmt.Errorf("key %q lives for %v: a time to live is not negative", e.Key, e.TTL)
 		}
 		size += len(e.Value)
 	}

@@ -10,6 +10,15 @@
 // that one node only may do is done under a lease. Streams hold records that are only
 // ever added: a commit adds its audit record in the same step.
 //
+// Commits form a chain: each has a random identifier and names that of the commit before
+// it. The identifier is that of the change, so that a change whose answer was lost can be
+// committed again without being made twice, and a node that knows the Position up to which
+// it has followed notices when an older copy of the store was put in the place of the one
+// that it knew.
+//
+// Time is the engine's: entries have a time to live, and no node's own clock decides when
+// one expires.
+//
 // No engine is ever on the way of a request, and none is needed to serve: what traffic
 // needs is on every node in files of its own.
 package store
@@ -63,21 +72,29 @@ type Store interface {
 	// are no more.
 	List(ctx context.Context, prefix, after string, n int) ([]Meta, error)
 
+	// Now returns the time of the engine's clock, which decides about everything that
+	// expires.
+	Now(ctx context.Context) (time.Time, error)
+
 	// Snapshot returns all entries whose keys begin with prefix, in order, as they
-	// are at the revision that it returns.
-	Snapshot(ctx context.Context, prefix string) ([]Entry, Revision, error)
+	// are at the position that it returns.
+	Snapshot(ctx context.Context, prefix string) ([]Entry, Position, error)
 
 	// Commit makes a change whole or not at all. When it returns no error the change
 	// outlives a crash and a loss of power. The error is a *Conflict when a condition
-	// does not hold, and wraps ErrFenced when the lease in Under has ended.
+	// does not hold, and wraps ErrFenced when the lease in Under has ended. A change
+	// whose ID the log has was made already: Commit does nothing and returns the
+	// revision that it got then. The error wraps ErrUnknownOutcome when the answer of
+	// the engine was lost: commit the same change again, with the same ID.
 	Commit(ctx context.Context, c Change) (Revision, error)
 
-	// Watch yields what was committed to keys with a prefix after a revision, one
+	// Watch yields what was committed to keys with a prefix after a position, one
 	// batch for each commit, in order and without a gap, and waits for more until
 	// its context ends or the loop is left. An error is the last thing it yields.
 	// It wraps ErrTooOld when the engine has forgotten a commit in between: take a
-	// Snapshot, and watch from its revision on.
-	Watch(ctx context.Context, prefix string, after Revision) iter.Seq2[Batch, error]
+	// Snapshot, and watch from its position on. It wraps ErrRewound when the log has
+	// another commit at that position, or ends before it.
+	Watch(ctx context.Context, prefix string, after Position) iter.Seq2[Batch, error]
 
 	// Acquire takes the lease with a name for a while (up to MaxLease), by the
 	// engine's clock. The error is a *Held when somebody has it. It does not wait.
@@ -91,6 +108,21 @@ type Store interface {
 	// (1 to MaxPage). Before 0 means from the newest on.
 	Page(ctx context.Context, stream string, before Sequence, n int) ([]Record, error)
 
+	// Export yields everything, as it is at one position: a Mark first, then entries
+	// and records. Leases are not exported.
+	Export(ctx context.Context) iter.Seq2[Item, error]
+
+	// Import fills an empty store with what another has exported, and keeps revisions,
+	// times and sequences. Until all of it is there the store refuses changes, also
+	// after a crash; then the import is repeated. The error wraps ErrNotEmpty when
+	// something was committed here before.
+	Import(ctx context.Context, items iter.Seq2[Item, error]) error
+
+	// Freeze refuses all changes from now on with an error that wraps ErrMoved and names
+	// the place that the state has moved to; reads go on. An empty place lets changes
+	// be made again.
+	Freeze(ctx context.Context, place string) error
+
 	// Close ends all watches and gives free what the engine holds. Methods that are
 	// called afterwards return an error that wraps ErrClosed.
 	Close() error
@@ -103,8 +135,11 @@ type Entry struct {
 	// Value is what is kept. Whether it is sealed where it lies is decided by the
 	// key (Sealed), so that no caller can forget it.
 	Value []byte
+	// TTL is how long the entry lives from its commit on; 0 is for ever. Commit reads
+	// it and nothing else does.
+	TTL time.Duration
 	// Expires is when the entry ceases to be, by the engine's clock; the zero time
-	// is never. Nobody reads it from that moment on.
+	// is never. It is not read from that moment on. Commit sets it.
 	Expires time.Time
 	// Revision is that of the commit which wrote the entry. Commit sets it.
 	Revision Revision
@@ -132,9 +167,12 @@ type Condition struct {
 // Change is what a commit does. A key is written or deleted once; the deletion of an
 // absent key does nothing. A change that only appends is a commit too.
 type Change struct {
+	// ID identifies the change in the log. NewID makes one; without one the engine does,
+	// and an answer that is lost cannot be asked for again.
+	ID ID
 	// If are the conditions. All must hold.
 	If []Condition
-	// Put are the entries to write. Key, Value and Expires are used.
+	// Put are the entries to write. Key, Value and TTL are used.
 	Put []Entry
 	// Delete are the keys to remove.
 	Delete []string
@@ -150,7 +188,12 @@ type Change struct {
 
 // Batch is one commit as a watcher sees it: only the keys with its prefix.
 type Batch struct {
-	Revision Revision
+	// Position is that of the commit.
+	Position
+	// Before identifies the commit before it, "" if that is not in the log.
+	Before ID
+	// Time is when it was made, by the engine's clock.
+	Time     time.Time
 	Put      []Entry
 	Delete   []string
 	Who, Why string

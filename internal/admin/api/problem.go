@@ -135,6 +135,8 @@ func problemOf(err error) (p *problem, internal bool) {
 		}
 		p.retryAfter = refused.RetryAfter
 		return p, p.Status == http.StatusInternalServerError
+	case errors.Is(err, store.ErrUnknownOutcome):
+		return refuse("unavailable", "", "the store was asked to commit and its answer was lost: "+err.Error(), "read the object again to see whether it was changed; requests are served as before"), false
 	case errors.Is(err, store.ErrUnavailable), errors.Is(err, store.ErrClosed):
 		return refuse("unavailable", "", "nothing can be kept at the moment: "+err.Error(), "look at the disk and at the log; requests are served as before"), false
 	}

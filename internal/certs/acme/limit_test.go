@@ -129,7 +129,7 @@ func TestAnOrderThatIsAskedForIsOneInEarnest(t *testing.T) {
 // TestAnswersThatWereLeftEnd holds that what a crash has left is not answered for ever.
 func TestAnswersThatWereLeftEnd(t *testing.T) {
 	s := newStore()
-	left := store.Entry{Key: store.PrefixChallenge + "left", Value: []byte("answer"), Expires: time.Now().Add(answerLife)}
+	left := store.Entry{Key: store.PrefixChallenge + "left", Value: []byte("answer"), TTL: answerLife}
 	if _, err := s.Commit(t.Context(), store.Change{Put: []store.Entry{left}}); err != nil {
 		t.Fatal(err)
 	}

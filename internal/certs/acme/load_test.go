@@ -150,9 +150,9 @@ type awayStore struct {
 	away atomic.Bool
 }
 
-func (s *awayStore) Snapshot(ctx context.Context, prefix string) ([]store.Entry, store.Revision, error) {
+func (s *awayStore) Snapshot(ctx context.Context, prefix string) ([]store.Entry, store.Position, error) {
 	if s.away.Load() {
-		return nil, 0, store.ErrUnavailable
+		return nil, store.Position{}, store.ErrUnavailable
 	}
 	return s.faulty.Snapshot(ctx, prefix)
 }

@@ -57,7 +57,7 @@ func (s *httpSolver) present(ctx context.Context, o *order) error {
 	err := store.CheckKey(store.PrefixChallenge + s.token)
 	if err == nil {
 		_, err = s.m.store.Commit(ctx, store.Change{
-			Put:   []store.Entry{{Key: store.PrefixChallenge + s.token, Value: []byte(s.answer), Expires: s.m.now().Add(answerLife)}},
+			Put:   []store.Entry{{Key: store.PrefixChallenge + s.token, Value: []byte(s.answer), TTL: answerLife}},
 			Under: o.lease, Who: who, Why: "http-01 for " + o.record.Name,
 		})
 	}

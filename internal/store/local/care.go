@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -42,7 +43,7 @@ func (s *Store) lookAfter(ctx context.Context) {
 
 // care is one round of looking after.
 func (s *Store) care(ctx context.Context) {
-	if err := s.sweep(ctx); err != nil {
+	if err := s.sweep(ctx); err != nil && !errors.Is(err, store.ErrMoved) && !errors.Is(err, errHalf) {
 		s.log.Error("expired entries of the state are not removed", "error", err)
 	}
 	s.writer.Lock()

@@ -31,16 +31,21 @@ func (s *Store) Commit(ctx context.Context, c store.Change) (store.Revision, err
 	if err := s.writable(ctx); err != nil {
 		return 0, err
 	}
-	if c.Under != nil {
-		if err := s.leases.check(c.Under, s.clock()); err != nil {
-			return 0, err
-		}
-	}
 	m := &making{s: s, change: c, now: s.clock()}
 	if err := s.make(m); err != nil {
 		return 0, err
 	}
 	return m.batch.Revision, nil
+}
+
+// Now returns the time of the engine's clock: see store.Store.
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	if s.mu.closed {
+		return time.Time{}, store.ErrClosed
+	}
+	return s.clock(), ctx.Err()
 }
 
 // writable returns why a commit cannot be tried. Where nothing could be written it
@@ -59,6 +64,10 @@ func (s *Store) writable(ctx context.Context) error {
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, trouble)
 	case s.keys.broken != nil:
 		return fmt.Errorf("%w: %w", store.ErrUnavailable, s.keys.broken)
+	case s.half:
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, errHalf)
+	case s.movedTo != "":
+		return fmt.Errorf("%w to %s", store.ErrMoved, s.movedTo)
 	}
 	return nil
 }
@@ -71,6 +80,11 @@ type making struct {
 	// byEngine marks a commit of the engine itself, which nothing bounds and which
 	// may write what is in memory only.
 	byEngine bool
+	// exact writes entries as they are, with their revisions and times, and makes no
+	// revision: what another engine has committed.
+	exact bool
+	// also does more in the same transaction, nil for nothing.
+	also func(tx *bbolt.Tx) error
 
 	batch  store.Batch
 	steps  []step
@@ -86,14 +100,18 @@ func (s *Store) make(m *making) error {
 		if herr := s.heal(err); herr != nil {
 			return fmt.Errorf("%w: %w", store.ErrUnavailable, herr)
 		}
-		*m = making{s: s, change: m.change, now: m.now, byEngine: m.byEngine}
+		*m = making{s: s, change: m.change, now: m.now, byEngine: m.byEngine, exact: m.exact, also: m.also}
 		err = s.makeOnce(m)
 	}
 	var conflict *store.Conflict
 	switch {
 	case err == nil:
 		s.entries += m.added
-		s.feed.publish(m.batch)
+		if !m.exact {
+			s.feed.publish(m.batch)
+		}
+		return nil
+	case errors.Is(err, errMade):
 		return nil
 	case errors.As(err, &conflict), errors.Is(err, store.ErrTooLarge), errors.Is(err, store.ErrFenced):
 		return err
@@ -154,13 +172,24 @@ func (m *making) touchesFiles() bool {
 
 // write is the transaction of a commit.
 func (m *making) write(tx *bbolt.Tx) error {
-	entries, meta := tx.Bucket([]byte(bucketEntries)), tx.Bucket([]byte(bucketMeta))
+	entries := tx.Bucket([]byte(bucketEntries))
+	if at, made, err := madeAs(tx, m.change.ID); err != nil || made {
+		m.batch.Revision = at
+		return errors.Join(err, errMade)
+	}
+	if l := m.change.Under; l != nil {
+		if err := m.s.leases.check(l, m.now); err != nil {
+			return err
+		}
+	}
 	if err := m.check(entries); err != nil {
 		return err
 	}
-	m.batch = store.Batch{Revision: revisionOf(meta) + 1, Who: m.change.Who, Why: m.change.Why}
-	if err := meta.Put([]byte(metaRevision), number(uint64(m.batch.Revision))); err != nil {
-		return err
+	m.batch = store.Batch{Time: m.now, Who: m.change.Who, Why: m.change.Why}
+	if !m.exact {
+		if err := addToLog(tx, m.change.ID, &m.batch); err != nil {
+			return err
+		}
 	}
 	for _, e := range m.change.Put {
 		if err := m.put(tx, entries, e); err != nil {
@@ -182,6 +211,11 @@ func (m *making) write(tx *bbolt.Tx) error {
 	}
 	if err := m.settle(tx); err != nil {
 		return err
+	}
+	if m.also != nil {
+		if err := m.also(tx); err != nil {
+			return err
+		}
 	}
 	if m.staged > 0 {
 		if err := m.syncStaged(); err != nil {
@@ -262,7 +296,13 @@ func (m *making) put(tx *bbolt.Tx, entries *bbolt.Bucket, e store.Entry) error {
 	} else {
 		m.added++
 	}
-	r := row{revision: m.batch.Revision, modified: m.now, expires: e.Expires, size: len(e.Value)}
+	r := row{revision: m.batch.Revision, modified: m.now, size: len(e.Value)}
+	switch {
+	case m.exact:
+		r.revision, r.modified, r.expires = e.Revision, e.Modified, e.Expires
+	case e.TTL != 0:
+		r.expires = m.now.Add(e.TTL)
+	}
 	name, err := fileOf(e.Key)
 	switch {
 	case err != nil:
@@ -288,8 +328,8 @@ func (m *making) put(tx *bbolt.Tx, entries *bbolt.Bucket, e store.Entry) error {
 	if err := entries.Put([]byte(e.Key), r.encode(e.Key)); err != nil {
 		return err
 	}
-	if !e.Expires.IsZero() {
-		if err := tx.Bucket([]byte(bucketExpires)).Put(expiryKey(e.Expires, e.Key), nil); err != nil {
+	if !r.expires.IsZero() {
+		if err := tx.Bucket([]byte(bucketExpires)).Put(expiryKey(r.expires, e.Key), nil); err != nil {
 			return err
 		}
 	}
@@ -342,7 +382,7 @@ func dropExpiry(tx *bbolt.Tx, r row, key string) error {
 // bound keeps the number of entries within bounds: sessions make room for each other.
 func (m *making) bound(tx *bbolt.Tx, entries *bbolt.Bucket) error {
 	for _, e := range m.change.Put {
-		if strings.HasPrefix(e.Key, store.PrefixSession) {
+		if strings.HasPrefix(e.Key, store.PrefixSession) && !m.exact {
 			if err := m.boundSessions(tx, entries); err != nil {
 				return err
 			}

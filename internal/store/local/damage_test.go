@@ -243,8 +243,8 @@ func TestDamageWhileRunningIsMended(t *testing.T) {
 	}
 	commitOne(t, s, "user/new", "x")
 	_, after, err := s.Snapshot(t.Context(), "node/")
-	if err != nil || after <= before {
-		t.Errorf("the revision is %d after %d: %v", after, before, err)
+	if err != nil || after.Revision <= before.Revision {
+		t.Errorf("the revision is %d after %d: %v", after.Revision, before.Revision, err)
 	}
 	if aside, _ := filepath.Glob(filepath.Join(dir, dbName+".broken-*")); len(aside) != 1 {
 		t.Errorf("set aside: %v", aside)

@@ -128,6 +128,8 @@ type Store struct {
 	entries int       // how many there are
 	stages  int       // of staged files, for their names
 	settled []string  // keys whose files are in their places, and still noted as pending
+	movedTo string    // where the state has moved to, "" if it is here
+	half    bool      // an import was begun and is not finished
 
 	// unplaced are files that are not in their places yet. It is changed with both
 	// writer and mu held.

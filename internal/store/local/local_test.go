@@ -51,29 +51,32 @@ func openDir(t *testing.T, o Options) *Store {
 func TestConformance(t *testing.T) {
 	for _, c := range []struct{ name, key string }{{"key in a file", ""}, {"key from outside", "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"}} {
 		t.Run(c.name, func(t *testing.T) {
-			storetest.Run(t, func(t *testing.T) storetest.Engine {
-				clock := newClock()
-				o := Options{Dir: t.TempDir(), Clock: clock.now, Key: c.key}
-				s := openDir(t, o)
-				return storetest.Engine{
-					Store: s,
-					Again: func(t *testing.T) store.Store {
-						t.Helper()
-						if err := s.Close(); err != nil {
-							t.Fatal(err)
-						}
-						s = openDir(t, o)
-						return s
-					},
-					Advance: func(d time.Duration) {
-						clock.advance(d)
-						s.care(t.Context())
-						if err := s.Trouble(); err != nil {
-							t.Error(err)
-						}
-					},
-				}
-			})
+			storetest.Run(t, func(t *testing.T) storetest.Engine { return openEngine(t, c.key) })
 		})
+	}
+}
+
+func openEngine(t *testing.T, key string) storetest.Engine {
+	clock := newClock()
+	o := Options{Dir: t.TempDir(), Clock: clock.now, Key: key}
+	s := openDir(t, o)
+	return storetest.Engine{
+		Store: s,
+		Again: func(t *testing.T) store.Store {
+			t.Helper()
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			s = openDir(t, o)
+			return s
+		},
+		Advance: func(d time.Duration) {
+			clock.advance(d)
+			s.care(t.Context())
+			if err := s.Trouble(); err != nil {
+				t.Error(err)
+			}
+		},
+		Other: func(t *testing.T) storetest.Engine { return openEngine(t, key) },
 	}
 }

@@ -26,6 +26,8 @@ const (
 	bucketExpires = "expires" // time, key: nothing
 	bucketPending = "pending" // key: what is still to be done with its file
 	bucketStreams = "streams" // of buckets, by stream
+	bucketLog     = "log"     // revision: the commit; absent in a database of an earlier version
+	bucketIDs     = "ids"     // identifier of a commit: its revision
 )
 
 // The keys of the bucket meta.
@@ -34,6 +36,9 @@ const (
 	metaRevision = "revision"
 	metaToken    = "token"
 	metaSeal     = "seal"
+	metaID       = "id"     // of the newest commit
+	metaMoved    = "moved"  // where the state has moved to
+	metaHalf     = "import" // an import was begun and is not finished
 )
 
 // The bounds of the database.

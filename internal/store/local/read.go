@@ -178,9 +178,9 @@ func (s *Store) each(tx *bbolt.Tx, prefix, after string, do func(key string, r r
 }
 
 // Snapshot returns entries and the revision at which they are so: see store.Store.
-func (s *Store) Snapshot(ctx context.Context, prefix string) (all []store.Entry, at store.Revision, err error) {
+func (s *Store) Snapshot(ctx context.Context, prefix string) (all []store.Entry, at store.Position, err error) {
 	err = s.view(ctx, func(tx *bbolt.Tx) error {
-		all, at = nil, revisionOf(tx.Bucket([]byte(bucketMeta)))
+		all, at = nil, positionOf(tx.Bucket([]byte(bucketMeta)))
 		return s.each(tx, prefix, "", func(key string, r row) (bool, error) {
 			e, err := s.entryOf(key, r)
 			all = append(all, e)
@@ -188,7 +188,7 @@ func (s *Store) Snapshot(ctx context.Context, prefix string) (all []store.Entry,
 		})
 	})
 	if err != nil {
-		return nil, 0, err
+		return nil, store.Position{}, err
 	}
 	return all, at, nil
 }

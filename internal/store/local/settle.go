@@ -33,7 +33,9 @@ func (s *Store) settleLocked() error {
 		err = guard(func() error {
 			return s.mu.db.View(func(tx *bbolt.Tx) error {
 				s.entries = tx.Bucket([]byte(bucketEntries)).Stats().KeyN
-				at = revisionOf(tx.Bucket([]byte(bucketMeta)))
+				meta := tx.Bucket([]byte(bucketMeta))
+				at = revisionOf(meta)
+				s.movedTo, s.half = string(meta.Get([]byte(metaMoved))), meta.Get([]byte(metaHalf)) != nil
 				return nil
 			})
 		})
@@ -239,8 +241,9 @@ func (s *Store) addEdit(edits []edit, key string, r *row) []edit {
 
 // takeEdits writes what was found as a commit.
 func (s *Store) takeEdits(tx *bbolt.Tx, edits []edit) (batch store.Batch, err error) {
-	entries, meta := tx.Bucket([]byte(bucketEntries)), tx.Bucket([]byte(bucketMeta))
-	batch = store.Batch{Revision: revisionOf(meta) + 1, Who: "file", Why: "files in the state directory were changed"}
+	entries := tx.Bucket([]byte(bucketEntries))
+	batch = store.Batch{Time: s.clock(), Who: "file", Why: "files in the state directory were changed"}
+	batch.Revision = revisionOf(tx.Bucket([]byte(bucketMeta))) + 1
 	changed := false
 	for _, e := range edits {
 		old, was, err := rowOf(entries, e.key)
@@ -271,7 +274,7 @@ func (s *Store) takeEdits(tx *bbolt.Tx, edits []edit) (batch store.Batch, err er
 		batch.Revision = 0
 		return batch, nil
 	}
-	return batch, meta.Put([]byte(metaRevision), number(uint64(batch.Revision)))
+	return batch, addToLog(tx, "", &batch)
 }
 
 // pause is how often writing is tried again where it was not possible.
@@ -348,5 +351,5 @@ func (s *Store) heal(damage error) error {
 // raise brings the revision well above that of commits that are lost.
 func raise(tx *bbolt.Tx, before store.Revision) error {
 	meta := tx.Bucket([]byte(bucketMeta))
-	return meta.Put([]byte(metaRevision), number(uint64(max(revisionOf(meta), before)+leap)))
+	return setPosition(meta, store.Position{Revision: max(revisionOf(meta), before) + leap})
 }

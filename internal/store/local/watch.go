@@ -59,7 +59,7 @@ func (f *feed) publish(b store.Batch) {
 	f.mu.batches = append(f.mu.batches, b)
 	f.mu.bytes += sizeOf(b)
 	f.mu.last = b.Revision
-	for len(f.mu.batches) > maxFeed || f.mu.bytes > maxFeedBytes && len(f.mu.batches) > 0 {
+	for len(f.mu.batches) > maxFeed || len(f.mu.batches) > 0 && (f.mu.bytes > maxFeedBytes || aged(f.mu.batches[0], b.Time)) {
 		f.mu.bytes -= sizeOf(f.mu.batches[0])
 		f.mu.base = f.mu.batches[0].Revision
 		f.mu.batches[0] = store.Batch{}
@@ -101,20 +101,24 @@ func (f *feed) after(at store.Revision) ([]store.Batch, <-chan struct{}, error) 
 }
 
 // Watch yields commits: see store.Store.
-func (s *Store) Watch(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Batch, error] {
+func (s *Store) Watch(ctx context.Context, prefix string, after store.Position) iter.Seq2[store.Batch, error] {
 	return func(yield func(store.Batch, error) bool) {
+		if err := s.follows(ctx, after); err != nil {
+			yield(store.Batch{}, err)
+			return
+		}
 		for {
 			if err := ctx.Err(); err != nil {
 				yield(store.Batch{}, err)
 				return
 			}
-			batches, more, err := s.feed.after(after)
+			batches, more, err := s.feed.after(after.Revision)
 			if err != nil {
 				yield(store.Batch{}, err)
 				return
 			}
 			for _, b := range batches {
-				after = b.Revision
+				after = b.Position
 				if part, ok := under(prefix, b); ok && !yield(part, nil) {
 					return
 				}
@@ -132,7 +136,7 @@ func (s *Store) Watch(ctx context.Context, prefix string, after store.Revision) 
 
 // under returns what a commit has done to keys with a prefix, as a copy.
 func under(prefix string, b store.Batch) (part store.Batch, ok bool) {
-	part = store.Batch{Revision: b.Revision, Who: b.Who, Why: b.Why}
+	part = store.Batch{Position: b.Position, Before: b.Before, Time: b.Time, Who: b.Who, Why: b.Why}
 	for _, e := range b.Put {
 		if strings.HasPrefix(e.Key, prefix) {
 			e.Value = bytes.Clone(e.Value)

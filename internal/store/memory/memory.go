@@ -30,16 +30,19 @@ type Store struct {
 
 	mu struct {
 		sync.Mutex
-		revision store.Revision
-		entries  map[string]store.Entry
-		streams  map[string]*stream
-		leases   map[string]lease
-		token    uint64
-		history  []store.Batch // the newest commits, oldest first
-		size     int           // of the history, in bytes
-		changed  chan struct{}
-		due      time.Time // not after the first entry that expires
-		closed   bool
+		at      store.Position
+		entries map[string]store.Entry
+		streams map[string]*stream
+		leases  map[string]lease
+		token   uint64
+		history []store.Batch               // the newest commits, oldest first
+		made    map[store.ID]store.Revision // by the log
+		moved   string                      // where the state has moved to
+		half    bool                        // an import was begun and not finished
+		size    int                         // of the history, in bytes
+		changed chan struct{}
+		due     time.Time // not after the first entry that expires
+		closed  bool
 	}
 }
 
@@ -60,6 +63,7 @@ func New() *Store { return NewAt(time.Now) }
 func NewAt(clock func() time.Time) *Store {
 	s := &Store{clock: clock}
 	s.mu.entries, s.mu.streams, s.mu.leases = map[string]store.Entry{}, map[string]*stream{}, map[string]lease{}
+	s.mu.made = map[store.ID]store.Revision{}
 	s.mu.changed = make(chan struct{})
 	return s
 }
@@ -71,7 +75,8 @@ func (s *Store) Reopen() *Store {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	again := &Store{clock: s.clock}
-	again.mu.revision, again.mu.token, again.mu.due = s.mu.revision, s.mu.token, s.mu.due
+	again.mu.at, again.mu.token, again.mu.due = s.mu.at, s.mu.token, s.mu.due
+	again.mu.history, again.mu.size, again.mu.made, again.mu.moved, again.mu.half = s.mu.history, s.mu.size, s.mu.made, s.mu.moved, s.mu.half
 	again.mu.entries, again.mu.streams, again.mu.leases = s.mu.entries, s.mu.streams, map[string]lease{}
 	again.mu.changed = make(chan struct{})
 	s.mu.entries, s.mu.streams, s.mu.history = nil, nil, nil
@@ -110,10 +115,9 @@ func (s *Store) expireLocked() {
 			delete(s.mu.entries, key)
 		}
 	}
-	if len(gone) > 0 {
+	if len(gone) > 0 && s.writableLocked() == nil {
 		slices.Sort(gone)
-		s.mu.revision++
-		s.tellLocked(store.Batch{Revision: s.mu.revision, Delete: gone})
+		s.tellLocked(s.nextLocked(store.NewID()), store.Batch{Delete: gone, Who: "store", Why: "expired"})
 	}
 }
 
@@ -171,9 +175,9 @@ func (s *Store) List(ctx context.Context, prefix, after string, n int) ([]store.
 }
 
 // Snapshot returns all entries with a prefix.
-func (s *Store) Snapshot(ctx context.Context, prefix string) ([]store.Entry, store.Revision, error) {
+func (s *Store) Snapshot(ctx context.Context, prefix string) ([]store.Entry, store.Position, error) {
 	if err := s.lock(ctx); err != nil {
-		return nil, 0, err
+		return nil, store.Position{}, err
 	}
 	defer s.mu.Unlock()
 	var all []store.Entry
@@ -182,7 +186,7 @@ func (s *Store) Snapshot(ctx context.Context, prefix string) ([]store.Entry, sto
 		e.Value = slices.Clone(e.Value)
 		all = append(all, e)
 	}
-	return all, s.mu.revision, nil
+	return all, s.mu.at, nil
 }
 
 // Commit makes a change whole or not at all.
@@ -194,6 +198,12 @@ func (s *Store) Commit(ctx context.Context, c store.Change) (store.Revision, err
 		return 0, err
 	}
 	defer s.mu.Unlock()
+	if at, ok := s.mu.made[c.ID]; ok && c.ID != "" {
+		return at, nil
+	}
+	if err := s.writableLocked(); err != nil {
+		return 0, err
+	}
 	for _, cond := range c.If {
 		if e := s.mu.entries[cond.Key]; e.Revision != cond.Revision {
 			return 0, &store.Conflict{Key: cond.Key, Have: e.Revision}
@@ -204,10 +214,10 @@ func (s *Store) Commit(ctx context.Context, c store.Change) (store.Revision, err
 			return 0, store.ErrFenced
 		}
 	}
-	s.mu.revision++
-	batch := store.Batch{Revision: s.mu.revision, Delete: slices.Clone(c.Delete), Who: c.Who, Why: c.Why}
+	at, now := s.nextLocked(c.ID), s.clock()
+	batch := store.Batch{Delete: slices.Clone(c.Delete), Who: c.Who, Why: c.Why}
 	for _, e := range c.Put {
-		e.Value, e.Revision, e.Modified = slices.Clone(e.Value), s.mu.revision, s.clock()
+		e = store.Entry{Key: e.Key, Value: slices.Clone(e.Value), Revision: at.Revision, Modified: now, Expires: expiry(now, e.TTL)}
 		s.mu.entries[e.Key] = e
 		s.expiresLocked(e)
 		batch.Put = append(batch.Put, e)
@@ -219,16 +229,46 @@ func (s *Store) Commit(ctx context.Context, c store.Change) (store.Revision, err
 		s.appendLocked(r.Stream, r.Data)
 	}
 	batch.Delete = append(batch.Delete, s.boundSessionsLocked()...)
-	s.tellLocked(batch)
-	return s.mu.revision, nil
+	s.tellLocked(at, batch)
+	return at.Revision, nil
 }
 
-// tellLocked has watchers hear of a commit.
-func (s *Store) tellLocked(b store.Batch) {
+// expiry returns when something ends that lives for a while from now on.
+func expiry(now time.Time, ttl time.Duration) time.Time {
+	if ttl == 0 {
+		return time.Time{}
+	}
+	return now.Add(ttl)
+}
+
+// nextLocked returns the position of the next commit.
+func (s *Store) nextLocked(id store.ID) store.Position {
+	if id == "" {
+		id = store.NewID()
+	}
+	return store.Position{Revision: s.mu.at.Revision + 1, ID: id}
+}
+
+// writableLocked returns why no change is made.
+func (s *Store) writableLocked() error {
+	switch {
+	case s.mu.half:
+		return fmt.Errorf("%w: an import is not finished", store.ErrUnavailable)
+	case s.mu.moved != "":
+		return fmt.Errorf("%w to %s", store.ErrMoved, s.mu.moved)
+	}
+	return nil
+}
+
+// tellLocked adds a commit to the log and has watchers hear of it.
+func (s *Store) tellLocked(at store.Position, b store.Batch) {
+	b.Position, b.Before, b.Time = at, s.mu.at.ID, s.clock()
+	s.mu.at, s.mu.made[at.ID] = at, at.Revision
 	s.mu.history = append(s.mu.history, b)
 	s.mu.size += sizeOf(b)
-	for len(s.mu.history) > maxHistory || s.mu.size > maxHistorySize {
+	for len(s.mu.history) > maxHistory || s.mu.size > maxHistorySize || b.Time.Sub(s.mu.history[0].Time) > store.LogAge {
 		s.mu.size -= sizeOf(s.mu.history[0])
+		delete(s.mu.made, s.mu.history[0].ID)
 		s.mu.history = slices.Delete(s.mu.history, 0, 1)
 	}
 	close(s.mu.changed)
@@ -276,7 +316,7 @@ func (s *Store) appendLocked(name string, data []byte) store.Sequence {
 }
 
 // Watch yields commits.
-func (s *Store) Watch(ctx context.Context, prefix string, after store.Revision) iter.Seq2[store.Batch, error] {
+func (s *Store) Watch(ctx context.Context, prefix string, after store.Position) iter.Seq2[store.Batch, error] {
 	return func(yield func(store.Batch, error) bool) {
 		for {
 			batches, changed, err := s.since(ctx, prefix, after)
@@ -285,7 +325,7 @@ func (s *Store) Watch(ctx context.Context, prefix string, after store.Revision) 
 				return
 			}
 			for _, b := range batches {
-				after = b.Revision
+				after = b.Position
 				if len(b.Put)+len(b.Delete) > 0 && !yield(b, nil) {
 					return
 				}
@@ -304,20 +344,20 @@ func (s *Store) Watch(ctx context.Context, prefix string, after store.Revision) 
 }
 
 // since returns the commits after a revision, and what is closed at the next.
-func (s *Store) since(ctx context.Context, prefix string, after store.Revision) ([]store.Batch, <-chan struct{}, error) {
+func (s *Store) since(ctx context.Context, prefix string, after store.Position) ([]store.Batch, <-chan struct{}, error) {
 	if err := s.lock(ctx); err != nil {
 		return nil, nil, err
 	}
 	defer s.mu.Unlock()
-	if after > s.mu.revision || after < s.mu.revision && (len(s.mu.history) == 0 || s.mu.history[0].Revision > after+1) {
-		return nil, nil, store.ErrTooOld
+	if err := s.followsLocked(after); err != nil {
+		return nil, nil, err
 	}
 	var all []store.Batch
 	for _, b := range s.mu.history {
-		if b.Revision <= after {
+		if b.Revision <= after.Revision {
 			continue
 		}
-		seen := store.Batch{Revision: b.Revision, Who: b.Who, Why: b.Why}
+		seen := store.Batch{Position: b.Position, Before: b.Before, Time: b.Time, Who: b.Who, Why: b.Why}
 		for _, e := range b.Put {
 			if strings.HasPrefix(e.Key, prefix) {
 				e.Value = slices.Clone(e.Value)
@@ -334,6 +374,30 @@ func (s *Store) since(ctx context.Context, prefix string, after store.Revision) 
 	return all, s.mu.changed, nil
 }
 
+// followsLocked returns why a watch cannot go on from a position.
+func (s *Store) followsLocked(after store.Position) error {
+	have, known := s.mu.at.ID, after.Revision == s.mu.at.Revision
+	if i, ok := slices.BinarySearchFunc(s.mu.history, after.Revision, func(b store.Batch, r store.Revision) int { return cmp.Compare(b.Revision, r) }); ok {
+		have, known = s.mu.history[i].ID, true
+	}
+	switch {
+	case after.Revision > s.mu.at.Revision, known && after.ID != "" && after.ID != have:
+		return fmt.Errorf("watch after revision %d: %w", after.Revision, store.ErrRewound)
+	case after.Revision < s.mu.at.Revision && (len(s.mu.history) == 0 || s.mu.history[0].Revision > after.Revision+1):
+		return fmt.Errorf("watch after revision %d: %w", after.Revision, store.ErrTooOld)
+	}
+	return nil
+}
+
+// Now returns the time of the engine's clock.
+func (s *Store) Now(ctx context.Context) (time.Time, error) {
+	if err := s.lock(ctx); err != nil {
+		return time.Time{}, err
+	}
+	defer s.mu.Unlock()
+	return s.clock(), nil
+}
+
 // Acquire takes a lease.
 func (s *Store) Acquire(ctx context.Context, name string, ttl time.Duration) (*store.Lease, error) {
 	if err := store.CheckName(name); err != nil {
@@ -347,6 +411,9 @@ func (s *Store) Acquire(ctx context.Context, name string, ttl time.Duration) (*s
 		return nil, err
 	}
 	defer s.mu.Unlock()
+	if err := s.writableLocked(); err != nil {
+		return nil, err
+	}
 	now := s.clock()
 	if held, ok := s.mu.leases[name]; ok && now.Before(held.until) {
 		return nil, &store.Held{By: "this process", Until: held.until}
@@ -394,6 +461,9 @@ func (s *Store) Append(ctx context.Context, name string, records [][]byte) (stor
 		return 0, err
 	}
 	defer s.mu.Unlock()
+	if err := s.writableLocked(); err != nil {
+		return 0, err
+	}
 	var last store.Sequence
 	for _, data := range records {
 		last = s.appendLocked(name, data)

@@ -9,18 +9,19 @@ import (
 	"headgate/internal/store/storetest"
 )
 
-func TestConformance(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) storetest.Engine {
-		var passed atomic.Int64
-		begin := time.Now()
-		s := NewAt(func() time.Time { return begin.Add(time.Duration(passed.Load())) })
-		return storetest.Engine{
-			Store: s,
-			Again: func(*testing.T) store.Store {
-				s = s.Reopen()
-				return s
-			},
-			Advance: func(d time.Duration) { passed.Add(int64(d)) },
-		}
-	})
+func TestConformance(t *testing.T) { storetest.Run(t, openEngine) }
+
+func openEngine(*testing.T) storetest.Engine {
+	var passed atomic.Int64
+	begin := time.Now()
+	s := NewAt(func() time.Time { return begin.Add(time.Duration(passed.Load())) })
+	return storetest.Engine{
+		Store: s,
+		Again: func(*testing.T) store.Store {
+			s = s.Reopen()
+			return s
+		},
+		Advance: func(d time.Duration) { passed.Add(int64(d)) },
+		Other:   openEngine,
+	}
 }

@@ -38,6 +38,18 @@ func commit(t *testing.T, s store.Store, c store.Change) store.Revision {
 	return at
 }
 
+// at is the position of a revision whose identifier nobody compares.
+func at(r store.Revision) store.Position { return store.Position{Revision: r} }
+
+func position(t *testing.T, s store.Store) store.Position {
+	t.Helper()
+	_, now, err := s.Snapshot(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return now
+}
+
 func get(t *testing.T, s store.Store, key string) store.Entry {
 	t.Helper()
 	e, err := s.Get(t.Context(), key)
@@ -97,10 +109,7 @@ func testReopen(t *testing.T, e Engine) {
 }
 
 func testRevisions(t *testing.T, e Engine) {
-	_, before, err := e.Store.Snapshot(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := position(t, e.Store).Revision
 	for i := range 10 {
 		if at := put(t, e.Store, keys()[i], "x"); at != before+1 {
 			t.Errorf("commit %d has revision %d, want %d", i, at, before+1)
@@ -304,8 +313,8 @@ func testSnapshot(t *testing.T, e Engine) {
 			break
 		}
 		for _, e := range all {
-			if !bytes.Equal(e.Value, all[0].Value) || e.Revision > at {
-				t.Errorf("a snapshot of revision %d has %s=%s of %d beside %s=%s", at, e.Key, e.Value, e.Revision, all[0].Key, all[0].Value)
+			if !bytes.Equal(e.Value, all[0].Value) || e.Revision > at.Revision {
+				t.Errorf("a snapshot at %v has %s=%s of %d beside %s=%s", at, e.Key, e.Value, e.Revision, all[0].Key, all[0].Value)
 			}
 		}
 	}
@@ -320,15 +329,14 @@ func testSnapshot(t *testing.T, e Engine) {
 func testExpiry(t *testing.T, e Engine) {
 	s := e.Store
 	start := put(t, s, "node/clock", "x")
-	now := get(t, s, "node/clock").Modified
 	for _, key := range []string{"acme/challenge/a", "certificate/a", "session/a"} {
-		commit(t, s, store.Change{Put: []store.Entry{{Key: key, Value: []byte("x"), Expires: now.Add(time.Minute)}}})
-		if got := get(t, s, key); !got.Expires.Equal(now.Add(time.Minute)) {
-			t.Errorf("%s expires %v, want %v", key, got.Expires, now.Add(time.Minute))
+		commit(t, s, store.Change{Put: []store.Entry{{Key: key, Value: []byte("x"), TTL: time.Minute, Expires: time.Unix(1, 0)}}})
+		if got := get(t, s, key); !got.Expires.Equal(got.Modified.Add(time.Minute)) || got.TTL != 0 {
+			t.Errorf("%s expires %v, want a minute after %v", key, got.Expires, got.Modified)
 		}
 	}
-	commit(t, s, store.Change{Put: []store.Entry{{Key: "session/b", Value: []byte("x"), Expires: now.Add(time.Minute)}}})
-	commit(t, s, store.Change{Put: []store.Entry{{Key: "session/b", Value: []byte("x"), Expires: now.Add(time.Hour)}}})
+	commit(t, s, store.Change{Put: []store.Entry{{Key: "session/b", Value: []byte("x"), TTL: time.Minute}}})
+	commit(t, s, store.Change{Put: []store.Entry{{Key: "session/b", Value: []byte("x"), TTL: time.Hour}}})
 	e.Advance(2 * time.Minute)
 	for _, key := range []string{"acme/challenge/a", "certificate/a", "session/a"} {
 		absent(t, s, key)
@@ -340,7 +348,7 @@ func testExpiry(t *testing.T, e Engine) {
 	commit(t, s, store.Change{If: []store.Condition{{Key: "session/a"}}, Put: []store.Entry{{Key: "session/a", Value: []byte("y")}}})
 	get(t, s, "session/a")
 	deleted := map[string]bool{}
-	for b, err := range s.Watch(t.Context(), "acme/", start) {
+	for b, err := range s.Watch(t.Context(), "acme/", at(start)) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -400,7 +408,7 @@ func testAliasing(t *testing.T, e Engine) {
 		copy(value, "hurt")
 		got := get(t, s, key)
 		copy(got.Value, "hurt")
-		for b, err := range s.Watch(t.Context(), key, before) {
+		for b, err := range s.Watch(t.Context(), key, at(before)) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -19,6 +19,12 @@ type Engine struct {
 	// Advance moves the engine's clock on and lets the engine do what is due then,
 	// such as removing what has expired.
 	Advance func(d time.Duration)
+	// Other opens another engine that is empty, of the same kind.
+	Other func(t *testing.T) Engine
+	// LoseAnswer has the answer of the next commit lost after it was made, and every
+	// answer after it until the func that it returns is called. It is nil for an engine
+	// without a connection.
+	LoseAnswer func(t *testing.T) (restore func())
 }
 
 // Run runs the tests on engines that open makes, one for each test.
@@ -42,6 +48,15 @@ func Run(t *testing.T, open func(t *testing.T) Engine) {
 		{"a watch has no gaps", testWatch},
 		{"a watch sees its prefix only", testWatchPrefix},
 		{"a watch of the past ends", testWatchTooOld},
+		{"the log is trimmed by age", testLogAge},
+		{"commits form a chain", testChain},
+		{"an older copy of the store is noticed", testRewound},
+		{"a change is made once", testOnce},
+		{"a change whose answer is lost is made once", testLostAnswer},
+		{"time is the engine's", testNow},
+		{"everything can be moved", testMove},
+		{"half an import is refused", testHalfImport},
+		{"a store that has moved is frozen", testFreeze},
 		{"a watch ends with its context and with the store", testWatchEnds},
 		{"a lease is held by one", testLease},
 		{"a late change is fenced", testFenced},

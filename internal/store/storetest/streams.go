@@ -20,7 +20,7 @@ func testWatch(t *testing.T, e Engine) {
 	for w := range 4 {
 		wg.Go(func() {
 			want := start
-			for b, err := range s.Watch(t.Context(), "", start) {
+			for b, err := range s.Watch(t.Context(), "", at(start)) {
 				if err != nil {
 					t.Errorf("watcher %d: %v", w, err)
 					return
@@ -56,7 +56,7 @@ func testWatchPrefix(t *testing.T, e Engine) {
 	put(t, s, "token/a", "1")
 	commit(t, s, store.Change{Delete: []string{"user/a", "token/a"}})
 	var got []string
-	for b, err := range s.Watch(t.Context(), "user/", start) {
+	for b, err := range s.Watch(t.Context(), "user/", at(start)) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,15 +78,10 @@ func testWatchPrefix(t *testing.T, e Engine) {
 func testWatchTooOld(t *testing.T, e Engine) {
 	s := e.Store
 	now := put(t, s, "user/a", "1")
-	for b, err := range s.Watch(t.Context(), "", now+1000) {
-		if !errors.Is(err, store.ErrTooOld) {
-			t.Errorf("a watch after a revision that never was yields %v, %v", b, err)
-		}
-	}
 	value := make([]byte, store.MaxChange/2)
 	for i := range 200 {
 		put(t, s, fmt.Sprintf("node/%d", i%4), string(value))
-		for _, err := range s.Watch(t.Context(), "", now-1) {
+		for _, err := range s.Watch(t.Context(), "", at(now-1)) {
 			if errors.Is(err, store.ErrTooOld) {
 				return
 			} else if err != nil {
@@ -107,7 +102,7 @@ func testWatchEnds(t *testing.T, e Engine) {
 		begun := make(chan struct{})
 		go func() {
 			close(begun)
-			for _, err := range s.Watch(ctx, "user/", now) {
+			for _, err := range s.Watch(ctx, "user/", at(now)) {
 				if err != nil {
 					got <- err
 				}
