@@ -93,7 +93,7 @@ func (f Field) Or(g Field) Field {
 // several places, such as a header rule that holds in many locations, names all of its
 // fields by further calls.
 func (t *Translation) Became(p Part, v Verdict, f Field, note string, args ...any) bool {
-	first := t.Say(p, v, note, args...)
+	first := t.say(p, v, note, args...)
 	if o := p.Place(); o.entry != 0 {
 		t.became[o] = t.became[o].Or(f)
 	}
@@ -107,9 +107,9 @@ func (t *Translation) SayKnown(p Part, table Table, name string) bool {
 	switch {
 	case !ok:
 	case row.byItself:
-		t.Became(p, row.Verdict, ByItself(), "%s", row.Note)
+		t.Became(p, row.verdict, ByItself(), "%s", row.note)
 	default:
-		t.Say(p, row.Verdict, "%s", row.Note)
+		t.say(p, row.verdict, "%s", row.note)
 	}
 	return ok
 }
@@ -121,6 +121,7 @@ func (t *Translation) SayKnown(p Part, table Table, name string) bool {
 func (t *Translation) Verify() {
 	doc := index(t.document())
 	all := slices.SortedFunc(maps.Keys(t.became), func(a, b *Origin) int { return cmp.Compare(a.entry, b.entry) })
+	all = append(all, t.withoutField()...)
 	for lost := true; lost; { // what acts through a lost directive is lost, too
 		lost = false
 		for _, o := range all {
@@ -140,6 +141,20 @@ func (t *Translation) Verify() {
 	}
 }
 
+// withoutField returns origins of the entries that no part with a field has.
+func (t *Translation) withoutField() (out []*Origin) {
+	named := make([]bool, len(t.Report.Entries)+1)
+	for o := range t.became {
+		named[o.entry] = true
+	}
+	for i, e := range t.Report.Entries {
+		if !named[i+1] && (e.Verdict == Same || e.Verdict == Close) {
+			out = append(out, &Origin{entry: i + 1, verdict: e.Verdict})
+		}
+	}
+	return out
+}
+
 // notThere is the note of a directive whose fields are not in the document.
 const notThere = "no route or setting of the document has it"
 
@@ -148,13 +163,10 @@ const maxBecame = 8
 
 // found returns the places of what a part became, at most maxBecame of them.
 func (t *Translation) found(doc places, o *Origin, visited map[*Origin]bool, out []string) []string {
-	f, named := t.became[o]
-	switch {
-	case visited[o]:
+	if visited[o] {
 		return out
-	case !named: // its verdict is by Say
-		return append(out, defaultBehaviour)
 	}
+	f := t.became[o]
 	visited[o] = true
 	add := func(place string) {
 		if len(out) < maxBecame && !slices.Contains(out, place) {
@@ -237,4 +249,23 @@ func (p places) place(r ref) (string, bool) {
 	alone := places{p.seed, map[*yaml.Node]string{}, map[valueOf]string{}}
 	place, ok := p.byValue[valueOf{r.name, alone.add("", r.name, r.node)}]
 	return place, ok
+}
+
+// Adopt adds what another translation of a part of the source has found: the verdicts that
+// keep returns true for, which may change them. Their fields are looked for in t's
+// document.
+func (t *Translation) Adopt(inner *Translation, keep func(e *Entry) bool) {
+	at := map[int]int{} // by places in the report of inner, plus one: those in t's
+	for i, e := range inner.Report.Entries {
+		if e.Became = nil; keep(&e) {
+			t.Report.Add(e)
+			at[i+1] = len(t.Report.Entries)
+		}
+	}
+	for o, f := range inner.became {
+		if o.entry = at[o.entry]; o.entry != 0 {
+			o.verdict = t.Report.Entries[o.entry-1].Verdict
+			t.became[o] = f
+		}
+	}
 }

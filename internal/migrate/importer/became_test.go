@@ -1,11 +1,6 @@
 package importer
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -101,107 +96,38 @@ func TestPartsThatActThroughEachOtherEnd(t *testing.T) {
 	}
 }
 
-// unnamed are how many verdicts "same" and "close" of each file name no field yet. A file
-// that is not here has none; take numbers down, and none up.
-var unnamed = map[string]int{
-	"compose/fill.go":        1,
-	"compose/nginxproxy.go":  24,
-	"compose/read.go":        3,
-	"haproxy/action.go":      4,
-	"haproxy/bind.go":        3,
-	"haproxy/condition.go":   2,
-	"haproxy/frontend.go":    3,
-	"haproxy/haproxy.go":     8,
-	"haproxy/header.go":      1,
-	"haproxy/health.go":      7,
-	"haproxy/server.go":      1,
-	"haproxy/servers.go":     13,
-	"haproxy/stream.go":      12,
-	"haproxy/tables.go":      8,
-	"npm/access.go":          11,
-	"npm/hosts.go":           23,
-	"npm/npm.go":             1,
-	"traefik/compose.go":     1,
-	"traefik/middlewares.go": 34,
-	"traefik/routers.go":     13,
-	"traefik/services.go":    23,
-	"traefik/static.go":      20,
-	"traefik/traefik.go":     2,
-}
-
-// TestEveryVerdictNamesItsField holds that "same" and "close" are only said by what
-// takes a field: Became and NewDefault. A verdict that is computed goes the same way.
-func TestEveryVerdictNamesItsField(t *testing.T) {
-	files, err := filepath.Glob("*/*.go")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("%v %v", files, err)
-	}
-	for _, name := range files {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		n, where := unnamedIn(t, name)
-		if n != unnamed[name] {
-			t.Errorf("%s: %d verdicts name no field, want %d; use Became:\n%s", name, n, unnamed[name], strings.Join(where, "\n"))
+// Say accepts no verdict that is in the document; one that gets there all the same, by a
+// change of a verdict without a field, is found.
+func TestAVerdictWithoutAFieldIsImpossible(t *testing.T) {
+	tr := NewTranslation("test")
+	p := part("amended")
+	tr.Say(p, Ignored, "")
+	tr.Amend(p, Close, "a difference")
+	tr.Report.Add(Entry{File: "f", Line: 2, Directive: "added", Verdict: Same})
+	entries, check := finished(t, tr)
+	for _, text := range []string{"amended", "added"} {
+		if e := entries[text]; e.Verdict != Impossible || !strings.Contains(check, text+" is not in the document") {
+			t.Errorf("%s: got %+v, %q", text, e, check)
 		}
 	}
 }
 
-// unnamedIn returns the calls of a file that give the verdict Same or Close, or one that
-// is computed, without a field.
-func unnamedIn(t *testing.T, name string) (n int, where []string) {
-	t.Helper()
-	data, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fset := token.NewFileSet()
-	f, err := parser.ParseFile(fset, name, data, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := func(at ast.Node) {
-		n++
-		where = append(where, fset.Position(at.Pos()).String())
-	}
-	ast.Inspect(f, func(node ast.Node) bool {
-		switch x := node.(type) {
-		case *ast.CallExpr:
-			called := calledName(x.Fun)
-			if strings.EqualFold(called, "became") || called == "NewDefault" || called == "Amend" {
-				return true
-			}
-			if called == "Say" && len(x.Args) > 1 && !isVerdict(x.Args[1], "Ignored", "Impossible") {
-				found(x)
-			} else if called != "Say" && slices.ContainsFunc(x.Args, func(a ast.Expr) bool { return isVerdict(a, "Same", "Close") }) {
-				found(x)
-			}
-		case *ast.KeyValueExpr:
-			if key, ok := x.Key.(*ast.Ident); ok && key.Name == "Verdict" && isVerdict(x.Value, "Same", "Close") {
-				found(x)
-			}
+func TestAdoptedVerdictsAreLookedForInTheOuterDocument(t *testing.T) {
+	inner, outer := NewTranslation("inner"), NewTranslation("outer")
+	route := NewObject().Set("path", "/a")
+	inner.Became(part("other"), Same, ByItself(), "")
+	inner.Became(part("path"), Same, route.Field("path"), "")
+	inner.Became(part("lost"), Same, NewObject().Set("path", "/lost").Field("path"), "")
+	inner.Became(part("changed"), Same, route.Field("path"), "")
+	outer.Adopt(inner, func(e *Entry) bool {
+		if e.Directive == "changed" {
+			e.Verdict = Impossible
 		}
-		return true
+		return e.Directive != "other"
 	})
-	return n, where
-}
-
-func calledName(e ast.Expr) string {
-	switch f := e.(type) {
-	case *ast.SelectorExpr:
-		return f.Sel.Name
-	case *ast.Ident:
-		return f.Name
+	outer.Proxies.Set("p", NewObject().Set("routes", []Object{route}))
+	entries, _ := finished(t, outer)
+	if len(entries) != 3 || !slices.Equal(entries["path"].Became, []string{"proxies.p.routes[0].path"}) || entries["lost"].Verdict != Impossible || entries["changed"].Verdict != Impossible {
+		t.Errorf("got %+v", entries)
 	}
-	return ""
-}
-
-// isVerdict reports whether an expression is one of the constants of this package.
-func isVerdict(e ast.Expr, names ...string) bool {
-	s, ok := e.(*ast.SelectorExpr)
-	if !ok || !slices.Contains(names, s.Sel.Name) {
-		return false
-	}
-	pkg, ok := s.X.(*ast.Ident)
-	return ok && pkg.Name == "importer"
 }

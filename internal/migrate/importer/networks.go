@@ -1,6 +1,9 @@
 package importer
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+)
 
 // AllAddresses are the networks of all clients.
 func AllAddresses() []netip.Prefix {
@@ -34,6 +37,20 @@ func minus(p, o netip.Prefix) []netip.Prefix {
 	return out
 }
 
+// IPFilter returns the ip_filter that lets in clients of some networks, without a field
+// where these are all addresses. It has whichever list is the shorter one.
+func IPFilter(allowed []netip.Prefix) Object {
+	denied := Without(AllAddresses(), allowed)
+	switch f := NewObject().Flow(); {
+	case len(denied) == 0:
+		return f
+	case len(allowed) > 0 && len(allowed) < len(denied):
+		return f.Set("allow", Networks(allowed))
+	default:
+		return f.Set("deny", Networks(denied))
+	}
+}
+
 // sibling is the other half of the network one bit wider.
 func sibling(p netip.Prefix) netip.Prefix {
 	b := p.Addr().AsSlice()
@@ -53,4 +70,35 @@ func Networks(all []netip.Prefix) (out []string) {
 		}
 	}
 	return out
+}
+
+// Common returns the networks that are in both lists. Of two networks that overlap, one is
+// within the other.
+func Common(a, b []string) (both []string) {
+	for _, p := range Prefixes(a) {
+		for _, q := range Prefixes(b) {
+			if !p.Overlaps(q) {
+				continue
+			}
+			if q.Bits() < p.Bits() {
+				q = p
+			}
+			if text := Networks([]netip.Prefix{q})[0]; !slices.Contains(both, text) {
+				both = append(both, text)
+			}
+		}
+	}
+	return both
+}
+
+// Prefixes reads networks, and addresses as networks of one.
+func Prefixes(texts []string) (all []netip.Prefix) {
+	for _, text := range texts {
+		if p, err := netip.ParsePrefix(text); err == nil {
+			all = append(all, p)
+		} else if a, err := netip.ParseAddr(text); err == nil {
+			all = append(all, netip.PrefixFrom(a, a.BitLen()))
+		}
+	}
+	return all
 }

@@ -17,17 +17,26 @@ import (
 // Verdict is what became of a directive.
 type Verdict string
 
-// The verdicts.
+// The verdicts of directives that are in the document: Translation.Became gives them, with
+// the field that the directive became.
 const (
 	// Same says that headgate does the same.
 	Same Verdict = "same"
 	// Close says that headgate does nearly the same; the note says the difference.
 	Close Verdict = "close"
+)
+
+// Omission is a verdict of a directive for which nothing is in the document. It is a type
+// of its own so that Translation.Say accepts neither Same nor Close.
+type Omission string
+
+// The omissions, which are verdicts, too.
+const (
 	// Ignored says that nothing has to be done; the note says why.
-	Ignored Verdict = "ignored"
+	Ignored = "ignored"
 	// Impossible says that headgate cannot do it; the note says why, and what else
 	// helps.
-	Impossible Verdict = "not_possible"
+	Impossible = "not_possible"
 )
 
 // Entry is one directive of the source.

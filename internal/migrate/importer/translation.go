@@ -47,7 +47,7 @@ type Part interface {
 type Translation struct {
 	Report *Report
 	// Parts of the document, by the names of their objects.
-	Ports, ACME, Certificates, Policies, Proxies, TCP, UDP Object
+	Ports, ACME, Certificates, Upstreams, Policies, Proxies, TCP, UDP Object
 
 	checks map[string]bool
 	became map[*Origin]Field // of the parts with a verdict by Became
@@ -57,7 +57,7 @@ type Translation struct {
 func NewTranslation(source string) *Translation {
 	return &Translation{
 		Report: &Report{Source: source}, checks: map[string]bool{}, became: map[*Origin]Field{},
-		Ports: NewObject(), ACME: NewObject(), Certificates: NewObject(), Policies: NewObject(), Proxies: NewObject(), TCP: NewObject(), UDP: NewObject(),
+		Ports: NewObject(), ACME: NewObject(), Certificates: NewObject(), Upstreams: NewObject(), Policies: NewObject(), Proxies: NewObject(), TCP: NewObject(), UDP: NewObject(),
 	}
 }
 
@@ -65,7 +65,11 @@ func NewTranslation(source string) *Translation {
 // with the reason as a format; Became is for the others. The first
 // verdict of a part stands: Say reports whether this one was it. A part that was opened
 // again keeps its entry, with the worse verdict.
-func (t *Translation) Say(p Part, v Verdict, note string, args ...any) bool {
+func (t *Translation) Say(p Part, o Omission, note string, args ...any) bool {
+	return t.say(p, Verdict(o), note, args...)
+}
+
+func (t *Translation) say(p Part, v Verdict, note string, args ...any) bool {
 	o := p.Place()
 	if o.settled {
 		return false
@@ -148,7 +152,7 @@ func (t *Translation) document() Object {
 	for _, part := range []struct {
 		name string
 		o    Object
-	}{{"ports", t.Ports}, {"acme", t.ACME}, {"certificates", t.Certificates}, {"policies", t.Policies}, {"proxies", t.Proxies}, {"tcp_proxies", t.TCP}, {"udp_proxies", t.UDP}} {
+	}{{"ports", t.Ports}, {"acme", t.ACME}, {"certificates", t.Certificates}, {"upstreams", t.Upstreams}, {"policies", t.Policies}, {"proxies", t.Proxies}, {"tcp_proxies", t.TCP}, {"udp_proxies", t.UDP}} {
 		if part.o.Len() > 0 {
 			out.Set(part.name, part.o)
 		}

@@ -19,7 +19,7 @@ func TestTheFirstVerdictStands(t *testing.T) {
 	if p.Settled() || p.Verdict() != "" {
 		t.Error("a part has a verdict before anybody looked at it")
 	}
-	if !tr.Say(p, Same, "") || tr.Say(p, Impossible, "no") {
+	if !tr.Became(p, Same, ByItself(), "") || tr.Say(p, Impossible, "no") {
 		t.Error("the second verdict was taken")
 	}
 	if p.Verdict() != Same || len(tr.Report.Entries) != 1 {
@@ -32,8 +32,8 @@ func TestTheFirstVerdictStands(t *testing.T) {
 func TestAmendChangesThePartAndNoOther(t *testing.T) {
 	tr := NewTranslation("test")
 	first, second, never := &line{Origin{File: "f", Line: 1}, "a"}, &line{Origin{File: "f", Line: 1}, "a"}, &line{Origin{File: "f", Line: 1}, "a"}
-	tr.Say(first, Same, "")
-	tr.Say(second, Same, "one")
+	tr.Became(first, Same, ByItself(), "")
+	tr.Became(second, Same, ByItself(), "one")
 	tr.Amend(second, Close, "two")
 	tr.Amend(never, Close, "three")
 	e := tr.Report.Entries

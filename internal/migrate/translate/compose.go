@@ -37,6 +37,7 @@ func composeFiles(names []string, files importer.Files) ([]byte, *importer.Repor
 	}
 	before := report.Summary()
 	project.Tell(report)
+	report.Finish(project.Files)
 	return bytes.Replace(document, []byte(before), []byte(report.Summary()), 1), report, nil
 }
 

@@ -62,7 +62,16 @@ func aroundHAProxy(block, example string) (string, string) {
 		}
 		return ""
 	}
-	return "haproxy.cfg", "global\n" + at("global") + "defaults\n mode http\nfrontend f\n bind :80\n" + at("frontend") + " use_backend b\nbackend b\n server s 127.0.0.1:1\n" + at("backend")
+	uses := " default_backend b\n" // and what asks for the example
+	switch {
+	case strings.HasPrefix(example, "default_backend"):
+		uses = ""
+	case strings.HasPrefix(example, "acl a "):
+		uses = " use_backend b if a\n http-request return status 404 if METH_GET\n"
+	case strings.HasPrefix(example, "http-request set-var"):
+		uses = " use_backend b if { var(txn.x) a.example.com }\n"
+	}
+	return "haproxy.cfg", "global\n" + at("global") + "defaults\n mode http\nfrontend f\n bind :80\n" + at("frontend") + uses + "backend b\n server s 127.0.0.1:1 check\n" + at("backend")
 }
 
 func aroundCaddy(block, example string) (string, string) {

@@ -108,7 +108,7 @@ func (t *translator) leaveOut(d *directive, why string, args ...any) {
 }
 
 // inside gives what is in the block of a directive one verdict.
-func (t *translator) inside(d *directive, v importer.Verdict, note string) {
+func (t *translator) inside(d *directive, v importer.Omission, note string) {
 	for _, c := range d.block {
 		t.sayAll(c, v, "%s", note)
 	}

@@ -109,8 +109,8 @@ func (d *directive) Text() string {
 }
 
 // sayAll gives a directive and all in its block one verdict, Ignored or Impossible.
-func (t *translator) sayAll(d *directive, v importer.Verdict, note string, args ...any) {
-	t.worse(d, v, importer.Field{}, sprintf(note, args))
+func (t *translator) sayAll(d *directive, v importer.Omission, note string, args ...any) {
+	t.worse(d, importer.Verdict(v), importer.Field{}, sprintf(note, args))
 	for _, c := range d.block {
 		t.sayAll(c, v, note, args...)
 	}
@@ -261,7 +261,7 @@ func (t *translator) finish() ([]byte, *importer.Report, error) {
 func (t *translator) blocks(list []*directive) {
 	for _, d := range list {
 		t.blocks(d.block)
-		if d.Settled() || d.Verdict() != "" || len(d.block) == 0 || table[d.name()].Names != "" {
+		if d.Settled() || d.Verdict() != "" || len(d.block) == 0 || table.Has(d.name()) {
 			continue
 		}
 		acts, inner := false, false
@@ -279,16 +279,19 @@ func (t *translator) blocks(list []*directive) {
 	}
 }
 
-// rest gives a verdict to what nobody looked at.
+// known gives a directive and all in its block the verdict that the table has for a name.
+func (t *translator) known(d *directive, name string) {
+	for _, c := range d.block {
+		t.known(c, name)
+	}
+	t.SayKnown(d, table, name)
+}
+
+// rest gives a verdict to what has none.
 func (t *translator) rest(list []*directive) {
 	for _, d := range list {
 		if !d.Settled() {
-			for _, c := range d.block {
-				if table[d.name()].Names != "" && !c.Settled() {
-					t.sayAll(c, table[d.name()].Verdict, "%s", table[d.name()].Note)
-				}
-			}
-			t.SayKnown(d, table, d.name())
+			t.known(d, d.name())
 			t.Say(d, importer.Impossible, "headgate does not know this directive here, or what it stands in could not be taken over")
 		}
 		t.rest(d.block)

@@ -141,7 +141,7 @@ func (r *reader) envFiles(file, service string, n *yaml.Node) (all []*Setting) {
 			r.say(file, item.Line, what, importer.Impossible, "its variables are not known: %v", err)
 			r.check("%s:%d: the variables of %s are not known: %v", file, item.Line, name, err)
 		default:
-			r.say(file, item.Line, what, importer.Same, "its variables count")
+			r.say(file, item.Line, what, importer.Ignored, "its variables count")
 			var own []*Setting
 			for _, v := range variables(string(data)) {
 				if r.count++; r.count <= maxSettings {

@@ -12,18 +12,18 @@ import (
 // known has the variables of nginx-proxy and its ACME companion that need no look at
 // their values.
 var known = importer.NewTable([]importer.Row{
-	importer.NewRow("LETSENCRYPT_TEST ACME_CA_URI", importer.Close, "another directory: set acme.letsencrypt.directory"),
-	importer.NewRow("LETSENCRYPT_KEYSIZE", importer.Close, "set acme.letsencrypt.key_type"),
+	importer.NewRow("LETSENCRYPT_TEST ACME_CA_URI", importer.Impossible, "another directory: set acme.letsencrypt.directory"),
+	importer.NewRow("LETSENCRYPT_KEYSIZE", importer.Impossible, "set acme.letsencrypt.key_type"),
 	importer.NewRow("LETSENCRYPT_SINGLE_DOMAIN_CERTS LETSENCRYPT_RESTART_CONTAINER ACME_PRE_HOOK ACME_POST_HOOK LETSENCRYPT_MIN_VALIDITY", importer.Ignored, "certificates are ordered one by one, and used without a restart"),
-	importer.NewRow("ACME_EAB_KID ACME_EAB_HMAC_KEY ZEROSSL_API_KEY", importer.Close, "set acme.letsencrypt.eab"),
-	importer.NewRow("ACME_CHALLENGE ACMESH_DNS_API_CONFIG ACME_OCSP", importer.Close, "set acme.letsencrypt.challenge and dns"),
+	importer.NewRow("ACME_EAB_KID ACME_EAB_HMAC_KEY ZEROSSL_API_KEY", importer.Impossible, "set acme.letsencrypt.eab"),
+	importer.NewRow("ACME_CHALLENGE ACMESH_DNS_API_CONFIG ACME_OCSP", importer.Impossible, "set acme.letsencrypt.challenge and dns"),
 	importer.NewRow("SERVER_TOKENS", importer.Ignored, "versions are not told"),
-	importer.NewRow("SSL_POLICY", importer.Close, "TLS versions are set at the port"),
-	importer.NewRow("EXTERNAL_HTTP_PORT EXTERNAL_HTTPS_PORT", importer.Close, "set the address of the port"),
+	importer.NewRow("SSL_POLICY", importer.Impossible, "TLS versions are set at the port: tls.min_version"),
+	importer.NewRow("EXTERNAL_HTTP_PORT EXTERNAL_HTTPS_PORT", importer.Impossible, "set the address of the port"),
 	importer.NewRow("DEFAULT_ROOT VIRTUAL_ROOT", importer.Impossible, "files are not served: let a server do that"),
 	importer.NewRow("VIRTUAL_HOST_MULTIPORTS", importer.Impossible, "write each host with its paths as a proxy with routes"),
 	importer.NewRow("DHPARAM_SKIP DHPARAM_BITS DHPARAM_GENERATION", importer.Ignored, "the key exchange of TLS 1.3 and ECDHE need none"),
-	importer.NewRow("ENABLE_IPV6 PREFER_IPV6_NETWORK RESOLVERS TRUST_DOWNSTREAM_PROXY LOG_FORMAT LOG_JSON DISABLE_ACCESS_LOGS ENABLE_HTTP2 ENABLE_HTTP3 TRUST_DEFAULT_CERT DEFAULT_HOST", importer.Close, "it is a setting of the proxy container for all hosts: look at ports, client_ip and access_log"),
+	importer.NewRow("ENABLE_IPV6 PREFER_IPV6_NETWORK RESOLVERS TRUST_DOWNSTREAM_PROXY LOG_FORMAT LOG_JSON DISABLE_ACCESS_LOGS ENABLE_HTTP2 ENABLE_HTTP3 TRUST_DEFAULT_CERT DEFAULT_HOST", importer.Impossible, "it is a setting of the proxy container for all hosts: look at ports, client_ip and access_log"),
 })
 
 // others begin the names of variables that are for nginx-proxy or its companion.
@@ -105,9 +105,9 @@ func (c *companion) label(l *Setting, key string) {
 	case strings.HasSuffix(key, "keepalive"):
 		c.Say(l, importer.Ignored, "connections to servers are kept anyway")
 	case strings.HasSuffix(key, "loadbalance"):
-		c.Say(l, importer.Close, "set load_balancing of the route")
+		c.Say(l, importer.Impossible, "set load_balancing of the route")
 	case strings.Contains(key, "http2"), strings.Contains(key, "http3"):
-		c.Say(l, importer.Close, "HTTP/2 and HTTP/3 are set at the port")
+		c.Say(l, importer.Impossible, "HTTP/2 is always on; add a port with protocol http3")
 	case strings.HasSuffix(key, "nginx"), strings.HasSuffix(key, "docker-gen"), strings.HasSuffix(key, "docker_gen"):
 		c.Say(l, importer.Ignored, "it joins the containers of nginx-proxy")
 	default:
@@ -131,17 +131,17 @@ func (c *companion) virtualHosts(s *Service, env map[string]*Setting, value func
 	if c.email == "" {
 		c.email = value("LETSENCRYPT_EMAIL")
 	}
-	say := func(name string, v importer.Verdict, note string) {
+	became := func(name string, f importer.Field, note string) {
 		if e := env[name]; e != nil {
-			c.Say(e, v, note)
+			c.Became(e, importer.Same, f, "%s", note)
 		}
 	}
-	say("LETSENCRYPT_HOST", importer.Same, "acme of its proxies")
-	say("LETSENCRYPT_EMAIL", importer.Same, "email of the acme entry; the first counts for all")
+	became("LETSENCRYPT_HOST", importer.Value("acme", "letsencrypt"), "acme of its proxies")
+	became("LETSENCRYPT_EMAIL", importer.Value("email", c.email), "email of the acme entry; the first counts for all")
 	for _, host := range hosts {
 		name, good := hostName(host)
 		if !good {
-			say("VIRTUAL_HOST", importer.Impossible, "the expression of the host cannot be read by RE2, which has no look-around and no backreferences")
+			c.Say(env["VIRTUAL_HOST"], importer.Impossible, "the expression of the host cannot be read by RE2, which has no look-around and no backreferences")
 			c.Check("service %s: the host %s was left out", s.Name, host)
 			continue
 		}
@@ -166,15 +166,44 @@ func (c *companion) virtualHosts(s *Service, env map[string]*Setting, value func
 		}
 		v.paths[j].servers = append(v.paths[j].servers, server)
 	}
-	say("VIRTUAL_HOST", importer.Same, "virtual_hosts")
+	for _, host := range hosts {
+		if name, good := hostName(host); good {
+			became("VIRTUAL_HOST", importer.Value("virtual_hosts", name), "virtual_hosts")
+		}
+	}
 	c.sayPath(env, value)
-	say("HTTPS_METHOD", importer.Same, "ports, and redirect_http_to_https")
-	say("CERT_NAME", importer.Same, "a certificate of /etc/nginx/certs")
-	say("HSTS", importer.Same, "a header rule")
-	if e := env["NETWORK_ACCESS"]; e != nil {
-		c.Say(e, importer.Close, "ip_filter with private networks; nginx-proxy reads its file network_internal.conf")
+	c.sayTLS(env, value)
+	if e := env["NETWORK_ACCESS"]; e != nil && value("NETWORK_ACCESS") != "internal" {
+		c.Say(e, importer.Ignored, "all clients are let in")
+	} else if e != nil {
+		c.Became(e, importer.Close, importer.Value("allow", internal), "ip_filter with private networks; nginx-proxy reads its file network_internal.conf")
 	}
 	c.twin(s, value, hosts)
+}
+
+// sayTLS gives what a service says of TLS its verdicts.
+func (c *companion) sayTLS(env map[string]*Setting, value func(string) string) {
+	ports := map[string][]string{"nohttps": {"web"}, "nohttp": {"websecure"}, "noredirect": {"web", "websecure"}}[value("HTTPS_METHOD")]
+	f := importer.Value("redirect_http_to_https", true).Or(importer.Value("ports", []string{"web"}))
+	if ports != nil {
+		f = importer.Value("ports", ports).Or(importer.Value("ports", []string{"web"}))
+	}
+	for _, one := range []struct {
+		name, note string
+		field      importer.Field
+	}{
+		{"HTTPS_METHOD", "ports, and redirect_http_to_https", f},
+		{"CERT_NAME", "a certificate of /etc/nginx/certs", importer.Value("cert_file", "/etc/nginx/certs/"+value("CERT_NAME")+".crt")},
+		{"HSTS", "a header rule", importer.Value("value", value("HSTS"))},
+	} {
+		switch e := env[one.name]; {
+		case e == nil:
+		case one.name == "HSTS" && value("HSTS") == "off":
+			c.Became(e, importer.Same, importer.ByItself(), "no header is sent")
+		default:
+			c.Became(e, importer.Same, one.field, "%s", one.note)
+		}
+	}
 }
 
 func (c *companion) sayPath(env map[string]*Setting, value func(string) string) {
@@ -183,13 +212,21 @@ func (c *companion) sayPath(env map[string]*Setting, value func(string) string) 
 		case !strings.HasPrefix(at, "/"):
 			c.Say(e, importer.Impossible, "only prefixes are paths of routes, no expressions and no exact ones")
 		case at != "/" && !strings.HasSuffix(at, "/"):
-			c.Say(e, importer.Close, "headgate takes whole segments: "+at+"x does not reach it")
+			c.Became(e, importer.Close, importer.Value("path", at), "headgate takes whole segments: %sx does not reach it", at)
+		case at == "/":
+			c.Became(e, importer.Same, importer.ByItself(), "the path of a route")
 		default:
-			c.Say(e, importer.Same, "the path of a route")
+			c.Became(e, importer.Same, importer.Value("path", strings.TrimSuffix(at, "/")), "the path of a route")
 		}
 	}
 	if e := env["VIRTUAL_DEST"]; e != nil {
-		c.Say(e, importer.Same, "strip_prefix, and rewrite.add_prefix where it is more than /")
+		f := importer.Value("strip_prefix", true)
+		if to := strings.TrimSuffix(value("VIRTUAL_DEST"), "/"); to != "" {
+			f = importer.Value("add_prefix", to)
+		} else if value("VIRTUAL_DEST") == "" || value("VIRTUAL_PATH") == "" || value("VIRTUAL_PATH") == "/" {
+			f = importer.ByItself()
+		}
+		c.Became(e, importer.Same, f, "strip_prefix, and rewrite.add_prefix where it is more than /")
 	}
 }
 
@@ -210,20 +247,17 @@ func (c *companion) twin(s *Service, value func(string) string, hosts []string) 
 
 // server is the service as a server. It is false where headgate cannot speak to it.
 func (c *companion) server(s *Service, env map[string]*Setting, value func(string) string) (importer.Object, bool) {
-	if e := env["VIRTUAL_PORT"]; e != nil {
-		c.Say(e, importer.Same, "the port of the server")
-	}
 	scheme := "http"
 	if e := env["VIRTUAL_PROTO"]; e != nil {
 		switch value("VIRTUAL_PROTO") {
 		case "", "http":
-			c.Say(e, importer.Same, "the scheme of the server")
+			c.Became(e, importer.Same, importer.ByItself(), "the scheme of the server")
 		case "https":
 			scheme = "https"
-			c.Say(e, importer.Close, "nginx-proxy does not check the server's certificate, and so does this: set tls.ca_file")
+			c.Became(e, importer.Close, importer.Value("insecure_skip_verify", true), "nginx-proxy does not check the server's certificate, and so does this: set tls.ca_file")
 		case "grpc":
 			scheme = "h2c"
-			c.Say(e, importer.Same, "HTTP/2 without TLS")
+			c.Became(e, importer.Same, importer.Value("url", "h2c://"+s.Name+":"+s.port(value("VIRTUAL_PORT"))), "HTTP/2 without TLS")
 		default:
 			c.Say(e, importer.Impossible, "headgate speaks HTTP to servers, not "+value("VIRTUAL_PROTO"))
 			c.Check("service %s: nothing was made of it, as it speaks %s", s.Name, value("VIRTUAL_PROTO"))
@@ -236,6 +270,9 @@ func (c *companion) server(s *Service, env map[string]*Setting, value func(strin
 	at := importer.NewObject().Set("url", scheme+"://"+s.Name+":"+s.port(value("VIRTUAL_PORT")))
 	if scheme == "https" {
 		at.Set("tls", importer.NewObject().Set("insecure_skip_verify", true).Flow())
+	}
+	if e := env["VIRTUAL_PORT"]; e != nil {
+		c.Became(e, importer.Same, at.Field("url"), "the port of the server")
 	}
 	return at.Flow(), true
 }

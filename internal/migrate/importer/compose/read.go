@@ -57,9 +57,9 @@ func Is(doc *yaml.Node) bool {
 	return field(root, "include") != nil && field(root, "http") == nil
 }
 
-func (r *reader) say(file string, line int, what string, v importer.Verdict, note string, args ...any) {
+func (r *reader) say(file string, line int, what string, v importer.Omission, note string, args ...any) {
 	if len(r.project.Entries) < maxSettings {
-		r.project.Entries = append(r.project.Entries, importer.Entry{File: file, Line: line, Directive: what, Verdict: v, Note: fmt.Sprintf(note, args...)})
+		r.project.Entries = append(r.project.Entries, importer.Entry{File: file, Line: line, Directive: what, Verdict: importer.Verdict(v), Note: fmt.Sprintf(note, args...)})
 	}
 }
 
@@ -155,7 +155,7 @@ func (r *reader) services(name string, services *yaml.Node) error {
 			return err
 		}
 		if value := field(value, "profiles"); value != nil && len(value.Content) > 0 {
-			r.say(name, value.Line, key.Value+": profiles", importer.Close, "the service is taken over as if its profile was active; Compose starts it only then")
+			r.say(name, value.Line, key.Value+": profiles", importer.Ignored, "the service is translated as if its profile was active; Compose starts it only then")
 			r.check("%s:%d: service %s has profiles: take its proxy out if it does not run", name, value.Line, key.Value)
 		}
 		i := slices.IndexFunc(r.project.Services, func(o *Service) bool { return o.Name == s.Name && strings.Contains(name, ".override.") })
@@ -192,7 +192,7 @@ func (r *reader) include(name string, list *yaml.Node, named []string) {
 				r.check("%s:%d: %s could not be read: %v", name, item.Line, what, err)
 				continue
 			}
-			r.say(name, item.Line, what, importer.Same, "its services were read")
+			r.say(name, item.Line, what, importer.Ignored, "its services were read")
 		}
 	}
 }
@@ -235,7 +235,7 @@ func (r *reader) service(file string, key, n *yaml.Node, from []string) (*Servic
 			r.check("%s:%d: what service %s extends could not be read: %v", file, e.Line, s.Name, err)
 			return s, nil
 		}
-		r.say(file, e.Line, s.Name+": extends "+base.Name, importer.Same, "its labels, variables and ports count too")
+		r.say(file, e.Line, s.Name+": extends "+base.Name, importer.Ignored, "its labels, variables and ports count too")
 		return merged(base, s), nil
 	}
 	return s, nil

@@ -62,13 +62,13 @@ services:
   deep: {extends: {file: more.yml, service: deepest}, environment: {A: deep, B: deep}}
 `, "sub/more.yml": "services: {deepest: {labels: [traefik.deep=yes]}}"}, nil,
 			[]string{"s: traefik.a=base", "s: traefik.b=own", "service s ports=[80]", "far: A=own", "env sub/other.yml:3 far: B=deep", "label sub/more.yml:1 far: traefik.deep=yes",
-				"s: extends base is same", "lost: extends is not_possible", "gone: extends is not_possible compose.yml has no service nobody", "check compose.yml:6: what service lost extends could not be read"}, nil},
+				"s: extends base is ignored", "lost: extends is not_possible", "gone: extends is not_possible compose.yml has no service nobody", "check compose.yml:6: what service lost extends could not be read"}, nil},
 		"extends in a circle": {map[string]string{"compose.yml": "services: {a: {extends: b}, b: {extends: a, labels: [x=1]}}"}, nil, []string{"extends itself", "b: x=1"}, nil},
 		"include": {map[string]string{"compose.yml": `
 include: [a.yml, {path: [b/c.yml, "${WHICH}.yml"], env_file: b.env}, none.yml]
 services: {}
 `, "a.yml": "services: {a: {labels: [x=1]}}", "b/c.yml": "include: [../d.yml]\nservices: {c: {}}", "d.yml": "services: {d: {}}", ".env": "WHICH=e", "e.yml": "services: {e: {}}"}, nil,
-			[]string{"service a ", "service d ", "service c ", "service e ", "include: a.yml is same", "include: none.yml is not_possible", "env_file: b.env is not_possible", "check compose.yml:2: include: none.yml could not be read"}, nil},
+			[]string{"service a ", "service d ", "service c ", "service e ", "include: a.yml is ignored", "include: none.yml is not_possible", "env_file: b.env is not_possible", "check compose.yml:2: include: none.yml could not be read"}, nil},
 		"include in a circle": {map[string]string{"compose.yml": "include: [a.yml]", "a.yml": "include: [compose.yml]\nservices: {a: {}}"}, nil, []string{"service a ", "it includes itself"}, nil},
 		"variables": {map[string]string{"compose.yml": `
 services:
@@ -82,8 +82,8 @@ services:
   s: {env_file: [one.env, {path: two.env, required: false}, three.env], environment: {A: own}}
   t: {env_file: one.env}
 `, "one.env": "A=1\nB='x y' # z\nVIRTUAL_HOST=a.example.com"}, nil,
-			[]string{"s: A=own", "env one.env:2 s: B=x y", "env one.env:3 s: VIRTUAL_HOST=a.example.com", "t: A=1", "s: env_file: one.env is same", "s: env_file: two.env is ignored", "s: env_file: three.env is not_possible"}, nil},
-		"profiles": {map[string]string{"compose.yml": "services: {debug: {profiles: [debug], labels: [x=1]}}"}, nil, []string{"debug: x=1", "debug: profiles is close", "check compose.yml:1: service debug has profiles"}, nil},
+			[]string{"s: A=own", "env one.env:2 s: B=x y", "env one.env:3 s: VIRTUAL_HOST=a.example.com", "t: A=1", "s: env_file: one.env is ignored", "s: env_file: two.env is ignored", "s: env_file: three.env is not_possible"}, nil},
+		"profiles": {map[string]string{"compose.yml": "services: {debug: {profiles: [debug], labels: [x=1]}}"}, nil, []string{"debug: x=1", "debug: profiles is ignored", "check compose.yml:1: service debug has profiles"}, nil},
 		"a swarm":  {map[string]string{"compose.yml": "services: {s: {labels: [a=1, b=1], deploy: {labels: {b: 2, c: 2}}}}"}, nil, []string{"s: a=1", "s: b=2", "s: c=2"}, nil},
 		"an override that is beside": {map[string]string{"compose.yml": "services: {s: {labels: [a=1, b=1], expose: [80]}}", "compose.override.yml": "services: {s: {labels: [b=2], expose: [81]}, t: {}}"}, nil,
 			[]string{"s: a=1", "s: b=2", "service s ports=[80 81]", "service t ", "check compose.override.yml was read too"}, []string{"s: b=1"}},

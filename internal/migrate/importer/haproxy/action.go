@@ -22,8 +22,10 @@ func (t *translator) rules(s *section, acls map[string]condition, f *front) (out
 			continue
 		}
 		if f != nil && f.redirectsAll(words, c) {
-			f.toHTTPS = d
-			t.Say(d, importer.Close, "redirect_http_to_https: GET and HEAD get 301, other methods 308, and what certificate authorities ask for is left alone")
+			f.toHTTPS, f.redirect = d, &rule{d: d, when: c, became: fields("redirects")}
+			f.redirect.act, f.redirectNote = redirect(words[1:])
+			f.redirectAt = len(out)
+			t.ruled(d)
 			continue
 		}
 		r := t.action(s, d, words, c)
@@ -31,7 +33,7 @@ func (t *translator) rules(s *section, acls map[string]condition, f *front) (out
 			continue
 		}
 		if rewritten && asksForPaths(r.when) {
-			t.Amend(d, importer.Close, "the path is asked for as the client sent it, not as a line above rewrote it")
+			t.ruled(d, "the path is asked for as the client sent it, not as a line above rewrote it")
 		}
 		rewritten = rewritten || slices.Contains([]string{"set-path", "replace-path", "set-uri", "replace-uri"}, words[0])
 		out = append(out, r)
@@ -81,22 +83,27 @@ func (t *translator) action(s *section, d *directive, words []string, c conditio
 		return nil
 	}
 	r := &rule{d: d, when: c}
-	verdict, note := importer.Same, ""
+	note := ""
 	switch name {
 	case "deny", "tarpit", "reject", "silent-drop":
 		r.refuse, note = t.refusal(s, d, name)
+		r.became = fields("ip_filter", "rate_limit", "fixed_response")
 	case "auth":
 		r.refuse, note = t.login(d, c)
+		r.became = fields("basic_auth", "fixed_response")
 	case "allow":
-		r.act = func(o *outcome) { o.passed = true }
+		r.act, r.became = func(o *outcome) { o.passed = true }, fields("servers", "fixed_response", "redirects")
 	case "redirect":
 		r.act, note = redirect(args)
+		r.became = fields("redirects")
 	case "return":
 		r.act, note = t.answer(d, args)
+		r.became = fields("fixed_response")
 	case "set-header", "add-header", "del-header", "replace-header", "replace-value":
-		r.act, note = headerAction("request", name, args)
+		r.act, r.became, note = headerAction("request", name, args)
 	case "set-path", "replace-path", "replace-uri":
 		r.act, note = rewrite(name, args)
+		r.became = fields("rewrite")
 	default:
 		return nil // the table knows it, or nobody
 	}
@@ -106,14 +113,10 @@ func (t *translator) action(s *section, d *directive, words []string, c conditio
 		}
 		return nil
 	}
-	notes := slices.Clone(c.Notes)
-	if note != "" {
-		notes = append(notes, note)
+	t.ruled(d, append(slices.Clone(c.Notes), note)...)
+	if keepsOut && slices.ContainsFunc(c.Notes, func(n string) bool { return strings.Contains(n, "whole segments") }) {
+		t.Check("%s:%d: %s: %s: look whether that opens anything", d.File, d.Line, d.Text(), strings.Join(c.Notes, "; "))
 	}
-	if len(notes) > 0 {
-		verdict = importer.Close
-	}
-	t.Say(d, verdict, "%s", strings.Join(notes, "; "))
 	return r
 }
 
@@ -172,7 +175,7 @@ func (t *translator) refusal(s *section, d *directive, name string) (func(*outco
 		case who[0].Kind == rules.Rate:
 			n, _ := strconv.Atoi(who[0].Value)
 			limit.Set("requests", n).Set("period", period)
-			o.features.Set("rate_limit", limit.Flow())
+			o.feature("rate_limit", limit.Flow())
 		case who[0].Not:
 			o.allowOnly(who)
 		default:
@@ -217,8 +220,8 @@ func (t *translator) period(s *section, d *directive) string {
 				for _, part := range strings.Split(w, ",") {
 					inner, ok := strings.CutPrefix(part, "http_req_rate(")
 					if p, valid := duration(strings.TrimSuffix(inner, ")")); ok && valid {
-						t.Say(l, importer.Close, "clients are counted where rate_limit stands")
-						t.Say(track, importer.Same, "rate_limit counts each client's address")
+						t.Became(l, importer.Close, importer.Through(d), "clients are counted where rate_limit is")
+						t.Became(track, importer.Same, importer.Through(d), "rate_limit counts each client's address")
 						return p
 					}
 				}
@@ -254,9 +257,8 @@ func (t *translator) login(d *directive, c condition) (func(*outcome, []literal)
 			o.fixed, o.over = importer.NewObject().Set("status", 403), true
 			return
 		}
-		o.features.Set("basic_auth", auth)
-		// HAProxy passes the password on to servers.
-		auth.Set("forward_credentials", true)
+		auth.Set("forward_credentials", true) // HAProxy passes the password on to servers
+		o.feature("basic_auth", auth)
 	}, note
 }
 

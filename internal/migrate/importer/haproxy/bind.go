@@ -23,7 +23,7 @@ func (t *translator) binds(f *front) {
 		verdict, notes := importer.Same, []string{}
 		note := func(text string) { verdict, notes = importer.Close, append(notes, text) }
 		tls := d.has("ssl")
-		made := 0
+		made, became := 0, importer.Field{}
 		for _, text := range strings.Split(d.arg(0), ",") {
 			address, quic, what := bindAddress(text)
 			if what != "" {
@@ -39,6 +39,7 @@ func (t *translator) binds(f *front) {
 			}
 			p := t.port(address, protocol)
 			made++
+			became = became.Or(t.Ports.Field(p.name))
 			t.bindOptions(d, t.Ports.Object(p.name), address, note)
 			t.portLimits(f.s, t.Ports.Object(p.name))
 			if !slices.ContainsFunc(f.ports, func(o *port) bool { return o.name == p.name }) {
@@ -51,7 +52,7 @@ func (t *translator) binds(f *front) {
 		if made == 0 {
 			verdict = importer.Impossible
 		}
-		t.Say(d, verdict, "%s", strings.Join(notes, "; "))
+		t.Became(d, verdict, became, "%s", strings.Join(notes, "; "))
 	}
 }
 
@@ -141,7 +142,7 @@ func (t *translator) bindOptions(d *directive, o importer.Object, address string
 		o.Set("limits", importer.NewObject().Set("max_connections", n))
 	}
 	if auth := d.after("verify"); auth == "required" || auth == "optional" {
-		tls.Set("client_auth", auth).Set("client_ca", t.path(d, d.after("ca-file")))
+		tls.Set("client_auth", auth).Set("client_ca", t.pathIn(t.caBase, d, d.after("ca-file")))
 	}
 	if tls.Len() > 0 && d.has("ssl") {
 		o.Set("tls", tls.Flow())
@@ -165,14 +166,14 @@ func (t *translator) portLimits(s *section, o importer.Object) {
 				continue
 			}
 			limits.Set(l.field, v)
-			t.Say(d, verdictOf(l.note), "%s", strings.TrimSuffix("limits: {"+l.field+"} of the port; "+l.note, "; "))
+			t.Became(d, verdictOf(l.note), limits.Field(l.field), "%s", strings.TrimSuffix("limits: {"+l.field+"} of the port; "+l.note, "; "))
 		}
 	}
 	for _, d := range s.find("maxconn") {
 		if n, err := strconv.Atoi(d.arg(0)); err == nil && n > 0 {
 			limits.Set("max_connections", n)
 		}
-		t.Say(d, importer.Close, "for each port of the frontend")
+		t.Became(d, importer.Close, limits.Field("max_connections"), "for each port of the frontend")
 	}
 	if limits.Len() > 0 {
 		o.Set("limits", limits)
@@ -210,7 +211,7 @@ func (t *translator) certificates(d *directive, note func(string)) {
 
 // certificate takes a PEM file, or those of a folder.
 func (t *translator) certificate(d *directive, name string) int {
-	path := t.path(d, name)
+	path := t.pathIn(t.crtBase, d, name)
 	if _, err := t.read(path); err != nil {
 		if entries, e := t.glob(filepath.Join(path, "*.pem")); e == nil && len(entries) > 0 {
 			for _, one := range entries[:min(len(entries), maxFiles)] {

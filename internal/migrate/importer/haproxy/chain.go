@@ -173,6 +173,7 @@ func (t *translator) routes(f *front, c *chain) (proxies []importer.Object) {
 		route := importer.NewObject()
 		route.Set("path", "/x") // so that equal outcomes have equal texts
 		o.set(route)
+		t.acted(o, route)
 		return o, route.Key() + o.host
 	}
 	if len(c.atoms) == 0 { // one route, which is compared with nothing
@@ -198,11 +199,15 @@ func (t *translator) routes(f *front, c *chain) (proxies []importer.Object) {
 			route := importer.NewObject()
 			p.Set(route)
 			p.Out.set(route)
+			t.acted(p.Out, route)
+			for _, r := range p.Out.acted {
+				t.ruled(r.d).kept = true
+			}
 			for _, d := range f.kept.lines {
 				t.Became(d, importer.Close, route.Field("ip_filter").Or(route.Field("fixed_response")), "ip_filter: the client gets 403, the connection is not closed without an answer")
 			}
 			if p.Out.backend == nil && route.Has("redirects") && route.Has("basic_auth") {
-				t.Amend(p.Out.by, importer.Close, "clients are sent elsewhere before they are asked for a password")
+				t.ruled(p.Out.by, "clients are sent elsewhere before they are asked for a password")
 			}
 			routes = append(routes, route)
 		}
@@ -215,11 +220,36 @@ func (t *translator) routes(f *front, c *chain) (proxies []importer.Object) {
 	return proxies
 }
 
+// acted notes what the lines that act on the requests of a route became there.
+func (t *translator) acted(o *outcome, route importer.Object) {
+	for _, r := range o.acted {
+		became := r.became
+		if became == nil {
+			became = fields("servers", "fixed_response")
+		}
+		if x := t.lines[r.d]; x != nil {
+			x.acted, x.field = true, x.field.Or(became(route))
+		}
+	}
+	if o.backend != nil {
+		o.backend.reached = true
+	}
+	for _, c := range o.conflicts {
+		what := map[string]string{"rate_limit": "of two rates the first one counts, and this one limits nobody", "basic_auth": "of two lists of users the first one is asked, and this one protects nothing",
+			"rewrite": "of two rewrites the first one acts"}[c.field]
+		t.Say(c.d, importer.Impossible, "a route has one %s: %s", c.field, what)
+		t.Check("%s:%d: %s: a route has one %s: %s", c.d.File, c.d.Line, c.d.Text(), c.field, what)
+	}
+}
+
 // leftOut tells of a piece that headgate could not tell from another one: both ask for
 // the same header by expressions.
 func (t *translator) leftOut(f *front, left, other rules.Piece[*outcome]) {
+	for _, r := range left.Out.acted {
+		t.ruled(r.d).left = true
+	}
 	if left.Out.by != nil {
-		t.Amend(left.Out.by, importer.Close, "not where "+left.Label()+" meets "+other.Label()+", which has as many matchers: headgate cannot tell them apart, and the second one has those requests")
+		t.ruled(left.Out.by, "not where "+left.Label()+" meets "+other.Label()+", which has as many matchers: headgate cannot tell them apart, and the second one has those requests")
 	}
 	t.Check("%s:%d: the route %s was left out of %s: headgate cannot tell it from %s, which has as many matchers; give it one more", f.s.d.File, f.s.d.Line, left.Label(), f.s.d.Text(), other.Label())
 }

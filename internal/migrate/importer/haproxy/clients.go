@@ -112,19 +112,11 @@ func clientsOf(c condition) (out []netip.Prefix, what string) {
 }
 
 // filter returns the ip_filter that keeps clients out, the zero Object if all are let in.
-// It has whichever list is the shorter one.
 func (d denied) filter() importer.Object {
 	if len(d.networks) == 0 {
 		return importer.Object{}
 	}
-	allowed := importer.Without(importer.AllAddresses(), d.networks)
-	switch {
-	case len(allowed) == 0:
-		return importer.NewObject().Set("deny", importer.Networks(importer.AllAddresses())).Flow()
-	case len(allowed) < len(d.networks):
-		return importer.NewObject().Set("allow", importer.Networks(allowed)).Flow()
-	}
-	return importer.NewObject().Set("deny", importer.Networks(d.networks)).Flow()
+	return importer.IPFilter(importer.Without(importer.AllAddresses(), d.networks))
 }
 
 // say gives the lines their verdicts, for the object that has the filter.

@@ -33,7 +33,11 @@ func (t *translator) acls(s *section) map[string]condition {
 			continue
 		}
 		c := t.asked(s, d, d.words[2:])
-		t.sayCondition(d, c)
+		if c.Problem != "" {
+			t.Say(d, importer.Impossible, "%s", c.Problem)
+		} else {
+			t.acl[d] = c.Notes
+		}
 		if before, ok := all[d.arg(0)]; ok {
 			c = before.Or(c)
 		}
@@ -42,16 +46,13 @@ func (t *translator) acls(s *section) map[string]condition {
 	return all
 }
 
-// sayCondition gives a line the verdict of a condition.
+// sayCondition gives the line of a rule the verdict of its condition.
 func (t *translator) sayCondition(d *directive, c condition) {
-	switch {
-	case c.Problem != "":
+	if c.Problem != "" {
 		t.Say(d, importer.Impossible, "%s", c.Problem)
-	case len(c.Notes) > 0:
-		t.Say(d, importer.Close, "%s", strings.Join(c.Notes, "; "))
-	default:
-		t.Say(d, importer.Same, "")
+		return
 	}
+	t.ruled(d, c.Notes...)
 }
 
 // splitIf returns the words of a line before if or unless, and its condition.
@@ -94,6 +95,11 @@ func (t *translator) when(s *section, d *directive, words []string, acls map[str
 			i += end
 		} else if named, ok := acls[w]; ok {
 			c = named
+			for _, a := range s.own("acl") {
+				if a.arg(0) == w {
+					t.uses(a, d)
+				}
+			}
 		} else if known, ok := predefined[w]; ok {
 			c = t.asked(s, d, known)
 		} else {

@@ -18,7 +18,7 @@ type sample struct {
 }
 
 // sampleOf reads a sample. Variables that hold another one stand for it.
-func (t *translator) sampleOf(s *section, text string) sample {
+func (t *translator) sampleOf(s *section, by *directive, text string) sample {
 	parts := splitOutside(text, ',')
 	name, arg, _ := strings.Cut(parts[0], "(")
 	out := sample{name: strings.TrimPrefix(strings.TrimPrefix(name, "req."), "req_"), arg: strings.Trim(strings.TrimSuffix(arg, ")"), `"'`), converters: parts[1:]}
@@ -26,7 +26,8 @@ func (t *translator) sampleOf(s *section, text string) sample {
 		for _, d := range s.find("http-request") {
 			set, ok := strings.CutPrefix(d.arg(0), "set-var("+out.arg)
 			if ok && strings.HasPrefix(set, ")") && len(d.words) == 3 && !strings.Contains(d.arg(1), "var(") {
-				inner := t.sampleOf(s, d.arg(1))
+				t.uses(d, by)
+				inner := t.sampleOf(s, d, d.arg(1))
 				inner.converters = slices.Concat(inner.converters, out.converters)
 				return inner
 			}
@@ -82,7 +83,7 @@ func (t *translator) asked(s *section, d *directive, words []string) condition {
 	if len(words) == 0 {
 		return rules.Impossible("nothing is asked")
 	}
-	q := question{sample: t.sampleOf(s, words[0])}
+	q := question{sample: t.sampleOf(s, d, words[0])}
 	for i := 1; i < len(words); i++ {
 		switch w := words[i]; {
 		case w == "-i":

@@ -24,7 +24,10 @@ type front struct {
 
 	kept denied // clients that are rejected by their addresses
 
-	toHTTPS *directive // the line that sends clients to https, if one does
+	toHTTPS      *directive // the line that sends clients to https, if one does
+	redirect     *rule      // the same line as a rule among others, where no port has TLS
+	redirectAt   int
+	redirectNote string
 }
 
 // proxy is a proxy before it is written.
@@ -47,7 +50,6 @@ func (t *translator) front(s *section) {
 	mode := "tcp"
 	for _, d := range s.find("mode") {
 		mode = d.arg(0)
-		t.Say(d, importer.Same, "")
 	}
 	if note := passedOver(s); note != "" {
 		for _, d := range append([]*directive{s.d}, s.lines...) {
@@ -62,9 +64,12 @@ func (t *translator) front(s *section) {
 	f := &front{s: s, acls: t.acls(s), features: importer.NewObject()}
 	t.binds(f)
 	t.collect(f)
-	t.Say(s.d, importer.Close, "a proxy with its hosts; paths are asked and sent in their normal form (dot segments resolved, // merged), servers get forwarded, x-forwarded-* and via, and what a client sends of these is dropped")
+	t.Became(s.d, importer.Close, importer.Field{}, "a proxy with its hosts; paths are asked and sent in their normal form (dot segments resolved, // merged), servers get forwarded, x-forwarded-* and via, and what a client sends of these is dropped")
 	if len(f.ports) == 0 {
 		t.Check("%s:%d: %s listens nowhere that headgate can", s.d.File, s.d.Line, s.d.Text())
+		for _, r := range slices.Concat(f.rules, f.uses, f.heads) {
+			t.ruled(r.d).lost = true
+		}
 		return
 	}
 	if f.toHTTPS != nil && !slices.ContainsFunc(f.ports, func(p *port) bool { return p.secure }) {
@@ -88,12 +93,25 @@ func (t *translator) sendToHTTPS() {
 				w.o.Append("ports", p.name)
 			}
 			w.o.Set("redirect_http_to_https", true)
+			t.sentToHTTPS(f, w.o)
 		}
-		if !found { // nobody serves https here: the redirect is all there is
+		if !found { // TLS is ended elsewhere: the redirect is a rule like others
 			f.toHTTPS = nil
+			if f.redirect.act != nil {
+				f.rules = slices.Insert(f.rules, f.redirectAt, f.redirect)
+				t.ruled(f.redirect.d, f.redirectNote)
+			}
 			t.write(f)
 		}
 	}
+}
+
+// sentToHTTPS notes that a frontend is what sends the clients of a proxy to https.
+func (t *translator) sentToHTTPS(f *front, proxy importer.Object) {
+	became := proxy.Field("redirect_http_to_https")
+	t.Became(f.s.d, importer.Close, became, "")
+	r := t.ruled(f.toHTTPS, "redirect_http_to_https: GET and HEAD get 301, other methods 308, and what certificate authorities ask for is left alone")
+	r.acted, r.field = true, r.field.Or(became)
 }
 
 // passedOver says why a whole section has nothing to do.
@@ -122,7 +140,7 @@ func (t *translator) collect(f *front) {
 		q := question{sample: sample{name: "path"}, how: "str"}
 		c := q.path(d.arg(0))
 		t.sayCondition(d, c)
-		f.rules = append([]*rule{{d: d, when: c, act: func(o *outcome) {
+		f.rules = append([]*rule{{d: d, when: c, became: fields("fixed_response"), act: func(o *outcome) {
 			o.fixed, o.over = importer.NewObject().Set("status", 200), true
 		}}}, f.rules...)
 	}
@@ -135,7 +153,7 @@ func (t *translator) collect(f *front) {
 	if last := f.s.find("default_backend"); len(last) > 0 {
 		d := last[len(last)-1]
 		if b := t.backend(d, d.arg(0)); b != nil {
-			t.Say(d, importer.Same, "the route of all other requests")
+			t.ruled(d)
 			f.uses = append(f.uses, &rule{d: d, when: rules.Holds(), act: b.take})
 		}
 	} else if f.s.kind == "listen" {
@@ -218,7 +236,7 @@ func (t *translator) useMap(f *front, d *directive, text string, c condition) (o
 	if how == "beg" || how == "end" { // the longest one wins
 		slices.SortStableFunc(lines, func(a, b []string) int { return len(b[0]) - len(a[0]) })
 	}
-	q := question{sample: t.sampleOf(f.s, strings.Join(parts[:len(parts)-1], ",")), how: how}
+	q := question{sample: t.sampleOf(f.s, d, strings.Join(parts[:len(parts)-1], ",")), how: how}
 	all := condition{}
 	for _, l := range append(lines, []string{"", otherwise}) {
 		one := q
@@ -278,8 +296,11 @@ func (t *translator) write(f *front) {
 		o.Set("ports", p.ports)
 		if f.toHTTPS != nil {
 			o.Set("redirect_http_to_https", true)
+			t.sentToHTTPS(f, o)
 		}
-		t.Proxies.Set(importer.Unused(t.Proxies, name, f.s.kind), o.Merge(p.o))
+		name = importer.Unused(t.Proxies, name, f.s.kind)
+		t.Proxies.Set(name, o.Merge(p.o))
+		t.Became(f.s.d, importer.Close, t.Proxies.Field(name), "")
 		t.written = append(t.written, written{o, slices.ContainsFunc(f.ports, func(q *port) bool { return q.secure && slices.Contains(p.ports, q.name) })})
 	}
 }

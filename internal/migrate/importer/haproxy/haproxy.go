@@ -33,7 +33,7 @@ func Import(names []string, files importer.Files) ([]byte, *importer.Report, err
 		}
 	}
 	t := &translator{Translation: importer.NewTranslation("HAProxy"), read: files.Read, glob: files.Glob, backends: map[string]*section{}, users: map[string]*section{},
-		portNames: map[string]string{}, made: map[string]*backend{}}
+		portNames: map[string]string{}, made: map[string]*backend{}, lines: map[*directive]*ruled{}, askers: map[*directive][]*directive{}, acl: map[*directive][]string{}, cookies: map[string]*section{}}
 	if err := t.sections(r.all); err != nil {
 		return nil, nil, err
 	}
@@ -61,7 +61,14 @@ type translator struct {
 	made      map[string]*backend // by name
 	plain     []*front            // that only send clients to https
 	written   []written
-	home      string // default-path, where relative names begin
+	lines     map[*directive]*ruled       // of the rules
+	order     []*directive                // of lines
+	askers    map[*directive][]*directive // who asks for an ACL, a variable or a backend
+	acl       map[*directive][]string     // the notes of ACLs
+	cookies   map[string]*section         // whose sticky cookie has a name
+	home      string                      // default-path, where relative names begin
+	crtBase   string                      // crt-base, where names of certificates begin
+	caBase    string                      // ca-base
 }
 
 // sections puts lines into their sections. Lines of branches that are not taken have
@@ -94,8 +101,8 @@ func (t *translator) sections(all []*directive) error {
 			return fmt.Errorf("%s:%d: %s stands outside of a section; is this a configuration of HAProxy?", d.File, d.Line, d.name())
 		}
 		now.lines = append(now.lines, d)
-		if now.kind == "global" && d.name() == "default-path" && d.arg(0) == "origin" {
-			t.home = d.arg(1)
+		if now.kind == "global" {
+			t.global(d)
 		}
 	}
 	if len(branches) > 0 {
@@ -116,7 +123,6 @@ func (t *translator) begin(s *section, named map[string]*section, defaults **sec
 		if s.name != "" && s.name != "from" {
 			named[s.name] = s
 		}
-		t.Say(s.d, importer.Same, "its settings hold where a section has none of its own")
 	case "frontend":
 		t.fronts = append(t.fronts, s)
 	case "listen":
@@ -126,9 +132,18 @@ func (t *translator) begin(s *section, named map[string]*section, defaults **sec
 		t.backends[s.name] = s
 	case "userlist":
 		t.users[s.name] = s
-		t.Say(s.d, importer.Same, "its users stand where http-request auth names it")
-	case "global":
-		t.Say(s.d, importer.Same, "what becomes of each line is told there")
+	}
+}
+
+// global reads where relative names begin.
+func (t *translator) global(d *directive) {
+	switch {
+	case d.name() == "default-path" && d.arg(0) == "origin":
+		t.home = d.arg(1)
+	case d.name() == "crt-base":
+		t.crtBase = d.arg(0)
+	case d.name() == "ca-base":
+		t.caBase = d.arg(0)
 	}
 }
 
@@ -163,34 +178,47 @@ func (t *translator) branch(d *directive, open *[]branch) (taken, is bool, err e
 		(*open)[last].taken, (*open)[last].done = holds, (*open)[last].done || holds
 	case ".else":
 		(*open)[last].taken, (*open)[last].done = !(*open)[last].done, true
-		t.Say(d, importer.Same, "")
+		t.Say(d, importer.Ignored, decidedHere)
 	case ".endif":
 		*open = (*open)[:last]
-		t.Say(d, importer.Same, "")
+		t.Say(d, importer.Ignored, decidedHere)
 	default: // .notice, .warning, .alert, .diag
 		t.Say(d, importer.Ignored, "a message of HAProxy at its start")
 	}
 	return taken, true, nil
 }
 
+// decidedHere is the note of lines that choose among others.
+const decidedHere = "decided while it is imported"
+
 // holds decides a condition of .if and .elif.
 func (t *translator) holds(d *directive) bool {
 	text := strings.Join(d.words[1:], " ")
 	switch text {
 	case "", "0", "false", "no", "off":
-		t.Say(d, importer.Same, "")
+		t.Say(d, importer.Ignored, decidedHere)
 		return false
 	case "1", "true", "yes", "on":
-		t.Say(d, importer.Same, "")
+		t.Say(d, importer.Ignored, decidedHere)
 		return true
 	}
-	t.Say(d, importer.Close, "the condition is not evaluated here: it counts as fulfilled, and its .elif and .else as not taken")
+	t.Say(d, importer.Ignored, "the condition is not evaluated here: it counts as fulfilled, and its .elif and .else as not taken")
 	t.Check("%s:%d: %s counts as fulfilled; import once more with the branch that you want written out, if it is another", d.File, d.Line, d.Text())
 	return true
 }
 
 // rest gives a verdict to all that has none.
 func (t *translator) rest(all []*directive) {
+	t.sayRules()
+	for _, s := range t.all {
+		for _, d := range s.lines {
+			if notes, ok := t.acl[d]; ok {
+				t.sayAsked(d, notes...)
+			} else if strings.HasPrefix(d.arg(0), "set-var(") || strings.HasPrefix(d.arg(0), "set-var-fmt(") {
+				t.sayAsked(d)
+			}
+		}
+	}
 	for _, s := range t.all {
 		note, whole := wholeSections[s.kind]
 		if s.kind == "backend" && !s.d.Settled() {
@@ -204,7 +232,7 @@ func (t *translator) rest(all []*directive) {
 		}
 	}
 	for _, d := range all {
-		if d.Settled() {
+		if d.Settled() || d.name() == "global" || d.name() == "defaults" || d.name() == "userlist" {
 			continue
 		}
 		for n := min(3, len(d.words)); n > 0 && !d.Settled(); n-- {
@@ -214,6 +242,16 @@ func (t *translator) rest(all []*directive) {
 			t.Check("%s:%d: %s was left out: what it protects is open; ip_filter says who is let in", d.File, d.Line, d.Text())
 		}
 		t.Say(d, importer.Impossible, "headgate does not know this line here")
+	}
+	for _, s := range t.all {
+		switch s.kind {
+		case "global":
+			t.saySettings(s, "")
+		case "defaults":
+			t.saySettings(s, "its settings hold where a section has none of its own")
+		case "userlist":
+			t.saySettings(s, "its users are those of basic_auth where http-request auth names it")
+		}
 	}
 }
 
@@ -239,6 +277,14 @@ func (t *translator) path(d *directive, name string) string {
 		return filepath.Join(t.home, name)
 	}
 	return filepath.Join(filepath.Dir(d.File), name)
+}
+
+// pathIn is like path for names that begin in a folder that the source names for them.
+func (t *translator) pathIn(base string, d *directive, name string) string {
+	if base == "" || filepath.IsAbs(name) {
+		return t.path(d, name)
+	}
+	return t.path(d, filepath.Join(base, name))
 }
 
 // entries are the lines of a list or map, without comments.

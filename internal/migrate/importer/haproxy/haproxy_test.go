@@ -121,7 +121,7 @@ func TestWhatProtectsIsToldWhereItIsLost(t *testing.T) {
 	if !strings.Contains(all, "what it protects is open") || !strings.Contains(all, "cannot tell it from") {
 		t.Errorf("got\n%s", all)
 	}
-	if e := entries["use_backend a if { hdr_reg(X-A) 2$ }"]; e.Verdict != importer.Close || !strings.Contains(e.Note, "cannot tell them apart") {
+	if e := entries["use_backend a if { hdr_reg(X-A) 2$ }"]; e.Verdict != importer.Impossible || !strings.Contains(e.Note, "cannot tell them apart") {
 		t.Errorf("got %s (%s) for a route that was left out", e.Verdict, e.Note)
 	}
 }

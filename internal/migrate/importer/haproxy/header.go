@@ -21,7 +21,7 @@ func (t *translator) heads(s *section, acls map[string]condition, f *front) (out
 				c.Problem = "a rule for responses has no condition but the port"
 			}
 		}
-		act, note := headerAction("response", words[1], words[2:])
+		act, became, note := headerAction("response", words[1], words[2:])
 		switch {
 		case c.Problem != "":
 			t.Say(d, importer.Impossible, "%s", c.Problem)
@@ -34,8 +34,8 @@ func (t *translator) heads(s *section, acls map[string]condition, f *front) (out
 		if !every {
 			note = strings.TrimPrefix(note+"; it acts on headgate's own errors, too", "; ")
 		}
-		t.Say(d, verdictOf(note), "%s", note)
-		out = append(out, &rule{d: d, when: c, late: true, act: func(o *outcome) {
+		t.ruled(d, note)
+		out = append(out, &rule{d: d, when: c, late: true, became: became, act: func(o *outcome) {
 			before := len(o.answers)
 			act(o)
 			if every {
@@ -61,38 +61,37 @@ var byItself = map[string]string{
 }
 
 // headerAction makes a header rule.
-func headerAction(direction, name string, args []string) (func(*outcome), string) {
+func headerAction(direction, name string, args []string) (act func(*outcome), became func(importer.Object) importer.Field, note string) {
 	if len(args) == 0 || name != "del-header" && len(args) < 2 {
-		return nil, "a header has a name and a value"
+		return nil, nil, "a header has a name and a value"
 	}
 	field := args[0]
 	o := importer.NewObject().Set("direction", direction)
-	note := ""
 	if direction == "request" && strings.EqualFold(field, "host") {
 		if name != "set-header" || strings.Contains(args[1], "%") {
-			return nil, "the Host that servers get is a fixed text: host_header of the proxy"
+			return nil, nil, "the Host that servers get is a fixed text: host_header of the proxy"
 		}
-		return func(out *outcome) { out.host = args[1] }, ""
+		return func(out *outcome) { out.host = args[1] }, always(importer.Value("host_header", args[1])), ""
 	}
 	if what, own := byItself[strings.ToLower(field)]; own && direction == "request" {
-		return func(*outcome) {}, what
+		return func(*outcome) {}, always(importer.ByItself()), what
 	}
 	switch name {
 	case "del-header":
 		if slices.Contains(args, "-m") {
-			return nil, "a header is removed by its whole name"
+			return nil, nil, "a header is removed by its whole name"
 		}
 		o.Set("operation", "remove").Set("name", field)
 	case "replace-header", "replace-value":
 		if len(args) < 3 {
-			return nil, "a replacement has an expression and a text"
+			return nil, nil, "a replacement has an expression and a text"
 		}
 		if what := checkRegex(args[1]); what != "" {
-			return nil, what
+			return nil, nil, what
 		}
 		value, what := format(args[2], false)
 		if what != "" {
-			return nil, what
+			return nil, nil, what
 		}
 		if name == "replace-value" {
 			note = "the whole header is matched, where HAProxy matches each part between commas"
@@ -101,7 +100,7 @@ func headerAction(direction, name string, args []string) (func(*outcome), string
 	default:
 		value, what := format(args[1], false)
 		if what != "" {
-			return nil, what
+			return nil, nil, what
 		}
 		if name == "add-header" {
 			o.Set("operation", "append")
@@ -114,7 +113,22 @@ func headerAction(direction, name string, args []string) (func(*outcome), string
 			return
 		}
 		out.answers = append(out.answers, o.Flow())
-	}, note
+	}, always(o.As("headers")), note
+}
+
+// always returns what a rule becomes wherever it acts.
+func always(f importer.Field) func(importer.Object) importer.Field {
+	return func(importer.Object) importer.Field { return f }
+}
+
+// fields returns what a rule becomes that sets one of these fields of a route.
+func fields(names ...string) func(importer.Object) importer.Field {
+	return func(route importer.Object) (f importer.Field) {
+		for _, name := range names {
+			f = f.Or(route.Field(name))
+		}
+		return f
+	}
 }
 
 // ours are the samples that headgate has a variable for.

@@ -2,6 +2,7 @@ package haproxy
 
 import (
 	"bytes"
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -20,30 +21,33 @@ func (t *translator) health(s *section, o importer.Object) {
 		}
 	}
 	chk := s.find("option httpchk")
+	if len(checked) == 0 {
+		for _, d := range slices.Concat(chk, s.find("http-check", "timeout check")) {
+			t.Say(d, importer.Ignored, "no server is checked")
+		}
+		return
+	}
 	h := importer.NewObject()
 	for _, d := range chk {
-		if note := httpchk(h, d.words[2:]); note != "" {
-			t.Say(d, importer.Close, "%s", note)
-		} else {
-			t.Say(d, importer.Same, "health_check")
-		}
+		note := httpchk(h, d.words[2:])
+		t.Became(d, verdictOf(note), h.As("health_check"), "%s", cmp.Or(note, "health_check"))
 	}
 	for _, d := range s.find("http-check") {
+		if len(chk) == 0 {
+			t.Say(d, importer.Ignored, "without option httpchk no request is sent")
+			continue
+		}
 		t.httpCheck(h, d)
 	}
 	for _, d := range s.find("timeout check") {
-		if v, ok := duration(d.arg(1)); ok {
-			h.Set("timeout", v)
+		v, ok := duration(d.arg(1))
+		if !ok {
+			t.Say(d, importer.Impossible, "not a time")
+			continue
 		}
-		t.Say(d, importer.Same, "health_check: {timeout}")
+		t.Became(d, importer.Same, h.Set("timeout", v).Field("timeout"), "health_check: {timeout}")
 	}
-	if len(checked) == 0 {
-		return
-	}
-	if len(chk) == 0 {
-		t.Check("%s:%d: its servers are checked by connections; headgate leaves servers alone that fail requests (ejection), and asks with health_check: {path: …} only", s.d.File, s.d.Line)
-		return
-	}
+	t.lostChecks(s)
 	for _, option := range [][2]string{{"inter", "interval"}, {"fastinter", "unhealthy_interval"}, {"rise", "rise"}, {"fall", "fall"}} {
 		word, field := option[0], option[1]
 		i := slices.Index(checked, word)
@@ -56,10 +60,23 @@ func (t *translator) health(s *section, o importer.Object) {
 			h.Set(field, n)
 		}
 	}
-	if !h.Has("path") {
+	if len(chk) > 0 && !h.Has("path") {
 		h.Set("path", "/")
 	}
 	o.Set("health_check", h)
+}
+
+// lostChecks reports what a check asks for beyond a connection and HTTP: servers that it
+// keeps away, such as the replicas of a database, get requests here.
+func (t *translator) lostChecks(s *section) {
+	checked := slices.ContainsFunc(append(s.own("server", "server-template"), s.find("default-server")...), func(d *directive) bool { return d.has("check") })
+	for _, d := range s.find("tcp-check", "option mysql-check", "option pgsql-check", "option redis-check", "option smtpchk", "option ldap-check", "option external-check", "external-check") {
+		if !checked {
+			t.Say(d, importer.Ignored, "no server is checked")
+		} else if t.Say(d, importer.Impossible, "servers are checked by a connection, or a request of HTTP or gRPC") && !d.has("connect") && d.arg(0) != "comment" {
+			t.Check("%s:%d: %s is left out: a server counts as healthy that accepts connections; look whether it keeps servers away that must get none", d.File, d.Line, d.Text())
+		}
+	}
 }
 
 // httpchk reads [METHOD] URI [VERSION].
@@ -115,7 +132,11 @@ func (t *translator) httpCheck(h importer.Object, d *directive) {
 				note = "checks have no body"
 			}
 		}
-		t.Say(d, verdictOf(note), "%s", note)
+		became := importer.Field{}
+		for _, name := range []string{"method", "path", "host"} {
+			became = became.Or(h.Field(name))
+		}
+		t.Became(d, verdictOf(note), became, "%s", note)
 	case "expect":
 		t.expect(h, d)
 	case "disable-on-404":
@@ -209,7 +230,7 @@ func (t *translator) pages(s *section, o importer.Object) {
 			}
 		}
 		o.Append("error_pages", p)
-		t.Say(d, importer.Close, "the body and its type; other headers of the file are left out, and the answers of deny have no page")
+		t.Became(d, importer.Close, o.LastOf("error_pages"), "the body and its type; other headers of the file are left out, and the answers of deny have no page")
 	}
 }
 
@@ -247,11 +268,11 @@ func (t *translator) userlist(d *directive, name string) (auth importer.Object, 
 			left++
 			continue
 		}
-		t.Say(u, importer.Same, "a user of basic_auth")
 		auth.Append("users", importer.NewObject().Set("name", u.arg(0)).Set("password_hash", hash).Flow())
+		t.Became(u, importer.Same, auth.LastOf("users"), "a user of basic_auth")
 	}
 	for _, g := range list.own("group") {
-		t.Say(g, importer.Close, "users have no groups: all of the list are let in")
+		t.Say(g, importer.Ignored, "http_auth lets in all users of its list; users have no groups here")
 	}
 	if !auth.Has("users") {
 		return importer.Object{}, "none of the users of " + name + " can be taken over"

@@ -2,7 +2,6 @@ package haproxy
 
 import (
 	"cmp"
-	"net/netip"
 	"slices"
 	"strings"
 
@@ -24,8 +23,11 @@ type outcome struct {
 	backend     *backend
 	by          *directive // the line that answers
 	host        string     // host_header, "" if nobody sets it
-	passed      bool       // http-request allow: no rule of this section is asked any more
-	over        bool       // it is answered
+	acted       []*rule
+	conflicts   []conflict
+	passed      bool  // http-request allow: no rule of this section is asked any more
+	over        bool  // it is answered
+	now         *rule // that acts
 }
 
 // rule is one line with when it acts and what it does.
@@ -35,7 +37,8 @@ type rule struct {
 	act  func(o *outcome)
 	// refuse is for lines that keep clients out: it may depend on who asks.
 	refuse func(o *outcome, who []literal)
-	late   bool // it acts behind http-request allow, too
+	late   bool                                       // it acts behind http-request allow, too
+	became func(route importer.Object) importer.Field // what the line is in a route on which it acts; nil is its servers
 }
 
 // settled is a rule whose questions about the place are answered: those that are left
@@ -114,9 +117,9 @@ func (r settled) apply(o *outcome, at region) {
 		switch {
 		case !holds:
 		case r.refuse != nil:
-			r.refuse(o, who)
+			o.act(r.rule, func(o *outcome) { r.refuse(o, who) })
 		case len(who) == 0:
-			r.act(o)
+			o.act(r.rule, r.act)
 		}
 		if o.over || o.backend != nil {
 			o.by = cmp.Or(o.by, r.d)
@@ -125,6 +128,29 @@ func (r settled) apply(o *outcome, at region) {
 			return
 		}
 	}
+}
+
+// act lets a rule do what it does.
+func (o *outcome) act(r *rule, do func(o *outcome)) {
+	o.now = r
+	do(o)
+	o.acted = append(o.acted, r)
+}
+
+// conflict is a line whose feature another line has given a route before.
+type conflict struct {
+	d     *directive
+	field string
+}
+
+// feature sets a feature of the route. A route has one of each: of two lines with
+// different ones the first stays.
+func (o *outcome) feature(name string, value importer.Object) {
+	if before := o.features.Object(name); before.Len() > 0 && before.Key() != value.Key() {
+		o.conflicts = append(o.conflicts, conflict{o.now.d, name})
+		return
+	}
+	o.features.Set(name, value)
 }
 
 // run asks rules in order.
@@ -175,7 +201,7 @@ func ipFilter(allow, deny []string) importer.Object {
 	if len(allow) == 0 {
 		return f.Set("deny", deny)
 	}
-	left := importer.Without(prefixes(allow), prefixes(deny))
+	left := importer.Without(importer.Prefixes(allow), importer.Prefixes(deny))
 	if len(left) == 0 {
 		return noClient()
 	}
@@ -200,40 +226,9 @@ func (o *outcome) allowOnly(who []literal) {
 		}
 	}
 	if o.limited {
-		networks = common(o.allow, networks)
+		networks = importer.Common(o.allow, networks)
 	}
 	o.allow, o.limited = networks, true
-}
-
-// common are the networks that are in both lists. Of two networks that overlap, one is
-// within the other.
-func common(a, b []string) (both []string) {
-	for _, p := range prefixes(a) {
-		for _, q := range prefixes(b) {
-			if !p.Overlaps(q) {
-				continue
-			}
-			if q.Bits() < p.Bits() {
-				q = p
-			}
-			if text := importer.Networks([]netip.Prefix{q})[0]; !slices.Contains(both, text) {
-				both = append(both, text)
-			}
-		}
-	}
-	return both
-}
-
-// prefixes reads networks, and addresses as networks of one.
-func prefixes(texts []string) (all []netip.Prefix) {
-	for _, text := range texts {
-		if p, err := netip.ParsePrefix(text); err == nil {
-			all = append(all, p)
-		} else if a, err := netip.ParseAddr(text); err == nil {
-			all = append(all, netip.PrefixFrom(a, a.BitLen()))
-		}
-	}
-	return all
 }
 
 // hoisted are the features that stand at the proxy when all of its routes have the same.

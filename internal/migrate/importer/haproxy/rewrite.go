@@ -26,7 +26,7 @@ func rewrite(name string, args []string) (func(*outcome), string) {
 		return nil, "a rewrite has an expression and what it becomes"
 	}
 	o.Set("rewrite_response", false)
-	return func(out *outcome) { out.features.Set("rewrite", o.Flow()) }, "the result is brought into the normal form of a path"
+	return func(out *outcome) { out.feature("rewrite", o.Flow()) }, "the result is brought into the normal form of a path"
 }
 
 func setPath(text string) importer.Object {

@@ -52,18 +52,20 @@ var serverOptions = func() map[string]serverOption {
 				s.note("the name in the certificate is checked, too")
 			}
 		}},
-		{"ca-file", true, func(s *serverLine, _, value string) { s.tls.Set("ca_file", s.t.path(s.d, value)) }},
+		{"ca-file", true, func(s *serverLine, _, value string) { s.tls.Set("ca_file", s.t.pathIn(s.t.caBase, s.d, value)) }},
 		{"crt", true, func(s *serverLine, _, value string) {
-			s.tls.Set("client_cert_file", s.t.path(s.d, value)).Set("client_key_file", s.t.path(s.d, value))
+			path := s.t.pathIn(s.t.crtBase, s.d, value)
+			s.tls.Set("client_cert_file", path).Set("client_key_file", path)
 		}},
 		{"verifyhost", true, func(s *serverLine, _, value string) { s.tls.Set("server_name", value) }},
 		{"sni", true, (*serverLine).serverName},
+		{"resolvers", true, func(s *serverLine, _, value string) { s.t.resolvers(value) }},
 		{"send-proxy send-proxy-v2 send-proxy-v2-ssl send-proxy-v2-ssl-cn", false, func(s *serverLine, _, _ string) {
 			s.note("servers of HTTP get the client's address in x-forwarded-for, not in a PROXY header")
 			s.t.Check("%s:%d: the server expects a PROXY header, which headgate sends to servers of TCP proxies only: switch it off there", s.d.File, s.d.Line)
 		}},
 		{"check ssl check-ssl enabled no-check no-ssl ssl-reuse allow-0rtt tfo check-send-proxy no-backup stick no-tls-tickets", false, nil},
-		{"inter fastinter downinter rise fall cookie proto alpn check-alpn check-proto check-sni id slowstart observe error-limit on-error on-marked-down on-marked-up resolvers resolve-prefer init-addr " +
+		{"inter fastinter downinter rise fall cookie proto alpn check-alpn check-proto check-sni id slowstart observe error-limit on-error on-marked-down on-marked-up resolve-prefer init-addr " +
 			"ciphers ciphersuites ssl-min-ver ssl-max-ver pool-max-conn pool-purge-delay pool-low-conn max-reuse maxqueue resolve-opts crl-file tcp-ut agent-port agent-addr agent-inter log-proto name", true, nil},
 		{"minconn port addr track source", true, (*serverLine).leftOut},
 		{"agent-check", false, (*serverLine).leftOut},
@@ -85,13 +87,41 @@ func (s *serverLine) serverName(_, value string) {
 	s.note("the name in TLS is that of the server's URL, or server_name")
 }
 
+// resolvers lets headgate ask the name servers of a section. There is one list of them.
+func (t *translator) resolvers(name string) {
+	var servers []string
+	i := slices.IndexFunc(t.all, func(s *section) bool { return s.kind == "resolvers" && s.name == name })
+	if i < 0 {
+		return
+	}
+	lines := t.all[i].own("nameserver")
+	for _, d := range lines {
+		servers = append(servers, strings.TrimPrefix(d.arg(1), "udp@"))
+	}
+	now := strings.Join(t.Upstreams.Texts("resolvers"), " ")
+	switch {
+	case len(lines) == 0: // those of the system
+	case now != "" && now != strings.Join(servers, " "):
+		t.Check("%s:%d: names of servers are asked of one list of name servers (upstreams: {resolvers}), and another section has it already", t.all[i].d.File, t.all[i].d.Line)
+		return
+	default:
+		t.Upstreams.Set("resolvers", servers[:min(len(servers), 8)])
+	}
+	for _, d := range append(lines, t.all[i].d) {
+		t.Became(d, importer.Close, t.Upstreams.Field("resolvers"), "for the names of all servers")
+	}
+	for _, d := range t.all[i].own("parse-resolv-conf") {
+		t.Became(d, importer.Same, importer.ByItself(), "")
+	}
+}
+
 // server makes one server of a line, and of the options that all servers of its section
 // have.
 func (t *translator) server(s *section, d *directive) (o importer.Object, verdict importer.Verdict, note string) {
 	words := slices.Clone(d.words)
 	for _, def := range s.find("default-server") {
 		words = append(words, def.words[1:]...)
-		t.Say(def, importer.Same, "its options stand at each server")
+		t.Became(def, importer.Same, importer.Through(d), "its options are those of each server")
 	}
 	scheme := "http"
 	if slices.Index(words, "ssl") > 0 {

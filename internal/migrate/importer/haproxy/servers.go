@@ -15,6 +15,8 @@ type backend struct {
 	o     importer.Object // what its routes have
 	rules []*rule
 	heads []*rule
+
+	reached bool // some route sends requests to it
 }
 
 // take lets the backend answer.
@@ -35,7 +37,7 @@ func (t *translator) backend(d *directive, name string) *backend {
 	t.made[name] = b
 	t.servers(s, b)
 	if s.kind == "backend" {
-		t.Say(s.d, importer.Same, "its servers stand at each route that uses it")
+		t.Became(s.d, importer.Same, importer.Field{}, "its servers are those of each route that uses it")
 		acls := t.acls(s)
 		b.rules = t.rules(s, acls, nil)
 		b.heads = t.heads(s, acls, nil)
@@ -51,6 +53,9 @@ func (t *translator) backend(d *directive, name string) *backend {
 	}
 	t.pages(s, b.o)
 	t.compression(s, b.o)
+	if s.kind == "backend" {
+		t.Became(s.d, importer.Same, fields("servers", "fixed_response")(b.o), "")
+	}
 	return b
 }
 
@@ -61,7 +66,7 @@ func (t *translator) servers(s *section, b *backend) {
 		if !o.Empty() {
 			b.o.Append("servers", o.Flow())
 		}
-		t.Say(d, verdict, "%s", note)
+		t.Became(d, verdict, o.As("servers"), "%s", note)
 	}
 	for _, d := range s.own("server-template") {
 		n, err := strconv.Atoi(d.arg(1))
@@ -71,7 +76,7 @@ func (t *translator) servers(s *section, b *backend) {
 			continue
 		}
 		b.o.Append("servers", importer.NewObject().Set("url", "http://"+net.JoinHostPort(host, cmp.Or(number, "80"))).Flow())
-		t.Say(d, importer.Close, "one server by its name: each address that it stands for is a server, however many")
+		t.Became(d, importer.Close, b.o.LastOf("servers"), "one server by its name: each address that it stands for is a server, however many")
 	}
 }
 
@@ -126,10 +131,11 @@ func (t *translator) balance(s *section, o importer.Object) {
 			t.Say(d, importer.Impossible, "requests are shared in turn, by load, address, path, header or cookie, not by %s", name)
 			continue
 		}
+		became := importer.ByItself()
 		if policy != "round_robin" {
-			o.Set("load_balancing", policy)
+			became = o.Set("load_balancing", policy).Field("load_balancing")
 		}
-		t.Say(d, verdictOf(note), "%s", note)
+		t.Became(d, verdictOf(note), became, "%s", note)
 	}
 }
 
@@ -137,19 +143,17 @@ func (t *translator) balance(s *section, o importer.Object) {
 func (t *translator) times(s *section, o importer.Object) {
 	for _, d := range s.find("timeout") {
 		v, ok := duration(d.arg(1))
+		if !ok {
+			t.Say(d, importer.Impossible, "not a time")
+			continue
+		}
 		switch d.arg(0) {
 		case "connect":
-			o.Set("timeouts", importer.NewObject().Set("connect", v).Flow())
-			t.Say(d, importer.Same, "timeouts: {connect}")
+			t.Became(d, importer.Same, o.Set("timeouts", importer.NewObject().Set("connect", v).Flow()).Field("timeouts"), "timeouts: {connect}")
 		case "server":
-			o.Set("request_timeout", v)
-			t.Say(d, importer.Close, "request_timeout, until the head of the response; bodies have an idle time of 60s (upstreams: {body_idle_timeout: …})")
+			t.Became(d, importer.Close, o.Set("request_timeout", v).Field("request_timeout"), "request_timeout, until the head of the response; bodies have an idle time of 60s (upstreams: {body_idle_timeout: …})")
 		case "queue":
-			o.Set("queue", importer.NewObject().Set("timeout", v).Flow())
-			t.Say(d, importer.Same, "queue: {timeout}")
-		}
-		if !ok {
-			t.Amend(d, importer.Impossible, "not a time")
+			t.Became(d, importer.Same, o.Set("queue", importer.NewObject().Set("timeout", v).Flow()).Field("queue"), "queue: {timeout}")
 		}
 	}
 }
@@ -161,25 +165,34 @@ func (t *translator) sticky(s *section, o importer.Object) {
 			t.Say(d, importer.Impossible, "the cookie is headgate's own: sticky_cookie inserts one; it neither prefixes nor rewrites those of servers")
 			continue
 		}
-		c := importer.NewObject().Set("name", d.arg(0))
+		c := importer.NewObject().Set("name", t.cookieName(s, d.arg(0)))
 		if v, ok := duration(d.after("maxlife")); ok {
 			c.Set("max_age", v)
 		}
-		o.Set("sticky_cookie", c.Flow())
-		t.Say(d, importer.Close, "the cookie has another value and SameSite=Lax; a client that has one of HAProxy gets a new server, once")
+		t.Became(d, importer.Close, o.Set("sticky_cookie", c.Flow()).Field("sticky_cookie"), "the cookie has another value and SameSite=Lax; a client that has one of HAProxy gets a new server, once")
 	}
+}
+
+// cookieName returns the name of a backend's cookie. Backends whose cookies have one name
+// would take each other's where their routes have the same host and path.
+func (t *translator) cookieName(s *section, name string) string {
+	if first := t.cookies[name]; first != nil && first != s {
+		name += "-" + s.name
+	}
+	t.cookies[name] = s
+	return name
 }
 
 // retry says what is sent to another server.
 func (t *translator) retry(s *section, o importer.Object) {
 	for _, d := range s.find("retries") {
-		if n, err := strconv.Atoi(d.arg(0)); err == nil && n >= 1 {
+		if n, err := strconv.Atoi(d.arg(0)); err == nil && n >= 0 {
 			o.Set("retry", importer.NewObject().Set("attempts", min(n+1, 10)).Flow())
 		}
-		t.Say(d, importer.Close, "the first of the attempts is counted, and the next one goes to another server at once")
+		t.Became(d, importer.Close, o.Field("retry"), "the first of the attempts is counted, and the next one goes to another server at once")
 	}
 	for _, d := range s.find("option redispatch") {
-		t.Say(d, importer.Same, "what could not be sent goes to another server")
+		t.Became(d, importer.Same, importer.ByItself(), "what could not be sent goes to another server")
 	}
 	for _, d := range s.find("retry-on") {
 		var on []string
@@ -192,27 +205,24 @@ func (t *translator) retry(s *section, o importer.Object) {
 		if r.Empty() {
 			r = importer.NewObject()
 		}
-		if len(on) > 0 {
-			o.Set("retry", r.Set("on", on).Flow())
+		if len(on) == 0 {
+			t.Say(d, importer.Impossible, "of what a server does, no connection, no response, no response in time, and 502, 503 and 504 count")
+			continue
 		}
-		t.Say(d, importer.Close, "only what may be repeated is sent again; of statuses 502, 503 and 504 count")
+		o.Set("retry", r.Set("on", on).Flow())
+		t.Became(d, importer.Close, o.Field("retry"), "only what may be repeated is sent again; of statuses 502, 503 and 504 count")
 	}
 }
 
 // compression compresses responses.
 func (t *translator) compression(s *section, o importer.Object) {
-	c, on := importer.NewObject(), false
+	c := importer.NewObject()
 	for _, d := range s.find("compression") {
 		switch d.arg(0) {
 		case "algo":
-			on = true
-			t.Say(d, importer.Close, "clients get zstd, br or gzip, as they prefer")
+			t.Became(d, importer.Close, o.Set("compression", c.Flow()).Field("compression"), "clients get zstd, br or gzip, as they prefer")
 		case "type":
-			c.Set("types", d.words[2:])
-			t.Say(d, importer.Same, "")
+			t.Became(d, importer.Same, c.Set("types", d.words[2:]).Field("types"), "")
 		}
-	}
-	if on {
-		o.Set("compression", c.Flow())
 	}
 }

@@ -26,19 +26,21 @@ func (t *translator) stream(s *section) {
 			continue
 		}
 		if o := t.streamBackend(d, words[1]); !o.Empty() {
-			named = append(named, importer.NewObject().Set("sni", names).Merge(o))
-			t.sayCondition(d, c)
+			sni := importer.NewObject().Set("sni", names)
+			named = append(named, sni.Merge(o))
+			t.ruled(d, c.Notes...)
+			t.lines[d].acted, t.lines[d].field = true, t.lines[d].field.Or(sni.Field("sni"))
 		}
 	}
 	var other importer.Object
 	for _, d := range s.find("default_backend") {
 		if other = t.streamBackend(d, d.arg(0)); !other.Empty() {
-			verdict, note := importer.Same, "the servers of the TCP proxy"
 			if len(named) > 0 {
-				verdict, note = importer.Impossible, "all other names stay with the https port: give it proxies and a certificate, or name them in sni"
+				t.Say(d, importer.Impossible, "all other names stay with the https port: give it proxies and a certificate, or name them in sni")
 				t.Check("%s:%d: %s took all other names in TLS; name them in sni of a TCP proxy", d.File, d.Line, d.Text())
+				continue
 			}
-			t.Say(d, verdict, "%s", note)
+			t.Became(d, importer.Same, other.Field("servers"), "the servers of the TCP proxy")
 		}
 	}
 	if s.kind == "listen" && other.Empty() && len(named) == 0 {
@@ -59,7 +61,7 @@ func (t *translator) stream(s *section) {
 		t.Check("%s:%d: %s was left out", s.d.File, s.d.Line, s.d.Text())
 		return
 	}
-	t.Say(s.d, importer.Same, "a TCP proxy")
+	t.Became(s.d, importer.Same, importer.Through(s.own("bind")...), "a TCP proxy")
 }
 
 // serverNames are the names that a condition asks for.
@@ -85,7 +87,7 @@ func (t *translator) streamBind(s *section, d *directive, named []importer.Objec
 		t.Say(d, importer.Impossible, "TCP proxies do not end TLS")
 		return 0
 	}
-	verdict, notes := importer.Same, []string{}
+	verdict, notes, became := importer.Same, []string{}, importer.Field{}
 	for _, text := range strings.Split(d.arg(0), ",") {
 		address, quic, what := bindAddress(text)
 		if what != "" || quic {
@@ -98,6 +100,7 @@ func (t *translator) streamBind(s *section, d *directive, named []importer.Objec
 			t.settings(s, copied)
 			t.keepOut(kept, copied)
 			t.TCP.Set(importer.Unused(t.TCP, s.name, "tcp"), copied)
+			became = became.Or(t.Ports.Field(p.name))
 			made++
 		}
 		if len(named) == 0 && !other.Empty() {
@@ -105,6 +108,7 @@ func (t *translator) streamBind(s *section, d *directive, named []importer.Objec
 			t.settings(s, o)
 			t.keepOut(kept, o)
 			t.TCP.Set(importer.Unused(t.TCP, s.name, "tcp"), o)
+			became = became.Or(o.Field("address"))
 			made++
 		}
 	}
@@ -115,7 +119,7 @@ func (t *translator) streamBind(s *section, d *directive, named []importer.Objec
 	if made == 0 {
 		verdict, notes = importer.Impossible, append(notes, "nothing serves it")
 	}
-	t.Say(d, verdict, "%s", strings.Join(notes, "; "))
+	t.Became(d, verdict, became, "%s", strings.Join(notes, "; "))
 	return made
 }
 
@@ -143,20 +147,24 @@ func (t *translator) settings(s *section, o importer.Object) {
 				longest = milliseconds(v)
 				o.Set("idle_timeout", v)
 			}
-			t.Say(d, importer.Close, "idle_timeout: nothing moves in either direction")
+			t.Became(d, importer.Close, o.Field("idle_timeout"), "idle_timeout: nothing moves in either direction")
 		}
 	}
 	for _, d := range s.find("timeout connect") {
 		if v, ok := duration(d.arg(1)); ok && !o.Has("connect_timeout") {
 			o.Set("connect_timeout", v)
 		}
-		t.Say(d, importer.Same, "connect_timeout")
+		t.Became(d, importer.Same, o.Field("connect_timeout"), "connect_timeout")
 	}
 	for _, d := range s.find("maxconn") {
 		if n, err := strconv.Atoi(d.arg(0)); err == nil && n > 0 && o.Has("address") {
 			o.Set("max_connections", n)
 		}
-		t.Say(d, importer.Same, "max_connections")
+		if o.Has("max_connections") {
+			t.Became(d, importer.Same, o.Field("max_connections"), "max_connections")
+		} else if o.Has("port") {
+			t.Say(d, importer.Ignored, "connections of a name are bounded by limits: {max_connections} of the port")
+		}
 	}
 }
 
@@ -212,21 +220,26 @@ func (t *translator) streamBackend(d *directive, name string) importer.Object {
 		if policy != "round_robin" && !o.Has("load_balancing") {
 			o.Set("load_balancing", policy)
 		}
-		note := ""
+		note, became := "", importer.ByItself()
+		if policy != "round_robin" {
+			became = o.Field("load_balancing")
+		}
 		if policy == "client_ip_hash" {
 			note = "clients are spread otherwise: each may get another server than before, once"
 		}
-		t.Say(line, verdictOf(note), "%s", note)
+		t.Became(line, verdictOf(note), became, "%s", note)
 	}
 	if s.kind == "backend" {
-		t.Say(s.d, importer.Same, "its servers stand at each TCP proxy that uses it")
-		for _, line := range s.find("mode") {
-			t.Say(line, importer.Same, "")
-		}
+		t.Became(s.d, importer.Same, o.Field("servers"), "its servers are those of each TCP proxy that uses it")
 	}
 	for _, line := range s.find("option tcp-check", "option ssl-hello-chk") {
-		t.Say(line, importer.Close, "servers are checked by a connection")
+		if o.Has("health_check") {
+			t.Became(line, importer.Close, o.Field("health_check"), "servers are checked by a connection")
+		} else {
+			t.Say(line, importer.Ignored, "no server is checked")
+		}
 	}
+	t.lostChecks(s)
 	return o
 }
 
@@ -271,7 +284,7 @@ func (t *translator) streamServer(s *section, d *directive, o importer.Object) {
 	words := slices.Clone(d.words)
 	for _, def := range s.find("default-server") {
 		words = append(words, def.words[1:]...)
-		t.Say(def, importer.Same, "its options stand at each server")
+		t.Became(def, importer.Same, importer.Through(d), "its options are those of each server")
 	}
 	note := ""
 	if i := slices.Index(words, "weight"); i > 0 && i+1 < len(words) {
@@ -307,5 +320,5 @@ func (t *translator) streamServer(s *section, d *directive, o importer.Object) {
 		}
 	}
 	o.Append("servers", one.Flow())
-	t.Say(d, verdictOf(note), "%s", note)
+	t.Became(d, verdictOf(note), o.LastOf("servers"), "%s", note)
 }

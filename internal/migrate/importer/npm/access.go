@@ -20,7 +20,7 @@ func (t *translator) accessLists() error {
 		p := importer.NewObject()
 		name := importer.Unused(t.Policies, strings.ToLower(r.text("name")), "access")
 		t.policies[r.id] = name
-		t.say(r, "name", importer.Same, "policy %s, which its proxies use", name)
+		t.became(r, "name", importer.Same, p.As(name), "policy %s, which its proxies use", name)
 		auth, err := t.users(r, &users)
 		if err != nil {
 			return err
@@ -29,10 +29,10 @@ func (t *translator) accessLists() error {
 		any := r.flag("satisfy_any")
 		switch {
 		case any && auth.Len() > 0 && filter.Len() > 0:
-			t.say(r, "satisfy_any", importer.Close, "headgate asks for both: the address and the password")
+			t.became(r, "satisfy_any", importer.Close, filter.As("ip_filter"), "headgate asks for both: the address and the password")
 			t.Check("access list %q lets clients in by their address or by a password; headgate's policy %s asks for both, which is stricter: give those addresses a proxy or port of their own if they must come in without a password", r.text("name"), name)
 		case any:
-			t.say(r, "satisfy_any", importer.Same, "there is only one of both")
+			t.became(r, "satisfy_any", importer.Same, importer.ByItself(), "there is only one of both")
 		default:
 			r.ignore("satisfy_any")
 		}
@@ -41,8 +41,7 @@ func (t *translator) accessLists() error {
 		}
 		if auth.Len() > 0 {
 			if r.flag("pass_auth") {
-				auth.Set("forward_credentials", true)
-				t.say(r, "pass_auth", importer.Same, "")
+				t.became(r, "pass_auth", importer.Same, auth.Set("forward_credentials", true).Field("forward_credentials"), "")
 			}
 			p.Set("basic_auth", auth)
 		}
@@ -71,7 +70,7 @@ func (t *translator) users(list *record, count *int) (importer.Object, error) {
 		}
 		user := importer.NewObject().Set("name", name)
 		if secret == "" {
-			t.say(r, "username", importer.Close, "the API does not give passwords: set password_hash by headgate hash-password")
+			t.became(r, "username", importer.Close, user.As("users"), "the API does not give passwords: set password_hash by headgate hash-password")
 			t.Check("user %q of access list %q needs a password: set password_hash by headgate hash-password", name, list.text("name"))
 			user.Set("password_hash", "")
 		} else {
@@ -82,7 +81,7 @@ func (t *translator) users(list *record, count *int) (importer.Object, error) {
 				continue
 			}
 			user.Set("password_hash", hash)
-			t.say(r, "username", importer.Same, "the password was hashed with argon2id")
+			t.became(r, "username", importer.Same, user.As("users"), "the password was hashed with argon2id")
 		}
 		if !auth.Has("users") {
 			auth.Set("users", []importer.Object{})
@@ -92,54 +91,43 @@ func (t *translator) users(list *record, count *int) (importer.Object, error) {
 	return auth, nil
 }
 
-// clients makes the addresses of a list an ip_filter. Nginx takes the first rule that
-// fits and denies the rest; headgate denies first, which is the same unless a network is
-// denied and a part of it allowed.
+// clients makes the addresses of a list an ip_filter. In nginx the first rule that fits
+// decides, and Nginx Proxy Manager writes a last one that denies the rest.
 func (t *translator) clients(list *record) importer.Object {
-	var allow, deny []string
-	everybody := false
-	var denied []netip.Prefix
+	var allowed []netip.Prefix
+	var rules []*record
+	open := importer.AllAddresses() // no rule has decided about them
 	for _, r := range t.tables["access_list_client"] {
 		if r.number("access_list_id") != list.id {
 			continue
 		}
-		address, directive := strings.TrimSpace(r.text("address")), r.text("directive")
+		address, who := strings.TrimSpace(r.text("address")), importer.AllAddresses()
 		r.ignore("note")
-		if address == "all" {
-			everybody = everybody || directive == "allow"
-			t.say(r, "address", importer.Same, "")
-			continue
-		}
-		p, err := prefix(address)
-		if err != nil {
-			t.say(r, "address", importer.Impossible, "not an address: names are not looked up")
-			t.Check("access list %q: %s is not an address and was left out", list.text("name"), address)
-			continue
-		}
-		switch {
-		case directive == "deny":
-			deny, denied = append(deny, p.String()), append(denied, p)
-			t.say(r, "address", importer.Same, "")
-		default:
-			allow = append(allow, p.String())
-			verdict, note := importer.Same, ""
-			for _, d := range denied {
-				if d.Overlaps(p) {
-					verdict, note = importer.Close, "deny wins: "+d.String()+" is denied before"
-				}
+		if address != "all" {
+			p, err := prefix(address)
+			if err != nil {
+				t.say(r, "address", importer.Impossible, "not an address: names are not looked up")
+				t.Check("access list %q: %s is not an address and was left out", list.text("name"), address)
+				continue
 			}
-			t.say(r, "address", verdict, note)
+			who = []netip.Prefix{p}
 		}
+		rest := importer.Without(open, who)
+		if r.text("directive") != "deny" {
+			allowed = append(allowed, importer.Without(open, rest)...)
+		}
+		open, rules = rest, append(rules, r)
 	}
 	f := importer.NewObject()
-	if len(allow) > 0 && !everybody {
-		f.Set("allow", allow)
+	if len(rules) > 0 {
+		f = importer.IPFilter(allowed)
 	}
-	if len(deny) > 0 {
-		f.Set("deny", deny)
+	became := f.As("ip_filter")
+	if f.Len() == 0 { // they let all clients in
+		became = importer.ByItself()
 	}
-	if len(allow) == 0 && len(deny) > 0 && !everybody { // nginx denies the rest
-		f.Set("deny", []string{"0.0.0.0/0", "::/0"})
+	for _, r := range rules {
+		t.became(r, "address", importer.Same, became, "ip_filter")
 	}
 	return f
 }
@@ -166,18 +154,22 @@ func (t *translator) certificates() {
 				t.email = email
 			}
 			t.wantTLS = true
+			acme := importer.Value("directory", "letsencrypt")
 			if dns, _ := meta["dns_challenge"].(bool); dns {
 				provider, _ := meta["dns_provider"].(string)
-				t.say(r, "provider", importer.Close, "it is ordered by DNS (%s): give acme.letsencrypt.dns the provider and its credentials", provider)
+				t.became(r, "provider", importer.Close, acme, "it is ordered by DNS (%s): give acme.letsencrypt.dns the provider and its credentials", provider)
 				t.Check("certificate %s is ordered by DNS at %q: set acme.letsencrypt.dns, which cannot be read from here", r.title(), provider)
 			} else {
-				t.say(r, "provider", importer.Same, "headgate orders it by acme.letsencrypt; the files are used until they end")
+				t.became(r, "provider", importer.Same, acme, "headgate orders it by acme.letsencrypt; the files are used until they end")
 			}
 			t.certificate(name, []string{filepath.Join(t.folder, "..", "letsencrypt", "live", name), filepath.Join("/etc/letsencrypt/live", name)}, r)
 		default:
 			t.wantTLS = true
-			t.say(r, "provider", importer.Same, "by its files")
-			t.certificate(name, []string{filepath.Join(t.folder, "custom_ssl", name), filepath.Join("/data/custom_ssl", name)}, r)
+			if t.certificate(name, []string{filepath.Join(t.folder, "custom_ssl", name), filepath.Join("/data/custom_ssl", name)}, r) {
+				t.became(r, "provider", importer.Same, t.Certificates.Field(name), "by its files")
+			} else {
+				t.say(r, "provider", importer.Impossible, "its files were not found")
+			}
 		}
 	}
 	if t.email != "" || t.letsencrypt() {
@@ -198,8 +190,8 @@ func (t *translator) letsencrypt() bool {
 	return false
 }
 
-// certificate names the files of a certificate that can be found.
-func (t *translator) certificate(name string, folders []string, r *record) {
+// certificate names the files of a certificate, and reports whether they were found.
+func (t *translator) certificate(name string, folders []string, r *record) bool {
 	for _, folder := range folders {
 		chain, key := filepath.Join(folder, "fullchain.pem"), filepath.Join(folder, "privkey.pem")
 		if t.folder == "" {
@@ -209,9 +201,10 @@ func (t *translator) certificate(name string, folders []string, r *record) {
 			continue
 		}
 		t.Certificates.Set(name, importer.NewObject().Set("cert_file", clean(chain)).Set("key_file", clean(key)))
-		return
+		return true
 	}
 	t.Check("the files of certificate %s were not found (looked for %s): name them in certificates, or let acme order it", r.title(), strings.Join(folders, " and "))
+	return false
 }
 
 func clean(name string) string {

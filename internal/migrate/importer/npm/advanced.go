@@ -85,7 +85,7 @@ func (t *translator) asWritten(r *record, p importer.Object, main string, locati
 		return
 	}
 	t.take(p, made)
-	t.tellLines(r, p, w, inner.Report)
+	t.tellLines(r, p, w, inner)
 }
 
 // secured is the line for HSTS, which stands in every location that Nginx Proxy Manager
@@ -98,6 +98,9 @@ func secured(p importer.Object) string {
 	}
 	return ""
 }
+
+// rootOf reports whether the lines of a host have a location / of their own.
+func rootOf(r *record) bool { return hasRoot(begin(r).files) }
 
 // hasRoot reports whether the lines have a location / of their own: Nginx Proxy Manager
 // writes none then.
@@ -184,12 +187,12 @@ func (t *translator) take(p, made importer.Object) {
 
 // tellLines adds the verdicts of the lines to the report, and says how many of them a
 // person has to look at.
-func (t *translator) tellLines(r *record, p importer.Object, w *written, report *importer.Report) {
+func (t *translator) tellLines(r *record, p importer.Object, w *written, inner *importer.Translation) {
 	odd, all := map[string]int{}, map[string]int{}
-	for _, e := range report.Entries {
+	t.Adopt(inner, func(e *importer.Entry) bool {
 		where, ok := w.where[e.File]
 		if !ok {
-			continue
+			return false
 		}
 		word, _, _ := strings.Cut(strings.TrimSuffix(e.Directive, ";"), " ")
 		switch {
@@ -199,17 +202,17 @@ func (t *translator) tellLines(r *record, p importer.Object, w *written, report 
 			e.Verdict, e.Note = importer.Impossible, "the host has an access list, whose rules stand in its locations, where nginx takes none from around them"
 		}
 		e.File, e.Directive = t.name+" advanced", fmt.Sprintf("%s: %s: %s", r.title(), where, e.Directive)
-		t.Report.Add(e)
 		if all[where]++; e.Verdict != importer.Same {
 			odd[where]++
 		}
-	}
+		return true
+	})
 	for _, where := range slices.Sorted(maps.Values(w.where)) {
 		if odd[where] > 0 {
 			t.Check("%s, %s: %d of its %d lines of nginx are not the same; look at their verdicts", r.title(), where, odd[where], all[where])
 		}
 	}
-	for _, text := range report.Check {
+	for _, text := range inner.Report.Check {
 		if !strings.Contains(text, "unknown hosts") {
 			t.Check("%s: %s", r.title(), text)
 		}

@@ -34,8 +34,12 @@ func (t *translator) proxyHost(r *record) {
 		t.Proxies.Set(t.proxyName(r), p)
 		return
 	}
-	t.say(r, "forward_host", importer.Same, server)
 	main := importer.NewObject().Set("servers", []importer.Object{insecure(server)})
+	if rootOf(r) {
+		t.say(r, "forward_host", importer.Ignored, "its lines of nginx have a location / of their own")
+	} else {
+		t.became(r, "forward_host", importer.Same, main.LastOf("servers"), "%s", server)
+	}
 	p.Set("routes", []importer.Object{})
 	locations := t.locations(r)
 	for _, l := range locations {
@@ -93,32 +97,29 @@ func (t *translator) host(r *record) importer.Object {
 		t.say(r, "domain_names", importer.Impossible, "the host has no name, or its names cannot be read")
 		return importer.Object{}
 	}
-	t.say(r, "domain_names", importer.Same, "virtual_hosts")
 	p := importer.NewObject().Set("virtual_hosts", names)
+	t.became(r, "domain_names", importer.Same, p.Field("virtual_hosts"), "virtual_hosts")
 	if r.fields["enabled"] != nil && !r.flag("enabled") {
-		p.Set("active", false)
-		t.say(r, "enabled", importer.Same, "active: false")
+		t.became(r, "enabled", importer.Same, p.Set("active", false).Field("active"), "active: false")
 	}
 	r.ignore("enabled", "certificate", "access_list", "use_default_location", "nginx_online", "nginx_err", "ipv6")
 	if id := r.number("certificate_id"); id > 0 {
 		t.wantTLS = true
-		note := "the certificate that fits the host is chosen by its name"
+		became, note := importer.Value("protocol", "https"), "the certificate that fits the host is chosen by its name"
 		for _, c := range t.tables["certificate"] {
 			if c.id == id && c.text("provider") == "letsencrypt" {
-				p.Set("acme", "letsencrypt")
-				note = "acme: letsencrypt"
+				became, note = p.Set("acme", "letsencrypt").Field("acme"), "acme: letsencrypt"
 			}
 		}
-		t.say(r, "certificate_id", importer.Same, note)
+		t.became(r, "certificate_id", importer.Same, became, "%s", note)
 		if r.flag("ssl_forced") {
-			p.Set("redirect_http_to_https", true)
-			t.say(r, "ssl_forced", importer.Same, "redirect_http_to_https")
+			t.became(r, "ssl_forced", importer.Same, p.Set("redirect_http_to_https", true).Field("redirect_http_to_https"), "redirect_http_to_https")
 		}
 		if r.flag("http2_support") {
-			t.say(r, "http2_support", importer.Same, "always on")
+			t.became(r, "http2_support", importer.Same, importer.ByItself(), "always on")
 		}
 		if r.flag("http3_support") {
-			t.say(r, "http3_support", importer.Close, "add a port with protocol http3 at 0.0.0.0:443")
+			t.say(r, "http3_support", importer.Impossible, "add a port with protocol http3 at 0.0.0.0:443")
 			t.Check("HTTP/3 was on for %s: add a port {address: \"0.0.0.0:443\", protocol: http3}", names[0])
 		}
 	} else {
@@ -149,8 +150,7 @@ func (t *translator) access(r *record, p importer.Object, name string) {
 		t.Check("%s names access list %d, which is not there: it is open to everybody", r.title(), id)
 		return
 	}
-	p.Set("use", []string{policy})
-	t.say(r, name, importer.Same, "use: [%s]", policy)
+	t.became(r, name, importer.Same, p.Set("use", []string{policy}).Field("use"), "use: [%s]", policy)
 }
 
 func (t *translator) hsts(r *record, p importer.Object) {
@@ -160,18 +160,20 @@ func (t *translator) hsts(r *record, p importer.Object) {
 	value := "max-age=63072000; preload"
 	if r.flag("hsts_subdomains") {
 		value = "max-age=63072000; includeSubDomains; preload"
-		t.say(r, "hsts_subdomains", importer.Same, "")
 	}
-	p.Append("headers", importer.NewObject().Set("direction", "response").Set("name", "Strict-Transport-Security").Set("value", value))
-	t.say(r, "hsts_enabled", importer.Same, "a response header rule")
+	rule := importer.NewObject().Set("direction", "response").Set("name", "Strict-Transport-Security").Set("value", value)
+	p.Append("headers", rule)
+	t.became(r, "hsts_enabled", importer.Same, rule.Field("value"), "a response header rule")
+	if r.flag("hsts_subdomains") {
+		t.became(r, "hsts_subdomains", importer.Same, rule.Field("value"), "")
+	}
 }
 
 func (t *translator) caching(r *record, p importer.Object) {
 	if !r.flag("caching_enabled") {
 		return
 	}
-	p.Set("cache", importer.NewObject().Set("enabled", true).Flow())
-	t.say(r, "caching_enabled", importer.Close, "headgate caches what the server allows; Nginx Proxy Manager caches pictures, styles and scripts for 30 minutes whatever it says")
+	t.became(r, "caching_enabled", importer.Close, p.Set("cache", importer.NewObject().Set("enabled", true).Flow()).Field("cache"), "headgate caches what the server allows; Nginx Proxy Manager caches pictures, styles and scripts for 30 minutes whatever it says")
 }
 
 // plainFlags gives verdicts to switches that need nothing.
@@ -180,10 +182,10 @@ func (t *translator) plainFlags(r *record) {
 		t.say(r, "block_exploits", importer.Ignored, "it looks for words in queries; headgate refuses requests that servers could read in two ways instead")
 	}
 	if r.flag("allow_websocket_upgrade") {
-		t.say(r, "allow_websocket_upgrade", importer.Same, "always on")
+		t.became(r, "allow_websocket_upgrade", importer.Same, importer.ByItself(), "always on")
 	}
 	if r.flag("trust_forwarded_proto") {
-		t.say(r, "trust_forwarded_proto", importer.Close, "name the proxies in front: client_ip: {trusted: […]}")
+		t.say(r, "trust_forwarded_proto", importer.Impossible, "name the proxies in front: client_ip: {trusted: […]}")
 		t.Check("%s believes X-Forwarded-Proto of everybody: name the proxies in front of it in client_ip", r.title())
 	}
 }
@@ -240,8 +242,8 @@ func (t *translator) locations(r *record) (routes []custom) {
 		if !strings.HasSuffix(l.Path, "/") {
 			verdict, note = importer.Close, "headgate takes whole segments: "+l.Path+"x does not reach it"
 		}
-		t.say(&one, "location", verdict, note)
 		route.Set("servers", []importer.Object{insecure(server)})
+		t.became(&one, "location", verdict, route.Field("path"), "%s", note)
 		routes = append(routes, custom{l, server, route})
 	}
 	return routes
@@ -266,20 +268,20 @@ func (t *translator) redirectionHost(r *record) {
 	case 0:
 		status = 301
 	default:
-		t.say(r, "forward_http_code", importer.Close, "302: headgate redirects with 301, 302, 303, 307 or 308")
+		t.became(r, "forward_http_code", importer.Close, importer.Value("status", 302), "302: headgate redirects with 301, 302, 303, 307 or 308")
 		status = 302
 	}
 	rule := importer.NewObject().Set("regex", "^").Set("status", status)
 	if r.flag("preserve_path") {
 		rule.Set("target", to+"{path}")
-		t.say(r, "preserve_path", importer.Same, "")
-		t.say(r, "forward_domain_name", importer.Same, "a redirect rule")
+		t.became(r, "preserve_path", importer.Same, rule.Field("target"), "")
+		t.became(r, "forward_domain_name", importer.Same, rule.Field("target"), "a redirect rule")
 	} else {
 		if !strings.Contains(r.text("forward_domain_name"), "/") {
 			to += "/"
 		}
 		rule.Set("target", to)
-		t.say(r, "forward_domain_name", importer.Close, "a redirect rule; the query of the request is kept")
+		t.became(r, "forward_domain_name", importer.Close, rule.Field("target"), "a redirect rule; the query of the request is kept")
 	}
 	asNginx := strings.ReplaceAll(strings.ReplaceAll(rule.Text("target"), "{scheme}", "$scheme"), "{path}", "$request_uri")
 	p.Set("redirects", []importer.Object{rule})
@@ -316,8 +318,7 @@ func (t *translator) stream(r *record) {
 	}
 	s := importer.NewObject().Set("address", "0.0.0.0:"+port)
 	if r.fields["enabled"] != nil && !r.flag("enabled") {
-		s.Set("active", false)
-		t.say(r, "enabled", importer.Same, "active: false")
+		t.became(r, "enabled", importer.Same, s.Set("active", false).Field("active"), "active: false")
 	}
 	s.Set("servers", []importer.Object{importer.NewObject().Set("address", to).Flow()})
 	r.ignore("enabled", "forwarding_host", "forwarding_port", "certificate")
@@ -327,11 +328,11 @@ func (t *translator) stream(r *record) {
 	}
 	if r.flag("tcp_forwarding") {
 		t.TCP.Set(importer.Unused(t.TCP, "tcp-"+port, "tcp"), s)
-		t.say(r, "tcp_forwarding", importer.Same, "a TCP proxy")
+		t.became(r, "tcp_forwarding", importer.Same, s.Field("address"), "a TCP proxy")
 	}
 	if r.flag("udp_forwarding") {
 		t.UDP.Set(importer.Unused(t.UDP, "udp-"+port, "udp"), s)
-		t.say(r, "udp_forwarding", importer.Same, "a UDP proxy")
+		t.became(r, "udp_forwarding", importer.Same, s.Field("address"), "a UDP proxy")
 	}
 }
 
@@ -349,8 +350,8 @@ func asWritten(url string) string {
 	return head
 }
 
-// setting reads settings of the whole.
-func (t *translator) setting(r *record) {
+// whole reads settings of the whole.
+func (t *translator) whole(r *record) {
 	id := r.text("id")
 	r.ignore("name", "description")
 	if id != "default-site" {
@@ -363,18 +364,18 @@ func (t *translator) setting(r *record) {
 	_ = r.into("meta", &meta)
 	switch value := r.text("value"); value {
 	case "", "404", "444":
-		t.say(r, "value", importer.Same, "a host that nobody has gets 404")
+		t.became(r, "value", importer.Same, importer.ByItself(), "a host that no proxy has gets 404")
 	case "redirect":
 		rule := importer.NewObject().Set("regex", "^").Set("target", asWritten(meta.Redirect)).Set("status", 301)
 		p := importer.NewObject().Set("redirects", []importer.Object{rule})
 		p.Set("routes", []importer.Object{importer.NewObject().Set("fixed_response", importer.NewObject().Set("status", 404).Flow())})
 		t.Proxies.Set(importer.Unused(t.Proxies, "default-site", "default"), p)
-		t.say(r, "value", importer.Same, "a proxy without virtual hosts")
+		t.became(r, "value", importer.Same, p.Field("redirects"), "a proxy without virtual hosts")
 	case "html":
 		p := importer.NewObject().Set("routes", []importer.Object{importer.NewObject().Set("fixed_response", importer.NewObject().Set("status", 200).Set("body", strings.ReplaceAll(meta.HTML, "{", "{{")).Set("content_type", "text/html; charset=utf-8"))})
 		t.Proxies.Set(importer.Unused(t.Proxies, "default-site", "default"), p)
-		t.say(r, "value", importer.Same, "a fixed response")
+		t.became(r, "value", importer.Same, p.Field("routes"), "a fixed response")
 	default: // congratulations
-		t.say(r, "value", importer.Ignored, "a page of Nginx Proxy Manager itself (%s); a host that nobody has gets 404", value)
+		t.say(r, "value", importer.Ignored, "a page of Nginx Proxy Manager itself (%s); a host that no proxy has gets 404", value)
 	}
 }

@@ -262,7 +262,7 @@ func translate(s *source) ([]byte, *importer.Report, error) {
 		t.stream(r)
 	}
 	for _, r := range s.tables["setting"] {
-		t.setting(r)
+		t.whole(r)
 	}
 	t.rest()
 	return t.finish()
@@ -277,11 +277,21 @@ type setting struct {
 // Text is the record, the name of the field and its value.
 func (s *setting) Text() string { return s.text }
 
-// say gives a setting of a record its verdict. A field may have several, one for each
-// of its effects.
-func (t *translator) say(r *record, name string, v importer.Verdict, note string, args ...any) {
+// setting is a field of a record as a part of the source. A field may be several, one for
+// each of its effects.
+func (t *translator) setting(r *record, name string) *setting {
 	r.seen[name] = true
-	t.Say(&setting{importer.Origin{File: t.name, Line: int(r.id)}, r.title() + ": " + name + " = " + r.shown(name)}, v, note, args...)
+	return &setting{importer.Origin{File: t.name, Line: int(r.id)}, r.title() + ": " + name + " = " + r.shown(name)}
+}
+
+// say gives a setting of a record a verdict for which nothing is in the document.
+func (t *translator) say(r *record, name string, o importer.Omission, note string, args ...any) {
+	t.Say(t.setting(r, name), o, note, args...)
+}
+
+// became gives a setting of a record its verdict with what it became.
+func (t *translator) became(r *record, name string, v importer.Verdict, f importer.Field, note string, args ...any) {
+	t.Became(t.setting(r, name), v, f, note, args...)
 }
 
 // title names a record for people.

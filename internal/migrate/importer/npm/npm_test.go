@@ -83,7 +83,7 @@ func TestImport(t *testing.T) {
 		"virtual_hosts: [wiki.example.com, www.wiki.example.com]", "    redirect_http_to_https: true", "acme: letsencrypt", "email: ada@example.com", "use: [family-friends]",
 		"{direction: request, name: X-Real-IP, value: {client_ip}}", "max-age=63072000; preload", "- path: /drawings\n        strip_prefix: false", "https://10.0.0.5:8443/base",
 		"active: false", "request_timeout: 600s", "url: https://nas:5001/, tls: {insecure_skip_verify: true}", "target: {scheme}://new.example.com{path}", "status: 308", "tcp-2222:", "tcp-53:", "udp-53:", "address: 192.168.1.20:22",
-		"allow: [192.168.0.0/16, 203.0.113.7/32]", "deny: [0.0.0.0/0, ::/0]", "name: ada", "custom_ssl/npm-2/fullchain.pem", "default-site:", "target: https://example.com/?\n        status: 301", "websecure: {address: 0.0.0.0:443, protocol: https}",
+		"allow: [192.168.0.0/16, 203.0.113.7]", "deny: [0.0.0.0/0, ::/0]", "name: ada", "custom_ssl/npm-2/fullchain.pem", "default-site:", "target: https://example.com/?\n        status: 301", "websecure: {address: 0.0.0.0:443, protocol: https}",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in\n%s", want, got)

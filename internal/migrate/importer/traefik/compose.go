@@ -183,6 +183,14 @@ func (t *translator) labels(s *compose.Service) error {
 	return nil
 }
 
+// plainLabel is a label that is no part of the tree.
+type plainLabel struct {
+	importer.Origin
+	text string
+}
+
+func (l *plainLabel) Text() string { return l.text }
+
 // label adds one label, or says why there is nothing to add.
 func (t *translator) label(service string, l *compose.Setting, d *described) error {
 	key, ok := strings.CutPrefix(strings.ToLower(l.Key), "traefik.")
@@ -190,15 +198,13 @@ func (t *translator) label(service string, l *compose.Setting, d *described) err
 		return nil
 	}
 	rest := l.Key[len("traefik."):]
-	at := importer.Entry{File: l.File, Line: l.Line, Directive: service + ": " + l.Key + "=" + l.Value, Verdict: importer.Same}
+	at := &plainLabel{importer.Origin{File: l.File, Line: l.Line}, service + ": " + l.Key + "=" + l.Value}
 	switch key {
 	case "enable":
-		at.Note = "what is written is served"
-		t.Report.Add(at)
+		t.Became(at, importer.Same, importer.ByItself(), "what is written is served")
 		return nil
 	case "docker.network", "swarm.network", "docker.lbswarm", "swarm.lbswarm":
-		at.Verdict, at.Note = importer.Ignored, "servers are named by their service; headgate has to be in the same network"
-		t.Report.Add(at)
+		t.Say(at, importer.Ignored, "servers are named by their service; headgate has to be in the same network")
 		return nil
 	}
 	d.used = true

@@ -15,8 +15,7 @@ import (
 
 // middleware gives a route what a middleware does.
 func (t *translator) middleware(r *router, name string, depth int) {
-	name, _, _ = strings.Cut(name, "@")
-	m := t.root.get("http", "middlewares", name)
+	m := t.middlewareNamed(name)
 	if !m.is() || depth > maxDepth {
 		t.Check("router %s uses the middleware %s, which is not in the files that were given: what it keeps out is let in", r.name, name)
 		return
@@ -26,7 +25,7 @@ func (t *translator) middleware(r *router, name string, depth int) {
 			for _, next := range n.get("middlewares").texts() {
 				t.middleware(r, next, depth+1)
 			}
-			t.sayAll(n, importer.Same, "one after another")
+			t.becameAll(n, importer.Same, t.throughMiddlewares(n.get("middlewares")), "one after another")
 			continue
 		}
 		translate := kindOf(n.name())
@@ -37,6 +36,48 @@ func (t *translator) middleware(r *router, name string, depth int) {
 		}
 		translate(t, r, n)
 	}
+}
+
+func (t *translator) middlewareNamed(name string) *node {
+	name, _, _ = strings.Cut(name, "@")
+	return t.root.get("http", "middlewares", name)
+}
+
+// throughMiddlewares is what the middlewares that a list names became.
+func (t *translator) throughMiddlewares(list *node) importer.Field {
+	var all []*node
+	for _, name := range list.texts() {
+		all = append(all, t.middlewareNamed(name))
+	}
+	return through(all...)
+}
+
+// sayMiddlewares gives a list of middlewares that were translated its verdict.
+func (t *translator) sayMiddlewares(list *node) {
+	list.leaves(func(leaf *node) {
+		acts := false
+		for _, name := range leaf.texts() {
+			t.middlewareNamed(name).leaves(func(n *node) { acts = acts || n.Verdict() != importer.Ignored })
+		}
+		if !acts {
+			t.Say(leaf, importer.Ignored, "none of its settings has an effect here")
+			return
+		}
+		t.Became(leaf, importer.Same, t.throughMiddlewares(leaf), "features of the route")
+	})
+}
+
+// feature gives a route a feature that it can have once. Of two middlewares with different
+// ones the first stays.
+func (t *translator) feature(r *router, n *node, name string, o importer.Object) importer.Field {
+	if r.route.Has(name) && r.route.Object(name).Key() != o.Key() {
+		note := "a route has one " + name + ", and another middleware has set it"
+		t.sayAll(n, importer.Impossible, "%s", note)
+		n.leaves(func(leaf *node) { t.Amend(leaf, importer.Impossible, note) })
+		t.Check("router %s: of two middlewares that set %s the first one counts: %s is left out", r.name, name, n.path)
+		return importer.Field{}
+	}
+	return r.route.Set(name, o).Field(name)
 }
 
 // without says why kinds of middlewares are not taken over, and what helps.
@@ -98,7 +139,8 @@ func stripPrefix(t *translator, r *router, n *node) {
 	list := n.get("prefixes").texts()
 	if slices.ContainsFunc(list, func(p string) bool { return strings.TrimSuffix(p, "/") == r.when.path }) {
 		r.route.Set("strip_prefix", true)
-		t.sayAll(n, importer.Close, "strip_prefix: of whole segments; Traefik takes %s away from %sx, too, and does not map Location and cookies back", r.when.path, r.when.path)
+		t.sayAll(n.get("forceSlash"), importer.Ignored, "a path always begins with a slash")
+		t.becameAll(n, importer.Close, importer.ByItself(), "strip_prefix: of whole segments; Traefik takes %s away from %sx, too, and does not map Location and cookies back", r.when.path, r.when.path)
 		return
 	}
 	var parts []string
@@ -109,8 +151,9 @@ func stripPrefix(t *translator, r *router, n *node) {
 		return
 	}
 	r.route.Set("strip_prefix", false)
-	t.rewrite(r, "regex", "^(?:"+strings.Join(parts, "|")+")/?").Set("replacement", "/")
-	t.sayAll(n, importer.Same, "a rewrite by an expression")
+	became := t.rewrite(r, "regex", "^(?:"+strings.Join(parts, "|")+")/?").Set("replacement", "/").Field("regex")
+	t.sayAll(n.get("forceSlash"), importer.Ignored, "a path always begins with a slash")
+	t.becameAll(n, importer.Close, became, "a rewrite by an expression; X-Forwarded-Prefix is not sent")
 }
 
 // stripPrefixRegex cuts off what its first expression that matches takes from the
@@ -132,8 +175,8 @@ func stripPrefixRegex(t *translator, r *router, n *node) {
 		parts = append(parts, strings.TrimPrefix(text, "^"))
 	}
 	r.route.Set("strip_prefix", false)
-	t.rewrite(r, "regex", "^(?:"+strings.Join(parts, "|")+")/?").Set("replacement", "/")
-	t.sayAll(n, importer.Close, "a rewrite by an expression; X-Forwarded-Prefix is not sent")
+	became := t.rewrite(r, "regex", "^(?:"+strings.Join(parts, "|")+")/?").Set("replacement", "/").Field("regex")
+	t.becameAll(n, importer.Close, became, "a rewrite by an expression; X-Forwarded-Prefix is not sent")
 }
 
 // rewrite sets a field of the route's rewrite and returns it.
@@ -151,11 +194,11 @@ func (t *translator) rewrite(r *router, name, value string) importer.Object {
 }
 
 func addPrefix(t *translator, r *router, n *node) {
-	t.rewrite(r, "add_prefix", n.get("prefix").text())
+	became := t.rewrite(r, "add_prefix", n.get("prefix").text()).Field("add_prefix")
 	if !r.route.Has("strip_prefix") {
 		r.route.Set("strip_prefix", false)
 	}
-	t.sayAll(n, importer.Same, "rewrite.add_prefix")
+	t.becameAll(n, importer.Same, became, "rewrite.add_prefix")
 }
 
 func replacePathRegex(t *translator, r *router, n *node) {
@@ -163,17 +206,17 @@ func replacePathRegex(t *translator, r *router, n *node) {
 		t.sayAll(n, importer.Impossible, "invalid regular expression: %v", err)
 		return
 	}
-	t.rewrite(r, "regex", n.get("regex").text()).Set("replacement", n.get("replacement").text())
+	became := t.rewrite(r, "regex", n.get("regex").text()).Set("replacement", n.get("replacement").text()).Field("regex")
 	if !r.route.Has("strip_prefix") {
 		r.route.Set("strip_prefix", false)
 	}
-	t.sayAll(n, importer.Same, "rewrite; X-Replaced-Path is not sent")
+	t.becameAll(n, importer.Close, became, "rewrite; X-Replaced-Path is not sent")
 }
 
 func replacePath(t *translator, r *router, n *node) {
-	t.rewrite(r, "regex", "^.*$").Set("replacement", n.get("path").text())
+	became := t.rewrite(r, "regex", "^.*$").Set("replacement", n.get("path").text()).Field("regex")
 	r.route.Set("strip_prefix", false)
-	t.sayAll(n, importer.Same, "rewrite; X-Replaced-Path is not sent")
+	t.becameAll(n, importer.Close, became, "rewrite; X-Replaced-Path is not sent")
 }
 
 func redirectScheme(t *translator, r *router, n *node) {
@@ -184,7 +227,16 @@ func redirectScheme(t *translator, r *router, n *node) {
 	if r.onPlain() {
 		r.toHTTPS = true
 	}
-	t.sayAll(n, importer.Same, "redirect_http_to_https: 301 for GET, 308 for others, to the https port")
+	t.becameAll(n, importer.Same, redirectField(r), "redirect_http_to_https: 301 for GET, 308 for others, to the https port")
+}
+
+// redirectField is what a redirect to https became: for routers of https ports there is
+// nothing to do.
+func redirectField(r *router) importer.Field {
+	if r.onPlain() {
+		return importer.Value("redirect_http_to_https", true)
+	}
+	return importer.ByItself()
 }
 
 // redirectRegex is matched by Traefik on the whole URL; a rule of headgate on the path.
@@ -209,7 +261,7 @@ func redirectRegex(t *translator, r *router, n *node) {
 	}
 	rule := importer.NewObject().Set("regex", path).Set("target", braces.ReplaceAllString(target, "$$$1")).Set("status", status)
 	r.route.Append("redirects", rule)
-	t.sayAll(n, importer.Close, "the rule is matched on the path, and the host is that of the route, with or without its port; all methods get its status, where Traefik sends 308 or 307 to others than GET")
+	t.becameAll(n, importer.Close, rule.As("redirects"), "the rule is matched on the path, and the host is that of the route, with or without its port; all methods get its status, where Traefik sends 308 or 307 to others than GET")
 }
 
 var (
@@ -230,29 +282,37 @@ func headers(t *translator, r *router, n *node) {
 			}
 			if strings.EqualFold(one.name(), "Host") && direction == "request" {
 				r.host = one.value
-				t.sayAll(one, importer.Same, "host_header of the proxy")
+				t.becameAll(one, importer.Same, importer.Value("host_header", one.value), "host_header of the proxy")
 				continue
 			}
 			r.route.Append("headers", rule.Flow())
-			t.sayAll(one, importer.Same, "a header rule")
+			t.becameAll(one, importer.Same, rule.As("headers"), "a header rule")
 		}
 	}
 	for _, s := range securityFields(n) {
-		r.route.Append("headers", importer.NewObject().Set("direction", "response").Set("name", s.name).Set("value", s.value))
+		rule := importer.NewObject().Set("direction", "response").Set("name", s.name).Set("value", s.value)
+		r.route.Append("headers", rule)
+		for _, field := range s.fields {
+			t.becameAll(n.get(field), importer.Same, rule.As("headers"), "a header rule")
+		}
 	}
-	for _, name := range []string{"stsSeconds", "stsIncludeSubdomains", "stsPreload", "frameDeny", "customFrameOptionsValue", "contentTypeNosniff", "browserXssFilter", "referrerPolicy", "contentSecurityPolicy", "permissionsPolicy"} {
-		t.sayAll(n.get(name), importer.Same, "a header rule")
+	for _, name := range []string{"stsSeconds", "stsIncludeSubdomains", "stsPreload", "frameDeny", "contentTypeNosniff", "browserXssFilter"} {
+		t.sayAll(n.get(name), importer.Ignored, "it sends nothing")
 	}
-	if n.get("forceSTSHeader").is() {
-		t.sayAll(n.get("forceSTSHeader"), importer.Close, "the rule is for http too; browsers ignore it there")
+	if force := n.get("forceSTSHeader"); force.is() {
+		t.becameAll(force, importer.Close, through(n.get("stsSeconds")), "the rule is for http too; browsers ignore it there")
 	}
 	corsOf(t, r, n)
 }
 
-type pair struct{ name, value string }
+// securityField is a header that fields of the middleware stand for.
+type securityField struct {
+	name, value string
+	fields      []string
+}
 
 // securityFields are the fields that switches of the middleware stand for.
-func securityFields(n *node) (out []pair) {
+func securityFields(n *node) (out []securityField) {
 	if seconds := n.get("stsSeconds").number(0); seconds > 0 {
 		value := "max-age=" + strconv.Itoa(seconds)
 		if n.get("stsIncludeSubdomains").on() {
@@ -261,25 +321,27 @@ func securityFields(n *node) (out []pair) {
 		if n.get("stsPreload").on() {
 			value += "; preload"
 		}
-		out = append(out, pair{"Strict-Transport-Security", value})
+		out = append(out, securityField{"Strict-Transport-Security", value, []string{"stsSeconds", "stsIncludeSubdomains", "stsPreload"}})
 	}
 	if frame := n.get("customFrameOptionsValue").text(); frame != "" {
-		out = append(out, pair{"X-Frame-Options", frame})
+		out = append(out, securityField{"X-Frame-Options", frame, []string{"customFrameOptionsValue", "frameDeny"}})
 	} else if n.get("frameDeny").on() {
-		out = append(out, pair{"X-Frame-Options", "DENY"})
+		out = append(out, securityField{"X-Frame-Options", "DENY", []string{"frameDeny"}})
 	}
 	if n.get("contentTypeNosniff").on() {
-		out = append(out, pair{"X-Content-Type-Options", "nosniff"})
+		out = append(out, securityField{"X-Content-Type-Options", "nosniff", []string{"contentTypeNosniff"}})
 	}
-	if n.get("browserXssFilter").on() {
-		out = append(out, pair{"X-XSS-Protection", "1; mode=block"})
+	if xss := n.get("customBrowserXSSValue").text(); xss != "" {
+		out = append(out, securityField{"X-XSS-Protection", xss, []string{"customBrowserXSSValue", "browserXssFilter"}})
+	} else if n.get("browserXssFilter").on() {
+		out = append(out, securityField{"X-XSS-Protection", "1; mode=block", []string{"browserXssFilter"}})
 	}
-	for field, name := range map[string]string{"referrerPolicy": "Referrer-Policy", "contentSecurityPolicy": "Content-Security-Policy", "permissionsPolicy": "Permissions-Policy"} {
+	for field, name := range map[string]string{"referrerPolicy": "Referrer-Policy", "contentSecurityPolicy": "Content-Security-Policy", "contentSecurityPolicyReportOnly": "Content-Security-Policy-Report-Only", "permissionsPolicy": "Permissions-Policy"} {
 		if v := n.get(field).text(); v != "" {
-			out = append(out, pair{name, v})
+			out = append(out, securityField{name, v, []string{field}})
 		}
 	}
-	slices.SortFunc(out, func(a, b pair) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(out, func(a, b securityField) int { return strings.Compare(a.name, b.name) })
 	return out
 }
 
@@ -289,7 +351,7 @@ func corsOf(t *translator, r *router, n *node) {
 		if list := n.get(from).texts(); len(list) > 0 {
 			cors.Set(to, list)
 			if n.get("accessControlAllowOriginList").is() {
-				t.sayAll(n.get(from), importer.Same, "cors."+to)
+				t.becameAll(n.get(from), importer.Same, cors.Field(to), "cors.%s", to)
 			}
 		}
 	}
@@ -301,15 +363,16 @@ func corsOf(t *translator, r *router, n *node) {
 	if !cors.Has("allow_origins") {
 		return
 	}
+	became := importer.ByItself()
 	if n.get("accessControlAllowCredentials").on() {
-		cors.Set("allow_credentials", true)
+		became = cors.Set("allow_credentials", true).Field("allow_credentials")
 	}
-	t.sayAll(n.get("accessControlAllowCredentials"), importer.Same, "cors.allow_credentials")
+	t.becameAll(n.get("accessControlAllowCredentials"), importer.Same, became, "cors.allow_credentials")
 	if age := n.get("accessControlMaxAge").number(0); age > 0 {
 		cors.Set("max_age", strconv.Itoa(min(age, 86400))+"s")
 	}
-	t.sayAll(n.get("accessControlMaxAge"), importer.Same, "cors.max_age")
-	t.sayAll(n.get("addVaryHeader"), importer.Same, "Vary is always set")
+	t.becameAll(n.get("accessControlMaxAge"), importer.Same, cors.Field("max_age"), "cors.max_age")
+	t.becameAll(n.get("addVaryHeader"), importer.Same, importer.ByItself(), "Vary is always set")
 	r.route.Set("cors", cors)
 }
 
@@ -327,12 +390,13 @@ func basicAuth(t *translator, r *router, n *node) {
 		users = append(users, importer.NewObject().Set("name", name).Set("password_hash", hash))
 	}
 	if file := n.get("usersFile"); file.is() {
-		t.sayAll(file, importer.Close, "give the users of %s as basic_auth.users", file.text())
+		t.sayAll(file, importer.Impossible, "give the users of %s as basic_auth.users", file.text())
 		t.Check("router %s: put the users of %s into basic_auth.users", r.name, file.text())
 	}
 	if field := n.get("headerField"); field.is() {
-		t.sayAll(field, importer.Close, "a header rule with {user}")
-		r.route.Append("headers", importer.NewObject().Set("direction", "request").Set("name", field.text()).Set("value", "{user}").Flow())
+		rule := importer.NewObject().Set("direction", "request").Set("name", field.text()).Set("value", "{user}").Flow()
+		r.route.Append("headers", rule)
+		t.becameAll(field, importer.Close, rule.As("headers"), "a header rule with {user}")
 	}
 	if !n.get("removeHeader").on() {
 		auth.Set("forward_credentials", true)
@@ -340,37 +404,37 @@ func basicAuth(t *translator, r *router, n *node) {
 	if !n.get("realm").is() {
 		auth.Set("realm", "traefik")
 	}
-	r.route.Set("basic_auth", auth.Set("users", users))
-	t.sayAll(n, importer.Close, "basic_auth: the challenge names UTF-8, and an address with many wrong passwords gets 429 for a while")
+	t.becameAll(n, importer.Close, t.feature(r, n, "basic_auth", auth.Set("users", users)), "basic_auth: the challenge names UTF-8, and an address with many wrong passwords gets 429 for a while")
 }
 
 func forwardAuth(t *translator, r *router, n *node) {
 	auth := importer.NewObject().Set("url", n.get("address").text())
-	t.sayAll(n.get("address"), importer.Same, "forward_auth.url")
-	if n.get("trustForwardHeader").on() {
-		auth.Set("trust_forward_header", true)
-	}
-	t.sayAll(n.get("trustForwardHeader"), importer.Same, "trust_forward_header")
 	if list := n.get("authResponseHeaders").texts(); len(list) > 0 {
 		auth.Set("response_headers", list)
-		t.sayAll(n.get("authResponseHeaders"), importer.Same, "response_headers")
 	}
+	trust := importer.ByItself()
+	if n.get("trustForwardHeader").on() {
+		trust = auth.Set("trust_forward_header", true).Field("trust_forward_header")
+	}
+	t.feature(r, n, "forward_auth", auth)
+	t.becameAll(n.get("address"), importer.Same, auth.Field("url"), "forward_auth.url")
+	t.becameAll(n.get("trustForwardHeader"), importer.Same, trust, "trust_forward_header")
+	t.becameAll(n.get("authResponseHeaders"), importer.Same, auth.Field("response_headers"), "response_headers")
 	for _, name := range []string{"authResponseHeadersRegex", "authRequestHeaders", "tls", "addAuthCookiesToResponse", "forwardBody", "headerField", "preserveLocationHeader", "preserveRequestMethod", "maxBodySize"} {
 		if v := n.get(name); v.is() {
-			t.sayAll(v, importer.Close, "it is left out: all headers of the client are sent, named ones of the answer are copied")
+			t.sayAll(v, importer.Impossible, "it is left out: all headers of the client are sent, named ones of the answer are copied")
 		}
 	}
-	r.route.Set("forward_auth", auth)
 }
 
 func ipAllowList(t *translator, r *router, n *node) {
-	r.route.Set("ip_filter", importer.NewObject().Set("allow", n.get("sourceRange").texts()))
-	t.sayAll(n.get("sourceRange"), importer.Same, "ip_filter.allow")
+	t.allow(r, n.get("sourceRange").texts())
+	t.becameAll(n.get("sourceRange"), importer.Same, r.route.Field("ip_filter"), "ip_filter")
 	if s := n.get("ipStrategy"); s.is() {
-		t.sayAll(s, importer.Close, "client_ip says which proxies in front are trusted")
+		t.sayAll(s, importer.Impossible, "client_ip says which proxies in front are trusted")
 		t.Check("router %s takes the client's address from a header (ipStrategy): name the proxies in front in client_ip", r.name)
 	}
-	t.sayAll(n.get("rejectStatusCode"), importer.Close, "refused clients get 403")
+	t.becameAll(n.get("rejectStatusCode"), importer.Close, r.route.Field("ip_filter"), "refused clients get 403")
 }
 
 func rateLimit(t *translator, r *router, n *node) {
@@ -391,12 +455,37 @@ func rateLimit(t *translator, r *router, n *node) {
 	if name := n.get("sourceCriterion", "requestHeaderName").text(); name != "" {
 		limit.Set("key", "header:"+name)
 	}
-	t.sayAll(n.get("sourceCriterion"), importer.Close, "rate_limit.key")
-	for _, name := range []string{"average", "period", "burst"} {
-		t.sayAll(n.get(name), importer.Same, "rate_limit")
-	}
+	became := t.feature(r, n, "rate_limit", limit)
 	t.sayAll(n.get("redis"), importer.Impossible, "each headgate counts by itself")
-	r.route.Set("rate_limit", limit)
+	t.sourceCriterion(r, n.get("sourceCriterion"), limit)
+	for _, name := range []string{"average", "period", "burst"} {
+		t.becameAll(n.get(name), importer.Same, became, "rate_limit")
+	}
+}
+
+// sourceCriterion gives what clients are told apart by its verdict.
+func (t *translator) sourceCriterion(r *router, n *node, limit importer.Object) {
+	if limit.Has("key") {
+		t.becameAll(n, importer.Same, limit.Field("key"), "rate_limit.key")
+		return
+	}
+	if n.is() {
+		t.Check("router %s: requests are counted by the client's address, which client_ip finds, and not by sourceCriterion", r.name)
+	}
+	t.sayAll(n, importer.Impossible, "requests are counted by the client's address, which client_ip finds, or by a header")
+}
+
+// allow lets in clients of some networks. What several middlewares let in is what their
+// networks have in common.
+func (t *translator) allow(r *router, networks []string) {
+	f := importer.NewObject()
+	if before := r.route.Object("ip_filter"); before.Len() > 0 {
+		if networks = importer.Common(before.Texts("allow"), networks); len(networks) == 0 {
+			r.route.Set("ip_filter", f.Set("deny", importer.Networks(importer.AllAddresses())))
+			return
+		}
+	}
+	r.route.Set("ip_filter", f.Set("allow", networks))
 }
 
 func compress(t *translator, r *router, n *node) {
@@ -404,26 +493,26 @@ func compress(t *translator, r *router, n *node) {
 	if size := n.get("minResponseBodyBytes").number(0); size > 0 {
 		c.Set("min_size", fmt.Sprintf("%dB", size))
 	}
-	t.sayAll(n.get("minResponseBodyBytes"), importer.Same, "compression.min_size")
-	t.sayAll(n, importer.Close, "compression chooses among zstd, br and gzip by the type of the content")
-	r.route.Set("compression", c.Flow())
+	became := t.feature(r, n, "compression", c.Flow())
+	t.becameAll(n.get("minResponseBodyBytes"), importer.Same, c.Field("min_size"), "compression.min_size")
+	t.becameAll(n, importer.Close, became, "compression chooses among zstd, br and gzip by the type of the content")
 }
 
 func retry(t *translator, r *router, n *node) {
-	r.route.Set("retry", importer.NewObject().Set("attempts", min(max(n.get("attempts").number(2), 1), 10)).Flow())
-	t.sayAll(n, importer.Close, "only what is idempotent or was not sent yet is sent again")
+	became := t.feature(r, n, "retry", importer.NewObject().Set("attempts", min(max(n.get("attempts").number(2), 1), 10)).Flow())
+	t.becameAll(n, importer.Close, became, "only what is idempotent or was not sent yet is sent again")
 }
 
 func buffering(t *translator, r *router, n *node) {
 	if size := n.get("maxRequestBodyBytes").number(0); size > 0 {
-		r.route.Set("request_body_limit", fmt.Sprintf("%dB", size))
-		t.sayAll(n.get("maxRequestBodyBytes"), importer.Same, "request_body_limit")
+		became := r.route.Set("request_body_limit", fmt.Sprintf("%dB", size)).Field("request_body_limit")
+		t.becameAll(n.get("maxRequestBodyBytes"), importer.Same, became, "request_body_limit")
 	}
 	t.sayAll(n, importer.Ignored, "nothing is buffered")
 }
 
 func circuitBreaker(t *translator, r *router, n *node) {
-	r.route.Set("circuit_breaker", importer.NewObject().Set("error_percent", 50).Flow())
-	t.sayAll(n, importer.Close, "circuit_breaker opens by the share of errors, 50 % here")
+	became := t.feature(r, n, "circuit_breaker", importer.NewObject().Set("error_percent", 50).Flow())
+	t.becameAll(n, importer.Close, became, "circuit_breaker opens by the share of errors, 50 % here")
 	t.Check("router %s has a circuit breaker by an expression: set circuit_breaker.error_percent", r.name)
 }

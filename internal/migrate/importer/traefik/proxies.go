@@ -61,7 +61,7 @@ func (t *translator) writeProxies() {
 	}
 	for _, r := range routers {
 		if !t.used[r.n] {
-			t.Amend(r.n.get("rule"), importer.Close, "routers of a higher priority take all of its requests")
+			t.Amend(r.n.get("rule"), importer.Ignored, "routers of a higher priority take all of its requests")
 			t.Check("router %s: routers of a higher priority take all of its requests, with Traefik too: a longer rule has a higher priority", r.name)
 		}
 	}

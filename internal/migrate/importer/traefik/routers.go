@@ -63,13 +63,18 @@ func (t *translator) router(n, rule *node, alternatives [][]match) {
 		}
 		t.routeOf(r)
 		t.routers = append(t.routers, r)
+		became := served(r.route)
+		if r.toHTTPS {
+			became = importer.Value("redirect_http_to_https", true)
+		}
+		t.ruled[rule] = t.ruled[rule].Or(became)
 	}
 	if taken == 0 {
 		t.sayAll(n, importer.Impossible, note)
 		return
 	}
-	t.sayAll(rule, verdict, note)
-	t.sayAll(n.get("priority"), importer.Same, "routes decide as the routers do in their order")
+	t.becameAll(rule, verdict, t.ruled[rule], "%s", note)
+	t.becameAll(n.get("priority"), importer.Same, importer.ByItself(), "routes decide as the routers do in their order")
 	t.sayAll(n.get("ruleSyntax"), importer.Ignored, "both syntaxes are read")
 	t.sayAll(n.get("observability"), importer.Ignored, "logs and metrics are for all routes")
 }
@@ -97,7 +102,13 @@ func (t *translator) routeOf(r *router) {
 			t.Check("router %s names the entry point %s, which is not there", r.name, name)
 		}
 	}
-	t.sayAll(r.n.get("entryPoints"), importer.Same, "ports")
+	r.n.get("entryPoints").leaves(func(leaf *node) {
+		became := importer.Field{}
+		for _, e := range r.entries {
+			became = became.Or(importer.Value("address", e.address))
+		}
+		t.Became(leaf, importer.Same, became, "ports")
+	})
 	if len(names) == 0 {
 		for _, name := range t.names {
 			r.entries = append(r.entries, t.entries[name])
@@ -105,13 +116,26 @@ func (t *translator) routeOf(r *router) {
 	}
 	if tls := r.n.get("tls"); tls.is() && tls.text() != "false" {
 		r.tls, r.acme = true, tls.get("certResolver").text()
-		t.sayAll(tls.get("certResolver"), importer.Same, "acme")
+		t.becameAll(tls.get("certResolver"), importer.Same, importer.Value("acme", r.acme), "acme")
 		for _, d := range tls.get("domains").list {
-			t.sayAll(d, importer.Same, "its hosts are ordered; name a wildcard in domains of the acme entry")
+			if r.acme == "" {
+				t.sayAll(d, importer.Ignored, "without a resolver no certificate is ordered")
+			}
+			t.becameAll(d, importer.Close, importer.Value("acme", r.acme), "its hosts are ordered; name a wildcard in domains of the acme entry")
 		}
-		t.sayAll(tls.get("options"), importer.Close, "TLS options stand at the port")
+		if o := tls.get("options"); o.is() {
+			name, _, _ := strings.Cut(o.text(), "@")
+			if n := t.root.get("tls", "options", name); n.is() {
+				t.becameAll(o, importer.Close, through(n), "TLS options are settings of the port")
+			} else if name == "default" {
+				t.becameAll(o, importer.Same, importer.ByItself(), "")
+			} else {
+				t.sayAll(o, importer.Impossible, "there are no such TLS options in the files that were given")
+				t.Check("router %s: the TLS options %s are not in the files that were given: set tls.min_version and tls.client_auth of the https port", r.name, name)
+			}
+		}
 		if tls.text() != "" || len(tls.keys) == 0 {
-			t.sayAll(tls, importer.Same, "an https port")
+			t.becameAll(tls, importer.Same, importer.Value("protocol", "https"), "an https port")
 		}
 	}
 	for _, e := range r.entries {
@@ -125,19 +149,19 @@ func (t *translator) routeOf(r *router) {
 		}
 	}
 	if len(r.when.allow) > 0 {
-		r.route.Set("ip_filter", importer.NewObject().Set("allow", r.when.allow))
+		t.allow(r, r.when.allow)
 		t.Check("router %s chooses by the client's address; others get 403 here, not another router", r.name)
 	}
 	for _, e := range r.entries { // what an entry point has for all of its routers comes first
 		for _, name := range e.n.get("http", "middlewares").texts() {
 			t.middleware(r, name, 0)
 		}
-		t.sayAll(e.n.get("http", "middlewares"), importer.Same, "features of the routes of its routers")
+		t.sayMiddlewares(e.n.get("http", "middlewares"))
 	}
 	for _, name := range r.n.get("middlewares").texts() {
 		t.middleware(r, name, 0)
 	}
-	t.sayAll(r.n.get("middlewares"), importer.Same, "features of the route")
+	t.sayMiddlewares(r.n.get("middlewares"))
 	if r.toHTTPS {
 		t.sayAll(r.n.get("service"), importer.Ignored, "clients are sent to https before")
 		return
@@ -149,7 +173,7 @@ func (t *translator) routeOf(r *router) {
 	if r.route.Has("servers") {
 		r.route.Append("headers", importer.NewObject().Set("direction", "request").Set("name", "X-Real-Ip").Set("value", "{client_ip}").Flow())
 	}
-	t.sayAll(r.n.get("service"), importer.Close, "servers of the route; X-Forwarded-Port, -Server and -Prefix are not sent")
+	t.becameAll(r.n.get("service"), importer.Close, served(r.route), "servers of the route; X-Forwarded-Port, -Server and -Prefix are not sent")
 }
 
 // proxyPorts names the ports of a proxy where it is not on all, and sends clients from
@@ -228,6 +252,7 @@ func (t *translator) tcpRouters() {
 			t.Check("TCP router %s was left out: headgate does not end TLS for TCP", n.name())
 			continue
 		}
+		became := importer.Field{}
 		for _, name := range n.get("entryPoints").texts() {
 			e := t.entries[strings.ToLower(name)]
 			if e == nil {
@@ -241,9 +266,11 @@ func (t *translator) tcpRouters() {
 			} else {
 				o.Set("address", e.address)
 			}
+			t.proxyProtocol(n, o)
 			t.TCP.Set(unused(t.TCP, n.name()), o.Set("servers", servers))
+			became = became.Or(o.Field("servers"))
 		}
-		t.sayAll(n, importer.Same, "a TCP proxy")
+		t.becameAll(n, importer.Same, became, "a TCP proxy")
 	}
 }
 
@@ -254,33 +281,54 @@ func (t *translator) udpRouters() {
 			t.sayAll(n, importer.Impossible, "its service has no servers")
 			continue
 		}
+		became := importer.Field{}
 		for _, name := range n.get("entryPoints").texts() {
 			if e := t.entries[strings.ToLower(name)]; e != nil {
-				t.UDP.Set(unused(t.UDP, n.name()), importer.NewObject().Set("address", e.address).Set("servers", servers))
+				o := importer.NewObject().Set("address", e.address).Set("servers", servers)
+				t.UDP.Set(unused(t.UDP, n.name()), o)
+				became = became.Or(o.Field("servers"))
 			}
 		}
-		t.sayAll(n, importer.Same, "a UDP proxy")
+		t.becameAll(n, importer.Same, became, "a UDP proxy")
 	}
+}
+
+// proxyProtocol lets the servers of a TCP router get the PROXY header that its service
+// asks for.
+func (t *translator) proxyProtocol(n *node, o importer.Object) {
+	name, _, _ := strings.Cut(n.get("service").text(), "@")
+	p := t.root.get("tcp", "services", name, "loadBalancer", "proxyProtocol")
+	if !p.is() {
+		return
+	}
+	version := "v2"
+	if p.get("version").text() == "1" {
+		version = "v1"
+	}
+	t.becameAll(p, importer.Same, o.Set("proxy_protocol", version).Field("proxy_protocol"), "proxy_protocol")
 }
 
 // streamServers are the servers of a TCP or UDP router's service.
 func (t *translator) streamServers(kind string, n *node) (servers []importer.Object) {
 	name, _, _ := strings.Cut(n.get("service").text(), "@")
 	s := t.root.get(kind, "services", name)
+	became := importer.Field{}
 	for _, one := range s.get("loadBalancer", "servers").list {
 		if address := one.get("address").text(); address != "" {
-			servers = append(servers, importer.NewObject().Set("address", address).Flow())
-			t.sayAll(one.get("address"), importer.Same, "a server")
+			server := importer.NewObject().Set("address", address).Flow()
+			servers = append(servers, server)
+			t.becameAll(one.get("address"), importer.Same, server.As("servers"), "a server")
 		}
 	}
 	if port := s.get("loadBalancer", "server", "port"); port.is() {
 		for _, at := range t.servers[kind+"/"+strings.ToLower(name)] {
 			host, _, err := net.SplitHostPort(at)
 			if err == nil {
-				servers = append(servers, importer.NewObject().Set("address", net.JoinHostPort(host, port.text())).Flow())
+				server := importer.NewObject().Set("address", net.JoinHostPort(host, port.text())).Flow()
+				servers, became = append(servers, server), became.Or(server.As("servers"))
 			}
 		}
-		t.sayAll(port, importer.Same, "the port of the server")
+		t.becameAll(port, importer.Same, became, "the port of the server")
 	}
 	return servers
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"headgate/internal/migrate/importer"
@@ -51,7 +52,7 @@ func (t *translator) loadBalancer(r *router, name string, service, n *node) {
 		if text == "" {
 			text = one.get("address").text()
 		}
-		s, ok := serverOf(text)
+		s, ok := serverOf(text, one.get("preservePath").on())
 		if !ok {
 			t.sayAll(one, importer.Impossible, "not the URL of a server")
 			t.Check("service %s: %q is not the URL of a server", name, text)
@@ -59,11 +60,11 @@ func (t *translator) loadBalancer(r *router, name string, service, n *node) {
 		}
 		if w := one.get("weight"); w.is() {
 			s.Set("weight", w.number(1))
-			t.sayAll(w, importer.Same, "weight")
+			t.becameAll(w, importer.Same, s.Field("weight"), "weight")
 		}
-		t.sayAll(one.get("preservePath"), importer.Close, "the path of the URL stands before the request's path")
+		t.becameAll(one.get("preservePath"), importer.Same, s.As("servers"), "the path of the URL stands before the request's path")
 		servers = append(servers, t.secured(s, n))
-		t.sayAll(one.get("url"), importer.Same, "a server")
+		t.becameAll(one.get("url"), importer.Same, s.As("servers"), "a server")
 	}
 	for _, at := range t.servers["http/"+strings.ToLower(name)] {
 		if len(n.get("servers").list) > 0 {
@@ -76,13 +77,17 @@ func (t *translator) loadBalancer(r *router, name string, service, n *node) {
 		if scheme == "" {
 			scheme = "http"
 		}
-		if s, ok := serverOf(scheme + "://" + net.JoinHostPort(host, exposed)); ok {
+		if s, ok := serverOf(scheme+"://"+net.JoinHostPort(host, exposed), false); ok {
 			servers = append(servers, t.secured(s, n))
 		}
 	}
-	t.sayAll(n.get("server", "port"), importer.Same, "the port of the server")
-	t.sayAll(n.get("server", "scheme"), importer.Same, "the scheme of the server")
-	t.sayAll(n.get("server", "url"), importer.Same, "a server")
+	became := importer.Field{}
+	for _, s := range servers {
+		became = became.Or(s.As("servers"))
+	}
+	t.becameAll(n.get("server", "port"), importer.Same, became, "the port of the server")
+	t.becameAll(n.get("server", "scheme"), importer.Same, became, "the scheme of the server")
+	t.becameAll(n.get("server", "url"), importer.Same, became, "a server")
 	if len(servers) == 0 {
 		t.unserved(r, "the service "+name+" has no servers")
 		return
@@ -96,11 +101,11 @@ func (t *translator) loadBalancer(r *router, name string, service, n *node) {
 func (t *translator) balancing(r *router, n *node) {
 	if pass := n.get("passHostHeader"); pass.is() && !pass.on() && pass.text() != "" {
 		r.host = "upstream"
-		t.sayAll(pass, importer.Same, "host_header: upstream of the proxy")
+		t.becameAll(pass, importer.Same, importer.Value("host_header", "upstream"), "host_header: upstream of the proxy")
 	} else {
-		t.sayAll(pass, importer.Same, "the Host is the client's")
+		t.becameAll(pass, importer.Same, importer.ByItself(), "the Host is the client's")
 	}
-	t.sayAll(n.get("serversTransport"), importer.Close, "tls of the servers")
+	became := importer.ByItself() // in turn, by weight
 	switch strategy := n.get("strategy").text(); strings.ToLower(strategy) {
 	case "", "wrr":
 	case "p2c":
@@ -110,7 +115,10 @@ func (t *translator) balancing(r *router, n *node) {
 	case "leasttime":
 		r.route.Set("load_balancing", "p2c_ewma")
 	}
-	t.sayAll(n.get("strategy"), importer.Close, "load_balancing")
+	if r.route.Has("load_balancing") {
+		became = r.route.Field("load_balancing")
+	}
+	t.becameAll(n.get("strategy"), importer.Close, became, "load_balancing")
 	if c := n.get("sticky", "cookie"); c.is() || n.get("sticky").is() {
 		sticky := importer.NewObject().Set("enabled", true)
 		if name := c.get("name").text(); name != "" {
@@ -119,8 +127,13 @@ func (t *translator) balancing(r *router, n *node) {
 		if site := strings.ToLower(c.get("sameSite").text()); site == "lax" || site == "strict" || site == "none" {
 			sticky.Set("same_site", site)
 		}
+		if age := c.get("maxAge").number(0); age > 0 {
+			t.becameAll(c.get("maxAge"), importer.Same, sticky.Set("max_age", strconv.Itoa(age)+"s").Field("max_age"), "sticky_cookie.max_age")
+		}
 		r.route.Set("sticky_cookie", sticky.Flow())
-		t.sayAll(n.get("sticky"), importer.Same, "sticky_cookie; HttpOnly always, Secure on TLS")
+		t.becameAll(c.get("name"), importer.Same, sticky.Field("name"), "sticky_cookie.name")
+		t.becameAll(c.get("sameSite"), importer.Same, sticky.Field("same_site"), "sticky_cookie.same_site")
+		t.becameAll(n.get("sticky"), importer.Close, r.route.Field("sticky_cookie"), "sticky_cookie; HttpOnly always, Secure on TLS, for the path of the route")
 	}
 	if p := n.get("passiveHealthCheck"); p.is() {
 		e := importer.NewObject().Set("failures", max(p.get("maxFailedAttempts").number(1), 1))
@@ -128,7 +141,7 @@ func (t *translator) balancing(r *router, n *node) {
 			e.Set("time", duration(text))
 		}
 		r.route.Set("ejection", e.Flow())
-		t.sayAll(p, importer.Close, "ejection: failures in a row are counted")
+		t.becameAll(p, importer.Close, r.route.Field("ejection"), "ejection: failures in a row are counted")
 	}
 	h := n.get("healthCheck")
 	if !h.is() {
@@ -137,11 +150,11 @@ func (t *translator) balancing(r *router, n *node) {
 	check := importer.NewObject().Set("path", h.get("path").text())
 	for from, to := range map[string]string{"interval": "interval", "timeout": "timeout", "unhealthyInterval": "unhealthy_interval"} {
 		if v := h.get(from); v.is() {
-			check.Set(to, duration(v.text()))
-			t.sayAll(v, importer.Same, to)
+			t.becameAll(v, importer.Same, check.Set(to, duration(v.text())).Field(to), "health_check.%s", to)
 		}
 	}
-	if method := strings.ToUpper(h.get("method").text()); method == "HEAD" || method == "OPTIONS" {
+	method := strings.ToUpper(h.get("method").text())
+	if method == "HEAD" || method == "OPTIONS" {
 		check.Set("method", method)
 	}
 	if status := h.get("status").text(); status != "" {
@@ -150,10 +163,15 @@ func (t *translator) balancing(r *router, n *node) {
 	if host := h.get("hostname").text(); host != "" {
 		check.Set("host", host)
 	}
-	for _, name := range []string{"path", "method", "status", "hostname"} {
-		t.sayAll(h.get(name), importer.Same, "health_check")
+	for from, to := range map[string]string{"path": "path", "status": "status", "hostname": "host"} {
+		t.becameAll(h.get(from), importer.Same, check.Field(to), "health_check.%s", to)
 	}
-	t.sayAll(h, importer.Close, "the check goes to the server's own port, without headers of its own")
+	became = check.Field("method")
+	if method == "" || method == "GET" {
+		became = importer.ByItself()
+	}
+	t.becameAll(h.get("method"), importer.Same, became, "health_check.method")
+	t.becameAll(h, importer.Close, check.As("health_check"), "the check goes to the server's own port, without headers of its own")
 	r.route.Set("health_check", check)
 }
 
@@ -166,10 +184,14 @@ func duration(text string) string {
 }
 
 // serverOf makes a server of a URL.
-func serverOf(text string) (importer.Object, bool) {
+// Traefik sends nothing of the URL's path unless it is to be preserved.
+func serverOf(text string, preservePath bool) (importer.Object, bool) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.User != nil || u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "h2c" {
 		return importer.Object{}, false
+	}
+	if u.RawQuery = ""; !preservePath {
+		u.Path, u.RawPath = "", ""
 	}
 	if u.Port() == "" {
 		port := "80"
@@ -198,11 +220,20 @@ func (t *translator) secured(s importer.Object, n *node) importer.Object {
 	if list := transport.get("rootCAs").texts(); len(list) > 0 {
 		tls.Set("ca_file", list[0])
 	}
-	for _, field := range []string{"insecureSkipVerify", "serverName", "rootCAs"} {
-		t.sayAll(transport.get(field), importer.Same, "tls of the servers")
+	for from, to := range map[string]string{"insecureSkipVerify": "insecure_skip_verify", "serverName": "server_name", "rootCAs": "ca_file"} {
+		became := tls.Field(to)
+		if from == "insecureSkipVerify" && !transport.get(from).on() {
+			became = importer.ByItself()
+		}
+		t.becameAll(transport.get(from), importer.Same, became, "tls of the servers")
 	}
 	if tls.Len() > 0 {
 		s.Set("tls", tls.Flow())
+	}
+	if text := n.get("serversTransport"); transport.is() {
+		t.becameAll(text, importer.Close, through(transport), "tls of the servers")
+	} else {
+		t.sayAll(text, importer.Impossible, "it is not in the files that were given")
 	}
 	return s.Flow()
 }
@@ -217,12 +248,16 @@ func (t *translator) weighted(r *router, n *node, depth int) {
 		for _, s := range part.route.Objects("servers") {
 			servers = append(servers, s.Set("weight", one.get("weight").number(1)))
 		}
-		t.sayAll(one.get("name"), importer.Same, "servers of the route")
-		t.sayAll(one.get("weight"), importer.Close, "the weight of each of its servers; with another number of servers the shares differ")
+		became := importer.Field{}
+		for _, s := range part.route.Objects("servers") {
+			became = became.Or(s.As("servers"))
+		}
+		t.becameAll(one.get("name"), importer.Same, became, "servers of the route")
+		t.becameAll(one.get("weight"), importer.Close, became, "the weight of each of its servers; with another number of servers the shares differ")
 	}
 	if n.get("sticky").is() {
 		r.route.Set("sticky_cookie", importer.NewObject().Set("enabled", true).Flow())
-		t.sayAll(n.get("sticky"), importer.Close, "sticky_cookie keeps to a server, not to a service")
+		t.becameAll(n.get("sticky"), importer.Close, r.route.Field("sticky_cookie"), "sticky_cookie keeps to a server, not to a service")
 	}
 	if len(servers) == 0 {
 		t.unserved(r, "none of its services has servers")
@@ -233,7 +268,7 @@ func (t *translator) weighted(r *router, n *node, depth int) {
 
 func (t *translator) mirroring(r *router, n *node, depth int) {
 	t.service(r, n.get("service").text(), depth+1)
-	t.sayAll(n.get("service"), importer.Same, "servers of the route")
+	t.becameAll(n.get("service"), importer.Same, served(r.route), "servers of the route")
 	for i, one := range n.get("mirrors").list {
 		part := &router{name: r.name, n: r.n, when: r.when, route: importer.NewObject()}
 		t.service(part, one.get("name").text(), depth+1)
@@ -244,9 +279,9 @@ func (t *translator) mirroring(r *router, n *node, depth int) {
 			continue
 		}
 		r.route.Set("mirror", importer.NewObject().Set("servers", servers).Set("percent", one.get("percent").number(100)))
-		t.sayAll(one, importer.Same, "mirror")
+		t.becameAll(one, importer.Same, r.route.Field("mirror"), "mirror")
 	}
-	t.sayAll(n.get("maxBodySize"), importer.Close, "mirror.max_body is 64KiB unless it is set")
+	t.sayAll(n.get("maxBodySize"), importer.Impossible, "mirror.max_body is 64KiB unless it is set")
 }
 
 func (t *translator) failover(r *router, n *node, depth int) {
@@ -256,5 +291,10 @@ func (t *translator) failover(r *router, n *node, depth int) {
 	for _, s := range part.route.Objects("servers") {
 		r.route.Append("servers", s.Set("backup", true))
 	}
-	t.sayAll(n, importer.Same, "servers, and those of the fallback as backup")
+	t.becameAll(n, importer.Same, served(r.route), "servers, and those of the fallback as backup")
+}
+
+// served is what answers the requests of a route.
+func served(route importer.Object) importer.Field {
+	return route.Field("servers").Or(route.Field("fixed_response")).Or(route.Field("redirects"))
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -47,41 +48,60 @@ func (t *translator) static() {
 		t.tlsCertificate(def, "default")
 		t.Check("a default certificate is set: name it in tls.default_certificate of the https ports")
 	}
-	t.defaultOptions(t.root.get("tls", "options", "default"))
-	for _, n := range t.root.get("tls", "options").children() {
-		t.sayAll(n, importer.Impossible, "TLS options stand at the port: tls.min_version, tls.client_auth; ciphers are chosen by headgate")
-		if n.name() != "default" {
-			t.Check("TLS options %s: set tls.min_version and tls.client_auth of the https port by hand", n.name())
-		}
-	}
+	t.tls = t.options(t.root.get("tls", "options", "default"))
 	for _, pair := range t.keys {
 		t.Certificates.Set(pair.name, importer.NewObject().Set("cert_file", pair.chain).Set("key_file", pair.key))
 	}
 }
 
-// defaultOptions takes the TLS options that hold where a router names none: they stand at
-// the https ports.
-func (t *translator) defaultOptions(n *node) {
+// tlsOf returns the TLS options of an entry point's port: those that all of its routers
+// name, the default ones otherwise.
+func (t *translator) tlsOf(e *entry) importer.Object {
+	names := map[string]bool{}
+	for _, r := range t.routers {
+		if r.tls && slices.Contains(r.entries, e) {
+			name, _, _ := strings.Cut(r.n.get("tls", "options").text(), "@")
+			names[name] = true
+		}
+	}
+	for name := range names {
+		n := t.root.get("tls", "options", name)
+		switch {
+		case name == "" || name == "default" || !n.is():
+		case len(names) > 1:
+			t.Check("TLS options %s: a port has one set of options, and its routers name several: set tls.min_version and tls.client_auth of the https port by hand", name)
+		default:
+			return t.options(n)
+		}
+	}
+	return t.tls
+}
+
+// options reads TLS options, which are settings of the https ports.
+func (t *translator) options(n *node) importer.Object {
+	tls := importer.NewObject()
 	if !n.is() {
-		return
+		return tls
 	}
 	if v := n.get("minVersion"); v.is() {
+		became := importer.ByItself()
 		if v.text() == "VersionTLS13" {
-			t.tls.Set("min_version", "1.3")
+			became = tls.Set("min_version", "1.3").Field("min_version")
 		}
-		t.sayAll(v, importer.Same, "tls.min_version of the https ports; TLS 1.2 is the oldest")
+		t.becameAll(v, importer.Same, became, "tls.min_version of the https ports; TLS 1.2 is the oldest")
 	}
 	files, kind := n.get("clientAuth", "caFiles").texts(), n.get("clientAuth", "clientAuthType")
 	auth := map[string]string{"RequireAndVerifyClientCert": "required", "VerifyClientCertIfGiven": "optional"}[kind.text()]
 	if auth != "" && len(files) == 1 {
-		t.tls.Set("client_auth", auth).Set("client_ca", files[0])
-		t.sayAll(n.get("clientAuth"), importer.Same, "tls.client_auth and client_ca of the https ports")
+		tls.Set("client_auth", auth).Set("client_ca", files[0])
+		t.becameAll(n.get("clientAuth"), importer.Same, tls.Field("client_auth"), "tls.client_auth and client_ca of the https ports")
 	} else if n.get("clientAuth").is() {
 		t.Check("clients had to show a certificate: set tls.client_auth and client_ca of the https ports by hand")
 	}
 	for _, name := range []string{"cipherSuites", "curvePreferences", "alpnProtocols", "sniStrict", "maxVersion", "preferServerCipherSuites", "disableSessionTickets"} {
 		t.sayAll(n.get(name), importer.Ignored, "TLS 1.2 and 1.3 with forward secrecy and authenticated encryption only")
 	}
+	return tls
 }
 
 func (t *translator) addEntry(e *entry) {
@@ -106,18 +126,18 @@ func (t *translator) entryPoint(n *node) {
 		host = "0.0.0.0"
 	}
 	e.address, e.udp = net.JoinHostPort(host, port), protocol == "udp"
-	t.sayAll(n.get("address"), importer.Same, "a port")
+	t.becameAll(n.get("address"), importer.Same, importer.Value("address", e.address), "a port")
 	e.secure = n.get("http", "tls").is() || port == "443"
 	e.http3 = n.get("http3").is()
-	t.sayAll(n.get("http", "tls"), importer.Same, "an https port")
-	t.sayAll(n.get("http3"), importer.Same, "a port with protocol http3 beside it")
+	t.becameAll(n.get("http", "tls"), importer.Same, importer.Value("protocol", "https"), "an https port")
+	t.becameAll(n.get("http3"), importer.Same, importer.Value("protocol", "http3"), "a port with protocol http3 beside it")
 	if to := n.get("http", "redirections", "entryPoint"); to.is() {
 		e.toHTTPS = true
-		t.sayAll(to, importer.Same, "redirect_http_to_https on the proxies: 301 for GET, 308 for others")
+		t.becameAll(to, importer.Same, importer.Value("redirect_http_to_https", true), "redirect_http_to_https on the proxies: 301 for GET, 308 for others")
 	}
 	if trusted := n.get("forwardedHeaders"); trusted.is() {
 		if list := trusted.get("trustedIPs").texts(); len(list) > 0 {
-			t.sayAll(trusted, importer.Same, "client_ip of the proxies")
+			t.becameAll(trusted, importer.Same, importer.Value("trusted", list[0]), "client_ip of the proxies")
 		} else if trusted.get("insecure").on() {
 			t.sayAll(trusted, importer.Impossible, "believing everybody is not possible: name the proxies in front in client_ip")
 			t.Check("entry point %s believes forwarded headers of everybody: name the proxies in front in client_ip", e.name)
@@ -141,10 +161,10 @@ func (t *translator) writePorts() {
 		p := importer.NewObject().Set("address", e.address).Set("protocol", protocol)
 		if trusted := e.n.get("proxyProtocol", "trustedIPs").texts(); len(trusted) > 0 {
 			p.Set("proxy_protocol", importer.NewObject().Set("trusted", trusted).Flow())
-			t.sayAll(e.n.get("proxyProtocol"), importer.Same, "proxy_protocol of the port")
+			t.becameAll(e.n.get("proxyProtocol"), importer.Same, p.Field("proxy_protocol"), "proxy_protocol of the port")
 		}
-		if e.secure && t.tls.Len() > 0 {
-			p.Set("tls", t.tls.Flow())
+		if tls := t.tlsOf(e); e.secure && tls.Len() > 0 {
+			p.Set("tls", tls.Flow())
 		}
 		t.Ports.Set(e.name, p)
 		if e.http3 && e.secure {
@@ -161,42 +181,42 @@ func (t *translator) resolver(n *node) {
 		return
 	}
 	o := importer.NewObject().Set("directory", directoryOf(a.get("caServer").text()))
-	t.sayAll(a.get("caServer"), importer.Same, "directory")
+	t.becameAll(a.get("caServer"), importer.Same, o.Field("directory"), "directory")
 	if email := a.get("email").text(); email != "" {
 		o.Set("email", email)
-		t.sayAll(a.get("email"), importer.Same, "email")
+		t.becameAll(a.get("email"), importer.Same, o.Field("email"), "email")
 	}
 	t.sayAll(a.get("storage"), importer.Ignored, "certificates are kept in the state directory; give acme.json to the import to take those along that are there")
 	switch {
 	case a.get("dnsChallenge").is():
 		provider := a.get("dnsChallenge", "provider").text()
 		o.Set("challenge", "dns-01").Set("dns", importer.NewObject().Set("provider", provider))
-		t.sayAll(a.get("dnsChallenge", "provider"), importer.Close, "give dns.credentials: Traefik reads them from its environment")
+		t.becameAll(a.get("dnsChallenge", "provider"), importer.Close, o.Field("dns"), "give dns.credentials: Traefik reads them from its environment")
 		t.Check("acme.%s: set dns.credentials for %s; Traefik had them in its environment", n.name(), provider)
 		if list := a.get("dnsChallenge", "resolvers").texts(); len(list) > 0 {
 			o.Set("resolvers", list)
-			t.sayAll(a.get("dnsChallenge", "resolvers"), importer.Same, "resolvers")
+			t.becameAll(a.get("dnsChallenge", "resolvers"), importer.Same, o.Field("resolvers"), "resolvers")
 		}
 	case a.get("tlsChallenge").is():
 		o.Set("challenge", "tls-alpn-01")
-		t.sayAll(a.get("tlsChallenge"), importer.Same, "challenge")
+		t.becameAll(a.get("tlsChallenge"), importer.Same, o.Field("challenge"), "challenge")
 	case a.get("httpChallenge").is():
 		o.Set("challenge", "http-01")
-		t.sayAll(a.get("httpChallenge"), importer.Same, "challenge; it is answered on every http port")
+		t.becameAll(a.get("httpChallenge"), importer.Same, o.Field("challenge"), "challenge; it is answered on every http port")
 	}
 	if profile := a.get("profile").text(); profile != "" {
 		o.Set("profile", profile)
-		t.sayAll(a.get("profile"), importer.Same, "profile")
+		t.becameAll(a.get("profile"), importer.Same, o.Field("profile"), "profile")
 	}
 	if chain := a.get("preferredChain").text(); chain != "" {
 		o.Set("preferred_chain", chain)
-		t.sayAll(a.get("preferredChain"), importer.Same, "preferred_chain")
+		t.becameAll(a.get("preferredChain"), importer.Same, o.Field("preferred_chain"), "preferred_chain")
 	}
 	if eab := a.get("eab"); eab.is() {
 		o.Set("eab", importer.NewObject().Set("key_id", eab.get("kid").text()).Set("hmac_key", eab.get("hmacEncoded").text()))
-		t.sayAll(eab, importer.Same, "eab")
+		t.becameAll(eab, importer.Same, o.Field("eab"), "eab")
 	}
-	t.sayAll(a.get("keyType"), importer.Close, "key_type is ec256 unless it is set")
+	t.sayAll(a.get("keyType"), importer.Ignored, "key_type is ec256 unless it is set")
 	t.sayAll(a.get("certificatesDuration"), importer.Ignored, "the authority says when to renew (ARI)")
 	t.ACME.Set(n.name(), o)
 }
@@ -229,8 +249,8 @@ func (t *translator) tlsCertificate(n *node, name string) {
 		}
 	}
 	t.keys = append(t.keys, keyPair{name, chain, key})
-	t.sayAll(n.get("certFile"), importer.Same, "certificates.%s", name)
-	t.sayAll(n.get("keyFile"), importer.Same, "certificates.%s", name)
+	t.becameAll(n.get("certFile"), importer.Same, importer.Value("cert_file", chain), "certificates.%s", name)
+	t.becameAll(n.get("keyFile"), importer.Same, importer.Value("key_file", key), "certificates.%s", name)
 	t.sayAll(n.get("stores"), importer.Ignored, "there is one store")
 }
 
@@ -252,18 +272,18 @@ func (t *translator) readStorage(name string, data []byte) error {
 	}
 	for resolver, r := range resolvers {
 		for _, c := range r.Certificates {
-			at := importer.Entry{File: name, Line: 1, Directive: resolver + ": " + c.Domain.Main}
+			at := newNode(name, 1, resolver)
+			at.value = c.Domain.Main
 			chain, err1 := base64.StdEncoding.DecodeString(c.Certificate)
 			key, err2 := base64.StdEncoding.DecodeString(c.Key)
 			if err1 != nil || err2 != nil || c.Domain.Main == "" {
-				at.Verdict, at.Note = importer.Impossible, "the certificate cannot be decoded"
-				t.Report.Add(at)
+				t.Say(at, importer.Impossible, "the certificate cannot be decoded")
 				continue
 			}
 			id := "acme-" + strings.NewReplacer("*", "wildcard", ":", "-").Replace(c.Domain.Main)
-			t.keys = append(t.keys, keyPair{id, t.Report.Keep(id+".pem", chain), t.Report.Keep(id+".key", key)})
-			at.Verdict, at.Note = importer.Same, "certificates."+id
-			t.Report.Add(at)
+			pair := keyPair{id, t.Report.Keep(id+".pem", chain), t.Report.Keep(id+".key", key)}
+			t.keys = append(t.keys, pair)
+			t.Became(at, importer.Same, importer.Value("cert_file", pair.chain), "certificates.%s", id)
 		}
 	}
 	return nil

@@ -73,14 +73,15 @@ type translator struct {
 	names      []string // of entries, in order
 	routers    []*router
 	keys       []keyPair
-	exists     func(name string) bool // of files; nil where nothing is known of them
-	tls        importer.Object        // of the https ports
-	used       map[*node]bool         // routers that some request goes to
-	redirected map[string]bool        // hosts whose http is sent to https
+	exists     func(name string) bool   // of files; nil where nothing is known of them
+	tls        importer.Object          // of the https ports whose routers name no TLS options
+	used       map[*node]bool           // routers that some request goes to
+	ruled      map[*node]importer.Field // what the rules of routers became
+	redirected map[string]bool          // hosts whose http is sent to https
 }
 
 func newTranslator(source string) *translator {
-	t := &translator{Translation: importer.NewTranslation(source), root: &node{}, servers: map[string][]string{}, entries: map[string]*entry{}, redirected: map[string]bool{}, tls: importer.NewObject(), used: map[*node]bool{}}
+	t := &translator{Translation: importer.NewTranslation(source), root: &node{}, servers: map[string][]string{}, entries: map[string]*entry{}, redirected: map[string]bool{}, ruled: map[*node]importer.Field{}, tls: importer.NewObject(), used: map[*node]bool{}}
 	return t
 }
 
@@ -232,8 +233,22 @@ func (t *translator) isUsed(part, name string) bool {
 }
 
 // sayAll gives all values below a node their verdict.
-func (t *translator) sayAll(n *node, v importer.Verdict, note string, args ...any) {
+func (t *translator) sayAll(n *node, v importer.Omission, note string, args ...any) {
 	n.leaves(func(leaf *node) { t.Say(leaf, v, note, args...) })
+}
+
+// becameAll gives all values below a node a verdict with what they became.
+func (t *translator) becameAll(n *node, v importer.Verdict, f importer.Field, note string, args ...any) {
+	n.leaves(func(leaf *node) { t.Became(leaf, v, f, note, args...) })
+}
+
+// through returns the Field of a value that names other parts: what their values became.
+func through(parts ...*node) importer.Field {
+	var leaves []*node
+	for _, n := range parts {
+		n.leaves(func(leaf *node) { leaves = append(leaves, leaf) })
+	}
+	return importer.Through(leaves...)
 }
 
 // Text is the field with its value, but for secrets.
@@ -269,21 +284,20 @@ func (t *translator) rest() {
 // left is a field that nobody looks at.
 type left struct {
 	path    *regexp.Regexp
-	verdict importer.Verdict
+	verdict importer.Omission
 	note    string
 }
 
 var leftOut = []left{
 	{leftPath(`(frontend|backend|port|protocol|weight|domain|tags|segment|[^.]+\.(frontend|backend|port|protocol|weight))(\..*)?`), importer.Impossible, "a label of Traefik 1: write it in the words of Traefik 2 or 3, which tells how, and import that"},
-	{leftPath(`http\.services\.[^.]+\.loadbalancer\.server\.(weight|preservepath)`), importer.Close, "it stands in a file, at the server: weight"},
+	{leftPath(`http\.services\.[^.]+\.loadbalancer\.server\.(weight|preservepath)`), importer.Impossible, "it is a setting of the server: weight"},
 	{leftPath(`http\.middlewares\.[^.]+\.headers\.(accesscontrol.*|addvaryheader)`), importer.Ignored, "without accessControlAllowOriginList there is nothing to allow; Vary is sent by itself"},
 	{leftPath(`http\.middlewares\.[^.]+\.headers\.(allowedhosts|hostsproxyheaders|sslproxyheaders.*|isdevelopment|publickey)`), importer.Impossible, "hosts are those of the rule, and client_ip says which proxies in front are trusted"},
-	{leftPath(`http\.middlewares\.[^.]+\.headers\.(custombrowserxssvalue|contentsecuritypolicyreportonly)`), importer.Close, "write it as a header rule"},
-	{leftPath(`http\.middlewares\.[^.]+\.stripprefix\.forceslash`), importer.Same, "a path always begins with a slash"},
-	{leftPath(`tcp\.services\..*\.(tls|proxyprotocol.*|serverstransport)`), importer.Close, "write it at the TCP proxy: servers: [{address: …, tls: {}}], proxy_protocol"},
+	{leftPath(`http\.middlewares\.[^.]+\.stripprefix\.forceslash`), importer.Ignored, "a path always begins with a slash"},
+	{leftPath(`tcp\.services\..*\.(tls|proxyprotocol.*|serverstransport)`), importer.Impossible, "write it at the TCP proxy: servers: [{address: …, tls: {}}], proxy_protocol"},
 	{leftPath(`tcp\.middlewares\..*`), importer.Impossible, "write it at the TCP proxy: ip_filter, max_connections"},
 	{leftPath(`entrypoints\.[^.]+\.(asdefault|reuseport|allowacmebypass|http2.*|udp.*|observability.*)`), importer.Ignored, "ports are opened with what is best, and certificates' challenges are always answered"},
-	{leftPath(`entrypoints\.[^.]+\.transport\..*`), importer.Close, "limits of the port, and drain_timeout; the defaults are 30s for a head and 60s for a silent body"},
+	{leftPath(`entrypoints\.[^.]+\.transport\..*`), importer.Impossible, "limits of the port, and drain_timeout; the defaults are 30s for a head and 60s for a silent body"},
 	{leftPath(`entrypoints\.[^.]+\.http\.(encodequerysemicolons|sanitizepath|encodedcharacters.*|maxheaderbytes)`), importer.Ignored, "the query is never touched, and paths are brought into their normal form"},
 	{leftPath(`certificatesresolvers\.[^.]+\.(tailscale|spiffe).*`), importer.Impossible, "certificates come by ACME or from files"},
 }

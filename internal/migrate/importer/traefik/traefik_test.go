@@ -170,7 +170,7 @@ func TestMatchers(t *testing.T) {
 		name, _, _ := strings.Cut(e.Directive, ":")
 		verdicts[name] = e.Verdict
 	}
-	for name, want := range map[string]importer.Verdict{"get": importer.Same, "post": importer.Same, "beta": importer.Close, "quiet": importer.Close, "loud": importer.Same, "one": importer.Same, "but": importer.Close, "two": importer.Same, "near": importer.Close} {
+	for name, want := range map[string]importer.Verdict{"get": importer.Same, "post": importer.Same, "beta": importer.Close, "quiet": importer.Ignored, "loud": importer.Same, "one": importer.Same, "but": importer.Close, "two": importer.Same, "near": importer.Close} {
 		if got := verdicts["http.routers."+name+".rule"]; got != want {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}
@@ -411,7 +411,7 @@ services:
 	for _, e := range report.Entries {
 		verdicts += fmt.Sprintf("%s:%d %s %s\n", e.File, e.Line, e.Directive, e.Verdict)
 	}
-	for _, want := range []string{"compose.yml:2 include: more.yml same", "a: extends base same", "a: traefik.http.routers.swarm.rule=Host(`swarm.example.com`) ignored"} {
+	for _, want := range []string{"compose.yml:2 include: more.yml ignored", "a: extends base ignored", "a: traefik.http.routers.swarm.rule=Host(`swarm.example.com`) ignored"} {
 		if !strings.Contains(verdicts, want) {
 			t.Errorf("no %q in\n%s", want, verdicts)
 		}
