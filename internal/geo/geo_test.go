@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -178,6 +179,46 @@ func TestDownloadIsUnpackedAndKept(t *testing.T) {
 	m = manager(t, Options{Dir: DirOf(state)})
 	if got := m.Prepare(c, "").Locator().Country(client); got != "DE" {
 		t.Errorf("after a restart the country is %q", got)
+	}
+}
+
+// TestUnchangedDatabaseEndsTheIssue checks that a 304 after a failure says that the database
+// in use is good again, and that it is not due again at the next start (issue 34).
+func TestUnchangedDatabaseEndsTheIssue(t *testing.T) {
+	var broken atomic.Bool
+	site := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case broken.Load():
+			http.Error(w, "down", http.StatusBadGateway)
+		case r.Header.Get("If-None-Match") == `"1"`:
+			w.WriteHeader(http.StatusNotModified)
+		default:
+			w.Header().Set("ETag", `"1"`)
+			w.Write(countries())
+		}
+	}))
+	defer site.Close()
+	roots := x509.NewCertPool()
+	roots.AddCert(site.Certificate())
+	var now atomic.Int64
+	clock := func() time.Time { return today.Add(time.Duration(now.Load())) }
+	dir := DirOf(t.TempDir())
+	m := manager(t, Options{Dir: dir, Roots: roots, Clock: clock})
+	c := &Config{Country: Source{URL: site.URL, Interval: unit.Duration(time.Millisecond)}}
+	m.Prepare(c, "").Commit()
+	state := func() State { return m.States()[0] }
+	testhouse.Eventually(t, "the database is loaded", func() bool { return state().State == "ready" })
+	broken.Store(true)
+	testhouse.Eventually(t, "the failure is an issue", func() bool { s := state(); return s.State == "error" && len(s.Issues) == 1 })
+	now.Store(int64(time.Hour))
+	broken.Store(false)
+	testhouse.Eventually(t, "the issue ends with a 304", func() bool { s := state(); return s.State == "ready" && len(s.Issues) == 0 })
+	m.Close()
+
+	m = manager(t, Options{Dir: dir, Clock: clock})
+	s := m.Prepare(&Config{Country: Source{URL: site.URL, Interval: unit.Duration(2 * time.Hour)}}, "")
+	if due := s.locator.country.due(); due < 2*time.Hour {
+		t.Errorf("after a restart the database is due in %s, although its server had no newer one just now", due)
 	}
 }
 

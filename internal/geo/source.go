@@ -218,6 +218,7 @@ func (s *source) follow(ctx context.Context) {
 // downloaded takes a database that was downloaded into use and keeps it.
 func (s *source) downloaded(data []byte, err error) error {
 	if errors.Is(err, download.ErrUnchanged) {
+		s.unchanged()
 		return nil
 	}
 	if err == nil {
@@ -229,6 +230,21 @@ func (s *source) downloaded(data []byte, err error) error {
 	}
 	s.keep(data)
 	return nil
+}
+
+// unchanged notes that the server still has the database that is in use, so that a restart
+// does not download it again before it is due.
+func (s *source) unchanged() {
+	now := s.o.Clock()
+	s.mu.Lock()
+	s.mu.failure, s.mu.loaded = "", now
+	if s.mu.state != "ready" {
+		s.mu.state, s.mu.since = "ready", now
+	}
+	s.mu.Unlock()
+	if name := s.kept(); name != "" {
+		_ = os.Chtimes(name, now, now) // one that cannot be dated is downloaded again
+	}
 }
 
 func (s *source) keep(data []byte) {

@@ -159,14 +159,17 @@ func (l *List) fail(issue Issue) {
 	if s.State != Failed {
 		s.State, s.Since = Failed, now
 	}
-	s.Issues = append([]Issue{issue}, slices.DeleteFunc(s.Issues, func(i Issue) bool {
-		return i.Code == "list_unavailable" || i.Code == "list_shrunk"
-	})...)
+	s.Issues = append([]Issue{issue}, withoutFailure(s.Issues)...)
 	entries, loaded := s.Entries, s.Loaded
 	l.mu.Unlock()
 	if fresh {
 		l.log.Warn("list cannot be loaded", "error", issue.Message, "entries_in_use", entries, "loaded", loaded)
 	}
+}
+
+// withoutFailure removes the issue of a source that could not be used.
+func withoutFailure(issues []Issue) []Issue {
+	return slices.DeleteFunc(issues, func(i Issue) bool { return i.Code == "list_unavailable" || i.Code == "list_shrunk" })
 }
 
 // asked notes when the source was asked and will be again.

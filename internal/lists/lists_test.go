@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -247,6 +248,41 @@ func TestHostileDownloadsLeaveTheListAlone(t *testing.T) {
 				t.Errorf("the entries before are gone: %+v", state)
 			}
 		})
+	}
+}
+
+// TestUnchangedListEndsTheIssue checks that a 304 after a failure says that the list in use is
+// good again (issue 34).
+func TestUnchangedListEndsTheIssue(t *testing.T) {
+	s := newSite(t)
+	var broken atomic.Bool
+	var unchanged atomic.Int64
+	s.set(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case broken.Load():
+			http.Error(w, "down", http.StatusBadGateway)
+		case r.Header.Get("If-None-Match") == `"1"`:
+			unchanged.Add(1)
+			w.WriteHeader(http.StatusNotModified)
+		default:
+			w.Header().Set("ETag", `"1"`)
+			fmt.Fprint(w, "203.0.113.7\n1.2.3.999\n")
+		}
+	})
+	l := commit(manager(t, Options{Roots: s.roots}), "drop", urlConfig(s))
+	testhouse.Eventually(t, "the list is loaded", func() bool { return l.Contains(office) && unchanged.Load() > 0 })
+	broken.Store(true)
+	testhouse.Eventually(t, "the failure is an issue", func() bool { _, ok := issueOf(l, "list_unavailable"); return ok })
+	if st := l.State(); st.State != Failed {
+		t.Errorf("the state after a failure is %q", st.State)
+	}
+	broken.Store(false)
+	testhouse.Eventually(t, "the issue ends with a 304", func() bool {
+		_, failed := issueOf(l, "list_unavailable")
+		return !failed && l.State().State == Ready
+	})
+	if _, ok := issueOf(l, "entries_invalid"); !ok {
+		t.Error("the 304 also removed the issue of the entries in use")
 	}
 }
 

@@ -183,8 +183,10 @@ func (l *List) unchanged() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := l.o.Clock()
-	if l.mu.state.Loaded = now; l.mu.state.State != Ready {
-		l.mu.state.State, l.mu.state.Since = Ready, now
+	s := &l.mu.state
+	s.Loaded, s.Issues = now, withoutFailure(s.Issues)
+	if s.State != Ready {
+		s.State, s.Since = Ready, now
 	}
 }
 
