@@ -69,7 +69,7 @@ func Variables() []string {
 func fieldOf(name string) func([]byte, *Exchange) []byte {
 	id := header.Lookup(name)
 	switch {
-	case !isName(name):
+	case !header.ValidName(name):
 		return nil
 	case id == header.Host:
 		return func(b []byte, ex *Exchange) []byte { return append(b, ex.Request.Host...) }
@@ -91,13 +91,6 @@ func fieldOf(name string) func([]byte, *Exchange) []byte {
 		}
 		return b
 	}
-}
-
-// isName reports whether a text is a token (RFC 9110, section 5.6.2).
-func isName(s string) bool {
-	return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
-		return !(r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r < 0x7f && strings.ContainsRune("!#$%&'*+-.^_`|~", r))
-	})
 }
 
 // port is the port of the authority, or the scheme's own where it names none.

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"unsafe"
+
+	"headgate/internal/proto/header"
 )
 
 // Eight bytes are looked at as one word. For each byte c of a word x the high
@@ -37,16 +39,13 @@ func classes() (t [256]uint8) {
 			t[c] = tchar | hostc
 		case b == '_':
 			t[c] = tchar | odd | under | hostc
-		case b == '~':
+		case b == '~', b == '.':
 			t[c] = tchar | odd | hostc
-		case b == '.':
-			t[c] = tchar | odd | hostc
+		case header.TokenByte(b):
+			t[c] = tchar | odd
 		case b < ' ' && b != '\t', b == 0x7f:
 			t[c] = control
 		}
-	}
-	for _, c := range []byte("!#$%&'*+^`|") {
-		t[c] = tchar | odd
 	}
 	for _, c := range []byte("!$&'()*+;=") {
 		t[c] |= delim
@@ -115,18 +114,11 @@ func targetEnd(b []byte, i int) int {
 func view(b []byte, i, j int) string { return unsafe.String(&b[i], j-i) }
 
 // isToken reports whether s is a token (RFC 9110, section 5.6.2).
-func isToken(s string) bool {
-	for i := 0; i < len(s); i++ {
-		if class[s[i]]&tchar == 0 {
-			return false
-		}
-	}
-	return len(s) > 0
-}
+func isToken(s string) bool { return header.ValidName(s) }
 
 // ValidName reports whether s can be a field name. Who makes a field from
 // settings asks this first; nothing is checked when a head is written.
-func ValidName(s string) bool { return isToken(s) }
+func ValidName(s string) bool { return header.ValidName(s) }
 
 // ValidValue reports whether s can be a field value: no control characters but
 // the tab, and no white space at either end (RFC 9110, section 5.5).
