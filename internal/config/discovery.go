@@ -44,7 +44,8 @@ type Docker struct {
 	// choose some of them. Absent means all.
 	Ports []string `json:"ports,omitempty" max:"1000" example:"[web, websecure]"`
 	// Hosts are the virtual hosts that labels may name: names, and `*.` and a name for
-	// everything below it. Absent means any that the documents leave free.
+	// everything below it. Absent means any that the configuration files leave free, but
+	// neither `localhost` nor an IP address; names in `admin.hosts` are never theirs.
 	Hosts []string `json:"hosts,omitempty" max:"1000" example:"[\"*.apps.example.com\"]"`
 	// ACME are the ACME entries that labels may name; `[none]` lets them name none.
 	// Absent means all of them.

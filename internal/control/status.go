@@ -201,20 +201,22 @@ func (s *Status) addOrigins(c *config.Config) {
 
 // addIssues shows the issues of discovery at the proxies that they are about.
 func (s *Status) addIssues(issues []discovery.Issue) {
-	at := map[[2]string][]string{}
+	at := map[discovery.Reference][]string{}
 	for _, i := range issues {
-		if key := [2]string{i.Kind, i.Name}; i.Name != "" && len(at[key]) < maxIssuesShown {
-			at[key] = append(at[key], i.String())
+		for _, o := range i.Objects() {
+			if len(at[o]) < maxIssuesShown {
+				at[o] = append(at[o], i.String())
+			}
 		}
 	}
 	for i := range s.Proxies {
-		s.Proxies[i].Issues = at[[2]string{"proxies", s.Proxies[i].Name}]
+		s.Proxies[i].Issues = at[discovery.Reference{Kind: "proxies", Name: s.Proxies[i].Name}]
 	}
 	for i := range s.TCPProxies {
-		s.TCPProxies[i].Issues = at[[2]string{"tcp_proxies", s.TCPProxies[i].Name}]
+		s.TCPProxies[i].Issues = at[discovery.Reference{Kind: "tcp_proxies", Name: s.TCPProxies[i].Name}]
 	}
 	for i := range s.UDPProxies {
-		s.UDPProxies[i].Issues = at[[2]string{"udp_proxies", s.UDPProxies[i].Name}]
+		s.UDPProxies[i].Issues = at[discovery.Reference{Kind: "udp_proxies", Name: s.UDPProxies[i].Name}]
 	}
 }
 

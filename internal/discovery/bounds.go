@@ -72,6 +72,9 @@ func (o *object) label(field string) *config.Label {
 func (m *merge) boundHosts(o *object, field string) {
 	allowed := o.provider.Settings.Hosts
 	for _, h := range o.hosts {
+		if m.reserved(o, field, h) {
+			continue
+		}
 		switch {
 		case h.Class == config.HostRegex:
 			m.issue(o, o.label(field), NotForLabels, fmt.Sprintf("labels cannot name hosts by an expression, such as %s", h), `write names, or "*." and a name`)
@@ -79,6 +82,38 @@ func (m *merge) boundHosts(o *object, field string) {
 			m.issue(o, o.label(field), OutOfBounds, fmt.Sprintf("provider %s does not let labels name the host %s", o.provider.Name, h), "it lets them name "+some(allowed))
 		}
 	}
+}
+
+// reserved adds an issue for a host that labels cannot claim, and reports whether it is one:
+// a name of the admin listener, whose cookies and sign-ins a browser would give to the
+// container, and the names of whoever sends the request, which are those of every machine.
+func (m *merge) reserved(o *object, field string, h config.VirtualHost) bool {
+	if h.Class == config.HostRegex {
+		return false // refused anyway
+	}
+	for _, admin := range m.owners.documents.Admin.Hosts {
+		if m.claimsAdmin(h, admin) {
+			m.issue(o, o.label(field), HostTaken, fmt.Sprintf("the host %s is one of the admin listener (admin.hosts: %s)", h, admin), "choose another host")
+			return true
+		}
+	}
+	_, err := netip.ParseAddr(strings.Trim(h.Name, "[]"))
+	if h.Class == config.HostExact && (err == nil || h.Name == "localhost") && !slices.Contains(o.provider.Settings.Hosts, h.Name) {
+		m.issue(o, o.label(field), OutOfBounds, fmt.Sprintf("labels cannot name the host %s, which is the machine itself for its clients", h),
+			fmt.Sprintf("choose a name; an operator can add it to hosts of provider %s", o.provider.Name))
+		return true
+	}
+	return false
+}
+
+// claimsAdmin reports whether a host would get requests for a name of the admin listener:
+// a wildcard does unless a proxy of the configuration files has the name.
+func (m *merge) claimsAdmin(h config.VirtualHost, admin string) bool {
+	if h.Class == config.HostExact {
+		return h.Name == admin
+	}
+	_, parent, _ := strings.Cut(admin, ".")
+	return parent == h.Name && len(m.owners.hosts[admin]) == 0
 }
 
 // withinHost reports whether a bound allows a host: it is the same, or everything below a

@@ -218,8 +218,13 @@ func (m *merge) where(kind, name string) string {
 	return o.String()
 }
 
-// issue tells of an object.
+// issue adds an issue of an object.
 func (m *merge) issue(o *object, l *config.Label, code Code, message, hint string) {
+	m.add(o.issue(l, code, message, hint))
+}
+
+// issue returns an issue of the object and a label, which may be nil.
+func (o *object) issue(l *config.Label, code Code, message, hint string) Issue {
 	d := o.Discovered
 	i := Issue{
 		Provider: o.provider.Name, Container: d.Origin.Container, Label: d.Origin.Label, Kind: d.Kind, Name: d.Name,
@@ -229,7 +234,7 @@ func (m *merge) issue(o *object, l *config.Label, code Code, message, hint strin
 		i.Label = l.Name
 		i.Container = cmp.Or(l.Container, i.Container)
 	}
-	m.add(i)
+	return i
 }
 
 func (m *merge) add(i Issue) {

@@ -72,6 +72,12 @@ const server = "http://172.18.0.5:3000"
 var proxy = discoverytest.Proxy
 
 func TestWhatLabelsMayNotTake(t *testing.T) {
+	administered := strings.Replace(hand, "proxies:\n", `admin: {hosts: [gate.example.com, console.example.org]}
+proxies:
+  console:
+    virtual_hosts: [console.example.org]
+    routes: [{fixed_response: {status: 200}}]
+`, 1)
 	bounded := strings.Replace(hand, "local: {}", `local: {hosts: ["*.apps.example", exact.example], acme: [main], ports: [web], listen: ["127.0.0.1:7000"]}`, 1)
 	for _, test := range []struct {
 		name   string
@@ -94,6 +100,15 @@ func TestWhatLabelsMayNotTake(t *testing.T) {
 		{"a path of a shared host", hand, proxy("s", 1, server, "virtual_hosts=open.example.com", "routes.0.path=/taken/"), discovery.HostTaken, "has the path /taken of open.example.com"},
 		{"below a shared wildcard", hand, proxy("s", 1, server, "virtual_hosts=x.open.example", "routes.0.path=/taken"), "", ""},
 		{"names of a TCP proxy by hand", hand, proxy("s", 1, server, "virtual_hosts=db.example.com"), discovery.HostTaken, "TCP proxy db"},
+		{"a name of the admin listener", administered, proxy("s", 1, server, "virtual_hosts=gate.example.com"), discovery.HostTaken, "label headgate.http.s.virtual_hosts: the host gate.example.com is one of the admin listener (admin.hosts: gate.example.com)"},
+		{"a wildcard over the admin listener", administered, proxy("s", 1, server, "virtual_hosts=*.example.com"), discovery.HostTaken, "the host *.example.com is one of the admin listener"},
+		{"a wildcard over an admin host with a proxy", administered, proxy("s", 1, server, "virtual_hosts=*.example.org"), "", ""},
+		{"TLS names of the admin listener", administered, discoverytest.TCPProxy("s", 1, "172.18.0.5:1", "port=secure", "sni=gate.example.com"), discovery.HostTaken, "label headgate.tcp.s.sni"},
+		{"localhost", hand, proxy("s", 1, server, "virtual_hosts=localhost"), discovery.OutOfBounds, "label headgate.http.s.virtual_hosts: labels cannot name the host localhost"},
+		{"a name below localhost", hand, proxy("s", 1, server, "virtual_hosts=shop.localhost"), "", ""},
+		{"an IPv4 address", hand, proxy("s", 1, server, "virtual_hosts=192.0.2.1"), discovery.OutOfBounds, "labels cannot name the host 192.0.2.1"},
+		{"an IPv6 address", hand, proxy("s", 1, server, "virtual_hosts=[2001:DB8::1]"), discovery.OutOfBounds, "labels cannot name the host [2001:db8::1]"},
+		{"localhost within the bounds", strings.Replace(hand, "local: {}", "local: {hosts: [localhost]}", 1), proxy("s", 1, server, "virtual_hosts=localhost"), "", ""},
 		{"an expression", hand, proxy("s", 1, server, `virtual_hosts=~^new\.example$`), discovery.NotForLabels, "expression"},
 		{"no host", hand, proxy("s", 1, server, "routes.0.path=/"), discovery.NoHost, "headgate.host"},
 		{"a name by hand", hand, proxy("site", 1, server, "virtual_hosts=new.example"), discovery.Conflict, "a document has a proxy site too (hand.yaml:13:3)"},

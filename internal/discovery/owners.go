@@ -158,20 +158,15 @@ func (m *merge) hostTaken(o *object) bool {
 	return false
 }
 
-// handTaken tells of a host that a document names, at both.
+// handTaken tells of a host that a document names. It is one issue, of both.
 func (m *merge) handTaken(o *object, h config.VirtualHost, by owner) {
 	hint := "choose another host"
 	if by.proxy != nil {
 		hint += ", or write share_hosts: true in the proxy to let containers add paths to it"
 	}
-	m.issue(o, o.hostLabel(), HostTaken, fmt.Sprintf("the host %s is one of %s (%s)", h, by.noun(), m.where(by.kind, by.name)), hint)
-	if by.kind == o.Discovered.Kind && by.name == o.Discovered.Name {
-		return // it was told there
-	}
-	m.add(Issue{
-		Provider: o.provider.Name, Container: o.Discovered.Origin.Container, Kind: by.kind, Name: by.name, Code: HostTaken,
-		Message: fmt.Sprintf("%s of %s wants the host %s too, and is left out", nounOf(o.Discovered), o.Discovered.Origin, h), Hint: hint,
-	})
+	i := o.issue(o.hostLabel(), HostTaken, fmt.Sprintf("the host %s is one of %s (%s)", h, by.noun(), m.where(by.kind, by.name)), hint)
+	i.Owner = Reference{by.kind, by.name}
+	m.add(i)
 }
 
 func (by owner) noun() string { return config.KindOf(by.kind).Noun + " " + by.name }

@@ -41,6 +41,7 @@ package discovery
 
 import (
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -118,6 +119,9 @@ type Issue struct {
 	Kind string `json:"kind,omitempty"`
 	// Name is the object's name.
 	Name string `json:"name,omitempty"`
+	// Owner is the object of the configuration files that has what this one requires, if
+	// that is the issue. It is reported at both.
+	Owner Reference `json:"owner,omitzero"`
 	// Code is the kind of issue.
 	Code Code `json:"code"`
 	// Message says what is wrong, in lower case and without a full stop. Together with
@@ -128,6 +132,26 @@ type Issue struct {
 	Hint string `json:"hint,omitempty"`
 	// Since is when it was seen first. Control fills it in.
 	Since time.Time `json:"since,omitzero"`
+}
+
+// Reference names an object.
+type Reference struct {
+	// Kind is the kind of the object, such as proxies.
+	Kind string `json:"kind"`
+	// Name is its name.
+	Name string `json:"name"`
+}
+
+// Objects returns the objects at which the issue is reported: none, one or two.
+func (i *Issue) Objects() []Reference {
+	var out []Reference
+	if i.Name != "" {
+		out = append(out, Reference{i.Kind, i.Name})
+	}
+	if i.Owner != (Reference{}) && !slices.Contains(out, i.Owner) {
+		out = append(out, i.Owner)
+	}
+	return out
 }
 
 // String returns the issue in one line: "container shop-1, label headgate.host: the host

@@ -45,6 +45,9 @@ type issueBody struct {
 	Kind string `json:"kind,omitempty"`
 	// Name is the object's name. It is not in force if it is the container's.
 	Name string `json:"name,omitempty"`
+	// Owner is the object of the configuration files that has what this one requires, if
+	// that is the issue.
+	Owner *discovery.Reference `json:"owner,omitempty"`
 	// Code is the kind of issue, in one word.
 	Code string `json:"code"`
 	// Message says what is wrong.
@@ -67,7 +70,10 @@ func (a *API) discovery(*call) (any, error) {
 			Objects: p.Objects, Issues: make([]issueBody, len(p.Issues)),
 		}
 		for i, s := range p.Issues {
-			b.Issues[i] = issueBody{s.Container, s.Label, s.Kind, s.Name, string(s.Code), s.Message, s.Hint, s.Since}
+			b.Issues[i] = issueBody{s.Container, s.Label, s.Kind, s.Name, nil, string(s.Code), s.Message, s.Hint, s.Since}
+			if s.Owner != (discovery.Reference{}) {
+				b.Issues[i].Owner = &s.Owner
+			}
 		}
 		out.Providers = append(out.Providers, b)
 	}
@@ -79,8 +85,10 @@ func (a *API) issuesOf(kind string) map[string][]string {
 	out := map[string][]string{}
 	for _, p := range a.Control.Discovery() {
 		for _, i := range p.Issues {
-			if i.Kind == kind && len(out[i.Name]) < maxNamed {
-				out[i.Name] = append(out[i.Name], discovery.Issue.String(i))
+			for _, o := range i.Objects() {
+				if o.Kind == kind && len(out[o.Name]) < maxNamed {
+					out[o.Name] = append(out[o.Name], i.String())
+				}
 			}
 		}
 	}
