@@ -131,6 +131,11 @@ func TestPages(t *testing.T) {
 			t.Errorf("%s: may be stored", test.name)
 		}
 	}
+	for _, path := range []string{"//metrics", "/./metrics", "/x/../metrics", "//", "/api", "/api//v1/version", "/api/v1/../v1/version", "//api/v1/version"} {
+		if status, header, _ := ask(t, s.Address(), "GET "+path+" HTTP/1.1\r\nHost: localhost"); status != 404 || header.Get("Location") != "" {
+			t.Errorf("%s: got %d to %q, want 404", path, status, header.Get("Location"))
+		}
+	}
 	if _, _, body := ask(t, s.Address(), "GET / HTTP/1.1\r\nHost: localhost"); !strings.Contains(body, "/readyz") {
 		t.Errorf("the index lists no pages: %s", body)
 	}

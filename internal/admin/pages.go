@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"path"
+	"strings"
 
 	"headgate/internal/admin/api"
 )
@@ -48,6 +50,7 @@ func pages(o Options) http.Handler {
 	}
 	if o.API != nil {
 		mux.Handle("/api/", o.API)
+		mux.Handle("/api", o.API)
 		mux.Handle("/cache/purge", under(api.Prefix, o.API))
 		index += fmt.Sprintf("%-12s %s\n", "/cache/purge", "POST: take responses out of caches")
 		index += fmt.Sprintf("%-12s %s\n", "/api/v1/", "the management API, for who has signed in; see docs/reference/api.md")
@@ -58,10 +61,26 @@ func pages(o Options) http.Handler {
 	mux.Handle("/pages", list)
 	if o.Console == nil {
 		mux.Handle("/{$}", list)
-		return mux
+	} else {
+		mux.Handle("/", readOnly(o.Console))
 	}
-	mux.Handle("/", readOnly(o.Console))
-	return mux
+	return cleanOnly(mux, o.API)
+}
+
+// cleanOnly answers 404 to paths with empty or dot segments, which a ServeMux would redirect
+// to the cleaned path: nothing is at such a path, and a client that makes them is to notice.
+func cleanOnly(next http.Handler, a *api.API) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, rq *http.Request) {
+		clean := path.Clean("/" + rq.URL.Path)
+		switch {
+		case strings.TrimSuffix(rq.URL.Path, "/") == strings.TrimSuffix(clean, "/"):
+			next.ServeHTTP(w, rq)
+		case a != nil && strings.HasPrefix(clean, "/api/"):
+			a.ServeHTTP(w, rq) // which refuses it in its own form
+		default:
+			text(w, http.StatusNotFound, "there is nothing at this path\n")
+		}
+	})
 }
 
 // answer tells whether something holds, by the status and in a word.

@@ -539,6 +539,42 @@ func TestSetUpOnce(t *testing.T) {
 	}
 }
 
+// interleaved is a store that does something before its next commit.
+type interleaved struct {
+	store.Store
+	before func()
+}
+
+func (s *interleaved) Commit(ctx context.Context, c store.Change) (store.Revision, error) {
+	if do := s.before; do != nil {
+		s.before = nil
+		do()
+	}
+	return s.Store.Commit(ctx, c)
+}
+
+// TestSetUpAtTheSameMoment checks that of two requests with the same link one makes a user
+// and the other gets the refusal of a used link (issue 34).
+func TestSetUpAtTheSameMoment(t *testing.T) {
+	st := &interleaved{Store: memory.New()}
+	o := New(Options{Store: st, Events: &heard{}, Log: slog.New(slog.DiscardHandler)})
+	link, err := o.NewSetup(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	st.before = func() {
+		if _, err := o.SetUp(t.Context(), here, link, SignIn{User: "eve", Password: good}); err != nil {
+			t.Errorf("the first: %v", err)
+		}
+	}
+	if _, err := o.SetUp(t.Context(), here, link, SignIn{User: "ann", Password: good}); code(err) != CodeForbidden || !strings.Contains(err.Error(), "has been used") {
+		t.Errorf("the second: %v", err)
+	}
+	if users, err := o.Users(t.Context()); err != nil || len(users) != 1 || users[0].Name != "eve" {
+		t.Errorf("users %v, %v", users, err)
+	}
+}
+
 func TestSetUpLinkExpires(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o, _, _ := open(t)

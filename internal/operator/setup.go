@@ -63,9 +63,7 @@ func (o *Operators) SetUp(ctx context.Context, from Identity, text string, in Si
 		return Credentials{}, err
 	}
 	if subtle.ConstantTimeCompare([]byte(digest(text)), []byte(link.Digest)) != 1 || !time.Now().Before(link.Expires) {
-		o.refused(event.Auth{Address: addressText(from.Address), Method: "setup", Reason: "credentials"})
-		return Credentials{}, &Error{Code: CodeForbidden, Field: "token", Detail: "the set-up link is not valid, or has been used, or is older than a day",
-			Remedy: "restart headgate for a new one, or use headgate user add on the machine"}
+		return Credentials{}, o.noSetup(from)
 	}
 	if needed, err := o.NeedsSetup(ctx); err != nil || !needed {
 		if err == nil {
@@ -87,12 +85,22 @@ func (o *Operators) SetUp(ctx context.Context, from Identity, text string, in Si
 		Delete: []string{setupKey},
 		Append: []store.Record{from.Audit("user.create", "user "+u.Name, "", nil, u.seen(0))},
 	})
+	if e, ok := err.(*Error); ok && e.Code == CodeStale {
+		return Credentials{}, o.noSetup(from) // another request used the link at the same moment
+	}
 	if err != nil {
 		return Credentials{}, err
 	}
 	o.removeSetupFile()
 	o.tell(event.AuthSignedIn{Auth: event.Auth{User: u.Name, Address: addressText(from.Address), Method: "setup"}})
 	return c, nil
+}
+
+// noSetup refuses a set-up link that does not let anyone in.
+func (o *Operators) noSetup(from Identity) error {
+	o.refused(event.Auth{Address: addressText(from.Address), Method: "setup", Reason: "credentials"})
+	return &Error{Code: CodeForbidden, Field: "token", Detail: "the set-up link is not valid, or has been used, or is older than a day",
+		Remedy: "restart headgate for a new one, or use headgate user add on the machine"}
 }
 
 func (o *Operators) removeSetupFile() {

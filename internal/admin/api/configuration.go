@@ -31,7 +31,7 @@ func (a *API) configRows() []row {
 			about: "Gives the JSON Schema of the configuration: every field with its help, default and bounds."},
 		{method: post, path: "/config/edits", access: editor, in: of[editsInput](), out: of[changeBody](), match: true, write: true, maxBody: maxConfig, handle: takes(a.edits),
 			about: "Makes several edits in one change. If-Match names the ETag of the configuration."},
-		{method: post, path: "/config/plan", access: editor, in: of[planInput](), out: of[changeBody](), maxBody: maxConfig, dry: true, handle: takes(a.planEdits),
+		{method: post, path: "/config/plan", access: editor, in: of[planInput](), out: of[changeBody](), maxBody: maxConfig, dry: true, may: []int{http.StatusConflict}, handle: takes(a.planEdits),
 			about: "Tells what edits, or other texts of documents, would change, after all checks, and changes nothing. Documents need not be writable for it. Texts of documents are taken from admins only."},
 		{method: post, path: "/config/validate", access: admin, in: of[configInput](), out: of[validation](), maxBody: maxConfig, dry: true, handle: takes(a.validate),
 			about: "Tells every problem of documents, which are not applied."},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -115,6 +116,12 @@ func (s *scene) configuration() {
 	s.does(200, "PUT", "/config", whole, always)
 	s.does(200, "POST", "/config/edits", edits, always)
 	s.does(200, "POST", "/config/plan", edits)
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		s.h.t.Fatal(err)
+	}
+	s.does(409, "POST", "/config/plan", fmt.Sprintf(`{"edits":[{"op":"set","path":"ports.busy","value":{"address":"%s","protocol":"http"}}]}`, busy.Addr()))
+	busy.Close()
 	s.does(200, "POST", "/config/validate", whole)
 	s.does(200, "GET", "/revisions", "")
 	s.does(200, "GET", "/revisions/1", "")

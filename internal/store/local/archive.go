@@ -176,6 +176,9 @@ func unpack(ctx context.Context, r io.Reader, passphrase, into string) error {
 		if !isStateFile(h.Name) || h.Typeflag != tar.TypeReg {
 			return fmt.Errorf("the archive holds %q, which is no file of the state", h.Name)
 		}
+		if _, twice := have[h.Name]; twice {
+			return fmt.Errorf("the archive holds %q twice", h.Name)
+		}
 		have[h.Name], err = unpackFile(filepath.Join(into, filepath.FromSlash(h.Name)), t)
 		if onDisk := (*fs.PathError)(nil); err != nil && !errors.As(err, &onDisk) {
 			return fmt.Errorf("the archive is cut off or damaged: %w", err)

@@ -58,10 +58,20 @@ func TestArchivesThatDoNotFitAreRefused(t *testing.T) {
 		}
 		return b.Bytes()
 	}
+	twice := func() []byte {
+		var b bytes.Buffer
+		z := gzip.NewWriter(&b)
+		w := &archive{tar: tar.NewWriter(z), manifest: manifest{Version: Version, Files: map[string]content{}}}
+		if err := errors.Join(w.add(versionName, fmt.Appendln(nil, Version)), w.add(versionName, fmt.Appendln(nil, Version)), w.end(), w.tar.Close(), z.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
 	for what, c := range map[string]struct {
 		archive          []byte
 		passphrase, want string
 	}{
+		"a file twice":       {twice(), "", `the archive holds "version" twice`},
 		"no archive":         {[]byte("version: 1\n"), "", "it is no backup of headgate"},
 		"nothing":            {nil, "", "it is no backup of headgate"},
 		"another passphrase": {sealed, "battery staple", "the passphrase is wrong"},
