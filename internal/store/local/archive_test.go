@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -71,6 +72,7 @@ func TestArchivesThatDoNotFitAreRefused(t *testing.T) {
 		archive          []byte
 		passphrase, want string
 	}{
+		"a looping database": {holding(t, looping(t)), "", "used twice"},
 		"a file twice":       {twice(), "", `the archive holds "version" twice`},
 		"no archive":         {[]byte("version: 1\n"), "", "it is no backup of headgate"},
 		"nothing":            {nil, "", "it is no backup of headgate"},
@@ -102,6 +104,32 @@ func TestArchivesThatDoNotFitAreRefused(t *testing.T) {
 			t.Error(err)
 		}
 	}
+}
+
+// holding returns an archive whose manifest is right, with a database that may be anything.
+func holding(t *testing.T, db []byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	w := &archive{tar: tar.NewWriter(z), manifest: manifest{Version: Version, Files: map[string]content{}}}
+	if err := errors.Join(w.add(versionName, fmt.Appendln(nil, Version)), w.add(dbName, db), w.end(), w.tar.Close(), z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// looping returns a database with a page that is its own child.
+func looping(t *testing.T) []byte {
+	t.Helper()
+	data := aDatabase(t)
+	for at := 2 * 1024; at < len(data); at += 1024 {
+		if binary.NativeEndian.Uint16(data[at+8:]) == kindBranch {
+			copy(data[at+pageHeader+8:][:8], data[at:]) // the number of its first child
+			return data
+		}
+	}
+	t.Fatal("there is no branch page")
+	return nil
 }
 
 // A few bytes of an archive that become many are refused before they are in memory or on

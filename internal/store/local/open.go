@@ -299,8 +299,11 @@ func (s *Store) putCopy(copied, name string) error {
 	return err
 }
 
-// verify reads a database as a whole.
+// verify reads a database as a whole, which others may have made.
 func verify(name string) error {
+	if err := checkPages(name); err != nil {
+		return err
+	}
 	db, _, err := openDB(name)
 	if err != nil {
 		return err
