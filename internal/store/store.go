@@ -89,7 +89,7 @@ type Store interface {
 	Commit(ctx context.Context, c Change) (Revision, error)
 
 	// Watch yields what was committed to keys with a prefix after a position, one
-	// batch for each commit, in order and without a gap, and waits for more until
+	// batch for each commit (without a prefix also for those that change no key), in order and without a gap, and waits for more until
 	// its context ends or the loop is left. An error is the last thing it yields.
 	// It wraps ErrTooOld when the engine has forgotten a commit in between: take a
 	// Snapshot, and watch from its position on. It wraps ErrRewound when the log has

@@ -43,6 +43,10 @@ func (s *Store) lookAfter(ctx context.Context) {
 
 // care is one round of looking after.
 func (s *Store) care(ctx context.Context) {
+	if s.mirrors.Load() {
+		s.careForCopy()
+		return
+	}
 	if err := s.sweep(ctx); err != nil && !errors.Is(err, store.ErrMoved) && !errors.Is(err, errHalf) {
 		s.log.Error("expired entries of the state are not removed", "error", err)
 	}
@@ -59,6 +63,19 @@ func (s *Store) care(ctx context.Context) {
 		if err := s.copy(); err != nil {
 			s.log.Error("state.db is not copied", "error", err)
 		}
+	}
+}
+
+// careForCopy is one round where what is here comes from another store.
+func (s *Store) careForCopy() {
+	s.writer.Lock()
+	err := s.finish()
+	s.writer.Unlock()
+	if err == nil && s.Trouble() == nil && s.copyDue() {
+		err = s.copy()
+	}
+	if err != nil {
+		s.log.Error("the state directory is not looked after", "error", err)
 	}
 }
 

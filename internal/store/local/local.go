@@ -28,6 +28,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -103,6 +104,9 @@ type Store struct {
 	outside string
 	stop    context.CancelFunc
 	done    chan struct{}
+
+	// mirrors is whether the store is the copy of another: see Mirror.
+	mirrors atomic.Bool
 
 	// archive is held while an archive is unpacked and open. No client is waited for
 	// meanwhile: see spool.

@@ -26,6 +26,9 @@ func (s *Store) settleLocked() error {
 		err = s.checkSeal()
 	}
 	if err == nil {
+		err = guard(s.checkMirrorLocked)
+	}
+	if err == nil {
 		_, err = s.followLocked()
 	}
 	var at store.Revision
@@ -181,6 +184,9 @@ func (s *Store) followLocked() (batch store.Batch, err error) {
 	})
 	if err != nil || len(edits) == 0 {
 		return store.Batch{}, err
+	}
+	if s.mirrors.Load() {
+		return store.Batch{}, s.dropEdits(edits)
 	}
 	err = guard(func() error {
 		return s.mu.db.Update(func(tx *bbolt.Tx) (err error) {

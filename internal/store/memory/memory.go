@@ -326,7 +326,7 @@ func (s *Store) Watch(ctx context.Context, prefix string, after store.Position) 
 			}
 			for _, b := range batches {
 				after = b.Position
-				if len(b.Put)+len(b.Delete) > 0 && !yield(b, nil) {
+				if (prefix == "" || len(b.Put)+len(b.Delete) > 0) && !yield(b, nil) {
 					return
 				}
 			}

@@ -234,7 +234,7 @@ func under(prefix string, b store.Batch) (part store.Batch, ok bool) {
 			part.Delete = append(part.Delete, key)
 		}
 	}
-	return part, len(part.Put)+len(part.Delete) > 0
+	return part, prefix == "" || len(part.Put)+len(part.Delete) > 0
 }
 
 // follow keeps the feed at the end of the log until its context ends. The server's

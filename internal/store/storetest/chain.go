@@ -49,7 +49,7 @@ func testChain(t *testing.T, e Engine) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if b.Revision == last.Revision+1 && b.Before != last.ID || b.ID == "" || slices.Contains(seen, b.ID) || b.Time.IsZero() {
+		if b.Revision != last.Revision+1 || b.Before != last.ID || b.ID == "" || slices.Contains(seen, b.ID) || b.Time.IsZero() {
 			t.Errorf("revision %d is %q after %q at %v; the one before is %q", b.Revision, b.ID, b.Before, b.Time, last.ID)
 		}
 		if b.Revision == start.Revision+1 && b.ID != given {

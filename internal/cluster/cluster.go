@@ -1,0 +1,409 @@
+// Package cluster is the store of a machine that shares its state with others: an engine
+// that all of them use, and a copy of everything in the state directory. Reads come from the
+// copy, so that nothing on this machine waits for the engine; changes go to the engine and
+// are returned once the copy has them. When the engine is away, reads go on and changes are
+// refused at once.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"headgate/internal/store"
+	"headgate/internal/store/local"
+)
+
+// The times of following.
+const (
+	// firstWait is how long a start waits for the engine before it goes on with the copy.
+	firstWait = 5 * time.Second
+	// settleWait is how long a change waits for the copy.
+	settleWait = 2 * time.Second
+	// again is the pause before the engine is watched again.
+	again = time.Second
+)
+
+// State is how the copy stands.
+type State string
+
+// The states.
+const (
+	// Detached is when the engine cannot be followed: the copy is served, and changes are
+	// refused.
+	Detached State = "detached"
+	// Following is the usual state.
+	Following State = "following"
+	// Rewound is when the engine was set back to an older state. Nothing is taken from it
+	// until an operator decides.
+	Rewound State = "rewound"
+)
+
+// Options is what a Store is made of.
+type Options struct {
+	// Copy is the state directory. Close closes it.
+	Copy *local.Store
+	// Engine is shared with other machines. Close closes it.
+	Engine store.Store
+	// Name identifies the engine in the state directory, so that the copy of one is not
+	// taken for that of another.
+	Name string
+	// Log reports what happens to the engine. Nil discards it.
+	Log *slog.Logger
+	// Changed is called when the state has changed. It may be nil.
+	Changed func(State, error)
+}
+
+// Store is a shared store. Its methods may be called by several goroutines at once.
+type Store struct {
+	o       Options
+	log     *slog.Logger
+	stop    context.CancelFunc
+	done    chan struct{}
+	arrived atomic.Pointer[chan struct{}] // closed when the copy has gone on
+
+	mu struct {
+		sync.Mutex
+		state State
+		why   error
+		at    store.Position // of the copy
+	}
+}
+
+var _ store.Store = (*Store)(nil)
+
+// Open begins to follow the engine. It waits a little until the copy is up to date, and goes
+// on without if the engine does not answer. The error wraps local.ErrOwn when the state
+// directory is not a copy of this engine.
+func Open(ctx context.Context, o Options) (*Store, error) {
+	s := &Store{o: o, log: o.Log, done: make(chan struct{})}
+	if s.log == nil {
+		s.log = slog.New(slog.DiscardHandler)
+	}
+	if err := o.Copy.Mirror(ctx, o.Name); err != nil && !errors.Is(err, store.ErrUnavailable) {
+		return nil, err
+	}
+	at, err := o.Copy.Position(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.at, s.mu.state = at, Detached
+	next := make(chan struct{})
+	s.arrived.Store(&next)
+	running, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	first := make(chan struct{})
+	go s.follow(running, sync.OnceFunc(func() { close(first) }))
+	timer := time.NewTimer(firstWait)
+	defer timer.Stop()
+	select {
+	case <-first:
+	case <-timer.C:
+		s.log.Error("the shared store does not answer: the copy of this machine is served, and changes are refused")
+	case <-ctx.Done():
+		s.Close()
+		return nil, ctx.Err()
+	}
+	return s, nil
+}
+
+// State returns how the copy stands, and why.
+func (s *Store) State() (State, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.state, s.mu.why
+}
+
+// Position returns how far the copy has come.
+func (s *Store) Position() store.Position {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.at
+}
+
+func (s *Store) setState(state State, why error) {
+	s.mu.Lock()
+	was := s.mu.state
+	s.mu.state, s.mu.why = state, why
+	s.mu.Unlock()
+	if was == state {
+		return
+	}
+	switch state {
+	case Detached:
+		s.log.Error("the shared store cannot be followed: the copy of this machine is served, and changes are refused", "error", why)
+	case Following:
+		s.log.Info("the shared store is followed", "revision", s.Position().Revision)
+	case Rewound:
+		s.log.Error("the shared store was set back to an older state: nothing is taken from it until you decide whose state is right", "error", why)
+	}
+	if s.o.Changed != nil {
+		s.o.Changed(state, why)
+	}
+}
+
+// follow keeps the copy up to date until its context ends. Ready is called when it is for
+// the first time.
+func (s *Store) follow(ctx context.Context, ready func()) {
+	defer close(s.done)
+	for ctx.Err() == nil {
+		err := s.catchUp(ctx)
+		if err == nil {
+			s.setState(Following, nil)
+			ready()
+			err = s.watch(ctx)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return
+		case errors.Is(err, store.ErrRewound):
+			s.setState(Rewound, err)
+			ready()
+		case errors.Is(err, store.ErrTooOld):
+			continue // catch up by comparing
+		default:
+			s.setState(Detached, err)
+		}
+		timer := time.NewTimer(again)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// watch takes one commit after the other.
+func (s *Store) watch(ctx context.Context) error {
+	for b, err := range s.o.Engine.Watch(ctx, "", s.Position()) {
+		if err != nil {
+			return err
+		}
+		if err := s.o.Copy.Follow(ctx, b); err != nil {
+			return err
+		}
+		s.moved(b.Position)
+	}
+	return ctx.Err()
+}
+
+// moved notes that the copy has gone on.
+func (s *Store) moved(at store.Position) {
+	s.mu.Lock()
+	s.mu.at = at
+	s.mu.Unlock()
+	next := make(chan struct{})
+	close(*s.arrived.Swap(&next))
+}
+
+// catchUp brings the copy to the newest state of the engine: by its log if that goes back
+// far enough, else by comparing what both have.
+func (s *Store) catchUp(ctx context.Context) error {
+	_, head, err := s.o.Engine.Snapshot(ctx, store.KeyHead) // for the position only
+	if err != nil {
+		return err
+	}
+	at := s.Position()
+	if at == head {
+		return nil
+	}
+	if at.Revision > 0 {
+		err := s.replay(ctx, at, head)
+		if !errors.Is(err, store.ErrTooOld) {
+			return err
+		}
+	}
+	return s.compare(ctx, head)
+}
+
+// replay takes commits of the log until the copy is where the engine was.
+func (s *Store) replay(ctx context.Context, at, head store.Position) error {
+	if at.Revision >= head.Revision {
+		return fmt.Errorf("the copy of this machine is at revision %d and the store at %d: %w", at.Revision, head.Revision, store.ErrRewound)
+	}
+	for b, err := range s.o.Engine.Watch(ctx, "", at) {
+		if err != nil {
+			return err
+		}
+		if err := s.o.Copy.Follow(ctx, b); err != nil {
+			return err
+		}
+		s.moved(b.Position)
+		if b.Revision >= head.Revision {
+			return nil
+		}
+	}
+	return nil
+}
+
+// meta returns what a store has, by key.
+func meta(ctx context.Context, of store.Store) (map[string]store.Meta, error) {
+	all := map[string]store.Meta{}
+	for after := ""; ; {
+		list, err := of.List(ctx, "", after, store.MaxPage)
+		if err != nil {
+			return nil, err
+		}
+		for _, m := range list {
+			all[m.Key] = m
+			after = m.Key
+		}
+		if len(list) < store.MaxPage {
+			return all, nil
+		}
+	}
+}
+
+// compare fetches what the engine has and the copy has not in the same revision. What is
+// committed meanwhile comes by the log afterwards.
+func (s *Store) compare(ctx context.Context, head store.Position) error {
+	want, err := meta(ctx, s.o.Engine)
+	if err != nil {
+		return err
+	}
+	have, err := meta(ctx, s.o.Copy)
+	if err != nil {
+		return err
+	}
+	var gone []string
+	for key, m := range have {
+		if w, ok := want[key]; !ok {
+			gone = append(gone, key)
+		} else if w.Revision == m.Revision && w.Modified.Equal(m.Modified) {
+			delete(want, key)
+		}
+	}
+	var put []store.Entry
+	size := 0
+	for key := range want {
+		e, err := s.o.Engine.Get(ctx, key)
+		if errors.Is(err, store.ErrNotFound) {
+			continue // removed meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		put, size = append(put, e), size+len(e.Value)
+		if len(put) >= store.MaxOperations || size >= store.MaxChange {
+			if err := s.o.Copy.Reset(ctx, put, nil, nil); err != nil {
+				return err
+			}
+			put, size = nil, 0
+		}
+	}
+	if err := s.o.Copy.Reset(ctx, put, gone, &head); err != nil {
+		return err
+	}
+	s.moved(head)
+	return nil
+}
+
+// Get returns one entry of the copy: see store.Store.
+func (s *Store) Get(ctx context.Context, key string) (store.Entry, error) {
+	return s.o.Copy.Get(ctx, key)
+}
+
+// List returns keys of the copy: see store.Store.
+func (s *Store) List(ctx context.Context, prefix, after string, n int) ([]store.Meta, error) {
+	return s.o.Copy.List(ctx, prefix, after, n)
+}
+
+// Snapshot returns entries of the copy: see store.Store.
+func (s *Store) Snapshot(ctx context.Context, prefix string) ([]store.Entry, store.Position, error) {
+	return s.o.Copy.Snapshot(ctx, prefix)
+}
+
+// Watch yields what the copy takes: see store.Store.
+func (s *Store) Watch(ctx context.Context, prefix string, after store.Position) iter.Seq2[store.Batch, error] {
+	return s.o.Copy.Watch(ctx, prefix, after)
+}
+
+// Now returns the time of the engine's clock: see store.Store.
+func (s *Store) Now(ctx context.Context) (time.Time, error) { return s.o.Engine.Now(ctx) }
+
+// Commit makes a change in the engine, and waits until the copy has it: see store.Store.
+func (s *Store) Commit(ctx context.Context, c store.Change) (store.Revision, error) {
+	if err := s.open(); err != nil {
+		return 0, err
+	}
+	at, err := s.o.Engine.Commit(ctx, c)
+	if err == nil {
+		s.await(ctx, at)
+	}
+	return at, err
+}
+
+// open returns why nothing can be committed.
+func (s *Store) open() error {
+	switch state, why := s.State(); state {
+	case Rewound:
+		return fmt.Errorf("%w: %w", store.ErrUnavailable, why)
+	default:
+		return nil
+	}
+}
+
+// await waits until the copy has a revision, but not for long: the change is made.
+func (s *Store) await(ctx context.Context, at store.Revision) {
+	ctx, stop := context.WithTimeout(ctx, settleWait)
+	defer stop()
+	for {
+		next := *s.arrived.Load()
+		if s.Position().Revision >= at {
+			return
+		}
+		select {
+		case <-next:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Acquire takes a lease of the engine: see store.Store.
+func (s *Store) Acquire(ctx context.Context, name string, ttl time.Duration) (*store.Lease, error) {
+	if err := s.open(); err != nil {
+		return nil, err
+	}
+	return s.o.Engine.Acquire(ctx, name, ttl)
+}
+
+// Append adds records in the engine: see store.Store.
+func (s *Store) Append(ctx context.Context, stream string, records [][]byte) (store.Sequence, error) {
+	if err := s.open(); err != nil {
+		return 0, err
+	}
+	return s.o.Engine.Append(ctx, stream, records)
+}
+
+// Page returns records of the engine: see store.Store.
+func (s *Store) Page(ctx context.Context, stream string, before store.Sequence, n int) ([]store.Record, error) {
+	return s.o.Engine.Page(ctx, stream, before, n)
+}
+
+// Export yields what the engine has: see store.Store.
+func (s *Store) Export(ctx context.Context) iter.Seq2[store.Item, error] {
+	return s.o.Engine.Export(ctx)
+}
+
+// Import fills the engine: see store.Store.
+func (s *Store) Import(ctx context.Context, items iter.Seq2[store.Item, error]) error {
+	return s.o.Engine.Import(ctx, items)
+}
+
+// Freeze refuses changes of all machines: see store.Store.
+func (s *Store) Freeze(ctx context.Context, place string) error {
+	return s.o.Engine.Freeze(ctx, place)
+}
+
+// Close ends following, and closes the engine and the copy.
+func (s *Store) Close() error {
+	s.stop()
+	<-s.done
+	return errors.Join(s.o.Engine.Close(), s.o.Copy.Close())
+}

@@ -1,0 +1,166 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"go.etcd.io/bbolt"
+
+	"headgate/internal/store"
+)
+
+// metaMirror is the key of the bucket meta that names the store which this one mirrors.
+const metaMirror = "mirror"
+
+// ErrOwn says that a state directory has a state of its own, which is not to be replaced.
+var ErrOwn = errors.New("the state directory has a state of its own")
+
+// Mirror makes the store the copy of another one, which is identified by a name: from now on
+// its entries come from Follow and Reset only. It neither removes what has expired nor takes
+// up files that a person edits. The error wraps ErrOwn when there is a state that does not
+// come from the other store.
+func (s *Store) Mirror(ctx context.Context, of string) error {
+	s.writer.Lock()
+	defer s.writer.Unlock()
+	own := false
+	err := s.viewOnce(func(tx *bbolt.Tx) error {
+		meta := tx.Bucket([]byte(bucketMeta))
+		known := string(meta.Get([]byte(metaMirror)))
+		own = known != of && (known != "" || revisionOf(meta) > 0)
+		return nil
+	})
+	if err != nil || own {
+		return errors.Join(err, ErrOwn)
+	}
+	return s.mirrorLocked(ctx, of)
+}
+
+// Adopt makes a store the copy of another one that was filled with its own state.
+func (s *Store) Adopt(ctx context.Context, of string) error {
+	s.writer.Lock()
+	defer s.writer.Unlock()
+	return s.mirrorLocked(ctx, of)
+}
+
+func (s *Store) mirrorLocked(ctx context.Context, of string) error {
+	s.movedTo, s.half = "", false
+	if err := s.writable(ctx); err != nil {
+		s.mirrors.Store(true) // a directory that cannot be written to is a copy, too
+		return err
+	}
+	err := s.make(&making{s: s, now: s.clock(), byEngine: true, exact: true, also: func(tx *bbolt.Tx) error {
+		meta := tx.Bucket([]byte(bucketMeta))
+		return errors.Join(meta.Put([]byte(metaMirror), []byte(of)), meta.Delete([]byte(metaMoved)), meta.Delete([]byte(metaHalf)))
+	}})
+	s.mirrors.Store(err == nil)
+	return err
+}
+
+// checkMirrorLocked finds out whether the database that was opened is a copy of another.
+func (s *Store) checkMirrorLocked() error {
+	return s.mu.db.View(func(tx *bbolt.Tx) error {
+		s.mirrors.Store(tx.Bucket([]byte(bucketMeta)).Get([]byte(metaMirror)) != nil)
+		return nil
+	})
+}
+
+// dropEdits forgets entries whose files a person has changed in a copy: they are fetched
+// again, as what is shared is changed where all machines see it.
+func (s *Store) dropEdits(edits []edit) error {
+	return guard(func() error {
+		return s.mu.db.Update(func(tx *bbolt.Tx) error {
+			for _, e := range edits {
+				if e.same {
+					continue
+				}
+				s.log.Warn("file in the state directory was changed by hand; it is fetched from the shared store again at the next start", "key", e.key)
+				if err := tx.Bucket([]byte(bucketEntries)).Delete([]byte(e.key)); err != nil {
+					return err
+				}
+			}
+			return setPosition(tx.Bucket([]byte(bucketMeta)), store.Position{})
+		})
+	})
+}
+
+// Position returns where the chain of commits ends here.
+func (s *Store) Position(ctx context.Context) (at store.Position, err error) {
+	err = s.view(ctx, func(tx *bbolt.Tx) error {
+		at = positionOf(tx.Bucket([]byte(bucketMeta)))
+		return nil
+	})
+	return at, err
+}
+
+// Follow takes a commit of the store that this one mirrors, with its revision and times.
+// What is newer here already stays.
+func (s *Store) Follow(ctx context.Context, b store.Batch) error {
+	s.writer.Lock()
+	defer s.writer.Unlock()
+	if err := s.writable(ctx); err != nil {
+		return err
+	}
+	newer := func(key string) (is bool, err error) {
+		err = s.viewOnce(func(tx *bbolt.Tx) error {
+			r, ok, err := rowOf(tx.Bucket([]byte(bucketEntries)), key)
+			is = ok && r.revision > b.Revision
+			return err
+		})
+		return is, err
+	}
+	var c store.Change
+	for _, e := range b.Put {
+		if is, err := newer(e.Key); err != nil {
+			return err
+		} else if !is {
+			c.Put = append(c.Put, e)
+		}
+	}
+	for _, key := range b.Delete {
+		if is, err := newer(key); err != nil {
+			return err
+		} else if !is {
+			c.Delete = append(c.Delete, key)
+		}
+	}
+	m := &making{s: s, change: c, now: s.clock(), byEngine: true, exact: true, also: func(tx *bbolt.Tx) error { return appendLog(tx, &b) }}
+	if err := s.make(m); err != nil {
+		return err
+	}
+	s.feed.publish(b)
+	return nil
+}
+
+// Reset writes entries as they are in the store that this one mirrors, and removes others.
+// It is a part of bringing this one to a state of that: At says where it is then, nil before
+// the last part. Watches end with store.ErrTooOld after it.
+func (s *Store) Reset(ctx context.Context, put []store.Entry, gone []string, at *store.Position) error {
+	s.writer.Lock()
+	defer s.writer.Unlock()
+	if err := s.writable(ctx); err != nil {
+		return err
+	}
+	m := &making{s: s, change: store.Change{Put: put, Delete: slices.Clone(gone)}, now: s.clock(), byEngine: true, exact: true}
+	if at != nil {
+		m.also = func(tx *bbolt.Tx) error {
+			for _, name := range []string{bucketLog, bucketIDs} {
+				if tx.Bucket([]byte(name)) == nil {
+					continue
+				}
+				if err := tx.DeleteBucket([]byte(name)); err != nil {
+					return err
+				}
+			}
+			return setPosition(tx.Bucket([]byte(bucketMeta)), *at)
+		}
+	}
+	if err := s.make(m); err != nil {
+		return fmt.Errorf("follow the shared store: %w", err)
+	}
+	if at != nil {
+		s.feed.restart(at.Revision)
+	}
+	return nil
+}
